@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: MIT */
+/* What happened, counted: names as Linux's rdma_rxe has them, and a few of our own behind. One block a process in shared
+ * memory, written by its engine alone. */
+#ifndef RXE_EMU_COUNTERS_H
+#define RXE_EMU_COUNTERS_H
+
+#include <stdint.h>
+
+#define RXE_COUNTERS(X)                                                                            \
+	X(sent_pkts)                                                                               \
+	X(rcvd_pkts)                                                                               \
+	X(duplicate_request)                                                                       \
+	X(out_of_seq_request)                                                                      \
+	X(rcvd_rnr_err)                                                                            \
+	X(send_rnr_err)                                                                            \
+	X(rcvd_seq_err)                                                                            \
+	X(ack_deferred)                                                                            \
+	X(retry_exceeded_err)                                                                      \
+	X(retry_rnr_exceeded_err)                                                                  \
+	X(completer_retry_err)                                                                     \
+	X(send_err)                                                                                \
+	X(rdma_sends)                                                                              \
+	X(rdma_recvs)                                                                              \
+	X(sent_bytes)                                                                              \
+	X(rcvd_bytes)                                                                              \
+	X(rcvd_bad_icrc)                                                                           \
+	X(rcvd_malformed)                                                                          \
+	X(rcvd_no_qp)                                                                              \
+	X(rcvd_bad_key)                                                                            \
+	X(rcvd_dropped)
+
+struct rxe_counters {
+#define X(name) uint64_t name;
+	RXE_COUNTERS(X)
+#undef X
+};
+
+#endif

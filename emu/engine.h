@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: MIT */
+/* The engine: packets and time in, packets and completions out. Sans-IO: it never waits, asks no clock, takes no lock.
+ *
+ * Its host, under one lock: rxe_engine_input() for each arrival, rxe_engine_expire() when the deadline passed,
+ * rxe_engine_output() into trains until it answers false, hands them to the kernel, then rxe_engine_settle(). */
+#ifndef RXE_EMU_ENGINE_H
+#define RXE_EMU_ENGINE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "emu/counters.h"
+#include "emu/host.h"
+#include "emu/limits.h"
+#include "emu/mcast.h"
+#include "emu/mr.h"
+#include "emu/peer.h"
+#include "emu/qp.h"
+#include "emu/srq.h"
+#include "net/wire/packet.h"
+#include "net/wire/train.h"
+
+struct rxe_engine_cfg {
+	const struct rxe_host_ops *ops;
+	void *host;
+	const struct rxe_mr_table *mrs;
+	struct rxe_counters *counters;
+	uint32_t slot;		       /* its QPNs are slot << RXE_SLOT_SHIFT | n, n from 2 */
+	struct gid gids[RXE_MAX_GIDS]; /* all zeros: empty */
+	uint16_t tx_ports[RXE_MAX_TX_PORTS];
+	uint32_t num_tx_ports; /* at least 1 */
+	uint32_t max_mtu;      /* the largest path MTU the port takes, bytes */
+};
+
+struct rxe_engine {
+	struct rxe_engine_cfg cfg;
+	uint64_t now_ns;	       /* of the call under way: stamps completions */
+	struct rxe_qp *qp[RXE_MAX_QP]; /* by QPN modulo RXE_MAX_QP */
+	uint16_t qpn_turn[RXE_MAX_QP]; /* rolls on at each reuse of an index */
+	uint32_t qpn_next;
+	uint32_t num_qp;
+	struct rxe_qp *timer[RXE_MAX_QP]; /* binary heap by deadline_ns */
+	uint32_t num_timers;
+	struct rxe_qp *ready_head, *ready_tail;
+	struct rxe_cq *unpublished;
+	struct rxe_mcast mcast;
+	struct rxe_peers peers;
+};
+
+void rxe_engine_init(struct rxe_engine *engine, const struct rxe_engine_cfg *cfg);
+
+/* A free QPN of the slot's range; a number comes back only after all others of its index were used. 0 when RXE_MAX_QP exist. */
+uint32_t rxe_engine_alloc_qpn(struct rxe_engine *engine);
+struct rxe_qp *rxe_engine_find_qp(const struct rxe_engine *engine, uint32_t qpn);
+
+void rxe_engine_input(struct rxe_engine *engine, const struct wire_arrival *arrival,
+		      uint64_t now_ns);
+/* Fill one train (buf and max_segs set by the caller, the rest by us). False: nothing to send now. */
+bool rxe_engine_output(struct rxe_engine *engine, struct wire_train *train, uint64_t now_ns);
+/* When expire wants to be called; UINT64_MAX for never. */
+uint64_t rxe_engine_deadline(const struct rxe_engine *engine);
+void rxe_engine_expire(struct rxe_engine *engine, uint64_t now_ns);
+/* Publish completions and notify armed CQs. Call after the packets of output are with the kernel. */
+void rxe_engine_settle(struct rxe_engine *engine);
+
+#endif

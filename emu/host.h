@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: MIT */
+/* What the engine asks of whoever runs it: memory, notices, randomness. It asks for nothing else: no clock, no socket,
+ * no lock, no heap. */
+#ifndef RXE_EMU_HOST_H
+#define RXE_EMU_HOST_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct rxe_mr;
+struct rxe_cq;
+struct rxe_qp;
+struct rxe_srq;
+
+enum rxe_atomic_op {
+	RXE_CMP_SWAP,
+	RXE_FETCH_ADD,
+};
+
+/* Values of enum ibv_event_type. */
+enum rxe_event_type {
+	RXE_EVENT_CQ_ERR = 0,
+	RXE_EVENT_QP_FATAL = 1,
+	RXE_EVENT_QP_REQ_ERR = 2,
+	RXE_EVENT_QP_ACCESS_ERR = 3,
+	RXE_EVENT_COMM_EST = 4,
+	RXE_EVENT_SQ_DRAINED = 5,
+	RXE_EVENT_SRQ_ERR = 14,
+	RXE_EVENT_SRQ_LIMIT_REACHED = 15,
+	RXE_EVENT_QP_LAST_WQE_REACHED = 16,
+};
+
+struct rxe_event {
+	enum rxe_event_type type;
+	struct rxe_qp *qp;
+	struct rxe_cq *cq;
+	struct rxe_srq *srq;
+};
+
+struct rxe_host_ops {
+	/* Copy between the engine and the memory at iova of a region that passed rxe_mr_check. False: it is not there any
+	 * more. mem_write stores the last byte last, and an aligned word of up to 8 bytes whole. */
+	bool (*mem_read)(void *host, const struct rxe_mr *mr, uint64_t iova, void *dst, size_t len);
+	bool (*mem_write)(void *host, const struct rxe_mr *mr, uint64_t iova, const void *src,
+			  size_t len);
+	/* One CPU instruction on an aligned 64-bit word; *ret_orig is what it held. */
+	bool (*mem_atomic)(void *host, const struct rxe_mr *mr, uint64_t iova,
+			   enum rxe_atomic_op op, uint64_t compare_or_add, uint64_t swap,
+			   uint64_t *ret_orig);
+	/* A completion became visible in an armed CQ. Called from rxe_engine_settle only. */
+	void (*cq_notify)(void *host, struct rxe_cq *cq);
+	/* An asynchronous event. Called from input, expire, modify, post and settle. */
+	void (*event)(void *host, const struct rxe_event *event);
+	uint32_t (*random)(void *host);
+};
+
+#endif

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: MIT */
+/* Every bound of the engine: what queries report is what is enforced. */
+#ifndef RXE_EMU_LIMITS_H
+#define RXE_EMU_LIMITS_H
+
+#define RXE_SLOT_SHIFT                                                                             \
+	16 /* a QPN is slot << 16 | number; the socket group steers by the top 8 bits */
+#define RXE_MAX_SLOTS	  256
+#define RXE_MAX_QP	  4096 /* queue pairs of one process on one device */
+#define RXE_MAX_QP_WR	  16384
+#define RXE_MAX_SGE	  30
+#define RXE_MAX_INLINE	  1024
+#define RXE_MAX_CQ	  4096
+#define RXE_MAX_CQE	  262144
+#define RXE_MAX_SRQ	  1024
+#define RXE_MAX_SRQ_WR	  16384
+#define RXE_MAX_MR	  65536 /* entries of the key table, 0 unused */
+#define RXE_MAX_PD	  4096
+#define RXE_MAX_AH	  65536
+#define RXE_MAX_RD_ATOMIC 16 /* per QP, initiator and responder */
+#define RXE_MAX_MCAST_GRP 256
+#define RXE_MAX_MCAST_QP  64	      /* QPs attached to one group in one process */
+#define RXE_MAX_MSG_SIZE  0x40000000u /* 1 GiB; UD: one MTU */
+#define RXE_MAX_MR_SIZE	  (1ull << 46)
+#define RXE_MAX_GIDS	  16
+#define RXE_MAX_TX_PORTS  16
+#define RXE_MAX_PAYLOAD	  4096
+#define RXE_WINDOW_BYTES  (192u * 1024) /* request bytes in flight to one peer */
+
+#endif

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: MIT */
+/* Multicast groups of this engine: which UD QPs a datagram to a group GID is delivered to (IBTA 10.5). */
+#ifndef RXE_EMU_MCAST_H
+#define RXE_EMU_MCAST_H
+
+#include <stdint.h>
+
+#include "emu/limits.h"
+#include "net/wire/gid.h"
+
+struct rxe_engine;
+struct rxe_qp;
+
+struct rxe_mcast_group {
+	struct gid gid;
+	uint32_t num_qps; /* 0: free */
+	struct rxe_qp *qp[RXE_MAX_MCAST_QP];
+};
+
+struct rxe_mcast {
+	struct rxe_mcast_group group[RXE_MAX_MCAST_GRP];
+};
+
+enum mcast_verdict {
+	MCAST_OK,
+	MCAST_FIRST, /* attach: the group is new, the host joins it; detach: it was the last, the host leaves */
+	MCAST_NOT_UD,
+	MCAST_NOT_GROUP, /* not a multicast GID */
+	MCAST_FULL,
+	MCAST_NOT_ATTACHED,
+};
+
+enum mcast_verdict rxe_mcast_attach(struct rxe_engine *engine, struct rxe_qp *qp,
+				    const struct gid *gid);
+enum mcast_verdict rxe_mcast_detach(struct rxe_engine *engine, struct rxe_qp *qp,
+				    const struct gid *gid);
+
+#endif

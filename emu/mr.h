@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: MIT */
+/* Memory regions: the key table in shared memory that every key check consults, and the check itself.
+ *
+ * The device server is the table's only writer; engines in client processes read it. An engine is inside (its slot's
+ * gauge is not zero) from the lookup to the last byte moved, and the server gives an entry or a range of the arena out
+ * again only when it has seen every gauge at zero after the key was cleared. So a reader needs no second look. */
+#ifndef RXE_EMU_MR_H
+#define RXE_EMU_MR_H
+
+#include <assert.h>
+#include <stdatomic.h>
+#include <stdint.h>
+
+#include "emu/limits.h"
+
+/* Rights have the values of enum ibv_access_flags (rdma-core asserts the same for every driver). */
+enum rxe_right {
+	RXE_LOCAL_WRITE = 1 << 0,
+	RXE_REMOTE_WRITE = 1 << 1,
+	RXE_REMOTE_READ = 1 << 2,
+	RXE_REMOTE_ATOMIC = 1 << 3,
+	RXE_MW_BIND = 1 << 4,
+	RXE_ZERO_BASED = 1 << 5,
+	RXE_RELAXED_ORDERING = 1 << 20,
+};
+
+enum rxe_mr_kind {
+	RXE_MR_PLAIN = 1, /* addr is a virtual address in the process at slot owner */
+	RXE_MR_ARENA = 2, /* addr is an offset in the device's arena */
+	RXE_MR_MAPPED =
+		3, /* addr is an offset in the mapping named by map (a memfd, a mappable dmabuf) */
+};
+
+/* One entry, 64 bytes. lkey and rkey are the same number: index << 16 | tag, tag never repeated soon. */
+struct rxe_mr {
+	_Atomic uint32_t
+		key; /* 0 while free; stored last on a grant (release), first on a free. Pairs with rxe_mr_find */
+	uint32_t pd; /* handle of the underlying PD (a parent domain was resolved on the way in) */
+	uint64_t iova; /* what keys address: [iova, iova + len) */
+	uint64_t len;
+	uint64_t addr;
+	uint32_t rights; /* enum rxe_right */
+	uint32_t kind;	 /* enum rxe_mr_kind */
+	uint32_t owner;	 /* slot whose process holds the memory; 0 for the arena */
+	uint32_t map;	 /* RXE_MR_MAPPED: handle of the mapping */
+	uint32_t dm;	 /* RXE_MR_ARENA: handle of the device memory */
+	uint32_t dmah;	 /* handle of the DMA handle it was registered with, or 0 */
+	uint32_t epoch;	 /* counts fork() of the owner: memory of a parent is not the child's */
+	uint32_t reserved;
+};
+static_assert(sizeof(struct rxe_mr) == 64, "shared memory layout");
+
+struct rxe_mr_table {
+	struct rxe_mr entry[RXE_MAX_MR];
+};
+
+enum mr_verdict {
+	MR_OK,
+	MR_BAD_KEY,
+	MR_BAD_PD,
+	MR_BAD_RIGHTS,
+	MR_BAD_RANGE,
+	MR_FAULT, /* the memory behind it is gone */
+};
+
+static inline uint32_t rxe_key_index(uint32_t key)
+{
+	return key >> 16;
+}
+
+/* The entry that a key names, or NULL. */
+const struct rxe_mr *rxe_mr_find(const struct rxe_mr_table *table, uint32_t key);
+
+/* May this entry's key touch [iova, iova + len) for a QP or SRQ of domain pd? Pure: the caller turns the verdict into a
+ * NAK or a completion. len 0 never comes here (a zero-length access does not check its key: IBTA 9.7.5.1.6). */
+enum mr_verdict rxe_mr_check(const struct rxe_mr *mr, uint32_t pd, uint32_t rights, uint64_t iova,
+			     uint64_t len);
+
+const char *rxe_mr_verdict_str(enum mr_verdict verdict);
+
+#endif

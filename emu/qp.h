@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: MIT */
+/* Queue pairs: identity, state machine, attributes. What a transport keeps of its own is in emu/rc.h, uc.h. */
+#ifndef RXE_EMU_QP_H
+#define RXE_EMU_QP_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "emu/cq.h"
+#include "emu/queue.h"
+#include "emu/rc.h"
+#include "emu/uc.h"
+#include "net/wire/icrc.h"
+
+struct rxe_engine;
+struct rxe_srq;
+
+/* Values of enum ibv_qp_type. */
+enum rxe_qp_type {
+	RXE_QPT_RC = 2,
+	RXE_QPT_UC = 3,
+	RXE_QPT_UD = 4,
+};
+
+/* Values of enum ibv_qp_state. */
+enum rxe_qp_state {
+	RXE_QPS_RESET,
+	RXE_QPS_INIT,
+	RXE_QPS_RTR,
+	RXE_QPS_RTS,
+	RXE_QPS_SQD,
+	RXE_QPS_SQE,
+	RXE_QPS_ERR,
+};
+
+/* Values of enum ibv_qp_attr_mask. */
+enum rxe_qp_attr_mask {
+	RXE_QP_STATE = 1 << 0,
+	RXE_QP_CUR_STATE = 1 << 1,
+	RXE_QP_EN_SQD_ASYNC_NOTIFY = 1 << 2,
+	RXE_QP_ACCESS_FLAGS = 1 << 3,
+	RXE_QP_PKEY_INDEX = 1 << 4,
+	RXE_QP_PORT = 1 << 5,
+	RXE_QP_QKEY = 1 << 6,
+	RXE_QP_AV = 1 << 7,
+	RXE_QP_PATH_MTU = 1 << 8,
+	RXE_QP_TIMEOUT = 1 << 9,
+	RXE_QP_RETRY_CNT = 1 << 10,
+	RXE_QP_RNR_RETRY = 1 << 11,
+	RXE_QP_RQ_PSN = 1 << 12,
+	RXE_QP_MAX_QP_RD_ATOMIC = 1 << 13,
+	RXE_QP_ALT_PATH = 1 << 14,
+	RXE_QP_MIN_RNR_TIMER = 1 << 15,
+	RXE_QP_SQ_PSN = 1 << 16,
+	RXE_QP_MAX_DEST_RD_ATOMIC = 1 << 17,
+	RXE_QP_PATH_MIG_STATE = 1 << 18,
+	RXE_QP_CAP = 1 << 19,
+	RXE_QP_DEST_QPN = 1 << 20,
+	RXE_QP_RATE_LIMIT = 1 << 25,
+};
+
+struct rxe_qp_attr {
+	enum rxe_qp_state qp_state;
+	enum rxe_qp_state cur_qp_state;
+	uint32_t path_mtu; /* bytes: 256, 512, 1024, 2048, 4096 */
+	uint32_t qkey;
+	uint32_t rq_psn;
+	uint32_t sq_psn;
+	uint32_t dest_qp_num;
+	uint32_t qp_access_flags; /* enum rxe_right, remote ones */
+	bool has_grh;		  /* ah_attr.is_global: RoCE demands it */
+	struct rxe_av av;
+	uint16_t pkey_index;
+	uint8_t en_sqd_async_notify;
+	uint8_t max_rd_atomic;
+	uint8_t max_dest_rd_atomic;
+	uint8_t min_rnr_timer;
+	uint8_t port_num;
+	uint8_t timeout;
+	uint8_t retry_cnt;
+	uint8_t rnr_retry;
+};
+
+/* Why a modify was refused. Nothing was changed. */
+enum modify_verdict {
+	MODIFY_OK,
+	MODIFY_BAD_TRANSITION, /* the state table has no such move */
+	MODIFY_MISSING,	       /* a required attribute is not in the mask */
+	MODIFY_NOT_ALLOWED,    /* an attribute that this move, or this type, does not take */
+	MODIFY_BAD_VALUE,      /* out of range */
+	MODIFY_NO_GRH,	       /* RoCE needs a GID: is_global 0 */
+	MODIFY_BAD_GID,	       /* sgid_index is empty, or dgid of the other address family */
+	MODIFY_UNSUPPORTED,    /* alternate path */
+};
+
+struct rxe_qp_init {
+	uint32_t qpn; /* from rxe_engine_alloc_qpn */
+	enum rxe_qp_type type;
+	uint32_t pd;
+	struct rxe_cq *send_cq;
+	struct rxe_cq *recv_cq;
+	struct rxe_srq *srq; /* or NULL */
+	bool sq_sig_all;
+	uint32_t max_send_wr, max_send_sge, max_inline_data;
+	uint32_t max_recv_wr, max_recv_sge;
+	void *sq_mem, *rq_mem; /* rxe_ring_bytes() each; the caller's */
+	void *owner;	       /* the driver's object */
+};
+
+struct rxe_qp {
+	uint32_t qpn;
+	enum rxe_qp_type type;
+	enum rxe_qp_state state;
+	uint32_t pd;
+	struct rxe_cq *send_cq;
+	struct rxe_cq *recv_cq;
+	struct rxe_srq *srq;
+	bool sq_sig_all;
+	uint32_t max_send_sge, max_inline_data, max_recv_sge;
+	struct rxe_ring sq;
+	struct rxe_ring rq;
+	struct rxe_qp_attr attr;
+	struct icrc_flow flow; /* RC, UC: our GID, the peer's, the sending port */
+	uint8_t tx_index;
+	struct rxe_rc rc; /* RC only */
+	struct rxe_uc uc; /* UC only */
+
+	uint64_t
+		deadline_ns; /* when rxe_engine_expire() should call its transport; UINT64_MAX for never */
+	uint32_t timer_index; /* place in the engine's heap, UINT32_MAX when not there */
+	bool on_ready;	      /* on the engine's list of QPs that may have something to send */
+	struct rxe_qp *next_ready;
+	bool last_wqe_reached; /* SRQ: the event was raised */
+	void *owner;
+};
+
+/* The QP exists in RESET. Its memory is the caller's. */
+void rxe_qp_init(struct rxe_engine *engine, struct rxe_qp *qp, const struct rxe_qp_init *init);
+/* Forget it: timers, lists, its completions in both CQs. What it owed the peer must have been flushed by output before. */
+void rxe_qp_fini(struct rxe_engine *engine, struct rxe_qp *qp);
+enum modify_verdict rxe_qp_modify(struct rxe_engine *engine, struct rxe_qp *qp,
+				  const struct rxe_qp_attr *attr, uint32_t mask, uint64_t now_ns);
+/* The verdict's words, and for MISSING, NOT_ALLOWED and BAD_VALUE the attribute bit it fell on. */
+uint32_t rxe_qp_modify_culprit(const struct rxe_qp *qp, const struct rxe_qp_attr *attr,
+			       uint32_t mask);
+/* Attributes as ibv_query_qp shows them: state, current PSNs, path. */
+void rxe_qp_query(const struct rxe_qp *qp, struct rxe_qp_attr *ret);
+
+/* Copy a send into the ring and mark the QP ready. In ERR and SQE the request is taken and flushed. */
+enum post_verdict rxe_post_send(struct rxe_engine *engine, struct rxe_qp *qp,
+				const struct rxe_send_wr *wr, uint64_t now_ns);
+enum post_verdict rxe_post_recv(struct rxe_engine *engine, struct rxe_qp *qp,
+				const struct rxe_recv_wr *wr, uint64_t now_ns);
+
+/* For the transports. To ERR: complete the head of the send queue with status unless it is SUCCESS (then only flush), flush
+ * both queues, raise event unless NULL. */
+void rxe_qp_fail(struct rxe_engine *engine, struct rxe_qp *qp, enum rxe_wc_status head_status,
+		 uint64_t now_ns);
+void rxe_qp_set_deadline(struct rxe_engine *engine, struct rxe_qp *qp, uint64_t deadline_ns);
+void rxe_qp_set_ready(struct rxe_engine *engine, struct rxe_qp *qp);
+
+#endif

@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: MIT */
+/* Work queues: the rings that posted work requests wait in. Memory is the caller's, sized at creation. */
+#ifndef RXE_EMU_QUEUE_H
+#define RXE_EMU_QUEUE_H
+
+#include <assert.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "emu/limits.h"
+#include "net/wire/gid.h"
+
+/* Layout of struct ibv_sge. */
+struct rxe_sge {
+	uint64_t addr;
+	uint32_t length;
+	uint32_t lkey;
+};
+static_assert(sizeof(struct rxe_sge) == 16, "struct ibv_sge");
+
+/* Values of enum ibv_wr_opcode. */
+enum rxe_wr_opcode {
+	RXE_WR_RDMA_WRITE = 0,
+	RXE_WR_RDMA_WRITE_WITH_IMM = 1,
+	RXE_WR_SEND = 2,
+	RXE_WR_SEND_WITH_IMM = 3,
+	RXE_WR_RDMA_READ = 4,
+	RXE_WR_ATOMIC_CMP_AND_SWP = 5,
+	RXE_WR_ATOMIC_FETCH_AND_ADD = 6,
+	RXE_WR_SEND_WITH_INV = 9,
+};
+
+/* Values of enum ibv_send_flags. */
+enum rxe_send_flag {
+	RXE_SEND_FENCE = 1 << 0,
+	RXE_SEND_SIGNALED = 1 << 1,
+	RXE_SEND_SOLICITED = 1 << 2,
+	RXE_SEND_INLINE = 1 << 3,
+};
+
+/* Where a packet goes: an address handle, copied when it is used. */
+struct rxe_av {
+	struct gid dgid;
+	uint32_t flow_label;
+	uint8_t sgid_index;
+	uint8_t hop_limit;
+	uint8_t traffic_class;
+	uint8_t sl;
+};
+
+/* A send work request as a driver hands it over; sges are copied (or, with RXE_SEND_INLINE, the bytes they point to). */
+struct rxe_send_wr {
+	uint64_t wr_id;
+	enum rxe_wr_opcode opcode;
+	uint32_t flags;
+	uint32_t imm_or_rkey; /* host order */
+	uint64_t remote_addr;
+	uint32_t rkey;
+	uint64_t compare_add;
+	uint64_t swap;
+	const struct rxe_av *av; /* UD */
+	uint32_t remote_qpn;
+	uint32_t remote_qkey;
+	uint32_t num_sge;
+	const struct rxe_sge *sges;
+};
+
+struct rxe_recv_wr {
+	uint64_t wr_id;
+	uint32_t num_sge;
+	const struct rxe_sge *sges;
+};
+
+enum post_verdict {
+	POST_OK,
+	POST_BAD_STATE,	 /* RESET (send: also INIT, RTR) */
+	POST_FULL,	 /* the ring is full: ENOMEM */
+	POST_BAD_OPCODE, /* not for this QP type, or unknown */
+	POST_BAD_SGE, /* too many, inline too long, atomic not 8 bytes, message longer than allowed */
+	POST_BAD_FLAGS, /* inline with a read or atomic, unknown bits */
+	POST_BAD_AV,	/* UD without an address */
+	POST_HAS_SRQ,	/* a receive to a QP that draws from an SRQ */
+};
+
+/* A send in the ring; what follows it are num_sge SGEs, or inline_len bytes. psn_first..psn_last are given when its first
+ * packet goes out. */
+struct rxe_send_wqe {
+	uint64_t wr_id;
+	uint64_t remote_addr;
+	uint64_t compare_add;
+	uint64_t swap;
+	struct rxe_av av;
+	uint32_t remote_qpn;
+	uint32_t remote_qkey;
+	uint32_t rkey;
+	uint32_t imm_or_rkey;
+	uint32_t len; /* message bytes */
+	uint32_t psn_first;
+	uint32_t psn_last;
+	uint32_t flags;
+	uint16_t opcode; /* enum rxe_wr_opcode */
+	uint8_t num_sge;
+	uint8_t started; /* PSNs are given */
+	uint32_t mark;	 /* the transport's own */
+	_Alignas(8) uint8_t tail[];
+};
+
+struct rxe_recv_wqe {
+	uint64_t wr_id;
+	uint32_t len; /* sum of the SGEs */
+	uint32_t num_sge;
+	struct rxe_sge sge[];
+};
+
+/* A ring of fixed-stride entries. head..tail are free-running: head is the oldest not retired, tail the next to fill. */
+struct rxe_ring {
+	uint8_t *mem;
+	uint32_t stride;
+	uint32_t mask;	/* slots - 1, a power of two */
+	uint32_t limit; /* entries it may hold: what creation promised */
+	uint32_t head;
+	uint32_t tail;
+};
+
+static inline void *rxe_ring_at(const struct rxe_ring *ring, uint32_t index)
+{
+	return ring->mem + (size_t)(index & ring->mask) * ring->stride;
+}
+
+static inline uint32_t rxe_ring_used(const struct rxe_ring *ring)
+{
+	return ring->tail - ring->head;
+}
+
+size_t rxe_send_stride(uint32_t max_sge, uint32_t max_inline);
+size_t rxe_recv_stride(uint32_t max_sge);
+/* Bytes for a ring of entries slots; 0 entries need 0 bytes. */
+size_t rxe_ring_bytes(uint32_t entries, size_t stride);
+void rxe_ring_init(struct rxe_ring *ring, void *mem, uint32_t entries, size_t stride);
+
+/* Copy a receive into the ring. The caller has checked state. */
+enum post_verdict rxe_ring_push_recv(struct rxe_ring *ring, const struct rxe_recv_wr *wr,
+				     uint32_t max_sge);
+
+#endif

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: MIT */
+/* Shared receive queues, with their limit event (IBTA 10.2.9). */
+#ifndef RXE_EMU_SRQ_H
+#define RXE_EMU_SRQ_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "emu/queue.h"
+
+struct rxe_engine;
+
+struct rxe_srq {
+	uint32_t pd;
+	uint32_t max_sge;
+	uint32_t limit; /* arm value; 0 when not armed: one event a setting */
+	struct rxe_ring rq;
+	void *owner;
+};
+
+void rxe_srq_init(struct rxe_srq *srq, uint32_t pd, void *mem, uint32_t max_wr, uint32_t max_sge,
+		  void *owner);
+enum post_verdict rxe_post_srq_recv(struct rxe_engine *engine, struct rxe_srq *srq,
+				    const struct rxe_recv_wr *wr);
+/* The oldest receive, or NULL; raises the limit event when the fill falls below it. The WQE stays valid until the next call. */
+const struct rxe_recv_wqe *rxe_srq_pop(struct rxe_engine *engine, struct rxe_srq *srq);
+
+#endif

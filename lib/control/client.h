@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: MIT */
+/* The client's side of the control socket: every call is one request and one reply, and returns 0 or a negative errno.
+ * Used by libibverbs, libmlx5 and the rxe_dm command. Thread-safe: a lock per connection. */
+#ifndef RXE_CONTROL_CLIENT_H
+#define RXE_CONTROL_CLIENT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "lib/control/shared.h"
+#include "net/wire/gid.h"
+
+struct ctl_client; /* a connection of this process to the server of its instance */
+
+struct ctl_device {
+	char name[64]; /* rxe_dm0 */
+	uint32_t index;
+	uint64_t node_guid; /* big-endian, as verbs wants it */
+	uint64_t sys_image_guid;
+	struct gid gids[RXE_MAX_GIDS];
+	uint32_t max_mtu; /* bytes: the largest RoCE MTU of the port */
+	uint32_t if_index;
+	char if_name[16];
+	uint64_t arena_bytes;
+	bool trains;
+	bool mlx5; /* mlx5dv_is_supported() may say true */
+};
+
+/* One opened device: a context, and this process's attachment to it. Mappings are shared by all contexts of the process on
+ * that device; the slot, its socket and the engine too. */
+struct ctl_context {
+	uint32_t handle;
+	int cmd_fd; /* dup or send it: ibv_import_device */
+	uint32_t device;
+};
+
+struct ctl_attachment {
+	uint32_t slot;
+	int rx_fd; /* the slot's UDP socket */
+	int event_fd; /* readable SEQPACKET: struct ctl_event records from the server; EOF when it ended */
+	struct ctl_shared *shared;
+	uint8_t *arena;
+	uint64_t arena_bytes;
+};
+
+struct ctl_event {
+	uint32_t type; /* enum ibv_event_type: PORT_ACTIVE, PORT_ERR, GID_CHANGE, DEVICE_FATAL */
+	uint32_t port;
+};
+
+/* Connect to the instance named by the environment, starting its server when none is there. -ECONNREFUSED: could not be
+ * started; -EPROTO: library and server are of different versions; -EPERM: the name is held by another user. Each has been
+ * explained in one line on the log. */
+int ctl_connect(struct ctl_client **ret);
+void ctl_disconnect(struct ctl_client *client);
+int ctl_list_devices(struct ctl_client *client, struct ctl_device *ret, size_t max,
+		     size_t *ret_count);
+
+/* The process's slot on a device: the first call gets it, ctl_detach gives it back when the process has no context left. */
+int ctl_attach(struct ctl_client *client, uint32_t device, struct ctl_attachment *ret);
+void ctl_detach(struct ctl_client *client, uint32_t device, struct ctl_attachment *attachment);
+int ctl_open(struct ctl_client *client, uint32_t device, struct ctl_context *ret);
+int ctl_close(struct ctl_client *client, struct ctl_context *context);
+/* Become one more user of the context that a received cmd_fd belongs to; ret_device says which. */
+int ctl_import(struct ctl_client *client, int cmd_fd, struct ctl_context *ret);
+
+int ctl_alloc_pd(struct ctl_client *client, const struct ctl_context *context,
+		 uint32_t *ret_handle);
+int ctl_dealloc_pd(struct ctl_client *client, const struct ctl_context *context,
+		   uint32_t handle); /* -EBUSY */
+int ctl_use_pd(struct ctl_client *client, const struct ctl_context *context, uint32_t handle,
+	       int delta); /* QP, SRQ, AH on it */
+
+struct ctl_reg_mr {
+	uint32_t pd;
+	uint32_t kind; /* enum rxe_mr_kind */
+	uint64_t addr; /* virtual address, or offset in the DM */
+	uint64_t len, iova;
+	uint32_t rights; /* enum rxe_right */
+	uint32_t dm;	 /* RXE_MR_ARENA */
+	uint32_t dmah;
+	int fd; /* RXE_MR_MAPPED: a descriptor to map, else -1 */
+};
+int ctl_reg_mr(struct ctl_client *client, const struct ctl_context *context,
+	       const struct ctl_reg_mr *reg, uint32_t *ret_handle, uint32_t *ret_key);
+int ctl_rereg_mr(struct ctl_client *client, const struct ctl_context *context, uint32_t handle,
+		 const struct ctl_reg_mr *reg, uint32_t *ret_key);
+/* When it returns no other process is inside the region; the caller makes sure of its own engine. */
+int ctl_dereg_mr(struct ctl_client *client, const struct ctl_context *context, uint32_t handle);
+
+int ctl_alloc_dm(struct ctl_client *client, const struct ctl_context *context, uint64_t len,
+		 uint32_t log_align, uint32_t *ret_handle, uint64_t *ret_offset);
+int ctl_free_dm(struct ctl_client *client, const struct ctl_context *context,
+		uint32_t handle); /* -EBUSY */
+
+#endif

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: MIT */
+/* A GID is the address of a RoCE port: an IPv6 address, or an IPv4 one in its ::ffff:a.b.c.d form. */
+#ifndef RXE_WIRE_GID_H
+#define RXE_WIRE_GID_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <string.h>
+
+struct gid {
+	uint8_t raw[16];
+};
+
+/* Does the GID stand for an IPv4 address? (RoCEv2 annex A17.4.5.2: ::ffff:0:0/96) */
+static inline bool gid_is_v4(const struct gid *gid)
+{
+	static const uint8_t prefix[12] = { [10] = 0xff, [11] = 0xff };
+
+	return memcmp(gid->raw, prefix, sizeof(prefix)) == 0;
+}
+
+static inline bool gid_equal(const struct gid *a, const struct gid *b)
+{
+	return memcmp(a->raw, b->raw, sizeof(a->raw)) == 0;
+}
+
+/* Multicast: ff00::/8, or 224.0.0.0/4 in mapped form. */
+static inline bool gid_is_multicast(const struct gid *gid)
+{
+	return gid_is_v4(gid) ? (gid->raw[12] & 0xf0) == 0xe0 : gid->raw[0] == 0xff;
+}
+
+#endif

@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: MIT */
+/* BTH opcodes (IBTA vol. 1, 9.2.1, table 38): the top three bits name the service, the rest the operation. */
+#ifndef RXE_WIRE_OPCODE_H
+#define RXE_WIRE_OPCODE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum wire_service {
+	WIRE_RC = 0,
+	WIRE_UC = 1,
+	WIRE_RD = 2,
+	WIRE_UD = 3,
+	WIRE_CNP = 4,
+	WIRE_XRC = 5,
+};
+
+/* The low five bits of a BTH opcode. */
+enum wire_op {
+	OP_SEND_FIRST = 0x00,
+	OP_SEND_MIDDLE = 0x01,
+	OP_SEND_LAST = 0x02,
+	OP_SEND_LAST_IMM = 0x03,
+	OP_SEND_ONLY = 0x04,
+	OP_SEND_ONLY_IMM = 0x05,
+	OP_WRITE_FIRST = 0x06,
+	OP_WRITE_MIDDLE = 0x07,
+	OP_WRITE_LAST = 0x08,
+	OP_WRITE_LAST_IMM = 0x09,
+	OP_WRITE_ONLY = 0x0a,
+	OP_WRITE_ONLY_IMM = 0x0b,
+	OP_READ_REQUEST = 0x0c,
+	OP_READ_RESP_FIRST = 0x0d,
+	OP_READ_RESP_MIDDLE = 0x0e,
+	OP_READ_RESP_LAST = 0x0f,
+	OP_READ_RESP_ONLY = 0x10,
+	OP_ACKNOWLEDGE = 0x11,
+	OP_ATOMIC_ACK = 0x12,
+	OP_CMP_SWAP = 0x13,
+	OP_FETCH_ADD = 0x14,
+	OP_RESYNC = 0x15,
+	OP_SEND_LAST_INV = 0x16,
+	OP_SEND_ONLY_INV = 0x17,
+};
+
+/* What an operation is made of: bits of wire_op_shape(). */
+enum wire_shape {
+	SHAPE_VALID = 1 << 0,	/* the table knows it for this service */
+	SHAPE_FIRST = 1 << 1,	/* opens a message; an ONLY has FIRST and LAST */
+	SHAPE_LAST = 1 << 2,	/* closes it */
+	SHAPE_REQUEST = 1 << 3, /* goes to the responder; without it, to the requester */
+	SHAPE_SEND = 1 << 4,
+	SHAPE_WRITE = 1 << 5,
+	SHAPE_READ = 1 << 6,   /* request or response */
+	SHAPE_ATOMIC = 1 << 7, /* request or acknowledge */
+	SHAPE_ACK = 1 << 8,    /* ACKNOWLEDGE and ATOMIC_ACK */
+	SHAPE_RETH = 1 << 9,   /* headers that follow the BTH, in this order */
+	SHAPE_ATOMIC_ETH = 1 << 10,
+	SHAPE_AETH = 1 << 11,
+	SHAPE_ATOMIC_ACK_ETH = 1 << 12,
+	SHAPE_DETH = 1 << 13, /* UD, before ImmDt */
+	SHAPE_IMM = 1 << 14,
+	SHAPE_IETH = 1 << 15,
+	SHAPE_XRCETH = 1 << 16,	 /* XRC requests, right after the BTH */
+	SHAPE_PAYLOAD = 1 << 17, /* may carry payload */
+};
+
+static inline enum wire_service opcode_service(uint8_t opcode)
+{
+	return (enum wire_service)(opcode >> 5);
+}
+
+static inline uint8_t opcode_make(enum wire_service service, enum wire_op op)
+{
+	return (uint8_t)((unsigned)service << 5 | (unsigned)op);
+}
+
+/* The shape of an opcode as an OR of enum wire_shape; 0 when the standard does not define it. */
+uint32_t wire_shape(uint8_t opcode);
+
+/* Bytes of BTH plus extended headers for that opcode; 0 when unknown. */
+uint32_t wire_header_len(uint8_t opcode);
+
+/* "RC_SEND_ONLY", "UD_SEND_ONLY_IMM", "CNP", or "OPCODE_0xnn": for traces and error messages. Static storage. */
+const char *wire_opcode_str(uint8_t opcode);
+
+#endif
