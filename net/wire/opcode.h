@@ -81,7 +81,15 @@ uint32_t wire_shape(uint8_t opcode);
 /* Bytes of BTH plus extended headers for that opcode; 0 when unknown. */
 uint32_t wire_header_len(uint8_t opcode);
 
-/* "RC_SEND_ONLY", "UD_SEND_ONLY_IMM", "CNP", or "OPCODE_0xnn": for traces and error messages. Static storage. */
-const char *wire_opcode_str(uint8_t opcode);
+/* "SEND_ONLY", "READ_RESP_FIRST", or "UNKNOWN": the operation without its service. Static storage. */
+const char *wire_op_str(uint8_t opcode);
+
+/* "RC", "UC", "UD", "XRC", or "?" for services that RoCE does not use. */
+static inline const char *wire_service_str(uint8_t opcode)
+{
+	static const char *const names[8] = { "RC", "UC", "?", "UD", "CNP", "XRC", "?", "?" };
+
+	return names[opcode >> 5];
+}
 
 #endif

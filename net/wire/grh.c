@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: MIT */
+/* The 40 bytes in front of a received UD payload (RoCEv2 annex A17.4.5.1). */
+#include "net/wire/grh.h"
+
+#include <string.h>
+
+#include "net/wire/headers.h"
+
+#define PROTO_UDP 17
+
+static uint16_t ipv4_checksum(const uint8_t p[static 20])
+{
+	uint32_t sum = 0;
+
+	for (int i = 0; i < 20; i += 2)
+		sum += get_be16(p + i);
+	sum = (sum & 0xffff) + (sum >> 16);
+	sum = (sum & 0xffff) + (sum >> 16);
+	return (uint16_t)~sum;
+}
+
+static void emit_v4(uint8_t p[static 20], const struct grh_fields *fields)
+{
+	p[0] = 0x45;
+	p[1] = fields->traffic_class;
+	put_be16(p + 2, (uint16_t)(fields->ip_payload_len + 20));
+	p[6] = 0x40; /* DF */
+	p[8] = fields->hop_limit;
+	p[9] = PROTO_UDP;
+	memcpy(p + 12, fields->src.raw + 12, 4);
+	memcpy(p + 16, fields->dst.raw + 12, 4);
+	put_be16(p + 10, ipv4_checksum(p));
+}
+
+void grh_emit(uint8_t p[GRH_LEN], const struct grh_fields *fields)
+{
+	memset(p, 0, GRH_LEN);
+	if (gid_is_v4(&fields->dst)) {
+		emit_v4(p + 20, fields);
+		return;
+	}
+	put_be32(p,
+		 6u << 28 | (uint32_t)fields->traffic_class << 20 | (fields->flow_label & 0xfffff));
+	put_be16(p + 4, fields->ip_payload_len);
+	p[6] = PROTO_UDP;
+	p[7] = fields->hop_limit;
+	memcpy(p + 8, fields->src.raw, 16);
+	memcpy(p + 24, fields->dst.raw, 16);
+}
