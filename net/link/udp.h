@@ -29,8 +29,11 @@ void link_udp_group_drain(struct link_udp_group *group, uint32_t slot);
 
 struct link_udp_cfg {
 	struct gid gid;
-	int rx_fd;   /* the slot's socket; stays the caller's */
-	bool trains; /* UDP_SEGMENT and UDP_GRO where the kernel has them */
+	int rx_fd; /* the slot's socket; stays the caller's */
+	bool trains; /* UDP_SEGMENT where the kernel has it; what others send as trains is taken either way */
+	/* One sentence for a person, when packets cannot go; said once a cause. May be NULL. */
+	void (*log)(void *arg, const char *line);
+	void *log_arg;
 };
 
 struct link_udp;
@@ -39,9 +42,10 @@ int link_udp_open(struct link_udp **ret, const struct link_udp_cfg *cfg);
 void link_udp_close(struct link_udp *link);
 /* Ports of its sending sockets, for the ICRC: returns how many (up to max). */
 uint32_t link_udp_tx_ports(const struct link_udp *link, uint16_t *ret, uint32_t max);
-/* Largest number of packets in a train: 1 when trains are off or the kernel has none. */
+/* Largest number of packets in a train: 1 when trains are off or the kernel has none. It may fall to 1 later, when an
+ * interface turns out to refuse them: ask for each train. */
 uint16_t link_udp_max_segs(const struct link_udp *link);
-/* Bytes that may be in flight to a socket with this group's buffers, and largest RoCE MTU (256..4096) that fits the route. */
+/* Largest RoCE MTU (256..4096) whose packets fit the interface that has the address; 0 when none does. */
 uint32_t link_udp_max_mtu(const struct gid *gid);
 
 /* Hand trains to the kernel, in order. Returns how many went; fewer than n means the kernel would not take more now (-EAGAIN
@@ -49,15 +53,21 @@ uint32_t link_udp_max_mtu(const struct gid *gid);
  * transport recovers. */
 int link_udp_send(struct link_udp *link, const struct wire_train *trains, size_t n);
 uint64_t link_udp_send_errors(const struct link_udp *link);
+/* Packets the kernel threw away because our receive buffers were full. */
+uint64_t link_udp_recv_drops(const struct link_udp *link);
+/* Does the address belong to this machine (this network namespace)? Remembered; cheap after the first time. */
+bool link_udp_same_host(struct link_udp *link, const struct gid *gid);
 
 /* One receive call: up to max arrivals (a train is many), bytes valid until the next call. 0 when nothing is there;
  * -errno otherwise. Never blocks. */
 int link_udp_recv(struct link_udp *link, struct wire_arrival *ret, size_t max);
 
-/* Multicast: join or leave a group on the interface that has our address. Arrivals come out of link_udp_recv too;
- * link_udp_poll_fd() becomes readable for both. */
+/* Multicast: join or leave a group on the interface that has our address (joins nest). Arrivals come out of
+ * link_udp_recv too. 0, -EINVAL (not a group, or of the other family), -ENOENT (leave: not joined), -ENOSPC, -errno. */
 int link_udp_join(struct link_udp *link, const struct gid *group);
 int link_udp_leave(struct link_udp *link, const struct gid *group);
+/* An epoll descriptor, the same as long as the link lives: readable when link_udp_recv has something. The caller may add
+ * descriptors of its own to it. */
 int link_udp_poll_fd(const struct link_udp *link);
 
 #endif

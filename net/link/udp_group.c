@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: MIT
+/* The receive sockets of one address: a SO_REUSEPORT group on port 4791, steered by the BTH's destination QPN.
+ *
+ * The device server opens it and hands socket number slot to a process. The kernel asks one classic BPF program, which sees
+ * the UDP payload, for the socket's number: the top 8 bits of the destination QPN, 0 for runts and numbers past the group.
+ * Nobody closes a socket in the middle (the last one would take its number), connects it or shuts it down (the group's
+ * steering breaks for good). */
+#include <errno.h>
+#include <linux/filter.h>
+#include <netinet/udp.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "net/link/udp.h"
+#include "net/link/udp_link.h"
+#include "net/wire/packet.h"
+
+#define RCVBUF_WANTED (4 * 1024 * 1024)
+#define BTH_QPN_TOP   5 /* offset of the top byte of the destination QPN */
+#define DRAIN_BATCH   64
+#define DRAIN_MAX     16384u /* datagrams: more than a granted buffer holds */
+#define MAX_SLOTS     256u
+
+static int on(int fd, int level, int option)
+{
+	const int one = 1;
+
+	return setsockopt(fd, level, option, &one, sizeof(one)) == 0 ? 0 : -errno;
+}
+
+/* As much as we may have: beyond the limit of rmem_max where we are allowed to, else up to it. */
+static void grow_rcvbuf(int fd)
+{
+	const int wanted = RCVBUF_WANTED;
+
+	if (setsockopt(fd, SOL_SOCKET, SO_RCVBUFFORCE, &wanted, sizeof(wanted)) != 0)
+		(void)setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &wanted, sizeof(wanted));
+}
+
+/* What makes reception better but is not needed for it: trains, and the header fields a UD receive shows. */
+void udp_set_receive_options(int fd, int family)
+{
+	grow_rcvbuf(fd);
+	(void)on(fd, IPPROTO_UDP, UDP_GRO);
+	if (family == AF_INET) {
+		(void)on(fd, IPPROTO_IP, IP_RECVTOS);
+		(void)on(fd, IPPROTO_IP, IP_RECVTTL);
+		return;
+	}
+	(void)on(fd, IPPROTO_IPV6, IPV6_V6ONLY);
+	(void)on(fd, IPPROTO_IPV6, IPV6_RECVTCLASS);
+	(void)on(fd, IPPROTO_IPV6, IPV6_RECVHOPLIMIT);
+	(void)on(fd, IPPROTO_IPV6, IPV6_FLOWINFO);
+	/* Others, rdma_rxe among them, send checksum 0, which the kernel drops otherwise. */
+	(void)on(fd, IPPROTO_UDP, UDP_NO_CHECK6_RX);
+}
+
+/* One program serves the group; attached before the first bind, so that no packet is ever hashed. */
+static int attach_steering(int fd, uint32_t slots)
+{
+	struct sock_filter code[] = {
+		BPF_STMT(BPF_LD | BPF_B | BPF_ABS, BTH_QPN_TOP),
+		BPF_JUMP(BPF_JMP | BPF_JGE | BPF_K, slots, 1, 0),
+		BPF_STMT(BPF_RET | BPF_A, 0),
+		BPF_STMT(BPF_RET | BPF_K, 0),
+	};
+	const struct sock_fprog prog = { .len = sizeof(code) / sizeof(code[0]), .filter = code };
+
+	if (setsockopt(fd, SOL_SOCKET, SO_ATTACH_REUSEPORT_CBPF, &prog, sizeof(prog)) != 0)
+		return -errno;
+	return 0;
+}
+
+/* A socket that shares with nobody can be bound: no one has the address's port, not even a process of our own user that
+ * would let us join its group and ruin its steering. */
+static int probe_free(const union udp_addr *addr, socklen_t len)
+{
+	const int fd = socket(addr->sa.sa_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	int rc = 0;
+
+	if (fd < 0)
+		return -errno;
+	if (addr->sa.sa_family == AF_INET6)
+		(void)on(fd, IPPROTO_IPV6, IPV6_V6ONLY);
+	if (bind(fd, &addr->sa, len) != 0)
+		rc = -errno;
+	(void)close(fd);
+	return rc;
+}
+
+static int open_slot(struct link_udp_group *group, uint32_t slot, const union udp_addr *addr,
+		     socklen_t len)
+{
+	const int fd = socket(addr->sa.sa_family, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	int rc;
+
+	if (fd < 0)
+		return -errno;
+	rc = on(fd, SOL_SOCKET, SO_REUSEPORT);
+	if (rc == 0 && slot == 0)
+		rc = attach_steering(fd, group->slots);
+	if (rc == 0) {
+		udp_set_receive_options(fd, addr->sa.sa_family);
+		if (bind(fd, &addr->sa, len) != 0)
+			rc = -errno;
+	}
+	if (rc != 0) {
+		(void)close(fd);
+		return rc;
+	}
+	group->fd[slot] = fd;
+	return 0;
+}
+
+static void close_slots(struct link_udp_group *group, uint32_t count)
+{
+	/* From the end: no socket changes its number on the way. */
+	while (count > 0)
+		(void)close(group->fd[--count]);
+	free(group->fd);
+	group->fd = NULL;
+}
+
+int link_udp_group_open(struct link_udp_group *ret, const struct gid *gid, uint32_t slots)
+{
+	struct link_udp_group group = { .gid = *gid, .slots = slots };
+	union udp_addr addr;
+	int granted = 0, rc;
+	socklen_t optlen = sizeof(granted), len;
+
+	if (slots == 0 || slots > MAX_SLOTS || gid_is_multicast(gid))
+		return -EINVAL;
+	len = udp_addr_set(&addr, gid, ROCE_UDP_PORT, udp_addr_ifindex(gid));
+	rc = probe_free(&addr, len);
+	if (rc != 0)
+		return rc;
+
+	group.fd = calloc(slots, sizeof(*group.fd));
+	if (!group.fd)
+		return -ENOMEM;
+	for (uint32_t slot = 0; slot < slots; slot++) {
+		rc = open_slot(&group, slot, &addr, len);
+		if (rc != 0) {
+			close_slots(&group, slot);
+			return rc;
+		}
+	}
+
+	if (getsockopt(group.fd[0], SOL_SOCKET, SO_RCVBUF, &granted, &optlen) == 0 && granted > 0)
+		group.rcvbuf = (uint32_t)granted;
+	*ret = group;
+	return 0;
+}
+
+void link_udp_group_close(struct link_udp_group *group)
+{
+	if (group->fd)
+		close_slots(group, group->slots);
+	group->slots = 0;
+}
+
+void link_udp_group_drain(struct link_udp_group *group, uint32_t slot)
+{
+	struct mmsghdr msg[DRAIN_BATCH] = { 0 };
+
+	for (uint32_t done = 0; done < DRAIN_MAX;) {
+		const int n =
+			recvmmsg(group->fd[slot], msg, DRAIN_BATCH, MSG_DONTWAIT | MSG_TRUNC, NULL);
+
+		if (n <= 0)
+			return;
+		done += (uint32_t)n;
+	}
+}
