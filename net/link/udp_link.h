@@ -19,6 +19,11 @@
 #define UDP_PEERS      64 /* remembered answers of link_udp_same_host */
 #define UDP_HOP_LIMIT  64
 
+/* The kernel's number; glibc's headers leave it out. */
+#ifndef IPV6_FLOWINFO
+#define IPV6_FLOWINFO 11
+#endif
+
 /* What is said once only. */
 enum udp_complaint {
 	COMPLAIN_TOO_LONG = 1 << 0,

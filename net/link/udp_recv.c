@@ -73,8 +73,7 @@ static void read_control(struct udp_meta *meta, const struct cmsghdr *c)
 
 static void read_controls(struct udp_meta *meta, struct msghdr *hdr)
 {
-	for (const struct cmsghdr *c = CMSG_FIRSTHDR(hdr); c;
-	     c = CMSG_NXTHDR(hdr, (struct cmsghdr *)c))
+	for (struct cmsghdr *c = CMSG_FIRSTHDR(hdr); c; c = CMSG_NXTHDR(hdr, c))
 		read_control(meta, c);
 }
 

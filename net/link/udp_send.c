@@ -136,7 +136,7 @@ static void cut(const struct link_udp *link, const struct wire_train *train, uin
 	ret->buf = train->buf + offset;
 	ret->len = left < train->seg_len ? left : train->seg_len;
 	ret->segs = 1;
-	if (i > 0 && ret->len > ICRC_LEN && link->family == AF_INET)
+	if (i > 0 && ret->len >= BTH_LEN + ICRC_LEN && link->family == AF_INET)
 		icrc_store(ret->buf + ret->len - ICRC_LEN,
 			   icrc_compute(&flow, 0, ret->buf, ret->len - ICRC_LEN));
 }

@@ -1,0 +1,212 @@
+// SPDX-License-Identifier: MIT
+/* The group of receive sockets: which slot a packet reaches, who may have the address, what a reused slot keeps. */
+#include <check.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+
+#include "udp_ends.h"
+
+#define SLOTS 8u
+
+static uint8_t buf[TRAIN_MAX_BYTES];
+
+static void send_one(struct udp_end *from, const struct gid *dst, uint32_t qpn, uint32_t len)
+{
+	struct wire_train train;
+
+	train_begin(&train, buf, from, dst, 0);
+	ck_assert(train_packet(&train, from, qpn, 1, len));
+	ck_assert_int_eq(link_udp_send(from->link, &train, 1), 1);
+}
+
+/* Each packet reaches the socket that its QPN's top bits name, and no other. */
+static void check_steering(const char *from_address, const char *to_address)
+{
+	static const struct {
+		uint32_t qpn, len, slot;
+	} row[] = {
+		{ 0x000001, 64, 0 }, { 0x010002, 64, 1 },	 { 0x05ffff, 64, 5 },
+		{ 0x07abcd, 16, 7 }, { 0x080000, 64, 0 },	 { 0xff1234, 64, 0 },
+		{ 0x030000, 5, 0 },  { 0x020007, 4096 + 64, 2 },
+	};
+	const struct gid dst = gid_of(to_address);
+	struct link_udp *slot[SLOTS];
+	struct udp_end a, b;
+
+	ck_assert_int_eq(end_open(&a, from_address, 1, 0, true), 0);
+	ck_assert_int_eq(end_open(&b, to_address, SLOTS, 0, true), 0);
+	for (uint32_t i = 0; i < SLOTS; i++)
+		ck_assert_ptr_nonnull(slot[i] = end_link(&b, i));
+
+	for (size_t i = 0; i < sizeof(row) / sizeof(row[0]); i++) {
+		struct wire_arrival got;
+
+		send_one(&a, &dst, row[i].qpn, row[i].len);
+		ck_assert_int_eq(await(slot[row[i].slot], &got, 1), 1);
+		ck_assert_uint_eq(got.len, row[i].len);
+		if (row[i].len > BTH_LEN)
+			ck_assert(arrival_good(&got, row[i].qpn, 1, row[i].len));
+		for (uint32_t k = 0; k < SLOTS; k++)
+			ck_assert(nothing(slot[k]));
+	}
+
+	for (uint32_t i = 0; i < SLOTS; i++)
+		link_udp_close(slot[i]);
+	end_close(&b);
+	end_close(&a);
+}
+
+START_TEST(steering_v4)
+{
+	check_steering("127.77.0.1", "127.77.0.2");
+}
+END_TEST
+
+START_TEST(steering_v6_to_itself)
+{
+	const struct gid self = gid_of("::1");
+	struct wire_arrival got;
+	struct udp_end b;
+	struct link_udp *three;
+
+	ck_assert_int_eq(end_open(&b, "::1", SLOTS, 0, true), 0);
+	three = end_link(&b, 3);
+	send_one(&b, &self, 0x030042, 100);
+	ck_assert_int_eq(await(three, &got, 1), 1);
+	ck_assert(arrival_good(&got, 0x030042, 1, 100));
+	ck_assert_int_eq(got.id_rule, IP_ID_EXACT);
+	ck_assert(nothing(b.link));
+	link_udp_close(three);
+	end_close(&b);
+}
+END_TEST
+
+/* All the slots a device has. */
+START_TEST(steering_256)
+{
+	const struct gid dst = gid_of("127.77.0.2");
+	struct udp_end a, b;
+
+	ck_assert_int_eq(end_open(&a, "127.77.0.1", 1, 0, true), 0);
+	ck_assert_int_eq(end_open(&b, "127.77.0.2", 256, 255, true), 0);
+	ck_assert_uint_ge(b.group.rcvbuf, 4096);
+	for (uint32_t i = 0; i < 256; i += 51) {
+		struct link_udp *link = end_link(&b, i);
+		struct wire_arrival got;
+
+		send_one(&a, &dst, i << 16 | 7, 64);
+		ck_assert_int_eq(await(link, &got, 1), 1);
+		ck_assert(arrival_good(&got, i << 16 | 7, 1, 64));
+		link_udp_close(link);
+	}
+	end_close(&b);
+	end_close(&a);
+}
+END_TEST
+
+START_TEST(address_taken)
+{
+	const struct gid gid = gid_of("127.77.0.1");
+	struct link_udp_group first, second;
+
+	ck_assert_int_eq(link_udp_group_open(&first, &gid, 2), 0);
+	ck_assert_int_eq(link_udp_group_open(&second, &gid, 2), -EADDRINUSE);
+	/* ... and the first one was not disturbed. */
+	link_udp_group_close(&first);
+	ck_assert_int_eq(link_udp_group_open(&second, &gid, 2), 0);
+	link_udp_group_close(&second);
+	link_udp_group_close(&second);
+}
+END_TEST
+
+START_TEST(address_bad)
+{
+	const struct gid foreign = gid_of("192.0.2.1"), mcast = gid_of("239.1.2.3"),
+			 self = gid_of("127.77.0.1");
+	struct link_udp_group group;
+
+	ck_assert_int_eq(link_udp_group_open(&group, &foreign, 2), -EADDRNOTAVAIL);
+	ck_assert_int_eq(link_udp_group_open(&group, &mcast, 2), -EINVAL);
+	ck_assert_int_eq(link_udp_group_open(&group, &self, 0), -EINVAL);
+	ck_assert_int_eq(link_udp_group_open(&group, &self, 257), -EINVAL);
+}
+END_TEST
+
+/* What a former owner left unread does not reach the next one; other slots keep theirs. */
+START_TEST(drained_slot)
+{
+	const struct gid dst = gid_of("127.77.0.2");
+	struct wire_arrival got;
+	struct link_udp *one, *two;
+	struct udp_end a, b;
+
+	ck_assert_int_eq(end_open(&a, "127.77.0.1", 1, 0, true), 0);
+	ck_assert_int_eq(end_open(&b, "127.77.0.2", SLOTS, 0, true), 0);
+	for (uint32_t i = 0; i < 200; i++)
+		send_one(&a, &dst, 0x010002, 64);
+	send_one(&a, &dst, 0x020002, 64);
+	two = end_link(&b, 2);
+	ck_assert_int_eq(await(two, &got, 1), 1);
+
+	link_udp_group_drain(&b.group, 1);
+	one = end_link(&b, 1);
+	ck_assert(nothing(one));
+	link_udp_group_drain(&b.group, 1);
+	send_one(&a, &dst, 0x010003, 64);
+	ck_assert_int_eq(await(one, &got, 1), 1);
+	ck_assert(arrival_good(&got, 0x010003, 1, 64));
+
+	link_udp_close(one);
+	link_udp_close(two);
+	end_close(&b);
+	end_close(&a);
+}
+END_TEST
+
+/* The owner's copy of a slot's socket goes; the group and its steering stay. */
+START_TEST(reused_slot)
+{
+	const struct gid dst = gid_of("127.77.0.2");
+	struct udp_end a, b;
+
+	ck_assert_int_eq(end_open(&a, "127.77.0.1", 1, 0, true), 0);
+	ck_assert_int_eq(end_open(&b, "127.77.0.2", SLOTS, 0, true), 0);
+	for (uint32_t turn = 0; turn < 4; turn++) {
+		struct link_udp *link = end_link(&b, 4);
+		struct wire_arrival got;
+
+		send_one(&a, &dst, 0x040000 + turn, 64);
+		ck_assert_int_eq(await(link, &got, 1), 1);
+		ck_assert(arrival_good(&got, 0x040000 + turn, 1, 64));
+		link_udp_close(link);
+	}
+	end_close(&b);
+	end_close(&a);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("udp_group");
+	TCase *tc = tcase_create("steering");
+	SRunner *runner;
+	int failed;
+
+	private_network();
+	tcase_add_test(tc, steering_v4);
+	tcase_add_test(tc, steering_v6_to_itself);
+	tcase_add_test(tc, steering_256);
+	suite_add_tcase(suite, tc);
+	tc = tcase_create("slots");
+	tcase_add_test(tc, address_taken);
+	tcase_add_test(tc, address_bad);
+	tcase_add_test(tc, drained_slot);
+	tcase_add_test(tc, reused_slot);
+	suite_add_tcase(suite, tc);
+	runner = srunner_create(suite);
+	srunner_run_all(runner, CK_NORMAL);
+	failed = srunner_ntests_failed(runner);
+	srunner_free(runner);
+	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}
