@@ -63,7 +63,7 @@ bool link_udp_same_host(struct link_udp *link, const struct gid *gid);
 int link_udp_recv(struct link_udp *link, struct wire_arrival *ret, size_t max);
 
 /* Multicast: join or leave a group on the interface that has our address (joins nest). Arrivals come out of
- * link_udp_recv too. 0, -EINVAL (not a group, or of the other family), -ENOENT (leave: not joined), -ENOSPC, -errno. */
+ * link_udp_recv too. 0, -EINVAL (not a group, or of the other family), -EOPNOTSUPP (IPv6 on lo), -ENOENT (leave: not joined), -ENOSPC, -errno. */
 int link_udp_join(struct link_udp *link, const struct gid *group);
 int link_udp_leave(struct link_udp *link, const struct gid *group);
 /* An epoll descriptor, the same as long as the link lives: readable when link_udp_recv has something. The caller may add

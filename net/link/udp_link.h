@@ -30,6 +30,7 @@ enum udp_complaint {
 	COMPLAIN_NO_ROUTE = 1 << 1,
 	COMPLAIN_NO_TRAINS = 1 << 2,
 	COMPLAIN_REFUSED = 1 << 3,
+	COMPLAIN_NO_GROUP_ROUTE = 1 << 4,
 };
 
 struct udp_tx {

@@ -2,7 +2,8 @@
 /* Multicast: a socket for each joined group, bound to the group's own address, so that it gets that group and nothing else.
  *
  * Every process of the machine that joins gets its copy, and a sender that joined hears itself. The interface is the one that
- * has our address; lo carries groups as well, though it does not say so. */
+ * has our address. lo carries IPv4 groups as well, though it does not say so; IPv6 groups it does not deliver, even when
+ * given a route. */
 #include <errno.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -65,6 +66,8 @@ int link_udp_join(struct link_udp *link, const struct gid *group)
 
 	if (!gid_is_multicast(group) || udp_addr_family(group) != link->family)
 		return -EINVAL;
+	if (link->family == AF_INET6 && udp_addr_is_loopback(&link->gid))
+		return -EOPNOTSUPP;
 	if (has) {
 		has->joins++;
 		return 0;

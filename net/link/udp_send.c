@@ -5,6 +5,7 @@
  * an interface refuses trains, their packets go one by one with identification 0, so their ICRCs are computed anew. */
 #include <assert.h>
 #include <errno.h>
+#include <net/if.h>
 #include <netinet/udp.h>
 #include <stdio.h>
 #include <string.h>
@@ -90,11 +91,30 @@ static bool would_block(int error)
 	return error == EAGAIN || error == ENOBUFS || error == ENOMEM;
 }
 
+static void complain_no_route(struct link_udp *link, const struct wire_train *train, int error)
+{
+	char name[IF_NAMESIZE] = "INTERFACE", line[200];
+
+	if (!gid_is_multicast(&train->dst)) {
+		(void)snprintf(line, sizeof(line),
+			       "no route to a peer: packets to it are dropped (%s)",
+			       strerrordesc_np(error));
+		complain(link, COMPLAIN_NO_ROUTE, line);
+		return;
+	}
+	(void)if_indextoname(link->ifindex, name);
+	(void)snprintf(line, sizeof(line),
+		       "no route to a multicast group: packets to it are dropped; try ip %sroute "
+		       "add %s dev %s (lo carries IPv4 groups only)",
+		       link->family == AF_INET ? "" : "-6 ",
+		       link->family == AF_INET ? "224.0.0.0/4" : "ff00::/8", name);
+	complain(link, COMPLAIN_NO_GROUP_ROUTE, line);
+}
+
 /* It can never go: count it, and tell a person why. */
 static void drop(struct link_udp *link, const struct wire_train *train, int error)
 {
-	const uint32_t bytes = train->segs > 1 ? train->seg_len : train->len;
-	char line[160];
+	char line[200];
 
 	link->send_errors += train->segs;
 	switch (error) {
@@ -102,18 +122,13 @@ static void drop(struct link_udp *link, const struct wire_train *train, int erro
 	case EINVAL:
 		(void)snprintf(line, sizeof(line),
 			       "a packet of %u bytes does not fit the path to its peer: " MTU_HINT,
-			       bytes);
+			       train->segs > 1 ? train->seg_len : train->len);
 		complain(link, COMPLAIN_TOO_LONG, line);
 		return;
 	case ENETUNREACH:
 	case EHOSTUNREACH:
 	case ENETDOWN:
-	case EADDRNOTAVAIL:
-		(void)snprintf(line, sizeof(line),
-			       "no route to a peer: packets to it are dropped (%s)",
-			       strerrordesc_np(error));
-		complain(link, COMPLAIN_NO_ROUTE, line);
-		return;
+	case EADDRNOTAVAIL: complain_no_route(link, train, error); return;
 	default:
 		(void)snprintf(line, sizeof(line), "the kernel refuses to send a packet (%s)%s",
 			       strerrordesc_np(error),
