@@ -88,6 +88,8 @@ struct rxe_cq {
 	_Atomic uint32_t
 		head;  /* next to be read; stored by the reader, read by the engine for overrun */
 	uint32_t tail; /* next to be written; engine only */
+	uint32_t
+		seen_head; /* head as the engine last looked, so that a push seldom shares the reader's line */
 	_Atomic uint32_t visible;   /* released by settle, acquired by poll */
 	enum rxe_cq_arm armed;	    /* engine lock */
 	bool unpublished;	    /* on the engine's list of CQs to settle */
@@ -104,7 +106,8 @@ size_t rxe_cq_ring_bytes(uint32_t cqe);
 void rxe_cq_init(struct rxe_cq *cq, void *ring, uint32_t cqe, void *owner);
 /* The engine forgets it. No QP may use it any more. */
 void rxe_cq_fini(struct rxe_engine *engine, struct rxe_cq *cq);
-/* Engine side: one completion in. On overrun the CQ goes to error, the event is raised, the QP is failed by the caller. */
+/* Engine side: one completion in, stamped with the engine's time. False on overrun: the completion is lost, the CQ is in error
+ * for good, CQ_ERR was raised, and the next settle fails every QP that uses it. */
 bool rxe_cq_push(struct rxe_engine *engine, struct rxe_cq *cq, const struct rxe_cqe *cqe);
 /* Reader side, under the CQ's lock: up to max completions out; returns how many. */
 uint32_t rxe_cq_poll(struct rxe_cq *cq, struct rxe_cqe *ret, uint32_t max);

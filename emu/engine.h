@@ -30,6 +30,8 @@ struct rxe_engine_cfg {
 	uint16_t tx_ports[RXE_MAX_TX_PORTS];
 	uint32_t num_tx_ports; /* at least 1 */
 	uint32_t max_mtu;      /* the largest path MTU the port takes, bytes */
+	uint32_t
+		qpn_seed; /* where QPN numbering begins: another for each process that gets the slot */
 };
 
 struct rxe_engine {
@@ -41,8 +43,10 @@ struct rxe_engine {
 	uint32_t num_qp;
 	struct rxe_qp *timer[RXE_MAX_QP]; /* binary heap by deadline_ns */
 	uint32_t num_timers;
-	struct rxe_qp *ready_head, *ready_tail;
+	struct rxe_qp *ready; /* utlist, doubly linked */
 	struct rxe_cq *unpublished;
+	bool overrun_pending; /* a CQ overran: settle fails the QPs that use it */
+	uint32_t train_slot;  /* top bits of the destination QPNs in the train being filled */
 	struct rxe_mcast mcast;
 	struct rxe_peers peers;
 };
@@ -52,6 +56,9 @@ void rxe_engine_init(struct rxe_engine *engine, const struct rxe_engine_cfg *cfg
 /* A free QPN of the slot's range; a number comes back only after all others of its index were used. 0 when RXE_MAX_QP exist. */
 uint32_t rxe_engine_alloc_qpn(struct rxe_engine *engine);
 struct rxe_qp *rxe_engine_find_qp(const struct rxe_engine *engine, uint32_t qpn);
+
+/* Which sending port packets for that peer's socket use: the same for all of ours, so that they can share trains. */
+uint8_t rxe_tx_index(const struct rxe_engine *engine, const struct gid *dgid, uint32_t dest_qpn);
 
 void rxe_engine_input(struct rxe_engine *engine, const struct wire_arrival *arrival,
 		      uint64_t now_ns);

@@ -3,6 +3,7 @@
 #ifndef RXE_EMU_MCAST_H
 #define RXE_EMU_MCAST_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "emu/limits.h"
@@ -34,5 +35,12 @@ enum mcast_verdict rxe_mcast_attach(struct rxe_engine *engine, struct rxe_qp *qp
 				    const struct gid *gid);
 enum mcast_verdict rxe_mcast_detach(struct rxe_engine *engine, struct rxe_qp *qp,
 				    const struct gid *gid);
+/* The group, or NULL. */
+const struct rxe_mcast_group *rxe_mcast_find(const struct rxe_engine *engine,
+					     const struct gid *gid);
+/* Is it in any group? ibv_destroy_qp says EBUSY then. */
+bool rxe_mcast_is_attached(const struct rxe_engine *engine, const struct rxe_qp *qp);
+/* A QP goes: out of every group. */
+void rxe_mcast_forget(struct rxe_engine *engine, const struct rxe_qp *qp);
 
 #endif

@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "emu/complete.h"
 #include "emu/cq.h"
 #include "emu/queue.h"
 #include "emu/rc.h"
@@ -59,6 +60,7 @@ enum rxe_qp_attr_mask {
 	RXE_QP_RATE_LIMIT = 1 << 25,
 };
 
+/* In a QP, sq_psn is the next PSN to be sent and rq_psn the next expected: its transport keeps both current. */
 struct rxe_qp_attr {
 	enum rxe_qp_state qp_state;
 	enum rxe_qp_state cur_qp_state;
@@ -90,7 +92,8 @@ enum modify_verdict {
 	MODIFY_BAD_VALUE,      /* out of range */
 	MODIFY_NO_GRH,	       /* RoCE needs a GID: is_global 0 */
 	MODIFY_BAD_GID,	       /* sgid_index is empty, or dgid of the other address family */
-	MODIFY_UNSUPPORTED,    /* alternate path */
+	MODIFY_UNSUPPORTED,    /* alternate path, resizing, rate limit */
+	MODIFY_DRAINING,       /* SQD: what is in flight must finish before attributes change */
 };
 
 struct rxe_qp_init {
@@ -122,14 +125,17 @@ struct rxe_qp {
 	struct rxe_qp_attr attr;
 	struct icrc_flow flow; /* RC, UC: our GID, the peer's, the sending port */
 	uint8_t tx_index;
-	struct rxe_rc rc; /* RC only */
-	struct rxe_uc uc; /* UC only */
+	bool sq_draining;	/* SQD: the transport has not said rxe_qp_drained() yet */
+	bool comm_est;		/* RTR: the event was raised */
+	struct rxe_claim claim; /* the receive that the message under way lands in */
+	struct rxe_rc rc;	/* RC only */
+	struct rxe_uc uc;	/* UC only */
 
 	uint64_t
 		deadline_ns; /* when rxe_engine_expire() should call its transport; UINT64_MAX for never */
 	uint32_t timer_index; /* place in the engine's heap, UINT32_MAX when not there */
 	bool on_ready;	      /* on the engine's list of QPs that may have something to send */
-	struct rxe_qp *next_ready;
+	struct rxe_qp *prev_ready, *next_ready;
 	bool last_wqe_reached; /* SRQ: the event was raised */
 	void *owner;
 };
@@ -140,9 +146,10 @@ void rxe_qp_init(struct rxe_engine *engine, struct rxe_qp *qp, const struct rxe_
 void rxe_qp_fini(struct rxe_engine *engine, struct rxe_qp *qp);
 enum modify_verdict rxe_qp_modify(struct rxe_engine *engine, struct rxe_qp *qp,
 				  const struct rxe_qp_attr *attr, uint32_t mask, uint64_t now_ns);
-/* The verdict's words, and for MISSING, NOT_ALLOWED and BAD_VALUE the attribute bit it fell on. */
-uint32_t rxe_qp_modify_culprit(const struct rxe_qp *qp, const struct rxe_qp_attr *attr,
-			       uint32_t mask);
+/* For MISSING, NOT_ALLOWED, UNSUPPORTED and BAD_VALUE: the lowest attribute bit it fell on; else 0. */
+uint32_t rxe_qp_modify_culprit(const struct rxe_engine *engine, const struct rxe_qp *qp,
+			       const struct rxe_qp_attr *attr, uint32_t mask);
+const char *rxe_modify_verdict_str(enum modify_verdict verdict);
 /* Attributes as ibv_query_qp shows them: state, current PSNs, path. */
 void rxe_qp_query(const struct rxe_qp *qp, struct rxe_qp_attr *ret);
 
@@ -152,10 +159,17 @@ enum post_verdict rxe_post_send(struct rxe_engine *engine, struct rxe_qp *qp,
 enum post_verdict rxe_post_recv(struct rxe_engine *engine, struct rxe_qp *qp,
 				const struct rxe_recv_wr *wr, uint64_t now_ns);
 
-/* For the transports. To ERR: complete the head of the send queue with status unless it is SUCCESS (then only flush), flush
- * both queues, raise event unless NULL. */
+/* For the transports. To ERR: complete the head of the send queue with status unless it is SUCCESS (then only flush), then
+ * flush the rest of it, the claimed receive and the receive queue, in this order. Raises LAST_WQE_REACHED with an SRQ, and no
+ * other event: see rxe_raise(). Does nothing in ERR. The QP stays on the ready list, so that a NAK it owes can leave. */
 void rxe_qp_fail(struct rxe_engine *engine, struct rxe_qp *qp, enum rxe_wc_status head_status,
 		 uint64_t now_ns);
+/* UD and UC: the oldest send failed. Complete it with status, flush the rest; the QP goes to SQE, where it still receives. */
+void rxe_qp_fail_send(struct rxe_engine *engine, struct rxe_qp *qp, enum rxe_wc_status status,
+		      uint64_t now_ns);
+/* In SQD: nothing is in flight any more. Raises SQ_DRAINED when it was asked for; harmless in other states. Transports see
+ * SQD in their output (a QP that enters SQD is made ready). */
+void rxe_qp_drained(struct rxe_engine *engine, struct rxe_qp *qp);
 void rxe_qp_set_deadline(struct rxe_engine *engine, struct rxe_qp *qp, uint64_t deadline_ns);
 void rxe_qp_set_ready(struct rxe_engine *engine, struct rxe_qp *qp);
 

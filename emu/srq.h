@@ -22,7 +22,10 @@ void rxe_srq_init(struct rxe_srq *srq, uint32_t pd, void *mem, uint32_t max_wr, 
 		  void *owner);
 enum post_verdict rxe_post_srq_recv(struct rxe_engine *engine, struct rxe_srq *srq,
 				    const struct rxe_recv_wr *wr);
-/* The oldest receive, or NULL; raises the limit event when the fill falls below it. The WQE stays valid until the next call. */
+/* The oldest receive, or NULL; raises the limit event when the fill falls below it. The WQE stays valid until the next post. */
 const struct rxe_recv_wqe *rxe_srq_pop(struct rxe_engine *engine, struct rxe_srq *srq);
+/* Ask for one event when fewer than limit receives are left; at once if that is so already. 0 disarms. False: limit is more
+ * than the SRQ holds. */
+bool rxe_srq_arm(struct rxe_engine *engine, struct rxe_srq *srq, uint32_t limit);
 
 #endif

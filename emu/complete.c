@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: MIT */
+/* Ends of work requests (IBTA 10.8.5, 10.8.6): an unsignalled send that succeeds leaves no trace but a free slot, everything
+ * else leaves a completion. A lost completion (the CQ overran) is not reported to the callers: the CQ is in error for good, and
+ * the next settle fails the QPs that use it. */
+#include "emu/complete.h"
+
+#include <string.h>
+
+#include "emu/engine.h"
+
+static enum rxe_wc_opcode wc_opcode(enum rxe_wr_opcode opcode)
+{
+	switch (opcode) {
+	case RXE_WR_RDMA_WRITE:
+	case RXE_WR_RDMA_WRITE_WITH_IMM: return RXE_WC_RDMA_WRITE;
+	case RXE_WR_SEND:
+	case RXE_WR_SEND_WITH_IMM:
+	case RXE_WR_SEND_WITH_INV: return RXE_WC_SEND;
+	case RXE_WR_RDMA_READ: return RXE_WC_RDMA_READ;
+	case RXE_WR_ATOMIC_CMP_AND_SWP: return RXE_WC_COMP_SWAP;
+	case RXE_WR_ATOMIC_FETCH_AND_ADD: return RXE_WC_FETCH_ADD;
+	}
+	return RXE_WC_SEND;
+}
+
+void rxe_complete_send(struct rxe_engine *engine, struct rxe_qp *qp, enum rxe_wc_status status)
+{
+	const struct rxe_send_wqe *wqe = rxe_ring_at(&qp->sq, qp->sq.head);
+	struct rxe_cqe cqe = {
+		.wr_id = wqe->wr_id,
+		.status = status,
+		.opcode = wc_opcode((enum rxe_wr_opcode)wqe->opcode),
+		.byte_len = wqe->len,
+		.qpn = qp->qpn,
+	};
+
+	assert(rxe_ring_used(&qp->sq) > 0);
+	if (status == RXE_WC_SUCCESS && cqe.opcode == RXE_WC_SEND)
+		engine->cfg.counters->rdma_sends++;
+	if (status != RXE_WC_SUCCESS || qp->sq_sig_all || (wqe->flags & RXE_SEND_SIGNALED))
+		rxe_cq_push(engine, qp->send_cq, &cqe);
+	qp->sq.head++;
+}
+
+static void claim(struct rxe_claim *claim, const struct rxe_recv_wqe *wqe)
+{
+	claim->held = true;
+	claim->wr_id = wqe->wr_id;
+	claim->len = wqe->len;
+	claim->num_sge = wqe->num_sge;
+	claim->cursor = (struct rxe_cursor){ 0 };
+	memcpy(claim->sge, wqe->sge, wqe->num_sge * sizeof(struct rxe_sge));
+}
+
+bool rxe_recv_claim(struct rxe_engine *engine, struct rxe_qp *qp)
+{
+	const struct rxe_recv_wqe *wqe = NULL;
+
+	if (qp->claim.held)
+		return true;
+	if (qp->srq)
+		wqe = rxe_srq_pop(engine, qp->srq);
+	else if (rxe_ring_used(&qp->rq) > 0)
+		wqe = rxe_ring_at(&qp->rq, qp->rq.head++);
+	if (!wqe)
+		return false;
+	claim(&qp->claim, wqe);
+	return true;
+}
+
+enum mr_verdict rxe_recv_scatter(struct rxe_engine *engine, struct rxe_qp *qp, uint32_t offset,
+				 const void *src, uint32_t len)
+{
+	return rxe_scatter(engine, qp->srq ? qp->srq->pd : qp->pd, qp->claim.sge, qp->claim.num_sge,
+			   &qp->claim.cursor, offset, src, len);
+}
+
+void rxe_complete_recv(struct rxe_engine *engine, struct rxe_qp *qp,
+		       const struct rxe_recv_done *done)
+{
+	struct rxe_cqe cqe = {
+		.wr_id = qp->claim.wr_id,
+		.status = done->status,
+		.opcode = done->opcode,
+		.byte_len = done->byte_len,
+		.imm_or_rkey = done->imm_or_rkey,
+		.qpn = qp->qpn,
+		.src_qpn = done->src_qpn,
+		.flags = done->flags,
+		.solicited = done->solicited,
+	};
+
+	assert(qp->claim.held);
+	qp->claim.held = false;
+	if (done->status == RXE_WC_SUCCESS)
+		engine->cfg.counters->rdma_recvs++;
+	rxe_cq_push(engine, qp->recv_cq, &cqe);
+}
+
+void rxe_flush_send(struct rxe_engine *engine, struct rxe_qp *qp)
+{
+	while (rxe_ring_used(&qp->sq) > 0)
+		rxe_complete_send(engine, qp, RXE_WC_WR_FLUSH_ERR);
+}
+
+/* The receives of an SRQ are not this QP's to flush; the one it claimed is. */
+void rxe_flush_recv(struct rxe_engine *engine, struct rxe_qp *qp)
+{
+	const struct rxe_recv_done done = {
+		.status = RXE_WC_WR_FLUSH_ERR,
+		.opcode = RXE_WC_RECV,
+	};
+
+	while (qp->claim.held || rxe_ring_used(&qp->rq) > 0) {
+		rxe_recv_claim(engine, qp);
+		rxe_complete_recv(engine, qp, &done);
+	}
+}
+
+void rxe_raise(struct rxe_engine *engine, struct rxe_qp *qp, enum rxe_event_type type)
+{
+	struct rxe_event event = { .type = type, .qp = qp };
+
+	engine->cfg.ops->event(engine->cfg.host, &event);
+}

@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: MIT */
+/* Completion queues: the ring's two ends. The engine writes at tail and publishes up to visible; a reader, under the CQ's
+ * own lock, takes from head. An overrun ends the CQ (IBTA 11.6.3.1): it stays in error, nothing is overwritten. */
+#include "emu/cq.h"
+
+#include "emu/engine.h"
+
+static uint32_t slots_for(uint32_t cqe)
+{
+	uint32_t slots = 1;
+
+	while (slots < cqe)
+		slots <<= 1;
+	return slots;
+}
+
+size_t rxe_cq_ring_bytes(uint32_t cqe)
+{
+	return slots_for(cqe) * sizeof(struct rxe_cqe);
+}
+
+void rxe_cq_init(struct rxe_cq *cq, void *ring, uint32_t cqe, void *owner)
+{
+	memset(cq, 0, sizeof(*cq));
+	cq->ring = ring;
+	cq->mask = slots_for(cqe) - 1;
+	cq->limit = cqe;
+	cq->owner = owner;
+}
+
+void rxe_cq_fini(struct rxe_engine *engine, struct rxe_cq *cq)
+{
+	struct rxe_cq **link = &engine->unpublished;
+
+	while (*link && *link != cq)
+		link = &(*link)->next_unpublished;
+	if (*link)
+		*link = cq->next_unpublished;
+	cq->unpublished = false;
+}
+
+static bool is_full(struct rxe_cq *cq)
+{
+	if (cq->tail - cq->seen_head < cq->limit)
+		return false;
+	/* Pairs with the reader's release: what it has taken may be written over. */
+	cq->seen_head = atomic_load_explicit(&cq->head, memory_order_acquire);
+	return cq->tail - cq->seen_head >= cq->limit;
+}
+
+static void overrun(struct rxe_engine *engine, struct rxe_cq *cq)
+{
+	struct rxe_event event = { .type = RXE_EVENT_CQ_ERR, .cq = cq };
+
+	cq->overrun = true;
+	engine->overrun_pending = true;
+	engine->cfg.ops->event(engine->cfg.host, &event);
+}
+
+bool rxe_cq_push(struct rxe_engine *engine, struct rxe_cq *cq, const struct rxe_cqe *cqe)
+{
+	struct rxe_cqe *slot;
+
+	if (cq->overrun)
+		return false;
+	if (is_full(cq)) {
+		overrun(engine, cq);
+		return false;
+	}
+	slot = &cq->ring[cq->tail++ & cq->mask];
+	*slot = *cqe;
+	slot->timestamp_ns = engine->now_ns;
+
+	if (!cq->unpublished) {
+		cq->unpublished = true;
+		cq->unpublished_solicited = false;
+		cq->next_unpublished = engine->unpublished;
+		engine->unpublished = cq;
+	}
+	cq->unpublished_solicited |= cqe->solicited || cqe->status != RXE_WC_SUCCESS;
+	return true;
+}
+
+uint32_t rxe_cq_poll(struct rxe_cq *cq, struct rxe_cqe *ret, uint32_t max)
+{
+	uint32_t head = atomic_load_explicit(&cq->head, memory_order_relaxed);
+	/* Pairs with settle's release: the entries up to it are whole. */
+	uint32_t n = atomic_load_explicit(&cq->visible, memory_order_acquire) - head;
+	uint32_t i;
+
+	if (n > max)
+		n = max;
+	for (i = 0; i < n; i++)
+		ret[i] = cq->ring[(head + i) & cq->mask];
+	atomic_store_explicit(&cq->head, head + n, memory_order_release);
+	return n;
+}
+
+/* Entries not yet published are cleaned too; those that stay keep their order, and visible stays in front of them. */
+void rxe_cq_clean(struct rxe_cq *cq, uint32_t qpn)
+{
+	uint32_t head = atomic_load_explicit(&cq->head, memory_order_relaxed);
+	uint32_t visible = atomic_load_explicit(&cq->visible, memory_order_relaxed);
+	uint32_t from, to = head, new_visible = head;
+
+	for (from = head; from != cq->tail; from++) {
+		const struct rxe_cqe *cqe = &cq->ring[from & cq->mask];
+
+		if (from == visible)
+			new_visible = to;
+		if (cqe->qpn != qpn)
+			cq->ring[to++ & cq->mask] = *cqe;
+	}
+	if (visible == cq->tail)
+		new_visible = to;
+	cq->tail = to;
+	atomic_store_explicit(&cq->visible, new_visible, memory_order_release);
+}
+
+bool rxe_cq_resize(struct rxe_cq *cq, void *ring, uint32_t cqe)
+{
+	uint32_t head = atomic_load_explicit(&cq->head, memory_order_relaxed);
+	uint32_t mask = slots_for(cqe) - 1;
+	struct rxe_cqe *to = ring;
+	uint32_t i;
+
+	if (cq->tail - head > cqe)
+		return false;
+	for (i = head; i != cq->tail; i++)
+		to[i & mask] = cq->ring[i & cq->mask];
+	cq->ring = to;
+	cq->mask = mask;
+	cq->limit = cqe;
+	cq->seen_head = head;
+	return true;
+}
+
+void rxe_cq_arm(struct rxe_cq *cq, enum rxe_cq_arm arm)
+{
+	/* Armed for any, a request for solicited ones does not disarm it (IBTA 11.4.2.2). */
+	if (cq->armed == RXE_CQ_ARM_ANY && arm == RXE_CQ_ARM_SOLICITED)
+		return;
+	cq->armed = arm;
+}

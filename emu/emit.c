@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: MIT */
+/* Packets going into trains. The ICRC of segment i covers IP identification i: see net/wire/train.h. */
+#include "emu/emit.h"
+
+#include <string.h>
+
+#include "emu/engine.h"
+#include "net/wire/opcode.h"
+
+static uint32_t slot_of(uint32_t qpn)
+{
+	return qpn >> RXE_SLOT_SHIFT;
+}
+
+static bool same_way(const struct wire_train *train, const struct icrc_flow *flow, uint8_t tx_index,
+		     const struct rxe_av *av)
+{
+	return train->tx_index == tx_index && train->traffic_class == av->traffic_class &&
+	       train->hop_limit == av->hop_limit && train->flow_label == av->flow_label &&
+	       gid_equal(&train->dst, &flow->dst) && gid_equal(&train->src, &flow->src);
+}
+
+bool rxe_train_take(struct rxe_engine *engine, struct wire_train *train,
+		    const struct icrc_flow *flow, uint8_t tx_index, const struct rxe_av *av,
+		    uint32_t dest_qpn)
+{
+	if (train->segs > 0)
+		return engine->train_slot == slot_of(dest_qpn) &&
+		       same_way(train, flow, tx_index, av);
+
+	engine->train_slot = slot_of(dest_qpn);
+	train->src = flow->src;
+	train->dst = flow->dst;
+	train->tx_index = tx_index;
+	train->traffic_class = av->traffic_class;
+	train->hop_limit = av->hop_limit;
+	train->flow_label = av->flow_label;
+	return true;
+}
+
+bool rxe_emit_start(struct rxe_emit *ret, struct wire_train *train, struct wire_packet *packet)
+{
+	uint32_t header_len = wire_header_len(packet->bth.opcode);
+	uint32_t pad = -packet->payload_len & 3;
+	uint32_t len = header_len + packet->payload_len + pad;
+
+	ret->train = train;
+	ret->len = len;
+	ret->pad = (uint8_t)pad;
+	ret->was_closed = train->closed;
+	ret->was_seg_len = train->seg_len;
+	ret->was_len = train->len;
+	ret->packet = wire_train_add(train, len + ICRC_LEN);
+	if (!ret->packet)
+		return false;
+
+	packet->bth.pad = (uint8_t)pad;
+	wire_emit_headers(ret->packet, packet);
+	ret->payload = ret->packet + header_len;
+	return true;
+}
+
+void rxe_emit_finish(struct rxe_engine *engine, const struct rxe_emit *emit,
+		     const struct icrc_flow *flow)
+{
+	uint8_t *end = emit->packet + emit->len;
+	uint16_t ip_id = (uint16_t)(emit->train->segs - 1);
+
+	memset(end - emit->pad, 0, emit->pad);
+	icrc_store(end, icrc_compute(flow, ip_id, emit->packet, emit->len));
+	engine->cfg.counters->sent_pkts++;
+	engine->cfg.counters->sent_bytes += emit->len + ICRC_LEN;
+}
+
+void rxe_emit_cancel(const struct rxe_emit *emit)
+{
+	struct wire_train *train = emit->train;
+
+	train->closed = emit->was_closed;
+	train->seg_len = emit->was_seg_len;
+	train->len = emit->was_len;
+	train->segs--;
+}

@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: MIT */
+/* The engine: its QPs by number, and the settling of what input and output did. Packets in are in input.c, packets out in
+ * output.c, deadlines in timer.c. */
+#include "emu/engine.h"
+
+#include <string.h>
+
+#define QPN_TURNS ((1u << RXE_SLOT_SHIFT) / RXE_MAX_QP)
+
+static_assert((1u << RXE_SLOT_SHIFT) % RXE_MAX_QP == 0, "every index has the same turns");
+
+void rxe_engine_init(struct rxe_engine *engine, const struct rxe_engine_cfg *cfg)
+{
+	uint32_t i;
+
+	memset(engine, 0, sizeof(*engine));
+	engine->cfg = *cfg;
+	for (i = 0; i < RXE_MAX_QP; i++)
+		engine->qpn_turn[i] = (uint16_t)(cfg->qpn_seed % QPN_TURNS);
+	engine->qpn_next = cfg->qpn_seed / QPN_TURNS % RXE_MAX_QP;
+}
+
+/* 0 and 1 belong to the subnet manager and the CM, 0xffffff is the multicast QPN. */
+static bool is_reserved(uint32_t qpn)
+{
+	return (qpn & ((1u << RXE_SLOT_SHIFT) - 1)) < 2 || qpn == QPN_MASK;
+}
+
+static uint32_t next_qpn(struct rxe_engine *engine, uint32_t index)
+{
+	uint32_t turn = engine->qpn_turn[index];
+	uint32_t qpn = engine->cfg.slot << RXE_SLOT_SHIFT | turn * RXE_MAX_QP | index;
+
+	engine->qpn_turn[index] = (uint16_t)((turn + 1) % QPN_TURNS);
+	return is_reserved(qpn) ? next_qpn(engine, index) : qpn;
+}
+
+uint32_t rxe_engine_alloc_qpn(struct rxe_engine *engine)
+{
+	uint32_t i;
+
+	for (i = 0; i < RXE_MAX_QP; i++) {
+		uint32_t index = engine->qpn_next++ % RXE_MAX_QP;
+
+		if (!engine->qp[index])
+			return next_qpn(engine, index);
+	}
+	return 0;
+}
+
+struct rxe_qp *rxe_engine_find_qp(const struct rxe_engine *engine, uint32_t qpn)
+{
+	struct rxe_qp *qp = engine->qp[qpn % RXE_MAX_QP];
+
+	return qp && qp->qpn == qpn ? qp : NULL;
+}
+
+uint8_t rxe_tx_index(const struct rxe_engine *engine, const struct gid *dgid, uint32_t dest_qpn)
+{
+	uint32_t tail;
+
+	memcpy(&tail, dgid->raw + 12, sizeof(tail));
+	tail = (tail ^ dest_qpn >> RXE_SLOT_SHIFT) * 0x9e3779b9u;
+	return (uint8_t)((tail >> 16) % engine->cfg.num_tx_ports);
+}
+
+/* The QPs of a CQ that overran: their completions have nowhere to go (IBTA 11.6.3.1, local work queue catastrophic error). */
+static void fail_overrun(struct rxe_engine *engine)
+{
+	uint32_t i;
+
+	engine->overrun_pending = false;
+	for (i = 0; i < RXE_MAX_QP; i++) {
+		struct rxe_qp *qp = engine->qp[i];
+
+		if (!qp || qp->state == RXE_QPS_ERR || qp->state == RXE_QPS_RESET ||
+		    !(qp->send_cq->overrun || qp->recv_cq->overrun))
+			continue;
+		rxe_qp_fail(engine, qp, RXE_WC_SUCCESS, engine->now_ns);
+		rxe_raise(engine, qp, RXE_EVENT_QP_FATAL);
+	}
+}
+
+static bool wants_notice(const struct rxe_cq *cq)
+{
+	switch (cq->armed) {
+	case RXE_CQ_IDLE: return false;
+	case RXE_CQ_ARM_SOLICITED: return cq->unpublished_solicited;
+	case RXE_CQ_ARM_ANY: return true;
+	}
+	return false;
+}
+
+static void publish(struct rxe_engine *engine, struct rxe_cq *cq)
+{
+	cq->unpublished = false;
+	/* Pairs with the acquire in rxe_cq_poll. */
+	atomic_store_explicit(&cq->visible, cq->tail, memory_order_release);
+	if (!wants_notice(cq))
+		return;
+	cq->armed = RXE_CQ_IDLE;
+	engine->cfg.ops->cq_notify(engine->cfg.host, cq);
+}
+
+void rxe_engine_settle(struct rxe_engine *engine)
+{
+	/* Failing a QP flushes it, which may overrun its other CQ: at most once a CQ. */
+	while (engine->overrun_pending)
+		fail_overrun(engine);
+	while (engine->unpublished) {
+		struct rxe_cq *cq = engine->unpublished;
+
+		engine->unpublished = cq->next_unpublished;
+		publish(engine, cq);
+	}
+}

@@ -1,0 +1,177 @@
+/* SPDX-License-Identifier: MIT */
+/* Packets in: everything a packet must satisfy before a transport sees it (IBTA 9.6), in the order of the standard's figures,
+ * cheapest first. What fails is counted and dropped in silence. */
+#include <string.h>
+
+#include "emu/engine.h"
+#include "emu/ud.h"
+#include "net/wire/opcode.h"
+
+#define PKEY_BASE     0x7fffu
+#define MULTICAST_QPN QPN_MASK
+
+/* This host's own packets keep the identification rule: nobody between rewrites them. */
+static bool is_this_host(const struct rxe_engine *engine, const struct gid *gid)
+{
+	uint32_t i;
+
+	if (gid_is_v4(gid) && gid->raw[12] == 127)
+		return true;
+	for (i = 0; i < RXE_MAX_GIDS; i++) {
+		if (gid_equal(&engine->cfg.gids[i], gid))
+			return true;
+	}
+	return false;
+}
+
+/* The link does not know the identification. A peer whose packets have kept the rule is held to it; for others any that makes
+ * the CRC right will do, at the price of 16 bits of it. */
+static bool icrc_is_good_any(struct rxe_engine *engine, const struct wire_arrival *arrival,
+			     const struct icrc_flow *flow)
+{
+	struct rxe_peer *peer = rxe_peer_get(&engine->peers, &arrival->src, RXE_PEER_PORT);
+	bool strict = peer->ruled == RXE_PEER_PROVEN;
+
+	if (!strict && is_this_host(engine, &arrival->src)) {
+		peer->ruled = RXE_PEER_PROVEN;
+		strict = true;
+	}
+	switch (icrc_check(flow, strict ? IP_ID_RULED : IP_ID_ANY, arrival->ip_id, arrival->p,
+			   arrival->len)) {
+	case ICRC_OK:
+		if (!strict)
+			peer->ruled++;
+		return true;
+	case ICRC_OK_ANY: peer->ruled = 0; return true;
+	case ICRC_BAD: return false;
+	}
+	return false;
+}
+
+static bool icrc_is_good(struct rxe_engine *engine, const struct wire_arrival *arrival)
+{
+	const struct icrc_flow flow = {
+		.src = arrival->src,
+		.dst = arrival->dst,
+		.src_port = arrival->src_port,
+	};
+
+	if (arrival->id_rule == IP_ID_ANY)
+		return icrc_is_good_any(engine, arrival, &flow);
+	return icrc_check(&flow, arrival->id_rule, arrival->ip_id, arrival->p, arrival->len) ==
+	       ICRC_OK;
+}
+
+static bool receives(enum rxe_qp_state state)
+{
+	switch (state) {
+	case RXE_QPS_RTR:
+	case RXE_QPS_RTS:
+	case RXE_QPS_SQD:
+	case RXE_QPS_SQE: return true;
+	case RXE_QPS_RESET:
+	case RXE_QPS_INIT:
+	case RXE_QPS_ERR: return false;
+	}
+	return false;
+}
+
+/* Both addresses must be those of the connection: a QPN alone does not make a packet the peer's. */
+static bool is_from_peer(const struct rxe_qp *qp, const struct wire_arrival *arrival)
+{
+	return gid_equal(&arrival->src, &qp->flow.dst) && gid_equal(&arrival->dst, &qp->flow.src);
+}
+
+static bool is_for(const struct rxe_qp *qp, const struct wire_packet *packet,
+		   const struct wire_arrival *arrival)
+{
+	enum wire_service service = opcode_service(packet->bth.opcode);
+
+	if (!receives(qp->state))
+		return false;
+	switch (qp->type) {
+	case RXE_QPT_RC: return service == WIRE_RC && is_from_peer(qp, arrival);
+	case RXE_QPT_UC: return service == WIRE_UC && is_from_peer(qp, arrival);
+	case RXE_QPT_UD: return service == WIRE_UD;
+	}
+	return false;
+}
+
+/* The peer talks while we are still in RTR: the program may want to know that it can go on to RTS. */
+static void note_established(struct rxe_engine *engine, struct rxe_qp *qp)
+{
+	if (qp->state != RXE_QPS_RTR || qp->comm_est)
+		return;
+	qp->comm_est = true;
+	rxe_raise(engine, qp, RXE_EVENT_COMM_EST);
+}
+
+static void to_qp(struct rxe_engine *engine, struct rxe_qp *qp, const struct wire_packet *packet,
+		  const struct wire_arrival *arrival, uint64_t now_ns)
+{
+	if (!is_for(qp, packet, arrival)) {
+		engine->cfg.counters->rcvd_dropped++;
+		return;
+	}
+	switch (qp->type) {
+	case RXE_QPT_RC:
+		note_established(engine, qp);
+		rc_input(engine, qp, packet, now_ns);
+		return;
+	case RXE_QPT_UC:
+		note_established(engine, qp);
+		uc_input(engine, qp, packet, now_ns);
+		return;
+	case RXE_QPT_UD: ud_input(engine, qp, packet, arrival, now_ns); return;
+	}
+}
+
+/* Every attached QP gets its own copy, and spends a receive on it. */
+static void to_group(struct rxe_engine *engine, const struct wire_packet *packet,
+		     const struct wire_arrival *arrival, uint64_t now_ns)
+{
+	const struct rxe_mcast_group *group = rxe_mcast_find(engine, &arrival->dst);
+	uint32_t i;
+
+	if (!group) {
+		engine->cfg.counters->rcvd_no_qp++;
+		return;
+	}
+	for (i = 0; i < group->num_qps; i++)
+		to_qp(engine, group->qp[i], packet, arrival, now_ns);
+}
+
+void rxe_engine_input(struct rxe_engine *engine, const struct wire_arrival *arrival,
+		      uint64_t now_ns)
+{
+	struct rxe_counters *counters = engine->cfg.counters;
+	struct wire_packet packet;
+	struct rxe_qp *qp;
+
+	engine->now_ns = now_ns;
+	counters->rcvd_pkts++;
+	counters->rcvd_bytes += arrival->len;
+	if (wire_parse(&packet, arrival->p, arrival->len) != WIRE_OK) {
+		counters->rcvd_malformed++;
+		return;
+	}
+	if (!icrc_is_good(engine, arrival)) {
+		counters->rcvd_bad_icrc++;
+		return;
+	}
+	/* Ours is the default partition, full member: any member's key matches (IBTA 10.9.3). */
+	if ((packet.bth.pkey & PKEY_BASE) != PKEY_BASE) {
+		counters->rcvd_bad_key++;
+		return;
+	}
+	if (packet.bth.dest_qpn == MULTICAST_QPN) {
+		to_group(engine, &packet, arrival, now_ns);
+		return;
+	}
+	qp = rxe_engine_find_qp(engine, packet.bth.dest_qpn);
+	if (!qp) {
+		counters->rcvd_no_qp++;
+		return;
+	}
+	to_qp(engine, qp, &packet, arrival, now_ns);
+}

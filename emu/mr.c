@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: MIT */
+/* Memory regions: finding a key's entry, and judging an access (IBTA 10.6, 9.7.4.1.3). */
+#include "emu/mr.h"
+
+#include <stddef.h>
+
+const struct rxe_mr *rxe_mr_find(const struct rxe_mr_table *table, uint32_t key)
+{
+	const struct rxe_mr *mr = &table->entry[rxe_key_index(key)];
+
+	/* Pairs with the server's release on a grant: the entry's members are whole. Key 0 marks a free entry. */
+	if (key == 0 || atomic_load_explicit(&mr->key, memory_order_acquire) != key)
+		return NULL;
+	return mr;
+}
+
+enum mr_verdict rxe_mr_check(const struct rxe_mr *mr, uint32_t pd, uint32_t rights, uint64_t iova,
+			     uint64_t len)
+{
+	if (mr->pd != pd)
+		return MR_BAD_PD;
+	if ((mr->rights & rights) != rights)
+		return MR_BAD_RIGHTS;
+
+	/* Subtract, never add: iova and len come off the wire and may wrap. */
+	if (iova < mr->iova || len > mr->len || iova - mr->iova > mr->len - len)
+		return MR_BAD_RANGE;
+
+	return MR_OK;
+}
+
+const char *rxe_mr_verdict_str(enum mr_verdict verdict)
+{
+	switch (verdict) {
+	case MR_OK: return "ok";
+	case MR_BAD_KEY: return "no memory region has this key";
+	case MR_BAD_PD: return "the memory region belongs to another protection domain";
+	case MR_BAD_RIGHTS: return "the memory region was registered without this access right";
+	case MR_BAD_RANGE: return "outside the memory region";
+	case MR_FAULT: return "the memory behind the region is gone";
+	}
+	return "?";
+}

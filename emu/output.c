@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: MIT */
+/* Packets out: ready QPs take turns at filling a train. The one at the head of the list says where it goes; others of the
+ * list that go the same way may ride along. A QP that had its turn goes to the end, one that could not ride keeps its place. */
+#include <utlist.h>
+
+#include "emu/emit.h"
+#include "emu/engine.h"
+#include "emu/ud.h"
+
+/* So many QPs are looked at for riders: a long list of QPs to other peers must not cost every train a walk. */
+#define LOOK_AT 32
+
+static enum output_verdict ask(struct rxe_engine *engine, struct rxe_qp *qp,
+			       struct wire_train *train, uint64_t now_ns)
+{
+	switch (qp->type) {
+	case RXE_QPT_RC: return rc_output(engine, qp, train, now_ns);
+	case RXE_QPT_UC: return uc_output(engine, qp, train, now_ns);
+	case RXE_QPT_UD: return ud_output(engine, qp, train, now_ns);
+	}
+	return OUTPUT_IDLE;
+}
+
+/* A datagram's way is in its request: its transport looks for itself. */
+static bool may_ride(struct rxe_engine *engine, const struct rxe_qp *qp, struct wire_train *train)
+{
+	return qp->type == RXE_QPT_UD || rxe_train_take(engine, train, &qp->flow, qp->tx_index,
+							&qp->attr.av, qp->attr.dest_qp_num);
+}
+
+/* The QP's turn. True: the train should go now. */
+static bool take_turn(struct rxe_engine *engine, struct rxe_qp *qp, struct wire_train *train,
+		      uint64_t now_ns)
+{
+	enum output_verdict verdict;
+
+	DL_DELETE2(engine->ready, qp, prev_ready, next_ready);
+	qp->on_ready = false;
+	verdict = ask(engine, qp, train, now_ns);
+	switch (verdict) {
+	case OUTPUT_IDLE: break;
+	case OUTPUT_ADDED:
+	case OUTPUT_TRAIN_FULL: rxe_qp_set_ready(engine, qp); break;
+	}
+	return verdict == OUTPUT_TRAIN_FULL || train->closed || train->segs == train->max_segs;
+}
+
+bool rxe_engine_output(struct rxe_engine *engine, struct wire_train *train, uint64_t now_ns)
+{
+	struct rxe_qp *qp = engine->ready;
+	struct rxe_qp *last = qp ? qp->prev_ready : NULL;
+	uint32_t looked = 0;
+	bool full = false;
+
+	engine->now_ns = now_ns;
+	train->len = 0;
+	train->segs = 0;
+	train->seg_len = 0;
+	train->closed = false;
+	while (qp && !full && (train->segs == 0 || looked++ < LOOK_AT)) {
+		/* The list may change behind us, but never before the end that was. */
+		struct rxe_qp *next = qp == last ? NULL : qp->next_ready;
+
+		if (may_ride(engine, qp, train))
+			full = take_turn(engine, qp, train, now_ns);
+		qp = next;
+	}
+	return train->segs > 0;
+}

@@ -1,0 +1,175 @@
+/* SPDX-License-Identifier: MIT */
+/* Posting: what a work request must satisfy before it is taken (IBTA 11.4.1), and its copy into the ring. What needs a key or a
+ * peer is judged later, when the packet is made: it ends as a completion, not as a refusal. */
+#include <string.h>
+
+#include "emu/engine.h"
+
+#define INLINE_BITS (RXE_SEND_FENCE | RXE_SEND_SIGNALED | RXE_SEND_SOLICITED | RXE_SEND_INLINE)
+#define PLAIN_BITS  (RXE_SEND_FENCE | RXE_SEND_SIGNALED | RXE_SEND_SOLICITED)
+
+#define RC (1u << RXE_QPT_RC)
+#define UC (1u << RXE_QPT_UC)
+#define UD (1u << RXE_QPT_UD)
+
+/* IBTA table 95: which service knows which operation, and the flags it may bear. */
+struct op_rule {
+	uint32_t types;
+	uint32_t flags;
+	bool atomic;
+};
+
+/* clang-format off */
+static const struct op_rule rules[] = {
+	[RXE_WR_RDMA_WRITE]           = { RC | UC,      INLINE_BITS, false },
+	[RXE_WR_RDMA_WRITE_WITH_IMM]  = { RC | UC,      INLINE_BITS, false },
+	[RXE_WR_SEND]                 = { RC | UC | UD, INLINE_BITS, false },
+	[RXE_WR_SEND_WITH_IMM]        = { RC | UC | UD, INLINE_BITS, false },
+	[RXE_WR_RDMA_READ]            = { RC,           PLAIN_BITS,  false },
+	[RXE_WR_ATOMIC_CMP_AND_SWP]   = { RC,           PLAIN_BITS,  true  },
+	[RXE_WR_ATOMIC_FETCH_AND_ADD] = { RC,           PLAIN_BITS,  true  },
+	[RXE_WR_SEND_WITH_INV]        = { RC,           INLINE_BITS, false },
+};
+/* clang-format on */
+
+static bool may_post_send(enum rxe_qp_state state)
+{
+	switch (state) {
+	case RXE_QPS_RTS:
+	case RXE_QPS_SQD:
+	case RXE_QPS_SQE:
+	case RXE_QPS_ERR: return true;
+	case RXE_QPS_RESET:
+	case RXE_QPS_INIT:
+	case RXE_QPS_RTR: return false;
+	}
+	return false;
+}
+
+/* *ret_len is the message's length. */
+static enum post_verdict check_sges(const struct rxe_engine *engine, const struct rxe_qp *qp,
+				    const struct rxe_send_wr *wr, const struct op_rule *rule,
+				    uint32_t *ret_len)
+{
+	uint64_t max = qp->type == RXE_QPT_UD ? engine->cfg.max_mtu : RXE_MAX_MSG_SIZE;
+	uint64_t len = 0;
+	uint32_t i;
+
+	if (wr->num_sge > qp->max_send_sge || (wr->num_sge > 0 && !wr->sges))
+		return POST_BAD_SGE;
+	for (i = 0; i < wr->num_sge; i++)
+		len += wr->sges[i].length;
+	if (len > max || (rule->atomic && len != sizeof(uint64_t)))
+		return POST_BAD_SGE;
+	if ((wr->flags & RXE_SEND_INLINE) && len > qp->max_inline_data)
+		return POST_BAD_SGE;
+	*ret_len = (uint32_t)len;
+	return POST_OK;
+}
+
+static bool av_is_good(const struct rxe_engine *engine, const struct rxe_av *av)
+{
+	static const struct gid none;
+
+	return av && av->sgid_index < RXE_MAX_GIDS &&
+	       !gid_equal(&engine->cfg.gids[av->sgid_index], &none) &&
+	       gid_is_v4(&engine->cfg.gids[av->sgid_index]) == gid_is_v4(&av->dgid);
+}
+
+static enum post_verdict check_send(const struct rxe_engine *engine, const struct rxe_qp *qp,
+				    const struct rxe_send_wr *wr, uint32_t *ret_len)
+{
+	const struct op_rule *rule;
+
+	if (!may_post_send(qp->state))
+		return POST_BAD_STATE;
+	if ((uint32_t)wr->opcode >= sizeof(rules) / sizeof(rules[0]))
+		return POST_BAD_OPCODE;
+	rule = &rules[wr->opcode];
+	if (!(rule->types & 1u << qp->type))
+		return POST_BAD_OPCODE;
+	if (wr->flags & ~rule->flags)
+		return POST_BAD_FLAGS;
+	if (qp->type == RXE_QPT_UD && (!av_is_good(engine, wr->av) || wr->remote_qpn > QPN_MASK))
+		return POST_BAD_AV;
+	if (rxe_ring_used(&qp->sq) >= qp->sq.limit)
+		return POST_FULL;
+	return check_sges(engine, qp, wr, rule, ret_len);
+}
+
+static void copy_inline(uint8_t *to, const struct rxe_send_wr *wr)
+{
+	uint32_t i;
+
+	for (i = 0; i < wr->num_sge; i++) {
+		const struct rxe_sge *sge = &wr->sges[i];
+
+		if (sge->length > 0)
+			memcpy(to, (const void *)(uintptr_t)sge->addr, sge->length);
+		to += sge->length;
+	}
+}
+
+static void fill(struct rxe_send_wqe *wqe, const struct rxe_send_wr *wr, uint32_t len)
+{
+	wqe->wr_id = wr->wr_id;
+	wqe->remote_addr = wr->remote_addr;
+	wqe->compare_add = wr->compare_add;
+	wqe->swap = wr->swap;
+	if (wr->av)
+		wqe->av = *wr->av;
+	wqe->remote_qpn = wr->remote_qpn;
+	wqe->remote_qkey = wr->remote_qkey;
+	wqe->rkey = wr->rkey;
+	wqe->imm_or_rkey = wr->imm_or_rkey;
+	wqe->len = len;
+	wqe->psn_first = 0;
+	wqe->psn_last = 0;
+	wqe->flags = wr->flags;
+	wqe->opcode = (uint16_t)wr->opcode;
+	wqe->num_sge = 0;
+	wqe->started = 0;
+	wqe->mark = 0;
+	if (wr->flags & RXE_SEND_INLINE) {
+		copy_inline(wqe->tail, wr);
+		return;
+	}
+	wqe->num_sge = (uint8_t)wr->num_sge;
+	memcpy(wqe->tail, wr->sges, wr->num_sge * sizeof(struct rxe_sge));
+}
+
+enum post_verdict rxe_post_send(struct rxe_engine *engine, struct rxe_qp *qp,
+				const struct rxe_send_wr *wr, uint64_t now_ns)
+{
+	uint32_t len = 0;
+	enum post_verdict verdict = check_send(engine, qp, wr, &len);
+
+	if (verdict != POST_OK)
+		return verdict;
+	engine->now_ns = now_ns;
+	fill(rxe_ring_at(&qp->sq, qp->sq.tail), wr, len);
+	qp->sq.tail++;
+	if (qp->state == RXE_QPS_ERR || qp->state == RXE_QPS_SQE)
+		rxe_flush_send(engine, qp);
+	else
+		rxe_qp_set_ready(engine, qp);
+	return POST_OK;
+}
+
+enum post_verdict rxe_post_recv(struct rxe_engine *engine, struct rxe_qp *qp,
+				const struct rxe_recv_wr *wr, uint64_t now_ns)
+{
+	enum post_verdict verdict;
+
+	if (qp->srq)
+		return POST_HAS_SRQ;
+	if (qp->state == RXE_QPS_RESET)
+		return POST_BAD_STATE;
+	verdict = rxe_ring_push_recv(&qp->rq, wr, qp->max_recv_sge);
+	if (verdict != POST_OK)
+		return verdict;
+	engine->now_ns = now_ns;
+	if (qp->state == RXE_QPS_ERR)
+		rxe_flush_recv(engine, qp);
+	return POST_OK;
+}

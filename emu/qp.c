@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: MIT */
+/* Queue pairs: coming and going, failing, draining. Which move between states is allowed is in qp_modify.c. */
+#include "emu/qp.h"
+
+#include <string.h>
+
+#include <utlist.h>
+
+#include "emu/engine.h"
+
+void rxe_qp_init(struct rxe_engine *engine, struct rxe_qp *qp, const struct rxe_qp_init *init)
+{
+	memset(qp, 0, sizeof(*qp));
+	qp->qpn = init->qpn;
+	qp->type = init->type;
+	qp->state = RXE_QPS_RESET;
+	qp->pd = init->pd;
+	qp->send_cq = init->send_cq;
+	qp->recv_cq = init->recv_cq;
+	qp->srq = init->srq;
+	qp->sq_sig_all = init->sq_sig_all;
+	qp->max_send_sge = init->max_send_sge;
+	qp->max_inline_data = init->max_inline_data;
+	qp->max_recv_sge = init->max_recv_sge;
+	rxe_ring_init(&qp->sq, init->sq_mem, init->max_send_wr,
+		      rxe_send_stride(init->max_send_sge, init->max_inline_data));
+	rxe_ring_init(&qp->rq, init->rq_mem, init->srq ? 0 : init->max_recv_wr,
+		      rxe_recv_stride(init->max_recv_sge));
+	qp->deadline_ns = UINT64_MAX;
+	qp->timer_index = UINT32_MAX;
+	qp->owner = init->owner;
+	rc_reset(qp);
+
+	engine->qp[init->qpn % RXE_MAX_QP] = qp;
+	engine->num_qp++;
+}
+
+static void leave_ready(struct rxe_engine *engine, struct rxe_qp *qp)
+{
+	if (!qp->on_ready)
+		return;
+	DL_DELETE2(engine->ready, qp, prev_ready, next_ready);
+	qp->on_ready = false;
+}
+
+void rxe_qp_set_ready(struct rxe_engine *engine, struct rxe_qp *qp)
+{
+	if (qp->on_ready)
+		return;
+	DL_APPEND2(engine->ready, qp, prev_ready, next_ready);
+	qp->on_ready = true;
+}
+
+void rxe_qp_fini(struct rxe_engine *engine, struct rxe_qp *qp)
+{
+	rxe_qp_set_deadline(engine, qp, UINT64_MAX);
+	leave_ready(engine, qp);
+	if (qp->type == RXE_QPT_UD)
+		rxe_mcast_forget(engine, qp);
+	rxe_cq_clean(qp->send_cq, qp->qpn);
+	if (qp->recv_cq != qp->send_cq)
+		rxe_cq_clean(qp->recv_cq, qp->qpn);
+	engine->qp[qp->qpn % RXE_MAX_QP] = NULL;
+	engine->num_qp--;
+}
+
+void rxe_qp_query(const struct rxe_qp *qp, struct rxe_qp_attr *ret)
+{
+	*ret = qp->attr;
+	ret->qp_state = qp->state;
+	ret->cur_qp_state = qp->state;
+}
+
+void rxe_qp_fail(struct rxe_engine *engine, struct rxe_qp *qp, enum rxe_wc_status head_status,
+		 uint64_t now_ns)
+{
+	if (qp->state == RXE_QPS_ERR)
+		return;
+	engine->now_ns = now_ns;
+	qp->state = RXE_QPS_ERR;
+	qp->sq_draining = false;
+	rxe_qp_set_deadline(engine, qp, UINT64_MAX);
+	if (head_status != RXE_WC_SUCCESS && rxe_ring_used(&qp->sq) > 0)
+		rxe_complete_send(engine, qp, head_status);
+	rxe_flush_send(engine, qp);
+	rxe_flush_recv(engine, qp);
+	if (qp->srq)
+		rxe_raise(engine, qp, RXE_EVENT_QP_LAST_WQE_REACHED);
+}
+
+void rxe_qp_fail_send(struct rxe_engine *engine, struct rxe_qp *qp, enum rxe_wc_status status,
+		      uint64_t now_ns)
+{
+	engine->now_ns = now_ns;
+	qp->state = RXE_QPS_SQE;
+	qp->sq_draining = false;
+	rxe_complete_send(engine, qp, status);
+	rxe_flush_send(engine, qp);
+}
+
+void rxe_qp_drained(struct rxe_engine *engine, struct rxe_qp *qp)
+{
+	if (qp->state != RXE_QPS_SQD || !qp->sq_draining)
+		return;
+	qp->sq_draining = false;
+	if (qp->attr.en_sqd_async_notify)
+		rxe_raise(engine, qp, RXE_EVENT_SQ_DRAINED);
+}

@@ -1,0 +1,330 @@
+/* SPDX-License-Identifier: MIT */
+/* The QP state machine (IBTA 10.3.1, table 91 of 11.2.4.2; ibv_modify_qp(3)): which moves there are, what each requires and
+ * allows by type, which values an attribute may have, and what a move does. A refused move changes nothing. */
+#include <string.h>
+
+#include "emu/engine.h"
+
+#define TYPES 3
+
+/* Shorter names, so that the table can be read as one. */
+#define CUR	    RXE_QP_CUR_STATE
+#define NOTIFY	    RXE_QP_EN_SQD_ASYNC_NOTIFY
+#define ACCESS	    RXE_QP_ACCESS_FLAGS
+#define PKEY	    RXE_QP_PKEY_INDEX
+#define PORT	    RXE_QP_PORT
+#define QKEY	    RXE_QP_QKEY
+#define AV	    RXE_QP_AV
+#define MTU	    RXE_QP_PATH_MTU
+#define TIMEOUT	    RXE_QP_TIMEOUT
+#define RETRY	    RXE_QP_RETRY_CNT
+#define RNR_RETRY   RXE_QP_RNR_RETRY
+#define RQ_PSN	    RXE_QP_RQ_PSN
+#define SQ_PSN	    RXE_QP_SQ_PSN
+#define RD_ATOMIC   RXE_QP_MAX_QP_RD_ATOMIC
+#define DEST_ATOMIC RXE_QP_MAX_DEST_RD_ATOMIC
+#define RNR_TIMER   RXE_QP_MIN_RNR_TIMER
+#define DEST_QPN    RXE_QP_DEST_QPN
+/* Real attributes that this device does not have. They are refused whatever the move. */
+#define UNSUPPORTED (RXE_QP_ALT_PATH | RXE_QP_PATH_MIG_STATE | RXE_QP_CAP | RXE_QP_RATE_LIMIT)
+
+enum type_index {
+	RC,
+	UC,
+	UD,
+};
+
+struct move {
+	enum rxe_qp_state from, to;
+	uint32_t types; /* which have this move */
+	uint32_t required[TYPES];
+	uint32_t optional[TYPES];
+};
+
+#define ALL	   (1u << RC | 1u << UC | 1u << UD)
+#define UNRELIABLE (1u << UC | 1u << UD)
+
+static const struct move moves[] = {
+	{ RXE_QPS_RESET, RXE_QPS_INIT, ALL,
+	  .required = { [RC] = PKEY | PORT | ACCESS,
+			[UC] = PKEY | PORT | ACCESS,
+			[UD] = PKEY | PORT | QKEY } },
+	{ RXE_QPS_INIT, RXE_QPS_INIT, ALL,
+	  .optional = { [RC] = PKEY | PORT | ACCESS,
+			[UC] = PKEY | PORT | ACCESS,
+			[UD] = PKEY | PORT | QKEY } },
+	{ RXE_QPS_INIT, RXE_QPS_RTR, ALL,
+	  .required = { [RC] = AV | MTU | DEST_QPN | RQ_PSN | DEST_ATOMIC | RNR_TIMER,
+			[UC] = AV | MTU | DEST_QPN | RQ_PSN },
+	  .optional = { [RC] = PKEY | ACCESS, [UC] = PKEY | ACCESS, [UD] = PKEY | QKEY } },
+	{ RXE_QPS_RTR, RXE_QPS_RTS, ALL,
+	  .required = { [RC] = SQ_PSN | TIMEOUT | RETRY | RNR_RETRY | RD_ATOMIC,
+			[UC] = SQ_PSN,
+			[UD] = SQ_PSN },
+	  .optional = { [RC] = CUR | ACCESS | RNR_TIMER, [UC] = CUR | ACCESS, [UD] = CUR | QKEY } },
+	{ RXE_QPS_RTS, RXE_QPS_RTS, ALL,
+	  .optional = { [RC] = CUR | ACCESS | RNR_TIMER, [UC] = CUR | ACCESS, [UD] = CUR | QKEY } },
+	{ RXE_QPS_RTS, RXE_QPS_SQD, ALL,
+	  .optional = { [RC] = NOTIFY, [UC] = NOTIFY, [UD] = NOTIFY } },
+	{ RXE_QPS_SQD, RXE_QPS_RTS, ALL,
+	  .optional = { [RC] = CUR | ACCESS | RNR_TIMER, [UC] = CUR | ACCESS, [UD] = CUR | QKEY } },
+	{ RXE_QPS_SQD, RXE_QPS_SQD, ALL,
+	  .optional = { [RC] = PKEY | PORT | AV | ACCESS | TIMEOUT | RETRY | RNR_RETRY | RD_ATOMIC |
+			       DEST_ATOMIC | RNR_TIMER,
+			[UC] = PKEY | AV | ACCESS,
+			[UD] = PKEY | QKEY } },
+	{ RXE_QPS_SQE, RXE_QPS_RTS, UNRELIABLE,
+	  .optional = { [UC] = CUR | ACCESS, [UD] = CUR | QKEY } },
+};
+
+/* Any state to RESET, any state to ERR: no attributes. */
+static const struct move to_reset_or_err = { .types = ALL };
+
+static enum type_index type_index(enum rxe_qp_type type)
+{
+	switch (type) {
+	case RXE_QPT_RC: return RC;
+	case RXE_QPT_UC: return UC;
+	case RXE_QPT_UD: return UD;
+	}
+	return UD;
+}
+
+static enum rxe_qp_state target(const struct rxe_qp *qp, const struct rxe_qp_attr *attr,
+				uint32_t mask)
+{
+	return mask & RXE_QP_STATE ? attr->qp_state : qp->state;
+}
+
+static const struct move *find_move(const struct rxe_qp *qp, enum rxe_qp_state to)
+{
+	size_t i;
+
+	if (to == RXE_QPS_RESET || to == RXE_QPS_ERR)
+		return &to_reset_or_err;
+	for (i = 0; i < sizeof(moves) / sizeof(moves[0]); i++) {
+		const struct move *move = &moves[i];
+
+		if (move->from == qp->state && move->to == to &&
+		    (move->types & 1u << type_index(qp->type)))
+			return move;
+	}
+	return NULL;
+}
+
+static bool is_mtu(uint32_t bytes)
+{
+	return bytes == 256 || bytes == 512 || bytes == 1024 || bytes == 2048 || bytes == 4096;
+}
+
+/* Bits of enum ibv_access_flags that mean something here or may be ignored: the low ten, and the optional range. */
+#define ACCESS_KNOWN 0x3ff003ffu
+
+/* The lowest attribute of mask whose value is out of range; 0 when all are good. */
+static uint32_t bad_value(const struct rxe_engine *engine, const struct rxe_qp *qp,
+			  const struct rxe_qp_attr *attr, uint32_t mask)
+{
+	const struct {
+		uint32_t bit;
+		bool good;
+	} check[] = {
+		{ CUR, attr->cur_qp_state == qp->state },
+		{ ACCESS, (attr->qp_access_flags & ~ACCESS_KNOWN) == 0 },
+		{ PKEY, attr->pkey_index == 0 },
+		{ PORT, attr->port_num == 1 },
+		{ MTU, is_mtu(attr->path_mtu) && attr->path_mtu <= engine->cfg.max_mtu },
+		{ TIMEOUT, attr->timeout < 32 },
+		{ RETRY, attr->retry_cnt < 8 },
+		{ RNR_RETRY, attr->rnr_retry < 8 },
+		{ RQ_PSN, attr->rq_psn <= PSN_MASK },
+		{ RD_ATOMIC, attr->max_rd_atomic <= RXE_MAX_RD_ATOMIC },
+		{ RNR_TIMER, attr->min_rnr_timer < 32 },
+		{ SQ_PSN, attr->sq_psn <= PSN_MASK },
+		{ DEST_ATOMIC, attr->max_dest_rd_atomic <= RXE_MAX_RD_ATOMIC },
+		{ DEST_QPN, attr->dest_qp_num <= QPN_MASK },
+	};
+	size_t i;
+
+	for (i = 0; i < sizeof(check) / sizeof(check[0]); i++) {
+		if ((mask & check[i].bit) && !check[i].good)
+			return check[i].bit;
+	}
+	return 0;
+}
+
+static enum modify_verdict check_path(const struct rxe_engine *engine,
+				      const struct rxe_qp_attr *attr)
+{
+	static const struct gid none;
+	const struct gid *sgid;
+
+	if (!attr->has_grh)
+		return MODIFY_NO_GRH;
+	if (attr->av.sgid_index >= RXE_MAX_GIDS)
+		return MODIFY_BAD_GID;
+	sgid = &engine->cfg.gids[attr->av.sgid_index];
+	if (gid_equal(sgid, &none) || gid_is_v4(sgid) != gid_is_v4(&attr->av.dgid) ||
+	    gid_equal(&attr->av.dgid, &none) || gid_is_multicast(&attr->av.dgid))
+		return MODIFY_BAD_GID;
+	return MODIFY_OK;
+}
+
+/* The whole judgement. *ret_culprit is the attribute it fell on, where it fell on one. */
+static enum modify_verdict judge(const struct rxe_engine *engine, const struct rxe_qp *qp,
+				 const struct rxe_qp_attr *attr, uint32_t mask,
+				 uint32_t *ret_culprit)
+{
+	const struct move *move = find_move(qp, target(qp, attr, mask));
+	enum type_index type = type_index(qp->type);
+	uint32_t given = mask & ~(uint32_t)RXE_QP_STATE;
+	uint32_t wrong;
+
+	*ret_culprit = 0;
+	if (!move)
+		return MODIFY_BAD_TRANSITION;
+	wrong = given & UNSUPPORTED;
+	*ret_culprit = wrong & -wrong;
+	if (wrong)
+		return MODIFY_UNSUPPORTED;
+	wrong = move->required[type] & ~given;
+	*ret_culprit = wrong & -wrong;
+	if (wrong)
+		return MODIFY_MISSING;
+	wrong = given & ~(move->required[type] | move->optional[type]);
+	*ret_culprit = wrong & -wrong;
+	if (wrong)
+		return MODIFY_NOT_ALLOWED;
+	*ret_culprit = bad_value(engine, qp, attr, given);
+	if (*ret_culprit)
+		return MODIFY_BAD_VALUE;
+	if (move->from == RXE_QPS_SQD && move->to == RXE_QPS_SQD && given && qp->sq_draining)
+		return MODIFY_DRAINING;
+	return given & AV ? check_path(engine, attr) : MODIFY_OK;
+}
+
+uint32_t rxe_qp_modify_culprit(const struct rxe_engine *engine, const struct rxe_qp *qp,
+			       const struct rxe_qp_attr *attr, uint32_t mask)
+{
+	uint32_t culprit;
+
+	judge(engine, qp, attr, mask, &culprit);
+	return culprit;
+}
+
+static void copy_attributes(struct rxe_qp_attr *to, const struct rxe_qp_attr *attr, uint32_t mask)
+{
+#define TAKE(bit, member)                                                                          \
+	if (mask & (bit))                                                                          \
+	to->member = attr->member
+	TAKE(NOTIFY, en_sqd_async_notify);
+	TAKE(ACCESS, qp_access_flags);
+	TAKE(PKEY, pkey_index);
+	TAKE(PORT, port_num);
+	TAKE(QKEY, qkey);
+	TAKE(AV, av);
+	TAKE(AV, has_grh);
+	TAKE(MTU, path_mtu);
+	TAKE(TIMEOUT, timeout);
+	TAKE(RETRY, retry_cnt);
+	TAKE(RNR_RETRY, rnr_retry);
+	TAKE(RQ_PSN, rq_psn);
+	TAKE(SQ_PSN, sq_psn);
+	TAKE(RD_ATOMIC, max_rd_atomic);
+	TAKE(DEST_ATOMIC, max_dest_rd_atomic);
+	TAKE(RNR_TIMER, min_rnr_timer);
+	TAKE(DEST_QPN, dest_qp_num);
+#undef TAKE
+}
+
+/* The flow that packets to the peer go in. The sending port is the same for all QPs that talk to one socket of the peer, so
+ * that their packets can share trains on this side and be merged again on the other. */
+static void set_flow(const struct rxe_engine *engine, struct rxe_qp *qp)
+{
+	const struct rxe_av *av = &qp->attr.av;
+
+	qp->tx_index = rxe_tx_index(engine, &av->dgid, qp->attr.dest_qp_num);
+	qp->flow.src = engine->cfg.gids[av->sgid_index];
+	qp->flow.dst = av->dgid;
+	qp->flow.src_port = engine->cfg.tx_ports[qp->tx_index];
+}
+
+/* Back to what it was when created: posted requests vanish without completions. */
+static void reset(struct rxe_engine *engine, struct rxe_qp *qp)
+{
+	qp->state = RXE_QPS_RESET;
+	qp->sq.head = qp->sq.tail = 0;
+	qp->rq.head = qp->rq.tail = 0;
+	qp->claim.held = false;
+	qp->sq_draining = false;
+	qp->comm_est = false;
+	memset(&qp->attr, 0, sizeof(qp->attr));
+	rxe_qp_set_deadline(engine, qp, UINT64_MAX);
+	rc_reset(qp);
+	uc_reset(qp);
+}
+
+static void enter(struct rxe_engine *engine, struct rxe_qp *qp, enum rxe_qp_state to,
+		  uint64_t now_ns)
+{
+	enum rxe_qp_state from = qp->state;
+
+	switch (to) {
+	case RXE_QPS_RESET: reset(engine, qp); return;
+	case RXE_QPS_ERR: rxe_qp_fail(engine, qp, RXE_WC_SUCCESS, now_ns); return;
+	case RXE_QPS_RTR:
+		qp->state = to;
+		if (qp->type == RXE_QPT_RC)
+			rc_became_rtr(engine, qp);
+		return;
+	case RXE_QPS_RTS:
+		qp->state = to;
+		qp->sq_draining = false;
+		if (from == RXE_QPS_RTR && qp->type == RXE_QPT_RC)
+			rc_became_rts(engine, qp);
+		rxe_qp_set_ready(engine, qp);
+		return;
+	case RXE_QPS_SQD:
+		qp->state = to;
+		qp->sq_draining = from != RXE_QPS_SQD || qp->sq_draining;
+		rxe_qp_set_ready(engine, qp);
+		return;
+	case RXE_QPS_INIT:
+	case RXE_QPS_SQE: qp->state = to; return;
+	}
+}
+
+enum modify_verdict rxe_qp_modify(struct rxe_engine *engine, struct rxe_qp *qp,
+				  const struct rxe_qp_attr *attr, uint32_t mask, uint64_t now_ns)
+{
+	uint32_t culprit;
+	enum modify_verdict verdict = judge(engine, qp, attr, mask, &culprit);
+
+	if (verdict != MODIFY_OK)
+		return verdict;
+	engine->now_ns = now_ns;
+	copy_attributes(&qp->attr, attr, mask);
+	if (mask & (AV | DEST_QPN))
+		set_flow(engine, qp);
+	enter(engine, qp, target(qp, attr, mask), now_ns);
+	return MODIFY_OK;
+}
+
+const char *rxe_modify_verdict_str(enum modify_verdict verdict)
+{
+	switch (verdict) {
+	case MODIFY_OK: return "ok";
+	case MODIFY_BAD_TRANSITION: return "the QP cannot go from its state to the one asked for";
+	case MODIFY_MISSING: return "an attribute that this move requires is not in the mask";
+	case MODIFY_NOT_ALLOWED:
+		return "the mask has an attribute that this move, or this QP type, does not take";
+	case MODIFY_BAD_VALUE: return "an attribute's value is out of range";
+	case MODIFY_NO_GRH:
+		return "RoCE needs a GID: set ah_attr.is_global and grh (a program's -g 0 option)";
+	case MODIFY_BAD_GID:
+		return "sgid_index is empty, or dgid is unusable or of the other address family";
+	case MODIFY_UNSUPPORTED:
+		return "alternate paths, resizing and rate limits are not supported";
+	case MODIFY_DRAINING: return "the send queue has not drained yet";
+	}
+	return "?";
+}

@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: MIT */
+/* Work queues: sizes of their rings, and receives going in. What a send must satisfy is in post.c. */
+#include "emu/queue.h"
+
+#include <string.h>
+
+/* Entries keep to their own cache lines. */
+#define LINE 64u
+
+static size_t round_up(size_t n, size_t to)
+{
+	return (n + to - 1) / to * to;
+}
+
+static uint32_t slots_for(uint32_t entries)
+{
+	uint32_t slots = 1;
+
+	while (slots < entries)
+		slots <<= 1;
+	return slots;
+}
+
+size_t rxe_send_stride(uint32_t max_sge, uint32_t max_inline)
+{
+	size_t sges = max_sge * sizeof(struct rxe_sge);
+
+	return round_up(sizeof(struct rxe_send_wqe) + (sges > max_inline ? sges : max_inline),
+			LINE);
+}
+
+size_t rxe_recv_stride(uint32_t max_sge)
+{
+	return round_up(sizeof(struct rxe_recv_wqe) + max_sge * sizeof(struct rxe_sge), LINE);
+}
+
+size_t rxe_ring_bytes(uint32_t entries, size_t stride)
+{
+	return entries == 0 ? 0 : slots_for(entries) * stride;
+}
+
+void rxe_ring_init(struct rxe_ring *ring, void *mem, uint32_t entries, size_t stride)
+{
+	*ring = (struct rxe_ring){
+		.mem = mem,
+		.stride = (uint32_t)stride,
+		.mask = slots_for(entries) - 1,
+		.limit = entries,
+	};
+}
+
+enum post_verdict rxe_ring_push_recv(struct rxe_ring *ring, const struct rxe_recv_wr *wr,
+				     uint32_t max_sge)
+{
+	struct rxe_recv_wqe *wqe;
+	uint64_t len = 0;
+	uint32_t i;
+
+	if (wr->num_sge > max_sge || (wr->num_sge > 0 && !wr->sges))
+		return POST_BAD_SGE;
+	if (rxe_ring_used(ring) >= ring->limit)
+		return POST_FULL;
+
+	wqe = rxe_ring_at(ring, ring->tail);
+	for (i = 0; i < wr->num_sge; i++) {
+		wqe->sge[i] = wr->sges[i];
+		len += wr->sges[i].length;
+	}
+	wqe->wr_id = wr->wr_id;
+	wqe->num_sge = wr->num_sge;
+	/* More room than the longest message is no fault of a receive: it is just never filled. */
+	wqe->len = len > UINT32_MAX ? UINT32_MAX : (uint32_t)len;
+	ring->tail++;
+	return POST_OK;
+}

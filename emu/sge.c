@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: MIT */
+/* Gather and scatter. A list may have 30 elements and a message 262,144 packets, so a cursor remembers where the last packet
+ * ended. Each element's key is checked for the piece that is touched, at the time it is touched: a region may go while a long
+ * message is under way. */
+#include "emu/sge.h"
+
+#include <string.h>
+
+#include "emu/engine.h"
+
+enum mr_verdict rxe_reach(const struct rxe_engine *engine, uint32_t pd, uint32_t key,
+			  uint32_t rights, uint64_t iova, uint64_t len,
+			  const struct rxe_mr **ret_mr)
+{
+	const struct rxe_mr *mr;
+	enum mr_verdict verdict;
+
+	if (len == 0) {
+		*ret_mr = NULL;
+		return MR_OK;
+	}
+	mr = rxe_mr_find(engine->cfg.mrs, key);
+	if (!mr)
+		return MR_BAD_KEY;
+	verdict = rxe_mr_check(mr, pd, rights, iova, len);
+	if (verdict == MR_OK)
+		*ret_mr = mr;
+	return verdict;
+}
+
+static enum mr_verdict read_at(struct rxe_engine *engine, uint32_t pd, uint32_t key,
+			       uint32_t rights, uint64_t iova, void *dst, uint32_t len)
+{
+	const struct rxe_mr *mr;
+	enum mr_verdict verdict = rxe_reach(engine, pd, key, rights, iova, len, &mr);
+
+	if (verdict != MR_OK || len == 0)
+		return verdict;
+	return engine->cfg.ops->mem_read(engine->cfg.host, mr, iova, dst, len) ? MR_OK : MR_FAULT;
+}
+
+static enum mr_verdict write_at(struct rxe_engine *engine, uint32_t pd, uint32_t key,
+				uint32_t rights, uint64_t iova, const void *src, uint32_t len)
+{
+	const struct rxe_mr *mr;
+	enum mr_verdict verdict = rxe_reach(engine, pd, key, rights, iova, len, &mr);
+
+	if (verdict != MR_OK || len == 0)
+		return verdict;
+	return engine->cfg.ops->mem_write(engine->cfg.host, mr, iova, src, len) ? MR_OK : MR_FAULT;
+}
+
+/* Move the cursor to the element that holds message offset, and give what is left of it from there. False at the list's end. */
+static bool piece_at(const struct rxe_sge *sges, uint32_t num_sge, struct rxe_cursor *cursor,
+		     uint32_t offset, struct rxe_sge *ret)
+{
+	if (offset < cursor->base)
+		*cursor = (struct rxe_cursor){ 0 };
+	while (cursor->index < num_sge && offset - cursor->base >= sges[cursor->index].length) {
+		cursor->base += sges[cursor->index].length;
+		cursor->index++;
+	}
+	if (cursor->index == num_sge)
+		return false;
+	*ret = sges[cursor->index];
+	ret->addr += offset - cursor->base;
+	ret->length -= offset - cursor->base;
+	return true;
+}
+
+enum mr_verdict rxe_gather(struct rxe_engine *engine, uint32_t pd, const struct rxe_send_wqe *wqe,
+			   struct rxe_cursor *cursor, uint32_t offset, void *dst, uint32_t len)
+{
+	uint8_t *to = dst;
+
+	if (wqe->flags & RXE_SEND_INLINE) {
+		memcpy(to, wqe->tail + offset, len);
+		return MR_OK;
+	}
+	while (len > 0) {
+		struct rxe_sge piece;
+		enum mr_verdict verdict;
+		uint32_t n;
+
+		if (!piece_at(rxe_wqe_sges(wqe), wqe->num_sge, cursor, offset, &piece))
+			return MR_BAD_RANGE;
+		n = piece.length < len ? piece.length : len;
+		verdict = read_at(engine, pd, piece.lkey, 0, piece.addr, to, n);
+		if (verdict != MR_OK)
+			return verdict;
+		offset += n;
+		to += n;
+		len -= n;
+	}
+	return MR_OK;
+}
+
+enum mr_verdict rxe_scatter(struct rxe_engine *engine, uint32_t pd, const struct rxe_sge *sges,
+			    uint32_t num_sge, struct rxe_cursor *cursor, uint32_t offset,
+			    const void *src, uint32_t len)
+{
+	const uint8_t *from = src;
+
+	while (len > 0) {
+		struct rxe_sge piece;
+		enum mr_verdict verdict;
+		uint32_t n;
+
+		if (!piece_at(sges, num_sge, cursor, offset, &piece))
+			return MR_BAD_RANGE;
+		n = piece.length < len ? piece.length : len;
+		verdict = write_at(engine, pd, piece.lkey, RXE_LOCAL_WRITE, piece.addr, from, n);
+		if (verdict != MR_OK)
+			return verdict;
+		offset += n;
+		from += n;
+		len -= n;
+	}
+	return MR_OK;
+}
+
+enum mr_verdict rxe_remote_write(struct rxe_engine *engine, uint32_t pd, uint32_t rkey,
+				 uint64_t iova, const void *src, uint32_t len)
+{
+	return write_at(engine, pd, rkey, RXE_REMOTE_WRITE, iova, src, len);
+}
+
+enum mr_verdict rxe_remote_read(struct rxe_engine *engine, uint32_t pd, uint32_t rkey,
+				uint64_t iova, void *dst, uint32_t len)
+{
+	return read_at(engine, pd, rkey, RXE_REMOTE_READ, iova, dst, len);
+}
+
+enum mr_verdict rxe_remote_atomic(struct rxe_engine *engine, uint32_t pd, uint32_t rkey,
+				  uint64_t iova, enum rxe_atomic_op op, uint64_t compare_or_add,
+				  uint64_t swap, uint64_t *ret_orig)
+{
+	const struct rxe_host_ops *ops = engine->cfg.ops;
+	const struct rxe_mr *mr;
+	enum mr_verdict verdict =
+		rxe_reach(engine, pd, rkey, RXE_REMOTE_ATOMIC, iova, sizeof(uint64_t), &mr);
+
+	if (verdict != MR_OK)
+		return verdict;
+	if (!ops->mem_atomic(engine->cfg.host, mr, iova, op, compare_or_add, swap, ret_orig))
+		return MR_FAULT;
+	return MR_OK;
+}

@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: MIT */
+/* Shared receive queues: one ring that many QPs draw from, and the event that says it runs low (IBTA 10.2.9). */
+#include "emu/srq.h"
+
+#include "emu/engine.h"
+
+void rxe_srq_init(struct rxe_srq *srq, uint32_t pd, void *mem, uint32_t max_wr, uint32_t max_sge,
+		  void *owner)
+{
+	*srq = (struct rxe_srq){ .pd = pd, .max_sge = max_sge, .owner = owner };
+	rxe_ring_init(&srq->rq, mem, max_wr, rxe_recv_stride(max_sge));
+}
+
+/* One event an arming. */
+static void check_limit(struct rxe_engine *engine, struct rxe_srq *srq)
+{
+	struct rxe_event event = { .type = RXE_EVENT_SRQ_LIMIT_REACHED, .srq = srq };
+
+	if (rxe_ring_used(&srq->rq) >= srq->limit)
+		return;
+	srq->limit = 0;
+	engine->cfg.ops->event(engine->cfg.host, &event);
+}
+
+bool rxe_srq_arm(struct rxe_engine *engine, struct rxe_srq *srq, uint32_t limit)
+{
+	if (limit > srq->rq.limit)
+		return false;
+	srq->limit = limit;
+	check_limit(engine, srq);
+	return true;
+}
+
+enum post_verdict rxe_post_srq_recv(struct rxe_engine *engine, struct rxe_srq *srq,
+				    const struct rxe_recv_wr *wr)
+{
+	(void)engine;
+	return rxe_ring_push_recv(&srq->rq, wr, srq->max_sge);
+}
+
+const struct rxe_recv_wqe *rxe_srq_pop(struct rxe_engine *engine, struct rxe_srq *srq)
+{
+	const struct rxe_recv_wqe *wqe;
+
+	if (rxe_ring_used(&srq->rq) == 0)
+		return NULL;
+	wqe = rxe_ring_at(&srq->rq, srq->rq.head++);
+	check_limit(engine, srq);
+	return wqe;
+}

@@ -1,0 +1,266 @@
+/* SPDX-License-Identifier: MIT */
+/* Unreliable connection (IBTA 9.8.2): the requester sends and forgets, the responder takes whole messages in order and drops
+ * the others without a word. A packet that opens a message always starts afresh, so that one lost packet costs one message
+ * (9.8.2.2.2). The receive of a message that was dropped half-way serves the next one. */
+#include "emu/uc.h"
+
+#include "emu/emit.h"
+#include "emu/engine.h"
+#include "net/wire/opcode.h"
+
+void uc_reset(struct rxe_qp *qp)
+{
+	qp->uc = (struct rxe_uc){ 0 };
+}
+
+static bool is_write(const struct rxe_send_wqe *wqe)
+{
+	return wqe->opcode == RXE_WR_RDMA_WRITE || wqe->opcode == RXE_WR_RDMA_WRITE_WITH_IMM;
+}
+
+static bool has_imm(const struct rxe_send_wqe *wqe)
+{
+	return wqe->opcode == RXE_WR_SEND_WITH_IMM || wqe->opcode == RXE_WR_RDMA_WRITE_WITH_IMM;
+}
+
+static enum wire_op op_for(const struct rxe_send_wqe *wqe, bool first, bool last)
+{
+	/* by first, last, immediate */
+	static const uint8_t send[2][2][2] = {
+		{ { OP_SEND_MIDDLE, OP_SEND_MIDDLE }, { OP_SEND_LAST, OP_SEND_LAST_IMM } },
+		{ { OP_SEND_FIRST, OP_SEND_FIRST }, { OP_SEND_ONLY, OP_SEND_ONLY_IMM } },
+	};
+	static const uint8_t write[2][2][2] = {
+		{ { OP_WRITE_MIDDLE, OP_WRITE_MIDDLE }, { OP_WRITE_LAST, OP_WRITE_LAST_IMM } },
+		{ { OP_WRITE_FIRST, OP_WRITE_FIRST }, { OP_WRITE_ONLY, OP_WRITE_ONLY_IMM } },
+	};
+
+	return (enum wire_op)(is_write(wqe) ? write : send)[first][last][has_imm(wqe)];
+}
+
+static struct wire_packet packet_for(const struct rxe_qp *qp, const struct rxe_send_wqe *wqe)
+{
+	uint32_t left = wqe->len - qp->uc.sent;
+	bool last = left <= qp->attr.path_mtu;
+
+	return (struct wire_packet){
+		.bth = {
+			.opcode = opcode_make(WIRE_UC, op_for(wqe, qp->uc.sent == 0, last)),
+			.solicited = last && (wqe->flags & RXE_SEND_SOLICITED),
+			.mig_req = true,
+			.pkey = 0xffff,
+			.dest_qpn = qp->attr.dest_qp_num,
+			.psn = qp->attr.sq_psn,
+		},
+		.reth = { .va = wqe->remote_addr, .rkey = wqe->rkey, .len = wqe->len },
+		.imm = wqe->imm_or_rkey,
+		.payload_len = last ? left : qp->attr.path_mtu,
+	};
+}
+
+enum step {
+	STEP_MORE, /* of this message */
+	STEP_DONE, /* with this message */
+	STEP_FULL,
+	STEP_FAILED,
+};
+
+static enum step send_one(struct rxe_engine *engine, struct rxe_qp *qp, struct wire_train *train)
+{
+	const struct rxe_send_wqe *wqe = rxe_ring_at(&qp->sq, qp->sq.head);
+	struct wire_packet packet = packet_for(qp, wqe);
+	struct rxe_emit emit;
+
+	if (!rxe_emit_start(&emit, train, &packet))
+		return STEP_FULL;
+	if (rxe_gather(engine, qp->pd, wqe, &qp->uc.cursor, qp->uc.sent, emit.payload,
+		       packet.payload_len) != MR_OK) {
+		rxe_emit_cancel(&emit);
+		return STEP_FAILED;
+	}
+	rxe_emit_finish(engine, &emit, &qp->flow);
+	qp->attr.sq_psn = psn_add(qp->attr.sq_psn, 1);
+	qp->uc.sent += packet.payload_len;
+	return qp->uc.sent == wqe->len ? STEP_DONE : STEP_MORE;
+}
+
+/* In SQD the message under way still goes out. */
+static bool may_send(const struct rxe_qp *qp)
+{
+	return rxe_ring_used(&qp->sq) > 0 &&
+	       (qp->state == RXE_QPS_RTS || (qp->state == RXE_QPS_SQD && qp->uc.sent > 0));
+}
+
+static void next_message(struct rxe_qp *qp)
+{
+	qp->uc.sent = 0;
+	qp->uc.cursor = (struct rxe_cursor){ 0 };
+}
+
+enum output_verdict uc_output(struct rxe_engine *engine, struct rxe_qp *qp,
+			      struct wire_train *train, uint64_t now_ns)
+{
+	while (may_send(qp)) {
+		switch (send_one(engine, qp, train)) {
+		case STEP_MORE: break;
+		case STEP_DONE:
+			next_message(qp);
+			rxe_complete_send(engine, qp, RXE_WC_SUCCESS);
+			break;
+		case STEP_FULL: return OUTPUT_TRAIN_FULL;
+		case STEP_FAILED:
+			next_message(qp);
+			rxe_qp_fail_send(engine, qp, RXE_WC_LOC_PROT_ERR, now_ns);
+			break;
+		}
+	}
+	rxe_qp_drained(engine, qp);
+	return OUTPUT_IDLE;
+}
+
+/* Does the packet continue what we have, or open something new? Counts PSNs either way. */
+static bool in_sequence(struct rxe_qp *qp, const struct wire_packet *packet)
+{
+	enum uc_message kind = packet->shape & SHAPE_WRITE ? UC_WRITE : UC_SEND;
+	bool expected = packet->bth.psn == qp->attr.rq_psn;
+
+	qp->attr.rq_psn = psn_add(packet->bth.psn, 1);
+	return (packet->shape & SHAPE_FIRST) || (expected && qp->uc.message == kind);
+}
+
+/* Full packets up to the last, which is not empty unless it is the only one (IBTA 9.8.2.2.5). */
+static bool length_is_good(const struct rxe_qp *qp, const struct wire_packet *packet)
+{
+	uint32_t mtu = qp->attr.path_mtu;
+
+	if (!(packet->shape & SHAPE_LAST))
+		return packet->payload_len == mtu;
+	return packet->payload_len <= mtu &&
+	       (packet->payload_len > 0 || (packet->shape & SHAPE_FIRST));
+}
+
+static bool begin_send(struct rxe_engine *engine, struct rxe_qp *qp)
+{
+	if (!rxe_recv_claim(engine, qp))
+		return false;
+	qp->claim.cursor = (struct rxe_cursor){ 0 };
+	qp->uc.message = UC_SEND;
+	return true;
+}
+
+static bool begin_write(struct rxe_engine *engine, struct rxe_qp *qp,
+			const struct wire_packet *packet)
+{
+	const struct reth *reth = &packet->reth;
+	const struct rxe_mr *mr;
+
+	if (!(qp->attr.qp_access_flags & RXE_REMOTE_WRITE) ||
+	    rxe_reach(engine, qp->pd, reth->rkey, RXE_REMOTE_WRITE, reth->va, reth->len, &mr) !=
+		    MR_OK) {
+		engine->cfg.counters->rcvd_bad_key++;
+		return false;
+	}
+	qp->uc.va = reth->va;
+	qp->uc.rkey = reth->rkey;
+	qp->uc.len = reth->len;
+	qp->uc.message = UC_WRITE;
+	return true;
+}
+
+static bool begin(struct rxe_engine *engine, struct rxe_qp *qp, const struct wire_packet *packet)
+{
+	qp->uc.message = UC_NONE;
+	qp->uc.arrived = 0;
+	return packet->shape & SHAPE_WRITE ? begin_write(engine, qp, packet)
+					   : begin_send(engine, qp);
+}
+
+static void fail_recv(struct rxe_engine *engine, struct rxe_qp *qp, enum rxe_wc_status status,
+		      uint64_t now_ns)
+{
+	const struct rxe_recv_done done = { .status = status, .opcode = RXE_WC_RECV };
+
+	qp->uc.message = UC_NONE;
+	rxe_complete_recv(engine, qp, &done);
+	rxe_qp_fail(engine, qp, RXE_WC_SUCCESS, now_ns);
+}
+
+/* False: the QP failed. */
+static bool land_send(struct rxe_engine *engine, struct rxe_qp *qp,
+		      const struct wire_packet *packet, uint64_t now_ns)
+{
+	if (packet->payload_len > qp->claim.len - qp->uc.arrived) {
+		fail_recv(engine, qp, RXE_WC_LOC_LEN_ERR, now_ns);
+		return false;
+	}
+	if (rxe_recv_scatter(engine, qp, qp->uc.arrived, packet->payload, packet->payload_len) !=
+	    MR_OK) {
+		fail_recv(engine, qp, RXE_WC_LOC_PROT_ERR, now_ns);
+		return false;
+	}
+	return true;
+}
+
+/* False: the message is dropped. */
+static bool land_write(struct rxe_engine *engine, struct rxe_qp *qp,
+		       const struct wire_packet *packet)
+{
+	struct rxe_uc *uc = &qp->uc;
+	uint32_t left = uc->len - uc->arrived;
+	bool last = packet->shape & SHAPE_LAST;
+
+	if (last ? packet->payload_len != left : packet->payload_len >= left)
+		return false;
+	return rxe_remote_write(engine, qp->pd, uc->rkey, uc->va + uc->arrived, packet->payload,
+				packet->payload_len) == MR_OK;
+}
+
+/* A write without immediate ends in silence; one with immediate needs a receive, as a send does. */
+static bool finish(struct rxe_engine *engine, struct rxe_qp *qp, const struct wire_packet *packet)
+{
+	bool write = qp->uc.message == UC_WRITE;
+	bool imm = packet->shape & SHAPE_IMM;
+	const struct rxe_recv_done done = {
+		.status = RXE_WC_SUCCESS,
+		.opcode = write ? RXE_WC_RECV_RDMA_WITH_IMM : RXE_WC_RECV,
+		.byte_len = qp->uc.arrived,
+		.imm_or_rkey = imm ? packet->imm : 0,
+		.src_qpn = qp->attr.dest_qp_num,
+		.flags = imm ? RXE_WC_WITH_IMM : 0u,
+		.solicited = packet->bth.solicited,
+	};
+
+	qp->uc.message = UC_NONE;
+	if (write && !imm)
+		return true;
+	if (write && !rxe_recv_claim(engine, qp))
+		return false;
+	rxe_complete_recv(engine, qp, &done);
+	return true;
+}
+
+static void drop(struct rxe_engine *engine, struct rxe_qp *qp)
+{
+	qp->uc.message = UC_NONE;
+	engine->cfg.counters->rcvd_dropped++;
+}
+
+void uc_input(struct rxe_engine *engine, struct rxe_qp *qp, const struct wire_packet *packet,
+	      uint64_t now_ns)
+{
+	if (!in_sequence(qp, packet) || !length_is_good(qp, packet) ||
+	    ((packet->shape & SHAPE_FIRST) && !begin(engine, qp, packet))) {
+		drop(engine, qp);
+		return;
+	}
+	if (qp->uc.message == UC_SEND) {
+		if (!land_send(engine, qp, packet, now_ns))
+			return;
+	} else if (!land_write(engine, qp, packet)) {
+		drop(engine, qp);
+		return;
+	}
+	qp->uc.arrived += packet->payload_len;
+	if ((packet->shape & SHAPE_LAST) && !finish(engine, qp, packet))
+		drop(engine, qp);
+}

@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: MIT */
+/* Unreliable datagrams (IBTA 9.8.3). A send is done when its packet is in a train. On arrival what is not wanted is dropped and
+ * counted, nobody is told: wrong Q_Key, no receive posted. A receive that is too short, or whose memory cannot be written, is
+ * completed in error and the QP goes to ERR (IBTA 11.6.2, 10.3.1.7), as adapters do. */
+#include "emu/ud.h"
+
+#include "emu/emit.h"
+#include "emu/engine.h"
+#include "net/wire/grh.h"
+#include "net/wire/opcode.h"
+
+#define QKEY_CONTROLLED 0x80000000u
+#define UDP_LEN		8u
+
+static struct wire_packet packet_for(const struct rxe_qp *qp, const struct rxe_send_wqe *wqe)
+{
+	bool imm = wqe->opcode == RXE_WR_SEND_WITH_IMM;
+
+	return (struct wire_packet){
+		.bth = {
+			.opcode = opcode_make(WIRE_UD, imm ? OP_SEND_ONLY_IMM : OP_SEND_ONLY),
+			.solicited = (wqe->flags & RXE_SEND_SOLICITED) != 0,
+			.mig_req = true,
+			.pkey = 0xffff,
+			.dest_qpn = wqe->remote_qpn,
+			.psn = qp->attr.sq_psn,
+		},
+		.deth = {
+			/* The high bit asks for the QP's own (IBTA 10.2.5). */
+			.qkey = wqe->remote_qkey & QKEY_CONTROLLED ? qp->attr.qkey : wqe->remote_qkey,
+			.src_qpn = qp->qpn,
+		},
+		.imm = wqe->imm_or_rkey,
+		.payload_len = wqe->len,
+	};
+}
+
+enum step {
+	STEP_SENT,
+	STEP_FULL,
+	STEP_FAILED,
+};
+
+static enum step send_one(struct rxe_engine *engine, struct rxe_qp *qp, struct wire_train *train)
+{
+	const struct rxe_send_wqe *wqe = rxe_ring_at(&qp->sq, qp->sq.head);
+	uint8_t tx_index = rxe_tx_index(engine, &wqe->av.dgid, wqe->remote_qpn);
+	struct icrc_flow flow = {
+		.src = engine->cfg.gids[wqe->av.sgid_index],
+		.dst = wqe->av.dgid,
+		.src_port = engine->cfg.tx_ports[tx_index],
+	};
+	struct wire_packet packet = packet_for(qp, wqe);
+	struct rxe_cursor cursor = { 0 };
+	struct rxe_emit emit;
+
+	if (!rxe_train_take(engine, train, &flow, tx_index, &wqe->av, wqe->remote_qpn) ||
+	    !rxe_emit_start(&emit, train, &packet))
+		return STEP_FULL;
+	if (rxe_gather(engine, qp->pd, wqe, &cursor, 0, emit.payload, wqe->len) != MR_OK) {
+		rxe_emit_cancel(&emit);
+		return STEP_FAILED;
+	}
+	rxe_emit_finish(engine, &emit, &flow);
+	qp->attr.sq_psn = psn_add(qp->attr.sq_psn, 1);
+	return STEP_SENT;
+}
+
+enum output_verdict ud_output(struct rxe_engine *engine, struct rxe_qp *qp,
+			      struct wire_train *train, uint64_t now_ns)
+{
+	rxe_qp_drained(engine, qp);
+	while (qp->state == RXE_QPS_RTS && rxe_ring_used(&qp->sq) > 0) {
+		switch (send_one(engine, qp, train)) {
+		case STEP_SENT: rxe_complete_send(engine, qp, RXE_WC_SUCCESS); break;
+		case STEP_FULL: return OUTPUT_TRAIN_FULL;
+		case STEP_FAILED: rxe_qp_fail_send(engine, qp, RXE_WC_LOC_PROT_ERR, now_ns); break;
+		}
+	}
+	return OUTPUT_IDLE;
+}
+
+static enum mr_verdict land(struct rxe_engine *engine, struct rxe_qp *qp,
+			    const struct wire_packet *packet, const struct wire_arrival *arrival)
+{
+	const struct grh_fields fields = {
+		.src = arrival->src,
+		.dst = arrival->dst,
+		.traffic_class = arrival->traffic_class,
+		.hop_limit = arrival->hop_limit,
+		.flow_label = arrival->flow_label,
+		.ip_payload_len = (uint16_t)(arrival->len + UDP_LEN),
+	};
+	uint8_t grh[GRH_LEN];
+	enum mr_verdict verdict;
+
+	grh_emit(grh, &fields);
+	verdict = rxe_recv_scatter(engine, qp, 0, grh, GRH_LEN);
+	if (verdict != MR_OK)
+		return verdict;
+	return rxe_recv_scatter(engine, qp, GRH_LEN, packet->payload, packet->payload_len);
+}
+
+static void fail_recv(struct rxe_engine *engine, struct rxe_qp *qp, enum rxe_wc_status status,
+		      uint64_t now_ns)
+{
+	const struct rxe_recv_done done = { .status = status, .opcode = RXE_WC_RECV };
+
+	rxe_complete_recv(engine, qp, &done);
+	rxe_qp_fail(engine, qp, RXE_WC_SUCCESS, now_ns);
+}
+
+static void deliver(struct rxe_engine *engine, struct rxe_qp *qp, const struct wire_packet *packet,
+		    const struct wire_arrival *arrival, uint64_t now_ns)
+{
+	bool imm = packet->shape & SHAPE_IMM;
+	const struct rxe_recv_done done = {
+		.status = RXE_WC_SUCCESS,
+		.opcode = RXE_WC_RECV,
+		.byte_len = GRH_LEN + packet->payload_len,
+		.imm_or_rkey = imm ? packet->imm : 0,
+		.src_qpn = packet->deth.src_qpn,
+		.flags = RXE_WC_GRH | (imm ? RXE_WC_WITH_IMM : 0u),
+		.solicited = packet->bth.solicited,
+	};
+
+	if (done.byte_len > qp->claim.len)
+		fail_recv(engine, qp, RXE_WC_LOC_LEN_ERR, now_ns);
+	else if (land(engine, qp, packet, arrival) != MR_OK)
+		fail_recv(engine, qp, RXE_WC_LOC_PROT_ERR, now_ns);
+	else
+		rxe_complete_recv(engine, qp, &done);
+}
+
+void ud_input(struct rxe_engine *engine, struct rxe_qp *qp, const struct wire_packet *packet,
+	      const struct wire_arrival *arrival, uint64_t now_ns)
+{
+	if (packet->deth.qkey != qp->attr.qkey) {
+		engine->cfg.counters->rcvd_bad_key++;
+		return;
+	}
+	if (!rxe_recv_claim(engine, qp)) {
+		engine->cfg.counters->rcvd_dropped++;
+		return;
+	}
+	deliver(engine, qp, packet, arrival, now_ns);
+}

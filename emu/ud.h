@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: MIT */
+/* Unreliable datagram (IBTA 9.8.3): a message is a packet, and every packet names its peer. */
+#ifndef RXE_EMU_UD_H
+#define RXE_EMU_UD_H
+
+#include <stdint.h>
+
+#include "emu/rc.h"
+
+struct wire_arrival;
+
+/* A packet for this QP, parsed and ICRC checked. Its addresses are shown to the program in front of the payload. */
+void ud_input(struct rxe_engine *engine, struct rxe_qp *qp, const struct wire_packet *packet,
+	      const struct wire_arrival *arrival, uint64_t now_ns);
+enum output_verdict ud_output(struct rxe_engine *engine, struct rxe_qp *qp,
+			      struct wire_train *train, uint64_t now_ns);
+
+#endif
