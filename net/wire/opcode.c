@@ -9,11 +9,11 @@
 #include "net/wire/packet.h"
 
 #define FIRST (SHAPE_FIRST)
-#define LAST (SHAPE_LAST)
-#define ONLY (SHAPE_FIRST | SHAPE_LAST)
-#define SEND (SHAPE_REQUEST | SHAPE_SEND | SHAPE_PAYLOAD)
+#define LAST  (SHAPE_LAST)
+#define ONLY  (SHAPE_FIRST | SHAPE_LAST)
+#define SEND  (SHAPE_REQUEST | SHAPE_SEND | SHAPE_PAYLOAD)
 #define WRITE (SHAPE_REQUEST | SHAPE_WRITE | SHAPE_PAYLOAD)
-#define RESP (SHAPE_READ | SHAPE_PAYLOAD)
+#define RESP  (SHAPE_READ | SHAPE_PAYLOAD)
 
 struct op_row {
 	const char *name;
