@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: MIT
+/* Address handles: where a datagram goes. On RoCE that is always a GID; LIDs mean nothing. */
+#include <arpa/inet.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/verbs/driver.h"
+
+#define PORT 1
+#define GRH_V4_OFF                                                                                 \
+	20 /* of a GRH's 40 bytes an IPv4 header takes the last 20 (RoCEv2 annex A17.4.5.1) */
+
+int dm_av_from_attr(struct dm_device *dev, const struct ibv_ah_attr *attr, struct rxe_av *ret)
+{
+	static const struct gid zeros;
+	struct gid dgid;
+
+	if (!attr->is_global || attr->port_num != PORT || attr->grh.sgid_index >= RXE_MAX_GIDS)
+		return EINVAL;
+	memcpy(dgid.raw, attr->grh.dgid.raw, sizeof(dgid.raw));
+	if (gid_equal(&dgid, &zeros))
+		return EINVAL;
+	if (gid_equal(&dev->info.gids[attr->grh.sgid_index], &zeros) ||
+	    gid_is_v4(&dev->info.gids[attr->grh.sgid_index]) != gid_is_v4(&dgid))
+		return ENETUNREACH;
+
+	*ret = (struct rxe_av){
+		.dgid = dgid,
+		.flow_label = attr->grh.flow_label & 0xfffff,
+		.sgid_index = attr->grh.sgid_index,
+		.hop_limit = attr->grh.hop_limit,
+		.traffic_class = attr->grh.traffic_class,
+		.sl = attr->sl,
+	};
+	return 0;
+}
+
+struct ibv_ah *ibv_create_ah(struct ibv_pd *pd, struct ibv_ah_attr *attr)
+{
+	struct dm_ah *ah;
+	int err;
+
+	if (!dm_is_pd(pd) || !attr)
+		return dm_fail(EINVAL);
+	ah = calloc(1, sizeof(*ah));
+	if (!ah)
+		return dm_fail(ENOMEM);
+	err = dm_av_from_attr(dm_device(pd->context), attr, &ah->av);
+	if (!err)
+		err = dm_pd_use(pd);
+	if (err)
+		goto fail;
+	ah->base.context = pd->context;
+	ah->base.pd = pd;
+	if (!dm_object_add(ah, DM_KIND_AH)) {
+		dm_pd_unuse(pd);
+		err = ENOMEM;
+		goto fail;
+	}
+	return &ah->base;
+
+fail:
+	free(ah);
+	return dm_fail(err);
+}
+
+int ibv_destroy_ah(struct ibv_ah *ah)
+{
+	if (!dm_object_take(ah, DM_KIND_AH))
+		return EINVAL;
+	dm_pd_unuse(ah->pd);
+	free(ah);
+	return 0;
+}
+
+struct sender {
+	union ibv_gid sgid, dgid; /* as the packet had them */
+	uint32_t flow_label;
+	uint8_t traffic_class;
+};
+
+static void map_v4(union ibv_gid *ret, const uint8_t addr[4])
+{
+	memset(ret, 0, sizeof(*ret));
+	ret->raw[10] = 0xff;
+	ret->raw[11] = 0xff;
+	memcpy(ret->raw + 12, addr, 4);
+}
+
+/* Version 6 in front, or version 4 behind: the checksum of an IPv4 header tells by being right. */
+static bool is_v4(const uint8_t *ip)
+{
+	uint32_t sum = 0;
+
+	if (ip[0] != 0x45)
+		return false;
+	for (int i = 0; i < 20; i += 2)
+		sum += (uint32_t)(ip[i] << 8 | ip[i + 1]);
+	sum = (sum & 0xffff) + (sum >> 16);
+	return (sum & 0xffff) + (sum >> 16) == 0xffff;
+}
+
+static bool sender_of(const struct ibv_grh *grh, struct sender *ret)
+{
+	const uint8_t *ip = (const uint8_t *)grh + GRH_V4_OFF;
+	uint32_t first = ntohl(grh->version_tclass_flow);
+
+	if (first >> 28 == 6) {
+		ret->sgid = grh->sgid;
+		ret->dgid = grh->dgid;
+		ret->flow_label = first & 0xfffff;
+		ret->traffic_class = (uint8_t)(first >> 20);
+		return true;
+	}
+	if (!is_v4(ip))
+		return false;
+	map_v4(&ret->sgid, ip + 12);
+	map_v4(&ret->dgid, ip + 16);
+	ret->flow_label = 0;
+	ret->traffic_class = ip[1];
+	return true;
+}
+
+/* Answer from the address it was sent to; a multicast one is nobody's, so then from any of the sender's family. */
+static int source_index(const struct dm_device *dev, const struct sender *from)
+{
+	struct gid to, sender;
+
+	memcpy(to.raw, from->dgid.raw, sizeof(to.raw));
+	memcpy(sender.raw, from->sgid.raw, sizeof(sender.raw));
+	for (int i = 0; i < RXE_MAX_GIDS; i++) {
+		static const struct gid zeros;
+		const struct gid *own = &dev->info.gids[i];
+
+		if (gid_equal(own, &zeros))
+			continue;
+		if (gid_equal(own, &to) ||
+		    (gid_is_multicast(&to) && gid_is_v4(own) == gid_is_v4(&sender)))
+			return i;
+	}
+	return -1;
+}
+
+int ibv_init_ah_from_wc(struct ibv_context *context, uint8_t port_num, struct ibv_wc *wc,
+			struct ibv_grh *grh, struct ibv_ah_attr *ret)
+{
+	struct sender from;
+	int index;
+
+	if (!dm_is_context(context) || port_num != PORT || !wc || !ret ||
+	    !(wc->wc_flags & IBV_WC_GRH) || !grh || !sender_of(grh, &from))
+		goto invalid;
+	index = source_index(dm_device(context), &from);
+	if (index < 0)
+		goto invalid;
+
+	*ret = (struct ibv_ah_attr){
+		.grh = { .dgid = from.sgid,
+			 .flow_label = from.flow_label,
+			 .sgid_index = (uint8_t)index,
+			 .hop_limit = 64,
+			 .traffic_class = from.traffic_class },
+		.dlid = wc->slid,
+		.sl = wc->sl,
+		.src_path_bits = wc->dlid_path_bits,
+		.is_global = 1,
+		.port_num = port_num,
+	};
+	return 0;
+
+invalid:
+	errno = EINVAL;
+	return -1;
+}
+
+struct ibv_ah *ibv_create_ah_from_wc(struct ibv_pd *pd, struct ibv_wc *wc, struct ibv_grh *grh,
+				     uint8_t port_num)
+{
+	struct ibv_ah_attr attr;
+
+	if (!dm_is_pd(pd))
+		return dm_fail(EINVAL);
+	if (ibv_init_ah_from_wc(pd->context, port_num, wc, grh, &attr))
+		return NULL;
+	return ibv_create_ah(pd, &attr);
+}

@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: MIT
+/* ibv_alloc_buf: buffers by the device's choice of memory. Any memory is good enough for this one, so it is the heap's. */
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "lib/verbs/context.h"
+#include "lib/verbs/driver.h"
+
+struct ibv_buf {
+	struct ibv_context *context;
+	struct ibv_pd *pd;
+	uint8_t *addr;
+	size_t size;
+};
+
+static void *alloc_buf(struct ibv_pd *pd, size_t size, struct ibv_buf **ret)
+{
+	struct ibv_buf *buf;
+	void *addr;
+
+	if (!dm_is_pd(pd) || !ret || size == 0)
+		return dm_fail(EINVAL);
+	buf = calloc(1, sizeof(*buf));
+	if (!buf)
+		return dm_fail(ENOMEM);
+	if (posix_memalign(&addr, (size_t)sysconf(_SC_PAGESIZE), size))
+		goto no_memory;
+	*buf = (struct ibv_buf){ .context = pd->context, .pd = pd, .addr = addr, .size = size };
+	if (!dm_object_add(buf, DM_KIND_BUF))
+		goto no_object;
+	*ret = buf;
+	return addr;
+
+no_object:
+	free(addr);
+no_memory:
+	free(buf);
+	return dm_fail(ENOMEM);
+}
+
+static void free_buf(struct ibv_buf *buf)
+{
+	if (!dm_object_take(buf, DM_KIND_BUF))
+		return;
+	free(buf->addr);
+	free(buf);
+}
+
+void *ibv_alloc_buf(struct ibv_pd *pd, size_t size, struct ibv_buf **buf)
+{
+	return alloc_buf(pd, size, buf);
+}
+
+void ibv_free_buf(struct ibv_buf *buf)
+{
+	free_buf(buf);
+}
+
+struct ibv_mr *ibv_reg_buf_mr(struct ibv_pd *pd, struct ibv_buf *buf, void *addr, size_t length,
+			      int access)
+{
+	uint64_t offset;
+
+	if (!dm_object_is(buf, DM_KIND_BUF) || buf->pd != pd)
+		return dm_fail(EINVAL);
+	offset = (uintptr_t)addr - (uintptr_t)buf->addr;
+	if (offset > buf->size || length > buf->size - offset)
+		return dm_fail(EINVAL);
+	return ibv_reg_mr_iova2(pd, addr, length, (uintptr_t)addr, (unsigned int)access);
+}
+
+void dm_buf_ops(struct verbs_context_65 *verbs)
+{
+	DM_BUF_OPS(verbs)->alloc_buf = alloc_buf;
+	DM_BUF_OPS(verbs)->free_buf = free_buf;
+}

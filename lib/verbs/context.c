@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: MIT
+/* Opening, importing and closing a device. The first context of a process attaches it to the device, the last detaches it. */
+#include "lib/verbs/context.h"
+
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/verbs/device.h"
+#include "lib/verbs/driver.h"
+
+static int attach(struct dm_device *dev)
+{
+	int err = 0;
+
+	pthread_mutex_lock(&dev->lock);
+	if (dev->contexts == 0) {
+		err = ctl_attach(dev->client, dev->info.index, &dev->attachment);
+		if (!err) {
+			err = dm_pump_start(dev);
+			if (err)
+				ctl_detach(dev->client, dev->info.index, &dev->attachment);
+		}
+	}
+	if (!err)
+		dev->contexts++;
+	pthread_mutex_unlock(&dev->lock);
+	return err;
+}
+
+static void detach(struct dm_device *dev)
+{
+	pthread_mutex_lock(&dev->lock);
+	if (--dev->contexts == 0) {
+		dm_pump_stop(dev);
+		ctl_detach(dev->client, dev->info.index, &dev->attachment);
+	}
+	pthread_mutex_unlock(&dev->lock);
+}
+
+static void fill(struct dm_context *ctx)
+{
+	struct verbs_context_65 *verbs = &ctx->verbs;
+	struct ibv_context *base = &verbs->base.context;
+
+	dm_refuse_ops(verbs);
+	dm_query_ops(verbs);
+	dm_pd_ops(verbs);
+	dm_mr_ops(verbs);
+	dm_dm_ops(verbs);
+	dm_buf_ops(verbs);
+	dm_runtime_ops(verbs);
+
+	verbs->base.sz = sizeof(*verbs);
+	verbs->base.priv = (struct verbs_ex_private *)(void *)ctx;
+	base->abi_compat = __VERBS_ABI_IS_EXTENDED;
+	base->device = &ctx->dev->base;
+	base->cmd_fd = ctx->ctl.cmd_fd;
+	base->async_fd = -1;
+	base->num_comp_vectors = DM_COMP_VECTORS;
+	pthread_mutex_init(&base->mutex, NULL);
+}
+
+/* The device is attached and ctx->ctl is ours: make the rest. */
+static int finish(struct dm_context *ctx)
+{
+	struct ibv_context *base = &ctx->verbs.base.context;
+	int err;
+
+	fill(ctx);
+	err = dm_async_init(ctx);
+	if (err)
+		return err;
+	if (!dm_object_add(base, DM_KIND_CONTEXT)) {
+		dm_async_fini(ctx);
+		return -ENOMEM;
+	}
+	return 0;
+}
+
+struct ibv_context *ibv_open_device(struct ibv_device *device)
+{
+	struct dm_device *dev = dm_device_of(device);
+	struct dm_context *ctx;
+	int err;
+
+	if (!dev)
+		return dm_fail(EINVAL);
+	ctx = calloc(1, sizeof(*ctx));
+	if (!ctx)
+		return dm_fail(ENOMEM);
+
+	ctx->dev = dev;
+	err = attach(dev);
+	if (err)
+		goto no_attach;
+	err = ctl_open(dev->client, dev->info.index, &ctx->ctl);
+	if (err)
+		goto no_open;
+	err = finish(ctx);
+	if (err)
+		goto no_finish;
+	return &ctx->verbs.base.context;
+
+no_finish:
+	ctl_close(dev->client, &ctx->ctl);
+no_open:
+	detach(dev);
+no_attach:
+	free(ctx);
+	dm_log(DM_LOG_WARNING, "cannot open %s: %s", device->name, strerror(-err));
+	return dm_fail(-err);
+}
+
+struct ibv_context *ibv_import_device(int cmd_fd)
+{
+	struct ctl_client *client;
+	struct dm_context *ctx;
+	int err;
+
+	if (fcntl(cmd_fd, F_GETFD) < 0)
+		return dm_fail(EBADF);
+	err = dm_device_connect(&client);
+	if (err)
+		return dm_fail(-err);
+	ctx = calloc(1, sizeof(*ctx));
+	if (!ctx)
+		return dm_fail(ENOMEM);
+
+	err = ctl_import(client, cmd_fd, &ctx->ctl);
+	if (err)
+		goto no_import;
+	ctx->dev = dm_device_at(client, ctx->ctl.device);
+	err = ctx->dev ? attach(ctx->dev) : -ENODEV;
+	if (err)
+		goto no_attach;
+	err = finish(ctx);
+	if (err)
+		goto no_finish;
+	return &ctx->verbs.base.context;
+
+no_finish:
+	detach(ctx->dev);
+no_attach:
+	ctl_close(client, &ctx->ctl);
+no_import:
+	free(ctx);
+	return dm_fail(-err);
+}
+
+int ibv_close_device(struct ibv_context *context)
+{
+	struct dm_context *ctx;
+
+	if (!dm_object_take(context, DM_KIND_CONTEXT)) {
+		errno = EINVAL;
+		return -1;
+	}
+	ctx = dm_context(context);
+	dm_async_fini(ctx);
+	dm_object_forget(context);
+	/* A server that has gone has freed everything already. */
+	ctl_close(ctx->dev->client, &ctx->ctl);
+	detach(ctx->dev);
+	pthread_mutex_destroy(&context->mutex);
+	free(ctx);
+	return 0;
+}

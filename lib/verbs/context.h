@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: MIT */
+/* What fills a context's tables: one call for each room of the house. */
+#ifndef RXE_VERBS_CONTEXT_H
+#define RXE_VERBS_CONTEXT_H
+
+#include "lib/verbs/newer.h"
+
+/* Where an operation lives that the installed verbs.h may or may not have. */
+#ifdef RXE_DM_HAVE_DMAH
+#define DM_DMAH_OPS(verbs) (&(verbs)->base)
+#else
+#define DM_DMAH_OPS(verbs) (verbs)
+#endif
+#ifdef RXE_DM_HAVE_MR_INIT_ATTR
+#define DM_REG_MR_EX_OPS(verbs) (&(verbs)->base)
+#else
+#define DM_REG_MR_EX_OPS(verbs) (verbs)
+#endif
+#ifdef RXE_DM_HAVE_DM_EXPORT
+#define DM_EXPORT_OPS(verbs) (&(verbs)->base)
+#else
+#define DM_EXPORT_OPS(verbs) (verbs)
+#endif
+#ifdef RXE_DM_HAVE_BUF
+#define DM_BUF_OPS(verbs) (&(verbs)->base)
+#else
+#define DM_BUF_OPS(verbs) (verbs)
+#endif
+
+/* Every operation refuses: so none is NULL. First. */
+void dm_refuse_ops(struct verbs_context_65 *verbs);
+void dm_query_ops(struct verbs_context_65 *verbs);
+void dm_pd_ops(struct verbs_context_65 *verbs);
+void dm_mr_ops(struct verbs_context_65 *verbs);
+void dm_dm_ops(struct verbs_context_65 *verbs);
+void dm_buf_ops(struct verbs_context_65 *verbs);
+
+#endif

@@ -1,0 +1,202 @@
+// SPDX-License-Identifier: MIT
+/* The device list. A device, once listed, stays at its address until the process ends: so a list may be freed while contexts
+ * are open, and listing twice gives the same pointers, as programs expect. */
+#include "lib/verbs/device.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/verbs/driver.h"
+
+/* Where stock providers keep their table of operations: ours is nobody's, and empty. */
+static const void *const no_provider[64];
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static struct ctl_client *connection;
+static struct dm_device *known[4 * DM_MAX_DEVICES];
+static size_t num_known;
+
+struct dm_device *dm_device_of(const struct ibv_device *device)
+{
+	struct dm_device *found = NULL;
+
+	pthread_mutex_lock(&lock);
+	for (size_t i = 0; i < num_known && !found; i++) {
+		if (&known[i]->base == device)
+			found = known[i];
+	}
+	pthread_mutex_unlock(&lock);
+	return found;
+}
+
+static void describe(struct dm_device *dev)
+{
+	struct ibv_device *base = &dev->base;
+
+	base->node_type = IBV_NODE_CA;
+	base->transport_type = IBV_TRANSPORT_IB;
+	snprintf(base->name, sizeof(base->name), "%.63s", dev->info.name);
+	snprintf(base->dev_name, sizeof(base->dev_name), "uverbs%u", dev->info.index);
+	snprintf(base->dev_path, sizeof(base->dev_path), "/sys/class/infiniband_verbs/uverbs%u",
+		 dev->info.index);
+	snprintf(base->ibdev_path, sizeof(base->ibdev_path), "/sys/class/infiniband/%.63s",
+		 dev->info.name);
+}
+
+/* The device that the server calls so: one that is known, or one of a former server that nobody has open, or a new one. */
+static struct dm_device *adopt(struct ctl_client *client, const struct ctl_device *info)
+{
+	struct dm_device *dev;
+
+	for (size_t i = 0; i < num_known; i++) {
+		bool mine;
+
+		dev = known[i];
+		if (dev->info.index != info->index)
+			continue;
+		pthread_mutex_lock(&dev->lock);
+		mine = dev->client == client || dev->contexts == 0;
+		if (mine) {
+			dev->client = client;
+			dev->info = *info;
+			describe(dev);
+		}
+		pthread_mutex_unlock(&dev->lock);
+		if (mine)
+			return dev;
+	}
+	if (num_known == sizeof(known) / sizeof(known[0]))
+		return NULL;
+
+	dev = calloc(1, sizeof(*dev));
+	if (!dev)
+		return NULL;
+	pthread_mutex_init(&dev->lock, NULL);
+	dev->foreign = no_provider;
+	dev->client = client;
+	dev->info = *info;
+	describe(dev);
+	known[num_known++] = dev;
+	return dev;
+}
+
+static bool in_use(const struct ctl_client *client)
+{
+	for (size_t i = 0; i < num_known; i++) {
+		if (known[i]->client == client)
+			return true;
+	}
+	return false;
+}
+
+static int connect_locked(void)
+{
+	return connection ? 0 : ctl_connect(&connection);
+}
+
+int dm_device_connect(struct ctl_client **ret)
+{
+	int err;
+
+	pthread_mutex_lock(&lock);
+	err = connect_locked();
+	if (!err)
+		*ret = connection;
+	pthread_mutex_unlock(&lock);
+	return err;
+}
+
+struct dm_device *dm_device_at(const struct ctl_client *client, uint32_t index)
+{
+	struct dm_device *found = NULL;
+	struct ctl_device info[DM_MAX_DEVICES];
+	size_t n = 0;
+
+	pthread_mutex_lock(&lock);
+	if (connection && client == connection &&
+	    ctl_list_devices(connection, info, DM_MAX_DEVICES, &n) == 0) {
+		for (size_t i = 0; i < n && !found; i++) {
+			if (info[i].index == index)
+				found = adopt(connection, &info[i]);
+		}
+	}
+	pthread_mutex_unlock(&lock);
+	return found;
+}
+
+/* What the server has. When the one we knew has gone, a fresh one is asked. */
+static int list(struct ctl_device *ret, size_t *ret_count)
+{
+	struct ctl_client *old;
+	int err = connect_locked();
+
+	if (err)
+		return err;
+	err = ctl_list_devices(connection, ret, DM_MAX_DEVICES, ret_count);
+	if (!err)
+		return 0;
+
+	old = connection;
+	connection = NULL;
+	if (!in_use(old))
+		ctl_disconnect(old);
+	err = connect_locked();
+	return err ? err : ctl_list_devices(connection, ret, DM_MAX_DEVICES, ret_count);
+}
+
+struct ibv_device **ibv_get_device_list(int *num_devices)
+{
+	struct ctl_device info[DM_MAX_DEVICES];
+	struct ibv_device **ret;
+	size_t n = 0, count = 0;
+	int err;
+
+	if (num_devices)
+		*num_devices = 0;
+	ret = calloc(DM_MAX_DEVICES + 1, sizeof(struct ibv_device *));
+	if (!ret)
+		return dm_fail(ENOMEM);
+
+	pthread_mutex_lock(&lock);
+	err = list(info, &n);
+	for (size_t i = 0; !err && i < n; i++) {
+		struct dm_device *dev = adopt(connection, &info[i]);
+
+		if (dev)
+			ret[count++] = &dev->base;
+	}
+	pthread_mutex_unlock(&lock);
+
+	if (err)
+		dm_log(DM_LOG_INFO, "no device: %s", strerror(-err));
+	if (num_devices)
+		*num_devices = (int)count;
+	return ret;
+}
+
+void ibv_free_device_list(struct ibv_device **list)
+{
+	free(list);
+}
+
+const char *ibv_get_device_name(struct ibv_device *device)
+{
+	return dm_device_of(device) ? device->name : dm_fail(EINVAL);
+}
+
+__be64 ibv_get_device_guid(struct ibv_device *device)
+{
+	const struct dm_device *dev = dm_device_of(device);
+
+	if (!dev)
+		errno = EINVAL;
+	return dev ? dev->info.node_guid : 0;
+}
+
+int ibv_get_device_index(struct ibv_device *device)
+{
+	const struct dm_device *dev = dm_device_of(device);
+
+	return dev ? (int)dev->info.index : -1;
+}

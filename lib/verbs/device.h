@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: MIT */
+/* The process's devices, and the connection to the server that has them. */
+#ifndef RXE_VERBS_DEVICE_H
+#define RXE_VERBS_DEVICE_H
+
+#include <stdint.h>
+
+struct ctl_client;
+struct dm_device;
+struct ibv_device;
+
+/* The one behind this pointer, or NULL: it is not ours. */
+struct dm_device *dm_device_of(const struct ibv_device *device);
+/* The connection and its device of that index, for a context that came by import; starts nothing new when there is one.
+ * 0 or a negative errno. */
+int dm_device_connect(struct ctl_client **ret);
+struct dm_device *dm_device_at(const struct ctl_client *client, uint32_t index);
+
+#endif

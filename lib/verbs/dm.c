@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: MIT
+/* Device memory: ranges of the arena, granted by the server. Programs reach them by copies and by keys. */
+#include <stdlib.h>
+
+#include "lib/verbs/context.h"
+#include "lib/verbs/driver.h"
+#include "lib/verbs/memory.h"
+#include "lib/verbs/mr.h"
+
+#define DM_ACCESS                                                                                  \
+	(IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ |               \
+	 IBV_ACCESS_REMOTE_ATOMIC | IBV_ACCESS_ZERO_BASED | IBV_ACCESS_OPTIONAL_RANGE)
+#define DM_RIGHTS (DM_ACCESS & ~IBV_ACCESS_OPTIONAL_RANGE)
+
+/* Offsets are multiples of 4; subtract, never add: an offset may be near the end of all numbers. */
+static int bounds_check(const struct dm_dm *dm, uint64_t offset, uint64_t length)
+{
+	if (offset & 3)
+		return EINVAL;
+	if (offset > dm->len || length > dm->len - offset)
+		return EINVAL;
+	return 0;
+}
+
+/* The bytes at offset, when they are the DM's to the end of the call: between enter and leave. */
+static uint8_t *enter(struct dm_dm *dm, uint64_t offset)
+{
+	struct ctl_attachment *at = &dm_device(dm->base.context)->attachment;
+
+	atomic_fetch_add(&at->shared->slot[at->slot].inside, 1);
+	return at->arena + dm->offset + offset;
+}
+
+static void leave(struct dm_dm *dm)
+{
+	struct ctl_attachment *at = &dm_device(dm->base.context)->attachment;
+
+	atomic_fetch_sub(&at->shared->slot[at->slot].inside, 1);
+}
+
+static int memcpy_to_dm(struct ibv_dm *base, uint64_t offset, const void *src, size_t length)
+{
+	struct dm_dm *dm = (struct dm_dm *)(void *)base;
+	uint8_t *p;
+	bool ok;
+
+	if (!dm_object_is(dm, DM_KIND_DM) || (!src && length) || bounds_check(dm, offset, length))
+		return EINVAL;
+	p = enter(dm, offset);
+	ok = dm_memory_land(p, src, length);
+	leave(dm);
+	return ok ? 0 : EFAULT;
+}
+
+static int memcpy_from_dm(void *dst, struct ibv_dm *base, uint64_t offset, size_t length)
+{
+	struct dm_dm *dm = (struct dm_dm *)(void *)base;
+	const uint8_t *p;
+	bool ok;
+
+	if (!dm_object_is(dm, DM_KIND_DM) || (!dst && length) || bounds_check(dm, offset, length))
+		return EINVAL;
+	p = enter(dm, offset);
+	ok = dm_memory_copy(dst, p, length);
+	leave(dm);
+	return ok ? 0 : EFAULT;
+}
+
+static struct ibv_dm *alloc_dm(struct ibv_context *context, struct ibv_alloc_dm_attr *attr)
+{
+	struct dm_context *ctx;
+	struct dm_dm *dm;
+	int err;
+
+	if (!dm_is_context(context) || !attr || attr->comp_mask || attr->length == 0)
+		return dm_fail(EINVAL);
+	ctx = dm_context(context);
+	if (attr->length > ctx->dev->info.arena_bytes || attr->log_align_req > 63)
+		return dm_fail(EINVAL);
+	dm = calloc(1, sizeof(*dm));
+	if (!dm)
+		return dm_fail(ENOMEM);
+
+	err = -ctl_alloc_dm(ctx->dev->client, &ctx->ctl, attr->length, attr->log_align_req,
+			    &dm->base.handle, &dm->offset);
+	if (err)
+		goto no_grant;
+	dm->base.context = context;
+	dm->base.memcpy_to_dm = memcpy_to_dm;
+	dm->base.memcpy_from_dm = memcpy_from_dm;
+	dm->base.comp_mask = IBV_DM_MASK_HANDLE;
+	dm->len = attr->length;
+	dm_memory_guard();
+	if (!dm_object_add(dm, DM_KIND_DM)) {
+		err = ENOMEM;
+		goto no_object;
+	}
+	return &dm->base;
+
+no_object:
+	ctl_free_dm(ctx->dev->client, &ctx->ctl, dm->base.handle);
+no_grant:
+	free(dm);
+	return dm_fail(err);
+}
+
+static int free_dm(struct ibv_dm *base)
+{
+	struct dm_context *ctx;
+	int err;
+
+	if (!dm_object_take(base, DM_KIND_DM))
+		return EINVAL;
+	ctx = dm_context(base->context);
+	err = ctl_free_dm(ctx->dev->client, &ctx->ctl, base->handle);
+	if (err && err != -ENODEV) {
+		dm_object_add(base, DM_KIND_DM);
+		return -err;
+	}
+	free(base);
+	return 0;
+}
+
+static struct ibv_mr *reg_dm_mr(struct ibv_pd *pd, struct ibv_dm *base, uint64_t offset,
+				size_t length, unsigned int access)
+{
+	struct dm_dm *dm = (struct dm_dm *)(void *)base;
+	struct dm_mr like = { .kind = DM_MR_DM, .access = access, .dm = dm };
+	struct ctl_reg_mr reg;
+	int err;
+
+	if (!dm_is_pd(pd) || !dm_object_is(dm, DM_KIND_DM) || pd->context != base->context)
+		return dm_fail(EINVAL);
+	if (!(access & IBV_ACCESS_ZERO_BASED) || (access & ~(unsigned int)DM_ACCESS))
+		return dm_fail(EINVAL);
+	err = dm_access_check(access);
+	if (!err && (offset > dm->len || length > dm->len - offset))
+		err = EINVAL;
+	if (err)
+		return dm_fail(err);
+
+	like.base.length = length;
+	reg = (struct ctl_reg_mr){
+		.pd = pd->handle,
+		.kind = RXE_MR_ARENA,
+		.addr = offset,
+		.len = length,
+		.rights = access & (unsigned int)DM_RIGHTS,
+		.dm = base->handle,
+		.fd = -1,
+	};
+	return dm_mr_make(pd, &like, &reg);
+}
+
+static int export_dmabuf_fd(struct ibv_dm *dm)
+{
+	errno = dm_object_is(dm, DM_KIND_DM) ? EOPNOTSUPP : EINVAL;
+	return -1;
+}
+
+int ibv_dm_export_dmabuf_fd(struct ibv_dm *dm)
+{
+	return export_dmabuf_fd(dm);
+}
+
+void dm_dm_ops(struct verbs_context_65 *verbs)
+{
+	verbs->base.alloc_dm = alloc_dm;
+	verbs->base.free_dm = free_dm;
+	verbs->base.reg_dm_mr = reg_dm_mr;
+	DM_EXPORT_OPS(verbs)->dm_export_dmabuf_fd = export_dmabuf_fd;
+}

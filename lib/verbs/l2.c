@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: MIT
+/* The Ethernet address behind a GID. We never need one, the kernel's IP does; programs may ask all the same. */
+#include <arpa/inet.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "lib/verbs/driver.h"
+
+/* RFC 1112 and 2464: a group's address is its last bits behind a fixed front. */
+static void multicast_mac(const struct gid *gid, uint8_t ret[ETHERNET_LL_SIZE])
+{
+	if (gid_is_v4(gid)) {
+		const uint8_t mac[] = { 0x01,	      0x00,	   0x5e, gid->raw[13] & 0x7f,
+					gid->raw[14], gid->raw[15] };
+
+		memcpy(ret, mac, sizeof(mac));
+	} else {
+		ret[0] = 0x33;
+		ret[1] = 0x33;
+		memcpy(ret + 2, gid->raw + 12, 4);
+	}
+}
+
+/* The kernel's neighbours, IPv4. */
+static bool neighbour_mac(const struct gid *gid, uint8_t ret[ETHERNET_LL_SIZE])
+{
+	char line[256], ip[64], mac[32], want[INET_ADDRSTRLEN];
+	unsigned int b[ETHERNET_LL_SIZE];
+	bool found = false;
+	FILE *f;
+
+	if (!gid_is_v4(gid) || !inet_ntop(AF_INET, gid->raw + 12, want, sizeof(want)))
+		return false;
+	f = fopen("/proc/net/arp", "re");
+	if (!f)
+		return false;
+	while (!found && fgets(line, sizeof(line), f)) {
+		if (sscanf(line, "%63s %*s %*s %31s", ip, mac) == 2 && strcmp(ip, want) == 0)
+			found = sscanf(mac, "%x:%x:%x:%x:%x:%x", &b[0], &b[1], &b[2], &b[3], &b[4],
+				       &b[5]) == ETHERNET_LL_SIZE;
+	}
+	fclose(f);
+	for (int i = 0; found && i < ETHERNET_LL_SIZE; i++)
+		ret[i] = (uint8_t)b[i];
+	return found;
+}
+
+static bool is_own(const struct dm_device *dev, const struct gid *gid)
+{
+	for (int i = 0; i < RXE_MAX_GIDS; i++) {
+		if (gid_equal(&dev->info.gids[i], gid))
+			return true;
+	}
+	return gid_is_v4(gid) && gid->raw[12] == 127;
+}
+
+int ibv_resolve_eth_l2_from_gid(struct ibv_context *context, struct ibv_ah_attr *attr,
+				uint8_t eth_mac[ETHERNET_LL_SIZE], uint16_t *vid)
+{
+	struct rxe_av av;
+	int err;
+
+	if (!dm_is_context(context) || !attr || !eth_mac)
+		return EINVAL;
+	err = dm_av_from_attr(dm_device(context), attr, &av);
+	if (err)
+		return err;
+
+	if (gid_is_multicast(&av.dgid))
+		multicast_mac(&av.dgid, eth_mac);
+	else if (is_own(dm_device(context), &av.dgid))
+		memset(eth_mac, 0, ETHERNET_LL_SIZE); /* lo has no other */
+	else if (!neighbour_mac(&av.dgid, eth_mac))
+		return EHOSTUNREACH;
+	if (vid)
+		*vid = 0xffff; /* no VLAN */
+	return 0;
+}

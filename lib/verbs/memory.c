@@ -1,0 +1,270 @@
+// SPDX-License-Identifier: MIT
+/* The engine's way to the program's memory and to the arena.
+ *
+ * A program may unmap what it has registered. So each access runs over a landing pad: a thread that faults inside the bytes
+ * it was asked to touch comes back here, and the access has failed. Every other fault goes to the handler that was there
+ * before ours. */
+#include "lib/verbs/memory.h"
+
+#include <setjmp.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "lib/verbs/driver.h"
+
+#ifndef MADV_POPULATE_READ
+#define MADV_POPULATE_READ  22
+#define MADV_POPULATE_WRITE 23
+#endif
+
+struct landing {
+	sigjmp_buf pad;
+	uintptr_t a, b; /* the two ranges that may fault */
+	size_t len;
+};
+
+/* Looked at by the signal handler: initial-exec, so that no access allocates. */
+static __thread struct landing *volatile landing __attribute__((tls_model("initial-exec")));
+
+static pthread_mutex_t guard_lock = PTHREAD_MUTEX_INITIALIZER;
+static struct sigaction former[2]; /* SIGSEGV, SIGBUS */
+
+/* The fences are for the compiler: the access stays between. */
+static inline void arm(struct landing *here)
+{
+	landing = here;
+	atomic_signal_fence(memory_order_seq_cst);
+}
+
+static inline void disarm(void)
+{
+	atomic_signal_fence(memory_order_seq_cst);
+	landing = NULL;
+}
+
+static bool expected(const struct landing *l, uintptr_t addr)
+{
+	return addr - l->a < l->len || addr - l->b < l->len;
+}
+
+static void pass_on(const struct sigaction *to, int sig, siginfo_t *info, void *ucontext)
+{
+	if (to->sa_flags & SA_SIGINFO) {
+		to->sa_sigaction(sig, info, ucontext);
+	} else if (to->sa_handler != SIG_DFL && to->sa_handler != SIG_IGN) {
+		to->sa_handler(sig);
+	} else {
+		/* Nobody else wanted it: return with the default in place, and it strikes again. */
+		struct sigaction dfl = { .sa_handler = SIG_DFL };
+
+		sigaction(sig, &dfl, NULL);
+	}
+}
+
+static void fault(int sig, siginfo_t *info, void *ucontext)
+{
+	struct landing *l = landing;
+
+	if (l && info->si_code > 0 && expected(l, (uintptr_t)info->si_addr)) {
+		landing = NULL;
+		siglongjmp(l->pad, 1);
+	}
+	pass_on(&former[sig == SIGBUS], sig, info, ucontext);
+}
+
+static void guard(int sig, struct sigaction *before)
+{
+	struct sigaction now, ours = { .sa_sigaction = fault };
+
+	if (sigaction(sig, NULL, &now) ||
+	    ((now.sa_flags & SA_SIGINFO) && now.sa_sigaction == fault))
+		return;
+	*before = now;
+	/* NODEFER: leaving by siglongjmp must not leave the signal blocked. The alternate stack is the program's choice. */
+	ours.sa_flags = SA_SIGINFO | SA_NODEFER | SA_ONSTACK;
+	sigemptyset(&ours.sa_mask);
+	sigaction(sig, &ours, NULL);
+}
+
+void dm_memory_guard(void)
+{
+	pthread_mutex_lock(&guard_lock);
+	guard(SIGSEGV, &former[0]);
+	guard(SIGBUS, &former[1]);
+	pthread_mutex_unlock(&guard_lock);
+}
+
+bool dm_memory_copy(void *dst, const void *src, size_t len)
+{
+	struct landing here = { .a = (uintptr_t)dst, .b = (uintptr_t)src, .len = len };
+
+	if (sigsetjmp(here.pad, 0))
+		return false;
+	arm(&here);
+	memcpy(dst, src, len);
+	disarm();
+	return true;
+}
+
+/* A word that ends at an aligned end: one store, after everything before it. */
+static void store_word(uint8_t *dst, const uint8_t *src, size_t size)
+{
+	uint64_t w8;
+	uint32_t w4;
+	uint16_t w2;
+
+	switch (size) {
+	case 8:
+		memcpy(&w8, src, 8);
+		__atomic_store_n((uint64_t *)(void *)dst, w8, __ATOMIC_RELEASE);
+		return;
+	case 4:
+		memcpy(&w4, src, 4);
+		__atomic_store_n((uint32_t *)(void *)dst, w4, __ATOMIC_RELEASE);
+		return;
+	case 2:
+		memcpy(&w2, src, 2);
+		__atomic_store_n((uint16_t *)(void *)dst, w2, __ATOMIC_RELEASE);
+		return;
+	default: __atomic_store_n(dst, *src, __ATOMIC_RELEASE);
+	}
+}
+
+/* The largest aligned word that ends at this address and fits. */
+static size_t last_word(uintptr_t end, size_t len)
+{
+	size_t size = 8;
+
+	while (size > len || (end & (size - 1)))
+		size /= 2;
+	return size;
+}
+
+static void land(uint8_t *dst, const uint8_t *src, size_t len)
+{
+	size_t tail = last_word((uintptr_t)dst + len, len);
+	size_t head = len - tail;
+
+	/* A short head by words, so that none of its aligned ones is torn: memcpy promises nothing. */
+	if (head && head < 16) {
+		while (head) {
+			size_t n = last_word((uintptr_t)dst + head, head);
+
+			head -= n;
+			store_word(dst + head, src + head, n);
+		}
+	} else if (head) {
+		memcpy(dst, src, head);
+	}
+	store_word(dst + len - tail, src + len - tail, tail);
+}
+
+bool dm_memory_land(void *dst, const void *src, size_t len)
+{
+	struct landing here = { .a = (uintptr_t)dst, .b = (uintptr_t)src, .len = len };
+
+	if (len == 0)
+		return true;
+	if (sigsetjmp(here.pad, 0))
+		return false;
+	arm(&here);
+	land(dst, src, len);
+	disarm();
+	return true;
+}
+
+/* An atomic add of 0 writes a byte without changing it, and faults where a store would. */
+static bool touch(uintptr_t addr, bool write)
+{
+	struct landing here = { .a = addr, .b = addr, .len = 1 };
+	uint8_t *p = (uint8_t *)addr;
+
+	if (sigsetjmp(here.pad, 0))
+		return false;
+	arm(&here);
+	if (write)
+		__atomic_fetch_add(p, 0, __ATOMIC_RELAXED);
+	else
+		(void)__atomic_load_n(p, __ATOMIC_RELAXED);
+	disarm();
+	return true;
+}
+
+bool dm_memory_probe(const void *addr, size_t len, bool write)
+{
+	const uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
+	uintptr_t first = (uintptr_t)addr & ~(page - 1);
+	uintptr_t last = ((uintptr_t)addr + len - 1) & ~(page - 1);
+
+	dm_memory_guard();
+	if (madvise((void *)first, last - first + page,
+		    write ? MADV_POPULATE_WRITE : MADV_POPULATE_READ) == 0)
+		return true;
+	if (errno != EINVAL)
+		return false;
+
+	/* A kernel before 5.14, or memory that cannot be populated so: touch every page. */
+	for (uintptr_t p = first; p <= last; p += page) {
+		if (!touch(p, write))
+			return false;
+	}
+	return true;
+}
+
+/* Where a region's byte at iova is in this process, or NULL: not here. The range was checked. */
+static uint8_t *locate(const struct dm_device *dev, const struct rxe_mr *mr, uint64_t iova)
+{
+	uint64_t at = mr->addr + (iova - mr->iova);
+
+	switch ((enum rxe_mr_kind)mr->kind) {
+	case RXE_MR_PLAIN:
+		return mr->owner == dev->attachment.slot ? (uint8_t *)(uintptr_t)at : NULL;
+	case RXE_MR_ARENA: return dev->attachment.arena + at;
+	case RXE_MR_MAPPED: return NULL;
+	}
+	return NULL;
+}
+
+bool dm_mem_read(void *host, const struct rxe_mr *mr, uint64_t iova, void *dst, size_t len)
+{
+	const uint8_t *p = locate(host, mr, iova);
+
+	return p && dm_memory_copy(dst, p, len);
+}
+
+bool dm_mem_write(void *host, const struct rxe_mr *mr, uint64_t iova, const void *src, size_t len)
+{
+	uint8_t *p = locate(host, mr, iova);
+
+	return p && dm_memory_land(p, src, len);
+}
+
+static uint64_t work_on(uint64_t *p, enum rxe_atomic_op op, uint64_t compare_or_add, uint64_t swap)
+{
+	uint64_t orig = compare_or_add;
+
+	switch (op) {
+	case RXE_CMP_SWAP:
+		__atomic_compare_exchange_n(p, &orig, swap, false, __ATOMIC_SEQ_CST,
+					    __ATOMIC_SEQ_CST);
+		return orig;
+	case RXE_FETCH_ADD: return __atomic_fetch_add(p, compare_or_add, __ATOMIC_SEQ_CST);
+	}
+	return 0;
+}
+
+bool dm_mem_atomic(void *host, const struct rxe_mr *mr, uint64_t iova, enum rxe_atomic_op op,
+		   uint64_t compare_or_add, uint64_t swap, uint64_t *ret_orig)
+{
+	uint64_t *const p = (uint64_t *)(void *)locate(host, mr, iova);
+	struct landing here = { .a = (uintptr_t)p, .b = (uintptr_t)p, .len = 8 };
+
+	if (!p || ((uintptr_t)p & 7) || sigsetjmp(here.pad, 0))
+		return false;
+	arm(&here);
+	*ret_orig = work_on(p, op, compare_or_add, swap);
+	disarm();
+	return true;
+}

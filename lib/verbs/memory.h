@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: MIT */
+/* Touching memory that may not be there: false instead of SIGSEGV or SIGBUS. */
+#ifndef RXE_VERBS_MEMORY_H
+#define RXE_VERBS_MEMORY_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* Our handlers are the process's, in front of whoever had the signals before. Asked again at each registration, because a
+ * program may have put its own in front of ours since. */
+void dm_memory_guard(void);
+
+/* Is [addr, addr + len) mapped, and writable if write? Pages are made present; their content stays as it is. */
+bool dm_memory_probe(const void *addr, size_t len, bool write);
+
+/* memcpy both of whose sides may fault. */
+bool dm_memory_copy(void *dst, const void *src, size_t len);
+/* The same for bytes that somebody spins on: the last one is stored last, an aligned word of up to 8 bytes whole. */
+bool dm_memory_land(void *dst, const void *src, size_t len);
+
+#endif

@@ -1,0 +1,306 @@
+// SPDX-License-Identifier: MIT
+/* Memory regions over the program's own memory: registered here, entered into the key table by the server, reached by this
+ * process's engine alone. */
+#include <fcntl.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "lib/verbs/context.h"
+#include "lib/verbs/driver.h"
+#include "lib/verbs/memory.h"
+#include "lib/verbs/mr.h"
+
+#define ACCESS_KNOWN                                                                               \
+	(IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ |               \
+	 IBV_ACCESS_REMOTE_ATOMIC | IBV_ACCESS_MW_BIND | IBV_ACCESS_ZERO_BASED |                   \
+	 IBV_ACCESS_HUGETLB | IBV_ACCESS_OPTIONAL_RANGE)
+#define RIGHTS                                                                                     \
+	(IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ |               \
+	 IBV_ACCESS_REMOTE_ATOMIC | IBV_ACCESS_MW_BIND | IBV_ACCESS_ZERO_BASED |                   \
+	 IBV_ACCESS_RELAXED_ORDERING)
+
+/* IBTA 10.6.3.1: who may write or work on it from afar may write from here. */
+int dm_access_check(unsigned int access)
+{
+	if (access & IBV_ACCESS_ON_DEMAND)
+		return EOPNOTSUPP;
+	if (access & ~(unsigned int)ACCESS_KNOWN)
+		return EINVAL;
+	if ((access & (IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_ATOMIC)) &&
+	    !(access & IBV_ACCESS_LOCAL_WRITE))
+		return EINVAL;
+	return 0;
+}
+
+struct ibv_mr *dm_mr_make(struct ibv_pd *pd, const struct dm_mr *like, const struct ctl_reg_mr *reg)
+{
+	struct dm_context *ctx = dm_context(pd->context);
+	struct dm_mr *mr = calloc(1, sizeof(*mr));
+	int err;
+
+	if (!mr)
+		return dm_fail(ENOMEM);
+	*mr = *like;
+	err = dm_pd_use(pd);
+	if (err)
+		goto no_pd;
+	err = -ctl_reg_mr(ctx->dev->client, &ctx->ctl, reg, &mr->base.handle, &mr->base.lkey);
+	if (err)
+		goto no_reg;
+	mr->base.context = pd->context;
+	mr->base.pd = pd;
+	mr->base.rkey = mr->base.lkey;
+	if (!dm_object_add(mr, DM_KIND_MR)) {
+		err = ENOMEM;
+		goto no_object;
+	}
+	return &mr->base;
+
+no_object:
+	ctl_dereg_mr(ctx->dev->client, &ctx->ctl, mr->base.handle);
+no_reg:
+	dm_pd_unuse(pd);
+no_pd:
+	free(mr);
+	return dm_fail(err);
+}
+
+/* Neither the memory nor what addresses it may wrap. */
+static int range_check(uint64_t addr, uint64_t length, uint64_t iova)
+{
+	if (length == 0 || length > RXE_MAX_MR_SIZE)
+		return EINVAL;
+	if (addr > UINT64_MAX - length || iova > UINT64_MAX - length)
+		return EINVAL;
+	return 0;
+}
+
+static struct ctl_reg_mr plain(const struct ibv_pd *pd, const void *addr, size_t length,
+			       uint64_t iova, unsigned int access)
+{
+	return (struct ctl_reg_mr){
+		.pd = pd->handle,
+		.kind = RXE_MR_PLAIN,
+		.addr = (uintptr_t)addr,
+		.len = length,
+		.iova = iova,
+		.rights = access & RIGHTS,
+		.fd = -1,
+	};
+}
+
+struct ibv_mr *ibv_reg_mr_iova2(struct ibv_pd *pd, void *addr, size_t length, uint64_t iova,
+				unsigned int access)
+{
+	struct dm_mr like = { .kind = DM_MR_PLAIN, .access = access };
+	struct ctl_reg_mr reg;
+	int err;
+
+	if (!dm_is_pd(pd))
+		return dm_fail(EINVAL);
+	err = dm_access_check(access);
+	if (!err)
+		err = range_check((uintptr_t)addr, length, iova);
+	if (err)
+		return dm_fail(err);
+	if (!dm_memory_probe(addr, length, access & IBV_ACCESS_LOCAL_WRITE))
+		return dm_fail(EFAULT);
+
+	like.iova = access & IBV_ACCESS_ZERO_BASED ? 0 : iova;
+	like.base.addr = addr;
+	like.base.length = length;
+	reg = plain(pd, addr, length, like.iova, access);
+	return dm_mr_make(pd, &like, &reg);
+}
+
+#undef ibv_reg_mr
+struct ibv_mr *ibv_reg_mr(struct ibv_pd *pd, void *addr, size_t length, int access)
+{
+	return ibv_reg_mr_iova2(pd, addr, length, (uintptr_t)addr, (unsigned int)access);
+}
+
+#undef ibv_reg_mr_iova
+struct ibv_mr *ibv_reg_mr_iova(struct ibv_pd *pd, void *addr, size_t length, uint64_t iova,
+			       int access)
+{
+	return ibv_reg_mr_iova2(pd, addr, length, iova, (unsigned int)access);
+}
+
+/* A dmabuf, or anything else that can be mapped, is mapped and served as memory of this process. */
+struct ibv_mr *ibv_reg_dmabuf_mr(struct ibv_pd *pd, uint64_t offset, size_t length, uint64_t iova,
+				 int fd, int access)
+{
+	const uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
+	struct dm_mr like = { .kind = DM_MR_DMABUF, .access = (unsigned int)access, .iova = iova };
+	bool write = access & IBV_ACCESS_LOCAL_WRITE;
+	uint64_t skip = offset & (page - 1);
+	struct ctl_reg_mr reg;
+	struct ibv_mr *mr;
+	off_t size;
+	int err;
+
+	if (!dm_is_pd(pd))
+		return dm_fail(EINVAL);
+	err = dm_access_check((unsigned int)access);
+	if (!err)
+		err = range_check(offset, length, iova);
+	/* The page offsets agree in what a device addresses by pages. */
+	if (!err && ((offset ^ iova) & (page - 1)))
+		err = EINVAL;
+	if (err)
+		return dm_fail(err);
+	if (fcntl(fd, F_GETFD) < 0)
+		return dm_fail(EBADF);
+	size = lseek(fd, 0, SEEK_END);
+	if (size < 0 || offset > (uint64_t)size || length > (uint64_t)size - offset)
+		return dm_fail(EINVAL);
+
+	like.map_len = length + skip;
+	like.map = mmap(NULL, like.map_len, write ? PROT_READ | PROT_WRITE : PROT_READ, MAP_SHARED,
+			fd, (off_t)(offset - skip));
+	if (like.map == MAP_FAILED)
+		return dm_fail(errno == ENODEV ? EINVAL : errno);
+	dm_memory_guard();
+	like.base.length = length;
+	reg = plain(pd, (uint8_t *)like.map + skip, length, iova, (unsigned int)access);
+	mr = dm_mr_make(pd, &like, &reg);
+	if (!mr) {
+		err = errno;
+		munmap(like.map, like.map_len);
+		errno = err;
+	}
+	return mr;
+}
+
+/* Which of the ways a region is described by: an address, or a descriptor with an offset and an iova. */
+static struct ibv_mr *reg_mr_ex(struct ibv_pd *pd, struct ibv_mr_init_attr *attr)
+{
+	const uint64_t by_addr = IBV_REG_MR_MASK_ADDR;
+	const uint64_t by_fd =
+		IBV_REG_MR_MASK_FD | IBV_REG_MR_MASK_FD_OFFSET | IBV_REG_MR_MASK_IOVA;
+	uint64_t mask;
+
+	if (!dm_is_pd(pd) || !attr)
+		return dm_fail(EINVAL);
+	mask = attr->comp_mask;
+	if (mask & ~(by_addr | by_fd))
+		return dm_fail(EOPNOTSUPP);
+	if ((mask & ~(uint64_t)IBV_REG_MR_MASK_IOVA) == by_addr)
+		return ibv_reg_mr_iova2(pd, attr->addr, attr->length,
+					mask & IBV_REG_MR_MASK_IOVA ? attr->iova
+								    : (uintptr_t)attr->addr,
+					(unsigned int)attr->access);
+	if (mask == by_fd)
+		return ibv_reg_dmabuf_mr(pd, attr->fd_offset, attr->length, attr->iova, attr->fd,
+					 attr->access);
+	return dm_fail(EINVAL);
+}
+
+struct ibv_mr *ibv_reg_mr_ex(struct ibv_pd *pd, struct ibv_mr_init_attr *attr)
+{
+	return reg_mr_ex(pd, attr);
+}
+
+/* What a rereg asks for, checked: errno, or 0 and the new description. */
+static int rereg_plan(const struct dm_mr *mr, int flags, struct ibv_pd *pd, void *addr,
+		      size_t length, int access, struct dm_mr *ret)
+{
+	int err;
+
+	*ret = *mr;
+	if (flags & IBV_REREG_MR_CHANGE_PD) {
+		if (!dm_is_pd(pd) || pd->context != mr->base.context)
+			return EINVAL;
+		ret->base.pd = pd;
+	}
+	if (flags & IBV_REREG_MR_CHANGE_ACCESS)
+		ret->access = (unsigned int)access;
+	if (flags & IBV_REREG_MR_CHANGE_TRANSLATION) {
+		ret->base.addr = addr;
+		ret->base.length = length;
+		ret->iova = (uintptr_t)addr;
+	}
+	if (ret->access & IBV_ACCESS_ZERO_BASED)
+		ret->iova = 0;
+	err = dm_access_check(ret->access);
+	if (!err)
+		err = range_check((uintptr_t)ret->base.addr, ret->base.length, ret->iova);
+	if (err)
+		return err;
+	return dm_memory_probe(ret->base.addr, ret->base.length,
+			       ret->access & IBV_ACCESS_LOCAL_WRITE)
+		       ? 0
+		       : EFAULT;
+}
+
+static int rereg(struct dm_mr *mr, struct dm_mr *to)
+{
+	struct dm_context *ctx = dm_context(mr->base.context);
+	struct ctl_reg_mr reg =
+		plain(to->base.pd, to->base.addr, to->base.length, to->iova, to->access);
+	int err = dm_pd_use(to->base.pd);
+
+	if (err)
+		return err;
+	err = -ctl_rereg_mr(ctx->dev->client, &ctx->ctl, mr->base.handle, &reg, &to->base.lkey);
+	if (err) {
+		dm_pd_unuse(to->base.pd);
+		return err;
+	}
+	dm_pump_quiesce(ctx->dev);
+	dm_pd_unuse(mr->base.pd);
+	to->base.rkey = to->base.lkey;
+	*mr = *to;
+	return 0;
+}
+
+int ibv_rereg_mr(struct ibv_mr *base, int flags, struct ibv_pd *pd, void *addr, size_t length,
+		 int access)
+{
+	struct dm_mr *mr = (struct dm_mr *)(void *)base, to;
+	int err;
+
+	if (!dm_object_is(mr, DM_KIND_MR) || !flags || (flags & ~IBV_REREG_MR_FLAGS_SUPPORTED)) {
+		errno = EINVAL;
+		return IBV_REREG_MR_ERR_INPUT;
+	}
+	err = mr->kind == DM_MR_PLAIN ? rereg_plan(mr, flags, pd, addr, length, access, &to)
+				      : EOPNOTSUPP;
+	if (!err)
+		err = rereg(mr, &to);
+	if (err) {
+		errno = err;
+		return IBV_REREG_MR_ERR_INPUT; /* the region is as it was */
+	}
+	return 0;
+}
+
+int ibv_dereg_mr(struct ibv_mr *base)
+{
+	struct dm_mr *mr = (struct dm_mr *)(void *)base;
+	struct dm_context *ctx;
+	int err;
+
+	if (!dm_object_take(mr, DM_KIND_MR))
+		return EINVAL;
+	ctx = dm_context(base->context);
+	err = mr->kind == DM_MR_IMPORTED ? -EINVAL
+					 : ctl_dereg_mr(ctx->dev->client, &ctx->ctl, base->handle);
+	if (err && err != -ENODEV) {
+		dm_object_add(mr, DM_KIND_MR);
+		return -err;
+	}
+	/* Its key is dead; the engine may still be inside. */
+	dm_pump_quiesce(ctx->dev);
+	if (mr->map)
+		munmap(mr->map, mr->map_len);
+	dm_pd_unuse(base->pd);
+	free(mr);
+	return 0;
+}
+
+void dm_mr_ops(struct verbs_context_65 *verbs)
+{
+	DM_REG_MR_EX_OPS(verbs)->reg_mr_ex = reg_mr_ex;
+}

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: MIT */
+/* Which objects live: so that a null, foreign or destroyed handle is refused instead of followed. Control path only. */
+#ifndef RXE_VERBS_OBJECT_H
+#define RXE_VERBS_OBJECT_H
+
+#include <stdbool.h>
+
+struct ibv_context;
+
+enum dm_kind {
+	DM_KIND_CONTEXT = 1,
+	DM_KIND_PD,
+	DM_KIND_TD,
+	DM_KIND_MR,
+	DM_KIND_DM,
+	DM_KIND_AH,
+	DM_KIND_CHANNEL,
+	DM_KIND_CQ,
+	DM_KIND_QP,
+	DM_KIND_SRQ,
+	DM_KIND_DMAH,
+	DM_KIND_BUF,
+};
+
+/* Remember an object that a program is about to be given. False: no memory. */
+bool dm_object_add(const void *object, enum dm_kind kind);
+bool dm_object_is(const void *object, enum dm_kind kind);
+/* Forget it: true for exactly one caller, who may now destroy it. */
+bool dm_object_take(const void *object, enum dm_kind kind);
+/* Take any one of a kind that belongs to this context (all but contexts begin with a pointer to theirs), or NULL. */
+void *dm_object_take_of(const struct ibv_context *context, enum dm_kind kind);
+/* The context goes: what is left of it is nobody's any more. */
+void dm_object_forget(const struct ibv_context *context);
+/* Around fork(): nobody is inside the table, and the child may use it. */
+void dm_object_lock(void);
+void dm_object_unlock(void);
+
+#endif

@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: MIT
+/* Protection domains, thread domains, and parent domains over both. The server has the underlying domain; its handle is what
+ * keys are checked against, so a parent domain resolves to it on the way in. */
+#include <stdlib.h>
+
+#include "lib/verbs/context.h"
+#include "lib/verbs/driver.h"
+
+/* Of every domain's users: the first tells the server that this process uses it, the last that it does no longer. */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+
+int dm_pd_use(struct ibv_pd *base)
+{
+	struct dm_pd *pd = dm_pd(base);
+	int err = 0;
+
+	if (pd->under) {
+		err = dm_pd_use(&pd->under->base);
+		if (!err)
+			atomic_fetch_add(&pd->users, 1);
+		return err;
+	}
+
+	pthread_mutex_lock(&lock);
+	if (atomic_load(&pd->users) == 0)
+		err = ctl_use_pd(dm_device(base->context)->client, &dm_context(base->context)->ctl,
+				 base->handle, 1);
+	if (!err)
+		atomic_fetch_add(&pd->users, 1);
+	pthread_mutex_unlock(&lock);
+	return -err;
+}
+
+void dm_pd_unuse(struct ibv_pd *base)
+{
+	struct dm_pd *pd = dm_pd(base);
+
+	if (pd->under) {
+		atomic_fetch_sub(&pd->users, 1);
+		dm_pd_unuse(&pd->under->base);
+		return;
+	}
+
+	pthread_mutex_lock(&lock);
+	if (atomic_fetch_sub(&pd->users, 1) == 1)
+		ctl_use_pd(dm_device(base->context)->client, &dm_context(base->context)->ctl,
+			   base->handle, -1);
+	pthread_mutex_unlock(&lock);
+}
+
+static struct ibv_pd *give(struct ibv_context *context, const struct dm_pd *like)
+{
+	struct dm_pd *pd = calloc(1, sizeof(*pd));
+
+	if (!pd)
+		return NULL;
+	pd->base.context = context;
+	pd->base.handle = like->base.handle;
+	pd->under = like->under;
+	pd->td = like->td;
+	pd->imported = like->imported;
+	if (!dm_object_add(pd, DM_KIND_PD)) {
+		free(pd);
+		return NULL;
+	}
+	return &pd->base;
+}
+
+struct ibv_pd *ibv_alloc_pd(struct ibv_context *context)
+{
+	struct dm_pd like = { 0 };
+	struct dm_context *ctx;
+	struct ibv_pd *pd;
+	int err;
+
+	if (!dm_is_context(context))
+		return dm_fail(EINVAL);
+	ctx = dm_context(context);
+	err = ctl_alloc_pd(ctx->dev->client, &ctx->ctl, &like.base.handle);
+	if (err)
+		return dm_fail(-err);
+	pd = give(context, &like);
+	if (!pd) {
+		ctl_dealloc_pd(ctx->dev->client, &ctx->ctl, like.base.handle);
+		return dm_fail(ENOMEM);
+	}
+	return pd;
+}
+
+static void release_parent(struct dm_pd *pd)
+{
+	if (pd->td)
+		atomic_fetch_sub(&pd->td->users, 1);
+	dm_pd_unuse(&pd->under->base);
+}
+
+int ibv_dealloc_pd(struct ibv_pd *base)
+{
+	struct dm_pd *pd = dm_pd(base);
+	struct dm_context *ctx;
+	int err = 0;
+
+	if (!dm_is_pd(base))
+		return EINVAL;
+	if (atomic_load(&pd->users))
+		return EBUSY;
+	if (!dm_object_take(pd, DM_KIND_PD))
+		return EINVAL;
+
+	ctx = dm_context(base->context);
+	if (pd->under)
+		release_parent(pd);
+	else
+		err = ctl_dealloc_pd(ctx->dev->client, &ctx->ctl, base->handle);
+	/* A server that has gone has no use for it any more. */
+	if (err && err != -ENODEV) {
+		dm_object_add(pd, DM_KIND_PD);
+		return -err;
+	}
+	free(pd);
+	return 0;
+}
+
+static struct ibv_td *alloc_td(struct ibv_context *context, struct ibv_td_init_attr *attr)
+{
+	struct dm_td *td;
+
+	if (!dm_is_context(context) || !attr || attr->comp_mask)
+		return dm_fail(EINVAL);
+	td = calloc(1, sizeof(*td));
+	if (!td)
+		return dm_fail(ENOMEM);
+	td->base.context = context;
+	if (!dm_object_add(td, DM_KIND_TD)) {
+		free(td);
+		return dm_fail(ENOMEM);
+	}
+	return &td->base;
+}
+
+static int dealloc_td(struct ibv_td *base)
+{
+	struct dm_td *td = (struct dm_td *)(void *)base;
+
+	if (!dm_object_is(td, DM_KIND_TD))
+		return EINVAL;
+	if (atomic_load(&td->users))
+		return EBUSY;
+	if (!dm_object_take(td, DM_KIND_TD))
+		return EINVAL;
+	free(td);
+	return 0;
+}
+
+/* Custom allocators are taken and never asked: our rings are the engine's own memory. */
+static struct ibv_pd *alloc_parent_domain(struct ibv_context *context,
+					  struct ibv_parent_domain_init_attr *attr)
+{
+	const uint32_t known =
+		IBV_PARENT_DOMAIN_INIT_ATTR_ALLOCATORS | IBV_PARENT_DOMAIN_INIT_ATTR_PD_CONTEXT;
+	struct dm_pd like = { 0 };
+	struct ibv_pd *pd;
+	int err;
+
+	if (!dm_is_context(context) || !attr || !dm_is_pd(attr->pd) ||
+	    attr->pd->context != context || dm_pd(attr->pd)->under)
+		return dm_fail(EINVAL);
+	if (attr->td && (!dm_object_is(attr->td, DM_KIND_TD) || attr->td->context != context))
+		return dm_fail(EINVAL);
+	if (attr->comp_mask & ~known)
+		return dm_fail(EOPNOTSUPP);
+
+	like.base.handle = attr->pd->handle;
+	like.under = dm_pd(attr->pd);
+	like.td = (struct dm_td *)(void *)attr->td;
+	err = dm_pd_use(attr->pd);
+	if (err)
+		return dm_fail(err);
+	if (like.td)
+		atomic_fetch_add(&like.td->users, 1);
+	pd = give(context, &like);
+	if (!pd) {
+		release_parent(&like);
+		return dm_fail(ENOMEM);
+	}
+	return pd;
+}
+
+void dm_pd_ops(struct verbs_context_65 *verbs)
+{
+	verbs->base.alloc_td = alloc_td;
+	verbs->base.dealloc_td = dealloc_td;
+	verbs->base.alloc_parent_domain = alloc_parent_domain;
+}

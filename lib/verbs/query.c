@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: MIT
+/* What the device and its port are. What is reported is what is enforced: emu/limits.h. */
+#include <string.h>
+#include <time.h>
+
+#include "lib/verbs/context.h"
+#include "lib/verbs/driver.h"
+#include "lib/verbs/version.h"
+
+#define PORT	    1
+#define PORT_WIDTH  2	/* 4X */
+#define PORT_SPEED  8	/* 10 Gb/s a lane: 40 together, which is what loopback carries */
+#define PORT_100MBS 400 /* the same in units of 100 Mb/s */
+#define PHYS_UP	    5
+#define PHYS_DOWN   3
+
+static int mtu_enum(uint32_t bytes)
+{
+	int mtu = IBV_MTU_256;
+
+	while (mtu < IBV_MTU_4096 && (256u << mtu) <= bytes)
+		mtu++;
+	return mtu;
+}
+
+static void device_attr(const struct dm_device *dev, struct ibv_device_attr *ret)
+{
+	*ret = (struct ibv_device_attr){
+		.fw_ver = RXE_DM_VERSION,
+		.node_guid = dev->info.node_guid,
+		.sys_image_guid = dev->info.sys_image_guid,
+		.max_mr_size = RXE_MAX_MR_SIZE,
+		.page_size_cap = 0xfffff000, /* any page size from 4 KiB */
+		.vendor_id = 0xffffff,
+		.vendor_part_id = 1,
+		.max_qp = RXE_MAX_QP,
+		.max_qp_wr = RXE_MAX_QP_WR,
+		.device_cap_flags = IBV_DEVICE_CURR_QP_STATE_MOD | IBV_DEVICE_PORT_ACTIVE_EVENT |
+				    IBV_DEVICE_SYS_IMAGE_GUID | IBV_DEVICE_RC_RNR_NAK_GEN |
+				    IBV_DEVICE_UD_AV_PORT_ENFORCE,
+		.max_sge = RXE_MAX_SGE,
+		.max_sge_rd = RXE_MAX_SGE,
+		.max_cq = RXE_MAX_CQ,
+		.max_cqe = RXE_MAX_CQE,
+		.max_mr = RXE_MAX_MR,
+		.max_pd = RXE_MAX_PD,
+		.max_qp_rd_atom = RXE_MAX_RD_ATOMIC,
+		.max_res_rd_atom = RXE_MAX_RD_ATOMIC * RXE_MAX_QP,
+		.max_qp_init_rd_atom = RXE_MAX_RD_ATOMIC,
+		.atomic_cap = IBV_ATOMIC_GLOB,
+		.max_mcast_grp = RXE_MAX_MCAST_GRP,
+		.max_mcast_qp_attach = RXE_MAX_MCAST_QP,
+		.max_total_mcast_qp_attach = RXE_MAX_MCAST_GRP * RXE_MAX_MCAST_QP,
+		.max_ah = RXE_MAX_AH,
+		.max_srq = RXE_MAX_SRQ,
+		.max_srq_wr = RXE_MAX_SRQ_WR,
+		.max_srq_sge = RXE_MAX_SGE,
+		.max_pkeys = 1,
+		.local_ca_ack_delay = 15,
+		.phys_port_cnt = 1,
+	};
+}
+
+int ibv_query_device(struct ibv_context *context, struct ibv_device_attr *attr)
+{
+	if (!dm_is_context(context) || !attr)
+		return EINVAL;
+	device_attr(dm_device(context), attr);
+	return 0;
+}
+
+/* attr_size is the caller's idea of the structure: of a newer one we fill the front and clear the rest. */
+static int query_device_ex(struct ibv_context *context,
+			   const struct ibv_query_device_ex_input *input,
+			   struct ibv_device_attr_ex *attr, size_t attr_size)
+{
+	struct ibv_device_attr_ex full = { .phys_port_cnt_ex = 1 };
+	const struct dm_device *dev;
+
+	if (!dm_is_context(context) || !attr || attr_size < sizeof(attr->orig_attr) ||
+	    (input && input->comp_mask))
+		return EINVAL;
+	dev = dm_device(context);
+	device_attr(dev, &full.orig_attr);
+	full.completion_timestamp_mask = UINT64_MAX;
+	full.hca_core_clock = 1000000; /* kHz: timestamps count nanoseconds */
+	full.device_cap_flags_ex = full.orig_attr.device_cap_flags;
+	full.max_dm_size = dev->info.arena_bytes;
+	memset(attr, 0, attr_size);
+	memcpy(attr, &full, attr_size < sizeof(full) ? attr_size : sizeof(full));
+	return 0;
+}
+
+/* The clock that completions are stamped with. */
+static int query_rt_values(struct ibv_context *context, struct ibv_values_ex *values)
+{
+	if (!dm_is_context(context) || !values)
+		return EINVAL;
+	if (values->comp_mask & ~(uint32_t)IBV_VALUES_MASK_RAW_CLOCK)
+		return EOPNOTSUPP;
+	if (values->comp_mask & IBV_VALUES_MASK_RAW_CLOCK)
+		clock_gettime(CLOCK_MONOTONIC, &values->raw_clock);
+	return 0;
+}
+
+static void port_attr(const struct dm_device *dev, struct ibv_port_attr_65 *ret)
+{
+	uint32_t state = atomic_load(&dev->attachment.shared->port_state);
+	int mtu = mtu_enum(dev->info.max_mtu);
+
+	memset(ret, 0, sizeof(*ret));
+	ret->base = (struct ibv_port_attr){
+		.state = (enum ibv_port_state)state,
+		.max_mtu = IBV_MTU_4096,
+		.active_mtu = (enum ibv_mtu)mtu,
+		.gid_tbl_len = RXE_MAX_GIDS,
+		.port_cap_flags = IBV_PORT_CM_SUP | IBV_PORT_IP_BASED_GIDS,
+		.max_msg_sz = RXE_MAX_MSG_SIZE,
+		.pkey_tbl_len = 1,
+		.max_vl_num = 1,
+		.active_width = PORT_WIDTH,
+		.active_speed = PORT_SPEED,
+		.phys_state = state == IBV_PORT_ACTIVE ? PHYS_UP : PHYS_DOWN,
+		.link_layer = IBV_LINK_LAYER_ETHERNET,
+		.flags = IBV_QPF_GRH_REQUIRED,
+	};
+#ifndef RXE_DM_HAVE_ACTIVE_SPEED_EX
+	ret->active_speed_ex = PORT_SPEED;
+#endif
+}
+
+static int query_port_n(struct ibv_context *context, uint32_t port, void *attr, size_t len)
+{
+	struct ibv_port_attr_65 full;
+
+	if (!dm_is_context(context) || !attr || port != PORT)
+		return EINVAL;
+	port_attr(dm_device(context), &full);
+	memset(attr, 0, len);
+	memcpy(attr, &full, len < sizeof(full) ? len : sizeof(full));
+	return 0;
+}
+
+/* The inline ibv_query_port passes the size its program was compiled with: 52 or 56. */
+static int query_port(struct ibv_context *context, uint8_t port, struct ibv_port_attr *attr,
+		      size_t len)
+{
+	return query_port_n(context, port, attr, len);
+}
+
+/* The exported one is for programs of before: their structure ends in front of port_cap_flags2. */
+#undef ibv_query_port
+int ibv_query_port(struct ibv_context *context, uint8_t port, struct _compat_ibv_port_attr *attr)
+{
+	return query_port_n(context, port, attr, offsetof(struct ibv_port_attr, port_cap_flags2));
+}
+
+int ibv_query_port_speed(struct ibv_context *context, uint32_t port, uint64_t *speed)
+{
+	if (!dm_is_context(context) || port != PORT || !speed)
+		return EINVAL;
+	*speed = PORT_100MBS;
+	return 0;
+}
+
+int ibv_query_pkey(struct ibv_context *context, uint8_t port, int index, __be16 *pkey)
+{
+	if (!dm_is_context(context) || port != PORT || index != 0 || !pkey) {
+		errno = EINVAL;
+		return -1;
+	}
+	*pkey = 0xffff;
+	return 0;
+}
+
+int ibv_get_pkey_index(struct ibv_context *context, uint8_t port, __be16 pkey)
+{
+	/* Membership is not compared: 0x7fff is found as 0xffff. */
+	if (!dm_is_context(context) || port != PORT ||
+	    (pkey | __builtin_bswap16(0x8000)) != 0xffff) {
+		errno = EINVAL;
+		return -1;
+	}
+	return 0;
+}
+
+void dm_query_ops(struct verbs_context_65 *verbs)
+{
+	verbs->base.query_device_ex = query_device_ex;
+	verbs->base.query_rt_values = query_rt_values;
+	verbs->base.query_port = query_port;
+}
