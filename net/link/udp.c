@@ -120,6 +120,7 @@ int link_udp_open(struct link_udp **ret, const struct link_udp_cfg *cfg)
 		return rc;
 	}
 	udp_tx_init(link);
+	link_udp_see_headers(link, false); /* whatever the slot's former owner wanted */
 	link->max_segs = cfg->trains && kernel_has_trains(link->tx_fd[0]) ? TRAIN_MAX_SEGS : 1;
 	*ret = link;
 	return 0;
@@ -180,6 +181,11 @@ uint64_t link_udp_recv_drops(const struct link_udp *link)
 	for (uint32_t i = 0; i < link->num_mgroups; i++)
 		sum += dropped(link->mgroup[i].fd);
 	return sum;
+}
+
+void link_udp_see_headers(struct link_udp *link, bool see)
+{
+	udp_see_headers(link->rx_fd, link->family, see);
 }
 
 /* The rule is asked for every arrival, the interfaces seldom: an address may move to another machine. */

@@ -38,20 +38,28 @@ static void grow_rcvbuf(int fd)
 		(void)setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &wanted, sizeof(wanted));
 }
 
-/* What makes reception better but is not needed for it: trains, and the header fields a UD receive shows. */
+void udp_see_headers(int fd, int family, bool see)
+{
+	const int value = see;
+
+	if (family == AF_INET) {
+		(void)setsockopt(fd, IPPROTO_IP, IP_RECVTOS, &value, sizeof(value));
+		(void)setsockopt(fd, IPPROTO_IP, IP_RECVTTL, &value, sizeof(value));
+		return;
+	}
+	(void)setsockopt(fd, IPPROTO_IPV6, IPV6_RECVTCLASS, &value, sizeof(value));
+	(void)setsockopt(fd, IPPROTO_IPV6, IPV6_RECVHOPLIMIT, &value, sizeof(value));
+	(void)setsockopt(fd, IPPROTO_IPV6, IPV6_FLOWINFO, &value, sizeof(value));
+}
+
+/* What makes reception better but is not needed for it. */
 void udp_set_receive_options(int fd, int family)
 {
 	grow_rcvbuf(fd);
 	(void)on(fd, IPPROTO_UDP, UDP_GRO);
-	if (family == AF_INET) {
-		(void)on(fd, IPPROTO_IP, IP_RECVTOS);
-		(void)on(fd, IPPROTO_IP, IP_RECVTTL);
+	if (family == AF_INET)
 		return;
-	}
 	(void)on(fd, IPPROTO_IPV6, IPV6_V6ONLY);
-	(void)on(fd, IPPROTO_IPV6, IPV6_RECVTCLASS);
-	(void)on(fd, IPPROTO_IPV6, IPV6_RECVHOPLIMIT);
-	(void)on(fd, IPPROTO_IPV6, IPV6_FLOWINFO);
 	/* Others, rdma_rxe among them, send checksum 0, which the kernel drops otherwise. */
 	(void)on(fd, IPPROTO_UDP, UDP_NO_CHECK6_RX);
 }

@@ -54,7 +54,8 @@ struct udp_rx {
 	union udp_addr name[UDP_RX_BATCH];
 	_Alignas(8) uint8_t control[UDP_RX_BATCH][UDP_RX_CONTROL];
 	uint8_t *buf;	/* UDP_RX_BATCH times UDP_RX_BYTES */
-	uint32_t count; /* datagrams of the last call */
+	uint32_t batch; /* datagrams the last call asked for */
+	uint32_t count; /* datagrams it gave */
 	uint32_t next;	/* the first of them not yet handed out whole */
 
 	/* Of datagram next: where its hand-out stands, and what its packets have in common. */
@@ -103,5 +104,6 @@ int udp_rx_init(struct link_udp *link);
 void udp_rx_fini(struct link_udp *link);
 /* Options of a receiving socket; used for the groups' own. */
 void udp_set_receive_options(int fd, int family);
+void udp_see_headers(int fd, int family, bool see);
 
 #endif

@@ -50,6 +50,7 @@ static int open_group(const struct link_udp *link, const struct gid *gid)
 	if (fd < 0)
 		return -errno;
 	udp_set_receive_options(fd, link->family);
+	udp_see_headers(fd, link->family, true);
 	if (setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one)) == 0 &&
 	    bind(fd, &addr.sa, len) == 0 && join(link, fd, gid) == 0 &&
 	    epoll_ctl(link->poll_fd, EPOLL_CTL_ADD, fd, &event) == 0)

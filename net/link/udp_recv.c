@@ -24,6 +24,7 @@ int udp_rx_init(struct link_udp *link)
 	rx->buf = malloc((size_t)UDP_RX_BATCH * UDP_RX_BYTES);
 	if (!rx->buf)
 		return -ENOMEM;
+	rx->batch = 1;
 	for (uint32_t i = 0; i < UDP_RX_BATCH; i++) {
 		rx->iov[i].iov_base = rx->buf + (size_t)i * UDP_RX_BYTES;
 		rx->iov[i].iov_len = UDP_RX_BYTES;
@@ -140,14 +141,18 @@ static int read_socket(struct link_udp *link, int fd, const struct gid *dst)
 	struct udp_rx *rx = &link->rx;
 	int rc;
 
-	for (uint32_t i = 0; i < UDP_RX_BATCH; i++) {
+	/* One at a time while they come singly: looking for a second costs time that a lone packet's reader waits for. */
+	rx->batch = rx->count < rx->batch ? 1 : rx->batch * 2;
+	if (rx->batch > UDP_RX_BATCH)
+		rx->batch = UDP_RX_BATCH;
+	for (uint32_t i = 0; i < rx->batch; i++) {
 		rx->msg[i].msg_hdr.msg_namelen = sizeof(rx->name[i]);
 		rx->msg[i].msg_hdr.msg_controllen = UDP_RX_CONTROL;
 	}
 	rx->count = rx->next = 0;
 	rx->opened = false;
 	do {
-		rc = recvmmsg(fd, rx->msg, UDP_RX_BATCH, MSG_DONTWAIT, NULL);
+		rc = recvmmsg(fd, rx->msg, rx->batch, MSG_DONTWAIT, NULL);
 	} while (rc < 0 && errno == EINTR);
 	/* ECONNREFUSED and its like are old news of packets that we sent: nothing arrived. */
 	if (rc < 0)

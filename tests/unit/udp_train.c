@@ -173,6 +173,7 @@ static void check_header_fields(const char *from, const char *to)
 	struct udp_end a, b;
 
 	open_pair(&a, &b, from, to, true);
+	link_udp_see_headers(b.link, true);
 	(void)make_train(&train[0], buf[0], &a, &b, 1, 64, 64);
 	train[0].traffic_class = 0x68;
 	train[0].hop_limit = 7;
