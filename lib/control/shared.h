@@ -1,17 +1,25 @@
 /* SPDX-License-Identifier: MIT */
 /* What the device server and its clients share of one device, by memfd: the key table, and a page set for each slot.
  *
- * The server writes the header, the table and a slot's pid; the slot's process writes the rest of its slot. */
+ * The server writes the header, the tables and a slot's pid; the slot's process writes the rest of its slot. In a client
+ * everything but its own slot is mapped read-only.
+ *
+ * To touch memory that a key or a DM handle names: raise the slot's gauge (inside), look the key or handle up, move the
+ * bytes, lower the gauge. All sequentially consistent: the server first clears the key, then looks at the gauges. */
 #ifndef RXE_CONTROL_SHARED_H
 #define RXE_CONTROL_SHARED_H
 
 #include <assert.h>
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "emu/counters.h"
 #include "emu/limits.h"
 #include "emu/mr.h"
+
+#define CTL_SHARED_MAGIC 0x00306d645f657872ull /* "rxe_dm0" */
+#define CTL_SHARED_PAGE	 4096
 
 /* One queue pair as `rxe_dm show` prints it. Written by the client under its engine lock: qpn first cleared, last set. */
 struct ctl_shared_qp {
@@ -22,16 +30,24 @@ struct ctl_shared_qp {
 static_assert(sizeof(struct ctl_shared_qp) == 32, "shared memory layout");
 
 struct ctl_slot {
-	_Atomic uint32_t
-		inside; /* gauge: threads between key lookup and last byte. Seen at zero after a key was cleared means
-	                           * nobody uses it any more (sequentially consistent on both sides) */
+	/* Gauge: threads between key lookup and last byte. Seen at zero after a key was cleared means nobody uses it any
+	 * more. */
+	_Alignas(CTL_SHARED_PAGE) _Atomic uint32_t inside;
 	_Atomic int32_t pid; /* 0: free */
-	_Atomic uint32_t epoch;
+	_Atomic uint32_t
+		epoch; /* counts the processes that had this slot; what rxe_mr.epoch is compared with */
+	_Atomic uint32_t
+		qpn_roll; /* last QPN number handed out (16 bits): outlives the process, so that the slot's next one
+				    * goes on behind it */
 	uint32_t num_cqs, num_srqs, num_ahs;
 	char comm[16];
 	struct rxe_counters counters;
 	struct ctl_shared_qp qp[RXE_MAX_QP];
 };
+
+/* A handle is generation << CTL_HANDLE_BITS | index; index 0 is nobody's. */
+#define CTL_HANDLE_BITS 18
+#define CTL_MAX_OBJECTS (1u << CTL_HANDLE_BITS)
 
 struct ctl_shared {
 	uint64_t magic;
@@ -39,8 +55,17 @@ struct ctl_shared {
 	_Atomic uint32_t port_state; /* enum ibv_port_state: 4 ACTIVE, 1 DOWN */
 	_Atomic uint32_t gone;	     /* 1: the server has ended; QPs flush */
 	uint32_t reserved[11];
+	struct rxe_counters retired; /* sums of the processes that have gone */
+	_Atomic uint32_t live
+		[CTL_MAX_OBJECTS]; /* by index: the handle of the object that lives there, else 0 */
 	struct rxe_mr_table mrs;
 	struct ctl_slot slot[RXE_MAX_SLOTS];
 };
+
+/* Does the object still exist? For a DM: ask with the gauge raised, and its bytes stay its own until it is lowered. */
+static inline bool ctl_handle_live(const struct ctl_shared *shared, uint32_t handle)
+{
+	return handle && atomic_load(&shared->live[handle & (CTL_MAX_OBJECTS - 1)]) == handle;
+}
 
 #endif

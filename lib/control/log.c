@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: MIT
+/* One line at a time to whoever listens: the library's log, the server's, or stderr. */
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "lib/control/log.h"
+
+typedef void (*log_sink)(enum ctl_log_level level, const char *line);
+
+static _Atomic(log_sink) log_sink_now;
+static _Atomic int log_most = CTL_LOG_ERROR;
+
+void ctl_log_to(void (*sink)(enum ctl_log_level level, const char *line))
+{
+	atomic_store(&log_sink_now, sink);
+}
+
+void ctl_log_stderr(enum ctl_log_level most)
+{
+	atomic_store(&log_sink_now, (log_sink)NULL);
+	atomic_store(&log_most, (int)most);
+}
+
+void ctl_log(enum ctl_log_level level, const char *format, ...)
+{
+	log_sink sink = atomic_load(&log_sink_now);
+	char line[512];
+	va_list args;
+
+	if (!sink && (int)level > atomic_load(&log_most))
+		return;
+
+	va_start(args, format);
+	vsnprintf(line, sizeof(line), format, args);
+	va_end(args);
+	if (sink)
+		sink(level, line);
+	else
+		fprintf(stderr, "rxe_dm: %s\n", line);
+}

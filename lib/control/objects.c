@@ -1,0 +1,227 @@
+// SPDX-License-Identifier: MIT
+/* What a context is asked to make, change and free: one request each. */
+#include <errno.h>
+#include <string.h>
+
+#include "lib/control/connection.h"
+
+static struct ctl_call call_for(enum ctl_op op, const struct ctl_context *context, uint32_t handle)
+{
+	return (struct ctl_call){
+		.req = { .op = op,
+			 .device = context->device,
+			 .context = context->handle,
+			 .handle = handle },
+		.in_fd = -1,
+	};
+}
+
+static int do_simple(struct ctl_client *client, enum ctl_op op, const struct ctl_context *context,
+		     uint32_t handle)
+{
+	struct ctl_call call = call_for(op, context, handle);
+
+	return ctl_do(client, &call, 0);
+}
+
+static int do_make(struct ctl_client *client, struct ctl_call *call, uint32_t *ret_handle)
+{
+	int rc = ctl_do(client, call, 0);
+
+	if (rc == 0)
+		*ret_handle = call->reply.made.handle;
+	return rc;
+}
+
+int ctl_list_devices(struct ctl_client *client, struct ctl_device *ret, size_t max,
+		     size_t *ret_count)
+{
+	uint32_t count = 1;
+
+	for (uint32_t i = 0; i < count; i++) {
+		struct ctl_call call = { .req = { .op = CTL_DEVICE, .handle = i }, .in_fd = -1 };
+		const struct ctl_msg_device *got = &call.reply.device;
+		int rc = ctl_do(client, &call, 0);
+
+		if (rc)
+			return rc;
+		count = got->count;
+		if (i >= max)
+			break;
+		ret[i] = (struct ctl_device){
+			.index = got->index,
+			.node_guid = got->node_guid,
+			.sys_image_guid = got->sys_image_guid,
+			.max_mtu = got->max_mtu,
+			.if_index = got->if_index,
+			.arena_bytes = got->arena_bytes,
+			.trains = got->trains,
+			.mlx5 = got->mlx5,
+		};
+		memcpy(ret[i].name, got->name, sizeof(ret[i].name));
+		memcpy(ret[i].if_name, got->if_name, sizeof(ret[i].if_name));
+		memcpy(ret[i].gids, got->gids, sizeof(ret[i].gids));
+	}
+	*ret_count = count;
+	return 0;
+}
+
+int ctl_alloc_pd(struct ctl_client *client, const struct ctl_context *context, uint32_t *ret_handle)
+{
+	struct ctl_call call = call_for(CTL_ALLOC_PD, context, 0);
+
+	return do_make(client, &call, ret_handle);
+}
+
+int ctl_dealloc_pd(struct ctl_client *client, const struct ctl_context *context, uint32_t handle)
+{
+	return do_simple(client, CTL_DEALLOC_PD, context, handle);
+}
+
+int ctl_use_pd(struct ctl_client *client, const struct ctl_context *context, uint32_t handle,
+	       int delta)
+{
+	struct ctl_call call = call_for(CTL_USE_PD, context, handle);
+
+	call.req.delta = delta;
+	return ctl_do(client, &call, 0);
+}
+
+static int do_reg_mr(struct ctl_client *client, struct ctl_call *call, const struct ctl_reg_mr *reg,
+		     uint32_t *ret_key)
+{
+	int rc;
+
+	call->in_fd = reg->kind == RXE_MR_MAPPED && !reg->umem ? reg->fd : -1;
+	call->req.mr = (struct ctl_msg_mr){
+		.addr = reg->addr,
+		.len = reg->len,
+		.iova = reg->iova,
+		.pd = reg->pd,
+		.kind = reg->kind,
+		.rights = reg->rights,
+		.dm = reg->dm,
+		.dmah = reg->dmah,
+		.umem = reg->umem,
+	};
+	rc = ctl_do(client, call, 0);
+	if (rc == 0)
+		*ret_key = call->reply.made.key;
+	return rc;
+}
+
+int ctl_reg_mr(struct ctl_client *client, const struct ctl_context *context,
+	       const struct ctl_reg_mr *reg, uint32_t *ret_handle, uint32_t *ret_key)
+{
+	struct ctl_call call = call_for(CTL_REG_MR, context, 0);
+	int rc = do_reg_mr(client, &call, reg, ret_key);
+
+	if (rc == 0)
+		*ret_handle = call.reply.made.handle;
+	return rc;
+}
+
+int ctl_rereg_mr(struct ctl_client *client, const struct ctl_context *context, uint32_t handle,
+		 const struct ctl_reg_mr *reg, uint32_t *ret_key)
+{
+	struct ctl_call call = call_for(CTL_REREG_MR, context, handle);
+
+	return do_reg_mr(client, &call, reg, ret_key);
+}
+
+int ctl_dereg_mr(struct ctl_client *client, const struct ctl_context *context, uint32_t handle)
+{
+	return do_simple(client, CTL_DEREG_MR, context, handle);
+}
+
+int ctl_alloc_dm(struct ctl_client *client, const struct ctl_context *context, uint64_t len,
+		 uint32_t log_align, uint32_t *ret_handle, uint64_t *ret_offset)
+{
+	struct ctl_call call = call_for(CTL_ALLOC_DM, context, 0);
+	int rc;
+
+	call.req.dm = (struct ctl_msg_dm){ .len = len, .log_align = log_align };
+	rc = do_make(client, &call, ret_handle);
+	if (rc == 0)
+		*ret_offset = call.reply.made.offset;
+	return rc;
+}
+
+int ctl_free_dm(struct ctl_client *client, const struct ctl_context *context, uint32_t handle)
+{
+	return do_simple(client, CTL_FREE_DM, context, handle);
+}
+
+static int do_fetch(struct ctl_client *client, enum ctl_op op, const struct ctl_context *context,
+		    uint32_t handle, int *ret_fd)
+{
+	struct ctl_call call = call_for(op, context, handle);
+	int rc = ctl_do(client, &call, 1);
+
+	if (rc == 0)
+		*ret_fd = call.fds[0];
+	return rc;
+}
+
+int ctl_export_dm(struct ctl_client *client, const struct ctl_context *context, uint32_t handle,
+		  int *ret_fd)
+{
+	return do_fetch(client, CTL_EXPORT_DM, context, handle, ret_fd);
+}
+
+int ctl_alloc_dmah(struct ctl_client *client, const struct ctl_context *context,
+		   const struct ctl_dmah *dmah, uint32_t *ret_handle)
+{
+	struct ctl_call call = call_for(CTL_ALLOC_DMAH, context, 0);
+
+	call.req.dmah = (struct ctl_msg_dmah){
+		.valid = dmah->valid,
+		.cpu_id = dmah->cpu_id,
+		.tph_mem_type = dmah->tph_mem_type,
+		.ph = dmah->ph,
+	};
+	return do_make(client, &call, ret_handle);
+}
+
+int ctl_free_dmah(struct ctl_client *client, const struct ctl_context *context, uint32_t handle)
+{
+	return do_simple(client, CTL_FREE_DMAH, context, handle);
+}
+
+int ctl_reg_umem(struct ctl_client *client, const struct ctl_context *context,
+		 const struct ctl_umem *umem, uint32_t *ret_handle)
+{
+	struct ctl_call call = call_for(CTL_REG_UMEM, context, 0);
+
+	call.in_fd = umem->fd;
+	call.req.mr = (struct ctl_msg_mr){
+		.addr = umem->addr,
+		.len = umem->len,
+		.rights = umem->rights,
+	};
+	return do_make(client, &call, ret_handle);
+}
+
+int ctl_dereg_umem(struct ctl_client *client, const struct ctl_context *context, uint32_t handle)
+{
+	return do_simple(client, CTL_DEREG_UMEM, context, handle);
+}
+
+int ctl_query(struct ctl_client *client, const struct ctl_context *context, uint32_t kind,
+	      uint32_t handle, struct ctl_object *ret)
+{
+	struct ctl_call call = call_for(CTL_QUERY, context, handle);
+	int rc = ctl_do(client, &call, 0);
+
+	if (rc == 0 && call.reply.object.kind != kind)
+		rc = -ENOENT;
+	if (rc == 0)
+		*ret = call.reply.object;
+	return rc;
+}
+
+int ctl_fetch_fd(struct ctl_client *client, const struct ctl_context *context, uint32_t handle,
+		 int *ret_fd)
+{
+	return do_fetch(client, CTL_FETCH_FD, context, handle, ret_fd);
+}

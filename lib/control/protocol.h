@@ -1,0 +1,203 @@
+/* SPDX-License-Identifier: MIT */
+/* The messages of the control socket: fixed-size records over AF_UNIX SOCK_SEQPACKET, one request and one reply at a time.
+ *
+ * The hello is the first message of a connection and never changes its layout, so that two versions can tell each other
+ * apart; everything behind it may change with CTL_PROTOCOL. Descriptors travel as SCM_RIGHTS beside a message. */
+#ifndef RXE_CONTROL_PROTOCOL_H
+#define RXE_CONTROL_PROTOCOL_H
+
+#include <assert.h>
+#include <stdint.h>
+
+#include "emu/limits.h"
+#include "lib/control/shared.h"
+#include "net/wire/gid.h"
+
+#define CTL_MAGIC      "rxe_dm\0"
+#define CTL_PROTOCOL   1
+#define CTL_MAX_FDS    4 /* descriptors beside one message */
+#define CTL_NAME_MAX   32
+#define CTL_DEVICE_MAX 16 /* devices of one instance */
+
+enum ctl_role {
+	CTL_ROLE_PROGRAM = 1, /* keeps a lingering server alive */
+	CTL_ROLE_COMMAND = 2, /* rxe_dm show, stop, ...: does not */
+};
+
+/* First message, both ways. The reply's status is 0, -EPROTO, or -ESHUTDOWN from a server that is ending. */
+struct ctl_hello {
+	char magic[8];
+	uint32_t protocol;
+	uint32_t layout; /* CTL_LAYOUT: catches builds that differ without a new protocol number */
+	uint32_t role;	 /* enum ctl_role; 0 in the reply */
+	int32_t status;
+	uint64_t server_id; /* random, of this run of the server */
+	int32_t pid;
+	char version[28];
+};
+static_assert(sizeof(struct ctl_hello) == 64, "never changes");
+
+enum ctl_op {
+	CTL_DEVICE = 1, /* handle: index */
+	CTL_ATTACH,	/* fds: shared memory, arena, receive socket, events */
+	CTL_DETACH,
+	CTL_OPEN,  /* fd: cmd_fd */
+	CTL_CLOSE, /* context */
+	CTL_ADOPT, /* context by token; fd: cmd_fd */
+	CTL_ALLOC_PD,
+	CTL_DEALLOC_PD,
+	CTL_USE_PD,
+	CTL_REG_MR, /* takes a descriptor for RXE_MR_MAPPED */
+	CTL_REREG_MR,
+	CTL_DEREG_MR,
+	CTL_ALLOC_DM,
+	CTL_FREE_DM,
+	CTL_EXPORT_DM, /* fd: a dmabuf */
+	CTL_ALLOC_DMAH,
+	CTL_FREE_DMAH,
+	CTL_REG_UMEM,
+	CTL_DEREG_UMEM,
+	CTL_QUERY,    /* an object by its handle */
+	CTL_FETCH_FD, /* the descriptor behind a RXE_MR_MAPPED region or umem */
+	CTL_OBSERVE,  /* fd: shared memory, to look at */
+	CTL_OBJECTS, /* a page of a device's objects, contexts among them; handle: where to go on */
+	CTL_STATUS,
+	CTL_STAY, /* do not end when the last client has gone */
+	CTL_STOP,
+	CTL_OP_END,
+};
+
+enum ctl_kind {
+	CTL_KIND_FREE = 0,
+	CTL_KIND_CONTEXT,
+	CTL_KIND_PD,
+	CTL_KIND_MR,
+	CTL_KIND_DM,
+	CTL_KIND_DMAH,
+	CTL_KIND_UMEM,
+};
+
+struct ctl_msg_mr {
+	uint64_t addr, len, iova;
+	uint32_t pd, kind, rights, dm, dmah, umem;
+};
+
+struct ctl_msg_dm {
+	uint64_t len, offset;
+	uint32_t log_align, reserved;
+};
+
+struct ctl_msg_dmah {
+	uint32_t valid; /* which of the others were given: enum ctl_dmah_field */
+	uint32_t cpu_id, tph_mem_type, ph;
+};
+
+struct ctl_request {
+	uint32_t op; /* enum ctl_op */
+	uint32_t device;
+	uint32_t context;
+	uint32_t handle;
+	uint64_t token; /* CTL_ADOPT */
+	int64_t delta;	/* CTL_USE_PD */
+	union {
+		struct ctl_msg_mr mr;
+		struct ctl_msg_dm dm;
+		struct ctl_msg_dmah dmah;
+		uint8_t room[96];
+	};
+};
+static_assert(sizeof(struct ctl_request) == 128, "wire layout");
+
+/* One message on a cmd_fd: "answer on the socket that comes with this". The fresh socket then carries one struct ctl_grant. */
+struct ctl_introduce {
+	char magic[8];
+	uint32_t protocol;
+	uint32_t reserved;
+};
+static_assert(sizeof(struct ctl_introduce) == 16, "wire layout");
+
+struct ctl_grant {
+	uint64_t server_id, token;
+	uint32_t device, context;
+};
+static_assert(sizeof(struct ctl_grant) == 24, "wire layout");
+
+struct ctl_msg_device {
+	char name[64];
+	uint64_t node_guid, sys_image_guid; /* big-endian */
+	uint64_t arena_bytes, arena_used;
+	struct gid gids[RXE_MAX_GIDS];
+	uint32_t index, count; /* count: devices of the instance */
+	uint32_t max_mtu, if_index;
+	char if_name[16];
+	char arena_kind[24];   /* for people: "hugetlb 2 MiB", "4 KiB pages" */
+	uint64_t arena_locked; /* bytes that are pinned */
+	uint32_t trains, mlx5, slots, rcvbuf;
+	uint32_t slots_used, reserved;
+};
+
+/* An object as a query or a listing answers it. */
+struct ctl_object {
+	uint32_t handle, kind; /* enum ctl_kind */
+	uint32_t context, pd;
+	uint64_t addr, len, iova; /* DM: addr is the offset in the arena */
+	uint32_t key, rights, mr_kind, dm;
+	uint32_t dmah, umem, refs, slot;
+	int32_t pid; /* owner process of plain memory; context: its first user; 0: none */
+	uint32_t users;
+	struct ctl_msg_dmah hints;
+};
+static_assert(sizeof(struct ctl_object) == 96, "wire layout");
+
+#define CTL_PAGE_OBJECTS 10
+
+struct ctl_msg_page {
+	uint32_t count;
+	uint32_t next; /* 0: that was all */
+	struct ctl_object object[CTL_PAGE_OBJECTS];
+};
+
+struct ctl_msg_status {
+	uint64_t uptime_ns;
+	int32_t pid;
+	uint32_t devices, programs, persistent, linger_s, reserved;
+	char version[32];
+	char instance[CTL_NAME_MAX + 8];
+};
+
+struct ctl_msg_opened {
+	uint32_t handle, device;
+	uint64_t token;
+};
+
+struct ctl_msg_attached {
+	uint64_t shared_bytes, arena_bytes;
+	uint32_t slot, reserved;
+};
+
+struct ctl_msg_made {
+	uint32_t handle, key;
+	uint64_t offset;
+};
+
+struct ctl_reply {
+	uint32_t op;
+	int32_t status; /* 0 or a negative errno */
+	union {
+		struct ctl_msg_device device;
+		struct ctl_msg_attached attached;
+		struct ctl_msg_opened opened;
+		struct ctl_msg_made made;
+		struct ctl_object object;
+		struct ctl_msg_page page;
+		struct ctl_msg_status info;
+		uint8_t room[1016];
+	};
+};
+static_assert(sizeof(struct ctl_reply) == 1024, "wire layout");
+
+#define CTL_LAYOUT                                                                                 \
+	((uint32_t)(sizeof(struct ctl_shared) ^ sizeof(struct ctl_slot) << 8 ^                     \
+		    sizeof(struct ctl_msg_device) << 20))
+
+#endif

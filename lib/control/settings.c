@@ -1,0 +1,253 @@
+// SPDX-License-Identifier: MIT
+/* Settings, parsed strictly: a value is taken whole or refused with the reason; nothing is guessed. */
+#include <arpa/inet.h>
+#include <ctype.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/control/settings.h"
+
+#define ARENA_MIN (64ull << 10)
+#define ARENA_MAX (1ull << 40)
+
+static bool parse_number(const char *text, uint64_t min, uint64_t max, uint64_t *ret)
+{
+	unsigned long long value;
+	char *end;
+
+	if (!isdigit((unsigned char)*text))
+		return false;
+	errno = 0;
+	value = strtoull(text, &end, 10);
+	if (errno || *end || value < min || value > max)
+		return false;
+	*ret = value;
+	return true;
+}
+
+static bool parse_u32(const char *text, uint32_t min, uint32_t max, uint32_t *ret)
+{
+	uint64_t value;
+
+	if (!parse_number(text, min, max, &value))
+		return false;
+	*ret = (uint32_t)value;
+	return true;
+}
+
+static bool parse_switch(const char *text, bool *ret)
+{
+	static const char *const words[] = { "off", "on", "no", "yes", "0", "1" };
+
+	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
+		if (strcmp(text, words[i]) == 0) {
+			*ret = i & 1;
+			return true;
+		}
+	}
+	return false;
+}
+
+static bool parse_instance(struct ctl_settings *settings, const char *value)
+{
+	size_t len = strlen(value);
+
+	if (len == 0 || len > CTL_NAME_MAX)
+		return false;
+	for (size_t i = 0; i < len; i++) {
+		if (!isalnum((unsigned char)value[i]) && !strchr("-_.", value[i]))
+			return false;
+	}
+	memcpy(settings->instance, value, len + 1);
+	return true;
+}
+
+bool ctl_gid_parse(struct gid *ret, const char *text)
+{
+	struct gid gid = { .raw = { [10] = 0xff, [11] = 0xff } };
+
+	if (inet_pton(AF_INET, text, gid.raw + 12) == 1 ||
+	    inet_pton(AF_INET6, text, gid.raw) == 1) {
+		*ret = gid;
+		return true;
+	}
+	return false;
+}
+
+/* A device needs one address of its own that others can send to: no wildcard, group or broadcast. */
+static bool usable_address(const struct gid *gid)
+{
+	static const struct gid zero;
+
+	if (gid_is_multicast(gid) || gid_equal(gid, &zero))
+		return false;
+	return !gid_is_v4(gid) || (gid->raw[12] != 0 && gid->raw[12] < 240);
+}
+
+static bool parse_address(struct ctl_settings *settings, const char *value)
+{
+	struct gid list[CTL_DEVICE_MAX];
+	char word[CTL_GID_STR_MAX];
+	uint32_t n = 0;
+
+	for (const char *at = value;; at++) {
+		size_t len = strcspn(at, ",");
+
+		if (n == CTL_DEVICE_MAX || len >= sizeof(word))
+			return false;
+		memcpy(word, at, len);
+		word[len] = '\0';
+		if (!ctl_gid_parse(&list[n], word) || !usable_address(&list[n]))
+			return false;
+		for (uint32_t i = 0; i < n; i++) {
+			if (gid_equal(&list[i], &list[n]))
+				return false;
+		}
+		n++;
+		at += len;
+		if (!*at)
+			break;
+	}
+	memcpy(settings->address, list, sizeof(list[0]) * n);
+	settings->num_addresses = n;
+	return true;
+}
+
+static bool parse_arena(struct ctl_settings *settings, const char *value)
+{
+	static const char suffixes[] = "KMGT";
+	char digits[24];
+	size_t len = strlen(value);
+	unsigned int shift = 0;
+	const char *suffix;
+	uint64_t n;
+
+	if (len == 0 || len >= sizeof(digits))
+		return false;
+	memcpy(digits, value, len + 1);
+	suffix = strchr(suffixes, toupper((unsigned char)digits[len - 1]));
+	if (suffix) {
+		shift = 10 * (unsigned int)(suffix - suffixes + 1);
+		digits[len - 1] = '\0';
+	}
+	if (!parse_number(digits, 1, ARENA_MAX >> shift, &n) || n << shift < ARENA_MIN)
+		return false;
+	settings->arena_bytes = n << shift;
+	return true;
+}
+
+static bool parse_devices(struct ctl_settings *settings, const char *value)
+{
+	return parse_u32(value, 1, CTL_DEVICE_MAX, &settings->devices);
+}
+
+static bool parse_linger(struct ctl_settings *settings, const char *value)
+{
+	return parse_u32(value, 0, 1000000, &settings->linger_s);
+}
+
+static bool parse_slots(struct ctl_settings *settings, const char *value)
+{
+	return parse_u32(value, 2, RXE_MAX_SLOTS, &settings->slots);
+}
+
+static bool parse_trains(struct ctl_settings *settings, const char *value)
+{
+	return parse_switch(value, &settings->trains);
+}
+
+static bool parse_mlx5(struct ctl_settings *settings, const char *value)
+{
+	return parse_switch(value, &settings->mlx5);
+}
+
+#define SWITCH_WORDS "on or off"
+
+const struct ctl_setting ctl_setting_table[] = {
+	{ "instance", "RXE_DM_INSTANCE", "NAME", "which instance, default 'default'",
+	  parse_instance, "up to 32 letters, digits, '-', '_' or '.'" },
+	{ "address", "RXE_DM_ADDRESS", "ADDR[,ADDR...]",
+	  "address of each device; default the first free ones from 127.0.0.1 on", parse_address,
+	  "IPv4 or IPv6 addresses of this machine, each once, separated by commas (none that is a "
+	  "wildcard or multicast)" },
+	{ "arena", "RXE_DM_ARENA", "SIZE", "device memory of each device, default 64M", parse_arena,
+	  "a size such as 64M, from 64K to 1T" },
+	{ "devices", "RXE_DM_DEVICES", "N", "number of devices, default 1", parse_devices,
+	  "a number from 1 to 16" },
+	{ "linger", "RXE_DM_LINGER", "SECONDS",
+	  "a server started by a program ends so long after the last one, default 30", parse_linger,
+	  "a number of seconds" },
+	{ "slots", "RXE_DM_SLOTS", "N", "most programs at once, and one, default 256", parse_slots,
+	  "a number from 2 to 256" },
+	{ "trains", "RXE_DM_TRAINS", "on|off",
+	  "UDP_SEGMENT and UDP_GRO, default on; off for tcpdump", parse_trains, SWITCH_WORDS },
+	{ "mlx5", "RXE_DM_MLX5", "on|off", "let mlx5dv_is_supported() say true, default off",
+	  parse_mlx5, SWITCH_WORDS },
+};
+const size_t ctl_setting_count = sizeof(ctl_setting_table) / sizeof(ctl_setting_table[0]);
+
+void ctl_settings_init(struct ctl_settings *ret)
+{
+	*ret = (struct ctl_settings){
+		.instance = "default",
+		.devices = 0,
+		.slots = RXE_MAX_SLOTS,
+		.linger_s = 30,
+		.arena_bytes = 64ull << 20,
+		.trains = true,
+	};
+}
+
+const struct ctl_setting *ctl_setting_find(const char *option)
+{
+	for (size_t i = 0; i < ctl_setting_count; i++) {
+		if (strcmp(ctl_setting_table[i].option, option) == 0)
+			return &ctl_setting_table[i];
+	}
+	return NULL;
+}
+
+bool ctl_settings_set(struct ctl_settings *settings, const struct ctl_setting *setting,
+		      const char *name, const char *value, char why[static CTL_WHY_MAX])
+{
+	if (setting->parse(settings, value))
+		return true;
+	snprintf(why, CTL_WHY_MAX, "%s is '%.40s': it expects %s", name, value, setting->expects);
+	return false;
+}
+
+bool ctl_settings_from_env(struct ctl_settings *settings, char why[static CTL_WHY_MAX])
+{
+	for (size_t i = 0; i < ctl_setting_count; i++) {
+		const struct ctl_setting *setting = &ctl_setting_table[i];
+		const char *value = secure_getenv(setting->env);
+
+		if (value && *value &&
+		    !ctl_settings_set(settings, setting, setting->env, value, why))
+			return false;
+	}
+	return true;
+}
+
+bool ctl_settings_check(struct ctl_settings *settings, char why[static CTL_WHY_MAX])
+{
+	if (settings->devices == 0)
+		settings->devices = settings->num_addresses ? settings->num_addresses : 1;
+	if (settings->num_addresses && settings->num_addresses != settings->devices) {
+		snprintf(why, CTL_WHY_MAX,
+			 "%u devices but %u addresses: give each device its own address, or none",
+			 settings->devices, settings->num_addresses);
+		return false;
+	}
+	return true;
+}
+
+const char *ctl_gid_str(const struct gid *gid, char ret[static CTL_GID_STR_MAX])
+{
+	bool v4 = gid_is_v4(gid);
+
+	inet_ntop(v4 ? AF_INET : AF_INET6, v4 ? gid->raw + 12 : gid->raw, ret, CTL_GID_STR_MAX);
+	return ret;
+}

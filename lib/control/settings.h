@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: MIT */
+/* What a person chooses: RXE_DM_* variables and the command's options, which are the same table under two names. */
+#ifndef RXE_CONTROL_SETTINGS_H
+#define RXE_CONTROL_SETTINGS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "lib/control/protocol.h"
+
+#define CTL_WHY_MAX 256
+
+struct ctl_settings {
+	char instance[CTL_NAME_MAX + 1];
+	struct gid address[CTL_DEVICE_MAX];
+	uint32_t num_addresses; /* 0: choose free ones in 127.0.0.0/8 */
+	uint32_t devices;
+	uint32_t slots; /* processes on one device, and one for the server */
+	uint32_t linger_s;
+	uint64_t arena_bytes;
+	bool trains, mlx5;
+};
+
+struct ctl_setting {
+	const char *option; /* address: --address */
+	const char *env;    /* RXE_DM_ADDRESS */
+	const char *argument;
+	const char *help;
+	bool (*parse)(struct ctl_settings *settings, const char *value);
+	const char *expects; /* for the message: "an IPv4 or IPv6 address of this machine" */
+};
+
+extern const struct ctl_setting ctl_setting_table[];
+extern const size_t ctl_setting_count;
+
+void ctl_settings_init(struct ctl_settings *ret);
+const struct ctl_setting *ctl_setting_find(const char *option);
+/* False: why says which setting, what it has, what it expects. name is what the person wrote: the variable or option. */
+bool ctl_settings_set(struct ctl_settings *settings, const struct ctl_setting *setting,
+		      const char *name, const char *value, char why[static CTL_WHY_MAX]);
+bool ctl_settings_from_env(struct ctl_settings *settings, char why[static CTL_WHY_MAX]);
+/* Do they agree with each other? Also fills devices from the addresses. */
+bool ctl_settings_check(struct ctl_settings *settings, char why[static CTL_WHY_MAX]);
+
+/* "127.0.0.1" or "fd00::1". */
+#define CTL_GID_STR_MAX 48
+const char *ctl_gid_str(const struct gid *gid, char ret[static CTL_GID_STR_MAX]);
+bool ctl_gid_parse(struct gid *ret, const char *text);
+
+#endif

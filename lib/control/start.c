@@ -1,0 +1,295 @@
+// SPDX-License-Identifier: MIT
+/* The autostart: a server is born from a program without the program having had a child.
+ *
+ * The intermediate process has exit signal 0: no SIGCHLD is raised for it and wait(-1) does not see it, only we do, by
+ * __WCLONE. Its own child, the server, loses its parent at once. Both share our memory until exec, as after vfork(): so no
+ * pthread_atfork handler runs and a large program pays nothing. */
+#include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <poll.h>
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "lib/control/log.h"
+#include "lib/control/start.h"
+
+#define START_TIMEOUT_MS 10000
+#define CHILD_STACK	 (64u * 1024)
+#define MAX_ARGS	 32
+
+extern char **environ;
+
+struct launch {
+	char path[PATH_MAX];
+	char *argv[MAX_ARGS + 4];
+	char **envp;
+	int ready_fd;
+	int error; /* of exec: written by the child, in our memory */
+	uint8_t *stacks;
+};
+
+static bool is_program(const char *path)
+{
+	struct stat st;
+
+	return stat(path, &st) == 0 && S_ISREG(st.st_mode) && access(path, X_OK) == 0;
+}
+
+/* The folder of the library or program that this code is part of. */
+static bool own_folder(char ret[static PATH_MAX])
+{
+	Dl_info info;
+	char *slash;
+
+	if (!dladdr((void *)(uintptr_t)ctl_start_server, &info) || !info.dli_fname ||
+	    !strchr(info.dli_fname, '/') || !realpath(info.dli_fname, ret)) {
+		if (!realpath("/proc/self/exe", ret))
+			return false;
+	}
+	slash = strrchr(ret, '/');
+	if (!slash)
+		return false;
+	*slash = '\0';
+	return true;
+}
+
+/* Where the server is, seen from libibverbs.so.1: the build tree (lib/verbs), an installation moved as a whole, the place that
+ * it was built for. */
+static bool locate(char ret[static PATH_MAX])
+{
+	static const char *const nearby[] = { "rxe_dm", "../../rxe_dm/rxe_dm",
+					      "../../../bin/rxe_dm", "../../bin/rxe_dm" };
+	const char *asked = secure_getenv("RXE_DM_SERVER");
+	char folder[PATH_MAX];
+
+	if (asked && *asked) {
+		snprintf(ret, PATH_MAX, "%s", asked);
+		return is_program(ret);
+	}
+	if (own_folder(folder)) {
+		for (size_t i = 0; i < sizeof(nearby) / sizeof(nearby[0]); i++) {
+			int len = snprintf(ret, PATH_MAX, "%s/%s", folder, nearby[i]);
+
+			if (len < PATH_MAX && is_program(ret))
+				return true;
+		}
+	}
+	snprintf(ret, PATH_MAX, "%s/rxe_dm", RXE_DM_BINDIR);
+	return is_program(ret);
+}
+
+/* Signals as a fresh process has them. The handlers' table is the child's own, so the program keeps its handlers. */
+static void reset_signals(void)
+{
+	struct sigaction plain = { .sa_handler = SIG_DFL };
+	sigset_t none;
+
+	for (int sig = 1; sig < NSIG; sig++)
+		sigaction(sig, &plain, NULL);
+	sigemptyset(&none);
+	sigprocmask(SIG_SETMASK, &none, NULL);
+}
+
+static void close_from(int first)
+{
+	if (syscall(SYS_close_range, (unsigned int)first, ~0u, 0) == 0)
+		return;
+	for (int fd = first, end = (int)sysconf(_SC_OPEN_MAX); fd < end; fd++)
+		close(fd);
+}
+
+static void take_place(int fd, int place)
+{
+	if (fd == place)
+		fcntl(fd, F_SETFD, 0);
+	else
+		dup2(fd, place);
+}
+
+/* The server to be, on the memory of the program until exec: nothing but system calls. */
+static int become_server(void *arg)
+{
+	struct launch *launch = (struct launch *)arg;
+	int null;
+
+	setsid();
+	if (chdir("/"))
+		_exit(127);
+	reset_signals();
+	take_place(launch->ready_fd, CTL_READY_FD);
+	null = open("/dev/null", O_RDWR);
+	for (int fd = 0; fd < CTL_READY_FD; fd++) {
+		if (null != fd)
+			dup2(null, fd);
+	}
+	close_from(CTL_READY_FD + 1);
+	execve(launch->path, launch->argv, launch->envp);
+	launch->error = errno;
+	_exit(127);
+}
+
+static int let_go(void *arg)
+{
+	struct launch *launch = (struct launch *)arg;
+
+	if (clone(become_server, launch->stacks + 2 * CHILD_STACK, CLONE_VM | CLONE_VFORK, arg) < 0)
+		launch->error = errno;
+	_exit(0);
+}
+
+/* CLONE_VFORK: this thread goes on when the server runs its own program or has failed to. */
+static int spawn(struct launch *launch)
+{
+	sigset_t all, before;
+	int cancel, rc = 0;
+	pid_t pid;
+
+	launch->stacks = (uint8_t *)malloc((size_t)2 * CHILD_STACK);
+	if (!launch->stacks)
+		return -ENOMEM;
+
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	pid = clone(let_go, launch->stacks + CHILD_STACK, CLONE_VM | CLONE_VFORK, launch);
+	if (pid < 0)
+		rc = -errno;
+	else
+		while (waitpid(pid, NULL, (int)__WCLONE) < 0 && errno == EINTR)
+			;
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	pthread_setcancelstate(cancel, NULL);
+	free(launch->stacks);
+	return rc ? rc : -launch->error;
+}
+
+/* The program's environment without what would load others' code into the server. */
+static char **server_environment(void)
+{
+	size_t n = 0, kept = 0;
+	char **env;
+
+	while (environ && environ[n])
+		n++;
+	env = (char **)calloc(n + 1, sizeof(*env));
+	for (size_t i = 0; env && i < n; i++) {
+		if (strncmp(environ[i], "LD_PRELOAD=", 11) && strncmp(environ[i], "LD_AUDIT=", 9))
+			env[kept++] = environ[i];
+	}
+	return env;
+}
+
+/* One line from the server. True: it was the last, and *ret says how it went. */
+static bool heed(const char *line, int *ret)
+{
+	switch (line[0]) {
+	case CTL_READY_UP: *ret = 0; return true;
+	case CTL_READY_BUSY: *ret = -EALREADY; return true;
+	case CTL_READY_FAILED: *ret = -ECONNREFUSED; return true;
+	case CTL_READY_ERROR: ctl_log(CTL_LOG_ERROR, "%s", line + 1); return false;
+	case CTL_READY_NOTICE: ctl_log(CTL_LOG_NOTICE, "%s", line + 1); return false;
+	}
+	return false;
+}
+
+static int await_word(int fd)
+{
+	struct pollfd ready = { .fd = fd, .events = POLLIN };
+	char text[2048];
+	size_t have = 0;
+	int rc;
+
+	for (;;) {
+		char *end, *line = text;
+		ssize_t n;
+
+		rc = poll(&ready, 1, START_TIMEOUT_MS);
+		if (rc < 0 && errno == EINTR)
+			continue;
+		if (rc == 0) {
+			ctl_log(CTL_LOG_ERROR,
+				"the device server did not say within %d s that it is up",
+				START_TIMEOUT_MS / 1000);
+			return -ETIMEDOUT;
+		}
+		n = read(fd, text + have, sizeof(text) - 1 - have);
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n <= 0) {
+			ctl_log(CTL_LOG_ERROR, "the device server ended as soon as it was started");
+			return -ECONNREFUSED;
+		}
+		have += (size_t)n;
+		text[have] = '\0';
+		for (; (end = strchr(line, '\n')); line = end + 1) {
+			*end = '\0';
+			if (heed(line, &rc))
+				return rc;
+		}
+		have = have == sizeof(text) - 1 ? 0 : strlen(line);
+		memmove(text, line, have);
+	}
+}
+
+static int launch_server(struct launch *launch, const char *const *args)
+{
+	size_t n = 0;
+	int pipe_fds[2], rc;
+
+	launch->argv[n++] = launch->path;
+	for (; args && *args && n < MAX_ARGS; args++)
+		memcpy(&launch->argv[n++], args, sizeof(*args)); /* exec does not write to them */
+	launch->argv[n] = NULL;
+	launch->envp = server_environment();
+	if (!launch->envp)
+		return -ENOMEM;
+	if (pipe2(pipe_fds, O_CLOEXEC)) {
+		rc = -errno;
+		free(launch->envp);
+		return rc;
+	}
+
+	launch->ready_fd = pipe_fds[1];
+	rc = spawn(launch);
+	close(pipe_fds[1]);
+	if (rc)
+		ctl_log(CTL_LOG_ERROR, "could not run the device server %s: %s", launch->path,
+			strerror(-rc));
+	else
+		rc = await_word(pipe_fds[0]);
+	close(pipe_fds[0]);
+	free(launch->envp);
+	return rc;
+}
+
+int ctl_start_server(const char *const *args)
+{
+	struct launch *launch = (struct launch *)calloc(1, sizeof(*launch));
+	int rc;
+
+	if (!launch)
+		return -ENOMEM;
+	if (locate(launch->path)) {
+		rc = launch_server(launch, args);
+	} else {
+		ctl_log(CTL_LOG_ERROR,
+			"no device server at %s: install rxe_dm there, or name it with "
+			"RXE_DM_SERVER",
+			launch->path);
+		rc = -ENOENT;
+	}
+	free(launch);
+	return rc;
+}

@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: MIT
+/* An address for a device. SO_REUSEPORT would let a second server of the same user join the group and replace its steering,
+ * so who wants ADDRESS:4791 first takes the name \0rxe_dm/4791/ADDRESS for itself. */
+#include <errno.h>
+#include <net/if.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "lib/control/log.h"
+#include "lib/control/socket.h"
+#include "net/link/udp_addr.h"
+#include "net/wire/packet.h"
+#include "rxe_dm/device.h"
+#include "rxe_dm/instance.h"
+
+#define LAST_LOOPBACK 254
+
+static socklen_t lock_name(struct sockaddr_un *ret, const struct gid *gid)
+{
+	char text[CTL_GID_STR_MAX];
+	int len;
+
+	*ret = (struct sockaddr_un){ .sun_family = AF_UNIX };
+	len = snprintf(ret->sun_path + 1, sizeof(ret->sun_path) - 1, "rxe_dm/%u/%s", ROCE_UDP_PORT,
+		       ctl_gid_str(gid, text));
+	return (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)len);
+}
+
+/* It listens so that whoever comes second can see who was first. */
+static int lock_address(const struct gid *gid, int *ret_fd)
+{
+	struct sockaddr_un addr;
+	socklen_t len = lock_name(&addr, gid);
+	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	int rc;
+
+	if (fd < 0)
+		return -errno;
+	if (bind(fd, (const struct sockaddr *)&addr, len) || listen(fd, 1)) {
+		rc = -errno;
+		close(fd);
+		return rc;
+	}
+	*ret_fd = fd;
+	return 0;
+}
+
+/* The process that holds the lock; 0: nobody that we know of. */
+static pid_t lock_holder(const struct gid *gid, uid_t *ret_uid)
+{
+	struct sockaddr_un addr;
+	socklen_t len = lock_name(&addr, gid);
+	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	pid_t pid = 0;
+
+	if (fd < 0)
+		return 0;
+	if (connect(fd, (const struct sockaddr *)&addr, len) || ctl_peer(fd, &pid, ret_uid))
+		pid = 0;
+	close(fd);
+	return pid;
+}
+
+static int open_address(struct device *device, const struct gid *gid, uint32_t slots)
+{
+	int rc = lock_address(gid, &device->address_lock);
+
+	if (rc)
+		return rc;
+	rc = link_udp_group_open(&device->group, gid, slots);
+	if (rc) {
+		close(device->address_lock);
+		device->address_lock = -1;
+	}
+	return rc;
+}
+
+static void explain(const struct gid *gid, int rc)
+{
+	char text[CTL_GID_STR_MAX];
+	uid_t uid = 0;
+	pid_t pid;
+
+	ctl_gid_str(gid, text);
+	if (rc == -EADDRNOTAVAIL) {
+		ctl_log(CTL_LOG_ERROR,
+			udp_addr_is_loopback(gid) ? "%s is not there: bring the loopback interface "
+						    "up (ip link set lo up)"
+						  : "%s is no address of this machine: choose one "
+						    "that 'ip address' shows, or none "
+						    "for 127.0.0.1",
+			text);
+		return;
+	}
+	if (rc != -EADDRINUSE) {
+		ctl_log(CTL_LOG_ERROR, "no sockets on UDP port %u of %s: %s", ROCE_UDP_PORT, text,
+			strerror(-rc));
+		return;
+	}
+	pid = lock_holder(gid, &uid);
+	if (pid)
+		ctl_log(CTL_LOG_ERROR,
+			"%s is in use by the device server with process number %d (user %u): "
+			"choose another "
+			"address with --address or RXE_DM_ADDRESS",
+			text, (int)pid, (unsigned int)uid);
+	else
+		ctl_log(CTL_LOG_ERROR,
+			"UDP port %u of %s is in use by another program ('ss -ulnp sport = %u' "
+			"shows it): end "
+			"that, or choose another address with --address or RXE_DM_ADDRESS",
+			ROCE_UDP_PORT, text, ROCE_UDP_PORT);
+}
+
+/* The first address from 127.0.0.1 on that nobody has. */
+static int open_any(struct device *device, uint32_t slots)
+{
+	struct gid gid = { .raw = { [10] = 0xff, [11] = 0xff, 127, 0, 0, 1 } };
+	int rc = -EADDRINUSE;
+
+	for (; rc == -EADDRINUSE && gid.raw[15] <= LAST_LOOPBACK; gid.raw[15]++)
+		rc = open_address(device, &gid, slots);
+	if (rc == -EADDRINUSE) {
+		ctl_log(CTL_LOG_ERROR,
+			"all of 127.0.0.1 to 127.0.0.%d are in use: choose an address with "
+			"RXE_DM_ADDRESS",
+			LAST_LOOPBACK);
+	} else if (rc) {
+		gid.raw[15]--;
+		explain(&gid, rc);
+	}
+	return rc;
+}
+
+int address_open(struct device *device, const struct ctl_settings *settings)
+{
+	int rc;
+
+	if (settings->num_addresses) {
+		rc = open_address(device, &settings->address[device->index], settings->slots);
+		if (rc)
+			explain(&settings->address[device->index], rc);
+	} else {
+		rc = open_any(device, settings->slots);
+	}
+	if (rc)
+		return rc;
+
+	device->gid = device->group.gid;
+	device->max_mtu = link_udp_max_mtu(&device->gid);
+	device->if_index = udp_addr_ifindex(&device->gid);
+	if (!device->if_index || !if_indextoname(device->if_index, device->if_name))
+		device->if_name[0] = '\0';
+	return 0;
+}
+
+void address_close(struct device *device)
+{
+	if (device->address_lock < 0)
+		return;
+	link_udp_group_close(&device->group);
+	close(device->address_lock);
+	device->address_lock = -1;
+}

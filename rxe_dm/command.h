@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: MIT */
+/* The rxe_dm command: its subcommands and their options. */
+#ifndef RXE_DM_COMMAND_H
+#define RXE_DM_COMMAND_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "lib/control/settings.h"
+
+/* A switch that a subcommand has beside the settings. */
+struct command_flag {
+	const char *name; /* --foreground */
+	const char *help;
+	bool *set; /* NULL: known, changes nothing */
+};
+
+struct command_options {
+	struct ctl_settings settings;
+	bool given; /* one of the settings but the instance was named on the command line */
+	int rest;   /* index of the first argument that is no option */
+};
+
+struct command {
+	const char *name, *arguments, *summary;
+	int (*run)(int argc, char **argv); /* exit status; argv[0] is the subcommand */
+};
+extern const struct command command_table[];
+extern const size_t command_count;
+
+enum options_verdict {
+	OPTIONS_OK,
+	OPTIONS_HELP, /* was printed: exit 0 */
+	OPTIONS_BAD,  /* was explained: exit 2 */
+};
+/* Environment first, then argv from 1 on. flags ends with a NULL name. */
+enum options_verdict options_parse(struct command_options *ret, int argc, char **argv,
+				   const struct command_flag *flags);
+void options_help(const char *command, const struct command_flag *flags);
+
+int command_start(int argc, char **argv);
+int command_stop(int argc, char **argv);
+int command_show(int argc, char **argv);
+int command_run(int argc, char **argv);
+int command_capture(int argc, char **argv);
+int command_fault(int argc, char **argv);
+
+#endif

@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: MIT
+/* rxe_dm run: a program that loads our libibverbs.so.1 instead of the system's. */
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "rxe_dm/command.h"
+
+#define LIBRARY "libibverbs.so.1"
+
+static bool has_library(const char *folder)
+{
+	char path[PATH_MAX];
+	struct stat st;
+
+	return snprintf(path, sizeof(path), "%s/" LIBRARY, folder) < (int)sizeof(path) &&
+	       stat(path, &st) == 0;
+}
+
+/* The private folder, seen from this program: in a build tree, in an installation moved as a whole, where it was built for. */
+static bool find_libraries(char ret[static 3 * PATH_MAX])
+{
+	char exe[PATH_MAX], from[PATH_MAX + 64];
+	char *slash;
+
+	if (!realpath("/proc/self/exe", exe))
+		return false;
+	slash = strrchr(exe, '/');
+	if (slash)
+		*slash = '\0';
+	snprintf(from, sizeof(from), "%s/../lib/verbs", exe);
+	if (has_library(from)) {
+		snprintf(ret, 3 * PATH_MAX, "%s:%s/../lib/mlx5", from, exe);
+		return true;
+	}
+	snprintf(from, sizeof(from), "%s/%s", exe, RXE_DM_LIBDIR_FROM_BINDIR);
+	if (!has_library(from))
+		snprintf(from, sizeof(from), "%s", RXE_DM_PRIVATE_LIBDIR);
+	snprintf(ret, 3 * PATH_MAX, "%s", from);
+	return has_library(from);
+}
+
+static int set_library_path(const char *folders)
+{
+	const char *before = getenv("LD_LIBRARY_PATH");
+	size_t len = strlen(folders) + (before ? strlen(before) : 0) + 2;
+	char *path = (char *)malloc(len);
+	int rc = -ENOMEM;
+
+	if (path) {
+		snprintf(path, len, "%s%s%s", folders, before && *before ? ":" : "",
+			 before ? before : "");
+		rc = setenv("LD_LIBRARY_PATH", path, 1) ? -errno : 0;
+		free(path);
+	}
+	return rc;
+}
+
+/* Options of run become the environment of the program and of the server that it may start. */
+static int export_settings(int argc, char **argv)
+{
+	for (int i = 1; i < argc; i++) {
+		const char *equals = strchr(argv[i], '=');
+		char name[64];
+		const struct ctl_setting *setting;
+
+		if (strncmp(argv[i], "--", 2) != 0)
+			continue;
+		snprintf(name, sizeof(name), "%.*s",
+			 equals ? (int)(equals - argv[i]) - 2 : (int)sizeof(name) - 1, argv[i] + 2);
+		setting = ctl_setting_find(name);
+		if (setting && setenv(setting->env, equals ? equals + 1 : argv[++i], 1))
+			return -errno;
+	}
+	return 0;
+}
+
+int command_run(int argc, char **argv)
+{
+	const struct command_flag flags[] = { { NULL, NULL, NULL } };
+	struct command_options options;
+	enum options_verdict verdict = options_parse(&options, argc, argv, flags);
+	char folders[3 * PATH_MAX];
+	char **program = argv + options.rest;
+
+	if (verdict != OPTIONS_OK)
+		return verdict == OPTIONS_HELP ? 0 : 2;
+	if (options.rest >= argc) {
+		fprintf(stderr, "rxe_dm: run what? For example: rxe_dm run ibv_devinfo\n");
+		return 2;
+	}
+	if (!find_libraries(folders)) {
+		fprintf(stderr,
+			"rxe_dm: " LIBRARY " of this installation is missing, looked for in %s\n",
+			folders);
+		return 1;
+	}
+	if (set_library_path(folders) || export_settings(options.rest, argv)) {
+		fprintf(stderr, "rxe_dm: could not set up the environment\n");
+		return 1;
+	}
+	execvp(program[0], program);
+	fprintf(stderr, "rxe_dm: cannot run '%s': %s\n", program[0], strerror(errno));
+	return errno == ENOENT ? 127 : 126;
+}

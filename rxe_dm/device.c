@@ -1,0 +1,214 @@
+// SPDX-License-Identifier: MIT
+/* A device comes up: address, receive sockets, arena, shared memory; and goes, which its processes are told. */
+#include <errno.h>
+#include <fcntl.h>
+#include <infiniband/verbs.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <unistd.h>
+#include <utlist.h>
+
+#include "lib/control/client.h"
+#include "lib/control/log.h"
+#include "lib/control/socket.h"
+#include "rxe_dm/conn.h"
+#include "rxe_dm/context.h"
+#include "rxe_dm/device.h"
+#include "rxe_dm/instance.h"
+
+#define DM_GRANULE    4096 /* a DM has pages of its own: so one can be given out as a descriptor */
+#define STRAYS_A_TURN 64
+
+/* Nobody but us writes the header and the tables (clients map them read-only), and nobody can cut the file short. */
+static int open_shared(struct device *device)
+{
+	size_t bytes = sizeof(struct ctl_shared);
+	void *base;
+
+	device->shared_fd = memfd_create("rxe_dm shared", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	if (device->shared_fd < 0)
+		return -errno;
+	if (ftruncate(device->shared_fd, (off_t)bytes) ||
+	    fcntl(device->shared_fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW))
+		return -errno;
+	base = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, device->shared_fd, 0);
+	if (base == MAP_FAILED)
+		return -errno;
+	device->shared = (struct ctl_shared *)base;
+	device->shared->magic = CTL_SHARED_MAGIC;
+	device->shared->version = CTL_PROTOCOL;
+	atomic_store(&device->shared->port_state, IBV_PORT_ACTIVE);
+	device->grace.shared = device->shared;
+	if (!keys_init(&device->keys, &device->shared->mrs, &device->grace) ||
+	    !objects_init(&device->objects, device->shared->live))
+		return -ENOMEM;
+	return 0;
+}
+
+static int open_arena(struct device *device, uint64_t bytes)
+{
+	int rc = arena_init(&device->arena, bytes);
+
+	if (rc) {
+		ctl_log(CTL_LOG_ERROR,
+			"no memory for an arena of %llu MiB (--arena, RXE_DM_ARENA): %s",
+			(unsigned long long)(bytes >> 20), strerror(-rc));
+		return rc;
+	}
+	if (device->arena.locked < device->arena.bytes)
+		ctl_log(CTL_LOG_NOTICE,
+			"device memory of rxe_dm%u: %llu of %llu KiB are locked in memory, the "
+			"rest may be "
+			"swapped; raise 'ulimit -l' for more",
+			device->index, (unsigned long long)(device->arena.locked >> 10),
+			(unsigned long long)(device->arena.bytes >> 10));
+	return range_map_init(&device->ranges,
+			      (bytes + DM_GRANULE - 1) & ~(uint64_t)(DM_GRANULE - 1), DM_GRANULE)
+		       ? 0
+		       : -ENOMEM;
+}
+
+/* A datagram for nobody: count it, so that the socket does not stay full. */
+static void strays_ready(struct loop_source *source, uint32_t events)
+{
+	struct device *device = container_of(source, struct device, strays);
+	struct rxe_counters *counters = &device->shared->slot[0].counters;
+	char byte;
+
+	(void)events;
+	for (int i = 0; i < STRAYS_A_TURN; i++) {
+		if (recv(source->fd, &byte, 1, MSG_DONTWAIT | MSG_TRUNC) < 0)
+			return;
+		counters->rcvd_pkts++;
+		counters->rcvd_dropped++;
+	}
+}
+
+/* An EUI-64 that is the same at each start, with the bit of locally given ones: from the address, the device and the
+ * machine. index UINT32_MAX: the image that all devices of the instance share. */
+static uint64_t make_guid(const struct device *device, uint32_t index)
+{
+	uint64_t hash = 0xcbf29ce484222325u; /* FNV-1a */
+	char seed[128] = "";
+	uint8_t guid[8];
+	uint64_t ret;
+	int fd, n = 0;
+
+	fd = open("/etc/machine-id", O_RDONLY | O_CLOEXEC);
+	if (fd >= 0) {
+		n = (int)read(fd, seed, 32);
+		close(fd);
+	}
+	n = n < 0 ? 0 : n;
+	memcpy(seed + n, &index, sizeof(index));
+	n += (int)sizeof(index);
+	if (index != UINT32_MAX) {
+		memcpy(seed + n, device->gid.raw, sizeof(device->gid.raw));
+		n += (int)sizeof(device->gid.raw);
+	}
+	for (int i = 0; i < n; i++)
+		hash = (hash ^ (uint8_t)seed[i]) * 0x100000001b3u;
+	memcpy(guid, &hash, sizeof(guid));
+	guid[0] = (uint8_t)((guid[0] | 0x02) & 0xfe);
+	memcpy(&ret, guid, sizeof(ret));
+	return ret;
+}
+
+static int bring_up(struct device *device, const struct ctl_settings *settings)
+{
+	int rc = address_open(device, settings);
+
+	if (rc)
+		return rc;
+	rc = open_arena(device, settings->arena_bytes);
+	if (rc)
+		return rc;
+	rc = open_shared(device);
+	if (rc) {
+		ctl_log(CTL_LOG_ERROR, "no shared memory for rxe_dm%u: %s", device->index,
+			strerror(-rc));
+		return rc;
+	}
+	device->node_guid = make_guid(device, device->index);
+	device->sys_image_guid = make_guid(device, UINT32_MAX);
+	slots_init(device);
+	device->strays = (struct loop_source){ .fd = device->group.fd[0], .ready = strays_ready };
+	return loop_add(&device->instance->loop, &device->strays, EPOLLIN);
+}
+
+int device_init(struct device *ret, struct instance *instance, uint32_t index)
+{
+	int rc;
+
+	*ret = (struct device){ .instance = instance,
+				.index = index,
+				.address_lock = -1,
+				.shared_fd = -1,
+				.arena.fd = -1 };
+	rc = bring_up(ret, &instance->settings);
+	if (rc)
+		device_fini(ret);
+	return rc;
+}
+
+static void release_all(struct device *device)
+{
+	struct resting_range *resting, *next;
+	struct context *context, *after;
+
+	DL_FOREACH_SAFE (device->contexts, context, after)
+		context_free(context);
+	for (uint32_t slot = 1; slot < RXE_MAX_SLOTS; slot++) {
+		if (device->slot[slot])
+			slot_give(device->slot[slot]);
+	}
+	DL_FOREACH_SAFE (device->resting, resting, next)
+		free(resting);
+	device->resting = NULL;
+}
+
+void device_fini(struct device *device)
+{
+	if (device->shared) {
+		release_all(device);
+		munmap(device->shared, sizeof(*device->shared));
+		device->shared = NULL;
+	}
+	if (device->objects.at)
+		objects_fini(&device->objects);
+	keys_fini(&device->keys);
+	if (device->shared_fd >= 0)
+		close(device->shared_fd);
+	device->shared_fd = -1;
+	range_map_fini(&device->ranges);
+	arena_fini(&device->arena);
+	address_close(device);
+}
+
+void device_event(struct device *device, uint32_t type)
+{
+	struct ctl_event event = { .type = type, .port = 1 };
+
+	for (uint32_t slot = 1; slot < RXE_MAX_SLOTS; slot++) {
+		if (device->slot[slot])
+			ctl_send(device->slot[slot]->event_fd, &event, sizeof(event), NULL, 0,
+				 MSG_DONTWAIT);
+	}
+}
+
+bool device_settle(struct device *device)
+{
+	struct resting_range *resting, *next;
+
+	DL_FOREACH_SAFE (device->resting, resting, next) {
+		if (!grace_over(&device->grace, resting->stamp, GRACE_NOBODY))
+			continue;
+		range_release(&device->ranges, resting->range);
+		DL_DELETE(device->resting, resting);
+		free(resting);
+	}
+	return device->resting != NULL;
+}

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: MIT
+/* Keys come and go: the entry is filled first and its key stored last; on the way out the key is cleared first. */
+#include <stdlib.h>
+#include <sys/random.h>
+
+#include "rxe_dm/key.h"
+
+bool keys_init(struct keys *ret, struct rxe_mr_table *table, struct grace *grace)
+{
+	*ret = (struct keys){ .table = table, .grace = grace, .fresh = 1 };
+	ret->resting = (struct key_resting *)calloc(RXE_MAX_MR, sizeof(*ret->resting));
+	ret->tag = (uint16_t *)calloc(RXE_MAX_MR, sizeof(*ret->tag));
+	/* Another start at each run of the server: a key of the one before must not fit. */
+	if (ret->tag && getrandom(ret->tag, sizeof(*ret->tag) * RXE_MAX_MR, 0) < 0)
+		ret->tag[0] = 0;
+	return ret->resting && ret->tag;
+}
+
+void keys_fini(struct keys *keys)
+{
+	free(keys->resting);
+	free(keys->tag);
+	keys->resting = NULL;
+	keys->tag = NULL;
+}
+
+static uint32_t take_rested(struct keys *keys)
+{
+	const struct key_resting *first = &keys->resting[keys->first];
+
+	if (keys->num_resting == 0 || !grace_over(keys->grace, first->stamp, GRACE_NOBODY))
+		return 0;
+	keys->first = (keys->first + 1) % RXE_MAX_MR;
+	keys->num_resting--;
+	return first->index;
+}
+
+static uint32_t take_index(struct keys *keys)
+{
+	uint32_t index = 0;
+
+	if (keys->num_resting >= KEY_REST || keys->fresh == RXE_MAX_MR)
+		index = take_rested(keys);
+	if (!index && keys->fresh < RXE_MAX_MR)
+		index = keys->fresh++;
+	return index;
+}
+
+uint32_t keys_grant(struct keys *keys, const struct rxe_mr *entry)
+{
+	uint32_t index = take_index(keys), key;
+	struct rxe_mr *mr = &keys->table->entry[index];
+
+	if (!index)
+		return 0;
+	key = index << 16 | ++keys->tag[index];
+	mr->pd = entry->pd;
+	mr->iova = entry->iova;
+	mr->len = entry->len;
+	mr->addr = entry->addr;
+	mr->rights = entry->rights;
+	mr->kind = entry->kind;
+	mr->owner = entry->owner;
+	mr->map = entry->map;
+	mr->dm = entry->dm;
+	mr->dmah = entry->dmah;
+	mr->epoch = entry->epoch;
+	atomic_store(&mr->key, key); /* pairs with rxe_mr_find */
+	keys->granted++;
+	return key;
+}
+
+uint64_t keys_revoke(struct keys *keys, uint32_t key)
+{
+	uint32_t index = rxe_key_index(key);
+	uint32_t last = (keys->first + keys->num_resting) % RXE_MAX_MR;
+	uint64_t stamp;
+
+	atomic_store(&keys->table->entry[index].key, 0);
+	stamp = grace_begin(keys->grace);
+	keys->resting[last] = (struct key_resting){ .index = index, .stamp = stamp };
+	keys->num_resting++;
+	keys->granted--;
+	return stamp;
+}

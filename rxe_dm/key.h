@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: MIT */
+/* The key table's one writer. A key is index << 16 | tag: a freed index rests until nobody can be reading it and many others
+ * have been used, and comes back with another tag. */
+#ifndef RXE_DM_KEY_H
+#define RXE_DM_KEY_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "rxe_dm/grace.h"
+
+#define KEY_REST 1024 /* freed indexes before one is used again */
+
+struct key_resting {
+	uint32_t index;
+	uint64_t stamp;
+};
+
+struct keys {
+	struct rxe_mr_table *table;
+	struct grace *grace;
+	struct key_resting *resting; /* ring of RXE_MAX_MR */
+	uint32_t first, num_resting;
+	uint32_t fresh;	  /* the lowest index never used; 0 is none's */
+	uint16_t *tag;	  /* by index: the last used */
+	uint32_t granted; /* how many there are */
+};
+
+bool keys_init(struct keys *ret, struct rxe_mr_table *table, struct grace *grace);
+void keys_fini(struct keys *keys);
+/* Publish an entry (its key is chosen here). 0: the table is full, or what is free still rests. */
+uint32_t keys_grant(struct keys *keys, const struct rxe_mr *entry);
+/* The key is dead when this returns; returns the stamp of its grace period. */
+uint64_t keys_revoke(struct keys *keys, uint32_t key);
+
+#endif

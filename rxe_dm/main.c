@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: MIT
+/* rxe_dm: the command that manages software RDMA devices, and the device server itself. */
+#include <stdio.h>
+#include <string.h>
+
+#include "lib/control/log.h"
+#include "rxe_dm/command.h"
+
+const struct command command_table[] = {
+	{ "run", "[OPTIONS] [--] PROGRAM [ARGUMENTS]", "run a program that finds the device",
+	  command_run },
+	{ "show", "[OPTIONS]", "show devices, their users and counters", command_show },
+	{ "start", "[OPTIONS]", "start the device server and keep it", command_start },
+	{ "stop", "[OPTIONS]", "end the device server", command_stop },
+	{ "capture", "", "capture packets (not supported yet)", command_capture },
+	{ "fault", "", "inject faults (not supported yet)", command_fault },
+};
+const size_t command_count = sizeof(command_table) / sizeof(command_table[0]);
+
+static void usage(FILE *to)
+{
+	fprintf(to, "usage: rxe_dm COMMAND [OPTIONS]\n\n"
+		    "A software RDMA device: programs that use libibverbs find it as rxe_dm0.\n\n");
+	for (size_t i = 0; i < command_count; i++)
+		fprintf(to, "  %-8s %s\n", command_table[i].name, command_table[i].summary);
+	fprintf(to, "\n'rxe_dm COMMAND --help' lists the options of a command. "
+		    "Try: rxe_dm run ibv_devinfo\n");
+}
+
+static int not_yet(const char *name)
+{
+	fprintf(stderr, "rxe_dm: '%s' is not supported yet\n", name);
+	return 1;
+}
+
+int command_capture(int argc, char **argv)
+{
+	(void)argc;
+	return not_yet(argv[0]);
+}
+
+int command_fault(int argc, char **argv)
+{
+	(void)argc;
+	return not_yet(argv[0]);
+}
+
+int main(int argc, char **argv)
+{
+	const char *name = argc > 1 ? argv[1] : NULL;
+
+	ctl_log_stderr(CTL_LOG_NOTICE);
+	if (!name) {
+		usage(stderr);
+		return 2;
+	}
+	if (strcmp(name, "--help") == 0 || strcmp(name, "-h") == 0 || strcmp(name, "help") == 0) {
+		usage(stdout);
+		return 0;
+	}
+	if (strcmp(name, "--version") == 0) {
+		printf("rxe_dm %s\n", RXE_DM_VERSION);
+		return 0;
+	}
+	for (size_t i = 0; i < command_count; i++) {
+		if (strcmp(command_table[i].name, name) == 0)
+			return command_table[i].run(argc - 1, argv + 1);
+	}
+	fprintf(stderr, "rxe_dm: there is no command '%s': 'rxe_dm --help' lists them\n", name);
+	return 2;
+}

@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: MIT
+/* Options of the subcommands: the settings, under the names of the table, and switches. */
+#include <stdio.h>
+#include <string.h>
+
+#include "rxe_dm/command.h"
+
+void options_help(const char *command, const struct command_flag *flags)
+{
+	for (size_t i = 0; i < command_count; i++) {
+		if (strcmp(command_table[i].name, command) == 0)
+			printf("usage: rxe_dm %s %s\n%s\n\n", command, command_table[i].arguments,
+			       command_table[i].summary);
+	}
+	for (; flags->name; flags++) {
+		if (flags->help)
+			printf("  %-26s %s\n", flags->name, flags->help);
+	}
+	for (size_t i = 0; i < ctl_setting_count; i++) {
+		const struct ctl_setting *setting = &ctl_setting_table[i];
+		char left[64];
+
+		snprintf(left, sizeof(left), "--%s %s", setting->option, setting->argument);
+		printf("  %-26s %s (%s)\n", left, setting->help, setting->env);
+	}
+}
+
+static bool take_flag(const char *arg, const struct command_flag *flags)
+{
+	for (; flags->name; flags++) {
+		if (strcmp(arg, flags->name) == 0) {
+			if (flags->set)
+				*flags->set = true;
+			return true;
+		}
+	}
+	return false;
+}
+
+/* --name value or --name=value. Returns how many arguments it was, 0 when it is none of ours, -1 when it was explained. */
+static int take_setting(struct command_options *options, int argc, char **argv, int at)
+{
+	const char *equals = strchr(argv[at], '=');
+	const struct ctl_setting *setting;
+	char name[32], option[36], why[CTL_WHY_MAX];
+	const char *value;
+	size_t len = equals ? (size_t)(equals - argv[at]) - 2 : strlen(argv[at]) - 2;
+
+	if (len >= sizeof(name))
+		return 0;
+	memcpy(name, argv[at] + 2, len);
+	name[len] = '\0';
+	setting = ctl_setting_find(name);
+	if (!setting)
+		return 0;
+	value = equals ? equals + 1 : (at + 1 < argc ? argv[at + 1] : NULL);
+	if (!value) {
+		fprintf(stderr, "rxe_dm: --%s wants %s\n", name, setting->expects);
+		return -1;
+	}
+	snprintf(option, sizeof(option), "--%s", name);
+	if (!ctl_settings_set(&options->settings, setting, option, value, why)) {
+		fprintf(stderr, "rxe_dm: %s\n", why);
+		return -1;
+	}
+	options->given |= strcmp(name, "instance") != 0;
+	return equals ? 1 : 2;
+}
+
+/* -1: refused. */
+static int take_argument(struct command_options *options, int argc, char **argv, int at,
+			 const struct command_flag *flags)
+{
+	int taken;
+
+	if (take_flag(argv[at], flags))
+		return 1;
+	taken = strncmp(argv[at], "--", 2) == 0 ? take_setting(options, argc, argv, at) : 0;
+	if (taken == 0) {
+		fprintf(stderr, "rxe_dm: %s has no option '%s': 'rxe_dm %s --help' lists them\n",
+			argv[0], argv[at], argv[0]);
+		return -1;
+	}
+	return taken;
+}
+
+enum options_verdict options_parse(struct command_options *ret, int argc, char **argv,
+				   const struct command_flag *flags)
+{
+	char why[CTL_WHY_MAX];
+	int at = 1;
+
+	*ret = (struct command_options){ 0 };
+	ctl_settings_init(&ret->settings);
+	if (!ctl_settings_from_env(&ret->settings, why)) {
+		fprintf(stderr, "rxe_dm: %s\n", why);
+		return OPTIONS_BAD;
+	}
+	while (at < argc && argv[at][0] == '-') {
+		int taken;
+
+		if (strcmp(argv[at], "--") == 0) {
+			at++;
+			break;
+		}
+		if (strcmp(argv[at], "--help") == 0 || strcmp(argv[at], "-h") == 0) {
+			options_help(argv[0], flags);
+			return OPTIONS_HELP;
+		}
+		taken = take_argument(ret, argc, argv, at, flags);
+		if (taken < 0)
+			return OPTIONS_BAD;
+		at += taken;
+	}
+	ret->rest = at;
+	return OPTIONS_OK;
+}

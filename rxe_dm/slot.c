@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: MIT
+/* Slots: which process has which receive socket, and what the next one must not inherit. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "rxe_dm/conn.h"
+#include "rxe_dm/device.h"
+
+void slots_init(struct device *device)
+{
+	struct ctl_slot *own = &device->shared->slot[0];
+
+	/* Slot 0 is ours: runts, strays, and packets to queue pairs that nobody has. */
+	atomic_store(&own->pid, (int32_t)getpid());
+	memcpy(own->comm, "rxe_dm", 7);
+	for (uint32_t slot = 1; slot < device->group.slots; slot++)
+		device->free_slots[device->num_free++] = slot;
+}
+
+static void read_comm(pid_t pid, char ret[static 16])
+{
+	char path[32];
+	size_t n = 0;
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/%d/comm", (int)pid);
+	f = fopen(path, "re");
+	if (f) {
+		n = fread(ret, 1, 15, f);
+		fclose(f);
+	}
+	if (n && ret[n - 1] == '\n')
+		n--;
+	ret[n] = '\0';
+}
+
+/* What the former process left: its packets, its gauge, its queue pairs. qpn_roll stays: its numbers are not used again soon. */
+static void clean(struct device *device, uint32_t slot, pid_t pid)
+{
+	struct ctl_slot *shared = &device->shared->slot[slot];
+
+	link_udp_group_drain(&device->group, slot);
+	atomic_store(&shared->inside, 0);
+	atomic_fetch_add(&shared->epoch, 1);
+	read_comm(pid, shared->comm);
+	atomic_store(&shared->pid, (int32_t)pid);
+}
+
+int slot_take(struct device *device, struct conn *conn, int *ret_event_fd)
+{
+	struct attachment *attachment;
+	int pair[2];
+
+	if (device->num_free == 0)
+		return -ENOSPC;
+	attachment = (struct attachment *)calloc(1, sizeof(*attachment));
+	if (!attachment)
+		return -ENOMEM;
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair)) {
+		free(attachment);
+		return -errno;
+	}
+	*attachment = (struct attachment){ .device = device,
+					   .conn = conn,
+					   .slot = device->free_slots[device->first_free],
+					   .event_fd = pair[0] };
+	device->first_free = (device->first_free + 1) % RXE_MAX_SLOTS;
+	device->num_free--;
+	clean(device, attachment->slot, conn->pid);
+	grace_watch(&device->grace, attachment->slot);
+	device->slot[attachment->slot] = attachment;
+	conn->attached[device->index] = attachment;
+	*ret_event_fd = pair[1];
+	return 0;
+}
+
+/* Its counters go into the sums, so that the device's totals never fall. */
+static void retire(struct ctl_shared *shared, struct ctl_slot *slot)
+{
+#define X(name) shared->retired.name += slot->counters.name;
+	RXE_COUNTERS(X)
+#undef X
+	memset(&slot->counters, 0, sizeof(slot->counters));
+	for (uint32_t i = 0; i < RXE_MAX_QP; i++) {
+		if (atomic_load(&slot->qp[i].qpn))
+			memset(&slot->qp[i], 0, sizeof(slot->qp[i]));
+	}
+	slot->num_cqs = slot->num_srqs = slot->num_ahs = 0;
+	memset(slot->comm, 0, sizeof(slot->comm));
+}
+
+void slot_give(struct attachment *attachment)
+{
+	struct device *device = attachment->device;
+	uint32_t slot = attachment->slot;
+	uint32_t last = (device->first_free + device->num_free) % RXE_MAX_SLOTS;
+
+	grace_unwatch(&device->grace, slot);
+	atomic_store(&device->shared->slot[slot].pid, 0);
+	atomic_store(&device->shared->slot[slot].inside, 0);
+	retire(device->shared, &device->shared->slot[slot]);
+	device->slot[slot] = NULL;
+	device->free_slots[last] = slot;
+	device->num_free++;
+	attachment->conn->attached[device->index] = NULL;
+	close(attachment->event_fd);
+	free(attachment);
+}
