@@ -85,4 +85,5 @@ def main():
     write_stubs(rows, sys.argv[3])
 
 
-main()
+if __name__ == "__main__":
+    main()

@@ -15,7 +15,9 @@
 
 #include <infiniband/verbs.h>
 
+#if __has_include("verbs_newer_config.h") /* else the installed one is taken to lack it all */
 #include "verbs_newer_config.h"
+#endif
 
 #ifdef __cplusplus
 extern "C" {
