@@ -1,0 +1,243 @@
+// SPDX-License-Identifier: MIT
+/* Completion queues: order, visibility, overrun, arming, cleaning, resizing. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "emu_bed.h"
+
+#define CQE 5u
+
+static struct end *end;
+static struct rxe_cq cq;
+static struct rxe_cqe ring[8], bigger[16];
+
+static void setup(void)
+{
+	end = end_new(1, 3);
+	rxe_cq_init(&cq, ring, CQE, NULL);
+}
+
+static void teardown(void)
+{
+	rxe_cq_fini(&end->engine, &cq);
+	end_free(end);
+}
+
+static bool push(uint64_t wr_id, uint32_t qpn)
+{
+	const struct rxe_cqe cqe = { .wr_id = wr_id, .qpn = qpn };
+
+	return rxe_cq_push(&end->engine, &cq, &cqe);
+}
+
+static void push_solicited(uint32_t status, uint8_t solicited)
+{
+	const struct rxe_cqe cqe = { .status = status, .solicited = solicited };
+
+	ck_assert(rxe_cq_push(&end->engine, &cq, &cqe));
+	rxe_engine_settle(&end->engine);
+}
+
+static void expect_ids(const char *want)
+{
+	struct rxe_cqe cqe;
+
+	for (; *want; want++) {
+		ck_assert_uint_eq(rxe_cq_poll(&cq, &cqe, 1), 1);
+		ck_assert_uint_eq(cqe.wr_id, (uint64_t)(*want - '0'));
+	}
+	ck_assert_uint_eq(rxe_cq_poll(&cq, &cqe, 1), 0);
+}
+
+START_TEST(ring_is_rounded_up)
+{
+	ck_assert_uint_eq(rxe_cq_ring_bytes(1), 64);
+	ck_assert_uint_eq(rxe_cq_ring_bytes(CQE), sizeof(ring));
+	ck_assert_uint_eq(rxe_cq_ring_bytes(8), sizeof(ring));
+	ck_assert_uint_eq(rxe_cq_ring_bytes(RXE_MAX_CQE), 64u * RXE_MAX_CQE);
+}
+END_TEST
+
+START_TEST(seen_only_when_settled)
+{
+	struct rxe_cqe cqe;
+
+	end->engine.now_ns = 77;
+	ck_assert(push(1, 0));
+	ck_assert(rxe_cq_is_empty(&cq));
+	ck_assert_uint_eq(rxe_cq_poll(&cq, &cqe, 1), 0);
+	rxe_engine_settle(&end->engine);
+	ck_assert(!rxe_cq_is_empty(&cq));
+	ck_assert_uint_eq(rxe_cq_poll(&cq, &cqe, 1), 1);
+	ck_assert_uint_eq(cqe.timestamp_ns, 77);
+}
+END_TEST
+
+START_TEST(order_holds_round_the_ring)
+{
+	struct rxe_cqe cqe[CQE];
+	uint64_t in = 0, out = 0;
+	uint32_t i, n;
+
+	cq.tail = UINT32_MAX - 20;
+	cq.seen_head = cq.tail;
+	atomic_store(&cq.head, cq.tail);
+	atomic_store(&cq.visible, cq.tail);
+	while (out < 100) {
+		for (i = 0; i < in % CQE + 1 && in - out < CQE; i++)
+			ck_assert(push(in++, 0));
+		rxe_engine_settle(&end->engine);
+		n = rxe_cq_poll(&cq, cqe, 3);
+		for (i = 0; i < n; i++)
+			ck_assert_uint_eq(cqe[i].wr_id, out++);
+	}
+}
+END_TEST
+
+START_TEST(overrun_is_for_good)
+{
+	uint64_t i;
+
+	for (i = 0; i < CQE; i++)
+		ck_assert(push(i, 0));
+	ck_assert(!push(9, 0));
+	ck_assert_uint_eq(end->num_events, 1);
+	ck_assert_int_eq(end->event[0].type, RXE_EVENT_CQ_ERR);
+	ck_assert_ptr_eq(end->event[0].cq, &cq);
+	rxe_engine_settle(&end->engine);
+	expect_ids("01234");
+	/* room again, but not for this CQ */
+	ck_assert(!push(9, 0));
+	ck_assert_uint_eq(end->num_events, 1);
+}
+END_TEST
+
+START_TEST(overrun_fails_its_qps)
+{
+	const struct rxe_sge sge = sge_at(0, 8, KEY_ALL);
+	struct qp_set set, other;
+	struct rxe_send_wr wr = send_wr(1, &sge);
+	uint32_t i;
+
+	qp_new(end, &set, RXE_QPT_UC, NULL, 2);
+	qp_new(end, &other, RXE_QPT_UC, NULL, 2);
+	qp_to(end, &set, RXE_QPS_RTS, 1, 9);
+	qp_to(end, &other, RXE_QPS_RTS, 1, 9);
+	ck_assert_int_eq(post_recv(end, &set, 5, sge), POST_OK);
+	for (i = 0; i < 3; i++)
+		ck_assert_int_eq(rxe_post_send(&end->engine, &set.qp, &wr, 0), POST_OK);
+	bed_run(end, end);
+	ck_assert_uint_eq(end->num_events, 2);
+	ck_assert_int_eq(end->event[0].type, RXE_EVENT_CQ_ERR);
+	ck_assert_int_eq(end->event[1].type, RXE_EVENT_QP_FATAL);
+	ck_assert_ptr_eq(end->event[1].qp, &set.qp);
+	ck_assert_int_eq(set.qp.state, RXE_QPS_ERR);
+	ck_assert_int_eq(other.qp.state, RXE_QPS_RTS);
+	/* The other CQ is well: its receive is flushed into it. */
+	ck_assert_uint_eq(poll_one(&set.recv_cq).status, RXE_WC_WR_FLUSH_ERR);
+	qp_free(end, &set);
+	qp_free(end, &other);
+}
+END_TEST
+
+START_TEST(armed_once)
+{
+	rxe_cq_arm(&cq, RXE_CQ_ARM_ANY);
+	ck_assert_uint_eq(end->num_notified, 0);
+	push_solicited(RXE_WC_SUCCESS, 0);
+	ck_assert_uint_eq(end->num_notified, 1);
+	ck_assert_ptr_eq(end->notified[0], &cq);
+	push_solicited(RXE_WC_SUCCESS, 0);
+	ck_assert_uint_eq(end->num_notified, 1);
+}
+END_TEST
+
+START_TEST(armed_for_solicited)
+{
+	rxe_cq_arm(&cq, RXE_CQ_ARM_SOLICITED);
+	push_solicited(RXE_WC_SUCCESS, 0);
+	ck_assert_uint_eq(end->num_notified, 0);
+	push_solicited(RXE_WC_SUCCESS, 1);
+	ck_assert_uint_eq(end->num_notified, 1);
+	rxe_cq_arm(&cq, RXE_CQ_ARM_SOLICITED);
+	push_solicited(RXE_WC_WR_FLUSH_ERR, 0);
+	ck_assert_uint_eq(end->num_notified, 2);
+	/* What was asked for stays asked for. */
+	rxe_cq_arm(&cq, RXE_CQ_ARM_ANY);
+	rxe_cq_arm(&cq, RXE_CQ_ARM_SOLICITED);
+	push_solicited(RXE_WC_SUCCESS, 0);
+	ck_assert_uint_eq(end->num_notified, 3);
+}
+END_TEST
+
+/* Armed between push and settle: the completion comes after the arming, so it counts. */
+START_TEST(armed_before_settling)
+{
+	ck_assert(push(1, 0));
+	rxe_cq_arm(&cq, RXE_CQ_ARM_ANY);
+	rxe_engine_settle(&end->engine);
+	ck_assert_uint_eq(end->num_notified, 1);
+}
+END_TEST
+
+START_TEST(clean_keeps_the_others)
+{
+	ck_assert(push(1, 10) && push(2, 20) && push(3, 10));
+	rxe_engine_settle(&end->engine);
+	ck_assert(push(4, 20) && push(5, 10));
+	rxe_cq_clean(&cq, 10);
+	expect_ids("2");
+	rxe_engine_settle(&end->engine);
+	expect_ids("4");
+	ck_assert(push(6, 10));
+	rxe_cq_clean(&cq, 10);
+	rxe_engine_settle(&end->engine);
+	expect_ids("");
+}
+END_TEST
+
+START_TEST(resize_carries_over)
+{
+	struct rxe_cqe cqe;
+
+	ck_assert(push(0, 0) && push(1, 0) && push(2, 0));
+	rxe_engine_settle(&end->engine);
+	ck_assert_uint_eq(rxe_cq_poll(&cq, &cqe, 1), 1);
+	ck_assert(push(3, 0));
+	ck_assert(!rxe_cq_resize(&cq, bigger, 2));
+	ck_assert(rxe_cq_resize(&cq, bigger, 3));
+	ck_assert_uint_eq(cq.limit, 3);
+	expect_ids("12");
+	rxe_engine_settle(&end->engine);
+	expect_ids("3");
+	ck_assert(rxe_cq_resize(&cq, ring, CQE));
+	ck_assert(push(7, 0));
+	rxe_engine_settle(&end->engine);
+	expect_ids("7");
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("emu_cq");
+	TCase *tcase = tcase_create("cq");
+	SRunner *runner = srunner_create(suite);
+	int failed;
+
+	tcase_add_checked_fixture(tcase, setup, teardown);
+	tcase_add_test(tcase, ring_is_rounded_up);
+	tcase_add_test(tcase, seen_only_when_settled);
+	tcase_add_test(tcase, order_holds_round_the_ring);
+	tcase_add_test(tcase, overrun_is_for_good);
+	tcase_add_test(tcase, overrun_fails_its_qps);
+	tcase_add_test(tcase, armed_once);
+	tcase_add_test(tcase, armed_for_solicited);
+	tcase_add_test(tcase, armed_before_settling);
+	tcase_add_test(tcase, clean_keeps_the_others);
+	tcase_add_test(tcase, resize_carries_over);
+	suite_add_tcase(suite, tcase);
+	srunner_run_all(runner, CK_ENV);
+	failed = srunner_ntests_failed(runner);
+	srunner_free(runner);
+	return failed != 0;
+}

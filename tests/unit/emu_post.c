@@ -1,0 +1,251 @@
+// SPDX-License-Identifier: MIT
+/* Posting: rings, and every reason to refuse a work request. */
+#include <string.h>
+
+#include "emu_bed.h"
+
+static struct end *end;
+static struct qp_set rc, uc, ud;
+static struct rxe_av av;
+
+static void setup(void)
+{
+	end = end_new(1, 1);
+	qp_new(end, &rc, RXE_QPT_RC, NULL, BED_CQE);
+	qp_new(end, &uc, RXE_QPT_UC, NULL, BED_CQE);
+	qp_new(end, &ud, RXE_QPT_UD, NULL, BED_CQE);
+	qp_to(end, &rc, RXE_QPS_RTS, 2, 9);
+	qp_to(end, &uc, RXE_QPS_RTS, 2, 9);
+	qp_to(end, &ud, RXE_QPS_RTS, 2, 9);
+	av = (struct rxe_av){ .dgid = bed_gid(2), .hop_limit = 64 };
+}
+
+static void teardown(void)
+{
+	qp_free(end, &rc);
+	qp_free(end, &uc);
+	qp_free(end, &ud);
+	end_free(end);
+}
+
+static enum post_verdict post(struct qp_set *set, uint32_t opcode, uint32_t flags, uint32_t len)
+{
+	const struct rxe_sge sge = sge_at(0, len, KEY_ALL);
+	struct rxe_send_wr wr = send_wr(1, &sge);
+
+	wr.opcode = (enum rxe_wr_opcode)opcode;
+	wr.flags = flags;
+	wr.av = set == &ud ? &av : NULL;
+	return rxe_post_send(&end->engine, &set->qp, &wr, 0);
+}
+
+START_TEST(sizes_of_rings)
+{
+	struct rxe_ring ring;
+
+	ck_assert_uint_eq(rxe_ring_bytes(0, 128), 0);
+	ck_assert_uint_eq(rxe_ring_bytes(1, 128), 128);
+	ck_assert_uint_eq(rxe_ring_bytes(17, 128), 32 * 128);
+	ck_assert_uint_eq(rxe_send_stride(1, 0) % 64, 0);
+	ck_assert_uint_ge(rxe_send_stride(0, RXE_MAX_INLINE),
+			  sizeof(struct rxe_send_wqe) + RXE_MAX_INLINE);
+	ck_assert_uint_ge(rxe_recv_stride(RXE_MAX_SGE),
+			  sizeof(struct rxe_recv_wqe) + RXE_MAX_SGE * 16);
+	rxe_ring_init(&ring, NULL, 0, 64);
+	ck_assert_uint_eq(ring.limit, 0);
+}
+END_TEST
+
+START_TEST(full_is_what_was_promised)
+{
+	uint32_t i;
+
+	for (i = 0; i < BED_WR; i++) {
+		ck_assert_int_eq(post(&uc, RXE_WR_SEND, 0, 8), POST_OK);
+		ck_assert_int_eq(post_recv(end, &uc, i, sge_at(0, 8, KEY_ALL)), POST_OK);
+	}
+	ck_assert_int_eq(post(&uc, RXE_WR_SEND, 0, 8), POST_FULL);
+	ck_assert_int_eq(post_recv(end, &uc, i, sge_at(0, 8, KEY_ALL)), POST_FULL);
+}
+END_TEST
+
+/* By opcode: RC, UC, UD. */
+START_TEST(operations_by_type)
+{
+	static const char *const allowed[] = {
+		[RXE_WR_RDMA_WRITE] = "yy-",
+		[RXE_WR_RDMA_WRITE_WITH_IMM] = "yy-",
+		[RXE_WR_SEND] = "yyy",
+		[RXE_WR_SEND_WITH_IMM] = "yyy",
+		[RXE_WR_RDMA_READ] = "y--",
+		[RXE_WR_ATOMIC_CMP_AND_SWP] = "y--",
+		[RXE_WR_ATOMIC_FETCH_AND_ADD] = "y--",
+		[7] = "---",
+		[8] = "---",
+		[RXE_WR_SEND_WITH_INV] = "y--",
+		[10] = "---",
+		[14] = "---",
+	};
+	struct qp_set *const sets[] = { &rc, &uc, &ud };
+	uint32_t opcode, type;
+
+	for (opcode = 0; opcode < 15; opcode++) {
+		for (type = 0; type < 3; type++) {
+			const char *row = allowed[opcode] ? allowed[opcode] : "---";
+
+			ck_assert_int_eq(post(sets[type], opcode, 0, 8),
+					 row[type] == 'y' ? POST_OK : POST_BAD_OPCODE);
+		}
+	}
+	ck_assert_int_eq(post(&rc, UINT32_MAX, 0, 8), POST_BAD_OPCODE);
+}
+END_TEST
+
+START_TEST(states_for_posting)
+{
+	static const enum post_verdict send[] = { POST_BAD_STATE, POST_BAD_STATE, POST_BAD_STATE,
+						  POST_OK,	  POST_OK,	  POST_OK,
+						  POST_OK };
+	uint32_t state;
+
+	for (state = RXE_QPS_RESET; state <= RXE_QPS_ERR; state++) {
+		uc.qp.state = (enum rxe_qp_state)state;
+		ck_assert_int_eq(post(&uc, RXE_WR_SEND, 0, 8), send[state]);
+		ck_assert_int_eq(post_recv(end, &uc, 1, sge_at(0, 8, KEY_ALL)),
+				 state == RXE_QPS_RESET ? POST_BAD_STATE : POST_OK);
+	}
+}
+END_TEST
+
+/* Taken and flushed at once, signalled or not. */
+START_TEST(posting_in_error)
+{
+	uc.qp.state = RXE_QPS_ERR;
+	ck_assert_int_eq(post(&uc, RXE_WR_SEND, 0, 8), POST_OK);
+	ck_assert_int_eq(post_recv(end, &uc, 2, sge_at(0, 8, KEY_ALL)), POST_OK);
+	rxe_engine_settle(&end->engine);
+	ck_assert_uint_eq(poll_one(&uc.send_cq).status, RXE_WC_WR_FLUSH_ERR);
+	ck_assert_uint_eq(poll_one(&uc.recv_cq).status, RXE_WC_WR_FLUSH_ERR);
+	uc.qp.state = RXE_QPS_SQE;
+	ck_assert_int_eq(post(&uc, RXE_WR_SEND, 0, 8), POST_OK);
+	ck_assert_int_eq(post_recv(end, &uc, 2, sge_at(0, 8, KEY_ALL)), POST_OK);
+	rxe_engine_settle(&end->engine);
+	ck_assert_uint_eq(poll_one(&uc.send_cq).status, RXE_WC_WR_FLUSH_ERR);
+	ck_assert_uint_eq(poll_one(&uc.recv_cq).status, UINT32_MAX);
+}
+END_TEST
+
+START_TEST(lengths)
+{
+	ck_assert_int_eq(post(&rc, RXE_WR_ATOMIC_FETCH_AND_ADD, 0, 8), POST_OK);
+	ck_assert_int_eq(post(&rc, RXE_WR_ATOMIC_FETCH_AND_ADD, 0, 7), POST_BAD_SGE);
+	ck_assert_int_eq(post(&rc, RXE_WR_ATOMIC_CMP_AND_SWP, 0, 16), POST_BAD_SGE);
+	ck_assert_int_eq(post(&rc, RXE_WR_SEND, 0, RXE_MAX_MSG_SIZE), POST_OK);
+	ck_assert_int_eq(post(&rc, RXE_WR_SEND, 0, RXE_MAX_MSG_SIZE + 1), POST_BAD_SGE);
+	ck_assert_int_eq(post(&ud, RXE_WR_SEND, 0, 4096), POST_OK);
+	ck_assert_int_eq(post(&ud, RXE_WR_SEND, 0, 4097), POST_BAD_SGE);
+}
+END_TEST
+
+START_TEST(flags)
+{
+	static uint8_t bytes[BED_INLINE + 1];
+	struct rxe_sge sge = { .addr = (uintptr_t)bytes, .length = BED_INLINE };
+	struct rxe_send_wr wr = send_wr(1, &sge);
+
+	wr.flags = RXE_SEND_INLINE;
+	ck_assert_int_eq(rxe_post_send(&end->engine, &rc.qp, &wr, 0), POST_OK);
+	sge.length++;
+	ck_assert_int_eq(rxe_post_send(&end->engine, &rc.qp, &wr, 0), POST_BAD_SGE);
+	ck_assert_int_eq(post(&rc, RXE_WR_RDMA_READ, RXE_SEND_INLINE, 8), POST_BAD_FLAGS);
+	ck_assert_int_eq(post(&rc, RXE_WR_ATOMIC_CMP_AND_SWP, RXE_SEND_INLINE, 8), POST_BAD_FLAGS);
+	ck_assert_int_eq(post(&rc, RXE_WR_SEND, 1 << 7, 8), POST_BAD_FLAGS);
+	ck_assert_int_eq(post(&rc, RXE_WR_RDMA_READ, RXE_SEND_FENCE | RXE_SEND_SOLICITED, 8),
+			 POST_OK);
+}
+END_TEST
+
+START_TEST(lists)
+{
+	struct rxe_sge sges[BED_SGE + 1] = { 0 };
+	struct rxe_send_wr wr = send_wr(1, sges);
+	struct rxe_recv_wr recv = { .num_sge = BED_SGE, .sges = sges };
+
+	wr.num_sge = BED_SGE;
+	ck_assert_int_eq(rxe_post_send(&end->engine, &rc.qp, &wr, 0), POST_OK);
+	wr.num_sge++;
+	ck_assert_int_eq(rxe_post_send(&end->engine, &rc.qp, &wr, 0), POST_BAD_SGE);
+	wr.num_sge = 1;
+	wr.sges = NULL;
+	ck_assert_int_eq(rxe_post_send(&end->engine, &rc.qp, &wr, 0), POST_BAD_SGE);
+	wr.num_sge = 0;
+	ck_assert_int_eq(rxe_post_send(&end->engine, &rc.qp, &wr, 0), POST_OK);
+	ck_assert_int_eq(rxe_post_recv(&end->engine, &rc.qp, &recv, 0), POST_OK);
+	recv.num_sge++;
+	ck_assert_int_eq(rxe_post_recv(&end->engine, &rc.qp, &recv, 0), POST_BAD_SGE);
+	recv.num_sge = 0;
+	recv.sges = NULL;
+	ck_assert_int_eq(rxe_post_recv(&end->engine, &rc.qp, &recv, 0), POST_OK);
+	recv.num_sge = UINT32_MAX;
+	ck_assert_int_eq(rxe_post_recv(&end->engine, &rc.qp, &recv, 0), POST_BAD_SGE);
+}
+END_TEST
+
+START_TEST(datagrams_need_an_address)
+{
+	const struct gid v6 = { .raw = { 0xfe, 0x80, [15] = 1 } };
+	struct rxe_send_wr wr = send_wr(1, NULL);
+
+	ck_assert_int_eq(rxe_post_send(&end->engine, &ud.qp, &wr, 0), POST_BAD_AV);
+	wr.av = &av;
+	ck_assert_int_eq(rxe_post_send(&end->engine, &ud.qp, &wr, 0), POST_OK);
+	wr.remote_qpn = 1u << 24;
+	ck_assert_int_eq(rxe_post_send(&end->engine, &ud.qp, &wr, 0), POST_BAD_AV);
+	wr.remote_qpn = 5;
+	av.sgid_index = 1;
+	ck_assert_int_eq(rxe_post_send(&end->engine, &ud.qp, &wr, 0), POST_BAD_AV);
+	av.sgid_index = RXE_MAX_GIDS;
+	ck_assert_int_eq(rxe_post_send(&end->engine, &ud.qp, &wr, 0), POST_BAD_AV);
+	av.sgid_index = 0;
+	av.dgid = v6;
+	ck_assert_int_eq(rxe_post_send(&end->engine, &ud.qp, &wr, 0), POST_BAD_AV);
+}
+END_TEST
+
+START_TEST(receives_with_an_srq)
+{
+	struct rxe_srq srq;
+	struct qp_set set;
+
+	rxe_srq_init(&srq, BED_PD, NULL, 0, 1, NULL);
+	qp_new(end, &set, RXE_QPT_UC, &srq, BED_CQE);
+	qp_to(end, &set, RXE_QPS_RTS, 2, 9);
+	ck_assert_int_eq(post_recv(end, &set, 1, sge_at(0, 8, KEY_ALL)), POST_HAS_SRQ);
+	qp_free(end, &set);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("emu_post");
+	TCase *tcase = tcase_create("post");
+	SRunner *runner = srunner_create(suite);
+	int failed;
+
+	tcase_add_checked_fixture(tcase, setup, teardown);
+	tcase_add_test(tcase, sizes_of_rings);
+	tcase_add_test(tcase, full_is_what_was_promised);
+	tcase_add_test(tcase, operations_by_type);
+	tcase_add_test(tcase, states_for_posting);
+	tcase_add_test(tcase, posting_in_error);
+	tcase_add_test(tcase, lengths);
+	tcase_add_test(tcase, flags);
+	tcase_add_test(tcase, lists);
+	tcase_add_test(tcase, datagrams_need_an_address);
+	tcase_add_test(tcase, receives_with_an_srq);
+	suite_add_tcase(suite, tcase);
+	srunner_run_all(runner, CK_ENV);
+	failed = srunner_ntests_failed(runner);
+	srunner_free(runner);
+	return failed != 0;
+}
