@@ -3,6 +3,7 @@
 
 import os
 import re
+import shutil
 import subprocess
 
 SKIPPED_DIRS = {".git", "__pycache__"}
@@ -36,6 +37,8 @@ class Tree:
 
 def list_paths(root):
     """What git tracks or would track; everything, where this is no git tree (a release archive)."""
+    if not shutil.which("git"):
+        return walk(root)
     git = ["git", "-c", "safe.directory=*", "-C", root]
     listed = subprocess.run(git + ["ls-files", "-z", "--cached", "--others", "--exclude-standard"],
                             capture_output=True, check=False)
@@ -44,6 +47,11 @@ def list_paths(root):
             os.path.realpath(root):
         names = listed.stdout.decode().split("\0")
         return [n for n in names if n and os.path.isfile(os.path.join(root, n))]
+    return walk(root)
+
+
+def walk(root):
+    """All files but those of git and of build folders."""
     found = []
     for folder, dirs, files in os.walk(root):
         dirs[:] = [d for d in dirs if d not in SKIPPED_DIRS and

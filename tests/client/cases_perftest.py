@@ -1,0 +1,55 @@
+# SPDX-License-Identifier: MIT
+"""perftest between two processes: every test program, with the options that apply to it."""
+
+import functools
+import re
+
+from instance import Instance
+from program import Failure
+
+# A row of results: #bytes, then numbers.
+ROW = re.compile(r"^\s*(\d+)\s+\d+(\s+[\d.]+){2,}\s*$", re.MULTILINE)
+
+
+def perftest(build, name, args, sizes=1):
+    with Instance(build, name) as instance:
+        for text in instance.pair(args + ["-F", "-x", "0"], timeout_s=150):
+            if "error" in text.lower().replace("retry error", ""):
+                raise Failure(f"{' '.join(args)}: it speaks of an error")
+        if len(ROW.findall(text)) < sizes:
+            raise Failure(f"{' '.join(args)}: {len(ROW.findall(text))} rows of results, not {sizes}")
+
+
+def matrix():
+    """name: arguments, number of rows"""
+    rows = {}
+    for verb in ("send", "write", "read", "atomic"):
+        for kind in ("lat", "bw"):
+            tool = f"{verb}_{kind}"
+            program = f"ib_{tool}"
+            rows[tool] = [program], 1
+            if verb != "atomic":
+                rows[f"{tool}_all_sizes"] = [program, "-a", "-n", "20"], 23
+            if verb != "write":
+                rows[f"{tool}_events"] = [program, "-e", "-n", "500"], 1
+        program = f"ib_{verb}_bw"
+        rows[f"{verb}_bw_8_qps"] = [program, "-q", "8", "-n", "500"], 1
+        rows[f"{verb}_bw_bidirectional"] = [program, "-b", "-n", "1000"], 1
+    rows["atomic_bw_cmp_swap"] = ["ib_atomic_bw", "-A", "CMP_AND_SWAP"], 1
+    for verb in ("send", "write"):
+        for kind in ("lat", "bw"):
+            rows[f"{verb}_{kind}_uc"] = [f"ib_{verb}_{kind}", "-c", "UC"], 1
+    rows["send_lat_ud"] = ["ib_send_lat", "-c", "UD"], 1
+    rows["send_bw_ud"] = ["ib_send_bw", "-c", "UD", "-s", "1024"], 1
+    rows["send_bw_ud_8_qps"] = ["ib_send_bw", "-c", "UD", "-s", "1024", "-q", "8", "-n", "200"], 1
+    rows["send_bw_srq"] = ["ib_send_bw", "--use-srq", "-n", "500"], 1
+    rows["write_bw_mtu4096"] = ["ib_write_bw", "-m", "4096"], 1
+    rows["send_lat_old_post"] = ["ib_send_lat", "--use_old_post_send"], 1
+    rows["write_bw_post_list"] = ["ib_write_bw", "-l", "16", "-s", "64"], 1
+    rows["write_lat_inline"] = ["ib_write_lat", "-I", "64", "-s", "64"], 1
+    rows["send_bw_hugepages_off_1m"] = ["ib_send_bw", "-s", "1048576", "-n", "50"], 1
+    return rows
+
+
+CASES = {f"perftest_{name}": functools.partial(perftest, name=name, args=args, sizes=sizes)
+         for name, (args, sizes) in matrix().items()}

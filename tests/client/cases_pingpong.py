@@ -1,0 +1,73 @@
+# SPDX-License-Identifier: MIT
+"""Debian's four pingpongs, one option after the other."""
+
+import functools
+import re
+
+from instance import Instance
+from program import Failure
+
+RESULT = re.compile(r"^(\d+) bytes in [\d.]+ seconds = .*Mbit/sec$", re.MULTILINE)
+
+
+def pingpong(build, name, args, timeout_s=60):
+    with Instance(build, name) as instance:
+        for text in instance.pair(args, timeout_s=timeout_s):
+            if not RESULT.search(text):
+                raise Failure(f"{' '.join(args)}: no result line")
+            if re.search("invalid data|mismatch", text, re.IGNORECASE):
+                raise Failure(f"{' '.join(args)}: it found wrong data")
+
+
+# name: arguments, as the issue lists them
+OPTIONS = {
+    "rc_pingpong": ["ibv_rc_pingpong"],
+    "rc_pingpong_dm": ["ibv_rc_pingpong", "-j"],
+    "rc_pingpong_events": ["ibv_rc_pingpong", "-e"],
+    "rc_pingpong_check": ["ibv_rc_pingpong", "-c"],
+    "rc_pingpong_dm_check_events": ["ibv_rc_pingpong", "-j", "-c", "-e"],
+    "rc_pingpong_1m": ["ibv_rc_pingpong", "-s", "1048576", "-n", "200"],
+    "rc_pingpong_1m_check": ["ibv_rc_pingpong", "-s", "1048576", "-n", "200", "-c"],
+    "rc_pingpong_mtu256": ["ibv_rc_pingpong", "-m", "256"],
+    "rc_pingpong_mtu4096": ["ibv_rc_pingpong", "-m", "4096"],
+    "rc_pingpong_sl": ["ibv_rc_pingpong", "-l", "3"],
+    "rc_pingpong_new_send": ["ibv_rc_pingpong", "-N"],
+    "rc_pingpong_new_send_dm": ["ibv_rc_pingpong", "-N", "-j", "-c"],
+    "rc_pingpong_rx1": ["ibv_rc_pingpong", "-r", "1"],
+    "uc_pingpong": ["ibv_uc_pingpong"],
+    "uc_pingpong_events": ["ibv_uc_pingpong", "-e"],
+    "uc_pingpong_check": ["ibv_uc_pingpong", "-c"],
+    "ud_pingpong": ["ibv_ud_pingpong"],
+    "ud_pingpong_events": ["ibv_ud_pingpong", "-e"],
+    "ud_pingpong_check": ["ibv_ud_pingpong", "-c", "-s", "1000"],
+    "srq_pingpong": ["ibv_srq_pingpong", "-q", "16"],
+    "srq_pingpong_events": ["ibv_srq_pingpong", "-q", "16", "-e"],
+    "srq_pingpong_check": ["ibv_srq_pingpong", "-q", "4", "-c"],
+}
+
+
+def ipv6_pingpong(build):
+    with Instance(build, "rc_pingpong_ipv6", address="::1") as instance:
+        text = instance.pair(["ibv_rc_pingpong", "-c", "-g", "0"])[1]
+        if "GID ::1" not in text:
+            raise Failure("the device does not show the GID of its IPv6 address")
+
+
+def without_gid(build):
+    """On RoCE a path needs a GID: it fails as on any RoCE NIC, and one line says what to type."""
+    with Instance(build, "rc_pingpong_no_gid") as instance:
+        port = 18515 + 4000
+        server = instance.serve(["ibv_rc_pingpong"], port)
+        client = instance.join(["ibv_rc_pingpong"], port)
+        if client.wait(30) == 0:
+            raise Failure("a pingpong without -g cannot work")
+        server.wait(30)
+        lines = [line for line in (client.text() + server.text()).split("\n") if "-g" in line]
+        if not lines:
+            raise Failure("no line says that -g is missing")
+
+
+CASES = {name: functools.partial(pingpong, name=name, args=args + ["-g", "0"])
+         for name, args in OPTIONS.items()}
+CASES["rc_pingpong_ipv6"] = ipv6_pingpong
+CASES["rc_pingpong_no_gid"] = without_gid

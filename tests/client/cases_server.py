@@ -1,0 +1,156 @@
+# SPDX-License-Identifier: MIT
+"""The rxe_dm command and its server: two instances, ordinary users, and what a person may get wrong."""
+
+import os
+import re
+import shutil
+import socket
+
+from cases_trouble import all_values
+from instance import Instance
+from program import Failure, Skip
+
+NOBODY = "65534"
+
+
+def need_line(done, *words):
+    """It was refused, in few lines, and they say these words."""
+    text = done.stdout + done.stderr
+    if done.returncode == 0:
+        raise Failure(f"{done.args}: accepted")
+    if done.returncode < 0:
+        raise Failure(f"{done.args}: died of signal {-done.returncode}")
+    for word in words:
+        if not re.search(word, text):
+            raise Failure(f"{done.args}: no '{word}' in: {text}")
+
+
+def bad_commands(build):
+    with Instance(build, "bad_commands") as instance:
+        need_line(instance.command(), "start|usage|Usage")
+        need_line(instance.command("dance"), "dance")
+        need_line(instance.command("show", "--yaml"), "yaml")
+        need_line(instance.command("run"), "run")
+        need_line(instance.command("run", "--", "no_such_program_here"), "no_such_program_here")
+        need_line(instance.command("start", "--arena", "much"), "much")
+        need_line(instance.command("start", "--devices", "-3"), "-3|devices")
+        need_line(instance.command("start", "--address", "not.an.address"), "not.an.address")
+        need_line(instance.command("start", "--address", "192.0.2.77"), "192.0.2.77")
+        if instance.command("--help").returncode != 0:
+            raise Failure("--help is no failure")
+
+
+def bad_settings(build):
+    with Instance(build, "bad_settings") as instance:
+        instance.env["RXE_DM_ARENA"] = "-1"
+        need_line(instance.command("start"), "RXE_DM_ARENA|arena")
+        instance.env["RXE_DM_ARENA"] = "64M"
+        instance.env["RXE_DM_INSTANCE"] = "../" + "x" * 300
+        need_line(instance.command("start"), "RXE_DM_INSTANCE|instance")
+        instance.env["RXE_DM_INSTANCE"] = f"bad-{os.getpid()}"
+
+
+def busy_port(build):
+    """Somebody else has UDP 4791 on the address that was asked for."""
+    with Instance(build, "busy_port") as instance, \
+            socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as squatter:
+        squatter.bind((instance.address, 4791))
+        need_line(instance.command("start"), re.escape(instance.address), "4791|in use")
+
+
+def squatted_name(build):
+    """A name taken by somebody else must be refused, not talked to."""
+    if os.geteuid() != 0 or not shutil.which("setpriv"):
+        raise Skip("playing another user needs root and setpriv")
+    with Instance(build, "squatted") as instance, \
+            socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as squatter:
+        name = f"\0rxe_dm/{NOBODY}/{instance.env['RXE_DM_INSTANCE']}"
+        squatter.bind(name)
+        squatter.listen(1)
+        need_reachable(instance, build)
+        instance.prefix = as_nobody()
+        need_line(instance.command("show"), "another user|other user|user 0|not yours|held by")
+
+
+def as_nobody():
+    return ["setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups"]
+
+
+def need_reachable(instance, build):
+    """An ordinary user must be able to run what was built: not so below a home folder with mode 700."""
+    folder = os.path.realpath(build)
+    while folder != "/":
+        if not os.stat(folder).st_mode & 0o001:
+            raise Skip(f"an ordinary user may not enter {folder}")
+        folder = os.path.dirname(folder)
+    if not os.stat(instance.command_path).st_mode & 0o001:
+        raise Skip("an ordinary user may not run the command")
+
+
+def ordinary_user(build):
+    """The whole of it without any privilege."""
+    if os.geteuid() != 0 or not shutil.which("setpriv"):
+        raise Skip("this is an ordinary user already: every test shows it")
+    with Instance(build, "ordinary_user", prefix=as_nobody()) as instance:
+        need_reachable(instance, build)
+        instance.pair(["ibv_rc_pingpong", "-c", "-g", "0"])
+        instance.pair(["ibv_rc_pingpong", "-c", "-j", "-e", "-g", "0"])
+
+
+def two_instances(build):
+    """Side by side, each with its own address; they never see each other's packets."""
+    with Instance(build, "first") as one, Instance(build, "second") as two:
+        one.pair(["ibv_rc_pingpong", "-c", "-g", "0"])
+        before = packets_received(two)
+        one.pair(["ibv_rc_pingpong", "-c", "-g", "0"])
+        if packets_received(two) != before:
+            raise Failure("the second instance saw the first one's packets")
+        two.pair(["ibv_rc_pingpong", "-c", "-g", "0"])
+        if one.server_pid() == two.server_pid():
+            raise Failure("both are one server")
+
+
+def packets_received(instance):
+    instance.run(["ibv_devices"])
+    return sum(all_values(instance.show(), "rcvd_pkts"))
+
+
+def across_instances(build):
+    """Two instances talk to each other as two machines do."""
+    with Instance(build, "left") as one, Instance(build, "right") as two:
+        one.pair(["ibv_rc_pingpong", "-c", "-g", "0"], peer=two)
+
+
+def show(build):
+    with Instance(build, "show") as instance:
+        if instance.command("start").returncode != 0:
+            raise Failure("rxe_dm start failed")
+        table = instance.command("show").stdout
+        for word in ("rxe_dm0", re.escape(instance.address), "arena|Arena"):
+            if not re.search(word, table):
+                raise Failure(f"rxe_dm show has no {word}:\n{table}")
+        if not isinstance(instance.show(), dict):
+            raise Failure("rxe_dm show --json is no object")
+
+
+def stop_without_server(build):
+    with Instance(build, "stop_twice") as instance:
+        instance.command("start")
+        if instance.command("stop").returncode != 0:
+            raise Failure("rxe_dm stop failed")
+        again = instance.command("stop")
+        if again.returncode < 0 or not (again.stdout + again.stderr).strip():
+            raise Failure("a stop with nothing to stop says so")
+
+
+CASES = {
+    "bad_commands": bad_commands,
+    "bad_settings": bad_settings,
+    "busy_port": busy_port,
+    "squatted_name": squatted_name,
+    "ordinary_user": ordinary_user,
+    "two_instances": two_instances,
+    "across_instances": across_instances,
+    "show": show,
+    "stop_without_server": stop_without_server,
+}

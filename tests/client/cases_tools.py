@@ -1,0 +1,87 @@
+# SPDX-License-Identifier: MIT
+"""The small tools: what a person types first."""
+
+import re
+import subprocess
+import time
+
+from instance import Instance, clean_environment, need_program
+from program import Failure
+
+
+def need(text, *patterns):
+    for pattern in patterns:
+        if not re.search(pattern, text, re.MULTILINE):
+            raise Failure(f"no line like '{pattern}'")
+
+
+def devices(build):
+    with Instance(build, "devices") as instance:
+        need(instance.run(["ibv_devices"]), r"^\s+rxe_dm0\s+[0-9a-f]{16}$")
+
+
+def two_devices(build):
+    with Instance(build, "two_devices", address="127.63.1.1,127.63.1.2", devices=2) as instance:
+        need(instance.run(["ibv_devices"]), r"rxe_dm0", r"rxe_dm1")
+        need(instance.run(["ibv_devinfo", "-v", "-d", "rxe_dm1"]), r"::ffff:127\.63\.1\.2")
+
+
+def devinfo(build):
+    with Instance(build, "devinfo") as instance:
+        text = instance.run(["ibv_devinfo", "-v"])
+        need(text, r"hca_id:\s+rxe_dm0", r"state:\s+PORT_ACTIVE", r"link_layer:\s+Ethernet",
+             rf"GID\[\s*0\]:\s+::ffff:{re.escape(instance.address)}, RoCE v2",
+             r"atomic_cap:\s+ATOMIC_GLOB", r"max_mtu:", r"max_qp:\s+[1-9]")
+        if re.search(r"sys_image_guid:\s+0000:0000:0000:0000", text):
+            raise Failure("sys_image_guid is zero")
+
+
+def devinfo_list(build):
+    with Instance(build, "devinfo_list") as instance:
+        need(instance.run(["ibv_devinfo", "-l"]), r"1 HCA found", r"rxe_dm0")
+
+
+def asyncwatch(build):
+    """It waits for events; when the server goes, the device is gone and the program is told."""
+    with Instance(build, "asyncwatch") as instance:
+        watch = instance.start(["stdbuf", "-oL", "ibv_asyncwatch"])
+        watch.wait_for_line(r"rxe_dm0: async event FD \d+")
+        instance.command("stop")
+        watch.wait_for_line(r"event_type.*(fatal|FATAL)")
+
+
+def no_hang_in_substitution(build):
+    """$(...) waits for everyone who holds the pipe: the server must not."""
+    with Instance(build, "substitution") as instance:
+        script = f"x=$({instance.command_path} run -- ibv_devices); echo \"$x\""
+        need_program("ibv_devices")
+        done = subprocess.run(["timeout", "5", "sh", "-c", script], env=instance.env,
+                              capture_output=True, text=True, check=False)
+        if done.returncode != 0:
+            raise Failure(f"exit {done.returncode}: {done.stdout}{done.stderr}")
+        need(done.stdout, "rxe_dm0")
+
+
+def start_times(build):
+    """Printed, not judged: a loaded machine is slow and no flaw of ours."""
+    with Instance(build, "start_times") as instance:
+        need_program("ibv_devices")
+        for what in ("server not yet started", "server running"):
+            begun = time.monotonic()
+            instance.run(["ibv_devices"])
+            print(f"ibv_devices, {what}: {(time.monotonic() - begun) * 1000:.1f} ms")
+        bare = clean_environment()
+        begun = time.monotonic()
+        subprocess.run(["ibv_devices"], env=bare, capture_output=True, check=False)
+        print(f"ibv_devices, without our library: {(time.monotonic() - begun) * 1000:.1f} ms")
+
+
+CASES = {
+    "devices": devices,
+    "two_devices": two_devices,
+    "devinfo": devinfo,
+    "devinfo_list": devinfo_list,
+    "asyncwatch": asyncwatch,
+    "no_hang_in_substitution": no_hang_in_substitution,
+    "start_times": start_times,
+}

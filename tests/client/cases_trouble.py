@@ -1,0 +1,161 @@
+# SPDX-License-Identifier: MIT
+"""Many at once, and programs that die."""
+
+import os
+import re
+import signal
+import time
+
+from instance import Instance, free_port
+from program import Failure
+
+RETRY_EXCEEDED = 12  # IBV_WC_RETRY_EXC_ERR
+
+
+def exactly_once(build):
+    """1,000 sends, writes, reads and atomics on loopback, every byte checked."""
+    with Instance(build, "exactly_once") as instance:
+        program = os.path.join(build, "tests", "client", "exactly_once")
+        server, client = instance.pair([program], timeout_s=120)
+        need_all_intact(server + client)
+
+
+def need_all_intact(text):
+    for what in ("sends", "writes", "reads", "fetch-and-adds", "compare-and-swaps"):
+        if not re.search(rf"\d+ {what} intact, each once", text):
+            raise Failure(f"no word of the {what}")
+
+
+def twenty_at_once(build):
+    with Instance(build, "twenty") as instance:
+        ports, servers = [], []
+        while len(ports) < 20:
+            port = free_port()
+            if port not in ports:
+                ports.append(port)
+        for port in ports:
+            servers.append(instance.start(["ibv_rc_pingpong", "-c", "-g", "0", "-p", str(port)]))
+        for server, port in zip(servers, ports):
+            server.wait_listening(port)
+        clients = [instance.join(["ibv_rc_pingpong", "-c", "-g", "0"], port) for port in ports]
+        for program in clients + servers:
+            if program.wait(120) != 0:
+                raise Failure(f"{program.title}: exit {program.process.returncode}")
+        if leftovers(instance.show()):
+            raise Failure(f"left behind: {leftovers(instance.show())}")
+
+
+def leftovers(shown):
+    """Queue pairs, regions and contexts that `rxe_dm show --json` still lists."""
+    return {key: found for key in ("qps", "mrs", "contexts", "dms", "programs")
+            for found in [deep_find(shown, key)] if found}
+
+
+def deep_find(value, key):
+    if isinstance(value, dict):
+        if value.get(key):
+            return value[key]
+        value = list(value.values())
+    if isinstance(value, list):
+        for inner in value:
+            found = deep_find(inner, key)
+            if found:
+                return found
+    return None
+
+
+def wait_clean(instance, timeout_s=10):
+    deadline = time.monotonic() + timeout_s
+    while leftovers(instance.show()):
+        if time.monotonic() > deadline:
+            raise Failure(f"rxe_dm show still lists {leftovers(instance.show())}")
+        time.sleep(0.05)
+
+
+def killed_server(build):
+    """SIGKILL in the middle: the peer learns it from its retries, others do not notice, nothing is left."""
+    with Instance(build, "killed") as instance:
+        port, other = free_port(), free_port()
+        long_run = ["ibv_rc_pingpong", "-g", "0", "-n", "100000000"]
+        bystander = ["ibv_rc_pingpong", "-g", "0", "-c", "-n", "20000"]
+        server = instance.serve(long_run, port)
+        client = instance.join(long_run, port)
+        other_server = instance.serve(bystander, other)
+        other_client = instance.join(bystander, other)
+        wait_traffic(instance)
+        server.kill(signal.SIGKILL)
+        if client.wait(60) == 0:
+            raise Failure("the client did not notice that its peer was killed")
+        if f"({RETRY_EXCEEDED})" not in client.text():
+            raise Failure("the client's status is not 'transport retry counter exceeded'")
+        for program in (other_client, other_server):
+            if program.wait(120) != 0:
+                raise Failure("a bystander was hit")
+        wait_clean(instance)
+
+
+def wait_traffic(instance, timeout_s=20):
+    """Until two looks at the counters differ: messages are moving."""
+    deadline = time.monotonic() + timeout_s
+    while time.monotonic() < deadline:
+        before = sent(instance)
+        time.sleep(0.2)
+        if sent(instance) > before + 100:
+            return
+    raise Failure("no traffic to be seen in rxe_dm show --json")
+
+
+def sent(instance):
+    return sum(all_values(instance.show(), "sent_pkts"))
+
+
+def all_values(value, key):
+    if isinstance(value, dict):
+        for name, inner in value.items():
+            if name == key and isinstance(inner, int):
+                yield inner
+            else:
+                yield from all_values(inner, key)
+    elif isinstance(value, list):
+        for inner in value:
+            yield from all_values(inner, key)
+
+
+def killed_perftest(build):
+    """A one-sided target is killed: the writer's completion says why."""
+    with Instance(build, "killed_perftest") as instance:
+        port = free_port()
+        args = ["ib_write_bw", "-F", "-x", "0", "-D", "30"]
+        server = instance.serve(args, port)
+        client = instance.join(args, port)
+        wait_traffic(instance)
+        server.kill(signal.SIGKILL)
+        if client.wait(60) == 0:
+            raise Failure("the client did not notice that its peer was killed")
+        if not re.search(rf"status\s*(:\s*)?{RETRY_EXCEEDED}\b|Failed status {RETRY_EXCEEDED}",
+                         client.text()):
+            raise Failure("the client does not speak of status 12")
+        wait_clean(instance)
+
+
+def stopped_device_server(build):
+    """The device goes while programs use it: they end with an error, they do not hang."""
+    with Instance(build, "stopped") as instance:
+        port = free_port()
+        args = ["ibv_rc_pingpong", "-g", "0", "-n", "100000000"]
+        server = instance.serve(args, port)
+        client = instance.join(args, port)
+        wait_traffic(instance)
+        instance.command("stop", "--force")
+        for program in (client, server):
+            if program.wait(60) == 0:
+                raise Failure(f"{program.title}: the device has gone and it did not notice")
+
+
+CASES = {
+    "exactly_once": exactly_once,
+    "twenty_at_once": twenty_at_once,
+    "killed_server": killed_server,
+    "killed_perftest": killed_perftest,
+    "stopped_device_server": stopped_device_server,
+}

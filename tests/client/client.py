@@ -1,0 +1,56 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""One client test: real programs against a device of their own. Exit 0, 1, or 77 when it cannot run here.
+
+usage: client.py --list | client.py CASE --build DIR"""
+
+import argparse
+import importlib
+import sys
+import traceback
+
+from program import Failure, Skip
+
+MODULES = ["cases_pingpong", "cases_tools", "cases_perftest", "cases_trouble", "cases_server",
+           "cases_wire", "cases_namespaces", "cases_python"]
+
+
+def all_cases():
+    cases = {}
+    for name in MODULES:
+        for case, function in importlib.import_module(name).CASES.items():
+            assert case not in cases, case
+            cases[case] = function
+    return cases
+
+
+def run_case(function, build):
+    try:
+        function(build)
+    except Skip as why:
+        print(f"skipped: {why}")
+        return 77
+    except Failure as why:
+        print(f"FAILED: {why}")
+        return 1
+    except Exception:  # a flaw of the test itself: say where, and fail
+        traceback.print_exc(file=sys.stdout)
+        return 1
+    return 0
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("case", nargs="?")
+    parser.add_argument("--list", action="store_true")
+    parser.add_argument("--build")
+    options = parser.parse_args()
+    cases = all_cases()
+    if options.list:
+        print("\n".join(cases))
+        return 0
+    return run_case(cases[options.case], options.build)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

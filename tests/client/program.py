@@ -1,0 +1,102 @@
+# SPDX-License-Identifier: MIT
+"""A program under test: started in a process group of its own, watched with a bound, always ended by its number."""
+
+import os
+import re
+import signal
+import subprocess
+import tempfile
+import time
+
+POLL_S = 0.01
+
+
+class Failure(Exception):
+    """What went wrong, for the person who reads the test's output."""
+
+
+class Skip(Exception):
+    """Why this test cannot run here."""
+
+
+class Program:
+    """stdout and stderr go to one file, in the order they were written, so that a full pipe never blocks anybody."""
+
+    def __init__(self, title, args, env):
+        self.title = title
+        self.args = args
+        self.log = tempfile.TemporaryFile()
+        self.process = subprocess.Popen(args, env=env, stdin=subprocess.DEVNULL, stdout=self.log,
+                                        stderr=subprocess.STDOUT, start_new_session=True)
+
+    @property
+    def pid(self):
+        return self.process.pid
+
+    def text(self):
+        return os.pread(self.log.fileno(), 16 << 20, 0).decode("utf-8", "replace")
+
+    def running(self):
+        return self.process.poll() is None
+
+    def wait(self, timeout_s):
+        """The exit status; a program that outlives its bound is ended and a failure."""
+        try:
+            return self.process.wait(timeout_s)
+        except subprocess.TimeoutExpired:
+            self.end()
+            raise Failure(f"{self.title}: still running after {timeout_s} s") from None
+
+    def wait_until(self, condition, what, timeout_s=30):
+        """Until condition() is true; a failure when the program ends first or the bound passes."""
+        deadline = time.monotonic() + timeout_s
+        while not condition():
+            if not self.running() and not condition():
+                raise Failure(f"{self.title}: ended ({self.process.returncode}) before {what}")
+            if time.monotonic() > deadline:
+                raise Failure(f"{self.title}: no {what} within {timeout_s} s")
+            time.sleep(POLL_S)
+
+    def wait_for_line(self, pattern, timeout_s=30):
+        self.wait_until(lambda: re.search(pattern, self.text()), f"a line like '{pattern}'",
+                        timeout_s)
+
+    def wait_listening(self, port, timeout_s=30):
+        """Until it, or a program in its network namespace, listens on this TCP port."""
+        self.wait_until(lambda: listening(self.pid, port), f"listening on port {port}", timeout_s)
+
+    def kill(self, sig=signal.SIGKILL):
+        """This one process and nothing else: what a crash does."""
+        os.kill(self.pid, sig)
+
+    def end(self):
+        """End the whole group it leads."""
+        for sig in (signal.SIGTERM, signal.SIGKILL):
+            try:
+                os.killpg(self.pid, sig)
+            except ProcessLookupError:
+                break
+            try:
+                self.process.wait(0.5)
+            except subprocess.TimeoutExpired:
+                continue
+        self.process.poll()
+
+    def describe(self):
+        state = "running" if self.running() else f"exit {self.process.returncode}"
+        return f"--- {self.title} ({state}): {' '.join(self.args)}\n{self.text()}"
+
+
+def listening(pid, port):
+    """Does somebody in this process's network namespace listen on the port? State 0A is LISTEN."""
+    wanted = f":{port:04X}"
+    for table in ("tcp", "tcp6"):
+        try:
+            with open(f"/proc/{pid}/net/{table}", encoding="ascii") as f:
+                for line in f:
+                    fields = line.split()
+                    if fields[1].endswith(wanted) and fields[3] == "0A":
+                        return True
+        except OSError:
+            continue
+    return False
