@@ -137,7 +137,8 @@ def clean_environment():
     env = {k: v for k, v in os.environ.items() if not k.startswith("RXE_DM_")}
     env["PATH"] = search_path()
     env["LC_ALL"] = "C.UTF-8"
-    env.pop("MALLOC_PERTURB_", None)
+    for name in ("MALLOC_PERTURB_", "LD_LIBRARY_PATH"):  # the test runner's
+        env.pop(name, None)
     return env
 
 
