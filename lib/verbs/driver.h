@@ -17,6 +17,7 @@
 #include "emu/host.h"
 #include "emu/queue.h"
 #include "lib/control/client.h"
+#include "lib/verbs/async.h"
 #include "lib/verbs/log.h"
 #include "lib/verbs/newer.h" /* verbs.h: what it declares is exported, everything else is hidden */
 #include "lib/verbs/object.h"

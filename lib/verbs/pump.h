@@ -1,30 +1,75 @@
 /* SPDX-License-Identifier: MIT */
-/* What moves the packets of a device in this process: the engine, its lock, its link, the thread in the background. */
+/* What moves the packets of a device in this process: the engine, its lock, its link, the thread in the background.
+ *
+ * Whoever holds the lock runs the engine: a posting thread from its own call, a polling thread that found its CQ empty, else
+ * the background thread. Lock order: dm_device.lock, pump lock, a CQ's poll lock, an event queue's lock. */
 #ifndef RXE_VERBS_PUMP_H
 #define RXE_VERBS_PUMP_H
 
 #include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "emu/host.h"
+#include "net/wire/train.h"
 
 struct dm_device;
 struct dm_context;
+struct link_udp;
+struct rxe_engine;
+
+#define DM_PUMP_TRAINS 4 /* built before one system call sends them */
 
 struct dm_pump {
-	pthread_mutex_t lock;
+	pthread_mutex_t lock;	   /* the engine lock: all that follows, but for atomics */
+	struct rxe_engine *engine; /* NULL: not attached, or the child after a fork() */
+	struct link_udp *link;
+	uint8_t *tx_mem;
+	struct wire_train tx[DM_PUMP_TRAINS];
+	uint32_t tx_first, tx_count; /* built, and not yet taken by the kernel */
+	uint32_t random_state;
+	struct dm_context *contexts; /* of this device, for its asynchronous events */
+
+	_Atomic uint64_t last_poll_ns;	    /* when a program's thread last polled in vain */
+	_Atomic uint64_t no_yield_until_ns; /* yielding cost too much just now */
+	_Atomic uint64_t thread_wakes_ns; /* when the background thread looks at the timers next */
+	_Atomic bool stopping;
+	bool has_thread;
+	pthread_t thread;
+	int wake_fd;  /* eventfd: stop, or an earlier deadline */
+	int epoll_fd; /* link, wake_fd, and the server's events */
 };
 
-struct dm_async {
-	int reserved;
-};
-
-/* The device is attached: engine, link and thread come to life. 0 or a negative errno. Under the device's lock. */
+/* The device is attached: engine and link come to life. 0 or a negative errno. Under the device's lock. */
 int dm_pump_start(struct dm_device *dev);
 /* The last context goes: everything owed is flushed, nothing of it runs any more. Under the device's lock. */
 void dm_pump_stop(struct dm_device *dev);
 /* When it returns the engine has finished what it was at: nobody is inside memory whose key was cleared before. */
 void dm_pump_quiesce(struct dm_device *dev);
 
-/* The context's async_fd and its queue of events. 0 or a negative errno. */
-int dm_async_init(struct dm_context *context);
-void dm_async_fini(struct dm_context *context);
+/* Take the engine. False: there is none in this process (a child after fork()): nothing is held then. */
+bool dm_pump_lock(struct dm_device *dev);
+void dm_pump_unlock(struct dm_device *dev);
+/* Under the lock. Send what is ready and publish completions. */
+void dm_pump_transmit(struct dm_device *dev, uint64_t now_ns);
+/* Under the lock. Receive, serve timers, transmit. True when something arrived. */
+bool dm_pump_run(struct dm_device *dev);
+/* Not under the lock: a CQ was found empty. Runs the engine if nobody else does, and gives the processor away for a moment
+ * when nothing arrived. */
+void dm_pump_poll(struct dm_device *dev);
+/* Offer the processor to whoever we sent to, unless that has proved dear. */
+void dm_pump_yield(struct dm_pump *pump, uint64_t now_ns);
+
+/* The background thread: made with the first queue pair. 0 or a negative errno. Under the pump lock. */
+int dm_pump_thread_start(struct dm_device *dev);
+void dm_pump_thread_stop(struct dm_pump *pump);
+/* Look at the timers anew. */
+void dm_pump_thread_kick(struct dm_pump *pump);
+
+/* In the child after fork(): the parent's engine and sockets are not ours. */
+void dm_pump_drop_in_child(struct dm_device *dev);
+
+uint64_t dm_now_ns(void);
 
 #endif

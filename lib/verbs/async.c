@@ -1,0 +1,272 @@
+// SPDX-License-Identifier: MIT
+/* Asynchronous events: from the engine and the server to the contexts, read and acknowledged by programs.
+ *
+ * async_fd is an eventfd that counts the events in the queue one by one: a program may poll it, and set it O_NONBLOCK. An event that
+ * was dropped because its object went may leave a count behind; the reader then finds nothing and waits on. */
+#include "lib/verbs/async.h"
+
+#include <stdlib.h>
+#include <sys/eventfd.h>
+#include <sys/socket.h>
+#include <unistd.h>
+#include <utlist.h>
+
+#include "emu/engine.h"
+#include "lib/verbs/cq.h"
+#include "lib/verbs/driver.h"
+#include "lib/verbs/qp.h"
+#include "lib/verbs/srq.h"
+
+struct dm_async_record {
+	struct ibv_async_event event;
+	struct dm_async_record *next, *prev;
+};
+
+int dm_async_init(struct dm_context *context)
+{
+	struct dm_pump *pump = &context->dev->pump;
+	int fd = eventfd(0, EFD_CLOEXEC | EFD_SEMAPHORE);
+
+	if (fd < 0)
+		return -errno;
+	context->verbs.base.context.async_fd = fd;
+	pthread_mutex_init(&context->async.lock, NULL);
+	pthread_mutex_lock(&pump->lock);
+	context->async.next = pump->contexts;
+	pump->contexts = context;
+	pthread_mutex_unlock(&pump->lock);
+	return 0;
+}
+
+void dm_async_fini(struct dm_context *context)
+{
+	struct dm_pump *pump = &context->dev->pump;
+	struct dm_context **link = &pump->contexts;
+	struct dm_async_record *record, *tmp;
+
+	pthread_mutex_lock(&pump->lock);
+	while (*link && *link != context)
+		link = &(*link)->async.next;
+	if (*link)
+		*link = context->async.next;
+	pthread_mutex_unlock(&pump->lock);
+	DL_FOREACH_SAFE (context->async.queue, record, tmp) {
+		DL_DELETE(context->async.queue, record);
+		free(record);
+	}
+	close(context->verbs.base.context.async_fd);
+	pthread_mutex_destroy(&context->async.lock);
+}
+
+static void push(struct dm_context *context, const struct ibv_async_event *event)
+{
+	struct dm_async_record *record = malloc(sizeof(*record));
+	const uint64_t one = 1;
+
+	if (!record) {
+		dm_log(DM_LOG_ERROR, "no memory: an asynchronous event (%s) is lost",
+		       ibv_event_type_str(event->event_type));
+		return;
+	}
+	record->event = *event;
+	pthread_mutex_lock(&context->async.lock);
+	DL_APPEND(context->async.queue, record);
+	pthread_mutex_unlock(&context->async.lock);
+	if (write(context->verbs.base.context.async_fd, &one, sizeof(one)) < 0)
+		return;
+}
+
+void dm_async_from_engine(void *host, const struct rxe_event *event)
+{
+	struct ibv_async_event out = { .event_type = (enum ibv_event_type)event->type };
+	struct ibv_context *context;
+
+	(void)host;
+	if (event->cq) {
+		out.element.cq = dm_cq_base(event->cq->owner);
+		context = out.element.cq->context;
+	} else if (event->qp) {
+		out.element.qp = &((struct dm_qp *)event->qp->owner)->ex.base.qp_base;
+		context = out.element.qp->context;
+	} else {
+		out.element.srq = &((struct dm_srq *)event->srq->owner)->base;
+		context = out.element.srq->context;
+	}
+	push(dm_context(context), &out);
+}
+
+static void push_all(struct dm_device *dev, enum ibv_event_type type, int port)
+{
+	struct ibv_async_event out = { .event_type = type, .element.port_num = port };
+
+	pthread_mutex_lock(&dev->pump.lock);
+	for (struct dm_context *context = dev->pump.contexts; context;
+	     context = context->async.next)
+		push(context, &out);
+	pthread_mutex_unlock(&dev->pump.lock);
+}
+
+/* The device is dead: every queue pair goes to error, so that nobody waits for completions that will never come. */
+static void fail_queue_pairs(struct dm_device *dev)
+{
+	if (!dm_pump_lock(dev))
+		return;
+	for (uint32_t i = 0; i < RXE_MAX_QP; i++)
+		if (dev->pump.engine->qp[i])
+			rxe_qp_fail(dev->pump.engine, dev->pump.engine->qp[i], RXE_WC_SUCCESS,
+				    dm_now_ns());
+	rxe_engine_settle(dev->pump.engine);
+	dm_pump_unlock(dev);
+}
+
+bool dm_async_from_server(struct dm_device *dev)
+{
+	struct ctl_event event;
+	ssize_t n = recv(dev->attachment.event_fd, &event, sizeof(event), MSG_DONTWAIT);
+
+	if (n < 0)
+		return errno == EAGAIN || errno == EINTR;
+	if (n < (ssize_t)sizeof(event) || event.type == IBV_EVENT_DEVICE_FATAL) {
+		dm_log(DM_LOG_WARNING,
+		       "the device server of %s has ended: its queue pairs are in error",
+		       dev->base.name);
+		fail_queue_pairs(dev);
+		push_all(dev, IBV_EVENT_DEVICE_FATAL, 1);
+		return false;
+	}
+	push_all(dev, (enum ibv_event_type)event.type, (int)event.port);
+	return true;
+}
+
+static struct dm_async_record *pop(struct dm_context *context)
+{
+	struct dm_async_record *record;
+
+	pthread_mutex_lock(&context->async.lock);
+	record = context->async.queue;
+	if (record) {
+		DL_DELETE(context->async.queue, record);
+		/* Counted as reported under the same lock that a destroy takes to look. */
+		if (dm_event_is_qp(record->event.event_type))
+			((struct dm_qp *)(void *)record->event.element.qp)->events_reported++;
+		else if (dm_event_is_cq(record->event.event_type))
+			((struct dm_cq *)(void *)record->event.element.cq)->async_reported++;
+		else if (dm_event_is_srq(record->event.event_type))
+			((struct dm_srq *)(void *)record->event.element.srq)->events_reported++;
+	}
+	pthread_mutex_unlock(&context->async.lock);
+	return record;
+}
+
+int ibv_get_async_event(struct ibv_context *context, struct ibv_async_event *event)
+{
+	struct dm_async_record *record;
+	uint64_t count;
+
+	if (!context || !event) {
+		errno = EINVAL;
+		return -1;
+	}
+	do {
+		if (read(context->async_fd, &count, sizeof(count)) < 0)
+			return -1;
+		record = pop(dm_context(context));
+	} while (!record);
+	*event = record->event;
+	free(record);
+	return 0;
+}
+
+static void ack(pthread_mutex_t *mutex, pthread_cond_t *cond, uint32_t *completed)
+{
+	pthread_mutex_lock(mutex);
+	(*completed)++;
+	pthread_cond_signal(cond);
+	pthread_mutex_unlock(mutex);
+}
+
+void ibv_ack_async_event(struct ibv_async_event *event)
+{
+	if (!event)
+		return;
+	if (dm_event_is_qp(event->event_type)) {
+		struct ibv_qp *qp = event->element.qp;
+
+		ack(&qp->mutex, &qp->cond, &qp->events_completed);
+	} else if (dm_event_is_cq(event->event_type)) {
+		struct ibv_cq *cq = event->element.cq;
+
+		ack(&cq->mutex, &cq->cond, &cq->async_events_completed);
+	} else if (dm_event_is_srq(event->event_type)) {
+		struct ibv_srq *srq = event->element.srq;
+
+		ack(&srq->mutex, &srq->cond, &srq->events_completed);
+	}
+}
+
+static void drop_unread(struct dm_context *context, bool (*is_of)(enum ibv_event_type),
+			const void *object)
+{
+	struct dm_async_record *record, *tmp;
+
+	pthread_mutex_lock(&context->async.lock);
+	DL_FOREACH_SAFE (context->async.queue, record, tmp) {
+		if (!is_of(record->event.event_type) || record->event.element.qp != object)
+			continue;
+		DL_DELETE(context->async.queue, record);
+		free(record);
+	}
+	pthread_mutex_unlock(&context->async.lock);
+}
+
+static void wait_acked(pthread_mutex_t *mutex, pthread_cond_t *cond, const uint32_t *completed,
+		       uint32_t reported)
+{
+	pthread_mutex_lock(mutex);
+	while (*completed != reported)
+		pthread_cond_wait(cond, mutex);
+	pthread_mutex_unlock(mutex);
+}
+
+void dm_async_forget_qp(struct dm_context *context, const void *object)
+{
+	struct dm_qp *qp = (struct dm_qp *)(uintptr_t)object;
+	struct ibv_qp *base = &qp->ex.base.qp_base;
+
+	drop_unread(context, dm_event_is_qp, object);
+	wait_acked(&base->mutex, &base->cond, &base->events_completed, qp->events_reported);
+}
+
+void dm_async_forget_cq(struct dm_context *context, const void *object)
+{
+	struct dm_cq *cq = (struct dm_cq *)(uintptr_t)object;
+	struct ibv_cq *base = dm_cq_base(cq);
+
+	drop_unread(context, dm_event_is_cq, object);
+	wait_acked(&base->mutex, &base->cond, &base->async_events_completed, cq->async_reported);
+}
+
+void dm_async_forget_srq(struct dm_context *context, const void *object)
+{
+	struct dm_srq *srq = (struct dm_srq *)(uintptr_t)object;
+
+	drop_unread(context, dm_event_is_srq, object);
+	wait_acked(&srq->base.mutex, &srq->base.cond, &srq->base.events_completed,
+		   srq->events_reported);
+}
+
+bool dm_event_is_cq(enum ibv_event_type type)
+{
+	return type == IBV_EVENT_CQ_ERR;
+}
+
+bool dm_event_is_srq(enum ibv_event_type type)
+{
+	return type == IBV_EVENT_SRQ_ERR || type == IBV_EVENT_SRQ_LIMIT_REACHED;
+}
+
+bool dm_event_is_qp(enum ibv_event_type type)
+{
+	return (type >= IBV_EVENT_QP_FATAL && type <= IBV_EVENT_PATH_MIG_ERR) ||
+	       type == IBV_EVENT_QP_LAST_WQE_REACHED;
+}

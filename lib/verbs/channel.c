@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: MIT
+/* Completion channels: events of armed CQs, read by a program that blocks on them or polls the descriptor itself. */
+#include "lib/verbs/channel.h"
+
+#include <fcntl.h>
+#include <stdlib.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+#include <utlist.h>
+
+#include "lib/verbs/cq.h"
+#include "lib/verbs/driver.h"
+
+#define SPIN_NS                                                                                    \
+	30000u /* look for the event ourselves before we sleep: a sleep costs some 60 us a round trip */
+
+struct ibv_comp_channel *ibv_create_comp_channel(struct ibv_context *context)
+{
+	struct dm_channel *channel;
+
+	if (!dm_is_context(context))
+		return dm_fail(EINVAL);
+	channel = calloc(1, sizeof(*channel));
+	if (!channel)
+		return dm_fail(ENOMEM);
+	channel->base.context = context;
+	channel->base.fd = eventfd(0, EFD_CLOEXEC | EFD_SEMAPHORE);
+	if (channel->base.fd < 0 || !dm_object_add(channel, DM_KIND_CHANNEL)) {
+		int err = channel->base.fd < 0 ? errno : ENOMEM;
+
+		if (channel->base.fd >= 0)
+			close(channel->base.fd);
+		free(channel);
+		return dm_fail(err);
+	}
+	pthread_mutex_init(&channel->lock, NULL);
+	return &channel->base;
+}
+
+int ibv_destroy_comp_channel(struct ibv_comp_channel *base)
+{
+	struct dm_channel *channel = (struct dm_channel *)(void *)base;
+
+	if (!dm_object_is(channel, DM_KIND_CHANNEL))
+		return EINVAL;
+	if (__atomic_load_n(&base->refcnt, __ATOMIC_ACQUIRE))
+		return EBUSY;
+	if (!dm_object_take(channel, DM_KIND_CHANNEL))
+		return EINVAL;
+	close(base->fd);
+	pthread_mutex_destroy(&channel->lock);
+	free(channel);
+	return 0;
+}
+
+void dm_channel_notify(struct dm_channel *channel, struct dm_cq *cq)
+{
+	const uint64_t one = 1;
+
+	pthread_mutex_lock(&channel->lock);
+	if (cq->notices++ == 0)
+		DL_APPEND2(channel->notified, cq, prev_notified, next_notified);
+	pthread_mutex_unlock(&channel->lock);
+	if (write(channel->base.fd, &one, sizeof(one)) < 0)
+		return;
+}
+
+void dm_channel_forget(struct dm_channel *channel, struct dm_cq *cq)
+{
+	pthread_mutex_lock(&channel->lock);
+	if (cq->notices)
+		DL_DELETE2(channel->notified, cq, prev_notified, next_notified);
+	cq->notices = 0;
+	pthread_mutex_unlock(&channel->lock);
+}
+
+/* The CQ of the oldest event, or NULL: the count was of a CQ that has gone. */
+static struct dm_cq *pop(struct dm_channel *channel)
+{
+	struct dm_cq *cq;
+
+	pthread_mutex_lock(&channel->lock);
+	cq = channel->notified;
+	if (cq) {
+		DL_DELETE2(channel->notified, cq, prev_notified, next_notified);
+		if (--cq->notices)
+			DL_APPEND2(channel->notified, cq, prev_notified, next_notified);
+		cq->comp_reported++;
+	}
+	pthread_mutex_unlock(&channel->lock);
+	return cq;
+}
+
+static void look_first(struct dm_channel *channel)
+{
+	struct dm_device *dev = dm_device(channel->base.context);
+	uint64_t until_ns = dm_now_ns() + SPIN_NS;
+
+	if (fcntl(channel->base.fd, F_GETFL) & O_NONBLOCK)
+		until_ns = 0;
+	do {
+		if (__atomic_load_n(&channel->notified, __ATOMIC_ACQUIRE))
+			return;
+		dm_pump_poll(dev);
+	} while (dm_now_ns() < until_ns);
+}
+
+int ibv_get_cq_event(struct ibv_comp_channel *base, struct ibv_cq **cq, void **cq_context)
+{
+	struct dm_channel *channel = (struct dm_channel *)(void *)base;
+	struct dm_cq *found;
+	uint64_t count;
+
+	if (!base || !cq || !cq_context) {
+		errno = EINVAL;
+		return -1;
+	}
+	do {
+		look_first(channel);
+		if (read(base->fd, &count, sizeof(count)) < 0)
+			return -1;
+		found = pop(channel);
+	} while (!found);
+	*cq = dm_cq_base(found);
+	*cq_context = (*cq)->cq_context;
+	return 0;
+}
+
+void ibv_ack_cq_events(struct ibv_cq *cq, unsigned int nevents)
+{
+	if (!cq)
+		return;
+	pthread_mutex_lock(&cq->mutex);
+	cq->comp_events_completed += nevents;
+	pthread_cond_signal(&cq->cond);
+	pthread_mutex_unlock(&cq->mutex);
+}

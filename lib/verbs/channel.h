@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: MIT */
+/* Completion channels (ibv_create_comp_channel(3)): which CQs have an event to tell, and a descriptor that says so. */
+#ifndef RXE_VERBS_CHANNEL_H
+#define RXE_VERBS_CHANNEL_H
+
+#include <pthread.h>
+
+#include "lib/verbs/newer.h"
+
+struct dm_cq;
+
+struct dm_channel {
+	struct ibv_comp_channel base; /* fd: an eventfd that counts the events one by one */
+	pthread_mutex_t lock;
+	struct dm_cq *notified; /* utlist: CQs with events nobody has read, oldest first */
+};
+
+/* The CQ has one more event. */
+void dm_channel_notify(struct dm_channel *channel, struct dm_cq *cq);
+/* The CQ goes: its unread events are dropped. */
+void dm_channel_forget(struct dm_channel *channel, struct dm_cq *cq);
+
+#endif

@@ -1,0 +1,272 @@
+// SPDX-License-Identifier: MIT
+/* Completion queues: create, poll, arm, resize, destroy (ibv_create_cq(3), ibv_poll_cq(3)). */
+#include "lib/verbs/cq.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "emu/engine.h"
+#include "lib/verbs/async.h"
+#include "lib/verbs/buffer.h"
+#include "lib/verbs/channel.h"
+#include "lib/verbs/driver.h"
+
+#define POLL_CHUNK 16
+
+static_assert((int)RXE_WC_GENERAL_ERR == (int)IBV_WC_GENERAL_ERR, "enum ibv_wc_status");
+static_assert((int)RXE_WC_RECV_RDMA_WITH_IMM == (int)IBV_WC_RECV_RDMA_WITH_IMM, "ibv_wc_opcode");
+static_assert((int)RXE_WC_WITH_INV == (int)IBV_WC_WITH_INV, "enum ibv_wc_flags");
+
+void dm_cq_notify(void *host, struct rxe_cq *cq)
+{
+	struct dm_cq *owner = cq->owner;
+
+	(void)host;
+	if (owner->channel)
+		dm_channel_notify(owner->channel, owner);
+}
+
+static int check_attr(struct ibv_context *context, const struct ibv_cq_init_attr_ex *attr)
+{
+	const uint32_t known = IBV_CQ_INIT_ATTR_MASK_FLAGS | IBV_CQ_INIT_ATTR_MASK_PD;
+
+	if (attr->comp_mask & ~known)
+		return EINVAL;
+	if (attr->comp_mask & IBV_CQ_INIT_ATTR_MASK_FLAGS &&
+	    attr->flags & ~(uint32_t)IBV_CREATE_CQ_ATTR_SINGLE_THREADED)
+		return EOPNOTSUPP;
+	if (attr->comp_mask & IBV_CQ_INIT_ATTR_MASK_PD &&
+	    (!dm_is_pd(attr->parent_domain) || !dm_pd(attr->parent_domain)->under))
+		return EINVAL;
+	if (attr->cqe < 1 || attr->cqe > RXE_MAX_CQE)
+		return EINVAL;
+	if (attr->comp_vector >= (uint32_t)context->num_comp_vectors)
+		return EINVAL;
+	if (attr->channel &&
+	    (!dm_object_is(attr->channel, DM_KIND_CHANNEL) || attr->channel->context != context))
+		return EINVAL;
+	return 0;
+}
+
+static void init_base(struct dm_cq *cq, struct ibv_context *context,
+		      const struct ibv_cq_init_attr_ex *attr)
+{
+	struct ibv_cq *base = dm_cq_base(cq);
+
+	base->context = context;
+	base->channel = attr->channel;
+	base->cq_context = attr->cq_context;
+	base->cqe = (int)attr->cqe;
+	pthread_mutex_init(&base->mutex, NULL);
+	pthread_cond_init(&base->cond, NULL);
+	cq->dev = dm_device(context);
+	cq->channel = (struct dm_channel *)(void *)attr->channel;
+	pthread_mutex_init(&cq->lock, NULL);
+	if (attr->channel)
+		__atomic_fetch_add(&attr->channel->refcnt, 1, __ATOMIC_ACQ_REL);
+}
+
+static void free_cq(struct dm_cq *cq)
+{
+	dm_buffer_free(cq->parent_domain, cq->ring, DM_BUFFER_CQ);
+	if (cq->parent_domain)
+		dm_pd_unuse(cq->parent_domain);
+	free(cq);
+}
+
+static int take_ring(struct dm_cq *cq, const struct ibv_cq_init_attr_ex *attr)
+{
+	cq->ring_bytes = rxe_cq_ring_bytes(attr->cqe);
+	if (attr->comp_mask & IBV_CQ_INIT_ATTR_MASK_PD) {
+		int err = dm_pd_use(attr->parent_domain);
+
+		if (err)
+			return err;
+		cq->parent_domain = attr->parent_domain;
+	}
+	cq->ring = dm_buffer_alloc(cq->parent_domain, cq->ring_bytes, DM_BUFFER_CQ);
+	return cq->ring ? 0 : ENOMEM;
+}
+
+static struct ibv_cq_ex *create_cq_ex(struct ibv_context *context, struct ibv_cq_init_attr_ex *attr)
+{
+	struct dm_cq *cq;
+	int err;
+
+	if (!dm_is_context(context) || !attr)
+		return dm_fail(EINVAL);
+	err = check_attr(context, attr);
+	if (err)
+		return dm_fail(err);
+	cq = calloc(1, sizeof(*cq));
+	if (!cq)
+		return dm_fail(ENOMEM);
+	err = take_ring(cq, attr);
+	if (!err && !dm_cq_ex_fill(cq, attr->wc_flags))
+		err = EOPNOTSUPP;
+	if (!err && !dm_object_add(cq, DM_KIND_CQ))
+		err = ENOMEM;
+	if (err) {
+		free_cq(cq);
+		return dm_fail(err);
+	}
+	cq->single_threaded = attr->comp_mask & IBV_CQ_INIT_ATTR_MASK_FLAGS &&
+			      attr->flags & IBV_CREATE_CQ_ATTR_SINGLE_THREADED;
+	rxe_cq_init(&cq->cq, cq->ring, attr->cqe, cq);
+	init_base(cq, context, attr);
+	return &cq->ex;
+}
+
+struct ibv_cq *ibv_create_cq(struct ibv_context *context, int cqe, void *cq_context,
+			     struct ibv_comp_channel *channel, int comp_vector)
+{
+	struct ibv_cq_init_attr_ex attr = {
+		.cqe = (uint32_t)cqe,
+		.cq_context = cq_context,
+		.channel = channel,
+		.comp_vector = (uint32_t)comp_vector,
+	};
+	struct ibv_cq_ex *cq;
+
+	if (cqe < 1 || comp_vector < 0)
+		return dm_fail(EINVAL);
+	cq = create_cq_ex(context, &attr);
+	return cq ? ibv_cq_ex_to_cq(cq) : NULL;
+}
+
+uint32_t dm_cq_take(struct dm_cq *cq, struct rxe_cqe *ret, uint32_t max)
+{
+	uint32_t n = rxe_cq_poll(&cq->cq, ret, max);
+
+	if (n)
+		return n;
+	dm_pump_poll(cq->dev);
+	return rxe_cq_poll(&cq->cq, ret, max);
+}
+
+static void fill_wc(struct ibv_wc *wc, const struct rxe_cqe *cqe)
+{
+	wc->wr_id = cqe->wr_id;
+	wc->status = (enum ibv_wc_status)cqe->status;
+	wc->opcode = (enum ibv_wc_opcode)cqe->opcode;
+	wc->vendor_err = cqe->vendor_err;
+	wc->byte_len = cqe->byte_len;
+	if (cqe->flags & RXE_WC_WITH_INV)
+		wc->invalidated_rkey = cqe->imm_or_rkey;
+	else
+		wc->imm_data = htobe32(cqe->imm_or_rkey);
+	wc->qp_num = cqe->qpn;
+	wc->src_qp = cqe->src_qpn;
+	wc->wc_flags = cqe->flags;
+	wc->pkey_index = 0;
+	wc->slid = 0;
+	wc->sl = 0;
+	wc->dlid_path_bits = 0;
+}
+
+static int poll_cq(struct ibv_cq *base, int num_entries, struct ibv_wc *wc)
+{
+	struct dm_cq *cq = dm_cq(base);
+	struct rxe_cqe cqes[POLL_CHUNK];
+	int done = 0;
+
+	if (num_entries <= 0)
+		return num_entries < 0 ? -EINVAL : 0;
+	pthread_mutex_lock(&cq->lock);
+	while (done < num_entries) {
+		uint32_t want = (uint32_t)(num_entries - done);
+		uint32_t n;
+
+		want = want < POLL_CHUNK ? want : POLL_CHUNK;
+		n = done ? rxe_cq_poll(&cq->cq, cqes, want) : dm_cq_take(cq, cqes, want);
+		for (uint32_t i = 0; i < n; i++)
+			fill_wc(&wc[done++], &cqes[i]);
+		if (n < want)
+			break;
+	}
+	pthread_mutex_unlock(&cq->lock);
+	return done;
+}
+
+static int req_notify_cq(struct ibv_cq *base, int solicited_only)
+{
+	struct dm_cq *cq = dm_cq(base);
+
+	if (!dm_pump_lock(cq->dev))
+		return EINVAL;
+	rxe_cq_arm(&cq->cq, solicited_only ? RXE_CQ_ARM_SOLICITED : RXE_CQ_ARM_ANY);
+	dm_pump_unlock(cq->dev);
+	return 0;
+}
+
+int ibv_resize_cq(struct ibv_cq *base, int cqe)
+{
+	struct dm_cq *cq = dm_cq(base);
+	void *ring, *old;
+	bool fits;
+
+	if (!dm_object_is(cq, DM_KIND_CQ) || cqe < 1 || cqe > RXE_MAX_CQE)
+		return EINVAL;
+	ring = dm_buffer_alloc(cq->parent_domain, rxe_cq_ring_bytes((uint32_t)cqe), DM_BUFFER_CQ);
+	if (!ring)
+		return ENOMEM;
+	if (!dm_pump_lock(cq->dev)) {
+		dm_buffer_free(cq->parent_domain, ring, DM_BUFFER_CQ);
+		return EINVAL;
+	}
+	pthread_mutex_lock(&cq->lock);
+	old = cq->ring;
+	fits = rxe_cq_resize(&cq->cq, ring, (uint32_t)cqe);
+	if (fits) {
+		cq->ring = ring;
+		base->cqe = cqe;
+	}
+	pthread_mutex_unlock(&cq->lock);
+	dm_pump_unlock(cq->dev);
+	dm_buffer_free(cq->parent_domain, fits ? old : ring, DM_BUFFER_CQ);
+	return fits ? 0 : EINVAL;
+}
+
+static void wait_comp_acked(struct dm_cq *cq)
+{
+	struct ibv_cq *base = dm_cq_base(cq);
+
+	pthread_mutex_lock(&base->mutex);
+	while (base->comp_events_completed != cq->comp_reported)
+		pthread_cond_wait(&base->cond, &base->mutex);
+	pthread_mutex_unlock(&base->mutex);
+}
+
+int ibv_destroy_cq(struct ibv_cq *base)
+{
+	struct dm_cq *cq = dm_cq(base);
+
+	if (!dm_object_is(cq, DM_KIND_CQ))
+		return EINVAL;
+	if (atomic_load(&cq->users))
+		return EBUSY;
+	if (!dm_object_take(cq, DM_KIND_CQ))
+		return EINVAL;
+	if (dm_pump_lock(cq->dev)) {
+		rxe_cq_fini(cq->dev->pump.engine, &cq->cq);
+		dm_pump_unlock(cq->dev);
+	}
+	if (cq->channel) {
+		dm_channel_forget(cq->channel, cq);
+		wait_comp_acked(cq);
+		__atomic_fetch_sub(&cq->channel->base.refcnt, 1, __ATOMIC_ACQ_REL);
+	}
+	dm_async_forget_cq(dm_context(base->context), cq);
+	pthread_mutex_destroy(&base->mutex);
+	pthread_cond_destroy(&base->cond);
+	pthread_mutex_destroy(&cq->lock);
+	free_cq(cq);
+	return 0;
+}
+
+void dm_cq_ops(struct verbs_context_65 *verbs)
+{
+	verbs->base.create_cq_ex = create_cq_ex;
+	verbs->base.context.ops.poll_cq = poll_cq;
+	verbs->base.context.ops.req_notify_cq = req_notify_cq;
+}

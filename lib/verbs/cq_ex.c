@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: MIT
+/* Extended completion queues (ibv_create_cq_ex(3)): start_poll, next_poll, end_poll and what they let a program read. */
+#include <endian.h>
+#include <time.h>
+
+#include "lib/verbs/cq.h"
+#include "lib/verbs/driver.h"
+
+#define READABLE                                                                                   \
+	(IBV_CREATE_CQ_SUP_WC_FLAGS &                                                              \
+	 ~(IBV_WC_EX_WITH_CVLAN | IBV_WC_EX_WITH_FLOW_TAG | IBV_WC_EX_WITH_TM_INFO))
+
+static struct dm_cq *of(struct ibv_cq_ex *ex)
+{
+	return (struct dm_cq *)(void *)ex;
+}
+
+static int advance(struct dm_cq *cq, bool pump)
+{
+	uint32_t n = pump ? dm_cq_take(cq, &cq->current, 1) : rxe_cq_poll(&cq->cq, &cq->current, 1);
+
+	if (!n)
+		return ENOENT;
+	cq->ex.wr_id = cq->current.wr_id;
+	cq->ex.status = (enum ibv_wc_status)cq->current.status;
+	return 0;
+}
+
+/* The reader's lock is held until end_poll, which a program calls only when start_poll found something. */
+static int start_poll(struct ibv_cq_ex *ex, struct ibv_poll_cq_attr *attr)
+{
+	struct dm_cq *cq = of(ex);
+	int err;
+
+	if (attr->comp_mask)
+		return EINVAL;
+	if (!cq->single_threaded)
+		pthread_mutex_lock(&cq->lock);
+	err = advance(cq, true);
+	if (err && !cq->single_threaded)
+		pthread_mutex_unlock(&cq->lock);
+	return err;
+}
+
+static int next_poll(struct ibv_cq_ex *ex)
+{
+	return advance(of(ex), false);
+}
+
+static void end_poll(struct ibv_cq_ex *ex)
+{
+	if (!of(ex)->single_threaded)
+		pthread_mutex_unlock(&of(ex)->lock);
+}
+
+static enum ibv_wc_opcode read_opcode(struct ibv_cq_ex *ex)
+{
+	return (enum ibv_wc_opcode)of(ex)->current.opcode;
+}
+
+static uint32_t read_vendor_err(struct ibv_cq_ex *ex)
+{
+	return of(ex)->current.vendor_err;
+}
+
+static uint32_t read_byte_len(struct ibv_cq_ex *ex)
+{
+	return of(ex)->current.byte_len;
+}
+
+/* Big-endian immediate data, or (IBV_WC_WITH_INV) the key in host order: ibv_wc_read_invalidated_rkey reads it so. */
+static __be32 read_imm_data(struct ibv_cq_ex *ex)
+{
+	const struct rxe_cqe *cqe = &of(ex)->current;
+
+	return cqe->flags & RXE_WC_WITH_INV ? cqe->imm_or_rkey : htobe32(cqe->imm_or_rkey);
+}
+
+static uint32_t read_qp_num(struct ibv_cq_ex *ex)
+{
+	return of(ex)->current.qpn;
+}
+
+static uint32_t read_src_qp(struct ibv_cq_ex *ex)
+{
+	return of(ex)->current.src_qpn;
+}
+
+static unsigned int read_wc_flags(struct ibv_cq_ex *ex)
+{
+	return of(ex)->current.flags;
+}
+
+/* RoCE has no LIDs, and the service level is not seen. */
+static uint32_t read_slid(struct ibv_cq_ex *ex)
+{
+	(void)ex;
+	return 0;
+}
+
+static uint8_t read_zero(struct ibv_cq_ex *ex)
+{
+	(void)ex;
+	return 0;
+}
+
+static uint64_t read_completion_ts(struct ibv_cq_ex *ex)
+{
+	return of(ex)->current.timestamp_ns;
+}
+
+/* The completion's age taken from the wall clock's now. */
+static uint64_t read_wallclock_ns(struct ibv_cq_ex *ex)
+{
+	struct timespec wall;
+
+	clock_gettime(CLOCK_REALTIME, &wall);
+	return (uint64_t)wall.tv_sec * 1000000000u + (uint64_t)wall.tv_nsec -
+	       (dm_now_ns() - of(ex)->current.timestamp_ns);
+}
+
+bool dm_cq_ex_fill(struct dm_cq *cq, uint64_t wc_flags)
+{
+	struct ibv_cq_ex *ex = &cq->ex;
+
+	if (wc_flags & ~(uint64_t)READABLE)
+		return false;
+	ex->start_poll = start_poll;
+	ex->next_poll = next_poll;
+	ex->end_poll = end_poll;
+	ex->read_opcode = read_opcode;
+	ex->read_vendor_err = read_vendor_err;
+	ex->read_wc_flags = read_wc_flags;
+	ex->read_byte_len = read_byte_len;
+	ex->read_imm_data = read_imm_data;
+	ex->read_qp_num = read_qp_num;
+	ex->read_src_qp = read_src_qp;
+	ex->read_slid = read_slid;
+	ex->read_sl = read_zero;
+	ex->read_dlid_path_bits = read_zero;
+	ex->read_completion_ts = read_completion_ts;
+	ex->read_completion_wallclock_ns = read_wallclock_ns;
+	return true;
+}

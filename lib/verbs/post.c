@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: MIT
+/* Posting work requests (ibv_post_send(3), ibv_post_recv(3), ibv_post_srq_recv(3)): translate, queue, and send at once. */
+#include <endian.h>
+#include <stddef.h>
+
+#include "emu/engine.h"
+#include "lib/verbs/driver.h"
+#include "lib/verbs/qp.h"
+#include "lib/verbs/srq.h"
+#include "net/link/udp.h"
+
+static_assert(sizeof(struct rxe_sge) == sizeof(struct ibv_sge), "passed on as it is");
+static_assert(offsetof(struct rxe_sge, length) == offsetof(struct ibv_sge, length), "");
+static_assert(offsetof(struct rxe_sge, lkey) == offsetof(struct ibv_sge, lkey), "");
+static_assert((int)RXE_WR_SEND_WITH_INV == (int)IBV_WR_SEND_WITH_INV, "enum ibv_wr_opcode");
+static_assert((int)RXE_WR_ATOMIC_FETCH_AND_ADD == (int)IBV_WR_ATOMIC_FETCH_AND_ADD, "");
+static_assert((int)RXE_SEND_INLINE == (int)IBV_SEND_INLINE, "enum ibv_send_flags");
+
+int dm_post_errno(enum post_verdict verdict)
+{
+	switch (verdict) {
+	case POST_OK: return 0;
+	case POST_FULL: return ENOMEM;
+	case POST_BAD_STATE:
+	case POST_BAD_OPCODE:
+	case POST_BAD_SGE:
+	case POST_BAD_FLAGS:
+	case POST_BAD_AV:
+	case POST_HAS_SRQ: return EINVAL;
+	}
+	return EINVAL;
+}
+
+static bool is_atomic(enum ibv_wr_opcode opcode)
+{
+	return opcode == IBV_WR_ATOMIC_CMP_AND_SWP || opcode == IBV_WR_ATOMIC_FETCH_AND_ADD;
+}
+
+static void translate(struct rxe_send_wr *to, const struct ibv_send_wr *from, bool is_ud)
+{
+	to->wr_id = from->wr_id;
+	to->opcode = (enum rxe_wr_opcode)from->opcode;
+	to->flags = from->send_flags;
+	to->imm_or_rkey = from->opcode == IBV_WR_SEND_WITH_INV ? from->invalidate_rkey
+							       : be32toh(from->imm_data);
+	to->num_sge = (uint32_t)from->num_sge;
+	to->sges = (const struct rxe_sge *)(const void *)from->sg_list;
+	to->av = NULL;
+	if (is_ud) {
+		to->av = from->wr.ud.ah ? &dm_ah(from->wr.ud.ah)->av : NULL;
+		to->remote_qpn = from->wr.ud.remote_qpn;
+		to->remote_qkey = from->wr.ud.remote_qkey;
+	} else if (is_atomic(from->opcode)) {
+		to->remote_addr = from->wr.atomic.remote_addr;
+		to->rkey = from->wr.atomic.rkey;
+		to->compare_add = from->wr.atomic.compare_add;
+		to->swap = from->wr.atomic.swap;
+	} else {
+		to->remote_addr = from->wr.rdma.remote_addr;
+		to->rkey = from->wr.rdma.rkey;
+	}
+}
+
+static int post_send(struct ibv_qp *base, struct ibv_send_wr *wr, struct ibv_send_wr **bad_wr)
+{
+	struct dm_qp *qp = dm_qp(base);
+	enum post_verdict verdict = POST_OK;
+	uint64_t now_ns = dm_now_ns();
+
+	if (!dm_pump_lock(qp->dev)) {
+		*bad_wr = wr;
+		return EINVAL;
+	}
+	for (; wr; wr = wr->next) {
+		struct rxe_send_wr out;
+
+		translate(&out, wr, base->qp_type == IBV_QPT_UD);
+		verdict = rxe_post_send(qp->dev->pump.engine, &qp->qp, &out, now_ns);
+		if (verdict != POST_OK) {
+			*bad_wr = wr;
+			break;
+		}
+	}
+	dm_pump_transmit(qp->dev, now_ns);
+	dm_pump_unlock(qp->dev);
+	return dm_post_errno(verdict);
+}
+
+static struct rxe_recv_wr recv_wr(const struct ibv_recv_wr *wr)
+{
+	return (struct rxe_recv_wr){
+		.wr_id = wr->wr_id,
+		.num_sge = (uint32_t)wr->num_sge,
+		.sges = (const struct rxe_sge *)(const void *)wr->sg_list,
+	};
+}
+
+static int post_recv(struct ibv_qp *base, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad_wr)
+{
+	struct dm_qp *qp = dm_qp(base);
+	enum post_verdict verdict = POST_OK;
+	uint64_t now_ns = dm_now_ns();
+
+	if (!dm_pump_lock(qp->dev)) {
+		*bad_wr = wr;
+		return EINVAL;
+	}
+	for (; wr; wr = wr->next) {
+		const struct rxe_recv_wr in = recv_wr(wr);
+
+		verdict = rxe_post_recv(qp->dev->pump.engine, &qp->qp, &in, now_ns);
+		if (verdict != POST_OK) {
+			*bad_wr = wr;
+			break;
+		}
+	}
+	/* In ERR a receive is flushed at once, and its completion wants to be seen. */
+	if (qp->qp.state == RXE_QPS_ERR)
+		rxe_engine_settle(qp->dev->pump.engine);
+	dm_pump_unlock(qp->dev);
+	return dm_post_errno(verdict);
+}
+
+static int post_srq_recv(struct ibv_srq *base, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad_wr)
+{
+	struct dm_srq *srq = dm_srq(base);
+	enum post_verdict verdict = POST_OK;
+
+	if (!dm_pump_lock(srq->dev)) {
+		*bad_wr = wr;
+		return EINVAL;
+	}
+	for (; wr; wr = wr->next) {
+		const struct rxe_recv_wr in = recv_wr(wr);
+
+		verdict = rxe_post_srq_recv(srq->dev->pump.engine, &srq->srq, &in);
+		if (verdict != POST_OK) {
+			*bad_wr = wr;
+			break;
+		}
+	}
+	dm_pump_unlock(srq->dev);
+	return dm_post_errno(verdict);
+}
+
+void dm_post_ops(struct verbs_context_65 *verbs)
+{
+	verbs->base.context.ops.post_send = post_send;
+	verbs->base.context.ops.post_recv = post_recv;
+	verbs->base.context.ops.post_srq_recv = post_srq_recv;
+}

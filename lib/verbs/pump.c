@@ -1,0 +1,314 @@
+// SPDX-License-Identifier: MIT
+/* Running the engine: receive, timers, transmit, publish. All the engine's calls to the outside end here. */
+#include "lib/verbs/pump.h"
+
+#include <sched.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "emu/engine.h"
+#include "lib/verbs/async.h"
+#include "lib/verbs/cq.h"
+#include "lib/verbs/driver.h"
+#include "net/link/udp.h"
+
+#define ARRIVALS	  (2 * TRAIN_MAX_SEGS)
+#define RECEIVE_ROUNDS	  4
+#define YIELD_TOO_DEAR_NS 300000u
+#define YIELD_PAUSE_NS	  20000000u
+
+uint64_t dm_now_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+static _Atomic uint32_t *gauge(struct dm_device *dev)
+{
+	return &dev->attachment.shared->slot[dev->attachment.slot].inside;
+}
+
+bool dm_pump_lock(struct dm_device *dev)
+{
+	pthread_mutex_lock(&dev->pump.lock);
+	if (!dev->pump.engine) {
+		pthread_mutex_unlock(&dev->pump.lock);
+		return false;
+	}
+	return true;
+}
+
+void dm_pump_unlock(struct dm_device *dev)
+{
+	struct dm_pump *pump = &dev->pump;
+	uint64_t deadline = rxe_engine_deadline(pump->engine);
+	bool earlier =
+		deadline < atomic_load_explicit(&pump->thread_wakes_ns, memory_order_relaxed);
+
+	if (earlier)
+		atomic_store_explicit(&pump->thread_wakes_ns, deadline, memory_order_relaxed);
+	pthread_mutex_unlock(&pump->lock);
+	if (earlier)
+		dm_pump_thread_kick(pump);
+}
+
+void dm_pump_quiesce(struct dm_device *dev)
+{
+	pthread_mutex_lock(&dev->pump.lock);
+	pthread_mutex_unlock(&dev->pump.lock);
+}
+
+/* Trains that wait for the kernel go first. False: it still takes none. */
+static bool send_built(struct dm_pump *pump)
+{
+	while (pump->tx_first < pump->tx_count) {
+		int sent = link_udp_send(pump->link, &pump->tx[pump->tx_first],
+					 pump->tx_count - pump->tx_first);
+
+		if (sent <= 0)
+			return false;
+		pump->tx_first += (uint32_t)sent;
+	}
+	pump->tx_first = pump->tx_count = 0;
+	return true;
+}
+
+static void build(struct dm_pump *pump, uint64_t now_ns)
+{
+	uint16_t max_segs = link_udp_max_segs(pump->link);
+
+	while (pump->tx_count < DM_PUMP_TRAINS) {
+		struct wire_train *train = &pump->tx[pump->tx_count];
+
+		*train = (struct wire_train){
+			.buf = pump->tx_mem + (size_t)pump->tx_count * 65536,
+			.max_segs = max_segs,
+		};
+		if (!rxe_engine_output(pump->engine, train, now_ns))
+			break;
+		pump->tx_count++;
+	}
+}
+
+void dm_pump_transmit(struct dm_device *dev, uint64_t now_ns)
+{
+	struct dm_pump *pump = &dev->pump;
+	uint32_t built;
+
+	atomic_fetch_add(gauge(dev), 1);
+	do {
+		if (!send_built(pump))
+			break;
+		build(pump, now_ns);
+		built = pump->tx_count;
+	} while (send_built(pump) && built == DM_PUMP_TRAINS);
+	rxe_engine_settle(pump->engine);
+	atomic_fetch_sub(gauge(dev), 1);
+}
+
+static bool receive(struct dm_pump *pump, uint64_t now_ns)
+{
+	struct wire_arrival arrivals[ARRIVALS];
+	bool any = false;
+
+	for (int round = 0; round < RECEIVE_ROUNDS; round++) {
+		int n = link_udp_recv(pump->link, arrivals, ARRIVALS);
+
+		for (int i = 0; i < n; i++)
+			rxe_engine_input(pump->engine, &arrivals[i], now_ns);
+		any |= n > 0;
+		/* A few packets are answered at once: looking for more would only delay the answer. */
+		if (n < 8)
+			break;
+	}
+	return any;
+}
+
+bool dm_pump_run(struct dm_device *dev)
+{
+	struct dm_pump *pump = &dev->pump;
+	uint64_t now_ns = dm_now_ns();
+	bool any;
+
+	atomic_fetch_add(gauge(dev), 1);
+	any = receive(pump, now_ns);
+	if (rxe_engine_deadline(pump->engine) <= now_ns)
+		rxe_engine_expire(pump->engine, now_ns);
+	atomic_fetch_sub(gauge(dev), 1);
+	dm_pump_transmit(dev, now_ns);
+	return any;
+}
+
+void dm_pump_yield(struct dm_pump *pump, uint64_t now_ns)
+{
+	uint64_t after_ns;
+
+	if (now_ns < atomic_load_explicit(&pump->no_yield_until_ns, memory_order_relaxed))
+		return;
+	sched_yield();
+	after_ns = dm_now_ns();
+	if (after_ns - now_ns > YIELD_TOO_DEAR_NS)
+		atomic_store_explicit(&pump->no_yield_until_ns, after_ns + YIELD_PAUSE_NS,
+				      memory_order_relaxed);
+}
+
+void dm_pump_poll(struct dm_device *dev)
+{
+	struct dm_pump *pump = &dev->pump;
+	bool arrived = false;
+	uint64_t now_ns;
+
+	if (pthread_mutex_trylock(&pump->lock) == 0) {
+		if (!pump->engine) {
+			pthread_mutex_unlock(&pump->lock);
+			return;
+		}
+		arrived = dm_pump_run(dev);
+		dm_pump_unlock(dev);
+	}
+	now_ns = dm_now_ns();
+	atomic_store_explicit(&pump->last_poll_ns, now_ns, memory_order_relaxed);
+	if (!arrived)
+		dm_pump_yield(pump, now_ns);
+}
+
+static uint32_t host_random(void *host)
+{
+	struct dm_pump *pump = &((struct dm_device *)host)->pump;
+	uint32_t x = pump->random_state;
+
+	x ^= x << 13;
+	x ^= x >> 17;
+	x ^= x << 5;
+	return pump->random_state = x;
+}
+
+static const struct rxe_host_ops host_ops = {
+	.mem_read = dm_mem_read,
+	.mem_write = dm_mem_write,
+	.mem_atomic = dm_mem_atomic,
+	.cq_notify = dm_cq_notify,
+	.event = dm_async_from_engine,
+	.random = host_random,
+};
+
+static void link_says(void *arg, const char *line)
+{
+	(void)arg;
+	dm_log(DM_LOG_WARNING, "%s", line);
+}
+
+static void init_engine(struct dm_device *dev)
+{
+	struct dm_pump *pump = &dev->pump;
+	struct ctl_shared *shared = dev->attachment.shared;
+	struct rxe_engine_cfg cfg = {
+		.ops = &host_ops,
+		.host = dev,
+		.mrs = &shared->mrs,
+		.counters = &shared->slot[dev->attachment.slot].counters,
+		.slot = dev->attachment.slot,
+		.max_mtu = dev->info.max_mtu,
+		.qpn_seed = pump->random_state,
+	};
+
+	memcpy(cfg.gids, dev->info.gids, sizeof(cfg.gids));
+	cfg.num_tx_ports = link_udp_tx_ports(pump->link, cfg.tx_ports, RXE_MAX_TX_PORTS);
+	rxe_engine_init(pump->engine, &cfg);
+}
+
+static int open_fds(struct dm_device *dev)
+{
+	struct dm_pump *pump = &dev->pump;
+	struct link_udp_cfg cfg = {
+		.gid = dev->info.gids[0],
+		.rx_fd = dev->attachment.rx_fd,
+		.trains = dev->info.trains,
+		.log = link_says,
+	};
+	int err = link_udp_open(&pump->link, &cfg);
+
+	if (err)
+		return err;
+	pump->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	if (pump->wake_fd < 0) {
+		err = -errno;
+		link_udp_close(pump->link);
+		pump->link = NULL;
+	}
+	return err;
+}
+
+int dm_pump_start(struct dm_device *dev)
+{
+	struct dm_pump *pump = &dev->pump;
+	struct rxe_engine *engine = calloc(1, sizeof(*engine));
+	int err = open_fds(dev);
+
+	pump->tx_mem = malloc((size_t)DM_PUMP_TRAINS * 65536);
+	if (!err && (!engine || !pump->tx_mem)) {
+		link_udp_close(pump->link);
+		close(pump->wake_fd);
+		err = -ENOMEM;
+	}
+	if (err) {
+		free(engine);
+		free(pump->tx_mem);
+		pump->tx_mem = NULL;
+		return err;
+	}
+	pump->random_state = ((uint32_t)dm_now_ns() ^ (uint32_t)getpid() << 16) | 1;
+	pump->tx_first = pump->tx_count = 0;
+	pump->epoll_fd = -1;
+	atomic_store(&pump->stopping, false);
+	atomic_store(&pump->thread_wakes_ns, UINT64_MAX);
+	pthread_mutex_lock(&pump->lock);
+	pump->engine = engine;
+	init_engine(dev);
+	pthread_mutex_unlock(&pump->lock);
+	return 0;
+}
+
+/* The thread is gone and nobody else comes. */
+static void free_all(struct dm_pump *pump)
+{
+	link_udp_close(pump->link);
+	pump->link = NULL;
+	close(pump->wake_fd);
+	free(pump->engine);
+	pump->engine = NULL;
+	free(pump->tx_mem);
+	pump->tx_mem = NULL;
+}
+
+void dm_pump_stop(struct dm_device *dev)
+{
+	struct dm_pump *pump = &dev->pump;
+
+	dm_pump_thread_stop(pump);
+	pthread_mutex_lock(&pump->lock);
+	if (pump->engine) {
+		dm_pump_transmit(dev, dm_now_ns());
+		free_all(pump);
+	}
+	pthread_mutex_unlock(&pump->lock);
+}
+
+void dm_pump_drop_in_child(struct dm_device *dev)
+{
+	struct dm_pump *pump = &dev->pump;
+
+	pthread_mutex_init(&pump->lock, NULL);
+	if (!pump->engine)
+		return;
+	if (pump->has_thread)
+		close(pump->epoll_fd);
+	pump->has_thread = false;
+	free_all(pump);
+}

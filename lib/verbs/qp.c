@@ -1,0 +1,335 @@
+// SPDX-License-Identifier: MIT
+/* Creating and destroying queue pairs (ibv_create_qp(3), ibv_create_qp_ex(3)). */
+#include "lib/verbs/qp.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "emu/engine.h"
+#include "lib/verbs/async.h"
+#include "lib/verbs/buffer.h"
+#include "lib/verbs/cq.h"
+#include "lib/verbs/srq.h"
+
+static_assert((int)RXE_QPT_UD == (int)IBV_QPT_UD, "enum ibv_qp_type");
+static_assert((int)RXE_QPS_ERR == (int)IBV_QPS_ERR, "enum ibv_qp_state");
+
+void dm_qp_publish(struct dm_qp *qp)
+{
+	struct ctl_attachment *attachment = &qp->dev->attachment;
+	struct ctl_shared_qp *shown =
+		&attachment->shared->slot[attachment->slot].qp[qp->qp.qpn % RXE_MAX_QP];
+
+	shown->type = qp->qp.type;
+	shown->state = qp->qp.state;
+	shown->pd = qp->qp.pd;
+	shown->dest_qpn = qp->qp.attr.dest_qp_num;
+	shown->path_mtu = qp->qp.attr.path_mtu;
+	shown->sq_psn = qp->qp.attr.sq_psn;
+	shown->rq_psn = qp->qp.attr.rq_psn;
+	atomic_store_explicit(&shown->qpn, qp->qp.qpn, memory_order_release);
+}
+
+static void unpublish(struct dm_qp *qp)
+{
+	struct ctl_attachment *attachment = &qp->dev->attachment;
+
+	atomic_store_explicit(
+		&attachment->shared->slot[attachment->slot].qp[qp->qp.qpn % RXE_MAX_QP].qpn, 0,
+		memory_order_release);
+}
+
+static int check_cap(const struct ibv_qp_cap *cap, bool has_srq)
+{
+	if (cap->max_send_wr > RXE_MAX_QP_WR || cap->max_send_sge > RXE_MAX_SGE ||
+	    cap->max_inline_data > RXE_MAX_INLINE)
+		return EINVAL;
+	if (!has_srq && (cap->max_recv_wr > RXE_MAX_QP_WR || cap->max_recv_sge > RXE_MAX_SGE))
+		return EINVAL;
+	return 0;
+}
+
+static bool cq_fits(const struct ibv_context *context, struct ibv_cq *cq)
+{
+	return dm_object_is(cq, DM_KIND_CQ) &&
+	       dm_device(cq->context) == dm_device((struct ibv_context *)(uintptr_t)context);
+}
+
+static int check_attr(struct ibv_context *context, const struct ibv_qp_init_attr_ex *attr)
+{
+	const uint32_t known = IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_SEND_OPS_FLAGS |
+			       IBV_QP_INIT_ATTR_CREATE_FLAGS;
+
+	if (attr->comp_mask & ~known)
+		return EOPNOTSUPP;
+	if (attr->comp_mask & IBV_QP_INIT_ATTR_CREATE_FLAGS && attr->create_flags)
+		return EOPNOTSUPP;
+	if (!(attr->comp_mask & IBV_QP_INIT_ATTR_PD) || !dm_is_pd(attr->pd) ||
+	    dm_device(attr->pd->context) != dm_device(context))
+		return EINVAL;
+	if (attr->qp_type != IBV_QPT_RC && attr->qp_type != IBV_QPT_UC &&
+	    attr->qp_type != IBV_QPT_UD)
+		return EOPNOTSUPP;
+	if (!cq_fits(context, attr->send_cq) || !cq_fits(context, attr->recv_cq))
+		return EINVAL;
+	if (attr->srq && (!dm_object_is(attr->srq, DM_KIND_SRQ) || attr->qp_type == IBV_QPT_UC))
+		return EINVAL;
+	return check_cap(&attr->cap, attr->srq != NULL);
+}
+
+/* What is granted may be more than was asked for; the program is told. */
+static void grant_cap(struct dm_qp *qp, struct ibv_qp_init_attr_ex *attr)
+{
+	struct ibv_qp_cap *cap = &attr->cap;
+
+	cap->max_send_wr = cap->max_send_wr ? cap->max_send_wr : 1;
+	cap->max_send_sge = cap->max_send_sge ? cap->max_send_sge : 1;
+	if (attr->srq) {
+		cap->max_recv_wr = 0;
+		cap->max_recv_sge = 0;
+	} else {
+		cap->max_recv_wr = cap->max_recv_wr ? cap->max_recv_wr : 1;
+		cap->max_recv_sge = cap->max_recv_sge ? cap->max_recv_sge : 1;
+	}
+	qp->cap = *cap;
+}
+
+static int take_memory(struct dm_qp *qp, struct ibv_pd *pd)
+{
+	const struct ibv_qp_cap *cap = &qp->cap;
+	size_t sq = rxe_ring_bytes(cap->max_send_wr,
+				   rxe_send_stride(cap->max_send_sge, cap->max_inline_data));
+	size_t rq = rxe_ring_bytes(cap->max_recv_wr, rxe_recv_stride(cap->max_recv_sge));
+
+	qp->sq_memory = dm_buffer_alloc(pd, sq, DM_BUFFER_QP);
+	if (!qp->sq_memory)
+		return ENOMEM;
+	if (rq) {
+		qp->rq_memory = dm_buffer_alloc(pd, rq, DM_BUFFER_QP);
+		if (!qp->rq_memory) {
+			dm_buffer_free(pd, qp->sq_memory, DM_BUFFER_QP);
+			return ENOMEM;
+		}
+	}
+	return 0;
+}
+
+static void return_memory(struct dm_qp *qp, struct ibv_pd *pd)
+{
+	dm_buffer_free(pd, qp->sq_memory, DM_BUFFER_QP);
+	if (qp->rq_memory)
+		dm_buffer_free(pd, qp->rq_memory, DM_BUFFER_QP);
+}
+
+/* Into the engine, with a number of its own. */
+static int enter(struct dm_qp *qp, const struct ibv_qp_init_attr_ex *attr)
+{
+	struct rxe_qp_init init = {
+		.type = (enum rxe_qp_type)attr->qp_type,
+		.pd = attr->pd->handle,
+		.send_cq = &dm_cq(attr->send_cq)->cq,
+		.recv_cq = &dm_cq(attr->recv_cq)->cq,
+		.srq = attr->srq ? &dm_srq(attr->srq)->srq : NULL,
+		.sq_sig_all = attr->sq_sig_all != 0,
+		.max_send_wr = qp->cap.max_send_wr,
+		.max_send_sge = qp->cap.max_send_sge,
+		.max_inline_data = qp->cap.max_inline_data,
+		.max_recv_wr = qp->cap.max_recv_wr,
+		.max_recv_sge = qp->cap.max_recv_sge,
+		.sq_mem = qp->sq_memory,
+		.rq_mem = qp->rq_memory,
+		.owner = qp,
+	};
+	int err;
+
+	if (!dm_pump_lock(qp->dev))
+		return EINVAL;
+	err = -dm_pump_thread_start(qp->dev);
+	if (!err) {
+		init.qpn = rxe_engine_alloc_qpn(qp->dev->pump.engine);
+		err = init.qpn ? 0 : ENOMEM;
+	}
+	if (!err) {
+		rxe_qp_init(qp->dev->pump.engine, &qp->qp, &init);
+		dm_qp_publish(qp);
+	}
+	dm_pump_unlock(qp->dev);
+	return err;
+}
+
+static void init_base(struct dm_qp *qp, struct ibv_context *context,
+		      const struct ibv_qp_init_attr_ex *attr)
+{
+	struct ibv_qp *base = &qp->ex.base.qp_base;
+
+	base->context = context;
+	base->qp_context = attr->qp_context;
+	base->pd = attr->pd;
+	base->send_cq = attr->send_cq;
+	base->recv_cq = attr->recv_cq;
+	base->srq = attr->srq;
+	base->handle = qp->qp.qpn;
+	base->qp_num = qp->qp.qpn;
+	base->state = IBV_QPS_RESET;
+	base->qp_type = attr->qp_type;
+	pthread_mutex_init(&base->mutex, NULL);
+	pthread_cond_init(&base->cond, NULL);
+}
+
+static void count_users(const struct ibv_qp *base, int delta)
+{
+	atomic_fetch_add(&dm_cq(base->send_cq)->users, (uint32_t)delta);
+	atomic_fetch_add(&dm_cq(base->recv_cq)->users, (uint32_t)delta);
+	if (base->srq)
+		atomic_fetch_add(&dm_srq(base->srq)->users, (uint32_t)delta);
+}
+
+static int make(struct dm_qp *qp, struct ibv_qp_init_attr_ex *attr)
+{
+	int err;
+
+	grant_cap(qp, attr);
+	qp->sq_sig_all = attr->sq_sig_all != 0;
+	err = take_memory(qp, attr->pd);
+	if (err)
+		return err;
+	if (attr->comp_mask & IBV_QP_INIT_ATTR_SEND_OPS_FLAGS) {
+		qp->ex.base.qp_base.qp_type = attr->qp_type;
+		err = dm_wr_create(qp, attr->send_ops_flags);
+	}
+	if (!err && !dm_object_add(qp, DM_KIND_QP))
+		err = ENOMEM;
+	if (!err) {
+		err = enter(qp, attr);
+		if (err)
+			dm_object_take(qp, DM_KIND_QP);
+	}
+	if (err) {
+		dm_wr_destroy(qp);
+		return_memory(qp, attr->pd);
+	}
+	return err;
+}
+
+static struct ibv_qp *create_qp_ex(struct ibv_context *context, struct ibv_qp_init_attr_ex *attr)
+{
+	struct dm_qp *qp;
+	int err;
+
+	if (!dm_is_context(context) || !attr)
+		return dm_fail(EINVAL);
+	err = check_attr(context, attr);
+	if (err)
+		return dm_fail(err);
+	qp = calloc(1, sizeof(*qp));
+	if (!qp)
+		return dm_fail(ENOMEM);
+	qp->dev = dm_device(context);
+	err = dm_pd_use(attr->pd);
+	if (!err) {
+		err = make(qp, attr);
+		if (err)
+			dm_pd_unuse(attr->pd);
+	}
+	if (err) {
+		free(qp);
+		return dm_fail(err);
+	}
+	init_base(qp, context, attr);
+	count_users(&qp->ex.base.qp_base, 1);
+	return &qp->ex.base.qp_base;
+}
+
+struct ibv_qp *ibv_create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *attr)
+{
+	struct ibv_qp_init_attr_ex ex;
+	struct ibv_qp *qp;
+
+	if (!dm_is_pd(pd) || !attr)
+		return dm_fail(EINVAL);
+	ex = (struct ibv_qp_init_attr_ex){
+		.qp_context = attr->qp_context,
+		.send_cq = attr->send_cq,
+		.recv_cq = attr->recv_cq,
+		.srq = attr->srq,
+		.cap = attr->cap,
+		.qp_type = attr->qp_type,
+		.sq_sig_all = attr->sq_sig_all,
+		.comp_mask = IBV_QP_INIT_ATTR_PD,
+		.pd = pd,
+	};
+	qp = create_qp_ex(pd->context, &ex);
+	if (qp)
+		attr->cap = ex.cap;
+	return qp;
+}
+
+/* Out of the engine; its completions leave the CQs, which nobody may be reading meanwhile. */
+static int leave(struct dm_qp *qp)
+{
+	struct dm_cq *send_cq = qp->qp.send_cq->owner;
+	struct dm_cq *recv_cq = qp->qp.recv_cq->owner;
+
+	if (!dm_pump_lock(qp->dev))
+		return 0;
+	if (rxe_mcast_is_attached(qp->dev->pump.engine, &qp->qp)) {
+		dm_pump_unlock(qp->dev);
+		return EBUSY;
+	}
+	dm_pump_transmit(qp->dev, dm_now_ns());
+	pthread_mutex_lock(&send_cq->lock);
+	if (recv_cq != send_cq)
+		pthread_mutex_lock(&recv_cq->lock);
+	rxe_qp_fini(qp->dev->pump.engine, &qp->qp);
+	if (recv_cq != send_cq)
+		pthread_mutex_unlock(&recv_cq->lock);
+	pthread_mutex_unlock(&send_cq->lock);
+	unpublish(qp);
+	dm_pump_unlock(qp->dev);
+	return 0;
+}
+
+int ibv_destroy_qp(struct ibv_qp *base)
+{
+	struct dm_qp *qp = dm_qp(base);
+	int err;
+
+	if (!dm_object_is(qp, DM_KIND_QP))
+		return EINVAL;
+	err = leave(qp);
+	if (err)
+		return err;
+	if (!dm_object_take(qp, DM_KIND_QP))
+		return EINVAL;
+	dm_async_forget_qp(dm_context(base->context), qp);
+	count_users(base, -1);
+	dm_wr_destroy(qp);
+	return_memory(qp, base->pd);
+	dm_pd_unuse(base->pd);
+	pthread_mutex_destroy(&base->mutex);
+	pthread_cond_destroy(&base->cond);
+	free(qp);
+	return 0;
+}
+
+struct ibv_qp_ex *ibv_qp_to_qp_ex(struct ibv_qp *base)
+{
+	struct dm_qp *qp = dm_qp(base);
+
+	if (!dm_object_is(qp, DM_KIND_QP) || !qp->builder)
+		return dm_fail(EOPNOTSUPP);
+	return &qp->ex.base;
+}
+
+void dm_qp_ops(struct verbs_context_65 *verbs)
+{
+	verbs->base.create_qp_ex = create_qp_ex;
+}
+
+void dm_runtime_ops(struct verbs_context_65 *verbs)
+{
+	dm_cq_ops(verbs);
+	dm_srq_ops(verbs);
+	dm_qp_ops(verbs);
+	dm_post_ops(verbs);
+}

@@ -1,0 +1,226 @@
+// SPDX-License-Identifier: MIT
+/* Modifying and querying queue pairs (ibv_modify_qp(3), ibv_query_qp(3)): the verbs' attributes <-> the engine's. */
+#include <string.h>
+
+#include "emu/engine.h"
+#include "lib/verbs/driver.h"
+#include "lib/verbs/qp.h"
+
+static_assert((int)RXE_QP_DEST_QPN == (int)IBV_QP_DEST_QPN, "enum ibv_qp_attr_mask");
+static_assert((int)RXE_QP_RATE_LIMIT == (int)IBV_QP_RATE_LIMIT, "enum ibv_qp_attr_mask");
+
+static void av_in(struct rxe_av *av, const struct ibv_ah_attr *ah)
+{
+	memcpy(av->dgid.raw, ah->grh.dgid.raw, sizeof(av->dgid.raw));
+	av->flow_label = ah->grh.flow_label;
+	av->sgid_index = ah->grh.sgid_index;
+	av->hop_limit = ah->grh.hop_limit;
+	av->traffic_class = ah->grh.traffic_class;
+	av->sl = ah->sl;
+}
+
+static void av_out(struct ibv_ah_attr *ah, const struct rxe_av *av)
+{
+	memcpy(ah->grh.dgid.raw, av->dgid.raw, sizeof(av->dgid.raw));
+	ah->grh.flow_label = av->flow_label;
+	ah->grh.sgid_index = av->sgid_index;
+	ah->grh.hop_limit = av->hop_limit;
+	ah->grh.traffic_class = av->traffic_class;
+	ah->sl = av->sl;
+	ah->is_global = 1;
+	ah->port_num = 1;
+}
+
+static uint32_t mtu_bytes(enum ibv_mtu mtu)
+{
+	return mtu >= IBV_MTU_256 && mtu <= IBV_MTU_4096 ? 128u << mtu : 0;
+}
+
+static enum ibv_mtu mtu_enum(uint32_t bytes)
+{
+	int mtu = IBV_MTU_256;
+
+	while (mtu < IBV_MTU_4096 && 128u << mtu < bytes)
+		mtu++;
+	return (enum ibv_mtu)mtu;
+}
+
+/* Fields outside the mask may be anything: only masked ones are read. */
+static void attr_in(struct rxe_qp_attr *to, const struct ibv_qp_attr *from, int mask)
+{
+	memset(to, 0, sizeof(*to));
+	to->qp_state = (enum rxe_qp_state)from->qp_state;
+	to->cur_qp_state = (enum rxe_qp_state)from->cur_qp_state;
+	to->path_mtu = mtu_bytes(from->path_mtu);
+	to->qkey = from->qkey;
+	to->rq_psn = from->rq_psn;
+	to->sq_psn = from->sq_psn;
+	to->dest_qp_num = from->dest_qp_num;
+	to->qp_access_flags = from->qp_access_flags;
+	to->pkey_index = from->pkey_index;
+	to->en_sqd_async_notify = from->en_sqd_async_notify;
+	to->max_rd_atomic = from->max_rd_atomic;
+	to->max_dest_rd_atomic = from->max_dest_rd_atomic;
+	to->min_rnr_timer = from->min_rnr_timer;
+	to->port_num = from->port_num;
+	to->timeout = from->timeout;
+	to->retry_cnt = from->retry_cnt;
+	to->rnr_retry = from->rnr_retry;
+	if (mask & IBV_QP_AV) {
+		to->has_grh = from->ah_attr.is_global != 0;
+		av_in(&to->av, &from->ah_attr);
+	}
+}
+
+/* ibv_qp_attr_mask bits, for people. */
+static const char *attr_name(uint32_t bit)
+{
+	static const char *const names[] = {
+		"IBV_QP_STATE",
+		"IBV_QP_CUR_STATE",
+		"IBV_QP_EN_SQD_ASYNC_NOTIFY",
+		"IBV_QP_ACCESS_FLAGS",
+		"IBV_QP_PKEY_INDEX",
+		"IBV_QP_PORT",
+		"IBV_QP_QKEY",
+		"IBV_QP_AV",
+		"IBV_QP_PATH_MTU",
+		"IBV_QP_TIMEOUT",
+		"IBV_QP_RETRY_CNT",
+		"IBV_QP_RNR_RETRY",
+		"IBV_QP_RQ_PSN",
+		"IBV_QP_MAX_QP_RD_ATOMIC",
+		"IBV_QP_ALT_PATH",
+		"IBV_QP_MIN_RNR_TIMER",
+		"IBV_QP_SQ_PSN",
+		"IBV_QP_MAX_DEST_RD_ATOMIC",
+		"IBV_QP_PATH_MIG_STATE",
+		"IBV_QP_CAP",
+		"IBV_QP_DEST_QPN",
+	};
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		if (bit == 1u << i)
+			return names[i];
+	return "an attribute";
+}
+
+static void explain(const struct dm_qp *qp, const struct rxe_qp_attr *attr, uint32_t mask,
+		    enum modify_verdict verdict)
+{
+	uint32_t culprit;
+
+	if (verdict == MODIFY_NO_GRH) {
+		dm_log(DM_LOG_ERROR,
+		       "ibv_modify_qp: QP 0x%x: RoCE addresses by GID and the path has none "
+		       "(is_global is 0): give the program a GID index, e.g. -g 0 for the "
+		       "pingpongs, -x 0 for perftest",
+		       qp->qp.qpn);
+		return;
+	}
+	culprit = rxe_qp_modify_culprit(qp->dev->pump.engine, &qp->qp, attr, mask);
+	dm_log(DM_LOG_INFO, "ibv_modify_qp: QP 0x%x: %s%s%s", qp->qp.qpn,
+	       rxe_modify_verdict_str(verdict), culprit ? ": " : "",
+	       culprit ? attr_name(culprit) : "");
+}
+
+static int verdict_errno(enum modify_verdict verdict)
+{
+	switch (verdict) {
+	case MODIFY_OK: return 0;
+	case MODIFY_BAD_TRANSITION:
+	case MODIFY_MISSING:
+	case MODIFY_NOT_ALLOWED:
+	case MODIFY_BAD_VALUE:
+	case MODIFY_NO_GRH:
+	case MODIFY_BAD_GID: return EINVAL;
+	case MODIFY_UNSUPPORTED: return EOPNOTSUPP;
+	case MODIFY_DRAINING: return EBUSY;
+	}
+	return EINVAL;
+}
+
+int ibv_modify_qp(struct ibv_qp *base, struct ibv_qp_attr *attr, int mask)
+{
+	struct dm_qp *qp = dm_qp(base);
+	enum modify_verdict verdict;
+	struct rxe_qp_attr in;
+
+	if (!dm_object_is(qp, DM_KIND_QP) || !attr)
+		return EINVAL;
+	attr_in(&in, attr, mask);
+	if (!dm_pump_lock(qp->dev))
+		return EINVAL;
+	verdict = rxe_qp_modify(qp->dev->pump.engine, &qp->qp, &in, (uint32_t)mask, dm_now_ns());
+	if (verdict == MODIFY_OK) {
+		base->state = (enum ibv_qp_state)qp->qp.state;
+		dm_qp_publish(qp);
+		dm_pump_transmit(qp->dev, dm_now_ns());
+	} else {
+		explain(qp, &in, (uint32_t)mask, verdict);
+	}
+	dm_pump_unlock(qp->dev);
+	return verdict_errno(verdict);
+}
+
+static void attr_out(struct ibv_qp_attr *to, const struct rxe_qp_attr *from, const struct dm_qp *qp)
+{
+	memset(to, 0, sizeof(*to));
+	to->qp_state = (enum ibv_qp_state)from->qp_state;
+	to->cur_qp_state = (enum ibv_qp_state)from->qp_state;
+	to->path_mtu = mtu_enum(from->path_mtu);
+	to->path_mig_state = IBV_MIG_MIGRATED;
+	to->qkey = from->qkey;
+	to->rq_psn = from->rq_psn;
+	to->sq_psn = from->sq_psn;
+	to->dest_qp_num = from->dest_qp_num;
+	to->qp_access_flags = from->qp_access_flags;
+	to->cap = qp->cap;
+	av_out(&to->ah_attr, &from->av);
+	to->pkey_index = from->pkey_index;
+	to->en_sqd_async_notify = from->en_sqd_async_notify;
+	to->sq_draining = qp->qp.sq_draining;
+	to->max_rd_atomic = from->max_rd_atomic;
+	to->max_dest_rd_atomic = from->max_dest_rd_atomic;
+	to->min_rnr_timer = from->min_rnr_timer;
+	to->port_num = 1;
+	to->timeout = from->timeout;
+	to->retry_cnt = from->retry_cnt;
+	to->rnr_retry = from->rnr_retry;
+}
+
+int ibv_query_qp(struct ibv_qp *base, struct ibv_qp_attr *attr, int mask,
+		 struct ibv_qp_init_attr *init_attr)
+{
+	struct dm_qp *qp = dm_qp(base);
+	struct rxe_qp_attr out;
+
+	(void)mask; /* all of it costs the same */
+	if (!dm_object_is(qp, DM_KIND_QP) || !attr || !init_attr)
+		return EINVAL;
+	if (!dm_pump_lock(qp->dev))
+		return EINVAL;
+	rxe_qp_query(&qp->qp, &out);
+	attr_out(attr, &out, qp);
+	base->state = attr->qp_state;
+	dm_pump_unlock(qp->dev);
+	*init_attr = (struct ibv_qp_init_attr){
+		.qp_context = base->qp_context,
+		.send_cq = base->send_cq,
+		.recv_cq = base->recv_cq,
+		.srq = base->srq,
+		.cap = qp->cap,
+		.qp_type = base->qp_type,
+		.sq_sig_all = qp->sq_sig_all,
+	};
+	return 0;
+}
+
+int ibv_query_qp_data_in_order(struct ibv_qp *base, enum ibv_wr_opcode op, uint32_t flags)
+{
+	/* The last byte of a write is stored last, but the packets of a resend are stored again: not in order. */
+	(void)base;
+	(void)op;
+	(void)flags;
+	return 0;
+}

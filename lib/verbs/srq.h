@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: MIT */
+/* Shared receive queues as programs hold them. */
+#ifndef RXE_VERBS_SRQ_H
+#define RXE_VERBS_SRQ_H
+
+#include <stdatomic.h>
+
+#include "lib/verbs/newer.h"
+
+#include "emu/srq.h"
+
+struct dm_device;
+struct verbs_context_65;
+
+struct dm_srq {
+	struct ibv_srq base;
+	struct dm_device *dev;
+	struct rxe_srq srq;
+	void *memory;
+	uint32_t max_wr;
+	_Atomic uint32_t users;	  /* queue pairs */
+	uint32_t events_reported; /* the context's async lock */
+};
+
+static inline struct dm_srq *dm_srq(struct ibv_srq *srq)
+{
+	return (struct dm_srq *)(void *)srq;
+}
+
+void dm_srq_ops(struct verbs_context_65 *verbs);
+
+#endif

@@ -1,0 +1,391 @@
+// SPDX-License-Identifier: MIT
+/* The ibv_wr_* calls (ibv_wr_post(3)): requests are collected between start and complete, then posted as one list.
+ *
+ * What goes wrong in between is remembered and told by complete, which then posts none of them. */
+#include <endian.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "emu/engine.h"
+#include "lib/verbs/driver.h"
+#include "lib/verbs/qp.h"
+
+struct built_wr {
+	struct rxe_send_wr wr;
+	uint32_t first_sge;    /* in builder->sges */
+	uint32_t inline_start; /* in builder->bytes */
+	uint32_t inline_len;
+};
+
+struct dm_wr_builder {
+	pthread_mutex_t lock; /* held from start to complete or abort */
+	int err;
+	struct built_wr *wrs;
+	uint32_t num_wrs, room_wrs;
+	struct rxe_sge *sges;
+	uint32_t num_sges, room_sges;
+	uint8_t *bytes;
+	uint32_t num_bytes, room_bytes;
+};
+
+#define OPS_RC                                                                                     \
+	(IBV_QP_EX_WITH_RDMA_WRITE | IBV_QP_EX_WITH_RDMA_WRITE_WITH_IMM | IBV_QP_EX_WITH_SEND |    \
+	 IBV_QP_EX_WITH_SEND_WITH_IMM | IBV_QP_EX_WITH_RDMA_READ |                                 \
+	 IBV_QP_EX_WITH_ATOMIC_CMP_AND_SWP | IBV_QP_EX_WITH_ATOMIC_FETCH_AND_ADD |                 \
+	 IBV_QP_EX_WITH_SEND_WITH_INV)
+#define OPS_UC                                                                                     \
+	(IBV_QP_EX_WITH_RDMA_WRITE | IBV_QP_EX_WITH_RDMA_WRITE_WITH_IMM | IBV_QP_EX_WITH_SEND |    \
+	 IBV_QP_EX_WITH_SEND_WITH_IMM)
+#define OPS_UD (IBV_QP_EX_WITH_SEND | IBV_QP_EX_WITH_SEND_WITH_IMM)
+
+static struct dm_qp *of(struct ibv_qp_ex *ex)
+{
+	return (struct dm_qp *)(void *)ex;
+}
+
+/* Room for count more of size bytes each; false, and the error remembered, when there is no memory. */
+static bool grow(struct dm_wr_builder *builder, void *array, uint32_t *room, uint32_t used,
+		 uint32_t count, size_t size)
+{
+	void **memory = array;
+	uint32_t want = *room ? *room : 16;
+	void *larger;
+
+	if (used + count <= *room)
+		return true;
+	while (want < used + count)
+		want *= 2;
+	larger = realloc(*memory, want * size);
+	if (!larger) {
+		builder->err = ENOMEM;
+		return false;
+	}
+	*memory = larger;
+	*room = want;
+	return true;
+}
+
+static struct built_wr *add(struct ibv_qp_ex *ex, enum rxe_wr_opcode opcode)
+{
+	struct dm_wr_builder *builder = of(ex)->builder;
+	struct built_wr *built;
+
+	if (!grow(builder, &builder->wrs, &builder->room_wrs, builder->num_wrs, 1, sizeof(*built)))
+		return NULL;
+	built = &builder->wrs[builder->num_wrs++];
+	memset(built, 0, sizeof(*built));
+	built->wr.wr_id = ex->wr_id;
+	built->wr.flags = ex->wr_flags;
+	built->wr.opcode = opcode;
+	return built;
+}
+
+static void add_remote(struct ibv_qp_ex *ex, enum rxe_wr_opcode opcode, uint32_t rkey,
+		       uint64_t remote_addr, uint32_t imm)
+{
+	struct built_wr *built = add(ex, opcode);
+
+	if (!built)
+		return;
+	built->wr.rkey = rkey;
+	built->wr.remote_addr = remote_addr;
+	built->wr.imm_or_rkey = imm;
+}
+
+static void wr_rdma_write(struct ibv_qp_ex *ex, uint32_t rkey, uint64_t remote_addr)
+{
+	add_remote(ex, RXE_WR_RDMA_WRITE, rkey, remote_addr, 0);
+}
+
+static void wr_rdma_write_imm(struct ibv_qp_ex *ex, uint32_t rkey, uint64_t remote_addr, __be32 imm)
+{
+	add_remote(ex, RXE_WR_RDMA_WRITE_WITH_IMM, rkey, remote_addr, be32toh(imm));
+}
+
+static void wr_rdma_read(struct ibv_qp_ex *ex, uint32_t rkey, uint64_t remote_addr)
+{
+	add_remote(ex, RXE_WR_RDMA_READ, rkey, remote_addr, 0);
+}
+
+static void wr_send(struct ibv_qp_ex *ex)
+{
+	add_remote(ex, RXE_WR_SEND, 0, 0, 0);
+}
+
+static void wr_send_imm(struct ibv_qp_ex *ex, __be32 imm)
+{
+	add_remote(ex, RXE_WR_SEND_WITH_IMM, 0, 0, be32toh(imm));
+}
+
+static void wr_send_inv(struct ibv_qp_ex *ex, uint32_t rkey)
+{
+	add_remote(ex, RXE_WR_SEND_WITH_INV, 0, 0, rkey);
+}
+
+static void add_atomic(struct ibv_qp_ex *ex, enum rxe_wr_opcode opcode, uint32_t rkey,
+		       uint64_t remote_addr, uint64_t compare_add, uint64_t swap)
+{
+	struct built_wr *built = add(ex, opcode);
+
+	if (!built)
+		return;
+	built->wr.rkey = rkey;
+	built->wr.remote_addr = remote_addr;
+	built->wr.compare_add = compare_add;
+	built->wr.swap = swap;
+}
+
+static void wr_atomic_cmp_swp(struct ibv_qp_ex *ex, uint32_t rkey, uint64_t remote_addr,
+			      uint64_t compare, uint64_t swap)
+{
+	add_atomic(ex, RXE_WR_ATOMIC_CMP_AND_SWP, rkey, remote_addr, compare, swap);
+}
+
+static void wr_atomic_fetch_add(struct ibv_qp_ex *ex, uint32_t rkey, uint64_t remote_addr,
+				uint64_t addend)
+{
+	add_atomic(ex, RXE_WR_ATOMIC_FETCH_AND_ADD, rkey, remote_addr, addend, 0);
+}
+
+/* The request that a setter is about; NULL, and an error, when none was begun. */
+static struct built_wr *last(struct ibv_qp_ex *ex)
+{
+	struct dm_wr_builder *builder = of(ex)->builder;
+
+	if (builder->num_wrs == 0) {
+		builder->err = builder->err ? builder->err : EINVAL;
+		return NULL;
+	}
+	return &builder->wrs[builder->num_wrs - 1];
+}
+
+static void wr_set_ud_addr(struct ibv_qp_ex *ex, struct ibv_ah *ah, uint32_t remote_qpn,
+			   uint32_t remote_qkey)
+{
+	struct built_wr *built = last(ex);
+
+	if (!built)
+		return;
+	built->wr.av = ah ? &dm_ah(ah)->av : NULL;
+	built->wr.remote_qpn = remote_qpn;
+	built->wr.remote_qkey = remote_qkey;
+}
+
+static void wr_set_sge_list(struct ibv_qp_ex *ex, size_t num_sge, const struct ibv_sge *list)
+{
+	struct dm_wr_builder *builder = of(ex)->builder;
+	struct built_wr *built = last(ex);
+
+	if (!built)
+		return;
+	if (num_sge > RXE_MAX_SGE) {
+		builder->err = EINVAL;
+		return;
+	}
+	if (!grow(builder, &builder->sges, &builder->room_sges, builder->num_sges,
+		  (uint32_t)num_sge, sizeof(*builder->sges)))
+		return;
+	built->first_sge = builder->num_sges;
+	built->wr.num_sge = (uint32_t)num_sge;
+	if (num_sge)
+		memcpy(&builder->sges[builder->num_sges], list, num_sge * sizeof(*list));
+	builder->num_sges += (uint32_t)num_sge;
+}
+
+static void wr_set_sge(struct ibv_qp_ex *ex, uint32_t lkey, uint64_t addr, uint32_t length)
+{
+	const struct ibv_sge sge = { .addr = addr, .length = length, .lkey = lkey };
+
+	wr_set_sge_list(ex, 1, &sge);
+}
+
+static void wr_set_inline_data_list(struct ibv_qp_ex *ex, size_t num_buf,
+				    const struct ibv_data_buf *list)
+{
+	struct dm_wr_builder *builder = of(ex)->builder;
+	struct built_wr *built = last(ex);
+
+	if (!built)
+		return;
+	built->wr.flags |= RXE_SEND_INLINE;
+	built->inline_start = builder->num_bytes;
+	for (size_t i = 0; i < num_buf; i++) {
+		if (list[i].length > RXE_MAX_INLINE - built->inline_len) {
+			builder->err = EINVAL;
+			return;
+		}
+		if (!grow(builder, &builder->bytes, &builder->room_bytes, builder->num_bytes,
+			  (uint32_t)list[i].length, 1))
+			return;
+		if (list[i].length)
+			memcpy(builder->bytes + builder->num_bytes, list[i].addr, list[i].length);
+		builder->num_bytes += (uint32_t)list[i].length;
+		built->inline_len += (uint32_t)list[i].length;
+	}
+}
+
+static void wr_set_inline_data(struct ibv_qp_ex *ex, void *addr, size_t length)
+{
+	const struct ibv_data_buf buf = { .addr = addr, .length = length };
+
+	wr_set_inline_data_list(ex, 1, &buf);
+}
+
+static void wr_start(struct ibv_qp_ex *ex)
+{
+	struct dm_wr_builder *builder = of(ex)->builder;
+
+	pthread_mutex_lock(&builder->lock);
+	builder->err = 0;
+	builder->num_wrs = builder->num_sges = builder->num_bytes = 0;
+}
+
+static enum post_verdict post_one(struct dm_qp *qp, struct built_wr *built, uint64_t now_ns)
+{
+	struct dm_wr_builder *builder = qp->builder;
+	struct rxe_sge inline_sge = {
+		.addr = (uintptr_t)builder->bytes + built->inline_start,
+		.length = built->inline_len,
+	};
+
+	built->wr.sges = builder->sges + built->first_sge;
+	if (built->wr.flags & RXE_SEND_INLINE) {
+		built->wr.sges = &inline_sge;
+		built->wr.num_sge = 1;
+	}
+	return rxe_post_send(qp->dev->pump.engine, &qp->qp, &built->wr, now_ns);
+}
+
+/* All or none: nothing leaves before the last was accepted, so what was queued can be taken back. */
+static int post_all(struct dm_qp *qp)
+{
+	struct dm_wr_builder *builder = qp->builder;
+	enum post_verdict verdict = POST_OK;
+	uint64_t now_ns = dm_now_ns();
+	uint32_t tail;
+
+	if (!dm_pump_lock(qp->dev))
+		return EINVAL;
+	tail = qp->qp.sq.tail;
+	for (uint32_t i = 0; i < builder->num_wrs && verdict == POST_OK; i++)
+		verdict = post_one(qp, &builder->wrs[i], now_ns);
+	if (verdict != POST_OK && rxe_ring_used(&qp->qp.sq))
+		qp->qp.sq.tail = tail;
+	dm_pump_transmit(qp->dev, now_ns);
+	dm_pump_unlock(qp->dev);
+	return dm_post_errno(verdict);
+}
+
+static int wr_complete(struct ibv_qp_ex *ex)
+{
+	struct dm_qp *qp = of(ex);
+	int err = qp->builder->err;
+
+	if (!err)
+		err = post_all(qp);
+	pthread_mutex_unlock(&qp->builder->lock);
+	return err;
+}
+
+static void wr_abort(struct ibv_qp_ex *ex)
+{
+	pthread_mutex_unlock(&of(ex)->builder->lock);
+}
+
+static void fill(struct ibv_qp_ex *ex)
+{
+	ex->wr_atomic_cmp_swp = wr_atomic_cmp_swp;
+	ex->wr_atomic_fetch_add = wr_atomic_fetch_add;
+	ex->wr_rdma_read = wr_rdma_read;
+	ex->wr_rdma_write = wr_rdma_write;
+	ex->wr_rdma_write_imm = wr_rdma_write_imm;
+	ex->wr_send = wr_send;
+	ex->wr_send_imm = wr_send_imm;
+	ex->wr_send_inv = wr_send_inv;
+	ex->wr_set_ud_addr = wr_set_ud_addr;
+	ex->wr_set_inline_data = wr_set_inline_data;
+	ex->wr_set_inline_data_list = wr_set_inline_data_list;
+	ex->wr_set_sge = wr_set_sge;
+	ex->wr_set_sge_list = wr_set_sge_list;
+	ex->wr_start = wr_start;
+	ex->wr_complete = wr_complete;
+	ex->wr_abort = wr_abort;
+}
+
+int dm_wr_create(struct dm_qp *qp, uint64_t send_ops)
+{
+	enum ibv_qp_type type = qp->ex.base.qp_base.qp_type;
+	uint64_t have = type == IBV_QPT_RC ? OPS_RC : type == IBV_QPT_UC ? OPS_UC : OPS_UD;
+
+	if (send_ops & ~have)
+		return EOPNOTSUPP;
+	qp->builder = calloc(1, sizeof(*qp->builder));
+	if (!qp->builder)
+		return ENOMEM;
+	pthread_mutex_init(&qp->builder->lock, NULL);
+	fill(&qp->ex.base);
+	dm_wr_refuse_ops(&qp->ex);
+	return 0;
+}
+
+void dm_wr_destroy(struct dm_qp *qp)
+{
+	if (!qp->builder)
+		return;
+	pthread_mutex_destroy(&qp->builder->lock);
+	free(qp->builder->wrs);
+	free(qp->builder->sges);
+	free(qp->builder->bytes);
+	free(qp->builder);
+	qp->builder = NULL;
+}
+
+/* Operations that creation did not offer, called all the same: complete says so. */
+static void refuse(struct ibv_qp_ex *ex)
+{
+	of(ex)->builder->err = EOPNOTSUPP;
+}
+
+#pragma GCC diagnostic ignored "-Wunused-parameter"
+
+static void wr_bind_mw(struct ibv_qp_ex *ex, struct ibv_mw *mw, uint32_t rkey,
+		       const struct ibv_mw_bind_info *bind)
+{
+	refuse(ex);
+}
+
+static void wr_local_inv(struct ibv_qp_ex *ex, uint32_t rkey)
+{
+	refuse(ex);
+}
+
+static void wr_send_tso(struct ibv_qp_ex *ex, void *hdr, uint16_t hdr_sz, uint16_t mss)
+{
+	refuse(ex);
+}
+
+static void wr_set_xrc_srqn(struct ibv_qp_ex *ex, uint32_t srqn)
+{
+	refuse(ex);
+}
+
+static void wr_atomic_write(struct ibv_qp_ex *ex, uint32_t rkey, uint64_t addr, const void *value)
+{
+	refuse(ex);
+}
+
+static void wr_flush(struct ibv_qp_ex *ex, uint32_t rkey, uint64_t addr, size_t len, uint8_t type,
+		     uint8_t level)
+{
+	refuse(ex);
+}
+
+void dm_wr_refuse_ops(struct ibv_qp_ex_65 *ex)
+{
+	ex->base.wr_bind_mw = wr_bind_mw;
+	ex->base.wr_local_inv = wr_local_inv;
+	ex->base.wr_send_tso = wr_send_tso;
+	ex->base.wr_set_xrc_srqn = wr_set_xrc_srqn;
+	ex->base.wr_atomic_write = wr_atomic_write;
+	ex->wr_flush = wr_flush;
+}
