@@ -135,7 +135,8 @@ static void fill(struct rxe_send_wqe *wqe, const struct rxe_send_wr *wr, uint32_
 		return;
 	}
 	wqe->num_sge = (uint8_t)wr->num_sge;
-	memcpy(wqe->tail, wr->sges, wr->num_sge * sizeof(struct rxe_sge));
+	if (wr->num_sge > 0)
+		memcpy(wqe->tail, wr->sges, wr->num_sge * sizeof(struct rxe_sge));
 }
 
 enum post_verdict rxe_post_send(struct rxe_engine *engine, struct rxe_qp *qp,
