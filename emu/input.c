@@ -24,25 +24,25 @@ static bool is_this_host(const struct rxe_engine *engine, const struct gid *gid)
 	return false;
 }
 
-/* The link does not know the identification. A peer whose packets have kept the rule is held to it; for others any that makes
+/* The link does not know the identification. A port whose packets have kept the rule is held to it; for others any that makes
  * the CRC right will do, at the price of 16 bits of it. */
 static bool icrc_is_good_any(struct rxe_engine *engine, const struct wire_arrival *arrival,
 			     const struct icrc_flow *flow)
 {
-	struct rxe_peer *peer = rxe_peer_get(&engine->peers, &arrival->src, RXE_PEER_PORT);
-	bool strict = peer->ruled == RXE_PEER_PROVEN;
+	struct rxe_port *port = rxe_port_get(&engine->peers, &arrival->src);
+	bool strict = port->ruled == RXE_PORT_PROVEN;
 
 	if (!strict && is_this_host(engine, &arrival->src)) {
-		peer->ruled = RXE_PEER_PROVEN;
+		port->ruled = RXE_PORT_PROVEN;
 		strict = true;
 	}
 	switch (icrc_check(flow, strict ? IP_ID_RULED : IP_ID_ANY, arrival->ip_id, arrival->p,
 			   arrival->len)) {
 	case ICRC_OK:
 		if (!strict)
-			peer->ruled++;
+			port->ruled++;
 		return true;
-	case ICRC_OK_ANY: peer->ruled = 0; return true;
+	case ICRC_OK_ANY: port->ruled = 0; return true;
 	case ICRC_BAD: return false;
 	}
 	return false;

@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* Peers: a small memory of the ports that packets come from and go to. */
+/* Peers and their ports: small tables of whom packets come from and go to. A port is looked up for every packet whose IP
+ * identification the link could not see, a peer once for a connection. */
 #include "emu/peer.h"
 
 #include <string.h>
+
+#define PROBES 8
 
 static uint32_t hash(const struct gid *gid, uint32_t slot)
 {
@@ -14,11 +17,34 @@ static uint32_t hash(const struct gid *gid, uint32_t slot)
 	return (uint32_t)(h >> 32);
 }
 
+static bool is_worse(const struct rxe_peer *a, const struct rxe_peer *b)
+{
+	return b->known && (!a->known || a->in_flight < b->in_flight);
+}
+
 struct rxe_peer *rxe_peer_get(struct rxe_peers *peers, const struct gid *gid, uint32_t slot)
 {
-	struct rxe_peer *peer = &peers->peer[hash(gid, slot) % RXE_PEERS];
+	uint32_t first = hash(gid, slot);
+	struct rxe_peer *victim = &peers->peer[first % RXE_PEERS];
+	uint32_t i;
 
-	if (!peer->known || peer->slot != slot || !gid_equal(&peer->gid, gid))
-		*peer = (struct rxe_peer){ .gid = *gid, .slot = slot, .known = true };
-	return peer;
+	for (i = 0; i < PROBES; i++) {
+		struct rxe_peer *peer = &peers->peer[(first + i) % RXE_PEERS];
+
+		if (peer->known && peer->slot == slot && gid_equal(&peer->gid, gid))
+			return peer;
+		if (is_worse(peer, victim))
+			victim = peer;
+	}
+	*victim = (struct rxe_peer){ .gid = *gid, .slot = slot, .known = true };
+	return victim;
+}
+
+struct rxe_port *rxe_port_get(struct rxe_peers *peers, const struct gid *gid)
+{
+	struct rxe_port *port = &peers->port[hash(gid, 0) % RXE_PORTS];
+
+	if (!gid_equal(&port->gid, gid))
+		*port = (struct rxe_port){ .gid = *gid };
+	return port;
 }

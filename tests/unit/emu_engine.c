@@ -143,7 +143,7 @@ static void arrive(struct rxe_engine *engine, uint8_t *p, uint32_t len, uint16_t
 }
 
 /* The identification: anything goes until a peer has kept the rule for a while. */
-START_TEST(peers_that_keep_the_rule)
+START_TEST(ports_that_keep_the_rule)
 {
 	const struct gid peer = bed_gid(1), us = bed_gid(2),
 			 local = { .raw = { [10] = 0xff, [11] = 0xff, 127, 0, 0, 9 } };
@@ -151,11 +151,11 @@ START_TEST(peers_that_keep_the_rule)
 	uint8_t p[64] = { 0 };
 	uint32_t i, len = (uint32_t)wire_emit_headers(p, &packet) + 4 + ICRC_LEN;
 
-	for (i = 0; i < RXE_PEER_PROVEN - 1; i++)
+	for (i = 0; i < RXE_PORT_PROVEN - 1; i++)
 		arrive(&end->engine, p, len, 0, &peer, IP_ID_ANY);
 	arrive(&end->engine, p, len, 777, &peer, IP_ID_ANY); /* it does not: start again */
 	ck_assert_uint_eq(end->counters.rcvd_bad_icrc, 0);
-	for (i = 0; i < RXE_PEER_PROVEN; i++)
+	for (i = 0; i < RXE_PORT_PROVEN; i++)
 		arrive(&end->engine, p, len, 0, &peer, IP_ID_ANY);
 	ck_assert_uint_eq(end->counters.rcvd_bad_icrc, 0);
 	arrive(&end->engine, p, len, 777, &peer, IP_ID_ANY); /* proven: held to it */
@@ -165,6 +165,23 @@ START_TEST(peers_that_keep_the_rule)
 	arrive(&end->engine, p, len, 777, &local, IP_ID_ANY);
 	arrive(&end->engine, p, len, 777, &peer, IP_ID_EXACT);
 	ck_assert_uint_eq(end->counters.rcvd_bad_icrc, 4);
+}
+END_TEST
+
+/* More peers than places: those with bytes in flight are the last to be forgotten. */
+START_TEST(peers_are_remembered)
+{
+	struct rxe_peers *peers = &end->engine.peers;
+	const struct gid gid = bed_gid(9);
+	uint32_t i, kept = 0;
+
+	for (i = 0; i < RXE_MAX_SLOTS; i++)
+		rxe_peer_get(peers, &gid, i)->in_flight = i + 1;
+	for (i = 0; i < RXE_MAX_SLOTS; i++)
+		kept += rxe_peer_get(peers, &gid, i)->in_flight == i + 1;
+	ck_assert_uint_ge(kept, RXE_MAX_SLOTS - 4);
+	for (i = 0; i < 10 * RXE_PEERS; i++)
+		ck_assert_uint_eq(rxe_peer_get(peers, &gid, 1000 + i)->slot, 1000 + i);
 }
 END_TEST
 
@@ -340,7 +357,8 @@ int main(void)
 	tcase_add_test(tcase, last_slot_avoids_the_multicast_number);
 	tcase_add_test(tcase, as_many_as_there_may_be);
 	tcase_add_test(tcase, checks_on_arrival);
-	tcase_add_test(tcase, peers_that_keep_the_rule);
+	tcase_add_test(tcase, ports_that_keep_the_rule);
+	tcase_add_test(tcase, peers_are_remembered);
 	tcase_add_test(tcase, noise);
 	tcase_add_test(tcase, turns);
 	tcase_add_test(tcase, deadlines);
