@@ -50,9 +50,11 @@ struct rxe_host_ops {
 			   uint64_t *ret_orig);
 	/* A completion became visible in an armed CQ. Called from rxe_engine_settle only. */
 	void (*cq_notify)(void *host, struct rxe_cq *cq);
-	/* An asynchronous event. Called from input, expire, modify, post and settle. */
+	/* An asynchronous event. Called from input, output, expire, modify, post and settle. */
 	void (*event)(void *host, const struct rxe_event *event);
 	uint32_t (*random)(void *host);
+	/* A peer's SEND_WITH_INV: make rkey of domain pd void. False: it is not one that a peer may invalidate. NULL: none is. */
+	bool (*invalidate)(void *host, uint32_t pd, uint32_t rkey);
 };
 
 #endif

@@ -6,25 +6,32 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "emu/output.h"
+#include "emu/rc_replay.h"
+#include "emu/rc_reply.h"
+#include "emu/rc_request.h"
+#include "emu/rc_respond.h"
+#include "emu/rc_retry.h"
+
 struct rxe_engine;
 struct rxe_qp;
 struct wire_packet;
 struct wire_train;
 
-enum output_verdict {
-	OUTPUT_IDLE, /* nothing to send now */
-	OUTPUT_ADDED, /* packets were added; there may be more when this train has gone, or fits more from others */
-	OUTPUT_TRAIN_FULL, /* the next packet does not fit this train: send it and ask again */
-};
-
 struct rxe_rc {
-	uint32_t reserved; /* requester, responder and retry state: each a struct of its module */
+	struct rc_request req;
+	struct rc_retry retry;
+	struct rc_respond resp;
+	struct rc_replay replay;
+	struct rc_reply reply;
 };
 
-/* The QP moved to INIT/RTR/RTS, or back to RESET. */
+/* The QP is new, goes back to RESET, or goes for good. */
 void rc_reset(struct rxe_qp *qp);
+/* The QP moved to RTR, RTS, ERR. */
 void rc_became_rtr(struct rxe_engine *engine, struct rxe_qp *qp);
 void rc_became_rts(struct rxe_engine *engine, struct rxe_qp *qp);
+void rc_became_err(struct rxe_qp *qp);
 /* A packet for this QP, parsed, ICRC checked, from the peer's address. */
 void rc_input(struct rxe_engine *engine, struct rxe_qp *qp, const struct wire_packet *packet,
 	      uint64_t now_ns);

@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: MIT */
+/* What a transport answers when it is asked to fill a train. */
+#ifndef RXE_EMU_OUTPUT_H
+#define RXE_EMU_OUTPUT_H
+
+enum output_verdict {
+	OUTPUT_IDLE, /* nothing to send now */
+	OUTPUT_ADDED, /* packets were added; there may be more when this train has gone, or fits more from others */
+	OUTPUT_TRAIN_FULL, /* the next packet does not fit this train: send it and ask again */
+};
+
+#endif

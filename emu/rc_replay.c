@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: MIT */
+/* Duplicates (IBTA 9.7.5.1.3): sends and writes are acknowledged with the newest PSN completed, reads are read again as their own
+ * header says, atomics are answered from memory. A duplicate that makes no sense is dropped in silence. */
+#include "emu/rc_replay.h"
+
+#include "emu/engine.h"
+#include "net/wire/opcode.h"
+
+void rc_replay_reset(struct rc_replay *replay)
+{
+	replay->count = 0;
+}
+
+void rc_replay_save(struct rc_replay *replay, uint32_t psn, uint64_t orig)
+{
+	uint32_t index = replay->count++ % RXE_MAX_RD_ATOMIC;
+
+	replay->saved[index].psn = psn;
+	replay->saved[index].orig = orig;
+}
+
+/* Newest first: after 2^24 PSNs a number may be there twice. */
+static bool find(const struct rc_replay *replay, uint32_t psn, uint64_t *ret_orig)
+{
+	uint32_t kept = replay->count < RXE_MAX_RD_ATOMIC ? replay->count : RXE_MAX_RD_ATOMIC;
+	uint32_t i;
+
+	for (i = 1; i <= kept; i++) {
+		uint32_t index = (replay->count - i) % RXE_MAX_RD_ATOMIC;
+
+		if (replay->saved[index].psn == psn) {
+			*ret_orig = replay->saved[index].orig;
+			return true;
+		}
+	}
+	return false;
+}
+
+static void replay_atomic(struct rxe_qp *qp, const struct wire_packet *packet)
+{
+	struct rc_answer answer = {
+		.kind = RC_ANSWER_ATOMIC,
+		.again = true,
+		.psn = packet->bth.psn,
+		.packets = 1,
+		.msn = qp->rc.resp.msn,
+	};
+
+	if (find(&qp->rc.replay, answer.psn, &answer.orig))
+		rc_reply_push(&qp->rc.reply, &answer);
+}
+
+/* It may ask for the rest of a read, never for more than was asked for before; and its key is checked as the first time. */
+static void replay_read(struct rxe_engine *engine, struct rxe_qp *qp,
+			const struct wire_packet *packet)
+{
+	const struct reth *reth = &packet->reth;
+	struct rc_answer answer = {
+		.kind = RC_ANSWER_READ,
+		.again = true,
+		.psn = packet->bth.psn,
+		.msn = qp->rc.resp.msn,
+		.rkey = reth->rkey,
+		.len = reth->len,
+		.va = reth->va,
+	};
+	const struct rxe_mr *mr;
+
+	if (reth->len > RXE_MAX_MSG_SIZE || !(qp->attr.qp_access_flags & RXE_REMOTE_READ))
+		return;
+	answer.packets = rc_packets(reth->len, qp->attr.path_mtu);
+	if (psn_diff(psn_add(answer.psn, answer.packets), qp->attr.rq_psn) > 0)
+		return;
+	if (rxe_reach(engine, qp->pd, reth->rkey, RXE_REMOTE_READ, reth->va, reth->len, &mr) !=
+	    MR_OK)
+		rc_reply_nak(&qp->rc.reply, RC_FAULT_KEY, answer.psn);
+	else
+		rc_reply_push(&qp->rc.reply, &answer);
+}
+
+void rc_replay_request(struct rxe_engine *engine, struct rxe_qp *qp,
+		       const struct wire_packet *packet)
+{
+	engine->cfg.counters->duplicate_request++;
+	if (packet->shape & (SHAPE_READ | SHAPE_ATOMIC)) {
+		if (rc_reply_is_coming(&qp->rc.reply, packet->bth.psn))
+			return;
+		if (packet->shape & SHAPE_READ)
+			replay_read(engine, qp, packet);
+		else
+			replay_atomic(qp, packet);
+	} else {
+		rc_reply_ack(&qp->rc.reply);
+	}
+	rxe_qp_set_ready(engine, qp);
+}

@@ -1,0 +1,345 @@
+/* SPDX-License-Identifier: MIT */
+/* The requester sends (IBTA 9.7.2 to 9.7.3.5). A request gets its PSNs when its first packet is made: one a packet, and for a READ
+ * one for each packet of the answer. Whatever was sent can be made again from its PSN alone, so going back is moving cur.
+ *
+ * AckReq is set on the last packet of each message, and on the last packet of each train: a QP that stops for whatever reason
+ * has asked for an answer to all it sent, so an answer will set it going again. */
+#include "emu/rc_request.h"
+
+#include "emu/emit.h"
+#include "emu/engine.h"
+#include "net/wire/opcode.h"
+
+/* So many PSNs may be without an answer: beyond it old and new cannot be told apart (IBTA 9.7.1). */
+#define MAX_PSNS_OPEN 0x7fffff
+
+enum step {
+	STEP_SENT,
+	STEP_TRAIN_FULL,
+	STEP_FAILED, /* its payload could not be had */
+};
+
+/* clang-format off */
+static const uint8_t op_for[][2][2] = { /* by [first packet][last packet] */
+	[RXE_WR_RDMA_WRITE]           = { { OP_WRITE_MIDDLE, OP_WRITE_LAST },     { OP_WRITE_FIRST, OP_WRITE_ONLY } },
+	[RXE_WR_RDMA_WRITE_WITH_IMM]  = { { OP_WRITE_MIDDLE, OP_WRITE_LAST_IMM }, { OP_WRITE_FIRST, OP_WRITE_ONLY_IMM } },
+	[RXE_WR_SEND]                 = { { OP_SEND_MIDDLE, OP_SEND_LAST },       { OP_SEND_FIRST, OP_SEND_ONLY } },
+	[RXE_WR_SEND_WITH_IMM]        = { { OP_SEND_MIDDLE, OP_SEND_LAST_IMM },   { OP_SEND_FIRST, OP_SEND_ONLY_IMM } },
+	[RXE_WR_SEND_WITH_INV]        = { { OP_SEND_MIDDLE, OP_SEND_LAST_INV },   { OP_SEND_FIRST, OP_SEND_ONLY_INV } },
+	[RXE_WR_RDMA_READ]            = { { OP_READ_REQUEST, OP_READ_REQUEST },   { OP_READ_REQUEST, OP_READ_REQUEST } },
+	[RXE_WR_ATOMIC_CMP_AND_SWP]   = { { OP_CMP_SWAP, OP_CMP_SWAP },           { OP_CMP_SWAP, OP_CMP_SWAP } },
+	[RXE_WR_ATOMIC_FETCH_AND_ADD] = { { OP_FETCH_ADD, OP_FETCH_ADD },         { OP_FETCH_ADD, OP_FETCH_ADD } },
+};
+/* clang-format on */
+
+void rc_request_start(struct rxe_engine *engine, struct rxe_qp *qp)
+{
+	struct rc_request *req = &qp->rc.req;
+
+	*req = (struct rc_request){
+		.una_psn = qp->attr.sq_psn,
+		.cur_psn = qp->attr.sq_psn,
+		.sent_psn = qp->attr.sq_psn,
+		.cur = qp->sq.head,
+		.peer = rxe_peer_get(&engine->peers, &qp->flow.dst,
+				     qp->attr.dest_qp_num >> RXE_SLOT_SHIFT),
+	};
+}
+
+/* The entry may have been given to another peer meanwhile, its count begun anew: never below 0. */
+static void give_back(struct rc_request *req, uint32_t cost)
+{
+	req->in_flight -= cost;
+	req->peer->in_flight -= req->peer->in_flight < cost ? req->peer->in_flight : cost;
+}
+
+void rc_request_stop(struct rxe_qp *qp)
+{
+	if (qp->rc.req.peer)
+		give_back(&qp->rc.req, qp->rc.req.in_flight);
+}
+
+struct rxe_send_wqe *rc_request_head(const struct rxe_qp *qp)
+{
+	struct rxe_send_wqe *wqe;
+
+	if (rxe_ring_used(&qp->sq) == 0)
+		return NULL;
+	wqe = rxe_ring_at(&qp->sq, qp->sq.head);
+	return wqe->started ? wqe : NULL;
+}
+
+bool rc_request_has_work(const struct rxe_qp *qp)
+{
+	return qp->rc.req.cur != qp->sq.tail && qp->rc.req.peer;
+}
+
+/* Bytes of the message before psn. */
+static uint32_t offset_at(const struct rxe_qp *qp, const struct rxe_send_wqe *wqe, uint32_t psn)
+{
+	uint32_t offset = (uint32_t)psn_diff(psn, wqe->psn_first) * qp->attr.path_mtu;
+
+	return offset < wqe->len ? offset : wqe->len;
+}
+
+/* What packets [from, to] of a request cost: its own, or those of the answer to a READ. */
+static uint32_t cost_of(const struct rxe_qp *qp, const struct rxe_send_wqe *wqe, uint32_t from,
+			uint32_t to)
+{
+	uint32_t bytes = offset_at(qp, wqe, psn_add(to, 1)) - offset_at(qp, wqe, from);
+
+	return bytes + ((uint32_t)psn_diff(to, from) + 1) * RC_PACKET_COST;
+}
+
+uint32_t rc_request_read_end(const struct rxe_qp *qp, const struct rxe_send_wqe *wqe, uint32_t psn)
+{
+	uint32_t per_request = RC_READ_BYTES / qp->attr.path_mtu;
+	uint32_t index = (uint32_t)psn_diff(psn, wqe->psn_first);
+	uint32_t end = psn_add(wqe->psn_first, (index | (per_request - 1)));
+
+	return psn_diff(end, wqe->psn_last) < 0 ? end : wqe->psn_last;
+}
+
+void rc_request_rewind(struct rxe_engine *engine, struct rxe_qp *qp)
+{
+	struct rc_request *req = &qp->rc.req;
+
+	give_back(req, req->in_flight);
+	req->rd_atomic = 0;
+	req->cur = qp->sq.head;
+	req->cur_psn = req->una_psn;
+	req->from = (struct rxe_cursor){ 0 };
+	rxe_qp_set_ready(engine, qp);
+}
+
+/* The answer may be one to an earlier sending, when we have gone back already: then cur must not stay behind. */
+void rc_request_advance(struct rxe_engine *engine, struct rxe_qp *qp, uint32_t psn)
+{
+	struct rc_request *req = &qp->rc.req;
+	struct rxe_send_wqe *wqe = rc_request_head(qp);
+	bool behind = psn_diff(req->cur_psn, psn) <= 0;
+
+	if (!behind) {
+		give_back(req, cost_of(qp, wqe, req->una_psn, psn));
+		if (rc_is_atomic(wqe) ||
+		    (rc_is_read(wqe) && psn == rc_request_read_end(qp, wqe, psn)))
+			req->rd_atomic--;
+	}
+	req->una_psn = psn_add(psn, 1);
+	if (psn == wqe->psn_last) {
+		rxe_complete_send(engine, qp, RXE_WC_SUCCESS);
+		req->into = (struct rxe_cursor){ 0 };
+	}
+	if (behind)
+		rc_request_rewind(engine, qp);
+}
+
+void rc_request_check_broken(struct rxe_engine *engine, struct rxe_qp *qp, uint64_t now_ns)
+{
+	struct rc_request *req = &qp->rc.req;
+
+	if (req->is_broken && req->broken_index == qp->sq.head)
+		rxe_qp_fail(engine, qp, req->broken_status, now_ns);
+}
+
+static void break_at_cur(struct rxe_engine *engine, struct rxe_qp *qp, enum rxe_wc_status status,
+			 uint64_t now_ns)
+{
+	qp->rc.req.is_broken = true;
+	qp->rc.req.broken_index = qp->rc.req.cur;
+	qp->rc.req.broken_status = status;
+	rc_request_check_broken(engine, qp, now_ns);
+}
+
+/* May a request that has no PSNs yet begin? */
+static bool may_begin(struct rxe_engine *engine, struct rxe_qp *qp, const struct rxe_send_wqe *wqe)
+{
+	const struct rc_request *req = &qp->rc.req;
+	uint32_t packets = rc_packets(wqe->len, qp->attr.path_mtu);
+
+	if (qp->state == RXE_QPS_SQD) {
+		if (req->una_psn == qp->attr.sq_psn)
+			rxe_qp_drained(engine, qp);
+		return false;
+	}
+	if ((wqe->flags & RXE_SEND_FENCE) && req->rd_atomic > 0)
+		return false;
+	return (uint32_t)psn_diff(qp->attr.sq_psn, req->una_psn) + packets <= MAX_PSNS_OPEN;
+}
+
+static void begin(struct rxe_qp *qp, struct rxe_send_wqe *wqe)
+{
+	uint32_t packets = rc_packets(wqe->len, qp->attr.path_mtu);
+
+	wqe->psn_first = qp->attr.sq_psn;
+	wqe->psn_last = psn_add(wqe->psn_first, packets - 1);
+	wqe->started = 1;
+	qp->attr.sq_psn = psn_add(wqe->psn_first, packets);
+}
+
+/* The request that the next packet comes from, or NULL when none may go. Resending, a fence holds as it did the first time. */
+static struct rxe_send_wqe *next(struct rxe_engine *engine, struct rxe_qp *qp, uint64_t now_ns)
+{
+	const struct rc_request *req = &qp->rc.req;
+	struct rxe_send_wqe *wqe = rxe_ring_at(&qp->sq, req->cur);
+
+	if (req->cur == qp->sq.tail) {
+		if (qp->state == RXE_QPS_SQD && req->una_psn == qp->attr.sq_psn)
+			rxe_qp_drained(engine, qp);
+		return NULL;
+	}
+	if (req->is_broken && req->cur == req->broken_index)
+		return NULL;
+	if ((rc_is_read(wqe) || rc_is_atomic(wqe)) && qp->attr.max_rd_atomic == 0) {
+		break_at_cur(engine, qp, RXE_WC_LOC_QP_OP_ERR, now_ns);
+		return NULL;
+	}
+	if (!wqe->started) {
+		if (!may_begin(engine, qp, wqe))
+			return NULL;
+		begin(qp, wqe);
+	} else if ((wqe->flags & RXE_SEND_FENCE) && req->rd_atomic > 0 &&
+		   req->cur_psn == wqe->psn_first) {
+		return NULL;
+	}
+	return wqe;
+}
+
+/* The last PSN that the next packet of the request stands for. */
+static uint32_t last_psn_of_packet(const struct rxe_qp *qp, const struct rxe_send_wqe *wqe)
+{
+	uint32_t psn = qp->rc.req.cur_psn;
+
+	return rc_is_read(wqe) ? rc_request_read_end(qp, wqe, psn) : psn;
+}
+
+/* One packet always may: its answer opens the window again. */
+static bool window_has_room(const struct rc_request *req, uint32_t cost)
+{
+	return req->in_flight == 0 || req->peer->in_flight + cost <= RXE_WINDOW_BYTES;
+}
+
+static bool may_go(const struct rxe_qp *qp, const struct rxe_send_wqe *wqe, uint32_t last_psn)
+{
+	const struct rc_request *req = &qp->rc.req;
+
+	if ((rc_is_read(wqe) || rc_is_atomic(wqe)) && req->rd_atomic >= qp->attr.max_rd_atomic)
+		return false;
+	return window_has_room(req, cost_of(qp, wqe, req->cur_psn, last_psn));
+}
+
+/* Is this packet the last before the QP has to stop, as far as can be seen? */
+static bool is_last_for_now(const struct rxe_qp *qp, const struct wire_train *train, uint32_t len,
+			    uint32_t cost)
+{
+	bool closes = train->segs > 0 && len < train->seg_len;
+
+	return closes || train->segs + 1u >= train->max_segs ||
+	       train->len + len + len > TRAIN_MAX_BYTES ||
+	       qp->rc.req.peer->in_flight + cost + qp->attr.path_mtu + RC_PACKET_COST >
+		       RXE_WINDOW_BYTES;
+}
+
+static void describe(const struct rxe_qp *qp, const struct rxe_send_wqe *wqe, uint32_t last_psn,
+		     const struct wire_train *train, struct wire_packet *ret)
+{
+	uint32_t psn = qp->rc.req.cur_psn;
+	uint32_t offset = offset_at(qp, wqe, psn);
+	uint32_t bytes = offset_at(qp, wqe, psn_add(last_psn, 1)) - offset;
+	bool reads = rc_is_read(wqe) || rc_is_atomic(wqe);
+	bool first = psn == wqe->psn_first;
+	bool last = last_psn == wqe->psn_last;
+
+	ret->bth = (struct bth){
+		.opcode = opcode_make(WIRE_RC, (enum wire_op)op_for[wqe->opcode][first][last]),
+		.solicited = last && (wqe->flags & RXE_SEND_SOLICITED),
+		.mig_req = true,
+		.pkey = 0xffff,
+		.dest_qpn = qp->attr.dest_qp_num,
+		.psn = psn,
+	};
+	ret->payload_len = reads ? 0 : bytes;
+	ret->bth.ack_req =
+		last || reads ||
+		is_last_for_now(qp, train,
+				wire_header_len(ret->bth.opcode) + bytes + (-bytes & 3) + ICRC_LEN,
+				bytes + RC_PACKET_COST);
+	ret->reth = (struct reth){ .va = wqe->remote_addr + (rc_is_read(wqe) ? offset : 0),
+				   .rkey = wqe->rkey,
+				   .len = rc_is_read(wqe) ? bytes : wqe->len };
+	if (rc_is_atomic(wqe)) {
+		bool swaps = wqe->opcode == RXE_WR_ATOMIC_CMP_AND_SWP;
+
+		ret->atomic = (struct atomic_eth){ .va = wqe->remote_addr,
+						   .rkey = wqe->rkey,
+						   .swap_add = swaps ? wqe->swap : wqe->compare_add,
+						   .compare = swaps ? wqe->compare_add : 0 };
+	}
+	ret->imm = wqe->imm_or_rkey;
+	ret->inv_rkey = wqe->imm_or_rkey;
+}
+
+static void went(struct rxe_qp *qp, const struct rxe_send_wqe *wqe, uint32_t last_psn)
+{
+	struct rc_request *req = &qp->rc.req;
+	uint32_t cost = cost_of(qp, wqe, req->cur_psn, last_psn);
+
+	req->in_flight += cost;
+	req->peer->in_flight += cost;
+	if (rc_is_read(wqe) || rc_is_atomic(wqe))
+		req->rd_atomic++;
+	req->cur_psn = psn_add(last_psn, 1);
+	if (psn_diff(req->cur_psn, req->sent_psn) > 0)
+		req->sent_psn = req->cur_psn;
+	if (last_psn == wqe->psn_last) {
+		req->cur++;
+		req->from = (struct rxe_cursor){ 0 };
+	}
+}
+
+static enum step send_one(struct rxe_engine *engine, struct rxe_qp *qp, struct rxe_send_wqe *wqe,
+			  uint32_t last_psn, struct wire_train *train)
+{
+	struct wire_packet packet;
+	struct rxe_emit emit;
+
+	describe(qp, wqe, last_psn, train, &packet);
+	if (!rxe_emit_start(&emit, train, &packet))
+		return STEP_TRAIN_FULL;
+	if (packet.payload_len > 0 && rxe_gather(engine, qp->pd, wqe, &qp->rc.req.from,
+						 offset_at(qp, wqe, qp->rc.req.cur_psn),
+						 emit.payload, packet.payload_len) != MR_OK) {
+		rxe_emit_cancel(&emit);
+		return STEP_FAILED;
+	}
+	rxe_emit_finish(engine, &emit, &qp->flow);
+	went(qp, wqe, last_psn);
+	return STEP_SENT;
+}
+
+static bool may_request(struct rxe_qp *qp, uint64_t now_ns)
+{
+	return (qp->state == RXE_QPS_RTS || qp->state == RXE_QPS_SQD) &&
+	       rc_retry_may_send(&qp->rc.retry, now_ns);
+}
+
+enum output_verdict rc_request_output(struct rxe_engine *engine, struct rxe_qp *qp,
+				      struct wire_train *train, uint64_t now_ns)
+{
+	while (may_request(qp, now_ns)) {
+		struct rxe_send_wqe *wqe = next(engine, qp, now_ns);
+		uint32_t last_psn;
+
+		if (!wqe)
+			break;
+		last_psn = last_psn_of_packet(qp, wqe);
+		if (!may_go(qp, wqe, last_psn))
+			break;
+		switch (send_one(engine, qp, wqe, last_psn, train)) {
+		case STEP_SENT: rc_retry_sent(&qp->rc.retry, &qp->attr, now_ns); break;
+		case STEP_TRAIN_FULL: return OUTPUT_TRAIN_FULL;
+		case STEP_FAILED: break_at_cur(engine, qp, RXE_WC_LOC_PROT_ERR, now_ns); break;
+		}
+	}
+	return OUTPUT_IDLE;
+}

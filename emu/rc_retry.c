@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: MIT */
+/* The requester's timers and budgets (IBTA 9.7.6, 9.7.5.2.8). retry_cnt pays for timeouts, NAKs of a sequence error and answers
+ * found missing; rnr_retry pays for RNR NAKs only, and 7 of it is for ever. */
+#include "emu/rc_retry.h"
+
+#include "emu/qp.h"
+#include "net/wire/packet.h"
+
+#define RNR_FOR_EVER 7
+#define RNR_UNIT_NS  10000ull
+
+uint64_t rc_timeout_ns(uint8_t code)
+{
+	return code ? 4096ull << code : UINT64_MAX;
+}
+
+/* Powers of two, and between each two of them one and a half times the lower. */
+uint64_t rc_rnr_timer_ns(uint8_t code)
+{
+	unsigned n = code & 31 ? code & 31u : 32;
+
+	if (n == 1)
+		return RNR_UNIT_NS;
+	return RNR_UNIT_NS * (n & 1 ? 3ull << (n - 3) / 2 : 1ull << n / 2);
+}
+
+void rc_retry_reset(struct rc_retry *retry)
+{
+	*retry = (struct rc_retry){ .deadline_ns = UINT64_MAX };
+}
+
+static void start_timer(struct rc_retry *retry, const struct rxe_qp_attr *attr, uint64_t now_ns)
+{
+	retry->deadline_ns = attr->timeout ? now_ns + rc_timeout_ns(attr->timeout) : UINT64_MAX;
+}
+
+void rc_retry_sent(struct rc_retry *retry, const struct rxe_qp_attr *attr, uint64_t now_ns)
+{
+	if (retry->deadline_ns == UINT64_MAX)
+		start_timer(retry, attr, now_ns);
+}
+
+void rc_retry_progressed(struct rc_retry *retry, const struct rxe_qp_attr *attr, bool outstanding,
+			 uint64_t now_ns)
+{
+	retry->retries = 0;
+	retry->rnr_retries = 0;
+	retry->rewound = false;
+	retry->deadline_ns = UINT64_MAX;
+	if (outstanding)
+		start_timer(retry, attr, now_ns);
+}
+
+/* The timer starts again when the first packet leaves again. */
+static enum rc_retry_verdict spend(struct rc_retry *retry, const struct rxe_qp_attr *attr)
+{
+	retry->deadline_ns = UINT64_MAX;
+	if (retry->retries >= attr->retry_cnt)
+		return RC_RETRY_GIVE_UP;
+	retry->retries++;
+	return RC_RETRY_REWIND;
+}
+
+enum rc_retry_verdict rc_retry_timed_out(struct rc_retry *retry, const struct rxe_qp_attr *attr,
+					 uint64_t now_ns)
+{
+	if (now_ns < retry->deadline_ns)
+		return RC_RETRY_WAIT;
+	retry->rewound = false;
+	return spend(retry, attr);
+}
+
+enum rc_retry_verdict rc_retry_sequence_nak(struct rc_retry *retry, const struct rxe_qp_attr *attr)
+{
+	return spend(retry, attr);
+}
+
+/* The answers that were under way behind the missing one keep coming after the rewind: they have higher PSNs than the first
+ * that told. A lower one answers what was sent again, so something is missing once more. */
+enum rc_retry_verdict rc_retry_implied_nak(struct rc_retry *retry, const struct rxe_qp_attr *attr,
+					   uint32_t psn)
+{
+	if (retry->rewound && psn_diff(psn, retry->trigger_psn) > 0)
+		return RC_RETRY_WAIT;
+	retry->rewound = true;
+	retry->trigger_psn = psn;
+	return spend(retry, attr);
+}
+
+enum rc_retry_verdict rc_retry_rnr_nak(struct rc_retry *retry, const struct rxe_qp_attr *attr,
+				       uint8_t timer_code, uint64_t now_ns)
+{
+	if (retry->rnr_until_ns)
+		return RC_RETRY_WAIT;
+	if (attr->rnr_retry != RNR_FOR_EVER) {
+		if (retry->rnr_retries >= attr->rnr_retry)
+			return RC_RETRY_GIVE_UP;
+		retry->rnr_retries++;
+	}
+	retry->deadline_ns = UINT64_MAX;
+	retry->rnr_until_ns = now_ns + rc_rnr_timer_ns(timer_code);
+	return RC_RETRY_REWIND;
+}
+
+bool rc_retry_may_send(struct rc_retry *retry, uint64_t now_ns)
+{
+	if (now_ns < retry->rnr_until_ns)
+		return false;
+	retry->rnr_until_ns = 0;
+	return true;
+}
+
+uint64_t rc_retry_next_ns(const struct rc_retry *retry)
+{
+	if (retry->rnr_until_ns && retry->rnr_until_ns < retry->deadline_ns)
+		return retry->rnr_until_ns;
+	return retry->deadline_ns;
+}

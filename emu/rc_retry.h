@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: MIT */
+/* Sending again (IBTA 9.7.6): when, how often, and when to give up. Told what happened, it answers what to do; it knows nothing
+ * of requests. Budgets are refilled by progress and by nothing else. */
+#ifndef RXE_EMU_RC_RETRY_H
+#define RXE_EMU_RC_RETRY_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct rxe_qp_attr;
+
+enum rc_retry_verdict {
+	RC_RETRY_WAIT, /* nothing to do */
+	RC_RETRY_REWIND, /* send again from the oldest that is not acknowledged, as soon as rc_retry_may_send() */
+	RC_RETRY_GIVE_UP,
+};
+
+struct rc_retry {
+	uint64_t deadline_ns; /* of the local ACK timer; UINT64_MAX while it does not run */
+	uint64_t
+		rnr_until_ns; /* the peer has no receive and asked for peace until then; 0: it did not */
+	uint32_t trigger_psn; /* of the answer that showed another to be missing, while rewound */
+	bool rewound;	      /* an implied NAK was acted on, and no progress came since */
+	uint8_t retries;      /* spent since the last progress */
+	uint8_t rnr_retries;
+};
+
+/* 4.096 us * 2^code; UINT64_MAX for code 0, which means for ever (IBTA 9.7.6.1.3). */
+uint64_t rc_timeout_ns(uint8_t code);
+/* IBTA table 45: 10 us * {1, 2, 3, 4, 6, 8, 12, ...} for codes 1 to 31, and code 0 behind them. */
+uint64_t rc_rnr_timer_ns(uint8_t code);
+
+void rc_retry_reset(struct rc_retry *retry);
+/* A request left: the timer runs from the first that has no answer. */
+void rc_retry_sent(struct rc_retry *retry, const struct rxe_qp_attr *attr, uint64_t now_ns);
+/* The oldest request got an answer. */
+void rc_retry_progressed(struct rc_retry *retry, const struct rxe_qp_attr *attr, bool outstanding,
+			 uint64_t now_ns);
+/* Time passed: is the ACK timer over? */
+enum rc_retry_verdict rc_retry_timed_out(struct rc_retry *retry, const struct rxe_qp_attr *attr,
+					 uint64_t now_ns);
+enum rc_retry_verdict rc_retry_sequence_nak(struct rc_retry *retry, const struct rxe_qp_attr *attr);
+/* An answer with this PSN came while an earlier read or atomic has none. */
+enum rc_retry_verdict rc_retry_implied_nak(struct rc_retry *retry, const struct rxe_qp_attr *attr,
+					   uint32_t psn);
+enum rc_retry_verdict rc_retry_rnr_nak(struct rc_retry *retry, const struct rxe_qp_attr *attr,
+				       uint8_t timer_code, uint64_t now_ns);
+/* Is the peer's time of peace over, or was there none? */
+bool rc_retry_may_send(struct rc_retry *retry, uint64_t now_ns);
+/* When it wants to be asked again. */
+uint64_t rc_retry_next_ns(const struct rc_retry *retry);
+
+#endif
