@@ -99,18 +99,19 @@ static int serve(const struct ctl_settings *settings, bool lingers, bool to_star
 static int keep_running(struct ctl_client *client, const struct command_options *options)
 {
 	struct ctl_call call = { .req = { .op = CTL_STAY }, .in_fd = -1 };
-	int rc = ctl_do(client, &call, 0);
+	int rc;
 
-	if (rc) {
-		fprintf(stderr, "rxe_dm: the device server does not answer: %s\n", strerror(-rc));
-		return 1;
-	}
 	if (options->given) {
 		fprintf(stderr,
 			"rxe_dm: instance '%s' is running already (process %d): 'rxe_dm stop' it "
 			"first, or "
 			"choose another one with --instance\n",
 			options->settings.instance, (int)client->server_pid);
+		return 1;
+	}
+	rc = ctl_do(client, &call, 0);
+	if (rc) {
+		fprintf(stderr, "rxe_dm: the device server does not answer: %s\n", strerror(-rc));
 		return 1;
 	}
 	printf("instance '%s' is running already (process %d); it stays until 'rxe_dm stop'\n",

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: MIT */
+/* What rxe_dm show looks at: a picture of an instance, taken over the control socket and from the shared memory. */
+#ifndef RXE_DM_VIEW_H
+#define RXE_DM_VIEW_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "lib/control/protocol.h"
+
+struct ctl_client;
+
+struct view_device {
+	struct ctl_msg_device info;
+	const struct ctl_shared *shared; /* mapped to read; processes go on writing */
+	struct ctl_object *objects;
+	size_t num_objects;
+};
+
+struct view {
+	struct ctl_msg_status status;
+	uint32_t num_devices;
+	struct view_device device[CTL_DEVICE_MAX];
+};
+
+/* 0 or a negative errno. */
+int view_take(struct view *ret, struct ctl_client *client);
+void view_drop(struct view *view);
+
+/* The device's counters: of those who are there, and of those who were. */
+void view_counters(const struct view_device *device, struct rxe_counters *ret);
+/* How many objects of a kind a context has (0: of the device). */
+uint32_t view_count(const struct view_device *device, enum ctl_kind kind, uint32_t context);
+uint32_t view_num_qps(const struct ctl_slot *slot);
+/* Whose memory or context it is, "" when nobody's. ret of 16 bytes. */
+const char *view_comm(const struct view_device *device, int32_t pid, char *ret);
+
+const char *view_qp_type(uint32_t type);
+const char *view_qp_state(uint32_t state);
+const char *view_mr_kind(uint32_t kind);
+const char *view_port_state(uint32_t state);
+/* "local_write remote_read", in a fixed order. */
+#define VIEW_RIGHTS_MAX 128
+const char *view_rights(uint32_t rights, char ret[static VIEW_RIGHTS_MAX]);
+
+/* show_table.c, show_json.c */
+void show_table(const struct view *view, FILE *to);
+int show_json(const struct view *view, FILE *to);
+
+#endif
