@@ -1,0 +1,193 @@
+// SPDX-License-Identifier: MIT
+/* Memory that is not there any more is an answer and not a crash, and whoever had the signals before keeps them. */
+#include <check.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "lib/verbs/driver.h"
+#include "lib/verbs/memory.h"
+
+static uint8_t *pages(size_t n)
+{
+	void *p = mmap(NULL, n * 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	ck_assert_ptr_ne(p, MAP_FAILED);
+	return p;
+}
+
+START_TEST(probe_finds_what_is_there)
+{
+	uint8_t *p = pages(3);
+
+	p[5] = 77;
+	ck_assert(dm_memory_probe(p, 3 * 4096, true));
+	ck_assert_int_eq(p[5], 77);
+	ck_assert(dm_memory_probe(p + 4095, 2, false));
+
+	mprotect(p + 4096, 4096, PROT_READ);
+	ck_assert(dm_memory_probe(p, 3 * 4096, false));
+	ck_assert(!dm_memory_probe(p, 3 * 4096, true));
+	ck_assert(dm_memory_probe(p, 4096, true));
+	mprotect(p + 4096, 4096, PROT_NONE);
+	ck_assert(!dm_memory_probe(p, 3 * 4096, false));
+	munmap(p + 4096, 4096);
+	ck_assert(!dm_memory_probe(p, 3 * 4096, false));
+	ck_assert(!dm_memory_probe(NULL, 1, false));
+	munmap(p, 3 * 4096);
+}
+END_TEST
+
+START_TEST(copy_survives_unmapped_memory)
+{
+	uint8_t *p = pages(2);
+	uint8_t buf[256] = { 1, 2, 3 };
+
+	dm_memory_guard();
+	ck_assert(dm_memory_land(p + 4000, buf, 200));
+	ck_assert_mem_eq(p + 4000, buf, 200);
+	munmap(p + 4096, 4096);
+	for (int i = 0; i < 3; i++) {
+		ck_assert(!dm_memory_land(p + 4000, buf, 200));
+		ck_assert(!dm_memory_copy(buf, p + 4000, 200));
+	}
+	ck_assert(dm_memory_copy(buf, p, 200));
+	munmap(p, 4096);
+}
+END_TEST
+
+START_TEST(every_length_and_alignment_lands)
+{
+	uint8_t src[80], dst[128];
+
+	for (size_t i = 0; i < sizeof(src); i++)
+		src[i] = (uint8_t)(i + 1);
+	for (size_t at = 0; at < 16; at++) {
+		for (size_t len = 0; len <= sizeof(src); len++) {
+			memset(dst, 0, sizeof(dst));
+			ck_assert(dm_memory_land(dst + 16 + at, src, len));
+			ck_assert_mem_eq(dst + 16 + at, src, len);
+			ck_assert_int_eq(dst[15 + at], 0);
+			ck_assert_int_eq(dst[16 + at + len], 0);
+		}
+	}
+}
+END_TEST
+
+static struct dm_device *device(uint8_t *arena)
+{
+	static struct dm_device dev;
+
+	dev.attachment.slot = 3;
+	dev.attachment.arena = arena;
+	return &dev;
+}
+
+START_TEST(regions_are_found_by_kind)
+{
+	uint8_t *arena = pages(1), *own = pages(1);
+	struct dm_device *dev = device(arena);
+	struct rxe_mr plain = { .kind = RXE_MR_PLAIN,
+				.owner = 3,
+				.addr = (uintptr_t)own,
+				.iova = 0x1000,
+				.len = 4096 };
+	struct rxe_mr dm = { .kind = RXE_MR_ARENA, .addr = 64, .len = 1024 };
+	uint64_t word = 0x1122334455667788, got;
+
+	dm_memory_guard();
+	ck_assert(dm_mem_write(dev, &plain, 0x1008, &word, 8));
+	ck_assert_mem_eq(own + 8, &word, 8);
+	ck_assert(dm_mem_write(dev, &dm, 16, &word, 8));
+	ck_assert_mem_eq(arena + 80, &word, 8);
+	ck_assert(dm_mem_read(dev, &dm, 16, &got, 8));
+	ck_assert(got == word);
+
+	plain.owner = 4; /* another process's: its engine serves it, not ours */
+	ck_assert(!dm_mem_write(dev, &plain, 0x1008, &word, 8));
+	munmap(arena, 4096);
+	munmap(own, 4096);
+}
+END_TEST
+
+START_TEST(atomics)
+{
+	uint8_t *arena = pages(1);
+	struct dm_device *dev = device(arena);
+	struct rxe_mr dm = { .kind = RXE_MR_ARENA, .len = 4096 };
+	uint64_t orig = 9;
+
+	dm_memory_guard();
+	ck_assert(dm_mem_atomic(dev, &dm, 8, RXE_FETCH_ADD, 5, 0, &orig));
+	ck_assert(orig == 0);
+	ck_assert(dm_mem_atomic(dev, &dm, 8, RXE_CMP_SWAP, 4, 100, &orig));
+	ck_assert(orig == 5);
+	ck_assert(dm_mem_atomic(dev, &dm, 8, RXE_CMP_SWAP, 5, 100, &orig));
+	ck_assert(orig == 5);
+	ck_assert(dm_mem_atomic(dev, &dm, 8, RXE_FETCH_ADD, 0, 0, &orig));
+	ck_assert(orig == 100);
+	munmap(arena, 4096);
+	ck_assert(!dm_mem_atomic(dev, &dm, 8, RXE_FETCH_ADD, 1, 0, &orig));
+	ck_assert(orig == 100);
+}
+END_TEST
+
+static sigjmp_buf back;
+static volatile sig_atomic_t theirs;
+
+static void their_handler(int sig)
+{
+	theirs = sig;
+	siglongjmp(back, 1);
+}
+
+START_TEST(a_fault_of_the_program_goes_to_the_program)
+{
+	struct sigaction sa = { .sa_handler = their_handler, .sa_flags = SA_NODEFER };
+	uint8_t *p = pages(1), buf[8] = { 0 };
+
+	sigaction(SIGSEGV, &sa, NULL);
+	ck_assert(dm_memory_probe(p, 8, true)); /* our handler goes in front */
+	munmap(p, 4096);
+	ck_assert(!dm_memory_land(p, buf, 8));
+	ck_assert_int_eq(theirs, 0);
+	if (sigsetjmp(back, 1) == 0)
+		*(volatile uint8_t *)p = 1;
+	ck_assert_int_eq(theirs, SIGSEGV);
+	ck_assert(!dm_memory_land(p, buf, 8)); /* and ours still works */
+}
+END_TEST
+
+START_TEST(without_a_handler_the_program_dies_as_before)
+{
+	uint8_t *p = pages(1);
+
+	dm_memory_guard();
+	munmap(p, 4096);
+	*(volatile uint8_t *)p = 1;
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("verbs_memory");
+	TCase *tcase = tcase_create("memory");
+	SRunner *runner = srunner_create(suite);
+	int failed;
+
+	suite_add_tcase(suite, tcase);
+	tcase_add_test(tcase, probe_finds_what_is_there);
+	tcase_add_test(tcase, copy_survives_unmapped_memory);
+	tcase_add_test(tcase, every_length_and_alignment_lands);
+	tcase_add_test(tcase, regions_are_found_by_kind);
+	tcase_add_test(tcase, atomics);
+	tcase_add_test(tcase, a_fault_of_the_program_goes_to_the_program);
+	tcase_add_test_raise_signal(tcase, without_a_handler_the_program_dies_as_before, SIGSEGV);
+	srunner_run_all(runner, CK_NORMAL);
+	failed = srunner_ntests_failed(runner);
+	srunner_free(runner);
+	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}
