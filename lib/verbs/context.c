@@ -22,8 +22,10 @@ static int attach(struct dm_device *dev)
 				ctl_detach(dev->client, dev->info.index, &dev->attachment);
 		}
 	}
-	if (!err)
+	if (!err) {
 		dev->contexts++;
+		atomic_store(&dev->forks, dm_forks());
+	}
 	pthread_mutex_unlock(&dev->lock);
 	return err;
 }
@@ -36,6 +38,39 @@ static void detach(struct dm_device *dev)
 		ctl_detach(dev->client, dev->info.index, &dev->attachment);
 	}
 	pthread_mutex_unlock(&dev->lock);
+}
+
+/* The child of a fork() has a slot and an engine of its own, made when it first asks something of the device. */
+static void refresh(struct dm_device *dev)
+{
+	struct ctl_attachment more;
+
+	pthread_mutex_lock(&dev->lock);
+	if (atomic_load(&dev->forks) != dm_forks() &&
+	    ctl_attach(dev->client, dev->info.index, &dev->attachment) == 0) {
+		more = dev->attachment; /* counted once more than there are reasons */
+		ctl_detach(dev->client, dev->info.index, &more);
+		if (dm_pump_start(dev) == 0)
+			atomic_store(&dev->forks, dm_forks());
+	}
+	pthread_mutex_unlock(&dev->lock);
+}
+
+bool dm_is_context(const struct ibv_context *context)
+{
+	struct dm_device *dev;
+
+	if (!dm_object_is(context, DM_KIND_CONTEXT))
+		return false;
+	dev = dm_device((struct ibv_context *)(uintptr_t)context);
+	if (atomic_load_explicit(&dev->forks, memory_order_relaxed) != dm_forks())
+		refresh(dev);
+	return true;
+}
+
+bool dm_is_pd(const struct ibv_pd *pd)
+{
+	return dm_object_is(pd, DM_KIND_PD) && dm_is_context(pd->context);
 }
 
 static void fill(struct dm_context *ctx)

@@ -92,6 +92,7 @@ static bool in_use(const struct ctl_client *client)
 
 static int connect_locked(void)
 {
+	dm_log_control();
 	return connection ? 0 : ctl_connect(&connection);
 }
 
@@ -125,10 +126,10 @@ struct dm_device *dm_device_at(const struct ctl_client *client, uint32_t index)
 	return found;
 }
 
-/* What the server has. When the one we knew has gone, a fresh one is asked. */
-static int list(struct ctl_device *ret, size_t *ret_count)
+/* What the server has. When the one we knew has gone, a fresh one is asked; *ret_old is the connection that is of no more
+ * use then. */
+static int list(struct ctl_device *ret, size_t *ret_count, struct ctl_client **ret_old)
 {
-	struct ctl_client *old;
 	int err = connect_locked();
 
 	if (err)
@@ -137,10 +138,8 @@ static int list(struct ctl_device *ret, size_t *ret_count)
 	if (!err)
 		return 0;
 
-	old = connection;
+	*ret_old = connection;
 	connection = NULL;
-	if (!in_use(old))
-		ctl_disconnect(old);
 	err = connect_locked();
 	return err ? err : ctl_list_devices(connection, ret, DM_MAX_DEVICES, ret_count);
 }
@@ -148,6 +147,7 @@ static int list(struct ctl_device *ret, size_t *ret_count)
 struct ibv_device **ibv_get_device_list(int *num_devices)
 {
 	struct ctl_device info[DM_MAX_DEVICES];
+	struct ctl_client *old = NULL;
 	struct ibv_device **ret;
 	size_t n = 0, count = 0;
 	int err;
@@ -159,13 +159,15 @@ struct ibv_device **ibv_get_device_list(int *num_devices)
 		return dm_fail(ENOMEM);
 
 	pthread_mutex_lock(&lock);
-	err = list(info, &n);
+	err = list(info, &n, &old);
 	for (size_t i = 0; !err && i < n; i++) {
 		struct dm_device *dev = adopt(connection, &info[i]);
 
 		if (dev)
 			ret[count++] = &dev->base;
 	}
+	if (old && !in_use(old))
+		ctl_disconnect(old);
 	pthread_mutex_unlock(&lock);
 
 	if (err)
@@ -199,4 +201,13 @@ int ibv_get_device_index(struct ibv_device *device)
 	const struct dm_device *dev = dm_device_of(device);
 
 	return dev ? (int)dev->info.index : -1;
+}
+
+void dm_devices_forked(void)
+{
+	pthread_mutex_init(&lock, NULL);
+	for (size_t i = 0; i < num_known; i++) {
+		pthread_mutex_init(&known[i]->lock, NULL);
+		dm_pump_drop_in_child(known[i]);
+	}
 }

@@ -15,5 +15,7 @@ struct dm_device *dm_device_of(const struct ibv_device *device);
  * 0 or a negative errno. */
 int dm_device_connect(struct ctl_client **ret);
 struct dm_device *dm_device_at(const struct ctl_client *client, uint32_t index);
+/* In the child after fork(): nobody holds our locks, and the engines are gone. */
+void dm_devices_forked(void);
 
 #endif

@@ -22,48 +22,46 @@ static int bounds_check(const struct dm_dm *dm, uint64_t offset, uint64_t length
 	return 0;
 }
 
-/* The bytes at offset, when they are the DM's to the end of the call: between enter and leave. */
-static uint8_t *enter(struct dm_dm *dm, uint64_t offset)
+/* Its bytes are its own to the end of the copy: the server gives none of them out while our gauge is up. */
+static int copy(struct dm_dm *dm, uint64_t offset, void *to, const void *from, size_t length)
 {
 	struct ctl_attachment *at = &dm_device(dm->base.context)->attachment;
+	_Atomic uint32_t *inside = &at->shared->slot[at->slot].inside;
+	int err = EINVAL;
 
-	atomic_fetch_add(&at->shared->slot[at->slot].inside, 1);
-	return at->arena + dm->offset + offset;
-}
+	atomic_fetch_add(inside, 1);
+	if (ctl_handle_live(at->shared, dm->base.handle)) {
+		uint8_t *p = at->arena + dm->offset + offset;
+		bool ok = from ? dm_memory_land(p, from, length) : dm_memory_copy(to, p, length);
 
-static void leave(struct dm_dm *dm)
-{
-	struct ctl_attachment *at = &dm_device(dm->base.context)->attachment;
-
-	atomic_fetch_sub(&at->shared->slot[at->slot].inside, 1);
+		err = ok ? 0 : EFAULT;
+	}
+	atomic_fetch_sub(inside, 1);
+	return err;
 }
 
 static int memcpy_to_dm(struct ibv_dm *base, uint64_t offset, const void *src, size_t length)
 {
 	struct dm_dm *dm = (struct dm_dm *)(void *)base;
-	uint8_t *p;
-	bool ok;
 
-	if (!dm_object_is(dm, DM_KIND_DM) || (!src && length) || bounds_check(dm, offset, length))
+	if (!dm_object_is(dm, DM_KIND_DM) || !dm_is_context(base->context) ||
+	    bounds_check(dm, offset, length))
 		return EINVAL;
-	p = enter(dm, offset);
-	ok = dm_memory_land(p, src, length);
-	leave(dm);
-	return ok ? 0 : EFAULT;
+	if (length == 0)
+		return 0;
+	return src ? copy(dm, offset, NULL, src, length) : EINVAL;
 }
 
 static int memcpy_from_dm(void *dst, struct ibv_dm *base, uint64_t offset, size_t length)
 {
 	struct dm_dm *dm = (struct dm_dm *)(void *)base;
-	const uint8_t *p;
-	bool ok;
 
-	if (!dm_object_is(dm, DM_KIND_DM) || (!dst && length) || bounds_check(dm, offset, length))
+	if (!dm_object_is(dm, DM_KIND_DM) || !dm_is_context(base->context) ||
+	    bounds_check(dm, offset, length))
 		return EINVAL;
-	p = enter(dm, offset);
-	ok = dm_memory_copy(dst, p, length);
-	leave(dm);
-	return ok ? 0 : EFAULT;
+	if (length == 0)
+		return 0;
+	return dst ? copy(dm, offset, dst, NULL, length) : EINVAL;
 }
 
 static struct ibv_dm *alloc_dm(struct ibv_context *context, struct ibv_alloc_dm_attr *attr)

@@ -35,6 +35,7 @@ struct dm_device {
 
 	pthread_mutex_t lock;		  /* attaching and detaching */
 	uint32_t contexts;		  /* open */
+	_Atomic uint32_t forks;		  /* what dm_forks() was when the process attached */
 	struct ctl_attachment attachment; /* while contexts is not 0 */
 	struct dm_pump pump;		  /* the engine and what moves its packets: pump.h */
 };
@@ -112,16 +113,13 @@ static inline struct dm_ah *dm_ah(struct ibv_ah *ah)
 	return (struct dm_ah *)(void *)ah;
 }
 
-/* Is it a live object of ours? NULL and strangers are not. Control path only: the data path trusts what it is given. */
-static inline bool dm_is_context(const struct ibv_context *context)
-{
-	return dm_object_is(context, DM_KIND_CONTEXT);
-}
+/* Is it a live object of ours? NULL and strangers are not. Control path only: the data path trusts what it is given. In a
+ * child of fork() the first question attaches the device anew. */
+bool dm_is_context(const struct ibv_context *context);
+bool dm_is_pd(const struct ibv_pd *pd);
 
-static inline bool dm_is_pd(const struct ibv_pd *pd)
-{
-	return dm_object_is(pd, DM_KIND_PD);
-}
+/* How many fork()s lie between the first process and this one. */
+uint32_t dm_forks(void);
 
 /* NULL, and errno set: for the ends of verbs that return a pointer. */
 static inline void *dm_fail(int err)
@@ -133,6 +131,8 @@ static inline void *dm_fail(int err)
 /* An object of this process uses the domain, or no longer does: dealloc_pd answers EBUSY while any does. 0, or an errno. */
 int dm_pd_use(struct ibv_pd *pd);
 void dm_pd_unuse(struct ibv_pd *pd);
+/* In the child after fork(): nobody holds the lock of the counts. */
+void dm_pds_forked(void);
 
 /* The host interface's memory (emu/host.h); host is the struct dm_device. The caller holds the slot's gauge. */
 bool dm_mem_read(void *host, const struct rxe_mr *mr, uint64_t iova, void *dst, size_t len);

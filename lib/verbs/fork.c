@@ -1,6 +1,32 @@
 // SPDX-License-Identifier: MIT
-/* fork(): nothing here is reached by DMA, so registered pages need no protection from copy-on-write. */
+/* fork(): nothing here is reached by DMA, so registered pages need no protection from copy-on-write. But the engine and its
+ * sockets are the parent's: the child drops them, and has none until its first control verb (context.c). */
+#include "lib/verbs/device.h"
 #include "lib/verbs/driver.h"
+#include "lib/verbs/memory.h"
+
+static _Atomic uint32_t forks;
+
+uint32_t dm_forks(void)
+{
+	return atomic_load_explicit(&forks, memory_order_relaxed);
+}
+
+static void in_child(void)
+{
+	dm_object_unlock();
+	atomic_fetch_add(&forks, 1);
+	dm_pds_forked();
+	dm_memory_forked();
+	dm_devices_forked();
+}
+
+/* Only the object table is locked over the fork: it is taken last and held shortly. The other locks may be held for as long as
+ * the server needs, by threads that the child does not have: it starts with fresh ones. */
+__attribute__((constructor)) static void handle_fork(void)
+{
+	pthread_atfork(dm_object_lock, dm_object_unlock, in_child);
+}
 
 int ibv_fork_init(void)
 {

@@ -11,6 +11,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "lib/control/log.h"
+
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static int most = DM_LOG_WARNING;
 static int out = STDERR_FILENO;
@@ -55,4 +57,18 @@ void dm_log(enum dm_log_level level, const char *format, ...)
 	if (write(out, line, len) < 0)
 		errno = saved;
 	errno = saved;
+}
+
+static void from_control(enum ctl_log_level level, const char *line)
+{
+	switch (level) {
+	case CTL_LOG_ERROR: dm_log(DM_LOG_ERROR, "%s", line); return;
+	case CTL_LOG_NOTICE: dm_log(DM_LOG_WARNING, "%s", line); return;
+	case CTL_LOG_DEBUG: dm_log(DM_LOG_DEBUG, "%s", line); return;
+	}
+}
+
+void dm_log_control(void)
+{
+	ctl_log_to(from_control);
 }

@@ -13,4 +13,7 @@ enum dm_log_level {
 /* One line, without newline: "rxe_dm: ..." in front. errno stays as it was. */
 void dm_log(enum dm_log_level level, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
+/* From here on what lib/control says in this process comes out here too. */
+void dm_log_control(void);
+
 #endif

@@ -96,6 +96,11 @@ void dm_memory_guard(void)
 	pthread_mutex_unlock(&guard_lock);
 }
 
+void dm_memory_forked(void)
+{
+	pthread_mutex_init(&guard_lock, NULL);
+}
+
 bool dm_memory_copy(void *dst, const void *src, size_t len)
 {
 	struct landing here = { .a = (uintptr_t)dst, .b = (uintptr_t)src, .len = len };

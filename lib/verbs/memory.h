@@ -10,6 +10,8 @@
 /* Our handlers are the process's, in front of whoever had the signals before. Asked again at each registration, because a
  * program may have put its own in front of ours since. */
 void dm_memory_guard(void);
+/* In the child after fork(): nobody holds the lock of it. */
+void dm_memory_forked(void);
 
 /* Is [addr, addr + len) mapped, and writable if write? Pages are made present; their content stays as it is. */
 bool dm_memory_probe(const void *addr, size_t len, bool write);

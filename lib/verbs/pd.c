@@ -48,6 +48,11 @@ void dm_pd_unuse(struct ibv_pd *base)
 	pthread_mutex_unlock(&lock);
 }
 
+void dm_pds_forked(void)
+{
+	pthread_mutex_init(&lock, NULL);
+}
+
 static struct ibv_pd *give(struct ibv_context *context, const struct dm_pd *like)
 {
 	struct dm_pd *pd = calloc(1, sizeof(*pd));
