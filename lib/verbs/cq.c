@@ -138,10 +138,13 @@ uint32_t dm_cq_take(struct dm_cq *cq, struct rxe_cqe *ret, uint32_t max)
 {
 	uint32_t n = rxe_cq_poll(&cq->cq, ret, max);
 
+	if (!n) {
+		dm_pump_poll(cq->dev);
+		n = rxe_cq_poll(&cq->cq, ret, max);
+	}
 	if (n)
-		return n;
-	dm_pump_poll(cq->dev);
-	return rxe_cq_poll(&cq->cq, ret, max);
+		dm_pump_poll_ended(cq->dev);
+	return n;
 }
 
 static void fill_wc(struct ibv_wc *wc, const struct rxe_cqe *cqe)

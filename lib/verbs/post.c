@@ -66,6 +66,7 @@ static int post_send(struct ibv_qp *base, struct ibv_send_wr *wr, struct ibv_sen
 	struct dm_qp *qp = dm_qp(base);
 	enum post_verdict verdict = POST_OK;
 	uint64_t now_ns = dm_now_ns();
+	bool neighbour;
 
 	if (!dm_pump_lock(qp->dev)) {
 		*bad_wr = wr;
@@ -81,8 +82,13 @@ static int post_send(struct ibv_qp *base, struct ibv_send_wr *wr, struct ibv_sen
 			break;
 		}
 	}
+	qp->dev->pump.sent_to_neighbour = false;
 	dm_pump_transmit(qp->dev, now_ns);
+	neighbour = qp->dev->pump.sent_to_neighbour;
 	dm_pump_unlock(qp->dev);
+	/* The peer may need this very processor to see it. */
+	if (neighbour)
+		dm_pump_yield(&qp->dev->pump, now_ns);
 	return dm_post_errno(verdict);
 }
 

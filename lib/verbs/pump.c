@@ -92,16 +92,15 @@ static void build(struct dm_pump *pump, uint64_t now_ns)
 		};
 		if (!rxe_engine_output(pump->engine, train, now_ns))
 			break;
+		pump->sent_to_neighbour |= link_udp_same_host(pump->link, &train->dst);
 		pump->tx_count++;
 	}
 }
 
-void dm_pump_transmit(struct dm_device *dev, uint64_t now_ns)
+static void transmit(struct dm_pump *pump, uint64_t now_ns)
 {
-	struct dm_pump *pump = &dev->pump;
 	uint32_t built;
 
-	atomic_fetch_add(gauge(dev), 1);
 	do {
 		if (!send_built(pump))
 			break;
@@ -109,6 +108,12 @@ void dm_pump_transmit(struct dm_device *dev, uint64_t now_ns)
 		built = pump->tx_count;
 	} while (send_built(pump) && built == DM_PUMP_TRAINS);
 	rxe_engine_settle(pump->engine);
+}
+
+void dm_pump_transmit(struct dm_device *dev, uint64_t now_ns)
+{
+	atomic_fetch_add(gauge(dev), 1);
+	transmit(&dev->pump, now_ns);
 	atomic_fetch_sub(gauge(dev), 1);
 }
 
@@ -130,18 +135,17 @@ static bool receive(struct dm_pump *pump, uint64_t now_ns)
 	return any;
 }
 
-bool dm_pump_run(struct dm_device *dev)
+bool dm_pump_run(struct dm_device *dev, uint64_t now_ns)
 {
 	struct dm_pump *pump = &dev->pump;
-	uint64_t now_ns = dm_now_ns();
 	bool any;
 
 	atomic_fetch_add(gauge(dev), 1);
 	any = receive(pump, now_ns);
 	if (rxe_engine_deadline(pump->engine) <= now_ns)
 		rxe_engine_expire(pump->engine, now_ns);
+	transmit(pump, now_ns);
 	atomic_fetch_sub(gauge(dev), 1);
-	dm_pump_transmit(dev, now_ns);
 	return any;
 }
 
@@ -161,21 +165,25 @@ void dm_pump_yield(struct dm_pump *pump, uint64_t now_ns)
 void dm_pump_poll(struct dm_device *dev)
 {
 	struct dm_pump *pump = &dev->pump;
+	uint64_t now_ns = dm_now_ns();
 	bool arrived = false;
-	uint64_t now_ns;
 
+	atomic_store_explicit(&pump->polling_since_ns, now_ns, memory_order_relaxed);
 	if (pthread_mutex_trylock(&pump->lock) == 0) {
 		if (!pump->engine) {
 			pthread_mutex_unlock(&pump->lock);
 			return;
 		}
-		arrived = dm_pump_run(dev);
+		arrived = dm_pump_run(dev, now_ns);
 		dm_pump_unlock(dev);
 	}
-	now_ns = dm_now_ns();
-	atomic_store_explicit(&pump->last_poll_ns, now_ns, memory_order_relaxed);
 	if (!arrived)
 		dm_pump_yield(pump, now_ns);
+}
+
+void dm_pump_poll_ended(struct dm_device *dev)
+{
+	atomic_store_explicit(&dev->pump.polling_since_ns, 0, memory_order_relaxed);
 }
 
 static uint32_t host_random(void *host)

@@ -6,6 +6,7 @@
  * program is polling, it is only in the way: it lies down for a while, longer each time, and the polling thread does the
  * work. It never touches the program's signals and ends before the process does. */
 #include <limits.h>
+#include <poll.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -22,10 +23,17 @@
 #include "net/link/udp.h"
 
 #define LINGER_NS      50000u /* keep looking after the last packet */
-#define POLLER_NEAR_NS 3000u  /* a poll this long ago: somebody is at it */
+#define POLLER_NEAR_NS 20000u /* an empty poll this long ago: somebody is at it */
 #define NAP_MIN_NS     50000u
-#define NAP_MAX_NS     5000000u
+#define NAP_MAX_NS     2000000u
+#define NAPS_OFF_NS    100000000u
 #define RESEND_NS      100000u /* the kernel took no more: try again */
+
+struct naps {
+	uint64_t length_ns;
+	uint64_t none_until_ns;
+	unsigned let_down; /* naps running that a program suffered from */
+};
 
 enum source {
 	SOURCE_LINK,
@@ -66,7 +74,7 @@ static void wait_ns(int epoll_fd, struct epoll_event *ret, int *ret_count, uint6
 
 static bool poller_is_near(struct dm_pump *pump, uint64_t now_ns)
 {
-	uint64_t last = atomic_load_explicit(&pump->last_poll_ns, memory_order_relaxed);
+	uint64_t last = atomic_load_explicit(&pump->polling_since_ns, memory_order_relaxed);
 
 	return last + POLLER_NEAR_NS > now_ns;
 }
@@ -83,7 +91,7 @@ static void serve(struct dm_device *dev)
 
 		if (!dm_pump_lock(dev))
 			return;
-		arrived = dm_pump_run(dev);
+		arrived = dm_pump_run(dev, now_ns);
 		dm_pump_unlock(dev);
 		now_ns = dm_now_ns();
 		if (arrived)
@@ -112,15 +120,23 @@ static uint64_t time_to_sleep(struct dm_device *dev)
 	return deadline > now_ns ? deadline - now_ns : 0;
 }
 
-/* The link stirs while the program polls: leave it to the program, deaf to the link, until it has been quiet for a nap. */
-static void nap(struct dm_device *dev, uint64_t *nap_ns)
+/* The link stirs while the program polls: leave it to the program, deaf to the link, for a nap. A program that stops
+ * polling meanwhile and waits for what lands in its memory is let down by that; when it has happened twice running, there
+ * are no naps for a while. */
+static void nap(struct dm_device *dev, struct naps *naps, uint64_t now_ns)
 {
 	struct dm_pump *pump = &dev->pump;
-	struct timespec length = { .tv_nsec = (long)*nap_ns };
+	struct timespec length = { .tv_nsec = (long)naps->length_ns };
+	struct pollfd link = { .fd = link_udp_poll_fd(pump->link), .events = POLLIN };
+	bool let_down;
 
-	atomic_store(&pump->thread_wakes_ns, dm_now_ns() + *nap_ns);
+	atomic_store(&pump->thread_wakes_ns, now_ns + naps->length_ns);
 	nanosleep(&length, NULL);
-	*nap_ns = *nap_ns * 2 < NAP_MAX_NS ? *nap_ns * 2 : NAP_MAX_NS;
+	let_down = !atomic_load(&pump->polling_since_ns) && poll(&link, 1, 0) > 0;
+	naps->let_down = let_down ? naps->let_down + 1 : 0;
+	if (naps->let_down >= 2)
+		naps->none_until_ns = dm_now_ns() + NAPS_OFF_NS;
+	naps->length_ns = naps->length_ns * 2 < NAP_MAX_NS ? naps->length_ns * 2 : NAP_MAX_NS;
 }
 
 static void drain_wake(struct dm_pump *pump)
@@ -135,11 +151,12 @@ static void *thread_main(void *arg)
 {
 	struct dm_device *dev = arg;
 	struct dm_pump *pump = &dev->pump;
-	uint64_t nap_ns = NAP_MIN_NS;
+	struct naps naps = { .length_ns = NAP_MIN_NS };
 
 	be_nimble();
 	while (!atomic_load(&pump->stopping)) {
 		struct epoll_event events[4];
+		uint64_t now_ns;
 		bool link = false;
 		int n;
 
@@ -152,11 +169,12 @@ static void *thread_main(void *arg)
 				epoll_ctl(pump->epoll_fd, EPOLL_CTL_DEL, dev->attachment.event_fd,
 					  NULL);
 		}
-		if (link && poller_is_near(pump, dm_now_ns())) {
-			nap(dev, &nap_ns);
+		now_ns = dm_now_ns();
+		if (link && now_ns >= naps.none_until_ns && poller_is_near(pump, now_ns)) {
+			nap(dev, &naps, now_ns);
 			continue;
 		}
-		nap_ns = NAP_MIN_NS;
+		naps.length_ns = NAP_MIN_NS;
 		serve(dev);
 	}
 	return NULL;
