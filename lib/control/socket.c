@@ -110,6 +110,8 @@ ssize_t ctl_recv(int sock, void *msg, size_t len, int *fds, size_t max_fds, size
 	size_t num = 0;
 	ssize_t n;
 
+	if (ret_num)
+		*ret_num = 0;
 	do {
 		n = recvmsg(sock, &header, flags | MSG_CMSG_CLOEXEC);
 	} while (n < 0 && errno == EINTR);

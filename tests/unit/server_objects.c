@@ -1,0 +1,341 @@
+// SPDX-License-Identifier: MIT
+/* A program and its objects, with a real server: what is granted, what is refused, and with which errno. */
+#include <check.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "server_world.h"
+
+#define ARENA (64ull << 20)
+
+static struct program p;
+static uint8_t buffer[8192];
+
+static void setup(void)
+{
+	world_setup();
+	program_open(&p);
+}
+
+static void teardown(void)
+{
+	world_teardown();
+}
+
+START_TEST(a_device_is_there)
+{
+	struct ctl_device device[2];
+	size_t n = 0;
+
+	ck_assert_int_eq(ctl_list_devices(p.client, device, 2, &n), 0);
+	ck_assert_uint_eq(n, 1);
+	ck_assert_str_eq(device[0].name, "rxe_dm0");
+	ck_assert(gid_is_v4(&device[0].gids[0]));
+	ck_assert_uint_eq(device[0].gids[0].raw[12], 127);
+	ck_assert_str_eq(device[0].if_name, "lo");
+	ck_assert_uint_eq(device[0].max_mtu, 4096);
+	ck_assert_uint_eq(device[0].arena_bytes, ARENA);
+	ck_assert_uint_ne(device[0].node_guid, 0);
+	ck_assert_uint_ne(device[0].sys_image_guid, 0);
+	ck_assert(device[0].trains && !device[0].mlx5);
+	ck_assert_uint_eq(p.at.shared->magic, CTL_SHARED_MAGIC);
+	ck_assert_uint_eq(p.at.shared->port_state, 4);
+	ck_assert_int_eq(p.at.shared->slot[p.at.slot].pid, getpid());
+	ck_assert_uint_gt(p.at.slot, 0);
+}
+END_TEST
+
+START_TEST(attaching_again_is_the_same)
+{
+	struct ctl_attachment again;
+
+	ck_assert_int_eq(ctl_attach(p.client, 0, &again), 0);
+	ck_assert_int_eq(memcmp(&again, &p.at, sizeof(again)), 0);
+	ctl_detach(p.client, 0, &again);
+	ck_assert_int_eq(p.at.shared->slot[p.at.slot].pid, getpid());
+	ck_assert_int_eq(ctl_attach(p.client, 1, &again), -ENODEV);
+	ck_assert_int_eq(ctl_attach(p.client, 999, &again), -ENODEV);
+	program_close(&p);
+}
+END_TEST
+
+START_TEST(the_tables_are_not_ours_to_write)
+{
+	atomic_store(&p.at.shared->slot[p.at.slot].inside, 0); /* our own slot is */
+	atomic_store(&p.at.shared->live[1], 0);
+}
+END_TEST
+
+START_TEST(a_region_is_published)
+{
+	uint32_t key, mr = program_reg(&p, buffer, 100, &key);
+	const struct rxe_mr *entry = &p.at.shared->mrs.entry[rxe_key_index(key)];
+
+	ck_assert_uint_eq(entry->key, key);
+	ck_assert_uint_eq(entry->addr, (uintptr_t)buffer);
+	ck_assert_uint_eq(entry->len, 100);
+	ck_assert_uint_eq(entry->pd, p.pd);
+	ck_assert_uint_eq(entry->kind, RXE_MR_PLAIN);
+	ck_assert_uint_eq(entry->owner, p.at.slot);
+	ck_assert_uint_eq(entry->epoch, p.at.shared->slot[p.at.slot].epoch);
+	ck_assert(ctl_handle_live(p.at.shared, mr));
+
+	ck_assert_int_eq(ctl_dealloc_pd(p.client, &p.context, p.pd), -EBUSY);
+	ck_assert_int_eq(ctl_dereg_mr(p.client, &p.context, mr), 0);
+	ck_assert_uint_eq(entry->key, 0);
+	ck_assert(!ctl_handle_live(p.at.shared, mr));
+	ck_assert_int_eq(ctl_dereg_mr(p.client, &p.context, mr), -EINVAL);
+	program_close(&p);
+}
+END_TEST
+
+START_TEST(a_region_given_anew)
+{
+	struct ctl_reg_mr reg = {
+		.kind = RXE_MR_PLAIN, .addr = 0x1000, .iova = 0x1000, .len = 7, .fd = -1
+	};
+	uint32_t key, new_key, other_pd, mr = program_reg(&p, buffer, 100, &key);
+
+	ck_assert_int_eq(ctl_alloc_pd(p.client, &p.context, &other_pd), 0);
+	reg.pd = other_pd + 1000;
+	ck_assert_int_eq(ctl_rereg_mr(p.client, &p.context, mr, &reg, &new_key), -EINVAL);
+	ck_assert_uint_eq(p.at.shared->mrs.entry[rxe_key_index(key)].key, key); /* as it was */
+
+	reg.pd = other_pd;
+	ck_assert_int_eq(ctl_rereg_mr(p.client, &p.context, mr, &reg, &new_key), 0);
+	ck_assert_uint_ne(key, new_key);
+	ck_assert_uint_eq(p.at.shared->mrs.entry[rxe_key_index(key)].key, 0);
+	ck_assert_uint_eq(p.at.shared->mrs.entry[rxe_key_index(new_key)].len, 7);
+	ck_assert_int_eq(ctl_dealloc_pd(p.client, &p.context, other_pd), -EBUSY);
+	ck_assert_int_eq(ctl_dereg_mr(p.client, &p.context, mr), 0);
+	ck_assert_int_eq(ctl_dealloc_pd(p.client, &p.context, other_pd), 0);
+	program_close(&p);
+}
+END_TEST
+
+START_TEST(bad_regions)
+{
+	struct ctl_reg_mr good = {
+		.pd = p.pd, .kind = RXE_MR_PLAIN, .addr = 0x1000, .len = 16, .fd = -1
+	};
+	struct ctl_reg_mr bad[9];
+	uint32_t handle, key;
+
+	for (size_t i = 0; i < 9; i++)
+		bad[i] = good;
+	bad[0].pd = 0;
+	bad[1].pd = p.context.handle; /* a handle, but of no PD */
+	bad[2].kind = 0;
+	bad[3].kind = 99;
+	bad[4].addr = UINT64_MAX - 4;
+	bad[5].iova = UINT64_MAX - 4;
+	bad[6].len = UINT64_MAX;
+	bad[7].kind = RXE_MR_ARENA; /* without a DM */
+	bad[8].dmah = 12345;
+	for (size_t i = 0; i < 9; i++)
+		ck_assert_msg(ctl_reg_mr(p.client, &p.context, &bad[i], &handle, &key) == -EINVAL,
+			      "case %zu", i);
+	ck_assert_uint_eq(world_objects(CTL_KIND_MR), 0);
+	program_close(&p);
+}
+END_TEST
+
+START_TEST(device_memory)
+{
+	uint32_t dm, mr;
+	uint64_t offset;
+
+	ck_assert_int_eq(ctl_alloc_dm(p.client, &p.context, 5000, 0, &dm, &offset), 0);
+	memset(p.at.arena + offset, 0xee, 5000);
+	mr = program_reg_dm(&p, dm, 100, 4900);
+	program_reg_dm(&p, dm, 5000, 0);
+	ck_assert_int_eq(ctl_free_dm(p.client, &p.context, dm), -EBUSY);
+	ck_assert_int_eq(ctl_dereg_mr(p.client, &p.context, mr), 0);
+	ck_assert_int_eq(ctl_free_dm(p.client, &p.context, dm), -EBUSY); /* one is left */
+	ck_assert_int_eq(ctl_dereg_mr(p.client, &p.context, mr + 1), 0);
+	ck_assert_int_eq(ctl_free_dm(p.client, &p.context, dm), 0);
+	ck_assert_int_eq(ctl_free_dm(p.client, &p.context, dm), -EINVAL);
+
+	/* Whoever gets it next finds zeros. */
+	ck_assert_int_eq(ctl_alloc_dm(p.client, &p.context, 8192, 0, &dm, &offset), 0);
+	for (uint64_t i = 0; i < 8192; i++)
+		ck_assert_uint_eq(p.at.arena[offset + i], 0);
+	program_close(&p);
+}
+END_TEST
+
+START_TEST(device_memory_bounds)
+{
+	struct ctl_reg_mr reg = { .pd = p.pd, .kind = RXE_MR_ARENA, .fd = -1 };
+	uint32_t dm, other, handle, key;
+	uint64_t offset;
+
+	ck_assert_int_eq(ctl_alloc_dm(p.client, &p.context, ARENA + 1, 0, &dm, &offset), -ENOMEM);
+	ck_assert_int_eq(ctl_alloc_dm(p.client, &p.context, UINT64_MAX, 0, &dm, &offset), -ENOMEM);
+	ck_assert_int_eq(ctl_alloc_dm(p.client, &p.context, 0, 0, &dm, &offset), -EINVAL);
+	ck_assert_int_eq(ctl_alloc_dm(p.client, &p.context, 1, 64, &dm, &offset), -EINVAL);
+	ck_assert_int_eq(ctl_alloc_dm(p.client, &p.context, ARENA, 0, &dm, &offset), 0);
+	ck_assert_int_eq(ctl_alloc_dm(p.client, &p.context, 1, 0, &other, &offset), -ENOMEM);
+
+	reg.dm = dm;
+	for (int i = 0; i < 4; i++) {
+		static const uint64_t addr[] = { ARENA, 0, ARENA + 1, UINT64_MAX };
+		static const uint64_t len[] = { 1, ARENA + 1, 0, 2 };
+
+		reg.addr = addr[i];
+		reg.len = len[i];
+		ck_assert_int_eq(ctl_reg_mr(p.client, &p.context, &reg, &handle, &key), -EINVAL);
+	}
+	ck_assert_int_eq(ctl_free_dm(p.client, &p.context, dm), 0);
+	for (uint32_t log_align = 0; log_align <= 24; log_align++) {
+		ck_assert_int_eq(ctl_alloc_dm(p.client, &p.context, 100, log_align, &dm, &offset),
+				 0);
+		ck_assert_uint_eq(offset & ((1ull << log_align) - 1), 0);
+	}
+	program_close(&p);
+}
+END_TEST
+
+START_TEST(pds_know_their_users)
+{
+	ck_assert_int_eq(ctl_use_pd(p.client, &p.context, p.pd, 2), 0);
+	ck_assert_int_eq(ctl_dealloc_pd(p.client, &p.context, p.pd), -EBUSY);
+	ck_assert_int_eq(ctl_use_pd(p.client, &p.context, p.pd, -3), -EINVAL);
+	ck_assert_int_eq(ctl_use_pd(p.client, &p.context, p.pd, -2), 0);
+	ck_assert_int_eq(ctl_use_pd(p.client, &p.context, p.pd + 1, 1), -EINVAL);
+	program_close(&p);
+}
+END_TEST
+
+START_TEST(contexts_are_apart)
+{
+	struct ctl_context other, wrong;
+	uint32_t pd, handle, key;
+	struct ctl_reg_mr reg = {
+		.pd = p.pd, .kind = RXE_MR_PLAIN, .addr = 0x1000, .len = 16, .fd = -1
+	};
+
+	ck_assert_int_eq(ctl_open(p.client, 0, &other), 0);
+	ck_assert_int_eq(ctl_open(p.client, 7, &wrong), -ENODEV);
+	ck_assert_int_eq(ctl_alloc_pd(p.client, &other, &pd), 0);
+	ck_assert_int_eq(ctl_dealloc_pd(p.client, &other, p.pd), -EINVAL);
+	ck_assert_int_eq(ctl_dealloc_pd(p.client, &p.context, pd), -EINVAL);
+	ck_assert_int_eq(ctl_reg_mr(p.client, &other, &reg, &handle, &key), -EINVAL);
+	wrong = other;
+	wrong.handle = p.pd; /* not a context at all */
+	ck_assert_int_eq(ctl_alloc_pd(p.client, &wrong, &pd), -EBADF);
+	wrong = other;
+	ck_assert_int_eq(ctl_close(p.client, &other), 0);
+	ck_assert_int_eq(ctl_alloc_pd(p.client, &wrong, &pd), -EBADF);
+	ck_assert_int_eq(ctl_close(p.client, &wrong), -EBADF);
+	program_close(&p);
+}
+END_TEST
+
+START_TEST(closing_frees_what_was_left)
+{
+	uint32_t dm, key;
+	uint64_t offset;
+
+	program_reg(&p, buffer, 100, &key);
+	ck_assert_int_eq(ctl_alloc_dm(p.client, &p.context, 100, 0, &dm, &offset), 0);
+	program_reg_dm(&p, dm, 0, 100);
+	ck_assert_int_eq(ctl_use_pd(p.client, &p.context, p.pd, 1), 0);
+	ck_assert_int_eq(ctl_close(p.client, &p.context), 0);
+	ck_assert_uint_eq(p.at.shared->mrs.entry[rxe_key_index(key)].key, 0);
+	world_await_objects(CTL_KIND_CONTEXT, 0);
+	ck_assert_uint_eq(world_objects(CTL_KIND_PD), 0);
+	ck_assert_uint_eq(world_objects(CTL_KIND_MR), 0);
+	ck_assert_uint_eq(world_objects(CTL_KIND_DM), 0);
+}
+END_TEST
+
+START_TEST(hints)
+{
+	struct ctl_dmah dmah = { .valid = CTL_DMAH_CPU_ID, .cpu_id = 3 },
+			bad = { .valid = 1u << 9 };
+	struct ctl_reg_mr reg = {
+		.pd = p.pd, .kind = RXE_MR_PLAIN, .addr = 0x1000, .len = 16, .fd = -1
+	};
+	uint32_t handle, mr, key;
+	struct ctl_object seen;
+
+	ck_assert_int_eq(ctl_alloc_dmah(p.client, &p.context, &bad, &handle), -EINVAL);
+	ck_assert_int_eq(ctl_alloc_dmah(p.client, &p.context, &dmah, &handle), 0);
+	reg.dmah = handle;
+	ck_assert_int_eq(ctl_reg_mr(p.client, &p.context, &reg, &mr, &key), 0);
+	ck_assert_uint_eq(p.at.shared->mrs.entry[rxe_key_index(key)].dmah, handle);
+	ck_assert_int_eq(ctl_free_dmah(p.client, &p.context, handle), -EBUSY);
+	ck_assert_int_eq(ctl_query(p.client, &p.context, CTL_KIND_DMAH, handle, &seen), 0);
+	ck_assert_uint_eq(seen.hints.cpu_id, 3);
+	ck_assert_int_eq(ctl_query(p.client, &p.context, CTL_KIND_DM, handle, &seen), -ENOENT);
+	ck_assert_int_eq(ctl_dereg_mr(p.client, &p.context, mr), 0);
+	ck_assert_int_eq(ctl_free_dmah(p.client, &p.context, handle), 0);
+	program_close(&p);
+}
+END_TEST
+
+START_TEST(mapped_regions_and_umems)
+{
+	int memory = memfd_create("test", MFD_CLOEXEC), fd;
+	struct ctl_umem over_fd = { .len = 8192, .fd = memory };
+	struct ctl_umem plain = { .addr = (uintptr_t)buffer, .len = sizeof(buffer), .fd = -1 };
+	struct ctl_reg_mr reg = { .pd = p.pd, .kind = RXE_MR_MAPPED, .len = 4096, .fd = memory };
+	uint32_t umem, mr, key;
+
+	ck_assert_int_eq(ftruncate(memory, 8192), 0);
+	ck_assert_int_eq(ctl_reg_mr(p.client, &p.context, &reg, &mr, &key), 0);
+	ck_assert_uint_eq(p.at.shared->mrs.entry[rxe_key_index(key)].map, mr);
+	ck_assert_int_eq(ctl_fetch_fd(p.client, &p.context, mr, &fd), 0);
+	ck_assert_int_eq(pwrite(fd, "seen", 4, 0), 4);
+	ck_assert_int_eq(pread(memory, buffer, 4, 0), 4);
+	ck_assert_int_eq(memcmp(buffer, "seen", 4), 0);
+	close(fd);
+	ck_assert_int_eq(ctl_dereg_mr(p.client, &p.context, mr), 0);
+	reg.fd = -1;
+	ck_assert_int_eq(ctl_reg_mr(p.client, &p.context, &reg, &mr, &key), -EINVAL);
+
+	ck_assert_int_eq(ctl_reg_umem(p.client, &p.context, &over_fd, &umem), 0);
+	reg = (struct ctl_reg_mr){ .pd = p.pd, .umem = umem, .addr = 4096, .len = 4096, .fd = -1 };
+	ck_assert_int_eq(ctl_reg_mr(p.client, &p.context, &reg, &mr, &key), 0);
+	ck_assert_uint_eq(p.at.shared->mrs.entry[rxe_key_index(key)].map, umem);
+	ck_assert_uint_eq(p.at.shared->mrs.entry[rxe_key_index(key)].addr, 4096);
+	ck_assert_int_eq(ctl_dereg_umem(p.client, &p.context, umem), -EBUSY);
+	ck_assert_int_eq(ctl_dereg_mr(p.client, &p.context, mr), 0);
+	ck_assert_int_eq(ctl_dereg_umem(p.client, &p.context, umem), 0);
+
+	ck_assert_int_eq(ctl_reg_umem(p.client, &p.context, &plain, &umem), 0);
+	reg = (struct ctl_reg_mr){ .pd = p.pd, .umem = umem, .addr = 16, .len = 16, .fd = -1 };
+	ck_assert_int_eq(ctl_reg_mr(p.client, &p.context, &reg, &mr, &key), 0);
+	ck_assert_uint_eq(p.at.shared->mrs.entry[rxe_key_index(key)].addr, (uintptr_t)buffer + 16);
+	ck_assert_uint_eq(p.at.shared->mrs.entry[rxe_key_index(key)].owner, p.at.slot);
+	reg.addr = sizeof(buffer);
+	ck_assert_int_eq(ctl_reg_mr(p.client, &p.context, &reg, &mr, &key), -EINVAL);
+	close(memory);
+}
+END_TEST
+
+int main(void)
+{
+	TCase *tcase = tcase_create("objects");
+
+	tcase_add_checked_fixture(tcase, setup, teardown);
+	tcase_add_test(tcase, a_device_is_there);
+	tcase_add_test(tcase, attaching_again_is_the_same);
+	tcase_add_test_raise_signal(tcase, the_tables_are_not_ours_to_write, SIGSEGV);
+	tcase_add_test(tcase, a_region_is_published);
+	tcase_add_test(tcase, a_region_given_anew);
+	tcase_add_test(tcase, bad_regions);
+	tcase_add_test(tcase, device_memory);
+	tcase_add_test(tcase, device_memory_bounds);
+	tcase_add_test(tcase, pds_know_their_users);
+	tcase_add_test(tcase, contexts_are_apart);
+	tcase_add_test(tcase, closing_frees_what_was_left);
+	tcase_add_test(tcase, hints);
+	tcase_add_test(tcase, mapped_regions_and_umems);
+	return world_main("server_objects", tcase);
+}

@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: MIT */
+/* A world for tests with real server processes: an instance of the test's own, in a network namespace of its own where that is
+ * allowed, and its end. Log lines are kept to be looked at. */
+#ifndef TESTS_SERVER_WORLD_H
+#define TESTS_SERVER_WORLD_H
+
+#include <check.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "lib/control/client.h"
+#include "lib/control/connection.h"
+
+/* Fixture of each test: nothing runs before, nothing after. */
+void world_setup(void);
+void world_teardown(void);
+const char *world_instance(void);
+bool world_is_private(void); /* a network namespace of our own */
+/* The last line that was logged, "" when none; forgets it. */
+const char *world_log(void);
+
+/* Run the server or the command with these arguments (up to a NULL) and wait; returns its exit status. */
+int world_command(const char *arg, ...) __attribute__((sentinel));
+/* The same, with what it printed, as far as it fits. */
+int world_output(char *ret, size_t len, const char *arg, ...) __attribute__((sentinel));
+
+/* A program on device 0 with a context and a PD. */
+struct program {
+	struct ctl_client *client;
+	struct ctl_attachment at;
+	struct ctl_context context;
+	uint32_t pd;
+};
+void program_open(struct program *ret);
+void program_close(struct program *program);
+uint32_t program_reg(struct program *program, const void *addr, uint64_t len, uint32_t *ret_key);
+uint32_t program_reg_dm(struct program *program, uint32_t dm, uint64_t offset, uint64_t len);
+
+/* A child process that runs this and exits with 0 unless a check fails. Stays in what as long as it likes. */
+pid_t child_start(void (*what)(int channel), int *ret_channel);
+/* Wait for one byte of the other side, or say one. */
+void channel_wait(int channel);
+void channel_say(int channel);
+int child_wait(pid_t pid); /* status of waitpid */
+void child_kill(pid_t pid);
+
+/* How many objects of a kind device 0 has, and how many programs: as a command sees it. */
+uint32_t world_objects(enum ctl_kind kind);
+uint32_t world_programs(void);
+/* Ask again and again, for at most five seconds, until there are so many. */
+void world_await_objects(enum ctl_kind kind, uint32_t count);
+void world_await_programs(uint32_t count);
+
+int world_main(const char *name, TCase *tcase);
+
+#endif
