@@ -1,0 +1,414 @@
+// SPDX-License-Identifier: MIT
+/* Fault rules: what people may write, what they are told when it is wrong, and when a rule fires. */
+#include <check.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "net/link/fault.h"
+#include "net/wire/opcode.h"
+
+#define RC_ACK	     0x11
+#define RC_SEND_ONLY 0x04
+
+static struct fault_rule parsed(const char *text)
+{
+	char error[FAULT_TEXT_MAX] = "";
+	struct fault_rule rule;
+
+	ck_assert_msg(fault_rule_parse(&rule, text, error), "%s: %s", text, error);
+	return rule;
+}
+
+static struct fault_packet packet_of(enum fault_dir dir, uint8_t opcode, uint32_t qpn, uint32_t psn)
+{
+	return (struct fault_packet){
+		.dir = dir, .opcode = opcode, .psn = psn, .qpn = qpn, .qp_index = FAULT_NO_INDEX
+	};
+}
+
+/* Every text, and the text it is shown as: which parses to the same again. */
+START_TEST(round_trip)
+{
+	static const char *const row[][2] = {
+		{ "drop", NULL },
+		{ "  drop   opcode=ACKNOWLEDGE nth=3 qp=0x11\n",
+		  "drop opcode=ACKNOWLEDGE qp=0x11 nth=3" },
+		{ "duplicate", "duplicate copies=1" },
+		{ "duplicate copies=3 dir=in", NULL },
+		{ "delay time=5ms", NULL },
+		{ "delay time=0.25ms", "delay time=250us" },
+		{ "delay time=1s dir=out", "delay time=1000ms dir=out" },
+		{ "delay time=17ns", NULL },
+		{ "reorder", "reorder behind=1 within=1ms" },
+		{ "reorder behind=5 within=20us psn=16777210..3", NULL },
+		{ "corrupt", "corrupt part=payload" },
+		{ "corrupt part=header icrc=good", NULL },
+		{ "corrupt part=icrc icrc=bad", "corrupt part=icrc" },
+		{ "truncate", "truncate keep=12" },
+		{ "truncate keep=0", NULL },
+		{ "rnr_nak", "rnr_nak timer=1" },
+		{ "rnr_nak timer=0x1f opcode=SEND_*", "rnr_nak timer=31 opcode=SEND_*" },
+		{ "nak code=remote_access", NULL },
+		{ "nak code=0", "nak code=psn_sequence" },
+		{ "nak code=17", NULL },
+		{ "drop opcode=RC_WRITE_*,0x11,UD_SEND_ONLY", NULL },
+		{ "drop qp=#0..3 peer_qp=0x10..0x20 attempt=1..9", NULL },
+		{ "drop every=10 seen=5..6 seed=18446744073709551615", NULL },
+		{ "drop probability=1% seed=7", NULL },
+		{ "drop probability=1", "drop" },
+		{ "drop dir=any", "drop" },
+		{ "drop probability=0", NULL },
+	};
+
+	for (size_t i = 0; i < sizeof(row) / sizeof(row[0]); i++) {
+		const char *want = row[i][1] ? row[i][1] : row[i][0];
+		struct fault_rule rule = parsed(row[i][0]), again;
+		char text[FAULT_TEXT_MAX], second[FAULT_TEXT_MAX];
+
+		ck_assert_int_lt(fault_rule_format(text, sizeof(text), &rule), (int)sizeof(text));
+		if (!strstr(want, "probability=1%"))
+			ck_assert_str_eq(text, want);
+		again = parsed(text);
+		ck_assert_mem_eq(rule.opcode_set, again.opcode_set, sizeof(rule.opcode_set));
+		ck_assert_uint_eq(rule.probability, again.probability);
+		ck_assert_uint_eq(rule.delay_ns, again.delay_ns);
+		ck_assert_uint_eq(rule.syndrome, again.syndrome);
+		ck_assert_int_lt(fault_rule_format(second, sizeof(second), &again), FAULT_TEXT_MAX);
+		ck_assert_str_eq(text, second);
+	}
+}
+END_TEST
+
+START_TEST(told_what_is_wrong)
+{
+	static const char *const row[][2] = {
+		{ "", "unknown action ''; known are drop duplicate" },
+		{ "loose nth=3", "unknown action 'loose'" },
+		{ "drop nht=3", "unknown word 'nht=3'; known are dir= opcode=" },
+		{ "drop qp", "unknown word 'qp'" },
+		{ "drop =3", "unknown word '=3'" },
+		{ "drop nth=0", "nth=0: expected a count from 1" },
+		{ "drop nth=", "nth=: expected a count" },
+		{ "drop nth=3..2", "nth=3..2: expected" },
+		{ "drop nth=-1", "expected a count" },
+		{ "drop nth=99999999999", "expected a count" },
+		{ "drop nth=3x", "expected a count" },
+		{ "drop nth=1 nth=2", "nth= is there twice" },
+		{ "drop opcode=ACKNOWLEGDE",
+		  "opcode=ACKNOWLEGDE: expected ACKNOWLEDGE, RC_SEND_ONLY" },
+		{ "drop opcode=256", "expected ACKNOWLEDGE" },
+		{ "drop opcode=", "expected ACKNOWLEDGE" },
+		{ "drop dir=up", "expected in, out or any" },
+		{ "drop psn=0x1000000", "expected a number below 2^24" },
+		{ "drop qp=0x1000000", "expected a QP number" },
+		{ "drop probability=1.5", "expected 0.01 or 1%" },
+		{ "drop probability=nan", "expected 0.01 or 1%" },
+		{ "drop probability=200%", "expected 0.01 or 1%" },
+		{ "drop time=5ms", "time= does not go with drop" },
+		{ "delay", "delay needs time=, as in time=5ms" },
+		{ "delay time=5", "expected 5ms, 20us or 1s" },
+		{ "delay time=61s", "up to 60s" },
+		{ "delay within=5ms", "within= does not go with delay" },
+		{ "duplicate copies=4", "expected 1 to 3" },
+		{ "corrupt part=middle", "expected payload, header or icrc" },
+		{ "corrupt part=icrc icrc=good", "contradict" },
+		{ "nak", "nak needs code=" },
+		{ "nak code=5x", "expected psn_sequence" },
+		{ "rnr_nak timer=32", "expected an RNR timer code, 0 to 31" },
+	};
+
+	for (size_t i = 0; i < sizeof(row) / sizeof(row[0]); i++) {
+		char error[FAULT_TEXT_MAX] = "";
+		struct fault_rule rule;
+
+		ck_assert_msg(!fault_rule_parse(&rule, row[i][0], error), "%s", row[i][0]);
+		ck_assert_msg(strstr(error, row[i][1]), "'%s' says '%s', not '%s'", row[i][0],
+			      error, row[i][1]);
+	}
+}
+END_TEST
+
+START_TEST(long_texts)
+{
+	char text[1000], error[FAULT_TEXT_MAX];
+	struct fault_rule rule;
+
+	memset(text, 'x', sizeof(text));
+	text[999] = '\0';
+	ck_assert(!fault_rule_parse(&rule, text, error));
+	memcpy(text, "drop opcode=", 12);
+	text[200] = '\0';
+	ck_assert(!fault_rule_parse(&rule, text, error));
+	memcpy(text, "drop nth=123456789012345678901234567890..", 41);
+	text[250] = '\0';
+	ck_assert(!fault_rule_parse(&rule, text, error));
+}
+END_TEST
+
+START_TEST(files)
+{
+	struct fault_rules rules = { 0 };
+	char error[FAULT_TEXT_MAX] = "";
+
+	ck_assert(fault_rules_add_text(&rules,
+				       "# lost ACKs\n\n  drop opcode=ACKNOWLEDGE nth=3\n"
+				       "\tdelay time=1ms # no: a word\n",
+				       error) == false);
+	ck_assert_ptr_nonnull(strstr(error, "line 4: unknown word '#'"));
+	ck_assert_uint_eq(rules.n, 0);
+
+	ck_assert(fault_rules_add_text(&rules, "# lost ACKs\n\n  drop nth=3\r\n\t\ndelay time=1ms",
+				       error));
+	ck_assert_uint_eq(rules.n, 2);
+	ck_assert_uint_eq(rules.id[1], 2);
+	ck_assert(fault_rules_remove(&rules, 1));
+	ck_assert(!fault_rules_remove(&rules, 1));
+	ck_assert_uint_eq(rules.n, 1);
+	ck_assert_int_eq(rules.rule[0].action, FAULT_DELAY);
+
+	/* Numbers are never used twice, and there is an end of room. */
+	for (uint32_t i = rules.n; i < FAULT_MAX_RULES; i++)
+		ck_assert_uint_eq(fault_rules_add(&rules, &rules.rule[0]), i + 2);
+	ck_assert(!fault_rules_add_text(&rules, "drop", error));
+	ck_assert_ptr_nonnull(strstr(error, "line 1: there are 32 rules already"));
+}
+END_TEST
+
+START_TEST(opcode_names)
+{
+	const struct fault_rule ack = parsed("drop opcode=ACKNOWLEDGE"),
+				sends = parsed("drop opcode=SEND_*"),
+				ud = parsed("drop opcode=UD_*,0x81");
+
+	for (uint32_t op = 0; op < 256; op++) {
+		const struct fault_packet p = packet_of(FAULT_IN, (uint8_t)op, 1, 1);
+		const uint32_t shape = wire_shape((uint8_t)op);
+		const bool is_ud = shape && opcode_service((uint8_t)op) == WIRE_UD;
+
+		ck_assert_int_eq(fault_selects(&ack, &p), op == 0x11 || op == 0xb1);
+		ck_assert_int_eq(fault_selects(&sends, &p), (shape & SHAPE_SEND) != 0);
+		ck_assert_int_eq(fault_selects(&ud, &p), is_ud || op == 0x81);
+	}
+}
+END_TEST
+
+START_TEST(selectors)
+{
+	const struct fault_rule qp = parsed("drop qp=5 dir=in"), index = parsed("drop qp=#1..2"),
+				psn = parsed("drop psn=0xfffffe..1"), rnr = parsed("rnr_nak");
+	struct fault_packet p = packet_of(FAULT_IN, RC_SEND_ONLY, 5, 0);
+
+	ck_assert(fault_selects(&qp, &p));
+	ck_assert(!fault_selects(&index, &p));
+	ck_assert(fault_selects(&rnr, &p));
+	p.qp_index = 1;
+	ck_assert(fault_selects(&index, &p));
+	p.qp_index = 3;
+	ck_assert(!fault_selects(&index, &p));
+	p.dir = FAULT_OUT;
+	ck_assert(!fault_selects(&qp, &p));
+	for (uint32_t i = 0; i < 8; i++) {
+		p.psn = (0xfffffc + i) & 0xffffff;
+		ck_assert_int_eq(fault_selects(&psn, &p), i >= 2 && i <= 5);
+	}
+	/* Only requests of reliable connections are answered. */
+	p.opcode = RC_ACK;
+	ck_assert(!fault_selects(&rnr, &p));
+	p.opcode = 0x64;
+	ck_assert(!fault_selects(&rnr, &p));
+}
+END_TEST
+
+/* Which of the first n packets, with PSNs from 0, does a rule fire for? A mask. */
+static uint64_t firings(struct fault_rules *rules, struct fault_counters *counters,
+			struct fault_packet p, uint32_t n)
+{
+	uint64_t mask = 0;
+
+	for (uint32_t i = 0; i < n; i++) {
+		p.psn = i;
+		if (fault_decide(rules, counters, &p, fault_attempt(counters, &p)) >= 0)
+			mask |= 1ull << i;
+	}
+	return mask;
+}
+
+static uint64_t firings_of(const char *text, struct fault_packet p, uint32_t n)
+{
+	struct fault_rules rules = { 0 };
+	struct fault_counters *counters = fault_counters_new();
+	const struct fault_rule rule = parsed(text);
+	uint64_t mask;
+
+	(void)fault_rules_add(&rules, &rule);
+	mask = firings(&rules, counters, p, n);
+	fault_counters_free(counters);
+	return mask;
+}
+
+START_TEST(counted)
+{
+	const struct fault_packet p = packet_of(FAULT_OUT, RC_SEND_ONLY, 9, 0);
+
+	ck_assert_uint_eq(firings_of("drop nth=3", p, 20), 1u << 2);
+	ck_assert_uint_eq(firings_of("drop nth=3..5", p, 20), 7u << 2);
+	ck_assert_uint_eq(firings_of("drop every=4", p, 16), 0x8888);
+	ck_assert_uint_eq(firings_of("drop every=4 nth=5..9", p, 16), 0x80);
+	ck_assert_uint_eq(firings_of("drop seen=2", p, 16), 0x2);
+	ck_assert_uint_eq(firings_of("drop psn=4..6 nth=2", p, 16), 1u << 5);
+	ck_assert_uint_eq(firings_of("drop attempt=1", p, 16), 0);
+	ck_assert_uint_eq(firings_of("drop", p, 16), 0xffff);
+	ck_assert_uint_eq(firings_of("drop probability=0", p, 64), 0);
+}
+END_TEST
+
+/* Counts are per QP, direction and opcode, whatever comes between. */
+START_TEST(counted_apart)
+{
+	struct fault_rules rules = { 0 };
+	struct fault_counters *counters = fault_counters_new();
+	const struct fault_rule rule = parsed("drop nth=3");
+	uint32_t fired[2][2][2] = { 0 };
+
+	(void)fault_rules_add(&rules, &rule);
+	for (uint32_t i = 0; i < 3 * 8; i++) {
+		const uint32_t qp = i & 1, op = i >> 1 & 1, dir = i >> 2 & 1;
+		const struct fault_packet p = packet_of(dir ? FAULT_IN : FAULT_OUT,
+							op ? RC_ACK : RC_SEND_ONLY, qp + 7, i);
+
+		if (fault_decide(&rules, counters, &p, fault_attempt(counters, &p)) < 0)
+			continue;
+		ck_assert_uint_ge(i, 16);
+		fired[qp][op][dir]++;
+	}
+	for (uint32_t i = 0; i < 8; i++)
+		ck_assert_uint_eq(fired[i & 1][i >> 1 & 1][i >> 2], 1);
+	fault_counters_free(counters);
+}
+END_TEST
+
+/* The first that fires acts; the others count on. */
+START_TEST(several_rules)
+{
+	struct fault_rules rules = { 0 };
+	struct fault_counters *counters = fault_counters_new();
+	const struct fault_packet p = packet_of(FAULT_OUT, RC_SEND_ONLY, 9, 0);
+	char error[FAULT_TEXT_MAX];
+	int got[6];
+
+	ck_assert(fault_rules_add_text(
+		&rules, "drop nth=2\nduplicate nth=2..4\ntruncate nth=4..5\n", error));
+	for (uint32_t i = 0; i < 6; i++)
+		got[i] = fault_decide(&rules, counters, &p, 0);
+	ck_assert_int_eq(got[0], -1);
+	ck_assert_int_eq(got[1], 0);
+	ck_assert_int_eq(got[2], 1);
+	ck_assert_int_eq(got[3], 1);
+	ck_assert_int_eq(got[4], 2);
+	ck_assert_int_eq(got[5], -1);
+	fault_counters_free(counters);
+}
+END_TEST
+
+/* Dice fall the same way in every run, and near enough to what was asked. */
+START_TEST(repeatable)
+{
+	struct fault_packet p = packet_of(FAULT_OUT, RC_SEND_ONLY, 0x010009, 0);
+	const uint64_t first = firings_of("drop probability=0.25 seed=1", p, 64);
+	const struct fault_rule rule = parsed("drop probability=0.1 seed=3");
+	const struct fault_count none = { 0 };
+	uint32_t hits = 0;
+
+	ck_assert_uint_eq(firings_of("drop probability=0.25 seed=1", p, 64), first);
+	ck_assert_uint_ne(firings_of("drop probability=0.25 seed=2", p, 64), first);
+	p.qpn++;
+	ck_assert_uint_ne(firings_of("drop probability=0.25 seed=1", p, 64), first);
+	/* By order of creation, the number does not matter. */
+	p.qp_index = 4;
+	const uint64_t by_index = firings_of("drop probability=0.25 seed=1", p, 64);
+
+	p.qpn += 77;
+	ck_assert_uint_eq(firings_of("drop probability=0.25 seed=1", p, 64), by_index);
+
+	for (p.psn = 0; p.psn < 100000; p.psn++)
+		hits += fault_fires(&rule, 1, &p, &none);
+	ck_assert_uint_gt(hits, 9500);
+	ck_assert_uint_lt(hits, 10500);
+}
+END_TEST
+
+/* A repetition is another throw of the dice, and is known as one. */
+START_TEST(attempts)
+{
+	struct fault_counters *counters = fault_counters_new();
+	const struct fault_rule half = parsed("drop probability=0.5"),
+				again = parsed("drop attempt=1..2");
+	struct fault_packet p = packet_of(FAULT_OUT, RC_SEND_ONLY, 9, 0);
+	uint32_t differ = 0;
+
+	for (uint32_t turn = 0; turn < 4; turn++)
+		for (p.psn = 0; p.psn < 1000; p.psn++) {
+			const struct fault_count count = { .attempt = fault_attempt(counters, &p) };
+			const struct fault_count zero = { 0 };
+
+			ck_assert_uint_eq(count.attempt, turn);
+			ck_assert_int_eq(fault_fires(&again, 1, &p, &count),
+					 turn == 1 || turn == 2);
+			differ += fault_fires(&half, 1, &p, &count) !=
+				  fault_fires(&half, 1, &p, &zero);
+		}
+	ck_assert_uint_gt(differ, 1300);
+	ck_assert_uint_lt(differ, 1700);
+	fault_counters_free(counters);
+}
+END_TEST
+
+/* However many QPs and PSNs: memory stays what it was, and new ones are counted from the start. */
+START_TEST(bounded)
+{
+	struct fault_rules rules = { 0 };
+	struct fault_counters *counters = fault_counters_new();
+	const struct fault_rule rule = parsed("drop nth=2");
+	struct fault_packet p = packet_of(FAULT_OUT, RC_SEND_ONLY, 0, 0);
+
+	(void)fault_rules_add(&rules, &rule);
+	for (uint32_t qpn = 1; qpn < 100000; qpn++) {
+		p.qpn = qpn;
+		for (p.psn = 0; p.psn < 3; p.psn++)
+			ck_assert_int_eq(
+				fault_decide(&rules, counters, &p, fault_attempt(counters, &p)),
+				p.psn == 1 ? 0 : -1);
+	}
+	fault_counters_free(counters);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("fault_rules");
+	TCase *tc = tcase_create("text");
+	SRunner *runner;
+	int failed;
+
+	tcase_add_test(tc, round_trip);
+	tcase_add_test(tc, told_what_is_wrong);
+	tcase_add_test(tc, long_texts);
+	tcase_add_test(tc, files);
+	tcase_add_test(tc, opcode_names);
+	suite_add_tcase(suite, tc);
+	tc = tcase_create("decisions");
+	tcase_add_test(tc, selectors);
+	tcase_add_test(tc, counted);
+	tcase_add_test(tc, counted_apart);
+	tcase_add_test(tc, several_rules);
+	tcase_add_test(tc, repeatable);
+	tcase_add_test(tc, attempts);
+	tcase_add_test(tc, bounded);
+	suite_add_tcase(suite, tc);
+	runner = srunner_create(suite);
+	srunner_run_all(runner, CK_NORMAL);
+	failed = srunner_ntests_failed(runner);
+	srunner_free(runner);
+	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}
