@@ -1,27 +1,53 @@
 // SPDX-License-Identifier: MIT
-/* Memory of queues. */
+/* Memory of queues: a parent domain's callbacks are asked for each buffer, and may leave it to us. */
 #include "lib/verbs/buffer.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#define ALIGNMENT 4096
+#include "lib/verbs/driver.h"
 
-void *dm_buffer_alloc(struct ibv_pd *pd, size_t bytes, enum dm_buffer_kind kind)
+#define ALIGNMENT 64 /* a cache line: a queue never shares one with what lies beside it */
+
+static uint64_t resource_type(enum dm_buffer_kind kind)
 {
-	void *memory;
-
-	(void)pd;
-	(void)kind;
-	if (posix_memalign(&memory, ALIGNMENT, bytes ? bytes : ALIGNMENT))
-		return NULL;
-	memset(memory, 0, bytes);
-	return memory;
+	return (uint64_t)DM_BUFFER_DRIVER << 32 | (uint64_t)kind;
 }
 
-void dm_buffer_free(struct ibv_pd *pd, void *memory, enum dm_buffer_kind kind)
+/* The callback's answer, or IBV_ALLOCATOR_USE_DEFAULT where nobody is to be asked. */
+static void *ask(struct ibv_pd *pd, size_t bytes, enum dm_buffer_kind kind)
 {
-	(void)pd;
-	(void)kind;
-	free(memory);
+	if (!pd || !dm_pd(pd)->alloc)
+		return IBV_ALLOCATOR_USE_DEFAULT;
+	return dm_pd(pd)->alloc(pd, dm_pd(pd)->pd_context, bytes, ALIGNMENT, resource_type(kind));
+}
+
+bool dm_buffer_alloc(struct dm_buffer *ret, struct ibv_pd *pd, size_t bytes,
+		     enum dm_buffer_kind kind)
+{
+	struct dm_buffer buffer = { .memory = ask(pd, bytes, kind), .is_theirs = true };
+
+	if (buffer.memory == IBV_ALLOCATOR_USE_DEFAULT) {
+		buffer.is_theirs = false;
+		if (posix_memalign(&buffer.memory, ALIGNMENT, bytes))
+			return false;
+	}
+	if (!buffer.memory)
+		return false;
+	memset(buffer.memory, 0, bytes);
+	*ret = buffer;
+	return true;
+}
+
+void dm_buffer_free(struct dm_buffer *buffer, struct ibv_pd *pd, enum dm_buffer_kind kind)
+{
+	struct dm_buffer old = *buffer;
+
+	*buffer = (struct dm_buffer){ 0 };
+	if (!old.memory)
+		return;
+	if (old.is_theirs)
+		dm_pd(pd)->free(pd, dm_pd(pd)->pd_context, old.memory, resource_type(kind));
+	else
+		free(old.memory);
 }

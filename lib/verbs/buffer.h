@@ -3,20 +3,33 @@
 #ifndef RXE_VERBS_BUFFER_H
 #define RXE_VERBS_BUFFER_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 struct ibv_pd;
 
-/* resource_type as the callbacks see it: a driver's number in the upper 32 bits, its own kinds in the lower. */
+/* What a queue's memory is for: the lower half of resource_type as the callbacks see it. The upper half is the driver's
+ * number, RDMA_DRIVER_RXE of the kernel's list: programs that tell drivers apart by it know the wire format as well. */
 enum dm_buffer_kind {
-	DM_BUFFER_QP = 1,
+	DM_BUFFER_QP_SEND = 1,
+	DM_BUFFER_QP_RECV,
 	DM_BUFFER_CQ,
 	DM_BUFFER_SRQ,
 };
 
-/* Zeroed memory, aligned to a page; pd may be NULL or no parent domain. NULL: there is none. bytes 0 still gives a pointer. */
-void *dm_buffer_alloc(struct ibv_pd *pd, size_t bytes, enum dm_buffer_kind kind);
-void dm_buffer_free(struct ibv_pd *pd, void *memory, enum dm_buffer_kind kind);
+#define DM_BUFFER_DRIVER 14u
+
+struct dm_buffer {
+	void *memory;
+	bool is_theirs; /* the callback gave it: it alone takes it back */
+};
+
+/* Zeroed memory, aligned to DM_BUFFER_ALIGNMENT at least. pd: a parent domain, whose allocator is asked first, or any other,
+ * or NULL. Calls back from the caller's thread; hold no lock. False: there is none. */
+bool dm_buffer_alloc(struct dm_buffer *ret, struct ibv_pd *pd, size_t bytes,
+		     enum dm_buffer_kind kind);
+/* Give it back to where it came from, once; an empty one is fine. Hold no lock. */
+void dm_buffer_free(struct dm_buffer *buffer, struct ibv_pd *pd, enum dm_buffer_kind kind);
 
 #endif

@@ -7,7 +7,6 @@
 
 #include "emu/engine.h"
 #include "lib/verbs/async.h"
-#include "lib/verbs/buffer.h"
 #include "lib/verbs/channel.h"
 #include "lib/verbs/driver.h"
 
@@ -68,7 +67,7 @@ static void init_base(struct dm_cq *cq, struct ibv_context *context,
 
 static void free_cq(struct dm_cq *cq)
 {
-	dm_buffer_free(cq->parent_domain, cq->ring, DM_BUFFER_CQ);
+	dm_buffer_free(&cq->ring, cq->parent_domain, DM_BUFFER_CQ);
 	if (cq->parent_domain)
 		dm_pd_unuse(cq->parent_domain);
 	free(cq);
@@ -76,7 +75,6 @@ static void free_cq(struct dm_cq *cq)
 
 static int take_ring(struct dm_cq *cq, const struct ibv_cq_init_attr_ex *attr)
 {
-	cq->ring_bytes = rxe_cq_ring_bytes(attr->cqe);
 	if (attr->comp_mask & IBV_CQ_INIT_ATTR_MASK_PD) {
 		int err = dm_pd_use(attr->parent_domain);
 
@@ -84,8 +82,19 @@ static int take_ring(struct dm_cq *cq, const struct ibv_cq_init_attr_ex *attr)
 			return err;
 		cq->parent_domain = attr->parent_domain;
 	}
-	cq->ring = dm_buffer_alloc(cq->parent_domain, cq->ring_bytes, DM_BUFFER_CQ);
-	return cq->ring ? 0 : ENOMEM;
+	if (!dm_buffer_alloc(&cq->ring, cq->parent_domain, rxe_cq_ring_bytes(attr->cqe),
+			     DM_BUFFER_CQ))
+		return ENOMEM;
+	return 0;
+}
+
+/* A thread domain, or the flag, says that the program keeps threads apart itself. */
+static bool is_single_threaded(const struct ibv_cq_init_attr_ex *attr)
+{
+	if (attr->comp_mask & IBV_CQ_INIT_ATTR_MASK_PD && dm_pd(attr->parent_domain)->td)
+		return true;
+	return attr->comp_mask & IBV_CQ_INIT_ATTR_MASK_FLAGS &&
+	       attr->flags & IBV_CREATE_CQ_ATTR_SINGLE_THREADED;
 }
 
 static struct ibv_cq_ex *create_cq_ex(struct ibv_context *context, struct ibv_cq_init_attr_ex *attr)
@@ -110,9 +119,8 @@ static struct ibv_cq_ex *create_cq_ex(struct ibv_context *context, struct ibv_cq
 		free_cq(cq);
 		return dm_fail(err);
 	}
-	cq->single_threaded = attr->comp_mask & IBV_CQ_INIT_ATTR_MASK_FLAGS &&
-			      attr->flags & IBV_CREATE_CQ_ATTR_SINGLE_THREADED;
-	rxe_cq_init(&cq->cq, cq->ring, attr->cqe, cq);
+	cq->single_threaded = is_single_threaded(attr);
+	rxe_cq_init(&cq->cq, cq->ring.memory, attr->cqe, cq);
 	init_base(cq, context, attr);
 	return &cq->ex;
 }
@@ -175,7 +183,8 @@ static int poll_cq(struct ibv_cq *base, int num_entries, struct ibv_wc *wc)
 
 	if (num_entries <= 0)
 		return num_entries < 0 ? -EINVAL : 0;
-	pthread_mutex_lock(&cq->lock);
+	if (!cq->single_threaded)
+		pthread_mutex_lock(&cq->lock);
 	while (done < num_entries) {
 		uint32_t want = (uint32_t)(num_entries - done);
 		uint32_t n;
@@ -187,7 +196,8 @@ static int poll_cq(struct ibv_cq *base, int num_entries, struct ibv_wc *wc)
 		if (n < want)
 			break;
 	}
-	pthread_mutex_unlock(&cq->lock);
+	if (!cq->single_threaded)
+		pthread_mutex_unlock(&cq->lock);
 	return done;
 }
 
@@ -202,31 +212,37 @@ static int req_notify_cq(struct ibv_cq *base, int solicited_only)
 	return 0;
 }
 
+/* Under both locks. The ring given becomes the CQ's and the CQ's the caller's, if what it holds fits. */
+static bool change_ring(struct dm_cq *cq, struct dm_buffer *ring, int cqe)
+{
+	struct dm_buffer old = cq->ring;
+
+	if (!rxe_cq_resize(&cq->cq, ring->memory, (uint32_t)cqe))
+		return false;
+	cq->ring = *ring;
+	*ring = old;
+	dm_cq_base(cq)->cqe = cqe;
+	return true;
+}
+
 int ibv_resize_cq(struct ibv_cq *base, int cqe)
 {
 	struct dm_cq *cq = dm_cq(base);
-	void *ring, *old;
-	bool fits;
+	struct dm_buffer ring;
+	bool fits = false;
 
 	if (!dm_object_is(cq, DM_KIND_CQ) || cqe < 1 || cqe > RXE_MAX_CQE)
 		return EINVAL;
-	ring = dm_buffer_alloc(cq->parent_domain, rxe_cq_ring_bytes((uint32_t)cqe), DM_BUFFER_CQ);
-	if (!ring)
+	if (!dm_buffer_alloc(&ring, cq->parent_domain, rxe_cq_ring_bytes((uint32_t)cqe),
+			     DM_BUFFER_CQ))
 		return ENOMEM;
-	if (!dm_pump_lock(cq->dev)) {
-		dm_buffer_free(cq->parent_domain, ring, DM_BUFFER_CQ);
-		return EINVAL;
+	if (dm_pump_lock(cq->dev)) {
+		pthread_mutex_lock(&cq->lock);
+		fits = change_ring(cq, &ring, cqe);
+		pthread_mutex_unlock(&cq->lock);
+		dm_pump_unlock(cq->dev);
 	}
-	pthread_mutex_lock(&cq->lock);
-	old = cq->ring;
-	fits = rxe_cq_resize(&cq->cq, ring, (uint32_t)cqe);
-	if (fits) {
-		cq->ring = ring;
-		base->cqe = cqe;
-	}
-	pthread_mutex_unlock(&cq->lock);
-	dm_pump_unlock(cq->dev);
-	dm_buffer_free(cq->parent_domain, fits ? old : ring, DM_BUFFER_CQ);
+	dm_buffer_free(&ring, cq->parent_domain, DM_BUFFER_CQ);
 	return fits ? 0 : EINVAL;
 }
 

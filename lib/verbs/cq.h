@@ -10,6 +10,7 @@
 #include "lib/verbs/newer.h"
 
 #include "emu/cq.h"
+#include "lib/verbs/buffer.h"
 
 struct dm_channel;
 struct dm_device;
@@ -19,13 +20,12 @@ struct dm_cq {
 	struct ibv_cq_ex ex; /* struct ibv_cq is its beginning */
 	struct dm_device *dev;
 	struct rxe_cq cq;
-	void *ring;
-	size_t ring_bytes;
+	struct dm_buffer ring;
 	struct ibv_pd *parent_domain; /* whose allocator the ring came from, or NULL */
 	pthread_mutex_t lock;	      /* the reader's side of cq */
-	bool single_threaded;	      /* IBV_CREATE_CQ_ATTR_SINGLE_THREADED: the program locks */
-	_Atomic uint32_t users;	      /* queue pairs */
-	struct rxe_cqe current;	      /* start_poll .. end_poll */
+	bool single_threaded; /* the program promised that one thread at a time reads: no lock is taken */
+	_Atomic uint32_t users; /* queue pairs */
+	struct rxe_cqe current; /* start_poll .. end_poll */
 
 	struct dm_channel *channel;
 	struct dm_cq *prev_notified, *next_notified;

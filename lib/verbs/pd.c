@@ -63,6 +63,9 @@ static struct ibv_pd *give(struct ibv_context *context, const struct dm_pd *like
 	pd->base.handle = like->base.handle;
 	pd->under = like->under;
 	pd->td = like->td;
+	pd->alloc = like->alloc;
+	pd->free = like->free;
+	pd->pd_context = like->pd_context;
 	pd->imported = like->imported;
 	if (!dm_object_add(pd, DM_KIND_PD)) {
 		free(pd);
@@ -157,27 +160,43 @@ static int dealloc_td(struct ibv_td *base)
 	return 0;
 }
 
-/* Custom allocators are taken and never asked: our rings are the engine's own memory. */
-static struct ibv_pd *alloc_parent_domain(struct ibv_context *context,
-					  struct ibv_parent_domain_init_attr *attr)
+static int check_parent(struct ibv_context *context, const struct ibv_parent_domain_init_attr *attr)
 {
 	const uint32_t known =
 		IBV_PARENT_DOMAIN_INIT_ATTR_ALLOCATORS | IBV_PARENT_DOMAIN_INIT_ATTR_PD_CONTEXT;
-	struct dm_pd like = { 0 };
-	struct ibv_pd *pd;
-	int err;
 
 	if (!dm_is_context(context) || !attr || !dm_is_pd(attr->pd) ||
 	    attr->pd->context != context || dm_pd(attr->pd)->under)
-		return dm_fail(EINVAL);
+		return EINVAL;
 	if (attr->td && (!dm_object_is(attr->td, DM_KIND_TD) || attr->td->context != context))
-		return dm_fail(EINVAL);
+		return EINVAL;
 	if (attr->comp_mask & ~known)
-		return dm_fail(EOPNOTSUPP);
+		return EOPNOTSUPP;
+	/* An allocator without its counterpart could only leak. */
+	if (attr->comp_mask & IBV_PARENT_DOMAIN_INIT_ATTR_ALLOCATORS &&
+	    (!attr->alloc || !attr->free))
+		return EINVAL;
+	return 0;
+}
 
+static struct ibv_pd *alloc_parent_domain(struct ibv_context *context,
+					  struct ibv_parent_domain_init_attr *attr)
+{
+	struct dm_pd like = { 0 };
+	struct ibv_pd *pd;
+	int err = check_parent(context, attr);
+
+	if (err)
+		return dm_fail(err);
 	like.base.handle = attr->pd->handle;
 	like.under = dm_pd(attr->pd);
 	like.td = (struct dm_td *)(void *)attr->td;
+	if (attr->comp_mask & IBV_PARENT_DOMAIN_INIT_ATTR_ALLOCATORS) {
+		like.alloc = attr->alloc;
+		like.free = attr->free;
+	}
+	if (attr->comp_mask & IBV_PARENT_DOMAIN_INIT_ATTR_PD_CONTEXT)
+		like.pd_context = attr->pd_context;
 	err = dm_pd_use(attr->pd);
 	if (err)
 		return dm_fail(err);

@@ -7,7 +7,6 @@
 
 #include "emu/engine.h"
 #include "lib/verbs/async.h"
-#include "lib/verbs/buffer.h"
 #include "lib/verbs/cq.h"
 #include "lib/verbs/srq.h"
 
@@ -101,24 +100,19 @@ static int take_memory(struct dm_qp *qp, struct ibv_pd *pd)
 				   rxe_send_stride(cap->max_send_sge, cap->max_inline_data));
 	size_t rq = rxe_ring_bytes(cap->max_recv_wr, rxe_recv_stride(cap->max_recv_sge));
 
-	qp->sq_memory = dm_buffer_alloc(pd, sq, DM_BUFFER_QP);
-	if (!qp->sq_memory)
+	if (!dm_buffer_alloc(&qp->sq_memory, pd, sq, DM_BUFFER_QP_SEND))
 		return ENOMEM;
-	if (rq) {
-		qp->rq_memory = dm_buffer_alloc(pd, rq, DM_BUFFER_QP);
-		if (!qp->rq_memory) {
-			dm_buffer_free(pd, qp->sq_memory, DM_BUFFER_QP);
-			return ENOMEM;
-		}
+	if (rq && !dm_buffer_alloc(&qp->rq_memory, pd, rq, DM_BUFFER_QP_RECV)) {
+		dm_buffer_free(&qp->sq_memory, pd, DM_BUFFER_QP_SEND);
+		return ENOMEM;
 	}
 	return 0;
 }
 
 static void return_memory(struct dm_qp *qp, struct ibv_pd *pd)
 {
-	dm_buffer_free(pd, qp->sq_memory, DM_BUFFER_QP);
-	if (qp->rq_memory)
-		dm_buffer_free(pd, qp->rq_memory, DM_BUFFER_QP);
+	dm_buffer_free(&qp->sq_memory, pd, DM_BUFFER_QP_SEND);
+	dm_buffer_free(&qp->rq_memory, pd, DM_BUFFER_QP_RECV);
 }
 
 /* Into the engine, with a number of its own. */
@@ -136,8 +130,8 @@ static int enter(struct dm_qp *qp, const struct ibv_qp_init_attr_ex *attr)
 		.max_inline_data = qp->cap.max_inline_data,
 		.max_recv_wr = qp->cap.max_recv_wr,
 		.max_recv_sge = qp->cap.max_recv_sge,
-		.sq_mem = qp->sq_memory,
-		.rq_mem = qp->rq_memory,
+		.sq_mem = qp->sq_memory.memory,
+		.rq_mem = qp->rq_memory.memory,
 		.owner = qp,
 	};
 	int err;

@@ -7,6 +7,7 @@
 #include <stdbool.h>
 
 #include "emu/qp.h"
+#include "lib/verbs/buffer.h"
 #include "lib/verbs/driver.h"
 
 struct dm_wr_builder;
@@ -16,7 +17,7 @@ struct dm_qp {
 	struct ibv_qp_ex_65 ex; /* struct ibv_qp is its beginning */
 	struct dm_device *dev;
 	struct rxe_qp qp;
-	void *sq_memory, *rq_memory;
+	struct dm_buffer sq_memory, rq_memory;
 	struct ibv_qp_cap cap;
 	bool sq_sig_all;
 	struct dm_wr_builder *builder; /* created with send_ops_flags: wr.c */

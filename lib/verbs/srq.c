@@ -6,7 +6,6 @@
 
 #include "emu/engine.h"
 #include "lib/verbs/async.h"
-#include "lib/verbs/buffer.h"
 #include "lib/verbs/driver.h"
 
 static int make(struct ibv_pd *pd, struct ibv_srq_init_attr *attr, struct dm_srq **ret)
@@ -23,15 +22,15 @@ static int make(struct ibv_pd *pd, struct ibv_srq_init_attr *attr, struct dm_srq
 		free(srq);
 		return err;
 	}
-	srq->memory = dm_buffer_alloc(pd, rxe_ring_bytes(max_wr, rxe_recv_stride(max_sge)),
-				      DM_BUFFER_SRQ);
-	if (!srq->memory || !dm_object_add(srq, DM_KIND_SRQ)) {
-		dm_buffer_free(pd, srq->memory, DM_BUFFER_SRQ);
+	if (!dm_buffer_alloc(&srq->memory, pd, rxe_ring_bytes(max_wr, rxe_recv_stride(max_sge)),
+			     DM_BUFFER_SRQ) ||
+	    !dm_object_add(srq, DM_KIND_SRQ)) {
+		dm_buffer_free(&srq->memory, pd, DM_BUFFER_SRQ);
 		dm_pd_unuse(pd);
 		free(srq);
 		return ENOMEM;
 	}
-	rxe_srq_init(&srq->srq, pd->handle, srq->memory, max_wr, max_sge, srq);
+	rxe_srq_init(&srq->srq, pd->handle, srq->memory.memory, max_wr, max_sge, srq);
 	*ret = srq;
 	return 0;
 }
@@ -123,7 +122,7 @@ int ibv_destroy_srq(struct ibv_srq *base)
 	if (!dm_object_take(srq, DM_KIND_SRQ))
 		return EINVAL;
 	dm_async_forget_srq(dm_context(base->context), srq);
-	dm_buffer_free(base->pd, srq->memory, DM_BUFFER_SRQ);
+	dm_buffer_free(&srq->memory, base->pd, DM_BUFFER_SRQ);
 	dm_pd_unuse(base->pd);
 	pthread_mutex_destroy(&base->mutex);
 	pthread_cond_destroy(&base->cond);

@@ -8,6 +8,7 @@
 #include "lib/verbs/newer.h"
 
 #include "emu/srq.h"
+#include "lib/verbs/buffer.h"
 
 struct dm_device;
 struct verbs_context_65;
@@ -16,7 +17,7 @@ struct dm_srq {
 	struct ibv_srq base;
 	struct dm_device *dev;
 	struct rxe_srq srq;
-	void *memory;
+	struct dm_buffer memory;
 	uint32_t max_wr;
 	_Atomic uint32_t users;	  /* queue pairs */
 	uint32_t events_reported; /* the context's async lock */
