@@ -46,14 +46,8 @@ static uint32_t take_index(struct keys *keys)
 	return index;
 }
 
-uint32_t keys_grant(struct keys *keys, const struct rxe_mr *entry)
+static void fill(struct rxe_mr *mr, const struct rxe_mr *entry)
 {
-	uint32_t index = take_index(keys), key;
-	struct rxe_mr *mr = &keys->table->entry[index];
-
-	if (!index)
-		return 0;
-	key = index << 16 | ++keys->tag[index];
 	mr->pd = entry->pd;
 	mr->iova = entry->iova;
 	mr->len = entry->len;
@@ -65,9 +59,35 @@ uint32_t keys_grant(struct keys *keys, const struct rxe_mr *entry)
 	mr->dm = entry->dm;
 	mr->dmah = entry->dmah;
 	mr->epoch = entry->epoch;
+}
+
+uint32_t keys_grant(struct keys *keys, const struct rxe_mr *entry)
+{
+	uint32_t index = take_index(keys), key;
+	struct rxe_mr *mr = &keys->table->entry[index];
+
+	if (!index)
+		return 0;
+	key = index << 16 | ++keys->tag[index];
+	fill(mr, entry);
 	atomic_store(&mr->key, key); /* pairs with rxe_mr_find */
 	keys->granted++;
 	return key;
+}
+
+uint64_t keys_hide(struct keys *keys, uint32_t key)
+{
+	atomic_store(&keys->table->entry[rxe_key_index(key)].key, 0);
+	return grace_begin(keys->grace);
+}
+
+void keys_show(struct keys *keys, uint32_t key, const struct rxe_mr *entry)
+{
+	struct rxe_mr *mr = &keys->table->entry[rxe_key_index(key)];
+
+	if (entry)
+		fill(mr, entry);
+	atomic_store(&mr->key, key); /* pairs with rxe_mr_find */
 }
 
 uint64_t keys_revoke(struct keys *keys, uint32_t key)

@@ -123,14 +123,9 @@ static int make_plan(const struct call *call, struct plan *plan)
 	return msg->umem ? plan_umem(call, msg, plan) : plan_memory(call, msg, plan);
 }
 
-/* Carry a plan out on a region that has no key yet. */
-static int publish(struct call *call, struct object *mr, struct plan *plan)
+/* A region becomes what the plan says; its key has been published. */
+static void carry_out(struct call *call, struct object *mr, const struct plan *plan)
 {
-	if (plan->mapped)
-		plan->entry.map = mr->handle;
-	mr->key = keys_grant(&call->device->keys, &plan->entry);
-	if (!mr->key)
-		return -ENOMEM;
 	object_hold(&mr->pd, plan->pd);
 	object_hold(&mr->dm, plan->dm);
 	object_hold(&mr->dmah, plan->dmah);
@@ -149,7 +144,6 @@ static int publish(struct call *call, struct object *mr, struct plan *plan)
 		call->in_fd = -1;
 	call->reply.made.handle = mr->handle;
 	call->reply.made.key = mr->key;
-	return 0;
 }
 
 static bool bound_to_process(const struct object *mr)
@@ -168,32 +162,14 @@ int serve_reg_mr(struct call *call)
 	mr = context_new_object(call->context, CTL_KIND_MR);
 	if (!mr)
 		return -ENOMEM;
-	rc = publish(call, mr, &plan);
-	if (rc)
+	if (plan.mapped)
+		plan.entry.map = mr->handle;
+	mr->key = keys_grant(&call->device->keys, &plan.entry);
+	if (!mr->key) {
 		context_free_object(mr);
-	else if (bound_to_process(mr))
-		object_own(mr, call->user);
-	return rc;
-}
-
-int serve_rereg_mr(struct call *call)
-{
-	struct object *mr = context_find(call->context, call->req.handle, CTL_KIND_MR);
-	struct plan plan;
-	uint32_t old_key;
-	int rc = mr ? make_plan(call, &plan) : -EINVAL;
-
-	if (rc)
-		return rc;
-	old_key = mr->key;
-	rc = publish(call, mr, &plan);
-	if (rc) {
-		mr->key = old_key;
-		return rc;
+		return -ENOMEM;
 	}
-	if (old_key)
-		keys_revoke(&call->device->keys, old_key);
-	object_disown(mr);
+	carry_out(call, mr, &plan);
 	if (bound_to_process(mr))
 		object_own(mr, call->user);
 	return 0;
@@ -210,6 +186,39 @@ static int wait_outside(struct call *call)
 	if (!call->deadline_ns)
 		call->deadline_ns = instance_now() + WAIT_FOR_OTHERS_NS;
 	return instance_now() < call->deadline_ns ? SERVE_WAIT : 0;
+}
+
+/* The key stays, its meaning changes: dead in between, until nobody can be in the middle of using the old one. A region whose key
+ * has died with its umem gets a new one. */
+int serve_rereg_mr(struct call *call)
+{
+	struct object *mr = context_find(call->context, call->req.handle, CTL_KIND_MR);
+	struct keys *keys = &call->device->keys;
+	struct plan plan;
+	int rc = mr ? make_plan(call, &plan) : -EINVAL;
+
+	if (mr && mr->key && !call->stamp && rc == 0)
+		call->stamp = keys_hide(keys, mr->key);
+	if (mr && call->stamp && rc == 0 && wait_outside(call) == SERVE_WAIT)
+		return SERVE_WAIT;
+	if (rc) {
+		if (mr && call->stamp)
+			keys_show(keys, mr->key, NULL);
+		return rc;
+	}
+	if (plan.mapped)
+		plan.entry.map = mr->handle;
+	if (mr->key)
+		keys_show(keys, mr->key, &plan.entry);
+	else
+		mr->key = keys_grant(keys, &plan.entry);
+	if (!mr->key)
+		return -ENOMEM;
+	carry_out(call, mr, &plan);
+	object_disown(mr);
+	if (bound_to_process(mr))
+		object_own(mr, call->user);
+	return 0;
 }
 
 int serve_dereg_mr(struct call *call)

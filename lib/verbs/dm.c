@@ -4,6 +4,7 @@
 
 #include "lib/verbs/context.h"
 #include "lib/verbs/driver.h"
+#include "lib/verbs/give.h"
 #include "lib/verbs/memory.h"
 #include "lib/verbs/mr.h"
 
@@ -12,12 +13,16 @@
 	 IBV_ACCESS_REMOTE_ATOMIC | IBV_ACCESS_ZERO_BASED | IBV_ACCESS_OPTIONAL_RANGE)
 #define DM_RIGHTS (DM_ACCESS & ~IBV_ACCESS_OPTIONAL_RANGE)
 
-/* Offsets are multiples of 4; subtract, never add: an offset may be near the end of all numbers. */
+/* Device memory is words of 4 bytes: a copy begins at one, and ends at one, or at the end of the DM. From the front any length
+ * may be copied, as programs do that use a DM as one buffer. (rdma-core's tests demand that others fail.)
+ * Subtract, never add: an offset may be near the end of all numbers. */
 static int bounds_check(const struct dm_dm *dm, uint64_t offset, uint64_t length)
 {
+	if (offset > dm->len || length > dm->len - offset)
+		return EINVAL;
 	if (offset & 3)
 		return EINVAL;
-	if (offset > dm->len || length > dm->len - offset)
+	if ((length & 3) && offset && length != dm->len - offset)
 		return EINVAL;
 	return 0;
 }
@@ -64,10 +69,35 @@ static int memcpy_from_dm(void *dst, struct ibv_dm *base, uint64_t offset, size_
 	return dst ? copy(dm, offset, dst, NULL, length) : EINVAL;
 }
 
+struct ibv_dm *dm_dm_give(struct ibv_context *context, uint32_t handle, uint64_t offset,
+			  uint64_t len, bool imported)
+{
+	struct dm_dm *dm = calloc(1, sizeof(*dm));
+
+	if (!dm)
+		return NULL;
+	dm->base.context = context;
+	dm->base.memcpy_to_dm = memcpy_to_dm;
+	dm->base.memcpy_from_dm = memcpy_from_dm;
+	dm->base.comp_mask = IBV_DM_MASK_HANDLE;
+	dm->base.handle = handle;
+	dm->offset = offset;
+	dm->len = len;
+	dm->imported = imported;
+	dm_memory_guard();
+	if (!dm_object_add(dm, DM_KIND_DM)) {
+		free(dm);
+		return NULL;
+	}
+	return &dm->base;
+}
+
 static struct ibv_dm *alloc_dm(struct ibv_context *context, struct ibv_alloc_dm_attr *attr)
 {
 	struct dm_context *ctx;
-	struct dm_dm *dm;
+	struct ibv_dm *dm;
+	uint32_t handle;
+	uint64_t offset;
 	int err;
 
 	if (!dm_is_context(context) || !attr || attr->comp_mask || attr->length == 0)
@@ -75,31 +105,16 @@ static struct ibv_dm *alloc_dm(struct ibv_context *context, struct ibv_alloc_dm_
 	ctx = dm_context(context);
 	if (attr->length > ctx->dev->info.arena_bytes || attr->log_align_req > 63)
 		return dm_fail(EINVAL);
-	dm = calloc(1, sizeof(*dm));
-	if (!dm)
-		return dm_fail(ENOMEM);
-
-	err = -ctl_alloc_dm(ctx->dev->client, &ctx->ctl, attr->length, attr->log_align_req,
-			    &dm->base.handle, &dm->offset);
+	err = -ctl_alloc_dm(ctx->dev->client, &ctx->ctl, attr->length, attr->log_align_req, &handle,
+			    &offset);
 	if (err)
-		goto no_grant;
-	dm->base.context = context;
-	dm->base.memcpy_to_dm = memcpy_to_dm;
-	dm->base.memcpy_from_dm = memcpy_from_dm;
-	dm->base.comp_mask = IBV_DM_MASK_HANDLE;
-	dm->len = attr->length;
-	dm_memory_guard();
-	if (!dm_object_add(dm, DM_KIND_DM)) {
-		err = ENOMEM;
-		goto no_object;
+		return dm_fail(err);
+	dm = dm_dm_give(context, handle, offset, attr->length, false);
+	if (!dm) {
+		ctl_free_dm(ctx->dev->client, &ctx->ctl, handle);
+		return dm_fail(ENOMEM);
 	}
-	return &dm->base;
-
-no_object:
-	ctl_free_dm(ctx->dev->client, &ctx->ctl, dm->base.handle);
-no_grant:
-	free(dm);
-	return dm_fail(err);
+	return dm;
 }
 
 static int free_dm(struct ibv_dm *base)
@@ -107,7 +122,8 @@ static int free_dm(struct ibv_dm *base)
 	struct dm_context *ctx;
 	int err;
 
-	if (!dm_object_take(base, DM_KIND_DM))
+	if (!dm_object_is(base, DM_KIND_DM) || !dm_is_context(base->context) ||
+	    !dm_object_take(base, DM_KIND_DM))
 		return EINVAL;
 	ctx = dm_context(base->context);
 	err = ctl_free_dm(ctx->dev->client, &ctx->ctl, base->handle);

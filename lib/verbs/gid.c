@@ -109,9 +109,12 @@ ssize_t _ibv_query_gid_table(struct ibv_context *context, struct ibv_gid_entry *
 		return -EINVAL;
 	if (flags)
 		return -EOPNOTSUPP;
-	for (uint32_t i = 0; i < RXE_MAX_GIDS && n < max_entries; i++) {
-		if (!is_empty(&dm_device(context)->info.gids[i]))
-			entry_write((uint8_t *)entries + n++ * entry_size, entry_size, context, i);
+	for (uint32_t i = 0; i < RXE_MAX_GIDS; i++) {
+		if (is_empty(&dm_device(context)->info.gids[i]))
+			continue;
+		if (n == max_entries)
+			return -EINVAL; /* too small for all of them */
+		entry_write((uint8_t *)entries + n++ * entry_size, entry_size, context, i);
 	}
 	return (ssize_t)n;
 }

@@ -1,36 +1,114 @@
 // SPDX-License-Identifier: MIT
-/* Taking up objects of a shared context by their handles. The context itself is imported in context.c. */
+/* Taking up objects of a shared context by their handles: the object is the context's, what we make is this process's view of
+ * it, and unimport drops the view alone. The context itself is imported in context.c. */
+#include <stdlib.h>
+
+#include "lib/control/protocol.h"
 #include "lib/verbs/driver.h"
+#include "lib/verbs/give.h"
+
+static int look_up(struct ibv_context *context, enum ctl_kind kind, uint32_t handle,
+		   struct ctl_object *ret)
+{
+	struct dm_context *ctx = dm_context(context);
+
+	return -ctl_query(ctx->dev->client, &ctx->ctl, (uint32_t)kind, handle, ret);
+}
 
 struct ibv_pd *ibv_import_pd(struct ibv_context *context, uint32_t handle)
 {
-	(void)handle;
-	return dm_fail(dm_is_context(context) ? EOPNOTSUPP : EINVAL);
+	struct dm_pd like = { .base.handle = handle, .imported = true };
+	struct ctl_object object;
+	struct ibv_pd *pd;
+	int err;
+
+	if (!dm_is_context(context))
+		return dm_fail(EINVAL);
+	err = look_up(context, CTL_KIND_PD, handle, &object);
+	if (err)
+		return dm_fail(err);
+	pd = dm_pd_give(context, &like);
+	return pd ? pd : dm_fail(ENOMEM);
 }
 
+/* What this process still has on it goes on living: the domain is the context's. */
 void ibv_unimport_pd(struct ibv_pd *pd)
 {
-	(void)pd;
+	if (!dm_is_pd(pd) || !dm_pd(pd)->imported || atomic_load(&dm_pd(pd)->users))
+		return;
+	if (dm_object_take(pd, DM_KIND_PD))
+		free(pd);
 }
 
 struct ibv_mr *ibv_import_mr(struct ibv_pd *pd, uint32_t handle)
 {
-	(void)handle;
-	return dm_fail(dm_is_pd(pd) ? EOPNOTSUPP : EINVAL);
+	struct ctl_object object;
+	struct dm_mr *mr;
+	int err;
+
+	if (!dm_is_pd(pd))
+		return dm_fail(EINVAL);
+	err = look_up(pd->context, CTL_KIND_MR, handle, &object);
+	if (!err && object.pd != pd->handle)
+		err = EINVAL;
+	if (err)
+		return dm_fail(err);
+	mr = calloc(1, sizeof(*mr));
+	if (!mr)
+		return dm_fail(ENOMEM);
+	err = dm_pd_use(pd);
+	if (err)
+		goto no_pd;
+	mr->kind = DM_MR_IMPORTED;
+	mr->access = object.rights;
+	mr->iova = object.iova;
+	mr->base.context = pd->context;
+	mr->base.pd = pd;
+	mr->base.length = object.len;
+	mr->base.handle = handle;
+	mr->base.lkey = mr->base.rkey = object.key;
+	if (!dm_object_add(mr, DM_KIND_MR))
+		goto no_object;
+	return &mr->base;
+
+no_object:
+	err = ENOMEM;
+	dm_pd_unuse(pd);
+no_pd:
+	free(mr);
+	return dm_fail(err);
 }
 
-void ibv_unimport_mr(struct ibv_mr *mr)
+void ibv_unimport_mr(struct ibv_mr *base)
 {
-	(void)mr;
+	struct dm_mr *mr = (struct dm_mr *)(void *)base;
+
+	if (!dm_object_is(mr, DM_KIND_MR) || mr->kind != DM_MR_IMPORTED ||
+	    !dm_object_take(mr, DM_KIND_MR))
+		return;
+	dm_pd_unuse(base->pd);
+	free(mr);
 }
 
 struct ibv_dm *ibv_import_dm(struct ibv_context *context, uint32_t handle)
 {
-	(void)handle;
-	return dm_fail(dm_is_context(context) ? EOPNOTSUPP : EINVAL);
+	struct ctl_object object;
+	struct ibv_dm *dm;
+	int err;
+
+	if (!dm_is_context(context))
+		return dm_fail(EINVAL);
+	err = look_up(context, CTL_KIND_DM, handle, &object);
+	if (err)
+		return dm_fail(err);
+	dm = dm_dm_give(context, handle, object.addr, object.len, true);
+	return dm ? dm : dm_fail(ENOMEM);
 }
 
-void ibv_unimport_dm(struct ibv_dm *dm)
+void ibv_unimport_dm(struct ibv_dm *base)
 {
-	(void)dm;
+	struct dm_dm *dm = (struct dm_dm *)(void *)base;
+
+	if (dm_object_is(dm, DM_KIND_DM) && dm->imported && dm_object_take(dm, DM_KIND_DM))
+		free(dm);
 }

@@ -19,6 +19,9 @@
 	(IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ |               \
 	 IBV_ACCESS_REMOTE_ATOMIC | IBV_ACCESS_MW_BIND | IBV_ACCESS_ZERO_BASED |                   \
 	 IBV_ACCESS_RELAXED_ORDERING)
+#define DMABUF_ACCESS                                                                              \
+	(IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ |               \
+	 IBV_ACCESS_REMOTE_ATOMIC | IBV_ACCESS_OPTIONAL_RANGE)
 
 /* IBTA 10.6.3.1: who may write or work on it from afar may write from here. */
 int dm_access_check(unsigned int access)
@@ -143,6 +146,8 @@ struct ibv_mr *ibv_reg_dmabuf_mr(struct ibv_pd *pd, uint64_t offset, size_t leng
 	if (!dm_is_pd(pd))
 		return dm_fail(EINVAL);
 	err = dm_access_check((unsigned int)access);
+	if (!err && (access & ~DMABUF_ACCESS))
+		err = EINVAL;
 	if (!err)
 		err = range_check(offset, length, iova);
 	/* The page offsets agree in what a device addresses by pages. */
@@ -240,15 +245,19 @@ static int rereg(struct dm_mr *mr, struct dm_mr *to)
 	struct ctl_reg_mr reg =
 		plain(to->base.pd, to->base.addr, to->base.length, to->iova, to->access);
 	int err = dm_pd_use(to->base.pd);
+	bool locked;
 
 	if (err)
 		return err;
+	/* The key stays and what it means changes: our engine is kept out meanwhile, the server sees to the others. */
+	locked = dm_pump_lock(ctx->dev);
 	err = -ctl_rereg_mr(ctx->dev->client, &ctx->ctl, mr->base.handle, &reg, &to->base.lkey);
+	if (locked)
+		dm_pump_unlock(ctx->dev);
 	if (err) {
 		dm_pd_unuse(to->base.pd);
 		return err;
 	}
-	dm_pump_quiesce(ctx->dev);
 	dm_pd_unuse(mr->base.pd);
 	to->base.rkey = to->base.lkey;
 	*mr = *to;
@@ -282,7 +291,8 @@ int ibv_dereg_mr(struct ibv_mr *base)
 	struct dm_context *ctx;
 	int err;
 
-	if (!dm_object_take(mr, DM_KIND_MR))
+	if (!dm_object_is(mr, DM_KIND_MR) || !dm_is_context(base->context) ||
+	    !dm_object_take(mr, DM_KIND_MR))
 		return EINVAL;
 	ctx = dm_context(base->context);
 	err = mr->kind == DM_MR_IMPORTED ? -EINVAL

@@ -5,6 +5,7 @@
 
 #include "lib/verbs/context.h"
 #include "lib/verbs/driver.h"
+#include "lib/verbs/give.h"
 
 /* Of every domain's users: the first tells the server that this process uses it, the last that it does no longer. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -53,7 +54,7 @@ void dm_pds_forked(void)
 	pthread_mutex_init(&lock, NULL);
 }
 
-static struct ibv_pd *give(struct ibv_context *context, const struct dm_pd *like)
+struct ibv_pd *dm_pd_give(struct ibv_context *context, const struct dm_pd *like)
 {
 	struct dm_pd *pd = calloc(1, sizeof(*pd));
 
@@ -87,7 +88,7 @@ struct ibv_pd *ibv_alloc_pd(struct ibv_context *context)
 	err = ctl_alloc_pd(ctx->dev->client, &ctx->ctl, &like.base.handle);
 	if (err)
 		return dm_fail(-err);
-	pd = give(context, &like);
+	pd = dm_pd_give(context, &like);
 	if (!pd) {
 		ctl_dealloc_pd(ctx->dev->client, &ctx->ctl, like.base.handle);
 		return dm_fail(ENOMEM);
@@ -202,7 +203,7 @@ static struct ibv_pd *alloc_parent_domain(struct ibv_context *context,
 		return dm_fail(err);
 	if (like.td)
 		atomic_fetch_add(&like.td->users, 1);
-	pd = give(context, &like);
+	pd = dm_pd_give(context, &like);
 	if (!pd) {
 		release_parent(&like);
 		return dm_fail(ENOMEM);

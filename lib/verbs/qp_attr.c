@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "emu/engine.h"
+#include "lib/verbs/cq.h"
 #include "lib/verbs/driver.h"
 #include "lib/verbs/qp.h"
 
@@ -140,6 +141,18 @@ static int verdict_errno(enum modify_verdict verdict)
 	return EINVAL;
 }
 
+/* Back in RESET a queue pair is as new: what it had completed and nobody read goes too. */
+static void forget_completions(struct dm_qp *qp)
+{
+	struct dm_cq *cqs[] = { qp->qp.send_cq->owner, qp->qp.recv_cq->owner };
+
+	for (int i = 0; i < 2; i++) {
+		pthread_mutex_lock(&cqs[i]->lock);
+		rxe_cq_clean(&cqs[i]->cq, qp->qp.qpn);
+		pthread_mutex_unlock(&cqs[i]->lock);
+	}
+}
+
 int ibv_modify_qp(struct ibv_qp *base, struct ibv_qp_attr *attr, int mask)
 {
 	struct dm_qp *qp = dm_qp(base);
@@ -153,6 +166,8 @@ int ibv_modify_qp(struct ibv_qp *base, struct ibv_qp_attr *attr, int mask)
 		return EINVAL;
 	verdict = rxe_qp_modify(qp->dev->pump.engine, &qp->qp, &in, (uint32_t)mask, dm_now_ns());
 	if (verdict == MODIFY_OK) {
+		if (qp->qp.state == RXE_QPS_RESET)
+			forget_completions(qp);
 		base->state = (enum ibv_qp_state)qp->qp.state;
 		dm_qp_publish(qp);
 		dm_pump_transmit(qp->dev, dm_now_ns());
