@@ -57,6 +57,12 @@ void rc_reply_ack(struct rc_reply *reply)
 		reply->owed = RC_OWED_ACK;
 }
 
+void rc_reply_include_ack(struct rc_reply *reply)
+{
+	if (reply->owed == RC_OWED_ACK)
+		reply->owed = RC_OWED_NOTHING;
+}
+
 void rc_reply_ack_relaxed(struct rc_reply *reply, uint64_t now_ns)
 {
 	if (reply->owed != RC_OWED_NOTHING || !reply->hold_ns || reply->rides < RIDES_TO_HOLD) {

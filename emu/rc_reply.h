@@ -67,6 +67,8 @@ void rc_reply_reset(struct rc_reply *reply);
 /* False: no room; the request counts as lost. */
 bool rc_reply_push(struct rc_reply *reply, const struct rc_answer *answer);
 void rc_reply_ack(struct rc_reply *reply);
+/* The answer just pushed acknowledges all that came before it. */
+void rc_reply_include_ack(struct rc_reply *reply);
 /* The ACK for a message of one packet that completes nothing on this side: it may wait for a request to ride behind. */
 void rc_reply_ack_relaxed(struct rc_reply *reply, uint64_t now_ns);
 void rc_reply_nak(struct rc_reply *reply, enum rc_fault fault, uint32_t psn);

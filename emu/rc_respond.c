@@ -59,6 +59,7 @@ static void expected(struct rxe_engine *engine, struct rxe_qp *qp, const struct 
 	rc_reply_withdraw(reply);
 	qp->attr.rq_psn = psn_add(qp->attr.rq_psn, psns);
 	if (packet->shape & (SHAPE_READ | SHAPE_ATOMIC)) {
+		rc_reply_include_ack(reply);
 		rxe_qp_set_ready(engine, qp);
 		return;
 	}

@@ -1,0 +1,289 @@
+/* SPDX-License-Identifier: MIT */
+/* Hosts of the simulated world. Memory is one block; what an engine may not touch in it is told by the key table, and by a hole
+ * that stands for memory a program has unmapped. */
+#include "tests/sim/node.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define CQ_ENTRIES 16384u
+#define MAX_SGE	   8u
+#define MAX_INLINE 256u
+#define SRQ_DEPTH  256u
+
+static bool is_there(const struct node *node, uint64_t addr, size_t len)
+{
+	assert(addr >= node->base && len <= NODE_MEM_BYTES &&
+	       addr - node->base <= NODE_MEM_BYTES - len);
+	return addr + len <= node->gone_at || addr >= node->gone_end;
+}
+
+static uint64_t addr_of(const struct rxe_mr *mr, uint64_t iova)
+{
+	return mr->addr + (iova - mr->iova);
+}
+
+static bool mem_read(void *host, const struct rxe_mr *mr, uint64_t iova, void *dst, size_t len)
+{
+	const struct node *node = host;
+	uint64_t addr = addr_of(mr, iova);
+
+	if (!is_there(node, addr, len))
+		return false;
+	memcpy(dst, node->mem + (addr - node->base), len);
+	return true;
+}
+
+static bool mem_write(void *host, const struct rxe_mr *mr, uint64_t iova, const void *src,
+		      size_t len)
+{
+	struct node *node = host;
+	uint64_t addr = addr_of(mr, iova);
+
+	if (!is_there(node, addr, len))
+		return false;
+	memcpy(node->mem + (addr - node->base), src, len);
+	node->writes += len;
+	return true;
+}
+
+static bool mem_atomic(void *host, const struct rxe_mr *mr, uint64_t iova, enum rxe_atomic_op op,
+		       uint64_t compare_or_add, uint64_t swap, uint64_t *ret_orig)
+{
+	struct node *node = host;
+	uint64_t addr = addr_of(mr, iova);
+	uint64_t value;
+
+	if (!is_there(node, addr, sizeof(value)))
+		return false;
+	memcpy(&value, node->mem + (addr - node->base), sizeof(value));
+	*ret_orig = value;
+	switch (op) {
+	case RXE_CMP_SWAP: value = value == compare_or_add ? swap : value; break;
+	case RXE_FETCH_ADD: value += compare_or_add; break;
+	}
+	memcpy(node->mem + (addr - node->base), &value, sizeof(value));
+	node->atomics++;
+	return true;
+}
+
+static void cq_notify(void *host, struct rxe_cq *cq)
+{
+	(void)host;
+	(void)cq;
+}
+
+static void take_event(void *host, const struct rxe_event *event)
+{
+	struct node *node = host;
+
+	assert(node->num_events < sizeof(node->events) / sizeof(node->events[0]));
+	node->events[node->num_events++] = *event;
+}
+
+static uint32_t no_random(void *host)
+{
+	(void)host;
+	return 4;
+}
+
+/* Keys registered with MW_BIND stand for windows: a peer may make them void. */
+static bool invalidate(void *host, uint32_t pd, uint32_t rkey)
+{
+	struct node *node = host;
+	const struct rxe_mr *mr = rxe_mr_find(node->mrs, rkey);
+
+	if (!mr || mr->pd != pd || !(mr->rights & RXE_MW_BIND))
+		return false;
+	node_dereg(node, rkey);
+	return true;
+}
+
+static const struct rxe_host_ops ops = {
+	.mem_read = mem_read,
+	.mem_write = mem_write,
+	.mem_atomic = mem_atomic,
+	.cq_notify = cq_notify,
+	.event = take_event,
+	.random = no_random,
+	.invalidate = invalidate,
+};
+
+static void *zalloc(size_t len)
+{
+	void *p = calloc(1, len ? len : 1);
+
+	assert(p);
+	return p;
+}
+
+static struct gid gid_of(uint32_t index)
+{
+	return (struct gid){ .raw = { [10] = 0xff, [11] = 0xff, 10, 0, 0, (uint8_t)(index + 1) } };
+}
+
+struct node *node_new(uint32_t index)
+{
+	struct node *node = zalloc(sizeof(*node));
+	const struct rxe_engine_cfg cfg = {
+		.ops = &ops,
+		.host = node,
+		.mrs = node->mrs = zalloc(sizeof(struct rxe_mr_table)),
+		.counters = &node->counters,
+		.slot = index + 1,
+		.gids = { gid_of(index) },
+		.tx_ports = { (uint16_t)(0xc000 + index) },
+		.num_tx_ports = 1,
+		.max_mtu = 4096,
+	};
+	uint32_t i;
+
+	node->index = index;
+	node->base = 0x100000000ull * (index + 1);
+	node->gone_at = UINT64_MAX;
+	node->gone_end = 0;
+	node->max_segs = TRAIN_MAX_SEGS;
+	node->mem = zalloc(NODE_MEM_BYTES);
+	for (i = 0; i < NODE_MEM_BYTES; i++)
+		node->mem[i] = (uint8_t)(i * 7 + (i >> 8) * 13 + index * 101);
+	rxe_engine_init(&node->engine, &cfg);
+	node->cq_mem = zalloc(rxe_cq_ring_bytes(CQ_ENTRIES));
+	rxe_cq_init(&node->cq, node->cq_mem, CQ_ENTRIES, NULL);
+	node->srq_mem = zalloc(rxe_ring_bytes(SRQ_DEPTH, rxe_recv_stride(MAX_SGE)));
+	rxe_srq_init(&node->srq, NODE_PD, node->srq_mem, SRQ_DEPTH, MAX_SGE, NULL);
+	node->key =
+		node_reg(node, 0, NODE_MEM_BYTES,
+			 RXE_LOCAL_WRITE | RXE_REMOTE_WRITE | RXE_REMOTE_READ | RXE_REMOTE_ATOMIC);
+	return node;
+}
+
+void node_free(struct node *node)
+{
+	while (node->num_ends > 0)
+		node_remove_qp(node->ends[0]);
+	free(node->mrs);
+	free(node->mem);
+	free(node->cq_mem);
+	free(node->srq_mem);
+	free(node);
+}
+
+uint32_t node_reg(struct node *node, uint32_t offset, uint32_t len, uint32_t rights)
+{
+	uint32_t index = ++node->num_mrs;
+	struct rxe_mr *mr = &node->mrs->entry[index];
+	uint32_t key = index << 16 | (0x50 + node->index);
+
+	mr->pd = NODE_PD;
+	mr->iova = node->base + offset;
+	mr->addr = node->base + offset;
+	mr->len = len;
+	mr->rights = rights;
+	mr->kind = RXE_MR_PLAIN;
+	atomic_store_explicit(&mr->key, key, memory_order_release);
+	return key;
+}
+
+void node_dereg(struct node *node, uint32_t key)
+{
+	atomic_store_explicit(&node->mrs->entry[rxe_key_index(key)].key, 0, memory_order_release);
+}
+
+struct end *node_add_qp(struct node *node, char letter, const struct node_qp_opts *opts)
+{
+	struct end *end = zalloc(sizeof(*end));
+	struct rxe_qp_init init = {
+		.qpn = rxe_engine_alloc_qpn(&node->engine),
+		.type = RXE_QPT_RC,
+		.pd = NODE_PD,
+		.send_cq = &node->cq,
+		.recv_cq = &node->cq,
+		.srq = opts->use_srq ? &node->srq : NULL,
+		.max_send_wr = opts->depth,
+		.max_send_sge = MAX_SGE,
+		.max_inline_data = MAX_INLINE,
+		.max_recv_wr = opts->depth,
+		.max_recv_sge = MAX_SGE,
+		.owner = end,
+	};
+
+	end->node = node;
+	end->letter = letter;
+	init.sq_mem = end->sq_mem =
+		zalloc(rxe_ring_bytes(opts->depth, rxe_send_stride(MAX_SGE, MAX_INLINE)));
+	init.rq_mem = end->rq_mem = zalloc(rxe_ring_bytes(opts->depth, rxe_recv_stride(MAX_SGE)));
+	rxe_qp_init(&node->engine, &end->qp, &init);
+	assert(node->num_ends < NODE_MAX_QPS);
+	node->ends[node->num_ends++] = end;
+	return end;
+}
+
+static void must_modify(struct end *end, const struct rxe_qp_attr *attr, uint32_t mask,
+			uint64_t now_ns)
+{
+	enum modify_verdict verdict =
+		rxe_qp_modify(&end->node->engine, &end->qp, attr, mask, now_ns);
+
+	assert(verdict == MODIFY_OK);
+	(void)verdict;
+}
+
+void node_connect(struct end *end, struct end *peer, const struct node_qp_opts *opts,
+		  uint32_t peer_psn, uint64_t now_ns)
+{
+	struct rxe_qp_attr attr = {
+		.qp_state = RXE_QPS_INIT,
+		.port_num = 1,
+		.qp_access_flags = opts->rights,
+		.path_mtu = opts->mtu,
+		.dest_qp_num = peer->qp.qpn,
+		.rq_psn = peer_psn,
+		.sq_psn = opts->psn,
+		.max_rd_atomic = opts->rd_atomic,
+		.max_dest_rd_atomic = opts->rd_atomic,
+		.min_rnr_timer = opts->rnr_timer,
+		.timeout = opts->timeout,
+		.retry_cnt = opts->retry_cnt,
+		.rnr_retry = opts->rnr_retry,
+		.has_grh = true,
+		.av = { .dgid = gid_of(peer->node->index), .hop_limit = 64 },
+	};
+
+	end->peer = peer;
+	must_modify(end, &attr,
+		    RXE_QP_STATE | RXE_QP_PKEY_INDEX | RXE_QP_PORT | RXE_QP_ACCESS_FLAGS, now_ns);
+	attr.qp_state = RXE_QPS_RTR;
+	must_modify(end, &attr,
+		    RXE_QP_STATE | RXE_QP_AV | RXE_QP_PATH_MTU | RXE_QP_DEST_QPN | RXE_QP_RQ_PSN |
+			    RXE_QP_MAX_DEST_RD_ATOMIC | RXE_QP_MIN_RNR_TIMER,
+		    now_ns);
+	attr.qp_state = RXE_QPS_RTS;
+	must_modify(end, &attr,
+		    RXE_QP_STATE | RXE_QP_TIMEOUT | RXE_QP_RETRY_CNT | RXE_QP_RNR_RETRY |
+			    RXE_QP_SQ_PSN | RXE_QP_MAX_QP_RD_ATOMIC,
+		    now_ns);
+	end->seen_state = end->qp.state;
+	end->seen_cur = end->qp.rc.req.cur_psn;
+}
+
+void node_remove_qp(struct end *end)
+{
+	struct node *node = end->node;
+	uint32_t i;
+
+	rxe_qp_fini(&node->engine, &end->qp);
+	for (i = 0; node->ends[i] != end; i++)
+		;
+	node->ends[i] = node->ends[--node->num_ends];
+	free(end->sq_mem);
+	free(end->rq_mem);
+	free(end);
+}
+
+struct end *node_end(const struct node *node, uint32_t qpn)
+{
+	const struct rxe_qp *qp = rxe_engine_find_qp(&node->engine, qpn);
+
+	return qp ? qp->owner : NULL;
+}

@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: MIT */
+/* A host of the simulated world: an engine, plain memory with a key table over it, and one completion queue. */
+#ifndef RXE_SIM_NODE_H
+#define RXE_SIM_NODE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "emu/engine.h"
+
+#define NODE_MEM_BYTES (4u << 20)
+#define NODE_MAX_QPS   16
+#define NODE_PD	       7
+
+struct node;
+
+/* A queue pair with the memory that it stands in. Its letter names it in traces. */
+struct end {
+	struct rxe_qp qp;
+	struct node *node;
+	struct end *peer;
+	char letter;
+	uint64_t next_send_id, next_recv_id;
+	void *sq_mem, *rq_mem;
+	uint32_t seen_cur; /* requester's position and state when last looked at */
+	enum rxe_qp_state seen_state;
+};
+
+struct node {
+	struct rxe_engine engine;
+	struct rxe_counters counters;
+	struct rxe_mr_table *mrs;
+	uint32_t num_mrs;
+	uint8_t *mem;
+	uint64_t base;	  /* address of mem[0] */
+	uint32_t key;	  /* of all memory, with all rights */
+	uint64_t gone_at; /* addresses from here to gone_end cannot be touched any more */
+	uint64_t gone_end;
+	struct rxe_cq cq;
+	void *cq_mem;
+	struct rxe_srq srq;
+	void *srq_mem;
+	struct end *ends[NODE_MAX_QPS];
+	uint32_t num_ends;
+	struct rxe_event events[64]; /* raised and not yet looked at */
+	uint32_t num_events;
+	uint32_t index;
+	uint64_t writes; /* bytes that the engine stored */
+	uint32_t max_segs;
+	uint64_t atomics; /* carried out here */
+};
+
+struct node_qp_opts {
+	uint32_t mtu;
+	uint32_t psn;	 /* first PSN of this end's requests */
+	uint8_t timeout; /* code */
+	uint8_t retry_cnt;
+	uint8_t rnr_retry;
+	uint8_t rnr_timer; /* code */
+	uint8_t rd_atomic; /* both ways */
+	uint32_t rights;   /* of the QP */
+	uint32_t depth;	   /* of both queues */
+	bool use_srq;
+};
+
+struct node *node_new(uint32_t index);
+void node_free(struct node *node);
+/* A key for [offset, offset + len) of the node's memory. */
+uint32_t node_reg(struct node *node, uint32_t offset, uint32_t len, uint32_t rights);
+void node_dereg(struct node *node, uint32_t key);
+/* A QP in INIT. */
+struct end *node_add_qp(struct node *node, char letter, const struct node_qp_opts *opts);
+void node_connect(struct end *end, struct end *peer, const struct node_qp_opts *opts,
+		  uint32_t peer_psn, uint64_t now_ns);
+/* RESET and gone. */
+void node_remove_qp(struct end *end);
+struct end *node_end(const struct node *node, uint32_t qpn);
+
+#endif

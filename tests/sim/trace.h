@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: MIT */
+/* What happened in the world, as lines that a person can read:
+ *
+ *      0.0 a > SEND_ONLY 100 len 64 ackreq     an end sent a packet; x: it was lost, d: doubled, l: late, c: corrupted
+ *      5.0 b   recv 1 SUCCESS len 64           a completion, an event, a rewind, a packet that was not taken
+ */
+#ifndef RXE_SIM_TRACE_H
+#define RXE_SIM_TRACE_H
+
+#include <stdint.h>
+
+#include "emu/cq.h"
+#include "emu/host.h"
+#include "net/wire/packet.h"
+
+struct trace {
+	char *text;
+	uint32_t len, room;
+	uint32_t quiet; /* nothing is written */
+};
+
+void trace_fini(struct trace *trace);
+__attribute__((format(printf, 4, 5))) void trace_line(struct trace *trace, uint64_t now_ns,
+						      char letter, const char *format, ...);
+/* The operation's name: as the wire calls it, but ACK, NAK and RNR_NAK told apart. */
+const char *trace_op(const struct wire_packet *packet);
+/* mark: '>' or what the link did. */
+void trace_packet(struct trace *trace, uint64_t now_ns, char letter, char mark,
+		  const struct wire_packet *packet);
+void trace_completion(struct trace *trace, uint64_t now_ns, char letter, const struct rxe_cqe *cqe);
+const char *trace_event_str(enum rxe_event_type type);
+const char *trace_status_str(uint32_t status);
+
+#endif

@@ -1,0 +1,426 @@
+/* SPDX-License-Identifier: MIT */
+/* The world turns: arrivals in, timers, packets out, completions, and again. */
+#include "tests/sim/world.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "net/wire/icrc.h"
+#include "net/wire/opcode.h"
+
+#define FOR_EVER_NS (1000ull * 1000 * 1000 * 3600)
+
+void world_init(struct world *w, uint64_t seed)
+{
+	memset(w, 0, sizeof(*w));
+	w->next_letter = 'a';
+	link_init(&w->link, seed);
+}
+
+void world_fini(struct world *w)
+{
+	while (w->num_nodes > 0)
+		node_free(w->node[--w->num_nodes]);
+	link_fini(&w->link);
+	trace_fini(&w->trace);
+}
+
+struct node *world_add_node(struct world *w)
+{
+	assert(w->num_nodes < WORLD_MAX_NODES);
+	w->node[w->num_nodes] = node_new(w->num_nodes);
+	return w->node[w->num_nodes++];
+}
+
+struct node_qp_opts world_opts(void)
+{
+	return (struct node_qp_opts){
+		.mtu = 1024,
+		.psn = 100,
+		.timeout = 6, /* 262 us */
+		.retry_cnt = 7,
+		.rnr_retry = 7,
+		.rnr_timer = 1, /* 10 us */
+		.rd_atomic = 4,
+		.rights = RXE_REMOTE_WRITE | RXE_REMOTE_READ | RXE_REMOTE_ATOMIC,
+		.depth = 128,
+	};
+}
+
+void world_pair(struct world *w, struct node *x, struct node *y, const struct node_qp_opts *opts,
+		struct end **ret_x, struct end **ret_y)
+{
+	struct node_qp_opts other = *opts;
+
+	other.psn = 500;
+	*ret_x = node_add_qp(x, w->next_letter++, opts);
+	*ret_y = node_add_qp(y, w->next_letter++, &other);
+	node_connect(*ret_x, *ret_y, opts, other.psn, w->now_ns);
+	node_connect(*ret_y, *ret_x, &other, opts->psn, w->now_ns);
+}
+
+static uint32_t key_or(uint32_t key, uint32_t otherwise)
+{
+	if (key == UINT32_MAX)
+		return 0;
+	return key ? key : otherwise;
+}
+
+enum post_verdict world_post(struct world *w, struct end *end, struct post post)
+{
+	struct node *node = end->node;
+	uint32_t pieces = post.pieces ? post.pieces : 1;
+	struct rxe_sge sge[8];
+	struct rxe_send_wr wr = {
+		.wr_id = ++end->next_send_id,
+		.opcode = post.op,
+		.flags = post.flags | (post.quiet ? 0u : (uint32_t)RXE_SEND_SIGNALED),
+		.imm_or_rkey = post.imm,
+		.remote_addr = end->peer->node->base + post.to,
+		.rkey = key_or(post.rkey, end->peer->node->key),
+		.compare_add = post.compare_add,
+		.swap = post.swap,
+		.num_sge = pieces,
+		.sges = sge,
+	};
+	uint32_t i, at = 0;
+
+	for (i = 0; i < pieces; i++) {
+		uint32_t len = i + 1 < pieces ? post.len / pieces : post.len - at;
+
+		sge[i] = (struct rxe_sge){ .addr = node->base + post.from + at,
+					   .length = len,
+					   .lkey = key_or(post.lkey, node->key) };
+		if (post.flags & RXE_SEND_INLINE)
+			sge[i].addr = (uintptr_t)(node->mem + post.from + at);
+		at += len;
+	}
+	return rxe_post_send(&node->engine, &end->qp, &wr, w->now_ns);
+}
+
+enum post_verdict world_recv_key(struct world *w, struct end *end, uint32_t to, uint32_t len,
+				 uint32_t lkey)
+{
+	const struct rxe_sge sge = { .addr = end->node->base + to, .length = len, .lkey = lkey };
+	const struct rxe_recv_wr wr = { .wr_id = ++end->next_recv_id, .num_sge = 1, .sges = &sge };
+
+	return rxe_post_recv(&end->node->engine, &end->qp, &wr, w->now_ns);
+}
+
+enum post_verdict world_recv(struct world *w, struct end *end, uint32_t to, uint32_t len)
+{
+	return world_recv_key(w, end, to, len, end->node->key);
+}
+
+enum post_verdict world_srq_recv(struct world *w, struct node *node, uint64_t wr_id, uint32_t to,
+				 uint32_t len)
+{
+	const struct rxe_sge sge = { .addr = node->base + to, .length = len, .lkey = node->key };
+	const struct rxe_recv_wr wr = { .wr_id = wr_id, .num_sge = 1, .sges = &sge };
+
+	(void)w;
+	return rxe_post_srq_recv(&node->engine, &node->srq, &wr);
+}
+
+static void note_events(struct world *w, struct node *node)
+{
+	uint32_t i;
+
+	for (i = 0; i < node->num_events; i++) {
+		const struct rxe_event *event = &node->events[i];
+		const struct end *end = event->qp ? event->qp->owner : NULL;
+
+		trace_line(&w->trace, w->now_ns, end ? end->letter : '*', "  event %s",
+			   trace_event_str(event->type));
+		if (w->watch.event)
+			w->watch.event(w->watch.context, node, event);
+	}
+	node->num_events = 0;
+}
+
+static void note_rewind(struct world *w, struct end *end, bool by_timer)
+{
+	const struct rc_request *req = &end->qp.rc.req;
+	const struct rc_retry *retry = &end->qp.rc.retry;
+	uint32_t left = end->qp.attr.retry_cnt - retry->retries;
+
+	if (psn_diff(req->cur_psn, end->seen_cur) >= 0 || end->qp.state == RXE_QPS_ERR ||
+	    end->qp.state == RXE_QPS_RESET)
+		return;
+	if (by_timer)
+		trace_line(&w->trace, w->now_ns, end->letter, "  timeout, %u left, rewind to %u",
+			   left, req->cur_psn);
+	else if (retry->rnr_until_ns)
+		trace_line(&w->trace, w->now_ns, end->letter, "  wait until %.1f, rewind to %u",
+			   (double)retry->rnr_until_ns / 1000, req->cur_psn);
+	else
+		trace_line(&w->trace, w->now_ns, end->letter, "  rewind to %u", req->cur_psn);
+}
+
+/* What changed in the QPs of a node by the call that was just made. */
+static void note(struct world *w, struct node *node, bool by_timer)
+{
+	uint32_t i;
+
+	for (i = 0; i < node->num_ends; i++) {
+		struct end *end = node->ends[i];
+
+		note_rewind(w, end, by_timer);
+		if (end->qp.state != end->seen_state && end->qp.state == RXE_QPS_ERR)
+			trace_line(&w->trace, w->now_ns, end->letter, "  to ERR");
+		end->seen_cur = end->qp.rc.req.cur_psn;
+		end->seen_state = end->qp.state;
+	}
+	note_events(w, node);
+}
+
+void world_modify(struct world *w, struct end *end, enum rxe_qp_state state)
+{
+	const struct rxe_qp_attr attr = { .qp_state = state, .en_sqd_async_notify = 1 };
+	uint32_t mask = RXE_QP_STATE | (state == RXE_QPS_SQD ? RXE_QP_EN_SQD_ASYNC_NOTIFY : 0u);
+	enum modify_verdict verdict =
+		rxe_qp_modify(&end->node->engine, &end->qp, &attr, mask, w->now_ns);
+
+	assert(verdict == MODIFY_OK);
+	(void)verdict;
+	note(w, end->node, false);
+}
+
+static struct node *find_node(const struct world *w, const struct gid *gid)
+{
+	uint32_t i;
+
+	for (i = 0; i < w->num_nodes; i++) {
+		if (gid_equal(&w->node[i]->engine.cfg.gids[0], gid))
+			return w->node[i];
+	}
+	return NULL;
+}
+
+/* One packet of a train goes onto the link, or not. */
+static void launch(struct world *w, struct flying *flying, struct end *from,
+		   const struct wire_packet *packet)
+{
+	static const char marks[] = { '>', 'x', 'd', 'l', 'c' };
+	uint64_t delay_ns;
+	enum link_act act = link_judge(&w->link, from ? from->letter : '?', trace_op(packet),
+				       packet->bth.psn, &delay_ns);
+
+	trace_packet(&w->trace, w->now_ns, from ? from->letter : '?', marks[act], packet);
+	flying->at_ns = w->now_ns + w->link.delay_ns + delay_ns;
+	switch (act) {
+	case LINK_DROP: w->link.lost++; return;
+	case LINK_CORRUPT:
+		w->link.lost++;
+		flying->bytes[link_random(&w->link, flying->len)] ^= 0x10;
+		break;
+	case LINK_DUP: link_push(&w->link, flying); break;
+	case LINK_PASS:
+	case LINK_DELAY: break;
+	}
+	link_push(&w->link, flying);
+}
+
+static struct end *sender_of(const struct node *node, const struct wire_packet *packet)
+{
+	uint32_t i;
+
+	for (i = 0; i < node->num_ends; i++) {
+		const struct end *end = node->ends[i];
+
+		if (end->qp.attr.dest_qp_num == packet->bth.dest_qpn)
+			return node->ends[i];
+	}
+	return NULL;
+}
+
+static void split(struct world *w, struct node *node, const struct wire_train *train)
+{
+	struct node *to = find_node(w, &train->dst);
+	uint32_t at = 0, i;
+
+	assert(to);
+	for (i = 0; i < train->segs; i++) {
+		uint32_t left = train->len - at;
+		struct flying flying = { .to = to->index,
+					 .len = left < train->seg_len ? left : train->seg_len,
+					 .ip_id = (uint16_t)i,
+					 .src_port = node->engine.cfg.tx_ports[train->tx_index],
+					 .src = train->src,
+					 .dst = train->dst };
+		struct wire_packet packet;
+		enum wire_verdict verdict = wire_parse(&packet, train->buf + at, flying.len);
+		struct end *from;
+
+		assert(verdict == WIRE_OK);
+		(void)verdict;
+		memcpy(flying.bytes, train->buf + at, flying.len);
+		at += flying.len;
+		w->sent++;
+		from = sender_of(node, &packet);
+		if (w->watch.packet && from)
+			w->watch.packet(w->watch.context, from, &packet);
+		launch(w, &flying, from, &packet);
+	}
+	assert(at == train->len);
+	w->trains++;
+}
+
+static void poll_cq(struct world *w, struct node *node)
+{
+	struct rxe_cqe cqe;
+
+	while (rxe_cq_poll(&node->cq, &cqe, 1)) {
+		struct end *end = node_end(node, cqe.qpn);
+
+		assert(end);
+		trace_completion(&w->trace, w->now_ns, end->letter, &cqe);
+		if (w->watch.completion)
+			w->watch.completion(w->watch.context, end, &cqe);
+	}
+}
+
+static void flush_node(struct world *w, struct node *node)
+{
+	struct wire_train train = { .buf = w->train_buf, .max_segs = (uint16_t)node->max_segs };
+
+	while (rxe_engine_output(&node->engine, &train, w->now_ns))
+		split(w, node, &train);
+	note(w, node, false);
+	rxe_engine_settle(&node->engine);
+	note(w, node, false);
+	poll_cq(w, node);
+}
+
+void world_flush(struct world *w)
+{
+	uint32_t i;
+
+	for (i = 0; i < w->num_nodes; i++)
+		flush_node(w, w->node[i]);
+	if (w->watch.step)
+		w->watch.step(w->watch.context);
+}
+
+void world_inject(struct world *w, struct end *from, struct wire_packet *packet,
+		  const void *payload)
+{
+	const struct rxe_qp *qp = &from->qp;
+	struct flying flying = { .to = from->peer->node->index,
+				 .src_port = qp->flow.src_port,
+				 .src = qp->flow.src,
+				 .dst = qp->flow.dst };
+	uint32_t pad = -packet->payload_len & 3;
+	size_t n;
+
+	packet->shape = wire_shape(packet->bth.opcode);
+	packet->bth.pkey = 0xffff;
+	packet->bth.dest_qpn = qp->attr.dest_qp_num;
+	packet->bth.pad = (uint8_t)pad;
+	n = wire_emit_headers(flying.bytes, packet);
+	if (packet->payload_len > 0)
+		memcpy(flying.bytes + n, payload, packet->payload_len);
+	n += packet->payload_len + pad;
+	icrc_store(flying.bytes + n, icrc_compute(&qp->flow, 0, flying.bytes, n));
+	flying.len = (uint32_t)n + ICRC_LEN;
+	launch(w, &flying, from, packet);
+}
+
+/* Packets that the engine did not take as the next in order. */
+static void note_input(struct world *w, const struct node *node, const struct rxe_counters *before,
+		       const struct flying *flying)
+{
+	const struct rxe_counters *after = &node->counters;
+	struct wire_packet packet;
+	const struct end *end;
+	const char *how = NULL;
+
+	if (after->duplicate_request != before->duplicate_request)
+		how = "duplicate";
+	else if (after->out_of_seq_request != before->out_of_seq_request)
+		how = "early";
+	else if (after->rcvd_bad_icrc != before->rcvd_bad_icrc)
+		how = "bad ICRC";
+	if (!how || w->trace.quiet || wire_parse(&packet, flying->bytes, flying->len) != WIRE_OK)
+		return;
+	end = node_end(node, packet.bth.dest_qpn);
+	trace_line(&w->trace, w->now_ns, end ? end->letter : '?', "  %s %s %u", how,
+		   trace_op(&packet), packet.bth.psn);
+}
+
+static void arrive(struct world *w, struct flying *flying)
+{
+	struct node *node = w->node[flying->to];
+	struct rxe_counters before = node->counters;
+	const struct wire_arrival arrival = {
+		.p = flying->bytes,
+		.len = flying->len,
+		.src_port = flying->src_port,
+		.ip_id = flying->ip_id,
+		.id_rule = IP_ID_EXACT,
+		.hop_limit = 64,
+		.src = flying->src,
+		.dst = flying->dst,
+	};
+
+	rxe_engine_input(&node->engine, &arrival, w->now_ns);
+	note_input(w, node, &before, flying);
+	note(w, node, false);
+	free(flying);
+}
+
+static uint64_t next_ns(const struct world *w)
+{
+	uint64_t next = link_next_ns(&w->link);
+	uint32_t i;
+
+	for (i = 0; i < w->num_nodes; i++) {
+		uint64_t deadline = rxe_engine_deadline(&w->node[i]->engine);
+
+		if (deadline < next)
+			next = deadline;
+	}
+	return next;
+}
+
+bool world_step(struct world *w, uint64_t until_ns)
+{
+	uint64_t next = next_ns(w);
+	uint32_t i;
+
+	if (next == UINT64_MAX || next > until_ns)
+		return false;
+	if (next > w->now_ns)
+		w->now_ns = next;
+	while (link_next_ns(&w->link) <= w->now_ns)
+		arrive(w, link_pop(&w->link));
+	for (i = 0; i < w->num_nodes; i++) {
+		struct node *node = w->node[i];
+
+		if (rxe_engine_deadline(&node->engine) > w->now_ns)
+			continue;
+		rxe_engine_expire(&node->engine, w->now_ns);
+		note(w, node, true);
+	}
+	world_flush(w);
+	return true;
+}
+
+void world_run_until(struct world *w, double until_us)
+{
+	uint64_t until_ns = (uint64_t)(until_us * 1000 + 0.5);
+
+	world_flush(w);
+	while (world_step(w, until_ns))
+		;
+	if (w->now_ns < until_ns)
+		w->now_ns = until_ns;
+}
+
+void world_run(struct world *w)
+{
+	world_flush(w);
+	while (world_step(w, w->now_ns + FOR_EVER_NS))
+		;
+}

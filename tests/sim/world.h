@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: MIT */
+/* The world: engines on hosts of plain memory, joined by a simulated link, in virtual time.
+ *
+ * Whatever is posted leaves when the world runs; packets that arrive at one host at the same time are taken in together before
+ * anything leaves again, as a batch from a socket is. */
+#ifndef RXE_SIM_WORLD_H
+#define RXE_SIM_WORLD_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "tests/sim/link.h"
+#include "tests/sim/node.h"
+#include "tests/sim/trace.h"
+
+#define WORLD_MAX_NODES 8
+
+struct world;
+
+/* What a test wants to see besides the trace; each may be NULL. */
+struct world_watch {
+	void (*completion)(void *context, struct end *end, const struct rxe_cqe *cqe);
+	void (*packet)(void *context, struct end *from, const struct wire_packet *packet);
+	void (*event)(void *context, struct node *node, const struct rxe_event *event);
+	void (*step)(void *context);
+	void *context;
+};
+
+struct world {
+	uint64_t now_ns;
+	struct node *node[WORLD_MAX_NODES];
+	uint32_t num_nodes;
+	struct link link;
+	struct trace trace;
+	struct world_watch watch;
+	char next_letter;
+	uint8_t train_buf[TRAIN_MAX_BYTES];
+	uint64_t sent; /* packets that left an engine */
+	uint64_t trains;
+};
+
+/* What posts leave out: from the start of the sender's memory to the same place at the peer's, signalled. */
+struct post {
+	enum rxe_wr_opcode op;
+	uint32_t len;
+	uint32_t from;	/* offset in the poster's memory */
+	uint32_t to;	/* offset in the peer's memory */
+	uint32_t flags; /* enum rxe_send_flag */
+	bool quiet;	/* not signalled */
+	uint32_t imm;
+	uint32_t lkey, rkey; /* 0: those of all memory; UINT32_MAX: 0 */
+	uint64_t compare_add, swap;
+	uint32_t pieces; /* SGEs that the message is cut into; 0: one */
+};
+
+void world_init(struct world *w, uint64_t seed);
+void world_fini(struct world *w);
+struct node *world_add_node(struct world *w);
+struct node_qp_opts world_opts(void);
+/* A connected pair: opts for the one on x; the one on y gets the same, but for its PSNs, which begin at 500. Letters go on from
+ * the last pair's. */
+void world_pair(struct world *w, struct node *x, struct node *y, const struct node_qp_opts *opts,
+		struct end **ret_x, struct end **ret_y);
+
+/* wr_ids count from 1, for sends and receives of an end each. Returns the verdict. */
+enum post_verdict world_post(struct world *w, struct end *end, struct post post);
+enum post_verdict world_recv(struct world *w, struct end *end, uint32_t to, uint32_t len);
+enum post_verdict world_recv_key(struct world *w, struct end *end, uint32_t to, uint32_t len,
+				 uint32_t lkey);
+enum post_verdict world_srq_recv(struct world *w, struct node *node, uint64_t wr_id, uint32_t to,
+				 uint32_t len);
+void world_modify(struct world *w, struct end *end, enum rxe_qp_state state);
+/* Put a packet on the link as if from had sent it. */
+void world_inject(struct world *w, struct end *from, struct wire_packet *packet,
+		  const void *payload);
+
+/* Let everything that is due now happen. */
+void world_flush(struct world *w);
+/* One moment further, not beyond until. False: nothing is going to happen before it. */
+bool world_step(struct world *w, uint64_t until_ns);
+void world_run_until(struct world *w, double until_us);
+/* Until nothing is going to happen any more. */
+void world_run(struct world *w);
+
+#endif

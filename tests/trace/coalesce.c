@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: MIT */
+/* Traces of acknowledgements that stand for many requests. */
+#include "tests/trace/fixture.h"
+
+START_TEST(a_batch_has_one_ack)
+{
+	uint32_t i;
+
+	connect_ends(NULL);
+	for (i = 0; i < 5; i++) {
+		RECV(8);
+		SEND(i + 1);
+	}
+	world_run(&w);
+	expect("     0.0 a > SEND_ONLY 100 len 1 ackreq\n"
+	       "     0.0 a > SEND_ONLY 101 len 2 ackreq\n"
+	       "     0.0 a > SEND_ONLY 102 len 3 ackreq\n"
+	       "     0.0 a > SEND_ONLY 103 len 4 ackreq\n"
+	       "     0.0 a > SEND_ONLY 104 len 5 ackreq\n"
+	       "     5.0 b > ACK 104 msn 5\n"
+	       "     5.0 b   recv 1 SUCCESS len 1\n"
+	       "     5.0 b   recv 2 SUCCESS len 2\n"
+	       "     5.0 b   recv 3 SUCCESS len 3\n"
+	       "     5.0 b   recv 4 SUCCESS len 4\n"
+	       "     5.0 b   recv 5 SUCCESS len 5\n"
+	       "    10.0 a   send 1 SUCCESS\n"
+	       "    10.0 a   send 2 SUCCESS\n"
+	       "    10.0 a   send 3 SUCCESS\n"
+	       "    10.0 a   send 4 SUCCESS\n"
+	       "    10.0 a   send 5 SUCCESS\n");
+	ck_assert_uint_eq(w.trains, 3);
+	ck_assert_uint_eq(y->counters.ack_deferred, 4);
+}
+END_TEST
+
+START_TEST(equal_sizes_share_a_train)
+{
+	uint32_t i;
+
+	connect_ends(NULL);
+	for (i = 0; i < 64; i++) {
+		RECV(8);
+		SEND(8, .quiet = i < 63);
+	}
+	world_run(&w);
+	expect_some("a > SEND_ONLY 163\n5.0 b > ACK 163 msn 64\na   send 64 SUCCESS");
+	ck_assert_uint_eq(w.trains, 2);
+}
+END_TEST
+
+START_TEST(trains_off)
+{
+	connect_ends(NULL);
+	x->max_segs = 1;
+	y->max_segs = 1;
+	WRITE(64);
+	WRITE(64);
+	world_run(&w);
+	expect("     0.0 a > WRITE_ONLY 100 len 64 ackreq\n"
+	       "     0.0 a > WRITE_ONLY 101 len 64 ackreq\n"
+	       "     5.0 b > ACK 101 msn 2\n"
+	       "    10.0 a   send 1 SUCCESS\n"
+	       "    10.0 a   send 2 SUCCESS\n");
+	ck_assert_uint_eq(w.trains, 3);
+}
+END_TEST
+
+START_TEST(a_read_answers_for_those_before)
+{
+	connect_ends(NULL);
+	WRITE(64);
+	WRITE(64);
+	READ(64, .from = READ_AT);
+	world_run(&w);
+	expect("     0.0 a > WRITE_ONLY 100 len 64 ackreq\n"
+	       "     0.0 a > WRITE_ONLY 101 len 64 ackreq\n"
+	       "     0.0 a > READ_REQUEST 102 len 64 ackreq\n"
+	       "     5.0 b > READ_RESP_ONLY 102 len 64\n"
+	       "    10.0 a   send 1 SUCCESS\n"
+	       "    10.0 a   send 2 SUCCESS\n"
+	       "    10.0 a   send 3 SUCCESS\n");
+}
+END_TEST
+
+START_TEST(several_qps_share_an_ack_train)
+{
+	struct end *c, *d;
+	const struct node_qp_opts opts = world_opts();
+
+	connect_ends(NULL);
+	world_pair(&w, x, y, &opts, &c, &d);
+	WRITE(64);
+	POST(c, RDMA_WRITE, 64);
+	world_run(&w);
+	expect("     0.0 a > WRITE_ONLY 100 len 64 ackreq\n"
+	       "     0.0 c > WRITE_ONLY 100 len 64 ackreq\n"
+	       "     5.0 b > ACK 100 msn 1\n"
+	       "     5.0 d > ACK 100 msn 1\n"
+	       "    10.0 a   send 1 SUCCESS\n"
+	       "    10.0 c   send 1 SUCCESS\n");
+	ck_assert_uint_eq(w.trains, 2);
+}
+END_TEST
+
+RUN_TESTS("coalesce", a_batch_has_one_ack, equal_sizes_share_a_train, trains_off,
+	  a_read_answers_for_those_before, several_qps_share_an_ack_train)

@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: MIT */
+/* Traces of SQD: what is under way finishes, what is not begun waits. */
+#include "tests/trace/fixture.h"
+
+START_TEST(idle)
+{
+	connect_ends(NULL);
+	world_modify(&w, a, RXE_QPS_SQD);
+	world_run(&w);
+	expect("     0.0 a   event SQ_DRAINED\n");
+}
+END_TEST
+
+START_TEST(message_under_way)
+{
+	connect_ends(NULL);
+	WRITE(2500);
+	world_run_until(&w, 1);
+	world_modify(&w, a, RXE_QPS_SQD);
+	WRITE(64);
+	world_run(&w);
+	expect("     0.0 a > WRITE_FIRST 100 len 1024\n"
+	       "     0.0 a > WRITE_MIDDLE 101 len 1024 ackreq\n"
+	       "     0.0 a > WRITE_LAST 102 len 452 ackreq\n"
+	       "     5.0 b > ACK 102 msn 1\n"
+	       "    10.0 a   event SQ_DRAINED\n"
+	       "    10.0 a   send 1 SUCCESS\n");
+	world_modify(&w, a, RXE_QPS_RTS);
+	world_run(&w);
+	expect("   262.1 a > WRITE_ONLY 103 len 64 ackreq\n"
+	       "   267.1 b > ACK 103 msn 2\n"
+	       "   272.1 a   send 2 SUCCESS\n");
+}
+END_TEST
+
+START_TEST(loss_while_draining)
+{
+	connect_ends(NULL);
+	fault("drop a WRITE_LAST 102");
+	WRITE(2500);
+	world_run_until(&w, 1);
+	world_modify(&w, a, RXE_QPS_SQD);
+	world_run(&w);
+	expect("     0.0 a > WRITE_FIRST 100 len 1024\n"
+	       "     0.0 a > WRITE_MIDDLE 101 len 1024 ackreq\n"
+	       "     0.0 a x WRITE_LAST 102 len 452 ackreq\n"
+	       "     5.0 b > ACK 101 msn 0\n"
+	       "   272.1 a   timeout, 6 left, rewind to 102\n"
+	       "   272.1 a > WRITE_LAST 102 len 452 ackreq\n"
+	       "   277.1 b > ACK 102 msn 1\n"
+	       "   282.1 a   event SQ_DRAINED\n"
+	       "   282.1 a   send 1 SUCCESS\n");
+}
+END_TEST
+
+RUN_TESTS("drain", idle, message_under_way, loss_while_draining)

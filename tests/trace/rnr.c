@@ -1,0 +1,231 @@
+/* SPDX-License-Identifier: MIT */
+/* Traces of receivers that are not ready. */
+#include "tests/trace/fixture.h"
+
+START_TEST(receive_comes_late)
+{
+	connect_ends(NULL);
+	SEND(64);
+	world_run_until(&w, 25);
+	RECV(64);
+	world_run(&w);
+	expect("     0.0 a > SEND_ONLY 100 len 64 ackreq\n"
+	       "     5.0 b > RNR_NAK 100 timer 1\n"
+	       "    10.0 a   wait until 20.0, rewind to 100\n"
+	       "    20.0 a > SEND_ONLY 100 len 64 ackreq\n"
+	       "    25.0 b > RNR_NAK 100 timer 1\n"
+	       "    30.0 a   wait until 40.0, rewind to 100\n"
+	       "    40.0 a > SEND_ONLY 100 len 64 ackreq\n"
+	       "    45.0 b > ACK 100 msn 1\n"
+	       "    45.0 b   recv 1 SUCCESS len 64\n"
+	       "    50.0 a   send 1 SUCCESS\n");
+}
+END_TEST
+
+START_TEST(budget_used_up)
+{
+	struct node_qp_opts opts = world_opts();
+
+	opts.rnr_retry = 2;
+	connect_ends(&opts);
+	SEND(64);
+	SEND(65);
+	world_run(&w);
+	expect("     0.0 a > SEND_ONLY 100 len 64 ackreq\n"
+	       "     0.0 a > SEND_ONLY 101 len 65 ackreq\n"
+	       "     5.0 b   early SEND_ONLY 101\n"
+	       "     5.0 b > RNR_NAK 100 timer 1\n"
+	       "    10.0 a   wait until 20.0, rewind to 100\n"
+	       "    20.0 a > SEND_ONLY 100 len 64 ackreq\n"
+	       "    20.0 a > SEND_ONLY 101 len 65 ackreq\n"
+	       "    25.0 b   early SEND_ONLY 101\n"
+	       "    25.0 b > RNR_NAK 100 timer 1\n"
+	       "    30.0 a   wait until 40.0, rewind to 100\n"
+	       "    40.0 a > SEND_ONLY 100 len 64 ackreq\n"
+	       "    40.0 a > SEND_ONLY 101 len 65 ackreq\n"
+	       "    45.0 b   early SEND_ONLY 101\n"
+	       "    45.0 b > RNR_NAK 100 timer 1\n"
+	       "    50.0 a   to ERR\n"
+	       "    50.0 a   send 1 RNR_RETRY_EXC_ERR\n"
+	       "    50.0 a   send 2 WR_FLUSH_ERR\n");
+}
+END_TEST
+
+START_TEST(no_budget_at_all)
+{
+	struct node_qp_opts opts = world_opts();
+
+	opts.rnr_retry = 0;
+	connect_ends(&opts);
+	SEND(64);
+	world_run(&w);
+	expect("     0.0 a > SEND_ONLY 100 len 64 ackreq\n"
+	       "     5.0 b > RNR_NAK 100 timer 1\n"
+	       "    10.0 a   to ERR\n"
+	       "    10.0 a   send 1 RNR_RETRY_EXC_ERR\n");
+}
+END_TEST
+
+START_TEST(seven_is_for_ever)
+{
+	struct node_qp_opts opts = world_opts();
+
+	opts.rnr_timer = 31;
+	connect_ends(&opts);
+	SEND(64);
+	world_run_until(&w, 20e6);
+	skip();
+	RECV(64);
+	world_run(&w);
+	expect("20152730.0 a > SEND_ONLY 100 len 64 ackreq\n"
+	       "20152735.0 b > ACK 100 msn 1\n"
+	       "20152735.0 b   recv 1 SUCCESS len 64\n"
+	       "20152740.0 a   send 1 SUCCESS\n");
+}
+END_TEST
+
+START_TEST(code_0_is_the_longest)
+{
+	struct node_qp_opts opts = world_opts();
+
+	opts.rnr_timer = 0;
+	connect_ends(&opts);
+	SEND(64);
+	world_run_until(&w, 400000);
+	RECV(64);
+	world_run(&w);
+	expect("     0.0 a > SEND_ONLY 100 len 64 ackreq\n"
+	       "     5.0 b > RNR_NAK 100 timer 0\n"
+	       "    10.0 a   wait until 655370.0, rewind to 100\n"
+	       "655370.0 a > SEND_ONLY 100 len 64 ackreq\n"
+	       "655375.0 b > ACK 100 msn 1\n"
+	       "655375.0 b   recv 1 SUCCESS len 64\n"
+	       "655380.0 a   send 1 SUCCESS\n");
+}
+END_TEST
+
+START_TEST(a_long_message_waits_at_its_first_packet)
+{
+	connect_ends(NULL);
+	SEND(2500);
+	world_run_until(&w, 18);
+	RECV(4000);
+	world_run(&w);
+	expect("     0.0 a > SEND_FIRST 100 len 1024\n"
+	       "     0.0 a > SEND_MIDDLE 101 len 1024\n"
+	       "     0.0 a > SEND_LAST 102 len 452 ackreq\n"
+	       "     5.0 b   early SEND_MIDDLE 101\n"
+	       "     5.0 b   early SEND_LAST 102\n"
+	       "     5.0 b > RNR_NAK 100 timer 1\n"
+	       "    10.0 a   wait until 20.0, rewind to 100\n"
+	       "    20.0 a > SEND_FIRST 100 len 1024\n"
+	       "    20.0 a > SEND_MIDDLE 101 len 1024\n"
+	       "    20.0 a > SEND_LAST 102 len 452 ackreq\n"
+	       "    25.0 b > ACK 102 msn 1\n"
+	       "    25.0 b   recv 1 SUCCESS len 2500\n"
+	       "    30.0 a   send 1 SUCCESS\n");
+	expect_same(x, 0, y, RECV_AT, 2500);
+}
+END_TEST
+
+START_TEST(a_write_with_immediate_waits_at_its_last)
+{
+	connect_ends(NULL);
+	POST(a, RDMA_WRITE_WITH_IMM, 2500, .imm = 9);
+	world_run_until(&w, 18);
+	RECV(0);
+	world_run(&w);
+	expect("     0.0 a > WRITE_FIRST 100 len 1024\n"
+	       "     0.0 a > WRITE_MIDDLE 101 len 1024 ackreq\n"
+	       "     0.0 a > WRITE_LAST_IMM 102 len 452 imm 0x9 ackreq\n"
+	       "     5.0 b > RNR_NAK 102 timer 1\n"
+	       "    10.0 a   wait until 20.0, rewind to 102\n"
+	       "    20.0 a > WRITE_LAST_IMM 102 len 452 imm 0x9 ackreq\n"
+	       "    25.0 b > ACK 102 msn 1\n"
+	       "    25.0 b   recv 1 SUCCESS len 2500 imm 0x9\n"
+	       "    30.0 a   send 1 SUCCESS\n");
+}
+END_TEST
+
+START_TEST(those_behind_wait_too)
+{
+	connect_ends(NULL);
+	RECV(64);
+	SEND(10);
+	SEND(11);
+	SEND(12);
+	world_run_until(&w, 17);
+	RECV(64);
+	RECV(64);
+	world_run(&w);
+	expect("     0.0 a > SEND_ONLY 100 len 10 ackreq\n"
+	       "     0.0 a > SEND_ONLY 101 len 11 ackreq\n"
+	       "     0.0 a > SEND_ONLY 102 len 12 ackreq\n"
+	       "     5.0 b   early SEND_ONLY 102\n"
+	       "     5.0 b > RNR_NAK 101 timer 1\n"
+	       "     5.0 b   recv 1 SUCCESS len 10\n"
+	       "    10.0 a   wait until 20.0, rewind to 101\n"
+	       "    10.0 a   send 1 SUCCESS\n"
+	       "    20.0 a > SEND_ONLY 101 len 11 ackreq\n"
+	       "    20.0 a > SEND_ONLY 102 len 12 ackreq\n"
+	       "    25.0 b > ACK 102 msn 3\n"
+	       "    25.0 b   recv 2 SUCCESS len 11\n"
+	       "    25.0 b   recv 3 SUCCESS len 12\n"
+	       "    30.0 a   send 2 SUCCESS\n"
+	       "    30.0 a   send 3 SUCCESS\n");
+}
+END_TEST
+
+START_TEST(budget_comes_back_with_progress)
+{
+	struct node_qp_opts opts = world_opts();
+
+	opts.rnr_retry = 1;
+	connect_ends(&opts);
+	SEND(10);
+	SEND(11);
+	world_run_until(&w, 16);
+	RECV(64);
+	world_run_until(&w, 40);
+	RECV(64);
+	world_run(&w);
+	expect("     0.0 a > SEND_ONLY 100 len 10 ackreq\n"
+	       "     0.0 a > SEND_ONLY 101 len 11 ackreq\n"
+	       "     5.0 b   early SEND_ONLY 101\n"
+	       "     5.0 b > RNR_NAK 100 timer 1\n"
+	       "    10.0 a   wait until 20.0, rewind to 100\n"
+	       "    20.0 a > SEND_ONLY 100 len 10 ackreq\n"
+	       "    20.0 a > SEND_ONLY 101 len 11 ackreq\n"
+	       "    25.0 b > RNR_NAK 101 timer 1\n"
+	       "    25.0 b   recv 1 SUCCESS len 10\n"
+	       "    30.0 a   wait until 40.0, rewind to 101\n"
+	       "    30.0 a   send 1 SUCCESS\n"
+	       "    40.0 a > SEND_ONLY 101 len 11 ackreq\n"
+	       "    45.0 b > ACK 101 msn 2\n"
+	       "    45.0 b   recv 2 SUCCESS len 11\n"
+	       "    50.0 a   send 2 SUCCESS\n");
+}
+END_TEST
+
+START_TEST(nak_lost)
+{
+	connect_ends(NULL);
+	fault("drop b RNR_NAK 100");
+	SEND(64);
+	world_run_until(&w, 100);
+	RECV(64);
+	world_run(&w);
+	expect("     0.0 a > SEND_ONLY 100 len 64 ackreq\n"
+	       "     5.0 b x RNR_NAK 100 timer 1\n"
+	       "   262.1 a   timeout, 6 left, rewind to 100\n"
+	       "   262.1 a > SEND_ONLY 100 len 64 ackreq\n"
+	       "   267.1 b > ACK 100 msn 1\n"
+	       "   267.1 b   recv 1 SUCCESS len 64\n"
+	       "   272.1 a   send 1 SUCCESS\n");
+}
+END_TEST
+
+RUN_TESTS("rnr", receive_comes_late, budget_used_up, no_budget_at_all, seven_is_for_ever,
+	  code_0_is_the_longest, a_long_message_waits_at_its_first_packet,
+	  a_write_with_immediate_waits_at_its_last, those_behind_wait_too,
+	  budget_comes_back_with_progress, nak_lost)
