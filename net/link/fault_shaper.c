@@ -172,6 +172,8 @@ static void flush_run(struct fault_shaper *s)
 
 static void extend_run(struct fault_shaper *s, uint16_t index)
 {
+	if (index != s->run.first + s->run.segs)
+		flush_run(s);
 	if (s->run.segs == 0)
 		s->run.first = index;
 	s->run.segs++;

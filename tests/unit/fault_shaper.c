@@ -1,0 +1,531 @@
+// SPDX-License-Identifier: MIT
+/* The shaper as traces: a train goes in, and what comes out is told as text. Every packet that was not spoiled on purpose has
+ * an ICRC that agrees with its place in its train. */
+#include <check.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "net/link/fault_shaper.h"
+#include "net/wire/headers.h"
+#include "net/wire/opcode.h"
+#include "net/wire/packet.h"
+
+#define LOCAL_QP  0x010005u
+#define PEER_QP	  0x020006u
+#define PAYLOAD	  64u
+#define TX_PORT	  50000
+#define PEER_PORT 51000
+#define MS	  1000000ull
+
+static struct fault_shaper *shaper;
+static uint8_t buf[TRAIN_MAX_BYTES];
+static struct wire_train train;
+static char trace[8000];
+static struct fault_qp qp;
+static bool qp_known;
+static char fired_log[1000];
+static const struct gid us = { { [10] = 0xff, [11] = 0xff, 127, 0, 0, 1 } },
+			them = { { [10] = 0xff, [11] = 0xff, 127, 0, 0, 2 } };
+
+__attribute__((format(printf, 1, 2))) static void say(const char *format, ...)
+{
+	const size_t at = strlen(trace);
+	va_list args;
+
+	va_start(args, format);
+	(void)vsnprintf(trace + at, sizeof(trace) - at, format, args);
+	va_end(args);
+}
+
+static bool find_qp(void *arg, enum fault_dir dir, const struct gid *peer, uint32_t dest_qpn,
+		    struct fault_qp *ret)
+{
+	(void)arg;
+	ck_assert(gid_equal(peer, &them));
+	if (!qp_known || dest_qpn != (dir == FAULT_OUT ? PEER_QP : LOCAL_QP))
+		return false;
+	*ret = qp;
+	return true;
+}
+
+static void fired(void *arg, const struct fault_firing *firing)
+{
+	const size_t at = strlen(fired_log);
+
+	(void)arg;
+	(void)snprintf(fired_log + at, sizeof(fired_log) - at, "%u:%s psn %u attempt %u\n",
+		       firing->id, fault_action_str(firing->rule->action), firing->packet.psn,
+		       firing->attempt);
+}
+
+static void setup(void)
+{
+	const struct fault_shaper_cfg cfg = { .tx_ports = { TX_PORT },
+					      .find_qp = find_qp,
+					      .fired = fired };
+
+	shaper = fault_shaper_new(&cfg);
+	qp = (struct fault_qp){ .qpn = LOCAL_QP, .index = 0, .peer_qpn = PEER_QP };
+	qp_known = true;
+	trace[0] = fired_log[0] = '\0';
+}
+
+static void teardown(void)
+{
+	fault_shaper_free(shaper);
+}
+
+static void rules(const char *text)
+{
+	char error[FAULT_TEXT_MAX] = "";
+
+	ck_assert_msg(fault_rules_add_text(fault_shaper_rules(shaper), text, error), "%s", error);
+}
+
+static void write_packet(uint8_t *p, enum wire_op op, uint32_t dest_qpn, uint32_t psn)
+{
+	const struct bth bth = { .opcode = opcode_make(WIRE_RC, op),
+				 .mig_req = true,
+				 .pkey = 0xffff,
+				 .dest_qpn = dest_qpn,
+				 .psn = psn };
+
+	memset(p, (int)psn, BTH_LEN + PAYLOAD);
+	bth_emit(p, &bth);
+}
+
+/* One packet of a train or an arrival: its PSN, and marks for what is not as it should be. */
+static void tell(const uint8_t *p, uint32_t len, const struct icrc_flow *flow, enum ip_id_rule rule,
+		 uint16_t ip_id)
+{
+	struct bth bth;
+
+	if (len < BTH_LEN + ICRC_LEN) {
+		say(" runt(%u)", len);
+		return;
+	}
+	bth_parse(&bth, p);
+	if (bth.opcode == opcode_make(WIRE_RC, OP_ACKNOWLEDGE))
+		say(" nak(%02x qp %06x msn %u)", p[BTH_LEN], bth.dest_qpn,
+		    get_be24(p + BTH_LEN + 1));
+	say(" %u", bth.psn);
+	if (icrc_check(flow, rule, ip_id, p, len) != ICRC_OK)
+		say("!");
+	if (len == BTH_LEN + PAYLOAD + ICRC_LEN)
+		for (uint32_t i = BTH_LEN; i < BTH_LEN + PAYLOAD; i++)
+			if (p[i] != (uint8_t)bth.psn)
+				say("~");
+}
+
+static void tell_trains(const struct wire_train *t, size_t n)
+{
+	for (size_t k = 0; k < n; k++) {
+		const struct icrc_flow flow = { .src = us, .dst = them, .src_port = TX_PORT };
+
+		say("[");
+		for (uint16_t i = 0; i < t[k].segs; i++) {
+			const uint32_t at = (uint32_t)i * t[k].seg_len;
+			const uint32_t left = t[k].len - at;
+
+			tell(t[k].buf + at, left < t[k].seg_len ? left : t[k].seg_len, &flow,
+			     IP_ID_EXACT, i);
+		}
+		say(" ]");
+	}
+}
+
+static void tell_arrivals(const struct wire_arrival *a, size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		const struct icrc_flow flow = { .src = a[i].src,
+						.dst = a[i].dst,
+						.src_port = a[i].src_port };
+
+		ck_assert(gid_equal(&a[i].src, &them) && gid_equal(&a[i].dst, &us));
+		tell(a[i].p, a[i].len, &flow, a[i].id_rule, a[i].ip_id);
+	}
+}
+
+/* A train of segs SEND_ONLY from psn. */
+static void make_train(uint32_t psn, uint16_t segs)
+{
+	const struct icrc_flow flow = { .src = us, .dst = them, .src_port = TX_PORT };
+
+	train = (struct wire_train){
+		.buf = buf, .max_segs = TRAIN_MAX_SEGS, .src = us, .dst = them
+	};
+	for (uint16_t i = 0; i < segs; i++) {
+		uint8_t *p = wire_train_add(&train, BTH_LEN + PAYLOAD + ICRC_LEN);
+
+		ck_assert_ptr_nonnull(p);
+		write_packet(p, OP_SEND_ONLY, PEER_QP, psn + i);
+		icrc_store(p + BTH_LEN + PAYLOAD, icrc_compute(&flow, i, p, BTH_LEN + PAYLOAD));
+	}
+}
+
+/* It goes out at now. */
+static void out(uint32_t psn, uint16_t segs, uint64_t now_ns)
+{
+	const struct wire_train *ret;
+	size_t n;
+
+	make_train(psn, segs);
+	say("out:");
+	n = fault_shaper_out(shaper, &train, now_ns, &ret);
+	tell_trains(ret, n);
+	say("\n");
+}
+
+/* A SEND_ONLY comes in, as number index of a train. */
+static void in(uint32_t psn, uint16_t index, uint64_t now_ns)
+{
+	const struct icrc_flow flow = { .src = them, .dst = us, .src_port = PEER_PORT };
+	uint8_t p[BTH_LEN + PAYLOAD + ICRC_LEN], before[sizeof(p)];
+	const struct wire_arrival *ret, arrival = { .p = p,
+						    .len = sizeof(p),
+						    .src_port = PEER_PORT,
+						    .ip_id = index,
+						    .id_rule = IP_ID_RULED,
+						    .src = them,
+						    .dst = us };
+
+	write_packet(p, OP_SEND_ONLY, LOCAL_QP, psn);
+	icrc_store(p + BTH_LEN + PAYLOAD, icrc_compute(&flow, index, p, BTH_LEN + PAYLOAD));
+	memcpy(before, p, sizeof(p));
+	say("in:");
+	tell_arrivals(ret, fault_shaper_in(shaper, &arrival, now_ns, &ret));
+	say("\n");
+	ck_assert_mem_eq(before, p, sizeof(p));
+}
+
+static void due(uint64_t now_ns)
+{
+	const struct wire_arrival *a;
+	const struct wire_train *t;
+	size_t n = fault_shaper_due_out(shaper, now_ns, &t);
+
+	if (n) {
+		say("due out:");
+		tell_trains(t, n);
+		say("\n");
+	}
+	n = fault_shaper_due_in(shaper, now_ns, &a);
+	if (n) {
+		say("due in:");
+		tell_arrivals(a, n);
+		say("\n");
+	}
+}
+
+static void expect(const char *want)
+{
+	ck_assert_str_eq(trace, want);
+	trace[0] = '\0';
+}
+
+START_TEST(untouched)
+{
+	const struct wire_train *ret;
+
+	ck_assert(fault_shaper_idle(shaper));
+	out(100, 4, 0);
+	expect("out:[ 100 101 102 103 ]\n");
+	ck_assert_uint_eq(fault_shaper_out(shaper, &train, 0, &ret), 1);
+	ck_assert_ptr_eq(ret[0].buf, buf);
+	in(5, 3, 0);
+	expect("in: 5\n");
+	ck_assert_uint_eq(fault_shaper_deadline(shaper), UINT64_MAX);
+}
+END_TEST
+
+/* A gap in a train: what is before it and behind it stay trains, with ICRCs to match. */
+START_TEST(dropped)
+{
+	rules("drop psn=102..103 attempt=0");
+	ck_assert(!fault_shaper_idle(shaper));
+	out(100, 8, 0);
+	out(102, 2, 0);
+	rules("drop dir=in nth=2");
+	in(7, 0, 0);
+	in(8, 1, 0);
+	in(9, 2, 0);
+	expect("out:[ 100 101 ][ 104 105 106 107 ]\n"
+	       "out:[ 102 103 ]\n"
+	       "in: 7\n"
+	       "in:\n"
+	       "in: 9\n");
+	ck_assert_str_eq(fired_log, "1:drop psn 102 attempt 0\n"
+				    "1:drop psn 103 attempt 0\n"
+				    "2:drop psn 8 attempt 0\n");
+	ck_assert_uint_eq(fault_shaper_rules(shaper)->fired[0], 2);
+}
+END_TEST
+
+START_TEST(all_dropped)
+{
+	rules("drop");
+	out(1, 64, 0);
+	in(1, 0, 0);
+	expect("out:\nin:\n");
+}
+END_TEST
+
+START_TEST(duplicated)
+{
+	rules("duplicate nth=2 copies=2");
+	out(100, 4, 0);
+	in(7, 3, 0);
+	in(8, 4, 0);
+	expect("out:[ 100 ][ 101 ][ 101 ][ 101 ][ 102 103 ]\n"
+	       "in: 7\n"
+	       "in: 8 8 8\n");
+}
+END_TEST
+
+START_TEST(delayed)
+{
+	rules("delay time=5ms nth=2\ndelay time=2ms nth=3");
+	out(100, 4, 10 * MS);
+	ck_assert_uint_eq(fault_shaper_deadline(shaper), 12 * MS);
+	due(12 * MS - 1);
+	due(12 * MS);
+	ck_assert_uint_eq(fault_shaper_deadline(shaper), 15 * MS);
+	in(7, 0, 13 * MS);
+	in(8, 1, 13 * MS);
+	due(15 * MS);
+	due(17 * MS);
+	due(18 * MS);
+	ck_assert_uint_eq(fault_shaper_deadline(shaper), UINT64_MAX);
+	expect("out:[ 100 ][ 103 ]\n"
+	       "due out:[ 102 ]\n"
+	       "in: 7\n"
+	       "in:\n"
+	       "due out:[ 101 ]\n"
+	       "due in: 8\n");
+}
+END_TEST
+
+/* What waited goes when its time has come, even if nobody asked: with the next packet. */
+START_TEST(late)
+{
+	rules("delay time=1ms nth=1");
+	out(100, 1, 0);
+	out(101, 2, 5 * MS);
+	expect("out:\nout:[ 101 ][ 100 ][ 102 ]\n");
+}
+END_TEST
+
+START_TEST(reordered)
+{
+	rules("reorder behind=2 nth=2");
+	out(100, 5, 0);
+	in(1, 0, 0);
+	in(2, 1, 0);
+	in(3, 2, 0);
+	in(4, 3, 0);
+	in(5, 4, 0);
+	expect("out:[ 100 ][ 102 103 ][ 101 ][ 104 ]\n"
+	       "in: 1\n"
+	       "in:\n"
+	       "in: 3\n"
+	       "in: 4 2\n"
+	       "in: 5\n");
+}
+END_TEST
+
+/* Nothing follows: it goes when it has waited long enough. */
+START_TEST(reordered_last)
+{
+	rules("reorder behind=2 within=3ms nth=2");
+	out(100, 2, 0);
+	due(3 * MS - 1);
+	due(3 * MS);
+	expect("out:[ 100 ]\ndue out:[ 101 ]\n");
+}
+END_TEST
+
+/* One bit, seen by the ICRC: ! is a bad ICRC, ~ a byte of payload that is not as it was sent. */
+START_TEST(corrupted)
+{
+	rules("corrupt part=payload nth=1\ncorrupt part=payload icrc=good nth=2\n"
+	      "corrupt part=icrc nth=3\n");
+	out(100, 4, 0);
+	in(7, 0, 0);
+	in(8, 1, 0);
+	in(9, 2, 0);
+	in(10, 3, 0);
+	expect("out:[ 100!~ ][ 101~ ][ 102! ][ 103 ]\n"
+	       "in: 7!~\n"
+	       "in: 8~\n"
+	       "in: 9!\n"
+	       "in: 10\n");
+}
+END_TEST
+
+/* Whatever header bit is hit, the ICRC tells. */
+START_TEST(corrupted_headers)
+{
+	const struct icrc_flow flow = { .src = us, .dst = them, .src_port = TX_PORT };
+
+	rules("corrupt part=header dir=out");
+	for (uint32_t psn = 0; psn < 2000; psn++) {
+		const struct wire_train *ret;
+
+		make_train(psn, 1);
+		fired_log[0] = '\0';
+		ck_assert_uint_eq(fault_shaper_out(shaper, &train, 0, &ret), 1);
+		ck_assert_int_eq(icrc_check(&flow, IP_ID_EXACT, 0, ret->buf, ret->len), ICRC_BAD);
+	}
+}
+END_TEST
+
+START_TEST(truncated)
+{
+	rules("truncate keep=9 nth=2\ntruncate keep=30 nth=3\ntruncate keep=4000 nth=4\n"
+	      "truncate keep=0 nth=5");
+	out(100, 5, 0);
+	expect("out:[ 100 ][ runt(9) ][ 102! ][ 103 ][ runt(0) ]\n");
+	ck_assert_uint_eq(fault_shaper_rules(shaper)->fired[2], 0);
+}
+END_TEST
+
+/* A responder that is not ready: the peer gets the NAK, later requests are lost until the one comes again. */
+START_TEST(rnr_in)
+{
+	rules("rnr_nak dir=in timer=14 nth=2");
+	qp.can_answer = true;
+	qp.msn = 41;
+	qp.answer_psn = 7;
+	in(7, 0, 0);
+	qp.answer_psn = 8;
+	in(8, 1, 5);
+	ck_assert_uint_eq(fault_shaper_deadline(shaper), 5);
+	in(9, 2, 6);
+	due(6);
+	in(6, 0, 7);
+	in(9, 0, 7);
+	in(8, 0, 8);
+	qp.answer_psn = 9;
+	in(9, 1, 8);
+	expect("in: 7\n"
+	       "in:\n"
+	       "in:\n"
+	       "due out:[ nak(2e qp 020006 msn 41) 8 ]\n"
+	       "in: 6\n"
+	       "in:\n"
+	       "in: 8\n"
+	       "in: 9\n");
+}
+END_TEST
+
+/* A requester that is told so: its own packets stay here. */
+START_TEST(nak_out)
+{
+	rules("nak dir=out code=remote_access psn=101");
+	qp.can_answer = true;
+	qp.answer_psn = 101;
+	out(100, 4, 0);
+	due(0);
+	expect("out:[ 100 ]\n"
+	       "due in: nak(62 qp 010005 msn 0) 101\n");
+	ck_assert_str_eq(fired_log, "1:nak psn 101 attempt 0\n");
+}
+END_TEST
+
+/* A NAK says that all before it arrived. Where that is not known, the rule does not lie: the packet goes on. */
+START_TEST(not_answered)
+{
+	rules("rnr_nak");
+	out(100, 2, 0);
+	qp.can_answer = true;
+	qp.answer_psn = 99;
+	out(102, 1, 0);
+	qp_known = false;
+	in(7, 0, 0);
+	due(0);
+	expect("out:[ 100 ][ 101 ]\nout:[ 102 ]\nin: 7\n");
+	ck_assert_uint_eq(fault_shaper_unanswered(shaper), 4);
+	ck_assert_uint_eq(fault_shaper_rules(shaper)->fired[0], 0);
+	ck_assert_str_eq(fired_log, "");
+}
+END_TEST
+
+/* QPs by order of creation, also where a packet does not name ours. */
+START_TEST(by_index)
+{
+	rules("drop qp=#3");
+	out(100, 1, 0);
+	qp.index = 3;
+	out(101, 1, 0);
+	in(7, 0, 0);
+	qp_known = false;
+	out(102, 1, 0);
+	expect("out:[ 100 ]\nout:\nin:\nout:[ 102 ]\n");
+}
+END_TEST
+
+/* More than can wait: the rest goes on at once and is counted. */
+START_TEST(overflow)
+{
+	rules("delay time=10ms");
+	for (uint32_t i = 0; i < FAULT_HELD / 64; i++)
+		out(i * 64, 64, 0);
+	out(1000, 2, 0);
+	expect("out:\nout:\nout:\nout:\nout:[ 1000 ][ 1001 ]\n");
+	ck_assert_uint_eq(fault_shaper_overflows(shaper), 2);
+	for (uint32_t turn = 0; turn < 3; turn++) {
+		const struct wire_train *ret;
+
+		ck_assert_uint_eq(fault_shaper_due_out(shaper, 10 * MS, &ret),
+				  turn ? 0 : FAULT_HELD);
+	}
+	out(2000, 1, 11 * MS);
+	expect("out:\n");
+	ck_assert_uint_eq(fault_shaper_overflows(shaper), 2);
+}
+END_TEST
+
+START_TEST(runts)
+{
+	const struct wire_arrival *ret, runt = { .p = buf, .len = 3, .src = them, .dst = us };
+
+	rules("drop");
+	ck_assert_uint_eq(fault_shaper_in(shaper, &runt, 0, &ret), 1);
+	ck_assert_uint_eq(ret->len, 3);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("fault_shaper");
+	TCase *tc = tcase_create("shaper");
+	SRunner *runner;
+	int failed;
+
+	tcase_add_checked_fixture(tc, setup, teardown);
+	tcase_add_test(tc, untouched);
+	tcase_add_test(tc, dropped);
+	tcase_add_test(tc, all_dropped);
+	tcase_add_test(tc, duplicated);
+	tcase_add_test(tc, delayed);
+	tcase_add_test(tc, late);
+	tcase_add_test(tc, reordered);
+	tcase_add_test(tc, reordered_last);
+	tcase_add_test(tc, corrupted);
+	tcase_add_test(tc, corrupted_headers);
+	tcase_add_test(tc, truncated);
+	tcase_add_test(tc, rnr_in);
+	tcase_add_test(tc, nak_out);
+	tcase_add_test(tc, not_answered);
+	tcase_add_test(tc, by_index);
+	tcase_add_test(tc, overflow);
+	tcase_add_test(tc, runts);
+	suite_add_tcase(suite, tc);
+	runner = srunner_create(suite);
+	srunner_run_all(runner, CK_NORMAL);
+	failed = srunner_ntests_failed(runner);
+	srunner_free(runner);
+	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}
