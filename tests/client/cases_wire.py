@@ -1,50 +1,14 @@
 # SPDX-License-Identifier: MIT
 """What others see on the wire: tshark's own dissector, on the loopback interface."""
 
-import os
-import shutil
-import subprocess
 import tempfile
 
-from instance import Instance, search_path
-from program import Failure, Program, Skip
+from capture import Capture
+from instance import Instance
+from program import Failure
 
 # BTH opcodes of RC
 WRITE_FIRST, WRITE_MIDDLE, WRITE_LAST, ACKNOWLEDGE = 6, 7, 8, 17
-
-
-class Capture:
-    """dumpcap on lo, one address only; needs the right to capture."""
-
-    def __init__(self, folder, address):
-        dumpcap = shutil.which("dumpcap", path=search_path())
-        if not dumpcap or not shutil.which("tshark", path=search_path()):
-            raise Skip("tshark is not installed")
-        # It gives up root's rights after opening, so it writes where anybody may.
-        os.chmod(folder, 0o777)
-        self.file = os.path.join(folder, "lo.pcap")
-        self.program = Program("dumpcap", [
-            dumpcap, "-q", "-P", "-i", "lo", "-f", f"host {address} and udp port 4791",
-            "-B", "64", "-w", self.file], dict(os.environ))
-        try:
-            self.program.wait_until(lambda: "File:" in self.program.text(), "capture", 15)
-        except Failure:
-            why = self.program.text().strip().split("\n")[0]
-            self.program.end()
-            raise Skip(f"no right to capture on lo: {why}") from None
-
-    def stop(self):
-        self.program.end()
-
-    def fields(self, *names, condition="udp.port == 4791"):
-        """A row for each packet: the named fields, as tshark decodes them."""
-        args = ["tshark", "-n", "-r", self.file, "-Y", condition, "-T", "fields"]
-        for name in names:
-            args += ["-e", name]
-        done = subprocess.run(args, capture_output=True, text=True, check=False, timeout=120)
-        if done.returncode != 0:
-            raise Failure(f"tshark: {done.stderr}")
-        return [line.split("\t") for line in done.stdout.split("\n") if line]
 
 
 def capture_of(build, name, args, check):

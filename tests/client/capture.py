@@ -1,0 +1,88 @@
+# SPDX-License-Identifier: MIT
+"""Frames of the loopback interface, written as pcap and decoded by tshark. Needs the right to open a packet socket."""
+
+import os
+import re
+import select
+import shutil
+import socket
+import struct
+import subprocess
+import threading
+import time
+
+from instance import search_path
+from program import Failure, Skip
+
+ETH_P_ALL, ETH_P_IP = 0x0003, 0x0800
+PACKET_OUTGOING = 4
+SO_RCVBUFFORCE = 33
+RCVBUF_BYTES = 64 << 20
+ETH_LEN, PROTO_AT, SRC_AT, DST_AT, DPORT_AT = 14, 23, 26, 30, 36
+ROCE_PORT = 4791
+
+
+class Capture:
+    """What one IPv4 address sends to port 4791 over lo, from construction to stop()."""
+
+    def __init__(self, folder, address):
+        if not shutil.which("tshark", path=search_path()):
+            raise Skip("tshark is not installed")
+        try:
+            self.socket = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(ETH_P_ALL))
+            self.socket.setsockopt(socket.SOL_SOCKET, SO_RCVBUFFORCE, RCVBUF_BYTES)
+        except PermissionError:
+            raise Skip("no right to capture on lo: needs root or CAP_NET_RAW") from None
+        self.socket.bind(("lo", ETH_P_ALL))
+        self.address = socket.inet_aton(address)
+        self.path = os.path.join(folder, "lo.pcap")
+        self.frames = []
+        self.ending = threading.Event()
+        self.thread = threading.Thread(target=self.collect, daemon=True)
+        self.thread.start()
+
+    def collect(self):
+        """Until told to end and nothing is left to read: what was sent before stop() is in."""
+        while True:
+            ready, _, _ = select.select([self.socket], [], [], 0.05)
+            if not ready:
+                if self.ending.is_set():
+                    return
+                continue
+            frame, source = self.socket.recvfrom(1 << 17)
+            if source[2] != PACKET_OUTGOING and self.is_ours(frame):
+                self.frames.append((time.time(), frame))
+
+    def is_ours(self, frame):
+        return (len(frame) > DPORT_AT + 2 and frame[PROTO_AT] == socket.IPPROTO_UDP and
+                frame[SRC_AT:SRC_AT + 4] == self.address and
+                struct.unpack_from("!H", frame, DPORT_AT)[0] == ROCE_PORT)
+
+    def stop(self):
+        if self.ending.is_set():
+            return
+        self.ending.set()
+        self.thread.join()
+        self.socket.close()
+        with open(self.path, "wb") as f:
+            f.write(struct.pack("<IHHiIII", 0xa1b2c3d4, 2, 4, 0, 0, 1 << 17, 1))
+            for when, frame in self.frames:
+                seconds = int(when)
+                micros = int((when - seconds) * 1e6)
+                f.write(struct.pack("<IIII", seconds, micros, len(frame), len(frame)) + frame)
+
+    def fields(self, *names):
+        """A row for each packet: the named fields, as tshark decodes them."""
+        args = ["tshark", "-n", "-r", self.path, "-T", "fields"]
+        for name in names:
+            args += ["-e", name]
+        done = subprocess.run(args, capture_output=True, text=True, check=False, timeout=120)
+        if done.returncode != 0:
+            raise Failure(f"tshark: {done.stderr}")
+        return [line.split("\t") for line in done.stdout.split("\n") if line]
+
+    def summary(self, count):
+        """tshark's own lines, for people."""
+        done = subprocess.run(["tshark", "-n", "-r", self.path, "-c", str(count)],
+                              capture_output=True, text=True, check=False, timeout=60)
+        return re.sub(r"\n\n+", "\n", done.stdout)
