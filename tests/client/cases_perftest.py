@@ -8,7 +8,7 @@ from instance import Instance
 from program import Failure
 
 # A row of results: #bytes, then numbers.
-ROW = re.compile(r"^\s*(\d+)\s+\d+(\s+[\d.]+){2,}\s*$", re.MULTILINE)
+ROW = re.compile(r"^ *\d+[ \t]+\d+([ \t]+[\d.]+){2,}[ \t]*$", re.MULTILINE)
 
 
 def perftest(build, name, args, sizes=1):
@@ -45,7 +45,7 @@ def matrix():
     rows["send_bw_srq"] = ["ib_send_bw", "--use-srq", "-n", "500"], 1
     rows["write_bw_mtu4096"] = ["ib_write_bw", "-m", "4096"], 1
     rows["send_lat_old_post"] = ["ib_send_lat", "--use_old_post_send"], 1
-    rows["write_bw_post_list"] = ["ib_write_bw", "-l", "16", "-s", "64"], 1
+    rows["write_bw_post_list"] = ["ib_write_bw", "-l", "16", "-s", "64", "-n", "1600"], 1
     rows["write_lat_inline"] = ["ib_write_lat", "-I", "64", "-s", "64"], 1
     rows["send_bw_hugepages_off_1m"] = ["ib_send_bw", "-s", "1048576", "-n", "50"], 1
     return rows

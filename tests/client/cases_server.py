@@ -126,7 +126,7 @@ def show(build):
         if instance.command("start").returncode != 0:
             raise Failure("rxe_dm start failed")
         table = instance.command("show").stdout
-        for word in ("rxe_dm0", re.escape(instance.address), "arena|Arena"):
+        for word in ("rxe_dm0", re.escape(instance.address), "device memory"):
             if not re.search(word, table):
                 raise Failure(f"rxe_dm show has no {word}:\n{table}")
         if not isinstance(instance.show(), dict):

@@ -146,7 +146,7 @@ def stopped_device_server(build):
         server = instance.serve(args, port)
         client = instance.join(args, port)
         wait_traffic(instance)
-        instance.command("stop", "--force")
+        instance.command("stop")
         for program in (client, server):
             if program.wait(60) == 0:
                 raise Failure(f"{program.title}: the device has gone and it did not notice")

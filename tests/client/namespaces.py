@@ -39,8 +39,9 @@ class Pair:
         self.call(side, "ip", "address", "add", f"{self.address(side)}/24", "dev", device)
         self.call(side, "ip", "link", "set", device, "up")
         if self.loss_percent:
-            rules = ("table ip lossy { chain in { type filter hook input priority 0; "
-                     f"udp dport 4791 numgen random mod 100 < {self.loss_percent} counter drop; }} }}")
+            rules = ("table ip lossy {\n chain in {\n type filter hook input priority 0;\n"
+                     f"udp dport 4791 numgen random mod 100 < {self.loss_percent} counter drop\n"
+                     "}\n}\n")
             self.call(side, "nft", rules)
 
     def __exit__(self, *_):
