@@ -279,8 +279,12 @@ int dm_pump_start(struct dm_device *dev)
 	pthread_mutex_lock(&pump->lock);
 	pump->engine = engine;
 	init_engine(dev);
+	/* Also for a program that makes no queue pair: it may wait for the device's own events. */
+	err = dm_pump_thread_start(dev);
 	pthread_mutex_unlock(&pump->lock);
-	return 0;
+	if (err)
+		dm_pump_stop(dev);
+	return err;
 }
 
 /* The thread is gone and nobody else comes. */

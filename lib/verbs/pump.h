@@ -66,7 +66,7 @@ void dm_pump_poll_ended(struct dm_device *dev);
 /* Offer the processor to whoever we sent to, unless that has proved dear. */
 void dm_pump_yield(struct dm_pump *pump, uint64_t now_ns);
 
-/* The background thread: made with the first queue pair. 0 or a negative errno. Under the pump lock. */
+/* The background thread. 0 or a negative errno. Under the pump lock. */
 int dm_pump_thread_start(struct dm_device *dev);
 void dm_pump_thread_stop(struct dm_pump *pump);
 /* Look at the timers anew. */
