@@ -5,6 +5,7 @@
 #include <net/if.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -134,6 +135,25 @@ static int open_any(struct device *device, uint32_t slots)
 	return rc;
 }
 
+/* An address can be bound on an interface that is down, 127.0.0.1 even; nothing would ever arrive. */
+static int check_interface(const struct device *device)
+{
+	struct ifreq req = { 0 };
+	int fd, rc;
+
+	memcpy(req.ifr_name, device->if_name, sizeof(device->if_name));
+	fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	if (fd < 0)
+		return -errno;
+	rc = device->if_name[0] ? ioctl(fd, SIOCGIFFLAGS, &req) : -1;
+	close(fd);
+	if (rc || req.ifr_flags & IFF_UP)
+		return 0;
+	ctl_log(CTL_LOG_ERROR, "the interface %s is down: 'ip link set %s up'", device->if_name,
+		device->if_name);
+	return -ENETDOWN;
+}
+
 int address_open(struct device *device, const struct ctl_settings *settings)
 {
 	int rc;
@@ -153,7 +173,7 @@ int address_open(struct device *device, const struct ctl_settings *settings)
 	device->if_index = udp_addr_ifindex(&device->gid);
 	if (!device->if_index || !if_indextoname(device->if_index, device->if_name))
 		device->if_name[0] = '\0';
-	return 0;
+	return check_interface(device);
 }
 
 void address_close(struct device *device)

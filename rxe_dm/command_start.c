@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -45,6 +46,7 @@ static void be_ordinary(void)
 	memset(&all, 0xff, sizeof(all));
 	sched_setaffinity(0, sizeof(all), &all);
 	sched_setscheduler(0, SCHED_OTHER, &param);
+	setpriority(PRIO_PROCESS, 0, 0);
 	signal(SIGPIPE, SIG_IGN);
 }
 

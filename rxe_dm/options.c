@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "lib/control/log.h"
 #include "rxe_dm/command.h"
 
 void options_help(const char *command, const struct command_flag *flags)
@@ -55,12 +56,12 @@ static int take_setting(struct command_options *options, int argc, char **argv, 
 		return 0;
 	value = equals ? equals + 1 : (at + 1 < argc ? argv[at + 1] : NULL);
 	if (!value) {
-		fprintf(stderr, "rxe_dm: --%s wants %s\n", name, setting->expects);
+		ctl_log(CTL_LOG_ERROR, "--%s wants %s", name, setting->expects);
 		return -1;
 	}
 	snprintf(option, sizeof(option), "--%s", name);
 	if (!ctl_settings_set(&options->settings, setting, option, value, why)) {
-		fprintf(stderr, "rxe_dm: %s\n", why);
+		ctl_log(CTL_LOG_ERROR, "%s", why);
 		return -1;
 	}
 	options->given |= strcmp(name, "instance") != 0;
@@ -77,7 +78,7 @@ static int take_argument(struct command_options *options, int argc, char **argv,
 		return 1;
 	taken = strncmp(argv[at], "--", 2) == 0 ? take_setting(options, argc, argv, at) : 0;
 	if (taken == 0) {
-		fprintf(stderr, "rxe_dm: %s has no option '%s': 'rxe_dm %s --help' lists them\n",
+		ctl_log(CTL_LOG_ERROR, "%s has no option '%s': 'rxe_dm %s --help' lists them",
 			argv[0], argv[at], argv[0]);
 		return -1;
 	}
@@ -93,7 +94,7 @@ enum options_verdict options_parse(struct command_options *ret, int argc, char *
 	*ret = (struct command_options){ 0 };
 	ctl_settings_init(&ret->settings);
 	if (!ctl_settings_from_env(&ret->settings, why)) {
-		fprintf(stderr, "rxe_dm: %s\n", why);
+		ctl_log(CTL_LOG_ERROR, "%s", why);
 		return OPTIONS_BAD;
 	}
 	while (at < argc && argv[at][0] == '-') {

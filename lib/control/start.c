@@ -192,8 +192,9 @@ static char **server_environment(void)
 }
 
 /* One line from the server. True: it was the last, and *ret says how it went. */
-static bool heed(const char *line, int *ret)
+static bool heed(const char *line, int *ret, bool *said_why)
 {
+	*said_why |= line[0] == CTL_READY_ERROR;
 	switch (line[0]) {
 	case CTL_READY_UP: *ret = 0; return true;
 	case CTL_READY_BUSY: *ret = -EALREADY; return true;
@@ -208,6 +209,7 @@ static int await_word(int fd)
 {
 	struct pollfd ready = { .fd = fd, .events = POLLIN };
 	char text[2048];
+	bool said_why = false;
 	size_t have = 0;
 	int rc;
 
@@ -228,14 +230,16 @@ static int await_word(int fd)
 		if (n < 0 && errno == EINTR)
 			continue;
 		if (n <= 0) {
-			ctl_log(CTL_LOG_ERROR, "the device server ended as soon as it was started");
+			if (!said_why)
+				ctl_log(CTL_LOG_ERROR,
+					"the device server ended as soon as it was started");
 			return -ECONNREFUSED;
 		}
 		have += (size_t)n;
 		text[have] = '\0';
 		for (; (end = strchr(line, '\n')); line = end + 1) {
 			*end = '\0';
-			if (heed(line, &rc))
+			if (heed(line, &rc, &said_why))
 				return rc;
 		}
 		have = have == sizeof(text) - 1 ? 0 : strlen(line);

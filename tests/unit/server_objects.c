@@ -337,5 +337,5 @@ int main(void)
 	tcase_add_test(tcase, closing_frees_what_was_left);
 	tcase_add_test(tcase, hints);
 	tcase_add_test(tcase, mapped_regions_and_umems);
-	return world_main("server_objects", tcase);
+	return world_main("server_objects", (TCase *[]){ tcase, NULL });
 }

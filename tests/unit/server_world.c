@@ -283,7 +283,7 @@ void world_await_programs(uint32_t count)
 		ck_assert_msg(now_ms() < end, "%u programs, not %u", world_programs(), count);
 }
 
-int world_main(const char *name, TCase *tcase)
+int world_main(const char *name, TCase *const *tcases)
 {
 	Suite *suite = suite_create(name);
 	SRunner *runner;
@@ -294,8 +294,10 @@ int world_main(const char *name, TCase *tcase)
 	unsetenv("RXE_DM_DEVICES");
 	unsetenv("RXE_DM_ARENA");
 	unsetenv("RXE_DM_SLOTS");
-	tcase_set_timeout(tcase, 20);
-	suite_add_tcase(suite, tcase);
+	for (; *tcases; tcases++) {
+		tcase_set_timeout(*tcases, 20);
+		suite_add_tcase(suite, *tcases);
+	}
 	runner = srunner_create(suite);
 	srunner_run_all(runner, CK_NORMAL);
 	failed = srunner_ntests_failed(runner);

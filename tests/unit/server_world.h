@@ -52,6 +52,7 @@ uint32_t world_programs(void);
 void world_await_objects(enum ctl_kind kind, uint32_t count);
 void world_await_programs(uint32_t count);
 
-int world_main(const char *name, TCase *tcase);
+/* Run these cases, up to a NULL. */
+int world_main(const char *name, TCase *const *tcases);
 
 #endif

@@ -1,0 +1,377 @@
+// SPDX-License-Identifier: MIT
+/* Sharing and dying: contexts imported by other processes, fork(), kill -9 at any point, and who is still inside. */
+#include <check.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "lib/control/socket.h"
+#include "server_world.h"
+
+static struct program p;
+static uint8_t buffer[4096];
+static int
+	passed_fd; /* a cmd_fd that a child takes over: one that nobody put out of use at fork() */
+
+static int64_t now_ms(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (int64_t)ts.tv_sec * 1000 + ts.tv_nsec / 1000000;
+}
+
+static void import_and_use(int channel)
+{
+	struct program other;
+	struct ctl_context imported;
+	struct ctl_object seen;
+	uint32_t dm;
+	uint64_t offset;
+
+	ck_assert_int_eq(ctl_connect(&other.client), 0);
+	ck_assert_int_eq(ctl_attach(other.client, 0, &other.at), 0);
+	ck_assert_int_eq(ctl_import(other.client, passed_fd, &imported), 0);
+	ck_assert_uint_eq(imported.handle, p.context.handle);
+	ck_assert_uint_eq(imported.device, 0);
+	ck_assert_uint_ne(other.at.slot, p.at.slot);
+	ck_assert_int_eq(ctl_query(other.client, &imported, CTL_KIND_PD, p.pd, &seen), 0);
+	ck_assert_int_eq(ctl_alloc_dm(other.client, &imported, 4096, 0, &dm, &offset), 0);
+	memset(other.at.arena + offset, 0x5a, 4096);
+	channel_say(channel);
+	channel_wait(channel);
+}
+
+START_TEST(import)
+{
+	struct ctl_object seen;
+	int channel;
+	pid_t pid;
+
+	passed_fd = dup(p.context.cmd_fd);
+	pid = child_start(import_and_use, &channel);
+	channel_wait(channel);
+	ck_assert_uint_eq(world_programs(), 2);
+	ck_assert_uint_eq(world_objects(CTL_KIND_CONTEXT), 1);
+	ck_assert_uint_eq(world_objects(CTL_KIND_DM), 1);
+
+	/* The importer is killed: what it made in the context stays, as the context does. */
+	child_kill(pid);
+	world_await_programs(1);
+	ck_assert_uint_eq(world_objects(CTL_KIND_DM), 1);
+	ck_assert_int_eq(ctl_query(p.client, &p.context, CTL_KIND_PD, p.pd, &seen), 0);
+	close(passed_fd);
+	program_close(&p);
+	world_await_objects(CTL_KIND_CONTEXT, 0);
+	ck_assert_uint_eq(world_objects(CTL_KIND_DM), 0);
+}
+END_TEST
+
+START_TEST(import_twice_in_one_process)
+{
+	struct ctl_context again;
+
+	ck_assert_int_eq(ctl_import(p.client, p.context.cmd_fd, &again), 0);
+	ck_assert_uint_eq(again.handle, p.context.handle);
+	ck_assert_int_ne(again.cmd_fd, p.context.cmd_fd);
+	ck_assert_int_eq(ctl_close(p.client, &again), 0);
+	program_close(&p); /* still there */
+}
+END_TEST
+
+START_TEST(import_of_something_else)
+{
+	struct ctl_context ret;
+	int pair[2], pipe_fds[2];
+
+	ck_assert_int_eq(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair), 0);
+	ck_assert_int_eq(pipe2(pipe_fds, O_CLOEXEC), 0);
+	ck_assert_int_eq(ctl_import(p.client, -1, &ret), -EINVAL);
+	ck_assert_int_eq(ctl_import(p.client, 0, &ret), -EINVAL);
+	ck_assert_int_eq(ctl_import(p.client, pair[0], &ret), -EINVAL);
+	ck_assert_int_eq(ctl_import(p.client, pipe_fds[1], &ret), -EINVAL);
+	ck_assert_int_eq(ctl_import(p.client, p.at.rx_fd, &ret), -EINVAL);
+	ck_assert_int_eq(ctl_import(p.client, p.at.event_fd, &ret), -EINVAL);
+	program_close(&p);
+}
+END_TEST
+
+/* Opens, registers its own memory, and hands the cmd_fd over. */
+static void open_and_hand_over(int channel)
+{
+	uint32_t key;
+	struct program mine;
+
+	program_open(&mine);
+	program_reg(&mine, buffer, sizeof(buffer), &key);
+	ck_assert_int_eq(ctl_send(channel, &mine.pd, sizeof(mine.pd), &mine.context.cmd_fd, 1, 0),
+			 0);
+	channel_wait(channel);
+}
+
+START_TEST(a_context_lives_in_a_descriptor)
+{
+	struct ctl_context imported;
+	struct ctl_object seen;
+	int channel, fd;
+	uint32_t pd;
+	size_t n;
+	pid_t pid = child_start(open_and_hand_over, &channel);
+
+	ck_assert_int_eq(ctl_recv(channel, &pd, sizeof(pd), &fd, 1, &n, 0), sizeof(pd));
+	ck_assert_uint_eq(n, 1);
+	child_kill(pid);
+	world_await_objects(CTL_KIND_MR, 0); /* its memory is gone with it */
+	ck_assert_uint_eq(world_objects(CTL_KIND_CONTEXT), 2);
+
+	ck_assert_int_eq(ctl_import(p.client, fd, &imported), 0);
+	close(fd);
+	ck_assert_int_eq(ctl_query(p.client, &imported, CTL_KIND_PD, pd, &seen), 0);
+	ck_assert_int_eq(ctl_dealloc_pd(p.client, &imported, pd), 0);
+	ck_assert_int_eq(ctl_close(p.client, &imported), 0);
+	world_await_objects(CTL_KIND_CONTEXT, 1);
+	program_close(&p);
+}
+END_TEST
+
+/* Forks, and both live on. */
+static void fork_and_stay(int channel)
+{
+	uint32_t key;
+	struct program mine;
+
+	program_open(&mine);
+	program_reg(&mine, buffer, sizeof(buffer), &key);
+	ck_assert_int_eq(ctl_use_pd(mine.client, &mine.context, mine.pd, 3), 0);
+	if (fork() == 0) {
+		/* Without a call of ours, until the test closes the channel. */
+		channel_say(channel);
+		while (recv(channel, buffer, 1, 0) > 0)
+			;
+		_exit(0);
+	}
+	while (recv(channel, buffer, 1, 0) > 0)
+		;
+}
+
+START_TEST(killed_with_a_forked_child_alive)
+{
+	int channel;
+	pid_t pid = child_start(fork_and_stay, &channel);
+
+	channel_wait(channel);
+	ck_assert_uint_eq(world_objects(CTL_KIND_CONTEXT), 2);
+	child_kill(pid);
+	world_await_objects(CTL_KIND_CONTEXT, 1);
+	ck_assert_uint_eq(world_objects(CTL_KIND_MR), 0);
+	ck_assert_uint_eq(world_objects(CTL_KIND_PD), 1);
+	world_await_programs(1);
+	channel_say(channel); /* somebody still listens: it was alive all the time */
+	close(channel);
+	program_close(&p);
+}
+END_TEST
+
+static void use_inherited_context(int channel)
+{
+	uint32_t generation = ctl_generation(p.client), pd, key, mr, old_slot = p.at.slot;
+	int cmd_fd = p.context.cmd_fd;
+	struct ctl_attachment at;
+
+	ck_assert_int_eq(ctl_alloc_pd(p.client, &p.context, &pd), 0);
+	ck_assert_uint_eq(ctl_generation(p.client), generation);
+	ck_assert_uint_eq(generation, 1);
+	ck_assert_int_eq(ctl_attach(p.client, 0, &at), 0);
+	ck_assert_uint_ne(at.slot, old_slot);
+	ck_assert_ptr_eq(at.arena, p.at.arena);
+	ck_assert_ptr_eq(at.shared, p.at.shared);
+	ck_assert_int_eq(at.rx_fd, p.at.rx_fd);
+	ck_assert_int_eq(at.shared->slot[at.slot].pid, getpid());
+	atomic_store(&at.shared->slot[at.slot].inside, 0); /* ours to write */
+	ck_assert_int_eq(cmd_fd, p.context.cmd_fd);
+	ck_assert(ctl_is_cmd_fd(cmd_fd));
+	mr = program_reg(&p, buffer, sizeof(buffer), &key);
+	ck_assert_uint_eq(at.shared->mrs.entry[rxe_key_index(key)].owner, at.slot);
+	ck_assert_int_eq(ctl_dereg_mr(p.client, &p.context, mr), 0);
+	ck_assert_int_eq(ctl_dealloc_pd(p.client, &p.context, pd), 0);
+	channel_say(channel);
+}
+
+START_TEST(a_forked_child_has_control_verbs)
+{
+	uint32_t generation = ctl_generation(p.client);
+	int channel;
+	pid_t pid = child_start(use_inherited_context, &channel);
+
+	ck_assert_int_eq(child_wait(pid), 0);
+	channel_wait(channel);
+	ck_assert_uint_eq(ctl_generation(p.client), generation);
+	ck_assert_int_eq(p.at.shared->slot[p.at.slot].pid, getpid());
+	world_await_programs(1);
+	ck_assert_uint_eq(world_objects(CTL_KIND_CONTEXT), 1);
+	program_close(&p);
+}
+END_TEST
+
+/* A child that only exits, or execs, leaves the parent's things alone. */
+static void do_nothing(int channel)
+{
+	(void)channel;
+}
+
+START_TEST(a_forked_child_that_exits)
+{
+	int channel;
+
+	for (int i = 0; i < 20; i++)
+		ck_assert_int_eq(child_wait(child_start(do_nothing, &channel)), 0);
+	ck_assert_uint_eq(world_programs(), 1);
+	ck_assert(ctl_alive(p.client));
+	program_close(&p);
+}
+END_TEST
+
+static void be_inside(int channel)
+{
+	struct program mine;
+
+	program_open(&mine);
+	atomic_store(&mine.at.shared->slot[mine.at.slot].inside, 1);
+	channel_say(channel);
+	channel_wait(channel);
+	atomic_store(&mine.at.shared->slot[mine.at.slot].inside, 0);
+	channel_say(channel);
+	channel_wait(channel);
+}
+
+START_TEST(memory_rests_until_nobody_is_inside)
+{
+	uint32_t dm, mr;
+	uint64_t offset, whole = 64ull << 20;
+	int channel;
+	pid_t pid = child_start(be_inside, &channel);
+	int64_t start;
+
+	channel_wait(channel);
+	ck_assert_int_eq(ctl_alloc_dm(p.client, &p.context, whole, 0, &dm, &offset), 0);
+	mr = program_reg_dm(&p, dm, 0, whole);
+
+	/* It waits for the other, but not for ever. */
+	start = now_ms();
+	ck_assert_int_eq(ctl_dereg_mr(p.client, &p.context, mr), 0);
+	ck_assert_int_ge(now_ms() - start, 90);
+	ck_assert_int_lt(now_ms() - start, 2000);
+	ck_assert_int_eq(ctl_free_dm(p.client, &p.context, dm), 0);
+	ck_assert(!ctl_handle_live(p.at.shared, dm));
+	ck_assert_int_eq(ctl_alloc_dm(p.client, &p.context, 4096, 0, &dm, &offset), -ENOMEM);
+
+	channel_say(channel);
+	channel_wait(channel);
+	ck_assert_int_eq(ctl_alloc_dm(p.client, &p.context, whole, 0, &dm, &offset), 0);
+	child_kill(pid);
+}
+END_TEST
+
+START_TEST(a_killed_process_is_not_inside)
+{
+	uint32_t dm;
+	uint64_t offset, whole = 64ull << 20;
+	int channel;
+	pid_t pid = child_start(be_inside, &channel);
+
+	channel_wait(channel);
+	ck_assert_int_eq(ctl_alloc_dm(p.client, &p.context, whole, 0, &dm, &offset), 0);
+	ck_assert_int_eq(ctl_free_dm(p.client, &p.context, dm), 0);
+	child_kill(pid);
+	ck_assert_int_eq(ctl_alloc_dm(p.client, &p.context, whole, 0, &dm, &offset), 0);
+}
+END_TEST
+
+static void come_and_go(int channel)
+{
+	struct program mine;
+	uint32_t dm, key;
+	uint64_t offset;
+
+	program_open(&mine);
+	channel_say(channel);
+	for (;;) {
+		ck_assert_int_eq(ctl_alloc_dm(mine.client, &mine.context, 100000, 3, &dm, &offset),
+				 0);
+		program_reg(&mine, buffer, 10, &key);
+		program_reg_dm(&mine, dm, 0, 10);
+		ctl_use_pd(mine.client, &mine.context, mine.pd, 1);
+		if (ctl_close(mine.client, &mine.context) ||
+		    ctl_open(mine.client, 0, &mine.context) ||
+		    ctl_alloc_pd(mine.client, &mine.context, &mine.pd))
+			_exit(1);
+	}
+}
+
+START_TEST(killed_anywhere)
+{
+	for (int i = 0; i < 40; i++) {
+		int channel;
+		pid_t pid = child_start(come_and_go, &channel);
+
+		channel_wait(channel);
+		for (int spin = 0; spin < i * 20000; spin++)
+			__asm__ volatile("" ::: "memory");
+		child_kill(pid);
+		close(channel);
+	}
+	world_await_programs(1);
+	world_await_objects(CTL_KIND_CONTEXT, 1);
+	ck_assert_uint_eq(world_objects(CTL_KIND_MR), 0);
+	ck_assert_uint_eq(world_objects(CTL_KIND_DM), 0);
+	ck_assert_uint_eq(world_objects(CTL_KIND_PD), 1);
+	program_close(&p);
+}
+END_TEST
+
+START_TEST(slots_go_round)
+{
+	uint32_t first = p.at.slot, epoch;
+
+	p.at.shared->slot[p.at.slot].counters.sent_pkts = 5;
+	epoch = p.at.shared->slot[p.at.slot].epoch;
+	program_close(&p);
+	program_open(&p);
+	ck_assert_uint_ne(p.at.slot, first); /* the one free for longest */
+	ck_assert_int_eq(p.at.shared->slot[first].pid, 0);
+	ck_assert_uint_eq(p.at.shared->retired.sent_pkts, 5);
+	ck_assert_uint_eq(p.at.shared->slot[first].counters.sent_pkts, 0);
+	ck_assert_uint_eq(p.at.shared->slot[first].epoch, epoch);
+	program_close(&p);
+}
+END_TEST
+
+static void setup(void)
+{
+	world_setup();
+	program_open(&p);
+}
+
+int main(void)
+{
+	TCase *tcase = tcase_create("share");
+
+	tcase_add_checked_fixture(tcase, setup, world_teardown);
+	tcase_add_test(tcase, import);
+	tcase_add_test(tcase, import_twice_in_one_process);
+	tcase_add_test(tcase, import_of_something_else);
+	tcase_add_test(tcase, a_context_lives_in_a_descriptor);
+	tcase_add_test(tcase, killed_with_a_forked_child_alive);
+	tcase_add_test(tcase, a_forked_child_has_control_verbs);
+	tcase_add_test(tcase, a_forked_child_that_exits);
+	tcase_add_test(tcase, memory_rests_until_nobody_is_inside);
+	tcase_add_test(tcase, a_killed_process_is_not_inside);
+	tcase_add_test(tcase, killed_anywhere);
+	tcase_add_test(tcase, slots_go_round);
+	return world_main("server_share", (TCase *[]){ tcase, NULL });
+}
