@@ -90,6 +90,7 @@ static enum mr_verdict land(struct rxe_engine *engine, struct rxe_qp *qp,
 		.hop_limit = arrival->hop_limit,
 		.flow_label = arrival->flow_label,
 		.ip_payload_len = (uint16_t)(arrival->len + UDP_LEN),
+		.ip_id = arrival->id_rule == IP_ID_EXACT ? arrival->ip_id : 0,
 	};
 	uint8_t grh[GRH_LEN];
 	enum mr_verdict verdict;

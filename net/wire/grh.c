@@ -24,6 +24,7 @@ static void emit_v4(uint8_t p[static 20], const struct grh_fields *fields)
 	p[0] = 0x45;
 	p[1] = fields->traffic_class;
 	put_be16(p + 2, (uint16_t)(fields->ip_payload_len + 20));
+	put_be16(p + 4, fields->ip_id);
 	p[6] = 0x40; /* DF */
 	p[8] = fields->hop_limit;
 	p[9] = PROTO_UDP;

@@ -102,9 +102,12 @@ static bool some_id_explains(uint32_t syndrome, size_t bytes_behind)
 enum icrc_verdict icrc_check(const struct icrc_flow *flow, enum ip_id_rule rule, uint16_t ip_id,
 			     const uint8_t *p, size_t len)
 {
-	uint32_t stored = get_le32(p + len - ICRC_LEN);
-	uint32_t crc = icrc_compute(flow, ip_id, p, len - ICRC_LEN);
+	uint32_t stored, crc;
 
+	if (len < BTH_LEN + ICRC_LEN)
+		return ICRC_BAD;
+	stored = get_le32(p + len - ICRC_LEN);
+	crc = icrc_compute(flow, ip_id, p, len - ICRC_LEN);
 	if (crc == stored)
 		return ICRC_OK;
 	if (rule == IP_ID_EXACT || !gid_is_v4(&flow->dst))

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* The table of BTH opcodes: which headers each has, and its name (IBTA vol. 1, 9.2.1, table 38).
  *
- * RC defines all of it, UC and UD a part each, XRC repeats RC's requests with an XRCETH behind the BTH. */
+ * RC defines all of it, UC and UD a part each; XRC repeats RC with an XRCETH behind the BTH of its requests (annex A14).
+ * RD and its RESYNC are not RoCE's. RoCEv2 adds one packet of its own, the congestion notification (annex A17.9.3). */
 #include "net/wire/opcode.h"
 
 #include <stddef.h>
@@ -15,48 +16,44 @@
 #define WRITE (SHAPE_REQUEST | SHAPE_WRITE | SHAPE_PAYLOAD)
 #define RESP  (SHAPE_READ | SHAPE_PAYLOAD)
 
+/* Services that define an operation: bit n is enum wire_service n. */
+#define RELIABLE  (1u << WIRE_RC | 1u << WIRE_XRC)
+#define CONNECTED (RELIABLE | 1u << WIRE_UC)
+#define EVERY	  (CONNECTED | 1u << WIRE_UD)
+
 struct op_row {
 	const char *name;
+	uint32_t services;
 	uint32_t shape;
 };
 
 /* clang-format off */
 static const struct op_row ops[32] = {
-	[OP_SEND_FIRST]      = { "SEND_FIRST",      SEND | FIRST },
-	[OP_SEND_MIDDLE]     = { "SEND_MIDDLE",     SEND },
-	[OP_SEND_LAST]       = { "SEND_LAST",       SEND | LAST },
-	[OP_SEND_LAST_IMM]   = { "SEND_LAST_IMM",   SEND | LAST | SHAPE_IMM },
-	[OP_SEND_ONLY]       = { "SEND_ONLY",       SEND | ONLY },
-	[OP_SEND_ONLY_IMM]   = { "SEND_ONLY_IMM",   SEND | ONLY | SHAPE_IMM },
-	[OP_WRITE_FIRST]     = { "WRITE_FIRST",     WRITE | FIRST | SHAPE_RETH },
-	[OP_WRITE_MIDDLE]    = { "WRITE_MIDDLE",    WRITE },
-	[OP_WRITE_LAST]      = { "WRITE_LAST",      WRITE | LAST },
-	[OP_WRITE_LAST_IMM]  = { "WRITE_LAST_IMM",  WRITE | LAST | SHAPE_IMM },
-	[OP_WRITE_ONLY]      = { "WRITE_ONLY",      WRITE | ONLY | SHAPE_RETH },
-	[OP_WRITE_ONLY_IMM]  = { "WRITE_ONLY_IMM",  WRITE | ONLY | SHAPE_RETH | SHAPE_IMM },
-	[OP_READ_REQUEST]    = { "READ_REQUEST",    SHAPE_REQUEST | SHAPE_READ | ONLY | SHAPE_RETH },
-	[OP_READ_RESP_FIRST] = { "READ_RESP_FIRST", RESP | FIRST | SHAPE_AETH },
-	[OP_READ_RESP_MIDDLE]= { "READ_RESP_MIDDLE",RESP },
-	[OP_READ_RESP_LAST]  = { "READ_RESP_LAST",  RESP | LAST | SHAPE_AETH },
-	[OP_READ_RESP_ONLY]  = { "READ_RESP_ONLY",  RESP | ONLY | SHAPE_AETH },
-	[OP_ACKNOWLEDGE]     = { "ACKNOWLEDGE",     SHAPE_ACK | ONLY | SHAPE_AETH },
-	[OP_ATOMIC_ACK]      = { "ATOMIC_ACK",      SHAPE_ACK | SHAPE_ATOMIC | ONLY | SHAPE_AETH | SHAPE_ATOMIC_ACK_ETH },
-	[OP_CMP_SWAP]        = { "CMP_SWAP",        SHAPE_REQUEST | SHAPE_ATOMIC | ONLY | SHAPE_ATOMIC_ETH },
-	[OP_FETCH_ADD]       = { "FETCH_ADD",       SHAPE_REQUEST | SHAPE_ATOMIC | ONLY | SHAPE_ATOMIC_ETH },
-	[OP_SEND_LAST_INV]   = { "SEND_LAST_INV",   SEND | LAST | SHAPE_IETH },
-	[OP_SEND_ONLY_INV]   = { "SEND_ONLY_INV",   SEND | ONLY | SHAPE_IETH },
+	[OP_SEND_FIRST]       = { "SEND_FIRST",       CONNECTED, SEND | FIRST },
+	[OP_SEND_MIDDLE]      = { "SEND_MIDDLE",      CONNECTED, SEND },
+	[OP_SEND_LAST]        = { "SEND_LAST",        CONNECTED, SEND | LAST },
+	[OP_SEND_LAST_IMM]    = { "SEND_LAST_IMM",    CONNECTED, SEND | LAST | SHAPE_IMM },
+	[OP_SEND_ONLY]        = { "SEND_ONLY",        EVERY,     SEND | ONLY },
+	[OP_SEND_ONLY_IMM]    = { "SEND_ONLY_IMM",    EVERY,     SEND | ONLY | SHAPE_IMM },
+	[OP_WRITE_FIRST]      = { "WRITE_FIRST",      CONNECTED, WRITE | FIRST | SHAPE_RETH },
+	[OP_WRITE_MIDDLE]     = { "WRITE_MIDDLE",     CONNECTED, WRITE },
+	[OP_WRITE_LAST]       = { "WRITE_LAST",       CONNECTED, WRITE | LAST },
+	[OP_WRITE_LAST_IMM]   = { "WRITE_LAST_IMM",   CONNECTED, WRITE | LAST | SHAPE_IMM },
+	[OP_WRITE_ONLY]       = { "WRITE_ONLY",       CONNECTED, WRITE | ONLY | SHAPE_RETH },
+	[OP_WRITE_ONLY_IMM]   = { "WRITE_ONLY_IMM",   CONNECTED, WRITE | ONLY | SHAPE_RETH | SHAPE_IMM },
+	[OP_READ_REQUEST]     = { "READ_REQUEST",     RELIABLE,  SHAPE_REQUEST | SHAPE_READ | ONLY | SHAPE_RETH },
+	[OP_READ_RESP_FIRST]  = { "READ_RESP_FIRST",  RELIABLE,  RESP | FIRST | SHAPE_AETH },
+	[OP_READ_RESP_MIDDLE] = { "READ_RESP_MIDDLE", RELIABLE,  RESP },
+	[OP_READ_RESP_LAST]   = { "READ_RESP_LAST",   RELIABLE,  RESP | LAST | SHAPE_AETH },
+	[OP_READ_RESP_ONLY]   = { "READ_RESP_ONLY",   RELIABLE,  RESP | ONLY | SHAPE_AETH },
+	[OP_ACKNOWLEDGE]      = { "ACKNOWLEDGE",      RELIABLE,  SHAPE_ACK | ONLY | SHAPE_AETH },
+	[OP_ATOMIC_ACK]       = { "ATOMIC_ACK",       RELIABLE,  SHAPE_ACK | SHAPE_ATOMIC | ONLY | SHAPE_AETH | SHAPE_ATOMIC_ACK_ETH },
+	[OP_CMP_SWAP]         = { "CMP_SWAP",         RELIABLE,  SHAPE_REQUEST | SHAPE_ATOMIC | ONLY | SHAPE_ATOMIC_ETH },
+	[OP_FETCH_ADD]        = { "FETCH_ADD",        RELIABLE,  SHAPE_REQUEST | SHAPE_ATOMIC | ONLY | SHAPE_ATOMIC_ETH },
+	[OP_SEND_LAST_INV]    = { "SEND_LAST_INV",    RELIABLE,  SEND | LAST | SHAPE_IETH },
+	[OP_SEND_ONLY_INV]    = { "SEND_ONLY_INV",    RELIABLE,  SEND | ONLY | SHAPE_IETH },
 };
 /* clang-format on */
-
-/* Services that define an operation: bit n is enum wire_service n. */
-static uint32_t op_services(unsigned op)
-{
-	if (op == OP_SEND_ONLY || op == OP_SEND_ONLY_IMM)
-		return 1u << WIRE_RC | 1u << WIRE_UC | 1u << WIRE_UD | 1u << WIRE_XRC;
-	if (op <= OP_WRITE_ONLY_IMM)
-		return 1u << WIRE_RC | 1u << WIRE_UC | 1u << WIRE_XRC;
-	return ops[op].shape ? 1u << WIRE_RC | 1u << WIRE_XRC : 0;
-}
 
 uint32_t wire_shape(uint8_t opcode)
 {
@@ -64,7 +61,9 @@ uint32_t wire_shape(uint8_t opcode)
 	enum wire_service service = opcode_service(opcode);
 	uint32_t shape = ops[op].shape | SHAPE_VALID;
 
-	if (!(op_services(op) >> service & 1u))
+	if (opcode == OPCODE_CNP)
+		return SHAPE_VALID | SHAPE_CNP;
+	if (!(ops[op].services >> service & 1u))
 		return 0;
 	if (service == WIRE_UD)
 		shape |= SHAPE_DETH;
@@ -88,10 +87,13 @@ uint32_t wire_header_len(uint8_t opcode)
 	len += (shape & SHAPE_ATOMIC_ACK_ETH) ? ATOMIC_ACK_ETH_LEN : 0;
 	len += (shape & SHAPE_IMM) ? IMM_LEN : 0;
 	len += (shape & SHAPE_IETH) ? IETH_LEN : 0;
+	len += (shape & SHAPE_CNP) ? CNP_LEN : 0;
 	return len;
 }
 
 const char *wire_op_str(uint8_t opcode)
 {
+	if (opcode == OPCODE_CNP)
+		return "CNP";
 	return wire_shape(opcode) ? ops[opcode & 0x1f].name : "UNKNOWN";
 }

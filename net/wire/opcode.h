@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* BTH opcodes (IBTA vol. 1, 9.2.1, table 38): the top three bits name the service, the rest the operation. */
+/* BTH opcodes (IBTA vol. 1, 9.2.1, table 38): the top three bits name the service, the rest the operation.
+ *
+ * Everything that depends on an opcode is asked here, as a shape: an OR of what the packet is (FIRST, REQUEST, SEND ...) and of
+ * the headers that it has. No other place lists opcodes. */
 #ifndef RXE_WIRE_OPCODE_H
 #define RXE_WIRE_OPCODE_H
 
@@ -43,7 +46,10 @@ enum wire_op {
 	OP_SEND_ONLY_INV = 0x17,
 };
 
-/* What an operation is made of: bits of wire_op_shape(). */
+/* RoCEv2's congestion notification packet (annex A17.9.3): BTH and 16 reserved bytes. It has a service of its own. */
+#define OPCODE_CNP 0x81u
+
+/* What an operation is made of: bits of wire_shape(). The headers stand in the order in which they follow the BTH. */
 enum wire_shape {
 	SHAPE_VALID = 1 << 0,	/* the table knows it for this service */
 	SHAPE_FIRST = 1 << 1,	/* opens a message; an ONLY has FIRST and LAST */
@@ -54,15 +60,16 @@ enum wire_shape {
 	SHAPE_READ = 1 << 6,   /* request or response */
 	SHAPE_ATOMIC = 1 << 7, /* request or acknowledge */
 	SHAPE_ACK = 1 << 8,    /* ACKNOWLEDGE and ATOMIC_ACK */
-	SHAPE_RETH = 1 << 9,   /* headers that follow the BTH, in this order */
-	SHAPE_ATOMIC_ETH = 1 << 10,
-	SHAPE_AETH = 1 << 11,
-	SHAPE_ATOMIC_ACK_ETH = 1 << 12,
-	SHAPE_DETH = 1 << 13, /* UD, before ImmDt */
-	SHAPE_IMM = 1 << 14,
-	SHAPE_IETH = 1 << 15,
-	SHAPE_XRCETH = 1 << 16,	 /* XRC requests, right after the BTH */
-	SHAPE_PAYLOAD = 1 << 17, /* may carry payload */
+	SHAPE_XRCETH = 1 << 9, /* XRC requests */
+	SHAPE_DETH = 1 << 10,  /* UD */
+	SHAPE_RETH = 1 << 11,
+	SHAPE_ATOMIC_ETH = 1 << 12,
+	SHAPE_AETH = 1 << 13,
+	SHAPE_ATOMIC_ACK_ETH = 1 << 14,
+	SHAPE_IMM = 1 << 15,
+	SHAPE_IETH = 1 << 16,
+	SHAPE_CNP = 1 << 17,	 /* 16 reserved bytes */
+	SHAPE_PAYLOAD = 1 << 18, /* may carry payload */
 };
 
 static inline enum wire_service opcode_service(uint8_t opcode)
@@ -78,13 +85,13 @@ static inline uint8_t opcode_make(enum wire_service service, enum wire_op op)
 /* The shape of an opcode as an OR of enum wire_shape; 0 when the standard does not define it. */
 uint32_t wire_shape(uint8_t opcode);
 
-/* Bytes of BTH plus extended headers for that opcode; 0 when unknown. */
+/* Bytes of BTH plus extended headers for that opcode (at most WIRE_MAX_HEADERS); 0 when unknown. */
 uint32_t wire_header_len(uint8_t opcode);
 
 /* "SEND_ONLY", "READ_RESP_FIRST", or "UNKNOWN": the operation without its service. Static storage. */
 const char *wire_op_str(uint8_t opcode);
 
-/* "RC", "UC", "UD", "XRC", or "?" for services that RoCE does not use. */
+/* "RC", "UC", "UD", "XRC", "CNP", or "?" for services that RoCE does not use. */
 static inline const char *wire_service_str(uint8_t opcode)
 {
 	static const char *const names[8] = { "RC", "UC", "?", "UD", "CNP", "XRC", "?", "?" };

@@ -4,10 +4,10 @@
  * What needs a queue pair (PSN, path MTU, keys) is the engine's; what needs IP and UDP is the ICRC's. */
 #include "net/wire/packet.h"
 
+#include <string.h>
+
 #include "net/wire/headers.h"
 #include "net/wire/opcode.h"
-
-#define MAX_PAYLOAD 4096u
 
 static const uint8_t *parse_extended(struct wire_packet *ret, const uint8_t *p)
 {
@@ -45,6 +45,8 @@ static const uint8_t *parse_extended(struct wire_packet *ret, const uint8_t *p)
 		ret->inv_rkey = get_be32(p);
 		p += IETH_LEN;
 	}
+	if (shape & SHAPE_CNP)
+		p += CNP_LEN;
 	return p;
 }
 
@@ -54,14 +56,14 @@ static enum wire_verdict check_payload(const struct wire_packet *packet, uint32_
 		return WIRE_BAD_PAD;
 	if (!(packet->shape & SHAPE_PAYLOAD) && room)
 		return WIRE_BAD_SHAPE;
-	if (room - packet->bth.pad > MAX_PAYLOAD)
+	if (room - packet->bth.pad > WIRE_MAX_PAYLOAD)
 		return WIRE_OVERSIZE;
 	return WIRE_OK;
 }
 
 enum wire_verdict wire_parse(struct wire_packet *ret, const uint8_t *p, size_t len)
 {
-	struct wire_packet packet;
+	struct wire_packet packet = { 0 };
 	enum wire_verdict verdict;
 	uint32_t header_len, room;
 
@@ -76,7 +78,7 @@ enum wire_verdict wire_parse(struct wire_packet *ret, const uint8_t *p, size_t l
 	header_len = wire_header_len(packet.bth.opcode);
 	if (len < header_len + ICRC_LEN)
 		return WIRE_RUNT;
-	if (len > header_len + MAX_PAYLOAD + 3 + ICRC_LEN)
+	if (len > header_len + WIRE_MAX_PAYLOAD + 3 + ICRC_LEN)
 		return WIRE_OVERSIZE;
 	room = (uint32_t)len - header_len - ICRC_LEN;
 	verdict = check_payload(&packet, room);
@@ -121,6 +123,10 @@ static uint8_t *emit_extended(uint8_t *p, const struct wire_packet *packet, uint
 	if (shape & SHAPE_IETH) {
 		put_be32(p, packet->inv_rkey);
 		p += IETH_LEN;
+	}
+	if (shape & SHAPE_CNP) {
+		memset(p, 0, CNP_LEN);
+		p += CNP_LEN;
 	}
 	return p;
 }

@@ -1,5 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* A RoCEv2 transport packet (BTH to pad; the ICRC follows it): bytes on one side, one host-order struct on the other. */
+/* A RoCEv2 transport packet (BTH to pad; the ICRC follows it): bytes on one side, one host-order struct on the other.
+ *
+ *   | IP | UDP | BTH | XRCETH | DETH | RETH or AtomicETH | AETH | AtomicAckETH | ImmDt or IETH | payload | pad | ICRC |
+ *              |<------------------------ wire_parse, wire_emit_headers ----------------------->|
+ *
+ * IBTA vol. 1: BTH 9.2, extended headers 9.3, payload and pad 9.4, what a port checks before it looks for a queue pair 9.6.1.1.
+ * Parsing reads nothing beyond the length it is given, allocates nothing, and leaves *ret alone unless the packet is sound;
+ * emitting what was parsed gives the same bytes, reserved fields (sent as 0, ignored on arrival) apart. */
 #ifndef RXE_WIRE_PACKET_H
 #define RXE_WIRE_PACKET_H
 
@@ -17,8 +24,11 @@
 #define IMM_LEN		   4u
 #define IETH_LEN	   4u
 #define XRCETH_LEN	   4u
+#define CNP_LEN		   16u
 #define ICRC_LEN	   4u
 #define WIRE_MAX_HEADERS   (BTH_LEN + XRCETH_LEN + ATOMIC_ETH_LEN)
+#define WIRE_MAX_PAYLOAD   4096u /* the largest path MTU */
+#define WIRE_MAX_PACKET	   (WIRE_MAX_HEADERS + WIRE_MAX_PAYLOAD + ICRC_LEN)
 #define PSN_MASK	   0xffffffu
 #define QPN_MASK	   0xffffffu
 
@@ -88,8 +98,8 @@ enum wire_verdict {
 /* Parse len bytes, BTH to ICRC inclusive. Does not check the ICRC, nor anything that needs a queue pair. */
 enum wire_verdict wire_parse(struct wire_packet *ret, const uint8_t *p, size_t len);
 
-/* Write BTH and extended headers as bth.opcode demands; returns their length (at most WIRE_MAX_HEADERS). The
- * caller puts payload, pad (zeros) and ICRC behind. */
+/* Write BTH and extended headers as bth.opcode demands (shape is not looked at); returns their length (at most
+ * WIRE_MAX_HEADERS). The opcode is known. The caller puts payload, pad (zeros) and ICRC behind. */
 size_t wire_emit_headers(uint8_t *p, const struct wire_packet *packet);
 
 const char *wire_verdict_str(enum wire_verdict verdict);

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* What the engine and a link hand each other: trains on the way out, arrivals on the way in. */
+/* What the engine and a link hand each other: trains on the way out, arrivals on the way in.
+ *
+ * The engine fills a train with wire_train_add until that says no, or it has nothing more for the destination; the link sends
+ * it as one thing where it can, packet by packet where it cannot. Packets are BTH to ICRC; IP and UDP are the link's. */
 #ifndef RXE_WIRE_TRAIN_H
 #define RXE_WIRE_TRAIN_H
 
