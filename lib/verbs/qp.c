@@ -9,6 +9,7 @@
 #include "lib/verbs/async.h"
 #include "lib/verbs/cq.h"
 #include "lib/verbs/srq.h"
+#include "net/link/udp.h"
 
 static_assert((int)RXE_QPT_UD == (int)IBV_QPT_UD, "enum ibv_qp_type");
 static_assert((int)RXE_QPS_ERR == (int)IBV_QPS_ERR, "enum ibv_qp_state");
@@ -146,6 +147,9 @@ static int enter(struct dm_qp *qp, const struct ibv_qp_init_attr_ex *attr)
 	if (!err) {
 		rxe_qp_init(qp->dev->pump.engine, &qp->qp, &init);
 		dm_qp_publish(qp);
+		/* What the GRH in front of a datagram shows. */
+		if (attr->qp_type == IBV_QPT_UD)
+			link_udp_see_headers(qp->dev->pump.link, true);
 	}
 	dm_pump_unlock(qp->dev);
 	return err;

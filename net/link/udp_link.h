@@ -15,7 +15,7 @@
 #define UDP_RX_BYTES   65536u /* one datagram, or one train put together by the kernel */
 #define UDP_RX_CONTROL 160
 #define UDP_TX_CONTROL 96
-#define UDP_MAX_GROUPS 64
+#define UDP_MAX_GROUPS 256
 #define UDP_PEERS      64 /* remembered answers of link_udp_same_host */
 #define UDP_HOP_LIMIT  64
 
