@@ -1,0 +1,310 @@
+// SPDX-License-Identifier: MIT
+/* Completion queues and channels: events, arming, the extended way to poll, resizing, overrun, and acknowledgements. */
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "bed.h"
+
+static const struct end_cfg with_channel = { .channel = true };
+
+static void get_event(struct end *end)
+{
+	struct ibv_cq *cq;
+	void *context;
+
+	ck_assert_int_eq(ibv_get_cq_event(end->channel, &cq, &context), 0);
+	ck_assert_ptr_eq(cq, end->cq);
+	ck_assert_ptr_eq(context, end);
+}
+
+static bool channel_is_readable(const struct end *end, int timeout_ms)
+{
+	struct pollfd fd = { .fd = end->channel->fd, .events = POLLIN };
+
+	return poll(&fd, 1, timeout_ms) == 1;
+}
+
+START_TEST(event_for_each_completion_asked_for)
+{
+	struct end a, b;
+
+	ends_open(&a, &b, &with_channel);
+	for (uint32_t i = 0; i < 200; i++) {
+		ck_assert_int_eq(ibv_req_notify_cq(b.cq, 0), 0);
+		end_recv(&b, i, 0, 100);
+		end_post(&a, IBV_WR_SEND, i, 0, 100);
+		get_event(&b);
+		end_wait_for(&b, i, IBV_WC_SUCCESS);
+		end_wait_for(&a, i, IBV_WC_SUCCESS);
+	}
+	ck_assert(!channel_is_readable(&a, 0));
+	ibv_ack_cq_events(b.cq, 200);
+	ends_close(&a, &b);
+}
+END_TEST
+
+/* A program that polls the descriptor itself calls nothing of ours meanwhile. */
+START_TEST(descriptor_polled_by_the_program)
+{
+	struct ibv_cq *cq;
+	void *context;
+	struct end a, b;
+
+	ends_open(&a, &b, &with_channel);
+	ck_assert_int_eq(fcntl(b.channel->fd, F_SETFL, O_NONBLOCK), 0);
+	ck_assert_int_eq(ibv_get_cq_event(b.channel, &cq, &context), -1);
+	ck_assert_int_eq(errno, EAGAIN);
+	for (uint32_t i = 0; i < 50; i++) {
+		ck_assert_int_eq(ibv_req_notify_cq(b.cq, 0), 0);
+		end_recv(&b, i, 0, 100);
+		end_post(&a, IBV_WR_SEND, i, 0, 100);
+		ck_assert(channel_is_readable(&b, -1));
+		ck_assert(channel_is_readable(&b, 0)); /* level-triggered */
+		get_event(&b);
+		ck_assert(!channel_is_readable(&b, 0));
+		end_wait_for(&b, i, IBV_WC_SUCCESS);
+		end_wait_for(&a, i, IBV_WC_SUCCESS);
+	}
+	ck_assert_int_eq(ibv_get_cq_event(b.channel, &cq, &context), -1);
+	ck_assert_int_eq(errno, EAGAIN);
+	ibv_ack_cq_events(b.cq, 50);
+	ends_close(&a, &b);
+}
+END_TEST
+
+START_TEST(solicited_only)
+{
+	struct ibv_sge sge;
+	struct ibv_send_wr wr, *bad;
+	struct end a, b;
+
+	ends_open(&a, &b, &with_channel);
+	for (uint32_t i = 0; i < 2; i++)
+		end_recv(&b, i, 0, 100);
+	ck_assert_int_eq(ibv_req_notify_cq(b.cq, 1), 0);
+	end_post(&a, IBV_WR_SEND, 0, 0, 100);
+	end_wait_for(&a, 0, IBV_WC_SUCCESS);
+	end_wait_for(&b, 0, IBV_WC_SUCCESS);
+	ck_assert(!channel_is_readable(&b, 0));
+	wr = end_wr(&a, &sge, IBV_WR_SEND, 1, 0, 100);
+	wr.send_flags |= IBV_SEND_SOLICITED;
+	ck_assert_int_eq(ibv_post_send(a.qp, &wr, &bad), 0);
+	get_event(&b);
+	end_wait_for(&b, 1, IBV_WC_SUCCESS);
+	end_wait_for(&a, 1, IBV_WC_SUCCESS);
+	ibv_ack_cq_events(b.cq, 1);
+	ends_close(&a, &b);
+}
+END_TEST
+
+/* Armed once, one event, however many completions come. */
+START_TEST(one_event_an_arming)
+{
+	struct end a, b;
+
+	ends_open(&a, &b, &with_channel);
+	for (uint32_t i = 0; i < 10; i++)
+		end_recv(&b, i, 0, 100);
+	ck_assert_int_eq(ibv_req_notify_cq(b.cq, 0), 0);
+	for (uint32_t i = 0; i < 10; i++) {
+		end_post(&a, IBV_WR_SEND, i, 0, 100);
+		end_wait_for(&a, i, IBV_WC_SUCCESS);
+	}
+	get_event(&b);
+	ck_assert(!channel_is_readable(&b, 0));
+	for (uint32_t i = 0; i < 10; i++)
+		end_wait_for(&b, i, IBV_WC_SUCCESS);
+	ibv_ack_cq_events(b.cq, 1);
+	ends_close(&a, &b);
+}
+END_TEST
+
+static _Atomic bool destroyed;
+
+static void *destroy(void *arg)
+{
+	struct end *end = arg;
+
+	ck_assert_int_eq(ibv_destroy_cq(end->cq), 0);
+	atomic_store(&destroyed, true);
+	return NULL;
+}
+
+START_TEST(destroy_waits_for_acknowledgement)
+{
+	pthread_t thread;
+	struct end a, b;
+
+	ends_open(&a, &b, &with_channel);
+	ck_assert_int_eq(ibv_req_notify_cq(b.cq, 0), 0);
+	end_recv(&b, 0, 0, 100);
+	end_post(&a, IBV_WR_SEND, 0, 0, 100);
+	end_wait_for(&a, 0, IBV_WC_SUCCESS);
+	get_event(&b);
+	ck_assert_int_eq(ibv_destroy_qp(b.qp), 0);
+	b.qp = NULL;
+	ck_assert_int_eq(pthread_create(&thread, NULL, destroy, &b), 0);
+	for (int i = 0; i < 10000; i++)
+		ck_assert(!atomic_load(&destroyed));
+	ibv_ack_cq_events(b.cq, 1);
+	pthread_join(thread, NULL);
+	ck_assert(atomic_load(&destroyed));
+	b.cq = NULL;
+	ends_close(&a, &b);
+}
+END_TEST
+
+START_TEST(busy_while_in_use)
+{
+	struct end a, b;
+
+	ends_open(&a, &b, &with_channel);
+	ck_assert_int_eq(ibv_destroy_cq(b.cq), EBUSY);
+	ck_assert_int_eq(ibv_destroy_comp_channel(b.channel), EBUSY);
+	ck_assert_int_eq(ibv_dealloc_pd(b.pd), EBUSY);
+	end_recv(&b, 0, 0, 100);
+	end_post(&a, IBV_WR_SEND, 0, 0, 100);
+	end_wait_for(&b, 0, IBV_WC_SUCCESS); /* nothing of it was harmed */
+	ends_close(&a, &b);
+}
+END_TEST
+
+START_TEST(resize_keeps_completions)
+{
+	struct end_cfg cfg = { .cqe = 8 };
+	struct end a, b;
+
+	ends_open(&a, &b, &cfg);
+	for (uint32_t i = 0; i < 8; i++) {
+		end_recv(&b, i, 0, 100);
+		end_post(&a, IBV_WR_SEND, i, 0, 100);
+		end_wait_for(&a, i, IBV_WC_SUCCESS);
+	}
+	ck_assert_int_ne(ibv_resize_cq(b.cq, 7), 0); /* it holds eight */
+	ck_assert_int_eq(ibv_resize_cq(b.cq, 20), 0);
+	ck_assert_int_ge(b.cq->cqe, 20);
+	for (uint32_t i = 8; i < 20; i++) {
+		end_recv(&b, i, 0, 100);
+		end_post(&a, IBV_WR_SEND, i, 0, 100);
+		end_wait_for(&a, i, IBV_WC_SUCCESS);
+	}
+	for (uint32_t i = 0; i < 20; i++)
+		end_wait_for(&b, i, IBV_WC_SUCCESS);
+	ck_assert_int_eq(ibv_resize_cq(b.cq, 2), 0);
+	ends_close(&a, &b);
+}
+END_TEST
+
+START_TEST(overrun)
+{
+	struct end_cfg cfg = { .cqe = 4 };
+	struct end a, b;
+	struct ibv_async_event event;
+
+	ends_open(&a, &b, &cfg);
+	for (uint32_t i = 0; i < 5; i++)
+		end_recv(&b, i, 0, 100);
+	for (uint32_t i = 0; i < 5; i++)
+		end_post(&a, IBV_WR_SEND, i, 0, 100);
+	ck_assert_int_eq(ibv_get_async_event(b.context, &event), 0);
+	ck_assert_int_eq(event.event_type, IBV_EVENT_CQ_ERR);
+	ck_assert(event.element.cq == a.cq || event.element.cq == b.cq);
+	ibv_ack_async_event(&event);
+	ends_close(&a, &b);
+}
+END_TEST
+
+/* The extended interface, and all that a completion tells. */
+START_TEST(extended_polling)
+{
+	struct ibv_cq_init_attr_ex attr = {
+		.cqe = 16, .wc_flags = IBV_WC_STANDARD_FLAGS | IBV_WC_EX_WITH_COMPLETION_TIMESTAMP
+	};
+	struct ibv_poll_cq_attr none = { 0 };
+	struct end a, b;
+	struct ibv_cq_ex *cq;
+	struct ibv_qp_init_attr init;
+	struct ibv_send_wr *bad, wr;
+	struct ibv_sge sge;
+	int err;
+
+	end_open(&b, NULL, NULL);
+	cq = ibv_create_cq_ex(b.context, &attr);
+	ck_assert_ptr_nonnull(cq);
+	ck_assert_int_eq(ibv_start_poll(cq, &none), ENOENT);
+	end_open(&a, b.context, NULL);
+	ck_assert_int_eq(ibv_destroy_qp(a.qp), 0);
+	init = (struct ibv_qp_init_attr){ .send_cq = ibv_cq_ex_to_cq(cq),
+					  .recv_cq = a.cq,
+					  .cap = { 16, 16, 1, 1, 0 },
+					  .qp_type = IBV_QPT_RC };
+	a.qp = ibv_create_qp(a.pd, &init);
+	ck_assert_ptr_nonnull(a.qp);
+	wr = end_wr(&a, &sge, IBV_WR_SEND, 1, 0, 0);
+	ck_assert_int_eq(ibv_post_send(a.qp, &wr, &bad), EINVAL); /* RESET */
+	ck_assert_ptr_eq(bad, &wr);
+	do {
+		struct ibv_qp_attr to_error = { .qp_state = IBV_QPS_ERR };
+
+		ck_assert_int_eq(ibv_modify_qp(a.qp, &to_error, IBV_QP_STATE), 0);
+	} while (0);
+	for (uint32_t i = 0; i < 3; i++)
+		end_post(&a, IBV_WR_SEND, 70 + i, 0, 0);
+	do {
+		err = ibv_start_poll(cq, &none);
+	} while (err == ENOENT);
+	for (uint32_t i = 0; i < 3; i++) {
+		ck_assert_int_eq(err, 0);
+		ck_assert_uint_eq(cq->wr_id, 70 + i);
+		ck_assert_int_eq(cq->status, IBV_WC_WR_FLUSH_ERR);
+		ck_assert_uint_eq(ibv_wc_read_qp_num(cq), a.qp->qp_num);
+		ck_assert_uint_ne(ibv_wc_read_completion_ts(cq), 0);
+		err = ibv_next_poll(cq);
+	}
+	ck_assert_int_eq(err, ENOENT);
+	ibv_end_poll(cq);
+	ck_assert_int_eq(ibv_destroy_qp(a.qp), 0);
+	a.qp = NULL;
+	ck_assert_int_eq(ibv_destroy_cq(ibv_cq_ex_to_cq(cq)), 0);
+	ends_close(&b, &a);
+}
+END_TEST
+
+START_TEST(destroyed_queue_pair_leaves_no_completions)
+{
+	struct end a, b;
+
+	ends_open(&a, &b, NULL);
+	end_recv(&b, 0, 0, 100);
+	end_post(&a, IBV_WR_SEND, 0, 0, 100);
+	end_wait_for(&a, 0, IBV_WC_SUCCESS);
+	ck_assert_int_eq(ibv_destroy_qp(b.qp), 0);
+	b.qp = NULL;
+	end_expect_nothing(&b);
+	ends_close(&a, &b);
+}
+END_TEST
+
+static void add(TCase *tests)
+{
+	tcase_add_test(tests, event_for_each_completion_asked_for);
+	tcase_add_test(tests, descriptor_polled_by_the_program);
+	tcase_add_test(tests, solicited_only);
+	tcase_add_test(tests, one_event_an_arming);
+	tcase_add_test(tests, destroy_waits_for_acknowledgement);
+	tcase_add_test(tests, busy_while_in_use);
+	tcase_add_test(tests, resize_keeps_completions);
+	tcase_add_test(tests, overrun);
+	tcase_add_test(tests, extended_polling);
+	tcase_add_test(tests, destroyed_queue_pair_leaves_no_completions);
+}
+
+int main(void)
+{
+	return bed_main("verbs_cq", add);
+}

@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: MIT
+/* fork() under a device: the child cannot touch what it inherited, can open the device anew, and disturbs nobody. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "bed.h"
+
+static void in_child(void (*act)(struct end *), struct end *end)
+{
+	pid_t pid = fork();
+	int status;
+
+	ck_assert_int_ge(pid, 0);
+	if (pid == 0) {
+		act(end);
+		_exit(0);
+	}
+	ck_assert_int_eq(waitpid(pid, &status, 0), pid);
+	ck_assert_msg(status == 0, "the child ended with status 0x%x", (unsigned int)status);
+}
+
+static void expect_still_works(struct end *a, struct end *b)
+{
+	for (uint32_t i = 0; i < 20; i++) {
+		fill(a->memory, 20000, i);
+		end_recv(b, i, 100000, 20000);
+		end_post(a, IBV_WR_SEND, i, 0, 20000);
+		end_wait_for(b, i, IBV_WC_SUCCESS);
+		end_wait_for(a, i, IBV_WC_SUCCESS);
+		expect_filled(b->memory + 100000, 20000, i);
+	}
+}
+
+static void use_inherited(struct end *end)
+{
+	struct ibv_sge sge;
+	struct ibv_send_wr wr = end_wr(end, &sge, IBV_WR_RDMA_WRITE, 1, 0, 8), *bad = NULL;
+	struct ibv_recv_wr in = { .wr_id = 1 }, *bad_in = NULL;
+	struct ibv_wc wc;
+
+	if (ibv_post_send(end->qp, &wr, &bad) == 0 || bad != &wr)
+		_exit(1);
+	if (ibv_post_recv(end->qp, &in, &bad_in) == 0 || bad_in != &in)
+		_exit(2);
+	if (ibv_poll_cq(end->cq, 1, &wc) > 0)
+		_exit(3);
+	if (ibv_req_notify_cq(end->cq, 0) == 0)
+		_exit(4);
+}
+
+START_TEST(inherited_queues_are_dead)
+{
+	struct end a, b;
+
+	ends_open(&a, &b, NULL);
+	expect_still_works(&a, &b);
+	in_child(use_inherited, &a);
+	expect_still_works(&a, &b);
+	ends_close(&a, &b);
+}
+END_TEST
+
+static void just_end(struct end *end)
+{
+	(void)end;
+	exit(0); /* with all the handlers of exit() */
+}
+
+START_TEST(child_that_exits)
+{
+	struct end a, b;
+
+	ends_open(&a, &b, NULL);
+	in_child(just_end, &a);
+	expect_still_works(&a, &b);
+	ends_close(&a, &b);
+}
+END_TEST
+
+static void destroy_inherited(struct end *end)
+{
+	ibv_destroy_qp(end->qp);
+	ibv_destroy_cq(end->cq);
+	ibv_dereg_mr(end->mr);
+	ibv_dealloc_pd(end->pd);
+	ibv_close_device(end->context);
+}
+
+START_TEST(child_that_tidies_up)
+{
+	struct end a, b;
+
+	ends_open(&a, &b, NULL);
+	in_child(destroy_inherited, &a);
+	expect_still_works(&a, &b);
+	ends_close(&a, &b);
+}
+END_TEST
+
+static void open_anew(struct end *end)
+{
+	struct end a, b;
+
+	(void)end;
+	ends_open(&a, &b, NULL);
+	expect_still_works(&a, &b);
+	ends_close(&a, &b);
+}
+
+START_TEST(child_opens_the_device_itself)
+{
+	struct end a, b;
+
+	ends_open(&a, &b, NULL);
+	in_child(open_anew, &a);
+	expect_still_works(&a, &b);
+	ends_close(&a, &b);
+}
+END_TEST
+
+/* fork() again and again while packets fly. */
+START_TEST(forks_under_way)
+{
+	struct end a, b;
+
+	ends_open(&a, &b, NULL);
+	for (uint32_t i = 0; i < 20; i++) {
+		for (uint32_t j = 0; j < 8; j++)
+			end_post(&a, IBV_WR_RDMA_WRITE, j, 0, 100000);
+		in_child(just_end, &a);
+		for (uint32_t j = 0; j < 8; j++)
+			end_wait_for(&a, j, IBV_WC_SUCCESS);
+	}
+	expect_still_works(&a, &b);
+	ends_close(&a, &b);
+}
+END_TEST
+
+static void add(TCase *tests)
+{
+	tcase_add_test(tests, inherited_queues_are_dead);
+	tcase_add_test(tests, child_that_exits);
+	tcase_add_test(tests, child_that_tidies_up);
+	tcase_add_test(tests, child_opens_the_device_itself);
+	tcase_add_test(tests, forks_under_way);
+}
+
+int main(void)
+{
+	return bed_main("verbs_fork", add);
+}
