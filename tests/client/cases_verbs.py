@@ -1,0 +1,21 @@
+# SPDX-License-Identifier: MIT
+"""Small programs of the public verbs (verbs_*.c), each against a device of its own."""
+
+import functools
+import os
+
+from instance import Instance
+
+PROGRAMS = ["verbs_rc", "verbs_errors", "verbs_cq", "verbs_events", "verbs_srq", "verbs_ud",
+            "verbs_wr", "verbs_dm", "verbs_bad", "verbs_fork", "verbs_threads"]
+
+
+def verbs(build, name, **settings):
+    with Instance(build, name, **settings) as instance:
+        instance.run([os.path.join(build, "tests", "client", name)], timeout_s=240,
+                     env={"RXE_TEST_COMMAND": instance.command_path})
+
+
+CASES = {name: functools.partial(verbs, name=name) for name in PROGRAMS}
+CASES["verbs_rc_ipv6"] = functools.partial(verbs, name="verbs_rc", address="::1")
+CASES["verbs_rc_no_trains"] = functools.partial(verbs, name="verbs_rc", trains="off")
