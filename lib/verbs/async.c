@@ -5,6 +5,7 @@
  * was dropped because its object went may leave a count behind; the reader then finds nothing and waits on. */
 #include "lib/verbs/async.h"
 
+#include <fcntl.h>
 #include <stdlib.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
@@ -56,6 +57,22 @@ void dm_async_fini(struct dm_context *context)
 	}
 	close(context->verbs.base.context.async_fd);
 	pthread_mutex_destroy(&context->async.lock);
+}
+
+/* System calls only. */
+void dm_async_forked(struct dm_device *dev)
+{
+	for (struct dm_context *c = dev->pump.contexts; c; c = c->async.next) {
+		int fd = eventfd(0, EFD_CLOEXEC | EFD_SEMAPHORE);
+
+		pthread_mutex_init(&c->async.lock, NULL);
+		c->async.queue =
+			NULL; /* what the parent had not read stays unread: forgotten, not freed */
+		if (fd < 0)
+			continue;
+		dup3(fd, c->verbs.base.context.async_fd, O_CLOEXEC);
+		close(fd);
+	}
 }
 
 static void push(struct dm_context *context, const struct ibv_async_event *event)
@@ -234,7 +251,8 @@ void dm_async_forget_qp(struct dm_context *context, const void *object)
 	struct ibv_qp *base = &qp->ex.base.qp_base;
 
 	drop_unread(context, dm_event_is_qp, object);
-	wait_acked(&base->mutex, &base->cond, &base->events_completed, qp->events_reported);
+	if (qp->forks == dm_forks())
+		wait_acked(&base->mutex, &base->cond, &base->events_completed, qp->events_reported);
 }
 
 void dm_async_forget_cq(struct dm_context *context, const void *object)
@@ -243,7 +261,9 @@ void dm_async_forget_cq(struct dm_context *context, const void *object)
 	struct ibv_cq *base = dm_cq_base(cq);
 
 	drop_unread(context, dm_event_is_cq, object);
-	wait_acked(&base->mutex, &base->cond, &base->async_events_completed, cq->async_reported);
+	if (cq->forks == dm_forks())
+		wait_acked(&base->mutex, &base->cond, &base->async_events_completed,
+			   cq->async_reported);
 }
 
 void dm_async_forget_srq(struct dm_context *context, const void *object)
@@ -251,8 +271,9 @@ void dm_async_forget_srq(struct dm_context *context, const void *object)
 	struct dm_srq *srq = (struct dm_srq *)(uintptr_t)object;
 
 	drop_unread(context, dm_event_is_srq, object);
-	wait_acked(&srq->base.mutex, &srq->base.cond, &srq->base.events_completed,
-		   srq->events_reported);
+	if (srq->forks == dm_forks())
+		wait_acked(&srq->base.mutex, &srq->base.cond, &srq->base.events_completed,
+			   srq->events_reported);
 }
 
 bool dm_event_is_cq(enum ibv_event_type type)

@@ -40,4 +40,7 @@ void dm_async_forget_qp(struct dm_context *context, const void *qp);
 void dm_async_forget_cq(struct dm_context *context, const void *cq);
 void dm_async_forget_srq(struct dm_context *context, const void *srq);
 
+/* In the child after fork(): events are the parent's; the child's contexts hear their own on a descriptor of their own. */
+void dm_async_forked(struct dm_device *dev);
+
 #endif

@@ -115,6 +115,10 @@ int ibv_get_cq_event(struct ibv_comp_channel *base, struct ibv_cq **cq, void **c
 		errno = EINVAL;
 		return -1;
 	}
+	if (dm_object_is_inherited(channel)) {
+		errno = EINVAL; /* the events are the parent's */
+		return -1;
+	}
 	do {
 		look_first(channel);
 		if (read(base->fd, &count, sizeof(count)) < 0)

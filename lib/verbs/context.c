@@ -9,23 +9,48 @@
 #include "lib/verbs/device.h"
 #include "lib/verbs/driver.h"
 
+/* All that follows: under the device's lock. */
+static int attach_locked(struct dm_device *dev)
+{
+	int err = ctl_attach(dev->client, dev->info.index, &dev->attachment);
+
+	if (err)
+		return err;
+	err = dm_pump_start(dev);
+	if (err)
+		ctl_detach(dev->client, dev->info.index, &dev->attachment);
+	else
+		atomic_store(&dev->forks, dm_forks());
+	return err;
+}
+
+/* The child of a fork() has a slot and an engine of its own, made when it first asks something of the device. */
+static int attach_again(struct dm_device *dev)
+{
+	struct ctl_attachment more;
+	int err = ctl_attach(dev->client, dev->info.index, &dev->attachment);
+
+	if (err)
+		return err;
+	more = dev->attachment; /* counted once more than there are reasons */
+	ctl_detach(dev->client, dev->info.index, &more);
+	err = dm_pump_start(dev);
+	if (!err)
+		atomic_store(&dev->forks, dm_forks());
+	return err;
+}
+
 static int attach(struct dm_device *dev)
 {
 	int err = 0;
 
 	pthread_mutex_lock(&dev->lock);
-	if (dev->contexts == 0) {
-		err = ctl_attach(dev->client, dev->info.index, &dev->attachment);
-		if (!err) {
-			err = dm_pump_start(dev);
-			if (err)
-				ctl_detach(dev->client, dev->info.index, &dev->attachment);
-		}
-	}
-	if (!err) {
+	if (dev->contexts == 0)
+		err = attach_locked(dev);
+	else if (atomic_load(&dev->forks) != dm_forks())
+		err = attach_again(dev);
+	if (!err)
 		dev->contexts++;
-		atomic_store(&dev->forks, dm_forks());
-	}
 	pthread_mutex_unlock(&dev->lock);
 	return err;
 }
@@ -40,19 +65,11 @@ static void detach(struct dm_device *dev)
 	pthread_mutex_unlock(&dev->lock);
 }
 
-/* The child of a fork() has a slot and an engine of its own, made when it first asks something of the device. */
 static void refresh(struct dm_device *dev)
 {
-	struct ctl_attachment more;
-
 	pthread_mutex_lock(&dev->lock);
-	if (atomic_load(&dev->forks) != dm_forks() &&
-	    ctl_attach(dev->client, dev->info.index, &dev->attachment) == 0) {
-		more = dev->attachment; /* counted once more than there are reasons */
-		ctl_detach(dev->client, dev->info.index, &more);
-		if (dm_pump_start(dev) == 0)
-			atomic_store(&dev->forks, dm_forks());
-	}
+	if (dev->contexts && atomic_load(&dev->forks) != dm_forks())
+		attach_again(dev);
 	pthread_mutex_unlock(&dev->lock);
 }
 

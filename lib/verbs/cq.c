@@ -42,7 +42,8 @@ static int check_attr(struct ibv_context *context, const struct ibv_cq_init_attr
 	if (attr->comp_vector >= (uint32_t)context->num_comp_vectors)
 		return EINVAL;
 	if (attr->channel &&
-	    (!dm_object_is(attr->channel, DM_KIND_CHANNEL) || attr->channel->context != context))
+	    (!dm_object_is(attr->channel, DM_KIND_CHANNEL) || attr->channel->context != context ||
+	     dm_object_is_inherited(attr->channel)))
 		return EINVAL;
 	return 0;
 }
@@ -59,6 +60,7 @@ static void init_base(struct dm_cq *cq, struct ibv_context *context,
 	pthread_mutex_init(&base->mutex, NULL);
 	pthread_cond_init(&base->cond, NULL);
 	cq->dev = dm_device(context);
+	cq->forks = dm_forks();
 	cq->channel = (struct dm_channel *)(void *)attr->channel;
 	pthread_mutex_init(&cq->lock, NULL);
 	if (attr->channel)
@@ -183,6 +185,8 @@ static int poll_cq(struct ibv_cq *base, int num_entries, struct ibv_wc *wc)
 
 	if (num_entries <= 0)
 		return num_entries < 0 ? -EINVAL : 0;
+	if (cq->forks != dm_forks())
+		return -EINVAL; /* the parent's */
 	if (!cq->single_threaded)
 		pthread_mutex_lock(&cq->lock);
 	while (done < num_entries) {
@@ -205,7 +209,7 @@ static int req_notify_cq(struct ibv_cq *base, int solicited_only)
 {
 	struct dm_cq *cq = dm_cq(base);
 
-	if (!dm_pump_lock(cq->dev))
+	if (!dm_pump_lock_for(cq->dev, cq->forks))
 		return EINVAL;
 	rxe_cq_arm(&cq->cq, solicited_only ? RXE_CQ_ARM_SOLICITED : RXE_CQ_ARM_ANY);
 	dm_pump_unlock(cq->dev);
@@ -236,7 +240,7 @@ int ibv_resize_cq(struct ibv_cq *base, int cqe)
 	if (!dm_buffer_alloc(&ring, cq->parent_domain, rxe_cq_ring_bytes((uint32_t)cqe),
 			     DM_BUFFER_CQ))
 		return ENOMEM;
-	if (dm_pump_lock(cq->dev)) {
+	if (dm_pump_lock_for(cq->dev, cq->forks)) {
 		pthread_mutex_lock(&cq->lock);
 		fits = change_ring(cq, &ring, cqe);
 		pthread_mutex_unlock(&cq->lock);
@@ -266,13 +270,14 @@ int ibv_destroy_cq(struct ibv_cq *base)
 		return EBUSY;
 	if (!dm_object_take(cq, DM_KIND_CQ))
 		return EINVAL;
-	if (dm_pump_lock(cq->dev)) {
+	if (dm_pump_lock_for(cq->dev, cq->forks)) {
 		rxe_cq_fini(cq->dev->pump.engine, &cq->cq);
 		dm_pump_unlock(cq->dev);
 	}
 	if (cq->channel) {
 		dm_channel_forget(cq->channel, cq);
-		wait_comp_acked(cq);
+		if (cq->forks == dm_forks())
+			wait_comp_acked(cq);
 		__atomic_fetch_sub(&cq->channel->base.refcnt, 1, __ATOMIC_ACQ_REL);
 	}
 	dm_async_forget_cq(dm_context(base->context), cq);

@@ -19,6 +19,7 @@ struct verbs_context_65;
 struct dm_cq {
 	struct ibv_cq_ex ex; /* struct ibv_cq is its beginning */
 	struct dm_device *dev;
+	uint32_t forks; /* dm_forks() when it was made */
 	struct rxe_cq cq;
 	struct dm_buffer ring;
 	struct ibv_pd *parent_domain; /* whose allocator the ring came from, or NULL */

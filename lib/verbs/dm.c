@@ -119,14 +119,16 @@ static struct ibv_dm *alloc_dm(struct ibv_context *context, struct ibv_alloc_dm_
 
 static int free_dm(struct ibv_dm *base)
 {
+	bool inherited = dm_object_is_inherited(base);
 	struct dm_context *ctx;
-	int err;
+	int err = 0;
 
 	if (!dm_object_is(base, DM_KIND_DM) || !dm_is_context(base->context) ||
 	    !dm_object_take(base, DM_KIND_DM))
 		return EINVAL;
 	ctx = dm_context(base->context);
-	err = ctl_free_dm(ctx->dev->client, &ctx->ctl, base->handle);
+	if (!inherited)
+		err = ctl_free_dm(ctx->dev->client, &ctx->ctl, base->handle);
 	if (err && err != -ENODEV) {
 		dm_object_add(base, DM_KIND_DM);
 		return -err;

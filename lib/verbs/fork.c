@@ -14,7 +14,7 @@ uint32_t dm_forks(void)
 
 static void in_child(void)
 {
-	dm_object_unlock();
+	dm_object_forked();
 	atomic_fetch_add(&forks, 1);
 	dm_pds_forked();
 	dm_memory_forked();

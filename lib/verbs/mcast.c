@@ -28,7 +28,7 @@ int ibv_attach_mcast(struct ibv_qp *base, const union ibv_gid *gid, uint16_t lid
 	int err = 0;
 
 	(void)lid; /* RoCE has none */
-	if (!dm_object_is(qp, DM_KIND_QP) || !gid || !dm_pump_lock(qp->dev))
+	if (!dm_object_is(qp, DM_KIND_QP) || !gid || !dm_pump_lock_for(qp->dev, qp->forks))
 		return EINVAL;
 	memcpy(group.raw, gid->raw, sizeof(group.raw));
 	verdict = rxe_mcast_attach(qp->dev->pump.engine, &qp->qp, &group);
@@ -47,7 +47,7 @@ int ibv_detach_mcast(struct ibv_qp *base, const union ibv_gid *gid, uint16_t lid
 	struct gid group;
 
 	(void)lid;
-	if (!dm_object_is(qp, DM_KIND_QP) || !gid || !dm_pump_lock(qp->dev))
+	if (!dm_object_is(qp, DM_KIND_QP) || !gid || !dm_pump_lock_for(qp->dev, qp->forks))
 		return EINVAL;
 	memcpy(group.raw, gid->raw, sizeof(group.raw));
 	verdict = rxe_mcast_detach(qp->dev->pump.engine, &qp->qp, &group);

@@ -288,15 +288,18 @@ int ibv_rereg_mr(struct ibv_mr *base, int flags, struct ibv_pd *pd, void *addr, 
 int ibv_dereg_mr(struct ibv_mr *base)
 {
 	struct dm_mr *mr = (struct dm_mr *)(void *)base;
+	bool inherited = dm_object_is_inherited(mr);
 	struct dm_context *ctx;
-	int err;
+	int err = 0;
 
 	if (!dm_object_is(mr, DM_KIND_MR) || !dm_is_context(base->context) ||
 	    !dm_object_take(mr, DM_KIND_MR))
 		return EINVAL;
 	ctx = dm_context(base->context);
-	err = mr->kind == DM_MR_IMPORTED ? -EINVAL
-					 : ctl_dereg_mr(ctx->dev->client, &ctx->ctl, base->handle);
+	if (mr->kind == DM_MR_IMPORTED)
+		err = -EINVAL;
+	else if (!inherited)
+		err = ctl_dereg_mr(ctx->dev->client, &ctx->ctl, base->handle);
 	if (err && err != -ENODEV) {
 		dm_object_add(mr, DM_KIND_MR);
 		return -err;

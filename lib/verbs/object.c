@@ -10,6 +10,7 @@
 struct entry {
 	const void *object; /* NULL: never used */
 	unsigned int kind;  /* 0: forgotten */
+	uint32_t forks;	    /* generation, when it was added */
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -17,6 +18,7 @@ static struct entry *table;
 static size_t slots; /* a power of two */
 static size_t used;  /* entries with an object, forgotten ones too */
 static size_t alive;
+static uint32_t generation; /* forks since the first process */
 
 static size_t hash(const void *object)
 {
@@ -69,6 +71,7 @@ bool dm_object_add(const void *object, enum dm_kind kind)
 		alive += !e->kind;
 		e->object = object;
 		e->kind = kind;
+		e->forks = generation;
 	}
 	pthread_mutex_unlock(&lock);
 	return ok;
@@ -84,6 +87,20 @@ bool dm_object_is(const void *object, enum dm_kind kind)
 	is = table && find(table, slots, object)->kind == (unsigned int)kind;
 	pthread_mutex_unlock(&lock);
 	return is;
+}
+
+bool dm_object_is_inherited(const void *object)
+{
+	bool inherited = false;
+
+	pthread_mutex_lock(&lock);
+	if (generation && table) {
+		struct entry *e = find(table, slots, object);
+
+		inherited = e->kind && e->forks != generation;
+	}
+	pthread_mutex_unlock(&lock);
+	return inherited;
 }
 
 bool dm_object_take(const void *object, enum dm_kind kind)
@@ -147,5 +164,11 @@ void dm_object_lock(void)
 
 void dm_object_unlock(void)
 {
+	pthread_mutex_unlock(&lock);
+}
+
+void dm_object_forked(void)
+{
+	generation++;
 	pthread_mutex_unlock(&lock);
 }

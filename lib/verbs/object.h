@@ -31,8 +31,13 @@ bool dm_object_take(const void *object, enum dm_kind kind);
 void *dm_object_take_of(const struct ibv_context *context, enum dm_kind kind);
 /* The context goes: what is left of it is nobody's any more. */
 void dm_object_forget(const struct ibv_context *context);
+/* Was it made by the process that this one was forked from? It is that one's still: what the child destroys of it is its own
+ * memory of it. */
+bool dm_object_is_inherited(const void *object);
 /* Around fork(): nobody is inside the table, and the child may use it. */
 void dm_object_lock(void);
 void dm_object_unlock(void);
+/* In the child, instead of unlock: what there is was inherited. */
+void dm_object_forked(void);
 
 #endif

@@ -105,6 +105,7 @@ static void release_parent(struct dm_pd *pd)
 
 int ibv_dealloc_pd(struct ibv_pd *base)
 {
+	bool inherited = dm_object_is_inherited(base);
 	struct dm_pd *pd = dm_pd(base);
 	struct dm_context *ctx;
 	int err = 0;
@@ -119,7 +120,7 @@ int ibv_dealloc_pd(struct ibv_pd *base)
 	ctx = dm_context(base->context);
 	if (pd->under)
 		release_parent(pd);
-	else
+	else if (!inherited)
 		err = ctl_dealloc_pd(ctx->dev->client, &ctx->ctl, base->handle);
 	/* A server that has gone has no use for it any more. */
 	if (err && err != -ENODEV) {

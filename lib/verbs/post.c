@@ -68,7 +68,7 @@ static int post_send(struct ibv_qp *base, struct ibv_send_wr *wr, struct ibv_sen
 	uint64_t now_ns = dm_now_ns();
 	bool neighbour;
 
-	if (!dm_pump_lock(qp->dev)) {
+	if (!dm_pump_lock_for(qp->dev, qp->forks)) {
 		*bad_wr = wr;
 		return EINVAL;
 	}
@@ -107,7 +107,7 @@ static int post_recv(struct ibv_qp *base, struct ibv_recv_wr *wr, struct ibv_rec
 	enum post_verdict verdict = POST_OK;
 	uint64_t now_ns = dm_now_ns();
 
-	if (!dm_pump_lock(qp->dev)) {
+	if (!dm_pump_lock_for(qp->dev, qp->forks)) {
 		*bad_wr = wr;
 		return EINVAL;
 	}
@@ -132,7 +132,7 @@ static int post_srq_recv(struct ibv_srq *base, struct ibv_recv_wr *wr, struct ib
 	struct dm_srq *srq = dm_srq(base);
 	enum post_verdict verdict = POST_OK;
 
-	if (!dm_pump_lock(srq->dev)) {
+	if (!dm_pump_lock_for(srq->dev, srq->forks)) {
 		*bad_wr = wr;
 		return EINVAL;
 	}

@@ -44,6 +44,11 @@ bool dm_pump_lock(struct dm_device *dev)
 	return true;
 }
 
+bool dm_pump_lock_for(struct dm_device *dev, uint32_t forks)
+{
+	return forks == dm_forks() && dm_pump_lock(dev);
+}
+
 void dm_pump_unlock(struct dm_device *dev)
 {
 	struct dm_pump *pump = &dev->pump;
@@ -317,6 +322,7 @@ void dm_pump_drop_in_child(struct dm_device *dev)
 	struct dm_pump *pump = &dev->pump;
 
 	pthread_mutex_init(&pump->lock, NULL);
+	dm_async_forked(dev);
 	if (!pump->engine)
 		return;
 	if (pump->has_thread)

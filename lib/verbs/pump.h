@@ -53,6 +53,9 @@ void dm_pump_quiesce(struct dm_device *dev);
 
 /* Take the engine. False: there is none in this process (a child after fork()): nothing is held then. */
 bool dm_pump_lock(struct dm_device *dev);
+/* The same for an object that was made when dm_forks() was forks. False also when the process inherited it: its engine stayed
+ * with the parent. */
+bool dm_pump_lock_for(struct dm_device *dev, uint32_t forks);
 void dm_pump_unlock(struct dm_device *dev);
 /* Under the lock. Send what is ready and publish completions. */
 void dm_pump_transmit(struct dm_device *dev, uint64_t now_ns);

@@ -137,7 +137,7 @@ static int enter(struct dm_qp *qp, const struct ibv_qp_init_attr_ex *attr)
 	};
 	int err;
 
-	if (!dm_pump_lock(qp->dev))
+	if (!dm_pump_lock_for(qp->dev, qp->forks))
 		return EINVAL;
 	err = -dm_pump_thread_start(qp->dev);
 	if (!err) {
@@ -223,6 +223,7 @@ static struct ibv_qp *create_qp_ex(struct ibv_context *context, struct ibv_qp_in
 	if (!qp)
 		return dm_fail(ENOMEM);
 	qp->dev = dm_device(context);
+	qp->forks = dm_forks();
 	err = dm_pd_use(attr->pd);
 	if (!err) {
 		err = make(qp, attr);
@@ -262,26 +263,40 @@ struct ibv_qp *ibv_create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *attr)
 	return qp;
 }
 
+/* By address, so that two QPs with the same two never wait for each other. */
+void dm_qp_lock_cqs(struct dm_qp *qp)
+{
+	struct dm_cq *a = qp->qp.send_cq->owner;
+	struct dm_cq *b = qp->qp.recv_cq->owner;
+
+	pthread_mutex_lock(a < b ? &a->lock : &b->lock);
+	if (a != b)
+		pthread_mutex_lock(a < b ? &b->lock : &a->lock);
+}
+
+void dm_qp_unlock_cqs(struct dm_qp *qp)
+{
+	struct dm_cq *a = qp->qp.send_cq->owner;
+	struct dm_cq *b = qp->qp.recv_cq->owner;
+
+	pthread_mutex_unlock(&a->lock);
+	if (a != b)
+		pthread_mutex_unlock(&b->lock);
+}
+
 /* Out of the engine; its completions leave the CQs, which nobody may be reading meanwhile. */
 static int leave(struct dm_qp *qp)
 {
-	struct dm_cq *send_cq = qp->qp.send_cq->owner;
-	struct dm_cq *recv_cq = qp->qp.recv_cq->owner;
-
-	if (!dm_pump_lock(qp->dev))
+	if (!dm_pump_lock_for(qp->dev, qp->forks))
 		return 0;
 	if (rxe_mcast_is_attached(qp->dev->pump.engine, &qp->qp)) {
 		dm_pump_unlock(qp->dev);
 		return EBUSY;
 	}
 	dm_pump_transmit(qp->dev, dm_now_ns());
-	pthread_mutex_lock(&send_cq->lock);
-	if (recv_cq != send_cq)
-		pthread_mutex_lock(&recv_cq->lock);
+	dm_qp_lock_cqs(qp);
 	rxe_qp_fini(qp->dev->pump.engine, &qp->qp);
-	if (recv_cq != send_cq)
-		pthread_mutex_unlock(&recv_cq->lock);
-	pthread_mutex_unlock(&send_cq->lock);
+	dm_qp_unlock_cqs(qp);
 	unpublish(qp);
 	dm_pump_unlock(qp->dev);
 	return 0;

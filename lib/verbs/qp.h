@@ -16,6 +16,7 @@ struct verbs_context_65;
 struct dm_qp {
 	struct ibv_qp_ex_65 ex; /* struct ibv_qp is its beginning */
 	struct dm_device *dev;
+	uint32_t forks; /* dm_forks() when it was made */
 	struct rxe_qp qp;
 	struct dm_buffer sq_memory, rq_memory;
 	struct ibv_qp_cap cap;
@@ -31,6 +32,9 @@ static inline struct dm_qp *dm_qp(struct ibv_qp *qp)
 
 /* `rxe_dm show` sees the QP as it is now. Under the pump lock. */
 void dm_qp_publish(struct dm_qp *qp);
+/* Keep the readers of its CQs out. Under the pump lock. */
+void dm_qp_lock_cqs(struct dm_qp *qp);
+void dm_qp_unlock_cqs(struct dm_qp *qp);
 
 void dm_qp_ops(struct verbs_context_65 *verbs);
 void dm_post_ops(struct verbs_context_65 *verbs);

@@ -162,7 +162,7 @@ int ibv_modify_qp(struct ibv_qp *base, struct ibv_qp_attr *attr, int mask)
 	if (!dm_object_is(qp, DM_KIND_QP) || !attr)
 		return EINVAL;
 	attr_in(&in, attr, mask);
-	if (!dm_pump_lock(qp->dev))
+	if (!dm_pump_lock_for(qp->dev, qp->forks))
 		return EINVAL;
 	verdict = rxe_qp_modify(qp->dev->pump.engine, &qp->qp, &in, (uint32_t)mask, dm_now_ns());
 	if (verdict == MODIFY_OK) {
@@ -213,7 +213,7 @@ int ibv_query_qp(struct ibv_qp *base, struct ibv_qp_attr *attr, int mask,
 	(void)mask; /* all of it costs the same */
 	if (!dm_object_is(qp, DM_KIND_QP) || !attr || !init_attr)
 		return EINVAL;
-	if (!dm_pump_lock(qp->dev))
+	if (!dm_pump_lock_for(qp->dev, qp->forks))
 		return EINVAL;
 	rxe_qp_query(&qp->qp, &out);
 	attr_out(attr, &out, qp);

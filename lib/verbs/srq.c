@@ -51,6 +51,7 @@ struct ibv_srq *ibv_create_srq(struct ibv_pd *pd, struct ibv_srq_init_attr *attr
 	if (err)
 		return dm_fail(err);
 	srq->dev = dm_device(pd->context);
+	srq->forks = dm_forks();
 	srq->max_wr = attr->attr.max_wr;
 	srq->base.context = pd->context;
 	srq->base.srq_context = attr->srq_context;
@@ -88,7 +89,7 @@ int ibv_modify_srq(struct ibv_srq *base, struct ibv_srq_attr *attr, int mask)
 		return EINVAL;
 	if (mask & IBV_SRQ_MAX_WR)
 		return EOPNOTSUPP;
-	if (!dm_pump_lock(srq->dev))
+	if (!dm_pump_lock_for(srq->dev, srq->forks))
 		return EINVAL;
 	if (mask & IBV_SRQ_LIMIT)
 		armed = rxe_srq_arm(srq->dev->pump.engine, &srq->srq, attr->srq_limit);
@@ -102,7 +103,7 @@ int ibv_query_srq(struct ibv_srq *base, struct ibv_srq_attr *attr)
 
 	if (!dm_object_is(srq, DM_KIND_SRQ) || !attr)
 		return EINVAL;
-	if (!dm_pump_lock(srq->dev))
+	if (!dm_pump_lock_for(srq->dev, srq->forks))
 		return EINVAL;
 	attr->max_wr = srq->max_wr;
 	attr->max_sge = srq->srq.max_sge;

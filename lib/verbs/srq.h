@@ -16,6 +16,7 @@ struct verbs_context_65;
 struct dm_srq {
 	struct ibv_srq base;
 	struct dm_device *dev;
+	uint32_t forks; /* dm_forks() when it was made */
 	struct rxe_srq srq;
 	struct dm_buffer memory;
 	uint32_t max_wr;

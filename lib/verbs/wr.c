@@ -264,7 +264,7 @@ static int post_all(struct dm_qp *qp)
 	uint64_t now_ns = dm_now_ns();
 	uint32_t tail;
 
-	if (!dm_pump_lock(qp->dev))
+	if (!dm_pump_lock_for(qp->dev, qp->forks))
 		return EINVAL;
 	tail = qp->qp.sq.tail;
 	for (uint32_t i = 0; i < builder->num_wrs && verdict == POST_OK; i++)

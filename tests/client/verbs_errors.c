@@ -8,8 +8,8 @@
 /* A write that the responder refuses: remote access error here, an access event there, both queue pairs in error. */
 static void expect_refused_write(struct end *a, struct end *b)
 {
-	end_recv(a, 50, 0, 10);
 	end_post(a, IBV_WR_RDMA_WRITE, 2, 0, 10);
+	end_recv(a, 50, 0, 10);
 	end_wait_for(a, 1, IBV_WC_REM_ACCESS_ERR);
 	end_wait_for(a, 2, IBV_WC_WR_FLUSH_ERR);
 	end_wait_for(a, 50, IBV_WC_WR_FLUSH_ERR);
