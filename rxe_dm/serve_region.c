@@ -175,17 +175,42 @@ int serve_reg_mr(struct call *call)
 	return 0;
 }
 
+enum others {
+	OTHERS_OUTSIDE,
+	OTHERS_INSIDE, /* look again */
+	OTHERS_STUCK,  /* for so long that it is waited for no more */
+};
+
 /* Others may be in the middle of a copy: the answer waits for them, but not for one that has been stopped. */
-static int wait_outside(struct call *call)
+static enum others look_for_others(struct call *call)
 {
 	const struct attachment *attachment = call->conn->attached[call->device->index];
 	uint32_t own = attachment ? attachment->slot : GRACE_NOBODY;
 
 	if (grace_over(&call->device->grace, call->stamp, own))
-		return 0;
+		return OTHERS_OUTSIDE;
 	if (!call->deadline_ns)
 		call->deadline_ns = instance_now() + WAIT_FOR_OTHERS_NS;
-	return instance_now() < call->deadline_ns ? SERVE_WAIT : 0;
+	return instance_now() < call->deadline_ns ? OTHERS_INSIDE : OTHERS_STUCK;
+}
+
+/* The key's entry gets its new meaning, if nobody can be reading the old one any more; else another entry does. */
+static int republish(struct keys *keys, struct object *mr, const struct rxe_mr *entry,
+		     bool reusable)
+{
+	uint32_t key = mr->key;
+
+	if (key && reusable) {
+		keys_show(keys, key, entry);
+		return 0;
+	}
+	key = keys_grant(keys, entry);
+	if (!key)
+		return -ENOMEM;
+	if (mr->key)
+		keys_revoke(keys, mr->key);
+	mr->key = key;
+	return 0;
 }
 
 /* The key stays, its meaning changes: dead in between, until nobody can be in the middle of using the old one. A region whose key
@@ -194,26 +219,29 @@ int serve_rereg_mr(struct call *call)
 {
 	struct object *mr = context_find(call->context, call->req.handle, CTL_KIND_MR);
 	struct keys *keys = &call->device->keys;
+	enum others others = OTHERS_OUTSIDE;
 	struct plan plan;
-	int rc = mr ? make_plan(call, &plan) : -EINVAL;
+	int rc;
 
-	if (mr && mr->key && !call->stamp && rc == 0)
-		call->stamp = keys_hide(keys, mr->key);
-	if (mr && call->stamp && rc == 0 && wait_outside(call) == SERVE_WAIT)
-		return SERVE_WAIT;
-	if (rc) {
-		if (mr && call->stamp)
-			keys_show(keys, mr->key, NULL);
-		return rc;
+	if (!mr)
+		return -EINVAL;
+	rc = make_plan(call, &plan);
+	if (rc == 0 && mr->key) {
+		if (!call->stamp)
+			call->stamp = keys_hide(keys, mr->key);
+		others = look_for_others(call);
+		if (others == OTHERS_INSIDE)
+			return SERVE_WAIT;
 	}
 	if (plan.mapped)
 		plan.entry.map = mr->handle;
-	if (mr->key)
-		keys_show(keys, mr->key, &plan.entry);
-	else
-		mr->key = keys_grant(keys, &plan.entry);
-	if (!mr->key)
-		return -ENOMEM;
+	if (rc == 0)
+		rc = republish(keys, mr, &plan.entry, others == OTHERS_OUTSIDE);
+	if (rc) {
+		if (mr->key && call->stamp)
+			keys_show(keys, mr->key, NULL);
+		return rc;
+	}
 	carry_out(call, mr, &plan);
 	object_disown(mr);
 	if (bound_to_process(mr))
@@ -225,14 +253,14 @@ int serve_dereg_mr(struct call *call)
 {
 	struct object *mr;
 
-	if (call->stamp)
-		return wait_outside(call);
-	mr = context_find(call->context, call->req.handle, CTL_KIND_MR);
-	if (!mr)
-		return -EINVAL;
-	context_free_object(mr);
-	call->stamp = call->device->grace.now;
-	return wait_outside(call);
+	if (!call->stamp) {
+		mr = context_find(call->context, call->req.handle, CTL_KIND_MR);
+		if (!mr)
+			return -EINVAL;
+		context_free_object(mr);
+		call->stamp = call->device->grace.now;
+	}
+	return look_for_others(call) == OTHERS_INSIDE ? SERVE_WAIT : 0;
 }
 
 int serve_alloc_dmah(struct call *call)

@@ -97,7 +97,8 @@ struct ctl_reg_mr {
 };
 int ctl_reg_mr(struct ctl_client *client, const struct ctl_context *context,
 	       const struct ctl_reg_mr *reg, uint32_t *ret_handle, uint32_t *ret_key);
-/* A region with everything given anew under the key it has (or a new one, if that is dead). The caller keeps its own engine
+/* A region with everything given anew under the key it has (or a new one, if that is dead, or if a process that has been
+ * stopped may still be using it). The caller keeps its own engine
  * out of it meanwhile. */
 int ctl_rereg_mr(struct ctl_client *client, const struct ctl_context *context, uint32_t handle,
 		 const struct ctl_reg_mr *reg, uint32_t *ret_key);

@@ -277,6 +277,29 @@ START_TEST(memory_rests_until_nobody_is_inside)
 }
 END_TEST
 
+START_TEST(a_key_in_use_gets_no_new_meaning)
+{
+	struct ctl_reg_mr reg = {
+		.pd = p.pd, .kind = RXE_MR_PLAIN, .addr = 0x1000, .len = 7, .fd = -1
+	};
+	uint32_t key, new_key, mr = program_reg(&p, buffer, 100, &key);
+	int channel;
+	pid_t pid = child_start(be_inside, &channel);
+
+	channel_wait(channel);
+	ck_assert_int_eq(ctl_rereg_mr(p.client, &p.context, mr, &reg, &new_key), 0);
+	ck_assert_uint_ne(new_key, key); /* who is inside may hold the old entry */
+	ck_assert_uint_eq(p.at.shared->mrs.entry[rxe_key_index(key)].key, 0);
+	ck_assert_uint_eq(p.at.shared->mrs.entry[rxe_key_index(key)].len, 100);
+	ck_assert_uint_eq(p.at.shared->mrs.entry[rxe_key_index(new_key)].len, 7);
+	child_kill(pid);
+	ck_assert_int_eq(ctl_rereg_mr(p.client, &p.context, mr, &reg, &key), 0);
+	ck_assert_uint_eq(new_key, key);
+	ck_assert_int_eq(ctl_dereg_mr(p.client, &p.context, mr), 0);
+	program_close(&p);
+}
+END_TEST
+
 START_TEST(a_killed_process_is_not_inside)
 {
 	uint32_t dm;
@@ -370,6 +393,7 @@ int main(void)
 	tcase_add_test(tcase, a_forked_child_has_control_verbs);
 	tcase_add_test(tcase, a_forked_child_that_exits);
 	tcase_add_test(tcase, memory_rests_until_nobody_is_inside);
+	tcase_add_test(tcase, a_key_in_use_gets_no_new_meaning);
 	tcase_add_test(tcase, a_killed_process_is_not_inside);
 	tcase_add_test(tcase, killed_anywhere);
 	tcase_add_test(tcase, slots_go_round);
