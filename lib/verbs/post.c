@@ -65,13 +65,14 @@ static int post_send(struct ibv_qp *base, struct ibv_send_wr *wr, struct ibv_sen
 {
 	struct dm_qp *qp = dm_qp(base);
 	enum post_verdict verdict = POST_OK;
-	uint64_t now_ns = dm_now_ns();
+	uint64_t now_ns;
 	bool neighbour;
 
 	if (!dm_pump_lock_for(qp->dev, qp->forks)) {
 		*bad_wr = wr;
 		return EINVAL;
 	}
+	now_ns = dm_now_ns();
 	for (; wr; wr = wr->next) {
 		struct rxe_send_wr out;
 
@@ -105,12 +106,13 @@ static int post_recv(struct ibv_qp *base, struct ibv_recv_wr *wr, struct ibv_rec
 {
 	struct dm_qp *qp = dm_qp(base);
 	enum post_verdict verdict = POST_OK;
-	uint64_t now_ns = dm_now_ns();
+	uint64_t now_ns;
 
 	if (!dm_pump_lock_for(qp->dev, qp->forks)) {
 		*bad_wr = wr;
 		return EINVAL;
 	}
+	now_ns = dm_now_ns();
 	for (; wr; wr = wr->next) {
 		const struct rxe_recv_wr in = recv_wr(wr);
 

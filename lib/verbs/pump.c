@@ -170,17 +170,17 @@ void dm_pump_yield(struct dm_pump *pump, uint64_t now_ns)
 void dm_pump_poll(struct dm_device *dev)
 {
 	struct dm_pump *pump = &dev->pump;
+	bool locked = pthread_mutex_trylock(&pump->lock) == 0;
 	uint64_t now_ns = dm_now_ns();
 	bool arrived = false;
 
 	atomic_store_explicit(&pump->polling_since_ns, now_ns, memory_order_relaxed);
-	if (pthread_mutex_trylock(&pump->lock) == 0) {
-		if (!pump->engine) {
-			pthread_mutex_unlock(&pump->lock);
-			return;
-		}
+	if (locked && pump->engine) {
 		arrived = dm_pump_run(dev, now_ns);
 		dm_pump_unlock(dev);
+	} else if (locked) {
+		pthread_mutex_unlock(&pump->lock);
+		return;
 	}
 	if (!arrived)
 		dm_pump_yield(pump, now_ns);

@@ -57,7 +57,8 @@ bool dm_pump_lock(struct dm_device *dev);
  * with the parent. */
 bool dm_pump_lock_for(struct dm_device *dev, uint32_t forks);
 void dm_pump_unlock(struct dm_device *dev);
-/* Under the lock. Send what is ready and publish completions. */
+/* Under the lock, as is the moment that now_ns was asked for: the engine's time never goes back.
+ * Send what is ready and publish completions. */
 void dm_pump_transmit(struct dm_device *dev, uint64_t now_ns);
 /* Under the lock. Receive, serve timers, transmit. True when something arrived. */
 bool dm_pump_run(struct dm_device *dev, uint64_t now_ns);

@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -22,17 +23,17 @@
 #include "lib/verbs/pump.h"
 #include "net/link/udp.h"
 
-#define LINGER_NS      50000u /* keep looking after the last packet */
-#define POLLER_NEAR_NS 20000u /* an empty poll this long ago: somebody is at it */
-#define NAP_MIN_NS     50000u
-#define NAP_MAX_NS     2000000u
-#define NAPS_OFF_NS    100000000u
-#define RESEND_NS      100000u /* the kernel took no more: try again */
+#define LINGER_NS	 50000u /* keep looking after the last packet */
+#define POLLER_NEAR_NS	 20000u /* an empty poll this long ago: somebody is at it */
+#define NAP_MIN_NS	 50000u
+#define NAP_MAX_NS	 2000000u
+#define NAPS_OFF_NS	 1000000000u
+#define BETWEEN_POLLS_NS 10000u
+#define RESEND_NS	 100000u /* the kernel took no more: try again */
 
 struct naps {
 	uint64_t length_ns;
 	uint64_t none_until_ns;
-	unsigned let_down; /* naps running that a program suffered from */
 };
 
 enum source {
@@ -52,6 +53,9 @@ static void be_nimble(void)
 		uint64_t runtime, deadline, period;
 	} attr = { .size = 48, .runtime = 100000 };
 	cpu_set_t all;
+
+	/* As important as the program: beside one that spins at a higher priority it would starve. */
+	attr.nice = getpriority(PRIO_PROCESS, 0);
 
 	memset(&all, 0xff, sizeof(all));
 	sched_setaffinity(0, sizeof(all), &all);
@@ -91,9 +95,9 @@ static void serve(struct dm_device *dev)
 
 		if (!dm_pump_lock(dev))
 			return;
+		now_ns = dm_now_ns();
 		arrived = dm_pump_run(dev, now_ns);
 		dm_pump_unlock(dev);
-		now_ns = dm_now_ns();
 		if (arrived)
 			until_ns = now_ns + LINGER_NS;
 		else if (poller_is_near(pump, now_ns))
@@ -120,23 +124,40 @@ static uint64_t time_to_sleep(struct dm_device *dev)
 	return deadline > now_ns ? deadline - now_ns : 0;
 }
 
+/* Something waits in the socket and nobody is looking. */
+static bool is_unattended(struct dm_pump *pump)
+{
+	struct pollfd link = { .fd = link_udp_poll_fd(pump->link), .events = POLLIN };
+
+	return !atomic_load(&pump->polling_since_ns) && poll(&link, 1, 0) > 0;
+}
+
+/* A program between two polls looks the same for a moment. */
+static bool stays_unattended(struct dm_pump *pump)
+{
+	uint64_t until_ns = dm_now_ns() + BETWEEN_POLLS_NS;
+
+	while (is_unattended(pump))
+		if (dm_now_ns() > until_ns)
+			return true;
+	return false;
+}
+
 /* The link stirs while the program polls: leave it to the program, deaf to the link, for a nap. A program that stops
- * polling meanwhile and waits for what lands in its memory is let down by that; when it has happened twice running, there
- * are no naps for a while. */
+ * polling meanwhile and waits for what lands in its memory is let down by that: then there are no naps for a while. */
 static void nap(struct dm_device *dev, struct naps *naps, uint64_t now_ns)
 {
 	struct dm_pump *pump = &dev->pump;
 	struct timespec length = { .tv_nsec = (long)naps->length_ns };
-	struct pollfd link = { .fd = link_udp_poll_fd(pump->link), .events = POLLIN };
-	bool let_down;
 
 	atomic_store(&pump->thread_wakes_ns, now_ns + naps->length_ns);
 	nanosleep(&length, NULL);
-	let_down = !atomic_load(&pump->polling_since_ns) && poll(&link, 1, 0) > 0;
-	naps->let_down = let_down ? naps->let_down + 1 : 0;
-	if (naps->let_down >= 2)
+	if (stays_unattended(pump)) {
 		naps->none_until_ns = dm_now_ns() + NAPS_OFF_NS;
-	naps->length_ns = naps->length_ns * 2 < NAP_MAX_NS ? naps->length_ns * 2 : NAP_MAX_NS;
+		naps->length_ns = NAP_MIN_NS;
+	} else if (naps->length_ns < NAP_MAX_NS) {
+		naps->length_ns *= 2;
+	}
 }
 
 static void drain_wake(struct dm_pump *pump)
@@ -174,7 +195,6 @@ static void *thread_main(void *arg)
 			nap(dev, &naps, now_ns);
 			continue;
 		}
-		naps.length_ns = NAP_MIN_NS;
 		serve(dev);
 	}
 	return NULL;

@@ -261,11 +261,12 @@ static int post_all(struct dm_qp *qp)
 {
 	struct dm_wr_builder *builder = qp->builder;
 	enum post_verdict verdict = POST_OK;
-	uint64_t now_ns = dm_now_ns();
+	uint64_t now_ns;
 	uint32_t tail;
 
 	if (!dm_pump_lock_for(qp->dev, qp->forks))
 		return EINVAL;
+	now_ns = dm_now_ns();
 	tail = qp->qp.sq.tail;
 	for (uint32_t i = 0; i < builder->num_wrs && verdict == POST_OK; i++)
 		verdict = post_one(qp, &builder->wrs[i], now_ns);
