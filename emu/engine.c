@@ -11,13 +11,14 @@ static_assert((1u << RXE_SLOT_SHIFT) % RXE_MAX_QP == 0, "every index has the sam
 
 void rxe_engine_init(struct rxe_engine *engine, const struct rxe_engine_cfg *cfg)
 {
+	uint32_t last = cfg->qpn_last % RXE_MAX_QP, turn = cfg->qpn_last / RXE_MAX_QP;
 	uint32_t i;
 
 	memset(engine, 0, sizeof(*engine));
 	engine->cfg = *cfg;
 	for (i = 0; i < RXE_MAX_QP; i++)
-		engine->qpn_turn[i] = (uint16_t)(cfg->qpn_seed % QPN_TURNS);
-	engine->qpn_next = cfg->qpn_seed / QPN_TURNS % RXE_MAX_QP;
+		engine->qpn_turn[i] = (uint16_t)((turn + (i <= last)) % QPN_TURNS);
+	engine->qpn_next = last + 1;
 }
 
 /* 0 and 1 belong to the subnet manager and the CM, 0xffffff is the multicast QPN. */

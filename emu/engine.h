@@ -31,7 +31,7 @@ struct rxe_engine_cfg {
 	uint32_t num_tx_ports; /* at least 1 */
 	uint32_t max_mtu;      /* the largest path MTU the port takes, bytes */
 	uint32_t
-		qpn_seed; /* where QPN numbering begins: another for each process that gets the slot */
+		qpn_last; /* the last number (16 bits) that the slot gave out before: numbering goes on behind it */
 };
 
 struct rxe_engine {

@@ -8,6 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+struct gid;
 struct rxe_mr;
 struct rxe_cq;
 struct rxe_qp;
@@ -53,6 +54,10 @@ struct rxe_host_ops {
 	/* An asynchronous event. Called from input, output, expire, modify, post and settle. */
 	void (*event)(void *host, const struct rxe_event *event);
 	uint32_t (*random)(void *host);
+	/* Both or neither may be NULL. How much more the socket of that slot at dst can hold, as emu/pace.h counts: UINT32_MAX
+	 * when nothing is known of it. And: so much is on its way to it. */
+	uint32_t (*room)(void *host, const struct gid *dst, uint32_t slot);
+	void (*offered)(void *host, const struct gid *dst, uint32_t slot, uint32_t cost);
 	/* A peer's SEND_WITH_INV: make rkey of domain pd void. False: it is not one that a peer may invalidate. NULL: none is. */
 	bool (*invalidate)(void *host, uint32_t pd, uint32_t rkey);
 };

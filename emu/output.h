@@ -5,7 +5,7 @@
 
 enum output_verdict {
 	OUTPUT_IDLE, /* nothing to send now */
-	OUTPUT_ADDED, /* packets were added; there may be more when this train has gone, or fits more from others */
+	OUTPUT_ADDED, /* packets were added, or must wait for room; there may be more when this train has gone */
 	OUTPUT_TRAIN_FULL, /* the next packet does not fit this train: send it and ask again */
 };
 

@@ -133,8 +133,9 @@ struct rxe_qp {
 
 	uint64_t
 		deadline_ns; /* when rxe_engine_expire() should call its transport; UINT64_MAX for never */
-	uint32_t timer_index; /* place in the engine's heap, UINT32_MAX when not there */
-	bool on_ready;	      /* on the engine's list of QPs that may have something to send */
+	uint32_t timer_index;	   /* place in the engine's heap, UINT32_MAX when not there */
+	uint64_t stalled_since_ns; /* UC, UD: waits for room at the receiver; 0: does not */
+	bool on_ready;		   /* on the engine's list of QPs that may have something to send */
 	struct rxe_qp *prev_ready, *next_ready;
 	bool last_wqe_reached; /* SRQ: the event was raised */
 	void *owner;

@@ -255,6 +255,7 @@ static void reset(struct rxe_engine *engine, struct rxe_qp *qp)
 	qp->sq.head = qp->sq.tail = 0;
 	qp->rq.head = qp->rq.tail = 0;
 	qp->claim.held = false;
+	qp->stalled_since_ns = 0;
 	qp->sq_draining = false;
 	qp->comm_est = false;
 	memset(&qp->attr, 0, sizeof(qp->attr));

@@ -87,6 +87,8 @@ void rxe_engine_expire(struct rxe_engine *engine, uint64_t now_ns)
 		struct rxe_qp *qp = engine->timer[0];
 
 		rxe_qp_set_deadline(engine, qp, UINT64_MAX);
-		rc_expired(engine, qp, now_ns);
+		/* Others only wait for room, and stand on the ready list while they do. */
+		if (qp->type == RXE_QPT_RC)
+			rc_expired(engine, qp, now_ns);
 	}
 }

@@ -6,6 +6,7 @@
 
 #include "emu/emit.h"
 #include "emu/engine.h"
+#include "emu/pace.h"
 #include "net/wire/opcode.h"
 
 void uc_reset(struct rxe_qp *qp)
@@ -62,15 +63,19 @@ enum step {
 	STEP_MORE, /* of this message */
 	STEP_DONE, /* with this message */
 	STEP_FULL,
+	STEP_WAIT, /* for room at the receiver */
 	STEP_FAILED,
 };
 
-static enum step send_one(struct rxe_engine *engine, struct rxe_qp *qp, struct wire_train *train)
+static enum step send_one(struct rxe_engine *engine, struct rxe_qp *qp, struct wire_train *train,
+			  struct rxe_pace *pace)
 {
 	const struct rxe_send_wqe *wqe = rxe_ring_at(&qp->sq, qp->sq.head);
 	struct wire_packet packet = packet_for(qp, wqe);
 	struct rxe_emit emit;
 
+	if (!rxe_pace_may(pace))
+		return STEP_WAIT;
 	if (!rxe_emit_start(&emit, train, &packet))
 		return STEP_FULL;
 	if (rxe_gather(engine, qp->pd, wqe, &qp->uc.cursor, qp->uc.sent, emit.payload,
@@ -79,6 +84,7 @@ static enum step send_one(struct rxe_engine *engine, struct rxe_qp *qp, struct w
 		return STEP_FAILED;
 	}
 	rxe_emit_finish(engine, &emit, &qp->flow);
+	pace->spent += rxe_pace_cost(emit.len + ICRC_LEN);
 	qp->attr.sq_psn = psn_add(qp->attr.sq_psn, 1);
 	qp->uc.sent += packet.payload_len;
 	return qp->uc.sent == wqe->len ? STEP_DONE : STEP_MORE;
@@ -97,25 +103,42 @@ static void next_message(struct rxe_qp *qp)
 	qp->uc.cursor = (struct rxe_cursor){ 0 };
 }
 
-enum output_verdict uc_output(struct rxe_engine *engine, struct rxe_qp *qp,
-			      struct wire_train *train, uint64_t now_ns)
+static enum output_verdict fill(struct rxe_engine *engine, struct rxe_qp *qp,
+				struct wire_train *train, struct rxe_pace *pace, uint64_t now_ns)
 {
 	while (may_send(qp)) {
-		switch (send_one(engine, qp, train)) {
+		switch (send_one(engine, qp, train, pace)) {
 		case STEP_MORE: break;
 		case STEP_DONE:
 			next_message(qp);
 			rxe_complete_send(engine, qp, RXE_WC_SUCCESS);
 			break;
 		case STEP_FULL: return OUTPUT_TRAIN_FULL;
+		case STEP_WAIT: return OUTPUT_ADDED;
 		case STEP_FAILED:
 			next_message(qp);
 			rxe_qp_fail_send(engine, qp, RXE_WC_LOC_PROT_ERR, now_ns);
 			break;
 		}
 	}
-	rxe_qp_drained(engine, qp);
 	return OUTPUT_IDLE;
+}
+
+enum output_verdict uc_output(struct rxe_engine *engine, struct rxe_qp *qp,
+			      struct wire_train *train, uint64_t now_ns)
+{
+	enum output_verdict verdict = OUTPUT_IDLE;
+	struct rxe_pace pace;
+
+	if (may_send(qp)) {
+		if (!rxe_pace_begin(engine, qp, &pace, &qp->flow.dst, qp->attr.dest_qp_num, now_ns))
+			return OUTPUT_ADDED;
+		verdict = fill(engine, qp, train, &pace, now_ns);
+		rxe_pace_end(engine, &pace);
+	}
+	if (verdict == OUTPUT_IDLE)
+		rxe_qp_drained(engine, qp);
+	return verdict;
 }
 
 /* Does the packet continue what we have, or open something new? Counts PSNs either way. */

@@ -6,6 +6,7 @@
 
 #include "emu/emit.h"
 #include "emu/engine.h"
+#include "emu/pace.h"
 #include "net/wire/grh.h"
 #include "net/wire/opcode.h"
 
@@ -38,10 +39,12 @@ static struct wire_packet packet_for(const struct rxe_qp *qp, const struct rxe_s
 enum step {
 	STEP_SENT,
 	STEP_FULL,
+	STEP_WAIT, /* for room at the receiver */
 	STEP_FAILED,
 };
 
-static enum step send_one(struct rxe_engine *engine, struct rxe_qp *qp, struct wire_train *train)
+static enum step send_one(struct rxe_engine *engine, struct rxe_qp *qp, struct wire_train *train,
+			  struct rxe_pace *pace)
 {
 	const struct rxe_send_wqe *wqe = rxe_ring_at(&qp->sq, qp->sq.head);
 	uint8_t tx_index = rxe_tx_index(engine, &wqe->av.dgid, wqe->remote_qpn);
@@ -54,6 +57,8 @@ static enum step send_one(struct rxe_engine *engine, struct rxe_qp *qp, struct w
 	struct rxe_cursor cursor = { 0 };
 	struct rxe_emit emit;
 
+	if (!rxe_pace_may(pace))
+		return STEP_WAIT;
 	if (!rxe_train_take(engine, train, &flow, tx_index, &wqe->av, wqe->remote_qpn) ||
 	    !rxe_emit_start(&emit, train, &packet))
 		return STEP_FULL;
@@ -62,22 +67,48 @@ static enum step send_one(struct rxe_engine *engine, struct rxe_qp *qp, struct w
 		return STEP_FAILED;
 	}
 	rxe_emit_finish(engine, &emit, &flow);
+	pace->spent += rxe_pace_cost(emit.len + ICRC_LEN);
 	qp->attr.sq_psn = psn_add(qp->attr.sq_psn, 1);
 	return STEP_SENT;
 }
 
-enum output_verdict ud_output(struct rxe_engine *engine, struct rxe_qp *qp,
-			      struct wire_train *train, uint64_t now_ns)
+static bool may_send(const struct rxe_qp *qp)
 {
-	rxe_qp_drained(engine, qp);
-	while (qp->state == RXE_QPS_RTS && rxe_ring_used(&qp->sq) > 0) {
-		switch (send_one(engine, qp, train)) {
+	return qp->state == RXE_QPS_RTS && rxe_ring_used(&qp->sq) > 0;
+}
+
+static enum output_verdict fill(struct rxe_engine *engine, struct rxe_qp *qp,
+				struct wire_train *train, struct rxe_pace *pace, uint64_t now_ns)
+{
+	while (may_send(qp)) {
+		switch (send_one(engine, qp, train, pace)) {
 		case STEP_SENT: rxe_complete_send(engine, qp, RXE_WC_SUCCESS); break;
 		case STEP_FULL: return OUTPUT_TRAIN_FULL;
+		case STEP_WAIT: return OUTPUT_ADDED;
 		case STEP_FAILED: rxe_qp_fail_send(engine, qp, RXE_WC_LOC_PROT_ERR, now_ns); break;
 		}
 	}
 	return OUTPUT_IDLE;
+}
+
+/* A train goes to one socket, the first datagram's: what waits for another makes it full. */
+enum output_verdict ud_output(struct rxe_engine *engine, struct rxe_qp *qp,
+			      struct wire_train *train, uint64_t now_ns)
+{
+	const struct rxe_send_wqe *wqe = rxe_ring_at(&qp->sq, qp->sq.head);
+	enum output_verdict verdict;
+	struct rxe_pace pace;
+	struct gid dst;
+
+	rxe_qp_drained(engine, qp);
+	if (!may_send(qp))
+		return OUTPUT_IDLE;
+	dst = wqe->av.dgid;
+	if (!rxe_pace_begin(engine, qp, &pace, &dst, wqe->remote_qpn, now_ns))
+		return OUTPUT_ADDED;
+	verdict = fill(engine, qp, train, &pace, now_ns);
+	rxe_pace_end(engine, &pace);
+	return verdict;
 }
 
 static enum mr_verdict land(struct rxe_engine *engine, struct rxe_qp *qp,

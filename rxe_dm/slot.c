@@ -45,6 +45,8 @@ static void clean(struct device *device, uint32_t slot, pid_t pid)
 
 	link_udp_group_drain(&device->group, slot);
 	atomic_store(&shared->inside, 0);
+	for (uint32_t i = 0; i < RXE_MAX_SLOTS; i++)
+		atomic_store_explicit(&shared->offered[i], 0, memory_order_relaxed);
 	atomic_fetch_add(&shared->epoch, 1);
 	read_comm(pid, shared->comm);
 	atomic_store(&shared->pid, (int32_t)pid);

@@ -41,7 +41,11 @@ struct ctl_slot {
 				    * goes on behind it */
 	uint32_t num_cqs, num_srqs, num_ahs;
 	char comm[16];
-	struct rxe_counters counters;
+	/* Bytes of UC and UD, as emu/pace.h counts them: taken from this slot's socket by its process, and offered by its process
+	 * to each other slot's socket. Hints: what waits in a socket is what all have offered to it and it has not taken. */
+	_Alignas(64) _Atomic uint64_t taken;
+	_Alignas(64) _Atomic uint64_t offered[RXE_MAX_SLOTS];
+	_Alignas(64) struct rxe_counters counters;
 	struct ctl_shared_qp qp[RXE_MAX_QP];
 };
 

@@ -14,6 +14,7 @@
 #include "lib/verbs/async.h"
 #include "lib/verbs/cq.h"
 #include "lib/verbs/driver.h"
+#include "lib/verbs/room.h"
 #include "net/link/udp.h"
 
 #define ARRIVALS	  (2 * TRAIN_MAX_SEGS)
@@ -122,14 +123,19 @@ void dm_pump_transmit(struct dm_device *dev, uint64_t now_ns)
 	atomic_fetch_sub(gauge(dev), 1);
 }
 
-static bool receive(struct dm_pump *pump, uint64_t now_ns)
+static bool receive(struct dm_device *dev, uint64_t now_ns)
 {
+	struct dm_pump *pump = &dev->pump;
 	struct wire_arrival arrivals[ARRIVALS];
 	bool any = false;
 
 	for (int round = 0; round < RECEIVE_ROUNDS; round++) {
 		int n = link_udp_recv(pump->link, arrivals, ARRIVALS);
 
+		if (n > 0)
+			dm_room_taken(dev, arrivals, n);
+		else if (n == 0)
+			dm_room_empty(dev, now_ns);
 		for (int i = 0; i < n; i++)
 			rxe_engine_input(pump->engine, &arrivals[i], now_ns);
 		any |= n > 0;
@@ -146,7 +152,7 @@ bool dm_pump_run(struct dm_device *dev, uint64_t now_ns)
 	bool any;
 
 	atomic_fetch_add(gauge(dev), 1);
-	any = receive(pump, now_ns);
+	any = receive(dev, now_ns);
 	if (rxe_engine_deadline(pump->engine) <= now_ns)
 		rxe_engine_expire(pump->engine, now_ns);
 	transmit(pump, now_ns);
@@ -209,6 +215,8 @@ static const struct rxe_host_ops host_ops = {
 	.cq_notify = dm_cq_notify,
 	.event = dm_async_from_engine,
 	.random = host_random,
+	.room = dm_room_left,
+	.offered = dm_room_offered,
 };
 
 static void link_says(void *arg, const char *line)
@@ -228,7 +236,7 @@ static void init_engine(struct dm_device *dev)
 		.counters = &shared->slot[dev->attachment.slot].counters,
 		.slot = dev->attachment.slot,
 		.max_mtu = dev->info.max_mtu,
-		.qpn_seed = pump->random_state,
+		.qpn_last = atomic_load(&shared->slot[dev->attachment.slot].qpn_roll) & 0xffff,
 	};
 
 	memcpy(cfg.gids, dev->info.gids, sizeof(cfg.gids));
@@ -278,6 +286,7 @@ int dm_pump_start(struct dm_device *dev)
 	}
 	pump->random_state = ((uint32_t)dm_now_ns() ^ (uint32_t)getpid() << 16) | 1;
 	pump->tx_first = pump->tx_count = 0;
+	pump->room = (struct dm_room){ 0 };
 	pump->epoll_fd = -1;
 	atomic_store(&pump->stopping, false);
 	atomic_store(&pump->thread_wakes_ns, UINT64_MAX);

@@ -12,6 +12,7 @@
 #include <stdint.h>
 
 #include "emu/host.h"
+#include "lib/verbs/room.h"
 #include "net/wire/train.h"
 
 struct dm_device;
@@ -30,6 +31,7 @@ struct dm_pump {
 	uint32_t tx_first, tx_count; /* built, and not yet taken by the kernel */
 	bool sent_to_neighbour; /* something left for a process of this host: who posts looks, and yields to it */
 	uint32_t random_state;
+	struct dm_room room;	     /* how full other processes' sockets are */
 	struct dm_context *contexts; /* of this device, for its asynchronous events */
 
 	/* When a thread of the program last found a CQ empty, while it keeps looking; 0 once it found something: it may now do

@@ -43,6 +43,27 @@ START_TEST(numbers_roll_on)
 }
 END_TEST
 
+/* The slot's next process goes on behind the last number. */
+START_TEST(numbers_outlive_a_process)
+{
+	struct rxe_engine_cfg cfg = end->engine.cfg;
+	uint32_t last = 0xf7fe, i;
+
+	cfg.qpn_last = last;
+	qp_free(end, &set);
+	rxe_engine_init(&end->engine, &cfg);
+	for (i = 1; i < 60000; i++) {
+		uint32_t want = (last + i) & 0xffff;
+
+		if (want ==
+		    0) /* 0 and 1 are reserved: their indices are a turn ahead from here on */
+			break;
+		ck_assert_uint_eq(rxe_engine_alloc_qpn(&end->engine) & 0xffff, want);
+	}
+	qp_new(end, &set, RXE_QPT_UC, NULL, BED_CQE);
+}
+END_TEST
+
 START_TEST(last_slot_avoids_the_multicast_number)
 {
 	struct end *last = end_new(3, 255);
@@ -354,6 +375,7 @@ int main(void)
 
 	tcase_add_checked_fixture(tcase, setup, teardown);
 	tcase_add_test(tcase, numbers_roll_on);
+	tcase_add_test(tcase, numbers_outlive_a_process);
 	tcase_add_test(tcase, last_slot_avoids_the_multicast_number);
 	tcase_add_test(tcase, as_many_as_there_may_be);
 	tcase_add_test(tcase, checks_on_arrival);

@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: MIT */
+/* Pacing: the host knows how full the sockets of its own host are; here a QP waits for room, but not for ever. */
+#include "emu/pace.h"
+
+#include "emu/engine.h"
+
+/* Still no room. True: it waited long enough. */
+static bool is_patience_over(struct rxe_engine *engine, struct rxe_qp *qp, uint64_t now_ns)
+{
+	if (qp->stalled_since_ns == 0)
+		qp->stalled_since_ns = now_ns | 1;
+	if (now_ns > qp->stalled_since_ns + RXE_PACE_PATIENCE_NS)
+		return true;
+	rxe_qp_set_deadline(engine, qp, now_ns + RXE_PACE_LOOK_NS);
+	return false;
+}
+
+bool rxe_pace_begin(struct rxe_engine *engine, struct rxe_qp *qp, struct rxe_pace *pace,
+		    const struct gid *dst, uint32_t dest_qpn, uint64_t now_ns)
+{
+	const struct rxe_host_ops *ops = engine->cfg.ops;
+
+	*pace = (struct rxe_pace){
+		.dst = dst,
+		.slot = dest_qpn >> RXE_SLOT_SHIFT,
+		.room = UINT32_MAX,
+	};
+	if (ops->room)
+		pace->room = ops->room(engine->cfg.host, dst, pace->slot);
+	if (pace->room == 0) {
+		if (!is_patience_over(engine, qp, now_ns))
+			return false;
+		pace->room = UINT32_MAX;
+		return true;
+	}
+	qp->stalled_since_ns = 0;
+	rxe_qp_set_deadline(engine, qp, UINT64_MAX);
+	return true;
+}
+
+void rxe_pace_end(struct rxe_engine *engine, const struct rxe_pace *pace)
+{
+	if (pace->spent > 0 && engine->cfg.ops->offered)
+		engine->cfg.ops->offered(engine->cfg.host, pace->dst, pace->slot, pace->spent);
+}
