@@ -14,8 +14,8 @@
 
 static bool is_there(const struct node *node, uint64_t addr, size_t len)
 {
-	assert(addr >= node->base && len <= NODE_MEM_BYTES &&
-	       addr - node->base <= NODE_MEM_BYTES - len);
+	assert(addr >= node->base && len <= node->mem_len &&
+	       addr - node->base <= node->mem_len - len);
 	return addr + len <= node->gone_at || addr >= node->gone_end;
 }
 
@@ -123,7 +123,12 @@ static struct gid gid_of(uint32_t index)
 	return (struct gid){ .raw = { [10] = 0xff, [11] = 0xff, 10, 0, 0, (uint8_t)(index + 1) } };
 }
 
-struct node *node_new(uint32_t index)
+uint8_t node_byte(const struct node *node, uint32_t at)
+{
+	return (uint8_t)(at * 7 + (at >> 8) * 13 + node->index * 101);
+}
+
+struct node *node_new(uint32_t index, uint32_t mem_len)
 {
 	struct node *node = zalloc(sizeof(*node));
 	const struct rxe_engine_cfg cfg = {
@@ -144,16 +149,17 @@ struct node *node_new(uint32_t index)
 	node->gone_at = UINT64_MAX;
 	node->gone_end = 0;
 	node->max_segs = TRAIN_MAX_SEGS;
-	node->mem = zalloc(NODE_MEM_BYTES);
-	for (i = 0; i < NODE_MEM_BYTES; i++)
-		node->mem[i] = (uint8_t)(i * 7 + (i >> 8) * 13 + index * 101);
+	node->mem = zalloc(mem_len);
+	node->mem_len = mem_len;
+	for (i = 0; i < mem_len; i++)
+		node->mem[i] = node_byte(node, i);
 	rxe_engine_init(&node->engine, &cfg);
 	node->cq_mem = zalloc(rxe_cq_ring_bytes(CQ_ENTRIES));
 	rxe_cq_init(&node->cq, node->cq_mem, CQ_ENTRIES, NULL);
 	node->srq_mem = zalloc(rxe_ring_bytes(SRQ_DEPTH, rxe_recv_stride(MAX_SGE)));
 	rxe_srq_init(&node->srq, NODE_PD, node->srq_mem, SRQ_DEPTH, MAX_SGE, NULL);
 	node->key =
-		node_reg(node, 0, NODE_MEM_BYTES,
+		node_reg(node, 0, mem_len,
 			 RXE_LOCAL_WRITE | RXE_REMOTE_WRITE | RXE_REMOTE_READ | RXE_REMOTE_ATOMIC);
 	return node;
 }

@@ -8,7 +8,7 @@
 
 #include "emu/engine.h"
 
-#define NODE_MEM_BYTES (4u << 20)
+#define NODE_MEM_BYTES (4u << 20) /* unless the world says otherwise */
 #define NODE_MAX_QPS   16
 #define NODE_PD	       7
 
@@ -32,6 +32,7 @@ struct node {
 	struct rxe_mr_table *mrs;
 	uint32_t num_mrs;
 	uint8_t *mem;
+	uint32_t mem_len;
 	uint64_t base;	  /* address of mem[0] */
 	uint32_t key;	  /* of all memory, with all rights */
 	uint64_t gone_at; /* addresses from here to gone_end cannot be touched any more */
@@ -45,9 +46,10 @@ struct node {
 	struct rxe_event events[64]; /* raised and not yet looked at */
 	uint32_t num_events;
 	uint32_t index;
-	uint64_t writes; /* bytes that the engine stored */
-	uint32_t max_segs;
-	uint64_t atomics; /* carried out here */
+	uint32_t max_segs;	/* of a train */
+	uint64_t writes;	/* bytes that the engine stored */
+	uint64_t atomics;	/* carried out here */
+	uint64_t sent, arrived; /* packets */
 };
 
 struct node_qp_opts {
@@ -63,7 +65,7 @@ struct node_qp_opts {
 	bool use_srq;
 };
 
-struct node *node_new(uint32_t index);
+struct node *node_new(uint32_t index, uint32_t mem_len);
 void node_free(struct node *node);
 /* A key for [offset, offset + len) of the node's memory. */
 uint32_t node_reg(struct node *node, uint32_t offset, uint32_t len, uint32_t rights);
@@ -74,6 +76,8 @@ void node_connect(struct end *end, struct end *peer, const struct node_qp_opts *
 		  uint32_t peer_psn, uint64_t now_ns);
 /* RESET and gone. */
 void node_remove_qp(struct end *end);
+/* What a byte of a node's memory was in the beginning. */
+uint8_t node_byte(const struct node *node, uint32_t at);
 struct end *node_end(const struct node *node, uint32_t qpn);
 
 #endif

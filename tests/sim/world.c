@@ -15,6 +15,7 @@ void world_init(struct world *w, uint64_t seed)
 {
 	memset(w, 0, sizeof(*w));
 	w->next_letter = 'a';
+	w->mem_len = NODE_MEM_BYTES;
 	link_init(&w->link, seed);
 }
 
@@ -29,7 +30,7 @@ void world_fini(struct world *w)
 struct node *world_add_node(struct world *w)
 {
 	assert(w->num_nodes < WORLD_MAX_NODES);
-	w->node[w->num_nodes] = node_new(w->num_nodes);
+	w->node[w->num_nodes] = node_new(w->num_nodes, w->mem_len);
 	return w->node[w->num_nodes++];
 }
 
@@ -258,6 +259,7 @@ static void split(struct world *w, struct node *node, const struct wire_train *t
 		memcpy(flying.bytes, train->buf + at, flying.len);
 		at += flying.len;
 		w->sent++;
+		node->sent++;
 		from = sender_of(node, &packet);
 		if (w->watch.packet && from)
 			w->watch.packet(w->watch.context, from, &packet);
@@ -364,6 +366,7 @@ static void arrive(struct world *w, struct flying *flying)
 		.dst = flying->dst,
 	};
 
+	node->arrived++;
 	rxe_engine_input(&node->engine, &arrival, w->now_ns);
 	note_input(w, node, &before, flying);
 	note(w, node, false);

@@ -34,6 +34,7 @@ struct world {
 	struct trace trace;
 	struct world_watch watch;
 	char next_letter;
+	uint32_t mem_len; /* of the nodes to come */
 	uint8_t train_buf[TRAIN_MAX_BYTES];
 	uint64_t sent; /* packets that left an engine */
 	uint64_t trains;
