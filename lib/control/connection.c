@@ -12,6 +12,7 @@
 #include <unistd.h>
 #include <utlist.h>
 
+#include "lib/control/agree.h"
 #include "lib/control/connection.h"
 #include "lib/control/log.h"
 #include "lib/control/settings.h"
@@ -245,15 +246,21 @@ int ctl_connect(struct ctl_client **ret)
 {
 	const struct ctl_setting *setting = ctl_setting_find("instance");
 	const char *asked = secure_getenv(setting->env);
+	struct ctl_device device[CTL_DEVICE_MAX];
 	struct ctl_settings settings;
 	char why[CTL_WHY_MAX];
+	size_t n;
+	int rc;
 
 	ctl_settings_init(&settings);
 	if (asked && *asked && !ctl_settings_set(&settings, setting, setting->env, asked, why)) {
 		ctl_log(CTL_LOG_ERROR, "%s", why);
 		return -EINVAL;
 	}
-	return ctl_connect_as(ret, settings.instance, CTL_ROLE_PROGRAM, true);
+	rc = ctl_connect_as(ret, settings.instance, CTL_ROLE_PROGRAM, true);
+	if (rc == 0 && ctl_list_devices(*ret, device, CTL_DEVICE_MAX, &n) == 0)
+		ctl_agree(settings.instance, device, n);
+	return rc;
 }
 
 void ctl_disconnect(struct ctl_client *client)

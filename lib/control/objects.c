@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "lib/control/connection.h"
+#include "lib/control/settings.h"
 
 static struct ctl_call call_for(enum ctl_op op, const struct ctl_context *context, uint32_t handle)
 {
@@ -33,9 +34,20 @@ static int do_make(struct ctl_client *client, struct ctl_call *call, uint32_t *r
 	return rc;
 }
 
+/* Trains are the sender's business: a program may go without, whatever the server was told. */
+static bool trains_wanted(void)
+{
+	struct ctl_settings settings;
+	char why[CTL_WHY_MAX];
+
+	ctl_settings_init(&settings);
+	return !ctl_settings_from_env(&settings, why) || settings.trains;
+}
+
 int ctl_list_devices(struct ctl_client *client, struct ctl_device *ret, size_t max,
 		     size_t *ret_count)
 {
+	bool trains = trains_wanted();
 	uint32_t count = 1;
 
 	for (uint32_t i = 0; i < count; i++) {
@@ -55,7 +67,7 @@ int ctl_list_devices(struct ctl_client *client, struct ctl_device *ret, size_t m
 			.max_mtu = got->max_mtu,
 			.if_index = got->if_index,
 			.arena_bytes = got->arena_bytes,
-			.trains = got->trains,
+			.trains = got->trains && trains,
 			.mlx5 = got->mlx5,
 		};
 		memcpy(ret[i].name, got->name, sizeof(ret[i].name));

@@ -286,6 +286,32 @@ START_TEST(several_devices)
 }
 END_TEST
 
+START_TEST(settings_that_come_too_late)
+{
+	struct ctl_device device;
+	size_t n;
+
+	ck_assert_int_eq(ctl_connect(&client), 0);
+	ctl_disconnect(client);
+	setenv("RXE_DM_ARENA", "64M", 1);
+	setenv("RXE_DM_TRAINS", "off", 1);
+	ck_assert_int_eq(ctl_connect(&client), 0);
+	ck_assert_str_eq(world_log(), "");
+	ck_assert_int_eq(ctl_list_devices(client, &device, 1, &n), 0);
+	ck_assert(!device.trains); /* that a program does for itself */
+	ctl_disconnect(client);
+	setenv("RXE_DM_ARENA", "1M", 1);
+	ck_assert_int_eq(ctl_connect(&client), 0);
+	ck_assert_ptr_nonnull(strstr(world_log(), "RXE_DM_ARENA is not what instance"));
+	ctl_disconnect(client);
+	unsetenv("RXE_DM_ARENA");
+	setenv("RXE_DM_ADDRESS", "127.9.9.9", 1);
+	ck_assert_int_eq(ctl_connect(&client), 0);
+	ck_assert_ptr_nonnull(strstr(world_log(), "RXE_DM_ADDRESS is not what instance"));
+	ctl_disconnect(client);
+}
+END_TEST
+
 static void attach_and_stay(int channel)
 {
 	struct ctl_client *mine;
@@ -526,6 +552,7 @@ int main(int argc, char **argv)
 	tcase_add_test(tcase, a_setting_is_wrong);
 	tcase_add_test(tcase, ipv6);
 	tcase_add_test(tcase, several_devices);
+	tcase_add_test(tcase, settings_that_come_too_late);
 	tcase_add_test(tcase, slots_run_out);
 	tcase_add_test(tcase, stop_is_told);
 	tcase_add_test(tcase, lingers_and_ends);
