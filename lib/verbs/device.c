@@ -73,6 +73,7 @@ static struct dm_device *adopt(struct ctl_client *client, const struct ctl_devic
 	if (!dev)
 		return NULL;
 	pthread_mutex_init(&dev->lock, NULL);
+	dm_pump_init(&dev->pump);
 	dev->foreign = no_provider;
 	dev->client = client;
 	dev->info = *info;

@@ -266,6 +266,17 @@ static int open_fds(struct dm_device *dev)
 	return err;
 }
 
+/* Adaptive: the lock is held for a microsecond or ten, and a sleep costs more than that. */
+void dm_pump_init(struct dm_pump *pump)
+{
+	pthread_mutexattr_t attr;
+
+	pthread_mutexattr_init(&attr);
+	pthread_mutexattr_settype(&attr, PTHREAD_MUTEX_ADAPTIVE_NP);
+	pthread_mutex_init(&pump->lock, &attr);
+	pthread_mutexattr_destroy(&attr);
+}
+
 int dm_pump_start(struct dm_device *dev)
 {
 	struct dm_pump *pump = &dev->pump;
@@ -330,7 +341,7 @@ void dm_pump_drop_in_child(struct dm_device *dev)
 {
 	struct dm_pump *pump = &dev->pump;
 
-	pthread_mutex_init(&pump->lock, NULL);
+	dm_pump_init(pump);
 	dm_async_forked(dev);
 	if (!pump->engine)
 		return;

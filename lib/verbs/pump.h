@@ -46,6 +46,8 @@ struct dm_pump {
 	int epoll_fd; /* link, wake_fd, and the server's events */
 };
 
+/* A device of this process exists; not attached yet. Also in the child after fork(). */
+void dm_pump_init(struct dm_pump *pump);
 /* The device is attached: engine and link come to life. 0 or a negative errno. Under the device's lock. */
 int dm_pump_start(struct dm_device *dev);
 /* The last context goes: everything owed is flushed, nothing of it runs any more. Under the device's lock. */

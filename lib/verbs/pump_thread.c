@@ -91,13 +91,16 @@ static void serve(struct dm_device *dev)
 	uint64_t until_ns = now_ns + LINGER_NS;
 
 	while (now_ns < until_ns && !atomic_load(&pump->stopping)) {
-		bool arrived;
+		bool arrived = false;
 
-		if (!dm_pump_lock(dev))
-			return;
-		now_ns = dm_now_ns();
-		arrived = dm_pump_run(dev, now_ns);
-		dm_pump_unlock(dev);
+		/* Held: somebody of the program runs the engine this moment. */
+		if (pthread_mutex_trylock(&pump->lock) == 0) {
+			now_ns = dm_now_ns();
+			arrived = dm_pump_run(dev, now_ns);
+			dm_pump_unlock(dev);
+		} else {
+			now_ns = dm_now_ns();
+		}
 		if (arrived)
 			until_ns = now_ns + LINGER_NS;
 		else if (poller_is_near(pump, now_ns))
