@@ -22,8 +22,8 @@
 
 #define NSEC_PER_SEC 1000000000ull
 #define FIRST_CLIENT_NS                                                                            \
-	(5 * NSEC_PER_SEC)    /* a server that was just started waits at least so long */
-#define FDS_BESIDE_SLOTS 512u /* connections, contexts, ourselves */
+	(5 * NSEC_PER_SEC) /* a server that was just started waits at least so long */
+#define FDS_OF_OUR_OWN 64u
 
 uint64_t instance_now(void)
 {
@@ -147,9 +147,9 @@ static void fit_slots(struct ctl_settings *settings)
 	setrlimit(RLIMIT_NOFILE, &limit);
 	if (getrlimit(RLIMIT_NOFILE, &limit) || limit.rlim_cur > 1u << 20)
 		return;
-	room = (uint32_t)limit.rlim_cur;
-	room = room > FDS_BESIDE_SLOTS * 2 ? room - FDS_BESIDE_SLOTS : room / 2;
-	room /= settings->devices;
+	/* A program costs its connection, its pidfd and one to spare; on each device a socket, events, and a cmd_fd. */
+	room = limit.rlim_cur > FDS_OF_OUR_OWN ? (uint32_t)limit.rlim_cur - FDS_OF_OUR_OWN : 0;
+	room /= 3 + 3 * settings->devices;
 	if (room >= settings->slots)
 		return;
 	settings->slots = room < 2 ? 2 : room;

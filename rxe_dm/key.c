@@ -8,31 +8,42 @@
 bool keys_init(struct keys *ret, struct rxe_mr_table *table, struct grace *grace)
 {
 	*ret = (struct keys){ .table = table, .grace = grace, .fresh = 1 };
-	ret->resting = (struct key_resting *)calloc(RXE_MAX_MR, sizeof(*ret->resting));
+	ret->stamp = (uint64_t *)calloc(RXE_MAX_MR, sizeof(*ret->stamp));
+	ret->behind = (uint32_t *)calloc(RXE_MAX_MR, sizeof(*ret->behind));
 	ret->tag = (uint16_t *)calloc(RXE_MAX_MR, sizeof(*ret->tag));
 	/* Another start at each run of the server: a key of the one before must not fit. */
 	if (ret->tag && getrandom(ret->tag, sizeof(*ret->tag) * RXE_MAX_MR, 0) < 0)
 		ret->tag[0] = 0;
-	return ret->resting && ret->tag;
+	return ret->stamp && ret->behind && ret->tag;
 }
 
 void keys_fini(struct keys *keys)
 {
-	free(keys->resting);
+	free(keys->stamp);
+	free(keys->behind);
 	free(keys->tag);
-	keys->resting = NULL;
-	keys->tag = NULL;
+	*keys = (struct keys){ 0 };
 }
 
 static uint32_t take_rested(struct keys *keys)
 {
-	const struct key_resting *first = &keys->resting[keys->first];
+	uint32_t index = keys->first;
 
-	if (keys->num_resting == 0 || !grace_over(keys->grace, first->stamp, GRACE_NOBODY))
+	if (keys->num_resting == 0 || !grace_over(keys->grace, keys->stamp[index], GRACE_NOBODY))
 		return 0;
-	keys->first = (keys->first + 1) % RXE_MAX_MR;
+	keys->first = keys->behind[index];
 	keys->num_resting--;
-	return first->index;
+	return index;
+}
+
+static void rest_index(struct keys *keys, uint32_t index, uint64_t stamp)
+{
+	keys->stamp[index] = stamp;
+	if (keys->num_resting++)
+		keys->behind[keys->last] = index;
+	else
+		keys->first = index;
+	keys->last = index;
 }
 
 static uint32_t take_index(struct keys *keys)
@@ -93,13 +104,11 @@ void keys_show(struct keys *keys, uint32_t key, const struct rxe_mr *entry)
 uint64_t keys_revoke(struct keys *keys, uint32_t key)
 {
 	uint32_t index = rxe_key_index(key);
-	uint32_t last = (keys->first + keys->num_resting) % RXE_MAX_MR;
 	uint64_t stamp;
 
 	atomic_store(&keys->table->entry[index].key, 0);
 	stamp = grace_begin(keys->grace);
-	keys->resting[last] = (struct key_resting){ .index = index, .stamp = stamp };
-	keys->num_resting++;
+	rest_index(keys, index, stamp);
 	keys->granted--;
 	return stamp;
 }

@@ -11,16 +11,12 @@
 
 #define KEY_REST 1024 /* freed indexes before one is used again */
 
-struct key_resting {
-	uint32_t index;
-	uint64_t stamp;
-};
-
 struct keys {
 	struct rxe_mr_table *table;
 	struct grace *grace;
-	struct key_resting *resting; /* ring of RXE_MAX_MR */
-	uint32_t first, num_resting;
+	uint64_t *stamp;  /* by index, of those that rest: since when */
+	uint32_t *behind; /* who comes next */
+	uint32_t first, last, num_resting;
 	uint32_t fresh;	  /* the lowest index never used; 0 is none's */
 	uint16_t *tag;	  /* by index: the last used */
 	uint32_t granted; /* how many there are */

@@ -17,15 +17,15 @@ bool objects_init(struct objects *ret, _Atomic uint32_t *live)
 	*ret = (struct objects){ .live = live, .fresh = 1 };
 	ret->at = (struct object **)calloc(CTL_MAX_OBJECTS, sizeof(*ret->at));
 	ret->generation = (uint16_t *)calloc(CTL_MAX_OBJECTS, sizeof(*ret->generation));
-	ret->resting = (uint32_t *)calloc(CTL_MAX_OBJECTS, sizeof(*ret->resting));
-	return ret->at && ret->generation && ret->resting;
+	ret->behind = (uint32_t *)calloc(CTL_MAX_OBJECTS, sizeof(*ret->behind));
+	return ret->at && ret->generation && ret->behind;
 }
 
 void objects_fini(struct objects *objects)
 {
 	free(objects->at);
 	free(objects->generation);
-	free(objects->resting);
+	free(objects->behind);
 	*objects = (struct objects){ 0 };
 }
 
@@ -37,10 +37,20 @@ static uint32_t take_index(struct objects *objects)
 		return objects->fresh++;
 	if (objects->num_resting == 0)
 		return 0;
-	index = objects->resting[objects->first];
-	objects->first = (objects->first + 1) & INDEX_MASK;
+	index = objects->first;
+	objects->first = objects->behind[index];
 	objects->num_resting--;
 	return index;
+}
+
+/* To the end of the queue: the longer it rests, the better. */
+static void rest_index(struct objects *objects, uint32_t index)
+{
+	if (objects->num_resting++)
+		objects->behind[objects->last] = index;
+	else
+		objects->first = index;
+	objects->last = index;
 }
 
 struct object *object_new(struct objects *objects, enum ctl_kind kind)
@@ -70,13 +80,11 @@ struct object *object_new(struct objects *objects, enum ctl_kind kind)
 void object_free(struct objects *objects, struct object *object)
 {
 	uint32_t index = object->handle & INDEX_MASK;
-	uint32_t last = (objects->first + objects->num_resting) & INDEX_MASK;
 
 	atomic_store(&objects->live[index], 0);
 	objects->at[index] = NULL;
 	objects->generation[index] = (objects->generation[index] + 1) & GENERATION_MASK;
-	objects->resting[last] = index;
-	objects->num_resting++;
+	rest_index(objects, index);
 	objects->count[object->kind]--;
 	free(object);
 }

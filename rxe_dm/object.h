@@ -39,8 +39,9 @@ struct objects {
 	_Atomic uint32_t *live; /* shared with clients */
 	struct object **at;	/* by index */
 	uint16_t *generation;
-	uint32_t *resting; /* ring of CTL_MAX_OBJECTS indexes */
-	uint32_t first, num_resting, fresh;
+	uint32_t *behind; /* by index, of those that rest: who comes next */
+	uint32_t first, last, num_resting;
+	uint32_t fresh; /* the lowest index never used; 0 is nobody's */
 	uint32_t count[OBJECT_KINDS];
 };
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 /* Slots: which process has which receive socket, and what the next one must not inherit. */
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -80,6 +81,17 @@ int slot_take(struct device *device, struct conn *conn, int *ret_event_fd)
 	return 0;
 }
 
+/* Its queue pairs go by giving the pages back, but for the first: looking at each would bring them all in. */
+static void forget_qps(struct device *device, uint32_t slot)
+{
+	struct ctl_slot *shared = &device->shared->slot[slot];
+	off_t start = (off_t)(offsetof(struct ctl_shared, slot) + slot * sizeof(*shared));
+
+	memset(shared->qp, 0, CTL_SHARED_PAGE - offsetof(struct ctl_slot, qp));
+	fallocate(device->shared_fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
+		  start + CTL_SHARED_PAGE, (off_t)sizeof(*shared) - CTL_SHARED_PAGE);
+}
+
 /* Its counters go into the sums, so that the device's totals never fall. */
 static void retire(struct ctl_shared *shared, struct ctl_slot *slot)
 {
@@ -87,10 +99,6 @@ static void retire(struct ctl_shared *shared, struct ctl_slot *slot)
 	RXE_COUNTERS(X)
 #undef X
 	memset(&slot->counters, 0, sizeof(slot->counters));
-	for (uint32_t i = 0; i < RXE_MAX_QP; i++) {
-		if (atomic_load(&slot->qp[i].qpn))
-			memset(&slot->qp[i], 0, sizeof(slot->qp[i]));
-	}
 	slot->num_cqs = slot->num_srqs = slot->num_ahs = 0;
 	memset(slot->comm, 0, sizeof(slot->comm));
 }
@@ -105,6 +113,7 @@ void slot_give(struct attachment *attachment)
 	atomic_store(&device->shared->slot[slot].pid, 0);
 	atomic_store(&device->shared->slot[slot].inside, 0);
 	retire(device->shared, &device->shared->slot[slot]);
+	forget_qps(device, slot);
 	device->slot[slot] = NULL;
 	device->free_slots[last] = slot;
 	device->num_free++;

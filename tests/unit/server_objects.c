@@ -65,7 +65,7 @@ END_TEST
 
 START_TEST(the_tables_are_not_ours_to_write)
 {
-	signal(SIGSEGV, SIG_DFL); /* no sanitizer's */
+	signal(SIGSEGV, SIG_DFL);			       /* no sanitizer's */
 	atomic_store(&p.at.shared->slot[p.at.slot].inside, 0); /* our own slot is */
 	atomic_store(&p.at.shared->live[1], 0);
 }

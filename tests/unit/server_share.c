@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
@@ -357,6 +358,58 @@ START_TEST(killed_anywhere)
 }
 END_TEST
 
+/* Anonymous memory of the server, KiB. */
+static long server_memory(void)
+{
+	char path[64], line[128];
+	long kib = -1;
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/%d/status", (int)p.client->server_pid);
+	f = fopen(path, "re");
+	ck_assert_ptr_nonnull(f);
+	while (fgets(line, sizeof(line), f)) {
+		if (sscanf(line, "RssAnon: %ld", &kib) == 1)
+			break;
+	}
+	fclose(f);
+	return kib;
+}
+
+static void one_cycle(void)
+{
+	struct program q;
+	struct ctl_context again;
+	uint32_t dm, key, mr;
+	uint64_t offset;
+
+	program_open(&q);
+	ck_assert_int_eq(ctl_import(q.client, q.context.cmd_fd, &again), 0);
+	mr = program_reg(&q, buffer, 10, &key);
+	ck_assert_int_eq(ctl_alloc_dm(q.client, &q.context, 100, 0, &dm, &offset), 0);
+	program_reg_dm(&q, dm, 0, 100);
+	ck_assert_int_eq(ctl_dereg_mr(q.client, &q.context, mr), 0);
+	ck_assert_int_eq(ctl_close(q.client, &again), 0);
+	ck_assert_int_eq(ctl_close(q.client, &q.context), 0);
+	ctl_detach(q.client, 0, &q.at);
+	ctl_disconnect(q.client);
+}
+
+START_TEST(a_thousand_times)
+{
+	long before;
+
+	for (int i = 0; i < 600; i++)
+		one_cycle();
+	before = server_memory();
+	for (int i = 0; i < 1000; i++)
+		one_cycle();
+	ck_assert_int_le(server_memory(), before + 64);
+	ck_assert_uint_eq(world_objects(CTL_KIND_CONTEXT), 1);
+	program_close(&p);
+}
+END_TEST
+
 START_TEST(slots_go_round)
 {
 	uint32_t first = p.at.slot, epoch;
@@ -396,6 +449,7 @@ int main(void)
 	tcase_add_test(tcase, a_key_in_use_gets_no_new_meaning);
 	tcase_add_test(tcase, a_killed_process_is_not_inside);
 	tcase_add_test(tcase, killed_anywhere);
+	tcase_add_test(tcase, a_thousand_times);
 	tcase_add_test(tcase, slots_go_round);
 	return world_main("server_share", (TCase *[]){ tcase, NULL });
 }
