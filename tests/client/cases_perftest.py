@@ -9,13 +9,15 @@ from program import Failure
 
 # A row of results: #bytes, then numbers.
 ROW = re.compile(r"^ *\d+[ \t]+\d+([ \t]+[\d.]+){2,}[ \t]*$", re.MULTILINE)
+TROUBLE = re.compile(r"Completion with error|Failed status|Sanitizer: |runtime error:|Couldn't|Unable to",
+                     re.IGNORECASE)
 
 
 def perftest(build, name, args, sizes=1):
     with Instance(build, name) as instance:
         for text in instance.pair(args + ["-F", "-x", "0"], timeout_s=150):
-            if "error" in text.lower().replace("retry error", ""):
-                raise Failure(f"{' '.join(args)}: it speaks of an error")
+            if TROUBLE.search(text):
+                raise Failure(f"{' '.join(args)}: it speaks of '{TROUBLE.search(text).group(0)}'")
         if len(ROW.findall(text)) < sizes:
             raise Failure(f"{' '.join(args)}: {len(ROW.findall(text))} rows of results, not {sizes}")
 
