@@ -60,6 +60,7 @@ void dm_channel_notify(struct dm_channel *channel, struct dm_cq *cq)
 	pthread_mutex_lock(&channel->lock);
 	if (cq->notices++ == 0)
 		DL_APPEND2(channel->notified, cq, prev_notified, next_notified);
+	atomic_fetch_add(&channel->unread, 1);
 	pthread_mutex_unlock(&channel->lock);
 	if (write(channel->base.fd, &one, sizeof(one)) < 0)
 		return;
@@ -70,6 +71,7 @@ void dm_channel_forget(struct dm_channel *channel, struct dm_cq *cq)
 	pthread_mutex_lock(&channel->lock);
 	if (cq->notices)
 		DL_DELETE2(channel->notified, cq, prev_notified, next_notified);
+	atomic_fetch_sub(&channel->unread, cq->notices);
 	cq->notices = 0;
 	pthread_mutex_unlock(&channel->lock);
 }
@@ -85,6 +87,7 @@ static struct dm_cq *pop(struct dm_channel *channel)
 		DL_DELETE2(channel->notified, cq, prev_notified, next_notified);
 		if (--cq->notices)
 			DL_APPEND2(channel->notified, cq, prev_notified, next_notified);
+		atomic_fetch_sub(&channel->unread, 1);
 		cq->comp_reported++;
 	}
 	pthread_mutex_unlock(&channel->lock);
@@ -99,7 +102,7 @@ static void look_first(struct dm_channel *channel)
 	if (fcntl(channel->base.fd, F_GETFL) & O_NONBLOCK)
 		until_ns = 0;
 	do {
-		if (__atomic_load_n(&channel->notified, __ATOMIC_ACQUIRE))
+		if (atomic_load(&channel->unread))
 			return;
 		dm_pump_poll(dev);
 	} while (dm_now_ns() < until_ns);

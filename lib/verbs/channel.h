@@ -4,6 +4,8 @@
 #define RXE_VERBS_CHANNEL_H
 
 #include <pthread.h>
+#include <stdatomic.h>
+#include <stdint.h>
 
 #include "lib/verbs/newer.h"
 
@@ -12,7 +14,8 @@ struct dm_cq;
 struct dm_channel {
 	struct ibv_comp_channel base; /* fd: an eventfd that counts the events one by one */
 	pthread_mutex_t lock;
-	struct dm_cq *notified; /* utlist: CQs with events nobody has read, oldest first */
+	struct dm_cq *notified;	 /* utlist: CQs with events nobody has read, oldest first */
+	_Atomic uint32_t unread; /* events in that list; looked at without the lock */
 };
 
 /* The CQ has one more event. */
