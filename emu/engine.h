@@ -30,6 +30,9 @@ struct rxe_engine_cfg {
 	uint16_t tx_ports[RXE_MAX_TX_PORTS];
 	uint32_t num_tx_ports; /* at least 1 */
 	uint32_t max_mtu;      /* the largest path MTU the port takes, bytes */
+	/* How long the ACK of a message that completes nothing on this side may wait for a request to ride behind, where the
+	 * last ones had one follow; 0: it never waits. */
+	uint32_t ack_hold_ns;
 	uint32_t
 		qpn_last; /* the last number (16 bits) that the slot gave out before: numbering goes on behind it */
 };

@@ -108,3 +108,11 @@ void rxe_qp_drained(struct rxe_engine *engine, struct rxe_qp *qp)
 	if (qp->attr.en_sqd_async_notify)
 		rxe_raise(engine, qp, RXE_EVENT_SQ_DRAINED);
 }
+
+void rxe_qp_release_ack(struct rxe_engine *engine, struct rxe_qp *qp)
+{
+	if (qp->type != RXE_QPT_RC || !qp->rc.reply.hold_until_ns)
+		return;
+	qp->rc.reply.hold_until_ns = 0;
+	rxe_qp_set_ready(engine, qp);
+}

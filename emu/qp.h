@@ -171,6 +171,8 @@ void rxe_qp_fail_send(struct rxe_engine *engine, struct rxe_qp *qp, enum rxe_wc_
 /* In SQD: nothing is in flight any more. Raises SQ_DRAINED when it was asked for; harmless in other states. Transports see
  * SQD in their output (a QP that enters SQD is made ready). */
 void rxe_qp_drained(struct rxe_engine *engine, struct rxe_qp *qp);
+/* Send an ACK that is being held for a request to ride behind with the next output: the QP, or its process, is about to go. */
+void rxe_qp_release_ack(struct rxe_engine *engine, struct rxe_qp *qp);
 void rxe_qp_set_deadline(struct rxe_engine *engine, struct rxe_qp *qp, uint64_t deadline_ns);
 void rxe_qp_set_ready(struct rxe_engine *engine, struct rxe_qp *qp);
 

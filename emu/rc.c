@@ -20,10 +20,10 @@ void rc_reset(struct rxe_qp *qp)
 
 void rc_became_rtr(struct rxe_engine *engine, struct rxe_qp *qp)
 {
-	(void)engine;
 	rc_respond_reset(&qp->rc.resp);
 	rc_replay_reset(&qp->rc.replay);
 	rc_reply_reset(&qp->rc.reply);
+	qp->rc.reply.hold_ns = engine->cfg.ack_hold_ns;
 }
 
 void rc_became_rts(struct rxe_engine *engine, struct rxe_qp *qp)

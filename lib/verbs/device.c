@@ -212,3 +212,9 @@ void dm_devices_forked(void)
 		dm_pump_drop_in_child(known[i]);
 	}
 }
+
+__attribute__((destructor)) static void exiting(void)
+{
+	for (size_t i = 0; i < sizeof(known) / sizeof(known[0]) && known[i]; i++)
+		dm_pump_exit(known[i]);
+}

@@ -17,7 +17,9 @@
 #include "lib/verbs/room.h"
 #include "net/link/udp.h"
 
+#define ACK_HOLD_NS	  20000u
 #define ARRIVALS	  (2 * TRAIN_MAX_SEGS)
+#define EXIT_ATTEMPTS	  1000
 #define RECEIVE_ROUNDS	  4
 #define YIELD_TOO_DEAR_NS 300000u
 #define YIELD_PAUSE_NS	  20000000u
@@ -50,10 +52,23 @@ bool dm_pump_lock_for(struct dm_device *dev, uint32_t forks)
 	return forks == dm_forks() && dm_pump_lock(dev);
 }
 
+/* A deadline within microseconds is an ACK that waits for a request to ride behind. Who polls will see to it; the thread is
+ * not woken for each, but looks every millisecond while there are any. */
+static uint64_t thread_deadline(struct dm_pump *pump)
+{
+	uint64_t deadline = rxe_engine_deadline(pump->engine);
+	uint64_t now_ns = pump->engine->now_ns;
+
+	if (deadline > now_ns + ACK_HOLD_NS)
+		return deadline;
+	atomic_store_explicit(&pump->held_at_ns, now_ns, memory_order_relaxed);
+	return now_ns + DM_PUMP_TICK_NS;
+}
+
 void dm_pump_unlock(struct dm_device *dev)
 {
 	struct dm_pump *pump = &dev->pump;
-	uint64_t deadline = rxe_engine_deadline(pump->engine);
+	uint64_t deadline = thread_deadline(pump);
 	bool earlier =
 		deadline < atomic_load_explicit(&pump->thread_wakes_ns, memory_order_relaxed);
 
@@ -236,6 +251,7 @@ static void init_engine(struct dm_device *dev)
 		.counters = &shared->slot[dev->attachment.slot].counters,
 		.slot = dev->attachment.slot,
 		.max_mtu = dev->info.max_mtu,
+		.ack_hold_ns = ACK_HOLD_NS,
 		.qpn_last = atomic_load(&shared->slot[dev->attachment.slot].qpn_roll) & 0xffff,
 	};
 
@@ -324,6 +340,33 @@ static void free_all(struct dm_pump *pump)
 	pump->tx_mem = NULL;
 }
 
+/* Under the lock: all that peers wait for leaves now. */
+static void flush(struct dm_device *dev)
+{
+	struct rxe_engine *engine = dev->pump.engine;
+
+	for (uint32_t i = 0; i < RXE_MAX_QP; i++)
+		if (engine->qp[i])
+			rxe_qp_release_ack(engine, engine->qp[i]);
+	dm_pump_transmit(dev, dm_now_ns());
+}
+
+void dm_pump_exit(struct dm_device *dev)
+{
+	struct dm_pump *pump = &dev->pump;
+
+	/* A thread that exit() found inside may never come out. */
+	for (int attempt = 0; attempt < EXIT_ATTEMPTS; attempt++) {
+		if (pthread_mutex_trylock(&pump->lock) == 0) {
+			if (pump->engine)
+				flush(dev);
+			pthread_mutex_unlock(&pump->lock);
+			return;
+		}
+		sched_yield();
+	}
+}
+
 void dm_pump_stop(struct dm_device *dev)
 {
 	struct dm_pump *pump = &dev->pump;
@@ -331,7 +374,7 @@ void dm_pump_stop(struct dm_device *dev)
 	dm_pump_thread_stop(pump);
 	pthread_mutex_lock(&pump->lock);
 	if (pump->engine) {
-		dm_pump_transmit(dev, dm_now_ns());
+		flush(dev);
 		free_all(pump);
 	}
 	pthread_mutex_unlock(&pump->lock);

@@ -20,7 +20,8 @@ struct dm_context;
 struct link_udp;
 struct rxe_engine;
 
-#define DM_PUMP_TRAINS 4 /* built before one system call sends them */
+#define DM_PUMP_TICK_NS 1000000u /* how long an ACK is held at most, if nobody polls */
+#define DM_PUMP_TRAINS	4	 /* built before one system call sends them */
 
 struct dm_pump {
 	pthread_mutex_t lock;	   /* the engine lock: all that follows, but for atomics */
@@ -38,6 +39,7 @@ struct dm_pump {
 	 * anything, such as spin on its own memory. */
 	_Atomic uint64_t polling_since_ns;
 	_Atomic uint64_t no_yield_until_ns; /* yielding cost too much just now */
+	_Atomic uint64_t held_at_ns; /* when an ACK was last held back, to ride behind a request */
 	_Atomic uint64_t thread_wakes_ns; /* when the background thread looks at the timers next */
 	_Atomic bool stopping;
 	bool has_thread;
@@ -52,6 +54,8 @@ void dm_pump_init(struct dm_pump *pump);
 int dm_pump_start(struct dm_device *dev);
 /* The last context goes: everything owed is flushed, nothing of it runs any more. Under the device's lock. */
 void dm_pump_stop(struct dm_device *dev);
+/* The process exits without having closed its contexts: what its peers wait for is sent. Waits for nobody. */
+void dm_pump_exit(struct dm_device *dev);
 /* When it returns the engine has finished what it was at: nobody is inside memory whose key was cleared before. */
 void dm_pump_quiesce(struct dm_device *dev);
 

@@ -29,6 +29,7 @@
 #define NAP_MAX_NS	 2000000u
 #define NAPS_OFF_NS	 1000000000u
 #define BETWEEN_POLLS_NS 10000u
+#define HELD_LATELY_NS	 5000000u
 #define RESEND_NS	 100000u /* the kernel took no more: try again */
 
 struct naps {
@@ -120,6 +121,9 @@ static uint64_t time_to_sleep(struct dm_device *dev)
 	deadline = rxe_engine_deadline(pump->engine);
 	if (pump->tx_first < pump->tx_count && deadline > now_ns + RESEND_NS)
 		deadline = now_ns + RESEND_NS;
+	if (atomic_load(&pump->held_at_ns) + HELD_LATELY_NS > now_ns &&
+	    deadline > now_ns + DM_PUMP_TICK_NS)
+		deadline = now_ns + DM_PUMP_TICK_NS;
 	atomic_store(&pump->thread_wakes_ns, deadline);
 	pthread_mutex_unlock(&pump->lock);
 	if (deadline == UINT64_MAX)

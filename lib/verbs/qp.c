@@ -295,6 +295,7 @@ static int leave(struct dm_qp *qp)
 		dm_pump_unlock(qp->dev);
 		return EBUSY;
 	}
+	rxe_qp_release_ack(qp->dev->pump.engine, &qp->qp);
 	dm_pump_transmit(qp->dev, dm_now_ns());
 	dm_qp_lock_cqs(qp);
 	rxe_qp_fini(qp->dev->pump.engine, &qp->qp);
