@@ -198,9 +198,15 @@ void node_dereg(struct node *node, uint32_t key)
 
 struct end *node_add_qp(struct node *node, char letter, const struct node_qp_opts *opts)
 {
+	return node_add_qp_numbered(node, letter, opts, rxe_engine_alloc_qpn(&node->engine));
+}
+
+struct end *node_add_qp_numbered(struct node *node, char letter, const struct node_qp_opts *opts,
+				 uint32_t qpn)
+{
 	struct end *end = zalloc(sizeof(*end));
 	struct rxe_qp_init init = {
-		.qpn = rxe_engine_alloc_qpn(&node->engine),
+		.qpn = qpn,
 		.type = RXE_QPT_RC,
 		.pd = NODE_PD,
 		.send_cq = &node->cq,
@@ -225,18 +231,23 @@ struct end *node_add_qp(struct node *node, char letter, const struct node_qp_opt
 	return end;
 }
 
-static void must_modify(struct end *end, const struct rxe_qp_attr *attr, uint32_t mask,
-			uint64_t now_ns)
+static void must_modify(struct end *end, const struct rxe_qp_attr *attr, uint32_t mask)
 {
 	enum modify_verdict verdict =
-		rxe_qp_modify(&end->node->engine, &end->qp, attr, mask, now_ns);
+		rxe_qp_modify(&end->node->engine, &end->qp, attr, mask, end->node->engine.now_ns);
 
 	assert(verdict == MODIFY_OK);
 	(void)verdict;
 }
 
 void node_connect(struct end *end, struct end *peer, const struct node_qp_opts *opts,
-		  uint32_t peer_psn, uint64_t now_ns)
+		  uint32_t peer_psn)
+{
+	node_connect_to(end, peer, opts, peer_psn, &peer->node->engine.cfg.gids[0]);
+}
+
+void node_connect_to(struct end *end, struct end *peer, const struct node_qp_opts *opts,
+		     uint32_t peer_psn, const struct gid *peer_gid)
 {
 	struct rxe_qp_attr attr = {
 		.qp_state = RXE_QPS_INIT,
@@ -253,22 +264,20 @@ void node_connect(struct end *end, struct end *peer, const struct node_qp_opts *
 		.retry_cnt = opts->retry_cnt,
 		.rnr_retry = opts->rnr_retry,
 		.has_grh = true,
-		.av = { .dgid = gid_of(peer->node->index), .hop_limit = 64 },
+		.av = { .dgid = *peer_gid, .hop_limit = 64 },
 	};
 
 	end->peer = peer;
 	must_modify(end, &attr,
-		    RXE_QP_STATE | RXE_QP_PKEY_INDEX | RXE_QP_PORT | RXE_QP_ACCESS_FLAGS, now_ns);
+		    RXE_QP_STATE | RXE_QP_PKEY_INDEX | RXE_QP_PORT | RXE_QP_ACCESS_FLAGS);
 	attr.qp_state = RXE_QPS_RTR;
 	must_modify(end, &attr,
 		    RXE_QP_STATE | RXE_QP_AV | RXE_QP_PATH_MTU | RXE_QP_DEST_QPN | RXE_QP_RQ_PSN |
-			    RXE_QP_MAX_DEST_RD_ATOMIC | RXE_QP_MIN_RNR_TIMER,
-		    now_ns);
+			    RXE_QP_MAX_DEST_RD_ATOMIC | RXE_QP_MIN_RNR_TIMER);
 	attr.qp_state = RXE_QPS_RTS;
 	must_modify(end, &attr,
 		    RXE_QP_STATE | RXE_QP_TIMEOUT | RXE_QP_RETRY_CNT | RXE_QP_RNR_RETRY |
-			    RXE_QP_SQ_PSN | RXE_QP_MAX_QP_RD_ATOMIC,
-		    now_ns);
+			    RXE_QP_SQ_PSN | RXE_QP_MAX_QP_RD_ATOMIC);
 	end->seen_state = end->qp.state;
 	end->seen_cur = end->qp.rc.req.cur_psn;
 }

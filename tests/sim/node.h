@@ -72,8 +72,14 @@ uint32_t node_reg(struct node *node, uint32_t offset, uint32_t len, uint32_t rig
 void node_dereg(struct node *node, uint32_t key);
 /* A QP in INIT. */
 struct end *node_add_qp(struct node *node, char letter, const struct node_qp_opts *opts);
+/* ... with a QPN of the caller's choice. */
+struct end *node_add_qp_numbered(struct node *node, char letter, const struct node_qp_opts *opts,
+				 uint32_t qpn);
+/* From INIT to RTS: peer may be on a host that is none of the world's. */
+void node_connect_to(struct end *end, struct end *peer, const struct node_qp_opts *opts,
+		     uint32_t peer_psn, const struct gid *peer_gid);
 void node_connect(struct end *end, struct end *peer, const struct node_qp_opts *opts,
-		  uint32_t peer_psn, uint64_t now_ns);
+		  uint32_t peer_psn);
 /* RESET and gone. */
 void node_remove_qp(struct end *end);
 /* What a byte of a node's memory was in the beginning. */

@@ -57,8 +57,8 @@ void world_pair(struct world *w, struct node *x, struct node *y, const struct no
 	other.psn = 500;
 	*ret_x = node_add_qp(x, w->next_letter++, opts);
 	*ret_y = node_add_qp(y, w->next_letter++, &other);
-	node_connect(*ret_x, *ret_y, opts, other.psn, w->now_ns);
-	node_connect(*ret_y, *ret_x, &other, opts->psn, w->now_ns);
+	node_connect(*ret_x, *ret_y, opts, other.psn);
+	node_connect(*ret_y, *ret_x, &other, opts->psn);
 }
 
 static uint32_t key_or(uint32_t key, uint32_t otherwise)
