@@ -195,12 +195,12 @@ START_TEST(an_address_is_taken)
 }
 END_TEST
 
-/* Somebody else's socket on 127.0.0.77:4791. */
-static int take_port(void)
+/* Somebody else's socket on 127.0.0.last:4791. */
+static int take_port(uint32_t last)
 {
 	struct sockaddr_in addr = { .sin_family = AF_INET,
 				    .sin_port = htons(ROCE_PORT),
-				    .sin_addr.s_addr = htonl(0x7f00004d) };
+				    .sin_addr.s_addr = htonl(0x7f000000 | last) };
 	int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 
 	ck_assert_int_eq(bind(fd, (const struct sockaddr *)&addr, sizeof(addr)), 0);
@@ -209,7 +209,7 @@ static int take_port(void)
 
 START_TEST(a_port_is_taken)
 {
-	int fd = take_port();
+	int fd = take_port(77);
 
 	setenv("RXE_DM_ADDRESS", "127.0.0.77", 1);
 	ck_assert_int_eq(ctl_connect(&client), -ECONNREFUSED);
@@ -218,6 +218,23 @@ START_TEST(a_port_is_taken)
 	close(fd);
 	ck_assert_int_eq(ctl_connect(&client), 0);
 	ctl_disconnect(client);
+}
+END_TEST
+
+START_TEST(the_next_free_address)
+{
+	char text[CTL_GID_STR_MAX];
+	int first, second;
+
+	if (!world_is_private())
+		return;
+	first = take_port(1);
+	second = take_port(2);
+	ck_assert_int_eq(ctl_connect(&client), 0);
+	ck_assert_str_eq(address_of(client, text), "127.0.0.3");
+	ctl_disconnect(client);
+	close(first);
+	close(second);
 }
 END_TEST
 
@@ -548,6 +565,7 @@ int main(int argc, char **argv)
 	tcase_add_test(tcase, two_instances);
 	tcase_add_test(tcase, an_address_is_taken);
 	tcase_add_test(tcase, a_port_is_taken);
+	tcase_add_test(tcase, the_next_free_address);
 	tcase_add_test(tcase, an_address_that_is_not_ours);
 	tcase_add_test(tcase, a_setting_is_wrong);
 	tcase_add_test(tcase, ipv6);

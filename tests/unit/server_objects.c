@@ -3,6 +3,7 @@
 #include <check.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -320,6 +321,38 @@ START_TEST(mapped_regions_and_umems)
 }
 END_TEST
 
+static void *hammer(void *arg)
+{
+	intptr_t *failures = (intptr_t *)arg;
+
+	for (int i = 0; i < 500; i++) {
+		uint32_t pd, dm;
+		uint64_t offset;
+
+		*failures += ctl_alloc_pd(p.client, &p.context, &pd) != 0;
+		*failures += ctl_alloc_dm(p.client, &p.context, 100, 0, &dm, &offset) != 0;
+		*failures += ctl_free_dm(p.client, &p.context, dm) != 0;
+		*failures += ctl_dealloc_pd(p.client, &p.context, pd) != 0;
+	}
+	return NULL;
+}
+
+START_TEST(threads)
+{
+	pthread_t thread[4];
+	intptr_t failures[4] = { 0 };
+
+	for (int i = 0; i < 4; i++)
+		ck_assert_int_eq(pthread_create(&thread[i], NULL, hammer, &failures[i]), 0);
+	for (int i = 0; i < 4; i++) {
+		pthread_join(thread[i], NULL);
+		ck_assert_int_eq(failures[i], 0);
+	}
+	ck_assert_uint_eq(world_objects(CTL_KIND_PD), 1);
+	program_close(&p);
+}
+END_TEST
+
 int main(void)
 {
 	TCase *tcase = tcase_create("objects");
@@ -338,5 +371,6 @@ int main(void)
 	tcase_add_test(tcase, closing_frees_what_was_left);
 	tcase_add_test(tcase, hints);
 	tcase_add_test(tcase, mapped_regions_and_umems);
+	tcase_add_test(tcase, threads);
 	return world_main("server_objects", (TCase *[]){ tcase, NULL });
 }

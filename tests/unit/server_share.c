@@ -395,6 +395,17 @@ static void one_cycle(void)
 	ctl_disconnect(q.client);
 }
 
+/* A sanitizer keeps what was freed: gcc says that it is there by a macro, clang by a feature. */
+#ifndef __has_feature
+#define __has_feature(x) 0
+#endif
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__) ||                               \
+	__has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+#define MAY_GROW_KIB (64 << 10)
+#else
+#define MAY_GROW_KIB 64
+#endif
+
 START_TEST(a_thousand_times)
 {
 	long before;
@@ -404,7 +415,7 @@ START_TEST(a_thousand_times)
 	before = server_memory();
 	for (int i = 0; i < 1000; i++)
 		one_cycle();
-	ck_assert_int_le(server_memory(), before + 64);
+	ck_assert_int_le(server_memory(), before + MAY_GROW_KIB);
 	ck_assert_uint_eq(world_objects(CTL_KIND_CONTEXT), 1);
 	program_close(&p);
 }
