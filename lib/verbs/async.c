@@ -123,6 +123,17 @@ static void push_all(struct dm_device *dev, enum ibv_event_type type, int port)
 	pthread_mutex_unlock(&dev->pump.lock);
 }
 
+/* As long as we hold a socket of its group, no other server may have the dead one's address. The number stays taken. */
+static void leave_port(struct dm_device *dev)
+{
+	int nothing = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+
+	if (nothing < 0)
+		return;
+	dup3(nothing, dev->attachment.rx_fd, O_CLOEXEC);
+	close(nothing);
+}
+
 /* The device is dead: every queue pair goes to error, so that nobody waits for completions that will never come. */
 static void fail_queue_pairs(struct dm_device *dev)
 {
@@ -133,6 +144,7 @@ static void fail_queue_pairs(struct dm_device *dev)
 			rxe_qp_fail(dev->pump.engine, dev->pump.engine->qp[i], RXE_WC_SUCCESS,
 				    dm_now_ns());
 	rxe_engine_settle(dev->pump.engine);
+	leave_port(dev);
 	dm_pump_unlock(dev);
 }
 

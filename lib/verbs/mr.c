@@ -274,8 +274,10 @@ int ibv_rereg_mr(struct ibv_mr *base, int flags, struct ibv_pd *pd, void *addr, 
 		errno = EINVAL;
 		return IBV_REREG_MR_ERR_INPUT;
 	}
-	err = mr->kind == DM_MR_PLAIN ? rereg_plan(mr, flags, pd, addr, length, access, &to)
-				      : EOPNOTSUPP;
+	/* Over device memory and descriptors it has no meaning; a parent's region is not the child's to change. */
+	err = mr->kind == DM_MR_PLAIN && !dm_object_is_inherited(mr)
+		      ? rereg_plan(mr, flags, pd, addr, length, access, &to)
+		      : EOPNOTSUPP;
 	if (!err)
 		err = rereg(mr, &to);
 	if (err) {
@@ -296,9 +298,7 @@ int ibv_dereg_mr(struct ibv_mr *base)
 	    !dm_object_take(mr, DM_KIND_MR))
 		return EINVAL;
 	ctx = dm_context(base->context);
-	if (mr->kind == DM_MR_IMPORTED)
-		err = -EINVAL;
-	else if (!inherited)
+	if (!inherited)
 		err = ctl_dereg_mr(ctx->dev->client, &ctx->ctl, base->handle);
 	if (err && err != -ENODEV) {
 		dm_object_add(mr, DM_KIND_MR);
