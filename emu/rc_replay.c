@@ -82,6 +82,7 @@ void rc_replay_request(struct rxe_engine *engine, struct rxe_qp *qp,
 		       const struct wire_packet *packet)
 {
 	engine->cfg.counters->duplicate_request++;
+	rc_reply_distrust(&qp->rc.reply);
 	if (packet->shape & (SHAPE_READ | SHAPE_ATOMIC)) {
 		if (rc_reply_is_coming(&qp->rc.reply, packet->bth.psn))
 			return;

@@ -7,8 +7,9 @@
 #include "emu/engine.h"
 #include "net/wire/opcode.h"
 
-/* So many ACKs in a row had a request leave soon after them, before one is held. */
-#define RIDES_TO_HOLD 4
+/* So many ACKs in a row had a request leave soon after them, before one is held; at most so many after disappointments. */
+#define RIDES_AT_FIRST 4
+#define RIDES_AT_MOST  1024
 
 void rc_reply_reset(struct rc_reply *reply)
 {
@@ -23,6 +24,7 @@ void rc_reply_reset(struct rc_reply *reply)
 	reply->hold_until_ns = 0;
 	reply->last_ack_ns = 0;
 	reply->rides = 0;
+	reply->needed = RIDES_AT_FIRST;
 }
 
 static struct rc_answer *at(struct rc_reply *reply, uint32_t index)
@@ -65,12 +67,25 @@ void rc_reply_include_ack(struct rc_reply *reply)
 
 void rc_reply_ack_relaxed(struct rc_reply *reply, uint64_t now_ns)
 {
-	if (reply->owed != RC_OWED_NOTHING || !reply->hold_ns || reply->rides < RIDES_TO_HOLD) {
+	if (reply->owed != RC_OWED_NOTHING || !reply->hold_ns || reply->rides < reply->needed) {
 		rc_reply_ack(reply);
 		return;
 	}
 	reply->owed = RC_OWED_ACK;
 	reply->hold_until_ns = now_ns + reply->hold_ns;
+}
+
+static void be_careful(struct rc_reply *reply, uint32_t factor)
+{
+	uint32_t needed = reply->needed * factor;
+
+	reply->rides = 0;
+	reply->needed = (uint16_t)(needed < RIDES_AT_MOST ? needed : RIDES_AT_MOST);
+}
+
+void rc_reply_distrust(struct rc_reply *reply)
+{
+	be_careful(reply, 8);
 }
 
 void rc_reply_nak(struct rc_reply *reply, enum rc_fault fault, uint32_t psn)
@@ -303,10 +318,10 @@ bool rc_reply_ack_rides(const struct rc_reply *reply, const struct wire_train *t
 static void note_ride(struct rc_reply *reply, uint32_t requests, bool acks, uint64_t now_ns)
 {
 	if (requests > 0 && (acks || now_ns - reply->last_ack_ns < reply->hold_ns)) {
-		if (reply->rides < RIDES_TO_HOLD)
+		if (reply->rides < RIDES_AT_MOST)
 			reply->rides++;
 	} else if (acks && reply->hold_until_ns) {
-		reply->rides = 0; /* held in vain */
+		be_careful(reply, 2); /* held in vain */
 	}
 	if (acks)
 		reply->last_ack_ns = now_ns;

@@ -60,7 +60,8 @@ struct rc_reply {
 	uint32_t hold_ns; /* 0: never */
 	uint64_t hold_until_ns;
 	uint64_t last_ack_ns;
-	uint8_t rides; /* ACKs in a row that rode, or would have */
+	uint16_t rides;	 /* ACKs in a row that rode, or would have */
+	uint16_t needed; /* so many before the next is held: more with each that was held in vain */
 };
 
 void rc_reply_reset(struct rc_reply *reply);
@@ -71,6 +72,8 @@ void rc_reply_ack(struct rc_reply *reply);
 void rc_reply_include_ack(struct rc_reply *reply);
 /* The ACK for a message of one packet that completes nothing on this side: it may wait for a request to ride behind. */
 void rc_reply_ack_relaxed(struct rc_reply *reply, uint64_t now_ns);
+/* The requester sent something again: it may have waited for an ACK that was held. */
+void rc_reply_distrust(struct rc_reply *reply);
 void rc_reply_nak(struct rc_reply *reply, enum rc_fault fault, uint32_t psn);
 /* The request that a NAK asked for has come: it need not leave any more. */
 void rc_reply_withdraw(struct rc_reply *reply);

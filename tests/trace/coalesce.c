@@ -102,5 +102,91 @@ START_TEST(several_qps_share_an_ack_train)
 }
 END_TEST
 
+/* Writes to and fro, each 2 us after the other's came: after a few, an ACK waits for the write that follows. */
+static void volley(uint32_t turns)
+{
+	while (turns-- > 0) {
+		POST(a, RDMA_WRITE, 8);
+		world_run_until(&w, (double)w.now_ns / 1000 + 7);
+		POST(b, RDMA_WRITE, 8);
+		world_run_until(&w, (double)w.now_ns / 1000 + 7);
+	}
+}
+
+START_TEST(an_ack_is_held_where_requests_follow)
+{
+	connect_ends(NULL);
+	b->qp.rc.reply.hold_ns = 20000;
+	volley(5);
+	skip();
+	volley(2);
+	expect("    70.0 a > WRITE_ONLY 105 len 8 ackreq\n"
+	       "    73.0 b   send 5 SUCCESS\n"
+	       "    77.0 b > WRITE_ONLY 505 len 8 ackreq\n"
+	       "    77.0 b > ACK 105 msn 6\n"
+	       "    82.0 a > ACK 505 msn 6\n"
+	       "    82.0 a   send 6 SUCCESS\n"
+	       "    84.0 a > WRITE_ONLY 106 len 8 ackreq\n"
+	       "    87.0 b   send 6 SUCCESS\n"
+	       "    91.0 b > WRITE_ONLY 506 len 8 ackreq\n"
+	       "    91.0 b > ACK 106 msn 7\n"
+	       "    96.0 a > ACK 506 msn 7\n"
+	       "    96.0 a   send 7 SUCCESS\n");
+	/* Nothing follows the last one: its ACK leaves alone, and the next is not held. */
+	WRITE(8);
+	world_run_until(&w, 150);
+	WRITE(8);
+	world_run_until(&w, 250);
+	expect("    98.0 a > WRITE_ONLY 107 len 8 ackreq\n"
+	       "   101.0 b   send 7 SUCCESS\n"
+	       "   123.0 b > ACK 107 msn 8\n"
+	       "   128.0 a   send 8 SUCCESS\n"
+	       "   150.0 a > WRITE_ONLY 108 len 8 ackreq\n"
+	       "   155.0 b > ACK 108 msn 9\n"
+	       "   160.0 a   send 9 SUCCESS\n");
+}
+END_TEST
+
+START_TEST(an_ack_of_what_completes_a_receive_is_not_held)
+{
+	connect_ends(NULL);
+	b->qp.rc.reply.hold_ns = 20000;
+	volley(6);
+	skip();
+	RECV(8);
+	SEND(8);
+	world_run_until(&w, 150);
+	expect("    84.0 a > SEND_ONLY 106 len 8 ackreq\n"
+	       "    87.0 b   send 6 SUCCESS\n"
+	       "    89.0 b > ACK 106 msn 7\n"
+	       "    89.0 b   recv 1 SUCCESS len 8\n"
+	       "    94.0 a   send 7 SUCCESS\n");
+}
+END_TEST
+
+START_TEST(a_duplicate_ends_the_holding)
+{
+	connect_ends(NULL);
+	b->qp.rc.reply.hold_ns = 20000;
+	volley(6);
+	skip();
+	fault("dup a WRITE_ONLY 106");
+	WRITE(8);
+	world_run_until(&w, 150);
+	WRITE(8);
+	world_run_until(&w, 170);
+	expect("    84.0 a d WRITE_ONLY 106 len 8 ackreq\n"
+	       "    87.0 b   send 6 SUCCESS\n"
+	       "    89.0 b   duplicate WRITE_ONLY 106\n"
+	       "    89.0 b > ACK 106 msn 7\n"
+	       "    94.0 a   send 7 SUCCESS\n"
+	       "   150.0 a > WRITE_ONLY 107 len 8 ackreq\n"
+	       "   155.0 b > ACK 107 msn 8\n"
+	       "   160.0 a   send 8 SUCCESS\n");
+}
+END_TEST
+
 RUN_TESTS("coalesce", a_batch_has_one_ack, equal_sizes_share_a_train, trains_off,
-	  a_read_answers_for_those_before, several_qps_share_an_ack_train)
+	  a_read_answers_for_those_before, several_qps_share_an_ack_train,
+	  an_ack_is_held_where_requests_follow, an_ack_of_what_completes_a_receive_is_not_held,
+	  a_duplicate_ends_the_holding)
