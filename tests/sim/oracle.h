@@ -49,6 +49,7 @@ struct party {
 	uint32_t delivered; /* ops before this have had their receive completed, or need none */
 	bool failed;	    /* an error completion came: from now on flushes */
 	bool may_fail;	    /* something was done to this pair that ends in an error */
+	bool is_forged; /* packets were forged: what arrives is not what was sent, nor in its order */
 	bool slot_taken[ORACLE_SLOTS]; /* reads and atomics under way */
 	bool recv_taken[ORACLE_SLOTS];
 	uint32_t num_recvs, recvs_done;

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "net/wire/opcode.h"
 #include "tests/sim/oracle.h"
 
 #define STEPS	     40
@@ -100,6 +101,40 @@ static void post_something(struct oracle *o, struct party *party, uint32_t sabot
 	oracle_post(o, party, op, sabotage);
 }
 
+/* Packets that a peer with ill will might send: of every operation, near the PSNs in use, with keys good and bad. */
+static void forge(struct oracle *o, struct party *party)
+{
+	static const uint8_t payload[4096];
+	struct world *w = o->w;
+	uint32_t n = 1 + dice(w, 40);
+
+	party->is_forged = party->peer->is_forged = true;
+	while (n-- > 0) {
+		const struct rxe_qp *qp = &party->end->qp;
+		uint32_t base = dice(w, 2) ? qp->attr.sq_psn : party->peer->end->qp.rc.req.una_psn;
+		struct wire_packet packet = {
+			.bth = { .opcode = opcode_make(WIRE_RC, (enum wire_op)dice(w, 24)),
+				 .psn = psn_add(base, PSN_MASK - 3 + dice(w, 8)),
+				 .ack_req = dice(w, 2) },
+			.reth = { .va = party->peer->end->node->base + party->peer->base +
+					AREA_TARGET + dice(w, AREA_TARGET_LEN),
+				  .rkey = dice(w, 4) ? party->peer->key_target : dice(w, 1u << 20),
+				  .len = dice(w, 3) ? dice(w, 3000) : dice(w, UINT32_MAX) },
+			.aeth = { .syndrome = (uint8_t)dice(w, 128), .msn = dice(w, 100) },
+			.imm = dice(w, UINT32_MAX),
+		};
+
+		packet.atomic = (struct atomic_eth){ .va = packet.reth.va & ~(uint64_t)dice(w, 8),
+						     .rkey = party->peer->key_words };
+		packet.shape = wire_shape(packet.bth.opcode);
+		if (packet.shape == 0)
+			continue;
+		if (packet.shape & SHAPE_PAYLOAD)
+			packet.payload_len = dice(w, 2) ? qp->attr.path_mtu : dice(w, 2000);
+		world_inject(w, party->end, &packet, payload);
+	}
+}
+
 /* Something that no pair survives. */
 static void wreck(struct oracle *o, struct party *party)
 {
@@ -107,12 +142,13 @@ static void wreck(struct oracle *o, struct party *party)
 
 	party->may_fail = true;
 	party->peer->may_fail = true;
-	switch (dice(w, 5)) {
+	switch (dice(w, 6)) {
 	case 0: world_modify(w, party->end, RXE_QPS_ERR); break;
 	case 1: node_dereg(party->end->node, party->key_target); break;
 	case 2: oracle_recv(o, party, 1); break;
 	case 3: post_something(o, party, 1); break;
 	case 4: post_something(o, party, 2); break;
+	case 5: forge(o, party); break;
 	}
 }
 
