@@ -86,7 +86,7 @@ static uint8_t *put_section(uint8_t *block)
 	p = put_le32(p, 0xffffffffu); /* to the end of the file */
 	p = put_le32(p, 0xffffffffu);
 	p = put_text(p, OPT_APPLICATION, "rxe_dm", CAPTURE_NAME_MAX);
-	p = put_option(p, OPT_END, NULL, 0);
+	p = put_option(p, OPT_END, "", 0);
 	return end_block(block, p);
 }
 
@@ -104,7 +104,7 @@ static uint8_t *put_interface(uint8_t *block, const char *device)
 		"software RDMA device; Ethernet, IP and UDP headers are made up from what it knows",
 		100);
 	p = put_option(p, OPT_TIME_RESOLUTION, &nanoseconds, 1);
-	p = put_option(p, OPT_END, NULL, 0);
+	p = put_option(p, OPT_END, "", 0);
 	return end_block(block, p);
 }
 
@@ -173,7 +173,7 @@ size_t capture_format_packet(uint8_t *ret, size_t room, const struct capture_pac
 		p = put_text(p, OPT_COMMENT, packet->comment, CAPTURE_COMMENT_MAX);
 	(void)put_le32(flags, flags_of(packet));
 	p = put_option(p, OPT_PACKET_FLAGS, flags, sizeof(flags));
-	p = put_option(p, OPT_END, NULL, 0);
+	p = put_option(p, OPT_END, "", 0);
 	return (size_t)(end_block(ret, p) - ret);
 }
 

@@ -194,6 +194,18 @@ void frame_group_mac(uint8_t ret[static FRAME_MAC_LEN], const struct gid *group)
 	memcpy(ret + 2, group->raw + 12, 4);
 }
 
+uint32_t frame_path_mtu(uint32_t link_mtu, const struct gid *gid)
+{
+	/* The longest headers that come with payload: an XRC write with immediate. */
+	const uint32_t headers = frame_header_len(gid) - FRAME_ETH_LEN + BTH_LEN + XRCETH_LEN +
+				 RETH_LEN + IMM_LEN + ICRC_LEN;
+
+	for (uint32_t mtu = WIRE_MAX_PAYLOAD; mtu >= 256; mtu /= 2)
+		if (mtu + headers <= link_mtu)
+			return mtu;
+	return 0;
+}
+
 const char *frame_verdict_str(enum frame_verdict verdict)
 {
 	switch (verdict) {

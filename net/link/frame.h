@@ -63,6 +63,9 @@ size_t frame_emit_headers(uint8_t *p, const struct frame *frame);
 /* The Ethernet address of a multicast group (RFC 1112, RFC 2464). */
 void frame_group_mac(uint8_t ret[static FRAME_MAC_LEN], const struct gid *group);
 
+/* The largest RoCE MTU (256..4096) whose packets fit an interface of that MTU; 0 when none does. */
+uint32_t frame_path_mtu(uint32_t link_mtu, const struct gid *gid);
+
 const char *frame_verdict_str(enum frame_verdict verdict);
 
 /* The checksum of IP and its kin (RFC 1071) over len bytes, continuing from sum (host-order words added up): 0 when the bytes

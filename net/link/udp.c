@@ -13,14 +13,11 @@
 #include <sys/epoll.h>
 #include <unistd.h>
 
+#include "net/link/frame.h"
 #include "net/link/udp_link.h"
-#include "net/wire/packet.h"
 
 #define SNDBUF_WANTED	 (4 * 1024 * 1024)
 #define PEER_LOOKS_EVERY (1u << 18)
-#define IPV4_HEADER	 20u
-#define IPV6_HEADER	 40u
-#define UDP_HEADER	 8u
 
 static int set_int(int fd, int level, int option, int value)
 {
@@ -208,12 +205,6 @@ bool link_udp_same_host(struct link_udp *link, const struct gid *gid)
 uint32_t link_udp_max_mtu(const struct gid *gid)
 {
 	const uint32_t ifindex = udp_addr_ifindex(gid);
-	const uint32_t headers = (gid_is_v4(gid) ? IPV4_HEADER : IPV6_HEADER) + UDP_HEADER +
-				 BTH_LEN + XRCETH_LEN + RETH_LEN + IMM_LEN + ICRC_LEN;
-	const uint32_t link_mtu = ifindex ? udp_addr_if_mtu(ifindex) : 0;
 
-	for (uint32_t mtu = 4096; mtu >= 256; mtu /= 2)
-		if (mtu + headers <= link_mtu)
-			return mtu;
-	return 0;
+	return ifindex ? frame_path_mtu(udp_addr_if_mtu(ifindex), gid) : 0;
 }

@@ -12,6 +12,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "net/wire/opcode.h"
+
 void private_network(void)
 {
 	struct ifreq req = { .ifr_name = "lo", .ifr_flags = IFF_UP };
@@ -89,13 +91,16 @@ void train_begin(struct wire_train *train, uint8_t *buf, const struct udp_end *f
 				      .dst = *dst };
 }
 
-/* Bytes that follow from psn, with a BTH's fields where steering and a reader look for them. */
+/* Bytes that follow from psn behind a sound BTH: steering, and who looks for the packets of a train, read it. */
 static void fill_packet(uint8_t *p, uint32_t qpn, uint32_t psn, uint32_t len)
 {
 	for (uint32_t i = 0; i < len; i++)
 		p[i] = (uint8_t)(psn * 31 + i * 7);
 	if (len < BTH_LEN)
 		return;
+	p[0] = OP_SEND_ONLY;
+	p[1] = 0;
+	p[2] = p[3] = 0xff;
 	p[5] = (uint8_t)(qpn >> 16);
 	p[6] = (uint8_t)(qpn >> 8);
 	p[7] = (uint8_t)qpn;

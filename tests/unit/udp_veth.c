@@ -6,7 +6,6 @@
  * make. */
 #include <check.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <linux/ethtool.h>
 #include <linux/if_ether.h>
 #include <linux/if_packet.h>
@@ -14,87 +13,23 @@
 #include <net/if.h>
 #include <netinet/in.h>
 #include <poll.h>
-#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "udp_ends.h"
+#include "veth_pair.h"
 
-#define SKIP	   77
 #define QPN	   0x000102u
 #define MAX_STRING (512u * ETH_GSTRING_LEN)
 #define FRAME_MAX  70000
 
-static int ns_a, ns_b;
 static struct udp_end a, b;
 static uint8_t buf[TRAIN_MAX_BYTES];
 static struct wire_train train;
-
-static void enter(int ns)
-{
-	ck_assert_int_eq(setns(ns, CLONE_NEWNET), 0);
-}
-
-static bool run(const char *command)
-{
-	return system(command) == 0; /* NOLINT(cert-env33-c): a fixed string of ours */
-}
-
-/* A child sits in the second namespace while ip moves the peer there by the child's process id. */
-static bool move_peer(void)
-{
-	int there[2], done[2];
-	char command[80], c;
-	bool moved = false;
-	pid_t child;
-
-	if (pipe(there) != 0 || pipe(done) != 0)
-		return false;
-	child = fork();
-	if (child == 0) {
-		(void)close(done[1]);
-		if (setns(ns_b, CLONE_NEWNET) != 0 || write(there[1], "", 1) != 1)
-			_exit(1);
-		_exit(read(done[0], &c, 1) == 0 ? 0 : 1);
-	}
-	(void)close(there[1]);
-	(void)snprintf(command, sizeof(command), "ip link set vb netns %d 2>/dev/null", (int)child);
-	if (child > 0 && read(there[0], &c, 1) == 1)
-		moved = run(command);
-	(void)close(there[0]);
-	(void)close(done[0]);
-	(void)close(done[1]);
-	if (child > 0)
-		(void)waitpid(child, NULL, 0);
-	return moved;
-}
-
-static int make_namespaces(void)
-{
-	if (unshare(CLONE_NEWNET) != 0 && unshare(CLONE_NEWUSER | CLONE_NEWNET) != 0)
-		return -1;
-	ns_a = open("/proc/self/ns/net", O_RDONLY | O_CLOEXEC);
-	if (unshare(CLONE_NEWNET) != 0)
-		return -1;
-	ns_b = open("/proc/self/ns/net", O_RDONLY | O_CLOEXEC);
-	if (ns_a < 0 || ns_b < 0 || setns(ns_a, CLONE_NEWNET) != 0)
-		return -1;
-	if (!run("ip link add va mtu 9000 type veth peer name vb mtu 9000 2>/dev/null") ||
-	    !move_peer() ||
-	    !run("ip link set lo up && ip addr add 10.77.0.1/24 dev va && "
-		 "ip addr add fd77::1/64 dev va nodad && ip link set va up"))
-		return -1;
-	if (setns(ns_b, CLONE_NEWNET) != 0 ||
-	    !run("ip link set lo up && ip addr add 10.77.0.2/24 dev vb && "
-		 "ip addr add fd77::2/64 dev vb nodad && ip link set vb up"))
-		return -1;
-	return setns(ns_a, CLONE_NEWNET);
-}
 
 static int ethtool(const char *dev, void *request)
 {
@@ -157,9 +92,9 @@ static void set_value(const char *dev, uint32_t command, uint32_t value)
 
 static void open_ends(const char *from, const char *to, bool trains)
 {
-	enter(ns_a);
+	pair_enter(PAIR_A);
 	ck_assert_int_eq(end_open(&a, from, 1, 0, trains), 0);
-	enter(ns_b);
+	pair_enter(PAIR_B);
 	ck_assert_int_eq(end_open(&b, to, 1, 0, trains), 0);
 }
 
@@ -216,7 +151,7 @@ static int open_tap(void)
 	struct sockaddr_ll any = { .sll_family = AF_PACKET, .sll_protocol = htons(ETH_P_IP) };
 	int fd;
 
-	enter(ns_b);
+	pair_enter(PAIR_B);
 	fd = socket(AF_PACKET, SOCK_DGRAM, htons(ETH_P_IP));
 	ck_assert_int_ge(fd, 0);
 	any.sll_ifindex = (int)if_nametoindex("vb");
@@ -266,7 +201,7 @@ START_TEST(cut_trains)
 	uint32_t n, len;
 	int tap;
 
-	enter(ns_a);
+	pair_enter(PAIR_A);
 	set_value("va", ETHTOOL_STSO, 0);
 	set_value("va", ETHTOOL_SGSO, 0);
 	ck_assert(set_feature("va", "tx-udp-segmentation", false));
@@ -289,9 +224,9 @@ END_TEST
 /* Cut, and put together again by the receiver's GRO. */
 START_TEST(cut_and_joined)
 {
-	enter(ns_a);
+	pair_enter(PAIR_A);
 	ck_assert(set_feature("va", "tx-udp-segmentation", false));
-	enter(ns_b);
+	pair_enter(PAIR_B);
 	set_value("vb", ETHTOOL_SGRO, 1);
 	open_ends("10.77.0.1", "10.77.0.2", true);
 	for (uint32_t segs = 1; segs <= 64; segs = segs * 2 + 1) {
@@ -308,7 +243,7 @@ START_TEST(no_checksum_offload)
 {
 	uint32_t n;
 
-	enter(ns_a);
+	pair_enter(PAIR_A);
 	set_value("va", ETHTOOL_STXCSUM, 0);
 	open_ends("10.77.0.1", "10.77.0.2", true);
 	for (uint32_t i = 0; i < 3; i++) {
@@ -342,7 +277,7 @@ END_TEST
 
 START_TEST(ipv6)
 {
-	enter(ns_a);
+	pair_enter(PAIR_A);
 	open_ends("fd77::1", "fd77::2", true);
 	for (uint32_t turn = 0; turn < 2; turn++) {
 		for (uint32_t segs = 1; segs <= 64; segs = segs * 2 + 1) {
@@ -350,9 +285,9 @@ START_TEST(ipv6)
 
 			expect_train(n, 512 + 28, 64, IP_ID_EXACT, n);
 		}
-		enter(ns_a);
+		pair_enter(PAIR_A);
 		(void)set_feature("va", "tx-udp-segmentation", false);
-		enter(ns_b);
+		pair_enter(PAIR_B);
 	}
 	close_ends();
 }
@@ -385,22 +320,22 @@ START_TEST(mtu)
 {
 	const struct gid v4 = gid_of("10.77.0.1"), v6 = gid_of("fd77::1");
 
-	enter(ns_a);
+	pair_enter(PAIR_A);
 	ck_assert_uint_eq(link_udp_max_mtu(&v4), 4096);
 	ck_assert_uint_eq(link_udp_max_mtu(&v6), 4096);
-	ck_assert(run("ip link set va mtu 1500"));
+	ck_assert(pair_run("ip link set va mtu 1500"));
 	ck_assert_uint_eq(link_udp_max_mtu(&v4), 1024);
 	ck_assert_uint_eq(link_udp_max_mtu(&v6), 1024);
-	ck_assert(run("ip link set va mtu 9000"));
+	ck_assert(pair_run("ip link set va mtu 9000"));
 }
 END_TEST
 
 /* Each test starts with the offloads as they were. */
 static void restore(void)
 {
-	enter(ns_b);
+	pair_enter(PAIR_B);
 	set_value("vb", ETHTOOL_SGRO, 0);
-	enter(ns_a);
+	pair_enter(PAIR_A);
 	set_value("va", ETHTOOL_STXCSUM, 1);
 	set_value("va", ETHTOOL_SGSO, 1);
 	set_value("va", ETHTOOL_STSO, 1);
@@ -414,10 +349,10 @@ int main(void)
 	SRunner *runner;
 	int failed;
 
-	if (make_namespaces() != 0) {
+	if (pair_make() != 0) {
 		(void)puts("skipped: needs root or user namespaces, and ip, to join two "
 			   "namespaces by veth");
-		return SKIP;
+		return PAIR_SKIP;
 	}
 	tcase_add_checked_fixture(tc, restore, restore);
 	tcase_set_timeout(tc, 30);

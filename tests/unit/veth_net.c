@@ -1,0 +1,558 @@
+/* SPDX-License-Identifier: MIT */
+/* The veth link between two network namespaces: a device with a MAC and an address of its own on va, and on vb either the kernel with a
+ * UDP link or another such device. Each test runs with both kinds of port where that matters.
+ *
+ * Skips (77) where namespaces are not ours to make. */
+#include <check.h>
+#include <errno.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "net/link/veth_pcap.h"
+#include "udp_ends.h"
+#include "veth_pair.h"
+
+#define QPN    0x000102u
+#define NOBODY 65534
+
+enum port_kind {
+	BY_SOCKETS,
+	BY_PCAP,
+};
+
+/* A device on a veth, and what it said last. */
+struct device {
+	struct link_veth_filter filter;
+	struct link_veth *link;
+	int rx_fd, tx_fd;
+	uint16_t ports[LINK_VETH_TX_PORTS];
+	char said[200];
+	uint32_t says;
+};
+
+static struct device dev, other;
+static bool other_mac;
+static struct udp_end kernel;
+static uint8_t buf[TRAIN_MAX_BYTES];
+static struct wire_train train;
+static uint32_t side_by_side; /* arrivals that lie behind another of their frame */
+
+static void hear(void *arg, const char *line)
+{
+	struct device *d = arg;
+
+	d->says++;
+	(void)snprintf(d->said, sizeof(d->said), "%s", line);
+}
+
+static struct link_veth_port *open_port(struct device *d, enum port_kind kind)
+{
+	struct link_veth_port *port = NULL;
+
+	if (kind == BY_PCAP) {
+		ck_assert_int_eq(link_veth_port_pcap(&port, &d->filter), 0);
+		return port;
+	}
+	ck_assert_int_eq(link_veth_open_sockets(&d->filter, &d->rx_fd, &d->tx_fd), 0);
+	ck_assert_int_eq(link_veth_port_sockets(&port, d->rx_fd, d->tx_fd), 0);
+	return port;
+}
+
+static void device_open(struct device *d, const char *ifname, const char *address,
+			enum port_kind kind, uint32_t slot)
+{
+	struct link_veth_cfg cfg = { .ifname = ifname,
+				     .gid = gid_of(address),
+				     .prefix_len = strchr(address, ':') ? 64 : 24,
+				     .slot = slot,
+				     .answers = slot == 0,
+				     .log = hear,
+				     .log_arg = d };
+
+	memset(d, 0, sizeof(*d));
+	d->rx_fd = d->tx_fd = -1;
+	link_veth_make_mac(cfg.mac, &cfg.gid);
+	cfg.mac[5] ^= other_mac;
+	d->filter = (struct link_veth_filter){ .ifname = ifname,
+					       .gid = cfg.gid,
+					       .slot = slot,
+					       .slots = 8,
+					       .log = hear,
+					       .log_arg = d };
+	memcpy(d->filter.mac, cfg.mac, sizeof(cfg.mac));
+	cfg.port = open_port(d, kind);
+	ck_assert_int_eq(link_veth_open(&d->link, &cfg), 0);
+	ck_assert_uint_eq(link_veth_tx_ports(d->link, d->ports, LINK_VETH_TX_PORTS),
+			  LINK_VETH_TX_PORTS);
+}
+
+static void device_close(struct device *d)
+{
+	link_veth_close(d->link);
+	if (d->rx_fd >= 0)
+		(void)close(d->rx_fd);
+	if (d->tx_fd >= 0)
+		(void)close(d->tx_fd);
+}
+
+/* The next arrivals, waiting for them: how many, 0 when none came. Questions are answered meanwhile. */
+static int device_await(struct device *d, struct wire_arrival *ret, size_t max)
+{
+	struct pollfd p = { .fd = link_veth_poll_fd(d->link), .events = POLLIN };
+	int n = link_veth_recv(d->link, ret, max);
+
+	while (n == 0 && poll(&p, 1, AWAIT_MS) > 0)
+		n = link_veth_recv(d->link, ret, max);
+	return n;
+}
+
+/* Let a device do what ARP asks of it, until nothing is left to read. */
+static void device_serve(struct device *d)
+{
+	struct pollfd p = { .fd = link_veth_poll_fd(d->link), .events = POLLIN };
+	struct wire_arrival a;
+
+	while (poll(&p, 1, 0) > 0)
+		ck_assert_int_eq(link_veth_recv(d->link, &a, 1), 0);
+}
+
+/* A train of device d in buf. */
+static uint32_t make_train(const struct device *d, const char *to, uint32_t qpn, uint32_t segs,
+			   uint32_t len, uint32_t last)
+{
+	struct udp_end from = { .group = { .gid = d->filter.gid } };
+	const struct gid dst = gid_of(to);
+	uint32_t n = 0;
+
+	memcpy(from.ports, d->ports, sizeof(from.ports));
+	train_begin(&train, buf, &from, &dst, 1);
+	while (n + 1 < segs && train_packet(&train, &from, qpn, n, len))
+		n++;
+	return n + train_packet(&train, &from, qpn, n, last);
+}
+
+/* n packets, each right by its own rule, as arrival_good wants it. */
+static void expect(struct device *d, uint32_t qpn, uint32_t n, uint32_t len, uint32_t last)
+{
+	struct wire_arrival got[TRAIN_MAX_SEGS];
+	uint32_t psn = 0;
+
+	while (psn < n) {
+		const int k = device_await(d, got, TRAIN_MAX_SEGS);
+
+		ck_assert_int_gt(k, 0);
+		for (int i = 0; i < k; i++, psn++) {
+			ck_assert_int_eq(got[i].id_rule, IP_ID_EXACT);
+			side_by_side += i > 0 && got[i].p == got[i - 1].p + got[i - 1].len;
+			ck_assert(arrival_good(&got[i], qpn, psn, psn + 1 == n ? last : len));
+		}
+	}
+	device_serve(d);
+}
+
+/* At the kernel's end identifications are not seen: every ICRC must be explained by some. */
+static void expect_at_kernel(uint32_t n)
+{
+	struct wire_arrival got[TRAIN_MAX_SEGS];
+
+	for (uint32_t psn = 0; psn < n;) {
+		int k;
+
+		device_serve(&dev); /* the kernel may ask before it answers */
+		k = await(kernel.link, got, TRAIN_MAX_SEGS);
+		ck_assert_int_gt(k, 0);
+		for (int i = 0; i < k; i++, psn++) {
+			const struct icrc_flow flow = { .src = got[i].src,
+							.dst = got[i].dst,
+							.src_port = got[i].src_port };
+
+			ck_assert_int_ne(icrc_check(&flow, got[i].id_rule, got[i].ip_id, got[i].p,
+						    got[i].len),
+					 ICRC_BAD);
+			ck_assert_uint_eq(got[i].src_port, dev.ports[1]);
+		}
+	}
+}
+
+static void send_from_kernel(const char *to, uint32_t segs, uint32_t len, uint32_t last)
+{
+	const struct gid dst = gid_of(to);
+	uint32_t n = 0;
+
+	train_begin(&train, buf, &kernel, &dst, 0);
+	while (n + 1 < segs && train_packet(&train, &kernel, QPN, n, len))
+		n++;
+	ck_assert(train_packet(&train, &kernel, QPN, n, last));
+	ck_assert_int_eq(link_udp_send(kernel.link, &train, 1), 1);
+}
+
+static const struct {
+	const char *device, *kernel, *group;
+} address[2] = {
+	{ "10.77.0.9", "10.77.0.2", "239.77.1.1" },
+	{ "fd77::9", "fd77::2", "ff15::77:1" },
+};
+
+/* Loops over kind of port and family. */
+#define KIND(i)	  ((i)&1 ? BY_PCAP : BY_SOCKETS)
+#define FAMILY(i) ((i) >> 1)
+#define VARIANTS  4
+
+static void open_both(int variant)
+{
+	pair_enter(PAIR_A);
+	device_open(&dev, "va", address[FAMILY(variant)].device, KIND(variant), 0);
+	pair_enter(PAIR_B);
+	ck_assert_int_eq(end_open(&kernel, address[FAMILY(variant)].kernel, 1, 0, true), 0);
+}
+
+static void close_both(void)
+{
+	ck_assert_uint_eq(dev.says, 0);
+	ck_assert_uint_eq(link_veth_send_errors(dev.link), 0);
+	ck_assert_uint_eq(link_veth_bad_frames(dev.link), 0);
+	ck_assert_uint_eq(link_veth_recv_drops(dev.link), 0);
+	device_close(&dev);
+	end_close(&kernel);
+}
+
+/* The device asks for the kernel's MAC, keeps the train meanwhile, and sends it when it has the answer. */
+START_TEST(to_the_kernel)
+{
+	for (int turn = 1; turn <= 3; turn++) {
+		uint32_t n;
+
+		if (turn == 1)
+			open_both(_i);
+		n = make_train(&dev, address[FAMILY(_i)].kernel, QPN, (uint32_t)turn * 7, 1024 + 28,
+			       100);
+		ck_assert_int_eq(link_veth_send(dev.link, &train, 1), 1);
+		if (turn == 1) {
+			struct pollfd p = { .fd = link_veth_poll_fd(dev.link), .events = POLLIN };
+
+			ck_assert_int_eq(poll(&p, 1, AWAIT_MS), 1);
+		}
+		expect_at_kernel(n);
+	}
+	close_both();
+}
+END_TEST
+
+/* The kernel asks for the device's MAC; its trains come uncut, and are split exactly. */
+START_TEST(from_the_kernel)
+{
+	static const uint32_t lens[] = { 4096 + 16, 1024 + 28, 80, 32 };
+
+	open_both(_i);
+	for (size_t i = 0; i < 4; i++) {
+		for (uint32_t segs = 1; segs <= 64 && segs * lens[i] < 65000; segs = segs * 2 + 1) {
+			send_from_kernel(address[FAMILY(_i)].device, segs, lens[i], 28);
+			expect(&dev, QPN, segs, lens[i], 28);
+			ck_assert_uint_eq(side_by_side, segs - 1);
+			side_by_side = 0;
+		}
+	}
+	close_both();
+}
+END_TEST
+
+/* What the kernel cuts itself bears counted identifications. */
+START_TEST(cut_by_the_kernel)
+{
+	open_both(_i);
+	pair_enter(PAIR_B);
+	ck_assert(pair_run("ip link set vb gso_max_segs 1"));
+	send_from_kernel(address[FAMILY(_i)].device, 20, 1024 + 28, 64);
+	expect(&dev, QPN, 20, 1024 + 28, 64);
+	ck_assert_uint_eq(side_by_side, 0);
+	ck_assert(pair_run("ip link set vb gso_max_segs 65535"));
+	close_both();
+}
+END_TEST
+
+/* Neither end is the kernel's. */
+START_TEST(between_devices)
+{
+	const char *const there = FAMILY(_i) ? "fd77::8" : "10.77.0.8";
+
+	pair_enter(PAIR_A);
+	device_open(&dev, "va", address[FAMILY(_i)].device, KIND(_i), 0);
+	pair_enter(PAIR_B);
+	device_open(&other, "vb", there, KIND(_i), 0);
+	for (uint32_t segs = 1; segs <= 15; segs = segs * 2 + 1) {
+		uint32_t n = make_train(&dev, there, QPN, segs, 4096 + 16, 200);
+
+		ck_assert_int_eq(link_veth_send(dev.link, &train, 1), 1);
+		if (segs == 1) {
+			device_serve(&other); /* the question */
+			device_serve(&dev);   /* the answer */
+		}
+		expect(&other, QPN, n, 4096 + 16, 200);
+		/* It came from somebody: no question is needed. */
+		n = make_train(&other, address[FAMILY(_i)].device, QPN, segs, 256 + 28, 100);
+		ck_assert_int_eq(link_veth_send(other.link, &train, 1), 1);
+		expect(&dev, QPN, n, 256 + 28, 100);
+	}
+	device_close(&dev);
+	device_close(&other);
+}
+END_TEST
+
+/* Two slots of a device get what is for their QPNs, from each other and from themselves too. */
+START_TEST(slots)
+{
+	const char *const here = address[FAMILY(_i)].device;
+	struct wire_arrival a;
+	uint32_t n;
+
+	pair_enter(PAIR_A);
+	device_open(&dev, "va", here, KIND(_i), 0);
+	device_open(&other, "va", here, KIND(_i), 3);
+	for (int turn = 0; turn < 2; turn++) {
+		struct device *from = turn ? &other : &dev;
+
+		n = make_train(from, here, 0x030001, 5, 300, 100);
+		ck_assert_int_eq(link_veth_send(from->link, &train, 1), 1);
+		expect(&other, 0x030001, n, 300, 100);
+		n = make_train(from, here, 0x000001, 5, 300, 100);
+		ck_assert_int_eq(link_veth_send(from->link, &train, 1), 1);
+		expect(&dev, 0x000001, n, 300, 100);
+	}
+	/* A QPN of no slot is the server's. */
+	n = make_train(&other, here, 0xf00001, 1, 300, 300);
+	ck_assert_int_eq(link_veth_send(other.link, &train, 1), 1);
+	expect(&dev, 0xf00001, n, 300, 300);
+	ck_assert_int_eq(link_veth_recv(other.link, &a, 1), 0);
+	device_close(&dev);
+	device_close(&other);
+}
+END_TEST
+
+START_TEST(groups)
+{
+	const struct gid group = gid_of(address[FAMILY(_i)].group);
+	const struct gid v4 = gid_of("239.1.2.3"), v6 = gid_of("ff15::3");
+	struct wire_arrival a;
+	uint32_t n;
+
+	open_both(_i);
+	ck_assert_int_eq(link_veth_join(dev.link, FAMILY(_i) ? &v4 : &v6), -EINVAL);
+	ck_assert_int_eq(link_veth_join(dev.link, &kernel.group.gid), -EINVAL);
+	ck_assert_int_eq(link_veth_leave(dev.link, &group), -ENOENT);
+	ck_assert_int_eq(link_veth_join(dev.link, &group), 0);
+	ck_assert_int_eq(link_veth_join(dev.link, &group), 0);
+	ck_assert_int_eq(link_veth_leave(dev.link, &group), 0);
+	send_from_kernel(address[FAMILY(_i)].group, 3, 300, 100);
+	expect(&dev, QPN, 3, 300, 100);
+
+	/* And to the kernel's members of it. */
+	ck_assert_int_eq(link_udp_join(kernel.link, &group), 0);
+	n = make_train(&dev, address[FAMILY(_i)].group, QPN, 3, 300, 100);
+	ck_assert_int_eq(link_veth_send(dev.link, &train, 1), 1);
+	expect(&dev, QPN, n, 300, 100); /* a member hears itself */
+	expect_at_kernel(n);
+
+	ck_assert_int_eq(link_veth_leave(dev.link, &group), 0);
+	send_from_kernel(address[FAMILY(_i)].group, 1, 300, 300);
+	send_from_kernel(address[FAMILY(_i)].device, 1, 200, 200);
+	ck_assert_int_eq(device_await(&dev, &a, 1), 1);
+	ck_assert_uint_eq(a.len, 200);
+	close_both();
+}
+END_TEST
+
+/* Every field of the headers is seen, and sent. */
+START_TEST(headers)
+{
+	const bool v4 = FAMILY(_i) == 0;
+	struct wire_arrival a;
+
+	pair_enter(PAIR_A);
+	device_open(&dev, "va", address[FAMILY(_i)].device, KIND(_i), 0);
+	(void)make_train(&dev, address[FAMILY(_i)].device, QPN, 1, 300, 300);
+	train.traffic_class = 0x68;
+	train.hop_limit = 7;
+	train.flow_label = 0x12345;
+	ck_assert_int_eq(link_veth_send(dev.link, &train, 1), 1);
+	ck_assert_int_eq(device_await(&dev, &a, 1), 1);
+	ck_assert_uint_eq(a.traffic_class, 0x68);
+	ck_assert_uint_eq(a.hop_limit, 7);
+	ck_assert_uint_eq(a.flow_label, v4 ? 0 : 0x12345);
+	ck_assert(gid_equal(&a.src, &dev.filter.gid) && gid_equal(&a.dst, &dev.filter.gid));
+	device_close(&dev);
+}
+END_TEST
+
+/* Trains for one who does not answer are kept for a second, then dropped, and a person is told. */
+START_TEST(nobody_there)
+{
+	struct pollfd p;
+	struct wire_arrival a;
+
+	pair_enter(PAIR_A);
+	device_open(&dev, "va", "10.77.0.9", BY_SOCKETS, 0);
+	p = (struct pollfd){ .fd = link_veth_poll_fd(dev.link), .events = POLLIN };
+	for (int i = 0; i < 6; i++) {
+		(void)make_train(&dev, "10.77.0.66", QPN, 2, 300, 100);
+		ck_assert_int_eq(link_veth_send(dev.link, &train, 1), 1);
+	}
+	ck_assert_uint_eq(link_veth_send_errors(dev.link), 4); /* two trains over the four kept */
+	while (dev.says == 0 && poll(&p, 1, AWAIT_MS) > 0)
+		ck_assert_int_eq(link_veth_recv(dev.link, &a, 1), 0);
+	ck_assert_uint_eq(dev.says, 1);
+	ck_assert_ptr_nonnull(strstr(dev.said, "10.77.0.66"));
+	ck_assert_uint_eq(link_veth_send_errors(dev.link), 12);
+	/* Another network, and no gateway. */
+	(void)make_train(&dev, "10.78.0.1", QPN, 1, 300, 300);
+	ck_assert_int_eq(link_veth_send(dev.link, &train, 1), 1);
+	ck_assert_uint_eq(link_veth_send_errors(dev.link), 13);
+	ck_assert_ptr_nonnull(strstr(dev.said, "gateway"));
+	device_close(&dev);
+}
+END_TEST
+
+/* The interface's MTU decides, and going over it is told. */
+START_TEST(mtu)
+{
+	const struct gid v4 = gid_of("10.77.0.9");
+
+	open_both(0);
+	pair_enter(PAIR_A);
+	ck_assert_uint_eq(link_veth_max_mtu("va", &v4), 4096);
+	ck_assert_uint_eq(link_veth_max_mtu("nowhere", &v4), 0);
+	ck_assert(pair_run("ip link set va mtu 1500"));
+	ck_assert_uint_eq(link_veth_max_mtu("va", &v4), 1024);
+	(void)make_train(&dev, "10.77.0.9", QPN, 2, 2048 + 28, 2048 + 28);
+	ck_assert_int_eq(link_veth_send(dev.link, &train, 1), 1);
+	ck_assert_uint_eq(link_veth_send_errors(dev.link), 2);
+	ck_assert_ptr_nonnull(strstr(dev.said, "does not fit va"));
+	ck_assert(pair_run("ip link set va mtu 9000"));
+	device_close(&dev);
+	end_close(&kernel);
+}
+END_TEST
+
+/* Down is told, and not for ever: it works again when the interface does. */
+START_TEST(down_and_up)
+{
+	struct wire_arrival a;
+	uint32_t n;
+
+	pair_enter(PAIR_A);
+	device_open(&dev, "va", "10.77.0.9", KIND(_i), 0);
+	ck_assert(pair_run("ip link set va down"));
+	n = make_train(&dev, "10.77.0.9", QPN, 3, 300, 100);
+	ck_assert_int_eq(link_veth_send(dev.link, &train, 1), 1);
+	ck_assert_uint_eq(link_veth_send_errors(dev.link), n);
+	ck_assert_ptr_nonnull(strstr(dev.said, "va is down"));
+	for (int i = 0; i < 4; i++)
+		ck_assert_int_eq(link_veth_recv(dev.link, &a, 1), 0);
+	ck_assert(pair_run("ip link set va up && ip addr replace fd77::1/64 dev va nodad"));
+	ck_assert_int_eq(link_veth_send(dev.link, &train, 1), 1);
+	expect(&dev, QPN, n, 300, 100);
+	device_close(&dev);
+}
+END_TEST
+
+/* Somebody has our address, and announces it: a person is told. */
+START_TEST(conflict)
+{
+	pair_enter(PAIR_A);
+	device_open(&dev, "va", address[FAMILY(_i)].device, KIND(_i), 0);
+	pair_enter(PAIR_B);
+	other_mac = true;
+	device_open(&other, "vb", address[FAMILY(_i)].device, KIND(_i), 0);
+	device_serve(&dev);
+	ck_assert_uint_eq(dev.says, 1);
+	ck_assert_ptr_nonnull(strstr(dev.said, "has our address too"));
+	device_close(&other);
+	device_close(&dev);
+}
+END_TEST
+
+/* Without CAP_NET_RAW: one line that says what to do. */
+START_TEST(no_right)
+{
+	struct link_veth_filter filter = {
+		.ifname = "va", .gid = gid_of("10.77.0.9"), .log = hear, .log_arg = &dev
+	};
+	struct link_veth_port *port;
+	int rx, tx, status;
+	pid_t child;
+
+	pair_enter(PAIR_A);
+	child = fork();
+	ck_assert_int_ge(child, 0);
+	if (child == 0) {
+		if (setuid(NOBODY) != 0)
+			_exit(PAIR_SKIP);
+		if (link_veth_open_sockets(&filter, &rx, &tx) != -EPERM || dev.says != 1)
+			_exit(1);
+		if (link_veth_port_pcap(&port, &filter) != -EPERM || dev.says != 2)
+			_exit(2);
+		_exit(strstr(dev.said, "CAP_NET_RAW") ? 0 : 3);
+	}
+	ck_assert_int_eq(waitpid(child, &status, 0), child);
+	ck_assert(WIFEXITED(status));
+	ck_assert(WEXITSTATUS(status) == 0 || WEXITSTATUS(status) == PAIR_SKIP);
+}
+END_TEST
+
+START_TEST(not_there)
+{
+	struct link_veth_filter filter = {
+		.ifname = "nowhere", .gid = gid_of("10.77.0.9"), .log = hear, .log_arg = &dev
+	};
+	struct link_veth_cfg cfg = { .ifname = "va", .gid = gid_of("239.1.1.1") };
+	struct link_veth_port *port;
+	struct link_veth *link;
+	int rx, tx;
+
+	pair_enter(PAIR_A);
+	ck_assert_int_eq(link_veth_open_sockets(&filter, &rx, &tx), -ENODEV);
+	ck_assert_int_eq(link_veth_port_pcap(&port, &filter), -ENODEV);
+	ck_assert_ptr_nonnull(strstr(dev.said, "nowhere"));
+	ck_assert_int_eq(link_veth_open(&link, &cfg), -EINVAL);
+	cfg.gid = gid_of("10.77.0.9");
+	cfg.slot = LINK_VETH_SLOTS;
+	ck_assert_int_eq(link_veth_open(&link, &cfg), -EINVAL);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("veth_net");
+	TCase *tc = tcase_create("veth");
+	SRunner *runner;
+	int failed;
+
+	if (pair_make() != 0) {
+		(void)puts("skipped: needs root or user namespaces, and ip, to join two "
+			   "namespaces by veth");
+		return PAIR_SKIP;
+	}
+	tcase_set_timeout(tc, 30);
+	tcase_add_loop_test(tc, to_the_kernel, 0, VARIANTS);
+	tcase_add_loop_test(tc, from_the_kernel, 0, VARIANTS);
+	tcase_add_loop_test(tc, cut_by_the_kernel, 0, VARIANTS);
+	tcase_add_loop_test(tc, between_devices, 0, VARIANTS);
+	tcase_add_loop_test(tc, slots, 0, VARIANTS);
+	tcase_add_loop_test(tc, groups, 0, VARIANTS);
+	tcase_add_loop_test(tc, headers, 0, VARIANTS);
+	tcase_add_test(tc, nobody_there);
+	tcase_add_test(tc, mtu);
+	tcase_add_loop_test(tc, down_and_up, 0, 2);
+	tcase_add_loop_test(tc, conflict, 0, VARIANTS);
+	tcase_add_test(tc, no_right);
+	tcase_add_test(tc, not_there);
+	suite_add_tcase(suite, tc);
+	runner = srunner_create(suite);
+	srunner_run_all(runner, CK_NORMAL);
+	failed = srunner_ntests_failed(runner);
+	srunner_free(runner);
+	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}
