@@ -152,7 +152,8 @@ def sanitizer_environment():
         return {}
     return {"LD_PRELOAD": runtime, "ASAN_OPTIONS": "detect_leaks=0:handle_segv=0:handle_sigbus=0:exitcode=99",
             "UBSAN_OPTIONS": "halt_on_error=1:print_stacktrace=1:exitcode=99",
-            "TSAN_OPTIONS": "exitcode=99:halt_on_error=1:ignore_noninstrumented_modules=1"}
+            "TSAN_OPTIONS": "exitcode=99:halt_on_error=1:ignore_noninstrumented_modules=1:"
+                            "die_after_fork=0:handle_segv=0:handle_sigbus=0"}
 
 
 def address_of_its_own():
