@@ -8,7 +8,7 @@ from instance import Instance
 from program import Failure
 
 # A row of results: #bytes, then numbers.
-ROW = re.compile(r"^ *\d+[ \t]+\d+([ \t]+[\d.]+){2,}[ \t]*$", re.MULTILINE)
+ROW = re.compile(r"^ *\d+[ \t]+\d+([ \t]+-?[\d.naif]+){2,}[ \t]*$", re.MULTILINE)
 TROUBLE = re.compile(r"Completion with error|Failed status|Sanitizer: |runtime error:|Couldn't|Unable to",
                      re.IGNORECASE)
 
