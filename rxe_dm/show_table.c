@@ -252,6 +252,13 @@ static void show_dms(const struct view_device *device, FILE *to)
 	table_end(&table);
 }
 
+static const char *memory_type(const struct ctl_msg_dmah *hints)
+{
+	if (!(hints->valid & CTL_DMAH_TPH_MEM_TYPE))
+		return "-";
+	return hints->tph_mem_type ? "persistent" : "volatile";
+}
+
 /* "-" for a hint that was not given. */
 static const char *put_hint(cell ret, const struct ctl_msg_dmah *hints, uint32_t field,
 			    uint32_t value)
@@ -269,7 +276,7 @@ static void show_dmahs(const struct view_device *device, FILE *to)
 	for (size_t i = 0; i < device->num_objects; i++) {
 		const struct ctl_object *object = &device->objects[i];
 		const struct ctl_msg_dmah *hints = &object->hints;
-		cell handle, context, cpu, ph, type, refs;
+		cell handle, context, cpu, ph, refs;
 
 		if (object->kind == CTL_KIND_DMAH)
 			table_row(&table,
@@ -278,9 +285,7 @@ static void show_dmahs(const struct view_device *device, FILE *to)
 					  put(context, "%x", object->context),
 					  put_hint(cpu, hints, CTL_DMAH_CPU_ID, hints->cpu_id),
 					  put_hint(ph, hints, CTL_DMAH_PH, hints->ph),
-					  put_hint(type, hints, CTL_DMAH_TPH_MEM_TYPE,
-						   hints->tph_mem_type),
-					  put(refs, "%u", object->refs) });
+					  memory_type(hints), put(refs, "%u", object->refs) });
 	}
 	table_end(&table);
 }

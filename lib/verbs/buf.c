@@ -5,6 +5,7 @@
 
 #include "lib/verbs/context.h"
 #include "lib/verbs/driver.h"
+#include "lib/verbs/mr.h"
 
 struct ibv_buf {
 	struct ibv_context *context;
@@ -56,15 +57,21 @@ void ibv_free_buf(struct ibv_buf *buf)
 	free_buf(buf);
 }
 
-struct ibv_mr *ibv_reg_buf_mr(struct ibv_pd *pd, struct ibv_buf *buf, void *addr, size_t length,
-			      int access)
+bool dm_buf_holds(const struct ibv_buf *buf, const struct ibv_pd *pd, const void *addr,
+		  size_t length)
 {
 	uint64_t offset;
 
 	if (!dm_object_is(buf, DM_KIND_BUF) || buf->pd != pd)
-		return dm_fail(EINVAL);
+		return false;
 	offset = (uintptr_t)addr - (uintptr_t)buf->addr;
-	if (offset > buf->size || length > buf->size - offset)
+	return offset <= buf->size && length <= buf->size - offset;
+}
+
+struct ibv_mr *ibv_reg_buf_mr(struct ibv_pd *pd, struct ibv_buf *buf, void *addr, size_t length,
+			      int access)
+{
+	if (!dm_buf_holds(buf, pd, addr, length))
 		return dm_fail(EINVAL);
 	return ibv_reg_mr_iova2(pd, addr, length, (uintptr_t)addr, (unsigned int)access);
 }

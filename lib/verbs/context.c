@@ -100,6 +100,7 @@ static void fill(struct dm_context *ctx)
 	dm_pd_ops(verbs);
 	dm_mr_ops(verbs);
 	dm_dm_ops(verbs);
+	dm_dmah_ops(verbs);
 	dm_buf_ops(verbs);
 	dm_runtime_ops(verbs);
 

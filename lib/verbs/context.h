@@ -33,6 +33,7 @@ void dm_query_ops(struct verbs_context_65 *verbs);
 void dm_pd_ops(struct verbs_context_65 *verbs);
 void dm_mr_ops(struct verbs_context_65 *verbs);
 void dm_dm_ops(struct verbs_context_65 *verbs);
+void dm_dmah_ops(struct verbs_context_65 *verbs);
 void dm_buf_ops(struct verbs_context_65 *verbs);
 
 #endif

@@ -93,8 +93,8 @@ static struct ctl_reg_mr plain(const struct ibv_pd *pd, const void *addr, size_t
 	};
 }
 
-struct ibv_mr *ibv_reg_mr_iova2(struct ibv_pd *pd, void *addr, size_t length, uint64_t iova,
-				unsigned int access)
+static struct ibv_mr *reg_by_addr(struct ibv_pd *pd, void *addr, size_t length, uint64_t iova,
+				  unsigned int access, uint32_t dmah)
 {
 	struct dm_mr like = { .kind = DM_MR_PLAIN, .access = access };
 	struct ctl_reg_mr reg;
@@ -114,7 +114,14 @@ struct ibv_mr *ibv_reg_mr_iova2(struct ibv_pd *pd, void *addr, size_t length, ui
 	like.base.addr = addr;
 	like.base.length = length;
 	reg = plain(pd, addr, length, like.iova, access);
+	reg.dmah = dmah;
 	return dm_mr_make(pd, &like, &reg);
+}
+
+struct ibv_mr *ibv_reg_mr_iova2(struct ibv_pd *pd, void *addr, size_t length, uint64_t iova,
+				unsigned int access)
+{
+	return reg_by_addr(pd, addr, length, iova, access, 0);
 }
 
 #undef ibv_reg_mr
@@ -130,45 +137,59 @@ struct ibv_mr *ibv_reg_mr_iova(struct ibv_pd *pd, void *addr, size_t length, uin
 	return ibv_reg_mr_iova2(pd, addr, length, iova, (unsigned int)access);
 }
 
-/* A dmabuf, or anything else that can be mapped, is mapped and served as memory of this process. */
-struct ibv_mr *ibv_reg_dmabuf_mr(struct ibv_pd *pd, uint64_t offset, size_t length, uint64_t iova,
-				 int fd, int access)
+/* What a registration by descriptor asks for: errno, or 0. */
+static int check_by_fd(const struct ibv_pd *pd, const struct ibv_mr_init_attr *attr)
 {
 	const uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
-	struct dm_mr like = { .kind = DM_MR_DMABUF, .access = (unsigned int)access, .iova = iova };
-	bool write = access & IBV_ACCESS_LOCAL_WRITE;
-	uint64_t skip = offset & (page - 1);
-	struct ctl_reg_mr reg;
-	struct ibv_mr *mr;
 	off_t size;
 	int err;
 
 	if (!dm_is_pd(pd))
-		return dm_fail(EINVAL);
-	err = dm_access_check((unsigned int)access);
-	if (!err && (access & ~DMABUF_ACCESS))
+		return EINVAL;
+	err = dm_access_check((unsigned int)attr->access);
+	if (!err && (attr->access & ~DMABUF_ACCESS))
 		err = EINVAL;
 	if (!err)
-		err = range_check(offset, length, iova);
+		err = range_check(attr->fd_offset, attr->length, attr->iova);
 	/* The page offsets agree in what a device addresses by pages. */
-	if (!err && ((offset ^ iova) & (page - 1)))
+	if (!err && ((attr->fd_offset ^ attr->iova) & (page - 1)))
 		err = EINVAL;
 	if (err)
-		return dm_fail(err);
-	if (fcntl(fd, F_GETFD) < 0)
-		return dm_fail(EBADF);
-	size = lseek(fd, 0, SEEK_END);
-	if (size < 0 || offset > (uint64_t)size || length > (uint64_t)size - offset)
-		return dm_fail(EINVAL);
+		return err;
+	if (fcntl(attr->fd, F_GETFD) < 0)
+		return EBADF;
+	size = lseek(attr->fd, 0, SEEK_END);
+	if (size < 0 || attr->fd_offset > (uint64_t)size ||
+	    attr->length > (uint64_t)size - attr->fd_offset)
+		return EINVAL;
+	return 0;
+}
 
-	like.map_len = length + skip;
-	like.map = mmap(NULL, like.map_len, write ? PROT_READ | PROT_WRITE : PROT_READ, MAP_SHARED,
-			fd, (off_t)(offset - skip));
+/* A dmabuf, or anything else that can be mapped, is mapped and served as memory of this process. */
+static struct ibv_mr *reg_by_fd(struct ibv_pd *pd, const struct ibv_mr_init_attr *attr,
+				uint32_t dmah)
+{
+	const uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
+	struct dm_mr like = { .kind = DM_MR_DMABUF, .access = (unsigned int)attr->access };
+	int prot = attr->access & IBV_ACCESS_LOCAL_WRITE ? PROT_READ | PROT_WRITE : PROT_READ;
+	uint64_t skip = attr->fd_offset & (page - 1);
+	struct ctl_reg_mr reg;
+	struct ibv_mr *mr;
+	int err = check_by_fd(pd, attr);
+
+	if (err)
+		return dm_fail(err);
+	like.iova = attr->iova;
+	like.map_len = attr->length + skip;
+	like.map = mmap(NULL, like.map_len, prot, MAP_SHARED, attr->fd,
+			(off_t)(attr->fd_offset - skip));
 	if (like.map == MAP_FAILED)
 		return dm_fail(errno == ENODEV ? EINVAL : errno);
 	dm_memory_guard();
-	like.base.length = length;
-	reg = plain(pd, (uint8_t *)like.map + skip, length, iova, (unsigned int)access);
+	like.base.addr = (void *)(uintptr_t)attr->fd_offset; /* as rdma-core tells it */
+	like.base.length = attr->length;
+	reg = plain(pd, (uint8_t *)like.map + skip, attr->length, attr->iova, like.access);
+	reg.dmah = dmah;
 	mr = dm_mr_make(pd, &like, &reg);
 	if (!mr) {
 		err = errno;
@@ -178,28 +199,57 @@ struct ibv_mr *ibv_reg_dmabuf_mr(struct ibv_pd *pd, uint64_t offset, size_t leng
 	return mr;
 }
 
-/* Which of the ways a region is described by: an address, or a descriptor with an offset and an iova. */
+struct ibv_mr *ibv_reg_dmabuf_mr(struct ibv_pd *pd, uint64_t offset, size_t length, uint64_t iova,
+				 int fd, int access)
+{
+	const struct ibv_mr_init_attr attr = {
+		.length = length,
+		.access = access,
+		.iova = iova,
+		.fd = fd,
+		.fd_offset = offset,
+	};
+
+	return reg_by_fd(pd, &attr, 0);
+}
+
+/* Which of the ways a region is described by: an address, perhaps within a buffer, or a descriptor with an offset and an iova. */
+static int check_ways(const struct ibv_pd *pd, const struct ibv_mr_init_attr *attr)
+{
+	const uint64_t by_fd = IBV_REG_MR_MASK_FD | IBV_REG_MR_MASK_FD_OFFSET;
+	const uint64_t known = by_fd | IBV_REG_MR_MASK_ADDR | IBV_REG_MR_MASK_IOVA |
+			       IBV_REG_MR_MASK_DMAH | IBV_REG_MR_MASK_BUF;
+	uint64_t mask = attr->comp_mask;
+	bool has_addr = mask & IBV_REG_MR_MASK_ADDR;
+
+	if (mask & ~known)
+		return EOPNOTSUPP;
+	if ((mask & IBV_REG_MR_MASK_BUF) &&
+	    (!has_addr || !dm_buf_holds(attr->buf, pd, attr->addr, attr->length)))
+		return EINVAL;
+	if (has_addr)
+		return mask & by_fd ? EINVAL : 0;
+	return (mask & by_fd) == by_fd && (mask & IBV_REG_MR_MASK_IOVA) ? 0 : EINVAL;
+}
+
 static struct ibv_mr *reg_mr_ex(struct ibv_pd *pd, struct ibv_mr_init_attr *attr)
 {
-	const uint64_t by_addr = IBV_REG_MR_MASK_ADDR;
-	const uint64_t by_fd =
-		IBV_REG_MR_MASK_FD | IBV_REG_MR_MASK_FD_OFFSET | IBV_REG_MR_MASK_IOVA;
-	uint64_t mask;
+	uint32_t dmah = 0;
+	uint64_t iova;
+	int err;
 
 	if (!dm_is_pd(pd) || !attr)
 		return dm_fail(EINVAL);
-	mask = attr->comp_mask;
-	if (mask & ~(by_addr | by_fd))
-		return dm_fail(EOPNOTSUPP);
-	if ((mask & ~(uint64_t)IBV_REG_MR_MASK_IOVA) == by_addr)
-		return ibv_reg_mr_iova2(pd, attr->addr, attr->length,
-					mask & IBV_REG_MR_MASK_IOVA ? attr->iova
-								    : (uintptr_t)attr->addr,
-					(unsigned int)attr->access);
-	if (mask == by_fd)
-		return ibv_reg_dmabuf_mr(pd, attr->fd_offset, attr->length, attr->iova, attr->fd,
-					 attr->access);
-	return dm_fail(EINVAL);
+	err = check_ways(pd, attr);
+	if (err)
+		return dm_fail(err);
+	if ((attr->comp_mask & IBV_REG_MR_MASK_DMAH) &&
+	    !dm_dmah_handle(attr->dmah, pd->context, &dmah))
+		return dm_fail(EINVAL);
+	if (attr->comp_mask & IBV_REG_MR_MASK_FD)
+		return reg_by_fd(pd, attr, dmah);
+	iova = attr->comp_mask & IBV_REG_MR_MASK_IOVA ? attr->iova : (uintptr_t)attr->addr;
+	return reg_by_addr(pd, attr->addr, attr->length, iova, (unsigned int)attr->access, dmah);
 }
 
 struct ibv_mr *ibv_reg_mr_ex(struct ibv_pd *pd, struct ibv_mr_init_attr *attr)

@@ -3,6 +3,13 @@
 #ifndef RXE_VERBS_MR_H
 #define RXE_VERBS_MR_H
 
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct ibv_buf;
+struct ibv_context;
+struct ibv_dmah;
 struct ibv_mr;
 struct ibv_pd;
 struct dm_mr;
@@ -13,5 +20,11 @@ int dm_access_check(unsigned int access);
 /* Register, and give the program an object that is otherwise like this one. NULL and errno. */
 struct ibv_mr *dm_mr_make(struct ibv_pd *pd, const struct dm_mr *like,
 			  const struct ctl_reg_mr *reg);
+/* A live DMA handle of this context (dmah.c)? */
+bool dm_dmah_handle(const struct ibv_dmah *dmah, const struct ibv_context *context,
+		    uint32_t *ret_handle);
+/* Does [addr, addr + length) lie in a live buffer of this very domain (buf.c)? */
+bool dm_buf_holds(const struct ibv_buf *buf, const struct ibv_pd *pd, const void *addr,
+		  size_t length);
 
 #endif

@@ -56,9 +56,6 @@ REFUSE_PTR(struct ibv_mw, alloc_mw, struct ibv_pd *pd, enum ibv_mw_type type)
 REFUSE_INT(bind_mw, struct ibv_qp *qp, struct ibv_mw *mw, struct ibv_mw_bind *bind)
 REFUSE_INT(dealloc_mw, struct ibv_mw *mw)
 REFUSE_INT(req_notify_cq, struct ibv_cq *cq, int solicited_only)
-REFUSE_PTR(struct ibv_dmah, alloc_dmah, struct ibv_context *context,
-	   struct ibv_dmah_init_attr *attr)
-REFUSE_INT(dealloc_dmah, struct ibv_dmah *dmah)
 
 static int post_srq_ops(struct ibv_srq *srq, struct ibv_ops_wr *wr, struct ibv_ops_wr **bad_wr)
 {
@@ -181,19 +178,7 @@ void dm_refuse_ops(struct verbs_context_65 *verbs)
 		.open_xrcd = open_xrcd,
 		.close_xrcd = close_xrcd,
 	};
-	DM_DMAH_OPS(verbs)->alloc_dmah = alloc_dmah;
-	DM_DMAH_OPS(verbs)->dealloc_dmah = dealloc_dmah;
 	refuse_basic(&verbs->base.context.ops);
-}
-
-struct ibv_dmah *ibv_alloc_dmah(struct ibv_context *context, struct ibv_dmah_init_attr *attr)
-{
-	return dm_is_context(context) ? alloc_dmah(context, attr) : dm_fail(EINVAL);
-}
-
-int ibv_dealloc_dmah(struct ibv_dmah *dmah)
-{
-	return dealloc_dmah(dmah);
 }
 
 int ibv_set_ece(struct ibv_qp *qp, struct ibv_ece *ece)

@@ -7,7 +7,7 @@ import os
 from instance import Instance
 
 PROGRAMS = ["verbs_rc", "verbs_errors", "verbs_cq", "verbs_events", "verbs_srq", "verbs_ud",
-            "verbs_wr", "verbs_dm", "verbs_bad", "verbs_fork", "verbs_threads",
+            "verbs_wr", "verbs_dm", "verbs_dmah", "verbs_bad", "verbs_fork", "verbs_threads",
             "verbs_regions", "verbs_control"]
 
 

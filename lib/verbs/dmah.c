@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: MIT
+/* DMA handles: hints about where a region's memory is worked on (TLP processing hints, PCIe 6.2). The server keeps them, shows
+ * them, and counts the regions that use one. Nothing is steered by them: docs/DEVIATIONS.md says why. */
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "lib/verbs/context.h"
+#include "lib/verbs/driver.h"
+#include "lib/verbs/mr.h"
+
+#define MAX_PH 3 /* two bits */
+
+struct dm_dmah {
+	struct ibv_dmah base;
+	uint32_t handle;
+};
+
+/* A CPU that this machine could have, one of the four hints, a memory type that has a name. */
+static int check(const struct ibv_dmah_init_attr *attr)
+{
+	const uint32_t known = IBV_DMAH_INIT_ATTR_MASK_CPU_ID | IBV_DMAH_INIT_ATTR_MASK_PH |
+			       IBV_DMAH_INIT_ATTR_MASK_TPH_MEM_TYPE;
+	uint32_t mask = attr->comp_mask;
+
+	if (mask & ~known)
+		return EINVAL;
+	if ((mask & IBV_DMAH_INIT_ATTR_MASK_CPU_ID) &&
+	    attr->cpu_id >= (uint64_t)sysconf(_SC_NPROCESSORS_CONF))
+		return EINVAL;
+	if ((mask & IBV_DMAH_INIT_ATTR_MASK_PH) && attr->ph > MAX_PH)
+		return EINVAL;
+	if ((mask & IBV_DMAH_INIT_ATTR_MASK_TPH_MEM_TYPE) &&
+	    attr->tph_mem_type > IBV_TPH_MEM_TYPE_PM)
+		return EINVAL;
+	return 0;
+}
+
+static struct ctl_dmah hints_of(const struct ibv_dmah_init_attr *attr)
+{
+	struct ctl_dmah hints = { 0 };
+
+	if (attr->comp_mask & IBV_DMAH_INIT_ATTR_MASK_CPU_ID) {
+		hints.valid |= CTL_DMAH_CPU_ID;
+		hints.cpu_id = attr->cpu_id;
+	}
+	if (attr->comp_mask & IBV_DMAH_INIT_ATTR_MASK_PH) {
+		hints.valid |= CTL_DMAH_PH;
+		hints.ph = attr->ph;
+	}
+	if (attr->comp_mask & IBV_DMAH_INIT_ATTR_MASK_TPH_MEM_TYPE) {
+		hints.valid |= CTL_DMAH_TPH_MEM_TYPE;
+		hints.tph_mem_type = attr->tph_mem_type;
+	}
+	return hints;
+}
+
+static struct ibv_dmah *alloc_dmah(struct ibv_context *context, struct ibv_dmah_init_attr *attr)
+{
+	struct dm_context *ctx;
+	struct dm_dmah *dmah;
+	struct ctl_dmah hints;
+	int err;
+
+	if (!dm_is_context(context) || !attr)
+		return dm_fail(EINVAL);
+	err = check(attr);
+	if (err)
+		return dm_fail(err);
+	dmah = calloc(1, sizeof(*dmah));
+	if (!dmah)
+		return dm_fail(ENOMEM);
+
+	ctx = dm_context(context);
+	hints = hints_of(attr);
+	dmah->base.context = context;
+	err = -ctl_alloc_dmah(ctx->dev->client, &ctx->ctl, &hints, &dmah->handle);
+	if (err)
+		goto no_handle;
+	if (!dm_object_add(dmah, DM_KIND_DMAH))
+		goto no_object;
+	return &dmah->base;
+
+no_object:
+	err = ENOMEM;
+	ctl_free_dmah(ctx->dev->client, &ctx->ctl, dmah->handle);
+no_handle:
+	free(dmah);
+	return dm_fail(err);
+}
+
+static int dealloc_dmah(struct ibv_dmah *base)
+{
+	struct dm_dmah *dmah = (struct dm_dmah *)(void *)base;
+	bool inherited = dm_object_is_inherited(base);
+	struct dm_context *ctx;
+	int err = 0;
+
+	if (!dm_object_is(base, DM_KIND_DMAH) || !dm_is_context(base->context) ||
+	    !dm_object_take(base, DM_KIND_DMAH))
+		return EINVAL;
+	ctx = dm_context(base->context);
+	if (!inherited)
+		err = ctl_free_dmah(ctx->dev->client, &ctx->ctl, dmah->handle);
+	if (err && err != -ENODEV) {
+		dm_object_add(base, DM_KIND_DMAH);
+		return -err;
+	}
+	free(dmah);
+	return 0;
+}
+
+bool dm_dmah_handle(const struct ibv_dmah *base, const struct ibv_context *context,
+		    uint32_t *ret_handle)
+{
+	if (!dm_object_is(base, DM_KIND_DMAH) || base->context != context)
+		return false;
+	*ret_handle = ((const struct dm_dmah *)(const void *)base)->handle;
+	return true;
+}
+
+struct ibv_dmah *ibv_alloc_dmah(struct ibv_context *context, struct ibv_dmah_init_attr *attr)
+{
+	return alloc_dmah(context, attr);
+}
+
+int ibv_dealloc_dmah(struct ibv_dmah *dmah)
+{
+	return dealloc_dmah(dmah);
+}
+
+void dm_dmah_ops(struct verbs_context_65 *verbs)
+{
+	DM_DMAH_OPS(verbs)->alloc_dmah = alloc_dmah;
+	DM_DMAH_OPS(verbs)->dealloc_dmah = dealloc_dmah;
+}
