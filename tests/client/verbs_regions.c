@@ -157,11 +157,12 @@ END_TEST
 
 START_TEST(changed)
 {
-	uint8_t *p = pages(2, PROT_READ | PROT_WRITE);
+	uint8_t *p = pages(3, PROT_READ | PROT_WRITE);
 	struct ibv_pd *other = ibv_alloc_pd(context);
 	struct ibv_mr *mr = ibv_reg_mr(pd, p, PAGE, IBV_ACCESS_LOCAL_WRITE);
 	uint32_t key = mr->lkey;
 
+	munmap(p + 2 * PAGE, PAGE);
 	ck_assert_int_eq(ibv_rereg_mr(mr, 0, NULL, NULL, 0, 0), IBV_REREG_MR_ERR_INPUT);
 	ck_assert_int_eq(ibv_rereg_mr(mr, 1 << 9, NULL, NULL, 0, 0), IBV_REREG_MR_ERR_INPUT);
 	ck_assert_int_eq(ibv_rereg_mr(mr, IBV_REREG_MR_CHANGE_PD, NULL, NULL, 0, 0),
