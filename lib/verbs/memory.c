@@ -67,7 +67,9 @@ static void fault(int sig, siginfo_t *info, void *ucontext)
 {
 	struct landing *l = landing;
 
-	if (l && info->si_code > 0 && expected(l, (uintptr_t)info->si_addr)) {
+	/* An address that no memory can have is reported without saying which: SI_KERNEL. */
+	if (l && info->si_code > 0 &&
+	    (info->si_code == SI_KERNEL || expected(l, (uintptr_t)info->si_addr))) {
 		landing = NULL;
 		siglongjmp(l->pad, 1);
 	}

@@ -37,6 +37,8 @@ START_TEST(probe_finds_what_is_there)
 	munmap(p + 4096, 4096);
 	ck_assert(!dm_memory_probe(p, 3 * 4096, false));
 	ck_assert(!dm_memory_probe(NULL, 1, false));
+	ck_assert(!dm_memory_probe((void *)0xdead000000000000, 4096, true));
+	ck_assert(!dm_memory_probe((void *)0x7ffffffff000, 8192, false));
 	munmap(p, 3 * 4096);
 }
 END_TEST
@@ -55,6 +57,8 @@ START_TEST(copy_survives_unmapped_memory)
 		ck_assert(!dm_memory_copy(buf, p + 4000, 200));
 	}
 	ck_assert(dm_memory_copy(buf, p, 200));
+	ck_assert(!dm_memory_copy(buf, (void *)0x7ffffffffff8, 64));
+	ck_assert(!dm_memory_copy(buf, (void *)0xdead000000000000, 64)); /* no address at all */
 	munmap(p, 4096);
 }
 END_TEST
