@@ -64,9 +64,13 @@ static void retry(struct rxe_engine *engine, struct rxe_qp *qp, enum rc_retry_ve
 	}
 }
 
-static void missing(struct rxe_engine *engine, struct rxe_qp *qp, uint32_t psn, uint64_t now_ns)
+static void missing(struct rxe_engine *engine, struct rxe_qp *qp, const struct wire_packet *packet,
+		    uint64_t now_ns)
 {
-	retry(engine, qp, rc_retry_implied_nak(&qp->rc.retry, &qp->attr, psn), now_ns);
+	bool is_ack = !(packet->shape & (SHAPE_READ | SHAPE_ATOMIC));
+
+	retry(engine, qp, rc_retry_implied_nak(&qp->rc.retry, &qp->attr, packet->bth.psn, is_ack),
+	      now_ns);
 }
 
 static void rnr_nak(struct rxe_engine *engine, struct rxe_qp *qp, uint8_t timer_code,
@@ -99,7 +103,7 @@ static void nak(struct rxe_engine *engine, struct rxe_qp *qp, const struct wire_
 	uint8_t syndrome = packet->aeth.syndrome;
 
 	if (!acknowledge_before(engine, qp, packet->bth.psn, now_ns))
-		missing(engine, qp, packet->bth.psn, now_ns);
+		missing(engine, qp, packet, now_ns);
 	else if (rc_syndrome_class(syndrome) == RC_AETH_RNR)
 		rnr_nak(engine, qp, syndrome & 0x1f, now_ns);
 	else if (syndrome == RC_NAK_PSN_SEQUENCE)
@@ -114,7 +118,7 @@ static void acknowledge(struct rxe_engine *engine, struct rxe_qp *qp,
 	switch (rc_syndrome_class(packet->aeth.syndrome)) {
 	case RC_AETH_ACK:
 		if (!acknowledge_before(engine, qp, psn_add(packet->bth.psn, 1), now_ns))
-			missing(engine, qp, packet->bth.psn, now_ns);
+			missing(engine, qp, packet, now_ns);
 		return;
 	case RC_AETH_RNR:
 	case RC_AETH_NAK: nak(engine, qp, packet, now_ns); return;
@@ -160,7 +164,7 @@ static void result(struct rxe_engine *engine, struct rxe_qp *qp, const struct wi
 	const struct rxe_send_wqe *wqe;
 
 	if (!acknowledge_before(engine, qp, packet->bth.psn, now_ns)) {
-		missing(engine, qp, packet->bth.psn, now_ns);
+		missing(engine, qp, packet, now_ns);
 		return;
 	}
 	wqe = rc_request_head(qp);

@@ -76,11 +76,12 @@ enum rc_retry_verdict rc_retry_sequence_nak(struct rc_retry *retry, const struct
 }
 
 /* The answers that were under way behind the missing one keep coming after the rewind: they have higher PSNs than the first
- * that told. A lower one answers what was sent again, so something is missing once more. */
+ * that told. One that is not higher answers what was sent again, so something is missing once more; but the same ACK again
+ * may answer any of the duplicates, and would spend the whole budget in a round trip. */
 enum rc_retry_verdict rc_retry_implied_nak(struct rc_retry *retry, const struct rxe_qp_attr *attr,
-					   uint32_t psn)
+					   uint32_t psn, bool is_ack)
 {
-	if (retry->rewound && psn_diff(psn, retry->trigger_psn) > 0)
+	if (retry->rewound && psn_diff(psn, retry->trigger_psn) >= (is_ack ? 0 : 1))
 		return RC_RETRY_WAIT;
 	retry->rewound = true;
 	retry->trigger_psn = psn;

@@ -40,9 +40,10 @@ void rc_retry_progressed(struct rc_retry *retry, const struct rxe_qp_attr *attr,
 enum rc_retry_verdict rc_retry_timed_out(struct rc_retry *retry, const struct rxe_qp_attr *attr,
 					 uint64_t now_ns);
 enum rc_retry_verdict rc_retry_sequence_nak(struct rc_retry *retry, const struct rxe_qp_attr *attr);
-/* An answer with this PSN came while an earlier read or atomic has none. */
+/* An answer with this PSN came while an earlier read or atomic has none. is_ack: a plain ACK, which stands for all that came
+ * before it and may be said again for each duplicate. */
 enum rc_retry_verdict rc_retry_implied_nak(struct rc_retry *retry, const struct rxe_qp_attr *attr,
-					   uint32_t psn);
+					   uint32_t psn, bool is_ack);
 enum rc_retry_verdict rc_retry_rnr_nak(struct rc_retry *retry, const struct rxe_qp_attr *attr,
 				       uint8_t timer_code, uint64_t now_ns);
 /* Is the peer's time of peace over, or was there none? */

@@ -395,6 +395,56 @@ START_TEST(read_response_last_with_a_send_behind)
 }
 END_TEST
 
+START_TEST(acks_behind_a_missing_answer_spend_once)
+{
+	/* Each duplicate is acknowledged with the newest PSN; only the first such ACK tells that the read has no answer. */
+	uint32_t i;
+
+	connect_ends(NULL);
+	fault("drop b READ_RESP_ONLY 100 x2");
+	READ(8, .from = READ_AT);
+	for (i = 0; i < 3; i++) {
+		WRITE(8);
+		world_run_until(&w, i + 1);
+	}
+	world_run(&w);
+	expect("     0.0 a > READ_REQUEST 100 len 8 ackreq\n"
+	       "     0.0 a > WRITE_ONLY 101 len 8 ackreq\n"
+	       "     1.0 a > WRITE_ONLY 102 len 8 ackreq\n"
+	       "     2.0 a > WRITE_ONLY 103 len 8 ackreq\n"
+	       "     5.0 b x READ_RESP_ONLY 100 len 8\n"
+	       "     5.0 b > ACK 101 msn 2\n"
+	       "     6.0 b > ACK 102 msn 3\n"
+	       "     7.0 b > ACK 103 msn 4\n"
+	       "    10.0 a   rewind to 100\n"
+	       "    10.0 a > READ_REQUEST 100 len 8 ackreq\n"
+	       "    10.0 a > WRITE_ONLY 101 len 8 ackreq\n"
+	       "    10.0 a > WRITE_ONLY 102 len 8 ackreq\n"
+	       "    10.0 a > WRITE_ONLY 103 len 8 ackreq\n"
+	       "    15.0 b   duplicate READ_REQUEST 100\n"
+	       "    15.0 b   duplicate WRITE_ONLY 101\n"
+	       "    15.0 b   duplicate WRITE_ONLY 102\n"
+	       "    15.0 b   duplicate WRITE_ONLY 103\n"
+	       "    15.0 b x READ_RESP_ONLY 100 len 8\n"
+	       "    15.0 b > ACK 103 msn 4\n"
+	       "   272.1 a   timeout, 5 left, rewind to 100\n"
+	       "   272.1 a > READ_REQUEST 100 len 8 ackreq\n"
+	       "   272.1 a > WRITE_ONLY 101 len 8 ackreq\n"
+	       "   272.1 a > WRITE_ONLY 102 len 8 ackreq\n"
+	       "   272.1 a > WRITE_ONLY 103 len 8 ackreq\n"
+	       "   277.1 b   duplicate READ_REQUEST 100\n"
+	       "   277.1 b   duplicate WRITE_ONLY 101\n"
+	       "   277.1 b   duplicate WRITE_ONLY 102\n"
+	       "   277.1 b   duplicate WRITE_ONLY 103\n"
+	       "   277.1 b > READ_RESP_ONLY 100 len 8\n"
+	       "   277.1 b > ACK 103 msn 4\n"
+	       "   282.1 a   send 1 SUCCESS\n"
+	       "   282.1 a   send 2 SUCCESS\n"
+	       "   282.1 a   send 3 SUCCESS\n"
+	       "   282.1 a   send 4 SUCCESS\n");
+}
+END_TEST
+
 START_TEST(atomic_request)
 {
 	connect_ends(NULL);
@@ -517,5 +567,6 @@ RUN_TESTS("loss", send_first, send_middle, send_last, send_last_with_another_beh
 	  ack, ack_with_another_behind, nak, the_same_packet_twice, read_request,
 	  read_request_with_another_behind, read_response_only, read_response_first,
 	  read_response_middle, read_response_middle_twice, read_response_last,
-	  read_response_last_with_a_send_behind, atomic_request, atomic_ack,
-	  one_of_three_atomic_acks, corrupted_is_lost, late_packet_costs_a_nak)
+	  read_response_last_with_a_send_behind, acks_behind_a_missing_answer_spend_once,
+	  atomic_request, atomic_ack, one_of_three_atomic_acks, corrupted_is_lost,
+	  late_packet_costs_a_nak)
