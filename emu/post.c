@@ -157,6 +157,16 @@ enum post_verdict rxe_post_send(struct rxe_engine *engine, struct rxe_qp *qp,
 	return POST_OK;
 }
 
+bool rxe_qp_is_idle(const struct rxe_qp *qp)
+{
+	return qp->type != RXE_QPT_RC || rc_request_is_idle(qp);
+}
+
+bool rxe_qp_may_gather(const struct rxe_qp *qp)
+{
+	return qp->type == RXE_QPT_RC && qp->state == RXE_QPS_RTS && rc_request_may_gather(qp);
+}
+
 enum post_verdict rxe_post_recv(struct rxe_engine *engine, struct rxe_qp *qp,
 				const struct rxe_recv_wr *wr, uint64_t now_ns)
 {

@@ -13,6 +13,12 @@
 /* So many PSNs may be without an answer: beyond it old and new cannot be told apart (IBTA 9.7.1). */
 #define MAX_PSNS_OPEN 0x7fffff
 
+/* A train costs a system call and the waking of nobody: with so many packets without an answer, so many requests of so many
+ * bytes are sent together. */
+#define GATHER_BEHIND	8
+#define GATHER_REQUESTS 16
+#define GATHER_BYTES	512
+
 enum step {
 	STEP_SENT,
 	STEP_TRAIN_FULL,
@@ -72,6 +78,20 @@ struct rxe_send_wqe *rc_request_head(const struct rxe_qp *qp)
 bool rc_request_has_work(const struct rxe_qp *qp)
 {
 	return qp->rc.req.cur != qp->sq.tail && qp->rc.req.peer;
+}
+
+bool rc_request_is_idle(const struct rxe_qp *qp)
+{
+	return qp->rc.req.una_psn == qp->rc.req.cur_psn;
+}
+
+bool rc_request_may_gather(const struct rxe_qp *qp)
+{
+	const struct rc_request *req = &qp->rc.req;
+	const struct rxe_send_wqe *newest = rxe_ring_at(&qp->sq, qp->sq.tail - 1);
+
+	return qp->sq.tail - req->cur < GATHER_REQUESTS && newest->len <= GATHER_BYTES &&
+	       psn_diff(req->cur_psn, req->una_psn) >= GATHER_BEHIND;
 }
 
 /* Bytes of the message before psn. */

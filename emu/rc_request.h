@@ -62,6 +62,11 @@ enum output_verdict rc_request_output(struct rxe_engine *engine, struct rxe_qp *
 /* Would output find something? A guess on the safe side: true may turn out false. */
 bool rc_request_has_work(const struct rxe_qp *qp);
 
+/* Everything that went has its answer. */
+bool rc_request_is_idle(const struct rxe_qp *qp);
+/* Small requests behind a good many that wait for answers: a few may wait for company. */
+bool rc_request_may_gather(const struct rxe_qp *qp);
+
 /* The request that una is in, or NULL when nothing waits for an answer. */
 struct rxe_send_wqe *rc_request_head(const struct rxe_qp *qp);
 /* The last PSN of the READ request that psn is in. */

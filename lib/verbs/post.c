@@ -61,18 +61,35 @@ static void translate(struct rxe_send_wr *to, const struct ibv_send_wr *from, bo
 	}
 }
 
+void dm_post_end(struct dm_qp *qp, bool was_idle, uint64_t now_ns)
+{
+	struct dm_pump *pump = &qp->dev->pump;
+	bool neighbour = false;
+
+	if (!rxe_qp_may_gather(&qp->qp)) {
+		pump->sent_to_neighbour = false;
+		dm_pump_transmit(qp->dev, now_ns);
+		neighbour = pump->sent_to_neighbour;
+	}
+	dm_pump_unlock(qp->dev);
+	/* The peer may need this very processor to see it; while more is under way, the program has more to do itself. */
+	if (neighbour && was_idle)
+		dm_pump_yield(pump, now_ns);
+}
+
 static int post_send(struct ibv_qp *base, struct ibv_send_wr *wr, struct ibv_send_wr **bad_wr)
 {
 	struct dm_qp *qp = dm_qp(base);
 	enum post_verdict verdict = POST_OK;
 	uint64_t now_ns;
-	bool neighbour;
+	bool was_idle;
 
 	if (!dm_pump_lock_for(qp->dev, qp->forks)) {
 		*bad_wr = wr;
 		return EINVAL;
 	}
 	now_ns = dm_now_ns();
+	was_idle = rxe_qp_is_idle(&qp->qp);
 	for (; wr; wr = wr->next) {
 		struct rxe_send_wr out;
 
@@ -83,13 +100,7 @@ static int post_send(struct ibv_qp *base, struct ibv_send_wr *wr, struct ibv_sen
 			break;
 		}
 	}
-	qp->dev->pump.sent_to_neighbour = false;
-	dm_pump_transmit(qp->dev, now_ns);
-	neighbour = qp->dev->pump.sent_to_neighbour;
-	dm_pump_unlock(qp->dev);
-	/* The peer may need this very processor to see it. */
-	if (neighbour)
-		dm_pump_yield(&qp->dev->pump, now_ns);
+	dm_post_end(qp, was_idle, now_ns);
 	return dm_post_errno(verdict);
 }
 

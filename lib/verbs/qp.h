@@ -41,6 +41,8 @@ void dm_post_ops(struct verbs_context_65 *verbs);
 
 /* post.c: the errno of a verdict. */
 int dm_post_errno(enum post_verdict verdict);
+/* Requests were posted to a QP that was_idle before: send them. Under the pump lock, which it gives back. */
+void dm_post_end(struct dm_qp *qp, bool was_idle, uint64_t now_ns);
 
 /* wr.c: the ibv_wr_* calls of a QP made for them. 0, EOPNOTSUPP for operations we or its type do not have, ENOMEM. */
 int dm_wr_create(struct dm_qp *qp, uint64_t send_ops);

@@ -263,17 +263,18 @@ static int post_all(struct dm_qp *qp)
 	enum post_verdict verdict = POST_OK;
 	uint64_t now_ns;
 	uint32_t tail;
+	bool was_idle;
 
 	if (!dm_pump_lock_for(qp->dev, qp->forks))
 		return EINVAL;
 	now_ns = dm_now_ns();
 	tail = qp->qp.sq.tail;
+	was_idle = rxe_qp_is_idle(&qp->qp);
 	for (uint32_t i = 0; i < builder->num_wrs && verdict == POST_OK; i++)
 		verdict = post_one(qp, &builder->wrs[i], now_ns);
 	if (verdict != POST_OK && rxe_ring_used(&qp->qp.sq))
 		qp->qp.sq.tail = tail;
-	dm_pump_transmit(qp->dev, now_ns);
-	dm_pump_unlock(qp->dev);
+	dm_post_end(qp, was_idle, now_ns);
 	return dm_post_errno(verdict);
 }
 
