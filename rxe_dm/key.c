@@ -72,18 +72,31 @@ static void fill(struct rxe_mr *mr, const struct rxe_mr *entry)
 	mr->epoch = entry->epoch;
 }
 
-uint32_t keys_grant(struct keys *keys, const struct rxe_mr *entry)
+static uint32_t publish(struct keys *keys, uint32_t index, uint16_t tag, const struct rxe_mr *entry)
 {
-	uint32_t index = take_index(keys), key;
 	struct rxe_mr *mr = &keys->table->entry[index];
+	uint32_t key = index << 16 | tag;
 
-	if (!index)
-		return 0;
-	key = index << 16 | ++keys->tag[index];
+	keys->tag[index] = tag;
 	fill(mr, entry);
 	atomic_store(&mr->key, key); /* pairs with rxe_mr_find */
 	keys->granted++;
 	return key;
+}
+
+uint32_t keys_grant(struct keys *keys, const struct rxe_mr *entry)
+{
+	uint32_t index = take_index(keys);
+
+	return index ? publish(keys, index, (uint16_t)(keys->tag[index] + 1), entry) : 0;
+}
+
+uint32_t keys_grant_low(struct keys *keys, const struct rxe_mr *entry, uint8_t low)
+{
+	uint32_t index = take_index(keys);
+	uint16_t tag = (uint16_t)((keys->tag[index] & 0xff00u) + 0x100u) | low;
+
+	return index ? publish(keys, index, tag, entry) : 0;
 }
 
 uint64_t keys_hide(struct keys *keys, uint32_t key)

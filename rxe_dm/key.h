@@ -26,6 +26,8 @@ bool keys_init(struct keys *ret, struct rxe_mr_table *table, struct grace *grace
 void keys_fini(struct keys *keys);
 /* Publish an entry (its key is chosen here). 0: the table is full, or what is free still rests. */
 uint32_t keys_grant(struct keys *keys, const struct rxe_mr *entry);
+/* The same, and the key ends in this byte. */
+uint32_t keys_grant_low(struct keys *keys, const struct rxe_mr *entry, uint8_t low);
 /* Give a key another meaning: hidden it is dead, and when its stamp's grace period is over it may be shown again, with a new
  * entry, or as it was (NULL). */
 uint64_t keys_hide(struct keys *keys, uint32_t key);

@@ -151,6 +151,15 @@ static bool bound_to_process(const struct object *mr)
 	return mr->mr_kind == RXE_MR_PLAIN && !mr->umem;
 }
 
+static uint32_t grant(struct call *call, const struct rxe_mr *entry)
+{
+	struct keys *keys = &call->device->keys;
+	uint32_t low = call->req.mr.low;
+
+	return low & CTL_KEY_LOW ? keys_grant_low(keys, entry, (uint8_t)low)
+				 : keys_grant(keys, entry);
+}
+
 int serve_reg_mr(struct call *call)
 {
 	struct object *mr;
@@ -164,7 +173,7 @@ int serve_reg_mr(struct call *call)
 		return -ENOMEM;
 	if (plan.mapped)
 		plan.entry.map = mr->handle;
-	mr->key = keys_grant(&call->device->keys, &plan.entry);
+	mr->key = grant(call, &plan.entry);
 	if (!mr->key) {
 		context_free_object(mr);
 		return -ENOMEM;

@@ -83,6 +83,8 @@ int ctl_dealloc_pd(struct ctl_client *client, const struct ctl_context *context,
 int ctl_use_pd(struct ctl_client *client, const struct ctl_context *context, uint32_t handle,
 	       int delta); /* QP, SRQ, AH on it */
 
+#define CTL_KEY_LOW 0x100u
+
 struct ctl_reg_mr {
 	uint32_t pd;
 	uint32_t kind; /* enum rxe_mr_kind */
@@ -93,6 +95,7 @@ struct ctl_reg_mr {
 	uint32_t dmah;
 	uint32_t
 		umem; /* not 0: over this umem's memory, whoever owns it; kind is then the umem's */
+	uint32_t low; /* CTL_KEY_LOW | the key's lowest byte; 0: any */
 	int fd;	      /* RXE_MR_MAPPED: a descriptor to map, else -1 */
 };
 int ctl_reg_mr(struct ctl_client *client, const struct ctl_context *context,

@@ -115,6 +115,7 @@ static int do_reg_mr(struct ctl_client *client, struct ctl_call *call, const str
 		.dm = reg->dm,
 		.dmah = reg->dmah,
 		.umem = reg->umem,
+		.low = reg->low,
 	};
 	rc = ctl_do(client, call, 0);
 	if (rc == 0)

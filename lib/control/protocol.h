@@ -80,6 +80,7 @@ enum ctl_kind {
 struct ctl_msg_mr {
 	uint64_t addr, len, iova;
 	uint32_t pd, kind, rights, dm, dmah, umem;
+	uint32_t low; /* CTL_KEY_LOW | byte: what the key is to end in */
 };
 
 struct ctl_msg_dm {

@@ -1,14 +1,46 @@
 // SPDX-License-Identifier: MIT
-/* libmlx5.so.1: what programs ask of a ConnectX directly. No device of ours is one, and this says so; everything else is a
- * generated refusal (symbols.tsv). */
+/* libmlx5.so.1: what programs ask of a ConnectX directly. No device of ours is one: we say so, unless the instance was started
+ * to be taken for one by programs that want umems (devx.c). Everything else is a generated refusal (symbols.tsv). */
+#include <errno.h>
 #include <stdbool.h>
+#include <stddef.h>
 
-#pragma GCC visibility push(default)
-#include <infiniband/mlx5dv.h>
-#pragma GCC visibility pop
+#include "lib/mlx5/newer.h"
+#include "lib/verbs/neighbour.h"
 
 bool mlx5dv_is_supported(struct ibv_device *device)
 {
-	(void)device;
-	return false;
+	return rxe_dm_neighbour()->is_mlx5(device);
+}
+
+struct ibv_context *mlx5dv_open_device(struct ibv_device *device, struct mlx5dv_context_attr *attr)
+{
+	if (!attr || (attr->flags & ~(uint32_t)MLX5DV_CONTEXT_FLAGS_DEVX)) {
+		errno = EINVAL;
+		return NULL;
+	}
+	if (attr->comp_mask || !mlx5dv_is_supported(device)) {
+		errno = EOPNOTSUPP;
+		return NULL;
+	}
+	return ibv_open_device(device);
+}
+
+/* Of the objects only a domain has an inside that we know: its number. */
+int mlx5dv_init_obj(struct mlx5dv_obj *obj, uint64_t obj_type)
+{
+	struct mlx5dv_pd *pd;
+	int err;
+
+	if (!obj)
+		return EINVAL;
+	if (obj_type != MLX5DV_OBJ_PD)
+		return EOPNOTSUPP;
+	pd = obj->pd.out;
+	if (!pd)
+		return EINVAL;
+	err = rxe_dm_neighbour()->pd_number(obj->pd.in, &pd->pdn);
+	if (!err)
+		pd->comp_mask = 0;
+	return err;
 }

@@ -137,58 +137,66 @@ struct ibv_mr *ibv_reg_mr_iova(struct ibv_pd *pd, void *addr, size_t length, uin
 	return ibv_reg_mr_iova2(pd, addr, length, iova, (unsigned int)access);
 }
 
+int dm_map_fd(int fd, uint64_t offset, uint64_t length, bool write, void **ret_map,
+	      size_t *ret_map_len, uint8_t **ret_first)
+{
+	uint64_t skip = offset & ((uint64_t)sysconf(_SC_PAGESIZE) - 1);
+	off_t size;
+	void *map;
+
+	if (fcntl(fd, F_GETFD) < 0)
+		return EBADF;
+	size = lseek(fd, 0, SEEK_END);
+	if (size < 0 || offset > (uint64_t)size || length > (uint64_t)size - offset)
+		return EINVAL;
+	map = mmap(NULL, length + skip, write ? PROT_READ | PROT_WRITE : PROT_READ, MAP_SHARED, fd,
+		   (off_t)(offset - skip));
+	if (map == MAP_FAILED)
+		return errno == ENODEV ? EINVAL : errno;
+	dm_memory_guard();
+	*ret_map = map;
+	*ret_map_len = length + skip;
+	*ret_first = (uint8_t *)map + skip;
+	return 0;
+}
+
 /* What a registration by descriptor asks for: errno, or 0. */
 static int check_by_fd(const struct ibv_pd *pd, const struct ibv_mr_init_attr *attr)
 {
 	const uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
-	off_t size;
 	int err;
 
-	if (!dm_is_pd(pd))
+	if (!dm_is_pd(pd) || (attr->access & ~DMABUF_ACCESS))
 		return EINVAL;
 	err = dm_access_check((unsigned int)attr->access);
-	if (!err && (attr->access & ~DMABUF_ACCESS))
-		err = EINVAL;
 	if (!err)
 		err = range_check(attr->fd_offset, attr->length, attr->iova);
 	/* The page offsets agree in what a device addresses by pages. */
 	if (!err && ((attr->fd_offset ^ attr->iova) & (page - 1)))
 		err = EINVAL;
-	if (err)
-		return err;
-	if (fcntl(attr->fd, F_GETFD) < 0)
-		return EBADF;
-	size = lseek(attr->fd, 0, SEEK_END);
-	if (size < 0 || attr->fd_offset > (uint64_t)size ||
-	    attr->length > (uint64_t)size - attr->fd_offset)
-		return EINVAL;
-	return 0;
+	return err;
 }
 
 /* A dmabuf, or anything else that can be mapped, is mapped and served as memory of this process. */
 static struct ibv_mr *reg_by_fd(struct ibv_pd *pd, const struct ibv_mr_init_attr *attr,
 				uint32_t dmah)
 {
-	const uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
 	struct dm_mr like = { .kind = DM_MR_DMABUF, .access = (unsigned int)attr->access };
-	int prot = attr->access & IBV_ACCESS_LOCAL_WRITE ? PROT_READ | PROT_WRITE : PROT_READ;
-	uint64_t skip = attr->fd_offset & (page - 1);
+	uint8_t *first = NULL;
 	struct ctl_reg_mr reg;
 	struct ibv_mr *mr;
 	int err = check_by_fd(pd, attr);
 
+	if (!err)
+		err = dm_map_fd(attr->fd, attr->fd_offset, attr->length,
+				attr->access & IBV_ACCESS_LOCAL_WRITE, &like.map, &like.map_len,
+				&first);
 	if (err)
 		return dm_fail(err);
 	like.iova = attr->iova;
-	like.map_len = attr->length + skip;
-	like.map = mmap(NULL, like.map_len, prot, MAP_SHARED, attr->fd,
-			(off_t)(attr->fd_offset - skip));
-	if (like.map == MAP_FAILED)
-		return dm_fail(errno == ENODEV ? EINVAL : errno);
-	dm_memory_guard();
 	like.base.addr = (void *)(uintptr_t)attr->fd_offset; /* as rdma-core tells it */
 	like.base.length = attr->length;
-	reg = plain(pd, (uint8_t *)like.map + skip, attr->length, attr->iova, like.access);
+	reg = plain(pd, first, attr->length, attr->iova, like.access);
 	reg.dmah = dmah;
 	mr = dm_mr_make(pd, &like, &reg);
 	if (!mr) {

@@ -20,6 +20,9 @@ int dm_access_check(unsigned int access);
 /* Register, and give the program an object that is otherwise like this one. NULL and errno. */
 struct ibv_mr *dm_mr_make(struct ibv_pd *pd, const struct dm_mr *like,
 			  const struct ctl_reg_mr *reg);
+/* Map a range of a descriptor, from its page's start on; *ret_first is where its first byte is. errno, or 0. */
+int dm_map_fd(int fd, uint64_t offset, uint64_t length, bool write, void **ret_map,
+	      size_t *ret_map_len, uint8_t **ret_first);
 /* A live DMA handle of this context (dmah.c)? */
 bool dm_dmah_handle(const struct ibv_dmah *dmah, const struct ibv_context *context,
 		    uint32_t *ret_handle);

@@ -20,6 +20,8 @@ enum dm_kind {
 	DM_KIND_SRQ,
 	DM_KIND_DMAH,
 	DM_KIND_BUF,
+	DM_KIND_UMEM,
+	DM_KIND_MKEY,
 };
 
 /* Remember an object that a program is about to be given. False: no memory. */

@@ -373,6 +373,41 @@ void meet(int sock)
 	ck_assert_msg(recv(sock, &c, 1, 0) == 1, "the other process has gone");
 }
 
+void give_fd(int sock, int fd)
+{
+	char room[CMSG_SPACE(sizeof(int))] __attribute__((aligned(8))) = { 0 };
+	char c = 'f';
+	struct iovec iov = { &c, 1 };
+	struct msghdr msg = { .msg_iov = &iov,
+			      .msg_iovlen = 1,
+			      .msg_control = room,
+			      .msg_controllen = sizeof(room) };
+	struct cmsghdr *cmsg = CMSG_FIRSTHDR(&msg);
+
+	cmsg->cmsg_level = SOL_SOCKET;
+	cmsg->cmsg_type = SCM_RIGHTS;
+	cmsg->cmsg_len = CMSG_LEN(sizeof(int));
+	memcpy(CMSG_DATA(cmsg), &fd, sizeof(fd));
+	ck_assert_int_eq(sendmsg(sock, &msg, MSG_NOSIGNAL), 1);
+}
+
+int take_fd(int sock)
+{
+	char room[CMSG_SPACE(sizeof(int))] __attribute__((aligned(8)));
+	char c;
+	struct iovec iov = { &c, 1 };
+	struct msghdr msg = { .msg_iov = &iov,
+			      .msg_iovlen = 1,
+			      .msg_control = room,
+			      .msg_controllen = sizeof(room) };
+	int fd;
+
+	ck_assert_int_eq(recvmsg(sock, &msg, MSG_CMSG_CLOEXEC), 1);
+	ck_assert_uint_eq(msg.msg_controllen, CMSG_LEN(sizeof(int)));
+	memcpy(&fd, CMSG_DATA((struct cmsghdr *)room), sizeof(fd));
+	return fd;
+}
+
 struct end_address swap_addresses(int sock, const struct end *end)
 {
 	struct end_address mine = end_address(end), theirs;

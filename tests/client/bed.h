@@ -88,6 +88,9 @@ void expect_zero(const uint8_t *bytes, size_t len);
 /* Run the other side in a process of its own; both have an end of a socket. Call before any verb. */
 int beside(void (*other)(int sock), pid_t *ret_pid);
 void meet(int sock);
+/* A descriptor for the other process; one from it. */
+void give_fd(int sock, int fd);
+int take_fd(int sock);
 struct end_address swap_addresses(int sock, const struct end *end);
 /* It ended well. */
 void join(pid_t pid, int sock);

@@ -20,3 +20,5 @@ def verbs(build, name, **settings):
 CASES = {name: functools.partial(verbs, name=name) for name in PROGRAMS}
 CASES["verbs_rc_ipv6"] = functools.partial(verbs, name="verbs_rc", address="::1")
 CASES["verbs_rc_no_trains"] = functools.partial(verbs, name="verbs_rc", trains="off")
+CASES["verbs_umem"] = functools.partial(verbs, name="verbs_umem", mlx5="on")
+CASES["verbs_umem_off"] = functools.partial(verbs, name="verbs_umem")

@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: MIT
+/* Umems, and memory keys over them, under mlx5's names: mlx5dv_devx_umem_reg(3), mlx5dv_devx_umem_export(3),
+ * mlx5dv_devx_obj_create(3). The objects are libibverbs's (neighbour.h); what is exported names one within its context. */
+#include <errno.h>
+#include <stddef.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "lib/mlx5/newer.h"
+#include "lib/mlx5/prm.h"
+#include "lib/verbs/neighbour.h"
+
+#define EXPORT_MAGIC 0x6d656d755f657872ull /* "rxe_umem" */
+
+/* What mlx5dv_devx_umem_export() fills. */
+struct exported {
+	uint64_t magic;
+	uint32_t umem_id;
+	uint32_t reserved;
+};
+
+static struct dm_umem *ours(struct mlx5dv_devx_umem *umem)
+{
+	return umem ? (struct dm_umem *)((uintptr_t)umem - offsetof(struct dm_umem, umem_id))
+		    : NULL;
+}
+
+static struct mlx5dv_devx_umem *theirs(struct dm_umem *umem)
+{
+	return (struct mlx5dv_devx_umem *)(void *)&umem->umem_id;
+}
+
+static void *fail(int err)
+{
+	errno = err;
+	return NULL;
+}
+
+static struct mlx5dv_devx_umem *reg(struct ibv_context *context, const struct dm_umem_want *want)
+{
+	struct dm_umem *umem;
+	int err = context ? rxe_dm_neighbour()->umem_reg(context, want, &umem) : EINVAL;
+
+	return err ? fail(err) : theirs(umem);
+}
+
+struct mlx5dv_devx_umem *mlx5dv_devx_umem_reg(struct ibv_context *context, void *addr, size_t size,
+					      uint32_t access)
+{
+	const struct dm_umem_want want = { addr, size, access, -1 };
+
+	return reg(context, &want);
+}
+
+/* Nobody knows how memory lies beneath its pages: of the sizes that are asked for, the smallest must do. */
+static int check_pages(uint64_t bitmap)
+{
+	uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
+
+	return bitmap & (page | (page - 1)) ? 0 : EINVAL;
+}
+
+struct mlx5dv_devx_umem *mlx5dv_devx_umem_reg_ex(struct ibv_context *context,
+						 struct mlx5dv_devx_umem_in *in)
+{
+	struct dm_umem_want want;
+	int err;
+
+	if (!in)
+		return fail(EINVAL);
+	if (in->comp_mask & ~(uint64_t)MLX5DV_UMEM_MASK_DMABUF)
+		return fail(EOPNOTSUPP);
+	want = (struct dm_umem_want){ in->addr, in->size, in->access, -1 };
+	if (in->comp_mask & MLX5DV_UMEM_MASK_DMABUF) {
+		if (in->dmabuf_fd < 0)
+			return fail(EBADF);
+		want.fd = in->dmabuf_fd;
+	}
+	err = check_pages(in->pgsz_bitmap);
+	return err ? fail(err) : reg(context, &want);
+}
+
+int mlx5dv_devx_umem_dereg(struct mlx5dv_devx_umem *umem)
+{
+	return rxe_dm_neighbour()->umem_dereg(ours(umem));
+}
+
+void _mlx5dv_get_export_sizes(struct mlx5dv_export_sizes *sizes, size_t sizes_len)
+{
+	/* Of variables and other objects there are none, so none is exported. */
+	const struct mlx5dv_export_sizes all = { .devx_umem_attrs_size = sizeof(struct exported) };
+
+	if (!sizes)
+		return;
+	memset(sizes, 0, sizes_len);
+	memcpy(sizes, &all, sizes_len < sizeof(all) ? sizes_len : sizeof(all));
+}
+
+int mlx5dv_devx_umem_export(struct mlx5dv_devx_umem *umem, void *data)
+{
+	struct exported exported = { .magic = EXPORT_MAGIC };
+
+	if (!data || !rxe_dm_neighbour()->umem_check(ours(umem)))
+		return EINVAL;
+	exported.umem_id = umem->umem_id;
+	memcpy(data, &exported, sizeof(exported));
+	return 0;
+}
+
+struct mlx5dv_devx_umem *mlx5dv_devx_umem_import(struct ibv_context *context, void *data)
+{
+	struct exported exported;
+	struct dm_umem *umem;
+	int err;
+
+	if (!context || !data)
+		return fail(EINVAL);
+	memcpy(&exported, data, sizeof(exported));
+	if (exported.magic != EXPORT_MAGIC)
+		return fail(EINVAL);
+	err = rxe_dm_neighbour()->umem_import(context, exported.umem_id, &umem);
+	return err ? fail(err) : theirs(umem);
+}
+
+void mlx5dv_devx_umem_unimport(struct mlx5dv_devx_umem *umem)
+{
+	rxe_dm_neighbour()->umem_forget(ours(umem));
+}
+
+static int create_mkey(struct ibv_context *context, const void *in, size_t inlen, void *out,
+		       size_t outlen, struct dm_mkey **ret)
+{
+	struct prm_create_mkey cmd;
+	struct dm_mkey_want want;
+	int err = prm_parse_create_mkey(&cmd, in, inlen);
+
+	if (err)
+		return err;
+	if (!out || outlen < PRM_CREATE_MKEY_OUT)
+		return EINVAL;
+	want = (struct dm_mkey_want){
+		.pdn = cmd.pdn,
+		.umem_id = cmd.umem_id,
+		.offset = cmd.umem_offset,
+		.iova = cmd.start_addr,
+		.len = cmd.len,
+		.rights = cmd.rights,
+		.low = cmd.low,
+	};
+	err = rxe_dm_neighbour()->mkey_create(context, &want, ret);
+	if (!err)
+		prm_emit_create_mkey(out, outlen, (*ret)->key);
+	return err;
+}
+
+struct mlx5dv_devx_obj *mlx5dv_devx_obj_create(struct ibv_context *context, const void *in,
+					       size_t inlen, void *out, size_t outlen)
+{
+	struct dm_mkey *mkey;
+	int err = EOPNOTSUPP;
+
+	if (!context || !in || inlen < PRM_OPCODE_BYTES)
+		return fail(EINVAL);
+	if (prm_opcode(in) == PRM_CREATE_MKEY)
+		err = create_mkey(context, in, inlen, out, outlen, &mkey);
+	if (!err)
+		return (struct mlx5dv_devx_obj *)(void *)mkey;
+	prm_emit_status(out, outlen, PRM_STATUS_BAD_PARAM);
+	return fail(err);
+}
+
+int mlx5dv_devx_obj_destroy(struct mlx5dv_devx_obj *obj)
+{
+	return rxe_dm_neighbour()->mkey_destroy((struct dm_mkey *)(void *)obj);
+}

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: MIT */
+/* What rdma-core 65's mlx5dv.h declares for sharing umems and an older one lacks. Installed as <rxe_dm/mlx5dv_newer.h>. */
+#ifndef RXE_DM_MLX5DV_NEWER_H
+#define RXE_DM_MLX5DV_NEWER_H
+
+#pragma GCC visibility push(default)
+
+#include <infiniband/mlx5dv.h>
+
+#if __has_include("mlx5dv_newer_config.h") /* else the installed one is taken to lack it all */
+#include "mlx5dv_newer_config.h"
+#endif
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#ifndef RXE_DM_HAVE_MLX5_EXPORT
+struct mlx5dv_export_sizes {
+	uint32_t var_attrs_size;
+	uint32_t devx_umem_attrs_size;
+	uint32_t devx_obj_attrs_size;
+};
+
+void _mlx5dv_get_export_sizes(struct mlx5dv_export_sizes *sizes, size_t sizes_len);
+
+static inline void mlx5dv_get_export_sizes(struct mlx5dv_export_sizes *sizes)
+{
+	_mlx5dv_get_export_sizes(sizes, sizeof(*sizes));
+}
+
+int mlx5dv_devx_umem_export(struct mlx5dv_devx_umem *umem, void *data);
+struct mlx5dv_devx_umem *mlx5dv_devx_umem_import(struct ibv_context *context, void *data);
+void mlx5dv_devx_umem_unimport(struct mlx5dv_devx_umem *umem);
+#endif
+
+#ifdef __cplusplus
+}
+#endif
+
+#pragma GCC visibility pop
+
+#endif

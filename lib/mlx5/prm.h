@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: MIT */
+/* The device's own command format, as far as it is understood here: making a memory key over a umem.
+ * Commands are arrays of big-endian 32-bit words; a field is named by the bit it begins at, counted from the first. */
+#ifndef RXE_MLX5_PRM_H
+#define RXE_MLX5_PRM_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#define PRM_CREATE_MKEY	     0x200u
+#define PRM_CREATE_MKEY_IN   272 /* bytes */
+#define PRM_CREATE_MKEY_OUT  16
+#define PRM_OPCODE_BYTES     2
+#define PRM_STATUS_BAD_PARAM 0x03
+
+struct prm_create_mkey {
+	uint32_t pdn, umem_id;
+	uint64_t umem_offset;
+	uint64_t start_addr, len;
+	uint32_t rights; /* enum ibv_access_flags */
+	uint8_t low;	 /* mkey_7_0 */
+};
+
+uint16_t prm_opcode(const void *in);
+/* 0, or EOPNOTSUPP: it asks for a kind of key that we do not have; EINVAL: it is too short. */
+int prm_parse_create_mkey(struct prm_create_mkey *ret, const void *in, size_t len);
+void prm_emit_create_mkey(void *out, size_t len, uint32_t key);
+/* A refusal, for whoever looks into the answer. */
+void prm_emit_status(void *out, size_t len, uint8_t status);
+
+#endif

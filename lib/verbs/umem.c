@@ -1,0 +1,245 @@
+// SPDX-License-Identifier: MIT
+/* Umems and the memory keys over them, for libmlx5 (neighbour.h). A umem is memory of this process that the whole context may
+ * make keys for; it goes with the process, and its keys die then. */
+#include <stdlib.h>
+#include <sys/mman.h>
+
+#include "lib/control/protocol.h"
+#include "lib/verbs/device.h"
+#include "lib/verbs/driver.h"
+#include "lib/verbs/memory.h"
+#include "lib/verbs/mr.h"
+#include "lib/verbs/neighbour.h"
+
+#define PDN_MASK 0xffffffu
+
+static bool is_mlx5(const struct ibv_device *device)
+{
+	const struct dm_device *dev = dm_device_of(device);
+
+	return dev && dev->info.mlx5;
+}
+
+static int admit(const struct ibv_context *context)
+{
+	if (!dm_is_context(context))
+		return EINVAL;
+	return is_mlx5(context->device) ? 0 : EOPNOTSUPP;
+}
+
+static int pd_number(const struct ibv_pd *pd, uint32_t *ret_pdn)
+{
+	int err = dm_is_pd(pd) ? admit(pd->context) : EINVAL;
+
+	if (!err)
+		*ret_pdn = pd->handle & PDN_MASK;
+	return err;
+}
+
+/* The live object whose handle ends so. That it is a domain of this context is the server's to check. */
+static uint32_t handle_of(const struct dm_device *dev, uint32_t pdn)
+{
+	const struct ctl_shared *shared = dev->attachment.shared;
+	uint32_t handle = atomic_load(&shared->live[pdn & (CTL_MAX_OBJECTS - 1)]);
+
+	return (handle & PDN_MASK) == pdn ? handle : 0;
+}
+
+static int give(struct ibv_context *context, const struct dm_umem *like, struct dm_umem **ret)
+{
+	struct dm_umem *umem = calloc(1, sizeof(*umem));
+
+	if (!umem)
+		return ENOMEM;
+	*umem = *like;
+	umem->context = context;
+	if (!dm_object_add(umem, DM_KIND_UMEM)) {
+		free(umem);
+		return ENOMEM;
+	}
+	*ret = umem;
+	return 0;
+}
+
+/* The bytes that the umem is of: the program's own, or a mapping of its descriptor. */
+static int find_bytes(const struct dm_umem_want *want, struct dm_umem *umem, uint8_t **ret_first)
+{
+	bool write = want->access & IBV_ACCESS_LOCAL_WRITE;
+
+	if (want->fd >= 0)
+		return dm_map_fd(want->fd, (uintptr_t)want->addr, want->size, write, &umem->map,
+				 &umem->map_len, ret_first);
+	if ((uintptr_t)want->addr > UINTPTR_MAX - want->size ||
+	    !dm_memory_probe(want->addr, want->size, write))
+		return EFAULT;
+	*ret_first = want->addr;
+	return 0;
+}
+
+static int umem_reg(struct ibv_context *context, const struct dm_umem_want *want,
+		    struct dm_umem **ret)
+{
+	struct dm_context *ctx = dm_context(context);
+	struct ctl_umem reg = { .len = want->size, .rights = want->access, .fd = -1 };
+	struct dm_umem umem = { 0 };
+	uint8_t *first = NULL;
+	int err = admit(context);
+
+	if (!err)
+		err = dm_access_check(want->access);
+	if (!err && want->size == 0)
+		err = EINVAL;
+	if (!err)
+		err = find_bytes(want, &umem, &first);
+	if (err)
+		return err;
+
+	reg.addr = (uintptr_t)first;
+	err = -ctl_reg_umem(ctx->dev->client, &ctx->ctl, &reg, &umem.umem_id);
+	if (err)
+		goto no_reg;
+	err = give(context, &umem, ret);
+	if (!err)
+		return 0;
+
+	ctl_dereg_umem(ctx->dev->client, &ctx->ctl, umem.umem_id);
+no_reg:
+	if (umem.map)
+		munmap(umem.map, umem.map_len);
+	return err;
+}
+
+static int umem_import(struct ibv_context *context, uint32_t umem_id, struct dm_umem **ret)
+{
+	struct dm_context *ctx = dm_context(context);
+	struct dm_umem like = { .umem_id = umem_id };
+	struct ctl_object object;
+	int err = admit(context);
+
+	if (!err)
+		err = -ctl_query(ctx->dev->client, &ctx->ctl, CTL_KIND_UMEM, umem_id, &object);
+	return err ? err : give(context, &like, ret);
+}
+
+static bool umem_check(const struct dm_umem *umem)
+{
+	return dm_object_is(umem, DM_KIND_UMEM) && dm_is_context(umem->context);
+}
+
+static int umem_dereg(struct dm_umem *umem)
+{
+	struct dm_context *ctx;
+	int err = 0;
+
+	if (!umem_check(umem))
+		return EINVAL;
+	ctx = dm_context(umem->context);
+	if (!dm_object_is_inherited(umem))
+		err = ctl_dereg_umem(ctx->dev->client, &ctx->ctl, umem->umem_id);
+	if (err && err != -ENODEV)
+		return -err;
+	if (!dm_object_take(umem, DM_KIND_UMEM))
+		return EINVAL;
+	dm_pump_quiesce(ctx->dev);
+	if (umem->map)
+		munmap(umem->map, umem->map_len);
+	free(umem);
+	return 0;
+}
+
+/* A mapping stays: the umem may live on by its handle. */
+static int umem_forget(struct dm_umem *umem)
+{
+	if (!dm_object_take(umem, DM_KIND_UMEM))
+		return EINVAL;
+	free(umem);
+	return 0;
+}
+
+/* Whoever may write through the key writes to the umem. */
+static int check_rights(const struct dm_context *ctx, const struct dm_mkey_want *want)
+{
+	const uint32_t writing =
+		IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_ATOMIC;
+	struct ctl_object object;
+	int err = -ctl_query(ctx->dev->client, &ctx->ctl, CTL_KIND_UMEM, want->umem_id, &object);
+
+	if (err)
+		return err == ENOENT ? EINVAL : err;
+	return (want->rights & writing) && !(object.rights & IBV_ACCESS_LOCAL_WRITE) ? EINVAL : 0;
+}
+
+static int mkey_create(struct ibv_context *context, const struct dm_mkey_want *want,
+		       struct dm_mkey **ret)
+{
+	struct dm_context *ctx = dm_context(context);
+	struct dm_mkey *mkey;
+	struct ctl_reg_mr reg;
+	int err = admit(context);
+
+	if (!err)
+		err = check_rights(ctx, want);
+	if (err)
+		return err;
+	mkey = calloc(1, sizeof(*mkey));
+	if (!mkey)
+		return ENOMEM;
+	reg = (struct ctl_reg_mr){
+		.pd = handle_of(ctx->dev, want->pdn),
+		.kind = RXE_MR_PLAIN,
+		.addr = want->offset,
+		.len = want->len,
+		.iova = want->iova,
+		.rights = want->rights,
+		.umem = want->umem_id,
+		.low = CTL_KEY_LOW | want->low,
+		.fd = -1,
+	};
+	mkey->context = context;
+	err = -ctl_reg_mr(ctx->dev->client, &ctx->ctl, &reg, &mkey->handle, &mkey->key);
+	if (!err && !dm_object_add(mkey, DM_KIND_MKEY)) {
+		ctl_dereg_mr(ctx->dev->client, &ctx->ctl, mkey->handle);
+		err = ENOMEM;
+	}
+	if (err)
+		free(mkey);
+	else
+		*ret = mkey;
+	return err;
+}
+
+static int mkey_destroy(struct dm_mkey *mkey)
+{
+	struct dm_context *ctx;
+	int err = 0;
+
+	if (!dm_object_is(mkey, DM_KIND_MKEY) || !dm_is_context(mkey->context))
+		return EINVAL;
+	ctx = dm_context(mkey->context);
+	if (!dm_object_is_inherited(mkey))
+		err = ctl_dereg_mr(ctx->dev->client, &ctx->ctl, mkey->handle);
+	if (err && err != -ENODEV)
+		return -err;
+	if (!dm_object_take(mkey, DM_KIND_MKEY))
+		return EINVAL;
+	dm_pump_quiesce(ctx->dev);
+	free(mkey);
+	return 0;
+}
+
+const struct dm_neighbour *rxe_dm_neighbour(void)
+{
+	static const struct dm_neighbour calls = {
+		.is_mlx5 = is_mlx5,
+		.pd_number = pd_number,
+		.umem_reg = umem_reg,
+		.umem_import = umem_import,
+		.umem_check = umem_check,
+		.umem_dereg = umem_dereg,
+		.umem_forget = umem_forget,
+		.mkey_create = mkey_create,
+		.mkey_destroy = mkey_destroy,
+	};
+
+	return &calls;
+}
