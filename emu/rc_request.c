@@ -2,8 +2,8 @@
 /* The requester sends (IBTA 9.7.2 to 9.7.3.5). A request gets its PSNs when its first packet is made: one a packet, and for a READ
  * one for each packet of the answer. Whatever was sent can be made again from its PSN alone, so going back is moving cur.
  *
- * AckReq is set on the last packet of each message, and on the last packet of each train: a QP that stops for whatever reason
- * has asked for an answer to all it sent, so an answer will set it going again. */
+ * AckReq is set on the last packet of each message, and on the last packet of each train, or without trains every 16 KiB. A QP
+ * that stops at the window with no answer on its way sends one packet more, which asks: so an answer will set it going. */
 #include "emu/rc_request.h"
 
 #include "emu/emit.h"
@@ -56,6 +56,8 @@ void rc_request_start(struct rxe_engine *engine, struct rxe_qp *qp)
 static void give_back(struct rc_request *req, uint32_t cost)
 {
 	req->in_flight -= cost;
+	if (req->unasked > req->in_flight)
+		req->unasked = req->in_flight;
 	req->peer->in_flight -= req->peer->in_flight < cost ? req->peer->in_flight : cost;
 }
 
@@ -233,10 +235,10 @@ static uint32_t last_psn_of_packet(const struct rxe_qp *qp, const struct rxe_sen
 	return rc_is_read(wqe) ? rc_request_read_end(qp, wqe, psn) : psn;
 }
 
-/* One packet always may: its answer opens the window again. */
+/* One packet always may when no answer is on its way: it asks for one, which opens the window again. */
 static bool window_has_room(const struct rc_request *req, uint32_t cost)
 {
-	return req->in_flight == 0 || req->peer->in_flight + cost <= RXE_WINDOW_BYTES;
+	return req->in_flight == req->unasked || req->peer->in_flight + cost <= RXE_WINDOW_BYTES;
 }
 
 static bool may_go(const struct rxe_qp *qp, const struct rxe_send_wqe *wqe, uint32_t last_psn)
@@ -253,9 +255,11 @@ static bool is_last_for_now(const struct rxe_qp *qp, const struct wire_train *tr
 			    uint32_t cost)
 {
 	bool closes = train->segs > 0 && len < train->seg_len;
+	bool fills = train->segs + 1u >= train->max_segs;
 
-	return closes || train->segs + 1u >= train->max_segs ||
-	       train->len + len + len > TRAIN_MAX_BYTES ||
+	if (train->max_segs == 1)
+		fills = qp->rc.req.unasked + cost >= RC_UNASKED_BYTES;
+	return closes || fills || train->len + len + len > TRAIN_MAX_BYTES ||
 	       qp->rc.req.peer->in_flight + cost + qp->attr.path_mtu + RC_PACKET_COST >
 		       RXE_WINDOW_BYTES;
 }
@@ -299,12 +303,13 @@ static void describe(const struct rxe_qp *qp, const struct rxe_send_wqe *wqe, ui
 	ret->inv_rkey = wqe->imm_or_rkey;
 }
 
-static void went(struct rxe_qp *qp, const struct rxe_send_wqe *wqe, uint32_t last_psn)
+static void went(struct rxe_qp *qp, const struct rxe_send_wqe *wqe, uint32_t last_psn, bool asked)
 {
 	struct rc_request *req = &qp->rc.req;
 	uint32_t cost = cost_of(qp, wqe, req->cur_psn, last_psn);
 
 	req->in_flight += cost;
+	req->unasked = asked ? 0 : req->unasked + cost;
 	req->peer->in_flight += cost;
 	if (rc_is_read(wqe) || rc_is_atomic(wqe))
 		req->rd_atomic++;
@@ -333,7 +338,7 @@ static enum step send_one(struct rxe_engine *engine, struct rxe_qp *qp, struct r
 		return STEP_FAILED;
 	}
 	rxe_emit_finish(engine, &emit, &qp->flow);
-	went(qp, wqe, last_psn);
+	went(qp, wqe, last_psn, packet.bth.ack_req);
 	return STEP_SENT;
 }
 

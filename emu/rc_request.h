@@ -20,6 +20,9 @@ struct wire_train;
 /* What a packet costs a receiver's socket buffer beside its payload. */
 #define RC_PACKET_COST 256u
 
+/* Without trains, a packet asks for an answer when so many bytes have gone without. */
+#define RC_UNASKED_BYTES 16384u
+
 /* PSNs: una <= cur <= sent <= attr.sq_psn. [una, cur) is in flight, [cur, sent) is to be sent again, [sent, sq_psn) is given
  * to the request that is going out. una lies in the request at the head of the send queue, or is attr.sq_psn. */
 struct rc_request {
@@ -30,6 +33,7 @@ struct rc_request {
 	struct rxe_cursor from; /* in cur's list: gathering */
 	struct rxe_cursor into; /* in the head's list: read responses and atomic results */
 	uint32_t in_flight;	/* what [una, cur) costs */
+	uint32_t unasked;	/* of it, what went since a packet last asked for an answer */
 	uint32_t rd_atomic;	/* READ requests and atomics in [una, cur) */
 	struct rxe_peer *peer;	/* shares a window with other QPs to it; NULL before RTS */
 	bool is_broken; /* request broken_index cannot be sent: it fails when those before it are done */
