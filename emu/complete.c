@@ -40,6 +40,7 @@ void rxe_complete_send(struct rxe_engine *engine, struct rxe_qp *qp, enum rxe_wc
 	if (status != RXE_WC_SUCCESS || qp->sq_sig_all || (wqe->flags & RXE_SEND_SIGNALED))
 		rxe_cq_push(engine, qp->send_cq, &cqe);
 	qp->sq.head++;
+	engine->open_wrs--;
 }
 
 static void claim(struct rxe_claim *claim, const struct rxe_recv_wqe *wqe)
@@ -64,6 +65,7 @@ bool rxe_recv_claim(struct rxe_engine *engine, struct rxe_qp *qp)
 		wqe = rxe_ring_at(&qp->rq, qp->rq.head++);
 	if (!wqe)
 		return false;
+	engine->open_wrs--;
 	claim(&qp->claim, wqe);
 	return true;
 }

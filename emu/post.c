@@ -150,6 +150,7 @@ enum post_verdict rxe_post_send(struct rxe_engine *engine, struct rxe_qp *qp,
 	engine->now_ns = now_ns;
 	fill(rxe_ring_at(&qp->sq, qp->sq.tail), wr, len);
 	qp->sq.tail++;
+	engine->open_wrs++;
 	if (qp->state == RXE_QPS_ERR || qp->state == RXE_QPS_SQE)
 		rxe_flush_send(engine, qp);
 	else
@@ -157,14 +158,17 @@ enum post_verdict rxe_post_send(struct rxe_engine *engine, struct rxe_qp *qp,
 	return POST_OK;
 }
 
+void rxe_post_withdraw(struct rxe_engine *engine, struct rxe_qp *qp, uint32_t tail)
+{
+	if (rxe_ring_used(&qp->sq) == 0)
+		return; /* flushed: each has its completion */
+	engine->open_wrs -= qp->sq.tail - tail;
+	qp->sq.tail = tail;
+}
+
 bool rxe_qp_is_idle(const struct rxe_qp *qp)
 {
 	return qp->type != RXE_QPT_RC || rc_request_is_idle(qp);
-}
-
-bool rxe_qp_may_gather(const struct rxe_qp *qp)
-{
-	return qp->type == RXE_QPT_RC && qp->state == RXE_QPS_RTS && rc_request_may_gather(qp);
 }
 
 enum post_verdict rxe_post_recv(struct rxe_engine *engine, struct rxe_qp *qp,
@@ -180,6 +184,7 @@ enum post_verdict rxe_post_recv(struct rxe_engine *engine, struct rxe_qp *qp,
 	if (verdict != POST_OK)
 		return verdict;
 	engine->now_ns = now_ns;
+	engine->open_wrs++;
 	if (qp->state == RXE_QPS_ERR)
 		rxe_flush_recv(engine, qp);
 	return POST_OK;

@@ -63,6 +63,7 @@ void rxe_qp_fini(struct rxe_engine *engine, struct rxe_qp *qp)
 		rxe_cq_clean(qp->recv_cq, qp->qpn);
 	engine->qp[qp->qpn % RXE_MAX_QP] = NULL;
 	engine->num_qp--;
+	engine->open_wrs -= rxe_ring_used(&qp->sq) + rxe_ring_used(&qp->rq);
 }
 
 void rxe_qp_query(const struct rxe_qp *qp, struct rxe_qp_attr *ret)

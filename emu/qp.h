@@ -157,11 +157,10 @@ void rxe_qp_query(const struct rxe_qp *qp, struct rxe_qp_attr *ret);
 /* Copy a send into the ring and mark the QP ready. In ERR and SQE the request is taken and flushed. */
 enum post_verdict rxe_post_send(struct rxe_engine *engine, struct rxe_qp *qp,
 				const struct rxe_send_wr *wr, uint64_t now_ns);
+/* Take back what was posted since the send queue's tail was this, before any output: a batch is posted whole or not at all. */
+void rxe_post_withdraw(struct rxe_engine *engine, struct rxe_qp *qp, uint32_t tail);
 /* Nothing of it is on its way to the peer, as far as it can tell (UC and UD hear of nothing: always). */
 bool rxe_qp_is_idle(const struct rxe_qp *qp);
-/* What was just posted may stay until more has come to share its train: so much is on its way that an answer, which sends the
- * rest too, comes soon. */
-bool rxe_qp_may_gather(const struct rxe_qp *qp);
 enum post_verdict rxe_post_recv(struct rxe_engine *engine, struct rxe_qp *qp,
 				const struct rxe_recv_wr *wr, uint64_t now_ns);
 

@@ -252,6 +252,7 @@ static void set_flow(const struct rxe_engine *engine, struct rxe_qp *qp)
 static void reset(struct rxe_engine *engine, struct rxe_qp *qp)
 {
 	qp->state = RXE_QPS_RESET;
+	engine->open_wrs -= rxe_ring_used(&qp->sq) + rxe_ring_used(&qp->rq);
 	qp->sq.head = qp->sq.tail = 0;
 	qp->rq.head = qp->rq.tail = 0;
 	qp->claim.held = false;

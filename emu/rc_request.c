@@ -13,8 +13,8 @@
 /* So many PSNs may be without an answer: beyond it old and new cannot be told apart (IBTA 9.7.1). */
 #define MAX_PSNS_OPEN 0x7fffff
 
-/* A train costs a system call and the waking of nobody: with so many packets without an answer, so many requests of so many
- * bytes are sent together. */
+/* A train costs a system call here and one there, whatever is in it: behind so many packets without an answer, so many requests
+ * of so many bytes leave together. */
 #define GATHER_BEHIND	8
 #define GATHER_REQUESTS 16
 #define GATHER_BYTES	512
@@ -87,13 +87,14 @@ bool rc_request_is_idle(const struct rxe_qp *qp)
 	return qp->rc.req.una_psn == qp->rc.req.cur_psn;
 }
 
-bool rc_request_may_gather(const struct rxe_qp *qp)
+/* Small requests behind a good many that wait for answers, one of which sets the QP going again: they may wait for company. */
+static bool may_gather(const struct rxe_qp *qp)
 {
 	const struct rc_request *req = &qp->rc.req;
 	const struct rxe_send_wqe *newest = rxe_ring_at(&qp->sq, qp->sq.tail - 1);
 
-	return qp->sq.tail - req->cur < GATHER_REQUESTS && newest->len <= GATHER_BYTES &&
-	       psn_diff(req->cur_psn, req->una_psn) >= GATHER_BEHIND;
+	return qp->state == RXE_QPS_RTS && qp->sq.tail - req->cur < GATHER_REQUESTS &&
+	       newest->len <= GATHER_BYTES && psn_diff(req->cur_psn, req->una_psn) >= GATHER_BEHIND;
 }
 
 /* Bytes of the message before psn. */
@@ -351,6 +352,8 @@ static bool may_request(struct rxe_qp *qp, uint64_t now_ns)
 enum output_verdict rc_request_output(struct rxe_engine *engine, struct rxe_qp *qp,
 				      struct wire_train *train, uint64_t now_ns)
 {
+	if (may_gather(qp))
+		return OUTPUT_IDLE;
 	while (may_request(qp, now_ns)) {
 		struct rxe_send_wqe *wqe = next(engine, qp, now_ns);
 		uint32_t last_psn;

@@ -68,8 +68,6 @@ bool rc_request_has_work(const struct rxe_qp *qp);
 
 /* Everything that went has its answer. */
 bool rc_request_is_idle(const struct rxe_qp *qp);
-/* Small requests behind a good many that wait for answers: a few may wait for company. */
-bool rc_request_may_gather(const struct rxe_qp *qp);
 
 /* The request that una is in, or NULL when nothing waits for an answer. */
 struct rxe_send_wqe *rc_request_head(const struct rxe_qp *qp);

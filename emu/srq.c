@@ -34,8 +34,15 @@ bool rxe_srq_arm(struct rxe_engine *engine, struct rxe_srq *srq, uint32_t limit)
 enum post_verdict rxe_post_srq_recv(struct rxe_engine *engine, struct rxe_srq *srq,
 				    const struct rxe_recv_wr *wr)
 {
-	(void)engine;
-	return rxe_ring_push_recv(&srq->rq, wr, srq->max_sge);
+	enum post_verdict verdict = rxe_ring_push_recv(&srq->rq, wr, srq->max_sge);
+
+	engine->open_wrs += verdict == POST_OK;
+	return verdict;
+}
+
+void rxe_srq_fini(struct rxe_engine *engine, struct rxe_srq *srq)
+{
+	engine->open_wrs -= rxe_ring_used(&srq->rq);
 }
 
 const struct rxe_recv_wqe *rxe_srq_pop(struct rxe_engine *engine, struct rxe_srq *srq)

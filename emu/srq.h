@@ -20,6 +20,8 @@ struct rxe_srq {
 
 void rxe_srq_init(struct rxe_srq *srq, uint32_t pd, void *mem, uint32_t max_wr, uint32_t max_sge,
 		  void *owner);
+/* It goes, and no QP uses it any more. */
+void rxe_srq_fini(struct rxe_engine *engine, struct rxe_srq *srq);
 enum post_verdict rxe_post_srq_recv(struct rxe_engine *engine, struct rxe_srq *srq,
 				    const struct rxe_recv_wr *wr);
 /* The oldest receive, or NULL; raises the limit event when the fill falls below it. The WQE stays valid until the next post. */

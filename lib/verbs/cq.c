@@ -153,7 +153,7 @@ uint32_t dm_cq_take(struct dm_cq *cq, struct rxe_cqe *ret, uint32_t max)
 		n = rxe_cq_poll(&cq->cq, ret, max);
 	}
 	if (n)
-		dm_pump_poll_ended(cq->dev);
+		dm_pump_poll_found(cq->dev);
 	return n;
 }
 

@@ -64,13 +64,11 @@ static void translate(struct rxe_send_wr *to, const struct ibv_send_wr *from, bo
 void dm_post_end(struct dm_qp *qp, bool was_idle, uint64_t now_ns)
 {
 	struct dm_pump *pump = &qp->dev->pump;
-	bool neighbour = false;
+	bool neighbour;
 
-	if (!rxe_qp_may_gather(&qp->qp)) {
-		pump->sent_to_neighbour = false;
-		dm_pump_transmit(qp->dev, now_ns);
-		neighbour = pump->sent_to_neighbour;
-	}
+	pump->sent_to_neighbour = false;
+	dm_pump_transmit(qp->dev, now_ns);
+	neighbour = pump->sent_to_neighbour;
 	dm_pump_unlock(qp->dev);
 	/* The peer may need this very processor to see it; while more is under way, the program has more to do itself. */
 	if (neighbour && was_idle)

@@ -21,6 +21,8 @@
 #define ARRIVALS	  (2 * TRAIN_MAX_SEGS)
 #define EXIT_ATTEMPTS	  1000
 #define RECEIVE_ROUNDS	  4
+#define A_FEW		  8
+#define KEEP_COMING	  3 /* looks running */
 #define YIELD_TOO_DEAR_NS 300000u
 #define YIELD_PAUSE_NS	  20000000u
 
@@ -69,11 +71,14 @@ void dm_pump_unlock(struct dm_device *dev)
 {
 	struct dm_pump *pump = &dev->pump;
 	uint64_t deadline = thread_deadline(pump);
+	bool expecting = pump->engine->open_wrs != 0;
 	bool earlier =
 		deadline < atomic_load_explicit(&pump->thread_wakes_ns, memory_order_relaxed);
 
 	if (earlier)
 		atomic_store_explicit(&pump->thread_wakes_ns, deadline, memory_order_relaxed);
+	if (expecting != atomic_load_explicit(&pump->expecting, memory_order_relaxed))
+		atomic_store_explicit(&pump->expecting, expecting, memory_order_relaxed);
 	pthread_mutex_unlock(&pump->lock);
 	if (earlier)
 		dm_pump_thread_kick(pump);
@@ -154,8 +159,9 @@ static bool receive(struct dm_device *dev, uint64_t now_ns)
 		for (int i = 0; i < n; i++)
 			rxe_engine_input(pump->engine, &arrivals[i], now_ns);
 		any |= n > 0;
-		/* A few packets are answered at once: looking for more would only delay the answer. */
-		if (n < 8)
+		pump->looks_found = n > 0 ? pump->looks_found + 1 : 0;
+		/* A few packets are answered at once, for looking for more would delay the answer; not where they keep coming. */
+		if (n <= 0 || (n < A_FEW && pump->looks_found < KEEP_COMING))
 			break;
 	}
 	return any;
@@ -195,7 +201,7 @@ void dm_pump_poll(struct dm_device *dev)
 	uint64_t now_ns = dm_now_ns();
 	bool arrived = false;
 
-	atomic_store_explicit(&pump->polling_since_ns, now_ns, memory_order_relaxed);
+	atomic_store_explicit(&pump->polled_at_ns, now_ns, memory_order_relaxed);
 	if (locked && pump->engine) {
 		arrived = dm_pump_run(dev, now_ns);
 		dm_pump_unlock(dev);
@@ -207,9 +213,12 @@ void dm_pump_poll(struct dm_device *dev)
 		dm_pump_yield(pump, now_ns);
 }
 
-void dm_pump_poll_ended(struct dm_device *dev)
+void dm_pump_poll_found(struct dm_device *dev)
 {
-	atomic_store_explicit(&dev->pump.polling_since_ns, 0, memory_order_relaxed);
+	struct dm_pump *pump = &dev->pump;
+	bool more = atomic_load_explicit(&pump->expecting, memory_order_relaxed);
+
+	atomic_store_explicit(&pump->polled_at_ns, more ? dm_now_ns() : 0, memory_order_relaxed);
 }
 
 static uint32_t host_random(void *host)

@@ -31,13 +31,15 @@ struct dm_pump {
 	struct wire_train tx[DM_PUMP_TRAINS];
 	uint32_t tx_first, tx_count; /* built, and not yet taken by the kernel */
 	bool sent_to_neighbour; /* something left for a process of this host: who posts looks, and yields to it */
+	uint32_t looks_found; /* running, up to the last look into the socket */
 	uint32_t random_state;
 	struct dm_room room;	     /* how full other processes' sockets are */
 	struct dm_context *contexts; /* of this device, for its asynchronous events */
 
-	/* When a thread of the program last found a CQ empty, while it keeps looking; 0 once it found something: it may now do
-	 * anything, such as spin on its own memory. */
-	_Atomic uint64_t polling_since_ns;
+	/* When a thread of the program last polled; 0 once it found something and expects nothing more: it may now do anything,
+	 * such as spin on its own memory. */
+	_Atomic uint64_t polled_at_ns;
+	_Atomic bool expecting; /* requests are posted whose completions have not come */
 	_Atomic uint64_t no_yield_until_ns; /* yielding cost too much just now */
 	_Atomic uint64_t held_at_ns; /* when an ACK was last held back, to ride behind a request */
 	_Atomic uint64_t thread_wakes_ns; /* when the background thread looks at the timers next */
@@ -73,8 +75,8 @@ bool dm_pump_run(struct dm_device *dev, uint64_t now_ns);
 /* Not under the lock: a CQ was found empty. Runs the engine if nobody else does, and gives the processor away for a moment
  * when nothing arrived. */
 void dm_pump_poll(struct dm_device *dev);
-/* The program found a completion: it is not in a polling loop any more. */
-void dm_pump_poll_ended(struct dm_device *dev);
+/* The program found a completion: it will poll again if it expects more. */
+void dm_pump_poll_found(struct dm_device *dev);
 /* Offer the processor to whoever we sent to, unless that has proved dear. */
 void dm_pump_yield(struct dm_pump *pump, uint64_t now_ns);
 

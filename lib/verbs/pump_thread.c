@@ -24,16 +24,18 @@
 #include "net/link/udp.h"
 
 #define LINGER_NS	 50000u /* keep looking after the last packet */
-#define POLLER_NEAR_NS	 20000u /* an empty poll this long ago: somebody is at it */
+#define POLLER_NEAR_NS	 20000u /* a poll this long ago: somebody is at it */
 #define NAP_MIN_NS	 50000u
 #define NAP_MAX_NS	 2000000u
-#define NAPS_OFF_NS	 1000000000u
+#define AWAKE_MIN_NS	 10000000u
+#define AWAKE_MAX_NS	 1000000000u
 #define BETWEEN_POLLS_NS 10000u
 #define HELD_LATELY_NS	 5000000u
 #define RESEND_NS	 100000u /* the kernel took no more: try again */
 
 struct naps {
 	uint64_t length_ns;
+	uint64_t awake_ns; /* how long to do without, after the next that lets the program down */
 	uint64_t none_until_ns;
 };
 
@@ -79,7 +81,7 @@ static void wait_ns(int epoll_fd, struct epoll_event *ret, int *ret_count, uint6
 
 static bool poller_is_near(struct dm_pump *pump, uint64_t now_ns)
 {
-	uint64_t last = atomic_load_explicit(&pump->polling_since_ns, memory_order_relaxed);
+	uint64_t last = atomic_load_explicit(&pump->polled_at_ns, memory_order_relaxed);
 
 	return last + POLLER_NEAR_NS > now_ns;
 }
@@ -132,26 +134,30 @@ static uint64_t time_to_sleep(struct dm_device *dev)
 }
 
 /* Something waits in the socket and nobody is looking. */
-static bool is_unattended(struct dm_pump *pump)
+static bool is_unattended(struct dm_pump *pump, uint64_t now_ns)
 {
 	struct pollfd link = { .fd = link_udp_poll_fd(pump->link), .events = POLLIN };
 
-	return !atomic_load(&pump->polling_since_ns) && poll(&link, 1, 0) > 0;
+	return !poller_is_near(pump, now_ns) && poll(&link, 1, 0) > 0;
 }
 
 /* A program between two polls looks the same for a moment. */
 static bool stays_unattended(struct dm_pump *pump)
 {
-	uint64_t until_ns = dm_now_ns() + BETWEEN_POLLS_NS;
+	uint64_t now_ns = dm_now_ns();
+	uint64_t until_ns = now_ns + BETWEEN_POLLS_NS;
 
-	while (is_unattended(pump))
-		if (dm_now_ns() > until_ns)
+	while (is_unattended(pump, now_ns)) {
+		if (now_ns > until_ns)
 			return true;
+		now_ns = dm_now_ns();
+	}
 	return false;
 }
 
 /* The link stirs while the program polls: leave it to the program, deaf to the link, for a nap. A program that stops
- * polling meanwhile and waits for what lands in its memory is let down by that: then there are no naps for a while. */
+ * polling meanwhile and waits for what lands in its memory is let down by that: then there are no naps for a while. So is one
+ * that had no processor just then, which is no reason to stay in its way: the while is short, unless it happens each time. */
 static void nap(struct dm_device *dev, struct naps *naps, uint64_t now_ns)
 {
 	struct dm_pump *pump = &dev->pump;
@@ -160,11 +166,15 @@ static void nap(struct dm_device *dev, struct naps *naps, uint64_t now_ns)
 	atomic_store(&pump->thread_wakes_ns, now_ns + naps->length_ns);
 	nanosleep(&length, NULL);
 	if (stays_unattended(pump)) {
-		naps->none_until_ns = dm_now_ns() + NAPS_OFF_NS;
+		naps->none_until_ns = dm_now_ns() + naps->awake_ns;
 		naps->length_ns = NAP_MIN_NS;
-	} else if (naps->length_ns < NAP_MAX_NS) {
-		naps->length_ns *= 2;
+		if (naps->awake_ns < AWAKE_MAX_NS)
+			naps->awake_ns *= 2;
+		return;
 	}
+	naps->awake_ns = AWAKE_MIN_NS;
+	if (naps->length_ns < NAP_MAX_NS)
+		naps->length_ns *= 2;
 }
 
 static void drain_wake(struct dm_pump *pump)
@@ -179,7 +189,7 @@ static void *thread_main(void *arg)
 {
 	struct dm_device *dev = arg;
 	struct dm_pump *pump = &dev->pump;
-	struct naps naps = { .length_ns = NAP_MIN_NS };
+	struct naps naps = { .length_ns = NAP_MIN_NS, .awake_ns = AWAKE_MIN_NS };
 
 	be_nimble();
 	while (!atomic_load(&pump->stopping)) {

@@ -122,6 +122,10 @@ int ibv_destroy_srq(struct ibv_srq *base)
 		return EBUSY;
 	if (!dm_object_take(srq, DM_KIND_SRQ))
 		return EINVAL;
+	if (dm_pump_lock_for(srq->dev, srq->forks)) {
+		rxe_srq_fini(srq->dev->pump.engine, &srq->srq);
+		dm_pump_unlock(srq->dev);
+	}
 	dm_async_forget_srq(dm_context(base->context), srq);
 	dm_buffer_free(&srq->memory, base->pd, DM_BUFFER_SRQ);
 	dm_pd_unuse(base->pd);

@@ -272,8 +272,8 @@ static int post_all(struct dm_qp *qp)
 	was_idle = rxe_qp_is_idle(&qp->qp);
 	for (uint32_t i = 0; i < builder->num_wrs && verdict == POST_OK; i++)
 		verdict = post_one(qp, &builder->wrs[i], now_ns);
-	if (verdict != POST_OK && rxe_ring_used(&qp->qp.sq))
-		qp->qp.sq.tail = tail;
+	if (verdict != POST_OK)
+		rxe_post_withdraw(qp->dev->pump.engine, &qp->qp, tail);
 	dm_post_end(qp, was_idle, now_ns);
 	return dm_post_errno(verdict);
 }

@@ -48,6 +48,59 @@ START_TEST(equal_sizes_share_a_train)
 }
 END_TEST
 
+/* Ten are under way: what comes one by one meanwhile waits for company or for an answer, whichever is first. */
+START_TEST(small_requests_gather_behind_others)
+{
+	uint32_t i;
+
+	connect_ends(NULL);
+	for (i = 0; i < 10; i++)
+		WRITE(8);
+	world_run_until(&w, 1);
+	skip();
+	WRITE(8);
+	world_run_until(&w, 2);
+	WRITE(8);
+	world_run_until(&w, 3);
+	expect("");
+	world_run_until(&w, 10);
+	expect_some("10.0 a > WRITE_ONLY 110 len 8 ackreq\n10.0 a > WRITE_ONLY 111 len 8 ackreq");
+	world_run(&w);
+	ck_assert_uint_eq(w.trains, 4);
+}
+END_TEST
+
+START_TEST(gathered_requests_leave_when_they_are_many)
+{
+	uint32_t i;
+
+	connect_ends(NULL);
+	for (i = 0; i < 10; i++)
+		WRITE(8);
+	world_run_until(&w, 1);
+	for (i = 0; i < 16; i++)
+		WRITE(8);
+	world_run_until(&w, 2);
+	expect_some("1.0 a > WRITE_ONLY 125 len 8 ackreq");
+	ck_assert_uint_eq(w.trains, 2);
+}
+END_TEST
+
+START_TEST(a_large_request_waits_for_nobody)
+{
+	uint32_t i;
+
+	connect_ends(NULL);
+	for (i = 0; i < 10; i++)
+		WRITE(8);
+	world_run_until(&w, 1);
+	WRITE(8);
+	WRITE(1000);
+	world_run_until(&w, 2);
+	expect_some("1.0 a > WRITE_ONLY 111 len 1000 ackreq");
+}
+END_TEST
+
 START_TEST(trains_off)
 {
 	connect_ends(NULL);
@@ -186,7 +239,8 @@ START_TEST(a_duplicate_ends_the_holding)
 }
 END_TEST
 
-RUN_TESTS("coalesce", a_batch_has_one_ack, equal_sizes_share_a_train, trains_off,
-	  a_read_answers_for_those_before, several_qps_share_an_ack_train,
-	  an_ack_is_held_where_requests_follow, an_ack_of_what_completes_a_receive_is_not_held,
-	  a_duplicate_ends_the_holding)
+RUN_TESTS("coalesce", a_batch_has_one_ack, equal_sizes_share_a_train,
+	  small_requests_gather_behind_others, gathered_requests_leave_when_they_are_many,
+	  a_large_request_waits_for_nobody, trains_off, a_read_answers_for_those_before,
+	  several_qps_share_an_ack_train, an_ack_is_held_where_requests_follow,
+	  an_ack_of_what_completes_a_receive_is_not_held, a_duplicate_ends_the_holding)
