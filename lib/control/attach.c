@@ -17,22 +17,27 @@
 
 enum { FD_SHARED, FD_ARENA, FD_RX, FD_EVENT, NUM_ATTACH_FDS };
 
-/* All of it to read, one's own slot to write. at: where it was before fork(), or NULL. */
+static bool map_to_write(struct ctl_shared *shared, int fd, size_t offset, size_t bytes)
+{
+	return mmap((uint8_t *)shared + offset, bytes, PROT_READ | PROT_WRITE,
+		    MAP_SHARED | MAP_FIXED, fd, (off_t)offset) != MAP_FAILED;
+}
+
+/* All of it to read, one's own slot and the errands to write. at: where it was before fork(), or NULL. */
 static struct ctl_shared *map_shared(int fd, size_t bytes, uint32_t slot, struct ctl_shared *at)
 {
 	int fixed = at ? MAP_FIXED : 0;
+	const size_t own = offsetof(struct ctl_shared, slot) + slot * sizeof(struct ctl_slot);
 	struct ctl_shared *shared;
-	void *own;
 
 	if (bytes != sizeof(*shared) || slot >= RXE_MAX_SLOTS)
 		return NULL;
 	shared = (struct ctl_shared *)mmap(at, bytes, PROT_READ, MAP_SHARED | fixed, fd, 0);
 	if (shared == MAP_FAILED)
 		return NULL;
-	own = mmap(&shared->slot[slot], sizeof(struct ctl_slot), PROT_READ | PROT_WRITE,
-		   MAP_SHARED | MAP_FIXED, fd,
-		   (off_t)(offsetof(struct ctl_shared, slot) + slot * sizeof(struct ctl_slot)));
-	if (own != MAP_FAILED)
+	if (map_to_write(shared, fd, own, sizeof(struct ctl_slot)) &&
+	    map_to_write(shared, fd, offsetof(struct ctl_shared, errands),
+			 sizeof(struct ctl_errands)))
 		return shared;
 	munmap(shared, bytes);
 	return NULL;

@@ -2,7 +2,7 @@
 /* What the device server and its clients share of one device, by memfd: the key table, and a page set for each slot.
  *
  * The server writes the header, the tables and a slot's pid; the slot's process writes the rest of its slot. In a client
- * everything but its own slot is mapped read-only.
+ * everything but its own slot and the errands is mapped read-only.
  *
  * To touch memory that a key or a DM handle names: raise the slot's gauge (inside), look the key or handle up, move the
  * bytes, lower the gauge. All sequentially consistent: the server first clears the key, then looks at the gauges. */
@@ -17,6 +17,7 @@
 #include "emu/counters.h"
 #include "emu/limits.h"
 #include "emu/mr.h"
+#include "lib/control/errand.h"
 
 #define CTL_SHARED_MAGIC 0x00306d645f657872ull /* "rxe_dm0" */
 #define CTL_SHARED_PAGE	 4096
@@ -41,6 +42,10 @@ struct ctl_slot {
 				    * goes on behind it */
 	uint32_t num_cqs, num_srqs, num_ahs;
 	char comm[16];
+	/* For errands: the bell's address, its length first; and a number of the process with the place in its memory where it
+	 * stands as well, by which another can tell that it has the right one before it. */
+	uint8_t bell[16];
+	uint64_t cookie, cookie_at;
 	/* Bytes of UC and UD, as emu/pace.h counts them: taken from this slot's socket by its process, and offered by its process
 	 * to each other slot's socket. Hints: what waits in a socket is what all have offered to it and it has not taken. */
 	_Alignas(64) _Atomic uint64_t taken;
@@ -63,6 +68,7 @@ struct ctl_shared {
 	_Atomic uint32_t live
 		[CTL_MAX_OBJECTS]; /* by index: the handle of the object that lives there, else 0 */
 	struct rxe_mr_table mrs;
+	struct ctl_errands errands; /* all may write */
 	struct ctl_slot slot[RXE_MAX_SLOTS];
 };
 

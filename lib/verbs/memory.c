@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "lib/verbs/driver.h"
+#include "lib/verbs/errand.h"
 
 #ifndef MADV_POPULATE_READ
 #define MADV_POPULATE_READ  22
@@ -234,10 +235,17 @@ static uint8_t *locate(const struct dm_device *dev, const struct rxe_mr *mr, uin
 	return NULL;
 }
 
+static bool is_foreign(const struct dm_device *dev, const struct rxe_mr *mr)
+{
+	return mr->kind == RXE_MR_PLAIN && mr->owner != dev->attachment.slot;
+}
+
 bool dm_mem_read(void *host, const struct rxe_mr *mr, uint64_t iova, void *dst, size_t len)
 {
 	const uint8_t *p = locate(host, mr, iova);
 
+	if (is_foreign(host, mr))
+		return dm_errand_read(host, mr, iova, dst, len);
 	return p && dm_memory_copy(dst, p, len);
 }
 
@@ -245,6 +253,8 @@ bool dm_mem_write(void *host, const struct rxe_mr *mr, uint64_t iova, const void
 {
 	uint8_t *p = locate(host, mr, iova);
 
+	if (is_foreign(host, mr))
+		return dm_errand_write(host, mr, iova, src, len);
 	return p && dm_memory_land(p, src, len);
 }
 
@@ -268,6 +278,8 @@ bool dm_mem_atomic(void *host, const struct rxe_mr *mr, uint64_t iova, enum rxe_
 	uint64_t *const p = (uint64_t *)(void *)locate(host, mr, iova);
 	struct landing here = { .a = (uintptr_t)p, .b = (uintptr_t)p, .len = 8 };
 
+	if (is_foreign(host, mr))
+		return dm_errand_atomic(host, mr, iova, op, compare_or_add, swap, ret_orig);
 	if (!p || ((uintptr_t)p & 7) || sigsetjmp(here.pad, 0))
 		return false;
 	arm(&here);

@@ -174,6 +174,7 @@ bool dm_pump_run(struct dm_device *dev, uint64_t now_ns)
 
 	atomic_fetch_add(gauge(dev), 1);
 	any = receive(dev, now_ns);
+	dm_errands_run(dev);
 	if (rxe_engine_deadline(pump->engine) <= now_ns)
 		rxe_engine_expire(pump->engine, now_ns);
 	transmit(pump, now_ns);
@@ -324,6 +325,7 @@ int dm_pump_start(struct dm_device *dev)
 	pump->tx_first = pump->tx_count = 0;
 	pump->room = (struct dm_room){ 0 };
 	pump->epoll_fd = -1;
+	dm_errands_open(dev);
 	atomic_store(&pump->stopping, false);
 	atomic_store(&pump->thread_wakes_ns, UINT64_MAX);
 	pthread_mutex_lock(&pump->lock);
@@ -338,8 +340,11 @@ int dm_pump_start(struct dm_device *dev)
 }
 
 /* The thread is gone and nobody else comes. */
-static void free_all(struct dm_pump *pump)
+static void free_all(struct dm_device *dev)
 {
+	struct dm_pump *pump = &dev->pump;
+
+	dm_errands_close(dev);
 	link_udp_close(pump->link);
 	pump->link = NULL;
 	close(pump->wake_fd);
@@ -384,7 +389,7 @@ void dm_pump_stop(struct dm_device *dev)
 	pthread_mutex_lock(&pump->lock);
 	if (pump->engine) {
 		flush(dev);
-		free_all(pump);
+		free_all(dev);
 	}
 	pthread_mutex_unlock(&pump->lock);
 }
@@ -400,5 +405,5 @@ void dm_pump_drop_in_child(struct dm_device *dev)
 	if (pump->has_thread)
 		close(pump->epoll_fd);
 	pump->has_thread = false;
-	free_all(pump);
+	free_all(dev);
 }

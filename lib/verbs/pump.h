@@ -12,6 +12,7 @@
 #include <stdint.h>
 
 #include "emu/host.h"
+#include "lib/verbs/errand.h"
 #include "lib/verbs/room.h"
 #include "net/wire/train.h"
 
@@ -34,6 +35,7 @@ struct dm_pump {
 	uint32_t looks_found; /* running, up to the last look into the socket */
 	uint32_t random_state;
 	struct dm_room room;	     /* how full other processes' sockets are */
+	struct dm_errands errands;   /* in other processes' memory, and theirs in ours */
 	struct dm_context *contexts; /* of this device, for its asynchronous events */
 
 	/* When a thread of the program last polled; 0 once it found something and expects nothing more: it may now do anything,

@@ -43,6 +43,7 @@ enum source {
 	SOURCE_LINK,
 	SOURCE_WAKE,
 	SOURCE_SERVER,
+	SOURCE_BELL,
 };
 
 /* All processors, a short slice: the thread wakes often and runs briefly. Every refusal is fine. */
@@ -203,6 +204,8 @@ static void *thread_main(void *arg)
 			link |= events[i].data.u32 == SOURCE_LINK;
 			if (events[i].data.u32 == SOURCE_WAKE)
 				drain_wake(pump);
+			if (events[i].data.u32 == SOURCE_BELL)
+				dm_errands_heard(dev);
 			if (events[i].data.u32 == SOURCE_SERVER && !dm_async_from_server(dev))
 				epoll_ctl(pump->epoll_fd, EPOLL_CTL_DEL, dev->attachment.event_fd,
 					  NULL);
@@ -237,6 +240,8 @@ static int open_epoll(struct dm_device *dev)
 		err = add(pump->epoll_fd, pump->wake_fd, SOURCE_WAKE);
 	if (!err)
 		err = add(pump->epoll_fd, dev->attachment.event_fd, SOURCE_SERVER);
+	if (!err && pump->errands.bell_fd >= 0)
+		err = add(pump->epoll_fd, pump->errands.bell_fd, SOURCE_BELL);
 	if (err)
 		close(pump->epoll_fd);
 	return err;

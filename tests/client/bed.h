@@ -29,7 +29,8 @@ struct end_cfg {
 	bool no_retry;		/* retry_cnt and rnr_retry are 0 */
 	bool channel;
 	bool srq;
-	enum ibv_mtu mtu; /* 0: the port's */
+	enum ibv_mtu mtu;  /* 0: the port's */
+	struct ibv_pd *pd; /* NULL: its own */
 };
 
 /* What the other end must know. */

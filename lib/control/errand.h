@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: MIT */
+/* Errands: one process asks another to touch its own memory, because a key names memory there and nobody else may or can.
+ *
+ * Shared by all processes on a device and written by all: the one part of the shared memory that is. Nothing in it is
+ * trusted: who runs an errand looks the key up himself. Each process has one errand out at a time, in the sheet of its
+ * slot. To send it: fill the sheet, set its state to SENT, set the own bit in the owner's pending word, and if the owner
+ * may be asleep ring his bell (a socket whose name stands in his slot). */
+#ifndef RXE_CONTROL_ERRAND_H
+#define RXE_CONTROL_ERRAND_H
+
+#include <assert.h>
+#include <stdatomic.h>
+#include <stdint.h>
+
+#include "emu/limits.h"
+
+#define CTL_ERRAND_BYTES 4096
+
+enum ctl_errand_op {
+	CTL_ERRAND_READ = 1,
+	CTL_ERRAND_WRITE,
+	CTL_ERRAND_CMP_SWAP,
+	CTL_ERRAND_FETCH_ADD,
+};
+
+/* The low two bits of a state; the others are a number that tells an errand from those before it. */
+enum ctl_errand_phase {
+	CTL_ERRAND_IDLE,  /* the sender's */
+	CTL_ERRAND_SENT,  /* whoever changes it to TAKEN runs it; the sender may take it back */
+	CTL_ERRAND_TAKEN, /* the owner's */
+	CTL_ERRAND_DONE,  /* the sender's again */
+};
+
+#define CTL_ERRAND_PHASE 3u
+
+struct ctl_errand {
+	_Alignas(64) _Atomic uint64_t state;
+	uint32_t op, key;
+	uint64_t iova;
+	uint32_t len, ok; /* ok: set by the owner */
+	uint64_t compare_or_add, swap, orig;
+	_Alignas(64) uint8_t bytes[CTL_ERRAND_BYTES];
+};
+static_assert(sizeof(struct ctl_errand) == 4096 + 64, "shared memory layout");
+
+struct ctl_errands {
+	_Alignas(4096) struct {
+		_Atomic uint64_t from[RXE_MAX_SLOTS / 64];     /* bits of senders */
+	} pending[RXE_MAX_SLOTS];			       /* by owner */
+	_Alignas(4096) struct ctl_errand sheet[RXE_MAX_SLOTS]; /* by sender */
+};
+
+#endif

@@ -1,0 +1,360 @@
+// SPDX-License-Identifier: MIT
+/* Three processes: an owner, who registers memory and hands its context on; a middle, who imports it and builds a queue pair
+ * on the imported domain; and a third, who talks to the middle and reaches the owner's memory.
+ *
+ * RXE_TEST_SHY=1: the owner cannot be traced, so that nobody may copy to it but itself. RXE_DM_NO_VM=1: nobody even tries. */
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "bed.h"
+
+#define BYTES 65536u
+
+/* What the owner tells the middle. */
+struct letter {
+	uint32_t pd, mr, rkey;
+	uint64_t addr;
+};
+
+enum word {
+	WORD_CHECK, /* your memory is filled with .number; clear it */
+	WORD_FILL,  /* fill it with .number */
+	WORD_COUNT, /* its first word counts .number */
+	WORD_FREE,  /* the region */
+	WORD_END,
+};
+
+struct order {
+	enum word word;
+	uint32_t number, len;
+};
+
+static void order(int sock, enum word word, uint32_t number, uint32_t len)
+{
+	struct order order = { word, number, len };
+
+	ck_assert_int_eq(send(sock, &order, sizeof(order), MSG_NOSIGNAL), sizeof(order));
+	meet(sock);
+}
+
+static void own(int sock)
+{
+	struct ibv_context *context;
+	struct ibv_pd *pd;
+	struct ibv_mr *mr;
+	uint8_t *memory = aligned_alloc(4096, BYTES);
+	struct letter letter;
+	struct order order = { WORD_CHECK, 0, 0 };
+
+	if (getenv("RXE_TEST_SHY"))
+		ck_assert_int_eq(prctl(PR_SET_DUMPABLE, 0), 0);
+	context = bed_open();
+	pd = ibv_alloc_pd(context);
+	memset(memory, 0, BYTES);
+	mr = ibv_reg_mr(pd, memory, BYTES, BED_ALL_RIGHTS);
+	ck_assert_ptr_nonnull(mr);
+	letter = (struct letter){ pd->handle, mr->handle, mr->rkey, (uintptr_t)memory };
+	give_fd(sock, context->cmd_fd);
+	ck_assert_int_eq(send(sock, &letter, sizeof(letter), 0), sizeof(letter));
+	while (order.word != WORD_END) {
+		ck_assert_int_eq(recv(sock, &order, sizeof(order), MSG_WAITALL), sizeof(order));
+		switch (order.word) {
+		case WORD_CHECK:
+			expect_filled(memory, order.len, order.number);
+			memset(memory, 0, order.len);
+			break;
+		case WORD_FILL: fill(memory, order.len, order.number); break;
+		case WORD_COUNT:
+			ck_assert_uint_eq(*(uint64_t *)(void *)memory, order.number);
+			break;
+		case WORD_FREE:
+			ck_assert_int_eq(ibv_dereg_mr(mr), 0);
+			mr = NULL;
+			break;
+		case WORD_END: break;
+		}
+		meet(sock);
+	}
+	if (mr)
+		ck_assert_int_eq(ibv_dereg_mr(mr), 0);
+	ck_assert_int_eq(ibv_dealloc_pd(pd), 0);
+	ck_assert_int_eq(ibv_close_device(context), 0);
+	free(memory);
+}
+
+/* The third: writes, reads and adds to what the middle says is its memory, for as long as it is asked to. */
+struct errand {
+	enum ibv_wr_opcode opcode;
+	uint32_t number, len;
+	enum ibv_wc_status status;
+	bool end;
+};
+
+static void third(int sock)
+{
+	struct errand errand;
+	struct end_address peer;
+	struct end end;
+
+	end_open(&end, NULL, NULL);
+	peer = swap_addresses(sock, &end);
+	end_connect(&end, &peer);
+	meet(sock);
+	for (;;) {
+		ck_assert_int_eq(recv(sock, &errand, sizeof(errand), MSG_WAITALL), sizeof(errand));
+		if (errand.end)
+			break;
+		if (errand.opcode == IBV_WR_RDMA_WRITE)
+			fill(end.memory, errand.len, errand.number);
+		end_post(&end, errand.opcode, 1, 0, errand.len);
+		end_wait_for(&end, 1, errand.status);
+		if (errand.opcode == IBV_WR_RDMA_READ && errand.status == IBV_WC_SUCCESS)
+			expect_filled(end.memory, errand.len, errand.number);
+		meet(sock);
+	}
+	end_close(&end);
+}
+
+static void send_out(int sock, enum ibv_wr_opcode opcode, uint32_t number, uint32_t len,
+		     enum ibv_wc_status status)
+{
+	struct errand errand = { opcode, number, len, status, false };
+
+	ck_assert_int_eq(send(sock, &errand, sizeof(errand), MSG_NOSIGNAL), sizeof(errand));
+	meet(sock);
+}
+
+struct middle {
+	pid_t owner, third;
+	int to_owner, to_third;
+	struct ibv_context *context;
+	struct ibv_pd *pd;
+	struct ibv_mr *mr;
+	struct letter letter;
+	struct end end; /* to the third, who is told the owner's key */
+};
+
+static void middle_open(struct middle *m)
+{
+	struct end_cfg cfg = { 0 };
+	struct end_address mine, theirs;
+	int fd;
+
+	m->to_owner = beside(own, &m->owner);
+	m->to_third = beside(third, &m->third);
+	fd = take_fd(m->to_owner);
+	ck_assert_int_eq(recv(m->to_owner, &m->letter, sizeof(m->letter), MSG_WAITALL),
+			 sizeof(m->letter));
+	m->context = ibv_import_device(fd);
+	ck_assert_ptr_nonnull(m->context);
+	close(fd);
+	m->pd = ibv_import_pd(m->context, m->letter.pd);
+	ck_assert_ptr_nonnull(m->pd);
+	m->mr = ibv_import_mr(m->pd, m->letter.mr);
+	ck_assert_ptr_nonnull(m->mr);
+	ck_assert_uint_eq(m->mr->rkey, m->letter.rkey);
+	ck_assert_ptr_null(m->mr->addr); /* it has no address here */
+	cfg.pd = m->pd;
+	end_open(&m->end, m->context, &cfg);
+	mine = end_address(&m->end);
+	mine.rkey = m->letter.rkey;
+	mine.addr = m->letter.addr;
+	ck_assert_int_eq(send(m->to_third, &mine, sizeof(mine), 0), sizeof(mine));
+	ck_assert_int_eq(recv(m->to_third, &theirs, sizeof(theirs), MSG_WAITALL), sizeof(theirs));
+	end_connect(&m->end, &theirs);
+	meet(m->to_third);
+}
+
+static void middle_close(struct middle *m)
+{
+	struct errand end = { .end = true };
+
+	ck_assert_int_eq(send(m->to_third, &end, sizeof(end), MSG_NOSIGNAL), sizeof(end));
+	join(m->third, m->to_third);
+	end_close(&m->end);
+	ibv_unimport_mr(m->mr);
+	ibv_unimport_pd(m->pd);
+	ck_assert_int_eq(ibv_close_device(m->context), 0);
+}
+
+static void end_owner(struct middle *m)
+{
+	order(m->to_owner, WORD_END, 0, 0);
+	join(m->owner, m->to_owner);
+}
+
+/* A request of the middle's own, with the imported lkey. */
+static void post_from_owner(struct middle *m, enum ibv_wr_opcode opcode, uint32_t len,
+			    enum ibv_wc_status status)
+{
+	struct ibv_sge sge;
+	struct ibv_send_wr wr = end_wr(&m->end, &sge, opcode, 7, 0, len), *bad;
+
+	sge = (struct ibv_sge){ m->letter.addr, len, m->mr->lkey };
+	ck_assert_int_eq(ibv_post_send(m->end.qp, &wr, &bad), 0);
+	end_wait_for(&m->end, 7, status);
+}
+
+START_TEST(third_reaches_the_owner)
+{
+	static const uint32_t lens[] = { 1, 8, 13, 4096, 5000, BYTES };
+	struct middle m;
+
+	middle_open(&m);
+	for (uint32_t i = 0; i < sizeof(lens) / sizeof(lens[0]); i++) {
+		send_out(m.to_third, IBV_WR_RDMA_WRITE, i, lens[i], IBV_WC_SUCCESS);
+		order(m.to_owner, WORD_CHECK, i, lens[i]);
+		order(m.to_owner, WORD_FILL, i + 100, lens[i]);
+		send_out(m.to_third, IBV_WR_RDMA_READ, i + 100, lens[i], IBV_WC_SUCCESS);
+		order(m.to_owner, WORD_CHECK, i + 100, lens[i]);
+	}
+	middle_close(&m);
+	end_owner(&m);
+}
+END_TEST
+
+START_TEST(atomics_reach_the_owner)
+{
+	struct middle m;
+
+	middle_open(&m);
+	/* The third's operand is 0 and 0; the middle adds for it. */
+	send_out(m.to_third, IBV_WR_ATOMIC_FETCH_AND_ADD, 0, 8, IBV_WC_SUCCESS);
+	send_out(m.to_third, IBV_WR_ATOMIC_CMP_AND_SWP, 0, 8, IBV_WC_SUCCESS);
+	order(m.to_owner, WORD_COUNT, 0, 0);
+	middle_close(&m);
+	end_owner(&m);
+}
+END_TEST
+
+/* To itself over the wire: a queue pair of the middle connected to another of its own, on the imported domain. */
+START_TEST(atomics_count)
+{
+	struct middle m;
+	struct end_cfg cfg = { 0 };
+	struct end a, b;
+	struct end_address of_a, of_b;
+	struct ibv_sge sge;
+
+	middle_open(&m);
+	cfg.pd = m.pd;
+	end_open(&a, m.context, &cfg);
+	end_open(&b, m.context, &cfg);
+	of_a = end_address(&a);
+	of_b = end_address(&b);
+	of_b.rkey = m.letter.rkey;
+	of_b.addr = m.letter.addr;
+	end_connect(&a, &of_b);
+	end_connect(&b, &of_a);
+	for (uint64_t i = 0; i < 200; i++) {
+		struct ibv_send_wr wr = end_wr(&a, &sge, IBV_WR_ATOMIC_FETCH_AND_ADD, i, 0, 8);
+		struct ibv_send_wr *bad;
+
+		wr.wr.atomic.compare_add = 1;
+		ck_assert_int_eq(ibv_post_send(a.qp, &wr, &bad), 0);
+		end_wait_for(&a, i, IBV_WC_SUCCESS);
+		ck_assert_uint_eq(*(uint64_t *)(void *)a.memory, i);
+	}
+	order(m.to_owner, WORD_COUNT, 200, 0);
+	end_close(&a);
+	end_close(&b);
+	middle_close(&m);
+	end_owner(&m);
+}
+END_TEST
+
+START_TEST(imported_lkey)
+{
+	struct middle m;
+
+	middle_open(&m);
+	order(m.to_owner, WORD_FILL, 5, BYTES);
+	post_from_owner(&m, IBV_WR_RDMA_WRITE, BYTES, IBV_WC_SUCCESS); /* to the third */
+	order(m.to_owner, WORD_FILL, 6, BYTES);
+	post_from_owner(&m, IBV_WR_RDMA_READ, BYTES, IBV_WC_SUCCESS); /* and back */
+	order(m.to_owner, WORD_CHECK, 5, BYTES);
+	middle_close(&m);
+	end_owner(&m);
+}
+END_TEST
+
+START_TEST(region_freed)
+{
+	struct middle m;
+
+	middle_open(&m);
+	send_out(m.to_third, IBV_WR_RDMA_WRITE, 1, 64, IBV_WC_SUCCESS);
+	order(m.to_owner, WORD_FREE, 0, 0);
+	send_out(m.to_third, IBV_WR_RDMA_WRITE, 1, 64, IBV_WC_REM_ACCESS_ERR);
+	middle_close(&m);
+	end_owner(&m);
+}
+END_TEST
+
+static void kill_owner(struct middle *m)
+{
+	int status;
+
+	kill(m->owner, SIGKILL);
+	ck_assert_int_eq(waitpid(m->owner, &status, 0), m->owner);
+	close(m->to_owner);
+}
+
+START_TEST(owner_killed)
+{
+	struct middle m;
+
+	middle_open(&m);
+	kill_owner(&m);
+	send_out(m.to_third, IBV_WR_RDMA_WRITE, 1, 64, IBV_WC_REM_ACCESS_ERR);
+	middle_close(&m);
+}
+END_TEST
+
+START_TEST(owner_killed_local)
+{
+	struct middle m;
+
+	middle_open(&m);
+	kill_owner(&m);
+	post_from_owner(&m, IBV_WR_RDMA_WRITE, 64, IBV_WC_LOC_PROT_ERR);
+	middle_close(&m);
+}
+END_TEST
+
+/* An owner who sleeps is waited for, but not for ever. */
+START_TEST(owner_stopped)
+{
+	struct middle m;
+
+	middle_open(&m);
+	kill(m.owner, SIGSTOP);
+	send_out(m.to_third, IBV_WR_ATOMIC_FETCH_AND_ADD, 1, 8, IBV_WC_REM_ACCESS_ERR);
+	kill(m.owner, SIGCONT);
+	middle_close(&m);
+	end_owner(&m);
+}
+END_TEST
+
+static void add(TCase *tests)
+{
+	tcase_add_test(tests, third_reaches_the_owner);
+	tcase_add_test(tests, atomics_reach_the_owner);
+	tcase_add_test(tests, atomics_count);
+	tcase_add_test(tests, imported_lkey);
+	tcase_add_test(tests, region_freed);
+	tcase_add_test(tests, owner_killed);
+	tcase_add_test(tests, owner_killed_local);
+	tcase_add_test(tests, owner_stopped);
+}
+
+int main(void)
+{
+	return bed_main("verbs_share", add);
+}
