@@ -168,10 +168,21 @@ static struct ibv_mr *reg_dm_mr(struct ibv_pd *pd, struct ibv_dm *base, uint64_t
 	return dm_mr_make(pd, &like, &reg);
 }
 
+/* The kernel makes it, where it has udmabuf and lets the server use it; docs/DEVIATIONS.md. */
 static int export_dmabuf_fd(struct ibv_dm *dm)
 {
-	errno = dm_object_is(dm, DM_KIND_DM) ? EOPNOTSUPP : EINVAL;
-	return -1;
+	struct dm_context *ctx;
+	int err = -EINVAL, fd = -1;
+
+	if (dm_object_is(dm, DM_KIND_DM) && dm_is_context(dm->context)) {
+		ctx = dm_context(dm->context);
+		err = ctl_export_dm(ctx->dev->client, &ctx->ctl, dm->handle, &fd);
+	}
+	if (err) {
+		errno = -err;
+		return -1;
+	}
+	return fd;
 }
 
 int ibv_dm_export_dmabuf_fd(struct ibv_dm *dm)

@@ -110,8 +110,14 @@ START_TEST(regions_are_found_by_kind)
 	ck_assert(dm_mem_read(dev, &dm, 16, &got, 8));
 	ck_assert(got == word);
 
-	plain.owner = 4; /* another process's: its engine serves it, not ours */
+	dev->attachment.shared = mmap(NULL, sizeof(struct ctl_shared), PROT_READ | PROT_WRITE,
+				      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	ck_assert_ptr_ne(dev->attachment.shared, MAP_FAILED);
+	plain.owner = 4; /* another process's, and there is none */
 	ck_assert(!dm_mem_write(dev, &plain, 0x1008, &word, 8));
+	ck_assert(!dm_mem_read(dev, &plain, 0x1008, &word, 8));
+	ck_assert(!dm_mem_atomic(dev, &plain, 0x1008, RXE_FETCH_ADD, 1, 0, &got));
+	munmap(dev->attachment.shared, sizeof(struct ctl_shared));
 	munmap(arena, 4096);
 	munmap(own, 4096);
 }
