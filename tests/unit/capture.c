@@ -182,7 +182,7 @@ START_TEST(room_is_checked)
 		n = capture_format_packet(block, CAPTURE_PACKET_ROOM(packet.len), &packet);
 		ck_assert_uint_gt(n, packet.len);
 		ck_assert_uint_eq(n % 4, 0);
-		ck_assert_uint_eq(block[4] | block[5] << 8, n);
+		ck_assert_uint_eq((unsigned int)(block[4] | block[5] << 8), n);
 		ck_assert_mem_eq(block + 4, block + n - 4, 4);
 	}
 	packet.len = FRAME_MAX_PAYLOAD;
