@@ -31,10 +31,10 @@ struct ibv_pd *ibv_import_pd(struct ibv_context *context, uint32_t handle)
 	return pd ? pd : dm_fail(ENOMEM);
 }
 
-/* What this process still has on it goes on living: the domain is the context's. */
+/* Also for who made it, when another has destroyed it. What this process still has on it goes on living: the domain is the context's. */
 void ibv_unimport_pd(struct ibv_pd *pd)
 {
-	if (!dm_is_pd(pd) || !dm_pd(pd)->imported || atomic_load(&dm_pd(pd)->users))
+	if (!dm_is_pd(pd) || dm_pd(pd)->under || atomic_load(&dm_pd(pd)->users))
 		return;
 	if (dm_object_take(pd, DM_KIND_PD))
 		free(pd);
@@ -83,8 +83,7 @@ void ibv_unimport_mr(struct ibv_mr *base)
 {
 	struct dm_mr *mr = (struct dm_mr *)(void *)base;
 
-	if (!dm_object_is(mr, DM_KIND_MR) || mr->kind != DM_MR_IMPORTED ||
-	    !dm_object_take(mr, DM_KIND_MR))
+	if (!dm_object_take(mr, DM_KIND_MR))
 		return;
 	dm_pd_unuse(base->pd);
 	free(mr);
@@ -109,6 +108,6 @@ void ibv_unimport_dm(struct ibv_dm *base)
 {
 	struct dm_dm *dm = (struct dm_dm *)(void *)base;
 
-	if (dm_object_is(dm, DM_KIND_DM) && dm->imported && dm_object_take(dm, DM_KIND_DM))
+	if (dm_object_take(dm, DM_KIND_DM))
 		free(dm);
 }

@@ -7,6 +7,8 @@
 #include "lib/verbs/driver.h"
 #include "lib/verbs/give.h"
 
+#define ALLOW_CC_UNPROTECTED_ALLOC (1u << 2) /* rdma-core 65 */
+
 /* Of every domain's users: the first tells the server that this process uses it, the last that it does no longer. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
@@ -164,8 +166,9 @@ static int dealloc_td(struct ibv_td *base)
 
 static int check_parent(struct ibv_context *context, const struct ibv_parent_domain_init_attr *attr)
 {
-	const uint32_t known =
-		IBV_PARENT_DOMAIN_INIT_ATTR_ALLOCATORS | IBV_PARENT_DOMAIN_INIT_ATTR_PD_CONTEXT;
+	/* The third is for guests whose memory devices cannot reach: ours can, and goes on with plain memory. */
+	const uint32_t known = IBV_PARENT_DOMAIN_INIT_ATTR_ALLOCATORS |
+			       IBV_PARENT_DOMAIN_INIT_ATTR_PD_CONTEXT | ALLOW_CC_UNPROTECTED_ALLOC;
 
 	if (!dm_is_context(context) || !attr || !dm_is_pd(attr->pd) ||
 	    attr->pd->context != context || dm_pd(attr->pd)->under)

@@ -8,7 +8,7 @@ from cases_server import as_nobody, need_reachable
 from instance import Instance
 
 PROGRAMS = ["verbs_rc", "verbs_errors", "verbs_cq", "verbs_events", "verbs_srq", "verbs_ud",
-            "verbs_share", "verbs_wr", "verbs_dm", "verbs_dmah", "verbs_bad", "verbs_fork", "verbs_threads",
+            "verbs_share", "verbs_pd", "verbs_wr", "verbs_dm", "verbs_dmah", "verbs_bad", "verbs_fork", "verbs_threads",
             "verbs_regions", "verbs_control"]
 
 
@@ -22,6 +22,7 @@ CASES = {name: functools.partial(verbs, name=name) for name in PROGRAMS}
 CASES["verbs_rc_ipv6"] = functools.partial(verbs, name="verbs_rc", address="::1")
 CASES["verbs_rc_no_trains"] = functools.partial(verbs, name="verbs_rc", trains="off")
 CASES["verbs_umem"] = functools.partial(verbs, name="verbs_umem", mlx5="on")
+CASES["verbs_cycles"] = functools.partial(verbs, name="verbs_cycles", mlx5="on")
 CASES["verbs_umem_off"] = functools.partial(verbs, name="verbs_umem")
 CASES["verbs_share_no_vm"] = functools.partial(verbs, name="verbs_share", no_vm="1")
 

@@ -1,0 +1,234 @@
+// SPDX-License-Identifier: MIT
+/* Whatever is made and destroyed ten thousand times leaves memory and descriptors, of this process and of the device server,
+ * where they were. */
+#include <dirent.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "bed.h"
+#include "lib/mlx5/newer.h"
+#include "lib/verbs/newer.h"
+
+#define WARM_UP	  3000
+#define CYCLES	  10000
+#define GROWTH_KB 400 /* a leak of 64 bytes a cycle is more */
+#define SLACK_FDS 4   /* the server may be about to close what the last cycles had */
+
+static struct ibv_context *context;
+static struct ibv_pd *pd;
+static struct ibv_cq *cq;
+static struct ibv_dm *dm;
+static struct ibv_mr *mr;
+static uint8_t bytes[4096];
+
+static void cycle_context(void)
+{
+	struct ibv_context *other = ibv_open_device(context->device);
+
+	ck_assert_ptr_nonnull(other);
+	ck_assert_int_eq(ibv_close_device(other), 0);
+}
+
+static void cycle_import(void)
+{
+	struct ibv_context *other = ibv_import_device(context->cmd_fd);
+	struct ibv_pd *its_pd;
+	struct ibv_mr *its_mr;
+	struct ibv_dm *its_dm;
+
+	ck_assert_ptr_nonnull(other);
+	its_pd = ibv_import_pd(other, pd->handle);
+	its_mr = ibv_import_mr(its_pd, mr->handle);
+	its_dm = ibv_import_dm(other, dm->handle);
+	ck_assert_ptr_nonnull(its_mr);
+	ck_assert_ptr_nonnull(its_dm);
+	ibv_unimport_dm(its_dm);
+	ibv_unimport_mr(its_mr);
+	ibv_unimport_pd(its_pd);
+	ck_assert_int_eq(ibv_close_device(other), 0);
+}
+
+static void cycle_pd(void)
+{
+	ck_assert_int_eq(ibv_dealloc_pd(ibv_alloc_pd(context)), 0);
+}
+
+static void cycle_parent(void)
+{
+	struct ibv_td_init_attr no_attr = { 0 };
+	struct ibv_parent_domain_init_attr attr = { .pd = pd,
+						    .td = ibv_alloc_td(context, &no_attr) };
+	struct ibv_pd *parent = ibv_alloc_parent_domain(context, &attr);
+
+	ck_assert_int_eq(ibv_dealloc_pd(parent), 0);
+	ck_assert_int_eq(ibv_dealloc_td(attr.td), 0);
+}
+
+static void cycle_mr(void)
+{
+	ck_assert_int_eq(ibv_dereg_mr(ibv_reg_mr(pd, bytes, sizeof(bytes), 0)), 0);
+}
+
+static void cycle_dm(void)
+{
+	struct ibv_alloc_dm_attr attr = { .length = 4096 };
+	struct ibv_dm *its_dm = ibv_alloc_dm(context, &attr);
+	struct ibv_mr *its_mr = ibv_reg_dm_mr(pd, its_dm, 0, 4096, IBV_ACCESS_ZERO_BASED);
+
+	ck_assert_int_eq(ibv_dereg_mr(its_mr), 0);
+	ck_assert_int_eq(ibv_free_dm(its_dm), 0);
+}
+
+static void cycle_dmah(void)
+{
+	struct ibv_dmah_init_attr attr = { 0 };
+
+	ck_assert_int_eq(ibv_dealloc_dmah(ibv_alloc_dmah(context, &attr)), 0);
+}
+
+static void cycle_umem(void)
+{
+	ck_assert_int_eq(
+		mlx5dv_devx_umem_dereg(mlx5dv_devx_umem_reg(context, bytes, sizeof(bytes), 0)), 0);
+}
+
+static void cycle_buf(void)
+{
+	struct ibv_buf *buf;
+
+	ck_assert_ptr_nonnull(ibv_alloc_buf(pd, 4096, &buf));
+	ibv_free_buf(buf);
+}
+
+static void cycle_cq(void)
+{
+	struct ibv_comp_channel *channel = ibv_create_comp_channel(context);
+	struct ibv_cq *its_cq = ibv_create_cq(context, 8, NULL, channel, 0);
+
+	ck_assert_int_eq(ibv_destroy_cq(its_cq), 0);
+	ck_assert_int_eq(ibv_destroy_comp_channel(channel), 0);
+}
+
+static void cycle_qp(void)
+{
+	struct ibv_qp_init_attr attr = {
+		.send_cq = cq,
+		.recv_cq = cq,
+		.cap = { .max_send_wr = 4, .max_recv_wr = 4, .max_send_sge = 1, .max_recv_sge = 1 },
+		.qp_type = IBV_QPT_RC,
+	};
+
+	ck_assert_int_eq(ibv_destroy_qp(ibv_create_qp(pd, &attr)), 0);
+}
+
+static void cycle_srq(void)
+{
+	struct ibv_srq_init_attr attr = { .attr = { .max_wr = 4, .max_sge = 1 } };
+
+	ck_assert_int_eq(ibv_destroy_srq(ibv_create_srq(pd, &attr)), 0);
+}
+
+static void cycle_ah(void)
+{
+	struct ibv_ah_attr way = { .is_global = 1, .port_num = 1 };
+
+	ck_assert_int_eq(ibv_query_gid(context, 1, 0, &way.grh.dgid), 0);
+	ck_assert_int_eq(ibv_destroy_ah(ibv_create_ah(pd, &way)), 0);
+}
+
+static void (*const cycles[])(void) = {
+	cycle_context, cycle_import, cycle_pd, cycle_parent, cycle_mr,	cycle_dm, cycle_dmah,
+	cycle_umem,    cycle_buf,    cycle_cq, cycle_qp,     cycle_srq, cycle_ah,
+};
+
+static pid_t server_pid(void)
+{
+	char line[4096];
+	int pid = 0;
+	FILE *show;
+
+	snprintf(line, sizeof(line), "%s show", getenv("RXE_TEST_COMMAND"));
+	show = popen(line, "r");
+	ck_assert_ptr_nonnull(show);
+	while (fgets(line, sizeof(line), show)) {
+		const char *at = strstr(line, ": process ");
+
+		if (at && !pid)
+			pid = atoi(at + 10);
+	}
+	pclose(show);
+	ck_assert_int_gt(pid, 0);
+	return pid;
+}
+
+struct state {
+	long kb;
+	int fds;
+};
+
+static struct state look(pid_t pid)
+{
+	struct state state = { 0, 0 };
+	char path[64];
+	long total;
+	DIR *fds;
+	FILE *statm;
+
+	snprintf(path, sizeof(path), "/proc/%d/statm", (int)pid);
+	statm = fopen(path, "r");
+	ck_assert_ptr_nonnull(statm);
+	ck_assert_int_eq(fscanf(statm, "%ld %ld", &total, &state.kb), 2);
+	fclose(statm);
+	state.kb *= sysconf(_SC_PAGESIZE) / 1024;
+	snprintf(path, sizeof(path), "/proc/%d/fd", (int)pid);
+	fds = opendir(path);
+	ck_assert_ptr_nonnull(fds);
+	while (readdir(fds))
+		state.fds++;
+	closedir(fds);
+	return state;
+}
+
+static void compare(const char *who, struct state before, struct state after)
+{
+	ck_assert_msg(abs(after.fds - before.fds) <= SLACK_FDS, "%s: %d descriptors, %d before",
+		      who, after.fds, before.fds);
+	ck_assert_msg(after.kb - before.kb <= GROWTH_KB, "%s: %ld KiB, %ld before", who, after.kb,
+		      before.kb);
+}
+
+START_TEST(stays_where_it_was)
+{
+	struct ibv_alloc_dm_attr attr = { .length = 4096 };
+	struct state ours, servers;
+	pid_t server;
+
+	context = bed_open();
+	pd = ibv_alloc_pd(context);
+	cq = ibv_create_cq(context, 8, NULL, NULL, 0);
+	dm = ibv_alloc_dm(context, &attr);
+	mr = ibv_reg_mr(pd, bytes, sizeof(bytes), 0);
+	server = server_pid();
+	for (int i = 0; i < WARM_UP; i++)
+		cycles[_i]();
+	ours = look(getpid());
+	servers = look(server);
+	for (int i = 0; i < CYCLES; i++)
+		cycles[_i]();
+	compare("this process", ours, look(getpid()));
+	compare("the server", servers, look(server));
+}
+END_TEST
+
+static void add(TCase *tests)
+{
+	tcase_set_timeout(tests, 120);
+	tcase_add_loop_test(tests, stays_where_it_was, 0, sizeof(cycles) / sizeof(cycles[0]));
+}
+
+int main(void)
+{
+	return bed_main("verbs_cycles", add);
+}
