@@ -336,6 +336,33 @@ START_TEST(traffic)
 }
 END_TEST
 
+/* What another process could map, or a refusal where the kernel makes no dmabuf. */
+START_TEST(device_memory_as_descriptor)
+{
+	struct ibv_alloc_dm_attr attr = { .length = PAGE };
+	struct ibv_dm *dm = ibv_alloc_dm(context, &attr);
+	uint8_t bytes[64], *map;
+	int fd;
+
+	ck_assert_ptr_nonnull(dm);
+	errno = 0;
+	fd = ibv_dm_export_dmabuf_fd(dm);
+	if (fd < 0) {
+		ck_assert_int_eq(errno, EOPNOTSUPP);
+		ck_assert_int_eq(fd, -1);
+	} else {
+		map = mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+		ck_assert_ptr_ne(map, MAP_FAILED);
+		fill(map, sizeof(bytes), 8);
+		ck_assert_int_eq(ibv_memcpy_from_dm(bytes, dm, 0, sizeof(bytes)), 0);
+		expect_filled(bytes, sizeof(bytes), 8);
+		munmap(map, PAGE);
+		close(fd);
+	}
+	ck_assert_int_eq(ibv_free_dm(dm), 0);
+}
+END_TEST
+
 static void add(TCase *tests)
 {
 	tcase_add_checked_fixture(tests, set_up, tear_down);
@@ -349,6 +376,7 @@ static void add(TCase *tests)
 	tcase_add_test(tests, what_a_descriptor_must_be);
 	tcase_add_test(tests, buffers);
 	tcase_add_test(tests, traffic);
+	tcase_add_test(tests, device_memory_as_descriptor);
 }
 
 int main(void)
