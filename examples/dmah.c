@@ -7,7 +7,7 @@
 
 #include "rc.h"
 
-#include "lib/verbs/newer.h" /* installed: <rxe_dm/verbs_newer.h> */
+#include <rxe_dm/verbs_newer.h>
 
 int main(int argc, char **argv)
 {

@@ -9,7 +9,7 @@
 
 #include "rc.h"
 
-#include "lib/mlx5/newer.h" /* installed: <rxe_dm/mlx5dv_newer.h> */
+#include <rxe_dm/mlx5dv_newer.h>
 
 #define START 0x10000u /* the addresses that the key is to have */
 
