@@ -183,19 +183,21 @@ bool dm_memory_land(void *dst, const void *src, size_t len)
 	return true;
 }
 
-/* An atomic add of 0 writes a byte without changing it, and faults where a store would. */
+/* A byte exchanged for itself is written without being changed, and faults where a store would. (An addition of 0 would do
+ * as well, but clang makes a load of it.) */
 static bool touch(uintptr_t addr, bool write)
 {
 	struct landing here = { .a = addr, .b = addr, .len = 1 };
 	uint8_t *p = (uint8_t *)addr;
+	uint8_t was;
 
 	if (sigsetjmp(here.pad, 0))
 		return false;
 	arm(&here);
+	was = __atomic_load_n(p, __ATOMIC_RELAXED);
 	if (write)
-		__atomic_fetch_add(p, 0, __ATOMIC_RELAXED);
-	else
-		(void)__atomic_load_n(p, __ATOMIC_RELAXED);
+		__atomic_compare_exchange_n(p, &was, was, false, __ATOMIC_RELAXED,
+					    __ATOMIC_RELAXED);
 	disarm();
 	return true;
 }

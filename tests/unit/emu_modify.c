@@ -276,14 +276,30 @@ END_TEST
 
 START_TEST(query_shows_what_was_set)
 {
-	struct rxe_qp_attr seen, want = good_attr(2, 9);
+	const struct rxe_qp_attr given = good_attr(2, 9);
+	struct rxe_qp_attr seen;
 
 	qp_new(end, &set, RXE_QPT_RC, NULL, BED_CQE);
 	qp_to(end, &set, RXE_QPS_RTS, 2, 9);
 	rxe_qp_query(&set.qp, &seen);
-	want.qp_state = want.cur_qp_state = RXE_QPS_RTS;
-	want.qkey = 0; /* no attribute of RC */
-	ck_assert_mem_eq(&seen, &want, sizeof(want));
+	ck_assert_int_eq(seen.qp_state, RXE_QPS_RTS);
+	ck_assert_int_eq(seen.cur_qp_state, RXE_QPS_RTS);
+	ck_assert_uint_eq(seen.qkey, 0); /* no attribute of RC */
+	ck_assert_uint_eq(seen.path_mtu, given.path_mtu);
+	ck_assert_uint_eq(seen.rq_psn, given.rq_psn);
+	ck_assert_uint_eq(seen.sq_psn, given.sq_psn);
+	ck_assert_uint_eq(seen.dest_qp_num, given.dest_qp_num);
+	ck_assert_uint_eq(seen.qp_access_flags, given.qp_access_flags);
+	ck_assert(seen.has_grh);
+	ck_assert(gid_equal(&seen.av.dgid, &given.av.dgid));
+	ck_assert_uint_eq(seen.av.hop_limit, given.av.hop_limit);
+	ck_assert_uint_eq(seen.max_rd_atomic, given.max_rd_atomic);
+	ck_assert_uint_eq(seen.max_dest_rd_atomic, given.max_dest_rd_atomic);
+	ck_assert_uint_eq(seen.min_rnr_timer, given.min_rnr_timer);
+	ck_assert_uint_eq(seen.port_num, given.port_num);
+	ck_assert_uint_eq(seen.timeout, given.timeout);
+	ck_assert_uint_eq(seen.retry_cnt, given.retry_cnt);
+	ck_assert_uint_eq(seen.rnr_retry, given.rnr_retry);
 	qp_free(end, &set);
 }
 END_TEST

@@ -190,12 +190,14 @@ static void in(uint32_t psn, uint16_t index, uint64_t now_ns)
 						    .id_rule = IP_ID_RULED,
 						    .src = them,
 						    .dst = us };
+	size_t n;
 
 	write_packet(p, OP_SEND_ONLY, LOCAL_QP, psn);
 	icrc_store(p + BTH_LEN + PAYLOAD, icrc_compute(&flow, index, p, BTH_LEN + PAYLOAD));
 	memcpy(before, p, sizeof(p));
 	say("in:");
-	tell_arrivals(ret, fault_shaper_in(shaper, &arrival, now_ns, &ret));
+	n = fault_shaper_in(shaper, &arrival, now_ns, &ret);
+	tell_arrivals(ret, n);
 	say("\n");
 	ck_assert_mem_eq(before, p, sizeof(p));
 }
