@@ -57,8 +57,10 @@ START_TEST(copy_survives_unmapped_memory)
 		ck_assert(!dm_memory_copy(buf, p + 4000, 200));
 	}
 	ck_assert(dm_memory_copy(buf, p, 200));
+#ifndef __SANITIZE_ADDRESS__ /* its memcpy looks such addresses up in a shadow that is not there, and faults elsewhere */
 	ck_assert(!dm_memory_copy(buf, (void *)0x7ffffffffff8, 64));
 	ck_assert(!dm_memory_copy(buf, (void *)0xdead000000000000, 64)); /* no address at all */
+#endif
 	munmap(p, 4096);
 }
 END_TEST
