@@ -5,7 +5,6 @@
 #include "emu/engine.h"
 #include "lib/verbs/driver.h"
 #include "lib/verbs/qp.h"
-#include "net/link/udp.h"
 
 static int verdict_errno(enum mcast_verdict verdict)
 {
@@ -33,7 +32,7 @@ int ibv_attach_mcast(struct ibv_qp *base, const union ibv_gid *gid, uint16_t lid
 	memcpy(group.raw, gid->raw, sizeof(group.raw));
 	verdict = rxe_mcast_attach(qp->dev->pump.engine, &qp->qp, &group);
 	if (verdict == MCAST_FIRST)
-		err = -link_udp_join(qp->dev->pump.link, &group);
+		err = -dm_wire_join(&qp->dev->pump.wire, &group);
 	if (err)
 		rxe_mcast_detach(qp->dev->pump.engine, &qp->qp, &group);
 	dm_pump_unlock(qp->dev);
@@ -52,7 +51,7 @@ int ibv_detach_mcast(struct ibv_qp *base, const union ibv_gid *gid, uint16_t lid
 	memcpy(group.raw, gid->raw, sizeof(group.raw));
 	verdict = rxe_mcast_detach(qp->dev->pump.engine, &qp->qp, &group);
 	if (verdict == MCAST_FIRST)
-		link_udp_leave(qp->dev->pump.link, &group);
+		dm_wire_leave(&qp->dev->pump.wire, &group);
 	dm_pump_unlock(qp->dev);
 	return verdict_errno(verdict);
 }

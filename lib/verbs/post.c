@@ -7,7 +7,6 @@
 #include "lib/verbs/driver.h"
 #include "lib/verbs/qp.h"
 #include "lib/verbs/srq.h"
-#include "net/link/udp.h"
 
 static_assert(sizeof(struct rxe_sge) == sizeof(struct ibv_sge), "passed on as it is");
 static_assert(offsetof(struct rxe_sge, length) == offsetof(struct ibv_sge, length), "");

@@ -15,7 +15,6 @@
 #include "lib/verbs/cq.h"
 #include "lib/verbs/driver.h"
 #include "lib/verbs/room.h"
-#include "net/link/udp.h"
 
 #define ACK_HOLD_NS	  20000u
 #define ARRIVALS	  (2 * TRAIN_MAX_SEGS)
@@ -94,8 +93,8 @@ void dm_pump_quiesce(struct dm_device *dev)
 static bool send_built(struct dm_pump *pump)
 {
 	while (pump->tx_first < pump->tx_count) {
-		int sent = link_udp_send(pump->link, &pump->tx[pump->tx_first],
-					 pump->tx_count - pump->tx_first);
+		int sent = dm_wire_send(&pump->wire, &pump->tx[pump->tx_first],
+					pump->tx_count - pump->tx_first);
 
 		if (sent <= 0)
 			return false;
@@ -107,7 +106,7 @@ static bool send_built(struct dm_pump *pump)
 
 static void build(struct dm_pump *pump, uint64_t now_ns)
 {
-	uint16_t max_segs = link_udp_max_segs(pump->link);
+	uint16_t max_segs = dm_wire_max_segs(&pump->wire);
 
 	while (pump->tx_count < DM_PUMP_TRAINS) {
 		struct wire_train *train = &pump->tx[pump->tx_count];
@@ -118,7 +117,7 @@ static void build(struct dm_pump *pump, uint64_t now_ns)
 		};
 		if (!rxe_engine_output(pump->engine, train, now_ns))
 			break;
-		pump->sent_to_neighbour |= link_udp_same_host(pump->link, &train->dst);
+		pump->sent_to_neighbour |= dm_wire_same_host(&pump->wire, &train->dst);
 		pump->tx_count++;
 	}
 }
@@ -150,7 +149,7 @@ static bool receive(struct dm_device *dev, uint64_t now_ns)
 	bool any = false;
 
 	for (int round = 0; round < RECEIVE_ROUNDS; round++) {
-		int n = link_udp_recv(pump->link, arrivals, ARRIVALS);
+		int n = dm_wire_recv(&pump->wire, arrivals, ARRIVALS);
 
 		if (n > 0)
 			dm_room_taken(dev, arrivals, n);
@@ -244,12 +243,6 @@ static const struct rxe_host_ops host_ops = {
 	.offered = dm_room_offered,
 };
 
-static void link_says(void *arg, const char *line)
-{
-	(void)arg;
-	dm_log(DM_LOG_WARNING, "%s", line);
-}
-
 static void init_engine(struct dm_device *dev)
 {
 	struct dm_pump *pump = &dev->pump;
@@ -266,28 +259,21 @@ static void init_engine(struct dm_device *dev)
 	};
 
 	memcpy(cfg.gids, dev->info.gids, sizeof(cfg.gids));
-	cfg.num_tx_ports = link_udp_tx_ports(pump->link, cfg.tx_ports, RXE_MAX_TX_PORTS);
+	cfg.num_tx_ports = dm_wire_tx_ports(&pump->wire, cfg.tx_ports, RXE_MAX_TX_PORTS);
 	rxe_engine_init(pump->engine, &cfg);
 }
 
 static int open_fds(struct dm_device *dev)
 {
 	struct dm_pump *pump = &dev->pump;
-	struct link_udp_cfg cfg = {
-		.gid = dev->info.gids[0],
-		.rx_fd = dev->attachment.rx_fd,
-		.trains = dev->info.trains,
-		.log = link_says,
-	};
-	int err = link_udp_open(&pump->link, &cfg);
+	int err = dm_wire_open(dev);
 
 	if (err)
 		return err;
 	pump->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	if (pump->wake_fd < 0) {
 		err = -errno;
-		link_udp_close(pump->link);
-		pump->link = NULL;
+		dm_wire_close(&pump->wire);
 	}
 	return err;
 }
@@ -311,7 +297,7 @@ int dm_pump_start(struct dm_device *dev)
 
 	pump->tx_mem = malloc((size_t)DM_PUMP_TRAINS * 65536);
 	if (!err && (!engine || !pump->tx_mem)) {
-		link_udp_close(pump->link);
+		dm_wire_close(&pump->wire);
 		close(pump->wake_fd);
 		err = -ENOMEM;
 	}
@@ -345,8 +331,7 @@ static void free_all(struct dm_device *dev)
 	struct dm_pump *pump = &dev->pump;
 
 	dm_errands_close(dev);
-	link_udp_close(pump->link);
-	pump->link = NULL;
+	dm_wire_close(&pump->wire);
 	close(pump->wake_fd);
 	free(pump->engine);
 	pump->engine = NULL;

@@ -14,11 +14,11 @@
 #include "emu/host.h"
 #include "lib/verbs/errand.h"
 #include "lib/verbs/room.h"
+#include "lib/verbs/wire.h"
 #include "net/wire/train.h"
 
 struct dm_device;
 struct dm_context;
-struct link_udp;
 struct rxe_engine;
 
 #define DM_PUMP_TICK_NS 1000000u /* how long an ACK is held at most, if nobody polls */
@@ -27,7 +27,7 @@ struct rxe_engine;
 struct dm_pump {
 	pthread_mutex_t lock;	   /* the engine lock: all that follows, but for atomics */
 	struct rxe_engine *engine; /* NULL: not attached, or the child after a fork() */
-	struct link_udp *link;
+	struct dm_wire wire;
 	uint8_t *tx_mem;
 	struct wire_train tx[DM_PUMP_TRAINS];
 	uint32_t tx_first, tx_count; /* built, and not yet taken by the kernel */

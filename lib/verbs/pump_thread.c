@@ -21,7 +21,6 @@
 #include "lib/verbs/async.h"
 #include "lib/verbs/driver.h"
 #include "lib/verbs/pump.h"
-#include "net/link/udp.h"
 
 #define LINGER_NS	 50000u /* keep looking after the last packet */
 #define POLLER_NEAR_NS	 20000u /* a poll this long ago: somebody is at it */
@@ -137,7 +136,7 @@ static uint64_t time_to_sleep(struct dm_device *dev)
 /* Something waits in the socket and nobody is looking. */
 static bool is_unattended(struct dm_pump *pump, uint64_t now_ns)
 {
-	struct pollfd link = { .fd = link_udp_poll_fd(pump->link), .events = POLLIN };
+	struct pollfd link = { .fd = dm_wire_poll_fd(&pump->wire), .events = POLLIN };
 
 	return !poller_is_near(pump, now_ns) && poll(&link, 1, 0) > 0;
 }
@@ -235,7 +234,7 @@ static int open_epoll(struct dm_device *dev)
 	pump->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
 	if (pump->epoll_fd < 0)
 		return -errno;
-	err = add(pump->epoll_fd, link_udp_poll_fd(pump->link), SOURCE_LINK);
+	err = add(pump->epoll_fd, dm_wire_poll_fd(&pump->wire), SOURCE_LINK);
 	if (!err)
 		err = add(pump->epoll_fd, pump->wake_fd, SOURCE_WAKE);
 	if (!err)

@@ -9,7 +9,6 @@
 #include "lib/verbs/async.h"
 #include "lib/verbs/cq.h"
 #include "lib/verbs/srq.h"
-#include "net/link/udp.h"
 
 static_assert((int)RXE_QPT_UD == (int)IBV_QPT_UD, "enum ibv_qp_type");
 static_assert((int)RXE_QPS_ERR == (int)IBV_QPS_ERR, "enum ibv_qp_state");
@@ -151,7 +150,7 @@ static int enter(struct dm_qp *qp, const struct ibv_qp_init_attr_ex *attr)
 		dm_qp_publish(qp);
 		/* What the GRH in front of a datagram shows. */
 		if (attr->qp_type == IBV_QPT_UD)
-			link_udp_see_headers(qp->dev->pump.link, true);
+			dm_wire_see_headers(&qp->dev->pump.wire);
 	}
 	dm_pump_unlock(qp->dev);
 	return err;

@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: MIT
+/* Where packets leave and enter: the device's link, chosen when the process attaches. */
+#include "lib/verbs/wire.h"
+
+#include "lib/verbs/driver.h"
+#include "net/link/udp.h"
+
+static void link_says(void *arg, const char *line)
+{
+	(void)arg;
+	dm_log(DM_LOG_WARNING, "%s", line);
+}
+
+int dm_wire_open(struct dm_device *dev)
+{
+	struct link_udp_cfg cfg = {
+		.gid = dev->info.gids[0],
+		.rx_fd = dev->attachment.rx_fd,
+		.trains = dev->info.trains,
+		.log = link_says,
+	};
+
+	return link_udp_open(&dev->pump.wire.udp, &cfg);
+}
+
+void dm_wire_close(struct dm_wire *wire)
+{
+	link_udp_close(wire->udp);
+	wire->udp = NULL;
+}
+
+int dm_wire_poll_fd(const struct dm_wire *wire)
+{
+	return link_udp_poll_fd(wire->udp);
+}
+
+uint32_t dm_wire_tx_ports(const struct dm_wire *wire, uint16_t *ret, uint32_t max)
+{
+	return link_udp_tx_ports(wire->udp, ret, max);
+}
+
+uint16_t dm_wire_max_segs(const struct dm_wire *wire)
+{
+	return link_udp_max_segs(wire->udp);
+}
+
+bool dm_wire_same_host(struct dm_wire *wire, const struct gid *gid)
+{
+	return link_udp_same_host(wire->udp, gid);
+}
+
+int dm_wire_join(struct dm_wire *wire, const struct gid *group)
+{
+	return link_udp_join(wire->udp, group);
+}
+
+int dm_wire_leave(struct dm_wire *wire, const struct gid *group)
+{
+	return link_udp_leave(wire->udp, group);
+}
+
+void dm_wire_see_headers(struct dm_wire *wire)
+{
+	link_udp_see_headers(wire->udp, true);
+}
+
+int dm_wire_send(struct dm_wire *wire, const struct wire_train *trains, size_t n)
+{
+	return link_udp_send(wire->udp, trains, n);
+}
+
+int dm_wire_recv(struct dm_wire *wire, struct wire_arrival *ret, size_t max)
+{
+	return link_udp_recv(wire->udp, ret, max);
+}

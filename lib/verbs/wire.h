@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: MIT */
+/* Where a device's packets leave and enter this process: the one place between the engine and the links of net/link/.
+ *
+ * Everything here is under the pump lock, but for dm_wire_poll_fd. */
+#ifndef RXE_VERBS_WIRE_H
+#define RXE_VERBS_WIRE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "net/wire/train.h"
+
+struct dm_device;
+struct link_udp;
+
+struct dm_wire {
+	struct link_udp *udp;
+};
+
+/* 0 or a negative errno. */
+int dm_wire_open(struct dm_device *dev);
+void dm_wire_close(struct dm_wire *wire);
+/* Readable when dm_wire_recv has something. */
+int dm_wire_poll_fd(const struct dm_wire *wire);
+
+/* As link_udp_*. */
+uint32_t dm_wire_tx_ports(const struct dm_wire *wire, uint16_t *ret, uint32_t max);
+uint16_t dm_wire_max_segs(const struct dm_wire *wire);
+bool dm_wire_same_host(struct dm_wire *wire, const struct gid *gid);
+int dm_wire_join(struct dm_wire *wire, const struct gid *group);
+int dm_wire_leave(struct dm_wire *wire, const struct gid *group);
+void dm_wire_see_headers(struct dm_wire *wire);
+
+/* Returns how many trains the link took, fewer than n when it takes no more now; -errno for none. */
+int dm_wire_send(struct dm_wire *wire, const struct wire_train *trains, size_t n);
+/* Up to max arrivals, their bytes valid until the next call; 0 when nothing is there; -errno. Never blocks. */
+int dm_wire_recv(struct dm_wire *wire, struct wire_arrival *ret, size_t max);
+
+#endif
