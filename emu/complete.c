@@ -121,7 +121,14 @@ void rxe_flush_recv(struct rxe_engine *engine, struct rxe_qp *qp)
 
 void rxe_raise(struct rxe_engine *engine, struct rxe_qp *qp, enum rxe_event_type type)
 {
-	struct rxe_event event = { .type = type, .qp = qp };
+	struct rxe_qp **link = &engine->with_events;
 
-	engine->cfg.ops->event(engine->cfg.host, &event);
+	static_assert(RXE_EVENT_QP_LAST_WQE_REACHED < 32, "a bit for each type");
+	if (!qp->events) {
+		while (*link)
+			link = &(*link)->next_with_events;
+		*link = qp;
+		qp->next_with_events = NULL;
+	}
+	qp->events |= 1u << type;
 }

@@ -48,13 +48,21 @@ static bool is_full(struct rxe_cq *cq)
 	return cq->tail - cq->seen_head >= cq->limit;
 }
 
+static void want_settling(struct rxe_engine *engine, struct rxe_cq *cq)
+{
+	if (cq->unpublished)
+		return;
+	cq->unpublished = true;
+	cq->unpublished_solicited = false;
+	cq->next_unpublished = engine->unpublished;
+	engine->unpublished = cq;
+}
+
 static void overrun(struct rxe_engine *engine, struct rxe_cq *cq)
 {
-	struct rxe_event event = { .type = RXE_EVENT_CQ_ERR, .cq = cq };
-
 	cq->overrun = true;
 	engine->overrun_pending = true;
-	engine->cfg.ops->event(engine->cfg.host, &event);
+	want_settling(engine, cq);
 }
 
 bool rxe_cq_push(struct rxe_engine *engine, struct rxe_cq *cq, const struct rxe_cqe *cqe)
@@ -71,12 +79,7 @@ bool rxe_cq_push(struct rxe_engine *engine, struct rxe_cq *cq, const struct rxe_
 	*slot = *cqe;
 	slot->timestamp_ns = engine->now_ns;
 
-	if (!cq->unpublished) {
-		cq->unpublished = true;
-		cq->unpublished_solicited = false;
-		cq->next_unpublished = engine->unpublished;
-		engine->unpublished = cq;
-	}
+	want_settling(engine, cq);
 	cq->unpublished_solicited |= cqe->solicited || cqe->status != RXE_WC_SUCCESS;
 	return true;
 }

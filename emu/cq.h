@@ -95,6 +95,7 @@ struct rxe_cq {
 	bool unpublished;	    /* on the engine's list of CQs to settle */
 	bool unpublished_solicited; /* one of the unpublished is solicited or in error */
 	bool overrun;		    /* it is in error: no more completions */
+	bool overrun_told;	    /* ... and CQ_ERR was raised */
 	struct rxe_cq *next_unpublished;
 	void *owner; /* the driver's object */
 };
@@ -107,7 +108,7 @@ void rxe_cq_init(struct rxe_cq *cq, void *ring, uint32_t cqe, void *owner);
 /* The engine forgets it. No QP may use it any more. */
 void rxe_cq_fini(struct rxe_engine *engine, struct rxe_cq *cq);
 /* Engine side: one completion in, stamped with the engine's time. False on overrun: the completion is lost, the CQ is in error
- * for good, CQ_ERR was raised, and the next settle fails every QP that uses it. */
+ * for good; the next settle raises CQ_ERR and fails every QP that uses it. */
 bool rxe_cq_push(struct rxe_engine *engine, struct rxe_cq *cq, const struct rxe_cqe *cqe);
 /* Reader side, under the CQ's lock: up to max completions out; returns how many. */
 uint32_t rxe_cq_poll(struct rxe_cq *cq, struct rxe_cqe *ret, uint32_t max);

@@ -94,13 +94,40 @@ static bool wants_notice(const struct rxe_cq *cq)
 
 static void publish(struct rxe_engine *engine, struct rxe_cq *cq)
 {
+	bool grew = cq->tail != atomic_load_explicit(&cq->visible, memory_order_relaxed);
+
 	cq->unpublished = false;
 	/* Pairs with the acquire in rxe_cq_poll. */
 	atomic_store_explicit(&cq->visible, cq->tail, memory_order_release);
-	if (!wants_notice(cq))
+	if (!grew || !wants_notice(cq))
 		return;
 	cq->armed = RXE_CQ_IDLE;
 	engine->cfg.ops->cq_notify(engine->cfg.host, cq);
+}
+
+static void tell_overrun(struct rxe_engine *engine, struct rxe_cq *cq)
+{
+	const struct rxe_event event = { .type = RXE_EVENT_CQ_ERR, .cq = cq };
+
+	if (!cq->overrun || cq->overrun_told)
+		return;
+	cq->overrun_told = true;
+	engine->cfg.ops->event(engine->cfg.host, &event);
+}
+
+/* What a QP has to tell, by type: being established comes before the error that followed it, the end of its receives last. */
+static void tell_events(struct rxe_engine *engine, struct rxe_qp *qp)
+{
+	struct rxe_event event = { .qp = qp };
+	uint32_t type;
+
+	for (type = 0; qp->events >> type; type++) {
+		if (!(qp->events >> type & 1))
+			continue;
+		event.type = (enum rxe_event_type)type;
+		engine->cfg.ops->event(engine->cfg.host, &event);
+	}
+	qp->events = 0;
 }
 
 void rxe_engine_settle(struct rxe_engine *engine)
@@ -113,5 +140,12 @@ void rxe_engine_settle(struct rxe_engine *engine)
 
 		engine->unpublished = cq->next_unpublished;
 		publish(engine, cq);
+		tell_overrun(engine, cq);
+	}
+	while (engine->with_events) {
+		struct rxe_qp *qp = engine->with_events;
+
+		engine->with_events = qp->next_with_events;
+		tell_events(engine, qp);
 	}
 }

@@ -49,8 +49,9 @@ struct rxe_engine {
 	uint32_t num_timers;
 	struct rxe_qp *ready; /* utlist, doubly linked */
 	struct rxe_cq *unpublished;
-	bool overrun_pending; /* a CQ overran: settle fails the QPs that use it */
-	uint32_t train_slot;  /* top bits of the destination QPNs in the train being filled */
+	struct rxe_qp *with_events; /* QPs that have something to tell: first_event of each */
+	bool overrun_pending;	    /* a CQ overran: settle fails the QPs that use it */
+	uint32_t train_slot;	    /* top bits of the destination QPNs in the train being filled */
 	struct rxe_mcast mcast;
 	struct rxe_peers peers;
 };
@@ -71,7 +72,8 @@ bool rxe_engine_output(struct rxe_engine *engine, struct wire_train *train, uint
 /* When expire wants to be called; UINT64_MAX for never. */
 uint64_t rxe_engine_deadline(const struct rxe_engine *engine);
 void rxe_engine_expire(struct rxe_engine *engine, uint64_t now_ns);
-/* Publish completions and notify armed CQs. Call after the packets of output are with the kernel. */
+/* Publish completions and notify armed CQs, then tell of what happened to QPs and CQs: whoever hears of an event finds the
+ * completions that belong to it. Call after the packets of output are with the kernel. */
 void rxe_engine_settle(struct rxe_engine *engine);
 
 #endif

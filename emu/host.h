@@ -51,7 +51,8 @@ struct rxe_host_ops {
 			   uint64_t *ret_orig);
 	/* A completion became visible in an armed CQ. Called from rxe_engine_settle only. */
 	void (*cq_notify)(void *host, struct rxe_cq *cq);
-	/* An asynchronous event. Called from input, output, expire, modify, post and settle. */
+	/* An asynchronous event. Those of QPs and CQs come from settle, when the completions of the turn are visible; an SRQ's
+	 * limit from input and from arming it. */
 	void (*event)(void *host, const struct rxe_event *event);
 	uint32_t (*random)(void *host);
 	/* Both or neither may be NULL. How much more the socket of that slot at dst can hold, as emu/pace.h counts: UINT32_MAX

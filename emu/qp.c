@@ -51,11 +51,23 @@ void rxe_qp_set_ready(struct rxe_engine *engine, struct rxe_qp *qp)
 	qp->on_ready = true;
 }
 
+static void leave_events(struct rxe_engine *engine, struct rxe_qp *qp)
+{
+	struct rxe_qp **link = &engine->with_events;
+
+	while (*link && *link != qp)
+		link = &(*link)->next_with_events;
+	if (*link)
+		*link = qp->next_with_events;
+	qp->events = 0;
+}
+
 void rxe_qp_fini(struct rxe_engine *engine, struct rxe_qp *qp)
 {
 	rxe_qp_set_deadline(engine, qp, UINT64_MAX);
 	rc_reset(qp);
 	leave_ready(engine, qp);
+	leave_events(engine, qp);
 	if (qp->type == RXE_QPT_UD)
 		rxe_mcast_forget(engine, qp);
 	rxe_cq_clean(qp->send_cq, qp->qpn);

@@ -137,7 +137,8 @@ struct rxe_qp {
 	uint64_t stalled_since_ns; /* UC, UD: waits for room at the receiver; 0: does not */
 	bool on_ready;		   /* on the engine's list of QPs that may have something to send */
 	struct rxe_qp *prev_ready, *next_ready;
-	bool last_wqe_reached; /* SRQ: the event was raised */
+	uint32_t events; /* raised and not yet told, 1 << enum rxe_event_type */
+	struct rxe_qp *next_with_events;
 	void *owner;
 };
 

@@ -79,7 +79,8 @@ static void take_event(void *host, const struct rxe_event *event)
 	struct node *node = host;
 
 	assert(node->num_events < sizeof(node->events) / sizeof(node->events[0]));
-	node->events[node->num_events++] = *event;
+	node->events[node->num_events++] =
+		(struct node_event){ *event, atomic_load(&node->cq.visible) };
 }
 
 static uint32_t no_random(void *host)

@@ -26,6 +26,11 @@ struct end {
 	enum rxe_qp_state seen_state;
 };
 
+struct node_event {
+	struct rxe_event what;
+	uint32_t visible; /* completions that could be seen then */
+};
+
 struct node {
 	struct rxe_engine engine;
 	struct rxe_counters counters;
@@ -43,7 +48,7 @@ struct node {
 	void *srq_mem;
 	struct end *ends[NODE_MAX_QPS];
 	uint32_t num_ends;
-	struct rxe_event events[64]; /* raised and not yet looked at */
+	struct node_event events[64]; /* raised and not yet looked at */
 	uint32_t num_events;
 	uint32_t index;
 	uint32_t max_segs;	/* of a train */

@@ -124,14 +124,32 @@ enum post_verdict world_srq_recv(struct world *w, struct node *node, uint64_t wr
 	return rxe_post_srq_recv(&node->engine, &node->srq, &wr);
 }
 
+/* What a program that looks sees, up to there. */
+static void poll_cq(struct world *w, struct node *node, uint32_t visible)
+{
+	struct rxe_cqe cqe;
+
+	while ((int32_t)(visible - atomic_load(&node->cq.head)) > 0 &&
+	       rxe_cq_poll(&node->cq, &cqe, 1)) {
+		struct end *end = node_end(node, cqe.qpn);
+
+		assert(end);
+		trace_completion(&w->trace, w->now_ns, end->letter, &cqe);
+		if (w->watch.completion)
+			w->watch.completion(w->watch.context, end, &cqe);
+	}
+}
+
+/* A program that hears of an event looks for completions first. */
 static void note_events(struct world *w, struct node *node)
 {
 	uint32_t i;
 
 	for (i = 0; i < node->num_events; i++) {
-		const struct rxe_event *event = &node->events[i];
+		const struct rxe_event *event = &node->events[i].what;
 		const struct end *end = event->qp ? event->qp->owner : NULL;
 
+		poll_cq(w, node, node->events[i].visible);
 		trace_line(&w->trace, w->now_ns, end ? end->letter : '*', "  event %s",
 			   trace_event_str(event->type));
 		if (w->watch.event)
@@ -269,20 +287,6 @@ static void split(struct world *w, struct node *node, const struct wire_train *t
 	w->trains++;
 }
 
-static void poll_cq(struct world *w, struct node *node)
-{
-	struct rxe_cqe cqe;
-
-	while (rxe_cq_poll(&node->cq, &cqe, 1)) {
-		struct end *end = node_end(node, cqe.qpn);
-
-		assert(end);
-		trace_completion(&w->trace, w->now_ns, end->letter, &cqe);
-		if (w->watch.completion)
-			w->watch.completion(w->watch.context, end, &cqe);
-	}
-}
-
 static void flush_node(struct world *w, struct node *node)
 {
 	struct wire_train train = { .buf = w->train_buf, .max_segs = (uint16_t)node->max_segs };
@@ -292,7 +296,7 @@ static void flush_node(struct world *w, struct node *node)
 	note(w, node, false);
 	rxe_engine_settle(&node->engine);
 	note(w, node, false);
-	poll_cq(w, node);
+	poll_cq(w, node, atomic_load(&node->cq.visible));
 }
 
 void world_flush(struct world *w)

@@ -23,8 +23,8 @@ START_TEST(message_under_way)
 	       "     0.0 a > WRITE_MIDDLE 101 len 1024 ackreq\n"
 	       "     0.0 a > WRITE_LAST 102 len 452 ackreq\n"
 	       "     5.0 b > ACK 102 msn 1\n"
-	       "    10.0 a   event SQ_DRAINED\n"
-	       "    10.0 a   send 1 SUCCESS\n");
+	       "    10.0 a   send 1 SUCCESS\n"
+	       "    10.0 a   event SQ_DRAINED\n");
 	world_modify(&w, a, RXE_QPS_RTS);
 	world_run(&w);
 	expect("   262.1 a > WRITE_ONLY 103 len 64 ackreq\n"
@@ -48,8 +48,8 @@ START_TEST(loss_while_draining)
 	       "   272.1 a   timeout, 6 left, rewind to 102\n"
 	       "   272.1 a > WRITE_LAST 102 len 452 ackreq\n"
 	       "   277.1 b > ACK 102 msn 1\n"
-	       "   282.1 a   event SQ_DRAINED\n"
-	       "   282.1 a   send 1 SUCCESS\n");
+	       "   282.1 a   send 1 SUCCESS\n"
+	       "   282.1 a   event SQ_DRAINED\n");
 }
 END_TEST
 

@@ -37,8 +37,8 @@ START_TEST(first_inside_a_message)
 	       "     0.0 a > SEND_FIRST 101 len 1024 ackreq\n"
 	       "     5.0 b > NAK 101 invalid request\n"
 	       "     5.0 b   to ERR\n"
-	       "     5.0 b   event QP_REQ_ERR\n"
-	       "     5.0 b   recv 1 WR_FLUSH_ERR\n");
+	       "     5.0 b   recv 1 WR_FLUSH_ERR\n"
+	       "     5.0 b   event QP_REQ_ERR\n");
 }
 END_TEST
 
@@ -53,8 +53,8 @@ START_TEST(read_inside_a_message)
 	       "     0.0 a > READ_REQUEST 101 len 8 ackreq\n"
 	       "     5.0 b > NAK 101 invalid request\n"
 	       "     5.0 b   to ERR\n"
-	       "     5.0 b   event QP_REQ_ERR\n"
-	       "     5.0 b   recv 1 WR_FLUSH_ERR\n");
+	       "     5.0 b   recv 1 WR_FLUSH_ERR\n"
+	       "     5.0 b   event QP_REQ_ERR\n");
 }
 END_TEST
 
@@ -69,8 +69,8 @@ START_TEST(write_inside_a_send)
 	       "     0.0 a > WRITE_LAST 101 len 8 ackreq\n"
 	       "     5.0 b > NAK 101 invalid request\n"
 	       "     5.0 b   to ERR\n"
-	       "     5.0 b   event QP_REQ_ERR\n"
-	       "     5.0 b   recv 1 WR_FLUSH_ERR\n");
+	       "     5.0 b   recv 1 WR_FLUSH_ERR\n"
+	       "     5.0 b   event QP_REQ_ERR\n");
 }
 END_TEST
 
@@ -83,8 +83,8 @@ START_TEST(first_that_is_short)
 	expect("     0.0 a > SEND_FIRST 100 len 1023 ackreq\n"
 	       "     5.0 b > NAK 100 invalid request\n"
 	       "     5.0 b   to ERR\n"
-	       "     5.0 b   event QP_REQ_ERR\n"
-	       "     5.0 b   recv 1 WR_FLUSH_ERR\n");
+	       "     5.0 b   recv 1 WR_FLUSH_ERR\n"
+	       "     5.0 b   event QP_REQ_ERR\n");
 }
 END_TEST
 
@@ -97,8 +97,8 @@ START_TEST(only_longer_than_the_mtu)
 	expect("     0.0 a > SEND_ONLY 100 len 1025 ackreq\n"
 	       "     5.0 b > NAK 100 invalid request\n"
 	       "     5.0 b   to ERR\n"
-	       "     5.0 b   event QP_REQ_ERR\n"
-	       "     5.0 b   recv 1 WR_FLUSH_ERR\n");
+	       "     5.0 b   recv 1 WR_FLUSH_ERR\n"
+	       "     5.0 b   event QP_REQ_ERR\n");
 }
 END_TEST
 
@@ -113,8 +113,8 @@ START_TEST(last_without_bytes)
 	       "     0.0 a > SEND_LAST 101 len 0 ackreq\n"
 	       "     5.0 b > NAK 101 invalid request\n"
 	       "     5.0 b   to ERR\n"
-	       "     5.0 b   event QP_REQ_ERR\n"
-	       "     5.0 b   recv 1 WR_FLUSH_ERR\n");
+	       "     5.0 b   recv 1 WR_FLUSH_ERR\n"
+	       "     5.0 b   event QP_REQ_ERR\n");
 }
 END_TEST
 
@@ -143,8 +143,8 @@ START_TEST(what_comes_after_a_fatal_nak_is_not_looked_at)
 	       "     0.0 a > SEND_ONLY 101 len 8 ackreq\n"
 	       "     5.0 b > NAK 100 invalid request\n"
 	       "     5.0 b   to ERR\n"
-	       "     5.0 b   event QP_REQ_ERR\n"
-	       "     5.0 b   recv 1 WR_FLUSH_ERR\n");
+	       "     5.0 b   recv 1 WR_FLUSH_ERR\n"
+	       "     5.0 b   event QP_REQ_ERR\n");
 	ck_assert_uint_eq(y->writes, 0);
 }
 END_TEST

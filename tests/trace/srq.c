@@ -117,8 +117,8 @@ START_TEST(error_takes_only_its_own)
 	expect("     0.0 a > SEND_FIRST 100 len 1024\n"
 	       "     0.0 a x SEND_LAST 101 len 976 ackreq\n"
 	       "     6.0 b   to ERR\n"
-	       "     6.0 b   event QP_LAST_WQE_REACHED\n"
-	       "     6.0 b   recv 71 WR_FLUSH_ERR\n");
+	       "     6.0 b   recv 71 WR_FLUSH_ERR\n"
+	       "     6.0 b   event QP_LAST_WQE_REACHED\n");
 	ck_assert_uint_eq(rxe_ring_used(&y->srq.rq), 1);
 }
 END_TEST
