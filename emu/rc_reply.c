@@ -83,6 +83,14 @@ static void be_careful(struct rc_reply *reply, uint32_t factor)
 	reply->needed = (uint16_t)(needed < RIDES_AT_MOST ? needed : RIDES_AT_MOST);
 }
 
+/* Held, and it rode: a disappointment now and then is forgotten. */
+static void be_confident(struct rc_reply *reply)
+{
+	reply->needed = (uint16_t)(reply->needed - reply->needed / 16);
+	if (reply->needed > RIDES_AT_FIRST && reply->needed < 16)
+		reply->needed--;
+}
+
 void rc_reply_distrust(struct rc_reply *reply)
 {
 	be_careful(reply, 8);
@@ -320,6 +328,8 @@ static void note_ride(struct rc_reply *reply, uint32_t requests, bool acks, uint
 	if (requests > 0 && (acks || now_ns - reply->last_ack_ns < reply->hold_ns)) {
 		if (reply->rides < RIDES_AT_MOST)
 			reply->rides++;
+		if (acks && reply->hold_until_ns)
+			be_confident(reply);
 	} else if (acks && reply->hold_until_ns) {
 		be_careful(reply, 2); /* held in vain */
 	}

@@ -11,8 +11,9 @@
 #include "lib/verbs/cq.h"
 #include "lib/verbs/driver.h"
 
-#define SPIN_NS                                                                                    \
-	30000u /* look for the event ourselves before we sleep: a sleep costs some 60 us a round trip */
+/* Look for the event ourselves before we sleep: a sleep at both ends costs some 60 us a round trip. Long enough to see the answer
+ * of a peer that slept, or neither would ever stop sleeping. */
+#define SPIN_NS 50000u
 
 struct ibv_comp_channel *ibv_create_comp_channel(struct ibv_context *context)
 {
@@ -124,6 +125,8 @@ int ibv_get_cq_event(struct ibv_comp_channel *base, struct ibv_cq **cq, void **c
 	}
 	do {
 		look_first(channel);
+		if (!atomic_load(&channel->unread))
+			dm_pump_leave(&dm_device(base->context)->pump);
 		if (read(base->fd, &count, sizeof(count)) < 0)
 			return -1;
 		found = pop(channel);

@@ -20,7 +20,7 @@ void dm_cq_notify(void *host, struct rxe_cq *cq)
 {
 	struct dm_cq *owner = cq->owner;
 
-	(void)host;
+	atomic_fetch_sub(&((struct dm_device *)host)->pump.armed, 1);
 	if (owner->channel)
 		dm_channel_notify(owner->channel, owner);
 }
@@ -211,6 +211,8 @@ static int req_notify_cq(struct ibv_cq *base, int solicited_only)
 
 	if (!dm_pump_lock_for(cq->dev, cq->forks))
 		return EINVAL;
+	if (cq->cq.armed == RXE_CQ_IDLE)
+		atomic_fetch_add(&cq->dev->pump.armed, 1);
 	rxe_cq_arm(&cq->cq, solicited_only ? RXE_CQ_ARM_SOLICITED : RXE_CQ_ARM_ANY);
 	dm_pump_unlock(cq->dev);
 	return 0;
@@ -272,6 +274,8 @@ int ibv_destroy_cq(struct ibv_cq *base)
 		return EINVAL;
 	if (dm_pump_lock_for(cq->dev, cq->forks)) {
 		rxe_cq_fini(cq->dev->pump.engine, &cq->cq);
+		if (cq->cq.armed != RXE_CQ_IDLE)
+			atomic_fetch_sub(&cq->dev->pump.armed, 1);
 		dm_pump_unlock(cq->dev);
 	}
 	if (cq->channel) {

@@ -66,6 +66,7 @@ void dm_post_end(struct dm_qp *qp, bool was_idle, uint64_t now_ns)
 	bool neighbour;
 
 	pump->sent_to_neighbour = false;
+	dm_pump_active(pump, now_ns);
 	dm_pump_transmit(qp->dev, now_ns);
 	neighbour = pump->sent_to_neighbour;
 	dm_pump_unlock(qp->dev);

@@ -21,8 +21,9 @@ struct dm_device;
 struct dm_context;
 struct rxe_engine;
 
-#define DM_PUMP_TICK_NS 1000000u /* how long an ACK is held at most, if nobody polls */
-#define DM_PUMP_TRAINS	4	 /* built before one system call sends them */
+#define DM_PUMP_TICK_NS	  1000000u /* how long an ACK is held at most, if nobody polls */
+#define DM_PUMP_NAP_AFTER 8
+#define DM_PUMP_TRAINS	  4 /* built before one system call sends them */
 
 struct dm_pump {
 	pthread_mutex_t lock;	   /* the engine lock: all that follows, but for atomics */
@@ -41,6 +42,14 @@ struct dm_pump {
 	/* When a thread of the program last polled; 0 once it found something and expects nothing more: it may now do anything,
 	 * such as spin on its own memory. */
 	_Atomic uint64_t polled_at_ns;
+	/* When and on which processor a thread of the program last posted or polled. */
+	_Atomic uint64_t active_at_ns;
+	_Atomic int active_cpu;
+	_Atomic bool listening; /* the background thread waits on the link: each packet wakes it */
+	_Atomic bool napping;	/* it is deaf to the link */
+	_Atomic uint32_t armed; /* CQs that will want it when the program sleeps */
+	/* Arrivals that polling threads found since the background thread last found one: up to DM_PUMP_NAP_AFTER. */
+	_Atomic uint32_t polled_arrivals;
 	_Atomic bool expecting; /* requests are posted whose completions have not come */
 	_Atomic uint64_t no_yield_until_ns; /* yielding cost too much just now */
 	_Atomic uint64_t held_at_ns; /* when an ACK was last held back, to ride behind a request */
@@ -49,7 +58,8 @@ struct dm_pump {
 	bool has_thread;
 	pthread_t thread;
 	int wake_fd;  /* eventfd: stop, or an earlier deadline */
-	int epoll_fd; /* link, wake_fd, and the server's events */
+	int epoll_fd; /* the link and calm_fd */
+	int calm_fd;  /* epoll: wake_fd, the server's events, and what other processes ask */
 };
 
 /* A device of this process exists; not attached yet. Also in the child after fork(). */
@@ -77,14 +87,20 @@ bool dm_pump_run(struct dm_device *dev, uint64_t now_ns);
 /* Not under the lock: a CQ was found empty. Runs the engine if nobody else does, and gives the processor away for a moment
  * when nothing arrived. */
 void dm_pump_poll(struct dm_device *dev);
+/* The calling thread is about to sleep in the kernel: the background thread is needed. */
+void dm_pump_leave(struct dm_pump *pump);
 /* The program found a completion: it will poll again if it expects more. */
 void dm_pump_poll_found(struct dm_device *dev);
+/* A thread of the program is here. */
+void dm_pump_active(struct dm_pump *pump, uint64_t now_ns);
 /* Offer the processor to whoever we sent to, unless that has proved dear. */
 void dm_pump_yield(struct dm_pump *pump, uint64_t now_ns);
 
 /* The background thread. 0 or a negative errno. Under the pump lock. */
 int dm_pump_thread_start(struct dm_device *dev);
 void dm_pump_thread_stop(struct dm_pump *pump);
+/* In the child after fork(). */
+void dm_pump_thread_forget(struct dm_pump *pump);
 /* Look at the timers anew. */
 void dm_pump_thread_kick(struct dm_pump *pump);
 

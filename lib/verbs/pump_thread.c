@@ -22,24 +22,19 @@
 #include "lib/verbs/driver.h"
 #include "lib/verbs/pump.h"
 
-#define LINGER_NS	 50000u /* keep looking after the last packet */
-#define POLLER_NEAR_NS	 20000u /* a poll this long ago: somebody is at it */
-#define NAP_MIN_NS	 50000u
-#define NAP_MAX_NS	 2000000u
-#define AWAKE_MIN_NS	 10000000u
-#define AWAKE_MAX_NS	 1000000000u
-#define BETWEEN_POLLS_NS 10000u
-#define HELD_LATELY_NS	 5000000u
-#define RESEND_NS	 100000u /* the kernel took no more: try again */
-
-struct naps {
-	uint64_t length_ns;
-	uint64_t awake_ns; /* how long to do without, after the next that lets the program down */
-	uint64_t none_until_ns;
-};
+#define LINGER_NS	50000u /* keep looking after the last packet */
+#define POLLER_NEAR_NS	20000u /* a poll this long ago: somebody is at it */
+#define NAP_MIN_NS	50000u
+#define NAP_MAX_NS	800000u /* less than a tick: a held ACK does not cut it short */
+#define GONE_NS		30000u	/* how long a poller must not have polled, while it could */
+#define LONG_AGO_NS	5000000u
+#define YIELD_NOBODY_NS 2000u
+#define HELD_LATELY_NS	5000000u
+#define RESEND_NS	100000u /* the kernel took no more: try again */
 
 enum source {
 	SOURCE_LINK,
+	SOURCE_CALM,
 	SOURCE_WAKE,
 	SOURCE_SERVER,
 	SOURCE_BELL,
@@ -57,11 +52,12 @@ static void be_nimble(void)
 	} attr = { .size = 48, .runtime = 100000 };
 	cpu_set_t all;
 
-	/* As important as the program: beside one that spins at a higher priority it would starve. */
-	attr.nice = getpriority(PRIO_PROCESS, 0);
-
 	memset(&all, 0xff, sizeof(all));
 	sched_setaffinity(0, sizeof(all), &all);
+	/* As important as the program: beside one that spins at a higher priority it would starve. */
+	if (sched_getscheduler(0) != SCHED_OTHER)
+		return;
+	attr.nice = getpriority(PRIO_PROCESS, 0);
 	syscall(SYS_sched_setattr, 0, &attr, 0u);
 }
 
@@ -86,7 +82,25 @@ static bool poller_is_near(struct dm_pump *pump, uint64_t now_ns)
 	return last + POLLER_NEAR_NS > now_ns;
 }
 
-/* Run the engine until nothing has come for a while, or the program polls for itself. */
+/* Is the program kept from running by us? */
+static bool is_in_the_way(struct dm_pump *pump, uint64_t now_ns)
+{
+	return atomic_load_explicit(&pump->active_at_ns, memory_order_relaxed) + LONG_AGO_NS >
+		       now_ns &&
+	       atomic_load_explicit(&pump->active_cpu, memory_order_relaxed) == sched_getcpu();
+}
+
+/* True: somebody else wanted the processor. Each further look would cost him more than it is worth, and us the scheduler's favour,
+ * which the next packet needs. */
+static bool is_wanted_elsewhere(void)
+{
+	uint64_t before_ns = dm_now_ns();
+
+	sched_yield();
+	return dm_now_ns() - before_ns > YIELD_NOBODY_NS;
+}
+
+/* Run the engine until nothing has come for a while, or the program polls for itself, or somebody else needs the processor. */
 static void serve(struct dm_device *dev)
 {
 	struct dm_pump *pump = &dev->pump;
@@ -100,16 +114,17 @@ static void serve(struct dm_device *dev)
 		if (pthread_mutex_trylock(&pump->lock) == 0) {
 			now_ns = dm_now_ns();
 			arrived = dm_pump_run(dev, now_ns);
+			if (arrived)
+				atomic_store(&pump->polled_arrivals, 0);
 			dm_pump_unlock(dev);
 		} else {
 			now_ns = dm_now_ns();
 		}
 		if (arrived)
 			until_ns = now_ns + LINGER_NS;
-		else if (poller_is_near(pump, now_ns))
+		else if (poller_is_near(pump, now_ns) || is_in_the_way(pump, now_ns) ||
+			 is_wanted_elsewhere())
 			return;
-		else
-			dm_pump_yield(pump, now_ns);
 	}
 }
 
@@ -133,48 +148,39 @@ static uint64_t time_to_sleep(struct dm_device *dev)
 	return deadline > now_ns ? deadline - now_ns : 0;
 }
 
-/* Something waits in the socket and nobody is looking. */
-static bool is_unattended(struct dm_pump *pump, uint64_t now_ns)
+static bool is_waiting(struct dm_pump *pump)
 {
 	struct pollfd link = { .fd = dm_wire_poll_fd(&pump->wire), .events = POLLIN };
 
-	return !poller_is_near(pump, now_ns) && poll(&link, 1, 0) > 0;
+	return poll(&link, 1, 0) > 0;
 }
 
-/* A program between two polls looks the same for a moment. */
-static bool stays_unattended(struct dm_pump *pump)
+/* It found the last arrival, and expects more: it polls, or is about to. Not so a program that found what it expected: it may be
+ * spinning on its own memory by now. */
+static bool is_polling(struct dm_pump *pump)
 {
-	uint64_t now_ns = dm_now_ns();
-	uint64_t until_ns = now_ns + BETWEEN_POLLS_NS;
+	return atomic_load_explicit(&pump->polled_arrivals, memory_order_relaxed) &&
+	       (atomic_load_explicit(&pump->polled_at_ns, memory_order_relaxed) ||
+		atomic_load_explicit(&pump->expecting, memory_order_relaxed));
+}
 
-	while (is_unattended(pump, now_ns)) {
-		if (now_ns > until_ns)
+/* A program that polled lately may only have lost its processor, most likely to us: give it back and see. */
+static bool polls_on(struct dm_pump *pump)
+{
+	uint64_t last = atomic_load_explicit(&pump->polled_at_ns, memory_order_relaxed);
+	uint64_t now_ns = dm_now_ns();
+	uint64_t until_ns = now_ns + GONE_NS;
+
+	if (last && last + LONG_AGO_NS < now_ns)
+		return false;
+	while (now_ns < until_ns) {
+		if (poller_is_near(pump, now_ns) ||
+		    atomic_load_explicit(&pump->polled_at_ns, memory_order_relaxed) != last)
 			return true;
+		sched_yield();
 		now_ns = dm_now_ns();
 	}
 	return false;
-}
-
-/* The link stirs while the program polls: leave it to the program, deaf to the link, for a nap. A program that stops
- * polling meanwhile and waits for what lands in its memory is let down by that: then there are no naps for a while. So is one
- * that had no processor just then, which is no reason to stay in its way: the while is short, unless it happens each time. */
-static void nap(struct dm_device *dev, struct naps *naps, uint64_t now_ns)
-{
-	struct dm_pump *pump = &dev->pump;
-	struct timespec length = { .tv_nsec = (long)naps->length_ns };
-
-	atomic_store(&pump->thread_wakes_ns, now_ns + naps->length_ns);
-	nanosleep(&length, NULL);
-	if (stays_unattended(pump)) {
-		naps->none_until_ns = dm_now_ns() + naps->awake_ns;
-		naps->length_ns = NAP_MIN_NS;
-		if (naps->awake_ns < AWAKE_MAX_NS)
-			naps->awake_ns *= 2;
-		return;
-	}
-	naps->awake_ns = AWAKE_MIN_NS;
-	if (naps->length_ns < NAP_MAX_NS)
-		naps->length_ns *= 2;
 }
 
 static void drain_wake(struct dm_pump *pump)
@@ -185,36 +191,90 @@ static void drain_wake(struct dm_pump *pump)
 		return;
 }
 
+/* All but the link. Returns how much there was. */
+static int hear(struct dm_device *dev, uint64_t ns)
+{
+	struct dm_pump *pump = &dev->pump;
+	struct epoll_event events[4];
+	int n;
+
+	wait_ns(pump->calm_fd, events, &n, ns);
+	for (int i = 0; i < n; i++) {
+		if (events[i].data.u32 == SOURCE_WAKE)
+			drain_wake(pump);
+		if (events[i].data.u32 == SOURCE_BELL)
+			dm_errands_heard(dev);
+		if (events[i].data.u32 == SOURCE_SERVER && !dm_async_from_server(dev))
+			epoll_ctl(pump->calm_fd, EPOLL_CTL_DEL, dev->attachment.event_fd, NULL);
+	}
+	return n;
+}
+
+static bool may_nap(struct dm_pump *pump)
+{
+	return atomic_load(&pump->polled_arrivals) >= DM_PUMP_NAP_AFTER &&
+	       poller_is_near(pump, dm_now_ns());
+}
+
+/* The program polls: leave the link to it, deaf to it, for a nap. A thread that waited on the link would be woken by each packet,
+ * for nothing, at the sender's cost. A program that stops polling meanwhile and waits for what lands in its memory is let down
+ * by that, once: the next is earned anew. */
+static void nap(struct dm_device *dev, uint64_t *nap_ns)
+{
+	struct dm_pump *pump = &dev->pump;
+	uint64_t longest_ns = atomic_load(&pump->armed) ? NAP_MIN_NS : *nap_ns;
+	uint64_t due_ns = time_to_sleep(dev);
+	uint64_t length_ns;
+
+	/* What is due before the next tick is an ACK that waits for a ride: the program's next poll sees to it. */
+	if (due_ns < DM_PUMP_TICK_NS)
+		due_ns = DM_PUMP_TICK_NS;
+	length_ns = due_ns < longest_ns ? due_ns : longest_ns;
+
+	atomic_store(&pump->thread_wakes_ns, dm_now_ns() + length_ns);
+	atomic_store(&pump->napping, true);
+	if (hear(dev, length_ns) == 0) {
+		if (polls_on(pump)) {
+			if (*nap_ns < NAP_MAX_NS)
+				*nap_ns *= 2;
+		} else if (is_waiting(pump)) {
+			atomic_store(&pump->polled_arrivals, 0);
+			*nap_ns = NAP_MIN_NS;
+		}
+	}
+	atomic_store(&pump->napping, false);
+}
+
+/* Wait for whatever comes. */
+static void listen_to_all(struct dm_device *dev)
+{
+	struct dm_pump *pump = &dev->pump;
+	struct epoll_event events[2];
+	int n;
+
+	atomic_store(&pump->listening, true);
+	wait_ns(pump->epoll_fd, events, &n, time_to_sleep(dev));
+	atomic_store(&pump->listening, false);
+	for (int i = 0; i < n; i++)
+		if (events[i].data.u32 == SOURCE_CALM)
+			hear(dev, 0);
+}
+
 static void *thread_main(void *arg)
 {
 	struct dm_device *dev = arg;
 	struct dm_pump *pump = &dev->pump;
-	struct naps naps = { .length_ns = NAP_MIN_NS, .awake_ns = AWAKE_MIN_NS };
+	uint64_t nap_ns = NAP_MIN_NS;
 
 	be_nimble();
 	while (!atomic_load(&pump->stopping)) {
-		struct epoll_event events[4];
-		uint64_t now_ns;
-		bool link = false;
-		int n;
-
-		wait_ns(pump->epoll_fd, events, &n, time_to_sleep(dev));
-		for (int i = 0; i < n; i++) {
-			link |= events[i].data.u32 == SOURCE_LINK;
-			if (events[i].data.u32 == SOURCE_WAKE)
-				drain_wake(pump);
-			if (events[i].data.u32 == SOURCE_BELL)
-				dm_errands_heard(dev);
-			if (events[i].data.u32 == SOURCE_SERVER && !dm_async_from_server(dev))
-				epoll_ctl(pump->epoll_fd, EPOLL_CTL_DEL, dev->attachment.event_fd,
-					  NULL);
-		}
-		now_ns = dm_now_ns();
-		if (link && now_ns >= naps.none_until_ns && poller_is_near(pump, now_ns)) {
-			nap(dev, &naps, now_ns);
+		if (may_nap(pump)) {
+			nap(dev, &nap_ns);
 			continue;
 		}
-		serve(dev);
+		listen_to_all(dev);
+		if (!may_nap(pump) && !(is_polling(pump) && polls_on(pump)))
+			serve(dev);
 	}
 	return NULL;
 }
@@ -226,23 +286,33 @@ static int add(int epoll_fd, int fd, enum source source)
 	return epoll_ctl(epoll_fd, EPOLL_CTL_ADD, fd, &event) < 0 ? -errno : 0;
 }
 
+static void close_epoll(struct dm_pump *pump)
+{
+	close(pump->epoll_fd);
+	close(pump->calm_fd);
+}
+
 static int open_epoll(struct dm_device *dev)
 {
 	struct dm_pump *pump = &dev->pump;
-	int err;
+	int err = 0;
 
 	pump->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
-	if (pump->epoll_fd < 0)
-		return -errno;
-	err = add(pump->epoll_fd, dm_wire_poll_fd(&pump->wire), SOURCE_LINK);
+	pump->calm_fd = epoll_create1(EPOLL_CLOEXEC);
+	if (pump->epoll_fd < 0 || pump->calm_fd < 0)
+		err = -errno;
 	if (!err)
-		err = add(pump->epoll_fd, pump->wake_fd, SOURCE_WAKE);
+		err = add(pump->epoll_fd, dm_wire_poll_fd(&pump->wire), SOURCE_LINK);
 	if (!err)
-		err = add(pump->epoll_fd, dev->attachment.event_fd, SOURCE_SERVER);
-	if (!err && pump->errands.bell_fd >= 0)
-		err = add(pump->epoll_fd, pump->errands.bell_fd, SOURCE_BELL);
+		err = add(pump->epoll_fd, pump->calm_fd, SOURCE_CALM);
+	if (!err)
+		err = add(pump->calm_fd, pump->wake_fd, SOURCE_WAKE);
+	if (!err)
+		err = add(pump->calm_fd, dev->attachment.event_fd, SOURCE_SERVER);
+	if (!err)
+		err = add(pump->calm_fd, pump->errands.bell_fd, SOURCE_BELL);
 	if (err)
-		close(pump->epoll_fd);
+		close_epoll(pump);
 	return err;
 }
 
@@ -265,7 +335,7 @@ int dm_pump_thread_start(struct dm_device *dev)
 	err = -pthread_create(&pump->thread, NULL, thread_main, dev);
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	if (err) {
-		close(pump->epoll_fd);
+		close_epoll(pump);
 		return err;
 	}
 	pthread_setname_np(pump->thread, "rxe_dm");
@@ -280,8 +350,13 @@ void dm_pump_thread_stop(struct dm_pump *pump)
 	atomic_store(&pump->stopping, true);
 	dm_pump_thread_kick(pump);
 	pthread_join(pump->thread, NULL);
-	close(pump->epoll_fd);
+	close_epoll(pump);
 	pump->has_thread = false;
+}
+
+void dm_pump_thread_forget(struct dm_pump *pump)
+{
+	close_epoll(pump);
 }
 
 void dm_pump_thread_kick(struct dm_pump *pump)
