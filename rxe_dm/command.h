@@ -12,7 +12,8 @@
 struct command_flag {
 	const char *name; /* --foreground */
 	const char *help;
-	bool *set; /* NULL: known, changes nothing */
+	bool *set;	    /* NULL: known, changes nothing */
+	const char **value; /* not NULL: it takes one */
 };
 
 struct command_options {

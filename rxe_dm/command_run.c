@@ -81,7 +81,7 @@ static int export_settings(int argc, char **argv)
 
 int command_run(int argc, char **argv)
 {
-	const struct command_flag flags[] = { { NULL, NULL, NULL } };
+	const struct command_flag flags[] = { { NULL, NULL, NULL, NULL } };
 	struct command_options options;
 	enum options_verdict verdict = options_parse(&options, argc, argv, flags);
 	char folders[3 * PATH_MAX];

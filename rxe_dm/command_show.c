@@ -60,9 +60,9 @@ int command_show(int argc, char **argv)
 {
 	bool json = false, watch = false;
 	const struct command_flag flags[] = {
-		{ "--json", "as JSON, with everything in it", &json },
-		{ "--watch", "again each second, until Ctrl-C", &watch },
-		{ NULL, NULL, NULL },
+		{ "--json", "as JSON, with everything in it", &json, NULL },
+		{ "--watch", "again each second, until Ctrl-C", &watch, NULL },
+		{ NULL, NULL, NULL, NULL },
 	};
 	struct command_options options;
 	enum options_verdict verdict = options_parse(&options, argc, argv, flags);

@@ -11,6 +11,7 @@
 
 #include "lib/control/log.h"
 #include "lib/control/socket.h"
+#include "rxe_dm/capture.h"
 #include "rxe_dm/conn.h"
 #include "rxe_dm/context.h"
 #include "rxe_dm/device.h"
@@ -44,6 +45,7 @@ const struct serve_row serve_table[CTL_OP_END] = {
 	[CTL_FETCH_FD] = { serve_fetch_fd, NEEDS_CONTEXT },
 	[CTL_OBSERVE] = { serve_observe, NEEDS_DEVICE },
 	[CTL_OBJECTS] = { serve_objects, NEEDS_DEVICE },
+	[CTL_CAPTURE] = { serve_capture, NEEDS_DEVICE },
 	[CTL_STATUS] = { serve_status, NEEDS_NOTHING },
 	[CTL_STAY] = { serve_stay, NEEDS_NOTHING },
 	[CTL_STOP] = { serve_stop, NEEDS_NOTHING },
@@ -72,6 +74,7 @@ void conn_close(struct conn *conn)
 		if (conn->attached[i])
 			slot_give(conn->attached[i]);
 	}
+	captures_end(conn);
 	loop_del(&instance->loop, &conn->sock);
 	close(conn->sock.fd);
 	if (conn->death.fd >= 0) {

@@ -12,6 +12,7 @@
 #include "rxe_dm/loop.h"
 
 struct attachment;
+struct capture;
 struct context;
 struct device;
 struct instance;
@@ -51,6 +52,7 @@ struct conn {
 	uint32_t role; /* enum ctl_role; 0 before the hello */
 	struct user *users;
 	struct attachment *attached[CTL_DEVICE_MAX];
+	struct capture *captures; /* that it has asked for */
 	int later; /* enum serve_later: call is under way, and nothing is read meanwhile; 0: not */
 	struct call call;
 };
@@ -98,6 +100,7 @@ int serve_query(struct call *call);
 int serve_fetch_fd(struct call *call);
 int serve_observe(struct call *call);
 int serve_objects(struct call *call);
+int serve_capture(struct call *call);
 int serve_status(struct call *call);
 int serve_stay(struct call *call);
 int serve_stop(struct call *call);

@@ -147,6 +147,7 @@ int device_init(struct device *ret, struct instance *instance, uint32_t index)
 				.index = index,
 				.address_lock = -1,
 				.shared_fd = -1,
+				.capture_fd = -1,
 				.arena.fd = -1 };
 	rc = bring_up(ret, &instance->settings);
 	if (rc)

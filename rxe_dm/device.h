@@ -16,6 +16,7 @@
 #include "rxe_dm/object.h"
 #include "rxe_dm/range.h"
 
+struct capture;
 struct conn;
 struct instance;
 
@@ -56,6 +57,9 @@ struct device {
 	uint32_t free_slots[RXE_MAX_SLOTS]; /* ring: the one free for longest comes first */
 	uint32_t first_free, num_free;
 	struct context *contexts;
+	struct capture *captures;	   /* who captures */
+	struct capture_area *capture_area; /* ... the first page of the rings, while anybody does */
+	int capture_fd;
 };
 
 /* 0, or a negative errno that has been explained on the log. */

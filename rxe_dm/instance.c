@@ -209,7 +209,7 @@ void instance_check_idle(struct instance *instance)
 	DL_FOREACH (instance->conns, conn)
 		used |= conn->role == CTL_ROLE_PROGRAM;
 	for (uint32_t i = 0; i < instance->num_devices; i++)
-		used |= instance->devices[i].contexts != NULL;
+		used |= instance->devices[i].contexts || instance->devices[i].captures;
 	if (used) {
 		instance->idle_since_ns = UINT64_MAX;
 		instance->linger_ns = instance->settings.linger_s * NSEC_PER_SEC;

@@ -12,7 +12,9 @@ const struct command command_table[] = {
 	{ "show", "[OPTIONS]", "show devices, their users and counters", command_show },
 	{ "start", "[OPTIONS]", "start the device server and keep it", command_start },
 	{ "stop", "[OPTIONS]", "end the device server", command_stop },
-	{ "capture", "", "capture packets (not supported yet)", command_capture },
+	{ "capture", "[OPTIONS] FILE",
+	  "write the packets of a device to a pcapng file (- for standard output)",
+	  command_capture },
 	{ "fault", "", "inject faults (not supported yet)", command_fault },
 };
 const size_t command_count = sizeof(command_table) / sizeof(command_table[0]);
@@ -31,12 +33,6 @@ static int not_yet(const char *name)
 {
 	fprintf(stderr, "rxe_dm: '%s' is not supported yet\n", name);
 	return 1;
-}
-
-int command_capture(int argc, char **argv)
-{
-	(void)argc;
-	return not_yet(argv[0]);
 }
 
 int command_fault(int argc, char **argv)

@@ -29,13 +29,38 @@ void options_help(const char *command, const struct command_flag *flags)
 static bool take_flag(const char *arg, const struct command_flag *flags)
 {
 	for (; flags->name; flags++) {
-		if (strcmp(arg, flags->name) == 0) {
+		if (!flags->value && strcmp(arg, flags->name) == 0) {
 			if (flags->set)
 				*flags->set = true;
 			return true;
 		}
 	}
 	return false;
+}
+
+/* --flag value or --flag=value. Returns as take_setting does. */
+static int take_value(int argc, char **argv, int at, const struct command_flag *flags)
+{
+	for (; flags->name; flags++) {
+		const size_t len = strlen(flags->name);
+
+		if (!flags->value || strncmp(argv[at], flags->name, len) != 0)
+			continue;
+		if (argv[at][len] == '=') {
+			*flags->value = argv[at] + len + 1;
+			return 1;
+		}
+		if (argv[at][len])
+			continue;
+		if (at + 1 >= argc) {
+			ctl_log(CTL_LOG_ERROR, "%s wants a value: 'rxe_dm %s --help' lists them",
+				flags->name, argv[0]);
+			return -1;
+		}
+		*flags->value = argv[at + 1];
+		return 2;
+	}
+	return 0;
 }
 
 /* --name value or --name=value. Returns how many arguments it was, 0 when it is none of ours, -1 when it was explained. */
@@ -76,7 +101,9 @@ static int take_argument(struct command_options *options, int argc, char **argv,
 
 	if (take_flag(argv[at], flags))
 		return 1;
-	taken = strncmp(argv[at], "--", 2) == 0 ? take_setting(options, argc, argv, at) : 0;
+	taken = take_value(argc, argv, at, flags);
+	if (taken == 0 && strncmp(argv[at], "--", 2) == 0)
+		taken = take_setting(options, argc, argv, at);
 	if (taken == 0) {
 		ctl_log(CTL_LOG_ERROR, "%s has no option '%s': 'rxe_dm %s --help' lists them",
 			argv[0], argv[at], argv[0]);
@@ -97,7 +124,7 @@ enum options_verdict options_parse(struct command_options *ret, int argc, char *
 		ctl_log(CTL_LOG_ERROR, "%s", why);
 		return OPTIONS_BAD;
 	}
-	while (at < argc && argv[at][0] == '-') {
+	while (at < argc && argv[at][0] == '-' && argv[at][1]) {
 		int taken;
 
 		if (strcmp(argv[at], "--") == 0) {

@@ -8,6 +8,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "rxe_dm/capture.h"
 #include "rxe_dm/conn.h"
 #include "rxe_dm/device.h"
 
@@ -77,6 +78,7 @@ int slot_take(struct device *device, struct conn *conn, int *ret_event_fd)
 	grace_watch(&device->grace, attachment->slot);
 	device->slot[attachment->slot] = attachment;
 	conn->attached[device->index] = attachment;
+	capture_tell(attachment);
 	*ret_event_fd = pair[1];
 	return 0;
 }

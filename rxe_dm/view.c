@@ -39,10 +39,9 @@ static int take_objects(struct view_device *device, struct ctl_client *client)
 	return 0;
 }
 
-static int map_shared(struct view_device *device, struct ctl_client *client)
+int view_map_shared(const struct ctl_shared **ret, struct ctl_client *client, uint32_t index)
 {
-	struct ctl_call call = { .req = { .op = CTL_OBSERVE, .device = device->info.index },
-				 .in_fd = -1 };
+	struct ctl_call call = { .req = { .op = CTL_OBSERVE, .device = index }, .in_fd = -1 };
 	int rc = ctl_do(client, &call, 1);
 	void *base;
 
@@ -52,7 +51,7 @@ static int map_shared(struct view_device *device, struct ctl_client *client)
 	close(call.fds[0]);
 	if (base == MAP_FAILED)
 		return -errno;
-	device->shared = (const struct ctl_shared *)base;
+	*ret = (const struct ctl_shared *)base;
 	return 0;
 }
 
@@ -64,7 +63,7 @@ static int take_device(struct view_device *device, struct ctl_client *client, ui
 	if (rc)
 		return rc;
 	device->info = call.reply.device;
-	rc = map_shared(device, client);
+	rc = view_map_shared(&device->shared, client, index);
 	return rc ? rc : take_objects(device, client);
 }
 

@@ -28,6 +28,9 @@ struct view {
 int view_take(struct view *ret, struct ctl_client *client);
 void view_drop(struct view *view);
 
+/* The shared memory of a device, mapped to read; the caller unmaps it. */
+int view_map_shared(const struct ctl_shared **ret, struct ctl_client *client, uint32_t index);
+
 /* The device's counters: of those who are there, and of those who were. */
 void view_counters(const struct view_device *device, struct rxe_counters *ret);
 /* How many objects of a kind a context has (0: of the device). */

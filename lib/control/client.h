@@ -48,8 +48,12 @@ struct ctl_attachment {
 	uint64_t arena_bytes;
 };
 
+/* Not for programs: a capture has begun (its rings' descriptor comes along), or the last one has ended (none does). */
+#define CTL_EVENT_CAPTURE 0x10000u
+
 struct ctl_event {
-	uint32_t type; /* enum ibv_event_type: PORT_ACTIVE, PORT_ERR, GID_CHANGE, DEVICE_FATAL */
+	uint32_t
+		type; /* enum ibv_event_type: PORT_ACTIVE, PORT_ERR, GID_CHANGE, DEVICE_FATAL; or one of ours */
 	uint32_t port;
 };
 

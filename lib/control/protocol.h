@@ -14,7 +14,7 @@
 #include "net/wire/gid.h"
 
 #define CTL_MAGIC      "rxe_dm\0"
-#define CTL_PROTOCOL   1
+#define CTL_PROTOCOL   2
 #define CTL_MAX_FDS    4 /* descriptors beside one message */
 #define CTL_NAME_MAX   32
 #define CTL_DEVICE_MAX 16 /* devices of one instance */
@@ -61,6 +61,7 @@ enum ctl_op {
 	CTL_FETCH_FD, /* the descriptor behind a RXE_MR_MAPPED region or umem */
 	CTL_OBSERVE,  /* fd: shared memory, to look at */
 	CTL_OBJECTS, /* a page of a device's objects, contexts among them; handle: where to go on */
+	CTL_CAPTURE, /* fd: the rings of captured packets, as long as the connection lasts */
 	CTL_STATUS,
 	CTL_STAY, /* do not end when the last client has gone */
 	CTL_STOP,
@@ -93,6 +94,13 @@ struct ctl_msg_dmah {
 	uint32_t cpu_id, tph_mem_type, ph;
 };
 
+struct ctl_msg_capture {
+	uint32_t ring_bytes; /* for each program; a power of two. Whoever captures first decides */
+	uint32_t keep;	     /* bytes of each packet */
+	uint32_t inside;     /* arrivals from the same device too */
+	uint32_t reserved;
+};
+
 struct ctl_request {
 	uint32_t op; /* enum ctl_op */
 	uint32_t device;
@@ -104,6 +112,7 @@ struct ctl_request {
 		struct ctl_msg_mr mr;
 		struct ctl_msg_dm dm;
 		struct ctl_msg_dmah dmah;
+		struct ctl_msg_capture capture;
 		uint8_t room[96];
 	};
 };

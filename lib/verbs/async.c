@@ -13,10 +13,12 @@
 #include <utlist.h>
 
 #include "emu/engine.h"
+#include "lib/control/socket.h"
 #include "lib/verbs/cq.h"
 #include "lib/verbs/driver.h"
 #include "lib/verbs/qp.h"
 #include "lib/verbs/srq.h"
+#include "lib/verbs/wire_capture.h"
 
 struct dm_async_record {
 	struct ibv_async_event event;
@@ -151,10 +153,13 @@ static void fail_queue_pairs(struct dm_device *dev)
 bool dm_async_from_server(struct dm_device *dev)
 {
 	struct ctl_event event;
-	ssize_t n = recv(dev->attachment.event_fd, &event, sizeof(event), MSG_DONTWAIT);
+	size_t num_fds = 0;
+	int fd = -1;
+	ssize_t n = ctl_recv(dev->attachment.event_fd, &event, sizeof(event), &fd, 1, &num_fds,
+			     MSG_DONTWAIT);
 
 	if (n < 0)
-		return errno == EAGAIN || errno == EINTR;
+		return n == -EAGAIN || n == -EINTR;
 	if (n < (ssize_t)sizeof(event) || event.type == IBV_EVENT_DEVICE_FATAL) {
 		dm_log(DM_LOG_WARNING,
 		       "the device server of %s has ended: its queue pairs are in error",
@@ -163,7 +168,10 @@ bool dm_async_from_server(struct dm_device *dev)
 		push_all(dev, IBV_EVENT_DEVICE_FATAL, 1);
 		return false;
 	}
-	push_all(dev, (enum ibv_event_type)event.type, (int)event.port);
+	if (event.type == CTL_EVENT_CAPTURE)
+		dm_capture_told(dev, num_fds > 0 ? fd : -1);
+	else
+		push_all(dev, (enum ibv_event_type)event.type, (int)event.port);
 	return true;
 }
 

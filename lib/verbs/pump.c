@@ -345,6 +345,8 @@ int dm_pump_start(struct dm_device *dev)
 	pump->room = (struct dm_room){ 0 };
 	pump->epoll_fd = pump->calm_fd = -1;
 	dm_errands_open(dev);
+	(void)dm_async_from_server(
+		dev); /* a capture that is under way shall have the first packet too */
 	atomic_store(&pump->stopping, false);
 	atomic_store(&pump->thread_wakes_ns, UINT64_MAX);
 	pthread_mutex_lock(&pump->lock);

@@ -3,6 +3,7 @@
 #include "lib/verbs/wire.h"
 
 #include "lib/verbs/driver.h"
+#include "lib/verbs/wire_capture.h"
 #include "net/link/udp.h"
 
 static void link_says(void *arg, const char *line)
@@ -25,6 +26,7 @@ int dm_wire_open(struct dm_device *dev)
 
 void dm_wire_close(struct dm_wire *wire)
 {
+	dm_capture_close(wire);
 	link_udp_close(wire->udp);
 	wire->udp = NULL;
 }
@@ -66,10 +68,21 @@ void dm_wire_see_headers(struct dm_wire *wire)
 
 int dm_wire_send(struct dm_wire *wire, const struct wire_train *trains, size_t n)
 {
-	return link_udp_send(wire->udp, trains, n);
+	int sent;
+
+	if (!wire->capture)
+		return link_udp_send(wire->udp, trains, n);
+	dm_capture_sending(wire);
+	sent = link_udp_send(wire->udp, trains, n);
+	dm_capture_sent(wire, trains, sent > 0 ? (size_t)sent : 0);
+	return sent;
 }
 
 int dm_wire_recv(struct dm_wire *wire, struct wire_arrival *ret, size_t max)
 {
-	return link_udp_recv(wire->udp, ret, max);
+	const int n = link_udp_recv(wire->udp, ret, max);
+
+	if (wire->capture && n > 0)
+		dm_capture_arrived(wire, ret, (size_t)n);
+	return n;
 }

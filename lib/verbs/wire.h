@@ -11,11 +11,13 @@
 
 #include "net/wire/train.h"
 
+struct dm_capture;
 struct dm_device;
 struct link_udp;
 
 struct dm_wire {
 	struct link_udp *udp;
+	struct dm_capture *capture; /* NULL: nobody captures */
 };
 
 /* 0 or a negative errno. */

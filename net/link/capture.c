@@ -6,12 +6,13 @@
 #include <errno.h>
 #include <string.h>
 
-#define BLOCK_SECTION	0x0a0d0d0au
-#define BLOCK_INTERFACE 1u
-#define BLOCK_PACKET	6u
-#define BYTE_ORDER	0x1a2b3c4du
-#define LINK_ETHERNET	1u
-#define MAX_PACKET_ROOM CAPTURE_PACKET_ROOM(FRAME_MAX_PAYLOAD)
+#define BLOCK_SECTION	 0x0a0d0d0au
+#define BLOCK_INTERFACE	 1u
+#define BLOCK_STATISTICS 5u
+#define BLOCK_PACKET	 6u
+#define BYTE_ORDER	 0x1a2b3c4du
+#define LINK_ETHERNET	 1u
+#define MAX_PACKET_ROOM	 CAPTURE_PACKET_ROOM(FRAME_MAX_PAYLOAD)
 
 enum option {
 	OPT_END = 0,
@@ -19,6 +20,9 @@ enum option {
 	OPT_PACKET_FLAGS = 2,
 	OPT_INTERFACE_NAME = 2,
 	OPT_INTERFACE_DESCRIPTION = 3,
+	OPT_PACKET_DROPCOUNT = 4,
+	OPT_STATISTICS_RECEIVED = 4,
+	OPT_STATISTICS_DROPPED = 5,
 	OPT_APPLICATION = 4,
 	OPT_TIME_RESOLUTION = 9,
 };
@@ -41,6 +45,11 @@ static uint8_t *put_le32(uint8_t *p, uint32_t v)
 	return put_le16(put_le16(p, v & 0xffff), v >> 16);
 }
 
+static uint8_t *put_le64(uint8_t *p, uint64_t v)
+{
+	return put_le32(put_le32(p, (uint32_t)v), (uint32_t)(v >> 32));
+}
+
 /* Zeros to the next multiple of four. */
 static uint8_t *put_padding(uint8_t *p, size_t len)
 {
@@ -60,6 +69,17 @@ static uint8_t *put_option(uint8_t *p, enum option option, const void *value, si
 static uint8_t *put_text(uint8_t *p, enum option option, const char *text, size_t max)
 {
 	return put_option(p, option, text, strnlen(text, max));
+}
+
+static uint8_t *put_number(uint8_t *p, enum option option, uint64_t number)
+{
+	return put_le64(put_le16(put_le16(p, option), sizeof(number)), number);
+}
+
+/* A time, as blocks have it: the upper half first. */
+static uint8_t *put_time(uint8_t *p, uint64_t time_ns)
+{
+	return put_le32(put_le32(p, (uint32_t)(time_ns >> 32)), (uint32_t)time_ns);
 }
 
 /* A block's length stands at both its ends. */
@@ -127,6 +147,11 @@ static void made_up_mac(uint8_t ret[static FRAME_MAC_LEN], const struct gid *gid
 	memcpy(ret + 2, gid->raw + 12, 4);
 }
 
+static uint32_t wire_len_of(const struct capture_packet *packet)
+{
+	return packet->wire_len > packet->len ? packet->wire_len : packet->len;
+}
+
 static uint8_t *put_frame(uint8_t *p, const struct capture_packet *packet)
 {
 	struct frame frame = {
@@ -137,7 +162,7 @@ static uint8_t *put_frame(uint8_t *p, const struct capture_packet *packet)
 		.traffic_class = packet->traffic_class,
 		.hop_limit = packet->hop_limit,
 		.flow_label = packet->flow_label,
-		.payload_len = packet->len,
+		.payload_len = wire_len_of(packet),
 	};
 
 	made_up_mac(frame.dst_mac, &packet->dst);
@@ -157,22 +182,39 @@ static uint32_t flags_of(const struct capture_packet *packet)
 size_t capture_format_packet(uint8_t *ret, size_t room, const struct capture_packet *packet)
 {
 	uint8_t flags[4], *p;
-	uint32_t len;
+	uint32_t headers, len;
 
-	if (packet->len > FRAME_MAX_PAYLOAD || room < CAPTURE_PACKET_ROOM(packet->len))
+	if (wire_len_of(packet) > FRAME_MAX_PAYLOAD || room < CAPTURE_PACKET_ROOM(packet->len))
 		return 0;
-	len = frame_header_len(&packet->dst) + packet->len;
+	headers = frame_header_len(&packet->dst);
+	len = headers + packet->len;
 	p = begin_block(ret, BLOCK_PACKET);
 	p = put_le32(p, 0); /* the interface */
-	p = put_le32(p, (uint32_t)(packet->time_ns >> 32));
-	p = put_le32(p, (uint32_t)packet->time_ns);
-	p = put_le32(p, len); /* captured, and on the wire */
+	p = put_time(p, packet->time_ns);
 	p = put_le32(p, len);
+	p = put_le32(p, headers + wire_len_of(packet));
 	p = put_padding(put_frame(p, packet), len);
 	if (packet->comment && packet->comment[0])
 		p = put_text(p, OPT_COMMENT, packet->comment, CAPTURE_COMMENT_MAX);
 	(void)put_le32(flags, flags_of(packet));
 	p = put_option(p, OPT_PACKET_FLAGS, flags, sizeof(flags));
+	if (packet->missing > 0)
+		p = put_number(p, OPT_PACKET_DROPCOUNT, packet->missing);
+	p = put_option(p, OPT_END, "", 0);
+	return (size_t)(end_block(ret, p) - ret);
+}
+
+size_t capture_format_end(uint8_t *ret, size_t room, const struct capture_totals *totals)
+{
+	uint8_t *p;
+
+	if (room < CAPTURE_END_ROOM)
+		return 0;
+	p = begin_block(ret, BLOCK_STATISTICS);
+	p = put_le32(p, 0); /* the interface */
+	p = put_time(p, totals->time_ns);
+	p = put_number(p, OPT_STATISTICS_RECEIVED, totals->packets);
+	p = put_number(p, OPT_STATISTICS_DROPPED, totals->missing);
 	p = put_option(p, OPT_END, "", 0);
 	return (size_t)(end_block(ret, p) - ret);
 }
@@ -198,4 +240,11 @@ int capture_write_packet(FILE *file, const struct capture_packet *packet)
 	const size_t len = capture_format_packet(block, sizeof(block), packet);
 
 	return len ? write_bytes(file, block, len) : -EMSGSIZE;
+}
+
+int capture_write_end(FILE *file, const struct capture_totals *totals)
+{
+	uint8_t block[CAPTURE_END_ROOM];
+
+	return write_bytes(file, block, capture_format_end(block, sizeof(block), totals));
 }

@@ -479,7 +479,9 @@ START_TEST(the_command_refuses)
 		{ "start", "argument", NULL },	   { "stop", "argument", NULL },
 		{ "show", "argument", NULL },	   { "start", "--devices=0", NULL },
 		{ "show", "--jsno", NULL },	   { "run", NULL, NULL },
-		{ "start", "--address", "1.2.3" },
+		{ "start", "--address", "1.2.3" }, { "capture", NULL, NULL },
+		{ "capture", "a", "b" },	   { "capture", "--count", "none" },
+		{ "capture", "--snap=0", "a" },
 	};
 
 	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
@@ -493,8 +495,9 @@ START_TEST(the_command_refuses)
 	ck_assert_int_eq(world_command("--help", NULL), 0);
 	ck_assert_int_eq(world_output(output, sizeof(output), "start", "--help", NULL), 0);
 	ck_assert_ptr_nonnull(strstr(output, "RXE_DM_ARENA"));
-	ck_assert_int_eq(world_output(output, sizeof(output), "capture", "file", NULL), 1);
-	ck_assert_ptr_nonnull(strstr(output, "not supported yet"));
+	ck_assert_int_eq(
+		world_output(output, sizeof(output), "capture", "/no/such/folder/file", NULL), 1);
+	ck_assert_ptr_nonnull(strstr(output, "/no/such/folder/file"));
 }
 END_TEST
 

@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: MIT
+/* Writing down what passes. Time is asked for before packets are handed to the kernel and after they came from it, so that an
+ * answer never stands before its question. */
+#include "lib/verbs/wire_capture.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "emu/engine.h"
+#include "lib/verbs/driver.h"
+#include "lib/verbs/wire_qp.h"
+#include "net/link/capture_ring.h"
+#include "net/wire/packet.h"
+
+struct dm_capture {
+	struct dm_device *dev;
+	const struct capture_area *area;
+	struct capture_writer writer;
+	size_t ring_len;
+	uint16_t ports[RXE_MAX_TX_PORTS];
+};
+
+static void unmap(struct dm_capture *capture)
+{
+	if (capture->writer.ring)
+		munmap(capture->writer.ring, capture->ring_len);
+	if (capture->area)
+		munmap((void *)(uintptr_t)capture->area, CAPTURE_PAGE);
+	free(capture);
+}
+
+static void *map(int fd, size_t offset, size_t len, int protection)
+{
+	void *p = mmap(NULL, len, protection, MAP_SHARED, fd, (off_t)offset);
+
+	if (p == MAP_FAILED)
+		return NULL;
+	madvise(p, len, MADV_DONTDUMP);
+	return p;
+}
+
+static bool map_ring(struct dm_capture *capture, int fd)
+{
+	const struct ctl_attachment *at = &capture->dev->attachment;
+	const struct ctl_slot *slot = &at->shared->slot[at->slot];
+	struct capture_ring *ring;
+	uint32_t bytes;
+
+	capture->area = map(fd, 0, CAPTURE_PAGE, PROT_READ);
+	if (!capture->area || capture->area->magic != CAPTURE_MAGIC ||
+	    capture->area->rings <= at->slot)
+		return false;
+	bytes = capture->area->ring_bytes;
+	capture->ring_len = sizeof(*ring) + bytes;
+	ring = map(fd, capture_ring_offset(bytes, at->slot), capture->ring_len,
+		   PROT_READ | PROT_WRITE);
+	if (!ring)
+		return false;
+	capture_writer_open(&capture->writer, ring, bytes, atomic_load(&slot->pid), slot->comm);
+	return true;
+}
+
+static struct dm_capture *open_capture(struct dm_device *dev, int fd)
+{
+	struct dm_capture *capture = calloc(1, sizeof(*capture));
+
+	if (!capture)
+		return NULL;
+	capture->dev = dev;
+	if (map_ring(capture, fd))
+		return capture;
+	dm_log(DM_LOG_WARNING,
+	       "a capture on %s has begun, but its memory cannot be mapped: packets "
+	       "of this process are not in it",
+	       dev->base.name);
+	unmap(capture);
+	return NULL;
+}
+
+void dm_capture_told(struct dm_device *dev, int fd)
+{
+	struct dm_wire *wire = &dev->pump.wire;
+
+	pthread_mutex_lock(&dev->pump.lock);
+	dm_capture_close(wire);
+	if (fd >= 0)
+		wire->capture = open_capture(dev, fd);
+	pthread_mutex_unlock(&dev->pump.lock);
+	if (fd >= 0)
+		close(fd);
+}
+
+void dm_capture_close(struct dm_wire *wire)
+{
+	if (wire->capture)
+		unmap(wire->capture);
+	wire->capture = NULL;
+}
+
+static void set_qp(struct capture_record *record, const struct rxe_qp *qp, const uint8_t *packet)
+{
+	const struct rxe_send_wqe *wqe;
+
+	if (!qp)
+		return;
+	record->flags |= CAPTURE_HAS_QP;
+	record->qpn = qp->qpn;
+	record->qp_type = (uint8_t)qp->type;
+	wqe = dm_wire_request(qp, record->flags & CAPTURE_SENT, packet, record->len);
+	if (!wqe)
+		return;
+	record->flags |= CAPTURE_HAS_WR;
+	record->wr_id = wqe->wr_id;
+	record->wr_opcode = wqe->opcode;
+}
+
+static void write_sent(struct dm_capture *capture, const struct wire_train *train, uint32_t index)
+{
+	const uint8_t *packet = train->buf + (size_t)index * train->seg_len;
+	const uint32_t left = train->len - index * train->seg_len;
+	struct capture_record record = {
+		.flags = CAPTURE_SENT,
+		.src = train->src,
+		.dst = train->dst,
+		.flow_label = train->flow_label,
+		.src_port = capture->ports[train->tx_index % RXE_MAX_TX_PORTS],
+		.ip_id = (uint16_t)index,
+		.len = train->segs > 1 && left > train->seg_len ? train->seg_len : left,
+		.traffic_class = train->traffic_class,
+		.hop_limit = train->hop_limit,
+	};
+
+	set_qp(&record,
+	       dm_wire_qp_of_sent(capture->dev->pump.engine, &train->dst, packet, record.len),
+	       packet);
+	capture_writer_put(&capture->writer, &record, packet, atomic_load(&capture->area->keep),
+			   NULL);
+}
+
+void dm_capture_sending(struct dm_wire *wire)
+{
+	struct dm_capture *capture = wire->capture;
+
+	capture_writer_begin(&capture->writer);
+	capture_writer_at(&capture->writer, dm_now_ns());
+	dm_wire_tx_ports(wire, capture->ports, RXE_MAX_TX_PORTS);
+}
+
+void dm_capture_sent(struct dm_wire *wire, const struct wire_train *trains, size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		for (uint32_t k = 0; k < trains[i].segs; k++)
+			write_sent(wire->capture, &trains[i], k);
+	}
+	capture_writer_end(&wire->capture->writer);
+}
+
+/* Whoever sent it wrote it down, if it was one of ours. */
+static bool is_from_inside(const struct dm_capture *capture, const struct wire_arrival *arrival)
+{
+	const struct gid *gids = capture->dev->info.gids;
+
+	for (uint32_t i = 0; i < RXE_MAX_GIDS; i++) {
+		if (gid_equal(&gids[i], &arrival->src))
+			return true;
+	}
+	return false;
+}
+
+static void write_arrived(struct dm_capture *capture, const struct wire_arrival *arrival)
+{
+	const bool inside = is_from_inside(capture, arrival);
+	struct capture_record record = {
+		.flags = inside ? CAPTURE_INSIDE : 0,
+		.src = arrival->src,
+		.dst = arrival->dst,
+		.flow_label = arrival->flow_label,
+		.src_port = arrival->src_port,
+		.ip_id = arrival->ip_id,
+		.len = arrival->len,
+		.traffic_class = arrival->traffic_class,
+		.hop_limit = arrival->hop_limit,
+	};
+
+	if (inside && !atomic_load_explicit(&capture->area->inside, memory_order_relaxed))
+		return;
+	set_qp(&record, dm_wire_qp_of_arrived(capture->dev->pump.engine, arrival->p, arrival->len),
+	       arrival->p);
+	capture_writer_put(&capture->writer, &record, arrival->p, atomic_load(&capture->area->keep),
+			   NULL);
+}
+
+void dm_capture_arrived(struct dm_wire *wire, const struct wire_arrival *arrivals, size_t n)
+{
+	struct dm_capture *capture = wire->capture;
+
+	capture_writer_begin(&capture->writer);
+	capture_writer_at(&capture->writer, dm_now_ns());
+	for (size_t i = 0; i < n; i++)
+		write_arrived(capture, &arrivals[i]);
+	capture_writer_end(&capture->writer);
+}

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: MIT */
+/* The server's part in captures: it makes the rings (net/link/capture_ring.h), hands them to the programs of the device and to
+ * whoever captures, and takes them back with the last of these. Packets do not pass through it. */
+#ifndef RXE_DM_CAPTURE_H
+#define RXE_DM_CAPTURE_H
+
+#include "lib/control/protocol.h"
+
+struct attachment;
+struct conn;
+struct device;
+
+struct capture {
+	struct capture *prev, *next;   /* of the device */
+	struct capture *cprev, *cnext; /* of the connection */
+	struct device *device;
+	struct ctl_msg_capture wants;
+};
+
+/* A process has come to the device: if anybody captures, it is told before anything else. */
+void capture_tell(const struct attachment *attachment);
+/* The connection goes, and its captures with it. */
+void captures_end(struct conn *conn);
+
+#endif
