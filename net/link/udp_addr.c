@@ -7,6 +7,7 @@
 
 #include <ifaddrs.h>
 #include <net/if.h>
+#include <net/if_arp.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
@@ -93,4 +94,21 @@ uint32_t udp_addr_if_mtu(uint32_t ifindex)
 	rc = ioctl(fd, SIOCGIFMTU, &req);
 	(void)close(fd);
 	return rc == 0 && req.ifr_mtu > 0 ? (uint32_t)req.ifr_mtu : 0;
+}
+
+bool udp_addr_if_mac(uint8_t ret[static 6], const char *ifname)
+{
+	struct ifreq req = { 0 };
+	const int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	int rc;
+
+	if (fd < 0)
+		return false;
+	memcpy(req.ifr_name, ifname, strnlen(ifname, sizeof(req.ifr_name) - 1));
+	rc = ioctl(fd, SIOCGIFHWADDR, &req);
+	(void)close(fd);
+	if (rc != 0 || req.ifr_hwaddr.sa_family != ARPHRD_ETHER)
+		return false;
+	memcpy(ret, req.ifr_hwaddr.sa_data, 6);
+	return true;
 }

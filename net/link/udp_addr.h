@@ -34,5 +34,7 @@ bool udp_addr_is_loopback(const struct gid *gid);
 uint32_t udp_addr_ifindex(const struct gid *gid);
 /* Its MTU in bytes; 0 when there is no such interface. */
 uint32_t udp_addr_if_mtu(uint32_t ifindex);
+/* Its Ethernet address. False, and nothing written, when there is no such interface or it has none (lo). */
+bool udp_addr_if_mac(uint8_t ret[static 6], const char *ifname);
 
 #endif

@@ -124,12 +124,21 @@ void link_veth_close(struct link_veth *link)
 	free(link);
 }
 
-void link_veth_make_mac(uint8_t ret[static FRAME_MAC_LEN], const struct gid *gid)
+static uint32_t hash_on(uint32_t hash, const uint8_t *p, size_t len)
 {
-	uint32_t hash = 2166136261u;
+	for (size_t i = 0; i < len; i++)
+		hash = (hash ^ p[i]) * 16777619u;
+	return hash;
+}
 
-	for (size_t i = 0; i < sizeof(gid->raw); i++)
-		hash = (hash ^ gid->raw[i]) * 16777619u;
+void link_veth_make_mac(uint8_t ret[static FRAME_MAC_LEN], const struct gid *gid,
+			const char *ifname)
+{
+	uint8_t if_mac[FRAME_MAC_LEN] = { 0 };
+	uint32_t hash;
+
+	udp_addr_if_mac(if_mac, ifname);
+	hash = hash_on(hash_on(2166136261u, gid->raw, sizeof(gid->raw)), if_mac, sizeof(if_mac));
 	ret[0] = 0x02;
 	ret[1] = 0x52; /* R */
 	for (uint32_t i = 0; i < 4; i++)
@@ -141,6 +150,11 @@ uint32_t link_veth_max_mtu(const char *ifname, const struct gid *gid)
 	const uint32_t ifindex = if_nametoindex(ifname);
 
 	return ifindex ? frame_path_mtu(udp_addr_if_mtu(ifindex), gid) : 0;
+}
+
+bool link_veth_is_self(const struct link_veth *link, const struct gid *gid)
+{
+	return gid_equal(gid, &link->self.gid);
 }
 
 uint32_t link_veth_tx_ports(const struct link_veth *link, uint16_t *ret, uint32_t max)

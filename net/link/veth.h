@@ -7,8 +7,8 @@
  * seen, the IPv4 identification too, so the ICRC is always checked exactly; trains are cut here, packet i of one with identification
  * i, and those of UDP-link peers that the local kernel has not cut are split.
  *
- * Frames come from a port, of which there are two kinds: packet sockets that somebody with CAP_NET_RAW opened and handed over
- * (link_veth_port_sockets; a process needs no right to use them), and libpcap in the process itself (net/link/veth_pcap.h). */
+ * Frames come and go by packet sockets that somebody with CAP_NET_RAW opened and handed over (net/link/veth_pcap.h); to use them, a
+ * process needs no right. */
 #ifndef RXE_LINK_VETH_H
 #define RXE_LINK_VETH_H
 
@@ -63,11 +63,15 @@ struct link_veth;
 int link_veth_open(struct link_veth **ret, const struct link_veth_cfg *cfg);
 void link_veth_close(struct link_veth *link);
 
-/* A locally administered MAC for the address, the same every time. */
-void link_veth_make_mac(uint8_t ret[static FRAME_MAC_LEN], const struct gid *gid);
+/* A locally administered MAC for the address on that interface, the same every time; on another interface it is another one, so
+ * that two who have one address by mistake find out. */
+void link_veth_make_mac(uint8_t ret[static FRAME_MAC_LEN], const struct gid *gid,
+			const char *ifname);
 /* Largest RoCE MTU (256..4096) whose packets fit the interface; 0 when none does, or there is no such interface. */
 uint32_t link_veth_max_mtu(const char *ifname, const struct gid *gid);
 
+/* Is that our own address: another slot's, or ours? */
+bool link_veth_is_self(const struct link_veth *link, const struct gid *gid);
 /* Source ports, for the ICRC: returns how many (up to max). */
 uint32_t link_veth_tx_ports(const struct link_veth *link, uint16_t *ret, uint32_t max);
 uint16_t link_veth_max_segs(const struct link_veth *link);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Getting at an interface's frames: libpcap compiles the filter, and reads by its own ring; sockets to hand over get the same
- * filter. Frames go out by a packet socket of their own: what one socket sends, it does not hear itself, and the slots of a device
- * must hear each other. */
+/* Getting at an interface's frames: libpcap compiles the filter, from an expression that a person can read and try with tcpdump, and
+ * packet sockets apply it in the kernel, so each process is woken for its own slot's packets only. (libpcap's own way of
+ * reading cannot be handed to another process.) Frames go out by a packet socket of their own: what one socket sends, it does not
+ * hear itself, and the slots of a device must hear each other. */
 #include "net/link/veth_pcap.h"
 
 #include <arpa/inet.h>
@@ -18,21 +19,13 @@
 #include <unistd.h>
 
 #include "net/link/neighbour.h"
+#include "net/link/udp_addr.h"
 #include "net/link/veth_link.h"
 
-#define RING_BYTES   (16 * 1024 * 1024)
 #define RCVBUF_BYTES (8 * 1024 * 1024)
 #define SNDBUF_BYTES (4 * 1024 * 1024)
 #define EXPRESSION   600
 #define MAX_FILTER   512u
-
-struct pcap_port {
-	struct link_veth_port port;
-	pcap_t *pcap;
-	uint32_t count; /* frames of the last read */
-	uint32_t len[VETH_RX_BATCH];
-	uint8_t bytes[VETH_RX_BATCH][VETH_FRAME_MAX];
-};
 
 static int fail(const struct link_veth_filter *filter, int error)
 {
@@ -42,8 +35,8 @@ static int fail(const struct link_veth_filter *filter, int error)
 		return -error;
 	if (error == EPERM || error == EACCES)
 		(void)snprintf(line, sizeof(line),
-			       "no right to raw frames on %s: run the server as root, or give it "
-			       "CAP_NET_RAW (setcap cap_net_raw+ep PROGRAM)",
+			       "no right to raw frames on %s: start the device server as root, or "
+			       "with CAP_NET_RAW (rxe_dm(1) shows how)",
 			       filter->ifname);
 	else if (error == ENODEV || error == ENXIO)
 		(void)snprintf(line, sizeof(line), "there is no interface %s: see ip link",
@@ -223,9 +216,12 @@ int link_veth_open_sockets(const struct link_veth_filter *filter, int *ret_rx_fd
 {
 	const uint32_t ifindex = if_nametoindex(filter->ifname);
 	int rx_fd = -1, tx_fd = -1, rc;
+	uint8_t mac[FRAME_MAC_LEN];
 
 	if (!ifindex)
 		return fail(filter, ENODEV);
+	if (!udp_addr_if_mac(mac, filter->ifname))
+		return fail(filter, ENOTSUP);
 	rc = open_tx(filter, ifindex, &tx_fd);
 	if (rc != 0)
 		return fail(filter, -rc);
@@ -236,118 +232,5 @@ int link_veth_open_sockets(const struct link_veth_filter *filter, int *ret_rx_fd
 	}
 	*ret_rx_fd = rx_fd;
 	*ret_tx_fd = tx_fd;
-	return 0;
-}
-
-static void take(u_char *arg, const struct pcap_pkthdr *header, const u_char *p)
-{
-	struct pcap_port *port = (struct pcap_port *)(void *)arg;
-	uint32_t len = header->caplen;
-
-	if (port->count == VETH_RX_BATCH)
-		return;
-	if (len > VETH_FRAME_MAX)
-		len = VETH_FRAME_MAX;
-	memcpy(port->bytes[port->count], p, len);
-	port->len[port->count++] = len;
-}
-
-/* libpcap does not say how long the packets of a train are: they are found by their ICRCs. */
-static int pcap_read(struct link_veth_port *base, struct link_veth_frame *ret, uint32_t max)
-{
-	struct pcap_port *port = (struct pcap_port *)base;
-	int rc;
-
-	port->count = 0;
-	rc = pcap_dispatch(port->pcap, (int)(max < VETH_RX_BATCH ? max : VETH_RX_BATCH), take,
-			   (u_char *)port);
-	if (rc < 0)
-		return -ENETDOWN;
-	for (uint32_t i = 0; i < port->count; i++)
-		ret[i] = (struct link_veth_frame){ .p = port->bytes[i], .len = port->len[i] };
-	return (int)port->count;
-}
-
-static uint64_t pcap_drops(struct link_veth_port *base)
-{
-	const struct pcap_port *port = (struct pcap_port *)base;
-	struct pcap_stat stat;
-
-	return pcap_stats(port->pcap, &stat) == 0 ? stat.ps_drop : 0;
-}
-
-static void pcap_port_close(struct link_veth_port *base)
-{
-	struct pcap_port *port = (struct pcap_port *)base;
-
-	if (port->pcap)
-		pcap_close(port->pcap);
-	if (base->tx_fd >= 0)
-		(void)close(base->tx_fd);
-	free(port);
-}
-
-static int error_of(int status)
-{
-	switch (status) {
-	case PCAP_ERROR_PERM_DENIED:
-	case PCAP_ERROR_PROMISC_PERM_DENIED: return -EPERM;
-	case PCAP_ERROR_NO_SUCH_DEVICE: return -ENODEV;
-	case PCAP_ERROR_IFACE_NOT_UP: return -ENETDOWN;
-	default: return status < 0 ? -EIO : 0; /* positive: a warning */
-	}
-}
-
-static int activate(struct pcap_port *port, const struct link_veth_filter *filter)
-{
-	char why[PCAP_ERRBUF_SIZE];
-	struct bpf_program program;
-	int rc;
-
-	port->pcap = pcap_create(filter->ifname, why);
-	if (!port->pcap)
-		return -ENOMEM;
-	(void)pcap_set_snaplen(port->pcap, (int)VETH_FRAME_MAX);
-	(void)pcap_set_buffer_size(port->pcap, RING_BYTES);
-	(void)pcap_set_immediate_mode(port->pcap, 1);
-	rc = error_of(pcap_activate(port->pcap));
-	if (rc == 0 && pcap_datalink(port->pcap) != DLT_EN10MB)
-		rc = -ENOTSUP;
-	if (rc == 0)
-		rc = compile(filter, &program);
-	if (rc != 0)
-		return rc;
-	rc = pcap_setfilter(port->pcap, &program) == 0 ? 0 : -EIO;
-	pcap_freecode(&program);
-	if (rc == 0 && pcap_setnonblock(port->pcap, 1, why) != 0)
-		rc = -EIO;
-	port->port.rx_fd = pcap_get_selectable_fd(port->pcap);
-	return rc;
-}
-
-int link_veth_port_pcap(struct link_veth_port **ret, const struct link_veth_filter *filter)
-{
-	const uint32_t ifindex = if_nametoindex(filter->ifname);
-	struct pcap_port *port;
-	int rc;
-
-	if (!ifindex)
-		return fail(filter, ENODEV);
-	port = calloc(1, sizeof(*port));
-	if (!port)
-		return -ENOMEM;
-	port->port = (struct link_veth_port){ .rx_fd = -1,
-					      .tx_fd = -1,
-					      .read = pcap_read,
-					      .drops = pcap_drops,
-					      .close = pcap_port_close };
-	rc = open_tx(filter, ifindex, &port->port.tx_fd);
-	if (rc == 0)
-		rc = activate(port, filter);
-	if (rc != 0) {
-		pcap_port_close(&port->port);
-		return fail(filter, -rc);
-	}
-	*ret = &port->port;
 	return 0;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Getting at an interface's frames, by libpcap: what needs CAP_NET_RAW. A library of its own, so that a program which is handed its
+/* Getting at an interface's frames, with libpcap's filters: what needs CAP_NET_RAW. A library of its own, so that a program which is handed its
  * sockets does not load libpcap. */
 #ifndef RXE_LINK_VETH_PCAP_H
 #define RXE_LINK_VETH_PCAP_H
@@ -18,11 +18,9 @@ struct link_veth_filter {
 	void *log_arg;
 };
 
-/* Frames by libpcap, in this process. 0, -EPERM (no CAP_NET_RAW), -ENODEV, -ENETDOWN, -ENOTSUP (not Ethernet), -errno. */
-int link_veth_port_pcap(struct link_veth_port **ret, const struct link_veth_filter *filter);
-
 /* Sockets to hand over to a process that may not open its own. The filter cannot be changed by whom they are handed to; but
- * whoever holds the sending one may send any frame on that interface. Errors as above. */
+ * whoever holds the sending one may send any frame on that interface. 0, -EPERM
+ * (no CAP_NET_RAW), -ENODEV, -ENETDOWN, -ENOTSUP (not Ethernet), -errno. */
 int link_veth_open_sockets(const struct link_veth_filter *filter, int *ret_rx_fd, int *ret_tx_fd);
 
 #endif
