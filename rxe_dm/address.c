@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* An address for a device. SO_REUSEPORT would let a second server of the same user join the group and replace its steering,
+/* An address for a device, and the link by which it is reached. SO_REUSEPORT would let a second server of the same user join the group and replace its steering,
  * so who wants ADDRESS:4791 first takes the name \0rxe_dm/4791/ADDRESS for itself. */
 #include <errno.h>
 #include <net/if.h>
@@ -64,7 +64,7 @@ static pid_t lock_holder(const struct gid *gid, uid_t *ret_uid)
 	return pid;
 }
 
-static int open_address(struct device *device, const struct gid *gid, uint32_t slots)
+static int open_udp(struct device *device, const struct gid *gid, uint32_t slots)
 {
 	int rc = lock_address(gid, &device->address_lock);
 
@@ -122,7 +122,7 @@ static int open_any(struct device *device, uint32_t slots)
 	int rc = -EADDRINUSE;
 
 	for (; rc == -EADDRINUSE && gid.raw[15] <= LAST_LOOPBACK; gid.raw[15]++)
-		rc = open_address(device, &gid, slots);
+		rc = open_udp(device, &gid, slots);
 	if (rc == -EADDRINUSE) {
 		ctl_log(CTL_LOG_ERROR,
 			"all of 127.0.0.1 to 127.0.0.%d are in use: choose an address with "
@@ -154,12 +154,12 @@ static int check_interface(const struct device *device)
 	return -ENETDOWN;
 }
 
-int address_open(struct device *device, const struct ctl_settings *settings)
+static int open_sockets(struct device *device, const struct ctl_settings *settings)
 {
 	int rc;
 
 	if (settings->num_addresses) {
-		rc = open_address(device, &settings->address[device->index], settings->slots);
+		rc = open_udp(device, &settings->address[device->index], settings->slots);
 		if (rc)
 			explain(&settings->address[device->index], rc);
 	} else {
@@ -169,6 +169,8 @@ int address_open(struct device *device, const struct ctl_settings *settings)
 		return rc;
 
 	device->gid = device->group.gid;
+	device->slots = device->group.slots;
+	device->rcvbuf = device->group.rcvbuf;
 	device->max_mtu = link_udp_max_mtu(&device->gid);
 	device->if_index = udp_addr_ifindex(&device->gid);
 	if (!device->if_index || !if_indextoname(device->if_index, device->if_name))
@@ -176,11 +178,42 @@ int address_open(struct device *device, const struct ctl_settings *settings)
 	return check_interface(device);
 }
 
+/* Frames on an interface: the address is the device's alone, so no kernel of this machine may have it. */
+static int open_interface(struct device *device, const struct ctl_settings *settings)
+{
+	const struct gid *gid = &settings->address[device->index];
+	int rc = lock_address(gid, &device->address_lock);
+
+	if (rc) {
+		explain(gid, rc);
+		return rc;
+	}
+	device->gid = *gid;
+	device->slots = settings->slots;
+	device->if_index = if_nametoindex(settings->interface);
+	memcpy(device->if_name, settings->interface, sizeof(device->if_name));
+	rc = check_interface(device);
+	if (rc == 0)
+		rc = veth_open(device, settings);
+	return rc;
+}
+
+int address_open(struct device *device, const struct ctl_settings *settings)
+{
+	device->link = settings->link;
+	switch (settings->link) {
+	case CTL_LINK_UDP: return open_sockets(device, settings);
+	case CTL_LINK_VETH: return open_interface(device, settings);
+	}
+	return -EINVAL;
+}
+
 void address_close(struct device *device)
 {
 	if (device->address_lock < 0)
 		return;
 	link_udp_group_close(&device->group);
+	veth_close(device);
 	close(device->address_lock);
 	device->address_lock = -1;
 }

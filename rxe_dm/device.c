@@ -71,20 +71,38 @@ static int open_arena(struct device *device, uint64_t bytes)
 		       : -ENOMEM;
 }
 
+static void count_stray(struct device *device)
+{
+	struct rxe_counters *counters = &device->shared->slot[0].counters;
+
+	counters->rcvd_pkts++;
+	counters->rcvd_dropped++;
+}
+
 /* A datagram for nobody: count it, so that the socket does not stay full. */
 static void strays_ready(struct loop_source *source, uint32_t events)
 {
 	struct device *device = container_of(source, struct device, strays);
-	struct rxe_counters *counters = &device->shared->slot[0].counters;
 	char byte;
 
 	(void)events;
 	for (int i = 0; i < STRAYS_A_TURN; i++) {
 		if (recv(source->fd, &byte, 1, MSG_DONTWAIT | MSG_TRUNC) < 0)
 			return;
-		counters->rcvd_pkts++;
-		counters->rcvd_dropped++;
+		count_stray(device);
 	}
+}
+
+/* On an interface: the same, and the link answers the neighbours' questions while it looks. */
+static void frames_ready(struct loop_source *source, uint32_t events)
+{
+	struct device *device = container_of(source, struct device, strays);
+	struct wire_arrival arrivals[STRAYS_A_TURN];
+	int n = link_veth_recv(device->veth.link, arrivals, STRAYS_A_TURN);
+
+	(void)events;
+	for (int i = 0; i < n; i++)
+		count_stray(device);
 }
 
 /* An EUI-64 that is the same at each start, with the bit of locally given ones: from the address, the device and the
@@ -117,6 +135,20 @@ static uint64_t make_guid(const struct device *device, uint32_t index)
 	return ret;
 }
 
+static void watch_strays(struct device *device)
+{
+	switch (device->link) {
+	case CTL_LINK_UDP:
+		device->strays.fd = device->group.fd[0];
+		device->strays.ready = strays_ready;
+		break;
+	case CTL_LINK_VETH:
+		device->strays.fd = link_veth_poll_fd(device->veth.link);
+		device->strays.ready = frames_ready;
+		break;
+	}
+}
+
 static int bring_up(struct device *device, const struct ctl_settings *settings)
 {
 	int rc = address_open(device, settings);
@@ -135,7 +167,7 @@ static int bring_up(struct device *device, const struct ctl_settings *settings)
 	device->node_guid = make_guid(device, device->index);
 	device->sys_image_guid = make_guid(device, UINT32_MAX);
 	slots_init(device);
-	device->strays = (struct loop_source){ .fd = device->group.fd[0], .ready = strays_ready };
+	watch_strays(device);
 	return loop_add(&device->instance->loop, &device->strays, EPOLLIN);
 }
 
@@ -148,6 +180,7 @@ int device_init(struct device *ret, struct instance *instance, uint32_t index)
 				.address_lock = -1,
 				.shared_fd = -1,
 				.capture_fd = -1,
+				.veth = { .rx_fd = -1, .tx_fd = -1 },
 				.arena.fd = -1 };
 	rc = bring_up(ret, &instance->settings);
 	if (rc)

@@ -9,6 +9,7 @@
 #include "lib/control/protocol.h"
 #include "lib/control/settings.h"
 #include "net/link/udp.h"
+#include "net/link/veth.h"
 #include "rxe_dm/arena.h"
 #include "rxe_dm/grace.h"
 #include "rxe_dm/key.h"
@@ -35,13 +36,25 @@ struct resting_range {
 	uint64_t stamp;
 };
 
+/* A device on an Ethernet interface. The server's own end has slot 0: it answers those who ask for the address. */
+struct device_veth {
+	struct link_veth *link;
+	int rx_fd, tx_fd;
+	uint8_t mac[FRAME_MAC_LEN];
+	uint32_t prefix_len;
+	struct gid gateway;
+};
+
 struct device {
 	struct instance *instance;
 	uint32_t index;
 	struct gid gid;
 	int address_lock; /* holds \0rxe_dm/4791/ADDRESS */
-	struct link_udp_group group;
-	struct loop_source strays; /* slot 0's socket */
+	enum ctl_link link;
+	struct link_udp_group group; /* CTL_LINK_UDP */
+	struct device_veth veth;     /* CTL_LINK_VETH */
+	struct loop_source strays;   /* slot 0's socket, or its end of the link */
+	uint32_t slots, rcvbuf;
 	uint32_t max_mtu, if_index;
 	char if_name[16];
 	uint64_t node_guid, sys_image_guid; /* big-endian */
@@ -76,8 +89,14 @@ void slots_init(struct device *device);
 int slot_take(struct device *device, struct conn *conn, int *ret_event_fd);
 void slot_give(struct attachment *attachment);
 
-/* address.c: an address of its own, and the sockets on it. */
+/* address.c: an address of its own, and the link by which it is reached. */
 int address_open(struct device *device, const struct ctl_settings *settings);
 void address_close(struct device *device);
+
+/* veth.c, or veth_without.c in a build without libpcap: a device on an interface. Failures are explained on the log. */
+int veth_open(struct device *device, const struct ctl_settings *settings);
+void veth_close(struct device *device);
+/* A pair of sockets for a process, which become the caller's. */
+int veth_open_slot(struct device *device, uint32_t slot, int *ret_rx_fd, int *ret_tx_fd);
 
 #endif

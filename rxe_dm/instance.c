@@ -147,7 +147,8 @@ static void fit_slots(struct ctl_settings *settings)
 	setrlimit(RLIMIT_NOFILE, &limit);
 	if (getrlimit(RLIMIT_NOFILE, &limit) || limit.rlim_cur > 1u << 20)
 		return;
-	/* A program costs its connection, its pidfd and one to spare; on each device a socket, events, and a cmd_fd. */
+	/* A program costs its connection, its pidfd and one to spare; on each device a socket, events, and a cmd_fd (on an
+	 * interface less: its sockets are not kept). */
 	room = limit.rlim_cur > FDS_OF_OUR_OWN ? (uint32_t)limit.rlim_cur - FDS_OF_OUR_OWN : 0;
 	room /= 3 + 3 * settings->devices;
 	if (room >= settings->slots)

@@ -29,12 +29,16 @@ int serve_device(struct call *call)
 		.if_index = device->if_index,
 		.trains = instance->settings.trains,
 		.mlx5 = instance->settings.mlx5,
-		.slots = device->group.slots,
-		.slots_used = device->group.slots - 1 - device->num_free,
-		.rcvbuf = device->group.rcvbuf,
+		.slots = device->slots,
+		.slots_used = device->slots - 1 - device->num_free,
+		.rcvbuf = device->rcvbuf,
+		.link = device->link,
+		.prefix_len = device->veth.prefix_len,
+		.gateway = device->veth.gateway,
 		.gids = { device->gid },
 	};
 	snprintf(ret->name, sizeof(ret->name), "rxe_dm%u", device->index);
+	memcpy(ret->mac, device->veth.mac, sizeof(ret->mac));
 	memcpy(ret->if_name, device->if_name, sizeof(ret->if_name));
 	memcpy(ret->arena_kind, device->arena.kind, sizeof(ret->arena_kind));
 	return 0;

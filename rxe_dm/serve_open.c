@@ -6,6 +6,22 @@
 #include "rxe_dm/context.h"
 #include "rxe_dm/instance.h"
 
+/* The slot's socket; on an interface a pair, which nobody but the process keeps. */
+static int hand_out_link(struct call *call, uint32_t slot)
+{
+	struct device *device = call->device;
+
+	call->num_out = 4;
+	call->keep_out = 3;
+	if (device->link == CTL_LINK_UDP) {
+		call->out_fd[2] = device->group.fd[slot];
+		return 0;
+	}
+	call->num_out = 5;
+	call->keep_out = 2;
+	return veth_open_slot(device, slot, &call->out_fd[2], &call->out_fd[4]);
+}
+
 int serve_attach(struct call *call)
 {
 	struct device *device = call->device;
@@ -18,17 +34,22 @@ int serve_attach(struct call *call)
 	if (rc)
 		return rc;
 	attachment = call->conn->attached[device->index];
+	rc = hand_out_link(call, attachment->slot);
+	if (rc) {
+		call->num_out = call->keep_out = 0;
+		slot_give(attachment);
+		close(event_fd);
+		return rc;
+	}
 	call->reply.attached = (struct ctl_msg_attached){
 		.shared_bytes = sizeof(struct ctl_shared),
 		.arena_bytes = device->arena.mapped,
 		.slot = attachment->slot,
+		.link = device->link,
 	};
 	call->out_fd[0] = device->shared_fd;
 	call->out_fd[1] = device->arena.fd;
-	call->out_fd[2] = device->group.fd[attachment->slot];
 	call->out_fd[3] = event_fd;
-	call->num_out = 4;
-	call->keep_out = 3;
 	return 0;
 }
 

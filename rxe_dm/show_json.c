@@ -189,6 +189,22 @@ static json_t *json_arena(const struct ctl_msg_device *info)
 	return ret;
 }
 
+static void set_link(json_t *ret, const struct ctl_msg_device *info)
+{
+	static const struct gid none;
+	char text[CTL_GID_STR_MAX], mac[VIEW_MAC_MAX];
+
+	set_string(ret, "link", view_link(info->link));
+	set_string(ret, "interface", info->if_name);
+	if (info->link != CTL_LINK_VETH)
+		return;
+	set_string(ret, "mac", view_mac(info->mac, mac));
+	if (info->prefix_len)
+		set_number(ret, "prefix_len", info->prefix_len);
+	if (!gid_equal(&info->gateway, &none))
+		set_string(ret, "gateway", ctl_gid_str(&info->gateway, text));
+}
+
 static json_t *json_device(const struct view_device *device)
 {
 	const struct ctl_msg_device *info = &device->info;
@@ -199,7 +215,7 @@ static json_t *json_device(const struct view_device *device)
 	set_string(ret, "name", info->name);
 	set_string(ret, "port_state", view_port_state(device->shared->port_state));
 	set_string(ret, "address", ctl_gid_str(&info->gids[0], text));
-	set_string(ret, "interface", info->if_name);
+	set_link(ret, info);
 	set_number(ret, "max_mtu", info->max_mtu);
 	json_object_set_new(ret, "trains", json_boolean(info->trains));
 	json_object_set_new(ret, "mlx5", json_boolean(info->mlx5));

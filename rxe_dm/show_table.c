@@ -83,6 +83,22 @@ static void show_head(const struct view *view, FILE *to)
 		fprintf(to, "ends %u s after its last program\n", status->linger_s);
 }
 
+/* On an interface the device is a host of its own. */
+static void show_link(const struct ctl_msg_device *info, FILE *to)
+{
+	static const struct gid none;
+	char text[CTL_GID_STR_MAX], mac[VIEW_MAC_MAX];
+
+	if (info->link != CTL_LINK_VETH)
+		return;
+	fprintf(to, "  link veth: frames on %s, MAC %s", info->if_name, view_mac(info->mac, mac));
+	if (info->prefix_len)
+		fprintf(to, ", network /%u", info->prefix_len);
+	if (!gid_equal(&info->gateway, &none))
+		fprintf(to, ", gateway %s", ctl_gid_str(&info->gateway, text));
+	fprintf(to, "\n");
+}
+
 static void show_device(const struct view_device *device, FILE *to)
 {
 	const struct ctl_msg_device *info = &device->info;
@@ -94,6 +110,7 @@ static void show_device(const struct view_device *device, FILE *to)
 		view_port_state(device->shared->port_state), ctl_gid_str(&info->gids[0], text),
 		info->if_name[0] ? info->if_name : "no interface", info->max_mtu,
 		info->trains ? "on" : "off", info->slots_used, info->slots - 1);
+	show_link(info, to);
 	for (uint32_t i = 0; i < RXE_MAX_GIDS; i++) {
 		if (!gid_equal(&info->gids[i], &none))
 			fprintf(to, "  GID %u: %s%s, RoCE v2\n", i,

@@ -19,7 +19,7 @@ void slots_init(struct device *device)
 	/* Slot 0 is ours: runts, strays, and packets to queue pairs that nobody has. */
 	atomic_store(&own->pid, (int32_t)getpid());
 	memcpy(own->comm, "rxe_dm", 7);
-	for (uint32_t slot = 1; slot < device->group.slots; slot++)
+	for (uint32_t slot = 1; slot < device->slots; slot++)
 		device->free_slots[device->num_free++] = slot;
 }
 
@@ -45,7 +45,9 @@ static void clean(struct device *device, uint32_t slot, pid_t pid)
 {
 	struct ctl_slot *shared = &device->shared->slot[slot];
 
-	link_udp_group_drain(&device->group, slot);
+	/* On an interface each process gets sockets that nobody had before. */
+	if (device->link == CTL_LINK_UDP)
+		link_udp_group_drain(&device->group, slot);
 	atomic_store(&shared->inside, 0);
 	for (uint32_t i = 0; i < RXE_MAX_SLOTS; i++)
 		atomic_store_explicit(&shared->offered[i], 0, memory_order_relaxed);

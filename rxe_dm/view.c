@@ -181,6 +181,22 @@ const char *view_port_state(uint32_t state)
 	return state == IBV_PORT_ACTIVE ? "ACTIVE" : state == IBV_PORT_DOWN ? "DOWN" : "?";
 }
 
+const char *view_link(uint32_t link)
+{
+	switch ((enum ctl_link)link) {
+	case CTL_LINK_UDP: return "udp";
+	case CTL_LINK_VETH: return "veth";
+	}
+	return "?";
+}
+
+const char *view_mac(const uint8_t mac[static CTL_MAC_LEN], char ret[static VIEW_MAC_MAX])
+{
+	snprintf(ret, VIEW_MAC_MAX, "%02x:%02x:%02x:%02x:%02x:%02x", mac[0], mac[1], mac[2], mac[3],
+		 mac[4], mac[5]);
+	return ret;
+}
+
 const char *view_rights(uint32_t rights, char ret[static VIEW_RIGHTS_MAX])
 {
 	static const struct {

@@ -43,6 +43,9 @@ const char *view_qp_type(uint32_t type);
 const char *view_qp_state(uint32_t state);
 const char *view_mr_kind(uint32_t kind);
 const char *view_port_state(uint32_t state);
+const char *view_link(uint32_t link); /* enum ctl_link */
+#define VIEW_MAC_MAX 18
+const char *view_mac(const uint8_t mac[static CTL_MAC_LEN], char ret[static VIEW_MAC_MAX]);
 /* "local_write remote_read", in a fixed order. */
 #define VIEW_RIGHTS_MAX 128
 const char *view_rights(uint32_t rights, char ret[static VIEW_RIGHTS_MAX]);

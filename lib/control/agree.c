@@ -3,6 +3,7 @@
  * later should not have to find out by wondering. */
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "lib/control/agree.h"
 #include "lib/control/client.h"
@@ -27,6 +28,10 @@ static const char *disagrees(const struct ctl_settings *wish, const struct ctl_d
 		if (!has_address(device, n, &wish->address[i]))
 			return "RXE_DM_ADDRESS";
 	}
+	if (secure_getenv("RXE_DM_LINK") && device->link != wish->link)
+		return "RXE_DM_LINK";
+	if (wish->interface[0] && strcmp(device->if_name, wish->interface) != 0)
+		return "RXE_DM_INTERFACE";
 	if (wish->devices && wish->devices != n)
 		return "RXE_DM_DEVICES";
 	if (secure_getenv("RXE_DM_ARENA") && (device->arena_bytes < wish->arena_bytes ||

@@ -15,7 +15,7 @@
 
 #define IMPORT_TIMEOUT_MS 5000
 
-enum { FD_SHARED, FD_ARENA, FD_RX, FD_EVENT, NUM_ATTACH_FDS };
+enum { FD_SHARED, FD_ARENA, FD_RX, FD_EVENT, NUM_ATTACH_FDS, FD_TX = NUM_ATTACH_FDS };
 
 static bool map_to_write(struct ctl_shared *shared, int fd, size_t offset, size_t bytes)
 {
@@ -53,12 +53,42 @@ static uint8_t *map_arena(int fd, size_t bytes)
 	return (uint8_t *)arena;
 }
 
+/* Ask for a slot. Who is on an interface gets one descriptor more. */
+static int ask_attach(struct ctl_client *client, uint32_t device, struct ctl_call *ret)
+{
+	int rc;
+
+	*ret = (struct ctl_call){ .req = { .op = CTL_ATTACH, .device = device },
+				  .in_fd = -1,
+				  .more_fds = 1 };
+	rc = ctl_do_locked(client, ret, NUM_ATTACH_FDS);
+	if (rc)
+		return rc;
+	if (ret->reply.attached.link == CTL_LINK_VETH ? ret->num_fds == FD_TX + 1
+						      : ret->num_fds == NUM_ATTACH_FDS)
+		return 0;
+	ctl_close_fds(ret->fds, ret->num_fds);
+	return -EPROTO;
+}
+
+static int tx_fd(const struct ctl_call *call)
+{
+	return call->num_fds > FD_TX ? call->fds[FD_TX] : -1;
+}
+
+static void close_if(int fd)
+{
+	if (fd >= 0)
+		close(fd);
+}
+
 static int take_attachment(struct held_attachment *held, const struct ctl_call *call)
 {
 	const struct ctl_msg_attached *got = &call->reply.attached;
 	struct ctl_attachment a = {
 		.slot = got->slot,
 		.rx_fd = call->fds[FD_RX],
+		.tx_fd = tx_fd(call),
 		.event_fd = call->fds[FD_EVENT],
 		.arena_bytes = got->arena_bytes,
 	};
@@ -85,8 +115,8 @@ static int ask_detach(struct ctl_client *client, uint32_t device)
 
 static int first_attach(struct ctl_client *client, uint32_t device)
 {
-	struct ctl_call call = { .req = { .op = CTL_ATTACH, .device = device }, .in_fd = -1 };
-	int rc = ctl_do_locked(client, &call, NUM_ATTACH_FDS);
+	struct ctl_call call;
+	int rc = ask_attach(client, device, &call);
 
 	if (rc)
 		return rc;
@@ -95,6 +125,7 @@ static int first_attach(struct ctl_client *client, uint32_t device)
 	close(call.fds[FD_ARENA]);
 	if (rc) {
 		close(call.fds[FD_RX]);
+		close_if(tx_fd(&call));
 		close(call.fds[FD_EVENT]);
 		ask_detach(client, device);
 	}
@@ -131,6 +162,7 @@ static void unmap_attachment(struct held_attachment *held)
 	munmap(held->a.shared, held->shared_bytes);
 	munmap(held->a.arena, held->a.arena_bytes);
 	close(held->a.rx_fd);
+	close_if(held->a.tx_fd);
 	close(held->a.event_fd);
 	*held = (struct held_attachment){ 0 };
 }
@@ -146,7 +178,7 @@ void ctl_detach(struct ctl_client *client, uint32_t device, struct ctl_attachmen
 		unmap_attachment(held);
 	}
 	pthread_mutex_unlock(&client->lock);
-	*attachment = (struct ctl_attachment){ .rx_fd = -1, .event_fd = -1 };
+	*attachment = (struct ctl_attachment){ .rx_fd = -1, .tx_fd = -1, .event_fd = -1 };
 }
 
 /* The call made this process a user of a context: remember it, for close and for fork. */
@@ -281,6 +313,8 @@ void ctl_attach_forget(struct ctl_client *client)
 	for (uint32_t i = 0; i < CTL_DEVICE_MAX; i++) {
 		if (client->attached[i].refs) {
 			dup3(nothing, client->attached[i].a.rx_fd, O_CLOEXEC);
+			if (client->attached[i].a.tx_fd >= 0)
+				dup3(nothing, client->attached[i].a.tx_fd, O_CLOEXEC);
 			dup3(nothing, client->attached[i].a.event_fd, O_CLOEXEC);
 		}
 	}
@@ -309,9 +343,9 @@ static int readopt(struct ctl_client *client, struct held_context *held)
 
 static int reattach(struct ctl_client *client, uint32_t device)
 {
-	struct ctl_call call = { .req = { .op = CTL_ATTACH, .device = device }, .in_fd = -1 };
+	struct ctl_call call;
 	struct held_attachment *held = &client->attached[device];
-	int rc = ctl_do_locked(client, &call, NUM_ATTACH_FDS);
+	int rc = ask_attach(client, device, &call);
 
 	if (rc)
 		return rc;
@@ -321,6 +355,8 @@ static int reattach(struct ctl_client *client, uint32_t device)
 	close(call.fds[FD_SHARED]);
 	close(call.fds[FD_ARENA]);
 	put_in_place(call.fds[FD_RX], held->a.rx_fd);
+	if (held->a.tx_fd >= 0 && tx_fd(&call) >= 0)
+		put_in_place(tx_fd(&call), held->a.tx_fd);
 	put_in_place(call.fds[FD_EVENT], held->a.event_fd);
 	return rc;
 }

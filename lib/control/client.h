@@ -12,6 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "lib/control/protocol.h"
 #include "lib/control/shared.h"
 #include "net/wire/gid.h"
 
@@ -29,6 +30,11 @@ struct ctl_device {
 	uint64_t arena_bytes; /* what the largest DM from an empty arena may have */
 	bool trains;
 	bool mlx5; /* mlx5dv_is_supported() may say true */
+	enum ctl_link link;
+	/* Of a device on an interface: */
+	uint8_t mac[CTL_MAC_LEN];
+	uint32_t prefix_len; /* 0: everybody is reached directly */
+	struct gid gateway;  /* zeros: none */
 };
 
 /* One opened device: a context, and this process's attachment to it. Mappings are shared by all contexts of the process on
@@ -41,7 +47,8 @@ struct ctl_context {
 
 struct ctl_attachment {
 	uint32_t slot;
-	int rx_fd; /* the slot's UDP socket: never connect() it, never shutdown() it */
+	int rx_fd; /* the slot's socket; one of a UDP link: never connect() it, never shutdown() it */
+	int tx_fd; /* on an interface: the packet socket to send frames by; else -1 */
 	int event_fd; /* readable SEQPACKET: struct ctl_event records from the server; EOF when it ended */
 	struct ctl_shared *shared;
 	uint8_t *arena;

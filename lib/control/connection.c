@@ -322,7 +322,8 @@ static int finish_call(struct ctl_client *client, struct ctl_call *call, ssize_t
 		client->dead = true;
 		return n == -EAGAIN ? -ETIMEDOUT : -ENODEV;
 	}
-	if (call->reply.status == 0 && call->num_fds == want_fds)
+	if (call->reply.status == 0 && call->num_fds >= want_fds &&
+	    call->num_fds - want_fds <= call->more_fds)
 		return 0;
 	ctl_close_fds(call->fds, call->num_fds);
 	call->num_fds = 0;

@@ -45,7 +45,8 @@ struct ctl_client {
 
 struct ctl_call {
 	struct ctl_request req;
-	int in_fd; /* goes with the request; -1: none */
+	int in_fd;	 /* goes with the request; -1: none */
+	size_t more_fds; /* so many more than are wanted may come back */
 	struct ctl_reply reply;
 	int fds[CTL_MAX_FDS]; /* came with a good reply; the caller's */
 	size_t num_fds;

@@ -69,7 +69,11 @@ int ctl_list_devices(struct ctl_client *client, struct ctl_device *ret, size_t m
 			.arena_bytes = got->arena_bytes,
 			.trains = got->trains && trains,
 			.mlx5 = got->mlx5,
+			.link = (enum ctl_link)got->link,
+			.prefix_len = got->prefix_len,
+			.gateway = got->gateway,
 		};
+		memcpy(ret[i].mac, got->mac, sizeof(ret[i].mac));
 		memcpy(ret[i].name, got->name, sizeof(ret[i].name));
 		memcpy(ret[i].if_name, got->if_name, sizeof(ret[i].if_name));
 		memcpy(ret[i].gids, got->gids, sizeof(ret[i].gids));

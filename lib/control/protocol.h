@@ -14,14 +14,21 @@
 #include "net/wire/gid.h"
 
 #define CTL_MAGIC      "rxe_dm\0"
-#define CTL_PROTOCOL   2
-#define CTL_MAX_FDS    4 /* descriptors beside one message */
+#define CTL_PROTOCOL   3
+#define CTL_MAX_FDS    5 /* descriptors beside one message */
 #define CTL_NAME_MAX   32
+#define CTL_MAC_LEN    6
 #define CTL_DEVICE_MAX 16 /* devices of one instance */
 
 enum ctl_role {
 	CTL_ROLE_PROGRAM = 1, /* keeps a lingering server alive */
 	CTL_ROLE_COMMAND = 2, /* rxe_dm show, stop, ...: does not */
+};
+
+/* By what a device's packets leave and enter. */
+enum ctl_link {
+	CTL_LINK_UDP, /* UDP port 4791 of an address of this machine */
+	CTL_LINK_VETH, /* frames on an Ethernet interface, with a MAC and an address of the device's own */
 };
 
 /* First message, both ways. The reply's status is 0, -EPROTO, or -ESHUTDOWN from a server that is ending. */
@@ -39,7 +46,7 @@ static_assert(sizeof(struct ctl_hello) == 64, "never changes");
 
 enum ctl_op {
 	CTL_DEVICE = 1, /* handle: index */
-	CTL_ATTACH,	/* fds: shared memory, arena, receive socket, events */
+	CTL_ATTACH, /* fds: shared memory, arena, receive socket, events; on an interface: sending socket */
 	CTL_DETACH,
 	CTL_OPEN,  /* fd: cmd_fd */
 	CTL_CLOSE, /* context */
@@ -143,7 +150,11 @@ struct ctl_msg_device {
 	char arena_kind[24];   /* for people: "hugetlb 2 MiB", "4 KiB pages" */
 	uint64_t arena_locked; /* bytes that are pinned */
 	uint32_t trains, mlx5, slots, rcvbuf;
-	uint32_t slots_used, reserved;
+	uint32_t slots_used, link; /* enum ctl_link; what follows is CTL_LINK_VETH's */
+	uint32_t prefix_len;	   /* 0: everybody is reached directly */
+	struct gid gateway;	   /* zeros: none */
+	uint8_t mac[CTL_MAC_LEN];
+	uint8_t reserved[6];
 };
 
 /* An object as a query or a listing answers it. */
@@ -182,7 +193,7 @@ struct ctl_msg_opened {
 
 struct ctl_msg_attached {
 	uint64_t shared_bytes, arena_bytes;
-	uint32_t slot, reserved;
+	uint32_t slot, link; /* enum ctl_link */
 };
 
 struct ctl_msg_made {

@@ -86,10 +86,24 @@ static bool usable_address(const struct gid *gid)
 	return !gid_is_v4(gid) || (gid->raw[12] != 0 && gid->raw[12] < 240);
 }
 
+/* "10.77.0.9/24": the address, and how many bits of it name the network (0: it does not say). */
+static bool parse_address_and_prefix(char *word, struct gid *ret, uint32_t *ret_prefix_len)
+{
+	char *slash = strchr(word, '/');
+
+	*ret_prefix_len = 0;
+	if (slash)
+		*slash = '\0';
+	if (!ctl_gid_parse(ret, word) || !usable_address(ret))
+		return false;
+	return !slash || parse_u32(slash + 1, 1, gid_is_v4(ret) ? 32 : 128, ret_prefix_len);
+}
+
 static bool parse_address(struct ctl_settings *settings, const char *value)
 {
 	struct gid list[CTL_DEVICE_MAX];
-	char word[CTL_GID_STR_MAX];
+	uint32_t prefix_len[CTL_DEVICE_MAX];
+	char word[CTL_GID_STR_MAX + 4];
 	uint32_t n = 0;
 
 	for (const char *at = value;; at++) {
@@ -99,7 +113,7 @@ static bool parse_address(struct ctl_settings *settings, const char *value)
 			return false;
 		memcpy(word, at, len);
 		word[len] = '\0';
-		if (!ctl_gid_parse(&list[n], word) || !usable_address(&list[n]))
+		if (!parse_address_and_prefix(word, &list[n], &prefix_len[n]))
 			return false;
 		for (uint32_t i = 0; i < n; i++) {
 			if (gid_equal(&list[i], &list[n]))
@@ -111,7 +125,36 @@ static bool parse_address(struct ctl_settings *settings, const char *value)
 			break;
 	}
 	memcpy(settings->address, list, sizeof(list[0]) * n);
+	memcpy(settings->prefix_len, prefix_len, sizeof(prefix_len[0]) * n);
 	settings->num_addresses = n;
+	return true;
+}
+
+static bool parse_link(struct ctl_settings *settings, const char *value)
+{
+	if (strcmp(value, "udp") != 0 && strcmp(value, "veth") != 0)
+		return false;
+	settings->link = strcmp(value, "veth") == 0 ? CTL_LINK_VETH : CTL_LINK_UDP;
+	return true;
+}
+
+static bool parse_interface(struct ctl_settings *settings, const char *value)
+{
+	size_t len = strlen(value);
+
+	if (len == 0 || len >= sizeof(settings->interface) || strpbrk(value, "/ \t\n"))
+		return false;
+	memcpy(settings->interface, value, len + 1);
+	return true;
+}
+
+static bool parse_gateway(struct ctl_settings *settings, const char *value)
+{
+	struct gid gid;
+
+	if (!ctl_gid_parse(&gid, value) || !usable_address(&gid))
+		return false;
+	settings->gateway = gid;
 	return true;
 }
 
@@ -168,10 +211,17 @@ static bool parse_mlx5(struct ctl_settings *settings, const char *value)
 const struct ctl_setting ctl_setting_table[] = {
 	{ "instance", "RXE_DM_INSTANCE", "NAME", "which instance, default 'default'",
 	  parse_instance, "up to 32 letters, digits, '-', '_' or '.'" },
-	{ "address", "RXE_DM_ADDRESS", "ADDR[,ADDR...]",
+	{ "address", "RXE_DM_ADDRESS", "ADDR[/LEN][,...]",
 	  "address of each device; default the first free ones from 127.0.0.1 on", parse_address,
 	  "IPv4 or IPv6 addresses of this machine, each once, separated by commas (none that is a "
 	  "wildcard or multicast)" },
+	{ "link", "RXE_DM_LINK", "udp|veth",
+	  "UDP sockets (default), or frames on an Ethernet interface", parse_link, "udp or veth" },
+	{ "interface", "RXE_DM_INTERFACE", "IF", "with --link veth: the interface", parse_interface,
+	  "the name of a network interface" },
+	{ "gateway", "RXE_DM_GATEWAY", "ADDR",
+	  "with --link veth: who forwards to other networks, default nobody", parse_gateway,
+	  "an IPv4 or IPv6 address" },
 	{ "arena", "RXE_DM_ARENA", "SIZE", "device memory of each device, default 64M", parse_arena,
 	  "a size such as 64M, from 64K to 1T" },
 	{ "devices", "RXE_DM_DEVICES", "N", "number of devices, default 1", parse_devices,
@@ -231,6 +281,61 @@ bool ctl_settings_from_env(struct ctl_settings *settings, char why[static CTL_WH
 	return true;
 }
 
+/* What belongs to frames on an interface, and to nothing else. */
+static const char *wrong_for_udp(const struct ctl_settings *settings)
+{
+	static const struct gid none;
+
+	if (settings->interface[0])
+		return "an interface";
+	if (!gid_equal(&settings->gateway, &none))
+		return "a gateway";
+	for (uint32_t i = 0; i < settings->num_addresses; i++) {
+		if (settings->prefix_len[i])
+			return "the length of a network's prefix";
+	}
+	return NULL;
+}
+
+static const char *wrong_for_veth(const struct ctl_settings *settings)
+{
+	static const struct gid none;
+
+	if (!settings->interface[0])
+		return "an interface: --interface or RXE_DM_INTERFACE";
+	if (settings->num_addresses == 0)
+		return "an address that is nobody's yet: --address or RXE_DM_ADDRESS";
+	for (uint32_t i = 0; i < settings->num_addresses; i++) {
+		if (!gid_equal(&settings->gateway, &none) &&
+		    gid_is_v4(&settings->gateway) != gid_is_v4(&settings->address[i]))
+			return "a gateway of the addresses' family: --gateway or RXE_DM_GATEWAY";
+	}
+	return NULL;
+}
+
+/* Does the link have what it needs, and nothing that would change nothing? */
+static bool check_link(const struct ctl_settings *settings, char why[static CTL_WHY_MAX])
+{
+	const char *what = NULL;
+
+	switch (settings->link) {
+	case CTL_LINK_UDP:
+		what = wrong_for_udp(settings);
+		if (what)
+			snprintf(why, CTL_WHY_MAX,
+				 "%s means nothing to a device on UDP sockets: leave it away, or "
+				 "add --link veth (RXE_DM_LINK=veth)",
+				 what);
+		break;
+	case CTL_LINK_VETH:
+		what = wrong_for_veth(settings);
+		if (what)
+			snprintf(why, CTL_WHY_MAX, "a device with --link veth needs %s", what);
+		break;
+	}
+	return !what;
+}
+
 bool ctl_settings_check(struct ctl_settings *settings, char why[static CTL_WHY_MAX])
 {
 	if (settings->devices == 0)
@@ -241,7 +346,7 @@ bool ctl_settings_check(struct ctl_settings *settings, char why[static CTL_WHY_M
 			 settings->devices, settings->num_addresses);
 		return false;
 	}
-	return true;
+	return check_link(settings, why);
 }
 
 const char *ctl_gid_str(const struct gid *gid, char ret[static CTL_GID_STR_MAX])

@@ -125,7 +125,8 @@ static void push_all(struct dm_device *dev, enum ibv_event_type type, int port)
 	pthread_mutex_unlock(&dev->pump.lock);
 }
 
-/* As long as we hold a socket of its group, no other server may have the dead one's address. The number stays taken. */
+/* As long as we hold a socket of its group, no other server may have the dead one's address; on an interface, its next server's
+ * packets would fill it. The number stays taken. */
 static void leave_port(struct dm_device *dev)
 {
 	int nothing = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);

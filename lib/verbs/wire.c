@@ -2,9 +2,13 @@
 /* Where packets leave and enter: the device's link, chosen when the process attaches. */
 #include "lib/verbs/wire.h"
 
+#include <errno.h>
+
 #include "lib/verbs/driver.h"
 #include "lib/verbs/wire_capture.h"
+#include "lib/verbs/wire_veth.h"
 #include "net/link/udp.h"
+#include "net/link/veth.h"
 
 static void link_says(void *arg, const char *line)
 {
@@ -12,7 +16,7 @@ static void link_says(void *arg, const char *line)
 	dm_log(DM_LOG_WARNING, "%s", line);
 }
 
-int dm_wire_open(struct dm_device *dev)
+static int open_udp(const struct dm_device *dev, struct link_udp **ret)
 {
 	struct link_udp_cfg cfg = {
 		.gid = dev->info.gids[0],
@@ -21,49 +25,76 @@ int dm_wire_open(struct dm_device *dev)
 		.log = link_says,
 	};
 
-	return link_udp_open(&dev->pump.wire.udp, &cfg);
+	return link_udp_open(ret, &cfg);
+}
+
+int dm_wire_open(struct dm_device *dev)
+{
+	struct dm_wire *wire = &dev->pump.wire;
+
+	switch (dev->info.link) {
+	case CTL_LINK_UDP: return open_udp(dev, &wire->udp);
+	case CTL_LINK_VETH: return dm_wire_veth_open(dev, &wire->veth);
+	}
+	return -EPROTO;
 }
 
 void dm_wire_close(struct dm_wire *wire)
 {
 	dm_capture_close(wire);
 	link_udp_close(wire->udp);
+	link_veth_close(wire->veth);
 	wire->udp = NULL;
+	wire->veth = NULL;
 }
 
 int dm_wire_poll_fd(const struct dm_wire *wire)
 {
-	return link_udp_poll_fd(wire->udp);
+	return wire->veth ? link_veth_poll_fd(wire->veth) : link_udp_poll_fd(wire->udp);
 }
 
 uint32_t dm_wire_tx_ports(const struct dm_wire *wire, uint16_t *ret, uint32_t max)
 {
-	return link_udp_tx_ports(wire->udp, ret, max);
+	return wire->veth ? link_veth_tx_ports(wire->veth, ret, max)
+			  : link_udp_tx_ports(wire->udp, ret, max);
 }
 
 uint16_t dm_wire_max_segs(const struct dm_wire *wire)
 {
-	return link_udp_max_segs(wire->udp);
+	return wire->veth ? link_veth_max_segs(wire->veth) : link_udp_max_segs(wire->udp);
 }
 
 bool dm_wire_same_host(struct dm_wire *wire, const struct gid *gid)
 {
-	return link_udp_same_host(wire->udp, gid);
+	return wire->veth ? link_veth_is_self(wire->veth, gid) : link_udp_same_host(wire->udp, gid);
 }
 
 int dm_wire_join(struct dm_wire *wire, const struct gid *group)
 {
-	return link_udp_join(wire->udp, group);
+	return wire->veth ? link_veth_join(wire->veth, group) : link_udp_join(wire->udp, group);
 }
 
 int dm_wire_leave(struct dm_wire *wire, const struct gid *group)
 {
-	return link_udp_leave(wire->udp, group);
+	return wire->veth ? link_veth_leave(wire->veth, group) : link_udp_leave(wire->udp, group);
 }
 
 void dm_wire_see_headers(struct dm_wire *wire)
 {
-	link_udp_see_headers(wire->udp, true);
+	if (wire->udp) /* frames show theirs anyway */
+		link_udp_see_headers(wire->udp, true);
+}
+
+static int link_send(struct dm_wire *wire, const struct wire_train *trains, size_t n)
+{
+	return wire->veth ? link_veth_send(wire->veth, trains, n)
+			  : link_udp_send(wire->udp, trains, n);
+}
+
+static int link_recv(struct dm_wire *wire, struct wire_arrival *ret, size_t max)
+{
+	return wire->veth ? link_veth_recv(wire->veth, ret, max)
+			  : link_udp_recv(wire->udp, ret, max);
 }
 
 int dm_wire_send(struct dm_wire *wire, const struct wire_train *trains, size_t n)
@@ -71,16 +102,16 @@ int dm_wire_send(struct dm_wire *wire, const struct wire_train *trains, size_t n
 	int sent;
 
 	if (!wire->capture)
-		return link_udp_send(wire->udp, trains, n);
+		return link_send(wire, trains, n);
 	dm_capture_sending(wire);
-	sent = link_udp_send(wire->udp, trains, n);
+	sent = link_send(wire, trains, n);
 	dm_capture_sent(wire, trains, sent > 0 ? (size_t)sent : 0);
 	return sent;
 }
 
 int dm_wire_recv(struct dm_wire *wire, struct wire_arrival *ret, size_t max)
 {
-	const int n = link_udp_recv(wire->udp, ret, max);
+	const int n = link_recv(wire, ret, max);
 
 	if (wire->capture && n > 0)
 		dm_capture_arrived(wire, ret, (size_t)n);

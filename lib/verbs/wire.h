@@ -14,9 +14,12 @@
 struct dm_capture;
 struct dm_device;
 struct link_udp;
+struct link_veth;
 
 struct dm_wire {
+	/* One of them is the device's link. */
 	struct link_udp *udp;
+	struct link_veth *veth;
 	struct dm_capture *capture; /* NULL: nobody captures */
 };
 
@@ -26,7 +29,7 @@ void dm_wire_close(struct dm_wire *wire);
 /* Readable when dm_wire_recv has something. */
 int dm_wire_poll_fd(const struct dm_wire *wire);
 
-/* As link_udp_*. */
+/* As link_udp_* and link_veth_*. */
 uint32_t dm_wire_tx_ports(const struct dm_wire *wire, uint16_t *ret, uint32_t max);
 uint16_t dm_wire_max_segs(const struct dm_wire *wire);
 bool dm_wire_same_host(struct dm_wire *wire, const struct gid *gid);

@@ -142,6 +142,49 @@ START_TEST(devices_and_addresses_agree)
 }
 END_TEST
 
+START_TEST(links)
+{
+	ck_assert(set("link", "udp") && settings.link == CTL_LINK_UDP);
+	ck_assert(set("link", "veth") && settings.link == CTL_LINK_VETH);
+	ck_assert(!set("link", "VETH") && !set("link", "") && settings.link == CTL_LINK_VETH);
+	ck_assert(set("interface", "fifteen-letters"));
+	ck_assert(!set("interface", "sixteen-letters!") && !set("interface", "a/b"));
+	ck_assert_str_eq(settings.interface, "fifteen-letters");
+
+	ck_assert(set("address", "10.77.0.9/24,fd77::9/64,10.0.0.1"));
+	ck_assert_uint_eq(settings.prefix_len[0], 24);
+	ck_assert_uint_eq(settings.prefix_len[1], 64);
+	ck_assert_uint_eq(settings.prefix_len[2], 0);
+	ck_assert(set("address", "fd00:1111:2222:3333:4444:5555:6666:7777/128"));
+	ck_assert(!set("address", "10.77.0.9/33") && !set("address", "10.77.0.9/0") &&
+		  !set("address", "10.77.0.9/") && !set("address", "10.77.0.9/2 4") &&
+		  !set("address", "fd77::9/129") && !set("address", "/24"));
+}
+END_TEST
+
+/* What a link needs, and what means nothing to it: refused, never ignored. */
+START_TEST(links_get_what_is_theirs)
+{
+	ck_assert(set("link", "veth") && !ctl_settings_check(&settings, why));
+	ck_assert_ptr_nonnull(strstr(why, "--interface"));
+	ck_assert(set("interface", "va") && !ctl_settings_check(&settings, why));
+	ck_assert_ptr_nonnull(strstr(why, "--address"));
+	ck_assert(set("address", "10.77.0.9/24") && ctl_settings_check(&settings, why));
+	ck_assert(set("gateway", "fd77::1") && !ctl_settings_check(&settings, why));
+	ck_assert_ptr_nonnull(strstr(why, "--gateway"));
+	ck_assert(set("gateway", "10.77.0.1") && ctl_settings_check(&settings, why));
+
+	ck_assert(set("link", "udp") && !ctl_settings_check(&settings, why));
+	ck_assert_ptr_nonnull(strstr(why, "an interface means nothing"));
+	setup();
+	ck_assert(set("gateway", "10.77.0.1") && !ctl_settings_check(&settings, why));
+	ck_assert_ptr_nonnull(strstr(why, "a gateway means nothing"));
+	setup();
+	ck_assert(set("address", "127.0.0.2/8") && !ctl_settings_check(&settings, why));
+	ck_assert_ptr_nonnull(strstr(why, "prefix"));
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("control_settings");
@@ -156,6 +199,8 @@ int main(void)
 	tcase_add_test(tcase, addresses);
 	tcase_add_test(tcase, messages_name_the_variable);
 	tcase_add_test(tcase, devices_and_addresses_agree);
+	tcase_add_test(tcase, links);
+	tcase_add_test(tcase, links_get_what_is_theirs);
 	suite_add_tcase(suite, tcase);
 	runner = srunner_create(suite);
 	srunner_run_all(runner, CK_NORMAL);
