@@ -51,6 +51,8 @@ void capture_comment(char ret[static CAPTURE_LINE_MAX], const struct capture_rec
 		add(ret, &len, ", %s%s wr_id 0x%" PRIx64,
 		    record->flags & CAPTURE_SENT ? "" : "answers ",
 		    capture_request_str(record->wr_opcode), record->wr_id);
+	if (record->flags & CAPTURE_LOST)
+		add(ret, &len, "; LOST");
 	if (record->note_len)
 		add(ret, &len, "; %.*s", (int)record->note_len, capture_record_note(record));
 	if (missing)

@@ -3,6 +3,7 @@
  * answer never stands before its question. */
 #include "lib/verbs/wire_capture.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -12,7 +13,19 @@
 #include "lib/verbs/driver.h"
 #include "lib/verbs/wire_qp.h"
 #include "net/link/capture_ring.h"
+#include "net/link/fault_shaper.h"
 #include "net/wire/packet.h"
+
+/* Packets that faults had to do with, until they pass: as many as may be held back at a time. */
+#define MAX_MARKS FAULT_HELD
+
+struct mark {
+	uint32_t left; /* so many packets bear it; 0: free */
+	enum fault_dir dir;
+	uint32_t len;
+	uint8_t bth[BTH_LEN]; /* how it begins: what tells a packet from others */
+	char note[CAPTURE_NOTE_MAX];
+};
 
 struct dm_capture {
 	struct dm_device *dev;
@@ -20,6 +33,9 @@ struct dm_capture {
 	struct capture_writer writer;
 	size_t ring_len;
 	uint16_t ports[RXE_MAX_TX_PORTS];
+	uint32_t num_marks; /* in use */
+	uint32_t next_mark;
+	struct mark marks[MAX_MARKS];
 };
 
 static void unmap(struct dm_capture *capture)
@@ -116,45 +132,81 @@ static void set_qp(struct capture_record *record, const struct rxe_qp *qp, const
 	record->wr_opcode = wqe->opcode;
 }
 
-static void write_sent(struct dm_capture *capture, const struct wire_train *train, uint32_t index)
+static uint32_t key_len(uint32_t len)
 {
-	const uint8_t *packet = train->buf + (size_t)index * train->seg_len;
-	const uint32_t left = train->len - index * train->seg_len;
-	struct capture_record record = {
+	return len < BTH_LEN ? len : BTH_LEN;
+}
+
+/* The oldest gives way. */
+static void add_mark(struct dm_capture *capture, enum fault_dir dir, const uint8_t *packet,
+		     uint32_t len, uint32_t uses, const char *note)
+{
+	struct mark *mark = &capture->marks[capture->next_mark++ % MAX_MARKS];
+
+	if (mark->left == 0)
+		capture->num_marks++;
+	*mark = (struct mark){ .left = uses, .dir = dir, .len = len };
+	memcpy(mark->bth, packet, key_len(len));
+	memcpy(mark->note, note, sizeof(mark->note));
+}
+
+/* What is to be said of the packet, or NULL. */
+static const char *take_mark(struct dm_capture *capture, enum fault_dir dir, const uint8_t *packet,
+			     uint32_t len)
+{
+	for (uint32_t i = 0; capture->num_marks && i < MAX_MARKS; i++) {
+		struct mark *mark = &capture->marks[i];
+
+		if (mark->left == 0 || mark->dir != dir || mark->len != len ||
+		    memcmp(mark->bth, packet, key_len(len)) != 0)
+			continue;
+		if (--mark->left == 0)
+			capture->num_marks--;
+		return mark->note;
+	}
+	return NULL;
+}
+
+static void write_down(struct dm_capture *capture, struct capture_record *record,
+		       const uint8_t *packet, const char *note)
+{
+	const struct rxe_engine *engine = capture->dev->pump.engine;
+
+	if (note)
+		record->flags |= CAPTURE_FAULT;
+	set_qp(record,
+	       record->flags & CAPTURE_SENT
+		       ? dm_wire_qp_of_sent(engine, &record->dst, packet, record->len)
+		       : dm_wire_qp_of_arrived(engine, packet, record->len),
+	       packet);
+	capture_writer_put(&capture->writer, record, packet, atomic_load(&capture->area->keep),
+			   note);
+}
+
+static struct capture_record leaving(const struct dm_capture *capture,
+				     const struct wire_train *train, uint32_t index, uint32_t len)
+{
+	return (struct capture_record){
 		.flags = CAPTURE_SENT,
 		.src = train->src,
 		.dst = train->dst,
 		.flow_label = train->flow_label,
 		.src_port = capture->ports[train->tx_index % RXE_MAX_TX_PORTS],
 		.ip_id = (uint16_t)index,
-		.len = train->segs > 1 && left > train->seg_len ? train->seg_len : left,
+		.len = len,
 		.traffic_class = train->traffic_class,
 		.hop_limit = train->hop_limit,
 	};
-
-	set_qp(&record,
-	       dm_wire_qp_of_sent(capture->dev->pump.engine, &train->dst, packet, record.len),
-	       packet);
-	capture_writer_put(&capture->writer, &record, packet, atomic_load(&capture->area->keep),
-			   NULL);
 }
 
-void dm_capture_sending(struct dm_wire *wire)
+static void write_sent(struct dm_capture *capture, const struct wire_train *train, uint32_t index)
 {
-	struct dm_capture *capture = wire->capture;
+	const uint8_t *packet = train->buf + (size_t)index * train->seg_len;
+	const uint32_t left = train->len - index * train->seg_len;
+	const uint32_t len = train->segs > 1 && left > train->seg_len ? train->seg_len : left;
+	struct capture_record record = leaving(capture, train, index, len);
 
-	capture_writer_begin(&capture->writer);
-	capture_writer_at(&capture->writer, dm_now_ns());
-	dm_wire_tx_ports(wire, capture->ports, RXE_MAX_TX_PORTS);
-}
-
-void dm_capture_sent(struct dm_wire *wire, const struct wire_train *trains, size_t n)
-{
-	for (size_t i = 0; i < n; i++) {
-		for (uint32_t k = 0; k < trains[i].segs; k++)
-			write_sent(wire->capture, &trains[i], k);
-	}
-	capture_writer_end(&wire->capture->writer);
+	write_down(capture, &record, packet, take_mark(capture, FAULT_OUT, packet, len));
 }
 
 /* Whoever sent it wrote it down, if it was one of ours. */
@@ -169,11 +221,11 @@ static bool is_from_inside(const struct dm_capture *capture, const struct wire_a
 	return false;
 }
 
-static void write_arrived(struct dm_capture *capture, const struct wire_arrival *arrival)
+static struct capture_record arriving(const struct dm_capture *capture,
+				      const struct wire_arrival *arrival)
 {
-	const bool inside = is_from_inside(capture, arrival);
-	struct capture_record record = {
-		.flags = inside ? CAPTURE_INSIDE : 0,
+	return (struct capture_record){
+		.flags = is_from_inside(capture, arrival) ? CAPTURE_INSIDE : 0,
 		.src = arrival->src,
 		.dst = arrival->dst,
 		.flow_label = arrival->flow_label,
@@ -183,22 +235,89 @@ static void write_arrived(struct dm_capture *capture, const struct wire_arrival 
 		.traffic_class = arrival->traffic_class,
 		.hop_limit = arrival->hop_limit,
 	};
+}
 
-	if (inside && !atomic_load_explicit(&capture->area->inside, memory_order_relaxed))
+static void write_arrived(struct dm_capture *capture, const struct wire_arrival *arrival)
+{
+	struct capture_record record = arriving(capture, arrival);
+	const char *note = take_mark(capture, FAULT_IN, arrival->p, arrival->len);
+
+	if (!note && (record.flags & CAPTURE_INSIDE) &&
+	    !atomic_load_explicit(&capture->area->inside, memory_order_relaxed))
 		return;
-	set_qp(&record, dm_wire_qp_of_arrived(capture->dev->pump.engine, arrival->p, arrival->len),
-	       arrival->p);
-	capture_writer_put(&capture->writer, &record, arrival->p, atomic_load(&capture->area->keep),
-			   NULL);
+	write_down(capture, &record, arrival->p, note);
+}
+
+static void begin(struct dm_wire *wire)
+{
+	capture_writer_begin(&wire->capture->writer);
+	capture_writer_at(&wire->capture->writer, dm_now_ns());
+	dm_wire_tx_ports(wire, wire->capture->ports, RXE_MAX_TX_PORTS);
+}
+
+void dm_capture_sending(struct dm_wire *wire)
+{
+	begin(wire);
+}
+
+void dm_capture_sent(struct dm_wire *wire, const struct wire_train *trains, size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		for (uint32_t k = 0; k < trains[i].segs; k++)
+			write_sent(wire->capture, &trains[i], k);
+	}
+	capture_writer_end(&wire->capture->writer);
 }
 
 void dm_capture_arrived(struct dm_wire *wire, const struct wire_arrival *arrivals, size_t n)
 {
-	struct dm_capture *capture = wire->capture;
-
-	capture_writer_begin(&capture->writer);
-	capture_writer_at(&capture->writer, dm_now_ns());
+	begin(wire);
 	for (size_t i = 0; i < n; i++)
-		write_arrived(capture, &arrivals[i]);
+		write_arrived(wire->capture, &arrivals[i]);
+	capture_writer_end(&wire->capture->writer);
+}
+
+/* "fault 3: drop opcode=ACKNOWLEDGE nth=3" */
+static void write_note(char ret[static CAPTURE_NOTE_MAX], const struct fault_firing *firing)
+{
+	const int len = snprintf(ret, CAPTURE_NOTE_MAX, "fault %u: ", firing->id);
+
+	(void)fault_rule_format(ret + len, CAPTURE_NOTE_MAX - (size_t)len, firing->rule);
+}
+
+static void write_lost(struct dm_wire *wire, const struct fault_firing *firing, const char *note)
+{
+	struct dm_capture *capture = wire->capture;
+	struct capture_record record = firing->packet.dir == FAULT_OUT
+					       ? leaving(capture, firing->train, 0, firing->len)
+					       : arriving(capture, firing->arrival);
+
+	begin(wire);
+	record.len = firing->len;
+	record.flags |= CAPTURE_LOST;
+	write_down(capture, &record, firing->p, note);
 	capture_writer_end(&capture->writer);
+}
+
+void dm_capture_fault(struct dm_wire *wire, const struct fault_firing *firing)
+{
+	struct dm_capture *capture = wire->capture;
+	const enum fault_dir dir = firing->packet.dir;
+	char note[CAPTURE_NOTE_MAX] = "";
+	uint32_t uses = 1;
+
+	if (!capture)
+		return;
+	write_note(note, firing);
+	switch (firing->rule->action) {
+	case FAULT_DROP:
+	case FAULT_RNR_NAK:
+	case FAULT_NAK: write_lost(wire, firing, note); return;
+	case FAULT_DUPLICATE: uses += firing->rule->copies; break;
+	case FAULT_DELAY:
+	case FAULT_REORDER:
+	case FAULT_CORRUPT:
+	case FAULT_TRUNCATE: break;
+	}
+	add_mark(capture, dir, firing->p, firing->len, uses, note);
 }

@@ -15,6 +15,7 @@
 struct dm_device;
 struct dm_capture;
 struct dm_wire;
+struct fault_firing;
 
 /* The server's word: a capture has begun, with the descriptor of its rings (closed here), or -1: the last one has ended. Takes
  * the pump lock. */
@@ -27,5 +28,9 @@ void dm_capture_sending(struct dm_wire *wire);
 void dm_capture_sent(struct dm_wire *wire, const struct wire_train *trains, size_t n);
 /* What the engine is about to get. */
 void dm_capture_arrived(struct dm_wire *wire, const struct wire_arrival *arrivals, size_t n);
+
+/* A fault has been carried out (struct fault_shaper_cfg.fired); whether anybody captures or not. What it took away is written down
+ * at once, as lost; what it changed, held back or doubled gets a note when it passes. */
+void dm_capture_fault(struct dm_wire *wire, const struct fault_firing *firing);
 
 #endif

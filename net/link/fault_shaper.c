@@ -366,12 +366,17 @@ static bool act(struct fault_shaper *s, const struct fault_rule *rule, const str
 	return false;
 }
 
-static void fired(struct fault_shaper *s, uint32_t at, const struct inspected *i)
+static void fired(struct fault_shaper *s, uint32_t at, const struct inspected *i,
+		  const struct flight *flight)
 {
 	const struct fault_firing firing = { .id = s->rules.id[at],
 					     .rule = &s->rules.rule[at],
 					     .packet = i->packet,
-					     .attempt = i->attempt };
+					     .attempt = i->attempt,
+					     .p = flight->p,
+					     .len = flight->len,
+					     .train = &flight->train,
+					     .arrival = &flight->arrival };
 
 	s->rules.fired[at]++;
 	if (s->cfg.fired)
@@ -394,7 +399,7 @@ static bool judge(struct fault_shaper *s, struct flight *flight, uint64_t *ret_s
 	i.dice = fault_dice(&s->rules.rule[at], s->rules.id[at], &i.packet, i.attempt);
 	stand_alone(s, flight);
 	if (act(s, &s->rules.rule[at], &i, flight))
-		fired(s, (uint32_t)at, &i);
+		fired(s, (uint32_t)at, &i, flight);
 	else
 		emit(s, flight);
 	return true;

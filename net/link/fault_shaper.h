@@ -39,6 +39,11 @@ struct fault_firing {
 	const struct fault_rule *rule;
 	struct fault_packet packet;
 	uint32_t attempt;
+	/* What the packet is now, and what it rode in: the train of one that leaves, the arrival of one that comes. */
+	const uint8_t *p;
+	uint32_t len;
+	const struct wire_train *train;
+	const struct wire_arrival *arrival;
 };
 
 struct fault_shaper_cfg {

@@ -108,6 +108,23 @@ enum link_act link_judge(struct link *link, char from, const char *op, uint32_t 
 	return throw_dice(link, ret_delay_ns);
 }
 
+bool link_queue(struct link *link, struct flying *packet)
+{
+	uint64_t *free_ns = &link->free_ns[packet->to];
+	uint64_t wait_ns;
+
+	if (!link->ns_per_kb)
+		return true;
+	if (*free_ns < packet->at_ns)
+		*free_ns = packet->at_ns;
+	wait_ns = *free_ns - packet->at_ns;
+	if (link->queue_kb && wait_ns > (uint64_t)link->queue_kb * link->ns_per_kb)
+		return false;
+	*free_ns += (uint64_t)packet->len * link->ns_per_kb / 1024;
+	packet->at_ns = *free_ns;
+	return true;
+}
+
 static bool is_before(const struct flying *a, const struct flying *b)
 {
 	return a->at_ns != b->at_ns ? a->at_ns < b->at_ns : a->order < b->order;

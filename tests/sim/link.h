@@ -10,6 +10,7 @@
 #include "net/wire/train.h"
 
 #define LINK_MAX_RULES 32
+#define LINK_MAX_ENDS  8
 
 enum link_act {
 	LINK_PASS,
@@ -17,6 +18,7 @@ enum link_act {
 	LINK_DUP,     /* it arrives twice */
 	LINK_DELAY,   /* it arrives later, behind others */
 	LINK_CORRUPT, /* a bit flips: the ICRC drops it */
+	LINK_FULL,    /* the queue before the receiver has no room for it */
 };
 
 /* "drop b ACK 100 x2": what happens to packets of that end, operation and PSN; so many times. */
@@ -43,12 +45,16 @@ struct flying {
 	uint32_t len;
 	uint16_t ip_id;
 	uint16_t src_port;
+	bool corrupt;
 	struct gid src, dst;
 	uint8_t bytes[WIRE_MAX_HEADERS + 4096 + 16];
 };
 
 struct link {
 	uint64_t delay_ns;
+	uint32_t ns_per_kb;		 /* of bandwidth towards each receiver; 0: no end of it */
+	uint32_t queue_kb;		 /* what waits for it at most; 0: no end of it */
+	uint64_t free_ns[LINK_MAX_ENDS]; /* when the wire to a receiver is free again */
 	struct link_rule rule[LINK_MAX_RULES];
 	uint32_t num_rules;
 	struct link_dice dice;
@@ -69,6 +75,8 @@ void link_rule_add(struct link *link, const char *rule);
 /* What becomes of this packet. op as traces name it; *ret_delay_ns is added to the link's delay. */
 enum link_act link_judge(struct link *link, char from, const char *op, uint32_t psn,
 			 uint64_t *ret_delay_ns);
+/* The packet takes its turn on the wire to its receiver: at_ns is moved. False: the queue there is full. */
+bool link_queue(struct link *link, struct flying *packet);
 void link_push(struct link *link, const struct flying *packet);
 uint64_t link_next_ns(const struct link *link);
 /* The next packet to arrive; the caller frees it. */

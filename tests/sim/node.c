@@ -11,6 +11,7 @@
 #define MAX_SGE	   8u
 #define MAX_INLINE 256u
 #define SRQ_DEPTH  256u
+#define PATTERN	   0x10000u /* node_byte repeats */
 
 static bool is_there(const struct node *node, uint64_t addr, size_t len)
 {
@@ -43,6 +44,9 @@ static bool mem_write(void *host, const struct rxe_mr *mr, uint64_t iova, const 
 
 	if (!is_there(node, addr, len))
 		return false;
+	if (node->wrote)
+		node->wrote(node->wrote_context, node, (uint32_t)(addr - node->base),
+			    (uint32_t)len);
 	memcpy(node->mem + (addr - node->base), src, len);
 	node->writes += len;
 	return true;
@@ -152,8 +156,10 @@ struct node *node_new(uint32_t index, uint32_t mem_len)
 	node->max_segs = TRAIN_MAX_SEGS;
 	node->mem = zalloc(mem_len);
 	node->mem_len = mem_len;
-	for (i = 0; i < mem_len; i++)
+	for (i = 0; i < mem_len && i < PATTERN; i++)
 		node->mem[i] = node_byte(node, i);
+	for (; i < mem_len; i += PATTERN)
+		memcpy(node->mem + i, node->mem, mem_len - i < PATTERN ? mem_len - i : PATTERN);
 	rxe_engine_init(&node->engine, &cfg);
 	node->cq_mem = zalloc(rxe_cq_ring_bytes(CQ_ENTRIES));
 	rxe_cq_init(&node->cq, node->cq_mem, CQ_ENTRIES, NULL);
@@ -178,16 +184,22 @@ void node_free(struct node *node)
 
 uint32_t node_reg(struct node *node, uint32_t offset, uint32_t len, uint32_t rights)
 {
+	return node_reg_at(node, offset, len, rights, RXE_MR_PLAIN, node->base + offset);
+}
+
+uint32_t node_reg_at(struct node *node, uint32_t offset, uint32_t len, uint32_t rights,
+		     enum rxe_mr_kind kind, uint64_t iova)
+{
 	uint32_t index = ++node->num_mrs;
 	struct rxe_mr *mr = &node->mrs->entry[index];
 	uint32_t key = index << 16 | (0x50 + node->index);
 
 	mr->pd = NODE_PD;
-	mr->iova = node->base + offset;
+	mr->iova = iova;
 	mr->addr = node->base + offset;
 	mr->len = len;
 	mr->rights = rights;
-	mr->kind = RXE_MR_PLAIN;
+	mr->kind = kind;
 	atomic_store_explicit(&mr->key, key, memory_order_release);
 	return key;
 }
@@ -208,7 +220,7 @@ struct end *node_add_qp_numbered(struct node *node, char letter, const struct no
 	struct end *end = zalloc(sizeof(*end));
 	struct rxe_qp_init init = {
 		.qpn = qpn,
-		.type = RXE_QPT_RC,
+		.type = opts->type ? opts->type : RXE_QPT_RC,
 		.pd = NODE_PD,
 		.send_cq = &node->cq,
 		.recv_cq = &node->cq,
@@ -241,6 +253,25 @@ static void must_modify(struct end *end, const struct rxe_qp_attr *attr, uint32_
 	(void)verdict;
 }
 
+#define INIT_RIGHTS RXE_QP_ACCESS_FLAGS
+#define RTR_UC	    (RXE_QP_AV | RXE_QP_PATH_MTU | RXE_QP_DEST_QPN | RXE_QP_RQ_PSN)
+#define RTR_RC	    (RTR_UC | RXE_QP_MAX_DEST_RD_ATOMIC | RXE_QP_MIN_RNR_TIMER)
+#define RTS_RC                                                                                     \
+	(RXE_QP_TIMEOUT | RXE_QP_RETRY_CNT | RXE_QP_RNR_RETRY | RXE_QP_SQ_PSN |                    \
+	 RXE_QP_MAX_QP_RD_ATOMIC)
+
+/* RESET to RTS, with what each move takes. */
+static void through(struct end *end, struct rxe_qp_attr *attr, uint32_t init, uint32_t rtr,
+		    uint32_t rts)
+{
+	attr->qp_state = RXE_QPS_INIT;
+	must_modify(end, attr, RXE_QP_STATE | RXE_QP_PKEY_INDEX | RXE_QP_PORT | init);
+	attr->qp_state = RXE_QPS_RTR;
+	must_modify(end, attr, RXE_QP_STATE | rtr);
+	attr->qp_state = RXE_QPS_RTS;
+	must_modify(end, attr, RXE_QP_STATE | rts);
+}
+
 void node_connect(struct end *end, struct end *peer, const struct node_qp_opts *opts,
 		  uint32_t peer_psn)
 {
@@ -264,21 +295,17 @@ void node_connect_to(struct end *end, struct end *peer, const struct node_qp_opt
 		.timeout = opts->timeout,
 		.retry_cnt = opts->retry_cnt,
 		.rnr_retry = opts->rnr_retry,
+		.qkey = NODE_QKEY,
 		.has_grh = true,
 		.av = { .dgid = *peer_gid, .hop_limit = 64 },
 	};
 
 	end->peer = peer;
-	must_modify(end, &attr,
-		    RXE_QP_STATE | RXE_QP_PKEY_INDEX | RXE_QP_PORT | RXE_QP_ACCESS_FLAGS);
-	attr.qp_state = RXE_QPS_RTR;
-	must_modify(end, &attr,
-		    RXE_QP_STATE | RXE_QP_AV | RXE_QP_PATH_MTU | RXE_QP_DEST_QPN | RXE_QP_RQ_PSN |
-			    RXE_QP_MAX_DEST_RD_ATOMIC | RXE_QP_MIN_RNR_TIMER);
-	attr.qp_state = RXE_QPS_RTS;
-	must_modify(end, &attr,
-		    RXE_QP_STATE | RXE_QP_TIMEOUT | RXE_QP_RETRY_CNT | RXE_QP_RNR_RETRY |
-			    RXE_QP_SQ_PSN | RXE_QP_MAX_QP_RD_ATOMIC);
+	switch (end->qp.type) {
+	case RXE_QPT_RC: through(end, &attr, INIT_RIGHTS, RTR_RC, RTS_RC); break;
+	case RXE_QPT_UC: through(end, &attr, INIT_RIGHTS, RTR_UC, RXE_QP_SQ_PSN); break;
+	case RXE_QPT_UD: through(end, &attr, RXE_QP_QKEY, 0, RXE_QP_SQ_PSN); break;
+	}
 	end->seen_state = end->qp.state;
 	end->seen_cur = end->qp.rc.req.cur_psn;
 }

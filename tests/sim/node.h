@@ -11,6 +11,7 @@
 #define NODE_MEM_BYTES (4u << 20) /* unless the world says otherwise */
 #define NODE_MAX_QPS   16
 #define NODE_PD	       7
+#define NODE_QKEY      0x1234
 
 struct node;
 
@@ -51,13 +52,21 @@ struct node {
 	struct node_event events[64]; /* raised and not yet looked at */
 	uint32_t num_events;
 	uint32_t index;
-	uint32_t max_segs;	/* of a train */
+	uint32_t max_segs;	  /* of a train */
+	uint64_t asleep_until_ns; /* nobody runs the engine: its program is busy; 0: awake */
+	uint32_t socket_bytes;	  /* so many may wait for it meanwhile; 0: no end of it */
+	uint32_t waiting_bytes;
 	uint64_t writes;	/* bytes that the engine stored */
 	uint64_t atomics;	/* carried out here */
 	uint64_t sent, arrived; /* packets */
+	uint64_t sent_bytes;
+	/* The engine stores len bytes at that offset of mem; NULL: nobody wants to know. */
+	void (*wrote)(void *context, struct node *node, uint32_t at, uint32_t len);
+	void *wrote_context;
 };
 
 struct node_qp_opts {
+	enum rxe_qp_type type; /* 0: RC */
 	uint32_t mtu;
 	uint32_t psn;	 /* first PSN of this end's requests */
 	uint8_t timeout; /* code */
@@ -74,6 +83,9 @@ struct node *node_new(uint32_t index, uint32_t mem_len);
 void node_free(struct node *node);
 /* A key for [offset, offset + len) of the node's memory. */
 uint32_t node_reg(struct node *node, uint32_t offset, uint32_t len, uint32_t rights);
+/* ... whose key addresses it from iova on, as device memory that begins at 0 is. */
+uint32_t node_reg_at(struct node *node, uint32_t offset, uint32_t len, uint32_t rights,
+		     enum rxe_mr_kind kind, uint64_t iova);
 void node_dereg(struct node *node, uint32_t key);
 /* A QP in INIT. */
 struct end *node_add_qp(struct node *node, char letter, const struct node_qp_opts *opts);

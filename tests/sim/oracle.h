@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* The oracle of the simulator: a model of what must happen, and a look at every completion, packet and byte.
+/* The oracle of the simulator: a model of what must happen, and a look at every completion, packet, byte and step.
  *
- * It knows each request in the order it was posted. A message must arrive once, in order, with its bytes; a write changes its
- * target as the writes' order says; an atomic's result tells that it ran once; completions come in order, one for each signalled
- * request, and after an error everything else is flushed; no packet leaves a QP that may not talk; counters agree. */
+ * It knows each request in the order it was posted. Reliable: a message arrives once, in order, with its bytes; a write changes
+ * its target as the writes' order says; an atomic's result tells that it ran once; a request is done only when its answer has
+ * arrived; completions come in order, one for each signalled request, and after an error everything else is flushed. Unreliable:
+ * what arrives is whole and was sent. Always: no byte is stored where nothing was granted, no packet leaves a QP that may not
+ * talk, events have a reason, counters are those of the packets that were seen. */
 #ifndef RXE_SIM_ORACLE_H
 #define RXE_SIM_ORACLE_H
 
@@ -16,7 +18,11 @@
 #define ORACLE_MAX_OPS	   256
 #define ORACLE_SLOTS	   24 /* receives, and reads, at a time */
 #define ORACLE_SLOT_BYTES  4096u
+#define ORACLE_RECVS	   1024 /* more than there are slots in all */
 #define ORACLE_WORDS	   8
+#define ORACLE_WRITE_BYTES 12288u /* of a reliable write, at most */
+#define ORACLE_UC_BYTES                                                                            \
+	1024u /* of an unreliable write: each of the last 16 has a place of its own */
 
 /* Where an end's memory is, from its own offset on. What lies between the areas is nobody's. */
 #define AREA_SOURCE	0x100u /* never changes: sent, written and read from */
@@ -34,54 +40,101 @@ struct op {
 	uint32_t from, to; /* offsets in the areas concerned */
 	uint32_t imm;
 	bool signalled;
+	bool answered; /* read, atomic: the last packet of the answer arrived */
 	uint32_t slot; /* of results */
 	uint64_t orig; /* atomic: what it must return */
+	uint32_t psn_last;
+	uint32_t arrived; /* times that it was delivered */
 };
 
 struct party {
 	struct end *end;
 	struct party *peer;
-	uint32_t base; /* of its memory, in its node's */
+	struct node_qp_opts opts;
+	uint32_t index;
+	uint32_t base;	       /* of its memory, in its node's */
+	bool is_device_memory; /* keys of its target and words count from 0 */
 	uint32_t key_source, key_target, key_words, key_recvs, key_reads;
 	struct op ops[ORACLE_MAX_OPS];
 	uint32_t num_ops;
 	uint32_t done;	    /* ops before this are known to be over */
 	uint32_t delivered; /* ops before this have had their receive completed, or need none */
+	uint32_t next_psn;  /* of the next op */
+	uint32_t acked_psn; /* the highest that an answer spoke for */
 	bool failed;	    /* an error completion came: from now on flushes */
 	bool may_fail;	    /* something was done to this pair that ends in an error */
+	bool vanished;	    /* moved to RESET: its requests have no ends */
 	bool is_forged; /* packets were forged: what arrives is not what was sent, nor in its order */
 	bool slot_taken[ORACLE_SLOTS]; /* reads and atomics under way */
 	bool recv_taken[ORACLE_SLOTS];
-	uint32_t num_recvs, recvs_done;
 	uint64_t last_recv;
 	uint64_t word[ORACLE_WORDS]; /* the model of its words, peer's atomics applied as posted */
 	uint8_t target
 		[AREA_TARGET_LEN]; /* the model of its target, peer's writes applied as posted */
 };
 
+/* What the oracle saw of a node's packets, to be compared with its counters. */
+struct sightings {
+	uint64_t sent_pkts, sent_bytes;
+	uint64_t rcvd_pkts, rcvd_bytes;
+	uint64_t corrupt;
+	uint64_t rnr_naks_sent;
+	uint64_t recvs, sends; /* completions, good ones; sends as far as they were signalled */
+	struct rxe_counters before;
+	uint32_t rq_psn;
+};
+
 struct oracle {
 	struct world *w;
 	uint64_t seed;
 	bool shows_trace;
-	bool lossy; /* a retry budget may run out */
+	void (*retell)(uint64_t seed); /* a failing seed once more, with its trace */
+	bool lossy;		       /* a retry budget may run out */
+	bool shuffles;		       /* packets are doubled, or overtake others */
 	struct party party[ORACLE_MAX_PARTIES];
 	uint32_t num_parties;
-	uint64_t given_up; /* requests that ran out of retries */
+	struct sightings seen[WORLD_MAX_NODES];
+	uint64_t recv_number; /* of the last receive posted: its wr_id */
+	struct recv_place {
+		uint8_t party, slot;
+	} recv_place[ORACLE_RECVS]; /* of receives, by number */
+	uint64_t given_up;	    /* requests that ran out of retries */
 };
 
 void oracle_init(struct oracle *o, struct world *w, uint64_t seed);
-/* A pair of ends becomes two parties. */
-void oracle_add_pair(struct oracle *o, struct end *x, struct end *y);
+/* Two parties on these nodes, connected; base: where the memory of each begins. */
+void oracle_add_pair(struct oracle *o, struct node *x, struct node *y, const uint32_t base[2],
+		     const struct node_qp_opts *opts);
+/* Both QPs of the party's pair are destroyed, or (reset) moved to RESET, and connected anew. */
+void oracle_renew_pair(struct oracle *o, struct party *party, bool reset);
+/* The party's QP goes to RESET and stays there: its peer talks to nobody. */
+void oracle_vanish(struct oracle *o, struct party *party);
+
 /* Post op for the party, and expect its consequences. sabotage: with a key that is wrong, 1 local, 2 remote. */
 void oracle_post(struct oracle *o, struct party *party, struct op op, uint32_t sabotage);
 /* Post a receive into a free slot; false: none is free. */
 bool oracle_recv(struct oracle *o, struct party *party, uint32_t len);
 /* Is there a free slot for a read or atomic? */
 bool oracle_find_slot(const struct party *party, uint32_t *ret_slot);
-/* Messages that the party still has to receive. */
-uint32_t oracle_missing_recvs(const struct party *party);
+/* Give the party the receives that what is sent to it still needs. */
+void oracle_recv_missing(struct oracle *o, struct party *party);
 /* Nothing is going to happen any more: is everything as it must be? */
 void oracle_final(struct oracle *o);
+
+/* Among the parts of the oracle. */
+void oracle_watch_packets(struct oracle *o);
+void oracle_watch_node(struct oracle *o, struct node *node);
+void oracle_watch_completions(struct oracle *o);
+void oracle_check_state(const struct oracle *o);
+void oracle_check_result(const struct oracle *o, struct party *party, const struct op *op);
+/* Is the slot of that receive in use? */
+bool *oracle_recv_taken(struct oracle *o, uint64_t wr_id);
+bool oracle_needs_recv(const struct op *op);
+bool oracle_is_reliable(const struct party *party);
+struct party *oracle_party_of(struct oracle *o, const struct end *end);
+/* The party's bytes: at an offset of its own, and what is sent from an offset of its source. */
+uint8_t *oracle_mem(const struct party *party, uint32_t at);
+const uint8_t *oracle_source(const struct party *party, uint32_t at);
 
 __attribute__((noreturn, format(printf, 2, 3))) void oracle_fail(const struct oracle *o,
 								 const char *format, ...);

@@ -73,15 +73,19 @@ enum post_verdict world_post(struct world *w, struct end *end, struct post post)
 	struct node *node = end->node;
 	uint32_t pieces = post.pieces ? post.pieces : 1;
 	struct rxe_sge sge[8];
+	const struct rxe_av av = { .dgid = end->peer->node->engine.cfg.gids[0], .hop_limit = 64 };
 	struct rxe_send_wr wr = {
 		.wr_id = ++end->next_send_id,
 		.opcode = post.op,
 		.flags = post.flags | (post.quiet ? 0u : (uint32_t)RXE_SEND_SIGNALED),
 		.imm_or_rkey = post.imm,
-		.remote_addr = end->peer->node->base + post.to,
+		.remote_addr = post.has_va ? post.va : end->peer->node->base + post.to,
 		.rkey = key_or(post.rkey, end->peer->node->key),
 		.compare_add = post.compare_add,
 		.swap = post.swap,
+		.av = &av,
+		.remote_qpn = end->peer->qp.qpn,
+		.remote_qkey = NODE_QKEY,
 		.num_sge = pieces,
 		.sges = sge,
 	};
@@ -100,13 +104,21 @@ enum post_verdict world_post(struct world *w, struct end *end, struct post post)
 	return rxe_post_send(&node->engine, &end->qp, &wr, w->now_ns);
 }
 
+enum post_verdict world_recv_as(struct world *w, struct end *end, uint64_t wr_id, uint32_t to,
+				uint32_t len, uint32_t lkey)
+{
+	const struct rxe_sge sge = { .addr = end->node->base + to, .length = len, .lkey = lkey };
+	const struct rxe_recv_wr wr = { .wr_id = wr_id, .num_sge = 1, .sges = &sge };
+
+	if (end->qp.srq)
+		return rxe_post_srq_recv(&end->node->engine, end->qp.srq, &wr);
+	return rxe_post_recv(&end->node->engine, &end->qp, &wr, w->now_ns);
+}
+
 enum post_verdict world_recv_key(struct world *w, struct end *end, uint32_t to, uint32_t len,
 				 uint32_t lkey)
 {
-	const struct rxe_sge sge = { .addr = end->node->base + to, .length = len, .lkey = lkey };
-	const struct rxe_recv_wr wr = { .wr_id = ++end->next_recv_id, .num_sge = 1, .sges = &sge };
-
-	return rxe_post_recv(&end->node->engine, &end->qp, &wr, w->now_ns);
+	return world_recv_as(w, end, ++end->next_recv_id, to, len, lkey);
 }
 
 enum post_verdict world_recv(struct world *w, struct end *end, uint32_t to, uint32_t len)
@@ -217,23 +229,33 @@ static struct node *find_node(const struct world *w, const struct gid *gid)
 	return NULL;
 }
 
+/* Anywhere but where the ICRC does not look: the BTH's fifth byte. */
+static void corrupt(struct world *w, struct flying *flying)
+{
+	uint32_t at = link_random(&w->link, flying->len);
+
+	w->link.lost++;
+	flying->corrupt = true;
+	flying->bytes[at == 4 ? 5 : at] ^= 0x10;
+}
+
 /* One packet of a train goes onto the link, or not. */
 static void launch(struct world *w, struct flying *flying, struct end *from,
 		   const struct wire_packet *packet)
 {
-	static const char marks[] = { '>', 'x', 'd', 'l', 'c' };
+	static const char marks[] = { '>', 'x', 'd', 'l', 'c', 'q' };
 	uint64_t delay_ns;
 	enum link_act act = link_judge(&w->link, from ? from->letter : '?', trace_op(packet),
 				       packet->bth.psn, &delay_ns);
 
-	trace_packet(&w->trace, w->now_ns, from ? from->letter : '?', marks[act], packet);
 	flying->at_ns = w->now_ns + w->link.delay_ns + delay_ns;
+	if (act != LINK_DROP && !link_queue(&w->link, flying))
+		act = LINK_FULL;
+	trace_packet(&w->trace, w->now_ns, from ? from->letter : '?', marks[act], packet);
 	switch (act) {
+	case LINK_FULL:
 	case LINK_DROP: w->link.lost++; return;
-	case LINK_CORRUPT:
-		w->link.lost++;
-		flying->bytes[link_random(&w->link, flying->len)] ^= 0x10;
-		break;
+	case LINK_CORRUPT: corrupt(w, flying); break;
 	case LINK_DUP: link_push(&w->link, flying); break;
 	case LINK_PASS:
 	case LINK_DELAY: break;
@@ -248,7 +270,8 @@ static struct end *sender_of(const struct node *node, const struct wire_packet *
 	for (i = 0; i < node->num_ends; i++) {
 		const struct end *end = node->ends[i];
 
-		if (end->qp.attr.dest_qp_num == packet->bth.dest_qpn)
+		if (packet->shape & SHAPE_DETH ? end->qp.qpn == packet->deth.src_qpn
+					       : end->qp.attr.dest_qp_num == packet->bth.dest_qpn)
 			return node->ends[i];
 	}
 	return NULL;
@@ -278,6 +301,7 @@ static void split(struct world *w, struct node *node, const struct wire_train *t
 		at += flying.len;
 		w->sent++;
 		node->sent++;
+		node->sent_bytes += flying.len;
 		from = sender_of(node, &packet);
 		if (w->watch.packet && from)
 			w->watch.packet(w->watch.context, from, &packet);
@@ -291,6 +315,8 @@ static void flush_node(struct world *w, struct node *node)
 {
 	struct wire_train train = { .buf = w->train_buf, .max_segs = (uint16_t)node->max_segs };
 
+	if (node->asleep_until_ns)
+		return;
 	while (rxe_engine_output(&node->engine, &train, w->now_ns))
 		split(w, node, &train);
 	note(w, node, false);
@@ -359,6 +385,9 @@ static void arrive(struct world *w, struct flying *flying)
 {
 	struct node *node = w->node[flying->to];
 	struct rxe_counters before = node->counters;
+	const struct wire_packet *packet = NULL;
+	struct wire_packet parsed;
+	struct end *to;
 	const struct wire_arrival arrival = {
 		.p = flying->bytes,
 		.len = flying->len,
@@ -371,10 +400,55 @@ static void arrive(struct world *w, struct flying *flying)
 	};
 
 	node->arrived++;
+	if (!flying->corrupt && wire_parse(&parsed, flying->bytes, flying->len) == WIRE_OK)
+		packet = &parsed;
+	to = packet ? node_end(node, packet->bth.dest_qpn) : NULL;
+	if (w->watch.arrives)
+		w->watch.arrives(w->watch.context, node, to, flying->len, packet);
 	rxe_engine_input(&node->engine, &arrival, w->now_ns);
 	note_input(w, node, &before, flying);
+	if (w->watch.arrived)
+		w->watch.arrived(w->watch.context, node, to, flying->len, packet);
 	note(w, node, false);
 	free(flying);
+}
+
+void world_sleep(struct world *w, struct node *node, uint64_t until_ns)
+{
+	assert(until_ns > w->now_ns);
+	node->asleep_until_ns = until_ns;
+}
+
+/* The program runs again: what waited in its socket comes in at once. */
+static void wake(struct world *w)
+{
+	uint32_t i;
+
+	for (i = 0; i < w->num_nodes; i++) {
+		struct node *node = w->node[i];
+
+		if (node->asleep_until_ns > w->now_ns)
+			continue;
+		node->asleep_until_ns = 0;
+		node->waiting_bytes = 0;
+	}
+}
+
+/* Its receiver sleeps: the packet waits in the socket, or is lost when that is full. */
+static bool waits(struct world *w, struct flying *flying)
+{
+	struct node *node = w->node[flying->to];
+
+	if (!node->asleep_until_ns)
+		return false;
+	node->waiting_bytes += flying->len;
+	flying->at_ns = node->asleep_until_ns;
+	if (node->socket_bytes && node->waiting_bytes > node->socket_bytes)
+		w->link.lost++;
+	else
+		link_push(&w->link, flying);
+	free(flying);
+	return true;
 }
 
 static uint64_t next_ns(const struct world *w)
@@ -385,6 +459,8 @@ static uint64_t next_ns(const struct world *w)
 	for (i = 0; i < w->num_nodes; i++) {
 		uint64_t deadline = rxe_engine_deadline(&w->node[i]->engine);
 
+		if (w->node[i]->asleep_until_ns)
+			deadline = w->node[i]->asleep_until_ns;
 		if (deadline < next)
 			next = deadline;
 	}
@@ -400,12 +476,17 @@ bool world_step(struct world *w, uint64_t until_ns)
 		return false;
 	if (next > w->now_ns)
 		w->now_ns = next;
-	while (link_next_ns(&w->link) <= w->now_ns)
-		arrive(w, link_pop(&w->link));
+	wake(w);
+	while (link_next_ns(&w->link) <= w->now_ns) {
+		struct flying *flying = link_pop(&w->link);
+
+		if (!waits(w, flying))
+			arrive(w, flying);
+	}
 	for (i = 0; i < w->num_nodes; i++) {
 		struct node *node = w->node[i];
 
-		if (rxe_engine_deadline(&node->engine) > w->now_ns)
+		if (node->asleep_until_ns || rxe_engine_deadline(&node->engine) > w->now_ns)
 			continue;
 		rxe_engine_expire(&node->engine, w->now_ns);
 		note(w, node, true);

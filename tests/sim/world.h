@@ -21,6 +21,11 @@ struct world;
 struct world_watch {
 	void (*completion)(void *context, struct end *end, const struct rxe_cqe *cqe);
 	void (*packet)(void *context, struct end *from, const struct wire_packet *packet);
+	/* It reached a host; to: the QP it is for, or NULL; packet NULL: it is corrupt. Before and after the engine took it. */
+	void (*arrives)(void *context, struct node *node, struct end *to, uint32_t len,
+			const struct wire_packet *packet);
+	void (*arrived)(void *context, struct node *node, struct end *to, uint32_t len,
+			const struct wire_packet *packet);
 	void (*event)(void *context, struct node *node, const struct rxe_event *event);
 	void (*step)(void *context);
 	void *context;
@@ -44,8 +49,10 @@ struct world {
 struct post {
 	enum rxe_wr_opcode op;
 	uint32_t len;
-	uint32_t from;	/* offset in the poster's memory */
-	uint32_t to;	/* offset in the peer's memory */
+	uint32_t from; /* offset in the poster's memory */
+	uint32_t to;   /* offset in the peer's memory */
+	bool has_va;   /* va instead of to: the peer's region begins elsewhere */
+	uint64_t va;
 	uint32_t flags; /* enum rxe_send_flag */
 	bool quiet;	/* not signalled */
 	uint32_t imm;
@@ -70,6 +77,11 @@ enum post_verdict world_recv_key(struct world *w, struct end *end, uint32_t to, 
 				 uint32_t lkey);
 enum post_verdict world_srq_recv(struct world *w, struct node *node, uint64_t wr_id, uint32_t to,
 				 uint32_t len);
+/* A receive with a wr_id of the caller's, posted to the end or to its SRQ. */
+enum post_verdict world_recv_as(struct world *w, struct end *end, uint64_t wr_id, uint32_t to,
+				uint32_t len, uint32_t lkey);
+/* Nobody runs the node's engine until then. */
+void world_sleep(struct world *w, struct node *node, uint64_t until_ns);
 void world_modify(struct world *w, struct end *end, enum rxe_qp_state state);
 /* Put a packet on the link as if from had sent it. */
 void world_inject(struct world *w, struct end *from, struct wire_packet *packet,

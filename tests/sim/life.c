@@ -1,0 +1,302 @@
+/* SPDX-License-Identifier: MIT */
+/* Lives: what networks, hosts, queue pairs and accidents there are, and how the dice choose among them. */
+#include "tests/sim/life.h"
+
+#include "net/wire/opcode.h"
+
+#define HEALED_UNTIL (20ull * 1000 * 1000 * 1000)
+
+static uint32_t dice(struct world *w, uint32_t limit)
+{
+	return link_random(&w->link, limit);
+}
+
+/* Perfect, one that loses, one that shuffles, one that does both; and each of them wide or narrow. */
+static void choose_network(struct oracle *o)
+{
+	struct link *link = &o->w->link;
+	uint32_t kind = dice(o->w, 4);
+	uint32_t bad = 10u << dice(o->w, 4);
+
+	link->delay_ns = 200 + dice(o->w, 20000);
+	link->dice.max_delay_ns = 1000 + dice(o->w, 60000);
+	if (kind & 1)
+		link->dice.drop = bad;
+	if (kind & 2) {
+		link->dice.delay = bad;
+		link->dice.dup = bad / 2;
+		link->dice.corrupt = bad / 8;
+	}
+	o->shuffles = kind & 2;
+	o->lossy = kind != 0;
+	if (dice(o->w, 4) == 0) {
+		link->ns_per_kb = 100 + dice(o->w, 1000);
+		link->queue_kb = dice(o->w, 2) ? 8 + dice(o->w, 64) : 0;
+		o->lossy = true; /* what waits too long counts as lost */
+	}
+}
+
+static enum rxe_qp_type choose_type(struct world *w)
+{
+	static const enum rxe_qp_type others[] = { RXE_QPT_UC, RXE_QPT_UD };
+
+	return dice(w, 6) ? RXE_QPT_RC : others[dice(w, 2)];
+}
+
+static struct node_qp_opts choose_opts(struct world *w)
+{
+	struct node_qp_opts opts = world_opts();
+
+	opts.type = choose_type(w);
+	opts.mtu = 256u << dice(w, dice(w, 3) ? 3 : 5);
+	opts.psn = dice(w, 2) ? PSN_MASK - dice(w, 20) : dice(w, PSN_MASK);
+	opts.timeout = (uint8_t)(5 + dice(w, 4));
+	opts.retry_cnt = dice(w, 6) ? 7 : (uint8_t)dice(w, 7);
+	opts.rnr_timer = (uint8_t)(1 + dice(w, 8));
+	opts.rnr_retry = dice(w, 6) ? 7 : (uint8_t)dice(w, 7);
+	opts.rd_atomic = (uint8_t)(1u << dice(w, 5));
+	opts.use_srq = dice(w, 5) == 0;
+	return opts;
+}
+
+void life_begin(struct oracle *o)
+{
+	struct world *w = o->w;
+	uint32_t nodes = 2 + (dice(w, 3) ? 0 : dice(w, 4)), pairs = 1 + dice(w, 3), i;
+	uint32_t from[ORACLE_MAX_PARTIES] = { 0 }, used[WORLD_MAX_NODES] = { 0 };
+	uint32_t base[ORACLE_MAX_PARTIES];
+
+	choose_network(o);
+	for (i = 0; i < 2 * pairs; i += 2) {
+		/* Sometimes a QP talks to its own host. */
+		from[i] = dice(w, nodes);
+		from[i + 1] = dice(w, 8) ? (from[i] + 1 + dice(w, nodes - 1)) % nodes : from[i];
+		base[i] = AREA_BYTES * used[from[i]]++;
+		base[i + 1] = AREA_BYTES * used[from[i + 1]]++;
+	}
+	for (i = 0; i < nodes; i++) {
+		w->mem_len = AREA_BYTES * (used[i] ? used[i] : 1);
+		world_add_node(w)->max_segs = dice(w, 3) ? TRAIN_MAX_SEGS : 1 + dice(w, 6);
+	}
+	for (i = 0; i < 2 * pairs; i += 2) {
+		const struct node_qp_opts opts = choose_opts(w);
+
+		oracle_add_pair(o, w->node[from[i]], w->node[from[i + 1]], base + i, &opts);
+		if (dice(w, 3) == 0)
+			o->party[i].end->qp.rc.reply.hold_ns =
+				o->party[i + 1].end->qp.rc.reply.hold_ns = 3000;
+	}
+}
+
+static enum rxe_wr_opcode choose_opcode(struct world *w, const struct party *party,
+					uint32_t *ret_slot)
+{
+	static const enum rxe_wr_opcode opcodes[] = {
+		RXE_WR_SEND,
+		RXE_WR_SEND_WITH_IMM,
+		RXE_WR_RDMA_WRITE,
+		RXE_WR_RDMA_WRITE,
+		RXE_WR_RDMA_WRITE_WITH_IMM,
+		RXE_WR_RDMA_READ,
+		RXE_WR_ATOMIC_CMP_AND_SWP,
+		RXE_WR_ATOMIC_FETCH_AND_ADD,
+	};
+
+	return opcodes[dice(w, oracle_find_slot(party, ret_slot) ? 8 : 5)];
+}
+
+static void choose_reliable(struct world *w, const struct party *party, struct op *op)
+{
+	bool writes, is_long;
+
+	op->opcode = choose_opcode(w, party, &op->slot);
+	writes = op->opcode == RXE_WR_RDMA_WRITE || op->opcode == RXE_WR_RDMA_WRITE_WITH_IMM;
+	is_long = writes && dice(w, 8) == 0;
+	op->len = dice(w, 4) ? dice(w, is_long ? ORACLE_WRITE_BYTES : ORACLE_SLOT_BYTES)
+			     : dice(w, 100);
+	if (op->opcode == RXE_WR_ATOMIC_CMP_AND_SWP || op->opcode == RXE_WR_ATOMIC_FETCH_AND_ADD)
+		op->len = 8;
+	op->to = dice(w, AREA_TARGET_LEN - (is_long ? ORACLE_WRITE_BYTES : ORACLE_SLOT_BYTES));
+	op->imm = op->opcode == RXE_WR_SEND ? 0 : dice(w, 1u << 30);
+}
+
+/* The immediate names the request. */
+static void choose_unreliable(struct world *w, const struct party *party, struct op *op)
+{
+	bool writes = party->opts.type == RXE_QPT_UC && dice(w, 2);
+
+	op->opcode = writes ? RXE_WR_RDMA_WRITE_WITH_IMM : RXE_WR_SEND_WITH_IMM;
+	op->imm = party->num_ops;
+	op->len = dice(w, ORACLE_SLOT_BYTES - 40);
+	if (writes)
+		op->len %= ORACLE_UC_BYTES;
+	else if (party->opts.type == RXE_QPT_UD)
+		op->len %= 1 + party->end->qp.attr.path_mtu;
+	op->to = party->num_ops % 16 * ORACLE_UC_BYTES;
+}
+
+static void post_something(struct oracle *o, struct party *party, uint32_t sabotage)
+{
+	struct world *w = o->w;
+	struct op op = { .signalled = dice(w, 3) > 0 };
+
+	if (party->num_ops == ORACLE_MAX_OPS || party->vanished ||
+	    rxe_ring_used(&party->end->qp.sq) >= party->end->qp.sq.limit)
+		return;
+	if (oracle_is_reliable(party))
+		choose_reliable(w, party, &op);
+	else
+		choose_unreliable(w, party, &op);
+	op.from = dice(w, AREA_SOURCE_LEN - ORACLE_WRITE_BYTES);
+	oracle_post(o, party, op, sabotage);
+}
+
+static void forge_one(struct oracle *o, struct party *party)
+{
+	static const uint8_t payload[4096];
+	struct world *w = o->w;
+	const struct rxe_qp *qp = &party->end->qp;
+	uint32_t base = dice(w, 2) ? qp->attr.sq_psn : party->peer->end->qp.rc.req.una_psn;
+	struct wire_packet packet = {
+		.bth = { .opcode = opcode_make(WIRE_RC, (enum wire_op)dice(w, 24)),
+			 .psn = psn_add(base, PSN_MASK - 3 + dice(w, 8)),
+			 .ack_req = dice(w, 2) },
+		.reth = { .va = dice(w, AREA_TARGET_LEN),
+			  .rkey = dice(w, 4) ? party->peer->key_target : dice(w, 1u << 20),
+			  .len = dice(w, 3) ? dice(w, 3000) : dice(w, UINT32_MAX) },
+		.aeth = { .syndrome = (uint8_t)dice(w, 128), .msn = dice(w, 100) },
+		.imm = dice(w, UINT32_MAX),
+	};
+
+	if (!party->peer->is_device_memory)
+		packet.reth.va += party->peer->end->node->base + party->peer->base + AREA_TARGET;
+	packet.atomic = (struct atomic_eth){ .va = packet.reth.va & ~(uint64_t)dice(w, 8),
+					     .rkey = party->peer->key_words };
+	packet.shape = wire_shape(packet.bth.opcode);
+	if (packet.shape == 0)
+		return;
+	if (packet.shape & SHAPE_PAYLOAD)
+		packet.payload_len = dice(w, 2) ? qp->attr.path_mtu : dice(w, 2000);
+	world_inject(w, party->end, &packet, payload);
+}
+
+void life_forge(struct oracle *o, struct party *party)
+{
+	uint32_t n = 1 + dice(o->w, 40);
+
+	if (!oracle_is_reliable(party) || party->vanished || party->peer->vanished)
+		return;
+	party->is_forged = party->peer->is_forged = true;
+	while (n-- > 0)
+		forge_one(o, party);
+}
+
+/* Something that no pair survives, and sometimes a new life for it after that. */
+static void wreck(struct oracle *o, struct party *party)
+{
+	struct world *w = o->w;
+
+	party->may_fail = true;
+	party->peer->may_fail = true;
+	switch (dice(w, 7)) {
+	case 0:
+		if (!party->vanished)
+			world_modify(w, party->end, RXE_QPS_ERR);
+		break;
+	case 1: node_dereg(party->end->node, party->key_target); break;
+	case 2:
+		if (!party->opts.use_srq) /* others might draw it */
+			oracle_recv(o, party, 1);
+		break;
+	case 3: post_something(o, party, 1); break;
+	case 4: post_something(o, party, 2); break;
+	case 5: life_forge(o, party); break;
+	case 6: oracle_vanish(o, party); break;
+	}
+	world_run_until(w, (double)(w->now_ns + dice(w, 100000)) / 1000);
+	if (dice(w, 2))
+		oracle_renew_pair(o, party, dice(w, 2));
+}
+
+/* A send queue is drained, or goes on. */
+static void drain_or_resume(struct oracle *o, struct party *party)
+{
+	switch (party->end->qp.state) {
+	case RXE_QPS_RTS: world_modify(o->w, party->end, RXE_QPS_SQD); return;
+	case RXE_QPS_SQD: world_modify(o->w, party->end, RXE_QPS_RTS); return;
+	case RXE_QPS_RESET:
+	case RXE_QPS_INIT:
+	case RXE_QPS_RTR:
+	case RXE_QPS_SQE:
+	case RXE_QPS_ERR: return;
+	}
+}
+
+/* Things that happen to programs, and harm nobody. */
+static void happen(struct oracle *o, struct party *party)
+{
+	struct world *w = o->w;
+	struct node *node = party->end->node;
+
+	switch (dice(w, 3)) {
+	case 0: drain_or_resume(o, party); break;
+	case 1:
+		o->lossy = true;
+		node->socket_bytes = dice(w, 2) ? 20000 : 0;
+		world_sleep(w, node, w->now_ns + 1 + dice(w, 300000));
+		break;
+	case 2: oracle_renew_pair(o, party, dice(w, 2)); break;
+	}
+}
+
+static void live(struct oracle *o)
+{
+	struct world *w = o->w;
+	uint32_t accidents = dice(w, 3), steps = 5u << dice(w, 4), step, n;
+
+	for (step = 0; step < steps; step++) {
+		struct party *party = &o->party[dice(w, o->num_parties)];
+
+		for (n = dice(w, 5); n > 0; n--)
+			post_something(o, party, 0);
+		for (n = dice(w, 6); n > 0; n--)
+			oracle_recv(o, party->peer, ORACLE_SLOT_BYTES);
+		if (accidents > 0 && dice(w, 12) == 0)
+			happen(o, party);
+		if (accidents > 1 && dice(w, 20) == 0)
+			wreck(o, party);
+		world_run_until(w, (double)(w->now_ns + dice(w, 40000)) / 1000);
+	}
+}
+
+static void heal(struct oracle *o)
+{
+	struct world *w = o->w;
+	uint64_t until_ns = w->now_ns + HEALED_UNTIL;
+	uint32_t i;
+
+	w->link.dice = (struct link_dice){ 0 };
+	w->link.queue_kb = 0;
+	for (i = 0; i < o->num_parties; i++) {
+		struct party *party = &o->party[i];
+
+		party->end->node->socket_bytes = 0;
+		if (party->end->qp.state == RXE_QPS_SQD)
+			world_modify(w, party->end, RXE_QPS_RTS);
+	}
+	world_flush(w);
+	do {
+		for (i = 0; i < o->num_parties; i++)
+			oracle_recv_missing(o, &o->party[i]);
+	} while (world_step(w, until_ns));
+	if (link_next_ns(&w->link) != UINT64_MAX)
+		oracle_fail(o, "packets are still under way after %.1f s of a good network",
+			    (double)HEALED_UNTIL / 1e9);
+}
+
+void life_run(struct oracle *o)
+{
+	live(o);
+	heal(o);
+	oracle_final(o);
+}

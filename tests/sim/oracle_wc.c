@@ -1,0 +1,272 @@
+/* SPDX-License-Identifier: MIT */
+/* The oracle looks at completions and events: each request once, in order, well or for a reason, and with its bytes. */
+#include <string.h>
+
+#include "tests/sim/oracle.h"
+
+static bool uses_slot(const struct op *op)
+{
+	return op->opcode == RXE_WR_RDMA_READ || op->opcode == RXE_WR_ATOMIC_CMP_AND_SWP ||
+	       op->opcode == RXE_WR_ATOMIC_FETCH_AND_ADD;
+}
+
+/* A request is over, well: what it brought back is there. */
+void oracle_check_result(const struct oracle *o, struct party *party, const struct op *op)
+{
+	const uint8_t *slot = oracle_mem(party, AREA_READS + op->slot * ORACLE_SLOT_BYTES);
+	uint64_t orig;
+
+	if (!uses_slot(op))
+		return;
+	party->slot_taken[op->slot] = false;
+	if (party->is_forged)
+		return;
+	if (op->opcode == RXE_WR_RDMA_READ) {
+		if (memcmp(slot, oracle_source(party->peer, op->from), op->len) != 0)
+			oracle_fail(o, "%c: a read of %u bytes brought others", party->end->letter,
+				    op->len);
+		return;
+	}
+	memcpy(&orig, slot, sizeof(orig));
+	if (orig != op->orig)
+		oracle_fail(o, "%c: an atomic returned %llu, not %llu", party->end->letter,
+			    (unsigned long long)orig, (unsigned long long)op->orig);
+}
+
+/* Done is what the peer said is done: an answer that covers it has arrived; of a read or an atomic, its own. */
+static void check_answered(const struct oracle *o, const struct party *party, uint32_t index)
+{
+	const struct op *op = &party->ops[index];
+
+	if (party->is_forged || !oracle_is_reliable(party))
+		return;
+	if (psn_diff(party->acked_psn, op->psn_last) < 0 || (uses_slot(op) && !op->answered))
+		oracle_fail(o, "%c: request %u, up to PSN %u, is done before it was answered",
+			    party->end->letter, index + 1, op->psn_last);
+}
+
+/* A message that is done has been received: its receive's completion could be seen before the ACK left. */
+static void check_delivered(const struct oracle *o, const struct party *party, uint32_t index)
+{
+	uint32_t i;
+
+	if (party->may_fail || party->is_forged || !oracle_is_reliable(party))
+		return;
+	for (i = party->delivered; i <= index; i++) {
+		if (oracle_needs_recv(&party->ops[i]))
+			oracle_fail(o, "%c: request %u is done, and was not received",
+				    party->end->letter, i + 1);
+	}
+}
+
+/* When all is done, all is there. */
+static void check_target(const struct oracle *o, const struct party *party)
+{
+	const struct party *peer = party->peer;
+
+	if (party->done < party->num_ops || party->may_fail || party->is_forged ||
+	    !oracle_is_reliable(party))
+		return;
+	if (memcmp(oracle_mem(peer, AREA_TARGET), peer->target, AREA_TARGET_LEN) != 0 ||
+	    memcmp(oracle_mem(peer, AREA_WORDS), peer->word, sizeof(peer->word)) != 0)
+		oracle_fail(o,
+			    "%c: all requests are done, and the peer's memory is not the model's",
+			    party->end->letter);
+}
+
+static void skip_unsignalled(const struct oracle *o, struct party *party, uint32_t index)
+{
+	for (; party->done < index; party->done++) {
+		if (party->ops[party->done].signalled)
+			oracle_fail(o, "%c: request %u has no completion", party->end->letter,
+				    party->done + 1);
+	}
+}
+
+static void sent_well(struct oracle *o, struct party *party, uint32_t index)
+{
+	uint32_t was = party->done, i;
+
+	if (party->failed)
+		oracle_fail(o, "%c: request %u succeeded after one that failed", party->end->letter,
+			    index + 1);
+	skip_unsignalled(o, party, index);
+	for (i = was; i <= index; i++)
+		oracle_check_result(o, party, &party->ops[i]);
+	check_answered(o, party, index);
+	check_delivered(o, party, index);
+	party->done = index + 1;
+	check_target(o, party);
+}
+
+static bool has_reason(struct oracle *o, const struct party *party, uint32_t status)
+{
+	bool out_of_retries = status == RXE_WC_RETRY_EXC_ERR && o->lossy;
+	bool out_of_rnr_retries = status == RXE_WC_RNR_RETRY_EXC_ERR && party->opts.rnr_retry < 7;
+
+	if (party->may_fail)
+		return true;
+	o->given_up += out_of_retries;
+	return out_of_retries || out_of_rnr_retries;
+}
+
+static void sent_badly(struct oracle *o, struct party *party, uint32_t index, uint32_t status)
+{
+	if (party->failed && (status != RXE_WC_WR_FLUSH_ERR || index != party->done))
+		oracle_fail(o, "%c: after an error, request %u says %s", party->end->letter,
+			    index + 1, trace_status_str(status));
+	if (!has_reason(o, party, status))
+		oracle_fail(o, "%c: request %u failed with %s, for no reason", party->end->letter,
+			    index + 1, trace_status_str(status));
+	skip_unsignalled(o, party, index);
+	party->done = index + 1;
+	party->failed = true;
+	party->may_fail = true;
+	party->peer->may_fail = true;
+}
+
+static void sent(struct oracle *o, struct party *party, const struct rxe_cqe *cqe)
+{
+	uint32_t index = (uint32_t)cqe->wr_id - 1;
+
+	if (index >= party->num_ops || index < party->done)
+		oracle_fail(o, "%c: request %u is completed again", party->end->letter, index + 1);
+	if (cqe->status != RXE_WC_SUCCESS) {
+		sent_badly(o, party, index, cqe->status);
+		return;
+	}
+	if (!party->ops[index].signalled)
+		oracle_fail(o, "%c: request %u was not signalled", party->end->letter, index + 1);
+	sent_well(o, party, index);
+}
+
+static uint32_t grh_len(const struct party *party)
+{
+	return party->opts.type == RXE_QPT_UD ? 40 : 0;
+}
+
+/* recv: where the bytes are. */
+static void check_message(const struct oracle *o, const struct party *to, const struct op *op,
+			  const struct rxe_cqe *cqe, const uint8_t *recv)
+{
+	bool has_imm = op->opcode != RXE_WR_SEND;
+
+	if (cqe->byte_len != op->len + grh_len(to) || !!(cqe->flags & RXE_WC_WITH_IMM) != has_imm ||
+	    (has_imm && cqe->imm_or_rkey != op->imm))
+		oracle_fail(o, "%c: a message of %u bytes was announced as %u", to->end->letter,
+			    op->len, cqe->byte_len);
+	if (op->opcode == RXE_WR_RDMA_WRITE_WITH_IMM)
+		return;
+	if (memcmp(recv + grh_len(to), oracle_source(to->peer, op->from), op->len) != 0)
+		oracle_fail(o, "%c: a message of %u bytes brought others", to->end->letter,
+			    op->len);
+}
+
+static void received_reliably(struct oracle *o, struct party *party, const struct rxe_cqe *cqe,
+			      const uint8_t *recv)
+{
+	struct party *from = party->peer;
+
+	while (from->delivered < from->num_ops && !oracle_needs_recv(&from->ops[from->delivered]))
+		from->delivered++;
+	if (from->delivered == from->num_ops)
+		oracle_fail(o, "%c: a message that nobody sent", party->end->letter);
+	check_message(o, party, &from->ops[from->delivered++], cqe, recv);
+}
+
+/* Which one it is, its immediate says. Where the network keeps order and doubles nothing, so do we. */
+static void received_unreliably(struct oracle *o, struct party *party, const struct rxe_cqe *cqe,
+				const uint8_t *recv)
+{
+	struct party *from = party->peer;
+	uint32_t index = cqe->imm_or_rkey;
+	struct op *op = &from->ops[index];
+
+	if (!(cqe->flags & RXE_WC_WITH_IMM) || index >= from->num_ops)
+		oracle_fail(o, "%c: a message that nobody sent: %u of %u", party->end->letter,
+			    index, from->num_ops);
+	if (!o->shuffles && (op->arrived || index < from->delivered))
+		oracle_fail(o, "%c: message %u arrived again, or late", party->end->letter,
+			    index + 1);
+	op->arrived++;
+	from->delivered = index + 1;
+	check_message(o, party, op, cqe, recv);
+	/* A place in the target is written again by the sixteenth request after this. */
+	if (op->opcode == RXE_WR_RDMA_WRITE_WITH_IMM && index + 16 >= from->num_ops &&
+	    memcmp(oracle_mem(party, AREA_TARGET + op->to), oracle_source(from, op->from),
+		   op->len) != 0)
+		oracle_fail(o, "%c: a write of %u bytes brought others", party->end->letter,
+			    op->len);
+}
+
+static void received(struct oracle *o, struct party *party, const struct rxe_cqe *cqe)
+{
+	const struct recv_place *place = &o->recv_place[cqe->wr_id % ORACLE_RECVS];
+	const uint8_t *recv =
+		oracle_mem(&o->party[place->party], AREA_RECVS + place->slot * ORACLE_SLOT_BYTES);
+	bool *taken = oracle_recv_taken(o, cqe->wr_id);
+
+	if (cqe->wr_id <= party->last_recv)
+		oracle_fail(o, "%c: receive %llu is completed after %llu", party->end->letter,
+			    (unsigned long long)cqe->wr_id, (unsigned long long)party->last_recv);
+	if (!*taken)
+		oracle_fail(o, "%c: receive %llu is completed again", party->end->letter,
+			    (unsigned long long)cqe->wr_id);
+	party->last_recv = cqe->wr_id;
+	*taken = false;
+	if (cqe->status != RXE_WC_SUCCESS) {
+		if (!party->may_fail)
+			oracle_fail(o, "%c: receive %llu failed with %s, for no reason",
+				    party->end->letter, (unsigned long long)cqe->wr_id,
+				    trace_status_str(cqe->status));
+		return;
+	}
+	if (party->is_forged)
+		return;
+	if (oracle_is_reliable(party))
+		received_reliably(o, party, cqe, recv);
+	else
+		received_unreliably(o, party, cqe, recv);
+}
+
+static void saw_completion(void *context, struct end *end, const struct rxe_cqe *cqe)
+{
+	struct oracle *o = context;
+	struct sightings *seen = &o->seen[end->node->index];
+
+	if (cqe->opcode & RXE_WC_RECV) {
+		seen->recvs += cqe->status == RXE_WC_SUCCESS;
+		received(o, oracle_party_of(o, end), cqe);
+	} else {
+		sent(o, oracle_party_of(o, end), cqe);
+	}
+}
+
+static void saw_event(void *context, struct node *node, const struct rxe_event *event)
+{
+	struct oracle *o = context;
+	const struct end *end = event->qp ? event->qp->owner : NULL;
+
+	switch (event->type) {
+	case RXE_EVENT_SQ_DRAINED:
+	case RXE_EVENT_COMM_EST:
+	case RXE_EVENT_SRQ_LIMIT_REACHED: return;
+	case RXE_EVENT_QP_FATAL:
+	case RXE_EVENT_QP_REQ_ERR:
+	case RXE_EVENT_QP_ACCESS_ERR:
+	case RXE_EVENT_QP_LAST_WQE_REACHED:
+		if (oracle_party_of(o, end)->may_fail)
+			return;
+		break;
+	case RXE_EVENT_CQ_ERR:
+	case RXE_EVENT_SRQ_ERR: break;
+	}
+	oracle_fail(o, "node %u: event %s for no reason", node->index,
+		    trace_event_str(event->type));
+}
+
+void oracle_watch_completions(struct oracle *o)
+{
+	o->w->watch.completion = saw_completion;
+	o->w->watch.event = saw_event;
+}

@@ -1,0 +1,218 @@
+/* SPDX-License-Identifier: MIT */
+/* The oracle looks at packets, at the bytes they store, and at what the counters make of them. */
+#include "emu/rc_nak.h"
+#include "net/wire/opcode.h"
+#include "tests/sim/oracle.h"
+
+static void saw_packet(void *context, struct end *from, const struct wire_packet *packet)
+{
+	struct oracle *o = context;
+
+	if ((packet->shape & SHAPE_AETH) && rc_syndrome_class(packet->aeth.syndrome) == RC_AETH_RNR)
+		o->seen[from->node->index].rnr_naks_sent++;
+	switch (from->seen_state) {
+	case RXE_QPS_RTR:
+	case RXE_QPS_RTS:
+	case RXE_QPS_SQD: return;
+	case RXE_QPS_RESET:
+	case RXE_QPS_INIT:
+	case RXE_QPS_SQE:
+	case RXE_QPS_ERR:
+		oracle_fail(o, "%c: %s %u left in a state that does not talk", from->letter,
+			    trace_op(packet), packet->bth.psn);
+	}
+}
+
+/* An answer speaks for all before it; one to a read or an atomic for that. */
+static void note_answer(struct party *party, const struct wire_packet *packet)
+{
+	uint32_t psn = packet->bth.psn, i;
+	bool own = packet->shape & (SHAPE_READ | SHAPE_ATOMIC);
+	bool is_ack = own || rc_syndrome_class(packet->aeth.syndrome) == RC_AETH_ACK;
+	uint32_t acked = is_ack ? psn : psn_add(psn, PSN_MASK);
+
+	if (psn_diff(psn, party->next_psn) >= 0)
+		return;
+	if (psn_diff(acked, party->acked_psn) > 0)
+		party->acked_psn = acked;
+	for (i = party->done; own && i < party->num_ops; i++)
+		party->ops[i].answered |= party->ops[i].psn_last == psn;
+}
+
+static void saw_arriving(void *context, struct node *node, struct end *to, uint32_t len,
+			 const struct wire_packet *packet)
+{
+	struct oracle *o = context;
+	struct sightings *seen = &o->seen[node->index];
+
+	seen->rcvd_pkts++;
+	seen->rcvd_bytes += len;
+	seen->corrupt += !packet;
+	seen->before = node->counters;
+	seen->rq_psn = to ? to->qp.attr.rq_psn : 0;
+	if (to && packet && to->qp.type == RXE_QPT_RC && !(packet->shape & SHAPE_REQUEST))
+		note_answer(oracle_party_of(o, to), packet);
+}
+
+/* By how much a counter may have grown by one packet. */
+static void check_grew(const struct oracle *o, const struct node *node, const char *name,
+		       uint64_t before, uint64_t after, bool may)
+{
+	if (after - before > (may ? 1 : 0))
+		oracle_fail(o, "node %u: counter %s says %llu after %llu, which this packet is not",
+			    node->index, name, (unsigned long long)after,
+			    (unsigned long long)before);
+}
+
+static bool is_nak(const struct wire_packet *packet, uint8_t class)
+{
+	return packet && (packet->shape & SHAPE_ACK) && !(packet->shape & SHAPE_ATOMIC) &&
+	       (uint8_t)rc_syndrome_class(packet->aeth.syndrome) == class;
+}
+
+static void check_counters(const struct oracle *o, const struct node *node,
+			   const struct wire_packet *packet, int32_t ahead, bool is_request)
+{
+	const struct rxe_counters *before = &o->seen[node->index].before;
+	const struct rxe_counters *after = &node->counters;
+
+#define GREW(name, may) check_grew(o, node, #name, before->name, after->name, may)
+	GREW(rcvd_pkts, true);
+	GREW(rcvd_bad_icrc, !packet);
+	GREW(rcvd_malformed, !packet);
+	GREW(duplicate_request, is_request && ahead < 0);
+	GREW(out_of_seq_request, is_request && ahead > 0);
+	GREW(send_rnr_err, is_request && ahead == 0);
+	GREW(rcvd_rnr_err, is_nak(packet, RC_AETH_RNR));
+	GREW(rcvd_seq_err, is_nak(packet, RC_AETH_NAK));
+	GREW(retry_rnr_exceeded_err, is_nak(packet, RC_AETH_RNR));
+	GREW(retry_exceeded_err, packet && !is_request);
+	GREW(completer_retry_err, packet && !is_request);
+#undef GREW
+	if (after->sent_pkts != before->sent_pkts)
+		oracle_fail(o, "node %u: it sent while it received", node->index);
+}
+
+/* The expected PSN moves by what a request in order takes, and by nothing else. */
+static void check_expected(const struct oracle *o, const struct end *to,
+			   const struct wire_packet *packet, uint32_t was, int32_t ahead)
+{
+	uint32_t moved = (uint32_t)psn_diff(to->qp.attr.rq_psn, was), takes = 1;
+	bool reads = (packet->shape & SHAPE_READ) && (packet->shape & SHAPE_REQUEST);
+
+	if (moved != 0 && reads && packet->reth.len > 0)
+		takes = (packet->reth.len - 1) / to->qp.attr.path_mtu + 1;
+	if (moved != 0 && (ahead != 0 || moved != takes))
+		oracle_fail(o, "%c: %s %u moved the expected PSN from %u to %u", to->letter,
+			    trace_op(packet), packet->bth.psn, was, to->qp.attr.rq_psn);
+}
+
+static void saw_arrived(void *context, struct node *node, struct end *to, uint32_t len,
+			const struct wire_packet *packet)
+{
+	struct oracle *o = context;
+	const struct sightings *seen = &o->seen[node->index];
+	bool is_rc = to && packet && to->qp.type == RXE_QPT_RC;
+	bool is_request = is_rc && (packet->shape & SHAPE_REQUEST);
+	int32_t ahead = is_rc ? psn_diff(packet->bth.psn, seen->rq_psn) : 0;
+
+	(void)len;
+	check_counters(o, node, packet, ahead, is_request);
+	if (is_request)
+		check_expected(o, to, packet, seen->rq_psn, ahead);
+}
+
+static bool lies_in(uint32_t at, uint32_t len, uint32_t area, uint32_t area_len)
+{
+	return at >= area && len <= area_len && at - area <= area_len - len;
+}
+
+static bool is_granted(const struct party *party, uint32_t at, uint32_t len)
+{
+	uint32_t slot;
+
+	if (lies_in(at, len, AREA_TARGET, AREA_TARGET_LEN))
+		return rxe_mr_find(party->end->node->mrs, party->key_target);
+	if (at >= AREA_READS) {
+		slot = (at - AREA_READS) / ORACLE_SLOT_BYTES;
+		return slot < ORACLE_SLOTS && party->slot_taken[slot] &&
+		       lies_in(at, len, AREA_READS + slot * ORACLE_SLOT_BYTES, ORACLE_SLOT_BYTES);
+	}
+	if (at < AREA_RECVS)
+		return false;
+	slot = (at - AREA_RECVS) / ORACLE_SLOT_BYTES;
+	return slot < ORACLE_SLOTS && party->recv_taken[slot] &&
+	       lies_in(at, len, AREA_RECVS + slot * ORACLE_SLOT_BYTES, ORACLE_SLOT_BYTES);
+}
+
+static void saw_write(void *context, struct node *node, uint32_t at, uint32_t len)
+{
+	const struct oracle *o = context;
+	uint32_t i;
+
+	for (i = 0; i < o->num_parties; i++) {
+		const struct party *party = &o->party[i];
+
+		if (party->end->node == node && at >= party->base &&
+		    at - party->base < AREA_BYTES && is_granted(party, at - party->base, len))
+			return;
+	}
+	oracle_fail(o, "node %u: %u bytes were stored at 0x%x, where nothing was granted",
+		    node->index, len, at);
+}
+
+static void check_node(const struct oracle *o, const struct node *node)
+{
+	const struct sightings *seen = &o->seen[node->index];
+	const struct rxe_counters *counters = &node->counters;
+	const struct {
+		const char *name;
+		uint64_t counted, seen;
+	} exact[] = {
+		{ "sent_pkts", counters->sent_pkts, node->sent },
+		{ "sent_bytes", counters->sent_bytes, node->sent_bytes },
+		{ "rcvd_pkts", counters->rcvd_pkts, seen->rcvd_pkts },
+		{ "rcvd_bytes", counters->rcvd_bytes, seen->rcvd_bytes },
+		{ "rcvd_bad_icrc and rcvd_malformed",
+		  counters->rcvd_bad_icrc + counters->rcvd_malformed, seen->corrupt },
+	};
+	size_t i;
+
+	for (i = 0; i < sizeof(exact) / sizeof(exact[0]); i++) {
+		if (exact[i].counted != exact[i].seen)
+			oracle_fail(o, "node %u: counter %s says %llu, the link %llu", node->index,
+				    exact[i].name, (unsigned long long)exact[i].counted,
+				    (unsigned long long)exact[i].seen);
+	}
+	/* One that is owed may be overtaken by the receive it asked for; none leaves uncounted. */
+	if (counters->send_rnr_err < seen->rnr_naks_sent || counters->rdma_recvs < seen->recvs)
+		oracle_fail(
+			o, "node %u: counters say %llu RNR NAKs, %llu receives; seen %llu, %llu",
+			node->index, (unsigned long long)counters->send_rnr_err,
+			(unsigned long long)counters->rdma_recvs,
+			(unsigned long long)seen->rnr_naks_sent, (unsigned long long)seen->recvs);
+}
+
+static void saw_step(void *context)
+{
+	const struct oracle *o = context;
+	uint32_t i;
+
+	oracle_check_state(o);
+	for (i = 0; i < o->w->num_nodes; i++)
+		check_node(o, o->w->node[i]);
+}
+
+void oracle_watch_node(struct oracle *o, struct node *node)
+{
+	node->wrote = saw_write;
+	node->wrote_context = o;
+}
+
+void oracle_watch_packets(struct oracle *o)
+{
+	o->w->watch.packet = saw_packet;
+	o->w->watch.arrives = saw_arriving;
+	o->w->watch.arrived = saw_arrived;
+	o->w->watch.step = saw_step;
+}
