@@ -10,12 +10,12 @@
 #define LAST_LINES 40
 
 /* The last lines of a trace, which tell how it came to this. */
-static void tell_end(const char *text)
+static void tell(const char *text, uint32_t most)
 {
 	const char *from = text + strlen(text);
 	uint32_t lines = 0;
 
-	while (from > text && lines <= LAST_LINES)
+	while (from > text && lines <= most)
 		lines += *--from == '\n';
 	(void)fputs(from > text ? from + 1 : text, stdout);
 }
@@ -27,7 +27,7 @@ void oracle_fail(const struct oracle *o, const char *format, ...)
 	if (!o->shows_trace && o->retell)
 		o->retell(o->seed);
 	if (o->shows_trace && o->w->trace.text)
-		tell_end(o->w->trace.text);
+		tell(o->w->trace.text, o->retell ? UINT32_MAX : LAST_LINES);
 	(void)printf("at %.1f us: ", (double)o->w->now_ns / 1000);
 	va_start(args, format);
 	(void)vprintf(format, args);

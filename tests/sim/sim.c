@@ -15,14 +15,7 @@
 static struct world world;
 static struct oracle oracle;
 
-static uint64_t run_seed(uint64_t seed, bool shows_trace);
-
-static void retell(uint64_t seed)
-{
-	run_seed(seed, true);
-}
-
-static uint64_t run_seed(uint64_t seed, bool shows_trace)
+static uint64_t run_seed(uint64_t seed, bool shows_trace, void (*retell)(uint64_t seed))
 {
 	world_init(&world, seed);
 	world.trace.quiet = !shows_trace;
@@ -64,6 +57,11 @@ static void expect_death(void)
 		__sanitizer_set_death_callback(say_seed);
 }
 
+static void retell(uint64_t seed)
+{
+	run_seed(seed, true, NULL);
+}
+
 int main(int argc, char **argv)
 {
 	uint64_t seed = 1, count = 0, given_up = 0, i;
@@ -87,7 +85,7 @@ int main(int argc, char **argv)
 		count = one ? 1 : 2000;
 	expect_death();
 	for (i = 0; i < count; i++) {
-		given_up += run_seed(seed + i, shows_trace);
+		given_up += run_seed(seed + i, shows_trace, retell);
 		if (shows_trace && world.trace.text)
 			(void)fputs(world.trace.text, stdout);
 		world_fini(&world);

@@ -416,7 +416,8 @@ static void arrive(struct world *w, struct flying *flying)
 void world_sleep(struct world *w, struct node *node, uint64_t until_ns)
 {
 	assert(until_ns > w->now_ns);
-	node->asleep_until_ns = until_ns;
+	if (!node->asleep_until_ns)
+		node->asleep_until_ns = until_ns;
 }
 
 /* The program runs again: what waited in its socket comes in at once. */

@@ -80,7 +80,7 @@ enum post_verdict world_srq_recv(struct world *w, struct node *node, uint64_t wr
 /* A receive with a wr_id of the caller's, posted to the end or to its SRQ. */
 enum post_verdict world_recv_as(struct world *w, struct end *end, uint64_t wr_id, uint32_t to,
 				uint32_t len, uint32_t lkey);
-/* Nobody runs the node's engine until then. */
+/* Nobody runs the node's engine until then, unless it sleeps already. */
 void world_sleep(struct world *w, struct node *node, uint64_t until_ns);
 void world_modify(struct world *w, struct end *end, enum rxe_qp_state state);
 /* Put a packet on the link as if from had sent it. */
