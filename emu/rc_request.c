@@ -87,13 +87,16 @@ bool rc_request_is_idle(const struct rxe_qp *qp)
 	return qp->rc.req.una_psn == qp->rc.req.cur_psn;
 }
 
-/* Small requests behind a good many that wait for answers, one of which sets the QP going again: they may wait for company. */
+/* Small requests behind a good many that wait for answers, one of which sets the QP going again: they may wait for company. Not
+ * inside a message: its last packet asks for the answer, and has not gone. */
 static bool may_gather(const struct rxe_qp *qp)
 {
 	const struct rc_request *req = &qp->rc.req;
 	const struct rxe_send_wqe *newest = rxe_ring_at(&qp->sq, qp->sq.tail - 1);
+	const struct rxe_send_wqe *oldest = rxe_ring_at(&qp->sq, req->cur);
+	bool between = !oldest->started || oldest->psn_first == req->cur_psn;
 
-	return qp->state == RXE_QPS_RTS && qp->sq.tail - req->cur < GATHER_REQUESTS &&
+	return qp->state == RXE_QPS_RTS && between && qp->sq.tail - req->cur < GATHER_REQUESTS &&
 	       newest->len <= GATHER_BYTES && psn_diff(req->cur_psn, req->una_psn) >= GATHER_BEHIND;
 }
 

@@ -101,6 +101,26 @@ START_TEST(a_large_request_waits_for_nobody)
 }
 END_TEST
 
+/* A small request at the end of the queue is no reason to stop inside a long message, where nothing has asked for an answer. */
+START_TEST(a_message_under_way_waits_for_nobody)
+{
+	connect_ends(NULL);
+	x->max_segs = 1;
+	WRITE(10000);
+	WRITE(8);
+	world_run_until(&w, 1);
+	expect_some("0.0 a > WRITE_MIDDLE 107 len 1024\n"
+		    "0.0 a > WRITE_MIDDLE 108 len 1024\n"
+		    "0.0 a > WRITE_LAST 109 len 784 ackreq\n");
+	world_run(&w);
+	expect("     5.0 b > ACK 109 msn 1\n"
+	       "    10.0 a > WRITE_ONLY 110 len 8 ackreq\n"
+	       "    10.0 a   send 1 SUCCESS\n"
+	       "    15.0 b > ACK 110 msn 2\n"
+	       "    20.0 a   send 2 SUCCESS\n");
+}
+END_TEST
+
 START_TEST(trains_off)
 {
 	connect_ends(NULL);
@@ -241,6 +261,7 @@ END_TEST
 
 RUN_TESTS("coalesce", a_batch_has_one_ack, equal_sizes_share_a_train,
 	  small_requests_gather_behind_others, gathered_requests_leave_when_they_are_many,
-	  a_large_request_waits_for_nobody, trains_off, a_read_answers_for_those_before,
-	  several_qps_share_an_ack_train, an_ack_is_held_where_requests_follow,
-	  an_ack_of_what_completes_a_receive_is_not_held, a_duplicate_ends_the_holding)
+	  a_large_request_waits_for_nobody, a_message_under_way_waits_for_nobody, trains_off,
+	  a_read_answers_for_those_before, several_qps_share_an_ack_train,
+	  an_ack_is_held_where_requests_follow, an_ack_of_what_completes_a_receive_is_not_held,
+	  a_duplicate_ends_the_holding)
