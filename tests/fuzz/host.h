@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: MIT */
+/* One engine under attack, and an oracle that looks at everything it does: which bytes it touches, what it completes, what it sends.
+ *
+ * Its memory lies in regions of exactly their size, each with a use: a region for the peer's writes and atomics, one for receives, one
+ * for what reads bring back, one that sends are taken from. What is touched against its use is a finding. */
+#ifndef TESTS_FUZZ_HOST_H
+#define TESTS_FUZZ_HOST_H
+
+#include "emu/engine.h"
+#include "tests/fuzz/target.h"
+
+#define HOST_PD	    7u
+#define HOST_WRS    16u
+#define HOST_SGES   4u
+#define HOST_INLINE 64u
+#define HOST_SLOTS  32u	  /* receives, or results, that may be open at a time */
+#define HOST_SLOT   2048u /* bytes of each */
+#define HOST_PORT   0xc123u
+
+enum host_region {
+	REGION_NONE, /* index 0 is no key */
+	REGION_REMOTE,
+	REGION_READ_ONLY,
+	REGION_RECEIVES,
+	REGION_RESULTS,
+	REGION_SOURCE,
+	REGION_FOREIGN, /* another domain's */
+	REGION_GONE,	/* its memory was unmapped */
+	REGION_WINDOW,	/* a peer may invalidate it */
+	REGION_EDGE,	/* ends at the last address but one */
+	REGION_DEAD,	/* deregistered */
+	HOST_REGIONS,
+};
+
+enum host_qp_name {
+	QP_RC,
+	QP_RC_SRQ,
+	QP_UC,
+	QP_UD,
+	HOST_QPS,
+};
+
+/* What was posted in a slot of REGION_RECEIVES or REGION_RESULTS. */
+struct host_slot {
+	bool open;
+	uint8_t queue; /* HOST_QPS: the SRQ */
+	uint32_t len;
+	uint64_t number; /* of posting */
+};
+
+struct host_qp {
+	struct rxe_qp qp;
+	uint32_t peer_qpn;
+	uint64_t sends, sends_done; /* wr_ids count from 1 */
+	uint64_t recvs_done;	    /* number of the last, for those with a queue of their own */
+	uint64_t answers_at[64];    /* good answers seen when request n was posted, by n mod 64 */
+	bool failed;		    /* an error completion came: from now on flushes */
+	void *sq_mem, *rq_mem;
+};
+
+struct host {
+	struct rxe_engine engine;
+	struct rxe_counters counters;
+	struct rxe_mr_table *mrs;
+	uint8_t *bytes[HOST_REGIONS];
+	struct rxe_cq cq;
+	struct rxe_srq srq;
+	void *cq_mem, *srq_mem;
+	struct host_qp qp[HOST_QPS];
+	struct host_slot recv[HOST_SLOTS], result[HOST_SLOTS];
+	struct host_slot *result_of[HOST_QPS][64]; /* by request, mod 64 */
+	uint64_t posted;
+	uint64_t now_ns;
+	uint64_t effects;	    /* bytes stored and atomics */
+	uint64_t answers[HOST_QPS]; /* packets to the requester that were good */
+	bool is_small;		    /* the CQ: it may overrun, and then completions are lost */
+	bool sends_posted;
+	uint16_t max_segs;
+	enum ip_id_rule id_rule;
+	struct gid self, peer;
+	uint8_t out[TRAIN_MAX_BYTES];
+};
+
+/* How it begins: from the first bytes of the input. */
+struct host_setup {
+	bool small_cq, any_id, v6, trains_off, hold;
+	uint32_t mtu;
+	uint8_t rd_atomic, retry_cnt, rnr_retry, timeout, rnr_timer;
+	uint32_t rq_psn, sq_psn;
+	enum rxe_qp_state state; /* RTR or RTS */
+};
+
+struct host_setup host_take_setup(struct take *take, enum rxe_qp_state state);
+struct host *host_new(const struct host_setup *setup);
+/* All to ERR: what was posted comes back, and nothing is left. */
+void host_free(struct host *host);
+
+uint64_t host_iova(enum host_region region);
+uint32_t host_len(enum host_region region);
+uint32_t host_key(enum host_region region);
+void host_revoke(struct host *host, enum host_region region, bool revoked);
+void host_modify(struct host *host, enum host_qp_name name, enum rxe_qp_state to,
+		 const struct host_setup *setup);
+/* A receive of len bytes to the QP, or to the SRQ that it has. */
+void host_recv(struct host *host, enum host_qp_name name, uint32_t len, uint32_t pieces);
+void host_send(struct host *host, enum host_qp_name name, const struct rxe_send_wr *like,
+	       uint32_t len);
+/* One packet from the link. is_good: nothing before the queue pair has a reason to drop it. */
+void host_input(struct host *host, const uint8_t *p, uint32_t len, const struct gid *src,
+		bool is_good);
+/* Everything that is to be sent now, each packet looked at. */
+void host_output(struct host *host);
+void host_advance(struct host *host, uint64_t ns);
+void host_poll(struct host *host);
+
+#endif

@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: MIT */
+/* The regions of the host under attack: for host.c alone. */
+#ifndef TESTS_FUZZ_HOST_MEMORY_H
+#define TESTS_FUZZ_HOST_MEMORY_H
+
+#include "tests/fuzz/host.h"
+
+extern const struct rxe_host_ops memory_ops;
+
+void memory_new(struct host *host);
+void memory_free(struct host *host);
+
+#endif

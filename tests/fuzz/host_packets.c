@@ -1,0 +1,205 @@
+/* SPDX-License-Identifier: MIT */
+/* Packets in and out of the host under attack, and its completions: what the oracle demands of each. */
+#include "net/wire/opcode.h"
+#include "tests/fuzz/host.h"
+
+#define MAX_OUT	    8192u /* packets at one moment, whatever the peer asked for */
+#define MAX_EXPIRES 4096u
+#define MAX_STANDS  8u
+
+static struct host_qp *qp_to(struct host *host, const struct wire_packet *packet)
+{
+	const struct rxe_qp *qp = rxe_engine_find_qp(&host->engine, packet->bth.dest_qpn);
+
+	return qp ? qp->owner : NULL;
+}
+
+/* A request that is not the expected one does nothing, be it old or early. */
+static bool may_have_effect(const struct host_qp *q, const struct wire_packet *packet)
+{
+	return q->qp.type != RXE_QPT_RC || !(packet->shape & SHAPE_REQUEST) ||
+	       packet->bth.psn == q->qp.attr.rq_psn;
+}
+
+void host_input(struct host *host, const uint8_t *p, uint32_t len, const struct gid *src,
+		bool is_good)
+{
+	const struct wire_arrival arrival = { .p = p,
+					      .len = len,
+					      .src_port = HOST_PORT,
+					      .id_rule = host->id_rule,
+					      .hop_limit = 64,
+					      .src = *src,
+					      .dst = host->self };
+	const uint64_t effects = host->effects, pkts = host->counters.rcvd_pkts;
+	struct host_qp *q = NULL;
+	struct wire_packet packet;
+	struct rxe_qp before;
+	bool may = true;
+
+	if (wire_parse(&packet, p, len) == WIRE_OK)
+		q = qp_to(host, &packet);
+	if (q) {
+		memcpy(&before, &q->qp, sizeof(before));
+		may = is_good && may_have_effect(q, &packet);
+		if (is_good && !(packet.shape & SHAPE_REQUEST))
+			host->answers[q - host->qp]++;
+	}
+	rxe_engine_input(&host->engine, &arrival, host->now_ns);
+	MUST(host->counters.rcvd_pkts == pkts + 1);
+	if (q && !may)
+		MUST(host->effects == effects);
+	if (q && !is_good)
+		MUST(memcmp(&before, &q->qp, sizeof(before)) == 0);
+	rxe_engine_settle(&host->engine);
+	host_poll(host);
+}
+
+static struct host_qp *qp_from(struct host *host, const struct wire_packet *packet)
+{
+	for (uint32_t i = 0; i < HOST_QPS; i++) {
+		if (host->qp[i].peer_qpn == packet->bth.dest_qpn)
+			return &host->qp[i];
+	}
+	return NULL;
+}
+
+static bool talks(enum rxe_qp_state state)
+{
+	switch (state) {
+	case RXE_QPS_RTR:
+	case RXE_QPS_RTS:
+	case RXE_QPS_SQD: return true;
+	case RXE_QPS_RESET:
+	case RXE_QPS_INIT:
+	case RXE_QPS_SQE:
+	case RXE_QPS_ERR: return false;
+	}
+	return false;
+}
+
+static void look_at(struct host *host, const struct wire_train *train, const uint8_t *p,
+		    uint32_t len, uint16_t index, const enum rxe_qp_state *states)
+{
+	const struct icrc_flow flow = { train->src, train->dst,
+					(uint16_t)(HOST_PORT + train->tx_index) };
+	struct wire_packet packet;
+	const struct host_qp *q;
+
+	MUST(wire_parse(&packet, p, len) == WIRE_OK);
+	MUST(icrc_check(&flow, IP_ID_EXACT, index, p, len) == ICRC_OK);
+	MUST(gid_equal(&flow.src, &host->self) && gid_equal(&flow.dst, &host->peer));
+	q = qp_from(host, &packet);
+	MUST(q);
+	MUST(talks(states[q - host->qp]));
+	MUST(packet.payload_len <= q->qp.attr.path_mtu || q->qp.type == RXE_QPT_UD);
+	if (q->qp.type != RXE_QPT_RC)
+		return;
+	/* An answer to what has arrived, or a request that was posted. */
+	if (packet.shape & SHAPE_REQUEST)
+		MUST(psn_diff(packet.bth.psn, q->qp.attr.sq_psn) < 0);
+	else
+		MUST(psn_diff(packet.bth.psn, q->qp.attr.rq_psn) <= 0);
+}
+
+void host_output(struct host *host)
+{
+	struct wire_train train = { .buf = host->out, .max_segs = host->max_segs };
+	enum rxe_qp_state states[HOST_QPS];
+	uint32_t packets = 0;
+
+	for (;;) {
+		uint16_t index = 0;
+
+		for (uint32_t i = 0; i < HOST_QPS; i++)
+			states[i] = host->qp[i].qp.state;
+		if (!rxe_engine_output(&host->engine, &train, host->now_ns))
+			break;
+		MUST(train.segs > 0 && train.segs <= host->max_segs &&
+		     train.len <= TRAIN_MAX_BYTES);
+		for (uint32_t at = 0; at < train.len; at += train.seg_len, index++) {
+			const uint32_t left = train.len - at;
+
+			look_at(host, &train, host->out + at,
+				left < train.seg_len ? left : train.seg_len, index, states);
+		}
+		MUST(index == train.segs);
+		packets += index;
+		MUST(packets <= MAX_OUT);
+	}
+	rxe_engine_settle(&host->engine);
+	host_poll(host);
+}
+
+void host_advance(struct host *host, uint64_t ns)
+{
+	const uint64_t until_ns = host->now_ns + ns;
+	uint32_t turns = 0, stands = 0;
+
+	host_output(host);
+	while (rxe_engine_deadline(&host->engine) <= until_ns && turns++ < MAX_EXPIRES) {
+		const uint64_t due_ns = rxe_engine_deadline(&host->engine);
+
+		stands = due_ns > host->now_ns ? 0 : stands + 1;
+		if (due_ns > host->now_ns)
+			host->now_ns = due_ns;
+		rxe_engine_expire(&host->engine, host->now_ns);
+		host_output(host);
+		/* A timer may fire in vain now and then; a host must not spin. */
+		MUST(stands < MAX_STANDS);
+	}
+	host->now_ns = until_ns;
+}
+
+static void received(struct host *host, struct host_qp *q, const struct rxe_cqe *cqe)
+{
+	const bool has_srq = q == &host->qp[QP_RC_SRQ];
+	struct host_slot *slot;
+
+	MUST(cqe->wr_id < HOST_SLOTS);
+	slot = &host->recv[cqe->wr_id];
+	MUST(slot->open);
+	MUST(slot->queue == (has_srq ? HOST_QPS : q - host->qp));
+	/* Those of a queue of its own come in the order in which they were posted. */
+	MUST(has_srq || slot->number > q->recvs_done);
+	q->recvs_done = slot->number;
+	slot->open = false;
+	if (cqe->status != RXE_WC_SUCCESS || cqe->opcode == RXE_WC_RECV_RDMA_WITH_IMM)
+		return;
+	MUST(cqe->byte_len <= slot->len);
+}
+
+static void sent(struct host *host, struct host_qp *q, const struct rxe_cqe *cqe)
+{
+	const size_t name = (size_t)(q - host->qp);
+
+	MUST(cqe->wr_id > q->sends_done && cqe->wr_id <= q->sends);
+	if (q->failed)
+		MUST(cqe->status == RXE_WC_WR_FLUSH_ERR);
+	q->failed |= cqe->status != RXE_WC_SUCCESS;
+	/* No request is done before something came that says so. */
+	if (cqe->status == RXE_WC_SUCCESS && q->qp.type == RXE_QPT_RC)
+		MUST(host->answers[name] > q->answers_at[cqe->wr_id % 64]);
+	for (; q->sends_done < cqe->wr_id; q->sends_done++) {
+		struct host_slot **slot = &host->result_of[name][(q->sends_done + 1) % 64];
+
+		if (*slot)
+			(*slot)->open = false;
+		*slot = NULL;
+	}
+}
+
+void host_poll(struct host *host)
+{
+	struct rxe_cqe cqe;
+
+	while (rxe_cq_poll(&host->cq, &cqe, 1) == 1) {
+		const struct rxe_qp *qp = rxe_engine_find_qp(&host->engine, cqe.qpn);
+
+		MUST(qp);
+		if (cqe.opcode & RXE_WC_RECV)
+			received(host, qp->owner, &cqe);
+		else
+			sent(host, qp->owner, &cqe);
+	}
+}

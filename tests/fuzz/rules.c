@@ -1,0 +1,163 @@
+/* SPDX-License-Identifier: MIT */
+/* Fuzz target: fault rules as people write them, and packets that they are let loose on. A rule that was taken prints as text that
+ * means the same; a packet that passes the shaper is at most as long as a packet can be, and none comes back for ever. */
+#include "net/link/fault.h"
+#include "net/link/fault_shaper.h"
+#include "net/wire/packet.h"
+#include "tests/fuzz/target.h"
+
+#define MAX_COMING 4096u /* packets out of one call and all that follows from it */
+
+int LLVMFuzzerInitialize(int *argc, char ***argv)
+{
+	(void)argc;
+	(void)argv;
+	return 0;
+}
+
+static void one_rule(const char *text)
+{
+	char error[FAULT_TEXT_MAX], first[4 * FAULT_TEXT_MAX], second[4 * FAULT_TEXT_MAX];
+	struct fault_rule rule, again;
+	int len;
+
+	if (!fault_rule_parse(&rule, text, error)) {
+		MUST(memchr(error, '\0', sizeof(error)) && error[0]);
+		return;
+	}
+	len = fault_rule_format(first, sizeof(first), &rule);
+	MUST(len > 0 && len < FAULT_TEXT_MAX);
+	MUST(fault_rule_parse(&again, first, error));
+	MUST(fault_rule_format(second, sizeof(second), &again) == len);
+	MUST(strcmp(first, second) == 0);
+	MUST(memcmp(rule.opcode_set, again.opcode_set, sizeof(rule.opcode_set)) == 0);
+	MUST(rule.delay_ns == again.delay_ns && rule.probability == again.probability);
+}
+
+static bool find_qp(void *arg, enum fault_dir dir, const struct gid *peer, uint32_t dest_qpn,
+		    struct fault_qp *ret)
+{
+	(void)arg;
+	(void)dir;
+	(void)peer;
+	if (dest_qpn & 1)
+		return false;
+	*ret = (struct fault_qp){ .qpn = 0x10002,
+				  .peer_qpn = 0x20002,
+				  .can_answer = dest_qpn & 2,
+				  .answer_psn = 100,
+				  .msn = 7 };
+	return true;
+}
+
+static uint32_t look_at_trains(const struct wire_train *train, size_t n)
+{
+	uint8_t seen = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		MUST(train[i].len > 0 && train[i].len <= TRAIN_MAX_BYTES);
+		MUST(train[i].segs > 0 && train[i].seg_len > 0);
+		MUST((train[i].len - 1) / train[i].seg_len + 1 == train[i].segs);
+		for (uint32_t k = 0; k < train[i].len; k++)
+			seen ^= train[i].buf[k];
+	}
+	return (uint32_t)n + (seen & 0);
+}
+
+static uint32_t look_at_arrivals(const struct wire_arrival *arrival, size_t n)
+{
+	uint8_t seen = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		for (uint32_t k = 0; k < arrival[i].len; k++)
+			seen ^= arrival[i].p[k];
+	}
+	return (uint32_t)n + (seen & 0);
+}
+
+/* Let all that waits come out. */
+static void drain(struct fault_shaper *shaper, uint64_t *now_ns, uint32_t coming)
+{
+	const struct wire_arrival *arrivals;
+	const struct wire_train *trains;
+	size_t n;
+
+	while (fault_shaper_deadline(shaper) != UINT64_MAX) {
+		uint32_t before = coming;
+
+		if (fault_shaper_deadline(shaper) > *now_ns)
+			*now_ns = fault_shaper_deadline(shaper);
+		n = fault_shaper_due_out(shaper, *now_ns, &trains);
+		coming += look_at_trains(trains, n);
+		n = fault_shaper_due_in(shaper, *now_ns, &arrivals);
+		coming += look_at_arrivals(arrivals, n);
+		MUST(coming > before && coming < MAX_COMING);
+	}
+}
+
+/* A train, or an arrival: so many packets of a size, with bytes from the input. */
+static void one_packet(struct fault_shaper *shaper, struct take *take, uint64_t *now_ns)
+{
+	const uint8_t kind = take_u8(take);
+	const uint16_t seg_len = take_u16(take) % 4300;
+	const uint32_t segs = kind >> 4, len = (segs + 1) * seg_len;
+	uint8_t *p = malloc(TRAIN_MAX_BYTES), *exact = NULL;
+	struct wire_train train = { .buf = p, .seg_len = seg_len, .max_segs = TRAIN_MAX_SEGS };
+	struct wire_arrival arrival = { .p = p, .len = seg_len, .src_port = 49152 };
+	const struct wire_arrival *arrivals;
+	const struct wire_train *trains;
+	size_t n;
+
+	MUST(p);
+	memset(p, 0x5a, TRAIN_MAX_BYTES);
+	for (uint32_t at = 0; at < BTH_LEN + 4; at++)
+		p[at] = take_u8(take);
+	for (uint32_t at = seg_len; at + BTH_LEN < len && seg_len > BTH_LEN; at += seg_len)
+		memcpy(p + at, p, BTH_LEN);
+	train.src = arrival.dst = (struct gid){ { [10] = 0xff, 0xff, 10, 0, 0, 1 } };
+	train.dst = arrival.src = (struct gid){ { [10] = 0xff, 0xff, 10, 0, 0, 2 } };
+	train.len = len < TRAIN_MAX_BYTES ? len : seg_len;
+	if (kind & 1) {
+		arrival.p = exact = exact_block(p, seg_len);
+		n = fault_shaper_in(shaper, &arrival, *now_ns, &arrivals);
+		(void)look_at_arrivals(arrivals, n);
+	} else if (train.len > 0) {
+		train.segs = (uint16_t)((train.len - 1) / seg_len + 1);
+		n = fault_shaper_out(shaper, &train, *now_ns, &trains);
+		(void)look_at_trains(trains, n);
+	}
+	*now_ns += kind & 2 ? 1000 : 0;
+	free(exact);
+	free(p);
+}
+
+static void shape(const char *text, struct take take)
+{
+	const struct fault_shaper_cfg cfg = { .tx_ports = { 49152 }, .find_qp = find_qp };
+	struct fault_shaper *shaper = fault_shaper_new(&cfg);
+	char error[FAULT_TEXT_MAX];
+	uint64_t now_ns = 1000;
+
+	MUST(shaper);
+	if (fault_rules_add_text(fault_shaper_rules(shaper), text, error)) {
+		for (uint32_t i = 0; i < 40 && take.left > 0; i++)
+			one_packet(shaper, &take, &now_ns);
+		drain(shaper, &now_ns, 0);
+	} else {
+		MUST(memchr(error, '\0', sizeof(error)) && error[0]);
+	}
+	fault_shaper_free(shaper);
+}
+
+/* Text up to the first NUL; packets behind it. */
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	const uint8_t *end = size ? memchr(data, '\0', size) : NULL;
+	size_t len = end ? (size_t)(end - data) : size;
+	char *text = exact_string(data, len);
+
+	one_rule(text);
+	shape(text, (struct take){ data + len, size - len });
+	free(text);
+	return 0;
+}

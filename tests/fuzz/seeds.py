@@ -1,0 +1,193 @@
+# SPDX-License-Identifier: MIT
+"""Makes the seed corpora: packets of tests/wire as each target reads its input, and texts for those that read text.
+
+usage: seeds.py WIRE_FOLDER STAMP     writes seeds/TARGET/NAME beside STAMP"""
+
+import json
+import os
+import shutil
+import struct
+import sys
+
+ROCE_PORT = 4791
+SERVICE_QP = {0: 0, 1: 2, 3: 3}  # RC, UC, UD: which of the host's queue pairs
+ANSWERS = {0x0d, 0x0e, 0x0f, 0x10, 0x11, 0x12}
+SENDS = {0x00, 0x04, 0x05, 0x09, 0x0b, 0x17}  # that begin with a receive, or need one at the end
+STEP_FORGED, STEP_BYTES, STEP_RECV, STEP_SEND, STEP_TIME, STEP_OUTPUT, STEP_MODIFY = range(7)
+KEEP_PSN = 1 << 3
+
+
+def frames(path):
+    with open(path, "rb") as f:
+        data = f.read()
+    at = 24
+    while at < len(data):
+        length = struct.unpack_from("<I", data, at + 8)[0]
+        yield data[at + 16:at + 16 + length]
+        at += 16 + length
+
+
+def packet_of(frame):
+    """(IPv6?, IP identification, source port, BTH to ICRC)"""
+    v6 = frame[12:14] == b"\x86\xdd"
+    udp = 14 + (40 if v6 else 20)
+    ip_id = 0 if v6 else struct.unpack_from(">H", frame, 18)[0]
+    port, _, length = struct.unpack_from(">HHH", frame, udp)
+    return v6, ip_id, port, frame[udp + 8:udp + length]
+
+
+def psn_of(packet):
+    return packet[9:12]
+
+
+def setup(packets, is_answer):
+    """The host's first ten bytes: its MTU and PSNs are those of the capture."""
+    longest = max((len(p) for p in packets), default=0)
+    mtu = next((i for i in range(5) if 256 << i >= longest - 32), 4)
+    first = next((psn_of(p) for p in packets if (p[0] & 0x1f in ANSWERS) == is_answer), b"\0\0\0")
+    psn = first[::-1]
+    return bytes([0, mtu, 0x77, 0x2e]) + psn + psn
+
+
+def bytes_step(packet, delta=0, flags=0):
+    qp = SERVICE_QP.get(packet[0] >> 5, 0)
+    return struct.pack("<BBbH", STEP_BYTES, qp | flags, delta, len(packet)) + packet
+
+
+def requests(packets):
+    script = setup(packets, False)
+    for packet in packets:
+        if packet[0] & 0x1f in ANSWERS:
+            continue
+        if packet[0] & 0x1f in SENDS:
+            script += struct.pack("<BBH", STEP_RECV, SERVICE_QP.get(packet[0] >> 5, 0), 2048)
+        script += bytes_step(packet, flags=KEEP_PSN) + bytes([STEP_OUTPUT])
+    return script
+
+
+def answers(packets, case):
+    """What the requester of the capture was asked to do, and what it was answered."""
+    of_wr = {0: 0, 1: 1, 2: 2, 3: 3, 4: 4, 5: 5, 6: 6, 9: 7}
+    script = setup(packets, False)
+    for wr in case.get("requester did", [])[:16]:
+        script += struct.pack("<BBBH", STEP_SEND, 0, of_wr.get(wr.get("op", 2), 2),
+                              min(wr.get("length", 8), 0xfffc))
+    script += bytes([STEP_OUTPUT])
+    for packet in packets:
+        if packet[0] & 0x1f in ANSWERS:
+            script += bytes_step(packet, flags=KEEP_PSN) + bytes([STEP_OUTPUT])
+        else:
+            script += struct.pack("<BH", STEP_TIME, 20)
+    return script
+
+
+def forged(opcodes, answering):
+    """One packet of each operation, at the PSN that is expected."""
+    script = bytes([0, 2, 0x77, 0x2e]) + b"\xfe\xff\xff" * 2
+    for opcode in opcodes:
+        qp = SERVICE_QP[opcode >> 5]
+        if answering:
+            script += struct.pack("<BBBH", STEP_SEND, qp, opcode % 8, 600) + bytes([STEP_OUTPUT])
+        else:
+            script += struct.pack("<BBH", STEP_RECV, qp, 2000)
+        place = bytes([1, 0, 0, 0x40, 0]) if opcode & 0x1f in (6, 0xa, 0xb, 0xc, 0x13, 0x14) else b""
+        script += bytes([STEP_FORGED, qp | 8, opcode, 0]) + place + bytes([0x40, 0]) * 2
+        script += bytes([STEP_OUTPUT])
+    return script
+
+
+RULES = [
+    "drop opcode=ACKNOWLEDGE nth=3 qp=0x11",
+    "duplicate dir=out probability=1% seed=7 copies=3",
+    "delay time=5ms opcode=RC_WRITE_* psn=100..110",
+    "rnr_nak dir=in opcode=SEND_* nth=1..5 timer=12",
+    "nak code=remote_access opcode=RC_RDMA_* peer_qp=2..9 every=2",
+    "reorder behind=3 within=20us attempt=0", "corrupt part=payload icrc=good seen=2..4",
+    "corrupt part=header", "corrupt part=icrc", "truncate keep=20", "nak code=4 qp=#0..3",
+    "drop probability=0.25 seed=18446744073709551615\n# a comment\n\ndelay time=1s\n",
+    "truncate keep=4200 opcode=4,0x11,RC_SEND_ONLY", "drop psn=16777215..3 dir=any",
+]
+RULE_PACKETS = b"\0" + b"".join(
+    struct.pack("<BH", kind, length) + bytes([opcode, 0, 255, 255, 0, 0, 0, 2 + kind % 3, 128, 0, 0,
+                                              100, 1, 2, 3, 4])
+    for kind, length, opcode in [(0x40, 1044, 7), (1, 100, 4), (0, 20, 0x11), (0x21, 60, 4),
+                                 (2, 300, 10), (3, 300, 0xc), (0x10, 4120, 1)])
+
+SETTINGS = [
+    "--instance\na-b_c.d", "--address=127.0.0.1,127.0.0.2\n--devices\n2", "--address\nfd00::1",
+    "--arena=64M\n--linger\n5\n--slots=16", "--arena=1T", "--arena\n65536",
+    "--trains=off\n--mlx5\non\n--", "--foreground\n--quiet\n--\nprogram\n--slots", "--help", "-h",
+    "--devices=16\n--address=10.0.0.1", "--slots=257", "--linger=1000001", "--address=0.0.0.0",
+    "--unknown=3", "--instance=" + "x" * 33, "--", "program", "--=", "--instance",
+]
+
+
+class Corpus:
+    def __init__(self, folder):
+        self.folder = folder
+        shutil.rmtree(folder, ignore_errors=True)
+
+    def add(self, target, name, data):
+        os.makedirs(os.path.join(self.folder, target), exist_ok=True)
+        with open(os.path.join(self.folder, target, name), "wb") as f:
+            f.write(data)
+
+
+def add_wire(corpus, name, number, frame):
+    v6, ip_id, port, packet = packet_of(frame)
+    corpus.add("wire", f"{name}_{number}",
+               struct.pack("<HHHB", ip_id, number, port, v6) + packet)
+    corpus.add("framing", f"{name}_{number}", b"\0" + frame)
+
+
+def datagrams(packets):
+    """What recvmmsg() gives: each alone, and equal ones as a train."""
+    singles = b"".join(struct.pack("<HBH", len(p), 0, 0) + p for p in packets[:8])
+    equal = [p for p in packets if len(p) == len(packets[0])][:8]
+    train = b"".join(equal)
+    return b"\1\7" + singles + struct.pack("<HBH", len(train), 1, len(equal[0])) + train
+
+
+def add_captures(corpus, folder):
+    with open(os.path.join(folder, "cases.json"), encoding="utf-8") as f:
+        cases = json.load(f)
+    seen = set()
+    for file in sorted(os.listdir(folder)):
+        if not file.endswith(".pcap"):
+            continue
+        name = file[:-5]
+        all_frames = list(frames(os.path.join(folder, file)))
+        packets = [packet_of(f)[3] for f in all_frames]
+        for number, frame in enumerate(all_frames):
+            packet = packets[number]
+            if (packet[0], len(packet)) not in seen:
+                seen.add((packet[0], len(packet)))
+                add_wire(corpus, name, number, frame)
+        corpus.add("framing", name, datagrams(packets))
+        corpus.add("responder", name, requests(packets[:100]))
+        if name.startswith("rc_"):
+            corpus.add("requester", name, answers(packets[:100], cases.get(name, {})))
+
+
+def add_scripts(corpus):
+    for service in (0, 0x20, 0x60):
+        ops = [service | op for op in range(0x18) if service != 0x60 or op in (4, 5)]
+        corpus.add("responder", f"forged_{service:02x}", forged(ops, False))
+        corpus.add("requester", f"forged_{service:02x}", forged(ops, True))
+    for number, text in enumerate(RULES):
+        corpus.add("rules", str(number), text.encode() + RULE_PACKETS)
+    for number, text in enumerate(SETTINGS):
+        corpus.add("settings", str(number), text.encode())
+
+
+def main():
+    folder, stamp = sys.argv[1:]
+    corpus = Corpus(os.path.join(os.path.dirname(stamp), "seeds"))
+    add_captures(corpus, folder)
+    add_scripts(corpus)
+    with open(stamp, "w", encoding="utf-8"):
+        pass
+
+
+if __name__ == "__main__":
+    main()
