@@ -7,7 +7,7 @@
 
 #include "rc.h"
 
-#include <rxe_dm/verbs_newer.h>
+#include <rxe_dm/newer.h>
 
 int main(int argc, char **argv)
 {

@@ -9,7 +9,7 @@
 
 #include "rc.h"
 
-#include <rxe_dm/mlx5dv_newer.h>
+#include <rxe_dm/newer.h>
 
 #define START 0x10000u /* the addresses that the key is to have */
 

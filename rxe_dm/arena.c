@@ -109,6 +109,19 @@ int arena_init(struct arena *ret, uint64_t bytes)
 	return 0;
 }
 
+/* A hole where the pages were; the next touch makes new ones. Part of a huge page that somebody holds is only cleared, and the
+ * hugetlb pool promises nothing: so look whether there is a hole. */
+bool arena_renew(const struct arena *arena, uint64_t offset, uint64_t len)
+{
+	off_t data;
+
+	if (fallocate(arena->fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, (off_t)offset,
+		      (off_t)len))
+		return false;
+	data = lseek(arena->fd, (off_t)offset, SEEK_DATA);
+	return data < 0 ? errno == ENXIO : (uint64_t)data >= offset + len;
+}
+
 void arena_fini(struct arena *arena)
 {
 	if (!arena->base)

@@ -3,6 +3,7 @@
 #ifndef RXE_DM_ARENA_H
 #define RXE_DM_ARENA_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 struct arena {
@@ -18,5 +19,8 @@ struct arena {
 /* 0 or a negative errno. Costs no memory yet: pages come when they are used. */
 int arena_init(struct arena *ret, uint64_t bytes);
 void arena_fini(struct arena *arena);
+/* Fresh pages for this range, whole pages of the system's size: somebody may hold the old ones by a dmabuf, and keeps them.
+ * False: the old ones are still there, and the range must not be given to anybody else. */
+bool arena_renew(const struct arena *arena, uint64_t offset, uint64_t len);
 
 #endif

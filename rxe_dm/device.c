@@ -233,6 +233,20 @@ void device_event(struct device *device, uint32_t type)
 	}
 }
 
+/* Who holds a dmabuf of it must not see what the next one does there. A range that cannot be had anew stays granted for good. */
+static void give_back(struct device *device, const struct resting_range *resting)
+{
+	if (resting->exported &&
+	    !arena_renew(&device->arena, resting->range->offset, resting->range->len)) {
+		ctl_log(CTL_LOG_NOTICE,
+			"rxe_dm%u: %llu bytes of device memory that were exported as a dmabuf "
+			"cannot be used again: their pages cannot be replaced",
+			device->index, (unsigned long long)resting->range->len);
+		return;
+	}
+	range_release(&device->ranges, resting->range);
+}
+
 bool device_settle(struct device *device)
 {
 	struct resting_range *resting, *next;
@@ -240,7 +254,7 @@ bool device_settle(struct device *device)
 	DL_FOREACH_SAFE (device->resting, resting, next) {
 		if (!grace_over(&device->grace, resting->stamp, GRACE_NOBODY))
 			continue;
-		range_release(&device->ranges, resting->range);
+		give_back(device, resting);
 		DL_DELETE(device->resting, resting);
 		free(resting);
 	}

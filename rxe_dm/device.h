@@ -34,6 +34,7 @@ struct resting_range {
 	struct resting_range *prev, *next;
 	struct range *range;
 	uint64_t stamp;
+	bool exported; /* a dmabuf names its pages */
 };
 
 /* A device on an Ethernet interface. The server's own end has slot 0: it answers those who ask for the address. */

@@ -116,6 +116,7 @@ int serve_export_dm(struct call *call)
 	close(maker);
 	if (fd < 0)
 		return -EOPNOTSUPP;
+	dm->memory->exported = true;
 	call->out_fd[0] = fd;
 	call->num_out = 1;
 	return 0;

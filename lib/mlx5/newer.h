@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What rdma-core 65's mlx5dv.h declares for sharing umems and an older one lacks. Installed as <rxe_dm/mlx5dv_newer.h>. */
+/* What rdma-core 65's mlx5dv.h declares for sharing umems and an older one lacks. Part of <rxe_dm/newer.h>. */
 #ifndef RXE_DM_MLX5DV_NEWER_H
 #define RXE_DM_MLX5DV_NEWER_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What rdma-core 65's verbs.h declares and an older one lacks. Installed as <rxe_dm/verbs_newer.h>: include it behind
+/* What rdma-core 65's verbs.h declares and an older one lacks. Part of <rxe_dm/newer.h>: include that behind
  * <infiniband/verbs.h> and link with the library as usual.
  *
  * Which parts the installed verbs.h lacks was asked when this was built (verbs_newer_config.h). The structures with _65 at

@@ -350,16 +350,24 @@ START_TEST(device_memory_as_descriptor)
 	if (fd < 0) {
 		ck_assert_int_eq(errno, EOPNOTSUPP);
 		ck_assert_int_eq(fd, -1);
+		ck_assert_int_eq(ibv_free_dm(dm), 0);
 	} else {
 		map = mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 		ck_assert_ptr_ne(map, MAP_FAILED);
 		fill(map, sizeof(bytes), 8);
 		ck_assert_int_eq(ibv_memcpy_from_dm(bytes, dm, 0, sizeof(bytes)), 0);
 		expect_filled(bytes, sizeof(bytes), 8);
+		/* What comes behind it in the same place is not seen. */
+		ck_assert_int_eq(ibv_free_dm(dm), 0);
+		dm = ibv_alloc_dm(context, &attr);
+		ck_assert_ptr_nonnull(dm);
+		fill(bytes, sizeof(bytes), 9);
+		ck_assert_int_eq(ibv_memcpy_to_dm(dm, 0, bytes, sizeof(bytes)), 0);
+		expect_filled(map, sizeof(bytes), 8);
+		ck_assert_int_eq(ibv_free_dm(dm), 0);
 		munmap(map, PAGE);
 		close(fd);
 	}
-	ck_assert_int_eq(ibv_free_dm(dm), 0);
 }
 END_TEST
 
