@@ -90,12 +90,31 @@ static enum link_act throw_dice(struct link *link, uint64_t *ret_delay_ns)
 	return LINK_DELAY;
 }
 
+void link_fate(struct link *link, enum link_act act, uint32_t subset, uint64_t delay_ns)
+{
+	link->fate = act;
+	link->fated = subset;
+	link->fate_delay_ns = delay_ns;
+}
+
+static bool is_fated(struct link *link)
+{
+	bool ret = link->fated & 1;
+
+	link->fated >>= 1;
+	return ret;
+}
+
 enum link_act link_judge(struct link *link, char from, const char *op, uint32_t psn,
 			 uint64_t *ret_delay_ns)
 {
 	uint32_t i;
 
 	*ret_delay_ns = 0;
+	if (is_fated(link)) {
+		*ret_delay_ns = link->fate == LINK_DELAY ? link->fate_delay_ns : 0;
+		return link->fate;
+	}
 	for (i = 0; i < link->num_rules; i++) {
 		struct link_rule *rule = &link->rule[i];
 

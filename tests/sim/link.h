@@ -58,6 +58,9 @@ struct link {
 	struct link_rule rule[LINK_MAX_RULES];
 	uint32_t num_rules;
 	struct link_dice dice;
+	enum link_act fate; /* of the first packets, those whose bits are set, the first in bit 0 */
+	uint32_t fated;
+	uint64_t fate_delay_ns;
 	uint64_t seed;
 	struct flying **queue; /* a heap, by time and order */
 	uint32_t num, room;
@@ -72,6 +75,8 @@ uint32_t link_random(struct link *link, uint32_t limit);
 /* Add a rule: "drop b ACK 100", "dup a WRITE_ONLY 102", "delay a SEND_MIDDLE 101 7.5" (us), "corrupt a * *"; "x3" at the end:
  * three times. */
 void link_rule_add(struct link *link, const char *rule);
+/* From now on: what becomes of the next packets whose bits are set; LINK_DELAY: by so much. */
+void link_fate(struct link *link, enum link_act act, uint32_t subset, uint64_t delay_ns);
 /* What becomes of this packet. op as traces name it; *ret_delay_ns is added to the link's delay. */
 enum link_act link_judge(struct link *link, char from, const char *op, uint32_t psn,
 			 uint64_t *ret_delay_ns);

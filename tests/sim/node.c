@@ -7,11 +7,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define CQ_ENTRIES 16384u
-#define MAX_SGE	   8u
-#define MAX_INLINE 256u
-#define SRQ_DEPTH  256u
-#define PATTERN	   0x10000u /* node_byte repeats */
+#define CQ_ENTRIES    16384u
+#define MAX_SGE	      8u
+#define MAX_INLINE    256u
+#define SRQ_DEPTH     256u
+#define PATTERN	      0x10000u /* bytes repeat */
+#define NODE_PATTERNS 8
 
 static bool is_there(const struct node *node, uint64_t addr, size_t len)
 {
@@ -128,9 +129,63 @@ static struct gid gid_of(uint32_t index)
 	return (struct gid){ .raw = { [10] = 0xff, [11] = 0xff, 10, 0, 0, (uint8_t)(index + 1) } };
 }
 
+static uint8_t byte_of(uint32_t index, uint32_t at)
+{
+	return (uint8_t)(at * 7 + (at >> 8) * 13 + index * 101);
+}
+
+/* What a node's memory holds in the beginning, over and over. */
+static const uint8_t *pattern_of(uint32_t index)
+{
+	static uint8_t pattern[NODE_PATTERNS][PATTERN];
+	static bool is_made[NODE_PATTERNS];
+	uint32_t i;
+
+	assert(index < NODE_PATTERNS);
+	for (i = 0; i < PATTERN && !is_made[index]; i++)
+		pattern[index][i] = byte_of(index, i);
+	is_made[index] = true;
+	return pattern[index];
+}
+
 uint8_t node_byte(const struct node *node, uint32_t at)
 {
-	return (uint8_t)(at * 7 + (at >> 8) * 13 + node->index * 101);
+	return byte_of(node->index, at);
+}
+
+bool node_is_untouched(const struct node *node, uint32_t at, uint32_t len)
+{
+	const uint8_t *pattern = pattern_of(node->index);
+
+	while (len > 0) {
+		uint32_t left = PATTERN - at % PATTERN;
+		uint32_t n = len < left ? len : left;
+
+		if (memcmp(node->mem + at, pattern + at % PATTERN, n) != 0)
+			return false;
+		at += n;
+		len -= n;
+	}
+	return true;
+}
+
+/* The key table is large and hardly used: one that a node has left is cleaned and used again, and many lives are short. */
+static struct rxe_mr_table *spare_mrs[8];
+static uint32_t num_spare;
+
+static struct rxe_mr_table *take_mrs(void)
+{
+	return num_spare > 0 ? spare_mrs[--num_spare] : zalloc(sizeof(struct rxe_mr_table));
+}
+
+static void give_mrs(struct rxe_mr_table *mrs, uint32_t used)
+{
+	if (num_spare == sizeof(spare_mrs) / sizeof(spare_mrs[0])) {
+		free(mrs);
+		return;
+	}
+	memset(mrs->entry, 0, (used + 1) * sizeof(mrs->entry[0]));
+	spare_mrs[num_spare++] = mrs;
 }
 
 struct node *node_new(uint32_t index, uint32_t mem_len)
@@ -139,7 +194,7 @@ struct node *node_new(uint32_t index, uint32_t mem_len)
 	const struct rxe_engine_cfg cfg = {
 		.ops = &ops,
 		.host = node,
-		.mrs = node->mrs = zalloc(sizeof(struct rxe_mr_table)),
+		.mrs = node->mrs = take_mrs(),
 		.counters = &node->counters,
 		.slot = index + 1,
 		.gids = { gid_of(index) },
@@ -154,14 +209,15 @@ struct node *node_new(uint32_t index, uint32_t mem_len)
 	node->gone_at = UINT64_MAX;
 	node->gone_end = 0;
 	node->max_segs = TRAIN_MAX_SEGS;
-	node->mem = zalloc(mem_len);
+	node->mem = malloc(mem_len);
+	assert(node->mem);
 	node->mem_len = mem_len;
-	for (i = 0; i < mem_len && i < PATTERN; i++)
-		node->mem[i] = node_byte(node, i);
-	for (; i < mem_len; i += PATTERN)
-		memcpy(node->mem + i, node->mem, mem_len - i < PATTERN ? mem_len - i : PATTERN);
+	for (i = 0; i < mem_len; i += PATTERN)
+		memcpy(node->mem + i, pattern_of(index),
+		       mem_len - i < PATTERN ? mem_len - i : PATTERN);
 	rxe_engine_init(&node->engine, &cfg);
-	node->cq_mem = zalloc(rxe_cq_ring_bytes(CQ_ENTRIES));
+	node->cq_mem = malloc(rxe_cq_ring_bytes(CQ_ENTRIES));
+	assert(node->cq_mem);
 	rxe_cq_init(&node->cq, node->cq_mem, CQ_ENTRIES, NULL);
 	node->srq_mem = zalloc(rxe_ring_bytes(SRQ_DEPTH, rxe_recv_stride(MAX_SGE)));
 	rxe_srq_init(&node->srq, NODE_PD, node->srq_mem, SRQ_DEPTH, MAX_SGE, NULL);
@@ -175,7 +231,7 @@ void node_free(struct node *node)
 {
 	while (node->num_ends > 0)
 		node_remove_qp(node->ends[0]);
-	free(node->mrs);
+	give_mrs(node->mrs, node->num_mrs);
 	free(node->mem);
 	free(node->cq_mem);
 	free(node->srq_mem);
@@ -220,7 +276,7 @@ struct end *node_add_qp_numbered(struct node *node, char letter, const struct no
 	struct end *end = zalloc(sizeof(*end));
 	struct rxe_qp_init init = {
 		.qpn = qpn,
-		.type = opts->type ? opts->type : RXE_QPT_RC,
+		.type = opts->type,
 		.pd = NODE_PD,
 		.send_cq = &node->cq,
 		.recv_cq = &node->cq,

@@ -66,7 +66,7 @@ struct node {
 };
 
 struct node_qp_opts {
-	enum rxe_qp_type type; /* 0: RC */
+	enum rxe_qp_type type;
 	uint32_t mtu;
 	uint32_t psn;	 /* first PSN of this end's requests */
 	uint8_t timeout; /* code */
@@ -101,6 +101,8 @@ void node_connect(struct end *end, struct end *peer, const struct node_qp_opts *
 void node_remove_qp(struct end *end);
 /* What a byte of a node's memory was in the beginning. */
 uint8_t node_byte(const struct node *node, uint32_t at);
+/* Are these bytes what they were in the beginning? */
+bool node_is_untouched(const struct node *node, uint32_t at, uint32_t len);
 struct end *node_end(const struct node *node, uint32_t qpn);
 
 #endif

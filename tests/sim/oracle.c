@@ -25,15 +25,14 @@ void oracle_fail(const struct oracle *o, const char *format, ...)
 	va_list args;
 
 	if (!o->shows_trace && o->retell)
-		o->retell(o->seed);
+		o->retell();
 	if (o->shows_trace && o->w->trace.text)
 		tell(o->w->trace.text, o->retell ? UINT32_MAX : LAST_LINES);
 	(void)printf("at %.1f us: ", (double)o->w->now_ns / 1000);
 	va_start(args, format);
 	(void)vprintf(format, args);
 	va_end(args);
-	(void)printf("\nseed %llu; replay: tests/sim/sim --seed %llu --trace\n",
-		     (unsigned long long)o->seed, (unsigned long long)o->seed);
+	(void)printf("\nseed %llu; replay: %s\n", (unsigned long long)o->seed, o->replay);
 	exit(EXIT_FAILURE);
 }
 
@@ -365,11 +364,13 @@ void oracle_recv_missing(struct oracle *o, struct party *party)
 static void check_still(const struct oracle *o, const struct party *party, uint32_t at,
 			uint32_t len)
 {
-	for (; len-- > 0; at++) {
-		if (*oracle_mem(party, at) != node_byte(party->end->node, party->base + at))
-			oracle_fail(o, "%c: byte 0x%x, which is nobody's, was touched",
-				    party->end->letter, at);
-	}
+	const struct node *node = party->end->node;
+
+	if (node_is_untouched(node, party->base + at, len))
+		return;
+	while (*oracle_mem(party, at) == node_byte(node, party->base + at))
+		at++;
+	oracle_fail(o, "%c: byte 0x%x, which is nobody's, was touched", party->end->letter, at);
 }
 
 static void check_untouched(const struct oracle *o, const struct party *party)

@@ -88,11 +88,11 @@ struct oracle {
 	struct world *w;
 	uint64_t seed;
 	bool shows_trace;
+	char replay[96]; /* the command that runs this one again */
 	void (*retell)(
-		uint64_t
-			seed); /* a failing seed once more, with the end of its trace; NULL: this is it */
-	bool lossy;	       /* a retry budget may run out */
-	bool shuffles;	       /* packets are doubled, or overtake others */
+		void); /* a failing run once more, with the end of its trace; NULL: this is it */
+	bool lossy;    /* a retry budget may run out */
+	bool shuffles; /* packets are doubled, or overtake others */
 	struct party party[ORACLE_MAX_PARTIES];
 	uint32_t num_parties;
 	struct sightings seen[WORLD_MAX_NODES];

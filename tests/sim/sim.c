@@ -15,13 +15,15 @@
 static struct world world;
 static struct oracle oracle;
 
-static uint64_t run_seed(uint64_t seed, bool shows_trace, void (*retell)(uint64_t seed))
+static uint64_t run_seed(uint64_t seed, bool shows_trace, void (*retell)(void))
 {
 	world_init(&world, seed);
 	world.trace.quiet = !shows_trace;
 	oracle_init(&oracle, &world, seed);
 	oracle.shows_trace = shows_trace;
 	oracle.retell = retell;
+	(void)snprintf(oracle.replay, sizeof(oracle.replay), "tests/sim/sim --seed %llu --trace",
+		       (unsigned long long)seed);
 	life_begin(&oracle);
 	life_run(&oracle);
 	return oracle.given_up;
@@ -30,10 +32,9 @@ static uint64_t run_seed(uint64_t seed, bool shows_trace, void (*retell)(uint64_
 /* The seed under way, when the engine itself stopped: an assertion, or a sanitizer. Nothing but write is allowed here. */
 static void say_seed(void)
 {
-	char line[96];
-	int n = snprintf(line, sizeof(line),
-			 "seed %llu; replay: tests/sim/sim --seed %llu --trace\n",
-			 (unsigned long long)oracle.seed, (unsigned long long)oracle.seed);
+	char line[128];
+	int n = snprintf(line, sizeof(line), "seed %llu; replay: %s\n",
+			 (unsigned long long)oracle.seed, oracle.replay);
 
 	if (oracle.shows_trace && world.trace.text &&
 	    write(STDOUT_FILENO, world.trace.text, world.trace.len) < 0)
@@ -57,9 +58,9 @@ static void expect_death(void)
 		__sanitizer_set_death_callback(say_seed);
 }
 
-static void retell(uint64_t seed)
+static void retell(void)
 {
-	run_seed(seed, true, NULL);
+	run_seed(oracle.seed, true, NULL);
 }
 
 int main(int argc, char **argv)

@@ -37,6 +37,7 @@ struct node *world_add_node(struct world *w)
 struct node_qp_opts world_opts(void)
 {
 	return (struct node_qp_opts){
+		.type = RXE_QPT_RC,
 		.mtu = 1024,
 		.psn = 100,
 		.timeout = 6, /* 262 us */
