@@ -119,6 +119,13 @@ void rxe_flush_recv(struct rxe_engine *engine, struct rxe_qp *qp)
 	}
 }
 
+void rxe_tell_failed(struct rxe_engine *engine, const struct rxe_qp *qp, enum rxe_failed what,
+		     enum rxe_wc_status status)
+{
+	if (engine->cfg.ops->failed)
+		engine->cfg.ops->failed(engine->cfg.host, qp, what, status);
+}
+
 void rxe_raise(struct rxe_engine *engine, struct rxe_qp *qp, enum rxe_event_type type)
 {
 	struct rxe_qp **link = &engine->with_events;

@@ -54,6 +54,10 @@ void rxe_complete_recv(struct rxe_engine *engine, struct rxe_qp *qp,
 void rxe_flush_send(struct rxe_engine *engine, struct rxe_qp *qp);
 void rxe_flush_recv(struct rxe_engine *engine, struct rxe_qp *qp);
 
+/* Tell the host that the QP is about to fail by itself. */
+void rxe_tell_failed(struct rxe_engine *engine, const struct rxe_qp *qp, enum rxe_failed what,
+		     enum rxe_wc_status status);
+
 /* An asynchronous event of a QP. The host hears of it in settle, when the completions of this turn can be seen: a program that
  * learns of a drained or failed queue polls what it left. Once in a turn of each type. */
 void rxe_raise(struct rxe_engine *engine, struct rxe_qp *qp, enum rxe_event_type type);

@@ -77,6 +77,7 @@ static void fail_overrun(struct rxe_engine *engine)
 		if (!qp || qp->state == RXE_QPS_ERR || qp->state == RXE_QPS_RESET ||
 		    !(qp->send_cq->overrun || qp->recv_cq->overrun))
 			continue;
+		rxe_tell_failed(engine, qp, RXE_FAILED_CQ, RXE_WC_SUCCESS);
 		rxe_qp_fail(engine, qp, RXE_WC_SUCCESS, engine->now_ns);
 		rxe_raise(engine, qp, RXE_EVENT_QP_FATAL);
 	}

@@ -39,6 +39,14 @@ struct rxe_event {
 	struct rxe_srq *srq;
 };
 
+/* What made a queue pair fail by itself. */
+enum rxe_failed {
+	RXE_FAILED_SEND,     /* the request at the head of its send queue */
+	RXE_FAILED_RECV,     /* UC, UD: the receive that it holds */
+	RXE_FAILED_RESPONSE, /* RC: the peer's request, refused for rc.reply.fault */
+	RXE_FAILED_CQ,	     /* one of its completion queues overran */
+};
+
 struct rxe_host_ops {
 	/* Copy between the engine and the memory at iova of a region that passed rxe_mr_check. False: it is not there any
 	 * more. mem_write stores the last byte last, and an aligned word of up to 8 bytes whole. */
@@ -61,6 +69,9 @@ struct rxe_host_ops {
 	void (*offered)(void *host, const struct gid *dst, uint32_t slot, uint32_t cost);
 	/* A peer's SEND_WITH_INV: make rkey of domain pd void. False: it is not one that a peer may invalidate. NULL: none is. */
 	bool (*invalidate)(void *host, uint32_t pd, uint32_t rkey);
+	/* A QP is about to go to ERR or SQE by itself; it still shows what happened. status: enum rxe_wc_status of the work request,
+	 * SUCCESS where none is concerned. May be NULL. */
+	void (*failed)(void *host, const struct rxe_qp *qp, enum rxe_failed what, uint32_t status);
 };
 
 #endif

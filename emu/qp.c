@@ -91,6 +91,8 @@ void rxe_qp_fail(struct rxe_engine *engine, struct rxe_qp *qp, enum rxe_wc_statu
 	if (qp->state == RXE_QPS_ERR)
 		return;
 	engine->now_ns = now_ns;
+	if (head_status != RXE_WC_SUCCESS)
+		rxe_tell_failed(engine, qp, RXE_FAILED_SEND, head_status);
 	qp->state = RXE_QPS_ERR;
 	qp->sq_draining = false;
 	rxe_qp_set_deadline(engine, qp, UINT64_MAX);
@@ -107,6 +109,7 @@ void rxe_qp_fail_send(struct rxe_engine *engine, struct rxe_qp *qp, enum rxe_wc_
 		      uint64_t now_ns)
 {
 	engine->now_ns = now_ns;
+	rxe_tell_failed(engine, qp, RXE_FAILED_SEND, status);
 	qp->state = RXE_QPS_SQE;
 	qp->sq_draining = false;
 	rxe_complete_send(engine, qp, status);

@@ -104,6 +104,15 @@ static enum rc_fault do_send(struct rxe_engine *engine, struct rxe_qp *qp,
 	return RC_FAULT_NONE;
 }
 
+/* What it was refused for can be told afterwards: the QP is about to fail, so no message needs these fields any more. */
+static enum rc_fault refuse_key(struct rxe_qp *qp, uint32_t rkey, uint64_t va, uint32_t len)
+{
+	qp->rc.resp.rkey = rkey;
+	qp->rc.resp.va = va;
+	qp->rc.resp.len = len;
+	return RC_FAULT_KEY;
+}
+
 /* The key is checked for all of the message when it begins, and for each packet when it lands: it may go meanwhile. */
 static enum rc_fault begin_write(struct rxe_engine *engine, struct rxe_qp *qp,
 				 const struct wire_packet *packet)
@@ -116,7 +125,7 @@ static enum rc_fault begin_write(struct rxe_engine *engine, struct rxe_qp *qp,
 		return RC_FAULT_LENGTH;
 	if (rxe_reach(engine, qp->pd, reth->rkey, RXE_REMOTE_WRITE, reth->va, reth->len, &mr) !=
 	    MR_OK)
-		return RC_FAULT_KEY;
+		return refuse_key(qp, reth->rkey, reth->va, reth->len);
 	resp->va = reth->va;
 	resp->rkey = reth->rkey;
 	resp->len = reth->len;
@@ -182,7 +191,7 @@ static enum rc_fault do_read(struct rxe_engine *engine, struct rxe_qp *qp,
 		return RC_FAULT_LENGTH;
 	if (rxe_reach(engine, qp->pd, reth->rkey, RXE_REMOTE_READ, reth->va, reth->len, &mr) !=
 	    MR_OK)
-		return RC_FAULT_KEY;
+		return refuse_key(qp, reth->rkey, reth->va, reth->len);
 	rc_reply_push(&qp->rc.reply, &answer);
 	message_done(&qp->rc.resp);
 	*ret_psns = answer.packets;
@@ -209,7 +218,7 @@ static enum rc_fault do_atomic(struct rxe_engine *engine, struct rxe_qp *qp,
 			      swaps ? RXE_CMP_SWAP : RXE_FETCH_ADD,
 			      swaps ? atomic->compare : atomic->swap_add, atomic->swap_add,
 			      &answer.orig) != MR_OK)
-		return RC_FAULT_KEY;
+		return refuse_key(qp, atomic->rkey, atomic->va, sizeof(uint64_t));
 	rc_replay_save(&qp->rc.replay, answer.psn, answer.orig);
 	rc_reply_push(&qp->rc.reply, &answer);
 	message_done(&qp->rc.resp);

@@ -220,10 +220,15 @@ static bool is_paused(struct rc_reply *reply, uint64_t now_ns)
 }
 
 /* The memory went while the answer was under way: the rest of what was owed is void. */
-static void gone(struct rc_reply *reply, const struct rc_answer *answer)
+static void gone(struct rxe_qp *qp, const struct rc_answer *answer)
 {
+	struct rc_reply *reply = &qp->rc.reply;
+	struct rc_respond *resp = &qp->rc.resp;
 	uint32_t psn = psn_add(answer->psn, answer->sent);
 
+	resp->rkey = answer->rkey; /* for the account of it */
+	resp->va = answer->va;
+	resp->len = answer->len;
 	reply->head = reply->tail;
 	reply->fresh = 0;
 	rc_reply_nak(reply, RC_FAULT_KEY, psn);
@@ -243,7 +248,7 @@ static enum output_verdict output_answers(struct rxe_engine *engine, struct rxe_
 				pop(reply);
 			break;
 		case STEP_TRAIN_FULL: return OUTPUT_TRAIN_FULL;
-		case STEP_GONE: gone(reply, answer); break;
+		case STEP_GONE: gone(qp, answer); break;
 		}
 	}
 	return OUTPUT_IDLE;
@@ -256,6 +261,8 @@ static void perish(struct rxe_engine *engine, struct rxe_qp *qp, uint64_t now_ns
 	const struct rxe_recv_done done = { .status = nak->recv_status, .opcode = RXE_WC_RECV };
 	bool completes = qp->claim.held && nak->recv_status != RXE_WC_SUCCESS;
 
+	rxe_tell_failed(engine, qp, RXE_FAILED_RESPONSE,
+			qp->claim.held ? nak->recv_status : RXE_WC_SUCCESS);
 	if (completes)
 		rxe_complete_recv(engine, qp, &done);
 	rxe_qp_fail(engine, qp, RXE_WC_SUCCESS, now_ns);

@@ -138,6 +138,7 @@ static void fail_recv(struct rxe_engine *engine, struct rxe_qp *qp, enum rxe_wc_
 {
 	const struct rxe_recv_done done = { .status = status, .opcode = RXE_WC_RECV };
 
+	rxe_tell_failed(engine, qp, RXE_FAILED_RECV, status);
 	rxe_complete_recv(engine, qp, &done);
 	rxe_qp_fail(engine, qp, RXE_WC_SUCCESS, now_ns);
 }

@@ -10,17 +10,36 @@
 #include "rxe_dm/command.h"
 #include "rxe_dm/view.h"
 
-static int look(struct ctl_client *client, bool json, bool watch)
+/* What is to be shown, and how. */
+struct show {
+	bool json, watch;
+	bool packets; /* of failed queue pairs only */
+	uint32_t qpn; /* ... of this one; 0: of all */
+};
+
+static void print_packets(const struct view *view, uint32_t qpn)
+{
+	if (show_packets(view, qpn, stdout))
+		return;
+	if (qpn)
+		printf("QP 0x%06x has not gone to error by itself lately\n", qpn);
+	else
+		printf("no queue pair has gone to error by itself lately\n");
+}
+
+static int look(struct ctl_client *client, const struct show *show)
 {
 	static struct view view;
 	int rc = view_take(&view, client);
 
 	if (rc)
 		return rc;
-	if (watch && !json)
+	if (show->watch && !show->json)
 		printf("\033[H\033[2J");
-	if (json)
+	if (show->json)
 		rc = show_json(&view, stdout);
+	else if (show->packets)
+		print_packets(&view, show->qpn);
 	else
 		show_table(&view, stdout);
 	if (fflush(stdout))
@@ -29,15 +48,15 @@ static int look(struct ctl_client *client, bool json, bool watch)
 	return rc;
 }
 
-static int show(struct ctl_client *client, bool json, bool watch)
+static int show(struct ctl_client *client, const struct show *show)
 {
 	const struct timespec second = { .tv_sec = 1 };
 	int rc;
 
 	do {
-		rc = look(client, json, watch);
-	} while (rc == 0 && watch && nanosleep(&second, NULL) == 0);
-	if (rc == -ENODEV && watch)
+		rc = look(client, show);
+	} while (rc == 0 && show->watch && nanosleep(&second, NULL) == 0);
+	if (rc == -ENODEV && show->watch)
 		return 0; /* the server has ended */
 	if (rc && rc != -EPIPE)
 		fprintf(stderr, "rxe_dm: the device server does not answer: %s\n", strerror(-rc));
@@ -56,12 +75,29 @@ static int none_running(const char *instance, bool json)
 	return 0;
 }
 
+/* The argument behind --packets: a QP number, as tables and messages print it (hexadecimal) or in decimal. */
+static bool read_qpn(const char *text, uint32_t *ret)
+{
+	const bool hexadecimal = strlen(text) == 6 && strspn(text, "0123456789abcdefABCDEF") == 6;
+	char *end;
+	unsigned long value;
+
+	errno = 0;
+	value = strtoul(text, &end, hexadecimal ? 16 : 0);
+	if (errno || *end || end == text || value == 0 || value > 0xffffff)
+		return false;
+	*ret = (uint32_t)value;
+	return true;
+}
+
 int command_show(int argc, char **argv)
 {
-	bool json = false, watch = false;
+	struct show what = { 0 };
 	const struct command_flag flags[] = {
-		{ "--json", "as JSON, with everything in it", &json, NULL },
-		{ "--watch", "again each second, until Ctrl-C", &watch, NULL },
+		{ "--json", "as JSON, with everything in it", &what.json, NULL },
+		{ "--watch", "again each second, until Ctrl-C", &what.watch, NULL },
+		{ "--packets", "[QPN]: the last packets of queue pairs that failed, and why",
+		  &what.packets, NULL },
 		{ NULL, NULL, NULL, NULL },
 	};
 	struct command_options options;
@@ -71,16 +107,18 @@ int command_show(int argc, char **argv)
 
 	if (verdict != OPTIONS_OK)
 		return verdict == OPTIONS_HELP ? 0 : 2;
+	if (what.packets && options.rest == argc - 1 && read_qpn(argv[options.rest], &what.qpn))
+		options.rest++;
 	if (options.rest < argc) {
 		fprintf(stderr, "rxe_dm: show takes no argument '%s'\n", argv[options.rest]);
 		return 2;
 	}
 	rc = ctl_connect_as(&client, options.settings.instance, CTL_ROLE_COMMAND, false);
 	if (rc == -ECONNREFUSED)
-		return none_running(options.settings.instance, json);
+		return none_running(options.settings.instance, what.json);
 	if (rc)
 		return 1;
-	rc = show(client, json, watch);
+	rc = show(client, &what);
 	ctl_disconnect(client);
 	return rc;
 }

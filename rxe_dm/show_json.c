@@ -205,6 +205,59 @@ static void set_link(json_t *ret, const struct ctl_msg_device *info)
 		set_string(ret, "gateway", ctl_gid_str(&info->gateway, text));
 }
 
+/* What a process has written need not end. */
+static void set_bounded(json_t *to, const char *name, const char *value, size_t max)
+{
+	char copy[CTL_FAILURE_WHY] = "";
+
+	memcpy(copy, value, strnlen(value, max < sizeof(copy) ? max : sizeof(copy) - 1));
+	set_string(to, name, copy);
+}
+
+static json_t *json_packets(const struct ctl_failure *failure)
+{
+	json_t *ret = json_array();
+
+	for (uint32_t i = 0; i < failure->num_packets && i < CTL_FAILURE_PACKETS; i++) {
+		char text[VIEW_PACKET_MAX];
+		json_t *packet = json_object();
+
+		set_number(packet, "ns_before",
+			   failure->time_ns > failure->packet[i].time_ns
+				   ? failure->time_ns - failure->packet[i].time_ns
+				   : 0);
+		set_string(packet, "text", view_packet(&failure->packet[i], text));
+		json_array_append_new(ret, packet);
+	}
+	return ret;
+}
+
+static json_t *json_failures(const struct view_device *device)
+{
+	const struct ctl_failure *failures[VIEW_MAX_FAILURES];
+	const size_t count = view_failures(device, failures);
+	json_t *ret = json_array();
+
+	for (size_t i = 0; i < count; i++) {
+		const struct ctl_failure *failure = failures[i];
+		json_t *one = json_object();
+
+		set_number(one, "time_ns", failure->epoch_ns);
+		set_number(one, "pid", (uint64_t)failure->pid);
+		set_bounded(one, "comm", failure->comm, sizeof(failure->comm));
+		set_number(one, "qpn", failure->qpn);
+		set_string(one, "type", view_qp_type(failure->type));
+		set_number(one, "dest_qpn", failure->dest_qpn);
+		set_string(one, "status", view_wc_status(failure->status));
+		if (failure->has_wr)
+			set_number(one, "wr_id", failure->wr_id);
+		set_bounded(one, "cause", failure->why, sizeof(failure->why));
+		json_object_set_new(one, "packets", json_packets(failure));
+		json_array_append_new(ret, one);
+	}
+	return ret;
+}
+
 static json_t *json_device(const struct view_device *device)
 {
 	const struct ctl_msg_device *info = &device->info;
@@ -226,6 +279,7 @@ static json_t *json_device(const struct view_device *device)
 	json_object_set_new(ret, "arena", json_arena(info));
 	json_object_set_new(ret, "programs", json_programs(device));
 	set_objects(ret, device);
+	json_object_set_new(ret, "failures", json_failures(device));
 	view_counters(device, &counters);
 	json_object_set_new(ret, "counters", json_counters(&counters));
 	return ret;

@@ -336,6 +336,7 @@ void show_table(const struct view *view, FILE *to)
 		show_mrs(device, to);
 		show_dms(device, to);
 		show_dmahs(device, to);
+		show_failures(device, to);
 		show_counters(device, to);
 	}
 }

@@ -107,6 +107,21 @@ static void retire(struct ctl_shared *shared, struct ctl_slot *slot)
 	memset(slot->comm, 0, sizeof(slot->comm));
 }
 
+/* What befell its queue pairs outlives it for a while. */
+static void keep_failures(struct ctl_shared *shared, const struct ctl_slot_failures *failures)
+{
+	struct ctl_kept_failures *kept = &shared->failures;
+	const uint32_t count = atomic_load(&failures->count);
+	const uint32_t some = count < CTL_FAILURES_OF_SLOT ? count : CTL_FAILURES_OF_SLOT;
+
+	for (uint32_t i = count - some; i != count; i++) {
+		const uint32_t place = atomic_load(&kept->count);
+
+		kept->at[place % CTL_FAILURES_KEPT] = failures->at[i % CTL_FAILURES_OF_SLOT];
+		atomic_store(&kept->count, place + 1);
+	}
+}
+
 void slot_give(struct attachment *attachment)
 {
 	struct device *device = attachment->device;
@@ -117,6 +132,7 @@ void slot_give(struct attachment *attachment)
 	atomic_store(&device->shared->slot[slot].pid, 0);
 	atomic_store(&device->shared->slot[slot].inside, 0);
 	retire(device->shared, &device->shared->slot[slot]);
+	keep_failures(device->shared, &device->shared->slot[slot].failures);
 	forget_qps(device, slot);
 	device->slot[slot] = NULL;
 	device->free_slots[last] = slot;

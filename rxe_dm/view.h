@@ -3,6 +3,7 @@
 #ifndef RXE_DM_VIEW_H
 #define RXE_DM_VIEW_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -49,6 +50,19 @@ const char *view_mac(const uint8_t mac[static CTL_MAC_LEN], char ret[static VIEW
 /* "local_write remote_read", in a fixed order. */
 #define VIEW_RIGHTS_MAX 128
 const char *view_rights(uint32_t rights, char ret[static VIEW_RIGHTS_MAX]);
+
+/* Queue pairs that went to error by themselves, oldest first; how many. */
+#define VIEW_MAX_FAILURES (CTL_FAILURES_KEPT + RXE_MAX_SLOTS * CTL_FAILURES_OF_SLOT)
+size_t view_failures(const struct view_device *device,
+		     const struct ctl_failure *ret[static VIEW_MAX_FAILURES]);
+const char *view_wc_status(uint32_t status);
+
+/* show_failure.c: the last ones in a line each; all of them, or those of one QP, with their packets. False: there is none. */
+void show_failures(const struct view_device *device, FILE *to);
+bool show_packets(const struct view *view, uint32_t qpn, FILE *to);
+/* One packet: "> RDMA_WRITE_ONLY psn 17 ..." */
+#define VIEW_PACKET_MAX 200
+const char *view_packet(const struct ctl_packet *packet, char ret[static VIEW_PACKET_MAX]);
 
 /* show_table.c, show_json.c */
 void show_table(const struct view *view, FILE *to);

@@ -18,6 +18,7 @@
 #include "emu/limits.h"
 #include "emu/mr.h"
 #include "lib/control/errand.h"
+#include "lib/control/failure.h"
 
 #define CTL_SHARED_MAGIC 0x00306d645f657872ull /* "rxe_dm0" */
 #define CTL_SHARED_PAGE	 4096
@@ -52,6 +53,7 @@ struct ctl_slot {
 	_Alignas(64) _Atomic uint64_t offered[RXE_MAX_SLOTS];
 	_Alignas(64) struct rxe_counters counters;
 	struct ctl_shared_qp qp[RXE_MAX_QP];
+	struct ctl_slot_failures failures;
 };
 
 /* A handle is generation << CTL_HANDLE_BITS | index; index 0 is nobody's. */
@@ -64,7 +66,8 @@ struct ctl_shared {
 	_Atomic uint32_t port_state; /* enum ibv_port_state: 4 ACTIVE, 1 DOWN */
 	_Atomic uint32_t gone;	     /* 1: the server has ended; QPs flush */
 	uint32_t reserved[11];
-	struct rxe_counters retired; /* sums of the processes that have gone */
+	struct rxe_counters retired;	   /* sums of the processes that have gone */
+	struct ctl_kept_failures failures; /* ... and what befell their queue pairs */
 	_Atomic uint32_t live
 		[CTL_MAX_OBJECTS]; /* by index: the handle of the object that lives there, else 0 */
 	struct rxe_mr_table mrs;

@@ -14,6 +14,7 @@
 #include "lib/verbs/async.h"
 #include "lib/verbs/cq.h"
 #include "lib/verbs/driver.h"
+#include "lib/verbs/failure.h"
 #include "lib/verbs/room.h"
 
 #define ACK_HOLD_NS	  20000u
@@ -274,6 +275,7 @@ static const struct rxe_host_ops host_ops = {
 	.random = host_random,
 	.room = dm_room_left,
 	.offered = dm_room_offered,
+	.failed = dm_failure,
 };
 
 static void init_engine(struct dm_device *dev)

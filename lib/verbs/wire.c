@@ -3,9 +3,11 @@
 #include "lib/verbs/wire.h"
 
 #include <errno.h>
+#include <stdlib.h>
 
 #include "lib/verbs/driver.h"
 #include "lib/verbs/wire_capture.h"
+#include "lib/verbs/wire_tail.h"
 #include "lib/verbs/wire_veth.h"
 #include "net/link/udp.h"
 #include "net/link/veth.h"
@@ -32,6 +34,8 @@ int dm_wire_open(struct dm_device *dev)
 {
 	struct dm_wire *wire = &dev->pump.wire;
 
+	if (dm_tail_is_wanted())
+		dm_tail_open(dev);
 	switch (dev->info.link) {
 	case CTL_LINK_UDP: return open_udp(dev, &wire->udp);
 	case CTL_LINK_VETH: return dm_wire_veth_open(dev, &wire->veth);
@@ -42,6 +46,8 @@ int dm_wire_open(struct dm_device *dev)
 void dm_wire_close(struct dm_wire *wire)
 {
 	dm_capture_close(wire);
+	free(wire->tail);
+	wire->tail = NULL;
 	link_udp_close(wire->udp);
 	link_veth_close(wire->veth);
 	wire->udp = NULL;
@@ -101,11 +107,13 @@ int dm_wire_send(struct dm_wire *wire, const struct wire_train *trains, size_t n
 {
 	int sent;
 
-	if (!wire->capture)
-		return link_send(wire, trains, n);
-	dm_capture_sending(wire);
+	if (wire->capture)
+		dm_capture_sending(wire);
 	sent = link_send(wire, trains, n);
-	dm_capture_sent(wire, trains, sent > 0 ? (size_t)sent : 0);
+	if (wire->capture)
+		dm_capture_sent(wire, trains, sent > 0 ? (size_t)sent : 0);
+	if (wire->tail && sent > 0)
+		dm_tail_sent(wire->tail, trains, (size_t)sent);
 	return sent;
 }
 
@@ -115,5 +123,7 @@ int dm_wire_recv(struct dm_wire *wire, struct wire_arrival *ret, size_t max)
 
 	if (wire->capture && n > 0)
 		dm_capture_arrived(wire, ret, (size_t)n);
+	if (wire->tail && n > 0)
+		dm_tail_arrived(wire->tail, ret, (size_t)n);
 	return n;
 }

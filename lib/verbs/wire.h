@@ -13,6 +13,7 @@
 
 struct dm_capture;
 struct dm_device;
+struct dm_tail;
 struct link_udp;
 struct link_veth;
 
@@ -21,6 +22,7 @@ struct dm_wire {
 	struct link_udp *udp;
 	struct link_veth *veth;
 	struct dm_capture *capture; /* NULL: nobody captures */
+	struct dm_tail *tail;	    /* the last packets; NULL: not noted */
 };
 
 /* 0 or a negative errno. */

@@ -8,8 +8,9 @@ import shutil
 import signal
 import subprocess
 import tempfile
+import time
 
-from instance import Instance, search_path
+from instance import Instance, free_port, process_is_there, search_path
 from program import Failure, Program, Skip
 
 # BTH opcodes of RC
@@ -129,8 +130,181 @@ def write_bw(build):
             raise Failure("a write's packet does not name its request")
 
 
+def failures(build):
+    """Queue pairs that failed are told of when their programs have gone, each with its cause and its last packets."""
+    with Instance(build, "failures", tail="1") as instance:
+        program = os.path.join(build, "tests", "client", "verbs_errors")
+        instance.run([program])
+        shown = instance.show()["devices"][0]["failures"]
+        text = instance.command("show", "--packets").stdout
+        print(text)
+        for words in ("REM_ACCESS_ERR.*rkey 0x[0-9a-f]{8} does not open 10 bytes at 0x[0-9a-f]+ to an RDMA write: "
+                      "it is not, or no longer, registered",
+                      "LOC_PROT_ERR.*lkey 0x[0-9a-f]{8} does not open 10 bytes",
+                      "the receive with wr_id 0x5 has room for 99 bytes, and the message is longer",
+                      "the peer's receive is shorter than the 100 bytes sent",
+                      "an atomic at 0x[0-9a-f]+, which is no multiple of 8",
+                      r"< RC_ACKNOWLEDGE psn \d+ to QP 0x[0-9a-f]{6}, 20 bytes, NAK: remote access"):
+            if not re.search(words, text):
+                raise Failure(f"'show --packets' says nothing like: {words}")
+        if len(shown) != text.count(" s ago, ") or not all(one["cause"] for one in shown):
+            raise Failure("the table and --json differ, or a cause is missing")
+        one = shown[-1]["qpn"]
+        if instance.command("show", "--packets", f"{one:06x}").stdout.count(f"QP 0x{one:06x} RC") != 1:
+            raise Failure(f"'show --packets {one:06x}' does not tell of that queue pair alone")
+        if "recent failures" not in instance.command("show").stdout:
+            raise Failure("'show' says nothing of the failures")
+
+
+def peer_gone(build):
+    """The most common of all: the other program is no more."""
+    with Instance(build, "peer_gone") as instance:
+        port = free_port()
+        server = instance.serve(["ib_write_bw", "-F", "-x", "0", "-D", "20", "-u", "10"], port)
+        client = instance.join(["ib_write_bw", "-F", "-x", "0", "-D", "20", "-u", "10"], port)
+        client.wait_until(lambda: counters(instance)["sent_pkts"] > 1000, "a thousand packets")
+        server.kill()
+        client.wait_until(lambda: instance.show()["devices"][0]["failures"], "a failed queue pair")
+        cause = instance.show()["devices"][0]["failures"][0]
+        print(cause)
+        if cause["status"] != "RETRY_EXC_ERR" or not re.search(
+                r"sent PSN \d+(\.\.\d+)? \d+ times, no answer: the program of QP 0x[0-9a-f]{6} has gone",
+                cause["cause"]):
+            raise Failure("the cause is not that the peer has gone")
+
+
+def several(build):
+    """Two captures at once, one of headers only; the second ends first and disturbs nobody."""
+    with device_with_capture(build, "capture_several") as (instance, taken), tempfile.TemporaryDirectory() as folder:
+        short = Taken(instance, folder, "--snap", "64")
+        instance.pair(["ibv_rc_pingpong", "-g", "0", "-n", "20"])
+        first = short.end()
+        sent = counters(instance)["sent_pkts"]
+        instance.pair(["ibv_rc_pingpong", "-g", "0", "-n", "20"])
+        second = taken.end()
+        lengths = [(int(row[0]), int(row[1])) for row in short.fields("frame.cap_len", "frame.len")]
+        print(first, second, max(lengths))
+        if first != (sent, 0) or second != (2 * sent, 0):
+            raise Failure(f"{sent} packets sent twice; captured {first} and {second}")
+        if max(cap for cap, _ in lengths) > 64 + 42 or max(full for _, full in lengths) < 1024:
+            raise Failure("--snap 64 keeps more than 64 bytes of a packet, or forgets its length")
+        instance.pair(["ibv_rc_pingpong", "-g", "0", "-n", "20"])
+        if instance.show()["devices"][0]["counters"]["sent_pkts"] != 3 * sent:
+            raise Failure("after the captures a run looks different")
+
+
+def limits(build):
+    """--count and --seconds end it; so does the server's end, and a full disk is said."""
+    with tempfile.TemporaryDirectory() as folder, Instance(build, "capture_limits") as instance:
+        taken = Taken(instance, folder, "--count", "17")
+        instance.pair(["ibv_rc_pingpong", "-g", "0", "-n", "20"])
+        if taken.program.wait(10) != 0 or taken.end()[0] != 17 or len(taken.fields("frame.number")) != 17:
+            raise Failure("--count 17 does not end with 17 packets")
+        taken = Taken(instance, folder, "--seconds", "1")
+        if taken.program.wait(10) != 0 or taken.end() != (0, 0):
+            raise Failure("--seconds 1 does not end by itself")
+        full = instance.command("capture", "--seconds", "1", "/dev/full")
+        if full.returncode != 1 or "No space left" not in full.stderr:
+            raise Failure(f"a full disk: exit {full.returncode}, {full.stderr}")
+        taken = Taken(instance, folder)
+        instance.command("stop")
+        if taken.program.wait(10) != 0 or taken.end() != (0, 0):
+            raise Failure("the capture does not end with its server")
+
+
+def holds_server(build):
+    """A server that would go at once stays for a capture, and goes after it, also when that is killed."""
+    for sig in (signal.SIGINT, signal.SIGKILL):
+        with device_with_capture(build, "capture_holds", linger="0") as (instance, taken):
+            server = instance.server_pid()
+            time.sleep(6)  # longer than a server waits for its first client
+            if instance.server_pid() != server:
+                raise Failure("the server has gone in the middle of a capture")
+            instance.pair(["ibv_rc_pingpong", "-g", "0", "-n", "5"])
+            taken.program.kill(sig)
+            taken.program.wait(10)
+            deadline = time.monotonic() + 10
+            while process_is_there(server):
+                if time.monotonic() > deadline:
+                    raise Failure("the server outlives the capture")
+                time.sleep(0.05)
+
+
+def killed(build):
+    """Programs that are killed in the middle of anything do not disturb the capture of the others."""
+    with device_with_capture(build, "capture_killed", "--snap", "64") as (instance, taken):
+        for _ in range(5):
+            port = free_port()
+            server = instance.serve(["ib_write_bw", "-F", "-x", "0", "-D", "20"], port)
+            client = instance.join(["ib_write_bw", "-F", "-x", "0", "-D", "20"], port)
+            before = counters(instance)["sent_pkts"]
+            client.wait_until(lambda: counters(instance)["sent_pkts"] > before + 5000, "some packets")
+            client.kill()
+            server.kill()
+        sent = counters(instance)["sent_pkts"]
+        instance.pair(["ibv_rc_pingpong", "-g", "0", "-n", "50"])
+        packets, missed = taken.end()
+        rows = taken.fields("frame.protocols", "_ws.malformed", "frame.time_epoch", "frame.comment")
+        last = [row for row in rows if "ibv_rc_pingpong" in row[3]]
+        print(f"{packets} captured, {missed} missed, {sent} sent before, {len(last)} of the last pair")
+        before = 0.0
+        for row in rows:
+            if float(row[2]) < before:
+                raise Failure(f"{row} is older than the packet before it")
+            before = float(row[2])
+        if len(last) != counters(instance)["sent_pkts"] - sent:
+            raise Failure("packets of the last pair are missing")
+
+
+def overrun(build):
+    """More than the file can take: what is missing is counted, so that all is accounted for."""
+    with device_with_capture(build, "capture_overrun", "--buffer", "1") as (instance, taken):
+        instance.pair(["ib_write_bw", "-F", "-x", "0", "-s", "1048576", "-n", "500"])
+        packets, missed = taken.end()
+        sent = counters(instance)["sent_pkts"]
+        print(f"{packets} captured, {missed} missed, {sent} sent")
+        if packets + missed != sent:
+            raise Failure("captured and missed are not what was sent")
+
+
+def piped(build):
+    """- writes to standard output, packet by packet as they come; who reads may go."""
+    with tempfile.TemporaryDirectory() as folder, Instance(build, "capture_piped") as instance:
+        text = os.path.join(folder, "out")
+        command = f"{instance.command_path} capture - | head -c 3000 >{text}"
+        shell = Program("capture | head", ["bash", "-o", "pipefail", "-c", command], instance.env)
+        instance.programs.append(shell)
+        shell.wait_for_line("^capturing on ")
+        instance.pair(["ibv_rc_pingpong", "-g", "0", "-n", "20"])
+        if shell.wait(10) != 0 or os.path.getsize(text) != 3000:
+            raise Failure("a reader that goes is no error")
+
+
+def two_devices(build):
+    """Between two devices each has what it sends, and what it gets from the other."""
+    with device_with_capture(build, "capture_one") as (one, first), \
+            device_with_capture(build, "capture_two") as (two, second):
+        one.peer_name = two.peer_name = "127.0.0.1"
+        one.pair(["ibv_rc_pingpong", "-g", "0", "-n", "50"], peer=two)
+        for instance, taken in ((one, first), (two, second)):
+            packets, missed = taken.end()
+            seen = counters(instance)
+            flags = [int(row[0], 0) & 3 for row in taken.fields("frame.packet_flags")]
+            if missed or flags.count(SENT) != seen["sent_pkts"] or flags.count(1) != seen["rcvd_pkts"]:
+                raise Failure(f"{packets} captured: {flags.count(SENT)} out, {flags.count(1)} in; {seen}")
+
+
 CASES = {
     "capture_pingpong": pingpong,
     "capture_both": both,
     "capture_write_bw": write_bw,
+    "capture_several": several,
+    "capture_limits": limits,
+    "capture_holds_server": holds_server,
+    "capture_killed": killed,
+    "capture_overrun": overrun,
+    "capture_piped": piped,
+    "capture_two_devices": two_devices,
+    "failures_told": failures,
+    "failures_peer_gone": peer_gone,
 }

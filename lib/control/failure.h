@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: MIT */
+/* Queue pairs that went to error by themselves, as `rxe_dm show` tells of them: what happened, the probable cause in one sentence, and
+ * the last packets. A process writes those of its slot, the server keeps the last ones of processes that have gone. */
+#ifndef RXE_CONTROL_FAILURE_H
+#define RXE_CONTROL_FAILURE_H
+
+#include <assert.h>
+#include <stdatomic.h>
+#include <stdint.h>
+
+#include "net/wire/gid.h"
+
+#define CTL_PACKET_HEAD	     32u
+#define CTL_FAILURE_PACKETS  16u
+#define CTL_FAILURE_WHY	     256u
+#define CTL_FAILURES_OF_SLOT 8u
+#define CTL_FAILURES_KEPT    32u
+
+/* How a packet begins. */
+struct ctl_packet {
+	uint64_t time_ns; /* CLOCK_MONOTONIC */
+	uint32_t peer;	  /* the last 4 bytes of its address */
+	uint16_t len;
+	uint8_t sent;
+	uint8_t skipped; /* packets of the same call behind it that are not shown; 255: so many or more */
+	uint8_t head[CTL_PACKET_HEAD];
+};
+static_assert(sizeof(struct ctl_packet) == 48, "shared memory layout");
+
+struct ctl_failure {
+	uint64_t time_ns;  /* CLOCK_MONOTONIC */
+	uint64_t epoch_ns; /* since 1970 */
+	uint64_t wr_id;
+	struct gid peer;
+	int32_t pid;
+	char comm[16];
+	uint32_t qpn, dest_qpn, type;
+	uint32_t status; /* enum rxe_wc_status of the work request; 0 where none is concerned */
+	uint32_t has_wr;
+	uint32_t num_packets;
+	uint32_t watched; /* packets were noted when it happened */
+	char why[CTL_FAILURE_WHY];
+	struct ctl_packet packet[CTL_FAILURE_PACKETS]; /* oldest first */
+};
+static_assert(sizeof(struct ctl_failure) % 8 == 0, "shared memory layout");
+
+/* count goes on for ever; the newest is at[(count - 1) % n]. Raised when the entry is whole. */
+struct ctl_slot_failures {
+	_Atomic uint32_t count;
+	struct ctl_failure at[CTL_FAILURES_OF_SLOT];
+};
+
+struct ctl_kept_failures {
+	_Atomic uint32_t count;
+	struct ctl_failure at[CTL_FAILURES_KEPT];
+};
+
+#endif
