@@ -122,6 +122,45 @@ SETTINGS = [
 ]
 
 
+# Requests: (operation, flags, handles by index, words by place). Places count from the third word of the request: 6 is the
+# first of what the operation brings along.
+CONNECT, REQUEST, BYTES, CLOSE, SETTLE, INSIDE, INTRODUCE, CLOSE_CMD = range(8)
+(DEVICE, ATTACH, DETACH, OPEN, CLOSE_CONTEXT, ADOPT, ALLOC_PD, DEALLOC_PD, USE_PD, REG_MR, REREG_MR, DEREG_MR, ALLOC_DM, FREE_DM,
+ EXPORT_DM, ALLOC_DMAH, FREE_DMAH, REG_UMEM, DEREG_UMEM, QUERY, FETCH_FD, OBSERVE, OBJECTS) = range(23)
+SMALL, HANDLE, PAGES, ANY = range(4)
+
+
+def ask(op, how=0, context=1, handle=0, words=(), client=0):
+    script = bytes([REQUEST, client, op, how, context, handle, len(words)])
+    for place, kind, value in words:
+        script += bytes([place | kind << 6]) + (struct.pack("<I", value) if kind == ANY else bytes([value]))
+    return script
+
+
+def control_scripts():
+    # known[0]: of the attach; known[1]: the context; known[2]: the domain
+    begin = bytes([CONNECT, 0, 0]) + ask(ATTACH, context=9) + ask(OPEN, context=9) + ask(ALLOC_PD)
+    plain = [(6, PAGES, 1), (8, PAGES, 1), (10, PAGES, 1), (12, HANDLE, 2), (13, SMALL, 1), (14, SMALL, 15)]
+    mapped = [(8, PAGES, 1), (12, HANDLE, 2), (13, SMALL, 3), (14, SMALL, 1)]
+    arena = [(8, SMALL, 64), (12, HANDLE, 2), (13, SMALL, 2), (14, SMALL, 15), (15, HANDLE, 3)]
+    yield "regions", begin + ask(REG_MR, words=plain) + ask(REREG_MR, handle=3, words=plain) + \
+        bytes([INSIDE, 0x12]) + ask(DEREG_MR, handle=3) + ask(REG_MR, 3, words=mapped) + ask(FETCH_FD, handle=5)
+    yield "device_memory", begin + ask(ALLOC_DM, words=[(6, PAGES, 2), (10, SMALL, 12)]) + ask(REG_MR, words=arena) + \
+        ask(FREE_DM, handle=3) + ask(DEREG_MR, handle=4) + ask(FREE_DM, handle=3) + \
+        ask(ALLOC_DM, words=[(6, PAGES, 255)]) + ask(EXPORT_DM, handle=3) + ask(OBJECTS) + ask(QUERY, handle=3)
+    yield "hints", begin + ask(ALLOC_DMAH, words=[(6, SMALL, 7), (7, SMALL, 1)]) + ask(FREE_DMAH, handle=3) + \
+        ask(REG_UMEM, words=[(8, PAGES, 2), (14, SMALL, 1)]) + \
+        ask(REG_MR, words=[(8, PAGES, 1), (12, HANDLE, 2), (13, SMALL, 1), (17, HANDLE, 5)]) + \
+        ask(DEREG_UMEM, handle=5) + ask(REG_UMEM, 3, words=[(8, PAGES, 2)]) + ask(USE_PD, handle=2, words=[(4, SMALL, 3)])
+    yield "shared", begin + bytes([INTRODUCE, 0, 0, CONNECT, 1, 0]) + ask(ADOPT, client=1, context=3) + \
+        ask(REG_MR, words=mapped, client=1) + bytes([CLOSE, 0, SETTLE, 3]) + ask(QUERY, client=1, handle=2) + \
+        bytes([CLOSE_CMD, 0]) + ask(CLOSE_CONTEXT, client=1)
+    yield "bytes", begin + bytes([CONNECT, 1, 0x81, 8, 3, CONNECT, 2, 0, BYTES, 2, 20, 2]) + bytes(20) + \
+        ask(ALLOC_DM, 4, words=[(6, PAGES, 200)]) + ask(ALLOC_DM, words=[(6, PAGES, 1)])
+    for op in range(DEVICE, OBJECTS + 5):
+        yield f"op_{op}", begin + ask(op, handle=2) + ask(op, 1)
+
+
 class Corpus:
     def __init__(self, folder):
         self.folder = folder
@@ -174,6 +213,8 @@ def add_scripts(corpus):
         ops = [service | op for op in range(0x18) if service != 0x60 or op in (4, 5)]
         corpus.add("responder", f"forged_{service:02x}", forged(ops, False))
         corpus.add("requester", f"forged_{service:02x}", forged(ops, True))
+    for name, script in control_scripts():
+        corpus.add("control", name, script)
     for number, text in enumerate(RULES):
         corpus.add("rules", str(number), text.encode() + RULE_PACKETS)
     for number, text in enumerate(SETTINGS):

@@ -10,7 +10,9 @@
 
 #define MAX_ARGS 32
 
-const struct command command_table[] = { { "start", "", "", command_start } };
+const struct command command_table[] = {
+	{ .name = "start", .arguments = "", .summary = "", .run = command_start }
+};
 const size_t command_count = 1;
 
 static size_t lines;
@@ -65,9 +67,11 @@ static void check_bounds(struct ctl_settings settings)
 static void parse(int argc, char **argv)
 {
 	bool foreground = false;
-	const struct command_flag flags[] = { { "--foreground", "stay", &foreground },
-					      { "--quiet", NULL, NULL },
-					      { NULL, NULL, NULL } };
+	const struct command_flag flags[] = {
+		{ .name = "--foreground", .help = "stay", .set = &foreground },
+		{ .name = "--quiet" },
+		{ .name = NULL }
+	};
 	struct command_options options;
 
 	lines = 0;

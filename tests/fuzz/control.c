@@ -1,0 +1,389 @@
+/* SPDX-License-Identifier: MIT */
+/* Fuzz target: the device server under hostile clients, in this process. Connections are socket pairs that the server is handed; its
+ * loop is turned by hand, and its clock is the script's. Whatever comes, each well-formed request gets one answer, and when all
+ * have left nothing is left of theirs: no object, no key, no slot, no byte of the arena, no descriptor. */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "lib/control/log.h"
+#include "lib/control/protocol.h"
+#include "lib/control/socket.h"
+#include "rxe_dm/context.h"
+#include "rxe_dm/instance.h"
+#include "tests/fuzz/target.h"
+
+#define MAX_CLIENTS   4u
+#define MAX_KNOWN     32u
+#define MAX_CMD_FDS   8u
+#define MAX_STEPS     120u
+#define MAX_TURNS     400u
+#define TURN_NS	      10000000ull
+#define REQUEST_WORDS (sizeof(struct ctl_request) / 4)
+
+struct client {
+	int sock;	 /* -1: not connected */
+	bool is_waiting; /* for an answer that it did not stay for */
+};
+
+enum step {
+	STEP_CONNECT,
+	STEP_REQUEST,
+	STEP_BYTES,
+	STEP_CLOSE,
+	STEP_SETTLE,
+	STEP_INSIDE,
+	STEP_INTRODUCE,
+	STEP_CLOSE_CMD,
+	CONTROL_STEPS,
+};
+
+uint64_t __real_instance_now(void);
+uint64_t __wrap_instance_now(void);
+
+static struct instance instance;
+static uint64_t now_ns;
+static int spare_fd, memory_fd; /* to send along */
+static int fds_at_first;
+
+static struct client clients[MAX_CLIENTS];
+static uint32_t known[MAX_KNOWN], num_known; /* handles that the server gave out */
+static uint64_t token;
+static int cmd_fd[MAX_CMD_FDS];
+static uint32_t num_cmd_fds;
+
+uint64_t __wrap_instance_now(void)
+{
+	return now_ns;
+}
+
+static int count_fds(void)
+{
+	DIR *folder = opendir("/proc/self/fd");
+	int n = 0;
+
+	MUST(folder);
+	while (readdir(folder))
+		n++;
+	(void)closedir(folder);
+	return n;
+}
+
+static void silence(enum ctl_log_level level, const char *line)
+{
+	(void)level;
+	MUST(line[0]);
+}
+
+int LLVMFuzzerInitialize(int *argc, char ***argv)
+{
+	struct ctl_settings settings;
+	sigset_t none;
+
+	(void)argc;
+	(void)argv;
+	now_ns = __real_instance_now();
+	ctl_log_to(silence);
+	ctl_settings_init(&settings);
+	(void)snprintf(settings.instance, sizeof(settings.instance), "fuzz-%d", (int)getpid());
+	settings.devices = 1;
+	settings.slots = 4;
+	settings.arena_bytes = 1u << 20;
+	if (instance_init(&instance, &settings, true) != INSTANCE_UP) {
+		(void)fprintf(stderr, "no device server can be had here\n");
+		exit(EXIT_FAILURE);
+	}
+	sigemptyset(&none);
+	(void)sigprocmask(SIG_SETMASK, &none, NULL);
+	spare_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
+	memory_fd = memfd_create("fuzz", MFD_CLOEXEC);
+	MUST(spare_fd >= 0 && memory_fd >= 0 && ftruncate(memory_fd, 8192) == 0);
+	for (uint32_t i = 0; i < MAX_CLIENTS; i++)
+		clients[i].sock = -1;
+	return 0;
+}
+
+/* What instance_run() does, once. */
+static void turn(void)
+{
+	struct conn *conn, *next;
+
+	for (uint32_t i = 0; i < MAX_TURNS && loop_once(&instance.loop, 0) > 0; i++)
+		;
+	for (conn = instance.conns; conn; conn = next) {
+		next = conn->next;
+		if (conn->later)
+			conn_resume(conn);
+	}
+	(void)device_settle(&instance.devices[0]);
+	instance.ending = false;
+	instance.persistent = true;
+}
+
+static void leave(struct client *client)
+{
+	if (client->sock >= 0)
+		close(client->sock);
+	*client = (struct client){ .sock = -1 };
+}
+
+static void connect_client(struct client *client, struct take *take)
+{
+	struct ctl_hello hello = { .magic = CTL_MAGIC,
+				   .protocol = CTL_PROTOCOL,
+				   .layout = CTL_LAYOUT,
+				   .role = CTL_ROLE_PROGRAM };
+	const uint8_t spoil = take_u8(take);
+	int pair[2];
+
+	leave(client);
+	MUST(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) == 0);
+	MUST(fcntl(pair[0], F_SETFL, O_NONBLOCK) == 0);
+	conn_open(&instance, pair[0]);
+	client->sock = pair[1];
+	if (spoil & 1)
+		hello.role = CTL_ROLE_COMMAND;
+	if (spoil & 0x80)
+		((uint8_t *)&hello)[take_u8(take) % sizeof(hello)] = take_u8(take);
+	(void)ctl_send(client->sock, &hello, sizeof(hello), NULL, 0, MSG_DONTWAIT);
+	turn();
+	if (ctl_recv(client->sock, &hello, sizeof(hello), NULL, 0, NULL, MSG_DONTWAIT) !=
+		    sizeof(hello) ||
+	    hello.status != 0)
+		leave(client);
+}
+
+static void keep_cmd_fd(int fd)
+{
+	if (num_cmd_fds == MAX_CMD_FDS) {
+		close(fd);
+		return;
+	}
+	cmd_fd[num_cmd_fds++] = fd;
+}
+
+static void learn(const struct ctl_reply *reply, int *fds, size_t num)
+{
+	MUST(reply->status <= 0 && reply->status > -4096);
+	if (reply->status != 0)
+		MUST(num == 0);
+	if ((reply->op == CTL_OPEN || reply->op == CTL_ADOPT) && reply->status == 0) {
+		MUST(num == 1);
+		token = reply->opened.token;
+		keep_cmd_fd(fds[0]);
+		num = 0;
+	}
+	ctl_close_fds(fds, num);
+	if (reply->status == 0)
+		known[num_known++ % MAX_KNOWN] = reply->made.handle;
+}
+
+/* The answer to a request, within bounded time; a second request instead of waiting is punished. */
+static void await_answer(struct client *client, const struct ctl_request *req)
+{
+	struct ctl_reply reply;
+	int fds[CTL_MAX_FDS + 4];
+	size_t num = 0;
+
+	for (uint32_t i = 0; i < MAX_TURNS; i++) {
+		ssize_t n;
+
+		turn();
+		n = ctl_recv(client->sock, &reply, sizeof(reply), fds, CTL_MAX_FDS + 4, &num,
+			     MSG_DONTWAIT);
+		if (n == sizeof(reply)) {
+			MUST(reply.op == req->op);
+			learn(&reply, fds, num);
+			return;
+		}
+		MUST(n == -EAGAIN);
+		now_ns += TURN_NS;
+	}
+	MUST(false); /* no answer came */
+}
+
+static uint32_t take_handle(struct take *take)
+{
+	return known[take_u8(take) % MAX_KNOWN];
+}
+
+/* Words of the request by place: handles that are known, small numbers, any. */
+static void take_words(struct take *take, struct ctl_request *req)
+{
+	uint32_t words[REQUEST_WORDS];
+	uint8_t n = take_u8(take) % 12;
+
+	memcpy(words, req, sizeof(words));
+	while (n-- > 0) {
+		const uint8_t place = take_u8(take);
+		uint32_t *word = &words[2 + (place & 0x1f) % (REQUEST_WORDS - 2)];
+
+		switch (place >> 6) {
+		case 0: *word = take_u8(take); break;
+		case 1: *word = take_handle(take); break;
+		case 2: *word = (uint32_t)take_u8(take) << 12; break;
+		case 3: *word = take_u32(take); break;
+		}
+	}
+	memcpy(req, words, sizeof(words));
+}
+
+static void request(struct client *client, struct take *take)
+{
+	struct ctl_request req = { .op = 1 + take_u8(take) % (CTL_OP_END - 1) };
+	const uint8_t how = take_u8(take);
+	const int fd = how & 2 ? memory_fd : spare_fd;
+
+	if (client->sock < 0)
+		return;
+	req.context = take_handle(take);
+	req.handle = take_handle(take);
+	req.token = how & 8 ? 1 : token;
+	take_words(take, &req);
+	if (how & 16)
+		req.device = take_u8(take);
+	if (ctl_send(client->sock, &req, sizeof(req), &fd, how & 1, MSG_DONTWAIT) != 0) {
+		leave(client);
+		return;
+	}
+	if (client->is_waiting) { /* for the answer to another one: nobody may do that */
+		turn();
+		leave(client);
+	} else if (how & 4) {
+		turn();
+		client->is_waiting = true;
+	} else {
+		await_answer(client, &req);
+	}
+}
+
+static void send_bytes(struct client *client, struct take *take)
+{
+	uint8_t bytes[200];
+	size_t len = take_u8(take) % sizeof(bytes);
+	const uint8_t fds = take_u8(take) % (CTL_MAX_FDS + 1);
+	const int fd[CTL_MAX_FDS] = { spare_fd, memory_fd, spare_fd, spare_fd };
+
+	for (size_t i = 0; i < len; i++)
+		bytes[i] = take_u8(take);
+	if (client->sock < 0)
+		return;
+	(void)ctl_send(client->sock, bytes, len, fd, fds, MSG_DONTWAIT);
+	turn();
+	leave(client);
+}
+
+/* A process says in shared memory that it is in the middle of a copy, and stays there. */
+static void stay_inside(struct take *take)
+{
+	struct ctl_shared *shared = instance.devices[0].shared;
+	const uint8_t byte = take_u8(take);
+
+	atomic_store(&shared->slot[byte % 4].inside, byte >> 4);
+}
+
+static void introduce(struct take *take)
+{
+	struct ctl_introduce intro = { .magic = CTL_MAGIC, .protocol = CTL_PROTOCOL };
+	const uint8_t which = take_u8(take), spoil = take_u8(take);
+	struct ctl_grant grant;
+	int pair[2];
+	size_t len = sizeof(intro);
+
+	if (num_cmd_fds == 0)
+		return;
+	MUST(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) == 0);
+	if (spoil & 0x80)
+		((uint8_t *)&intro)[take_u8(take) % sizeof(intro)] ^= take_u8(take);
+	if (spoil & 0x40)
+		len = spoil & 0xf;
+	(void)ctl_send(cmd_fd[which % num_cmd_fds], &intro, len, spoil & 1 ? &spare_fd : &pair[1],
+		       1, MSG_DONTWAIT);
+	close(pair[1]);
+	turn();
+	if (ctl_recv(pair[0], &grant, sizeof(grant), NULL, 0, NULL, MSG_DONTWAIT) ==
+	    sizeof(grant)) {
+		token = grant.token;
+		known[num_known++ % MAX_KNOWN] = grant.context;
+	}
+	close(pair[0]);
+}
+
+static void close_cmd(struct take *take)
+{
+	uint32_t which = take_u8(take);
+
+	if (num_cmd_fds == 0)
+		return;
+	which %= num_cmd_fds;
+	close(cmd_fd[which]);
+	cmd_fd[which] = cmd_fd[--num_cmd_fds];
+	turn();
+}
+
+/* All leave: nothing may be left. */
+static void all_leave(void)
+{
+	const struct device *device = &instance.devices[0];
+	static uint32_t runs;
+
+	for (uint32_t i = 0; i < MAX_CLIENTS; i++)
+		leave(&clients[i]);
+	while (num_cmd_fds > 0)
+		close(cmd_fd[--num_cmd_fds]);
+	for (uint32_t i = 0; i < device->group.slots; i++)
+		atomic_store(&device->shared->slot[i].inside, 0);
+	for (uint32_t i = 0; i < 8; i++)
+		turn();
+	MUST(!instance.conns && instance.num_conns == 0);
+	MUST(!device->contexts && !device->resting && device->ranges.used == 0);
+	MUST(device->num_free == device->group.slots - 1);
+	for (uint32_t i = 0; i < OBJECT_KINDS; i++)
+		MUST(device->objects.count[i] == 0);
+	for (uint32_t i = 1; i < 64; i++)
+		MUST(atomic_load(&device->shared->mrs.entry[i].key) == 0);
+	if (runs++ % 64 == 1)
+		fds_at_first = fds_at_first ? fds_at_first : count_fds();
+	/* What leaks once leaks again. */
+	if (runs % 64 == 3 && fds_at_first)
+		MUST(count_fds() <= fds_at_first + 8);
+}
+
+static void one_step(struct take *take)
+{
+	const enum step step = (enum step)(take_u8(take) % CONTROL_STEPS);
+	struct client *client = &clients[0];
+
+	if (step <= STEP_CLOSE)
+		client = &clients[take_u8(take) % MAX_CLIENTS];
+	switch (step) {
+	case STEP_CONNECT: connect_client(client, take); return;
+	case STEP_REQUEST: request(client, take); return;
+	case STEP_BYTES: send_bytes(client, take); return;
+	case STEP_CLOSE: leave(client); return;
+	case STEP_SETTLE:
+		now_ns += take_u8(take) * TURN_NS;
+		turn();
+		return;
+	case STEP_INSIDE: stay_inside(take); return;
+	case STEP_INTRODUCE: introduce(take); return;
+	case STEP_CLOSE_CMD: close_cmd(take); return;
+	case CONTROL_STEPS: return;
+	}
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	struct take take = { data, size };
+
+	num_known = 0;
+	memset(known, 0, sizeof(known));
+	token = 0;
+	for (uint32_t i = 0; i < MAX_STEPS && take.left > 0; i++)
+		one_step(&take);
+	all_leave();
+	return 0;
+}
