@@ -3,9 +3,12 @@
 
 import functools
 import os
+import time
 
 from cases_server import as_nobody, need_reachable
+from cases_trouble import leftovers
 from instance import Instance
+from program import Failure
 
 PROGRAMS = ["verbs_rc", "verbs_errors", "verbs_cq", "verbs_events", "verbs_srq", "verbs_ud",
             "verbs_share", "verbs_pd", "verbs_wr", "verbs_dm", "verbs_dmah", "verbs_bad", "verbs_fork", "verbs_threads",
@@ -27,6 +30,35 @@ CASES["verbs_umem_off"] = functools.partial(verbs, name="verbs_umem")
 CASES["verbs_share_no_vm"] = functools.partial(verbs, name="verbs_share", no_vm="1")
 
 
+def word(build):
+    """Adders on one device, and others who reach its memory from another."""
+    with Instance(build, "word", arena="1M") as instance, Instance(build, "word_peer") as peer:
+        print(instance.run([os.path.join(build, "tests", "client", "verbs_word")], timeout_s=120,
+                           env={"RXE_TEST_PEER_INSTANCE": peer.env["RXE_DM_INSTANCE"],
+                                "RXE_TEST_PEER_ADDRESS": peer.address}))
+
+
+def killed(build):
+    """Processes that share die at random points, 200 of them; then nothing is left of them, and the server is as before."""
+    with Instance(build, "killed") as instance:
+        instance.command("start")
+        before = open_files(instance)
+        print(instance.run([os.path.join(build, "tests", "client", "verbs_killed")], timeout_s=240))
+        deadline = time.monotonic() + 10
+        while leftovers(instance.show()) and time.monotonic() < deadline:
+            time.sleep(0.05)
+        shown = instance.show()
+        device = shown["devices"][0]
+        if leftovers(shown) or device["arena"]["used"] or device["slots_used"]:
+            raise Failure(f"left behind: {shown}")
+        if open_files(instance) != before:
+            raise Failure(f"the server had {before} descriptors, and has {open_files(instance)}")
+
+
+def open_files(instance):
+    return len(os.listdir(f"/proc/{instance.server_pid()}/fd"))
+
+
 def share_shy(build):
     """The owner cannot be traced; as root it could nevertheless, so as somebody else."""
     env = {"RXE_TEST_SHY": "1"}
@@ -37,3 +69,5 @@ def share_shy(build):
 
 
 CASES["verbs_share_shy"] = share_shy
+CASES["verbs_word"] = word
+CASES["verbs_killed"] = killed
