@@ -187,13 +187,11 @@ static void show_tail(const struct ctl_failure *failure, FILE *to)
 	char text[VIEW_PACKET_MAX];
 
 	if (!failure->watched) {
-		fprintf(to, "    its packets were not noted: RXE_DM_TAIL=1 in the program's "
-			    "environment, or a "
-			    "running capture, has them noted\n");
+		fprintf(to, "    its packets were not noted (RXE_DM_TAIL=0)\n");
 		return;
 	}
 	if (failure->num_packets == 0)
-		fprintf(to, "    none of the last packets was its\n");
+		fprintf(to, "    none of the last packets of the program was its\n");
 	for (uint32_t i = 0; i < failure->num_packets && i < CTL_FAILURE_PACKETS; i++) {
 		const struct ctl_packet *packet = &failure->packet[i];
 		const double ms = (double)(int64_t)(packet->time_ns - failure->time_ns) / 1e6;

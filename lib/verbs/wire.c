@@ -34,8 +34,7 @@ int dm_wire_open(struct dm_device *dev)
 {
 	struct dm_wire *wire = &dev->pump.wire;
 
-	if (dm_tail_is_wanted())
-		dm_tail_open(dev);
+	dm_tail_open(dev);
 	switch (dev->info.link) {
 	case CTL_LINK_UDP: return open_udp(dev, &wire->udp);
 	case CTL_LINK_VETH: return dm_wire_veth_open(dev, &wire->veth);

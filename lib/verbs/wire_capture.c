@@ -12,7 +12,6 @@
 #include "emu/engine.h"
 #include "lib/verbs/driver.h"
 #include "lib/verbs/wire_qp.h"
-#include "lib/verbs/wire_tail.h"
 #include "net/link/capture_ring.h"
 #include "net/link/fault_shaper.h"
 #include "net/wire/packet.h"
@@ -102,10 +101,8 @@ void dm_capture_told(struct dm_device *dev, int fd)
 
 	pthread_mutex_lock(&dev->pump.lock);
 	dm_capture_close(wire);
-	if (fd >= 0) {
+	if (fd >= 0)
 		wire->capture = open_capture(dev, fd);
-		dm_tail_open(dev);
-	}
 	pthread_mutex_unlock(&dev->pump.lock);
 	if (fd >= 0)
 		close(fd);

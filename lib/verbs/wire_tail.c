@@ -21,20 +21,14 @@ static uint32_t last_bytes(const struct gid *gid)
 
 void dm_tail_open(struct dm_device *dev)
 {
+	const char *setting = secure_getenv("RXE_DM_TAIL");
 	struct dm_wire *wire = &dev->pump.wire;
 
-	if (wire->tail)
+	if (setting && strcmp(setting, "0") == 0)
 		return;
 	wire->tail = calloc(1, sizeof(*wire->tail));
 	if (wire->tail)
 		wire->tail->dev = dev;
-}
-
-bool dm_tail_is_wanted(void)
-{
-	const char *setting = secure_getenv("RXE_DM_TAIL");
-
-	return setting && *setting && strcmp(setting, "0") != 0;
 }
 
 /* What leaves does so at the engine's time; what has arrived is given to it next, and with it the time: so that is noted one call

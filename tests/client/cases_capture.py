@@ -132,7 +132,7 @@ def write_bw(build):
 
 def failures(build):
     """Queue pairs that failed are told of when their programs have gone, each with its cause and its last packets."""
-    with Instance(build, "failures", tail="1") as instance:
+    with Instance(build, "failures") as instance:
         program = os.path.join(build, "tests", "client", "verbs_errors")
         instance.run([program])
         shown = instance.show()["devices"][0]["failures"]
