@@ -24,22 +24,22 @@ static bool is_this_host(const struct rxe_engine *engine, const struct gid *gid)
 	return false;
 }
 
-/* The link does not know the identification. A port whose packets have kept the rule is held to it; for others any that makes
- * the CRC right will do, at the price of 16 bits of it. */
+/* The link does not know the identification. Where no other machine cuts trains it is 0, or the index; a port whose packets have
+ * kept to that is held to the identifications of trains, which others may have cut or put together anew; for the rest any that
+ * makes the CRC right will do, at the price of 16 bits of it. */
 static bool icrc_is_good_any(struct rxe_engine *engine, const struct wire_arrival *arrival,
 			     const struct icrc_flow *flow)
 {
-	struct rxe_port *port = rxe_port_get(&engine->peers, &arrival->src);
-	bool strict = port->ruled == RXE_PORT_PROVEN;
+	struct rxe_port *port = NULL;
+	enum ip_id_rule rule = IP_ID_RULED;
 
-	if (!strict && is_this_host(engine, &arrival->src)) {
-		port->ruled = RXE_PORT_PROVEN;
-		strict = true;
+	if (!is_this_host(engine, &arrival->src)) {
+		port = rxe_port_get(&engine->peers, &arrival->src);
+		rule = port->ruled == RXE_PORT_PROVEN ? IP_ID_TRAIN : IP_ID_ANY;
 	}
-	switch (icrc_check(flow, strict ? IP_ID_RULED : IP_ID_ANY, arrival->ip_id, arrival->p,
-			   arrival->len)) {
+	switch (icrc_check(flow, rule, arrival->ip_id, arrival->p, arrival->len)) {
 	case ICRC_OK:
-		if (!strict)
+		if (rule == IP_ID_ANY)
 			port->ruled++;
 		return true;
 	case ICRC_OK_ANY: port->ruled = 0; return true;

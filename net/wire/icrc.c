@@ -82,10 +82,10 @@ static uint32_t crc_multiply(uint32_t a, uint32_t b)
 	return product;
 }
 
-/* Is there an identification whose difference from the one assumed gives this syndrome? The difference d, 16 bits with
+/* What differs between the identification assumed and the one that gives this syndrome? The difference d, 16 bits with
  * bytes_behind bytes after it, adds d * x^(8 * bytes_behind + 32) to the CRC. Divide that power out (the order of x is
- * 2^32 - 1) and see whether 16 bits are left. */
-static bool some_id_explains(uint32_t syndrome, size_t bytes_behind)
+ * 2^32 - 1) and see whether 16 bits are left. False: no identification explains it. */
+static bool solve_id(uint32_t syndrome, size_t bytes_behind, uint16_t *ret)
 {
 	uint32_t back = 0xffffffffu - 8u * ((uint32_t)bytes_behind + 4u);
 	uint32_t power = 0x40000000u;	/* x */
@@ -96,13 +96,19 @@ static bool some_id_explains(uint32_t syndrome, size_t bytes_behind)
 			inverse = crc_multiply(power, inverse);
 		power = crc_multiply(power, power);
 	}
-	return (crc_multiply(inverse, syndrome) & 0xffffu) == 0;
+	inverse = crc_multiply(inverse, syndrome);
+	if (inverse & 0xffffu)
+		return false;
+	*ret = (uint16_t)((inverse >> 16 & 0xff) << 8 |
+			  inverse >> 24); /* reflected: the first byte is the lower one */
+	return true;
 }
 
 enum icrc_verdict icrc_check(const struct icrc_flow *flow, enum ip_id_rule rule, uint16_t ip_id,
 			     const uint8_t *p, size_t len)
 {
 	uint32_t stored, crc;
+	uint16_t difference;
 
 	if (len < BTH_LEN + ICRC_LEN)
 		return ICRC_BAD;
@@ -114,8 +120,11 @@ enum icrc_verdict icrc_check(const struct icrc_flow *flow, enum ip_id_rule rule,
 		return ICRC_BAD;
 	if (ip_id && icrc_compute(flow, 0, p, len - ICRC_LEN) == stored)
 		return ICRC_OK;
-	if (rule == IP_ID_ANY &&
-	    some_id_explains(crc ^ stored, PSEUDO_V4 - V4_ID_OFFSET - 2 + len - ICRC_LEN - BTH_LEN))
+	if (rule == IP_ID_RULED ||
+	    !solve_id(crc ^ stored, PSEUDO_V4 - V4_ID_OFFSET - 2 + len - ICRC_LEN - BTH_LEN,
+		      &difference))
+		return ICRC_BAD;
+	if (rule == IP_ID_ANY)
 		return ICRC_OK_ANY;
-	return ICRC_BAD;
+	return (ip_id ^ difference) < ICRC_TRAIN_IDS ? ICRC_OK : ICRC_BAD;
 }

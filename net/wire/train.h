@@ -14,7 +14,7 @@
 #include "net/wire/icrc.h"
 
 #define TRAIN_MAX_BYTES 65507u
-#define TRAIN_MAX_SEGS	64u
+#define TRAIN_MAX_SEGS	ICRC_TRAIN_IDS
 
 /* Packets of equal size, but for a shorter last, for one destination: one UDP_SEGMENT send. The ICRC of segment i was
  * computed with IP identification i, since that is what the kernel or a NIC gives it when it cuts the train. */

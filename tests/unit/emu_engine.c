@@ -181,11 +181,19 @@ START_TEST(ports_that_keep_the_rule)
 	ck_assert_uint_eq(end->counters.rcvd_bad_icrc, 0);
 	arrive(&end->engine, p, len, 777, &peer, IP_ID_ANY); /* proven: held to it */
 	ck_assert_uint_eq(end->counters.rcvd_bad_icrc, 1);
+	/* ... which is to count packets of a train from 0: one that was cut on its way comes piece by piece. */
+	for (i = 0; i < ICRC_TRAIN_IDS; i++)
+		arrive(&end->engine, p, len, (uint16_t)i, &peer, IP_ID_ANY);
+	ck_assert_uint_eq(end->counters.rcvd_bad_icrc, 1);
+	arrive(&end->engine, p, len, ICRC_TRAIN_IDS, &peer, IP_ID_ANY);
+	ck_assert_uint_eq(end->counters.rcvd_bad_icrc, 2);
 	/* this host and seen identifications are strict from the first packet */
 	arrive(&end->engine, p, len, 777, &us, IP_ID_ANY);
 	arrive(&end->engine, p, len, 777, &local, IP_ID_ANY);
 	arrive(&end->engine, p, len, 777, &peer, IP_ID_EXACT);
-	ck_assert_uint_eq(end->counters.rcvd_bad_icrc, 4);
+	ck_assert_uint_eq(end->counters.rcvd_bad_icrc, 5);
+	arrive(&end->engine, p, len, 3, &local, IP_ID_ANY);
+	ck_assert_uint_eq(end->counters.rcvd_bad_icrc, 6);
 }
 END_TEST
 

@@ -154,6 +154,10 @@ START_TEST(any_identification)
 		ck_assert_int_eq(check_v4(IP_ID_EXACT, 7, p, sizeof(p)) == ICRC_OK, id == 7);
 		ck_assert_int_eq(check_v4(IP_ID_RULED, 7, p, sizeof(p)) == ICRC_OK,
 				 id == 7 || id == 0);
+		ck_assert_int_eq(check_v4(IP_ID_TRAIN, 7, p, sizeof(p)),
+				 id < ICRC_TRAIN_IDS ? ICRC_OK : ICRC_BAD);
+		ck_assert_int_eq(check_v4(IP_ID_TRAIN, 700, p, sizeof(p)),
+				 id < ICRC_TRAIN_IDS || id == 700 ? ICRC_OK : ICRC_BAD);
 	}
 	qsort(crc, 65536, sizeof(*crc), by_value);
 	for (uint32_t i = 1; i < 65536; i++)
