@@ -82,6 +82,15 @@ const uint8_t *neighbour_table_find(struct neighbour_table *table, const struct 
 	return entry->state == NEIGHBOUR_ASKED ? NULL : entry->mac;
 }
 
+bool neighbour_table_just_asked(struct neighbour_table *table, const struct gid *gid,
+				uint64_t now_ns)
+{
+	const struct neighbour *entry = find(table, gid);
+
+	return entry && entry->state == NEIGHBOUR_ASKED && entry->tries == 1 &&
+	       now_ns + NEIGHBOUR_RETRY_NS < entry->due_ns + NEIGHBOUR_SOON_NS;
+}
+
 bool neighbour_table_learn(struct neighbour_table *table, const struct gid *gid, const uint8_t *mac,
 			   enum neighbour_source source, uint64_t now_ns)
 {

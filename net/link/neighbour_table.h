@@ -16,6 +16,7 @@
 #define NEIGHBOUR_WAYS	   4u
 #define NEIGHBOUR_TRIES	   4u
 #define NEIGHBOUR_RETRY_NS 250000000ull
+#define NEIGHBOUR_SOON_NS  50000000ull
 #define NEIGHBOUR_FRESH_NS 60000000000ull
 
 enum neighbour_state {
@@ -48,6 +49,10 @@ enum neighbour_source {
 /* The neighbour's MAC, or NULL while nobody has answered. *ret_ask: send a question now (to that MAC, or to everybody). */
 const uint8_t *neighbour_table_find(struct neighbour_table *table, const struct gid *gid,
 				    uint64_t now_ns, bool *ret_ask);
+
+/* Has it been asked for just now, so that an answer may come any moment? Not before NEIGHBOUR_SOON_NS is that to be given up. */
+bool neighbour_table_just_asked(struct neighbour_table *table, const struct gid *gid,
+				uint64_t now_ns);
 
 /* gid is at mac. True when somebody was waiting to learn it. */
 bool neighbour_table_learn(struct neighbour_table *table, const struct gid *gid, const uint8_t *mac,

@@ -128,15 +128,18 @@ static bool send_train(struct link_veth *link, const struct wire_train *train, c
 	return true;
 }
 
-/* Keep a train until its neighbour answers. */
-static void hold(struct link_veth *link, const struct wire_train *train, const struct gid *next_hop)
+/* Keep a train until its neighbour answers. False when too many are kept, and the answer may come any moment: then it had better
+ * be handed in again, or who begins with many datagrams would lose most of them. */
+static bool hold(struct link_veth *link, const struct wire_train *train, const struct gid *next_hop)
 {
 	struct veth_held *held;
 	uint8_t *buf;
 
 	if (link->num_held == VETH_MAX_HELD) {
+		if (neighbour_table_just_asked(&link->neighbours, next_hop, veth_now_ns()))
+			return false;
 		drop(link, train, train->segs, EHOSTUNREACH);
-		return;
+		return true;
 	}
 	held = &link->held[link->num_held++];
 	buf = held->train.buf;
@@ -144,6 +147,7 @@ static void hold(struct link_veth *link, const struct wire_train *train, const s
 	held->next_hop = *next_hop;
 	held->train = *train;
 	held->train.buf = buf;
+	return true;
 }
 
 void veth_release_held(struct link_veth *link, const struct gid *next_hop, const uint8_t *mac)
@@ -189,8 +193,7 @@ static bool send_one(struct link_veth *link, const struct wire_train *train)
 	mac = veth_resolve(link, next_hop);
 	if (mac)
 		return send_train(link, train, mac);
-	hold(link, train, next_hop);
-	return true;
+	return hold(link, train, next_hop);
 }
 
 int link_veth_send(struct link_veth *link, const struct wire_train *trains, size_t n)

@@ -237,6 +237,8 @@ START_TEST(ask_and_learn)
 	ck_assert_ptr_null(neighbour_table_find(&table, &v4_b.gid, 1000, &ask));
 	ck_assert(ask);
 	ck_assert_ptr_null(neighbour_table_find(&table, &v4_b.gid, 2000, &ask));
+	ck_assert(neighbour_table_just_asked(&table, &v4_b.gid, 1000 + NEIGHBOUR_SOON_NS - 1));
+	ck_assert(!neighbour_table_just_asked(&table, &v4_b.gid, 1000 + NEIGHBOUR_SOON_NS));
 	ck_assert(!ask);
 	ck_assert_uint_eq(neighbour_table_deadline(&table), 1000 + NEIGHBOUR_RETRY_NS);
 	ck_assert(neighbour_table_learn(&table, &v4_b.gid, mac_1, SOURCE_TOLD, 3000));
