@@ -73,16 +73,21 @@ class Capture:
 
     def fields(self, *names):
         """A row for each packet: the named fields, as tshark decodes them."""
-        args = ["tshark", "-n", "-r", self.path, "-T", "fields"]
-        for name in names:
-            args += ["-e", name]
-        done = subprocess.run(args, capture_output=True, text=True, check=False, timeout=120)
-        if done.returncode != 0:
-            raise Failure(f"tshark: {done.stderr}")
-        return [line.split("\t") for line in done.stdout.split("\n") if line]
+        return decode(self.path, *names)
 
     def summary(self, count):
         """tshark's own lines, for people."""
         done = subprocess.run(["tshark", "-n", "-r", self.path, "-c", str(count)],
                               capture_output=True, text=True, check=False, timeout=60)
         return re.sub(r"\n\n+", "\n", done.stdout)
+
+
+def decode(path, *names):
+    """A row for each packet of a file: the named fields, as tshark decodes them."""
+    args = ["tshark", "-n", "-r", path, "-T", "fields"]
+    for name in names:
+        args += ["-e", name]
+    done = subprocess.run(args, capture_output=True, text=True, check=False, timeout=120)
+    if done.returncode != 0:
+        raise Failure(f"tshark: {done.stderr}")
+    return [line.split("\t") for line in done.stdout.split("\n") if line]

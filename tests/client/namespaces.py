@@ -8,15 +8,20 @@ import subprocess
 from instance import search_path
 from program import Program, Skip
 
-SUBNET = "10.77.0"
+SUBNET, SUBNET6 = "10.77.0", "fd77:"
+DEVICES = ("rxe_va", "rxe_vb")
 
 
 class Pair:
-    """with Pair(loss_percent) as p: p.prefix(0) runs a program in the first one, p.address(0) is its address."""
+    """with Pair(loss_percent) as p: p.prefix(0) runs a program in the first one, p.address(0) is its address.
 
-    def __init__(self, loss_percent=0):
+    lossy: the sides that lose what arrives."""
+
+    def __init__(self, loss_percent=0, mtu=1500, lossy=(0, 1)):
         need_tools(loss_percent)
         self.loss_percent = loss_percent
+        self.lossy = lossy
+        self.mtu = mtu
         self.holders = []
 
     def __enter__(self):
@@ -27,19 +32,21 @@ class Pair:
             self.holders.append(holder)
             holder.wait_until(lambda h=holder: own_namespace(h.pid), "a network namespace")
         first, second = (str(holder.pid) for holder in self.holders)
-        ip("link", "add", "rxe_va", "netns", first, "type", "veth",
-           "peer", "name", "rxe_vb", "netns", second)
+        ip("link", "add", "rxe_va", "mtu", str(self.mtu), "netns", first, "type", "veth",
+           "peer", "name", "rxe_vb", "mtu", str(self.mtu), "netns", second)
         for side in range(2):
             self.configure(side)
         return self
 
     def configure(self, side):
-        device = ("rxe_va", "rxe_vb")[side]
+        device = self.device(side)
         self.call(side, "ip", "link", "set", "lo", "up")
         self.call(side, "ip", "address", "add", f"{self.address(side)}/24", "dev", device)
+        if self.mtu >= 1280: # below, the kernel has no IPv6
+            self.call(side, "ip", "address", "add", f"{self.address6(side)}/64", "dev", device, "nodad")
         self.call(side, "ip", "link", "set", device, "up")
-        if self.loss_percent:
-            rules = ("table ip lossy {\n chain in {\n type filter hook input priority 0;\n"
+        if self.loss_percent and side in self.lossy:
+            rules = ("table inet lossy {\n chain in {\n type filter hook input priority 0;\n"
                      f"udp dport 4791 numgen random mod 100 < {self.loss_percent} counter drop\n"
                      "}\n}\n")
             self.call(side, "nft", rules)
@@ -50,8 +57,21 @@ class Pair:
             holder.log.close()
         return False
 
+    def device(self, side):
+        return DEVICES[side]
+
     def address(self, side):
         return f"{SUBNET}.{side + 1}"
+
+    def address6(self, side):
+        return f"{SUBNET6}:{side + 1}"
+
+    def free_address(self, side, which=0):
+        """One that no kernel has, with the length of its network's prefix."""
+        return f"{SUBNET}.{10 * (side + 1) + which}/24"
+
+    def free_address6(self, side):
+        return f"{SUBNET6}:{10 * (side + 1)}/64"
 
     def prefix(self, side):
         return ["nsenter", "-t", str(self.holders[side].pid), "-n"]
@@ -61,7 +81,7 @@ class Pair:
 
     def received(self, side):
         """Packets that the interface counted."""
-        device = ("rxe_va", "rxe_vb")[side]
+        device = self.device(side)
         text = self.call(side, "cat", "/proc/net/dev")
         fields = next(line for line in text.split("\n") if device in line).split(":")[1].split()
         return int(fields[1])

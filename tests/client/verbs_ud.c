@@ -11,6 +11,21 @@
 static const struct end_cfg datagram = { .type = IBV_QPT_UD };
 static const struct end_cfg unreliable = { .type = IBV_QPT_UC };
 
+static bool is_v4(const union ibv_gid *gid)
+{
+	static const union ibv_gid mapped = { .raw = { [10] = 0xff, [11] = 0xff } };
+
+	return memcmp(gid, &mapped, 12) == 0;
+}
+
+/* The GRH has the shape of an IPv6 header. */
+static void expect_ipv6_header(const uint8_t *grh, const struct end *to, uint32_t payload)
+{
+	ck_assert_uint_eq(grh[0] >> 4, 6);
+	ck_assert_uint_eq((uint32_t)grh[4] << 8 | grh[5], 8 + 12 + 8 + payload + 4);
+	ck_assert_mem_eq(grh + 24, to->peer.gid.raw, 16);
+}
+
 /* The IPv4 header that stands at the end of the room for the GRH. */
 static void expect_ipv4_header(const uint8_t *grh, const struct end *to, uint32_t payload)
 {
@@ -43,7 +58,9 @@ START_TEST(datagrams)
 		if (len % 128)
 			ck_assert_uint_eq(be32toh(wc.imm_data), len);
 		expect_filled(b.memory + GRH, len, len);
-		if (len % 128 == 0)
+		if (!is_v4(&b.peer.gid))
+			expect_ipv6_header(b.memory, &b, len + (len % 128 ? 4 : 0));
+		else if (len % 128 == 0)
 			expect_ipv4_header(b.memory, &b, len);
 		end_wait_for(&a, len, IBV_WC_SUCCESS);
 	}
@@ -133,13 +150,22 @@ static union ibv_gid group_gid(const char *address)
 	return gid;
 }
 
+/* Of the family that the device has. */
+static union ibv_gid group_of(const struct end *end)
+{
+	union ibv_gid gid = { .raw = { 0xff, 0x15, [13] = 0x77, [15] = 1 } };
+
+	return is_v4(&end->peer.gid) ? group_gid("239.1.2.3") : gid;
+}
+
 START_TEST(multicast)
 {
-	union ibv_gid group = group_gid("239.1.2.3");
+	union ibv_gid group;
 	struct end a, b, c;
 	struct end_address to;
 
 	ends_open(&a, &b, &datagram);
+	group = group_of(&a);
 	end_open(&c, a.context, &datagram);
 	ck_assert_int_eq(ibv_attach_mcast(b.qp, &group, 0), 0);
 	ck_assert_int_eq(ibv_attach_mcast(c.qp, &group, 0), 0);

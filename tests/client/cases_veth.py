@@ -1,0 +1,270 @@
+# SPDX-License-Identifier: MIT
+"""Devices on an interface: two namespaces joined by a veth pair, a device with a MAC and an address of its own in one, and in
+the other either such a device or one on the kernel's UDP sockets. Needs root."""
+
+import functools
+import os
+import re
+import signal
+import tempfile
+
+from capture import decode
+from cases_perftest import TROUBLE
+from cases_server import NOBODY, need_line, need_reachable
+from cases_trouble import all_values, need_all_intact, wait_clean, wait_traffic
+from instance import Instance, free_port
+from namespaces import Pair
+from program import Failure, Program
+
+LINKS = [("veth", "veth"), ("veth", "udp"), ("udp", "veth")]
+PINGPONGS = ["ibv_rc_pingpong", "ibv_uc_pingpong", "ibv_ud_pingpong", "ibv_srq_pingpong"]
+MAC = r"02:52:[0-9a-f:]{11}"
+
+
+def device(build, name, pair, side, link="veth", v6=False, address=None, prefix=(), **settings):
+    """An instance whose programs run on that side of the pair."""
+    if link == "veth":
+        address = address or (pair.free_address6(side) if v6 else pair.free_address(side))
+        settings = dict(settings, link="veth", interface=pair.device(side))
+    else:
+        address = pair.address6(side) if v6 else pair.address(side)
+    return Instance(build, f"{name}{side}", address, pair.address(side),
+                    pair.prefix(side) + list(prefix), **settings)
+
+
+def over_links(build, name, use, v6=False, loss_percent=0, mtu=1500):
+    """use(here, there, pair) for each way to put two links across; what is lost is lost by the kernel, at the UDP side."""
+    for links in LINKS:
+        lossy = [side for side in range(2) if links[side] == "udp"]
+        if loss_percent and not lossy:
+            continue
+        with Pair(loss_percent, mtu, lossy) as pair, \
+                device(build, name, pair, 0, links[0], v6) as here, \
+                device(build, name, pair, 1, links[1], v6) as there:
+            print(f"server on {links[0]}, client on {links[1]}", flush=True)
+            use(here, there, pair)
+            for side in lossy if loss_percent else []:
+                print(f"dropped: {pair.dropped(side)}")
+                if pair.dropped(side) == 0:
+                    raise Failure("nothing was dropped: the test tested nothing")
+
+
+def pingpongs(build, v6):
+    def use(here, there, _pair):
+        for program in PINGPONGS:
+            # Only RC and SRQ check what they got: UC and UD receive into one buffer again and again.
+            check = ["-c"] if program in ("ibv_rc_pingpong", "ibv_srq_pingpong") else []
+            here.pair([program, "-g", "0", *check], peer=there)
+        here.pair(["ibv_rc_pingpong", "-c", "-e", "-j", "-s", "200000", "-g", "0"], peer=there)
+        need_strict(here, there)
+    over_links(build, "vp6" if v6 else "vp4", use, v6)
+
+
+def need_strict(*instances):
+    for instance in instances:
+        for counter in ("rcvd_bad_icrc", "rcvd_malformed", "retry_exceeded_err"):
+            for value in all_values(instance.show(), counter):
+                if value:
+                    raise Failure(f"{counter} is {value}")
+
+
+def perftest(build, programs, v6=False):
+    def use(here, there, _pair):
+        for args in programs:
+            for text in here.pair(args + ["-F", "-x", "0"], peer=there, timeout_s=120):
+                if TROUBLE.search(text):
+                    raise Failure(f"{' '.join(args)}: '{TROUBLE.search(text).group(0)}'")
+            need_strict(here, there)
+    over_links(build, "vperf", use, v6, mtu=9000)
+
+
+RC_TESTS = [["ib_write_bw", "-s", "65536", "-n", "1000"], ["ib_write_lat", "-n", "500"],
+            ["ib_read_bw", "-s", "65536", "-n", "500"], ["ib_read_lat", "-n", "500"],
+            ["ib_send_bw", "-b", "-n", "1000"], ["ib_send_lat", "-e", "-n", "500"],
+            ["ib_atomic_bw", "-n", "1000"], ["ib_atomic_lat", "-A", "CMP_AND_SWAP", "-n", "500"]]
+OTHER_TESTS = [["ib_send_lat", "-c", "UD", "-n", "500"],
+               ["ib_send_bw", "-c", "UD", "-s", "1024", "-n", "1000"],
+               ["ib_write_lat", "-c", "UC", "-n", "500"], ["ib_write_bw", "-q", "8", "-n", "300"]]
+
+
+def exactly_once(build, loss_percent, v6=False):
+    program = [os.path.join(build, "tests", "client", "exactly_once"), "-n", "500"]
+
+    def use(here, there, _pair):
+        need_all_intact("".join(here.pair(program, peer=there, timeout_s=200)))
+        need_strict(here, there)
+    over_links(build, "vonce", use, v6, loss_percent)
+
+
+def decoded(build):
+    """What tshark sees on the interface: RRoCE and nothing malformed, ARP and neighbour discovery answered."""
+    for v6 in (False, True):
+        with tempfile.TemporaryDirectory() as folder, Pair() as pair, \
+                device(build, "vshark", pair, 0, "veth", v6) as here, \
+                device(build, "vshark", pair, 1, "udp", v6, trains="off") as there:
+            path = os.path.join(folder, "veth.pcapng")
+            sniffer = start_sniffer(here, pair, path)
+            for program in PINGPONGS:
+                here.pair([program, "-g", "0"], peer=there)
+            here.pair(["ib_read_bw", "-F", "-x", "0", "-n", "20"], peer=there)
+            here.pair(["ib_atomic_bw", "-F", "-x", "0", "-n", "20"], peer=there)
+            sniffer.kill(signal.SIGINT)
+            sniffer.wait(30)
+            need_sound(path, v6)
+
+
+def start_sniffer(instance, pair, path):
+    """dumpcap on this side's interface."""
+    args = pair.prefix(0) + ["dumpcap", "-q", "-i", pair.device(0), "-w", path,
+                             "-f", "udp port 4791 or arp or icmp6"]
+    sniffer = Program("dumpcap", args, instance.env)
+    instance.programs.append(sniffer)
+    sniffer.wait_for_line("File: ")
+    return sniffer
+
+
+def need_sound(path, v6):
+    rows = decode(path, "frame.protocols", "_ws.malformed", "infiniband.bth.opcode",
+                  "ip.checksum.status", "arp.opcode", "icmpv6.type")
+    opcodes = [row[2] for row in rows if row[2]]
+    asked = [row[5] if v6 else row[4] for row in rows]
+    print(f"{len(rows)} frames, {len(opcodes)} of them RRoCE with {len(set(opcodes))} opcodes")
+    if len(opcodes) < 500 or len(set(opcodes)) < 8:
+        raise Failure("too few packets to speak of")
+    for number, row in enumerate(rows, 1):
+        if row[1] or row[3] == "0" or ("udp" in row[0] and "infiniband" not in row[0]):
+            raise Failure(f"frame {number}: {row}")
+    for kind in ("135", "136") if v6 else ("1", "2"):
+        if kind not in asked:
+            raise Failure(f"no question and answer among neighbours: {sorted(set(asked))}")
+
+
+VERBS = ["verbs_rc", "verbs_ud", "verbs_share", "verbs_fork", "verbs_events", "verbs_errors",
+         "verbs_srq", "verbs_dm", "verbs_threads", "verbs_control", "verbs_regions"]
+
+
+def verbs(build, name, v6=False):
+    """The programs of the public verbs: all that holds for a device holds for this one."""
+    with Pair(mtu=9000) as pair, device(build, name, pair, 0, v6=v6) as instance:
+        instance.run([os.path.join(build, "tests", "client", name)], timeout_s=240,
+                     env={"RXE_TEST_COMMAND": instance.command_path})
+
+
+def killed(build):
+    """SIGKILL: its peer's retries run out, nothing is left behind, and the next one works."""
+    with Pair() as pair, device(build, "vkill", pair, 0) as here, \
+            device(build, "vkill", pair, 1) as there:
+        port = free_port()
+        args = ["ib_write_bw", "-F", "-x", "0", "-D", "60"]
+        server = here.serve(args, port)
+        client = there.join(args, port, here)
+        wait_traffic(there)
+        server.kill(signal.SIGKILL)
+        if client.wait(60) == 0:
+            raise Failure("the client did not notice that its peer was killed")
+        wait_clean(here)
+        here.pair(["ibv_rc_pingpong", "-c", "-g", "0"], peer=there)
+
+
+def stopped(build):
+    """The device goes while programs use it: they end; and a new server has the same address at once."""
+    with Pair() as pair, device(build, "vstop", pair, 0) as here:
+        args, port = ["ibv_rc_pingpong", "-g", "0", "-n", "100000000"], free_port()
+        programs = [here.serve(args, port), here.join(args, port)]
+        wait_traffic(here)
+        first = here.server_pid()
+        here.command("stop")
+        for program in programs:
+            if program.wait(60) == 0:
+                raise Failure(f"{program.title}: the device has gone and it did not notice")
+        here.pair(["ibv_rc_pingpong", "-c", "-g", "0"])
+        if here.server_pid() == first:
+            raise Failure("the first server did not go")
+
+
+def neighbours(build):
+    """Two instances on one interface are two hosts; two devices of one instance as well."""
+    with Pair() as pair, device(build, "vnext", pair, 0) as here, \
+            device(build, "vother", pair, 0, address=pair.free_address(0, 1)) as there:
+        here.pair(["ibv_rc_pingpong", "-c", "-g", "0"], peer=there)
+        there.pair(["ibv_ud_pingpong", "-g", "0"], peer=here)
+    with Pair() as pair, \
+            device(build, "vtwo", pair, 0, address=f"{pair.free_address(0)},{pair.free_address(0, 1)}") as both:
+        both.pair(["ibv_rc_pingpong", "-c", "-g", "0", "-d", "rxe_dm0"],
+                  ["ibv_rc_pingpong", "-c", "-g", "0", "-d", "rxe_dm1"])
+        macs = set(re.findall(MAC, both.command("show").stdout))
+        if len(macs) != 2:
+            raise Failure(f"two devices, and these MACs: {macs}")
+
+
+def ordinary_user(build):
+    """The server has CAP_NET_RAW and nothing else, its programs have nothing."""
+    user = ["setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups", "--no-new-privs"]
+    with Pair() as pair, device(build, "vuser", pair, 0, prefix=user) as here:
+        need_reachable(here, build)
+        refused = here.command("start")
+        need_line(refused, "CAP_NET_RAW", pair.device(0))
+        here.prefix = pair.prefix(0) + user + ["--inh-caps=+net_raw", "--ambient-caps=+net_raw"]
+        if here.command("start").returncode != 0:
+            raise Failure("no server, with CAP_NET_RAW")
+        here.prefix = pair.prefix(0) + user
+        here.pair(["ibv_rc_pingpong", "-c", "-g", "0"])
+        with device(build, "vuser", pair, 1, "udp") as there:
+            here.pair(["ibv_rc_pingpong", "-c", "-g", "0"], peer=there)
+
+
+def refused(build):
+    """What cannot be: one line each, that says what to do."""
+    with Pair() as pair, device(build, "vno", pair, 0) as here:
+        def need(*words, **settings):
+            before = dict(here.env)
+            here.env.update({f"RXE_DM_{key.upper()}": value for key, value in settings.items()})
+            need_line(here.command("start"), *words)
+            here.env = before
+        need("no interface rxe_nowhere", "ip link", interface="rxe_nowhere")
+        need("not an Ethernet interface", interface="lo")
+        need("kernel already", "RXE_DM_ADDRESS", address=pair.address(0))
+        need("RXE_DM_LINK", "RXE_DM_LINK", link="token-ring")
+        need("means nothing", "--link veth", link="udp")
+        need("RXE_DM_GATEWAY", "RXE_DM_GATEWAY", gateway="fd77::1")
+        pair.call(0, "ip", "link", "set", pair.device(0), "mtu", "200")
+        need("MTU of rxe_va", "ip link set rxe_va mtu")
+        pair.call(0, "ip", "link", "set", pair.device(0), "down")
+        need("is down", "ip link set rxe_va up")
+
+
+def shown(build):
+    """rxe_dm show tells link, interface and MAC; the interface's MTU is the device's."""
+    for mtu, active in ((1500, 1024), (9000, 4096), (600, 512)):
+        with Pair(mtu=mtu) as pair, device(build, "vshow", pair, 0, gateway=pair.address(1)) as here:
+            text = here.run(["ibv_devinfo", "-v"])
+            if not re.search(rf"active_mtu:\s+{active} ", text):
+                raise Failure(f"active_mtu is not {active}:\n{text}")
+            table = here.command("show").stdout
+            if not re.search(rf"link veth: frames on rxe_va, MAC {MAC}, network /24, gateway "
+                             rf"{re.escape(pair.address(1))}", table):
+                raise Failure(f"rxe_dm show does not tell the link:\n{table}")
+            listed = here.show()["devices"][0]
+            if listed["link"] != "veth" or listed["interface"] != "rxe_va" or listed["mac"] not in table:
+                raise Failure(f"rxe_dm show --json: {listed}")
+
+
+CASES = {
+    "vethdev_pingpongs": functools.partial(pingpongs, v6=False),
+    "vethdev_pingpongs_ipv6": functools.partial(pingpongs, v6=True),
+    "vethdev_perftest_rc": functools.partial(perftest, programs=RC_TESTS),
+    "vethdev_perftest_rc_ipv6": functools.partial(perftest, programs=RC_TESTS, v6=True),
+    "vethdev_perftest_other": functools.partial(perftest, programs=OTHER_TESTS),
+    "vethdev_exactly_once": functools.partial(exactly_once, loss_percent=0),
+    "vethdev_exactly_once_loss": functools.partial(exactly_once, loss_percent=1),
+    "vethdev_exactly_once_loss_ipv6": functools.partial(exactly_once, loss_percent=1, v6=True),
+    "vethdev_tshark": decoded,
+    "vethdev_killed": killed,
+    "vethdev_stopped_server": stopped,
+    "vethdev_neighbours": neighbours,
+    "vethdev_ordinary_user": ordinary_user,
+    "vethdev_refused": refused,
+    "vethdev_show": shown,
+    **{f"vethdev_{name}": functools.partial(verbs, name=name) for name in VERBS},
+    "vethdev_verbs_ud_ipv6": functools.partial(verbs, name="verbs_ud", v6=True),
+}
