@@ -249,9 +249,10 @@ static void launch(struct world *w, struct flying *flying, struct end *from,
 	enum link_act act = link_judge(&w->link, from ? from->letter : '?', trace_op(packet),
 				       packet->bth.psn, &delay_ns);
 
-	flying->at_ns = w->now_ns + w->link.delay_ns + delay_ns;
+	flying->at_ns = w->now_ns + w->link.delay_ns;
 	if (act != LINK_DROP && !link_queue(&w->link, flying))
 		act = LINK_FULL;
+	flying->at_ns += delay_ns; /* on another way than those behind it */
 	trace_packet(&w->trace, w->now_ns, from ? from->letter : '?', marks[act], packet);
 	switch (act) {
 	case LINK_FULL:

@@ -130,6 +130,46 @@ START_TEST(write_first_as_long_as_its_message)
 }
 END_TEST
 
+/* A write of 1032 bytes whose last packet brings len. */
+static void inject_write_that_ends_with(uint32_t len)
+{
+	static const uint8_t payload[1024];
+	struct wire_packet packet = {
+		.bth = { .opcode = opcode_make(WIRE_RC, OP_WRITE_FIRST), .psn = 100 },
+		.reth = { .va = y->base, .rkey = y->key, .len = 1032 },
+		.payload_len = 1024,
+	};
+
+	world_inject(&w, a, &packet, payload);
+	inject(a, OP_WRITE_LAST, 101, len);
+	world_run(&w);
+}
+
+START_TEST(write_longer_than_its_header_says)
+{
+	connect_ends(NULL);
+	inject_write_that_ends_with(9);
+	expect("     0.0 a > WRITE_FIRST 100 len 1024\n"
+	       "     0.0 a > WRITE_LAST 101 len 9 ackreq\n"
+	       "     5.0 b > NAK 101 invalid request\n"
+	       "     5.0 b   to ERR\n"
+	       "     5.0 b   event QP_REQ_ERR\n");
+	ck_assert_uint_eq(y->writes, 1024);
+}
+END_TEST
+
+START_TEST(write_shorter_than_its_header_says)
+{
+	connect_ends(NULL);
+	inject_write_that_ends_with(7);
+	expect("     0.0 a > WRITE_FIRST 100 len 1024\n"
+	       "     0.0 a > WRITE_LAST 101 len 7 ackreq\n"
+	       "     5.0 b > NAK 101 invalid request\n"
+	       "     5.0 b   to ERR\n"
+	       "     5.0 b   event QP_REQ_ERR\n");
+}
+END_TEST
+
 START_TEST(what_comes_after_a_fatal_nak_is_not_looked_at)
 {
 	connect_ends(NULL);
@@ -151,5 +191,5 @@ END_TEST
 
 RUN_TESTS("malformed", middle_without_a_first, last_without_a_first, first_inside_a_message,
 	  read_inside_a_message, write_inside_a_send, first_that_is_short, only_longer_than_the_mtu,
-	  last_without_bytes, write_first_as_long_as_its_message,
-	  what_comes_after_a_fatal_nak_is_not_looked_at)
+	  last_without_bytes, write_first_as_long_as_its_message, write_longer_than_its_header_says,
+	  write_shorter_than_its_header_says, what_comes_after_a_fatal_nak_is_not_looked_at)

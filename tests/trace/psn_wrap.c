@@ -126,4 +126,25 @@ START_TEST(atomic_answered_again)
 }
 END_TEST
 
-RUN_TESTS("psn_wrap", send, read, loss_before_and_behind, read_response_lost, atomic_answered_again)
+/* The ACK of 0xffffff alone: the next without an answer is 0. */
+START_TEST(ack_of_the_last_number)
+{
+	struct node_qp_opts opts = world_opts();
+
+	opts.psn = 0xffffff;
+	connect_ends(&opts);
+	WRITE(64);
+	world_run_until(&w, 6);
+	WRITE(65);
+	world_run(&w);
+	expect("     0.0 a > WRITE_ONLY 16777215 len 64 ackreq\n"
+	       "     5.0 b > ACK 16777215 msn 1\n"
+	       "     6.0 a > WRITE_ONLY 0 len 65 ackreq\n"
+	       "    10.0 a   send 1 SUCCESS\n"
+	       "    11.0 b > ACK 0 msn 2\n"
+	       "    16.0 a   send 2 SUCCESS\n");
+}
+END_TEST
+
+RUN_TESTS("psn_wrap", send, read, loss_before_and_behind, read_response_lost, atomic_answered_again,
+	  ack_of_the_last_number)
