@@ -39,6 +39,10 @@ enum options_verdict options_parse(struct command_options *ret, int argc, char *
 				   const struct command_flag *flags);
 void options_help(const char *command, const struct command_flag *flags);
 
+/* Options that are settings, among the first argc arguments, become the environment: a server that is started now has them. 0 or a
+ * negative errno. */
+int command_export_settings(int argc, char **argv);
+
 int command_start(int argc, char **argv);
 int command_stop(int argc, char **argv);
 int command_show(int argc, char **argv);

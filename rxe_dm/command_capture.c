@@ -388,6 +388,8 @@ int command_capture(int argc, char **argv)
 				: "rxe_dm: capture takes one file, behind its options\n");
 		return 2;
 	}
+	if (command_export_settings(options.rest, argv))
+		return 1;
 	return read_wishes(&w) ? capture_to(argv[options.rest], &w, both, options.settings.instance)
 			       : 2;
 }

@@ -60,8 +60,7 @@ static int set_library_path(const char *folders)
 	return rc;
 }
 
-/* Options of run become the environment of the program and of the server that it may start. */
-static int export_settings(int argc, char **argv)
+int command_export_settings(int argc, char **argv)
 {
 	for (int i = 1; i < argc; i++) {
 		const char *equals = strchr(argv[i], '=');
@@ -99,7 +98,7 @@ int command_run(int argc, char **argv)
 			folders);
 		return 1;
 	}
-	if (set_library_path(folders) || export_settings(options.rest, argv)) {
+	if (set_library_path(folders) || command_export_settings(options.rest, argv)) {
 		fprintf(stderr, "rxe_dm: could not set up the environment\n");
 		return 1;
 	}

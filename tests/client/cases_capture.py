@@ -10,6 +10,7 @@ import subprocess
 import tempfile
 import time
 
+import pcapng
 from instance import Instance, free_port, process_is_there, search_path
 from program import Failure, Program, Skip
 
@@ -23,13 +24,11 @@ class Taken:
     """A capture under way; rows of what was in it once it has ended."""
 
     def __init__(self, instance, folder, *options):
-        if not shutil.which("tshark", path=search_path()):
-            raise Skip("tshark is not installed")
         self.path = os.path.join(folder, "packets.pcapng")
         self.program = Program("rxe_dm capture", [instance.command_path, "capture", *options, self.path],
                                instance.env)
         instance.programs.append(self.program)
-        self.program.wait_for_line("^capturing on ")
+        self.program.wait_for_line("(?m)^capturing on ")
 
     def end(self):
         if self.program.running():
@@ -42,7 +41,21 @@ class Taken:
             raise Failure("the capture does not say how many packets it has")
         return int(told[1]), int(told[2])
 
+    def packets(self):
+        """As the format's own rules have them; every ICRC is right, and time never goes back."""
+        packets, there_were, missing = pcapng.read(self.path)
+        for i, packet in enumerate(packets):
+            if not packet.icrc_is_good():
+                raise Failure(f"packet {i + 1} has a wrong ICRC: {packet.comment}")
+            if i and packet.time_ns < packets[i - 1].time_ns:
+                raise Failure(f"packet {i + 1} is older than the one before it")
+        if there_were - missing != len(packets):
+            raise Failure(f"the file says {there_were} and {missing} missing, and has {len(packets)}")
+        return packets
+
     def fields(self, *names):
+        if not shutil.which("tshark", path=search_path()):
+            raise Skip("tshark is not installed")
         args = ["tshark", "-n", "-r", self.path, "--disable-protocol", "rpcordma", "-T", "fields"]
         for name in names:
             args += ["-e", name]
@@ -94,18 +107,100 @@ def pingpong(build):
             raise Failure("the comments do not tell the two programs apart")
 
 
+def whole(build):
+    """Read without tshark: headers, ICRCs, times within the run, and each answer behind what it answers."""
+    for name, settings in (("capture_whole", {}), ("capture_v6", {"address": "::1"}), ("capture_trains", {"trains": "off"})):
+        began = time.time_ns()
+        with device_with_capture(build, name, "--buffer", "64", **settings) as (instance, taken):
+            for args in (["ib_write_bw", "-F", "-x", "0", "-s", "10000", "-n", "50"],
+                         ["ib_read_bw", "-F", "-x", "0", "-s", "5000", "-n", "50"],
+                         ["ib_atomic_bw", "-F", "-x", "0", "-n", "50"],
+                         ["ib_send_bw", "-F", "-x", "0", "-c", "UD", "-s", "1000", "-n", "50"],
+                         ["ib_send_bw", "-F", "-x", "0", "-c", "UC", "-s", "5001", "-n", "50"]):
+                instance.pair(args)
+            count, missed = taken.end()
+            packets = taken.packets()
+            sent = counters(instance)["sent_pkts"]
+            print(f"{name}: {count} captured, {missed} missed, {sent} sent")
+            if missed or not count == len(packets) == sent:
+                raise Failure("the capture and sent_pkts differ")
+            if packets[0].time_ns < began or packets[-1].time_ns > time.time_ns():
+                raise Failure("the packets' times are not those of the run")
+            need_causality(packets)
+
+
+def need_causality(packets):
+    """Nothing of RC is answered before it was sent: seen[from] are the PSNs that went to a queue pair."""
+    seen = {}
+    for number, packet in enumerate(packets, 1):
+        if packet.opcode >> 5 != 0:
+            continue
+        mine = int(re.search(r"QP (0x[0-9a-f]{6})", packet.comment)[1], 0)
+        if 13 <= packet.opcode <= 18:  # answers
+            if packet.psn not in seen.get((packet.dest_qpn, mine), set()) and not is_in_read(packet, seen, mine):
+                raise Failure(f"packet {number} answers PSN {packet.psn}, which has not been sent")
+        else:
+            seen.setdefault((mine, packet.dest_qpn), set()).add(packet.psn)
+
+
+def is_in_read(packet, seen, mine):
+    """The answers to one read request stand for several PSNs."""
+    return 13 <= packet.opcode <= 16 and any(
+        (packet.psn - n) & 0xffffff in seen.get((packet.dest_qpn, mine), set()) for n in range(64))
+
+
 def both(build):
     """--both: what was received is there as well, and agrees with rcvd_pkts."""
     with device_with_capture(build, "capture_both", "--both") as (instance, taken):
         instance.pair(["ibv_rc_pingpong", "-g", "0", "-n", "50"])
-        packets, missed = taken.end()
+        _, missed = taken.end()
         seen = counters(instance)
-        flags = [int(row[0], 0) & 3 for row in taken.fields("frame.packet_flags")]
-        if missed or packets != len(flags):
-            raise Failure(f"{packets} captured, {missed} missed, {len(flags)} in the file")
-        if flags.count(SENT) != seen["sent_pkts"] or flags.count(1) != seen["rcvd_pkts"]:
-            raise Failure(f"{flags.count(SENT)} out and {flags.count(1)} in; the counters say "
+        out = [packet.sent for packet in taken.packets()]
+        if missed or out.count(True) != seen["sent_pkts"] or out.count(False) != seen["rcvd_pkts"]:
+            raise Failure(f"{out.count(True)} out and {out.count(False)} in; the counters say "
                           f"{seen['sent_pkts']} and {seen['rcvd_pkts']}")
+
+
+def crowd(build):
+    """Eight pairs at once: all their packets in one row."""
+    with device_with_capture(build, "capture_crowd", "--buffer", "64") as (instance, taken):
+        pairs = []
+        for _ in range(8):
+            port = free_port()
+            args = ["ib_write_lat", "-F", "-x", "0", "-n", "300", "-s", "2000"]
+            pairs += [instance.serve(args, port), instance.join(args, port)]
+        for program in pairs:
+            if program.wait(60) != 0:
+                raise Failure(f"{program.title}: exit {program.process.returncode}")
+        count, missed = taken.end()
+        packets = taken.packets()
+        print(f"{count} captured, {missed} missed, of {len({p.comment.split(' ')[0] for p in packets})} programs")
+        if missed or count != counters(instance)["sent_pkts"]:
+            raise Failure("the capture and sent_pkts differ")
+        need_causality(packets)
+
+
+def stopped(build):
+    """A program that is stopped is named; when it goes on its packets are there."""
+    with tempfile.TemporaryDirectory() as folder, Instance(build, "capture_stopped") as instance:
+        port = free_port()
+        args = ["ib_write_bw", "-F", "-x", "0", "-D", "60", "-s", "64", "-u", "18"]
+        server, client = instance.serve(args, port), None
+        client = instance.join(args, port)
+        client.wait_until(lambda: counters(instance)["sent_pkts"] > 100, "some packets")
+        client.kill(signal.SIGSTOP)
+        taken = Taken(instance, folder, "--snap", "64")
+        if f"ib_write_bw (process {client.pid}) does not answer" not in taken.program.text():
+            raise Failure("the stopped program is not named")
+        client.kill(signal.SIGCONT)
+        before = counters(instance)["sent_pkts"]
+        client.wait_until(lambda: counters(instance)["sent_pkts"] > before + 5000, "more packets")
+        for program in (client, server):
+            program.kill()
+        taken.end()
+        names = {packet.comment.split(" ")[0] for packet in pcapng.read(taken.path)[0]}
+        if f"ib_write_bw[{client.pid}]" not in names:
+            raise Failure(f"its packets are missing: {names}")
 
 
 def write_bw(build):
@@ -263,8 +358,9 @@ def overrun(build):
         packets, missed = taken.end()
         sent = counters(instance)["sent_pkts"]
         print(f"{packets} captured, {missed} missed, {sent} sent")
-        if packets + missed != sent:
-            raise Failure("captured and missed are not what was sent")
+        noted = sum(packet.missing for packet in taken.packets())
+        if packets + missed != sent or noted > missed:
+            raise Failure(f"captured and missed are not what was sent, or {noted} are noted as missing")
 
 
 def piped(build):
@@ -274,7 +370,7 @@ def piped(build):
         command = f"{instance.command_path} capture - | head -c 3000 >{text}"
         shell = Program("capture | head", ["bash", "-o", "pipefail", "-c", command], instance.env)
         instance.programs.append(shell)
-        shell.wait_for_line("^capturing on ")
+        shell.wait_for_line("(?m)^capturing on ")
         instance.pair(["ibv_rc_pingpong", "-g", "0", "-n", "20"])
         if shell.wait(10) != 0 or os.path.getsize(text) != 3000:
             raise Failure("a reader that goes is no error")
@@ -284,19 +380,21 @@ def two_devices(build):
     """Between two devices each has what it sends, and what it gets from the other."""
     with device_with_capture(build, "capture_one") as (one, first), \
             device_with_capture(build, "capture_two") as (two, second):
-        one.peer_name = two.peer_name = "127.0.0.1"
         one.pair(["ibv_rc_pingpong", "-g", "0", "-n", "50"], peer=two)
         for instance, taken in ((one, first), (two, second)):
-            packets, missed = taken.end()
+            _, missed = taken.end()
             seen = counters(instance)
-            flags = [int(row[0], 0) & 3 for row in taken.fields("frame.packet_flags")]
-            if missed or flags.count(SENT) != seen["sent_pkts"] or flags.count(1) != seen["rcvd_pkts"]:
-                raise Failure(f"{packets} captured: {flags.count(SENT)} out, {flags.count(1)} in; {seen}")
+            out = [packet.sent for packet in taken.packets()]
+            if missed or out.count(True) != seen["sent_pkts"] or out.count(False) != seen["rcvd_pkts"]:
+                raise Failure(f"{out.count(True)} out, {out.count(False)} in, {missed} missed; {seen}")
 
 
 CASES = {
     "capture_pingpong": pingpong,
+    "capture_whole": whole,
     "capture_both": both,
+    "capture_crowd": crowd,
+    "capture_stopped": stopped,
     "capture_write_bw": write_bw,
     "capture_several": several,
     "capture_limits": limits,
