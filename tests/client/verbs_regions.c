@@ -273,7 +273,15 @@ START_TEST(device_memory_copies)
 	ck_assert_int_eq(ibv_memcpy_to_dm(dm, 100, in, 1), EINVAL);
 	ck_assert_int_eq(ibv_memcpy_to_dm(dm, 100, in, 0), 0);
 	ck_assert_int_eq(ibv_memcpy_to_dm(dm, 104, in, 0), EINVAL);
-	ck_assert_int_eq(ibv_memcpy_to_dm(dm, UINT64_MAX - 3, in, 8), EINVAL);
+	for (uint64_t at = UINT64_MAX - 7; at != 0; at++) {
+		for (size_t len = 0; len <= 8; len++) {
+			ck_assert_int_eq(ibv_memcpy_to_dm(dm, at, in, len), EINVAL);
+			ck_assert_int_eq(ibv_memcpy_from_dm(out, dm, at, len), EINVAL);
+		}
+		ck_assert_int_eq(ibv_memcpy_to_dm(dm, at, in, SIZE_MAX), EINVAL);
+		ck_assert_int_eq(ibv_memcpy_to_dm(dm, 0, in, at), EINVAL);
+	}
+	ck_assert_int_eq(ibv_memcpy_to_dm(dm, 1ull << 63, in, 1ull << 63), EINVAL);
 	ck_assert_int_eq(ibv_memcpy_from_dm(out, dm, 4, SIZE_MAX), EINVAL);
 	ck_assert_int_eq(ibv_memcpy_to_dm(dm, 0, NULL, 4), EINVAL);
 	ck_assert_int_eq(ibv_memcpy_to_dm(dm, 0, (void *)64, 4), EFAULT);
