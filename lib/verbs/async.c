@@ -95,12 +95,21 @@ static void push(struct dm_context *context, const struct ibv_async_event *event
 		return;
 }
 
+/* An object may outlive its context, when another context's queue pair uses it. Under the pump lock. */
+static bool is_open(const struct dm_device *dev, const struct ibv_context *context)
+{
+	const struct dm_context *c = dev->pump.contexts;
+
+	while (c && &c->verbs.base.context != context)
+		c = c->async.next;
+	return c != NULL;
+}
+
 void dm_async_from_engine(void *host, const struct rxe_event *event)
 {
 	struct ibv_async_event out = { .event_type = (enum ibv_event_type)event->type };
 	struct ibv_context *context;
 
-	(void)host;
 	if (event->cq) {
 		out.element.cq = dm_cq_base(event->cq->owner);
 		context = out.element.cq->context;
@@ -111,7 +120,8 @@ void dm_async_from_engine(void *host, const struct rxe_event *event)
 		out.element.srq = &((struct dm_srq *)event->srq->owner)->base;
 		context = out.element.srq->context;
 	}
-	push(dm_context(context), &out);
+	if (is_open((struct dm_device *)host, context))
+		push(dm_context(context), &out);
 }
 
 static void push_all(struct dm_device *dev, enum ibv_event_type type, int port)
@@ -201,7 +211,7 @@ int ibv_get_async_event(struct ibv_context *context, struct ibv_async_event *eve
 	struct dm_async_record *record;
 	uint64_t count;
 
-	if (!context || !event) {
+	if (!dm_object_is(context, DM_KIND_CONTEXT) || !event) {
 		errno = EINVAL;
 		return -1;
 	}

@@ -205,6 +205,11 @@ int ibv_close_device(struct ibv_context *context)
 {
 	struct dm_context *ctx;
 
+	if (!dm_object_is(context, DM_KIND_CONTEXT)) {
+		errno = EINVAL;
+		return -1;
+	}
+	dm_context_abandon(context);
 	if (!dm_object_take(context, DM_KIND_CONTEXT)) {
 		errno = EINVAL;
 		return -1;

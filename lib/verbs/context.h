@@ -36,4 +36,7 @@ void dm_dm_ops(struct verbs_context_65 *verbs);
 void dm_dmah_ops(struct verbs_context_65 *verbs);
 void dm_buf_ops(struct verbs_context_65 *verbs);
 
+/* close.c: what a program left on a context that it closes goes, so that the engine does not go on serving it. */
+void dm_context_abandon(struct ibv_context *context);
+
 #endif

@@ -185,8 +185,8 @@ static int poll_cq(struct ibv_cq *base, int num_entries, struct ibv_wc *wc)
 
 	if (num_entries <= 0)
 		return num_entries < 0 ? -EINVAL : 0;
-	if (cq->forks != dm_forks())
-		return -EINVAL; /* the parent's */
+	if (!wc || cq->forks != dm_forks())
+		return -EINVAL; /* a CQ of the parent's */
 	if (!cq->single_threaded)
 		pthread_mutex_lock(&cq->lock);
 	while (done < num_entries) {

@@ -32,7 +32,8 @@ static int start_poll(struct ibv_cq_ex *ex, struct ibv_poll_cq_attr *attr)
 	struct dm_cq *cq = of(ex);
 	int err;
 
-	if (attr->comp_mask)
+	/* A CQ that was made before a fork() is the parent's. */
+	if (!attr || attr->comp_mask || cq->forks != dm_forks())
 		return EINVAL;
 	if (!cq->single_threaded)
 		pthread_mutex_lock(&cq->lock);

@@ -129,17 +129,14 @@ static bool belongs(const struct entry *e, const struct ibv_context *context)
 	       *(struct ibv_context *const *)e->object == context;
 }
 
-void *dm_object_take_of(const struct ibv_context *context, enum dm_kind kind)
+void *dm_object_of(const struct ibv_context *context, enum dm_kind kind)
 {
 	const void *object = NULL;
 
 	pthread_mutex_lock(&lock);
 	for (size_t i = 0; i < slots && !object; i++) {
-		if (table[i].kind == (unsigned int)kind && belongs(&table[i], context)) {
+		if (table[i].kind == (unsigned int)kind && belongs(&table[i], context))
 			object = table[i].object;
-			table[i].kind = 0;
-			alive--;
-		}
 	}
 	pthread_mutex_unlock(&lock);
 	return (void *)(uintptr_t)object;

@@ -29,8 +29,8 @@ bool dm_object_add(const void *object, enum dm_kind kind);
 bool dm_object_is(const void *object, enum dm_kind kind);
 /* Forget it: true for exactly one caller, who may now destroy it. */
 bool dm_object_take(const void *object, enum dm_kind kind);
-/* Take any one of a kind that belongs to this context (all but contexts begin with a pointer to theirs), or NULL. */
-void *dm_object_take_of(const struct ibv_context *context, enum dm_kind kind);
+/* Any one of a kind that belongs to this context (all but contexts begin with a pointer to theirs), or NULL. */
+void *dm_object_of(const struct ibv_context *context, enum dm_kind kind);
 /* The context goes: what is left of it is nobody's any more. */
 void dm_object_forget(const struct ibv_context *context);
 /* Was it made by the process that this one was forked from? It is that one's still: what the child destroys of it is its own

@@ -50,8 +50,14 @@ static int check_cap(const struct ibv_qp_cap *cap, bool has_srq)
 
 static bool cq_fits(const struct ibv_context *context, struct ibv_cq *cq)
 {
-	return dm_object_is(cq, DM_KIND_CQ) &&
+	return dm_object_is(cq, DM_KIND_CQ) && !dm_object_is_inherited(cq) &&
 	       dm_device(cq->context) == dm_device((struct ibv_context *)(uintptr_t)context);
+}
+
+static bool srq_fits(const struct ibv_context *context, struct ibv_srq *srq)
+{
+	return dm_object_is(srq, DM_KIND_SRQ) && !dm_object_is_inherited(srq) &&
+	       dm_device(srq->context) == dm_device((struct ibv_context *)(uintptr_t)context);
 }
 
 static int check_attr(struct ibv_context *context, const struct ibv_qp_init_attr_ex *attr)
@@ -71,7 +77,7 @@ static int check_attr(struct ibv_context *context, const struct ibv_qp_init_attr
 		return EOPNOTSUPP;
 	if (!cq_fits(context, attr->send_cq) || !cq_fits(context, attr->recv_cq))
 		return EINVAL;
-	if (attr->srq && (!dm_object_is(attr->srq, DM_KIND_SRQ) || attr->qp_type == IBV_QPT_UC))
+	if (attr->srq && (!srq_fits(context, attr->srq) || attr->qp_type == IBV_QPT_UC))
 		return EINVAL;
 	return check_cap(&attr->cap, attr->srq != NULL);
 }
@@ -309,13 +315,14 @@ int ibv_destroy_qp(struct ibv_qp *base)
 	struct dm_qp *qp = dm_qp(base);
 	int err;
 
-	if (!dm_object_is(qp, DM_KIND_QP))
-		return EINVAL;
-	err = leave(qp);
-	if (err)
-		return err;
+	/* Of two threads that destroy it, one does. */
 	if (!dm_object_take(qp, DM_KIND_QP))
 		return EINVAL;
+	err = leave(qp);
+	if (err) {
+		dm_object_add(qp, DM_KIND_QP);
+		return err;
+	}
 	dm_async_forget_qp(dm_context(base->context), qp);
 	count_users(base, -1);
 	dm_wr_destroy(qp);

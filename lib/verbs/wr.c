@@ -19,6 +19,7 @@ struct built_wr {
 
 struct dm_wr_builder {
 	pthread_mutex_t lock; /* held from start to complete or abort */
+	bool is_open;	      /* started, and neither completed nor aborted */
 	int err;
 	struct built_wr *wrs;
 	uint32_t num_wrs, room_wrs;
@@ -70,6 +71,8 @@ static struct built_wr *add(struct ibv_qp_ex *ex, enum rxe_wr_opcode opcode)
 	struct dm_wr_builder *builder = of(ex)->builder;
 	struct built_wr *built;
 
+	if (!builder->is_open)
+		return NULL;
 	if (!grow(builder, &builder->wrs, &builder->room_wrs, builder->num_wrs, 1, sizeof(*built)))
 		return NULL;
 	built = &builder->wrs[builder->num_wrs++];
@@ -152,6 +155,8 @@ static struct built_wr *last(struct ibv_qp_ex *ex)
 {
 	struct dm_wr_builder *builder = of(ex)->builder;
 
+	if (!builder->is_open)
+		return NULL;
 	if (builder->num_wrs == 0) {
 		builder->err = builder->err ? builder->err : EINVAL;
 		return NULL;
@@ -209,6 +214,7 @@ static void wr_set_inline_data_list(struct ibv_qp_ex *ex, size_t num_buf,
 		return;
 	built->wr.flags |= RXE_SEND_INLINE;
 	built->inline_start = builder->num_bytes;
+	built->inline_len = 0;
 	for (size_t i = 0; i < num_buf; i++) {
 		if (list[i].length > RXE_MAX_INLINE - built->inline_len) {
 			builder->err = EINVAL;
@@ -236,6 +242,7 @@ static void wr_start(struct ibv_qp_ex *ex)
 	struct dm_wr_builder *builder = of(ex)->builder;
 
 	pthread_mutex_lock(&builder->lock);
+	builder->is_open = true;
 	builder->err = 0;
 	builder->num_wrs = builder->num_sges = builder->num_bytes = 0;
 }
@@ -283,15 +290,23 @@ static int wr_complete(struct ibv_qp_ex *ex)
 	struct dm_qp *qp = of(ex);
 	int err = qp->builder->err;
 
+	if (!qp->builder->is_open)
+		return EINVAL;
 	if (!err)
 		err = post_all(qp);
+	qp->builder->is_open = false;
 	pthread_mutex_unlock(&qp->builder->lock);
 	return err;
 }
 
 static void wr_abort(struct ibv_qp_ex *ex)
 {
-	pthread_mutex_unlock(&of(ex)->builder->lock);
+	struct dm_wr_builder *builder = of(ex)->builder;
+
+	if (!builder->is_open)
+		return;
+	builder->is_open = false;
+	pthread_mutex_unlock(&builder->lock);
 }
 
 static void fill(struct ibv_qp_ex *ex)

@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <poll.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "bed.h"
@@ -277,8 +278,130 @@ START_TEST(zero_or_negative_polls)
 }
 END_TEST
 
+/* A context closed with everything on it alive: all of it goes, and its peer hears of nothing any more. */
+START_TEST(closed_with_everything_alive)
+{
+	struct end_cfg cfg = { .channel = true, .srq = true, .timeout = 8, .rnr_retry = 1 };
+	struct ibv_context *other = bed_open();
+	struct end a, b;
+	struct ibv_wc wc;
+
+	end_open(&a, NULL, &cfg);
+	end_open(&b, other, &cfg);
+	for (int i = 0; i < 2; i++) {
+		struct end_address address = end_address(i ? &a : &b);
+
+		end_connect(i ? &b : &a, &address);
+	}
+	end_post(&a, IBV_WR_RDMA_WRITE, 1, 0, 100000);
+	end_wait_for(&a, 1, IBV_WC_SUCCESS);
+	ck_assert_int_eq(ibv_req_notify_cq(a.cq, 0), 0);
+	ck_assert_int_eq(ibv_close_device(a.context), 0);
+	/* A wrong key would raise an event at the closed one's queue pair, a send find its receive queue. */
+	b.peer.rkey = 0x12345678;
+	end_post(&b, IBV_WR_RDMA_WRITE, 2, 0, 100000);
+	do
+		wc = end_wait(&b);
+	while (wc.wr_id != 2);
+	ck_assert_int_eq(wc.status, IBV_WC_RETRY_EXC_ERR);
+	ck_assert_int_eq(ibv_destroy_qp(a.qp), EINVAL);
+	ck_assert_int_eq(ibv_destroy_cq(a.cq), EINVAL);
+	ck_assert_int_eq(ibv_destroy_srq(a.srq), EINVAL);
+	ck_assert_int_eq(ibv_dereg_mr(a.mr), EINVAL);
+	free(a.memory);
+	end_close(&b);
+	ck_assert_int_eq(ibv_close_device(other), 0);
+}
+END_TEST
+
+/* The calls of ibv_wr_start(3) in another order than the page's. */
+START_TEST(built_out_of_order)
+{
+	struct end_cfg cfg = { .send_ops = IBV_QP_EX_WITH_SEND | IBV_QP_EX_WITH_RDMA_WRITE };
+	struct ibv_qp_ex *ex;
+	struct end a, b;
+
+	ends_open(&a, &b, &cfg);
+	ex = ibv_qp_to_qp_ex(a.qp);
+	ck_assert_int_eq(ibv_wr_complete(ex), EINVAL);
+	ibv_wr_abort(ex);
+	ibv_wr_send(ex);
+	ibv_wr_set_sge(ex, a.mr->lkey, (uintptr_t)a.memory, 8);
+	ck_assert_int_eq(ibv_wr_complete(ex), EINVAL);
+	ibv_wr_start(ex);
+	ibv_wr_set_sge(ex, a.mr->lkey, (uintptr_t)a.memory, 8); /* of no request */
+	ck_assert_int_eq(ibv_wr_complete(ex), EINVAL);
+	ibv_wr_start(ex);
+	ex->wr_id = 7;
+	ex->wr_flags = IBV_SEND_SIGNALED;
+	ibv_wr_rdma_write(ex, a.peer.rkey, a.peer.addr);
+	ibv_wr_set_sge(ex, a.mr->lkey, (uintptr_t)a.memory, 8);
+	ck_assert_int_eq(ibv_wr_complete(ex), 0);
+	ck_assert_int_eq(ibv_wr_complete(ex), EINVAL); /* it is not posted twice */
+	end_wait_for(&a, 7, IBV_WC_SUCCESS);
+	end_expect_nothing(&a);
+	ends_close(&a, &b);
+}
+END_TEST
+
+/* The last says what is sent: no byte of any other memory is. */
+START_TEST(inline_data_set_twice)
+{
+	struct end_cfg cfg = { .send_ops = IBV_QP_EX_WITH_SEND };
+	struct ibv_qp_ex *ex;
+	struct end a, b;
+
+	ends_open(&a, &b, &cfg);
+	fill(a.memory, 256, 1);
+	fill(a.memory + 1000, 100, 2);
+	end_recv(&b, 1, 0, 4096);
+	ex = ibv_qp_to_qp_ex(a.qp);
+	ibv_wr_start(ex);
+	ex->wr_id = 1;
+	ex->wr_flags = IBV_SEND_SIGNALED;
+	ibv_wr_send(ex);
+	ibv_wr_set_inline_data(ex, a.memory, 150);
+	ibv_wr_set_inline_data(ex, a.memory + 1000, 100);
+	ck_assert_int_eq(ibv_wr_complete(ex), 0);
+	end_wait_for(&a, 1, IBV_WC_SUCCESS);
+	ck_assert_uint_eq(end_wait_for(&b, 1, IBV_WC_SUCCESS).byte_len, 100);
+	expect_filled(b.memory, 100, 2);
+	ends_close(&a, &b);
+}
+END_TEST
+
+START_TEST(null_on_the_data_path)
+{
+	struct ibv_poll_cq_attr attr = { .comp_mask = 1 };
+	struct ibv_cq_init_attr_ex init = { .cqe = 4 };
+	struct ibv_send_wr wr = { .num_sge = 1, .opcode = IBV_WR_SEND }, *bad = NULL;
+	struct ibv_recv_wr in = { .num_sge = 1 }, *bad_in = NULL;
+	struct ibv_cq_ex *cq;
+	struct end a, b;
+
+	ends_open(&a, &b, NULL);
+	ck_assert_int_eq(ibv_post_send(a.qp, NULL, &bad), 0); /* an empty list */
+	ck_assert_int_eq(ibv_post_recv(a.qp, NULL, &bad_in), 0);
+	ck_assert_int_eq(ibv_post_send(a.qp, &wr, &bad), EINVAL);
+	ck_assert_int_eq(ibv_post_recv(a.qp, &in, &bad_in), EINVAL);
+	in.num_sge = -1;
+	ck_assert_int_eq(ibv_post_recv(a.qp, &in, &bad_in), EINVAL);
+	ck_assert_int_lt(ibv_poll_cq(a.cq, 1, NULL), 0);
+	cq = ibv_create_cq_ex(a.context, &init);
+	ck_assert_ptr_nonnull(cq);
+	ck_assert_int_eq(ibv_start_poll(cq, &attr), EINVAL);
+	ck_assert_int_eq(ibv_start_poll(cq, NULL), EINVAL);
+	ck_assert_int_eq(ibv_destroy_cq(ibv_cq_ex_to_cq(cq)), 0);
+	ends_close(&a, &b);
+}
+END_TEST
+
 static void add(TCase *tests)
 {
+	tcase_add_test(tests, closed_with_everything_alive);
+	tcase_add_test(tests, built_out_of_order);
+	tcase_add_test(tests, inline_data_set_twice);
+	tcase_add_test(tests, null_on_the_data_path);
 	tcase_add_test(tests, null_handles);
 	tcase_add_test(tests, null_arguments);
 	tcase_add_test(tests, destroyed_handles);

@@ -39,6 +39,9 @@ static void use_inherited(struct end *end)
 	struct ibv_sge sge;
 	struct ibv_send_wr wr = end_wr(end, &sge, IBV_WR_RDMA_WRITE, 1, 0, 8), *bad = NULL;
 	struct ibv_recv_wr in = { .wr_id = 1 }, *bad_in = NULL;
+	struct ibv_qp_init_attr init = { .send_cq = end->cq,
+					 .recv_cq = end->cq,
+					 .qp_type = IBV_QPT_RC };
 	struct ibv_wc wc;
 
 	if (ibv_post_send(end->qp, &wr, &bad) == 0 || bad != &wr)
@@ -49,6 +52,8 @@ static void use_inherited(struct end *end)
 		_exit(3);
 	if (ibv_req_notify_cq(end->cq, 0) == 0)
 		_exit(4);
+	if (ibv_create_qp(end->pd, &init))
+		_exit(5);
 }
 
 START_TEST(inherited_queues_are_dead)
@@ -139,8 +144,33 @@ START_TEST(forks_under_way)
 }
 END_TEST
 
+static struct ibv_cq_ex *inherited;
+
+static void poll_inherited(struct end *end)
+{
+	struct ibv_poll_cq_attr attr = { 0 };
+
+	(void)end;
+	if (ibv_start_poll(inherited, &attr) != EINVAL)
+		_exit(1);
+}
+
+START_TEST(inherited_extended_queue_is_dead)
+{
+	struct ibv_cq_init_attr_ex init = { .cqe = 4 };
+	struct ibv_context *context = bed_open();
+
+	inherited = ibv_create_cq_ex(context, &init);
+	ck_assert_ptr_nonnull(inherited);
+	in_child(poll_inherited, NULL);
+	ck_assert_int_eq(ibv_destroy_cq(ibv_cq_ex_to_cq(inherited)), 0);
+	ck_assert_int_eq(ibv_close_device(context), 0);
+}
+END_TEST
+
 static void add(TCase *tests)
 {
+	tcase_add_test(tests, inherited_extended_queue_is_dead);
 	tcase_add_test(tests, inherited_queues_are_dead);
 	tcase_add_test(tests, child_that_exits);
 	tcase_add_test(tests, child_that_tidies_up);

@@ -60,8 +60,9 @@ START_TEST(a_context_takes_its_own_along)
 	dm_object_add(&a, DM_KIND_QP);
 	dm_object_add(&b, DM_KIND_PD);
 	dm_object_add(&c, DM_KIND_QP);
-	ck_assert_ptr_eq(dm_object_take_of(&one, DM_KIND_QP), &a);
-	ck_assert_ptr_null(dm_object_take_of(&one, DM_KIND_QP));
+	ck_assert_ptr_eq(dm_object_of(&one, DM_KIND_QP), &a);
+	ck_assert(dm_object_take(&a, DM_KIND_QP));
+	ck_assert_ptr_null(dm_object_of(&one, DM_KIND_QP));
 	dm_object_forget(&one);
 	ck_assert(!dm_object_is(&b, DM_KIND_PD));
 	ck_assert(dm_object_take(&c, DM_KIND_QP));
