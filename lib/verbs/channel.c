@@ -115,7 +115,7 @@ int ibv_get_cq_event(struct ibv_comp_channel *base, struct ibv_cq **cq, void **c
 	struct dm_cq *found;
 	uint64_t count;
 
-	if (!base || !cq || !cq_context) {
+	if (!dm_object_is(channel, DM_KIND_CHANNEL) || !cq || !cq_context) {
 		errno = EINVAL;
 		return -1;
 	}

@@ -184,14 +184,14 @@ void dm_refuse_ops(struct verbs_context_65 *verbs)
 int ibv_set_ece(struct ibv_qp *qp, struct ibv_ece *ece)
 {
 	/* Enhanced connection establishment: no options are known, so only "none" can be set. */
-	if (!qp || !ece || ece->comp_mask)
+	if (!dm_object_is(qp, DM_KIND_QP) || !ece || ece->comp_mask)
 		return EINVAL;
 	return ece->vendor_id || ece->options ? EOPNOTSUPP : 0;
 }
 
 int ibv_query_ece(struct ibv_qp *qp, struct ibv_ece *ece)
 {
-	if (!qp || !ece)
+	if (!dm_object_is(qp, DM_KIND_QP) || !ece)
 		return EINVAL;
 	*ece = (struct ibv_ece){ 0 };
 	return 0;

@@ -11,7 +11,7 @@ from instance import Instance
 from program import Failure
 
 PROGRAMS = ["verbs_rc", "verbs_errors", "verbs_cq", "verbs_events", "verbs_srq", "verbs_ud",
-            "verbs_share", "verbs_pd", "verbs_wr", "verbs_dm", "verbs_dmah", "verbs_bad", "verbs_fork", "verbs_threads",
+            "verbs_share", "verbs_pd", "verbs_wr", "verbs_dm", "verbs_dmah", "verbs_bad", "verbs_bad_handles", "verbs_fork", "verbs_threads",
             "verbs_regions", "verbs_control"]
 
 
