@@ -14,6 +14,7 @@
 
 #include "lib/control/connection.h"
 #include "net/link/capture.h"
+#include "net/wire/icrc.h"
 #include "rxe_dm/capture_comment.h"
 #include "rxe_dm/capture_merge.h"
 #include "rxe_dm/command.h"
@@ -83,6 +84,19 @@ static void rest(long ns)
 	nanosleep(&length, NULL);
 }
 
+/* A UDP socket does not show the identification, but the ICRC covers it. */
+static uint16_t ip_id_of(const struct capture_record *record)
+{
+	const struct icrc_flow flow = { .src = record->src,
+					.dst = record->dst,
+					.src_port = record->src_port };
+	uint16_t id = record->ip_id;
+
+	if ((record->flags & CAPTURE_GUESSED_ID) && record->kept == record->len)
+		icrc_find_id(&flow, &id, capture_record_packet(record), record->len);
+	return id;
+}
+
 /* The comment tells who; which way is seen from the device. */
 static int write_packet(struct capturing *c, const struct capture_record *record, uint64_t missing)
 {
@@ -94,7 +108,7 @@ static int write_packet(struct capturing *c, const struct capture_record *record
 		.src = record->src,
 		.dst = record->dst,
 		.src_port = record->src_port,
-		.ip_id = record->ip_id,
+		.ip_id = ip_id_of(record),
 		.traffic_class = record->traffic_class,
 		.hop_limit = record->hop_limit,
 		.flow_label = record->flow_label,

@@ -225,7 +225,8 @@ static struct capture_record arriving(const struct dm_capture *capture,
 				      const struct wire_arrival *arrival)
 {
 	return (struct capture_record){
-		.flags = is_from_inside(capture, arrival) ? CAPTURE_INSIDE : 0,
+		.flags = (is_from_inside(capture, arrival) ? (uint32_t)CAPTURE_INSIDE : 0) |
+			 (arrival->id_rule == IP_ID_EXACT ? 0 : (uint32_t)CAPTURE_GUESSED_ID),
 		.src = arrival->src,
 		.dst = arrival->dst,
 		.flow_label = arrival->flow_label,

@@ -40,6 +40,7 @@ enum capture_flag {
 	CAPTURE_FAULT = 1 << 3, /* a fault had to do with it: the note says which */
 	CAPTURE_HAS_QP = 1 << 4,
 	CAPTURE_HAS_WR = 1 << 5,
+	CAPTURE_GUESSED_ID = 1 << 6, /* the link did not see the IPv4 identification */
 };
 
 /* One packet. In the ring its bytes and the note follow, and zeros up to a multiple of 8. */
@@ -122,7 +123,7 @@ struct capture_reader {
 /* From now on. */
 void capture_reader_open(struct capture_reader *ret, const struct capture_ring *ring,
 			 uint32_t ring_bytes);
-/* Copies records into to, which has room for ring_bytes; returns their bytes. What was overwritten meanwhile is left out, and
+/* Copies records into to, which has room for ring_bytes and is aligned to 8; returns their bytes. What was overwritten meanwhile is left out, and
  * counted in lost when the next packet is seen. */
 size_t capture_reader_read(struct capture_reader *reader, uint8_t *to);
 /* The record at *at of what was read, its packet and its note (not terminated) behind it; moves *at on. NULL at the end. */

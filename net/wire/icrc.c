@@ -104,6 +104,24 @@ static bool solve_id(uint32_t syndrome, size_t bytes_behind, uint16_t *ret)
 	return true;
 }
 
+/* Identification, rest of the pseudo header, transport headers, payload: what lies behind the first of these. */
+static size_t bytes_behind_id(size_t len)
+{
+	return PSEUDO_V4 - V4_ID_OFFSET - 2 + len - ICRC_LEN - BTH_LEN;
+}
+
+void icrc_find_id(const struct icrc_flow *flow, uint16_t *id, const uint8_t *p, size_t len)
+{
+	uint16_t difference;
+	uint32_t syndrome;
+
+	if (len < BTH_LEN + ICRC_LEN || !gid_is_v4(&flow->dst))
+		return;
+	syndrome = icrc_compute(flow, *id, p, len - ICRC_LEN) ^ get_le32(p + len - ICRC_LEN);
+	if (syndrome && solve_id(syndrome, bytes_behind_id(len), &difference))
+		*id ^= difference;
+}
+
 enum icrc_verdict icrc_check(const struct icrc_flow *flow, enum ip_id_rule rule, uint16_t ip_id,
 			     const uint8_t *p, size_t len)
 {
@@ -120,9 +138,7 @@ enum icrc_verdict icrc_check(const struct icrc_flow *flow, enum ip_id_rule rule,
 		return ICRC_BAD;
 	if (ip_id && icrc_compute(flow, 0, p, len - ICRC_LEN) == stored)
 		return ICRC_OK;
-	if (rule == IP_ID_RULED ||
-	    !solve_id(crc ^ stored, PSEUDO_V4 - V4_ID_OFFSET - 2 + len - ICRC_LEN - BTH_LEN,
-		      &difference))
+	if (rule == IP_ID_RULED || !solve_id(crc ^ stored, bytes_behind_id(len), &difference))
 		return ICRC_BAD;
 	if (rule == IP_ID_ANY)
 		return ICRC_OK_ANY;

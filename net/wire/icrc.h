@@ -46,6 +46,9 @@ uint32_t icrc_compute(const struct icrc_flow *flow, uint16_t ip_id, const uint8_
 enum icrc_verdict icrc_check(const struct icrc_flow *flow, enum ip_id_rule rule, uint16_t ip_id,
 			     const uint8_t *p, size_t len);
 
+/* Which identification did the packet bear? *id comes with a guess, and is changed to the one that makes the ICRC right, if any does. */
+void icrc_find_id(const struct icrc_flow *flow, uint16_t *id, const uint8_t *p, size_t len);
+
 static inline void icrc_store(uint8_t *p, uint32_t icrc)
 {
 	p[0] = (uint8_t)icrc;

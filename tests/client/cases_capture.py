@@ -11,6 +11,7 @@ import tempfile
 import time
 
 import pcapng
+from cases_veth import over_links
 from instance import Instance, free_port, process_is_there, search_path
 from program import Failure, Program, Skip
 
@@ -25,7 +26,7 @@ class Taken:
 
     def __init__(self, instance, folder, *options):
         self.path = os.path.join(folder, "packets.pcapng")
-        self.program = Program("rxe_dm capture", [instance.command_path, "capture", *options, self.path],
+        self.program = Program("rxe_dm capture", instance.prefix + [instance.command_path, "capture", *options, self.path],
                                instance.env)
         instance.programs.append(self.program)
         self.program.wait_for_line("(?m)^capturing on ")
@@ -268,6 +269,26 @@ def peer_gone(build):
             raise Failure("the cause is not that the peer has gone")
 
 
+def on_interfaces(build):
+    """Devices on a veth pair, and one on UDP across it: what one side sends the other gets, byte for byte."""
+    def use(here, there, _pair):
+        with tempfile.TemporaryDirectory() as one, tempfile.TemporaryDirectory() as two:
+            taken = [Taken(here, one, "--buffer", "64"), Taken(there, two, "--buffer", "64")]
+            here.pair(["ib_write_bw", "-F", "-x", "0", "-s", "20000", "-n", "30"], peer=there)
+            here.pair(["ib_read_bw", "-F", "-x", "0", "-s", "20000", "-n", "30"], peer=there)
+            rows = []
+            for instance, capture in zip((here, there), taken):
+                _, missed = capture.end()
+                packets, seen = capture.packets(), counters(instance)
+                rows.append([[p.transport for p in packets if p.sent], [p.transport for p in packets if not p.sent]])
+                print([len(row) for row in rows[-1]], missed, seen["sent_pkts"], seen["rcvd_pkts"], flush=True)
+                if [len(row) for row in rows[-1]] != [seen["sent_pkts"], seen["rcvd_pkts"]]:
+                    raise Failure("the capture and the counters differ")
+            if rows[0][0] != rows[1][1] or rows[1][0] != rows[0][1]:
+                raise Failure("what was sent and what was received differ")
+    over_links(build, "vcap", use)
+
+
 def several(build):
     """Two captures at once, one of headers only; the second ends first and disturbs nobody."""
     with device_with_capture(build, "capture_several") as (instance, taken), tempfile.TemporaryDirectory() as folder:
@@ -396,6 +417,7 @@ CASES = {
     "capture_crowd": crowd,
     "capture_stopped": stopped,
     "capture_write_bw": write_bw,
+    "capture_veth": on_interfaces,
     "capture_several": several,
     "capture_limits": limits,
     "capture_holds_server": holds_server,

@@ -92,6 +92,28 @@ static uint32_t flips_passed(const struct vector *v, enum ip_id_rule rule, uint1
 	return passed;
 }
 
+/* Whatever is guessed, the one that it bore is found; a packet that is spoiled keeps the guess. */
+START_TEST(identification_is_found)
+{
+	for (size_t i = 0; i < num_vectors; i++) {
+		const struct vector *v = &vectors[i];
+		uint8_t spoiled[WIRE_MAX_PACKET];
+		uint16_t id = (uint16_t)(v->ip_id + 77 * i);
+
+		icrc_find_id(&v->flow, &id, v->p, v->len);
+		if (gid_is_v4(&v->flow.dst))
+			ck_assert_uint_eq(id, v->ip_id);
+		memcpy(spoiled, v->p, v->len);
+		spoiled[v->len - 1] ^= 0x10;
+		id = v->ip_id;
+		icrc_find_id(&v->flow, &id, spoiled, v->len);
+		ck_assert_uint_eq(id, v->ip_id);
+		icrc_find_id(&v->flow, &id, v->p, 7);
+		ck_assert_uint_eq(id, v->ip_id);
+	}
+}
+END_TEST
+
 START_TEST(every_bit_counts)
 {
 	for (size_t i = 0; i < num_vectors; i++)
@@ -154,6 +176,7 @@ int main(void)
 	tcase_add_test(tc, all_there);
 	tcase_add_test(tc, parse_and_emit);
 	tcase_add_test(tc, icrc_agrees);
+	tcase_add_test(tc, identification_is_found);
 	tcase_add_test(tc, every_bit_counts);
 	tcase_add_test(tc, any_is_sixteen_bits_weaker);
 	tcase_add_test(tc, what_the_icrc_leaves_out);

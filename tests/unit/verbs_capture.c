@@ -1,0 +1,317 @@
+/* SPDX-License-Identifier: MIT */
+/* What a process writes down while somebody captures: what leaves, what arrives, and what faults did to either. The shaper is the real
+ * one, the rings are memory of the test. */
+#include <check.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "emu/engine.h"
+#include "lib/verbs/driver.h"
+#include "lib/verbs/wire_capture.h"
+#include "net/link/capture_ring.h"
+#include "net/link/fault_shaper.h"
+#include "net/link/udp.h"
+#include "net/wire/opcode.h"
+#include "net/wire/packet.h"
+
+#define SLOT  3u
+#define RINGS 8u
+#define BYTES CAPTURE_RING_MIN
+#define PEER  0x051001u
+
+static struct dm_device *dev;
+static struct dm_wire *wire;
+static struct capture_area *area;
+static struct capture_reader reader;
+static struct fault_shaper *shaper;
+static uint8_t train_mem[65536];
+static _Alignas(8) uint8_t read_mem[BYTES];
+static struct gid here, there;
+static int rx_fd;
+
+static struct gid loopback(uint8_t last)
+{
+	return (struct gid){
+		.raw = { [10] = 0xff, [11] = 0xff, [12] = 127, [13] = 77, [15] = last }
+	};
+}
+
+static void on_fired(void *arg, const struct fault_firing *firing)
+{
+	(void)arg;
+	dm_capture_fault(wire, firing);
+}
+
+static void begin_capture(void)
+{
+	const size_t bytes = capture_ring_offset(BYTES, RINGS);
+	const int fd = memfd_create("capture", MFD_CLOEXEC);
+
+	ck_assert_int_eq(ftruncate(fd, (off_t)bytes), 0);
+	area = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	ck_assert_ptr_ne(area, MAP_FAILED);
+	area->magic = CAPTURE_MAGIC;
+	area->rings = RINGS;
+	area->ring_bytes = BYTES;
+	area->keep = CAPTURE_KEEP_MAX;
+	dm_capture_told(dev, fd);
+	ck_assert_ptr_nonnull(wire->capture);
+	capture_reader_open(
+		&reader,
+		(struct capture_ring *)(void *)((uint8_t *)area + capture_ring_offset(BYTES, SLOT)),
+		BYTES);
+}
+
+static void setup(void)
+{
+	const struct fault_shaper_cfg cfg = { .fired = on_fired };
+	struct link_udp_cfg link = { .trains = true };
+	struct ctl_slot *slot;
+
+	here = loopback(1);
+	there = loopback(2);
+	dev = calloc(1, sizeof(*dev));
+	wire = &dev->pump.wire;
+	dm_pump_init(&dev->pump);
+	dev->pump.engine = calloc(1, sizeof(struct rxe_engine));
+	dev->info.gids[0] = here;
+	dev->attachment.slot = SLOT;
+	dev->attachment.shared = mmap(NULL, sizeof(struct ctl_shared), PROT_READ | PROT_WRITE,
+				      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	ck_assert_ptr_ne(dev->attachment.shared, MAP_FAILED);
+	slot = &dev->attachment.shared->slot[SLOT];
+	atomic_store(&slot->pid, 4711);
+	memcpy(slot->comm, "program", 8);
+	link.gid = here;
+	rx_fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	link.rx_fd = rx_fd;
+	ck_assert_int_eq(link_udp_open(&wire->udp, &link), 0);
+	shaper = fault_shaper_new(&cfg);
+	ck_assert_ptr_nonnull(shaper);
+	begin_capture();
+}
+
+static void teardown(void)
+{
+	dm_capture_told(dev, -1);
+	ck_assert_ptr_null(wire->capture);
+	munmap(area, capture_ring_offset(BYTES, RINGS));
+	fault_shaper_free(shaper);
+	link_udp_close(wire->udp);
+	close(rx_fd);
+	munmap(dev->attachment.shared, sizeof(struct ctl_shared));
+	free(dev->pump.engine);
+	free(dev);
+}
+
+static void rule(const char *text)
+{
+	char why[FAULT_TEXT_MAX];
+
+	ck_assert_msg(fault_rules_add_text(fault_shaper_rules(shaper), text, why), "%s", why);
+}
+
+/* Packets psn, psn + 1, ... of one write, as a train. */
+static struct wire_train train_of(uint32_t psn, uint32_t n)
+{
+	struct wire_train train = { .buf = train_mem,
+				    .max_segs = TRAIN_MAX_SEGS,
+				    .src = here,
+				    .dst = there,
+				    .hop_limit = 64 };
+	const struct icrc_flow flow = { .src = here, .dst = there };
+
+	for (uint32_t i = 0; i < n; i++) {
+		const struct wire_packet packet = { .bth = { .opcode = opcode_make(WIRE_RC,
+										   OP_WRITE_MIDDLE),
+							     .dest_qpn = PEER,
+							     .psn = psn + i } };
+		uint8_t *p = wire_train_add(&train, BTH_LEN + 64 + ICRC_LEN);
+
+		ck_assert_ptr_nonnull(p);
+		wire_emit_headers(p, &packet);
+		memset(p + BTH_LEN, (int)i, 64);
+		icrc_store(p + BTH_LEN + 64, icrc_compute(&flow, (uint16_t)i, p, BTH_LEN + 64));
+	}
+	return train;
+}
+
+/* Through the shaper, as a link that takes everything. */
+static void send_train(const struct wire_train *train)
+{
+	const struct wire_train *out;
+	const size_t n = fault_shaper_out(shaper, train, 1000, &out);
+
+	dm_capture_sending(wire);
+	dm_capture_sent(wire, out, n);
+}
+
+static void arrive(const struct gid *from, uint32_t psn)
+{
+	const struct wire_train train = train_of(psn, 1);
+	const struct wire_arrival arrival = {
+		.p = train.buf, .len = train.len, .src = *from, .dst = here
+	};
+	const struct wire_arrival *in;
+	const size_t n = fault_shaper_in(shaper, &arrival, 1000, &in);
+
+	if (wire->capture)
+		dm_capture_arrived(wire, in, n);
+}
+
+struct seen {
+	uint32_t flags, psn, len;
+	char note[CAPTURE_NOTE_MAX + 1];
+};
+
+static size_t look(struct seen *ret, size_t max)
+{
+	const size_t len = capture_reader_read(&reader, read_mem);
+	const struct capture_record *record;
+	size_t at = 0, n = 0;
+
+	while ((record = capture_reader_next(&reader, read_mem, len, &at))) {
+		const uint8_t *p = capture_record_packet(record);
+
+		ck_assert_uint_lt(n, max);
+		ck_assert_str_eq(record->comm, "program");
+		ck_assert_int_eq(record->pid, 4711);
+		memset(&ret[n], 0, sizeof(ret[n]));
+		ret[n].flags = record->flags;
+		ret[n].len = record->len;
+		if (record->len >= BTH_LEN)
+			ret[n].psn = (uint32_t)p[9] << 16 | (uint32_t)p[10] << 8 | p[11];
+		memcpy(ret[n].note, capture_record_note(record), record->note_len);
+		n++;
+	}
+	return n;
+}
+
+static void expect(const struct seen *seen, uint32_t psn, uint32_t flags, const char *note)
+{
+	ck_assert_uint_eq(seen->psn, psn);
+	ck_assert_uint_eq(seen->flags &
+				  (CAPTURE_SENT | CAPTURE_LOST | CAPTURE_FAULT | CAPTURE_INSIDE),
+			  flags);
+	ck_assert_msg(strncmp(seen->note, note, strlen(note)) == 0, "'%s' is not '%s...'",
+		      seen->note, note);
+}
+
+START_TEST(what_passes)
+{
+	const struct wire_train train = train_of(100, 5);
+	struct seen seen[16];
+
+	send_train(&train);
+	arrive(&there, 7);
+	arrive(&here, 8); /* from inside: whoever sent it wrote it down */
+	ck_assert_uint_eq(look(seen, 16), 6);
+	for (uint32_t i = 0; i < 5; i++)
+		expect(&seen[i], 100 + i, CAPTURE_SENT, "");
+	expect(&seen[5], 7, 0, "");
+	atomic_store(&area->inside, 1);
+	arrive(&here, 9);
+	ck_assert_uint_eq(look(seen, 16), 1);
+	expect(&seen[0], 9, CAPTURE_INSIDE, "");
+}
+END_TEST
+
+/* Each is there, and tells its rule; the others say nothing. */
+START_TEST(faults_on_the_way_out)
+{
+	const uint32_t sent = CAPTURE_SENT, marked = CAPTURE_SENT | CAPTURE_FAULT;
+	const struct wire_train train = train_of(100, 6);
+	struct seen seen[16];
+
+	rule("drop psn=101");
+	rule("corrupt part=payload psn=102");
+	rule("truncate keep=20 psn=103");
+	rule("duplicate copies=2 psn=104");
+	send_train(&train);
+	ck_assert_uint_eq(look(seen, 16), 8);
+	expect(&seen[0], 101, marked | CAPTURE_LOST, "fault 1: drop");
+	expect(&seen[1], 100, sent, "");
+	expect(&seen[2], 102, marked, "fault 2: corrupt");
+	expect(&seen[3], 103, marked, "fault 3: truncate");
+	ck_assert_uint_eq(seen[3].len, 20);
+	for (int i = 4; i < 7; i++)
+		expect(&seen[i], 104, marked, "fault 4: duplicate");
+	expect(&seen[7], 105, sent, "");
+	send_train(&train);
+	ck_assert_uint_eq(look(seen, 16), 8);
+}
+END_TEST
+
+/* What waits has its note when it goes. */
+START_TEST(held_back)
+{
+	const struct wire_train train = train_of(200, 3);
+	const struct wire_train *out;
+	struct seen seen[16];
+	size_t n;
+
+	rule("delay time=1ms psn=201");
+	send_train(&train);
+	ck_assert_uint_eq(look(seen, 16), 2);
+	expect(&seen[0], 200, CAPTURE_SENT, "");
+	expect(&seen[1], 202, CAPTURE_SENT, "");
+	n = fault_shaper_due_out(shaper, 3000000, &out);
+	dm_capture_sending(wire);
+	dm_capture_sent(wire, out, n);
+	ck_assert_uint_eq(look(seen, 16), 1);
+	expect(&seen[0], 201, CAPTURE_SENT | CAPTURE_FAULT, "fault 1: delay");
+}
+END_TEST
+
+/* On the way in: also those from inside, which are written down as sent by others. */
+START_TEST(faults_on_the_way_in)
+{
+	struct seen seen[16];
+
+	rule("drop dir=in psn=11");
+	rule("corrupt dir=in part=header psn=12");
+	arrive(&here, 10);
+	arrive(&here, 11);
+	arrive(&here, 12);
+	ck_assert_uint_eq(look(seen, 16), 2);
+	expect(&seen[0], 11, CAPTURE_INSIDE | CAPTURE_LOST | CAPTURE_FAULT, "fault 1: drop");
+	ck_assert_uint_eq(seen[1].flags & (CAPTURE_FAULT | CAPTURE_LOST), CAPTURE_FAULT);
+	ck_assert_int_eq(strncmp(seen[1].note, "fault 2: corrupt", 16), 0);
+}
+END_TEST
+
+START_TEST(no_capture_no_harm)
+{
+	struct seen seen[16];
+
+	dm_capture_told(dev, -1);
+	rule("drop dir=in");
+	arrive(&there, 1);
+	dm_capture_told(dev, -1);
+	ck_assert_uint_eq(look(seen, 16), 0);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("verbs_capture");
+	TCase *tcase = tcase_create("verbs_capture");
+	SRunner *runner;
+	int failed;
+
+	tcase_add_checked_fixture(tcase, setup, teardown);
+	tcase_add_test(tcase, what_passes);
+	tcase_add_test(tcase, faults_on_the_way_out);
+	tcase_add_test(tcase, held_back);
+	tcase_add_test(tcase, faults_on_the_way_in);
+	tcase_add_test(tcase, no_capture_no_harm);
+	suite_add_tcase(suite, tcase);
+	runner = srunner_create(suite);
+	srunner_run_all(runner, CK_NORMAL);
+	failed = srunner_ntests_failed(runner);
+	srunner_free(runner);
+	return failed != 0;
+}
