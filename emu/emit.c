@@ -12,12 +12,20 @@ static uint32_t slot_of(uint32_t qpn)
 	return qpn >> RXE_SLOT_SHIFT;
 }
 
+/* Programs ask for 1 (the pingpongs do) and count on reaching a peer behind a router all the same: Linux puts the route's in. A
+ * group's is meant. */
+static uint8_t hop_limit_of(const struct rxe_av *av, const struct gid *dst)
+{
+	return av->hop_limit > 1 || gid_is_multicast(dst) ? av->hop_limit : RXE_HOP_LIMIT;
+}
+
 static bool same_way(const struct wire_train *train, const struct icrc_flow *flow, uint8_t tx_index,
 		     const struct rxe_av *av)
 {
 	return train->tx_index == tx_index && train->traffic_class == av->traffic_class &&
-	       train->hop_limit == av->hop_limit && train->flow_label == av->flow_label &&
-	       gid_equal(&train->dst, &flow->dst) && gid_equal(&train->src, &flow->src);
+	       train->hop_limit == hop_limit_of(av, &flow->dst) &&
+	       train->flow_label == av->flow_label && gid_equal(&train->dst, &flow->dst) &&
+	       gid_equal(&train->src, &flow->src);
 }
 
 bool rxe_train_take(struct rxe_engine *engine, struct wire_train *train,
@@ -33,7 +41,7 @@ bool rxe_train_take(struct rxe_engine *engine, struct wire_train *train,
 	train->dst = flow->dst;
 	train->tx_index = tx_index;
 	train->traffic_class = av->traffic_class;
-	train->hop_limit = av->hop_limit;
+	train->hop_limit = hop_limit_of(av, &flow->dst);
 	train->flow_label = av->flow_label;
 	return true;
 }

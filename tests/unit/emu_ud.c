@@ -86,6 +86,21 @@ START_TEST(arrives_behind_forty_bytes)
 }
 END_TEST
 
+/* 1 would end at the first router, though programs that ask for it mean no such thing. */
+START_TEST(hop_limit_of_one)
+{
+	const struct rxe_sge sge = sge_at(0, 8, KEY_ALL);
+	struct rxe_send_wr wr = datagram(1, &sge);
+
+	for (av.hop_limit = 0; av.hop_limit < 4; av.hop_limit++) {
+		ck_assert_int_eq(post_recv(b, &to, 2, sge_at(0, 64, KEY_ALL)), POST_OK);
+		send_one(&wr);
+		ck_assert_uint_eq(poll_one(&to.recv_cq).status, RXE_WC_SUCCESS);
+		ck_assert_uint_eq(b->mem[28], av.hop_limit > 1 ? av.hop_limit : 64);
+	}
+}
+END_TEST
+
 START_TEST(no_receive_no_trace)
 {
 	const struct rxe_sge sge = sge_at(0, 8, KEY_ALL);
@@ -286,6 +301,7 @@ int main(void)
 
 	tcase_add_checked_fixture(tcase, setup, teardown);
 	tcase_add_test(tcase, arrives_behind_forty_bytes);
+	tcase_add_test(tcase, hop_limit_of_one);
 	tcase_add_test(tcase, no_receive_no_trace);
 	tcase_add_test(tcase, qkeys);
 	tcase_add_test(tcase, receive_too_short);
