@@ -111,6 +111,8 @@ def decoded(build):
             sniffer.kill(signal.SIGINT)
             sniffer.wait(30)
             need_sound(path, v6)
+            need_header_fields(path, here.address.split("/")[0], v6, udp__checksum="0x0000")
+            need_header_fields(path, there.address, v6, **({} if v6 else {"ip__id": "0x0000"}))
 
 
 def start_sniffer(instance, pair, path):
@@ -121,6 +123,28 @@ def start_sniffer(instance, pair, path):
     instance.programs.append(sniffer)
     sniffer.wait_for_line("File: ")
     return sniffer
+
+
+# What is the same in every packet of ours, as tshark names and prints it (docs/INTEROP.md). perftest asks for 255 hops.
+SAME_IN_ALL = {"udp.dstport": "4791", "infiniband.bth.p_key": "65535", "infiniband.bth.m": "1",
+               "infiniband.bth.tver": "0", "infiniband.bth.reserved7": "0"}
+SAME_V4 = {"ip.flags": "0x02", "ip.ttl": "64|255", "ip.hdr_len": "20"}
+SAME_V6 = {"ipv6.hlim": "64|255"}
+
+
+def need_header_fields(path, source, v6, **more):
+    """Every RRoCE packet from that address has them; more: fields that depend on the link."""
+    wanted = {**SAME_IN_ALL, **(SAME_V6 if v6 else SAME_V4),
+              **{name.replace("__", "."): value for name, value in more.items()}}
+    address = "ipv6.src" if v6 else "ip.src"
+    rows = [row for row in decode(path, address, "infiniband.bth.opcode", *wanted)
+            if row[0] == source and row[1]]
+    for row in rows:
+        found = dict(zip(wanted, row[2:]))
+        if not all(re.fullmatch(wanted[name], found[name]) for name in wanted):
+            raise Failure(f"{source}: {found}, not {wanted}")
+    if len(rows) < 500:
+        raise Failure(f"only {len(rows)} packets from {source}")
 
 
 def need_sound(path, v6):

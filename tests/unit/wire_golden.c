@@ -27,6 +27,24 @@ START_TEST(all_there)
 }
 END_TEST
 
+/* Every operation of the three services that we speak: what docs/INTEROP.md says of each rests on these files. */
+START_TEST(every_operation_is_there)
+{
+	bool seen[256] = { false };
+
+	for (size_t i = 0; i < num_vectors; i++)
+		seen[vectors[i].p[0]] = true;
+	for (unsigned opcode = 0; opcode < 256; opcode++) {
+		const enum wire_service service = opcode_service((uint8_t)opcode);
+
+		if (!wire_shape((uint8_t)opcode) || service == WIRE_XRC || service == WIRE_CNP)
+			continue;
+		ck_assert_msg(seen[opcode], "no packet of %s %s", wire_service_str((uint8_t)opcode),
+			      wire_op_str((uint8_t)opcode));
+	}
+}
+END_TEST
+
 START_TEST(parse_and_emit)
 {
 	for (size_t i = 0; i < num_vectors; i++) {
@@ -174,6 +192,7 @@ int main(void)
 	num_vectors = vectors_load(&vectors);
 	tcase_set_timeout(tc, 60);
 	tcase_add_test(tc, all_there);
+	tcase_add_test(tc, every_operation_is_there);
 	tcase_add_test(tc, parse_and_emit);
 	tcase_add_test(tc, icrc_agrees);
 	tcase_add_test(tc, identification_is_found);
