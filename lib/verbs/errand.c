@@ -188,6 +188,16 @@ static void rest(uint64_t waited_ns)
 		nanosleep(&length, NULL);
 }
 
+/* What we know of the process that has the region; a new one in the slot is a stranger. */
+static struct dm_errand_peer *peer_of(struct dm_device *dev, const struct rxe_mr *mr)
+{
+	struct dm_errand_peer *peer = &dev->pump.errands.peer[mr->owner];
+
+	if (peer->epoch != mr->epoch)
+		*peer = (struct dm_errand_peer){ .epoch = mr->epoch };
+	return peer;
+}
+
 /* Until it is done. False: it never will be, or not in time; and if the owner has not begun, then it never begins. */
 static bool wait_for(struct dm_device *dev, struct ctl_errand *e, const struct rxe_mr *mr,
 		     uint64_t sent)
@@ -199,6 +209,7 @@ static bool wait_for(struct dm_device *dev, struct ctl_errand *e, const struct r
 		if (now_ns - begin_ns > PATIENCE_NS || !is_there(dev, mr->owner, mr->epoch)) {
 			atomic_compare_exchange_strong(&e->state, &sent,
 						       sent & ~(uint64_t)CTL_ERRAND_PHASE);
+			peer_of(dev, mr)->deaf = true;
 			return false;
 		}
 		if (now_ns - rung_ns > RING_AGAIN_NS) {
@@ -212,17 +223,26 @@ static bool wait_for(struct dm_device *dev, struct ctl_errand *e, const struct r
 	return e->ok;
 }
 
-/* The sheet is filled: off with it. */
+/* The sheet is filled: off with it. Who was deaf and has not even taken down our last knock is not waited for: a stopped owner
+ * costs one wait, not one for each access. */
 static bool send_off(struct dm_device *dev, struct ctl_errand *e, const struct rxe_mr *mr)
 {
 	uint32_t us = dev->attachment.slot;
 	struct dm_errands *own = &dev->pump.errands;
-	uint64_t sent = ++own->number * (CTL_ERRAND_PHASE + 1) | CTL_ERRAND_SENT;
+	struct dm_errand_peer *peer = peer_of(dev, mr);
+	_Atomic uint64_t *knocks = &errands(dev)->pending[mr->owner].from[us / 64];
+	uint64_t knock = 1ull << (us % 64), sent;
 
+	if (peer->deaf && (atomic_load(knocks) & knock)) {
+		ring(dev, mr->owner);
+		return false;
+	}
+	peer->deaf = false;
+	sent = ++own->number * (CTL_ERRAND_PHASE + 1) | CTL_ERRAND_SENT;
 	own->owner = mr->owner;
 	own->epoch = mr->epoch;
 	atomic_store(&e->state, sent);
-	atomic_fetch_or(&errands(dev)->pending[mr->owner].from[us / 64], 1ull << (us % 64));
+	atomic_fetch_or(knocks, knock);
 	ring(dev, mr->owner);
 	return wait_for(dev, e, mr, sent);
 }
@@ -250,7 +270,7 @@ static struct ctl_errand *take_sheet(struct dm_device *dev, const struct rxe_mr 
  * slot names must be what the slot says, or it is another process in another pid namespace. */
 static bool vm_allowed(struct dm_device *dev, const struct rxe_mr *mr)
 {
-	struct dm_errand_peer *peer = &dev->pump.errands.peer[mr->owner];
+	struct dm_errand_peer *peer = peer_of(dev, mr);
 	const struct ctl_slot *slot = slot_of(dev, mr->owner);
 	uint64_t found = 0;
 	struct iovec here = { &found, sizeof(found) };
@@ -258,8 +278,8 @@ static bool vm_allowed(struct dm_device *dev, const struct rxe_mr *mr)
 
 	if (dev->pump.errands.no_vm)
 		return false;
-	if (!peer->known || peer->epoch != mr->epoch) {
-		*peer = (struct dm_errand_peer){ .epoch = mr->epoch, .known = true };
+	if (!peer->asked) {
+		peer->asked = true;
 		peer->refused = process_vm_readv(atomic_load(&slot->pid), &here, 1, &there, 1, 0) !=
 					sizeof(found) ||
 				found == 0 || found != slot->cookie;

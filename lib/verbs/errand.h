@@ -15,8 +15,9 @@ struct dm_device;
 /* What is known of another slot's process. Under the engine lock. */
 struct dm_errand_peer {
 	uint32_t epoch; /* of the process that this is about */
-	bool known,
-		refused; /* by the kernel, which says yes or no to a process and not to an access */
+	bool asked,
+		refused; /* the kernel, which says yes or no to a process and not to an access */
+	bool deaf; /* it let an errand lie until we lost patience: nobody waits for it again before it has moved */
 };
 
 struct dm_errands {

@@ -342,6 +342,48 @@ START_TEST(owner_stopped)
 }
 END_TEST
 
+/* Another atomic on the owner's memory, by a pair of our own. */
+static enum ibv_wc_status add_zero(struct middle *m)
+{
+	struct end_cfg cfg = { .pd = m->pd };
+	struct end_address of_a, of_b;
+	enum ibv_wc_status status;
+	struct end a, b;
+
+	end_open(&a, m->context, &cfg);
+	end_open(&b, m->context, &cfg);
+	of_a = end_address(&a);
+	of_b = end_address(&b);
+	of_b.rkey = m->letter.rkey;
+	of_b.addr = m->letter.addr;
+	end_connect(&a, &of_b);
+	end_connect(&b, &of_a);
+	end_post(&a, IBV_WR_ATOMIC_FETCH_AND_ADD, 1, 0, 8);
+	status = end_wait(&a).status;
+	end_close(&b);
+	end_close(&a);
+	return status;
+}
+
+/* One wait for all accesses: at half a second each, these would not end before the runner's patience does. And once it goes on,
+ * it serves again. */
+START_TEST(owner_stopped_for_long)
+{
+	struct middle m;
+
+	middle_open(&m);
+	ck_assert_int_eq(add_zero(&m), IBV_WC_SUCCESS);
+	kill(m.owner, SIGSTOP);
+	for (int i = 0; i < 150; i++)
+		ck_assert_int_eq(add_zero(&m), IBV_WC_REM_ACCESS_ERR);
+	kill(m.owner, SIGCONT);
+	while (add_zero(&m) != IBV_WC_SUCCESS)
+		;
+	middle_close(&m);
+	end_owner(&m);
+}
+END_TEST
+
 static void add(TCase *tests)
 {
 	tcase_add_test(tests, third_reaches_the_owner);
@@ -352,6 +394,7 @@ static void add(TCase *tests)
 	tcase_add_test(tests, owner_killed);
 	tcase_add_test(tests, owner_killed_local);
 	tcase_add_test(tests, owner_stopped);
+	tcase_add_test(tests, owner_stopped_for_long);
 }
 
 int main(void)
