@@ -13,24 +13,45 @@
 
 #define STUCK_NS 200000000u
 
-static const struct capture_ring *ring_at(const struct merge *merge, uint32_t index)
+static const struct capture_ring *ring_at(const struct merge *merge, uint32_t ring_bytes,
+					  uint32_t index)
 {
-	const size_t offset = capture_ring_offset(merge->area->ring_bytes, index);
+	const size_t offset = capture_ring_offset(ring_bytes, index);
 
 	return (const struct capture_ring *)(const void *)((const uint8_t *)merge->area + offset);
 }
 
-static bool is_sound(const struct capture_area *area, size_t bytes)
+/* Any program of the device can write to the first page as well: what was checked is a copy. */
+static bool is_sound(uint64_t magic, uint32_t rings, uint32_t ring_bytes, size_t bytes)
 {
-	return area->magic == CAPTURE_MAGIC && area->rings <= 4096 &&
-	       area->ring_bytes >= CAPTURE_RING_MIN && area->ring_bytes <= CAPTURE_RING_MAX &&
-	       bytes >= capture_ring_offset(area->ring_bytes, area->rings);
+	return magic == CAPTURE_MAGIC && rings <= 4096 && ring_bytes >= CAPTURE_RING_MIN &&
+	       ring_bytes <= CAPTURE_RING_MAX && (ring_bytes & (ring_bytes - 1)) == 0 &&
+	       bytes >= capture_ring_offset(ring_bytes, rings);
+}
+
+static int open_lanes(struct merge *merge)
+{
+	const volatile struct capture_area *area = merge->area;
+	const uint32_t rings = area->rings, ring_bytes = area->ring_bytes;
+
+	if (!is_sound(area->magic, rings, ring_bytes, merge->area_bytes))
+		return -EPROTO;
+	merge->lanes = (struct merge_lane *)calloc(rings, sizeof(*merge->lanes));
+	merge->waiting = (struct merge_lane **)calloc(rings, sizeof(*merge->waiting));
+	if (!merge->lanes || !merge->waiting)
+		return -ENOMEM;
+	merge->num_lanes = rings;
+	for (uint32_t i = 0; i < rings; i++)
+		capture_reader_open(&merge->lanes[i].reader, ring_at(merge, ring_bytes, i),
+				    ring_bytes);
+	return 0;
 }
 
 int merge_open(struct merge *ret, int fd)
 {
 	struct stat st;
 	void *base;
+	int rc;
 
 	*ret = (struct merge){ 0 };
 	if (fstat(fd, &st))
@@ -41,20 +62,10 @@ int merge_open(struct merge *ret, int fd)
 		return -errno;
 	madvise(base, ret->area_bytes, MADV_DONTDUMP);
 	ret->area = (const struct capture_area *)base;
-	if (ret->area_bytes < CAPTURE_PAGE || !is_sound(ret->area, ret->area_bytes)) {
+	rc = ret->area_bytes < CAPTURE_PAGE ? -EPROTO : open_lanes(ret);
+	if (rc)
 		merge_close(ret);
-		return -EPROTO;
-	}
-	ret->lanes = (struct merge_lane *)calloc(ret->area->rings, sizeof(*ret->lanes));
-	ret->waiting = (struct merge_lane **)calloc(ret->area->rings, sizeof(*ret->waiting));
-	if (!ret->lanes || !ret->waiting) {
-		merge_close(ret);
-		return -ENOMEM;
-	}
-	ret->num_lanes = ret->area->rings;
-	for (uint32_t i = 0; i < ret->num_lanes; i++)
-		capture_reader_open(&ret->lanes[i].reader, ring_at(ret, i), ret->area->ring_bytes);
-	return 0;
+	return rc;
 }
 
 void merge_close(struct merge *merge)

@@ -96,6 +96,31 @@ def forged(opcodes, answering):
     return script
 
 
+# enum host_region, and how long each is; offsets reach 32 KiB.
+REGIONS = {1: 70001, 2: 9999, 3: 65536, 4: 65536, 5: 70001, 6: 4096, 7: 4096, 8: 1001, 9: 4096, 10: 4096}
+ERR, SQD, RTS, RESET, INIT, RTR = range(6)
+
+
+def anew(qp, *states):
+    return b"".join(bytes([STEP_MODIFY, qp | state * 4]) for state in states)
+
+
+def borders(region, length, rts):
+    """Each way to touch a region, in it, at its end, past it, before it."""
+    script = bytes([0, 2, 0x77, 0x2e]) + b"\x00\x01\x00" * 2
+    for opcode in (0x0a, 0x0c, 0x13, 0x14, 0x2a):
+        for offset, size in ((0, 8), (length - 8, 8), (length - 7, 8), (length, 1), (-1, 2), (0, length), (8, length)):
+            qp = SERVICE_QP[opcode >> 5]
+            offset = max(min(offset, 32767), -32768)
+            place = struct.pack("<Bh", region, offset) if opcode in (0x13, 0x14) else \
+                struct.pack("<BhH", region, offset, min(size, 0xfff0))
+            script += bytes([STEP_FORGED, qp | 8, opcode, 0]) + place
+            script += struct.pack("<HH", 1, 1) if opcode in (0x13, 0x14) else b""
+            script += struct.pack("<H", min(size, 4096)) if opcode & 0x1f == 0x0a else b""
+            script += bytes([STEP_OUTPUT]) + anew(qp, RESET, INIT, RTR, *([RTS] if rts else []))
+    return script
+
+
 RULES = [
     "drop opcode=ACKNOWLEDGE nth=3 qp=0x11",
     "duplicate dir=out probability=1% seed=7 copies=3",
@@ -161,6 +186,17 @@ def control_scripts():
         yield f"op_{op}", begin + ask(op, handle=2) + ask(op, 1)
 
 
+def ring_scripts():
+    put = bytes([0, 0x45, 100, 3, 0])
+    other = bytes([0, 0x05, 200, 1, 1])
+    look = bytes([2, 0, 1, 0, 0, 3])
+    yield "two", b"\0" + (put + other + look) * 4
+    yield "overrun", b"\0" + bytes([0, 0x45, 255, 255, 0]) * 8 + look
+    yield "filler", b"\0" + bytes([0, 0x40, 255, 140, 0]) + look + put * 3 + look
+    yield "wild", b"\0" + put + bytes([1, 0x60]) + struct.pack("<q", 120) + look + bytes([1, 6, 0, 30]) + bytes(30) + look
+    yield "first_page", bytes([1, 5, 1]) + struct.pack("<II", 1, 65544) + put + look
+
+
 class Corpus:
     def __init__(self, folder):
         self.folder = folder
@@ -213,8 +249,13 @@ def add_scripts(corpus):
         ops = [service | op for op in range(0x18) if service != 0x60 or op in (4, 5)]
         corpus.add("responder", f"forged_{service:02x}", forged(ops, False))
         corpus.add("requester", f"forged_{service:02x}", forged(ops, True))
+    for region, length in REGIONS.items():
+        corpus.add("responder", f"borders_{region}", borders(region, length, False))
+        corpus.add("requester", f"borders_{region}", borders(region, length, True))
     for name, script in control_scripts():
         corpus.add("control", name, script)
+    for name, script in ring_scripts():
+        corpus.add("ring", name, script)
     for number, text in enumerate(RULES):
         corpus.add("rules", str(number), text.encode() + RULE_PACKETS)
     for number, text in enumerate(SETTINGS):
