@@ -198,7 +198,7 @@ static void wreck(struct oracle *o, struct party *party)
 
 	party->may_fail = true;
 	party->peer->may_fail = true;
-	switch (dice(w, 7)) {
+	switch (dice(w, 9)) {
 	case 0:
 		if (!party->vanished)
 			world_modify(w, party->end, RXE_QPS_ERR);
@@ -212,6 +212,8 @@ static void wreck(struct oracle *o, struct party *party)
 	case 4: post_something(o, party, 2); break;
 	case 5: life_forge(o, party); break;
 	case 6: oracle_vanish(o, party); break;
+	case 7: oracle_lose_memory(party); break;
+	case 8: node_dereg(party->end->node, party->key_source); break;
 	}
 	world_run_until(w, (double)(w->now_ns + dice(w, 100000)) / 1000);
 	if (dice(w, 2))

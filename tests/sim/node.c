@@ -9,7 +9,6 @@
 
 #define CQ_ENTRIES    16384u
 #define MAX_SGE	      8u
-#define MAX_INLINE    256u
 #define SRQ_DEPTH     256u
 #define PATTERN	      0x10000u /* bytes repeat */
 #define NODE_PATTERNS 8
@@ -283,7 +282,7 @@ struct end *node_add_qp_numbered(struct node *node, char letter, const struct no
 		.srq = opts->use_srq ? &node->srq : NULL,
 		.max_send_wr = opts->depth,
 		.max_send_sge = MAX_SGE,
-		.max_inline_data = MAX_INLINE,
+		.max_inline_data = NODE_MAX_INLINE,
 		.max_recv_wr = opts->depth,
 		.max_recv_sge = MAX_SGE,
 		.owner = end,
@@ -292,7 +291,7 @@ struct end *node_add_qp_numbered(struct node *node, char letter, const struct no
 	end->node = node;
 	end->letter = letter;
 	init.sq_mem = end->sq_mem =
-		zalloc(rxe_ring_bytes(opts->depth, rxe_send_stride(MAX_SGE, MAX_INLINE)));
+		zalloc(rxe_ring_bytes(opts->depth, rxe_send_stride(MAX_SGE, NODE_MAX_INLINE)));
 	init.rq_mem = end->rq_mem = zalloc(rxe_ring_bytes(opts->depth, rxe_recv_stride(MAX_SGE)));
 	rxe_qp_init(&node->engine, &end->qp, &init);
 	assert(node->num_ends < NODE_MAX_QPS);

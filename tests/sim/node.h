@@ -8,10 +8,11 @@
 
 #include "emu/engine.h"
 
-#define NODE_MEM_BYTES (4u << 20) /* unless the world says otherwise */
-#define NODE_MAX_QPS   16
-#define NODE_PD	       7
-#define NODE_QKEY      0x1234
+#define NODE_MEM_BYTES	(4u << 20) /* unless the world says otherwise */
+#define NODE_MAX_QPS	16
+#define NODE_PD		7
+#define NODE_MAX_INLINE 256u
+#define NODE_QKEY	0x1234
 
 struct node;
 

@@ -84,6 +84,12 @@ bool oracle_needs_recv(const struct op *op)
 	return false;
 }
 
+bool oracle_uses_slot(const struct op *op)
+{
+	return op->opcode == RXE_WR_RDMA_READ || op->opcode == RXE_WR_ATOMIC_CMP_AND_SWP ||
+	       op->opcode == RXE_WR_ATOMIC_FETCH_AND_ADD;
+}
+
 void oracle_init(struct oracle *o, struct world *w, uint64_t seed)
 {
 	memset(o, 0, sizeof(*o));
@@ -107,6 +113,24 @@ static uint32_t reg(const struct party *party, uint32_t area, uint32_t len, uint
 			   iova_of(party, area));
 }
 
+void oracle_lose_memory(const struct party *party)
+{
+	struct node *node = party->end->node;
+
+	node->gone_at = node->base + party->base + AREA_SOURCE;
+	node->gone_end = node->gone_at + AREA_SOURCE_LEN;
+}
+
+static void find_memory(const struct party *party)
+{
+	struct node *node = party->end->node;
+
+	if (node->gone_at != node->base + party->base + AREA_SOURCE)
+		return;
+	node->gone_at = UINT64_MAX;
+	node->gone_end = 0;
+}
+
 /* A new life of the party, over the memory as it is. */
 static void begin(struct party *party, struct end *end)
 {
@@ -115,6 +139,7 @@ static void begin(struct party *party, struct end *end)
 
 	party->end = end;
 	end->next_send_id = 0;
+	find_memory(party);
 	party->num_ops = party->done = party->delivered = 0;
 	party->next_psn = party->opts.psn;
 	party->acked_psn = psn_add(party->opts.psn, PSN_MASK);
@@ -298,6 +323,8 @@ void oracle_post(struct oracle *o, struct party *party, struct op op, uint32_t s
 	}
 	if (oracle_is_reliable(party) && link_random(&o->w->link, 8) == 0)
 		post.flags = RXE_SEND_FENCE;
+	if (!oracle_uses_slot(&op) && op.len <= NODE_MAX_INLINE && link_random(&o->w->link, 4) == 0)
+		post.flags |= RXE_SEND_INLINE;
 	post.pieces = 1 + link_random(&o->w->link, 4);
 	party->next_psn = psn_add(party->next_psn, packets_of(party, op.len));
 	op.psn_last = psn_add(party->next_psn, PSN_MASK);

@@ -112,6 +112,9 @@ void oracle_renew_pair(struct oracle *o, struct party *party, bool reset);
 /* The party's QP goes to RESET and stays there: its peer talks to nobody. */
 void oracle_vanish(struct oracle *o, struct party *party);
 
+/* The memory of the party's source goes away, though its key stays, until the pair is renewed. */
+void oracle_lose_memory(const struct party *party);
+
 /* Post op for the party, and expect its consequences. sabotage: with a key that is wrong, 1 local, 2 remote. */
 void oracle_post(struct oracle *o, struct party *party, struct op op, uint32_t sabotage);
 /* Post a receive into a free slot; false: none is free. */
@@ -132,6 +135,8 @@ void oracle_check_result(const struct oracle *o, struct party *party, const stru
 /* Is the slot of that receive in use? */
 bool *oracle_recv_taken(struct oracle *o, uint64_t wr_id);
 bool oracle_needs_recv(const struct op *op);
+/* Does it bring something back? */
+bool oracle_uses_slot(const struct op *op);
 bool oracle_is_reliable(const struct party *party);
 struct party *oracle_party_of(struct oracle *o, const struct end *end);
 /* The party's bytes: at an offset of its own, and what is sent from an offset of its source. */

@@ -4,19 +4,13 @@
 
 #include "tests/sim/oracle.h"
 
-static bool uses_slot(const struct op *op)
-{
-	return op->opcode == RXE_WR_RDMA_READ || op->opcode == RXE_WR_ATOMIC_CMP_AND_SWP ||
-	       op->opcode == RXE_WR_ATOMIC_FETCH_AND_ADD;
-}
-
 /* A request is over, well: what it brought back is there. */
 void oracle_check_result(const struct oracle *o, struct party *party, const struct op *op)
 {
 	const uint8_t *slot = oracle_mem(party, AREA_READS + op->slot * ORACLE_SLOT_BYTES);
 	uint64_t orig;
 
-	if (!uses_slot(op))
+	if (!oracle_uses_slot(op))
 		return;
 	party->slot_taken[op->slot] = false;
 	if (party->is_forged)
@@ -40,7 +34,7 @@ static void check_answered(const struct oracle *o, const struct party *party, ui
 
 	if (party->is_forged || !oracle_is_reliable(party))
 		return;
-	if (psn_diff(party->acked_psn, op->psn_last) < 0 || (uses_slot(op) && !op->answered))
+	if (psn_diff(party->acked_psn, op->psn_last) < 0 || (oracle_uses_slot(op) && !op->answered))
 		oracle_fail(o, "%c: request %u, up to PSN %u, is done before it was answered",
 			    party->end->letter, index + 1, op->psn_last);
 }
