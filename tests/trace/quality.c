@@ -224,6 +224,35 @@ START_TEST(a_flood_of_ghost_acks_costs_nothing)
 }
 END_TEST
 
+/* The right number and the right PSN, from a host that is not the peer: neither its requests nor its answers are taken. */
+START_TEST(a_stranger_is_not_believed)
+{
+	struct node_qp_opts opts = world_opts();
+	struct end *c, *d;
+
+	connect_ends(NULL);
+	c = node_add_qp(world_add_node(&w), 'c', &opts);
+	d = node_add_qp(c->node, 'd', &opts);
+	node_connect(c, b, &opts, 500);
+	node_connect(d, a, &opts, 100);
+	fault("drop b ACK 100");
+	inject(c, OP_WRITE_ONLY, 100, 8);
+	WRITE(64);
+	world_run_until(&w, 6);
+	inject_ack(d, RC_NAK_REMOTE_ACCESS, 100);
+	inject_ack(d, RC_ACK_NO_CREDITS, 100);
+	world_run_until(&w, 20);
+	expect("     0.0 c > WRITE_ONLY 100 len 8 ackreq\n"
+	       "     0.0 a > WRITE_ONLY 100 len 64 ackreq\n"
+	       "     5.0 b x ACK 100 msn 1\n"
+	       "     6.0 d > NAK 100 remote access\n"
+	       "     6.0 d > ACK 100 msn 0\n");
+	ck_assert_uint_eq(y->writes, 64);
+	ck_assert_uint_eq(y->counters.rcvd_dropped, 1);
+	ck_assert_uint_eq(x->counters.rcvd_dropped, 2);
+}
+END_TEST
+
 /* Nothing is believed of a PSN that was never sent, a NAK least of all. */
 START_TEST(naks_from_the_future_are_ignored)
 {
@@ -244,4 +273,5 @@ END_TEST
 RUN_TESTS("quality", reordered_within_a_window, read_responses_change_places, acks_change_places,
 	  a_gap_that_closes_at_once_is_not_told, a_second_gap_is_told_too, rnr_storm,
 	  rnr_nak_twice_is_one, a_flood_of_duplicate_reads_is_bounded,
-	  a_flood_of_ghost_acks_costs_nothing, naks_from_the_future_are_ignored)
+	  a_flood_of_ghost_acks_costs_nothing, a_stranger_is_not_believed,
+	  naks_from_the_future_are_ignored)
