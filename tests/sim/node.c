@@ -168,32 +168,51 @@ bool node_is_untouched(const struct node *node, uint32_t at, uint32_t len)
 	return true;
 }
 
-/* The key table is large and hardly used: one that a node has left is cleaned and used again, and many lives are short. */
-static struct rxe_mr_table *spare_mrs[8];
+/* A node is large, its key table and completion queue most of all, and hardly used: one that is done with is cleaned and used
+ * again, for many lives are short. */
+static struct node *spare[8];
 static uint32_t num_spare;
 
-static struct rxe_mr_table *take_mrs(void)
+static struct node *take_node(void)
 {
-	return num_spare > 0 ? spare_mrs[--num_spare] : zalloc(sizeof(struct rxe_mr_table));
+	struct node *node;
+
+	if (num_spare > 0)
+		return spare[--num_spare];
+	node = zalloc(sizeof(*node));
+	node->mrs = zalloc(sizeof(struct rxe_mr_table));
+	node->cq_mem = zalloc(rxe_cq_ring_bytes(CQ_ENTRIES));
+	node->srq_mem = zalloc(rxe_ring_bytes(SRQ_DEPTH, rxe_recv_stride(MAX_SGE)));
+	return node;
 }
 
-static void give_mrs(struct rxe_mr_table *mrs, uint32_t used)
+static void give_node(struct node *node)
 {
-	if (num_spare == sizeof(spare_mrs) / sizeof(spare_mrs[0])) {
-		free(mrs);
+	struct rxe_mr_table *mrs = node->mrs;
+	void *cq_mem = node->cq_mem, *srq_mem = node->srq_mem;
+
+	memset(mrs->entry, 0, (node->num_mrs + 1) * sizeof(mrs->entry[0]));
+	memset(node, 0, sizeof(*node));
+	node->mrs = mrs;
+	node->cq_mem = cq_mem;
+	node->srq_mem = srq_mem;
+	if (num_spare < sizeof(spare) / sizeof(spare[0])) {
+		spare[num_spare++] = node;
 		return;
 	}
-	memset(mrs->entry, 0, (used + 1) * sizeof(mrs->entry[0]));
-	spare_mrs[num_spare++] = mrs;
+	free(node->mrs);
+	free(node->cq_mem);
+	free(node->srq_mem);
+	free(node);
 }
 
 struct node *node_new(uint32_t index, uint32_t mem_len)
 {
-	struct node *node = zalloc(sizeof(*node));
+	struct node *node = take_node();
 	const struct rxe_engine_cfg cfg = {
 		.ops = &ops,
 		.host = node,
-		.mrs = node->mrs = take_mrs(),
+		.mrs = node->mrs,
 		.counters = &node->counters,
 		.slot = index + 1,
 		.gids = { gid_of(index) },
@@ -215,10 +234,7 @@ struct node *node_new(uint32_t index, uint32_t mem_len)
 		memcpy(node->mem + i, pattern_of(index),
 		       mem_len - i < PATTERN ? mem_len - i : PATTERN);
 	rxe_engine_init(&node->engine, &cfg);
-	node->cq_mem = malloc(rxe_cq_ring_bytes(CQ_ENTRIES));
-	assert(node->cq_mem);
 	rxe_cq_init(&node->cq, node->cq_mem, CQ_ENTRIES, NULL);
-	node->srq_mem = zalloc(rxe_ring_bytes(SRQ_DEPTH, rxe_recv_stride(MAX_SGE)));
 	rxe_srq_init(&node->srq, NODE_PD, node->srq_mem, SRQ_DEPTH, MAX_SGE, NULL);
 	node->key =
 		node_reg(node, 0, mem_len,
@@ -230,11 +246,8 @@ void node_free(struct node *node)
 {
 	while (node->num_ends > 0)
 		node_remove_qp(node->ends[0]);
-	give_mrs(node->mrs, node->num_mrs);
 	free(node->mem);
-	free(node->cq_mem);
-	free(node->srq_mem);
-	free(node);
+	give_node(node);
 }
 
 uint32_t node_reg(struct node *node, uint32_t offset, uint32_t len, uint32_t rights)
