@@ -14,16 +14,18 @@
 #include "lib/verbs/wire_qp.h"
 #include "net/link/capture_ring.h"
 #include "net/link/fault_shaper.h"
+#include "net/wire/opcode.h"
 #include "net/wire/packet.h"
 
 /* Packets that faults had to do with, until they pass: as many as may be held back at a time. */
 #define MAX_MARKS FAULT_HELD
+#define MARK_KEY  7u
 
 struct mark {
 	uint32_t left; /* so many packets bear it; 0: free */
 	enum fault_dir dir;
 	uint32_t len;
-	uint8_t bth[BTH_LEN]; /* how it begins: what tells a packet from others */
+	uint8_t key[MARK_KEY];
 	char note[CAPTURE_NOTE_MAX];
 };
 
@@ -132,9 +134,15 @@ static void set_qp(struct capture_record *record, const struct rxe_qp *qp, const
 	record->wr_opcode = wqe->opcode;
 }
 
-static uint32_t key_len(uint32_t len)
+/* Opcode, queue pair and PSN tell a packet from others; of a runt, what there is of them. */
+static void take_key(uint8_t ret[static MARK_KEY], const uint8_t *packet, uint32_t len)
 {
-	return len < BTH_LEN ? len : BTH_LEN;
+	uint8_t bth[BTH_LEN] = { 0 };
+
+	memcpy(bth, packet, len < BTH_LEN ? len : BTH_LEN);
+	ret[0] = bth[0];
+	memcpy(ret + 1, bth + 5, 3);
+	memcpy(ret + 4, bth + 9, 3);
 }
 
 /* The oldest gives way. */
@@ -146,7 +154,7 @@ static void add_mark(struct dm_capture *capture, enum fault_dir dir, const uint8
 	if (mark->left == 0)
 		capture->num_marks++;
 	*mark = (struct mark){ .left = uses, .dir = dir, .len = len };
-	memcpy(mark->bth, packet, key_len(len));
+	take_key(mark->key, packet, len);
 	memcpy(mark->note, note, sizeof(mark->note));
 }
 
@@ -154,11 +162,16 @@ static void add_mark(struct dm_capture *capture, enum fault_dir dir, const uint8
 static const char *take_mark(struct dm_capture *capture, enum fault_dir dir, const uint8_t *packet,
 			     uint32_t len)
 {
-	for (uint32_t i = 0; capture->num_marks && i < MAX_MARKS; i++) {
+	uint8_t key[MARK_KEY];
+
+	if (capture->num_marks == 0)
+		return NULL;
+	take_key(key, packet, len);
+	for (uint32_t i = 0; i < MAX_MARKS; i++) {
 		struct mark *mark = &capture->marks[i];
 
 		if (mark->left == 0 || mark->dir != dir || mark->len != len ||
-		    memcmp(mark->bth, packet, key_len(len)) != 0)
+		    memcmp(mark->key, key, sizeof(key)) != 0)
 			continue;
 		if (--mark->left == 0)
 			capture->num_marks--;
@@ -300,6 +313,21 @@ static void write_lost(struct dm_wire *wire, const struct fault_firing *firing, 
 	capture_writer_end(&capture->writer);
 }
 
+/* The NAK in its place, which comes from the other side. */
+static void mark_answer(struct dm_capture *capture, const struct fault_packet *packet,
+			const char *note)
+{
+	const bool leaves = packet->dir == FAULT_IN;
+	const struct wire_packet nak = { .bth = { .opcode = opcode_make(WIRE_RC, OP_ACKNOWLEDGE),
+						  .dest_qpn =
+							  leaves ? packet->peer_qpn : packet->qpn,
+						  .psn = packet->psn } };
+	uint8_t bytes[WIRE_MAX_HEADERS];
+	const size_t len = wire_emit_headers(bytes, &nak);
+
+	add_mark(capture, leaves ? FAULT_OUT : FAULT_IN, bytes, (uint32_t)len + ICRC_LEN, 1, note);
+}
+
 void dm_capture_fault(struct dm_wire *wire, const struct fault_firing *firing)
 {
 	struct dm_capture *capture = wire->capture;
@@ -311,9 +339,12 @@ void dm_capture_fault(struct dm_wire *wire, const struct fault_firing *firing)
 		return;
 	write_note(note, firing);
 	switch (firing->rule->action) {
-	case FAULT_DROP:
 	case FAULT_RNR_NAK:
-	case FAULT_NAK: write_lost(wire, firing, note); return;
+	case FAULT_NAK:
+		mark_answer(capture, &firing->packet, note);
+		write_lost(wire, firing, note);
+		return;
+	case FAULT_DROP: write_lost(wire, firing, note); return;
 	case FAULT_DUPLICATE: uses += firing->rule->copies; break;
 	case FAULT_DELAY:
 	case FAULT_REORDER:

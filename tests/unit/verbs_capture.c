@@ -21,6 +21,7 @@
 #define RINGS 8u
 #define BYTES CAPTURE_RING_MIN
 #define PEER  0x051001u
+#define OURS  0x031002u
 
 static struct dm_device *dev;
 static struct dm_wire *wire;
@@ -45,6 +46,18 @@ static void on_fired(void *arg, const struct fault_firing *firing)
 	dm_capture_fault(wire, firing);
 }
 
+/* Every request may be answered. */
+static bool find_qp(void *arg, enum fault_dir dir, const struct gid *peer, uint32_t dest_qpn,
+		    struct fault_qp *ret)
+{
+	(void)arg, (void)peer;
+	*ret = (struct fault_qp){ .qpn = dir == FAULT_IN ? dest_qpn : OURS,
+				  .peer_qpn = dir == FAULT_IN ? PEER : dest_qpn,
+				  .can_answer = true,
+				  .answer_psn = 300 };
+	return true;
+}
+
 static void begin_capture(void)
 {
 	const size_t bytes = capture_ring_offset(BYTES, RINGS);
@@ -67,7 +80,7 @@ static void begin_capture(void)
 
 static void setup(void)
 {
-	const struct fault_shaper_cfg cfg = { .fired = on_fired };
+	const struct fault_shaper_cfg cfg = { .fired = on_fired, .find_qp = find_qp };
 	struct link_udp_cfg link = { .trains = true };
 	struct ctl_slot *slot;
 
@@ -283,6 +296,27 @@ START_TEST(faults_on_the_way_in)
 }
 END_TEST
 
+/* The request that was answered in the peer's place, and the answer. */
+START_TEST(answered_by_a_fault)
+{
+	const struct wire_train *out;
+	struct seen seen[16];
+	size_t n;
+
+	rule("rnr_nak dir=in psn=300");
+	arrive(&there, 300);
+	ck_assert_uint_eq(look(seen, 16), 1);
+	expect(&seen[0], 300, CAPTURE_LOST | CAPTURE_FAULT, "fault 1: rnr_nak");
+	n = fault_shaper_due_out(shaper, 2000, &out);
+	ck_assert_uint_eq(n, 1);
+	dm_capture_sending(wire);
+	dm_capture_sent(wire, out, n);
+	ck_assert_uint_eq(look(seen, 16), 1);
+	expect(&seen[0], 300, CAPTURE_SENT | CAPTURE_FAULT, "fault 1: rnr_nak");
+	ck_assert_uint_eq(seen[0].len, BTH_LEN + AETH_LEN + ICRC_LEN);
+}
+END_TEST
+
 START_TEST(no_capture_no_harm)
 {
 	struct seen seen[16];
@@ -307,6 +341,7 @@ int main(void)
 	tcase_add_test(tcase, faults_on_the_way_out);
 	tcase_add_test(tcase, held_back);
 	tcase_add_test(tcase, faults_on_the_way_in);
+	tcase_add_test(tcase, answered_by_a_fault);
 	tcase_add_test(tcase, no_capture_no_harm);
 	suite_add_tcase(suite, tcase);
 	runner = srunner_create(suite);
