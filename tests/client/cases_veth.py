@@ -206,6 +206,33 @@ def stopped(build):
             raise Failure("the first server did not go")
 
 
+def gateway(build):
+    """A peer in another network, behind the address at the pair's other end; without a gateway it is refused, in words."""
+    for v6, far, net in ((False, "10.78.0.1", "/32"), (True, "fd78::1", "/128")):
+        via = (Pair.address6 if v6 else Pair.address)
+        with Pair() as pair, device(build, "vgate", pair, 0, v6=v6, gateway=via(pair, 1)) as here:
+            pair.call(1, "ip", "address", "add", far + net, "dev", "lo")
+            pair.wait_link_local(1)
+            with Instance(build, "vfar", far, pair.address(1), pair.prefix(1)) as there:
+                here.pair(["ibv_rc_pingpong", "-c", "-g", "0"], peer=there)
+                there.pair(["ibv_ud_pingpong", "-g", "0"], peer=here)
+                with device(build, "vstay", pair, 0, v6=v6, address=alone(pair, v6)) as lost:
+                    lost_without_gateway(lost, there)
+
+
+def alone(pair, v6):
+    return pair.free_address6(0).replace(":10/", ":19/") if v6 else pair.free_address(0, 9)
+
+
+def lost_without_gateway(lost, there):
+    port = free_port()
+    there.serve(["ibv_rc_pingpong", "-g", "0"], port)
+    client = lost.start(["ibv_rc_pingpong", "-p", str(port), "-g", "0", there.peer_name],
+                        env={"VERBS_LOG_LEVEL": "2"})
+    if client.wait(60) == 0 or "no gateway is known" not in client.text():
+        raise Failure(f"it says nothing of a gateway: {client.text()}")
+
+
 def neighbours(build):
     """Two instances on one interface are two hosts; two devices of one instance as well."""
     with Pair() as pair, device(build, "vnext", pair, 0) as here, \
@@ -285,6 +312,7 @@ CASES = {
     "vethdev_tshark": decoded,
     "vethdev_killed": killed,
     "vethdev_stopped_server": stopped,
+    "vethdev_gateway": gateway,
     "vethdev_neighbours": neighbours,
     "vethdev_ordinary_user": ordinary_user,
     "vethdev_refused": refused,

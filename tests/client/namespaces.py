@@ -42,8 +42,9 @@ class Pair:
         device = self.device(side)
         self.call(side, "ip", "link", "set", "lo", "up")
         self.call(side, "ip", "address", "add", f"{self.address(side)}/24", "dev", device)
-        if self.mtu >= 1280: # below, the kernel has no IPv6
-            self.call(side, "ip", "address", "add", f"{self.address6(side)}/64", "dev", device, "nodad")
+        if self.mtu >= 1280: # below, the kernel has no IPv6; and an address on probation may not ask for neighbours
+            self.call(side, "sh", "-c", f"echo 0 > /proc/sys/net/ipv6/conf/{device}/accept_dad")
+            self.call(side, "ip", "address", "add", f"{self.address6(side)}/64", "dev", device)
         self.call(side, "ip", "link", "set", device, "up")
         if self.loss_percent and side in self.lossy:
             rules = ("table inet lossy {\n chain in {\n type filter hook input priority 0;\n"
@@ -56,6 +57,11 @@ class Pair:
             holder.end()
             holder.log.close()
         return False
+
+    def wait_link_local(self, side):
+        """A second after the link is there the kernel has an address from which it asks for others' neighbours."""
+        self.holders[side].wait_until(lambda: "fe80:" in self.call(side, "ip", "-6", "address"),
+                                      "a link-local address")
 
     def device(self, side):
         return DEVICES[side]
