@@ -242,7 +242,7 @@ END_TEST
 
 START_TEST(imported)
 {
-	struct ibv_context *context = bed_open(), *other;
+	struct ibv_context *context = bed_open(), *other, *stranger;
 	struct ibv_alloc_dm_attr attr = { .length = 256 };
 	struct ibv_pd *pd = ibv_alloc_pd(context), *pd2;
 	struct ibv_dm *dm = ibv_alloc_dm(context, &attr), *dm2;
@@ -271,6 +271,13 @@ START_TEST(imported)
 	ck_assert_ptr_null(ibv_import_dm(other, 0x7fffffff));
 	ck_assert_ptr_null(ibv_import_device(STDIN_FILENO));
 	ck_assert_ptr_null(ibv_import_device(-1));
+
+	stranger = bed_open(); /* a context of its own has none of these */
+	errno = 0;
+	ck_assert_ptr_null(ibv_import_pd(stranger, pd->handle));
+	ck_assert_int_eq(errno, ENOENT);
+	ck_assert_ptr_null(ibv_import_dm(stranger, dm->handle));
+	ck_assert_int_eq(ibv_close_device(stranger), 0);
 
 	ibv_unimport_mr(mr2);
 	ibv_unimport_pd(pd2);
