@@ -67,6 +67,10 @@ struct rxe_host_ops {
 	 * when nothing is known of it. And: so much is on its way to it. */
 	uint32_t (*room)(void *host, const struct gid *dst, uint32_t slot);
 	void (*offered)(void *host, const struct gid *dst, uint32_t slot, uint32_t cost);
+	/* Both or neither may be NULL. The ACK of all that the QP has received is about to be held while a completion becomes visible:
+	 * see that it is sent should the process die. False: it cannot be, so the ACK goes first. And: it has been emitted. */
+	bool (*owe)(void *host, const struct rxe_qp *qp);
+	void (*paid)(void *host, const struct rxe_qp *qp);
 	/* A peer's SEND_WITH_INV: make rkey of domain pd void. False: it is not one that a peer may invalidate. NULL: none is. */
 	bool (*invalidate)(void *host, uint32_t pd, uint32_t rkey);
 	/* A QP is about to go to ERR or SQE by itself; it still shows what happened. status: enum rxe_wc_status of the work request,

@@ -22,6 +22,7 @@ void rc_reply_reset(struct rc_reply *reply)
 	reply->resume_ns = 0;
 	reply->hold_ns = 0;
 	reply->hold_until_ns = 0;
+	reply->is_noted = false;
 	reply->last_ack_ns = 0;
 	reply->rides = 0;
 	reply->needed = RIDES_AT_FIRST;
@@ -65,9 +66,14 @@ void rc_reply_include_ack(struct rc_reply *reply)
 		reply->owed = RC_OWED_NOTHING;
 }
 
+bool rc_reply_may_hold(const struct rc_reply *reply)
+{
+	return reply->owed == RC_OWED_NOTHING && reply->hold_ns && reply->rides >= reply->needed;
+}
+
 void rc_reply_ack_relaxed(struct rc_reply *reply, uint64_t now_ns)
 {
-	if (reply->owed != RC_OWED_NOTHING || !reply->hold_ns || reply->rides < reply->needed) {
+	if (!rc_reply_may_hold(reply)) {
 		rc_reply_ack(reply);
 		return;
 	}
@@ -301,6 +307,9 @@ static bool send_ack(struct rxe_engine *engine, struct rxe_qp *qp, struct wire_t
 	reply->owed = RC_OWED_NOTHING;
 	reply->is_overdue = false;
 	reply->hold_until_ns = 0;
+	if (reply->is_noted)
+		engine->cfg.ops->paid(engine->cfg.host, qp);
+	reply->is_noted = false;
 	return true;
 }
 

@@ -59,6 +59,7 @@ struct rc_reply {
 	/* An ACK may be held for a moment when a request is likely to follow, and ride behind it: see rc_reply_may_hold(). */
 	uint32_t hold_ns; /* 0: never */
 	uint64_t hold_until_ns;
+	bool is_noted; /* the host sends it should the process die */
 	uint64_t last_ack_ns;
 	uint16_t rides;	 /* ACKs in a row that rode, or would have */
 	uint16_t needed; /* so many before the next is held: more with each that was held in vain */
@@ -70,8 +71,11 @@ bool rc_reply_push(struct rc_reply *reply, const struct rc_answer *answer);
 void rc_reply_ack(struct rc_reply *reply);
 /* The answer just pushed acknowledges all that came before it. */
 void rc_reply_include_ack(struct rc_reply *reply);
-/* The ACK for a message of one packet that completes nothing on this side: it may wait for a request to ride behind. */
+/* The ACK for a message of one packet that completes nothing on this side, or that the host has noted: it may wait for a request to
+ * ride behind. */
 void rc_reply_ack_relaxed(struct rc_reply *reply, uint64_t now_ns);
+/* May an ACK be held at all, as things stand? */
+bool rc_reply_may_hold(const struct rc_reply *reply);
 /* The requester sent something again: it may have waited for an ACK that was held. */
 void rc_reply_distrust(struct rc_reply *reply);
 void rc_reply_nak(struct rc_reply *reply, enum rc_fault fault, uint32_t psn);

@@ -38,10 +38,19 @@ static void refuse(struct rxe_engine *engine, struct rxe_qp *qp, enum rc_fault f
 	rxe_qp_set_ready(engine, qp);
 }
 
-static bool completes_nothing(const struct wire_packet *packet)
+/* A message of one packet: its ACK may wait when it completes nothing here, or when the host answers for the ACK. */
+static bool may_wait(struct rxe_engine *engine, struct rxe_qp *qp, const struct wire_packet *packet)
 {
-	return (packet->shape & SHAPE_WRITE) && (packet->shape & SHAPE_FIRST) &&
-	       (packet->shape & SHAPE_LAST) && !(packet->shape & SHAPE_IMM);
+	struct rc_reply *reply = &qp->rc.reply;
+
+	if (!(packet->shape & SHAPE_FIRST) || !(packet->shape & SHAPE_LAST))
+		return false;
+	if ((packet->shape & SHAPE_WRITE) && !(packet->shape & SHAPE_IMM))
+		return true;
+	if (!rc_reply_may_hold(reply) || !engine->cfg.ops->owe)
+		return false;
+	reply->is_noted = engine->cfg.ops->owe(engine->cfg.host, qp);
+	return reply->is_noted;
 }
 
 static void expected(struct rxe_engine *engine, struct rxe_qp *qp, const struct wire_packet *packet,
@@ -67,7 +76,7 @@ static void expected(struct rxe_engine *engine, struct rxe_qp *qp, const struct 
 		return;
 	if (reply->owed == RC_OWED_ACK)
 		engine->cfg.counters->ack_deferred++;
-	if (completes_nothing(packet))
+	if (may_wait(engine, qp, packet))
 		rc_reply_ack_relaxed(reply, now_ns);
 	else
 		rc_reply_ack(reply);

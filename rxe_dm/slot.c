@@ -11,6 +11,7 @@
 #include "rxe_dm/capture.h"
 #include "rxe_dm/conn.h"
 #include "rxe_dm/device.h"
+#include "rxe_dm/owed.h"
 
 void slots_init(struct device *device)
 {
@@ -129,6 +130,7 @@ void slot_give(struct attachment *attachment)
 	uint32_t last = (device->first_free + device->num_free) % RXE_MAX_SLOTS;
 
 	grace_unwatch(&device->grace, slot);
+	owed_pay(device, slot);
 	atomic_store(&device->shared->slot[slot].pid, 0);
 	atomic_store(&device->shared->slot[slot].inside, 0);
 	retire(device->shared, &device->shared->slot[slot]);

@@ -19,6 +19,7 @@
 #include "emu/mr.h"
 #include "lib/control/errand.h"
 #include "lib/control/failure.h"
+#include "lib/control/owed.h"
 
 #define CTL_SHARED_MAGIC 0x00306d645f657872ull /* "rxe_dm0" */
 #define CTL_SHARED_PAGE	 4096
@@ -52,6 +53,7 @@ struct ctl_slot {
 	_Alignas(64) _Atomic uint64_t taken;
 	_Alignas(64) _Atomic uint64_t offered[RXE_MAX_SLOTS];
 	_Alignas(64) struct rxe_counters counters;
+	struct ctl_owed_ack owed[CTL_OWED];
 	struct ctl_shared_qp qp[RXE_MAX_QP];
 	struct ctl_slot_failures failures;
 };

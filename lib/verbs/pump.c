@@ -15,6 +15,7 @@
 #include "lib/verbs/cq.h"
 #include "lib/verbs/driver.h"
 #include "lib/verbs/failure.h"
+#include "lib/verbs/owed.h"
 #include "lib/verbs/room.h"
 
 #define ACK_HOLD_NS	  20000u
@@ -104,6 +105,7 @@ static bool send_built(struct dm_pump *pump)
 		pump->tx_first += (uint32_t)sent;
 	}
 	pump->tx_first = pump->tx_count = 0;
+	dm_owed_sent(pump);
 	return true;
 }
 
@@ -276,6 +278,8 @@ static const struct rxe_host_ops host_ops = {
 	.room = dm_room_left,
 	.offered = dm_room_offered,
 	.failed = dm_failure,
+	.owe = dm_owed_note,
+	.paid = dm_owed_paid,
 };
 
 static void init_engine(struct dm_device *dev)

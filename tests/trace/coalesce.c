@@ -237,6 +237,50 @@ START_TEST(an_ack_of_what_completes_a_receive_is_not_held)
 }
 END_TEST
 
+static uint32_t noted, paid;
+
+static bool note(void *host, const struct rxe_qp *qp)
+{
+	(void)host;
+	(void)qp;
+	noted++;
+	return true;
+}
+
+static void pay(void *host, const struct rxe_qp *qp)
+{
+	(void)host;
+	(void)qp;
+	paid++;
+}
+
+START_TEST(an_ack_that_the_host_answers_for_is_held)
+{
+	struct rxe_host_ops ops = *y->engine.cfg.ops;
+
+	ops.owe = note;
+	ops.paid = pay;
+	noted = paid = 0;
+	connect_ends(NULL);
+	y->engine.cfg.ops = &ops;
+	b->qp.rc.reply.hold_ns = 20000;
+	volley(6);
+	skip();
+	RECV(8);
+	SEND(8);
+	world_run_until(&w, 90);
+	ck_assert_uint_eq(noted, 1);
+	ck_assert_uint_eq(paid, 0);
+	world_run_until(&w, 150);
+	expect("    84.0 a > SEND_ONLY 106 len 8 ackreq\n"
+	       "    87.0 b   send 6 SUCCESS\n"
+	       "    89.0 b   recv 1 SUCCESS len 8\n"
+	       "   109.0 b > ACK 106 msn 7\n"
+	       "   114.0 a   send 7 SUCCESS\n");
+	ck_assert_uint_eq(paid, 1);
+}
+END_TEST
+
 START_TEST(a_duplicate_ends_the_holding)
 {
 	connect_ends(NULL);
@@ -264,4 +308,4 @@ RUN_TESTS("coalesce", a_batch_has_one_ack, equal_sizes_share_a_train,
 	  a_large_request_waits_for_nobody, a_message_under_way_waits_for_nobody, trains_off,
 	  a_read_answers_for_those_before, several_qps_share_an_ack_train,
 	  an_ack_is_held_where_requests_follow, an_ack_of_what_completes_a_receive_is_not_held,
-	  a_duplicate_ends_the_holding)
+	  an_ack_that_the_host_answers_for_is_held, a_duplicate_ends_the_holding)
