@@ -2,8 +2,9 @@
 /* The requester sends (IBTA 9.7.2 to 9.7.3.5). A request gets its PSNs when its first packet is made: one a packet, and for a READ
  * one for each packet of the answer. Whatever was sent can be made again from its PSN alone, so going back is moving cur.
  *
- * AckReq is set on the last packet of each message, and on the last packet of each train, or without trains every 16 KiB. A QP
- * that stops at the window with no answer on its way sends one packet more, which asks: so an answer will set it going. */
+ * AckReq is set on the last packet of each message; inside one, where a train ends or the window is full, when 16 KiB have gone
+ * without it, or no answer is on its way. A QP that stops at the window with none on its way sends one packet more, which asks: so
+ * an answer will set it going. */
 #include "emu/rc_request.h"
 
 #include "emu/emit.h"
@@ -254,18 +255,33 @@ static bool may_go(const struct rxe_qp *qp, const struct rxe_send_wqe *wqe, uint
 	return window_has_room(req, cost_of(qp, wqe, req->cur_psn, last_psn));
 }
 
-/* Is this packet the last before the QP has to stop, as far as can be seen? */
-static bool is_last_for_now(const struct rxe_qp *qp, const struct wire_train *train, uint32_t len,
-			    uint32_t cost)
+/* Will the window be too full for another packet behind this one? */
+static bool fills_window(const struct rxe_qp *qp, uint32_t cost)
+{
+	return qp->rc.req.peer->in_flight + cost + qp->attr.path_mtu + RC_PACKET_COST >
+	       RXE_WINDOW_BYTES;
+}
+
+/* Is this packet the last of its train, as far as can be seen? */
+static bool ends_train(const struct wire_train *train, uint32_t len)
 {
 	bool closes = train->segs > 0 && len < train->seg_len;
 	bool fills = train->segs + 1u >= train->max_segs;
 
-	if (train->max_segs == 1)
-		fills = qp->rc.req.unasked + cost >= RC_UNASKED_BYTES;
-	return closes || fills || train->len + len + len > TRAIN_MAX_BYTES ||
-	       qp->rc.req.peer->in_flight + cost + qp->attr.path_mtu + RC_PACKET_COST >
-		       RXE_WINDOW_BYTES;
+	return closes || fills || train->len + len + len > TRAIN_MAX_BYTES;
+}
+
+/* Inside a message: an answer is wanted when a good deal has gone without, or when none is on its way and the QP may have to stop.
+ * Asking each time would have the window open by a packet at a time, each of which asks again. */
+static bool must_ask(const struct rxe_qp *qp, const struct wire_train *train, uint32_t len,
+		     uint32_t cost)
+{
+	const struct rc_request *req = &qp->rc.req;
+	bool stops = fills_window(qp, cost), ends = ends_train(train, len);
+
+	if (req->unasked + cost >= RC_UNASKED_BYTES)
+		return stops || ends;
+	return req->in_flight == req->unasked && (stops || (ends && train->max_segs > 1));
 }
 
 static void describe(const struct rxe_qp *qp, const struct rxe_send_wqe *wqe, uint32_t last_psn,
@@ -289,9 +305,9 @@ static void describe(const struct rxe_qp *qp, const struct rxe_send_wqe *wqe, ui
 	ret->payload_len = reads ? 0 : bytes;
 	ret->bth.ack_req =
 		last || reads ||
-		is_last_for_now(qp, train,
-				wire_header_len(ret->bth.opcode) + bytes + (-bytes & 3) + ICRC_LEN,
-				bytes + RC_PACKET_COST);
+		must_ask(qp, train,
+			 wire_header_len(ret->bth.opcode) + bytes + (-bytes & 3) + ICRC_LEN,
+			 bytes + RC_PACKET_COST);
 	ret->reth = (struct reth){ .va = wqe->remote_addr + (rc_is_read(wqe) ? offset : 0),
 				   .rkey = wqe->rkey,
 				   .len = rc_is_read(wqe) ? bytes : wqe->len };

@@ -121,6 +121,22 @@ START_TEST(a_message_under_way_waits_for_nobody)
 }
 END_TEST
 
+/* A window that was full opens by what an ACK covers: were each packet to ask again, it would open by one packet for ever. */
+START_TEST(a_full_window_does_not_open_by_single_packets)
+{
+	uint32_t i;
+
+	connect_with_mtu(4096);
+	w.link.ns_per_kb = 819; /* 10 Gbit/s */
+	for (i = 0; i < 32; i++)
+		WRITE(65536);
+	world_run(&w);
+	expect_some("a   send 32 SUCCESS");
+	ck_assert_uint_eq(x->sent, 32 * 16);
+	ck_assert_uint_lt(y->sent, 32 * 16 / 3);
+}
+END_TEST
+
 START_TEST(trains_off)
 {
 	connect_ends(NULL);
@@ -305,7 +321,8 @@ END_TEST
 
 RUN_TESTS("coalesce", a_batch_has_one_ack, equal_sizes_share_a_train,
 	  small_requests_gather_behind_others, gathered_requests_leave_when_they_are_many,
-	  a_large_request_waits_for_nobody, a_message_under_way_waits_for_nobody, trains_off,
+	  a_large_request_waits_for_nobody, a_message_under_way_waits_for_nobody,
+	  a_full_window_does_not_open_by_single_packets, trains_off,
 	  a_read_answers_for_those_before, several_qps_share_an_ack_train,
 	  an_ack_is_held_where_requests_follow, an_ack_of_what_completes_a_receive_is_not_held,
 	  an_ack_that_the_host_answers_for_is_held, a_duplicate_ends_the_holding)

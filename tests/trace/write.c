@@ -52,7 +52,7 @@ START_TEST(immediate)
 	world_run(&w);
 	expect("     0.0 a > WRITE_ONLY_IMM 100 len 16 imm 0x1 ackreq\n"
 	       "     0.0 a > WRITE_FIRST 101 len 1024\n"
-	       "     0.0 a > WRITE_MIDDLE 102 len 1024 ackreq\n"
+	       "     0.0 a > WRITE_MIDDLE 102 len 1024\n"
 	       "     0.0 a > WRITE_LAST_IMM 103 len 452 imm 0x2 ackreq\n"
 	       "     0.0 a > WRITE_ONLY_IMM 104 len 0 imm 0x3 ackreq\n"
 	       "     5.0 b > ACK 104 msn 3\n"
