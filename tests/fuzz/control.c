@@ -19,6 +19,7 @@
 #define MAX_CLIENTS   4u
 #define MAX_KNOWN     32u
 #define MAX_CMD_FDS   8u
+#define MAX_KEYS      128u
 #define MAX_STEPS     120u
 #define MAX_TURNS     400u
 #define TURN_NS	      10000000ull
@@ -52,6 +53,7 @@ static int fds_at_first;
 static struct client clients[MAX_CLIENTS];
 static uint32_t known[MAX_KNOWN], num_known; /* handles that the server gave out */
 static uint64_t token;
+static uint32_t keys[MAX_KEYS], num_keys; /* that regions got */
 static int cmd_fd[MAX_CMD_FDS];
 static uint32_t num_cmd_fds;
 
@@ -165,6 +167,34 @@ static void keep_cmd_fd(int fd)
 	cmd_fd[num_cmd_fds++] = fd;
 }
 
+static const struct rxe_mr *entry_of(uint32_t key)
+{
+	return &instance.devices[0].shared->mrs.entry[rxe_key_index(key)];
+}
+
+/* A region was granted: it is within what its context has. */
+static void check_region(uint32_t key)
+{
+	const struct device *device = &instance.devices[0];
+	const struct rxe_mr *mr = entry_of(key);
+	const struct object *pd = object_find(&device->objects, mr->pd);
+	const struct object *dm = object_find(&device->objects, mr->dm);
+
+	if (num_keys < MAX_KEYS)
+		keys[num_keys++] = key;
+	MUST(atomic_load(&mr->key) == key);
+	MUST(pd && pd->kind == CTL_KIND_PD);
+	MUST(mr->len <= RXE_MAX_MR_SIZE && mr->iova <= UINT64_MAX - mr->len);
+	if (mr->kind == RXE_MR_PLAIN)
+		MUST(mr->owner < RXE_MAX_SLOTS && device->slot[mr->owner] &&
+		     mr->addr <= UINT64_MAX - mr->len);
+	if (mr->kind == RXE_MR_ARENA) {
+		MUST(dm && dm->kind == CTL_KIND_DM && dm->context == pd->context);
+		MUST(mr->addr >= dm->addr && mr->addr - dm->addr <= dm->len);
+		MUST(mr->len <= dm->len - (mr->addr - dm->addr));
+	}
+}
+
 static void learn(const struct ctl_reply *reply, int *fds, size_t num)
 {
 	MUST(reply->status <= 0 && reply->status > -4096);
@@ -179,6 +209,8 @@ static void learn(const struct ctl_reply *reply, int *fds, size_t num)
 	ctl_close_fds(fds, num);
 	if (reply->status == 0)
 		known[num_known++ % MAX_KNOWN] = reply->made.handle;
+	if ((reply->op == CTL_REG_MR || reply->op == CTL_REREG_MR) && reply->status == 0)
+		check_region(reply->made.key);
 }
 
 /* The answer to a request, within bounded time; a second request instead of waiting is punished. */
@@ -343,8 +375,8 @@ static void all_leave(void)
 	MUST(device->num_free == device->group.slots - 1);
 	for (uint32_t i = 0; i < OBJECT_KINDS; i++)
 		MUST(device->objects.count[i] == 0);
-	for (uint32_t i = 1; i < 64; i++)
-		MUST(atomic_load(&device->shared->mrs.entry[i].key) == 0);
+	for (; num_keys > 0; num_keys--)
+		MUST(atomic_load(&entry_of(keys[num_keys - 1])->key) != keys[num_keys - 1]);
 	if (runs++ % 64 == 1)
 		fds_at_first = fds_at_first ? fds_at_first : count_fds();
 	/* What leaks once leaks again. */

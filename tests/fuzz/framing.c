@@ -13,7 +13,7 @@
 #include "net/wire/train.h"
 #include "tests/fuzz/target.h"
 
-#define MAX_PACKETS 65600u
+#define MAX_PACKETS (UDP_RX_BATCH * 65536u)
 
 /* The linker gives us the calls of net/link/udp_recv.c. */
 int __wrap_recvmmsg(int sock, struct mmsghdr *msgs, unsigned int n, int flags,
@@ -115,9 +115,9 @@ static void receive(struct take take)
 
 		if (n == 0)
 			break;
-		MUST(n > 0 && ++turns < MAX_PACKETS);
 		if (fresh)
-			at = offset = 0;
+			turns = 0, at = offset = 0;
+		MUST(n > 0 && ++turns < MAX_PACKETS);
 		check_arrivals(arrival, (size_t)n, &at, &offset);
 	}
 }

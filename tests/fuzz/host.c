@@ -217,7 +217,7 @@ void host_recv(struct host *host, enum host_qp_name name, uint32_t len, uint32_t
 		at += part;
 	}
 	wr.wr_id = (uint64_t)(slot - host->recv);
-	*slot = (struct host_slot){ true, (uint8_t)name, len, ++host->posted };
+	*slot = (struct host_slot){ true, (uint8_t)name, len, ++host->posted, 0 };
 	if (name == QP_RC_SRQ) {
 		slot->queue = HOST_QPS;
 		verdict = rxe_post_srq_recv(&host->engine, &host->srq, &wr);
@@ -249,7 +249,7 @@ void host_send(struct host *host, enum host_qp_name name, const struct rxe_send_
 		sge.addr = host_iova(REGION_RESULTS) + (uint64_t)(slot - host->result) * HOST_SLOT;
 		sge.length = wr.opcode == RXE_WR_RDMA_READ ? len % (HOST_SLOT + 1) : 8;
 		sge.lkey = host_key(REGION_RESULTS);
-		*slot = (struct host_slot){ true, (uint8_t)name, sge.length, ++host->posted };
+		*slot = (struct host_slot){ true, (uint8_t)name, sge.length, ++host->posted, 0 };
 	}
 	wr.wr_id = q->sends + 1;
 	wr.av = &av;

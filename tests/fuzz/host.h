@@ -45,7 +45,8 @@ struct host_slot {
 	bool open;
 	uint8_t queue; /* HOST_QPS: the SRQ */
 	uint32_t len;
-	uint64_t number; /* of posting */
+	uint64_t number;  /* of posting */
+	uint64_t written; /* bytes that landed in it, some perhaps twice */
 };
 
 struct host_qp {

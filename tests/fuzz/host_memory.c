@@ -100,12 +100,13 @@ static uint8_t *touch(const struct host *host, const struct rxe_mr *mr, uint64_t
 }
 
 /* Bytes of a slot: it is open, and they are among those that were posted. */
-static void check_slot(const struct host_slot *slots, size_t at, size_t len)
+static void land_in_slot(struct host_slot *slots, size_t at, size_t len)
 {
-	const struct host_slot *slot = &slots[at / HOST_SLOT];
+	struct host_slot *slot = &slots[at / HOST_SLOT];
 
 	MUST(slot->open);
 	MUST(at % HOST_SLOT + len <= slot->len);
+	slot->written += len;
 }
 
 static bool mem_read(void *context, const struct rxe_mr *mr, uint64_t iova, void *dst, size_t len)
@@ -132,9 +133,9 @@ static bool mem_write(void *context, const struct rxe_mr *mr, uint64_t iova, con
 	if (region == REGION_GONE)
 		return false;
 	if (region == REGION_RECEIVES)
-		check_slot(host->recv, (size_t)(p - host->bytes[region]), len);
+		land_in_slot(host->recv, (size_t)(p - host->bytes[region]), len);
 	else if (region == REGION_RESULTS)
-		check_slot(host->result, (size_t)(p - host->bytes[region]), len);
+		land_in_slot(host->result, (size_t)(p - host->bytes[region]), len);
 	else
 		MUST(region == REGION_REMOTE || region == REGION_EDGE || region == REGION_WINDOW);
 	memcpy(p, src, len);

@@ -166,7 +166,7 @@ static void received(struct host *host, struct host_qp *q, const struct rxe_cqe 
 	slot->open = false;
 	if (cqe->status != RXE_WC_SUCCESS || cqe->opcode == RXE_WC_RECV_RDMA_WITH_IMM)
 		return;
-	MUST(cqe->byte_len <= slot->len);
+	MUST(cqe->byte_len <= slot->len && cqe->byte_len <= slot->written);
 }
 
 static void sent(struct host *host, struct host_qp *q, const struct rxe_cqe *cqe)
@@ -183,6 +183,8 @@ static void sent(struct host *host, struct host_qp *q, const struct rxe_cqe *cqe
 	for (; q->sends_done < cqe->wr_id; q->sends_done++) {
 		struct host_slot **slot = &host->result_of[name][(q->sends_done + 1) % 64];
 
+		if (*slot && cqe->status == RXE_WC_SUCCESS)
+			MUST((*slot)->written >= (*slot)->len);
 		if (*slot)
 			(*slot)->open = false;
 		*slot = NULL;

@@ -121,6 +121,27 @@ def borders(region, length, rts):
     return script
 
 
+STRANGER, BAD_ICRC, BAD_PKEY = 1 << 4, 1 << 5, 1 << 7
+
+
+def intruders(rts):
+    """Good packets but for the sender, the ICRC or the key, to each kind of queue pair; receives that are too short."""
+    script = bytes([0, 2, 0x77, 0x2e]) + b"\x00\x01\x00" * 2
+    for flaw in (STRANGER, BAD_ICRC, BAD_PKEY):
+        for opcode, qp in ((0x04, 0), (0x04, 1), (0x0a, 0), (0x24, 2), (0x2a, 2), (0x64, 3), (0x11, 0)):
+            place = struct.pack("<BhH", 1, 0, 64) if opcode & 0x1f == 0x0a else b""
+            parts = b"\1" if opcode == 0x64 else bytes([0, 1]) if opcode == 0x11 else b""
+            script += struct.pack("<BBH", STEP_RECV, qp, 64)
+            script += struct.pack("<BBBH", STEP_SEND, 0, 2, 64) + bytes([STEP_OUTPUT]) if rts else b""
+            script += bytes([STEP_FORGED, qp | flaw, opcode, 0]) + place + parts
+            script += struct.pack("<H", 64) if opcode != 0x11 else b""
+            script += bytes([STEP_OUTPUT])
+    for qp, opcode in ((0, 0x04), (2, 0x24), (3, 0x64)):
+        script += struct.pack("<BBH", STEP_RECV, qp, 60)
+        script += bytes([STEP_FORGED, qp, opcode, 0]) + (b"\1" if qp == 3 else b"") + struct.pack("<H", 64)
+    return script
+
+
 RULES = [
     "drop opcode=ACKNOWLEDGE nth=3 qp=0x11",
     "duplicate dir=out probability=1% seed=7 copies=3",
@@ -249,6 +270,8 @@ def add_scripts(corpus):
         ops = [service | op for op in range(0x18) if service != 0x60 or op in (4, 5)]
         corpus.add("responder", f"forged_{service:02x}", forged(ops, False))
         corpus.add("requester", f"forged_{service:02x}", forged(ops, True))
+    corpus.add("responder", "intruders", intruders(False))
+    corpus.add("requester", "intruders", intruders(True))
     for region, length in REGIONS.items():
         corpus.add("responder", f"borders_{region}", borders(region, length, False))
         corpus.add("requester", f"borders_{region}", borders(region, length, True))
