@@ -201,6 +201,8 @@ def control_scripts():
     yield "shared", begin + bytes([INTRODUCE, 0, 0, CONNECT, 1, 0]) + ask(ADOPT, client=1, context=3) + \
         ask(REG_MR, words=mapped, client=1) + bytes([CLOSE, 0, SETTLE, 3]) + ask(QUERY, client=1, handle=2) + \
         bytes([CLOSE_CMD, 0]) + ask(CLOSE_CONTEXT, client=1)
+    yield "in_use", begin + ask(REG_MR, words=plain) + ask(DEALLOC_PD, handle=2) + ask(DEREG_MR, handle=3) + \
+        ask(DEALLOC_PD, handle=2) + ask(CLOSE_CONTEXT)
     yield "bytes", begin + bytes([CONNECT, 1, 0x81, 8, 3, CONNECT, 2, 0, BYTES, 2, 20, 2]) + bytes(20) + \
         ask(ALLOC_DM, 4, words=[(6, PAGES, 200)]) + ask(ALLOC_DM, words=[(6, PAGES, 1)])
     for op in range(DEVICE, OBJECTS + 5):
