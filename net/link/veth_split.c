@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Where the packets of an uncut train end. The kernel knows (PACKET_VNET_HDR), but libpcap does not ask it, and kernels before 6.2
+/* Where the packets of an uncut train end. The kernel knows (PACKET_VNET_HDR), and says so from 6.2 on; older kernels
  * cannot say. Then sizes are tried that the first packet's BTH allows, where another BTH would follow, and the ICRC decides. */
 #include "net/link/veth_split.h"
 

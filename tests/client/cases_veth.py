@@ -87,6 +87,25 @@ OTHER_TESTS = [["ib_send_lat", "-c", "UD", "-n", "500"],
                ["ib_write_lat", "-c", "UC", "-n", "500"], ["ib_write_bw", "-q", "8", "-n", "300"]]
 
 
+# No pingpongs: they end without a word to their peer, and when the last ACK is lost nobody is there to say it again.
+LOSSY_TESTS = [[*args, "-F", "-x", "0"] for args in (
+    ["ib_write_bw", "-s", "65536", "-n", "100"], ["ib_write_lat", "-n", "200"],
+    ["ib_read_bw", "-s", "65536", "-n", "100"], ["ib_read_lat", "-n", "200"],
+    ["ib_send_bw", "-s", "8192", "-n", "200"], ["ib_send_lat", "-n", "200"],
+    ["ib_atomic_bw", "-n", "200"], ["ib_atomic_lat", "-n", "200"])]
+
+
+def lossy(build, loss_percent):
+    """perftest's RC programs, while the kernel at the UDP side loses packets."""
+    def use(here, there, _pair):
+        for args in LOSSY_TESTS:
+            for text in here.pair(args, peer=there, timeout_s=120):
+                if TROUBLE.search(text):
+                    raise Failure(f"{' '.join(args)}: '{TROUBLE.search(text).group(0)}'")
+        need_strict(here, there)
+    over_links(build, "vlossy", use, loss_percent=loss_percent)
+
+
 def exactly_once(build, loss_percent, v6=False):
     program = [os.path.join(build, "tests", "client", "exactly_once"), "-n", "500"]
 
@@ -309,6 +328,9 @@ CASES = {
     "vethdev_exactly_once": functools.partial(exactly_once, loss_percent=0),
     "vethdev_exactly_once_loss": functools.partial(exactly_once, loss_percent=1),
     "vethdev_exactly_once_loss_ipv6": functools.partial(exactly_once, loss_percent=1, v6=True),
+    "vethdev_loss_1": functools.partial(lossy, loss_percent=1),
+    "vethdev_loss_5": functools.partial(lossy, loss_percent=5),
+    "vethdev_exactly_once_loss_5": functools.partial(exactly_once, loss_percent=5),
     "vethdev_tshark": decoded,
     "vethdev_killed": killed,
     "vethdev_stopped_server": stopped,
