@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <infiniband/verbs.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
@@ -14,6 +15,7 @@
 #include "lib/control/client.h"
 #include "lib/control/socket.h"
 #include "net/link/capture_ring.h"
+#include "net/wire/packet.h"
 #include "rxe_dm/conn.h"
 #include "rxe_dm/device.h"
 #include "rxe_dm/instance.h"
@@ -44,6 +46,25 @@ static void tell_all(const struct device *device)
 	}
 }
 
+/* Slot 0 is the server's own. Without it the capture lacks a few ACKs. */
+static void open_own_ring(struct device *device, uint32_t ring_bytes)
+{
+	struct capture_writer *writer = (struct capture_writer *)calloc(1, sizeof(*writer));
+	void *ring =
+		mmap(NULL, sizeof(struct capture_ring) + ring_bytes, PROT_READ | PROT_WRITE,
+		     MAP_SHARED, device->capture_fd, (off_t)capture_ring_offset(ring_bytes, 0));
+
+	if (!writer || ring == MAP_FAILED) {
+		if (ring != MAP_FAILED)
+			munmap(ring, sizeof(struct capture_ring) + ring_bytes);
+		free(writer);
+		return;
+	}
+	capture_writer_open(writer, (struct capture_ring *)ring, ring_bytes, (int32_t)getpid(),
+			    "rxe_dm");
+	device->capture_writer = writer;
+}
+
 /* Pages that nobody writes to are never there, so a ring for each slot costs nothing. */
 static int open_rings(struct device *device, uint32_t ring_bytes)
 {
@@ -67,11 +88,41 @@ static int open_rings(struct device *device, uint32_t ring_bytes)
 	device->capture_area->rings = RXE_MAX_SLOTS;
 	device->capture_area->ring_bytes = ring_bytes;
 	device->capture_area->magic = CAPTURE_MAGIC;
+	open_own_ring(device, ring_bytes);
 	return 0;
+}
+
+void capture_own(const struct device *device, uint32_t qpn, const struct gid *dst,
+		 const uint8_t *packet, uint32_t len)
+{
+	struct capture_writer *writer = device->capture_writer;
+	struct capture_record record = {
+		.flags = CAPTURE_SENT | CAPTURE_HAS_QP,
+		.src = device->gid,
+		.dst = *dst,
+		.src_port = ROCE_UDP_PORT,
+		.len = len,
+		.qpn = qpn,
+		.qp_type = IBV_QPT_RC,
+		.hop_limit = 64,
+	};
+
+	if (!writer)
+		return;
+	capture_writer_begin(writer);
+	capture_writer_at(writer, instance_now());
+	capture_writer_put(writer, &record, packet, atomic_load(&device->capture_area->keep),
+			   "in the place of a process that has gone");
+	capture_writer_end(writer);
 }
 
 static void close_rings(struct device *device)
 {
+	if (device->capture_writer)
+		munmap(device->capture_writer->ring,
+		       sizeof(struct capture_ring) + device->capture_writer->ring_bytes);
+	free(device->capture_writer);
+	device->capture_writer = NULL;
 	munmap(device->capture_area, CAPTURE_PAGE);
 	close(device->capture_fd);
 	device->capture_area = NULL;

@@ -5,6 +5,7 @@
 #define RXE_DM_CAPTURE_H
 
 #include "lib/control/protocol.h"
+#include "net/wire/gid.h"
 
 struct attachment;
 struct conn;
@@ -19,6 +20,9 @@ struct capture {
 
 /* A process has come to the device: if anybody captures, it is told before anything else. */
 void capture_tell(const struct attachment *attachment);
+/* A packet that the server is about to send in the place of queue pair qpn of a process that has gone. */
+void capture_own(const struct device *device, uint32_t qpn, const struct gid *dst,
+		 const uint8_t *packet, uint32_t len);
 /* The connection goes, and its captures with it. */
 void captures_end(struct conn *conn);
 

@@ -18,6 +18,7 @@
 #include "rxe_dm/range.h"
 
 struct capture;
+struct capture_writer;
 struct conn;
 struct instance;
 
@@ -73,6 +74,7 @@ struct device {
 	struct context *contexts;
 	struct capture *captures;	   /* who captures */
 	struct capture_area *capture_area; /* ... the first page of the rings, while anybody does */
+	struct capture_writer *capture_writer; /* ... for what the server itself sends */
 	int capture_fd;
 };
 

@@ -8,6 +8,7 @@
 #include "net/wire/icrc.h"
 #include "net/wire/opcode.h"
 #include "net/wire/packet.h"
+#include "rxe_dm/capture.h"
 #include "rxe_dm/device.h"
 
 #define ROCE_PORT     4791
@@ -31,6 +32,9 @@ static void send_ack(struct device *device, const struct ctl_owed_ack *owed)
 	socklen_t to_len = udp_addr_set(&to, &owed->peer, ROCE_PORT, device->if_index);
 
 	icrc_store(bytes + len, icrc_compute(&flow, 0, bytes, len));
+	capture_own(device, atomic_load(&owed->qpn), &owed->peer, bytes, (uint32_t)len + ICRC_LEN);
+	device->shared->slot[0].counters.sent_pkts++;
+	device->shared->slot[0].counters.sent_bytes += len + ICRC_LEN;
 	/* Should it fail, the peer asks again, and hears of nobody. */
 	sendto(device->group.fd[0], bytes, len + 4, MSG_DONTWAIT | MSG_NOSIGNAL, &to.sa, to_len);
 }
