@@ -274,18 +274,27 @@ static uint64_t work_on(uint64_t *p, enum rxe_atomic_op op, uint64_t compare_or_
 	return 0;
 }
 
-bool dm_mem_atomic(void *host, const struct rxe_mr *mr, uint64_t iova, enum rxe_atomic_op op,
-		   uint64_t compare_or_add, uint64_t swap, uint64_t *ret_orig)
+/* Apart from the look-up: what a landing comes back to is then an argument, which nothing has changed since. */
+static bool work_at(uint64_t *p, enum rxe_atomic_op op, uint64_t compare_or_add, uint64_t swap,
+		    uint64_t *ret_orig)
 {
-	uint64_t *const p = (uint64_t *)(void *)locate(host, mr, iova);
 	struct landing here = { .a = (uintptr_t)p, .b = (uintptr_t)p, .len = 8 };
 
-	if (is_foreign(host, mr))
-		return dm_errand_atomic(host, mr, iova, op, compare_or_add, swap, ret_orig);
-	if (!p || ((uintptr_t)p & 7) || sigsetjmp(here.pad, 0))
+	if (sigsetjmp(here.pad, 0))
 		return false;
 	arm(&here);
 	*ret_orig = work_on(p, op, compare_or_add, swap);
 	disarm();
 	return true;
+}
+
+bool dm_mem_atomic(void *host, const struct rxe_mr *mr, uint64_t iova, enum rxe_atomic_op op,
+		   uint64_t compare_or_add, uint64_t swap, uint64_t *ret_orig)
+{
+	uint8_t *p = locate(host, mr, iova);
+
+	if (is_foreign(host, mr))
+		return dm_errand_atomic(host, mr, iova, op, compare_or_add, swap, ret_orig);
+	return p && !((uintptr_t)p & 7) &&
+	       work_at((uint64_t *)(void *)p, op, compare_or_add, swap, ret_orig);
 }

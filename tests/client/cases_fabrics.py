@@ -1,0 +1,124 @@
+# SPDX-License-Identifier: MIT
+"""The libraries above verbs that people program against: Debian's libfabric and UCX, unmodified."""
+
+import os
+import re
+import shutil
+import signal
+
+from cases_trouble import leftovers, wait_clean
+from instance import Instance, free_port
+from program import Failure, Skip
+
+# Runs under the interpreter that rxe_dm run starts: the public calls by their names, no binding between.
+VERBS = """
+import ctypes, os, signal, sys, time
+verbs = ctypes.CDLL("libibverbs.so.1", use_errno=True)
+verbs.ibv_get_device_list.restype = ctypes.POINTER(ctypes.c_void_p)
+verbs.ibv_open_device.restype = verbs.ibv_alloc_pd.restype = ctypes.c_void_p
+verbs.ibv_open_device.argtypes = verbs.ibv_alloc_pd.argtypes = [ctypes.c_void_p]
+def opened():
+    devices = verbs.ibv_get_device_list(None)
+    assert devices and devices[0], "no device"
+    context = verbs.ibv_open_device(devices[0])
+    assert context and verbs.ibv_alloc_pd(context), "not opened"
+"""
+
+
+def libfabric_lists(build):
+    with Instance(build, "fi_info") as instance:
+        text = instance.run(["fi_info", "-p", "verbs"])
+        if not re.search(r"domain: rxe_dm0-dgram\n.*\n *type: FI_EP_DGRAM\n *protocol: FI_PROTO_IB_UD", text):
+            raise Failure("no datagram endpoint on rxe_dm0")
+
+
+def libfabric_pingpong(build):
+    """Reliable messages of libfabric's own over UD queue pairs. (What it builds on RC needs librdmacm.)"""
+    with Instance(build, "fi_pingpong") as instance:
+        port = free_port()
+        args = ["fi_pingpong", "-p", "verbs;ofi_rxd", "-e", "rdm", "-d", "rxe_dm0-dgram", "-c"]
+        server = instance.start(args + ["-B", str(port)], title="fi_pingpong (server)")
+        server.wait_listening(port)
+        client = instance.start(args + ["-P", str(port), "127.0.0.1"], title="fi_pingpong (client)")
+        for program in (client, server):
+            if program.wait(60) != 0:
+                raise Failure(f"{program.title}: exit {program.process.returncode}")
+            if not re.search(r"^1m +\d+ +=\d+", program.text(), re.MULTILINE):
+                raise Failure(f"{program.title}: no line for 1 MiB")
+
+
+# A /dev of its own with a node of the device's name, which UCX looks for before it opens a device. Any will do that can
+# be opened for reading and writing.
+UCX_DEV = """
+set -e
+mount -t tmpfs none /mnt
+mkdir /mnt/shm /mnt/infiniband
+for f in null zero full random urandom; do touch /mnt/$f; mount --bind /dev/$f /mnt/$f; done
+mknod -m 666 /mnt/infiniband/uverbs0 c 1 3
+mount --rbind /mnt /dev
+exec "$@"
+"""
+
+
+def ucx_loads(build):
+    with Instance(build, "ucx") as instance:
+        instance.run(["ucx_info", "-d"])
+
+
+def ucx_lists(build):
+    """Only lists: what its traffic lacks is in docs/DEVIATIONS.md."""
+    if os.geteuid() != 0 or not shutil.which("unshare"):
+        raise Skip("a /dev of one's own needs root and unshare")
+    with Instance(build, "ucx_lists", prefix=["unshare", "-m", "sh", "-c", UCX_DEV, "sh"]) as instance:
+        text = instance.run(["ucx_info", "-d"])
+        for transport in ("rc_verbs", "ud_verbs"):
+            if not re.search(rf"Transport: {transport}\n#\s+Device: rxe_dm0:1", text):
+                raise Failure(f"no {transport} on rxe_dm0")
+
+
+def no_child_to_meet(build):
+    """The server that a program starts is nobody's child: not for wait(), not where SIGCHLD is ignored."""
+    script = VERBS + """
+if sys.argv[1] == "ignored":
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+opened()
+try:
+    print("met", os.waitpid(-1, os.WNOHANG))
+except ChildProcessError:
+    print("nobody")
+"""
+    for how in ("default", "ignored"):
+        with Instance(build, f"child_{how}") as instance:
+            if instance.run(["python3", "-c", script, how]).strip() != "nobody":
+                raise Failure(f"SIGCHLD {how}: the program met a child that it did not make")
+
+
+def killed_with_child(build):
+    """SIGKILL, while a forked child holds copies of all its descriptors: nothing is left but the child."""
+    script = VERBS + """
+opened()
+if os.fork() == 0:
+    print("child", os.getpid(), flush=True)
+    time.sleep(60)
+    os._exit(0)
+time.sleep(60)
+"""
+    with Instance(build, "killed_child") as instance:
+        parent = instance.start(["python3", "-c", script])
+        parent.wait_for_line(r"child \d+")
+        child = int(re.search(r"child (\d+)", parent.text()).group(1))
+        if not leftovers(instance.show()):
+            raise Failure("rxe_dm show does not list the program while it runs")
+        parent.kill(signal.SIGKILL)
+        wait_clean(instance)
+        os.kill(child, 0)
+
+
+CASES = {
+    "libfabric_lists": libfabric_lists,
+    "libfabric_pingpong": libfabric_pingpong,
+    "ucx_loads": ucx_loads,
+    "ucx_lists": ucx_lists,
+    "no_child_to_meet": no_child_to_meet,
+    "killed_with_child": killed_with_child,
+}
