@@ -22,15 +22,16 @@
 #include "lib/verbs/driver.h"
 #include "lib/verbs/pump.h"
 
-#define LINGER_NS	50000u /* keep looking after the last packet */
-#define POLLER_NEAR_NS	20000u /* a poll this long ago: somebody is at it */
-#define NAP_MIN_NS	50000u
-#define NAP_MAX_NS	800000u /* less than a tick: a held ACK does not cut it short */
-#define GONE_NS		30000u	/* how long a poller must not have polled, while it could */
-#define LONG_AGO_NS	5000000u
-#define YIELD_NOBODY_NS 2000u
-#define HELD_LATELY_NS	5000000u
-#define RESEND_NS	100000u /* the kernel took no more: try again */
+#define LINGER_NS      50000u /* keep looking after the last packet */
+#define POLLER_NEAR_NS 20000u /* a poll this long ago: somebody is at it */
+#define NAP_MIN_NS     50000u
+#define NAP_MAX_NS     800000u /* less than a tick: a held ACK does not cut it short */
+#define GONE_NS	       30000u  /* how long a poller must not have polled, while it could */
+#define LONG_AGO_NS    5000000u
+#define YIELD_SHORT_NS                                                                             \
+	10000u /* an interrupt may take that long, a program that spins takes longer */
+#define HELD_LATELY_NS 5000000u
+#define RESEND_NS      100000u /* the kernel took no more: try again */
 
 enum source {
 	SOURCE_LINK,
@@ -97,7 +98,7 @@ static bool is_wanted_elsewhere(void)
 	uint64_t before_ns = dm_now_ns();
 
 	sched_yield();
-	return dm_now_ns() - before_ns > YIELD_NOBODY_NS;
+	return dm_now_ns() - before_ns > YIELD_SHORT_NS;
 }
 
 /* Run the engine until nothing has come for a while, or the program polls for itself, or somebody else needs the processor. */
