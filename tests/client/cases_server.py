@@ -121,6 +121,20 @@ def across_instances(build):
         one.pair(["ibv_rc_pingpong", "-c", "-g", "0"], peer=two)
 
 
+def low_memlock(build):
+    """Too small a limit is a notice, not a failure; `rxe_dm show` says how much is locked."""
+    if os.geteuid() != 0 or not shutil.which("setpriv") or not shutil.which("prlimit"):
+        raise Skip("root may lock all it likes: becoming somebody else needs root, setpriv and prlimit")
+    with Instance(build, "low_memlock", prefix=["prlimit", "--memlock=65536:65536"] + as_nobody()) as instance:
+        need_reachable(instance, build)
+        started = instance.command("start")
+        if started.returncode != 0 or "ulimit -l" not in started.stdout + started.stderr:
+            raise Failure(f"start: {started.returncode}, no word of 'ulimit -l': {started.stdout}{started.stderr}")
+        if "64 KiB locked" not in instance.command("show").stdout:
+            raise Failure("rxe_dm show does not say '64 KiB locked'")
+        instance.pair(["ibv_rc_pingpong", "-c", "-j", "-g", "0"])
+
+
 def show(build):
     with Instance(build, "show") as instance:
         if instance.command("start").returncode != 0:
@@ -149,6 +163,7 @@ CASES = {
     "busy_port": busy_port,
     "squatted_name": squatted_name,
     "ordinary_user": ordinary_user,
+    "low_memlock": low_memlock,
     "two_instances": two_instances,
     "across_instances": across_instances,
     "show": show,
