@@ -44,6 +44,7 @@ struct rxe_engine {
 	uint16_t qpn_turn[RXE_MAX_QP]; /* rolls on at each reuse of an index */
 	uint32_t qpn_next;
 	uint32_t num_qp;
+	uint32_t qps_made; /* ever */
 	uint32_t open_wrs; /* posted, sends and receives, and not retired: completions to come */
 	struct rxe_qp *timer[RXE_MAX_QP]; /* binary heap by deadline_ns */
 	uint32_t num_timers;

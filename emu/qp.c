@@ -12,6 +12,7 @@ void rxe_qp_init(struct rxe_engine *engine, struct rxe_qp *qp, const struct rxe_
 {
 	memset(qp, 0, sizeof(*qp));
 	qp->qpn = init->qpn;
+	qp->order = engine->qps_made++;
 	qp->type = init->type;
 	qp->state = RXE_QPS_RESET;
 	qp->pd = init->pd;

@@ -112,6 +112,7 @@ struct rxe_qp_init {
 
 struct rxe_qp {
 	uint32_t qpn;
+	uint32_t order; /* of creation in its engine, from 0 */
 	enum rxe_qp_type type;
 	enum rxe_qp_state state;
 	uint32_t pd;
@@ -123,6 +124,8 @@ struct rxe_qp {
 	struct rxe_ring sq;
 	struct rxe_ring rq;
 	struct rxe_qp_attr attr;
+	uint32_t first_sq_psn,
+		first_rq_psn;  /* as they were given: where this connection's PSNs begin */
 	struct icrc_flow flow; /* RC, UC: our GID, the peer's, the sending port */
 	uint8_t tx_index;
 	bool sq_draining;	/* SQD: the transport has not said rxe_qp_drained() yet */

@@ -305,6 +305,10 @@ enum modify_verdict rxe_qp_modify(struct rxe_engine *engine, struct rxe_qp *qp,
 		return verdict;
 	engine->now_ns = now_ns;
 	copy_attributes(&qp->attr, attr, mask);
+	if (mask & RQ_PSN)
+		qp->first_rq_psn = attr->rq_psn;
+	if (mask & SQ_PSN)
+		qp->first_sq_psn = attr->sq_psn;
 	if (mask & (AV | DEST_QPN))
 		set_flow(engine, qp);
 	enter(engine, qp, target(qp, attr, mask), now_ns);

@@ -76,6 +76,7 @@ struct device {
 	struct capture_area *capture_area; /* ... the first page of the rings, while anybody does */
 	struct capture_writer *capture_writer; /* ... for what the server itself sends */
 	int capture_fd;
+	uint32_t num_faults; /* rules in the shared memory */
 };
 
 /* 0, or a negative errno that has been explained on the log. */

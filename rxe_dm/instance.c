@@ -18,6 +18,7 @@
 
 #include "lib/control/log.h"
 #include "lib/control/socket.h"
+#include "rxe_dm/fault.h"
 #include "rxe_dm/instance.h"
 
 #define NSEC_PER_SEC 1000000000ull
@@ -176,7 +177,11 @@ static enum instance_verdict bring_up(struct instance *instance)
 		if (device_init(&instance->devices[i], instance, i))
 			return INSTANCE_FAILED;
 		instance->num_devices++;
+		if (instance->settings.faults[0] &&
+		    faults_load(&instance->devices[i], instance->settings.faults))
+			return INSTANCE_FAILED;
 	}
+	instance_check_idle(instance);
 	return INSTANCE_UP;
 }
 
@@ -210,7 +215,8 @@ void instance_check_idle(struct instance *instance)
 	DL_FOREACH (instance->conns, conn)
 		used |= conn->role == CTL_ROLE_PROGRAM;
 	for (uint32_t i = 0; i < instance->num_devices; i++)
-		used |= instance->devices[i].contexts || instance->devices[i].captures;
+		used |= instance->devices[i].contexts || instance->devices[i].captures ||
+			instance->devices[i].num_faults;
 	if (used) {
 		instance->idle_since_ns = UINT64_MAX;
 		instance->linger_ns = instance->settings.linger_s * NSEC_PER_SEC;

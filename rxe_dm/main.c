@@ -15,7 +15,9 @@ const struct command command_table[] = {
 	{ "capture", "[OPTIONS] FILE",
 	  "write the packets of a device to a pcapng file (- for standard output)",
 	  command_capture },
-	{ "fault", "", "inject faults (not supported yet)", command_fault },
+	{ "fault", "add RULE | list [--json] | clear [NUMBER]",
+	  "make a device misbehave, by rules: drop, delay, corrupt, answer with a NAK",
+	  command_fault },
 };
 const size_t command_count = sizeof(command_table) / sizeof(command_table[0]);
 
@@ -27,18 +29,6 @@ static void usage(FILE *to)
 		fprintf(to, "  %-8s %s\n", command_table[i].name, command_table[i].summary);
 	fprintf(to, "\n'rxe_dm COMMAND --help' lists the options of a command. "
 		    "Try: rxe_dm run ibv_devinfo\n");
-}
-
-static int not_yet(const char *name)
-{
-	fprintf(stderr, "rxe_dm: '%s' is not supported yet\n", name);
-	return 1;
-}
-
-int command_fault(int argc, char **argv)
-{
-	(void)argc;
-	return not_yet(argv[0]);
 }
 
 int main(int argc, char **argv)

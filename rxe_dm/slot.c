@@ -11,6 +11,7 @@
 #include "rxe_dm/capture.h"
 #include "rxe_dm/conn.h"
 #include "rxe_dm/device.h"
+#include "rxe_dm/fault.h"
 #include "rxe_dm/owed.h"
 
 void slots_init(struct device *device)
@@ -135,6 +136,7 @@ void slot_give(struct attachment *attachment)
 	atomic_store(&device->shared->slot[slot].inside, 0);
 	retire(device->shared, &device->shared->slot[slot]);
 	keep_failures(device->shared, &device->shared->slot[slot].failures);
+	faults_retire(device, slot);
 	forget_qps(device, slot);
 	device->slot[slot] = NULL;
 	device->free_slots[last] = slot;

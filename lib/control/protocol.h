@@ -14,7 +14,7 @@
 #include "net/wire/gid.h"
 
 #define CTL_MAGIC      "rxe_dm\0"
-#define CTL_PROTOCOL   4
+#define CTL_PROTOCOL   5
 #define CTL_MAX_FDS    5 /* descriptors beside one message */
 #define CTL_NAME_MAX   32
 #define CTL_MAC_LEN    6
@@ -69,6 +69,7 @@ enum ctl_op {
 	CTL_OBSERVE,  /* fd: shared memory, to look at */
 	CTL_OBJECTS, /* a page of a device's objects, contexts among them; handle: where to go on */
 	CTL_CAPTURE, /* fd: the rings of captured packets, as long as the connection lasts */
+	CTL_FAULT,   /* add, remove or clear a rule; it is listed by looking at the shared memory */
 	CTL_STATUS,
 	CTL_STAY, /* do not end when the last client has gone */
 	CTL_STOP,
@@ -108,6 +109,18 @@ struct ctl_msg_capture {
 	uint32_t reserved;
 };
 
+enum ctl_fault_what {
+	CTL_FAULT_ADD,	  /* text; the reply's made.handle is the rule's number */
+	CTL_FAULT_REMOVE, /* id */
+	CTL_FAULT_CLEAR,
+};
+
+struct ctl_msg_fault {
+	uint32_t what; /* enum ctl_fault_what */
+	uint32_t id;
+	char text[FAULT_TEXT_MAX];
+};
+
 struct ctl_request {
 	uint32_t op; /* enum ctl_op */
 	uint32_t device;
@@ -120,10 +133,11 @@ struct ctl_request {
 		struct ctl_msg_dm dm;
 		struct ctl_msg_dmah dmah;
 		struct ctl_msg_capture capture;
-		uint8_t room[96];
+		struct ctl_msg_fault fault;
+		uint8_t room[288];
 	};
 };
-static_assert(sizeof(struct ctl_request) == 128, "wire layout");
+static_assert(sizeof(struct ctl_request) == 320, "wire layout");
 
 /* One message on a cmd_fd: "answer on the socket that comes with this". The fresh socket then carries one struct ctl_grant. */
 struct ctl_introduce {

@@ -206,6 +206,17 @@ static bool parse_mlx5(struct ctl_settings *settings, const char *value)
 	return parse_switch(value, &settings->mlx5);
 }
 
+static bool parse_faults(struct ctl_settings *settings, const char *value)
+{
+	size_t len = strlen(value);
+
+	/* The server's directory is not the one that a relative path was meant for. */
+	if (*value != '/' || len >= sizeof(settings->faults))
+		return false;
+	memcpy(settings->faults, value, len + 1);
+	return true;
+}
+
 #define SWITCH_WORDS "on or off"
 
 const struct ctl_setting ctl_setting_table[] = {
@@ -235,6 +246,8 @@ const struct ctl_setting ctl_setting_table[] = {
 	  "UDP_SEGMENT and UDP_GRO, default on; off for tcpdump", parse_trains, SWITCH_WORDS },
 	{ "mlx5", "RXE_DM_MLX5", "on|off", "let mlx5dv_is_supported() say true, default off",
 	  parse_mlx5, SWITCH_WORDS },
+	{ "faults", "RXE_DM_FAULTS", "FILE", "fault rules that every device begins with, one a line",
+	  parse_faults, "the full path of a file, from / on, of at most 255 characters" },
 };
 const size_t ctl_setting_count = sizeof(ctl_setting_table) / sizeof(ctl_setting_table[0]);
 

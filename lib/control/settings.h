@@ -24,6 +24,7 @@ struct ctl_settings {
 	uint32_t linger_s;
 	uint64_t arena_bytes;
 	bool trains, mlx5;
+	char faults[256]; /* file of fault rules; "" for none */
 };
 
 struct ctl_setting {

@@ -19,6 +19,7 @@
 #include "emu/mr.h"
 #include "lib/control/errand.h"
 #include "lib/control/failure.h"
+#include "lib/control/fault.h"
 #include "lib/control/owed.h"
 
 #define CTL_SHARED_MAGIC 0x00306d645f657872ull /* "rxe_dm0" */
@@ -56,6 +57,7 @@ struct ctl_slot {
 	struct ctl_owed_ack owed[CTL_OWED];
 	struct ctl_shared_qp qp[RXE_MAX_QP];
 	struct ctl_slot_failures failures;
+	struct ctl_fault_count faults[FAULT_MAX_RULES];
 };
 
 /* A handle is generation << CTL_HANDLE_BITS | index; index 0 is nobody's. */
@@ -70,6 +72,7 @@ struct ctl_shared {
 	uint32_t reserved[11];
 	struct rxe_counters retired;	   /* sums of the processes that have gone */
 	struct ctl_kept_failures failures; /* ... and what befell their queue pairs */
+	struct ctl_faults faults;
 	_Atomic uint32_t live
 		[CTL_MAX_OBJECTS]; /* by index: the handle of the object that lives there, else 0 */
 	struct rxe_mr_table mrs;

@@ -63,9 +63,10 @@ static uint64_t thread_deadline(struct dm_pump *pump)
 {
 	uint64_t deadline = rxe_engine_deadline(pump->engine);
 	uint64_t now_ns = pump->engine->now_ns;
+	uint64_t fault_ns = dm_wire_deadline(&pump->wire);
 
-	if (deadline > now_ns + ACK_HOLD_NS)
-		return deadline;
+	if (deadline > now_ns + ACK_HOLD_NS || fault_ns < now_ns + DM_PUMP_TICK_NS)
+		return deadline < fault_ns ? deadline : fault_ns;
 	atomic_store_explicit(&pump->held_at_ns, now_ns, memory_order_relaxed);
 	return now_ns + DM_PUMP_TICK_NS;
 }

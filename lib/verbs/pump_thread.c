@@ -137,6 +137,8 @@ static uint64_t time_to_sleep(struct dm_device *dev)
 
 	pthread_mutex_lock(&pump->lock);
 	deadline = rxe_engine_deadline(pump->engine);
+	if (dm_wire_deadline(&pump->wire) < deadline)
+		deadline = dm_wire_deadline(&pump->wire);
 	if (pump->tx_first < pump->tx_count && deadline > now_ns + RESEND_NS)
 		deadline = now_ns + RESEND_NS;
 	if (atomic_load(&pump->held_at_ns) + HELD_LATELY_NS > now_ns &&

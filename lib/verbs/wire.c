@@ -7,6 +7,7 @@
 
 #include "lib/verbs/driver.h"
 #include "lib/verbs/wire_capture.h"
+#include "lib/verbs/wire_fault.h"
 #include "lib/verbs/wire_tail.h"
 #include "lib/verbs/wire_veth.h"
 #include "net/link/udp.h"
@@ -34,6 +35,10 @@ int dm_wire_open(struct dm_device *dev)
 {
 	struct dm_wire *wire = &dev->pump.wire;
 
+	int err = dm_fault_open(dev);
+
+	if (err)
+		return err;
 	dm_tail_open(dev);
 	switch (dev->info.link) {
 	case CTL_LINK_UDP: return open_udp(dev, &wire->udp);
@@ -44,6 +49,7 @@ int dm_wire_open(struct dm_device *dev)
 
 void dm_wire_close(struct dm_wire *wire)
 {
+	dm_fault_close(wire);
 	dm_capture_close(wire);
 	free(wire->tail);
 	wire->tail = NULL;
@@ -102,7 +108,7 @@ static int link_recv(struct dm_wire *wire, struct wire_arrival *ret, size_t max)
 			  : link_udp_recv(wire->udp, ret, max);
 }
 
-int dm_wire_send(struct dm_wire *wire, const struct wire_train *trains, size_t n)
+int dm_wire_pass_out(struct dm_wire *wire, const struct wire_train *trains, size_t n)
 {
 	int sent;
 
@@ -116,9 +122,26 @@ int dm_wire_send(struct dm_wire *wire, const struct wire_train *trains, size_t n
 	return sent;
 }
 
+int dm_wire_pass_in(struct dm_wire *wire, struct wire_arrival *ret, size_t max)
+{
+	return link_recv(wire, ret, max);
+}
+
+int dm_wire_send(struct dm_wire *wire, const struct wire_train *trains, size_t n)
+{
+	return dm_fault_concerned(wire->fault) ? dm_fault_send(wire, trains, n)
+					       : dm_wire_pass_out(wire, trains, n);
+}
+
+uint64_t dm_wire_deadline(const struct dm_wire *wire)
+{
+	return dm_fault_deadline(wire->fault);
+}
+
 int dm_wire_recv(struct dm_wire *wire, struct wire_arrival *ret, size_t max)
 {
-	const int n = link_recv(wire, ret, max);
+	const int n = dm_fault_concerned(wire->fault) ? dm_fault_recv(wire, ret, max)
+						      : link_recv(wire, ret, max);
 
 	if (wire->capture && n > 0)
 		dm_capture_arrived(wire, ret, (size_t)n);

@@ -13,6 +13,7 @@
 
 struct dm_capture;
 struct dm_device;
+struct dm_fault;
 struct dm_tail;
 struct link_udp;
 struct link_veth;
@@ -22,6 +23,7 @@ struct dm_wire {
 	struct link_udp *udp;
 	struct link_veth *veth;
 	struct dm_capture *capture; /* NULL: nobody captures */
+	struct dm_fault *fault;	    /* the rules of the device, and what waits for them */
 	struct dm_tail *tail;	    /* the last packets; NULL: not noted */
 };
 
@@ -43,5 +45,12 @@ void dm_wire_see_headers(struct dm_wire *wire);
 int dm_wire_send(struct dm_wire *wire, const struct wire_train *trains, size_t n);
 /* Up to max arrivals, their bytes valid until the next call; 0 when nothing is there; -errno. Never blocks. */
 int dm_wire_recv(struct dm_wire *wire, struct wire_arrival *ret, size_t max);
+
+/* When a packet that a fault holds back is due; UINT64_MAX: none is. */
+uint64_t dm_wire_deadline(const struct dm_wire *wire);
+
+/* For wire_fault.c: past the faults. What comes in is not written down yet. */
+int dm_wire_pass_out(struct dm_wire *wire, const struct wire_train *trains, size_t n);
+int dm_wire_pass_in(struct dm_wire *wire, struct wire_arrival *ret, size_t max);
 
 #endif

@@ -13,6 +13,20 @@ static bool is_connected_to(const struct rxe_qp *qp, const struct gid *peer, uin
 	       gid_equal(&qp->flow.dst, peer);
 }
 
+struct rxe_qp *dm_wire_qp_connected_to(const struct rxe_engine *engine, const struct gid *peer,
+				       uint32_t qpn)
+{
+	/* Programs of one kind connect their queue pairs in the same order: the same place is a good guess. */
+	if (is_connected_to(engine->qp[qpn % RXE_MAX_QP], peer, qpn))
+		return engine->qp[qpn % RXE_MAX_QP];
+	for (uint32_t i = 0, seen = 0; i < RXE_MAX_QP && seen < engine->num_qp; i++) {
+		if (is_connected_to(engine->qp[i], peer, qpn))
+			return engine->qp[i];
+		seen += engine->qp[i] != NULL;
+	}
+	return NULL;
+}
+
 struct rxe_qp *dm_wire_qp_of_sent(const struct rxe_engine *engine, const struct gid *peer,
 				  const uint8_t *packet, uint32_t len)
 {
@@ -28,15 +42,7 @@ struct rxe_qp *dm_wire_qp_of_sent(const struct rxe_engine *engine, const struct 
 		deth_parse(&deth, packet + BTH_LEN);
 		return rxe_engine_find_qp(engine, deth.src_qpn);
 	}
-	/* Programs of one kind connect their queue pairs in the same order: the same place is a good guess. */
-	if (is_connected_to(engine->qp[bth.dest_qpn % RXE_MAX_QP], peer, bth.dest_qpn))
-		return engine->qp[bth.dest_qpn % RXE_MAX_QP];
-	for (uint32_t i = 0, seen = 0; i < RXE_MAX_QP && seen < engine->num_qp; i++) {
-		if (is_connected_to(engine->qp[i], peer, bth.dest_qpn))
-			return engine->qp[i];
-		seen += engine->qp[i] != NULL;
-	}
-	return NULL;
+	return dm_wire_qp_connected_to(engine, peer, bth.dest_qpn);
 }
 
 struct rxe_qp *dm_wire_qp_of_arrived(const struct rxe_engine *engine, const uint8_t *packet,

@@ -16,6 +16,9 @@ struct rxe_send_wqe;
 /* Of a packet that leaves for peer, by what it says of itself: NULL when none of ours is connected to that number there. */
 struct rxe_qp *dm_wire_qp_of_sent(const struct rxe_engine *engine, const struct gid *peer,
 				  const uint8_t *packet, uint32_t len);
+/* Of RC and UC: the one of ours that is connected to that number of the peer's, or NULL. */
+struct rxe_qp *dm_wire_qp_connected_to(const struct rxe_engine *engine, const struct gid *peer,
+				       uint32_t qpn);
 /* Of one that arrived; NULL also when it is for a group. */
 struct rxe_qp *dm_wire_qp_of_arrived(const struct rxe_engine *engine, const uint8_t *packet,
 				     uint32_t len);

@@ -42,6 +42,12 @@ static uint64_t qp_key(const struct fault_packet *packet)
 	return packet->qpn ? packet->qpn : 2ull << 32 | packet->peer_qpn;
 }
 
+/* PSNs begin anywhere: what counts is how many came before. */
+static uint32_t since_first(const struct fault_packet *packet)
+{
+	return (packet->psn - packet->first_psn) & PSN_MASK;
+}
+
 static bool inside(const struct fault_range *range, uint32_t value)
 {
 	return !range->set || (value >= range->first && value <= range->last);
@@ -82,7 +88,7 @@ uint64_t fault_dice(const struct fault_rule *rule, uint32_t id, const struct fau
 
 	h = mix(h, qp_key(packet));
 	h = mix(h, (uint64_t)packet->dir << 8 | packet->opcode);
-	return mix(h, (uint64_t)packet->psn << 32 | attempt);
+	return mix(h, (uint64_t)since_first(packet) << 32 | attempt);
 }
 
 bool fault_fires(const struct fault_rule *rule, uint32_t id, const struct fault_packet *packet,
@@ -136,7 +142,7 @@ uint32_t fault_attempt(struct fault_counters *counters, const struct fault_packe
 {
 	const uint64_t stream = mix(qp_key(packet), (uint64_t)packet->dir << 8 | packet->opcode);
 	struct counter *c =
-		find(counters, counters->attempt, FAULT_ATTEMPTS, mix(stream, packet->psn));
+		find(counters, counters->attempt, FAULT_ATTEMPTS, mix(stream, since_first(packet)));
 
 	if (counters->now - c->stamp > FORGET)
 		c->value = 0;

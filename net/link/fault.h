@@ -103,6 +103,8 @@ struct fault_packet {
 	uint32_t qpn;	   /* ours; 0 where it is not known */
 	uint32_t qp_index; /* ours by order of creation; FAULT_NO_INDEX where that is not known */
 	uint32_t peer_qpn; /* 0 where it is not known */
+	uint32_t
+		first_psn; /* where the PSNs of this direction began, which programs choose at random; 0 where that is not known */
 };
 
 /* What was counted about it for one rule. */

@@ -244,6 +244,10 @@ static void inspect(struct fault_shaper *s, const struct flight *flight, struct 
 		packet->qpn = ret->qp.qpn;
 		packet->qp_index = ret->qp.index;
 		packet->peer_qpn = ret->qp.peer_qpn;
+		/* An answer bears the PSN of the request. */
+		packet->first_psn = (dir == FAULT_OUT) == !!(wire_shape(bth.opcode) & SHAPE_REQUEST)
+					    ? ret->qp.first_sq_psn
+					    : ret->qp.first_rq_psn;
 	}
 	ret->stream = (ret->qp_known ? 1ull << 40 | ret->qp.qpn : bth.dest_qpn) << 8 | dir;
 	ret->attempt = fault_attempt(s->counters, packet);

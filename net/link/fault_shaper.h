@@ -31,7 +31,8 @@ struct fault_qp {
 	 * in), what the requester's oldest request without an answer is (packets out). */
 	bool can_answer;
 	uint32_t answer_psn;
-	uint32_t msn; /* for the NAK's AETH */
+	uint32_t msn;			     /* for the NAK's AETH */
+	uint32_t first_sq_psn, first_rq_psn; /* where our requests began, and the peer's */
 };
 
 struct fault_firing {

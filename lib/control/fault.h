@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: MIT */
+/* Fault rules in shared memory: the server writes them, processes read them as text and count how often each fired. */
+#ifndef RXE_CONTROL_FAULT_H
+#define RXE_CONTROL_FAULT_H
+
+#include <assert.h>
+#include <stdatomic.h>
+#include <stdint.h>
+
+#include "net/link/fault.h"
+
+struct ctl_fault {
+	uint32_t id; /* 0: the place is free */
+	uint32_t reserved;
+	uint64_t fired; /* by processes that have gone */
+	char text[FAULT_TEXT_MAX];
+};
+static_assert(sizeof(struct ctl_fault) == 272, "shared memory layout");
+
+/* generation is odd while the server changes something: who reads looks at it before and behind. */
+struct ctl_faults {
+	_Atomic uint32_t generation;
+	uint32_t next_id;
+	struct ctl_fault at[FAULT_MAX_RULES];
+};
+
+/* In a slot, by the place of the rule: its process's count, which is of rule id. */
+struct ctl_fault_count {
+	_Atomic uint32_t id;
+	uint32_t reserved;
+	_Atomic uint64_t fired;
+};
+static_assert(sizeof(struct ctl_fault_count) == 16, "shared memory layout");
+
+#endif

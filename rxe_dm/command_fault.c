@@ -1,0 +1,257 @@
+// SPDX-License-Identifier: MIT
+/* rxe_dm fault: rules by which a device misbehaves are added, listed with how often each fired, and taken away. */
+#include <errno.h>
+#include <jansson.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "lib/control/connection.h"
+#include "rxe_dm/command.h"
+#include "rxe_dm/view.h"
+
+struct asked {
+	struct ctl_client *client;
+	uint32_t device;
+	bool json;
+	char **words; /* behind add, list or clear */
+	int num_words;
+};
+
+static int failed(const char *what, int rc)
+{
+	fprintf(stderr, "rxe_dm: %s: %s\n", what,
+		rc == -ENODEV ? "there is no such device" : strerror(-rc));
+	return 1;
+}
+
+/* The words of the command line are one rule, however the shell cut them. */
+static bool join_words(const struct asked *asked, char ret[FAULT_TEXT_MAX])
+{
+	size_t at = 0;
+
+	for (int i = 0; i < asked->num_words; i++) {
+		const int len = snprintf(ret + at, FAULT_TEXT_MAX - at, "%s%s", i ? " " : "",
+					 asked->words[i]);
+
+		at += (size_t)len;
+		if (at >= FAULT_TEXT_MAX) {
+			fprintf(stderr, "rxe_dm: a rule has at most %d characters\n",
+				FAULT_TEXT_MAX - 1);
+			return false;
+		}
+	}
+	return true;
+}
+
+static int add(const struct asked *asked)
+{
+	struct ctl_call call = {
+		.req = { .op = CTL_FAULT, .device = asked->device, .fault.what = CTL_FAULT_ADD },
+		.in_fd = -1
+	};
+	char why[FAULT_TEXT_MAX];
+	struct fault_rule rule;
+	int rc;
+
+	if (!join_words(asked, call.req.fault.text))
+		return 2;
+	if (!fault_rule_parse(&rule, call.req.fault.text, why)) {
+		fprintf(stderr, "rxe_dm: %s\n", why);
+		return 2;
+	}
+	rc = ctl_do(asked->client, &call, 0);
+	if (rc == -ENOSPC) {
+		fprintf(stderr,
+			"rxe_dm: there are %d rules already: 'rxe_dm fault clear' takes them "
+			"away\n",
+			FAULT_MAX_RULES);
+		return 1;
+	}
+	if (rc)
+		return failed("the rule was not added", rc);
+	printf("%u\n", call.reply.made.handle);
+	return 0;
+}
+
+static int clear(const struct asked *asked)
+{
+	struct ctl_call call = {
+		.req = { .op = CTL_FAULT, .device = asked->device, .fault.what = CTL_FAULT_CLEAR },
+		.in_fd = -1
+	};
+	char *end = NULL;
+	int rc;
+
+	if (asked->num_words) {
+		call.req.fault.what = CTL_FAULT_REMOVE;
+		call.req.fault.id = (uint32_t)strtoul(asked->words[0], &end, 10);
+	}
+	if (asked->num_words > 1 || (end && (*end || !call.req.fault.id))) {
+		fprintf(stderr,
+			"rxe_dm: fault clear takes the number of one rule, as 'rxe_dm fault "
+			"list' shows it, or nothing\n");
+		return 2;
+	}
+	rc = ctl_do(asked->client, &call, 0);
+	if (rc == -ENOENT) {
+		fprintf(stderr,
+			"rxe_dm: there is no rule %u: 'rxe_dm fault list' shows which there are\n",
+			call.req.fault.id);
+		return 1;
+	}
+	return rc ? failed("the rules are as they were", rc) : 0;
+}
+
+/* By processes that are there, and by those that were. */
+static uint64_t fired(const struct ctl_shared *shared, uint32_t place)
+{
+	const struct ctl_fault *fault = &shared->faults.at[place];
+	uint64_t sum = fault->fired;
+
+	for (uint32_t i = 0; i < RXE_MAX_SLOTS; i++) {
+		const struct ctl_fault_count *count = &shared->slot[i].faults[place];
+
+		if (atomic_load(&shared->slot[i].pid) && atomic_load(&count->id) == fault->id)
+			sum += atomic_load(&count->fired);
+	}
+	return sum;
+}
+
+/* Oldest first: places are used again, numbers are not. The place of the rule behind number id, or -1. */
+static int next_place(const struct ctl_faults *faults, uint32_t id)
+{
+	int ret = -1;
+
+	for (int i = 0; i < FAULT_MAX_RULES; i++) {
+		if (faults->at[i].id > id && (ret < 0 || faults->at[i].id < faults->at[ret].id))
+			ret = i;
+	}
+	return ret;
+}
+
+static void list_text(const struct ctl_shared *shared)
+{
+	int at = next_place(&shared->faults, 0);
+
+	if (at < 0)
+		printf("no faults\n");
+	else
+		printf("%6s %10s  %s\n", "NUMBER", "FIRED", "RULE");
+	for (; at >= 0; at = next_place(&shared->faults, shared->faults.at[at].id))
+		printf("%6u %10llu  %s\n", shared->faults.at[at].id,
+		       (unsigned long long)fired(shared, (uint32_t)at), shared->faults.at[at].text);
+}
+
+static int list_json(const struct ctl_shared *shared)
+{
+	json_t *list = json_array();
+	int rc;
+
+	for (int at = next_place(&shared->faults, 0); at >= 0;
+	     at = next_place(&shared->faults, shared->faults.at[at].id)) {
+		json_array_append_new(list, json_pack("{s:i, s:s, s:I}", "number",
+						      (int)shared->faults.at[at].id, "rule",
+						      shared->faults.at[at].text, "fired",
+						      (json_int_t)fired(shared, (uint32_t)at)));
+	}
+	rc = json_dumpf(list, stdout, JSON_INDENT(2));
+	printf("\n");
+	json_decref(list);
+	return rc ? 1 : 0;
+}
+
+static int list(const struct asked *asked)
+{
+	const struct ctl_shared *shared;
+	bool json = asked->json;
+	int rc;
+
+	for (int i = 0; i < asked->num_words; i++) {
+		if (strcmp(asked->words[i], "--json") != 0) {
+			fprintf(stderr, "rxe_dm: fault list takes no argument '%s'\n",
+				asked->words[i]);
+			return 2;
+		}
+		json = true;
+	}
+	rc = view_map_shared(&shared, asked->client, asked->device);
+	if (rc)
+		return failed("the rules cannot be read", rc);
+	if (json)
+		rc = list_json(shared);
+	else
+		list_text(shared);
+	munmap((void *)(uintptr_t)shared, sizeof(*shared));
+	return rc;
+}
+
+static int with_server(struct asked *asked, const char *instance, const char *what)
+{
+	static const struct {
+		const char *name;
+		int (*run)(const struct asked *asked);
+	} actions[] = { { "add", add }, { "list", list }, { "clear", clear } };
+
+	for (size_t i = 0; i < sizeof(actions) / sizeof(actions[0]); i++) {
+		int rc;
+
+		if (strcmp(actions[i].name, what) != 0)
+			continue;
+		rc = ctl_connect_as(&asked->client, instance, CTL_ROLE_COMMAND, true);
+		if (rc)
+			return 1; /* was explained */
+		rc = actions[i].run(asked);
+		ctl_disconnect(asked->client);
+		return rc;
+	}
+	fprintf(stderr, "rxe_dm: fault knows add, list and clear, not '%s'\n", what);
+	return 2;
+}
+
+/* "rxe_dm1" or "1". */
+static bool read_device(const char *name, uint32_t *ret)
+{
+	char *end;
+	unsigned long value;
+
+	if (strncmp(name, "rxe_dm", 6) == 0)
+		name += 6;
+	value = strtoul(name, &end, 10);
+	if (!*name || *end || value >= CTL_DEVICE_MAX) {
+		fprintf(stderr, "rxe_dm: --device expects rxe_dm0, rxe_dm1 and so on\n");
+		return false;
+	}
+	*ret = (uint32_t)value;
+	return true;
+}
+
+int command_fault(int argc, char **argv)
+{
+	struct asked asked = { 0 };
+	const char *device = NULL;
+	const struct command_flag flags[] = {
+		{ "--json", "list as JSON", &asked.json, NULL },
+		{ "--device", "NAME: another device than rxe_dm0", NULL, &device },
+		{ NULL, NULL, NULL, NULL },
+	};
+	struct command_options options;
+	const enum options_verdict verdict = options_parse(&options, argc, argv, flags);
+
+	if (verdict != OPTIONS_OK)
+		return verdict == OPTIONS_HELP ? 0 : 2;
+	if (options.rest >= argc) {
+		fprintf(stderr,
+			"rxe_dm: fault add, list or clear? For example: rxe_dm fault add drop "
+			"opcode=ACKNOWLEDGE nth=3\n");
+		return 2;
+	}
+	if (device && !read_device(device, &asked.device))
+		return 2;
+	if (command_export_settings(options.rest, argv))
+		return 1;
+	asked.words = argv + options.rest + 1;
+	asked.num_words = argc - options.rest - 1;
+	return with_server(&asked, options.settings.instance, argv[options.rest]);
+}
