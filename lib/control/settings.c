@@ -246,8 +246,9 @@ const struct ctl_setting ctl_setting_table[] = {
 	  "UDP_SEGMENT and UDP_GRO, default on; off for tcpdump", parse_trains, SWITCH_WORDS },
 	{ "mlx5", "RXE_DM_MLX5", "on|off", "let mlx5dv_is_supported() say true, default off",
 	  parse_mlx5, SWITCH_WORDS },
-	{ "faults", "RXE_DM_FAULTS", "FILE", "fault rules that every device begins with, one a line",
-	  parse_faults, "the full path of a file, from / on, of at most 255 characters" },
+	{ "faults", "RXE_DM_FAULTS", "FILE",
+	  "fault rules that every device begins with, one a line", parse_faults,
+	  "the full path of a file, from / on, of at most 255 characters" },
 };
 const size_t ctl_setting_count = sizeof(ctl_setting_table) / sizeof(ctl_setting_table[0]);
 
