@@ -290,8 +290,8 @@ def on_interfaces(build):
     over_links(build, "vcap", use)
 
 
-FAULTS = ["drop opcode=RC_SEND_* dir=out every=40", "corrupt part=payload opcode=RC_SEND_* every=55",
-          "corrupt part=icrc opcode=RC_ACKNOWLEDGE dir=out every=30", "duplicate opcode=RC_SEND_LAST every=33"]
+FAULTS = ["drop opcode=RC_SEND_* dir=out every=40", "corrupt part=payload opcode=RC_SEND_* dir=out every=55",
+          "corrupt part=icrc opcode=RC_ACKNOWLEDGE dir=out every=30", "duplicate opcode=RC_SEND_LAST dir=out every=33"]
 
 
 def faults(build):
