@@ -17,6 +17,7 @@
 #include "lib/verbs/failure.h"
 #include "lib/verbs/owed.h"
 #include "lib/verbs/room.h"
+#include "net/wire/opcode.h"
 
 #define ACK_HOLD_NS	  20000u
 #define ARRIVALS	  (2 * TRAIN_MAX_SEGS)
@@ -148,6 +149,31 @@ void dm_pump_transmit(struct dm_device *dev, uint64_t now_ns)
 	atomic_fetch_sub(gauge(dev), 1);
 }
 
+static bool has_op(const struct wire_arrival *arrival, enum wire_op from, enum wire_op to)
+{
+	return arrival->len && arrival->p[0] >= opcode_make(WIRE_RC, from) &&
+	       arrival->p[0] <= opcode_make(WIRE_RC, to);
+}
+
+/* An ACK rides behind the peer's own request in one train. It goes first here, so that a program sees its request complete before
+ * the answer to it arrives, as with an ACK that came by itself. Never before a read's or an atomic's answer: it would tell that
+ * this was lost. */
+static void input(struct rxe_engine *engine, const struct wire_arrival *arrivals, int n,
+		  uint64_t now_ns)
+{
+	int answers = 0;
+
+	while (answers < n && !has_op(&arrivals[answers], OP_READ_RESP_FIRST, OP_READ_RESP_ONLY) &&
+	       !has_op(&arrivals[answers], OP_ATOMIC_ACK, OP_ATOMIC_ACK))
+		answers++;
+	for (int i = 0; i < answers; i++)
+		if (has_op(&arrivals[i], OP_ACKNOWLEDGE, OP_ACKNOWLEDGE))
+			rxe_engine_input(engine, &arrivals[i], now_ns);
+	for (int i = 0; i < n; i++)
+		if (i >= answers || !has_op(&arrivals[i], OP_ACKNOWLEDGE, OP_ACKNOWLEDGE))
+			rxe_engine_input(engine, &arrivals[i], now_ns);
+}
+
 static bool receive(struct dm_device *dev, uint64_t now_ns)
 {
 	struct dm_pump *pump = &dev->pump;
@@ -161,8 +187,7 @@ static bool receive(struct dm_device *dev, uint64_t now_ns)
 			dm_room_taken(dev, arrivals, n);
 		else if (n == 0)
 			dm_room_empty(dev, now_ns);
-		for (int i = 0; i < n; i++)
-			rxe_engine_input(pump->engine, &arrivals[i], now_ns);
+		input(pump->engine, arrivals, n, now_ns);
 		any |= n > 0;
 		pump->looks_found = n > 0 ? pump->looks_found + 1 : 0;
 		/* A few packets are answered at once, for looking for more would delay the answer; not where they keep coming. */
