@@ -325,7 +325,9 @@ enum output_verdict rc_reply_output(struct rxe_engine *engine, struct rxe_qp *qp
 	case RC_OWED_NOTHING: return OUTPUT_IDLE;
 	case RC_OWED_NAK: return output_nak(engine, qp, train, now_ns);
 	case RC_OWED_ACK:
-		if (rc_reply_ack_rides(reply, train))
+		/* Behind a long answer it would come late: the program there sees its request complete before the answer. */
+		if (rc_reply_ack_rides(reply, train) &&
+		    !(reply->is_noted && rc_request_is_long(qp)))
 			return OUTPUT_IDLE;
 		return send_ack(engine, qp, train) ? OUTPUT_IDLE : OUTPUT_TRAIN_FULL;
 	}

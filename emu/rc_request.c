@@ -194,6 +194,14 @@ static bool may_begin(struct rxe_engine *engine, struct rxe_qp *qp, const struct
 	return (uint32_t)psn_diff(qp->attr.sq_psn, req->una_psn) + packets <= MAX_PSNS_OPEN;
 }
 
+bool rc_request_is_long(const struct rxe_qp *qp)
+{
+	const uint32_t cur = qp->rc.req.cur;
+
+	return cur != qp->sq.tail &&
+	       ((const struct rxe_send_wqe *)rxe_ring_at(&qp->sq, cur))->len > qp->attr.path_mtu;
+}
+
 static void begin(struct rxe_qp *qp, struct rxe_send_wqe *wqe)
 {
 	uint32_t packets = rc_packets(wqe->len, qp->attr.path_mtu);

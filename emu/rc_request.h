@@ -57,6 +57,8 @@ static inline bool rc_is_atomic(const struct rxe_send_wqe *wqe)
 	return wqe->opcode == RXE_WR_ATOMIC_CMP_AND_SWP ||
 	       wqe->opcode == RXE_WR_ATOMIC_FETCH_AND_ADD;
 }
+/* Does the request that goes next take more than one packet? */
+bool rc_request_is_long(const struct rxe_qp *qp);
 
 void rc_request_start(struct rxe_engine *engine, struct rxe_qp *qp);
 /* Nothing will be sent or answered any more: give back the window. */

@@ -37,8 +37,7 @@ bool dm_owed_note(void *host, const struct rxe_qp *qp)
 	if (place == CTL_OWED || dev->info.link != CTL_LINK_UDP)
 		return false;
 	owed = &notes(dev)[place];
-	atomic_store_explicit(&owed->qpn, 0, memory_order_relaxed);
-	atomic_thread_fence(memory_order_release);
+	atomic_exchange(&owed->qpn, 0); /* what follows stays behind it */
 	owed->dest_qpn = qp->attr.dest_qp_num;
 	owed->psn = psn_add(qp->attr.rq_psn, PSN_MASK);
 	owed->msn = qp->rc.resp.msn;

@@ -297,6 +297,35 @@ START_TEST(an_ack_that_the_host_answers_for_is_held)
 }
 END_TEST
 
+START_TEST(an_ack_does_not_wait_behind_a_long_answer)
+{
+	struct rxe_host_ops ops = *y->engine.cfg.ops;
+
+	ops.owe = note;
+	ops.paid = pay;
+	connect_ends(NULL);
+	y->engine.cfg.ops = &ops;
+	b->qp.rc.reply.hold_ns = 20000;
+	volley(6);
+	skip();
+	RECV(8);
+	SEND(8);
+	world_run_until(&w, 90);
+	world_recv(&w, a, RECV_AT, 4096);
+	POST(b, SEND, 2000);
+	world_run_until(&w, 98);
+	expect("    84.0 a > SEND_ONLY 106 len 8 ackreq\n"
+	       "    87.0 b   send 6 SUCCESS\n"
+	       "    89.0 b   recv 1 SUCCESS len 8\n"
+	       "    90.0 b > ACK 106 msn 7\n"
+	       "    90.0 b > SEND_FIRST 506 len 1024\n"
+	       "    90.0 b > SEND_LAST 507 len 976 ackreq\n"
+	       "    95.0 a > ACK 507 msn 7\n"
+	       "    95.0 a   send 7 SUCCESS\n"
+	       "    95.0 a   recv 1 SUCCESS len 2000\n");
+}
+END_TEST
+
 START_TEST(a_duplicate_ends_the_holding)
 {
 	connect_ends(NULL);
@@ -325,4 +354,5 @@ RUN_TESTS("coalesce", a_batch_has_one_ack, equal_sizes_share_a_train,
 	  a_full_window_does_not_open_by_single_packets, trains_off,
 	  a_read_answers_for_those_before, several_qps_share_an_ack_train,
 	  an_ack_is_held_where_requests_follow, an_ack_of_what_completes_a_receive_is_not_held,
-	  an_ack_that_the_host_answers_for_is_held, a_duplicate_ends_the_holding)
+	  an_ack_that_the_host_answers_for_is_held, an_ack_does_not_wait_behind_a_long_answer,
+	  a_duplicate_ends_the_holding)
