@@ -328,13 +328,23 @@ START_TEST(owner_killed_local)
 }
 END_TEST
 
+/* All its threads stand still when this returns: one of them might serve a request yet. */
+static void stop_owner(const struct middle *m)
+{
+	int status;
+
+	kill(m->owner, SIGSTOP);
+	ck_assert_int_eq(waitpid(m->owner, &status, WUNTRACED), m->owner);
+	ck_assert(WIFSTOPPED(status));
+}
+
 /* An owner who sleeps is waited for, but not for ever. */
 START_TEST(owner_stopped)
 {
 	struct middle m;
 
 	middle_open(&m);
-	kill(m.owner, SIGSTOP);
+	stop_owner(&m);
 	send_out(m.to_third, IBV_WR_ATOMIC_FETCH_AND_ADD, 1, 8, IBV_WC_REM_ACCESS_ERR);
 	kill(m.owner, SIGCONT);
 	middle_close(&m);
@@ -373,7 +383,7 @@ START_TEST(owner_stopped_for_long)
 
 	middle_open(&m);
 	ck_assert_int_eq(add_zero(&m), IBV_WC_SUCCESS);
-	kill(m.owner, SIGSTOP);
+	stop_owner(&m);
 	for (int i = 0; i < 150; i++)
 		ck_assert_int_eq(add_zero(&m), IBV_WC_REM_ACCESS_ERR);
 	kill(m.owner, SIGCONT);
