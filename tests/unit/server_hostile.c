@@ -226,7 +226,7 @@ END_TEST
 START_TEST(random_bytes)
 {
 	for (int i = 0; i < 300; i++) {
-		uint8_t bytes[300];
+		uint8_t bytes[sizeof(struct ctl_request) + 100];
 		int sock = roll(2) ? raw_client() : raw_connect();
 		size_t len = roll(2) ? sizeof(struct ctl_request) : 1 + roll(sizeof(bytes) - 1);
 
