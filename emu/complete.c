@@ -90,6 +90,7 @@ void rxe_complete_recv(struct rxe_engine *engine, struct rxe_qp *qp,
 		.src_qpn = done->src_qpn,
 		.flags = done->flags,
 		.solicited = done->solicited,
+		.frame = (uint8_t)done->frame,
 	};
 
 	assert(qp->claim.held);

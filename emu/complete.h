@@ -45,6 +45,7 @@ struct rxe_recv_done {
 	uint32_t src_qpn;
 	uint32_t flags; /* enum rxe_wc_flag */
 	bool solicited;
+	enum rxe_frame frame;
 };
 /* Complete the claimed receive and let go of it. */
 void rxe_complete_recv(struct rxe_engine *engine, struct rxe_qp *qp,

@@ -58,6 +58,14 @@ enum rxe_wc_flag {
 	RXE_WC_WITH_INV = 1 << 3,
 };
 
+/* UD: what headers a datagram came under, for completions to tell (IBTA A17.4.5.1). Values as adapters put them into wc.sl,
+ * which RoCE has no other use for; without them a program cannot tell what it finds in the 40 bytes before the payload. */
+enum rxe_frame {
+	RXE_FRAME_NONE = 0,
+	RXE_FRAME_IPV6 = 1,
+	RXE_FRAME_IPV4 = 2,
+};
+
 /* One completion, 64 bytes. */
 struct rxe_cqe {
 	uint64_t wr_id;
@@ -71,7 +79,8 @@ struct rxe_cqe {
 	uint32_t src_qpn;
 	uint32_t flags; /* enum rxe_wc_flag */
 	uint8_t solicited;
-	uint8_t reserved[15];
+	uint8_t frame; /* enum rxe_frame */
+	uint8_t reserved[14];
 };
 static_assert(sizeof(struct rxe_cqe) == 64, "ring stride");
 

@@ -155,6 +155,7 @@ static void deliver(struct rxe_engine *engine, struct rxe_qp *qp, const struct w
 		.src_qpn = packet->deth.src_qpn,
 		.flags = RXE_WC_GRH | (imm ? RXE_WC_WITH_IMM : 0u),
 		.solicited = packet->bth.solicited,
+		.frame = gid_is_v4(&arrival->src) ? RXE_FRAME_IPV4 : RXE_FRAME_IPV6,
 	};
 
 	if (done.byte_len > qp->claim.len)

@@ -173,7 +173,7 @@ static void fill_wc(struct ibv_wc *wc, const struct rxe_cqe *cqe)
 	wc->wc_flags = cqe->flags;
 	wc->pkey_index = 0;
 	wc->slid = 0;
-	wc->sl = 0;
+	wc->sl = cqe->frame;
 	wc->dlid_path_bits = 0;
 }
 

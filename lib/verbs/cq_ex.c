@@ -92,7 +92,7 @@ static unsigned int read_wc_flags(struct ibv_cq_ex *ex)
 	return of(ex)->current.flags;
 }
 
-/* RoCE has no LIDs, and the service level is not seen. */
+/* RoCE has no LIDs. */
 static uint32_t read_slid(struct ibv_cq_ex *ex)
 {
 	(void)ex;
@@ -103,6 +103,12 @@ static uint8_t read_zero(struct ibv_cq_ex *ex)
 {
 	(void)ex;
 	return 0;
+}
+
+/* Nor service levels: as other adapters for RoCE, we tell here what frame a datagram came in. */
+static uint8_t read_sl(struct ibv_cq_ex *ex)
+{
+	return of(ex)->current.frame;
 }
 
 static uint64_t read_completion_ts(struct ibv_cq_ex *ex)
@@ -137,7 +143,7 @@ bool dm_cq_ex_fill(struct dm_cq *cq, uint64_t wc_flags)
 	ex->read_qp_num = read_qp_num;
 	ex->read_src_qp = read_src_qp;
 	ex->read_slid = read_slid;
-	ex->read_sl = read_zero;
+	ex->read_sl = read_sl;
 	ex->read_dlid_path_bits = read_zero;
 	ex->read_completion_ts = read_completion_ts;
 	ex->read_completion_wallclock_ns = read_wallclock_ns;

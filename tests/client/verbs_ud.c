@@ -55,6 +55,7 @@ START_TEST(datagrams)
 		ck_assert_uint_eq(wc.byte_len, len + GRH);
 		ck_assert_uint_eq(wc.src_qp, a.qp->qp_num);
 		ck_assert(wc.wc_flags & IBV_WC_GRH);
+		ck_assert_uint_eq(wc.sl, is_v4(&b.peer.gid) ? 2 : 1); /* what frame it came in */
 		if (len % 128)
 			ck_assert_uint_eq(be32toh(wc.imm_data), len);
 		expect_filled(b.memory + GRH, len, len);

@@ -74,6 +74,7 @@ START_TEST(arrives_behind_forty_bytes)
 	ck_assert_uint_eq(cqe.qpn, to.qp.qpn);
 	ck_assert_uint_eq(cqe.src_qpn, from.qp.qpn);
 	ck_assert_uint_eq(cqe.solicited, 1);
+	ck_assert_uint_eq(cqe.frame, RXE_FRAME_IPV4);
 	ck_assert_mem_eq(b->mem + 40, a->mem, 13);
 	ck_assert_uint_eq(b->mem[53], 0);
 	/* the IPv4 header in the last 20 of the 40 */
