@@ -11,6 +11,9 @@
 #include "rxe_dm/command.h"
 
 #define LIBRARY "libibverbs.so.1"
+#define UVERBS	"librxe_dm_uverbs.so" /* by name: a path in LD_PRELOAD may have no blank in it */
+
+#define FOLDERS_MAX (4 * PATH_MAX)
 
 static bool has_library(const char *folder)
 {
@@ -22,7 +25,7 @@ static bool has_library(const char *folder)
 }
 
 /* The private folder, seen from this program: in a build tree, in an installation moved as a whole, where it was built for. */
-static bool find_libraries(char ret[static 3 * PATH_MAX])
+static bool find_libraries(char ret[static FOLDERS_MAX])
 {
 	char exe[PATH_MAX], from[PATH_MAX + 64];
 	char *slash;
@@ -34,29 +37,44 @@ static bool find_libraries(char ret[static 3 * PATH_MAX])
 		*slash = '\0';
 	snprintf(from, sizeof(from), "%s/../lib/verbs", exe);
 	if (has_library(from)) {
-		snprintf(ret, 3 * PATH_MAX, "%s:%s/../lib/mlx5", from, exe);
+		snprintf(ret, FOLDERS_MAX, "%s:%s/../lib/mlx5:%s/../lib/uverbs", from, exe, exe);
 		return true;
 	}
 	snprintf(from, sizeof(from), "%s/%s", exe, RXE_DM_LIBDIR_FROM_BINDIR);
 	if (!has_library(from))
 		snprintf(from, sizeof(from), "%s", RXE_DM_PRIVATE_LIBDIR);
-	snprintf(ret, 3 * PATH_MAX, "%s", from);
+	snprintf(ret, FOLDERS_MAX, "%s", from);
 	return has_library(from);
 }
 
-static int set_library_path(const char *folders)
+/* The variable becomes a list with a colon between, if neither is empty. 0 or a negative errno. */
+static int set_list(const char *variable, const char *first, const char *second)
 {
-	const char *before = getenv("LD_LIBRARY_PATH");
-	size_t len = strlen(folders) + (before ? strlen(before) : 0) + 2;
-	char *path = (char *)malloc(len);
+	size_t len = strlen(first) + strlen(second) + 2;
+	char *list = (char *)malloc(len);
 	int rc = -ENOMEM;
 
-	if (path) {
-		snprintf(path, len, "%s%s%s", folders, before && *before ? ":" : "",
-			 before ? before : "");
-		rc = setenv("LD_LIBRARY_PATH", path, 1) ? -errno : 0;
-		free(path);
+	if (list) {
+		snprintf(list, len, "%s%s%s", first, *first && *second ? ":" : "", second);
+		rc = setenv(variable, list, 1) ? -errno : 0;
+		free(list);
 	}
+	return rc;
+}
+
+static const char *variable_or_nothing(const char *name)
+{
+	const char *value = getenv(name);
+
+	return value ? value : "";
+}
+
+static int set_libraries(const char *folders, bool uverbs)
+{
+	int rc = set_list("LD_LIBRARY_PATH", folders, variable_or_nothing("LD_LIBRARY_PATH"));
+
+	if (!rc && uverbs) /* last: a sanitizer's runtime must stay first */
+		rc = set_list("LD_PRELOAD", variable_or_nothing("LD_PRELOAD"), UVERBS);
 	return rc;
 }
 
@@ -80,10 +98,16 @@ int command_export_settings(int argc, char **argv)
 
 int command_run(int argc, char **argv)
 {
-	const struct command_flag flags[] = { { NULL, NULL, NULL, NULL } };
+	bool uverbs = false;
+	const struct command_flag flags[] = {
+		{ "--uverbs",
+		  "let the program find /dev/infiniband/uverbs0 and so on, which UCX looks for",
+		  &uverbs, NULL },
+		{ NULL, NULL, NULL, NULL },
+	};
 	struct command_options options;
 	enum options_verdict verdict = options_parse(&options, argc, argv, flags);
-	char folders[3 * PATH_MAX];
+	char folders[FOLDERS_MAX];
 	char **program = argv + options.rest;
 
 	if (verdict != OPTIONS_OK)
@@ -98,7 +122,7 @@ int command_run(int argc, char **argv)
 			folders);
 		return 1;
 	}
-	if (set_library_path(folders) || command_export_settings(options.rest, argv)) {
+	if (set_libraries(folders, uverbs) || command_export_settings(options.rest, argv)) {
 		fprintf(stderr, "rxe_dm: could not set up the environment\n");
 		return 1;
 	}

@@ -3,7 +3,6 @@
 
 import os
 import re
-import shutil
 import signal
 
 from cases_trouble import leftovers, wait_clean
@@ -47,33 +46,70 @@ def libfabric_pingpong(build):
                 raise Failure(f"{program.title}: no line for 1 MiB")
 
 
-# A /dev of its own with a node of the device's name, which UCX looks for before it opens a device. Any will do that can
-# be opened for reading and writing.
-UCX_DEV = """
-set -e
-mount -t tmpfs none /mnt
-mkdir /mnt/shm /mnt/infiniband
-for f in null zero full random urandom; do touch /mnt/$f; mount --bind /dev/$f /mnt/$f; done
-mknod -m 666 /mnt/infiniband/uverbs0 c 1 3
-mount --rbind /mnt /dev
-exec "$@"
-"""
-
-
 def ucx_loads(build):
     with Instance(build, "ucx") as instance:
         instance.run(["ucx_info", "-d"])
 
 
 def ucx_lists(build):
-    """Only lists: what its traffic lacks is in docs/DEVIATIONS.md."""
-    if os.geteuid() != 0 or not shutil.which("unshare"):
-        raise Skip("a /dev of one's own needs root and unshare")
-    with Instance(build, "ucx_lists", prefix=["unshare", "-m", "sh", "-c", UCX_DEV, "sh"]) as instance:
+    with Instance(build, "ucx_lists", options=["--uverbs"]) as instance:
         text = instance.run(["ucx_info", "-d"])
         for transport in ("rc_verbs", "ud_verbs"):
             if not re.search(rf"Transport: {transport}\n#\s+Device: rxe_dm0:1", text):
                 raise Failure(f"no {transport} on rxe_dm0")
+
+
+def ucx_perftest(build, transports, address=None):
+    """Messages short and long, through UCX's own protocols; its RC begins with its UD."""
+    settings = {"UCX_TLS": transports, "UCX_NET_DEVICES": "rxe_dm0:1"}
+    with Instance(build, "ucx_perftest", address=address, options=["--uverbs"]) as instance:
+        for size in (8, 100000):
+            port = free_port()
+            server = instance.start(["ucx_perftest", "-p", str(port)], title="ucx_perftest (server)", env=settings)
+            server.wait_listening(port)
+            client = instance.start(["ucx_perftest", "-p", str(port), "127.0.0.1", "-t", "tag_lat", "-s", str(size),
+                                     "-n", "100", "-w", "10"], title="ucx_perftest (client)", env=settings)
+            for program in (client, server):
+                if program.wait(60) != 0:
+                    raise Failure(f"{program.title}: exit {program.process.returncode}")
+            if not re.search(r"^Final: +100 ", client.text(), re.MULTILINE):
+                raise Failure("ucx_perftest: no final line")
+
+
+def ucx_rc(build):
+    ucx_perftest(build, "rc")
+
+
+def ucx_ud(build):
+    ucx_perftest(build, "ud")
+
+
+def ucx_rc_ipv6(build):
+    ucx_perftest(build, "rc", address="::1")
+
+
+def uverbs_nodes(build):
+    """What is preloaded answers for its nodes alone, and as the system would."""
+    script = """
+import os, stat
+node = "/dev/infiniband/uverbs"
+assert stat.S_ISCHR(os.stat(node + "0").st_mode) and os.access(node + "15", os.R_OK | os.W_OK)
+assert not os.access(node + "0", os.X_OK)
+for name in ("", "16", "0x", "-1", "007", "0/"):
+    assert not os.access(node + name, os.F_OK), name
+    try:
+        os.stat(node + name)
+    except FileNotFoundError:
+        continue
+    raise AssertionError(name)
+assert stat.S_ISREG(os.stat("/proc/self/status").st_mode) and not os.access("/nowhere", os.F_OK)
+"""
+    if os.path.exists("/dev/infiniband"):
+        raise Skip("this machine has real ones")
+    with Instance(build, "uverbs", options=["--uverbs"]) as instance:
+        instance.run(["python3", "-c", script])
+    with Instance(build, "no_uverbs") as instance:
+        instance.run(["sh", "-c", "! [ -e /dev/infiniband/uverbs0 ]"])
 
 
 def no_child_to_meet(build):
@@ -119,6 +155,10 @@ CASES = {
     "libfabric_pingpong": libfabric_pingpong,
     "ucx_loads": ucx_loads,
     "ucx_lists": ucx_lists,
+    "ucx_rc": ucx_rc,
+    "ucx_rc_ipv6": ucx_rc_ipv6,
+    "ucx_ud": ucx_ud,
+    "uverbs_nodes": uverbs_nodes,
     "no_child_to_meet": no_child_to_meet,
     "killed_with_child": killed_with_child,
 }

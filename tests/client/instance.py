@@ -16,10 +16,12 @@ TIMEOUT_S = 60
 class Instance:
     """with Instance(build, 'name') as i: i.pair(['ibv_rc_pingpong', '-g', '0']). Prints all outputs when it fails."""
 
-    def __init__(self, build, name, address=None, peer_name="127.0.0.1", prefix=(), **settings):
-        """settings: RXE_DM_* in lower case; prefix: what to run every program under (setpriv, nsenter)."""
+    def __init__(self, build, name, address=None, peer_name="127.0.0.1", prefix=(), options=(), **settings):
+        """settings: RXE_DM_* in lower case; prefix: what to run every program under (setpriv, nsenter); options: of
+        rxe_dm run."""
         self.build = build
         self.prefix = list(prefix)
+        self.options = list(options)
         self.peer_name = peer_name
         self.address = address or address_of_its_own()
         self.programs = []
@@ -87,7 +89,7 @@ class Instance:
         """Start a program with the device; it is ended with the instance."""
         need_program(args[0])
         environment = dict(self.env, **sanitizer_environment(), **(env or {}))
-        program = Program(title or args[0], self.prefix + [self.command_path, "run", "--", *args],
+        program = Program(title or args[0], self.prefix + [self.command_path, "run", *self.options, "--", *args],
                           environment)
         self.programs.append(program)
         return program

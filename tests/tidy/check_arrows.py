@@ -14,6 +14,7 @@ ARROWS = {
     "lib/control": ["emu", "net/wire", "net/link"],
     "lib/verbs": ["lib/control", "emu", "net/wire", "net/link"],
     "lib/mlx5": ["lib/verbs", "lib/control", "emu", "net/wire", "net/link"],
+    "lib/uverbs": [],
     "rxe_dm": ["lib/control", "emu", "net/wire", "net/link"],
     "tests": ["net/wire", "net/link", "emu", "lib/control", "lib/verbs", "lib/mlx5", "rxe_dm"],
     "examples": [],
