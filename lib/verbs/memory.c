@@ -10,6 +10,7 @@
 #include <signal.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <ucontext.h>
 #include <unistd.h>
 
 #include "lib/verbs/driver.h"
@@ -19,6 +20,9 @@
 #define MADV_POPULATE_READ  22
 #define MADV_POPULATE_WRITE 23
 #endif
+
+/* The thread sanitizer carries out atomics itself, under a lock of its own, which would stay locked when one of them faults. */
+#define MAY_FAULT __attribute__((no_sanitize("thread")))
 
 struct landing {
 	sigjmp_buf pad;
@@ -71,7 +75,12 @@ static void fault(int sig, siginfo_t *info, void *ucontext)
 	/* An address that no memory can have is reported without saying which: SI_KERNEL. */
 	if (l && info->si_code > 0 &&
 	    (info->si_code == SI_KERNEL || expected(l, (uintptr_t)info->si_addr))) {
+		const ucontext_t *at = ucontext;
+
 		landing = NULL;
+		/* What is blocked here may be more than we asked for: somebody's handler in front of ours may pass this on. Saving
+		 * the mask with each landing would cost every access a system call. */
+		pthread_sigmask(SIG_SETMASK, &at->uc_sigmask, NULL);
 		siglongjmp(l->pad, 1);
 	}
 	pass_on(&former[sig == SIGBUS], sig, info, ucontext);
@@ -85,7 +94,7 @@ static void guard(int sig, struct sigaction *before)
 	    ((now.sa_flags & SA_SIGINFO) && now.sa_sigaction == fault))
 		return;
 	*before = now;
-	/* NODEFER: leaving by siglongjmp must not leave the signal blocked. The alternate stack is the program's choice. */
+	/* NODEFER: a fault of the program's, passed on, may fault again. The alternate stack is the program's choice. */
 	ours.sa_flags = SA_SIGINFO | SA_NODEFER | SA_ONSTACK;
 	sigemptyset(&ours.sa_mask);
 	sigaction(sig, &ours, NULL);
@@ -117,7 +126,7 @@ bool dm_memory_copy(void *dst, const void *src, size_t len)
 }
 
 /* A word that ends at an aligned end: one store, after everything before it. */
-static void store_word(uint8_t *dst, const uint8_t *src, size_t size)
+MAY_FAULT static void store_word(uint8_t *dst, const uint8_t *src, size_t size)
 {
 	uint64_t w8;
 	uint32_t w4;
@@ -150,7 +159,7 @@ static size_t last_word(uintptr_t end, size_t len)
 	return size;
 }
 
-static void land(uint8_t *dst, const uint8_t *src, size_t len)
+MAY_FAULT static void land(uint8_t *dst, const uint8_t *src, size_t len)
 {
 	size_t tail = last_word((uintptr_t)dst + len, len);
 	size_t head = len - tail;
@@ -185,7 +194,7 @@ bool dm_memory_land(void *dst, const void *src, size_t len)
 
 /* A byte exchanged for itself is written without being changed, and faults where a store would. (An addition of 0 would do
  * as well, but clang makes a load of it.) */
-static bool touch(uintptr_t addr, bool write)
+MAY_FAULT static bool touch(uintptr_t addr, bool write)
 {
 	struct landing here = { .a = addr, .b = addr, .len = 1 };
 	uint8_t *p = (uint8_t *)addr;
@@ -260,7 +269,8 @@ bool dm_mem_write(void *host, const struct rxe_mr *mr, uint64_t iova, const void
 	return p && dm_memory_land(p, src, len);
 }
 
-static uint64_t work_on(uint64_t *p, enum rxe_atomic_op op, uint64_t compare_or_add, uint64_t swap)
+MAY_FAULT static uint64_t work_on(uint64_t *p, enum rxe_atomic_op op, uint64_t compare_or_add,
+				  uint64_t swap)
 {
 	uint64_t orig = compare_or_add;
 

@@ -173,6 +173,33 @@ START_TEST(a_fault_of_the_program_goes_to_the_program)
 }
 END_TEST
 
+static struct sigaction ours;
+
+static void hand_on(int sig, siginfo_t *info, void *ucontext)
+{
+	ours.sa_sigaction(sig, info, ucontext);
+}
+
+/* Language runtimes and sanitizers do so: a handler in front of ours that runs with every signal blocked, and asks ours first. */
+START_TEST(a_handler_in_front_blocks_signals)
+{
+	struct sigaction sa = { .sa_sigaction = hand_on, .sa_flags = SA_SIGINFO };
+	uint8_t *p = pages(1), buf[8] = { 0 };
+	sigset_t blocked;
+
+	ck_assert(dm_memory_probe(p, 8, true));
+	munmap(p, 4096);
+	sigaction(SIGSEGV, NULL, &ours);
+	sigfillset(&sa.sa_mask);
+	sigaction(SIGSEGV, &sa, NULL);
+	for (int i = 0; i < 3; i++)
+		ck_assert(!dm_memory_land(p, buf, 8));
+	pthread_sigmask(SIG_SETMASK, NULL, &blocked);
+	ck_assert_int_eq(sigismember(&blocked, SIGSEGV), 0);
+	ck_assert_int_eq(sigismember(&blocked, SIGINT), 0);
+}
+END_TEST
+
 START_TEST(without_a_handler_the_program_dies_as_before)
 {
 	uint8_t *p = pages(1);
@@ -198,6 +225,7 @@ int main(void)
 	tcase_add_test(tcase, regions_are_found_by_kind);
 	tcase_add_test(tcase, atomics);
 	tcase_add_test(tcase, a_fault_of_the_program_goes_to_the_program);
+	tcase_add_test(tcase, a_handler_in_front_blocks_signals);
 	tcase_add_test_raise_signal(tcase, without_a_handler_the_program_dies_as_before, SIGSEGV);
 	srunner_run_all(runner, CK_NORMAL);
 	failed = srunner_ntests_failed(runner);
