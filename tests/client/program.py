@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """A program under test: started in a process group of its own, watched with a bound, always ended by its number."""
 
+import contextlib
 import os
 import re
 import signal
@@ -70,12 +71,11 @@ class Program:
         os.kill(self.pid, sig)
 
     def end(self):
-        """End the whole group it leads."""
+        """End the whole session it leads, groups that it made in it as well: libcheck makes one for each test."""
         for sig in (signal.SIGTERM, signal.SIGKILL):
-            try:
-                os.killpg(self.pid, sig)
-            except ProcessLookupError:
-                break
+            for pid in session_of(self.pid):
+                with contextlib.suppress(ProcessLookupError, PermissionError):
+                    os.kill(pid, sig)
             try:
                 self.process.wait(0.5)
             except subprocess.TimeoutExpired:
@@ -85,6 +85,19 @@ class Program:
     def describe(self):
         state = "running" if self.running() else f"exit {self.process.returncode}"
         return f"--- {self.title} ({state}): {' '.join(self.args)}\n{self.text()}"
+
+
+def session_of(leader):
+    """Who is in the session that this process leads, itself first. Its number is nobody else's before it has been waited for."""
+    pids = []
+    for name in os.listdir("/proc"):
+        try:
+            with open(f"/proc/{int(name)}/stat", encoding="ascii", errors="replace") as f:
+                if int(f.read().rsplit(")", 1)[1].split()[3]) == leader:
+                    pids.append(int(name))
+        except (ValueError, OSError):
+            continue
+    return sorted(pids, key=lambda pid: pid != leader)
 
 
 def listening(pid, port):
