@@ -302,7 +302,7 @@ START_TEST(the_server_goes)
 	char stop[512];
 
 	snprintf(stop, sizeof(stop), "%s stop >/dev/null", getenv("RXE_TEST_COMMAND"));
-	ck_assert_int_eq(unsetenv("LD_PRELOAD"), 0); /* a sanitizer's runtime is not for the shell */
+	ck_assert_int_eq(unsetenv("LD_PRELOAD"), 0); /* a sanitizer, not for the shell */
 	ck_assert_int_eq(system(stop), 0);
 	expect_event(context, IBV_EVENT_DEVICE_FATAL);
 	ck_assert_ptr_null(ibv_alloc_pd(context));

@@ -150,7 +150,7 @@ static pid_t server_pid(void)
 	FILE *show;
 
 	snprintf(line, sizeof(line), "%s show", getenv("RXE_TEST_COMMAND"));
-	ck_assert_int_eq(unsetenv("LD_PRELOAD"), 0); /* a sanitizer's runtime is not for the shell */
+	ck_assert_int_eq(unsetenv("LD_PRELOAD"), 0); /* a sanitizer, not for the shell */
 	show = popen(line, "r");
 	ck_assert_ptr_nonnull(show);
 	while (fgets(line, sizeof(line), show)) {

@@ -173,7 +173,7 @@ static bool shown(const char *what)
 
 	ck_assert_ptr_nonnull(getenv("RXE_TEST_COMMAND"));
 	snprintf(line, sizeof(line), "%s show", getenv("RXE_TEST_COMMAND"));
-	ck_assert_int_eq(unsetenv("LD_PRELOAD"), 0); /* a sanitizer's runtime is not for the shell */
+	ck_assert_int_eq(unsetenv("LD_PRELOAD"), 0); /* a sanitizer, not for the shell */
 	show = popen(line, "r");
 	ck_assert_ptr_nonnull(show);
 	while (fgets(line, sizeof(line), show))
