@@ -36,6 +36,15 @@ static uint32_t next_qpn(struct rxe_engine *engine, uint32_t index)
 	return is_reserved(qpn) ? next_qpn(engine, index) : qpn;
 }
 
+static uint32_t next_quiet_qpn(struct rxe_engine *engine, uint32_t index)
+{
+	uint32_t qpn = next_qpn(engine, index), tries;
+
+	for (tries = 1; tries < QPN_TURNS && rxe_gone_is_known(engine, qpn); tries++)
+		qpn = next_qpn(engine, index);
+	return qpn;
+}
+
 uint32_t rxe_engine_alloc_qpn(struct rxe_engine *engine)
 {
 	uint32_t i;
@@ -44,7 +53,7 @@ uint32_t rxe_engine_alloc_qpn(struct rxe_engine *engine)
 		uint32_t index = engine->qpn_next++ % RXE_MAX_QP;
 
 		if (!engine->qp[index])
-			return next_qpn(engine, index);
+			return next_quiet_qpn(engine, index);
 	}
 	return 0;
 }

@@ -16,6 +16,7 @@
 #include "emu/mr.h"
 #include "emu/peer.h"
 #include "emu/qp.h"
+#include "emu/rc_gone.h"
 #include "emu/srq.h"
 #include "net/wire/packet.h"
 #include "net/wire/train.h"
@@ -35,6 +36,7 @@ struct rxe_engine_cfg {
 	uint32_t ack_hold_ns;
 	uint32_t
 		qpn_last; /* the last number (16 bits) that the slot gave out before: numbering goes on behind it */
+	struct rxe_gone_table *gone; /* the host's; NULL: nobody answers for a QP that has gone */
 };
 
 struct rxe_engine {
@@ -55,11 +57,13 @@ struct rxe_engine {
 	uint32_t train_slot;	    /* top bits of the destination QPNs in the train being filled */
 	struct rxe_mcast mcast;
 	struct rxe_peers peers;
+	struct rxe_gone_answers gone;
 };
 
 void rxe_engine_init(struct rxe_engine *engine, const struct rxe_engine_cfg *cfg);
 
-/* A free QPN of the slot's range; a number comes back only after all others of its index were used. 0 when RXE_MAX_QP exist. */
+/* A free QPN of the slot's range; a number comes back only after all others of its index were used, and not while a QP that had it
+ * is answered for, unless all of its index are. 0 when RXE_MAX_QP exist. */
 uint32_t rxe_engine_alloc_qpn(struct rxe_engine *engine);
 struct rxe_qp *rxe_engine_find_qp(const struct rxe_engine *engine, uint32_t qpn);
 

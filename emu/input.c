@@ -170,7 +170,8 @@ void rxe_engine_input(struct rxe_engine *engine, const struct wire_arrival *arri
 	}
 	qp = rxe_engine_find_qp(engine, packet.bth.dest_qpn);
 	if (!qp) {
-		counters->rcvd_no_qp++;
+		if (!rxe_gone_input(engine, &packet, arrival, now_ns))
+			counters->rcvd_no_qp++;
 		return;
 	}
 	to_qp(engine, qp, &packet, arrival, now_ns);

@@ -57,6 +57,8 @@ bool rxe_engine_output(struct rxe_engine *engine, struct wire_train *train, uint
 	train->segs = 0;
 	train->seg_len = 0;
 	train->closed = false;
+	if (rxe_gone_output(engine, train))
+		return true;
 	while (qp && !full && (train->segs == 0 || looked++ < LOOK_AT)) {
 		/* The list may change behind us, but never before the end that was. */
 		struct rxe_qp *next = qp == last ? NULL : qp->next_ready;

@@ -147,7 +147,8 @@ struct rxe_qp {
 
 /* The QP exists in RESET. Its memory is the caller's. */
 void rxe_qp_init(struct rxe_engine *engine, struct rxe_qp *qp, const struct rxe_qp_init *init);
-/* Forget it: timers, lists, its completions in both CQs. What it owed the peer must have been flushed by output before. */
+/* Forget it: timers, lists, its completions in both CQs. What it owed the peer must have been flushed by output before; should that
+ * be lost, rc_gone.h answers. */
 void rxe_qp_fini(struct rxe_engine *engine, struct rxe_qp *qp);
 enum modify_verdict rxe_qp_modify(struct rxe_engine *engine, struct rxe_qp *qp,
 				  const struct rxe_qp_attr *attr, uint32_t mask, uint64_t now_ns);

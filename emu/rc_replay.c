@@ -20,7 +20,7 @@ void rc_replay_save(struct rc_replay *replay, uint32_t psn, uint64_t orig)
 }
 
 /* Newest first: after 2^24 PSNs a number may be there twice. */
-static bool find(const struct rc_replay *replay, uint32_t psn, uint64_t *ret_orig)
+bool rc_replay_find(const struct rc_replay *replay, uint32_t psn, uint64_t *ret_orig)
 {
 	uint32_t kept = replay->count < RXE_MAX_RD_ATOMIC ? replay->count : RXE_MAX_RD_ATOMIC;
 	uint32_t i;
@@ -46,7 +46,7 @@ static void replay_atomic(struct rxe_qp *qp, const struct wire_packet *packet)
 		.msn = qp->rc.resp.msn,
 	};
 
-	if (find(&qp->rc.replay, answer.psn, &answer.orig))
+	if (rc_replay_find(&qp->rc.replay, answer.psn, &answer.orig))
 		rc_reply_push(&qp->rc.reply, &answer);
 }
 

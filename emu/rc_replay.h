@@ -23,6 +23,8 @@ struct rc_replay {
 
 void rc_replay_reset(struct rc_replay *replay);
 void rc_replay_save(struct rc_replay *replay, uint32_t psn, uint64_t orig);
+/* What the atomic with that PSN found, if it is one of the last. */
+bool rc_replay_find(const struct rc_replay *replay, uint32_t psn, uint64_t *ret_orig);
 /* A request from before the expected PSN. */
 void rc_replay_request(struct rxe_engine *engine, struct rxe_qp *qp,
 		       const struct wire_packet *packet);

@@ -92,28 +92,56 @@ static int open_rings(struct device *device, uint32_t ring_bytes)
 	return 0;
 }
 
-void capture_own(const struct device *device, uint32_t qpn, const struct gid *dst,
-		 const uint8_t *packet, uint32_t len)
+static void write_down(const struct device *device, struct capture_record *record,
+		       const uint8_t *packet, const char *note)
 {
 	struct capture_writer *writer = device->capture_writer;
+
+	capture_writer_begin(writer);
+	capture_writer_at(writer, instance_now());
+	capture_writer_put(writer, record, packet, atomic_load(&device->capture_area->keep), note);
+	capture_writer_end(writer);
+}
+
+void capture_own(const struct device *device, const struct gid *dst,
+		 const struct capture_answer *answer)
+{
 	struct capture_record record = {
 		.flags = CAPTURE_SENT | CAPTURE_HAS_QP,
 		.src = device->gid,
 		.dst = *dst,
-		.src_port = ROCE_UDP_PORT,
-		.len = len,
-		.qpn = qpn,
+		.src_port = answer->src_port,
+		.len = answer->len,
+		.qpn = answer->qpn,
 		.qp_type = IBV_QPT_RC,
 		.hop_limit = 64,
 	};
 
-	if (!writer)
-		return;
-	capture_writer_begin(writer);
-	capture_writer_at(writer, instance_now());
-	capture_writer_put(writer, &record, packet, atomic_load(&device->capture_area->keep),
+	if (device->capture_writer)
+		write_down(device, &record, answer->packet,
 			   "in the place of a process that has gone");
-	capture_writer_end(writer);
+}
+
+void capture_arrived(const struct device *device, const struct wire_arrival *arrivals, uint32_t n)
+{
+	for (uint32_t i = 0; i < n && device->capture_writer; i++) {
+		const struct wire_arrival *arrival = &arrivals[i];
+		const bool guessed = arrival->id_rule != IP_ID_EXACT && gid_is_v4(&arrival->dst);
+		struct capture_record record = {
+			.flags = guessed ? CAPTURE_GUESSED_ID : 0,
+			.src = arrival->src,
+			.dst = arrival->dst,
+			.src_port = arrival->src_port,
+			.len = arrival->len,
+			.ip_id = arrival->ip_id,
+			.traffic_class = arrival->traffic_class,
+			.hop_limit = arrival->hop_limit,
+			.flow_label = arrival->flow_label,
+		};
+
+		if (!gid_equal(&arrival->src, &device->gid))
+			write_down(device, &record, arrival->p, "to a process that has gone");
+	}
 }
 
 static void close_rings(struct device *device)

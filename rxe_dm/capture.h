@@ -5,7 +5,7 @@
 #define RXE_DM_CAPTURE_H
 
 #include "lib/control/protocol.h"
-#include "net/wire/gid.h"
+#include "net/wire/train.h"
 
 struct attachment;
 struct conn;
@@ -21,8 +21,16 @@ struct capture {
 /* A process has come to the device: if anybody captures, it is told before anything else. */
 void capture_tell(const struct attachment *attachment);
 /* A packet that the server is about to send in the place of queue pair qpn of a process that has gone. */
-void capture_own(const struct device *device, uint32_t qpn, const struct gid *dst,
-		 const uint8_t *packet, uint32_t len);
+struct capture_answer {
+	uint32_t qpn;
+	uint16_t src_port;
+	const uint8_t *packet;
+	uint32_t len;
+};
+void capture_own(const struct device *device, const struct gid *dst,
+		 const struct capture_answer *answer);
+/* What came for such a process, as far as its sender does not write it down. */
+void capture_arrived(const struct device *device, const struct wire_arrival *arrivals, uint32_t n);
 /* The connection goes, and its captures with it. */
 void captures_end(struct conn *conn);
 

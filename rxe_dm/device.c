@@ -17,6 +17,7 @@
 #include "rxe_dm/conn.h"
 #include "rxe_dm/context.h"
 #include "rxe_dm/device.h"
+#include "rxe_dm/gone.h"
 #include "rxe_dm/instance.h"
 
 #define DM_GRANULE    4096 /* a DM has pages of its own: so one can be given out as a descriptor */
@@ -199,6 +200,7 @@ static void release_all(struct device *device)
 		if (device->slot[slot])
 			slot_give(device->slot[slot]);
 	}
+	gone_fini(device);
 	DL_FOREACH_SAFE (device->resting, resting, next)
 		free(resting);
 	device->resting = NULL;

@@ -20,6 +20,7 @@
 struct capture;
 struct capture_writer;
 struct conn;
+struct gone;
 struct instance;
 
 /* A process's slot. */
@@ -77,6 +78,7 @@ struct device {
 	struct capture_writer *capture_writer; /* ... for what the server itself sends */
 	int capture_fd;
 	uint32_t num_faults; /* rules in the shared memory */
+	struct gone *gone;   /* processes that have gone, and are answered for; NULL: none */
 };
 
 /* 0, or a negative errno that has been explained on the log. */
@@ -102,5 +104,8 @@ int veth_open(struct device *device, const struct ctl_settings *settings);
 void veth_close(struct device *device);
 /* A pair of sockets for a process, which become the caller's. */
 int veth_open_slot(struct device *device, uint32_t slot, int *ret_rx_fd, int *ret_tx_fd);
+/* The same, for the server itself, with a link on it. */
+int veth_open_link(struct device *device, uint32_t slot, struct link_veth **ret, int *ret_rx_fd,
+		   int *ret_tx_fd);
 
 #endif

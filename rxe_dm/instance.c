@@ -19,6 +19,7 @@
 #include "lib/control/log.h"
 #include "lib/control/socket.h"
 #include "rxe_dm/fault.h"
+#include "rxe_dm/gone.h"
 #include "rxe_dm/instance.h"
 
 #define NSEC_PER_SEC 1000000000ull
@@ -286,6 +287,8 @@ void instance_run(struct instance *instance)
 		for (uint32_t i = 0; i < instance->num_devices; i++) {
 			if (device_settle(&instance->devices[i]))
 				timeout_ms = shorter(timeout_ms, 10);
+			timeout_ms = shorter(timeout_ms,
+					     gone_settle(&instance->devices[i], instance_now()));
 		}
 		if (loop_once(&instance->loop, shorter(timeout_ms, left_ms)) < 0)
 			break;

@@ -32,7 +32,11 @@ static void send_ack(struct device *device, const struct ctl_owed_ack *owed)
 	socklen_t to_len = udp_addr_set(&to, &owed->peer, ROCE_PORT, device->if_index);
 
 	icrc_store(bytes + len, icrc_compute(&flow, 0, bytes, len));
-	capture_own(device, atomic_load(&owed->qpn), &owed->peer, bytes, (uint32_t)len + ICRC_LEN);
+	capture_own(device, &owed->peer,
+		    &(struct capture_answer){ .qpn = atomic_load(&owed->qpn),
+					      .src_port = ROCE_PORT,
+					      .packet = bytes,
+					      .len = (uint32_t)len + ICRC_LEN });
 	device->shared->slot[0].counters.sent_pkts++;
 	device->shared->slot[0].counters.sent_bytes += len + ICRC_LEN;
 	/* Should it fail, the peer asks again, and hears of nobody. */
@@ -45,7 +49,7 @@ void owed_pay(struct device *device, uint32_t slot)
 
 	for (uint32_t i = 0; i < CTL_OWED; i++) {
 		if (atomic_load_explicit(&owed[i].qpn, memory_order_acquire) &&
-		    device->link == CTL_LINK_UDP)
+		    device->link == CTL_LINK_UDP && device->group.slots)
 			send_ack(device, &owed[i]);
 		atomic_store(&owed[i].qpn, 0);
 	}

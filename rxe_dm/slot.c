@@ -12,6 +12,7 @@
 #include "rxe_dm/conn.h"
 #include "rxe_dm/device.h"
 #include "rxe_dm/fault.h"
+#include "rxe_dm/gone.h"
 #include "rxe_dm/owed.h"
 
 void slots_init(struct device *device)
@@ -47,6 +48,7 @@ static void clean(struct device *device, uint32_t slot, pid_t pid)
 {
 	struct ctl_slot *shared = &device->shared->slot[slot];
 
+	gone_end(device, slot);
 	/* On an interface each process gets sockets that nobody had before. */
 	if (device->link == CTL_LINK_UDP)
 		link_udp_group_drain(&device->group, slot);
@@ -95,7 +97,8 @@ static void forget_qps(struct device *device, uint32_t slot)
 
 	memset(shared->qp, 0, CTL_SHARED_PAGE - offsetof(struct ctl_slot, qp));
 	fallocate(device->shared_fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
-		  start + CTL_SHARED_PAGE, (off_t)sizeof(*shared) - CTL_SHARED_PAGE);
+		  start + CTL_SHARED_PAGE,
+		  (off_t)offsetof(struct ctl_slot, gone) - CTL_SHARED_PAGE);
 }
 
 /* Its counters go into the sums, so that the device's totals never fall. */
@@ -141,6 +144,7 @@ void slot_give(struct attachment *attachment)
 	device->slot[slot] = NULL;
 	device->free_slots[last] = slot;
 	device->num_free++;
+	gone_begin(device, slot);
 	attachment->conn->attached[device->index] = NULL;
 	close(attachment->event_fd);
 	free(attachment);

@@ -66,27 +66,36 @@ static int check_mtu(struct device *device)
 	return -EMSGSIZE;
 }
 
-static int open_link(struct device *device)
+static int open_link(const struct device *device, uint32_t slot, int rx_fd, int tx_fd,
+		     struct link_veth **ret)
 {
-	struct device_veth *veth = &device->veth;
+	const struct device_veth *veth = &device->veth;
 	struct link_veth_cfg cfg = {
 		.ifname = device->if_name,
 		.gid = device->gid,
 		.prefix_len = veth->prefix_len,
 		.gateway = veth->gateway,
-		.slot = 0,
-		.answers = true,
+		.slot = slot,
+		.answers = slot == 0,
 		.log = link_says,
 	};
-	int rc = link_veth_port_sockets(&cfg.port, veth->rx_fd, veth->tx_fd);
+	int rc = link_veth_port_sockets(&cfg.port, rx_fd, tx_fd);
 
 	if (rc)
 		return rc;
 	memcpy(cfg.mac, veth->mac, sizeof(cfg.mac));
-	rc = link_veth_open(&veth->link, &cfg);
+	rc = link_veth_open(ret, &cfg);
 	if (rc)
 		cfg.port->close(cfg.port);
 	return rc;
+}
+
+int veth_open_link(struct device *device, uint32_t slot, struct link_veth **ret, int *ret_rx_fd,
+		   int *ret_tx_fd)
+{
+	int rc = veth_open_slot(device, slot, ret_rx_fd, ret_tx_fd);
+
+	return rc ? rc : open_link(device, slot, *ret_rx_fd, *ret_tx_fd, ret);
 }
 
 static uint32_t granted(int fd)
@@ -114,7 +123,7 @@ int veth_open(struct device *device, const struct ctl_settings *settings)
 	if (rc)
 		return rc;
 	device->rcvbuf = granted(veth->rx_fd);
-	rc = open_link(device);
+	rc = open_link(device, 0, veth->rx_fd, veth->tx_fd, &veth->link);
 	if (rc)
 		ctl_log(CTL_LOG_ERROR, "no link on %s: %s", device->if_name, strerror(-rc));
 	return rc;

@@ -28,3 +28,10 @@ int veth_open_slot(struct device *device, uint32_t slot, int *ret_rx_fd, int *re
 	(void)ret_tx_fd;
 	return -EOPNOTSUPP;
 }
+
+int veth_open_link(struct device *device, uint32_t slot, struct link_veth **ret, int *ret_rx_fd,
+		   int *ret_tx_fd)
+{
+	(void)ret;
+	return veth_open_slot(device, slot, ret_rx_fd, ret_tx_fd);
+}

@@ -17,6 +17,7 @@
 #include "emu/counters.h"
 #include "emu/limits.h"
 #include "emu/mr.h"
+#include "emu/rc_gone.h"
 #include "lib/control/errand.h"
 #include "lib/control/failure.h"
 #include "lib/control/fault.h"
@@ -58,6 +59,8 @@ struct ctl_slot {
 	struct ctl_shared_qp qp[RXE_MAX_QP];
 	struct ctl_slot_failures failures;
 	struct ctl_fault_count faults[FAULT_MAX_RULES];
+	/* Its queue pairs that have gone: outlives the process, for whoever answers in their place. */
+	_Alignas(CTL_SHARED_PAGE) struct rxe_gone_table gone;
 };
 
 /* A handle is generation << CTL_HANDLE_BITS | index; index 0 is nobody's. */

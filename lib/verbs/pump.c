@@ -321,6 +321,7 @@ static void init_engine(struct dm_device *dev)
 		.max_mtu = dev->info.max_mtu,
 		.ack_hold_ns = ACK_HOLD_NS,
 		.qpn_last = atomic_load(&shared->slot[dev->attachment.slot].qpn_roll) & 0xffff,
+		.gone = &shared->slot[dev->attachment.slot].gone,
 	};
 
 	memcpy(cfg.gids, dev->info.gids, sizeof(cfg.gids));
@@ -406,7 +407,7 @@ static void free_all(struct dm_device *dev)
 	pump->tx_mem = NULL;
 }
 
-/* Under the lock: all that peers wait for leaves now. */
+/* Under the lock: all that peers wait for leaves now, and what of it is lost is left to those who answer for us. */
 static void flush(struct dm_device *dev)
 {
 	struct rxe_engine *engine = dev->pump.engine;
@@ -415,6 +416,9 @@ static void flush(struct dm_device *dev)
 		if (engine->qp[i])
 			rxe_qp_release_ack(engine, engine->qp[i]);
 	dm_pump_transmit(dev, dm_now_ns());
+	for (uint32_t i = 0; i < RXE_MAX_QP; i++)
+		if (engine->qp[i])
+			rxe_gone_note(engine, engine->qp[i]);
 }
 
 void dm_pump_exit(struct dm_device *dev)

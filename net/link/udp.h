@@ -62,6 +62,9 @@ bool link_udp_same_host(struct link_udp *link, const struct gid *gid);
  * -errno otherwise. Never blocks. */
 int link_udp_recv(struct link_udp *link, struct wire_arrival *ret, size_t max);
 
+/* The same from another socket of the link's group, which nobody else reads; never in the middle of what one call gave of it. */
+int link_udp_recv_from(struct link_udp *link, int rx_fd, struct wire_arrival *ret, size_t max);
+
 /* Shall arrivals tell traffic class, hop limit and flow label? Otherwise they show 0, 64 and 0. Only a UD receive needs
  * them, and they cost every packet 0.15 us: off at first; groups always tell. */
 void link_udp_see_headers(struct link_udp *link, bool see);

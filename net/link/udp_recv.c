@@ -208,3 +208,16 @@ int link_udp_recv(struct link_udp *link, struct wire_arrival *ret, size_t max)
 	}
 	return (int)hand_out(link, ret, max);
 }
+
+int link_udp_recv_from(struct link_udp *link, int rx_fd, struct wire_arrival *ret, size_t max)
+{
+	if (max == 0)
+		return 0;
+	if (link->rx.next >= link->rx.count) {
+		const int rc = read_socket(link, rx_fd, &link->gid);
+
+		if (rc <= 0)
+			return rc;
+	}
+	return (int)hand_out(link, ret, max);
+}

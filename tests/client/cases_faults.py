@@ -55,6 +55,14 @@ def srq_pingpong(build):
             ["ibv_srq_pingpong", "-c", "-g", "0", "-n", "300"])
 
 
+def goodbye(build):
+    """The pingpongs end with their last completion: what is lost of the last ACK costs the other side nothing."""
+    for program in ("ibv_rc_pingpong", "ibv_srq_pingpong"):
+        for percent in (1, 5):
+            rules = [f"drop probability={percent}% seed={percent}"]
+            through(build, f"goodbye_{percent}", rules, *[[program, "-c", "-g", "0", "-n", "100"]] * 8)
+
+
 def perftest(build):
     """RC: all operations through one packet in a hundred lost."""
     through(build, "fault_perftest", LOSS,
@@ -111,4 +119,4 @@ def command(build):
                 raise Failure(f"a bad file: {done.returncode}: {done.stderr}")
 
 
-CASES = {f"fault_{f.__name__}": f for f in (pingpong, srq_pingpong, perftest, repeatable, rnr_storm, command)}
+CASES = {f"fault_{f.__name__}": f for f in (pingpong, srq_pingpong, goodbye, perftest, repeatable, rnr_storm, command)}

@@ -51,7 +51,10 @@ def killed(build):
         device = shown["devices"][0]
         if leftovers(shown) or device["arena"]["used"] or device["slots_used"]:
             raise Failure(f"left behind: {shown}")
-        after = open_files(instance)
+        # Those that went in peace are answered for a while, from sockets of the server's own.
+        deadline = time.monotonic() + 40
+        while (after := open_files(instance)) != before and time.monotonic() < deadline:
+            pass
         if after != before:
             raise Failure(f"the server had {before} descriptors, and has {after}")
 

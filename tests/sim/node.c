@@ -181,6 +181,7 @@ static struct node *take_node(void)
 		return spare[--num_spare];
 	node = zalloc(sizeof(*node));
 	node->mrs = zalloc(sizeof(struct rxe_mr_table));
+	node->gone = zalloc(sizeof(struct rxe_gone_table));
 	node->cq_mem = zalloc(rxe_cq_ring_bytes(CQ_ENTRIES));
 	node->srq_mem = zalloc(rxe_ring_bytes(SRQ_DEPTH, rxe_recv_stride(MAX_SGE)));
 	return node;
@@ -189,11 +190,14 @@ static struct node *take_node(void)
 static void give_node(struct node *node)
 {
 	struct rxe_mr_table *mrs = node->mrs;
+	struct rxe_gone_table *gone = node->gone;
 	void *cq_mem = node->cq_mem, *srq_mem = node->srq_mem;
 
 	memset(mrs->entry, 0, (node->num_mrs + 1) * sizeof(mrs->entry[0]));
+	atomic_store(&gone->count, 0);
 	memset(node, 0, sizeof(*node));
 	node->mrs = mrs;
+	node->gone = gone;
 	node->cq_mem = cq_mem;
 	node->srq_mem = srq_mem;
 	if (num_spare < sizeof(spare) / sizeof(spare[0])) {
@@ -201,6 +205,7 @@ static void give_node(struct node *node)
 		return;
 	}
 	free(node->mrs);
+	free(node->gone);
 	free(node->cq_mem);
 	free(node->srq_mem);
 	free(node);
@@ -219,6 +224,7 @@ struct node *node_new(uint32_t index, uint32_t mem_len)
 		.tx_ports = { (uint16_t)(0xc000 + index) },
 		.num_tx_ports = 1,
 		.max_mtu = 4096,
+		.gone = node->gone,
 	};
 	uint32_t i;
 

@@ -37,6 +37,7 @@ struct node {
 	struct rxe_engine engine;
 	struct rxe_counters counters;
 	struct rxe_mr_table *mrs;
+	struct rxe_gone_table *gone;
 	uint32_t num_mrs;
 	uint8_t *mem;
 	uint32_t mem_len;

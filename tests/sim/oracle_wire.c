@@ -70,17 +70,21 @@ static bool is_nak(const struct wire_packet *packet, uint8_t class)
 	       (uint8_t)rc_syndrome_class(packet->aeth.syndrome) == class;
 }
 
-static void check_counters(const struct oracle *o, const struct node *node,
-			   const struct wire_packet *packet, int32_t ahead, bool is_request)
+static void check_counters(const struct oracle *o, const struct node *node, const struct end *to,
+			   const struct wire_packet *packet, int32_t ahead)
 {
 	const struct rxe_counters *before = &o->seen[node->index].before;
 	const struct rxe_counters *after = &node->counters;
+	const bool asks = packet && (packet->shape & SHAPE_REQUEST) &&
+			  opcode_service(packet->bth.opcode) == WIRE_RC;
+	const bool is_request = asks && to && to->qp.type == RXE_QPT_RC;
+	const bool is_for_one_that_has_gone = asks && !to;
 
 #define GREW(name, may) check_grew(o, node, #name, before->name, after->name, may)
 	GREW(rcvd_pkts, true);
 	GREW(rcvd_bad_icrc, !packet);
 	GREW(rcvd_malformed, !packet);
-	GREW(duplicate_request, is_request && ahead < 0);
+	GREW(duplicate_request, is_request ? ahead < 0 : is_for_one_that_has_gone);
 	GREW(out_of_seq_request, is_request && ahead > 0);
 	GREW(send_rnr_err, is_request && ahead == 0);
 	GREW(rcvd_rnr_err, is_nak(packet, RC_AETH_RNR));
@@ -117,7 +121,7 @@ static void saw_arrived(void *context, struct node *node, struct end *to, uint32
 	int32_t ahead = is_rc ? psn_diff(packet->bth.psn, seen->rq_psn) : 0;
 
 	(void)len;
-	check_counters(o, node, packet, ahead, is_request);
+	check_counters(o, node, to, packet, ahead);
 	if (is_request)
 		check_expected(o, to, packet, seen->rq_psn, ahead);
 }

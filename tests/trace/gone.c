@@ -1,0 +1,226 @@
+/* SPDX-License-Identifier: MIT */
+/* Traces of queue pairs that are destroyed, or whose program ends, as soon as they have all they wanted, while their peer still waits
+ * for an ACK: what was received is acknowledged by whoever is left, and nothing else is. */
+#include "tests/trace/fixture.h"
+
+/* b's program has its last completion, and goes. */
+static void b_goes_at(double us)
+{
+	world_run_until(&w, us);
+	node_remove_qp(b);
+	b = NULL;
+}
+
+START_TEST(last_ack_lost)
+{
+	connect_ends(NULL);
+	fault("drop b ACK 100");
+	RECV(64);
+	SEND(64);
+	b_goes_at(6);
+	world_run(&w);
+	expect("     0.0 a > SEND_ONLY 100 len 64 ackreq\n"
+	       "     5.0 b x ACK 100 msn 1\n"
+	       "     5.0 b   recv 1 SUCCESS len 64\n"
+	       "   262.1 a   timeout, 6 left, rewind to 100\n"
+	       "   262.1 a > SEND_ONLY 100 len 64 ackreq\n"
+	       "   267.1 ?   duplicate SEND_ONLY 100\n"
+	       "   267.1 ? > ACK 100 msn 1\n"
+	       "   272.1 a   send 1 SUCCESS\n");
+	ck_assert_uint_eq(y->counters.rcvd_no_qp, 0);
+}
+END_TEST
+
+START_TEST(lost_again_and_again)
+{
+	connect_ends(NULL);
+	fault("drop b ACK 100");
+	fault("drop ? ACK 100");
+	fault("drop ? ACK 100");
+	WRITE(64);
+	b_goes_at(6);
+	world_run(&w);
+	expect_some("   262.1 a   timeout, 6 left, rewind to 100\n"
+		    "   267.1 ? x ACK 100 msn 1\n"
+		    "   524.3 a   timeout, 5 left, rewind to 100\n"
+		    "   529.3 ? x ACK 100 msn 1\n"
+		    "   786.4 a   timeout, 4 left, rewind to 100\n"
+		    "   791.4 ? > ACK 100 msn 1\n"
+		    "   796.4 a   send 1 SUCCESS\n");
+}
+END_TEST
+
+START_TEST(one_ack_for_all_that_come_together)
+{
+	connect_ends(NULL);
+	fault("drop b ACK 102");
+	RECV(4000);
+	SEND(2500);
+	b_goes_at(6);
+	skip();
+	world_run(&w);
+	expect("   262.1 a   timeout, 6 left, rewind to 100\n"
+	       "   262.1 a > SEND_FIRST 100 len 1024\n"
+	       "   262.1 a > SEND_MIDDLE 101 len 1024\n"
+	       "   262.1 a > SEND_LAST 102 len 452 ackreq\n"
+	       "   267.1 ?   duplicate SEND_FIRST 100\n"
+	       "   267.1 ?   duplicate SEND_MIDDLE 101\n"
+	       "   267.1 ?   duplicate SEND_LAST 102\n"
+	       "   267.1 ? > ACK 102 msn 1\n"
+	       "   272.1 a   send 1 SUCCESS\n");
+}
+END_TEST
+
+START_TEST(a_new_request_is_not_acknowledged)
+{
+	connect_ends(NULL);
+	fault("drop b ACK 100");
+	fault("drop a SEND_ONLY 101");
+	RECV(64);
+	RECV(64);
+	SEND(64);
+	SEND(65);
+	b_goes_at(6);
+	world_run(&w);
+	expect_some("     5.0 b   recv 1 SUCCESS len 64\n"
+		    "   262.1 a > SEND_ONLY 101 len 65 ackreq\n"
+		    "   267.1 ?   duplicate SEND_ONLY 100\n"
+		    "   267.1 ? > ACK 100 msn 1\n"
+		    "   272.1 a   send 1 SUCCESS\n"
+		    "  2369.3 a   send 2 RETRY_EXC\n");
+	ck_assert_uint_eq(y->counters.duplicate_request, 1);
+	ck_assert_uint_eq(y->counters.rcvd_no_qp, 8);
+}
+END_TEST
+
+START_TEST(half_a_message_is_no_message)
+{
+	connect_ends(NULL);
+	fault("drop a SEND_LAST 102");
+	RECV(4000);
+	SEND(2500);
+	b_goes_at(6);
+	world_run(&w);
+	expect_some("   267.1 ?   duplicate SEND_MIDDLE 101\n"
+		    "   267.1 ? > ACK 101 msn 0\n"
+		    "  2369.3 a   send 1 RETRY_EXC\n");
+}
+END_TEST
+
+START_TEST(atomic)
+{
+	connect_ends(NULL);
+	fault("drop b ATOMIC_ACK 101");
+	set_word(y, 0, 7);
+	ADD(1, .from = READ_AT);
+	ADD(1, .from = READ_AT);
+	b_goes_at(6);
+	skip();
+	world_run(&w);
+	expect("    10.0 a   send 1 SUCCESS\n"
+	       "   272.1 a   timeout, 6 left, rewind to 101\n"
+	       "   272.1 a > FETCH_ADD 101 ackreq\n"
+	       "   277.1 ?   duplicate FETCH_ADD 101\n"
+	       "   277.1 ? > ATOMIC_ACK 101 orig 8\n"
+	       "   282.1 a   send 2 SUCCESS\n");
+	ck_assert_uint_eq(word_at(x, READ_AT), 8);
+	ck_assert_uint_eq(word_at(y, 0), 9);
+	ck_assert_uint_eq(y->atomics, 2);
+}
+END_TEST
+
+START_TEST(a_read_has_no_memory_to_read)
+{
+	connect_ends(NULL);
+	fault("drop b READ_RESP_ONLY 100");
+	READ(64, .from = READ_AT);
+	b_goes_at(6);
+	world_run(&w);
+	expect_some("   262.1 a > READ_REQUEST 100 len 64 ackreq\n"
+		    "  2097.2 a   send 1 RETRY_EXC\n");
+	ck_assert_uint_eq(y->counters.rcvd_no_qp, 7);
+	ck_assert(node_is_untouched(x, READ_AT, 64));
+}
+END_TEST
+
+/* Nobody may have what another connection is owed. */
+START_TEST(a_stranger_is_not_answered)
+{
+	const struct node_qp_opts opts = world_opts();
+	struct node *z = world_add_node(&w);
+	struct end *stranger;
+
+	connect_ends(NULL);
+	stranger = node_add_qp(z, 's', &opts);
+	node_connect(stranger, b, &opts, 500);
+	WRITE(64);
+	world_run(&w);
+	inject(stranger, OP_WRITE_ONLY, 100, 8);
+	node_remove_qp(b);
+	skip();
+	world_run(&w);
+	expect("");
+	ck_assert_uint_eq(y->counters.rcvd_no_qp, 1);
+	ck_assert_uint_eq(y->counters.duplicate_request, 0);
+}
+END_TEST
+
+/* In error it did not answer, and neither does anybody in its place. */
+START_TEST(one_in_error_is_not_answered_for)
+{
+	connect_ends(NULL);
+	fault("drop b ACK 100");
+	WRITE(64);
+	world_run_until(&w, 6);
+	world_modify(&w, b, RXE_QPS_ERR);
+	node_remove_qp(b);
+	world_run(&w);
+	expect_some("  2097.2 a   send 1 RETRY_EXC\n");
+	ck_assert_uint_eq(y->counters.rcvd_no_qp, 7);
+}
+END_TEST
+
+/* Its peer's timer may be longer than ours: four times eight of ours, and a second at least. */
+START_TEST(not_for_ever)
+{
+	struct node_qp_opts patient = world_opts(), usual = world_opts();
+
+	patient.timeout = 17; /* 537 ms */
+	patient.retry_cnt = 1;
+	usual.psn = 500;
+	a = node_add_qp(x, 'a', &patient);
+	b = node_add_qp(y, 'b', &usual);
+	node_connect(a, b, &patient, 500);
+	node_connect(b, a, &usual, 100);
+	fault("drop b ACK 100");
+	fault("drop ? ACK 100");
+	WRITE(64);
+	b_goes_at(6);
+	world_run(&w);
+	expect_some("536875.9 ? x ACK 100 msn 1\n"
+		    "1073741.8 a   send 1 RETRY_EXC\n");
+	ck_assert_uint_eq(y->counters.duplicate_request, 1);
+}
+END_TEST
+
+START_TEST(its_number_is_not_used_again)
+{
+	uint32_t qpn, round;
+
+	connect_ends(NULL);
+	qpn = b->qp.qpn;
+	WRITE(64);
+	b_goes_at(20);
+	for (round = 0; round < 0x20000; round++)
+		ck_assert_uint_ne(rxe_engine_alloc_qpn(&y->engine), qpn);
+	y->engine.now_ns += RXE_GONE_MIN_NS;
+	for (round = 0; round < 0x10000 && rxe_engine_alloc_qpn(&y->engine) != qpn; round++)
+		;
+	ck_assert_uint_lt(round, 0x10000);
+}
+END_TEST
+
+RUN_TESTS("gone", last_ack_lost, lost_again_and_again, one_ack_for_all_that_come_together,
+	  a_new_request_is_not_acknowledged, half_a_message_is_no_message, atomic,
+	  a_read_has_no_memory_to_read, a_stranger_is_not_answered,
+	  one_in_error_is_not_answered_for, not_for_ever, its_number_is_not_used_again)
