@@ -26,6 +26,6 @@
 #define RXE_MAX_TX_PORTS  16
 #define RXE_MAX_PAYLOAD	  4096
 #define RXE_HOP_LIMIT	  64u /* where the program asks for none that could leave the subnet */
-#define RXE_WINDOW_BYTES  (192u * 1024) /* request bytes in flight to one peer */
+#define RXE_WINDOW_BYTES  (208u * 1024) /* request bytes in flight to one peer */
 
 #endif

@@ -279,17 +279,17 @@ static bool ends_train(const struct wire_train *train, uint32_t len)
 	return closes || fills || train->len + len + len > TRAIN_MAX_BYTES;
 }
 
-/* Inside a message: an answer is wanted when a good deal has gone without, or when none is on its way and the QP may have to stop.
+/* Inside a message: an answer is wanted when a good deal has gone without, or when none is on its way and the window is full.
  * Asking each time would have the window open by a packet at a time, each of which asks again. */
 static bool must_ask(const struct rxe_qp *qp, const struct wire_train *train, uint32_t len,
 		     uint32_t cost)
 {
 	const struct rc_request *req = &qp->rc.req;
-	bool stops = fills_window(qp, cost), ends = ends_train(train, len);
+	bool stops = fills_window(qp, cost);
 
 	if (req->unasked + cost >= RC_UNASKED_BYTES)
-		return stops || ends;
-	return req->in_flight == req->unasked && (stops || (ends && train->max_segs > 1));
+		return stops || ends_train(train, len);
+	return req->in_flight == req->unasked && stops;
 }
 
 static void describe(const struct rxe_qp *qp, const struct rxe_send_wqe *wqe, uint32_t last_psn,

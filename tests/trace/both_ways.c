@@ -38,10 +38,10 @@ START_TEST(writes_cross)
 	POST(b, RDMA_WRITE, 2500, .to = 0x2000);
 	world_run(&w);
 	expect("     0.0 a > WRITE_FIRST 100 len 1024\n"
-	       "     0.0 a > WRITE_MIDDLE 101 len 1024 ackreq\n"
+	       "     0.0 a > WRITE_MIDDLE 101 len 1024\n"
 	       "     0.0 a > WRITE_LAST 102 len 452 ackreq\n"
 	       "     0.0 b > WRITE_FIRST 500 len 1024\n"
-	       "     0.0 b > WRITE_MIDDLE 501 len 1024 ackreq\n"
+	       "     0.0 b > WRITE_MIDDLE 501 len 1024\n"
 	       "     0.0 b > WRITE_LAST 502 len 452 ackreq\n"
 	       "     5.0 a > ACK 502 msn 1\n"
 	       "     5.0 b > ACK 102 msn 1\n"
@@ -78,10 +78,10 @@ START_TEST(losses_cross)
 	POST(b, RDMA_WRITE, 2500, .to = 0x2000);
 	world_run(&w);
 	expect("     0.0 a x WRITE_FIRST 100 len 1024\n"
-	       "     0.0 a > WRITE_MIDDLE 101 len 1024 ackreq\n"
+	       "     0.0 a > WRITE_MIDDLE 101 len 1024\n"
 	       "     0.0 a > WRITE_LAST 102 len 452 ackreq\n"
 	       "     0.0 b > WRITE_FIRST 500 len 1024\n"
-	       "     0.0 b x WRITE_MIDDLE 501 len 1024 ackreq\n"
+	       "     0.0 b x WRITE_MIDDLE 501 len 1024\n"
 	       "     0.0 b > WRITE_LAST 502 len 452 ackreq\n"
 	       "     5.0 b   early WRITE_MIDDLE 101\n"
 	       "     5.0 b   early WRITE_LAST 102\n"
@@ -91,7 +91,7 @@ START_TEST(losses_cross)
 	       "    10.0 b   rewind to 501\n"
 	       "    10.0 a   rewind to 100\n"
 	       "    10.0 a > WRITE_FIRST 100 len 1024\n"
-	       "    10.0 a > WRITE_MIDDLE 101 len 1024 ackreq\n"
+	       "    10.0 a > WRITE_MIDDLE 101 len 1024\n"
 	       "    10.0 a > WRITE_LAST 102 len 452 ackreq\n"
 	       "    10.0 b > WRITE_MIDDLE 501 len 1024\n"
 	       "    10.0 b > WRITE_LAST 502 len 452 ackreq\n"

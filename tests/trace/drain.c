@@ -20,7 +20,7 @@ START_TEST(message_under_way)
 	WRITE(64);
 	world_run(&w);
 	expect("     0.0 a > WRITE_FIRST 100 len 1024\n"
-	       "     0.0 a > WRITE_MIDDLE 101 len 1024 ackreq\n"
+	       "     0.0 a > WRITE_MIDDLE 101 len 1024\n"
 	       "     0.0 a > WRITE_LAST 102 len 452 ackreq\n"
 	       "     5.0 b > ACK 102 msn 1\n"
 	       "    10.0 a   send 1 SUCCESS\n"
@@ -42,14 +42,17 @@ START_TEST(loss_while_draining)
 	world_modify(&w, a, RXE_QPS_SQD);
 	world_run(&w);
 	expect("     0.0 a > WRITE_FIRST 100 len 1024\n"
-	       "     0.0 a > WRITE_MIDDLE 101 len 1024 ackreq\n"
+	       "     0.0 a > WRITE_MIDDLE 101 len 1024\n"
 	       "     0.0 a x WRITE_LAST 102 len 452 ackreq\n"
-	       "     5.0 b > ACK 101 msn 0\n"
-	       "   272.1 a   timeout, 6 left, rewind to 102\n"
-	       "   272.1 a > WRITE_LAST 102 len 452 ackreq\n"
-	       "   277.1 b > ACK 102 msn 1\n"
-	       "   282.1 a   send 1 SUCCESS\n"
-	       "   282.1 a   event SQ_DRAINED\n");
+	       "   262.1 a   timeout, 6 left, rewind to 100\n"
+	       "   262.1 a > WRITE_FIRST 100 len 1024\n"
+	       "   262.1 a > WRITE_MIDDLE 101 len 1024\n"
+	       "   262.1 a > WRITE_LAST 102 len 452 ackreq\n"
+	       "   267.1 b   duplicate WRITE_FIRST 100\n"
+	       "   267.1 b   duplicate WRITE_MIDDLE 101\n"
+	       "   267.1 b > ACK 102 msn 1\n"
+	       "   272.1 a   send 1 SUCCESS\n"
+	       "   272.1 a   event SQ_DRAINED\n");
 }
 END_TEST
 

@@ -99,14 +99,14 @@ START_TEST(nak)
 	WRITE(2500);
 	world_run(&w);
 	expect("     0.0 a x WRITE_FIRST 100 len 1024\n"
-	       "     0.0 a > WRITE_MIDDLE 101 len 1024 ackreq\n"
+	       "     0.0 a > WRITE_MIDDLE 101 len 1024\n"
 	       "     0.0 a > WRITE_LAST 102 len 452 ackreq\n"
 	       "     5.0 b   early WRITE_MIDDLE 101\n"
 	       "     5.0 b   early WRITE_LAST 102\n"
 	       "     5.0 b d NAK 100 sequence\n"
 	       "    10.0 a   rewind to 100\n"
 	       "    10.0 a > WRITE_FIRST 100 len 1024\n"
-	       "    10.0 a > WRITE_MIDDLE 101 len 1024 ackreq\n"
+	       "    10.0 a > WRITE_MIDDLE 101 len 1024\n"
 	       "    10.0 a > WRITE_LAST 102 len 452 ackreq\n"
 	       "    15.0 b > ACK 102 msn 1\n"
 	       "    20.0 a   send 1 SUCCESS\n");

@@ -112,7 +112,7 @@ START_TEST(write_middle)
 	WRITE(5000, .to = 0x1000);
 	world_run(&w);
 	expect("     0.0 a > WRITE_FIRST 100 len 1024\n"
-	       "     0.0 a > WRITE_MIDDLE 101 len 1024 ackreq\n"
+	       "     0.0 a > WRITE_MIDDLE 101 len 1024\n"
 	       "     0.0 a x WRITE_MIDDLE 102 len 1024\n"
 	       "     0.0 a > WRITE_MIDDLE 103 len 1024\n"
 	       "     0.0 a > WRITE_LAST 104 len 904 ackreq\n"

@@ -55,7 +55,7 @@ START_TEST(loss_before_and_behind)
 	WRITE(5000, .to = 0x1000);
 	world_run(&w);
 	expect("     0.0 a > WRITE_FIRST 16777214 len 1024\n"
-	       "     0.0 a x WRITE_MIDDLE 16777215 len 1024 ackreq\n"
+	       "     0.0 a x WRITE_MIDDLE 16777215 len 1024\n"
 	       "     0.0 a > WRITE_MIDDLE 0 len 1024\n"
 	       "     0.0 a x WRITE_MIDDLE 1 len 1024\n"
 	       "     0.0 a > WRITE_LAST 2 len 904 ackreq\n"

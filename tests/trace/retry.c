@@ -125,14 +125,14 @@ START_TEST(naks_spend_it_too)
 	WRITE(2500);
 	world_run(&w);
 	expect("     0.0 a x WRITE_FIRST 100 len 1024\n"
-	       "     0.0 a > WRITE_MIDDLE 101 len 1024 ackreq\n"
+	       "     0.0 a > WRITE_MIDDLE 101 len 1024\n"
 	       "     0.0 a > WRITE_LAST 102 len 452 ackreq\n"
 	       "     5.0 b   early WRITE_MIDDLE 101\n"
 	       "     5.0 b   early WRITE_LAST 102\n"
 	       "     5.0 b > NAK 100 sequence\n"
 	       "    10.0 a   rewind to 100\n"
 	       "    10.0 a x WRITE_FIRST 100 len 1024\n"
-	       "    10.0 a > WRITE_MIDDLE 101 len 1024 ackreq\n"
+	       "    10.0 a > WRITE_MIDDLE 101 len 1024\n"
 	       "    10.0 a > WRITE_LAST 102 len 452 ackreq\n"
 	       "    15.0 b   early WRITE_MIDDLE 101\n"
 	       "    15.0 b   early WRITE_LAST 102\n"

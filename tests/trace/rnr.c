@@ -136,7 +136,7 @@ START_TEST(a_write_with_immediate_waits_at_its_last)
 	RECV(0);
 	world_run(&w);
 	expect("     0.0 a > WRITE_FIRST 100 len 1024\n"
-	       "     0.0 a > WRITE_MIDDLE 101 len 1024 ackreq\n"
+	       "     0.0 a > WRITE_MIDDLE 101 len 1024\n"
 	       "     0.0 a > WRITE_LAST_IMM 102 len 452 imm 0x9 ackreq\n"
 	       "     5.0 b > RNR_NAK 102 timer 1\n"
 	       "    10.0 a   wait until 20.0, rewind to 102\n"

@@ -20,7 +20,7 @@ START_TEST(several_packets)
 	WRITE(3500, .to = 0x1001);
 	world_run(&w);
 	expect("     0.0 a > WRITE_FIRST 100 len 1024\n"
-	       "     0.0 a > WRITE_MIDDLE 101 len 1024 ackreq\n"
+	       "     0.0 a > WRITE_MIDDLE 101 len 1024\n"
 	       "     0.0 a > WRITE_MIDDLE 102 len 1024\n"
 	       "     0.0 a > WRITE_LAST 103 len 428 ackreq\n"
 	       "     5.0 b > ACK 103 msn 1\n"
