@@ -76,11 +76,21 @@ static void wait_ns(int epoll_fd, struct epoll_event *ret, int *ret_count, uint6
 	*ret_count = (int)n;
 }
 
+/* A thread of the program runs the engine this moment: a long message takes it longer than POLLER_NEAR_NS. */
+static bool is_held(struct dm_pump *pump)
+{
+	if (pthread_mutex_trylock(&pump->lock) != 0)
+		return true;
+	pthread_mutex_unlock(&pump->lock);
+	return false;
+}
+
 static bool poller_is_near(struct dm_pump *pump, uint64_t now_ns)
 {
 	uint64_t last = atomic_load_explicit(&pump->polled_at_ns, memory_order_relaxed);
 
-	return last + POLLER_NEAR_NS > now_ns;
+	return last &&
+	       (last + POLLER_NEAR_NS > now_ns || (last + LONG_AGO_NS > now_ns && is_held(pump)));
 }
 
 /* Is the program kept from running by us? */
@@ -129,13 +139,11 @@ static void serve(struct dm_device *dev)
 	}
 }
 
-/* How long until a timer is due. */
-static uint64_t time_to_sleep(struct dm_device *dev)
+/* How long until a timer is due. Under the lock. */
+static uint64_t due_in(struct dm_pump *pump)
 {
-	struct dm_pump *pump = &dev->pump;
 	uint64_t deadline, now_ns = dm_now_ns();
 
-	pthread_mutex_lock(&pump->lock);
 	deadline = rxe_engine_deadline(pump->engine);
 	if (dm_wire_deadline(&pump->wire) < deadline)
 		deadline = dm_wire_deadline(&pump->wire);
@@ -145,10 +153,37 @@ static uint64_t time_to_sleep(struct dm_device *dev)
 	    deadline > now_ns + DM_PUMP_TICK_NS)
 		deadline = now_ns + DM_PUMP_TICK_NS;
 	atomic_store(&pump->thread_wakes_ns, deadline);
-	pthread_mutex_unlock(&pump->lock);
 	if (deadline == UINT64_MAX)
 		return UINT64_MAX;
 	return deadline > now_ns ? deadline - now_ns : 0;
+}
+
+static uint64_t time_to_sleep(struct dm_pump *pump)
+{
+	uint64_t ns;
+
+	pthread_mutex_lock(&pump->lock);
+	ns = due_in(pump);
+	pthread_mutex_unlock(&pump->lock);
+	return ns;
+}
+
+/* At most so long. Waits for no lock: who holds it tells of an earlier deadline when leaving. */
+static uint64_t time_to_nap(struct dm_pump *pump, uint64_t longest_ns)
+{
+	uint64_t ns = longest_ns;
+
+	atomic_store(&pump->thread_wakes_ns, dm_now_ns() + longest_ns);
+	if (pthread_mutex_trylock(&pump->lock) == 0) {
+		ns = due_in(pump);
+		pthread_mutex_unlock(&pump->lock);
+	}
+	/* What is due before the next tick is an ACK that waits for a ride: the program's next poll sees to it. */
+	if (ns < DM_PUMP_TICK_NS)
+		ns = DM_PUMP_TICK_NS;
+	ns = ns < longest_ns ? ns : longest_ns;
+	atomic_store(&pump->thread_wakes_ns, dm_now_ns() + ns);
+	return ns;
 }
 
 static bool is_waiting(struct dm_pump *pump)
@@ -225,16 +260,8 @@ static bool may_nap(struct dm_pump *pump)
 static void nap(struct dm_device *dev, uint64_t *nap_ns)
 {
 	struct dm_pump *pump = &dev->pump;
-	uint64_t longest_ns = atomic_load(&pump->armed) ? NAP_MIN_NS : *nap_ns;
-	uint64_t due_ns = time_to_sleep(dev);
-	uint64_t length_ns;
+	uint64_t length_ns = time_to_nap(pump, atomic_load(&pump->armed) ? NAP_MIN_NS : *nap_ns);
 
-	/* What is due before the next tick is an ACK that waits for a ride: the program's next poll sees to it. */
-	if (due_ns < DM_PUMP_TICK_NS)
-		due_ns = DM_PUMP_TICK_NS;
-	length_ns = due_ns < longest_ns ? due_ns : longest_ns;
-
-	atomic_store(&pump->thread_wakes_ns, dm_now_ns() + length_ns);
 	atomic_store(&pump->napping, true);
 	if (hear(dev, length_ns) == 0) {
 		if (polls_on(pump)) {
@@ -256,7 +283,7 @@ static void listen_to_all(struct dm_device *dev)
 	int n;
 
 	atomic_store(&pump->listening, true);
-	wait_ns(pump->epoll_fd, events, &n, time_to_sleep(dev));
+	wait_ns(pump->epoll_fd, events, &n, time_to_sleep(pump));
 	atomic_store(&pump->listening, false);
 	for (int i = 0; i < n; i++)
 		if (events[i].data.u32 == SOURCE_CALM)
