@@ -97,7 +97,7 @@ void rxe_complete_recv(struct rxe_engine *engine, struct rxe_qp *qp,
 	qp->claim.held = false;
 	if (done->status == RXE_WC_SUCCESS)
 		engine->cfg.counters->rdma_recvs++;
-	rxe_cq_push(engine, qp->recv_cq, &cqe);
+	rxe_cq_push(engine, qp->type == RXE_QPT_XRC_RECV ? qp->srq->cq : qp->recv_cq, &cqe);
 }
 
 void rxe_flush_send(struct rxe_engine *engine, struct rxe_qp *qp)

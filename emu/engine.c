@@ -65,6 +65,26 @@ struct rxe_qp *rxe_engine_find_qp(const struct rxe_engine *engine, uint32_t qpn)
 	return qp && qp->qpn == qpn ? qp : NULL;
 }
 
+uint32_t rxe_engine_alloc_srqn(struct rxe_engine *engine)
+{
+	uint32_t i;
+
+	for (i = 0; i < RXE_MAX_SRQ; i++) {
+		uint32_t number = ++engine->srqn_next & ((1u << RXE_SLOT_SHIFT) - 1);
+
+		if (number && !engine->srq[number % RXE_MAX_SRQ])
+			return engine->cfg.slot << RXE_SLOT_SHIFT | number;
+	}
+	return 0;
+}
+
+struct rxe_srq *rxe_engine_find_srq(const struct rxe_engine *engine, uint32_t srqn)
+{
+	struct rxe_srq *srq = engine->srq[srqn % RXE_MAX_SRQ];
+
+	return srq && srq->srqn == srqn ? srq : NULL;
+}
+
 uint8_t rxe_tx_index(const struct rxe_engine *engine, const struct gid *dgid, uint32_t dest_qpn)
 {
 	uint32_t tail;
@@ -72,6 +92,14 @@ uint8_t rxe_tx_index(const struct rxe_engine *engine, const struct gid *dgid, ui
 	memcpy(&tail, dgid->raw + 12, sizeof(tail));
 	tail = (tail ^ dest_qpn >> RXE_SLOT_SHIFT) * 0x9e3779b9u;
 	return (uint8_t)((tail >> 16) % engine->cfg.num_tx_ports);
+}
+
+/* An XRC target completes where the SRQ of the request at hand says. */
+static bool has_overrun_cq(const struct rxe_qp *qp)
+{
+	if (qp->type == RXE_QPT_XRC_RECV)
+		return qp->srq && qp->srq->cq->overrun;
+	return qp->send_cq->overrun || qp->recv_cq->overrun;
 }
 
 /* The QPs of a CQ that overran: their completions have nowhere to go (IBTA 11.6.3.1, local work queue catastrophic error). */
@@ -84,7 +112,7 @@ static void fail_overrun(struct rxe_engine *engine)
 		struct rxe_qp *qp = engine->qp[i];
 
 		if (!qp || qp->state == RXE_QPS_ERR || qp->state == RXE_QPS_RESET ||
-		    !(qp->send_cq->overrun || qp->recv_cq->overrun))
+		    !has_overrun_cq(qp))
 			continue;
 		rxe_tell_failed(engine, qp, RXE_FAILED_CQ, RXE_WC_SUCCESS);
 		rxe_qp_fail(engine, qp, RXE_WC_SUCCESS, engine->now_ns);

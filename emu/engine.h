@@ -45,6 +45,8 @@ struct rxe_engine {
 	struct rxe_qp *qp[RXE_MAX_QP]; /* by QPN modulo RXE_MAX_QP */
 	uint16_t qpn_turn[RXE_MAX_QP]; /* rolls on at each reuse of an index */
 	uint32_t qpn_next;
+	struct rxe_srq *srq[RXE_MAX_SRQ]; /* those of XRC, by number modulo RXE_MAX_SRQ */
+	uint32_t srqn_next;
 	uint32_t num_qp;
 	uint32_t qps_made; /* ever */
 	uint32_t open_wrs; /* posted, sends and receives, and not retired: completions to come */
@@ -66,6 +68,9 @@ void rxe_engine_init(struct rxe_engine *engine, const struct rxe_engine_cfg *cfg
  * is answered for, unless all of its index are. 0 when RXE_MAX_QP exist. */
 uint32_t rxe_engine_alloc_qpn(struct rxe_engine *engine);
 struct rxe_qp *rxe_engine_find_qp(const struct rxe_engine *engine, uint32_t qpn);
+/* The same for XRC's SRQs: a free number of the slot's range, 0 when RXE_MAX_SRQ exist. */
+uint32_t rxe_engine_alloc_srqn(struct rxe_engine *engine);
+struct rxe_srq *rxe_engine_find_srq(const struct rxe_engine *engine, uint32_t srqn);
 
 /* Which sending port packets for that peer's socket use: the same for all of ours, so that they can share trains. */
 uint8_t rxe_tx_index(const struct rxe_engine *engine, const struct gid *dgid, uint32_t dest_qpn);

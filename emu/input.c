@@ -93,6 +93,12 @@ static bool is_for(const struct rxe_qp *qp, const struct wire_packet *packet,
 	case RXE_QPT_RC: return service == WIRE_RC && is_from_peer(qp, arrival);
 	case RXE_QPT_UC: return service == WIRE_UC && is_from_peer(qp, arrival);
 	case RXE_QPT_UD: return service == WIRE_UD;
+	case RXE_QPT_XRC_SEND:
+		return service == WIRE_XRC && !(packet->shape & SHAPE_REQUEST) &&
+		       is_from_peer(qp, arrival);
+	case RXE_QPT_XRC_RECV:
+		return service == WIRE_XRC && (packet->shape & SHAPE_REQUEST) &&
+		       is_from_peer(qp, arrival);
 	}
 	return false;
 }
@@ -115,6 +121,8 @@ static void to_qp(struct rxe_engine *engine, struct rxe_qp *qp, const struct wir
 	}
 	switch (qp->type) {
 	case RXE_QPT_RC:
+	case RXE_QPT_XRC_SEND:
+	case RXE_QPT_XRC_RECV:
 		note_established(engine, qp);
 		rc_input(engine, qp, packet, now_ns);
 		return;

@@ -14,7 +14,9 @@ static enum output_verdict ask(struct rxe_engine *engine, struct rxe_qp *qp,
 			       struct wire_train *train, uint64_t now_ns)
 {
 	switch (qp->type) {
-	case RXE_QPT_RC: return rc_output(engine, qp, train, now_ns);
+	case RXE_QPT_RC:
+	case RXE_QPT_XRC_SEND:
+	case RXE_QPT_XRC_RECV: return rc_output(engine, qp, train, now_ns);
 	case RXE_QPT_UC: return uc_output(engine, qp, train, now_ns);
 	case RXE_QPT_UD: return ud_output(engine, qp, train, now_ns);
 	}

@@ -8,9 +8,10 @@
 #define INLINE_BITS (RXE_SEND_FENCE | RXE_SEND_SIGNALED | RXE_SEND_SOLICITED | RXE_SEND_INLINE)
 #define PLAIN_BITS  (RXE_SEND_FENCE | RXE_SEND_SIGNALED | RXE_SEND_SOLICITED)
 
-#define RC (1u << RXE_QPT_RC)
-#define UC (1u << RXE_QPT_UC)
-#define UD (1u << RXE_QPT_UD)
+#define RC  (1u << RXE_QPT_RC)
+#define UC  (1u << RXE_QPT_UC)
+#define UD  (1u << RXE_QPT_UD)
+#define XRC (1u << RXE_QPT_XRC_SEND)
 
 /* IBTA table 95: which service knows which operation, and the flags it may bear. */
 struct op_rule {
@@ -21,14 +22,14 @@ struct op_rule {
 
 /* clang-format off */
 static const struct op_rule rules[] = {
-	[RXE_WR_RDMA_WRITE]           = { RC | UC,      INLINE_BITS, false },
-	[RXE_WR_RDMA_WRITE_WITH_IMM]  = { RC | UC,      INLINE_BITS, false },
-	[RXE_WR_SEND]                 = { RC | UC | UD, INLINE_BITS, false },
-	[RXE_WR_SEND_WITH_IMM]        = { RC | UC | UD, INLINE_BITS, false },
-	[RXE_WR_RDMA_READ]            = { RC,           PLAIN_BITS,  false },
-	[RXE_WR_ATOMIC_CMP_AND_SWP]   = { RC,           PLAIN_BITS,  true  },
-	[RXE_WR_ATOMIC_FETCH_AND_ADD] = { RC,           PLAIN_BITS,  true  },
-	[RXE_WR_SEND_WITH_INV]        = { RC,           INLINE_BITS, false },
+	[RXE_WR_RDMA_WRITE]           = { RC | XRC | UC,      INLINE_BITS, false },
+	[RXE_WR_RDMA_WRITE_WITH_IMM]  = { RC | XRC | UC,      INLINE_BITS, false },
+	[RXE_WR_SEND]                 = { RC | XRC | UC | UD, INLINE_BITS, false },
+	[RXE_WR_SEND_WITH_IMM]        = { RC | XRC | UC | UD, INLINE_BITS, false },
+	[RXE_WR_RDMA_READ]            = { RC | XRC,           PLAIN_BITS,  false },
+	[RXE_WR_ATOMIC_CMP_AND_SWP]   = { RC | XRC,           PLAIN_BITS,  true  },
+	[RXE_WR_ATOMIC_FETCH_AND_ADD] = { RC | XRC,           PLAIN_BITS,  true  },
+	[RXE_WR_SEND_WITH_INV]        = { RC | XRC,           INLINE_BITS, false },
 };
 /* clang-format on */
 
@@ -91,6 +92,8 @@ static enum post_verdict check_send(const struct rxe_engine *engine, const struc
 	if (wr->flags & ~rule->flags)
 		return POST_BAD_FLAGS;
 	if (qp->type == RXE_QPT_UD && (!av_is_good(engine, wr->av) || wr->remote_qpn > QPN_MASK))
+		return POST_BAD_AV;
+	if (qp->type == RXE_QPT_XRC_SEND && wr->remote_qpn > QPN_MASK)
 		return POST_BAD_AV;
 	if (rxe_ring_used(&qp->sq) >= qp->sq.limit)
 		return POST_FULL;
@@ -168,7 +171,7 @@ void rxe_post_withdraw(struct rxe_engine *engine, struct rxe_qp *qp, uint32_t ta
 
 bool rxe_qp_is_idle(const struct rxe_qp *qp)
 {
-	return qp->type != RXE_QPT_RC || rc_request_is_idle(qp);
+	return !rxe_qp_is_reliable(qp) || rc_request_is_idle(qp);
 }
 
 enum post_verdict rxe_post_recv(struct rxe_engine *engine, struct rxe_qp *qp,
@@ -176,6 +179,8 @@ enum post_verdict rxe_post_recv(struct rxe_engine *engine, struct rxe_qp *qp,
 {
 	enum post_verdict verdict;
 
+	if (qp->type == RXE_QPT_XRC_SEND || qp->type == RXE_QPT_XRC_RECV)
+		return POST_NO_RECV;
 	if (qp->srq)
 		return POST_HAS_SRQ;
 	if (qp->state == RXE_QPS_RESET)

@@ -16,6 +16,7 @@ void rxe_qp_init(struct rxe_engine *engine, struct rxe_qp *qp, const struct rxe_
 	qp->type = init->type;
 	qp->state = RXE_QPS_RESET;
 	qp->pd = init->pd;
+	qp->xrcd = init->xrcd;
 	qp->send_cq = init->send_cq;
 	qp->recv_cq = init->recv_cq;
 	qp->srq = init->srq;
@@ -25,7 +26,10 @@ void rxe_qp_init(struct rxe_engine *engine, struct rxe_qp *qp, const struct rxe_
 	qp->max_recv_sge = init->max_recv_sge;
 	rxe_ring_init(&qp->sq, init->sq_mem, init->max_send_wr,
 		      rxe_send_stride(init->max_send_sge, init->max_inline_data));
-	rxe_ring_init(&qp->rq, init->rq_mem, init->srq ? 0 : init->max_recv_wr,
+	rxe_ring_init(&qp->rq, init->rq_mem,
+		      init->srq || init->type == RXE_QPT_XRC_SEND || init->type == RXE_QPT_XRC_RECV
+			      ? 0
+			      : init->max_recv_wr,
 		      rxe_recv_stride(init->max_recv_sge));
 	qp->deadline_ns = UINT64_MAX;
 	qp->timer_index = UINT32_MAX;
@@ -73,7 +77,8 @@ void rxe_qp_fini(struct rxe_engine *engine, struct rxe_qp *qp)
 	leave_events(engine, qp);
 	if (qp->type == RXE_QPT_UD)
 		rxe_mcast_forget(engine, qp);
-	rxe_cq_clean(qp->send_cq, qp->qpn);
+	if (qp->send_cq)
+		rxe_cq_clean(qp->send_cq, qp->qpn);
 	if (qp->recv_cq != qp->send_cq)
 		rxe_cq_clean(qp->recv_cq, qp->qpn);
 	engine->qp[qp->qpn % RXE_MAX_QP] = NULL;
@@ -104,7 +109,7 @@ void rxe_qp_fail(struct rxe_engine *engine, struct rxe_qp *qp, enum rxe_wc_statu
 		rxe_complete_send(engine, qp, head_status);
 	rxe_flush_send(engine, qp);
 	rxe_flush_recv(engine, qp);
-	if (qp->srq)
+	if (qp->srq || qp->type == RXE_QPT_XRC_RECV)
 		rxe_raise(engine, qp, RXE_EVENT_QP_LAST_WQE_REACHED);
 }
 
@@ -130,7 +135,7 @@ void rxe_qp_drained(struct rxe_engine *engine, struct rxe_qp *qp)
 
 void rxe_qp_release_ack(struct rxe_engine *engine, struct rxe_qp *qp)
 {
-	if (qp->type != RXE_QPT_RC || !qp->rc.reply.hold_until_ns)
+	if (!rxe_qp_is_reliable(qp) || !qp->rc.reply.hold_until_ns)
 		return;
 	qp->rc.reply.hold_until_ns = 0;
 	rxe_qp_set_ready(engine, qp);

@@ -12,6 +12,7 @@
 #include "emu/rc.h"
 #include "emu/uc.h"
 #include "net/wire/icrc.h"
+#include "net/wire/opcode.h"
 
 struct rxe_engine;
 struct rxe_srq;
@@ -21,6 +22,9 @@ enum rxe_qp_type {
 	RXE_QPT_RC = 2,
 	RXE_QPT_UC = 3,
 	RXE_QPT_UD = 4,
+	RXE_QPT_XRC_SEND = 9, /* requester only: no receives, and no requests come in */
+	RXE_QPT_XRC_RECV =
+		10, /* responder only: receives come from the SRQ that each request names */
 };
 
 /* Values of enum ibv_qp_state. */
@@ -99,10 +103,11 @@ enum modify_verdict {
 struct rxe_qp_init {
 	uint32_t qpn; /* from rxe_engine_alloc_qpn */
 	enum rxe_qp_type type;
-	uint32_t pd;
-	struct rxe_cq *send_cq;
-	struct rxe_cq *recv_cq;
-	struct rxe_srq *srq; /* or NULL */
+	uint32_t pd;		/* XRC_RECV: 0, what is touched belongs to the SRQ's domain */
+	uint32_t xrcd;		/* XRC_RECV */
+	struct rxe_cq *send_cq; /* XRC_RECV: NULL, as recv_cq */
+	struct rxe_cq *recv_cq; /* XRC_SEND: send_cq again */
+	struct rxe_srq *srq;	/* or NULL */
 	bool sq_sig_all;
 	uint32_t max_send_wr, max_send_sge, max_inline_data;
 	uint32_t max_recv_wr, max_recv_sge;
@@ -116,9 +121,10 @@ struct rxe_qp {
 	enum rxe_qp_type type;
 	enum rxe_qp_state state;
 	uint32_t pd;
+	uint32_t xrcd;
 	struct rxe_cq *send_cq;
 	struct rxe_cq *recv_cq;
-	struct rxe_srq *srq;
+	struct rxe_srq *srq; /* XRC_RECV: of the last request, NULL once it has gone */
 	bool sq_sig_all;
 	uint32_t max_send_sge, max_inline_data, max_recv_sge;
 	struct rxe_ring sq;
@@ -131,7 +137,7 @@ struct rxe_qp {
 	bool sq_draining;	/* SQD: the transport has not said rxe_qp_drained() yet */
 	bool comm_est;		/* RTR: the event was raised */
 	struct rxe_claim claim; /* the receive that the message under way lands in */
-	struct rxe_rc rc;	/* RC only */
+	struct rxe_rc rc;	/* RC and XRC */
 	struct rxe_uc uc;	/* UC only */
 
 	uint64_t
@@ -144,6 +150,31 @@ struct rxe_qp {
 	struct rxe_qp *next_with_events;
 	void *owner;
 };
+
+static inline bool rxe_qp_is_reliable(const struct rxe_qp *qp)
+{
+	return qp->type == RXE_QPT_RC || qp->type == RXE_QPT_XRC_SEND ||
+	       qp->type == RXE_QPT_XRC_RECV;
+}
+
+/* Of its packets. */
+static inline enum wire_service rxe_qp_service(const struct rxe_qp *qp)
+{
+	switch (qp->type) {
+	case RXE_QPT_RC: return WIRE_RC;
+	case RXE_QPT_UC: return WIRE_UC;
+	case RXE_QPT_UD: return WIRE_UD;
+	case RXE_QPT_XRC_SEND:
+	case RXE_QPT_XRC_RECV: return WIRE_XRC;
+	}
+	return WIRE_RC;
+}
+
+/* The domain that the peer's request touches memory in: the QP's own, or (annex A14) that of the SRQ that the request names. */
+static inline uint32_t rxe_qp_target_pd(const struct rxe_qp *qp)
+{
+	return qp->type == RXE_QPT_XRC_RECV ? qp->rc.resp.pd : qp->pd;
+}
 
 /* The QP exists in RESET. Its memory is the caller's. */
 void rxe_qp_init(struct rxe_engine *engine, struct rxe_qp *qp, const struct rxe_qp_init *init);

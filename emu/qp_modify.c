@@ -5,7 +5,7 @@
 
 #include "emu/engine.h"
 
-#define TYPES 3
+#define TYPES 5
 
 /* Shorter names, so that the table can be read as one. */
 #define CUR	    RXE_QP_CUR_STATE
@@ -32,6 +32,8 @@ enum type_index {
 	RC,
 	UC,
 	UD,
+	INI, /* XRC_SEND */
+	TGT, /* XRC_RECV */
 };
 
 struct move {
@@ -41,38 +43,68 @@ struct move {
 	uint32_t optional[TYPES];
 };
 
-#define ALL	   (1u << RC | 1u << UC | 1u << UD)
+#define ALL	   (1u << RC | 1u << UC | 1u << UD | 1u << INI | 1u << TGT)
 #define UNRELIABLE (1u << UC | 1u << UD)
 
 static const struct move moves[] = {
 	{ RXE_QPS_RESET, RXE_QPS_INIT, ALL,
 	  .required = { [RC] = PKEY | PORT | ACCESS,
 			[UC] = PKEY | PORT | ACCESS,
-			[UD] = PKEY | PORT | QKEY } },
+			[UD] = PKEY | PORT | QKEY,
+			[INI] = PKEY | PORT | ACCESS,
+			[TGT] = PKEY | PORT | ACCESS } },
 	{ RXE_QPS_INIT, RXE_QPS_INIT, ALL,
 	  .optional = { [RC] = PKEY | PORT | ACCESS,
 			[UC] = PKEY | PORT | ACCESS,
-			[UD] = PKEY | PORT | QKEY } },
+			[UD] = PKEY | PORT | QKEY,
+			[INI] = PKEY | PORT | ACCESS,
+			[TGT] = PKEY | PORT | ACCESS } },
 	{ RXE_QPS_INIT, RXE_QPS_RTR, ALL,
 	  .required = { [RC] = AV | MTU | DEST_QPN | RQ_PSN | DEST_ATOMIC | RNR_TIMER,
-			[UC] = AV | MTU | DEST_QPN | RQ_PSN },
-	  .optional = { [RC] = PKEY | ACCESS, [UC] = PKEY | ACCESS, [UD] = PKEY | QKEY } },
+			[UC] = AV | MTU | DEST_QPN | RQ_PSN,
+			[INI] = AV | MTU | DEST_QPN | RQ_PSN,
+			[TGT] = AV | MTU | DEST_QPN | RQ_PSN | DEST_ATOMIC | RNR_TIMER },
+	  .optional = { [RC] = PKEY | ACCESS,
+			[UC] = PKEY | ACCESS,
+			[UD] = PKEY | QKEY,
+			[INI] = PKEY | ACCESS,
+			[TGT] = PKEY | ACCESS } },
 	{ RXE_QPS_RTR, RXE_QPS_RTS, ALL,
 	  .required = { [RC] = SQ_PSN | TIMEOUT | RETRY | RNR_RETRY | RD_ATOMIC,
 			[UC] = SQ_PSN,
-			[UD] = SQ_PSN },
-	  .optional = { [RC] = CUR | ACCESS | RNR_TIMER, [UC] = CUR | ACCESS, [UD] = CUR | QKEY } },
+			[UD] = SQ_PSN,
+			[INI] = SQ_PSN | TIMEOUT | RETRY | RNR_RETRY | RD_ATOMIC,
+			[TGT] = SQ_PSN | TIMEOUT },
+	  .optional = { [RC] = CUR | ACCESS | RNR_TIMER,
+			[UC] = CUR | ACCESS,
+			[UD] = CUR | QKEY,
+			[INI] = CUR | ACCESS,
+			[TGT] = CUR | ACCESS | RNR_TIMER } },
 	{ RXE_QPS_RTS, RXE_QPS_RTS, ALL,
-	  .optional = { [RC] = CUR | ACCESS | RNR_TIMER, [UC] = CUR | ACCESS, [UD] = CUR | QKEY } },
+	  .optional = { [RC] = CUR | ACCESS | RNR_TIMER,
+			[UC] = CUR | ACCESS,
+			[UD] = CUR | QKEY,
+			[INI] = CUR | ACCESS,
+			[TGT] = CUR | ACCESS | RNR_TIMER } },
 	{ RXE_QPS_RTS, RXE_QPS_SQD, ALL,
-	  .optional = { [RC] = NOTIFY, [UC] = NOTIFY, [UD] = NOTIFY } },
+	  .optional = { [RC] = NOTIFY,
+			[UC] = NOTIFY,
+			[UD] = NOTIFY,
+			[INI] = NOTIFY,
+			[TGT] = NOTIFY } },
 	{ RXE_QPS_SQD, RXE_QPS_RTS, ALL,
-	  .optional = { [RC] = CUR | ACCESS | RNR_TIMER, [UC] = CUR | ACCESS, [UD] = CUR | QKEY } },
+	  .optional = { [RC] = CUR | ACCESS | RNR_TIMER,
+			[UC] = CUR | ACCESS,
+			[UD] = CUR | QKEY,
+			[INI] = CUR | ACCESS,
+			[TGT] = CUR | ACCESS | RNR_TIMER } },
 	{ RXE_QPS_SQD, RXE_QPS_SQD, ALL,
 	  .optional = { [RC] = PKEY | PORT | AV | ACCESS | TIMEOUT | RETRY | RNR_RETRY | RD_ATOMIC |
 			       DEST_ATOMIC | RNR_TIMER,
 			[UC] = PKEY | AV | ACCESS,
-			[UD] = PKEY | QKEY } },
+			[UD] = PKEY | QKEY,
+			[INI] = PKEY | PORT | AV | ACCESS | TIMEOUT | RETRY | RNR_RETRY | RD_ATOMIC,
+			[TGT] = PKEY | PORT | AV | ACCESS | TIMEOUT | DEST_ATOMIC | RNR_TIMER } },
 	{ RXE_QPS_SQE, RXE_QPS_RTS, UNRELIABLE,
 	  .optional = { [UC] = CUR | ACCESS, [UD] = CUR | QKEY } },
 };
@@ -86,6 +118,8 @@ static enum type_index type_index(enum rxe_qp_type type)
 	case RXE_QPT_RC: return RC;
 	case RXE_QPT_UC: return UC;
 	case RXE_QPT_UD: return UD;
+	case RXE_QPT_XRC_SEND: return INI;
+	case RXE_QPT_XRC_RECV: return TGT;
 	}
 	return UD;
 }
@@ -256,6 +290,8 @@ static void reset(struct rxe_engine *engine, struct rxe_qp *qp)
 	qp->sq.head = qp->sq.tail = 0;
 	qp->rq.head = qp->rq.tail = 0;
 	qp->claim.held = false;
+	if (qp->type == RXE_QPT_XRC_RECV)
+		qp->srq = NULL;
 	qp->stalled_since_ns = 0;
 	qp->sq_draining = false;
 	qp->comm_est = false;
@@ -275,13 +311,13 @@ static void enter(struct rxe_engine *engine, struct rxe_qp *qp, enum rxe_qp_stat
 	case RXE_QPS_ERR: rxe_qp_fail(engine, qp, RXE_WC_SUCCESS, now_ns); return;
 	case RXE_QPS_RTR:
 		qp->state = to;
-		if (qp->type == RXE_QPT_RC)
+		if (rxe_qp_is_reliable(qp))
 			rc_became_rtr(engine, qp);
 		return;
 	case RXE_QPS_RTS:
 		qp->state = to;
 		qp->sq_draining = false;
-		if (from == RXE_QPS_RTR && qp->type == RXE_QPT_RC)
+		if (from == RXE_QPS_RTR && rxe_qp_is_reliable(qp))
 			rc_became_rts(engine, qp);
 		rxe_qp_set_ready(engine, qp);
 		return;

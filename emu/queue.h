@@ -60,7 +60,7 @@ struct rxe_send_wr {
 	uint64_t compare_add;
 	uint64_t swap;
 	const struct rxe_av *av; /* UD */
-	uint32_t remote_qpn;
+	uint32_t remote_qpn;	 /* XRC: the SRQ's number */
 	uint32_t remote_qkey;
 	uint32_t num_sge;
 	const struct rxe_sge *sges;
@@ -79,8 +79,9 @@ enum post_verdict {
 	POST_BAD_OPCODE, /* not for this QP type, or unknown */
 	POST_BAD_SGE, /* too many, inline too long, atomic not 8 bytes, message longer than allowed */
 	POST_BAD_FLAGS, /* inline with a read or atomic, unknown bits */
-	POST_BAD_AV,	/* UD without an address */
+	POST_BAD_AV,	/* UD without an address, XRC with an SRQ number of more than 24 bits */
 	POST_HAS_SRQ,	/* a receive to a QP that draws from an SRQ */
+	POST_NO_RECV,	/* a receive to a QP of XRC, which has none */
 };
 
 /* A send in the ring; what follows it are num_sge SGEs, or inline_len bytes. psn_first..psn_last are given when its first

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Reliable connection (IBTA 9.7): where the engine's calls are shared out. Requests go to the responder (rc_respond, rc_execute,
+/* Reliable connection (IBTA 9.7), and XRC, whose QPs have one half of it each (annex A14): where the engine's calls are shared out. Requests go to the responder (rc_respond, rc_execute,
  * rc_replay), which answers through rc_reply; answers go to the requester (rc_complete), which sends through rc_request and
  * asks rc_retry what to do when something is missing. */
 #include "emu/rc.h"
@@ -23,7 +23,8 @@ void rc_became_rtr(struct rxe_engine *engine, struct rxe_qp *qp)
 	rc_respond_reset(&qp->rc.resp);
 	rc_replay_reset(&qp->rc.replay);
 	rc_reply_reset(&qp->rc.reply);
-	qp->rc.reply.hold_ns = engine->cfg.ack_hold_ns;
+	/* Behind what would the ACK of an XRC target ride? It sends nothing else. */
+	qp->rc.reply.hold_ns = qp->type == RXE_QPT_RC ? engine->cfg.ack_hold_ns : 0;
 }
 
 void rc_became_rts(struct rxe_engine *engine, struct rxe_qp *qp)

@@ -33,6 +33,27 @@ static enum rc_fault check_payload(const struct rxe_qp *qp, const struct wire_pa
 	return fits ? RC_FAULT_NONE : RC_FAULT_LENGTH;
 }
 
+/* Every request of XRC names an SRQ (annex A14): its receives, its completion queue and its protection domain serve the request,
+ * also where it spends no receive. All packets of a message name the same. */
+static enum rc_fault find_srq(struct rxe_engine *engine, struct rxe_qp *qp,
+			      const struct wire_packet *packet)
+{
+	struct rc_respond *resp = &qp->rc.resp;
+	struct rxe_srq *srq;
+
+	if (!(packet->shape & SHAPE_FIRST) && packet->xrc_srqn != resp->srqn)
+		return RC_FAULT_SEQUENCE;
+	resp->srqn = packet->xrc_srqn;
+	srq = rxe_engine_find_srq(engine, packet->xrc_srqn);
+	if (!srq || srq->xrcd != qp->xrcd)
+		return RC_FAULT_XRC_SRQ;
+	if (srq->cq->overrun)
+		return RC_FAULT_XRC_CQ;
+	resp->pd = srq->pd;
+	qp->srq = srq;
+	return RC_FAULT_NONE;
+}
+
 /* Right on the QP that the operation needs; sends need none. */
 static enum rc_fault check_rights(const struct rxe_qp *qp, uint32_t shape)
 {
@@ -77,7 +98,7 @@ static bool invalidate(struct rxe_engine *engine, const struct rxe_qp *qp, uint3
 {
 	const struct rxe_host_ops *ops = engine->cfg.ops;
 
-	return ops->invalidate && ops->invalidate(engine->cfg.host, qp->pd, rkey);
+	return ops->invalidate && ops->invalidate(engine->cfg.host, rxe_qp_target_pd(qp), rkey);
 }
 
 static enum rc_fault do_send(struct rxe_engine *engine, struct rxe_qp *qp,
@@ -123,8 +144,8 @@ static enum rc_fault begin_write(struct rxe_engine *engine, struct rxe_qp *qp,
 
 	if (reth->len > RXE_MAX_MSG_SIZE)
 		return RC_FAULT_LENGTH;
-	if (rxe_reach(engine, qp->pd, reth->rkey, RXE_REMOTE_WRITE, reth->va, reth->len, &mr) !=
-	    MR_OK)
+	if (rxe_reach(engine, rxe_qp_target_pd(qp), reth->rkey, RXE_REMOTE_WRITE, reth->va,
+		      reth->len, &mr) != MR_OK)
 		return refuse_key(qp, reth->rkey, reth->va, reth->len);
 	resp->va = reth->va;
 	resp->rkey = reth->rkey;
@@ -152,8 +173,8 @@ static enum rc_fault do_write(struct rxe_engine *engine, struct rxe_qp *qp,
 	if ((packet->shape & SHAPE_IMM) && !rxe_recv_claim(engine, qp))
 		return RC_FAULT_RNR;
 	if (packet->payload_len > 0 &&
-	    rxe_remote_write(engine, qp->pd, resp->rkey, resp->va + resp->arrived, packet->payload,
-			     packet->payload_len) != MR_OK)
+	    rxe_remote_write(engine, rxe_qp_target_pd(qp), resp->rkey, resp->va + resp->arrived,
+			     packet->payload, packet->payload_len) != MR_OK)
 		return RC_FAULT_KEY;
 	resp->message = RC_MESSAGE_WRITE;
 	resp->arrived += packet->payload_len;
@@ -180,6 +201,7 @@ static enum rc_fault do_read(struct rxe_engine *engine, struct rxe_qp *qp,
 		.psn = packet->bth.psn,
 		.packets = rc_packets(reth->len, qp->attr.path_mtu),
 		.msn = psn_add(qp->rc.resp.msn, 1),
+		.pd = rxe_qp_target_pd(qp),
 		.rkey = reth->rkey,
 		.len = reth->len,
 		.va = reth->va,
@@ -189,8 +211,8 @@ static enum rc_fault do_read(struct rxe_engine *engine, struct rxe_qp *qp,
 		return RC_FAULT_TOO_MANY;
 	if (reth->len > RXE_MAX_MSG_SIZE)
 		return RC_FAULT_LENGTH;
-	if (rxe_reach(engine, qp->pd, reth->rkey, RXE_REMOTE_READ, reth->va, reth->len, &mr) !=
-	    MR_OK)
+	if (rxe_reach(engine, rxe_qp_target_pd(qp), reth->rkey, RXE_REMOTE_READ, reth->va,
+		      reth->len, &mr) != MR_OK)
 		return refuse_key(qp, reth->rkey, reth->va, reth->len);
 	rc_reply_push(&qp->rc.reply, &answer);
 	message_done(&qp->rc.resp);
@@ -202,7 +224,7 @@ static enum rc_fault do_atomic(struct rxe_engine *engine, struct rxe_qp *qp,
 			       const struct wire_packet *packet)
 {
 	const struct atomic_eth *atomic = &packet->atomic;
-	bool swaps = packet->bth.opcode == opcode_make(WIRE_RC, OP_CMP_SWAP);
+	bool swaps = packet->bth.opcode == opcode_make(rxe_qp_service(qp), OP_CMP_SWAP);
 	struct rc_answer answer = {
 		.kind = RC_ANSWER_ATOMIC,
 		.psn = packet->bth.psn,
@@ -214,7 +236,7 @@ static enum rc_fault do_atomic(struct rxe_engine *engine, struct rxe_qp *qp,
 		return RC_FAULT_TOO_MANY;
 	if (atomic->va & 7)
 		return RC_FAULT_MISALIGNED;
-	if (rxe_remote_atomic(engine, qp->pd, atomic->rkey, atomic->va,
+	if (rxe_remote_atomic(engine, rxe_qp_target_pd(qp), atomic->rkey, atomic->va,
 			      swaps ? RXE_CMP_SWAP : RXE_FETCH_ADD,
 			      swaps ? atomic->compare : atomic->swap_add, atomic->swap_add,
 			      &answer.orig) != MR_OK)
@@ -232,6 +254,8 @@ enum rc_fault rc_execute(struct rxe_engine *engine, struct rxe_qp *qp,
 	enum rc_fault fault = check_sequence(&qp->rc.resp, shape);
 
 	*ret_psns = 1;
+	if (fault == RC_FAULT_NONE && qp->type == RXE_QPT_XRC_RECV)
+		fault = find_srq(engine, qp, packet);
 	if (fault == RC_FAULT_NONE)
 		fault = check_rights(qp, shape);
 	if (fault == RC_FAULT_NONE && (shape & SHAPE_PAYLOAD))

@@ -52,7 +52,7 @@ static uint64_t patience_ns(const struct rxe_qp_attr *attr)
 /* A QP that was about to refuse a request for good goes in error, as one does that has done so. */
 static bool is_worth_it(const struct rxe_qp *qp)
 {
-	if (qp->type != RXE_QPT_RC || rc_reply_is_doomed(&qp->rc.reply))
+	if (!rxe_qp_is_reliable(qp) || rc_reply_is_doomed(&qp->rc.reply))
 		return false;
 	switch (qp->state) {
 	case RXE_QPS_RTR:
@@ -89,6 +89,7 @@ void rxe_gone_note(struct rxe_engine *engine, const struct rxe_qp *qp)
 	gone->flow_label = qp->attr.av.flow_label;
 	gone->traffic_class = qp->attr.av.traffic_class;
 	gone->hop_limit = qp->attr.av.hop_limit;
+	gone->is_xrc = qp->type == RXE_QPT_XRC_RECV;
 	gone->replay = qp->rc.replay;
 	atomic_store_explicit(&gone->qpn, qp->qpn, memory_order_release);
 }
@@ -168,12 +169,15 @@ bool rxe_gone_input(struct rxe_engine *engine, const struct wire_packet *packet,
 	struct rxe_gone gone;
 
 	if (place == RXE_MAX_GONE || !(packet->shape & SHAPE_REQUEST) ||
-	    opcode_service(packet->bth.opcode) != WIRE_RC || (packet->shape & SHAPE_READ))
+	    (packet->shape & SHAPE_READ))
 		return false;
 	memcpy(&gone, &table->at[place], sizeof(gone));
+	if (opcode_service(packet->bth.opcode) != (gone.is_xrc ? WIRE_XRC : WIRE_RC))
+		return false;
 	if (!is_for(&gone, arrival, now_ns) || psn_diff(packet->bth.psn, gone.psn) >= 0)
 		return false;
 	answer.is_atomic = packet->shape & SHAPE_ATOMIC;
+	answer.is_xrc = gone.is_xrc;
 	answer.psn = answer.is_atomic ? packet->bth.psn : psn_add(gone.psn, PSN_MASK);
 	if (answer.is_atomic && !rc_replay_find(&gone.replay, answer.psn, &answer.orig))
 		return false;
@@ -200,7 +204,7 @@ static void emit(struct rxe_engine *engine, struct wire_train *train,
 					.dst = answer->dst,
 					.src_port = engine->cfg.tx_ports[tx_index] };
 	struct wire_packet packet = {
-		.bth = { .opcode = opcode_make(WIRE_RC,
+		.bth = { .opcode = opcode_make(answer->is_xrc ? WIRE_XRC : WIRE_RC,
 					       answer->is_atomic ? OP_ATOMIC_ACK : OP_ACKNOWLEDGE),
 			 .mig_req = true,
 			 .pkey = 0xffff,

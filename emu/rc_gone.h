@@ -36,7 +36,8 @@ struct rxe_gone {
 	struct gid src, dst;
 	uint32_t flow_label;
 	uint8_t traffic_class, hop_limit;
-	uint8_t reserved[2];
+	uint8_t is_xrc;
+	uint8_t reserved;
 	struct rc_replay replay;
 };
 
@@ -50,7 +51,7 @@ struct rxe_gone_answer {
 	struct gid src, dst;
 	uint32_t flow_label;
 	uint8_t traffic_class, hop_limit;
-	bool is_atomic;
+	bool is_atomic, is_xrc;
 	uint32_t dest_qpn, psn, msn;
 	uint64_t orig;
 };

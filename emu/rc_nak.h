@@ -46,6 +46,8 @@ enum rc_fault {
 	RC_FAULT_INVALIDATE,  /* a key that is not the peer's to invalidate */
 	RC_FAULT_RECV_SHORT,  /* the message is longer than the receive */
 	RC_FAULT_RECV_MEMORY, /* the receive's own keys are wrong */
+	RC_FAULT_XRC_SRQ,     /* XRC: no such SRQ in the QP's XRC domain */
+	RC_FAULT_XRC_CQ,      /* XRC: the SRQ's completion queue overran */
 };
 
 struct rc_nak {

@@ -60,18 +60,26 @@ static void replay_read(struct rxe_engine *engine, struct rxe_qp *qp,
 		.again = true,
 		.psn = packet->bth.psn,
 		.msn = qp->rc.resp.msn,
+		.pd = qp->pd,
 		.rkey = reth->rkey,
 		.len = reth->len,
 		.va = reth->va,
 	};
 	const struct rxe_mr *mr;
 
+	if (qp->type == RXE_QPT_XRC_RECV) {
+		const struct rxe_srq *srq = rxe_engine_find_srq(engine, packet->xrc_srqn);
+
+		if (!srq || srq->xrcd != qp->xrcd)
+			return;
+		answer.pd = srq->pd;
+	}
 	if (reth->len > RXE_MAX_MSG_SIZE || !(qp->attr.qp_access_flags & RXE_REMOTE_READ))
 		return;
 	answer.packets = rc_packets(reth->len, qp->attr.path_mtu);
 	if (psn_diff(psn_add(answer.psn, answer.packets), qp->attr.rq_psn) > 0)
 		return;
-	if (rxe_reach(engine, qp->pd, reth->rkey, RXE_REMOTE_READ, reth->va, reth->len, &mr) !=
+	if (rxe_reach(engine, answer.pd, reth->rkey, RXE_REMOTE_READ, reth->va, reth->len, &mr) !=
 	    MR_OK)
 		rc_reply_nak(&qp->rc.reply, RC_FAULT_KEY, answer.psn);
 	else

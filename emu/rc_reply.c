@@ -138,7 +138,7 @@ static void describe(const struct rxe_qp *qp, enum wire_op op, uint32_t psn, uin
 		     uint32_t msn, struct wire_packet *ret)
 {
 	ret->bth = (struct bth){
-		.opcode = opcode_make(WIRE_RC, op),
+		.opcode = opcode_make(rxe_qp_service(qp), op),
 		.mig_req = true,
 		.pkey = 0xffff,
 		.dest_qpn = qp->attr.dest_qp_num,
@@ -182,7 +182,7 @@ static enum step send_read(struct rxe_engine *engine, struct rxe_qp *qp, struct 
 	packet.payload_len = last ? answer->len - offset : qp->attr.path_mtu;
 	if (!rxe_emit_start(&emit, train, &packet))
 		return STEP_TRAIN_FULL;
-	if (rxe_remote_read(engine, qp->pd, answer->rkey, answer->va + offset, emit.payload,
+	if (rxe_remote_read(engine, answer->pd, answer->rkey, answer->va + offset, emit.payload,
 			    packet.payload_len) != MR_OK) {
 		rxe_emit_cancel(&emit);
 		return STEP_GONE;
@@ -232,7 +232,8 @@ static void gone(struct rxe_qp *qp, const struct rc_answer *answer)
 	struct rc_respond *resp = &qp->rc.resp;
 	uint32_t psn = psn_add(answer->psn, answer->sent);
 
-	resp->rkey = answer->rkey; /* for the account of it */
+	resp->pd = answer->pd; /* for the account of it */
+	resp->rkey = answer->rkey;
 	resp->va = answer->va;
 	resp->len = answer->len;
 	reply->head = reply->tail;

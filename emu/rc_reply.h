@@ -34,7 +34,7 @@ struct rc_answer {
 	uint32_t packets; /* all of them */
 	uint32_t sent;
 	uint32_t msn;
-	uint32_t rkey, len; /* READ */
+	uint32_t pd, rkey, len; /* READ */
 	uint64_t va;
 	uint64_t orig; /* atomic: the value that was there */
 };

@@ -303,7 +303,8 @@ static void describe(const struct rxe_qp *qp, const struct rxe_send_wqe *wqe, ui
 	bool last = last_psn == wqe->psn_last;
 
 	ret->bth = (struct bth){
-		.opcode = opcode_make(WIRE_RC, (enum wire_op)op_for[wqe->opcode][first][last]),
+		.opcode = opcode_make(rxe_qp_service(qp),
+				      (enum wire_op)op_for[wqe->opcode][first][last]),
 		.solicited = last && (wqe->flags & RXE_SEND_SOLICITED),
 		.mig_req = true,
 		.pkey = 0xffff,
@@ -327,6 +328,7 @@ static void describe(const struct rxe_qp *qp, const struct rxe_send_wqe *wqe, ui
 						   .swap_add = swaps ? wqe->swap : wqe->compare_add,
 						   .compare = swaps ? wqe->compare_add : 0 };
 	}
+	ret->xrc_srqn = wqe->remote_qpn;
 	ret->imm = wqe->imm_or_rkey;
 	ret->inv_rkey = wqe->imm_or_rkey;
 }
@@ -379,7 +381,7 @@ static bool may_request(struct rxe_qp *qp, uint64_t now_ns)
 enum output_verdict rc_request_output(struct rxe_engine *engine, struct rxe_qp *qp,
 				      struct wire_train *train, uint64_t now_ns)
 {
-	if (may_gather(qp))
+	if (qp->rc.req.cur != qp->sq.tail && may_gather(qp))
 		return OUTPUT_IDLE;
 	while (may_request(qp, now_ns)) {
 		struct rxe_send_wqe *wqe = next(engine, qp, now_ns);

@@ -26,6 +26,8 @@ enum rc_gap {
 /* The expected PSN is attr.rq_psn. */
 struct rc_respond {
 	enum rc_message message;
+	uint32_t srqn; /* XRC: the SRQ that it names, and that one's domain */
+	uint32_t pd;
 	uint32_t arrived; /* bytes of it */
 	uint64_t va;	  /* WRITE: as its RETH says */
 	uint32_t rkey;

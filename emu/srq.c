@@ -40,8 +40,35 @@ enum post_verdict rxe_post_srq_recv(struct rxe_engine *engine, struct rxe_srq *s
 	return verdict;
 }
 
+void rxe_srq_name(struct rxe_engine *engine, struct rxe_srq *srq, uint32_t srqn, uint32_t xrcd,
+		  struct rxe_cq *cq)
+{
+	srq->srqn = srqn;
+	srq->xrcd = xrcd;
+	srq->cq = cq;
+	engine->srq[srqn % RXE_MAX_SRQ] = srq;
+}
+
+static void leave_targets(struct rxe_engine *engine, const struct rxe_srq *srq)
+{
+	uint32_t i;
+
+	for (i = 0; i < RXE_MAX_QP; i++) {
+		struct rxe_qp *qp = engine->qp[i];
+
+		if (!qp || qp->type != RXE_QPT_XRC_RECV || qp->srq != srq)
+			continue;
+		qp->srq = NULL;
+		qp->claim.held = false;
+	}
+}
+
 void rxe_srq_fini(struct rxe_engine *engine, struct rxe_srq *srq)
 {
+	if (srq->srqn) {
+		leave_targets(engine, srq);
+		engine->srq[srq->srqn % RXE_MAX_SRQ] = NULL;
+	}
 	engine->open_wrs -= rxe_ring_used(&srq->rq);
 }
 

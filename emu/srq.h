@@ -8,10 +8,14 @@
 
 #include "emu/queue.h"
 
+struct rxe_cq;
 struct rxe_engine;
 
 struct rxe_srq {
 	uint32_t pd;
+	uint32_t srqn; /* XRC: its number, its domain, where its completions go; else 0 and NULL */
+	uint32_t xrcd;
+	struct rxe_cq *cq;
 	uint32_t max_sge;
 	uint32_t limit; /* arm value; 0 when not armed: one event a setting */
 	struct rxe_ring rq;
@@ -20,7 +24,10 @@ struct rxe_srq {
 
 void rxe_srq_init(struct rxe_srq *srq, uint32_t pd, void *mem, uint32_t max_wr, uint32_t max_sge,
 		  void *owner);
-/* It goes, and no QP uses it any more. */
+/* XRC: packets find it by this number, which rxe_engine_alloc_srqn() gave. */
+void rxe_srq_name(struct rxe_engine *engine, struct rxe_srq *srq, uint32_t srqn, uint32_t xrcd,
+		  struct rxe_cq *cq);
+/* It goes, and no QP uses it any more; an XRC target that is in the middle of a message to it forgets the receive. */
 void rxe_srq_fini(struct rxe_engine *engine, struct rxe_srq *srq);
 enum post_verdict rxe_post_srq_recv(struct rxe_engine *engine, struct rxe_srq *srq,
 				    const struct rxe_recv_wr *wr);

@@ -88,7 +88,7 @@ void rxe_engine_expire(struct rxe_engine *engine, uint64_t now_ns)
 
 		rxe_qp_set_deadline(engine, qp, UINT64_MAX);
 		/* Others only wait for room, and stand on the ready list while they do. */
-		if (qp->type == RXE_QPT_RC)
+		if (rxe_qp_is_reliable(qp))
 			rc_expired(engine, qp, now_ns);
 	}
 }

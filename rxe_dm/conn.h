@@ -96,6 +96,8 @@ int serve_alloc_dmah(struct call *call);
 int serve_free_dmah(struct call *call);
 int serve_reg_umem(struct call *call);
 int serve_dereg_umem(struct call *call);
+int serve_open_xrcd(struct call *call);
+int serve_close_xrcd(struct call *call);
 int serve_query(struct call *call);
 int serve_fetch_fd(struct call *call);
 int serve_observe(struct call *call);

@@ -198,8 +198,8 @@ void context_drop_user(struct user *user)
 /* Regions first, then what they stand on. */
 static void free_objects(struct context *context)
 {
-	static const enum ctl_kind order[] = { CTL_KIND_MR, CTL_KIND_UMEM, CTL_KIND_DM,
-					       CTL_KIND_DMAH, CTL_KIND_PD };
+	static const enum ctl_kind order[] = { CTL_KIND_MR,   CTL_KIND_UMEM, CTL_KIND_DM,
+					       CTL_KIND_DMAH, CTL_KIND_XRCD, CTL_KIND_PD };
 
 	for (size_t i = 0; i < sizeof(order) / sizeof(order[0]); i++) {
 		struct object *object, *next;

@@ -69,6 +69,7 @@ struct device {
 	struct grace grace;
 	struct keys keys;
 	struct objects objects;
+	uint32_t last_xrcd; /* numbers of XRC domains given so far */
 	struct attachment *slot[RXE_MAX_SLOTS];
 	uint32_t free_slots[RXE_MAX_SLOTS]; /* ring: the one free for longest comes first */
 	uint32_t first_free, num_free;

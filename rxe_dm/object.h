@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The objects of a device and their handles: contexts, protection domains, regions, device memory, DMA handles, umems.
+/* The objects of a device and their handles: contexts, protection domains, regions, device memory, DMA handles, umems, XRC
+ * domains.
  *
  * A handle is generation << 18 | index: a freed one is refused for a long time instead of naming somebody else's object. Which
  * handles live is in shared memory too, so that a program can ask without a round trip. */
@@ -15,7 +16,7 @@ struct context;
 struct resting_range;
 struct user;
 
-#define OBJECT_KINDS (CTL_KIND_UMEM + 1)
+#define OBJECT_KINDS (CTL_KIND_XRCD + 1)
 #define OBJECT_REST  1024 /* freed indexes before one is used again */
 
 struct object {

@@ -128,6 +128,11 @@ static json_t *json_object_of(const struct ctl_object *object)
 		set_number(ret, "length", object->len);
 		break;
 	case CTL_KIND_DMAH: set_hints(ret, &object->hints); break;
+	case CTL_KIND_XRCD:
+		set_number(ret, "domain", object->key);
+		set_number(ret, "inode", object->addr);
+		set_number(ret, "inode_device", object->len);
+		break;
 	case CTL_KIND_PD:
 	case CTL_KIND_FREE: break;
 	}
@@ -143,6 +148,7 @@ static void set_objects(json_t *to, const struct view_device *device)
 		{ CTL_KIND_CONTEXT, "contexts" }, { CTL_KIND_PD, "pds" },
 		{ CTL_KIND_MR, "mrs" },		  { CTL_KIND_DM, "dms" },
 		{ CTL_KIND_DMAH, "dmahs" },	  { CTL_KIND_UMEM, "umems" },
+		{ CTL_KIND_XRCD, "xrcds" },
 	};
 
 	for (size_t i = 0; i < sizeof(lists) / sizeof(lists[0]); i++) {

@@ -178,7 +178,7 @@ static void show_qps(const struct view_device *device, FILE *to)
 {
 	static const char *const titles[] = { "QP",  "PID", "TYPE",   "STATE", "PEER QP",
 					      "MTU", "PD",  "SQ PSN", "RQ PSN" };
-	static const int widths[] = { -8, 8, 5, -6, 8, 5, 7, 9, 9 };
+	static const int widths[] = { -8, 8, -8, -6, 8, 5, 7, 9, 9 };
 	struct table table = { to, titles, widths, 9, 0, 0 };
 
 	for (uint32_t i = 1; i < RXE_MAX_SLOTS; i++) {
@@ -307,6 +307,30 @@ static void show_dmahs(const struct view_device *device, FILE *to)
 	table_end(&table);
 }
 
+static void show_xrcds(const struct view_device *device, FILE *to)
+{
+	static const char *const titles[] = { "XRCD", "CONTEXT", "DOMAIN", "OF INODE" };
+	static const int widths[] = { -8, 8, 7, -20 };
+	struct table table = { to, titles, widths, 4, 0, 0 };
+
+	for (size_t i = 0; i < device->num_objects; i++) {
+		const struct ctl_object *object = &device->objects[i];
+		cell handle, context, domain, inode;
+
+		if (object->kind != CTL_KIND_XRCD)
+			continue;
+		if (object->addr)
+			put(inode, "%llu of device %llx", (unsigned long long)object->addr,
+			    (unsigned long long)object->len);
+		else
+			put(inode, "none");
+		table_row(&table, (const char *[]){ put(handle, "%x", object->handle),
+						    put(context, "%x", object->context),
+						    put(domain, "%u", object->key), inode });
+	}
+	table_end(&table);
+}
+
 static void show_counters(const struct view_device *device, FILE *to)
 {
 	struct rxe_counters counters;
@@ -336,6 +360,7 @@ void show_table(const struct view *view, FILE *to)
 		show_mrs(device, to);
 		show_dms(device, to);
 		show_dmahs(device, to);
+		show_xrcds(device, to);
 		show_failures(device, to);
 		show_counters(device, to);
 	}

@@ -152,6 +152,12 @@ int ctl_reg_umem(struct ctl_client *client, const struct ctl_context *context,
 int ctl_dereg_umem(struct ctl_client *client, const struct ctl_context *context,
 		   uint32_t handle); /* -EBUSY */
 
+/* An XRC domain: of the inode behind fd, shared by all that open it, or with fd -1 of its own. flags: enum ctl_xrcd_flag. -EAGAIN: it
+ * does not exist, and was not to be made; -EINVAL: it does, and was to be made. *ret_domain is its number. */
+int ctl_open_xrcd(struct ctl_client *client, const struct ctl_context *context, int fd,
+		  uint32_t flags, uint32_t *ret_handle, uint32_t *ret_domain);
+int ctl_close_xrcd(struct ctl_client *client, const struct ctl_context *context, uint32_t handle);
+
 /* An object of the context, whoever made it: what import_pd, import_mr, import_dm and umem_import need. -ENOENT: no such
  * object of that kind in this context. */
 struct ctl_object;

@@ -224,6 +224,25 @@ int ctl_dereg_umem(struct ctl_client *client, const struct ctl_context *context,
 	return do_simple(client, CTL_DEREG_UMEM, context, handle);
 }
 
+int ctl_open_xrcd(struct ctl_client *client, const struct ctl_context *context, int fd,
+		  uint32_t flags, uint32_t *ret_handle, uint32_t *ret_domain)
+{
+	struct ctl_call call = call_for(CTL_OPEN_XRCD, context, 0);
+	int rc;
+
+	call.in_fd = fd;
+	call.req.xrcd.flags = flags;
+	rc = do_make(client, &call, ret_handle);
+	if (rc == 0)
+		*ret_domain = call.reply.made.key;
+	return rc;
+}
+
+int ctl_close_xrcd(struct ctl_client *client, const struct ctl_context *context, uint32_t handle)
+{
+	return do_simple(client, CTL_CLOSE_XRCD, context, handle);
+}
+
 int ctl_query(struct ctl_client *client, const struct ctl_context *context, uint32_t kind,
 	      uint32_t handle, struct ctl_object *ret)
 {

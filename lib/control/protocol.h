@@ -14,7 +14,7 @@
 #include "net/wire/gid.h"
 
 #define CTL_MAGIC      "rxe_dm\0"
-#define CTL_PROTOCOL   6
+#define CTL_PROTOCOL   7
 #define CTL_MAX_FDS    5 /* descriptors beside one message */
 #define CTL_NAME_MAX   32
 #define CTL_MAC_LEN    6
@@ -64,6 +64,8 @@ enum ctl_op {
 	CTL_FREE_DMAH,
 	CTL_REG_UMEM,
 	CTL_DEREG_UMEM,
+	CTL_OPEN_XRCD, /* takes a descriptor of the inode it belongs to */
+	CTL_CLOSE_XRCD,
 	CTL_QUERY,    /* an object by its handle */
 	CTL_FETCH_FD, /* the descriptor behind a RXE_MR_MAPPED region or umem */
 	CTL_OBSERVE,  /* fd: shared memory, to look at */
@@ -84,6 +86,7 @@ enum ctl_kind {
 	CTL_KIND_DM,
 	CTL_KIND_DMAH,
 	CTL_KIND_UMEM,
+	CTL_KIND_XRCD,
 };
 
 struct ctl_msg_mr {
@@ -100,6 +103,15 @@ struct ctl_msg_dm {
 struct ctl_msg_dmah {
 	uint32_t valid; /* which of the others were given: enum ctl_dmah_field */
 	uint32_t cpu_id, tph_mem_type, ph;
+};
+
+enum ctl_xrcd_flag {
+	CTL_XRCD_CREATE = 1 << 0,
+	CTL_XRCD_EXCLUSIVE = 1 << 1, /* with CREATE: it must not exist */
+};
+
+struct ctl_msg_xrcd {
+	uint32_t flags; /* enum ctl_xrcd_flag */
 };
 
 struct ctl_msg_capture {
@@ -132,6 +144,7 @@ struct ctl_request {
 		struct ctl_msg_mr mr;
 		struct ctl_msg_dm dm;
 		struct ctl_msg_dmah dmah;
+		struct ctl_msg_xrcd xrcd;
 		struct ctl_msg_capture capture;
 		struct ctl_msg_fault fault;
 		uint8_t room[288];
@@ -175,8 +188,10 @@ struct ctl_msg_device {
 struct ctl_object {
 	uint32_t handle, kind; /* enum ctl_kind */
 	uint32_t context, pd;
-	uint64_t addr, len, iova; /* DM: addr is the offset in the arena */
-	uint32_t key, rights, mr_kind, dm;
+	uint64_t addr, len,
+		iova; /* DM: addr is the offset in the arena; XRCD: inode and its device, 0: of its own */
+	uint32_t key, /* XRCD: the domain's number, the same for all who opened it */
+		rights, mr_kind, dm;
 	uint32_t dmah, umem, refs, slot;
 	int32_t pid; /* owner process of plain memory; context: its first user; 0: none */
 	uint32_t users;

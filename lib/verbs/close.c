@@ -10,6 +10,7 @@
 #include "lib/verbs/driver.h"
 #include "lib/verbs/qp.h"
 #include "lib/verbs/srq.h"
+#include "lib/verbs/xrcd.h"
 
 /* A group that the queue pair is in. */
 static bool find_group(struct dm_qp *qp, union ibv_gid *ret)
@@ -54,6 +55,11 @@ static int end_srq(void *object)
 	return ibv_destroy_srq(&srq->base);
 }
 
+static int end_xrcd(void *object)
+{
+	return dm_xrcd_close((struct ibv_xrcd *)object);
+}
+
 static int end_cq(void *object)
 {
 	struct dm_cq *cq = (struct dm_cq *)object;
@@ -84,9 +90,13 @@ void dm_context_abandon(struct ibv_context *context)
 	static const struct {
 		enum dm_kind kind;
 		int (*end)(void *object);
-	} order[] = { { DM_KIND_QP, end_qp }, { DM_KIND_SRQ, end_srq },
-		      { DM_KIND_CQ, end_cq }, { DM_KIND_CHANNEL, end_channel },
-		      { DM_KIND_AH, end_ah }, { DM_KIND_MR, end_mr } };
+	} order[] = { { DM_KIND_QP, end_qp },
+		      { DM_KIND_SRQ, end_srq },
+		      { DM_KIND_XRCD, end_xrcd },
+		      { DM_KIND_CQ, end_cq },
+		      { DM_KIND_CHANNEL, end_channel },
+		      { DM_KIND_AH, end_ah },
+		      { DM_KIND_MR, end_mr } };
 	void *object;
 
 	for (size_t i = 0; i < sizeof(order) / sizeof(order[0]); i++) {

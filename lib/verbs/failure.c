@@ -74,6 +74,6 @@ void dm_failure(void *host, const struct rxe_qp *qp, enum rxe_failed what, uint3
 	atomic_store_explicit(&failures->count, count + 1, memory_order_release);
 	/* A failed send of UC or UD leaves the receiving half alive. */
 	slot->qp[qp->qpn % RXE_MAX_QP].state =
-		what == RXE_FAILED_SEND && qp->type != RXE_QPT_RC ? RXE_QPS_SQE : RXE_QPS_ERR;
+		what == RXE_FAILED_SEND && !rxe_qp_is_reliable(qp) ? RXE_QPS_SQE : RXE_QPS_ERR;
 	dm_log(DM_LOG_INFO, "QP 0x%06x: %s", qp->qpn, failure->why);
 }

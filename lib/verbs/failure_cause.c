@@ -197,6 +197,12 @@ static void say_invalid_request(struct sentence *s, const struct rxe_qp *qp)
 		    wqe->opcode == RXE_WR_RDMA_WRITE ? "" : ", or max_dest_rd_atomic");
 	else if (wqe->opcode == RXE_WR_RDMA_WRITE_WITH_IMM)
 		say(s, "the peer's QP does not take an RDMA write (its access flags)");
+	else if (qp->type == RXE_QPT_XRC_SEND)
+		say(s,
+		    "its receive is shorter than the %u bytes sent, or it has no SRQ 0x%06x in its "
+		    "XRC "
+		    "domain",
+		    wqe->len, wqe->remote_qpn);
 	else
 		say(s, "the peer's receive is shorter than the %u bytes sent", wqe->len);
 }
@@ -281,10 +287,12 @@ static void say_refused_key(struct sentence *s, const struct dm_device *dev,
 
 	say(s, "its rkey 0x%08x does not open %u bytes at 0x%" PRIx64 " to it: ", resp->rkey,
 	    resp->len, resp->va);
-	if (mr && rxe_mr_check(mr, qp->pd, 0, resp->va, resp->len) == MR_OK)
+	if (mr && rxe_mr_check(mr, rxe_qp_target_pd(qp), 0, resp->va, resp->len) == MR_OK)
 		say(s, "the region was registered without the right, or its memory has gone");
 	else
-		say(s, "%s", what_is_wrong(dev, qp->pd, false, resp->rkey, 0, resp->va, resp->len));
+		say(s, "%s",
+		    what_is_wrong(dev, rxe_qp_target_pd(qp), false, resp->rkey, 0, resp->va,
+				  resp->len));
 }
 
 /* The peer's request was refused. Its own PSN is the one that was expected. */
@@ -321,6 +329,12 @@ static void say_response(struct sentence *s, const struct dm_device *dev, const 
 		    qp->attr.max_dest_rd_atomic);
 		return;
 	case RC_FAULT_INVALIDATE: say(s, "the key it invalidates is not its to invalidate"); return;
+	case RC_FAULT_XRC_SRQ:
+		say(s, "this QP's XRC domain has no SRQ 0x%06x in this process", qp->rc.resp.srqn);
+		return;
+	case RC_FAULT_XRC_CQ:
+		say(s, "the completion queue of SRQ 0x%06x overran", qp->rc.resp.srqn);
+		return;
 	case RC_FAULT_NONE:
 	case RC_FAULT_PSN_GAP:
 	case RC_FAULT_RNR: break;
@@ -341,7 +355,7 @@ void dm_failure_cause(char *ret, size_t size, const struct dm_device *dev, const
 	case RXE_FAILED_CQ:
 		say(&s,
 		    "its %s completion queue overran: it is too small, or not polled often enough",
-		    qp->send_cq->overrun ? "send" : "receive");
+		    qp->send_cq && qp->send_cq->overrun ? "send" : "receive");
 		return;
 	}
 }

@@ -22,6 +22,7 @@ enum dm_kind {
 	DM_KIND_BUF,
 	DM_KIND_UMEM,
 	DM_KIND_MKEY,
+	DM_KIND_XRCD,
 };
 
 /* Remember an object that a program is about to be given. False: no memory. */

@@ -25,7 +25,8 @@ int dm_post_errno(enum post_verdict verdict)
 	case POST_BAD_SGE:
 	case POST_BAD_FLAGS:
 	case POST_BAD_AV:
-	case POST_HAS_SRQ: return EINVAL;
+	case POST_HAS_SRQ:
+	case POST_NO_RECV: return EINVAL;
 	}
 	return EINVAL;
 }
@@ -35,7 +36,7 @@ static bool is_atomic(enum ibv_wr_opcode opcode)
 	return opcode == IBV_WR_ATOMIC_CMP_AND_SWP || opcode == IBV_WR_ATOMIC_FETCH_AND_ADD;
 }
 
-static void translate(struct rxe_send_wr *to, const struct ibv_send_wr *from, bool is_ud)
+static void translate(struct rxe_send_wr *to, const struct ibv_send_wr *from, enum ibv_qp_type type)
 {
 	to->wr_id = from->wr_id;
 	to->opcode = (enum rxe_wr_opcode)from->opcode;
@@ -45,7 +46,8 @@ static void translate(struct rxe_send_wr *to, const struct ibv_send_wr *from, bo
 	to->num_sge = (uint32_t)from->num_sge;
 	to->sges = (const struct rxe_sge *)(const void *)from->sg_list;
 	to->av = NULL;
-	if (is_ud) {
+	to->remote_qpn = type == IBV_QPT_XRC_SEND ? from->qp_type.xrc.remote_srqn : 0;
+	if (type == IBV_QPT_UD) {
 		to->av = from->wr.ud.ah ? &dm_ah(from->wr.ud.ah)->av : NULL;
 		to->remote_qpn = from->wr.ud.remote_qpn;
 		to->remote_qkey = from->wr.ud.remote_qkey;
@@ -91,7 +93,7 @@ static int post_send(struct ibv_qp *base, struct ibv_send_wr *wr, struct ibv_sen
 	for (; wr; wr = wr->next) {
 		struct rxe_send_wr out;
 
-		translate(&out, wr, base->qp_type == IBV_QPT_UD);
+		translate(&out, wr, base->qp_type);
 		verdict = rxe_post_send(qp->dev->pump.engine, &qp->qp, &out, now_ns);
 		if (verdict != POST_OK) {
 			*bad_wr = wr;

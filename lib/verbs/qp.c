@@ -9,8 +9,11 @@
 #include "lib/verbs/async.h"
 #include "lib/verbs/cq.h"
 #include "lib/verbs/srq.h"
+#include "lib/verbs/xrcd.h"
 
 static_assert((int)RXE_QPT_UD == (int)IBV_QPT_UD, "enum ibv_qp_type");
+static_assert((int)RXE_QPT_XRC_SEND == (int)IBV_QPT_XRC_SEND, "enum ibv_qp_type");
+static_assert((int)RXE_QPT_XRC_RECV == (int)IBV_QPT_XRC_RECV, "enum ibv_qp_type");
 static_assert((int)RXE_QPS_ERR == (int)IBV_QPS_ERR, "enum ibv_qp_state");
 
 void dm_qp_publish(struct dm_qp *qp)
@@ -60,26 +63,63 @@ static bool srq_fits(const struct ibv_context *context, struct ibv_srq *srq)
 	       dm_device(srq->context) == dm_device((struct ibv_context *)(uintptr_t)context);
 }
 
+static bool pd_fits(struct ibv_context *context, const struct ibv_qp_init_attr_ex *attr)
+{
+	return (attr->comp_mask & IBV_QP_INIT_ATTR_PD) && dm_is_pd(attr->pd) &&
+	       dm_device(attr->pd->context) == dm_device(context);
+}
+
+/* What the type needs is there and fits. */
+static int check_parts(struct ibv_context *context, const struct ibv_qp_init_attr_ex *attr)
+{
+	if (attr->qp_type != IBV_QPT_RC && attr->qp_type != IBV_QPT_UC &&
+	    attr->qp_type != IBV_QPT_UD && attr->qp_type != IBV_QPT_XRC_SEND &&
+	    attr->qp_type != IBV_QPT_XRC_RECV)
+		return EOPNOTSUPP;
+	if (attr->qp_type == IBV_QPT_XRC_RECV)
+		return attr->comp_mask & IBV_QP_INIT_ATTR_XRCD && dm_xrcd_fits(context, attr->xrcd)
+			       ? 0
+			       : EINVAL;
+	if (!pd_fits(context, attr) || !cq_fits(context, attr->send_cq) ||
+	    !cq_fits(context, attr->recv_cq))
+		return EINVAL;
+	if (attr->srq && (!srq_fits(context, attr->srq) || dm_srq(attr->srq)->xrcd ||
+			  attr->qp_type == IBV_QPT_UC))
+		return EINVAL;
+	return 0;
+}
+
 static int check_attr(struct ibv_context *context, const struct ibv_qp_init_attr_ex *attr)
 {
 	const uint32_t known = IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_SEND_OPS_FLAGS |
-			       IBV_QP_INIT_ATTR_CREATE_FLAGS;
+			       IBV_QP_INIT_ATTR_CREATE_FLAGS | IBV_QP_INIT_ATTR_XRCD;
+	int err;
 
 	if (attr->comp_mask & ~known)
 		return EOPNOTSUPP;
 	if (attr->comp_mask & IBV_QP_INIT_ATTR_CREATE_FLAGS && attr->create_flags)
 		return EOPNOTSUPP;
-	if (!(attr->comp_mask & IBV_QP_INIT_ATTR_PD) || !dm_is_pd(attr->pd) ||
-	    dm_device(attr->pd->context) != dm_device(context))
-		return EINVAL;
-	if (attr->qp_type != IBV_QPT_RC && attr->qp_type != IBV_QPT_UC &&
-	    attr->qp_type != IBV_QPT_UD)
-		return EOPNOTSUPP;
-	if (!cq_fits(context, attr->send_cq) || !cq_fits(context, attr->recv_cq))
-		return EINVAL;
-	if (attr->srq && (!srq_fits(context, attr->srq) || attr->qp_type == IBV_QPT_UC))
-		return EINVAL;
-	return check_cap(&attr->cap, attr->srq != NULL);
+	err = check_parts(context, attr);
+	return err ? err : check_cap(&attr->cap, attr->srq != NULL);
+}
+
+/* XRC's two types have half of what others have; what a program says of the other half is not looked at, as elsewhere. */
+static struct ibv_qp_init_attr_ex that_matters(const struct ibv_qp_init_attr_ex *attr)
+{
+	struct ibv_qp_init_attr_ex ret = *attr;
+
+	if (attr->qp_type != IBV_QPT_XRC_SEND && attr->qp_type != IBV_QPT_XRC_RECV)
+		return ret;
+	ret.recv_cq = ret.send_cq;
+	ret.srq = NULL;
+	ret.cap.max_recv_wr = 0;
+	ret.cap.max_recv_sge = 0;
+	if (attr->qp_type == IBV_QPT_XRC_SEND)
+		return ret;
+	ret.send_cq = ret.recv_cq = NULL;
+	ret.pd = NULL;
+	ret.cap = (struct ibv_qp_cap){ 0 };
+	return ret;
 }
 
 /* What is granted may be more than was asked for; the program is told. */
@@ -87,9 +127,11 @@ static void grant_cap(struct dm_qp *qp, struct ibv_qp_init_attr_ex *attr)
 {
 	struct ibv_qp_cap *cap = &attr->cap;
 
-	cap->max_send_wr = cap->max_send_wr ? cap->max_send_wr : 1;
-	cap->max_send_sge = cap->max_send_sge ? cap->max_send_sge : 1;
-	if (attr->srq) {
+	if (attr->qp_type != IBV_QPT_XRC_RECV) {
+		cap->max_send_wr = cap->max_send_wr ? cap->max_send_wr : 1;
+		cap->max_send_sge = cap->max_send_sge ? cap->max_send_sge : 1;
+	}
+	if (attr->srq || attr->qp_type == IBV_QPT_XRC_SEND || attr->qp_type == IBV_QPT_XRC_RECV) {
 		cap->max_recv_wr = 0;
 		cap->max_recv_sge = 0;
 	} else {
@@ -106,7 +148,7 @@ static int take_memory(struct dm_qp *qp, struct ibv_pd *pd)
 				   rxe_send_stride(cap->max_send_sge, cap->max_inline_data));
 	size_t rq = rxe_ring_bytes(cap->max_recv_wr, rxe_recv_stride(cap->max_recv_sge));
 
-	if (!dm_buffer_alloc(&qp->sq_memory, pd, sq, DM_BUFFER_QP_SEND))
+	if (sq && !dm_buffer_alloc(&qp->sq_memory, pd, sq, DM_BUFFER_QP_SEND))
 		return ENOMEM;
 	if (rq && !dm_buffer_alloc(&qp->rq_memory, pd, rq, DM_BUFFER_QP_RECV)) {
 		dm_buffer_free(&qp->sq_memory, pd, DM_BUFFER_QP_SEND);
@@ -126,9 +168,10 @@ static int enter(struct dm_qp *qp, const struct ibv_qp_init_attr_ex *attr)
 {
 	struct rxe_qp_init init = {
 		.type = (enum rxe_qp_type)attr->qp_type,
-		.pd = attr->pd->handle,
-		.send_cq = &dm_cq(attr->send_cq)->cq,
-		.recv_cq = &dm_cq(attr->recv_cq)->cq,
+		.pd = attr->pd ? attr->pd->handle : 0,
+		.xrcd = qp->xrcd ? dm_xrcd(qp->xrcd)->domain : 0,
+		.send_cq = attr->send_cq ? &dm_cq(attr->send_cq)->cq : NULL,
+		.recv_cq = attr->recv_cq ? &dm_cq(attr->recv_cq)->cq : NULL,
 		.srq = attr->srq ? &dm_srq(attr->srq)->srq : NULL,
 		.sq_sig_all = attr->sq_sig_all != 0,
 		.max_send_wr = qp->cap.max_send_wr,
@@ -181,8 +224,12 @@ static void init_base(struct dm_qp *qp, struct ibv_context *context,
 	pthread_cond_init(&base->cond, NULL);
 }
 
-static void count_users(const struct ibv_qp *base, int delta)
+static void count_users(const struct ibv_qp *base, const struct dm_qp *qp, int delta)
 {
+	if (qp->xrcd) {
+		atomic_fetch_add(&dm_xrcd(qp->xrcd)->users, (uint32_t)delta);
+		return;
+	}
 	atomic_fetch_add(&dm_cq(base->send_cq)->users, (uint32_t)delta);
 	atomic_fetch_add(&dm_cq(base->recv_cq)->users, (uint32_t)delta);
 	if (base->srq)
@@ -216,25 +263,21 @@ static int make(struct dm_qp *qp, struct ibv_qp_init_attr_ex *attr)
 	return err;
 }
 
-static struct ibv_qp *create_qp_ex(struct ibv_context *context, struct ibv_qp_init_attr_ex *attr)
+static struct ibv_qp *create(struct ibv_context *context, struct ibv_qp_init_attr_ex *attr)
 {
-	struct dm_qp *qp;
+	struct dm_qp *qp = calloc(1, sizeof(*qp));
 	int err;
 
-	if (!dm_is_context(context) || !attr)
-		return dm_fail(EINVAL);
-	err = check_attr(context, attr);
-	if (err)
-		return dm_fail(err);
-	qp = calloc(1, sizeof(*qp));
 	if (!qp)
 		return dm_fail(ENOMEM);
 	qp->dev = dm_device(context);
 	qp->forks = dm_forks();
-	err = dm_pd_use(attr->pd);
+	if (attr->qp_type == IBV_QPT_XRC_RECV)
+		qp->xrcd = attr->xrcd;
+	err = attr->pd ? dm_pd_use(attr->pd) : 0;
 	if (!err) {
 		err = make(qp, attr);
-		if (err)
+		if (err && attr->pd)
 			dm_pd_unuse(attr->pd);
 	}
 	if (err) {
@@ -242,8 +285,26 @@ static struct ibv_qp *create_qp_ex(struct ibv_context *context, struct ibv_qp_in
 		return dm_fail(err);
 	}
 	init_base(qp, context, attr);
-	count_users(&qp->ex.base.qp_base, 1);
+	count_users(&qp->ex.base.qp_base, qp, 1);
 	return &qp->ex.base.qp_base;
+}
+
+static struct ibv_qp *create_qp_ex(struct ibv_context *context, struct ibv_qp_init_attr_ex *attr)
+{
+	struct ibv_qp_init_attr_ex matters;
+	struct ibv_qp *qp;
+	int err;
+
+	if (!dm_is_context(context) || !attr)
+		return dm_fail(EINVAL);
+	matters = that_matters(attr);
+	err = check_attr(context, &matters);
+	if (err)
+		return dm_fail(err);
+	qp = create(context, &matters);
+	if (qp)
+		attr->cap = matters.cap;
+	return qp;
 }
 
 struct ibv_qp *ibv_create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *attr)
@@ -273,9 +334,12 @@ struct ibv_qp *ibv_create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *attr)
 /* By address, so that two QPs with the same two never wait for each other. */
 void dm_qp_lock_cqs(struct dm_qp *qp)
 {
-	struct dm_cq *a = qp->qp.send_cq->owner;
-	struct dm_cq *b = qp->qp.recv_cq->owner;
+	struct dm_cq *a, *b;
 
+	if (!qp->qp.send_cq)
+		return;
+	a = qp->qp.send_cq->owner;
+	b = qp->qp.recv_cq->owner;
 	pthread_mutex_lock(a < b ? &a->lock : &b->lock);
 	if (a != b)
 		pthread_mutex_lock(a < b ? &b->lock : &a->lock);
@@ -283,9 +347,12 @@ void dm_qp_lock_cqs(struct dm_qp *qp)
 
 void dm_qp_unlock_cqs(struct dm_qp *qp)
 {
-	struct dm_cq *a = qp->qp.send_cq->owner;
-	struct dm_cq *b = qp->qp.recv_cq->owner;
+	struct dm_cq *a, *b;
 
+	if (!qp->qp.send_cq)
+		return;
+	a = qp->qp.send_cq->owner;
+	b = qp->qp.recv_cq->owner;
 	pthread_mutex_unlock(&a->lock);
 	if (a != b)
 		pthread_mutex_unlock(&b->lock);
@@ -324,10 +391,11 @@ int ibv_destroy_qp(struct ibv_qp *base)
 		return err;
 	}
 	dm_async_forget_qp(dm_context(base->context), qp);
-	count_users(base, -1);
+	count_users(base, qp, -1);
 	dm_wr_destroy(qp);
 	return_memory(qp, base->pd);
-	dm_pd_unuse(base->pd);
+	if (base->pd)
+		dm_pd_unuse(base->pd);
 	pthread_mutex_destroy(&base->mutex);
 	pthread_cond_destroy(&base->cond);
 	free(qp);
@@ -353,5 +421,6 @@ void dm_runtime_ops(struct verbs_context_65 *verbs)
 	dm_cq_ops(verbs);
 	dm_srq_ops(verbs);
 	dm_qp_ops(verbs);
+	dm_xrcd_ops(verbs);
 	dm_post_ops(verbs);
 }

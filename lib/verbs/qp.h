@@ -21,6 +21,7 @@ struct dm_qp {
 	struct dm_buffer sq_memory, rq_memory;
 	struct ibv_qp_cap cap;
 	bool sq_sig_all;
+	struct ibv_xrcd *xrcd;	       /* XRC_RECV: its pd, CQs and SRQ are NULL */
 	struct dm_wr_builder *builder; /* created with send_ops_flags: wr.c */
 	uint32_t events_reported;      /* the context's async lock */
 };

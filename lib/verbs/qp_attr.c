@@ -144,12 +144,14 @@ static int verdict_errno(enum modify_verdict verdict)
 /* Back in RESET a queue pair is as new: what it had completed and nobody read goes too. */
 static void forget_completions(struct dm_qp *qp)
 {
-	struct dm_cq *cqs[] = { qp->qp.send_cq->owner, qp->qp.recv_cq->owner };
+	struct rxe_cq *cqs[] = { qp->qp.send_cq, qp->qp.recv_cq };
 
-	for (int i = 0; i < 2; i++) {
-		pthread_mutex_lock(&cqs[i]->lock);
-		rxe_cq_clean(&cqs[i]->cq, qp->qp.qpn);
-		pthread_mutex_unlock(&cqs[i]->lock);
+	for (int i = 0; i < 2 && cqs[i]; i++) {
+		struct dm_cq *cq = cqs[i]->owner;
+
+		pthread_mutex_lock(&cq->lock);
+		rxe_cq_clean(cqs[i], qp->qp.qpn);
+		pthread_mutex_unlock(&cq->lock);
 	}
 }
 

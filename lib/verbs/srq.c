@@ -6,12 +6,14 @@
 
 #include "emu/engine.h"
 #include "lib/verbs/async.h"
+#include "lib/verbs/cq.h"
 #include "lib/verbs/driver.h"
+#include "lib/verbs/xrcd.h"
 
-static int make(struct ibv_pd *pd, struct ibv_srq_init_attr *attr, struct dm_srq **ret)
+static int make(struct ibv_pd *pd, const struct ibv_srq_attr *attr, struct dm_srq **ret)
 {
-	uint32_t max_wr = attr->attr.max_wr;
-	uint32_t max_sge = attr->attr.max_sge;
+	uint32_t max_wr = attr->max_wr;
+	uint32_t max_sge = attr->max_sge;
 	struct dm_srq *srq = calloc(1, sizeof(*srq));
 	int err;
 
@@ -35,19 +37,43 @@ static int make(struct ibv_pd *pd, struct ibv_srq_init_attr *attr, struct dm_srq
 	return 0;
 }
 
-struct ibv_srq *ibv_create_srq(struct ibv_pd *pd, struct ibv_srq_init_attr *attr)
+/* An XRC SRQ enters the engine, where packets find it by its number. */
+static int name(struct dm_srq *srq, const struct ibv_srq_init_attr_ex *attr)
 {
+	struct rxe_engine *engine;
+	uint32_t srqn;
+	int err;
+
+	if (!dm_pump_lock_for(srq->dev, srq->forks))
+		return EINVAL;
+	engine = srq->dev->pump.engine;
+	err = -dm_pump_thread_start(srq->dev);
+	srqn = err ? 0 : rxe_engine_alloc_srqn(engine);
+	if (srqn) {
+		rxe_srq_name(engine, &srq->srq, srqn, dm_xrcd(attr->xrcd)->domain,
+			     &dm_cq(attr->cq)->cq);
+		srq->base.handle = srqn;
+		srq->cq = attr->cq;
+		srq->xrcd = attr->xrcd;
+		atomic_fetch_add(&dm_cq(srq->cq)->users, 1);
+		atomic_fetch_add(&dm_xrcd(srq->xrcd)->users, 1);
+	}
+	dm_pump_unlock(srq->dev);
+	return err ? err : srqn ? 0 : ENOMEM;
+}
+
+static struct ibv_srq *create(struct ibv_srq_init_attr_ex *attr, bool is_xrc)
+{
+	struct ibv_pd *pd = attr->pd;
 	struct dm_srq *srq;
 	int err;
 
-	if (!dm_is_pd(pd) || !attr)
-		return dm_fail(EINVAL);
 	if (attr->attr.max_wr < 1 || attr->attr.max_wr > RXE_MAX_SRQ_WR ||
 	    attr->attr.max_sge > RXE_MAX_SGE)
 		return dm_fail(EINVAL);
 	if (attr->attr.max_sge == 0)
 		attr->attr.max_sge = 1;
-	err = make(pd, attr, &srq);
+	err = make(pd, &attr->attr, &srq);
 	if (err)
 		return dm_fail(err);
 	srq->dev = dm_device(pd->context);
@@ -58,24 +84,75 @@ struct ibv_srq *ibv_create_srq(struct ibv_pd *pd, struct ibv_srq_init_attr *attr
 	srq->base.pd = pd;
 	pthread_mutex_init(&srq->base.mutex, NULL);
 	pthread_cond_init(&srq->base.cond, NULL);
+	err = is_xrc ? name(srq, attr) : 0;
+	if (err) {
+		ibv_destroy_srq(&srq->base);
+		return dm_fail(err);
+	}
 	return &srq->base;
+}
+
+struct ibv_srq *ibv_create_srq(struct ibv_pd *pd, struct ibv_srq_init_attr *attr)
+{
+	struct ibv_srq_init_attr_ex ex;
+	struct ibv_srq *srq;
+
+	if (!dm_is_pd(pd) || !attr)
+		return dm_fail(EINVAL);
+	ex = (struct ibv_srq_init_attr_ex){
+		.srq_context = attr->srq_context,
+		.attr = attr->attr,
+		.pd = pd,
+	};
+	srq = create(&ex, false);
+	attr->attr = ex.attr;
+	return srq;
+}
+
+static int check_attr(struct ibv_context *context, const struct ibv_srq_init_attr_ex *attr,
+		      bool is_xrc)
+{
+	const uint32_t xrc = IBV_SRQ_INIT_ATTR_XRCD | IBV_SRQ_INIT_ATTR_CQ;
+	const uint32_t known = IBV_SRQ_INIT_ATTR_TYPE | IBV_SRQ_INIT_ATTR_PD | xrc;
+
+	if (attr->comp_mask & ~known)
+		return EOPNOTSUPP;
+	if (attr->comp_mask & IBV_SRQ_INIT_ATTR_TYPE && attr->srq_type != IBV_SRQT_BASIC && !is_xrc)
+		return EOPNOTSUPP;
+	if (!(attr->comp_mask & IBV_SRQ_INIT_ATTR_PD) || !dm_is_pd(attr->pd) ||
+	    dm_device(attr->pd->context) != dm_device(context))
+		return EINVAL;
+	if (!is_xrc)
+		return 0;
+	if ((attr->comp_mask & xrc) != xrc || !dm_xrcd_fits(context, attr->xrcd) ||
+	    !dm_object_is(attr->cq, DM_KIND_CQ) || dm_object_is_inherited(attr->cq) ||
+	    dm_device(attr->cq->context) != dm_device(context))
+		return EINVAL;
+	return 0;
 }
 
 static struct ibv_srq *create_srq_ex(struct ibv_context *context, struct ibv_srq_init_attr_ex *attr)
 {
-	struct ibv_srq_init_attr basic;
-	struct ibv_srq *srq;
+	bool is_xrc;
+	int err;
 
 	if (!dm_is_context(context) || !attr)
 		return dm_fail(EINVAL);
-	if (attr->comp_mask & IBV_SRQ_INIT_ATTR_TYPE && attr->srq_type != IBV_SRQT_BASIC)
-		return dm_fail(EOPNOTSUPP);
-	if (!(attr->comp_mask & IBV_SRQ_INIT_ATTR_PD))
-		return dm_fail(EINVAL);
-	basic = (struct ibv_srq_init_attr){ .srq_context = attr->srq_context, .attr = attr->attr };
-	srq = ibv_create_srq(attr->pd, &basic);
-	attr->attr = basic.attr;
-	return srq;
+	is_xrc = attr->comp_mask & IBV_SRQ_INIT_ATTR_TYPE && attr->srq_type == IBV_SRQT_XRC;
+	err = check_attr(context, attr, is_xrc);
+	return err ? dm_fail(err) : create(attr, is_xrc);
+}
+
+static int get_srq_num(struct ibv_srq *base, uint32_t *srq_num)
+{
+	struct dm_srq *srq = dm_srq(base);
+
+	if (!dm_object_is(srq, DM_KIND_SRQ) || !srq_num)
+		return EINVAL;
+	if (!srq->xrcd)
+		return EOPNOTSUPP; /* only XRC addresses SRQs */
+	*srq_num = srq->srq.srqn;
+	return 0;
 }
 
 int ibv_modify_srq(struct ibv_srq *base, struct ibv_srq_attr *attr, int mask)
@@ -126,6 +203,10 @@ int ibv_destroy_srq(struct ibv_srq *base)
 		rxe_srq_fini(srq->dev->pump.engine, &srq->srq);
 		dm_pump_unlock(srq->dev);
 	}
+	if (srq->xrcd) {
+		atomic_fetch_sub(&dm_cq(srq->cq)->users, 1);
+		atomic_fetch_sub(&dm_xrcd(srq->xrcd)->users, 1);
+	}
 	dm_async_forget_srq(dm_context(base->context), srq);
 	dm_buffer_free(&srq->memory, base->pd, DM_BUFFER_SRQ);
 	dm_pd_unuse(base->pd);
@@ -138,4 +219,5 @@ int ibv_destroy_srq(struct ibv_srq *base)
 void dm_srq_ops(struct verbs_context_65 *verbs)
 {
 	verbs->base.create_srq_ex = create_srq_ex;
+	verbs->base.get_srq_num = get_srq_num;
 }

@@ -19,6 +19,8 @@ struct dm_srq {
 	uint32_t forks; /* dm_forks() when it was made */
 	struct rxe_srq srq;
 	struct dm_buffer memory;
+	struct ibv_cq *cq; /* XRC: where its completions go, and its domain; else NULL */
+	struct ibv_xrcd *xrcd;
 	uint32_t max_wr;
 	_Atomic uint32_t users;	  /* queue pairs */
 	uint32_t events_reported; /* the context's async lock */

@@ -318,10 +318,11 @@ static void mark_answer(struct dm_capture *capture, const struct fault_packet *p
 			const char *note)
 {
 	const bool leaves = packet->dir == FAULT_IN;
-	const struct wire_packet nak = { .bth = { .opcode = opcode_make(WIRE_RC, OP_ACKNOWLEDGE),
-						  .dest_qpn =
-							  leaves ? packet->peer_qpn : packet->qpn,
-						  .psn = packet->psn } };
+	const struct wire_packet nak = {
+		.bth = { .opcode = opcode_make(opcode_service(packet->opcode), OP_ACKNOWLEDGE),
+			 .dest_qpn = leaves ? packet->peer_qpn : packet->qpn,
+			 .psn = packet->psn }
+	};
 	uint8_t bytes[WIRE_MAX_HEADERS];
 	const size_t len = wire_emit_headers(bytes, &nak);
 

@@ -72,7 +72,7 @@ static bool find_qp(void *arg, enum fault_dir dir, const struct gid *peer, uint3
 		.qpn = qp->qpn,
 		.index = qp->order,
 		.peer_qpn = qp->type == RXE_QPT_UD ? 0 : qp->attr.dest_qp_num,
-		.can_answer = qp->type == RXE_QPT_RC &&
+		.can_answer = rxe_qp_is_reliable(qp) &&
 			      (qp->state == RXE_QPS_RTS || qp->state == RXE_QPS_RTR),
 		.answer_psn = dir == FAULT_IN ? qp->attr.rq_psn : qp->rc.req.una_psn,
 		.msn = qp->rc.resp.msn,

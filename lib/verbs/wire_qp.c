@@ -79,7 +79,7 @@ const struct rxe_send_wqe *dm_wire_request(const struct rxe_qp *qp, bool sent,
 {
 	struct bth bth;
 
-	if (len < BTH_LEN + ICRC_LEN || qp->type != RXE_QPT_RC)
+	if (len < BTH_LEN + ICRC_LEN || !rxe_qp_is_reliable(qp))
 		return NULL;
 	bth_parse(&bth, packet);
 	if (sent != !!(wire_shape(bth.opcode) & SHAPE_REQUEST))

@@ -176,6 +176,14 @@ static void wr_set_ud_addr(struct ibv_qp_ex *ex, struct ibv_ah *ah, uint32_t rem
 	built->wr.remote_qkey = remote_qkey;
 }
 
+static void wr_set_xrc_srqn(struct ibv_qp_ex *ex, uint32_t remote_srqn)
+{
+	struct built_wr *built = last(ex);
+
+	if (built)
+		built->wr.remote_qpn = remote_srqn;
+}
+
 static void wr_set_sge_list(struct ibv_qp_ex *ex, size_t num_sge, const struct ibv_sge *list)
 {
 	struct dm_wr_builder *builder = of(ex)->builder;
@@ -320,6 +328,7 @@ static void fill(struct ibv_qp_ex *ex)
 	ex->wr_send_imm = wr_send_imm;
 	ex->wr_send_inv = wr_send_inv;
 	ex->wr_set_ud_addr = wr_set_ud_addr;
+	ex->wr_set_xrc_srqn = wr_set_xrc_srqn;
 	ex->wr_set_inline_data = wr_set_inline_data;
 	ex->wr_set_inline_data_list = wr_set_inline_data_list;
 	ex->wr_set_sge = wr_set_sge;
@@ -329,10 +338,19 @@ static void fill(struct ibv_qp_ex *ex)
 	ex->wr_abort = wr_abort;
 }
 
+static uint64_t ops_of(enum ibv_qp_type type)
+{
+	if (type == IBV_QPT_RC || type == IBV_QPT_XRC_SEND)
+		return OPS_RC;
+	if (type == IBV_QPT_UC)
+		return OPS_UC;
+	return type == IBV_QPT_UD ? OPS_UD : 0;
+}
+
 int dm_wr_create(struct dm_qp *qp, uint64_t send_ops)
 {
 	enum ibv_qp_type type = qp->ex.base.qp_base.qp_type;
-	uint64_t have = type == IBV_QPT_RC ? OPS_RC : type == IBV_QPT_UC ? OPS_UC : OPS_UD;
+	const uint64_t have = ops_of(type);
 
 	if (send_ops & ~have)
 		return EOPNOTSUPP;
@@ -381,11 +399,6 @@ static void wr_send_tso(struct ibv_qp_ex *ex, void *hdr, uint16_t hdr_sz, uint16
 	refuse(ex);
 }
 
-static void wr_set_xrc_srqn(struct ibv_qp_ex *ex, uint32_t srqn)
-{
-	refuse(ex);
-}
-
 static void wr_atomic_write(struct ibv_qp_ex *ex, uint32_t rkey, uint64_t addr, const void *value)
 {
 	refuse(ex);
@@ -402,7 +415,6 @@ void dm_wr_refuse_ops(struct ibv_qp_ex_65 *ex)
 	ex->base.wr_bind_mw = wr_bind_mw;
 	ex->base.wr_local_inv = wr_local_inv;
 	ex->base.wr_send_tso = wr_send_tso;
-	ex->base.wr_set_xrc_srqn = wr_set_xrc_srqn;
 	ex->base.wr_atomic_write = wr_atomic_write;
 	ex->wr_flush = wr_flush;
 }

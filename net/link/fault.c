@@ -63,7 +63,9 @@ static bool psn_inside(const struct fault_range *range, uint32_t psn)
 /* A NAK is an answer to a request of a reliable connection. */
 static bool answerable(const struct fault_packet *packet)
 {
-	return opcode_service(packet->opcode) == WIRE_RC &&
+	const enum wire_service service = opcode_service(packet->opcode);
+
+	return (service == WIRE_RC || service == WIRE_XRC) &&
 	       (wire_shape(packet->opcode) & SHAPE_REQUEST);
 }
 

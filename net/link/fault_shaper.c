@@ -255,7 +255,9 @@ static void inspect(struct fault_shaper *s, const struct flight *flight, struct 
 
 static bool is_request(const struct inspected *i)
 {
-	return opcode_service(i->packet.opcode) == WIRE_RC &&
+	const enum wire_service service = opcode_service(i->packet.opcode);
+
+	return (service == WIRE_RC || service == WIRE_XRC) &&
 	       (wire_shape(i->packet.opcode) & SHAPE_REQUEST);
 }
 
@@ -296,7 +298,8 @@ static bool answer(struct fault_shaper *s, const struct fault_rule *rule, const 
 	if (!i->qp_known || !i->qp.can_answer || i->qp.answer_psn != i->packet.psn)
 		return false;
 	nak.p = bytes;
-	nak.len = write_nak(bytes, nak.dir == FAULT_OUT ? i->qp.peer_qpn : i->qp.qpn, i->packet.psn,
+	nak.len = write_nak(bytes, opcode_service(i->packet.opcode),
+			    nak.dir == FAULT_OUT ? i->qp.peer_qpn : i->qp.qpn, i->packet.psn,
 			    rule->syndrome, i->qp.msn);
 	if (nak.dir == FAULT_OUT)
 		nak.train = (struct wire_train){ .max_segs = 1,

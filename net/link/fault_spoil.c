@@ -35,10 +35,11 @@ void sign(uint8_t *p, uint32_t len, const struct icrc_flow *flow, uint16_t ip_id
 	icrc_store(p + end, icrc_compute(flow, ip_id, p, end));
 }
 
-uint32_t write_nak(uint8_t *p, uint32_t dest_qpn, uint32_t psn, uint8_t syndrome, uint32_t msn)
+uint32_t write_nak(uint8_t *p, enum wire_service service, uint32_t dest_qpn, uint32_t psn,
+		   uint8_t syndrome, uint32_t msn)
 {
 	const struct wire_packet nak = {
-		.bth = { .opcode = opcode_make(WIRE_RC, OP_ACKNOWLEDGE),
+		.bth = { .opcode = opcode_make(service, OP_ACKNOWLEDGE),
 			 .mig_req = true,
 			 .pkey = 0xffff,
 			 .dest_qpn = dest_qpn,

@@ -46,6 +46,14 @@ OPTIONS = {
 }
 
 
+def xsrq_pingpong(build, args):
+    """XRC: each side has an SRQ, and sends to the other's by its number."""
+    with Instance(build, "xsrq_pingpong") as instance:
+        for text in instance.pair(["ibv_xsrq_pingpong", "-g", "0"] + args):
+            if not re.search(r"^success$", text, re.MULTILINE):
+                raise Failure(f"ibv_xsrq_pingpong {' '.join(args)}: no success")
+
+
 def ipv6_pingpong(build):
     with Instance(build, "rc_pingpong_ipv6", address="::1") as instance:
         text = instance.pair(["ibv_rc_pingpong", "-c", "-g", "0"])[1]
@@ -69,5 +77,10 @@ def without_gid(build):
 
 CASES = {name: functools.partial(pingpong, name=name, args=args + ["-g", "0"])
          for name, args in OPTIONS.items()}
+CASES.update({
+    "xsrq_pingpong": functools.partial(xsrq_pingpong, args=["-n", "1000"]),
+    "xsrq_pingpong_events": functools.partial(xsrq_pingpong, args=["-n", "1000", "-e"]),
+    "xsrq_pingpong_64k": functools.partial(xsrq_pingpong, args=["-n", "200", "-s", "65536", "-m", "4096"]),
+})
 CASES["rc_pingpong_ipv6"] = ipv6_pingpong
 CASES["rc_pingpong_no_gid"] = without_gid

@@ -379,6 +379,8 @@ void node_connect_to(struct end *end, struct end *peer, const struct node_qp_opt
 	case RXE_QPT_RC: through(end, &attr, INIT_RIGHTS, RTR_RC, RTS_RC); break;
 	case RXE_QPT_UC: through(end, &attr, INIT_RIGHTS, RTR_UC, RXE_QP_SQ_PSN); break;
 	case RXE_QPT_UD: through(end, &attr, RXE_QP_QKEY, 0, RXE_QP_SQ_PSN); break;
+	case RXE_QPT_XRC_SEND:
+	case RXE_QPT_XRC_RECV: break;
 	}
 	end->seen_state = end->qp.state;
 	end->seen_cur = end->qp.rc.req.cur_psn;

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: MIT */
+/* XRC domains as programs hold them (ibv_open_xrcd(3)): what XRC_RECV queue pairs and XRC SRQs have in common that may meet. */
+#ifndef RXE_VERBS_XRCD_H
+#define RXE_VERBS_XRCD_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "lib/verbs/newer.h"
+
+struct verbs_context_65;
+
+struct dm_xrcd {
+	struct ibv_xrcd base;
+	uint32_t handle;
+	uint32_t domain;	/* the same number for all that opened it */
+	_Atomic uint32_t users; /* queue pairs and SRQs of this process */
+};
+
+static inline struct dm_xrcd *dm_xrcd(struct ibv_xrcd *xrcd)
+{
+	return (struct dm_xrcd *)(void *)xrcd;
+}
+
+/* A live one of this device, made in this process? */
+bool dm_xrcd_fits(struct ibv_context *context, struct ibv_xrcd *xrcd);
+int dm_xrcd_close(struct ibv_xrcd *xrcd);
+void dm_xrcd_ops(struct verbs_context_65 *verbs);
+
+#endif
