@@ -96,7 +96,9 @@ static void *reap(void *arg)
 		struct ibv_wc wc[4];
 		int n = ibv_poll_cq(sender.cq, 4, wc);
 
-		ck_assert_int_ge(n, 0);
+		if (n == 0)
+			continue;
+		ck_assert_int_gt(n, 0);
 		for (int i = 0; i < n; i++)
 			ck_assert_int_eq(wc[i].status, IBV_WC_SUCCESS);
 		atomic_fetch_add(&completed, (uint32_t)n);
