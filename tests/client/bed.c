@@ -444,7 +444,7 @@ int bed_main(const char *name, void (*add)(TCase *tests))
 	SRunner *runner = srunner_create(suite);
 	int failed;
 
-	tcase_set_timeout(tests, 60);
+	tcase_set_timeout(tests, 120); /* busy machines, sanitizers */
 	add(tests);
 	suite_add_tcase(suite, tests);
 	srunner_run_all(runner, CK_NORMAL);

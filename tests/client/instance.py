@@ -8,7 +8,7 @@ import shutil
 import socket
 import subprocess
 
-from program import Failure, Program, Skip
+from program import Failure, Program, Skip, patient
 
 TIMEOUT_S = 60
 
@@ -65,6 +65,7 @@ class Instance:
 
     def command(self, *args, timeout_s=20):
         """Run the rxe_dm command itself, to its end."""
+        timeout_s = patient(timeout_s)
         try:
             return subprocess.run(self.prefix + [self.command_path, *args], env=self.env,
                                   stdin=subprocess.DEVNULL, capture_output=True, text=True,

@@ -10,6 +10,9 @@ import tempfile
 import time
 
 POLL_S = 0.01
+# Bounds are there to find what hangs. On a busy machine, and with a sanitizer in it, everything takes its time.
+PATIENCE = 5 if os.environ.get("RXE_TEST_SANITIZER") else 2
+LONGEST_S = 250
 
 
 class Failure(Exception):
@@ -18,6 +21,10 @@ class Failure(Exception):
 
 class Skip(Exception):
     """Why this test cannot run here."""
+
+
+def patient(timeout_s):
+    return min(timeout_s * PATIENCE, LONGEST_S)
 
 
 class Program:
@@ -42,6 +49,7 @@ class Program:
 
     def wait(self, timeout_s):
         """The exit status; a program that outlives its bound is ended and a failure."""
+        timeout_s = patient(timeout_s)
         try:
             return self.process.wait(timeout_s)
         except subprocess.TimeoutExpired:
@@ -50,6 +58,7 @@ class Program:
 
     def wait_until(self, condition, what, timeout_s=30):
         """Until condition() is true; a failure when the program ends first or the bound passes."""
+        timeout_s = patient(timeout_s)
         deadline = time.monotonic() + timeout_s
         while not condition():
             if not self.running() and not condition():
