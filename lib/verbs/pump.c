@@ -183,9 +183,7 @@ static bool receive(struct dm_device *dev, uint64_t now_ns)
 	for (int round = 0; round < RECEIVE_ROUNDS; round++) {
 		int n = dm_wire_recv(&pump->wire, arrivals, ARRIVALS);
 
-		if (n > 0)
-			dm_room_taken(dev, arrivals, n);
-		else if (n == 0)
+		if (pump->wire.is_dry)
 			dm_room_empty(dev, now_ns);
 		input(pump->engine, arrivals, n, now_ns);
 		any |= n > 0;

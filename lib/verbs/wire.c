@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "lib/verbs/driver.h"
+#include "lib/verbs/room.h"
 #include "lib/verbs/wire_capture.h"
 #include "lib/verbs/wire_fault.h"
 #include "lib/verbs/wire_tail.h"
@@ -102,10 +103,16 @@ static int link_send(struct dm_wire *wire, const struct wire_train *trains, size
 			  : link_udp_send(wire->udp, trains, n);
 }
 
+/* What was taken from the socket is counted here, before faults make more or less of it. */
 static int link_recv(struct dm_wire *wire, struct wire_arrival *ret, size_t max)
 {
-	return wire->veth ? link_veth_recv(wire->veth, ret, max)
-			  : link_udp_recv(wire->udp, ret, max);
+	const int n = wire->veth ? link_veth_recv(wire->veth, ret, max)
+				 : link_udp_recv(wire->udp, ret, max);
+
+	wire->is_dry = n == 0;
+	if (n > 0)
+		dm_room_taken(DM_CONTAINER(wire, struct dm_device, pump.wire), ret, n);
+	return n;
 }
 
 int dm_wire_pass_out(struct dm_wire *wire, const struct wire_train *trains, size_t n)

@@ -25,6 +25,7 @@ struct dm_wire {
 	struct dm_capture *capture; /* NULL: nobody captures */
 	struct dm_fault *fault;	    /* the rules of the device, and what waits for them */
 	struct dm_tail *tail;	    /* the last packets; NULL: not noted */
+	bool is_dry;		    /* the link had nothing when it was last asked */
 };
 
 /* 0 or a negative errno. */

@@ -1,0 +1,193 @@
+/* SPDX-License-Identifier: MIT */
+/* What a process says it took from its socket is what it took, whatever fault rules make of it on the way to the engine: neighbours
+ * send datagrams by it (emu/pace.h). Real sockets, the rules in memory of the test. */
+#include <check.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "emu/engine.h"
+#include "emu/pace.h"
+#include "lib/verbs/driver.h"
+#include "lib/verbs/wire_fault.h"
+#include "net/link/udp.h"
+#include "net/wire/opcode.h"
+#include "net/wire/packet.h"
+
+#define SLOT	3u
+#define PORT	4791
+#define PACKETS 10u
+#define BYTES	100u
+
+static struct dm_device *dev;
+static struct dm_wire *wire;
+static struct link_udp *peer;
+static struct link_udp_group group;
+static struct gid here;
+static int peer_fd;
+
+static struct gid loopback(uint8_t last)
+{
+	const pid_t pid = getpid();
+
+	return (struct gid){ .raw = { [10] = 0xff,
+				      [11] = 0xff,
+				      [12] = 127,
+				      [13] = 78,
+				      [14] = (uint8_t)(pid % 251),
+				      [15] = last } };
+}
+
+static void setup(void)
+{
+	struct link_udp_cfg link = { .trains = false };
+	struct ctl_shared *shared;
+
+	here = loopback(1);
+	dev = calloc(1, sizeof(*dev));
+	wire = &dev->pump.wire;
+	dm_pump_init(&dev->pump);
+	dev->pump.engine = calloc(1, sizeof(struct rxe_engine));
+	dev->info.gids[0] = here;
+	dev->attachment.slot = SLOT;
+	shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE,
+		      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	ck_assert_ptr_ne(shared, MAP_FAILED);
+	dev->attachment.shared = shared;
+	ck_assert_int_eq(link_udp_group_open(&group, &here, 8), 0);
+	link.gid = here;
+	link.rx_fd = group.fd[SLOT];
+	ck_assert_int_eq(link_udp_open(&wire->udp, &link), 0);
+	ck_assert_int_eq(dm_fault_open(dev), 0);
+	peer_fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	link.gid = loopback(2);
+	link.rx_fd = peer_fd;
+	ck_assert_int_eq(link_udp_open(&peer, &link), 0);
+}
+
+static void teardown(void)
+{
+	dm_fault_close(wire);
+	link_udp_close(wire->udp);
+	link_udp_close(peer);
+	link_udp_group_close(&group);
+	close(peer_fd);
+	munmap(dev->attachment.shared, sizeof(struct ctl_shared));
+	free(dev->pump.engine);
+	free(dev);
+}
+
+static void rule(const char *text)
+{
+	struct ctl_faults *faults = &dev->attachment.shared->faults;
+
+	memcpy(faults->at[0].text, text, strlen(text) + 1);
+	faults->at[0].id = 1;
+	atomic_fetch_add(&faults->generation, 2);
+}
+
+/* Datagrams to the slot's socket; what they cost, as their sender counts it. */
+static uint64_t offer(uint32_t n)
+{
+	uint8_t bytes[WIRE_MAX_HEADERS + BYTES + ICRC_LEN] = { 0 };
+	const struct wire_packet packet = {
+		.bth = { .opcode = opcode_make(WIRE_UD, OP_SEND_ONLY),
+			 .pkey = 0xffff,
+			 .dest_qpn = SLOT << RXE_SLOT_SHIFT | 2 },
+		.payload_len = BYTES,
+	};
+	const uint32_t len = (uint32_t)wire_emit_headers(bytes, &packet) + BYTES + ICRC_LEN;
+
+	for (uint32_t i = 0; i < n; i++) {
+		struct wire_train train = { .buf = bytes,
+					    .len = len,
+					    .seg_len = (uint16_t)len,
+					    .segs = 1,
+					    .max_segs = 1,
+					    .hop_limit = 64,
+					    .src = loopback(2),
+					    .dst = here };
+
+		ck_assert_int_eq(link_udp_send(peer, &train, 1), 1);
+	}
+	return (uint64_t)n * rxe_pace_cost(len);
+}
+
+/* Everything that the engine would be given. */
+static uint32_t take_all(void)
+{
+	struct wire_arrival arrivals[64];
+	uint32_t total = 0;
+	int n;
+
+	while ((n = dm_wire_recv(wire, arrivals, 64)) > 0)
+		total += (uint32_t)n;
+	ck_assert_int_eq(n, 0);
+	return total;
+}
+
+static uint64_t taken(void)
+{
+	return atomic_load(&dev->attachment.shared->slot[SLOT].taken);
+}
+
+START_TEST(without_rules)
+{
+	const uint64_t cost = offer(PACKETS);
+
+	ck_assert_uint_eq(take_all(), PACKETS);
+	ck_assert_uint_eq(taken(), cost);
+}
+END_TEST
+
+START_TEST(what_a_rule_drops_was_taken)
+{
+	const uint64_t cost = offer(PACKETS);
+
+	rule("drop dir=in");
+	ck_assert_uint_eq(take_all(), 0);
+	ck_assert_uint_eq(taken(), cost);
+}
+END_TEST
+
+START_TEST(what_a_rule_doubles_was_taken_once)
+{
+	const uint64_t cost = offer(PACKETS);
+
+	rule("duplicate dir=in copies=3");
+	ck_assert_uint_eq(take_all(), 4 * PACKETS);
+	ck_assert_uint_eq(taken(), cost);
+}
+END_TEST
+
+START_TEST(what_a_rule_holds_was_taken)
+{
+	const uint64_t cost = offer(PACKETS);
+
+	rule("delay dir=in time=10s");
+	ck_assert_uint_eq(take_all(), 0);
+	ck_assert_uint_eq(taken(), cost);
+}
+END_TEST
+
+int main(void)
+{
+	TCase *tcase = tcase_create("room");
+	Suite *suite = suite_create("room");
+	SRunner *runner;
+	int failed;
+
+	tcase_add_checked_fixture(tcase, setup, teardown);
+	tcase_add_test(tcase, without_rules);
+	tcase_add_test(tcase, what_a_rule_drops_was_taken);
+	tcase_add_test(tcase, what_a_rule_doubles_was_taken_once);
+	tcase_add_test(tcase, what_a_rule_holds_was_taken);
+	suite_add_tcase(suite, tcase);
+	runner = srunner_create(suite);
+	srunner_run_all(runner, CK_NORMAL);
+	failed = srunner_ntests_failed(runner);
+	srunner_free(runner);
+	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}
