@@ -15,6 +15,7 @@
 #include "lib/control/client.h"
 #include "lib/control/socket.h"
 #include "net/link/capture_ring.h"
+#include "net/wire/headers.h"
 #include "net/wire/packet.h"
 #include "rxe_dm/conn.h"
 #include "rxe_dm/device.h"
@@ -122,17 +123,28 @@ void capture_own(const struct device *device, const struct gid *dst,
 			   "in the place of a process that has gone");
 }
 
+static uint32_t qpn_of(const struct wire_arrival *arrival)
+{
+	struct bth bth = { 0 };
+
+	if (arrival->len >= BTH_LEN)
+		bth_parse(&bth, arrival->p);
+	return bth.dest_qpn;
+}
+
 void capture_arrived(const struct device *device, const struct wire_arrival *arrivals, uint32_t n)
 {
 	for (uint32_t i = 0; i < n && device->capture_writer; i++) {
 		const struct wire_arrival *arrival = &arrivals[i];
 		const bool guessed = arrival->id_rule != IP_ID_EXACT && gid_is_v4(&arrival->dst);
 		struct capture_record record = {
-			.flags = guessed ? CAPTURE_GUESSED_ID : 0,
+			.flags = CAPTURE_HAS_QP | (guessed ? CAPTURE_GUESSED_ID : 0),
 			.src = arrival->src,
 			.dst = arrival->dst,
 			.src_port = arrival->src_port,
 			.len = arrival->len,
+			.qpn = qpn_of(arrival),
+			.qp_type = IBV_QPT_RC,
 			.ip_id = arrival->ip_id,
 			.traffic_class = arrival->traffic_class,
 			.hop_limit = arrival->hop_limit,
