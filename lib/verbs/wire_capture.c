@@ -26,6 +26,7 @@ struct mark {
 	enum fault_dir dir;
 	uint32_t len;
 	uint8_t key[MARK_KEY];
+	uint64_t sum; /* of its bytes; 0: whatever they are */
 	char note[CAPTURE_NOTE_MAX];
 };
 
@@ -146,8 +147,18 @@ static void take_key(uint8_t ret[static MARK_KEY], const uint8_t *packet, uint32
 }
 
 /* The oldest gives way. */
-static void add_mark(struct dm_capture *capture, enum fault_dir dir, const uint8_t *packet,
-		     uint32_t len, uint32_t uses, const char *note)
+/* FNV-1a of all of it; never 0. */
+static uint64_t sum_of(const uint8_t *packet, uint32_t len)
+{
+	uint64_t sum = 0xcbf29ce484222325u;
+
+	for (uint32_t i = 0; i < len; i++)
+		sum = (sum ^ packet[i]) * 0x100000001b3u;
+	return sum | 1;
+}
+
+static struct mark *add_mark(struct dm_capture *capture, enum fault_dir dir, const uint8_t *packet,
+			     uint32_t len, uint32_t uses, const char *note)
 {
 	struct mark *mark = &capture->marks[capture->next_mark++ % MAX_MARKS];
 
@@ -156,6 +167,7 @@ static void add_mark(struct dm_capture *capture, enum fault_dir dir, const uint8
 	*mark = (struct mark){ .left = uses, .dir = dir, .len = len };
 	take_key(mark->key, packet, len);
 	memcpy(mark->note, note, sizeof(mark->note));
+	return mark;
 }
 
 /* What is to be said of the packet, or NULL. */
@@ -171,7 +183,8 @@ static const char *take_mark(struct dm_capture *capture, enum fault_dir dir, con
 		struct mark *mark = &capture->marks[i];
 
 		if (mark->left == 0 || mark->dir != dir || mark->len != len ||
-		    memcmp(mark->key, key, sizeof(key)) != 0)
+		    memcmp(mark->key, key, sizeof(key)) != 0 ||
+		    (mark->sum && mark->sum != sum_of(packet, len)))
 			continue;
 		if (--mark->left == 0)
 			capture->num_marks--;
@@ -352,5 +365,7 @@ void dm_capture_fault(struct dm_wire *wire, const struct fault_firing *firing)
 	case FAULT_CORRUPT:
 	case FAULT_TRUNCATE: break;
 	}
-	add_mark(capture, dir, firing->p, firing->len, uses, note);
+	/* Of two copies that differ in what was spoiled, this one. */
+	add_mark(capture, dir, firing->p, firing->len, uses, note)->sum =
+		sum_of(firing->p, firing->len);
 }
