@@ -49,6 +49,10 @@ def install(build, folder):
     pc = find(folder, "rxe_dm.pc")
     with open(pc, encoding="ascii") as f:
         prefix = re.search(r"^prefix=(.*)$", f.read(), re.MULTILINE).group(1)
+    # With the default prefix, pkg-config must look there by itself, whatever packages the machine has.
+    looked_in = run(["pkg-config", "--variable", "pc_path", "pkg-config"]).strip().split(":")
+    if prefix == "/usr/local" and os.path.dirname(pc)[len(folder):] not in looked_in:
+        raise Failure(f"{pc[len(folder):]}: pkg-config looks only in {looked_in}")
     env = dict(os.environ, PKG_CONFIG_PATH=os.path.dirname(pc))
     ask = ["pkg-config", f"--define-variable=prefix={folder}{prefix}"]
     run(ask + ["--print-errors", "--exists", "rxe_dm"], env=env)
