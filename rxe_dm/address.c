@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: MIT
 /* An address for a device, and the link by which it is reached. SO_REUSEPORT would let a second server of the same user join the group and replace its steering,
  * so who wants ADDRESS:4791 first takes the name \0rxe_dm/4791/ADDRESS for itself. */
+#include <arpa/inet.h>
 #include <errno.h>
 #include <net/if.h>
+#include <netinet/in.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/ioctl.h>
@@ -78,6 +81,33 @@ static int open_udp(struct device *device, const struct gid *gid, uint32_t slots
 	return rc;
 }
 
+/* Somebody has UDP port 4791 for every IPv4 address: not even one that nobody ever asks for can be had. */
+static bool taken_everywhere(void)
+{
+	const struct sockaddr_in addr = { .sin_family = AF_INET,
+					  .sin_port = htons(ROCE_UDP_PORT),
+					  .sin_addr.s_addr = htonl(INADDR_LOOPBACK + 0xfffffc) };
+	int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	bool taken;
+
+	if (fd < 0)
+		return false;
+	taken = bind(fd, (const struct sockaddr *)&addr, sizeof(addr)) && errno == EADDRINUSE;
+	close(fd);
+	return taken;
+}
+
+static void explain_taken(void)
+{
+	ctl_log(CTL_LOG_ERROR,
+		"UDP port %u is in use on all addresses, by a program ('ss -ulnp sport = %u' shows "
+		"it) or by "
+		"the kernel's own rdma_rxe: end that ('modprobe -r rdma_rxe'), or use a network "
+		"namespace "
+		"of its own ('unshare -rn', then 'ip link set lo up')",
+		ROCE_UDP_PORT, ROCE_UDP_PORT);
+}
+
 static void explain(const struct gid *gid, int rc)
 {
 	char text[CTL_GID_STR_MAX];
@@ -107,6 +137,8 @@ static void explain(const struct gid *gid, int rc)
 			"choose another "
 			"address with --address or RXE_DM_ADDRESS",
 			text, (int)pid, (unsigned int)uid);
+	else if (gid_is_v4(gid) && taken_everywhere())
+		explain_taken();
 	else
 		ctl_log(CTL_LOG_ERROR,
 			"UDP port %u of %s is in use by another program ('ss -ulnp sport = %u' "
@@ -123,7 +155,9 @@ static int open_any(struct device *device, uint32_t slots)
 
 	for (; rc == -EADDRINUSE && gid.raw[15] <= LAST_LOOPBACK; gid.raw[15]++)
 		rc = open_udp(device, &gid, slots);
-	if (rc == -EADDRINUSE) {
+	if (rc == -EADDRINUSE && taken_everywhere()) {
+		explain_taken();
+	} else if (rc == -EADDRINUSE) {
 		ctl_log(CTL_LOG_ERROR,
 			"all of 127.0.0.1 to 127.0.0.%d are in use: choose an address with "
 			"RXE_DM_ADDRESS",

@@ -45,22 +45,36 @@ static bool join_words(const struct asked *asked, char ret[FAULT_TEXT_MAX])
 	return true;
 }
 
+/* Looked at before a server is started for it. */
+static bool rule_is_good(const struct asked *asked)
+{
+	char text[FAULT_TEXT_MAX], why[FAULT_TEXT_MAX];
+	struct fault_rule rule;
+
+	if (asked->num_words == 0) {
+		fprintf(stderr, "rxe_dm: fault add which rule? For example: rxe_dm fault add drop "
+				"probability=1%%\n");
+		return false;
+	}
+	if (!join_words(asked, text))
+		return false;
+	if (!fault_rule_parse(&rule, text, why)) {
+		fprintf(stderr, "rxe_dm: %s\n", why);
+		return false;
+	}
+	return true;
+}
+
 static int add(const struct asked *asked)
 {
 	struct ctl_call call = {
 		.req = { .op = CTL_FAULT, .device = asked->device, .fault.what = CTL_FAULT_ADD },
 		.in_fd = -1
 	};
-	char why[FAULT_TEXT_MAX];
-	struct fault_rule rule;
 	int rc;
 
 	if (!join_words(asked, call.req.fault.text))
 		return 2;
-	if (!fault_rule_parse(&rule, call.req.fault.text, why)) {
-		fprintf(stderr, "rxe_dm: %s\n", why);
-		return 2;
-	}
 	rc = ctl_do(asked->client, &call, 0);
 	if (rc == -ENOSPC) {
 		fprintf(stderr,
@@ -199,6 +213,8 @@ static int with_server(struct asked *asked, const char *instance, const char *wh
 
 		if (strcmp(actions[i].name, what) != 0)
 			continue;
+		if (actions[i].run == add && !rule_is_good(asked))
+			return 2;
 		rc = ctl_connect_as(&asked->client, instance, CTL_ROLE_COMMAND, true);
 		if (rc)
 			return 1; /* was explained */

@@ -5,6 +5,7 @@ import os
 import re
 import shutil
 import socket
+import sys
 
 from cases_trouble import all_values
 from instance import Instance
@@ -31,6 +32,7 @@ def bad_commands(build):
         need_line(instance.command("dance"), "dance")
         need_line(instance.command("show", "--yaml"), "yaml")
         need_line(instance.command("run"), "run")
+        need_line(instance.command("fault", "add"), "fault add which rule")
         need_line(instance.command("run", "--", "no_such_program_here"), "no_such_program_here")
         need_line(instance.command("start", "--arena", "much"), "much")
         need_line(instance.command("start", "--devices", "-3"), "-3|devices")
@@ -56,6 +58,28 @@ def busy_port(build):
             socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as squatter:
         squatter.bind((instance.address, 4791))
         need_line(instance.command("start"), re.escape(instance.address), "4791|in use")
+
+
+# A network namespace in which a program has the port for all addresses, as the kernel's rdma_rxe would.
+EVERYWHERE = """
+import socket, subprocess, sys
+subprocess.run(["ip", "link", "set", "lo", "up"], check=True)
+with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as taken:
+    taken.bind(("0.0.0.0", 4791))
+    sys.exit(subprocess.call(sys.argv[1:]))
+"""
+
+
+def busy_everywhere(build):
+    """No other address is the advice then."""
+    if os.geteuid() != 0 or not shutil.which("unshare") or not shutil.which("ip"):
+        raise Skip("a network namespace needs root, unshare and ip")
+    with Instance(build, "busy_everywhere",
+                  prefix=["unshare", "-n", sys.executable, "-c", EVERYWHERE]) as instance:
+        for address in (instance.address, None):
+            if not address:
+                instance.env.pop("RXE_DM_ADDRESS")
+            need_line(instance.command("start"), "4791 is in use on all addresses", "rdma_rxe", "namespace")
 
 
 def squatted_name(build):
@@ -161,6 +185,7 @@ CASES = {
     "bad_commands": bad_commands,
     "bad_settings": bad_settings,
     "busy_port": busy_port,
+    "busy_everywhere": busy_everywhere,
     "squatted_name": squatted_name,
     "ordinary_user": ordinary_user,
     "low_memlock": low_memlock,
