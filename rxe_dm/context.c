@@ -177,14 +177,31 @@ void context_leave(struct user *user)
 		context_drop_user(user);
 }
 
-void context_drop_user(struct user *user)
+static void free_owned(struct user *user)
 {
-	struct context *context = user->context;
 	struct object *object, *onext;
-	struct pd_use *use, *next;
 
 	DL_FOREACH_SAFE2(user->owned, object, onext, onext)
 	context_free_object(object);
+}
+
+void context_unbind(const struct conn *conn, const struct device *device)
+{
+	struct user *user;
+
+	DL_FOREACH2(conn->users, user, cnext)
+	{
+		if (user->context->device == device)
+			free_owned(user);
+	}
+}
+
+void context_drop_user(struct user *user)
+{
+	struct context *context = user->context;
+	struct pd_use *use, *next;
+
+	free_owned(user);
 	DL_FOREACH_SAFE (user->uses, use, next) {
 		use->pd->refs -= use->count;
 		free(use);

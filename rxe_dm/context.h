@@ -55,6 +55,8 @@ struct user *context_user(const struct context *context, const struct conn *conn
 void context_leave(struct user *user);
 /* The process is gone, or has left for the last time: with it goes what is bound to it, and the context with the last. */
 void context_drop_user(struct user *user);
+/* The process leaves its slot on the device, whatever contexts it stays in: its memory goes, and the keys with it. */
+void context_unbind(const struct conn *conn, const struct device *device);
 void context_free(struct context *context);
 
 /* region.c: objects of a context. */

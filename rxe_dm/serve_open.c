@@ -59,6 +59,7 @@ int serve_detach(struct call *call)
 
 	if (!attachment)
 		return -EINVAL;
+	context_unbind(call->conn, call->device);
 	slot_give(attachment);
 	return 0;
 }

@@ -376,6 +376,32 @@ static long server_memory(void)
 	return kib;
 }
 
+/* A process that gives its slot back stays in its contexts, but its memory leaves with it: whoever gets the slot next is another
+ * process, in which the same addresses mean something else. */
+START_TEST(a_slot_goes_with_its_memory)
+{
+	const struct ctl_umem all = { .addr = (uintptr_t)buffer, .len = sizeof(buffer), .fd = -1 };
+	struct ctl_reg_mr reg = { .len = 16, .fd = -1 };
+	uint32_t umem, mr, key, over, over_key;
+	struct program q;
+
+	program_open(&q);
+	mr = program_reg(&q, buffer, 10, &key);
+	ck_assert_int_eq(ctl_reg_umem(q.client, &q.context, &all, &umem), 0);
+	reg.pd = q.pd;
+	reg.umem = umem;
+	ck_assert_int_eq(ctl_reg_mr(q.client, &q.context, &reg, &over, &over_key), 0);
+	ck_assert_uint_eq(p.at.shared->mrs.entry[rxe_key_index(over_key)].key, over_key);
+	ctl_detach(q.client, 0, &q.at);
+	ck_assert_uint_ne(p.at.shared->mrs.entry[rxe_key_index(key)].key, key);
+	ck_assert_uint_ne(p.at.shared->mrs.entry[rxe_key_index(over_key)].key, over_key);
+	ck_assert_int_eq(ctl_dereg_mr(q.client, &q.context, mr), -EINVAL);
+	ck_assert_int_eq(ctl_reg_mr(q.client, &q.context, &reg, &over, &over_key), -EINVAL);
+	ck_assert_int_eq(ctl_close(q.client, &q.context), 0);
+	ctl_disconnect(q.client);
+}
+END_TEST
+
 static void one_cycle(void)
 {
 	struct program q;
@@ -460,6 +486,7 @@ int main(void)
 	tcase_add_test(tcase, a_key_in_use_gets_no_new_meaning);
 	tcase_add_test(tcase, a_killed_process_is_not_inside);
 	tcase_add_test(tcase, killed_anywhere);
+	tcase_add_test(tcase, a_slot_goes_with_its_memory);
 	tcase_add_test(tcase, a_thousand_times);
 	tcase_add_test(tcase, slots_go_round);
 	return world_main("server_share", (TCase *[]){ tcase, NULL });
