@@ -185,10 +185,7 @@ static void update_wants(struct device *device)
 
 static bool is_sound(const struct ctl_msg_capture *wants)
 {
-	const uint32_t bytes = wants->ring_bytes;
-
-	return bytes >= CAPTURE_RING_MIN && bytes <= CAPTURE_RING_MAX &&
-	       (bytes & (bytes - 1)) == 0 && wants->keep > 0 && wants->inside <= 1;
+	return capture_ring_bytes_valid(wants->ring_bytes) && wants->keep > 0 && wants->inside <= 1;
 }
 
 int serve_capture(struct call *call)

@@ -24,8 +24,7 @@ static const struct capture_ring *ring_at(const struct merge *merge, uint32_t ri
 /* Any program of the device can write to the first page as well: what was checked is a copy. */
 static bool is_sound(uint64_t magic, uint32_t rings, uint32_t ring_bytes, size_t bytes)
 {
-	return magic == CAPTURE_MAGIC && rings <= 4096 && ring_bytes >= CAPTURE_RING_MIN &&
-	       ring_bytes <= CAPTURE_RING_MAX && (ring_bytes & (ring_bytes - 1)) == 0 &&
+	return magic == CAPTURE_MAGIC && rings <= 4096 && capture_ring_bytes_valid(ring_bytes) &&
 	       bytes >= capture_ring_offset(ring_bytes, rings);
 }
 

@@ -71,7 +71,9 @@ static bool map_ring(struct dm_capture *capture, int fd)
 	if (!capture->area || capture->area->magic != CAPTURE_MAGIC ||
 	    capture->area->rings <= at->slot)
 		return false;
-	bytes = capture->area->ring_bytes;
+	bytes = ((const volatile struct capture_area *)capture->area)->ring_bytes;
+	if (!capture_ring_bytes_valid(bytes))
+		return false;
 	capture->ring_len = sizeof(*ring) + bytes;
 	ring = map(fd, capture_ring_offset(bytes, at->slot), capture->ring_len,
 		   PROT_READ | PROT_WRITE);

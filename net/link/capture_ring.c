@@ -46,7 +46,9 @@ static void announce(struct capture_ring *ring, uint64_t end)
 static uint64_t reserve(struct capture_writer *writer, uint32_t size)
 {
 	struct capture_ring *ring = writer->ring;
-	const uint64_t at = atomic_load_explicit(&ring->done, memory_order_relaxed);
+	/* Others can write to done as well: where a filler would not fit, no record begins. */
+	const uint64_t done = atomic_load_explicit(&ring->done, memory_order_relaxed);
+	const uint64_t at = (done + ALIGNMENT - 1) & ~(uint64_t)(ALIGNMENT - 1);
 	const uint32_t offset = (uint32_t)(at & (writer->ring_bytes - 1));
 	const uint32_t left = writer->ring_bytes - offset;
 	const uint32_t filler[2] = { left, FILLER };

@@ -87,6 +87,13 @@ struct capture_area {
 	_Atomic uint32_t inside; /* somebody wants arrivals from the same device too */
 };
 
+/* May rings be of that size? Others can write to the first page as well: ask of a copy. */
+static inline bool capture_ring_bytes_valid(uint32_t ring_bytes)
+{
+	return ring_bytes >= CAPTURE_RING_MIN && ring_bytes <= CAPTURE_RING_MAX &&
+	       (ring_bytes & (ring_bytes - 1)) == 0;
+}
+
 static inline size_t capture_ring_offset(uint32_t ring_bytes, uint32_t index)
 {
 	return CAPTURE_PAGE + (size_t)index * (sizeof(struct capture_ring) + ring_bytes);

@@ -24,8 +24,11 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
 	area_bytes = capture_ring_offset(CAPTURE_RING_MIN, RINGS);
 	area_fd = memfd_create("ring", MFD_CLOEXEC);
 	MUST(area_fd >= 0 && ftruncate(area_fd, (off_t)area_bytes) == 0);
-	area = mmap(NULL, area_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, area_fd, 0);
+	/* Nothing may be touched behind the last ring. */
+	area = mmap(NULL, area_bytes + CAPTURE_PAGE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	MUST(area != MAP_FAILED);
+	MUST(mmap(area, area_bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, area_fd, 0) ==
+	     area);
 	return 0;
 }
 
@@ -59,8 +62,10 @@ static void write_well(struct take *take, uint64_t now_ns)
 	struct capture_record record = { .flags = take_u8(take), .len = take_u8(take) };
 	struct capture_writer writer;
 	uint8_t many = take_u8(take);
+	const uint32_t index = take_u8(take) % RINGS;
+	const struct capture_ring other = *ring_at(index + 1);
 
-	capture_writer_open(&writer, ring_at(take_u8(take)), CAPTURE_RING_MIN, 7, "program");
+	capture_writer_open(&writer, ring_at(index), CAPTURE_RING_MIN, 7, "program");
 	capture_writer_begin(&writer);
 	capture_writer_at(&writer, now_ns);
 	do
@@ -68,6 +73,7 @@ static void write_well(struct take *take, uint64_t now_ns)
 	while (many-- > 0);
 	if (record.flags & 0x40)
 		capture_writer_end(&writer);
+	MUST(memcmp(&other, ring_at(index + 1), sizeof(other)) == 0);
 }
 
 /* Anything to a ring's head, or near where the next record would be; or to the first page, that the server wrote. */
@@ -93,14 +99,14 @@ static void write_badly(struct take *take)
 		ring->bytes[(done + value++) % CAPTURE_RING_MIN] = take_u8(take);
 }
 
-/* The first page is as the server made it, the rings are new. */
+/* The first page is as the server made it, the rings are new: an input finds nothing of the one before. */
 static void reset(void)
 {
 	struct capture_area *first = (struct capture_area *)(void *)area;
 
 	memset(area, 0, CAPTURE_PAGE);
 	for (uint32_t i = 0; i < RINGS; i++)
-		memset(ring_at(i), 0, sizeof(struct capture_ring) + 4096);
+		memset(ring_at(i), 0, sizeof(struct capture_ring) + CAPTURE_RING_MIN);
 	*first = (struct capture_area){ .magic = CAPTURE_MAGIC,
 					.rings = RINGS,
 					.ring_bytes = CAPTURE_RING_MIN };

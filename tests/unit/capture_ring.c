@@ -190,6 +190,49 @@ START_TEST(nonsense_is_no_packet)
 }
 END_TEST
 
+/* A ring's own writer is careful too: it keeps to its ring wherever others say that it has got to, and goes on there. */
+START_TEST(a_place_where_no_record_ends)
+{
+	const size_t all = sizeof(*ring) + BYTES;
+	uint8_t *behind;
+
+	free(ring);
+	ring = aligned_alloc(CAPTURE_PAGE, all + CAPTURE_PAGE);
+	ck_assert(ring);
+	behind = (uint8_t *)ring + all;
+	for (uint32_t back = 0; back <= 64; back++) {
+		memset(ring, 0, all);
+		memset(behind, 0x5a, 64);
+		capture_writer_open(&writer, ring, BYTES, 7, "program");
+		atomic_store(&ring->done, back % 2 ? UINT64_MAX - back : BYTES - back);
+		put(0);
+		for (uint32_t i = 0; i < 64; i++)
+			ck_assert_uint_eq(behind[i], 0x5a);
+		capture_reader_open(&reader, ring, BYTES);
+		put(1);
+		ck_assert_uint_eq(take(), 1);
+	}
+}
+END_TEST
+
+START_TEST(sizes_of_a_ring)
+{
+	static const uint32_t bad[] = { 0,
+					1,
+					4096,
+					CAPTURE_RING_MIN / 2,
+					CAPTURE_RING_MIN + 4096,
+					CAPTURE_RING_MAX + 1,
+					UINT32_MAX };
+
+	ck_assert(capture_ring_bytes_valid(CAPTURE_RING_MIN));
+	ck_assert(capture_ring_bytes_valid(CAPTURE_RING_USUAL));
+	ck_assert(capture_ring_bytes_valid(CAPTURE_RING_MAX));
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
+		ck_assert(!capture_ring_bytes_valid(bad[i]));
+}
+END_TEST
+
 static void *write_many(void *arg)
 {
 	(void)arg;
@@ -230,6 +273,8 @@ int main(void)
 	tcase_add_test(tcase, only_so_much_is_kept);
 	tcase_add_test(tcase, writer_dies_half_way);
 	tcase_add_test(tcase, nonsense_is_no_packet);
+	tcase_add_test(tcase, a_place_where_no_record_ends);
+	tcase_add_test(tcase, sizes_of_a_ring);
 	tcase_add_test(tcase, while_it_is_written);
 	suite_add_tcase(suite, tcase);
 	runner = srunner_create(suite);
