@@ -50,13 +50,29 @@ static bool find_qp(void *arg, enum fault_dir dir, const struct gid *peer, uint3
 	return true;
 }
 
-static uint32_t look_at_trains(const struct wire_train *train, size_t n)
+/* Is there a rule that leaves nothing of a packet? */
+static bool may_be_empty(const struct fault_rules *rules)
+{
+	for (uint32_t i = 0; i < rules->n; i++) {
+		if (rules->rule[i].action == FAULT_TRUNCATE && rules->rule[i].keep == 0)
+			return true;
+	}
+	return false;
+}
+
+static uint32_t look_at_trains(struct fault_shaper *shaper, const struct wire_train *train,
+			       size_t n)
 {
 	uint8_t seen = 0;
 
 	for (size_t i = 0; i < n; i++) {
-		MUST(train[i].len > 0 && train[i].len <= TRAIN_MAX_BYTES);
-		MUST(train[i].segs > 0 && train[i].seg_len > 0);
+		MUST(train[i].len <= TRAIN_MAX_BYTES && train[i].segs > 0);
+		if (train[i].len == 0) {
+			MUST(train[i].segs == 1 && train[i].seg_len == 0);
+			MUST(may_be_empty(fault_shaper_rules(shaper)));
+			continue;
+		}
+		MUST(train[i].seg_len > 0);
 		MUST((train[i].len - 1) / train[i].seg_len + 1 == train[i].segs);
 		for (uint32_t k = 0; k < train[i].len; k++)
 			seen ^= train[i].buf[k];
@@ -88,7 +104,7 @@ static void drain(struct fault_shaper *shaper, uint64_t *now_ns, uint32_t coming
 		if (fault_shaper_deadline(shaper) > *now_ns)
 			*now_ns = fault_shaper_deadline(shaper);
 		n = fault_shaper_due_out(shaper, *now_ns, &trains);
-		coming += look_at_trains(trains, n);
+		coming += look_at_trains(shaper, trains, n);
 		n = fault_shaper_due_in(shaper, *now_ns, &arrivals);
 		coming += look_at_arrivals(arrivals, n);
 		MUST(coming > before && coming < MAX_COMING);
@@ -124,7 +140,7 @@ static void one_packet(struct fault_shaper *shaper, struct take *take, uint64_t 
 	} else if (train.len > 0) {
 		train.segs = (uint16_t)((train.len - 1) / seg_len + 1);
 		n = fault_shaper_out(shaper, &train, *now_ns, &trains);
-		(void)look_at_trains(trains, n);
+		(void)look_at_trains(shaper, trains, n);
 	}
 	*now_ns += kind & 2 ? 1000 : 0;
 	free(exact);
