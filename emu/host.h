@@ -14,6 +14,9 @@ struct rxe_cq;
 struct rxe_qp;
 struct rxe_srq;
 
+/* An access that must be tried again is, after so long. */
+#define RXE_LATER_NS 1000000u
+
 enum rxe_atomic_op {
 	RXE_CMP_SWAP,
 	RXE_FETCH_ADD,
@@ -57,6 +60,9 @@ struct rxe_host_ops {
 	bool (*mem_atomic)(void *host, const struct rxe_mr *mr, uint64_t iova,
 			   enum rxe_atomic_op op, uint64_t compare_or_add, uint64_t swap,
 			   uint64_t *ret_orig);
+	/* May be NULL: never. Asked right after one of the three above answered false: it can be had, but not now. Nothing of that
+	 * access has happened, or will before it is asked for again. */
+	bool (*is_late)(void *host);
 	/* A completion became visible in an armed CQ. Called from rxe_engine_settle only. */
 	void (*cq_notify)(void *host, struct rxe_cq *cq);
 	/* An asynchronous event. Those of QPs and CQs come from settle, when the completions of the turn are visible; an SRQ's

@@ -148,9 +148,15 @@ static void land(struct rxe_engine *engine, struct rxe_qp *qp, const struct rxe_
 		 const struct wire_packet *packet, const void *bytes, uint32_t len, uint64_t now_ns)
 {
 	uint32_t offset = (uint32_t)psn_diff(packet->bth.psn, wqe->psn_first) * qp->attr.path_mtu;
+	enum mr_verdict landed = rxe_scatter(engine, qp->pd, rxe_wqe_sges(wqe), wqe->num_sge,
+					     &qp->rc.req.into, offset, bytes, len);
 
-	if (rxe_scatter(engine, qp->pd, rxe_wqe_sges(wqe), wqe->num_sge, &qp->rc.req.into, offset,
-			bytes, len) != MR_OK) {
+	if (landed == MR_LATER) {
+		rc_retry_not_landed(&qp->rc.retry, packet->bth.psn, now_ns);
+		rc_request_rewind(engine, qp);
+		return;
+	}
+	if (landed != MR_OK) {
 		rxe_qp_fail(engine, qp, RXE_WC_LOC_PROT_ERR, now_ns);
 		return;
 	}

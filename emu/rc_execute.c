@@ -101,19 +101,28 @@ static bool invalidate(struct rxe_engine *engine, const struct rxe_qp *qp, uint3
 	return ops->invalidate && ops->invalidate(engine->cfg.host, rxe_qp_target_pd(qp), rkey);
 }
 
+/* Why an access was refused: memory that is late is asked for again, and the peer with it. */
+static enum rc_fault fault_for(enum mr_verdict verdict, enum rc_fault fault)
+{
+	return verdict == MR_LATER ? RC_FAULT_LATER : fault;
+}
+
 static enum rc_fault do_send(struct rxe_engine *engine, struct rxe_qp *qp,
 			     const struct wire_packet *packet)
 {
 	struct rc_respond *resp = &qp->rc.resp;
 	uint32_t arrived = packet->shape & SHAPE_FIRST ? 0 : resp->arrived;
+	enum mr_verdict landed = MR_OK;
 
 	if (!rxe_recv_claim(engine, qp))
 		return RC_FAULT_RNR;
 	if (packet->payload_len > qp->claim.len - arrived)
 		return RC_FAULT_RECV_SHORT;
-	if (packet->payload_len > 0 &&
-	    rxe_recv_scatter(engine, qp, arrived, packet->payload, packet->payload_len) != MR_OK)
-		return RC_FAULT_RECV_MEMORY;
+	if (packet->payload_len > 0)
+		landed =
+			rxe_recv_scatter(engine, qp, arrived, packet->payload, packet->payload_len);
+	if (landed != MR_OK)
+		return fault_for(landed, RC_FAULT_RECV_MEMORY);
 	if ((packet->shape & SHAPE_IETH) && !invalidate(engine, qp, packet->inv_rkey))
 		return RC_FAULT_INVALIDATE;
 	resp->message = RC_MESSAGE_SEND;
@@ -159,6 +168,7 @@ static enum rc_fault do_write(struct rxe_engine *engine, struct rxe_qp *qp,
 {
 	struct rc_respond *resp = &qp->rc.resp;
 	bool last = packet->shape & SHAPE_LAST;
+	enum mr_verdict landed = MR_OK;
 	uint32_t left;
 
 	if (packet->shape & SHAPE_FIRST) {
@@ -172,10 +182,12 @@ static enum rc_fault do_write(struct rxe_engine *engine, struct rxe_qp *qp,
 		return RC_FAULT_LENGTH;
 	if ((packet->shape & SHAPE_IMM) && !rxe_recv_claim(engine, qp))
 		return RC_FAULT_RNR;
-	if (packet->payload_len > 0 &&
-	    rxe_remote_write(engine, rxe_qp_target_pd(qp), resp->rkey, resp->va + resp->arrived,
-			     packet->payload, packet->payload_len) != MR_OK)
-		return RC_FAULT_KEY;
+	if (packet->payload_len > 0)
+		landed = rxe_remote_write(engine, rxe_qp_target_pd(qp), resp->rkey,
+					  resp->va + resp->arrived, packet->payload,
+					  packet->payload_len);
+	if (landed != MR_OK)
+		return fault_for(landed, RC_FAULT_KEY);
 	resp->message = RC_MESSAGE_WRITE;
 	resp->arrived += packet->payload_len;
 	if (last) {
@@ -225,6 +237,7 @@ static enum rc_fault do_atomic(struct rxe_engine *engine, struct rxe_qp *qp,
 {
 	const struct atomic_eth *atomic = &packet->atomic;
 	bool swaps = packet->bth.opcode == opcode_make(rxe_qp_service(qp), OP_CMP_SWAP);
+	enum mr_verdict verdict;
 	struct rc_answer answer = {
 		.kind = RC_ANSWER_ATOMIC,
 		.psn = packet->bth.psn,
@@ -236,10 +249,13 @@ static enum rc_fault do_atomic(struct rxe_engine *engine, struct rxe_qp *qp,
 		return RC_FAULT_TOO_MANY;
 	if (atomic->va & 7)
 		return RC_FAULT_MISALIGNED;
-	if (rxe_remote_atomic(engine, rxe_qp_target_pd(qp), atomic->rkey, atomic->va,
-			      swaps ? RXE_CMP_SWAP : RXE_FETCH_ADD,
-			      swaps ? atomic->compare : atomic->swap_add, atomic->swap_add,
-			      &answer.orig) != MR_OK)
+	verdict = rxe_remote_atomic(engine, rxe_qp_target_pd(qp), atomic->rkey, atomic->va,
+				    swaps ? RXE_CMP_SWAP : RXE_FETCH_ADD,
+				    swaps ? atomic->compare : atomic->swap_add, atomic->swap_add,
+				    &answer.orig);
+	if (verdict == MR_LATER)
+		return RC_FAULT_LATER;
+	if (verdict != MR_OK)
 		return refuse_key(qp, atomic->rkey, atomic->va, sizeof(uint64_t));
 	rc_replay_save(&qp->rc.replay, answer.psn, answer.orig);
 	rc_reply_push(&qp->rc.reply, &answer);

@@ -48,6 +48,7 @@ enum rc_fault {
 	RC_FAULT_RECV_MEMORY, /* the receive's own keys are wrong */
 	RC_FAULT_XRC_SRQ,     /* XRC: no such SRQ in the QP's XRC domain */
 	RC_FAULT_XRC_CQ,      /* XRC: the SRQ's completion queue overran */
+	RC_FAULT_LATER,	      /* its memory cannot be reached now */
 };
 
 struct rc_nak {

@@ -11,6 +11,8 @@
 #define RIDES_AT_FIRST 4
 #define RIDES_AT_MOST  1024
 
+#define LATER_RNR_TIMER 14 /* 1.28 ms */
+
 void rc_reply_reset(struct rc_reply *reply)
 {
 	reply->head = reply->tail = 0;
@@ -162,6 +164,7 @@ static bool emit(struct rxe_engine *engine, const struct rxe_qp *qp, struct wire
 enum step {
 	STEP_SENT,
 	STEP_TRAIN_FULL,
+	STEP_LATER,
 	STEP_GONE, /* the memory cannot be read any more */
 };
 
@@ -176,16 +179,18 @@ static enum step send_read(struct rxe_engine *engine, struct rxe_qp *qp, struct 
 	uint32_t offset = answer->sent * qp->attr.path_mtu;
 	struct wire_packet packet;
 	struct rxe_emit emit;
+	enum mr_verdict verdict;
 
 	describe(qp, (enum wire_op)ops[first][last], psn_add(answer->psn, answer->sent),
 		 RC_ACK_NO_CREDITS, answer->msn, &packet);
 	packet.payload_len = last ? answer->len - offset : qp->attr.path_mtu;
 	if (!rxe_emit_start(&emit, train, &packet))
 		return STEP_TRAIN_FULL;
-	if (rxe_remote_read(engine, answer->pd, answer->rkey, answer->va + offset, emit.payload,
-			    packet.payload_len) != MR_OK) {
+	verdict = rxe_remote_read(engine, answer->pd, answer->rkey, answer->va + offset,
+				  emit.payload, packet.payload_len);
+	if (verdict != MR_OK) {
 		rxe_emit_cancel(&emit);
-		return STEP_GONE;
+		return verdict == MR_LATER ? STEP_LATER : STEP_GONE;
 	}
 	rxe_emit_finish(engine, &emit, &qp->flow);
 	qp->rc.reply.burst += packet.payload_len;
@@ -255,6 +260,7 @@ static enum output_verdict output_answers(struct rxe_engine *engine, struct rxe_
 				pop(reply);
 			break;
 		case STEP_TRAIN_FULL: return OUTPUT_TRAIN_FULL;
+		case STEP_LATER: reply->resume_ns = now_ns + RXE_LATER_NS; return OUTPUT_IDLE;
 		case STEP_GONE: gone(qp, answer); break;
 		}
 	}
@@ -277,6 +283,16 @@ static void perish(struct rxe_engine *engine, struct rxe_qp *qp, uint64_t now_ns
 		rxe_raise(engine, qp, nak->event);
 }
 
+/* What is late is not there sooner for being asked for every 10 us. */
+static uint8_t rnr_timer_for(const struct rxe_qp *qp, enum rc_fault fault)
+{
+	uint8_t code = qp->attr.min_rnr_timer;
+
+	if (fault == RC_FAULT_LATER && rc_rnr_timer_ns(code) < rc_rnr_timer_ns(LATER_RNR_TIMER))
+		return LATER_RNR_TIMER;
+	return code;
+}
+
 static enum output_verdict output_nak(struct rxe_engine *engine, struct rxe_qp *qp,
 				      struct wire_train *train, uint64_t now_ns)
 {
@@ -285,8 +301,8 @@ static enum output_verdict output_nak(struct rxe_engine *engine, struct rxe_qp *
 	uint8_t syndrome = nak->syndrome;
 	struct wire_packet packet;
 
-	if (reply->fault == RC_FAULT_RNR)
-		syndrome |= qp->attr.min_rnr_timer;
+	if (syndrome == RC_RNR)
+		syndrome |= rnr_timer_for(qp, reply->fault);
 	describe(qp, OP_ACKNOWLEDGE, reply->nak_psn, syndrome, qp->rc.resp.msn, &packet);
 	if (!emit(engine, qp, train, &packet))
 		return OUTPUT_TRAIN_FULL;

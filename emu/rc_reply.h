@@ -55,7 +55,7 @@ struct rc_reply {
 	uint32_t nak_psn;
 	bool is_overdue; /* the ACK found no place behind the requests of a train: next time it goes first */
 	uint32_t burst;	    /* bytes read without a pause */
-	uint64_t resume_ns; /* the pause's end, or 0 */
+	uint64_t resume_ns; /* the end of a pause, or of waiting for memory that is late; or 0 */
 	/* An ACK may be held for a moment when a request is likely to follow, and ride behind it: see rc_reply_may_hold(). */
 	uint32_t hold_ns; /* 0: never */
 	uint64_t hold_until_ns;

@@ -23,6 +23,7 @@
 enum step {
 	STEP_SENT,
 	STEP_TRAIN_FULL,
+	STEP_LATER,
 	STEP_FAILED, /* its payload could not be had */
 };
 
@@ -355,17 +356,20 @@ static void went(struct rxe_qp *qp, const struct rxe_send_wqe *wqe, uint32_t las
 static enum step send_one(struct rxe_engine *engine, struct rxe_qp *qp, struct rxe_send_wqe *wqe,
 			  uint32_t last_psn, struct wire_train *train)
 {
+	enum mr_verdict gathered = MR_OK;
 	struct wire_packet packet;
 	struct rxe_emit emit;
 
 	describe(qp, wqe, last_psn, train, &packet);
 	if (!rxe_emit_start(&emit, train, &packet))
 		return STEP_TRAIN_FULL;
-	if (packet.payload_len > 0 && rxe_gather(engine, qp->pd, wqe, &qp->rc.req.from,
-						 offset_at(qp, wqe, qp->rc.req.cur_psn),
-						 emit.payload, packet.payload_len) != MR_OK) {
+	if (packet.payload_len > 0)
+		gathered = rxe_gather(engine, qp->pd, wqe, &qp->rc.req.from,
+				      offset_at(qp, wqe, qp->rc.req.cur_psn), emit.payload,
+				      packet.payload_len);
+	if (gathered != MR_OK) {
 		rxe_emit_cancel(&emit);
-		return STEP_FAILED;
+		return gathered == MR_LATER ? STEP_LATER : STEP_FAILED;
 	}
 	rxe_emit_finish(engine, &emit, &qp->flow);
 	went(qp, wqe, last_psn, packet.bth.ack_req);
@@ -395,6 +399,7 @@ enum output_verdict rc_request_output(struct rxe_engine *engine, struct rxe_qp *
 		switch (send_one(engine, qp, wqe, last_psn, train)) {
 		case STEP_SENT: rc_retry_sent(&qp->rc.retry, &qp->attr, now_ns); break;
 		case STEP_TRAIN_FULL: return OUTPUT_TRAIN_FULL;
+		case STEP_LATER: rc_retry_put_off(&qp->rc.retry, &qp->attr, now_ns); break;
 		case STEP_FAILED: break_at_cur(engine, qp, RXE_WC_LOC_PROT_ERR, now_ns); break;
 		}
 	}

@@ -30,7 +30,7 @@ static void too_far(struct rxe_engine *engine, struct rxe_qp *qp, uint32_t psn)
 
 static void refuse(struct rxe_engine *engine, struct rxe_qp *qp, enum rc_fault fault)
 {
-	if (fault == RC_FAULT_RNR) {
+	if (fault == RC_FAULT_RNR || fault == RC_FAULT_LATER) {
 		engine->cfg.counters->send_rnr_err++;
 		qp->rc.resp.gap = RC_GAP_RNR;
 	}

@@ -3,6 +3,7 @@
  * found missing; rnr_retry pays for RNR NAKs only, and 7 of it is for ever. */
 #include "emu/rc_retry.h"
 
+#include "emu/host.h"
 #include "emu/qp.h"
 #include "net/wire/packet.h"
 
@@ -61,9 +62,19 @@ static enum rc_retry_verdict spend(struct rc_retry *retry, const struct rxe_qp_a
 	return RC_RETRY_REWIND;
 }
 
+/* Each by itself, and whether or not the QP wants to send: what has passed must not wake it again. */
+static void end_waits(struct rc_retry *retry, uint64_t now_ns)
+{
+	if (now_ns >= retry->rnr_until_ns)
+		retry->rnr_until_ns = 0;
+	if (now_ns >= retry->late_until_ns)
+		retry->late_until_ns = 0;
+}
+
 enum rc_retry_verdict rc_retry_timed_out(struct rc_retry *retry, const struct rxe_qp_attr *attr,
 					 uint64_t now_ns)
 {
+	end_waits(retry, now_ns);
 	if (now_ns < retry->deadline_ns)
 		return RC_RETRY_WAIT;
 	retry->rewound = false;
@@ -103,17 +114,34 @@ enum rc_retry_verdict rc_retry_rnr_nak(struct rc_retry *retry, const struct rxe_
 	return RC_RETRY_REWIND;
 }
 
+void rc_retry_put_off(struct rc_retry *retry, const struct rxe_qp_attr *attr, uint64_t now_ns)
+{
+	retry->late_until_ns = now_ns + RXE_LATER_NS;
+	if (retry->deadline_ns != UINT64_MAX)
+		start_timer(retry, attr, retry->late_until_ns);
+}
+
+void rc_retry_not_landed(struct rc_retry *retry, uint32_t psn, uint64_t now_ns)
+{
+	retry->late_until_ns = now_ns + RXE_LATER_NS;
+	retry->deadline_ns = UINT64_MAX;
+	retry->rewound = true;
+	retry->trigger_psn = psn;
+}
+
 bool rc_retry_may_send(struct rc_retry *retry, uint64_t now_ns)
 {
-	if (now_ns < retry->rnr_until_ns)
-		return false;
-	retry->rnr_until_ns = 0;
-	return true;
+	end_waits(retry, now_ns);
+	return !retry->rnr_until_ns && !retry->late_until_ns;
 }
 
 uint64_t rc_retry_next_ns(const struct rc_retry *retry)
 {
-	if (retry->rnr_until_ns && retry->rnr_until_ns < retry->deadline_ns)
-		return retry->rnr_until_ns;
-	return retry->deadline_ns;
+	uint64_t next = retry->deadline_ns;
+
+	if (retry->rnr_until_ns && retry->rnr_until_ns < next)
+		next = retry->rnr_until_ns;
+	if (retry->late_until_ns && retry->late_until_ns < next)
+		next = retry->late_until_ns;
+	return next;
 }

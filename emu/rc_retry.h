@@ -19,9 +19,10 @@ struct rc_retry {
 	uint64_t deadline_ns; /* of the local ACK timer; UINT64_MAX while it does not run */
 	uint64_t
 		rnr_until_ns; /* the peer has no receive and asked for peace until then; 0: it did not */
-	uint32_t trigger_psn; /* of the answer that showed another to be missing, while rewound */
-	bool rewound;	      /* an implied NAK was acted on, and no progress came since */
-	uint8_t retries;      /* spent since the last progress */
+	uint64_t late_until_ns; /* memory of ours is late: it is tried again then; 0: it is not */
+	uint32_t trigger_psn;	/* of the answer that showed another to be missing, while rewound */
+	bool rewound;		/* an implied NAK was acted on, and no progress came since */
+	uint8_t retries;	/* spent since the last progress */
 	uint8_t rnr_retries;
 };
 
@@ -46,7 +47,11 @@ enum rc_retry_verdict rc_retry_implied_nak(struct rc_retry *retry, const struct 
 					   uint32_t psn, bool is_ack);
 enum rc_retry_verdict rc_retry_rnr_nak(struct rc_retry *retry, const struct rxe_qp_attr *attr,
 				       uint8_t timer_code, uint64_t now_ns);
-/* Is the peer's time of peace over, or was there none? */
+/* What is to be sent cannot be read yet: the peer is not asked for anything meanwhile, so nothing is spent on it. */
+void rc_retry_put_off(struct rc_retry *retry, const struct rxe_qp_attr *attr, uint64_t now_ns);
+/* An answer came that has nowhere to land yet: it is asked for again later, and what follows it in vain is no sign of a loss. */
+void rc_retry_not_landed(struct rc_retry *retry, uint32_t psn, uint64_t now_ns);
+/* Is the peer's time of peace over, and nothing late, or was there none? */
 bool rc_retry_may_send(struct rc_retry *retry, uint64_t now_ns);
 /* When it wants to be asked again. */
 uint64_t rc_retry_next_ns(const struct rc_retry *retry);

@@ -28,6 +28,14 @@ enum mr_verdict rxe_reach(const struct rxe_engine *engine, uint32_t pd, uint32_t
 	return verdict;
 }
 
+/* The host could not: for good, or for now? */
+static enum mr_verdict failed(const struct rxe_engine *engine)
+{
+	const struct rxe_host_ops *ops = engine->cfg.ops;
+
+	return ops->is_late && ops->is_late(engine->cfg.host) ? MR_LATER : MR_FAULT;
+}
+
 static enum mr_verdict read_at(struct rxe_engine *engine, uint32_t pd, uint32_t key,
 			       uint32_t rights, uint64_t iova, void *dst, uint32_t len)
 {
@@ -36,7 +44,8 @@ static enum mr_verdict read_at(struct rxe_engine *engine, uint32_t pd, uint32_t 
 
 	if (verdict != MR_OK || len == 0)
 		return verdict;
-	return engine->cfg.ops->mem_read(engine->cfg.host, mr, iova, dst, len) ? MR_OK : MR_FAULT;
+	return engine->cfg.ops->mem_read(engine->cfg.host, mr, iova, dst, len) ? MR_OK
+									       : failed(engine);
 }
 
 static enum mr_verdict write_at(struct rxe_engine *engine, uint32_t pd, uint32_t key,
@@ -47,7 +56,8 @@ static enum mr_verdict write_at(struct rxe_engine *engine, uint32_t pd, uint32_t
 
 	if (verdict != MR_OK || len == 0)
 		return verdict;
-	return engine->cfg.ops->mem_write(engine->cfg.host, mr, iova, src, len) ? MR_OK : MR_FAULT;
+	return engine->cfg.ops->mem_write(engine->cfg.host, mr, iova, src, len) ? MR_OK
+										: failed(engine);
 }
 
 /* Move the cursor to the element that holds message offset, and give what is left of it from there. False at the list's end. */
@@ -143,6 +153,6 @@ enum mr_verdict rxe_remote_atomic(struct rxe_engine *engine, uint32_t pd, uint32
 	if (verdict != MR_OK)
 		return verdict;
 	if (!ops->mem_atomic(engine->cfg.host, mr, iova, op, compare_or_add, swap, ret_orig))
-		return MR_FAULT;
+		return failed(engine);
 	return MR_OK;
 }

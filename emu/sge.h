@@ -24,8 +24,8 @@ static inline const struct rxe_sge *rxe_wqe_sges(const struct rxe_send_wqe *wqe)
 	return (const struct rxe_sge *)(const void *)wqe->tail;
 }
 
-/* len bytes of the message from offset on, to dst. The caller keeps offset + len <= wqe->len. Anything but MR_OK is
- * LOC_PROT_ERR to the program. */
+/* len bytes of the message from offset on, to dst. The caller keeps offset + len <= wqe->len. Anything but MR_OK and
+ * MR_LATER is LOC_PROT_ERR to the program. */
 enum mr_verdict rxe_gather(struct rxe_engine *engine, uint32_t pd, const struct rxe_send_wqe *wqe,
 			   struct rxe_cursor *cursor, uint32_t offset, void *dst, uint32_t len);
 

@@ -64,6 +64,7 @@ enum step {
 	STEP_DONE, /* with this message */
 	STEP_FULL,
 	STEP_WAIT, /* for room at the receiver */
+	STEP_LATER,
 	STEP_FAILED,
 };
 
@@ -72,16 +73,18 @@ static enum step send_one(struct rxe_engine *engine, struct rxe_qp *qp, struct w
 {
 	const struct rxe_send_wqe *wqe = rxe_ring_at(&qp->sq, qp->sq.head);
 	struct wire_packet packet = packet_for(qp, wqe);
+	enum mr_verdict gathered;
 	struct rxe_emit emit;
 
 	if (!rxe_pace_may(pace))
 		return STEP_WAIT;
 	if (!rxe_emit_start(&emit, train, &packet))
 		return STEP_FULL;
-	if (rxe_gather(engine, qp->pd, wqe, &qp->uc.cursor, qp->uc.sent, emit.payload,
-		       packet.payload_len) != MR_OK) {
+	gathered = rxe_gather(engine, qp->pd, wqe, &qp->uc.cursor, qp->uc.sent, emit.payload,
+			      packet.payload_len);
+	if (gathered != MR_OK) {
 		rxe_emit_cancel(&emit);
-		return STEP_FAILED;
+		return gathered == MR_LATER ? STEP_LATER : STEP_FAILED;
 	}
 	rxe_emit_finish(engine, &emit, &qp->flow);
 	pace->spent += rxe_pace_cost(emit.len + ICRC_LEN);
@@ -115,6 +118,9 @@ static enum output_verdict fill(struct rxe_engine *engine, struct rxe_qp *qp,
 			break;
 		case STEP_FULL: return OUTPUT_TRAIN_FULL;
 		case STEP_WAIT: return OUTPUT_ADDED;
+		case STEP_LATER:
+			rxe_qp_set_deadline(engine, qp, now_ns + RXE_LATER_NS);
+			return OUTPUT_ADDED;
 		case STEP_FAILED:
 			next_message(qp);
 			rxe_qp_fail_send(engine, qp, RXE_WC_LOC_PROT_ERR, now_ns);
@@ -209,20 +215,28 @@ static void fail_recv(struct rxe_engine *engine, struct rxe_qp *qp, enum rxe_wc_
 	rxe_qp_fail(engine, qp, RXE_WC_SUCCESS, now_ns);
 }
 
-/* False: the QP failed. */
+static void drop(struct rxe_engine *engine, struct rxe_qp *qp)
+{
+	qp->uc.message = UC_NONE;
+	engine->cfg.counters->rcvd_dropped++;
+}
+
+/* False: the QP failed, or the message is dropped, since nobody can be asked to send it again. */
 static bool land_send(struct rxe_engine *engine, struct rxe_qp *qp,
 		      const struct wire_packet *packet, uint64_t now_ns)
 {
+	enum mr_verdict landed;
+
 	if (packet->payload_len > qp->claim.len - qp->uc.arrived) {
 		fail_recv(engine, qp, RXE_WC_LOC_LEN_ERR, now_ns);
 		return false;
 	}
-	if (rxe_recv_scatter(engine, qp, qp->uc.arrived, packet->payload, packet->payload_len) !=
-	    MR_OK) {
+	landed = rxe_recv_scatter(engine, qp, qp->uc.arrived, packet->payload, packet->payload_len);
+	if (landed == MR_LATER)
+		drop(engine, qp);
+	else if (landed != MR_OK)
 		fail_recv(engine, qp, RXE_WC_LOC_PROT_ERR, now_ns);
-		return false;
-	}
-	return true;
+	return landed == MR_OK;
 }
 
 /* False: the message is dropped. */
@@ -261,12 +275,6 @@ static bool finish(struct rxe_engine *engine, struct rxe_qp *qp, const struct wi
 		return false;
 	rxe_complete_recv(engine, qp, &done);
 	return true;
-}
-
-static void drop(struct rxe_engine *engine, struct rxe_qp *qp)
-{
-	qp->uc.message = UC_NONE;
-	engine->cfg.counters->rcvd_dropped++;
 }
 
 void uc_input(struct rxe_engine *engine, struct rxe_qp *qp, const struct wire_packet *packet,

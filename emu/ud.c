@@ -40,6 +40,7 @@ enum step {
 	STEP_SENT,
 	STEP_FULL,
 	STEP_WAIT, /* for room at the receiver */
+	STEP_LATER,
 	STEP_FAILED,
 };
 
@@ -55,6 +56,7 @@ static enum step send_one(struct rxe_engine *engine, struct rxe_qp *qp, struct w
 	};
 	struct wire_packet packet = packet_for(qp, wqe);
 	struct rxe_cursor cursor = { 0 };
+	enum mr_verdict gathered;
 	struct rxe_emit emit;
 
 	if (!rxe_pace_may(pace))
@@ -62,9 +64,10 @@ static enum step send_one(struct rxe_engine *engine, struct rxe_qp *qp, struct w
 	if (!rxe_train_take(engine, train, &flow, tx_index, &wqe->av, wqe->remote_qpn) ||
 	    !rxe_emit_start(&emit, train, &packet))
 		return STEP_FULL;
-	if (rxe_gather(engine, qp->pd, wqe, &cursor, 0, emit.payload, wqe->len) != MR_OK) {
+	gathered = rxe_gather(engine, qp->pd, wqe, &cursor, 0, emit.payload, wqe->len);
+	if (gathered != MR_OK) {
 		rxe_emit_cancel(&emit);
-		return STEP_FAILED;
+		return gathered == MR_LATER ? STEP_LATER : STEP_FAILED;
 	}
 	rxe_emit_finish(engine, &emit, &flow);
 	pace->spent += rxe_pace_cost(emit.len + ICRC_LEN);
@@ -85,6 +88,9 @@ static enum output_verdict fill(struct rxe_engine *engine, struct rxe_qp *qp,
 		case STEP_SENT: rxe_complete_send(engine, qp, RXE_WC_SUCCESS); break;
 		case STEP_FULL: return OUTPUT_TRAIN_FULL;
 		case STEP_WAIT: return OUTPUT_ADDED;
+		case STEP_LATER:
+			rxe_qp_set_deadline(engine, qp, now_ns + RXE_LATER_NS);
+			return OUTPUT_ADDED;
 		case STEP_FAILED: rxe_qp_fail_send(engine, qp, RXE_WC_LOC_PROT_ERR, now_ns); break;
 		}
 	}
@@ -158,12 +164,19 @@ static void deliver(struct rxe_engine *engine, struct rxe_qp *qp, const struct w
 		.frame = gid_is_v4(&arrival->src) ? RXE_FRAME_IPV4 : RXE_FRAME_IPV6,
 	};
 
-	if (done.byte_len > qp->claim.len)
+	enum mr_verdict landed;
+
+	if (done.byte_len > qp->claim.len) {
 		fail_recv(engine, qp, RXE_WC_LOC_LEN_ERR, now_ns);
-	else if (land(engine, qp, packet, arrival) != MR_OK)
-		fail_recv(engine, qp, RXE_WC_LOC_PROT_ERR, now_ns);
-	else
+		return;
+	}
+	landed = land(engine, qp, packet, arrival);
+	if (landed == MR_OK)
 		rxe_complete_recv(engine, qp, &done);
+	else if (landed == MR_LATER) /* the receive stays claimed, for the next */
+		engine->cfg.counters->rcvd_dropped++;
+	else
+		fail_recv(engine, qp, RXE_WC_LOC_PROT_ERR, now_ns);
 }
 
 void ud_input(struct rxe_engine *engine, struct rxe_qp *qp, const struct wire_packet *packet,

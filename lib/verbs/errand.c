@@ -3,7 +3,10 @@
  * atomics always, are errands: the owner's engine runs them, in whichever of its threads runs the engine next.
  *
  * Who waits for an errand holds his own engine's lock, and runs what others send to him meanwhile: two that wait for each
- * other both get on. The wait has a bound, and ends at once when the owner has gone. */
+ * other both get on. So he stands still for a moment only. If the owner has not begun by then, the errand is taken back, and
+ * the access is late: the engine asks again, while everything else of this process goes on. An owner whom the moment was too
+ * short for, but who moves, is given longer the next time; one who does not move is not asked before he does, and after
+ * PATIENCE_NS what is asked of him fails. */
 #include "lib/verbs/errand.h"
 
 #include <sched.h>
@@ -21,6 +24,7 @@
 #include "lib/verbs/memory.h"
 
 #define PATIENCE_NS   500000000u /* an owner that has been stopped is waited for no longer */
+#define ALLOW_NS      1000000u	 /* standing still, at first */
 #define SPIN_NS	      30000u
 #define RING_AGAIN_NS 5000000u
 #define SLEEP_NS      20000
@@ -195,23 +199,58 @@ static struct dm_errand_peer *peer_of(struct dm_device *dev, const struct rxe_mr
 
 	if (peer->epoch != mr->epoch)
 		*peer = (struct dm_errand_peer){ .epoch = mr->epoch };
+	if (peer->allow_ns == 0)
+		peer->allow_ns = ALLOW_NS;
 	return peer;
 }
 
-/* Until it is done. False: it never will be, or not in time; and if the owner has not begun, then it never begins. */
+/* Has it answered nothing for so long that what is asked of it fails? If not, it is only late. */
+static bool has_failed_us(struct dm_device *dev, const struct dm_errand_peer *peer)
+{
+	bool failed = dm_now_ns() - peer->lag_began_ns > PATIENCE_NS;
+
+	dev->pump.errands.is_late = !failed;
+	return failed;
+}
+
+/* The owner has not begun in time, and now it never will. */
+static void taken_back(struct dm_device *dev, struct dm_errand_peer *peer, uint64_t now_ns)
+{
+	peer->deaf = true;
+	if (peer->lag_began_ns == 0)
+		peer->lag_began_ns = now_ns;
+	has_failed_us(dev, peer);
+}
+
+/* How long to stand still for the next: longer for one who was too slow, and less again when that proves to be enough. */
+static void answered(struct dm_errand_peer *peer, uint64_t waited_ns)
+{
+	peer->lag_began_ns = 0;
+	if (waited_ns < peer->allow_ns / 4 && peer->allow_ns > ALLOW_NS)
+		peer->allow_ns /= 2;
+}
+
+/* Until it is done, or has not been begun in time, or the owner has gone. What has been begun cannot be taken back, and is over
+ * in no time, but when the owner was stopped in the midst of it. */
 static bool wait_for(struct dm_device *dev, struct ctl_errand *e, const struct rxe_mr *mr,
 		     uint64_t sent)
 {
-	const uint64_t done = sent | CTL_ERRAND_DONE;
-	uint64_t begin_ns = dm_now_ns(), rung_ns = begin_ns, now_ns = begin_ns, state;
+	const uint64_t done = sent | CTL_ERRAND_DONE, idle = sent & ~(uint64_t)CTL_ERRAND_PHASE;
+	uint64_t begin_ns = dm_now_ns(), rung_ns = begin_ns, now_ns = begin_ns;
+	struct dm_errand_peer *peer = peer_of(dev, mr);
 
-	while ((state = atomic_load(&e->state)) != done) {
-		if (now_ns - begin_ns > PATIENCE_NS || !is_there(dev, mr->owner, mr->epoch)) {
-			atomic_compare_exchange_strong(&e->state, &sent,
-						       sent & ~(uint64_t)CTL_ERRAND_PHASE);
-			peer_of(dev, mr)->deaf = true;
+	while (atomic_load(&e->state) != done) {
+		uint64_t expected = sent;
+		bool gone = !is_there(dev, mr->owner, mr->epoch);
+
+		if ((gone || now_ns - begin_ns > peer->allow_ns) &&
+		    atomic_compare_exchange_strong(&e->state, &expected, idle)) {
+			if (!gone)
+				taken_back(dev, peer, now_ns);
 			return false;
 		}
+		if (gone || now_ns - begin_ns > PATIENCE_NS)
+			return false;
 		if (now_ns - rung_ns > RING_AGAIN_NS) {
 			ring(dev, mr->owner);
 			rung_ns = now_ns;
@@ -220,11 +259,21 @@ static bool wait_for(struct dm_device *dev, struct ctl_errand *e, const struct r
 		rest(now_ns - begin_ns);
 		now_ns = dm_now_ns();
 	}
+	answered(peer, now_ns - begin_ns);
 	return e->ok;
 }
 
-/* The sheet is filled: off with it. Who was deaf and has not even taken down our last knock is not waited for: a stopped owner
- * costs one wait, not one for each access. */
+/* It has taken down our last knock, and found nothing behind it. */
+static void has_moved(struct dm_errand_peer *peer, uint64_t now_ns)
+{
+	peer->deaf = false;
+	if (peer->allow_ns < PATIENCE_NS)
+		peer->allow_ns *= 2;
+	if (now_ns - peer->lag_began_ns > PATIENCE_NS)
+		peer->lag_began_ns = 0;
+}
+
+/* The sheet is filled: off with it. Who was deaf and has not even taken down our last knock is not asked. */
 static bool send_off(struct dm_device *dev, struct ctl_errand *e, const struct rxe_mr *mr)
 {
 	uint32_t us = dev->attachment.slot;
@@ -234,10 +283,15 @@ static bool send_off(struct dm_device *dev, struct ctl_errand *e, const struct r
 	uint64_t knock = 1ull << (us % 64), sent;
 
 	if (peer->deaf && (atomic_load(knocks) & knock)) {
-		ring(dev, mr->owner);
+		if (dm_now_ns() - peer->rung_ns > RING_AGAIN_NS) {
+			ring(dev, mr->owner);
+			peer->rung_ns = dm_now_ns();
+		}
+		has_failed_us(dev, peer);
 		return false;
 	}
-	peer->deaf = false;
+	if (peer->deaf)
+		has_moved(peer, dm_now_ns());
 	sent = ++own->number * (CTL_ERRAND_PHASE + 1) | CTL_ERRAND_SENT;
 	own->owner = mr->owner;
 	own->epoch = mr->epoch;
@@ -345,6 +399,15 @@ static bool write_by_owner(struct dm_device *dev, const struct rxe_mr *mr, uint6
 		len -= n;
 	}
 	return true;
+}
+
+bool dm_errand_was_late(void *host)
+{
+	struct dm_device *dev = host;
+	bool was = dev->pump.errands.is_late;
+
+	dev->pump.errands.is_late = false;
+	return was;
 }
 
 bool dm_errand_read(struct dm_device *dev, const struct rxe_mr *mr, uint64_t iova, void *dst,

@@ -145,6 +145,7 @@ static const char *what_is_wrong(const struct dm_device *dev, uint32_t pd, bool 
 	case MR_BAD_RANGE: return "that is outside of the region";
 	case MR_BAD_KEY:
 	case MR_FAULT:
+	case MR_LATER:
 	case MR_OK: break;
 	}
 	return any_pd ? "it is of another protection domain, or its memory has gone"
@@ -337,6 +338,7 @@ static void say_response(struct sentence *s, const struct dm_device *dev, const 
 		return;
 	case RC_FAULT_NONE:
 	case RC_FAULT_PSN_GAP:
+	case RC_FAULT_LATER:
 	case RC_FAULT_RNR: break;
 	}
 	say(s, "its reason is not known");

@@ -14,6 +14,7 @@
 #include "lib/verbs/async.h"
 #include "lib/verbs/cq.h"
 #include "lib/verbs/driver.h"
+#include "lib/verbs/errand.h"
 #include "lib/verbs/failure.h"
 #include "lib/verbs/owed.h"
 #include "lib/verbs/room.h"
@@ -296,6 +297,7 @@ static const struct rxe_host_ops host_ops = {
 	.mem_read = dm_mem_read,
 	.mem_write = dm_mem_write,
 	.mem_atomic = dm_mem_atomic,
+	.is_late = dm_errand_was_late,
 	.cq_notify = dm_cq_notify,
 	.event = dm_async_from_engine,
 	.random = host_random,

@@ -394,6 +394,130 @@ START_TEST(owner_stopped_for_long)
 }
 END_TEST
 
+/* What somebody does with the memory of an owner who is stopped: kinds of access that its engine, or the kernel, must help with. */
+enum access {
+	ACCESS_ADD,	 /* an atomic from a peer */
+	ACCESS_WRITTEN,	 /* a write from a peer */
+	ACCESS_READ,	 /* a read from a peer */
+	ACCESS_RECEIVED, /* a message from a peer */
+	ACCESS_SENT,	 /* sent from there */
+	ACCESS_LANDED,	 /* a read's answer goes there */
+	ACCESS_KINDS,
+};
+
+struct pair {
+	struct end a, b;
+};
+
+/* Two ends of the middle's own. */
+static void pair_open(struct middle *m, struct pair *pair, const struct end_address *instead)
+{
+	struct end_cfg cfg = { .pd = m->pd };
+	struct end_address of_a, of_b;
+
+	end_open(&pair->a, m->context, &cfg);
+	end_open(&pair->b, m->context, &cfg);
+	of_a = end_address(&pair->a);
+	of_b = end_address(&pair->b);
+	if (instead) {
+		of_b.rkey = instead->rkey;
+		of_b.addr = instead->addr;
+	}
+	end_connect(&pair->a, &of_b);
+	end_connect(&pair->b, &of_a);
+}
+
+static void pair_close(struct pair *pair)
+{
+	end_close(&pair->b);
+	end_close(&pair->a);
+}
+
+static void post_access(struct middle *m, struct pair *pair, enum access access, uint32_t len)
+{
+	struct ibv_sge there = { m->letter.addr, len, m->mr->lkey }, sge;
+	struct ibv_recv_wr recv = { .wr_id = 2, .sg_list = &there, .num_sge = 1 }, *bad_recv;
+	struct ibv_send_wr wr = end_wr(&pair->a, &sge, IBV_WR_RDMA_WRITE, 1, 0, len), *bad;
+
+	switch (access) {
+	case ACCESS_ADD:
+		wr = end_wr(&pair->a, &sge, IBV_WR_ATOMIC_FETCH_AND_ADD, 1, 0, 8);
+		wr.wr.atomic.compare_add = 1;
+		break;
+	case ACCESS_WRITTEN: break;
+	case ACCESS_READ: wr.opcode = IBV_WR_RDMA_READ; break;
+	case ACCESS_RECEIVED:
+		wr.opcode = IBV_WR_SEND;
+		ck_assert_int_eq(ibv_post_recv(pair->b.qp, &recv, &bad_recv), 0);
+		break;
+	case ACCESS_SENT: wr.sg_list = &there; break;
+	case ACCESS_LANDED:
+		wr.opcode = IBV_WR_RDMA_READ;
+		wr.sg_list = &there;
+		break;
+	case ACCESS_KINDS: break;
+	}
+	ck_assert_int_eq(ibv_post_send(pair->a.qp, &wr, &bad), 0);
+}
+
+static bool is_in_owner(enum access access)
+{
+	return access == ACCESS_ADD || access == ACCESS_WRITTEN || access == ACCESS_READ;
+}
+
+/* The owner stands still, and only the queue pair that needs it waits: another one goes on at its pace. Then it goes on, and what
+ * was late has happened, once. */
+static void access_late(struct middle *m, struct pair *other, enum access access)
+{
+	const struct end_address owner = { .rkey = m->letter.rkey, .addr = m->letter.addr };
+	uint32_t len = access == ACCESS_ADD ? 8 : 5000;
+	struct pair pair;
+
+	pair_open(m, &pair, is_in_owner(access) ? &owner : NULL);
+	fill(pair.a.memory, len, 1);
+	fill(pair.b.memory, len, 3);
+	order(m->to_owner, WORD_FILL, 2, len);
+	if (access == ACCESS_ADD)
+		order(m->to_owner, WORD_CHECK, 2, len); /* and clear it */
+	stop_owner(m);
+	post_access(m, &pair, access, len);
+	for (uint64_t i = 0; i < 100; i++) {
+		end_post(&other->a, IBV_WR_RDMA_WRITE, i, 0, 64);
+		end_wait_for(&other->a, i, IBV_WC_SUCCESS);
+	}
+	if (access == ACCESS_ADD || getenv("RXE_DM_NO_VM") || getenv("RXE_TEST_SHY"))
+		end_expect_nothing(&pair.a);
+	kill(m->owner, SIGCONT);
+	end_wait_for(&pair.a, 1, IBV_WC_SUCCESS);
+	if (access == ACCESS_RECEIVED)
+		end_wait_for(&pair.b, 2, IBV_WC_SUCCESS);
+	if (access == ACCESS_READ)
+		expect_filled(pair.a.memory, len, 2);
+	if (access == ACCESS_SENT)
+		expect_filled(pair.b.memory, len, 2);
+	if (access == ACCESS_ADD)
+		order(m->to_owner, WORD_COUNT, 1, 0);
+	if (access == ACCESS_WRITTEN || access == ACCESS_RECEIVED)
+		order(m->to_owner, WORD_CHECK, 1, len);
+	if (access == ACCESS_LANDED)
+		order(m->to_owner, WORD_CHECK, 3, len);
+	pair_close(&pair);
+}
+
+START_TEST(others_go_on)
+{
+	struct middle m;
+	struct pair other;
+
+	middle_open(&m);
+	pair_open(&m, &other, NULL);
+	access_late(&m, &other, (enum access)_i);
+	pair_close(&other);
+	middle_close(&m);
+	end_owner(&m);
+}
+END_TEST
+
 static void add(TCase *tests)
 {
 	tcase_add_test(tests, third_reaches_the_owner);
@@ -405,6 +529,7 @@ static void add(TCase *tests)
 	tcase_add_test(tests, owner_killed_local);
 	tcase_add_test(tests, owner_stopped);
 	tcase_add_test(tests, owner_stopped_for_long);
+	tcase_add_loop_test(tests, others_go_on, 0, ACCESS_KINDS);
 }
 
 int main(void)

@@ -36,6 +36,18 @@ static void choose_network(struct oracle *o)
 	}
 }
 
+/* In every third life, memory of some nodes is now and then not to be had: up to every eighth access. */
+static void choose_lateness(struct oracle *o, struct node *node)
+{
+	uint32_t mixed = (uint32_t)(o->seed * 2654435761u) >> 8 ^ node->index * 77u;
+
+	if (o->seed % 3 || mixed % 2)
+		return;
+	node->late_rate = 1u << (4 + mixed / 2 % 10);
+	node->late_state = mixed;
+	o->lossy = true; /* who waits for the answer to a read does not know why */
+}
+
 static enum rxe_qp_type choose_type(struct world *w)
 {
 	static const enum rxe_qp_type others[] = { RXE_QPT_UC, RXE_QPT_UD };
@@ -77,6 +89,7 @@ void life_begin(struct oracle *o)
 	for (i = 0; i < nodes; i++) {
 		w->mem_len = AREA_BYTES * (used[i] ? used[i] : 1);
 		world_add_node(w)->max_segs = dice(w, 3) ? TRAIN_MAX_SEGS : 1 + dice(w, 6);
+		choose_lateness(o, w->node[i]);
 	}
 	for (i = 0; i < 2 * pairs; i += 2) {
 		const struct node_qp_opts opts = choose_opts(w);
@@ -282,6 +295,7 @@ static void heal(struct oracle *o)
 	for (i = 0; i < o->num_parties; i++) {
 		struct party *party = &o->party[i];
 
+		party->end->node->late_rate = 0;
 		party->end->node->socket_bytes = 0;
 		if (party->end->qp.state == RXE_QPS_SQD)
 			world_modify(w, party->end, RXE_QPS_RTS);

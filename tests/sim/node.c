@@ -20,6 +20,29 @@ static bool is_there(const struct node *node, uint64_t addr, size_t len)
 	return addr + len <= node->gone_at || addr >= node->gone_end;
 }
 
+static bool draw_late(struct node *node)
+{
+	node->late_state = node->late_state * 1664525u + 1013904223u;
+	return node->late_state >> 16 < node->late_rate;
+}
+
+static bool is_late_now(struct node *node, uint64_t addr)
+{
+	bool waits = node->engine.now_ns < node->late_until_ns;
+
+	node->is_late = (waits && addr >= node->late_at && addr < node->late_end) ||
+			(node->late_rate > 0 && draw_late(node));
+	node->lates += node->is_late;
+	return node->is_late;
+}
+
+static bool is_late(void *host)
+{
+	const struct node *node = host;
+
+	return node->is_late;
+}
+
 static uint64_t addr_of(const struct rxe_mr *mr, uint64_t iova)
 {
 	return mr->addr + (iova - mr->iova);
@@ -27,10 +50,10 @@ static uint64_t addr_of(const struct rxe_mr *mr, uint64_t iova)
 
 static bool mem_read(void *host, const struct rxe_mr *mr, uint64_t iova, void *dst, size_t len)
 {
-	const struct node *node = host;
+	struct node *node = host;
 	uint64_t addr = addr_of(mr, iova);
 
-	if (!is_there(node, addr, len))
+	if (is_late_now(node, addr) || !is_there(node, addr, len))
 		return false;
 	memcpy(dst, node->mem + (addr - node->base), len);
 	return true;
@@ -42,7 +65,7 @@ static bool mem_write(void *host, const struct rxe_mr *mr, uint64_t iova, const 
 	struct node *node = host;
 	uint64_t addr = addr_of(mr, iova);
 
-	if (!is_there(node, addr, len))
+	if (is_late_now(node, addr) || !is_there(node, addr, len))
 		return false;
 	if (node->wrote)
 		node->wrote(node->wrote_context, node, (uint32_t)(addr - node->base),
@@ -59,7 +82,7 @@ static bool mem_atomic(void *host, const struct rxe_mr *mr, uint64_t iova, enum 
 	uint64_t addr = addr_of(mr, iova);
 	uint64_t value;
 
-	if (!is_there(node, addr, sizeof(value)))
+	if (is_late_now(node, addr) || !is_there(node, addr, sizeof(value)))
 		return false;
 	memcpy(&value, node->mem + (addr - node->base), sizeof(value));
 	*ret_orig = value;
@@ -109,6 +132,7 @@ static const struct rxe_host_ops ops = {
 	.mem_read = mem_read,
 	.mem_write = mem_write,
 	.mem_atomic = mem_atomic,
+	.is_late = is_late,
 	.cq_notify = cq_notify,
 	.event = take_event,
 	.random = no_random,

@@ -186,6 +186,9 @@ static void note_rewind(struct world *w, struct end *end, bool by_timer)
 	else if (retry->rnr_until_ns)
 		trace_line(&w->trace, w->now_ns, end->letter, "  wait until %.1f, rewind to %u",
 			   (double)retry->rnr_until_ns / 1000, req->cur_psn);
+	else if (retry->late_until_ns)
+		trace_line(&w->trace, w->now_ns, end->letter, "  late, again at %.1f from %u",
+			   (double)retry->late_until_ns / 1000, req->cur_psn);
 	else
 		trace_line(&w->trace, w->now_ns, end->letter, "  rewind to %u", req->cur_psn);
 }
