@@ -4,6 +4,7 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #include "bed.h"
 
@@ -17,6 +18,8 @@ enum answer {
 
 struct call {
 	void *memory;
+	void *map;
+	size_t map_len;
 	uint64_t type;
 	bool returned;
 };
@@ -28,18 +31,53 @@ static struct {
 	enum answer answer[MAX_CALLS];
 	struct call call[MAX_CALLS];
 	int calls, given, returned;
-	bool busy; /* do something with the device in between */
+	bool busy;   /* do something with the device in between */
+	bool fenced; /* behind what is given comes a page that nobody may touch */
 } seen;
 
 static struct ibv_context *context;
 static struct ibv_pd *pd;
 
-static void use_the_device(void)
+/* What a program can do with one: objects of every kind, and bytes over the wire to itself. */
+static void *use_the_device(void *arg)
+{
+	struct end a, b;
+
+	(void)arg;
+	ends_open(&a, &b, NULL);
+	fill(a.memory, 100, 1);
+	end_post(&a, IBV_WR_RDMA_WRITE, 1, 0, 100);
+	end_wait_for(&a, 1, IBV_WC_SUCCESS);
+	expect_filled(b.memory, 100, 1);
+	ends_close(&a, &b);
+	return NULL;
+}
+
+/* The same, by the caller's thread and by another: a lock that were held would keep one of them for ever. */
+static void use_the_device_twice(void)
 {
 	struct ibv_pd *other = ibv_alloc_pd(context);
+	pthread_t thread;
 
 	ck_assert_ptr_nonnull(other);
 	ck_assert_int_eq(ibv_dealloc_pd(other), 0);
+	use_the_device(NULL);
+	ck_assert_int_eq(pthread_create(&thread, NULL, use_the_device, NULL), 0);
+	ck_assert_int_eq(pthread_join(thread, NULL), 0);
+}
+
+/* As near to its end as the alignment allows, and then comes a page that nobody may touch. */
+static void *fenced(struct call *call, size_t size, size_t alignment)
+{
+	size_t room = (size + alignment - 1) / alignment * alignment, page = 4096;
+	size_t pages = (room + page - 1) / page * page;
+
+	call->map_len = pages + page;
+	call->map = mmap(NULL, call->map_len, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
+			 -1, 0);
+	ck_assert_ptr_ne(call->map, MAP_FAILED);
+	ck_assert_int_eq(mprotect((uint8_t *)call->map + pages, page, PROT_NONE), 0);
+	return (uint8_t *)call->map + pages - room;
 }
 
 static void *give(struct ibv_pd *parent, void *pd_context, size_t size, size_t alignment,
@@ -57,12 +95,15 @@ static void *give(struct ibv_pd *parent, void *pd_context, size_t size, size_t a
 	ck_assert_uint_ne((uint32_t)type, 0);
 	ck_assert_int_lt(seen.calls, MAX_CALLS);
 	if (seen.busy)
-		use_the_device();
+		use_the_device_twice();
 	call->type = type;
 	switch (seen.answer[seen.calls++]) {
 	case ANSWER_MEMORY:
-		call->memory =
-			aligned_alloc(alignment, (size + alignment - 1) / alignment * alignment);
+		if (seen.fenced)
+			call->memory = fenced(call, size, alignment);
+		else
+			call->memory = aligned_alloc(alignment, (size + alignment - 1) / alignment *
+									alignment);
 		memset(call->memory, 0, size);
 		seen.given++;
 		return call->memory;
@@ -78,14 +119,17 @@ static void take_back(struct ibv_pd *parent, void *pd_context, void *ptr, uint64
 	ck_assert_ptr_eq(pd_context, &seen);
 	ck_assert(pthread_equal(pthread_self(), seen.thread));
 	if (seen.busy)
-		use_the_device();
+		use_the_device_twice();
 	for (int i = 0; i < seen.calls; i++) {
 		if (seen.call[i].memory != ptr || seen.call[i].returned)
 			continue;
 		ck_assert_uint_eq(seen.call[i].type, type);
 		seen.call[i].returned = true;
 		seen.returned++;
-		free(ptr);
+		if (seen.fenced)
+			munmap(seen.call[i].map, seen.call[i].map_len);
+		else
+			free(ptr);
 		return;
 	}
 	ck_abort_msg("%p was never given, or has been returned", ptr);
@@ -183,6 +227,46 @@ START_TEST(once_for_each_buffer)
 }
 END_TEST
 
+static void ends_on(struct ibv_pd *parent, struct end *a, struct end *b, struct end_cfg cfg)
+{
+	struct end_address of_a, of_b;
+
+	cfg.pd = parent;
+	end_open(a, context, &cfg);
+	end_open(b, context, &cfg);
+	of_a = end_address(a);
+	of_b = end_address(b);
+	end_connect(a, &of_b);
+	end_connect(b, &of_a);
+}
+
+/* Only what was asked for is used, and nothing of it after it was returned: full queues of odd sizes, in memory that ends where
+ * they end. */
+START_TEST(no_byte_beyond)
+{
+	const struct end_cfg cfg = { .wrs = 13, .sges = 3, .cqe = 29, .srq = true };
+	struct ibv_pd *parent;
+	struct end a, b;
+
+	seen.fenced = true;
+	parent = make_parent(NULL, true);
+	ends_on(parent, &a, &b, cfg);
+	for (uint32_t round = 0; round < 20; round++) {
+		for (uint32_t i = 0; i < 13; i++)
+			end_recv(&b, i, 4096 * (size_t)i, 4096);
+		for (uint32_t i = 0; i < 13; i++)
+			end_post(&a, IBV_WR_SEND, i, 4096 * (size_t)i, 100);
+		for (uint32_t i = 0; i < 13; i++) {
+			end_wait_for(&a, i, IBV_WC_SUCCESS);
+			end_wait_for(&b, i, IBV_WC_SUCCESS);
+		}
+	}
+	ends_close(&a, &b);
+	ck_assert_int_ge(seen.given, 4);
+	ck_assert_int_eq(ibv_dealloc_pd(parent), 0);
+}
+END_TEST
+
 START_TEST(left_to_the_library)
 {
 	struct ibv_pd *parent = make_parent(NULL, true);
@@ -269,6 +353,12 @@ START_TEST(what_is_refused)
 	attr.comp_mask = 1u << 31;
 	ck_assert_ptr_null(ibv_alloc_parent_domain(context, &attr));
 	ck_assert_int_eq(errno, EOPNOTSUPP);
+	attr.comp_mask = 0;
+	attr.pd = make_parent(NULL, false); /* of a parent domain */
+	ck_assert_ptr_null(ibv_alloc_parent_domain(context, &attr));
+	ck_assert_int_eq(errno, EINVAL);
+	ck_assert_int_eq(ibv_dealloc_pd(attr.pd), 0);
+	attr.pd = pd;
 	attr.comp_mask = IBV_PARENT_DOMAIN_INIT_ATTR_ALLOCATORS;
 	attr.alloc = give; /* and no free */
 	ck_assert_ptr_null(ibv_alloc_parent_domain(context, &attr));
@@ -357,6 +447,68 @@ START_TEST(usable_as_a_domain)
 }
 END_TEST
 
+static struct ibv_wq *make_wq(struct ibv_pd *parent, struct ibv_cq *cq)
+{
+	struct ibv_wq_init_attr attr = {
+		.wq_type = IBV_WQT_RQ, .max_wr = 8, .max_sge = 1, .pd = parent, .cq = cq
+	};
+
+	return ibv_create_wq(context, &attr);
+}
+
+/* Wherever else a verb takes a domain: ways of registering, of importing, and what this device refuses on any domain. */
+START_TEST(in_every_other_verb)
+{
+	static uint8_t bytes[8192];
+	struct ibv_pd *parent = make_parent(NULL, false), *imported;
+	struct ibv_mr *mr = ibv_reg_mr_iova(parent, bytes, 4096, 0, IBV_ACCESS_LOCAL_WRITE);
+	struct ibv_mr *other = ibv_reg_mr(pd, bytes, 4096, IBV_ACCESS_LOCAL_WRITE), *again;
+	struct ibv_cq *cq = make_cq(parent);
+
+	ck_assert_ptr_nonnull(mr);
+	ck_assert_ptr_nonnull(cq);
+	ck_assert_uint_eq(parent->handle, pd->handle);
+	ck_assert_int_eq(ibv_rereg_mr(other, IBV_REREG_MR_CHANGE_PD, parent, NULL, 0, 0), 0);
+	ck_assert_ptr_eq(other->pd, parent);
+	again = ibv_import_mr(parent, other->handle);
+	ck_assert_ptr_nonnull(again);
+	ck_assert_uint_eq(again->lkey, other->lkey);
+	ibv_unimport_mr(again);
+	imported = ibv_import_pd(context, parent->handle); /* the domain beneath it */
+	ck_assert_ptr_nonnull(imported);
+	again = ibv_import_mr(imported, other->handle);
+	ck_assert_ptr_nonnull(again);
+	ibv_unimport_mr(again);
+	ibv_unimport_pd(imported);
+	errno = 0;
+	ck_assert_ptr_null(ibv_alloc_mw(parent, IBV_MW_TYPE_2));
+	ck_assert_int_eq(errno, EOPNOTSUPP);
+	errno = 0;
+	ck_assert_ptr_null(make_wq(parent, cq));
+	ck_assert_int_eq(errno, EOPNOTSUPP);
+	ck_assert_int_eq(ibv_dereg_mr(other), 0);
+	ck_assert_int_eq(ibv_dereg_mr(mr), 0);
+	ck_assert_int_eq(ibv_destroy_cq(cq), 0);
+	ck_assert_int_eq(ibv_dealloc_pd(parent), 0);
+}
+END_TEST
+
+/* The bit of guests whose memory no device can reach: ours can, and nothing changes. */
+START_TEST(of_a_confidential_guest)
+{
+	struct ibv_parent_domain_init_attr attr = { .pd = pd, .comp_mask = 1u << 2 };
+	struct ibv_pd *parent = ibv_alloc_parent_domain(context, &attr);
+	struct end a, b;
+
+	ck_assert_ptr_nonnull(parent);
+	ends_on(parent, &a, &b, (struct end_cfg){ 0 });
+	end_post(&a, IBV_WR_RDMA_WRITE, 1, 0, 64);
+	end_wait_for(&a, 1, IBV_WC_SUCCESS);
+	ends_close(&a, &b);
+	ck_assert_int_eq(ibv_dealloc_pd(parent), 0);
+}
+END_TEST
+
 static void add(TCase *tests)
 {
 	tcase_add_checked_fixture(tests, set_up, tear_down);
@@ -367,6 +519,9 @@ static void add(TCase *tests)
 	tcase_add_test(tests, what_is_refused);
 	tcase_add_test(tests, one_domain_to_every_key);
 	tcase_add_test(tests, usable_as_a_domain);
+	tcase_add_test(tests, in_every_other_verb);
+	tcase_add_test(tests, of_a_confidential_guest);
+	tcase_add_test(tests, no_byte_beyond);
 }
 
 int main(void)

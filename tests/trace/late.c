@@ -40,7 +40,7 @@ START_TEST(in_the_middle_of_a_write)
 	WRITE(2500, .to = PLACE - 1024);
 	world_run(&w);
 	expect("     0.0 a > WRITE_FIRST 100 len 1024\n"
-	       "     0.0 a > WRITE_MIDDLE 101 len 1024 ackreq\n"
+	       "     0.0 a > WRITE_MIDDLE 101 len 1024\n"
 	       "     0.0 a > WRITE_LAST 102 len 452 ackreq\n"
 	       "     5.0 b   early WRITE_LAST 102\n"
 	       "     5.0 b > RNR_NAK 101 timer 14\n"
