@@ -247,6 +247,19 @@ int ctl_close(struct ctl_client *client, struct ctl_context *context)
 	return rc;
 }
 
+bool ctl_holds(struct ctl_client *client, int cmd_fd)
+{
+	struct held_context *held;
+
+	pthread_mutex_lock(&client->lock);
+	DL_FOREACH (client->contexts, held) {
+		if (held->cmd_fd == cmd_fd)
+			break;
+	}
+	pthread_mutex_unlock(&client->lock);
+	return held != NULL;
+}
+
 /* Ask through cmd_fd who its context is. The answer comes on a socket of our own: cmd_fd is shared with others. */
 static int ask_grant(int cmd_fd, struct ctl_grant *ret)
 {

@@ -83,6 +83,8 @@ void ctl_detach(struct ctl_client *client, uint32_t device, struct ctl_attachmen
 int ctl_open(struct ctl_client *client, uint32_t device, struct ctl_context *ret);
 /* Frees what this process holds of it, and the whole context when nobody else has it; closes context->cmd_fd. */
 int ctl_close(struct ctl_client *client, struct ctl_context *context);
+/* Is this descriptor the cmd_fd of a context of ours? */
+bool ctl_holds(struct ctl_client *client, int cmd_fd);
 /* Become one more user of the context that a received cmd_fd belongs to; ret_device says which. cmd_fd stays the caller's;
  * the new context has one of its own. -EINVAL: not a cmd_fd; -EXDEV: of another instance; -ENODEV: its server has gone. */
 int ctl_import(struct ctl_client *client, int cmd_fd, struct ctl_context *ret);

@@ -5,6 +5,8 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "lib/verbs/device.h"
 #include "lib/verbs/driver.h"
@@ -110,6 +112,7 @@ static void fill(struct dm_context *ctx)
 	base->device = &ctx->dev->base;
 	base->cmd_fd = ctx->ctl.cmd_fd;
 	base->async_fd = -1;
+	ctx->given_fd = -1;
 	base->num_comp_vectors = DM_COMP_VECTORS;
 	pthread_mutex_init(&base->mutex, NULL);
 }
@@ -165,6 +168,27 @@ no_attach:
 	return dm_fail(-err);
 }
 
+/* Programs duplicate a cmd_fd for its importer, who closes it with the context: ibv_import_device(3). Some close it themselves as
+ * soon as it is imported, and its number may be another descriptor's by then; one that was not duplicated is another context's. */
+static void take_given(struct dm_context *ctx, struct ctl_client *client, int cmd_fd)
+{
+	struct stat st;
+
+	if (fstat(cmd_fd, &st) || ctl_holds(client, cmd_fd))
+		return;
+	ctx->given_fd = cmd_fd;
+	ctx->given_inode = st.st_ino;
+}
+
+static void close_given(const struct dm_context *ctx)
+{
+	struct stat st;
+
+	if (ctx->given_fd >= 0 && fstat(ctx->given_fd, &st) == 0 && S_ISSOCK(st.st_mode) &&
+	    st.st_ino == ctx->given_inode)
+		close(ctx->given_fd);
+}
+
 struct ibv_context *ibv_import_device(int cmd_fd)
 {
 	struct ctl_client *client;
@@ -190,6 +214,7 @@ struct ibv_context *ibv_import_device(int cmd_fd)
 	err = finish(ctx);
 	if (err)
 		goto no_finish;
+	take_given(ctx, client, cmd_fd);
 	return &ctx->verbs.base.context;
 
 no_finish:
@@ -219,6 +244,7 @@ int ibv_close_device(struct ibv_context *context)
 	dm_object_forget(context);
 	/* A server that has gone has freed everything already. */
 	ctl_close(ctx->dev->client, &ctx->ctl);
+	close_given(ctx);
 	detach(ctx->dev);
 	pthread_mutex_destroy(&context->mutex);
 	free(ctx);

@@ -45,6 +45,8 @@ struct dm_context {
 	struct dm_device *dev;
 	struct ctl_context ctl;
 	struct dm_async async; /* asynchronous events: pump.h */
+	int given_fd;	       /* imported: by which descriptor, closed with the context; else -1 */
+	uint64_t given_inode;  /* ... if it is still what it was then */
 	struct verbs_context_65 verbs;
 };
 

@@ -2,6 +2,7 @@
 /* The control path but for memory: device lists, queries, domains, address handles, import, and a server that goes. */
 #include <arpa/inet.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -240,6 +241,46 @@ START_TEST(address_from_a_completion)
 }
 END_TEST
 
+static bool is_open(int fd)
+{
+	return fcntl(fd, F_GETFD) >= 0;
+}
+
+/* The descriptor goes with the imported context, as the manual page says it may: programs rely on it, and leave it alone. But not
+ * the first context's own, nor another one that has got its number since. */
+START_TEST(descriptor_of_an_import)
+{
+	struct ibv_context *context = bed_open(), *other;
+	int fd = dup(context->cmd_fd), next;
+
+	other = ibv_import_device(fd);
+	ck_assert_ptr_nonnull(other);
+	ck_assert(is_open(fd));
+	ck_assert_int_eq(ibv_close_device(other), 0);
+	ck_assert(!is_open(fd));
+
+	other = ibv_import_device(context->cmd_fd);
+	ck_assert_ptr_nonnull(other);
+	ck_assert_int_eq(ibv_close_device(other), 0);
+	ck_assert(is_open(context->cmd_fd));
+
+	fd = dup(context->cmd_fd);
+	other = ibv_import_device(fd);
+	ck_assert_ptr_nonnull(other);
+	close(fd);
+	next = dup2(STDIN_FILENO, fd);
+	ck_assert_int_eq(ibv_close_device(other), 0);
+	ck_assert(is_open(next));
+	close(next);
+
+	fd = dup(STDIN_FILENO); /* what is refused stays the program's */
+	ck_assert_ptr_null(ibv_import_device(fd));
+	ck_assert(is_open(fd));
+	close(fd);
+	ck_assert_int_eq(ibv_close_device(context), 0);
+}
+END_TEST
+
 START_TEST(imported)
 {
 	struct ibv_context *context = bed_open(), *other, *stranger;
@@ -343,6 +384,7 @@ static void add(TCase *tests)
 	tcase_add_test(tests, domains);
 	tcase_add_test(tests, address_handles);
 	tcase_add_test(tests, address_from_a_completion);
+	tcase_add_test(tests, descriptor_of_an_import);
 	tcase_add_test(tests, imported);
 	tcase_add_test(tests, the_server_goes);
 	tcase_add_test(tests, forgotten_objects);

@@ -2,9 +2,12 @@
 /* Whatever is made and destroyed ten thousand times leaves memory and descriptors, of this process and of the device server,
  * where they were. */
 #include <dirent.h>
+#include <endian.h>
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include "bed.h"
@@ -138,9 +141,116 @@ static void cycle_ah(void)
 	ck_assert_int_eq(ibv_destroy_ah(ibv_create_ah(pd, &way)), 0);
 }
 
+static void cycle_cq_ex(void)
+{
+	struct ibv_cq_init_attr_ex attr = { .cqe = 8 };
+	struct ibv_cq_ex *its_cq = ibv_create_cq_ex(context, &attr);
+
+	ck_assert_ptr_nonnull(its_cq);
+	ck_assert_int_eq(ibv_resize_cq(ibv_cq_ex_to_cq(its_cq), 100), 0);
+	ck_assert_int_eq(ibv_destroy_cq(ibv_cq_ex_to_cq(its_cq)), 0);
+}
+
+/* Memory by its descriptor, which may go as soon as it is registered. */
+static void cycle_mr_fd(void)
+{
+	int fd = memfd_create("cycle", MFD_CLOEXEC);
+	struct ibv_mr_init_attr attr = { .length = 4096,
+					 .access = IBV_ACCESS_LOCAL_WRITE,
+					 .comp_mask = IBV_REG_MR_MASK_FD |
+						      IBV_REG_MR_MASK_FD_OFFSET |
+						      IBV_REG_MR_MASK_IOVA,
+					 .fd = fd };
+	struct ibv_mr *its_mr;
+
+	ck_assert_int_eq(ftruncate(fd, 4096), 0);
+	its_mr = ibv_reg_mr_ex(pd, &attr);
+	ck_assert_ptr_nonnull(its_mr);
+	close(fd);
+	ck_assert_int_eq(ibv_rereg_mr(its_mr, IBV_REREG_MR_CHANGE_PD, pd, NULL, 0, 0), EOPNOTSUPP);
+	ck_assert_int_eq(ibv_dereg_mr(its_mr), 0);
+}
+
+static void cycle_rereg(void)
+{
+	ck_assert_int_eq(ibv_rereg_mr(mr, IBV_REREG_MR_CHANGE_TRANSLATION, NULL, bytes, 2048, 0),
+			 0);
+	ck_assert_int_eq(
+		ibv_rereg_mr(mr, IBV_REREG_MR_CHANGE_TRANSLATION, NULL, bytes, sizeof(bytes), 0),
+		0);
+}
+
+static void cycle_group(void)
+{
+	struct ibv_qp_init_attr attr = {
+		.send_cq = cq,
+		.recv_cq = cq,
+		.cap = { .max_send_wr = 4, .max_recv_wr = 4, .max_send_sge = 1, .max_recv_sge = 1 },
+		.qp_type = IBV_QPT_UD,
+	};
+	const union ibv_gid group = { .raw = { [10] = 0xff, [11] = 0xff, 224, 1, 2, 3 } };
+	struct ibv_qp *qp = ibv_create_qp(pd, &attr);
+
+	ck_assert_ptr_nonnull(qp);
+	ck_assert_int_eq(ibv_attach_mcast(qp, &group, 0), 0);
+	ck_assert_int_eq(ibv_detach_mcast(qp, &group, 0), 0);
+	ck_assert_int_eq(ibv_destroy_qp(qp), 0);
+}
+
+/* A umem known twice in this process, and a key over the second: the bytes of CREATE_MKEY as verbs_umem.c explains them. */
+static void cycle_mkey(void)
+{
+	struct mlx5dv_devx_umem *umem =
+		mlx5dv_devx_umem_reg(context, bytes, sizeof(bytes), IBV_ACCESS_LOCAL_WRITE);
+	struct mlx5dv_devx_umem *again;
+	struct mlx5dv_pd number = { 0 };
+	struct mlx5dv_obj of_pd = { .pd = { .in = pd, .out = &number } };
+	struct mlx5dv_devx_obj *key;
+	uint8_t cmd[272] = { 0x02, 0x00, [12] = 0x40, [18] = 0x05, [20] = 0xff,
+			     0xff, 0xff, [23] = 0x5a, [46] = 0x10 };
+	uint8_t out[16] = { 0 }, exported[64];
+	uint32_t word;
+
+	ck_assert_ptr_nonnull(umem);
+	ck_assert_int_eq(mlx5dv_devx_umem_export(umem, exported), 0);
+	again = mlx5dv_devx_umem_import(context, exported);
+	ck_assert_ptr_nonnull(again);
+	ck_assert_int_eq(mlx5dv_init_obj(&of_pd, MLX5DV_OBJ_PD), 0);
+	word = htobe32(number.pdn);
+	memcpy(cmd + 28, &word, sizeof(word));
+	word = htobe32(again->umem_id);
+	memcpy(cmd + 100, &word, sizeof(word));
+	key = mlx5dv_devx_obj_create(context, cmd, sizeof(cmd), out, sizeof(out));
+	ck_assert_ptr_nonnull(key);
+	ck_assert_int_eq(mlx5dv_devx_obj_destroy(key), 0);
+	mlx5dv_devx_umem_unimport(again);
+	ck_assert_int_eq(mlx5dv_devx_umem_dereg(umem), 0);
+}
+
+/* What a connection leaves: the engine's timers, answers, and what the server keeps of one that has gone. */
+static void cycle_connection(void)
+{
+	const struct end_cfg cfg = { .pd = pd, .wrs = 4 };
+	struct end_address of_a, of_b;
+	struct end a, b;
+
+	end_open(&a, context, &cfg);
+	end_open(&b, context, &cfg);
+	of_a = end_address(&a);
+	of_b = end_address(&b);
+	end_connect(&a, &of_b);
+	end_connect(&b, &of_a);
+	end_post(&a, IBV_WR_RDMA_WRITE, 1, 0, 64);
+	end_wait_for(&a, 1, IBV_WC_SUCCESS);
+	end_close(&b);
+	end_close(&a);
+}
+
 static void (*const cycles[])(void) = {
-	cycle_context, cycle_import, cycle_pd, cycle_parent, cycle_mr,	cycle_dm, cycle_dmah,
-	cycle_umem,    cycle_buf,    cycle_cq, cycle_qp,     cycle_srq, cycle_ah,
+	cycle_context, cycle_import, cycle_pd,	 cycle_parent,	   cycle_mr,
+	cycle_dm,      cycle_dmah,   cycle_umem, cycle_buf,	   cycle_cq,
+	cycle_qp,      cycle_srq,    cycle_ah,	 cycle_cq_ex,	   cycle_mr_fd,
+	cycle_rereg,   cycle_group,  cycle_mkey, cycle_connection,
 };
 
 static pid_t server_pid(void)
