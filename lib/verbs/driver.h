@@ -57,9 +57,10 @@ struct dm_td {
 
 /* A protection domain, or a parent domain over one. */
 struct dm_pd {
-	struct ibv_pd base;  /* handle: the underlying domain's */
-	struct dm_pd *under; /* parent domain: the one it was made over; else NULL */
-	struct dm_td *td;    /* parent domain: or NULL */
+	struct ibv_pd base; /* handle: the underlying domain's */
+	struct dm_pd *
+		under; /* parent domain: the one it was made over, which may be one too; else NULL */
+	struct dm_td *td; /* parent domain: or NULL */
 	/* Parent domain with allocators: both, else neither. Called without locks, from the caller's thread. */
 	void *(*alloc)(struct ibv_pd *pd, void *pd_context, size_t size, size_t alignment,
 		       uint64_t resource_type);

@@ -170,8 +170,7 @@ static int check_parent(struct ibv_context *context, const struct ibv_parent_dom
 	const uint32_t known = IBV_PARENT_DOMAIN_INIT_ATTR_ALLOCATORS |
 			       IBV_PARENT_DOMAIN_INIT_ATTR_PD_CONTEXT | ALLOW_CC_UNPROTECTED_ALLOC;
 
-	if (!dm_is_context(context) || !attr || !dm_is_pd(attr->pd) ||
-	    attr->pd->context != context || dm_pd(attr->pd)->under)
+	if (!dm_is_context(context) || !attr || !dm_is_pd(attr->pd) || attr->pd->context != context)
 		return EINVAL;
 	if (attr->td && (!dm_object_is(attr->td, DM_KIND_TD) || attr->td->context != context))
 		return EINVAL;

@@ -353,12 +353,6 @@ START_TEST(what_is_refused)
 	attr.comp_mask = 1u << 31;
 	ck_assert_ptr_null(ibv_alloc_parent_domain(context, &attr));
 	ck_assert_int_eq(errno, EOPNOTSUPP);
-	attr.comp_mask = 0;
-	attr.pd = make_parent(NULL, false); /* of a parent domain */
-	ck_assert_ptr_null(ibv_alloc_parent_domain(context, &attr));
-	ck_assert_int_eq(errno, EINVAL);
-	ck_assert_int_eq(ibv_dealloc_pd(attr.pd), 0);
-	attr.pd = pd;
 	attr.comp_mask = IBV_PARENT_DOMAIN_INIT_ATTR_ALLOCATORS;
 	attr.alloc = give; /* and no free */
 	ck_assert_ptr_null(ibv_alloc_parent_domain(context, &attr));
@@ -493,6 +487,31 @@ START_TEST(in_every_other_verb)
 }
 END_TEST
 
+/* A parent domain is a domain for another one, too. */
+START_TEST(over_each_other)
+{
+	struct ibv_parent_domain_init_attr attr = { .pd = make_parent(NULL, false) };
+	struct ibv_pd *lower = attr.pd, *upper = ibv_alloc_parent_domain(context, &attr);
+	struct ibv_cq *cq;
+	struct end a, b;
+
+	ck_assert_ptr_nonnull(upper);
+	ck_assert_uint_eq(upper->handle, pd->handle);
+	ck_assert_int_eq(ibv_dealloc_pd(lower), EBUSY);
+	cq = make_cq(upper);
+	ck_assert_ptr_nonnull(cq);
+	ck_assert_int_eq(ibv_dealloc_pd(upper), EBUSY);
+	ck_assert_int_eq(ibv_destroy_cq(cq), 0);
+	ends_on(upper, &a, &b, (struct end_cfg){ 0 });
+	end_post(&a, IBV_WR_RDMA_WRITE, 1, 0, 64);
+	end_wait_for(&a, 1, IBV_WC_SUCCESS);
+	ends_close(&a, &b);
+	ck_assert_int_eq(ibv_dealloc_pd(upper), 0);
+	ck_assert_int_eq(ibv_dealloc_pd(pd), EBUSY);
+	ck_assert_int_eq(ibv_dealloc_pd(lower), 0);
+}
+END_TEST
+
 /* The bit of guests whose memory no device can reach: ours can, and nothing changes. */
 START_TEST(of_a_confidential_guest)
 {
@@ -520,6 +539,7 @@ static void add(TCase *tests)
 	tcase_add_test(tests, one_domain_to_every_key);
 	tcase_add_test(tests, usable_as_a_domain);
 	tcase_add_test(tests, in_every_other_verb);
+	tcase_add_test(tests, over_each_other);
 	tcase_add_test(tests, of_a_confidential_guest);
 	tcase_add_test(tests, no_byte_beyond);
 }
