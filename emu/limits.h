@@ -25,7 +25,6 @@
 #define RXE_MAX_MR_SIZE	  (1ull << 46)
 #define RXE_MAX_GIDS	  16
 #define RXE_MAX_TX_PORTS  16
-#define RXE_MAX_PAYLOAD	  4096
 #define RXE_HOP_LIMIT	  64u /* where the program asks for none that could leave the subnet */
 #define RXE_WINDOW_BYTES  (208u * 1024) /* request bytes in flight to one peer */
 

@@ -79,11 +79,6 @@ struct rxe_send_wqe *rc_request_head(const struct rxe_qp *qp)
 	return wqe->started ? wqe : NULL;
 }
 
-bool rc_request_has_work(const struct rxe_qp *qp)
-{
-	return qp->rc.req.cur != qp->sq.tail && qp->rc.req.peer;
-}
-
 bool rc_request_is_idle(const struct rxe_qp *qp)
 {
 	return qp->rc.req.una_psn == qp->rc.req.cur_psn;

@@ -65,8 +65,6 @@ void rc_request_start(struct rxe_engine *engine, struct rxe_qp *qp);
 void rc_request_stop(struct rxe_qp *qp);
 enum output_verdict rc_request_output(struct rxe_engine *engine, struct rxe_qp *qp,
 				      struct wire_train *train, uint64_t now_ns);
-/* Would output find something? A guess on the safe side: true may turn out false. */
-bool rc_request_has_work(const struct rxe_qp *qp);
 
 /* Everything that went has its answer. */
 bool rc_request_is_idle(const struct rxe_qp *qp);

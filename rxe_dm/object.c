@@ -105,18 +105,3 @@ struct object *object_from(const struct objects *objects, uint32_t index)
 	}
 	return NULL;
 }
-
-const char *object_kind_str(enum ctl_kind kind)
-{
-	switch (kind) {
-	case CTL_KIND_FREE: return "free";
-	case CTL_KIND_CONTEXT: return "context";
-	case CTL_KIND_PD: return "pd";
-	case CTL_KIND_MR: return "mr";
-	case CTL_KIND_DM: return "dm";
-	case CTL_KIND_DMAH: return "dmah";
-	case CTL_KIND_UMEM: return "umem";
-	case CTL_KIND_XRCD: return "xrcd";
-	}
-	return "?";
-}

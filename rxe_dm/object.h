@@ -56,6 +56,5 @@ void object_free(struct objects *objects, struct object *object);
 struct object *object_find(const struct objects *objects, uint32_t handle);
 /* The first object at or behind this index; NULL at the end. For listings. */
 struct object *object_from(const struct objects *objects, uint32_t index);
-const char *object_kind_str(enum ctl_kind kind);
 
 #endif

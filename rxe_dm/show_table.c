@@ -7,8 +7,7 @@
 #include "lib/control/settings.h"
 #include "rxe_dm/view.h"
 
-#define MAX_COLUMNS 10
-#define MAX_ROWS    200 /* of one table; what is left out is said */
+#define MAX_ROWS 200 /* of one table; what is left out is said */
 
 struct table {
 	FILE *to;

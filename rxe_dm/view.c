@@ -136,19 +136,6 @@ uint32_t view_num_qps(const struct ctl_slot *slot)
 	return count;
 }
 
-const char *view_comm(const struct view_device *device, int32_t pid, char *ret)
-{
-	ret[0] = '\0';
-	for (uint32_t i = 1; pid && i < RXE_MAX_SLOTS; i++) {
-		if (device->shared->slot[i].pid == pid) {
-			memcpy(ret, device->shared->slot[i].comm, 15);
-			ret[15] = '\0';
-			break;
-		}
-	}
-	return ret;
-}
-
 const char *view_qp_type(uint32_t type)
 {
 	switch (type) {

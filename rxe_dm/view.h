@@ -37,9 +37,6 @@ void view_counters(const struct view_device *device, struct rxe_counters *ret);
 /* How many objects of a kind a context has (0: of the device). */
 uint32_t view_count(const struct view_device *device, enum ctl_kind kind, uint32_t context);
 uint32_t view_num_qps(const struct ctl_slot *slot);
-/* Whose memory or context it is, "" when nobody's. ret of 16 bytes. */
-const char *view_comm(const struct view_device *device, int32_t pid, char *ret);
-
 const char *view_qp_type(uint32_t type);
 const char *view_qp_state(uint32_t state);
 const char *view_mr_kind(uint32_t kind);
