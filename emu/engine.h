@@ -35,6 +35,8 @@ struct rxe_engine_cfg {
 	 * last ones had one follow; 0: it never waits. */
 	uint32_t ack_hold_ns;
 	uint32_t
+		probe_ns; /* RC: without an answer for so long, the oldest packet asks again; 0: never */
+	uint32_t
 		qpn_last; /* the last number (16 bits) that the slot gave out before: numbering goes on behind it */
 	struct rxe_gone_table *gone; /* the host's; NULL: nobody answers for a QP that has gone */
 };

@@ -53,6 +53,7 @@ static void retry(struct rxe_engine *engine, struct rxe_qp *qp, enum rc_retry_ve
 
 	switch (verdict) {
 	case RC_RETRY_WAIT: return;
+	case RC_RETRY_PROBE: rc_request_probe(engine, qp); return;
 	case RC_RETRY_REWIND:
 		counters->completer_retry_err++;
 		rc_request_rewind(engine, qp);
@@ -78,7 +79,8 @@ static void rnr_nak(struct rxe_engine *engine, struct rxe_qp *qp, uint8_t timer_
 {
 	engine->cfg.counters->rcvd_rnr_err++;
 	switch (rc_retry_rnr_nak(&qp->rc.retry, &qp->attr, timer_code, now_ns)) {
-	case RC_RETRY_WAIT: return;
+	case RC_RETRY_WAIT:
+	case RC_RETRY_PROBE: return;
 	case RC_RETRY_REWIND: rc_request_rewind(engine, qp); return;
 	case RC_RETRY_GIVE_UP:
 		engine->cfg.counters->retry_rnr_exceeded_err++;

@@ -132,7 +132,16 @@ void rc_request_rewind(struct rxe_engine *engine, struct rxe_qp *qp)
 	req->cur = qp->sq.head;
 	req->cur_psn = req->una_psn;
 	req->from = (struct rxe_cursor){ 0 };
+	req->is_probing = false;
 	rxe_qp_set_ready(engine, qp);
+}
+
+void rc_request_probe(struct rxe_engine *engine, struct rxe_qp *qp)
+{
+	if (rc_request_is_idle(qp))
+		return;
+	rc_request_rewind(engine, qp);
+	qp->rc.req.is_probing = true;
 }
 
 /* The answer may be one to an earlier sending, when we have gone back already: then cur must not stay behind. */
@@ -149,6 +158,7 @@ void rc_request_advance(struct rxe_engine *engine, struct rxe_qp *qp, uint32_t p
 			req->rd_atomic--;
 	}
 	req->una_psn = psn_add(psn, 1);
+	req->is_probing = false;
 	if (psn == wqe->psn_last) {
 		rxe_complete_send(engine, qp, RXE_WC_SUCCESS);
 		req->into = (struct rxe_cursor){ 0 };
@@ -254,6 +264,8 @@ static bool may_go(const struct rxe_qp *qp, const struct rxe_send_wqe *wqe, uint
 {
 	const struct rc_request *req = &qp->rc.req;
 
+	if (req->is_probing && req->cur_psn != req->una_psn)
+		return false;
 	if ((rc_is_read(wqe) || rc_is_atomic(wqe)) && req->rd_atomic >= qp->attr.max_rd_atomic)
 		return false;
 	return window_has_room(req, cost_of(qp, wqe, req->cur_psn, last_psn));
@@ -309,7 +321,7 @@ static void describe(const struct rxe_qp *qp, const struct rxe_send_wqe *wqe, ui
 	};
 	ret->payload_len = reads ? 0 : bytes;
 	ret->bth.ack_req =
-		last || reads ||
+		last || reads || qp->rc.req.is_probing ||
 		must_ask(qp, train,
 			 wire_header_len(ret->bth.opcode) + bytes + (-bytes & 3) + ICRC_LEN,
 			 bytes + RC_PACKET_COST);

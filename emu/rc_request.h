@@ -36,6 +36,7 @@ struct rc_request {
 	uint32_t unasked;	/* of it, what went since a packet last asked for an answer */
 	uint32_t rd_atomic;	/* READ requests and atomics in [una, cur) */
 	struct rxe_peer *peer;	/* shares a window with other QPs to it; NULL before RTS */
+	bool is_probing; /* the oldest packet goes again alone, asking; more when there is an answer */
 	bool is_broken; /* request broken_index cannot be sent: it fails when those before it are done */
 	uint32_t broken_index;
 	enum rxe_wc_status broken_status;
@@ -77,6 +78,8 @@ uint32_t rc_request_read_end(const struct rxe_qp *qp, const struct rxe_send_wqe 
 void rc_request_advance(struct rxe_engine *engine, struct rxe_qp *qp, uint32_t psn);
 /* Go back to una. */
 void rc_request_rewind(struct rxe_engine *engine, struct rxe_qp *qp);
+/* The same, for one packet until there is an answer. */
+void rc_request_probe(struct rxe_engine *engine, struct rxe_qp *qp);
 /* When a request that cannot be sent has become the oldest: fail. */
 void rc_request_check_broken(struct rxe_engine *engine, struct rxe_qp *qp, uint64_t now_ns);
 

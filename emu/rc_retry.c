@@ -27,12 +27,23 @@ uint64_t rc_rnr_timer_ns(uint8_t code)
 
 void rc_retry_reset(struct rc_retry *retry)
 {
-	*retry = (struct rc_retry){ .deadline_ns = UINT64_MAX };
+	*retry = (struct rc_retry){ .deadline_ns = UINT64_MAX, .probe_ns = UINT64_MAX };
+}
+
+static void stop_timer(struct rc_retry *retry)
+{
+	retry->deadline_ns = UINT64_MAX;
+	retry->probe_ns = UINT64_MAX;
 }
 
 static void start_timer(struct rc_retry *retry, const struct rxe_qp_attr *attr, uint64_t now_ns)
 {
-	retry->deadline_ns = attr->timeout ? now_ns + rc_timeout_ns(attr->timeout) : UINT64_MAX;
+	const uint64_t timeout_ns = rc_timeout_ns(attr->timeout);
+
+	retry->deadline_ns = attr->timeout ? now_ns + timeout_ns : UINT64_MAX;
+	/* Hardly earlier than the timeout it would gain nothing. */
+	if (retry->probe_after_ns && retry->probe_after_ns <= timeout_ns / 2)
+		retry->probe_ns = now_ns + retry->probe_after_ns;
 }
 
 void rc_retry_sent(struct rc_retry *retry, const struct rxe_qp_attr *attr, uint64_t now_ns)
@@ -47,7 +58,7 @@ void rc_retry_progressed(struct rc_retry *retry, const struct rxe_qp_attr *attr,
 	retry->retries = 0;
 	retry->rnr_retries = 0;
 	retry->rewound = false;
-	retry->deadline_ns = UINT64_MAX;
+	stop_timer(retry);
 	if (outstanding)
 		start_timer(retry, attr, now_ns);
 }
@@ -55,7 +66,7 @@ void rc_retry_progressed(struct rc_retry *retry, const struct rxe_qp_attr *attr,
 /* The timer starts again when the first packet leaves again. */
 static enum rc_retry_verdict spend(struct rc_retry *retry, const struct rxe_qp_attr *attr)
 {
-	retry->deadline_ns = UINT64_MAX;
+	stop_timer(retry);
 	if (retry->retries >= attr->retry_cnt)
 		return RC_RETRY_GIVE_UP;
 	retry->retries++;
@@ -75,8 +86,12 @@ enum rc_retry_verdict rc_retry_timed_out(struct rc_retry *retry, const struct rx
 					 uint64_t now_ns)
 {
 	end_waits(retry, now_ns);
-	if (now_ns < retry->deadline_ns)
+	if (now_ns < retry->deadline_ns && now_ns < retry->probe_ns)
 		return RC_RETRY_WAIT;
+	if (now_ns < retry->deadline_ns) {
+		retry->probe_ns = UINT64_MAX;
+		return RC_RETRY_PROBE;
+	}
 	retry->rewound = false;
 	return spend(retry, attr);
 }
@@ -109,7 +124,7 @@ enum rc_retry_verdict rc_retry_rnr_nak(struct rc_retry *retry, const struct rxe_
 			return RC_RETRY_GIVE_UP;
 		retry->rnr_retries++;
 	}
-	retry->deadline_ns = UINT64_MAX;
+	stop_timer(retry);
 	retry->rnr_until_ns = now_ns + rc_rnr_timer_ns(timer_code);
 	return RC_RETRY_REWIND;
 }
@@ -124,7 +139,7 @@ void rc_retry_put_off(struct rc_retry *retry, const struct rxe_qp_attr *attr, ui
 void rc_retry_not_landed(struct rc_retry *retry, uint32_t psn, uint64_t now_ns)
 {
 	retry->late_until_ns = now_ns + RXE_LATER_NS;
-	retry->deadline_ns = UINT64_MAX;
+	stop_timer(retry);
 	retry->rewound = true;
 	retry->trigger_psn = psn;
 }
@@ -137,7 +152,7 @@ bool rc_retry_may_send(struct rc_retry *retry, uint64_t now_ns)
 
 uint64_t rc_retry_next_ns(const struct rc_retry *retry)
 {
-	uint64_t next = retry->deadline_ns;
+	uint64_t next = retry->deadline_ns < retry->probe_ns ? retry->deadline_ns : retry->probe_ns;
 
 	if (retry->rnr_until_ns && retry->rnr_until_ns < next)
 		next = retry->rnr_until_ns;

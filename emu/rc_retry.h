@@ -13,10 +13,14 @@ enum rc_retry_verdict {
 	RC_RETRY_WAIT, /* nothing to do */
 	RC_RETRY_REWIND, /* send again from the oldest that is not acknowledged, as soon as rc_retry_may_send() */
 	RC_RETRY_GIVE_UP,
+	RC_RETRY_PROBE, /* send the oldest packet again, alone, to hear what has arrived */
 };
 
 struct rc_retry {
 	uint64_t deadline_ns; /* of the local ACK timer; UINT64_MAX while it does not run */
+	/* Well before that, once: a lost ACK, or a lost NAK, then costs less than a timeout, and nothing of the budget. */
+	uint64_t probe_ns;	 /* when; UINT64_MAX: not, or not again */
+	uint64_t probe_after_ns; /* without progress for so long; 0: never */
 	uint64_t
 		rnr_until_ns; /* the peer has no receive and asked for peace until then; 0: it did not */
 	uint64_t late_until_ns; /* memory of ours is late: it is tried again then; 0: it is not */

@@ -21,6 +21,7 @@
 #include "net/wire/opcode.h"
 
 #define ACK_HOLD_NS	  20000u
+#define PROBE_NS	  8000000u /* longer than a program is kept from its processor as a rule */
 #define ARRIVALS	  (2 * TRAIN_MAX_SEGS)
 #define EXIT_ATTEMPTS	  1000
 #define RECEIVE_ROUNDS	  4
@@ -320,6 +321,7 @@ static void init_engine(struct dm_device *dev)
 		.slot = dev->attachment.slot,
 		.max_mtu = dev->info.max_mtu,
 		.ack_hold_ns = ACK_HOLD_NS,
+		.probe_ns = PROBE_NS,
 		.qpn_last = atomic_load(&shared->slot[dev->attachment.slot].qpn_roll) & 0xffff,
 		.gone = &shared->slot[dev->attachment.slot].gone,
 	};

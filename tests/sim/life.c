@@ -90,6 +90,7 @@ void life_begin(struct oracle *o)
 		w->mem_len = AREA_BYTES * (used[i] ? used[i] : 1);
 		world_add_node(w)->max_segs = dice(w, 3) ? TRAIN_MAX_SEGS : 1 + dice(w, 6);
 		choose_lateness(o, w->node[i]);
+		w->node[i]->engine.cfg.probe_ns = dice(w, 2) ? 20000 + dice(w, 200000) : 0;
 	}
 	for (i = 0; i < 2 * pairs; i += 2) {
 		const struct node_qp_opts opts = choose_opts(w);

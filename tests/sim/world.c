@@ -180,7 +180,9 @@ static void note_rewind(struct world *w, struct end *end, bool by_timer)
 	if (psn_diff(req->cur_psn, end->seen_cur) >= 0 || end->qp.state == RXE_QPS_ERR ||
 	    end->qp.state == RXE_QPS_RESET)
 		return;
-	if (by_timer)
+	if (req->is_probing)
+		trace_line(&w->trace, w->now_ns, end->letter, "  asks again with %u", req->cur_psn);
+	else if (by_timer)
 		trace_line(&w->trace, w->now_ns, end->letter, "  timeout, %u left, rewind to %u",
 			   left, req->cur_psn);
 	else if (retry->rnr_until_ns)
