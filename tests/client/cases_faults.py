@@ -63,6 +63,17 @@ def goodbye(build):
             through(build, f"goodbye_{percent}", rules, *[[program, "-c", "-g", "0", "-n", "100"]] * 8)
 
 
+def gone(build):
+    """The ACK itself is dropped, and the first in its place: once with so few slots that the next process has the one before's."""
+    for slots in (None, 3):
+        with Instance(build, "gone", linger=0, **({"slots": slots} if slots else {})) as instance:
+            instance.command("start")
+            add(instance, "drop opcode=ACKNOWLEDGE dir=in nth=1..2")
+            instance.run([os.path.join(build, "tests", "client", "verbs_gone")], timeout_s=120)
+            if fired(instance)[0] < 12:
+                raise Failure(f"ACKs were dropped {fired(instance)[0]} times only")
+
+
 def perftest(build):
     """RC: all operations through one packet in a hundred lost."""
     through(build, "fault_perftest", LOSS,
@@ -119,4 +130,4 @@ def command(build):
                 raise Failure(f"a bad file: {done.returncode}: {done.stderr}")
 
 
-CASES = {f"fault_{f.__name__}": f for f in (pingpong, srq_pingpong, goodbye, perftest, repeatable, rnr_storm, command)}
+CASES = {f"fault_{f.__name__}": f for f in (pingpong, srq_pingpong, goodbye, gone, perftest, repeatable, rnr_storm, command)}
