@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: MIT
+/* A process has gone, and its peer asks for an ACK that was lost: the server says what the process left behind, and nothing else,
+ * whatever that is. */
+#include <check.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <time.h>
+
+#include "lib/control/shared.h"
+#include "net/link/udp.h"
+#include "net/wire/opcode.h"
+#include "net/wire/packet.h"
+#include "server_world.h"
+
+#define OURS	 0x0105u /* the peer's QP number, in slot 0 of its group */
+#define PATIENCE 5000
+
+static struct link_udp_group group;
+static struct link_udp *peer;
+static struct gid peer_gid, device_gid;
+static struct program p;
+
+static uint64_t now_ns(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
+}
+
+static void setup(void)
+{
+	struct link_udp_cfg cfg = { .trains = false };
+	struct ctl_device device;
+	size_t n;
+
+	world_setup();
+	program_open(&p);
+	ck_assert_int_eq(ctl_list_devices(p.client, &device, 1, &n), 0);
+	device_gid = device.gids[0];
+	peer_gid = (struct gid){
+		.raw = { [10] = 0xff, [11] = 0xff, [12] = 127, [13] = 79, [14] = 3, [15] = 9 }
+	};
+	ck_assert_int_eq(link_udp_group_open(&group, &peer_gid, 4), 0);
+	cfg.gid = peer_gid;
+	cfg.rx_fd = group.fd[0];
+	ck_assert_int_eq(link_udp_open(&peer, &cfg), 0);
+}
+
+static void teardown(void)
+{
+	link_udp_close(peer);
+	link_udp_group_close(&group);
+	world_teardown();
+}
+
+static struct rxe_gone_table *table(void)
+{
+	return &p.at.shared->slot[p.at.slot].gone;
+}
+
+/* As the engine writes it down. Returns the number of the queue pair. */
+static uint32_t leave_one(uint32_t place)
+{
+	struct rxe_gone *gone = &table()->at[place];
+	const uint32_t qpn = p.at.slot << RXE_SLOT_SHIFT | (0x1230 + place);
+
+	memset(gone, 0, sizeof(*gone));
+	gone->dest_qpn = OURS;
+	gone->psn = 200;
+	gone->msn = 7;
+	gone->until_ns = now_ns() + RXE_GONE_MAX_NS / 2;
+	gone->src = device_gid;
+	gone->dst = peer_gid;
+	gone->hop_limit = 64;
+	rc_replay_save(&gone->replay, 150, 4711);
+	atomic_store(&gone->qpn, qpn);
+	atomic_store(&table()->count, place + 1);
+	return qpn;
+}
+
+static void ask(enum wire_op op, uint32_t qpn, uint32_t psn)
+{
+	uint8_t bytes[WIRE_MAX_HEADERS + ICRC_LEN] = { 0 };
+	struct icrc_flow flow = { .src = peer_gid, .dst = device_gid };
+	const struct wire_packet packet = { .bth = { .opcode = opcode_make(WIRE_RC, op),
+						     .pkey = 0xffff,
+						     .dest_qpn = qpn,
+						     .psn = psn,
+						     .ack_req = true } };
+	const uint32_t n = (uint32_t)wire_emit_headers(bytes, &packet);
+	struct wire_train train = { .buf = bytes,
+				    .len = n + ICRC_LEN,
+				    .seg_len = (uint16_t)(n + ICRC_LEN),
+				    .segs = 1,
+				    .max_segs = 1,
+				    .hop_limit = 64,
+				    .src = peer_gid,
+				    .dst = device_gid };
+
+	ck_assert_uint_ge(link_udp_tx_ports(peer, &flow.src_port, 1), 1);
+	icrc_store(bytes + n, icrc_compute(&flow, 0, bytes, n));
+	ck_assert_int_eq(link_udp_send(peer, &train, 1), 1);
+}
+
+/* The next answer, whose ICRC is right. */
+static struct wire_packet answer(void)
+{
+	struct pollfd ready = { .fd = link_udp_poll_fd(peer), .events = POLLIN };
+	struct wire_arrival arrival;
+	struct wire_packet packet;
+	struct icrc_flow flow;
+
+	ck_assert_int_eq(poll(&ready, 1, PATIENCE), 1);
+	ck_assert_int_eq(link_udp_recv(peer, &arrival, 1), 1);
+	flow = (struct icrc_flow){ arrival.src, arrival.dst, arrival.src_port };
+	ck_assert_int_eq(icrc_check(&flow, IP_ID_RULED, 0, arrival.p, arrival.len), ICRC_OK);
+	ck_assert_int_eq(wire_parse(&packet, arrival.p, arrival.len), WIRE_OK);
+	ck_assert_uint_eq(packet.bth.dest_qpn, OURS);
+	return packet;
+}
+
+START_TEST(what_was_received_is_acknowledged)
+{
+	const uint32_t qpn = leave_one(0);
+	struct wire_packet packet;
+
+	program_close(&p);
+	ask(OP_SEND_ONLY, qpn, 199);
+	packet = answer();
+	ck_assert_uint_eq(packet.bth.opcode, opcode_make(WIRE_RC, OP_ACKNOWLEDGE));
+	ck_assert_uint_eq(packet.bth.psn, 199);
+	ck_assert_uint_eq(packet.aeth.msn, 7);
+	/* None of these; the last is, and its answer is the next. */
+	ask(OP_SEND_ONLY, qpn, 200);
+	ask(OP_READ_REQUEST, qpn, 190);
+	ask(OP_FETCH_ADD, qpn, 151);
+	ask(OP_SEND_ONLY, qpn + 1, 199);
+	ask(OP_FETCH_ADD, qpn, 150);
+	packet = answer();
+	ck_assert_uint_eq(packet.bth.opcode, opcode_make(WIRE_RC, OP_ATOMIC_ACK));
+	ck_assert_uint_eq(packet.bth.psn, 150);
+	ck_assert_uint_eq(packet.atomic_orig, 4711);
+}
+END_TEST
+
+/* What it asked before the process was seen to be gone waits in the socket. */
+START_TEST(what_was_asked_meanwhile_is_answered)
+{
+	const uint32_t qpn = leave_one(0);
+
+	ask(OP_WRITE_ONLY, qpn, 100);
+	program_close(&p);
+	ck_assert_uint_eq(answer().bth.psn, 199);
+}
+END_TEST
+
+/* A hostile process leaves anything: the server goes on, and answers for the one that makes sense. */
+START_TEST(garbage_is_left_behind)
+{
+	uint32_t state = 1, qpn;
+	uint8_t *bytes = (uint8_t *)table();
+	struct program next;
+
+	for (size_t i = 0; i < sizeof(*table()); i++) {
+		state = state * 1664525u + 1013904223u;
+		bytes[i] = (uint8_t)(state >> 24);
+	}
+	qpn = leave_one(17);
+	atomic_store(&table()->count, UINT32_MAX);
+	program_close(&p);
+	for (uint32_t i = 0; i < 64; i++)
+		ask(OP_SEND_ONLY, (qpn & ~0xffffu) + i * 997, i * 77777 & PSN_MASK);
+	ask(OP_SEND_ONLY, qpn, 10);
+	ck_assert_uint_eq(answer().bth.psn, 199);
+	program_open(&next);
+	program_close(&next);
+}
+END_TEST
+
+int main(void)
+{
+	TCase *tcase = tcase_create("gone");
+
+	tcase_add_checked_fixture(tcase, setup, teardown);
+	tcase_add_test(tcase, what_was_received_is_acknowledged);
+	tcase_add_test(tcase, what_was_asked_meanwhile_is_answered);
+	tcase_add_test(tcase, garbage_is_left_behind);
+	return world_main("server_gone", (TCase *[]){ tcase, NULL });
+}
