@@ -53,12 +53,25 @@ static void claim(struct rxe_claim *claim, const struct rxe_recv_wqe *wqe)
 	memcpy(claim->sge, wqe->sge, wqe->num_sge * sizeof(struct rxe_sge));
 }
 
+static bool claim_foreign(struct rxe_engine *engine, struct rxe_qp *qp)
+{
+	const struct rxe_host_ops *ops = engine->cfg.ops;
+
+	if (!ops->srq_take(engine->cfg.host, qp->rc.resp.srqn, qp->xrcd, &qp->claim))
+		return false;
+	qp->claim.cursor = (struct rxe_cursor){ 0 };
+	qp->claim.held = true;
+	return true;
+}
+
 bool rxe_recv_claim(struct rxe_engine *engine, struct rxe_qp *qp)
 {
 	const struct rxe_recv_wqe *wqe = NULL;
 
 	if (qp->claim.held)
 		return true;
+	if (qp->type == RXE_QPT_XRC_RECV && !qp->srq)
+		return claim_foreign(engine, qp);
 	if (qp->srq)
 		wqe = rxe_srq_pop(engine, qp->srq);
 	else if (rxe_ring_used(&qp->rq) > 0)
@@ -73,11 +86,14 @@ bool rxe_recv_claim(struct rxe_engine *engine, struct rxe_qp *qp)
 enum mr_verdict rxe_recv_scatter(struct rxe_engine *engine, struct rxe_qp *qp, uint32_t offset,
 				 const void *src, uint32_t len)
 {
-	return rxe_scatter(engine, qp->srq ? qp->srq->pd : qp->pd, qp->claim.sge, qp->claim.num_sge,
-			   &qp->claim.cursor, offset, src, len);
+	return rxe_scatter(engine,
+			   qp->type == RXE_QPT_XRC_RECV ? qp->rc.resp.pd
+			   : qp->srq			? qp->srq->pd
+							: qp->pd,
+			   qp->claim.sge, qp->claim.num_sge, &qp->claim.cursor, offset, src, len);
 }
 
-void rxe_complete_recv(struct rxe_engine *engine, struct rxe_qp *qp,
+bool rxe_complete_recv(struct rxe_engine *engine, struct rxe_qp *qp,
 		       const struct rxe_recv_done *done)
 {
 	struct rxe_cqe cqe = {
@@ -97,7 +113,10 @@ void rxe_complete_recv(struct rxe_engine *engine, struct rxe_qp *qp,
 	qp->claim.held = false;
 	if (done->status == RXE_WC_SUCCESS)
 		engine->cfg.counters->rdma_recvs++;
+	if (qp->type == RXE_QPT_XRC_RECV && !qp->srq)
+		return engine->cfg.ops->srq_done(engine->cfg.host, &qp->claim, &cqe);
 	rxe_cq_push(engine, qp->type == RXE_QPT_XRC_RECV ? qp->srq->cq : qp->recv_cq, &cqe);
+	return true;
 }
 
 void rxe_flush_send(struct rxe_engine *engine, struct rxe_qp *qp)

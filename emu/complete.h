@@ -20,6 +20,7 @@ struct rxe_qp;
  * messages of other QPs are still coming in. */
 struct rxe_claim {
 	bool held;
+	uint32_t srqn, owner_epoch; /* of an SRQ in another process: the host's */
 	uint64_t wr_id;
 	uint32_t len; /* bytes it has room for */
 	uint32_t num_sge;
@@ -47,8 +48,8 @@ struct rxe_recv_done {
 	bool solicited;
 	enum rxe_frame frame;
 };
-/* Complete the claimed receive and let go of it. */
-void rxe_complete_recv(struct rxe_engine *engine, struct rxe_qp *qp,
+/* Complete the claimed receive and let go of it. False: it was of another process, which cannot be told. */
+bool rxe_complete_recv(struct rxe_engine *engine, struct rxe_qp *qp,
 		       const struct rxe_recv_done *done);
 
 /* Flush with WR_FLUSH_ERR, oldest first. */

@@ -12,6 +12,8 @@ struct gid;
 struct rxe_mr;
 struct rxe_cq;
 struct rxe_qp;
+struct rxe_claim;
+struct rxe_cqe;
 struct rxe_srq;
 
 /* An access that must be tried again is, after so long. */
@@ -79,6 +81,12 @@ struct rxe_host_ops {
 	void (*paid)(void *host, const struct rxe_qp *qp);
 	/* A peer's SEND_WITH_INV: make rkey of domain pd void. False: it is not one that a peer may invalidate. NULL: none is. */
 	bool (*invalidate)(void *host, uint32_t pd, uint32_t rkey);
+	/* All or none may be NULL. XRC, for SRQs that the engine does not have, but another process on the device. The protection domain
+	 * of SRQ srqn in XRC domain xrcd; false: there is none. Its oldest receive, with what done wants to be told again; false:
+	 * there is none now. That receive's completion; false: its owner has gone, or the SRQ has. */
+	bool (*srq_find)(void *host, uint32_t srqn, uint32_t xrcd, uint32_t *ret_pd);
+	bool (*srq_take)(void *host, uint32_t srqn, uint32_t xrcd, struct rxe_claim *ret);
+	bool (*srq_done)(void *host, const struct rxe_claim *claim, const struct rxe_cqe *cqe);
 	/* A QP is about to go to ERR or SQE by itself; it still shows what happened. status: enum rxe_wc_status of the work request,
 	 * SUCCESS where none is concerned. May be NULL. */
 	void (*failed)(void *host, const struct rxe_qp *qp, enum rxe_failed what, uint32_t status);

@@ -4,6 +4,7 @@
 #include "emu/rc_execute.h"
 
 #include "emu/engine.h"
+#include "emu/xrc.h"
 #include "net/wire/opcode.h"
 
 /* FIRST, MIDDLE and LAST in order, and of one kind (IBTA 9.7.4.1.2). */
@@ -33,25 +34,16 @@ static enum rc_fault check_payload(const struct rxe_qp *qp, const struct wire_pa
 	return fits ? RC_FAULT_NONE : RC_FAULT_LENGTH;
 }
 
-/* Every request of XRC names an SRQ (annex A14): its receives, its completion queue and its protection domain serve the request,
- * also where it spends no receive. All packets of a message name the same. */
+/* All packets of a message name the same SRQ. */
 static enum rc_fault find_srq(struct rxe_engine *engine, struct rxe_qp *qp,
 			      const struct wire_packet *packet)
 {
 	struct rc_respond *resp = &qp->rc.resp;
-	struct rxe_srq *srq;
 
 	if (!(packet->shape & SHAPE_FIRST) && packet->xrc_srqn != resp->srqn)
 		return RC_FAULT_SEQUENCE;
 	resp->srqn = packet->xrc_srqn;
-	srq = rxe_engine_find_srq(engine, packet->xrc_srqn);
-	if (!srq || srq->xrcd != qp->xrcd)
-		return RC_FAULT_XRC_SRQ;
-	if (srq->cq->overrun)
-		return RC_FAULT_XRC_CQ;
-	resp->pd = srq->pd;
-	qp->srq = srq;
-	return RC_FAULT_NONE;
+	return rxe_xrc_find(engine, qp->xrcd, resp->srqn, &qp->srq, &resp->pd);
 }
 
 /* Right on the QP that the operation needs; sends need none. */
@@ -75,7 +67,7 @@ static void message_done(struct rc_respond *resp)
 }
 
 /* The receive gets its completion: of a send, or of a write with immediate. */
-static void complete(struct rxe_engine *engine, struct rxe_qp *qp, const struct wire_packet *packet,
+static bool complete(struct rxe_engine *engine, struct rxe_qp *qp, const struct wire_packet *packet,
 		     uint32_t byte_len)
 {
 	const struct rxe_recv_done done = {
@@ -91,7 +83,7 @@ static void complete(struct rxe_engine *engine, struct rxe_qp *qp, const struct 
 		.solicited = packet->bth.solicited,
 	};
 
-	rxe_complete_recv(engine, qp, &done);
+	return rxe_complete_recv(engine, qp, &done);
 }
 
 static bool invalidate(struct rxe_engine *engine, const struct rxe_qp *qp, uint32_t rkey)
@@ -128,7 +120,8 @@ static enum rc_fault do_send(struct rxe_engine *engine, struct rxe_qp *qp,
 	resp->message = RC_MESSAGE_SEND;
 	resp->arrived = arrived + packet->payload_len;
 	if (packet->shape & SHAPE_LAST) {
-		complete(engine, qp, packet, resp->arrived);
+		if (!complete(engine, qp, packet, resp->arrived))
+			return RC_FAULT_XRC_SRQ;
 		message_done(resp);
 	}
 	return RC_FAULT_NONE;
@@ -192,7 +185,8 @@ static enum rc_fault do_write(struct rxe_engine *engine, struct rxe_qp *qp,
 	resp->arrived += packet->payload_len;
 	if (last) {
 		if (packet->shape & SHAPE_IMM)
-			complete(engine, qp, packet, resp->arrived);
+			if (!complete(engine, qp, packet, resp->arrived))
+				return RC_FAULT_XRC_SRQ;
 		message_done(resp);
 	}
 	return RC_FAULT_NONE;

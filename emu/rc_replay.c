@@ -4,6 +4,7 @@
 #include "emu/rc_replay.h"
 
 #include "emu/engine.h"
+#include "emu/xrc.h"
 #include "net/wire/opcode.h"
 
 void rc_replay_reset(struct rc_replay *replay)
@@ -66,14 +67,11 @@ static void replay_read(struct rxe_engine *engine, struct rxe_qp *qp,
 		.va = reth->va,
 	};
 	const struct rxe_mr *mr;
+	struct rxe_srq *srq;
 
-	if (qp->type == RXE_QPT_XRC_RECV) {
-		const struct rxe_srq *srq = rxe_engine_find_srq(engine, packet->xrc_srqn);
-
-		if (!srq || srq->xrcd != qp->xrcd)
-			return;
-		answer.pd = srq->pd;
-	}
+	if (qp->type == RXE_QPT_XRC_RECV &&
+	    rxe_xrc_find(engine, qp->xrcd, packet->xrc_srqn, &srq, &answer.pd) != RC_FAULT_NONE)
+		return;
 	if (reth->len > RXE_MAX_MSG_SIZE || !(qp->attr.qp_access_flags & RXE_REMOTE_READ))
 		return;
 	answer.packets = rc_packets(reth->len, qp->attr.path_mtu);

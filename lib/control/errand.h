@@ -13,6 +13,7 @@
 #include <stdint.h>
 
 #include "emu/limits.h"
+#include "emu/queue.h"
 
 #define CTL_ERRAND_BYTES 4096
 
@@ -21,6 +22,8 @@ enum ctl_errand_op {
 	CTL_ERRAND_WRITE,
 	CTL_ERRAND_CMP_SWAP,
 	CTL_ERRAND_FETCH_ADD,
+	CTL_ERRAND_SRQ_TAKE, /* key: an XRC SRQ's number, iova: its domain; bytes: struct ctl_errand_recv comes back */
+	CTL_ERRAND_SRQ_DONE, /* likewise; bytes: the receive's completion, struct rxe_cqe */
 };
 
 /* The low two bits of a state; the others are a number that tells an errand from those before it. */
@@ -42,6 +45,13 @@ struct ctl_errand {
 	_Alignas(64) uint8_t bytes[CTL_ERRAND_BYTES];
 };
 static_assert(sizeof(struct ctl_errand) == 4096 + 64, "shared memory layout");
+
+/* A receive that was taken: struct rxe_recv_wqe with room for all its SGEs. */
+struct ctl_errand_recv {
+	uint64_t wr_id;
+	uint32_t len, num_sge;
+	struct rxe_sge sge[RXE_MAX_SGE];
+};
 
 struct ctl_errands {
 	_Alignas(4096) struct {

@@ -34,6 +34,13 @@ struct ctl_shared_qp {
 };
 static_assert(sizeof(struct ctl_shared_qp) == 32, "shared memory layout");
 
+/* An XRC SRQ, for the XRC targets of other processes. Written as those are. */
+struct ctl_shared_srq {
+	_Atomic uint32_t srqn; /* 0: empty */
+	uint32_t pd, xrcd, reserved;
+};
+static_assert(sizeof(struct ctl_shared_srq) == 16, "shared memory layout");
+
 struct ctl_slot {
 	/* Gauge: threads between key lookup and last byte. Seen at zero after a key was cleared means nobody uses it any
 	 * more. */
@@ -57,6 +64,7 @@ struct ctl_slot {
 	_Alignas(64) struct rxe_counters counters;
 	struct ctl_owed_ack owed[CTL_OWED];
 	struct ctl_shared_qp qp[RXE_MAX_QP];
+	struct ctl_shared_srq srq[RXE_MAX_SRQ];
 	struct ctl_slot_failures failures;
 	struct ctl_fault_count faults[FAULT_MAX_RULES];
 	/* Its queue pairs that have gone: outlives the process, for whoever answers in their place. */

@@ -22,6 +22,7 @@
 #include "emu/mr.h"
 #include "lib/verbs/driver.h"
 #include "lib/verbs/memory.h"
+#include "lib/verbs/srq_share.h"
 
 #define PATIENCE_NS   500000000u /* an owner that has been stopped is waited for no longer */
 #define ALLOW_NS      1000000u	 /* standing still, at first */
@@ -130,6 +131,8 @@ static bool run(struct dm_device *dev, struct ctl_errand *e)
 
 	if (len > CTL_ERRAND_BYTES)
 		return false;
+	if (op == CTL_ERRAND_SRQ_TAKE || op == CTL_ERRAND_SRQ_DONE)
+		return dm_srq_run_errand(dev, e, op, len);
 	mr = find_own(dev, e, len);
 	if (!mr)
 		return false;
@@ -438,6 +441,21 @@ bool dm_errand_write(struct dm_device *dev, const struct rxe_mr *mr, uint64_t io
 	if (vm == VM_DONE)
 		vm = vm_copy(dev, mr, iova + head, bytes + head, tail, true);
 	return vm == VM_REFUSED ? write_by_owner(dev, mr, iova, bytes, len) : vm == VM_DONE;
+}
+
+bool dm_errand_ask(struct dm_device *dev, uint32_t owner, uint32_t epoch, uint32_t op, uint32_t key,
+		   uint64_t iova, void *bytes, size_t len)
+{
+	const struct rxe_mr whose = { .key = key, .owner = owner, .epoch = epoch };
+	struct ctl_errand *e = take_sheet(dev, &whose, op, iova, len);
+
+	if (!e)
+		return false;
+	memcpy(e->bytes, bytes, len);
+	if (!send_off(dev, e, &whose))
+		return false;
+	memcpy(bytes, e->bytes, len);
+	return true;
 }
 
 bool dm_errand_atomic(struct dm_device *dev, const struct rxe_mr *mr, uint64_t iova,

@@ -46,6 +46,9 @@ bool dm_errand_read(struct dm_device *dev, const struct rxe_mr *mr, uint64_t iov
 		    size_t len);
 bool dm_errand_write(struct dm_device *dev, const struct rxe_mr *mr, uint64_t iova, const void *src,
 		     size_t len);
+/* Something else than memory: CTL_ERRAND_SRQ_*, with len bytes that go there and come back. */
+bool dm_errand_ask(struct dm_device *dev, uint32_t owner, uint32_t epoch, uint32_t op, uint32_t key,
+		   uint64_t iova, void *bytes, size_t len);
 bool dm_errand_atomic(struct dm_device *dev, const struct rxe_mr *mr, uint64_t iova,
 		      enum rxe_atomic_op op, uint64_t compare_or_add, uint64_t swap,
 		      uint64_t *ret_orig);

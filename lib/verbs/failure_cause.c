@@ -331,7 +331,8 @@ static void say_response(struct sentence *s, const struct dm_device *dev, const 
 		return;
 	case RC_FAULT_INVALIDATE: say(s, "the key it invalidates is not its to invalidate"); return;
 	case RC_FAULT_XRC_SRQ:
-		say(s, "this QP's XRC domain has no SRQ 0x%06x in this process", qp->rc.resp.srqn);
+		say(s, "this QP's XRC domain has no SRQ 0x%06x, or not its process any more",
+		    qp->rc.resp.srqn);
 		return;
 	case RC_FAULT_XRC_CQ:
 		say(s, "the completion queue of SRQ 0x%06x overran", qp->rc.resp.srqn);

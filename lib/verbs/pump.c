@@ -18,6 +18,7 @@
 #include "lib/verbs/failure.h"
 #include "lib/verbs/owed.h"
 #include "lib/verbs/room.h"
+#include "lib/verbs/srq_share.h"
 #include "net/wire/opcode.h"
 
 #define ACK_HOLD_NS	  20000u
@@ -305,6 +306,9 @@ static const struct rxe_host_ops host_ops = {
 	.room = dm_room_left,
 	.offered = dm_room_offered,
 	.failed = dm_failure,
+	.srq_find = dm_srq_find,
+	.srq_take = dm_srq_take,
+	.srq_done = dm_srq_done,
 	.owe = dm_owed_note,
 	.paid = dm_owed_paid,
 };

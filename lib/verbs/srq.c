@@ -8,6 +8,7 @@
 #include "lib/verbs/async.h"
 #include "lib/verbs/cq.h"
 #include "lib/verbs/driver.h"
+#include "lib/verbs/srq_share.h"
 #include "lib/verbs/xrcd.h"
 
 static int make(struct ibv_pd *pd, const struct ibv_srq_attr *attr, struct dm_srq **ret)
@@ -52,6 +53,7 @@ static int name(struct dm_srq *srq, const struct ibv_srq_init_attr_ex *attr)
 	if (srqn) {
 		rxe_srq_name(engine, &srq->srq, srqn, dm_xrcd(attr->xrcd)->domain,
 			     &dm_cq(attr->cq)->cq);
+		dm_srq_publish(srq->dev, &srq->srq);
 		srq->base.handle = srqn;
 		srq->cq = attr->cq;
 		srq->xrcd = attr->xrcd;
@@ -200,6 +202,8 @@ int ibv_destroy_srq(struct ibv_srq *base)
 	if (!dm_object_take(srq, DM_KIND_SRQ))
 		return EINVAL;
 	if (dm_pump_lock_for(srq->dev, srq->forks)) {
+		if (srq->xrcd)
+			dm_srq_unpublish(srq->dev, &srq->srq);
 		rxe_srq_fini(srq->dev->pump.engine, &srq->srq);
 		dm_pump_unlock(srq->dev);
 	}

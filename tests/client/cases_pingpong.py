@@ -4,7 +4,7 @@
 import functools
 import re
 
-from instance import Instance
+from instance import Instance, free_port
 from program import Failure
 
 RESULT = re.compile(r"^(\d+) bytes in [\d.]+ seconds = .*Mbit/sec$", re.MULTILINE)
@@ -54,6 +54,18 @@ def xsrq_pingpong(build, args):
                 raise Failure(f"ibv_xsrq_pingpong {' '.join(args)}: no success")
 
 
+def xsrq_pingpong_many(build, clients=3):
+    """The server sends to each client's SRQ by way of all of them in turn: an SRQ serves what comes to another process."""
+    args = ["ibv_xsrq_pingpong", "-g", "0", "-n", "300"]
+    with Instance(build, "xsrq_pingpong_many") as instance:
+        port = free_port()
+        programs = [instance.serve(args + ["-c", str(clients)], port)]
+        programs += [instance.join(args, port) for _ in range(clients)]
+        for program in programs:
+            if program.wait(60) != 0 or not re.search(r"^success$", program.text(), re.MULTILINE):
+                raise Failure(f"ibv_xsrq_pingpong with {clients} clients: no success")
+
+
 def ipv6_pingpong(build):
     with Instance(build, "rc_pingpong_ipv6", address="::1") as instance:
         text = instance.pair(["ibv_rc_pingpong", "-c", "-g", "0"])[1]
@@ -80,6 +92,7 @@ CASES = {name: functools.partial(pingpong, name=name, args=args + ["-g", "0"])
 CASES.update({
     "xsrq_pingpong": functools.partial(xsrq_pingpong, args=["-n", "1000"]),
     "xsrq_pingpong_events": functools.partial(xsrq_pingpong, args=["-n", "1000", "-e"]),
+    "xsrq_pingpong_3_clients": xsrq_pingpong_many,
     "xsrq_pingpong_64k": functools.partial(xsrq_pingpong, args=["-n", "200", "-s", "65536", "-m", "4096"]),
 })
 CASES["rc_pingpong_ipv6"] = ipv6_pingpong

@@ -315,15 +315,17 @@ struct end *node_add_qp(struct node *node, char letter, const struct node_qp_opt
 struct end *node_add_qp_numbered(struct node *node, char letter, const struct node_qp_opts *opts,
 				 uint32_t qpn)
 {
+	const bool is_target = opts->type == RXE_QPT_XRC_RECV;
 	struct end *end = zalloc(sizeof(*end));
 	struct rxe_qp_init init = {
 		.qpn = qpn,
 		.type = opts->type,
-		.pd = NODE_PD,
-		.send_cq = &node->cq,
-		.recv_cq = &node->cq,
+		.pd = is_target ? 0 : NODE_PD,
+		.xrcd = is_target ? NODE_XRCD : 0,
+		.send_cq = is_target ? NULL : &node->cq,
+		.recv_cq = is_target ? NULL : &node->cq,
 		.srq = opts->use_srq ? &node->srq : NULL,
-		.max_send_wr = opts->depth,
+		.max_send_wr = is_target ? 0 : opts->depth,
 		.max_send_sge = MAX_SGE,
 		.max_inline_data = NODE_MAX_INLINE,
 		.max_recv_wr = opts->depth,
@@ -337,6 +339,9 @@ struct end *node_add_qp_numbered(struct node *node, char letter, const struct no
 		zalloc(rxe_ring_bytes(opts->depth, rxe_send_stride(MAX_SGE, NODE_MAX_INLINE)));
 	init.rq_mem = end->rq_mem = zalloc(rxe_ring_bytes(opts->depth, rxe_recv_stride(MAX_SGE)));
 	rxe_qp_init(&node->engine, &end->qp, &init);
+	if (is_target && !node->srq.srqn)
+		rxe_srq_name(&node->engine, &node->srq, rxe_engine_alloc_srqn(&node->engine),
+			     NODE_XRCD, &node->cq);
 	assert(node->num_ends < NODE_MAX_QPS);
 	node->ends[node->num_ends++] = end;
 	return end;
@@ -403,8 +408,10 @@ void node_connect_to(struct end *end, struct end *peer, const struct node_qp_opt
 	case RXE_QPT_RC: through(end, &attr, INIT_RIGHTS, RTR_RC, RTS_RC); break;
 	case RXE_QPT_UC: through(end, &attr, INIT_RIGHTS, RTR_UC, RXE_QP_SQ_PSN); break;
 	case RXE_QPT_UD: through(end, &attr, RXE_QP_QKEY, 0, RXE_QP_SQ_PSN); break;
-	case RXE_QPT_XRC_SEND:
-	case RXE_QPT_XRC_RECV: break;
+	case RXE_QPT_XRC_SEND: through(end, &attr, INIT_RIGHTS, RTR_UC, RTS_RC); break;
+	case RXE_QPT_XRC_RECV:
+		through(end, &attr, INIT_RIGHTS, RTR_RC, RXE_QP_TIMEOUT | RXE_QP_SQ_PSN);
+		break;
 	}
 	end->seen_state = end->qp.state;
 	end->seen_cur = end->qp.rc.req.cur_psn;

@@ -9,6 +9,7 @@
 #include "emu/engine.h"
 
 #define NODE_MEM_BYTES	(4u << 20) /* unless the world says otherwise */
+#define NODE_XRCD	3u
 #define NODE_MAX_QPS	16
 #define NODE_PD		7
 #define NODE_MAX_INLINE 256u

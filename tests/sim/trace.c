@@ -72,6 +72,8 @@ static void describe_request(char *to, size_t room, const struct wire_packet *pa
 	uint32_t shape = packet->shape;
 	int n = 0;
 
+	if (shape & SHAPE_XRCETH)
+		n += snprintf(to + n, room - (size_t)n, " srq 0x%x", packet->xrc_srqn);
 	if (!(shape & SHAPE_ATOMIC))
 		n += snprintf(to + n, room - (size_t)n, " len %u",
 			      shape & SHAPE_READ ? packet->reth.len : packet->payload_len);

@@ -56,6 +56,8 @@ void world_pair(struct world *w, struct node *x, struct node *y, const struct no
 	struct node_qp_opts other = *opts;
 
 	other.psn = 500;
+	if (opts->type == RXE_QPT_XRC_SEND)
+		other.type = RXE_QPT_XRC_RECV;
 	*ret_x = node_add_qp(x, w->next_letter++, opts);
 	*ret_y = node_add_qp(y, w->next_letter++, &other);
 	node_connect(*ret_x, *ret_y, opts, other.psn);
@@ -67,6 +69,12 @@ static uint32_t key_or(uint32_t key, uint32_t otherwise)
 	if (key == UINT32_MAX)
 		return 0;
 	return key ? key : otherwise;
+}
+
+/* XRC is addressed by SRQ, UD by queue pair. */
+static uint32_t remote_number(const struct end *peer)
+{
+	return peer->qp.type == RXE_QPT_XRC_RECV ? peer->node->srq.srqn : peer->qp.qpn;
 }
 
 enum post_verdict world_post(struct world *w, struct end *end, struct post post)
@@ -85,7 +93,7 @@ enum post_verdict world_post(struct world *w, struct end *end, struct post post)
 		.compare_add = post.compare_add,
 		.swap = post.swap,
 		.av = &av,
-		.remote_qpn = end->peer->qp.qpn,
+		.remote_qpn = post.srqn ? post.srqn : remote_number(end->peer),
 		.remote_qkey = NODE_QKEY,
 		.num_sge = pieces,
 		.sges = sge,

@@ -56,6 +56,7 @@ struct post {
 	uint32_t flags; /* enum rxe_send_flag */
 	bool quiet;	/* not signalled */
 	uint32_t imm;
+	uint32_t srqn;	     /* XRC; 0: the peer's */
 	uint32_t lkey, rkey; /* 0: those of all memory; UINT32_MAX: 0 */
 	uint64_t compare_add, swap;
 	uint32_t pieces; /* SGEs that the message is cut into; 0: one */
@@ -65,7 +66,8 @@ void world_init(struct world *w, uint64_t seed);
 void world_fini(struct world *w);
 struct node *world_add_node(struct world *w);
 struct node_qp_opts world_opts(void);
-/* A connected pair: opts for the one on x; the one on y gets the same, but for its PSNs, which begin at 500. Letters go on from
+/* A connected pair: opts for the one on x; the one on y gets the same, but for its PSNs, which begin at 500;
+ * the one on y of an XRC_SEND is an XRC_RECV. Letters go on from
  * the last pair's. */
 void world_pair(struct world *w, struct node *x, struct node *y, const struct node_qp_opts *opts,
 		struct end **ret_x, struct end **ret_y);
