@@ -12,7 +12,7 @@ from program import Failure
 
 PROGRAMS = ["verbs_rc", "verbs_errors", "verbs_cq", "verbs_events", "verbs_srq", "verbs_ud",
             "verbs_share", "verbs_pd", "verbs_wr", "verbs_dm", "verbs_dmah", "verbs_bad", "verbs_bad_handles", "verbs_fork", "verbs_threads",
-            "verbs_regions", "verbs_control", "verbs_owed"]
+            "verbs_regions", "verbs_control", "verbs_owed", "verbs_xrc"]
 
 
 def verbs(build, name, **settings):
@@ -27,6 +27,7 @@ CASES["verbs_rc_no_trains"] = functools.partial(verbs, name="verbs_rc", trains="
 CASES["verbs_umem"] = functools.partial(verbs, name="verbs_umem", mlx5="on")
 CASES["verbs_cycles"] = functools.partial(verbs, name="verbs_cycles", mlx5="on")
 CASES["verbs_umem_off"] = functools.partial(verbs, name="verbs_umem")
+CASES["verbs_xrc_no_vm"] = functools.partial(verbs, name="verbs_xrc", no_vm="1")
 CASES["verbs_share_no_vm"] = functools.partial(verbs, name="verbs_share", no_vm="1")
 
 

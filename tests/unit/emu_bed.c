@@ -209,11 +209,13 @@ uint32_t needed(enum rxe_qp_type type, enum rxe_qp_state to)
 		       (type == RXE_QPT_UD ? RXE_QP_QKEY : RXE_QP_ACCESS_FLAGS);
 	if (to == RXE_QPS_RTR && type != RXE_QPT_UD)
 		mask |= RXE_QP_AV | RXE_QP_PATH_MTU | RXE_QP_DEST_QPN | RXE_QP_RQ_PSN;
-	if (to == RXE_QPS_RTR && type == RXE_QPT_RC)
+	if (to == RXE_QPS_RTR && (type == RXE_QPT_RC || type == RXE_QPT_XRC_RECV))
 		mask |= RXE_QP_MAX_DEST_RD_ATOMIC | RXE_QP_MIN_RNR_TIMER;
 	if (to == RXE_QPS_RTS)
 		mask |= RXE_QP_SQ_PSN;
-	if (to == RXE_QPS_RTS && type == RXE_QPT_RC)
+	if (to == RXE_QPS_RTS && type == RXE_QPT_XRC_RECV)
+		mask |= RXE_QP_TIMEOUT;
+	if (to == RXE_QPS_RTS && (type == RXE_QPT_RC || type == RXE_QPT_XRC_SEND))
 		mask |= RXE_QP_TIMEOUT | RXE_QP_RETRY_CNT | RXE_QP_RNR_RETRY |
 			RXE_QP_MAX_QP_RD_ATOMIC;
 	return mask;

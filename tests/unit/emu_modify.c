@@ -38,9 +38,10 @@ struct row {
 /* What the manual page says, asked rather than drawn. */
 static struct row wanted(enum rxe_qp_type type, uint32_t from, uint32_t to)
 {
-	bool rc = type == RXE_QPT_RC, ud = type == RXE_QPT_UD;
+	bool rc = type == RXE_QPT_RC, ud = type == RXE_QPT_UD, uc = type == RXE_QPT_UC;
+	bool tgt = type == RXE_QPT_XRC_RECV;
 	uint32_t must = needed(type, (enum rxe_qp_state)to) & ~(uint32_t)RXE_QP_STATE;
-	uint32_t key = ud ? QKEY : ACC, timer = rc ? RNRT : 0;
+	uint32_t key = ud ? QKEY : ACC, timer = rc || tgt ? RNRT : 0;
 
 	if (to == RXE_QPS_RESET || to == RXE_QPS_ERR)
 		return (struct row){ true, 0, 0 };
@@ -59,8 +60,12 @@ static struct row wanted(enum rxe_qp_type type, uint32_t from, uint32_t to)
 			return (struct row){ true, 0,
 					     PKEY | PORT | AV | ACC | TMO | RTY | RNR | RDA | DRDA |
 						     RNRT };
-		return (struct row){ true, 0, PKEY | AV | ACC };
-	case RXE_QPS_SQE * 10 + RXE_QPS_RTS: return (struct row){ !rc, 0, CUR | key };
+		if (uc)
+			return (struct row){ true, 0, PKEY | AV | ACC };
+		return (struct row){ true, 0,
+				     PKEY | PORT | AV | ACC | TMO |
+					     (tgt ? DRDA | RNRT : RTY | RNR | RDA) };
+	case RXE_QPS_SQE * 10 + RXE_QPS_RTS: return (struct row){ uc || ud, 0, CUR | key };
 	default: return (struct row){ 0 };
 	}
 }
@@ -120,7 +125,8 @@ static void check_bits(enum rxe_qp_type type, uint32_t from, uint32_t to, const 
 	}
 }
 
-static const enum rxe_qp_type types[] = { RXE_QPT_RC, RXE_QPT_UC, RXE_QPT_UD };
+static const enum rxe_qp_type types[] = { RXE_QPT_RC, RXE_QPT_UC, RXE_QPT_UD, RXE_QPT_XRC_SEND,
+					  RXE_QPT_XRC_RECV };
 
 START_TEST(every_move_and_every_bit)
 {
