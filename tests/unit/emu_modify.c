@@ -348,7 +348,7 @@ int main(void)
 
 	tcase_add_checked_fixture(tcase, setup, teardown);
 	tcase_set_timeout(tcase, 60);
-	tcase_add_loop_test(tcase, every_move_and_every_bit, 0, 3);
+	tcase_add_loop_test(tcase, every_move_and_every_bit, 0, sizeof(types) / sizeof(types[0]));
 	tcase_add_test(tcase, no_state_in_the_mask);
 	tcase_add_test(tcase, values_out_of_range);
 	tcase_add_test(tcase, paths_that_lead_nowhere);
