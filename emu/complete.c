@@ -108,15 +108,17 @@ bool rxe_complete_recv(struct rxe_engine *engine, struct rxe_qp *qp,
 		.solicited = done->solicited,
 		.frame = (uint8_t)done->frame,
 	};
+	bool told = true;
 
 	assert(qp->claim.held);
 	qp->claim.held = false;
-	if (done->status == RXE_WC_SUCCESS)
-		engine->cfg.counters->rdma_recvs++;
 	if (qp->type == RXE_QPT_XRC_RECV && !qp->srq)
-		return engine->cfg.ops->srq_done(engine->cfg.host, &qp->claim, &cqe);
-	rxe_cq_push(engine, qp->type == RXE_QPT_XRC_RECV ? qp->srq->cq : qp->recv_cq, &cqe);
-	return true;
+		told = engine->cfg.ops->srq_done(engine->cfg.host, &qp->claim, &cqe);
+	else
+		rxe_cq_push(engine, qp->type == RXE_QPT_XRC_RECV ? qp->srq->cq : qp->recv_cq, &cqe);
+	if (told && done->status == RXE_WC_SUCCESS)
+		engine->cfg.counters->rdma_recvs++;
+	return told;
 }
 
 void rxe_flush_send(struct rxe_engine *engine, struct rxe_qp *qp)

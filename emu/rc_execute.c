@@ -66,9 +66,23 @@ static void message_done(struct rc_respond *resp)
 	resp->msn = psn_add(resp->msn, 1);
 }
 
+static bool is_late(const struct rxe_engine *engine)
+{
+	const struct rxe_host_ops *ops = engine->cfg.ops;
+
+	return ops->is_late && ops->is_late(engine->cfg.host);
+}
+
+/* No receive; or the process that has the SRQ did not answer at once. */
+static enum rc_fault no_receive(const struct rxe_engine *engine, const struct rxe_qp *qp)
+{
+	return qp->type == RXE_QPT_XRC_RECV && !qp->srq && is_late(engine) ? RC_FAULT_LATER
+									   : RC_FAULT_RNR;
+}
+
 /* The receive gets its completion: of a send, or of a write with immediate. */
-static bool complete(struct rxe_engine *engine, struct rxe_qp *qp, const struct wire_packet *packet,
-		     uint32_t byte_len)
+static enum rc_fault complete(struct rxe_engine *engine, struct rxe_qp *qp,
+			      const struct wire_packet *packet, uint32_t byte_len)
 {
 	const struct rxe_recv_done done = {
 		.status = RXE_WC_SUCCESS,
@@ -83,7 +97,12 @@ static bool complete(struct rxe_engine *engine, struct rxe_qp *qp, const struct 
 		.solicited = packet->bth.solicited,
 	};
 
-	return rxe_complete_recv(engine, qp, &done);
+	if (rxe_complete_recv(engine, qp, &done))
+		return RC_FAULT_NONE;
+	if (!is_late(engine))
+		return RC_FAULT_XRC_SRQ;
+	qp->claim.held = true; /* until the peer sends the packet again */
+	return RC_FAULT_LATER;
 }
 
 static bool invalidate(struct rxe_engine *engine, const struct rxe_qp *qp, uint32_t rkey)
@@ -105,9 +124,10 @@ static enum rc_fault do_send(struct rxe_engine *engine, struct rxe_qp *qp,
 	struct rc_respond *resp = &qp->rc.resp;
 	uint32_t arrived = packet->shape & SHAPE_FIRST ? 0 : resp->arrived;
 	enum mr_verdict landed = MR_OK;
+	enum rc_fault fault;
 
 	if (!rxe_recv_claim(engine, qp))
-		return RC_FAULT_RNR;
+		return no_receive(engine, qp);
 	if (packet->payload_len > qp->claim.len - arrived)
 		return RC_FAULT_RECV_SHORT;
 	if (packet->payload_len > 0)
@@ -117,13 +137,16 @@ static enum rc_fault do_send(struct rxe_engine *engine, struct rxe_qp *qp,
 		return fault_for(landed, RC_FAULT_RECV_MEMORY);
 	if ((packet->shape & SHAPE_IETH) && !invalidate(engine, qp, packet->inv_rkey))
 		return RC_FAULT_INVALIDATE;
-	resp->message = RC_MESSAGE_SEND;
-	resp->arrived = arrived + packet->payload_len;
+	arrived += packet->payload_len;
 	if (packet->shape & SHAPE_LAST) {
-		if (!complete(engine, qp, packet, resp->arrived))
-			return RC_FAULT_XRC_SRQ;
-		message_done(resp);
+		fault = complete(engine, qp, packet, arrived);
+		if (fault != RC_FAULT_NONE)
+			return fault;
 	}
+	resp->message = RC_MESSAGE_SEND;
+	resp->arrived = arrived;
+	if (packet->shape & SHAPE_LAST)
+		message_done(resp);
 	return RC_FAULT_NONE;
 }
 
@@ -174,21 +197,24 @@ static enum rc_fault do_write(struct rxe_engine *engine, struct rxe_qp *qp,
 	if (last ? packet->payload_len != left : packet->payload_len >= left)
 		return RC_FAULT_LENGTH;
 	if ((packet->shape & SHAPE_IMM) && !rxe_recv_claim(engine, qp))
-		return RC_FAULT_RNR;
+		return no_receive(engine, qp);
 	if (packet->payload_len > 0)
 		landed = rxe_remote_write(engine, rxe_qp_target_pd(qp), resp->rkey,
 					  resp->va + resp->arrived, packet->payload,
 					  packet->payload_len);
 	if (landed != MR_OK)
 		return fault_for(landed, RC_FAULT_KEY);
+	if (last && (packet->shape & SHAPE_IMM)) {
+		enum rc_fault fault =
+			complete(engine, qp, packet, resp->arrived + packet->payload_len);
+
+		if (fault != RC_FAULT_NONE)
+			return fault;
+	}
 	resp->message = RC_MESSAGE_WRITE;
 	resp->arrived += packet->payload_len;
-	if (last) {
-		if (packet->shape & SHAPE_IMM)
-			if (!complete(engine, qp, packet, resp->arrived))
-				return RC_FAULT_XRC_SRQ;
+	if (last)
 		message_done(resp);
-	}
 	return RC_FAULT_NONE;
 }
 

@@ -24,12 +24,13 @@
 #include "lib/verbs/memory.h"
 #include "lib/verbs/srq_share.h"
 
-#define PATIENCE_NS   500000000u /* an owner that has been stopped is waited for no longer */
-#define ALLOW_NS      1000000u	 /* standing still, at first */
-#define SPIN_NS	      30000u
-#define RING_AGAIN_NS 5000000u
-#define SLEEP_NS      20000
-#define NAME_OFFSET   offsetof(struct sockaddr_un, sun_path)
+#define PATIENCE_NS    500000000u /* an owner that has been stopped is waited for no longer */
+#define ALLOW_ASKED_NS 100000000u /* for a receive: the peer would be sent away for as long */
+#define ALLOW_NS       1000000u	  /* standing still, at first */
+#define SPIN_NS	       30000u
+#define RING_AGAIN_NS  5000000u
+#define SLEEP_NS       20000
+#define NAME_OFFSET    offsetof(struct sockaddr_un, sun_path)
 
 static struct ctl_slot *slot_of(const struct dm_device *dev, uint32_t slot)
 {
@@ -451,6 +452,8 @@ bool dm_errand_ask(struct dm_device *dev, uint32_t owner, uint32_t epoch, uint32
 
 	if (!e)
 		return false;
+	if (peer_of(dev, &whose)->allow_ns < ALLOW_ASKED_NS)
+		peer_of(dev, &whose)->allow_ns = ALLOW_ASKED_NS;
 	memcpy(e->bytes, bytes, len);
 	if (!send_off(dev, e, &whose))
 		return false;
