@@ -285,7 +285,7 @@ START_TEST(imported)
 {
 	struct ibv_context *context = bed_open(), *other, *stranger;
 	struct ibv_alloc_dm_attr attr = { .length = 256 };
-	struct ibv_pd *pd = ibv_alloc_pd(context), *pd2;
+	struct ibv_pd *pd = ibv_alloc_pd(context), *pd2, *wrong;
 	struct ibv_dm *dm = ibv_alloc_dm(context, &attr), *dm2;
 	static uint8_t buf[64];
 	struct ibv_mr *mr = ibv_reg_mr(pd, buf, sizeof(buf), 0), *mr2;
@@ -310,6 +310,11 @@ START_TEST(imported)
 	ck_assert_ptr_null(ibv_import_pd(other, mr->handle)); /* another kind */
 	ck_assert_int_eq(errno, ENOENT);
 	ck_assert_ptr_null(ibv_import_dm(other, 0x7fffffff));
+	wrong = ibv_alloc_pd(other); /* of the same context, but not the region's */
+	ck_assert_ptr_nonnull(wrong);
+	ck_assert_ptr_null(ibv_import_mr(wrong, mr->handle));
+	ck_assert_int_eq(errno, EINVAL);
+	ck_assert_int_eq(ibv_dealloc_pd(wrong), 0);
 	ck_assert_ptr_null(ibv_import_device(STDIN_FILENO));
 	ck_assert_ptr_null(ibv_import_device(-1));
 
