@@ -87,12 +87,13 @@ OTHER_TESTS = [["ib_send_lat", "-c", "UD", "-n", "500"],
                ["ib_write_lat", "-c", "UC", "-n", "500"], ["ib_write_bw", "-q", "8", "-n", "300"]]
 
 
-# No pingpongs: they end without a word to their peer, and when the last ACK is lost nobody is there to say it again.
+# The pingpongs end without a word to their peer: when the last ACK is lost, the server says it again.
 LOSSY_TESTS = [[*args, "-F", "-x", "0"] for args in (
     ["ib_write_bw", "-s", "65536", "-n", "100"], ["ib_write_lat", "-n", "200"],
     ["ib_read_bw", "-s", "65536", "-n", "100"], ["ib_read_lat", "-n", "200"],
     ["ib_send_bw", "-s", "8192", "-n", "200"], ["ib_send_lat", "-n", "200"],
-    ["ib_atomic_bw", "-n", "200"], ["ib_atomic_lat", "-n", "200"])]
+    ["ib_atomic_bw", "-n", "200"], ["ib_atomic_lat", "-n", "200"])] + [
+        [program, "-c", "-g", "0", "-n", "200"] for program in ("ibv_rc_pingpong", "ibv_srq_pingpong")]
 
 
 def lossy(build, loss_percent):
