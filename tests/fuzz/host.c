@@ -47,20 +47,24 @@ static void *zeros(size_t len)
 	return p;
 }
 
+/* As a driver does: an XRC target has no domain and no completion queues, its SRQ has them. */
 static void add_qp(struct host *host, uint32_t name, enum rxe_qp_type type)
 {
+	const bool is_target = type == RXE_QPT_XRC_RECV;
+	const bool has_recvs = name != QP_RC_SRQ && type != RXE_QPT_XRC_SEND && !is_target;
 	struct host_qp *q = &host->qp[name];
 	struct rxe_qp_init init = {
 		.qpn = rxe_engine_alloc_qpn(&host->engine),
 		.type = type,
-		.pd = HOST_PD,
-		.send_cq = &host->cq,
-		.recv_cq = &host->cq,
+		.pd = is_target ? 0 : HOST_PD,
+		.xrcd = is_target ? HOST_XRCD : 0,
+		.send_cq = is_target ? NULL : &host->cq,
+		.recv_cq = is_target ? NULL : &host->cq,
 		.srq = name == QP_RC_SRQ ? &host->srq : NULL,
-		.max_send_wr = HOST_WRS,
+		.max_send_wr = is_target ? 0 : HOST_WRS,
 		.max_send_sge = HOST_SGES,
 		.max_inline_data = HOST_INLINE,
-		.max_recv_wr = name == QP_RC_SRQ ? 0 : HOST_WRS,
+		.max_recv_wr = has_recvs ? HOST_WRS : 0,
 		.max_recv_sge = HOST_SGES,
 		.owner = q,
 	};
@@ -82,13 +86,15 @@ static uint32_t mask_for(enum rxe_qp_type type, enum rxe_qp_state to)
 		       (type == RXE_QPT_UD ? RXE_QP_QKEY : RXE_QP_ACCESS_FLAGS);
 	if (to == RXE_QPS_RTR && type != RXE_QPT_UD)
 		mask |= RXE_QP_AV | RXE_QP_PATH_MTU | RXE_QP_DEST_QPN | RXE_QP_RQ_PSN;
-	if (to == RXE_QPS_RTR && type == RXE_QPT_RC)
+	if (to == RXE_QPS_RTR && (type == RXE_QPT_RC || type == RXE_QPT_XRC_RECV))
 		mask |= RXE_QP_MAX_DEST_RD_ATOMIC | RXE_QP_MIN_RNR_TIMER;
 	if (to == RXE_QPS_RTS)
 		mask |= RXE_QP_SQ_PSN;
-	if (to == RXE_QPS_RTS && type == RXE_QPT_RC)
+	if (to == RXE_QPS_RTS && (type == RXE_QPT_RC || type == RXE_QPT_XRC_SEND))
 		mask |= RXE_QP_TIMEOUT | RXE_QP_RETRY_CNT | RXE_QP_RNR_RETRY |
 			RXE_QP_MAX_QP_RD_ATOMIC;
+	if (to == RXE_QPS_RTS && type == RXE_QPT_XRC_RECV)
+		mask |= RXE_QP_TIMEOUT;
 	return mask;
 }
 
@@ -152,8 +158,9 @@ void host_modify(struct host *host, enum host_qp_name name, enum rxe_qp_state to
 
 struct host *host_new(const struct host_setup *setup)
 {
-	static const enum rxe_qp_type types[HOST_QPS] = { RXE_QPT_RC, RXE_QPT_RC, RXE_QPT_UC,
-							  RXE_QPT_UD };
+	static const enum rxe_qp_type types[HOST_QPS] = { RXE_QPT_RC,	    RXE_QPT_RC,
+							  RXE_QPT_UC,	    RXE_QPT_UD,
+							  RXE_QPT_XRC_SEND, RXE_QPT_XRC_RECV };
 	const uint32_t cqe = setup->small_cq ? SMALL_CQE : LARGE_CQE;
 	struct host *host = zeros(sizeof(*host));
 	struct rxe_engine_cfg cfg = { .ops = &memory_ops,
@@ -179,6 +186,10 @@ struct host *host_new(const struct host_setup *setup)
 	rxe_cq_arm(&host->cq, RXE_CQ_ARM_ANY);
 	host->srq_mem = zeros(rxe_ring_bytes(SRQ_WRS, rxe_recv_stride(HOST_SGES)));
 	rxe_srq_init(&host->srq, HOST_PD, host->srq_mem, SRQ_WRS, HOST_SGES, NULL);
+	host->xsrq_mem = zeros(rxe_ring_bytes(SRQ_WRS, rxe_recv_stride(HOST_SGES)));
+	rxe_srq_init(&host->xsrq, HOST_PD, host->xsrq_mem, SRQ_WRS, HOST_SGES, NULL);
+	rxe_srq_name(&host->engine, &host->xsrq, rxe_engine_alloc_srqn(&host->engine), HOST_XRCD,
+		     &host->cq);
 	for (uint32_t i = 0; i < HOST_QPS; i++) {
 		add_qp(host, i, types[i]);
 		for (uint32_t s = RXE_QPS_INIT; s <= (uint32_t)setup->state; s++)
@@ -221,6 +232,9 @@ void host_recv(struct host *host, enum host_qp_name name, uint32_t len, uint32_t
 	if (name == QP_RC_SRQ) {
 		slot->queue = HOST_QPS;
 		verdict = rxe_post_srq_recv(&host->engine, &host->srq, &wr);
+	} else if (name == QP_XRC_RECV) {
+		slot->queue = HOST_QUEUE_XRC;
+		verdict = rxe_post_srq_recv(&host->engine, &host->xsrq, &wr);
 	} else {
 		verdict = rxe_post_recv(&host->engine, &host->qp[name].qp, &wr, host->now_ns);
 	}
@@ -285,7 +299,7 @@ void host_free(struct host *host)
 		MUST(q->qp.deadline_ns == UINT64_MAX);
 	}
 	for (uint32_t i = 0; i < HOST_SLOTS && !host->is_small; i++)
-		MUST(!host->recv[i].open || host->recv[i].queue == HOST_QPS);
+		MUST(!host->recv[i].open || host->recv[i].queue >= HOST_QPS);
 	for (uint32_t i = 0; i < HOST_QPS; i++) {
 		rxe_qp_fini(&host->engine, &host->qp[i].qp);
 		free(host->qp[i].sq_mem);
@@ -293,8 +307,10 @@ void host_free(struct host *host)
 	}
 	MUST(host->engine.num_timers == 0 && !host->engine.ready);
 	rxe_srq_fini(&host->engine, &host->srq);
+	rxe_srq_fini(&host->engine, &host->xsrq);
 	rxe_cq_fini(&host->engine, &host->cq);
 	free(host->srq_mem);
+	free(host->xsrq_mem);
 	free(host->cq_mem);
 	memory_free(host);
 	free(host);

@@ -16,6 +16,7 @@
 #define HOST_SLOTS  32u	  /* receives, or results, that may be open at a time */
 #define HOST_SLOT   2048u /* bytes of each */
 #define HOST_PORT   0xc123u
+#define HOST_XRCD   5u
 
 enum host_region {
 	REGION_NONE, /* index 0 is no key */
@@ -37,13 +38,17 @@ enum host_qp_name {
 	QP_RC_SRQ,
 	QP_UC,
 	QP_UD,
+	QP_XRC_SEND,
+	QP_XRC_RECV,
 	HOST_QPS,
 };
+
+#define HOST_QUEUE_XRC (HOST_QPS + 1)
 
 /* What was posted in a slot of REGION_RECEIVES or REGION_RESULTS. */
 struct host_slot {
 	bool open;
-	uint8_t queue; /* HOST_QPS: the SRQ */
+	uint8_t queue; /* HOST_QPS: the SRQ; HOST_QUEUE_XRC: that of XRC */
 	uint32_t len;
 	uint64_t number;  /* of posting */
 	uint64_t written; /* bytes that landed in it, some perhaps twice */
@@ -65,8 +70,8 @@ struct host {
 	struct rxe_mr_table *mrs;
 	uint8_t *bytes[HOST_REGIONS];
 	struct rxe_cq cq;
-	struct rxe_srq srq;
-	void *cq_mem, *srq_mem;
+	struct rxe_srq srq, xsrq;
+	void *cq_mem, *srq_mem, *xsrq_mem;
 	struct host_qp qp[HOST_QPS];
 	struct host_slot recv[HOST_SLOTS], result[HOST_SLOTS];
 	struct host_slot *result_of[HOST_QPS][64]; /* by request, mod 64 */

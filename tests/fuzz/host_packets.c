@@ -17,7 +17,7 @@ static struct host_qp *qp_to(struct host *host, const struct wire_packet *packet
 /* A request that is not the expected one does nothing, be it old or early. */
 static bool may_have_effect(const struct host_qp *q, const struct wire_packet *packet)
 {
-	return q->qp.type != RXE_QPT_RC || !(packet->shape & SHAPE_REQUEST) ||
+	return !rxe_qp_is_reliable(&q->qp) || !(packet->shape & SHAPE_REQUEST) ||
 	       packet->bth.psn == q->qp.attr.rq_psn;
 }
 
@@ -93,7 +93,7 @@ static void look_at(struct host *host, const struct wire_train *train, const uin
 	MUST(q);
 	MUST(talks(states[q - host->qp]));
 	MUST(packet.payload_len <= q->qp.attr.path_mtu || q->qp.type == RXE_QPT_UD);
-	if (q->qp.type != RXE_QPT_RC)
+	if (!rxe_qp_is_reliable(&q->qp))
 		return;
 	/* An answer to what has arrived, or a request that was posted. */
 	if (packet.shape & SHAPE_REQUEST)
@@ -153,13 +153,14 @@ void host_advance(struct host *host, uint64_t ns)
 
 static void received(struct host *host, struct host_qp *q, const struct rxe_cqe *cqe)
 {
-	const bool has_srq = q == &host->qp[QP_RC_SRQ];
+	const bool is_xrc = q == &host->qp[QP_XRC_RECV];
+	const bool has_srq = is_xrc || q == &host->qp[QP_RC_SRQ];
 	struct host_slot *slot;
 
 	MUST(cqe->wr_id < HOST_SLOTS);
 	slot = &host->recv[cqe->wr_id];
 	MUST(slot->open);
-	MUST(slot->queue == (has_srq ? HOST_QPS : q - host->qp));
+	MUST(slot->queue == (is_xrc ? HOST_QUEUE_XRC : has_srq ? HOST_QPS : q - host->qp));
 	/* Those of a queue of its own come in the order in which they were posted. */
 	MUST(has_srq || slot->number > q->recvs_done);
 	q->recvs_done = slot->number;
@@ -178,7 +179,7 @@ static void sent(struct host *host, struct host_qp *q, const struct rxe_cqe *cqe
 		MUST(cqe->status == RXE_WC_WR_FLUSH_ERR);
 	q->failed |= cqe->status != RXE_WC_SUCCESS;
 	/* No request is done before something came that says so. */
-	if (cqe->status == RXE_WC_SUCCESS && q->qp.type == RXE_QPT_RC)
+	if (cqe->status == RXE_WC_SUCCESS && rxe_qp_is_reliable(&q->qp))
 		MUST(host->answers[name] > q->answers_at[cqe->wr_id % 64]);
 	for (; q->sends_done < cqe->wr_id; q->sends_done++) {
 		struct host_slot **slot = &host->result_of[name][(q->sends_done + 1) % 64];

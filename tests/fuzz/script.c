@@ -8,7 +8,7 @@
 #include "net/wire/opcode.h"
 
 enum forge_flag {
-	FORGE_QP = 3, /* which */
+	FORGE_QP = 3, /* which; 0 and 1 for XRC: the one that such a packet is for */
 	FORGE_SOLICITED = 1 << 2,
 	FORGE_ACK_REQ = 1 << 3,
 	FORGE_STRANGER = 1 << 4, /* from another address */
@@ -24,6 +24,22 @@ enum bytes_flag {
 	BYTES_KEEP_ICRC = 1 << 4,
 	BYTES_KEEP_KEY = 1 << 5,
 };
+
+/* Two bits of a script name one of the first four; XRC's are found by the packet. */
+static struct host_qp *qp_for(struct host *host, uint8_t flags, uint8_t opcode)
+{
+	if (opcode_service(opcode) != WIRE_XRC || flags & 2)
+		return &host->qp[flags & 3];
+	return &host->qp[wire_shape(opcode) & SHAPE_REQUEST ? QP_XRC_RECV : QP_XRC_SEND];
+}
+
+/* ... or by a byte that has room for more. */
+static enum host_qp_name name_of(uint8_t byte, bool is_xrc)
+{
+	if (is_xrc)
+		return byte & 1 ? QP_XRC_SEND : QP_XRC_RECV;
+	return (enum host_qp_name)(byte & 3);
+}
 
 static void arrive(struct host *host, uint8_t *p, size_t len, bool stranger, bool bad_icrc,
 		   bool bad_pkey, const struct host_qp *q)
@@ -49,8 +65,8 @@ static void arrive(struct host *host, uint8_t *p, size_t len, bool stranger, boo
 /* PSNs as the queue pair sees them: requests from the expected one, answers from the oldest request without one. */
 static uint32_t base_psn(const struct host_qp *q, uint32_t shape)
 {
-	return shape & SHAPE_REQUEST || q->qp.type != RXE_QPT_RC ? q->qp.attr.rq_psn
-								 : q->qp.rc.req.una_psn;
+	return shape & SHAPE_REQUEST || !rxe_qp_is_reliable(&q->qp) ? q->qp.attr.rq_psn
+								    : q->qp.rc.req.una_psn;
 }
 
 static enum host_region take_region(struct take *take)
@@ -78,10 +94,16 @@ static uint32_t take_len(struct take *take, uint32_t mtu)
 	return len;
 }
 
-static void take_headers(struct take *take, struct wire_packet *packet, uint32_t mtu)
+static void take_headers(const struct host *host, struct take *take, struct wire_packet *packet,
+			 uint32_t mtu)
 {
 	const uint32_t shape = wire_shape(packet->bth.opcode);
 
+	if (shape & SHAPE_XRCETH) {
+		const uint8_t which = take_u8(take);
+
+		packet->xrc_srqn = which % 8 ? host->xsrq.srqn : which;
+	}
 	if (shape & SHAPE_DETH) {
 		packet->deth.qkey = take_u8(take) % 8 ? 0x11223344 : 5;
 		packet->deth.src_qpn = 0x20103;
@@ -110,9 +132,10 @@ static void take_headers(struct take *take, struct wire_packet *packet, uint32_t
 static void step_forged(struct host *host, struct take *take)
 {
 	const uint8_t flags = take_u8(take);
-	const struct host_qp *q = &host->qp[flags & FORGE_QP];
+	const uint8_t opcode = take_u8(take);
+	const struct host_qp *q = qp_for(host, flags & FORGE_QP, opcode);
 	const uint32_t mtu = q->qp.attr.path_mtu ? q->qp.attr.path_mtu : 4096;
-	struct wire_packet packet = { .bth = { .opcode = take_u8(take),
+	struct wire_packet packet = { .bth = { .opcode = opcode,
 					       .solicited = flags & FORGE_SOLICITED,
 					       .mig_req = true,
 					       .pkey = flags & FORGE_BAD_PKEY ? 0x1234 : 0xffff,
@@ -129,7 +152,7 @@ static void step_forged(struct host *host, struct take *take)
 		packet.bth.psn = (uint32_t)take_bytes(take, 3);
 	else
 		packet.bth.psn = psn_add(base_psn(q, shape), (uint32_t)(int8_t)take_u8(take));
-	take_headers(take, &packet, mtu);
+	take_headers(host, take, &packet, mtu);
 	if (shape & SHAPE_PAYLOAD)
 		payload = take_len(take, mtu) % (WIRE_MAX_PAYLOAD + 8);
 	packet.bth.pad = (uint8_t)(-payload & 3);
@@ -141,11 +164,15 @@ static void step_forged(struct host *host, struct take *take)
 }
 
 /* Of the place that it is for, or of the queue pair. */
-static void put_good_key(uint8_t *p, size_t len, uint32_t shape)
+static void put_good_key(const struct host *host, uint8_t *p, size_t len, uint32_t shape)
 {
-	if (shape & (SHAPE_RETH | SHAPE_ATOMIC_ETH) && len >= BTH_LEN + RETH_LEN) {
-		put_be64(p + BTH_LEN, host_iova(REGION_REMOTE));
-		put_be32(p + BTH_LEN + 8, host_key(REGION_REMOTE));
+	const size_t at = BTH_LEN + (shape & SHAPE_XRCETH ? XRCETH_LEN : 0);
+
+	if (shape & SHAPE_XRCETH && len >= at)
+		put_be24(p + BTH_LEN + 1, host->xsrq.srqn);
+	if (shape & (SHAPE_RETH | SHAPE_ATOMIC_ETH) && len >= at + RETH_LEN) {
+		put_be64(p + at, host_iova(REGION_REMOTE));
+		put_be32(p + at + 8, host_key(REGION_REMOTE));
 	}
 	if (shape & SHAPE_DETH && len >= BTH_LEN + DETH_LEN)
 		put_be32(p + BTH_LEN, 0x11223344);
@@ -155,7 +182,7 @@ static void put_good_key(uint8_t *p, size_t len, uint32_t shape)
 static void step_bytes(struct host *host, struct take *take)
 {
 	const uint8_t flags = take_u8(take);
-	const struct host_qp *q = &host->qp[flags & BYTES_QP];
+	const struct host_qp *q;
 	const int8_t delta = (int8_t)take_u8(take);
 	size_t len = take_u16(take) % (WIRE_MAX_PACKET + 64);
 	uint8_t p[WIRE_MAX_PACKET + 64];
@@ -167,6 +194,7 @@ static void step_bytes(struct host *host, struct take *take)
 	memcpy(p, take->p, len);
 	take->p += len;
 	take->left -= len;
+	q = qp_for(host, flags & BYTES_QP, len ? p[0] : 0);
 	if (len >= BTH_LEN) {
 		shape = wire_shape(p[0]);
 		if (!(flags & BYTES_KEEP_QPN))
@@ -174,7 +202,7 @@ static void step_bytes(struct host *host, struct take *take)
 		if (!(flags & BYTES_KEEP_PSN))
 			put_be24(p + 9, psn_add(base_psn(q, shape), (uint32_t)delta));
 		if (!(flags & BYTES_KEEP_KEY))
-			put_good_key(p, len, shape);
+			put_good_key(host, p, len, shape);
 		bad_pkey = (get_be16(p + 2) & 0x7fff) != 0x7fff;
 	}
 	arrive(host, p, len, false, flags & BYTES_KEEP_ICRC, bad_pkey, q);
@@ -206,7 +234,7 @@ static void step_send(struct host *host, struct take *take)
 
 	if (op & 16)
 		wr.flags |= RXE_SEND_FENCE;
-	host_send(host, (enum host_qp_name)(name % HOST_QPS), &wr, len);
+	host_send(host, name_of(name, name & 4), &wr, len);
 }
 
 static void step_recv(struct host *host, struct take *take)
@@ -214,7 +242,7 @@ static void step_recv(struct host *host, struct take *take)
 	const uint8_t name = take_u8(take);
 	const uint16_t len = take_u16(take);
 
-	host_recv(host, (enum host_qp_name)(name % HOST_QPS), len, name >> 4);
+	host_recv(host, name_of(name, name & 4), len, name >> 4);
 }
 
 static void step_modify(struct host *host, const struct host_setup *setup, struct take *take)
@@ -223,7 +251,7 @@ static void step_modify(struct host *host, const struct host_setup *setup, struc
 						    RXE_QPS_RESET, RXE_QPS_INIT, RXE_QPS_RTR };
 	const uint8_t byte = take_u8(take);
 
-	host_modify(host, (enum host_qp_name)(byte % HOST_QPS), states[byte / 4 % 6], setup);
+	host_modify(host, name_of(byte, byte & 0x80), states[(byte & 0x7f) / 4 % 6], setup);
 }
 
 static void step_revoke(struct host *host, struct take *take)
@@ -239,7 +267,7 @@ static void step_arm(struct host *host, struct take *take)
 {
 	const uint8_t byte = take_u8(take);
 
-	(void)rxe_srq_arm(&host->engine, &host->srq, byte >> 4);
+	(void)rxe_srq_arm(&host->engine, byte & 2 ? &host->xsrq : &host->srq, byte >> 4);
 	rxe_cq_arm(&host->cq, byte & 1 ? RXE_CQ_ARM_SOLICITED : RXE_CQ_ARM_ANY);
 }
 

@@ -10,7 +10,8 @@ import struct
 import sys
 
 ROCE_PORT = 4791
-SERVICE_QP = {0: 0, 1: 2, 3: 3}  # RC, UC, UD: which of the host's queue pairs
+SERVICE_QP = {0: 0, 1: 2, 3: 3, 5: 0}  # RC, UC, UD, XRC: which of the host's queue pairs a packet names
+XRC_RECV, XRC_SEND = 4, 5  # ... and what is posted
 ANSWERS = {0x0d, 0x0e, 0x0f, 0x10, 0x11, 0x12}
 SENDS = {0x00, 0x04, 0x05, 0x09, 0x0b, 0x17}  # that begin with a receive, or need one at the end
 STEP_FORGED, STEP_BYTES, STEP_RECV, STEP_SEND, STEP_TIME, STEP_OUTPUT, STEP_MODIFY = range(7)
@@ -86,12 +87,14 @@ def forged(opcodes, answering):
     script = bytes([0, 2, 0x77, 0x2e]) + b"\xfe\xff\xff" * 2
     for opcode in opcodes:
         qp = SERVICE_QP[opcode >> 5]
+        xrc = opcode >> 5 == 5
         if answering:
-            script += struct.pack("<BBBH", STEP_SEND, qp, opcode % 8, 600) + bytes([STEP_OUTPUT])
+            script += struct.pack("<BBBH", STEP_SEND, XRC_SEND if xrc else qp, opcode % 8, 600) + bytes([STEP_OUTPUT])
         else:
-            script += struct.pack("<BBH", STEP_RECV, qp, 2000)
+            script += struct.pack("<BBH", STEP_RECV, XRC_RECV if xrc else qp, 2000)
+        srq = b"\1" if xrc and opcode & 0x1f not in ANSWERS else b""
         place = bytes([1, 0, 0, 0x40, 0]) if opcode & 0x1f in (6, 0xa, 0xb, 0xc, 0x13, 0x14) else b""
-        script += bytes([STEP_FORGED, qp | 8, opcode, 0]) + place + bytes([0x40, 0]) * 2
+        script += bytes([STEP_FORGED, qp | 8, opcode, 0]) + srq + place + bytes([0x40, 0]) * 2
         script += bytes([STEP_OUTPUT])
     return script
 
@@ -268,7 +271,7 @@ def add_captures(corpus, folder):
 
 
 def add_scripts(corpus):
-    for service in (0, 0x20, 0x60):
+    for service in (0, 0x20, 0x60, 0xa0):
         ops = [service | op for op in range(0x18) if service != 0x60 or op in (4, 5)]
         corpus.add("responder", f"forged_{service:02x}", forged(ops, False))
         corpus.add("requester", f"forged_{service:02x}", forged(ops, True))
