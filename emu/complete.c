@@ -23,7 +23,26 @@ static enum rxe_wc_opcode wc_opcode(enum rxe_wr_opcode opcode)
 	return RXE_WC_SEND;
 }
 
-void rxe_complete_send(struct rxe_engine *engine, struct rxe_qp *qp, enum rxe_wc_status status)
+static enum rxe_wc_status ask_host(struct rxe_engine *engine, const struct rxe_qp *qp, bool is_recv)
+{
+	if (!engine->completions_asked)
+		return RXE_WC_SUCCESS;
+	return (enum rxe_wc_status)engine->cfg.ops->completing(engine->cfg.host, qp, is_recv);
+}
+
+/* As with any error of its own: RC goes to ERR, UC and UD to SQE. */
+static void fail_as_told(struct rxe_engine *engine, struct rxe_qp *qp, enum rxe_wc_status status)
+{
+	qp->told = true;
+	if (qp->type == RXE_QPT_RC)
+		rxe_qp_fail(engine, qp, status, engine->now_ns);
+	else
+		rxe_qp_fail_send(engine, qp, status, engine->now_ns);
+	qp->told = false;
+}
+
+static void retire_send(struct rxe_engine *engine, struct rxe_qp *qp, enum rxe_wc_status status,
+			bool completes)
 {
 	const struct rxe_send_wqe *wqe = rxe_ring_at(&qp->sq, qp->sq.head);
 	struct rxe_cqe cqe = {
@@ -37,10 +56,30 @@ void rxe_complete_send(struct rxe_engine *engine, struct rxe_qp *qp, enum rxe_wc
 	assert(rxe_ring_used(&qp->sq) > 0);
 	if (status == RXE_WC_SUCCESS && cqe.opcode == RXE_WC_SEND)
 		engine->cfg.counters->rdma_sends++;
-	if (status != RXE_WC_SUCCESS || qp->sq_sig_all || (wqe->flags & RXE_SEND_SIGNALED))
+	if (completes)
 		rxe_cq_push(engine, qp->send_cq, &cqe);
 	qp->sq.head++;
 	engine->open_wrs--;
+}
+
+void rxe_complete_send(struct rxe_engine *engine, struct rxe_qp *qp, enum rxe_wc_status status)
+{
+	const struct rxe_send_wqe *wqe = rxe_ring_at(&qp->sq, qp->sq.head);
+	bool completes =
+		status != RXE_WC_SUCCESS || qp->sq_sig_all || (wqe->flags & RXE_SEND_SIGNALED);
+	enum rxe_wc_status told = RXE_WC_SUCCESS;
+
+	if (status == RXE_WC_SUCCESS && completes)
+		told = ask_host(engine, qp, false);
+	if (told != RXE_WC_SUCCESS)
+		fail_as_told(engine, qp, told);
+	else
+		retire_send(engine, qp, status, completes);
+}
+
+enum rxe_wc_status rxe_recv_verdict(struct rxe_engine *engine, struct rxe_qp *qp)
+{
+	return qp->claim.told = ask_host(engine, qp, true);
 }
 
 static void claim(struct rxe_claim *claim, const struct rxe_recv_wqe *wqe)
@@ -49,6 +88,7 @@ static void claim(struct rxe_claim *claim, const struct rxe_recv_wqe *wqe)
 	claim->wr_id = wqe->wr_id;
 	claim->len = wqe->len;
 	claim->num_sge = wqe->num_sge;
+	claim->told = RXE_WC_SUCCESS;
 	claim->cursor = (struct rxe_cursor){ 0 };
 	memcpy(claim->sge, wqe->sge, wqe->num_sge * sizeof(struct rxe_sge));
 }

@@ -24,11 +24,13 @@ struct rxe_claim {
 	uint64_t wr_id;
 	uint32_t len; /* bytes it has room for */
 	uint32_t num_sge;
+	enum rxe_wc_status told; /* the host's verdict, when it is an error */
 	struct rxe_cursor cursor;
 	struct rxe_sge sge[RXE_MAX_SGE];
 };
 
-/* Retire the oldest send. It gets a completion when it was signalled, the QP signals all, or status is an error. */
+/* Retire the oldest send. It gets a completion when it was signalled, the QP signals all, or status is an error. Of success it may
+ * become an error, if the host wants that: then the QP has failed when this returns, and its send queue is empty. */
 void rxe_complete_send(struct rxe_engine *engine, struct rxe_qp *qp, enum rxe_wc_status status);
 
 /* Take the next receive into qp->claim; true also when one is held already. False: there is none (RNR). */
@@ -48,6 +50,8 @@ struct rxe_recv_done {
 	bool solicited;
 	enum rxe_frame frame;
 };
+/* Does the host want the claimed receive to end in error, where it would end in success? Asked once for each. */
+enum rxe_wc_status rxe_recv_verdict(struct rxe_engine *engine, struct rxe_qp *qp);
 /* Complete the claimed receive and let go of it. False: it was of another process, which cannot be told. */
 bool rxe_complete_recv(struct rxe_engine *engine, struct rxe_qp *qp,
 		       const struct rxe_recv_done *done);

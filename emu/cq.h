@@ -36,6 +36,8 @@ enum rxe_wc_status {
 	RXE_WC_FATAL_ERR,
 	RXE_WC_RESP_TIMEOUT_ERR,
 	RXE_WC_GENERAL_ERR,
+	RXE_WC_TM_ERR,
+	RXE_WC_TM_RNDV_INCOMPLETE,
 };
 
 /* Values of enum ibv_wc_opcode. */

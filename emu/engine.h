@@ -57,8 +57,9 @@ struct rxe_engine {
 	struct rxe_qp *ready; /* utlist, doubly linked */
 	struct rxe_cq *unpublished;
 	struct rxe_qp *with_events; /* QPs that have something to tell: first_event of each */
-	bool overrun_pending;	    /* a CQ overran: settle fails the QPs that use it */
-	uint32_t train_slot;	    /* top bits of the destination QPNs in the train being filled */
+	bool completions_asked; /* the host wants to be asked before each; it may change it between calls */
+	bool overrun_pending; /* a CQ overran: settle fails the QPs that use it */
+	uint32_t train_slot;  /* top bits of the destination QPNs in the train being filled */
 	struct rxe_mcast mcast;
 	struct rxe_peers peers;
 	struct rxe_gone_answers gone;

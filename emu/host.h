@@ -87,6 +87,9 @@ struct rxe_host_ops {
 	bool (*srq_find)(void *host, uint32_t srqn, uint32_t xrcd, uint32_t *ret_pd);
 	bool (*srq_take)(void *host, uint32_t srqn, uint32_t xrcd, struct rxe_claim *ret);
 	bool (*srq_done)(void *host, const struct rxe_claim *claim, const struct rxe_cqe *cqe);
+	/* Only while rxe_engine.completions_asked: how the next completion of this side of the QP is to end, which would be one of
+	 * success: SUCCESS, or an error (enum rxe_wc_status), with which the QP fails. */
+	uint32_t (*completing)(void *host, const struct rxe_qp *qp, bool is_recv);
 	/* A QP is about to go to ERR or SQE by itself; it still shows what happened. status: enum rxe_wc_status of the work request,
 	 * SUCCESS where none is concerned. May be NULL. */
 	void (*failed)(void *host, const struct rxe_qp *qp, enum rxe_failed what, uint32_t status);

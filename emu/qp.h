@@ -136,6 +136,7 @@ struct rxe_qp {
 	uint8_t tx_index;
 	bool sq_draining;	/* SQD: the transport has not said rxe_qp_drained() yet */
 	bool comm_est;		/* RTR: the event was raised */
+	bool told;		/* the send under way to its end fails because the host said so */
 	struct rxe_claim claim; /* the receive that the message under way lands in */
 	struct rxe_rc rc;	/* RC and XRC */
 	struct rxe_uc uc;	/* UC only */

@@ -13,7 +13,7 @@ static void advance_to(struct rxe_engine *engine, struct rxe_qp *qp, uint32_t ps
 {
 	const struct rc_request *req = &qp->rc.req;
 
-	while (psn_diff(psn, req->una_psn) > 0) {
+	while (psn_diff(psn, req->una_psn) > 0 && qp->state != RXE_QPS_ERR) {
 		const struct rxe_send_wqe *wqe = rc_request_head(qp);
 		uint32_t upto = psn_add(psn, PSN_MASK); /* psn - 1 */
 
@@ -29,21 +29,31 @@ static void progressed(struct rxe_engine *engine, struct rxe_qp *qp, uint64_t no
 {
 	const struct rc_request *req = &qp->rc.req;
 
+	if (qp->state == RXE_QPS_ERR)
+		return; /* a completion ended in error */
 	rc_retry_progressed(&qp->rc.retry, &qp->attr, req->cur_psn != req->una_psn, now_ns);
 	rxe_qp_set_ready(engine, qp);
 	rc_request_check_broken(engine, qp, now_ns);
 }
 
-/* True: everything before psn is answered now. Progress is noted before the caller spends on a retry. */
-static bool acknowledge_before(struct rxe_engine *engine, struct rxe_qp *qp, uint32_t psn,
-			       uint64_t now_ns)
+enum acknowledged {
+	ACKNOWLEDGED_ALL,    /* everything before psn is answered now */
+	ACKNOWLEDGED_NOT,    /* a read or an atomic stands in the way */
+	ACKNOWLEDGED_FAILED, /* the QP failed on the way */
+};
+
+/* Progress is noted before the caller spends on a retry. */
+static enum acknowledged acknowledge_before(struct rxe_engine *engine, struct rxe_qp *qp,
+					    uint32_t psn, uint64_t now_ns)
 {
 	uint32_t was = qp->rc.req.una_psn;
 
 	advance_to(engine, qp, psn);
 	if (qp->rc.req.una_psn != was)
 		progressed(engine, qp, now_ns);
-	return psn_diff(psn, qp->rc.req.una_psn) <= 0;
+	if (qp->state == RXE_QPS_ERR)
+		return ACKNOWLEDGED_FAILED;
+	return psn_diff(psn, qp->rc.req.una_psn) <= 0 ? ACKNOWLEDGED_ALL : ACKNOWLEDGED_NOT;
 }
 
 static void retry(struct rxe_engine *engine, struct rxe_qp *qp, enum rc_retry_verdict verdict,
@@ -104,9 +114,12 @@ static void nak(struct rxe_engine *engine, struct rxe_qp *qp, const struct wire_
 {
 	uint8_t syndrome = packet->aeth.syndrome;
 
-	if (!acknowledge_before(engine, qp, packet->bth.psn, now_ns))
-		missing(engine, qp, packet, now_ns);
-	else if (rc_syndrome_class(syndrome) == RC_AETH_RNR)
+	switch (acknowledge_before(engine, qp, packet->bth.psn, now_ns)) {
+	case ACKNOWLEDGED_ALL: break;
+	case ACKNOWLEDGED_NOT: missing(engine, qp, packet, now_ns); return;
+	case ACKNOWLEDGED_FAILED: return;
+	}
+	if (rc_syndrome_class(syndrome) == RC_AETH_RNR)
 		rnr_nak(engine, qp, syndrome & 0x1f, now_ns);
 	else if (syndrome == RC_NAK_PSN_SEQUENCE)
 		sequence_nak(engine, qp, now_ns);
@@ -119,7 +132,8 @@ static void acknowledge(struct rxe_engine *engine, struct rxe_qp *qp,
 {
 	switch (rc_syndrome_class(packet->aeth.syndrome)) {
 	case RC_AETH_ACK:
-		if (!acknowledge_before(engine, qp, psn_add(packet->bth.psn, 1), now_ns))
+		if (acknowledge_before(engine, qp, psn_add(packet->bth.psn, 1), now_ns) ==
+		    ACKNOWLEDGED_NOT)
 			missing(engine, qp, packet, now_ns);
 		return;
 	case RC_AETH_RNR:
@@ -171,13 +185,14 @@ static void result(struct rxe_engine *engine, struct rxe_qp *qp, const struct wi
 {
 	const struct rxe_send_wqe *wqe;
 
-	if (!acknowledge_before(engine, qp, packet->bth.psn, now_ns)) {
-		missing(engine, qp, packet, now_ns);
-		return;
+	switch (acknowledge_before(engine, qp, packet->bth.psn, now_ns)) {
+	case ACKNOWLEDGED_ALL: break;
+	case ACKNOWLEDGED_NOT: missing(engine, qp, packet, now_ns); return;
+	case ACKNOWLEDGED_FAILED: return;
 	}
 	wqe = rc_request_head(qp);
 	if (!wqe)
-		return; /* the QP failed on the way */
+		return;
 	if ((packet->shape & SHAPE_READ) && rc_is_read(wqe) && fits_read(qp, wqe, packet))
 		land(engine, qp, wqe, packet, packet->payload, packet->payload_len, now_ns);
 	else if ((packet->shape & SHAPE_ATOMIC) && rc_is_atomic(wqe) &&

@@ -97,6 +97,8 @@ static enum rc_fault complete(struct rxe_engine *engine, struct rxe_qp *qp,
 		.solicited = packet->bth.solicited,
 	};
 
+	if (rxe_recv_verdict(engine, qp) != RXE_WC_SUCCESS)
+		return RC_FAULT_RECV_TOLD;
 	if (rxe_complete_recv(engine, qp, &done))
 		return RC_FAULT_NONE;
 	if (!is_late(engine))

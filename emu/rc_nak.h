@@ -49,6 +49,7 @@ enum rc_fault {
 	RC_FAULT_XRC_SRQ,     /* XRC: no such SRQ in the QP's XRC domain */
 	RC_FAULT_XRC_CQ,      /* XRC: the SRQ's completion queue overran */
 	RC_FAULT_LATER,	      /* its memory cannot be reached now */
+	RC_FAULT_RECV_TOLD,   /* the host wants the receive to end in error: rxe_claim.told */
 };
 
 struct rc_nak {

@@ -271,11 +271,14 @@ static enum output_verdict output_answers(struct rxe_engine *engine, struct rxe_
 static void perish(struct rxe_engine *engine, struct rxe_qp *qp, uint64_t now_ns)
 {
 	const struct rc_nak *nak = rc_nak_for(qp->rc.reply.fault);
-	const struct rxe_recv_done done = { .status = nak->recv_status, .opcode = RXE_WC_RECV };
+	const struct rxe_recv_done done = {
+		.status = qp->claim.told != RXE_WC_SUCCESS ? qp->claim.told : nak->recv_status,
+		.opcode = RXE_WC_RECV,
+	};
 	bool completes = qp->claim.held && nak->recv_status != RXE_WC_SUCCESS;
 
 	rxe_tell_failed(engine, qp, RXE_FAILED_RESPONSE,
-			qp->claim.held ? nak->recv_status : RXE_WC_SUCCESS);
+			qp->claim.held ? done.status : RXE_WC_SUCCESS);
 	if (completes)
 		rxe_complete_recv(engine, qp, &done);
 	rxe_qp_fail(engine, qp, RXE_WC_SUCCESS, now_ns);

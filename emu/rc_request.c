@@ -161,6 +161,8 @@ void rc_request_advance(struct rxe_engine *engine, struct rxe_qp *qp, uint32_t p
 	req->is_probing = false;
 	if (psn == wqe->psn_last) {
 		rxe_complete_send(engine, qp, RXE_WC_SUCCESS);
+		if (qp->state == RXE_QPS_ERR)
+			return;
 		req->into = (struct rxe_cursor){ 0 };
 	}
 	if (behind)

@@ -254,7 +254,8 @@ static bool land_write(struct rxe_engine *engine, struct rxe_qp *qp,
 }
 
 /* A write without immediate ends in silence; one with immediate needs a receive, as a send does. */
-static bool finish(struct rxe_engine *engine, struct rxe_qp *qp, const struct wire_packet *packet)
+static bool finish(struct rxe_engine *engine, struct rxe_qp *qp, const struct wire_packet *packet,
+		   uint64_t now_ns)
 {
 	bool write = qp->uc.message == UC_WRITE;
 	bool imm = packet->shape & SHAPE_IMM;
@@ -273,7 +274,10 @@ static bool finish(struct rxe_engine *engine, struct rxe_qp *qp, const struct wi
 		return true;
 	if (write && !rxe_recv_claim(engine, qp))
 		return false;
-	rxe_complete_recv(engine, qp, &done);
+	if (rxe_recv_verdict(engine, qp) != RXE_WC_SUCCESS)
+		fail_recv(engine, qp, qp->claim.told, now_ns);
+	else
+		rxe_complete_recv(engine, qp, &done);
 	return true;
 }
 
@@ -293,6 +297,6 @@ void uc_input(struct rxe_engine *engine, struct rxe_qp *qp, const struct wire_pa
 		return;
 	}
 	qp->uc.arrived += packet->payload_len;
-	if ((packet->shape & SHAPE_LAST) && !finish(engine, qp, packet))
+	if ((packet->shape & SHAPE_LAST) && !finish(engine, qp, packet, now_ns))
 		drop(engine, qp);
 }

@@ -171,7 +171,9 @@ static void deliver(struct rxe_engine *engine, struct rxe_qp *qp, const struct w
 		return;
 	}
 	landed = land(engine, qp, packet, arrival);
-	if (landed == MR_OK)
+	if (landed == MR_OK && rxe_recv_verdict(engine, qp) != RXE_WC_SUCCESS)
+		fail_recv(engine, qp, qp->claim.told, now_ns);
+	else if (landed == MR_OK)
 		rxe_complete_recv(engine, qp, &done);
 	else if (landed == MR_LATER) /* the receive stays claimed, for the next */
 		engine->cfg.counters->rcvd_dropped++;

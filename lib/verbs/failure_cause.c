@@ -337,6 +337,7 @@ static void say_response(struct sentence *s, const struct dm_device *dev, const 
 	case RC_FAULT_XRC_CQ:
 		say(s, "the completion queue of SRQ 0x%06x overran", qp->rc.resp.srqn);
 		return;
+	case RC_FAULT_RECV_TOLD:
 	case RC_FAULT_NONE:
 	case RC_FAULT_PSN_GAP:
 	case RC_FAULT_LATER:
@@ -351,6 +352,10 @@ void dm_failure_cause(char *ret, size_t size, const struct dm_device *dev, const
 	struct sentence s = { .text = ret, .size = size };
 
 	ret[0] = '\0';
+	if (qp->told || (qp->claim.held && qp->claim.told != RXE_WC_SUCCESS)) {
+		say(&s, "a fault rule ended this completion in error ('rxe_dm fault list')");
+		return;
+	}
 	switch (what) {
 	case RXE_FAILED_SEND: say_send(&s, dev, qp, status); return;
 	case RXE_FAILED_RECV: say_receive(&s, qp, status); return;

@@ -128,6 +128,21 @@ static bool invalidate(void *host, uint32_t pd, uint32_t rkey)
 	return true;
 }
 
+static uint32_t completing(void *host, const struct rxe_qp *qp, bool is_recv)
+{
+	struct node_told *told = &((struct node *)host)->told;
+
+	if (told->qp != qp || told->is_recv != is_recv || told->nth == 0)
+		return RXE_WC_SUCCESS;
+	return --told->nth == 0 ? told->status : RXE_WC_SUCCESS;
+}
+
+void node_tell(struct end *end, bool is_recv, uint32_t nth, enum rxe_wc_status status)
+{
+	end->node->told = (struct node_told){ &end->qp, is_recv, nth, status };
+	end->node->engine.completions_asked = true;
+}
+
 static const struct rxe_host_ops ops = {
 	.mem_read = mem_read,
 	.mem_write = mem_write,
@@ -137,6 +152,7 @@ static const struct rxe_host_ops ops = {
 	.event = take_event,
 	.random = no_random,
 	.invalidate = invalidate,
+	.completing = completing,
 };
 
 static void *zalloc(size_t len)

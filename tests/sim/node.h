@@ -34,6 +34,14 @@ struct node_event {
 	uint32_t visible; /* completions that could be seen then */
 };
 
+/* The nth completion of that side of a QP is to end so, and not in success; nth 0: none. */
+struct node_told {
+	const struct rxe_qp *qp;
+	bool is_recv;
+	uint32_t nth;
+	enum rxe_wc_status status;
+};
+
 struct node {
 	struct rxe_engine engine;
 	struct rxe_counters counters;
@@ -60,6 +68,7 @@ struct node {
 	uint32_t num_ends;
 	struct node_event events[64]; /* raised and not yet looked at */
 	uint32_t num_events;
+	struct node_told told; /* counts nth down */
 	uint32_t index;
 	uint32_t max_segs;	  /* of a train */
 	uint64_t asleep_until_ns; /* nobody runs the engine: its program is busy; 0: awake */
@@ -108,6 +117,8 @@ void node_connect(struct end *end, struct end *peer, const struct node_qp_opts *
 		  uint32_t peer_psn);
 /* RESET and gone. */
 void node_remove_qp(struct end *end);
+/* Have the nth completion of one side end with status. */
+void node_tell(struct end *end, bool is_recv, uint32_t nth, enum rxe_wc_status status);
 /* What a byte of a node's memory was in the beginning. */
 uint8_t node_byte(const struct node *node, uint32_t at);
 /* Are these bytes what they were in the beginning? */
