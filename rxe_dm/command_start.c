@@ -169,6 +169,9 @@ int command_start(int argc, char **argv)
 		ctl_log(CTL_LOG_ERROR, "%s", why);
 		return 2;
 	}
+	/* Only now: a relative path of a setting was meant for the starter's directory. */
+	if (ready && chdir("/"))
+		return 1;
 	if (foreground || ready)
 		return serve(&options.settings, autostarted, ready);
 

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "lib/control/settings.h"
 
@@ -210,10 +211,18 @@ static bool parse_faults(struct ctl_settings *settings, const char *value)
 {
 	size_t len = strlen(value);
 
+	size_t at = 0;
+
 	/* The server's directory is not the one that a relative path was meant for. */
-	if (*value != '/' || len >= sizeof(settings->faults))
+	if (*value != '/') {
+		if (!getcwd(settings->faults, sizeof(settings->faults)))
+			return false;
+		at = strlen(settings->faults);
+		settings->faults[at++] = '/';
+	}
+	if (len == 0 || at + len >= sizeof(settings->faults))
 		return false;
-	memcpy(settings->faults, value, len + 1);
+	memcpy(settings->faults + at, value, len + 1);
 	return true;
 }
 
@@ -248,7 +257,7 @@ const struct ctl_setting ctl_setting_table[] = {
 	  parse_mlx5, SWITCH_WORDS },
 	{ "faults", "RXE_DM_FAULTS", "FILE",
 	  "fault rules that every device begins with, one a line", parse_faults,
-	  "the full path of a file, from / on, of at most 255 characters" },
+	  "the path of a file, of at most 255 characters from / on" },
 };
 const size_t ctl_setting_count = sizeof(ctl_setting_table) / sizeof(ctl_setting_table[0]);
 

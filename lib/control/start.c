@@ -128,8 +128,6 @@ static NO_ASAN int become_server(void *arg)
 	int null;
 
 	setsid();
-	if (chdir("/"))
-		_exit(127);
 	reset_signals();
 	take_place(launch->ready_fd, CTL_READY_FD);
 	null = open("/dev/null", O_RDWR);
