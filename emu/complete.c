@@ -34,7 +34,7 @@ static enum rxe_wc_status ask_host(struct rxe_engine *engine, const struct rxe_q
 static void fail_as_told(struct rxe_engine *engine, struct rxe_qp *qp, enum rxe_wc_status status)
 {
 	qp->told = true;
-	if (qp->type == RXE_QPT_RC)
+	if (rxe_qp_is_reliable(qp))
 		rxe_qp_fail(engine, qp, status, engine->now_ns);
 	else
 		rxe_qp_fail_send(engine, qp, status, engine->now_ns);

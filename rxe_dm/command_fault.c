@@ -118,44 +118,18 @@ static int clear(const struct asked *asked)
 	return rc ? failed("the rules are as they were", rc) : 0;
 }
 
-/* By processes that are there, and by those that were. */
-static uint64_t fired(const struct ctl_shared *shared, uint32_t place)
-{
-	const struct ctl_fault *fault = &shared->faults.at[place];
-	uint64_t sum = fault->fired;
-
-	for (uint32_t i = 0; i < RXE_MAX_SLOTS; i++) {
-		const struct ctl_fault_count *count = &shared->slot[i].faults[place];
-
-		if (atomic_load(&shared->slot[i].pid) && atomic_load(&count->id) == fault->id)
-			sum += atomic_load(&count->fired);
-	}
-	return sum;
-}
-
-/* Oldest first: places are used again, numbers are not. The place of the rule behind number id, or -1. */
-static int next_place(const struct ctl_faults *faults, uint32_t id)
-{
-	int ret = -1;
-
-	for (int i = 0; i < FAULT_MAX_RULES; i++) {
-		if (faults->at[i].id > id && (ret < 0 || faults->at[i].id < faults->at[ret].id))
-			ret = i;
-	}
-	return ret;
-}
-
 static void list_text(const struct ctl_shared *shared)
 {
-	int at = next_place(&shared->faults, 0);
+	int at = view_next_fault(shared, 0);
 
 	if (at < 0)
 		printf("no faults\n");
 	else
 		printf("%6s %10s  %s\n", "NUMBER", "FIRED", "RULE");
-	for (; at >= 0; at = next_place(&shared->faults, shared->faults.at[at].id))
+	for (; at >= 0; at = view_next_fault(shared, shared->faults.at[at].id))
 		printf("%6u %10llu  %s\n", shared->faults.at[at].id,
-		       (unsigned long long)fired(shared, (uint32_t)at), shared->faults.at[at].text);
+		       (unsigned long long)view_fault_fired(shared, (uint32_t)at),
+		       shared->faults.at[at].text);
 }
 
 static int list_json(const struct ctl_shared *shared)
@@ -163,12 +137,12 @@ static int list_json(const struct ctl_shared *shared)
 	json_t *list = json_array();
 	int rc;
 
-	for (int at = next_place(&shared->faults, 0); at >= 0;
-	     at = next_place(&shared->faults, shared->faults.at[at].id)) {
-		json_array_append_new(list, json_pack("{s:i, s:s, s:I}", "number",
-						      (int)shared->faults.at[at].id, "rule",
-						      shared->faults.at[at].text, "fired",
-						      (json_int_t)fired(shared, (uint32_t)at)));
+	for (int at = view_next_fault(shared, 0); at >= 0;
+	     at = view_next_fault(shared, shared->faults.at[at].id)) {
+		json_array_append_new(
+			list, json_pack("{s:i, s:s, s:I}", "number", (int)shared->faults.at[at].id,
+					"rule", shared->faults.at[at].text, "fired",
+					(json_int_t)view_fault_fired(shared, (uint32_t)at)));
 	}
 	rc = json_dumpf(list, stdout, JSON_INDENT(2));
 	printf("\n");

@@ -41,6 +41,7 @@ static int open_shared(struct device *device)
 	device->shared = (struct ctl_shared *)base;
 	device->shared->magic = CTL_SHARED_MAGIC;
 	device->shared->version = CTL_PROTOCOL;
+	device->shared->gids[0] = device->gid;
 	atomic_store(&device->shared->port_state, IBV_PORT_ACTIVE);
 	device->grace.shared = device->shared;
 	if (!keys_init(&device->keys, &device->shared->mrs, &device->grace) ||

@@ -11,6 +11,7 @@
 #include "net/link/udp.h"
 #include "net/link/veth.h"
 #include "rxe_dm/arena.h"
+#include "rxe_dm/fault_device.h"
 #include "rxe_dm/grace.h"
 #include "rxe_dm/key.h"
 #include "rxe_dm/loop.h"
@@ -80,6 +81,8 @@ struct device {
 	int capture_fd;
 	uint32_t num_faults; /* rules in the shared memory */
 	struct gone *gone;   /* processes that have gone, and are answered for; NULL: none */
+	struct fault_timer fault_timers
+		[FAULT_MAX_RULES]; /* by their places there: those of the device itself */
 };
 
 /* 0, or a negative errno that has been explained on the log. */

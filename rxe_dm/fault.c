@@ -10,16 +10,17 @@
 #include "lib/control/log.h"
 #include "rxe_dm/conn.h"
 #include "rxe_dm/device.h"
+#include "rxe_dm/fault_device.h"
 #include "rxe_dm/instance.h"
 
 #define FILE_MAX 65536
 
-static void begin_change(struct ctl_faults *faults)
+void faults_begin_change(struct device *device)
 {
-	atomic_fetch_add(&faults->generation, 1);
+	atomic_fetch_add(&device->shared->faults.generation, 1);
 }
 
-static void end_change(struct device *device)
+void faults_end_change(struct device *device)
 {
 	struct ctl_faults *faults = &device->shared->faults;
 
@@ -40,10 +41,11 @@ static uint32_t add(struct device *device, const struct fault_rule *rule)
 		place++;
 	if (place == FAULT_MAX_RULES)
 		return 0;
-	begin_change(faults);
+	faults_begin_change(device);
 	faults->at[place] = (struct ctl_fault){ .id = ++faults->next_id };
 	(void)fault_rule_format(faults->at[place].text, FAULT_TEXT_MAX, rule);
-	end_change(device);
+	faults_end_change(device);
+	fault_device_added(device, place, rule);
 	return faults->next_id;
 }
 
@@ -65,14 +67,16 @@ static int drop(struct device *device, uint32_t id)
 	struct ctl_faults *faults = &device->shared->faults;
 	int rc = id ? -ENOENT : 0;
 
-	begin_change(faults);
+	faults_begin_change(device);
 	for (uint32_t i = 0; i < FAULT_MAX_RULES; i++) {
 		if (!faults->at[i].id || (id && faults->at[i].id != id))
 			continue;
 		faults->at[i].id = 0;
+		fault_device_cleared(device, i);
 		rc = 0;
 	}
-	end_change(device);
+	faults_end_change(device);
+	(void)fault_device_run(device, instance_now());
 	return rc;
 }
 

@@ -97,11 +97,13 @@ static void packets_ready(struct loop_source *source, uint32_t events)
 		link_veth_tx_ports(slot->veth, engine->cfg.tx_ports, LINK_VETH_TX_PORTS);
 	/* To the end of what was read: another slot's turn must not find the rest of it. */
 	while ((n = receive(slot, arrivals)) > 0 && total < ARRIVALS_A_TURN) {
+		total += n;
+		if (atomic_load(&slot->device->shared->faults.silent))
+			continue; /* lost */
 		capture_arrived(slot->device, arrivals, (uint32_t)n);
 		for (int i = 0; i < n; i++)
 			rxe_engine_input(engine, &arrivals[i], now_ns);
 		send_answers(slot, now_ns);
-		total += n;
 	}
 }
 

@@ -289,6 +289,8 @@ void instance_run(struct instance *instance)
 				timeout_ms = shorter(timeout_ms, 10);
 			timeout_ms = shorter(timeout_ms,
 					     gone_settle(&instance->devices[i], instance_now()));
+			timeout_ms = shorter(timeout_ms, fault_device_run(&instance->devices[i],
+									  instance_now()));
 		}
 		if (loop_once(&instance->loop, shorter(timeout_ms, left_ms)) < 0)
 			break;

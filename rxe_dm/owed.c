@@ -49,7 +49,8 @@ void owed_pay(struct device *device, uint32_t slot)
 
 	for (uint32_t i = 0; i < CTL_OWED; i++) {
 		if (atomic_load_explicit(&owed[i].qpn, memory_order_acquire) &&
-		    device->link == CTL_LINK_UDP && device->group.slots)
+		    device->link == CTL_LINK_UDP && device->group.slots &&
+		    !atomic_load(&device->shared->faults.silent))
 			send_ack(device, &owed[i]);
 		atomic_store(&owed[i].qpn, 0);
 	}

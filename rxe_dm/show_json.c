@@ -162,7 +162,7 @@ static void set_objects(json_t *to, const struct view_device *device)
 	}
 }
 
-static json_t *json_gids(const struct ctl_msg_device *info)
+static json_t *json_gids(const struct ctl_shared *shared)
 {
 	static const struct gid none;
 	json_t *ret = json_array();
@@ -171,11 +171,11 @@ static json_t *json_gids(const struct ctl_msg_device *info)
 		char text[CTL_GID_STR_MAX + 8], address[CTL_GID_STR_MAX];
 		json_t *gid;
 
-		if (gid_equal(&info->gids[i], &none))
+		if (gid_equal(&shared->gids[i], &none))
 			continue;
 		gid = json_object();
-		snprintf(text, sizeof(text), "%s%s", gid_is_v4(&info->gids[i]) ? "::ffff:" : "",
-			 ctl_gid_str(&info->gids[i], address));
+		snprintf(text, sizeof(text), "%s%s", gid_is_v4(&shared->gids[i]) ? "::ffff:" : "",
+			 ctl_gid_str(&shared->gids[i], address));
 		set_number(gid, "index", i);
 		set_string(gid, "gid", text);
 		set_string(gid, "type", "RoCE v2");
@@ -264,6 +264,22 @@ static json_t *json_failures(const struct view_device *device)
 	return ret;
 }
 
+static json_t *json_faults(const struct ctl_shared *shared)
+{
+	json_t *ret = json_array();
+
+	for (int at = view_next_fault(shared, 0); at >= 0;
+	     at = view_next_fault(shared, shared->faults.at[at].id)) {
+		json_t *one = json_object();
+
+		set_number(one, "number", shared->faults.at[at].id);
+		set_string(one, "rule", shared->faults.at[at].text);
+		set_number(one, "fired", view_fault_fired(shared, (uint32_t)at));
+		json_array_append_new(ret, one);
+	}
+	return ret;
+}
+
 static json_t *json_device(const struct view_device *device)
 {
 	const struct ctl_msg_device *info = &device->info;
@@ -273,6 +289,8 @@ static json_t *json_device(const struct view_device *device)
 
 	set_string(ret, "name", info->name);
 	set_string(ret, "port_state", view_port_state(device->shared->port_state));
+	json_object_set_new(ret, "fatal",
+			    json_boolean(atomic_load(&device->shared->faults.fatal) & 1));
 	set_string(ret, "address", ctl_gid_str(&info->gids[0], text));
 	set_link(ret, info);
 	set_number(ret, "max_mtu", info->max_mtu);
@@ -281,7 +299,8 @@ static json_t *json_device(const struct view_device *device)
 	set_number(ret, "slots", info->slots - 1);
 	set_number(ret, "slots_used", info->slots_used);
 	set_number(ret, "receive_buffer", info->rcvbuf);
-	json_object_set_new(ret, "gids", json_gids(info));
+	json_object_set_new(ret, "gids", json_gids(device->shared));
+	json_object_set_new(ret, "faults", json_faults(device->shared));
 	json_object_set_new(ret, "arena", json_arena(info));
 	json_object_set_new(ret, "programs", json_programs(device));
 	set_objects(ret, device);

@@ -98,6 +98,15 @@ static void show_link(const struct ctl_msg_device *info, FILE *to)
 	fprintf(to, "\n");
 }
 
+static void show_faults(const struct ctl_shared *shared, FILE *to)
+{
+	for (int at = view_next_fault(shared, 0); at >= 0;
+	     at = view_next_fault(shared, shared->faults.at[at].id))
+		fprintf(to, "  fault %u, fired %llu: %s\n", shared->faults.at[at].id,
+			(unsigned long long)view_fault_fired(shared, (uint32_t)at),
+			shared->faults.at[at].text);
+}
+
 static void show_device(const struct view_device *device, FILE *to)
 {
 	const struct ctl_msg_device *info = &device->info;
@@ -105,17 +114,20 @@ static void show_device(const struct view_device *device, FILE *to)
 	char text[CTL_GID_STR_MAX];
 	cell used, all, locked;
 
-	fprintf(to, "\n%s: port %s, %s on %s, MTU %u, trains %s, %u of %u programs\n", info->name,
+	fprintf(to, "\n%s: %sport %s, %s on %s, MTU %u, trains %s, %u of %u programs\n", info->name,
+		atomic_load(&device->shared->faults.fatal) & 1 ? "FATAL, " : "",
 		view_port_state(device->shared->port_state), ctl_gid_str(&info->gids[0], text),
 		info->if_name[0] ? info->if_name : "no interface", info->max_mtu,
 		info->trains ? "on" : "off", info->slots_used, info->slots - 1);
 	show_link(info, to);
 	for (uint32_t i = 0; i < RXE_MAX_GIDS; i++) {
-		if (!gid_equal(&info->gids[i], &none))
-			fprintf(to, "  GID %u: %s%s, RoCE v2\n", i,
-				gid_is_v4(&info->gids[i]) ? "::ffff:" : "",
-				ctl_gid_str(&info->gids[i], text));
+		const struct gid *gid = &device->shared->gids[i];
+
+		if (!gid_equal(gid, &none))
+			fprintf(to, "  GID %u: %s%s, RoCE v2\n", i, gid_is_v4(gid) ? "::ffff:" : "",
+				ctl_gid_str(gid, text));
 	}
+	show_faults(device->shared, to);
 	fprintf(to, "  device memory: %s of %s in use, %s, %s locked\n\n",
 		put_size(used, info->arena_used), put_size(all, info->arena_bytes),
 		info->arena_kind, put_size(locked, info->arena_locked));

@@ -210,3 +210,29 @@ const char *view_rights(uint32_t rights, char ret[static VIEW_RIGHTS_MAX])
 	}
 	return len ? ret : "-";
 }
+
+int view_next_fault(const struct ctl_shared *shared, uint32_t id)
+{
+	const struct ctl_faults *faults = &shared->faults;
+	int ret = -1;
+
+	for (int i = 0; i < FAULT_MAX_RULES; i++) {
+		if (faults->at[i].id > id && (ret < 0 || faults->at[i].id < faults->at[ret].id))
+			ret = i;
+	}
+	return ret;
+}
+
+uint64_t view_fault_fired(const struct ctl_shared *shared, uint32_t place)
+{
+	const struct ctl_fault *fault = &shared->faults.at[place];
+	uint64_t sum = fault->fired;
+
+	for (uint32_t i = 0; i < RXE_MAX_SLOTS; i++) {
+		const struct ctl_fault_count *count = &shared->slot[i].faults[place];
+
+		if (atomic_load(&shared->slot[i].pid) && atomic_load(&count->id) == fault->id)
+			sum += atomic_load(&count->fired);
+	}
+	return sum;
+}

@@ -48,6 +48,11 @@ const char *view_mac(const uint8_t mac[static CTL_MAC_LEN], char ret[static VIEW
 #define VIEW_RIGHTS_MAX 128
 const char *view_rights(uint32_t rights, char ret[static VIEW_RIGHTS_MAX]);
 
+/* Fault rules, oldest first: places are used again, numbers are not. The place of the rule behind number id, or -1; how often it
+ * fired, in processes that are there and in those that were. */
+int view_next_fault(const struct ctl_shared *shared, uint32_t id);
+uint64_t view_fault_fired(const struct ctl_shared *shared, uint32_t place);
+
 /* Queue pairs that went to error by themselves, oldest first; how many. */
 #define VIEW_MAX_FAILURES (CTL_FAILURES_KEPT + RXE_MAX_SLOTS * CTL_FAILURES_OF_SLOT)
 size_t view_failures(const struct view_device *device,

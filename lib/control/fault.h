@@ -21,6 +21,8 @@ static_assert(sizeof(struct ctl_fault) == 272, "shared memory layout");
 struct ctl_faults {
 	_Atomic uint32_t generation;
 	uint32_t next_id;
+	_Atomic uint32_t fatal;	 /* counts: odd while the device is fatal */
+	_Atomic uint32_t silent; /* 1: packets neither leave nor arrive */
 	struct ctl_fault at[FAULT_MAX_RULES];
 };
 

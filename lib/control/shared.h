@@ -84,6 +84,7 @@ struct ctl_shared {
 	struct rxe_counters retired;	   /* sums of the processes that have gone */
 	struct ctl_kept_failures failures; /* ... and what befell their queue pairs */
 	struct ctl_faults faults;
+	struct gid gids[RXE_MAX_GIDS]; /* changes between two odd moments of faults.generation */
 	_Atomic uint32_t live
 		[CTL_MAX_OBJECTS]; /* by index: the handle of the object that lives there, else 0 */
 	struct rxe_mr_table mrs;

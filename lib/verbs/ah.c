@@ -13,15 +13,15 @@
 int dm_av_from_attr(struct dm_device *dev, const struct ibv_ah_attr *attr, struct rxe_av *ret)
 {
 	static const struct gid zeros;
-	struct gid dgid;
+	struct gid dgid, sgid;
 
 	if (!attr->is_global || attr->port_num != PORT || attr->grh.sgid_index >= RXE_MAX_GIDS)
 		return EINVAL;
 	memcpy(dgid.raw, attr->grh.dgid.raw, sizeof(dgid.raw));
 	if (gid_equal(&dgid, &zeros))
 		return EINVAL;
-	if (gid_equal(&dev->info.gids[attr->grh.sgid_index], &zeros) ||
-	    gid_is_v4(&dev->info.gids[attr->grh.sgid_index]) != gid_is_v4(&dgid))
+	sgid = dm_gid(dev, attr->grh.sgid_index);
+	if (gid_equal(&sgid, &zeros) || gid_is_v4(&sgid) != gid_is_v4(&dgid))
 		return ENETUNREACH;
 
 	*ret = (struct rxe_av){
@@ -42,6 +42,8 @@ struct ibv_ah *ibv_create_ah(struct ibv_pd *pd, struct ibv_ah_attr *attr)
 
 	if (!dm_is_pd(pd) || !attr)
 		return dm_fail(EINVAL);
+	if (dm_verb_fails(pd->context, create_ah))
+		return NULL;
 	ah = calloc(1, sizeof(*ah));
 	if (!ah)
 		return dm_fail(ENOMEM);
@@ -66,6 +68,10 @@ fail:
 
 int ibv_destroy_ah(struct ibv_ah *ah)
 {
+	if (!dm_object_is(ah, DM_KIND_AH))
+		return EINVAL;
+	if (dm_verb_fails(ah->context, destroy_ah))
+		return errno;
 	if (!dm_object_take(ah, DM_KIND_AH))
 		return EINVAL;
 	dm_pd_unuse(ah->pd);
@@ -130,12 +136,12 @@ static int source_index(const struct dm_device *dev, const struct sender *from)
 	memcpy(sender.raw, from->sgid.raw, sizeof(sender.raw));
 	for (int i = 0; i < RXE_MAX_GIDS; i++) {
 		static const struct gid zeros;
-		const struct gid *own = &dev->info.gids[i];
+		const struct gid own = dm_gid(dev, (uint32_t)i);
 
-		if (gid_equal(own, &zeros))
+		if (gid_equal(&own, &zeros))
 			continue;
-		if (gid_equal(own, &to) ||
-		    (gid_is_multicast(&to) && gid_is_v4(own) == gid_is_v4(&sender)))
+		if (gid_equal(&own, &to) ||
+		    (gid_is_multicast(&to) && gid_is_v4(&own) == gid_is_v4(&sender)))
 			return i;
 	}
 	return -1;
@@ -150,6 +156,8 @@ int ibv_init_ah_from_wc(struct ibv_context *context, uint8_t port_num, struct ib
 	if (!dm_is_context(context) || port_num != PORT || !wc || !ret ||
 	    !(wc->wc_flags & IBV_WC_GRH) || !grh || !sender_of(grh, &from))
 		goto invalid;
+	if (dm_verb_fails(context, init_ah_from_wc))
+		return -1;
 	index = source_index(dm_device(context), &from);
 	if (index < 0)
 		goto invalid;
@@ -180,6 +188,8 @@ struct ibv_ah *ibv_create_ah_from_wc(struct ibv_pd *pd, struct ibv_wc *wc, struc
 
 	if (!dm_is_pd(pd))
 		return dm_fail(EINVAL);
+	if (dm_verb_fails(pd->context, create_ah_from_wc))
+		return NULL;
 	if (ibv_init_ah_from_wc(pd->context, port_num, wc, grh, &attr))
 		return NULL;
 	return ibv_create_ah(pd, &attr);

@@ -130,8 +130,12 @@ static void push_all(struct dm_device *dev, enum ibv_event_type type, int port)
 
 	pthread_mutex_lock(&dev->pump.lock);
 	for (struct dm_context *context = dev->pump.contexts; context;
-	     context = context->async.next)
-		push(context, &out);
+	     context = context->async.next) {
+		if (!context->told_fatal)
+			push(context, &out);
+		/* The last that it hears of the device. */
+		context->told_fatal |= type == IBV_EVENT_DEVICE_FATAL;
+	}
 	pthread_mutex_unlock(&dev->pump.lock);
 }
 
@@ -147,18 +151,49 @@ static void leave_port(struct dm_device *dev)
 	close(nothing);
 }
 
-/* The device is dead: every queue pair goes to error, so that nobody waits for completions that will never come. */
-static void fail_queue_pairs(struct dm_device *dev)
+/* Not of a context that was opened behind the last time that the device was fatal. */
+static bool is_dead(const struct dm_device *dev, struct ibv_context *context)
 {
-	if (!dm_pump_lock(dev))
-		return;
-	for (uint32_t i = 0; i < RXE_MAX_QP; i++)
-		if (dev->pump.engine->qp[i])
-			rxe_qp_fail(dev->pump.engine, dev->pump.engine->qp[i], RXE_WC_SUCCESS,
-				    dm_now_ns());
-	rxe_engine_settle(dev->pump.engine);
-	leave_port(dev);
-	dm_pump_unlock(dev);
+	return dm_context(context)->fatal != atomic_load(&dev->attachment.shared->faults.fatal);
+}
+
+/* The device is dead: queue pairs go to error, so that nobody waits for completions that will never come. Under the pump lock. */
+static void fail_queue_pairs(struct dm_device *dev, bool all)
+{
+	struct rxe_engine *engine = dev->pump.engine;
+
+	for (uint32_t i = 0; i < RXE_MAX_QP; i++) {
+		const struct dm_qp *qp = engine->qp[i] ? engine->qp[i]->owner : NULL;
+
+		if (qp && (all || is_dead(dev, qp->ex.base.qp_base.context)))
+			rxe_qp_fail(engine, engine->qp[i], RXE_WC_SUCCESS, dm_now_ns());
+	}
+	rxe_engine_settle(engine);
+}
+
+static void server_ended(struct dm_device *dev)
+{
+	dm_log(DM_LOG_WARNING, "the device server of %s has ended: its queue pairs are in error",
+	       dev->base.name);
+	if (dm_pump_lock(dev)) {
+		fail_queue_pairs(dev, true);
+		leave_port(dev);
+		dm_pump_unlock(dev);
+	}
+	push_all(dev, IBV_EVENT_DEVICE_FATAL, 1);
+}
+
+/* A fault rule (rxe_dm/fault_device.c): what has changed stands in the shared memory already. */
+static void device_changed(struct dm_device *dev, enum ibv_event_type type, int port)
+{
+	dm_log(DM_LOG_INFO, "%s: %s", dev->base.name, ibv_event_type_str(type));
+	if (dm_pump_lock(dev)) {
+		dm_gids_follow(dev);
+		if (type == IBV_EVENT_DEVICE_FATAL)
+			fail_queue_pairs(dev, false);
+		dm_pump_unlock(dev);
+	}
+	push_all(dev, type, port);
 }
 
 bool dm_async_from_server(struct dm_device *dev)
@@ -171,18 +206,15 @@ bool dm_async_from_server(struct dm_device *dev)
 
 	if (n < 0)
 		return n == -EAGAIN || n == -EINTR;
-	if (n < (ssize_t)sizeof(event) || event.type == IBV_EVENT_DEVICE_FATAL) {
-		dm_log(DM_LOG_WARNING,
-		       "the device server of %s has ended: its queue pairs are in error",
-		       dev->base.name);
-		fail_queue_pairs(dev);
-		push_all(dev, IBV_EVENT_DEVICE_FATAL, 1);
+	if (n < (ssize_t)sizeof(event) ||
+	    (event.type == IBV_EVENT_DEVICE_FATAL && atomic_load(&dev->attachment.shared->gone))) {
+		server_ended(dev);
 		return false;
 	}
 	if (event.type == CTL_EVENT_CAPTURE)
 		dm_capture_told(dev, num_fds > 0 ? fd : -1);
 	else
-		push_all(dev, (enum ibv_event_type)event.type, (int)event.port);
+		device_changed(dev, (enum ibv_event_type)event.type, (int)event.port);
 	return true;
 }
 
@@ -215,6 +247,8 @@ int ibv_get_async_event(struct ibv_context *context, struct ibv_async_event *eve
 		errno = EINVAL;
 		return -1;
 	}
+	if (dm_verb_fails(context, get_async_event))
+		return -1;
 	do {
 		if (read(context->async_fd, &count, sizeof(count)) < 0)
 			return -1;

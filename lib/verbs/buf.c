@@ -21,6 +21,8 @@ static void *alloc_buf(struct ibv_pd *pd, size_t size, struct ibv_buf **ret)
 
 	if (!dm_is_pd(pd) || !ret || size == 0)
 		return dm_fail(EINVAL);
+	if (dm_verb_fails(pd->context, alloc_buf))
+		return NULL;
 	buf = calloc(1, sizeof(*buf));
 	if (!buf)
 		return dm_fail(ENOMEM);
@@ -73,6 +75,8 @@ struct ibv_mr *ibv_reg_buf_mr(struct ibv_pd *pd, struct ibv_buf *buf, void *addr
 {
 	if (!dm_buf_holds(buf, pd, addr, length))
 		return dm_fail(EINVAL);
+	if (dm_verb_fails(pd->context, reg_buf_mr))
+		return NULL;
 	return ibv_reg_mr_iova2(pd, addr, length, (uintptr_t)addr, (unsigned int)access);
 }
 

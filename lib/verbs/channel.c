@@ -21,6 +21,8 @@ struct ibv_comp_channel *ibv_create_comp_channel(struct ibv_context *context)
 
 	if (!dm_is_context(context))
 		return dm_fail(EINVAL);
+	if (dm_verb_fails(context, create_comp_channel))
+		return NULL;
 	channel = calloc(1, sizeof(*channel));
 	if (!channel)
 		return dm_fail(ENOMEM);
@@ -44,6 +46,8 @@ int ibv_destroy_comp_channel(struct ibv_comp_channel *base)
 
 	if (!dm_object_is(channel, DM_KIND_CHANNEL))
 		return EINVAL;
+	if (dm_verb_fails(base->context, destroy_comp_channel))
+		return errno;
 	if (__atomic_load_n(&base->refcnt, __ATOMIC_ACQUIRE))
 		return EBUSY;
 	if (!dm_object_take(channel, DM_KIND_CHANNEL))
@@ -123,6 +127,8 @@ int ibv_get_cq_event(struct ibv_comp_channel *base, struct ibv_cq **cq, void **c
 		errno = EINVAL; /* the events are the parent's */
 		return -1;
 	}
+	if (dm_verb_fails(base->context, get_cq_event))
+		return -1;
 	do {
 		look_first(channel);
 		if (!atomic_load(&channel->unread))

@@ -18,6 +18,7 @@ static int attach_locked(struct dm_device *dev)
 
 	if (err)
 		return err;
+	dm_verb_gate_attached(dev);
 	err = dm_pump_start(dev);
 	if (err)
 		ctl_detach(dev->client, dev->info.index, &dev->attachment);
@@ -36,6 +37,7 @@ static int attach_again(struct dm_device *dev)
 		return err;
 	more = dev->attachment; /* counted once more than there are reasons */
 	ctl_detach(dev->client, dev->info.index, &more);
+	dm_verb_gate_attached(dev);
 	err = dm_pump_start(dev);
 	if (!err)
 		atomic_store(&dev->forks, dm_forks());
@@ -118,12 +120,17 @@ static void fill(struct dm_context *ctx)
 }
 
 /* The device is attached and ctx->ctl is ours: make the rest. */
-static int finish(struct dm_context *ctx)
+static int finish(struct dm_context *ctx, enum fault_verb verb)
 {
 	struct ibv_context *base = &ctx->verbs.base.context;
 	int err;
 
 	fill(ctx);
+	ctx->fatal = atomic_load(&ctx->dev->attachment.shared->faults.fatal);
+	if (ctx->fatal & 1)
+		return -EIO;
+	if (dm_verb_asks(base, verb))
+		return -errno;
 	err = dm_async_init(ctx);
 	if (err)
 		return err;
@@ -153,7 +160,7 @@ struct ibv_context *ibv_open_device(struct ibv_device *device)
 	err = ctl_open(dev->client, dev->info.index, &ctx->ctl);
 	if (err)
 		goto no_open;
-	err = finish(ctx);
+	err = finish(ctx, FAULT_VERB_open_device);
 	if (err)
 		goto no_finish;
 	return &ctx->verbs.base.context;
@@ -211,7 +218,7 @@ struct ibv_context *ibv_import_device(int cmd_fd)
 	err = ctx->dev ? attach(ctx->dev) : -ENODEV;
 	if (err)
 		goto no_attach;
-	err = finish(ctx);
+	err = finish(ctx, FAULT_VERB_import_device);
 	if (err)
 		goto no_finish;
 	take_given(ctx, client, cmd_fd);
@@ -234,6 +241,7 @@ int ibv_close_device(struct ibv_context *context)
 		errno = EINVAL;
 		return -1;
 	}
+	dm_context(context)->closing = true;
 	dm_context_abandon(context);
 	if (!dm_object_take(context, DM_KIND_CONTEXT)) {
 		errno = EINVAL;

@@ -99,7 +99,7 @@ static bool is_single_threaded(const struct ibv_cq_init_attr_ex *attr)
 	       attr->flags & IBV_CREATE_CQ_ATTR_SINGLE_THREADED;
 }
 
-static struct ibv_cq_ex *create_cq_ex(struct ibv_context *context, struct ibv_cq_init_attr_ex *attr)
+static struct ibv_cq_ex *create(struct ibv_context *context, struct ibv_cq_init_attr_ex *attr)
 {
 	struct dm_cq *cq;
 	int err;
@@ -127,6 +127,13 @@ static struct ibv_cq_ex *create_cq_ex(struct ibv_context *context, struct ibv_cq
 	return &cq->ex;
 }
 
+static struct ibv_cq_ex *create_cq_ex(struct ibv_context *context, struct ibv_cq_init_attr_ex *attr)
+{
+	if (dm_is_context(context) && dm_verb_fails(context, create_cq_ex))
+		return NULL;
+	return create(context, attr);
+}
+
 struct ibv_cq *ibv_create_cq(struct ibv_context *context, int cqe, void *cq_context,
 			     struct ibv_comp_channel *channel, int comp_vector)
 {
@@ -140,7 +147,9 @@ struct ibv_cq *ibv_create_cq(struct ibv_context *context, int cqe, void *cq_cont
 
 	if (cqe < 1 || comp_vector < 0)
 		return dm_fail(EINVAL);
-	cq = create_cq_ex(context, &attr);
+	if (dm_is_context(context) && dm_verb_fails(context, create_cq))
+		return NULL;
+	cq = create(context, &attr);
 	return cq ? ibv_cq_ex_to_cq(cq) : NULL;
 }
 
@@ -187,6 +196,8 @@ static int poll_cq(struct ibv_cq *base, int num_entries, struct ibv_wc *wc)
 		return num_entries < 0 ? -EINVAL : 0;
 	if (!wc || cq->forks != dm_forks())
 		return -EINVAL; /* a CQ of the parent's */
+	if (dm_verb_fails(base->context, poll_cq))
+		return -errno;
 	if (!cq->single_threaded)
 		pthread_mutex_lock(&cq->lock);
 	while (done < num_entries) {
@@ -209,6 +220,8 @@ static int req_notify_cq(struct ibv_cq *base, int solicited_only)
 {
 	struct dm_cq *cq = dm_cq(base);
 
+	if (dm_verb_fails(base->context, req_notify_cq))
+		return errno;
 	if (!dm_pump_lock_for(cq->dev, cq->forks))
 		return EINVAL;
 	if (cq->cq.armed == RXE_CQ_IDLE)
@@ -239,6 +252,8 @@ int ibv_resize_cq(struct ibv_cq *base, int cqe)
 
 	if (!dm_object_is(cq, DM_KIND_CQ) || cqe < 1 || cqe > RXE_MAX_CQE)
 		return EINVAL;
+	if (dm_verb_fails(base->context, resize_cq))
+		return errno;
 	if (!dm_buffer_alloc(&ring, cq->parent_domain, rxe_cq_ring_bytes((uint32_t)cqe),
 			     DM_BUFFER_CQ))
 		return ENOMEM;
@@ -268,6 +283,8 @@ int ibv_destroy_cq(struct ibv_cq *base)
 
 	if (!dm_object_is(cq, DM_KIND_CQ))
 		return EINVAL;
+	if (dm_verb_fails(base->context, destroy_cq))
+		return errno;
 	if (atomic_load(&cq->users))
 		return EBUSY;
 	if (!dm_object_take(cq, DM_KIND_CQ))

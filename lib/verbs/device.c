@@ -74,6 +74,7 @@ static struct dm_device *adopt(struct ctl_client *client, const struct ctl_devic
 		return NULL;
 	pthread_mutex_init(&dev->lock, NULL);
 	dm_pump_init(&dev->pump);
+	dm_verb_gate_init(dev);
 	dev->foreign = no_provider;
 	dev->client = client;
 	dev->info = *info;
@@ -209,6 +210,7 @@ void dm_devices_forked(void)
 	pthread_mutex_init(&lock, NULL);
 	for (size_t i = 0; i < num_known; i++) {
 		pthread_mutex_init(&known[i]->lock, NULL);
+		dm_verb_gate_forked(known[i]);
 		dm_pump_drop_in_child(known[i]);
 	}
 }

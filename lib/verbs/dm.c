@@ -52,6 +52,8 @@ static int memcpy_to_dm(struct ibv_dm *base, uint64_t offset, const void *src, s
 	if (!dm_object_is(dm, DM_KIND_DM) || !dm_is_context(base->context) ||
 	    bounds_check(dm, offset, length))
 		return EINVAL;
+	if (dm_verb_fails(base->context, memcpy_to_dm))
+		return errno;
 	if (length == 0)
 		return 0;
 	return src ? copy(dm, offset, NULL, src, length) : EINVAL;
@@ -64,6 +66,8 @@ static int memcpy_from_dm(void *dst, struct ibv_dm *base, uint64_t offset, size_
 	if (!dm_object_is(dm, DM_KIND_DM) || !dm_is_context(base->context) ||
 	    bounds_check(dm, offset, length))
 		return EINVAL;
+	if (dm_verb_fails(base->context, memcpy_from_dm))
+		return errno;
 	if (length == 0)
 		return 0;
 	return dst ? copy(dm, offset, dst, NULL, length) : EINVAL;
@@ -102,6 +106,8 @@ static struct ibv_dm *alloc_dm(struct ibv_context *context, struct ibv_alloc_dm_
 
 	if (!dm_is_context(context) || !attr || attr->comp_mask || attr->length == 0)
 		return dm_fail(EINVAL);
+	if (dm_verb_fails(context, alloc_dm))
+		return NULL;
 	ctx = dm_context(context);
 	if (attr->length > ctx->dev->info.arena_bytes || attr->log_align_req > 63)
 		return dm_fail(EINVAL);
@@ -123,8 +129,11 @@ static int free_dm(struct ibv_dm *base)
 	struct dm_context *ctx;
 	int err = 0;
 
-	if (!dm_object_is(base, DM_KIND_DM) || !dm_is_context(base->context) ||
-	    !dm_object_take(base, DM_KIND_DM))
+	if (!dm_object_is(base, DM_KIND_DM) || !dm_is_context(base->context))
+		return EINVAL;
+	if (dm_verb_fails(base->context, free_dm))
+		return errno;
+	if (!dm_object_take(base, DM_KIND_DM))
 		return EINVAL;
 	ctx = dm_context(base->context);
 	if (!inherited)
@@ -147,6 +156,8 @@ static struct ibv_mr *reg_dm_mr(struct ibv_pd *pd, struct ibv_dm *base, uint64_t
 
 	if (!dm_is_pd(pd) || !dm_object_is(dm, DM_KIND_DM) || pd->context != base->context)
 		return dm_fail(EINVAL);
+	if (dm_verb_fails(pd->context, reg_dm_mr))
+		return NULL;
 	if (!(access & IBV_ACCESS_ZERO_BASED) || (access & ~(unsigned int)DM_ACCESS))
 		return dm_fail(EINVAL);
 	err = dm_access_check(access);
@@ -175,6 +186,8 @@ static int export_dmabuf_fd(struct ibv_dm *dm)
 	int err = -EINVAL, fd = -1;
 
 	if (dm_object_is(dm, DM_KIND_DM) && dm_is_context(dm->context)) {
+		if (dm_verb_fails(dm->context, dm_export_dmabuf_fd))
+			return -1;
 		ctx = dm_context(dm->context);
 		err = ctl_export_dm(ctx->dev->client, &ctx->ctl, dm->handle, &fd);
 	}

@@ -63,6 +63,8 @@ static struct ibv_dmah *alloc_dmah(struct ibv_context *context, struct ibv_dmah_
 
 	if (!dm_is_context(context) || !attr)
 		return dm_fail(EINVAL);
+	if (dm_verb_fails(context, alloc_dmah))
+		return NULL;
 	err = check(attr);
 	if (err)
 		return dm_fail(err);
@@ -95,8 +97,11 @@ static int dealloc_dmah(struct ibv_dmah *base)
 	struct dm_context *ctx;
 	int err = 0;
 
-	if (!dm_object_is(base, DM_KIND_DMAH) || !dm_is_context(base->context) ||
-	    !dm_object_take(base, DM_KIND_DMAH))
+	if (!dm_object_is(base, DM_KIND_DMAH) || !dm_is_context(base->context))
+		return EINVAL;
+	if (dm_verb_fails(base->context, dealloc_dmah))
+		return errno;
+	if (!dm_object_take(base, DM_KIND_DMAH))
 		return EINVAL;
 	ctx = dm_context(base->context);
 	if (!inherited)

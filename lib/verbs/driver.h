@@ -22,6 +22,7 @@
 #include "lib/verbs/newer.h" /* verbs.h: what it declares is exported, everything else is hidden */
 #include "lib/verbs/object.h"
 #include "lib/verbs/pump.h"
+#include "lib/verbs/verb.h"
 
 #define DM_MAX_DEVICES			16
 #define DM_COMP_VECTORS			1
@@ -38,6 +39,7 @@ struct dm_device {
 	_Atomic uint32_t forks;		  /* what dm_forks() was when the process attached */
 	struct ctl_attachment attachment; /* while contexts is not 0 */
 	struct dm_pump pump;		  /* the engine and what moves its packets: pump.h */
+	struct dm_verb_gate gate;	  /* verbs that are to fail: verb.h */
 };
 static_assert(offsetof(struct dm_device, foreign) == 664, "where stock providers look");
 
@@ -47,6 +49,9 @@ struct dm_context {
 	struct dm_async async; /* asynchronous events: pump.h */
 	int given_fd;	       /* imported: by which descriptor, closed with the context; else -1 */
 	uint64_t given_inode;  /* ... if it is still what it was then */
+	uint32_t fatal;	       /* ctl_faults.fatal when it was opened; another now: it is dead */
+	bool told_fatal;       /* the event is in its queue, or was; the pump lock */
+	bool closing;	       /* no verb fails any more */
 	struct verbs_context_65 verbs;
 };
 
@@ -147,6 +152,10 @@ bool dm_mem_read(void *host, const struct rxe_mr *mr, uint64_t iova, void *dst, 
 bool dm_mem_write(void *host, const struct rxe_mr *mr, uint64_t iova, const void *src, size_t len);
 bool dm_mem_atomic(void *host, const struct rxe_mr *mr, uint64_t iova, enum rxe_atomic_op op,
 		   uint64_t compare_or_add, uint64_t swap, uint64_t *ret_orig);
+
+/* The device's GID table as it is now (gid.c); and have the engine take it over, under the pump lock. */
+struct gid dm_gid(const struct dm_device *dev, uint32_t index);
+void dm_gids_follow(struct dm_device *dev);
 
 /* An address vector from the verbs' form. 0, EINVAL (no GRH, wrong port), or ENETUNREACH (no such source GID). */
 int dm_av_from_attr(struct dm_device *dev, const struct ibv_ah_attr *attr, struct rxe_av *ret);

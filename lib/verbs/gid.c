@@ -2,6 +2,7 @@
 /* The GID table. Every GID is a RoCEv2 one that a socket listens on; what is not filled is empty. */
 #include <string.h>
 
+#include "emu/engine.h"
 #include "lib/verbs/driver.h"
 #include "lib/verbs/private.h"
 
@@ -29,36 +30,68 @@ static bool is_empty(const struct gid *gid)
 	return gid_equal(gid, &zeros);
 }
 
-/* The slot of the table, or NULL when there is no such. */
-static const struct gid *slot(struct ibv_context *context, uint32_t port, uint64_t index)
+struct gid dm_gid(const struct dm_device *dev, uint32_t index)
+{
+	const struct ctl_shared *shared = dev->attachment.shared;
+	uint32_t before;
+	struct gid ret;
+
+	/* The table changes between two odd moments of the generation. */
+	do {
+		before = atomic_load(&shared->faults.generation);
+		ret = shared->gids[index];
+		atomic_thread_fence(memory_order_acquire);
+	} while (before & 1 || atomic_load(&shared->faults.generation) != before);
+	return ret;
+}
+
+void dm_gids_follow(struct dm_device *dev)
+{
+	struct dm_pump *pump = &dev->pump;
+	const uint32_t now = atomic_load(&dev->attachment.shared->faults.generation);
+
+	if (now == pump->gids_at)
+		return;
+	for (uint32_t i = 0; i < RXE_MAX_GIDS; i++)
+		pump->engine->cfg.gids[i] = dm_gid(dev, i);
+	pump->gids_at = now & ~1u;
+}
+
+/* Is there such a place in the table? */
+static bool slot(struct ibv_context *context, uint32_t port, uint64_t index, struct gid *ret)
 {
 	if (!dm_is_context(context) || port != PORT || index >= RXE_MAX_GIDS)
-		return NULL;
-	return &dm_device(context)->info.gids[index];
+		return false;
+	*ret = dm_gid(dm_device(context), (uint32_t)index);
+	return true;
 }
 
 int ibv_query_gid(struct ibv_context *context, uint8_t port, int index, union ibv_gid *ret)
 {
-	const struct gid *gid = index < 0 ? NULL : slot(context, port, (uint64_t)index);
+	struct gid gid;
 
-	if (!gid || !ret) {
+	if (index < 0 || !ret || !slot(context, port, (uint64_t)index, &gid)) {
 		errno = EINVAL;
 		return -1;
 	}
-	memcpy(ret->raw, gid->raw, sizeof(ret->raw));
+	if (dm_verb_fails(context, query_gid))
+		return -1;
+	memcpy(ret->raw, gid.raw, sizeof(ret->raw));
 	return 0;
 }
 
 int ibv_query_gid_type(struct ibv_context *context, uint8_t port, unsigned int index,
 		       unsigned int *type)
 {
-	const struct gid *gid = slot(context, port, index);
+	struct gid gid;
 
-	if (!gid || !type) {
+	if (!type || !slot(context, port, index, &gid)) {
 		errno = EINVAL;
 		return -1;
 	}
-	*type = is_empty(gid) ? GID_TYPE_V1 : GID_TYPE_V2;
+	if (dm_verb_fails(context, query_gid_type))
+		return -1;
+	*type = is_empty(&gid) ? GID_TYPE_V1 : GID_TYPE_V2;
 	return 0;
 }
 
@@ -69,7 +102,8 @@ int older_ibv_query_gid_type(struct ibv_context *context, uint8_t port, unsigned
 }
 
 /* An entry may have been compiled shorter or longer than ours: the front is what all have. */
-static void entry_write(void *at, size_t size, struct ibv_context *context, uint32_t index)
+static void entry_write(void *at, size_t size, struct ibv_context *context, uint32_t index,
+			const struct gid *gid)
 {
 	const struct dm_device *dev = dm_device(context);
 	struct ibv_gid_entry entry = {
@@ -79,7 +113,7 @@ static void entry_write(void *at, size_t size, struct ibv_context *context, uint
 		.ndev_ifindex = dev->info.if_index,
 	};
 
-	memcpy(entry.gid.raw, dev->info.gids[index].raw, sizeof(entry.gid.raw));
+	memcpy(entry.gid.raw, gid->raw, sizeof(entry.gid.raw));
 	memset(at, 0, size);
 	memcpy(at, &entry, size < sizeof(entry) ? size : sizeof(entry));
 }
@@ -87,15 +121,17 @@ static void entry_write(void *at, size_t size, struct ibv_context *context, uint
 int _ibv_query_gid_ex(struct ibv_context *context, uint32_t port, uint32_t index,
 		      struct ibv_gid_entry *entry, uint32_t flags, size_t entry_size)
 {
-	const struct gid *gid = slot(context, port, index);
+	struct gid gid;
 
-	if (!gid || !entry || entry_size < sizeof(union ibv_gid))
+	if (!entry || entry_size < sizeof(union ibv_gid) || !slot(context, port, index, &gid))
 		return EINVAL;
 	if (flags)
 		return EOPNOTSUPP;
-	if (is_empty(gid))
+	if (dm_verb_fails(context, query_gid_ex))
+		return errno;
+	if (is_empty(&gid))
 		return ENODATA;
-	entry_write(entry, entry_size, context, index);
+	entry_write(entry, entry_size, context, index, &gid);
 	return 0;
 }
 
@@ -109,12 +145,16 @@ ssize_t _ibv_query_gid_table(struct ibv_context *context, struct ibv_gid_entry *
 		return -EINVAL;
 	if (flags)
 		return -EOPNOTSUPP;
+	if (dm_verb_fails(context, query_gid_table))
+		return -errno;
 	for (uint32_t i = 0; i < RXE_MAX_GIDS; i++) {
-		if (is_empty(&dm_device(context)->info.gids[i]))
+		const struct gid gid = dm_gid(dm_device(context), i);
+
+		if (is_empty(&gid))
 			continue;
 		if (n == max_entries)
 			return -EINVAL; /* too small for all of them */
-		entry_write((uint8_t *)entries + n++ * entry_size, entry_size, context, i);
+		entry_write((uint8_t *)entries + n++ * entry_size, entry_size, context, i, &gid);
 	}
 	return (ssize_t)n;
 }

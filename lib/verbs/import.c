@@ -24,6 +24,8 @@ struct ibv_pd *ibv_import_pd(struct ibv_context *context, uint32_t handle)
 
 	if (!dm_is_context(context))
 		return dm_fail(EINVAL);
+	if (dm_verb_fails(context, import_pd))
+		return NULL;
 	err = look_up(context, CTL_KIND_PD, handle, &object);
 	if (err)
 		return dm_fail(err);
@@ -48,6 +50,8 @@ struct ibv_mr *ibv_import_mr(struct ibv_pd *pd, uint32_t handle)
 
 	if (!dm_is_pd(pd))
 		return dm_fail(EINVAL);
+	if (dm_verb_fails(pd->context, import_mr))
+		return NULL;
 	err = look_up(pd->context, CTL_KIND_MR, handle, &object);
 	if (!err && object.pd != pd->handle)
 		err = EINVAL;
@@ -97,6 +101,8 @@ struct ibv_dm *ibv_import_dm(struct ibv_context *context, uint32_t handle)
 
 	if (!dm_is_context(context))
 		return dm_fail(EINVAL);
+	if (dm_verb_fails(context, import_dm))
+		return NULL;
 	err = look_up(context, CTL_KIND_DM, handle, &object);
 	if (err)
 		return dm_fail(err);

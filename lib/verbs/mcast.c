@@ -27,7 +27,11 @@ int ibv_attach_mcast(struct ibv_qp *base, const union ibv_gid *gid, uint16_t lid
 	int err = 0;
 
 	(void)lid; /* RoCE has none */
-	if (!dm_object_is(qp, DM_KIND_QP) || !gid || !dm_pump_lock_for(qp->dev, qp->forks))
+	if (!dm_object_is(qp, DM_KIND_QP) || !gid)
+		return EINVAL;
+	if (dm_verb_fails(base->context, attach_mcast))
+		return errno;
+	if (!dm_pump_lock_for(qp->dev, qp->forks))
 		return EINVAL;
 	memcpy(group.raw, gid->raw, sizeof(group.raw));
 	verdict = rxe_mcast_attach(qp->dev->pump.engine, &qp->qp, &group);
@@ -46,7 +50,11 @@ int ibv_detach_mcast(struct ibv_qp *base, const union ibv_gid *gid, uint16_t lid
 	struct gid group;
 
 	(void)lid;
-	if (!dm_object_is(qp, DM_KIND_QP) || !gid || !dm_pump_lock_for(qp->dev, qp->forks))
+	if (!dm_object_is(qp, DM_KIND_QP) || !gid)
+		return EINVAL;
+	if (dm_verb_fails(base->context, detach_mcast))
+		return errno;
+	if (!dm_pump_lock_for(qp->dev, qp->forks))
 		return EINVAL;
 	memcpy(group.raw, gid->raw, sizeof(group.raw));
 	verdict = rxe_mcast_detach(qp->dev->pump.engine, &qp->qp, &group);

@@ -121,6 +121,10 @@ static struct ibv_mr *reg_by_addr(struct ibv_pd *pd, void *addr, size_t length, 
 struct ibv_mr *ibv_reg_mr_iova2(struct ibv_pd *pd, void *addr, size_t length, uint64_t iova,
 				unsigned int access)
 {
+	/* What a program writes as ibv_reg_mr() may come here, by an inline function of verbs.h. */
+	if (dm_is_pd(pd) && (iova == (uintptr_t)addr ? dm_verb_fails(pd->context, reg_mr)
+						     : dm_verb_fails(pd->context, reg_mr_iova)))
+		return NULL;
 	return reg_by_addr(pd, addr, length, iova, access, 0);
 }
 
@@ -218,6 +222,8 @@ struct ibv_mr *ibv_reg_dmabuf_mr(struct ibv_pd *pd, uint64_t offset, size_t leng
 		.fd_offset = offset,
 	};
 
+	if (dm_is_pd(pd) && dm_verb_fails(pd->context, reg_dmabuf_mr))
+		return NULL;
 	return reg_by_fd(pd, &attr, 0);
 }
 
@@ -248,6 +254,8 @@ static struct ibv_mr *reg_mr_ex(struct ibv_pd *pd, struct ibv_mr_init_attr *attr
 
 	if (!dm_is_pd(pd) || !attr)
 		return dm_fail(EINVAL);
+	if (dm_verb_fails(pd->context, reg_mr_ex))
+		return NULL;
 	err = check_ways(pd, attr);
 	if (err)
 		return dm_fail(err);
@@ -332,6 +340,8 @@ int ibv_rereg_mr(struct ibv_mr *base, int flags, struct ibv_pd *pd, void *addr, 
 		errno = EINVAL;
 		return IBV_REREG_MR_ERR_INPUT;
 	}
+	if (dm_verb_fails(base->context, rereg_mr))
+		return IBV_REREG_MR_ERR_INPUT;
 	/* Over device memory and descriptors it has no meaning; a parent's region is not the child's to change. */
 	err = mr->kind == DM_MR_PLAIN && !dm_object_is_inherited(mr)
 		      ? rereg_plan(mr, flags, pd, addr, length, access, &to)
@@ -352,8 +362,11 @@ int ibv_dereg_mr(struct ibv_mr *base)
 	struct dm_context *ctx;
 	int err = 0;
 
-	if (!dm_object_is(mr, DM_KIND_MR) || !dm_is_context(base->context) ||
-	    !dm_object_take(mr, DM_KIND_MR))
+	if (!dm_object_is(mr, DM_KIND_MR) || !dm_is_context(base->context))
+		return EINVAL;
+	if (dm_verb_fails(base->context, dereg_mr))
+		return errno;
+	if (!dm_object_take(mr, DM_KIND_MR))
 		return EINVAL;
 	ctx = dm_context(base->context);
 	if (!inherited)

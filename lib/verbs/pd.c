@@ -86,6 +86,8 @@ struct ibv_pd *ibv_alloc_pd(struct ibv_context *context)
 
 	if (!dm_is_context(context))
 		return dm_fail(EINVAL);
+	if (dm_verb_fails(context, alloc_pd))
+		return NULL;
 	ctx = dm_context(context);
 	err = ctl_alloc_pd(ctx->dev->client, &ctx->ctl, &like.base.handle);
 	if (err)
@@ -114,6 +116,8 @@ int ibv_dealloc_pd(struct ibv_pd *base)
 
 	if (!dm_is_pd(base))
 		return EINVAL;
+	if (dm_verb_fails(base->context, dealloc_pd))
+		return errno;
 	if (atomic_load(&pd->users))
 		return EBUSY;
 	if (!dm_object_take(pd, DM_KIND_PD))
@@ -139,6 +143,8 @@ static struct ibv_td *alloc_td(struct ibv_context *context, struct ibv_td_init_a
 
 	if (!dm_is_context(context) || !attr || attr->comp_mask)
 		return dm_fail(EINVAL);
+	if (dm_verb_fails(context, alloc_td))
+		return NULL;
 	td = calloc(1, sizeof(*td));
 	if (!td)
 		return dm_fail(ENOMEM);
@@ -156,6 +162,8 @@ static int dealloc_td(struct ibv_td *base)
 
 	if (!dm_object_is(td, DM_KIND_TD))
 		return EINVAL;
+	if (dm_verb_fails(base->context, dealloc_td))
+		return errno;
 	if (atomic_load(&td->users))
 		return EBUSY;
 	if (!dm_object_take(td, DM_KIND_TD))
@@ -192,6 +200,8 @@ static struct ibv_pd *alloc_parent_domain(struct ibv_context *context,
 
 	if (err)
 		return dm_fail(err);
+	if (dm_verb_fails(context, alloc_parent_domain))
+		return NULL;
 	like.base.handle = attr->pd->handle;
 	like.under = dm_pd(attr->pd);
 	like.td = (struct dm_td *)(void *)attr->td;

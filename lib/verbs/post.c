@@ -84,6 +84,10 @@ static int post_send(struct ibv_qp *base, struct ibv_send_wr *wr, struct ibv_sen
 	uint64_t now_ns;
 	bool was_idle;
 
+	if (dm_verb_fails(base->context, post_send)) {
+		*bad_wr = wr;
+		return errno;
+	}
 	if (!dm_pump_lock_for(qp->dev, qp->forks)) {
 		*bad_wr = wr;
 		return EINVAL;
@@ -119,6 +123,10 @@ static int post_recv(struct ibv_qp *base, struct ibv_recv_wr *wr, struct ibv_rec
 	enum post_verdict verdict = POST_OK;
 	uint64_t now_ns;
 
+	if (dm_verb_fails(base->context, post_recv)) {
+		*bad_wr = wr;
+		return errno;
+	}
 	if (!dm_pump_lock_for(qp->dev, qp->forks)) {
 		*bad_wr = wr;
 		return EINVAL;
@@ -145,6 +153,10 @@ static int post_srq_recv(struct ibv_srq *base, struct ibv_recv_wr *wr, struct ib
 	struct dm_srq *srq = dm_srq(base);
 	enum post_verdict verdict = POST_OK;
 
+	if (dm_verb_fails(base->context, post_srq_recv)) {
+		*bad_wr = wr;
+		return errno;
+	}
 	if (!dm_pump_lock_for(srq->dev, srq->forks)) {
 		*bad_wr = wr;
 		return EINVAL;

@@ -19,6 +19,7 @@
 #include "lib/verbs/owed.h"
 #include "lib/verbs/room.h"
 #include "lib/verbs/srq_share.h"
+#include "lib/verbs/wire_fault.h"
 #include "net/wire/opcode.h"
 
 #define ACK_HOLD_NS	  20000u
@@ -309,6 +310,7 @@ static const struct rxe_host_ops host_ops = {
 	.srq_find = dm_srq_find,
 	.srq_take = dm_srq_take,
 	.srq_done = dm_srq_done,
+	.completing = dm_fault_completing,
 	.owe = dm_owed_note,
 	.paid = dm_owed_paid,
 };
@@ -333,6 +335,9 @@ static void init_engine(struct dm_device *dev)
 	memcpy(cfg.gids, dev->info.gids, sizeof(cfg.gids));
 	cfg.num_tx_ports = dm_wire_tx_ports(&pump->wire, cfg.tx_ports, RXE_MAX_TX_PORTS);
 	rxe_engine_init(pump->engine, &cfg);
+	pump->gids_at = 1; /* none */
+	dm_gids_follow(dev);
+	dm_fault_follow(dev);
 }
 
 static int open_fds(struct dm_device *dev)

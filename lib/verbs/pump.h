@@ -35,6 +35,7 @@ struct dm_pump {
 	bool sent_to_neighbour; /* something left for a process of this host: who posts looks, and yields to it */
 	uint32_t looks_found; /* running, up to the last look into the socket */
 	uint32_t random_state;
+	uint32_t gids_at; /* the generation that the engine's GIDs are of */
 	uint32_t
 		owed_leaving; /* bit i: ctl_slot.owed[i] is in a train that the kernel has not taken yet */
 	struct dm_room room;	     /* how full other processes' sockets are */

@@ -289,7 +289,7 @@ static struct ibv_qp *create(struct ibv_context *context, struct ibv_qp_init_att
 	return &qp->ex.base.qp_base;
 }
 
-static struct ibv_qp *create_qp_ex(struct ibv_context *context, struct ibv_qp_init_attr_ex *attr)
+static struct ibv_qp *create_checked(struct ibv_context *context, struct ibv_qp_init_attr_ex *attr)
 {
 	struct ibv_qp_init_attr_ex matters;
 	struct ibv_qp *qp;
@@ -307,6 +307,13 @@ static struct ibv_qp *create_qp_ex(struct ibv_context *context, struct ibv_qp_in
 	return qp;
 }
 
+static struct ibv_qp *create_qp_ex(struct ibv_context *context, struct ibv_qp_init_attr_ex *attr)
+{
+	if (dm_is_context(context) && dm_verb_fails(context, create_qp_ex))
+		return NULL;
+	return create_checked(context, attr);
+}
+
 struct ibv_qp *ibv_create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *attr)
 {
 	struct ibv_qp_init_attr_ex ex;
@@ -314,6 +321,8 @@ struct ibv_qp *ibv_create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *attr)
 
 	if (!dm_is_pd(pd) || !attr)
 		return dm_fail(EINVAL);
+	if (dm_verb_fails(pd->context, create_qp))
+		return NULL;
 	ex = (struct ibv_qp_init_attr_ex){
 		.qp_context = attr->qp_context,
 		.send_cq = attr->send_cq,
@@ -325,7 +334,7 @@ struct ibv_qp *ibv_create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *attr)
 		.comp_mask = IBV_QP_INIT_ATTR_PD,
 		.pd = pd,
 	};
-	qp = create_qp_ex(pd->context, &ex);
+	qp = create_checked(pd->context, &ex);
 	if (qp)
 		attr->cap = ex.cap;
 	return qp;
@@ -382,6 +391,10 @@ int ibv_destroy_qp(struct ibv_qp *base)
 	struct dm_qp *qp = dm_qp(base);
 	int err;
 
+	if (!dm_object_is(qp, DM_KIND_QP))
+		return EINVAL;
+	if (dm_verb_fails(base->context, destroy_qp))
+		return errno;
 	/* Of two threads that destroy it, one does. */
 	if (!dm_object_take(qp, DM_KIND_QP))
 		return EINVAL;

@@ -163,9 +163,12 @@ int ibv_modify_qp(struct ibv_qp *base, struct ibv_qp_attr *attr, int mask)
 
 	if (!dm_object_is(qp, DM_KIND_QP) || !attr)
 		return EINVAL;
+	if (dm_verb_fails(base->context, modify_qp))
+		return errno;
 	attr_in(&in, attr, mask);
 	if (!dm_pump_lock_for(qp->dev, qp->forks))
 		return EINVAL;
+	dm_gids_follow(qp->dev);
 	verdict = rxe_qp_modify(qp->dev->pump.engine, &qp->qp, &in, (uint32_t)mask, dm_now_ns());
 	if (verdict == MODIFY_OK) {
 		if (qp->qp.state == RXE_QPS_RESET)
@@ -215,6 +218,8 @@ int ibv_query_qp(struct ibv_qp *base, struct ibv_qp_attr *attr, int mask,
 	(void)mask; /* all of it costs the same */
 	if (!dm_object_is(qp, DM_KIND_QP) || !attr || !init_attr)
 		return EINVAL;
+	if (dm_verb_fails(base->context, query_qp))
+		return errno;
 	if (!dm_pump_lock_for(qp->dev, qp->forks))
 		return EINVAL;
 	rxe_qp_query(&qp->qp, &out);

@@ -65,6 +65,8 @@ int ibv_query_device(struct ibv_context *context, struct ibv_device_attr *attr)
 {
 	if (!dm_is_context(context) || !attr)
 		return EINVAL;
+	if (dm_verb_fails(context, query_device))
+		return errno;
 	device_attr(dm_device(context), attr);
 	return 0;
 }
@@ -80,6 +82,8 @@ static int query_device_ex(struct ibv_context *context,
 	if (!dm_is_context(context) || !attr || attr_size < sizeof(attr->orig_attr) ||
 	    (input && input->comp_mask))
 		return EINVAL;
+	if (dm_verb_fails(context, query_device_ex))
+		return errno;
 	dev = dm_device(context);
 	device_attr(dev, &full.orig_attr);
 	full.completion_timestamp_mask = UINT64_MAX;
@@ -96,6 +100,8 @@ static int query_rt_values(struct ibv_context *context, struct ibv_values_ex *va
 {
 	if (!dm_is_context(context) || !values)
 		return EINVAL;
+	if (dm_verb_fails(context, query_rt_values_ex))
+		return errno;
 	if (values->comp_mask & ~(uint32_t)IBV_VALUES_MASK_RAW_CLOCK)
 		return EOPNOTSUPP;
 	if (values->comp_mask & IBV_VALUES_MASK_RAW_CLOCK)
@@ -135,6 +141,8 @@ static int query_port_n(struct ibv_context *context, uint32_t port, void *attr, 
 
 	if (!dm_is_context(context) || !attr || port != PORT)
 		return EINVAL;
+	if (dm_verb_fails(context, query_port))
+		return errno;
 	port_attr(dm_device(context), &full);
 	memset(attr, 0, len);
 	memcpy(attr, &full, len < sizeof(full) ? len : sizeof(full));
@@ -159,6 +167,8 @@ int ibv_query_port_speed(struct ibv_context *context, uint32_t port, uint64_t *s
 {
 	if (!dm_is_context(context) || port != PORT || !speed)
 		return EINVAL;
+	if (dm_verb_fails(context, query_port_speed))
+		return errno;
 	*speed = PORT_100MBS;
 	return 0;
 }
@@ -169,6 +179,8 @@ int ibv_query_pkey(struct ibv_context *context, uint8_t port, int index, __be16 
 		errno = EINVAL;
 		return -1;
 	}
+	if (dm_verb_fails(context, query_pkey))
+		return -1;
 	*pkey = 0xffff;
 	return 0;
 }
@@ -181,7 +193,7 @@ int ibv_get_pkey_index(struct ibv_context *context, uint8_t port, __be16 pkey)
 		errno = EINVAL;
 		return -1;
 	}
-	return 0;
+	return dm_verb_fails(context, get_pkey_index) ? -1 : 0;
 }
 
 void dm_query_ops(struct verbs_context_65 *verbs)

@@ -101,6 +101,8 @@ struct ibv_srq *ibv_create_srq(struct ibv_pd *pd, struct ibv_srq_init_attr *attr
 
 	if (!dm_is_pd(pd) || !attr)
 		return dm_fail(EINVAL);
+	if (dm_verb_fails(pd->context, create_srq))
+		return NULL;
 	ex = (struct ibv_srq_init_attr_ex){
 		.srq_context = attr->srq_context,
 		.attr = attr->attr,
@@ -140,6 +142,8 @@ static struct ibv_srq *create_srq_ex(struct ibv_context *context, struct ibv_srq
 
 	if (!dm_is_context(context) || !attr)
 		return dm_fail(EINVAL);
+	if (dm_verb_fails(context, create_srq_ex))
+		return NULL;
 	is_xrc = attr->comp_mask & IBV_SRQ_INIT_ATTR_TYPE && attr->srq_type == IBV_SRQT_XRC;
 	err = check_attr(context, attr, is_xrc);
 	return err ? dm_fail(err) : create(attr, is_xrc);
@@ -153,6 +157,8 @@ static int get_srq_num(struct ibv_srq *base, uint32_t *srq_num)
 		return EINVAL;
 	if (!srq->xrcd)
 		return EOPNOTSUPP; /* only XRC addresses SRQs */
+	if (dm_verb_fails(base->context, get_srq_num))
+		return errno;
 	*srq_num = srq->srq.srqn;
 	return 0;
 }
@@ -164,6 +170,8 @@ int ibv_modify_srq(struct ibv_srq *base, struct ibv_srq_attr *attr, int mask)
 
 	if (!dm_object_is(srq, DM_KIND_SRQ) || !attr)
 		return EINVAL;
+	if (dm_verb_fails(base->context, modify_srq))
+		return errno;
 	if (mask & ~(IBV_SRQ_MAX_WR | IBV_SRQ_LIMIT))
 		return EINVAL;
 	if (mask & IBV_SRQ_MAX_WR)
@@ -182,6 +190,8 @@ int ibv_query_srq(struct ibv_srq *base, struct ibv_srq_attr *attr)
 
 	if (!dm_object_is(srq, DM_KIND_SRQ) || !attr)
 		return EINVAL;
+	if (dm_verb_fails(base->context, query_srq))
+		return errno;
 	if (!dm_pump_lock_for(srq->dev, srq->forks))
 		return EINVAL;
 	attr->max_wr = srq->max_wr;
@@ -197,6 +207,8 @@ int ibv_destroy_srq(struct ibv_srq *base)
 
 	if (!dm_object_is(srq, DM_KIND_SRQ))
 		return EINVAL;
+	if (dm_verb_fails(base->context, destroy_srq))
+		return errno;
 	if (atomic_load(&srq->users))
 		return EBUSY;
 	if (!dm_object_take(srq, DM_KIND_SRQ))

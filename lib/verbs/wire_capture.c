@@ -366,6 +366,11 @@ void dm_capture_fault(struct dm_wire *wire, const struct fault_firing *firing)
 	case FAULT_REORDER:
 	case FAULT_CORRUPT:
 	case FAULT_TRUNCATE: break;
+	case FAULT_COMPLETION: /* of no packet */
+	case FAULT_VERB:
+	case FAULT_PORT_DOWN:
+	case FAULT_GID_CHANGE:
+	case FAULT_DEVICE_FATAL: return;
 	}
 	/* Of two copies that differ in what was spoiled, this one. */
 	add_mark(capture, dir, firing->p, firing->len, uses, note)->sum =

@@ -23,8 +23,9 @@
 
 struct dm_fault_shop {
 	struct fault_shaper *shaper;
-	uint32_t place[FAULT_MAX_RULES]; /* in shared memory, of each rule of the shaper */
-	struct wire_train out[OUT_MAX];	 /* their bytes are malloc()ed */
+	struct fault_counters *completions; /* counted */
+	uint32_t place[FAULT_MAX_RULES];    /* in shared memory, of each rule of the shaper */
+	struct wire_train out[OUT_MAX];	    /* their bytes are malloc()ed */
 	size_t first_out, num_out;
 	struct wire_arrival in[IN_MAX];
 	size_t first_in, num_in;
@@ -33,10 +34,9 @@ struct dm_fault_shop {
 
 /* Rules. */
 
-static void copy_rules(const struct ctl_faults *from, struct dm_fault_shop *shop)
+void dm_fault_copy_rules(const struct ctl_faults *from, struct fault_rules *rules,
+			 uint32_t place[FAULT_MAX_RULES])
 {
-	struct fault_rules *rules = fault_shaper_rules(shop->shaper);
-
 	memset(rules, 0, sizeof(*rules));
 	for (uint32_t id = 0;;) {
 		uint32_t next = FAULT_MAX_RULES;
@@ -55,7 +55,7 @@ static void copy_rules(const struct ctl_faults *from, struct dm_fault_shop *shop
 		if (!fault_rule_parse(&rules->rule[rules->n], text, why))
 			continue; /* half of a change */
 		rules->id[rules->n] = id;
-		shop->place[rules->n++] = next;
+		place[rules->n++] = next;
 	}
 }
 
@@ -82,22 +82,25 @@ static bool find_qp(void *arg, enum fault_dir dir, const struct gid *peer, uint3
 	return true;
 }
 
+void dm_fault_count(struct dm_device *dev, uint32_t place, uint32_t id)
+{
+	struct ctl_slot *slot = &dev->attachment.shared->slot[dev->attachment.slot];
+	struct ctl_fault_count *count = &slot->faults[place];
+
+	if (atomic_load_explicit(&count->id, memory_order_relaxed) != id) {
+		atomic_store(&count->fired, 0);
+		atomic_store(&count->id, id);
+	}
+	atomic_fetch_add_explicit(&count->fired, 1, memory_order_relaxed);
+}
+
 static void count(const struct dm_fault *fault, uint32_t id)
 {
 	const struct fault_rules *rules = fault_shaper_rules(fault->shop->shaper);
-	struct ctl_slot *slot = &fault->dev->attachment.shared->slot[fault->dev->attachment.slot];
 
-	for (uint32_t i = 0; i < rules->n; i++) {
-		struct ctl_fault_count *count = &slot->faults[fault->shop->place[i]];
-
-		if (rules->id[i] != id)
-			continue;
-		if (atomic_load_explicit(&count->id, memory_order_relaxed) != id) {
-			atomic_store(&count->fired, 0);
-			atomic_store(&count->id, id);
-		}
-		atomic_fetch_add_explicit(&count->fired, 1, memory_order_relaxed);
-	}
+	for (uint32_t i = 0; i < rules->n; i++)
+		if (rules->id[i] == id)
+			dm_fault_count(fault->dev, fault->shop->place[i], id);
 }
 
 static void fired(void *arg, const struct fault_firing *firing)
@@ -107,9 +110,12 @@ static void fired(void *arg, const struct fault_firing *firing)
 
 	count(fault, firing->id);
 	dm_capture_fault(&fault->dev->pump.wire, firing);
-	dm_log(DM_LOG_INFO, "fault %u: %s %s_%s psn %u of QP 0x%06x %s QP 0x%06x, attempt %u",
+	/* +N: so many PSNs behind the connection's first; #N: by order of creation. Both are the same in the next run. */
+	dm_log(DM_LOG_INFO,
+	       "fault %u: %s %s_%s psn %u (+%u) of QP 0x%06x (#%d) %s QP 0x%06x, attempt %u",
 	       firing->id, fault_action_str(firing->rule->action), wire_service_str(packet->opcode),
-	       wire_op_str(packet->opcode), packet->psn, packet->qpn,
+	       wire_op_str(packet->opcode), packet->psn,
+	       (packet->psn - packet->first_psn) & PSN_MASK, packet->qpn, (int)packet->qp_index,
 	       packet->dir == FAULT_OUT ? "to" : "from", packet->peer_qpn, firing->attempt);
 }
 
@@ -122,7 +128,11 @@ static struct dm_fault_shop *open_shop(struct dm_fault *fault)
 	if (shop)
 		shop->shaper = fault_shaper_new(&cfg);
 	if (shop && shop->shaper)
+		shop->completions = fault_counters_new();
+	if (shop && shop->completions)
 		return shop;
+	if (shop)
+		fault_shaper_free(shop->shaper);
 	free(shop);
 	dm_log(DM_LOG_WARNING,
 	       "no memory for the fault rules of %s: they do not apply to this process",
@@ -139,6 +149,7 @@ static void close_shop(struct dm_fault *fault)
 	while (shop->first_out < shop->num_out)
 		free(shop->out[shop->first_out++].buf);
 	fault_shaper_free(shop->shaper);
+	fault_counters_free(shop->completions);
 	free(shop);
 	fault->shop = NULL;
 }
@@ -152,6 +163,41 @@ static bool has_rules(const struct ctl_faults *faults)
 	return false;
 }
 
+static bool has_completions(const struct fault_rules *rules)
+{
+	for (uint32_t i = 0; i < rules->n; i++)
+		if (rules->rule[i].action == FAULT_COMPLETION)
+			return true;
+	return false;
+}
+
+uint32_t dm_fault_completing(void *host, const struct rxe_qp *qp, bool is_recv)
+{
+	struct dm_device *dev = host;
+	struct dm_fault_shop *shop = dev->pump.wire.fault->shop;
+	const struct fault_completion completion = {
+		.qpn = qp->qpn,
+		.qp_index = qp->order,
+		.side = is_recv ? FAULT_RECV : FAULT_SEND,
+	};
+	const struct fault_rules *rules;
+	uint32_t nth;
+	int at;
+
+	if (!shop)
+		return RXE_WC_SUCCESS;
+	rules = fault_shaper_rules(shop->shaper);
+	at = fault_decide_completion(fault_shaper_rules(shop->shaper), shop->completions,
+				     &completion, &nth);
+	if (at < 0)
+		return RXE_WC_SUCCESS;
+	dm_fault_count(dev, shop->place[at], rules->id[at]);
+	dm_log(DM_LOG_INFO, "fault %u: %s completion %u of QP 0x%06x (#%u) ends with %s",
+	       rules->id[at], is_recv ? "receive" : "send", nth, qp->qpn, qp->order,
+	       fault_status_str(rules->rule[at].status));
+	return rules->rule[at].status;
+}
+
 /* The rules as they are now. One that is being changed this moment is taken with the next packet. */
 static void refresh(struct dm_fault *fault)
 {
@@ -163,13 +209,27 @@ static void refresh(struct dm_fault *fault)
 		if (!shop && has_rules(faults))
 			fault->shop = shop = open_shop(fault);
 		if (shop)
-			copy_rules(faults, shop);
+			dm_fault_copy_rules(faults, fault_shaper_rules(shop->shaper), shop->place);
 		if (atomic_load(&faults->generation) == before)
 			fault->generation = before;
 	}
+	if (fault->dev->pump.engine)
+		fault->dev->pump.engine->completions_asked =
+			shop && has_completions(fault_shaper_rules(shop->shaper));
 	if (shop && before == fault->generation && fault_shaper_idle(shop->shaper) &&
 	    shop->first_out == shop->num_out && shop->first_in == shop->num_in)
 		close_shop(fault);
+}
+
+void dm_fault_follow(struct dm_device *dev)
+{
+	refresh(dev->pump.wire.fault);
+}
+
+/* The port is down, or its address has gone from the GID table. */
+static bool is_silent(const struct dm_fault *fault)
+{
+	return atomic_load(&fault->dev->attachment.shared->faults.silent);
 }
 
 int dm_fault_open(struct dm_device *dev)
@@ -260,6 +320,8 @@ int dm_fault_send(struct dm_wire *wire, const struct wire_train *trains, size_t 
 	size_t taken = 0;
 
 	refresh(wire->fault);
+	if (is_silent(wire->fault))
+		return (int)n; /* lost */
 	if (!wire->fault->shop)
 		return dm_wire_pass_out(wire, trains, n);
 	while (taken < n && pass_due(wire, now_ns)) {
@@ -308,6 +370,18 @@ static int look(struct dm_wire *wire, uint64_t now_ns)
 	return n;
 }
 
+/* None is left to wake anybody. */
+static int lose_arrivals(struct dm_wire *wire)
+{
+	struct wire_arrival arrivals[LOOK];
+	int n;
+
+	do
+		n = dm_wire_pass_in(wire, arrivals, LOOK);
+	while (n > 0);
+	return n;
+}
+
 static size_t take_in(struct dm_fault_shop *shop, struct wire_arrival *ret, size_t max)
 {
 	size_t n = shop->num_in - shop->first_in;
@@ -326,6 +400,8 @@ int dm_fault_recv(struct dm_wire *wire, struct wire_arrival *ret, size_t max)
 
 	refresh(wire->fault);
 	shop = wire->fault->shop;
+	if (is_silent(wire->fault))
+		return lose_arrivals(wire);
 	if (!shop)
 		return dm_wire_pass_in(wire, ret, max);
 	for (int round = 0; round < ROUNDS && shop->first_in == shop->num_in; round++) {

@@ -10,11 +10,13 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "lib/control/fault.h"
 #include "net/wire/train.h"
 
 struct dm_device;
 struct dm_fault_shop;
 struct dm_wire;
+struct rxe_qp;
 
 struct dm_fault {
 	struct dm_device *dev;
@@ -26,6 +28,17 @@ struct dm_fault {
 /* 0 or a negative errno. */
 int dm_fault_open(struct dm_device *dev);
 void dm_fault_close(struct dm_wire *wire);
+
+/* The rules as they stand, oldest first, and the place of each in shared memory. */
+void dm_fault_copy_rules(const struct ctl_faults *from, struct fault_rules *rules,
+			 uint32_t place[FAULT_MAX_RULES]);
+/* The rule at that place has fired. */
+void dm_fault_count(struct dm_device *dev, uint32_t place, uint32_t id);
+
+/* The engine's completing (emu/host.h); host: struct dm_device. */
+uint32_t dm_fault_completing(void *host, const struct rxe_qp *qp, bool is_recv);
+/* Take the rules over now, not with the next packet. */
+void dm_fault_follow(struct dm_device *dev);
 
 /* Are there rules, or packets that wait, or have the rules changed? */
 static inline bool dm_fault_concerned(const struct dm_fault *fault)

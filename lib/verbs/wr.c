@@ -300,6 +300,8 @@ static int wr_complete(struct ibv_qp_ex *ex)
 
 	if (!qp->builder->is_open)
 		return EINVAL;
+	if (!err && dm_verb_fails(ex->qp_base.context, wr_complete))
+		err = errno;
 	if (!err)
 		err = post_all(qp);
 	qp->builder->is_open = false;

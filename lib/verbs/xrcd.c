@@ -53,6 +53,8 @@ static struct ibv_xrcd *open_xrcd(struct ibv_context *context, struct ibv_xrcd_i
 	err = check(attr);
 	if (err)
 		return dm_fail(err);
+	if (dm_verb_fails(context, open_xrcd))
+		return NULL;
 	xrcd = calloc(1, sizeof(*xrcd));
 	if (!xrcd)
 		return dm_fail(ENOMEM);
@@ -87,6 +89,8 @@ int dm_xrcd_close(struct ibv_xrcd *base)
 
 	if (!dm_object_is(base, DM_KIND_XRCD) || !dm_is_context(base->context))
 		return EINVAL;
+	if (dm_verb_fails(base->context, close_xrcd))
+		return errno;
 	if (atomic_load(&xrcd->users))
 		return EBUSY;
 	if (!dm_object_take(base, DM_KIND_XRCD))

@@ -71,6 +71,8 @@ static bool answerable(const struct fault_packet *packet)
 
 bool fault_selects(const struct fault_rule *rule, const struct fault_packet *packet)
 {
+	if (rule->action >= FAULT_PACKET_ACTIONS)
+		return false;
 	if (!rule->any_dir && rule->dir != packet->dir)
 		return false;
 	if (rule->opcodes[0] && !(rule->opcode_set[packet->opcode / 64] >> packet->opcode % 64 & 1))
@@ -91,6 +93,38 @@ uint64_t fault_dice(const struct fault_rule *rule, uint32_t id, const struct fau
 	h = mix(h, qp_key(packet));
 	h = mix(h, (uint64_t)packet->dir << 8 | packet->opcode);
 	return mix(h, (uint64_t)since_first(packet) << 32 | attempt);
+}
+
+/* What is counted and nothing more: the nth of its kind of its owner. */
+static bool fires_at(const struct fault_rule *rule, uint32_t id, uint64_t owner, uint64_t kind,
+		     uint32_t nth)
+{
+	if (!inside(&rule->nth, nth) || (rule->every && nth % rule->every != 0))
+		return false;
+	return rule->certain ||
+	       mix(mix(mix(mix(rule->seed, id), owner), kind), nth) >> 32 < rule->probability;
+}
+
+static uint64_t owner_of(const struct fault_completion *completion)
+{
+	return 1ull << 32 | completion->qp_index;
+}
+
+bool fault_fires_completion(const struct fault_rule *rule, uint32_t id,
+			    const struct fault_completion *completion, uint32_t nth)
+{
+	return fires_at(rule, id, owner_of(completion), 0x10000u | completion->side, nth);
+}
+
+bool fault_selects_verb(const struct fault_rule *rule, enum fault_verb verb)
+{
+	return rule->action == FAULT_VERB && rule->verb_set[verb / 64] >> verb % 64 & 1;
+}
+
+bool fault_fires_verb(const struct fault_rule *rule, uint32_t id, enum fault_verb verb,
+		      uint32_t nth)
+{
+	return fires_at(rule, id, 0, 0x20000u | verb, nth);
 }
 
 bool fault_fires(const struct fault_rule *rule, uint32_t id, const struct fault_packet *packet,
@@ -177,6 +211,35 @@ int fault_decide(struct fault_rules *rules, struct fault_counters *counters,
 		counted.seen = ++rules->seen[i];
 		if (verdict < 0 && fault_fires(rule, rules->id[i], packet, &counted))
 			verdict = (int)i;
+	}
+	return verdict;
+}
+
+static bool selects_completion(const struct fault_rule *rule,
+			       const struct fault_completion *completion)
+{
+	return rule->action == FAULT_COMPLETION &&
+	       (rule->any_side || rule->side == completion->side) &&
+	       inside(&rule->qp, completion->qpn) && inside(&rule->qp_index, completion->qp_index);
+}
+
+int fault_decide_completion(struct fault_rules *rules, struct fault_counters *counters,
+			    const struct fault_completion *completion, uint32_t *ret_nth)
+{
+	int verdict = -1;
+
+	for (uint32_t i = 0; i < rules->n; i++) {
+		const struct fault_rule *rule = &rules->rule[i];
+		const uint64_t key = mix(rules->id[i], owner_of(completion));
+		uint32_t nth;
+
+		if (!selects_completion(rule, completion))
+			continue;
+		nth = count(counters, mix(key, 0x10000u | completion->side));
+		if (verdict >= 0 || !fault_fires_completion(rule, rules->id[i], completion, nth))
+			continue;
+		verdict = (int)i;
+		*ret_nth = nth;
 	}
 	return verdict;
 }

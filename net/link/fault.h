@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Faults on demand: which packet is to be lost, doubled, delayed, spoiled or answered with a NAK.
+/* Faults on demand: which packet is to be lost, doubled, delayed, spoiled or answered with a NAK; which completion ends in
+ * error, which verb fails; what befalls the port and the device.
  *
  * A rule is an action and selectors, written as text: "drop opcode=ACKNOWLEDGE nth=3 qp=0x11". Whether it fires is a pure
  * function of seed, rule, QP, direction, opcode, PSN and attempt, and of a count per QP, direction and opcode: the same run
@@ -12,19 +13,25 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define FAULT_MAX_RULES	   32
-#define FAULT_TEXT_MAX	   256
-#define FAULT_PATTERN_MAX  64
-#define FAULT_MAX_COPIES   3
-#define FAULT_NO_INDEX	   UINT32_MAX
-#define FAULT_ACTIONS	   8
-#define FAULT_PARTS	   3
-#define FAULT_NAKS	   5
-#define FAULT_SYNDROME_RNR 0x20u /* AETH: the timer code in the low five bits */
-#define FAULT_SYNDROME_NAK 0x60u /* the NAK code there */
-#define FAULT_CODE_MASK	   0x1fu
-#define FAULT_COUNTS	   4096	 /* counters of nth: rule, QP, direction and opcode each */
-#define FAULT_ATTEMPTS	   16384 /* packets whose attempts are remembered */
+#include "net/link/fault_verb.h"
+#include "net/wire/gid.h"
+
+#define FAULT_MAX_RULES	     32
+#define FAULT_TEXT_MAX	     256
+#define FAULT_PATTERN_MAX    64
+#define FAULT_MAX_COPIES     3
+#define FAULT_NO_INDEX	     UINT32_MAX
+#define FAULT_ACTIONS	     13
+#define FAULT_PACKET_ACTIONS 8 /* the first ones */
+#define FAULT_PARTS	     3
+#define FAULT_NAKS	     5
+#define FAULT_SYNDROME_RNR   0x20u /* AETH: the timer code in the low five bits */
+#define FAULT_SYNDROME_NAK   0x60u /* the NAK code there */
+#define FAULT_CODE_MASK	     0x1fu
+#define FAULT_GIDS	     16 /* RXE_MAX_GIDS */
+#define FAULT_MAX_AFTER_NS   3600000000000ull
+#define FAULT_COUNTS	     4096  /* counters of nth: rule, QP, direction and opcode each */
+#define FAULT_ATTEMPTS	     16384 /* packets whose attempts are remembered */
 
 enum fault_dir {
 	FAULT_OUT, /* leaves us */
@@ -40,6 +47,18 @@ enum fault_action {
 	FAULT_TRUNCATE,
 	FAULT_RNR_NAK,
 	FAULT_NAK,
+	/* Above the wire. */
+	FAULT_COMPLETION, /* one ends in error */
+	FAULT_VERB,	  /* a call fails */
+	/* Of the device: carried out by its server. */
+	FAULT_PORT_DOWN,
+	FAULT_GID_CHANGE,
+	FAULT_DEVICE_FATAL,
+};
+
+enum fault_side {
+	FAULT_SEND,
+	FAULT_RECV,
 };
 
 enum fault_part {
@@ -65,6 +84,14 @@ struct fault_rule {
 	bool good_icrc; /* corrupt payload or header: with an ICRC that fits, for a receiver to believe */
 	uint32_t keep;	  /* truncate: bytes that stay, BTH included */
 	uint8_t syndrome; /* NAKs: AETH syndrome */
+	uint32_t status;  /* completion: enum ibv_wc_status */
+	int error;	  /* verb: errno */
+	uint64_t
+		after_ns; /* of the device: so long after the rule was added; delay_ns: for so long, 0 until it is cleared */
+	uint32_t gid_index; /* gid_change: this entry ... */
+	bool gid_has, gid_moves;
+	struct gid gid;	 /* ... becomes this if gid_has (zeros: empty), ... */
+	uint32_t gid_to; /* ... changes places with this one if gid_moves; neither: becomes empty */
 
 	/* To whom. */
 	bool any_dir;
@@ -77,9 +104,15 @@ struct fault_rule {
 	struct fault_range psn;
 	struct fault_range attempt; /* 0: sent for the first time */
 
+	bool any_side;
+	enum fault_side side;	       /* completion */
+	char verbs[FAULT_PATTERN_MAX]; /* verb: as written */
+	uint64_t verb_set[2];	       /* bit n of word w: verb 64 * w + n */
+
 	/* When. */
-	struct fault_range nth;	 /* counts from 1, per QP, direction and opcode */
-	uint32_t every;		 /* 0: not given */
+	struct fault_range
+		nth;	/* counts from 1, per QP, direction and opcode; per QP and side; per verb */
+	uint32_t every; /* 0: not given */
 	struct fault_range seen; /* counts what the selectors above let through, over all QPs */
 	bool certain;		 /* no probability was given */
 	uint32_t probability;	 /* of 2^32 */
@@ -114,12 +147,21 @@ struct fault_count {
 	uint32_t seen;
 };
 
+/* A completion that is about to be made. */
+struct fault_completion {
+	uint32_t qpn;
+	uint32_t qp_index; /* by order of creation */
+	enum fault_side side;
+};
+
 /* Parse one rule. False: ret_error says what is wrong with which word, and what would be right. */
 bool fault_rule_parse(struct fault_rule *ret, const char *text, char ret_error[FAULT_TEXT_MAX]);
 /* The rule as text that parses to the same rule. Returns its length, as snprintf does. */
 int fault_rule_format(char *buf, size_t size, const struct fault_rule *rule);
 const char *fault_action_str(enum fault_action action);
 const char *fault_part_str(enum fault_part part);
+/* "IBV_WC_LOC_LEN_ERR" for 1, and so on; NULL: there is no such. */
+const char *fault_status_str(uint32_t status);
 /* "remote_access" for NAK code 2, and so on below FAULT_NAKS. */
 const char *fault_nak_str(uint32_t code);
 
@@ -138,6 +180,12 @@ bool fault_fires(const struct fault_rule *rule, uint32_t id, const struct fault_
 uint64_t fault_dice(const struct fault_rule *rule, uint32_t id, const struct fault_packet *packet,
 		    uint32_t attempt);
 
+/* Pure. The nth completion of its QP and side; the nth call of a verb. */
+bool fault_fires_completion(const struct fault_rule *rule, uint32_t id,
+			    const struct fault_completion *completion, uint32_t nth);
+bool fault_fires_verb(const struct fault_rule *rule, uint32_t id, enum fault_verb verb,
+		      uint32_t nth);
+
 /* Counting. One for each process and device; bounded: the oldest counter gives way to a new one. */
 struct fault_counters;
 
@@ -149,5 +197,10 @@ uint32_t fault_attempt(struct fault_counters *counters, const struct fault_packe
  * it in fired when it has done it. */
 int fault_decide(struct fault_rules *rules, struct fault_counters *counters,
 		 const struct fault_packet *packet, uint32_t attempt);
+
+/* The same for a completion. *ret_nth: which one of its QP and side it is for that rule. */
+int fault_decide_completion(struct fault_rules *rules, struct fault_counters *counters,
+			    const struct fault_completion *completion, uint32_t *ret_nth);
+bool fault_selects_verb(const struct fault_rule *rule, enum fault_verb verb);
 
 #endif

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: MIT
 /* Fault rules as text again: what is printed parses to the same rule. */
+#include <arpa/inet.h>
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "net/link/fault.h"
 
@@ -25,6 +27,11 @@ const char *fault_action_str(enum fault_action action)
 	case FAULT_TRUNCATE: return "truncate";
 	case FAULT_RNR_NAK: return "rnr_nak";
 	case FAULT_NAK: return "nak";
+	case FAULT_COMPLETION: return "completion";
+	case FAULT_VERB: return "verb";
+	case FAULT_PORT_DOWN: return "port_down";
+	case FAULT_GID_CHANGE: return "gid_change";
+	case FAULT_DEVICE_FATAL: return "device_fatal";
 	}
 	return "?";
 }
@@ -78,6 +85,34 @@ static void put_duration(struct printer *p, const char *key, uint64_t ns)
 		put(p, "%s%" PRIu64 "ns", key, ns);
 }
 
+static void put_verb(struct printer *p, const struct fault_rule *rule)
+{
+	const char *name = strerrorname_np(rule->error);
+
+	put(p, " name=%s", rule->verbs);
+	if (name)
+		put(p, " errno=%s", name);
+	else
+		put(p, " errno=%d", rule->error);
+}
+
+static void put_gid(struct printer *p, const struct fault_rule *rule)
+{
+	static const struct gid none;
+	const bool v4 = gid_is_v4(&rule->gid);
+	char text[INET6_ADDRSTRLEN] = "none";
+
+	put(p, " index=%" PRIu32, rule->gid_index);
+	if (rule->gid_moves)
+		put(p, " to=%" PRIu32, rule->gid_to);
+	if (!rule->gid_has)
+		return;
+	if (!gid_equal(&rule->gid, &none))
+		inet_ntop(v4 ? AF_INET : AF_INET6, rule->gid.raw + (v4 ? 12 : 0), text,
+			  sizeof(text));
+	put(p, " gid=%s", text);
+}
+
 static void put_action(struct printer *p, const struct fault_rule *rule)
 {
 	const uint32_t code = rule->syndrome & FAULT_CODE_MASK;
@@ -102,6 +137,16 @@ static void put_action(struct printer *p, const struct fault_rule *rule)
 			put(p, " code=%s", fault_nak_str(code));
 		else
 			put(p, " code=%" PRIu32, code);
+		return;
+	case FAULT_COMPLETION:
+		put(p, " status=%s", fault_status_str(rule->status));
+		if (!rule->any_side)
+			put(p, " side=%s", rule->side == FAULT_RECV ? "recv" : "send");
+		return;
+	case FAULT_VERB: put_verb(p, rule); return;
+	case FAULT_GID_CHANGE: put_gid(p, rule); return;
+	case FAULT_PORT_DOWN:
+	case FAULT_DEVICE_FATAL: return;
 	}
 }
 
@@ -110,6 +155,10 @@ int fault_rule_format(char *buf, size_t size, const struct fault_rule *rule)
 	struct printer p = { .buf = buf, .size = size };
 
 	put_action(&p, rule);
+	if (rule->action >= FAULT_PACKET_ACTIONS && rule->delay_ns)
+		put_duration(&p, " time=", rule->delay_ns);
+	if (rule->after_ns)
+		put_duration(&p, " after=", rule->after_ns);
 	if (!rule->any_dir)
 		put(&p, " dir=%s", rule->dir == FAULT_IN ? "in" : "out");
 	if (rule->opcodes[0])

@@ -5,6 +5,7 @@
  *   duplicate dir=out probability=1% seed=7   a packet in a hundred, the same ones every time
  *   delay time=5ms opcode=RC_WRITE_* psn=100..110
  *   rnr_nak dir=in opcode=SEND_* nth=1..5     a responder that is not ready five times
+ *   verb name=ibv_reg_mr errno=ENOMEM nth=2   the second registration fails
  */
 #include <errno.h>
 #include <fnmatch.h>
@@ -13,16 +14,18 @@
 #include <string.h>
 
 #include "net/link/fault.h"
+#include "net/link/fault_value.h"
 #include "net/wire/opcode.h"
 #include "net/wire/packet.h"
 
 #define MAX_DELAY_NS	60000000000ull
 #define DEFAULT_WITHIN	1000000ull
-#define WORD_MAX	96
 #define PROBABILITY_ONE 4294967296.0
 
 #define BIT(action) (1u << (action))
-#define ALL_ACTIONS 0xffffu
+#define PACKETS	    (BIT(FAULT_PACKET_ACTIONS) - 1)
+#define COUNTED	    (PACKETS | BIT(FAULT_COMPLETION) | BIT(FAULT_VERB))
+#define DEVICE	    (BIT(FAULT_PORT_DOWN) | BIT(FAULT_GID_CHANGE) | BIT(FAULT_DEVICE_FATAL))
 
 /* The number of a name among n that str gives, or -1. */
 static int number_of(const char *(*str)(uint32_t), uint32_t n, const char *name)
@@ -43,80 +46,6 @@ static const char *part_str(uint32_t part)
 	return fault_part_str((enum fault_part)part);
 }
 
-/* Values. Each parser answers whether the whole text was good. */
-
-static bool parse_number(const char *text, uint64_t max, uint64_t *ret)
-{
-	char *end;
-	unsigned long long value;
-
-	if (*text < '0' || *text > '9')
-		return false;
-	errno = 0;
-	value = strtoull(text, &end, 0);
-	if (errno || *end || value > max)
-		return false;
-	*ret = value;
-	return true;
-}
-
-static bool parse_u32(const char *text, uint32_t min, uint32_t max, uint32_t *ret)
-{
-	uint64_t value;
-
-	if (!parse_number(text, max, &value) || value < min)
-		return false;
-	*ret = (uint32_t)value;
-	return true;
-}
-
-static bool parse_range(const char *text, uint32_t min, uint32_t max, struct fault_range *ret)
-{
-	const char *dots = strstr(text, "..");
-	char first[WORD_MAX];
-
-	if (!dots) {
-		ret->set = parse_u32(text, min, max, &ret->first);
-		ret->last = ret->first;
-		return ret->set;
-	}
-	if ((size_t)(dots - text) >= sizeof(first))
-		return false;
-	memcpy(first, text, (size_t)(dots - text));
-	first[dots - text] = '\0';
-	ret->set = parse_u32(first, min, max, &ret->first) &&
-		   parse_u32(dots + 2, min, max, &ret->last);
-	return ret->set;
-}
-
-static bool parse_rising(const char *text, uint32_t min, uint32_t max, struct fault_range *ret)
-{
-	return parse_range(text, min, max, ret) && ret->first <= ret->last;
-}
-
-static bool parse_duration(const char *text, uint64_t *ret)
-{
-	static const struct {
-		const char *unit;
-		double ns;
-	} units[] = { { "ns", 1 }, { "us", 1e3 }, { "ms", 1e6 }, { "s", 1e9 } };
-	char *end;
-	double value;
-
-	if (*text < '0' || *text > '9')
-		return false;
-	value = strtod(text, &end);
-	for (size_t i = 0; i < sizeof(units) / sizeof(units[0]); i++) {
-		if (strcmp(end, units[i].unit) != 0)
-			continue;
-		if (value * units[i].ns > (double)MAX_DELAY_NS)
-			return false;
-		*ret = (uint64_t)(value * units[i].ns + 0.5);
-		return true;
-	}
-	return false;
-}
-
 static void set_opcode(struct fault_rule *rule, uint32_t opcode)
 {
 	rule->opcode_set[opcode / 64] |= 1ull << opcode % 64;
@@ -128,13 +57,13 @@ static bool add_opcode(struct fault_rule *rule, const char *pattern)
 	uint32_t number;
 	bool any = false;
 
-	if (parse_u32(pattern, 0, 255, &number)) {
+	if (fault_parse_u32(pattern, 0, 255, &number)) {
 		set_opcode(rule, number);
 		return true;
 	}
 	for (uint32_t opcode = 0; opcode < 256; opcode++) {
 		const char *op = wire_op_str((uint8_t)opcode);
-		char full[WORD_MAX];
+		char full[FAULT_WORD_MAX];
 
 		if (!wire_shape((uint8_t)opcode))
 			continue;
@@ -173,38 +102,38 @@ static bool word_dir(struct fault_rule *rule, const char *value)
 static bool word_qp(struct fault_rule *rule, const char *value)
 {
 	if (*value == '#')
-		return parse_rising(value + 1, 0, FAULT_NO_INDEX - 1, &rule->qp_index);
-	return parse_rising(value, 0, QPN_MASK, &rule->qp);
+		return fault_parse_rising(value + 1, 0, FAULT_NO_INDEX - 1, &rule->qp_index);
+	return fault_parse_rising(value, 0, QPN_MASK, &rule->qp);
 }
 
 static bool word_peer_qp(struct fault_rule *rule, const char *value)
 {
-	return parse_rising(value, 0, QPN_MASK, &rule->peer_qp);
+	return fault_parse_rising(value, 0, QPN_MASK, &rule->peer_qp);
 }
 
 static bool word_psn(struct fault_rule *rule, const char *value)
 {
-	return parse_range(value, 0, PSN_MASK, &rule->psn);
+	return fault_parse_range(value, 0, PSN_MASK, &rule->psn);
 }
 
 static bool word_attempt(struct fault_rule *rule, const char *value)
 {
-	return parse_rising(value, 0, UINT32_MAX, &rule->attempt);
+	return fault_parse_rising(value, 0, UINT32_MAX, &rule->attempt);
 }
 
 static bool word_nth(struct fault_rule *rule, const char *value)
 {
-	return parse_rising(value, 1, UINT32_MAX, &rule->nth);
+	return fault_parse_rising(value, 1, UINT32_MAX, &rule->nth);
 }
 
 static bool word_every(struct fault_rule *rule, const char *value)
 {
-	return parse_u32(value, 1, UINT32_MAX, &rule->every);
+	return fault_parse_u32(value, 1, UINT32_MAX, &rule->every);
 }
 
 static bool word_seen(struct fault_rule *rule, const char *value)
 {
-	return parse_rising(value, 1, UINT32_MAX, &rule->seen);
+	return fault_parse_rising(value, 1, UINT32_MAX, &rule->seen);
 }
 
 static bool word_probability(struct fault_rule *rule, const char *value)
@@ -231,22 +160,24 @@ static bool word_probability(struct fault_rule *rule, const char *value)
 
 static bool word_seed(struct fault_rule *rule, const char *value)
 {
-	return parse_number(value, UINT64_MAX, &rule->seed);
+	return fault_parse_number(value, UINT64_MAX, &rule->seed);
 }
 
 static bool word_copies(struct fault_rule *rule, const char *value)
 {
-	return parse_u32(value, 1, FAULT_MAX_COPIES, &rule->copies);
+	return fault_parse_u32(value, 1, FAULT_MAX_COPIES, &rule->copies);
 }
 
 static bool word_time(struct fault_rule *rule, const char *value)
 {
-	return parse_duration(value, &rule->delay_ns);
+	return fault_parse_duration(
+		value, rule->action < FAULT_PACKET_ACTIONS ? MAX_DELAY_NS : FAULT_MAX_AFTER_NS,
+		&rule->delay_ns);
 }
 
 static bool word_behind(struct fault_rule *rule, const char *value)
 {
-	return parse_u32(value, 1, 1000, &rule->behind);
+	return fault_parse_u32(value, 1, 1000, &rule->behind);
 }
 
 static bool word_part(struct fault_rule *rule, const char *value)
@@ -266,14 +197,14 @@ static bool word_icrc(struct fault_rule *rule, const char *value)
 
 static bool word_keep(struct fault_rule *rule, const char *value)
 {
-	return parse_u32(value, 0, 4200, &rule->keep);
+	return fault_parse_u32(value, 0, 4200, &rule->keep);
 }
 
 static bool word_timer(struct fault_rule *rule, const char *value)
 {
 	uint32_t timer;
 
-	if (!parse_u32(value, 0, FAULT_CODE_MASK, &timer))
+	if (!fault_parse_u32(value, 0, FAULT_CODE_MASK, &timer))
 		return false;
 	rule->syndrome = (uint8_t)(FAULT_SYNDROME_RNR | timer);
 	return true;
@@ -284,7 +215,7 @@ static bool word_code(struct fault_rule *rule, const char *value)
 	const int code = number_of(fault_nak_str, FAULT_NAKS, value);
 	uint32_t number = (uint32_t)code;
 
-	if (code < 0 && !parse_u32(value, 0, FAULT_CODE_MASK, &number))
+	if (code < 0 && !fault_parse_u32(value, 0, FAULT_CODE_MASK, &number))
 		return false;
 	rule->syndrome = (uint8_t)(FAULT_SYNDROME_NAK | number);
 	return true;
@@ -297,19 +228,19 @@ static const struct word {
 	uint32_t actions; /* that it goes with */
 	const char *right;
 } words[] = {
-	{ "dir",         word_dir,         ALL_ACTIONS, "in, out or any" },
-	{ "opcode",      word_opcode,      ALL_ACTIONS, "ACKNOWLEDGE, RC_SEND_ONLY, WRITE_*, a number, or several with commas" },
-	{ "qp",          word_qp,          ALL_ACTIONS, "a QP number, #N for the Nth created (from 0), or a range A..B" },
-	{ "peer_qp",     word_peer_qp,     ALL_ACTIONS, "a QP number, or a range A..B" },
-	{ "psn",         word_psn,         ALL_ACTIONS, "a number below 2^24, or a range A..B" },
-	{ "attempt",     word_attempt,     ALL_ACTIONS, "0 for the first time a packet is sent, 1 for its repetition, or A..B" },
-	{ "nth",         word_nth,         ALL_ACTIONS, "a count from 1, or a range A..B" },
-	{ "every",       word_every,       ALL_ACTIONS, "a count from 1" },
-	{ "seen",        word_seen,        ALL_ACTIONS, "a count from 1, or a range A..B" },
-	{ "probability", word_probability, ALL_ACTIONS, "0.01 or 1%" },
-	{ "seed",        word_seed,        ALL_ACTIONS, "a number" },
+	{ "dir",         word_dir,         PACKETS, "in, out or any" },
+	{ "opcode",      word_opcode,      PACKETS, "ACKNOWLEDGE, RC_SEND_ONLY, WRITE_*, a number, or several with commas" },
+	{ "qp",          word_qp,          PACKETS | BIT(FAULT_COMPLETION), "a QP number, #N for the Nth created (from 0), or a range A..B" },
+	{ "peer_qp",     word_peer_qp,     PACKETS, "a QP number, or a range A..B" },
+	{ "psn",         word_psn,         PACKETS, "a number below 2^24, or a range A..B" },
+	{ "attempt",     word_attempt,     PACKETS, "0 for the first time a packet is sent, 1 for its repetition, or A..B" },
+	{ "nth",         word_nth,         COUNTED, "a count from 1, or a range A..B" },
+	{ "every",       word_every,       COUNTED, "a count from 1" },
+	{ "seen",        word_seen,        PACKETS, "a count from 1, or a range A..B" },
+	{ "probability", word_probability, COUNTED, "0.01 or 1%" },
+	{ "seed",        word_seed,        COUNTED, "a number" },
 	{ "copies",      word_copies,      BIT(FAULT_DUPLICATE), "1 to 3" },
-	{ "time",        word_time,        BIT(FAULT_DELAY), "5ms, 20us or 1s, up to 60s" },
+	{ "time",        word_time,        BIT(FAULT_DELAY) | BIT(FAULT_PORT_DOWN) | BIT(FAULT_GID_CHANGE), "5ms, 20us or 1s, up to 60s (port_down and gid_change: 3600s)" },
 	{ "behind",      word_behind,      BIT(FAULT_REORDER), "1 to 1000" },
 	{ "within",      word_time,        BIT(FAULT_REORDER), "5ms, 20us or 1s, up to 60s" },
 	{ "part",        word_part,        BIT(FAULT_CORRUPT), "payload, header or icrc" },
@@ -317,16 +248,27 @@ static const struct word {
 	{ "keep",        word_keep,        BIT(FAULT_TRUNCATE), "0 to 4200 bytes" },
 	{ "timer",       word_timer,       BIT(FAULT_RNR_NAK), "an RNR timer code, 0 to 31" },
 	{ "code",        word_code,        BIT(FAULT_NAK), "psn_sequence, invalid_request, remote_access, remote_operation, or 0 to 31" },
+	{ "status",      fault_word_status, BIT(FAULT_COMPLETION), "IBV_WC_REM_ACCESS_ERR or any other error of enum ibv_wc_status, with or without IBV_WC_" },
+	{ "side",        fault_word_side,   BIT(FAULT_COMPLETION), "send, recv or any" },
+	{ "name",        fault_word_name,   BIT(FAULT_VERB), "ibv_reg_mr, ibv_create_*, or several with commas: verbs that rxe_dm(1) lists" },
+	{ "errno",       fault_word_errno,  BIT(FAULT_VERB), "ENOMEM or another name of errno(3), or its number" },
+	{ "after",       fault_word_after,  DEVICE, "5ms, 20us or 1s, up to 3600s" },
+	{ "index",       fault_word_index,  BIT(FAULT_GID_CHANGE), "an index of the GID table, 0 to 15" },
+	{ "gid",         fault_word_gid,    BIT(FAULT_GID_CHANGE), "an IPv4 or IPv6 address, or none" },
+	{ "to",          fault_word_to,     BIT(FAULT_GID_CHANGE), "another index of the GID table, 0 to 15" },
 };
 /* clang-format on */
 #define NUM_WORDS (sizeof(words) / sizeof(words[0]))
 
-static bool fail_unknown(const char *word, char *ret_error)
+static bool fail_unknown(const char *word, enum fault_action action, char *ret_error)
 {
-	int at = snprintf(ret_error, FAULT_TEXT_MAX, "unknown word '%.40s'; known are", word);
+	int at = snprintf(ret_error, FAULT_TEXT_MAX, "unknown word '%.40s'; %s knows", word,
+			  fault_action_str(action));
 
 	for (size_t i = 0; i < NUM_WORDS && at < FAULT_TEXT_MAX; i++)
-		at += snprintf(ret_error + at, (size_t)(FAULT_TEXT_MAX - at), " %s=", words[i].key);
+		if (words[i].actions & BIT(action))
+			at += snprintf(ret_error + at, (size_t)(FAULT_TEXT_MAX - at),
+				       " %s=", words[i].key);
 	return false;
 }
 
@@ -348,7 +290,7 @@ static bool parse_word(struct fault_rule *rule, const char *text, uint32_t *give
 	while (i < NUM_WORDS && (strlen(words[i].key) != len || memcmp(words[i].key, text, len)))
 		i++;
 	if (!len || i == NUM_WORDS)
-		return fail_unknown(text, ret_error);
+		return fail_unknown(text, rule->action, ret_error);
 	if (*given >> i & 1) {
 		(void)snprintf(ret_error, FAULT_TEXT_MAX, "%s= is there twice", words[i].key);
 		return false;
@@ -370,7 +312,9 @@ static bool parse_word(struct fault_rule *rule, const char *text, uint32_t *give
 /* What an action does when nothing more is said. */
 static void set_defaults(struct fault_rule *rule, enum fault_action action)
 {
-	*rule = (struct fault_rule){ .action = action, .any_dir = true, .certain = true };
+	*rule = (struct fault_rule){
+		.action = action, .any_dir = true, .any_side = true, .certain = true
+	};
 	switch (action) {
 	case FAULT_DUPLICATE: rule->copies = 1; return;
 	case FAULT_REORDER:
@@ -382,7 +326,12 @@ static void set_defaults(struct fault_rule *rule, enum fault_action action)
 	case FAULT_DROP:
 	case FAULT_DELAY:
 	case FAULT_CORRUPT:
-	case FAULT_NAK: return;
+	case FAULT_NAK:
+	case FAULT_COMPLETION:
+	case FAULT_VERB:
+	case FAULT_PORT_DOWN:
+	case FAULT_GID_CHANGE:
+	case FAULT_DEVICE_FATAL: return;
 	}
 }
 
@@ -396,6 +345,16 @@ static bool check_whole(const struct fault_rule *rule, char *ret_error)
 		missing = "nak needs code=, as in code=remote_access";
 	else if (rule->action == FAULT_CORRUPT && rule->part == FAULT_ICRC && rule->good_icrc)
 		missing = "part=icrc and icrc=good contradict each other";
+	else if (rule->action == FAULT_COMPLETION && rule->status == 0)
+		missing = "completion needs status=, as in status=IBV_WC_RETRY_EXC_ERR";
+	else if (rule->action == FAULT_VERB && !rule->verbs[0])
+		missing = "verb needs name=, as in name=ibv_reg_mr";
+	else if (rule->action == FAULT_VERB && rule->error == 0)
+		missing = "verb needs errno=, as in errno=ENOMEM";
+	else if (rule->gid_has && rule->gid_moves)
+		missing = "gid= and to= contradict each other: the entry changes, or it moves";
+	else if (rule->gid_moves && rule->gid_to == rule->gid_index)
+		missing = "to= and index= are the same: nothing would change";
 	if (missing)
 		(void)snprintf(ret_error, FAULT_TEXT_MAX, "%s", missing);
 	return !missing;

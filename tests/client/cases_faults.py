@@ -1,13 +1,16 @@
 # SPDX-License-Identifier: MIT
 """rxe_dm fault: programs come through what the rules do to their packets, and each rule says how often it fired."""
 
+import functools
 import json
 import os
 import re
+import subprocess
 import tempfile
+import time
 
-from instance import Instance
-from program import Failure
+from instance import Instance, need_program, sanitizer_environment
+from program import Failure, Program
 
 LOSS = ["drop probability=1% seed=7"]
 # The timers are perftest's own: on a busy machine a peer may not run for as long as eight short ones last.
@@ -81,18 +84,30 @@ def perftest(build):
             ["ib_read_bw", *BW, "-s", "65536", "-n", "100"], ["ib_atomic_bw", *BW, "-n", "500"])
 
 
+FIRING = re.compile(r"fault \d+: (\w+) (\w+) psn \d+ \(\+(\d+)\) of QP 0x\w+ \(#(\d+)\) (to|from) QP 0x\w+, attempt (\d+)")
+
+
+def firings(text):
+    """What fired in one program: action, opcode, place behind the connection's first PSN, QP by order, direction, attempt."""
+    return sorted(FIRING.findall(text))
+
+
 def repeatable(build):
-    """Two runs, whose first PSNs are chosen at random, lose the same packets."""
-    counts = []
+    """Two runs, whose first PSNs are chosen at random, lose exactly the same packets, in each program."""
+    runs = []
     for _ in range(2):
         with Instance(build, "fault_again", linger=0) as instance:
+            instance.env["VERBS_LOG_LEVEL"] = "3"
             instance.command("start")
-            add(instance, "drop probability=3% seed=11 dir=out opcode=SEND_* attempt=0")
-            instance.pair(["ibv_rc_pingpong", "-g", "0", "-n", "300"])
-            counts.append(fired(instance))
-    print(counts)
-    if counts[0] != counts[1] or not counts[0][0]:
-        raise Failure(f"two runs differ: {counts}")
+            add(instance, "drop probability=3% seed=11 dir=out opcode=SEND_* attempt=0",
+                "duplicate probability=2% seed=5 dir=in opcode=SEND_* attempt=0")
+            texts = instance.pair(["ibv_rc_pingpong", "-g", "0", "-n", "300"])
+            runs.append([firings(text) for text in texts])
+            if sum(map(len, runs[-1])) != sum(fired(instance)):
+                raise Failure(f"counted {fired(instance)}, told of {runs[-1]}")
+    print(runs[0])
+    if runs[0] != runs[1] or not all(runs[0]):
+        raise Failure(f"two runs differ: {runs}")
 
 
 def rnr_storm(build):
@@ -130,4 +145,86 @@ def command(build):
                 raise Failure(f"a bad file: {done.returncode}: {done.stderr}")
 
 
-CASES = {f"fault_{f.__name__}": f for f in (pingpong, srq_pingpong, goodbye, gone, perftest, repeatable, rnr_storm, command)}
+def relative_file(build):
+    """A relative path is meant from where it was written, whoever starts the server."""
+    with tempfile.TemporaryDirectory() as folder:
+        with open(os.path.join(folder, "rules"), "w", encoding="ascii") as f:
+            f.write("drop nth=77\n")
+        for args in (["start", "--faults", "rules"], ["run", "--faults=rules", "--", "ibv_devices"]):
+            with Instance(build, "fault_relative") as instance:
+                done = subprocess.run([instance.command_path, *args], env=dict(instance.env, **sanitizer_environment()), cwd=folder,
+                                      capture_output=True, text=True, timeout=20, check=False)
+                rows = instance.command("fault", "list").stdout
+                if done.returncode != 0 or "drop nth=77" not in rows:
+                    raise Failure(f"{args}: {done.returncode}: {done.stderr}: {rows}")
+
+
+def shown(build):
+    """show tells of rules, what they did, and what has become of the device."""
+    with Instance(build, "fault_shown") as instance:
+        instance.command("start")
+        add(instance, "port_down", "gid_change to=2", "verb name=ibv_alloc_pd errno=ENOMEM")
+        device = instance.show()["devices"][0]
+        if device["port_state"] != "DOWN" or device["fatal"] or [g["index"] for g in device["gids"]] != [2]:
+            raise Failure(f"show --json: {device}")
+        if [(f["number"], f["fired"]) for f in device["faults"]] != [(1, 1), (2, 1), (3, 0)]:
+            raise Failure(f"show --json: {device['faults']}")
+        if "fault 2, fired 1: gid_change index=0 to=2" not in instance.command("show").stdout:
+            raise Failure(f"show: {instance.command('show').stdout}")
+        add(instance, "device_fatal after=1ms")
+        until(lambda: instance.show()["devices"][0]["fatal"], "a fatal device")
+        instance.command("fault", "clear")
+        device = instance.show()["devices"][0]
+        if device["port_state"] != "ACTIVE" or device["fatal"] or [g["index"] for g in device["gids"]] != [0]:
+            raise Failure(f"cleared: {device}")
+
+
+def until(condition, what):
+    deadline = time.monotonic() + 10
+    while not condition():
+        if time.monotonic() > deadline:
+            raise Failure(f"no {what} within 10 s")
+        time.sleep(0.01)
+
+
+def timed(build):
+    """After a while, and for a while."""
+    with Instance(build, "fault_timed") as instance:
+        instance.command("start")
+        add(instance, "port_down after=300ms time=300ms")
+        if instance.show()["devices"][0]["port_state"] != "ACTIVE":
+            raise Failure("the port is down before its time")
+        until(lambda: instance.show()["devices"][0]["port_state"] == "DOWN", "port that is down")
+        until(lambda: instance.show()["devices"][0]["port_state"] == "ACTIVE", "port that is up again")
+        if fired(instance) != [1]:
+            raise Failure(f"fired {fired(instance)}")
+
+
+def docs_examples():
+    """The scripts of docs/FAULTS.md: their own text, to the letter."""
+    with open(os.path.join(os.path.dirname(__file__), "..", "..", "docs", "FAULTS.md"), encoding="utf-8") as f:
+        blocks = re.findall(r"(?:^    .*\n)+", f.read(), re.M)
+    return ["".join(line[4:] for line in block.splitlines(True)) for block in blocks if block.startswith("    #!/bin/sh")]
+
+
+def example(build, number):
+    scripts = docs_examples()
+    if len(scripts) != 3 or any(len(script.splitlines()) > 10 for script in scripts):
+        raise Failure(f"docs/FAULTS.md has {len(scripts)} scripts, of {[len(s.splitlines()) for s in scripts]} lines")
+    need_program("ib_write_bw")
+    with Instance(build, f"fault_docs_{number}") as instance, tempfile.NamedTemporaryFile("w", suffix=".sh") as f:
+        f.write(scripts[number])
+        f.flush()
+        path = os.path.dirname(instance.command_path) + ":" + instance.env["PATH"]
+        program = Program("docs/FAULTS.md", ["sh", "-e", f.name], dict(instance.env, PATH=path, **sanitizer_environment()))
+        instance.programs.append(program)
+        if program.wait(60) != 0:
+            raise Failure("the script fails")
+        if instance.server_pid():
+            raise Failure("the script leaves a server behind")
+
+
+CASES = {f"fault_docs_{name}": functools.partial(example, number=number)
+         for number, name in enumerate(("lost_ack", "rnr_storm", "port_down"))}
+CASES |= {f"fault_{f.__name__}": f for f in (pingpong, srq_pingpong, goodbye, gone, perftest, repeatable, rnr_storm, command,
+                                              relative_file, shown, timed)}

@@ -15,6 +15,18 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
 	return 0;
 }
 
+/* A rule is of one kind: packets, completions, verbs or the device. */
+static void above(const struct fault_rule *rule)
+{
+	const struct fault_packet packet = { .qp_index = FAULT_NO_INDEX };
+	bool verb = false;
+
+	for (uint32_t i = 0; i < FAULT_VERBS; i++)
+		verb |= fault_selects_verb(rule, (enum fault_verb)i);
+	MUST(verb == (rule->action == FAULT_VERB));
+	MUST(rule->action < FAULT_PACKET_ACTIONS || !fault_selects(rule, &packet));
+}
+
 static void one_rule(const char *text)
 {
 	char error[FAULT_TEXT_MAX], first[4 * FAULT_TEXT_MAX], second[4 * FAULT_TEXT_MAX];
@@ -32,6 +44,12 @@ static void one_rule(const char *text)
 	MUST(strcmp(first, second) == 0);
 	MUST(memcmp(rule.opcode_set, again.opcode_set, sizeof(rule.opcode_set)) == 0);
 	MUST(rule.delay_ns == again.delay_ns && rule.probability == again.probability);
+	MUST(memcmp(rule.verb_set, again.verb_set, sizeof(rule.verb_set)) == 0);
+	MUST(rule.status == again.status && rule.error == again.error &&
+	     rule.any_side == again.any_side && rule.after_ns == again.after_ns);
+	MUST(rule.gid_index == again.gid_index && rule.gid_moves == again.gid_moves &&
+	     rule.gid_to == again.gid_to && gid_equal(&rule.gid, &again.gid));
+	above(&rule);
 }
 
 static bool find_qp(void *arg, enum fault_dir dir, const struct gid *peer, uint32_t dest_qpn,

@@ -154,6 +154,10 @@ RULES = [
     "reorder behind=3 within=20us attempt=0", "corrupt part=payload icrc=good seen=2..4",
     "corrupt part=header", "corrupt part=icrc", "truncate keep=20", "nak code=4 qp=#0..3",
     "drop probability=0.25 seed=18446744073709551615\n# a comment\n\ndelay time=1s\n",
+    "completion status=IBV_WC_REM_ACCESS_ERR side=recv qp=#1 nth=2..3", "completion status=GENERAL_ERR probability=2%",
+    "verb name=ibv_reg_mr,create_* errno=ENOMEM every=3 seed=9", "verb name=post_send errno=4000 nth=1",
+    "port_down time=200ms after=1s", "gid_change index=1 gid=fe80::1 time=3s", "gid_change gid=none", "gid_change to=3",
+    "device_fatal after=20us",
     "truncate keep=4200 opcode=4,0x11,RC_SEND_ONLY", "drop psn=16777215..3 dir=any",
 ]
 RULE_PACKETS = b"\0" + b"".join(

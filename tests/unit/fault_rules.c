@@ -59,6 +59,24 @@ START_TEST(round_trip)
 		{ "drop probability=1", "drop" },
 		{ "drop dir=any", "drop" },
 		{ "drop probability=0", NULL },
+		{ "completion status=REM_ACCESS_ERR", "completion status=IBV_WC_REM_ACCESS_ERR" },
+		{ "completion status=IBV_WC_RETRY_EXC_ERR side=send qp=#1 nth=3", NULL },
+		{ "completion status=IBV_WC_TM_RNDV_INCOMPLETE side=recv qp=0x11 every=2", NULL },
+		{ "completion status=GENERAL_ERR side=any probability=0.5 seed=1",
+		  "completion status=IBV_WC_GENERAL_ERR probability=0.5 seed=1" },
+		{ "verb name=ibv_reg_mr errno=ENOMEM nth=2", NULL },
+		{ "verb name=create_*,ibv_alloc_pd errno=12 every=3",
+		  "verb name=create_*,ibv_alloc_pd errno=ENOMEM every=3" },
+		{ "verb errno=4000 name=ibv_post_send", "verb name=ibv_post_send errno=4000" },
+		{ "port_down", NULL },
+		{ "port_down after=2s time=500ms", "port_down time=500ms after=2000ms" },
+		{ "gid_change", "gid_change index=0" },
+		{ "gid_change index=1 gid=10.0.0.9 time=1s",
+		  "gid_change index=1 gid=10.0.0.9 time=1000ms" },
+		{ "gid_change gid=fe80::1", "gid_change index=0 gid=fe80::1" },
+		{ "gid_change gid=none", "gid_change index=0 gid=none" },
+		{ "gid_change to=3", "gid_change index=0 to=3" },
+		{ "device_fatal after=3600s", "device_fatal after=3600000ms" },
 	};
 
 	for (size_t i = 0; i < sizeof(row) / sizeof(row[0]); i++) {
@@ -80,12 +98,62 @@ START_TEST(round_trip)
 }
 END_TEST
 
+/* What a rule above the wire fires on depends on what it names and on counts, and on nothing else. */
+START_TEST(completions_counted)
+{
+	static struct fault_rules rules;
+	struct fault_counters *counters = fault_counters_new();
+	const struct fault_rule rule =
+		parsed("completion status=GENERAL_ERR side=send qp=#1 nth=2..3");
+	const struct fault_completion other = { 0x11, 0, FAULT_SEND },
+				      recv = { 0x12, 1, FAULT_RECV },
+				      send = { 0x12, 1, FAULT_SEND };
+	uint32_t nth = 0;
+
+	ck_assert_uint_eq(fault_rules_add(&rules, &rule), 1);
+	for (uint32_t i = 1; i <= 4; i++) {
+		ck_assert_int_eq(fault_decide_completion(&rules, counters, &other, &nth), -1);
+		ck_assert_int_eq(fault_decide_completion(&rules, counters, &recv, &nth), -1);
+		ck_assert_int_eq(fault_decide_completion(&rules, counters, &send, &nth),
+				 i == 2 || i == 3 ? 0 : -1);
+		if (i == 3)
+			ck_assert_uint_eq(nth, 3);
+	}
+	ck_assert(!fault_selects(&rule, &(struct fault_packet){ .qpn = 0x12, .qp_index = 1 }));
+	fault_counters_free(counters);
+}
+END_TEST
+
+START_TEST(verbs_by_name)
+{
+	const struct fault_rule one = parsed("verb name=ibv_reg_mr errno=ENOMEM nth=2"),
+				some = parsed(
+					"verb name=create_* errno=ENOMEM probability=50% seed=3");
+	uint32_t fell = 0;
+
+	ck_assert(fault_selects_verb(&one, FAULT_VERB_reg_mr));
+	ck_assert(!fault_selects_verb(&one, FAULT_VERB_reg_mr_iova));
+	ck_assert(!fault_fires_verb(&one, 1, FAULT_VERB_reg_mr, 1));
+	ck_assert(fault_fires_verb(&one, 1, FAULT_VERB_reg_mr, 2));
+	ck_assert(fault_selects_verb(&some, FAULT_VERB_create_qp) &&
+		  fault_selects_verb(&some, FAULT_VERB_create_comp_channel) &&
+		  !fault_selects_verb(&some, FAULT_VERB_destroy_qp));
+	for (uint32_t nth = 1; nth <= 1000; nth++)
+		fell += fault_fires_verb(&some, 7, FAULT_VERB_create_qp, nth);
+	ck_assert_uint_gt(fell, 400);
+	ck_assert_uint_lt(fell, 600);
+	ck_assert_str_eq(fault_verb_str(FAULT_VERB_alloc_dm), "ibv_alloc_dm");
+	ck_assert_int_eq(fault_verb_kind(FAULT_VERB_dereg_mr), FAULT_VERB_DESTROY);
+	ck_assert_int_eq(fault_verb_kind(FAULT_VERB_poll_cq), FAULT_VERB_LOCAL);
+}
+END_TEST
+
 START_TEST(told_what_is_wrong)
 {
 	static const char *const row[][2] = {
 		{ "", "unknown action ''; known are drop duplicate" },
 		{ "loose nth=3", "unknown action 'loose'" },
-		{ "drop nht=3", "unknown word 'nht=3'; known are dir= opcode=" },
+		{ "drop nht=3", "unknown word 'nht=3'; drop knows dir= opcode=" },
 		{ "drop qp", "unknown word 'qp'" },
 		{ "drop =3", "unknown word '=3'" },
 		{ "drop nth=0", "nth=0: expected a count from 1" },
@@ -116,6 +184,27 @@ START_TEST(told_what_is_wrong)
 		{ "nak", "nak needs code=" },
 		{ "nak code=5x", "expected psn_sequence" },
 		{ "rnr_nak timer=32", "expected an RNR timer code, 0 to 31" },
+		{ "completion", "completion needs status=" },
+		{ "completion status=SUCCESS", "status=SUCCESS: expected IBV_WC_REM_ACCESS_ERR" },
+		{ "completion status=IBV_WC_OOPS", "any other error of enum ibv_wc_status" },
+		{ "completion status=GENERAL_ERR side=both", "expected send, recv or any" },
+		{ "completion status=GENERAL_ERR psn=3", "psn= does not go with completion" },
+		{ "completion stat=1",
+		  "completion knows qp= nth= every= probability= seed= status= side=" },
+		{ "verb name=ibv_reg_mr", "verb needs errno=" },
+		{ "verb errno=EIO", "verb needs name=" },
+		{ "verb name=ibv_reg_mrs errno=EIO", "name=ibv_reg_mrs: expected ibv_reg_mr" },
+		{ "verb name=, errno=EIO", "name=,: expected" },
+		{ "verb name=reg_mr errno=EWHAT", "errno=EWHAT: expected ENOMEM" },
+		{ "verb name=reg_mr errno=0", "errno=0: expected" },
+		{ "verb name=reg_mr errno=EIO qp=1", "qp= does not go with verb" },
+		{ "port_down time=3601s", "port_down and gid_change: 3600s" },
+		{ "port_down nth=1", "nth= does not go with port_down" },
+		{ "gid_change index=16", "an index of the GID table, 0 to 15" },
+		{ "gid_change gid=localhost", "an IPv4 or IPv6 address, or none" },
+		{ "gid_change gid=none to=1", "contradict" },
+		{ "gid_change to=0", "nothing would change" },
+		{ "device_fatal time=1s", "time= does not go with device_fatal" },
 	};
 
 	for (size_t i = 0; i < sizeof(row) / sizeof(row[0]); i++) {
@@ -401,6 +490,8 @@ int main(void)
 	tcase_add_test(tc, selectors);
 	tcase_add_test(tc, counted);
 	tcase_add_test(tc, counted_apart);
+	tcase_add_test(tc, completions_counted);
+	tcase_add_test(tc, verbs_by_name);
 	tcase_add_test(tc, several_rules);
 	tcase_add_test(tc, repeatable);
 	tcase_add_test(tc, attempts);
