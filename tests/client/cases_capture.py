@@ -333,11 +333,11 @@ def several(build):
             instance.pair(["ibv_rc_pingpong", "-g", "0", "-n", "20"])
             seen = counters(instance)
             sent.append(seen["sent_pkts"])
-            added = {name: seen[name] - before[name] for name in ("rdma_sends", "rdma_recvs", "completer_retry_err")}
+            added = {name: seen[name] - before[name] for name in ("rdma_sends", "rdma_recvs", "duplicate_request")}
             print(added, sent)
             if added["rdma_sends"] != 40 or added["rdma_recvs"] != 40:
                 raise Failure(f"20 messages each way are counted as {added}")
-            if seen["sent_pkts"] - before["sent_pkts"] != 200 and not added["completer_retry_err"]:
+            if seen["sent_pkts"] - before["sent_pkts"] != 200 and not added["duplicate_request"]:
                 raise Failure("20 messages of 4 packets each way, and their ACKs, are 200 packets")
 
         run()

@@ -7,12 +7,22 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* A sanitizer's runtime that was loaded before this program would be loaded before the shell as well, which the thread
+ * sanitizer's does not survive. */
+static const char *command(void)
+{
+	const char *ret = getenv("RXE_TEST_COMMAND");
+
+	ck_assert_ptr_nonnull(ret);
+	unsetenv("LD_PRELOAD");
+	return ret;
+}
+
 void fault(const char *what)
 {
 	char line[512];
 
-	ck_assert_ptr_nonnull(getenv("RXE_TEST_COMMAND"));
-	snprintf(line, sizeof(line), "%s fault %s >/dev/null", getenv("RXE_TEST_COMMAND"), what);
+	snprintf(line, sizeof(line), "%s fault %s >/dev/null", command(), what);
 	ck_assert_msg(system(line) == 0, "%s", line);
 }
 
@@ -22,7 +32,7 @@ unsigned long fired(const char *rule)
 	unsigned long ret = 0;
 	FILE *list;
 
-	snprintf(line, sizeof(line), "%s fault list", getenv("RXE_TEST_COMMAND"));
+	snprintf(line, sizeof(line), "%s fault list", command());
 	list = popen(line, "r");
 	ck_assert_ptr_nonnull(list);
 	while (fgets(line, sizeof(line), list)) {
