@@ -9,7 +9,7 @@ import subprocess
 import tempfile
 import time
 
-from instance import Instance, need_program, sanitizer_environment
+from instance import Instance, free_port, need_program, sanitizer_environment
 from program import Failure, Program
 
 LOSS = ["drop probability=1% seed=7"]
@@ -179,6 +179,17 @@ def shown(build):
             raise Failure(f"cleared: {device}")
 
 
+def status_named(build):
+    """A status that only a rule can give is named in show like any other."""
+    with Instance(build, "fault_status_named") as instance:
+        instance.command("start")
+        add(instance, "completion status=LOC_RDD_VIOL_ERR side=send nth=5")
+        port = free_port()
+        instance.serve(["ibv_rc_pingpong", "-g", "0"], port)
+        instance.join(["ibv_rc_pingpong", "-g", "0"], port)  # both end with the instance
+        until(lambda: any(f["status"] == "LOC_RDD_VIOL_ERR" for f in instance.show()["devices"][0]["failures"]), "failure of that name")
+
+
 def until(condition, what):
     deadline = time.monotonic() + 10
     while not condition():
@@ -227,4 +238,4 @@ def example(build, number):
 CASES = {f"fault_docs_{name}": functools.partial(example, number=number)
          for number, name in enumerate(("lost_ack", "rnr_storm", "port_down"))}
 CASES |= {f"fault_{f.__name__}": f for f in (pingpong, srq_pingpong, goodbye, gone, perftest, repeatable, rnr_storm, command,
-                                              relative_file, shown, timed)}
+                                              relative_file, shown, status_named, timed)}
