@@ -383,7 +383,7 @@ void meet(int sock)
 	ck_assert_msg(recv(sock, &c, 1, 0) == 1, "the other process has gone");
 }
 
-void give_fd(int sock, int fd)
+bool send_fd(int sock, int fd)
 {
 	char room[CMSG_SPACE(sizeof(int))] __attribute__((aligned(8))) = { 0 };
 	char c = 'f';
@@ -398,10 +398,15 @@ void give_fd(int sock, int fd)
 	cmsg->cmsg_type = SCM_RIGHTS;
 	cmsg->cmsg_len = CMSG_LEN(sizeof(int));
 	memcpy(CMSG_DATA(cmsg), &fd, sizeof(fd));
-	ck_assert_int_eq(sendmsg(sock, &msg, MSG_NOSIGNAL), 1);
+	return sendmsg(sock, &msg, MSG_NOSIGNAL) == 1;
 }
 
-int take_fd(int sock)
+void give_fd(int sock, int fd)
+{
+	ck_assert(send_fd(sock, fd));
+}
+
+int receive_fd(int sock)
 {
 	char room[CMSG_SPACE(sizeof(int))] __attribute__((aligned(8)));
 	char c;
@@ -412,9 +417,18 @@ int take_fd(int sock)
 			      .msg_controllen = sizeof(room) };
 	int fd;
 
-	ck_assert_int_eq(recvmsg(sock, &msg, MSG_CMSG_CLOEXEC), 1);
-	ck_assert_uint_ge(msg.msg_controllen, CMSG_LEN(sizeof(int)));
+	if (recvmsg(sock, &msg, MSG_CMSG_CLOEXEC) != 1 ||
+	    msg.msg_controllen < CMSG_LEN(sizeof(int)))
+		return -1;
 	memcpy(&fd, CMSG_DATA((struct cmsghdr *)room), sizeof(fd));
+	return fd;
+}
+
+int take_fd(int sock)
+{
+	int fd = receive_fd(sock);
+
+	ck_assert_int_ge(fd, 0);
 	return fd;
 }
 

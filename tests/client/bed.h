@@ -92,6 +92,9 @@ void meet(int sock);
 /* A descriptor for the other process; one from it. */
 void give_fd(int sock, int fd);
 int take_fd(int sock);
+/* The same where the other process may have gone: false, -1. */
+bool send_fd(int sock, int fd);
+int receive_fd(int sock);
 struct end_address swap_addresses(int sock, const struct end *end);
 /* It ended well. */
 void join(pid_t pid, int sock);

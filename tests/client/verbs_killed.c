@@ -65,43 +65,15 @@ static bool tell(int sock, const void *bytes, size_t len)
 	return send(sock, bytes, len, MSG_NOSIGNAL) == (ssize_t)len;
 }
 
-static bool tell_fd(int sock, int fd)
-{
-	char room[CMSG_SPACE(sizeof(int))] __attribute__((aligned(8))) = { 0 }, c = 'f';
-	struct iovec iov = { &c, 1 };
-	struct msghdr msg = { .msg_iov = &iov,
-			      .msg_iovlen = 1,
-			      .msg_control = room,
-			      .msg_controllen = sizeof(room) };
-	struct cmsghdr *cmsg = CMSG_FIRSTHDR(&msg);
-
-	cmsg->cmsg_level = SOL_SOCKET;
-	cmsg->cmsg_type = SCM_RIGHTS;
-	cmsg->cmsg_len = CMSG_LEN(sizeof(int));
-	memcpy(CMSG_DATA(cmsg), &fd, sizeof(fd));
-	return sendmsg(sock, &msg, MSG_NOSIGNAL) == 1;
-}
-
 static int hear_fd(int sock)
 {
-	char room[CMSG_SPACE(sizeof(int))] __attribute__((aligned(8))), c;
 	struct pollfd pollfd = { .fd = sock, .events = POLLIN };
-	struct iovec iov = { &c, 1 };
-	struct msghdr msg = { .msg_iov = &iov,
-			      .msg_iovlen = 1,
-			      .msg_control = room,
-			      .msg_controllen = sizeof(room) };
-	int fd;
 
 	while (poll(&pollfd, 1, WAIT_MS) <= 0) {
 		if (stop())
 			return -1;
 	}
-	if (recvmsg(sock, &msg, MSG_CMSG_CLOEXEC) != 1 ||
-	    msg.msg_controllen < CMSG_LEN(sizeof(int)))
-		return -1;
-	memcpy(&fd, CMSG_DATA((struct cmsghdr *)room), sizeof(fd));
-	return fd;
+	return receive_fd(sock);
 }
 
 /* Give up; whether that was right is asked when the round is over. */
@@ -148,7 +120,7 @@ static void exporter(int to_importer)
 	ck_assert_ptr_nonnull(dm_mr);
 	letter = (struct letter){ pd->handle, mr->handle,  dm->handle,	     dm_mr->handle,
 				  mr->rkey,   dm_mr->rkey, (uintptr_t)memory };
-	if (!tell_fd(to_importer, context->cmd_fd) || !tell(to_importer, &letter, sizeof(letter)))
+	if (!send_fd(to_importer, context->cmd_fd) || !tell(to_importer, &letter, sizeof(letter)))
 		wait_for_stop(EXPORTER);
 	while (!stop()) {
 		more = ibv_reg_mr(pd, memory, 100, IBV_ACCESS_LOCAL_WRITE);
