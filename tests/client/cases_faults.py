@@ -218,6 +218,17 @@ def docs_examples():
     return ["".join(line[4:] for line in block.splitlines(True)) for block in blocks if block.startswith("    #!/bin/sh")]
 
 
+def docs_verbs(_build):
+    """docs/FAULTS.md names the verbs that can fail, all of them and no other."""
+    root = os.path.join(os.path.dirname(__file__), "..", "..")
+    with open(os.path.join(root, "docs", "FAULTS.md"), encoding="utf-8") as f:
+        named = set(re.findall(r"`ibv_(\w+)`", re.search(r"<!-- verbs -->(.*?)<!-- end -->", f.read(), re.S).group(1)))
+    with open(os.path.join(root, "net", "link", "fault_verb.h"), encoding="ascii") as f:
+        known = set(re.findall(r"\bX\((\w+), [A-Z]+\)", f.read()))
+    if not known or named != known:
+        raise Failure(f"docs/FAULTS.md lacks {sorted(known - named)} and has {sorted(named - known)} too many")
+
+
 def example(build, number):
     scripts = docs_examples()
     if len(scripts) != 3 or any(len(script.splitlines()) > 10 for script in scripts):
@@ -237,5 +248,5 @@ def example(build, number):
 
 CASES = {f"fault_docs_{name}": functools.partial(example, number=number)
          for number, name in enumerate(("lost_ack", "rnr_storm", "port_down"))}
-CASES |= {f"fault_{f.__name__}": f for f in (pingpong, srq_pingpong, goodbye, gone, perftest, repeatable, rnr_storm, command,
+CASES |= {f"fault_{f.__name__}": f for f in (docs_verbs, pingpong, srq_pingpong, goodbye, gone, perftest, repeatable, rnr_storm, command,
                                               relative_file, shown, status_named, timed)}
