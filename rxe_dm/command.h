@@ -10,10 +10,11 @@
 
 /* A switch that a subcommand has beside the settings. */
 struct command_flag {
-	const char *name; /* --foreground */
-	const char *help;
-	bool *set;	    /* NULL: known, changes nothing */
-	const char **value; /* not NULL: it takes one */
+	const char *name;     /* --foreground */
+	const char *argument; /* how its value is called, in the help */
+	const char *help;     /* NULL: not in the help */
+	bool *set;	      /* NULL: known, changes nothing */
+	const char **value;   /* not NULL: it takes one */
 };
 
 struct command_options {
@@ -22,9 +23,18 @@ struct command_options {
 	int rest;   /* index of the first argument that is no option */
 };
 
+/* Which settings a command takes. */
+enum command_settings {
+	COMMAND_STARTS,	   /* all: it is there to start a server, or a program that does */
+	COMMAND_MAY_START, /* all, for the server that it starts if there is none */
+	COMMAND_FINDS,	   /* which instance: the rest would change nothing */
+};
+
 struct command {
 	const char *name, *arguments, *summary;
 	int (*run)(int argc, char **argv); /* exit status; argv[0] is the subcommand */
+	enum command_settings settings;
+	void (*help)(void); /* NULL, or what stands below its options */
 };
 extern const struct command command_table[];
 extern const size_t command_count;
@@ -34,7 +44,7 @@ enum options_verdict {
 	OPTIONS_HELP, /* was printed: exit 0 */
 	OPTIONS_BAD,  /* was explained: exit 2 */
 };
-/* Environment first, then argv from 1 on. flags ends with a NULL name. */
+/* Environment first, then argv from 1 on; argv[0] is the command. flags ends with a NULL name. */
 enum options_verdict options_parse(struct command_options *ret, int argc, char **argv,
 				   const struct command_flag *flags);
 void options_help(const char *command, const struct command_flag *flags);
@@ -49,5 +59,6 @@ int command_show(int argc, char **argv);
 int command_run(int argc, char **argv);
 int command_capture(int argc, char **argv);
 int command_fault(int argc, char **argv);
+void fault_help(void);
 
 #endif

@@ -379,15 +379,15 @@ int command_capture(int argc, char **argv)
 	struct wishes w = { 0 };
 	bool both = false;
 	const struct command_flag flags[] = {
-		{ "--count", "N: end after so many packets", NULL, &w.count },
-		{ "--seconds", "N: end after so many seconds", NULL, &w.seconds },
-		{ "--both", "packets between programs of the device twice: sent, and received",
-		  &both, NULL },
-		{ "--snap", "BYTES: only so much of each packet", NULL, &w.snap },
-		{ "--buffer", "MIB: what a program may be ahead of the file (16)", NULL,
+		{ "--count", "N", "end after so many packets", NULL, &w.count },
+		{ "--seconds", "N", "end after so many seconds", NULL, &w.seconds },
+		{ "--both", NULL,
+		  "packets between programs of the device twice: sent, and received", &both, NULL },
+		{ "--snap", "BYTES", "only so much of each packet", NULL, &w.snap },
+		{ "--buffer", "MIB", "what a program may be ahead of the file (16)", NULL,
 		  &w.buffer },
-		{ "--device", "NAME: another device than rxe_dm0", NULL, &w.device },
-		{ NULL, NULL, NULL, NULL },
+		{ "--device", "NAME", "another device than rxe_dm0", NULL, &w.device },
+		{ NULL, NULL, NULL, NULL, NULL },
 	};
 	struct command_options options;
 	const enum options_verdict verdict = options_parse(&options, argc, argv, flags);

@@ -56,6 +56,15 @@ static bool rule_is_good(const struct asked *asked)
 				"probability=1%%\n");
 		return false;
 	}
+	for (int i = 0; i < asked->num_words; i++) {
+		if (strncmp(asked->words[i], "--", 2) == 0) {
+			fprintf(stderr,
+				"rxe_dm: options stand before the rule: rxe_dm fault add "
+				"%s ...\n",
+				asked->words[i]);
+			return false;
+		}
+	}
 	if (!join_words(asked, text))
 		return false;
 	if (!fault_rule_parse(&rule, text, why)) {
@@ -89,25 +98,47 @@ static int add(const struct asked *asked)
 	return 0;
 }
 
+/* The number of a rule; 0: none was given. */
+static bool read_number(const struct asked *asked, uint32_t *ret)
+{
+	char *end;
+	unsigned long id;
+
+	*ret = 0;
+	if (asked->num_words == 0)
+		return true;
+	errno = 0;
+	id = strtoul(asked->words[0], &end, 10);
+	if (asked->num_words > 1 || errno || *end || id == 0 || id > UINT32_MAX ||
+	    asked->words[0][0] == '-')
+		return false;
+	*ret = (uint32_t)id;
+	return true;
+}
+
+static bool clear_is_good(const struct asked *asked)
+{
+	uint32_t id;
+
+	if (read_number(asked, &id))
+		return true;
+	fprintf(stderr, "rxe_dm: fault clear takes the number of one rule, as 'rxe_dm fault list' "
+			"shows it, or nothing\n");
+	return false;
+}
+
 static int clear(const struct asked *asked)
 {
 	struct ctl_call call = {
 		.req = { .op = CTL_FAULT, .device = asked->device, .fault.what = CTL_FAULT_CLEAR },
 		.in_fd = -1
 	};
-	char *end = NULL;
 	int rc;
 
-	if (asked->num_words) {
-		call.req.fault.what = CTL_FAULT_REMOVE;
-		call.req.fault.id = (uint32_t)strtoul(asked->words[0], &end, 10);
-	}
-	if (asked->num_words > 1 || (end && (*end || !call.req.fault.id))) {
-		fprintf(stderr,
-			"rxe_dm: fault clear takes the number of one rule, as 'rxe_dm fault "
-			"list' shows it, or nothing\n");
+	if (!read_number(asked, &call.req.fault.id))
 		return 2;
-	}
+	if (call.req.fault.id)
+		call.req.fault.what = CTL_FAULT_REMOVE;
 	rc = ctl_do(asked->client, &call, 0);
 	if (rc == -ENOENT) {
 		fprintf(stderr,
@@ -150,24 +181,21 @@ static int list_json(const struct ctl_shared *shared)
 	return rc ? 1 : 0;
 }
 
+static bool list_is_good(const struct asked *asked)
+{
+	if (asked->num_words == 0)
+		return true;
+	fprintf(stderr, "rxe_dm: fault list takes no argument '%s'\n", asked->words[0]);
+	return false;
+}
+
 static int list(const struct asked *asked)
 {
 	const struct ctl_shared *shared;
-	bool json = asked->json;
-	int rc;
-
-	for (int i = 0; i < asked->num_words; i++) {
-		if (strcmp(asked->words[i], "--json") != 0) {
-			fprintf(stderr, "rxe_dm: fault list takes no argument '%s'\n",
-				asked->words[i]);
-			return 2;
-		}
-		json = true;
-	}
-	rc = view_map_shared(&shared, asked->client, asked->device);
+	int rc = view_map_shared(&shared, asked->client, asked->device);
 	if (rc)
 		return failed("the rules cannot be read", rc);
-	if (json)
+	if (asked->json)
 		rc = list_json(shared);
 	else
 		list_text(shared);
@@ -175,29 +203,61 @@ static int list(const struct asked *asked)
 	return rc;
 }
 
-static int with_server(struct asked *asked, const char *instance, const char *what)
+/* Nobody is there: so there are no rules either, and none is started to look. */
+static int list_none(const struct asked *asked, const char *instance)
 {
-	static const struct {
-		const char *name;
-		int (*run)(const struct asked *asked);
-	} actions[] = { { "add", add }, { "list", list }, { "clear", clear } };
+	if (asked->json)
+		printf("[]\n");
+	else
+		printf("no faults: instance '%s' is not running\n", instance);
+	return 0;
+}
 
+static int clear_none(const struct asked *asked, const char *instance)
+{
+	if (asked->num_words == 0)
+		return 0;
+	fprintf(stderr, "rxe_dm: there is no rule %s: instance '%s' is not running\n",
+		asked->words[0], instance);
+	return 1;
+}
+
+static const struct action {
+	const char *name;
+	int (*run)(const struct asked *asked);
+	bool (*is_good)(const struct asked *asked); /* the words; else it was explained */
+	int (*without)(const struct asked *asked,
+		       const char *instance); /* no server is there; NULL: start one */
+} actions[] = {
+	{ "add", add, rule_is_good, NULL },
+	{ "list", list, list_is_good, list_none },
+	{ "clear", clear, clear_is_good, clear_none },
+};
+
+static const struct action *find_action(const char *name)
+{
 	for (size_t i = 0; i < sizeof(actions) / sizeof(actions[0]); i++) {
-		int rc;
-
-		if (strcmp(actions[i].name, what) != 0)
-			continue;
-		if (actions[i].run == add && !rule_is_good(asked))
-			return 2;
-		rc = ctl_connect_as(&asked->client, instance, CTL_ROLE_COMMAND, true);
-		if (rc)
-			return 1; /* was explained */
-		rc = actions[i].run(asked);
-		ctl_disconnect(asked->client);
-		return rc;
+		if (strcmp(actions[i].name, name) == 0)
+			return &actions[i];
 	}
-	fprintf(stderr, "rxe_dm: fault knows add, list and clear, not '%s'\n", what);
-	return 2;
+	fprintf(stderr, "rxe_dm: fault knows add, list and clear, not '%s'\n", name);
+	return NULL;
+}
+
+static int act(struct asked *asked, const struct action *action, const char *instance)
+{
+	int rc;
+
+	if (!action->is_good(asked))
+		return 2;
+	rc = ctl_connect_as(&asked->client, instance, CTL_ROLE_COMMAND, !action->without);
+	if (rc == -ECONNREFUSED && action->without)
+		return action->without(asked, instance);
+	if (rc)
+		return 1; /* was explained */
+	rc = action->run(asked);
+	ctl_disconnect(asked->client);
+	return rc;
 }
 
 /* "rxe_dm1" or "1". */
@@ -217,31 +277,44 @@ static bool read_device(const char *name, uint32_t *ret)
 	return true;
 }
 
+/* Options stand before the action, or right behind it. */
 int command_fault(int argc, char **argv)
 {
 	struct asked asked = { 0 };
 	const char *device = NULL;
+	char *const command = argv[0];
 	const struct command_flag flags[] = {
-		{ "--json", "list as JSON", &asked.json, NULL },
-		{ "--device", "NAME: another device than rxe_dm0", NULL, &device },
-		{ NULL, NULL, NULL, NULL },
+		{ "--json", NULL, "list as JSON", &asked.json, NULL },
+		{ "--device", "NAME", "another device than rxe_dm0", NULL, &device },
+		{ NULL, NULL, NULL, NULL, NULL },
 	};
+	const struct action *action = NULL;
 	struct command_options options;
-	const enum options_verdict verdict = options_parse(&options, argc, argv, flags);
 
-	if (verdict != OPTIONS_OK)
-		return verdict == OPTIONS_HELP ? 0 : 2;
-	if (options.rest >= argc) {
-		fprintf(stderr,
-			"rxe_dm: fault add, list or clear? For example: rxe_dm fault add drop "
-			"opcode=ACKNOWLEDGE nth=3\n");
-		return 2;
+	for (int round = 0; round < 2; round++) {
+		const enum options_verdict verdict = options_parse(&options, argc, argv, flags);
+
+		if (verdict != OPTIONS_OK)
+			return verdict == OPTIONS_HELP ? 0 : 2;
+		if (command_export_settings(options.rest, argv))
+			return 1;
+		if (action)
+			break;
+		if (options.rest >= argc) {
+			fprintf(stderr, "rxe_dm: fault add, list or clear? For example: rxe_dm "
+					"fault add drop opcode=ACKNOWLEDGE nth=3\n");
+			return 2;
+		}
+		action = find_action(argv[options.rest]);
+		if (!action)
+			return 2;
+		argc -= options.rest;
+		argv += options.rest;
+		argv[0] = command;
 	}
 	if (device && !read_device(device, &asked.device))
 		return 2;
-	if (command_export_settings(options.rest, argv))
-		return 1;
-	asked.words = argv + options.rest + 1;
-	asked.num_words = argc - options.rest - 1;
-	return with_server(&asked, options.settings.instance, argv[options.rest]);
+	asked.words = argv + options.rest;
+	asked.num_words = argc - options.rest;
+	return act(&asked, action, options.settings.instance);
 }

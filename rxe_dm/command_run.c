@@ -100,10 +100,10 @@ int command_run(int argc, char **argv)
 {
 	bool uverbs = false;
 	const struct command_flag flags[] = {
-		{ "--uverbs",
+		{ "--uverbs", NULL,
 		  "let the program find /dev/infiniband/uverbs0 and so on, which UCX looks for",
 		  &uverbs, NULL },
-		{ NULL, NULL, NULL, NULL },
+		{ NULL, NULL, NULL, NULL, NULL },
 	};
 	struct command_options options;
 	enum options_verdict verdict = options_parse(&options, argc, argv, flags);

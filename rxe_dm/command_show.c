@@ -94,11 +94,11 @@ int command_show(int argc, char **argv)
 {
 	struct show what = { 0 };
 	const struct command_flag flags[] = {
-		{ "--json", "as JSON, with everything in it", &what.json, NULL },
-		{ "--watch", "again each second, until Ctrl-C", &what.watch, NULL },
-		{ "--packets", "[QPN]: the last packets of queue pairs that failed, and why",
+		{ "--json", NULL, "as JSON, with everything in it", &what.json, NULL },
+		{ "--watch", NULL, "again each second, until Ctrl-C", &what.watch, NULL },
+		{ "--packets", "[QPN]", "the last packets of queue pairs that failed, and why",
 		  &what.packets, NULL },
-		{ NULL, NULL, NULL, NULL },
+		{ NULL, NULL, NULL, NULL, NULL },
 	};
 	struct command_options options;
 	enum options_verdict verdict = options_parse(&options, argc, argv, flags);
@@ -110,7 +110,11 @@ int command_show(int argc, char **argv)
 	if (what.packets && options.rest == argc - 1 && read_qpn(argv[options.rest], &what.qpn))
 		options.rest++;
 	if (options.rest < argc) {
-		fprintf(stderr, "rxe_dm: show takes no argument '%s'\n", argv[options.rest]);
+		fprintf(stderr,
+			what.packets ? "rxe_dm: show --packets expects a QP number, such as "
+				       "0x021001, or nothing, not '%s'\n"
+				     : "rxe_dm: show takes no argument '%s'\n",
+			argv[options.rest]);
 		return 2;
 	}
 	rc = ctl_connect_as(&client, options.settings.instance, CTL_ROLE_COMMAND, false);

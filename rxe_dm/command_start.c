@@ -140,10 +140,10 @@ int command_start(int argc, char **argv)
 {
 	bool foreground = false, autostarted = false, ready = false;
 	const struct command_flag flags[] = {
-		{ "--foreground", "stay in the foreground, until Ctrl-C", &foreground, NULL },
-		{ "--auto", NULL, &autostarted, NULL },
-		{ CTL_READY_OPTION, NULL, &ready, NULL },
-		{ NULL, NULL, NULL, NULL },
+		{ "--foreground", NULL, "stay in the foreground, until Ctrl-C", &foreground, NULL },
+		{ "--auto", NULL, NULL, &autostarted, NULL },
+		{ CTL_READY_OPTION, NULL, NULL, &ready, NULL },
+		{ NULL, NULL, NULL, NULL, NULL },
 	};
 	struct command_options options;
 	struct ctl_client *client;

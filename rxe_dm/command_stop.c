@@ -53,7 +53,7 @@ static int end_process(pid_t pid)
 
 int command_stop(int argc, char **argv)
 {
-	const struct command_flag flags[] = { { NULL, NULL, NULL, NULL } };
+	const struct command_flag flags[] = { { NULL, NULL, NULL, NULL, NULL } };
 	struct command_options options;
 	enum options_verdict verdict = options_parse(&options, argc, argv, flags);
 	const char *instance = options.settings.instance;

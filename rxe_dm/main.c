@@ -8,16 +8,18 @@
 
 const struct command command_table[] = {
 	{ "run", "[OPTIONS] [--] PROGRAM [ARGUMENTS]", "run a program that finds the device",
-	  command_run },
-	{ "show", "[OPTIONS]", "show devices, their users and counters", command_show },
-	{ "start", "[OPTIONS]", "start the device server and keep it", command_start },
-	{ "stop", "[OPTIONS]", "end the device server", command_stop },
+	  command_run, COMMAND_STARTS, NULL },
+	{ "show", "[OPTIONS]", "show devices, their users and counters", command_show,
+	  COMMAND_FINDS, NULL },
+	{ "start", "[OPTIONS]", "start the device server and keep it", command_start,
+	  COMMAND_STARTS, NULL },
+	{ "stop", "[OPTIONS]", "end the device server", command_stop, COMMAND_FINDS, NULL },
 	{ "capture", "[OPTIONS] FILE",
-	  "write the packets of a device to a pcapng file (- for standard output)",
-	  command_capture },
-	{ "fault", "add RULE | list [--json] | clear [NUMBER]",
-	  "make a device misbehave, by rules: drop, delay, corrupt, answer with a NAK",
-	  command_fault },
+	  "write the packets of a device to a pcapng file (- for standard output)", command_capture,
+	  COMMAND_MAY_START, NULL },
+	{ "fault", "[OPTIONS] add RULE | list | clear [NUMBER]",
+	  "make a device misbehave, by rules: packets, completions, verbs, the port", command_fault,
+	  COMMAND_MAY_START, fault_help },
 };
 const size_t command_count = sizeof(command_table) / sizeof(command_table[0]);
 

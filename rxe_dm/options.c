@@ -1,29 +1,71 @@
 // SPDX-License-Identifier: MIT
 /* Options of the subcommands: the settings, under the names of the table, and switches. */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "lib/control/log.h"
 #include "rxe_dm/command.h"
 
-void options_help(const char *command, const struct command_flag *flags)
+static const struct command *find_command(const char *name)
 {
 	for (size_t i = 0; i < command_count; i++) {
-		if (strcmp(command_table[i].name, command) == 0)
-			printf("usage: rxe_dm %s %s\n%s\n\n", command, command_table[i].arguments,
-			       command_table[i].summary);
+		if (strcmp(command_table[i].name, name) == 0)
+			return &command_table[i];
 	}
+	return NULL;
+}
+
+enum taking {
+	REFUSED,
+	TAKEN_SILENTLY, /* the help of start tells of it */
+	TAKEN,
+};
+
+static enum taking takes(const struct command *command, const struct ctl_setting *setting)
+{
+	if (!command || strcmp(setting->option, "instance") == 0)
+		return TAKEN;
+	switch (command->settings) {
+	case COMMAND_STARTS: break;
+	case COMMAND_MAY_START: return TAKEN_SILENTLY;
+	case COMMAND_FINDS: return REFUSED;
+	}
+	return TAKEN;
+}
+
+static void help_line(const char *option, const char *argument, const char *help, const char *env)
+{
+	char left[64];
+
+	snprintf(left, sizeof(left), "%s%s%s", option, argument ? " " : "",
+		 argument ? argument : "");
+	printf(env ? "  %-26s %s (%s)\n" : "  %-26s %s\n", left, help, env);
+}
+
+void options_help(const char *command, const struct command_flag *flags)
+{
+	const struct command *about = find_command(command);
+
+	if (about)
+		printf("usage: rxe_dm %s %s\n%s\n\n", command, about->arguments, about->summary);
 	for (; flags->name; flags++) {
 		if (flags->help)
-			printf("  %-26s %s\n", flags->name, flags->help);
+			help_line(flags->name, flags->argument, flags->help, NULL);
 	}
 	for (size_t i = 0; i < ctl_setting_count; i++) {
 		const struct ctl_setting *setting = &ctl_setting_table[i];
-		char left[64];
+		char option[36];
 
-		snprintf(left, sizeof(left), "--%s %s", setting->option, setting->argument);
-		printf("  %-26s %s (%s)\n", left, setting->help, setting->env);
+		snprintf(option, sizeof(option), "--%s", setting->option);
+		if (takes(about, setting) == TAKEN)
+			help_line(option, setting->argument, setting->help, setting->env);
 	}
+	if (about && about->settings == COMMAND_MAY_START)
+		printf("\nIf no server is running one is started: the options of 'rxe_dm start "
+		       "--help' go with it.\n");
+	if (about && about->help)
+		about->help();
 }
 
 static bool take_flag(const char *arg, const struct command_flag *flags)
@@ -77,7 +119,7 @@ static int take_setting(struct command_options *options, int argc, char **argv, 
 	memcpy(name, argv[at] + 2, len);
 	name[len] = '\0';
 	setting = ctl_setting_find(name);
-	if (!setting)
+	if (!setting || takes(find_command(argv[0]), setting) == REFUSED)
 		return 0;
 	value = equals ? equals + 1 : (at + 1 < argc ? argv[at + 1] : NULL);
 	if (!value) {
@@ -112,6 +154,18 @@ static int take_argument(struct command_options *options, int argc, char **argv,
 	return taken;
 }
 
+/* What a command would not take it does not look at either: a bad variable is no reason not to stop a server. */
+static bool read_environment(struct ctl_settings *settings, const struct command *command,
+			     char why[static CTL_WHY_MAX])
+{
+	const struct ctl_setting *instance = ctl_setting_find("instance");
+	const char *value = secure_getenv(instance->env);
+
+	if (!command || command->settings != COMMAND_FINDS)
+		return ctl_settings_from_env(settings, why);
+	return !value || !*value || ctl_settings_set(settings, instance, instance->env, value, why);
+}
+
 enum options_verdict options_parse(struct command_options *ret, int argc, char **argv,
 				   const struct command_flag *flags)
 {
@@ -120,7 +174,7 @@ enum options_verdict options_parse(struct command_options *ret, int argc, char *
 
 	*ret = (struct command_options){ 0 };
 	ctl_settings_init(&ret->settings);
-	if (!ctl_settings_from_env(&ret->settings, why)) {
+	if (!read_environment(&ret->settings, find_command(argv[0]), why)) {
 		ctl_log(CTL_LOG_ERROR, "%s", why);
 		return OPTIONS_BAD;
 	}

@@ -115,6 +115,10 @@ int serve_status(struct call *call)
 		.linger_s = instance->settings.linger_s,
 		.version = RXE_DM_VERSION,
 	};
+	for (uint32_t i = 0; i < instance->num_devices; i++) {
+		ret->held |= instance->devices[i].num_faults ? CTL_HELD_BY_FAULTS : 0;
+		ret->held |= instance->devices[i].captures ? CTL_HELD_BY_CAPTURE : 0;
+	}
 	for (const struct conn *conn = instance->conns; conn; conn = conn->next)
 		ret->programs += conn->role == CTL_ROLE_PROGRAM;
 	snprintf(ret->instance, sizeof(ret->instance), "%s", instance->settings.instance);

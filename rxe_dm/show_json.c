@@ -322,6 +322,10 @@ int show_json(const struct view *view, FILE *to)
 	set_number(root, "uptime_s", status->uptime_ns / 1000000000);
 	json_object_set_new(root, "persistent", json_boolean(status->persistent));
 	set_number(root, "linger_s", status->linger_s);
+	json_object_set_new(root, "held_by_faults",
+			    json_boolean(status->held & CTL_HELD_BY_FAULTS));
+	json_object_set_new(root, "held_by_capture",
+			    json_boolean(status->held & CTL_HELD_BY_CAPTURE));
 	for (uint32_t i = 0; i < view->num_devices; i++)
 		json_array_append_new(devices, json_device(&view->device[i]));
 	json_object_set_new(root, "devices", devices);

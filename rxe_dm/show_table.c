@@ -78,6 +78,10 @@ static void show_head(const struct view *view, FILE *to)
 		(unsigned long long)(status->uptime_ns / 1000000000));
 	if (status->persistent)
 		fprintf(to, "stays until 'rxe_dm stop'\n");
+	else if (status->held & CTL_HELD_BY_FAULTS)
+		fprintf(to, "stays while there are fault rules\n");
+	else if (status->held & CTL_HELD_BY_CAPTURE)
+		fprintf(to, "stays while it is captured\n");
 	else
 		fprintf(to, "ends %u s after its last program\n", status->linger_s);
 }

@@ -14,7 +14,7 @@
 #include "net/wire/gid.h"
 
 #define CTL_MAGIC      "rxe_dm\0"
-#define CTL_PROTOCOL   9
+#define CTL_PROTOCOL   10
 #define CTL_MAX_FDS    5 /* descriptors beside one message */
 #define CTL_NAME_MAX   32
 #define CTL_MAC_LEN    6
@@ -207,10 +207,13 @@ struct ctl_msg_page {
 	struct ctl_object object[CTL_PAGE_OBJECTS];
 };
 
+#define CTL_HELD_BY_FAULTS  1u
+#define CTL_HELD_BY_CAPTURE 2u
 struct ctl_msg_status {
 	uint64_t uptime_ns;
 	int32_t pid;
-	uint32_t devices, programs, persistent, linger_s, reserved;
+	uint32_t devices, programs, persistent, linger_s;
+	uint32_t held; /* CTL_HELD_*: what keeps it, programs or not */
 	char version[32];
 	char instance[CTL_NAME_MAX + 8];
 };

@@ -12,7 +12,8 @@
 #include "net/wire/packet.h"
 
 #define WAYS   8u
-#define FORGET (1u << 22) /* packets after which a PSN may have come round */
+#define FORGET (1u << 22)   /* packets after which a PSN may have come round */
+#define SEEN   (4ull << 32) /* beside the keys of QPs */
 
 struct counter {
 	uint64_t key; /* 0: free */
@@ -208,7 +209,8 @@ int fault_decide(struct fault_rules *rules, struct fault_counters *counters,
 		if (!fault_selects(rule, packet))
 			continue;
 		counted.nth = count(counters, mix(key, dir_op));
-		counted.seen = ++rules->seen[i];
+		if (rule->seen.set)
+			counted.seen = count(counters, mix(rules->id[i], SEEN));
 		if (verdict < 0 && fault_fires(rule, rules->id[i], packet, &counted))
 			verdict = (int)i;
 	}
@@ -250,7 +252,6 @@ uint32_t fault_rules_add(struct fault_rules *rules, const struct fault_rule *rul
 		return 0;
 	rules->rule[rules->n] = *rule;
 	rules->fired[rules->n] = 0;
-	rules->seen[rules->n] = 0;
 	rules->id[rules->n] = ++rules->next_id;
 	rules->n++;
 	return rules->next_id;
@@ -268,7 +269,6 @@ bool fault_rules_remove(struct fault_rules *rules, uint32_t id)
 	for (uint32_t i = at; i < rules->n; i++) {
 		rules->rule[i] = rules->rule[i + 1];
 		rules->fired[i] = rules->fired[i + 1];
-		rules->seen[i] = rules->seen[i + 1];
 		rules->id[i] = rules->id[i + 1];
 	}
 	return true;

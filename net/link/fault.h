@@ -122,7 +122,6 @@ struct fault_rule {
 struct fault_rules {
 	struct fault_rule rule[FAULT_MAX_RULES];
 	uint64_t fired[FAULT_MAX_RULES]; /* times it was carried out */
-	uint32_t seen[FAULT_MAX_RULES];	 /* packets that the rule selected */
 	uint32_t id[FAULT_MAX_RULES];	 /* numbers that people and hashes know the rules by */
 	uint32_t n;
 	uint32_t next_id;
@@ -164,6 +163,16 @@ const char *fault_part_str(enum fault_part part);
 const char *fault_status_str(uint32_t status);
 /* "remote_access" for NAK code 2, and so on below FAULT_NAKS. */
 const char *fault_nak_str(uint32_t code);
+
+/* For people: what each action does; its words, and what they expect. A word that goes with nearly all packet actions is a selector. */
+const char *fault_action_help(enum fault_action action);
+struct fault_word_help {
+	const char *key, *expects;
+	uint32_t actions; /* bit n: goes with action n */
+	bool selects;
+};
+/* False: there is no word number i. */
+bool fault_word_help(struct fault_word_help *ret, uint32_t i);
 
 /* Add a rule behind the others: its number (from 1, never used twice), or 0 when there is no room. */
 uint32_t fault_rules_add(struct fault_rules *rules, const struct fault_rule *rule);

@@ -4,6 +4,7 @@
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "net/link/fault.h"
@@ -32,6 +33,26 @@ const char *fault_action_str(enum fault_action action)
 	case FAULT_PORT_DOWN: return "port_down";
 	case FAULT_GID_CHANGE: return "gid_change";
 	case FAULT_DEVICE_FATAL: return "device_fatal";
+	}
+	return "?";
+}
+
+const char *fault_action_help(enum fault_action action)
+{
+	switch (action) {
+	case FAULT_DROP: return "the packet is lost";
+	case FAULT_DUPLICATE: return "the packet comes more than once";
+	case FAULT_DELAY: return "the packet waits";
+	case FAULT_REORDER: return "later packets of its queue pair go first";
+	case FAULT_CORRUPT: return "one bit of the packet is turned";
+	case FAULT_TRUNCATE: return "the packet's end is missing";
+	case FAULT_RNR_NAK: return "a request is answered: not ready";
+	case FAULT_NAK: return "a request is answered with a NAK";
+	case FAULT_COMPLETION: return "what would have succeeded completes in error";
+	case FAULT_VERB: return "a call fails, as its manual page says";
+	case FAULT_PORT_DOWN: return "the port is down";
+	case FAULT_GID_CHANGE: return "an entry of the GID table changes";
+	case FAULT_DEVICE_FATAL: return "the device dies";
 	}
 	return "?";
 }
@@ -83,6 +104,20 @@ static void put_duration(struct printer *p, const char *key, uint64_t ns)
 		put(p, "%s%" PRIu64 "us", key, ns / 1000);
 	else
 		put(p, "%s%" PRIu64 "ns", key, ns);
+}
+
+/* As short as it can be: 0.01, where that is how it was written. */
+static void put_probability(struct printer *p, uint32_t probability)
+{
+	char text[32];
+
+	for (int digits = 1; digits <= 12; digits++) {
+		(void)snprintf(text, sizeof(text), "%.*g", digits, probability / PROBABILITY_ONE);
+		if (strtod(text, NULL) * PROBABILITY_ONE + 0.5 >= probability &&
+		    (uint32_t)(strtod(text, NULL) * PROBABILITY_ONE + 0.5) == probability)
+			break;
+	}
+	put(p, " probability=%s", text);
 }
 
 static void put_verb(struct printer *p, const struct fault_rule *rule)
@@ -173,7 +208,7 @@ int fault_rule_format(char *buf, size_t size, const struct fault_rule *rule)
 		put(&p, " every=%" PRIu32, rule->every);
 	put_range(&p, " seen=", &rule->seen, false);
 	if (!rule->certain)
-		put(&p, " probability=%.12g", (double)rule->probability / PROBABILITY_ONE);
+		put_probability(&p, rule->probability);
 	if (rule->seed)
 		put(&p, " seed=%" PRIu64, rule->seed);
 	return p.at;

@@ -229,7 +229,7 @@ static const struct word {
 	const char *right;
 } words[] = {
 	{ "dir",         word_dir,         PACKETS, "in, out or any" },
-	{ "opcode",      word_opcode,      PACKETS, "ACKNOWLEDGE, RC_SEND_ONLY, WRITE_*, a number, or several with commas" },
+	{ "opcode",      word_opcode,      PACKETS, "ACKNOWLEDGE, RC_SEND_ONLY, WRITE_*, a number, or several with commas; 'rxe_dm fault --help' lists them" },
 	{ "qp",          word_qp,          PACKETS | BIT(FAULT_COMPLETION), "a QP number, #N for the Nth created (from 0), or a range A..B" },
 	{ "peer_qp",     word_peer_qp,     PACKETS, "a QP number, or a range A..B" },
 	{ "psn",         word_psn,         PACKETS, "a number below 2^24, or a range A..B" },
@@ -237,7 +237,7 @@ static const struct word {
 	{ "nth",         word_nth,         COUNTED, "a count from 1, or a range A..B" },
 	{ "every",       word_every,       COUNTED, "a count from 1" },
 	{ "seen",        word_seen,        PACKETS, "a count from 1, or a range A..B" },
-	{ "probability", word_probability, COUNTED, "0.01 or 1%" },
+	{ "probability", word_probability, COUNTED, "0.01 or 1%, from 0 to 1" },
 	{ "seed",        word_seed,        COUNTED, "a number" },
 	{ "copies",      word_copies,      BIT(FAULT_DUPLICATE), "1 to 3" },
 	{ "time",        word_time,        BIT(FAULT_DELAY) | BIT(FAULT_PORT_DOWN) | BIT(FAULT_GID_CHANGE), "5ms, 20us or 1s, up to 60s (port_down and gid_change: 3600s)" },
@@ -250,7 +250,7 @@ static const struct word {
 	{ "code",        word_code,        BIT(FAULT_NAK), "psn_sequence, invalid_request, remote_access, remote_operation, or 0 to 31" },
 	{ "status",      fault_word_status, BIT(FAULT_COMPLETION), "IBV_WC_REM_ACCESS_ERR or any other error of enum ibv_wc_status, with or without IBV_WC_" },
 	{ "side",        fault_word_side,   BIT(FAULT_COMPLETION), "send, recv or any" },
-	{ "name",        fault_word_name,   BIT(FAULT_VERB), "ibv_reg_mr, ibv_create_*, or several with commas: verbs that rxe_dm(1) lists" },
+	{ "name",        fault_word_name,   BIT(FAULT_VERB), "ibv_reg_mr, ibv_create_*, or several with commas; 'rxe_dm fault --help' lists them" },
 	{ "errno",       fault_word_errno,  BIT(FAULT_VERB), "ENOMEM or another name of errno(3), or its number" },
 	{ "after",       fault_word_after,  DEVICE, "5ms, 20us or 1s, up to 3600s" },
 	{ "index",       fault_word_index,  BIT(FAULT_GID_CHANGE), "an index of the GID table, 0 to 15" },
@@ -260,11 +260,29 @@ static const struct word {
 /* clang-format on */
 #define NUM_WORDS (sizeof(words) / sizeof(words[0]))
 
+bool fault_word_help(struct fault_word_help *ret, uint32_t i)
+{
+	if (i >= NUM_WORDS)
+		return false;
+	*ret = (struct fault_word_help){ .key = words[i].key,
+					 .expects = words[i].right,
+					 .actions = words[i].actions,
+					 .selects = (words[i].actions & PACKETS) == PACKETS };
+	return true;
+}
+
 static bool fail_unknown(const char *word, enum fault_action action, char *ret_error)
 {
-	int at = snprintf(ret_error, FAULT_TEXT_MAX, "unknown word '%.40s'; %s knows", word,
-			  fault_action_str(action));
+	int at;
 
+	if (number_of(action_str, FAULT_ACTIONS, word) >= 0) {
+		(void)snprintf(ret_error, FAULT_TEXT_MAX,
+			       "%s and %s: a rule has one action; add two rules",
+			       fault_action_str(action), word);
+		return false;
+	}
+	at = snprintf(ret_error, FAULT_TEXT_MAX, "unknown word '%.40s'; %s knows", word,
+		      fault_action_str(action));
 	for (size_t i = 0; i < NUM_WORDS && at < FAULT_TEXT_MAX; i++)
 		if (words[i].actions & BIT(action))
 			at += snprintf(ret_error + at, (size_t)(FAULT_TEXT_MAX - at),
@@ -274,8 +292,14 @@ static bool fail_unknown(const char *word, enum fault_action action, char *ret_e
 
 static bool fail_action(const char *name, char *ret_error)
 {
-	int at = snprintf(ret_error, FAULT_TEXT_MAX, "unknown action '%.40s'; known are", name);
+	int at;
 
+	if (strchr(name, '=')) {
+		(void)snprintf(ret_error, FAULT_TEXT_MAX,
+			       "a rule begins with its action: drop %.60s, for example", name);
+		return false;
+	}
+	at = snprintf(ret_error, FAULT_TEXT_MAX, "unknown action '%.40s'; known are", name);
 	for (uint32_t i = 0; i < FAULT_ACTIONS; i++)
 		at += snprintf(ret_error + at, (size_t)(FAULT_TEXT_MAX - at), " %s", action_str(i));
 	return false;

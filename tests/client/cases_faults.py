@@ -127,7 +127,8 @@ def command(build):
             rows = json.loads(instance.command("fault", "list", "--json").stdout)
             if [row["rule"].split()[0] for row in rows] != ["drop", "delay"]:
                 raise Failure(f"the file's rules are {rows}")
-            for bad, says in (("drop nht=3", "unknown word"), ("drop nth=0", "a count from 1"), ("lose", "known are drop")):
+            for bad, says in (("drop nht=3", "unknown word"), ("drop nth=0", "a count from 1"), ("lose", "known are drop"),
+                              ("drop nth=1 --device rxe_dm0", "options stand before the rule")):
                 done = instance.command("fault", "add", *bad.split())
                 if done.returncode != 2 or says not in done.stderr:
                     raise Failure(f"{bad}: {done.returncode}: {done.stderr}")
@@ -137,12 +138,33 @@ def command(build):
                 raise Failure("a rule that is gone was cleared")
             if instance.command("fault", "clear").returncode != 0 or fired(instance):
                 raise Failure("all rules were to be cleared")
+            for args in (("--device=rxe_dm0", "add"), ("add", "--device", "rxe_dm0")):
+                done = instance.command("fault", *args, "drop", "nth=5")
+                if done.returncode != 0:
+                    raise Failure(f"fault {args}: {done.stderr}")
+            if instance.command("fault", "list", "--device", "rxe_dm5").returncode != 1:
+                raise Failure("rules of a device that is not there")
         with open(path, "w", encoding="ascii") as f:
             f.write("drop\nbend nth=1\n")
         with Instance(build, "fault_bad_file", faults=path) as instance:
             done = instance.command("start")
             if done.returncode == 0 or not re.search(r"line 2: unknown action 'bend'", done.stderr):
                 raise Failure(f"a bad file: {done.returncode}: {done.stderr}")
+
+
+def nobody(build):
+    """Where nothing runs there are no rules, and nothing is started to look for them. Rules keep a server, which show says."""
+    with Instance(build, "fault_nobody") as instance:
+        for args, status, says in ((["list"], 0, "is not running"), (["list", "--json"], 0, "[]"), (["clear"], 0, ""),
+                                   (["clear", "1"], 1, "no rule 1")):
+            done = instance.command("fault", *args)
+            if done.returncode != status or says not in done.stdout + done.stderr:
+                raise Failure(f"fault {args}: {done.returncode}: {done.stdout}{done.stderr}")
+        if instance.server_pid():
+            raise Failure("a server was started to look for rules")
+        add(instance, "drop probability=1%")
+        if "stays while there are fault rules" not in instance.command("show").stdout or not instance.show()["held_by_faults"]:
+            raise Failure(f"show does not say that rules keep the server: {instance.command('show').stdout}")
 
 
 def relative_file(build):
@@ -249,4 +271,4 @@ def example(build, number):
 CASES = {f"fault_docs_{name}": functools.partial(example, number=number)
          for number, name in enumerate(("lost_ack", "rnr_storm", "port_down"))}
 CASES |= {f"fault_{f.__name__}": f for f in (docs_verbs, pingpong, srq_pingpong, goodbye, gone, perftest, repeatable, rnr_storm, command,
-                                              relative_file, shown, status_named, timed)}
+                                              nobody, relative_file, shown, status_named, timed)}

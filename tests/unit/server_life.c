@@ -481,7 +481,10 @@ START_TEST(the_command_refuses)
 		{ "show", "--jsno", NULL },	   { "run", NULL, NULL },
 		{ "start", "--address", "1.2.3" }, { "capture", NULL, NULL },
 		{ "capture", "a", "b" },	   { "capture", "--count", "none" },
-		{ "capture", "--snap=0", "a" },
+		{ "capture", "--snap=0", "a" },	   { "stop", "--arena=64M", NULL },
+		{ "show", "--packets", "zz" },	   { "fault", "list", "all" },
+		{ "fault", "clear", "-1" },	   { "fault", "clear", "1x" },
+		{ "fault", "--device", "eth0" },
 	};
 
 	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
@@ -495,6 +498,12 @@ START_TEST(the_command_refuses)
 	ck_assert_int_eq(world_command("--help", NULL), 0);
 	ck_assert_int_eq(world_output(output, sizeof(output), "start", "--help", NULL), 0);
 	ck_assert_ptr_nonnull(strstr(output, "RXE_DM_ARENA"));
+	/* Those that start nothing list nothing but what they take. */
+	ck_assert_int_eq(world_output(output, sizeof(output), "show", "--help", NULL), 0);
+	ck_assert_ptr_nonnull(strstr(output, "RXE_DM_INSTANCE"));
+	ck_assert_ptr_null(strstr(output, "RXE_DM_ARENA"));
+	ck_assert_int_eq(world_output(output, sizeof(output), "fault", "add", "--help", NULL), 0);
+	ck_assert_ptr_nonnull(strstr(output, "rnr_nak"));
 	ck_assert_int_eq(
 		world_output(output, sizeof(output), "capture", "/no/such/folder/file", NULL), 1);
 	ck_assert_ptr_nonnull(strstr(output, "/no/such/folder/file"));
