@@ -34,13 +34,15 @@ static enum rc_fault check_payload(const struct rxe_qp *qp, const struct wire_pa
 	return fits ? RC_FAULT_NONE : RC_FAULT_LENGTH;
 }
 
-/* All packets of a message name the same SRQ. */
+/* All packets of a message name the same SRQ; so does one that comes again because it could not land, whose receive is held. */
 static enum rc_fault find_srq(struct rxe_engine *engine, struct rxe_qp *qp,
 			      const struct wire_packet *packet)
 {
 	struct rc_respond *resp = &qp->rc.resp;
 
-	if (!(packet->shape & SHAPE_FIRST) && packet->xrc_srqn != resp->srqn)
+	bool begun = qp->claim.held || !(packet->shape & SHAPE_FIRST);
+
+	if (begun && packet->xrc_srqn != resp->srqn)
 		return RC_FAULT_SEQUENCE;
 	resp->srqn = packet->xrc_srqn;
 	return rxe_xrc_find(engine, qp->xrcd, resp->srqn, &qp->srq, &resp->pd);
