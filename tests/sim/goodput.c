@@ -64,10 +64,12 @@ static void post_one(struct flow *flow)
 		abort();
 }
 
-static void completed(void *context, struct end *end, const struct rxe_cqe *cqe)
+static void completed(void *context, struct end *end, const struct rxe_cq *cq,
+		      const struct rxe_cqe *cqe)
 {
 	struct flow *flow = context;
 
+	(void)cq;
 	if (cqe->status != RXE_WC_SUCCESS) {
 		(void)printf("a request failed: %s\n", trace_status_str(cqe->status));
 		exit(EXIT_FAILURE);

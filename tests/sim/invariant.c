@@ -44,7 +44,9 @@ static void check_responder(const struct oracle *o, const struct end *end)
 	MUST(answers <= RC_MAX_ANSWERS, "more answers than there is room for");
 	MUST(reply->fresh <= answers, "more new answers than answers");
 	MUST(reply->fresh <= qp->attr.max_dest_rd_atomic, "more reads and atomics than allowed");
-	MUST(qp->claim.held || qp->rc.resp.message != RC_MESSAGE_SEND,
+	/* Unless its SRQ has gone since: then the next packet is refused. */
+	MUST(qp->claim.held || qp->rc.resp.message != RC_MESSAGE_SEND ||
+		     (qp->type == RXE_QPT_XRC_RECV && !qp->srq),
 	     "a message arrives into no receive");
 }
 
@@ -73,10 +75,10 @@ static void check_qp(const struct oracle *o, const struct end *end)
 	case RXE_QPS_RESET: check_dead(o, end); return;
 	case RXE_QPS_RTS:
 	case RXE_QPS_SQD:
-		if (qp->type == RXE_QPT_RC) {
+		if (qp->type == RXE_QPT_RC || qp->type == RXE_QPT_XRC_SEND)
 			check_requester(o, end);
+		if (qp->type == RXE_QPT_RC || qp->type == RXE_QPT_XRC_RECV)
 			check_responder(o, end);
-		}
 		return;
 	case RXE_QPS_INIT:
 	case RXE_QPS_RTR:
@@ -106,6 +108,11 @@ static void check_node(const struct oracle *o, const struct node *node)
 	const struct rxe_engine *engine = &node->engine;
 	uint32_t wrs = rxe_ring_used(&node->srq.rq), i;
 
+	for (i = 0; i < NODE_XSRQS; i++) {
+		const struct node_xsrq *x = &node->xsrq[i];
+
+		wrs += x->exists && !x->is_foreign ? rxe_ring_used(&x->srq.rq) : 0;
+	}
 	for (i = 0; i < node->num_ends; i++) {
 		const struct end *end = node->ends[i];
 

@@ -55,11 +55,12 @@ static enum rxe_qp_type choose_type(struct world *w)
 	return dice(w, 6) ? RXE_QPT_RC : others[dice(w, 2)];
 }
 
-static struct node_qp_opts choose_opts(struct world *w)
+/* In every fifth life, most pairs are of XRC, their targets on one host. */
+static struct node_qp_opts choose_opts(struct world *w, bool with_xrc)
 {
 	struct node_qp_opts opts = world_opts();
 
-	opts.type = choose_type(w);
+	opts.type = with_xrc && dice(w, 5) ? RXE_QPT_XRC_SEND : choose_type(w);
 	opts.mtu = 256u << dice(w, dice(w, 3) ? 3 : 5);
 	opts.psn = dice(w, 2) ? PSN_MASK - dice(w, 20) : dice(w, PSN_MASK);
 	opts.timeout = (uint8_t)(5 + dice(w, 4));
@@ -67,22 +68,29 @@ static struct node_qp_opts choose_opts(struct world *w)
 	opts.rnr_timer = (uint8_t)(1 + dice(w, 8));
 	opts.rnr_retry = dice(w, 6) ? 7 : (uint8_t)dice(w, 7);
 	opts.rd_atomic = (uint8_t)(1u << dice(w, 5));
-	opts.use_srq = dice(w, 5) == 0;
+	opts.use_srq = dice(w, 5) == 0 && opts.type != RXE_QPT_XRC_SEND;
+	opts.xrcd = NODE_XRCD + (dice(w, 3) == 0);
 	return opts;
 }
 
 void life_begin(struct oracle *o)
 {
 	struct world *w = o->w;
-	uint32_t nodes = 2 + (dice(w, 3) ? 0 : dice(w, 4)), pairs = 1 + dice(w, 3), i;
+	bool with_xrc = dice(w, 5) == 0;
+	uint32_t nodes = 2 + (dice(w, 3) ? 0 : dice(w, 4)), pairs = 1 + dice(w, 3 + with_xrc), i;
+	uint32_t host = dice(w, nodes); /* of XRC targets */
+	struct node_qp_opts opts[ORACLE_MAX_PARTIES];
 	uint32_t from[ORACLE_MAX_PARTIES] = { 0 }, used[WORLD_MAX_NODES] = { 0 };
 	uint32_t base[ORACLE_MAX_PARTIES];
 
 	choose_network(o);
 	for (i = 0; i < 2 * pairs; i += 2) {
+		opts[i] = choose_opts(w, with_xrc);
 		/* Sometimes a QP talks to its own host. */
 		from[i] = dice(w, nodes);
 		from[i + 1] = dice(w, 8) ? (from[i] + 1 + dice(w, nodes - 1)) % nodes : from[i];
+		if (opts[i].type == RXE_QPT_XRC_SEND)
+			from[i + 1] = host;
 		base[i] = AREA_BYTES * used[from[i]]++;
 		base[i + 1] = AREA_BYTES * used[from[i + 1]]++;
 	}
@@ -92,11 +100,11 @@ void life_begin(struct oracle *o)
 		choose_lateness(o, w->node[i]);
 		w->node[i]->engine.cfg.probe_ns = dice(w, 2) ? 20000 + dice(w, 200000) : 0;
 	}
+	if (with_xrc)
+		oracle_xrc_begin(o, w->node[host]);
 	for (i = 0; i < 2 * pairs; i += 2) {
-		const struct node_qp_opts opts = choose_opts(w);
-
-		oracle_add_pair(o, w->node[from[i]], w->node[from[i + 1]], base + i, &opts);
-		if (dice(w, 3) == 0)
+		oracle_add_pair(o, w->node[from[i]], w->node[from[i + 1]], base + i, &opts[i]);
+		if (dice(w, 3) == 0 && opts[i].type != RXE_QPT_XRC_SEND)
 			o->party[i].end->qp.rc.reply.hold_ns =
 				o->party[i + 1].end->qp.rc.reply.hold_ns = 3000;
 	}
@@ -154,13 +162,17 @@ static void post_something(struct oracle *o, struct party *party, uint32_t sabot
 	struct world *w = o->w;
 	struct op op = { .signalled = dice(w, 3) > 0 };
 
-	if (party->num_ops == ORACLE_MAX_OPS || party->vanished ||
+	if (oracle_is_target(party))
+		party = party->peer;
+	if (party->num_ops == ORACLE_MAX_OPS || party->vanished || party->peer->has_left ||
 	    rxe_ring_used(&party->end->qp.sq) >= party->end->qp.sq.limit)
 		return;
 	if (oracle_is_reliable(party))
 		choose_reliable(w, party, &op);
 	else
 		choose_unreliable(w, party, &op);
+	if (oracle_is_xrc(party) && !oracle_xrc_choose(o, party, &op.srq))
+		return;
 	op.from = dice(w, AREA_SOURCE_LEN - ORACLE_WRITE_BYTES);
 	oracle_post(o, party, op, sabotage);
 }
@@ -171,21 +183,23 @@ static void forge_one(struct oracle *o, struct party *party)
 	struct world *w = o->w;
 	const struct rxe_qp *qp = &party->end->qp;
 	uint32_t base = dice(w, 2) ? qp->attr.sq_psn : party->peer->end->qp.rc.req.una_psn;
+	const struct party *target = oracle_is_target(party) ? party : party->peer;
 	struct wire_packet packet = {
-		.bth = { .opcode = opcode_make(WIRE_RC, (enum wire_op)dice(w, 24)),
+		.bth = { .opcode = opcode_make(rxe_qp_service(qp), (enum wire_op)dice(w, 24)),
 			 .psn = psn_add(base, PSN_MASK - 3 + dice(w, 8)),
 			 .ack_req = dice(w, 2) },
 		.reth = { .va = dice(w, AREA_TARGET_LEN),
-			  .rkey = dice(w, 4) ? party->peer->key_target : dice(w, 1u << 20),
+			  .rkey = dice(w, 4) ? party->peer->keys[0].target : dice(w, 1u << 20),
 			  .len = dice(w, 3) ? dice(w, 3000) : dice(w, UINT32_MAX) },
 		.aeth = { .syndrome = (uint8_t)dice(w, 128), .msn = dice(w, 100) },
 		.imm = dice(w, UINT32_MAX),
+		.xrc_srqn = target->end->node->xsrq[dice(w, NODE_XSRQS)].srq.srqn + !dice(w, 8),
 	};
 
 	if (!party->peer->is_device_memory)
 		packet.reth.va += party->peer->end->node->base + party->peer->base + AREA_TARGET;
 	packet.atomic = (struct atomic_eth){ .va = packet.reth.va & ~(uint64_t)dice(w, 8),
-					     .rkey = party->peer->key_words };
+					     .rkey = party->peer->keys[0].words };
 	packet.shape = wire_shape(packet.bth.opcode);
 	if (packet.shape == 0)
 		return;
@@ -210,16 +224,16 @@ static void wreck(struct oracle *o, struct party *party)
 {
 	struct world *w = o->w;
 
-	party->may_fail = true;
-	party->peer->may_fail = true;
-	switch (dice(w, 9)) {
+	party->may_fail = party->peer->may_fail = true;
+	party->deserted = party->peer->deserted = false;
+	switch (dice(w, oracle_is_xrc(party) ? 12 : 9)) {
 	case 0:
 		if (!party->vanished)
 			world_modify(w, party->end, RXE_QPS_ERR);
 		break;
-	case 1: node_dereg(party->end->node, party->key_target); break;
+	case 1: node_dereg(party->end->node, party->keys[0].target); break;
 	case 2:
-		if (!party->opts.use_srq) /* others might draw it */
+		if (!party->opts.use_srq && !oracle_is_xrc(party)) /* others might draw it */
 			oracle_recv(o, party, 1);
 		break;
 	case 3: post_something(o, party, 1); break;
@@ -227,16 +241,34 @@ static void wreck(struct oracle *o, struct party *party)
 	case 5: life_forge(o, party); break;
 	case 6: oracle_vanish(o, party); break;
 	case 7: oracle_lose_memory(party); break;
-	case 8: node_dereg(party->end->node, party->key_source); break;
+	case 8: node_dereg(party->end->node, party->keys[0].source); break;
+	case 9: post_something(o, party, 3); break;
+	case 10: post_something(o, party, 4); break;
+	case 11:
+		oracle_xrc_destroy(o, (oracle_is_target(party) ? party : party->peer)->end->node);
+		break;
 	}
 	world_run_until(w, (double)(w->now_ns + dice(w, 100000)) / 1000);
 	if (dice(w, 2))
 		oracle_renew_pair(o, party, dice(w, 2));
 }
 
+/* The program has what it wanted, or ends: whoever still waits for an ACK must get it. */
+static void leave(struct oracle *o, struct party *party)
+{
+	struct world *w = o->w;
+
+	oracle_leave(o, party, dice(w, 2));
+	world_run_until(w, (double)(w->now_ns + dice(w, 1000000)) / 1000);
+	if (dice(w, 2))
+		oracle_renew_pair(o, party, false);
+}
+
 /* A send queue is drained, or goes on. */
 static void drain_or_resume(struct oracle *o, struct party *party)
 {
+	if (oracle_is_target(party))
+		return;
 	switch (party->end->qp.state) {
 	case RXE_QPS_RTS: world_modify(o->w, party->end, RXE_QPS_SQD); return;
 	case RXE_QPS_SQD: world_modify(o->w, party->end, RXE_QPS_RTS); return;
@@ -281,6 +313,8 @@ static void live(struct oracle *o)
 			happen(o, party);
 		if (accidents > 1 && dice(w, 20) == 0)
 			wreck(o, party);
+		if (accidents > 1 && dice(w, 40) == 0)
+			leave(o, party);
 		world_run_until(w, (double)(w->now_ns + dice(w, 40000)) / 1000);
 	}
 }

@@ -20,7 +20,7 @@ static bool is_there(const struct node *node, uint64_t addr, size_t len)
 	return addr + len <= node->gone_at || addr >= node->gone_end;
 }
 
-static bool draw_late(struct node *node)
+bool node_draws_late(struct node *node)
 {
 	node->late_state = node->late_state * 1664525u + 1013904223u;
 	return node->late_state >> 16 < node->late_rate;
@@ -31,7 +31,7 @@ static bool is_late_now(struct node *node, uint64_t addr)
 	bool waits = node->engine.now_ns < node->late_until_ns;
 
 	node->is_late = (waits && addr >= node->late_at && addr < node->late_end) ||
-			(node->late_rate > 0 && draw_late(node));
+			(node->late_rate > 0 && node_draws_late(node));
 	node->lates += node->is_late;
 	return node->is_late;
 }
@@ -107,7 +107,8 @@ static void take_event(void *host, const struct rxe_event *event)
 
 	assert(node->num_events < sizeof(node->events) / sizeof(node->events[0]));
 	node->events[node->num_events++] =
-		(struct node_event){ *event, atomic_load(&node->cq.visible) };
+		(struct node_event){ *event, atomic_load(&node->cq.visible),
+				     atomic_load(&node->xcq.visible) };
 }
 
 static uint32_t no_random(void *host)
@@ -153,6 +154,9 @@ static const struct rxe_host_ops ops = {
 	.random = no_random,
 	.invalidate = invalidate,
 	.completing = completing,
+	.srq_find = node_xsrq_find,
+	.srq_take = node_xsrq_take,
+	.srq_done = node_xsrq_done,
 };
 
 static void *zalloc(size_t len)
@@ -292,6 +296,13 @@ void node_free(struct node *node)
 {
 	while (node->num_ends > 0)
 		node_remove_qp(node->ends[0]);
+	while (node->retired) {
+		struct end *end = node->retired;
+
+		node->retired = end->next_retired;
+		free(end);
+	}
+	node_remove_xsrqs(node);
 	free(node->mem);
 	give_node(node);
 }
@@ -332,12 +343,13 @@ struct end *node_add_qp_numbered(struct node *node, char letter, const struct no
 				 uint32_t qpn)
 {
 	const bool is_target = opts->type == RXE_QPT_XRC_RECV;
+	const uint32_t xrcd = opts->xrcd ? opts->xrcd : NODE_XRCD;
 	struct end *end = zalloc(sizeof(*end));
 	struct rxe_qp_init init = {
 		.qpn = qpn,
 		.type = opts->type,
 		.pd = is_target ? 0 : NODE_PD,
-		.xrcd = is_target ? NODE_XRCD : 0,
+		.xrcd = is_target ? xrcd : 0,
 		.send_cq = is_target ? NULL : &node->cq,
 		.recv_cq = is_target ? NULL : &node->cq,
 		.srq = opts->use_srq ? &node->srq : NULL,
@@ -355,7 +367,7 @@ struct end *node_add_qp_numbered(struct node *node, char letter, const struct no
 		zalloc(rxe_ring_bytes(opts->depth, rxe_send_stride(MAX_SGE, NODE_MAX_INLINE)));
 	init.rq_mem = end->rq_mem = zalloc(rxe_ring_bytes(opts->depth, rxe_recv_stride(MAX_SGE)));
 	rxe_qp_init(&node->engine, &end->qp, &init);
-	if (is_target && !node->srq.srqn)
+	if (is_target && !node->xcq_mem && !node->srq.srqn)
 		rxe_srq_name(&node->engine, &node->srq, rxe_engine_alloc_srqn(&node->engine),
 			     NODE_XRCD, &node->cq);
 	assert(node->num_ends < NODE_MAX_QPS);
@@ -433,7 +445,7 @@ void node_connect_to(struct end *end, struct end *peer, const struct node_qp_opt
 	end->seen_cur = end->qp.rc.req.cur_psn;
 }
 
-void node_remove_qp(struct end *end)
+static void take_away(struct end *end)
 {
 	struct node *node = end->node;
 	uint32_t i;
@@ -444,7 +456,35 @@ void node_remove_qp(struct end *end)
 	node->ends[i] = node->ends[--node->num_ends];
 	free(end->sq_mem);
 	free(end->rq_mem);
+}
+
+void node_remove_qp(struct end *end)
+{
+	take_away(end);
 	free(end);
+}
+
+void node_retire_qp(struct end *end)
+{
+	take_away(end);
+	end->sq_mem = end->rq_mem = NULL;
+	end->qp.state = RXE_QPS_RESET;
+	end->qp.sq.head = end->qp.sq.tail;
+	end->qp.rq.head = end->qp.rq.tail;
+	end->qp.claim.held = false;
+	end->qp.srq = NULL;
+	end->next_retired = end->node->retired;
+	end->node->retired = end;
+}
+
+void node_restart(struct node *node)
+{
+	struct rxe_engine_cfg cfg = node->engine.cfg;
+
+	assert(node->num_ends == 0 && !node->asleep_until_ns);
+	cfg.qpn_last = node->engine.qpn_next - 1;
+	rxe_engine_init(&node->engine, &cfg);
+	rxe_srq_init(&node->srq, NODE_PD, node->srq_mem, SRQ_DEPTH, MAX_SGE, NULL);
 }
 
 struct end *node_end(const struct node *node, uint32_t qpn)

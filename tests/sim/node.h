@@ -10,8 +10,10 @@
 
 #define NODE_MEM_BYTES	(4u << 20) /* unless the world says otherwise */
 #define NODE_XRCD	3u
+#define NODE_XSRQS	3
 #define NODE_MAX_QPS	16
 #define NODE_PD		7
+#define NODE_OTHER_PD	8
 #define NODE_MAX_INLINE 256u
 #define NODE_QKEY	0x1234
 
@@ -27,11 +29,19 @@ struct end {
 	void *sq_mem, *rq_mem;
 	uint32_t seen_cur; /* requester's position and state when last looked at */
 	enum rxe_qp_state seen_state;
+	struct end *next_retired;
+};
+
+/* An SRQ of XRC. Foreign: another process of the host has it, so the engine asks its host for it. */
+struct node_xsrq {
+	struct rxe_srq srq;
+	void *mem;
+	bool exists, is_foreign;
 };
 
 struct node_event {
 	struct rxe_event what;
-	uint32_t visible; /* completions that could be seen then */
+	uint32_t visible, xvisible; /* completions that could be seen then, in both CQs */
 };
 
 /* The nth completion of that side of a QP is to end so, and not in success; nth 0: none. */
@@ -56,16 +66,22 @@ struct node {
 	uint64_t gone_end;
 	uint64_t late_at; /* ... and these not before late_until_ns */
 	uint64_t late_end, late_until_ns;
-	uint64_t lates;	     /* accesses that were told to come again */
-	uint32_t late_rate;  /* of the others, so many in 65536 are told so, at random */
-	uint32_t late_state; /* of that randomness */
-	bool is_late;	     /* the last access was */
+	uint64_t lates;		     /* accesses that were told to come again */
+	uint32_t late_rate;	     /* of the others, so many in 65536 are told so, at random */
+	uint32_t late_state;	     /* of that randomness */
+	uint64_t late_done_until_ns; /* until then, another process is late with its completions */
+	bool is_late;		     /* the last access was */
 	struct rxe_cq cq;
 	void *cq_mem;
 	struct rxe_srq srq;
 	void *srq_mem;
+	struct rxe_cq xcq; /* of XRC SRQs, all but the first */
+	void *xcq_mem;
+	struct node_xsrq xsrq[NODE_XSRQS];
+	uint32_t foreign_numbers; /* given to SRQs of other processes */
 	struct end *ends[NODE_MAX_QPS];
 	uint32_t num_ends;
+	struct end *retired;	      /* destroyed, and still looked at */
 	struct node_event events[64]; /* raised and not yet looked at */
 	uint32_t num_events;
 	struct node_told told; /* counts nth down */
@@ -85,6 +101,7 @@ struct node {
 
 struct node_qp_opts {
 	enum rxe_qp_type type;
+	uint32_t xrcd; /* of an XRC target; 0: NODE_XRCD */
 	uint32_t mtu;
 	uint32_t psn;	 /* first PSN of this end's requests */
 	uint8_t timeout; /* code */
@@ -115,8 +132,13 @@ void node_connect_to(struct end *end, struct end *peer, const struct node_qp_opt
 		     uint32_t peer_psn, const struct gid *peer_gid);
 void node_connect(struct end *end, struct end *peer, const struct node_qp_opts *opts,
 		  uint32_t peer_psn);
-/* RESET and gone. */
+/* Destroyed. */
 void node_remove_qp(struct end *end);
+/* ... but the end stays until its node goes, for whoever wants to look at it: a QP in RESET, with nothing in it. */
+void node_retire_qp(struct end *end);
+/* The program has ended, its QPs and SRQs are destroyed, and another engine stands in for it: of the former nothing is left but the
+ * table of QPs that have gone. */
+void node_restart(struct node *node);
 /* Have the nth completion of one side end with status. */
 void node_tell(struct end *end, bool is_recv, uint32_t nth, enum rxe_wc_status status);
 /* What a byte of a node's memory was in the beginning. */
@@ -124,5 +146,17 @@ uint8_t node_byte(const struct node *node, uint32_t at);
 /* Are these bytes what they were in the beginning? */
 bool node_is_untouched(const struct node *node, uint32_t at, uint32_t len);
 struct end *node_end(const struct node *node, uint32_t qpn);
+
+/* XRC, where there is more than one SRQ: which counts from 0. The first completes in the node's CQ, the others in xcq. */
+void node_add_xsrq(struct node *node, uint32_t which, uint32_t pd, uint32_t xrcd, bool is_foreign);
+void node_remove_xsrq(struct node *node, uint32_t which);
+void node_remove_xsrqs(struct node *node);
+enum post_verdict node_xsrq_recv(struct node *node, uint32_t which, const struct rxe_recv_wr *wr);
+/* What the engine asks its host for. */
+bool node_xsrq_find(void *host, uint32_t srqn, uint32_t xrcd, uint32_t *ret_pd);
+bool node_xsrq_take(void *host, uint32_t srqn, uint32_t xrcd, struct rxe_claim *ret);
+bool node_xsrq_done(void *host, const struct rxe_claim *claim, const struct rxe_cqe *cqe);
+/* Is the next thing asked for one that must be asked for again? */
+bool node_draws_late(struct node *node);
 
 #endif

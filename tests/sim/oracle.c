@@ -59,7 +59,7 @@ struct party *oracle_party_of(struct oracle *o, const struct end *end)
 
 bool oracle_is_reliable(const struct party *party)
 {
-	return party->opts.type == RXE_QPT_RC;
+	return party->opts.type == RXE_QPT_RC || oracle_is_xrc(party);
 }
 
 bool *oracle_recv_taken(struct oracle *o, uint64_t wr_id)
@@ -82,6 +82,11 @@ bool oracle_needs_recv(const struct op *op)
 	case RXE_WR_ATOMIC_FETCH_AND_ADD: return false;
 	}
 	return false;
+}
+
+bool oracle_is_awaited(const struct op *op)
+{
+	return oracle_needs_recv(op) && !op->arrived;
 }
 
 bool oracle_uses_slot(const struct op *op)
@@ -113,6 +118,20 @@ static uint32_t reg(const struct party *party, uint32_t area, uint32_t len, uint
 			   iova_of(party, area));
 }
 
+static void reg_all(const struct party *party, uint32_t pd, struct party_keys *ret)
+{
+	struct node *node = party->end->node;
+	uint32_t base = party->base, first = node->num_mrs + 1;
+
+	ret->source = node_reg(node, base + AREA_SOURCE, AREA_SOURCE_LEN, RXE_REMOTE_READ);
+	ret->target = reg(party, AREA_TARGET, AREA_TARGET_LEN, RXE_LOCAL_WRITE | RXE_REMOTE_WRITE);
+	ret->words = reg(party, AREA_WORDS, ORACLE_WORDS * 8, RXE_LOCAL_WRITE | RXE_REMOTE_ATOMIC);
+	ret->recvs = node_reg(node, base + AREA_RECVS, ORACLE_SLOTS * ORACLE_SLOT_BYTES,
+			      RXE_LOCAL_WRITE);
+	for (; first <= node->num_mrs; first++)
+		node->mrs->entry[first].pd = pd;
+}
+
 void oracle_lose_memory(const struct party *party)
 {
 	struct node *node = party->end->node;
@@ -141,18 +160,15 @@ static void begin(struct party *party, struct end *end)
 	end->next_send_id = 0;
 	find_memory(party);
 	party->num_ops = party->done = party->delivered = 0;
-	party->next_psn = party->opts.psn;
+	party->first_psn = party->next_psn = party->opts.psn;
 	party->acked_psn = psn_add(party->opts.psn, PSN_MASK);
 	party->failed = party->may_fail = party->vanished = party->is_forged = false;
-	party->last_recv = 0;
+	party->has_left = party->deserted = false;
+	memset(party->last_recv, 0, sizeof(party->last_recv));
 	memset(party->slot_taken, 0, sizeof(party->slot_taken));
-	party->key_source = node_reg(node, base + AREA_SOURCE, AREA_SOURCE_LEN, RXE_REMOTE_READ);
-	party->key_target =
-		reg(party, AREA_TARGET, AREA_TARGET_LEN, RXE_LOCAL_WRITE | RXE_REMOTE_WRITE);
-	party->key_words =
-		reg(party, AREA_WORDS, ORACLE_WORDS * 8, RXE_LOCAL_WRITE | RXE_REMOTE_ATOMIC);
-	party->key_recvs = node_reg(node, base + AREA_RECVS, ORACLE_SLOTS * ORACLE_SLOT_BYTES,
-				    RXE_LOCAL_WRITE);
+	reg_all(party, NODE_PD, &party->keys[0]);
+	if (oracle_is_target(party))
+		reg_all(party, NODE_OTHER_PD, &party->keys[1]);
 	party->key_reads = node_reg(node, base + AREA_READS, ORACLE_SLOTS * ORACLE_SLOT_BYTES,
 				    RXE_LOCAL_WRITE);
 	memcpy(party->target, oracle_mem(party, AREA_TARGET), AREA_TARGET_LEN);
@@ -176,6 +192,7 @@ void oracle_add_pair(struct oracle *o, struct node *x, struct node *y, const uin
 		party[i].opts = *opts;
 		party[i].is_device_memory = opts->psn >> i & 1;
 		party[i].opts.psn = i ? 500 : opts->psn;
+		party[i].opts.type = end[i]->qp.type;
 		begin(&party[i], end[i]);
 	}
 }
@@ -185,7 +202,7 @@ static void forget_recvs(struct oracle *o, struct party *party)
 {
 	const struct rxe_qp *qp = &party->end->qp;
 
-	if (!qp->srq)
+	if (!qp->srq && !oracle_is_target(party))
 		memset(party->recv_taken, 0, sizeof(party->recv_taken));
 	else if (qp->claim.held)
 		*oracle_recv_taken(o, qp->claim.wr_id) = false;
@@ -206,6 +223,44 @@ void oracle_vanish(struct oracle *o, struct party *party)
 	to_reset(o, party);
 }
 
+/* Its peer's peer may only be gone: what was received is acknowledged all the same. */
+static void desert(struct party *party)
+{
+	party->deserted = !party->may_fail && !party->is_forged;
+	party->may_fail = true;
+}
+
+/* Destroyed: what it owed has left, and what was under way has nowhere to go. */
+static void destroy(struct oracle *o, struct party *party)
+{
+	forget_recvs(o, party);
+	oracle_gone_note(o, party);
+	node_retire_qp(party->end);
+}
+
+void oracle_leave(struct oracle *o, struct party *party, bool ends)
+{
+	struct node *node = party->end->node;
+	uint32_t i;
+
+	if (party->vanished)
+		return;
+	world_wake(o->w, node);
+	rxe_qp_release_ack(&node->engine, &party->end->qp);
+	world_flush(o->w);
+	desert(party->peer);
+	party->may_fail = party->vanished = party->has_left = true;
+	destroy(o, party);
+	if (!ends || node->num_ends > 0)
+		return;
+	oracle_xrc_forget(o, node);
+	node_restart(node);
+	for (i = 0; i < o->num_parties; i++) {
+		if (o->party[i].end->node == node)
+			memset(o->party[i].recv_taken, 0, sizeof(party->recv_taken));
+	}
+}
+
 /* PSNs begin far from the old ones: what is still under way from the former life must not be taken for this one's. An unreliable
  * QP takes any PSN for a beginning, and a read from before may come again and find its key gone: those get a new number. */
 static void leave(struct oracle *o, struct party *party, bool reset)
@@ -217,10 +272,14 @@ static void leave(struct oracle *o, struct party *party, bool reset)
 		to_reset(o, party);
 		return;
 	}
-	forget_recvs(o, party);
-	node_dereg(end->node, party->key_target);
+	node_dereg(end->node, party->keys[0].target);
+	if (oracle_is_target(party))
+		node_dereg(end->node, party->keys[1].target);
+	if (!party->has_left)
+		destroy(o, party);
+	if (oracle_is_target(party))
+		oracle_xrc_begin(o, end->node);
 	party->end = node_add_qp(end->node, end->letter, &party->opts);
-	node_remove_qp(end);
 }
 
 void oracle_renew_pair(struct oracle *o, struct party *party, bool reset)
@@ -229,8 +288,13 @@ void oracle_renew_pair(struct oracle *o, struct party *party, bool reset)
 	bool clean = oracle_is_reliable(party) && !party->may_fail && !party->peer->may_fail;
 	uint32_t i;
 
-	for (i = 0; i < 2; i++)
-		rxe_qp_release_ack(&both[i]->end->node->engine, &both[i]->end->qp);
+	for (i = 0; i < 2; i++) {
+		/* The receives of an XRC target complete in a CQ that outlives it: its program looks first. */
+		if (oracle_is_target(both[i]))
+			world_wake(o->w, both[i]->end->node);
+		if (!both[i]->has_left)
+			rxe_qp_release_ack(&both[i]->end->node->engine, &both[i]->end->qp);
+	}
 	world_flush(o->w);
 	for (i = 0; i < 2; i++)
 		leave(o, both[i], reset && clean);
@@ -268,9 +332,10 @@ static struct post prepare(struct party *party, struct op *op)
 	struct post post = { .op = op->opcode,
 			     .len = op->len,
 			     .from = party->base + AREA_SOURCE + op->from,
-			     .lkey = party->key_source,
+			     .lkey = party->keys[0].source,
 			     .imm = op->imm,
 			     .quiet = !op->signalled };
+	const struct party_keys *keys = oracle_keys_for(peer, op);
 	uint64_t *word = &peer->word[op->to % ORACLE_WORDS];
 
 	switch (op->opcode) {
@@ -279,12 +344,12 @@ static struct post prepare(struct party *party, struct op *op)
 	case RXE_WR_SEND_WITH_INV: return post;
 	case RXE_WR_RDMA_WRITE:
 	case RXE_WR_RDMA_WRITE_WITH_IMM:
-		aim(&post, peer, AREA_TARGET, op->to, peer->key_target);
+		aim(&post, peer, AREA_TARGET, op->to, keys->target);
 		memcpy(peer->target + op->to, oracle_source(party, op->from), op->len);
 		return post;
 	case RXE_WR_RDMA_READ:
 		post.to = peer->base + AREA_SOURCE + op->from;
-		post.rkey = peer->key_source;
+		post.rkey = keys->source;
 		break;
 	case RXE_WR_ATOMIC_CMP_AND_SWP:
 		post.compare_add = op->imm & 1 ? *word : *word + 1;
@@ -299,7 +364,7 @@ static struct post prepare(struct party *party, struct op *op)
 		break;
 	}
 	if (op->opcode != RXE_WR_RDMA_READ)
-		aim(&post, peer, AREA_WORDS, op->to % ORACLE_WORDS * 8, peer->key_words);
+		aim(&post, peer, AREA_WORDS, op->to % ORACLE_WORDS * 8, keys->words);
 	post.from = party->base + AREA_READS + op->slot * ORACLE_SLOT_BYTES;
 	post.lkey = party->key_reads;
 	party->slot_taken[op->slot] = true;
@@ -311,15 +376,32 @@ static uint32_t packets_of(const struct party *party, uint32_t len)
 	return len > 0 ? (len - 1) / party->opts.mtu + 1 : 1;
 }
 
+/* None at all; or one of the same memory, in a protection domain that is not the SRQ's. */
+static uint32_t wrong_key(struct oracle *o, const struct party *party, const struct op *op)
+{
+	const struct party *peer = party->peer;
+	const struct party_keys *right = oracle_keys_for(peer, op);
+	const struct party_keys *wrong = &peer->keys[right == &peer->keys[0]];
+
+	if (!oracle_is_target(peer) || link_random(&o->w->link, 2))
+		return 0x7777;
+	if (op->opcode == RXE_WR_RDMA_READ)
+		return wrong->source;
+	return oracle_uses_slot(op) ? wrong->words : wrong->target;
+}
+
 void oracle_post(struct oracle *o, struct party *party, struct op op, uint32_t sabotage)
 {
+	uint32_t srqn = oracle_is_xrc(party) ? oracle_xrc_number(o, party, &op, sabotage) : 0;
 	struct post post = prepare(party, &op);
 
-	if (sabotage && op.len > 0) {
+	post.srqn = srqn;
+	if (sabotage && (op.len > 0 || sabotage > 2)) {
 		party->may_fail = true;
 		party->peer->may_fail = true;
 		post.lkey = sabotage == 1 ? 0x7777 : post.lkey;
-		post.rkey = sabotage == 2 ? 0x7777 : post.rkey;
+		op.doomed |= sabotage == 2 && post.rkey && oracle_is_reliable(party);
+		post.rkey = sabotage == 2 ? wrong_key(o, party, &op) : post.rkey;
 	}
 	if (oracle_is_reliable(party) && link_random(&o->w->link, 8) == 0)
 		post.flags = RXE_SEND_FENCE;
@@ -333,21 +415,35 @@ void oracle_post(struct oracle *o, struct party *party, struct op op, uint32_t s
 		oracle_fail(o, "%c: a request was refused", party->end->letter);
 }
 
+struct rxe_sge oracle_take_slot(struct oracle *o, struct party *party, uint32_t slot, uint32_t len,
+				uint32_t lkey)
+{
+	party->recv_taken[slot] = true;
+	o->recv_place[++o->recv_number % ORACLE_RECVS] =
+		(struct recv_place){ (uint8_t)party->index, (uint8_t)slot };
+	return (struct rxe_sge){ .addr = party->end->node->base + party->base + AREA_RECVS +
+					 slot * ORACLE_SLOT_BYTES,
+				 .length = len,
+				 .lkey = lkey };
+}
+
 bool oracle_recv(struct oracle *o, struct party *party, uint32_t len)
 {
 	const struct rxe_qp *qp = &party->end->qp;
 	uint32_t slot;
 
+	if (party->has_left || party->opts.type == RXE_QPT_XRC_SEND)
+		return false;
+	if (oracle_is_target(party))
+		return oracle_xrc_recv(o, party, len);
 	for (slot = 0; slot < ORACLE_SLOTS && party->recv_taken[slot]; slot++)
 		;
 	if (slot == ORACLE_SLOTS || qp->state == RXE_QPS_ERR || qp->state == RXE_QPS_RESET)
 		return false;
-	party->recv_taken[slot] = true;
-	o->recv_place[++o->recv_number % ORACLE_RECVS] =
-		(struct recv_place){ (uint8_t)party->index, (uint8_t)slot };
+	(void)oracle_take_slot(o, party, slot, len, party->keys[0].recvs);
 	if (world_recv_as(o->w, party->end, o->recv_number,
 			  party->base + AREA_RECVS + slot * ORACLE_SLOT_BYTES, len,
-			  party->key_recvs) != POST_OK)
+			  party->keys[0].recvs) != POST_OK)
 		oracle_fail(o, "%c: a receive was refused", party->end->letter);
 	return true;
 }
@@ -360,7 +456,7 @@ static uint32_t missing(const struct party *party)
 	if (!oracle_is_reliable(party))
 		return 0;
 	for (i = from->delivered; i < from->num_ops; i++)
-		ret += oracle_needs_recv(&from->ops[i]);
+		ret += oracle_is_awaited(&from->ops[i]);
 	return ret;
 }
 
@@ -375,6 +471,10 @@ void oracle_recv_missing(struct oracle *o, struct party *party)
 {
 	uint32_t wanted = missing(party), i;
 
+	if (oracle_is_target(party)) {
+		oracle_xrc_recv_missing(o, party->end->node);
+		return;
+	}
 	/* Those that draw from the same queue may take them first. */
 	for (i = 0; i < o->num_parties; i++) {
 		const struct party *other = &o->party[i];
@@ -448,4 +548,6 @@ void oracle_final(struct oracle *o)
 
 	for (i = 0; i < o->num_parties; i++)
 		check_party(o, &o->party[i]);
+	oracle_xrc_final(o);
+	oracle_gone_final(o);
 }

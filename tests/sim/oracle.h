@@ -15,6 +15,7 @@
 #include "tests/sim/world.h"
 
 #define ORACLE_MAX_PARTIES 8
+#define ORACLE_MAX_GONE	   64
 #define ORACLE_MAX_OPS	   256
 #define ORACLE_SLOTS	   24 /* receives, and reads, at a time */
 #define ORACLE_SLOT_BYTES  4096u
@@ -42,9 +43,16 @@ struct op {
 	bool signalled;
 	bool answered; /* read, atomic: the last packet of the answer arrived */
 	uint32_t slot; /* of results */
+	uint32_t srq;  /* XRC: which of its target's host it names */
+	bool doomed;   /* it uses what it has no right to */
 	uint64_t orig; /* atomic: what it must return */
 	uint32_t psn_last;
 	uint32_t arrived; /* times that it was delivered */
+};
+
+/* What stands for an end's memory in one protection domain. */
+struct party_keys {
+	uint32_t source, target, words, recvs;
 };
 
 struct party {
@@ -52,22 +60,26 @@ struct party {
 	struct party *peer;
 	struct node_qp_opts opts;
 	uint32_t index;
-	uint32_t base;	       /* of its memory, in its node's */
-	bool is_device_memory; /* keys of its target and words count from 0 */
-	uint32_t key_source, key_target, key_words, key_recvs, key_reads;
+	uint32_t base;		   /* of its memory, in its node's */
+	bool is_device_memory;	   /* keys of its target and words count from 0 */
+	struct party_keys keys[2]; /* XRC target: in NODE_PD and NODE_OTHER_PD; else the first */
+	uint32_t key_reads;
 	struct op ops[ORACLE_MAX_OPS];
 	uint32_t num_ops;
 	uint32_t done;	    /* ops before this are known to be over */
 	uint32_t delivered; /* ops before this have had their receive completed, or need none */
+	uint32_t first_psn; /* of this life */
 	uint32_t next_psn;  /* of the next op */
 	uint32_t acked_psn; /* the highest that an answer spoke for */
 	bool failed;	    /* an error completion came: from now on flushes */
 	bool may_fail;	    /* something was done to this pair that ends in an error */
-	bool vanished;	    /* moved to RESET: its requests have no ends */
+	bool vanished;	    /* moved to RESET, or destroyed: its requests have no ends */
+	bool has_left;	    /* destroyed, as its program ended or had what it wanted */
+	bool deserted;	    /* its peer has left, and nothing else was done to the pair */
 	bool is_forged; /* packets were forged: what arrives is not what was sent, nor in its order */
 	bool slot_taken[ORACLE_SLOTS]; /* reads and atomics under way */
 	bool recv_taken[ORACLE_SLOTS];
-	uint64_t last_recv;
+	uint64_t last_recv[NODE_XSRQS]; /* of each SRQ; without XRC: the first */
 	uint64_t word[ORACLE_WORDS]; /* the model of its words, peer's atomics applied as posted */
 	uint8_t target
 		[AREA_TARGET_LEN]; /* the model of its target, peer's writes applied as posted */
@@ -82,6 +94,26 @@ struct sightings {
 	uint64_t recvs, sends; /* completions, good ones; sends as far as they were signalled */
 	struct rxe_counters before;
 	uint32_t rq_psn;
+	bool is_for_gone; /* somebody must answer for the QP that it asks */
+};
+
+/* A QP that was destroyed, and what may be said for it afterwards. */
+struct oracle_gone {
+	const struct node *node;
+	struct end *peer; /* who may ask; it may have gone, too */
+	uint32_t qpn, dest_qpn;
+	uint32_t psn; /* it received all before */
+	uint64_t left_ns;
+	bool is_xrc;
+	bool answers; /* it had received something, and was not in error */
+	bool is_forged;
+	bool owes_ack;
+	uint32_t owed_atomics;
+	uint32_t num_atomics;
+	struct {
+		uint32_t psn;
+		uint64_t orig;
+	} atomic[RXE_MAX_RD_ATOMIC]; /* the newest that ran, by number */
 };
 
 struct oracle {
@@ -99,8 +131,10 @@ struct oracle {
 	uint64_t recv_number; /* of the last receive posted: its wr_id */
 	struct recv_place {
 		uint8_t party, slot;
-	} recv_place[ORACLE_RECVS]; /* of receives, by number */
-	uint64_t given_up;	    /* requests that ran out of retries */
+	} recv_place[ORACLE_RECVS];		  /* of receives, by number */
+	uint64_t given_up;			  /* requests that ran out of retries */
+	struct oracle_gone gone[ORACLE_MAX_GONE]; /* the newest, by number */
+	uint32_t num_gone;
 };
 
 void oracle_init(struct oracle *o, struct world *w, uint64_t seed);
@@ -112,15 +146,24 @@ void oracle_renew_pair(struct oracle *o, struct party *party, bool reset);
 /* The party's QP goes to RESET and stays there: its peer talks to nobody. */
 void oracle_vanish(struct oracle *o, struct party *party);
 
+/* The party's QP is destroyed; when it was its host's last, and ends: its program ends, and somebody else answers for it. */
+void oracle_leave(struct oracle *o, struct party *party, bool ends);
 /* The memory of the party's source goes away, though its key stays, until the pair is renewed. */
 void oracle_lose_memory(const struct party *party);
 
-/* Post op for the party, and expect its consequences. sabotage: with a key that is wrong, 1 local, 2 remote. */
+/* Post op for the party, and expect its consequences. sabotage: with a key that is wrong, 1 local, 2 remote; XRC: 3 with an SRQ that is
+ * not there, 4 with one of another XRC domain. */
 void oracle_post(struct oracle *o, struct party *party, struct op op, uint32_t sabotage);
 /* Post a receive into a free slot; false: none is free. */
 bool oracle_recv(struct oracle *o, struct party *party, uint32_t len);
 /* Is there a free slot for a read or atomic? */
 bool oracle_find_slot(const struct party *party, uint32_t *ret_slot);
+/* XRC: SRQs for the host of targets; those that are missing come (again). */
+void oracle_xrc_begin(struct oracle *o, struct node *node);
+/* An SRQ of the party's target that it may name, at random. False: none is there. */
+bool oracle_xrc_choose(struct oracle *o, const struct party *party, uint32_t *ret_srq);
+/* One of them is destroyed, in the middle of whatever is going on. */
+void oracle_xrc_destroy(struct oracle *o, struct node *node);
 /* Give the party the receives that what is sent to it still needs. */
 void oracle_recv_missing(struct oracle *o, struct party *party);
 /* Nothing is going to happen any more: is everything as it must be? */
@@ -135,9 +178,40 @@ void oracle_check_result(const struct oracle *o, struct party *party, const stru
 /* Is the slot of that receive in use? */
 bool *oracle_recv_taken(struct oracle *o, uint64_t wr_id);
 bool oracle_needs_recv(const struct op *op);
+/* ... and has not got it. */
+bool oracle_is_awaited(const struct op *op);
 /* Does it bring something back? */
 bool oracle_uses_slot(const struct op *op);
 bool oracle_is_reliable(const struct party *party);
+bool oracle_is_xrc(const struct party *party);
+bool oracle_is_target(const struct party *party); /* of XRC */
+/* The keys that a request needs at its target. */
+const struct party_keys *oracle_keys_for(const struct party *peer, const struct op *op);
+/* The number that the request names, and what sabotage does to it. */
+uint32_t oracle_xrc_number(const struct oracle *o, const struct party *party, struct op *op,
+			   uint32_t sabotage);
+bool oracle_xrc_recv(struct oracle *o, struct party *party, uint32_t len);
+void oracle_xrc_recv_missing(struct oracle *o, struct node *node);
+void oracle_xrc_check_cq(const struct oracle *o, const struct party *party, uint32_t srq,
+			 const struct rxe_cq *cq);
+void oracle_xrc_final(const struct oracle *o);
+/* All SRQs of the host are gone with its program. */
+void oracle_xrc_forget(struct oracle *o, struct node *node);
+/* Post a receive into that slot of the party's. */
+struct rxe_sge oracle_take_slot(struct oracle *o, struct party *party, uint32_t slot, uint32_t len,
+				uint32_t lkey);
+/* The party's QP is about to be destroyed. */
+void oracle_gone_note(struct oracle *o, const struct party *party);
+/* A packet for no QP arrives, and arrived; one leaves from no QP; nothing is owed any more. */
+void oracle_gone_arrives(struct oracle *o, const struct node *node,
+			 const struct wire_packet *packet);
+void oracle_gone_arrived(struct oracle *o, const struct node *node,
+			 const struct wire_packet *packet);
+void oracle_gone_answered(struct oracle *o, const struct node *node,
+			  const struct wire_packet *packet);
+void oracle_gone_check(const struct oracle *o);
+/* Nothing is going to happen any more: each that is still there to ask does, in time and too late. */
+void oracle_gone_final(struct oracle *o);
 struct party *oracle_party_of(struct oracle *o, const struct end *end);
 /* The party's bytes: at an offset of its own, and what is sent from an offset of its source. */
 uint8_t *oracle_mem(const struct party *party, uint32_t at);

@@ -47,7 +47,7 @@ static void check_delivered(const struct oracle *o, const struct party *party, u
 	if (party->may_fail || party->is_forged || !oracle_is_reliable(party))
 		return;
 	for (i = party->delivered; i <= index; i++) {
-		if (oracle_needs_recv(&party->ops[i]))
+		if (oracle_is_awaited(&party->ops[i]))
 			oracle_fail(o, "%c: request %u is done, and was not received",
 				    party->end->letter, i + 1);
 	}
@@ -81,6 +81,9 @@ static void sent_well(struct oracle *o, struct party *party, uint32_t index)
 {
 	uint32_t was = party->done, i;
 
+	if (party->ops[index].doomed && !party->is_forged)
+		oracle_fail(o, "%c: request %u used what it has no right to, and succeeded",
+			    party->end->letter, index + 1);
 	if (party->failed)
 		oracle_fail(o, "%c: request %u succeeded after one that failed", party->end->letter,
 			    index + 1);
@@ -93,12 +96,30 @@ static void sent_well(struct oracle *o, struct party *party, uint32_t index)
 	check_target(o, party);
 }
 
-static bool has_reason(struct oracle *o, const struct party *party, uint32_t status)
+/* Its peer has left, and will not answer: but somebody does in its place for what was received, unless it brings something back. */
+static bool is_out_of_reach(const struct oracle *o, const struct party *party, uint32_t index)
+{
+	const struct op *op = &party->ops[index];
+	uint32_t i;
+
+	for (i = o->num_gone; i > 0; i--) {
+		const struct oracle_gone *gone = &o->gone[(i - 1) % ORACLE_MAX_GONE];
+
+		if (gone->peer == party->end)
+			return op->opcode == RXE_WR_RDMA_READ || !gone->answers ||
+			       psn_diff(op->psn_last, gone->psn) >= 0;
+	}
+	return false;
+}
+
+static bool has_reason(struct oracle *o, const struct party *party, uint32_t index, uint32_t status)
 {
 	bool out_of_retries = status == RXE_WC_RETRY_EXC_ERR && o->lossy;
 	bool out_of_rnr_retries = status == RXE_WC_RNR_RETRY_EXC_ERR && party->opts.rnr_retry < 7;
 
-	if (party->may_fail)
+	if (party->may_fail && !party->deserted)
+		return true;
+	if (party->deserted && status == RXE_WC_RETRY_EXC_ERR && is_out_of_reach(o, party, index))
 		return true;
 	o->given_up += out_of_retries;
 	return out_of_retries || out_of_rnr_retries;
@@ -109,7 +130,7 @@ static void sent_badly(struct oracle *o, struct party *party, uint32_t index, ui
 	if (party->failed && (status != RXE_WC_WR_FLUSH_ERR || index != party->done))
 		oracle_fail(o, "%c: after an error, request %u says %s", party->end->letter,
 			    index + 1, trace_status_str(status));
-	if (!has_reason(o, party, status))
+	if (!party->failed && !has_reason(o, party, index, status))
 		oracle_fail(o, "%c: request %u failed with %s, for no reason", party->end->letter,
 			    index + 1, trace_status_str(status));
 	skip_unsignalled(o, party, index);
@@ -156,16 +177,21 @@ static void check_message(const struct oracle *o, const struct party *to, const 
 			    op->len);
 }
 
+/* In order; of XRC, for each SRQ: the others may have their completions in another CQ. */
 static void received_reliably(struct oracle *o, struct party *party, const struct rxe_cqe *cqe,
-			      const uint8_t *recv)
+			      const uint8_t *recv, uint32_t srq)
 {
 	struct party *from = party->peer;
+	uint32_t i = from->delivered;
 
-	while (from->delivered < from->num_ops && !oracle_needs_recv(&from->ops[from->delivered]))
-		from->delivered++;
-	if (from->delivered == from->num_ops)
+	while (i < from->num_ops && (!oracle_is_awaited(&from->ops[i]) || from->ops[i].srq != srq))
+		i++;
+	if (i == from->num_ops)
 		oracle_fail(o, "%c: a message that nobody sent", party->end->letter);
-	check_message(o, party, &from->ops[from->delivered++], cqe, recv);
+	from->ops[i].arrived++;
+	check_message(o, party, &from->ops[i], cqe, recv);
+	while (from->delivered < from->num_ops && !oracle_is_awaited(&from->ops[from->delivered]))
+		from->delivered++;
 }
 
 /* Which one it is, its immediate says. Where the network keeps order and doubles nothing, so do we. */
@@ -193,20 +219,23 @@ static void received_unreliably(struct oracle *o, struct party *party, const str
 			    op->len);
 }
 
-static void received(struct oracle *o, struct party *party, const struct rxe_cqe *cqe)
+static void received(struct oracle *o, struct party *party, const struct rxe_cq *cq,
+		     const struct rxe_cqe *cqe)
 {
 	const struct recv_place *place = &o->recv_place[cqe->wr_id % ORACLE_RECVS];
 	const uint8_t *recv =
 		oracle_mem(&o->party[place->party], AREA_RECVS + place->slot * ORACLE_SLOT_BYTES);
 	bool *taken = oracle_recv_taken(o, cqe->wr_id);
+	uint32_t srq = oracle_is_target(party) ? place->slot % NODE_XSRQS : 0;
+	uint64_t *last = &party->last_recv[srq];
 
-	if (cqe->wr_id <= party->last_recv)
+	if (cqe->wr_id <= *last)
 		oracle_fail(o, "%c: receive %llu is completed after %llu", party->end->letter,
-			    (unsigned long long)cqe->wr_id, (unsigned long long)party->last_recv);
+			    (unsigned long long)cqe->wr_id, (unsigned long long)*last);
 	if (!*taken)
 		oracle_fail(o, "%c: receive %llu is completed again", party->end->letter,
 			    (unsigned long long)cqe->wr_id);
-	party->last_recv = cqe->wr_id;
+	*last = cqe->wr_id;
 	*taken = false;
 	if (cqe->status != RXE_WC_SUCCESS) {
 		if (!party->may_fail)
@@ -217,20 +246,24 @@ static void received(struct oracle *o, struct party *party, const struct rxe_cqe
 	}
 	if (party->is_forged)
 		return;
-	if (oracle_is_reliable(party))
-		received_reliably(o, party, cqe, recv);
-	else
+	if (oracle_is_reliable(party)) {
+		received_reliably(o, party, cqe, recv, srq);
+		if (oracle_is_target(party))
+			oracle_xrc_check_cq(o, party, srq, cq);
+	} else {
 		received_unreliably(o, party, cqe, recv);
+	}
 }
 
-static void saw_completion(void *context, struct end *end, const struct rxe_cqe *cqe)
+static void saw_completion(void *context, struct end *end, const struct rxe_cq *cq,
+			   const struct rxe_cqe *cqe)
 {
 	struct oracle *o = context;
 	struct sightings *seen = &o->seen[end->node->index];
 
 	if (cqe->opcode & RXE_WC_RECV) {
 		seen->recvs += cqe->status == RXE_WC_SUCCESS;
-		received(o, oracle_party_of(o, end), cqe);
+		received(o, oracle_party_of(o, end), cq, cqe);
 	} else {
 		sent(o, oracle_party_of(o, end), cqe);
 	}

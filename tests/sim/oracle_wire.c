@@ -4,10 +4,15 @@
 #include "net/wire/opcode.h"
 #include "tests/sim/oracle.h"
 
-static void saw_packet(void *context, struct end *from, const struct wire_packet *packet)
+static void saw_packet(void *context, struct node *node, struct end *from,
+		       const struct wire_packet *packet)
 {
 	struct oracle *o = context;
 
+	if (!from) {
+		oracle_gone_answered(o, node, packet);
+		return;
+	}
 	if ((packet->shape & SHAPE_AETH) && rc_syndrome_class(packet->aeth.syndrome) == RC_AETH_RNR)
 		o->seen[from->node->index].rnr_naks_sent++;
 	switch (from->seen_state) {
@@ -39,6 +44,16 @@ static void note_answer(struct party *party, const struct wire_packet *packet)
 		party->ops[i].answered |= party->ops[i].psn_last == psn;
 }
 
+static bool requests(const struct end *end)
+{
+	return end->qp.type == RXE_QPT_RC || end->qp.type == RXE_QPT_XRC_SEND;
+}
+
+static bool responds(const struct end *end)
+{
+	return end->qp.type == RXE_QPT_RC || end->qp.type == RXE_QPT_XRC_RECV;
+}
+
 static void saw_arriving(void *context, struct node *node, struct end *to, uint32_t len,
 			 const struct wire_packet *packet)
 {
@@ -50,7 +65,9 @@ static void saw_arriving(void *context, struct node *node, struct end *to, uint3
 	seen->corrupt += !packet;
 	seen->before = node->counters;
 	seen->rq_psn = to ? to->qp.attr.rq_psn : 0;
-	if (to && packet && to->qp.type == RXE_QPT_RC && !(packet->shape & SHAPE_REQUEST))
+	if (!to && packet)
+		oracle_gone_arrives(o, node, packet);
+	if (to && packet && requests(to) && !(packet->shape & SHAPE_REQUEST))
 		note_answer(oracle_party_of(o, to), packet);
 }
 
@@ -75,16 +92,14 @@ static void check_counters(const struct oracle *o, const struct node *node, cons
 {
 	const struct rxe_counters *before = &o->seen[node->index].before;
 	const struct rxe_counters *after = &node->counters;
-	const bool asks = packet && (packet->shape & SHAPE_REQUEST) &&
-			  opcode_service(packet->bth.opcode) == WIRE_RC;
-	const bool is_request = asks && to && to->qp.type == RXE_QPT_RC;
-	const bool is_for_one_that_has_gone = asks && !to;
+	const bool is_request = packet && (packet->shape & SHAPE_REQUEST) && to && responds(to);
+	const bool may_be_again = packet && !to; /* see oracle_gone_arrived() */
 
 #define GREW(name, may) check_grew(o, node, #name, before->name, after->name, may)
 	GREW(rcvd_pkts, true);
 	GREW(rcvd_bad_icrc, !packet);
 	GREW(rcvd_malformed, !packet);
-	GREW(duplicate_request, is_request ? ahead < 0 : is_for_one_that_has_gone);
+	GREW(duplicate_request, is_request ? ahead < 0 : may_be_again);
 	GREW(out_of_seq_request, is_request && ahead > 0);
 	GREW(send_rnr_err, is_request && ahead == 0);
 	GREW(rcvd_rnr_err, is_nak(packet, RC_AETH_RNR));
@@ -116,12 +131,14 @@ static void saw_arrived(void *context, struct node *node, struct end *to, uint32
 {
 	struct oracle *o = context;
 	const struct sightings *seen = &o->seen[node->index];
-	bool is_rc = to && packet && to->qp.type == RXE_QPT_RC;
+	bool is_rc = to && packet && responds(to);
 	bool is_request = is_rc && (packet->shape & SHAPE_REQUEST);
 	int32_t ahead = is_rc ? psn_diff(packet->bth.psn, seen->rq_psn) : 0;
 
 	(void)len;
 	check_counters(o, node, to, packet, ahead);
+	if (!to && packet)
+		oracle_gone_arrived(o, node, packet);
 	if (is_request)
 		check_expected(o, to, packet, seen->rq_psn, ahead);
 }
@@ -136,7 +153,9 @@ static bool is_granted(const struct party *party, uint32_t at, uint32_t len)
 	uint32_t slot;
 
 	if (lies_in(at, len, AREA_TARGET, AREA_TARGET_LEN))
-		return rxe_mr_find(party->end->node->mrs, party->key_target);
+		return rxe_mr_find(party->end->node->mrs, party->keys[0].target) ||
+		       (oracle_is_target(party) &&
+			rxe_mr_find(party->end->node->mrs, party->keys[1].target));
 	if (at >= AREA_READS) {
 		slot = (at - AREA_READS) / ORACLE_SLOT_BYTES;
 		return slot < ORACLE_SLOTS && party->slot_taken[slot] &&
@@ -157,6 +176,10 @@ static void saw_write(void *context, struct node *node, uint32_t at, uint32_t le
 	for (i = 0; i < o->num_parties; i++) {
 		const struct party *party = &o->party[i];
 
+		/* Who has left has nothing more to grant; but its receives may be others' in a shared queue. */
+		if (party->has_left && at >= party->base && at - party->base < AREA_RECVS &&
+		    party->end->node == node)
+			break;
 		if (party->end->node == node && at >= party->base &&
 		    at - party->base < AREA_BYTES && is_granted(party, at - party->base, len))
 			return;
@@ -203,6 +226,7 @@ static void saw_step(void *context)
 	uint32_t i;
 
 	oracle_check_state(o);
+	oracle_gone_check(o);
 	for (i = 0; i < o->w->num_nodes; i++)
 		check_node(o, o->w->node[i]);
 }

@@ -146,18 +146,17 @@ enum post_verdict world_srq_recv(struct world *w, struct node *node, uint64_t wr
 }
 
 /* What a program that looks sees, up to there. */
-static void poll_cq(struct world *w, struct node *node, uint32_t visible)
+static void poll_cq(struct world *w, struct node *node, struct rxe_cq *cq, uint32_t visible)
 {
 	struct rxe_cqe cqe;
 
-	while ((int32_t)(visible - atomic_load(&node->cq.head)) > 0 &&
-	       rxe_cq_poll(&node->cq, &cqe, 1)) {
+	while ((int32_t)(visible - atomic_load(&cq->head)) > 0 && rxe_cq_poll(cq, &cqe, 1)) {
 		struct end *end = node_end(node, cqe.qpn);
 
 		assert(end);
 		trace_completion(&w->trace, w->now_ns, end->letter, &cqe);
 		if (w->watch.completion)
-			w->watch.completion(w->watch.context, end, &cqe);
+			w->watch.completion(w->watch.context, end, cq, &cqe);
 	}
 }
 
@@ -170,7 +169,8 @@ static void note_events(struct world *w, struct node *node)
 		const struct rxe_event *event = &node->events[i].what;
 		const struct end *end = event->qp ? event->qp->owner : NULL;
 
-		poll_cq(w, node, node->events[i].visible);
+		poll_cq(w, node, &node->cq, node->events[i].visible);
+		poll_cq(w, node, &node->xcq, node->events[i].xvisible);
 		trace_line(&w->trace, w->now_ns, end ? end->letter : '*', "  event %s",
 			   trace_event_str(event->type));
 		if (w->watch.event)
@@ -318,8 +318,8 @@ static void split(struct world *w, struct node *node, const struct wire_train *t
 		node->sent++;
 		node->sent_bytes += flying.len;
 		from = sender_of(node, &packet);
-		if (w->watch.packet && from)
-			w->watch.packet(w->watch.context, from, &packet);
+		if (w->watch.packet)
+			w->watch.packet(w->watch.context, node, from, &packet);
 		launch(w, &flying, from, &packet);
 	}
 	assert(at == train->len);
@@ -337,7 +337,8 @@ static void flush_node(struct world *w, struct node *node)
 	note(w, node, false);
 	rxe_engine_settle(&node->engine);
 	note(w, node, false);
-	poll_cq(w, node, atomic_load(&node->cq.visible));
+	poll_cq(w, node, &node->cq, atomic_load(&node->cq.visible));
+	poll_cq(w, node, &node->xcq, atomic_load(&node->xcq.visible));
 }
 
 void world_flush(struct world *w)
@@ -435,6 +436,13 @@ void world_sleep(struct world *w, struct node *node, uint64_t until_ns)
 		node->asleep_until_ns = until_ns;
 }
 
+void world_wake(struct world *w, struct node *node)
+{
+	(void)w;
+	node->asleep_until_ns = 0;
+	node->waiting_bytes = 0;
+}
+
 /* The program runs again: what waited in its socket comes in at once. */
 static void wake(struct world *w)
 {
@@ -443,10 +451,8 @@ static void wake(struct world *w)
 	for (i = 0; i < w->num_nodes; i++) {
 		struct node *node = w->node[i];
 
-		if (node->asleep_until_ns > w->now_ns)
-			continue;
-		node->asleep_until_ns = 0;
-		node->waiting_bytes = 0;
+		if (node->asleep_until_ns <= w->now_ns)
+			world_wake(w, node);
 	}
 }
 

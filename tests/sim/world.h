@@ -19,8 +19,11 @@ struct world;
 
 /* What a test wants to see besides the trace; each may be NULL. */
 struct world_watch {
-	void (*completion)(void *context, struct end *end, const struct rxe_cqe *cqe);
-	void (*packet)(void *context, struct end *from, const struct wire_packet *packet);
+	void (*completion)(void *context, struct end *end, const struct rxe_cq *cq,
+			   const struct rxe_cqe *cqe);
+	/* from NULL: the engine answers for a QP that has gone. */
+	void (*packet)(void *context, struct node *node, struct end *from,
+		       const struct wire_packet *packet);
 	/* It reached a host; to: the QP it is for, or NULL; packet NULL: it is corrupt. Before and after the engine took it. */
 	void (*arrives)(void *context, struct node *node, struct end *to, uint32_t len,
 			const struct wire_packet *packet);
@@ -85,6 +88,8 @@ enum post_verdict world_recv_as(struct world *w, struct end *end, uint64_t wr_id
 /* Nobody runs the node's engine until then, unless it sleeps already. */
 void world_sleep(struct world *w, struct node *node, uint64_t until_ns);
 void world_modify(struct world *w, struct end *end, enum rxe_qp_state state);
+/* The program runs again, earlier than it was going to. */
+void world_wake(struct world *w, struct node *node);
 /* Put a packet on the link as if from had sent it. */
 void world_inject(struct world *w, struct end *from, struct wire_packet *packet,
 		  const void *payload);

@@ -186,7 +186,7 @@ START_TEST(not_for_ever)
 	struct node_qp_opts patient = world_opts(), usual = world_opts();
 
 	patient.timeout = 17; /* 537 ms */
-	patient.retry_cnt = 1;
+	patient.retry_cnt = 2;
 	usual.psn = 500;
 	a = node_add_qp(x, 'a', &patient);
 	b = node_add_qp(y, 'b', &usual);
@@ -198,8 +198,28 @@ START_TEST(not_for_ever)
 	b_goes_at(6);
 	world_run(&w);
 	expect_some("536875.9 ? x ACK 100 msn 1\n"
-		    "1073741.8 a   send 1 RETRY_EXC\n");
+		    "1073741.8 a   timeout, 0 left, rewind to 100\n"
+		    "1610612.7 a   send 1 RETRY_EXC\n");
 	ck_assert_uint_eq(y->counters.duplicate_request, 1);
+	ck_assert_uint_eq(y->counters.rcvd_no_qp, 1);
+}
+END_TEST
+
+/* Longer than a second, where the timers that the two agreed on are long. */
+START_TEST(as_long_as_its_peer_waits)
+{
+	struct node_qp_opts opts = world_opts();
+
+	opts.timeout = 17; /* 537 ms */
+	connect_ends(&opts);
+	fault("drop b ACK 100");
+	fault("drop ? ACK 100 x3");
+	WRITE(64);
+	b_goes_at(6);
+	world_run(&w);
+	expect_some("1610617.7 ? x ACK 100 msn 1\n"
+		    "2147488.6 ? > ACK 100 msn 1\n"
+		    "2147493.6 a   send 1 SUCCESS\n");
 }
 END_TEST
 
@@ -223,4 +243,5 @@ END_TEST
 RUN_TESTS("gone", last_ack_lost, lost_again_and_again, one_ack_for_all_that_come_together,
 	  a_new_request_is_not_acknowledged, half_a_message_is_no_message, atomic,
 	  a_read_has_no_memory_to_read, a_stranger_is_not_answered,
-	  one_in_error_is_not_answered_for, not_for_ever, its_number_is_not_used_again)
+	  one_in_error_is_not_answered_for, not_for_ever, as_long_as_its_peer_waits,
+	  its_number_is_not_used_again)

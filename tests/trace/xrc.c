@@ -225,10 +225,210 @@ START_TEST(target_to_error)
 }
 END_TEST
 
+/* A second SRQ of y: other receives, another protection domain, another CQ. */
+static uint32_t add_srq(bool is_foreign)
+{
+	node_add_xsrq(y, 1, NODE_OTHER_PD, NODE_XRCD, is_foreign);
+	return y->xsrq[1].srq.srqn;
+}
+
+static void recv_from_second(uint64_t wr_id, uint32_t to, uint32_t len)
+{
+	struct rxe_mr *mr = &y->mrs->entry[y->num_mrs + 1];
+	const struct rxe_sge sge = { .addr = y->base + to,
+				     .length = len,
+				     .lkey = node_reg(y, to, len, RXE_LOCAL_WRITE) };
+	const struct rxe_recv_wr wr = { .wr_id = wr_id, .num_sge = 1, .sges = &sge };
+
+	mr->pd = NODE_OTHER_PD;
+	ck_assert_int_eq(node_xsrq_recv(y, 1, &wr), POST_OK);
+}
+
+/* Each request has the receives and the CQ of the SRQ that it names, whichever was named before. */
+START_TEST(an_srq_for_each_request)
+{
+	uint32_t other;
+
+	connect_xrc();
+	other = add_srq(false);
+	world_srq_recv(&w, y, 71, RECV_AT, 64);
+	world_srq_recv(&w, y, 72, RECV_AT, 64);
+	recv_from_second(81, RECV_AT + 0x1000, 64);
+	SEND(10);
+	SEND(11, .srqn = other);
+	SEND(12);
+	world_run_until(&w, 4.5);
+	y->asleep_until_ns = 6000; /* arrives, and nobody polls yet */
+	world_run_until(&w, 6);
+	world_run(&w);
+	expect_some("     6.0 b   recv 71 SUCCESS len 10\n"
+		    "     6.0 b   recv 72 SUCCESS len 12\n"
+		    "     6.0 b   recv 81 SUCCESS len 11\n");
+	ck_assert_uint_eq(y->cq.tail, 2);
+	ck_assert_uint_eq(y->xcq.tail, 1);
+}
+END_TEST
+
+/* A key counts in the domain of the SRQ that is named now, not of one before. */
+START_TEST(a_domain_for_each_request)
+{
+	uint32_t other, key;
+
+	connect_xrc();
+	other = add_srq(false);
+	key = node_reg(y, 0x1000, 64, RXE_REMOTE_WRITE);
+	y->mrs->entry[y->num_mrs].pd = NODE_OTHER_PD;
+	WRITE(10, .to = 0x2000);
+	WRITE(10, .to = 0x1000, .rkey = key, .srqn = other);
+	WRITE(10, .to = 0x1000, .rkey = key);
+	world_run(&w);
+	expect_some("    10.0 a   send 1 SUCCESS\n"
+		    "    10.0 a   send 2 SUCCESS\n"
+		    "    10.0 a   send 3 REM_ACCESS_ERR\n");
+}
+END_TEST
+
+/* All packets of a message name the same one. */
+START_TEST(another_srq_half_way)
+{
+	struct wire_packet last = {
+		.bth = { .opcode = opcode_make(WIRE_XRC, OP_SEND_LAST),
+			 .psn = 101,
+			 .ack_req = true },
+		.payload_len = 8,
+	};
+
+	connect_xrc();
+	last.xrc_srqn = add_srq(false);
+	world_srq_recv(&w, y, 71, RECV_AT, 4000);
+	recv_from_second(81, RECV_AT + 0x1000, 64);
+	fault("drop a SEND_LAST 101");
+	SEND(1032);
+	world_run_until(&w, 1);
+	world_inject(&w, a, &last, y->mem);
+	world_run(&w);
+	expect_some("     6.0 b > NAK 101 invalid request\n"
+		    "     6.0 b   to ERR\n");
+}
+END_TEST
+
+/* Nor does one that could not land, and comes again with another name, get the receive that the first took. */
+START_TEST(another_srq_when_it_comes_again)
+{
+	struct wire_packet again = {
+		.bth = { .opcode = opcode_make(WIRE_XRC, OP_SEND_ONLY),
+			 .psn = 100,
+			 .ack_req = true },
+		.payload_len = 8,
+	};
+
+	connect_xrc();
+	again.xrc_srqn = add_srq(false);
+	y->xsrq[1].srq.pd = NODE_PD;
+	world_srq_recv(&w, y, 71, RECV_AT, 64);
+	y->late_at = y->base + RECV_AT;
+	y->late_end = y->late_at + 64;
+	y->late_until_ns = 8000;
+	SEND(8);
+	world_run_until(&w, 6);
+	world_inject(&w, a, &again, y->mem);
+	world_run(&w);
+	expect_some("     5.0 b > RNR_NAK 100 timer 14\n"
+		    "    11.0 b > NAK 100 invalid request\n"
+		    "    11.0 b   recv 71 WR_FLUSH_ERR\n");
+	ck_assert_uint_eq(y->xcq.tail, 0);
+}
+END_TEST
+
+START_TEST(read_answer_is_lost)
+{
+	connect_xrc();
+	fault("drop b READ_RESP_ONLY 100");
+	READ(64, .from = READ_AT);
+	world_run(&w);
+	expect_some(" a > READ_REQUEST 100 srq 0x20001 len 64 ackreq\n"
+		    " b > READ_RESP_ONLY 100 len 64\n"
+		    " a   send 1 SUCCESS\n");
+	expect_same(x, READ_AT, y, 0, 64);
+}
+END_TEST
+
+/* Its completion would have nowhere to go. */
+START_TEST(cq_of_the_srq_has_overrun)
+{
+	connect_xrc();
+	world_srq_recv(&w, y, 71, RECV_AT, 64);
+	y->cq.overrun = true;
+	SEND(10);
+	world_run(&w);
+	expect_some(" b > NAK 100 remote operational\n"
+		    " a   send 1 REM_OP_ERR\n");
+}
+END_TEST
+
+/* Another process has the SRQ: its receive is asked for, and its completion told. */
+START_TEST(srq_of_another_process)
+{
+	uint32_t other;
+
+	connect_xrc();
+	other = add_srq(true);
+	recv_from_second(81, RECV_AT, 4000);
+	SEND(2100, .srqn = other);
+	world_run(&w);
+	expect_some("     5.0 b > ACK 102 msn 1\n"
+		    "     5.0 b   recv 81 SUCCESS len 2100\n"
+		    "    10.0 a   send 1 SUCCESS\n");
+	expect_same(x, 0, y, RECV_AT, 2100);
+}
+END_TEST
+
+/* ... which does not answer at once when the message is whole: it is told when the peer sends the packet again, and once. */
+START_TEST(told_of_too_late)
+{
+	uint32_t other;
+
+	connect_xrc();
+	other = add_srq(true);
+	recv_from_second(81, RECV_AT, 64);
+	recv_from_second(82, RECV_AT, 64);
+	y->late_done_until_ns = 1000000;
+	SEND(64, .srqn = other);
+	world_run(&w);
+	expect_some("     5.0 b > RNR_NAK 100 timer 14\n"
+		    "  1295.0 b > ACK 100 msn 1\n"
+		    "  1295.0 b   recv 81 SUCCESS len 64\n"
+		    "  1300.0 a   send 1 SUCCESS\n");
+	ck_assert_uint_eq(rxe_ring_used(&y->xsrq[1].srq.rq), 1);
+}
+END_TEST
+
+/* The last ACK is lost, and the target has been destroyed: whoever answers for it speaks XRC. */
+START_TEST(target_has_gone)
+{
+	connect_xrc();
+	world_srq_recv(&w, y, 71, RECV_AT, 64);
+	fault("drop b ACK 100");
+	SEND(64);
+	world_run_until(&w, 6);
+	node_remove_qp(b);
+	world_run(&w);
+	expect_some("   267.1 ? > ACK 100 msn 1\n"
+		    "   272.1 a   send 1 SUCCESS\n");
+}
+END_TEST
+
 /* Each has its half only. */
 START_TEST(halves)
 {
 	const struct rxe_recv_wr recv = { .wr_id = 1 };
+	struct wire_packet request = {
+		.bth = { .opcode = opcode_make(WIRE_XRC, OP_SEND_ONLY), .psn = 500 },
+		.payload_len = 8,
+	};
+	struct wire_packet answer = {
+		.bth = { .opcode = opcode_make(WIRE_XRC, OP_ACKNOWLEDGE), .psn = 500 },
+	};
 
 	connect_xrc();
 	ck_assert_int_eq(rxe_post_recv(&x->engine, &a->qp, &recv, 0), POST_NO_RECV);
@@ -238,10 +438,19 @@ START_TEST(halves)
 	inject(a, OP_SEND_ONLY, 100, 8); /* of RC */
 	world_run(&w);
 	ck_assert_uint_eq(y->counters.rcvd_dropped, 1);
+	world_inject(&w, b, &request, y->mem);
+	world_inject(&w, a, &answer, NULL);
+	skip();
+	world_run(&w);
+	expect("");
+	ck_assert_uint_eq(x->counters.rcvd_dropped, 1);
+	ck_assert_uint_eq(y->counters.rcvd_dropped, 2);
 }
 END_TEST
 
 RUN_TESTS("xrc", send, write_read_atomic, write_with_immediate, ack_is_lost, atomic_answer_is_lost,
 	  empty_is_rnr, no_such_srq, write_to_an_srq_of_another_domain,
 	  key_of_another_protection_domain, srq_goes_in_the_middle, two_targets, target_to_error,
-	  halves)
+	  an_srq_for_each_request, a_domain_for_each_request, another_srq_half_way,
+	  another_srq_when_it_comes_again, read_answer_is_lost, cq_of_the_srq_has_overrun,
+	  srq_of_another_process, told_of_too_late, target_has_gone, halves)
