@@ -24,6 +24,15 @@ void ctl_log_stderr(enum ctl_log_level most)
 	atomic_store(&log_most, (int)most);
 }
 
+/* Words in it may be another program's: a line stays one line, and tells a terminal nothing. */
+static void make_plain(char *line)
+{
+	for (; *line; line++) {
+		if ((unsigned char)*line < ' ' || *line == 0x7f)
+			*line = '?';
+	}
+}
+
 void ctl_log(enum ctl_log_level level, const char *format, ...)
 {
 	log_sink sink = atomic_load(&log_sink_now);
@@ -36,6 +45,7 @@ void ctl_log(enum ctl_log_level level, const char *format, ...)
 	va_start(args, format);
 	vsnprintf(line, sizeof(line), format, args);
 	va_end(args);
+	make_plain(line);
 	if (sink)
 		sink(level, line);
 	else

@@ -13,8 +13,9 @@
 #include "lib/control/protocol.h"
 #include "lib/control/socket.h"
 #include "rxe_dm/context.h"
-#include "rxe_dm/instance.h"
-#include "tests/fuzz/target.h"
+#include "rxe_dm/fault_device.h"
+#include "rxe_dm/gone.h"
+#include "tests/fuzz/control.h"
 
 #define MAX_CLIENTS   4u
 #define MAX_KNOWN     32u
@@ -39,19 +40,29 @@ enum step {
 	STEP_INSIDE,
 	STEP_INTRODUCE,
 	STEP_CLOSE_CMD,
+	STEP_FAULT,	 /* a request about fault rules */
+	STEP_FAULT_FILE, /* ... a file of them */
+	STEP_SPOIL,	 /* bytes of a slot */
+	STEP_GONE,	 /* a process says that a queue pair has gone */
+	STEP_OWES,	 /* ... that it owes an ACK */
+	STEP_CAPTURED,	 /* bytes of a capture's rings */
+	STEP_PACKET,	 /* from the network */
 	CONTROL_STEPS,
 };
 
 uint64_t __real_instance_now(void);
 uint64_t __wrap_instance_now(void);
 
-static struct instance instance;
-static uint64_t now_ns;
+struct instance control_instance;
+uint64_t control_now_ns;
+uint32_t control_slot[CONTROL_KNOWN_SLOTS];
+
 static int spare_fd, memory_fd; /* to send along */
 static int fds_at_first;
 
 static struct client clients[MAX_CLIENTS];
 static uint32_t known[MAX_KNOWN], num_known; /* handles that the server gave out */
+static uint32_t num_slots;
 static uint64_t token;
 static uint32_t keys[MAX_KEYS], num_keys; /* that regions got */
 static int cmd_fd[MAX_CMD_FDS];
@@ -59,7 +70,7 @@ static uint32_t num_cmd_fds;
 
 uint64_t __wrap_instance_now(void)
 {
-	return now_ns;
+	return control_now_ns;
 }
 
 static int count_fds(void)
@@ -78,6 +89,9 @@ static void silence(enum ctl_log_level level, const char *line)
 {
 	(void)level;
 	MUST(line[0]);
+	/* It goes to terminals and into files line by line, whoever the words in it come from. */
+	for (; *line; line++)
+		MUST((uint8_t)*line >= ' ' && *line != 0x7f);
 }
 
 int LLVMFuzzerInitialize(int *argc, char ***argv)
@@ -87,14 +101,14 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
 
 	(void)argc;
 	(void)argv;
-	now_ns = __real_instance_now();
+	control_now_ns = __real_instance_now();
 	ctl_log_to(silence);
 	ctl_settings_init(&settings);
 	(void)snprintf(settings.instance, sizeof(settings.instance), "fuzz-%d", (int)getpid());
 	settings.devices = 1;
 	settings.slots = 4;
 	settings.arena_bytes = 1u << 20;
-	if (instance_init(&instance, &settings, true) != INSTANCE_UP) {
+	if (instance_init(&control_instance, &settings, true) != INSTANCE_UP) {
 		(void)fprintf(stderr, "no device server can be had here\n");
 		exit(EXIT_FAILURE);
 	}
@@ -105,24 +119,26 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
 	MUST(spare_fd >= 0 && memory_fd >= 0 && ftruncate(memory_fd, 8192) == 0);
 	for (uint32_t i = 0; i < MAX_CLIENTS; i++)
 		clients[i].sock = -1;
+	control_slot_init();
 	return 0;
 }
 
-/* What instance_run() does, once. */
-static void turn(void)
+void control_turn(void)
 {
 	struct conn *conn, *next;
 
-	for (uint32_t i = 0; i < MAX_TURNS && loop_once(&instance.loop, 0) > 0; i++)
+	for (uint32_t i = 0; i < MAX_TURNS && loop_once(&control_instance.loop, 0) > 0; i++)
 		;
-	for (conn = instance.conns; conn; conn = next) {
+	for (conn = control_instance.conns; conn; conn = next) {
 		next = conn->next;
 		if (conn->later)
 			conn_resume(conn);
 	}
-	(void)device_settle(&instance.devices[0]);
-	instance.ending = false;
-	instance.persistent = true;
+	(void)device_settle(control_device());
+	(void)gone_settle(control_device(), control_now_ns);
+	(void)fault_device_run(control_device(), control_now_ns);
+	control_instance.ending = false;
+	control_instance.persistent = true;
 }
 
 static void leave(struct client *client)
@@ -144,14 +160,14 @@ static void connect_client(struct client *client, struct take *take)
 	leave(client);
 	MUST(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) == 0);
 	MUST(fcntl(pair[0], F_SETFL, O_NONBLOCK) == 0);
-	conn_open(&instance, pair[0]);
+	conn_open(&control_instance, pair[0]);
 	client->sock = pair[1];
 	if (spoil & 1)
 		hello.role = CTL_ROLE_COMMAND;
 	if (spoil & 0x80)
 		((uint8_t *)&hello)[take_u8(take) % sizeof(hello)] = take_u8(take);
 	(void)ctl_send(client->sock, &hello, sizeof(hello), NULL, 0, MSG_DONTWAIT);
-	turn();
+	control_turn();
 	if (ctl_recv(client->sock, &hello, sizeof(hello), NULL, 0, NULL, MSG_DONTWAIT) !=
 		    sizeof(hello) ||
 	    hello.status != 0)
@@ -169,13 +185,13 @@ static void keep_cmd_fd(int fd)
 
 static const struct rxe_mr *entry_of(uint32_t key)
 {
-	return &instance.devices[0].shared->mrs.entry[rxe_key_index(key)];
+	return &control_instance.devices[0].shared->mrs.entry[rxe_key_index(key)];
 }
 
 /* A region was granted: it is within what its context has. */
 static void check_region(uint32_t key)
 {
-	const struct device *device = &instance.devices[0];
+	const struct device *device = &control_instance.devices[0];
 	const struct rxe_mr *mr = entry_of(key);
 	const struct object *pd = object_find(&device->objects, mr->pd);
 	const struct object *dm = object_find(&device->objects, mr->dm);
@@ -195,7 +211,8 @@ static void check_region(uint32_t key)
 	}
 }
 
-static void learn(const struct ctl_reply *reply, int *fds, size_t num)
+static void learn(const struct ctl_request *req, const struct ctl_reply *reply, int *fds,
+		  size_t num)
 {
 	MUST(reply->status <= 0 && reply->status > -4096);
 	if (reply->status != 0)
@@ -211,6 +228,12 @@ static void learn(const struct ctl_reply *reply, int *fds, size_t num)
 		known[num_known++ % MAX_KNOWN] = reply->made.handle;
 	if ((reply->op == CTL_REG_MR || reply->op == CTL_REREG_MR) && reply->status == 0)
 		check_region(reply->made.key);
+	if (reply->op == CTL_ATTACH && reply->status == 0)
+		control_slot[num_slots++ % CONTROL_KNOWN_SLOTS] = reply->attached.slot;
+	if (reply->op == CTL_OPEN_XRCD && reply->status == 0)
+		control_xrcd_opened(req, reply);
+	if (reply->op == CTL_FAULT)
+		control_fault_answered(req, reply);
 }
 
 /* The answer to a request, within bounded time; a second request instead of waiting is punished. */
@@ -223,16 +246,16 @@ static void await_answer(struct client *client, const struct ctl_request *req)
 	for (uint32_t i = 0; i < MAX_TURNS; i++) {
 		ssize_t n;
 
-		turn();
+		control_turn();
 		n = ctl_recv(client->sock, &reply, sizeof(reply), fds, CTL_MAX_FDS + 4, &num,
 			     MSG_DONTWAIT);
 		if (n == sizeof(reply)) {
 			MUST(reply.op == req->op);
-			learn(&reply, fds, num);
+			learn(req, &reply, fds, num);
 			return;
 		}
 		MUST(n == -EAGAIN);
-		now_ns += TURN_NS;
+		control_now_ns += TURN_NS;
 	}
 	MUST(false); /* no answer came */
 }
@@ -263,33 +286,48 @@ static void take_words(struct take *take, struct ctl_request *req)
 	memcpy(req, words, sizeof(words));
 }
 
-static void request(struct client *client, struct take *take)
+static void ask(struct client *client, const struct ctl_request *req, uint8_t how)
 {
-	struct ctl_request req = { .op = 1 + take_u8(take) % (CTL_OP_END - 1) };
-	const uint8_t how = take_u8(take);
 	const int fd = how & 2 ? memory_fd : spare_fd;
 
 	if (client->sock < 0)
 		return;
+	if (ctl_send(client->sock, req, sizeof(*req), &fd, how & 1, MSG_DONTWAIT) != 0) {
+		leave(client);
+		return;
+	}
+	if (client->is_waiting) { /* for the answer to another one: nobody may do that */
+		control_turn();
+		leave(client);
+	} else if (how & 4) {
+		control_turn();
+		client->is_waiting = true;
+	} else {
+		await_answer(client, req);
+	}
+}
+
+static void request(struct client *client, struct take *take)
+{
+	struct ctl_request req = { .op = 1 + take_u8(take) % (CTL_OP_END - 1) };
+	const uint8_t how = take_u8(take);
+
 	req.context = take_handle(take);
 	req.handle = take_handle(take);
 	req.token = how & 8 ? 1 : token;
 	take_words(take, &req);
 	if (how & 16)
 		req.device = take_u8(take);
-	if (ctl_send(client->sock, &req, sizeof(req), &fd, how & 1, MSG_DONTWAIT) != 0) {
-		leave(client);
-		return;
-	}
-	if (client->is_waiting) { /* for the answer to another one: nobody may do that */
-		turn();
-		leave(client);
-	} else if (how & 4) {
-		turn();
-		client->is_waiting = true;
-	} else {
-		await_answer(client, &req);
-	}
+	ask(client, &req, how);
+}
+
+static void request_fault(struct client *client, struct take *take)
+{
+	const uint8_t how = take_u8(take);
+	struct ctl_request req = { .op = CTL_FAULT };
+
+	control_fault_take(&req, take);
+	ask(client, &req, how);
 }
 
 static void send_bytes(struct client *client, struct take *take)
@@ -304,14 +342,14 @@ static void send_bytes(struct client *client, struct take *take)
 	if (client->sock < 0)
 		return;
 	(void)ctl_send(client->sock, bytes, len, fd, fds, MSG_DONTWAIT);
-	turn();
+	control_turn();
 	leave(client);
 }
 
 /* A process says in shared memory that it is in the middle of a copy, and stays there. */
 static void stay_inside(struct take *take)
 {
-	struct ctl_shared *shared = instance.devices[0].shared;
+	struct ctl_shared *shared = control_instance.devices[0].shared;
 	const uint8_t byte = take_u8(take);
 
 	atomic_store(&shared->slot[byte % 4].inside, byte >> 4);
@@ -335,7 +373,7 @@ static void introduce(struct take *take)
 	(void)ctl_send(cmd_fd[which % num_cmd_fds], &intro, len, spoil & 1 ? &spare_fd : &pair[1],
 		       1, MSG_DONTWAIT);
 	close(pair[1]);
-	turn();
+	control_turn();
 	if (ctl_recv(pair[0], &grant, sizeof(grant), NULL, 0, NULL, MSG_DONTWAIT) ==
 	    sizeof(grant)) {
 		token = grant.token;
@@ -353,15 +391,29 @@ static void close_cmd(struct take *take)
 	which %= num_cmd_fds;
 	close(cmd_fd[which]);
 	cmd_fd[which] = cmd_fd[--num_cmd_fds];
-	turn();
+	control_turn();
+}
+
+/* Rules stay when those who made them leave. */
+static void clear_faults(void)
+{
+	struct ctl_request req = { .op = CTL_FAULT, .fault = { .what = CTL_FAULT_CLEAR } };
+	struct take none = { 0 };
+
+	if (control_device()->num_faults == 0)
+		return;
+	connect_client(&clients[0], &none);
+	ask(&clients[0], &req, 0);
+	control_fault_check();
 }
 
 /* All leave: nothing may be left. */
 static void all_leave(void)
 {
-	const struct device *device = &instance.devices[0];
+	const struct device *device = control_device();
 	static uint32_t runs;
 
+	clear_faults();
 	for (uint32_t i = 0; i < MAX_CLIENTS; i++)
 		leave(&clients[i]);
 	while (num_cmd_fds > 0)
@@ -369,8 +421,9 @@ static void all_leave(void)
 	for (uint32_t i = 0; i < device->group.slots; i++)
 		atomic_store(&device->shared->slot[i].inside, 0);
 	for (uint32_t i = 0; i < 8; i++)
-		turn();
-	MUST(!instance.conns && instance.num_conns == 0);
+		control_turn();
+	control_slot_end();
+	MUST(!control_instance.conns && control_instance.num_conns == 0);
 	MUST(!device->contexts && !device->resting && device->ranges.used == 0);
 	MUST(device->num_free == device->group.slots - 1);
 	for (uint32_t i = 0; i < OBJECT_KINDS; i++)
@@ -389,7 +442,7 @@ static void one_step(struct take *take)
 	const enum step step = (enum step)(take_u8(take) % CONTROL_STEPS);
 	struct client *client = &clients[0];
 
-	if (step <= STEP_CLOSE)
+	if (step <= STEP_CLOSE || step == STEP_FAULT)
 		client = &clients[take_u8(take) % MAX_CLIENTS];
 	switch (step) {
 	case STEP_CONNECT: connect_client(client, take); return;
@@ -397,12 +450,19 @@ static void one_step(struct take *take)
 	case STEP_BYTES: send_bytes(client, take); return;
 	case STEP_CLOSE: leave(client); return;
 	case STEP_SETTLE:
-		now_ns += take_u8(take) * TURN_NS;
-		turn();
+		control_now_ns += take_u8(take) * TURN_NS;
+		control_turn();
 		return;
 	case STEP_INSIDE: stay_inside(take); return;
 	case STEP_INTRODUCE: introduce(take); return;
 	case STEP_CLOSE_CMD: close_cmd(take); return;
+	case STEP_FAULT: request_fault(client, take); return;
+	case STEP_FAULT_FILE: control_fault_file(take); return;
+	case STEP_SPOIL: control_slot_spoil(take); return;
+	case STEP_GONE: control_slot_gone(take); return;
+	case STEP_OWES: control_slot_owes(take); return;
+	case STEP_CAPTURED: control_slot_captured(take); return;
+	case STEP_PACKET: control_slot_packet(take); return;
 	case CONTROL_STEPS: return;
 	}
 }
@@ -411,7 +471,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct take take = { data, size };
 
-	num_known = 0;
+	num_known = num_slots = 0;
 	memset(known, 0, sizeof(known));
 	token = 0;
 	for (uint32_t i = 0; i < MAX_STEPS && take.left > 0; i++)

@@ -48,13 +48,17 @@ static void *zeros(size_t len)
 }
 
 /* As a driver does: an XRC target has no domain and no completion queues, its SRQ has them. */
-static void add_qp(struct host *host, uint32_t name, enum rxe_qp_type type)
+void host_add_qp(struct host *host, enum host_qp_name name, uint32_t qpn)
 {
+	static const enum rxe_qp_type types[HOST_QPS] = { RXE_QPT_RC,	    RXE_QPT_RC,
+							  RXE_QPT_UC,	    RXE_QPT_UD,
+							  RXE_QPT_XRC_SEND, RXE_QPT_XRC_RECV };
+	const enum rxe_qp_type type = types[name];
 	const bool is_target = type == RXE_QPT_XRC_RECV;
 	const bool has_recvs = name != QP_RC_SRQ && type != RXE_QPT_XRC_SEND && !is_target;
 	struct host_qp *q = &host->qp[name];
 	struct rxe_qp_init init = {
-		.qpn = rxe_engine_alloc_qpn(&host->engine),
+		.qpn = qpn,
 		.type = type,
 		.pd = is_target ? 0 : HOST_PD,
 		.xrcd = is_target ? HOST_XRCD : 0,
@@ -121,8 +125,7 @@ static struct rxe_qp_attr attr_for(const struct host *host, const struct host_qp
 	};
 }
 
-/* What was posted to the QP and not completed will never be. */
-static void forget(struct host *host, uint32_t name)
+void host_forget(struct host *host, enum host_qp_name name)
 {
 	for (uint32_t i = 0; i < HOST_SLOTS; i++) {
 		if (host->recv[i].queue == name)
@@ -141,6 +144,8 @@ void host_modify(struct host *host, enum host_qp_name name, enum rxe_qp_state to
 	const struct rxe_qp_attr attr = attr_for(host, q, to, setup);
 	uint32_t mask = mask_for(q->qp.type, to);
 
+	if (q->gone.is_gone)
+		return;
 	/* From SQD and SQE, back without new attributes. */
 	if (to == RXE_QPS_RTS && q->qp.state != RXE_QPS_RTR)
 		mask = RXE_QP_STATE;
@@ -148,7 +153,8 @@ void host_modify(struct host *host, enum host_qp_name name, enum rxe_qp_state to
 		return;
 	if (to == RXE_QPS_RESET) {
 		rxe_cq_clean(&host->cq, q->qp.qpn); /* its driver's part */
-		forget(host, name);
+		host_forget(host, name);
+		q->atomics = 0;
 	}
 	if (to == RXE_QPS_RESET || to == RXE_QPS_RTS)
 		q->failed = false;
@@ -156,11 +162,23 @@ void host_modify(struct host *host, enum host_qp_name name, enum rxe_qp_state to
 	host_poll(host);
 }
 
+void host_connect(struct host *host, enum host_qp_name name, const struct host_setup *setup)
+{
+	for (uint32_t s = RXE_QPS_INIT; s <= (uint32_t)setup->state; s++)
+		host_modify(host, name, (enum rxe_qp_state)s, setup);
+}
+
+/* A table that is used again must not show what stood in it. */
+static struct rxe_gone_table *empty_gone_table(void)
+{
+	static struct rxe_gone_table table;
+
+	memset(&table, 0, sizeof(table));
+	return &table;
+}
+
 struct host *host_new(const struct host_setup *setup)
 {
-	static const enum rxe_qp_type types[HOST_QPS] = { RXE_QPT_RC,	    RXE_QPT_RC,
-							  RXE_QPT_UC,	    RXE_QPT_UD,
-							  RXE_QPT_XRC_SEND, RXE_QPT_XRC_RECV };
 	const uint32_t cqe = setup->small_cq ? SMALL_CQE : LARGE_CQE;
 	struct host *host = zeros(sizeof(*host));
 	struct rxe_engine_cfg cfg = { .ops = &memory_ops,
@@ -180,6 +198,7 @@ struct host *host_new(const struct host_setup *setup)
 	host->now_ns = 1000000;
 	memory_new(host);
 	cfg.mrs = host->mrs;
+	cfg.gone = host->gone = empty_gone_table();
 	rxe_engine_init(&host->engine, &cfg);
 	host->cq_mem = zeros(rxe_cq_ring_bytes(cqe));
 	rxe_cq_init(&host->cq, host->cq_mem, cqe, NULL);
@@ -191,9 +210,8 @@ struct host *host_new(const struct host_setup *setup)
 	rxe_srq_name(&host->engine, &host->xsrq, rxe_engine_alloc_srqn(&host->engine), HOST_XRCD,
 		     &host->cq);
 	for (uint32_t i = 0; i < HOST_QPS; i++) {
-		add_qp(host, i, types[i]);
-		for (uint32_t s = RXE_QPS_INIT; s <= (uint32_t)setup->state; s++)
-			host_modify(host, (enum host_qp_name)i, (enum rxe_qp_state)s, setup);
+		host_add_qp(host, (enum host_qp_name)i, rxe_engine_alloc_qpn(&host->engine));
+		host_connect(host, (enum host_qp_name)i, setup);
 		MUST(host->qp[i].qp.state == setup->state);
 	}
 	return host;
@@ -216,7 +234,7 @@ void host_recv(struct host *host, enum host_qp_name name, uint32_t len, uint32_t
 	enum post_verdict verdict;
 	uint32_t at = 0;
 
-	if (!slot)
+	if (!slot || host->qp[name].gone.is_gone)
 		return;
 	len %= HOST_SLOT + 1;
 	for (uint32_t i = 0; i < wr.num_sge; i++) {
@@ -256,6 +274,8 @@ void host_send(struct host *host, enum host_qp_name name, const struct rxe_send_
 	struct rxe_send_wr wr = *like;
 	struct rxe_sge sge = { host_iova(REGION_SOURCE), len % 70001, host_key(REGION_SOURCE) };
 
+	if (q->gone.is_gone)
+		return;
 	if (brings_back(wr.opcode)) {
 		slot = free_slot(host->result);
 		if (!slot)
@@ -294,6 +314,8 @@ void host_free(struct host *host)
 	for (uint32_t i = 0; i < HOST_QPS; i++) {
 		struct host_qp *q = &host->qp[i];
 
+		if (q->gone.is_gone)
+			continue;
 		MUST(q->qp.state == RXE_QPS_ERR || q->qp.state == RXE_QPS_RESET);
 		MUST(rxe_ring_used(&q->qp.sq) == 0 && rxe_ring_used(&q->qp.rq) == 0);
 		MUST(q->qp.deadline_ns == UINT64_MAX);
@@ -301,7 +323,8 @@ void host_free(struct host *host)
 	for (uint32_t i = 0; i < HOST_SLOTS && !host->is_small; i++)
 		MUST(!host->recv[i].open || host->recv[i].queue >= HOST_QPS);
 	for (uint32_t i = 0; i < HOST_QPS; i++) {
-		rxe_qp_fini(&host->engine, &host->qp[i].qp);
+		if (!host->qp[i].gone.is_gone)
+			rxe_qp_fini(&host->engine, &host->qp[i].qp);
 		free(host->qp[i].sq_mem);
 		free(host->qp[i].rq_mem);
 	}

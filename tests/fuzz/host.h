@@ -54,8 +54,25 @@ struct host_slot {
 	uint64_t written; /* bytes that landed in it, some perhaps twice */
 };
 
+/* What became of a queue pair, and what its peer may still be told: kept apart from the record of emu/rc_gone.c. */
+struct host_gone {
+	bool is_gone;
+	bool answers; /* it has received something, and was not about to refuse something for good */
+	uint64_t since_ns, until_ns;
+	uint32_t due, due_atomics; /* duplicates that came since the last output */
+	uint32_t answered, answered_atomics;
+};
+
+struct host_atomic {
+	uint32_t psn;
+	uint64_t orig; /* what it found */
+};
+
 struct host_qp {
 	struct rxe_qp qp;
+	struct host_gone gone;
+	struct host_atomic atomic[RXE_MAX_RD_ATOMIC]; /* the last that were carried out */
+	uint32_t atomics;			      /* free-running */
 	uint32_t peer_qpn;
 	uint64_t sends, sends_done; /* wr_ids count from 1 */
 	uint64_t recvs_done;	    /* number of the last, for those with a queue of their own */
@@ -81,6 +98,11 @@ struct host {
 	uint64_t answers[HOST_QPS]; /* packets to the requester that were good */
 	bool is_small;		    /* the CQ: it may overrun, and then completions are lost */
 	bool sends_posted;
+	struct rxe_gone_table *gone;
+	bool gone_is_wild;	  /* its records were overwritten */
+	uint32_t gone_due;	  /* answers that may leave for those that have gone */
+	struct host_qp *arriving; /* whose packet is being looked at, */
+	uint32_t arriving_psn;	  /* ... and its PSN */
 	uint16_t max_segs;
 	enum ip_id_rule id_rule;
 	struct gid self, peer;
@@ -111,6 +133,23 @@ void host_modify(struct host *host, enum host_qp_name name, enum rxe_qp_state to
 void host_recv(struct host *host, enum host_qp_name name, uint32_t len, uint32_t pieces);
 void host_send(struct host *host, enum host_qp_name name, const struct rxe_send_wr *like,
 	       uint32_t len);
+/* The queue pair goes while its peer still talks; or, having gone, comes anew with the same number. */
+void host_go(struct host *host, enum host_qp_name name, const struct host_setup *setup);
+/* A new one, in RESET, or as it is set up. */
+void host_add_qp(struct host *host, enum host_qp_name name, uint32_t qpn);
+void host_connect(struct host *host, enum host_qp_name name, const struct host_setup *setup);
+/* What was posted to the QP and not completed will never be. */
+void host_forget(struct host *host, enum host_qp_name name);
+void host_atomic_done(struct host *host, uint64_t orig);
+/* Anything may stand in the records: the device server reads those of other processes. */
+void host_gone_spoil(struct host *host, struct take *take);
+/* A packet came for a number that nobody has. duplicates: how many the counters took it for. */
+void host_gone_arrived(struct host *host, const struct wire_packet *packet, bool is_good,
+		       uint64_t duplicates);
+/* This train left for a queue pair that has gone; and that was all for now. */
+void host_gone_sent(struct host *host, const struct wire_train *train);
+void host_gone_silent(struct host *host);
+
 /* One packet from the link. is_good: nothing before the queue pair has a reason to drop it. */
 void host_input(struct host *host, const uint8_t *p, uint32_t len, const struct gid *src,
 		bool is_good);

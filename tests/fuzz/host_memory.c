@@ -163,6 +163,7 @@ static bool mem_atomic(void *context, const struct rxe_mr *mr, uint64_t iova, en
 	}
 	memcpy(p, &value, sizeof(value));
 	host->effects++;
+	host_atomic_done(host, *ret_orig);
 	return true;
 }
 

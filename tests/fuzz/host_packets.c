@@ -32,12 +32,14 @@ void host_input(struct host *host, const uint8_t *p, uint32_t len, const struct 
 					      .src = *src,
 					      .dst = host->self };
 	const uint64_t effects = host->effects, pkts = host->counters.rcvd_pkts;
+	const uint64_t duplicates = host->counters.duplicate_request;
 	struct host_qp *q = NULL;
 	struct wire_packet packet;
+	const bool is_sound = wire_parse(&packet, p, len) == WIRE_OK;
 	struct rxe_qp before;
 	bool may = true;
 
-	if (wire_parse(&packet, p, len) == WIRE_OK)
+	if (is_sound)
 		q = qp_to(host, &packet);
 	if (q) {
 		memcpy(&before, &q->qp, sizeof(before));
@@ -45,10 +47,16 @@ void host_input(struct host *host, const uint8_t *p, uint32_t len, const struct 
 		if (is_good && !(packet.shape & SHAPE_REQUEST))
 			host->answers[q - host->qp]++;
 	}
+	host->arriving = q;
+	host->arriving_psn = is_sound ? packet.bth.psn : 0;
 	rxe_engine_input(&host->engine, &arrival, host->now_ns);
+	host->arriving = NULL;
 	MUST(host->counters.rcvd_pkts == pkts + 1);
-	if (q && !may)
+	if (!q || !may)
 		MUST(host->effects == effects);
+	if (is_sound && !q)
+		host_gone_arrived(host, &packet, is_good,
+				  host->counters.duplicate_request - duplicates);
 	if (q && !is_good)
 		MUST(memcmp(&before, &q->qp, sizeof(before)) == 0);
 	rxe_engine_settle(&host->engine);
@@ -109,6 +117,7 @@ void host_output(struct host *host)
 	uint32_t packets = 0;
 
 	for (;;) {
+		const uint32_t gone = host->engine.gone.head;
 		uint16_t index = 0;
 
 		for (uint32_t i = 0; i < HOST_QPS; i++)
@@ -117,6 +126,10 @@ void host_output(struct host *host)
 			break;
 		MUST(train.segs > 0 && train.segs <= host->max_segs &&
 		     train.len <= TRAIN_MAX_BYTES);
+		if (host->engine.gone.head != gone) {
+			host_gone_sent(host, &train);
+			continue;
+		}
 		for (uint32_t at = 0; at < train.len; at += train.seg_len, index++) {
 			const uint32_t left = train.len - at;
 
@@ -127,6 +140,7 @@ void host_output(struct host *host)
 		packets += index;
 		MUST(packets <= MAX_OUT);
 	}
+	host_gone_silent(host);
 	rxe_engine_settle(&host->engine);
 	host_poll(host);
 }

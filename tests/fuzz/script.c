@@ -271,6 +271,17 @@ static void step_arm(struct host *host, struct take *take)
 	rxe_cq_arm(&host->cq, byte & 1 ? RXE_CQ_ARM_SOLICITED : RXE_CQ_ARM_ANY);
 }
 
+/* One goes, or comes anew; or seconds pass, so that what is remembered is forgotten. */
+static void step_go(struct host *host, const struct host_setup *setup, struct take *take)
+{
+	const uint8_t byte = take_u8(take);
+
+	if (byte & 8)
+		host_advance(host, (byte >> 4) * 4000000000ull);
+	else
+		host_go(host, (enum host_qp_name)((byte & 7) % HOST_QPS), setup);
+}
+
 void script_run(struct host *host, const struct host_setup *setup, struct take *take, bool sends)
 {
 	for (uint32_t i = 0; i < SCRIPT_MAX_STEPS && take->left > 0; i++) {
@@ -287,6 +298,8 @@ void script_run(struct host *host, const struct host_setup *setup, struct take *
 		case STEP_MODIFY: step_modify(host, setup, take); break;
 		case STEP_REVOKE: step_revoke(host, take); break;
 		case STEP_ARM: step_arm(host, take); break;
+		case STEP_GO: step_go(host, setup, take); break;
+		case STEP_SPOIL: host_gone_spoil(host, take); break;
 		case SCRIPT_STEPS: break;
 		}
 	}

@@ -18,6 +18,8 @@ enum script_step {
 	STEP_MODIFY,
 	STEP_REVOKE,
 	STEP_ARM,
+	STEP_GO,    /* a queue pair goes, or a long time passes */
+	STEP_SPOIL, /* what is remembered of those that have gone is overwritten */
 	SCRIPT_STEPS,
 };
 

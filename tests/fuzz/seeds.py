@@ -14,7 +14,7 @@ SERVICE_QP = {0: 0, 1: 2, 3: 3, 5: 0}  # RC, UC, UD, XRC: which of the host's qu
 XRC_RECV, XRC_SEND = 4, 5  # ... and what is posted
 ANSWERS = {0x0d, 0x0e, 0x0f, 0x10, 0x11, 0x12}
 SENDS = {0x00, 0x04, 0x05, 0x09, 0x0b, 0x17}  # that begin with a receive, or need one at the end
-STEP_FORGED, STEP_BYTES, STEP_RECV, STEP_SEND, STEP_TIME, STEP_OUTPUT, STEP_MODIFY = range(7)
+STEP_FORGED, STEP_BYTES, STEP_RECV, STEP_SEND, STEP_TIME, STEP_OUTPUT, STEP_MODIFY, STEP_REVOKE, STEP_ARM, STEP_GO, STEP_SPOIL = range(11)
 KEEP_PSN = 1 << 3
 
 
@@ -145,6 +145,51 @@ def intruders(rts):
     return script
 
 
+# enum host_qp_name, and the service whose packets it takes.
+GOING = {"rc": (0, 0), "rc_srq": (1, 0), "uc": (2, 1), "ud": (3, 3), "xrc": (5, 5)}
+LONG = 8  # a flag of STEP_GO: four seconds, times what stands above it
+
+
+def forge(name, opcode, delta=0, flags=0, length=8):
+    qp, service = GOING[name]
+    script = bytes([STEP_FORGED, (0 if service == 5 else qp) | 8 | flags, service << 5 | opcode, delta & 0xff])
+    script += b"\1" if service in (3, 5) else b""
+    if opcode in (0x13, 0x14):
+        return script + bytes([1, 0, 0, 5, 0, 1, 0])
+    if opcode in (0x0a, 0x0c):
+        script += struct.pack("<BHH", 1, 0, length)
+    return script + (struct.pack("<H", length) if opcode != 0x0c else b"")
+
+
+def spoil(record, at, data, count=None):
+    which = record | (0x80 if count is not None else 0)
+    head = struct.pack("<BBHB", STEP_SPOIL, which, at, len(data))
+    return head + (struct.pack("<I", count) if count is not None else b"") + data
+
+
+def going(name):
+    """What came before a queue pair went comes again, then what did not, again when it is there anew, and when it is too late."""
+    qp = GOING[name][0]
+    begin = bytes([0, 2, 0x77, 0x2e]) + b"\xfe\xff\xff" * 2
+    begin += b"".join(struct.pack("<BBH", STEP_RECV, XRC_RECV if qp == 5 else qp, 100) for _ in range(4))
+    begin += forge(name, 4) + forge(name, 0x14) + forge(name, 0x0a) + forge(name, 0x13) + forge(name, 0x0c)
+    begin += bytes([STEP_OUTPUT])
+    go = bytes([STEP_GO, qp])
+    again = forge(name, 4, -5) + forge(name, 0x14, -4) + forge(name, 0x14, -5) + forge(name, 0x13, -2) + forge(name, 0x0a, -3) + \
+        forge(name, 0x0c, -1) + forge(name, 4) + forge(name, 4, 1) + forge(name, 4, -1, STRANGER) + forge(name, 4, -1, BAD_ICRC) + \
+        forge(name, 4, -1, BAD_PKEY)
+    half = forge(name, 0) + bytes([STEP_OUTPUT])
+    yield "again", begin + go + again + bytes([STEP_OUTPUT]) + again + bytes([STEP_OUTPUT])
+    yield "too_late", begin + go + bytes([STEP_GO, LONG | 0x80]) + again + bytes([STEP_OUTPUT])
+    yield "anew", begin + go + again + go + again + bytes([STEP_OUTPUT]) + go + again + bytes([STEP_OUTPUT])
+    yield "half", begin + half + go + forge(name, 0, -1) + forge(name, 1) + bytes([STEP_OUTPUT])
+    yield "many", begin + go + forge(name, 0x14, -4) * 40 + bytes([STEP_OUTPUT]) + forge(name, 4, -5) * 40
+    yield "failed", begin + forge(name, 2, 0) + go + again + bytes([STEP_OUTPUT])
+    yield "wild", begin + go + spoil(0, 4, bytes(range(250, 255)) * 3) + again + bytes([STEP_OUTPUT]) + \
+        spoil(0, 4, struct.pack("<III", 0x20100 + qp, 0xffffffff, 0xffffffff), 0xffffffff) + again + bytes([STEP_OUTPUT]) + \
+        spoil(0, 0, struct.pack("<III", 0x10100 + qp, 1, 0), 0) + again
+
+
 RULES = [
     "drop opcode=ACKNOWLEDGE nth=3 qp=0x11",
     "duplicate dir=out probability=1% seed=7 copies=3",
@@ -177,9 +222,11 @@ SETTINGS = [
 
 # Requests: (operation, flags, handles by index, words by place). Places count from the third word of the request: 6 is the
 # first of what the operation brings along.
-CONNECT, REQUEST, BYTES, CLOSE, SETTLE, INSIDE, INTRODUCE, CLOSE_CMD = range(8)
+(CONNECT, REQUEST, BYTES, CLOSE, SETTLE, INSIDE, INTRODUCE, CLOSE_CMD, FAULT, FAULT_FILE, SPOIL, GONE, OWES, CAPTURED,
+ PACKET) = range(15)
 (DEVICE, ATTACH, DETACH, OPEN, CLOSE_CONTEXT, ADOPT, ALLOC_PD, DEALLOC_PD, USE_PD, REG_MR, REREG_MR, DEREG_MR, ALLOC_DM, FREE_DM,
- EXPORT_DM, ALLOC_DMAH, FREE_DMAH, REG_UMEM, DEREG_UMEM, QUERY, FETCH_FD, OBSERVE, OBJECTS) = range(23)
+ EXPORT_DM, ALLOC_DMAH, FREE_DMAH, REG_UMEM, DEREG_UMEM, OPEN_XRCD, CLOSE_XRCD, QUERY, FETCH_FD, OBSERVE, OBJECTS, CAPTURE,
+ FAULTS, STATUS, STAY, STOP) = range(30)
 SMALL, HANDLE, PAGES, ANY = range(4)
 
 
@@ -190,7 +237,100 @@ def ask(op, how=0, context=1, handle=0, words=(), client=0):
     return script
 
 
+def fault(text, what=0, back=0, client=0, how=0):
+    data = text.encode()[:255]
+    return bytes([FAULT, client, how, what, back, len(data)]) + data
+
+
+def fault_file(text):
+    return bytes([FAULT_FILE]) + struct.pack("<H", len(text)) + text.encode()
+
+
+ADD, REMOVE, CLEAR, UNKNOWN, UNENDED = 0, 1, 2, 3, 4
+PACKET_BAD_ICRC, PACKET_BAD_KEY, PACKET_BYTES = 2, 4, 8
+RECORD_XRC, RECORD_SRC, RECORD_WILD, RECORD_MANY = 2, 4, 8, 16
+
+
+def gone(place=2, flags=0, ages=20, dest=1, psn=0):
+    if flags & RECORD_WILD:
+        return bytes([GONE, 0, flags, place, ages]) + struct.pack("<8I", *([0xff000001] * 8))
+    return bytes([GONE, 0, flags, place, ages, dest, psn & 0xff, 0, 0, 0, 1, 2, 3])
+
+
+def owes(flags=0, number=1):
+    if flags & RECORD_WILD:
+        return bytes([OWES, 0, flags]) + struct.pack("<4I", *([0xffabcdef] * 4))
+    return bytes([OWES, 0, flags, number, 0, 0, 5]) + (bytes([0, 0x20]) if flags & RECORD_SRC else b"")
+
+
+def packet(opcode, qpn=2, delta=-1, flags=0):
+    return bytes([PACKET, 0, flags, opcode, qpn, delta & 0xff, 8])
+
+
+def fault_scripts():
+    begin = bytes([CONNECT, 0, 0]) + ask(ATTACH, context=9) + ask(OPEN, context=9)
+    rules = [rule for text in RULES for rule in text.split("\n") if rule]
+    for first in range(0, len(rules), 6):
+        some = rules[first:first + 6]
+        yield f"faults_{first}", begin + b"".join(fault(rule) for rule in some) + bytes([SETTLE, 200]) + \
+            fault("", REMOVE) + fault("", REMOVE, 2) + fault("", REMOVE) + bytes([SETTLE, 200]) + fault("", CLEAR)
+    down = ["port_down time=200ms", "gid_change gid=none", "device_fatal after=20us time=1s", "gid_change index=0 to=3",
+            "port_down after=500ms", "gid_change index=3 gid=::ffff:127.0.0.1 time=1s"]
+    yield "faults_overlap", begin + b"".join(fault(rule) + bytes([SETTLE, 10]) for rule in down) + \
+        b"".join(bytes([SETTLE, 30]) + fault("", REMOVE, n) for n in (5, 0, 3, 1, 4, 2))
+    yield "faults_full", begin + fault("drop") * 34 + fault("", CLEAR) + fault("drop", UNKNOWN)
+    bad = ["", " ", "drop opcode=", "nak code=99", "verb name=* errno=99999", "drop\nport_down", "\x1b[2J", "drop psn=1..", "x" * 255,
+           "completion status=0", "gid_change index=16", "port_down nth=3", "drop # not here", "delay time=99999999999999999999s"]
+    yield "faults_bad", begin + b"".join(fault(text) for text in bad) + fault("drop" + " " * 250, ADD | UNENDED) + \
+        fault("drop", how=16)
+    yield "faults_file", fault_file("\n".join(rules)) + bytes([CONNECT, 0, 0]) + fault("", REMOVE) + fault_file("drop\n" * 40)
+    yield "faults_bad_file", fault_file("drop\nport_down\nbad\n") + fault_file("") + fault_file("#\n\n \n") + \
+        fault_file("drop opcode=\x1b[31m\r") + fault_file("drop\0") + fault_file("delay time=1s")
+    yield "faults_left", begin + fault("port_down") + fault("gid_change gid=fe80::1") + bytes([CLOSE, 0, SETTLE, 9])
+
+
+def slot_scripts():
+    begin = bytes([CONNECT, 0, 0]) + ask(ATTACH, context=9) + ask(OPEN, context=9)
+    leave = bytes([CLOSE, 0, SETTLE, 1])
+    packets = b"".join(packet(op) for op in (0x04, 0x0a, 0x0c, 0x11, 0x24, 0xa4)) + packet(0x14, delta=-2) + packet(0x13, delta=-1) + \
+        packet(0x04, delta=0) + packet(0x04, 3) + packet(0x04, flags=PACKET_BAD_ICRC) + packet(0x04, flags=PACKET_BAD_KEY) + \
+        packet(0x04, flags=1) + bytes([PACKET, 0, PACKET_BYTES, 20]) + bytes(20) + bytes([PACKET, 0, PACKET_BYTES, 3, 1, 2, 3])
+    capture = ask(CAPTURE, words=[(6, PAGES, 16), (7, SMALL, 100), (8, SMALL, 1)], client=1)
+    look = bytes([CONNECT, 1, 1]) + capture
+    yield "gone", begin + gone() + leave + packets
+    yield "gone_xrc", begin + gone(flags=RECORD_XRC) + leave + packets
+    yield "gone_elsewhere", begin + gone(flags=1) + gone(3, RECORD_SRC) + b"\1" + leave + packets
+    yield "gone_wild", begin + gone() + gone(3, RECORD_WILD) + gone(4, RECORD_MANY, 255) + leave + packets
+    yield "gone_over", begin + gone(ages=1) + leave + packets + bytes([SETTLE, 255]) + packets
+    yield "gone_and_back", begin + gone() + leave + packets + begin * 3 + packets + leave
+    yield "gone_silent", begin + gone() + owes() + fault("port_down time=1s") + leave + packets + bytes([SETTLE, 120]) + packets
+    yield "gone_seen", look + begin + gone() + owes() + leave + packets + bytes([CAPTURED, 1, 0, 0, 16]) + bytes([255] * 16) + \
+        packets + bytes([CAPTURED, 0, 0, 0, 30]) + bytes([255] * 30) + packets + bytes([CLOSE, 1]) + packets
+    yield "owes", begin + owes() + owes(0x20 | 1) + owes(0x40 | RECORD_SRC) + owes(0x60 | RECORD_WILD) + leave
+    for part in range(8):
+        yield f"spoiled_{part}", begin + bytes([SPOIL, 0, part, 0, 0, 31]) + bytes([255] * 31) + fault("drop") + leave + packets
+    yield "capture", look + capture + ask(CAPTURE, words=[(6, PAGES, 15)], client=1) + bytes([CLOSE, 1]) + \
+        bytes([CONNECT, 2, 1]) + ask(CAPTURE, words=[(6, PAGES, 32), (7, SMALL, 1)], client=2) + begin
+
+
+def xrcd_scripts():
+    begin = bytes([CONNECT, 0, 0]) + ask(ATTACH, context=9) + ask(OPEN, context=9)
+    create, exclusive, unknown = [(6, SMALL, 1)], [(6, SMALL, 3)], [(6, SMALL, 4)]
+    yield "xrcd", begin + ask(OPEN_XRCD) + ask(OPEN_XRCD, words=create) + ask(OPEN_XRCD, words=create) + ask(QUERY, handle=3) + \
+        ask(CLOSE_XRCD, handle=2) + ask(CLOSE_XRCD, handle=2) + ask(CLOSE_XRCD, handle=1) + ask(OPEN_XRCD, words=unknown)
+    yield "xrcd_of_a_file", begin + ask(OPEN_XRCD, 1) + ask(OPEN_XRCD, 1, words=exclusive) + ask(OPEN_XRCD, 1, words=exclusive) + \
+        ask(OPEN_XRCD, 1, words=create) + ask(OPEN_XRCD, 1) + ask(OPEN_XRCD, 3, words=create) + ask(OBJECTS) + \
+        ask(CLOSE_XRCD, handle=2) + ask(OPEN_XRCD, 1) + ask(ALLOC_PD) + ask(CLOSE_CONTEXT)
+    other = bytes([CONNECT, 1, 0]) + ask(OPEN, context=9, client=1)
+    yield "xrcd_of_two", begin + ask(OPEN_XRCD, 1, words=create) + other + ask(OPEN_XRCD, 1, context=3, client=1) + \
+        ask(CLOSE_XRCD, context=3, handle=2, client=1) + bytes([CLOSE, 0, SETTLE, 1]) + ask(OPEN_XRCD, 1, context=3, client=1) + \
+        ask(OPEN_XRCD, 3, context=3, client=1) + ask(OPEN_XRCD, 3, context=3, words=create, client=1)
+
+
 def control_scripts():
+    yield from fault_scripts()
+    yield from slot_scripts()
+    yield from xrcd_scripts()
     # known[0]: of the attach; known[1]: the context; known[2]: the domain
     begin = bytes([CONNECT, 0, 0]) + ask(ATTACH, context=9) + ask(OPEN, context=9) + ask(ALLOC_PD)
     plain = [(6, PAGES, 1), (8, PAGES, 1), (10, PAGES, 1), (12, HANDLE, 2), (13, SMALL, 1), (14, SMALL, 15)]
@@ -212,7 +352,7 @@ def control_scripts():
         ask(DEALLOC_PD, handle=2) + ask(CLOSE_CONTEXT)
     yield "bytes", begin + bytes([CONNECT, 1, 0x81, 8, 3, CONNECT, 2, 0, BYTES, 2, 20, 2]) + bytes(20) + \
         ask(ALLOC_DM, 4, words=[(6, PAGES, 200)]) + ask(ALLOC_DM, words=[(6, PAGES, 1)])
-    for op in range(DEVICE, OBJECTS + 5):
+    for op in range(DEVICE, STOP + 1):
         yield f"op_{op}", begin + ask(op, handle=2) + ask(op, 1)
 
 
@@ -279,6 +419,9 @@ def add_scripts(corpus):
         ops = [service | op for op in range(0x18) if service != 0x60 or op in (4, 5)]
         corpus.add("responder", f"forged_{service:02x}", forged(ops, False))
         corpus.add("requester", f"forged_{service:02x}", forged(ops, True))
+    for name in GOING:
+        for what, script in going(name):
+            corpus.add("responder", f"going_{name}_{what}", script)
     corpus.add("responder", "intruders", intruders(False))
     corpus.add("requester", "intruders", intruders(True))
     for region, length in REGIONS.items():

@@ -1,0 +1,314 @@
+/* SPDX-License-Identifier: MIT */
+/* What processes leave in their slots of the shared memory when they go, and packets that come for them then. The server answers in
+ * their place, and what it sends is looked at here instead of leaving: it is sound, it is what one of the records says, it goes to
+ * who asked, and there is not more of it than was asked for. What a process left is its own to make up; whom it is said to is not. */
+#include <arpa/inet.h>
+#include <errno.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "net/link/capture_ring.h"
+#include "net/link/udp.h"
+#include "net/link/udp_addr.h"
+#include "net/wire/headers.h"
+#include "net/wire/icrc.h"
+#include "net/wire/opcode.h"
+#include "net/wire/packet.h"
+#include "tests/fuzz/control.h"
+
+#define ROCE_PORT    4791
+#define PEERS	     2u
+#define BASE_PSN     100u
+#define LONGEST_NS   31000000000ull
+#define QUARTER_S_NS 250000000ull
+
+enum packet_flag {
+	PACKET_PEER = 1,
+	PACKET_BAD_ICRC = 1 << 1,
+	PACKET_BAD_KEY = 1 << 2,
+	PACKET_BYTES = 1 << 3, /* as the script has it */
+};
+
+enum record_flag {
+	RECORD_PEER = 1,
+	RECORD_XRC = 1 << 1,
+	RECORD_SRC = 1 << 2,  /* not from our address */
+	RECORD_WILD = 1 << 3, /* numbers that are none */
+	RECORD_MANY = 1 << 4, /* and says that there are more */
+};
+
+/* The linker gives us the calls of rxe_dm/gone.c and rxe_dm/owed.c. */
+int __wrap_link_udp_send(struct link_udp *link, const struct wire_train *trains, size_t n);
+ssize_t __wrap_sendto(int sock, const void *p, size_t len, int flags, const struct sockaddr *to,
+		      socklen_t to_len);
+ssize_t __real_sendto(int sock, const void *p, size_t len, int flags, const struct sockaddr *to,
+		      socklen_t to_len);
+
+static struct {
+	int sock;
+	uint16_t port;
+	struct gid gid;
+} peer[PEERS]; /* with the device's address, and another one */
+static uint64_t asked, answered;
+static bool is_touched;
+
+void control_slot_init(void)
+{
+	for (uint32_t i = 0; i < PEERS; i++) {
+		const int discover = IP_PMTUDISC_DO;
+		union udp_addr addr;
+		socklen_t len;
+
+		peer[i].gid = control_device()->gid;
+		MUST(gid_is_v4(&peer[i].gid));
+		if (i == 1)
+			memcpy(&peer[i].gid.raw[12], (uint8_t[]){ 127, 9, 9, 9 }, 4);
+		peer[i].sock = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+		len = udp_addr_set(&addr, &peer[i].gid, 0, 0);
+		MUST(peer[i].sock >= 0 && bind(peer[i].sock, &addr.sa, len) == 0);
+		MUST(setsockopt(peer[i].sock, IPPROTO_IP, IP_MTU_DISCOVER, &discover,
+				sizeof(discover)) == 0);
+		len = sizeof(addr);
+		MUST(getsockname(peer[i].sock, &addr.sa, &len) == 0);
+		peer[i].port = udp_addr_port(&addr);
+	}
+}
+
+static struct ctl_slot *take_slot(struct take *take)
+{
+	const uint32_t slot = control_slot[take_u8(take) % CONTROL_KNOWN_SLOTS];
+
+	is_touched = true;
+	return slot ? &control_device()->shared->slot[slot] : NULL;
+}
+
+static uint32_t number_of(const struct ctl_slot *slot)
+{
+	return (uint32_t)(slot - control_device()->shared->slot);
+}
+
+void control_slot_spoil(struct take *take)
+{
+	static const size_t parts[] = {
+		offsetof(struct ctl_slot, inside),   offsetof(struct ctl_slot, counters),
+		offsetof(struct ctl_slot, owed),     offsetof(struct ctl_slot, qp),
+		offsetof(struct ctl_slot, failures), offsetof(struct ctl_slot, faults),
+		offsetof(struct ctl_slot, gone),     offsetof(struct ctl_slot, srq),
+	};
+	struct ctl_slot *slot = take_slot(take);
+	size_t at = parts[take_u8(take) % (sizeof(parts) / sizeof(parts[0]))] + take_u16(take);
+	size_t n = take_u8(take) % 32;
+
+	for (; n > 0; n--, at++) {
+		const uint8_t byte = take_u8(take);
+
+		if (slot && at < sizeof(*slot))
+			((uint8_t *)slot)[at] = byte;
+	}
+}
+
+/* A number as it should be, or not at all. */
+static uint32_t take_number(struct take *take, uint32_t base, bool is_wild)
+{
+	return is_wild ? take_u32(take) : psn_add(base, (uint32_t)(int8_t)take_u8(take));
+}
+
+void control_slot_gone(struct take *take)
+{
+	struct ctl_slot *slot = take_slot(take);
+	const uint8_t flags = take_u8(take), place = take_u8(take), ages = take_u8(take);
+	const bool is_wild = flags & RECORD_WILD;
+	struct rxe_gone gone = { .dest_qpn = take_number(take, 0x30000, is_wild),
+				 .psn = take_number(take, BASE_PSN, is_wild),
+				 .msn = take_number(take, 7, is_wild),
+				 .until_ns = control_now_ns + ages * QUARTER_S_NS,
+				 .src = control_device()->gid,
+				 .dst = peer[flags & RECORD_PEER].gid,
+				 .hop_limit = 64,
+				 .is_xrc = flags & RECORD_XRC ? ages | 1 : 0 };
+
+	gone.replay.count = take_number(take, 2, is_wild);
+	for (uint32_t i = 0; i < 4; i++) {
+		gone.replay.saved[i].psn = take_number(take, BASE_PSN - 2, is_wild);
+		gone.replay.saved[i].orig = 0x1122334455667788ull + i;
+	}
+	if (ages == 255)
+		gone.until_ns = UINT64_MAX;
+	if (flags & RECORD_SRC)
+		gone.src.raw[15] ^= take_u8(take);
+	if (!slot)
+		return;
+	atomic_store(&gone.qpn, number_of(slot) << RXE_SLOT_SHIFT | place);
+	memcpy(&slot->gone.at[place % RXE_MAX_GONE], &gone, sizeof(gone));
+	if (flags & RECORD_MANY)
+		atomic_store(&slot->gone.count, UINT32_MAX - place);
+	else if (atomic_load(&slot->gone.count) <= place)
+		atomic_store(&slot->gone.count, place + 1u);
+}
+
+void control_slot_owes(struct take *take)
+{
+	struct ctl_slot *slot = take_slot(take);
+	const uint8_t flags = take_u8(take);
+	const bool is_wild = flags & RECORD_WILD;
+	struct ctl_owed_ack owed = { .dest_qpn = take_number(take, 0x30000, is_wild),
+				     .psn = take_number(take, BASE_PSN, is_wild),
+				     .msn = take_number(take, 7, is_wild),
+				     .peer = peer[flags & RECORD_PEER].gid };
+
+	atomic_store(&owed.qpn, take_number(take, 0x20000, is_wild));
+	if (flags & RECORD_SRC)
+		owed.peer.raw[take_u8(take) % sizeof(owed.peer.raw)] ^= take_u8(take);
+	if (slot)
+		memcpy(&slot->owed[(flags >> 5) % CTL_OWED], &owed, sizeof(owed));
+}
+
+void control_slot_captured(struct take *take)
+{
+	const struct device *device = control_device();
+	const uint8_t flags = take_u8(take);
+	off_t at = take_u16(take);
+	size_t n = take_u8(take) % 32;
+	uint8_t bytes[32];
+
+	for (size_t i = 0; i < n; i++)
+		bytes[i] = take_u8(take);
+	if (device->capture_fd < 0)
+		return;
+	if (flags & 1)
+		at += (off_t)capture_ring_offset(device->capture_area->ring_bytes, 0);
+	MUST(pwrite(device->capture_fd, bytes, n, at) == (ssize_t)n);
+}
+
+/* A request, or anything, from one of the peers to a process: at most 200 bytes. */
+static size_t take_packet(struct take *take, uint8_t *p, uint8_t flags, uint32_t slot)
+{
+	struct wire_packet packet = { .bth = { .mig_req = true, .ack_req = true } };
+	size_t len, payload;
+
+	if (flags & PACKET_BYTES) {
+		len = take_u8(take) % 200;
+		for (size_t i = 0; i < len; i++)
+			p[i] = take_u8(take);
+		if (len > 5)
+			p[5] = (uint8_t)slot;
+		return len;
+	}
+	packet.bth.opcode = take_u8(take);
+	packet.bth.pkey = flags & PACKET_BAD_KEY ? 0x1234 : 0xffff;
+	packet.bth.dest_qpn = slot << RXE_SLOT_SHIFT | take_u8(take);
+	packet.bth.psn = psn_add(BASE_PSN, (uint32_t)(int8_t)take_u8(take));
+	payload = wire_shape(packet.bth.opcode) & SHAPE_PAYLOAD ? take_u8(take) % 64 : 0;
+	packet.bth.pad = (uint8_t)(-payload & 3);
+	if (!wire_shape(packet.bth.opcode))
+		return 0;
+	len = wire_emit_headers(p, &packet);
+	memset(p + len, 0, payload + packet.bth.pad + ICRC_LEN);
+	return len + payload + packet.bth.pad + ICRC_LEN;
+}
+
+void control_slot_packet(struct take *take)
+{
+	const uint32_t slot = control_slot[take_u8(take) % CONTROL_KNOWN_SLOTS];
+	const uint8_t flags = take_u8(take);
+	const uint32_t from = flags & PACKET_PEER;
+	const struct icrc_flow flow = { peer[from].gid, control_device()->gid, peer[from].port };
+	uint8_t p[WIRE_MAX_HEADERS + 256] = { 0 };
+	union udp_addr to;
+	socklen_t to_len;
+	size_t len = take_packet(take, p, flags, slot);
+
+	if (len >= BTH_LEN + ICRC_LEN && !(flags & PACKET_BAD_ICRC))
+		icrc_store(p + len - ICRC_LEN, icrc_compute(&flow, 0, p, len - ICRC_LEN));
+	to_len = udp_addr_set(&to, &control_device()->gid, ROCE_PORT, 0);
+	if (__real_sendto(peer[from].sock, p, len, MSG_DONTWAIT, &to.sa, to_len) == (ssize_t)len)
+		asked++;
+	control_turn();
+}
+
+/* Does any record say this? */
+static bool is_told(const struct rxe_gone_table *table, const struct wire_packet *packet,
+		    const struct gid *dst)
+{
+	for (uint32_t i = 0; i < RXE_MAX_GONE; i++) {
+		const struct rxe_gone *gone = &table->at[i];
+		uint64_t orig;
+
+		if (!gid_equal(&gone->dst, dst) ||
+		    (gone->dest_qpn & QPN_MASK) != packet->bth.dest_qpn)
+			continue;
+		if (packet->shape & SHAPE_ATOMIC_ACK_ETH) {
+			if (rc_replay_find(&gone->replay, packet->bth.psn, &orig) &&
+			    orig == packet->atomic_orig)
+				return true;
+		} else if (psn_add(gone->psn, PSN_MASK) == packet->bth.psn) {
+			return true;
+		}
+	}
+	return false;
+}
+
+static void look_at(const uint8_t *p, uint32_t len, const struct icrc_flow *flow,
+		    struct wire_packet *ret)
+{
+	MUST(wire_parse(ret, p, len) == WIRE_OK);
+	MUST(icrc_check(flow, IP_ID_EXACT, 0, p, len) == ICRC_OK);
+	MUST(!(ret->shape & SHAPE_REQUEST) && ret->payload_len == 0);
+	MUST(ret->shape & SHAPE_AETH && ret->aeth.syndrome >> 5 == 0);
+	MUST(!atomic_load(&control_device()->shared->faults.silent));
+}
+
+int __wrap_link_udp_send(struct link_udp *link, const struct wire_train *trains, size_t n)
+{
+	const struct ctl_shared *shared = control_device()->shared;
+	uint16_t ports[RXE_MAX_TX_PORTS];
+	const uint32_t num = link_udp_tx_ports(link, ports, RXE_MAX_TX_PORTS);
+
+	for (size_t i = 0; i < n; i++) {
+		const struct wire_train *train = &trains[i];
+		struct wire_packet packet;
+		bool told = false;
+
+		MUST(train->segs == 1 && train->tx_index < num);
+		look_at(train->buf, train->len,
+			&(struct icrc_flow){ train->src, train->dst, ports[train->tx_index] },
+			&packet);
+		MUST(gid_equal(&train->src, &control_device()->gid));
+		MUST(gid_equal(&train->dst, &peer[0].gid) || gid_equal(&train->dst, &peer[1].gid));
+		for (uint32_t slot = 1; slot < control_device()->slots; slot++)
+			told |= is_told(&shared->slot[slot].gone, &packet, &train->dst);
+		MUST(told);
+		MUST(++answered <= asked);
+	}
+	return (int)n;
+}
+
+ssize_t __wrap_sendto(int sock, const void *p, size_t len, int flags, const struct sockaddr *to,
+		      socklen_t to_len)
+{
+	struct icrc_flow flow = { .src = control_device()->gid, .src_port = ROCE_PORT };
+	struct wire_packet packet;
+	union udp_addr addr;
+
+	MUST(sock == control_device()->group.fd[0] && flags & MSG_DONTWAIT);
+	MUST(to_len <= sizeof(addr));
+	memcpy(&addr, to, to_len);
+	udp_addr_gid(&flow.dst, &addr);
+	look_at(p, (uint32_t)len, &flow, &packet);
+	return (ssize_t)len;
+}
+
+void control_slot_end(void)
+{
+	const struct device *device = control_device();
+
+	control_now_ns += LONGEST_NS;
+	control_turn();
+	MUST(!device->gone);
+	MUST(!device->captures && !device->capture_writer && device->capture_fd < 0);
+	for (uint32_t i = 1; i < device->slots && is_touched; i++)
+		memset(&device->shared->slot[i], 0, sizeof(device->shared->slot[i]));
+	is_touched = false;
+	memset(control_slot, 0, sizeof(control_slot));
+}

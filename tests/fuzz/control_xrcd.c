@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: MIT */
+/* XRC domains of the server under attack: those of one inode are one, all others are different, and each was opened as it was asked
+ * for. */
+#include <sys/stat.h>
+
+#include "rxe_dm/context.h"
+#include "tests/fuzz/control.h"
+
+static bool same_inode(const struct object *a, const struct object *b)
+{
+	return a->fd >= 0 && b->fd >= 0 && a->addr == b->addr && a->len == b->len;
+}
+
+static const struct object *next_xrcd(const struct object *behind)
+{
+	const struct objects *objects = &control_device()->objects;
+	const struct object *object =
+		object_from(objects, behind ? (behind->handle & (CTL_MAX_OBJECTS - 1)) + 1 : 0);
+
+	while (object && object->kind != CTL_KIND_XRCD)
+		object = object_from(objects, (object->handle & (CTL_MAX_OBJECTS - 1)) + 1);
+	return object;
+}
+
+void control_xrcd_opened(const struct ctl_request *req, const struct ctl_reply *reply)
+{
+	const struct object *mine = object_find(&control_device()->objects, reply->made.handle);
+	const uint32_t flags = req->xrcd.flags;
+	struct stat inode;
+	bool was_there = false;
+
+	MUST(mine && mine->kind == CTL_KIND_XRCD && mine->key == reply->made.key);
+	if (mine->fd >= 0)
+		MUST(fstat(mine->fd, &inode) == 0 && inode.st_ino == mine->addr &&
+		     inode.st_dev == mine->len);
+	for (const struct object *other = next_xrcd(NULL); other; other = next_xrcd(other)) {
+		if (other == mine)
+			continue;
+		MUST((other->key == mine->key) == same_inode(other, mine));
+		was_there |= same_inode(other, mine);
+	}
+	MUST(!(flags & ~(uint32_t)(CTL_XRCD_CREATE | CTL_XRCD_EXCLUSIVE)));
+	MUST(was_there || (flags & CTL_XRCD_CREATE));
+	MUST(!was_there || !(flags & CTL_XRCD_CREATE) || !(flags & CTL_XRCD_EXCLUSIVE));
+}
