@@ -22,17 +22,13 @@
 #include "lib/verbs/wire_fault.h"
 #include "net/wire/opcode.h"
 
-#define ACK_HOLD_NS	  20000u
-#define PROBE_NS	  8000000u /* longer than a program is kept from its processor as a rule */
-#define ARRIVALS	  (2 * TRAIN_MAX_SEGS)
-#define EXIT_ATTEMPTS	  1000
-#define RECEIVE_ROUNDS	  4
-#define A_FEW		  8
-#define KEEP_COMING	  3	/* looks running */
-#define YIELD_NOBODY_NS	  2000u /* nobody else wanted the processor */
-#define YIELD_AGAIN_NS	  3000u
-#define YIELD_TOO_DEAR_NS 300000u
-#define YIELD_PAUSE_NS	  20000000u
+#define ACK_HOLD_NS    20000u
+#define PROBE_NS       8000000u /* longer than a program is kept from its processor as a rule */
+#define ARRIVALS       (2 * TRAIN_MAX_SEGS)
+#define EXIT_ATTEMPTS  1000
+#define RECEIVE_ROUNDS 4
+#define A_FEW	       8
+#define KEEP_COMING    3 /* looks running */
 
 uint64_t dm_now_ns(void)
 {
@@ -214,77 +210,6 @@ bool dm_pump_run(struct dm_device *dev, uint64_t now_ns)
 	return any;
 }
 
-void dm_pump_active(struct dm_pump *pump, uint64_t now_ns)
-{
-	atomic_store_explicit(&pump->active_at_ns, now_ns, memory_order_relaxed);
-	atomic_store_explicit(&pump->active_cpu, sched_getcpu(), memory_order_relaxed);
-}
-
-void dm_pump_yield(struct dm_pump *pump, uint64_t now_ns)
-{
-	uint64_t after_ns, pause_ns = 0;
-
-	if (now_ns < atomic_load_explicit(&pump->no_yield_until_ns, memory_order_relaxed))
-		return;
-	sched_yield();
-	after_ns = dm_now_ns();
-	if (after_ns - now_ns < YIELD_NOBODY_NS)
-		pause_ns = YIELD_AGAIN_NS;
-	else if (after_ns - now_ns > YIELD_TOO_DEAR_NS)
-		pause_ns = YIELD_PAUSE_NS;
-	if (pause_ns)
-		atomic_store_explicit(&pump->no_yield_until_ns, after_ns + pause_ns,
-				      memory_order_relaxed);
-}
-
-/* Each packet wakes the background thread, and each time it comes too late: let it nap. */
-static void found_by_poller(struct dm_pump *pump)
-{
-	uint32_t found = atomic_load_explicit(&pump->polled_arrivals, memory_order_relaxed);
-
-	if (found < DM_PUMP_NAP_AFTER)
-		atomic_store_explicit(&pump->polled_arrivals, found + 1, memory_order_relaxed);
-	else if (atomic_exchange(&pump->listening, false))
-		dm_pump_thread_kick(pump);
-}
-
-void dm_pump_poll(struct dm_device *dev)
-{
-	struct dm_pump *pump = &dev->pump;
-	bool locked = pthread_mutex_trylock(&pump->lock) == 0;
-	uint64_t now_ns = dm_now_ns();
-	bool arrived = false;
-
-	atomic_store_explicit(&pump->polled_at_ns, now_ns, memory_order_relaxed);
-	dm_pump_active(pump, now_ns);
-	if (locked && pump->engine) {
-		arrived = dm_pump_run(dev, now_ns);
-		if (arrived)
-			found_by_poller(pump);
-		dm_pump_unlock(dev);
-	} else if (locked) {
-		pthread_mutex_unlock(&pump->lock);
-		return;
-	}
-	if (!arrived)
-		dm_pump_yield(pump, now_ns);
-}
-
-void dm_pump_leave(struct dm_pump *pump)
-{
-	atomic_store(&pump->polled_at_ns, 0);
-	if (atomic_load(&pump->napping))
-		dm_pump_thread_kick(pump);
-}
-
-void dm_pump_poll_found(struct dm_device *dev)
-{
-	struct dm_pump *pump = &dev->pump;
-	bool more = atomic_load_explicit(&pump->expecting, memory_order_relaxed);
-
-	atomic_store_explicit(&pump->polled_at_ns, more ? dm_now_ns() : 0, memory_order_relaxed);
-}
-
 static uint32_t host_random(void *host)
 {
 	struct dm_pump *pump = &((struct dm_device *)host)->pump;
@@ -392,6 +317,7 @@ int dm_pump_start(struct dm_device *dev)
 	(void)dm_async_from_server(
 		dev); /* a capture that is under way shall have the first packet too */
 	atomic_store(&pump->stopping, false);
+	atomic_store(&pump->dozing, 0); /* after fork(), of threads that stayed with the parent */
 	atomic_store(&pump->thread_wakes_ns, UINT64_MAX);
 	pthread_mutex_lock(&pump->lock);
 	pump->engine = engine;

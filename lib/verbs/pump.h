@@ -54,7 +54,10 @@ struct dm_pump {
 	/* Arrivals that polling threads found since the background thread last found one: up to DM_PUMP_NAP_AFTER. */
 	_Atomic uint32_t polled_arrivals;
 	_Atomic bool expecting; /* requests are posted whose completions have not come */
-	_Atomic uint64_t no_yield_until_ns; /* yielding cost too much just now */
+	_Atomic uint64_t no_yield_until_ns; /* nobody wanted the processor just now */
+	_Atomic uint64_t crowded_until_ns;  /* more want a processor than there are (pump_poll.c) */
+	_Atomic uint64_t doze_ns;    /* how long the next poller that finds nothing sleeps then */
+	_Atomic uint32_t dozing;     /* pollers that sleep on the link: each packet wakes them */
 	_Atomic uint64_t held_at_ns; /* when an ACK was last held back, to ride behind a request */
 	_Atomic uint64_t thread_wakes_ns; /* when the background thread looks at the timers next */
 	_Atomic bool stopping;
@@ -88,7 +91,7 @@ void dm_pump_transmit(struct dm_device *dev, uint64_t now_ns);
 /* Under the lock. Receive, serve timers, transmit. True when something arrived. */
 bool dm_pump_run(struct dm_device *dev, uint64_t now_ns);
 /* Not under the lock: a CQ was found empty. Runs the engine if nobody else does, and gives the processor away for a moment
- * when nothing arrived. */
+ * when nothing arrived: on a crowded machine until something does, or for 250 us. */
 void dm_pump_poll(struct dm_device *dev);
 /* The calling thread is about to sleep in the kernel: the background thread is needed. */
 void dm_pump_leave(struct dm_pump *pump);

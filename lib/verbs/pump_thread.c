@@ -89,8 +89,9 @@ static bool poller_is_near(struct dm_pump *pump, uint64_t now_ns)
 {
 	uint64_t last = atomic_load_explicit(&pump->polled_at_ns, memory_order_relaxed);
 
-	return last &&
-	       (last + POLLER_NEAR_NS > now_ns || (last + LONG_AGO_NS > now_ns && is_held(pump)));
+	if (!last || last + LONG_AGO_NS <= now_ns)
+		return false;
+	return last + POLLER_NEAR_NS > now_ns || atomic_load(&pump->dozing) || is_held(pump);
 }
 
 /* Is the program kept from running by us? */
