@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* What happened, counted: names as Linux's rdma_rxe has them, and a few of our own behind. One block a process in shared
- * memory, written by its engine alone. */
+ * memory, written by its engine alone, but for send_err: what its link could not send. rxe_dm(1) tells what each counts. */
 #ifndef RXE_EMU_COUNTERS_H
 #define RXE_EMU_COUNTERS_H
 

@@ -30,6 +30,7 @@ struct attachment {
 	struct conn *conn;
 	uint32_t slot;
 	int event_fd; /* our end: records for the process */
+	int lost_fd;  /* on an interface: its receive socket, to see what is lost in it; else -1 */
 };
 
 /* Device memory that was granted; once freed it rests here, since somebody who looked it up before may still be inside. */
@@ -79,8 +80,9 @@ struct device {
 	struct capture_area *capture_area; /* ... the first page of the rings, while anybody does */
 	struct capture_writer *capture_writer; /* ... for what the server itself sends */
 	int capture_fd;
-	uint32_t num_faults; /* rules in the shared memory */
-	struct gone *gone;   /* processes that have gone, and are answered for; NULL: none */
+	uint32_t lost_before[RXE_MAX_SLOTS]; /* what its socket had lost at the last look */
+	uint32_t num_faults;		     /* rules in the shared memory */
+	struct gone *gone; /* processes that have gone, and are answered for; NULL: none */
 	struct fault_timer fault_timers
 		[FAULT_MAX_RULES]; /* by their places there: those of the device itself */
 };

@@ -7,6 +7,7 @@
 
 #include "rxe_dm/context.h"
 #include "rxe_dm/instance.h"
+#include "rxe_dm/lost.h"
 
 int serve_device(struct call *call)
 {
@@ -46,6 +47,7 @@ int serve_device(struct call *call)
 
 int serve_observe(struct call *call)
 {
+	lost_look(call->device);
 	call->out_fd[0] = call->device->shared_fd;
 	call->num_out = call->keep_out = 1;
 	return 0;

@@ -1,15 +1,19 @@
 // SPDX-License-Identifier: MIT
 /* Requests by which a process comes to a device and to contexts, and leaves them. */
 #include <errno.h>
+#include <fcntl.h>
 #include <unistd.h>
 
 #include "rxe_dm/context.h"
 #include "rxe_dm/instance.h"
+#include "rxe_dm/lost.h"
 
-/* The slot's socket; on an interface a pair, which nobody but the process keeps. */
-static int hand_out_link(struct call *call, uint32_t slot)
+/* The slot's socket; on an interface a pair of its own, of which the server keeps what tells of losses while the process is there. */
+static int hand_out_link(struct call *call, struct attachment *attachment)
 {
 	struct device *device = call->device;
+	const uint32_t slot = attachment->slot;
+	int rc;
 
 	call->num_out = 4;
 	call->keep_out = 3;
@@ -19,7 +23,10 @@ static int hand_out_link(struct call *call, uint32_t slot)
 	}
 	call->num_out = 5;
 	call->keep_out = 2;
-	return veth_open_slot(device, slot, &call->out_fd[2], &call->out_fd[4]);
+	rc = veth_open_slot(device, slot, &call->out_fd[2], &call->out_fd[4]);
+	if (rc == 0)
+		attachment->lost_fd = fcntl(call->out_fd[2], F_DUPFD_CLOEXEC, 0);
+	return rc;
 }
 
 int serve_attach(struct call *call)
@@ -34,13 +41,14 @@ int serve_attach(struct call *call)
 	if (rc)
 		return rc;
 	attachment = call->conn->attached[device->index];
-	rc = hand_out_link(call, attachment->slot);
+	rc = hand_out_link(call, attachment);
 	if (rc) {
 		call->num_out = call->keep_out = 0;
 		slot_give(attachment);
 		close(event_fd);
 		return rc;
 	}
+	lost_begin(device, attachment->slot);
 	call->reply.attached = (struct ctl_msg_attached){
 		.shared_bytes = sizeof(struct ctl_shared),
 		.arena_bytes = device->arena.mapped,

@@ -22,12 +22,15 @@ static void set_string(json_t *to, const char *name, const char *value)
 	json_object_set_new(to, name, string ? string : json_string("?"));
 }
 
-static json_t *json_counters(const struct rxe_counters *counters)
+static json_t *json_counters(const struct rxe_counters *counters, const struct ctl_lost *lost)
 {
 	json_t *ret = json_object();
 
 #define X(name) set_number(ret, #name, counters->name);
 	RXE_COUNTERS(X)
+#undef X
+#define X(name) set_number(ret, #name, lost->name);
+	CTL_LOST(X)
 #undef X
 	return ret;
 }
@@ -65,7 +68,7 @@ static json_t *json_program(const struct ctl_slot *slot, uint32_t index)
 			json_array_append_new(qps, json_qp(&slot->qp[i]));
 	}
 	json_object_set_new(ret, "qps", qps);
-	json_object_set_new(ret, "counters", json_counters(&slot->counters));
+	json_object_set_new(ret, "counters", json_counters(&slot->counters, &slot->lost));
 	return ret;
 }
 
@@ -285,6 +288,7 @@ static json_t *json_device(const struct view_device *device)
 	const struct ctl_msg_device *info = &device->info;
 	json_t *ret = json_object();
 	struct rxe_counters counters;
+	struct ctl_lost lost;
 	char text[CTL_GID_STR_MAX];
 
 	set_string(ret, "name", info->name);
@@ -306,7 +310,8 @@ static json_t *json_device(const struct view_device *device)
 	set_objects(ret, device);
 	json_object_set_new(ret, "failures", json_failures(device));
 	view_counters(device, &counters);
-	json_object_set_new(ret, "counters", json_counters(&counters));
+	view_lost(device, &lost);
+	json_object_set_new(ret, "counters", json_counters(&counters, &lost));
 	return ret;
 }
 

@@ -139,26 +139,27 @@ static void show_device(const struct view_device *device, FILE *to)
 
 static void show_programs(const struct view_device *device, FILE *to)
 {
-	static const char *const titles[] = { "PROGRAM", "PID", "SLOT", "QPS",	   "CQS",
-					      "SRQS",	 "AHS", "SENT", "RECEIVED" };
-	static const int widths[] = { -16, 8, 5, 5, 5, 5, 5, 12, 12 };
-	struct table table = { to, titles, widths, 9, 0, 0 };
+	static const char *const titles[] = { "PROGRAM", "PID", "SLOT", "QPS",	    "CQS",
+					      "SRQS",	 "AHS", "SENT", "RECEIVED", "LOST" };
+	static const int widths[] = { -16, 8, 5, 5, 5, 5, 5, 12, 12, 8 };
+	struct table table = { to, titles, widths, 10, 0, 0 };
 
 	for (uint32_t i = 1; i < RXE_MAX_SLOTS; i++) {
 		const struct ctl_slot *slot = &device->shared->slot[i];
-		cell comm, pid, number, qps, cqs, srqs, ahs, sent, rcvd;
+		cell comm, pid, number, qps, cqs, srqs, ahs, sent, rcvd, lost;
 
 		if (!slot->pid)
 			continue;
-		table_row(
-			&table,
-			(const char *[]){
-				put(comm, "%.15s", slot->comm), put(pid, "%d", (int)slot->pid),
-				put(number, "%u", i), put(qps, "%u", view_num_qps(slot)),
-				put(cqs, "%u", slot->num_cqs), put(srqs, "%u", slot->num_srqs),
-				put(ahs, "%u", slot->num_ahs),
-				put(sent, "%llu", (unsigned long long)slot->counters.sent_pkts),
-				put(rcvd, "%llu", (unsigned long long)slot->counters.rcvd_pkts) });
+		table_row(&table,
+			  (const char *[]){
+				  put(comm, "%.15s", slot->comm), put(pid, "%d", (int)slot->pid),
+				  put(number, "%u", i), put(qps, "%u", view_num_qps(slot)),
+				  put(cqs, "%u", slot->num_cqs), put(srqs, "%u", slot->num_srqs),
+				  put(ahs, "%u", slot->num_ahs),
+				  put(sent, "%llu", (unsigned long long)slot->counters.sent_pkts),
+				  put(rcvd, "%llu", (unsigned long long)slot->counters.rcvd_pkts),
+				  put(lost, "%llu",
+				      (unsigned long long)slot->lost.link_recv_drops) });
 	}
 	table_end(&table);
 }
@@ -349,13 +350,20 @@ static void show_xrcds(const struct view_device *device, FILE *to)
 static void show_counters(const struct view_device *device, FILE *to)
 {
 	struct rxe_counters counters;
+	struct ctl_lost lost;
 	int shown = 0;
 
 	view_counters(device, &counters);
+	view_lost(device, &lost);
 #define X(name)                                                                                    \
 	if (counters.name)                                                                         \
 		shown += fprintf(to, "  %-24s %llu\n", #name, (unsigned long long)counters.name);
 	RXE_COUNTERS(X)
+#undef X
+#define X(name)                                                                                    \
+	if (lost.name)                                                                             \
+		shown += fprintf(to, "  %-24s %llu\n", #name, (unsigned long long)lost.name);
+	CTL_LOST(X)
 #undef X
 	if (!shown)
 		fprintf(to, "  all counters are zero\n");

@@ -13,6 +13,7 @@
 #include "rxe_dm/device.h"
 #include "rxe_dm/fault.h"
 #include "rxe_dm/gone.h"
+#include "rxe_dm/lost.h"
 #include "rxe_dm/owed.h"
 
 void slots_init(struct device *device)
@@ -77,7 +78,8 @@ int slot_take(struct device *device, struct conn *conn, int *ret_event_fd)
 	*attachment = (struct attachment){ .device = device,
 					   .conn = conn,
 					   .slot = device->free_slots[device->first_free],
-					   .event_fd = pair[0] };
+					   .event_fd = pair[0],
+					   .lost_fd = -1 };
 	device->first_free = (device->first_free + 1) % RXE_MAX_SLOTS;
 	device->num_free--;
 	clean(device, attachment->slot, conn->pid);
@@ -138,6 +140,7 @@ void slot_give(struct attachment *attachment)
 	atomic_store(&device->shared->slot[slot].pid, 0);
 	atomic_store(&device->shared->slot[slot].inside, 0);
 	retire(device->shared, &device->shared->slot[slot]);
+	lost_retire(device, slot);
 	keep_failures(device->shared, &device->shared->slot[slot].failures);
 	faults_retire(device, slot);
 	forget_qps(device, slot);
@@ -147,5 +150,7 @@ void slot_give(struct attachment *attachment)
 	gone_begin(device, slot);
 	attachment->conn->attached[device->index] = NULL;
 	close(attachment->event_fd);
+	if (attachment->lost_fd >= 0)
+		close(attachment->lost_fd);
 	free(attachment);
 }

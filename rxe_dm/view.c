@@ -114,6 +114,20 @@ void view_counters(const struct view_device *device, struct rxe_counters *ret)
 	}
 }
 
+void view_lost(const struct view_device *device, struct ctl_lost *ret)
+{
+	*ret = device->shared->lost;
+	for (uint32_t i = 0; i < RXE_MAX_SLOTS; i++) {
+		const struct ctl_slot *slot = &device->shared->slot[i];
+
+		if (!slot->pid)
+			continue;
+#define X(name) ret->name += slot->lost.name;
+		CTL_LOST(X)
+#undef X
+	}
+}
+
 uint32_t view_count(const struct view_device *device, enum ctl_kind kind, uint32_t context)
 {
 	uint32_t count = 0;

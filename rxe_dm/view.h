@@ -34,6 +34,7 @@ int view_map_shared(const struct ctl_shared **ret, struct ctl_client *client, ui
 
 /* The device's counters: of those who are there, and of those who were. */
 void view_counters(const struct view_device *device, struct rxe_counters *ret);
+void view_lost(const struct view_device *device, struct ctl_lost *ret);
 /* How many objects of a kind a context has (0: of the device). */
 uint32_t view_count(const struct view_device *device, enum ctl_kind kind, uint32_t context);
 uint32_t view_num_qps(const struct ctl_slot *slot);

@@ -21,6 +21,7 @@
 #include "lib/control/errand.h"
 #include "lib/control/failure.h"
 #include "lib/control/fault.h"
+#include "lib/control/lost.h"
 #include "lib/control/owed.h"
 
 #define CTL_SHARED_MAGIC 0x00306d645f657872ull /* "rxe_dm0" */
@@ -62,6 +63,7 @@ struct ctl_slot {
 	_Alignas(64) _Atomic uint64_t taken;
 	_Alignas(64) _Atomic uint64_t offered[RXE_MAX_SLOTS];
 	_Alignas(64) struct rxe_counters counters;
+	struct ctl_lost lost; /* link_recv_drops: by the server */
 	struct ctl_owed_ack owed[CTL_OWED];
 	struct ctl_shared_qp qp[RXE_MAX_QP];
 	struct ctl_shared_srq srq[RXE_MAX_SRQ];
@@ -82,6 +84,7 @@ struct ctl_shared {
 	_Atomic uint32_t gone;	     /* 1: the server has ended; QPs flush */
 	uint32_t reserved[11];
 	struct rxe_counters retired;	   /* sums of the processes that have gone */
+	struct ctl_lost lost;		   /* ... */
 	struct ctl_kept_failures failures; /* ... and what befell their queue pairs */
 	struct ctl_faults faults;
 	struct gid gids[RXE_MAX_GIDS]; /* changes between two odd moments of faults.generation */

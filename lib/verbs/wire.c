@@ -40,6 +40,9 @@ int dm_wire_open(struct dm_device *dev)
 
 	if (err)
 		return err;
+	wire->counters = &dev->attachment.shared->slot[dev->attachment.slot].counters;
+	wire->lost = &dev->attachment.shared->slot[dev->attachment.slot].lost;
+	wire->told_errors = wire->told_bad = 0;
 	dm_tail_open(dev);
 	switch (dev->info.link) {
 	case CTL_LINK_UDP: return open_udp(dev, &wire->udp);
@@ -97,10 +100,23 @@ void dm_wire_see_headers(struct dm_wire *wire)
 		link_udp_see_headers(wire->udp, true);
 }
 
+/* What the link counted since, into the slot for people to see. */
+static void tell(uint64_t *told, uint64_t counted, uint64_t *slot)
+{
+	*slot += counted - *told;
+	*told = counted;
+}
+
 static int link_send(struct dm_wire *wire, const struct wire_train *trains, size_t n)
 {
-	return wire->veth ? link_veth_send(wire->veth, trains, n)
-			  : link_udp_send(wire->udp, trains, n);
+	const int sent = wire->veth ? link_veth_send(wire->veth, trains, n)
+				    : link_udp_send(wire->udp, trains, n);
+	const uint64_t errors =
+		wire->veth ? link_veth_send_errors(wire->veth) : link_udp_send_errors(wire->udp);
+
+	if (errors != wire->told_errors)
+		tell(&wire->told_errors, errors, &wire->counters->send_err);
+	return sent;
 }
 
 /* What was taken from the socket is counted here, before faults make more or less of it. */
@@ -109,6 +125,9 @@ static int link_recv(struct dm_wire *wire, struct wire_arrival *ret, size_t max)
 	const int n = wire->veth ? link_veth_recv(wire->veth, ret, max)
 				 : link_udp_recv(wire->udp, ret, max);
 
+	if (wire->veth && link_veth_bad_frames(wire->veth) != wire->told_bad)
+		tell(&wire->told_bad, link_veth_bad_frames(wire->veth),
+		     &wire->lost->link_bad_frames);
 	wire->is_dry = n == 0;
 	if (n > 0)
 		dm_room_taken(DM_CONTAINER(wire, struct dm_device, pump.wire), ret, n);

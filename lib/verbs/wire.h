@@ -11,6 +11,8 @@
 
 #include "net/wire/train.h"
 
+struct ctl_lost;
+struct rxe_counters;
 struct dm_capture;
 struct dm_device;
 struct dm_fault;
@@ -22,10 +24,13 @@ struct dm_wire {
 	/* One of them is the device's link. */
 	struct link_udp *udp;
 	struct link_veth *veth;
-	struct dm_capture *capture; /* NULL: nobody captures */
-	struct dm_fault *fault;	    /* the rules of the device, and what waits for them */
-	struct dm_tail *tail;	    /* the last packets; NULL: not noted */
-	bool is_dry;		    /* the link had nothing when it was last asked */
+	struct dm_capture *capture;	/* NULL: nobody captures */
+	struct dm_fault *fault;		/* the rules of the device, and what waits for them */
+	struct dm_tail *tail;		/* the last packets; NULL: not noted */
+	bool is_dry;			/* the link had nothing when it was last asked */
+	struct rxe_counters *counters;	/* the slot's: the link's send_err */
+	struct ctl_lost *lost;		/* ... */
+	uint64_t told_errors, told_bad; /* of the link's counts, so many are in it */
 };
 
 /* 0 or a negative errno. */

@@ -119,11 +119,25 @@ static void fired(void *arg, const struct fault_firing *firing)
 	       packet->dir == FAULT_OUT ? "to" : "from", packet->peer_qpn, firing->attempt);
 }
 
+/* What rules wanted and could not be done. */
+static void tell_lost(const struct dm_wire *wire)
+{
+	struct dm_fault *fault = wire->fault;
+	const uint64_t overflows = fault_shaper_overflows(fault->shop->shaper);
+	const uint64_t unanswered = fault_shaper_unanswered(fault->shop->shaper);
+
+	wire->lost->fault_overflows += overflows - fault->told_overflows;
+	wire->lost->fault_unanswered += unanswered - fault->told_unanswered;
+	fault->told_overflows = overflows;
+	fault->told_unanswered = unanswered;
+}
+
 static struct dm_fault_shop *open_shop(struct dm_fault *fault)
 {
 	struct dm_fault_shop *shop = calloc(1, sizeof(*shop));
 	struct fault_shaper_cfg cfg = { .find_qp = find_qp, .fired = fired, .arg = fault };
 
+	fault->told_overflows = fault->told_unanswered = 0;
 	dm_wire_tx_ports(&fault->dev->pump.wire, cfg.tx_ports, FAULT_TX_PORTS);
 	if (shop)
 		shop->shaper = fault_shaper_new(&cfg);
@@ -254,13 +268,16 @@ void dm_fault_close(struct dm_wire *wire)
 
 /* Out. */
 
-static void keep(struct dm_fault_shop *shop, const struct wire_train *train)
+static void keep(const struct dm_wire *wire, const struct wire_train *train)
 {
+	struct dm_fault_shop *shop = wire->fault->shop;
 	struct wire_train *copy = &shop->out[shop->num_out];
 	uint8_t *bytes = shop->num_out < OUT_MAX ? malloc(train->len) : NULL;
 
-	if (!bytes)
-		return; /* the network has lost it */
+	if (!bytes) {
+		wire->lost->fault_overflows += train->segs; /* the network has lost it */
+		return;
+	}
 	memcpy(bytes, train->buf, train->len);
 	*copy = *train;
 	copy->buf = bytes;
@@ -280,7 +297,7 @@ static void pass_out(struct dm_wire *wire, const struct wire_train *trains, size
 		taken += (size_t)sent;
 	}
 	for (; taken < n; taken++)
-		keep(shop, &trains[taken]);
+		keep(wire, &trains[taken]);
 }
 
 /* What the link did not take. True: it has all of it. */
@@ -314,6 +331,13 @@ static bool pass_due(struct dm_wire *wire, uint64_t now_ns)
 	return shop->first_out == shop->num_out;
 }
 
+static int lose_trains(const struct dm_wire *wire, const struct wire_train *trains, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		wire->lost->port_down_drops += trains[i].segs;
+	return (int)n;
+}
+
 int dm_fault_send(struct dm_wire *wire, const struct wire_train *trains, size_t n)
 {
 	const uint64_t now_ns = dm_now_ns();
@@ -321,7 +345,7 @@ int dm_fault_send(struct dm_wire *wire, const struct wire_train *trains, size_t 
 
 	refresh(wire->fault);
 	if (is_silent(wire->fault))
-		return (int)n; /* lost */
+		return lose_trains(wire, trains, n);
 	if (!wire->fault->shop)
 		return dm_wire_pass_out(wire, trains, n);
 	while (taken < n && pass_due(wire, now_ns)) {
@@ -332,6 +356,7 @@ int dm_fault_send(struct dm_wire *wire, const struct wire_train *trains, size_t 
 		pass_out(wire, shaped, num);
 		taken++;
 	}
+	tell_lost(wire);
 	return (int)taken;
 }
 
@@ -367,6 +392,7 @@ static int look(struct dm_wire *wire, uint64_t now_ns)
 		queue_in(shop, shaped, num, &arrivals[i]);
 	}
 	queue_in(shop, shaped, fault_shaper_due_in(shop->shaper, now_ns, &shaped), NULL);
+	tell_lost(wire);
 	return n;
 }
 
@@ -376,9 +402,10 @@ static int lose_arrivals(struct dm_wire *wire)
 	struct wire_arrival arrivals[LOOK];
 	int n;
 
-	do
+	do {
 		n = dm_wire_pass_in(wire, arrivals, LOOK);
-	while (n > 0);
+		wire->lost->port_down_drops += n > 0 ? (uint64_t)n : 0;
+	} while (n > 0);
 	return n;
 }
 

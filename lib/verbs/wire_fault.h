@@ -23,6 +23,8 @@ struct dm_fault {
 	const _Atomic uint32_t *now; /* the rules' generation */
 	uint32_t generation;	     /* ... that shop has */
 	struct dm_fault_shop *shop;  /* NULL: no rules, and nothing waits */
+	uint64_t told_overflows,
+		told_unanswered; /* of the shaper's counts, so many are in the slot's */
 };
 
 /* 0 or a negative errno. */

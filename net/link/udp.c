@@ -161,7 +161,7 @@ uint64_t link_udp_send_errors(const struct link_udp *link)
 	return link->send_errors;
 }
 
-static uint64_t dropped(int fd)
+uint32_t link_socket_drops(int fd)
 {
 	uint32_t info[SK_MEMINFO_VARS] = { 0 };
 	socklen_t len = sizeof(info);
@@ -173,10 +173,10 @@ static uint64_t dropped(int fd)
 
 uint64_t link_udp_recv_drops(const struct link_udp *link)
 {
-	uint64_t sum = dropped(link->rx_fd);
+	uint64_t sum = link_socket_drops(link->rx_fd);
 
 	for (uint32_t i = 0; i < link->num_mgroups; i++)
-		sum += dropped(link->mgroup[i].fd);
+		sum += link_socket_drops(link->mgroup[i].fd);
 	return sum;
 }
 

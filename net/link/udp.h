@@ -55,6 +55,8 @@ int link_udp_send(struct link_udp *link, const struct wire_train *trains, size_t
 uint64_t link_udp_send_errors(const struct link_udp *link);
 /* Packets the kernel threw away because our receive buffers were full. */
 uint64_t link_udp_recv_drops(const struct link_udp *link);
+/* The same of one socket, packet sockets too: goes on for ever and wraps; 0 for none (-1). */
+uint32_t link_socket_drops(int fd);
 /* Does the address belong to this machine (this network namespace)? Remembered; cheap after the first time. */
 bool link_udp_same_host(struct link_udp *link, const struct gid *gid);
 

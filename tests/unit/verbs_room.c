@@ -56,6 +56,8 @@ static void setup(void)
 		      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	ck_assert_ptr_ne(shared, MAP_FAILED);
 	dev->attachment.shared = shared;
+	wire->counters = &shared->slot[SLOT].counters;
+	wire->lost = &shared->slot[SLOT].lost;
 	ck_assert_int_eq(link_udp_group_open(&group, &here, 8), 0);
 	link.gid = here;
 	link.rx_fd = group.fd[SLOT];
