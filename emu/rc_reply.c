@@ -391,13 +391,12 @@ enum output_verdict rc_reply_output_ack(struct rxe_engine *engine, struct rxe_qp
 	return OUTPUT_TRAIN_FULL;
 }
 
+/* An ACK leaves behind the answers: while one of them pauses, the end of its own holding moves nothing. */
 uint64_t rc_reply_next_ns(const struct rc_reply *reply)
 {
-	uint64_t next = UINT64_MAX;
+	bool holds = reply->owed == RC_OWED_ACK && reply->hold_until_ns;
 
 	if (reply->resume_ns)
-		next = reply->resume_ns;
-	if (reply->owed == RC_OWED_ACK && reply->hold_until_ns && reply->hold_until_ns < next)
-		next = reply->hold_until_ns;
-	return next;
+		return reply->resume_ns;
+	return holds ? reply->hold_until_ns : UINT64_MAX;
 }

@@ -76,6 +76,8 @@ MUTATIONS = [
     ("late_landing_fails", "emu/rc_complete.c", "if (landed == MR_LATER) {", "if (false) {", "an answer whose place is late fails its request"),
     ("late_answer_is_none", "emu/rc_reply.c", "return verdict == MR_LATER ? STEP_LATER : STEP_GONE;", "return STEP_GONE;",
      "a read of memory that is late is refused for good"),
+    ("held_ack_wakes_in_vain", "emu/rc_reply.c", "if (reply->resume_ns)\n\t\treturn reply->resume_ns;", "if (reply->resume_ns && !holds)\n\t\treturn reply->resume_ns;",
+     "a held ACK's timer goes off again and again while an answer before it waits"),
     ("timeout_twice_as_long", "emu/rc_retry.c", "4096ull << code", "8192ull << code", "the local ACK timeout is twice what its code says"),
     ("retries_spent_by_echoes", "emu/rc_retry.c", "if (retry->rewound && psn_diff", "if (false && psn_diff",
      "every answer behind a missing one spends a retry"),

@@ -385,7 +385,33 @@ START_TEST(ends_meanwhile)
 }
 END_TEST
 
+/* The ACK of the write may be held, but not for longer than the answer before it waits; and when its time is over while that one
+ * still does, nobody is woken for it again and again. */
+START_TEST(a_held_ack_behind_a_read)
+{
+	struct node_qp_opts opts = world_opts();
+
+	opts.timeout = 10; /* 4.2 ms */
+	connect_ends(&opts);
+	late_until(y, 900);
+	b->qp.rc.reply.hold_ns = 20000;
+	b->qp.rc.reply.rides = b->qp.rc.reply.needed;
+	READ(64, .to = PLACE, .from = READ_AT);
+	WRITE(8);
+	world_run_until(&w, 24);
+	(void)world_step(&w, 26000); /* the holding ends */
+	ck_assert_uint_gt(rxe_engine_deadline(&y->engine), 26000);
+	world_run(&w);
+	expect("     0.0 a > READ_REQUEST 100 len 64 ackreq\n"
+	       "     0.0 a > WRITE_ONLY 101 len 8 ackreq\n"
+	       "  1005.0 b > READ_RESP_ONLY 100 len 64\n"
+	       "  1005.0 b > ACK 101 msn 2\n"
+	       "  1010.0 a   send 1 SUCCESS\n"
+	       "  1010.0 a   send 2 SUCCESS\n");
+}
+END_TEST
+
 RUN_TESTS("late", a_write_comes_again, in_the_middle_of_a_write, a_receive, an_atomic, a_read,
 	  what_is_to_be_sent, costs_no_retries, behind_others,
 	  behind_one_that_the_peer_is_not_ready_for, where_a_read_lands, where_an_atomic_lands,
-	  others_go_on, unreliable, datagrams, ends_meanwhile)
+	  others_go_on, unreliable, datagrams, ends_meanwhile, a_held_ack_behind_a_read)
