@@ -313,7 +313,7 @@ static void live(struct oracle *o)
 			happen(o, party);
 		if (accidents > 1 && dice(w, 20) == 0)
 			wreck(o, party);
-		if (accidents > 1 && dice(w, 40) == 0)
+		if (accidents > 1 && dice(w, 25) == 0)
 			leave(o, party);
 		world_run_until(w, (double)(w->now_ns + dice(w, 40000)) / 1000);
 	}

@@ -245,7 +245,7 @@ void oracle_leave(struct oracle *o, struct party *party, bool ends)
 
 	if (party->vanished)
 		return;
-	world_wake(o->w, node);
+	world_wait(o->w, node);
 	rxe_qp_release_ack(&node->engine, &party->end->qp);
 	world_flush(o->w);
 	desert(party->peer);
@@ -285,13 +285,16 @@ static void leave(struct oracle *o, struct party *party, bool reset)
 void oracle_renew_pair(struct oracle *o, struct party *party, bool reset)
 {
 	struct party *both[2] = { party, party->peer };
-	bool clean = oracle_is_reliable(party) && !party->may_fail && !party->peer->may_fail;
+	bool clean;
 	uint32_t i;
 
+	/* The receives of an XRC target complete in a CQ that outlives it: its program looks first. */
 	for (i = 0; i < 2; i++) {
-		/* The receives of an XRC target complete in a CQ that outlives it: its program looks first. */
 		if (oracle_is_target(both[i]))
-			world_wake(o->w, both[i]->end->node);
+			world_wait(o->w, both[i]->end->node);
+	}
+	clean = oracle_is_reliable(party) && !party->may_fail && !party->peer->may_fail;
+	for (i = 0; i < 2; i++) {
 		if (!both[i]->has_left)
 			rxe_qp_release_ack(&both[i]->end->node->engine, &both[i]->end->qp);
 	}

@@ -113,7 +113,7 @@ void oracle_xrc_destroy(struct oracle *o, struct node *node)
 {
 	uint32_t i;
 
-	world_wake(o->w, node);
+	world_wait(o->w, node);
 	world_flush(o->w);
 	for (i = 0; i < o->num_parties; i++) {
 		struct party *party = &o->party[i];

@@ -436,13 +436,6 @@ void world_sleep(struct world *w, struct node *node, uint64_t until_ns)
 		node->asleep_until_ns = until_ns;
 }
 
-void world_wake(struct world *w, struct node *node)
-{
-	(void)w;
-	node->asleep_until_ns = 0;
-	node->waiting_bytes = 0;
-}
-
 /* The program runs again: what waited in its socket comes in at once. */
 static void wake(struct world *w)
 {
@@ -451,8 +444,10 @@ static void wake(struct world *w)
 	for (i = 0; i < w->num_nodes; i++) {
 		struct node *node = w->node[i];
 
-		if (node->asleep_until_ns <= w->now_ns)
-			world_wake(w, node);
+		if (node->asleep_until_ns > w->now_ns)
+			continue;
+		node->asleep_until_ns = 0;
+		node->waiting_bytes = 0;
 	}
 }
 
@@ -526,6 +521,12 @@ void world_run_until(struct world *w, double until_us)
 		;
 	if (w->now_ns < until_ns)
 		w->now_ns = until_ns;
+}
+
+void world_wait(struct world *w, const struct node *node)
+{
+	if (node->asleep_until_ns)
+		world_run_until(w, (double)node->asleep_until_ns / 1000);
 }
 
 void world_run(struct world *w)

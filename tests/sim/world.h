@@ -88,8 +88,8 @@ enum post_verdict world_recv_as(struct world *w, struct end *end, uint64_t wr_id
 /* Nobody runs the node's engine until then, unless it sleeps already. */
 void world_sleep(struct world *w, struct node *node, uint64_t until_ns);
 void world_modify(struct world *w, struct end *end, enum rxe_qp_state state);
-/* The program runs again, earlier than it was going to. */
-void world_wake(struct world *w, struct node *node);
+/* Until the program runs again. */
+void world_wait(struct world *w, const struct node *node);
 /* Put a packet on the link as if from had sent it. */
 void world_inject(struct world *w, struct end *from, struct wire_packet *packet,
 		  const void *payload);
