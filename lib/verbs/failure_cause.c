@@ -11,6 +11,7 @@
 #include "emu/sge.h"
 #include "lib/verbs/driver.h"
 #include "lib/verbs/failure.h"
+#include "lib/verbs/failure_rules.h"
 
 /* A sentence that grows. */
 struct sentence {
@@ -83,6 +84,38 @@ static bool is_own_device(const struct dm_device *dev, const struct gid *gid)
 	return false;
 }
 
+/* Stopped by a signal or a debugger: 'T' or 't', behind the name in brackets. */
+static bool is_stopped(int32_t pid)
+{
+	char path[32], text[256] = "";
+	const char *state;
+	FILE *f;
+
+	(void)snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
+	f = fopen(path, "re");
+	if (!f)
+		return false;
+	state = fgets(text, sizeof(text), f) ? strrchr(text, ')') : NULL;
+	(void)fclose(f);
+	return state && (state[2] == 'T' || state[2] == 't');
+}
+
+/* It has the queue pair, connected to ours. */
+static void say_peer_there(struct sentence *s, const struct dm_device *dev, const struct rxe_qp *qp,
+			   const struct ctl_slot *slot)
+{
+	const int32_t pid = atomic_load(&slot->pid);
+
+	say(s, "%.15s (process %d) has the QP, but ", slot->comm, (int)pid);
+	if (is_stopped(pid))
+		say(s, "is stopped");
+	else if (dm_rules_take_packets(dev, qp))
+		say(s, "fault rules take packets away ('rxe_dm fault list')");
+	else
+		say(s, "got no processor for so long, or packets are lost ('rxe_dm show' counts "
+		       "some)");
+}
+
 /* Only of this device we know who has which queue pair. */
 static void say_peer_silent(struct sentence *s, const struct dm_device *dev,
 			    const struct rxe_qp *qp)
@@ -91,8 +124,14 @@ static void say_peer_silent(struct sentence *s, const struct dm_device *dev,
 	const struct ctl_slot *slot = &dev->attachment.shared->slot[qpn >> RXE_SLOT_SHIFT];
 	const struct ctl_shared_qp *other = &slot->qp[qpn % RXE_MAX_QP];
 
+	if (dm_rule_silence(dev)) {
+		say(s, "%s", dm_rule_silence(dev));
+		return;
+	}
 	if (!is_own_device(dev, &qp->flow.dst)) {
 		say(s, "the peer has gone, its address is wrong, or UDP port 4791 is blocked");
+		if (dm_rules_take_packets(dev, qp))
+			say(s, "; or it is the fault rules here ('rxe_dm fault list')");
 		return;
 	}
 	if (atomic_load(&slot->pid) == 0)
@@ -107,17 +146,21 @@ static void say_peer_silent(struct sentence *s, const struct dm_device *dev,
 		say(s, "QP 0x%06x is connected to QP 0x%06x, not to this one", qpn,
 		    other->dest_qpn);
 	else
-		say(s, "%.15s (process %d) has the QP but is stopped, or packets are lost",
-		    slot->comm, (int)atomic_load(&slot->pid));
+		say_peer_there(s, dev, qp, slot);
 }
 
 static void say_retries(struct sentence *s, const struct dm_device *dev, const struct rxe_qp *qp)
 {
 	const struct rc_request *req = &qp->rc.req;
+	const uint32_t rule = dm_rule_that_answers(dev, qp, RC_NAK_PSN_SEQUENCE);
 
 	say(s, "sent ");
 	say_psns(s, req->una_psn, psn_add(req->sent_psn, PSN_MASK));
 	say_times(s, qp->attr.retry_cnt + 1u);
+	if (rule) {
+		say(s, ", asked for again by NAKs of fault rule %u ('rxe_dm fault list')", rule);
+		return;
+	}
 	say(s, ", no answer: ");
 	say_peer_silent(s, dev, qp);
 }
@@ -246,9 +289,68 @@ static void say_local_protection(struct sentence *s, const struct dm_device *dev
 		say(s, ": the memory behind one of its keys has gone");
 }
 
+/* What the peer's process has written down of its end, if it is of this device. */
+static const char *peers_own_words(const struct dm_device *dev, const struct rxe_qp *qp)
+{
+	const uint32_t qpn = qp->attr.dest_qp_num;
+	const struct ctl_slot_failures *failures =
+		&dev->attachment.shared->slot[qpn >> RXE_SLOT_SHIFT].failures;
+	const uint32_t count = atomic_load(&failures->count);
+	const uint32_t some = count < CTL_FAILURES_OF_SLOT ? count : CTL_FAILURES_OF_SLOT;
+
+	for (uint32_t i = count; is_own_device(dev, &qp->flow.dst) && i != count - some; i--) {
+		const struct ctl_failure *failure = &failures->at[(i - 1) % CTL_FAILURES_OF_SLOT];
+
+		if (failure->qpn == qpn)
+			return failure->why;
+	}
+	return NULL;
+}
+
+static void say_operational(struct sentence *s, const struct dm_device *dev,
+			    const struct rxe_qp *qp)
+{
+	const char *words = peers_own_words(dev, qp);
+
+	say(s, "operational NAK for PSN %u: ", qp->rc.req.una_psn);
+	if (words)
+		say(s, "at the peer %.*s", (int)CTL_FAILURE_WHY - 1, words);
+	else
+		say(s, "the peer could not complete its own receive");
+}
+
+/* The NAK that a status comes from; 0: from none. */
+static uint8_t syndrome_of(enum rxe_wc_status status)
+{
+	if (status == RXE_WC_REM_ACCESS_ERR)
+		return RC_NAK_REMOTE_ACCESS;
+	if (status == RXE_WC_REM_INV_REQ_ERR)
+		return RC_NAK_INVALID_REQUEST;
+	if (status == RXE_WC_REM_OP_ERR)
+		return RC_NAK_REMOTE_OPERATIONAL;
+	return status == RXE_WC_RNR_RETRY_EXC_ERR ? FAULT_SYNDROME_RNR : 0;
+}
+
+/* A rule that answers in the peer's place is the first to be suspected. */
+static bool say_rule_that_answers(struct sentence *s, const struct dm_device *dev,
+				  const struct rxe_qp *qp, enum rxe_wc_status status)
+{
+	const uint8_t syndrome = syndrome_of(status);
+	const uint32_t rule = syndrome ? dm_rule_that_answers(dev, qp, syndrome) : 0;
+
+	if (rule)
+		say(s,
+		    "the NAK for PSN %u is that of fault rule %u, which answered in the peer's "
+		    "place ('rxe_dm fault list')",
+		    qp->rc.req.una_psn, rule);
+	return rule != 0;
+}
+
 static void say_send(struct sentence *s, const struct dm_device *dev, const struct rxe_qp *qp,
 		     enum rxe_wc_status status)
 {
+	if (say_rule_that_answers(s, dev, qp, status))
+		return;
 	if (status == RXE_WC_RETRY_EXC_ERR)
 		say_retries(s, dev, qp);
 	else if (status == RXE_WC_RNR_RETRY_EXC_ERR)
@@ -260,8 +362,7 @@ static void say_send(struct sentence *s, const struct dm_device *dev, const stru
 	else if (status == RXE_WC_LOC_PROT_ERR)
 		say_local_protection(s, dev, qp);
 	else if (status == RXE_WC_REM_OP_ERR)
-		say(s, "operational NAK for PSN %u: the peer could not write into its own receive",
-		    qp->rc.req.una_psn);
+		say_operational(s, dev, qp);
 	else if (status == RXE_WC_BAD_RESP_ERR)
 		say(s, "the answer to PSN %u makes no sense for this request", qp->rc.req.una_psn);
 	else if (status == RXE_WC_LOC_QP_OP_ERR)

@@ -27,6 +27,8 @@ struct dm_fault_shop {
 	uint32_t place[FAULT_MAX_RULES];    /* in shared memory, of each rule of the shaper */
 	struct wire_train out[OUT_MAX];	    /* their bytes are malloc()ed */
 	size_t first_out, num_out;
+	struct wire_arrival raw[LOOK]; /* from the link, not looked at yet */
+	size_t first_raw, num_raw;
 	struct wire_arrival in[IN_MAX];
 	size_t first_in, num_in;
 	uint8_t bytes[IN_MAX][FAULT_PACKET_MAX];
@@ -231,7 +233,8 @@ static void refresh(struct dm_fault *fault)
 		fault->dev->pump.engine->completions_asked =
 			shop && has_completions(fault_shaper_rules(shop->shaper));
 	if (shop && before == fault->generation && fault_shaper_idle(shop->shaper) &&
-	    shop->first_out == shop->num_out && shop->first_in == shop->num_in)
+	    shop->first_out == shop->num_out && shop->first_in == shop->num_in &&
+	    shop->first_raw == shop->num_raw)
 		close_shop(fault);
 }
 
@@ -378,18 +381,35 @@ static void queue_in(struct dm_fault_shop *shop, const struct wire_arrival *arri
 	}
 }
 
+/* Whether a NAK in a request's place would be true depends on those before it: the engine must have had them. */
+static bool has_answers(const struct fault_rules *rules)
+{
+	for (uint32_t i = 0; i < rules->n; i++)
+		if (rules->rule[i].action == FAULT_NAK || rules->rule[i].action == FAULT_RNR_NAK)
+			return true;
+	return false;
+}
+
 /* Returns what the link said. */
 static int look(struct dm_wire *wire, uint64_t now_ns)
 {
 	struct dm_fault_shop *shop = wire->fault->shop;
-	struct wire_arrival arrivals[LOOK];
+	const bool singly = has_answers(fault_shaper_rules(shop->shaper));
 	const struct wire_arrival *shaped;
-	const int n = dm_wire_pass_in(wire, arrivals, LOOK);
+	int n = 1;
 
-	for (int i = 0; i < n; i++) {
-		size_t num = fault_shaper_in(shop->shaper, &arrivals[i], now_ns, &shaped);
+	if (shop->first_raw == shop->num_raw) {
+		n = dm_wire_pass_in(wire, shop->raw, LOOK);
+		shop->first_raw = 0;
+		shop->num_raw = n > 0 ? (size_t)n : 0;
+	}
+	while (shop->first_raw < shop->num_raw) {
+		const struct wire_arrival *arrival = &shop->raw[shop->first_raw++];
+		size_t num = fault_shaper_in(shop->shaper, arrival, now_ns, &shaped);
 
-		queue_in(shop, shaped, num, &arrivals[i]);
+		queue_in(shop, shaped, num, arrival);
+		if (singly)
+			break;
 	}
 	queue_in(shop, shaped, fault_shaper_due_in(shop->shaper, now_ns, &shaped), NULL);
 	tell_lost(wire);
@@ -399,9 +419,14 @@ static int look(struct dm_wire *wire, uint64_t now_ns)
 /* None is left to wake anybody. */
 static int lose_arrivals(struct dm_wire *wire)
 {
+	struct dm_fault_shop *shop = wire->fault->shop;
 	struct wire_arrival arrivals[LOOK];
 	int n;
 
+	if (shop) {
+		wire->lost->port_down_drops += shop->num_raw - shop->first_raw;
+		shop->first_raw = shop->num_raw = 0;
+	}
 	do {
 		n = dm_wire_pass_in(wire, arrivals, LOOK);
 		wire->lost->port_down_drops += n > 0 ? (uint64_t)n : 0;
@@ -450,7 +475,7 @@ uint64_t dm_fault_deadline(const struct dm_fault *fault)
 
 	if (!shop)
 		return UINT64_MAX;
-	if (shop->first_in < shop->num_in)
+	if (shop->first_in < shop->num_in || shop->first_raw < shop->num_raw)
 		return 0;
 	soon_ns = shop->first_out < shop->num_out ? dm_now_ns() + AGAIN_NS : UINT64_MAX;
 	return fault_shaper_deadline(shop->shaper) < soon_ns ? fault_shaper_deadline(shop->shaper)

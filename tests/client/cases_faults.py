@@ -116,6 +116,13 @@ def rnr_storm(build):
             ["ib_send_lat", "-F", "-x", "0", "-n", "50"])
 
 
+def rnr_burst(build):
+    """In the middle of what arrives together, too: the one before it has been carried out when it is answered."""
+    through(build, "fault_rnr_burst", ["rnr_nak dir=in opcode=SEND_ONLY nth=5..9 timer=1",
+                                       "nak code=psn_sequence dir=in opcode=SEND_ONLY nth=20"],
+            ["ib_send_bw", *BW, "-s", "64", "-n", "200"])
+
+
 def command(build):
     """Rules by hand and by file, what is wrong with a bad one, and clearing."""
     with tempfile.TemporaryDirectory() as folder:
@@ -270,5 +277,5 @@ def example(build, number):
 
 CASES = {f"fault_docs_{name}": functools.partial(example, number=number)
          for number, name in enumerate(("lost_ack", "rnr_storm", "port_down"))}
-CASES |= {f"fault_{f.__name__}": f for f in (docs_verbs, pingpong, srq_pingpong, goodbye, gone, perftest, repeatable, rnr_storm, command,
+CASES |= {f"fault_{f.__name__}": f for f in (docs_verbs, pingpong, srq_pingpong, goodbye, gone, perftest, repeatable, rnr_storm, rnr_burst, command,
                                               nobody, relative_file, shown, status_named, timed)}
