@@ -113,39 +113,65 @@ static void ring(struct dm_device *dev, uint32_t owner)
 	       (struct sockaddr *)&name, (socklen_t)(NAME_OFFSET + len));
 }
 
-/* The region that the errand names, if it is ours and has room for it. */
-static const struct rxe_mr *find_own(const struct dm_device *dev, const struct ctl_errand *e,
-				     uint32_t len)
+/* What is asked, read once: who sent it may write on, and what was checked must be what is done. */
+struct asked {
+	uint32_t op, key, len;
+	uint64_t iova, compare_or_add, swap;
+};
+
+static void read_once(struct asked *ret, const struct ctl_errand *e)
 {
-	const struct rxe_mr *mr = rxe_mr_find(&dev->attachment.shared->mrs, e->key);
+	ret->op = __atomic_load_n(&e->op, __ATOMIC_RELAXED);
+	ret->key = __atomic_load_n(&e->key, __ATOMIC_RELAXED);
+	ret->len = __atomic_load_n(&e->len, __ATOMIC_RELAXED);
+	ret->iova = __atomic_load_n(&e->iova, __ATOMIC_RELAXED);
+	ret->compare_or_add = __atomic_load_n(&e->compare_or_add, __ATOMIC_RELAXED);
+	ret->swap = __atomic_load_n(&e->swap, __ATOMIC_RELAXED);
+}
+
+/* The region that the errand names, if it is ours and has room for it. */
+static const struct rxe_mr *find_own(const struct dm_device *dev, const struct asked *asked)
+{
+	const struct rxe_mr *mr = rxe_mr_find(&dev->attachment.shared->mrs, asked->key);
 
 	if (!mr || mr->kind != RXE_MR_PLAIN || mr->owner != dev->attachment.slot ||
-	    rxe_mr_check(mr, mr->pd, 0, e->iova, len) != MR_OK)
+	    rxe_mr_check(mr, mr->pd, 0, asked->iova, asked->len) != MR_OK)
 		return NULL;
 	return mr;
 }
 
+static bool run_atomic(struct dm_device *dev, const struct rxe_mr *mr, const struct asked *asked,
+		       struct ctl_errand *e)
+{
+	uint64_t orig;
+
+	if (asked->len != sizeof(orig) ||
+	    !dm_mem_atomic(dev, mr, asked->iova,
+			   asked->op == CTL_ERRAND_CMP_SWAP ? RXE_CMP_SWAP : RXE_FETCH_ADD,
+			   asked->compare_or_add, asked->swap, &orig))
+		return false;
+	e->orig = orig;
+	return true;
+}
+
 static bool run(struct dm_device *dev, struct ctl_errand *e)
 {
-	uint32_t op = e->op, len = e->len;
 	const struct rxe_mr *mr;
+	struct asked asked;
 
-	if (len > CTL_ERRAND_BYTES)
+	read_once(&asked, e);
+	if (asked.len > CTL_ERRAND_BYTES)
 		return false;
-	if (op == CTL_ERRAND_SRQ_TAKE || op == CTL_ERRAND_SRQ_DONE)
-		return dm_srq_run_errand(dev, e, op, len);
-	mr = find_own(dev, e, len);
+	if (asked.op == CTL_ERRAND_SRQ_TAKE || asked.op == CTL_ERRAND_SRQ_DONE)
+		return dm_srq_run_errand(dev, e, asked.op, asked.len);
+	mr = find_own(dev, &asked);
 	if (!mr)
 		return false;
-	switch (op) {
-	case CTL_ERRAND_READ: return dm_mem_read(dev, mr, e->iova, e->bytes, len);
-	case CTL_ERRAND_WRITE: return dm_mem_write(dev, mr, e->iova, e->bytes, len);
+	switch (asked.op) {
+	case CTL_ERRAND_READ: return dm_mem_read(dev, mr, asked.iova, e->bytes, asked.len);
+	case CTL_ERRAND_WRITE: return dm_mem_write(dev, mr, asked.iova, e->bytes, asked.len);
 	case CTL_ERRAND_CMP_SWAP:
-	case CTL_ERRAND_FETCH_ADD:
-		return len == 8 &&
-		       dm_mem_atomic(dev, mr, e->iova,
-				     op == CTL_ERRAND_CMP_SWAP ? RXE_CMP_SWAP : RXE_FETCH_ADD,
-				     e->compare_or_add, e->swap, &e->orig);
+	case CTL_ERRAND_FETCH_ADD: return run_atomic(dev, mr, &asked, e);
 	}
 	return false;
 }

@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: MIT
+/* Errands are written by other processes, which may write on while theirs is run: what was checked of one is what is done. */
+#include <check.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "emu/engine.h"
+#include "lib/verbs/driver.h"
+#include "lib/verbs/errand.h"
+#include "lib/verbs/memory.h"
+
+#define OWN	  3u
+#define OTHER	  7u
+#define INDEX	  5u
+#define KEY	  (INDEX << 16 | 0x42u)
+#define IOVA	  0x10000u
+#define PAGE	  4096u
+#define ROUNDS	  300000u
+#define UNTOUCHED 0x5a
+
+static struct dm_device *dev;
+static struct ctl_errand *sheet;
+static uint8_t *pages; /* the second of three is registered */
+static _Atomic bool stop;
+
+static void setup(void)
+{
+	void *shared = mmap(NULL, sizeof(struct ctl_shared), PROT_READ | PROT_WRITE,
+			    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	struct rxe_mr *mr;
+
+	ck_assert_ptr_ne(shared, MAP_FAILED);
+	dev = calloc(1, sizeof(*dev));
+	pages = calloc(3, PAGE);
+	ck_assert(dev && pages);
+	memset(pages, UNTOUCHED, (size_t)3 * PAGE);
+	dev->attachment.shared = shared;
+	dev->attachment.slot = OWN;
+	dev->pump.engine = calloc(1, sizeof(struct rxe_engine));
+	ck_assert_ptr_nonnull(dev->pump.engine);
+	sheet = &dev->attachment.shared->errands.sheet[OTHER];
+	mr = &dev->attachment.shared->mrs.entry[rxe_key_index(KEY)];
+	*mr = (struct rxe_mr){ .kind = RXE_MR_PLAIN,
+			       .owner = OWN,
+			       .iova = IOVA,
+			       .len = PAGE,
+			       .addr = (uintptr_t)(pages + PAGE) };
+	atomic_store(&mr->key, KEY);
+	dm_memory_guard();
+}
+
+static void teardown(void)
+{
+	munmap(dev->attachment.shared, sizeof(struct ctl_shared));
+	free(dev->pump.engine);
+	free(dev);
+	free(pages);
+}
+
+static bool ask(uint32_t op, uint64_t iova, uint32_t len)
+{
+	struct ctl_errands *errands = &dev->attachment.shared->errands;
+	const uint64_t number = (atomic_load(&sheet->state) | CTL_ERRAND_PHASE) + 1;
+
+	sheet->op = op;
+	sheet->key = KEY;
+	sheet->len = len;
+	if (iova)
+		__atomic_store_n(&sheet->iova, iova, __ATOMIC_RELAXED);
+	atomic_store(&sheet->state, number | CTL_ERRAND_SENT);
+	atomic_fetch_or(&errands->pending[OWN].from[OTHER / 64], 1ull << OTHER % 64);
+	dm_errands_run(dev);
+	ck_assert_uint_eq(atomic_load(&sheet->state), number | CTL_ERRAND_DONE);
+	return sheet->ok;
+}
+
+static bool is_untouched(const uint8_t *p)
+{
+	for (uint32_t i = 0; i < PAGE; i++)
+		if (p[i] != UNTOUCHED)
+			return false;
+	return true;
+}
+
+START_TEST(reaches_its_region_and_no_more)
+{
+	memset(sheet->bytes, 1, sizeof(sheet->bytes));
+	ck_assert(ask(CTL_ERRAND_WRITE, IOVA, PAGE));
+	ck_assert(ask(CTL_ERRAND_WRITE, IOVA + PAGE - 1, 1));
+	ck_assert(!ask(CTL_ERRAND_WRITE, IOVA + 1, PAGE));
+	ck_assert(!ask(CTL_ERRAND_WRITE, IOVA - 1, 1));
+	ck_assert(!ask(CTL_ERRAND_WRITE, IOVA, CTL_ERRAND_BYTES + 1));
+	ck_assert(!ask(CTL_ERRAND_READ, UINT64_MAX, 2));
+	ck_assert(!ask(CTL_ERRAND_FETCH_ADD, IOVA, 4));
+	ck_assert(!ask(CTL_ERRAND_FETCH_ADD, IOVA + PAGE - 4, 8));
+	ck_assert(!ask(CTL_ERRAND_SRQ_TAKE, IOVA, sizeof(struct ctl_errand_recv) + 1));
+	ck_assert(!ask(99, IOVA, 1));
+	ck_assert(is_untouched(pages) && is_untouched(pages + (size_t)2 * PAGE));
+}
+END_TEST
+
+/* A place in the region, and one behind it, in turns. */
+static void *keep_writing(void *arg)
+{
+	(void)arg;
+	while (!atomic_load_explicit(&stop, memory_order_relaxed)) {
+		__atomic_store_n(&sheet->iova, IOVA, __ATOMIC_RELAXED);
+		__atomic_store_n(&sheet->iova, IOVA + PAGE, __ATOMIC_RELAXED);
+	}
+	return NULL;
+}
+
+START_TEST(is_read_once)
+{
+	pthread_t writer;
+	uint32_t done = 0;
+
+	atomic_store(&stop, false);
+	ck_assert_int_eq(pthread_create(&writer, NULL, keep_writing, NULL), 0);
+	for (uint32_t i = 0; i < ROUNDS; i++) {
+		memset(sheet->bytes, 1, 8);
+		done += ask(i & 1 ? CTL_ERRAND_WRITE : CTL_ERRAND_FETCH_ADD, 0, 8);
+	}
+	atomic_store(&stop, true);
+	pthread_join(writer, NULL);
+	ck_assert(is_untouched(pages));
+	ck_assert_msg(is_untouched(pages + (size_t)2 * PAGE), "%u done, some behind the region",
+		      done);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("verbs_errand");
+	TCase *tcase = tcase_create("errand");
+	SRunner *runner = srunner_create(suite);
+	int failed;
+
+	tcase_add_checked_fixture(tcase, setup, teardown);
+	tcase_set_timeout(tcase, 120);
+	tcase_add_test(tcase, reaches_its_region_and_no_more);
+	tcase_add_test(tcase, is_read_once);
+	suite_add_tcase(suite, tcase);
+	srunner_run_all(runner, CK_ENV);
+	failed = srunner_ntests_failed(runner);
+	srunner_free(runner);
+	return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+}
