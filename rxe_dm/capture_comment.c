@@ -44,7 +44,10 @@ void capture_comment(char ret[static CAPTURE_LINE_MAX], const struct capture_rec
 {
 	size_t len = 0;
 
-	add(ret, &len, "%.*s[%d]", (int)CAPTURE_COMM_MAX - 1, record->comm, (int)record->pid);
+	char comm[CAPTURE_COMM_MAX], note[CAPTURE_NOTE_MAX + 1];
+
+	add(ret, &len, "%s[%d]", view_plain(comm, sizeof(comm), record->comm, CAPTURE_COMM_MAX),
+	    (int)record->pid);
 	if (record->flags & CAPTURE_HAS_QP)
 		add(ret, &len, " QP 0x%06x %s", record->qpn, view_qp_type(record->qp_type));
 	if (record->flags & CAPTURE_HAS_WR)
@@ -54,7 +57,8 @@ void capture_comment(char ret[static CAPTURE_LINE_MAX], const struct capture_rec
 	if (record->flags & CAPTURE_LOST)
 		add(ret, &len, "; LOST");
 	if (record->note_len)
-		add(ret, &len, "; %.*s", (int)record->note_len, capture_record_note(record));
+		add(ret, &len, "; %s",
+		    view_plain(note, sizeof(note), capture_record_note(record), record->note_len));
 	if (missing)
 		add(ret, &len, "; %" PRIu64 " packets of this program are missing before it",
 		    missing);

@@ -200,12 +200,13 @@ static uint32_t wait_for_programs(const struct capturing *c)
 	for (uint32_t i = 1; i < RXE_MAX_SLOTS && missing; i++) {
 		const struct ctl_slot *slot = &c->shared->slot[i];
 		const int32_t pid = atomic_load(&slot->pid);
+		char comm[16];
 
 		if (pid && !merge_has_joined(&c->merge, i, pid))
 			fprintf(stderr,
-				"rxe_dm: %.15s (process %d) does not answer, is it stopped? Its "
+				"rxe_dm: %s (process %d) does not answer, is it stopped? Its "
 				"packets are missing until it does\n",
-				slot->comm, (int)pid);
+				view_plain(comm, sizeof(comm), slot->comm, 15), (int)pid);
 	}
 	return there;
 }

@@ -148,14 +148,16 @@ static void show_one(const struct ctl_failure *failure, FILE *to)
 {
 	const uint64_t now = now_ns();
 	const uint64_t age_ns = now > failure->time_ns ? now - failure->time_ns : 0;
+	char comm[16], why[CTL_FAILURE_WHY];
 
-	fprintf(to, "  %" PRIu64 " s ago, %.15s[%d] QP 0x%06x %s", age_ns / 1000000000,
-		failure->comm, (int)failure->pid, failure->qpn, view_qp_type(failure->type));
+	fprintf(to, "  %" PRIu64 " s ago, %s[%d] QP 0x%06x %s", age_ns / 1000000000,
+		view_plain(comm, sizeof(comm), failure->comm, sizeof(failure->comm)),
+		(int)failure->pid, failure->qpn, view_qp_type(failure->type));
 	if (failure->status)
 		fprintf(to, ", %s", view_wc_status(failure->status));
 	if (failure->has_wr)
 		fprintf(to, ", wr_id 0x%" PRIx64, failure->wr_id);
-	fprintf(to, ": %.*s\n", (int)CTL_FAILURE_WHY - 1, failure->why);
+	fprintf(to, ": %s\n", view_plain(why, sizeof(why), failure->why, sizeof(failure->why)));
 }
 
 void show_failures(const struct view_device *device, FILE *to)

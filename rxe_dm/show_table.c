@@ -152,10 +152,10 @@ static void show_programs(const struct view_device *device, FILE *to)
 			continue;
 		table_row(&table,
 			  (const char *[]){
-				  put(comm, "%.15s", slot->comm), put(pid, "%d", (int)slot->pid),
-				  put(number, "%u", i), put(qps, "%u", view_num_qps(slot)),
-				  put(cqs, "%u", slot->num_cqs), put(srqs, "%u", slot->num_srqs),
-				  put(ahs, "%u", slot->num_ahs),
+				  view_plain(comm, sizeof(comm), slot->comm, 15),
+				  put(pid, "%d", (int)slot->pid), put(number, "%u", i),
+				  put(qps, "%u", view_num_qps(slot)), put(cqs, "%u", slot->num_cqs),
+				  put(srqs, "%u", slot->num_srqs), put(ahs, "%u", slot->num_ahs),
 				  put(sent, "%llu", (unsigned long long)slot->counters.sent_pkts),
 				  put(rcvd, "%llu", (unsigned long long)slot->counters.rcvd_pkts),
 				  put(lost, "%llu",

@@ -225,6 +225,19 @@ const char *view_rights(uint32_t rights, char ret[static VIEW_RIGHTS_MAX])
 	return len ? ret : "-";
 }
 
+const char *view_plain(char *ret, size_t size, const char *text, size_t max)
+{
+	size_t len = 0;
+
+	for (; len < max && len + 1 < size && text[len]; len++) {
+		const char c = text[len];
+
+		ret[len] = (unsigned char)c < ' ' || c == 0x7f ? '?' : c;
+	}
+	ret[len] = '\0';
+	return ret;
+}
+
 int view_next_fault(const struct ctl_shared *shared, uint32_t id)
 {
 	const struct ctl_faults *faults = &shared->faults;

@@ -49,6 +49,9 @@ const char *view_mac(const uint8_t mac[static CTL_MAC_LEN], char ret[static VIEW
 #define VIEW_RIGHTS_MAX 128
 const char *view_rights(uint32_t rights, char ret[static VIEW_RIGHTS_MAX]);
 
+/* At most max bytes of text that a process has written, which need not end, as a terminal may see them. */
+const char *view_plain(char *ret, size_t size, const char *text, size_t max);
+
 /* Fault rules, oldest first: places are used again, numbers are not. The place of the rule behind number id, or -1; how often it
  * fired, in processes that are there and in those that were. */
 int view_next_fault(const struct ctl_shared *shared, uint32_t id);

@@ -51,6 +51,8 @@ static bool look(void *arg, const struct capture_record *record, uint64_t missin
 	for (uint32_t i = 0; i < record->note_len; i++)
 		*seen += (uint8_t)capture_record_note(record)[i];
 	capture_comment(line, record, missing);
+	for (const char *c = line; c < line + sizeof(line) && *c; c++)
+		MUST((uint8_t)*c >= ' ' && *c != 0x7f);
 	MUST(memchr(line, '\0', sizeof(line)));
 	return true;
 }

@@ -356,6 +356,32 @@ def control_scripts():
         yield f"op_{op}", begin + ask(op, handle=2) + ask(op, 1)
 
 
+SHOW_SLOT, SHOW_KEPT, SHOW_FAILURE, SHOW_OBJECT, SHOW_INFO = range(5)
+
+
+def block(at, data):
+    return struct.pack("<HB", at, len(data)) + data
+
+
+def show_scripts():
+    def slot(part, at, data, number=1):
+        return bytes([SHOW_SLOT, number, 9, part]) + block(at, data)
+
+    def failure(status, opcode, why=120, place=1, packets=16):
+        return bytes([SHOW_FAILURE, 1, 9, place, why, status, 2, packets]) + bytes([60, opcode, 0x61, 255]) * packets
+
+    yield "programs", slot(0, 28, b"a program\0") + slot(0, 16, bytes([3, 0, 0, 0] * 3)) + slot(0, 28, b"\xff\xfe\x80 not text!!!!", 2)
+    yield "escapes", slot(0, 28, b"\x1b[2Jhello\n\r\x7f\x07") + failure(12, 4, why=27) + failure(12, 4, why=10, place=2)
+    yield "failures", b"".join(failure(n, n * 11 % 256, 97, n, n) for n in range(24))
+    yield "counts", slot(3, 0, bytes([255] * 4)) + slot(3, 0, bytes([0, 0, 0, 128]), 2) + bytes([SHOW_KEPT]) + block(0, bytes([255] * 40))
+    yield "queue_pairs", slot(2, 0, struct.pack("<8I", 0x10002, 2, 3, 5, 0x20003, 1024, 0xffffff, 7) * 6) + \
+        slot(2, 0, bytes([255] * 250), 3)
+    yield "kept", bytes([SHOW_KEPT]) + block(0, struct.pack("<II", 5, 0)) + bytes([SHOW_KEPT]) + block(8, bytes(range(1, 250)))
+    yield "objects", b"".join(bytes([SHOW_OBJECT]) + block(0, struct.pack("<4I", 7 * kind, kind, 7, 14) + bytes([kind * 9] * 80))
+                              for kind in range(8))
+    yield "device", bytes([SHOW_INFO]) + block(0, bytes([255] * 255)) + bytes([SHOW_INFO]) + block(255, bytes([1] * 120))
+
+
 def ring_scripts():
     put = bytes([0, 0x45, 100, 3, 0])
     other = bytes([0, 0x05, 200, 1, 1])
@@ -429,6 +455,8 @@ def add_scripts(corpus):
         corpus.add("requester", f"borders_{region}", borders(region, length, True))
     for name, script in control_scripts():
         corpus.add("control", name, script)
+    for name, script in show_scripts():
+        corpus.add("show", name, script)
     for name, script in ring_scripts():
         corpus.add("ring", name, script)
     for number, text in enumerate(RULES):
