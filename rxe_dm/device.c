@@ -14,6 +14,7 @@
 #include "lib/control/client.h"
 #include "lib/control/log.h"
 #include "lib/control/socket.h"
+#include "rxe_dm/carrier.h"
 #include "rxe_dm/conn.h"
 #include "rxe_dm/context.h"
 #include "rxe_dm/device.h"
@@ -170,7 +171,10 @@ static int bring_up(struct device *device, const struct ctl_settings *settings)
 	device->sys_image_guid = make_guid(device, UINT32_MAX);
 	slots_init(device);
 	watch_strays(device);
-	return loop_add(&device->instance->loop, &device->strays, EPOLLIN);
+	rc = loop_add(&device->instance->loop, &device->strays, EPOLLIN);
+	if (rc == 0 && device->link == CTL_LINK_VETH)
+		carrier_open(device);
+	return rc;
 }
 
 int device_init(struct device *ret, struct instance *instance, uint32_t index)
@@ -182,6 +186,7 @@ int device_init(struct device *ret, struct instance *instance, uint32_t index)
 				.address_lock = -1,
 				.shared_fd = -1,
 				.capture_fd = -1,
+				.carrier.fd = -1,
 				.veth = { .rx_fd = -1, .tx_fd = -1 },
 				.arena.fd = -1 };
 	rc = bring_up(ret, &instance->settings);
@@ -209,6 +214,7 @@ static void release_all(struct device *device)
 
 void device_fini(struct device *device)
 {
+	carrier_close(device);
 	if (device->shared) {
 		release_all(device);
 		munmap(device->shared, sizeof(*device->shared));

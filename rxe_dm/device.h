@@ -59,6 +59,8 @@ struct device {
 	struct link_udp_group group; /* CTL_LINK_UDP */
 	struct device_veth veth;     /* CTL_LINK_VETH */
 	struct loop_source strays;   /* slot 0's socket, or its end of the link */
+	struct loop_source carrier;  /* CTL_LINK_VETH: what the kernel tells of interfaces */
+	bool no_carrier;
 	uint32_t slots, rcvbuf;
 	uint32_t max_mtu, if_index;
 	char if_name[16];

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* What the device is follows from the rules that hold: its port is down while any says so, its GID table is the one it came up with,
+/* What the device is follows from the rules that hold, and from its interface: its port is down while any says so, its GID table is the one it came up with,
  * changed by each in turn. So rules may overlap, and end in any order. */
 #include "rxe_dm/fault_device.h"
 
@@ -75,6 +75,8 @@ static void wanted(const struct device *device, struct state *ret)
 		ret->is_fatal |= timer->rule.action == FAULT_DEVICE_FATAL;
 	}
 	ret->is_silent = ret->port == IBV_PORT_DOWN || !has_gid(ret, &device->gid);
+	if (device->no_carrier)
+		ret->port = IBV_PORT_DOWN;
 }
 
 static void present(const struct device *device, struct state *ret)
@@ -107,6 +109,9 @@ static void become(struct device *device, const struct state *was, const struct 
 		atomic_fetch_add(&shared->faults.fatal, 1);
 	memcpy(shared->gids, to->gids, sizeof(shared->gids));
 	faults_end_change(device);
+	/* Whoever is silent answers nobody's questions either. */
+	if (device->veth.link)
+		link_veth_answer(device->veth.link, !to->is_silent);
 
 	if (to->is_fatal && !was->is_fatal)
 		say(device, IBV_EVENT_DEVICE_FATAL, "a fault rule makes the device fatal");
@@ -116,7 +121,9 @@ static void become(struct device *device, const struct state *was, const struct 
 	if (memcmp(was->gids, to->gids, sizeof(was->gids)) != 0)
 		say(device, IBV_EVENT_GID_CHANGE, "the GID table changes by a fault rule");
 	if (to->port != was->port && to->port == IBV_PORT_DOWN && !to->is_fatal)
-		say(device, IBV_EVENT_PORT_ERR, "a fault rule takes the port down");
+		say(device, IBV_EVENT_PORT_ERR,
+		    to->is_silent ? "a fault rule takes the port down"
+				  : "the port is down: so is its interface, or it has gone");
 	if (to->port != was->port && to->port == IBV_PORT_ACTIVE)
 		say(device, IBV_EVENT_PORT_ACTIVE, "the port is up again");
 }

@@ -124,8 +124,8 @@ static void say_peer_silent(struct sentence *s, const struct dm_device *dev,
 	const struct ctl_slot *slot = &dev->attachment.shared->slot[qpn >> RXE_SLOT_SHIFT];
 	const struct ctl_shared_qp *other = &slot->qp[qpn % RXE_MAX_QP];
 
-	if (dm_rule_silence(dev)) {
-		say(s, "%s", dm_rule_silence(dev));
+	if (dm_silence(dev)) {
+		say(s, "%s", dm_silence(dev));
 		return;
 	}
 	if (!is_own_device(dev, &qp->flow.dst)) {

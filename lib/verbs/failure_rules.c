@@ -69,13 +69,14 @@ bool dm_rules_take_packets(const struct dm_device *dev, const struct rxe_qp *qp)
 	return false;
 }
 
-const char *dm_rule_silence(const struct dm_device *dev)
+const char *dm_silence(const struct dm_device *dev)
 {
 	const struct ctl_shared *shared = dev->attachment.shared;
 
+	const bool down = atomic_load(&shared->port_state) == PORT_DOWN;
+
 	if (!atomic_load(&shared->faults.silent))
-		return NULL;
-	return atomic_load(&shared->port_state) == PORT_DOWN
-		       ? "the port is down by a fault rule ('rxe_dm fault list')"
-		       : "a fault rule has the device's address out of its GID table";
+		return down ? "the port is down: so is its interface, or it has gone" : NULL;
+	return down ? "the port is down by a fault rule ('rxe_dm fault list')"
+		    : "a fault rule has the device's address out of its GID table";
 }

@@ -14,7 +14,7 @@ uint32_t dm_rule_that_answers(const struct dm_device *dev, const struct rxe_qp *
 			      uint8_t syndrome);
 /* Has a rule fired here, or at the peer, that packets are lost or late by? */
 bool dm_rules_take_packets(const struct dm_device *dev, const struct rxe_qp *qp);
-/* Why nothing can leave or arrive at all, by a rule; NULL: it can. */
-const char *dm_rule_silence(const struct dm_device *dev);
+/* Why nothing can leave or arrive at all, by a rule or for want of an interface; NULL: it can. */
+const char *dm_silence(const struct dm_device *dev);
 
 #endif

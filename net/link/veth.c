@@ -109,6 +109,13 @@ int link_veth_open(struct link_veth **ret, const struct link_veth_cfg *cfg)
 	return 0;
 }
 
+void link_veth_answer(struct link_veth *link, bool answers)
+{
+	if (answers && !link->answers)
+		veth_announce(link);
+	link->answers = answers;
+}
+
 void link_veth_close(struct link_veth *link)
 {
 	if (!link)

@@ -70,6 +70,8 @@ void link_veth_make_mac(uint8_t ret[static FRAME_MAC_LEN], const struct gid *gid
 /* Largest RoCE MTU (256..4096) whose packets fit the interface; 0 when none does, or there is no such interface. */
 uint32_t link_veth_max_mtu(const char *ifname, const struct gid *gid);
 
+/* From now on, does it answer those who ask for our address? If it begins to, it says so to all. */
+void link_veth_answer(struct link_veth *link, bool answers);
 /* Is that our own address: another slot's, or ours? */
 bool link_veth_is_self(const struct link_veth *link, const struct gid *gid);
 /* Source ports, for the ICRC: returns how many (up to max). */

@@ -6,7 +6,9 @@ import functools
 import os
 import re
 import signal
+import sys
 import tempfile
+import time
 
 from capture import decode
 from cases_perftest import TROUBLE
@@ -304,6 +306,53 @@ def refused(build):
         need("is down", "ip link set rxe_va up")
 
 
+def heard(pair, here):
+    """Does anybody answer for the device's address? Asked from the other side."""
+    address = here.address.split("/")[0]
+    pair.call(1, "ip", "neigh", "flush", "all")
+    pair.call(1, sys.executable, "-c", "import socket, sys; socket.socket(socket.AF_INET, socket.SOCK_DGRAM).sendto(b'?', (sys.argv[1], 9))",
+              address)
+    deadline = time.monotonic() + 5
+    while time.monotonic() < deadline:
+        text = pair.call(1, "ip", "neigh", "show", address)
+        if "lladdr" in text or "FAILED" in text:
+            return "lladdr" in text
+        time.sleep(0.05)
+    return False
+
+
+def carrier(build):
+    """The interface's state is the port's, and programs hear of it; a port that a rule takes down answers nobody."""
+    with Pair() as pair, device(build, "vcarrier", pair, 0) as here:
+        def need_port(state):
+            deadline = time.monotonic() + 10
+            while here.show()["devices"][0]["port_state"] != state:
+                if time.monotonic() > deadline:
+                    raise Failure(f"the port is not {state} within 10 s")
+                time.sleep(0.01)
+        watch = here.start(["stdbuf", "-oL", "ibv_asyncwatch"])
+        watch.wait_for_line(r"rxe_dm0: async event FD \d+")
+        need_port("ACTIVE")
+        if not heard(pair, here):
+            raise Failure("nobody answers for the device")
+        for command, state, event in (("down", "DOWN", "PORT_ERR"), ("up", "ACTIVE", "PORT_ACTIVE")):
+            pair.call(0, "ip", "link", "set", pair.device(0), command)
+            need_port(state)
+            watch.wait_for_line(rf"event_type.*{event}")
+        here.command("fault", "add", "port_down")
+        need_port("DOWN")
+        if heard(pair, here):
+            raise Failure("a port that is down answers for its address")
+        here.command("fault", "clear")
+        need_port("ACTIVE")
+        if not heard(pair, here):
+            raise Failure("nobody answers for a port that is up again")
+        pair.call(1, "ip", "link", "set", pair.device(1), "down")  # no carrier
+        need_port("DOWN")
+        pair.call(0, "ip", "link", "del", pair.device(0))
+        need_port("DOWN")
+
+
 def shown(build):
     """rxe_dm show tells link, interface and MAC; the interface's MTU is the device's."""
     for mtu, active in ((1500, 1024), (9000, 4096), (600, 512)):
@@ -340,6 +389,7 @@ CASES = {
     "vethdev_ordinary_user": ordinary_user,
     "vethdev_refused": refused,
     "vethdev_show": shown,
+    "vethdev_carrier": carrier,
     **{f"vethdev_{name}": functools.partial(verbs, name=name) for name in VERBS},
     "vethdev_verbs_ud_ipv6": functools.partial(verbs, name="verbs_ud", v6=True),
 }
