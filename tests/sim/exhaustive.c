@@ -15,7 +15,12 @@
 
 struct script {
 	const char *name;
-	bool lacks_receives; /* at first: RNR */
+	enum {
+		HAS_ALL,
+		LACKS_RECEIVES, /* at first: RNR */
+		LEAVES,		/* the responder is destroyed as soon as it has received all */
+		XRC,
+	} how;
 	struct op op[4];
 	uint32_t num_ops;
 };
@@ -24,39 +29,53 @@ struct script {
 
 static const struct script scripts[] = {
 	{ "send",
-	  false,
+	  HAS_ALL,
 	  { { .opcode = RXE_WR_SEND, .len = LEN3 }, { .opcode = RXE_WR_SEND, .len = 8 } },
 	  2 },
 	{ "write",
-	  false,
+	  HAS_ALL,
 	  { { .opcode = RXE_WR_RDMA_WRITE, .len = LEN3 },
 	    { .opcode = RXE_WR_RDMA_WRITE, .len = LEN3, .to = 300 } },
 	  2 },
 	{ "read",
-	  false,
+	  HAS_ALL,
 	  { { .opcode = RXE_WR_RDMA_READ, .len = LEN3 }, { .opcode = RXE_WR_RDMA_READ, .len = 9 } },
 	  2 },
 	{ "atomic",
-	  false,
+	  HAS_ALL,
 	  { { .opcode = RXE_WR_ATOMIC_FETCH_AND_ADD, .len = 8, .from = 5 },
 	    { .opcode = RXE_WR_ATOMIC_CMP_AND_SWP, .len = 8, .from = 6, .imm = 1 },
 	    { .opcode = RXE_WR_ATOMIC_FETCH_AND_ADD, .len = 8, .from = 7 } },
 	  3 },
 	{ "write_imm",
-	  false,
+	  HAS_ALL,
 	  { { .opcode = RXE_WR_RDMA_WRITE_WITH_IMM, .len = LEN3, .imm = 3 },
 	    { .opcode = RXE_WR_RDMA_WRITE_WITH_IMM, .len = 8, .imm = 4 } },
 	  2 },
 	{ "rnr",
-	  true,
+	  LACKS_RECEIVES,
 	  { { .opcode = RXE_WR_SEND, .len = LEN3 }, { .opcode = RXE_WR_SEND, .len = 8 } },
 	  2 },
 	{ "mixed",
-	  false,
+	  HAS_ALL,
 	  { { .opcode = RXE_WR_RDMA_WRITE, .len = 300 },
 	    { .opcode = RXE_WR_RDMA_READ, .len = 300 },
 	    { .opcode = RXE_WR_ATOMIC_FETCH_AND_ADD, .len = 8, .from = 5 },
 	    { .opcode = RXE_WR_SEND, .len = 8 } },
+	  4 },
+	{ "leaves",
+	  LEAVES,
+	  { { .opcode = RXE_WR_SEND, .len = LEN3 },
+	    { .opcode = RXE_WR_RDMA_WRITE, .len = 300 },
+	    { .opcode = RXE_WR_ATOMIC_FETCH_AND_ADD, .len = 8, .from = 5 },
+	    { .opcode = RXE_WR_SEND, .len = 8 } },
+	  4 },
+	{ "xrc",
+	  XRC,
+	  { { .opcode = RXE_WR_SEND, .len = LEN3 },
+	    { .opcode = RXE_WR_RDMA_WRITE_WITH_IMM, .len = 300, .imm = 3, .srq = 1 },
+	    { .opcode = RXE_WR_RDMA_READ, .len = 300, .srq = 1 },
+	    { .opcode = RXE_WR_ATOMIC_FETCH_AND_ADD, .len = 8, .from = 5 } },
 	  4 },
 };
 
@@ -84,7 +103,7 @@ static void post_all(void)
 		op.slot = i;
 		oracle_post(&oracle, party, op, 0);
 	}
-	for (i = 0; i < script->num_ops && !script->lacks_receives; i++)
+	for (i = 0; i < script->num_ops && script->how != LACKS_RECEIVES; i++)
 		oracle_recv(&oracle, party->peer, ORACLE_SLOT_BYTES);
 }
 
@@ -104,8 +123,22 @@ static void build(void)
 		       script->name, fate_names[fate], subset);
 	world_add_node(&world);
 	world_add_node(&world);
+	if (script->how == XRC) {
+		opts.type = RXE_QPT_XRC_SEND;
+		opts.xrcd = NODE_XRCD;
+		oracle_xrc_begin(&oracle, world.node[1]);
+	}
 	oracle_add_pair(&oracle, world.node[0], world.node[1], base, &opts);
 	link_fate(&world.link, fates[fate], subset, SWAP_NS);
+}
+
+/* All that was sent to it, it has. */
+static bool may_leave(void)
+{
+	const struct party *party = &oracle.party[1];
+
+	return script->how == LEAVES && !party->has_left &&
+	       party->end->qp.attr.rq_psn == party->peer->next_psn;
 }
 
 /* Receives that are missing come late. */
@@ -119,9 +152,11 @@ static void run(bool shows_trace, void (*retell)(void))
 	oracle.retell = retell;
 	post_all();
 	world_run_until(&world, 40);
-	do
+	do {
 		oracle_recv_missing(&oracle, &oracle.party[1]);
-	while (world_step(&world, until_ns));
+		if (may_leave())
+			oracle_leave(&oracle, &oracle.party[1], subset & 1);
+	} while (world_step(&world, until_ns));
 	oracle_final(&oracle);
 }
 

@@ -7,7 +7,7 @@
 
 #include "tests/sim/node.h"
 
-#define XCQ_ENTRIES   4096u
+#define XCQ_ENTRIES   1024u
 #define XSRQ_DEPTH    64u
 #define XSRQ_SGE      2u
 #define FOREIGN_SLOTS 0x40u /* the other processes' numbers are of other slots */

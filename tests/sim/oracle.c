@@ -201,8 +201,15 @@ void oracle_add_pair(struct oracle *o, struct node *x, struct node *y, const uin
 static void forget_recvs(struct oracle *o, struct party *party)
 {
 	const struct rxe_qp *qp = &party->end->qp;
+	uint32_t which;
 
-	if (!qp->srq && !oracle_is_target(party))
+	for (which = 0; which < NODE_XSRQS; which++) {
+		if (oracle_xrc_holds(party, which))
+			*oracle_recv_taken(o, qp->claim.wr_id) = false;
+	}
+	if (oracle_is_xrc(party))
+		return;
+	if (!qp->srq)
 		memset(party->recv_taken, 0, sizeof(party->recv_taken));
 	else if (qp->claim.held)
 		*oracle_recv_taken(o, qp->claim.wr_id) = false;

@@ -191,6 +191,8 @@ const struct party_keys *oracle_keys_for(const struct party *peer, const struct 
 uint32_t oracle_xrc_number(const struct oracle *o, const struct party *party, struct op *op,
 			   uint32_t sabotage);
 bool oracle_xrc_recv(struct oracle *o, struct party *party, uint32_t len);
+/* Does the target hold a receive of it? Not of one that was there before. */
+bool oracle_xrc_holds(const struct party *party, uint32_t which);
 void oracle_xrc_recv_missing(struct oracle *o, struct node *node);
 void oracle_xrc_check_cq(const struct oracle *o, const struct party *party, uint32_t srq,
 			 const struct rxe_cq *cq);

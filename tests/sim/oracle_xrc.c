@@ -167,6 +167,15 @@ static uint32_t missing(const struct oracle *o, const struct node *node, uint32_
 	return ret;
 }
 
+bool oracle_xrc_holds(const struct party *party, uint32_t which)
+{
+	const struct rxe_qp *qp = &party->end->qp;
+	const struct node_xsrq *x = &party->end->node->xsrq[which];
+
+	return oracle_is_target(party) && qp->claim.held && x->exists &&
+	       qp->rc.resp.srqn == x->srq.srqn;
+}
+
 /* Of the SRQ: posted, or held by a target; and what our book says. */
 static void count(const struct oracle *o, const struct node *node, uint32_t which,
 		  uint32_t *ret_there, uint32_t *ret_booked)
@@ -181,10 +190,7 @@ static void count(const struct oracle *o, const struct node *node, uint32_t whic
 			continue;
 		for (slot = which; slot < ORACLE_SLOTS; slot += NODE_XSRQS)
 			booked += party->recv_taken[slot];
-		if (party->end->qp.claim.held)
-			there += o->recv_place[party->end->qp.claim.wr_id % ORACLE_RECVS].slot %
-					 NODE_XSRQS ==
-				 which;
+		there += oracle_xrc_holds(party, which);
 	}
 	*ret_there = there;
 	*ret_booked = booked;
