@@ -107,7 +107,7 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
 	(void)snprintf(settings.instance, sizeof(settings.instance), "fuzz-%d", (int)getpid());
 	settings.devices = 1;
 	settings.slots = 4;
-	settings.arena_bytes = 1u << 20;
+	settings.arena_bytes = (1u << 20) + (1u << 16); /* more than is zeroed in one go */
 	if (instance_init(&control_instance, &settings, true) != INSTANCE_UP) {
 		(void)fprintf(stderr, "no device server can be had here\n");
 		exit(EXIT_FAILURE);
@@ -349,10 +349,10 @@ static void send_bytes(struct client *client, struct take *take)
 /* A process says in shared memory that it is in the middle of a copy, and stays there. */
 static void stay_inside(struct take *take)
 {
-	struct ctl_shared *shared = control_instance.devices[0].shared;
 	const uint8_t byte = take_u8(take);
+	const uint32_t slot = control_slot[byte % CONTROL_KNOWN_SLOTS];
 
-	atomic_store(&shared->slot[byte % 4].inside, byte >> 4);
+	atomic_store(&control_device()->shared->slot[slot].inside, byte >> 4);
 }
 
 static void introduce(struct take *take)

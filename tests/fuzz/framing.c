@@ -7,6 +7,7 @@
 
 #include "net/link/frame.h"
 #include "net/link/neighbour.h"
+#include "net/link/neighbour_table.h"
 #include "net/link/udp_link.h"
 #include "net/link/veth_split.h"
 #include "net/wire/packet.h"
@@ -155,16 +156,89 @@ static void emit_again(const struct frame *frame)
 	MUST(second.payload_len == frame->payload_len);
 }
 
-/* The link's other half: questions for addresses are answered from what they say. */
-static void ask(const uint8_t *p, size_t len)
+/* What we say ourselves is understood by such as us. */
+static void ask_ourselves(const struct neighbour_self *self, const struct gid *target,
+			  const uint8_t *mac)
 {
-	const struct neighbour_self self = { link->gid, { 2, 0, 0, 0, 0, 9 } };
+	uint8_t frame[NEIGHBOUR_FRAME_MAX];
+	struct neighbour_message message;
+	size_t len = neighbour_emit_question(frame, self, target, mac);
+
+	MUST(len <= sizeof(frame));
+	if (gid_is_multicast(target))
+		return;
+	MUST(neighbour_parse(&message, frame, len) == NEIGHBOUR_ASKS);
+	MUST(gid_equal(&message.target, target) && gid_equal(&message.sender, &self->gid));
+	len = neighbour_emit_announcement(frame, self);
+	MUST(len <= sizeof(frame));
+	MUST(neighbour_parse(&message, frame, len) != NEIGHBOUR_NEITHER);
+	MUST(gid_equal(&message.sender, &self->gid) &&
+	     memcmp(message.mac, self->mac, FRAME_MAC_LEN) == 0);
+}
+
+/* The link's other half: questions for addresses are answered from what they say. */
+static void ask(const uint8_t *p, size_t len, bool v6)
+{
+	const struct gid v6_gid = { { 0xfd, [15] = 9 } };
+	const struct neighbour_self self = { v6 ? v6_gid : link->gid, { 2, 0, 0, 0, 0, 9 } };
+	size_t answer_len;
 	uint8_t answer[NEIGHBOUR_FRAME_MAX];
 	struct neighbour_message message;
 
-	if (neighbour_parse(&message, p, len) == NEIGHBOUR_ASKS &&
-	    gid_is_v4(&message.target) == gid_is_v4(&self.gid))
-		MUST(neighbour_emit_answer(answer, &self, &message) <= sizeof(answer));
+	if (neighbour_parse(&message, p, len) != NEIGHBOUR_ASKS ||
+	    gid_is_v4(&message.target) != gid_is_v4(&self.gid))
+		return;
+	ask_ourselves(&self, &message.target, message.names_sender ? message.mac : NULL);
+	answer_len = neighbour_emit_answer(answer, &self, &message);
+	MUST(answer_len <= sizeof(answer));
+	MUST(neighbour_parse(&message, answer, answer_len) == NEIGHBOUR_TELLS);
+	MUST(gid_equal(&message.sender, &self.gid) &&
+	     memcmp(message.mac, self.mac, FRAME_MAC_LEN) == 0);
+}
+
+/* Neighbours that say what they like about themselves and others: a script. What is known was said of that address, nothing that
+ * was merely heard replaces it, and what is due ends. */
+static void know(struct take take)
+{
+	static struct neighbour_table table;
+	static uint8_t last[256]; /* by address: the MAC that it has */
+	uint64_t now_ns = 1;
+	struct gid gid = { { 0xfd } };
+	bool does_ask;
+
+	memset(&table, 0, sizeof(table));
+	memset(last, 0, sizeof(last));
+	while (take.left > 0) {
+		const uint8_t op = take_u8(&take), who = take_u8(&take);
+		uint8_t mac[FRAME_MAC_LEN] = { 2 };
+		const uint8_t *found;
+		const uint8_t *to;
+		struct gid due;
+		uint32_t steps = 0;
+
+		gid.raw[15] = who;
+		switch (op & 3) {
+		case 0:
+			found = neighbour_table_find(&table, &gid, now_ns, &does_ask);
+			MUST(!found || found[5] == last[who]);
+			break;
+		case 1:
+			mac[5] = 1 + take_u8(&take) % 250;
+			found = neighbour_table_find(&table, &gid, now_ns, &does_ask);
+			to = found;
+			(void)neighbour_table_learn(&table, &gid, mac,
+						    (enum neighbour_source)(op / 4 % 3), now_ns);
+			if (op / 4 % 3 != SOURCE_HEARD || !to)
+				last[who] = mac[5];
+			break;
+		case 2: now_ns += (who + 1u) * 20000000ull; break;
+		case 3: now_ns += who * NEIGHBOUR_FRESH_NS / 4; break;
+		}
+		while (neighbour_table_due(&table, now_ns, &due, &to) != NEIGHBOUR_NOTHING)
+			MUST(steps++ < 4 * NEIGHBOUR_SETS * NEIGHBOUR_WAYS);
+		MUST(neighbour_table_deadline(&table) > now_ns);
+		MUST(table.waiting <= NEIGHBOUR_SETS * NEIGHBOUR_WAYS);
+	}
 }
 
 /* IPv4's header checksum is made right, as the fuzzer would hardly guess it. */
@@ -180,6 +254,28 @@ static void sign_ip(uint8_t *p, size_t len)
 	p[25] = (uint8_t)sum;
 }
 
+/* ... and the ICMPv6 checksum. */
+static void sign_icmp(uint8_t *p, size_t len)
+{
+	uint8_t *ip = p + FRAME_ETH_LEN, *icmp = ip + FRAME_IPV6_LEN;
+	uint32_t sum;
+	size_t n;
+
+	if (len < FRAME_ETH_LEN + FRAME_IPV6_LEN + 4 || p[12] != 0x86 || p[13] != 0xdd ||
+	    ip[6] != 58)
+		return;
+	n = (size_t)ip[4] << 8 | ip[5];
+	if (n < 4 || n > len - FRAME_ETH_LEN - FRAME_IPV6_LEN)
+		return;
+	icmp[2] = icmp[3] = 0;
+	sum = (uint32_t)n + 58;
+	for (size_t i = 8; i < FRAME_IPV6_LEN; i += 2)
+		sum += (uint32_t)ip[i] << 8 | ip[i + 1];
+	sum = frame_checksum(sum, icmp, n);
+	icmp[2] = (uint8_t)(sum >> 8);
+	icmp[3] = (uint8_t)sum;
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct take take = { data, size };
@@ -192,16 +288,22 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		receive(take);
 		return 0;
 	}
+	if (kind & 8) {
+		know(take);
+		return 0;
+	}
 	gso_size = kind & 2 ? take_u16(&take) : 0;
 	p = exact_block(take.p, take.left);
-	if (!(kind & 4))
+	if (!(kind & 4)) {
 		sign_ip(p, take.left);
+		sign_icmp(p, take.left);
+	}
 	if (frame_parse(&frame, p, take.left) == FRAME_OK) {
 		MUST(frame.payload >= p && frame.payload + frame.payload_len <= p + take.left);
 		emit_again(&frame);
 		cut(&frame, gso_size);
 	}
-	ask(p, take.left);
+	ask(p, take.left, kind & 16);
 	free(p);
 	return 0;
 }

@@ -79,6 +79,8 @@ void host_add_qp(struct host *host, enum host_qp_name name, uint32_t qpn)
 	init.rq_mem = q->rq_mem =
 		zeros(rxe_ring_bytes(init.max_recv_wr, rxe_recv_stride(HOST_SGES)));
 	rxe_qp_init(&host->engine, &q->qp, &init);
+	if (type == RXE_QPT_UD)
+		MUST(rxe_mcast_attach(&host->engine, &q->qp, &host->group) == MCAST_FIRST);
 }
 
 static uint32_t mask_for(enum rxe_qp_type type, enum rxe_qp_state to)
@@ -188,10 +190,13 @@ struct host *host_new(const struct host_setup *setup)
 				      .tx_ports = { HOST_PORT, HOST_PORT + 1 },
 				      .num_tx_ports = 2,
 				      .max_mtu = 4096,
-				      .ack_hold_ns = setup->hold ? 20000 : 0 };
+				      .ack_hold_ns = setup->hold ? 20000 : 0,
+				      .probe_ns = setup->hold ? 500000 : 0 };
 
 	host->self = cfg.gids[0] = gid_of(setup->v6, 1);
 	host->peer = gid_of(setup->v6, 2);
+	host->group = setup->v6 ? (struct gid){ { 0xff, 0x0e, [15] = 9 } }
+				: (struct gid){ { [10] = 0xff, 0xff, 239, 0, 0, 9 } };
 	host->is_small = setup->small_cq;
 	host->max_segs = setup->trains_off ? 1 : TRAIN_MAX_SEGS;
 	host->id_rule = setup->any_id ? IP_ID_ANY : IP_ID_EXACT;
@@ -308,6 +313,7 @@ void host_free(struct host *host)
 {
 	const struct host_setup none = { .mtu = 256 };
 
+	host->is_late = false;
 	for (uint32_t i = 0; i < HOST_QPS; i++)
 		host_modify(host, (enum host_qp_name)i, RXE_QPS_ERR, &none);
 	host_output(host);

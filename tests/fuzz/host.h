@@ -99,13 +99,15 @@ struct host {
 	bool is_small;		    /* the CQ: it may overrun, and then completions are lost */
 	bool sends_posted;
 	struct rxe_gone_table *gone;
+	bool is_late;		  /* memory cannot be had just now */
+	bool to_group;		  /* what arrives is for the multicast group */
 	bool gone_is_wild;	  /* its records were overwritten */
 	uint32_t gone_due;	  /* answers that may leave for those that have gone */
 	struct host_qp *arriving; /* whose packet is being looked at, */
 	uint32_t arriving_psn;	  /* ... and its PSN */
 	uint16_t max_segs;
 	enum ip_id_rule id_rule;
-	struct gid self, peer;
+	struct gid self, peer, group;
 	uint8_t out[TRAIN_MAX_BYTES];
 };
 

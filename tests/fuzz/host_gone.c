@@ -173,7 +173,7 @@ void host_gone_arrived(struct host *host, const struct wire_packet *packet, bool
 		       uint64_t duplicates)
 {
 	struct host_qp *q = gone_qp(host, packet->bth.dest_qpn);
-	const bool expected = q && is_good && is_duplicate(host, q, packet);
+	const bool expected = q && is_good && !host->to_group && is_duplicate(host, q, packet);
 
 	MUST(duplicates <= 1);
 	host->gone_due += (uint32_t)duplicates;

@@ -95,7 +95,8 @@ static uint8_t *touch(const struct host *host, const struct rxe_mr *mr, uint64_t
 	MUST(region > 0 && region < HOST_REGIONS);
 	MUST(region != REGION_FOREIGN && region != REGION_DEAD);
 	MUST(iova >= mr->iova && len <= mr->len && iova - mr->iova <= mr->len - len);
-	*ret_region = (enum host_region)region;
+	/* To be asked for again, as if nothing had been. */
+	*ret_region = host->is_late ? REGION_GONE : (enum host_region)region;
 	return host->bytes[region] + (iova - mr->iova);
 }
 
@@ -167,6 +168,13 @@ static bool mem_atomic(void *context, const struct rxe_mr *mr, uint64_t iova, en
 	return true;
 }
 
+static bool is_late(void *context)
+{
+	const struct host *host = context;
+
+	return host->is_late;
+}
+
 static void cq_notify(void *context, struct rxe_cq *cq)
 {
 	struct host *host = context;
@@ -200,6 +208,7 @@ const struct rxe_host_ops memory_ops = {
 	.mem_read = mem_read,
 	.mem_write = mem_write,
 	.mem_atomic = mem_atomic,
+	.is_late = is_late,
 	.cq_notify = cq_notify,
 	.event = take_event,
 	.random = same_number,

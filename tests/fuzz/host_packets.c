@@ -30,7 +30,7 @@ void host_input(struct host *host, const uint8_t *p, uint32_t len, const struct 
 					      .id_rule = host->id_rule,
 					      .hop_limit = 64,
 					      .src = *src,
-					      .dst = host->self };
+					      .dst = host->to_group ? host->group : host->self };
 	const uint64_t effects = host->effects, pkts = host->counters.rcvd_pkts;
 	const uint64_t duplicates = host->counters.duplicate_request;
 	struct host_qp *q = NULL;
@@ -39,7 +39,9 @@ void host_input(struct host *host, const uint8_t *p, uint32_t len, const struct 
 	struct rxe_qp before;
 	bool may = true;
 
-	if (is_sound)
+	if (is_sound && host->to_group && packet.bth.dest_qpn == QPN_MASK)
+		q = host->qp[QP_UD].gone.is_gone ? NULL : &host->qp[QP_UD];
+	else if (is_sound)
 		q = qp_to(host, &packet);
 	if (q) {
 		memcpy(&before, &q->qp, sizeof(before));

@@ -27,6 +27,37 @@ static void above(const struct fault_rule *rule)
 	MUST(rule->action < FAULT_PACKET_ACTIONS || !fault_selects(rule, &packet));
 }
 
+/* The same questions have the same answers, and what is counted is counted by side. */
+static void complete(const struct fault_rule *rule)
+{
+	struct fault_rules *rules = calloc(1, sizeof(*rules));
+	struct fault_counters *counters = fault_counters_new();
+	uint32_t of_side[2] = { 0 }, nth = 0, id;
+
+	MUST(rules && counters);
+	id = fault_rules_add(rules, rule);
+	MUST(id);
+	for (uint32_t i = 0; i < 12; i++) {
+		const struct fault_completion completion = {
+			.qpn = 0x10002, .qp_index = 1, .side = i % 3 ? FAULT_SEND : FAULT_RECV
+		};
+		const int place = fault_decide_completion(rules, counters, &completion, &nth);
+
+		of_side[completion.side]++;
+		MUST(place == -1 || place == 0);
+		if (place == 0)
+			MUST(rule->action == FAULT_COMPLETION && nth == of_side[completion.side]);
+		if (place == 0)
+			MUST(fault_fires_completion(rule, id, &completion, nth));
+	}
+	for (uint32_t n = 1; n < 8; n++)
+		MUST(fault_fires_verb(rule, id, (enum fault_verb)n, n) ==
+		     fault_fires_verb(rule, id, (enum fault_verb)n, n));
+	MUST(fault_rules_remove(rules, id) && !fault_rules_remove(rules, id) && rules->n == 0);
+	fault_counters_free(counters);
+	free(rules);
+}
+
 static void one_rule(const char *text)
 {
 	char error[FAULT_TEXT_MAX], first[4 * FAULT_TEXT_MAX], second[4 * FAULT_TEXT_MAX];
@@ -50,6 +81,8 @@ static void one_rule(const char *text)
 	MUST(rule.gid_index == again.gid_index && rule.gid_moves == again.gid_moves &&
 	     rule.gid_to == again.gid_to && gid_equal(&rule.gid, &again.gid));
 	above(&rule);
+	if (rule.action == FAULT_COMPLETION || rule.action == FAULT_VERB)
+		complete(&rule);
 }
 
 static bool find_qp(void *arg, enum fault_dir dir, const struct gid *peer, uint32_t dest_qpn,

@@ -23,6 +23,7 @@ enum bytes_flag {
 	BYTES_KEEP_PSN = 1 << 3,
 	BYTES_KEEP_ICRC = 1 << 4,
 	BYTES_KEEP_KEY = 1 << 5,
+	BYTES_GROUP = 1 << 6, /* to the multicast group */
 };
 
 /* Two bits of a script name one of the first four; XRC's are found by the packet. */
@@ -45,7 +46,8 @@ static void arrive(struct host *host, uint8_t *p, size_t len, bool stranger, boo
 		   bool bad_pkey, const struct host_qp *q)
 {
 	struct gid src = host->peer;
-	struct icrc_flow flow = { .dst = host->self, .src_port = HOST_PORT };
+	struct icrc_flow flow = { .dst = host->to_group ? host->group : host->self,
+				  .src_port = HOST_PORT };
 	bool is_good = !bad_pkey && (!stranger || q->qp.type == RXE_QPT_UD);
 	uint8_t *exact;
 
@@ -204,8 +206,12 @@ static void step_bytes(struct host *host, struct take *take)
 		if (!(flags & BYTES_KEEP_KEY))
 			put_good_key(host, p, len, shape);
 		bad_pkey = (get_be16(p + 2) & 0x7fff) != 0x7fff;
+		if (flags & BYTES_GROUP)
+			put_be24(p + 5, QPN_MASK);
 	}
+	host->to_group = flags & BYTES_GROUP;
 	arrive(host, p, len, false, flags & BYTES_KEEP_ICRC, bad_pkey, q);
+	host->to_group = false;
 }
 
 static enum rxe_wr_opcode opcode_of(uint8_t byte)
@@ -299,6 +305,7 @@ void script_run(struct host *host, const struct host_setup *setup, struct take *
 		case STEP_REVOKE: step_revoke(host, take); break;
 		case STEP_ARM: step_arm(host, take); break;
 		case STEP_GO: step_go(host, setup, take); break;
+		case STEP_LATE: host->is_late = take_u8(take) & 1; break;
 		case STEP_SPOIL: host_gone_spoil(host, take); break;
 		case SCRIPT_STEPS: break;
 		}

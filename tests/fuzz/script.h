@@ -20,6 +20,7 @@ enum script_step {
 	STEP_ARM,
 	STEP_GO,    /* a queue pair goes, or a long time passes */
 	STEP_SPOIL, /* what is remembered of those that have gone is overwritten */
+	STEP_LATE,  /* memory cannot be had for a while */
 	SCRIPT_STEPS,
 };
 

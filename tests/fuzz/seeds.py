@@ -14,7 +14,7 @@ SERVICE_QP = {0: 0, 1: 2, 3: 3, 5: 0}  # RC, UC, UD, XRC: which of the host's qu
 XRC_RECV, XRC_SEND = 4, 5  # ... and what is posted
 ANSWERS = {0x0d, 0x0e, 0x0f, 0x10, 0x11, 0x12}
 SENDS = {0x00, 0x04, 0x05, 0x09, 0x0b, 0x17}  # that begin with a receive, or need one at the end
-STEP_FORGED, STEP_BYTES, STEP_RECV, STEP_SEND, STEP_TIME, STEP_OUTPUT, STEP_MODIFY, STEP_REVOKE, STEP_ARM, STEP_GO, STEP_SPOIL = range(11)
+STEP_FORGED, STEP_BYTES, STEP_RECV, STEP_SEND, STEP_TIME, STEP_OUTPUT, STEP_MODIFY, STEP_REVOKE, STEP_ARM, STEP_GO, STEP_SPOIL, STEP_LATE = range(12)
 KEEP_PSN = 1 << 3
 
 
@@ -145,6 +145,47 @@ def intruders(rts):
     return script
 
 
+def late(rts):
+    """Memory that cannot be had for a while, that goes before the answer comes; a datagram to a group."""
+    script = bytes([0x18, 2, 0x77, 0x2e]) + b"\x00\x01\x00" * 2
+    write = bytes([STEP_FORGED, 8, 0x0a, 0]) + struct.pack("<BhHH", 1, 0, 64, 64)
+    read = bytes([STEP_FORGED, 8, 0x0c, 0]) + struct.pack("<BhH", 1, 0, 64)
+    add = bytes([STEP_FORGED, 8, 0x14, 0]) + struct.pack("<BhHH", 1, 0, 1, 1)
+    wait = bytes([STEP_OUTPUT, STEP_TIME]) + struct.pack("<H", 3000)
+    for packet in (write, read, add, bytes([STEP_RECV, 0, 64, 0, STEP_FORGED, 8, 4, 0, 64, 0])):
+        script += bytes([STEP_LATE, 1]) + packet + wait + packet + wait + bytes([STEP_LATE, 0]) + packet + wait
+    script += bytes([STEP_RECV, 3, 0, 1]) + struct.pack("<BBbH", STEP_BYTES, 3 | 1 << 6, 0, 36) + bytes([0x64, 0x40, 0xff, 0xff]) + bytes(32)
+    if rts:
+        answer = bytes([STEP_FORGED, 8, 0x10, 0, 0, 1]) + struct.pack("<H", 64)
+        for before, after in ((bytes([STEP_LATE, 1]), bytes([STEP_LATE, 0])), (bytes([STEP_REVOKE, 4 | 16]), bytes([STEP_REVOKE, 4]))):
+            script += struct.pack("<BBBH", STEP_SEND, 0, 4, 64) + bytes([STEP_OUTPUT]) + before + answer + wait + after + wait + answer
+            script += anew(0, RESET, INIT, RTR, RTS)
+        script += bytes([STEP_LATE, 1]) + struct.pack("<BBBH", STEP_SEND, 0, 2, 64) + wait + bytes([STEP_LATE, 0]) + wait
+        script += struct.pack("<BBBH", STEP_SEND, 0, 2, 64) + wait * 4
+    return script
+
+
+def neighbours():
+    """Who has an address, in ARP and in neighbour discovery; what neighbours say, in turns."""
+    us, them = b"\x02\0\0\0\0\x09", b"\x02\0\0\0\0\x05"
+    for op in (1, 2, 3):
+        arp = struct.pack(">HHBBH", 1, 0x800, 6, 4, op) + them + bytes([127, 0, 0, 5]) + bytes(6) + bytes([127, 0, 0, 9])
+        yield f"arp_{op}", b"\0" + b"\xff" * 6 + them + b"\x08\x06" + arp
+        yield f"arp_nameless_{op}", b"\0" + b"\xff" * 6 + them + b"\x08\x06" + arp[:14] + bytes(4) + arp[18:]
+    for kind, option in ((135, 1), (136, 2)):
+        for tail in (bytes([option, 1]) + them, b"", bytes([9, 1]) + bytes(6) + bytes([option, 1]) + them, bytes([option, 0]) + them,
+                     bytes([option, 9]) + them):
+            target = b"\xfd" + bytes(14) + b"\x09"
+            icmp = bytes([kind, 0, 0, 0, 0x60, 0, 0, 0]) + target + tail
+            ip = b"\x60\0\0\0" + struct.pack(">HBB", len(icmp), 58, 255) + b"\xfd" + bytes(14) + b"\x05" + target
+            yield f"nd_{kind}_{len(tail)}_{tail[1:2].hex()}", b"\x10" + us + them + b"\x86\xdd" + ip + icmp
+            yield f"nd_nameless_{kind}_{len(tail)}_{tail[1:2].hex()}", b"\x10" + us + them + b"\x86\xdd" + ip[:8] + bytes(16) + ip[24:] + icmp
+    find, tell, asked, heard, soon, much_later = 0, 1, 5, 9, 2, 3
+    yield "table", b"\x08" + bytes([find, 1, tell, 1, 7, find, 1, heard, 1, 8, find, 1, much_later, 9, find, 1, soon, 30, soon, 30, soon, 30,
+                                    soon, 30, soon, 30, find, 1, asked, 2, 3, heard, 3, 4, find, 3, find, 2])
+    yield "full_table", b"\x08" + b"".join(bytes([op, who]) + (b"\5" if op else b"") for op in (find, heard, tell) for who in range(250))
+
+
 # enum host_qp_name, and the service whose packets it takes.
 GOING = {"rc": (0, 0), "rc_srq": (1, 0), "uc": (2, 1), "ud": (3, 3), "xrc": (5, 5)}
 LONG = 8  # a flag of STEP_GO: four seconds, times what stands above it
@@ -216,6 +257,7 @@ SETTINGS = [
     "--arena=64M\n--linger\n5\n--slots=16", "--arena=1T", "--arena\n65536",
     "--trains=off\n--mlx5\non\n--", "--foreground\n--quiet\n--\nprogram\n--slots", "--help", "-h",
     "--devices=16\n--address=10.0.0.1", "--slots=257", "--linger=1000001", "--address=0.0.0.0",
+    "@--output=x\n--quiet", "@--output", "@--output\ny\n--arena=1M", "!--help", "@--help", "!--arena=1M", "!--instance=a",
     "--unknown=3", "--instance=" + "x" * 33, "--", "program", "--=", "--instance",
 ]
 
@@ -348,6 +390,17 @@ def control_scripts():
     yield "shared", begin + bytes([INTRODUCE, 0, 0, CONNECT, 1, 0]) + ask(ADOPT, client=1, context=3) + \
         ask(REG_MR, words=mapped, client=1) + bytes([CLOSE, 0, SETTLE, 3]) + ask(QUERY, client=1, handle=2) + \
         bytes([CLOSE_CMD, 0]) + ask(CLOSE_CONTEXT, client=1)
+    yield "no_slot", b"".join(bytes([CONNECT, n, 0]) + ask(ATTACH, context=9, client=n) for n in range(4)) + bytes([CLOSE, 1]) + \
+        ask(ATTACH, context=9, client=3)
+    other = bytes([CONNECT, 1, 0]) + ask(ATTACH, context=9, client=1)
+    yield "inside", begin + other + ask(REG_MR, words=plain) + bytes([INSIDE, 0x11]) + ask(REREG_MR, handle=4, words=plain) + \
+        ask(DEREG_MR, 4, handle=4) + bytes([SETTLE, 2, INSIDE, 0x01, SETTLE, 20]) + ask(DEREG_MR, handle=5) + ask(REG_MR, words=plain) + \
+        bytes([INSIDE, 0x11]) + ask(DEREG_MR, 4, handle=6) + bytes([CLOSE, 0, SETTLE, 1])
+    yield "inside_device_memory", begin + other + ask(ALLOC_DM, words=[(6, PAGES, 200)]) + bytes([INSIDE, 0x11]) + ask(FREE_DM, handle=4) + \
+        ask(ALLOC_DM, 4, words=[(6, PAGES, 200)]) + bytes([SETTLE, 5, INSIDE, 1, SETTLE, 5])
+    long = [(6, ANY, 0x108000)]
+    yield "long_device_memory", begin + ask(ALLOC_DM, words=long) + ask(FREE_DM, handle=3) + ask(ALLOC_DM, 4, words=long) + \
+        ask(QUERY, handle=2) + bytes([CONNECT, 0, 0]) + ask(OPEN, context=9) + ask(ALLOC_DM, 4, context=5, words=long) + bytes([CLOSE, 0])
     yield "in_use", begin + ask(REG_MR, words=plain) + ask(DEALLOC_PD, handle=2) + ask(DEREG_MR, handle=3) + \
         ask(DEALLOC_PD, handle=2) + ask(CLOSE_CONTEXT)
     yield "bytes", begin + bytes([CONNECT, 1, 0x81, 8, 3, CONNECT, 2, 0, BYTES, 2, 20, 2]) + bytes(20) + \
@@ -453,6 +506,10 @@ def add_scripts(corpus):
     for region, length in REGIONS.items():
         corpus.add("responder", f"borders_{region}", borders(region, length, False))
         corpus.add("requester", f"borders_{region}", borders(region, length, True))
+    corpus.add("responder", "late", late(False))
+    corpus.add("requester", "late", late(True))
+    for name, script in neighbours():
+        corpus.add("framing", name, script)
     for name, script in control_scripts():
         corpus.add("control", name, script)
     for name, script in show_scripts():

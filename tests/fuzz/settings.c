@@ -11,18 +11,13 @@
 #define MAX_ARGS 32
 
 const struct command command_table[] = {
-	{ .name = "start", .arguments = "", .summary = "", .run = command_start }
+	{ .name = "start", .arguments = "", .summary = "", .settings = COMMAND_STARTS },
+	{ .name = "fault", .arguments = "", .summary = "", .settings = COMMAND_MAY_START },
+	{ .name = "show", .arguments = "", .summary = "", .settings = COMMAND_FINDS },
 };
-const size_t command_count = 1;
+const size_t command_count = 3;
 
 static size_t lines;
-
-int command_start(int argc, char **argv)
-{
-	(void)argc;
-	(void)argv;
-	return 0;
-}
 
 static void take_line(enum ctl_log_level level, const char *line)
 {
@@ -67,9 +62,11 @@ static void check_bounds(struct ctl_settings settings)
 static void parse(int argc, char **argv)
 {
 	bool foreground = false;
+	const char *output = NULL;
 	const struct command_flag flags[] = {
 		{ .name = "--foreground", .help = "stay", .set = &foreground },
 		{ .name = "--quiet" },
+		{ .name = "--output", .argument = "FILE", .help = "where to", .value = &output },
 		{ .name = NULL }
 	};
 	struct command_options options;
@@ -87,9 +84,16 @@ static void parse(int argc, char **argv)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	char start[] = "start", *argv[MAX_ARGS + 1] = { start }, *copies[MAX_ARGS];
+	char start[] = "start", fault[] = "fault", show[] = "show";
+	char *argv[MAX_ARGS + 1] = { start }, *copies[MAX_ARGS];
 	int argc = 1;
 
+	/* Commands take different settings. */
+	if (size && (data[0] == '@' || data[0] == '!')) {
+		argv[0] = data[0] == '@' ? fault : show;
+		data++;
+		size--;
+	}
 	while (size > 0 && argc < MAX_ARGS) {
 		const uint8_t *end = memchr(data, '\n', size);
 		size_t len = end ? (size_t)(end - data) : size;
