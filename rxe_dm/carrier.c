@@ -3,7 +3,9 @@
  * and came again under the same name is another one: packet sockets do not follow. */
 #include "rxe_dm/carrier.h"
 
+#include <linux/ethtool.h>
 #include <linux/rtnetlink.h>
+#include <linux/sockios.h>
 #include <net/if.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -16,13 +18,22 @@
 
 #define MESSAGES 64 /* a turn */
 
+/* Asked of the driver: IFF_RUNNING follows only after up to a second, and who has just set an interface up may go on. */
+static bool has_carrier(int fd, struct ifreq *req)
+{
+	struct ethtool_value value = { .cmd = ETHTOOL_GLINK };
+
+	req->ifr_data = (char *)&value;
+	return ioctl(fd, SIOCETHTOOL, req) || value.data; /* one that cannot say has */
+}
+
 static bool is_there(int fd, uint32_t if_index)
 {
 	struct ifreq req = { 0 };
 
 	if (!if_indextoname(if_index, req.ifr_name) || ioctl(fd, SIOCGIFFLAGS, &req))
 		return false;
-	return (req.ifr_flags & (IFF_UP | IFF_RUNNING)) == (IFF_UP | IFF_RUNNING);
+	return (req.ifr_flags & IFF_UP) && has_carrier(fd, &req);
 }
 
 static void look(struct device *device)
