@@ -27,6 +27,14 @@ static int admit(const struct ibv_context *context)
 	return is_mlx5(context->device) ? 0 : EOPNOTSUPP;
 }
 
+/* The same for what goes to the device. */
+static int admit_command(struct ibv_context *context)
+{
+	const int err = admit(context);
+
+	return err ? err : dm_verb_dead(context, FAULT_VERB_COMMAND);
+}
+
 static int pd_number(const struct ibv_pd *pd, uint32_t *ret_pdn)
 {
 	int err = dm_is_pd(pd) ? admit(pd->context) : EINVAL;
@@ -83,7 +91,7 @@ static int umem_reg(struct ibv_context *context, const struct dm_umem_want *want
 	struct ctl_umem reg = { .len = want->size, .rights = want->access, .fd = -1 };
 	struct dm_umem umem = { 0 };
 	uint8_t *first = NULL;
-	int err = admit(context);
+	int err = admit_command(context);
 
 	if (!err)
 		err = dm_access_check(want->access);
@@ -114,7 +122,7 @@ static int umem_import(struct ibv_context *context, uint32_t umem_id, struct dm_
 	struct dm_context *ctx = dm_context(context);
 	struct dm_umem like = { .umem_id = umem_id };
 	struct ctl_object object;
-	int err = admit(context);
+	int err = admit_command(context);
 
 	if (!err)
 		err = -ctl_query(ctx->dev->client, &ctx->ctl, CTL_KIND_UMEM, umem_id, &object);
@@ -134,6 +142,9 @@ static int umem_dereg(struct dm_umem *umem)
 	if (!umem_check(umem))
 		return EINVAL;
 	ctx = dm_context(umem->context);
+	err = dm_verb_dead(umem->context, FAULT_VERB_DESTROY);
+	if (err)
+		return err;
 	if (!dm_object_is_inherited(umem))
 		err = ctl_dereg_umem(ctx->dev->client, &ctx->ctl, umem->umem_id);
 	if (err && err != -ENODEV)
@@ -175,7 +186,7 @@ static int mkey_create(struct ibv_context *context, const struct dm_mkey_want *w
 	struct dm_context *ctx = dm_context(context);
 	struct dm_mkey *mkey;
 	struct ctl_reg_mr reg;
-	int err = admit(context);
+	int err = admit_command(context);
 
 	if (!err)
 		err = check_rights(ctx, want);
@@ -216,6 +227,9 @@ static int mkey_destroy(struct dm_mkey *mkey)
 	if (!dm_object_is(mkey, DM_KIND_MKEY) || !dm_is_context(mkey->context))
 		return EINVAL;
 	ctx = dm_context(mkey->context);
+	err = dm_verb_dead(mkey->context, FAULT_VERB_DESTROY);
+	if (err)
+		return err;
 	if (!dm_object_is_inherited(mkey))
 		err = ctl_dereg_mr(ctx->dev->client, &ctx->ctl, mkey->handle);
 	if (err && err != -ENODEV)

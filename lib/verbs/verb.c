@@ -118,16 +118,23 @@ static bool may_destroy(void)
 	return secure_getenv("RDMAV_ALLOW_DISASSOC_DESTROY") != NULL;
 }
 
-static bool is_dead(const struct dm_context *ctx, enum fault_verb verb)
+static bool is_dead(const struct dm_context *ctx, enum fault_verb_kind kind)
 {
 	if (atomic_load(&faults(ctx->dev)->fatal) == ctx->fatal)
 		return false;
-	switch (fault_verb_kind(verb)) {
+	switch (kind) {
 	case FAULT_VERB_COMMAND: return true;
 	case FAULT_VERB_DESTROY: return !may_destroy();
 	case FAULT_VERB_LOCAL: return false;
 	}
 	return false;
+}
+
+int dm_verb_dead(struct ibv_context *context, enum fault_verb_kind kind)
+{
+	const struct dm_context *ctx = dm_context(context);
+
+	return !ctx->closing && is_dead(ctx, kind) ? EIO : 0;
 }
 
 bool dm_verb_refused(struct ibv_context *context, enum fault_verb verb)
@@ -140,7 +147,7 @@ bool dm_verb_refused(struct ibv_context *context, enum fault_verb verb)
 		return false;
 	pthread_mutex_lock(&gate->lock);
 	refresh(ctx->dev);
-	if (is_dead(ctx, verb))
+	if (is_dead(ctx, fault_verb_kind(verb)))
 		err = EIO;
 	else if (gate->rules)
 		err = decide(ctx->dev, gate->rules, verb);

@@ -34,6 +34,8 @@ void dm_verb_gate_forked(struct dm_device *dev);
 /* The call fails: errno is set. */
 bool dm_verb_refused(struct ibv_context *context, enum fault_verb verb);
 struct dm_verb_gate *dm_verb_gate(struct ibv_context *context);
+/* For calls that have no name in fault rules (libmlx5's): EIO once the context is dead, else 0. */
+int dm_verb_dead(struct ibv_context *context, enum fault_verb_kind kind);
 
 #define dm_verb_fails(context, verb) dm_verb_asks(context, FAULT_VERB_##verb)
 static inline bool dm_verb_asks(struct ibv_context *context, enum fault_verb verb)

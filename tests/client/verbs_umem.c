@@ -10,6 +10,7 @@
 
 #include "bed.h"
 #include "lib/mlx5/newer.h"
+#include "rules.h"
 
 #define PAGE   4096u
 #define RIGHTS ((uint32_t)BED_ALL_RIGHTS)
@@ -335,6 +336,38 @@ START_TEST(opened_for_devx)
 }
 END_TEST
 
+/* mlx5's own calls too fail on a device that has died. */
+START_TEST(device_dies)
+{
+	uint8_t *memory = aligned_alloc(PAGE, PAGE);
+	struct mlx5dv_devx_umem *umem;
+	struct command cmd;
+	struct end a, b;
+	struct key key;
+
+	ends_open(&a, &b, NULL);
+	umem = mlx5dv_devx_umem_reg(b.context, memory, PAGE, RIGHTS);
+	ck_assert_ptr_nonnull(umem);
+	cmd = make_command(b.pd, umem, 0, 0, PAGE);
+	key = make_key(b.pd, umem, 0, 0, PAGE);
+	fault("add device_fatal");
+	expect_event(b.context, IBV_EVENT_DEVICE_FATAL);
+	expect_refused(b.context, &cmd, EIO);
+	errno = 0;
+	ck_assert_ptr_null(mlx5dv_devx_umem_reg(b.context, memory, PAGE, RIGHTS));
+	ck_assert_int_eq(errno, EIO);
+	ck_assert_int_eq(mlx5dv_devx_obj_destroy(key.obj), EIO);
+	ck_assert_int_eq(mlx5dv_devx_umem_dereg(umem), EIO);
+	setenv("RDMAV_ALLOW_DISASSOC_DESTROY", "1", 1);
+	ck_assert_int_eq(mlx5dv_devx_obj_destroy(key.obj), 0);
+	ck_assert_int_eq(mlx5dv_devx_umem_dereg(umem), 0);
+	ends_close(&a, &b);
+	unsetenv("RDMAV_ALLOW_DISASSOC_DESTROY");
+	fault("clear");
+	free(memory);
+}
+END_TEST
+
 START_TEST(not_taken_for_mlx5)
 {
 	struct mlx5dv_context_attr attr = { .flags = MLX5DV_CONTEXT_FLAGS_DEVX };
@@ -365,6 +398,7 @@ static void add(TCase *tests)
 	tcase_add_test(tests, what_reg_refuses);
 	tcase_add_test(tests, what_commands_refuse);
 	tcase_add_test(tests, shared_between_processes);
+	tcase_add_test(tests, device_dies);
 }
 
 int main(void)
