@@ -79,6 +79,7 @@ struct node {
 	void *xcq_mem;
 	struct node_xsrq xsrq[NODE_XSRQS];
 	uint32_t foreign_numbers; /* given to SRQs of other processes */
+	uint32_t strange_dones;	  /* completions of receives that no other process lent */
 	struct end *ends[NODE_MAX_QPS];
 	uint32_t num_ends;
 	struct end *retired;	      /* destroyed, and still looked at */

@@ -130,6 +130,7 @@ bool node_xsrq_done(void *host, const struct rxe_claim *claim, const struct rxe_
 	struct node *node = host;
 	struct node_xsrq *x = find(node, claim->srqn);
 
+	node->strange_dones += claim->srqn >> RXE_SLOT_SHIFT != node->index + FOREIGN_SLOTS;
 	if (!x || (cqe->status == RXE_WC_SUCCESS && is_late(node)))
 		return false;
 	if (node->engine.now_ns < node->late_done_until_ns) {

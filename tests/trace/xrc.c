@@ -186,6 +186,7 @@ START_TEST(srq_goes_in_the_middle)
 	expect_some("    25.0 b > NAK 101 invalid request\n"
 		    "    25.0 b   to ERR\n"
 		    "    30.0 a   send 1 REM_INV_REQ_ERR\n");
+	ck_assert_uint_eq(y->strange_dones, 0);
 }
 END_TEST
 
