@@ -34,6 +34,7 @@ struct capturing {
 	struct merge merge;
 	FILE *file;
 	const char *name;
+	bool is_new; /* the file was made by us */
 	bool both;
 	uint32_t keep;
 	uint64_t max_packets; /* 0: no limit */
@@ -240,7 +241,9 @@ static int open_file(struct capturing *c, const char *path)
 		return -EINVAL;
 	}
 	c->name = to_stdout ? "standard output" : path;
-	c->file = to_stdout ? stdout : fopen(path, "wbe");
+	c->is_new = !to_stdout && access(path, F_OK) != 0;
+	/* What is in it stays until there is a device to capture. */
+	c->file = to_stdout ? stdout : fopen(path, "abe");
 	if (!c->file) {
 		const int rc = -errno;
 
@@ -275,6 +278,19 @@ static int report(const struct capturing *c)
 	return c->error && c->error != -EPIPE ? 1 : 0;
 }
 
+/* Empties the file, and writes its head. Programs see later that they are captured. */
+static int write_start(struct capturing *c, const char *name)
+{
+	int rc;
+
+	if (c->file != stdout && ftruncate(fileno(c->file), 0) && errno != EINVAL)
+		return -errno;
+	rc = capture_write_start(c->file, name);
+	if (rc == 0 && fflush(c->file))
+		rc = errno ? -errno : -EIO;
+	return rc;
+}
+
 static int capture(struct capturing *c, uint32_t device, uint32_t ring_bytes)
 {
 	char name[32];
@@ -283,25 +299,25 @@ static int capture(struct capturing *c, uint32_t device, uint32_t ring_bytes)
 
 	snprintf(name, sizeof(name), "rxe_dm%u", device);
 	c->epoch_ns = find_epoch();
-	c->error = capture_write_start(c->file, name);
-	if (c->error == 0 && fflush(c->file))
-		c->error = -errno;
 	rc = begin(c, device, ring_bytes);
 	if (rc) {
 		fprintf(stderr, "rxe_dm: no capture on %s: %s\n", name,
 			rc == -ENODEV ? "there is no such device" : strerror(-rc));
+		if (c->is_new)
+			(void)unlink(c->name);
 		return 1;
 	}
+	c->error = write_start(c, name);
+	if (c->error)
+		return report(c);
 	programs = wait_for_programs(c);
 	fprintf(stderr, "capturing on %s to %s, %u program%s so far; Ctrl-C ends it\n", name,
 		c->name, programs, programs == 1 ? "" : "s");
 	if (c->end_ns != UINT64_MAX)
 		c->end_ns += clock_ns(CLOCK_MONOTONIC);
-	if (c->error == 0) {
-		run(c);
-		rc = write_end(c);
-		c->error = c->error ? c->error : rc;
-	}
+	run(c);
+	rc = write_end(c);
+	c->error = c->error ? c->error : rc;
 	return report(c);
 }
 

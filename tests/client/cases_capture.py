@@ -416,6 +416,26 @@ def killed(build):
             raise Failure("packets of the last pair are missing")
 
 
+def spared(build):
+    """A file is not touched for a device that is not there, and not made; one that cannot be written to is an error."""
+    with tempfile.TemporaryDirectory() as folder, Instance(build, "capture_spared") as instance:
+        path = os.path.join(folder, "old")
+        with open(path, "w", encoding="ascii") as f:
+            f.write("precious" * 100)
+        for name in (path, os.path.join(folder, "new")):
+            if instance.command("capture", "--device", "rxe_dm7", name).returncode != 1:
+                raise Failure("a device that is not there was captured")
+        if os.listdir(folder) != ["old"] or os.path.getsize(path) != 800:
+            raise Failure(f"{os.listdir(folder)}, {os.path.getsize(path)} bytes of the old one")
+        done = instance.command("capture", "--seconds", "1", path)
+        with open(path, "rb") as f:
+            if done.returncode or b"precious" in f.read():
+                raise Failure(f"the file was not written anew: {done.stderr}")
+        done = instance.command("capture", "--seconds", "5", "/dev/full")
+        if done.returncode != 1 or "No space left" not in done.stderr or "Ctrl-C" in done.stderr:
+            raise Failure(f"a full disk: {done.returncode}: {done.stderr}")
+
+
 def overrun(build):
     """More than the file can take: what is missing is counted, so that all is accounted for."""
     with device_with_capture(build, "capture_overrun", "--buffer", "1") as (instance, taken):
@@ -468,6 +488,7 @@ CASES = {
     "capture_holds_server": holds_server,
     "capture_killed": killed,
     "capture_overrun": overrun,
+    "capture_spared": spared,
     "capture_piped": piped,
     "capture_two_devices": two_devices,
     "failures_told": failures,
