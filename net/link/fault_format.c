@@ -112,9 +112,12 @@ static void put_probability(struct printer *p, uint32_t probability)
 	char text[32];
 
 	for (int digits = 1; digits <= 12; digits++) {
+		double read;
+
 		(void)snprintf(text, sizeof(text), "%.*g", digits, probability / PROBABILITY_ONE);
-		if (strtod(text, NULL) * PROBABILITY_ONE + 0.5 >= probability &&
-		    (uint32_t)(strtod(text, NULL) * PROBABILITY_ONE + 0.5) == probability)
+		/* With few digits 0.97 is 1, which no uint32_t is. */
+		read = strtod(text, NULL) * PROBABILITY_ONE + 0.5;
+		if (read >= probability && read < probability + 1.0)
 			break;
 	}
 	put(p, " probability=%s", text);
