@@ -107,6 +107,11 @@ static void check_counters(const struct oracle *o, const struct node *node, cons
 	GREW(retry_rnr_exceeded_err, is_nak(packet, RC_AETH_RNR));
 	GREW(retry_exceeded_err, packet && !is_request);
 	GREW(completer_retry_err, packet && !is_request);
+	GREW(ack_deferred, is_request && ahead == 0 && packet->bth.ack_req);
+	GREW(rcvd_no_qp, packet && !to);
+	GREW(rcvd_dropped, packet && to);
+	GREW(rcvd_bad_key, packet && to);
+	GREW(send_err, false);
 #undef GREW
 	if (after->sent_pkts != before->sent_pkts)
 		oracle_fail(o, "node %u: it sent while it received", node->index);
