@@ -30,7 +30,7 @@ void rc_became_rtr(struct rxe_engine *engine, struct rxe_qp *qp)
 void rc_became_rts(struct rxe_engine *engine, struct rxe_qp *qp)
 {
 	rc_retry_reset(&qp->rc.retry);
-	qp->rc.retry.probe_after_ns = engine->cfg.probe_ns;
+	qp->rc.retry.probe_after_ns = qp->rc.retry.probe_most_ns = engine->cfg.probe_ns;
 	rc_request_start(engine, qp);
 }
 

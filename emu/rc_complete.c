@@ -27,10 +27,12 @@ static void advance_to(struct rxe_engine *engine, struct rxe_qp *qp, uint32_t ps
 
 static void progressed(struct rxe_engine *engine, struct rxe_qp *qp, uint64_t now_ns)
 {
-	const struct rc_request *req = &qp->rc.req;
+	struct rc_request *req = &qp->rc.req;
 
 	if (qp->state == RXE_QPS_ERR)
 		return; /* a completion ended in error */
+	rc_rtt_answered(&req->rtt, req->una_psn, now_ns);
+	rc_retry_set_patience(&qp->rc.retry, &req->rtt);
 	rc_retry_progressed(&qp->rc.retry, &qp->attr, req->cur_psn != req->una_psn, now_ns);
 	rxe_qp_set_ready(engine, qp);
 	rc_request_check_broken(engine, qp, now_ns);
@@ -66,7 +68,7 @@ static void retry(struct rxe_engine *engine, struct rxe_qp *qp, enum rc_retry_ve
 	case RC_RETRY_PROBE: rc_request_probe(engine, qp); return;
 	case RC_RETRY_REWIND:
 		counters->completer_retry_err++;
-		rc_request_rewind(engine, qp);
+		rc_request_lost(engine, qp);
 		return;
 	case RC_RETRY_GIVE_UP:
 		counters->retry_exceeded_err++;
@@ -142,17 +144,20 @@ static void acknowledge(struct rxe_engine *engine, struct rxe_qp *qp,
 	}
 }
 
-/* Is it the packet of the answer that this PSN calls for? A responder may call any but the last FIRST or MIDDLE: rdma_rxe goes on
- * with MIDDLE when it is asked again for a part. */
+/* Is it the packet of the answer that this PSN calls for? It may answer an earlier request, for a larger part or a smaller; but every part
+ * ends at a multiple of RC_READ_PACKETS, unless it is a single packet. Others than the last may be called FIRST or MIDDLE: rdma_rxe
+ * goes on with MIDDLE when it is asked again for a part. */
 static bool fits_read(const struct rxe_qp *qp, const struct rxe_send_wqe *wqe,
 		      const struct wire_packet *packet)
 {
 	uint32_t psn = packet->bth.psn;
 	uint32_t offset = (uint32_t)psn_diff(psn, wqe->psn_first) * qp->attr.path_mtu;
-	bool last = psn == rc_request_read_end(qp, wqe, psn);
 	uint32_t left = wqe->len - offset;
+	bool last = psn == wqe->psn_last;
+	bool may_end = last || (packet->shape & SHAPE_FIRST) ||
+		       ((uint32_t)psn_diff(psn, wqe->psn_first) + 1) % RC_READ_PACKETS == 0;
 
-	if (last != !!(packet->shape & SHAPE_LAST))
+	if ((packet->shape & SHAPE_LAST) ? !may_end : last)
 		return false;
 	if ((packet->shape & SHAPE_AETH) && rc_syndrome_class(packet->aeth.syndrome) != RC_AETH_ACK)
 		return false;
@@ -202,10 +207,21 @@ static void result(struct rxe_engine *engine, struct rxe_qp *qp, const struct wi
 		rxe_qp_fail(engine, qp, RXE_WC_BAD_RESP_ERR, now_ns);
 }
 
+/* The oldest packet went again and is answered, it alone: so it had been lost, or its answer; then all is that went behind it. (When the
+ * peer lacks something else, its answer speaks for more; and that is the oldest then, for the next probe.) */
+static bool answers_probe(const struct rc_request *req, const struct wire_packet *packet)
+{
+	bool only = !(packet->shape & SHAPE_READ) ||
+		    ((packet->shape & SHAPE_FIRST) && (packet->shape & SHAPE_LAST));
+
+	return req->probe == RC_PROBE_SENT && packet->bth.psn == req->una_psn && only;
+}
+
 void rc_complete_input(struct rxe_engine *engine, struct rxe_qp *qp,
 		       const struct wire_packet *packet, uint64_t now_ns)
 {
 	const struct rc_request *req = &qp->rc.req;
+	bool to_probe = answers_probe(req, packet);
 
 	if (psn_diff(packet->bth.psn, req->una_psn) < 0 ||
 	    psn_diff(packet->bth.psn, req->sent_psn) >= 0)
@@ -214,6 +230,8 @@ void rc_complete_input(struct rxe_engine *engine, struct rxe_qp *qp,
 		result(engine, qp, packet, now_ns);
 	else
 		acknowledge(engine, qp, packet, now_ns);
+	if (to_probe && req->una_psn == psn_add(packet->bth.psn, 1) && !rc_request_is_idle(qp))
+		rc_request_lost(engine, qp);
 }
 
 void rc_complete_expired(struct rxe_engine *engine, struct rxe_qp *qp, uint64_t now_ns)

@@ -3,8 +3,8 @@
  * one for each packet of the answer. Whatever was sent can be made again from its PSN alone, so going back is moving cur.
  *
  * AckReq is set on the last packet of each message; inside one, where a train ends or the window is full, when 16 KiB have gone
- * without it, or no answer is on its way. A QP that stops at the window with none on its way sends one packet more, which asks: so
- * an answer will set it going. */
+ * without it (or half of what losses let be under way), or no answer is on its way. A QP that stops at the window with none on its
+ * way sends one packet more, which asks: so an answer will set it going. */
 #include "emu/rc_request.h"
 
 #include "emu/emit.h"
@@ -52,6 +52,7 @@ void rc_request_start(struct rxe_engine *engine, struct rxe_qp *qp)
 		.peer = rxe_peer_get(&engine->peers, &qp->flow.dst,
 				     qp->attr.dest_qp_num >> RXE_SLOT_SHIFT),
 	};
+	rc_window_reset(&req->window);
 }
 
 /* The entry may have been given to another peer meanwhile, its count begun anew: never below 0. */
@@ -114,12 +115,22 @@ static uint32_t cost_of(const struct rxe_qp *qp, const struct rxe_send_wqe *wqe,
 	return bytes + ((uint32_t)psn_diff(to, from) + 1) * RC_PACKET_COST;
 }
 
-uint32_t rc_request_read_end(const struct rxe_qp *qp, const struct rxe_send_wqe *wqe, uint32_t psn)
+static uint32_t packets_in_flight(const struct rc_request *req)
+{
+	return (uint32_t)psn_diff(req->cur_psn, req->una_psn);
+}
+
+/* The last PSN of the READ request that begins at psn: two of them fit the window, unless that is very small. Cut at multiples of a power of two, so that what is
+ * asked for again in smaller parts never begins in one of the old parts and ends in another. */
+static uint32_t read_end(const struct rxe_qp *qp, const struct rxe_send_wqe *wqe, uint32_t psn)
 {
 	uint32_t per_request = RC_READ_BYTES / qp->attr.path_mtu;
 	uint32_t index = (uint32_t)psn_diff(psn, wqe->psn_first);
-	uint32_t end = psn_add(wqe->psn_first, (index | (per_request - 1)));
+	uint32_t end;
 
+	while (per_request > RC_READ_PACKETS && per_request > qp->rc.req.window.packets / 2)
+		per_request /= 2;
+	end = psn_add(wqe->psn_first, (index | (per_request - 1)));
 	return psn_diff(end, wqe->psn_last) < 0 ? end : wqe->psn_last;
 }
 
@@ -132,16 +143,39 @@ void rc_request_rewind(struct rxe_engine *engine, struct rxe_qp *qp)
 	req->cur = qp->sq.head;
 	req->cur_psn = req->una_psn;
 	req->from = (struct rxe_cursor){ 0 };
-	req->is_probing = false;
+	req->probe = RC_PROBE_NONE;
+	rc_rtt_forget(&req->rtt);
 	rxe_qp_set_ready(engine, qp);
+}
+
+void rc_request_lost(struct rxe_engine *engine, struct rxe_qp *qp)
+{
+	rc_window_lost(&qp->rc.req.window);
+	rc_request_rewind(engine, qp);
 }
 
 void rc_request_probe(struct rxe_engine *engine, struct rxe_qp *qp)
 {
 	if (rc_request_is_idle(qp))
 		return;
-	rc_request_rewind(engine, qp);
-	qp->rc.req.is_probing = true;
+	qp->rc.req.probe = RC_PROBE_DUE;
+	rc_rtt_forget(&qp->rc.req.rtt);
+	rxe_qp_set_ready(engine, qp);
+}
+
+/* All up to psn were answered: the reads and atomics among them are done. */
+static void count_answered(struct rxe_qp *qp, const struct rxe_send_wqe *wqe, uint32_t psn)
+{
+	struct rc_request *req = &qp->rc.req;
+
+	rc_window_answered(&req->window, packets_in_flight(req),
+			   (uint32_t)psn_diff(psn, req->una_psn) + 1);
+	give_back(req, cost_of(qp, wqe, req->una_psn, psn));
+	while (req->rd_atomic > 0 &&
+	       psn_diff(psn, req->rd_end[req->rd_first % RXE_MAX_RD_ATOMIC]) >= 0) {
+		req->rd_first++;
+		req->rd_atomic--;
+	}
 }
 
 /* The answer may be one to an earlier sending, when we have gone back already: then cur must not stay behind. */
@@ -151,14 +185,10 @@ void rc_request_advance(struct rxe_engine *engine, struct rxe_qp *qp, uint32_t p
 	struct rxe_send_wqe *wqe = rc_request_head(qp);
 	bool behind = psn_diff(req->cur_psn, psn) <= 0;
 
-	if (!behind) {
-		give_back(req, cost_of(qp, wqe, req->una_psn, psn));
-		if (rc_is_atomic(wqe) ||
-		    (rc_is_read(wqe) && psn == rc_request_read_end(qp, wqe, psn)))
-			req->rd_atomic--;
-	}
+	if (!behind)
+		count_answered(qp, wqe, psn);
 	req->una_psn = psn_add(psn, 1);
-	req->is_probing = false;
+	req->probe = RC_PROBE_NONE;
 	if (psn == wqe->psn_last) {
 		rxe_complete_send(engine, qp, RXE_WC_SUCCESS);
 		if (qp->state == RXE_QPS_ERR)
@@ -253,31 +283,40 @@ static uint32_t last_psn_of_packet(const struct rxe_qp *qp, const struct rxe_sen
 {
 	uint32_t psn = qp->rc.req.cur_psn;
 
-	return rc_is_read(wqe) ? rc_request_read_end(qp, wqe, psn) : psn;
+	return rc_is_read(wqe) ? read_end(qp, wqe, psn) : psn;
 }
 
-/* One packet always may when no answer is on its way: it asks for one, which opens the window again. */
-static bool window_has_room(const struct rc_request *req, uint32_t cost)
+/* For so many packets that cost so much. One always may when no answer is on its way: it asks for one, which opens the window again. */
+static bool window_has_room(const struct rc_request *req, uint32_t packets, uint32_t cost)
 {
-	return req->in_flight == req->unasked || req->peer->in_flight + cost <= RXE_WINDOW_BYTES;
+	return req->in_flight == req->unasked ||
+	       (req->peer->in_flight + cost <= RXE_WINDOW_BYTES &&
+		packets_in_flight(req) + packets <= req->window.packets);
 }
 
 static bool may_go(const struct rxe_qp *qp, const struct rxe_send_wqe *wqe, uint32_t last_psn)
 {
 	const struct rc_request *req = &qp->rc.req;
 
-	if (req->is_probing && req->cur_psn != req->una_psn)
-		return false;
 	if ((rc_is_read(wqe) || rc_is_atomic(wqe)) && req->rd_atomic >= qp->attr.max_rd_atomic)
 		return false;
-	return window_has_room(req, cost_of(qp, wqe, req->cur_psn, last_psn));
+	return window_has_room(req, (uint32_t)psn_diff(last_psn, req->cur_psn) + 1,
+			       cost_of(qp, wqe, req->cur_psn, last_psn));
 }
 
-/* Will the window be too full for another packet behind this one? */
+/* Will the peer's window be too full for another packet behind this one? */
 static bool fills_window(const struct rxe_qp *qp, uint32_t cost)
 {
 	return qp->rc.req.peer->in_flight + cost + qp->attr.path_mtu + RC_PACKET_COST >
 	       RXE_WINDOW_BYTES;
+}
+
+/* Twice a window at least, so that while one answer is on its way there is something to send. */
+static bool is_half_a_window(const struct rxe_qp *qp, uint32_t cost)
+{
+	uint32_t packet = qp->attr.path_mtu + RC_PACKET_COST;
+
+	return (cost + packet - 1) / packet >= qp->rc.req.window.packets / 2;
 }
 
 /* Is this packet the last of its train, as far as can be seen? */
@@ -297,15 +336,16 @@ static bool must_ask(const struct rxe_qp *qp, const struct wire_train *train, ui
 	const struct rc_request *req = &qp->rc.req;
 	bool stops = fills_window(qp, cost);
 
+	if (is_half_a_window(qp, req->unasked + cost))
+		return true;
 	if (req->unasked + cost >= RC_UNASKED_BYTES)
 		return stops || ends_train(train, len);
 	return req->in_flight == req->unasked && stops;
 }
 
-static void describe(const struct rxe_qp *qp, const struct rxe_send_wqe *wqe, uint32_t last_psn,
-		     const struct wire_train *train, struct wire_packet *ret)
+static void describe(const struct rxe_qp *qp, const struct rxe_send_wqe *wqe, uint32_t psn,
+		     uint32_t last_psn, const struct wire_train *train, struct wire_packet *ret)
 {
-	uint32_t psn = qp->rc.req.cur_psn;
 	uint32_t offset = offset_at(qp, wqe, psn);
 	uint32_t bytes = offset_at(qp, wqe, psn_add(last_psn, 1)) - offset;
 	bool reads = rc_is_read(wqe) || rc_is_atomic(wqe);
@@ -323,7 +363,7 @@ static void describe(const struct rxe_qp *qp, const struct rxe_send_wqe *wqe, ui
 	};
 	ret->payload_len = reads ? 0 : bytes;
 	ret->bth.ack_req =
-		last || reads || qp->rc.req.is_probing ||
+		last || reads || qp->rc.req.probe == RC_PROBE_DUE ||
 		must_ask(qp, train,
 			 wire_header_len(ret->bth.opcode) + bytes + (-bytes & 3) + ICRC_LEN,
 			 bytes + RC_PACKET_COST);
@@ -343,7 +383,8 @@ static void describe(const struct rxe_qp *qp, const struct rxe_send_wqe *wqe, ui
 	ret->inv_rkey = wqe->imm_or_rkey;
 }
 
-static void went(struct rxe_qp *qp, const struct rxe_send_wqe *wqe, uint32_t last_psn, bool asked)
+static void went(struct rxe_qp *qp, const struct rxe_send_wqe *wqe, uint32_t last_psn, bool asked,
+		 uint64_t now_ns)
 {
 	struct rc_request *req = &qp->rc.req;
 	uint32_t cost = cost_of(qp, wqe, req->cur_psn, last_psn);
@@ -352,8 +393,11 @@ static void went(struct rxe_qp *qp, const struct rxe_send_wqe *wqe, uint32_t las
 	req->unasked = asked ? 0 : req->unasked + cost;
 	req->peer->in_flight += cost;
 	if (rc_is_read(wqe) || rc_is_atomic(wqe))
-		req->rd_atomic++;
+		req->rd_end[(req->rd_first + req->rd_atomic++) % RXE_MAX_RD_ATOMIC] = last_psn;
+	if (asked && req->cur_psn == req->sent_psn)
+		rc_rtt_asked(&req->rtt, last_psn, now_ns);
 	req->cur_psn = psn_add(last_psn, 1);
+	rc_window_sent(&req->window, packets_in_flight(req));
 	if (psn_diff(req->cur_psn, req->sent_psn) > 0)
 		req->sent_psn = req->cur_psn;
 	if (last_psn == wqe->psn_last) {
@@ -362,27 +406,55 @@ static void went(struct rxe_qp *qp, const struct rxe_send_wqe *wqe, uint32_t las
 	}
 }
 
-static enum step send_one(struct rxe_engine *engine, struct rxe_qp *qp, struct rxe_send_wqe *wqe,
-			  uint32_t last_psn, struct wire_train *train)
+/* The packet that describe() described, its payload from where the cursor is. */
+static enum step emit(struct rxe_engine *engine, struct rxe_qp *qp, struct rxe_send_wqe *wqe,
+		      struct wire_packet *packet, struct rxe_cursor *from, struct wire_train *train)
 {
 	enum mr_verdict gathered = MR_OK;
-	struct wire_packet packet;
 	struct rxe_emit emit;
 
-	describe(qp, wqe, last_psn, train, &packet);
-	if (!rxe_emit_start(&emit, train, &packet))
+	if (!rxe_emit_start(&emit, train, packet))
 		return STEP_TRAIN_FULL;
-	if (packet.payload_len > 0)
-		gathered = rxe_gather(engine, qp->pd, wqe, &qp->rc.req.from,
-				      offset_at(qp, wqe, qp->rc.req.cur_psn), emit.payload,
-				      packet.payload_len);
+	if (packet->payload_len > 0)
+		gathered =
+			rxe_gather(engine, qp->pd, wqe, from, offset_at(qp, wqe, packet->bth.psn),
+				   emit.payload, packet->payload_len);
 	if (gathered != MR_OK) {
 		rxe_emit_cancel(&emit);
 		return gathered == MR_LATER ? STEP_LATER : STEP_FAILED;
 	}
 	rxe_emit_finish(engine, &emit, &qp->flow);
-	went(qp, wqe, last_psn, packet.bth.ack_req);
 	return STEP_SENT;
+}
+
+static enum step send_one(struct rxe_engine *engine, struct rxe_qp *qp, struct rxe_send_wqe *wqe,
+			  uint32_t last_psn, struct wire_train *train, uint64_t now_ns)
+{
+	struct wire_packet packet;
+	enum step step;
+
+	describe(qp, wqe, qp->rc.req.cur_psn, last_psn, train, &packet);
+	step = emit(engine, qp, wqe, &packet, &qp->rc.req.from, train);
+	if (step == STEP_SENT)
+		went(qp, wqe, last_psn, packet.bth.ack_req, now_ns);
+	return step;
+}
+
+/* It counts for nothing in flight, and moves nothing. Of a READ it asks for a packet: the answer to all may be on its way. What cannot
+ * be had now is the timer's to find out. */
+static enum output_verdict send_probe(struct rxe_engine *engine, struct rxe_qp *qp,
+				      struct wire_train *train)
+{
+	struct rc_request *req = &qp->rc.req;
+	struct rxe_send_wqe *wqe = rc_request_head(qp);
+	struct rxe_cursor from = { 0 };
+	struct wire_packet packet;
+
+	describe(qp, wqe, req->una_psn, req->una_psn, train, &packet);
+	if (emit(engine, qp, wqe, &packet, &from, train) == STEP_TRAIN_FULL)
+		return OUTPUT_TRAIN_FULL;
+	req->probe = RC_PROBE_SENT;
+	return OUTPUT_IDLE;
 }
 
 static bool may_request(struct rxe_qp *qp, uint64_t now_ns)
@@ -394,6 +466,9 @@ static bool may_request(struct rxe_qp *qp, uint64_t now_ns)
 enum output_verdict rc_request_output(struct rxe_engine *engine, struct rxe_qp *qp,
 				      struct wire_train *train, uint64_t now_ns)
 {
+	if (qp->rc.req.probe == RC_PROBE_DUE && may_request(qp, now_ns) &&
+	    send_probe(engine, qp, train) == OUTPUT_TRAIN_FULL)
+		return OUTPUT_TRAIN_FULL;
 	if (qp->rc.req.cur != qp->sq.tail && may_gather(qp))
 		return OUTPUT_IDLE;
 	while (may_request(qp, now_ns)) {
@@ -405,7 +480,7 @@ enum output_verdict rc_request_output(struct rxe_engine *engine, struct rxe_qp *
 		last_psn = last_psn_of_packet(qp, wqe);
 		if (!may_go(qp, wqe, last_psn))
 			break;
-		switch (send_one(engine, qp, wqe, last_psn, train)) {
+		switch (send_one(engine, qp, wqe, last_psn, train, now_ns)) {
 		case STEP_SENT: rc_retry_sent(&qp->rc.retry, &qp->attr, now_ns); break;
 		case STEP_TRAIN_FULL: return OUTPUT_TRAIN_FULL;
 		case STEP_LATER: rc_retry_put_off(&qp->rc.retry, &qp->attr, now_ns); break;

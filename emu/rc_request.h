@@ -8,6 +8,8 @@
 
 #include "emu/cq.h"
 #include "emu/output.h"
+#include "emu/rc_rtt.h"
+#include "emu/rc_window.h"
 #include "emu/sge.h"
 
 struct rxe_engine;
@@ -15,13 +17,20 @@ struct rxe_peer;
 struct rxe_qp;
 struct wire_train;
 
-/* A large READ goes out as several requests of so many bytes, so that its answers are clocked too. A power of two. */
+/* A large READ goes out as several requests of so many bytes at most, so that its answers are clocked too. A power of two. */
 #define RC_READ_BYTES 65536u
-/* What a packet costs a receiver's socket buffer beside its payload. */
-#define RC_PACKET_COST 256u
+/* ... and not of fewer packets, however much is lost. */
+#define RC_READ_PACKETS 4u
 
 /* Without trains, a packet asks for an answer when so many bytes have gone without. */
 #define RC_UNASKED_BYTES 16384u
+
+/* The oldest packet goes again, alone and asking, when nothing was heard for a while. */
+enum rc_probe {
+	RC_PROBE_NONE,
+	RC_PROBE_DUE,
+	RC_PROBE_SENT, /* una has not moved since */
+};
 
 /* PSNs: una <= cur <= sent <= attr.sq_psn. [una, cur) is in flight, [cur, sent) is to be sent again, [sent, sq_psn) is given
  * to the request that is going out. una lies in the request at the head of the send queue, or is attr.sq_psn. */
@@ -35,8 +44,12 @@ struct rc_request {
 	uint32_t in_flight;	/* what [una, cur) costs */
 	uint32_t unasked;	/* of it, what went since a packet last asked for an answer */
 	uint32_t rd_atomic;	/* READ requests and atomics in [una, cur) */
-	struct rxe_peer *peer;	/* shares a window with other QPs to it; NULL before RTS */
-	bool is_probing; /* the oldest packet goes again alone, asking; more when there is an answer */
+	uint32_t rd_first;	/* where the oldest of them is in rd_end; free-running */
+	uint32_t rd_end[RXE_MAX_RD_ATOMIC]; /* their last PSNs */
+	struct rxe_peer *peer; /* shares a window with other QPs to it; NULL before RTS */
+	struct rc_window window;
+	struct rc_rtt rtt;
+	enum rc_probe probe;
 	bool is_broken; /* request broken_index cannot be sent: it fails when those before it are done */
 	uint32_t broken_index;
 	enum rxe_wc_status broken_status;
@@ -72,13 +85,13 @@ bool rc_request_is_idle(const struct rxe_qp *qp);
 
 /* The request that una is in, or NULL when nothing waits for an answer. */
 struct rxe_send_wqe *rc_request_head(const struct rxe_qp *qp);
-/* The last PSN of the READ request that psn is in. */
-uint32_t rc_request_read_end(const struct rxe_qp *qp, const struct rxe_send_wqe *wqe, uint32_t psn);
 /* Everything up to psn, which lies in the head, has its answer. Completes the head when psn is its last. */
 void rc_request_advance(struct rxe_engine *engine, struct rxe_qp *qp, uint32_t psn);
 /* Go back to una. */
 void rc_request_rewind(struct rxe_engine *engine, struct rxe_qp *qp);
-/* The same, for one packet until there is an answer. */
+/* The same, because something was lost. */
+void rc_request_lost(struct rxe_engine *engine, struct rxe_qp *qp);
+/* Nothing was heard for a while: send the oldest packet once more. */
 void rc_request_probe(struct rxe_engine *engine, struct rxe_qp *qp);
 /* When a request that cannot be sent has become the oldest: fail. */
 void rc_request_check_broken(struct rxe_engine *engine, struct rxe_qp *qp, uint64_t now_ns);

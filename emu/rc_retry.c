@@ -5,10 +5,14 @@
 
 #include "emu/host.h"
 #include "emu/qp.h"
+#include "emu/rc_rtt.h"
 #include "net/wire/packet.h"
 
 #define RNR_FOR_EVER 7
 #define RNR_UNIT_NS  10000ull
+
+/* A round trip within a host takes a tenth of that; but not when the peer's processor does something else for a moment. */
+#define PROBE_LEAST_NS 250000u
 
 uint64_t rc_timeout_ns(uint8_t code)
 {
@@ -30,10 +34,30 @@ void rc_retry_reset(struct rc_retry *retry)
 	*retry = (struct rc_retry){ .deadline_ns = UINT64_MAX, .probe_ns = UINT64_MAX };
 }
 
+void rc_retry_set_patience(struct rc_retry *retry, const struct rc_rtt *rtt)
+{
+	uint64_t most_ns = retry->probe_most_ns;
+
+	retry->probe_after_ns = rc_rtt_patience_ns(
+		rtt, most_ns < PROBE_LEAST_NS ? most_ns : PROBE_LEAST_NS, most_ns);
+}
+
 static void stop_timer(struct rc_retry *retry)
 {
 	retry->deadline_ns = UINT64_MAX;
 	retry->probe_ns = UINT64_MAX;
+}
+
+static void plan_probe(struct rc_retry *retry, const struct rxe_qp_attr *attr, uint64_t now_ns)
+{
+	uint64_t wait_ns = retry->probe_wait_ns;
+
+	/* Hardly earlier than the timeout it would gain nothing. */
+	if (wait_ns && wait_ns <= rc_timeout_ns(attr->timeout) / 2)
+		retry->probe_ns = now_ns + wait_ns;
+	else
+		retry->probe_ns = UINT64_MAX;
+	retry->probe_wait_ns = 2 * wait_ns;
 }
 
 static void start_timer(struct rc_retry *retry, const struct rxe_qp_attr *attr, uint64_t now_ns)
@@ -41,9 +65,8 @@ static void start_timer(struct rc_retry *retry, const struct rxe_qp_attr *attr, 
 	const uint64_t timeout_ns = rc_timeout_ns(attr->timeout);
 
 	retry->deadline_ns = attr->timeout ? now_ns + timeout_ns : UINT64_MAX;
-	/* Hardly earlier than the timeout it would gain nothing. */
-	if (retry->probe_after_ns && retry->probe_after_ns <= timeout_ns / 2)
-		retry->probe_ns = now_ns + retry->probe_after_ns;
+	retry->probe_wait_ns = retry->probe_after_ns;
+	plan_probe(retry, attr, now_ns);
 }
 
 void rc_retry_sent(struct rc_retry *retry, const struct rxe_qp_attr *attr, uint64_t now_ns)
@@ -89,7 +112,7 @@ enum rc_retry_verdict rc_retry_timed_out(struct rc_retry *retry, const struct rx
 	if (now_ns < retry->deadline_ns && now_ns < retry->probe_ns)
 		return RC_RETRY_WAIT;
 	if (now_ns < retry->deadline_ns) {
-		retry->probe_ns = UINT64_MAX;
+		plan_probe(retry, attr, now_ns);
 		return RC_RETRY_PROBE;
 	}
 	retry->rewound = false;

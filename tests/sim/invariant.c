@@ -23,6 +23,8 @@ static void check_requester(const struct oracle *o, const struct end *end)
 	MUST((req->in_flight == 0) == (req->una_psn == req->cur_psn),
 	     "bytes in flight do not fit the PSNs in flight");
 	MUST(req->rd_atomic <= qp->attr.max_rd_atomic, "more reads and atomics than allowed");
+	MUST(req->window.packets >= RC_WINDOW_LEAST, "losses leave it less than the least window");
+	MUST(req->window.packets < RC_WINDOW_MOST + RC_WINDOW_STEP, "its window has no end");
 	MUST(retry->retries <= qp->attr.retry_cnt, "more retries than allowed");
 	MUST(retry->rnr_retries <= qp->attr.rnr_retry, "more RNR retries than allowed");
 	/* With a code that is not 0, whoever waits has a timer. */

@@ -185,12 +185,12 @@ static void note_rewind(struct world *w, struct end *end, bool by_timer)
 	const struct rc_retry *retry = &end->qp.rc.retry;
 	uint32_t left = end->qp.attr.retry_cnt - retry->retries;
 
+	if (req->probe == RC_PROBE_DUE)
+		trace_line(&w->trace, w->now_ns, end->letter, "  asks again with %u", req->una_psn);
 	if (psn_diff(req->cur_psn, end->seen_cur) >= 0 || end->qp.state == RXE_QPS_ERR ||
 	    end->qp.state == RXE_QPS_RESET)
 		return;
-	if (req->is_probing)
-		trace_line(&w->trace, w->now_ns, end->letter, "  asks again with %u", req->cur_psn);
-	else if (by_timer)
+	if (by_timer)
 		trace_line(&w->trace, w->now_ns, end->letter, "  timeout, %u left, rewind to %u",
 			   left, req->cur_psn);
 	else if (retry->rnr_until_ns)

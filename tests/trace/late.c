@@ -195,7 +195,6 @@ START_TEST(behind_others)
 	       "  5194.3 a > WRITE_ONLY 105 len 64 ackreq\n"
 	       "  5194.3 a > WRITE_ONLY 106 len 64 ackreq\n"
 	       "  5194.3 a > WRITE_ONLY 107 len 64 ackreq\n"
-	       "  5194.3 a > WRITE_ONLY 108 len 64 ackreq\n"
 	       "  5199.3 b   duplicate WRITE_ONLY 100\n"
 	       "  5199.3 b   duplicate WRITE_ONLY 101\n"
 	       "  5199.3 b   duplicate WRITE_ONLY 102\n"
@@ -204,8 +203,10 @@ START_TEST(behind_others)
 	       "  5199.3 b   duplicate WRITE_ONLY 105\n"
 	       "  5199.3 b   duplicate WRITE_ONLY 106\n"
 	       "  5199.3 b   duplicate WRITE_ONLY 107\n"
-	       "  5199.3 b > ACK 108 msn 9\n"
-	       "  5204.3 a   send 9 SUCCESS\n");
+	       "  5199.3 b > ACK 107 msn 8\n"
+	       "  5204.3 a > WRITE_ONLY 108 len 64 ackreq\n"
+	       "  5209.3 b > ACK 108 msn 9\n"
+	       "  5214.3 a   send 9 SUCCESS\n");
 }
 END_TEST
 

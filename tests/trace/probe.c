@@ -52,6 +52,7 @@ START_TEST(lost_nak)
 }
 END_TEST
 
+/* The first answer tells of what came before; then the packet that is missing is the oldest. */
 START_TEST(lost_last_packet)
 {
 	connect_probing();
@@ -60,8 +61,8 @@ START_TEST(lost_last_packet)
 	world_run(&w);
 	expect_some("    50.0 a > WRITE_FIRST 100 len 1024 ackreq\n"
 		    "    55.0 b > ACK 101 msn 0\n"
-		    "    60.0 a > WRITE_LAST 102 len 452 ackreq\n"
-		    "    70.0 a   send 1 SUCCESS\n");
+		    "   110.0 a > WRITE_LAST 102 len 452 ackreq\n"
+		    "   120.0 a   send 1 SUCCESS\n");
 }
 END_TEST
 
@@ -77,12 +78,11 @@ START_TEST(lost_read_answer)
 }
 END_TEST
 
-/* Once: nothing but the timer may go on after that, and it is where it was. */
+/* Again after twice the time. The timer is where it was. */
 START_TEST(lost_as_well)
 {
 	connect_probing();
-	fault("drop b ACK 100");
-	fault("drop b ACK 100");
+	fault("drop b ACK 100 x3");
 	WRITE(64);
 	world_run(&w);
 	expect("     0.0 a > WRITE_ONLY 100 len 64 ackreq\n"
@@ -91,11 +91,84 @@ START_TEST(lost_as_well)
 	       "    50.0 a > WRITE_ONLY 100 len 64 ackreq\n"
 	       "    55.0 b   duplicate WRITE_ONLY 100\n"
 	       "    55.0 b x ACK 100 msn 1\n"
+	       "   150.0 a   asks again with 100\n"
+	       "   150.0 a > WRITE_ONLY 100 len 64 ackreq\n"
+	       "   155.0 b   duplicate WRITE_ONLY 100\n"
+	       "   155.0 b x ACK 100 msn 1\n"
 	       "   262.1 a   timeout, 6 left, rewind to 100\n"
 	       "   262.1 a > WRITE_ONLY 100 len 64 ackreq\n"
 	       "   267.1 b   duplicate WRITE_ONLY 100\n"
 	       "   267.1 b > ACK 100 msn 1\n"
 	       "   272.1 a   send 1 SUCCESS\n");
+}
+END_TEST
+
+/* Two were lost, and nothing came behind them: the probe brings the first, and what went behind it goes again at once. */
+START_TEST(lost_last_packets)
+{
+	connect_probing();
+	fault("drop a WRITE_ONLY *");
+	fault("drop a WRITE_ONLY *");
+	WRITE(64);
+	WRITE(65);
+	world_run(&w);
+	expect("     0.0 a x WRITE_ONLY 100 len 64 ackreq\n"
+	       "     0.0 a x WRITE_ONLY 101 len 65 ackreq\n"
+	       "    50.0 a   asks again with 100\n"
+	       "    50.0 a > WRITE_ONLY 100 len 64 ackreq\n"
+	       "    55.0 b > ACK 100 msn 1\n"
+	       "    60.0 a   rewind to 101\n"
+	       "    60.0 a > WRITE_ONLY 101 len 65 ackreq\n"
+	       "    60.0 a   send 1 SUCCESS\n"
+	       "    65.0 b > ACK 101 msn 2\n"
+	       "    70.0 a   send 2 SUCCESS\n");
+	ck_assert_uint_eq(x->counters.completer_retry_err, 0);
+}
+END_TEST
+
+/* It asks for one packet; that it comes tells that the others do not. */
+START_TEST(lost_long_read_answer)
+{
+	connect_probing();
+	fault("drop b * * x3");
+	READ(2500, .from = READ_AT);
+	world_run(&w);
+	expect("     0.0 a > READ_REQUEST 100 len 2500 ackreq\n"
+	       "     5.0 b x READ_RESP_FIRST 100 len 1024\n"
+	       "     5.0 b x READ_RESP_MIDDLE 101 len 1024\n"
+	       "     5.0 b x READ_RESP_LAST 102 len 452\n"
+	       "    50.0 a   asks again with 100\n"
+	       "    50.0 a > READ_REQUEST 100 len 1024 ackreq\n"
+	       "    55.0 b   duplicate READ_REQUEST 100\n"
+	       "    55.0 b > READ_RESP_ONLY 100 len 1024\n"
+	       "    60.0 a   rewind to 101\n"
+	       "    60.0 a > READ_REQUEST 101 len 1476 ackreq\n"
+	       "    65.0 b   duplicate READ_REQUEST 101\n"
+	       "    65.0 b > READ_RESP_FIRST 101 len 1024\n"
+	       "    65.0 b > READ_RESP_LAST 102 len 452\n"
+	       "    70.0 a   send 1 SUCCESS\n");
+	expect_same(x, READ_AT, y, 0, 2500);
+}
+END_TEST
+
+/* Where a round trip takes 10 us, 8 ms are long; but not less than 250 us, for a peer that does something else for a moment. */
+START_TEST(sooner_when_answers_are_quick)
+{
+	struct node_qp_opts opts = world_opts();
+
+	opts.timeout = 13; /* 33.6 ms */
+	x->engine.cfg.probe_ns = 8000000;
+	connect_ends(&opts);
+	fault("drop b ACK 101");
+	WRITE(64);
+	world_run_until(&w, 20);
+	skip();
+	WRITE(64);
+	world_run(&w);
+	expect_some("    20.0 a > WRITE_ONLY 101 len 64 ackreq\n"
+		    "    25.0 b x ACK 101 msn 2\n"
+		    "   270.0 a   asks again with 101\n"
+		    "   280.0 a   send 2 SUCCESS\n");
 }
 END_TEST
 
@@ -155,4 +228,5 @@ START_TEST(not_while_the_peer_asked_for_peace)
 END_TEST
 
 RUN_TESTS("probe", lost_ack, lost_nak, lost_last_packet, lost_read_answer, lost_as_well,
+	  lost_last_packets, lost_long_read_answer, sooner_when_answers_are_quick,
 	  asked_for_nothing, not_beside_a_short_timer, not_while_the_peer_asked_for_peace)

@@ -1,0 +1,200 @@
+/* SPDX-License-Identifier: MIT */
+/* Traces of how much is under way when packets get lost: less after each loss, more with what is answered, and without a loss no less
+ * than ever. */
+#include "emu/rc_nak.h"
+#include "tests/trace/fixture.h"
+
+static struct rc_window *window(void)
+{
+	return &a->qp.rc.req.window;
+}
+
+static uint32_t in_flight(void)
+{
+	return (uint32_t)psn_diff(a->qp.rc.req.cur_psn, a->qp.rc.req.una_psn);
+}
+
+/* Runs to the end; the most packets that were under way at once. */
+static uint32_t run_for_most(void)
+{
+	uint32_t most = 0;
+
+	world_flush(&w);
+	do {
+		if (in_flight() > most)
+			most = in_flight();
+	} while (world_step(&w, 1000000000));
+	return most;
+}
+
+static void run_until_lost(void)
+{
+	world_flush(&w);
+	while (rc_window_is_open(window()))
+		ck_assert(world_step(&w, 1000000000));
+}
+
+START_TEST(a_loss_halves_what_is_under_way)
+{
+	uint32_t peak;
+
+	connect_with_mtu(4096);
+	w.trace.quiet = 1;
+	fault("drop a WRITE_MIDDLE 150");
+	WRITE(1u << 20, .to = 0x100000);
+	world_flush(&w);
+	peak = in_flight();
+	ck_assert_uint_eq(peak, RXE_WINDOW_BYTES / (4096 + RC_PACKET_COST));
+	run_until_lost();
+	ck_assert_uint_eq(window()->packets, peak / 2);
+	world_flush(&w);
+	ck_assert_uint_le(in_flight(), peak / 2);
+	world_run(&w);
+	expect_same(x, 0, y, 0x100000, 1u << 20);
+	ck_assert_uint_eq(x->counters.completer_retry_err, 1);
+}
+END_TEST
+
+START_TEST(once_for_each_loss)
+{
+	connect_with_mtu(4096);
+	w.trace.quiet = 1;
+	/* All these are of one flight, and the NAKs that might follow of one gap. */
+	fault("drop a WRITE_MIDDLE 110");
+	fault("drop a WRITE_MIDDLE 112");
+	fault("drop a WRITE_MIDDLE 120");
+	WRITE(1u << 20, .to = 0x100000);
+	run_until_lost();
+	ck_assert_uint_eq(window()->packets, 24);
+	world_run(&w);
+	ck_assert_uint_ge(window()->packets, 24);
+	ck_assert_uint_eq(x->counters.completer_retry_err, 1);
+}
+END_TEST
+
+START_TEST(it_grows_again)
+{
+	connect_with_mtu(4096);
+	w.trace.quiet = 1;
+	fault("drop a WRITE_MIDDLE 110");
+	WRITE(1u << 20, .to = 0x100000);
+	world_run(&w);
+	WRITE(1u << 20, .to = 0x100000);
+	world_run(&w);
+	/* As much as the peer's socket takes is under way again. */
+	WRITE(1u << 20, .to = 0x100000);
+	ck_assert_uint_eq(run_for_most(), RXE_WINDOW_BYTES / (4096 + RC_PACKET_COST));
+	ck_assert_uint_eq(x->counters.completer_retry_err, 1);
+}
+END_TEST
+
+/* Lost six times in a row: no less than RC_WINDOW_LEAST go at once, and an answer is asked for early enough for no timer to help. */
+START_TEST(the_smallest_window_does_not_stall)
+{
+	connect_with_mtu(1024);
+	w.trace.quiet = 1;
+	fault("drop a WRITE_MIDDLE 150 x6");
+	WRITE(1u << 18, .to = 0x100000);
+	run_until_lost();
+	while (window()->packets > RC_WINDOW_LEAST)
+		ck_assert(world_step(&w, 1000000000));
+	while (in_flight() > 0)
+		ck_assert(world_step(&w, 1000000000));
+	expect_same(x, 0, y, 0x100000, 1u << 18);
+	ck_assert_uint_eq(x->counters.completer_retry_err, 6);
+	ck_assert_uint_lt(w.now_ns, 262000); /* no timeout */
+	/* ... and not for each packet. */
+	ck_assert_uint_lt(y->sent, x->sent / 2);
+}
+END_TEST
+
+START_TEST(a_reader_asks_for_less_at_a_time)
+{
+	struct node_qp_opts opts = world_opts();
+
+	opts.mtu = 4096;
+	opts.rd_atomic = 16;
+	connect_ends(&opts);
+	fault("drop b READ_RESP_MIDDLE 105");
+	READ(1u << 18, .from = READ_AT);
+	world_run(&w);
+	/* 48 packets were under way, so 24 may be: twice 8, each up to a multiple of 8. */
+	expect_some("     0.0 a > READ_REQUEST 100 len 65536 ackreq\n"
+		    "     0.0 a > READ_REQUEST 116 len 65536 ackreq\n"
+		    "    10.0 a   rewind to 105\n"
+		    "    10.0 a > READ_REQUEST 105 len 12288 ackreq\n"
+		    "    10.0 a > READ_REQUEST 108 len 32768 ackreq\n"
+		    "    10.0 a > READ_REQUEST 116 len 32768 ackreq\n"
+		    "    15.0 b > READ_RESP_LAST 107 len 4096\n");
+	expect_same(x, READ_AT, y, 0, 1u << 18);
+	ck_assert_uint_eq(a->qp.rc.req.rd_atomic, 0);
+}
+END_TEST
+
+/* An answer to the larger request comes late, when the same has been asked for in smaller parts: it is what it is. */
+START_TEST(late_answers_to_the_larger_request)
+{
+	struct node_qp_opts opts = world_opts();
+
+	opts.mtu = 4096;
+	connect_ends(&opts);
+	w.trace.quiet = 1;
+	fault("delay b READ_RESP_MIDDLE 105 6");
+	fault("delay b READ_RESP_MIDDLE 107 9");
+	fault("delay b READ_RESP_MIDDLE 106 8");
+	READ(1u << 18, .from = READ_AT);
+	world_run(&w);
+	expect_same(x, READ_AT, y, 0, 1u << 18);
+	ck_assert_int_eq(a->qp.state, RXE_QPS_RTS);
+}
+END_TEST
+
+START_TEST(an_rnr_nak_changes_nothing)
+{
+	connect_ends(NULL);
+	w.trace.quiet = 1;
+	SEND(64);
+	SEND(64);
+	world_run_until(&w, 12);
+	RECV(64);
+	RECV(64);
+	world_run(&w);
+	ck_assert_uint_ge(x->counters.rcvd_rnr_err, 1);
+	ck_assert(rc_window_is_open(window()));
+}
+END_TEST
+
+START_TEST(a_slow_peer_changes_nothing)
+{
+	x->engine.cfg.probe_ns = 50000;
+	connect_ends(NULL);
+	w.trace.quiet = 1;
+	world_sleep(&w, y, 120000);
+	WRITE(64);
+	WRITE(64);
+	WRITE(64);
+	world_run(&w);
+	ck_assert(rc_window_is_open(window()));
+	ck_assert_uint_eq(x->sent, 3 + 1);
+}
+END_TEST
+
+START_TEST(a_new_connection_remembers_nothing)
+{
+	connect_with_mtu(4096);
+	w.trace.quiet = 1;
+	fault("drop a WRITE_MIDDLE 110");
+	WRITE(1u << 18, .to = 0x100000);
+	run_until_lost();
+	world_modify(&w, a, RXE_QPS_ERR);
+	ck_assert_uint_eq(a->qp.rc.req.peer->in_flight, 0);
+	world_modify(&w, a, RXE_QPS_RESET);
+	rc_became_rts(&x->engine, &a->qp);
+	ck_assert(rc_window_is_open(window()));
+}
+END_TEST
+
+RUN_TESTS("window", a_loss_halves_what_is_under_way, once_for_each_loss, it_grows_again,
+	  the_smallest_window_does_not_stall, a_reader_asks_for_less_at_a_time,
+	  late_answers_to_the_larger_request, an_rnr_nak_changes_nothing,
+	  a_slow_peer_changes_nothing, a_new_connection_remembers_nothing)

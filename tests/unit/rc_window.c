@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: MIT */
+/* rc_window and rc_rtt alone: their arithmetic. */
+#include <check.h>
+#include <stdlib.h>
+
+#include "emu/rc_rtt.h"
+#include "emu/rc_window.h"
+
+START_TEST(open_until_something_is_lost)
+{
+	struct rc_window window;
+
+	rc_window_reset(&window);
+	ck_assert(rc_window_is_open(&window));
+	rc_window_sent(&window, 40);
+	rc_window_answered(&window, 40, 40);
+	ck_assert_uint_eq(window.packets, RC_WINDOW_MOST);
+	rc_window_lost(&window);
+	ck_assert_uint_eq(window.packets, 20);
+}
+END_TEST
+
+/* Half of what was under way at most, not of what might have been; and never below the least. */
+START_TEST(less_with_each_loss)
+{
+	struct rc_window window;
+
+	rc_window_reset(&window);
+	rc_window_sent(&window, 100);
+	rc_window_sent(&window, 64);
+	rc_window_lost(&window);
+	ck_assert_uint_eq(window.packets, 50);
+	rc_window_sent(&window, 30);
+	rc_window_lost(&window);
+	ck_assert_uint_eq(window.packets, 15);
+	rc_window_sent(&window, 15);
+	rc_window_lost(&window);
+	ck_assert_uint_eq(window.packets, RC_WINDOW_LEAST);
+	rc_window_lost(&window);
+	ck_assert_uint_eq(window.packets, RC_WINDOW_LEAST);
+}
+END_TEST
+
+START_TEST(more_with_each_window_answered)
+{
+	struct rc_window window = { .packets = 20 };
+
+	rc_window_answered(&window, 20, 19);
+	ck_assert_uint_eq(window.packets, 20);
+	rc_window_answered(&window, 20, 1);
+	ck_assert_uint_eq(window.packets, 20 + RC_WINDOW_STEP);
+	ck_assert_uint_eq(window.acked, 0);
+	/* Two windows at once. */
+	rc_window_answered(&window, 24, 24 + 28);
+	ck_assert_uint_eq(window.packets, 20 + 3 * RC_WINDOW_STEP);
+}
+END_TEST
+
+START_TEST(not_by_what_is_not_used)
+{
+	struct rc_window window = { .packets = 20 };
+	uint32_t i;
+
+	for (i = 0; i < 100; i++)
+		rc_window_answered(&window, 9, 9);
+	ck_assert_uint_eq(window.packets, 20);
+	rc_window_answered(&window, 10, 10);
+	rc_window_answered(&window, 10, 10);
+	ck_assert_uint_eq(window.packets, 20 + RC_WINDOW_STEP);
+}
+END_TEST
+
+START_TEST(open_again)
+{
+	struct rc_window window = { .packets = RC_WINDOW_MOST - 1 };
+
+	rc_window_answered(&window, RC_WINDOW_MOST, 10 * RC_WINDOW_MOST);
+	ck_assert(rc_window_is_open(&window));
+}
+END_TEST
+
+START_TEST(round_trips)
+{
+	struct rc_rtt rtt = { 0 };
+
+	ck_assert_uint_eq(rc_rtt_patience_ns(&rtt, 1000, 9000000), 9000000);
+	rc_rtt_asked(&rtt, 0xffffff, 100000);
+	rc_rtt_asked(&rtt, 3, 150000); /* one at a time */
+	rc_rtt_answered(&rtt, 0xffffff, 160000);
+	ck_assert(rtt.is_timing);
+	rc_rtt_answered(&rtt, 0, 180000);
+	ck_assert_uint_eq(rtt.smooth_ns, 80000);
+	ck_assert_uint_eq(rc_rtt_patience_ns(&rtt, 1000, 9000000), 80000 + 4 * 40000);
+	ck_assert_uint_eq(rc_rtt_patience_ns(&rtt, 250000, 9000000), 250000);
+	ck_assert_uint_eq(rc_rtt_patience_ns(&rtt, 1000, 200000), 200000);
+	rc_rtt_asked(&rtt, 7, 1000000);
+	rc_rtt_answered(&rtt, 20, 1160000); /* twice as long */
+	ck_assert_uint_eq(rtt.smooth_ns, 90000);
+	ck_assert_uint_eq(rtt.spread_ns, 50000);
+}
+END_TEST
+
+START_TEST(what_was_sent_twice_is_not_timed)
+{
+	struct rc_rtt rtt = { 0 };
+
+	rc_rtt_asked(&rtt, 5, 1000);
+	rc_rtt_forget(&rtt);
+	rc_rtt_answered(&rtt, 6, 9000);
+	ck_assert_uint_eq(rtt.smooth_ns, 0);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("rc_window");
+	TCase *tcase = tcase_create("rc_window");
+	SRunner *runner;
+	int failed;
+
+	tcase_add_test(tcase, open_until_something_is_lost);
+	tcase_add_test(tcase, less_with_each_loss);
+	tcase_add_test(tcase, more_with_each_window_answered);
+	tcase_add_test(tcase, not_by_what_is_not_used);
+	tcase_add_test(tcase, open_again);
+	tcase_add_test(tcase, round_trips);
+	tcase_add_test(tcase, what_was_sent_twice_is_not_timed);
+	suite_add_tcase(suite, tcase);
+	runner = srunner_create(suite);
+	srunner_run_all(runner, CK_NORMAL);
+	failed = srunner_ntests_failed(runner);
+	srunner_free(runner);
+	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}
