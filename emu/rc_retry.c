@@ -11,8 +11,9 @@
 #define RNR_FOR_EVER 7
 #define RNR_UNIT_NS  10000ull
 
-/* A round trip within a host takes a tenth of that; but not when the peer's processor does something else for a moment. */
-#define PROBE_LEAST_NS 250000u
+/* A round trip within a host takes a tenth of that; but not when the peer's processor does something else for a moment. And whoever
+ * hosts the engine wakes for it: less would cost what goes without a loss. */
+#define PROBE_LEAST_NS 1000000u
 
 uint64_t rc_timeout_ns(uint8_t code)
 {

@@ -106,7 +106,7 @@ static void run(const struct kind *kind, const struct link_dice *dice, uint64_t 
 	uint32_t i;
 
 	opts.mtu = 4096;
-	opts.timeout = 8; /* 1 ms */
+	opts.timeout = 12; /* 17 ms */
 	world_init(&w, seed);
 	w.mem_len = REQUEST_BYTES;
 	world_pair(&w, world_add_node(&w), world_add_node(&w), &opts, &flow.from, &flow.to);

@@ -151,7 +151,7 @@ START_TEST(lost_long_read_answer)
 }
 END_TEST
 
-/* Where a round trip takes 10 us, 8 ms are long; but not less than 250 us, for a peer that does something else for a moment. */
+/* Where a round trip takes 10 us, 8 ms are long; but not less than 1 ms, for a peer that does something else for a moment. */
 START_TEST(sooner_when_answers_are_quick)
 {
 	struct node_qp_opts opts = world_opts();
@@ -167,8 +167,8 @@ START_TEST(sooner_when_answers_are_quick)
 	world_run(&w);
 	expect_some("    20.0 a > WRITE_ONLY 101 len 64 ackreq\n"
 		    "    25.0 b x ACK 101 msn 2\n"
-		    "   270.0 a   asks again with 101\n"
-		    "   280.0 a   send 2 SUCCESS\n");
+		    "  1020.0 a   asks again with 101\n"
+		    "  1030.0 a   send 2 SUCCESS\n");
 }
 END_TEST
 
