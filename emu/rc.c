@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Reliable connection (IBTA 9.7), and XRC, whose QPs have one half of it each (annex A14): where the engine's calls are shared out. Requests go to the responder (rc_respond, rc_execute,
- * rc_replay), which answers through rc_reply; answers go to the requester (rc_complete), which sends through rc_request and
- * asks rc_retry what to do when something is missing. */
+/* Reliable connection (IBTA 9.7), and XRC, whose QPs have one half of it each (annex A14): where the engine's calls are shared out.
+ * Requests go to the responder (rc_respond, rc_execute, rc_replay), which answers through rc_reply; answers go to the requester
+ * (rc_complete), which sends through rc_request and asks rc_retry what to do when something is missing. */
 #include "emu/rc.h"
 
 #include "emu/engine.h"

@@ -120,8 +120,8 @@ static uint32_t packets_in_flight(const struct rc_request *req)
 	return (uint32_t)psn_diff(req->cur_psn, req->una_psn);
 }
 
-/* The last PSN of the READ request that begins at psn: two of them fit the window, unless that is very small. Cut at multiples of a power of two, so that what is
- * asked for again in smaller parts never begins in one of the old parts and ends in another. */
+/* The last PSN of the READ request that begins at psn: two of them fit the window, unless that is very small. Cut at multiples of a
+ * power of two, so that what is asked for again in smaller parts never begins in one of the old parts and ends in another. */
 static uint32_t read_end(const struct rxe_qp *qp, const struct rxe_send_wqe *wqe, uint32_t psn)
 {
 	uint32_t per_request = RC_READ_BYTES / qp->attr.path_mtu;
