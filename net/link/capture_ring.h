@@ -130,8 +130,8 @@ struct capture_reader {
 /* From now on. */
 void capture_reader_open(struct capture_reader *ret, const struct capture_ring *ring,
 			 uint32_t ring_bytes);
-/* Copies records into to, which has room for ring_bytes and is aligned to 8; returns their bytes. What was overwritten meanwhile is left out, and
- * counted in lost when the next packet is seen. */
+/* Copies records into to, which has room for ring_bytes and is aligned to 8; returns their bytes. What was overwritten meanwhile is
+ * left out, and counted in lost when the next packet is seen. */
 size_t capture_reader_read(struct capture_reader *reader, uint8_t *to);
 /* The record at *at of what was read, its packet and its note (not terminated) behind it; moves *at on. NULL at the end. */
 const struct capture_record *capture_reader_next(struct capture_reader *reader, const uint8_t *from,

@@ -71,8 +71,8 @@ int link_udp_recv_from(struct link_udp *link, int rx_fd, struct wire_arrival *re
  * them, and they cost every packet 0.15 us: off at first; groups always tell. */
 void link_udp_see_headers(struct link_udp *link, bool see);
 
-/* Multicast: join or leave a group on the interface that has our address (joins nest). Arrivals come out of
- * link_udp_recv too. 0, -EINVAL (not a group, or of the other family), -EOPNOTSUPP (IPv6 on lo), -ENOENT (leave: not joined), -ENOSPC, -errno. */
+/* Multicast: join or leave a group on the interface that has our address (joins nest). Arrivals come out of link_udp_recv too. 0,
+ * -EINVAL (not a group, or of the other family), -EOPNOTSUPP (IPv6 on lo), -ENOENT (leave: not joined), -ENOSPC, -errno. */
 int link_udp_join(struct link_udp *link, const struct gid *group);
 int link_udp_leave(struct link_udp *link, const struct gid *group);
 /* An epoll descriptor, the same as long as the link lives: readable when link_udp_recv has something. The caller may add

@@ -78,9 +78,10 @@ bool link_veth_is_self(const struct link_veth *link, const struct gid *gid);
 uint32_t link_veth_tx_ports(const struct link_veth *link, uint16_t *ret, uint32_t max);
 uint16_t link_veth_max_segs(const struct link_veth *link);
 
-/* Send trains, in order. Returns how many went; fewer than n means the interface would not take more now (-EAGAIN for none).
- * While a neighbour's MAC is being asked for, some of its trains are kept and count as gone; others wait for a moment (-EAGAIN). What can never go (nobody answers, too
- * long for the interface, interface down) is dropped, counted in send_errors, and counts as gone: the transport recovers. */
+/* Send trains, in order. Returns how many went; fewer than n means the interface would not take more now (-EAGAIN for none). While
+ * a neighbour's MAC is being asked for, some of its trains are kept and count as gone; others wait for a moment (-EAGAIN). What can
+ * never go (nobody answers, too long for the interface, interface down) is dropped, counted in send_errors, and counts as gone: the
+ * transport recovers. */
 int link_veth_send(struct link_veth *link, const struct wire_train *trains, size_t n);
 uint64_t link_veth_send_errors(const struct link_veth *link);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Getting at an interface's frames, with libpcap's filters: what needs CAP_NET_RAW. A library of its own, so that a program which is handed its
- * sockets does not load libpcap. */
+/* Getting at an interface's frames, with libpcap's filters: what needs CAP_NET_RAW. A library of its own, so that a program which
+ * is handed its sockets does not load libpcap. */
 #ifndef RXE_LINK_VETH_PCAP_H
 #define RXE_LINK_VETH_PCAP_H
 
