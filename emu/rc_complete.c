@@ -32,7 +32,7 @@ static void progressed(struct rxe_engine *engine, struct rxe_qp *qp, uint64_t no
 	if (qp->state == RXE_QPS_ERR)
 		return; /* a completion ended in error */
 	rc_rtt_answered(&req->rtt, req->una_psn, now_ns);
-	rc_retry_set_patience(&qp->rc.retry, &req->rtt);
+	rc_retry_set_patience(&qp->rc.retry, &req->rtt, now_ns);
 	rc_retry_progressed(&qp->rc.retry, &qp->attr, req->cur_psn != req->una_psn, now_ns);
 	rxe_qp_set_ready(engine, qp);
 	rc_request_check_broken(engine, qp, now_ns);
@@ -68,6 +68,7 @@ static void retry(struct rxe_engine *engine, struct rxe_qp *qp, enum rc_retry_ve
 	case RC_RETRY_PROBE: rc_request_probe(engine, qp); return;
 	case RC_RETRY_REWIND:
 		counters->completer_retry_err++;
+		rc_retry_lost(&qp->rc.retry, now_ns);
 		rc_request_lost(engine, qp);
 		return;
 	case RC_RETRY_GIVE_UP:

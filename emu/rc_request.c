@@ -40,6 +40,16 @@ static const uint8_t op_for[][2][2] = { /* by [first packet][last packet] */
 };
 /* clang-format on */
 
+/* Is the peer a socket of this host? Only of those the host knows how full they are. */
+static bool is_here(const struct rxe_engine *engine, const struct rxe_qp *qp)
+{
+	const struct rxe_engine_cfg *cfg = &engine->cfg;
+
+	return cfg->ops->room &&
+	       cfg->ops->room(cfg->host, &qp->flow.dst, qp->attr.dest_qp_num >> RXE_SLOT_SHIFT) !=
+		       UINT32_MAX;
+}
+
 void rc_request_start(struct rxe_engine *engine, struct rxe_qp *qp)
 {
 	struct rc_request *req = &qp->rc.req;
@@ -52,7 +62,7 @@ void rc_request_start(struct rxe_engine *engine, struct rxe_qp *qp)
 		.peer = rxe_peer_get(&engine->peers, &qp->flow.dst,
 				     qp->attr.dest_qp_num >> RXE_SLOT_SHIFT),
 	};
-	rc_window_reset(&req->window);
+	rc_window_reset(&req->window, is_here(engine, qp));
 }
 
 /* The entry may have been given to another peer meanwhile, its count begun anew: never below 0. */

@@ -11,9 +11,10 @@
 #define RNR_FOR_EVER 7
 #define RNR_UNIT_NS  10000ull
 
-/* A round trip within a host takes a tenth of that; but not when the peer's processor does something else for a moment. And whoever
- * hosts the engine wakes for it: less would cost what goes without a loss. */
+/* A round trip within a host takes a tenth of that; but not when the peer's processor does something else for a moment. So only
+ * where packets got lost lately: else most probes would be for nothing, and wake a thread that stands in the way of another. */
 #define PROBE_LEAST_NS 1000000u
+#define LOSSY_NS       100000000u
 
 uint64_t rc_timeout_ns(uint8_t code)
 {
@@ -35,12 +36,17 @@ void rc_retry_reset(struct rc_retry *retry)
 	*retry = (struct rc_retry){ .deadline_ns = UINT64_MAX, .probe_ns = UINT64_MAX };
 }
 
-void rc_retry_set_patience(struct rc_retry *retry, const struct rc_rtt *rtt)
+void rc_retry_lost(struct rc_retry *retry, uint64_t now_ns)
+{
+	retry->lossy_until_ns = now_ns + LOSSY_NS;
+}
+
+void rc_retry_set_patience(struct rc_retry *retry, const struct rc_rtt *rtt, uint64_t now_ns)
 {
 	uint64_t most_ns = retry->probe_most_ns;
+	bool lossy = now_ns < retry->lossy_until_ns && most_ns > PROBE_LEAST_NS;
 
-	retry->probe_after_ns = rc_rtt_patience_ns(
-		rtt, most_ns < PROBE_LEAST_NS ? most_ns : PROBE_LEAST_NS, most_ns);
+	retry->probe_after_ns = lossy ? rc_rtt_patience_ns(rtt, PROBE_LEAST_NS, most_ns) : most_ns;
 }
 
 static void stop_timer(struct rc_retry *retry)

@@ -25,6 +25,7 @@ struct rc_retry {
 	uint64_t probe_after_ns; /* without progress for so long; 0: never */
 	uint64_t probe_wait_ns;	 /* so long for the next */
 	uint64_t probe_most_ns;	 /* probe_after_ns before round trips are known, and at most */
+	uint64_t lossy_until_ns; /* packets got lost lately: probes come earlier */
 	uint64_t
 		rnr_until_ns; /* the peer has no receive and asked for peace until then; 0: it did not */
 	uint64_t late_until_ns; /* memory of ours is late: it is tried again then; 0: it is not */
@@ -40,8 +41,10 @@ uint64_t rc_timeout_ns(uint8_t code);
 uint64_t rc_rnr_timer_ns(uint8_t code);
 
 void rc_retry_reset(struct rc_retry *retry);
-/* How long to wait for an answer before it is asked for again, as round trips are. */
-void rc_retry_set_patience(struct rc_retry *retry, const struct rc_rtt *rtt);
+/* The requester goes back for something that was lost. */
+void rc_retry_lost(struct rc_retry *retry, uint64_t now_ns);
+/* How long to wait for an answer before it is asked for again: where packets got lost lately, as round trips are. */
+void rc_retry_set_patience(struct rc_retry *retry, const struct rc_rtt *rtt, uint64_t now_ns);
 /* A request left: the timer runs from the first that has no answer. */
 void rc_retry_sent(struct rc_retry *retry, const struct rxe_qp_attr *attr, uint64_t now_ns);
 /* The oldest request got an answer. */

@@ -7,9 +7,12 @@
  * Told of losses only: not of an RNR NAK, nor of memory that is late. Without any it bounds nothing. */
 #include "emu/rc_window.h"
 
-void rc_window_reset(struct rc_window *window)
+void rc_window_reset(struct rc_window *window, bool peer_is_here)
 {
-	*window = (struct rc_window){ .packets = RC_WINDOW_MOST };
+	*window = (struct rc_window){
+		.packets = RC_WINDOW_MOST,
+		.least = peer_is_here ? RC_WINDOW_LEAST_HERE : RC_WINDOW_LEAST,
+	};
 }
 
 void rc_window_sent(struct rc_window *window, uint32_t in_flight)
@@ -36,5 +39,7 @@ void rc_window_lost(struct rc_window *window)
 	uint32_t used = window->peak < window->packets ? window->peak : window->packets;
 	uint32_t half = used / 2;
 
-	*window = (struct rc_window){ .packets = half > RC_WINDOW_LEAST ? half : RC_WINDOW_LEAST };
+	window->packets = half > window->least ? half : window->least;
+	window->peak = 0;
+	window->acked = 0;
 }

@@ -166,7 +166,7 @@ static void say(void)
 	struct wire_train train = { .buf = buf, .max_segs = 1 };
 
 	/* rdma_rxe asks for as much at a time behind a loss as before. */
-	rc_window_reset(&end->qp.rc.req.window);
+	rc_window_reset(&end->qp.rc.req.window, false);
 	while (rxe_engine_output(&ours->engine, &train, now_ns)) {
 		struct said *s = &said[num_said++];
 

@@ -151,8 +151,34 @@ START_TEST(lost_long_read_answer)
 }
 END_TEST
 
-/* Where a round trip takes 10 us, 8 ms are long; but not less than 1 ms, for a peer that does something else for a moment. */
-START_TEST(sooner_when_answers_are_quick)
+/* Where packets get lost and a round trip takes 10 us, 8 ms are long; but not less than 1 ms, for a peer that does something else
+ * for a moment. */
+START_TEST(sooner_where_packets_get_lost)
+{
+	struct node_qp_opts opts = world_opts();
+
+	opts.timeout = 13; /* 33.6 ms */
+	x->engine.cfg.probe_ns = 8000000;
+	connect_ends(&opts);
+	fault("drop a WRITE_ONLY 101");
+	fault("drop b ACK 103");
+	WRITE(64);
+	world_run_until(&w, 20);
+	WRITE(64);
+	WRITE(64);
+	world_run_until(&w, 60);
+	skip();
+	WRITE(64);
+	world_run(&w);
+	expect_some("    60.0 a > WRITE_ONLY 103 len 64 ackreq\n"
+		    "    65.0 b x ACK 103 msn 4\n"
+		    "  1060.0 a   asks again with 103\n"
+		    "  1070.0 a   send 4 SUCCESS\n");
+}
+END_TEST
+
+/* Else quick answers make no hurry: most probes would be for nothing. */
+START_TEST(no_sooner_without_losses)
 {
 	struct node_qp_opts opts = world_opts();
 
@@ -167,8 +193,8 @@ START_TEST(sooner_when_answers_are_quick)
 	world_run(&w);
 	expect_some("    20.0 a > WRITE_ONLY 101 len 64 ackreq\n"
 		    "    25.0 b x ACK 101 msn 2\n"
-		    "  1020.0 a   asks again with 101\n"
-		    "  1030.0 a   send 2 SUCCESS\n");
+		    "  8020.0 a   asks again with 101\n"
+		    "  8030.0 a   send 2 SUCCESS\n");
 }
 END_TEST
 
@@ -228,5 +254,6 @@ START_TEST(not_while_the_peer_asked_for_peace)
 END_TEST
 
 RUN_TESTS("probe", lost_ack, lost_nak, lost_last_packet, lost_read_answer, lost_as_well,
-	  lost_last_packets, lost_long_read_answer, sooner_when_answers_are_quick,
-	  asked_for_nothing, not_beside_a_short_timer, not_while_the_peer_asked_for_peace)
+	  lost_last_packets, lost_long_read_answer, sooner_where_packets_get_lost,
+	  no_sooner_without_losses, asked_for_nothing, not_beside_a_short_timer,
+	  not_while_the_peer_asked_for_peace)

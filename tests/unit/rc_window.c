@@ -10,7 +10,7 @@ START_TEST(open_until_something_is_lost)
 {
 	struct rc_window window;
 
-	rc_window_reset(&window);
+	rc_window_reset(&window, false);
 	ck_assert(rc_window_is_open(&window));
 	rc_window_sent(&window, 40);
 	rc_window_answered(&window, 40, 40);
@@ -25,7 +25,7 @@ START_TEST(less_with_each_loss)
 {
 	struct rc_window window;
 
-	rc_window_reset(&window);
+	rc_window_reset(&window, false);
 	rc_window_sent(&window, 100);
 	rc_window_sent(&window, 64);
 	rc_window_lost(&window);
@@ -38,6 +38,19 @@ START_TEST(less_with_each_loss)
 	ck_assert_uint_eq(window.packets, RC_WINDOW_LEAST);
 	rc_window_lost(&window);
 	ck_assert_uint_eq(window.packets, RC_WINDOW_LEAST);
+}
+END_TEST
+
+START_TEST(more_is_left_on_one_host)
+{
+	struct rc_window window;
+
+	rc_window_reset(&window, true);
+	rc_window_sent(&window, 60);
+	rc_window_lost(&window);
+	ck_assert_uint_eq(window.packets, RC_WINDOW_LEAST_HERE);
+	rc_window_lost(&window);
+	ck_assert_uint_eq(window.packets, RC_WINDOW_LEAST_HERE);
 }
 END_TEST
 
@@ -120,6 +133,7 @@ int main(void)
 
 	tcase_add_test(tcase, open_until_something_is_lost);
 	tcase_add_test(tcase, less_with_each_loss);
+	tcase_add_test(tcase, more_is_left_on_one_host);
 	tcase_add_test(tcase, more_with_each_window_answered);
 	tcase_add_test(tcase, not_by_what_is_not_used);
 	tcase_add_test(tcase, open_again);
