@@ -158,8 +158,14 @@ uint32_t dm_cq_take(struct dm_cq *cq, struct rxe_cqe *ret, uint32_t max)
 	uint32_t n = rxe_cq_poll(&cq->cq, ret, max);
 
 	if (!n) {
-		dm_pump_poll(cq->dev);
+		uint64_t due_ns = dm_pump_look(cq->dev);
+
 		n = rxe_cq_poll(&cq->cq, ret, max);
+		/* Not before what was found is handed over. */
+		if (!n && due_ns) {
+			dm_pump_make_room(&cq->dev->pump, due_ns);
+			n = rxe_cq_poll(&cq->cq, ret, max);
+		}
 	}
 	if (n)
 		dm_pump_poll_found(cq->dev);

@@ -90,8 +90,13 @@ void dm_pump_unlock(struct dm_device *dev);
 void dm_pump_transmit(struct dm_device *dev, uint64_t now_ns);
 /* Under the lock. Receive, serve timers, transmit. True when something arrived. */
 bool dm_pump_run(struct dm_device *dev, uint64_t now_ns);
-/* Not under the lock: a CQ was found empty. Runs the engine if nobody else does, and gives the processor away for a moment
- * when nothing arrived: on a crowded machine until something does, or for 250 us. */
+/* Not under the lock: a CQ was found empty. Runs the engine if nobody else does. 0 when something arrived, or nothing ever will;
+ * else when the engine is due. */
+uint64_t dm_pump_look(struct dm_device *dev);
+/* And found empty again: gives the processor away for a moment; on a crowded machine until a packet comes or the engine is due, or
+ * for 250 us. */
+void dm_pump_make_room(struct dm_pump *pump, uint64_t due_ns);
+/* Both, for who waits for other things than a completion. */
 void dm_pump_poll(struct dm_device *dev);
 /* The calling thread is about to sleep in the kernel: the background thread is needed. */
 void dm_pump_leave(struct dm_pump *pump);

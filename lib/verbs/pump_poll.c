@@ -5,7 +5,6 @@
  * more threads spin than there are processors it comes back after everybody had a time slice, and without yielding at all it is
  * taken away for as long. So once a yield was dear, the machine is taken to be crowded for a while, and who finds nothing sleeps
  * on the link: the scheduler then runs those who have a packet, soon after it came. */
-#include <errno.h>
 #include <poll.h>
 #include <sched.h>
 #include <sys/syscall.h>
@@ -84,32 +83,47 @@ static void found_by_poller(struct dm_pump *pump)
 		dm_pump_thread_kick(pump);
 }
 
-void dm_pump_poll(struct dm_device *dev)
+uint64_t dm_pump_look(struct dm_device *dev)
 {
 	struct dm_pump *pump = &dev->pump;
 	bool locked = pthread_mutex_trylock(&pump->lock) == 0;
 	uint64_t now_ns = dm_now_ns();
-	uint64_t due_ns = now_ns + DOZE_MIN_NS;
-	bool arrived = false;
+	uint64_t due_ns;
+	bool arrived;
 
 	atomic_store_explicit(&pump->polled_at_ns, now_ns, memory_order_relaxed);
 	dm_pump_active(pump, now_ns);
-	if (locked && pump->engine) {
-		arrived = dm_pump_run(dev, now_ns);
-		if (arrived)
-			found_by_poller(pump);
-		due_ns = rxe_engine_deadline(pump->engine);
-		dm_pump_unlock(dev);
-	} else if (locked) {
+	if (!locked)
+		return now_ns + DOZE_MIN_NS;
+	if (!pump->engine) {
 		pthread_mutex_unlock(&pump->lock);
-		return;
+		return 0;
 	}
+	arrived = dm_pump_run(dev, now_ns);
 	if (arrived)
-		return;
+		found_by_poller(pump);
+	due_ns = rxe_engine_deadline(pump->engine);
+	dm_pump_unlock(dev);
+	return arrived ? 0 : due_ns;
+}
+
+void dm_pump_make_room(struct dm_pump *pump, uint64_t due_ns)
+{
+	/* When it was looked, which is close enough. */
+	uint64_t now_ns = atomic_load_explicit(&pump->active_at_ns, memory_order_relaxed);
+
 	if (is_crowded(pump, now_ns))
 		doze(pump, now_ns, due_ns);
 	else
 		dm_pump_yield(pump, now_ns);
+}
+
+void dm_pump_poll(struct dm_device *dev)
+{
+	uint64_t due_ns = dm_pump_look(dev);
+
+	if (due_ns)
+		dm_pump_make_room(&dev->pump, due_ns);
 }
 
 void dm_pump_leave(struct dm_pump *pump)
