@@ -186,6 +186,8 @@ MUTATIONS = [
      "what a loss took is never given back"),
     ("window_closes", "emu/rc_window.c", "half > window->least ? half : window->least", "half",
      "losses leave it no window at all"),
+    ("nobody_is_here", "emu/rc_request.c", "\treturn cfg->ops->room &&\n", "\treturn false && cfg->ops->room &&\n",
+     "losses leave as little to a process of this host as to another host"),
     ("rnr_is_a_loss", "emu/rc_complete.c", "case RC_RETRY_REWIND: rc_request_rewind(engine, qp); return;",
      "case RC_RETRY_REWIND: rc_request_lost(engine, qp); return;", "an RNR NAK makes the window smaller"),
     ("reads_not_cut", "emu/rc_request.c", "\twhile (per_request > RC_READ_PACKETS && per_request > qp->rc.req.window.packets / 2)\n\t\tper_request /= 2;\n",

@@ -108,6 +108,38 @@ START_TEST(the_smallest_window_does_not_stall)
 }
 END_TEST
 
+static uint32_t room_here(void *host, const struct gid *dst, uint32_t slot)
+{
+	(void)host;
+	(void)dst;
+	(void)slot;
+	return 1;
+}
+
+/* Lost as often, but the peer is a socket of this host. */
+START_TEST(more_is_left_within_a_host)
+{
+	static struct rxe_host_ops ops; /* the teardown uses them too */
+	uint32_t least = RC_WINDOW_MOST;
+
+	ops = *x->engine.cfg.ops;
+	ops.room = room_here;
+	x->engine.cfg.ops = &ops;
+	connect_with_mtu(1024);
+	w.trace.quiet = 1;
+	fault("drop a WRITE_MIDDLE 150 x6");
+	WRITE(1u << 18, .to = 0x100000);
+	world_flush(&w);
+	do {
+		if (window()->packets < least)
+			least = window()->packets;
+	} while (world_step(&w, 1000000000));
+	ck_assert_uint_eq(least, RC_WINDOW_LEAST_HERE);
+	expect_same(x, 0, y, 0x100000, 1u << 18);
+	ck_assert_uint_eq(x->counters.completer_retry_err, 6);
+}
+END_TEST
+
 START_TEST(a_reader_asks_for_less_at_a_time)
 {
 	struct node_qp_opts opts = world_opts();
@@ -195,6 +227,7 @@ START_TEST(a_new_connection_remembers_nothing)
 END_TEST
 
 RUN_TESTS("window", a_loss_halves_what_is_under_way, once_for_each_loss, it_grows_again,
-	  the_smallest_window_does_not_stall, a_reader_asks_for_less_at_a_time,
-	  late_answers_to_the_larger_request, an_rnr_nak_changes_nothing,
-	  a_slow_peer_changes_nothing, a_new_connection_remembers_nothing)
+	  the_smallest_window_does_not_stall, more_is_left_within_a_host,
+	  a_reader_asks_for_less_at_a_time, late_answers_to_the_larger_request,
+	  an_rnr_nak_changes_nothing, a_slow_peer_changes_nothing,
+	  a_new_connection_remembers_nothing)
