@@ -399,8 +399,9 @@ static struct state look(pid_t pid)
 
 static void compare(const char *who, struct state before, struct state after)
 {
-	ck_assert_msg(abs(after.fds - before.fds) <= SLACK_FDS, "%s: %d descriptors, %d before",
-		      who, after.fds, before.fds);
+	/* Fewer is no leak: the server gives up what the test before left when its grace has passed. */
+	ck_assert_msg(after.fds - before.fds <= SLACK_FDS, "%s: %d descriptors, %d before", who,
+		      after.fds, before.fds);
 	ck_assert_msg(after.kb - before.kb <= GROWTH_KB, "%s: %ld KiB, %ld before", who, after.kb,
 		      before.kb);
 }
