@@ -39,7 +39,6 @@ static enum rc_fault find_srq(struct rxe_engine *engine, struct rxe_qp *qp,
 			      const struct wire_packet *packet)
 {
 	struct rc_respond *resp = &qp->rc.resp;
-
 	bool begun = qp->claim.held || !(packet->shape & SHAPE_FIRST);
 
 	if (begun && packet->xrc_srqn != resp->srqn)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The requester goes back to what was lost, and all that was under way behind it goes again: so a loss costs what was under way, and
- * that should be no more than the network bears. As in TCP (RFC 5681): less at each loss, one packet more for each window that was
- * answered; so the window settles where about one packet gets lost for each few windows. In packets, for it is packets that get
+ * that should be no more than the network bears. As in TCP (RFC 5681): less at each loss, a few packets more for each window that
+ * was answered; so the window settles where about one packet gets lost for each few windows. In packets, for it is packets that get
  * lost. The bytes that a peer's socket holds are another matter, and bound all the time (peer.h).
  *
  * Told of losses only: not of an RNR NAK, nor of memory that is late. Without any it bounds nothing. */

@@ -42,9 +42,8 @@ __attribute__((format(printf, 3, 4))) static void add(char *line, size_t *len, c
 void capture_comment(char ret[static CAPTURE_LINE_MAX], const struct capture_record *record,
 		     uint64_t missing)
 {
-	size_t len = 0;
-
 	char comm[CAPTURE_COMM_MAX], note[CAPTURE_NOTE_MAX + 1];
+	size_t len = 0;
 
 	add(ret, &len, "%s[%d]", view_plain(comm, sizeof(comm), record->comm, CAPTURE_COMM_MAX),
 	    (int)record->pid);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-/* What the device is follows from the rules that hold, and from its interface: its port is down while any says so, its GID table is the one it came up with,
- * changed by each in turn. So rules may overlap, and end in any order. */
+/* What the device is follows from the rules that hold, and from its interface: its port is down while any says so, its GID table is the
+ * one it came up with, changed by each in turn. So rules may overlap, and end in any order. */
 #include "rxe_dm/fault_device.h"
 
 #include <infiniband/verbs.h>

@@ -72,7 +72,6 @@ bool dm_rules_take_packets(const struct dm_device *dev, const struct rxe_qp *qp)
 const char *dm_silence(const struct dm_device *dev)
 {
 	const struct ctl_shared *shared = dev->attachment.shared;
-
 	const bool down = atomic_load(&shared->port_state) == PORT_DOWN;
 
 	if (!atomic_load(&shared->faults.silent))

@@ -4,18 +4,16 @@
 import os
 import re
 import signal
-import socket
-import struct
+import subprocess
 import sys
 
-from cases_faults import add
+from cases_faults import add, until
 from cases_veth import device as veth_device
 from instance import Instance, free_port
 from namespaces import Pair
 from program import Failure
 
-PORT = 4791
-# More than a receive buffer holds, from a socket of the kernel: argv are address, QPN, bytes in all.
+# Packets from a socket of the kernel: argv are address, QPN, bytes in all.
 FLOOD = """
 import socket, struct, sys
 packet = struct.pack(">BBHII", 4, 0, 0xffff, int(sys.argv[2]), 0) + bytes(1000)
@@ -27,6 +25,11 @@ with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as s:
 
 def device_of(instance):
     return instance.show()["devices"][0]
+
+
+def flood(instance, address, qpn):
+    """A command that sends twice what a receive buffer holds."""
+    return [sys.executable, "-c", FLOOD, address, str(qpn), str(2 * device_of(instance)["receive_buffer"])]
 
 
 def stopped(instance, port):
@@ -48,11 +51,9 @@ def need_lost(instance, program):
         raise Failure(f"{lost} lost packets are not in the table:\n{table}")
     program.kill(signal.SIGKILL)
     program.wait(20)
-    device = device_of(instance)
-    while device["programs"]:
-        device = device_of(instance)
-    if device["counters"]["link_recv_drops"] < lost:
-        raise Failure(f"the device forgot what a program had lost that has gone: {device['counters']}")
+    until(lambda: not device_of(instance)["programs"], "device without programs")
+    if device_of(instance)["counters"]["link_recv_drops"] < lost:
+        raise Failure(f"the device forgot what a program had lost that has gone: {device_of(instance)['counters']}")
     instance.run(["ibv_devices"])
 
 
@@ -60,11 +61,7 @@ def udp(build):
     with Instance(build, "lost_udp") as instance:
         instance.command("start")
         program, qpn = stopped(instance, free_port())
-        room = device_of(instance)["receive_buffer"]
-        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as flood:
-            packet = struct.pack(">BBHII", 4, 0, 0xffff, qpn, 0) + bytes(1000)
-            for _ in range(2 * room // len(packet)):
-                flood.sendto(packet, (instance.address, PORT))
+        subprocess.run(flood(instance, instance.address, qpn), check=True, timeout=60)
         need_lost(instance, program)
 
 
@@ -72,9 +69,7 @@ def veth(build):
     with Pair() as pair, veth_device(build, "lost_veth", pair, 0) as here:
         here.command("start")
         program, qpn = stopped(here, free_port())
-        room = device_of(here)["receive_buffer"]
-        address = pair.free_address(0).split("/")[0]
-        pair.call(1, sys.executable, "-c", FLOOD, address, str(qpn), str(2 * room))
+        pair.call(1, *flood(here, pair.free_address(0).split("/")[0], qpn))
         need_lost(here, program)
 
 
@@ -86,8 +81,7 @@ def port_down(build):
         port = free_port()
         instance.serve(["ibv_rc_pingpong", "-g", "0"], port)
         instance.join(["ibv_rc_pingpong", "-g", "0"], port)
-        while device_of(instance)["counters"]["port_down_drops"] == 0:
-            pass
+        until(lambda: device_of(instance)["counters"]["port_down_drops"], "lost packet")
         counters = device_of(instance)["counters"]
         if counters["rcvd_pkts"] or counters["link_recv_drops"]:
             raise Failure(f"packets arrived at a port that is down: {counters}")
@@ -112,8 +106,7 @@ def firewall(build):
         port = free_port()
         here.serve(["ibv_rc_pingpong", "-g", "0"], port)
         client = here.join(["ibv_rc_pingpong", "-g", "0"], port)
-        while device_of(here)["counters"]["send_err"] == 0:
-            pass
+        until(lambda: device_of(here)["counters"]["send_err"], "packet that could not be sent")
         client.wait_until(lambda: "a firewall rule forbids it" in client.text(), "a word about the firewall")
 
 

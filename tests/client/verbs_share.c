@@ -481,8 +481,8 @@ static void access_late(struct middle *m, struct pair *other, enum access access
 		order(m->to_owner, WORD_CHECK, 2, len); /* and clear it */
 	stop_owner(m);
 	post_access(m, &pair, access, len);
-	for (uint64_t i = 0; i < 10;
-	     i++) { /* within the 500 ms that an access waits, on a slow machine too */
+	/* Few: within the 500 ms that an access waits, on a slow machine too. */
+	for (uint64_t i = 0; i < 10; i++) {
 		end_post(&other->a, IBV_WR_RDMA_WRITE, i, 0, 64);
 		end_wait_for(&other->a, i, IBV_WC_SUCCESS);
 	}
