@@ -99,6 +99,7 @@ static bool claim_foreign(struct rxe_engine *engine, struct rxe_qp *qp)
 
 	if (!ops->srq_take(engine->cfg.host, qp->rc.resp.srqn, qp->xrcd, &qp->claim))
 		return false;
+	qp->claim.told = RXE_WC_SUCCESS;
 	qp->claim.cursor = (struct rxe_cursor){ 0 };
 	qp->claim.held = true;
 	return true;

@@ -20,7 +20,7 @@ struct rxe_qp;
  * messages of other QPs are still coming in. */
 struct rxe_claim {
 	bool held;
-	uint32_t srqn, owner_epoch; /* of an SRQ in another process: the host's */
+	uint32_t srqn, xrcd, owner_epoch; /* of an SRQ in another process: the host's */
 	uint64_t wr_id;
 	uint32_t len; /* bytes it has room for */
 	uint32_t num_sge;

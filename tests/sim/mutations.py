@@ -171,6 +171,8 @@ MUTATIONS = [
      "XRC: a read asked for again is refused"),
     ("xrc_late_owner_loses_it", "emu/rc_execute.c", "\tqp->claim.held = true; /* until the peer sends the packet again */\n", "",
      "XRC: a receive of another process, told of too late, is lost"),
+    ("xrc_verdict_sticks", "emu/complete.c", "\tqp->claim.told = RXE_WC_SUCCESS;\n\tqp->claim.cursor", "\tqp->claim.cursor",
+     "XRC: what the host said of one receive is said of the next one as well"),
     ("xrc_no_last_event", "emu/qp.c", "if (qp->srq || qp->type == RXE_QPT_XRC_RECV)", "if (qp->srq && qp->type != RXE_QPT_XRC_RECV)",
      "XRC: no LAST_WQE_REACHED for a target in error"),
     # unreliable

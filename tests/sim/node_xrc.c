@@ -116,6 +116,7 @@ bool node_xsrq_take(void *host, uint32_t srqn, uint32_t xrcd, struct rxe_claim *
 		return false;
 	wqe = rxe_ring_at(&x->srq.rq, x->srq.rq.head++);
 	ret->srqn = srqn;
+	ret->xrcd = xrcd;
 	ret->owner_epoch = 1;
 	ret->wr_id = wqe->wr_id;
 	ret->len = wqe->len;

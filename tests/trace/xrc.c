@@ -384,6 +384,34 @@ START_TEST(srq_of_another_process)
 }
 END_TEST
 
+/* What the host said of an earlier receive does not stick to the queue pair when it is connected anew. */
+START_TEST(a_verdict_is_for_one_receive)
+{
+	struct node_qp_opts opts = xrc(), others = xrc();
+	uint32_t other;
+
+	connect_xrc();
+	w.trace.quiet = 1;
+	other = add_srq(true);
+	recv_from_second(81, RECV_AT, 64);
+	recv_from_second(82, RECV_AT, 64);
+	node_tell(b, true, 1, RXE_WC_GENERAL_ERR);
+	SEND(64, .srqn = other);
+	world_run(&w);
+	world_modify(&w, a, RXE_QPS_RESET);
+	world_modify(&w, b, RXE_QPS_RESET);
+	others.type = RXE_QPT_XRC_RECV;
+	others.psn = 500;
+	node_connect(a, b, &opts, others.psn);
+	node_connect(b, a, &others, opts.psn);
+	w.trace.quiet = 0;
+	SEND(65, .srqn = other);
+	world_run(&w);
+	expect_some(" b   recv 82 LOC_LEN_ERR\n"
+		    " a   send 2 REM_INV_REQ_ERR\n");
+}
+END_TEST
+
 /* ... which does not answer at once when the message is whole: it is told when the peer sends the packet again, and once. */
 START_TEST(told_of_too_late)
 {
@@ -454,4 +482,5 @@ RUN_TESTS("xrc", send, write_read_atomic, write_with_immediate, ack_is_lost, ato
 	  key_of_another_protection_domain, srq_goes_in_the_middle, two_targets, target_to_error,
 	  an_srq_for_each_request, a_domain_for_each_request, another_srq_half_way,
 	  another_srq_when_it_comes_again, read_answer_is_lost, cq_of_the_srq_has_overrun,
-	  srq_of_another_process, told_of_too_late, target_has_gone, halves)
+	  srq_of_another_process, a_verdict_is_for_one_receive, told_of_too_late, target_has_gone,
+	  halves)
