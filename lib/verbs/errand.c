@@ -163,7 +163,7 @@ static bool run(struct dm_device *dev, struct ctl_errand *e)
 	if (asked.len > CTL_ERRAND_BYTES)
 		return false;
 	if (asked.op == CTL_ERRAND_SRQ_TAKE || asked.op == CTL_ERRAND_SRQ_DONE)
-		return dm_srq_run_errand(dev, e, asked.op, asked.len);
+		return dm_srq_run_errand(dev, e, asked.op, asked.key, asked.iova, asked.len);
 	mr = find_own(dev, &asked);
 	if (!mr)
 		return false;

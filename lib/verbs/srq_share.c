@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /* XRC SRQs across processes. Who has an SRQ says so in its slot: number, protection domain, XRC domain. The engine that has the target
  * queue pair asks for a receive and tells of its completion by errand, and reaches the memory between as any foreign region. The owner
- * believes nothing: it looks the SRQ up itself, and its domain. */
+ * believes nothing: it looks the SRQ up itself, and its domain, and takes no more completions than it gave receives. */
 #include "lib/verbs/srq_share.h"
 
 #include <string.h>
@@ -9,6 +9,7 @@
 #include "emu/engine.h"
 #include "lib/verbs/driver.h"
 #include "lib/verbs/errand.h"
+#include "lib/verbs/srq.h"
 
 static struct ctl_shared_srq *shown(const struct dm_device *dev, uint32_t slot, uint32_t srqn)
 {
@@ -58,6 +59,7 @@ bool dm_srq_take(void *host, uint32_t srqn, uint32_t xrcd, struct rxe_claim *ret
 	    recv.num_sge > RXE_MAX_SGE)
 		return false;
 	ret->srqn = srqn;
+	ret->xrcd = xrcd;
 	ret->owner_epoch = epoch;
 	ret->wr_id = recv.wr_id;
 	ret->len = recv.len;
@@ -71,8 +73,13 @@ bool dm_srq_done(void *host, const struct rxe_claim *claim, const struct rxe_cqe
 	struct rxe_cqe bytes = *cqe;
 
 	return dm_errand_ask((struct dm_device *)host, claim->srqn >> RXE_SLOT_SHIFT,
-			     claim->owner_epoch, CTL_ERRAND_SRQ_DONE, claim->srqn, 0, &bytes,
-			     sizeof(bytes));
+			     claim->owner_epoch, CTL_ERRAND_SRQ_DONE, claim->srqn, claim->xrcd,
+			     &bytes, sizeof(bytes));
+}
+
+static struct dm_srq *owner_of(const struct rxe_srq *srq)
+{
+	return (struct dm_srq *)srq->owner;
 }
 
 static bool lend(struct dm_device *dev, struct rxe_srq *srq, struct ctl_errand *e)
@@ -90,6 +97,7 @@ static bool lend(struct dm_device *dev, struct rxe_srq *srq, struct ctl_errand *
 	if (!wqe)
 		return false;
 	engine->open_wrs--;
+	owner_of(srq)->lent++;
 	recv.wr_id = wqe->wr_id;
 	recv.len = wqe->len;
 	recv.num_sge = wqe->num_sge;
@@ -102,19 +110,22 @@ static bool complete(struct dm_device *dev, struct rxe_srq *srq, const struct ct
 {
 	struct rxe_cqe cqe;
 
+	if (owner_of(srq)->lent == 0)
+		return false;
+	owner_of(srq)->lent--;
 	memcpy(&cqe, e->bytes, sizeof(cqe));
 	/* Counted as received where it was. */
 	return rxe_cq_push(dev->pump.engine, srq->cq, &cqe);
 }
 
-bool dm_srq_run_errand(struct dm_device *dev, struct ctl_errand *e, uint32_t op, uint32_t len)
+bool dm_srq_run_errand(struct dm_device *dev, struct ctl_errand *e, uint32_t op, uint32_t srqn,
+		       uint64_t xrcd, uint32_t len)
 {
-	struct rxe_srq *srq = rxe_engine_find_srq(dev->pump.engine, e->key);
+	struct rxe_srq *srq = rxe_engine_find_srq(dev->pump.engine, srqn);
 
-	if (!srq)
+	if (!srq || srq->xrcd != xrcd)
 		return false;
 	if (op == CTL_ERRAND_SRQ_TAKE)
-		return len == sizeof(struct ctl_errand_recv) && e->iova == srq->xrcd &&
-		       lend(dev, srq, e);
+		return len == sizeof(struct ctl_errand_recv) && lend(dev, srq, e);
 	return len == sizeof(struct rxe_cqe) && complete(dev, srq, e);
 }

@@ -21,7 +21,8 @@ bool dm_srq_find(void *host, uint32_t srqn, uint32_t xrcd, uint32_t *ret_pd);
 bool dm_srq_take(void *host, uint32_t srqn, uint32_t xrcd, struct rxe_claim *ret);
 bool dm_srq_done(void *host, const struct rxe_claim *claim, const struct rxe_cqe *cqe);
 
-/* Another process's errand to one of ours. Under the pump lock. */
-bool dm_srq_run_errand(struct dm_device *dev, struct ctl_errand *e, uint32_t op, uint32_t len);
+/* Another process's errand to SRQ srqn of ours in that domain, of len bytes. Under the pump lock. */
+bool dm_srq_run_errand(struct dm_device *dev, struct ctl_errand *e, uint32_t op, uint32_t srqn,
+		       uint64_t xrcd, uint32_t len);
 
 #endif

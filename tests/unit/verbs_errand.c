@@ -10,6 +10,7 @@
 #include "lib/verbs/driver.h"
 #include "lib/verbs/errand.h"
 #include "lib/verbs/memory.h"
+#include "lib/verbs/srq.h"
 
 #define OWN	  3u
 #define OTHER	  7u
@@ -19,6 +20,9 @@
 #define PAGE	  4096u
 #define ROUNDS	  300000u
 #define UNTOUCHED 0x5a
+#define SRQN	  (OWN << RXE_SLOT_SHIFT | 1u)
+#define DOMAIN	  9u
+#define RECVS	  4u
 
 static struct dm_device *dev;
 static struct ctl_errand *sheet;
@@ -59,13 +63,13 @@ static void teardown(void)
 	free(pages);
 }
 
-static bool ask(uint32_t op, uint64_t iova, uint32_t len)
+static bool ask_of(uint32_t key, uint32_t op, uint64_t iova, uint32_t len)
 {
 	struct ctl_errands *errands = &dev->attachment.shared->errands;
 	const uint64_t number = (atomic_load(&sheet->state) | CTL_ERRAND_PHASE) + 1;
 
 	sheet->op = op;
-	sheet->key = KEY;
+	sheet->key = key;
 	sheet->len = len;
 	if (iova)
 		__atomic_store_n(&sheet->iova, iova, __ATOMIC_RELAXED);
@@ -74,6 +78,11 @@ static bool ask(uint32_t op, uint64_t iova, uint32_t len)
 	dm_errands_run(dev);
 	ck_assert_uint_eq(atomic_load(&sheet->state), number | CTL_ERRAND_DONE);
 	return sheet->ok;
+}
+
+static bool ask(uint32_t op, uint64_t iova, uint32_t len)
+{
+	return ask_of(KEY, op, iova, len);
 }
 
 static bool is_untouched(const uint8_t *p)
@@ -131,6 +140,42 @@ START_TEST(is_read_once)
 }
 END_TEST
 
+/* An XRC SRQ of ours lends its receives to who asks in its domain, and takes back a completion for each: no more, and no other. */
+START_TEST(an_srq_gets_back_what_it_lent)
+{
+	const uint32_t take = sizeof(struct ctl_errand_recv), done = sizeof(struct rxe_cqe);
+	struct dm_srq *srq = calloc(1, sizeof(*srq));
+	void *ring = calloc(RECVS, rxe_recv_stride(1)), *entries = calloc(1, rxe_cq_ring_bytes(8));
+	const struct rxe_recv_wr recv = { .wr_id = 71 };
+	struct rxe_cq cq;
+
+	ck_assert(srq && ring && entries);
+	rxe_cq_init(&cq, entries, 8, NULL);
+	rxe_srq_init(&srq->srq, 1, ring, RECVS, 1, srq);
+	rxe_srq_name(dev->pump.engine, &srq->srq, SRQN, DOMAIN, &cq);
+	for (uint32_t i = 0; i < RECVS; i++)
+		ck_assert_int_eq(rxe_post_srq_recv(dev->pump.engine, &srq->srq, &recv), POST_OK);
+
+	memset(sheet->bytes, 0, sizeof(sheet->bytes));
+	ck_assert(!ask_of(SRQN, CTL_ERRAND_SRQ_DONE, DOMAIN, done)); /* nothing was lent */
+	ck_assert(!ask_of(SRQN, CTL_ERRAND_SRQ_TAKE, DOMAIN + 1, take));
+	ck_assert(!ask_of(SRQN + 1, CTL_ERRAND_SRQ_TAKE, DOMAIN, take));
+	ck_assert(!ask_of(SRQN, CTL_ERRAND_SRQ_TAKE, DOMAIN, take - 1));
+	ck_assert_uint_eq(rxe_ring_used(&srq->srq.rq), RECVS);
+	ck_assert(ask_of(SRQN, CTL_ERRAND_SRQ_TAKE, DOMAIN, take));
+	ck_assert_uint_eq(((struct ctl_errand_recv *)(void *)sheet->bytes)->wr_id, 71);
+	ck_assert(!ask_of(SRQN, CTL_ERRAND_SRQ_DONE, DOMAIN + 1, done));
+	ck_assert(!ask_of(SRQN, CTL_ERRAND_SRQ_DONE, DOMAIN, done - 1));
+	ck_assert_uint_eq(cq.tail, 0);
+	ck_assert(ask_of(SRQN, CTL_ERRAND_SRQ_DONE, DOMAIN, done));
+	ck_assert(!ask_of(SRQN, CTL_ERRAND_SRQ_DONE, DOMAIN, done));
+	ck_assert_uint_eq(cq.tail, 1);
+	free(entries);
+	free(ring);
+	free(srq);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("verbs_errand");
@@ -142,6 +187,7 @@ int main(void)
 	tcase_set_timeout(tcase, 120);
 	tcase_add_test(tcase, reaches_its_region_and_no_more);
 	tcase_add_test(tcase, is_read_once);
+	tcase_add_test(tcase, an_srq_gets_back_what_it_lent);
 	suite_add_tcase(suite, tcase);
 	srunner_run_all(runner, CK_ENV);
 	failed = srunner_ntests_failed(runner);
