@@ -417,6 +417,41 @@ def killed(build):
             raise Failure("packets of the last pair are missing")
 
 
+def maps_ring(program):
+    with open(f"/proc/{program.pid}/maps", encoding="utf-8") as f:
+        return "rxe_dm capture" in f.read()
+
+
+def left(build):
+    """A capture that is killed costs the programs nothing, and its file is sound as far as it goes; the next one starts afresh."""
+    with device_with_capture(build, "capture_left") as (instance, taken):
+        port = free_port()
+        args = ["ib_write_bw", "-F", "-x", "0", "-s", "4096", "-D", "8"]
+        programs = [instance.serve(args, port), instance.join(args, port)]
+        before = counters(instance)["sent_pkts"]
+        programs[1].wait_until(lambda: counters(instance)["sent_pkts"] > before + 5000, "some packets")
+        if not all(maps_ring(program) for program in programs):
+            raise Failure("a program that is captured has no ring")
+        taken.program.kill()
+        taken.program.wait(10)
+        for program in programs:
+            program.wait_until(lambda program=program: not maps_ring(program), "an end of writing for nobody", 5)
+        with tempfile.TemporaryDirectory() as folder:
+            second = Taken(instance, folder)
+            for program in programs:
+                if program.wait(30) != 0:
+                    raise Failure(f"{program.name} did not bear that its capture was killed")
+            packets, _ = second.end()
+            if packets < 1000 or len(second.packets()) != packets:
+                raise Failure(f"the capture after it has {packets} packets")
+        torn = pcapng.cut(taken.path)
+        rows = taken.fields("frame.protocols", "_ws.malformed", "frame.time_epoch", "frame.comment")
+        print(f"{len(rows)} packets in the file of the killed one, {torn} bytes of a torn one")
+        need_sound(rows)
+        if len(rows) < 1000:
+            raise Failure("what was taken before it was killed is lost")
+
+
 def spared(build):
     """A file is not touched for a device that is not there, and not made; one that cannot be written to is an error."""
     with tempfile.TemporaryDirectory() as folder, Instance(build, "capture_spared") as instance:
@@ -488,6 +523,7 @@ CASES = {
     "capture_limits": limits,
     "capture_holds_server": holds_server,
     "capture_killed": killed,
+    "capture_left": left,
     "capture_overrun": overrun,
     "capture_spared": spared,
     "capture_piped": piped,

@@ -2,6 +2,7 @@
 """Reads captures by the format's own rules, and checks what a RoCEv2 port would check: headers, lengths, ICRC. Shares nothing with the
 program that wrote them."""
 
+import os
 import struct
 import zlib
 
@@ -105,6 +106,20 @@ def blocks(path):
             if size % 4 or f.read(4) != head[4:]:
                 raise Failure(f"a block of {size} bytes does not end as it began")
             yield kind, body
+
+
+def cut(path):
+    """Takes away a last block that is not whole, as Wireshark does. Returns its bytes."""
+    whole, size = 0, os.path.getsize(path)
+    with open(path, "rb") as f:
+        while head := f.read(8):
+            block = struct.unpack("<II", head.ljust(8, b"\0"))[1] or 8
+            if whole + block > size:
+                break
+            whole += block
+            f.seek(whole)
+    os.truncate(path, whole)
+    return size - whole
 
 
 def read(path):
