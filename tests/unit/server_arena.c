@@ -26,23 +26,26 @@ static void teardown(void)
 
 START_TEST(nobody_cuts_it)
 {
-	ck_assert_int_ne(ftruncate(arena.fd, PAGE), 0);
+	ck_assert_int_ne(ftruncate(arena.fd, 0), 0);
 	ck_assert_int_eq(errno, EPERM);
 	ck_assert_uint_eq(arena.bytes, BYTES);
 	ck_assert_uint_eq(arena.base[BYTES - 1], 0);
 }
 END_TEST
 
-/* The pipe holds the pages as a dmabuf would (or a copy, on kernels that make one). */
+/* The pipe holds the pages as a dmabuf would (or a copy, on kernels that make one). Those of a pool of huge pages, where the machine
+ * has one, no pipe takes. */
 START_TEST(pages_that_somebody_holds)
 {
 	uint8_t held[PAGE];
 	off_t at = 4 * PAGE;
 	int pipe_fd[2];
+	bool is_held;
 
 	memset(arena.base, 'a', BYTES);
 	ck_assert_int_eq(pipe2(pipe_fd, O_CLOEXEC), 0);
-	ck_assert_int_eq(splice(arena.fd, &at, pipe_fd[1], NULL, PAGE, 0), PAGE);
+	is_held = splice(arena.fd, &at, pipe_fd[1], NULL, PAGE, 0) == PAGE;
+	ck_assert(is_held || arena.page > PAGE);
 	if (arena_renew(&arena, 4 * PAGE, 2 * PAGE)) {
 		for (uint32_t i = 0; i < BYTES; i++)
 			ck_assert_uint_eq(arena.base[i], i / PAGE == 4 || i / PAGE == 5 ? 0 : 'a');
@@ -50,8 +53,9 @@ START_TEST(pages_that_somebody_holds)
 	} else {
 		ck_assert_uint_gt(arena.page, PAGE); /* only huge ones may stay */
 	}
-	ck_assert_int_eq(read(pipe_fd[0], held, PAGE), PAGE);
-	for (uint32_t i = 0; i < PAGE; i++)
+	if (is_held)
+		ck_assert_int_eq(read(pipe_fd[0], held, PAGE), PAGE);
+	for (uint32_t i = 0; is_held && i < PAGE; i++)
 		ck_assert_uint_eq(held[i], 'a');
 	close(pipe_fd[0]);
 	close(pipe_fd[1]);
