@@ -2,7 +2,6 @@
 """pyverbs, and rdma-core's own Python tests as Debian ships them."""
 
 import collections
-import contextlib
 import functools
 import gzip
 import os
@@ -10,6 +9,7 @@ import re
 import shutil
 import tempfile
 
+from huge_pages import huge_pages
 from instance import Instance
 from program import Failure, Skip
 
@@ -30,7 +30,6 @@ NEEDS_ROOT = r"no huge pages|[Mm]ust be (run|done) by root"
 # The modules of what this device exists for: none of their tests skips itself, but for huge pages.
 NEVER = {"test_addr": "", "test_cq": "", "test_cq_events": "", "test_device": "", "test_pd": "",
          "test_shared_pd": "", "test_parent_domain": NEEDS_ROOT, "test_atomic": ""}
-HUGE_PAGES = "/proc/sys/vm/nr_hugepages"
 
 
 def need_pyverbs():
@@ -62,25 +61,6 @@ def unpack(folder):
         elif os.path.isfile(source):
             shutil.copy(source, target)
     return target
-
-
-@contextlib.contextmanager
-def huge_pages():
-    """Root lends the tests that want some a few, if there are none."""
-    with open(HUGE_PAGES, encoding="ascii") as f:
-        lend = f.read().strip() == "0" and os.geteuid() == 0 and os.access(HUGE_PAGES, os.W_OK)
-    if lend:
-        reserve(8)
-    try:
-        yield
-    finally:
-        if lend:
-            reserve(0)
-
-
-def reserve(pages):
-    with open(HUGE_PAGES, "w", encoding="ascii") as f:
-        f.write(str(pages))
 
 
 def run_tests(build, name, module=None):

@@ -3,12 +3,14 @@
 
 import functools
 import os
+import re
 import time
 
 from cases_server import as_nobody, need_reachable
 from cases_trouble import leftovers
+from huge_pages import huge_pages, in_pool, pool_kib
 from instance import Instance
-from program import Failure
+from program import Failure, Skip
 
 PROGRAMS = ["verbs_rc", "verbs_errors", "verbs_cq", "verbs_events", "verbs_srq", "verbs_ud",
             "verbs_share", "verbs_pd", "verbs_wr", "verbs_dm", "verbs_dmah", "verbs_bad", "verbs_bad_handles", "verbs_fork", "verbs_threads",
@@ -30,6 +32,23 @@ CASES["verbs_cycles"] = functools.partial(verbs, name="verbs_cycles", mlx5="on")
 CASES["verbs_umem_off"] = functools.partial(verbs, name="verbs_umem")
 CASES["verbs_xrc_no_vm"] = functools.partial(verbs, name="verbs_xrc", no_vm="1")
 CASES["verbs_share_no_vm"] = functools.partial(verbs, name="verbs_share", no_vm="1")
+
+
+def pages_of(instance):
+    return re.search(r"in use, (.*), .* locked", instance.command("show").stdout)[1]
+
+
+def huge(build):
+    """Device memory comes out of the pool of huge pages if all of it can, and what the pool lends comes back."""
+    with huge_pages():
+        if in_pool() == 0:
+            raise Skip("no huge pages are reserved, and only root may do so")
+        verbs(build, "verbs_dm", arena="4M")
+        with Instance(build, "huge", arena="4M") as instance, Instance(build, "too_huge", arena=f"{pool_kib() + 4}K") as other:
+            for device in (instance, other):
+                device.pair(["ibv_rc_pingpong", "-c", "-j", "-g", "0"])
+            if not pages_of(instance).startswith("hugetlb ") or "hugetlb" in pages_of(other):
+                raise Failure(f"pages of 4 MiB: {pages_of(instance)}; of more than the pool has: {pages_of(other)}")
 
 
 def word(build):
@@ -80,5 +99,6 @@ def share_shy(build):
 
 
 CASES["verbs_share_shy"] = share_shy
+CASES["verbs_dm_huge_pages"] = huge
 CASES["verbs_word"] = word
 CASES["verbs_killed"] = killed

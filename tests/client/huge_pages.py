@@ -1,0 +1,57 @@
+# SPDX-License-Identifier: MIT
+"""A pool of huge pages for a while: root lends a few to the tests that want some, if the machine has none."""
+
+import contextlib
+import fcntl
+import os
+import re
+import tempfile
+
+PAGES = 16
+POOL = "/proc/sys/vm/nr_hugepages"
+LENT = os.path.join(tempfile.gettempdir(), "rxe_dm-huge-pages-lent")
+
+
+def in_pool():
+    if not os.path.exists(POOL):
+        return 0
+    with open(POOL, encoding="ascii") as f:
+        return int(f.read())
+
+
+def pool_kib():
+    with open("/proc/meminfo", encoding="ascii") as f:
+        return in_pool() * int(re.search(r"Hugepagesize:\s+(\d+) kB", f.read())[1])
+
+
+def may_lend():
+    return os.geteuid() == 0 and os.access(POOL, os.W_OK)
+
+
+def reserve(pages):
+    with open(POOL, "w", encoding="ascii") as f:
+        f.write(str(pages))
+
+
+@contextlib.contextmanager
+def huge_pages():
+    """Tests run side by side: whoever uses the pool shares a lock, the last one takes it back. The file is empty when the pool was
+    there before; what a killed test lent, the next one takes back."""
+    if not may_lend():
+        yield
+        return
+    with open(LENT, "a+", encoding="ascii") as note:
+        fcntl.flock(note, fcntl.LOCK_SH)
+        if in_pool() == 0:
+            reserve(PAGES)
+            note.write("lent\n")
+            note.flush()
+        try:
+            yield
+        finally:
+            with contextlib.suppress(BlockingIOError):
+                fcntl.flock(note, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                note.seek(0)
+                if note.read():
+                    reserve(0)
+                    note.truncate(0)
