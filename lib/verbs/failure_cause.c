@@ -289,22 +289,36 @@ static void say_local_protection(struct sentence *s, const struct dm_device *dev
 		say(s, ": the memory behind one of its keys has gone");
 }
 
-/* What the peer's process has written down of its end, if it is of this device. */
-static const char *peers_own_words(const struct dm_device *dev, const struct rxe_qp *qp)
+/* The newest of that QP's, of count that were written to at[0..places); NULL: there is none, or it has just been cleared. */
+static const char *words_of(const struct ctl_failure *at, uint32_t places, uint32_t count,
+			    uint32_t qpn)
 {
-	const uint32_t qpn = qp->attr.dest_qp_num;
-	const struct ctl_slot_failures *failures =
-		&dev->attachment.shared->slot[qpn >> RXE_SLOT_SHIFT].failures;
-	const uint32_t count = atomic_load(&failures->count);
-	const uint32_t some = count < CTL_FAILURES_OF_SLOT ? count : CTL_FAILURES_OF_SLOT;
+	const uint32_t some = count < places ? count : places;
 
-	for (uint32_t i = count; is_own_device(dev, &qp->flow.dst) && i != count - some; i--) {
-		const struct ctl_failure *failure = &failures->at[(i - 1) % CTL_FAILURES_OF_SLOT];
+	for (uint32_t i = count; i != count - some; i--) {
+		const struct ctl_failure *failure = &at[(i - 1) % places];
 
-		if (failure->qpn == qpn)
+		if (failure->qpn == qpn && failure->why[0])
 			return failure->why;
 	}
 	return NULL;
+}
+
+/* What the peer's process has written down of its end, if it is of this device. When it has gone the server keeps that, and clears
+ * the slot only then. */
+static const char *peers_own_words(const struct dm_device *dev, const struct rxe_qp *qp)
+{
+	const struct ctl_shared *shared = dev->attachment.shared;
+	const uint32_t qpn = qp->attr.dest_qp_num;
+	const struct ctl_slot_failures *own = &shared->slot[qpn >> RXE_SLOT_SHIFT].failures;
+	const struct ctl_kept_failures *kept = &shared->failures;
+	const char *words;
+
+	if (!is_own_device(dev, &qp->flow.dst))
+		return NULL;
+	words = words_of(own->at, CTL_FAILURES_OF_SLOT, atomic_load(&own->count), qpn);
+	return words ? words
+		     : words_of(kept->at, CTL_FAILURES_KEPT, atomic_load(&kept->count), qpn);
 }
 
 static void say_operational(struct sentence *s, const struct dm_device *dev,

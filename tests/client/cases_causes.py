@@ -30,7 +30,8 @@ def need_cause(instance, status, cause):
 def by_rule(build, rule, status, cause):
     with Instance(build, "causes") as instance:
         instance.command("start")
-        add(instance, rule)
+        for line in rule.split("; "):
+            add(instance, line)
         port = free_port()
         instance.serve(PINGPONG, port)
         instance.join(PINGPONG, port)
@@ -54,6 +55,9 @@ RULES = {
     "nak_invalid": ("nak code=invalid_request dir=in opcode=SEND_FIRST nth=3", "REM_INV_REQ_ERR", "is that of fault rule 1"),
     "nak_sequence": ("nak code=psn_sequence dir=in opcode=SEND_LAST", "RETRY_EXC_ERR", "asked for again by NAKs of fault rule 1"),
     "receive": ("completion status=LOC_PROT_ERR side=recv nth=5", "REM_OP_ERR", "operational NAK .* at the peer a fault rule ended"),
+    # The peer has gone when its NAK comes.
+    "receive_late": ("completion status=LOC_PROT_ERR side=recv nth=5; delay time=200ms dir=in opcode=ACKNOWLEDGE",
+                     "REM_OP_ERR", "operational NAK .* at the peer a fault rule ended"),
 }
 CASES = {f"cause_{name}": functools.partial(by_rule, rule=rule, status=status, cause=cause)
          for name, (rule, status, cause) in RULES.items()}
