@@ -426,7 +426,7 @@ def left(build):
     """A capture that is killed costs the programs nothing, and its file is sound as far as it goes; the next one starts afresh."""
     with device_with_capture(build, "capture_left") as (instance, taken):
         port = free_port()
-        args = ["ib_write_bw", "-F", "-x", "0", "-s", "4096", "-D", "8"]
+        args = ["ib_write_bw", "-F", "-x", "0", "-s", "4096", "-D", "5"]
         programs = [instance.serve(args, port), instance.join(args, port)]
         before = counters(instance)["sent_pkts"]
         programs[1].wait_until(lambda: counters(instance)["sent_pkts"] > before + 5000, "some packets")
@@ -437,13 +437,13 @@ def left(build):
         for program in programs:
             program.wait_until(lambda program=program: not maps_ring(program), "an end of writing for nobody", 5)
         with tempfile.TemporaryDirectory() as folder:
-            second = Taken(instance, folder)
-            for program in programs:
-                if program.wait(30) != 0:
-                    raise Failure(f"{program.name} did not bear that its capture was killed")
-            packets, _ = second.end()
-            if packets < 1000 or len(second.packets()) != packets:
-                raise Failure(f"the capture after it has {packets} packets")
+            second = Taken(instance, folder, "--count", "2000")
+            second.program.wait(20)
+            if second.end()[0] != 2000 or len(second.packets()) != 2000:
+                raise Failure("the capture after it is not whole")
+        for program in programs:
+            if program.wait(30) != 0:
+                raise Failure("a program did not bear that its capture was killed")
         torn = pcapng.cut(taken.path)
         rows = taken.fields("frame.protocols", "_ws.malformed", "frame.time_epoch", "frame.comment")
         print(f"{len(rows)} packets in the file of the killed one, {torn} bytes of a torn one")

@@ -39,7 +39,7 @@ def pages_of(instance):
 
 
 def huge(build):
-    """Device memory comes out of the pool of huge pages if all of it can, and what the pool lends comes back."""
+    """Device memory comes out of the pool of huge pages if all of it can, else none of it."""
     with huge_pages():
         if in_pool() == 0:
             raise Skip("no huge pages are reserved, and only root may do so")
@@ -48,7 +48,7 @@ def huge(build):
             for device in (instance, other):
                 device.pair(["ibv_rc_pingpong", "-c", "-j", "-g", "0"])
             if not pages_of(instance).startswith("hugetlb ") or "hugetlb" in pages_of(other):
-                raise Failure(f"pages of 4 MiB: {pages_of(instance)}; of more than the pool has: {pages_of(other)}")
+                raise Failure(f"4 MiB came out of {pages_of(instance)}, more than the pool has out of {pages_of(other)}")
 
 
 def word(build):

@@ -5,11 +5,10 @@ import contextlib
 import fcntl
 import os
 import re
-import tempfile
 
 PAGES = 16
 POOL = "/proc/sys/vm/nr_hugepages"
-LENT = os.path.join(tempfile.gettempdir(), "rxe_dm-huge-pages-lent")
+LENT = "/run/rxe_dm-huge-pages-lent"  # where only root may make files
 
 
 def in_pool():
@@ -25,7 +24,7 @@ def pool_kib():
 
 
 def may_lend():
-    return os.geteuid() == 0 and os.access(POOL, os.W_OK)
+    return os.geteuid() == 0 and os.access(POOL, os.W_OK) and os.access(os.path.dirname(LENT), os.W_OK)
 
 
 def reserve(pages):
