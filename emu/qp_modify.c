@@ -109,8 +109,14 @@ static const struct move moves[] = {
 	  .optional = { [UC] = CUR | ACCESS, [UD] = CUR | QKEY } },
 };
 
-/* Any state to RESET, any state to ERR: no attributes. */
+/* Any state to RESET, any state but RESET to ERR: no attributes. */
 static const struct move to_reset_or_err = { .types = ALL };
+
+/* Attributes of the half that an XRC queue pair does not have. As in Linux, they are ignored whatever the move. */
+static const uint32_t ignored[TYPES] = {
+	[INI] = DEST_ATOMIC | RNR_TIMER,
+	[TGT] = RD_ATOMIC | RETRY | RNR_RETRY,
+};
 
 static enum type_index type_index(enum rxe_qp_type type)
 {
@@ -134,7 +140,7 @@ static const struct move *find_move(const struct rxe_qp *qp, enum rxe_qp_state t
 {
 	size_t i;
 
-	if (to == RXE_QPS_RESET || to == RXE_QPS_ERR)
+	if (to == RXE_QPS_RESET || (to == RXE_QPS_ERR && qp->state != RXE_QPS_RESET))
 		return &to_reset_or_err;
 	for (i = 0; i < sizeof(moves) / sizeof(moves[0]); i++) {
 		const struct move *move = &moves[i];
@@ -210,7 +216,7 @@ static enum modify_verdict judge(const struct rxe_engine *engine, const struct r
 {
 	const struct move *move = find_move(qp, target(qp, attr, mask));
 	enum type_index type = type_index(qp->type);
-	uint32_t given = mask & ~(uint32_t)RXE_QP_STATE;
+	uint32_t given = mask & ~(RXE_QP_STATE | ignored[type]);
 	uint32_t wrong;
 
 	*ret_culprit = 0;
@@ -339,6 +345,7 @@ enum modify_verdict rxe_qp_modify(struct rxe_engine *engine, struct rxe_qp *qp,
 
 	if (verdict != MODIFY_OK)
 		return verdict;
+	mask &= ~ignored[type_index(qp->type)];
 	engine->now_ns = now_ns;
 	copy_attributes(&qp->attr, attr, mask);
 	if (mask & RQ_PSN)

@@ -41,6 +41,10 @@ def matrix():
     for verb in ("send", "write"):
         for kind in ("lat", "bw"):
             rows[f"{verb}_{kind}_uc"] = [f"ib_{verb}_{kind}", "-c", "UC"], 1
+    for verb in ("send", "write", "read", "atomic"):
+        for kind in ("lat", "bw"):
+            rows[f"{verb}_{kind}_xrc"] = [f"ib_{verb}_{kind}", "-c", "XRC", "-n", "500"], 1
+    rows["send_bw_xrc_8_qps"] = ["ib_send_bw", "-c", "XRC", "-q", "8", "-n", "200"], 1
     rows["send_lat_ud"] = ["ib_send_lat", "-c", "UD"], 1
     rows["send_bw_ud"] = ["ib_send_bw", "-c", "UD", "-s", "1024"], 1
     rows["send_bw_ud_8_qps"] = ["ib_send_bw", "-c", "UD", "-s", "1024", "-q", "8", "-n", "200"], 1
