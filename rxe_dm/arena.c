@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-/* Where the arena's pages come from: the huge page pool, else ordinary memory, with huge pages where shared memory may have
- * them, locked up to RLIMIT_MEMLOCK.
+/* Where the arena's pages come from: the huge page pool where it can spare them, else ordinary memory, with transparent huge
+ * pages where shared memory may have them, locked up to RLIMIT_MEMLOCK.
  *
  * The pool is asked by mmap without MAP_NORESERVE: that reserves, so that no first touch can fail. memfd_create and ftruncate
  * succeed with an empty pool, too, and with MAP_NORESERVE the first touch would be a SIGBUS. */
@@ -14,6 +14,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "lib/control/log.h"
 #include "rxe_dm/arena.h"
 
 /* Nobody may cut the file under us: that would be a SIGBUS here. */
@@ -84,29 +85,116 @@ static void describe(struct arena *arena, const char *what)
 		 (unsigned int)(arena->page >> (mib ? 20 : 10)) % 10000u, mib ? "MiB" : "KiB");
 }
 
-int arena_init(struct arena *ret, uint64_t bytes)
+static void read_pool(struct arena_pool *ret)
 {
-	struct arena arena = { .bytes = bytes, .page = (uint64_t)sysconf(_SC_PAGESIZE) };
+	unsigned long long kib = 0, idle = 0, reserved = 0;
+	FILE *f = fopen("/proc/meminfo", "re");
+	char line[128];
+
+	*ret = (struct arena_pool){ 0 };
+	if (!f)
+		return;
+	while (fgets(line, sizeof(line), f)) {
+		sscanf(line, "HugePages_Free: %llu", &idle);
+		sscanf(line, "HugePages_Rsvd: %llu", &reserved);
+		sscanf(line, "Hugepagesize: %llu", &kib);
+	}
+	fclose(f);
+	ret->page_bytes = kib << 10;
+	ret->free = idle > reserved ? idle - reserved : 0;
+}
+
+static uint64_t pages_for(const struct arena_pool *pool, uint64_t bytes)
+{
+	return bytes / pool->page_bytes + (bytes % pool->page_bytes ? 1 : 0);
+}
+
+bool arena_spares_pool(const struct arena_pool *pool, uint64_t bytes, char *ret_why,
+		       size_t why_bytes)
+{
+	uint64_t wanted = pool->page_bytes ? pages_for(pool, bytes) : 0;
+	bool spares = wanted && wanted <= pool->free / 2;
+
+	if (pool->free == 0)
+		snprintf(ret_why, why_bytes, "no huge page is free");
+	else
+		snprintf(ret_why, why_bytes, "%llu of %llu free huge pages%s",
+			 (unsigned long long)wanted, (unsigned long long)pool->free,
+			 spares ? "" : " are too many to take");
+	return spares;
+}
+
+/* Whether the arena is of huge pages now. */
+static bool open_huge(struct arena *arena)
+{
+	if (open_memory(arena, MFD_HUGETLB))
+		return false;
+	describe(arena, "hugetlb ");
+	arena->locked = arena->bytes; /* the pool never swaps */
+	return true;
+}
+
+static int open_small(struct arena *arena)
+{
 	int rc;
 
-	if (open_memory(&arena, MFD_HUGETLB) == 0) {
-		describe(&arena, "hugetlb ");
-		arena.locked = arena.bytes; /* the pool never swaps */
-		*ret = arena;
-		return 0;
-	}
-	arena.page = (uint64_t)sysconf(_SC_PAGESIZE);
+	arena->page = (uint64_t)sysconf(_SC_PAGESIZE);
 	errno = 0;
-	rc = open_memory(&arena, 0);
-	if (rc)
+	rc = open_memory(arena, 0);
+	if (rc) {
+		ctl_log(CTL_LOG_ERROR,
+			"no memory for an arena of %llu KiB: %s; choose a smaller one with --arena "
+			"or RXE_DM_ARENA",
+			(unsigned long long)(arena->bytes >> 10), strerror(-rc));
 		return rc;
-	if (madvise(arena.base, arena.mapped, MADV_HUGEPAGE) == 0 && huge_shmem_allowed())
-		snprintf(arena.kind, sizeof(arena.kind), "transparent huge pages");
+	}
+	if (madvise(arena->base, arena->mapped, MADV_HUGEPAGE) == 0 && huge_shmem_allowed())
+		snprintf(arena->kind, sizeof(arena->kind), "transparent huge pages");
 	else
-		describe(&arena, "pages of ");
-	lock_some(&arena);
-	*ret = arena;
+		describe(arena, "pages of ");
+	lock_some(arena);
 	return 0;
+}
+
+static int demand_huge(struct arena *arena, const struct arena_pool *pool)
+{
+	if (open_huge(arena))
+		return 0;
+	ctl_log(CTL_LOG_ERROR,
+		"an arena of %llu KiB does not fit into the %llu huge pages of %llu KiB that are "
+		"free (--arena-pages huge): reserve more (sysctl vm.nr_hugepages), or choose auto "
+		"or small",
+		(unsigned long long)(arena->bytes >> 10), (unsigned long long)pool->free,
+		(unsigned long long)(pool->page_bytes >> 10));
+	return -ENOMEM;
+}
+
+int arena_init(struct arena *ret, uint64_t bytes, enum ctl_arena_pages pages)
+{
+	struct arena arena = { .bytes = bytes, .page = (uint64_t)sysconf(_SC_PAGESIZE) };
+	struct arena_pool pool;
+	int rc = -EINVAL;
+
+	read_pool(&pool);
+	switch (pages) {
+	case CTL_PAGES_AUTO:
+		rc = arena_spares_pool(&pool, bytes, arena.why, sizeof(arena.why)) &&
+				     open_huge(&arena)
+			     ? 0
+			     : open_small(&arena);
+		break;
+	case CTL_PAGES_HUGE:
+		snprintf(arena.why, sizeof(arena.why), "huge ones asked for");
+		rc = demand_huge(&arena, &pool);
+		break;
+	case CTL_PAGES_SMALL:
+		snprintf(arena.why, sizeof(arena.why), "small ones asked for");
+		rc = open_small(&arena);
+		break;
+	}
+	if (rc == 0)
+		*ret = arena;
+	return rc;
 }
 
 /* A hole where the pages were; the next touch makes new ones. Part of a huge page that somebody holds is only cleared, and the

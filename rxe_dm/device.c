@@ -51,16 +51,12 @@ static int open_shared(struct device *device)
 	return 0;
 }
 
-static int open_arena(struct device *device, uint64_t bytes)
+static int open_arena(struct device *device, uint64_t bytes, enum ctl_arena_pages pages)
 {
-	int rc = arena_init(&device->arena, bytes);
+	int rc = arena_init(&device->arena, bytes, pages);
 
-	if (rc) {
-		ctl_log(CTL_LOG_ERROR,
-			"no memory for an arena of %llu MiB (--arena, RXE_DM_ARENA): %s",
-			(unsigned long long)(bytes >> 20), strerror(-rc));
+	if (rc)
 		return rc;
-	}
 	if (device->arena.locked < device->arena.bytes)
 		ctl_log(CTL_LOG_NOTICE,
 			"device memory of rxe_dm%u: %llu of %llu KiB are locked in memory, the "
@@ -158,7 +154,7 @@ static int bring_up(struct device *device, const struct ctl_settings *settings)
 
 	if (rc)
 		return rc;
-	rc = open_arena(device, settings->arena_bytes);
+	rc = open_arena(device, settings->arena_bytes, settings->arena_pages);
 	if (rc)
 		return rc;
 	rc = open_shared(device);

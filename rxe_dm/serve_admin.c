@@ -26,6 +26,7 @@ int serve_device(struct call *call)
 		.arena_bytes = device->ranges.len,
 		.arena_used = device->ranges.used,
 		.arena_locked = device->arena.locked,
+		.arena_pages = instance->settings.arena_pages,
 		.max_mtu = device->max_mtu,
 		.if_index = device->if_index,
 		.trains = instance->settings.trains,
@@ -42,6 +43,7 @@ int serve_device(struct call *call)
 	memcpy(ret->mac, device->veth.mac, sizeof(ret->mac));
 	memcpy(ret->if_name, device->if_name, sizeof(ret->if_name));
 	memcpy(ret->arena_kind, device->arena.kind, sizeof(ret->arena_kind));
+	memcpy(ret->arena_why, device->arena.why, sizeof(ret->arena_why));
 	return 0;
 }
 

@@ -195,6 +195,7 @@ static json_t *json_arena(const struct ctl_msg_device *info)
 	set_number(ret, "used", info->arena_used);
 	set_number(ret, "locked", info->arena_locked);
 	set_string(ret, "kind", info->arena_kind);
+	set_string(ret, "why", info->arena_why);
 	return ret;
 }
 

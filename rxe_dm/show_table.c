@@ -132,9 +132,9 @@ static void show_device(const struct view_device *device, FILE *to)
 				ctl_gid_str(gid, text));
 	}
 	show_faults(device->shared, to);
-	fprintf(to, "  device memory: %s of %s in use, %s, %s locked\n\n",
+	fprintf(to, "  device memory: %s of %s in use, %s (%s), %s locked\n\n",
 		put_size(used, info->arena_used), put_size(all, info->arena_bytes),
-		info->arena_kind, put_size(locked, info->arena_locked));
+		info->arena_kind, info->arena_why, put_size(locked, info->arena_locked));
 }
 
 static void show_programs(const struct view_device *device, FILE *to)

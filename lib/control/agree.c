@@ -37,6 +37,8 @@ static const char *disagrees(const struct ctl_settings *wish, const struct ctl_d
 	if (secure_getenv("RXE_DM_ARENA") && (device->arena_bytes < wish->arena_bytes ||
 					      device->arena_bytes - wish->arena_bytes >= 4096))
 		return "RXE_DM_ARENA";
+	if (secure_getenv("RXE_DM_ARENA_PAGES") && device->arena_pages != wish->arena_pages)
+		return "RXE_DM_ARENA_PAGES";
 	if (secure_getenv("RXE_DM_MLX5") && device->mlx5 != wish->mlx5)
 		return "RXE_DM_MLX5";
 	if (secure_getenv("RXE_DM_TRAINS") && wish->trains && !device->trains)

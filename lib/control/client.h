@@ -28,6 +28,7 @@ struct ctl_device {
 	uint32_t if_index;
 	char if_name[16];
 	uint64_t arena_bytes; /* what the largest DM from an empty arena may have */
+	enum ctl_arena_pages arena_pages;
 	bool trains;
 	bool mlx5; /* mlx5dv_is_supported() may say true */
 	enum ctl_link link;

@@ -67,6 +67,7 @@ int ctl_list_devices(struct ctl_client *client, struct ctl_device *ret, size_t m
 			.max_mtu = got->max_mtu,
 			.if_index = got->if_index,
 			.arena_bytes = got->arena_bytes,
+			.arena_pages = (enum ctl_arena_pages)got->arena_pages,
 			.trains = got->trains && trains,
 			.mlx5 = got->mlx5,
 			.link = (enum ctl_link)got->link,

@@ -31,6 +31,13 @@ enum ctl_link {
 	CTL_LINK_VETH, /* frames on an Ethernet interface, with a MAC and an address of the device's own */
 };
 
+/* Where device memory's pages come from. */
+enum ctl_arena_pages {
+	CTL_PAGES_AUTO, /* the pool of huge pages if enough of them stay free, else ordinary memory */
+	CTL_PAGES_HUGE,	 /* the pool, or no start */
+	CTL_PAGES_SMALL, /* ordinary memory */
+};
+
 /* First message, both ways. The reply's status is 0, -EPROTO, or -ESHUTDOWN from a server that is ending. */
 struct ctl_hello {
 	char magic[8];
@@ -173,15 +180,17 @@ struct ctl_msg_device {
 	struct gid gids[RXE_MAX_GIDS];
 	uint32_t index, count; /* count: devices of the instance */
 	uint32_t max_mtu, if_index;
+	uint32_t arena_pages; /* enum ctl_arena_pages: what was asked for */
 	char if_name[16];
-	char arena_kind[24];   /* for people: "hugetlb 2 MiB", "4 KiB pages" */
+	char arena_kind[24];   /* for people: "hugetlb 2 MiB", "pages of 4 KiB" */
+	char arena_why[64];    /* for people: why pages of this kind */
 	uint64_t arena_locked; /* bytes that are pinned */
 	uint32_t trains, mlx5, slots, rcvbuf;
 	uint32_t slots_used, link; /* enum ctl_link; what follows is CTL_LINK_VETH's */
 	uint32_t prefix_len;	   /* 0: everybody is reached directly */
 	struct gid gateway;	   /* zeros: none */
 	uint8_t mac[CTL_MAC_LEN];
-	uint8_t reserved[6];
+	uint8_t reserved[2];
 };
 
 /* An object as a query or a listing answers it. */

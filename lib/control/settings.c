@@ -182,6 +182,23 @@ static bool parse_arena(struct ctl_settings *settings, const char *value)
 	return true;
 }
 
+static bool parse_arena_pages(struct ctl_settings *settings, const char *value)
+{
+	static const char *const words[] = {
+		[CTL_PAGES_AUTO] = "auto",
+		[CTL_PAGES_HUGE] = "huge",
+		[CTL_PAGES_SMALL] = "small",
+	};
+
+	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
+		if (strcmp(value, words[i]) == 0) {
+			settings->arena_pages = (enum ctl_arena_pages)i;
+			return true;
+		}
+	}
+	return false;
+}
+
 static bool parse_devices(struct ctl_settings *settings, const char *value)
 {
 	return parse_u32(value, 1, CTL_DEVICE_MAX, &settings->devices);
@@ -244,6 +261,9 @@ const struct ctl_setting ctl_setting_table[] = {
 	  "an IPv4 or IPv6 address" },
 	{ "arena", "RXE_DM_ARENA", "SIZE", "device memory of each device, default 64M", parse_arena,
 	  "a size such as 64M, from 64K to 1T" },
+	{ "arena-pages", "RXE_DM_ARENA_PAGES", "auto|huge|small",
+	  "huge pages for it: where as many stay free (default), always, never", parse_arena_pages,
+	  "auto, huge or small" },
 	{ "devices", "RXE_DM_DEVICES", "N", "number of devices, default 1", parse_devices,
 	  "a number from 1 to 16" },
 	{ "linger", "RXE_DM_LINGER", "SECONDS",

@@ -23,6 +23,7 @@ struct ctl_settings {
 	uint32_t slots; /* processes on one device, and one for the server */
 	uint32_t linger_s;
 	uint64_t arena_bytes;
+	enum ctl_arena_pages arena_pages;
 	bool trains, mlx5;
 	char faults[256]; /* file of fault rules; "" for none */
 };

@@ -149,7 +149,8 @@ def low_memlock(build):
     """Too small a limit is a notice, not a failure; `rxe_dm show` says how much is locked."""
     if os.geteuid() != 0 or not shutil.which("setpriv") or not shutil.which("prlimit"):
         raise Skip("root may lock all it likes: becoming somebody else needs root, setpriv and prlimit")
-    with Instance(build, "low_memlock", prefix=["prlimit", "--memlock=65536:65536"] + as_nobody()) as instance:
+    with Instance(build, "low_memlock", prefix=["prlimit", "--memlock=65536:65536"] + as_nobody(),
+                  arena_pages="small") as instance:
         need_reachable(instance, build)
         started = instance.command("start")
         if started.returncode != 0 or "ulimit -l" not in started.stdout + started.stderr:

@@ -6,7 +6,7 @@ import os
 import re
 import time
 
-from cases_server import as_nobody, need_reachable
+from cases_server import as_nobody, need_line, need_reachable
 from cases_trouble import leftovers
 from huge_pages import huge_pages, in_pool, pool_kib
 from instance import Instance
@@ -39,16 +39,21 @@ def pages_of(instance):
 
 
 def huge(build):
-    """Device memory comes out of the pool of huge pages if all of it can, else none of it."""
+    """Device memory comes out of the pool of huge pages where as many stay free, or as it is asked for."""
     with huge_pages():
         if in_pool() == 0:
             raise Skip("no huge pages are reserved, and only root may do so")
         verbs(build, "verbs_dm", arena="4M")
-        with Instance(build, "huge", arena="4M") as instance, Instance(build, "too_huge", arena=f"{pool_kib() + 4}K") as other:
-            for device in (instance, other):
-                device.pair(["ibv_rc_pingpong", "-c", "-j", "-g", "0"])
-            if not pages_of(instance).startswith("hugetlb ") or "hugetlb" in pages_of(other):
-                raise Failure(f"4 MiB came out of {pages_of(instance)}, more than the pool has out of {pages_of(other)}")
+        for pages, size, expected in (("auto", "4M", r"hugetlb .* \(\d+ of \d+ free huge pages\)"),
+                                      ("auto", f"{pool_kib()}K", r"(?!hugetlb).*\(.* too many to take\)"),
+                                      ("huge", "4M", r"hugetlb .* \(huge ones asked for\)"),
+                                      ("small", "4M", r"(?!hugetlb).*\(small ones asked for\)")):
+            with Instance(build, "huge", arena=size, arena_pages=pages) as instance:
+                instance.pair(["ibv_rc_pingpong", "-c", "-j", "-g", "0"])
+                if not re.fullmatch(expected, pages_of(instance)):
+                    raise Failure(f"{size} with --arena-pages {pages}: {pages_of(instance)}, expected {expected}")
+        with Instance(build, "too_huge", arena=f"{pool_kib() + 4}K", arena_pages="huge") as instance:
+            need_line(instance.command("start"), "does not fit", "--arena-pages huge", "nr_hugepages")
 
 
 def word(build):

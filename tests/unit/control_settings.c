@@ -65,6 +65,10 @@ START_TEST(numbers_and_switches)
 	ck_assert(set("trains", "1") && settings.trains);
 	ck_assert(!set("trains", "maybe") && !set("trains", "ON") && !set("trains", ""));
 	ck_assert(set("mlx5", "yes") && settings.mlx5);
+	ck_assert(set("arena-pages", "huge") && settings.arena_pages == CTL_PAGES_HUGE);
+	ck_assert(set("arena-pages", "auto") && settings.arena_pages == CTL_PAGES_AUTO);
+	ck_assert(set("arena-pages", "small") && settings.arena_pages == CTL_PAGES_SMALL);
+	ck_assert(!set("arena-pages", "2M") && settings.arena_pages == CTL_PAGES_SMALL);
 }
 END_TEST
 

@@ -15,7 +15,7 @@ static struct arena arena;
 
 static void setup(void)
 {
-	ck_assert_int_eq(arena_init(&arena, BYTES), 0);
+	ck_assert_int_eq(arena_init(&arena, BYTES, CTL_PAGES_SMALL), 0);
 }
 
 static void teardown(void)
@@ -23,6 +23,36 @@ static void teardown(void)
 	arena_fini(&arena);
 	ck_assert_ptr_null(arena.base);
 }
+
+/* The pool keeps as many free pages as the arena takes, or the arena takes none. */
+START_TEST(what_the_pool_can_spare)
+{
+	static const struct {
+		uint64_t page_bytes, free, bytes;
+		bool spares;
+		const char *why;
+	} table[] = {
+		{ 2 << 20, 64, 64 << 20, true, "32 of 64 free huge pages" },
+		{ 2 << 20, 63, 64 << 20, false, "32 of 63 free huge pages are too many to take" },
+		{ 2 << 20, 32, 64 << 20, false, "32 of 32 free huge pages are too many to take" },
+		{ 2 << 20, 1, 65536, false, "1 of 1 free huge pages are too many to take" },
+		{ 2 << 20, 2, 65536, true, "1 of 2 free huge pages" },
+		{ 2 << 20, 3, (2 << 20) + 1, false, "2 of 3 free huge pages are too many to take" },
+		{ 1 << 30, 2, 64 << 20, true, "1 of 2 free huge pages" },
+		{ 2 << 20, 0, 64 << 20, false, "no huge page is free" },
+		{ 0, 0, 64 << 20, false, "no huge page is free" },
+	};
+
+	for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++) {
+		struct arena_pool pool = { table[i].page_bytes, table[i].free };
+		char why[64];
+
+		ck_assert(arena_spares_pool(&pool, table[i].bytes, why, sizeof(why)) ==
+			  table[i].spares);
+		ck_assert_str_eq(why, table[i].why);
+	}
+}
+END_TEST
 
 START_TEST(nobody_cuts_it)
 {
@@ -70,6 +100,7 @@ int main(void)
 	int failed;
 
 	tcase_add_checked_fixture(tcase, setup, teardown);
+	tcase_add_test(tcase, what_the_pool_can_spare);
 	tcase_add_test(tcase, nobody_cuts_it);
 	tcase_add_test(tcase, pages_that_somebody_holds);
 	suite_add_tcase(suite, tcase);
