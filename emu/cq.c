@@ -65,6 +65,12 @@ static void overrun(struct rxe_engine *engine, struct rxe_cq *cq)
 	want_settling(engine, cq);
 }
 
+/* An error counts as solicited (IBTA 11.4.2.2). */
+static bool is_solicited(const struct rxe_cqe *cqe)
+{
+	return cqe->solicited || cqe->status != RXE_WC_SUCCESS;
+}
+
 bool rxe_cq_push(struct rxe_engine *engine, struct rxe_cq *cq, const struct rxe_cqe *cqe)
 {
 	struct rxe_cqe *slot;
@@ -80,7 +86,7 @@ bool rxe_cq_push(struct rxe_engine *engine, struct rxe_cq *cq, const struct rxe_
 	slot->timestamp_ns = engine->now_ns;
 
 	want_settling(engine, cq);
-	cq->unpublished_solicited |= cqe->solicited || cqe->status != RXE_WC_SUCCESS;
+	cq->unpublished_solicited |= is_solicited(cqe);
 	return true;
 }
 
@@ -138,10 +144,26 @@ bool rxe_cq_resize(struct rxe_cq *cq, void *ring, uint32_t cqe)
 	return true;
 }
 
-void rxe_cq_arm(struct rxe_cq *cq, enum rxe_cq_arm arm)
+/* The engine lock keeps visible and the entries before it as they are; a reader may move head meanwhile. */
+static bool has_unread(const struct rxe_cq *cq, enum rxe_cq_arm arm)
+{
+	uint32_t i = atomic_load_explicit(&cq->head, memory_order_relaxed);
+	uint32_t visible = atomic_load_explicit(&cq->visible, memory_order_relaxed);
+
+	if (arm == RXE_CQ_ARM_ANY)
+		return i != visible;
+	while (i != visible && !is_solicited(&cq->ring[i & cq->mask]))
+		i++;
+	return i != visible;
+}
+
+bool rxe_cq_arm(struct rxe_cq *cq, enum rxe_cq_arm arm)
 {
 	/* Armed for any, a request for solicited ones does not disarm it (IBTA 11.4.2.2). */
-	if (cq->armed == RXE_CQ_ARM_ANY && arm == RXE_CQ_ARM_SOLICITED)
-		return;
-	cq->armed = arm;
+	if (cq->armed < arm)
+		cq->armed = arm;
+	if (!has_unread(cq, cq->armed))
+		return false;
+	cq->armed = RXE_CQ_IDLE;
+	return true;
 }

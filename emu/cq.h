@@ -123,10 +123,11 @@ void rxe_cq_fini(struct rxe_engine *engine, struct rxe_cq *cq);
 bool rxe_cq_push(struct rxe_engine *engine, struct rxe_cq *cq, const struct rxe_cqe *cqe);
 /* Reader side, under the CQ's lock: up to max completions out; returns how many. */
 uint32_t rxe_cq_poll(struct rxe_cq *cq, struct rxe_cqe *ret, uint32_t max);
-/* Under both locks: drop what a destroyed QP left, move to another ring (0, or false when it holds more than fits), arm. */
+/* Under both locks: drop what a destroyed QP left, move to another ring (false when it holds more than fits). */
 void rxe_cq_clean(struct rxe_cq *cq, uint32_t qpn);
 bool rxe_cq_resize(struct rxe_cq *cq, void *ring, uint32_t cqe);
-void rxe_cq_arm(struct rxe_cq *cq, enum rxe_cq_arm arm);
+/* Under the engine lock. True: a completion that arm asks for is visible and unread, so the event is due now and the CQ is idle. */
+bool rxe_cq_arm(struct rxe_cq *cq, enum rxe_cq_arm arm);
 static inline bool rxe_cq_is_empty(const struct rxe_cq *cq)
 {
 	return atomic_load_explicit(&((struct rxe_cq *)(uintptr_t)cq)->visible,

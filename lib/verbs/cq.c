@@ -232,7 +232,8 @@ static int req_notify_cq(struct ibv_cq *base, int solicited_only)
 		return EINVAL;
 	if (cq->cq.armed == RXE_CQ_IDLE)
 		atomic_fetch_add(&cq->dev->pump.armed, 1);
-	rxe_cq_arm(&cq->cq, solicited_only ? RXE_CQ_ARM_SOLICITED : RXE_CQ_ARM_ANY);
+	if (rxe_cq_arm(&cq->cq, solicited_only ? RXE_CQ_ARM_SOLICITED : RXE_CQ_ARM_ANY))
+		dm_cq_notify(cq->dev, &cq->cq);
 	dm_pump_unlock(cq->dev);
 	return 0;
 }

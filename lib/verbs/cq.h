@@ -45,7 +45,7 @@ static inline struct dm_cq *dm_cq(struct ibv_cq *cq)
 	return (struct dm_cq *)(void *)cq;
 }
 
-/* The engine saw a completion come to an armed CQ. */
+/* An armed CQ has a completion to tell of: the engine saw one come, or one was unread when the CQ was armed. */
 void dm_cq_notify(void *host, struct rxe_cq *cq);
 void dm_cq_ops(struct verbs_context_65 *verbs);
 

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """The libraries above verbs that people program against: Debian's libfabric and UCX, unmodified."""
 
+import functools
 import os
 import re
 import signal
@@ -59,16 +60,16 @@ def ucx_lists(build):
                 raise Failure(f"no {transport} on rxe_dm0")
 
 
-def ucx_perftest(build, transports, address=None):
+def ucx_perftest(build, transports, address=None, options=()):
     """Messages short and long, through UCX's own protocols; its RC begins with its UD."""
     settings = {"UCX_TLS": transports, "UCX_NET_DEVICES": "rxe_dm0:1"}
     with Instance(build, "ucx_perftest", address=address, options=["--uverbs"]) as instance:
         for size in (8, 100000):
             port = free_port()
-            server = instance.start(["ucx_perftest", "-p", str(port)], title="ucx_perftest (server)", env=settings)
+            server = instance.start(["ucx_perftest", "-p", str(port), *options], title="ucx_perftest (server)", env=settings)
             server.wait_listening(port)
             client = instance.start(["ucx_perftest", "-p", str(port), "127.0.0.1", "-t", "tag_lat", "-s", str(size),
-                                     "-n", "100", "-w", "10"], title="ucx_perftest (client)", env=settings)
+                                     "-n", "100", "-w", "10", *options], title="ucx_perftest (client)", env=settings)
             for program in (client, server):
                 if program.wait(60) != 0:
                     raise Failure(f"{program.title}: exit {program.process.returncode}")
@@ -86,6 +87,11 @@ def ucx_ud(build):
 
 def ucx_rc_ipv6(build):
     ucx_perftest(build, "rc", address="::1")
+
+
+def ucx_sleeps(build, transports):
+    """Both sides poll, arm their CQs, and sleep until an event."""
+    ucx_perftest(build, transports, options=["-E", "sleep"])
 
 
 def uverbs_nodes(build):
@@ -159,6 +165,8 @@ CASES = {
     "ucx_rc": ucx_rc,
     "ucx_rc_ipv6": ucx_rc_ipv6,
     "ucx_ud": ucx_ud,
+    "ucx_rc_sleeps": functools.partial(ucx_sleeps, transports="rc"),
+    "ucx_ud_sleeps": functools.partial(ucx_sleeps, transports="ud"),
     "uverbs_nodes": uverbs_nodes,
     "no_child_to_meet": no_child_to_meet,
     "killed_with_child": killed_with_child,

@@ -124,6 +124,32 @@ START_TEST(one_event_an_arming)
 }
 END_TEST
 
+/* A program polls, arms, and sleeps: what came after its poll and before its arming wakes it. */
+START_TEST(armed_with_an_unread_completion)
+{
+	struct end a, b;
+
+	ends_open(&a, &b, &with_channel);
+	for (uint32_t i = 0; i < 20; i++) {
+		end_recv(&b, i, 0, 100);
+		end_post(&a, IBV_WR_SEND, i, 0, 100);
+		end_wait_for(&a, i, IBV_WC_SUCCESS);
+		ck_assert(!channel_is_readable(&b, 0));
+		ck_assert_int_eq(ibv_req_notify_cq(b.cq, 1), 0);
+		ck_assert(!channel_is_readable(&b, 0)); /* it was not solicited */
+		ck_assert_int_eq(ibv_req_notify_cq(b.cq, 0), 0);
+		ck_assert(channel_is_readable(&b, 0));
+		get_event(&b);
+		ck_assert(!channel_is_readable(&b, 0));
+		end_wait_for(&b, i, IBV_WC_SUCCESS);
+	}
+	ck_assert_int_eq(ibv_req_notify_cq(b.cq, 0), 0);
+	ck_assert(!channel_is_readable(&b, 0)); /* nothing is unread */
+	ibv_ack_cq_events(b.cq, 20);
+	ends_close(&a, &b);
+}
+END_TEST
+
 static _Atomic bool destroyed;
 
 static void *destroy(void *arg)
@@ -296,6 +322,7 @@ static void add(TCase *tests)
 	tcase_add_test(tests, descriptor_polled_by_the_program);
 	tcase_add_test(tests, solicited_only);
 	tcase_add_test(tests, one_event_an_arming);
+	tcase_add_test(tests, armed_with_an_unread_completion);
 	tcase_add_test(tests, destroy_waits_for_acknowledgement);
 	tcase_add_test(tests, busy_while_in_use);
 	tcase_add_test(tests, resize_keeps_completions);

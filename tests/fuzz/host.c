@@ -207,7 +207,7 @@ struct host *host_new(const struct host_setup *setup)
 	rxe_engine_init(&host->engine, &cfg);
 	host->cq_mem = zeros(rxe_cq_ring_bytes(cqe));
 	rxe_cq_init(&host->cq, host->cq_mem, cqe, NULL);
-	rxe_cq_arm(&host->cq, RXE_CQ_ARM_ANY);
+	(void)rxe_cq_arm(&host->cq, RXE_CQ_ARM_ANY);
 	host->srq_mem = zeros(rxe_ring_bytes(SRQ_WRS, rxe_recv_stride(HOST_SGES)));
 	rxe_srq_init(&host->srq, HOST_PD, host->srq_mem, SRQ_WRS, HOST_SGES, NULL);
 	host->xsrq_mem = zeros(rxe_ring_bytes(SRQ_WRS, rxe_recv_stride(HOST_SGES)));

@@ -274,7 +274,7 @@ static void step_arm(struct host *host, struct take *take)
 	const uint8_t byte = take_u8(take);
 
 	(void)rxe_srq_arm(&host->engine, byte & 2 ? &host->xsrq : &host->srq, byte >> 4);
-	rxe_cq_arm(&host->cq, byte & 1 ? RXE_CQ_ARM_SOLICITED : RXE_CQ_ARM_ANY);
+	(void)rxe_cq_arm(&host->cq, byte & 1 ? RXE_CQ_ARM_SOLICITED : RXE_CQ_ARM_ANY);
 }
 
 /* One goes, or comes anew; or seconds pass, so that what is remembered is forgotten. */

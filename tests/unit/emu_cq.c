@@ -143,7 +143,7 @@ END_TEST
 
 START_TEST(armed_once)
 {
-	rxe_cq_arm(&cq, RXE_CQ_ARM_ANY);
+	ck_assert(!rxe_cq_arm(&cq, RXE_CQ_ARM_ANY));
 	ck_assert_uint_eq(end->num_notified, 0);
 	push_solicited(RXE_WC_SUCCESS, 0);
 	ck_assert_uint_eq(end->num_notified, 1);
@@ -155,17 +155,21 @@ END_TEST
 
 START_TEST(armed_for_solicited)
 {
-	rxe_cq_arm(&cq, RXE_CQ_ARM_SOLICITED);
+	struct rxe_cqe cqe[2];
+
+	ck_assert(!rxe_cq_arm(&cq, RXE_CQ_ARM_SOLICITED));
 	push_solicited(RXE_WC_SUCCESS, 0);
 	ck_assert_uint_eq(end->num_notified, 0);
 	push_solicited(RXE_WC_SUCCESS, 1);
 	ck_assert_uint_eq(end->num_notified, 1);
-	rxe_cq_arm(&cq, RXE_CQ_ARM_SOLICITED);
+	ck_assert_uint_eq(rxe_cq_poll(&cq, cqe, 2), 2);
+	ck_assert(!rxe_cq_arm(&cq, RXE_CQ_ARM_SOLICITED));
 	push_solicited(RXE_WC_WR_FLUSH_ERR, 0);
 	ck_assert_uint_eq(end->num_notified, 2);
+	ck_assert_uint_eq(rxe_cq_poll(&cq, cqe, 2), 1);
 	/* What was asked for stays asked for. */
-	rxe_cq_arm(&cq, RXE_CQ_ARM_ANY);
-	rxe_cq_arm(&cq, RXE_CQ_ARM_SOLICITED);
+	ck_assert(!rxe_cq_arm(&cq, RXE_CQ_ARM_ANY));
+	ck_assert(!rxe_cq_arm(&cq, RXE_CQ_ARM_SOLICITED));
 	push_solicited(RXE_WC_SUCCESS, 0);
 	ck_assert_uint_eq(end->num_notified, 3);
 }
@@ -175,9 +179,46 @@ END_TEST
 START_TEST(armed_before_settling)
 {
 	ck_assert(push(1, 0));
-	rxe_cq_arm(&cq, RXE_CQ_ARM_ANY);
+	ck_assert(!rxe_cq_arm(&cq, RXE_CQ_ARM_ANY));
 	rxe_engine_settle(&end->engine);
 	ck_assert_uint_eq(end->num_notified, 1);
+}
+END_TEST
+
+/* As adapters do: a completion that is unread when its CQ is armed makes the event, which is due at once, and the CQ is idle. */
+START_TEST(armed_with_unread_completions)
+{
+	struct rxe_cqe cqe;
+
+	push_solicited(RXE_WC_SUCCESS, 0);
+	ck_assert(rxe_cq_arm(&cq, RXE_CQ_ARM_ANY));
+	ck_assert_int_eq(cq.armed, RXE_CQ_IDLE);
+	ck_assert(rxe_cq_arm(&cq, RXE_CQ_ARM_ANY));
+	ck_assert_uint_eq(rxe_cq_poll(&cq, &cqe, 1), 1);
+	ck_assert(!rxe_cq_arm(&cq, RXE_CQ_ARM_ANY));
+	ck_assert_uint_eq(end->num_notified, 0);
+	push_solicited(RXE_WC_SUCCESS, 0);
+	ck_assert_uint_eq(end->num_notified, 1);
+}
+END_TEST
+
+START_TEST(armed_for_solicited_with_unread_completions)
+{
+	struct rxe_cqe cqe[2];
+
+	push_solicited(RXE_WC_SUCCESS, 0);
+	ck_assert(!rxe_cq_arm(&cq, RXE_CQ_ARM_SOLICITED));
+	push_solicited(RXE_WC_SUCCESS, 1);
+	ck_assert_uint_eq(end->num_notified, 1);
+	/* The solicited completion is not the oldest one. */
+	ck_assert(rxe_cq_arm(&cq, RXE_CQ_ARM_SOLICITED));
+	ck_assert_uint_eq(rxe_cq_poll(&cq, cqe, 2), 2);
+	ck_assert(!rxe_cq_arm(&cq, RXE_CQ_ARM_SOLICITED));
+	push_solicited(RXE_WC_WR_FLUSH_ERR, 0);
+	ck_assert_uint_eq(end->num_notified, 2);
+	ck_assert(rxe_cq_arm(&cq, RXE_CQ_ARM_SOLICITED));
+	ck_assert_uint_eq(rxe_cq_poll(&cq, cqe, 2), 1);
+	ck_assert(!rxe_cq_arm(&cq, RXE_CQ_ARM_SOLICITED));
 }
 END_TEST
 
@@ -234,6 +275,8 @@ int main(void)
 	tcase_add_test(tcase, armed_once);
 	tcase_add_test(tcase, armed_for_solicited);
 	tcase_add_test(tcase, armed_before_settling);
+	tcase_add_test(tcase, armed_with_unread_completions);
+	tcase_add_test(tcase, armed_for_solicited_with_unread_completions);
 	tcase_add_test(tcase, clean_keeps_the_others);
 	tcase_add_test(tcase, resize_carries_over);
 	suite_add_tcase(suite, tcase);
