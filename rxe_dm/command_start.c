@@ -14,6 +14,7 @@
 
 #include "lib/control/connection.h"
 #include "lib/control/log.h"
+#include "lib/control/process.h"
 #include "lib/control/socket.h"
 #include "lib/control/start.h"
 #include "rxe_dm/command.h"
@@ -37,7 +38,8 @@ static void log_to_starter(enum ctl_log_level level, const char *line)
 		ready_line(level == CTL_LOG_ERROR ? CTL_READY_ERROR : CTL_READY_NOTICE, line);
 }
 
-/* Whoever started us may be pinned, or of another scheduling class. */
+/* Whoever started us may be pinned, or of another scheduling class. A request is a few microseconds of work, which programs
+ * that poll wait for: a short slice gets it done beside them. */
 static void be_ordinary(void)
 {
 	struct sched_param param = { 0 };
@@ -47,6 +49,7 @@ static void be_ordinary(void)
 	sched_setaffinity(0, sizeof(all), &all);
 	sched_setscheduler(0, SCHED_OTHER, &param);
 	setpriority(PRIO_PROCESS, 0, 0);
+	ctl_short_slice();
 	signal(SIGPIPE, SIG_IGN);
 }
 

@@ -17,6 +17,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -121,13 +122,24 @@ static void take_place(int fd, int place)
 /* On a stack that the sanitizer does not know. */
 #define NO_ASAN __attribute__((no_sanitize_address))
 
+/* Out of reach of Ctrl-C, of a signal to the program's group and of the terminal's end, but of the session still: setsid()
+ * would give the server a scheduling group of its own (sched_autogroup), and Linux then lets it wait for seconds when the
+ * programs of another group keep all processors busy. */
+static NO_ASAN void detach(void)
+{
+	int terminal = open("/dev/tty", O_RDWR | O_NOCTTY | O_CLOEXEC);
+
+	setpgid(0, 0);
+	if (terminal >= 0)
+		ioctl(terminal, TIOCNOTTY);
+}
+
 /* The server to be, on the memory of the program until exec: nothing but system calls. */
 static NO_ASAN int become_server(void *arg)
 {
 	struct launch *launch = (struct launch *)arg;
 	int null;
 
-	setsid();
 	reset_signals();
 	take_place(launch->ready_fd, CTL_READY_FD);
 	null = open("/dev/null", O_RDWR);
@@ -136,6 +148,7 @@ static NO_ASAN int become_server(void *arg)
 			dup2(null, fd);
 	}
 	close_from(CTL_READY_FD + 1);
+	detach(); /* now that there is a descriptor to spare */
 	execve(launch->path, launch->argv, launch->envp);
 	launch->error = errno;
 	_exit(127);

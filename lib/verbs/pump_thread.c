@@ -12,12 +12,12 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
-#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "emu/engine.h"
+#include "lib/control/process.h"
 #include "lib/verbs/async.h"
 #include "lib/verbs/driver.h"
 #include "lib/verbs/pump.h"
@@ -44,22 +44,12 @@ enum source {
 /* All processors, a short slice: the thread wakes often and runs briefly. Every refusal is fine. */
 static void be_nimble(void)
 {
-	struct {
-		uint32_t size, policy;
-		uint64_t flags;
-		int32_t nice;
-		uint32_t priority;
-		uint64_t runtime, deadline, period;
-	} attr = { .size = 48, .runtime = 100000 };
 	cpu_set_t all;
 
 	memset(&all, 0xff, sizeof(all));
 	sched_setaffinity(0, sizeof(all), &all);
 	/* As important as the program: beside one that spins at a higher priority it would starve. */
-	if (sched_getscheduler(0) != SCHED_OTHER)
-		return;
-	attr.nice = getpriority(PRIO_PROCESS, 0);
-	syscall(SYS_sched_setattr, 0, &attr, 0u);
+	ctl_short_slice();
 }
 
 static void wait_ns(int epoll_fd, struct epoll_event *ret, int *ret_count, uint64_t ns)

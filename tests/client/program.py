@@ -97,16 +97,23 @@ class Program:
 
 
 def session_of(leader):
-    """Who is in the session that this process leads, itself first. Its number is nobody else's before it has been waited for."""
+    """Who is in the session that this process leads, itself first, but for a device server that it started. Its number is
+    nobody else's before it has been waited for."""
     pids = []
     for name in os.listdir("/proc"):
         try:
             with open(f"/proc/{int(name)}/stat", encoding="ascii", errors="replace") as f:
-                if int(f.read().rsplit(")", 1)[1].split()[3]) == leader:
+                if int(f.read().rsplit(")", 1)[1].split()[3]) == leader and not is_server(name):
                     pids.append(int(name))
         except (ValueError, OSError):
             continue
     return sorted(pids, key=lambda pid: pid != leader)
+
+
+def is_server(pid):
+    """A device server of rxe_dm, which stays in its starter's session and outlives it."""
+    with open(f"/proc/{pid}/cmdline", "rb") as f:
+        return b"--ready-fd=3" in f.read().split(b"\0")
 
 
 def listening(pid, port):

@@ -65,9 +65,23 @@ START_TEST(born_unnoticed)
 	ck_assert_int_eq(children_seen, 0);
 	ck_assert_int_eq(waitpid(-1, NULL, WNOHANG), -1);
 	ck_assert_int_eq(errno, ECHILD);
-	ck_assert_int_ne(getsid(client->server_pid), getsid(0));
+	ck_assert_int_eq(getpgid(client->server_pid), client->server_pid);
 	ctl_disconnect(client);
 	signal(SIGCHLD, SIG_DFL);
+}
+END_TEST
+
+/* A session of its own is a scheduling group of its own, which polling programs of another one starve. */
+START_TEST(of_its_starters_session)
+{
+	ck_assert_int_eq(ctl_connect(&client), 0);
+	ck_assert_int_eq(getsid(client->server_pid), getsid(0));
+	ctl_disconnect(client);
+	ck_assert_int_eq(world_command("stop", NULL), 0);
+	ck_assert_int_eq(world_command("start", NULL), 0);
+	ck_assert_int_eq(ctl_connect(&client), 0);
+	ck_assert_int_eq(getsid(client->server_pid), getsid(0));
+	ctl_disconnect(client);
 }
 END_TEST
 
@@ -571,6 +585,7 @@ int main(int argc, char **argv)
 	tcase = tcase_create("life");
 	tcase_add_checked_fixture(tcase, world_setup, world_teardown);
 	tcase_add_test(tcase, born_unnoticed);
+	tcase_add_test(tcase, of_its_starters_session);
 	tcase_add_test(tcase, inherits_nothing);
 	tcase_add_test(tcase, a_command_substitution_returns);
 	tcase_add_test(tcase, many_starters_one_server);
