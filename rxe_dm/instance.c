@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <infiniband/verbs.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -26,6 +27,8 @@
 #define FIRST_CLIENT_NS                                                                            \
 	(5 * NSEC_PER_SEC) /* a server that was just started waits at least so long */
 #define FDS_OF_OUR_OWN 64u
+#define NAME_TRIES     200
+#define NAME_PAUSE_MS  10
 
 uint64_t instance_now(void)
 {
@@ -84,20 +87,27 @@ static int watch_signals(struct instance *instance)
 	return loop_add(&instance->loop, &instance->signals, EPOLLIN);
 }
 
-/* Someone has our name: one of ours, or a squatter? */
-static enum instance_verdict who_is_there(const struct ctl_name *name, const char *instance)
+static int ask_holder(const struct ctl_name *name, pid_t *ret_pid, uid_t *ret_uid)
 {
 	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	pid_t pid = 0;
-	uid_t uid = 0;
 	int rc;
 
 	if (fd < 0)
-		return INSTANCE_FAILED;
+		return -errno;
 	rc = connect(fd, (const struct sockaddr *)&name->addr, name->len) ? -errno : 0;
 	if (rc == 0)
-		rc = ctl_peer(fd, &pid, &uid);
+		rc = ctl_peer(fd, ret_pid, ret_uid);
 	close(fd);
+	return rc;
+}
+
+/* Someone has our name: one of ours, or a squatter? */
+static enum instance_verdict who_is_there(const struct ctl_name *name, const char *instance)
+{
+	pid_t pid = 0;
+	uid_t uid = 0;
+	int rc = ask_holder(name, &pid, &uid);
+
 	if (rc == -EAGAIN || (rc == 0 && uid == geteuid()))
 		return INSTANCE_BUSY;
 	if (rc == 0)
@@ -115,25 +125,46 @@ static enum instance_verdict who_is_there(const struct ctl_name *name, const cha
 	return INSTANCE_FAILED;
 }
 
+/* Binds the name. Of several servers that start at once the others wait here until the first, which has bound it, listens or
+ * has ended. -EADDRINUSE: someone listens, or does not even after that. */
+static int bind_name(int fd, const struct ctl_name *name)
+{
+	pid_t pid;
+	uid_t uid;
+
+	for (int i = 0; i < NAME_TRIES; i++) {
+		if (bind(fd, (const struct sockaddr *)&name->addr, name->len) == 0)
+			return 0;
+		if (errno != EADDRINUSE)
+			return -errno;
+		if (ask_holder(name, &pid, &uid) != -ECONNREFUSED)
+			break;
+		poll(NULL, 0, NAME_PAUSE_MS);
+	}
+	return -EADDRINUSE;
+}
+
 static enum instance_verdict take_name(struct instance *instance)
 {
 	struct ctl_name name;
 	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	int rc = fd < 0 ? -errno : 0;
 
 	ctl_name_server(&name, geteuid(), instance->settings.instance);
-	if (fd >= 0 && bind(fd, (const struct sockaddr *)&name.addr, name.len) == 0 &&
-	    listen(fd, SOMAXCONN) == 0) {
+	if (rc == 0)
+		rc = bind_name(fd, &name);
+	if (rc == 0 && listen(fd, SOMAXCONN))
+		rc = -errno;
+	if (rc == 0) {
 		instance->listener = (struct loop_source){ .fd = fd, .ready = listener_ready };
 		return loop_add(&instance->loop, &instance->listener, EPOLLIN) ? INSTANCE_FAILED
 									       : INSTANCE_UP;
 	}
-	if (fd >= 0 && errno == EADDRINUSE) {
-		close(fd);
-		return who_is_there(&name, instance->settings.instance);
-	}
-	ctl_log(CTL_LOG_ERROR, "no control socket: %s", strerror(errno));
 	if (fd >= 0)
 		close(fd);
+	if (rc == -EADDRINUSE)
+		return who_is_there(&name, instance->settings.instance);
+	ctl_log(CTL_LOG_ERROR, "no control socket: %s", strerror(-rc));
 	return INSTANCE_FAILED;
 }
 
