@@ -11,9 +11,11 @@
 #include <utlist.h>
 
 #include "lib/control/connection.h"
+#include "lib/control/log.h"
+#include "lib/control/process.h"
 #include "lib/control/socket.h"
 
-#define IMPORT_TIMEOUT_MS 5000
+#define IMPORT_PATIENCE_MS 5000 /* then look whether the server is stopped, and again */
 
 enum { FD_SHARED, FD_ARENA, FD_RX, FD_EVENT, NUM_ATTACH_FDS, FD_TX = NUM_ATTACH_FDS };
 
@@ -62,6 +64,11 @@ static int ask_attach(struct ctl_client *client, uint32_t device, struct ctl_cal
 				  .in_fd = -1,
 				  .more_fds = 1 };
 	rc = ctl_do_locked(client, ret, NUM_ATTACH_FDS);
+	if (rc == -ENOSPC)
+		ctl_log(CTL_LOG_ERROR,
+			"rxe_dm%u of instance '%s' has as many programs as it has slots ('rxe_dm "
+			"show'): end one, or choose another instance with RXE_DM_INSTANCE",
+			device, client->instance);
 	if (rc)
 		return rc;
 	if (ret->reply.attached.link == CTL_LINK_VETH ? ret->num_fds == FD_TX + 1
@@ -260,11 +267,27 @@ bool ctl_holds(struct ctl_client *client, int cmd_fd)
 	return held != NULL;
 }
 
+/* Wait until the server of cmd_fd has answered on sock, or closed it by exiting. */
+static int await_answer(int sock, int cmd_fd)
+{
+	struct pollfd ready = { .fd = sock, .events = POLLIN };
+	uid_t uid;
+	pid_t pid;
+	int rc;
+
+	while ((rc = poll(&ready, 1, IMPORT_PATIENCE_MS)) != 1) {
+		if (rc < 0 && errno != EINTR)
+			return -errno;
+		if (rc == 0 && (ctl_peer(cmd_fd, &pid, &uid) || ctl_process_is_stopped(pid)))
+			return -ETIMEDOUT;
+	}
+	return 0;
+}
+
 /* Ask through cmd_fd who its context is. The answer comes on a socket of our own: cmd_fd is shared with others. */
 static int ask_grant(int cmd_fd, struct ctl_grant *ret)
 {
 	struct ctl_introduce intro = { .magic = CTL_MAGIC, .protocol = CTL_PROTOCOL };
-	struct pollfd ready = { .events = POLLIN };
 	int pair[2], rc;
 	ssize_t n;
 
@@ -274,9 +297,8 @@ static int ask_grant(int cmd_fd, struct ctl_grant *ret)
 		return -errno;
 	rc = ctl_send(cmd_fd, &intro, sizeof(intro), &pair[1], 1, MSG_DONTWAIT);
 	close(pair[1]);
-	ready.fd = pair[0];
-	if (rc == 0 && poll(&ready, 1, IMPORT_TIMEOUT_MS) != 1)
-		rc = -ETIMEDOUT;
+	if (rc == 0)
+		rc = await_answer(pair[0], cmd_fd);
 	if (rc == 0) {
 		n = ctl_recv(pair[0], ret, sizeof(*ret), NULL, 0, NULL, MSG_DONTWAIT);
 		rc = n == sizeof(*ret) ? 0 : -ENODEV;

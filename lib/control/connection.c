@@ -15,14 +15,17 @@
 #include "lib/control/agree.h"
 #include "lib/control/connection.h"
 #include "lib/control/log.h"
+#include "lib/control/process.h"
 #include "lib/control/settings.h"
 #include "lib/control/socket.h"
 #include "lib/control/start.h"
 
-#define HELLO_TIMEOUT_S	 10
-#define CALL_TIMEOUT_S	 60
+/* A server that has not answered for so long is looked at: only one that has been stopped is given up. */
+#define HELLO_PATIENCE_S 10
+#define CALL_PATIENCE_S	 60
 #define CONNECT_TRIES	 400
 #define CONNECT_PAUSE_NS 5000000
+#define FULL_TRIES	 30
 
 static pthread_mutex_t clients_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct ctl_client *clients;
@@ -69,7 +72,7 @@ static void handle_fork(void)
 	pthread_atfork(before_fork, after_fork_parent, after_fork_child);
 }
 
-static void set_timeout(int sock, int seconds)
+static void set_patience(int sock, int seconds)
 {
 	struct timeval tv = { .tv_sec = seconds };
 
@@ -103,6 +106,34 @@ static int explain_skew(const struct ctl_client *client, const struct ctl_hello 
 	return -EPROTO;
 }
 
+/* One message from the server, with its descriptors. Slow is no failure, the machine may be busy; an exited server has closed
+ * the socket. -ETIMEDOUT: the server is stopped. */
+static ssize_t await_message(const struct ctl_client *client, int sock, void *msg, size_t len,
+			     int *fds, size_t max_fds, size_t *ret_num)
+{
+	bool told = false;
+	ssize_t n;
+
+	for (;;) {
+		n = ctl_recv(sock, msg, len, fds, max_fds, ret_num, 0);
+		if (n != -EAGAIN)
+			return n;
+		if (ctl_process_is_stopped(client->server_pid))
+			break;
+		if (!told)
+			ctl_log(CTL_LOG_NOTICE,
+				"the device server of instance '%s' (process %d) takes its time to "
+				"answer: still waiting",
+				client->instance, (int)client->server_pid);
+		told = true;
+	}
+	ctl_log(CTL_LOG_ERROR,
+		"the device server of instance '%s' (process %d) does not answer, it is stopped: "
+		"'kill -CONT %d' lets it go on",
+		client->instance, (int)client->server_pid, (int)client->server_pid);
+	return -ETIMEDOUT;
+}
+
 static int say_hello(struct ctl_client *client, int sock)
 {
 	struct ctl_hello hello, theirs = { 0 };
@@ -112,17 +143,10 @@ static int say_hello(struct ctl_client *client, int sock)
 	own_hello(&hello, client->role);
 	rc = ctl_send(sock, &hello, sizeof(hello), NULL, 0, 0);
 	if (rc)
-		return rc == -EPIPE ? -ESHUTDOWN : rc;
-	n = ctl_recv(sock, &theirs, sizeof(theirs), NULL, 0, NULL, 0);
+		return rc == -EPIPE || rc == -ECONNRESET ? -ESHUTDOWN : rc;
+	n = await_message(client, sock, &theirs, sizeof(theirs), NULL, 0, NULL);
 	if (n == 0 || n == -ECONNRESET)
 		return -ESHUTDOWN;
-	if (n == -EAGAIN) {
-		ctl_log(CTL_LOG_ERROR,
-			"the device server of instance '%s' (process %d) does not answer: is it "
-			"stopped?",
-			client->instance, (int)client->server_pid);
-		return -ETIMEDOUT;
-	}
 	if (n < 0)
 		return (int)n;
 	if (n != sizeof(theirs) || memcmp(theirs.magic, hello.magic, sizeof(hello.magic)) != 0) {
@@ -165,7 +189,7 @@ static int try_connect(struct ctl_client *client)
 	sock = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
 	if (sock < 0)
 		return -errno;
-	set_timeout(sock, HELLO_TIMEOUT_S);
+	set_patience(sock, HELLO_PATIENCE_S);
 	ctl_name_server(&name, geteuid(), client->instance);
 	rc = connect(sock, (const struct sockaddr *)&name.addr, name.len) ? -errno : 0;
 	if (rc == 0)
@@ -176,7 +200,7 @@ static int try_connect(struct ctl_client *client)
 		close(sock);
 		return rc;
 	}
-	set_timeout(sock, CALL_TIMEOUT_S);
+	set_patience(sock, CALL_PATIENCE_S);
 	client->sock = sock;
 	client->pid = getpid();
 	return 0;
@@ -193,10 +217,13 @@ static int connect_or_start(struct ctl_client *client, bool autostart)
 {
 	const char *args[] = { "start",	     "--auto",	       CTL_READY_OPTION,
 			       "--instance", client->instance, NULL };
-	int rc = -ECONNREFUSED;
+	int rc = -ECONNREFUSED, full = 0;
 
 	for (int i = 0; i < CONNECT_TRIES; i++) {
 		rc = try_connect(client);
+		/* More programs wait to be accepted than the kernel lets: each try waits for a place. */
+		if (rc == -EAGAIN && ++full < FULL_TRIES)
+			continue;
 		if (rc == -ESHUTDOWN) {
 			pause_briefly();
 			continue;
@@ -320,7 +347,7 @@ static int finish_call(struct ctl_client *client, struct ctl_call *call, ssize_t
 {
 	if (n != sizeof(call->reply) || call->reply.op != call->req.op) {
 		client->dead = true;
-		return n == -EAGAIN ? -ETIMEDOUT : -ENODEV;
+		return n == -ETIMEDOUT ? -ETIMEDOUT : -ENODEV;
 	}
 	if (call->reply.status == 0 && call->num_fds >= want_fds &&
 	    call->num_fds - want_fds <= call->more_fds)
@@ -339,8 +366,8 @@ static int exchange(struct ctl_client *client, struct ctl_call *call, size_t wan
 		      call->in_fd >= 0 ? 1 : 0, 0);
 	call->num_fds = 0;
 	n = rc ? rc
-	       : ctl_recv(client->sock, &call->reply, sizeof(call->reply), call->fds, CTL_MAX_FDS,
-			  &call->num_fds, 0);
+	       : await_message(client, client->sock, &call->reply, sizeof(call->reply), call->fds,
+			       CTL_MAX_FDS, &call->num_fds);
 	return finish_call(client, call, n, want_fds);
 }
 

@@ -24,11 +24,12 @@
 #include <unistd.h>
 
 #include "lib/control/log.h"
+#include "lib/control/process.h"
 #include "lib/control/start.h"
 
-#define START_TIMEOUT_MS 10000
-#define CHILD_STACK	 (64u * 1024)
-#define MAX_ARGS	 32
+#define START_PATIENCE_MS 10000 /* then look whether the server is stopped, and again */
+#define CHILD_STACK	  (64u * 1024)
+#define MAX_ARGS	  32
 
 extern char **environ;
 
@@ -37,6 +38,7 @@ struct launch {
 	char *argv[MAX_ARGS + 4];
 	char **envp;
 	int ready_fd;
+	pid_t pid;
 	int error; /* of exec: written by the child, in our memory */
 	uint8_t *stacks;
 };
@@ -140,6 +142,7 @@ static NO_ASAN int become_server(void *arg)
 	struct launch *launch = (struct launch *)arg;
 	int null;
 
+	launch->pid = getpid();
 	reset_signals();
 	take_place(launch->ready_fd, CTL_READY_FD);
 	null = open("/dev/null", O_RDWR);
@@ -219,7 +222,22 @@ static bool heed(const char *line, int *ret, bool *said_why)
 	return false;
 }
 
-static int await_word(int fd)
+/* Slow is no failure: the machine may be busy. One that ends closes the pipe. */
+static int explain_silence(pid_t pid)
+{
+	if (!ctl_process_is_stopped(pid)) {
+		ctl_log(CTL_LOG_NOTICE,
+			"the device server (process %d) is starting for %d s: still waiting",
+			(int)pid, START_PATIENCE_MS / 1000);
+		return 0;
+	}
+	ctl_log(CTL_LOG_ERROR,
+		"the device server (process %d) is stopped: 'kill -CONT %d' lets it go on",
+		(int)pid, (int)pid);
+	return -ETIMEDOUT;
+}
+
+static int await_word(int fd, pid_t pid)
 {
 	struct pollfd ready = { .fd = fd, .events = POLLIN };
 	char text[2048];
@@ -231,14 +249,14 @@ static int await_word(int fd)
 		char *end, *line = text;
 		ssize_t n;
 
-		rc = poll(&ready, 1, START_TIMEOUT_MS);
+		rc = poll(&ready, 1, START_PATIENCE_MS);
 		if (rc < 0 && errno == EINTR)
 			continue;
 		if (rc == 0) {
-			ctl_log(CTL_LOG_ERROR,
-				"the device server did not say within %d s that it is up",
-				START_TIMEOUT_MS / 1000);
-			return -ETIMEDOUT;
+			rc = explain_silence(pid);
+			if (rc)
+				return rc;
+			continue;
 		}
 		n = read(fd, text + have, sizeof(text) - 1 - have);
 		if (n < 0 && errno == EINTR)
@@ -286,7 +304,7 @@ static int launch_server(struct launch *launch, const char *const *args)
 		ctl_log(CTL_LOG_ERROR, "could not run the device server %s: %s", launch->path,
 			strerror(-rc));
 	else
-		rc = await_word(pipe_fds[0]);
+		rc = await_word(pipe_fds[0], launch->pid);
 	close(pipe_fds[0]);
 	free(launch->envp);
 	return rc;
