@@ -15,6 +15,7 @@ void rc_reset(struct rxe_qp *qp)
 	rc_retry_reset(&qp->rc.retry);
 	rc_respond_reset(&qp->rc.resp);
 	rc_replay_reset(&qp->rc.replay);
+	rc_recent_reads_reset(&qp->rc.reads);
 	rc_reply_reset(&qp->rc.reply);
 }
 
@@ -22,6 +23,7 @@ void rc_became_rtr(struct rxe_engine *engine, struct rxe_qp *qp)
 {
 	rc_respond_reset(&qp->rc.resp);
 	rc_replay_reset(&qp->rc.replay);
+	rc_recent_reads_reset(&qp->rc.reads);
 	rc_reply_reset(&qp->rc.reply);
 	/* Behind what would the ACK of an XRC target ride? It sends nothing else. */
 	qp->rc.reply.hold_ns = qp->type == RXE_QPT_RC ? engine->cfg.ack_hold_ns : 0;

@@ -23,6 +23,7 @@ struct rxe_rc {
 	struct rc_retry retry;
 	struct rc_respond resp;
 	struct rc_replay replay;
+	struct rc_recent_reads reads;
 	struct rc_reply reply;
 };
 

@@ -249,6 +249,7 @@ static enum rc_fault do_read(struct rxe_engine *engine, struct rxe_qp *qp,
 	if (rxe_reach(engine, rxe_qp_target_pd(qp), reth->rkey, RXE_REMOTE_READ, reth->va,
 		      reth->len, &mr) != MR_OK)
 		return refuse_key(qp, reth->rkey, reth->va, reth->len);
+	rc_recent_reads_save(&qp->rc.reads, answer.psn, answer.packets, reth);
 	rc_reply_push(&qp->rc.reply, &answer);
 	message_done(&qp->rc.resp);
 	*ret_psns = answer.packets;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Duplicates (IBTA 9.7.5.1.3): sends and writes are acknowledged with the newest PSN completed, reads are read again as their own
- * header says, atomics are answered from memory. A duplicate that makes no sense is dropped in silence. */
+/* Duplicates (IBTA 9.7.5.1.3): sends and writes are acknowledged with the newest PSN completed, reads are read again where they lie
+ * within recent ones, atomics are answered from memory. All others are dropped in silence: a duplicate never fails the QP, for a PSN
+ * from before is all that a stranger, or a packet that was delayed beyond the end of its region, needs to be one. */
 #include "emu/rc_replay.h"
 
 #include "emu/engine.h"
@@ -51,6 +52,68 @@ static void replay_atomic(struct rxe_qp *qp, const struct wire_packet *packet)
 		rc_reply_push(&qp->rc.reply, &answer);
 }
 
+void rc_recent_reads_reset(struct rc_recent_reads *reads)
+{
+	reads->count = 0;
+}
+
+void rc_recent_reads_save(struct rc_recent_reads *reads, uint32_t psn, uint32_t packets,
+			  const struct reth *reth)
+{
+	reads->at[reads->count++ % RC_RECENT_READS] = (struct rc_recent_read){
+		.psn = psn,
+		.packets = packets,
+		.rkey = reth->rkey,
+		.len = reth->len,
+		.va = reth->va,
+	};
+}
+
+/* The newest whose answer has this PSN. */
+static const struct rc_recent_read *find_read(const struct rc_recent_reads *reads, uint32_t psn)
+{
+	uint32_t kept = reads->count < RC_RECENT_READS ? reads->count : RC_RECENT_READS;
+	uint32_t i;
+
+	for (i = 1; i <= kept; i++) {
+		const struct rc_recent_read *read =
+			&reads->at[(reads->count - i) % RC_RECENT_READS];
+		int32_t from = psn_diff(psn, read->psn);
+
+		if (from >= 0 && (uint32_t)from < read->packets)
+			return read;
+	}
+	return NULL;
+}
+
+bool rc_recent_reads_cover(const struct rc_recent_reads *reads, uint32_t psn,
+			   const struct reth *reth, uint32_t mtu)
+{
+	uint64_t va = reth->va;
+	uint32_t left = reth->len;
+
+	do {
+		const struct rc_recent_read *read = find_read(reads, psn);
+		uint32_t offset, here;
+
+		if (!read || read->rkey != reth->rkey)
+			return false;
+		offset = (uint32_t)psn_diff(psn, read->psn) * mtu;
+		here = read->len - offset;
+		if (va != read->va + offset)
+			return false;
+		if (left <= here)
+			return true;
+		/* The rest is another's, if this one ends with a full packet. */
+		if (here == 0 || here % mtu)
+			return false;
+		psn = psn_add(psn, here / mtu);
+		va += here;
+		left -= here;
+	} while (left > 0);
+	return true;
+}
+
 /* It may ask for the rest of a read, never for more than was asked for before; and its key is checked as the first time. */
 static void replay_read(struct rxe_engine *engine, struct rxe_qp *qp,
 			const struct wire_packet *packet)
@@ -77,10 +140,9 @@ static void replay_read(struct rxe_engine *engine, struct rxe_qp *qp,
 	answer.packets = rc_packets(reth->len, qp->attr.path_mtu);
 	if (psn_diff(psn_add(answer.psn, answer.packets), qp->attr.rq_psn) > 0)
 		return;
-	if (rxe_reach(engine, answer.pd, reth->rkey, RXE_REMOTE_READ, reth->va, reth->len, &mr) !=
-	    MR_OK)
-		rc_reply_nak(&qp->rc.reply, RC_FAULT_KEY, answer.psn);
-	else
+	if (rc_recent_reads_cover(&qp->rc.reads, answer.psn, reth, qp->attr.path_mtu) &&
+	    rxe_reach(engine, answer.pd, reth->rkey, RXE_REMOTE_READ, reth->va, reth->len, &mr) ==
+		    MR_OK)
 		rc_reply_push(&qp->rc.reply, &answer);
 }
 

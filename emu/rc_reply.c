@@ -230,13 +230,18 @@ static bool is_paused(struct rc_reply *reply, uint64_t now_ns)
 	return true;
 }
 
-/* The memory went while the answer was under way: the rest of what was owed is void. */
+/* The memory went while the answer was under way: the rest of what was owed is void. An answer to a duplicate just ends: the peer may
+ * have had the first one, and its region been deregistered since. */
 static void gone(struct rxe_qp *qp, const struct rc_answer *answer)
 {
 	struct rc_reply *reply = &qp->rc.reply;
 	struct rc_respond *resp = &qp->rc.resp;
 	uint32_t psn = psn_add(answer->psn, answer->sent);
 
+	if (answer->again) {
+		pop(reply);
+		return;
+	}
 	resp->pd = answer->pd; /* for the account of it */
 	resp->rkey = answer->rkey;
 	resp->va = answer->va;

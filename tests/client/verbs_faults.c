@@ -311,12 +311,48 @@ START_TEST(device_dies_and_objects_go)
 }
 END_TEST
 
+/* A READ request is delayed, sent again and answered, and its region deregistered. Then it arrives: a duplicate that cannot be answered,
+ * which costs the queue pair nothing. A datagram that is delayed for longer tells when that has been. */
+START_TEST(read_that_comes_when_its_region_has_gone)
+{
+	const struct end_cfg datagrams = { .type = IBV_QPT_UD };
+	struct end a, b, c, d;
+	struct ibv_send_wr wr, *bad;
+	struct ibv_sge sge;
+	struct ibv_mr *mr;
+
+	ends_open(&a, &b, NULL);
+	ends_open(&c, &d, &datagrams);
+	mr = ibv_reg_mr(b.pd, b.memory, 4096, BED_ALL_RIGHTS);
+	ck_assert_ptr_nonnull(mr);
+	wr = end_wr(&a, &sge, IBV_WR_RDMA_READ, 1, 0, 64);
+	wr.wr.rdma.rkey = mr->rkey;
+	fault("add delay opcode=RC_READ_REQUEST dir=in nth=1 time=100ms");
+	fault("add delay opcode=UD_SEND_ONLY dir=in nth=1 time=200ms");
+	ck_assert_int_eq(ibv_post_send(a.qp, &wr, &bad), 0);
+	end_wait_for(&a, 1, IBV_WC_SUCCESS);
+	ck_assert_int_eq(ibv_dereg_mr(mr), 0);
+	end_recv(&d, 2, 0, 128);
+	end_post(&c, IBV_WR_SEND, 3, 256, 64);
+	end_wait_for(&c, 3, IBV_WC_SUCCESS);
+	end_wait_for(&d, 2, IBV_WC_SUCCESS);
+	ck_assert_uint_eq(fired("RC_READ_REQUEST"), 1);
+	ck_assert_int_eq(end_state(&b), IBV_QPS_RTS);
+	end_post(&a, IBV_WR_RDMA_WRITE, 4, 0, 64);
+	end_wait_for(&a, 4, IBV_WC_SUCCESS);
+	fault("clear");
+	ends_close(&c, &d);
+	ends_close(&a, &b);
+}
+END_TEST
+
 static void add_tests(TCase *tests)
 {
 	tcase_add_test(tests, completion_by_number);
 	tcase_add_test(tests, completion_of_each_status);
 	tcase_add_test(tests, completion_of_a_receive);
 	tcase_add_test(tests, completion_of_a_datagram);
+	tcase_add_test(tests, read_that_comes_when_its_region_has_gone);
 	tcase_add_test(tests, port_for_a_while);
 	tcase_add_test(tests, port_for_too_long);
 	tcase_add_test(tests, gid_moves);

@@ -193,6 +193,177 @@ START_TEST(read_beyond_what_was_asked_is_dropped)
 }
 END_TEST
 
+/* A READ request as a would send it, but for these. */
+static void inject_read(uint32_t psn, uint64_t va, uint32_t rkey, uint32_t len)
+{
+	struct wire_packet packet = {
+		.bth = { .opcode = opcode_make(WIRE_RC, OP_READ_REQUEST), .psn = psn },
+		.reth = { .va = va, .rkey = rkey, .len = len },
+	};
+
+	world_inject(&w, a, &packet, NULL);
+}
+
+static void expect_b_lives(void)
+{
+	ck_assert_int_eq(b->qp.state, RXE_QPS_RTS);
+	ck_assert_uint_eq(y->num_events, 0);
+}
+
+START_TEST(rest_of_a_read)
+{
+	connect_ends(NULL);
+	READ(3000, .from = READ_AT, .to = 0x1000);
+	world_run(&w);
+	skip();
+	inject_read(101, y->base + 0x1000 + 1024, y->key, 1976);
+	inject_read(101, y->base + 0x1000 + 1024, y->key, 1024);
+	world_run(&w);
+	expect("   262.1 a > READ_REQUEST 101 len 1976\n"
+	       "   262.1 a > READ_REQUEST 101 len 1024\n"
+	       "   267.1 b   duplicate READ_REQUEST 101\n"
+	       "   267.1 b   duplicate READ_REQUEST 101\n"
+	       "   267.1 b > READ_RESP_FIRST 101 len 1024\n"
+	       "   267.1 b > READ_RESP_LAST 102 len 952\n");
+}
+END_TEST
+
+START_TEST(two_reads_asked_for_as_one)
+{
+	connect_ends(NULL);
+	READ(2048, .from = READ_AT, .to = 0x1000);
+	READ(1000, .from = READ_AT, .to = 0x1800);
+	world_run(&w);
+	skip();
+	inject_read(101, y->base + 0x1400, y->key, 2024);
+	inject_read(101, y->base + 0x1400, y->key, 2025);
+	world_run(&w);
+	expect("   262.1 a > READ_REQUEST 101 len 2024\n"
+	       "   262.1 a > READ_REQUEST 101 len 2025\n"
+	       "   267.1 b   duplicate READ_REQUEST 101\n"
+	       "   267.1 b   duplicate READ_REQUEST 101\n"
+	       "   267.1 b > READ_RESP_FIRST 101 len 1024\n"
+	       "   267.1 b > READ_RESP_LAST 102 len 1000\n");
+}
+END_TEST
+
+/* What a stranger may send who knows no more than that the QP is there. */
+START_TEST(reads_that_never_were_are_dropped)
+{
+	uint32_t other;
+
+	connect_ends(NULL);
+	other = node_reg(y, 0x2000, 0x1000, RXE_REMOTE_READ);
+	WRITE(8);
+	READ(3000, .from = READ_AT, .to = 0x1000);
+	READ(1000, .from = READ_AT, .to = 0x1000);
+	world_run(&w);
+	skip();
+	inject_read(50, y->base, y->key, 8);
+	inject_read(50, y->base, UINT32_MAX, 8);
+	inject_read(100, y->base, y->key, 8);
+	inject_read(100, y->base, UINT32_MAX, 8);
+	inject_read(101, y->base + 0x1000, UINT32_MAX, 3000);
+	inject_read(101, y->base + 0x2000, other, 8);
+	inject_read(101, y->base + 0x1008, y->key, 8);
+	inject_read(101, y->base + 0x1000, y->key, 3001);
+	inject_read(102, y->base + 0x1000, y->key, 8);
+	world_run(&w);
+	expect_some("   267.1 b   duplicate READ_REQUEST 102\n");
+	ck_assert_uint_eq(y->counters.duplicate_request, 9);
+	ck_assert_uint_eq(y->sent, 4); /* the answers to two reads */
+	expect_b_lives();
+}
+END_TEST
+
+START_TEST(read_that_comes_when_its_region_has_gone)
+{
+	uint32_t key;
+
+	connect_ends(NULL);
+	key = node_reg(y, 0, 4096, RXE_REMOTE_READ);
+	READ(2000, .from = READ_AT, .rkey = key);
+	world_run(&w);
+	node_dereg(y, key);
+	skip();
+	inject_read(100, y->base, key, 2000);
+	world_run(&w);
+	expect("   262.1 a > READ_REQUEST 100 len 2000\n"
+	       "   267.1 b   duplicate READ_REQUEST 100\n");
+	expect_b_lives();
+}
+END_TEST
+
+START_TEST(read_whose_memory_goes_before_it_is_answered_again)
+{
+	connect_ends(NULL);
+	READ(2000, .from = READ_AT, .to = 0x1000);
+	world_run(&w);
+	y->gone_at = y->base + 0x1400;
+	y->gone_end = y->gone_at + 0x1000;
+	skip();
+	inject_read(100, y->base + 0x1000, y->key, 2000);
+	world_run(&w);
+	expect("   262.1 a > READ_REQUEST 100 len 2000\n"
+	       "   267.1 b   duplicate READ_REQUEST 100\n"
+	       "   267.1 b > READ_RESP_FIRST 100 len 1024\n");
+	expect_b_lives();
+}
+END_TEST
+
+START_TEST(read_from_long_ago_is_not_known)
+{
+	/* Thirty-two are remembered. */
+	uint32_t i;
+
+	connect_ends(NULL);
+	for (i = 0; i < 33; i++)
+		READ(8, .from = READ_AT);
+	world_run(&w);
+	skip();
+	inject_read(100, y->base, y->key, 8);
+	inject_read(101, y->base, y->key, 8);
+	world_run(&w);
+	expect("   262.1 a > READ_REQUEST 100 len 8\n"
+	       "   262.1 a > READ_REQUEST 101 len 8\n"
+	       "   267.1 b   duplicate READ_REQUEST 100\n"
+	       "   267.1 b   duplicate READ_REQUEST 101\n"
+	       "   267.1 b > READ_RESP_ONLY 101 len 8\n");
+}
+END_TEST
+
+/* Nothing that comes with an old PSN fails the QP, whatever else is wrong with it. */
+START_TEST(broken_duplicates)
+{
+	struct wire_packet swap = {
+		.bth = { .opcode = opcode_make(WIRE_RC, OP_CMP_SWAP), .psn = 98 },
+		.atomic = { .va = 3, .rkey = UINT32_MAX },
+	};
+	struct wire_packet wide = {
+		.bth = { .opcode = opcode_make(WIRE_RC, OP_WRITE_ONLY), .psn = 99 },
+		.reth = { .va = 3, .rkey = UINT32_MAX, .len = UINT32_MAX },
+		.payload_len = 8,
+	};
+
+	connect_ends(NULL);
+	world_inject(&w, a, &swap, NULL);
+	world_inject(&w, a, &wide, y->mem);
+	inject(a, OP_SEND_MIDDLE, 97, 8);
+	inject(a, OP_WRITE_LAST, 97, 0);
+	inject(a, OP_SEND_ONLY_INV, 97, 2000);
+	inject(a, OP_READ_REQUEST, 97, UINT32_MAX);
+	world_run(&w);
+	expect_some("     5.0 b   duplicate READ_REQUEST 97\n"
+		    "     5.0 b > ACK 99 msn 0\n");
+	ck_assert_uint_eq(y->sent, 1);
+	ck_assert_uint_eq(y->atomics + y->writes, 0);
+	expect_b_lives();
+}
+END_TEST
+
 RUN_TESTS("duplicate", send, write, read, atomic, ack, read_response, nak, middle_of_a_message,
 	  sent_again_after_the_ack_was_lost, atomic_from_long_ago_is_not_known,
-	  read_beyond_what_was_asked_is_dropped)
+	  read_beyond_what_was_asked_is_dropped, rest_of_a_read, two_reads_asked_for_as_one,
+	  reads_that_never_were_are_dropped, read_that_comes_when_its_region_has_gone,
+	  read_whose_memory_goes_before_it_is_answered_again, read_from_long_ago_is_not_known,
+	  broken_duplicates)

@@ -355,6 +355,33 @@ START_TEST(read_answer_is_lost)
 END_TEST
 
 /* Its completion would have nowhere to go. */
+/* A duplicate that names an SRQ of another domain, a key that there is not, or an SRQ that has gone. */
+START_TEST(read_again_that_makes_no_sense)
+{
+	struct wire_packet again = {
+		.bth = { .opcode = opcode_make(WIRE_XRC, OP_READ_REQUEST), .psn = 100 },
+	};
+
+	connect_xrc();
+	READ(64, .from = READ_AT);
+	world_run(&w);
+	skip();
+	again.reth = (struct reth){ .va = y->base, .rkey = y->key, .len = 64 };
+	again.xrc_srqn = add_srq(false);
+	y->xsrq[1].srq.pd = NODE_OTHER_PD;
+	world_inject(&w, a, &again, NULL);
+	again.xrc_srqn = y->srq.srqn + 100;
+	world_inject(&w, a, &again, NULL);
+	again.xrc_srqn = y->srq.srqn;
+	again.reth.rkey = UINT32_MAX;
+	world_inject(&w, a, &again, NULL);
+	world_run(&w);
+	ck_assert_uint_eq(y->counters.duplicate_request, 3);
+	ck_assert_uint_eq(y->sent, 1);
+	ck_assert_int_eq(b->qp.state, RXE_QPS_RTS);
+}
+END_TEST
+
 START_TEST(cq_of_the_srq_has_overrun)
 {
 	connect_xrc();
@@ -481,6 +508,6 @@ RUN_TESTS("xrc", send, write_read_atomic, write_with_immediate, ack_is_lost, ato
 	  empty_is_rnr, no_such_srq, write_to_an_srq_of_another_domain,
 	  key_of_another_protection_domain, srq_goes_in_the_middle, two_targets, target_to_error,
 	  an_srq_for_each_request, a_domain_for_each_request, another_srq_half_way,
-	  another_srq_when_it_comes_again, read_answer_is_lost, cq_of_the_srq_has_overrun,
-	  srq_of_another_process, a_verdict_is_for_one_receive, told_of_too_late, target_has_gone,
-	  halves)
+	  another_srq_when_it_comes_again, read_answer_is_lost, read_again_that_makes_no_sense,
+	  cq_of_the_srq_has_overrun, srq_of_another_process, a_verdict_is_for_one_receive,
+	  told_of_too_late, target_has_gone, halves)
