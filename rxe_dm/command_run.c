@@ -8,6 +8,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "lib/control/connection.h"
+#include "lib/control/log.h"
 #include "rxe_dm/command.h"
 
 #define LIBRARY "libibverbs.so.1"
@@ -24,14 +26,20 @@ static bool has_library(const char *folder)
 	       stat(path, &st) == 0;
 }
 
-/* The private folder, seen from this program: in a build tree, in an installation moved as a whole, where it was built for. */
+/* The private folder, seen from this program: in a build tree, in an installation moved as a whole, where it was built for.
+ * False: explained. */
 static bool find_libraries(char ret[static FOLDERS_MAX])
 {
 	char exe[PATH_MAX], from[PATH_MAX + 64];
 	char *slash;
 
-	if (!realpath("/proc/self/exe", exe))
+	if (!realpath("/proc/self/exe", exe)) {
+		ctl_log(CTL_LOG_ERROR,
+			"cannot find " LIBRARY " of this installation: /proc/self/exe: %s; is "
+			"/proc mounted ('mount -t proc proc /proc')?",
+			strerror(errno));
 		return false;
+	}
 	slash = strrchr(exe, '/');
 	if (slash)
 		*slash = '\0';
@@ -44,7 +52,10 @@ static bool find_libraries(char ret[static FOLDERS_MAX])
 	if (!has_library(from))
 		snprintf(from, sizeof(from), "%s", RXE_DM_PRIVATE_LIBDIR);
 	snprintf(ret, FOLDERS_MAX, "%s", from);
-	return has_library(from);
+	if (has_library(from))
+		return true;
+	ctl_log(CTL_LOG_ERROR, LIBRARY " of this installation is missing, looked for in %s", from);
+	return false;
 }
 
 /* The variable becomes a list with a colon between, if neither is empty. 0 or a negative errno. */
@@ -96,6 +107,23 @@ int command_export_settings(int argc, char **argv)
 	return 0;
 }
 
+/* The program's server is up, or the settings are wrong and this was explained: here, not by a program that finds no device. One
+ * that runs already keeps its settings; where they are others, the library says so to the program. Returns an exit status. */
+static int need_server(struct ctl_settings *settings)
+{
+	struct ctl_client *client;
+	char why[CTL_WHY_MAX];
+
+	if (!ctl_settings_check(settings, why)) {
+		ctl_log(CTL_LOG_ERROR, "%s", why);
+		return 2;
+	}
+	if (ctl_connect_as(&client, settings->instance, CTL_ROLE_COMMAND, true))
+		return 1;
+	ctl_disconnect(client);
+	return 0;
+}
+
 int command_run(int argc, char **argv)
 {
 	bool uverbs = false;
@@ -109,6 +137,7 @@ int command_run(int argc, char **argv)
 	enum options_verdict verdict = options_parse(&options, argc, argv, flags);
 	char folders[FOLDERS_MAX];
 	char **program = argv + options.rest;
+	int status;
 
 	if (verdict != OPTIONS_OK)
 		return verdict == OPTIONS_HELP ? 0 : 2;
@@ -116,13 +145,16 @@ int command_run(int argc, char **argv)
 		fprintf(stderr, "rxe_dm: run what? For example: rxe_dm run ibv_devinfo\n");
 		return 2;
 	}
-	if (!find_libraries(folders)) {
-		fprintf(stderr,
-			"rxe_dm: " LIBRARY " of this installation is missing, looked for in %s\n",
-			folders);
+	if (!find_libraries(folders))
+		return 1;
+	if (command_export_settings(options.rest, argv)) {
+		fprintf(stderr, "rxe_dm: could not set up the environment\n");
 		return 1;
 	}
-	if (set_libraries(folders, uverbs) || command_export_settings(options.rest, argv)) {
+	status = need_server(&options.settings);
+	if (status)
+		return status;
+	if (set_libraries(folders, uverbs)) {
 		fprintf(stderr, "rxe_dm: could not set up the environment\n");
 		return 1;
 	}

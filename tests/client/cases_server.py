@@ -33,13 +33,13 @@ def bad_commands(build):
         need_line(instance.command("show", "--yaml"), "yaml")
         need_line(instance.command("run"), "run")
         need_line(instance.command("fault", "add"), "fault add which rule")
-        need_line(instance.command("run", "--", "no_such_program_here"), "no_such_program_here")
         need_line(instance.command("start", "--arena", "much"), "much")
         need_line(instance.command("start", "--devices", "-3"), "-3|devices")
         need_line(instance.command("start", "--address", "not.an.address"), "not.an.address")
         need_line(instance.command("start", "--address", "192.0.2.77"), "192.0.2.77")
         if instance.command("--help").returncode != 0:
             raise Failure("--help is no failure")
+        need_line(instance.command("run", "--", "no_such_program_here"), "no_such_program_here")
 
 
 def bad_settings(build):
@@ -50,6 +50,34 @@ def bad_settings(build):
         instance.env["RXE_DM_INSTANCE"] = "../" + "x" * 300
         need_line(instance.command("start"), "RXE_DM_INSTANCE|instance")
         instance.env["RXE_DM_INSTANCE"] = f"bad-{os.getpid()}"
+
+
+def run_checks_settings(build):
+    """What a server would refuse, `rxe_dm run` refuses; the program is not started."""
+    veth = ["--link", "veth", "--interface", "lo", "--address", "192.0.2.1/24"]
+    prefix = as_nobody() if os.geteuid() == 0 and shutil.which("setpriv") else []
+    with Instance(build, "run_checks", prefix=prefix) as instance:
+        need_reachable(instance, build)
+        for options, words in ((["--address", "8.8.8.8"], ["8.8.8.8 is no address of this machine"]),
+                               (["--link", "veth"], ["--link veth needs an interface"]),
+                               (veth, ["lo|Ethernet|CAP_NET_RAW"])):
+            done = instance.command("run", *options, "--", "echo", "the program runs")
+            need_line(done, "^rxe_dm: ", *words)
+            if "the program runs" in done.stdout:
+                raise Failure(f"{options}: the program was started")
+        done = instance.command("run", "--", "echo", "the program runs")
+        if done.returncode != 0 or "the program runs" not in done.stdout or not instance.server_pid():
+            raise Failure(f"run: {done.returncode}, {done.stdout}{done.stderr}")
+
+
+def no_proc(build):
+    """Without /proc the command does not find its library, and says why."""
+    if os.geteuid() != 0 or not shutil.which("unshare") or not shutil.which("mount"):
+        raise Skip("hiding /proc needs root, unshare and mount")
+    with Instance(build, "no_proc") as instance:
+        instance.prefix = ["unshare", "-m", "sh", "-c", 'mount -t tmpfs none /proc && exec "$@"', "sh"]
+        need_line(instance.command("run", "--", "ibv_devices"), "/proc/self/exe", "is /proc mounted")
+        instance.prefix = []
 
 
 def busy_port(build):
@@ -185,6 +213,8 @@ def stop_without_server(build):
 CASES = {
     "bad_commands": bad_commands,
     "bad_settings": bad_settings,
+    "run_checks_settings": run_checks_settings,
+    "no_proc": no_proc,
     "busy_port": busy_port,
     "busy_everywhere": busy_everywhere,
     "squatted_name": squatted_name,
