@@ -11,6 +11,7 @@
 #include "lib/control/connection.h"
 #include "lib/control/log.h"
 #include "rxe_dm/command.h"
+#include "rxe_dm/verbs_linked.h"
 
 #define LIBRARY "libibverbs.so.1"
 #define UVERBS	"librxe_dm_uverbs.so" /* by name: a path in LD_PRELOAD may have no blank in it */
@@ -158,6 +159,7 @@ int command_run(int argc, char **argv)
 		fprintf(stderr, "rxe_dm: could not set up the environment\n");
 		return 1;
 	}
+	verbs_linked_warn(program[0]);
 	execvp(program[0], program);
 	fprintf(stderr, "rxe_dm: cannot run '%s': %s\n", program[0], strerror(errno));
 	return errno == ENOENT ? 127 : 126;

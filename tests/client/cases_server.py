@@ -5,7 +5,9 @@ import os
 import re
 import shutil
 import socket
+import subprocess
 import sys
+import tempfile
 
 from cases_trouble import all_values
 from instance import Instance
@@ -78,6 +80,41 @@ def no_proc(build):
         instance.prefix = ["unshare", "-m", "sh", "-c", 'mount -t tmpfs none /proc && exec "$@"', "sh"]
         need_line(instance.command("run", "--", "ibv_devices"), "/proc/self/exe", "is /proc mounted")
         instance.prefix = []
+
+
+STATIC = ["cc", "-x", "c", "-", "-Wl,-Bstatic", "-libverbs", "-Wl,-Bdynamic", "-lnl-route-3", "-lnl-3"]
+LISTS = "#include <infiniband/verbs.h>\nint main(void) { return !ibv_get_device_list(0); }\n"
+
+
+def own_libibverbs(build):
+    """A program that brings its own libibverbs, or is setuid, runs, and one line says why it finds no device."""
+    with tempfile.TemporaryDirectory() as folder, Instance(build, "own_libibverbs") as instance:
+        os.chmod(folder, 0o755)
+        path = os.path.join(folder, "own")
+        try:
+            made = subprocess.run([*STATIC, "-o", path], input=LISTS, text=True, capture_output=True, check=False)
+        except FileNotFoundError:
+            raise Skip("there is no compiler") from None
+        if made.returncode != 0:
+            raise Skip(f"no program with libibverbs.a in it can be made: {made.stderr}")
+        instance.env["PATH"] = folder + ":" + instance.env["PATH"]
+        need_notices(instance, "own", path + " has a libibverbs of its own linked into it")
+        need_notices(instance, "ibv_devices")
+        if os.geteuid() == 0 and shutil.which("setpriv"):
+            shutil.copy(shutil.which("true"), os.path.join(folder, "trusted"))
+            os.chmod(os.path.join(folder, "trusted"), 0o4755)
+            need_notices(instance, "trusted")
+            need_reachable(instance, build)
+            instance.stop()
+            instance.prefix = as_nobody()
+            need_notices(instance, "trusted", "trusted is setuid")
+
+
+def need_notices(instance, program, *words):
+    done = instance.command("run", program)
+    lines = [line for line in done.stderr.splitlines() if "finds no device" in line]
+    if done.returncode not in (0, 1) or len(lines) != len(words) or not all(w in t for w, t in zip(words, lines)):
+        raise Failure(f"{program}: {done.returncode}, {done.stderr}, expected {words}")
 
 
 def busy_port(build):
@@ -215,6 +252,7 @@ CASES = {
     "bad_settings": bad_settings,
     "run_checks_settings": run_checks_settings,
     "no_proc": no_proc,
+    "own_libibverbs": own_libibverbs,
     "busy_port": busy_port,
     "busy_everywhere": busy_everywhere,
     "squatted_name": squatted_name,
