@@ -200,9 +200,9 @@ __be64 ibv_get_device_guid(struct ibv_device *device)
 
 int ibv_get_device_index(struct ibv_device *device)
 {
-	const struct dm_device *dev = dm_device_of(device);
-
-	return dev ? (int)dev->info.index : -1;
+	/* An index is the kernel's, and programs ask the kernel about it. */
+	(void)device;
+	return -1;
 }
 
 void dm_devices_forked(void)

@@ -7,6 +7,15 @@
 #include <stdint.h>
 #include <stdlib.h>
 
+#include "emu/limits.h"
+
+/* Kinds that only this process counts; 0: no limit here. */
+static const uint32_t limits[DM_KIND_XRCD + 1] = {
+	[DM_KIND_AH] = RXE_MAX_AH,
+	[DM_KIND_CQ] = RXE_MAX_CQ,
+	[DM_KIND_SRQ] = RXE_MAX_SRQ,
+};
+
 struct entry {
 	const void *object; /* NULL: never used */
 	unsigned int kind;  /* 0: forgotten */
@@ -18,7 +27,8 @@ static struct entry *table;
 static size_t slots; /* a power of two */
 static size_t used;  /* entries with an object, forgotten ones too */
 static size_t alive;
-static uint32_t generation; /* forks since the first process */
+static uint32_t count[DM_KIND_XRCD + 1]; /* alive, by kind */
+static uint32_t generation;		 /* forks since the first process */
 
 static size_t hash(const void *object)
 {
@@ -33,6 +43,13 @@ static struct entry *find(struct entry *in, size_t n, const void *object)
 	while (in[i].object && in[i].object != object)
 		i = (i + 1) & (n - 1);
 	return &in[i];
+}
+
+static void forget(struct entry *e)
+{
+	count[e->kind]--;
+	alive--;
+	e->kind = 0;
 }
 
 static bool make_room(void)
@@ -63,12 +80,15 @@ bool dm_object_add(const void *object, enum dm_kind kind)
 	bool ok;
 
 	pthread_mutex_lock(&lock);
-	ok = make_room();
+	ok = (!limits[kind] || count[kind] < limits[kind]) && make_room();
 	if (ok) {
 		struct entry *e = find(table, slots, object);
 
 		used += !e->object;
-		alive += !e->kind;
+		if (e->kind)
+			forget(e);
+		alive++;
+		count[kind]++;
 		e->object = object;
 		e->kind = kind;
 		e->forks = generation;
@@ -114,10 +134,8 @@ bool dm_object_take(const void *object, enum dm_kind kind)
 		struct entry *e = find(table, slots, object);
 
 		taken = e->kind == (unsigned int)kind;
-		if (taken) {
-			e->kind = 0;
-			alive--;
-		}
+		if (taken)
+			forget(e);
 	}
 	pthread_mutex_unlock(&lock);
 	return taken;
@@ -146,10 +164,8 @@ void dm_object_forget(const struct ibv_context *context)
 {
 	pthread_mutex_lock(&lock);
 	for (size_t i = 0; i < slots; i++) {
-		if (belongs(&table[i], context)) {
-			table[i].kind = 0;
-			alive--;
-		}
+		if (belongs(&table[i], context))
+			forget(&table[i]);
 	}
 	pthread_mutex_unlock(&lock);
 }

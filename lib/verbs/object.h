@@ -25,7 +25,8 @@ enum dm_kind {
 	DM_KIND_XRCD,
 };
 
-/* Remember an object that a program is about to be given. False: no memory. */
+/* Remember an object that a program is about to be given. False: no memory, or
+ * the process has as many of the kind as ibv_query_device(3) reports. */
 bool dm_object_add(const void *object, enum dm_kind kind);
 bool dm_object_is(const void *object, enum dm_kind kind);
 /* Forget it: true for exactly one caller, who may now destroy it. */

@@ -42,12 +42,12 @@ static void device_attr(const struct dm_device *dev, struct ibv_device_attr *ret
 		.max_sge_rd = RXE_MAX_SGE,
 		.max_cq = RXE_MAX_CQ,
 		.max_cqe = RXE_MAX_CQE,
-		.max_mr = RXE_MAX_MR,
+		.max_mr = RXE_MAX_MR - 1, /* entry 0 of the key table is unused */
 		.max_pd = RXE_MAX_PD,
 		.max_qp_rd_atom = RXE_MAX_RD_ATOMIC,
 		.max_res_rd_atom = RXE_MAX_RD_ATOMIC * RXE_MAX_QP,
 		.max_qp_init_rd_atom = RXE_MAX_RD_ATOMIC,
-		.atomic_cap = IBV_ATOMIC_GLOB,
+		.atomic_cap = IBV_ATOMIC_HCA,
 		.max_mcast_grp = RXE_MAX_MCAST_GRP,
 		.max_mcast_qp_attach = RXE_MAX_MCAST_QP,
 		.max_total_mcast_qp_attach = RXE_MAX_MCAST_GRP * RXE_MAX_MCAST_QP,
@@ -76,7 +76,7 @@ static int query_device_ex(struct ibv_context *context,
 			   const struct ibv_query_device_ex_input *input,
 			   struct ibv_device_attr_ex *attr, size_t attr_size)
 {
-	struct ibv_device_attr_ex full = { .phys_port_cnt_ex = 1 };
+	struct ibv_device_attr_ex_65 full = { .phys_port_cnt_ex = 1 };
 	const struct dm_device *dev;
 
 	if (!dm_is_context(context) || !attr || attr_size < sizeof(attr->orig_attr) ||
@@ -85,11 +85,11 @@ static int query_device_ex(struct ibv_context *context,
 	if (dm_verb_fails(context, query_device_ex))
 		return errno;
 	dev = dm_device(context);
-	device_attr(dev, &full.orig_attr);
-	full.completion_timestamp_mask = UINT64_MAX;
-	full.hca_core_clock = 1000000; /* kHz: timestamps count nanoseconds */
-	full.device_cap_flags_ex = full.orig_attr.device_cap_flags;
-	full.max_dm_size = dev->info.arena_bytes;
+	device_attr(dev, &full.base.orig_attr);
+	full.base.completion_timestamp_mask = UINT64_MAX;
+	full.base.hca_core_clock = 1000000; /* kHz: timestamps count nanoseconds */
+	full.base.device_cap_flags_ex = full.base.orig_attr.device_cap_flags;
+	full.base.max_dm_size = dev->info.arena_bytes;
 	memset(attr, 0, attr_size);
 	memcpy(attr, &full, attr_size < sizeof(full) ? attr_size : sizeof(full));
 	return 0;

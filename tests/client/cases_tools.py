@@ -31,7 +31,7 @@ def devinfo(build):
         text = instance.run(["ibv_devinfo", "-v"])
         need(text, r"hca_id:\s+rxe_dm0", r"state:\s+PORT_ACTIVE", r"link_layer:\s+Ethernet",
              rf"GID\[\s*0\]:\s+::ffff:{re.escape(instance.address)}, RoCE v2",
-             r"atomic_cap:\s+ATOMIC_GLOB", r"max_mtu:", r"max_qp:\s+[1-9]")
+             r"atomic_cap:\s+ATOMIC_HCA", r"max_mtu:", r"max_qp:\s+[1-9]")
         if re.search(r"sys_image_guid:\s+0000:0000:0000:0000", text):
             raise Failure("sys_image_guid is zero")
 

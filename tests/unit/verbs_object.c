@@ -3,6 +3,7 @@
 #include <check.h>
 #include <stdlib.h>
 
+#include "emu/limits.h"
 #include "lib/verbs/object.h"
 
 struct ibv_context {
@@ -69,6 +70,35 @@ START_TEST(a_context_takes_its_own_along)
 }
 END_TEST
 
+/* One more than ibv_query_device(3) reports is refused, until one goes. */
+START_TEST(limits_are_kept)
+{
+	static const struct {
+		enum dm_kind kind;
+		int most;
+	} rows[] = { { DM_KIND_AH, RXE_MAX_AH },
+		     { DM_KIND_CQ, RXE_MAX_CQ },
+		     { DM_KIND_SRQ, RXE_MAX_SRQ } };
+	const enum dm_kind kind = rows[_i].kind;
+	const int most = rows[_i].most;
+	struct ibv_context context;
+	struct thing *things = calloc((size_t)most + 1, sizeof(*things));
+
+	ck_assert_ptr_nonnull(things);
+	for (int i = 0; i <= most; i++) {
+		things[i].context = &context;
+		ck_assert(dm_object_add(&things[i], kind) == (i < most));
+	}
+	ck_assert(dm_object_take(&things[7], kind));
+	ck_assert(dm_object_add(&things[most], kind));
+	ck_assert(!dm_object_add(&things[7], kind));
+	dm_object_forget(&context);
+	ck_assert(dm_object_add(&things[7], kind));
+	ck_assert(dm_object_take(&things[7], kind));
+	free(things);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("verbs_object");
@@ -79,6 +109,7 @@ int main(void)
 	suite_add_tcase(suite, tcase);
 	tcase_add_test(tcase, lives_until_taken);
 	tcase_add_test(tcase, thousands_come_and_go);
+	tcase_add_loop_test(tcase, limits_are_kept, 0, 3);
 	tcase_add_test(tcase, a_context_takes_its_own_along);
 	srunner_run_all(runner, CK_NORMAL);
 	failed = srunner_ntests_failed(runner);
