@@ -63,6 +63,7 @@ static int check_pages(uint64_t bitmap)
 struct mlx5dv_devx_umem *mlx5dv_devx_umem_reg_ex(struct ibv_context *context,
 						 struct mlx5dv_devx_umem_in *in)
 {
+	const struct mlx5dv_devx_umem_in_65 *newer = (const void *)in;
 	struct dm_umem_want want;
 	int err;
 
@@ -72,9 +73,9 @@ struct mlx5dv_devx_umem *mlx5dv_devx_umem_reg_ex(struct ibv_context *context,
 		return fail(EOPNOTSUPP);
 	want = (struct dm_umem_want){ in->addr, in->size, in->access, -1 };
 	if (in->comp_mask & MLX5DV_UMEM_MASK_DMABUF) {
-		if (in->dmabuf_fd < 0)
+		if (newer->dmabuf_fd < 0)
 			return fail(EBADF);
-		want.fd = in->dmabuf_fd;
+		want.fd = newer->dmabuf_fd;
 	}
 	err = check_pages(in->pgsz_bitmap);
 	return err ? fail(err) : reg(context, &want);

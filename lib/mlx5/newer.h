@@ -7,13 +7,40 @@
 
 #include <infiniband/mlx5dv.h>
 
-#if __has_include("mlx5dv_newer_config.h") /* else the installed one is taken to lack it all */
 #include "mlx5dv_newer_config.h"
-#endif
 
 #ifdef __cplusplus
 extern "C" {
 #endif
+
+#ifndef RXE_DM_HAVE_MLX5_UMEM_IN
+struct mlx5dv_devx_umem_in {
+	void *addr;
+	size_t size;
+	uint32_t access;
+	uint64_t pgsz_bitmap;
+	uint64_t comp_mask; /* MLX5DV_UMEM_MASK_DMABUF */
+	int dmabuf_fd;
+};
+
+struct mlx5dv_devx_umem *mlx5dv_devx_umem_reg_ex(struct ibv_context *context,
+						 struct mlx5dv_devx_umem_in *in);
+#endif
+
+#ifndef RXE_DM_HAVE_MLX5_UMEM_DMABUF
+#define MLX5DV_UMEM_MASK_DMABUF (1 << 0)
+#endif
+
+/* What joined it, at its offset. */
+struct mlx5dv_devx_umem_in_65 {
+	__extension__ union {
+		struct mlx5dv_devx_umem_in base;
+		__extension__ struct {
+			uint8_t before_[40];
+			int dmabuf_fd;
+		};
+	};
+};
 
 #ifndef RXE_DM_HAVE_MLX5_EXPORT
 struct mlx5dv_export_sizes {

@@ -25,6 +25,12 @@ void dm_cq_notify(void *host, struct rxe_cq *cq)
 		dm_channel_notify(owner->channel, owner);
 }
 
+/* Only where the mask says that there is one: the structure of an older program ends before. */
+static struct ibv_pd *parent_domain(const struct ibv_cq_init_attr_ex *attr)
+{
+	return ((const struct ibv_cq_init_attr_ex_65 *)(const void *)attr)->parent_domain;
+}
+
 static int check_attr(struct ibv_context *context, const struct ibv_cq_init_attr_ex *attr)
 {
 	const uint32_t known = IBV_CQ_INIT_ATTR_MASK_FLAGS | IBV_CQ_INIT_ATTR_MASK_PD;
@@ -35,7 +41,7 @@ static int check_attr(struct ibv_context *context, const struct ibv_cq_init_attr
 	    attr->flags & ~(uint32_t)IBV_CREATE_CQ_ATTR_SINGLE_THREADED)
 		return EOPNOTSUPP;
 	if (attr->comp_mask & IBV_CQ_INIT_ATTR_MASK_PD &&
-	    (!dm_is_pd(attr->parent_domain) || !dm_pd(attr->parent_domain)->under))
+	    (!dm_is_pd(parent_domain(attr)) || !dm_pd(parent_domain(attr))->under))
 		return EINVAL;
 	if (attr->cqe < 1 || attr->cqe > RXE_MAX_CQE)
 		return EINVAL;
@@ -78,11 +84,11 @@ static void free_cq(struct dm_cq *cq)
 static int take_ring(struct dm_cq *cq, const struct ibv_cq_init_attr_ex *attr)
 {
 	if (attr->comp_mask & IBV_CQ_INIT_ATTR_MASK_PD) {
-		int err = dm_pd_use(attr->parent_domain);
+		int err = dm_pd_use(parent_domain(attr));
 
 		if (err)
 			return err;
-		cq->parent_domain = attr->parent_domain;
+		cq->parent_domain = parent_domain(attr);
 	}
 	if (!dm_buffer_alloc(&cq->ring, cq->parent_domain, rxe_cq_ring_bytes(attr->cqe),
 			     DM_BUFFER_CQ))
@@ -93,7 +99,7 @@ static int take_ring(struct dm_cq *cq, const struct ibv_cq_init_attr_ex *attr)
 /* A thread domain, or the flag, says that the program keeps threads apart itself. */
 static bool is_single_threaded(const struct ibv_cq_init_attr_ex *attr)
 {
-	if (attr->comp_mask & IBV_CQ_INIT_ATTR_MASK_PD && dm_pd(attr->parent_domain)->td)
+	if (attr->comp_mask & IBV_CQ_INIT_ATTR_MASK_PD && dm_pd(parent_domain(attr))->td)
 		return true;
 	return attr->comp_mask & IBV_CQ_INIT_ATTR_MASK_FLAGS &&
 	       attr->flags & IBV_CREATE_CQ_ATTR_SINGLE_THREADED;

@@ -35,7 +35,7 @@ static int copy(struct dm_dm *dm, uint64_t offset, void *to, const void *from, s
 	int err = EINVAL;
 
 	atomic_fetch_add(inside, 1);
-	if (ctl_handle_live(at->shared, dm->base.handle)) {
+	if (ctl_handle_live(at->shared, dm->newer.handle)) {
 		uint8_t *p = at->arena + dm->offset + offset;
 		bool ok = from ? dm_memory_land(p, from, length) : dm_memory_copy(to, p, length);
 
@@ -47,7 +47,7 @@ static int copy(struct dm_dm *dm, uint64_t offset, void *to, const void *from, s
 
 static int memcpy_to_dm(struct ibv_dm *base, uint64_t offset, const void *src, size_t length)
 {
-	struct dm_dm *dm = (struct dm_dm *)(void *)base;
+	struct dm_dm *dm = dm_dm(base);
 
 	if (!dm_object_is(dm, DM_KIND_DM) || !dm_is_context(base->context) ||
 	    bounds_check(dm, offset, length))
@@ -61,7 +61,7 @@ static int memcpy_to_dm(struct ibv_dm *base, uint64_t offset, const void *src, s
 
 static int memcpy_from_dm(void *dst, struct ibv_dm *base, uint64_t offset, size_t length)
 {
-	struct dm_dm *dm = (struct dm_dm *)(void *)base;
+	struct dm_dm *dm = dm_dm(base);
 
 	if (!dm_object_is(dm, DM_KIND_DM) || !dm_is_context(base->context) ||
 	    bounds_check(dm, offset, length))
@@ -84,7 +84,7 @@ struct ibv_dm *dm_dm_give(struct ibv_context *context, uint32_t handle, uint64_t
 	dm->base.memcpy_to_dm = memcpy_to_dm;
 	dm->base.memcpy_from_dm = memcpy_from_dm;
 	dm->base.comp_mask = IBV_DM_MASK_HANDLE;
-	dm->base.handle = handle;
+	dm->newer.handle = handle;
 	dm->offset = offset;
 	dm->len = len;
 	dm->imported = imported;
@@ -137,7 +137,7 @@ static int free_dm(struct ibv_dm *base)
 		return EINVAL;
 	ctx = dm_context(base->context);
 	if (!inherited)
-		err = ctl_free_dm(ctx->dev->client, &ctx->ctl, base->handle);
+		err = ctl_free_dm(ctx->dev->client, &ctx->ctl, dm_dm(base)->newer.handle);
 	if (err && err != -ENODEV) {
 		dm_object_add(base, DM_KIND_DM);
 		return -err;
@@ -149,7 +149,7 @@ static int free_dm(struct ibv_dm *base)
 static struct ibv_mr *reg_dm_mr(struct ibv_pd *pd, struct ibv_dm *base, uint64_t offset,
 				size_t length, unsigned int access)
 {
-	struct dm_dm *dm = (struct dm_dm *)(void *)base;
+	struct dm_dm *dm = dm_dm(base);
 	struct dm_mr like = { .kind = DM_MR_DM, .access = access, .dm = dm };
 	struct ctl_reg_mr reg;
 	int err;
@@ -173,7 +173,7 @@ static struct ibv_mr *reg_dm_mr(struct ibv_pd *pd, struct ibv_dm *base, uint64_t
 		.addr = offset,
 		.len = length,
 		.rights = access & (unsigned int)DM_RIGHTS,
-		.dm = base->handle,
+		.dm = dm_dm(base)->newer.handle,
 		.fd = -1,
 	};
 	return dm_mr_make(pd, &like, &reg);
@@ -189,7 +189,7 @@ static int export_dmabuf_fd(struct ibv_dm *dm)
 		if (dm_verb_fails(dm->context, dm_export_dmabuf_fd))
 			return -1;
 		ctx = dm_context(dm->context);
-		err = ctl_export_dm(ctx->dev->client, &ctx->ctl, dm->handle, &fd);
+		err = ctl_export_dm(ctx->dev->client, &ctx->ctl, dm_dm(dm)->newer.handle, &fd);
 	}
 	if (err) {
 		errno = -err;

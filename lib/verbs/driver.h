@@ -95,7 +95,10 @@ struct dm_mr {
 };
 
 struct dm_dm {
-	struct ibv_dm base;
+	union {
+		struct ibv_dm base;
+		struct ibv_dm_65 newer;
+	};
 	uint64_t offset; /* in the arena */
 	uint64_t len;
 	bool imported;
@@ -119,6 +122,11 @@ static inline struct dm_device *dm_device(struct ibv_context *context)
 static inline struct dm_pd *dm_pd(struct ibv_pd *pd)
 {
 	return (struct dm_pd *)(void *)pd;
+}
+
+static inline struct dm_dm *dm_dm(struct ibv_dm *dm)
+{
+	return (struct dm_dm *)(void *)dm;
 }
 
 static inline struct dm_ah *dm_ah(struct ibv_ah *ah)

@@ -233,13 +233,14 @@ static int check_ways(const struct ibv_pd *pd, const struct ibv_mr_init_attr *at
 	const uint64_t by_fd = IBV_REG_MR_MASK_FD | IBV_REG_MR_MASK_FD_OFFSET;
 	const uint64_t known = by_fd | IBV_REG_MR_MASK_ADDR | IBV_REG_MR_MASK_IOVA |
 			       IBV_REG_MR_MASK_DMAH | IBV_REG_MR_MASK_BUF;
+	const struct ibv_mr_init_attr_65 *newer = (const void *)attr;
 	uint64_t mask = attr->comp_mask;
 	bool has_addr = mask & IBV_REG_MR_MASK_ADDR;
 
 	if (mask & ~known)
 		return EOPNOTSUPP;
 	if ((mask & IBV_REG_MR_MASK_BUF) &&
-	    (!has_addr || !dm_buf_holds(attr->buf, pd, attr->addr, attr->length)))
+	    (!has_addr || !dm_buf_holds(newer->buf, pd, attr->addr, attr->length)))
 		return EINVAL;
 	if (has_addr)
 		return mask & by_fd ? EINVAL : 0;

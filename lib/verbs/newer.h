@@ -1,27 +1,96 @@
 /* SPDX-License-Identifier: MIT */
-/* What rdma-core 65's verbs.h declares and an older one lacks. Part of <rxe_dm/newer.h>: include that behind
+/* What rdma-core 65's verbs.h declares and an older one lacks, from 28 on. Part of <rxe_dm/newer.h>: include that behind
  * <infiniband/verbs.h> and link with the library as usual.
  *
  * Which parts the installed verbs.h lacks was asked when this was built (verbs_newer_config.h). The structures with _65 at
- * the end are those that grew in place: as large as a library of rdma-core 65 has them. */
+ * the end are those that grew in place: as large as a library of rdma-core 65 has them. A member that an older verbs.h
+ * lacks has the same name whichever is installed: x.wr_flush, and x.base.NAME for the others. */
 #ifndef RXE_DM_VERBS_NEWER_H
 #define RXE_DM_VERBS_NEWER_H
 
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 /* What is declared here is an interface, whatever -fvisibility says. */
 #pragma GCC visibility push(default)
 
 #include <infiniband/verbs.h>
 
-#if __has_include("verbs_newer_config.h") /* else the installed one is taken to lack it all */
 #include "verbs_newer_config.h"
-#endif
 
 #ifdef __cplusplus
 extern "C" {
 #endif
+
+#ifndef RXE_DM_HAVE_GID_TYPE
+enum ibv_gid_type {
+	IBV_GID_TYPE_IB,
+	IBV_GID_TYPE_ROCE_V1,
+	IBV_GID_TYPE_ROCE_V2,
+};
+#endif
+
+#ifndef RXE_DM_HAVE_GID_ENTRY
+struct ibv_gid_entry {
+	union ibv_gid gid;
+	uint32_t gid_index;
+	uint32_t port_num;
+	uint32_t gid_type; /* enum ibv_gid_type */
+	uint32_t ndev_ifindex;
+};
+#endif
+
+#ifndef RXE_DM_HAVE_FORK_STATUS
+enum ibv_fork_status {
+	IBV_FORK_DISABLED,
+	IBV_FORK_ENABLED,
+	IBV_FORK_UNNEEDED,
+};
+#endif
+
+#ifndef RXE_DM_HAVE_ECE
+struct ibv_ece {
+	uint32_t vendor_id;
+	uint32_t options;
+	uint32_t comp_mask;
+};
+#endif
+
+/* Enumerators that joined an enum. */
+#ifndef RXE_DM_HAVE_DM_HANDLE
+#define IBV_DM_MASK_HANDLE (1 << 0)
+#endif
+#ifndef RXE_DM_HAVE_CQ_PARENT_DOMAIN
+#define IBV_CQ_INIT_ATTR_MASK_PD (1 << 1)
+#endif
+#ifndef RXE_DM_HAVE_RATE_800
+#define IBV_RATE_800_GBPS  ((enum ibv_rate)23)
+#define IBV_RATE_1200_GBPS ((enum ibv_rate)24)
+#endif
+#ifndef RXE_DM_HAVE_ATOMIC_WRITE
+#define IBV_WR_ATOMIC_WRITE ((enum ibv_wr_opcode)15)
+#endif
+
+/* Declared again where verbs.h has them. */
+int ibv_get_device_index(struct ibv_device *device);
+struct ibv_context *ibv_import_device(int cmd_fd);
+struct ibv_pd *ibv_import_pd(struct ibv_context *context, uint32_t pd_handle);
+void ibv_unimport_pd(struct ibv_pd *pd);
+struct ibv_mr *ibv_import_mr(struct ibv_pd *pd, uint32_t mr_handle);
+void ibv_unimport_mr(struct ibv_mr *mr);
+struct ibv_dm *ibv_import_dm(struct ibv_context *context, uint32_t dm_handle);
+void ibv_unimport_dm(struct ibv_dm *dm);
+int _ibv_query_gid_ex(struct ibv_context *context, uint32_t port_num, uint32_t gid_index,
+		      struct ibv_gid_entry *entry, uint32_t flags, size_t entry_size);
+ssize_t _ibv_query_gid_table(struct ibv_context *context, struct ibv_gid_entry *entries,
+			     size_t max_entries, uint32_t flags, size_t entry_size);
+struct ibv_mr *ibv_reg_dmabuf_mr(struct ibv_pd *pd, uint64_t offset, size_t length, uint64_t iova,
+				 int fd, int access);
+int ibv_query_qp_data_in_order(struct ibv_qp *qp, enum ibv_wr_opcode op, uint32_t flags);
+enum ibv_fork_status ibv_is_fork_initialized(void);
+int ibv_set_ece(struct ibv_qp *qp, struct ibv_ece *ece);
+int ibv_query_ece(struct ibv_qp *qp, struct ibv_ece *ece);
 
 #ifndef RXE_DM_HAVE_DMAH
 enum ibv_tph_mem_type {
@@ -82,6 +151,8 @@ struct ibv_mr_init_attr {
 };
 
 struct ibv_mr *ibv_reg_mr_ex(struct ibv_pd *pd, struct ibv_mr_init_attr *attr);
+#elif !defined(RXE_DM_HAVE_MR_BUF)
+#define IBV_REG_MR_MASK_BUF (1 << 5)
 #endif
 
 #ifndef RXE_DM_HAVE_DM_EXPORT
@@ -113,20 +184,28 @@ struct ibv_comp_cntr_caps {
 };
 #endif
 
-struct ibv_port_attr_65 {
-	struct ibv_port_attr base;
-#ifndef RXE_DM_HAVE_ACTIVE_SPEED_EX
-	uint32_t active_speed_ex;
-#endif
-};
+/* What joined a structure, at its offset. */
+#define RXE_DM_GROWN(name, offset, ...)                                                            \
+	struct name##_65 {                                                                         \
+		__extension__ union {                                                              \
+			struct name base;                                                          \
+			__extension__ struct {                                                     \
+				uint8_t before_[offset];                                           \
+				__VA_ARGS__                                                        \
+			};                                                                         \
+		};                                                                                 \
+	}
 
-struct ibv_qp_ex_65 {
-	struct ibv_qp_ex base;
-#ifndef RXE_DM_HAVE_WR_FLUSH
-	void (*wr_flush)(struct ibv_qp_ex *qp, uint32_t rkey, uint64_t remote_addr, size_t len,
-			 uint8_t type, uint8_t level);
-#endif
-};
+RXE_DM_GROWN(ibv_port_attr, 52, uint32_t active_speed_ex;);
+RXE_DM_GROWN(ibv_device_attr_ex, 396, uint32_t phys_port_cnt_ex;);
+RXE_DM_GROWN(ibv_dm, 28, uint32_t handle;);
+RXE_DM_GROWN(ibv_cq_init_attr_ex, 48, struct ibv_pd *parent_domain;);
+RXE_DM_GROWN(ibv_mr_init_attr, 64, struct ibv_buf *buf;);
+RXE_DM_GROWN(ibv_qp_ex, 344,
+	     void (*wr_atomic_write)(struct ibv_qp_ex *qp, uint32_t rkey, uint64_t remote_addr,
+				     const void *atomic_wr);
+	     void (*wr_flush)(struct ibv_qp_ex *qp, uint32_t rkey, uint64_t remote_addr, size_t len,
+			      uint8_t type, uint8_t level););
 
 /* It grows at the front; the ibv_context that programs hold is its last member. */
 struct verbs_context_65 {

@@ -111,7 +111,9 @@ static int retired_query_port(struct ibv_context *context, uint8_t port,
 static void refuse_basic(struct ibv_context_ops *ops)
 {
 	*ops = (struct ibv_context_ops){
-		._compat_query_device = retired_query_device,
+		/* Its type differs between releases. */
+		._compat_query_device =
+			(__typeof__(ops->_compat_query_device))(void (*)(void))retired_query_device,
 		._compat_query_port = retired_query_port,
 		._compat_alloc_pd = retired,
 		._compat_dealloc_pd = retired,

@@ -417,6 +417,6 @@ void dm_wr_refuse_ops(struct ibv_qp_ex_65 *ex)
 	ex->base.wr_bind_mw = wr_bind_mw;
 	ex->base.wr_local_inv = wr_local_inv;
 	ex->base.wr_send_tso = wr_send_tso;
-	ex->base.wr_atomic_write = wr_atomic_write;
+	ex->wr_atomic_write = wr_atomic_write;
 	ex->wr_flush = wr_flush;
 }

@@ -13,7 +13,11 @@ GROWN = {
     "verbs_context": ("verbs_context_65", {"free_buf", "alloc_buf", "dm_export_dmabuf_fd", "reg_mr_ex",
                                            "dealloc_dmah", "alloc_dmah"}),
     "ibv_port_attr": ("ibv_port_attr_65", {"active_speed_ex"}),
-    "ibv_qp_ex": ("ibv_qp_ex_65", {"wr_flush"}),
+    "ibv_qp_ex": ("ibv_qp_ex_65", {"wr_atomic_write", "wr_flush"}),
+    "ibv_device_attr_ex": ("ibv_device_attr_ex_65", {"phys_port_cnt_ex"}),
+    "ibv_dm": ("ibv_dm_65", {"handle"}),
+    "ibv_cq_init_attr_ex": ("ibv_cq_init_attr_ex_65", {"parent_domain"}),
+    "ibv_mr_init_attr": ("ibv_mr_init_attr_65", {"buf"}),
 }
 
 

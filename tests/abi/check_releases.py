@@ -1,0 +1,114 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Build the libraries against the headers of another rdma-core: the installed ones, less what that release lacks, and with
+what it has more.
+
+usage: check_releases.py RELEASE SOURCE-ROOT
+"""
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+
+INCLUDE = pathlib.Path("/usr/include/infiniband")
+
+# What joined the headers, and in which release: a member (of a structure or an enum), a function or a whole type.
+SINCE = [
+    (29, "verbs.h", "member", "IBV_CQ_INIT_ATTR_MASK_PD"),
+    (29, "verbs.h", "member", "parent_domain"),
+    (31, "verbs.h", "function", "ibv_set_ece"),
+    (31, "verbs.h", "function", "ibv_query_ece"),
+    (31, "verbs.h", "type", "struct ibv_ece"),
+    (32, "verbs.h", "inline", "ibv_query_gid_ex"),
+    (32, "verbs.h", "inline", "ibv_query_gid_table"),
+    (32, "verbs.h", "function", "_ibv_query_gid_ex"),
+    (32, "verbs.h", "function", "_ibv_query_gid_table"),
+    (32, "verbs.h", "type", "struct ibv_gid_entry"),
+    (32, "verbs.h", "type", "enum ibv_gid_type"),
+    (34, "verbs.h", "function", "ibv_reg_dmabuf_mr"),
+    (35, "verbs.h", "function", "ibv_is_fork_initialized"),
+    (35, "verbs.h", "type", "enum ibv_fork_status"),
+    (35, "verbs.h", "type", "enum ibv_dm_mask"),
+    (35, "verbs.h", "member", "phys_port_cnt_ex"),
+    (35, "verbs.h", "function", "ibv_import_dm"),
+    (35, "verbs.h", "function", "ibv_unimport_dm"),
+    (43, "mlx5dv.h", "member", "dmabuf_fd"),
+    (35, "mlx5dv.h", "function", "mlx5dv_devx_umem_reg_ex"),
+    (35, "mlx5dv.h", "type", "struct mlx5dv_devx_umem_in"),
+    (36, "verbs.h", "function", "ibv_query_qp_data_in_order"),
+    (39, "verbs.h", "member", "IBV_RATE_800_GBPS"),
+    (39, "verbs.h", "member", "IBV_RATE_1200_GBPS"),
+    (43, "mlx5dv.h", "type", "enum mlx5dv_devx_umem_in_mask"),
+    (44, "verbs.h", "inline", "ibv_wr_atomic_write"),
+    (44, "verbs.h", "member", "IBV_WR_ATOMIC_WRITE"),
+    (44, "verbs.h", "member", "wr_atomic_write"),
+]
+
+# Where the installed ones are older: behind which line what comes.
+MORE = [
+    (45, "wr_flush", r"void \(\*wr_atomic_write\)\([^;]*;",
+     "void (*wr_flush)(struct ibv_qp_ex *, uint32_t, uint64_t, size_t, uint8_t, uint8_t);"),
+    (49, "active_speed_ex", r"port_cap_flags2;", "uint32_t active_speed_ex;"),
+    (59, "reg_mr_ex", r"struct verbs_context \{",
+     "struct ibv_mr *(*reg_mr_ex)(struct ibv_pd *, struct ibv_mr_init_attr *);"
+     "int (*dealloc_dmah)(struct ibv_dmah *);"
+     "struct ibv_dmah *(*alloc_dmah)(struct ibv_context *, struct ibv_dmah_init_attr *);"),
+    (59, "ibv_reg_mr_ex", r"(?=struct verbs_context \{)",
+     "struct ibv_dmah { struct ibv_context *context; };"
+     "struct ibv_dmah_init_attr { uint32_t comp_mask; uint32_t cpu_id; uint8_t ph; uint8_t tph_mem_type; };"
+     "enum { IBV_DMAH_INIT_ATTR_MASK_CPU_ID = 1, IBV_DMAH_INIT_ATTR_MASK_PH = 2, IBV_DMAH_INIT_ATTR_MASK_TPH_MEM_TYPE = 4 };"
+     "enum { IBV_TPH_MEM_TYPE_VM, IBV_TPH_MEM_TYPE_PM };"
+     "enum { IBV_REG_MR_MASK_IOVA = 1, IBV_REG_MR_MASK_ADDR = 2, IBV_REG_MR_MASK_FD = 4, IBV_REG_MR_MASK_FD_OFFSET = 8,"
+     " IBV_REG_MR_MASK_DMAH = 16 };"
+     "struct ibv_mr_init_attr { size_t length; int access; uint64_t comp_mask; uint64_t iova; void *addr; int fd;"
+     " uint64_t fd_offset; struct ibv_dmah *dmah; };"
+     "struct ibv_dmah *ibv_alloc_dmah(struct ibv_context *, struct ibv_dmah_init_attr *);"
+     "int ibv_dealloc_dmah(struct ibv_dmah *);"
+     "struct ibv_mr *ibv_reg_mr_ex(struct ibv_pd *, struct ibv_mr_init_attr *);"),
+]
+
+
+def pattern(kind, name):
+    if kind == "type":
+        return r"^%s\s*\{.*?^\};\n" % re.sub(r"\s", r"\\s+", name)
+    if kind == "inline":
+        return r"^static inline [^;{}]*\b%s\([^{]*\{.*?^\}\n" % name
+    if kind == "function":
+        return r"^[a-z][^;{}#]*?\b%s\([^;{]*\);\n" % name
+    return r"^\t[^;,{}]*\b%s\b[^;]*?%s\n" % (name, "," if name.isupper() else ";")
+
+
+def derive(release, text, header):
+    """The header as that release has it."""
+    for since, where, kind, name in SINCE:
+        if where == header and since > release:
+            text, n = re.subn(pattern(kind, name), "", text, flags=re.M | re.S)
+            if n != 1:
+                sys.exit("%s: %s is there %d times" % (header, name, n))
+    for since, name, behind, more in MORE:
+        if header == "verbs.h" and since <= release and not re.search(r"\b%s\b" % name, text):
+            text, n = re.subn(behind, lambda found, more=more: found.group(0) + more, text, count=1)
+            if n != 1:
+                sys.exit("%s: no place for %s" % (header, name))
+    return text
+
+
+def main():
+    release, source = int(sys.argv[1]), sys.argv[2]
+    with tempfile.TemporaryDirectory() as folder:
+        include = pathlib.Path(folder) / "include/infiniband"
+        include.mkdir(parents=True)
+        for header in ("verbs.h", "mlx5dv.h"):
+            text = derive(release, (INCLUDE / header).read_text(encoding="utf-8"), header)
+            (include / header).write_text(text, encoding="utf-8")
+        build = folder + "/build"
+        for command in (["meson", "setup", build, source, "-Dtests=disabled", "-Doptimization=0", "-Dwerror=true",
+                         "-Dc_args=['-isystem','%s']" % include.parent],
+                        ["ninja", "-C", build, "lib/verbs/librxe_verbs.a", "lib/mlx5/libmlx5.so.1.27.0"]):
+            done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
+            if done.returncode:
+                sys.exit(done.stdout[-4000:] + "release %d: '%s' failed" % (release, " ".join(command[:2])))
+
+
+main()
