@@ -39,6 +39,7 @@ static int copy(struct dm_dm *dm, uint64_t offset, void *to, const void *from, s
 		uint8_t *p = at->arena + dm->offset + offset;
 		bool ok = from ? dm_memory_land(p, from, length) : dm_memory_copy(to, p, length);
 
+		dm_memory_turn_ends();
 		err = ok ? 0 : EFAULT;
 	}
 	atomic_fetch_sub(inside, 1);

@@ -3,7 +3,11 @@
  *
  * A program may unmap what it has registered. So each access runs over a landing pad: a thread that faults inside the bytes
  * it was asked to touch comes back here, and the access has failed. Every other fault goes to the handler that was there
- * before ours. */
+ * before ours.
+ *
+ * A program may replace our handlers at any time, and may block both signals in a thread: a fault there would kill the process.
+ * So the first access of each turn of the engine asks the kernel for the handlers and unblocks both signals: three system calls
+ * a turn that touches memory, none for a poll that finds nothing. */
 #include "lib/verbs/memory.h"
 
 #include <setjmp.h>
@@ -33,12 +37,27 @@ struct landing {
 /* Looked at by the signal handler: initial-exec, so that no access allocates. */
 static __thread struct landing *volatile landing __attribute__((tls_model("initial-exec")));
 
+/* This thread is ready for faults until the end of its turn, and then blocks again what it blocked. */
+static __thread struct {
+	bool ready, blocked;
+	sigset_t mask;
+} turn __attribute__((tls_model("initial-exec")));
+
+/* Each layer is a handler of ours in front of one of the program's, which may call the one that it found: a lower layer. */
+#define LAYERS 8
+
 static pthread_mutex_t guard_lock = PTHREAD_MUTEX_INITIALIZER;
-static struct sigaction former[2]; /* SIGSEGV, SIGBUS */
+static const int guarded[] = { SIGSEGV, SIGBUS };
+static struct sigaction former[2][LAYERS]; /* by the index in guarded */
+static unsigned int num_layers[2];
+
+static void make_ready(void);
 
 /* The fences are for the compiler: the access stays between. */
 static inline void arm(struct landing *here)
 {
+	if (!turn.ready)
+		make_ready();
 	landing = here;
 	atomic_signal_fence(memory_order_seq_cst);
 }
@@ -56,19 +75,24 @@ static bool expected(const struct landing *l, uintptr_t addr)
 
 static void pass_on(const struct sigaction *to, int sig, siginfo_t *info, void *ucontext)
 {
+	const struct sigaction dfl = { .sa_handler = SIG_DFL };
+	bool is_fault = info->si_code > 0;
+
+	if (to->sa_flags & (int)SA_RESETHAND)
+		sigaction(sig, &dfl, NULL);
 	if (to->sa_flags & SA_SIGINFO) {
 		to->sa_sigaction(sig, info, ucontext);
 	} else if (to->sa_handler != SIG_DFL && to->sa_handler != SIG_IGN) {
 		to->sa_handler(sig);
-	} else {
-		/* Nobody else wanted it: return with the default in place, and it strikes again. */
-		struct sigaction dfl = { .sa_handler = SIG_DFL };
-
+	} else if (to->sa_handler == SIG_DFL || is_fault) {
+		/* Nobody wants it: with the default in place a fault strikes again, and what was sent is sent again. */
 		sigaction(sig, &dfl, NULL);
+		if (!is_fault)
+			raise(sig);
 	}
 }
 
-static void fault(int sig, siginfo_t *info, void *ucontext)
+static void fault(unsigned int layer, int sig, siginfo_t *info, void *ucontext)
 {
 	struct landing *l = landing;
 
@@ -83,29 +107,93 @@ static void fault(int sig, siginfo_t *info, void *ucontext)
 		pthread_sigmask(SIG_SETMASK, &at->uc_sigmask, NULL);
 		siglongjmp(l->pad, 1);
 	}
-	pass_on(&former[sig == SIGBUS], sig, info, ucontext);
+	pass_on(&former[sig == SIGBUS][layer], sig, info, ucontext);
 }
 
-static void guard(int sig, struct sigaction *before)
-{
-	struct sigaction now, ours = { .sa_sigaction = fault };
+#define LAYER(n)                                                                                   \
+	static void fault_##n(int sig, siginfo_t *info, void *ucontext)                            \
+	{                                                                                          \
+		fault(n, sig, info, ucontext);                                                     \
+	}
+LAYER(0)
+LAYER(1)
+LAYER(2)
+LAYER(3)
+LAYER(4)
+LAYER(5)
+LAYER(6)
+LAYER(7)
 
-	if (sigaction(sig, NULL, &now) ||
-	    ((now.sa_flags & SA_SIGINFO) && now.sa_sigaction == fault))
-		return;
-	*before = now;
+static void (*const handler[LAYERS])(int, siginfo_t *, void *) = {
+	fault_0, fault_1, fault_2, fault_3, fault_4, fault_5, fault_6, fault_7,
+};
+
+static bool is_ours(const struct sigaction *sa)
+{
+	for (unsigned int i = 0; (sa->sa_flags & SA_SIGINFO) && i < LAYERS; i++)
+		if (sa->sa_sigaction == handler[i])
+			return true;
+	return false;
+}
+
+/* The layer in front of that handler of the program's; LAYERS when there are no more. */
+static unsigned int layer_for(unsigned int which, const struct sigaction *theirs)
+{
+	struct sigaction *f = former[which];
+	unsigned int i = 0;
+
+	while (i < num_layers[which] &&
+	       (f[i].sa_sigaction != theirs->sa_sigaction || f[i].sa_flags != theirs->sa_flags))
+		i++;
+	if (i == num_layers[which] && i < LAYERS) {
+		f[i] = *theirs;
+		num_layers[which]++;
+	}
+	return i;
+}
+
+static void guard(unsigned int which)
+{
 	/* NODEFER: a fault of the program's, passed on, may fault again. The alternate stack is the program's choice. */
-	ours.sa_flags = SA_SIGINFO | SA_NODEFER | SA_ONSTACK;
-	sigemptyset(&ours.sa_mask);
-	sigaction(sig, &ours, NULL);
+	struct sigaction now, ours = { .sa_flags = SA_SIGINFO | SA_NODEFER | SA_ONSTACK };
+	unsigned int layer;
+
+	if (sigaction(guarded[which], NULL, &now) || is_ours(&now))
+		return;
+	pthread_mutex_lock(&guard_lock);
+	layer = layer_for(which, &now);
+	if (layer < LAYERS) {
+		ours.sa_sigaction = handler[layer];
+		sigemptyset(&ours.sa_mask);
+		sigaction(guarded[which], &ours, NULL);
+	}
+	pthread_mutex_unlock(&guard_lock);
 }
 
 void dm_memory_guard(void)
 {
-	pthread_mutex_lock(&guard_lock);
-	guard(SIGSEGV, &former[0]);
-	guard(SIGBUS, &former[1]);
-	pthread_mutex_unlock(&guard_lock);
+	guard(0);
+	guard(1);
+}
+
+static void make_ready(void)
+{
+	sigset_t faults;
+
+	sigemptyset(&faults);
+	sigaddset(&faults, SIGSEGV);
+	sigaddset(&faults, SIGBUS);
+	pthread_sigmask(SIG_UNBLOCK, &faults, &turn.mask);
+	turn.blocked = sigismember(&turn.mask, SIGSEGV) || sigismember(&turn.mask, SIGBUS);
+	dm_memory_guard();
+	turn.ready = true;
+}
+
+void dm_memory_turn_ends(void)
+{
+	if (turn.ready && turn.blocked)
+		pthread_sigmask(SIG_SETMASK, &turn.mask, NULL);
+	turn.ready = false;
 }
 
 void dm_memory_forked(void)
@@ -216,6 +304,7 @@ bool dm_memory_probe(const void *addr, size_t len, bool write)
 	const uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
 	uintptr_t first = (uintptr_t)addr & ~(page - 1);
 	uintptr_t last = ((uintptr_t)addr + len - 1) & ~(page - 1);
+	bool ok = true;
 
 	dm_memory_guard();
 	if (madvise((void *)first, last - first + page,
@@ -225,11 +314,10 @@ bool dm_memory_probe(const void *addr, size_t len, bool write)
 		return false;
 
 	/* A kernel before 5.14, or memory that cannot be populated so: touch every page. */
-	for (uintptr_t p = first; p <= last; p += page) {
-		if (!touch(p, write))
-			return false;
-	}
-	return true;
+	for (uintptr_t p = first; ok && p <= last; p += page)
+		ok = touch(p, write);
+	dm_memory_turn_ends();
+	return ok;
 }
 
 /* Where a region's byte at iova is in this process, or NULL: not here. The range was checked. */

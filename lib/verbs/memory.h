@@ -7,9 +7,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Our handlers are the process's, in front of whoever had the signals before. Asked again at each registration, because a
- * program may have put its own in front of ours since. */
+/* Our handlers are the process's, in front of whoever had the signals before. Seen to at each registration and by the first
+ * access of each turn, because a program may have replaced them since. */
 void dm_memory_guard(void);
+/* The calling thread is done with memory that may fault, for now: its signal mask is what it was. */
+void dm_memory_turn_ends(void);
 /* In the child after fork(): nobody holds the lock of it. */
 void dm_memory_forked(void);
 

@@ -16,6 +16,7 @@
 #include "lib/verbs/driver.h"
 #include "lib/verbs/errand.h"
 #include "lib/verbs/failure.h"
+#include "lib/verbs/memory.h"
 #include "lib/verbs/owed.h"
 #include "lib/verbs/room.h"
 #include "lib/verbs/srq_share.h"
@@ -146,6 +147,7 @@ void dm_pump_transmit(struct dm_device *dev, uint64_t now_ns)
 {
 	atomic_fetch_add(gauge(dev), 1);
 	transmit(&dev->pump, now_ns);
+	dm_memory_turn_ends();
 	atomic_fetch_sub(gauge(dev), 1);
 }
 
@@ -206,6 +208,7 @@ bool dm_pump_run(struct dm_device *dev, uint64_t now_ns)
 	if (rxe_engine_deadline(pump->engine) <= now_ns)
 		rxe_engine_expire(pump->engine, now_ns);
 	transmit(pump, now_ns);
+	dm_memory_turn_ends();
 	atomic_fetch_sub(gauge(dev), 1);
 	return any;
 }

@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: MIT
 /* What goes wrong between two ends: each fault has its completion on both sides, and the queues flush behind it. */
+#include <pthread.h>
+#include <setjmp.h>
+#include <signal.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include "bed.h"
 
@@ -278,6 +282,92 @@ START_TEST(receive_memory_has_gone)
 }
 END_TEST
 
+static sigjmp_buf back;
+static volatile sig_atomic_t segv_calls, bus_calls;
+
+static void on_segv(int sig)
+{
+	(void)sig;
+	segv_calls++;
+	siglongjmp(back, 1);
+}
+
+static void on_bus(int sig)
+{
+	(void)sig;
+	bus_calls++;
+	siglongjmp(back, 1);
+}
+
+static void write_to_and_from(struct end *a, uint8_t *page, const struct ibv_mr *mr, bool own)
+{
+	struct ibv_sge sge;
+	struct ibv_send_wr wr = end_wr(a, &sge, IBV_WR_RDMA_WRITE, 1, 0, 8), *bad;
+
+	if (own) {
+		sge.addr = (uintptr_t)page;
+		sge.lkey = mr->lkey;
+	} else {
+		wr.wr.rdma.remote_addr = (uintptr_t)page;
+		wr.wr.rdma.rkey = mr->rkey;
+	}
+	ck_assert_int_eq(ibv_post_send(a->qp, &wr, &bad), 0);
+	end_wait_for(a, 1, own ? IBV_WC_LOC_PROT_ERR : IBV_WC_REM_ACCESS_ERR);
+}
+
+static void fault_at(volatile uint8_t *p)
+{
+	if (sigsetjmp(back, 1) == 0)
+		*p = 1;
+}
+
+/* A page to unmap, and one beyond the end of its file. */
+static uint8_t *page_that_goes(bool bus, int *ret_fd)
+{
+	*ret_fd = -1;
+	if (!bus)
+		return new_page();
+	*ret_fd = memfd_create("cut", MFD_CLOEXEC);
+	ck_assert_int_eq(ftruncate(*ret_fd, 4096), 0);
+	return mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, *ret_fd, 0);
+}
+
+/* The program's handlers come after ibv_reg_mr() and replace all that was there; or it blocks every signal in its threads. Its
+ * own faults are its handlers' all the same. _i: the memory's own end or its peer posts, SIGSEGV or SIGBUS, blocked or not. */
+START_TEST(handlers_of_the_program_come_later)
+{
+	struct sigaction segv = { .sa_handler = on_segv }, bus = { .sa_handler = on_bus };
+	sigset_t all, before;
+	struct ibv_mr *mr;
+	struct end a, b;
+	int fd;
+	uint8_t *page = page_that_goes(_i & 2, &fd);
+
+	ends_open(&a, &b, NULL);
+	mr = ibv_reg_mr(_i & 1 ? a.pd : b.pd, page, 4096, BED_ALL_RIGHTS);
+	ck_assert_ptr_nonnull(mr);
+	sigaction(SIGSEGV, &segv, NULL);
+	sigaction(SIGBUS, &bus, NULL);
+	if (fd < 0)
+		munmap(page, 4096);
+	else
+		ck_assert_int_eq(ftruncate(fd, 0), 0);
+	sigfillset(&all);
+	if (_i & 4)
+		pthread_sigmask(SIG_SETMASK, &all, &before);
+	write_to_and_from(&a, page, mr, _i & 1);
+	if (_i & 4)
+		pthread_sigmask(SIG_SETMASK, &before, NULL);
+	ck_assert_int_eq(segv_calls + bus_calls, 0);
+	fault_at(page);
+	ck_assert_int_eq(segv_calls, fd < 0);
+	ck_assert_int_eq(bus_calls, fd >= 0);
+	ck_assert_int_eq(ibv_dereg_mr(mr), 0);
+	close(fd);
+	ends_close(&a, &b);
+}
+END_TEST
+
 START_TEST(to_error_flushes_and_back_again)
 {
 	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_ERR };
@@ -318,6 +408,7 @@ static void add(TCase *tests)
 	tcase_add_test(tests, local_memory_has_gone);
 	tcase_add_test(tests, remote_memory_has_gone);
 	tcase_add_test(tests, receive_memory_has_gone);
+	tcase_add_loop_test(tests, handlers_of_the_program_come_later, 0, 8);
 	tcase_add_test(tests, to_error_flushes_and_back_again);
 }
 

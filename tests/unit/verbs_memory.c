@@ -173,6 +173,144 @@ START_TEST(a_fault_of_the_program_goes_to_the_program)
 }
 END_TEST
 
+static volatile sig_atomic_t segv_calls, bus_calls;
+
+static void on_segv(int sig)
+{
+	(void)sig;
+	segv_calls++;
+	siglongjmp(back, 1);
+}
+
+static void on_bus(int sig)
+{
+	(void)sig;
+	bus_calls++;
+	siglongjmp(back, 1);
+}
+
+static void fault_at(volatile uint8_t *p)
+{
+	if (sigsetjmp(back, 1) == 0)
+		*p = 1;
+}
+
+/* A mapping whose second page lies beyond the end of its file: SIGBUS. */
+static uint8_t *beyond_its_file(void)
+{
+	int fd = memfd_create("short", MFD_CLOEXEC);
+	uint8_t *p;
+
+	ck_assert_int_eq(ftruncate(fd, 4096), 0);
+	p = mmap(NULL, 2 * 4096, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	ck_assert_ptr_ne(p, MAP_FAILED);
+	close(fd);
+	return p + 4096;
+}
+
+/* Each signal has its own handler, whether ours was put in front of it or it was put over ours. */
+START_TEST(each_signal_goes_to_its_own_handler)
+{
+	struct sigaction segv = { .sa_handler = on_segv, .sa_flags = SA_NODEFER };
+	struct sigaction bus = { .sa_handler = on_bus, .sa_flags = SA_NODEFER };
+	uint8_t *gone = pages(1), *beyond = beyond_its_file(), buf[8] = { 0 };
+
+	munmap(gone, 4096);
+	if (_i == 1)
+		dm_memory_guard();
+	sigaction(SIGSEGV, &segv, NULL);
+	sigaction(SIGBUS, &bus, NULL);
+	for (int i = 1; i <= 3; i++) {
+		ck_assert(!dm_memory_land(gone, buf, 8));
+		ck_assert(!dm_memory_land(beyond, buf, 8));
+		dm_memory_turn_ends();
+		fault_at(beyond);
+		ck_assert_int_eq(bus_calls, i);
+		ck_assert_int_eq(segv_calls, i - 1);
+		fault_at(gone);
+		ck_assert_int_eq(bus_calls, i);
+		ck_assert_int_eq(segv_calls, i);
+	}
+}
+END_TEST
+
+static struct sigaction found;
+static volatile sig_atomic_t chained;
+
+static void then_the_one_before(int sig, siginfo_t *info, void *ucontext)
+{
+	chained++;
+	if (found.sa_flags & SA_SIGINFO)
+		found.sa_sigaction(sig, info, ucontext);
+}
+
+/* A handler over ours which calls ours: ours is in front again at the next access, and a fault goes through all of them once. */
+START_TEST(a_handler_that_calls_ours)
+{
+	struct sigaction elder = { .sa_handler = on_segv, .sa_flags = SA_NODEFER };
+	struct sigaction newer = { .sa_sigaction = then_the_one_before,
+				   .sa_flags = SA_SIGINFO | SA_NODEFER };
+	uint8_t *p = pages(1), buf[8] = { 0 };
+
+	sigaction(SIGSEGV, &elder, NULL);
+	dm_memory_guard();
+	sigaction(SIGSEGV, &newer, &found);
+	munmap(p, 4096);
+	for (int i = 1; i <= 3; i++) {
+		ck_assert(!dm_memory_land(p, buf, 8));
+		dm_memory_turn_ends();
+		fault_at(p);
+		ck_assert_int_eq(chained, i);
+		ck_assert_int_eq(segv_calls, i);
+	}
+}
+END_TEST
+
+/* A fault whose signal is blocked would kill the process. */
+START_TEST(signals_blocked_by_the_thread)
+{
+	uint8_t *p = pages(1), *beyond = beyond_its_file(), buf[8] = { 0 };
+	sigset_t all, now;
+
+	munmap(p, 4096);
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, NULL);
+	for (int i = 0; i < 2; i++) {
+		ck_assert(!dm_memory_land(p, buf, 8));
+		ck_assert(!dm_memory_copy(buf, beyond, 8));
+		dm_memory_turn_ends();
+		pthread_sigmask(SIG_SETMASK, NULL, &now);
+		ck_assert_int_eq(sigismember(&now, SIGSEGV), 1);
+		ck_assert_int_eq(sigismember(&now, SIGBUS), 1);
+		ck_assert_int_eq(sigismember(&now, SIGINT), 1);
+	}
+}
+END_TEST
+
+/* A handler for one time is called once. */
+START_TEST(a_handler_for_one_time)
+{
+	struct sigaction once = { .sa_handler = SIG_DFL };
+	uint8_t *p = pages(1);
+
+	once.sa_sigaction = then_the_one_before;
+	once.sa_flags = SA_SIGINFO | (int)SA_RESETHAND;
+	sigaction(SIGSEGV, &once, NULL);
+	dm_memory_guard();
+	munmap(p, 4096);
+	*(volatile uint8_t *)p = 1;
+}
+END_TEST
+
+/* kill -SEGV of a program that has no handler. */
+START_TEST(a_signal_that_is_sent_ends_the_program)
+{
+	signal(SIGSEGV, SIG_DFL);
+	dm_memory_guard();
+	raise(SIGSEGV);
+}
+END_TEST
+
 static struct sigaction ours;
 
 static void hand_on(int sig, siginfo_t *info, void *ucontext)
@@ -226,6 +364,11 @@ int main(void)
 	tcase_add_test(tcase, atomics);
 	tcase_add_test(tcase, a_fault_of_the_program_goes_to_the_program);
 	tcase_add_test(tcase, a_handler_in_front_blocks_signals);
+	tcase_add_loop_test(tcase, each_signal_goes_to_its_own_handler, 0, 2);
+	tcase_add_test(tcase, a_handler_that_calls_ours);
+	tcase_add_test(tcase, signals_blocked_by_the_thread);
+	tcase_add_test_raise_signal(tcase, a_handler_for_one_time, SIGSEGV);
+	tcase_add_test_raise_signal(tcase, a_signal_that_is_sent_ends_the_program, SIGSEGV);
 	tcase_add_test_raise_signal(tcase, without_a_handler_the_program_dies_as_before, SIGSEGV);
 	srunner_run_all(runner, CK_NORMAL);
 	failed = srunner_ntests_failed(runner);
