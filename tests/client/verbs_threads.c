@@ -1,12 +1,21 @@
 // SPDX-License-Identifier: MIT
 /* Many threads on one device: each pair talks by itself, some share a completion queue, queue pairs come and go meanwhile. */
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/userfaultfd.h>
 #include <pthread.h>
 #include <stdatomic.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
 
 #include "bed.h"
 
 #define THREADS 4
 #define ROUNDS	300
+#define PAGE	4096u
 
 static struct ibv_context *context;
 
@@ -124,10 +133,90 @@ START_TEST(one_queue_pair_for_all)
 }
 END_TEST
 
+/* Whoever touches this page first is held by the kernel until let_in(). -1: the kernel has no such thing for us. */
+static int hold_page(void *page)
+{
+	struct uffdio_api api = { .api = UFFD_API };
+	struct uffdio_register reg = {
+		.range = { (uintptr_t)page, PAGE },
+		.mode = UFFDIO_REGISTER_MODE_MISSING,
+	};
+	int fd = (int)syscall(SYS_userfaultfd, O_CLOEXEC | UFFD_USER_MODE_ONLY);
+
+	if (fd < 0)
+		return -1;
+	ck_assert_int_eq(madvise(page, PAGE, MADV_DONTNEED), 0);
+	ck_assert_int_eq(ioctl(fd, UFFDIO_API, &api), 0);
+	ck_assert_int_eq(ioctl(fd, UFFDIO_REGISTER, &reg), 0);
+	return fd;
+}
+
+static void let_in(int fd, void *page)
+{
+	struct uffdio_zeropage zero = { .range = { (uintptr_t)page, PAGE } };
+
+	ck_assert_int_eq(ioctl(fd, UFFDIO_ZEROPAGE, &zero), 0);
+}
+
+static void *write_to_page(void *arg)
+{
+	struct end *a = arg;
+
+	end_post(a, IBV_WR_RDMA_WRITE, 1, 0, 100);
+	end_wait(a);
+	return NULL;
+}
+
+static void *deregister(void *arg)
+{
+	ck_assert_int_eq(ibv_dereg_mr(arg), 0);
+	return NULL;
+}
+
+/* The engine is in the middle of storing into a region: ibv_dereg_mr() returns when it has finished. */
+START_TEST(deregistration_waits_for_the_engine)
+{
+	uint8_t *page =
+		mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	pthread_t writer, leaver;
+	struct timespec soon;
+	struct uffd_msg msg;
+	struct ibv_mr *mr;
+	struct end a, b;
+	int fd;
+
+	ends_open(&a, &b, NULL);
+	mr = ibv_reg_mr(b.pd, page, PAGE, BED_ALL_RIGHTS);
+	ck_assert_ptr_nonnull(mr);
+	a.peer.addr = (uintptr_t)page;
+	a.peer.rkey = mr->rkey;
+	fill(a.memory, 100, 7);
+	fd = hold_page(page);
+	if (fd >= 0) {
+		ck_assert_int_eq(pthread_create(&writer, NULL, write_to_page, &a), 0);
+		ck_assert_int_eq(read(fd, &msg, sizeof(msg)), sizeof(msg));
+		ck_assert_int_eq(pthread_create(&leaver, NULL, deregister, mr), 0);
+		clock_gettime(CLOCK_REALTIME, &soon);
+		soon.tv_sec++;
+		ck_assert_int_eq(pthread_timedjoin_np(leaver, NULL, &soon), ETIMEDOUT);
+		let_in(fd, page);
+		pthread_join(leaver, NULL);
+		expect_filled(page, 100, 7);
+		pthread_join(writer, NULL);
+		close(fd);
+	} else {
+		ck_assert_int_eq(ibv_dereg_mr(mr), 0);
+	}
+	munmap(page, PAGE);
+	ends_close(&a, &b);
+}
+END_TEST
+
 static void add(TCase *tests)
 {
 	tcase_add_test(tests, pairs_side_by_side);
 	tcase_add_test(tests, one_queue_pair_for_all);
+	tcase_add_test(tests, deregistration_waits_for_the_engine);
 }
 
 int main(void)

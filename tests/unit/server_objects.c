@@ -170,6 +170,31 @@ START_TEST(device_memory)
 }
 END_TEST
 
+/* All of the arena is dirtied and freed; what is granted of it then, at lengths beside any step of the server's, is zero. */
+START_TEST(device_memory_is_zero_to_its_end)
+{
+	static const uint64_t lengths[] = { 1, (1 << 20) + 1, (3 << 20) - 1, (7 << 20) + 4095,
+					    20 << 20 };
+	uint64_t offset, len;
+	uint32_t dm;
+
+	ck_assert_int_eq(ctl_alloc_dm(p.client, &p.context, ARENA, 0, &dm, &offset), 0);
+	memset(p.at.arena + offset, 0xee, ARENA);
+	ck_assert_int_eq(ctl_free_dm(p.client, &p.context, dm), 0);
+	for (size_t i = 0; i < sizeof(lengths) / sizeof(lengths[0]); i++) {
+		const uint8_t *bytes;
+
+		len = lengths[i];
+		ck_assert_int_eq(ctl_alloc_dm(p.client, &p.context, len, 0, &dm, &offset), 0);
+		bytes = p.at.arena + offset;
+		ck_assert_uint_eq(bytes[0], 0);
+		ck_assert_msg(memcmp(bytes, bytes + 1, len - 1) == 0, "length %llu",
+			      (unsigned long long)len);
+	}
+	program_close(&p);
+}
+END_TEST
+
 START_TEST(device_memory_bounds)
 {
 	struct ctl_reg_mr reg = { .pd = p.pd, .kind = RXE_MR_ARENA, .fd = -1 };
@@ -365,6 +390,7 @@ int main(void)
 	tcase_add_test(tcase, a_region_given_anew);
 	tcase_add_test(tcase, bad_regions);
 	tcase_add_test(tcase, device_memory);
+	tcase_add_test(tcase, device_memory_is_zero_to_its_end);
 	tcase_add_test(tcase, device_memory_bounds);
 	tcase_add_test(tcase, pds_know_their_users);
 	tcase_add_test(tcase, contexts_are_apart);
