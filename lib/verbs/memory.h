@@ -17,6 +17,10 @@ void dm_memory_forked(void);
 
 /* Is [addr, addr + len) mapped, and writable if write? Pages are made present; their content stays as it is. */
 bool dm_memory_probe(const void *addr, size_t len, bool write);
+/* The same for memory to be registered: 0, EFAULT, or ENOMEM: the machine has not so much, and no page was touched. */
+int dm_memory_admit(const void *addr, size_t len, bool write);
+/* Bytes of the pages of [addr, addr + len) that are not present. */
+uint64_t dm_memory_absent(const void *addr, size_t len);
 
 /* memcpy both of whose sides may fault. */
 bool dm_memory_copy(void *dst, const void *src, size_t len);

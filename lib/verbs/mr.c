@@ -105,10 +105,10 @@ static struct ibv_mr *reg_by_addr(struct ibv_pd *pd, void *addr, size_t length, 
 	err = dm_access_check(access);
 	if (!err)
 		err = range_check((uintptr_t)addr, length, iova);
+	if (!err)
+		err = dm_memory_admit(addr, length, access & IBV_ACCESS_LOCAL_WRITE);
 	if (err)
 		return dm_fail(err);
-	if (!dm_memory_probe(addr, length, access & IBV_ACCESS_LOCAL_WRITE))
-		return dm_fail(EFAULT);
 
 	like.iova = access & IBV_ACCESS_ZERO_BASED ? 0 : iova;
 	like.base.addr = addr;
@@ -300,10 +300,8 @@ static int rereg_plan(const struct dm_mr *mr, int flags, struct ibv_pd *pd, void
 		err = range_check((uintptr_t)ret->base.addr, ret->base.length, ret->iova);
 	if (err)
 		return err;
-	return dm_memory_probe(ret->base.addr, ret->base.length,
-			       ret->access & IBV_ACCESS_LOCAL_WRITE)
-		       ? 0
-		       : EFAULT;
+	return dm_memory_admit(ret->base.addr, ret->base.length,
+			       ret->access & IBV_ACCESS_LOCAL_WRITE);
 }
 
 static int rereg(struct dm_mr *mr, struct dm_mr *to)

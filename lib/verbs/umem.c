@@ -73,15 +73,17 @@ static int give(struct ibv_context *context, const struct dm_umem *like, struct 
 static int find_bytes(const struct dm_umem_want *want, struct dm_umem *umem, uint8_t **ret_first)
 {
 	bool write = want->access & IBV_ACCESS_LOCAL_WRITE;
+	int err;
 
 	if (want->fd >= 0)
 		return dm_map_fd(want->fd, (uintptr_t)want->addr, want->size, write, &umem->map,
 				 &umem->map_len, ret_first);
-	if ((uintptr_t)want->addr > UINTPTR_MAX - want->size ||
-	    !dm_memory_probe(want->addr, want->size, write))
+	if ((uintptr_t)want->addr > UINTPTR_MAX - want->size)
 		return EFAULT;
-	*ret_first = want->addr;
-	return 0;
+	err = dm_memory_admit(want->addr, want->size, write);
+	if (!err)
+		*ret_first = want->addr;
+	return err;
 }
 
 static int umem_reg(struct ibv_context *context, const struct dm_umem_want *want,

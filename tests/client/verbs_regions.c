@@ -88,6 +88,22 @@ START_TEST(memory_that_is_not_there)
 }
 END_TEST
 
+/* Far more than any machine has, none of it touched: refused before the kernel has to find the memory. */
+START_TEST(more_memory_than_there_is)
+{
+	const size_t len = 1ull << 40;
+	void *p = mmap(NULL, len, PROT_READ | PROT_WRITE,
+		       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+
+	if (p == MAP_FAILED)
+		return; /* this kernel gives no more than there is */
+	expect_refused(p, len, IBV_ACCESS_LOCAL_WRITE, ENOMEM);
+	expect_refused(p, len, 0, ENOMEM);
+	expect_taken((uint8_t *)p + len / 2, 3 * PAGE, IBV_ACCESS_LOCAL_WRITE);
+	munmap(p, len);
+}
+END_TEST
+
 /* Registration touches every page and changes none. */
 START_TEST(content_stays)
 {
@@ -328,6 +344,7 @@ static void add(TCase *tests)
 	tcase_add_checked_fixture(tests, setup, teardown);
 	tcase_add_test(tests, access_flags);
 	tcase_add_test(tests, memory_that_is_not_there);
+	tcase_add_test(tests, more_memory_than_there_is);
 	tcase_add_test(tests, content_stays);
 	tcase_add_test(tests, other_addresses);
 	tcase_add_test(tests, unmapped_before_dereg);

@@ -43,6 +43,39 @@ START_TEST(probe_finds_what_is_there)
 }
 END_TEST
 
+START_TEST(pages_that_are_not_present)
+{
+	uint8_t *p = pages(10000);
+
+	madvise(p, 10000 * 4096, MADV_NOHUGEPAGE);
+	ck_assert_uint_eq(dm_memory_absent(p, 10000 * 4096), 10000 * 4096);
+	p[0] = p[4095 * 4096] = p[4096 * 4096] = p[9999 * 4096] = 1;
+	ck_assert_uint_eq(dm_memory_absent(p, 10000 * 4096), 9996 * 4096);
+	ck_assert_uint_eq(dm_memory_absent(p + 4095, 2), 4096);
+	ck_assert_int_eq(dm_memory_admit(p, 10000 * 4096, true), 0);
+	ck_assert_uint_eq(dm_memory_absent(p, 10000 * 4096), 0);
+	munmap(p, 10000 * 4096);
+}
+END_TEST
+
+/* All the memory that the machine has, some of which is in use, and a page more. No page becomes present. */
+START_TEST(more_than_there_is)
+{
+	size_t all = (size_t)sysconf(_SC_PHYS_PAGES) * 4096;
+
+	for (size_t len = all; len <= all + 4096; len += 4096) {
+		void *p = mmap(NULL, len, PROT_READ | PROT_WRITE,
+			       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+
+		if (p == MAP_FAILED)
+			return; /* this kernel gives no more than there is */
+		ck_assert_int_eq(dm_memory_admit(p, len, true), ENOMEM);
+		ck_assert_uint_eq(dm_memory_absent(p, len), len);
+		munmap(p, len);
+	}
+}
+END_TEST
+
 START_TEST(copy_survives_unmapped_memory)
 {
 	uint8_t *p = pages(2);
@@ -358,6 +391,8 @@ int main(void)
 
 	suite_add_tcase(suite, tcase);
 	tcase_add_test(tcase, probe_finds_what_is_there);
+	tcase_add_test(tcase, pages_that_are_not_present);
+	tcase_add_test(tcase, more_than_there_is);
 	tcase_add_test(tcase, copy_survives_unmapped_memory);
 	tcase_add_test(tcase, every_length_and_alignment_lands);
 	tcase_add_test(tcase, regions_are_found_by_kind);
