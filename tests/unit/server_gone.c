@@ -14,8 +14,7 @@
 #include "net/wire/packet.h"
 #include "server_world.h"
 
-#define OURS	 0x0105u /* the peer's QP number, in slot 0 of its group */
-#define PATIENCE 5000
+#define OURS 0x0105u /* the peer's QP number, in slot 0 of its group */
 
 static struct link_udp_group group;
 static struct link_udp *peer;
@@ -113,7 +112,7 @@ static struct wire_packet answer(void)
 	struct wire_packet packet;
 	struct icrc_flow flow;
 
-	ck_assert_int_eq(poll(&ready, 1, PATIENCE), 1);
+	ck_assert_int_eq(poll(&ready, 1, PATIENCE_MS), 1);
 	ck_assert_int_eq(link_udp_recv(peer, &arrival, 1), 1);
 	flow = (struct icrc_flow){ arrival.src, arrival.dst, arrival.src_port };
 	ck_assert_int_eq(icrc_check(&flow, IP_ID_RULED, 0, arrival.p, arrival.len), ICRC_OK);

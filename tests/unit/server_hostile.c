@@ -57,7 +57,7 @@ static void expect_closed(int sock)
 	char byte[2048];
 
 	for (;;) {
-		ck_assert_int_eq(poll(&ready, 1, 3000), 1);
+		ck_assert_int_eq(poll(&ready, 1, PATIENCE_MS), 1);
 		if (recv(sock, byte, sizeof(byte), 0) <= 0)
 			break;
 	}

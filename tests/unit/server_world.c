@@ -4,23 +4,19 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <net/if.h>
 #include <poll.h>
-#include <sched.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "lib/control/log.h"
-
-#define PATIENCE_MS 5000
+#include "private_network.h"
 
 static char last_log[600], kept_log[600];
 static char instance[40];
@@ -47,19 +43,6 @@ const char *world_instance(void)
 bool world_is_private(void)
 {
 	return is_private;
-}
-
-/* Without it two runs beside each other would share 127.0.0.N, which they can. */
-static void private_network(void)
-{
-	struct ifreq req = { .ifr_name = "lo", .ifr_flags = IFF_UP };
-	int fd;
-
-	if (unshare(CLONE_NEWNET) && unshare(CLONE_NEWUSER | CLONE_NEWNET))
-		return;
-	fd = socket(AF_INET, SOCK_DGRAM, 0);
-	is_private = fd >= 0 && ioctl(fd, SIOCSIFFLAGS, &req) == 0;
-	close(fd);
 }
 
 void world_setup(void)
@@ -289,7 +272,7 @@ int world_main(const char *name, TCase *const *tcases)
 	SRunner *runner;
 	int failed;
 
-	private_network();
+	is_private = private_network();
 	unsetenv("RXE_DM_ADDRESS");
 	unsetenv("RXE_DM_DEVICES");
 	unsetenv("RXE_DM_ARENA");

@@ -12,6 +12,8 @@
 #include "lib/control/client.h"
 #include "lib/control/connection.h"
 
+#define PATIENCE_MS 60000 /* to find what hangs: a busy machine takes its time */
+
 /* Fixture of each test: nothing runs before, nothing after. */
 void world_setup(void);
 void world_teardown(void);

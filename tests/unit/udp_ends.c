@@ -3,29 +3,13 @@
 #include "udp_ends.h"
 
 #include <arpa/inet.h>
-#include <net/if.h>
 #include <poll.h>
-#include <sched.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include "net/wire/opcode.h"
-
-void private_network(void)
-{
-	struct ifreq req = { .ifr_name = "lo", .ifr_flags = IFF_UP };
-	int fd;
-
-	if (unshare(CLONE_NEWNET) != 0 && unshare(CLONE_NEWUSER | CLONE_NEWNET) != 0)
-		return;
-	fd = socket(AF_INET, SOCK_DGRAM, 0);
-	if (fd < 0 || ioctl(fd, SIOCSIFFLAGS, &req) != 0)
-		perror("lo up");
-	(void)close(fd);
-}
 
 struct gid gid_of(const char *address)
 {

@@ -9,7 +9,7 @@
 #include "net/link/udp.h"
 #include "net/wire/packet.h"
 
-#define AWAIT_MS 3000
+#define AWAIT_MS 60000
 
 struct udp_end {
 	struct link_udp_group group;
@@ -18,9 +18,6 @@ struct udp_end {
 	char said[200]; /* the last line logged */
 	uint32_t says;	/* how many */
 };
-
-/* Put the test into a network namespace where lo is its own, if the machine lets us: other tests use the same addresses. */
-void private_network(void);
 
 struct gid gid_of(const char *address);
 

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <sys/socket.h>
 
+#include "private_network.h"
 #include "udp_ends.h"
 
 #define SLOTS 8u
@@ -193,7 +194,7 @@ int main(void)
 	SRunner *runner;
 	int failed;
 
-	private_network();
+	(void)private_network();
 	tcase_add_test(tc, steering_v4);
 	tcase_add_test(tc, steering_v6_to_itself);
 	tcase_add_test(tc, steering_256);

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "private_network.h"
 #include "udp_ends.h"
 
 #define QPN 0xffffffu
@@ -176,7 +177,7 @@ int main(void)
 	SRunner *runner;
 	int failed;
 
-	private_network();
+	(void)private_network();
 	tcase_add_test(tc, group_v4);
 	tcase_add_test(tc, group_v6);
 	tcase_add_test(tc, leaving);

@@ -12,6 +12,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "private_network.h"
 #include "udp_ends.h"
 
 #define QPN 0x000102u
@@ -363,7 +364,7 @@ int main(void)
 	SRunner *runner;
 	int failed;
 
-	private_network();
+	(void)private_network();
 	tcase_add_test(tc, sizes_v4);
 	tcase_add_test(tc, sizes_v4_trains_off);
 	tcase_add_test(tc, sizes_v6);
