@@ -76,7 +76,7 @@ def ipv6_pingpong(build):
 def without_gid(build):
     """On RoCE a path needs a GID: it fails as on any RoCE NIC, and one line says what to type."""
     with Instance(build, "rc_pingpong_no_gid") as instance:
-        port = 18515 + 4000
+        port = free_port()
         server = instance.serve(["ibv_rc_pingpong"], port)
         client = instance.join(["ibv_rc_pingpong"], port)
         if client.wait(30) == 0:

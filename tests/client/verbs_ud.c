@@ -151,12 +151,15 @@ static union ibv_gid group_gid(const char *address)
 	return gid;
 }
 
-/* Of the family that the device has. */
+/* Of the family that the device has, and with the end of its address: another device of this host has another group. */
 static union ibv_gid group_of(const struct end *end)
 {
-	union ibv_gid gid = { .raw = { 0xff, 0x15, [13] = 0x77, [15] = 1 } };
+	const union ibv_gid *own = &end->peer.gid;
+	union ibv_gid gid = is_v4(own) ? group_gid("239.0.0.0")
+				       : (union ibv_gid){ .raw = { 0xff, 0x15, [12] = 0x77 } };
 
-	return is_v4(&end->peer.gid) ? group_gid("239.1.2.3") : gid;
+	memcpy(gid.raw + 13, own->raw + 13, 3);
+	return gid;
 }
 
 START_TEST(multicast)
