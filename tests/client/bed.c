@@ -28,7 +28,7 @@ static void fill_cfg(struct end_cfg *cfg)
 	cfg->wrs = cfg->wrs ? cfg->wrs : 64;
 	cfg->sges = cfg->sges ? cfg->sges : 4;
 	cfg->cqe = cfg->cqe ? cfg->cqe : 256;
-	cfg->timeout = cfg->timeout ? cfg->timeout : 14;
+	cfg->timeout = cfg->timeout ? cfg->timeout : 18; /* 1 s: busy machines */
 	cfg->remote_rights =
 		cfg->remote_rights ? cfg->remote_rights : BED_ALL_RIGHTS & ~IBV_ACCESS_LOCAL_WRITE;
 	if (!cfg->no_retry && !cfg->rnr_retry)

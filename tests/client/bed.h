@@ -24,7 +24,7 @@ struct end_cfg {
 	int cqe;		/* 0: 256 */
 	uint64_t send_ops;	/* for ibv_wr_*: IBV_QP_EX_WITH_* */
 	uint32_t remote_rights; /* of the QP; 0: all */
-	uint8_t timeout;	/* 0: 14 */
+	uint8_t timeout;	/* 0: 18, which is 1 s, and 8 s in all */
 	uint8_t rnr_retry;	/* as ibv_qp_attr has it; 7 when no_retry is not set */
 	bool no_retry;		/* retry_cnt and rnr_retry are 0 */
 	bool channel;

@@ -5,12 +5,12 @@ import functools
 import re
 import signal
 
-from cases_faults import add, until
+from cases_faults import add
 from instance import Instance, free_port
-from program import Failure
+from program import Failure, until
 
 # In pieces of four packets; the timers are short enough for a test, and long enough for a loaded machine.
-ENDLESS = ["ib_write_bw", "-F", "-x", "0", "-D", "60"]
+ENDLESS = ["ib_write_bw", "-F", "-x", "0", "-D", "240"]
 PINGPONG = ["ibv_rc_pingpong", "-g", "0", "-n", "1000"]
 
 

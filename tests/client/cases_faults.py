@@ -7,13 +7,11 @@ import os
 import re
 import subprocess
 import tempfile
-import time
 
 from instance import Instance, free_port, need_program, sanitizer_environment
-from program import Failure, Program
+from program import Failure, Program, until
 
 LOSS = ["drop probability=1% seed=7"]
-# The timers are perftest's own: on a busy machine a peer may not run for as long as eight short ones last.
 BW = ["-F", "-x", "0", "-q", "4"]
 
 
@@ -217,14 +215,6 @@ def status_named(build):
         instance.serve(["ibv_rc_pingpong", "-g", "0"], port)
         instance.join(["ibv_rc_pingpong", "-g", "0"], port)  # both end with the instance
         until(lambda: any(f["status"] == "LOC_RDD_VIOL_ERR" for f in instance.show()["devices"][0]["failures"]), "failure of that name")
-
-
-def until(condition, what):
-    deadline = time.monotonic() + 10
-    while not condition():
-        if time.monotonic() > deadline:
-            raise Failure(f"no {what} within 10 s")
-        time.sleep(0.01)
 
 
 def timed(build):

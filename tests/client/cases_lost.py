@@ -7,11 +7,11 @@ import signal
 import subprocess
 import sys
 
-from cases_faults import add, until
+from cases_faults import add
 from cases_veth import device as veth_device
 from instance import Instance, free_port
 from namespaces import Pair
-from program import Failure
+from program import Failure, until
 
 # Packets from a socket of the kernel: argv are address, QPN, bytes in all.
 FLOOD = """

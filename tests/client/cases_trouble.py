@@ -5,10 +5,9 @@ import functools
 import os
 import re
 import signal
-import time
 
 from instance import Instance, free_port
-from program import Failure
+from program import Failure, until
 
 RETRY_EXCEEDED = 12  # IBV_WC_RETRY_EXC_ERR
 
@@ -65,12 +64,8 @@ def deep_find(value, key):
     return None
 
 
-def wait_clean(instance, timeout_s=10):
-    deadline = time.monotonic() + timeout_s
-    while leftovers(instance.show()):
-        if time.monotonic() > deadline:
-            raise Failure(f"rxe_dm show still lists {leftovers(instance.show())}")
-        time.sleep(0.05)
+def wait_clean(instance):
+    until(lambda: not leftovers(instance.show()), "device without objects (rxe_dm show)")
 
 
 def killed(build, name, args):
@@ -100,15 +95,10 @@ def killed(build, name, args):
         wait_clean(instance)
 
 
-def wait_traffic(instance, timeout_s=20):
-    """Until two looks at the counters differ: messages are moving."""
-    deadline = time.monotonic() + timeout_s
-    while time.monotonic() < deadline:
-        before = sent(instance)
-        time.sleep(0.2)
-        if sent(instance) > before + 100:
-            return
-    raise Failure("no traffic to be seen in rxe_dm show --json")
+def wait_traffic(instance):
+    """Until the counters have moved on: messages are moving."""
+    before = sent(instance)
+    until(lambda: sent(instance) > before + 100, "traffic in rxe_dm show --json")
 
 
 def sent(instance):
@@ -145,8 +135,8 @@ CASES = {
     "exactly_once": exactly_once,
     "twenty_at_once": twenty_at_once,
     "killed_receiver": functools.partial(killed, name="killed_receiver",
-                                         args=["ib_send_bw", "-F", "-x", "0", "-D", "60"]),
+                                         args=["ib_send_bw", "-F", "-x", "0", "-D", "240", "-u", "14"]),
     "killed_target": functools.partial(killed, name="killed_target",
-                                       args=["ib_write_bw", "-F", "-x", "0", "-D", "60"]),
+                                       args=["ib_write_bw", "-F", "-x", "0", "-D", "240", "-u", "14"]),
     "stopped_device_server": stopped_device_server,
 }

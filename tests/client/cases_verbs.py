@@ -7,10 +7,10 @@ import re
 import time
 
 from cases_server import as_nobody, need_line, need_reachable
-from cases_trouble import leftovers
+from cases_trouble import leftovers, wait_clean
 from huge_pages import huge_pages, in_pool, pool_kib
 from instance import Instance
-from program import Failure, Skip
+from program import Failure, Skip, until
 
 PROGRAMS = ["verbs_rc", "verbs_errors", "verbs_cq", "verbs_events", "verbs_srq", "verbs_ud",
             "verbs_share", "verbs_pd", "verbs_wr", "verbs_dm", "verbs_dmah", "verbs_bad", "verbs_bad_handles", "verbs_fork", "verbs_threads",
@@ -70,19 +70,13 @@ def killed(build):
         instance.command("start")
         before = open_files(instance)
         print(instance.run([os.path.join(build, "tests", "client", "verbs_killed")], timeout_s=240))
-        deadline = time.monotonic() + 10
-        while leftovers(instance.show()) and time.monotonic() < deadline:
-            time.sleep(0.05)
+        wait_clean(instance)
         shown = instance.show()
         device = shown["devices"][0]
         if leftovers(shown) or device["arena"]["used"] or device["slots_used"]:
             raise Failure(f"left behind: {shown}")
         # Those that went in peace are answered for a while, from sockets of the server's own.
-        deadline = time.monotonic() + 40
-        while (after := open_files(instance)) != before and time.monotonic() < deadline:
-            pass
-        if after != before:
-            raise Failure(f"the server had {before} descriptors, and has {after}")
+        until(lambda: open_files(instance) == before, f"server with {before} descriptors, as before")
 
 
 def open_files(instance):

@@ -8,7 +8,6 @@ import re
 import signal
 import sys
 import tempfile
-import time
 
 from capture import decode
 from cases_perftest import TROUBLE
@@ -16,7 +15,7 @@ from cases_server import NOBODY, need_line, need_reachable
 from cases_trouble import all_values, need_all_intact, wait_clean, wait_traffic
 from instance import Instance, free_port
 from namespaces import Pair
-from program import Failure, Program
+from program import Failure, Program, until
 
 LINKS = [("veth", "veth"), ("veth", "udp"), ("udp", "veth")]
 PINGPONGS = ["ibv_rc_pingpong", "ibv_uc_pingpong", "ibv_ud_pingpong", "ibv_srq_pingpong"]
@@ -201,7 +200,7 @@ def killed(build):
     with Pair() as pair, device(build, "vkill", pair, 0) as here, \
             device(build, "vkill", pair, 1) as there:
         port = free_port()
-        args = ["ib_write_bw", "-F", "-x", "0", "-D", "60"]
+        args = ["ib_write_bw", "-F", "-x", "0", "-D", "240", "-u", "14"]
         server = here.serve(args, port)
         client = there.join(args, port, here)
         wait_traffic(there)
@@ -312,24 +311,16 @@ def heard(pair, here):
     pair.call(1, "ip", "neigh", "flush", "all")
     pair.call(1, sys.executable, "-c", "import socket, sys; socket.socket(socket.AF_INET, socket.SOCK_DGRAM).sendto(b'?', (sys.argv[1], 9))",
               address)
-    deadline = time.monotonic() + 5
-    while time.monotonic() < deadline:
-        text = pair.call(1, "ip", "neigh", "show", address)
-        if "lladdr" in text or "FAILED" in text:
-            return "lladdr" in text
-        time.sleep(0.05)
-    return False
+    answer = functools.partial(pair.call, 1, "ip", "neigh", "show", address)
+    until(lambda: re.search("lladdr|FAILED", answer()), "end of the search for a neighbor")
+    return "lladdr" in answer()
 
 
 def carrier(build):
     """The interface's state is the port's, and programs hear of it; a port that a rule takes down answers nobody."""
     with Pair() as pair, device(build, "vcarrier", pair, 0) as here:
         def need_port(state):
-            deadline = time.monotonic() + 10
-            while here.show()["devices"][0]["port_state"] != state:
-                if time.monotonic() > deadline:
-                    raise Failure(f"the port is not {state} within 10 s")
-                time.sleep(0.01)
+            until(lambda: here.show()["devices"][0]["port_state"] == state, f"port that is {state}")
         watch = here.start(["stdbuf", "-oL", "ibv_asyncwatch"])
         watch.wait_for_line(r"rxe_dm0: async event FD \d+")
         need_port("ACTIVE")

@@ -163,7 +163,7 @@ static void connect_qp(struct side *s)
 		fail("to RTR");
 	attr = (struct ibv_qp_attr){
 		.qp_state = IBV_QPS_RTS,
-		.timeout = 14,
+		.timeout = 18,
 		.retry_cnt = 7,
 		.rnr_retry = 7,
 		.sq_psn = s->server ? 0xfffff0 : 100,

@@ -6,7 +6,7 @@ import shutil
 import subprocess
 
 from instance import search_path
-from program import Program, Skip
+from program import Program, Skip, patient
 
 SUBNET, SUBNET6 = "10.77.0", "fd77:"
 DEVICES = ("rxe_va", "rxe_vb")
@@ -123,7 +123,7 @@ def ip(*args):
 
 def run(args):
     env = dict(os.environ, PATH=search_path())
-    done = subprocess.run(args, capture_output=True, text=True, check=False, env=env, timeout=30)
+    done = subprocess.run(args, capture_output=True, text=True, check=False, env=env, timeout=patient(30))
     if done.returncode != 0:
         raise Skip(f"{' '.join(args)}: {done.stderr.strip()}")
     return done.stdout

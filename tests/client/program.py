@@ -11,8 +11,8 @@ import time
 
 POLL_S = 0.01
 # Bounds are there to find what hangs. On a busy machine, and with a sanitizer in it, everything takes its time.
-PATIENCE = 5 if os.environ.get("RXE_TEST_SANITIZER") else 2
-LONGEST_S = 250
+PATIENCE = 20 if os.environ.get("RXE_TEST_SANITIZER") else 10
+LONGEST_S = 600
 
 
 class Failure(Exception):
@@ -25,6 +25,16 @@ class Skip(Exception):
 
 def patient(timeout_s):
     return min(timeout_s * PATIENCE, LONGEST_S)
+
+
+def until(condition, what, timeout_s=30):
+    """Wait until condition() is true; a failure when the bound passes."""
+    timeout_s = patient(timeout_s)
+    deadline = time.monotonic() + timeout_s
+    while not condition():
+        if time.monotonic() > deadline:
+            raise Failure(f"no {what} within {timeout_s} s")
+        time.sleep(POLL_S)
 
 
 class Program:
@@ -58,14 +68,13 @@ class Program:
 
     def wait_until(self, condition, what, timeout_s=30):
         """Until condition() is true; a failure when the program ends first or the bound passes."""
-        timeout_s = patient(timeout_s)
-        deadline = time.monotonic() + timeout_s
-        while not condition():
+        def met():
+            if condition():
+                return True
             if not self.running() and not condition():
                 raise Failure(f"{self.title}: ended ({self.process.returncode}) before {what}")
-            if time.monotonic() > deadline:
-                raise Failure(f"{self.title}: no {what} within {timeout_s} s")
-            time.sleep(POLL_S)
+            return False
+        until(met, f"{what} ({self.title})", timeout_s)
 
     def wait_for_line(self, pattern, timeout_s=30):
         self.wait_until(lambda: re.search(pattern, self.text()), f"a line like '{pattern}'",

@@ -252,7 +252,7 @@ static void connect_to(struct ibv_qp *qp, uint32_t qpn)
 				    .dest_qp_num = qpn,
 				    .max_dest_rd_atomic = 1,
 				    .min_rnr_timer = 12,
-				    .timeout = 14,
+				    .timeout = 18,
 				    .retry_cnt = 7,
 				    .rnr_retry = 7,
 				    .max_rd_atomic = 1,

@@ -38,14 +38,14 @@ struct sum {
 	uint64_t by_wire, by_cpu;
 };
 
-/* To the word behind this key: every other one adds, the others compare and swap until they succeed. */
+/* To the word behind this key: every other one adds, the others compare and swap. */
 static uint64_t add_by_wire(struct end *end, uint32_t rkey, uint64_t step)
 {
 	uint64_t *old = (uint64_t *)(void *)end->memory, seen = 0, sum = 0;
 	struct ibv_send_wr wr, *bad;
 	struct ibv_sge sge;
 
-	for (uint32_t turn = 0; turn < TURNS;) {
+	for (uint32_t turn = 0; turn < TURNS; turn++) {
 		bool swap = turn % 2;
 
 		wr = end_wr(end, &sge,
@@ -57,10 +57,8 @@ static uint64_t add_by_wire(struct end *end, uint32_t rkey, uint64_t step)
 		wr.wr.atomic.swap = seen + step;
 		ck_assert_int_eq(ibv_post_send(end->qp, &wr, &bad), 0);
 		end_wait_for(end, turn, IBV_WC_SUCCESS);
-		if (!swap || *old == seen) { /* else another was quicker */
+		if (!swap || *old == seen) /* else another was quicker */
 			sum += step;
-			turn++;
-		}
 		seen = swap ? *old : *old + step;
 	}
 	return sum;

@@ -118,7 +118,7 @@ static void connect_qp(struct side *s, struct ibv_qp *qp, uint32_t peer)
 				    .dest_qp_num = peer,
 				    .max_dest_rd_atomic = 1,
 				    .max_rd_atomic = 1,
-				    .timeout = 14,
+				    .timeout = 18,
 				    .retry_cnt = 7,
 				    .rnr_retry = 7,
 				    .min_rnr_timer = 1,
