@@ -31,6 +31,7 @@ enum udp_complaint {
 	COMPLAIN_NO_TRAINS = 1 << 2,
 	COMPLAIN_REFUSED = 1 << 3,
 	COMPLAIN_NO_GROUP_ROUTE = 1 << 4,
+	COMPLAIN_NO_RECEIVE = 1 << 5,
 };
 
 struct udp_tx {
@@ -100,6 +101,8 @@ struct link_udp {
 };
 
 void udp_tx_init(struct link_udp *link);
+/* One line of each kind, for people. */
+void udp_complain(struct link_udp *link, enum udp_complaint what, const char *line);
 int udp_rx_init(struct link_udp *link);
 void udp_rx_fini(struct link_udp *link);
 /* Options of a receiving socket; used for the groups' own. */

@@ -7,6 +7,7 @@
 #include <assert.h>
 #include <errno.h>
 #include <netinet/udp.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -135,6 +136,18 @@ static size_t hand_out(struct link_udp *link, struct wire_arrival *ret, size_t m
 	return n;
 }
 
+static void explain_refused(struct link_udp *link, int err)
+{
+	char line[160];
+
+	(void)snprintf(
+		line, sizeof(line),
+		"no packet can be received: recvmmsg: %s; a seccomp filter of the program or "
+		"its container refuses it: let it pass",
+		strerror(err));
+	udp_complain(link, COMPLAIN_NO_RECEIVE, line);
+}
+
 /* One system call on one socket: how many datagrams it gave, or -errno. */
 static int read_socket(struct link_udp *link, int fd, const struct gid *dst)
 {
@@ -155,8 +168,13 @@ static int read_socket(struct link_udp *link, int fd, const struct gid *dst)
 		rc = recvmmsg(fd, rx->msg, rx->batch, MSG_DONTWAIT, NULL);
 	} while (rc < 0 && errno == EINTR);
 	/* ECONNREFUSED and its like are old news of packets that we sent: nothing arrived. */
-	if (rc < 0)
-		return errno == EBADF || errno == ENOTSOCK ? -errno : 0;
+	if (rc < 0) {
+		const int err = errno;
+
+		if (err == EPERM || err == EACCES || err == ENOSYS)
+			explain_refused(link, err);
+		return err == EBADF || err == ENOTSOCK ? -err : 0;
+	}
 	rx->count = (uint32_t)rc;
 	rx->dst = *dst;
 	return rc;

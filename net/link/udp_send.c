@@ -27,7 +27,7 @@ void udp_tx_init(struct link_udp *link)
 	}
 }
 
-static void complain(struct link_udp *link, enum udp_complaint what, const char *line)
+void udp_complain(struct link_udp *link, enum udp_complaint what, const char *line)
 {
 	if (link->complained & what)
 		return;
@@ -99,7 +99,7 @@ static void complain_no_route(struct link_udp *link, const struct wire_train *tr
 		(void)snprintf(line, sizeof(line),
 			       "no route to a peer: packets to it are dropped (%s)",
 			       strerrordesc_np(error));
-		complain(link, COMPLAIN_NO_ROUTE, line);
+		udp_complain(link, COMPLAIN_NO_ROUTE, line);
 		return;
 	}
 	(void)if_indextoname(link->ifindex, name);
@@ -108,7 +108,7 @@ static void complain_no_route(struct link_udp *link, const struct wire_train *tr
 		       "add %s dev %s (lo carries IPv4 groups only)",
 		       link->family == AF_INET ? "" : "-6 ",
 		       link->family == AF_INET ? "224.0.0.0/4" : "ff00::/8", name);
-	complain(link, COMPLAIN_NO_GROUP_ROUTE, line);
+	udp_complain(link, COMPLAIN_NO_GROUP_ROUTE, line);
 }
 
 /* It can never go: count it, and tell a person why. */
@@ -123,7 +123,7 @@ static void drop(struct link_udp *link, const struct wire_train *train, int erro
 		(void)snprintf(line, sizeof(line),
 			       "a packet of %u bytes does not fit the path to its peer: " MTU_HINT,
 			       train->segs > 1 ? train->seg_len : train->len);
-		complain(link, COMPLAIN_TOO_LONG, line);
+		udp_complain(link, COMPLAIN_TOO_LONG, line);
 		return;
 	case ENETUNREACH:
 	case EHOSTUNREACH:
@@ -133,7 +133,7 @@ static void drop(struct link_udp *link, const struct wire_train *train, int erro
 		(void)snprintf(line, sizeof(line), "the kernel refuses to send a packet (%s)%s",
 			       strerrordesc_np(error),
 			       error == EPERM ? ": a firewall rule forbids it" : "");
-		complain(link, COMPLAIN_REFUSED, line);
+		udp_complain(link, COMPLAIN_REFUSED, line);
 	}
 }
 
@@ -203,9 +203,9 @@ static void refused(struct link_udp *link, const struct wire_train *train, int e
 		if (!send_singles(link, train))
 			return;
 		link->max_segs = 1;
-		complain(link, COMPLAIN_NO_TRAINS,
-			 "the interface refuses trains of packets (UDP_SEGMENT): sending them "
-			 "singly");
+		udp_complain(link, COMPLAIN_NO_TRAINS,
+			     "the interface refuses trains of packets (UDP_SEGMENT): sending them "
+			     "singly");
 		return;
 	}
 	drop(link, train, error);

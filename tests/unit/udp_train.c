@@ -3,13 +3,18 @@
  * every ICRC agrees by the arrival's own rule. */
 #include <check.h>
 #include <errno.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
 #include <net/if.h>
 #include <netinet/in.h>
 #include <poll.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "private_network.h"
@@ -338,6 +343,40 @@ START_TEST(polled)
 }
 END_TEST
 
+/* As a container's filter does. For good: each test has a process of its own. */
+static int refuse_recvmmsg(void)
+{
+	struct sock_filter code[] = {
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_recvmmsg, 0, 1),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+	};
+	const struct sock_fprog program = { .len = 4, .filter = code };
+
+	return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) ||
+	       prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program);
+}
+
+START_TEST(receiving_is_refused)
+{
+	struct wire_arrival got;
+	struct udp_end a;
+
+	ck_assert_int_eq(end_open(&a, "127.77.0.1", 1, 0, true), 0);
+	ck_assert_int_eq(link_udp_recv(a.link, &got, 1), 0);
+	ck_assert_uint_eq(a.says, 0);
+	if (refuse_recvmmsg() == 0) {
+		for (int i = 0; i < 3; i++)
+			ck_assert_int_eq(link_udp_recv(a.link, &got, 1), 0);
+		ck_assert_uint_eq(a.says, 1);
+		ck_assert_ptr_nonnull(
+			strstr(a.said, "recvmmsg: Operation not permitted; a seccomp filter"));
+	}
+	end_close(&a);
+}
+END_TEST
+
 START_TEST(addresses)
 {
 	const struct gid self = gid_of("127.77.0.1"), lo = gid_of("127.1.2.3"),
@@ -380,6 +419,7 @@ int main(void)
 	tcase_add_test(tc, buffers_full);
 	tcase_add_test(tc, too_long);
 	tcase_add_test(tc, polled);
+	tcase_add_test(tc, receiving_is_refused);
 	tcase_add_test(tc, addresses);
 	suite_add_tcase(suite, tc);
 	runner = srunner_create(suite);
