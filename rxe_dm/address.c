@@ -32,7 +32,7 @@ static socklen_t lock_name(struct sockaddr_un *ret, const struct gid *gid)
 	return (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)len);
 }
 
-/* It listens so that whoever comes second can see who was first. */
+/* It listens so that whoever comes second can see who was first. -EBUSY: somebody has it. */
 static int lock_address(const struct gid *gid, int *ret_fd)
 {
 	struct sockaddr_un addr;
@@ -43,7 +43,7 @@ static int lock_address(const struct gid *gid, int *ret_fd)
 	if (fd < 0)
 		return -errno;
 	if (bind(fd, (const struct sockaddr *)&addr, len) || listen(fd, 1)) {
-		rc = -errno;
+		rc = errno == EADDRINUSE ? -EBUSY : -errno;
 		close(fd);
 		return rc;
 	}
@@ -108,11 +108,27 @@ static void explain_taken(void)
 		ROCE_UDP_PORT, ROCE_UDP_PORT);
 }
 
+static void explain_locked(const struct gid *gid, const char *text)
+{
+	uid_t uid = 0;
+	pid_t pid = lock_holder(gid, &uid);
+
+	if (pid)
+		ctl_log(CTL_LOG_ERROR,
+			"%s is in use by the device server with process number %d (user %u): "
+			"choose another address with --address or RXE_DM_ADDRESS",
+			text, (int)pid, (unsigned int)uid);
+	else
+		ctl_log(CTL_LOG_ERROR,
+			"the name @rxe_dm/%u/%s, which a device server holds for its address, is "
+			"taken by a process that does not listen ('ss -xap' shows it): end that, "
+			"or choose another address with --address or RXE_DM_ADDRESS",
+			ROCE_UDP_PORT, text);
+}
+
 static void explain(const struct gid *gid, int rc)
 {
 	char text[CTL_GID_STR_MAX];
-	uid_t uid = 0;
-	pid_t pid;
 
 	ctl_gid_str(gid, text);
 	if (rc == -EADDRNOTAVAIL) {
@@ -125,19 +141,16 @@ static void explain(const struct gid *gid, int rc)
 			text);
 		return;
 	}
+	if (rc == -EBUSY) {
+		explain_locked(gid, text);
+		return;
+	}
 	if (rc != -EADDRINUSE) {
 		ctl_log(CTL_LOG_ERROR, "no sockets on UDP port %u of %s: %s", ROCE_UDP_PORT, text,
 			strerror(-rc));
 		return;
 	}
-	pid = lock_holder(gid, &uid);
-	if (pid)
-		ctl_log(CTL_LOG_ERROR,
-			"%s is in use by the device server with process number %d (user %u): "
-			"choose another "
-			"address with --address or RXE_DM_ADDRESS",
-			text, (int)pid, (unsigned int)uid);
-	else if (gid_is_v4(gid) && taken_everywhere())
+	if (gid_is_v4(gid) && taken_everywhere())
 		explain_taken();
 	else
 		ctl_log(CTL_LOG_ERROR,
@@ -153,11 +166,11 @@ static int open_any(struct device *device, uint32_t slots)
 	struct gid gid = { .raw = { [10] = 0xff, [11] = 0xff, 127, 0, 0, 1 } };
 	int rc = -EADDRINUSE;
 
-	for (; rc == -EADDRINUSE && gid.raw[15] <= LAST_LOOPBACK; gid.raw[15]++)
+	for (; (rc == -EADDRINUSE || rc == -EBUSY) && gid.raw[15] <= LAST_LOOPBACK; gid.raw[15]++)
 		rc = open_udp(device, &gid, slots);
 	if (rc == -EADDRINUSE && taken_everywhere()) {
 		explain_taken();
-	} else if (rc == -EADDRINUSE) {
+	} else if (rc == -EADDRINUSE || rc == -EBUSY) {
 		ctl_log(CTL_LOG_ERROR,
 			"all of 127.0.0.1 to 127.0.0.%d are in use: choose an address with "
 			"RXE_DM_ADDRESS",

@@ -142,10 +142,11 @@ static int open_small(struct arena *arena)
 	errno = 0;
 	rc = open_memory(arena, 0);
 	if (rc) {
-		ctl_log(CTL_LOG_ERROR,
-			"no memory for an arena of %llu KiB: %s; choose a smaller one with --arena "
-			"or RXE_DM_ARENA",
-			(unsigned long long)(arena->bytes >> 10), strerror(-rc));
+		ctl_log(CTL_LOG_ERROR, "no memory for an arena of %llu KiB: %s; %s",
+			(unsigned long long)(arena->bytes >> 10), strerror(-rc),
+			rc == -EFBIG ? "raise the limit of file sizes ('ulimit -f'), which holds "
+				       "for shared memory, too"
+				     : "choose a smaller one with --arena or RXE_DM_ARENA");
 		return rc;
 	}
 	if (madvise(arena->base, arena->mapped, MADV_HUGEPAGE) == 0 && huge_shmem_allowed())

@@ -51,6 +51,7 @@ static void be_ordinary(void)
 	setpriority(PRIO_PROCESS, 0, 0);
 	ctl_short_slice();
 	signal(SIGPIPE, SIG_IGN);
+	signal(SIGXFSZ, SIG_IGN); /* the limit of file sizes holds for shared memory, too: EFBIG */
 }
 
 static int report_up(const struct instance *instance, bool to_starter)

@@ -159,8 +159,9 @@ static int bring_up(struct device *device, const struct ctl_settings *settings)
 		return rc;
 	rc = open_shared(device);
 	if (rc) {
-		ctl_log(CTL_LOG_ERROR, "no shared memory for rxe_dm%u: %s", device->index,
-			strerror(-rc));
+		ctl_log(CTL_LOG_ERROR, "no shared memory for rxe_dm%u: %s%s", device->index,
+			strerror(-rc),
+			rc == -EFBIG ? ": raise the limit of file sizes ('ulimit -f')" : "");
 		return rc;
 	}
 	device->node_guid = make_guid(device, device->index);

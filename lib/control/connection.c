@@ -352,6 +352,9 @@ static int finish_call(struct ctl_client *client, struct ctl_call *call, ssize_t
 	if (call->reply.status == 0 && call->num_fds >= want_fds &&
 	    call->num_fds - want_fds <= call->more_fds)
 		return 0;
+	/* The kernel leaves out descriptors that this process may not have. */
+	if (call->reply.status == 0 && call->num_fds < want_fds)
+		call->reply.status = -EMFILE;
 	ctl_close_fds(call->fds, call->num_fds);
 	call->num_fds = 0;
 	return call->reply.status < 0 ? call->reply.status : -EPROTO;

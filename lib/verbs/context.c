@@ -171,7 +171,8 @@ no_open:
 	detach(dev);
 no_attach:
 	free(ctx);
-	dm_log(DM_LOG_WARNING, "cannot open %s: %s", device->name, strerror(-err));
+	dm_log(DM_LOG_WARNING, "cannot open %s: %s%s", device->name, strerror(-err),
+	       err == -EMFILE ? " in this program or the device server: raise 'ulimit -n'" : "");
 	return dm_fail(-err);
 }
 

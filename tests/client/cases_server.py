@@ -125,6 +125,33 @@ def busy_port(build):
         need_line(instance.command("start"), re.escape(instance.address), "4791|in use")
 
 
+def squatted_lock(build):
+    """Somebody has the name by which servers tell each other of an address, and does not listen: not UDP is to blame."""
+    with Instance(build, "squatted_lock") as instance, \
+            socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as squatter:
+        squatter.bind(f"\0rxe_dm/4791/{instance.address}")
+        need_line(instance.command("start"), f"@rxe_dm/4791/{re.escape(instance.address)}", "does not listen")
+
+
+def small_files(build):
+    """A limit of file sizes is named, not the start of the server."""
+    with Instance(build, "small_files") as instance:
+        instance.prefix = ["sh", "-c", 'ulimit -f 100 && exec "$@"', "sh"]
+        need_line(instance.command("start"), "ulimit -f")
+        instance.prefix = []
+
+
+def few_descriptors(build):
+    """A program whose limit has no place for a device's descriptors is told of the limit."""
+    with Instance(build, "few_descriptors") as instance:
+        instance.command("start")
+        for limit in (8, 12, 16):
+            done = instance.command("run", "--", "sh", "-c", f'ulimit -n {limit} && exec ibv_devinfo')
+            text = done.stdout + done.stderr
+            if "Protocol error" in text or done.returncode and "ulimit -n" not in text:
+                raise Failure(f"{limit} descriptors: {done.returncode}, {text}")
+
+
 # A network namespace in which a program has the port for all addresses, as the kernel's rdma_rxe would.
 EVERYWHERE = """
 import socket, subprocess, sys
@@ -254,6 +281,9 @@ CASES = {
     "no_proc": no_proc,
     "own_libibverbs": own_libibverbs,
     "busy_port": busy_port,
+    "squatted_lock": squatted_lock,
+    "small_files": small_files,
+    "few_descriptors": few_descriptors,
     "busy_everywhere": busy_everywhere,
     "squatted_name": squatted_name,
     "ordinary_user": ordinary_user,
