@@ -110,19 +110,24 @@ void rxe_cq_clean(struct rxe_cq *cq, uint32_t qpn)
 {
 	uint32_t head = atomic_load_explicit(&cq->head, memory_order_relaxed);
 	uint32_t visible = atomic_load_explicit(&cq->visible, memory_order_relaxed);
-	uint32_t from, to = head, new_visible = head;
+	uint32_t from, to = head, new_visible = head, new_notified = head;
 
 	for (from = head; from != cq->tail; from++) {
 		const struct rxe_cqe *cqe = &cq->ring[from & cq->mask];
 
 		if (from == visible)
 			new_visible = to;
+		if (from == cq->notified)
+			new_notified = to;
 		if (cqe->qpn != qpn)
 			cq->ring[to++ & cq->mask] = *cqe;
 	}
 	if (visible == cq->tail)
 		new_visible = to;
+	if (cq->notified == cq->tail)
+		new_notified = to;
 	cq->tail = to;
+	cq->notified = new_notified;
 	atomic_store_explicit(&cq->visible, new_visible, memory_order_release);
 }
 
@@ -144,12 +149,16 @@ bool rxe_cq_resize(struct rxe_cq *cq, void *ring, uint32_t cqe)
 	return true;
 }
 
-/* The engine lock keeps visible and the entries before it as they are; a reader may move head meanwhile. */
-static bool has_unread(const struct rxe_cq *cq, enum rxe_cq_arm arm)
+/* Is there a visible completion that the program has not read and no event has told of? The engine lock keeps visible and the
+ * entries before it as they are; a reader may move head meanwhile. */
+static bool has_news(const struct rxe_cq *cq, enum rxe_cq_arm arm)
 {
 	uint32_t i = atomic_load_explicit(&cq->head, memory_order_relaxed);
 	uint32_t visible = atomic_load_explicit(&cq->visible, memory_order_relaxed);
 
+	/* Both indexes are free-running: the later one is fewer entries away from visible. */
+	if (visible - cq->notified < visible - i)
+		i = cq->notified;
 	if (arm == RXE_CQ_ARM_ANY)
 		return i != visible;
 	while (i != visible && !is_solicited(&cq->ring[i & cq->mask]))
@@ -162,8 +171,9 @@ bool rxe_cq_arm(struct rxe_cq *cq, enum rxe_cq_arm arm)
 	/* Armed for any, a request for solicited ones does not disarm it (IBTA 11.4.2.2). */
 	if (cq->armed < arm)
 		cq->armed = arm;
-	if (!has_unread(cq, cq->armed))
+	if (!has_news(cq, cq->armed))
 		return false;
 	cq->armed = RXE_CQ_IDLE;
+	cq->notified = atomic_load_explicit(&cq->visible, memory_order_relaxed);
 	return true;
 }

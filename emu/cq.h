@@ -103,6 +103,7 @@ struct rxe_cq {
 		seen_head; /* head as the engine last looked, so that a push seldom shares the reader's line */
 	_Atomic uint32_t visible;   /* released by settle, acquired by poll */
 	enum rxe_cq_arm armed;	    /* engine lock */
+	uint32_t notified;	    /* entries before this one have had their event; engine lock */
 	bool unpublished;	    /* on the engine's list of CQs to settle */
 	bool unpublished_solicited; /* one of the unpublished is solicited or in error */
 	bool overrun;		    /* it is in error: no more completions */
@@ -126,7 +127,8 @@ uint32_t rxe_cq_poll(struct rxe_cq *cq, struct rxe_cqe *ret, uint32_t max);
 /* Under both locks: drop what a destroyed QP left, move to another ring (false when it holds more than fits). */
 void rxe_cq_clean(struct rxe_cq *cq, uint32_t qpn);
 bool rxe_cq_resize(struct rxe_cq *cq, void *ring, uint32_t cqe);
-/* Under the engine lock. True: a completion that arm asks for is visible and unread, so the event is due now and the CQ is idle. */
+/* Arms the CQ. Under the engine lock. True: a completion of the kind that arm asks for is visible, unread, and no event has told of it;
+ * the caller makes the event now, and the CQ is idle. */
 bool rxe_cq_arm(struct rxe_cq *cq, enum rxe_cq_arm arm);
 static inline bool rxe_cq_is_empty(const struct rxe_cq *cq)
 {

@@ -140,6 +140,7 @@ static void publish(struct rxe_engine *engine, struct rxe_cq *cq)
 	if (!grew || !wants_notice(cq))
 		return;
 	cq->armed = RXE_CQ_IDLE;
+	cq->notified = cq->tail;
 	engine->cfg.ops->cq_notify(engine->cfg.host, cq);
 }
 
