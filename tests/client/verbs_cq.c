@@ -275,9 +275,14 @@ START_TEST(extended_polling)
 	ck_assert_int_eq(ibv_post_send(a.qp, &wr, &bad), EINVAL); /* RESET */
 	ck_assert_ptr_eq(bad, &wr);
 	do {
-		struct ibv_qp_attr to_error = { .qp_state = IBV_QPS_ERR };
+		struct ibv_qp_attr to = { .qp_state = IBV_QPS_INIT, .port_num = 1 };
 
-		ck_assert_int_eq(ibv_modify_qp(a.qp, &to_error, IBV_QP_STATE), 0);
+		ck_assert_int_eq(ibv_modify_qp(a.qp, &to,
+					       IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT |
+						       IBV_QP_ACCESS_FLAGS),
+				 0);
+		to.qp_state = IBV_QPS_ERR;
+		ck_assert_int_eq(ibv_modify_qp(a.qp, &to, IBV_QP_STATE), 0);
 	} while (0);
 	for (uint32_t i = 0; i < 3; i++)
 		end_post(&a, IBV_WR_SEND, 70 + i, 0, 0);
