@@ -10,6 +10,7 @@
 #include <unistd.h>
 #include <utlist.h>
 
+#include "lib/control/cancel.h"
 #include "lib/control/connection.h"
 #include "lib/control/log.h"
 #include "lib/control/process.h"
@@ -151,6 +152,7 @@ int ctl_attach(struct ctl_client *client, uint32_t device, struct ctl_attachment
 {
 	struct held_attachment *held = &client->attached[device % CTL_DEVICE_MAX];
 	int rc;
+	NO_CANCEL;
 
 	if (device >= CTL_DEVICE_MAX)
 		return -ENODEV;
@@ -177,6 +179,7 @@ static void unmap_attachment(struct held_attachment *held)
 void ctl_detach(struct ctl_client *client, uint32_t device, struct ctl_attachment *attachment)
 {
 	struct held_attachment *held = &client->attached[device % CTL_DEVICE_MAX];
+	NO_CANCEL;
 
 	pthread_mutex_lock(&client->lock);
 	if (device < CTL_DEVICE_MAX && held->refs && --held->refs == 0) {
@@ -210,6 +213,7 @@ static int hold_context(struct ctl_client *client, const struct ctl_call *call,
 static int enter_context(struct ctl_client *client, struct ctl_call *call, struct ctl_context *ret)
 {
 	int rc;
+	NO_CANCEL;
 
 	pthread_mutex_lock(&client->lock);
 	rc = ctl_do_locked(client, call, 1);
@@ -234,6 +238,7 @@ int ctl_close(struct ctl_client *client, struct ctl_context *context)
 	};
 	struct held_context *held;
 	int rc = 0;
+	NO_CANCEL;
 
 	pthread_mutex_lock(&client->lock);
 	DL_FOREACH (client->contexts, held) {
@@ -311,6 +316,7 @@ int ctl_import(struct ctl_client *client, int cmd_fd, struct ctl_context *ret)
 {
 	struct ctl_call call = { .req = { .op = CTL_ADOPT }, .in_fd = -1 };
 	struct ctl_grant grant;
+	NO_CANCEL;
 	int rc = ask_grant(cmd_fd, &grant);
 
 	if (rc)

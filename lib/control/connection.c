@@ -13,6 +13,7 @@
 #include <utlist.h>
 
 #include "lib/control/agree.h"
+#include "lib/control/cancel.h"
 #include "lib/control/connection.h"
 #include "lib/control/log.h"
 #include "lib/control/process.h"
@@ -59,6 +60,7 @@ static void forget_parent(struct ctl_client *client)
 static void after_fork_child(void)
 {
 	struct ctl_client *client;
+	NO_CANCEL;
 
 	DL_FOREACH (clients, client) {
 		forget_parent(client);
@@ -247,6 +249,7 @@ int ctl_connect_as(struct ctl_client **ret, const char *instance, enum ctl_role 
 	static pthread_once_t fork_once = PTHREAD_ONCE_INIT;
 	struct ctl_client *client;
 	int rc;
+	NO_CANCEL;
 
 	pthread_once(&fork_once, handle_fork);
 	client = (struct ctl_client *)calloc(1, sizeof(*client));
@@ -278,6 +281,7 @@ int ctl_connect(struct ctl_client **ret)
 	char why[CTL_WHY_MAX];
 	size_t n;
 	int rc;
+	NO_CANCEL;
 
 	ctl_settings_init(&settings);
 	if (asked && *asked && !ctl_settings_set(&settings, setting, setting->env, asked, why)) {
@@ -292,6 +296,8 @@ int ctl_connect(struct ctl_client **ret)
 
 void ctl_disconnect(struct ctl_client *client)
 {
+	NO_CANCEL;
+
 	if (!client)
 		return;
 	pthread_mutex_lock(&clients_lock);
@@ -308,6 +314,7 @@ bool ctl_alive(struct ctl_client *client)
 {
 	bool alive = true;
 	char byte;
+	NO_CANCEL;
 
 	pthread_mutex_lock(&client->lock);
 	if (client->dead)
@@ -376,9 +383,9 @@ static int exchange(struct ctl_client *client, struct ctl_call *call, size_t wan
 
 int ctl_do_locked(struct ctl_client *client, struct ctl_call *call, size_t want_fds)
 {
-	int cancel, rc = 0;
+	int rc = 0;
+	NO_CANCEL;
 
-	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
 	if (!client->forked && client->pid != getpid())
 		forget_parent(client);
 	if (client->forked && !client->dead) {
@@ -390,7 +397,6 @@ int ctl_do_locked(struct ctl_client *client, struct ctl_call *call, size_t want_
 		rc = -ENODEV;
 	if (rc == 0)
 		rc = exchange(client, call, want_fds);
-	pthread_setcancelstate(cancel, NULL);
 	return rc;
 }
 

@@ -13,9 +13,11 @@
 #include <utlist.h>
 
 #include "emu/engine.h"
+#include "lib/control/cancel.h"
 #include "lib/control/socket.h"
 #include "lib/verbs/cq.h"
 #include "lib/verbs/driver.h"
+#include "lib/verbs/eventfd.h"
 #include "lib/verbs/qp.h"
 #include "lib/verbs/srq.h"
 #include "lib/verbs/wire_capture.h"
@@ -80,7 +82,6 @@ void dm_async_forked(struct dm_device *dev)
 static void push(struct dm_context *context, const struct ibv_async_event *event)
 {
 	struct dm_async_record *record = malloc(sizeof(*record));
-	const uint64_t one = 1;
 
 	if (!record) {
 		dm_log(DM_LOG_ERROR, "no memory: an asynchronous event (%s) is lost",
@@ -91,8 +92,7 @@ static void push(struct dm_context *context, const struct ibv_async_event *event
 	pthread_mutex_lock(&context->async.lock);
 	DL_APPEND(context->async.queue, record);
 	pthread_mutex_unlock(&context->async.lock);
-	if (write(context->verbs.base.context.async_fd, &one, sizeof(one)) < 0)
-		return;
+	dm_eventfd_signal(context->verbs.base.context.async_fd);
 }
 
 /* An object may outlive its context, when another context's queue pair uses it. Under the pump lock. */
@@ -238,10 +238,22 @@ static struct dm_async_record *pop(struct dm_context *context)
 	return record;
 }
 
+/* As in channel.c. */
+static void cancelled(void *arg)
+{
+	struct dm_context *context = arg;
+	bool unread;
+
+	pthread_mutex_lock(&context->async.lock);
+	unread = context->async.queue != NULL;
+	pthread_mutex_unlock(&context->async.lock);
+	if (unread)
+		dm_eventfd_signal(context->verbs.base.context.async_fd);
+}
+
 int ibv_get_async_event(struct ibv_context *context, struct ibv_async_event *event)
 {
 	struct dm_async_record *record;
-	uint64_t count;
 
 	if (!dm_object_is(context, DM_KIND_CONTEXT) || !event) {
 		errno = EINVAL;
@@ -250,7 +262,7 @@ int ibv_get_async_event(struct ibv_context *context, struct ibv_async_event *eve
 	if (dm_verb_fails(context, get_async_event))
 		return -1;
 	do {
-		if (read(context->async_fd, &count, sizeof(count)) < 0)
+		if (!dm_eventfd_wait(context->async_fd, cancelled, dm_context(context)))
 			return -1;
 		record = pop(dm_context(context));
 	} while (!record);
@@ -304,6 +316,8 @@ static void drop_unread(struct dm_context *context, bool (*is_of)(enum ibv_event
 static void wait_acked(pthread_mutex_t *mutex, pthread_cond_t *cond, const uint32_t *completed,
 		       uint32_t reported)
 {
+	NO_CANCEL;
+
 	pthread_mutex_lock(mutex);
 	while (*completed != reported)
 		pthread_cond_wait(cond, mutex);

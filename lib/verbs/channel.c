@@ -8,8 +8,10 @@
 #include <unistd.h>
 #include <utlist.h>
 
+#include "lib/control/cancel.h"
 #include "lib/verbs/cq.h"
 #include "lib/verbs/driver.h"
+#include "lib/verbs/eventfd.h"
 
 /* Look for the event ourselves before we sleep: a sleep at both ends costs some 60 us a round trip. Long enough to see the answer
  * of a peer that slept, or neither would ever stop sleeping. */
@@ -43,6 +45,7 @@ struct ibv_comp_channel *ibv_create_comp_channel(struct ibv_context *context)
 int ibv_destroy_comp_channel(struct ibv_comp_channel *base)
 {
 	struct dm_channel *channel = (struct dm_channel *)(void *)base;
+	NO_CANCEL;
 
 	if (!dm_object_is(channel, DM_KIND_CHANNEL))
 		return EINVAL;
@@ -60,15 +63,12 @@ int ibv_destroy_comp_channel(struct ibv_comp_channel *base)
 
 void dm_channel_notify(struct dm_channel *channel, struct dm_cq *cq)
 {
-	const uint64_t one = 1;
-
 	pthread_mutex_lock(&channel->lock);
 	if (cq->notices++ == 0)
 		DL_APPEND2(channel->notified, cq, prev_notified, next_notified);
 	atomic_fetch_add(&channel->unread, 1);
 	pthread_mutex_unlock(&channel->lock);
-	if (write(channel->base.fd, &one, sizeof(one)) < 0)
-		return;
+	dm_eventfd_signal(channel->base.fd);
 }
 
 void dm_channel_forget(struct dm_channel *channel, struct dm_cq *cq)
@@ -113,11 +113,19 @@ static void look_first(struct dm_channel *channel)
 	} while (dm_now_ns() < until_ns);
 }
 
+/* A count too many is harmless, one too few is an event that nobody sees. */
+static void cancelled(void *arg)
+{
+	struct dm_channel *channel = arg;
+
+	if (atomic_load(&channel->unread))
+		dm_eventfd_signal(channel->base.fd);
+}
+
 int ibv_get_cq_event(struct ibv_comp_channel *base, struct ibv_cq **cq, void **cq_context)
 {
 	struct dm_channel *channel = (struct dm_channel *)(void *)base;
 	struct dm_cq *found;
-	uint64_t count;
 
 	if (!dm_object_is(channel, DM_KIND_CHANNEL) || !cq || !cq_context) {
 		errno = EINVAL;
@@ -133,7 +141,7 @@ int ibv_get_cq_event(struct ibv_comp_channel *base, struct ibv_cq **cq, void **c
 		look_first(channel);
 		if (!atomic_load(&channel->unread))
 			dm_pump_leave(&dm_device(base->context)->pump);
-		if (read(base->fd, &count, sizeof(count)) < 0)
+		if (!dm_eventfd_wait(base->fd, cancelled, channel))
 			return -1;
 		found = pop(channel);
 	} while (!found);

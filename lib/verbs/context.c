@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "lib/control/cancel.h"
 #include "lib/verbs/device.h"
 #include "lib/verbs/driver.h"
 
@@ -71,6 +72,8 @@ static void detach(struct dm_device *dev)
 
 static void refresh(struct dm_device *dev)
 {
+	NO_CANCEL;
+
 	pthread_mutex_lock(&dev->lock);
 	if (dev->contexts && atomic_load(&dev->forks) != dm_forks())
 		attach_again(dev);
@@ -146,6 +149,7 @@ struct ibv_context *ibv_open_device(struct ibv_device *device)
 	struct dm_device *dev = dm_device_of(device);
 	struct dm_context *ctx;
 	int err;
+	NO_CANCEL;
 
 	if (!dev)
 		return dm_fail(EINVAL);
@@ -202,6 +206,7 @@ struct ibv_context *ibv_import_device(int cmd_fd)
 	struct ctl_client *client;
 	struct dm_context *ctx;
 	int err;
+	NO_CANCEL;
 
 	if (fcntl(cmd_fd, F_GETFD) < 0)
 		return dm_fail(EBADF);
@@ -237,6 +242,7 @@ no_import:
 int ibv_close_device(struct ibv_context *context)
 {
 	struct dm_context *ctx;
+	NO_CANCEL;
 
 	if (!dm_object_is(context, DM_KIND_CONTEXT)) {
 		errno = EINVAL;

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "emu/engine.h"
+#include "lib/control/cancel.h"
 #include "lib/verbs/async.h"
 #include "lib/verbs/channel.h"
 #include "lib/verbs/driver.h"
@@ -283,6 +284,7 @@ int ibv_resize_cq(struct ibv_cq *base, int cqe)
 static void wait_comp_acked(struct dm_cq *cq)
 {
 	struct ibv_cq *base = dm_cq_base(cq);
+	NO_CANCEL;
 
 	pthread_mutex_lock(&base->mutex);
 	while (base->comp_events_completed != cq->comp_reported)

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/control/cancel.h"
 #include "lib/verbs/driver.h"
 
 /* Where stock providers keep their table of operations: ours is nobody's, and empty. */
@@ -153,6 +154,7 @@ struct ibv_device **ibv_get_device_list(int *num_devices)
 	struct ibv_device **ret;
 	size_t n = 0, count = 0;
 	int err;
+	NO_CANCEL;
 
 	if (num_devices)
 		*num_devices = 0;

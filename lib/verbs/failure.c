@@ -6,6 +6,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "lib/control/cancel.h"
 #include "lib/verbs/driver.h"
 #include "lib/verbs/wire_tail.h"
 
@@ -69,6 +70,7 @@ void dm_failure(void *host, const struct rxe_qp *qp, enum rxe_failed what, uint3
 	struct ctl_slot_failures *failures = &slot->failures;
 	const uint32_t count = atomic_load_explicit(&failures->count, memory_order_relaxed);
 	struct ctl_failure *failure = &failures->at[count % CTL_FAILURES_OF_SLOT];
+	NO_CANCEL;
 
 	write_down(failure, dev, qp, what, status);
 	atomic_store_explicit(&failures->count, count + 1, memory_order_release);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 /* fork(): nothing here is reached by DMA, so registered pages need no protection from copy-on-write. But the engine and its
  * sockets are the parent's: the child drops them, and has none until its first control verb (context.c). */
+#include "lib/control/cancel.h"
 #include "lib/verbs/device.h"
 #include "lib/verbs/driver.h"
 #include "lib/verbs/memory.h"
@@ -14,6 +15,8 @@ uint32_t dm_forks(void)
 
 static void in_child(void)
 {
+	NO_CANCEL;
+
 	dm_object_forked();
 	atomic_fetch_add(&forks, 1);
 	dm_pds_forked();

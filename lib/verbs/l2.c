@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "lib/control/cancel.h"
 #include "lib/verbs/driver.h"
 
 /* RFC 1112 and 2464: a group's address is its last bits behind a fixed front. */
@@ -28,6 +29,7 @@ static bool neighbour_mac(const struct gid *gid, uint8_t ret[ETHERNET_LL_SIZE])
 	unsigned int b[ETHERNET_LL_SIZE];
 	bool found = false;
 	FILE *f;
+	NO_CANCEL;
 
 	if (!gid_is_v4(gid) || !inet_ntop(AF_INET, gid->raw + 12, want, sizeof(want)))
 		return false;

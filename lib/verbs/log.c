@@ -11,6 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "lib/control/cancel.h"
 #include "lib/control/log.h"
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
@@ -40,6 +41,7 @@ void dm_log(enum dm_log_level level, const char *format, ...)
 	size_t len = sizeof(prefix) - 1;
 	va_list args;
 	int n;
+	NO_CANCEL;
 
 	pthread_once(&once, read_environment);
 	if ((int)level > most)

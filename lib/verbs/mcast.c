@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "emu/engine.h"
+#include "lib/control/cancel.h"
 #include "lib/verbs/driver.h"
 #include "lib/verbs/qp.h"
 
@@ -25,6 +26,7 @@ int ibv_attach_mcast(struct ibv_qp *base, const union ibv_gid *gid, uint16_t lid
 	enum mcast_verdict verdict;
 	struct gid group;
 	int err = 0;
+	NO_CANCEL;
 
 	(void)lid; /* RoCE has none */
 	if (!dm_object_is(qp, DM_KIND_QP) || !gid)
@@ -48,6 +50,7 @@ int ibv_detach_mcast(struct ibv_qp *base, const union ibv_gid *gid, uint16_t lid
 	struct dm_qp *qp = dm_qp(base);
 	enum mcast_verdict verdict;
 	struct gid group;
+	NO_CANCEL;
 
 	(void)lid;
 	if (!dm_object_is(qp, DM_KIND_QP) || !gid)

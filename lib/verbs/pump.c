@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "emu/engine.h"
+#include "lib/control/cancel.h"
 #include "lib/verbs/async.h"
 #include "lib/verbs/cq.h"
 #include "lib/verbs/driver.h"
@@ -145,6 +146,8 @@ static void transmit(struct dm_pump *pump, uint64_t now_ns)
 
 void dm_pump_transmit(struct dm_device *dev, uint64_t now_ns)
 {
+	NO_CANCEL;
+
 	atomic_fetch_add(gauge(dev), 1);
 	transmit(&dev->pump, now_ns);
 	dm_memory_turn_ends();
@@ -201,6 +204,7 @@ bool dm_pump_run(struct dm_device *dev, uint64_t now_ns)
 {
 	struct dm_pump *pump = &dev->pump;
 	bool any;
+	NO_CANCEL;
 
 	atomic_fetch_add(gauge(dev), 1);
 	any = receive(dev, now_ns);

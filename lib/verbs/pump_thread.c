@@ -20,6 +20,7 @@
 #include "lib/control/process.h"
 #include "lib/verbs/async.h"
 #include "lib/verbs/driver.h"
+#include "lib/verbs/eventfd.h"
 #include "lib/verbs/pump.h"
 
 #define LINGER_NS      50000u /* keep looking after the last packet */
@@ -382,8 +383,5 @@ void dm_pump_thread_forget(struct dm_pump *pump)
 
 void dm_pump_thread_kick(struct dm_pump *pump)
 {
-	const uint64_t one = 1;
-
-	if (write(pump->wake_fd, &one, sizeof(one)) < 0)
-		return;
+	dm_eventfd_signal(pump->wake_fd);
 }

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "lib/control/cancel.h"
 #include "lib/verbs/driver.h"
 
 #pragma GCC visibility push(default)
@@ -25,6 +26,7 @@ int ibv_read_sysfs_file(const char *dir, const char *file, char *buf, size_t siz
 	char path[512];
 	ssize_t n;
 	int fd;
+	NO_CANCEL;
 
 	if (!dir || !file || !buf || size == 0) {
 		errno = EINVAL;
