@@ -33,6 +33,7 @@
 	10000u /* an interrupt may take that long, a program that spins takes longer */
 #define HELD_LATELY_NS 5000000u
 #define RESEND_NS      100000u /* the kernel took no more: try again */
+#define MAX_EVENTS     4
 
 enum source {
 	SOURCE_LINK,
@@ -53,18 +54,30 @@ static void be_nimble(void)
 	ctl_short_slice();
 }
 
-static void wait_ns(int epoll_fd, struct epoll_event *ret, int *ret_count, uint64_t ns)
+/* The kernel, valgrind (ENOSYS) or a filter of system calls (any errno) refused epoll_pwait2: not asked again. */
+static _Atomic bool no_pwait2;
+
+static int wait_ms(int epoll_fd, struct epoll_event *ret, uint64_t ns)
+{
+	const uint64_t ms = ns / 1000000 + (ns % 1000000 != 0);
+
+	return epoll_wait(epoll_fd, ret, MAX_EVENTS, ms > INT_MAX ? -1 : (int)ms);
+}
+
+/* Returns how many of the MAX_EVENTS at most there are, or -1 and errno. */
+static int wait_ns(int epoll_fd, struct epoll_event *ret, uint64_t ns)
 {
 	struct timespec timeout = { (time_t)(ns / 1000000000u), (long)(ns % 1000000000u) };
-	long n = syscall(SYS_epoll_pwait2, epoll_fd, ret, 4, ns == UINT64_MAX ? NULL : &timeout,
-			 NULL, (size_t)0);
+	long n;
 
-	if (n < 0 && errno == ENOSYS) {
-		uint64_t ms = ns == UINT64_MAX ? UINT64_MAX : (ns + 999999) / 1000000;
-
-		n = epoll_wait(epoll_fd, ret, 4, ms > INT_MAX ? -1 : (int)ms);
-	}
-	*ret_count = (int)n;
+	if (atomic_load_explicit(&no_pwait2, memory_order_relaxed))
+		return wait_ms(epoll_fd, ret, ns);
+	n = syscall(SYS_epoll_pwait2, epoll_fd, ret, MAX_EVENTS, ns == UINT64_MAX ? NULL : &timeout,
+		    NULL, (size_t)0);
+	if (n >= 0 || errno == EINTR || errno == EBADF)
+		return (int)n;
+	atomic_store_explicit(&no_pwait2, true, memory_order_relaxed);
+	return wait_ms(epoll_fd, ret, ns);
 }
 
 /* A thread of the program runs the engine this moment: a long message takes it longer than POLLER_NEAR_NS. */
@@ -225,10 +238,9 @@ static void drain_wake(struct dm_pump *pump)
 static int hear(struct dm_device *dev, uint64_t ns)
 {
 	struct dm_pump *pump = &dev->pump;
-	struct epoll_event events[4];
-	int n;
+	struct epoll_event events[MAX_EVENTS];
+	const int n = wait_ns(pump->calm_fd, events, ns);
 
-	wait_ns(pump->calm_fd, events, &n, ns);
 	for (int i = 0; i < n; i++) {
 		if (events[i].data.u32 == SOURCE_WAKE)
 			drain_wake(pump);
@@ -271,11 +283,11 @@ static void nap(struct dm_device *dev, uint64_t *nap_ns)
 static void listen_to_all(struct dm_device *dev)
 {
 	struct dm_pump *pump = &dev->pump;
-	struct epoll_event events[2];
+	struct epoll_event events[MAX_EVENTS];
 	int n;
 
 	atomic_store(&pump->listening, true);
-	wait_ns(pump->epoll_fd, events, &n, time_to_sleep(pump));
+	n = wait_ns(pump->epoll_fd, events, time_to_sleep(pump));
 	atomic_store(&pump->listening, false);
 	for (int i = 0; i < n; i++)
 		if (events[i].data.u32 == SOURCE_CALM)
