@@ -346,11 +346,9 @@ void ctl_attach_release(struct ctl_client *client)
 void ctl_attach_forget(struct ctl_client *client)
 {
 	int nothing = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
-	struct held_context *held;
 
-	/* Keep the numbers: programs may have written them down. */
-	DL_FOREACH (client->contexts, held)
-		dup3(nothing, held->cmd_fd, O_CLOEXEC);
+	/* cmd_fd stays: as long as the child holds it the context lives, whatever becomes of the parent. The numbers of the others are
+	 * kept: programs may have written them down. */
 	for (uint32_t i = 0; i < CTL_DEVICE_MAX; i++) {
 		if (client->attached[i].refs) {
 			dup3(nothing, client->attached[i].a.rx_fd, O_CLOEXEC);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 /* fork() under a device: the child cannot touch what it inherited, can open the device anew, and disturbs nobody. */
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
@@ -168,6 +169,67 @@ START_TEST(inherited_extended_queue_is_dead)
 }
 END_TEST
 
+/* Until the server knows that the process has ended. */
+static void wait_forgotten(pid_t pid)
+{
+	char command[512];
+
+	snprintf(command, sizeof(command), "%s show --json | grep -Eq '\"pid\": *%d\\b'",
+		 getenv("RXE_TEST_COMMAND"), (int)pid);
+	while (system(command) == 0)
+		;
+}
+
+static void use_moved(struct end *end)
+{
+	struct ibv_alloc_dm_attr attr = { .length = 4096 };
+	struct ibv_dm *dm = ibv_alloc_dm(end->context, &attr);
+	struct ibv_pd *pd = ibv_alloc_pd(end->context);
+	struct end a, b;
+
+	ck_assert_ptr_nonnull(dm);
+	ck_assert_ptr_nonnull(pd);
+	ck_assert_int_eq(ibv_free_dm(dm), 0);
+	ck_assert_int_eq(ibv_dealloc_pd(pd), 0);
+	end_open(&a, end->context, &(struct end_cfg){ .pd = end->pd });
+	end_open(&b, end->context, NULL);
+	end_connect(&a, &(struct end_address[]){ end_address(&b) }[0]);
+	end_connect(&b, &(struct end_address[]){ end_address(&a) }[0]);
+	expect_still_works(&a, &b);
+	ends_close(&a, &b);
+	ck_assert_int_eq(ibv_dealloc_pd(end->pd), 0);
+	ck_assert_int_eq(ibv_close_device(end->context), 0);
+}
+
+/* As daemon(3): open, fork, the parent exits, and the child goes on with context and protection domain. */
+START_TEST(child_goes_on_without_its_parent)
+{
+	int result[2], status = -1;
+	pid_t program;
+
+	ck_assert_int_eq(pipe(result), 0);
+	program = fork();
+	if (program == 0) {
+		struct end end = { .context = bed_open() };
+
+		end.pd = ibv_alloc_pd(end.context);
+		ck_assert_ptr_nonnull(end.pd);
+		program = getpid();
+		if (fork() == 0) {
+			wait_forgotten(program);
+			use_moved(&end);
+			status = 0;
+			ck_assert_int_eq(write(result[1], &status, sizeof(status)), sizeof(status));
+		}
+		_exit(0);
+	}
+	close(result[1]);
+	ck_assert_int_eq(waitpid(program, &status, 0), program);
+	ck_assert_msg(read(result[0], &status, sizeof(status)) == sizeof(status),
+		      "the child could not go on");
+}
+END_TEST
+
 static void add(TCase *tests)
 {
 	tcase_add_test(tests, inherited_extended_queue_is_dead);
@@ -176,6 +238,7 @@ static void add(TCase *tests)
 	tcase_add_test(tests, child_that_tidies_up);
 	tcase_add_test(tests, child_opens_the_device_itself);
 	tcase_add_test(tests, forks_under_way);
+	tcase_add_test(tests, child_goes_on_without_its_parent);
 }
 
 int main(void)
