@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <net/if.h>
 #include <netinet/in.h>
+#include <poll.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
@@ -19,7 +20,9 @@
 #include "rxe_dm/device.h"
 #include "rxe_dm/instance.h"
 
-#define LAST_LOOPBACK 254
+#define LAST_LOOPBACK	254
+#define LET_GO_TRIES	100
+#define LET_GO_PAUSE_MS 20
 
 static socklen_t lock_name(struct sockaddr_un *ret, const struct gid *gid)
 {
@@ -67,13 +70,56 @@ static pid_t lock_holder(const struct gid *gid, uid_t *ret_uid)
 	return pid;
 }
 
+/* The local address as /proc/net/udp and udp6 print it: words of 32 bits in the machine's order. */
+static void proc_address(char ret[static 40], const struct gid *gid)
+{
+	const size_t begin = gid_is_v4(gid) ? 12 : 0;
+
+	for (size_t at = begin; at < sizeof(gid->raw); at += 4) {
+		uint32_t word;
+
+		memcpy(&word, gid->raw + at, sizeof(word));
+		snprintf(ret + 2 * (at - begin), 9, "%08X", word);
+	}
+}
+
+/* A program of our user has the address's port. */
+static bool is_held_by_our_user(const struct gid *gid)
+{
+	FILE *f = fopen(gid_is_v4(gid) ? "/proc/net/udp" : "/proc/net/udp6", "re");
+	char line[256], wanted[40], address[40];
+	bool held = false;
+	unsigned int port, uid;
+
+	proc_address(wanted, gid);
+	while (f && !held && fgets(line, sizeof(line), f))
+		held = sscanf(line, " %*d: %32[0-9A-F]:%x %*s %*s %*s %*s %*s %u", address, &port,
+			      &uid) == 3 &&
+		       port == ROCE_UDP_PORT && uid == geteuid() && strcmp(address, wanted) == 0;
+	if (f)
+		fclose(f);
+	return held;
+}
+
+/* Programs whose server was killed let go of the address's sockets when they see it, which takes them a moment. */
+static int open_group(struct device *device, const struct gid *gid, uint32_t slots)
+{
+	int rc = link_udp_group_open(&device->group, gid, slots);
+
+	for (int i = 0; i < LET_GO_TRIES && rc == -EADDRINUSE && is_held_by_our_user(gid); i++) {
+		poll(NULL, 0, LET_GO_PAUSE_MS);
+		rc = link_udp_group_open(&device->group, gid, slots);
+	}
+	return rc;
+}
+
 static int open_udp(struct device *device, const struct gid *gid, uint32_t slots)
 {
 	int rc = lock_address(gid, &device->address_lock);
 
 	if (rc)
 		return rc;
-	rc = link_udp_group_open(&device->group, gid, slots);
+	rc = open_group(device, gid, slots);
 	if (rc) {
 		close(device->address_lock);
 		device->address_lock = -1;
