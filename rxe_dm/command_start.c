@@ -18,6 +18,7 @@
 #include "lib/control/socket.h"
 #include "lib/control/start.h"
 #include "rxe_dm/command.h"
+#include "rxe_dm/former.h"
 #include "rxe_dm/instance.h"
 
 #define STOP_TIMEOUT_MS 10000
@@ -51,7 +52,8 @@ static void be_ordinary(void)
 	setpriority(PRIO_PROCESS, 0, 0);
 	ctl_short_slice();
 	signal(SIGPIPE, SIG_IGN);
-	signal(SIGXFSZ, SIG_IGN); /* the limit of file sizes holds for shared memory, too: EFBIG */
+	/* A limit of file sizes, which holds for shared memory too, fails the write (EFBIG) and not the server. */
+	signal(SIGXFSZ, SIG_IGN);
 }
 
 static int report_up(const struct instance *instance, bool to_starter)
@@ -74,16 +76,34 @@ static int report_up(const struct instance *instance, bool to_starter)
 	return 0;
 }
 
+/* Started by a program after its instance's server was killed, it goes on as that one was, where that is possible. */
+static enum instance_verdict bring_up(struct instance *ret, const struct ctl_settings *settings,
+				      bool lingers)
+{
+	struct ctl_settings former = *settings;
+	enum instance_verdict verdict = INSTANCE_FAILED;
+	char why[CTL_WHY_MAX];
+	bool stays = false;
+
+	if (lingers && former_take(&former, &stays) && ctl_settings_check(&former, why))
+		verdict = instance_init(ret, &former, stays);
+	if (verdict == INSTANCE_FAILED)
+		verdict = instance_init(ret, settings, !lingers);
+	return verdict;
+}
+
 static int serve(const struct ctl_settings *settings, bool lingers, bool to_starter)
 {
 	static struct instance instance;
 	int status = 1;
 
 	be_ordinary();
-	switch (instance_init(&instance, settings, !lingers)) {
+	switch (bring_up(&instance, settings, lingers)) {
 	case INSTANCE_UP:
+		former_keep(&instance);
 		status = report_up(&instance, to_starter);
 		instance_run(&instance);
+		former_forget(settings->instance);
 		instance_fini(&instance);
 		break;
 	case INSTANCE_BUSY:

@@ -11,6 +11,7 @@
 #include "lib/control/connection.h"
 #include "lib/control/socket.h"
 #include "rxe_dm/command.h"
+#include "rxe_dm/former.h"
 
 #define STOP_TIMEOUT_MS 10000
 
@@ -68,6 +69,7 @@ int command_stop(int argc, char **argv)
 	}
 	rc = find_server(instance, &pid);
 	if (rc == -ECONNREFUSED) {
+		former_forget(instance);
 		printf("instance '%s' is not running\n", instance);
 		return 0;
 	}

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "rxe_dm/context.h"
+#include "rxe_dm/former.h"
 #include "rxe_dm/instance.h"
 #include "rxe_dm/lost.h"
 
@@ -132,6 +133,7 @@ int serve_status(struct call *call)
 int serve_stay(struct call *call)
 {
 	call->conn->instance->persistent = true;
+	former_keep(call->conn->instance);
 	return 0;
 }
 

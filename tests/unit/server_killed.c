@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: MIT
+/* After a server was killed: the next one has its address and settings, also while programs of the dead one hold its port. */
+#include <check.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "lib/control/settings.h"
+#include "server_world.h"
+
+static struct ctl_client *client;
+
+static const char *address_of(struct ctl_client *of, char text[static CTL_GID_STR_MAX])
+{
+	struct ctl_device device;
+	size_t n;
+
+	ck_assert_int_eq(ctl_list_devices(of, &device, 1, &n), 0);
+	return ctl_gid_str(&device.gids[0], text);
+}
+
+/* SIGKILL, and until it has gone: its name is free then, the sockets of its programs are not. */
+static void kill_server(pid_t server)
+{
+	struct pollfd ended = { .fd = (int)syscall(SYS_pidfd_open, server, 0), .events = POLLIN };
+
+	ck_assert_int_ge(ended.fd, 0);
+	ck_assert_int_eq(kill(server, SIGKILL), 0);
+	ck_assert_int_eq(poll(&ended, 1, 10000), 1);
+	close(ended.fd);
+}
+
+START_TEST(killed_it_keeps_what_it_was)
+{
+	char text[CTL_GID_STR_MAX];
+	struct ctl_device device;
+	size_t n;
+
+	ck_assert_int_eq(world_command("start", "--address", "127.5.6.7", "--arena", "1M", NULL),
+			 0);
+	for (int i = 0; i < 2; i++) {
+		ck_assert_int_eq(ctl_connect(&client), 0);
+		ck_assert_str_eq(address_of(client, text), "127.5.6.7");
+		ck_assert_int_eq(ctl_list_devices(client, &device, 1, &n), 0);
+		ck_assert_uint_eq(device.arena_bytes, 1 << 20);
+		kill_server(client->server_pid);
+		ctl_disconnect(client);
+	}
+	/* What the environment says comes first, and an end in order leaves nothing behind. */
+	setenv("RXE_DM_ADDRESS", "127.5.6.8", 1);
+	ck_assert_int_eq(ctl_connect(&client), 0);
+	ck_assert_str_eq(address_of(client, text), "127.5.6.8");
+	ctl_disconnect(client);
+	ck_assert_int_eq(world_command("stop", NULL), 0);
+	unsetenv("RXE_DM_ADDRESS");
+	ck_assert_int_eq(ctl_connect(&client), 0);
+	ck_assert_str_ne(address_of(client, text), "127.5.6.8");
+	ctl_disconnect(client);
+}
+END_TEST
+
+START_TEST(killed_and_its_address_taken)
+{
+	char text[CTL_GID_STR_MAX];
+	struct ctl_client *other;
+	pid_t server;
+
+	ck_assert_int_eq(world_command("start", "--address", "127.5.6.9", NULL), 0);
+	ck_assert_int_eq(ctl_connect(&client), 0);
+	server = client->server_pid;
+	ctl_disconnect(client);
+	kill_server(server);
+	setenv("RXE_DM_ADDRESS", "127.5.6.9", 1);
+	ck_assert_int_eq(ctl_connect_as(&other, "test-other", CTL_ROLE_PROGRAM, true), 0);
+	unsetenv("RXE_DM_ADDRESS");
+	ck_assert_int_eq(ctl_connect(&client), 0);
+	ck_assert_str_ne(address_of(client, text), "127.5.6.9");
+	ctl_disconnect(client);
+	ctl_disconnect(other);
+	ck_assert_int_eq(world_command("stop", "--instance", "test-other", NULL), 0);
+}
+END_TEST
+
+/* A program that lets go of its socket when it gets round to it. */
+static void let_go_late(int channel)
+{
+	struct pollfd nothing = { .fd = -1 };
+	struct ctl_attachment at;
+	struct ctl_client *mine;
+	char byte;
+
+	ck_assert_int_eq(ctl_connect(&mine), 0);
+	ck_assert_int_eq(ctl_attach(mine, 0, &at), 0);
+	channel_say(channel);
+	ck_assert_int_eq(recv(at.event_fd, &byte, 1, 0), 0);
+	poll(&nothing, 0, 300);
+	close(at.rx_fd);
+	channel_wait(channel);
+}
+
+START_TEST(killed_amid_its_programs)
+{
+	char before[CTL_GID_STR_MAX], after[CTL_GID_STR_MAX];
+	int channel;
+	pid_t pid = child_start(let_go_late, &channel);
+
+	channel_wait(channel);
+	ck_assert_int_eq(ctl_connect(&client), 0);
+	address_of(client, before);
+	kill_server(client->server_pid);
+	ctl_disconnect(client);
+	ck_assert_int_eq(ctl_connect(&client), 0);
+	ck_assert_str_eq(address_of(client, after), before);
+	ctl_disconnect(client);
+	channel_say(channel);
+	ck_assert_int_eq(child_wait(pid), 0);
+}
+END_TEST
+
+int main(void)
+{
+	TCase *tcase = tcase_create("killed");
+
+	tcase_add_checked_fixture(tcase, world_setup, world_teardown);
+	tcase_add_test(tcase, killed_it_keeps_what_it_was);
+	tcase_add_test(tcase, killed_and_its_address_taken);
+	tcase_add_test(tcase, killed_amid_its_programs);
+	return world_main("server_killed", (TCase *[]){ tcase, NULL });
+}
