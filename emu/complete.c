@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Ends of work requests (IBTA 10.8.5, 10.8.6): an unsignalled send that succeeds leaves no trace but a free slot, everything
- * else leaves a completion. A lost completion (the CQ overran) is not reported to the callers: the CQ is in error for good, and
- * the next settle fails the QPs that use it. */
+/* Ends of work requests (IBTA 10.8.5, 10.8.6): an unsignalled send that succeeds leaves no trace, everything else leaves a
+ * completion. A lost completion (the CQ overran) is not reported to the callers: the CQ is in error for good, and the next settle
+ * fails the QPs that use it. */
 #include "emu/complete.h"
 
 #include <string.h>
@@ -51,6 +51,8 @@ static void retire_send(struct rxe_engine *engine, struct rxe_qp *qp, enum rxe_w
 		.opcode = wc_opcode((enum rxe_wr_opcode)wqe->opcode),
 		.byte_len = wqe->len,
 		.qpn = qp->qpn,
+		.sends = qp->sq.head + 1,
+		.sq_polled = &qp->sq_polled,
 	};
 
 	assert(rxe_ring_used(&qp->sq) > 0);

@@ -90,6 +90,21 @@ bool rxe_cq_push(struct rxe_engine *engine, struct rxe_cq *cq, const struct rxe_
 	return true;
 }
 
+/* Only forward: RESET, which does not hold the CQ's lock, may have freed more meanwhile. The count orders no other access:
+ * relaxed. */
+static void free_send_slots(const struct rxe_cqe *cqe)
+{
+	uint32_t polled;
+
+	if (!cqe->sq_polled)
+		return;
+	polled = atomic_load_explicit(cqe->sq_polled, memory_order_relaxed);
+	while ((int32_t)(cqe->sends - polled) > 0 &&
+	       !atomic_compare_exchange_weak_explicit(cqe->sq_polled, &polled, cqe->sends,
+						      memory_order_relaxed, memory_order_relaxed))
+		;
+}
+
 uint32_t rxe_cq_poll(struct rxe_cq *cq, struct rxe_cqe *ret, uint32_t max)
 {
 	uint32_t head = atomic_load_explicit(&cq->head, memory_order_relaxed);
@@ -99,8 +114,10 @@ uint32_t rxe_cq_poll(struct rxe_cq *cq, struct rxe_cqe *ret, uint32_t max)
 
 	if (n > max)
 		n = max;
-	for (i = 0; i < n; i++)
+	for (i = 0; i < n; i++) {
 		ret[i] = cq->ring[(head + i) & cq->mask];
+		free_send_slots(&ret[i]);
+	}
 	atomic_store_explicit(&cq->head, head + n, memory_order_release);
 	return n;
 }

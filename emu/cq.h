@@ -82,7 +82,10 @@ struct rxe_cqe {
 	uint32_t flags; /* enum rxe_wc_flag */
 	uint8_t solicited;
 	uint8_t frame; /* enum rxe_frame */
-	uint8_t reserved[14];
+	uint8_t reserved[2];
+	/* Send queues only, else NULL: the queue pair's sq_polled, and its value once this entry is polled. */
+	uint32_t sends;
+	_Atomic uint32_t *sq_polled;
 };
 static_assert(sizeof(struct rxe_cqe) == 64, "ring stride");
 
@@ -122,10 +125,12 @@ void rxe_cq_fini(struct rxe_engine *engine, struct rxe_cq *cq);
 /* Engine side: one completion in, stamped with the engine's time. False on overrun: the completion is lost, the CQ is in error
  * for good; the next settle raises CQ_ERR and fails every QP that uses it. */
 bool rxe_cq_push(struct rxe_engine *engine, struct rxe_cq *cq, const struct rxe_cqe *cqe);
-/* Reader side, under the CQ's lock: up to max completions out; returns how many. */
+/* Reader side, under the CQ's lock: up to max completions out; returns how many. A send's completion frees the slots of its
+ * request and of all before it in the send queue. */
 uint32_t rxe_cq_poll(struct rxe_cq *cq, struct rxe_cqe *ret, uint32_t max);
-/* Under both locks: drop what a destroyed QP left, move to another ring (false when it holds more than fits). */
+/* Under both locks: drop what a QP left that is destroyed (the entries of its sends point to it) or in RESET. */
 void rxe_cq_clean(struct rxe_cq *cq, uint32_t qpn);
+/* Under both locks: move to another ring. False when it holds more than fits. */
 bool rxe_cq_resize(struct rxe_cq *cq, void *ring, uint32_t cqe);
 /* Arms the CQ. Under the engine lock. True: a completion of the kind that arm asks for is visible, unread, and no event has told of it;
  * the caller makes the event now, and the CQ is idle. */

@@ -95,7 +95,7 @@ static enum post_verdict check_send(const struct rxe_engine *engine, const struc
 		return POST_BAD_AV;
 	if (qp->type == RXE_QPT_XRC_SEND && wr->remote_qpn > QPN_MASK)
 		return POST_BAD_AV;
-	if (rxe_ring_used(&qp->sq) >= qp->sq.limit)
+	if (!rxe_qp_has_send_slot(qp))
 		return POST_FULL;
 	return check_sges(engine, qp, wr, rule, ret_len);
 }

@@ -3,6 +3,7 @@
 #ifndef RXE_EMU_QP_H
 #define RXE_EMU_QP_H
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -128,6 +129,9 @@ struct rxe_qp {
 	bool sq_sig_all;
 	uint32_t max_send_sge, max_inline_data, max_recv_sge;
 	struct rxe_ring sq;
+	/* Sends whose slots are free, counted as sq.head: those up to the last one whose completion was polled. Stored by the CQ's
+	 * reader and by RESET. */
+	_Atomic uint32_t sq_polled;
 	struct rxe_ring rq;
 	struct rxe_qp_attr attr;
 	uint32_t first_sq_psn,
@@ -190,6 +194,14 @@ uint32_t rxe_qp_modify_culprit(const struct rxe_engine *engine, const struct rxe
 const char *rxe_modify_verdict_str(enum modify_verdict verdict);
 /* Attributes as ibv_query_qp shows them: state, current PSNs, path. */
 void rxe_qp_query(const struct rxe_qp *qp, struct rxe_qp_attr *ret);
+
+/* As on adapters, a slot is free once the completion of its request, or of a later one, was polled: a program that posts until
+ * POST_FULL cannot overrun its CQ. */
+static inline bool rxe_qp_has_send_slot(const struct rxe_qp *qp)
+{
+	return qp->sq.tail - atomic_load_explicit(&qp->sq_polled, memory_order_relaxed) <
+	       qp->sq.limit;
+}
 
 /* Copy a send into the ring and mark the QP ready. In ERR and SQE the request is taken and flushed. */
 enum post_verdict rxe_post_send(struct rxe_engine *engine, struct rxe_qp *qp,

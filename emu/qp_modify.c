@@ -293,7 +293,9 @@ static void reset(struct rxe_engine *engine, struct rxe_qp *qp)
 {
 	qp->state = RXE_QPS_RESET;
 	engine->open_wrs -= rxe_ring_used(&qp->sq) + rxe_ring_used(&qp->rq);
-	qp->sq.head = qp->sq.tail = 0;
+	/* The counts go on, so that a completion from before RESET cannot move sq_polled. */
+	qp->sq.head = qp->sq.tail;
+	atomic_store_explicit(&qp->sq_polled, qp->sq.tail, memory_order_relaxed);
 	qp->rq.head = qp->rq.tail = 0;
 	qp->claim.held = false;
 	if (qp->type == RXE_QPT_XRC_RECV)

@@ -114,6 +114,7 @@ static bool complete(struct dm_device *dev, struct rxe_srq *srq, const struct ct
 		return false;
 	owner_of(srq)->lent--;
 	memcpy(&cqe, e->bytes, sizeof(cqe));
+	cqe.sq_polled = NULL; /* another process wrote it */
 	/* Counted as received where it was. */
 	return rxe_cq_push(dev->pump.engine, srq->cq, &cqe);
 }

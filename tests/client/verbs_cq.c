@@ -245,6 +245,50 @@ START_TEST(overrun)
 }
 END_TEST
 
+/* How many requests are taken until ENOMEM; far more than there are slots end the count. */
+static uint32_t post_until_enomem(struct end *end)
+{
+	const enum ibv_wr_opcode opcode =
+		end->cfg.type == IBV_QPT_UD ? IBV_WR_SEND : IBV_WR_RDMA_WRITE;
+	struct ibv_send_wr wr, *bad;
+	struct ibv_sge sge;
+	uint32_t n;
+	int err;
+
+	for (n = 0; n < 1000; n++) {
+		wr = end_wr(end, &sge, opcode, n, 0, 8);
+		err = ibv_post_send(end->qp, &wr, &bad);
+		if (err) {
+			ck_assert_int_eq(err, ENOMEM);
+			ck_assert_ptr_eq(bad, &wr);
+			break;
+		}
+	}
+	return n;
+}
+
+/* ENOMEM is back-pressure: a program that posts until it comes, and polls then, cannot overrun its CQ. */
+START_TEST(slots_are_free_when_polled)
+{
+	static const enum ibv_qp_type types[] = { IBV_QPT_RC, IBV_QPT_UC, IBV_QPT_UD };
+	const struct end_cfg cfg = { .type = types[_i], .wrs = 64, .cqe = 64 };
+	struct end a, b;
+
+	ends_open(&a, &b, &cfg);
+	ck_assert_uint_eq(post_until_enomem(&a), 64);
+	for (uint32_t n = 1; n < 64; n += 9) {
+		for (uint32_t i = 0; i < n; i++)
+			ck_assert_int_eq(end_wait(&a).status, IBV_WC_SUCCESS);
+		ck_assert_uint_eq(post_until_enomem(&a), n);
+	}
+	for (uint32_t i = 0; i < 64; i++)
+		ck_assert_int_eq(end_wait(&a).status, IBV_WC_SUCCESS);
+	end_expect_nothing(&a);
+	ck_assert_int_eq(end_state(&a), IBV_QPS_RTS);
+	ends_close(&a, &b);
+}
+END_TEST
+
 /* The extended interface, and all that a completion tells. */
 START_TEST(extended_polling)
 {
@@ -332,6 +376,7 @@ static void add(TCase *tests)
 	tcase_add_test(tests, busy_while_in_use);
 	tcase_add_test(tests, resize_keeps_completions);
 	tcase_add_test(tests, overrun);
+	tcase_add_loop_test(tests, slots_are_free_when_polled, 0, 3);
 	tcase_add_test(tests, extended_polling);
 	tcase_add_test(tests, destroyed_queue_pair_leaves_no_completions);
 }

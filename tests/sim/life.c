@@ -166,7 +166,7 @@ static void post_something(struct oracle *o, struct party *party, uint32_t sabot
 	if (oracle_is_target(party))
 		party = party->peer;
 	if (party->num_ops == ORACLE_MAX_OPS || party->vanished || party->peer->has_left ||
-	    rxe_ring_used(&party->end->qp.sq) >= party->end->qp.sq.limit)
+	    !rxe_qp_has_send_slot(&party->end->qp))
 		return;
 	if (oracle_is_reliable(party))
 		choose_reliable(w, party, &op);

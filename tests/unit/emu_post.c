@@ -4,17 +4,20 @@
 
 #include "emu_bed.h"
 
-static struct end *end;
-static struct qp_set rc, uc, ud;
+static struct end *end, *peer;
+static struct qp_set rc, uc, ud, peer_rc;
 static struct rxe_av av;
 
 static void setup(void)
 {
 	end = end_new(1, 1);
+	peer = end_new(2, 2);
+	qp_new(peer, &peer_rc, RXE_QPT_RC, NULL, BED_CQE);
 	qp_new(end, &rc, RXE_QPT_RC, NULL, BED_CQE);
 	qp_new(end, &uc, RXE_QPT_UC, NULL, BED_CQE);
 	qp_new(end, &ud, RXE_QPT_UD, NULL, BED_CQE);
-	qp_to(end, &rc, RXE_QPS_RTS, 2, 9);
+	qp_to(peer, &peer_rc, RXE_QPS_RTS, 1, rc.qp.qpn);
+	qp_to(end, &rc, RXE_QPS_RTS, 2, peer_rc.qp.qpn);
 	qp_to(end, &uc, RXE_QPS_RTS, 2, 9);
 	qp_to(end, &ud, RXE_QPS_RTS, 2, 9);
 	av = (struct rxe_av){ .dgid = bed_gid(2), .hop_limit = 64 };
@@ -25,7 +28,9 @@ static void teardown(void)
 	qp_free(end, &rc);
 	qp_free(end, &uc);
 	qp_free(end, &ud);
+	qp_free(peer, &peer_rc);
 	end_free(end);
+	end_free(peer);
 }
 
 static enum post_verdict post(struct qp_set *set, uint32_t opcode, uint32_t flags, uint32_t len)
@@ -66,6 +71,75 @@ START_TEST(full_is_what_was_promised)
 	}
 	ck_assert_int_eq(post(&uc, RXE_WR_SEND, 0, 8), POST_FULL);
 	ck_assert_int_eq(post_recv(end, &uc, i, sge_at(0, 8, KEY_ALL)), POST_FULL);
+}
+END_TEST
+
+static void send_until_full(struct qp_set *set, uint32_t room)
+{
+	const uint32_t opcode = set == &ud ? RXE_WR_SEND : RXE_WR_RDMA_WRITE;
+	uint32_t i;
+
+	for (i = 0; i < room; i++)
+		ck_assert_int_eq(post(set, opcode, i % 4 == 3 ? RXE_SEND_SIGNALED : 0, 0), POST_OK);
+	ck_assert_int_eq(post(set, opcode, 0, 0), POST_FULL);
+	bed_run(end, peer);
+	ck_assert_uint_eq(rxe_ring_used(&set->qp.sq), 0);
+	ck_assert_int_eq(post(set, opcode, 0, 0), POST_FULL);
+}
+
+static void poll_sends(struct qp_set *set, uint32_t n)
+{
+	for (; n > 0; n--)
+		ck_assert_uint_eq(poll_one(&set->send_cq).status, RXE_WC_SUCCESS);
+}
+
+static void reset(struct qp_set *set)
+{
+	const struct rxe_qp_attr attr = { .qp_state = RXE_QPS_RESET };
+
+	ck_assert_int_eq(rxe_qp_modify(&end->engine, &set->qp, &attr, RXE_QP_STATE, 0), MODIFY_OK);
+	qp_to(end, set, RXE_QPS_RTS, 2, peer_rc.qp.qpn);
+}
+
+/* A completion, once polled, frees the slots of its request and of the unsignalled ones before it; execution frees none. */
+START_TEST(polling_frees_slots)
+{
+	struct qp_set *const sets[] = { &rc, &uc, &ud };
+
+	for (uint32_t i = 0; i < 3; i++) {
+		send_until_full(sets[i], BED_WR);
+		poll_sends(sets[i], 1);
+		send_until_full(sets[i], 4);
+		poll_sends(sets[i], BED_WR / 4);
+		send_until_full(sets[i], BED_WR);
+	}
+}
+END_TEST
+
+/* In ERR each request completes at once: without the limit, posting would overrun the CQ. */
+START_TEST(flushed_requests_hold_their_slots)
+{
+	uc.qp.state = RXE_QPS_ERR;
+	for (uint32_t i = 0; i < BED_WR; i++)
+		ck_assert_int_eq(post(&uc, RXE_WR_SEND, 0, 8), POST_OK);
+	ck_assert_int_eq(post(&uc, RXE_WR_SEND, 0, 8), POST_FULL);
+	rxe_engine_settle(&end->engine);
+	ck_assert_uint_eq(poll_one(&uc.send_cq).status, RXE_WC_WR_FLUSH_ERR);
+	ck_assert_int_eq(post(&uc, RXE_WR_SEND, 0, 8), POST_OK);
+	ck_assert_int_eq(post(&uc, RXE_WR_SEND, 0, 8), POST_FULL);
+}
+END_TEST
+
+/* RESET frees all slots; a completion from before RESET, polled after it, changes nothing. */
+START_TEST(reset_frees_all_slots)
+{
+	uc.qp.sq.head = uc.qp.sq.tail = UINT32_MAX - 20; /* the counts wrap below */
+	reset(&uc);
+	send_until_full(&uc, BED_WR);
+	reset(&uc);
+	ck_assert_int_eq(post(&uc, RXE_WR_SEND, 0, 8), POST_OK);
+	poll_sends(&uc, BED_WR / 4);
+	send_until_full(&uc, BED_WR - 1);
 }
 END_TEST
 
@@ -235,6 +309,9 @@ int main(void)
 	tcase_add_checked_fixture(tcase, setup, teardown);
 	tcase_add_test(tcase, sizes_of_rings);
 	tcase_add_test(tcase, full_is_what_was_promised);
+	tcase_add_test(tcase, polling_frees_slots);
+	tcase_add_test(tcase, flushed_requests_hold_their_slots);
+	tcase_add_test(tcase, reset_frees_all_slots);
 	tcase_add_test(tcase, operations_by_type);
 	tcase_add_test(tcase, states_for_posting);
 	tcase_add_test(tcase, posting_in_error);
