@@ -40,10 +40,10 @@ static int set_ip_options(int fd, int family, uint32_t ifindex)
 	return set_int(fd, IPPROTO_IPV6, IPV6_MTU_DISCOVER, IPV6_PMTUDISC_DO);
 }
 
-static int open_tx(struct link_udp *link, uint32_t i)
+static int open_tx(struct link_udp *link, uint32_t i, uint16_t port)
 {
 	union udp_addr addr;
-	socklen_t len = udp_addr_set(&addr, &link->gid, 0, link->ifindex);
+	socklen_t len = udp_addr_set(&addr, &link->gid, port, link->ifindex);
 	const int fd = socket(link->family, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	int rc;
 
@@ -56,6 +56,9 @@ static int open_tx(struct link_udp *link, uint32_t i)
 	(void)set_int(fd, SOL_SOCKET, SO_SNDBUF, SNDBUF_WANTED);
 	/* Nobody sends to it: what does arrive gets no memory. */
 	(void)set_int(fd, SOL_SOCKET, SO_RCVBUF, 0);
+	/* The group holds the port, as do the other processes of the device. */
+	if (port)
+		(void)set_int(fd, SOL_SOCKET, SO_REUSEPORT, 1);
 	if (bind(fd, &addr.sa, len) != 0 || getsockname(fd, &addr.sa, &len) != 0)
 		return -errno;
 	link->tx_port[i] = udp_addr_port(&addr);
@@ -82,12 +85,12 @@ static int open_poll(struct link_udp *link)
 	return 0;
 }
 
-static int open_parts(struct link_udp *link)
+static int open_parts(struct link_udp *link, const struct link_udp_cfg *cfg)
 {
 	int rc = udp_rx_init(link);
 
 	for (uint32_t i = 0; rc == 0 && i < LINK_UDP_TX_SOCKETS; i++)
-		rc = open_tx(link, i);
+		rc = open_tx(link, i, cfg->tx_port[i]);
 	return rc == 0 ? open_poll(link) : rc;
 }
 
@@ -111,7 +114,7 @@ int link_udp_open(struct link_udp **ret, const struct link_udp_cfg *cfg)
 	for (uint32_t i = 0; i < LINK_UDP_TX_SOCKETS; i++)
 		link->tx_fd[i] = -1;
 
-	rc = open_parts(link);
+	rc = open_parts(link, cfg);
 	if (rc != 0) {
 		link_udp_close(link);
 		return rc;

@@ -13,23 +13,41 @@
 #define LINK_UDP_TX_SOCKETS 4
 #define LINK_UDP_BURST	    16
 
-/* Receive sockets of one address, steered by the top 8 bits of the BTH's destination QPN (out of range: 0). */
+#define LINK_UDP_MAX_LOCALS 200 /* senders of this host that a group accepts, its own not counted */
+
+/* Where packets of a known sender of this host come from: these ports of its address, and port 4791. */
+struct link_udp_local {
+	struct gid gid;
+	uint16_t port[LINK_UDP_TX_SOCKETS];
+};
+
+/* Receive sockets of one address, steered by the top 8 bits of the BTH's destination QPN (out of range: 0). The group also holds
+ * the ports that its processes send from: with SO_REUSEPORT the kernel gives them to nobody but this user. */
 struct link_udp_group {
 	struct gid gid;
-	int *fd; /* one per slot; never closed singly, never connected, never shut down */
+	int *fd; /* one per slot, then the sink; never closed singly, connected or shut down */
 	uint32_t slots;
 	uint32_t rcvbuf; /* bytes the kernel granted each */
+	int tx_fd[LINK_UDP_TX_SOCKETS];
+	uint16_t tx_port[LINK_UDP_TX_SOCKETS];
 };
 
 /* 0, or -EADDRINUSE (somebody else has address:4791), -EADDRNOTAVAIL (no such address here), ... */
 int link_udp_group_open(struct link_udp_group *ret, const struct gid *gid, uint32_t slots);
 void link_udp_group_close(struct link_udp_group *group);
+/* From now on a packet of this host (it came over the loopback interface) reaches a slot only from the group's own ports, or from
+ * one of n known senders; each call replaces what the one before allowed. The kernel drops all others. 0 or -errno. */
+int link_udp_group_guard(struct link_udp_group *group, const struct link_udp_local *known,
+			 size_t n);
+/* Packets or trains dropped for that reason; wraps. */
+uint32_t link_udp_group_foreign(const struct link_udp_group *group);
 /* Throw away what a former owner of the slot left unread. Bounded. */
 void link_udp_group_drain(struct link_udp_group *group, uint32_t slot);
 
 struct link_udp_cfg {
 	struct gid gid;
-	int rx_fd; /* the slot's socket; stays the caller's */
+	int rx_fd;			       /* the slot's socket; stays the caller's */
+	uint16_t tx_port[LINK_UDP_TX_SOCKETS]; /* ports that a group of this user holds; 0: any */
 	bool trains; /* UDP_SEGMENT where the kernel has it; what others send as trains is taken either way */
 	/* One sentence for a person, when packets cannot go; said once a cause. May be NULL. */
 	void (*log)(void *arg, const char *line);

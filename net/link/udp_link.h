@@ -107,6 +107,10 @@ int udp_rx_init(struct link_udp *link);
 void udp_rx_fini(struct link_udp *link);
 /* Options of a receiving socket; used for the groups' own. */
 void udp_set_receive_options(int fd, int family);
+/* Steering program of a group: a packet's slot, or slots for one to drop. known: senders of this host, all others of it are dropped;
+ * NULL: all are accepted. */
+int udp_attach_steering(int fd, int family, uint32_t slots, const struct link_udp_local *known,
+			size_t n);
 void udp_see_headers(int fd, int family, bool see);
 
 #endif

@@ -3,6 +3,7 @@
 #include <check.h>
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/socket.h>
 
 #include "private_network.h"
@@ -187,6 +188,142 @@ START_TEST(reused_slot)
 }
 END_TEST
 
+/* A link that sends from the ports that the end's group holds, as a process of its device has it. */
+static struct link_udp *end_process(struct udp_end *end, uint32_t slot)
+{
+	struct link_udp_cfg cfg = { .gid = end->group.gid,
+				    .rx_fd = end->group.fd[slot],
+				    .trains = true };
+	struct link_udp *link = NULL;
+
+	memcpy(cfg.tx_port, end->group.tx_port, sizeof(cfg.tx_port));
+	return link_udp_open(&link, &cfg) == 0 ? link : NULL;
+}
+
+static void send_by(struct link_udp *link, const struct udp_end *end, const struct gid *dst,
+		    uint8_t tx_index, uint32_t qpn)
+{
+	struct wire_train train;
+
+	train_begin(&train, buf, end, dst, tx_index);
+	for (uint32_t i = 0; i < 3; i++)
+		ck_assert(train_packet(&train, end, qpn, i, 200));
+	ck_assert_int_eq(link_udp_send(link, &train, 1), 1);
+}
+
+static bool arrives(struct link_udp *at)
+{
+	struct wire_arrival got[4];
+
+	return await(at, got, 4) == 3;
+}
+
+/* Of this host's packets a guarded group takes those of its own ports and of the senders it knows, and counts the others. */
+static void check_guard(const char *from_address, const char *to_address)
+{
+	const struct gid dst = gid_of(to_address);
+	struct link_udp *own, *theirs, *at;
+	struct link_udp_local known;
+	struct udp_end a, b;
+
+	ck_assert_int_eq(end_open(&a, from_address, 1, 0, true), 0);
+	ck_assert_int_eq(end_open(&b, to_address, SLOTS, 0, true), 0);
+	ck_assert_ptr_nonnull(at = end_link(&b, 1));
+	ck_assert_ptr_nonnull(own = end_process(&b, 2));
+	ck_assert_ptr_nonnull(theirs = end_process(&a, 0));
+	known.gid = a.group.gid;
+	memcpy(known.port, a.group.tx_port, sizeof(known.port));
+
+	/* Not guarded: all. */
+	send_by(a.link, &a, &dst, 0, 0x010002);
+	ck_assert(arrives(at));
+
+	/* Its own alone. */
+	ck_assert_int_eq(link_udp_group_guard(&b.group, NULL, 0), 0);
+	send_by(a.link, &a, &dst, 0, 0x010002);
+	send_by(theirs, &a, &dst, 1, 0x010002);
+	ck_assert_uint_eq(link_udp_group_foreign(&b.group), 2);
+	for (uint8_t i = 0; i < LINK_UDP_TX_SOCKETS; i++) {
+		send_by(own, &b, &dst, i, 0x010002);
+		ck_assert(arrives(at));
+	}
+
+	/* A known one too, but only from its group's ports. */
+	ck_assert_int_eq(link_udp_group_guard(&b.group, &known, 1), 0);
+	send_by(a.link, &a, &dst, 0, 0x010002);
+	ck_assert_uint_eq(link_udp_group_foreign(&b.group), 3);
+	for (uint8_t i = 0; i < LINK_UDP_TX_SOCKETS; i++) {
+		send_by(theirs, &a, &dst, i, 0x010002);
+		ck_assert(arrives(at));
+	}
+	send_by(own, &b, &dst, 0, 0x010002);
+	ck_assert(arrives(at));
+
+	/* Until it has gone. */
+	ck_assert_int_eq(link_udp_group_guard(&b.group, NULL, 0), 0);
+	send_by(theirs, &a, &dst, 0, 0x010002);
+	ck_assert_uint_eq(link_udp_group_foreign(&b.group), 4);
+	ck_assert(nothing(at));
+
+	link_udp_close(at);
+	link_udp_close(own);
+	link_udp_close(theirs);
+	end_close(&b);
+	end_close(&a);
+}
+
+START_TEST(guard_v4)
+{
+	check_guard("127.77.0.1", "127.77.0.2");
+}
+END_TEST
+
+/* An address of the test's own network beside ::1, if it may have one. */
+static bool add_address_v6(void)
+{
+	return system("ip -6 address add fd00:77::1/128 dev lo nodad 2>/dev/null") == 0;
+}
+
+START_TEST(guard_v6)
+{
+	if (add_address_v6())
+		check_guard("fd00:77::1", "::1");
+}
+END_TEST
+
+/* As many as may be known, ours the last of them. */
+static void check_many(const char *address, const char *other)
+{
+	static struct link_udp_local known[LINK_UDP_MAX_LOCALS + 1];
+	const struct gid dst = gid_of(address);
+	struct link_udp *theirs, *at;
+	struct udp_end a, b;
+
+	ck_assert_int_eq(end_open(&a, other, 1, 0, true), 0);
+	ck_assert_int_eq(end_open(&b, address, SLOTS, 0, true), 0);
+	ck_assert_ptr_nonnull(at = end_link(&b, 1));
+	ck_assert_ptr_nonnull(theirs = end_process(&a, 0));
+	for (uint32_t i = 0; i < LINK_UDP_MAX_LOCALS; i++)
+		known[i].gid = gid_of(other);
+	memcpy(known[LINK_UDP_MAX_LOCALS - 1].port, a.group.tx_port, sizeof(known[0].port));
+	ck_assert_int_eq(link_udp_group_guard(&b.group, known, LINK_UDP_MAX_LOCALS + 1), -ENOSPC);
+	ck_assert_int_eq(link_udp_group_guard(&b.group, known, LINK_UDP_MAX_LOCALS), 0);
+	send_by(theirs, &a, &dst, 3, 0x010002);
+	ck_assert(arrives(at));
+	link_udp_close(at);
+	link_udp_close(theirs);
+	end_close(&b);
+	end_close(&a);
+}
+
+START_TEST(guard_many)
+{
+	check_many("127.77.0.2", "127.77.0.1");
+	if (add_address_v6())
+		check_many("::1", "fd00:77::1");
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("udp_group");
@@ -204,6 +341,11 @@ int main(void)
 	tcase_add_test(tc, address_bad);
 	tcase_add_test(tc, drained_slot);
 	tcase_add_test(tc, reused_slot);
+	suite_add_tcase(suite, tc);
+	tc = tcase_create("guard");
+	tcase_add_test(tc, guard_v4);
+	tcase_add_test(tc, guard_v6);
+	tcase_add_test(tc, guard_many);
 	suite_add_tcase(suite, tc);
 	runner = srunner_create(suite);
 	srunner_run_all(runner, CK_NORMAL);
