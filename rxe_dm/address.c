@@ -17,35 +17,37 @@
 #include "lib/control/socket.h"
 #include "net/link/udp_addr.h"
 #include "net/wire/packet.h"
+#include "rxe_dm/address.h"
 #include "rxe_dm/device.h"
 #include "rxe_dm/instance.h"
+#include "rxe_dm/local_peers.h"
 
 #define LAST_LOOPBACK	254
 #define LET_GO_TRIES	100
 #define LET_GO_PAUSE_MS 20
 
-static socklen_t lock_name(struct sockaddr_un *ret, const struct gid *gid)
+socklen_t address_lock_name(struct sockaddr_un *ret, const struct gid *gid)
 {
 	char text[CTL_GID_STR_MAX];
 	int len;
 
 	*ret = (struct sockaddr_un){ .sun_family = AF_UNIX };
-	len = snprintf(ret->sun_path + 1, sizeof(ret->sun_path) - 1, "rxe_dm/%u/%s", ROCE_UDP_PORT,
+	len = snprintf(ret->sun_path + 1, sizeof(ret->sun_path) - 1, ADDRESS_LOCK_PREFIX "%s",
 		       ctl_gid_str(gid, text));
 	return (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)len);
 }
 
-/* It listens so that whoever comes second can see who was first. -EBUSY: somebody has it. */
+/* It listens so that whoever comes second can see who was first, and for local_peers.c. -EBUSY: somebody has it. */
 static int lock_address(const struct gid *gid, int *ret_fd)
 {
 	struct sockaddr_un addr;
-	socklen_t len = lock_name(&addr, gid);
+	socklen_t len = address_lock_name(&addr, gid);
 	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	int rc;
 
 	if (fd < 0)
 		return -errno;
-	if (bind(fd, (const struct sockaddr *)&addr, len) || listen(fd, 1)) {
+	if (bind(fd, (const struct sockaddr *)&addr, len) || listen(fd, SOMAXCONN)) {
 		rc = errno == EADDRINUSE ? -EBUSY : -errno;
 		close(fd);
 		return rc;
@@ -58,7 +60,7 @@ static int lock_address(const struct gid *gid, int *ret_fd)
 static pid_t lock_holder(const struct gid *gid, uid_t *ret_uid)
 {
 	struct sockaddr_un addr;
-	socklen_t len = lock_name(&addr, gid);
+	socklen_t len = address_lock_name(&addr, gid);
 	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	pid_t pid = 0;
 
@@ -305,6 +307,7 @@ void address_close(struct device *device)
 {
 	if (device->address_lock < 0)
 		return;
+	local_peers_close(device);
 	link_udp_group_close(&device->group);
 	veth_close(device);
 	close(device->address_lock);

@@ -20,6 +20,7 @@
 #include "rxe_dm/device.h"
 #include "rxe_dm/gone.h"
 #include "rxe_dm/instance.h"
+#include "rxe_dm/local_peers.h"
 
 #define DM_GRANULE    4096 /* a DM has pages of its own: so one can be given out as a descriptor */
 #define STRAYS_A_TURN 64
@@ -166,9 +167,12 @@ static int bring_up(struct device *device, const struct ctl_settings *settings)
 	}
 	device->node_guid = make_guid(device, device->index);
 	device->sys_image_guid = make_guid(device, UINT32_MAX);
+	memcpy(device->shared->tx_ports, device->group.tx_port, sizeof(device->shared->tx_ports));
 	slots_init(device);
 	watch_strays(device);
-	rc = loop_add(&device->instance->loop, &device->strays, EPOLLIN);
+	rc = local_peers_open(device);
+	if (rc == 0)
+		rc = loop_add(&device->instance->loop, &device->strays, EPOLLIN);
 	if (rc == 0 && device->link == CTL_LINK_VETH)
 		carrier_open(device);
 	return rc;

@@ -54,7 +54,9 @@ struct device {
 	struct instance *instance;
 	uint32_t index;
 	struct gid gid;
-	int address_lock; /* holds \0rxe_dm/4791/ADDRESS */
+	int address_lock;	     /* holds \0rxe_dm/4791/ADDRESS */
+	struct loop_source greeters; /* ... whoever connects to it */
+	uint32_t foreign_before;     /* packets of strangers on this host, at the last look */
 	enum ctl_link link;
 	struct link_udp_group group; /* CTL_LINK_UDP */
 	struct device_veth veth;     /* CTL_LINK_VETH */

@@ -121,6 +121,7 @@ static int open_shared_parts(struct device *device)
 
 	if (gone && device->link == CTL_LINK_UDP) {
 		link.rx_fd = device->group.fd[0];
+		memcpy(link.tx_port, device->group.tx_port, sizeof(link.tx_port));
 		rc = link_udp_open(&gone->udp, &link);
 	}
 	if (rc) {

@@ -29,6 +29,7 @@
 #define FDS_OF_OUR_OWN 64u
 #define NAME_TRIES     200
 #define NAME_PAUSE_MS  10
+#define FDS_OF_DEVICE  8u /* beside its slots: sockets, memory, its address */
 
 uint64_t instance_now(void)
 {
@@ -172,7 +173,7 @@ static enum instance_verdict take_name(struct instance *instance)
 static void fit_slots(struct ctl_settings *settings)
 {
 	struct rlimit limit;
-	uint32_t room;
+	uint32_t room, own;
 
 	if (getrlimit(RLIMIT_NOFILE, &limit))
 		return;
@@ -182,7 +183,8 @@ static void fit_slots(struct ctl_settings *settings)
 		return;
 	/* A program costs its connection, its pidfd and one to spare; on each device a socket, events, and a cmd_fd (on an
 	 * interface less: its sockets are not kept). */
-	room = limit.rlim_cur > FDS_OF_OUR_OWN ? (uint32_t)limit.rlim_cur - FDS_OF_OUR_OWN : 0;
+	own = FDS_OF_OUR_OWN + FDS_OF_DEVICE * (settings->devices - 1);
+	room = limit.rlim_cur > own ? (uint32_t)limit.rlim_cur - own : 0;
 	room /= 3 + 3 * settings->devices;
 	if (room >= settings->slots)
 		return;
@@ -197,7 +199,7 @@ static enum instance_verdict bring_up(struct instance *instance)
 {
 	enum instance_verdict verdict;
 
-	if (loop_init(&instance->loop) || watch_signals(instance)) {
+	if (loop_init(&instance->loop) || local_peers_init(instance) || watch_signals(instance)) {
 		ctl_log(CTL_LOG_ERROR, "no event loop: %s", strerror(errno));
 		return INSTANCE_FAILED;
 	}
@@ -213,6 +215,7 @@ static enum instance_verdict bring_up(struct instance *instance)
 		    faults_load(&instance->devices[i], instance->settings.faults))
 			return INSTANCE_FAILED;
 	}
+	local_peers_greet(instance);
 	instance_check_idle(instance);
 	return INSTANCE_UP;
 }
@@ -226,6 +229,7 @@ enum instance_verdict instance_init(struct instance *ret, const struct ctl_setti
 	ret->settings = *settings;
 	ret->persistent = persistent;
 	ret->loop.epoll_fd = ret->listener.fd = ret->signals.fd = -1;
+	ret->local_peers.loop.epoll_fd = -1;
 	ret->spare_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
 	ret->started_ns = ret->idle_since_ns = instance_now();
 	ret->linger_ns = settings->linger_s * NSEC_PER_SEC;
@@ -347,6 +351,7 @@ void instance_fini(struct instance *instance)
 	while (instance->num_devices)
 		device_fini(&instance->devices[--instance->num_devices]);
 	close_source(&instance->signals);
+	local_peers_fini(instance);
 	if (instance->loop.epoll_fd >= 0)
 		close(instance->loop.epoll_fd);
 	if (instance->spare_fd >= 0)

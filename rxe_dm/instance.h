@@ -9,6 +9,7 @@
 #include "lib/control/settings.h"
 #include "rxe_dm/conn.h"
 #include "rxe_dm/device.h"
+#include "rxe_dm/local_peers.h"
 #include "rxe_dm/loop.h"
 
 #define MAX_CONNS 4096
@@ -17,6 +18,7 @@ struct instance {
 	struct ctl_settings settings;
 	struct loop loop;
 	struct loop_source listener, signals;
+	struct local_peers local_peers;
 	int spare_fd; /* given up for a moment when no other descriptor is left */
 	uint64_t id;  /* random: tells one run of the server from the next */
 	uint64_t serial;

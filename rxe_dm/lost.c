@@ -34,8 +34,17 @@ static void look_at(struct device *device, uint32_t slot)
 	device->lost_before[slot] = now;
 }
 
+static void look_at_sink(struct device *device)
+{
+	const uint32_t now = link_udp_group_foreign(&device->group);
+
+	device->shared->lost.foreign_drops += now - device->foreign_before;
+	device->foreign_before = now;
+}
+
 void lost_look(struct device *device)
 {
+	look_at_sink(device);
 	look_at(device, 0);
 	for (uint32_t slot = 1; slot < device->slots; slot++) {
 		if (device->slot[slot])

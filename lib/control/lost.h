@@ -13,6 +13,7 @@
 
 #define CTL_LOST(X)                                                                                \
 	X(link_recv_drops)  /* packets or trains that found the receive buffer full */             \
+	X(foreign_drops)    /* UDP: packets or trains of this host, of nobody who may send here */ \
 	X(link_bad_frames)  /* on an interface: frames to us that are no sound RoCE v2 */          \
 	X(fault_overflows)  /* packets that a rule wanted to wait, but too many did already */     \
 	X(fault_unanswered) /* requests that a rule wanted answered, but no NAK could be true */   \
@@ -23,6 +24,6 @@ struct ctl_lost {
 	CTL_LOST(X)
 #undef X
 };
-static_assert(sizeof(struct ctl_lost) == 40, "shared memory layout");
+static_assert(sizeof(struct ctl_lost) == 48, "shared memory layout");
 
 #endif

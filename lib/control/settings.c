@@ -224,6 +224,31 @@ static bool parse_mlx5(struct ctl_settings *settings, const char *value)
 	return parse_switch(value, &settings->mlx5);
 }
 
+/* "all", or numbers of users. */
+static bool parse_allow_users(struct ctl_settings *settings, const char *value)
+{
+	uint32_t user[CTL_ALLOWED_USERS_MAX], n = 0;
+	char word[12];
+
+	settings->allow_all_users = strcmp(value, "all") == 0;
+	for (const char *at = value; !settings->allow_all_users; at++) {
+		size_t len = strcspn(at, ",");
+
+		if (n == CTL_ALLOWED_USERS_MAX || len >= sizeof(word))
+			return false;
+		memcpy(word, at, len);
+		word[len] = '\0';
+		if (!parse_u32(word, 0, UINT32_MAX - 1, &user[n++]))
+			return false;
+		at += len;
+		if (!*at)
+			break;
+	}
+	memcpy(settings->allowed_user, user, sizeof(user[0]) * n);
+	settings->num_allowed_users = n;
+	return true;
+}
+
 static bool parse_faults(struct ctl_settings *settings, const char *value)
 {
 	size_t len = strlen(value);
@@ -273,6 +298,9 @@ const struct ctl_setting ctl_setting_table[] = {
 	  "a number from 2 to 256" },
 	{ "trains", "RXE_DM_TRAINS", "on|off",
 	  "UDP_SEGMENT and UDP_GRO, default on; off for tcpdump", parse_trains, SWITCH_WORDS },
+	{ "allow-users", "RXE_DM_ALLOW_USERS", "UID[,...]|all",
+	  "other users of this host whose devices may send to ours, default none",
+	  parse_allow_users, "up to 16 numbers of users ('id -u NAME' shows one), or all" },
 	{ "mlx5", "RXE_DM_MLX5", "on|off", "let mlx5dv_is_supported() say true, default off",
 	  parse_mlx5, SWITCH_WORDS },
 	{ "faults", "RXE_DM_FAULTS", "FILE",

@@ -9,7 +9,8 @@
 
 #include "lib/control/protocol.h"
 
-#define CTL_WHY_MAX 256
+#define CTL_WHY_MAX	      256
+#define CTL_ALLOWED_USERS_MAX 16
 
 struct ctl_settings {
 	char instance[CTL_NAME_MAX + 1];
@@ -25,7 +26,10 @@ struct ctl_settings {
 	uint64_t arena_bytes;
 	enum ctl_arena_pages arena_pages;
 	bool trains, mlx5;
-	char faults[256]; /* file of fault rules; "" for none */
+	uint32_t allowed_user[CTL_ALLOWED_USERS_MAX]; /* of this host, who may send to us */
+	uint32_t num_allowed_users;
+	bool allow_all_users; /* ... or whoever likes */
+	char faults[256];     /* file of fault rules; "" for none */
 };
 
 struct ctl_setting {

@@ -23,6 +23,7 @@
 #include "lib/control/fault.h"
 #include "lib/control/lost.h"
 #include "lib/control/owed.h"
+#include "net/link/udp.h"
 
 #define CTL_SHARED_MAGIC 0x00306d645f657872ull /* "rxe_dm0" */
 #define CTL_SHARED_PAGE	 4096
@@ -82,7 +83,9 @@ struct ctl_shared {
 	uint32_t version;
 	_Atomic uint32_t port_state; /* enum ibv_port_state: 4 ACTIVE, 1 DOWN */
 	_Atomic uint32_t gone;	     /* 1: the server has ended; QPs flush */
-	uint32_t reserved[11];
+	uint16_t tx_ports
+		[LINK_UDP_TX_SOCKETS]; /* UDP: processes send from these, which the server holds */
+	uint32_t reserved[9];
 	struct rxe_counters retired;	   /* sums of the processes that have gone */
 	struct ctl_lost lost;		   /* ... */
 	struct ctl_kept_failures failures; /* ... and what befell their queue pairs */

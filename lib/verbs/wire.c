@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "lib/verbs/driver.h"
 #include "lib/verbs/room.h"
@@ -29,6 +30,7 @@ static int open_udp(const struct dm_device *dev, struct link_udp **ret)
 		.log = link_says,
 	};
 
+	memcpy(cfg.tx_port, dev->attachment.shared->tx_ports, sizeof(cfg.tx_port));
 	return link_udp_open(ret, &cfg);
 }
 

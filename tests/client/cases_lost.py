@@ -58,7 +58,7 @@ def need_lost(instance, program):
 
 
 def udp(build):
-    with Instance(build, "lost_udp") as instance:
+    with Instance(build, "lost_udp", allow_users="all") as instance:
         instance.command("start")
         program, qpn = stopped(instance, free_port())
         subprocess.run(flood(instance, instance.address, qpn), check=True, timeout=60)

@@ -61,6 +61,11 @@ START_TEST(numbers_and_switches)
 	ck_assert(set("linger", "0") && settings.linger_s == 0);
 	ck_assert(!set("linger", "-1") && !set("linger", " 1") && !set("linger", ""));
 	ck_assert(set("slots", "2") && !set("slots", "1") && !set("slots", "257"));
+	ck_assert(set("allow-users", "0,1000") && settings.num_allowed_users == 2);
+	ck_assert(settings.allowed_user[1] == 1000 && !settings.allow_all_users);
+	ck_assert(set("allow-users", "all") && settings.allow_all_users);
+	ck_assert(!set("allow-users", "") && !set("allow-users", "1,") &&
+		  !set("allow-users", "bob"));
 	ck_assert(set("trains", "off") && !settings.trains);
 	ck_assert(set("trains", "1") && settings.trains);
 	ck_assert(!set("trains", "maybe") && !set("trains", "ON") && !set("trains", ""));
