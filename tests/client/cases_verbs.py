@@ -24,7 +24,19 @@ def verbs(build, name, **settings):
                      env={"RXE_TEST_COMMAND": instance.command_path})
 
 
+def foreign(build):
+    """Another user forges what a peer could send: none of it arrives, and the device counts it."""
+    if os.geteuid() != 0:
+        raise Skip("playing another user needs root")
+    with Instance(build, "foreign") as instance:
+        instance.run([os.path.join(build, "tests", "client", "verbs_foreign")], timeout_s=120)
+        dropped = instance.show()["devices"][0]["counters"]["foreign_drops"]
+        if dropped < 8000:
+            raise Failure(f"of at least 8000 forged packets {dropped} were counted")
+
+
 CASES = {name: functools.partial(verbs, name=name) for name in PROGRAMS}
+CASES["verbs_foreign"] = foreign
 CASES["verbs_rc_ipv6"] = functools.partial(verbs, name="verbs_rc", address="::1")
 CASES["verbs_rc_no_trains"] = functools.partial(verbs, name="verbs_rc", trains="off")
 CASES["verbs_umem"] = functools.partial(verbs, name="verbs_umem", mlx5="on")
