@@ -5,20 +5,15 @@
 
 #include <string.h>
 
-#define QPN_TURNS ((1u << RXE_SLOT_SHIFT) / RXE_MAX_QP)
+#define SLOT_QPNS (1u << RXE_SLOT_SHIFT)
 
-static_assert((1u << RXE_SLOT_SHIFT) % RXE_MAX_QP == 0, "every index has the same turns");
+static_assert(SLOT_QPNS == 1u << 16, "qpn_at permutes 16 bits");
 
 void rxe_engine_init(struct rxe_engine *engine, const struct rxe_engine_cfg *cfg)
 {
-	uint32_t last = cfg->qpn_last % RXE_MAX_QP, turn = cfg->qpn_last / RXE_MAX_QP;
-	uint32_t i;
-
 	memset(engine, 0, sizeof(*engine));
 	engine->cfg = *cfg;
-	for (i = 0; i < RXE_MAX_QP; i++)
-		engine->qpn_turn[i] = (uint16_t)((turn + (i <= last)) % QPN_TURNS);
-	engine->qpn_next = last + 1;
+	engine->qpn_next = cfg->qpn_last + 1;
 }
 
 /* 0 and 1 belong to the subnet manager and the CM, 0xffffff is the multicast QPN. */
@@ -27,33 +22,34 @@ static bool is_reserved(uint32_t qpn)
 	return (qpn & ((1u << RXE_SLOT_SHIFT) - 1)) < 2 || qpn == QPN_MASK;
 }
 
-static uint32_t next_qpn(struct rxe_engine *engine, uint32_t index)
+/* A permutation: no number comes again before all others have. Four Feistel rounds, which nobody can guess ahead who does not know
+ * the key and few of its numbers; with key 0 they change nothing. */
+static uint32_t qpn_at(const struct rxe_engine *engine, uint32_t place)
 {
-	uint32_t turn = engine->qpn_turn[index];
-	uint32_t qpn = engine->cfg.slot << RXE_SLOT_SHIFT | turn * RXE_MAX_QP | index;
+	uint32_t left = place >> 8 & 0xff, right = place & 0xff, round;
 
-	engine->qpn_turn[index] = (uint16_t)((turn + 1) % QPN_TURNS);
-	return is_reserved(qpn) ? next_qpn(engine, index) : qpn;
-}
+	for (round = 0; round < 4; round++) {
+		const uint32_t key = (uint32_t)(engine->cfg.qpn_key >> 16 * round) & 0xffff;
+		const uint32_t next = left ^ ((right * 2 + 1) * key >> 8 & 0xff);
 
-static uint32_t next_quiet_qpn(struct rxe_engine *engine, uint32_t index)
-{
-	uint32_t qpn = next_qpn(engine, index), tries;
-
-	for (tries = 1; tries < QPN_TURNS && rxe_gone_is_known(engine, qpn); tries++)
-		qpn = next_qpn(engine, index);
-	return qpn;
+		left = right;
+		right = next;
+	}
+	return engine->cfg.slot << RXE_SLOT_SHIFT | left << 8 | right;
 }
 
 uint32_t rxe_engine_alloc_qpn(struct rxe_engine *engine)
 {
-	uint32_t i;
+	uint32_t tries;
 
-	for (i = 0; i < RXE_MAX_QP; i++) {
-		uint32_t index = engine->qpn_next++ % RXE_MAX_QP;
+	for (tries = 0; tries < 2 * SLOT_QPNS; tries++) {
+		const uint32_t qpn = qpn_at(engine, engine->qpn_next++);
 
-		if (!engine->qp[index])
-			return next_quiet_qpn(engine, index);
+		if (is_reserved(qpn) || engine->qp[qpn % RXE_MAX_QP])
+			continue;
+		/* Peers may still ask one that has gone. The second time round there is no choice. */
+		if (tries >= SLOT_QPNS || !rxe_gone_is_known(engine, qpn))
+			return qpn;
 	}
 	return 0;
 }

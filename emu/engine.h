@@ -37,16 +37,16 @@ struct rxe_engine_cfg {
 	uint32_t
 		probe_ns; /* RC: without an answer for so long, the oldest packet asks again; 0: never */
 	uint32_t
-		qpn_last; /* the last number (16 bits) that the slot gave out before: numbering goes on behind it */
+		qpn_last; /* place of the slot's last QPN in the order of its numbers: numbering goes on behind it */
+	uint64_t qpn_key;	     /* makes that order; 0: one after the other */
 	struct rxe_gone_table *gone; /* the host's; NULL: nobody answers for a QP that has gone */
 };
 
 struct rxe_engine {
 	struct rxe_engine_cfg cfg;
-	uint64_t now_ns;	       /* of the call under way: stamps completions */
-	struct rxe_qp *qp[RXE_MAX_QP]; /* by QPN modulo RXE_MAX_QP */
-	uint16_t qpn_turn[RXE_MAX_QP]; /* rolls on at each reuse of an index */
-	uint32_t qpn_next;
+	uint64_t now_ns;		  /* of the call under way: stamps completions */
+	struct rxe_qp *qp[RXE_MAX_QP];	  /* by QPN modulo RXE_MAX_QP */
+	uint32_t qpn_next;		  /* as qpn_last; wraps at 16 bits */
 	struct rxe_srq *srq[RXE_MAX_SRQ]; /* those of XRC, by number modulo RXE_MAX_SRQ */
 	uint32_t srqn_next;
 	uint32_t num_qp;

@@ -1,9 +1,14 @@
 // SPDX-License-Identifier: MIT
 /* Keys come and go: the entry is filled first and its key stored last; on the way out the key is cleared first. */
+#include <assert.h>
 #include <stdlib.h>
 #include <sys/random.h>
 
 #include "rxe_dm/key.h"
+
+/* How far a tag goes on when its index is used again: it does not come back for 16 times. */
+#define MAX_STEP     4096u
+#define MAX_LOW_STEP 16u
 
 bool keys_init(struct keys *ret, struct rxe_mr_table *table, struct grace *grace)
 {
@@ -11,10 +16,10 @@ bool keys_init(struct keys *ret, struct rxe_mr_table *table, struct grace *grace
 	ret->stamp = (uint64_t *)calloc(RXE_MAX_MR, sizeof(*ret->stamp));
 	ret->behind = (uint32_t *)calloc(RXE_MAX_MR, sizeof(*ret->behind));
 	ret->tag = (uint16_t *)calloc(RXE_MAX_MR, sizeof(*ret->tag));
-	/* Another start at each run of the server: a key of the one before must not fit. */
-	if (ret->tag && getrandom(ret->tag, sizeof(*ret->tag) * RXE_MAX_MR, 0) < 0)
-		ret->tag[0] = 0;
-	return ret->stamp && ret->behind && ret->tag;
+	ret->order = (uint16_t *)calloc(RXE_MAX_MR, sizeof(*ret->order));
+	for (uint32_t i = 0; ret->order && i < RXE_MAX_MR; i++)
+		ret->order[i] = (uint16_t)i;
+	return ret->stamp && ret->behind && ret->tag && ret->order;
 }
 
 void keys_fini(struct keys *keys)
@@ -22,7 +27,30 @@ void keys_fini(struct keys *keys)
 	free(keys->stamp);
 	free(keys->behind);
 	free(keys->tag);
+	free(keys->order);
 	*keys = (struct keys){ 0 };
+}
+
+/* From the kernel, which has some from its first seconds on. */
+static uint32_t random32(void)
+{
+	uint32_t ret;
+	const ssize_t n = getrandom(&ret, sizeof(ret), 0);
+
+	assert(n == sizeof(ret));
+	return ret;
+}
+
+/* Any of those never used. */
+static uint32_t take_fresh(struct keys *keys)
+{
+	const uint32_t at = keys->fresh + random32() % (RXE_MAX_MR - keys->fresh);
+	const uint16_t index = keys->order[at];
+
+	keys->order[at] = keys->order[keys->fresh];
+	keys->order[keys->fresh++] = index;
+	keys->tag[index] = (uint16_t)random32();
+	return index;
 }
 
 static uint32_t take_rested(struct keys *keys)
@@ -53,7 +81,7 @@ static uint32_t take_index(struct keys *keys)
 	if (keys->num_resting >= KEY_REST || keys->fresh == RXE_MAX_MR)
 		index = take_rested(keys);
 	if (!index && keys->fresh < RXE_MAX_MR)
-		index = keys->fresh++;
+		index = take_fresh(keys);
 	return index;
 }
 
@@ -88,13 +116,16 @@ uint32_t keys_grant(struct keys *keys, const struct rxe_mr *entry)
 {
 	uint32_t index = take_index(keys);
 
-	return index ? publish(keys, index, (uint16_t)(keys->tag[index] + 1), entry) : 0;
+	uint16_t step = (uint16_t)(1 + random32() % MAX_STEP);
+
+	return index ? publish(keys, index, (uint16_t)(keys->tag[index] + step), entry) : 0;
 }
 
 uint32_t keys_grant_low(struct keys *keys, const struct rxe_mr *entry, uint8_t low)
 {
 	uint32_t index = take_index(keys);
-	uint16_t tag = (uint16_t)((keys->tag[index] & 0xff00u) + 0x100u) | low;
+	uint16_t step = (uint16_t)((1 + random32() % MAX_LOW_STEP) << 8);
+	uint16_t tag = (uint16_t)((keys->tag[index] & 0xff00u) + step) | low;
 
 	return index ? publish(keys, index, tag, entry) : 0;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The key table's one writer. A key is index << 16 | tag: a freed index rests until nobody can be reading it and many others
- * have been used, and comes back with another tag. */
+/* The key table's one writer. A key is index << 16 | tag, both random: who does not know a key guesses among 2^32. A freed index rests
+ * until nobody can be reading it and many others have been used, and comes back with a tag that it did not have for a while. */
 #ifndef RXE_DM_KEY_H
 #define RXE_DM_KEY_H
 
@@ -17,7 +17,8 @@ struct keys {
 	uint64_t *stamp;  /* by index, of those that rest: since when */
 	uint32_t *behind; /* who comes next */
 	uint32_t first, last, num_resting;
-	uint32_t fresh;	  /* the lowest index never used; 0 is none's */
+	uint16_t *order;  /* indexes in the order in which they are first used; 0 is none's */
+	uint32_t fresh;	  /* the first of them never used */
 	uint16_t *tag;	  /* by index: the last used */
 	uint32_t granted; /* how many there are */
 };

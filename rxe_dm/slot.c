@@ -5,9 +5,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "lib/control/log.h"
 #include "rxe_dm/capture.h"
 #include "rxe_dm/conn.h"
 #include "rxe_dm/device.h"
@@ -56,6 +58,9 @@ static void clean(struct device *device, uint32_t slot, pid_t pid)
 	atomic_store(&shared->inside, 0);
 	for (uint32_t i = 0; i < RXE_MAX_SLOTS; i++)
 		atomic_store_explicit(&shared->offered[i], 0, memory_order_relaxed);
+	/* Another order in each slot and each run of the server, kept while this one runs. */
+	if (!shared->qpn_key && getrandom(&shared->qpn_key, sizeof(shared->qpn_key), 0) < 0)
+		ctl_log(CTL_LOG_NOTICE, "no randomness: queue pairs are numbered one by one");
 	atomic_fetch_add(&shared->epoch, 1);
 	read_comm(pid, shared->comm);
 	atomic_store(&shared->pid, (int32_t)pid);

@@ -59,6 +59,7 @@ struct ctl_slot {
 	 * stands as well, by which another can tell that it has the right one before it. */
 	uint8_t bell[16];
 	uint64_t cookie, cookie_at;
+	uint64_t qpn_key; /* by the server: makes the order of the slot's QPNs */
 	/* Bytes of UC and UD, as emu/pace.h counts them: taken from this slot's socket by its process, and offered by its process
 	 * to each other slot's socket. Hints: what waits in a socket is what all have offered to it and it has not taken. */
 	_Alignas(64) _Atomic uint64_t taken;

@@ -260,7 +260,8 @@ static void init_engine(struct dm_device *dev)
 		.max_mtu = dev->info.max_mtu,
 		.ack_hold_ns = ACK_HOLD_NS,
 		.probe_ns = PROBE_NS,
-		.qpn_last = atomic_load(&shared->slot[dev->attachment.slot].qpn_roll) & 0xffff,
+		.qpn_last = atomic_load(&shared->slot[dev->attachment.slot].qpn_roll),
+		.qpn_key = shared->slot[dev->attachment.slot].qpn_key,
 		.gone = &shared->slot[dev->attachment.slot].gone,
 	};
 

@@ -194,7 +194,7 @@ static int enter(struct dm_qp *qp, const struct ibv_qp_init_attr_ex *attr)
 	}
 	if (!err) {
 		atomic_store(&qp->dev->attachment.shared->slot[qp->dev->attachment.slot].qpn_roll,
-			     init.qpn & 0xffff);
+			     qp->dev->pump.engine->qpn_next - 1);
 		rxe_qp_init(qp->dev->pump.engine, &qp->qp, &init);
 		dm_qp_publish(qp);
 		/* What the GRH in front of a datagram shows. */

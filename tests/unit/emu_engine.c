@@ -64,6 +64,32 @@ START_TEST(numbers_outlive_a_process)
 }
 END_TEST
 
+/* With a key the same numbers come, each once, in an order that the key makes. */
+START_TEST(numbers_are_shuffled)
+{
+	struct rxe_engine_cfg cfg = end->engine.cfg;
+	uint8_t *seen = calloc(1, 1 << 16);
+	uint32_t in_order = 0, last = 0, i;
+
+	ck_assert_ptr_nonnull(seen);
+	cfg.qpn_key = 0x9e3779b97f4a7c15u;
+	qp_free(end, &set);
+	rxe_engine_init(&end->engine, &cfg);
+	for (i = 0; i < 65534; i++) {
+		uint32_t qpn = rxe_engine_alloc_qpn(&end->engine);
+
+		ck_assert_uint_eq(qpn >> RXE_SLOT_SHIFT, 5);
+		ck_assert_uint_ge(qpn & 0xffff, 2);
+		ck_assert_uint_eq(seen[qpn & 0xffff]++, 0);
+		in_order += qpn == last + 1;
+		last = qpn;
+	}
+	ck_assert_uint_lt(in_order, 655);
+	free(seen);
+	qp_new(end, &set, RXE_QPT_UC, NULL, BED_CQE);
+}
+END_TEST
+
 START_TEST(last_slot_avoids_the_multicast_number)
 {
 	struct end *last = end_new(3, 255);
@@ -384,6 +410,7 @@ int main(void)
 	tcase_add_checked_fixture(tcase, setup, teardown);
 	tcase_add_test(tcase, numbers_roll_on);
 	tcase_add_test(tcase, numbers_outlive_a_process);
+	tcase_add_test(tcase, numbers_are_shuffled);
 	tcase_add_test(tcase, last_slot_avoids_the_multicast_number);
 	tcase_add_test(tcase, as_many_as_there_may_be);
 	tcase_add_test(tcase, checks_on_arrival);

@@ -126,6 +126,23 @@ START_TEST(a_key_does_not_come_back_soon)
 }
 END_TEST
 
+/* Neither index nor tag of the next key follows from the last. */
+START_TEST(keys_are_random)
+{
+	uint32_t last = grant(1), indexes = 0, tags = 0;
+
+	for (int i = 0; i < 1000; i++) {
+		uint32_t key = grant(1);
+
+		indexes += rxe_key_index(key) == rxe_key_index(last) + 1;
+		tags += (key & 0xffff) == ((last + 1) & 0xffff);
+		last = key;
+	}
+	ck_assert_uint_lt(indexes, 10);
+	ck_assert_uint_lt(tags, 10);
+}
+END_TEST
+
 START_TEST(the_table_is_as_large_as_it_says)
 {
 	uint32_t n = 0, last = 0, key;
@@ -189,6 +206,7 @@ int main(void)
 	tcase_add_test(tcase, each_kind_has_its_limit);
 	tcase_add_test(tcase, keys_are_published_and_revoked);
 	tcase_add_test(tcase, a_key_does_not_come_back_soon);
+	tcase_add_test(tcase, keys_are_random);
 	tcase_add_test(tcase, the_table_is_as_large_as_it_says);
 	tcase_add_test(tcase, grace_waits_for_each_process_once);
 	suite_add_tcase(suite, tcase);
