@@ -16,7 +16,7 @@
 #include "emu/mr.h"
 #include "emu/peer.h"
 #include "emu/qp.h"
-#include "emu/rc_gone.h"
+#include "emu/rc/time_wait.h"
 #include "emu/srq.h"
 #include "net/wire/packet.h"
 #include "net/wire/train.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Queue pairs: identity, state machine, attributes. What a transport keeps of its own is in emu/rc.h, uc.h. */
+/* Queue pairs: identity, state machine, attributes. What a transport keeps of its own is in emu/rc/rc.h, uc.h. */
 #ifndef RXE_EMU_QP_H
 #define RXE_EMU_QP_H
 
@@ -10,7 +10,7 @@
 #include "emu/complete.h"
 #include "emu/cq.h"
 #include "emu/queue.h"
-#include "emu/rc.h"
+#include "emu/rc/rc.h"
 #include "emu/uc.h"
 #include "net/wire/icrc.h"
 #include "net/wire/opcode.h"

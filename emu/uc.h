@@ -5,7 +5,7 @@
 
 #include <stdint.h>
 
-#include "emu/rc.h"
+#include "emu/rc/rc.h"
 #include "emu/sge.h"
 
 /* The message that is arriving. */

@@ -5,7 +5,7 @@
 
 #include <stdint.h>
 
-#include "emu/rc.h"
+#include "emu/rc/rc.h"
 
 struct wire_arrival;
 

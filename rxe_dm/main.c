@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "lib/control/log.h"
-#include "rxe_dm/command.h"
+#include "rxe_dm/command/command.h"
 
 const struct command command_table[] = {
 	{ "run", "[OPTIONS] [--] PROGRAM [ARGUMENTS]", "run a program that finds the device",

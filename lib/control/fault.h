@@ -7,7 +7,7 @@
 #include <stdatomic.h>
 #include <stdint.h>
 
-#include "net/link/fault.h"
+#include "net/link/fault/fault.h"
 
 struct ctl_fault {
 	uint32_t id; /* 0: the place is free */

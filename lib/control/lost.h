@@ -4,7 +4,7 @@
  * could not send stands there as send_err, which is rdma_rxe's name for it.)
  *
  * A process counts its own in its slot; what the kernel threw away only the server sees in time, as it does of a program that is
- * stopped (rxe_dm/lost.c). */
+ * stopped (rxe_dm/server/lost.c). */
 #ifndef RXE_CONTROL_LOST_H
 #define RXE_CONTROL_LOST_H
 

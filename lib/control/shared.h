@@ -17,13 +17,13 @@
 #include "emu/counters.h"
 #include "emu/limits.h"
 #include "emu/mr.h"
-#include "emu/rc_gone.h"
+#include "emu/rc/time_wait.h"
 #include "lib/control/errand.h"
 #include "lib/control/failure.h"
 #include "lib/control/fault.h"
 #include "lib/control/lost.h"
 #include "lib/control/owed.h"
-#include "net/link/udp.h"
+#include "net/link/udp/udp.h"
 
 #define CTL_SHARED_MAGIC 0x00306d645f657872ull /* "rxe_dm0" */
 #define CTL_SHARED_PAGE	 4096

@@ -8,7 +8,7 @@
 
 #include "lib/mlx5/newer.h"
 #include "lib/mlx5/prm.h"
-#include "lib/verbs/neighbour.h"
+#include "lib/verbs/mlx5_calls.h"
 
 #define EXPORT_MAGIC 0x6d656d755f657872ull /* "rxe_umem" */
 

@@ -6,7 +6,7 @@
 #include <stddef.h>
 
 #include "lib/mlx5/newer.h"
-#include "lib/verbs/neighbour.h"
+#include "lib/verbs/mlx5_calls.h"
 
 bool mlx5dv_is_supported(struct ibv_device *device)
 {

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "lib/verbs/driver.h"
+#include "lib/verbs/objects.h"
 
 #define PORT 1
 #define GRH_V4_OFF                                                                                 \

@@ -15,12 +15,12 @@
 #include "emu/engine.h"
 #include "lib/control/cancel.h"
 #include "lib/control/socket.h"
+#include "lib/progress/capture.h"
+#include "lib/progress/eventfd.h"
 #include "lib/verbs/cq.h"
-#include "lib/verbs/driver.h"
-#include "lib/verbs/eventfd.h"
+#include "lib/verbs/objects.h"
 #include "lib/verbs/qp.h"
 #include "lib/verbs/srq.h"
-#include "lib/verbs/wire_capture.h"
 
 struct dm_async_record {
 	struct ibv_async_event event;
@@ -183,7 +183,7 @@ static void server_ended(struct dm_device *dev)
 	push_all(dev, IBV_EVENT_DEVICE_FATAL, 1);
 }
 
-/* A fault rule (rxe_dm/fault_device.c): what has changed stands in the shared memory already. */
+/* A fault rule (rxe_dm/server/fault_device.c): what has changed stands in the shared memory already. */
 static void device_changed(struct dm_device *dev, enum ibv_event_type type, int port)
 {
 	dm_log(DM_LOG_INFO, "%s: %s", dev->base.name, ibv_event_type_str(type));

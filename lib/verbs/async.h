@@ -7,7 +7,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "lib/verbs/newer.h"
+#include "lib/abi/newer.h"
 
 struct dm_context;
 struct dm_device;

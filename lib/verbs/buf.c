@@ -4,8 +4,8 @@
 #include <unistd.h>
 
 #include "lib/verbs/context.h"
-#include "lib/verbs/driver.h"
 #include "lib/verbs/mr.h"
+#include "lib/verbs/objects.h"
 
 struct ibv_buf {
 	struct ibv_context *context;

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "lib/verbs/driver.h"
+#include "lib/verbs/objects.h"
 
 #define ALIGNMENT 64 /* a cache line: a queue never shares one with what lies beside it */
 

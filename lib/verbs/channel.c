@@ -9,9 +9,9 @@
 #include <utlist.h>
 
 #include "lib/control/cancel.h"
+#include "lib/progress/eventfd.h"
 #include "lib/verbs/cq.h"
-#include "lib/verbs/driver.h"
-#include "lib/verbs/eventfd.h"
+#include "lib/verbs/objects.h"
 
 /* Look for the event ourselves before we sleep: a sleep at both ends costs some 60 us a round trip. Long enough to see the answer
  * of a peer that slept, or neither would ever stop sleeping. */

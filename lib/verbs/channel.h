@@ -7,7 +7,7 @@
 #include <stdatomic.h>
 #include <stdint.h>
 
-#include "lib/verbs/newer.h"
+#include "lib/abi/newer.h"
 
 struct dm_cq;
 

@@ -7,7 +7,7 @@
 #include "emu/engine.h"
 #include "lib/verbs/context.h"
 #include "lib/verbs/cq.h"
-#include "lib/verbs/driver.h"
+#include "lib/verbs/objects.h"
 #include "lib/verbs/qp.h"
 #include "lib/verbs/srq.h"
 #include "lib/verbs/xrcd.h"

@@ -10,7 +10,7 @@
 
 #include "lib/control/cancel.h"
 #include "lib/verbs/device.h"
-#include "lib/verbs/driver.h"
+#include "lib/verbs/objects.h"
 
 /* All that follows: under the device's lock. */
 static int attach_locked(struct dm_device *dev)

@@ -3,7 +3,7 @@
 #ifndef RXE_VERBS_CONTEXT_H
 #define RXE_VERBS_CONTEXT_H
 
-#include "lib/verbs/newer.h"
+#include "lib/abi/newer.h"
 
 /* Where an operation lives that the installed verbs.h may or may not have. */
 #ifdef RXE_DM_HAVE_DMAH

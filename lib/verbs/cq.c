@@ -9,7 +9,7 @@
 #include "lib/control/cancel.h"
 #include "lib/verbs/async.h"
 #include "lib/verbs/channel.h"
-#include "lib/verbs/driver.h"
+#include "lib/verbs/objects.h"
 
 #define POLL_CHUNK 16
 

@@ -7,7 +7,7 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 
-#include "lib/verbs/newer.h"
+#include "lib/abi/newer.h"
 
 #include "emu/cq.h"
 #include "lib/verbs/buffer.h"

@@ -4,7 +4,7 @@
 #include <time.h>
 
 #include "lib/verbs/cq.h"
-#include "lib/verbs/driver.h"
+#include "lib/verbs/objects.h"
 
 #define READABLE                                                                                   \
 	(IBV_CREATE_CQ_SUP_WC_FLAGS &                                                              \

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "lib/control/cancel.h"
-#include "lib/verbs/driver.h"
+#include "lib/verbs/objects.h"
 
 /* Where stock providers keep their table of operations: ours is nobody's, and empty. */
 static const void *const no_provider[64];

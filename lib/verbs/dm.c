@@ -2,11 +2,11 @@
 /* Device memory: ranges of the arena, granted by the server. Programs reach them by copies and by keys. */
 #include <stdlib.h>
 
+#include "lib/progress/memory.h"
 #include "lib/verbs/context.h"
-#include "lib/verbs/driver.h"
 #include "lib/verbs/give.h"
-#include "lib/verbs/memory.h"
 #include "lib/verbs/mr.h"
+#include "lib/verbs/objects.h"
 
 #define DM_ACCESS                                                                                  \
 	(IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ |               \

@@ -5,8 +5,8 @@
 #include <unistd.h>
 
 #include "lib/verbs/context.h"
-#include "lib/verbs/driver.h"
 #include "lib/verbs/mr.h"
+#include "lib/verbs/objects.h"
 
 #define MAX_PH 3 /* two bits */
 

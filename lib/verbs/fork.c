@@ -2,9 +2,9 @@
 /* fork(): nothing here is reached by DMA, so registered pages need no protection from copy-on-write. But the engine and its
  * sockets are the parent's: the child drops them, and has none until its first control verb (context.c). */
 #include "lib/control/cancel.h"
+#include "lib/progress/memory.h"
 #include "lib/verbs/device.h"
-#include "lib/verbs/driver.h"
-#include "lib/verbs/memory.h"
+#include "lib/verbs/objects.h"
 
 static _Atomic uint32_t forks;
 

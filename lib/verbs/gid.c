@@ -3,8 +3,8 @@
 #include <string.h>
 
 #include "emu/engine.h"
-#include "lib/verbs/driver.h"
-#include "lib/verbs/private.h"
+#include "lib/abi/private.h"
+#include "lib/verbs/objects.h"
 
 #define PORT 1
 

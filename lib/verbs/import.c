@@ -4,8 +4,8 @@
 #include <stdlib.h>
 
 #include "lib/control/protocol.h"
-#include "lib/verbs/driver.h"
 #include "lib/verbs/give.h"
+#include "lib/verbs/objects.h"
 
 static int look_up(struct ibv_context *context, enum ctl_kind kind, uint32_t handle,
 		   struct ctl_object *ret)

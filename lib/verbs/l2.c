@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "lib/control/cancel.h"
-#include "lib/verbs/driver.h"
+#include "lib/verbs/objects.h"
 
 /* RFC 1112 and 2464: a group's address is its last bits behind a fixed front. */
 static void multicast_mac(const struct gid *gid, uint8_t ret[ETHERNET_LL_SIZE])

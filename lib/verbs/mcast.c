@@ -4,7 +4,7 @@
 
 #include "emu/engine.h"
 #include "lib/control/cancel.h"
-#include "lib/verbs/driver.h"
+#include "lib/verbs/objects.h"
 #include "lib/verbs/qp.h"
 
 static int verdict_errno(enum mcast_verdict verdict)

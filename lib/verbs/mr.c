@@ -6,10 +6,10 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "lib/progress/memory.h"
 #include "lib/verbs/context.h"
-#include "lib/verbs/driver.h"
-#include "lib/verbs/memory.h"
 #include "lib/verbs/mr.h"
+#include "lib/verbs/objects.h"
 
 #define ACCESS_KNOWN                                                                               \
 	(IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ |               \

@@ -4,8 +4,8 @@
 #include <stdlib.h>
 
 #include "lib/verbs/context.h"
-#include "lib/verbs/driver.h"
 #include "lib/verbs/give.h"
+#include "lib/verbs/objects.h"
 
 #define ALLOW_CC_UNPROTECTED_ALLOC (1u << 2) /* rdma-core 65 */
 

@@ -8,7 +8,7 @@
 
 #include "emu/qp.h"
 #include "lib/verbs/buffer.h"
-#include "lib/verbs/driver.h"
+#include "lib/verbs/objects.h"
 
 struct dm_wr_builder;
 struct verbs_context_65;

@@ -4,7 +4,7 @@
 
 #include "emu/engine.h"
 #include "lib/verbs/cq.h"
-#include "lib/verbs/driver.h"
+#include "lib/verbs/objects.h"
 #include "lib/verbs/qp.h"
 
 static_assert((int)RXE_QP_DEST_QPN == (int)IBV_QP_DEST_QPN, "enum ibv_qp_attr_mask");

@@ -3,9 +3,9 @@
 #include <string.h>
 #include <time.h>
 
+#include "lib/abi/version.h"
 #include "lib/verbs/context.h"
-#include "lib/verbs/driver.h"
-#include "lib/verbs/version.h"
+#include "lib/verbs/objects.h"
 
 #define PORT	    1
 #define PORT_WIDTH  2	/* 4X */

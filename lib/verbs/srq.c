@@ -5,10 +5,10 @@
 #include <stdlib.h>
 
 #include "emu/engine.h"
+#include "lib/progress/remote_srq.h"
 #include "lib/verbs/async.h"
 #include "lib/verbs/cq.h"
-#include "lib/verbs/driver.h"
-#include "lib/verbs/srq_share.h"
+#include "lib/verbs/objects.h"
 #include "lib/verbs/xrcd.h"
 
 static int make(struct ibv_pd *pd, const struct ibv_srq_attr *attr, struct dm_srq **ret)

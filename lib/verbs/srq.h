@@ -5,7 +5,7 @@
 
 #include <stdatomic.h>
 
-#include "lib/verbs/newer.h"
+#include "lib/abi/newer.h"
 
 #include "emu/srq.h"
 #include "lib/verbs/buffer.h"

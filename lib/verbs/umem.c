@@ -5,11 +5,11 @@
 #include <sys/mman.h>
 
 #include "lib/control/protocol.h"
+#include "lib/progress/memory.h"
 #include "lib/verbs/device.h"
-#include "lib/verbs/driver.h"
-#include "lib/verbs/memory.h"
+#include "lib/verbs/mlx5_calls.h"
 #include "lib/verbs/mr.h"
-#include "lib/verbs/neighbour.h"
+#include "lib/verbs/objects.h"
 
 #define PDN_MASK 0xffffffu
 

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "emu/engine.h"
-#include "lib/verbs/driver.h"
+#include "lib/verbs/objects.h"
 #include "lib/verbs/qp.h"
 
 struct built_wr {

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 
 #include "lib/control/protocol.h"
-#include "lib/verbs/driver.h"
+#include "lib/verbs/objects.h"
 
 bool dm_xrcd_fits(struct ibv_context *context, struct ibv_xrcd *xrcd)
 {

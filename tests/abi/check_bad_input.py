@@ -60,7 +60,7 @@ def main():
     for path in glob.glob(os.path.join(root, "tests/client/verbs_bad*.c")):
         with open(path, encoding="utf-8") as f:
             cases += f.read()
-    names = set(exported(os.path.join(root, "lib/verbs/symbols.tsv"))) | set(inline(header))
+    names = set(exported(os.path.join(root, "lib/abi/symbols.tsv"))) | set(inline(header))
     missing, tried, reasoned = [], 0, 0
     for name in sorted(names):
         called = re.search(rf"\b{name.lstrip('_')}\)?\(", cases)

@@ -14,7 +14,7 @@ import sys
 
 def load_reader():
     """The list is read as the build reads it."""
-    path = os.path.join(os.path.dirname(__file__), "../../lib/verbs/generate_abi.py")
+    path = os.path.join(os.path.dirname(__file__), "../../lib/abi/generate_abi.py")
     spec = importlib.util.spec_from_file_location("generate_abi", path)
     module = importlib.util.module_from_spec(spec)
     sys.dont_write_bytecode = True

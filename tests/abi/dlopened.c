@@ -6,7 +6,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "lib/verbs/newer.h"
+#include "lib/abi/newer.h"
 
 static void *lib;
 

@@ -27,7 +27,7 @@ def main():
         rows = [line.split() for line in f if not line.startswith("#")]
     with open(out, "w", encoding="ascii") as f:
         f.write("/* Made by generate_layout.py. */\n#include <assert.h>\n#include <stddef.h>\n#include <time.h>\n\n"
-                '#include "lib/verbs/newer.h"\n\n')
+                '#include "lib/abi/newer.h"\n\n')
         for struct, offset, size, field in rows:
             name, own = struct, None
             if which == "newer" and struct in GROWN:

@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "bed.h"
-#include "lib/verbs/newer.h"
+#include "lib/abi/newer.h"
 
 enum what {
 	NONE,

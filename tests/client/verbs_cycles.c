@@ -12,8 +12,8 @@
 #include <unistd.h>
 
 #include "bed.h"
+#include "lib/abi/newer.h"
 #include "lib/mlx5/newer.h"
-#include "lib/verbs/newer.h"
 
 /* verbs.h's ibv_close_xrcd() follows what it looks up without asking. */
 #pragma GCC diagnostic ignored "-Wnull-dereference"

@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "bed.h"
-#include "lib/verbs/newer.h"
+#include "lib/abi/newer.h"
 
 #define PAGE 4096u
 

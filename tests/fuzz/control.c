@@ -12,9 +12,9 @@
 #include "lib/control/log.h"
 #include "lib/control/protocol.h"
 #include "lib/control/socket.h"
-#include "rxe_dm/context.h"
-#include "rxe_dm/fault_device.h"
-#include "rxe_dm/gone.h"
+#include "rxe_dm/server/context.h"
+#include "rxe_dm/server/fault_device.h"
+#include "rxe_dm/server/time_wait.h"
 #include "tests/fuzz/control.h"
 
 #define MAX_CLIENTS   4u

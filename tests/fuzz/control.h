@@ -4,7 +4,7 @@
 #ifndef TESTS_FUZZ_CONTROL_H
 #define TESTS_FUZZ_CONTROL_H
 
-#include "rxe_dm/instance.h"
+#include "rxe_dm/server/instance.h"
 #include "tests/fuzz/target.h"
 
 #define CONTROL_KNOWN_SLOTS 4u

@@ -6,7 +6,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "rxe_dm/fault.h"
+#include "rxe_dm/server/fault.h"
 #include "tests/fuzz/control.h"
 
 enum fault_flag {

@@ -8,9 +8,9 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "net/link/capture_ring.h"
-#include "net/link/udp.h"
-#include "net/link/udp_addr.h"
+#include "net/link/capture/ring.h"
+#include "net/link/udp/address.h"
+#include "net/link/udp/udp.h"
 #include "net/wire/headers.h"
 #include "net/wire/icrc.h"
 #include "net/wire/opcode.h"
@@ -38,7 +38,7 @@ enum record_flag {
 	RECORD_MANY = 1 << 4, /* and says that there are more */
 };
 
-/* The linker gives us the calls of rxe_dm/gone.c and rxe_dm/owed.c. */
+/* The linker gives us the calls of rxe_dm/server/time_wait.c and rxe_dm/server/delayed_ack.c. */
 int __wrap_link_udp_send(struct link_udp *link, const struct wire_train *trains, size_t n);
 ssize_t __wrap_sendto(int sock, const void *p, size_t len, int flags, const struct sockaddr *to,
 		      socklen_t to_len);

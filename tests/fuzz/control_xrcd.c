@@ -3,7 +3,7 @@
  * for. */
 #include <sys/stat.h>
 
-#include "rxe_dm/context.h"
+#include "rxe_dm/server/context.h"
 #include "tests/fuzz/control.h"
 
 static bool same_inode(const struct object *a, const struct object *b)

@@ -5,18 +5,18 @@
 #include <netinet/udp.h>
 #include <sys/socket.h>
 
-#include "net/link/frame.h"
-#include "net/link/neighbour.h"
-#include "net/link/neighbour_table.h"
-#include "net/link/udp_link.h"
-#include "net/link/veth_split.h"
+#include "net/link/ethernet/frame.h"
+#include "net/link/ethernet/neighbor.h"
+#include "net/link/ethernet/neighbor_table.h"
+#include "net/link/ethernet/split.h"
+#include "net/link/udp/private.h"
 #include "net/wire/packet.h"
 #include "net/wire/train.h"
 #include "tests/fuzz/target.h"
 
 #define MAX_PACKETS (UDP_RX_BATCH * 65536u)
 
-/* The linker gives us the calls of net/link/udp_recv.c. */
+/* The linker gives us the calls of net/link/udp/receive.c. */
 int __wrap_recvmmsg(int sock, struct mmsghdr *msgs, unsigned int n, int flags,
 		    struct timespec *timeout);
 

@@ -54,7 +54,7 @@ struct host_slot {
 	uint64_t written; /* bytes that landed in it, some perhaps twice */
 };
 
-/* What became of a queue pair, and what its peer may still be told: kept apart from the record of emu/rc_gone.c. */
+/* What became of a queue pair, and what its peer may still be told: kept apart from the record of emu/rc/time_wait.c. */
 struct host_gone {
 	bool is_gone;
 	bool answers; /* it has received something, and was not about to refuse something for good */

@@ -2,7 +2,7 @@
 /* Queue pairs of the host under attack that go while their peer still talks. What it may be told then is found out here a second
  * time, from what was received and carried out: an ACK of that for each duplicate of it, the result of each of the last atomics, and
  * nothing else. When the records were overwritten, as hostile processes may, what leaves must still be sound, and no more than came. */
-#include "emu/rc_gone.h"
+#include "emu/rc/time_wait.h"
 #include "net/wire/opcode.h"
 #include "tests/fuzz/host.h"
 

@@ -5,8 +5,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "rxe_dm/capture_comment.h"
-#include "rxe_dm/capture_merge.h"
+#include "rxe_dm/command/capture_comment.h"
+#include "rxe_dm/command/capture_merge.h"
 #include "tests/fuzz/target.h"
 
 #define RINGS	  2u

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Fuzz target: fault rules as people write them, and packets that they are let loose on. A rule that was taken prints as text that
  * means the same; a packet that passes the shaper is at most as long as a packet can be, and none comes back for ever. */
-#include "net/link/fault.h"
-#include "net/link/fault_shaper.h"
+#include "net/link/fault/fault.h"
+#include "net/link/fault/shaper.h"
 #include "net/wire/packet.h"
 #include "tests/fuzz/target.h"
 

@@ -5,7 +5,7 @@
 
 #include "lib/control/log.h"
 #include "lib/control/settings.h"
-#include "rxe_dm/command.h"
+#include "rxe_dm/command/command.h"
 #include "tests/fuzz/target.h"
 
 #define MAX_ARGS 32

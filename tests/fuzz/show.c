@@ -4,7 +4,7 @@
 #include <jansson.h>
 #include <sys/mman.h>
 
-#include "rxe_dm/view.h"
+#include "rxe_dm/command/view.h"
 #include "tests/fuzz/target.h"
 
 #define SLOTS	    4u

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The oracle looks at packets, at the bytes they store, and at what the counters make of them. */
-#include "emu/rc_nak.h"
+#include "emu/rc/nak.h"
 #include "net/wire/opcode.h"
 #include "tests/sim/oracle.h"
 

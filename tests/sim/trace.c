@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "emu/rc_nak.h"
+#include "emu/rc/nak.h"
 #include "net/wire/opcode.h"
 
 #define LINE_MAX_LEN 256

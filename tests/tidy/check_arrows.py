@@ -12,11 +12,16 @@ ARROWS = {
     "net/link": ["net/wire"],
     "emu": ["net/wire"],
     "lib/control": ["emu", "net/wire", "net/link"],
-    "lib/verbs": ["lib/control", "emu", "net/wire", "net/link"],
-    "lib/mlx5": ["lib/verbs", "lib/control", "emu", "net/wire", "net/link"],
+    # Not yet apart: these four still call each other.
+    "lib/progress": ["lib/verbs", "lib/diagnose", "lib/abi", "lib/control", "emu", "net/wire", "net/link"],
+    "lib/diagnose": ["lib/verbs", "lib/progress", "lib/abi", "lib/control", "emu", "net/wire", "net/link"],
+    "lib/abi": ["lib/verbs", "lib/progress", "lib/control", "emu", "net/wire", "net/link"],
+    "lib/verbs": ["lib/abi", "lib/progress", "lib/diagnose", "lib/control", "emu", "net/wire", "net/link"],
+    "lib/mlx5": ["lib/verbs", "lib/abi", "lib/control", "emu", "net/wire", "net/link"],
     "lib/uverbs": [],
     "rxe_dm": ["lib/control", "emu", "net/wire", "net/link"],
-    "tests": ["net/wire", "net/link", "emu", "lib/control", "lib/verbs", "lib/mlx5", "rxe_dm"],
+    "tests": ["net/wire", "net/link", "emu", "lib/control", "lib/abi", "lib/progress", "lib/diagnose",
+              "lib/verbs", "lib/mlx5", "rxe_dm"],
     "examples": [],
 }
 
@@ -79,12 +84,12 @@ GOOD = [{
     "tests/unit/e.c": '#include "rxe_dm/f.h"\n',
 }]
 BAD = [
-    {"emu/a.c": '#include "net/link/udp.h"\n'},
+    {"emu/a.c": '#include "net/link/udp/udp.h"\n'},
     {"emu/a.c": "#include <errno.h>\n"},
     {"net/wire/a.c": '#include "emu/mr.h"\n'},
     {"net/wire/a.h": "#include <infiniband/verbs.h>\n"},
     {"net/link/a.c": '#  include "emu/mr.h"\n'},
-    {"rxe_dm/a.c": '#include "lib/verbs/pump.h"\n'},
+    {"rxe_dm/a.c": '#include "lib/verbs/qp.h"\n'},
     {"emu/a.c": '#include "../net/wire/b.h"\n', "net/wire/b.h": ""},
     {"emu/a.c": '#include "tests/b.h"\n'},
     {"extra/a.c": "int a;\n"},

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "emu/rc_nak.h"
+#include "emu/rc/nak.h"
 #include "net/wire/opcode.h"
 
 struct world w;

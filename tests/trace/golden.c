@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "emu/rc_nak.h"
+#include "emu/rc/nak.h"
 #include "tests/trace/fixture.h"
 #include "tests/trace/golden_bytes.h"
 #include "tests/unit/wire_vectors.h"

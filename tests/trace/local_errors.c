@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Traces of faults that a requester finds, in its own memory or in what its peer sends. */
-#include "emu/rc_nak.h"
+#include "emu/rc/nak.h"
 #include "tests/trace/fixture.h"
 
 START_TEST(send_with_a_wrong_key)

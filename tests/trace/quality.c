@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Traces of what makes a transport good under faults, where no other theme tells it: reordering, gaps one after the other, a storm
  * of RNR NAKs, floods that must cost no memory. The list of them all, with their traces, is in docs/TESTING.md. */
-#include "emu/rc_nak.h"
+#include "emu/rc/nak.h"
 #include "tests/trace/fixture.h"
 
 /* One packet overtaken by all behind it: one NAK, one retransmission, no timeout. */

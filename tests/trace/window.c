@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Traces of how much is under way when packets get lost: less after each loss, more with what is answered, and without a loss no less
  * than ever. */
-#include "emu/rc_nak.h"
+#include "emu/rc/nak.h"
 #include "tests/trace/fixture.h"
 
 static struct rc_window *window(void)

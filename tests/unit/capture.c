@@ -8,7 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "net/link/capture.h"
+#include "net/link/capture/pcapng.h"
 #include "wire_vectors.h"
 
 #define START_NS 1700000000123456789ull

@@ -5,7 +5,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "rxe_dm/capture_merge.h"
+#include "rxe_dm/command/capture_merge.h"
 
 #define RINGS 3
 #define MS    1000000ull

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "net/link/capture_ring.h"
+#include "net/link/capture/ring.h"
 
 #define BYTES  CAPTURE_RING_MIN
 #define RACE_N 200000u

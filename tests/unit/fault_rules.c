@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "net/link/fault.h"
+#include "net/link/fault/fault.h"
 #include "net/wire/opcode.h"
 
 #define RC_ACK	     0x11

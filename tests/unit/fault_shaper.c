@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "net/link/fault_shaper.h"
+#include "net/link/fault/shaper.h"
 #include "net/wire/headers.h"
 #include "net/wire/opcode.h"
 #include "net/wire/packet.h"

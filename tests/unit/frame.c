@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "net/link/frame.h"
+#include "net/link/ethernet/frame.h"
 #include "net/wire/headers.h"
 #include "wire_vectors.h"
 

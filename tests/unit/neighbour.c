@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "net/link/neighbour.h"
-#include "net/link/neighbour_table.h"
+#include "net/link/ethernet/neighbor.h"
+#include "net/link/ethernet/neighbor_table.h"
 #include "net/wire/headers.h"
 
 static const struct neighbour_self v4_a = { { { [10] = 0xff, 0xff, 10, 9, 0, 1 } },

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 #include "emu/qp.h"
-#include "emu/rc_nak.h"
+#include "emu/rc/nak.h"
 
 /* IBTA table 45, in units of 10 us. */
 START_TEST(rnr_timer_codes)

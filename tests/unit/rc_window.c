@@ -3,8 +3,8 @@
 #include <check.h>
 #include <stdlib.h>
 
-#include "emu/rc_rtt.h"
-#include "emu/rc_window.h"
+#include "emu/rc/requester_rtt.h"
+#include "emu/rc/requester_window.h"
 
 START_TEST(open_until_something_is_lost)
 {

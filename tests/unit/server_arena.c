@@ -6,7 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "rxe_dm/arena.h"
+#include "rxe_dm/server/arena.h"
 
 #define PAGE  4096u
 #define BYTES (16u * PAGE)

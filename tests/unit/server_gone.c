@@ -9,7 +9,7 @@
 #include <time.h>
 
 #include "lib/control/shared.h"
-#include "net/link/udp.h"
+#include "net/link/udp/udp.h"
 #include "net/wire/opcode.h"
 #include "net/wire/packet.h"
 #include "server_world.h"

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "rxe_dm/range.h"
+#include "rxe_dm/server/range.h"
 
 #define GRANULE	 4096u
 #define GRANULES 1024u

@@ -6,9 +6,9 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#include "rxe_dm/grace.h"
-#include "rxe_dm/key.h"
-#include "rxe_dm/object.h"
+#include "rxe_dm/server/grace.h"
+#include "rxe_dm/server/key.h"
+#include "rxe_dm/server/object.h"
 
 static struct ctl_shared *shared;
 static struct objects objects;

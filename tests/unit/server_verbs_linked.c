@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "rxe_dm/verbs_linked.h"
+#include "rxe_dm/command/verbs_linked.h"
 
 #define PARTS 2
 

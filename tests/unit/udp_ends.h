@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "net/link/udp.h"
+#include "net/link/udp/udp.h"
 #include "net/wire/packet.h"
 
 #define AWAIT_MS 60000

@@ -9,11 +9,11 @@
 #include <unistd.h>
 
 #include "emu/engine.h"
-#include "lib/verbs/driver.h"
-#include "lib/verbs/wire_capture.h"
-#include "net/link/capture_ring.h"
-#include "net/link/fault_shaper.h"
-#include "net/link/udp.h"
+#include "lib/progress/capture.h"
+#include "lib/verbs/objects.h"
+#include "net/link/capture/ring.h"
+#include "net/link/fault/shaper.h"
+#include "net/link/udp/udp.h"
 #include "net/wire/opcode.h"
 #include "net/wire/packet.h"
 

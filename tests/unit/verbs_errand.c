@@ -7,9 +7,9 @@
 #include <sys/mman.h>
 
 #include "emu/engine.h"
-#include "lib/verbs/driver.h"
-#include "lib/verbs/errand.h"
-#include "lib/verbs/memory.h"
+#include "lib/progress/memory.h"
+#include "lib/progress/remote.h"
+#include "lib/verbs/objects.h"
 #include "lib/verbs/srq.h"
 
 #define OWN	  3u

@@ -8,8 +8,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "lib/verbs/driver.h"
-#include "lib/verbs/memory.h"
+#include "lib/progress/memory.h"
+#include "lib/verbs/objects.h"
 
 static uint8_t *pages(size_t n)
 {

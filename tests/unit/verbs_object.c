@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 #include "emu/limits.h"
-#include "lib/verbs/object.h"
+#include "lib/verbs/live.h"
 
 struct ibv_context {
 	int nothing;

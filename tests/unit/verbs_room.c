@@ -10,9 +10,9 @@
 
 #include "emu/engine.h"
 #include "emu/pace.h"
-#include "lib/verbs/driver.h"
-#include "lib/verbs/wire_fault.h"
-#include "net/link/udp.h"
+#include "lib/progress/fault.h"
+#include "lib/verbs/objects.h"
+#include "net/link/udp/udp.h"
 #include "net/wire/opcode.h"
 #include "net/wire/packet.h"
 

@@ -12,7 +12,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "net/link/veth_pcap.h"
+#include "net/link/ethernet/filter.h"
 #include "udp_ends.h"
 #include "veth_pair.h"
 

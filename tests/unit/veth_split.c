@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "net/link/veth_split.h"
+#include "net/link/ethernet/split.h"
 #include "net/wire/headers.h"
 #include "net/wire/opcode.h"
 #include "net/wire/train.h"

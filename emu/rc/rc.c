@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: MIT */
+/* Reliable connection (IBTA 9.7), and XRC, whose QPs have one half of it each (annex A14): where the engine's calls are shared out.
+ * Requests go to the responder (rc_respond, rc_execute, rc_replay), which answers through rc_reply; answers go to the requester
+ * (rc_complete), which sends through rc_request and asks rc_retry what to do when something is missing. */
+#include "emu/rc/rc.h"
+
+#include "emu/engine.h"
+#include "emu/rc/requester_complete.h"
+#include "net/wire/opcode.h"
+
+void rc_reset(struct rxe_qp *qp)
+{
+	rc_request_stop(qp);
+	qp->rc.req = (struct rc_request){ 0 };
+	rc_retry_reset(&qp->rc.retry);
+	rc_respond_reset(&qp->rc.resp);
+	rc_replay_reset(&qp->rc.replay);
+	rc_recent_reads_reset(&qp->rc.reads);
+	rc_reply_reset(&qp->rc.reply);
+}
+
+void rc_became_rtr(struct rxe_engine *engine, struct rxe_qp *qp)
+{
+	rc_respond_reset(&qp->rc.resp);
+	rc_replay_reset(&qp->rc.replay);
+	rc_recent_reads_reset(&qp->rc.reads);
+	rc_reply_reset(&qp->rc.reply);
+	/* Behind what would the ACK of an XRC target ride? It sends nothing else. */
+	qp->rc.reply.hold_ns = qp->type == RXE_QPT_RC ? engine->cfg.ack_hold_ns : 0;
+}
+
+void rc_became_rts(struct rxe_engine *engine, struct rxe_qp *qp)
+{
+	rc_retry_reset(&qp->rc.retry);
+	qp->rc.retry.probe_after_ns = qp->rc.retry.probe_most_ns = engine->cfg.probe_ns;
+	rc_request_start(engine, qp);
+}
+
+void rc_became_err(struct rxe_qp *qp)
+{
+	rc_request_stop(qp);
+}
+
+static bool requests(const struct rxe_qp *qp)
+{
+	return qp->state == RXE_QPS_RTS || qp->state == RXE_QPS_SQD;
+}
+
+static bool responds(const struct rxe_qp *qp)
+{
+	return qp->state == RXE_QPS_RTR || requests(qp);
+}
+
+/* The timer is only ever moved to an earlier time: when it fires too early, it is set again. Setting it for each packet would
+ * cost more than an idle call now and then. */
+static void set_timer(struct rxe_engine *engine, struct rxe_qp *qp)
+{
+	uint64_t next = rc_retry_next_ns(&qp->rc.retry);
+	uint64_t reply = rc_reply_next_ns(&qp->rc.reply);
+
+	if (!responds(qp))
+		return;
+	if (reply < next)
+		next = reply;
+	if (next < qp->deadline_ns)
+		rxe_qp_set_deadline(engine, qp, next);
+}
+
+void rc_input(struct rxe_engine *engine, struct rxe_qp *qp, const struct wire_packet *packet,
+	      uint64_t now_ns)
+{
+	if (packet->shape & SHAPE_REQUEST)
+		rc_respond_input(engine, qp, packet, now_ns);
+	else if (requests(qp))
+		rc_complete_input(engine, qp, packet, now_ns);
+	set_timer(engine, qp);
+}
+
+/* Answers first; an ACK alone leaves behind requests in the same train when there are any: the peer's link then has one thing to
+ * receive instead of two. A place in the train is kept for it. */
+static enum output_verdict output(struct rxe_engine *engine, struct rxe_qp *qp,
+				  struct wire_train *train, uint64_t now_ns)
+{
+	enum output_verdict verdict = rc_reply_output(engine, qp, train, now_ns);
+	uint16_t kept, before;
+
+	if (verdict != OUTPUT_IDLE || !responds(qp))
+		return verdict;
+	kept = rc_reply_ack_rides(&qp->rc.reply, train) ? 1 : 0;
+	before = train->segs;
+	train->max_segs = (uint16_t)(train->max_segs - kept);
+	verdict = rc_request_output(engine, qp, train, now_ns);
+	train->max_segs = (uint16_t)(train->max_segs + kept);
+	if (rc_reply_output_ack(engine, qp, train, (uint32_t)(train->segs - before), now_ns) !=
+	    OUTPUT_IDLE)
+		return OUTPUT_TRAIN_FULL;
+	return verdict;
+}
+
+enum output_verdict rc_output(struct rxe_engine *engine, struct rxe_qp *qp,
+			      struct wire_train *train, uint64_t now_ns)
+{
+	enum output_verdict verdict;
+
+	if (!responds(qp))
+		return OUTPUT_IDLE;
+	verdict = output(engine, qp, train, now_ns);
+	set_timer(engine, qp);
+	return verdict;
+}
+
+void rc_expired(struct rxe_engine *engine, struct rxe_qp *qp, uint64_t now_ns)
+{
+	if (!responds(qp))
+		return;
+	if (requests(qp))
+		rc_complete_expired(engine, qp, now_ns);
+	if (responds(qp))
+		rxe_qp_set_ready(engine, qp);
+	set_timer(engine, qp);
+}

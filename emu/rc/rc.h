@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: MIT */
+/* Reliable connection (IBTA 9.7): what a QP keeps of it, and the calls the engine makes. */
+#ifndef RXE_EMU_RC_H
+#define RXE_EMU_RC_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "emu/output.h"
+#include "emu/rc/requester.h"
+#include "emu/rc/requester_retry.h"
+#include "emu/rc/responder.h"
+#include "emu/rc/responder_duplicate.h"
+#include "emu/rc/responder_reply.h"
+
+struct rxe_engine;
+struct rxe_qp;
+struct wire_packet;
+struct wire_train;
+
+struct rxe_rc {
+	struct rc_request req;
+	struct rc_retry retry;
+	struct rc_respond resp;
+	struct rc_replay replay;
+	struct rc_recent_reads reads;
+	struct rc_reply reply;
+};
+
+/* The QP is new, goes back to RESET, or goes for good. */
+void rc_reset(struct rxe_qp *qp);
+/* The QP moved to RTR, RTS, ERR. */
+void rc_became_rtr(struct rxe_engine *engine, struct rxe_qp *qp);
+void rc_became_rts(struct rxe_engine *engine, struct rxe_qp *qp);
+void rc_became_err(struct rxe_qp *qp);
+/* A packet for this QP, parsed, ICRC checked, from the peer's address. */
+void rc_input(struct rxe_engine *engine, struct rxe_qp *qp, const struct wire_packet *packet,
+	      uint64_t now_ns);
+enum output_verdict rc_output(struct rxe_engine *engine, struct rxe_qp *qp,
+			      struct wire_train *train, uint64_t now_ns);
+void rc_expired(struct rxe_engine *engine, struct rxe_qp *qp, uint64_t now_ns);
+
+#endif

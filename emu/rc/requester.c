@@ -1,0 +1,501 @@
+/* SPDX-License-Identifier: MIT */
+/* The requester sends (IBTA 9.7.2 to 9.7.3.5). A request gets its PSNs when its first packet is made: one a packet, and for a READ
+ * one for each packet of the answer. Whatever was sent can be made again from its PSN alone, so going back is moving cur.
+ *
+ * AckReq is set on the last packet of each message; inside one, where a train ends or the window is full, when 16 KiB have gone
+ * without it (or half of what losses let be under way), or no answer is on its way. A QP that stops at the window with none on its
+ * way sends one packet more, which asks: so an answer will set it going. */
+#include "emu/rc/requester.h"
+
+#include "emu/emit.h"
+#include "emu/engine.h"
+#include "net/wire/opcode.h"
+
+/* So many PSNs may be without an answer: beyond it old and new cannot be told apart (IBTA 9.7.1). */
+#define MAX_PSNS_OPEN 0x7fffff
+
+/* A train costs a system call here and one there, whatever is in it: behind so many packets without an answer, so many requests
+ * of so many bytes leave together. */
+#define GATHER_BEHIND	8
+#define GATHER_REQUESTS 16
+#define GATHER_BYTES	512
+
+enum step {
+	STEP_SENT,
+	STEP_TRAIN_FULL,
+	STEP_LATER,
+	STEP_FAILED, /* its payload could not be had */
+};
+
+/* clang-format off */
+static const uint8_t op_for[][2][2] = { /* by [first packet][last packet] */
+	[RXE_WR_RDMA_WRITE]           = { { OP_WRITE_MIDDLE, OP_WRITE_LAST },     { OP_WRITE_FIRST, OP_WRITE_ONLY } },
+	[RXE_WR_RDMA_WRITE_WITH_IMM]  = { { OP_WRITE_MIDDLE, OP_WRITE_LAST_IMM }, { OP_WRITE_FIRST, OP_WRITE_ONLY_IMM } },
+	[RXE_WR_SEND]                 = { { OP_SEND_MIDDLE, OP_SEND_LAST },       { OP_SEND_FIRST, OP_SEND_ONLY } },
+	[RXE_WR_SEND_WITH_IMM]        = { { OP_SEND_MIDDLE, OP_SEND_LAST_IMM },   { OP_SEND_FIRST, OP_SEND_ONLY_IMM } },
+	[RXE_WR_SEND_WITH_INV]        = { { OP_SEND_MIDDLE, OP_SEND_LAST_INV },   { OP_SEND_FIRST, OP_SEND_ONLY_INV } },
+	[RXE_WR_RDMA_READ]            = { { OP_READ_REQUEST, OP_READ_REQUEST },   { OP_READ_REQUEST, OP_READ_REQUEST } },
+	[RXE_WR_ATOMIC_CMP_AND_SWP]   = { { OP_CMP_SWAP, OP_CMP_SWAP },           { OP_CMP_SWAP, OP_CMP_SWAP } },
+	[RXE_WR_ATOMIC_FETCH_AND_ADD] = { { OP_FETCH_ADD, OP_FETCH_ADD },         { OP_FETCH_ADD, OP_FETCH_ADD } },
+};
+/* clang-format on */
+
+/* Is the peer a socket of this host? Only of those the host knows how full they are. */
+static bool is_here(const struct rxe_engine *engine, const struct rxe_qp *qp)
+{
+	const struct rxe_engine_cfg *cfg = &engine->cfg;
+
+	return cfg->ops->room &&
+	       cfg->ops->room(cfg->host, &qp->flow.dst, qp->attr.dest_qp_num >> RXE_SLOT_SHIFT) !=
+		       UINT32_MAX;
+}
+
+void rc_request_start(struct rxe_engine *engine, struct rxe_qp *qp)
+{
+	struct rc_request *req = &qp->rc.req;
+
+	*req = (struct rc_request){
+		.una_psn = qp->attr.sq_psn,
+		.cur_psn = qp->attr.sq_psn,
+		.sent_psn = qp->attr.sq_psn,
+		.cur = qp->sq.head,
+		.peer = rxe_peer_get(&engine->peers, &qp->flow.dst,
+				     qp->attr.dest_qp_num >> RXE_SLOT_SHIFT),
+	};
+	rc_window_reset(&req->window, is_here(engine, qp));
+}
+
+/* The entry may have been given to another peer meanwhile, its count begun anew: never below 0. */
+static void give_back(struct rc_request *req, uint32_t cost)
+{
+	req->in_flight -= cost;
+	if (req->unasked > req->in_flight)
+		req->unasked = req->in_flight;
+	req->peer->in_flight -= req->peer->in_flight < cost ? req->peer->in_flight : cost;
+}
+
+void rc_request_stop(struct rxe_qp *qp)
+{
+	if (qp->rc.req.peer)
+		give_back(&qp->rc.req, qp->rc.req.in_flight);
+}
+
+struct rxe_send_wqe *rc_request_head(const struct rxe_qp *qp)
+{
+	struct rxe_send_wqe *wqe;
+
+	if (rxe_ring_used(&qp->sq) == 0)
+		return NULL;
+	wqe = rxe_ring_at(&qp->sq, qp->sq.head);
+	return wqe->started ? wqe : NULL;
+}
+
+bool rc_request_is_idle(const struct rxe_qp *qp)
+{
+	return qp->rc.req.una_psn == qp->rc.req.cur_psn;
+}
+
+/* Small requests behind a good many that wait for answers, one of which sets the QP going again: they may wait for company. Not
+ * inside a message: its last packet asks for the answer, and has not gone. */
+static bool may_gather(const struct rxe_qp *qp)
+{
+	const struct rc_request *req = &qp->rc.req;
+	const struct rxe_send_wqe *newest = rxe_ring_at(&qp->sq, qp->sq.tail - 1);
+	const struct rxe_send_wqe *oldest = rxe_ring_at(&qp->sq, req->cur);
+	bool between = !oldest->started || oldest->psn_first == req->cur_psn;
+
+	return qp->state == RXE_QPS_RTS && between && qp->sq.tail - req->cur < GATHER_REQUESTS &&
+	       newest->len <= GATHER_BYTES && psn_diff(req->cur_psn, req->una_psn) >= GATHER_BEHIND;
+}
+
+/* Bytes of the message before psn. */
+static uint32_t offset_at(const struct rxe_qp *qp, const struct rxe_send_wqe *wqe, uint32_t psn)
+{
+	uint32_t offset = (uint32_t)psn_diff(psn, wqe->psn_first) * qp->attr.path_mtu;
+
+	return offset < wqe->len ? offset : wqe->len;
+}
+
+/* What packets [from, to] of a request cost: its own, or those of the answer to a READ. */
+static uint32_t cost_of(const struct rxe_qp *qp, const struct rxe_send_wqe *wqe, uint32_t from,
+			uint32_t to)
+{
+	uint32_t bytes = offset_at(qp, wqe, psn_add(to, 1)) - offset_at(qp, wqe, from);
+
+	return bytes + ((uint32_t)psn_diff(to, from) + 1) * RC_PACKET_COST;
+}
+
+static uint32_t packets_in_flight(const struct rc_request *req)
+{
+	return (uint32_t)psn_diff(req->cur_psn, req->una_psn);
+}
+
+/* The last PSN of the READ request that begins at psn: two of them fit the window, unless that is very small. Cut at multiples of a
+ * power of two, so that what is asked for again in smaller parts never begins in one of the old parts and ends in another. */
+static uint32_t read_end(const struct rxe_qp *qp, const struct rxe_send_wqe *wqe, uint32_t psn)
+{
+	uint32_t per_request = RC_READ_BYTES / qp->attr.path_mtu;
+	uint32_t index = (uint32_t)psn_diff(psn, wqe->psn_first);
+	uint32_t end;
+
+	while (per_request > RC_READ_PACKETS && per_request > qp->rc.req.window.packets / 2)
+		per_request /= 2;
+	end = psn_add(wqe->psn_first, (index | (per_request - 1)));
+	return psn_diff(end, wqe->psn_last) < 0 ? end : wqe->psn_last;
+}
+
+void rc_request_rewind(struct rxe_engine *engine, struct rxe_qp *qp)
+{
+	struct rc_request *req = &qp->rc.req;
+
+	give_back(req, req->in_flight);
+	req->rd_atomic = 0;
+	req->cur = qp->sq.head;
+	req->cur_psn = req->una_psn;
+	req->from = (struct rxe_cursor){ 0 };
+	req->probe = RC_PROBE_NONE;
+	rc_rtt_forget(&req->rtt);
+	rxe_qp_set_ready(engine, qp);
+}
+
+void rc_request_lost(struct rxe_engine *engine, struct rxe_qp *qp)
+{
+	rc_window_lost(&qp->rc.req.window);
+	rc_request_rewind(engine, qp);
+}
+
+void rc_request_probe(struct rxe_engine *engine, struct rxe_qp *qp)
+{
+	if (rc_request_is_idle(qp))
+		return;
+	qp->rc.req.probe = RC_PROBE_DUE;
+	rc_rtt_forget(&qp->rc.req.rtt);
+	rxe_qp_set_ready(engine, qp);
+}
+
+/* All up to psn were answered: the reads and atomics among them are done. */
+static void count_answered(struct rxe_qp *qp, const struct rxe_send_wqe *wqe, uint32_t psn)
+{
+	struct rc_request *req = &qp->rc.req;
+
+	rc_window_answered(&req->window, packets_in_flight(req),
+			   (uint32_t)psn_diff(psn, req->una_psn) + 1);
+	give_back(req, cost_of(qp, wqe, req->una_psn, psn));
+	while (req->rd_atomic > 0 &&
+	       psn_diff(psn, req->rd_end[req->rd_first % RXE_MAX_RD_ATOMIC]) >= 0) {
+		req->rd_first++;
+		req->rd_atomic--;
+	}
+}
+
+/* The answer may be one to an earlier sending, when we have gone back already: then cur must not stay behind. */
+void rc_request_advance(struct rxe_engine *engine, struct rxe_qp *qp, uint32_t psn)
+{
+	struct rc_request *req = &qp->rc.req;
+	struct rxe_send_wqe *wqe = rc_request_head(qp);
+	bool behind = psn_diff(req->cur_psn, psn) <= 0;
+
+	if (!behind)
+		count_answered(qp, wqe, psn);
+	req->una_psn = psn_add(psn, 1);
+	req->probe = RC_PROBE_NONE;
+	if (psn == wqe->psn_last) {
+		rxe_complete_send(engine, qp, RXE_WC_SUCCESS);
+		if (qp->state == RXE_QPS_ERR)
+			return;
+		req->into = (struct rxe_cursor){ 0 };
+	}
+	if (behind)
+		rc_request_rewind(engine, qp);
+}
+
+void rc_request_check_broken(struct rxe_engine *engine, struct rxe_qp *qp, uint64_t now_ns)
+{
+	struct rc_request *req = &qp->rc.req;
+
+	if (req->is_broken && req->broken_index == qp->sq.head)
+		rxe_qp_fail(engine, qp, req->broken_status, now_ns);
+}
+
+static void break_at_cur(struct rxe_engine *engine, struct rxe_qp *qp, enum rxe_wc_status status,
+			 uint64_t now_ns)
+{
+	qp->rc.req.is_broken = true;
+	qp->rc.req.broken_index = qp->rc.req.cur;
+	qp->rc.req.broken_status = status;
+	rc_request_check_broken(engine, qp, now_ns);
+}
+
+/* May a request that has no PSNs yet begin? */
+static bool may_begin(struct rxe_engine *engine, struct rxe_qp *qp, const struct rxe_send_wqe *wqe)
+{
+	const struct rc_request *req = &qp->rc.req;
+	uint32_t packets = rc_packets(wqe->len, qp->attr.path_mtu);
+
+	if (qp->state == RXE_QPS_SQD) {
+		if (req->una_psn == qp->attr.sq_psn)
+			rxe_qp_drained(engine, qp);
+		return false;
+	}
+	if ((wqe->flags & RXE_SEND_FENCE) && req->rd_atomic > 0)
+		return false;
+	return (uint32_t)psn_diff(qp->attr.sq_psn, req->una_psn) + packets <= MAX_PSNS_OPEN;
+}
+
+bool rc_request_is_long(const struct rxe_qp *qp)
+{
+	const uint32_t cur = qp->rc.req.cur;
+
+	return cur != qp->sq.tail &&
+	       ((const struct rxe_send_wqe *)rxe_ring_at(&qp->sq, cur))->len > qp->attr.path_mtu;
+}
+
+static void begin(struct rxe_qp *qp, struct rxe_send_wqe *wqe)
+{
+	uint32_t packets = rc_packets(wqe->len, qp->attr.path_mtu);
+
+	wqe->psn_first = qp->attr.sq_psn;
+	wqe->psn_last = psn_add(wqe->psn_first, packets - 1);
+	wqe->started = 1;
+	qp->attr.sq_psn = psn_add(wqe->psn_first, packets);
+}
+
+/* The request that the next packet comes from, or NULL when none may go. Resending, a fence holds as it did the first time. */
+static struct rxe_send_wqe *next(struct rxe_engine *engine, struct rxe_qp *qp, uint64_t now_ns)
+{
+	const struct rc_request *req = &qp->rc.req;
+	struct rxe_send_wqe *wqe = rxe_ring_at(&qp->sq, req->cur);
+
+	if (req->cur == qp->sq.tail) {
+		if (qp->state == RXE_QPS_SQD && req->una_psn == qp->attr.sq_psn)
+			rxe_qp_drained(engine, qp);
+		return NULL;
+	}
+	if (req->is_broken && req->cur == req->broken_index)
+		return NULL;
+	if ((rc_is_read(wqe) || rc_is_atomic(wqe)) && qp->attr.max_rd_atomic == 0) {
+		break_at_cur(engine, qp, RXE_WC_LOC_QP_OP_ERR, now_ns);
+		return NULL;
+	}
+	if (!wqe->started) {
+		if (!may_begin(engine, qp, wqe))
+			return NULL;
+		begin(qp, wqe);
+	} else if ((wqe->flags & RXE_SEND_FENCE) && req->rd_atomic > 0 &&
+		   req->cur_psn == wqe->psn_first) {
+		return NULL;
+	}
+	return wqe;
+}
+
+/* The last PSN that the next packet of the request stands for. */
+static uint32_t last_psn_of_packet(const struct rxe_qp *qp, const struct rxe_send_wqe *wqe)
+{
+	uint32_t psn = qp->rc.req.cur_psn;
+
+	return rc_is_read(wqe) ? read_end(qp, wqe, psn) : psn;
+}
+
+/* For so many packets that cost so much. One always may when no answer is on its way: it asks for one, which opens the window again. */
+static bool window_has_room(const struct rc_request *req, uint32_t packets, uint32_t cost)
+{
+	return req->in_flight == req->unasked ||
+	       (req->peer->in_flight + cost <= RXE_WINDOW_BYTES &&
+		packets_in_flight(req) + packets <= req->window.packets);
+}
+
+static bool may_go(const struct rxe_qp *qp, const struct rxe_send_wqe *wqe, uint32_t last_psn)
+{
+	const struct rc_request *req = &qp->rc.req;
+
+	if ((rc_is_read(wqe) || rc_is_atomic(wqe)) && req->rd_atomic >= qp->attr.max_rd_atomic)
+		return false;
+	return window_has_room(req, (uint32_t)psn_diff(last_psn, req->cur_psn) + 1,
+			       cost_of(qp, wqe, req->cur_psn, last_psn));
+}
+
+/* Will the peer's window be too full for another packet behind this one? */
+static bool fills_window(const struct rxe_qp *qp, uint32_t cost)
+{
+	return qp->rc.req.peer->in_flight + cost + qp->attr.path_mtu + RC_PACKET_COST >
+	       RXE_WINDOW_BYTES;
+}
+
+/* Twice a window at least, so that while one answer is on its way there is something to send. */
+static bool is_half_a_window(const struct rxe_qp *qp, uint32_t cost)
+{
+	uint32_t packet = qp->attr.path_mtu + RC_PACKET_COST;
+
+	return (cost + packet - 1) / packet >= qp->rc.req.window.packets / 2;
+}
+
+/* Is this packet the last of its train, as far as can be seen? */
+static bool ends_train(const struct wire_train *train, uint32_t len)
+{
+	bool closes = train->segs > 0 && len < train->seg_len;
+	bool fills = train->segs + 1u >= train->max_segs;
+
+	return closes || fills || train->len + len + len > TRAIN_MAX_BYTES;
+}
+
+/* Inside a message: an answer is wanted when a good deal has gone without, or when none is on its way and the window is full.
+ * Asking each time would have the window open by a packet at a time, each of which asks again. */
+static bool must_ask(const struct rxe_qp *qp, const struct wire_train *train, uint32_t len,
+		     uint32_t cost)
+{
+	const struct rc_request *req = &qp->rc.req;
+	bool stops = fills_window(qp, cost);
+
+	if (is_half_a_window(qp, req->unasked + cost))
+		return true;
+	if (req->unasked + cost >= RC_UNASKED_BYTES)
+		return stops || ends_train(train, len);
+	return req->in_flight == req->unasked && stops;
+}
+
+static void describe(const struct rxe_qp *qp, const struct rxe_send_wqe *wqe, uint32_t psn,
+		     uint32_t last_psn, const struct wire_train *train, struct wire_packet *ret)
+{
+	uint32_t offset = offset_at(qp, wqe, psn);
+	uint32_t bytes = offset_at(qp, wqe, psn_add(last_psn, 1)) - offset;
+	bool reads = rc_is_read(wqe) || rc_is_atomic(wqe);
+	bool first = psn == wqe->psn_first;
+	bool last = last_psn == wqe->psn_last;
+
+	ret->bth = (struct bth){
+		.opcode = opcode_make(rxe_qp_service(qp),
+				      (enum wire_op)op_for[wqe->opcode][first][last]),
+		.solicited = last && (wqe->flags & RXE_SEND_SOLICITED),
+		.mig_req = true,
+		.pkey = 0xffff,
+		.dest_qpn = qp->attr.dest_qp_num,
+		.psn = psn,
+	};
+	ret->payload_len = reads ? 0 : bytes;
+	ret->bth.ack_req =
+		last || reads || qp->rc.req.probe == RC_PROBE_DUE ||
+		must_ask(qp, train,
+			 wire_header_len(ret->bth.opcode) + bytes + (-bytes & 3) + ICRC_LEN,
+			 bytes + RC_PACKET_COST);
+	ret->reth = (struct reth){ .va = wqe->remote_addr + (rc_is_read(wqe) ? offset : 0),
+				   .rkey = wqe->rkey,
+				   .len = rc_is_read(wqe) ? bytes : wqe->len };
+	if (rc_is_atomic(wqe)) {
+		bool swaps = wqe->opcode == RXE_WR_ATOMIC_CMP_AND_SWP;
+
+		ret->atomic = (struct atomic_eth){ .va = wqe->remote_addr,
+						   .rkey = wqe->rkey,
+						   .swap_add = swaps ? wqe->swap : wqe->compare_add,
+						   .compare = swaps ? wqe->compare_add : 0 };
+	}
+	ret->xrc_srqn = wqe->remote_qpn;
+	ret->imm = wqe->imm_or_rkey;
+	ret->inv_rkey = wqe->imm_or_rkey;
+}
+
+static void went(struct rxe_qp *qp, const struct rxe_send_wqe *wqe, uint32_t last_psn, bool asked,
+		 uint64_t now_ns)
+{
+	struct rc_request *req = &qp->rc.req;
+	uint32_t cost = cost_of(qp, wqe, req->cur_psn, last_psn);
+
+	req->in_flight += cost;
+	req->unasked = asked ? 0 : req->unasked + cost;
+	req->peer->in_flight += cost;
+	if (rc_is_read(wqe) || rc_is_atomic(wqe))
+		req->rd_end[(req->rd_first + req->rd_atomic++) % RXE_MAX_RD_ATOMIC] = last_psn;
+	if (asked && req->cur_psn == req->sent_psn)
+		rc_rtt_asked(&req->rtt, last_psn, now_ns);
+	req->cur_psn = psn_add(last_psn, 1);
+	rc_window_sent(&req->window, packets_in_flight(req));
+	if (psn_diff(req->cur_psn, req->sent_psn) > 0)
+		req->sent_psn = req->cur_psn;
+	if (last_psn == wqe->psn_last) {
+		req->cur++;
+		req->from = (struct rxe_cursor){ 0 };
+	}
+}
+
+/* The packet that describe() described, its payload from where the cursor is. */
+static enum step emit(struct rxe_engine *engine, struct rxe_qp *qp, struct rxe_send_wqe *wqe,
+		      struct wire_packet *packet, struct rxe_cursor *from, struct wire_train *train)
+{
+	enum mr_verdict gathered = MR_OK;
+	struct rxe_emit emit;
+
+	if (!rxe_emit_start(&emit, train, packet))
+		return STEP_TRAIN_FULL;
+	if (packet->payload_len > 0)
+		gathered =
+			rxe_gather(engine, qp->pd, wqe, from, offset_at(qp, wqe, packet->bth.psn),
+				   emit.payload, packet->payload_len);
+	if (gathered != MR_OK) {
+		rxe_emit_cancel(&emit);
+		return gathered == MR_LATER ? STEP_LATER : STEP_FAILED;
+	}
+	rxe_emit_finish(engine, &emit, &qp->flow);
+	return STEP_SENT;
+}
+
+static enum step send_one(struct rxe_engine *engine, struct rxe_qp *qp, struct rxe_send_wqe *wqe,
+			  uint32_t last_psn, struct wire_train *train, uint64_t now_ns)
+{
+	struct wire_packet packet;
+	enum step step;
+
+	describe(qp, wqe, qp->rc.req.cur_psn, last_psn, train, &packet);
+	step = emit(engine, qp, wqe, &packet, &qp->rc.req.from, train);
+	if (step == STEP_SENT)
+		went(qp, wqe, last_psn, packet.bth.ack_req, now_ns);
+	return step;
+}
+
+/* It counts for nothing in flight, and moves nothing. Of a READ it asks for a packet: the answer to all may be on its way. What cannot
+ * be had now is the timer's to find out. */
+static enum output_verdict send_probe(struct rxe_engine *engine, struct rxe_qp *qp,
+				      struct wire_train *train)
+{
+	struct rc_request *req = &qp->rc.req;
+	struct rxe_send_wqe *wqe = rc_request_head(qp);
+	struct rxe_cursor from = { 0 };
+	struct wire_packet packet;
+
+	describe(qp, wqe, req->una_psn, req->una_psn, train, &packet);
+	if (emit(engine, qp, wqe, &packet, &from, train) == STEP_TRAIN_FULL)
+		return OUTPUT_TRAIN_FULL;
+	req->probe = RC_PROBE_SENT;
+	return OUTPUT_IDLE;
+}
+
+static bool may_request(struct rxe_qp *qp, uint64_t now_ns)
+{
+	return (qp->state == RXE_QPS_RTS || qp->state == RXE_QPS_SQD) &&
+	       rc_retry_may_send(&qp->rc.retry, now_ns);
+}
+
+enum output_verdict rc_request_output(struct rxe_engine *engine, struct rxe_qp *qp,
+				      struct wire_train *train, uint64_t now_ns)
+{
+	if (qp->rc.req.probe == RC_PROBE_DUE && may_request(qp, now_ns) &&
+	    send_probe(engine, qp, train) == OUTPUT_TRAIN_FULL)
+		return OUTPUT_TRAIN_FULL;
+	if (qp->rc.req.cur != qp->sq.tail && may_gather(qp))
+		return OUTPUT_IDLE;
+	while (may_request(qp, now_ns)) {
+		struct rxe_send_wqe *wqe = next(engine, qp, now_ns);
+		uint32_t last_psn;
+
+		if (!wqe)
+			break;
+		last_psn = last_psn_of_packet(qp, wqe);
+		if (!may_go(qp, wqe, last_psn))
+			break;
+		switch (send_one(engine, qp, wqe, last_psn, train, now_ns)) {
+		case STEP_SENT: rc_retry_sent(&qp->rc.retry, &qp->attr, now_ns); break;
+		case STEP_TRAIN_FULL: return OUTPUT_TRAIN_FULL;
+		case STEP_LATER: rc_retry_put_off(&qp->rc.retry, &qp->attr, now_ns); break;
+		case STEP_FAILED: break_at_cur(engine, qp, RXE_WC_LOC_PROT_ERR, now_ns); break;
+		}
+	}
+	return OUTPUT_IDLE;
+}

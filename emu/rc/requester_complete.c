@@ -1,0 +1,241 @@
+/* SPDX-License-Identifier: MIT */
+/* Answers come in (IBTA 9.7.5.1, 9.7.5.2). Requests are retired in order: an answer acknowledges all before it, except that reads
+ * and atomics need their own; an answer behind a missing one tells that it is missing (an implied NAK, 9.7.5.1.2). What is older
+ * than the oldest open request, or was never sent, is a ghost and ignored. */
+#include "emu/rc/requester_complete.h"
+
+#include "emu/engine.h"
+#include "emu/rc/nak.h"
+#include "net/wire/opcode.h"
+
+/* Everything before psn is answered, unless a read or an atomic stands in the way. */
+static void advance_to(struct rxe_engine *engine, struct rxe_qp *qp, uint32_t psn)
+{
+	const struct rc_request *req = &qp->rc.req;
+
+	while (psn_diff(psn, req->una_psn) > 0 && qp->state != RXE_QPS_ERR) {
+		const struct rxe_send_wqe *wqe = rc_request_head(qp);
+		uint32_t upto = psn_add(psn, PSN_MASK); /* psn - 1 */
+
+		if (rc_is_read(wqe) || rc_is_atomic(wqe))
+			return;
+		if (psn_diff(upto, wqe->psn_last) > 0)
+			upto = wqe->psn_last;
+		rc_request_advance(engine, qp, upto);
+	}
+}
+
+static void progressed(struct rxe_engine *engine, struct rxe_qp *qp, uint64_t now_ns)
+{
+	struct rc_request *req = &qp->rc.req;
+
+	if (qp->state == RXE_QPS_ERR)
+		return; /* a completion ended in error */
+	rc_rtt_answered(&req->rtt, req->una_psn, now_ns);
+	rc_retry_set_patience(&qp->rc.retry, &req->rtt, now_ns);
+	rc_retry_progressed(&qp->rc.retry, &qp->attr, req->cur_psn != req->una_psn, now_ns);
+	rxe_qp_set_ready(engine, qp);
+	rc_request_check_broken(engine, qp, now_ns);
+}
+
+enum acknowledged {
+	ACKNOWLEDGED_ALL,    /* everything before psn is answered now */
+	ACKNOWLEDGED_NOT,    /* a read or an atomic stands in the way */
+	ACKNOWLEDGED_FAILED, /* the QP failed on the way */
+};
+
+/* Progress is noted before the caller spends on a retry. */
+static enum acknowledged acknowledge_before(struct rxe_engine *engine, struct rxe_qp *qp,
+					    uint32_t psn, uint64_t now_ns)
+{
+	uint32_t was = qp->rc.req.una_psn;
+
+	advance_to(engine, qp, psn);
+	if (qp->rc.req.una_psn != was)
+		progressed(engine, qp, now_ns);
+	if (qp->state == RXE_QPS_ERR)
+		return ACKNOWLEDGED_FAILED;
+	return psn_diff(psn, qp->rc.req.una_psn) <= 0 ? ACKNOWLEDGED_ALL : ACKNOWLEDGED_NOT;
+}
+
+static void retry(struct rxe_engine *engine, struct rxe_qp *qp, enum rc_retry_verdict verdict,
+		  uint64_t now_ns)
+{
+	struct rxe_counters *counters = engine->cfg.counters;
+
+	switch (verdict) {
+	case RC_RETRY_WAIT: return;
+	case RC_RETRY_PROBE: rc_request_probe(engine, qp); return;
+	case RC_RETRY_REWIND:
+		counters->completer_retry_err++;
+		rc_retry_lost(&qp->rc.retry, now_ns);
+		rc_request_lost(engine, qp);
+		return;
+	case RC_RETRY_GIVE_UP:
+		counters->retry_exceeded_err++;
+		rxe_qp_fail(engine, qp, RXE_WC_RETRY_EXC_ERR, now_ns);
+		return;
+	}
+}
+
+static void missing(struct rxe_engine *engine, struct rxe_qp *qp, const struct wire_packet *packet,
+		    uint64_t now_ns)
+{
+	bool is_ack = !(packet->shape & (SHAPE_READ | SHAPE_ATOMIC));
+
+	retry(engine, qp, rc_retry_implied_nak(&qp->rc.retry, &qp->attr, packet->bth.psn, is_ack),
+	      now_ns);
+}
+
+static void rnr_nak(struct rxe_engine *engine, struct rxe_qp *qp, uint8_t timer_code,
+		    uint64_t now_ns)
+{
+	engine->cfg.counters->rcvd_rnr_err++;
+	switch (rc_retry_rnr_nak(&qp->rc.retry, &qp->attr, timer_code, now_ns)) {
+	case RC_RETRY_WAIT:
+	case RC_RETRY_PROBE: return;
+	case RC_RETRY_REWIND: rc_request_rewind(engine, qp); return;
+	case RC_RETRY_GIVE_UP:
+		engine->cfg.counters->retry_rnr_exceeded_err++;
+		rxe_qp_fail(engine, qp, RXE_WC_RNR_RETRY_EXC_ERR, now_ns);
+		return;
+	}
+}
+
+/* Having gone back already, and sent nothing since, there is nothing to go back from: no budget is spent twice for one loss. */
+static void sequence_nak(struct rxe_engine *engine, struct rxe_qp *qp, uint64_t now_ns)
+{
+	engine->cfg.counters->rcvd_seq_err++;
+	if (qp->rc.req.cur_psn == qp->rc.req.una_psn)
+		return;
+	retry(engine, qp, rc_retry_sequence_nak(&qp->rc.retry, &qp->attr), now_ns);
+}
+
+/* A NAK acknowledges all before the PSN it names. */
+static void nak(struct rxe_engine *engine, struct rxe_qp *qp, const struct wire_packet *packet,
+		uint64_t now_ns)
+{
+	uint8_t syndrome = packet->aeth.syndrome;
+
+	switch (acknowledge_before(engine, qp, packet->bth.psn, now_ns)) {
+	case ACKNOWLEDGED_ALL: break;
+	case ACKNOWLEDGED_NOT: missing(engine, qp, packet, now_ns); return;
+	case ACKNOWLEDGED_FAILED: return;
+	}
+	if (rc_syndrome_class(syndrome) == RC_AETH_RNR)
+		rnr_nak(engine, qp, syndrome & 0x1f, now_ns);
+	else if (syndrome == RC_NAK_PSN_SEQUENCE)
+		sequence_nak(engine, qp, now_ns);
+	else
+		rxe_qp_fail(engine, qp, rc_nak_status(syndrome), now_ns);
+}
+
+static void acknowledge(struct rxe_engine *engine, struct rxe_qp *qp,
+			const struct wire_packet *packet, uint64_t now_ns)
+{
+	switch (rc_syndrome_class(packet->aeth.syndrome)) {
+	case RC_AETH_ACK:
+		if (acknowledge_before(engine, qp, psn_add(packet->bth.psn, 1), now_ns) ==
+		    ACKNOWLEDGED_NOT)
+			missing(engine, qp, packet, now_ns);
+		return;
+	case RC_AETH_RNR:
+	case RC_AETH_NAK: nak(engine, qp, packet, now_ns); return;
+	case RC_AETH_RESERVED: return;
+	}
+}
+
+/* Is it the packet of the answer that this PSN calls for? It may answer an earlier request, for a larger part or a smaller; but every part
+ * ends at a multiple of RC_READ_PACKETS, unless it is a single packet. Others than the last may be called FIRST or MIDDLE: rdma_rxe
+ * goes on with MIDDLE when it is asked again for a part. */
+static bool fits_read(const struct rxe_qp *qp, const struct rxe_send_wqe *wqe,
+		      const struct wire_packet *packet)
+{
+	uint32_t psn = packet->bth.psn;
+	uint32_t offset = (uint32_t)psn_diff(psn, wqe->psn_first) * qp->attr.path_mtu;
+	uint32_t left = wqe->len - offset;
+	bool last = psn == wqe->psn_last;
+	bool may_end = last || (packet->shape & SHAPE_FIRST) ||
+		       ((uint32_t)psn_diff(psn, wqe->psn_first) + 1) % RC_READ_PACKETS == 0;
+
+	if ((packet->shape & SHAPE_LAST) ? !may_end : last)
+		return false;
+	if ((packet->shape & SHAPE_AETH) && rc_syndrome_class(packet->aeth.syndrome) != RC_AETH_ACK)
+		return false;
+	return packet->payload_len == (left < qp->attr.path_mtu ? left : qp->attr.path_mtu);
+}
+
+/* The result belongs to the head, which is this read or atomic. */
+static void land(struct rxe_engine *engine, struct rxe_qp *qp, const struct rxe_send_wqe *wqe,
+		 const struct wire_packet *packet, const void *bytes, uint32_t len, uint64_t now_ns)
+{
+	uint32_t offset = (uint32_t)psn_diff(packet->bth.psn, wqe->psn_first) * qp->attr.path_mtu;
+	enum mr_verdict landed = rxe_scatter(engine, qp->pd, rxe_wqe_sges(wqe), wqe->num_sge,
+					     &qp->rc.req.into, offset, bytes, len);
+
+	if (landed == MR_LATER) {
+		rc_retry_not_landed(&qp->rc.retry, packet->bth.psn, now_ns);
+		rc_request_rewind(engine, qp);
+		return;
+	}
+	if (landed != MR_OK) {
+		rxe_qp_fail(engine, qp, RXE_WC_LOC_PROT_ERR, now_ns);
+		return;
+	}
+	rc_request_advance(engine, qp, packet->bth.psn);
+	progressed(engine, qp, now_ns);
+}
+
+static void result(struct rxe_engine *engine, struct rxe_qp *qp, const struct wire_packet *packet,
+		   uint64_t now_ns)
+{
+	const struct rxe_send_wqe *wqe;
+
+	switch (acknowledge_before(engine, qp, packet->bth.psn, now_ns)) {
+	case ACKNOWLEDGED_ALL: break;
+	case ACKNOWLEDGED_NOT: missing(engine, qp, packet, now_ns); return;
+	case ACKNOWLEDGED_FAILED: return;
+	}
+	wqe = rc_request_head(qp);
+	if (!wqe)
+		return;
+	if ((packet->shape & SHAPE_READ) && rc_is_read(wqe) && fits_read(qp, wqe, packet))
+		land(engine, qp, wqe, packet, packet->payload, packet->payload_len, now_ns);
+	else if ((packet->shape & SHAPE_ATOMIC) && rc_is_atomic(wqe) &&
+		 rc_syndrome_class(packet->aeth.syndrome) == RC_AETH_ACK)
+		land(engine, qp, wqe, packet, &packet->atomic_orig, sizeof(uint64_t), now_ns);
+	else
+		rxe_qp_fail(engine, qp, RXE_WC_BAD_RESP_ERR, now_ns);
+}
+
+/* The oldest packet went again and is answered, it alone: so it had been lost, or its answer; then all is that went behind it. (When the
+ * peer lacks something else, its answer speaks for more; and that is the oldest then, for the next probe.) */
+static bool answers_probe(const struct rc_request *req, const struct wire_packet *packet)
+{
+	bool only = !(packet->shape & SHAPE_READ) ||
+		    ((packet->shape & SHAPE_FIRST) && (packet->shape & SHAPE_LAST));
+
+	return req->probe == RC_PROBE_SENT && packet->bth.psn == req->una_psn && only;
+}
+
+void rc_complete_input(struct rxe_engine *engine, struct rxe_qp *qp,
+		       const struct wire_packet *packet, uint64_t now_ns)
+{
+	const struct rc_request *req = &qp->rc.req;
+	bool to_probe = answers_probe(req, packet);
+
+	if (psn_diff(packet->bth.psn, req->una_psn) < 0 ||
+	    psn_diff(packet->bth.psn, req->sent_psn) >= 0)
+		return;
+	if (packet->shape & (SHAPE_READ | SHAPE_ATOMIC))
+		result(engine, qp, packet, now_ns);
+	else
+		acknowledge(engine, qp, packet, now_ns);
+	if (to_probe && req->una_psn == psn_add(packet->bth.psn, 1) && !rc_request_is_idle(qp))
+		rc_request_lost(engine, qp);
+}
+
+void rc_complete_expired(struct rxe_engine *engine, struct rxe_qp *qp, uint64_t now_ns)
+{
+	retry(engine, qp, rc_retry_timed_out(&qp->rc.retry, &qp->attr, now_ns), now_ns);
+}

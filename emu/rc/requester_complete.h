@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: MIT */
+/* The requester's receiving half (IBTA 9.7.5): what answers mean for the requests that wait for them. */
+#ifndef RXE_EMU_RC_REQUESTER_COMPLETE_H
+#define RXE_EMU_RC_REQUESTER_COMPLETE_H
+
+#include <stdint.h>
+
+struct rxe_engine;
+struct rxe_qp;
+struct wire_packet;
+
+void rc_complete_input(struct rxe_engine *engine, struct rxe_qp *qp,
+		       const struct wire_packet *packet, uint64_t now_ns);
+/* The ACK timer may be over. */
+void rc_complete_expired(struct rxe_engine *engine, struct rxe_qp *qp, uint64_t now_ns);
+
+#endif

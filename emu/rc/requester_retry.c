@@ -1,0 +1,192 @@
+/* SPDX-License-Identifier: MIT */
+/* The requester's timers and budgets (IBTA 9.7.6, 9.7.5.2.8). retry_cnt pays for timeouts, NAKs of a sequence error and answers
+ * found missing; rnr_retry pays for RNR NAKs only, and 7 of it is for ever. */
+#include "emu/rc/requester_retry.h"
+
+#include "emu/host.h"
+#include "emu/qp.h"
+#include "emu/rc/requester_rtt.h"
+#include "net/wire/packet.h"
+
+#define RNR_FOR_EVER 7
+#define RNR_UNIT_NS  10000ull
+
+/* A round trip within a host takes a tenth of that; but not when the peer's processor does something else for a moment. So only
+ * where packets got lost lately: else most probes would be for nothing, and wake a thread that stands in the way of another. */
+#define PROBE_LEAST_NS 1000000u
+#define LOSSY_NS       100000000u
+
+uint64_t rc_timeout_ns(uint8_t code)
+{
+	return code ? 4096ull << code : UINT64_MAX;
+}
+
+/* Powers of two, and between each two of them one and a half times the lower. */
+uint64_t rc_rnr_timer_ns(uint8_t code)
+{
+	unsigned n = code & 31 ? code & 31u : 32;
+
+	if (n == 1)
+		return RNR_UNIT_NS;
+	return RNR_UNIT_NS * (n & 1 ? 3ull << (n - 3) / 2 : 1ull << n / 2);
+}
+
+void rc_retry_reset(struct rc_retry *retry)
+{
+	*retry = (struct rc_retry){ .deadline_ns = UINT64_MAX, .probe_ns = UINT64_MAX };
+}
+
+void rc_retry_lost(struct rc_retry *retry, uint64_t now_ns)
+{
+	retry->lossy_until_ns = now_ns + LOSSY_NS;
+}
+
+void rc_retry_set_patience(struct rc_retry *retry, const struct rc_rtt *rtt, uint64_t now_ns)
+{
+	uint64_t most_ns = retry->probe_most_ns;
+	bool lossy = now_ns < retry->lossy_until_ns && most_ns > PROBE_LEAST_NS;
+
+	retry->probe_after_ns = lossy ? rc_rtt_patience_ns(rtt, PROBE_LEAST_NS, most_ns) : most_ns;
+}
+
+static void stop_timer(struct rc_retry *retry)
+{
+	retry->deadline_ns = UINT64_MAX;
+	retry->probe_ns = UINT64_MAX;
+}
+
+static void plan_probe(struct rc_retry *retry, const struct rxe_qp_attr *attr, uint64_t now_ns)
+{
+	uint64_t wait_ns = retry->probe_wait_ns;
+
+	/* Hardly earlier than the timeout it would gain nothing. */
+	if (wait_ns && wait_ns <= rc_timeout_ns(attr->timeout) / 2)
+		retry->probe_ns = now_ns + wait_ns;
+	else
+		retry->probe_ns = UINT64_MAX;
+	retry->probe_wait_ns = 2 * wait_ns;
+}
+
+static void start_timer(struct rc_retry *retry, const struct rxe_qp_attr *attr, uint64_t now_ns)
+{
+	const uint64_t timeout_ns = rc_timeout_ns(attr->timeout);
+
+	retry->deadline_ns = attr->timeout ? now_ns + timeout_ns : UINT64_MAX;
+	retry->probe_wait_ns = retry->probe_after_ns;
+	plan_probe(retry, attr, now_ns);
+}
+
+void rc_retry_sent(struct rc_retry *retry, const struct rxe_qp_attr *attr, uint64_t now_ns)
+{
+	if (retry->deadline_ns == UINT64_MAX)
+		start_timer(retry, attr, now_ns);
+}
+
+void rc_retry_progressed(struct rc_retry *retry, const struct rxe_qp_attr *attr, bool outstanding,
+			 uint64_t now_ns)
+{
+	retry->retries = 0;
+	retry->rnr_retries = 0;
+	retry->rewound = false;
+	stop_timer(retry);
+	if (outstanding)
+		start_timer(retry, attr, now_ns);
+}
+
+/* The timer starts again when the first packet leaves again. */
+static enum rc_retry_verdict spend(struct rc_retry *retry, const struct rxe_qp_attr *attr)
+{
+	stop_timer(retry);
+	if (retry->retries >= attr->retry_cnt)
+		return RC_RETRY_GIVE_UP;
+	retry->retries++;
+	return RC_RETRY_REWIND;
+}
+
+/* Each by itself, and whether or not the QP wants to send: what has passed must not wake it again. */
+static void end_waits(struct rc_retry *retry, uint64_t now_ns)
+{
+	if (now_ns >= retry->rnr_until_ns)
+		retry->rnr_until_ns = 0;
+	if (now_ns >= retry->late_until_ns)
+		retry->late_until_ns = 0;
+}
+
+enum rc_retry_verdict rc_retry_timed_out(struct rc_retry *retry, const struct rxe_qp_attr *attr,
+					 uint64_t now_ns)
+{
+	end_waits(retry, now_ns);
+	if (now_ns < retry->deadline_ns && now_ns < retry->probe_ns)
+		return RC_RETRY_WAIT;
+	if (now_ns < retry->deadline_ns) {
+		plan_probe(retry, attr, now_ns);
+		return RC_RETRY_PROBE;
+	}
+	retry->rewound = false;
+	return spend(retry, attr);
+}
+
+enum rc_retry_verdict rc_retry_sequence_nak(struct rc_retry *retry, const struct rxe_qp_attr *attr)
+{
+	return spend(retry, attr);
+}
+
+/* The answers that were under way behind the missing one keep coming after the rewind: they have higher PSNs than the first
+ * that told. One that is not higher answers what was sent again, so something is missing once more; but the same ACK again
+ * may answer any of the duplicates, and would spend the whole budget in a round trip. */
+enum rc_retry_verdict rc_retry_implied_nak(struct rc_retry *retry, const struct rxe_qp_attr *attr,
+					   uint32_t psn, bool is_ack)
+{
+	if (retry->rewound && psn_diff(psn, retry->trigger_psn) >= (is_ack ? 0 : 1))
+		return RC_RETRY_WAIT;
+	retry->rewound = true;
+	retry->trigger_psn = psn;
+	return spend(retry, attr);
+}
+
+enum rc_retry_verdict rc_retry_rnr_nak(struct rc_retry *retry, const struct rxe_qp_attr *attr,
+				       uint8_t timer_code, uint64_t now_ns)
+{
+	if (retry->rnr_until_ns)
+		return RC_RETRY_WAIT;
+	if (attr->rnr_retry != RNR_FOR_EVER) {
+		if (retry->rnr_retries >= attr->rnr_retry)
+			return RC_RETRY_GIVE_UP;
+		retry->rnr_retries++;
+	}
+	stop_timer(retry);
+	retry->rnr_until_ns = now_ns + rc_rnr_timer_ns(timer_code);
+	return RC_RETRY_REWIND;
+}
+
+void rc_retry_put_off(struct rc_retry *retry, const struct rxe_qp_attr *attr, uint64_t now_ns)
+{
+	retry->late_until_ns = now_ns + RXE_LATER_NS;
+	if (retry->deadline_ns != UINT64_MAX)
+		start_timer(retry, attr, retry->late_until_ns);
+}
+
+void rc_retry_not_landed(struct rc_retry *retry, uint32_t psn, uint64_t now_ns)
+{
+	retry->late_until_ns = now_ns + RXE_LATER_NS;
+	stop_timer(retry);
+	retry->rewound = true;
+	retry->trigger_psn = psn;
+}
+
+bool rc_retry_may_send(struct rc_retry *retry, uint64_t now_ns)
+{
+	end_waits(retry, now_ns);
+	return !retry->rnr_until_ns && !retry->late_until_ns;
+}
+
+uint64_t rc_retry_next_ns(const struct rc_retry *retry)
+{
+	uint64_t next = retry->deadline_ns < retry->probe_ns ? retry->deadline_ns : retry->probe_ns;
+
+	if (retry->rnr_until_ns && retry->rnr_until_ns < next)
+		next = retry->rnr_until_ns;
+	if (retry->late_until_ns && retry->late_until_ns < next)
+		next = retry->late_until_ns;
+	return next;
+}

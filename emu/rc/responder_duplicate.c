@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: MIT */
+/* Duplicates (IBTA 9.7.5.1.3): sends and writes are acknowledged with the newest PSN completed, reads are read again where they lie
+ * within recent ones, atomics are answered from memory. All others are dropped in silence: a duplicate never fails the QP, for a PSN
+ * from before is all that a stranger, or a packet that was delayed beyond the end of its region, needs to be one. */
+#include "emu/rc/responder_duplicate.h"
+
+#include "emu/engine.h"
+#include "emu/rc/xrc.h"
+#include "net/wire/opcode.h"
+
+void rc_replay_reset(struct rc_replay *replay)
+{
+	replay->count = 0;
+}
+
+void rc_replay_save(struct rc_replay *replay, uint32_t psn, uint64_t orig)
+{
+	uint32_t index = replay->count++ % RXE_MAX_RD_ATOMIC;
+
+	replay->saved[index].psn = psn;
+	replay->saved[index].orig = orig;
+}
+
+/* Newest first: after 2^24 PSNs a number may be there twice. */
+bool rc_replay_find(const struct rc_replay *replay, uint32_t psn, uint64_t *ret_orig)
+{
+	uint32_t kept = replay->count < RXE_MAX_RD_ATOMIC ? replay->count : RXE_MAX_RD_ATOMIC;
+	uint32_t i;
+
+	for (i = 1; i <= kept; i++) {
+		uint32_t index = (replay->count - i) % RXE_MAX_RD_ATOMIC;
+
+		if (replay->saved[index].psn == psn) {
+			*ret_orig = replay->saved[index].orig;
+			return true;
+		}
+	}
+	return false;
+}
+
+static void replay_atomic(struct rxe_qp *qp, const struct wire_packet *packet)
+{
+	struct rc_answer answer = {
+		.kind = RC_ANSWER_ATOMIC,
+		.again = true,
+		.psn = packet->bth.psn,
+		.packets = 1,
+		.msn = qp->rc.resp.msn,
+	};
+
+	if (rc_replay_find(&qp->rc.replay, answer.psn, &answer.orig))
+		rc_reply_push(&qp->rc.reply, &answer);
+}
+
+void rc_recent_reads_reset(struct rc_recent_reads *reads)
+{
+	reads->count = 0;
+}
+
+void rc_recent_reads_save(struct rc_recent_reads *reads, uint32_t psn, uint32_t packets,
+			  const struct reth *reth)
+{
+	reads->at[reads->count++ % RC_RECENT_READS] = (struct rc_recent_read){
+		.psn = psn,
+		.packets = packets,
+		.rkey = reth->rkey,
+		.len = reth->len,
+		.va = reth->va,
+	};
+}
+
+/* The newest whose answer has this PSN. */
+static const struct rc_recent_read *find_read(const struct rc_recent_reads *reads, uint32_t psn)
+{
+	uint32_t kept = reads->count < RC_RECENT_READS ? reads->count : RC_RECENT_READS;
+	uint32_t i;
+
+	for (i = 1; i <= kept; i++) {
+		const struct rc_recent_read *read =
+			&reads->at[(reads->count - i) % RC_RECENT_READS];
+		int32_t from = psn_diff(psn, read->psn);
+
+		if (from >= 0 && (uint32_t)from < read->packets)
+			return read;
+	}
+	return NULL;
+}
+
+bool rc_recent_reads_cover(const struct rc_recent_reads *reads, uint32_t psn,
+			   const struct reth *reth, uint32_t mtu)
+{
+	uint64_t va = reth->va;
+	uint32_t left = reth->len;
+
+	do {
+		const struct rc_recent_read *read = find_read(reads, psn);
+		uint32_t offset, here;
+
+		if (!read || read->rkey != reth->rkey)
+			return false;
+		offset = (uint32_t)psn_diff(psn, read->psn) * mtu;
+		here = read->len - offset;
+		if (va != read->va + offset)
+			return false;
+		if (left <= here)
+			return true;
+		/* The rest is another's, if this one ends with a full packet. */
+		if (here == 0 || here % mtu)
+			return false;
+		psn = psn_add(psn, here / mtu);
+		va += here;
+		left -= here;
+	} while (left > 0);
+	return true;
+}
+
+/* It may ask for the rest of a read, never for more than was asked for before; and its key is checked as the first time. */
+static void replay_read(struct rxe_engine *engine, struct rxe_qp *qp,
+			const struct wire_packet *packet)
+{
+	const struct reth *reth = &packet->reth;
+	struct rc_answer answer = {
+		.kind = RC_ANSWER_READ,
+		.again = true,
+		.psn = packet->bth.psn,
+		.msn = qp->rc.resp.msn,
+		.pd = qp->pd,
+		.rkey = reth->rkey,
+		.len = reth->len,
+		.va = reth->va,
+	};
+	const struct rxe_mr *mr;
+	struct rxe_srq *srq;
+
+	if (qp->type == RXE_QPT_XRC_RECV &&
+	    rxe_xrc_find(engine, qp->xrcd, packet->xrc_srqn, &srq, &answer.pd) != RC_FAULT_NONE)
+		return;
+	if (reth->len > RXE_MAX_MSG_SIZE || !(qp->attr.qp_access_flags & RXE_REMOTE_READ))
+		return;
+	answer.packets = rc_packets(reth->len, qp->attr.path_mtu);
+	if (psn_diff(psn_add(answer.psn, answer.packets), qp->attr.rq_psn) > 0)
+		return;
+	if (rc_recent_reads_cover(&qp->rc.reads, answer.psn, reth, qp->attr.path_mtu) &&
+	    rxe_reach(engine, answer.pd, reth->rkey, RXE_REMOTE_READ, reth->va, reth->len, &mr) ==
+		    MR_OK)
+		rc_reply_push(&qp->rc.reply, &answer);
+}
+
+void rc_replay_request(struct rxe_engine *engine, struct rxe_qp *qp,
+		       const struct wire_packet *packet)
+{
+	engine->cfg.counters->duplicate_request++;
+	rc_reply_distrust(&qp->rc.reply);
+	if (packet->shape & (SHAPE_READ | SHAPE_ATOMIC)) {
+		if (rc_reply_is_coming(&qp->rc.reply, packet->bth.psn))
+			return;
+		if (packet->shape & SHAPE_READ)
+			replay_read(engine, qp, packet);
+		else
+			replay_atomic(qp, packet);
+	} else {
+		rc_reply_ack(&qp->rc.reply);
+	}
+	rxe_qp_set_ready(engine, qp);
+}

@@ -1,0 +1,312 @@
+/* SPDX-License-Identifier: MIT */
+/* What each request does at the responder. The message under way is rc_respond's; a message that fails half-way leaves what
+ * arrived of it in memory, as the standard allows. */
+#include "emu/rc/responder_execute.h"
+
+#include "emu/engine.h"
+#include "emu/rc/xrc.h"
+#include "net/wire/opcode.h"
+
+/* FIRST, MIDDLE and LAST in order, and of one kind (IBTA 9.7.4.1.2). */
+static enum rc_fault check_sequence(const struct rc_respond *resp, uint32_t shape)
+{
+	bool fits = false;
+
+	switch (resp->message) {
+	case RC_MESSAGE_NONE: fits = shape & SHAPE_FIRST; break;
+	case RC_MESSAGE_SEND: fits = (shape & SHAPE_SEND) && !(shape & SHAPE_FIRST); break;
+	case RC_MESSAGE_WRITE: fits = (shape & SHAPE_WRITE) && !(shape & SHAPE_FIRST); break;
+	}
+	return fits ? RC_FAULT_NONE : RC_FAULT_SEQUENCE;
+}
+
+/* Full packets up to the last, which is not empty unless it is the only one (IBTA 9.7.4.1.6). */
+static enum rc_fault check_payload(const struct rxe_qp *qp, const struct wire_packet *packet)
+{
+	uint32_t mtu = qp->attr.path_mtu;
+	uint32_t len = packet->payload_len;
+	bool fits = len <= mtu;
+
+	if (!(packet->shape & SHAPE_LAST))
+		fits = len == mtu;
+	else if (!(packet->shape & SHAPE_FIRST))
+		fits = len > 0 && len <= mtu;
+	return fits ? RC_FAULT_NONE : RC_FAULT_LENGTH;
+}
+
+/* All packets of a message name the same SRQ; so does one that comes again because it could not land, whose receive is held. */
+static enum rc_fault find_srq(struct rxe_engine *engine, struct rxe_qp *qp,
+			      const struct wire_packet *packet)
+{
+	struct rc_respond *resp = &qp->rc.resp;
+	bool begun = qp->claim.held || !(packet->shape & SHAPE_FIRST);
+
+	if (begun && packet->xrc_srqn != resp->srqn)
+		return RC_FAULT_SEQUENCE;
+	resp->srqn = packet->xrc_srqn;
+	return rxe_xrc_find(engine, qp->xrcd, resp->srqn, &qp->srq, &resp->pd);
+}
+
+/* Right on the QP that the operation needs; sends need none. */
+static enum rc_fault check_rights(const struct rxe_qp *qp, uint32_t shape)
+{
+	uint32_t needs = 0;
+
+	if (shape & SHAPE_WRITE)
+		needs = RXE_REMOTE_WRITE;
+	else if (shape & SHAPE_READ)
+		needs = RXE_REMOTE_READ;
+	else if (shape & SHAPE_ATOMIC)
+		needs = RXE_REMOTE_ATOMIC;
+	return (qp->attr.qp_access_flags & needs) == needs ? RC_FAULT_NONE : RC_FAULT_QP_RIGHTS;
+}
+
+static void message_done(struct rc_respond *resp)
+{
+	resp->message = RC_MESSAGE_NONE;
+	resp->msn = psn_add(resp->msn, 1);
+}
+
+static bool is_late(const struct rxe_engine *engine)
+{
+	const struct rxe_host_ops *ops = engine->cfg.ops;
+
+	return ops->is_late && ops->is_late(engine->cfg.host);
+}
+
+/* No receive; or the process that has the SRQ did not answer at once. */
+static enum rc_fault no_receive(const struct rxe_engine *engine, const struct rxe_qp *qp)
+{
+	return qp->type == RXE_QPT_XRC_RECV && !qp->srq && is_late(engine) ? RC_FAULT_LATER
+									   : RC_FAULT_RNR;
+}
+
+/* The receive gets its completion: of a send, or of a write with immediate. */
+static enum rc_fault complete(struct rxe_engine *engine, struct rxe_qp *qp,
+			      const struct wire_packet *packet, uint32_t byte_len)
+{
+	const struct rxe_recv_done done = {
+		.status = RXE_WC_SUCCESS,
+		.opcode = packet->shape & SHAPE_WRITE ? RXE_WC_RECV_RDMA_WITH_IMM : RXE_WC_RECV,
+		.byte_len = byte_len,
+		.imm_or_rkey = packet->shape & SHAPE_IMM    ? packet->imm
+			       : packet->shape & SHAPE_IETH ? packet->inv_rkey
+							    : 0,
+		.src_qpn = qp->attr.dest_qp_num,
+		.flags = (packet->shape & SHAPE_IMM ? (uint32_t)RXE_WC_WITH_IMM : 0) |
+			 (packet->shape & SHAPE_IETH ? (uint32_t)RXE_WC_WITH_INV : 0),
+		.solicited = packet->bth.solicited,
+	};
+
+	if (rxe_recv_verdict(engine, qp) != RXE_WC_SUCCESS)
+		return RC_FAULT_RECV_TOLD;
+	if (rxe_complete_recv(engine, qp, &done))
+		return RC_FAULT_NONE;
+	if (!is_late(engine))
+		return RC_FAULT_XRC_SRQ;
+	qp->claim.held = true; /* until the peer sends the packet again */
+	return RC_FAULT_LATER;
+}
+
+static bool invalidate(struct rxe_engine *engine, const struct rxe_qp *qp, uint32_t rkey)
+{
+	const struct rxe_host_ops *ops = engine->cfg.ops;
+
+	return ops->invalidate && ops->invalidate(engine->cfg.host, rxe_qp_target_pd(qp), rkey);
+}
+
+/* Why an access was refused: memory that is late is asked for again, and the peer with it. */
+static enum rc_fault fault_for(enum mr_verdict verdict, enum rc_fault fault)
+{
+	return verdict == MR_LATER ? RC_FAULT_LATER : fault;
+}
+
+static enum rc_fault do_send(struct rxe_engine *engine, struct rxe_qp *qp,
+			     const struct wire_packet *packet)
+{
+	struct rc_respond *resp = &qp->rc.resp;
+	uint32_t arrived = packet->shape & SHAPE_FIRST ? 0 : resp->arrived;
+	enum mr_verdict landed = MR_OK;
+	enum rc_fault fault;
+
+	if (!rxe_recv_claim(engine, qp))
+		return no_receive(engine, qp);
+	if (packet->payload_len > qp->claim.len - arrived)
+		return RC_FAULT_RECV_SHORT;
+	if (packet->payload_len > 0)
+		landed =
+			rxe_recv_scatter(engine, qp, arrived, packet->payload, packet->payload_len);
+	if (landed != MR_OK)
+		return fault_for(landed, RC_FAULT_RECV_MEMORY);
+	if ((packet->shape & SHAPE_IETH) && !invalidate(engine, qp, packet->inv_rkey))
+		return RC_FAULT_INVALIDATE;
+	arrived += packet->payload_len;
+	if (packet->shape & SHAPE_LAST) {
+		fault = complete(engine, qp, packet, arrived);
+		if (fault != RC_FAULT_NONE)
+			return fault;
+	}
+	resp->message = RC_MESSAGE_SEND;
+	resp->arrived = arrived;
+	if (packet->shape & SHAPE_LAST)
+		message_done(resp);
+	return RC_FAULT_NONE;
+}
+
+/* What it was refused for can be told afterwards: the QP is about to fail, so no message needs these fields any more. */
+static enum rc_fault refuse_key(struct rxe_qp *qp, uint32_t rkey, uint64_t va, uint32_t len)
+{
+	qp->rc.resp.rkey = rkey;
+	qp->rc.resp.va = va;
+	qp->rc.resp.len = len;
+	return RC_FAULT_KEY;
+}
+
+/* The key is checked for all of the message when it begins, and for each packet when it lands: it may go meanwhile. */
+static enum rc_fault begin_write(struct rxe_engine *engine, struct rxe_qp *qp,
+				 const struct wire_packet *packet)
+{
+	struct rc_respond *resp = &qp->rc.resp;
+	const struct reth *reth = &packet->reth;
+	const struct rxe_mr *mr;
+
+	if (reth->len > RXE_MAX_MSG_SIZE)
+		return RC_FAULT_LENGTH;
+	if (rxe_reach(engine, rxe_qp_target_pd(qp), reth->rkey, RXE_REMOTE_WRITE, reth->va,
+		      reth->len, &mr) != MR_OK)
+		return refuse_key(qp, reth->rkey, reth->va, reth->len);
+	resp->va = reth->va;
+	resp->rkey = reth->rkey;
+	resp->len = reth->len;
+	resp->arrived = 0;
+	return RC_FAULT_NONE;
+}
+
+static enum rc_fault do_write(struct rxe_engine *engine, struct rxe_qp *qp,
+			      const struct wire_packet *packet)
+{
+	struct rc_respond *resp = &qp->rc.resp;
+	bool last = packet->shape & SHAPE_LAST;
+	enum mr_verdict landed = MR_OK;
+	uint32_t left;
+
+	if (packet->shape & SHAPE_FIRST) {
+		enum rc_fault fault = begin_write(engine, qp, packet);
+
+		if (fault != RC_FAULT_NONE)
+			return fault;
+	}
+	left = resp->len - resp->arrived;
+	if (last ? packet->payload_len != left : packet->payload_len >= left)
+		return RC_FAULT_LENGTH;
+	if ((packet->shape & SHAPE_IMM) && !rxe_recv_claim(engine, qp))
+		return no_receive(engine, qp);
+	if (packet->payload_len > 0)
+		landed = rxe_remote_write(engine, rxe_qp_target_pd(qp), resp->rkey,
+					  resp->va + resp->arrived, packet->payload,
+					  packet->payload_len);
+	if (landed != MR_OK)
+		return fault_for(landed, RC_FAULT_KEY);
+	if (last && (packet->shape & SHAPE_IMM)) {
+		enum rc_fault fault =
+			complete(engine, qp, packet, resp->arrived + packet->payload_len);
+
+		if (fault != RC_FAULT_NONE)
+			return fault;
+	}
+	resp->message = RC_MESSAGE_WRITE;
+	resp->arrived += packet->payload_len;
+	if (last)
+		message_done(resp);
+	return RC_FAULT_NONE;
+}
+
+static bool has_too_many(const struct rxe_qp *qp)
+{
+	return qp->rc.reply.fresh >= qp->attr.max_dest_rd_atomic;
+}
+
+static enum rc_fault do_read(struct rxe_engine *engine, struct rxe_qp *qp,
+			     const struct wire_packet *packet, uint32_t *ret_psns)
+{
+	const struct reth *reth = &packet->reth;
+	const struct rxe_mr *mr;
+	struct rc_answer answer = {
+		.kind = RC_ANSWER_READ,
+		.psn = packet->bth.psn,
+		.packets = rc_packets(reth->len, qp->attr.path_mtu),
+		.msn = psn_add(qp->rc.resp.msn, 1),
+		.pd = rxe_qp_target_pd(qp),
+		.rkey = reth->rkey,
+		.len = reth->len,
+		.va = reth->va,
+	};
+
+	if (has_too_many(qp))
+		return RC_FAULT_TOO_MANY;
+	if (reth->len > RXE_MAX_MSG_SIZE)
+		return RC_FAULT_LENGTH;
+	if (rxe_reach(engine, rxe_qp_target_pd(qp), reth->rkey, RXE_REMOTE_READ, reth->va,
+		      reth->len, &mr) != MR_OK)
+		return refuse_key(qp, reth->rkey, reth->va, reth->len);
+	rc_recent_reads_save(&qp->rc.reads, answer.psn, answer.packets, reth);
+	rc_reply_push(&qp->rc.reply, &answer);
+	message_done(&qp->rc.resp);
+	*ret_psns = answer.packets;
+	return RC_FAULT_NONE;
+}
+
+static enum rc_fault do_atomic(struct rxe_engine *engine, struct rxe_qp *qp,
+			       const struct wire_packet *packet)
+{
+	const struct atomic_eth *atomic = &packet->atomic;
+	bool swaps = packet->bth.opcode == opcode_make(rxe_qp_service(qp), OP_CMP_SWAP);
+	enum mr_verdict verdict;
+	struct rc_answer answer = {
+		.kind = RC_ANSWER_ATOMIC,
+		.psn = packet->bth.psn,
+		.packets = 1,
+		.msn = psn_add(qp->rc.resp.msn, 1),
+	};
+
+	if (has_too_many(qp))
+		return RC_FAULT_TOO_MANY;
+	if (atomic->va & 7)
+		return RC_FAULT_MISALIGNED;
+	verdict = rxe_remote_atomic(engine, rxe_qp_target_pd(qp), atomic->rkey, atomic->va,
+				    swaps ? RXE_CMP_SWAP : RXE_FETCH_ADD,
+				    swaps ? atomic->compare : atomic->swap_add, atomic->swap_add,
+				    &answer.orig);
+	if (verdict == MR_LATER)
+		return RC_FAULT_LATER;
+	if (verdict != MR_OK)
+		return refuse_key(qp, atomic->rkey, atomic->va, sizeof(uint64_t));
+	rc_replay_save(&qp->rc.replay, answer.psn, answer.orig);
+	rc_reply_push(&qp->rc.reply, &answer);
+	message_done(&qp->rc.resp);
+	return RC_FAULT_NONE;
+}
+
+enum rc_fault rc_execute(struct rxe_engine *engine, struct rxe_qp *qp,
+			 const struct wire_packet *packet, uint32_t *ret_psns)
+{
+	uint32_t shape = packet->shape;
+	enum rc_fault fault = check_sequence(&qp->rc.resp, shape);
+
+	*ret_psns = 1;
+	if (fault == RC_FAULT_NONE && qp->type == RXE_QPT_XRC_RECV)
+		fault = find_srq(engine, qp, packet);
+	if (fault == RC_FAULT_NONE)
+		fault = check_rights(qp, shape);
+	if (fault == RC_FAULT_NONE && (shape & SHAPE_PAYLOAD))
+		fault = check_payload(qp, packet);
+	if (fault != RC_FAULT_NONE)
+		return fault;
+	if (shape & SHAPE_SEND)
+		return do_send(engine, qp, packet);
+	if (shape & SHAPE_WRITE)
+		return do_write(engine, qp, packet);
+	if (shape & SHAPE_READ)
+		return do_read(engine, qp, packet, ret_psns);
+	return do_atomic(engine, qp, packet);
+}

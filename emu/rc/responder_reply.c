@@ -1,0 +1,407 @@
+/* SPDX-License-Identifier: MIT */
+/* Answers leave (IBTA 9.7.5). The bytes of a read are fetched when its packet is made, straight into the train: a write that
+ * follows the read without a fence may be seen by it (table 79 allows that). */
+#include "emu/rc/responder_reply.h"
+
+#include "emu/emit.h"
+#include "emu/engine.h"
+#include "net/wire/opcode.h"
+
+/* So many ACKs in a row had a request leave soon after them, before one is held; at most so many after disappointments. */
+#define RIDES_AT_FIRST 4
+#define RIDES_AT_MOST  1024
+
+#define LATER_RNR_TIMER 14 /* 1.28 ms */
+
+void rc_reply_reset(struct rc_reply *reply)
+{
+	reply->head = reply->tail = 0;
+	reply->fresh = 0;
+	reply->owed = RC_OWED_NOTHING;
+	reply->fault = RC_FAULT_NONE;
+	reply->is_overdue = false;
+	reply->burst = 0;
+	reply->resume_ns = 0;
+	reply->hold_ns = 0;
+	reply->hold_until_ns = 0;
+	reply->is_noted = false;
+	reply->last_ack_ns = 0;
+	reply->rides = 0;
+	reply->needed = RIDES_AT_FIRST;
+}
+
+static struct rc_answer *at(struct rc_reply *reply, uint32_t index)
+{
+	return &reply->answer[index % RC_MAX_ANSWERS];
+}
+
+bool rc_reply_push(struct rc_reply *reply, const struct rc_answer *answer)
+{
+	uint32_t again = reply->tail - reply->head - reply->fresh;
+
+	if (answer->again ? again >= RXE_MAX_RD_ATOMIC : reply->fresh >= RXE_MAX_RD_ATOMIC)
+		return false;
+	*at(reply, reply->tail++) = *answer;
+	if (!answer->again)
+		reply->fresh++;
+	return true;
+}
+
+static void pop(struct rc_reply *reply)
+{
+	if (!at(reply, reply->head)->again)
+		reply->fresh--;
+	reply->head++;
+	reply->burst = 0;
+}
+
+void rc_reply_ack(struct rc_reply *reply)
+{
+	reply->hold_until_ns = 0;
+	if (reply->owed == RC_OWED_NOTHING)
+		reply->owed = RC_OWED_ACK;
+}
+
+void rc_reply_include_ack(struct rc_reply *reply)
+{
+	if (reply->owed == RC_OWED_ACK)
+		reply->owed = RC_OWED_NOTHING;
+}
+
+bool rc_reply_may_hold(const struct rc_reply *reply)
+{
+	return reply->owed == RC_OWED_NOTHING && reply->hold_ns && reply->rides >= reply->needed;
+}
+
+void rc_reply_ack_relaxed(struct rc_reply *reply, uint64_t now_ns)
+{
+	if (!rc_reply_may_hold(reply)) {
+		rc_reply_ack(reply);
+		return;
+	}
+	reply->owed = RC_OWED_ACK;
+	reply->hold_until_ns = now_ns + reply->hold_ns;
+}
+
+static void be_careful(struct rc_reply *reply, uint32_t factor)
+{
+	uint32_t needed = reply->needed * factor;
+
+	reply->rides = 0;
+	reply->needed = (uint16_t)(needed < RIDES_AT_MOST ? needed : RIDES_AT_MOST);
+}
+
+/* Held, and it rode: a disappointment now and then is forgotten. */
+static void be_confident(struct rc_reply *reply)
+{
+	reply->needed = (uint16_t)(reply->needed - reply->needed / 16);
+	if (reply->needed > RIDES_AT_FIRST && reply->needed < 16)
+		reply->needed--;
+}
+
+void rc_reply_distrust(struct rc_reply *reply)
+{
+	be_careful(reply, 8);
+}
+
+void rc_reply_nak(struct rc_reply *reply, enum rc_fault fault, uint32_t psn)
+{
+	reply->owed = RC_OWED_NAK;
+	reply->fault = fault;
+	reply->nak_psn = psn;
+}
+
+void rc_reply_withdraw(struct rc_reply *reply)
+{
+	if (reply->owed == RC_OWED_NAK)
+		reply->owed = RC_OWED_NOTHING;
+}
+
+bool rc_reply_is_doomed(const struct rc_reply *reply)
+{
+	return reply->owed == RC_OWED_NAK && rc_nak_for(reply->fault)->is_fatal;
+}
+
+bool rc_reply_is_coming(const struct rc_reply *reply, uint32_t psn)
+{
+	uint32_t i;
+
+	for (i = reply->head; i != reply->tail; i++) {
+		const struct rc_answer *answer = &reply->answer[i % RC_MAX_ANSWERS];
+		int32_t from = psn_diff(psn, psn_add(answer->psn, answer->sent));
+
+		if (from >= 0 && (uint32_t)from < answer->packets - answer->sent)
+			return true;
+	}
+	return false;
+}
+
+static void describe(const struct rxe_qp *qp, enum wire_op op, uint32_t psn, uint8_t syndrome,
+		     uint32_t msn, struct wire_packet *ret)
+{
+	ret->bth = (struct bth){
+		.opcode = opcode_make(rxe_qp_service(qp), op),
+		.mig_req = true,
+		.pkey = 0xffff,
+		.dest_qpn = qp->attr.dest_qp_num,
+		.psn = psn,
+	};
+	ret->aeth = (struct aeth){ .syndrome = syndrome, .msn = msn };
+	ret->payload_len = 0;
+}
+
+static bool emit(struct rxe_engine *engine, const struct rxe_qp *qp, struct wire_train *train,
+		 struct wire_packet *packet)
+{
+	struct rxe_emit emit;
+
+	if (!rxe_emit_start(&emit, train, packet))
+		return false;
+	rxe_emit_finish(engine, &emit, &qp->flow);
+	return true;
+}
+
+enum step {
+	STEP_SENT,
+	STEP_TRAIN_FULL,
+	STEP_LATER,
+	STEP_GONE, /* the memory cannot be read any more */
+};
+
+static enum step send_read(struct rxe_engine *engine, struct rxe_qp *qp, struct wire_train *train,
+			   const struct rc_answer *answer)
+{
+	/* by [first][last] */
+	static const uint8_t ops[2][2] = { { OP_READ_RESP_MIDDLE, OP_READ_RESP_LAST },
+					   { OP_READ_RESP_FIRST, OP_READ_RESP_ONLY } };
+	bool first = answer->sent == 0;
+	bool last = answer->sent == answer->packets - 1;
+	uint32_t offset = answer->sent * qp->attr.path_mtu;
+	struct wire_packet packet;
+	struct rxe_emit emit;
+	enum mr_verdict verdict;
+
+	describe(qp, (enum wire_op)ops[first][last], psn_add(answer->psn, answer->sent),
+		 RC_ACK_NO_CREDITS, answer->msn, &packet);
+	packet.payload_len = last ? answer->len - offset : qp->attr.path_mtu;
+	if (!rxe_emit_start(&emit, train, &packet))
+		return STEP_TRAIN_FULL;
+	verdict = rxe_remote_read(engine, answer->pd, answer->rkey, answer->va + offset,
+				  emit.payload, packet.payload_len);
+	if (verdict != MR_OK) {
+		rxe_emit_cancel(&emit);
+		return verdict == MR_LATER ? STEP_LATER : STEP_GONE;
+	}
+	rxe_emit_finish(engine, &emit, &qp->flow);
+	qp->rc.reply.burst += packet.payload_len;
+	return STEP_SENT;
+}
+
+static enum step send_atomic(struct rxe_engine *engine, struct rxe_qp *qp, struct wire_train *train,
+			     const struct rc_answer *answer)
+{
+	struct wire_packet packet;
+
+	describe(qp, OP_ATOMIC_ACK, answer->psn, RC_ACK_NO_CREDITS, answer->msn, &packet);
+	packet.atomic_orig = answer->orig;
+	return emit(engine, qp, train, &packet) ? STEP_SENT : STEP_TRAIN_FULL;
+}
+
+static enum step send_answer(struct rxe_engine *engine, struct rxe_qp *qp, struct wire_train *train,
+			     const struct rc_answer *answer)
+{
+	switch (answer->kind) {
+	case RC_ANSWER_READ: return send_read(engine, qp, train, answer);
+	case RC_ANSWER_ATOMIC: return send_atomic(engine, qp, train, answer);
+	}
+	return STEP_GONE;
+}
+
+/* A read that is longer than what one of ours would ask for at a time pauses between bursts. */
+static bool is_paused(struct rc_reply *reply, uint64_t now_ns)
+{
+	if (now_ns < reply->resume_ns)
+		return true;
+	reply->resume_ns = 0;
+	if (reply->burst < RC_READ_BURST)
+		return false;
+	reply->burst = 0;
+	reply->resume_ns = now_ns + RC_READ_PAUSE_NS;
+	return true;
+}
+
+/* The memory went while the answer was under way: the rest of what was owed is void. An answer to a duplicate just ends: the peer may
+ * have had the first one, and its region been deregistered since. */
+static void gone(struct rxe_qp *qp, const struct rc_answer *answer)
+{
+	struct rc_reply *reply = &qp->rc.reply;
+	struct rc_respond *resp = &qp->rc.resp;
+	uint32_t psn = psn_add(answer->psn, answer->sent);
+
+	if (answer->again) {
+		pop(reply);
+		return;
+	}
+	resp->pd = answer->pd; /* for the account of it */
+	resp->rkey = answer->rkey;
+	resp->va = answer->va;
+	resp->len = answer->len;
+	reply->head = reply->tail;
+	reply->fresh = 0;
+	rc_reply_nak(reply, RC_FAULT_KEY, psn);
+}
+
+static enum output_verdict output_answers(struct rxe_engine *engine, struct rxe_qp *qp,
+					  struct wire_train *train, uint64_t now_ns)
+{
+	struct rc_reply *reply = &qp->rc.reply;
+
+	while (reply->head != reply->tail && !is_paused(reply, now_ns)) {
+		struct rc_answer *answer = at(reply, reply->head);
+
+		switch (send_answer(engine, qp, train, answer)) {
+		case STEP_SENT:
+			if (++answer->sent == answer->packets)
+				pop(reply);
+			break;
+		case STEP_TRAIN_FULL: return OUTPUT_TRAIN_FULL;
+		case STEP_LATER: reply->resume_ns = now_ns + RXE_LATER_NS; return OUTPUT_IDLE;
+		case STEP_GONE: gone(qp, answer); break;
+		}
+	}
+	return OUTPUT_IDLE;
+}
+
+/* The fatal NAK is in the train: now the QP may go. */
+static void perish(struct rxe_engine *engine, struct rxe_qp *qp, uint64_t now_ns)
+{
+	const struct rc_nak *nak = rc_nak_for(qp->rc.reply.fault);
+	const struct rxe_recv_done done = {
+		.status = qp->claim.told != RXE_WC_SUCCESS ? qp->claim.told : nak->recv_status,
+		.opcode = RXE_WC_RECV,
+	};
+	bool completes = qp->claim.held && nak->recv_status != RXE_WC_SUCCESS;
+
+	rxe_tell_failed(engine, qp, RXE_FAILED_RESPONSE,
+			qp->claim.held ? done.status : RXE_WC_SUCCESS);
+	if (completes)
+		rxe_complete_recv(engine, qp, &done);
+	rxe_qp_fail(engine, qp, RXE_WC_SUCCESS, now_ns);
+	if (nak->has_event && !completes)
+		rxe_raise(engine, qp, nak->event);
+}
+
+/* What is late is not there sooner for being asked for every 10 us. */
+static uint8_t rnr_timer_for(const struct rxe_qp *qp, enum rc_fault fault)
+{
+	uint8_t code = qp->attr.min_rnr_timer;
+
+	if (fault == RC_FAULT_LATER && rc_rnr_timer_ns(code) < rc_rnr_timer_ns(LATER_RNR_TIMER))
+		return LATER_RNR_TIMER;
+	return code;
+}
+
+static enum output_verdict output_nak(struct rxe_engine *engine, struct rxe_qp *qp,
+				      struct wire_train *train, uint64_t now_ns)
+{
+	struct rc_reply *reply = &qp->rc.reply;
+	const struct rc_nak *nak = rc_nak_for(reply->fault);
+	uint8_t syndrome = nak->syndrome;
+	struct wire_packet packet;
+
+	if (syndrome == RC_RNR)
+		syndrome |= rnr_timer_for(qp, reply->fault);
+	describe(qp, OP_ACKNOWLEDGE, reply->nak_psn, syndrome, qp->rc.resp.msn, &packet);
+	if (!emit(engine, qp, train, &packet))
+		return OUTPUT_TRAIN_FULL;
+	reply->owed = RC_OWED_NOTHING;
+	if (nak->is_fatal)
+		perish(engine, qp, now_ns);
+	return OUTPUT_IDLE;
+}
+
+static bool send_ack(struct rxe_engine *engine, struct rxe_qp *qp, struct wire_train *train)
+{
+	struct rc_reply *reply = &qp->rc.reply;
+	struct wire_packet packet;
+
+	describe(qp, OP_ACKNOWLEDGE, psn_add(qp->attr.rq_psn, PSN_MASK), RC_ACK_NO_CREDITS,
+		 qp->rc.resp.msn, &packet);
+	if (!emit(engine, qp, train, &packet))
+		return false;
+	reply->owed = RC_OWED_NOTHING;
+	reply->is_overdue = false;
+	reply->hold_until_ns = 0;
+	if (reply->is_noted)
+		engine->cfg.ops->paid(engine->cfg.host, qp);
+	reply->is_noted = false;
+	return true;
+}
+
+enum output_verdict rc_reply_output(struct rxe_engine *engine, struct rxe_qp *qp,
+				    struct wire_train *train, uint64_t now_ns)
+{
+	struct rc_reply *reply = &qp->rc.reply;
+	enum output_verdict verdict = output_answers(engine, qp, train, now_ns);
+
+	if (verdict != OUTPUT_IDLE || reply->head != reply->tail)
+		return verdict;
+	switch (reply->owed) {
+	case RC_OWED_NOTHING: return OUTPUT_IDLE;
+	case RC_OWED_NAK: return output_nak(engine, qp, train, now_ns);
+	case RC_OWED_ACK:
+		/* Behind a long answer it would come late: the program there sees its request complete before the answer. */
+		if (rc_reply_ack_rides(reply, train) &&
+		    !(reply->is_noted && rc_request_is_long(qp)))
+			return OUTPUT_IDLE;
+		return send_ack(engine, qp, train) ? OUTPUT_IDLE : OUTPUT_TRAIN_FULL;
+	}
+	return OUTPUT_IDLE;
+}
+
+bool rc_reply_ack_rides(const struct rc_reply *reply, const struct wire_train *train)
+{
+	return reply->owed == RC_OWED_ACK && reply->head == reply->tail && !reply->is_overdue &&
+	       train->max_segs > 1;
+}
+
+/* Learn whether requests follow ACKs: one that leaves in the same train, or soon after the ACK did. */
+static void note_ride(struct rc_reply *reply, uint32_t requests, bool acks, uint64_t now_ns)
+{
+	if (requests > 0 && (acks || now_ns - reply->last_ack_ns < reply->hold_ns)) {
+		if (reply->rides < RIDES_AT_MOST)
+			reply->rides++;
+		if (acks && reply->hold_until_ns)
+			be_confident(reply);
+	} else if (acks && reply->hold_until_ns) {
+		be_careful(reply, 2); /* held in vain */
+	}
+	if (acks)
+		reply->last_ack_ns = now_ns;
+}
+
+enum output_verdict rc_reply_output_ack(struct rxe_engine *engine, struct rxe_qp *qp,
+					struct wire_train *train, uint32_t requests,
+					uint64_t now_ns)
+{
+	struct rc_reply *reply = &qp->rc.reply;
+	bool acks = rc_reply_ack_rides(reply, train) &&
+		    (requests > 0 || now_ns >= reply->hold_until_ns);
+
+	if (reply->hold_ns)
+		note_ride(reply, requests, acks, now_ns);
+	if (!acks || send_ack(engine, qp, train))
+		return OUTPUT_IDLE;
+	reply->is_overdue = true;
+	return OUTPUT_TRAIN_FULL;
+}
+
+/* An ACK leaves behind the answers: while one of them pauses, the end of its own holding moves nothing. */
+uint64_t rc_reply_next_ns(const struct rc_reply *reply)
+{
+	bool holds = reply->owed == RC_OWED_ACK && reply->hold_until_ns;
+
+	if (reply->resume_ns)
+		return reply->resume_ns;
+	return holds ? reply->hold_until_ns : UINT64_MAX;
+}

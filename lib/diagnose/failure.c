@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: MIT
+/* Failures of queue pairs: into the slot's pages, where the server finds them when the process has gone. Rare, so it may take its
+ * time. */
+#include "lib/diagnose/failure.h"
+
+#include <string.h>
+#include <time.h>
+
+#include "lib/control/cancel.h"
+#include "lib/progress/tail.h"
+#include "lib/verbs/objects.h"
+
+static uint64_t since_1970_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_REALTIME, &now);
+	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+static void set_request(struct ctl_failure *failure, const struct rxe_qp *qp, enum rxe_failed what)
+{
+	switch (what) {
+	case RXE_FAILED_SEND:
+		if (rxe_ring_used(&qp->sq) == 0)
+			return;
+		failure->wr_id =
+			((const struct rxe_send_wqe *)rxe_ring_at(&qp->sq, qp->sq.head))->wr_id;
+		break;
+	case RXE_FAILED_RECV:
+	case RXE_FAILED_RESPONSE:
+		if (!qp->claim.held)
+			return;
+		failure->wr_id = qp->claim.wr_id;
+		break;
+	case RXE_FAILED_CQ: return;
+	}
+	failure->has_wr = 1;
+}
+
+static void write_down(struct ctl_failure *failure, const struct dm_device *dev,
+		       const struct rxe_qp *qp, enum rxe_failed what, uint32_t status)
+{
+	const struct ctl_slot *slot = &dev->attachment.shared->slot[dev->attachment.slot];
+	struct dm_tail *tail = dev->pump.wire.tail;
+
+	memset(failure, 0, offsetof(struct ctl_failure, packet));
+	failure->time_ns = dm_now_ns();
+	failure->epoch_ns = since_1970_ns();
+	failure->pid = atomic_load(&slot->pid);
+	memcpy(failure->comm, slot->comm, sizeof(failure->comm));
+	failure->qpn = qp->qpn;
+	failure->type = (uint32_t)qp->type;
+	failure->status = status;
+	if (qp->type != RXE_QPT_UD) {
+		failure->dest_qpn = qp->attr.dest_qp_num;
+		failure->peer = qp->flow.dst;
+	}
+	set_request(failure, qp, what);
+	dm_failure_cause(failure->why, sizeof(failure->why), dev, qp, what,
+			 (enum rxe_wc_status)status);
+	failure->watched = tail != NULL;
+	failure->num_packets = tail ? dm_tail_of(tail, qp, failure->packet) : 0;
+}
+
+void dm_failure(void *host, const struct rxe_qp *qp, enum rxe_failed what, uint32_t status)
+{
+	struct dm_device *dev = host;
+	struct ctl_slot *slot = &dev->attachment.shared->slot[dev->attachment.slot];
+	struct ctl_slot_failures *failures = &slot->failures;
+	const uint32_t count = atomic_load_explicit(&failures->count, memory_order_relaxed);
+	struct ctl_failure *failure = &failures->at[count % CTL_FAILURES_OF_SLOT];
+	NO_CANCEL;
+
+	write_down(failure, dev, qp, what, status);
+	atomic_store_explicit(&failures->count, count + 1, memory_order_release);
+	/* A failed send of UC or UD leaves the receiving half alive. */
+	slot->qp[qp->qpn % RXE_MAX_QP].state =
+		what == RXE_FAILED_SEND && !rxe_qp_is_reliable(qp) ? RXE_QPS_SQE : RXE_QPS_ERR;
+	dm_log(DM_LOG_INFO, "QP 0x%06x: %s", qp->qpn, failure->why);
+}

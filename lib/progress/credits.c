@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: MIT
+/* Room in neighbours' sockets. The sums are hints: a packet that the kernel dropped is made good when its receiver finds the
+ * socket empty, and one counted at the wrong moment gives a little too much or too little room until then. */
+#include "lib/progress/credits.h"
+
+#include "emu/engine.h"
+#include "emu/pace.h"
+#include "lib/verbs/objects.h"
+#include "net/wire/opcode.h"
+
+/* Others' sums are looked at that often, and for new processes that often. */
+#define LOOK_NS 50000u
+#define LIVE_NS 10000000u
+
+static struct ctl_slot *slot_at(const struct dm_device *dev, uint32_t slot)
+{
+	return &dev->attachment.shared->slot[slot];
+}
+
+static bool is_neighbour(const struct dm_device *dev, const struct gid *dst, uint32_t slot)
+{
+	return slot < RXE_MAX_SLOTS && gid_equal(dst, &dev->info.gids[0]) &&
+	       atomic_load_explicit(&slot_at(dev, slot)->pid, memory_order_relaxed) != 0;
+}
+
+static void list_live(const struct dm_device *dev, struct dm_room *room, uint64_t now_ns)
+{
+	if (room->live_at_ns && now_ns - room->live_at_ns < LIVE_NS)
+		return;
+	room->live_at_ns = now_ns;
+	room->num_live = 0;
+	for (uint32_t i = 0; i < RXE_MAX_SLOTS; i++) {
+		if (atomic_load_explicit(&slot_at(dev, i)->pid, memory_order_relaxed))
+			room->live[room->num_live++] = (uint16_t)i;
+	}
+}
+
+static uint64_t offered_by(const struct dm_device *dev, uint32_t from, uint32_t to)
+{
+	return atomic_load_explicit(&slot_at(dev, from)->offered[to], memory_order_relaxed);
+}
+
+/* What all but ourselves have offered to that slot. */
+static uint64_t offered_by_others(const struct dm_device *dev, struct dm_room *room, uint32_t to,
+				  uint64_t now_ns)
+{
+	uint64_t sum = 0;
+
+	list_live(dev, room, now_ns);
+	for (uint32_t i = 0; i < room->num_live; i++) {
+		if (room->live[i] != dev->attachment.slot)
+			sum += offered_by(dev, room->live[i], to);
+	}
+	return sum;
+}
+
+uint32_t dm_room_left(void *host, const struct gid *dst, uint32_t slot)
+{
+	struct dm_device *dev = host;
+	struct dm_room *room = &dev->pump.room;
+	uint64_t now_ns = dev->pump.engine->now_ns;
+	int64_t waiting;
+
+	if (!is_neighbour(dev, dst, slot))
+		return UINT32_MAX;
+	if (now_ns - room->to[slot].at_ns >= LOOK_NS) {
+		room->to[slot].offered = offered_by_others(dev, room, slot, now_ns);
+		room->to[slot].at_ns = now_ns;
+	}
+	waiting = (int64_t)(room->to[slot].offered + offered_by(dev, dev->attachment.slot, slot) -
+			    atomic_load_explicit(&slot_at(dev, slot)->taken, memory_order_relaxed));
+	if (waiting <= 0)
+		return RXE_WINDOW_BYTES;
+	return waiting < RXE_WINDOW_BYTES ? (uint32_t)(RXE_WINDOW_BYTES - waiting) : 0;
+}
+
+/* Ours alone: nobody else adds to it. */
+static void add(_Atomic uint64_t *sum, uint64_t n)
+{
+	atomic_store_explicit(sum, atomic_load_explicit(sum, memory_order_relaxed) + n,
+			      memory_order_relaxed);
+}
+
+void dm_room_offered(void *host, const struct gid *dst, uint32_t slot, uint32_t cost)
+{
+	struct dm_device *dev = host;
+
+	if (is_neighbour(dev, dst, slot))
+		add(&slot_at(dev, dev->attachment.slot)->offered[slot], cost);
+}
+
+static uint32_t cost_of(const struct wire_arrival *arrival)
+{
+	enum wire_service service;
+
+	if (arrival->len == 0)
+		return 0;
+	service = opcode_service(arrival->p[0]);
+	return service == WIRE_UC || service == WIRE_UD ? rxe_pace_cost(arrival->len) : 0;
+}
+
+void dm_room_taken(struct dm_device *dev, const struct wire_arrival *arrivals, int n)
+{
+	uint64_t cost = 0;
+
+	for (int i = 0; i < n; i++)
+		cost += cost_of(&arrivals[i]);
+	if (cost == 0)
+		return;
+	add(&slot_at(dev, dev->attachment.slot)->taken, cost);
+	dev->pump.room.took = true;
+}
+
+void dm_room_empty(struct dm_device *dev, uint64_t now_ns)
+{
+	struct dm_room *room = &dev->pump.room;
+	uint32_t us = dev->attachment.slot;
+
+	if (!room->took || now_ns - room->right_at_ns < LOOK_NS)
+		return;
+	room->took = false;
+	room->right_at_ns = now_ns;
+	atomic_store_explicit(&slot_at(dev, us)->taken,
+			      offered_by_others(dev, room, us, now_ns) + offered_by(dev, us, us),
+			      memory_order_relaxed);
+}

@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: MIT
+/* The library's log. Also takes what lib/control says in this process. */
+#include "lib/progress/log.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "lib/control/cancel.h"
+#include "lib/control/log.h"
+
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+static int most = DM_LOG_WARNING;
+static int out = STDERR_FILENO;
+
+static void read_environment(void)
+{
+	const char *level = secure_getenv("VERBS_LOG_LEVEL");
+	const char *file = secure_getenv("VERBS_LOG_FILE");
+
+	if (level && *level)
+		most = (int)strtol(level, NULL, 10);
+	if (file && *file) {
+		int fd = open(file, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0666);
+
+		if (fd >= 0)
+			out = fd;
+	}
+}
+
+void dm_log(enum dm_log_level level, const char *format, ...)
+{
+	static const char prefix[] = "rxe_dm: ";
+	int saved = errno;
+	char line[600];
+	size_t len = sizeof(prefix) - 1;
+	va_list args;
+	int n;
+	NO_CANCEL;
+
+	pthread_once(&once, read_environment);
+	if ((int)level > most)
+		return;
+
+	memcpy(line, prefix, len);
+	va_start(args, format);
+	n = vsnprintf(line + len, sizeof(line) - len - 1, format, args);
+	va_end(args);
+	if (n < 0)
+		return;
+	len += (size_t)n < sizeof(line) - len - 1 ? (size_t)n : sizeof(line) - len - 2;
+	line[len++] = '\n';
+	/* One write, so that lines of several processes do not mix. Nobody to tell if it fails. */
+	if (write(out, line, len) < 0)
+		errno = saved;
+	errno = saved;
+}
+
+static void from_control(enum ctl_log_level level, const char *line)
+{
+	switch (level) {
+	case CTL_LOG_ERROR: dm_log(DM_LOG_ERROR, "%s", line); return;
+	case CTL_LOG_NOTICE: dm_log(DM_LOG_WARNING, "%s", line); return;
+	case CTL_LOG_DEBUG: dm_log(DM_LOG_DEBUG, "%s", line); return;
+	}
+}
+
+void dm_log_control(void)
+{
+	ctl_log_to(from_control);
+}

@@ -1,0 +1,398 @@
+// SPDX-License-Identifier: MIT
+/* The engine's way to the program's memory and to the arena.
+ *
+ * A program may unmap what it has registered. So each access runs over a landing pad: a thread that faults inside the bytes
+ * it was asked to touch comes back here, and the access has failed. Every other fault goes to the handler that was there
+ * before ours.
+ *
+ * A program may replace our handlers at any time, and may block both signals in a thread: a fault there would kill the process.
+ * So the first access of each turn of the engine asks the kernel for the handlers and unblocks both signals: three system calls
+ * a turn that touches memory, none for a poll that finds nothing. */
+#include "lib/progress/memory.h"
+
+#include <setjmp.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <ucontext.h>
+#include <unistd.h>
+
+#include "lib/progress/remote.h"
+#include "lib/verbs/objects.h"
+
+#ifndef MADV_POPULATE_READ
+#define MADV_POPULATE_READ  22
+#define MADV_POPULATE_WRITE 23
+#endif
+
+/* The thread sanitizer carries out atomics itself, under a lock of its own, which would stay locked when one of them faults. */
+#define MAY_FAULT __attribute__((no_sanitize("thread")))
+
+struct landing {
+	sigjmp_buf pad;
+	uintptr_t a, b; /* the two ranges that may fault */
+	size_t len;
+};
+
+/* Looked at by the signal handler: initial-exec, so that no access allocates. */
+static __thread struct landing *volatile landing __attribute__((tls_model("initial-exec")));
+
+/* This thread is ready for faults until the end of its turn, and then blocks again what it blocked. */
+static __thread struct {
+	bool ready, blocked;
+	sigset_t mask;
+} turn __attribute__((tls_model("initial-exec")));
+
+/* Each layer is a handler of ours in front of one of the program's, which may call the one that it found: a lower layer. */
+#define LAYERS 8
+
+static pthread_mutex_t guard_lock = PTHREAD_MUTEX_INITIALIZER;
+static const int guarded[] = { SIGSEGV, SIGBUS };
+static struct sigaction former[2][LAYERS]; /* by the index in guarded */
+static unsigned int num_layers[2];
+
+static void make_ready(void);
+
+/* The fences are for the compiler: the access stays between. */
+static inline void arm(struct landing *here)
+{
+	if (!turn.ready)
+		make_ready();
+	landing = here;
+	atomic_signal_fence(memory_order_seq_cst);
+}
+
+static inline void disarm(void)
+{
+	atomic_signal_fence(memory_order_seq_cst);
+	landing = NULL;
+}
+
+static bool expected(const struct landing *l, uintptr_t addr)
+{
+	return addr - l->a < l->len || addr - l->b < l->len;
+}
+
+static void pass_on(const struct sigaction *to, int sig, siginfo_t *info, void *ucontext)
+{
+	const struct sigaction dfl = { .sa_handler = SIG_DFL };
+	bool is_fault = info->si_code > 0;
+
+	if (to->sa_flags & (int)SA_RESETHAND)
+		sigaction(sig, &dfl, NULL);
+	if (to->sa_flags & SA_SIGINFO) {
+		to->sa_sigaction(sig, info, ucontext);
+	} else if (to->sa_handler != SIG_DFL && to->sa_handler != SIG_IGN) {
+		to->sa_handler(sig);
+	} else if (to->sa_handler == SIG_DFL || is_fault) {
+		/* Nobody wants it: with the default in place a fault strikes again, and what was sent is sent again. */
+		sigaction(sig, &dfl, NULL);
+		if (!is_fault)
+			raise(sig);
+	}
+}
+
+static void fault(unsigned int layer, int sig, siginfo_t *info, void *ucontext)
+{
+	struct landing *l = landing;
+
+	/* An address that no memory can have is reported without saying which: SI_KERNEL. */
+	if (l && info->si_code > 0 &&
+	    (info->si_code == SI_KERNEL || expected(l, (uintptr_t)info->si_addr))) {
+		const ucontext_t *at = ucontext;
+
+		landing = NULL;
+		/* What is blocked here may be more than we asked for: somebody's handler in front of ours may pass this on. Saving
+		 * the mask with each landing would cost every access a system call. */
+		pthread_sigmask(SIG_SETMASK, &at->uc_sigmask, NULL);
+		siglongjmp(l->pad, 1);
+	}
+	pass_on(&former[sig == SIGBUS][layer], sig, info, ucontext);
+}
+
+#define LAYER(n)                                                                                   \
+	static void fault_##n(int sig, siginfo_t *info, void *ucontext)                            \
+	{                                                                                          \
+		fault(n, sig, info, ucontext);                                                     \
+	}
+LAYER(0)
+LAYER(1)
+LAYER(2)
+LAYER(3)
+LAYER(4)
+LAYER(5)
+LAYER(6)
+LAYER(7)
+
+static void (*const handler[LAYERS])(int, siginfo_t *, void *) = {
+	fault_0, fault_1, fault_2, fault_3, fault_4, fault_5, fault_6, fault_7,
+};
+
+static bool is_ours(const struct sigaction *sa)
+{
+	for (unsigned int i = 0; (sa->sa_flags & SA_SIGINFO) && i < LAYERS; i++)
+		if (sa->sa_sigaction == handler[i])
+			return true;
+	return false;
+}
+
+/* The layer in front of that handler of the program's; LAYERS when there are no more. */
+static unsigned int layer_for(unsigned int which, const struct sigaction *theirs)
+{
+	struct sigaction *f = former[which];
+	unsigned int i = 0;
+
+	while (i < num_layers[which] &&
+	       (f[i].sa_sigaction != theirs->sa_sigaction || f[i].sa_flags != theirs->sa_flags))
+		i++;
+	if (i == num_layers[which] && i < LAYERS) {
+		f[i] = *theirs;
+		num_layers[which]++;
+	}
+	return i;
+}
+
+static void guard(unsigned int which)
+{
+	/* NODEFER: a fault of the program's, passed on, may fault again. The alternate stack is the program's choice. */
+	struct sigaction now, ours = { .sa_flags = SA_SIGINFO | SA_NODEFER | SA_ONSTACK };
+	unsigned int layer;
+
+	if (sigaction(guarded[which], NULL, &now) || is_ours(&now))
+		return;
+	pthread_mutex_lock(&guard_lock);
+	layer = layer_for(which, &now);
+	if (layer < LAYERS) {
+		ours.sa_sigaction = handler[layer];
+		sigemptyset(&ours.sa_mask);
+		sigaction(guarded[which], &ours, NULL);
+	}
+	pthread_mutex_unlock(&guard_lock);
+}
+
+void dm_memory_guard(void)
+{
+	guard(0);
+	guard(1);
+}
+
+static void make_ready(void)
+{
+	sigset_t faults;
+
+	sigemptyset(&faults);
+	sigaddset(&faults, SIGSEGV);
+	sigaddset(&faults, SIGBUS);
+	pthread_sigmask(SIG_UNBLOCK, &faults, &turn.mask);
+	turn.blocked = sigismember(&turn.mask, SIGSEGV) || sigismember(&turn.mask, SIGBUS);
+	dm_memory_guard();
+	turn.ready = true;
+}
+
+void dm_memory_turn_ends(void)
+{
+	if (turn.ready && turn.blocked)
+		pthread_sigmask(SIG_SETMASK, &turn.mask, NULL);
+	turn.ready = false;
+}
+
+void dm_memory_forked(void)
+{
+	pthread_mutex_init(&guard_lock, NULL);
+}
+
+bool dm_memory_copy(void *dst, const void *src, size_t len)
+{
+	struct landing here = { .a = (uintptr_t)dst, .b = (uintptr_t)src, .len = len };
+
+	if (sigsetjmp(here.pad, 0))
+		return false;
+	arm(&here);
+	memcpy(dst, src, len);
+	disarm();
+	return true;
+}
+
+/* A word that ends at an aligned end: one store, after everything before it. */
+MAY_FAULT static void store_word(uint8_t *dst, const uint8_t *src, size_t size)
+{
+	uint64_t w8;
+	uint32_t w4;
+	uint16_t w2;
+
+	switch (size) {
+	case 8:
+		memcpy(&w8, src, 8);
+		__atomic_store_n((uint64_t *)(void *)dst, w8, __ATOMIC_RELEASE);
+		return;
+	case 4:
+		memcpy(&w4, src, 4);
+		__atomic_store_n((uint32_t *)(void *)dst, w4, __ATOMIC_RELEASE);
+		return;
+	case 2:
+		memcpy(&w2, src, 2);
+		__atomic_store_n((uint16_t *)(void *)dst, w2, __ATOMIC_RELEASE);
+		return;
+	default: __atomic_store_n(dst, *src, __ATOMIC_RELEASE);
+	}
+}
+
+/* The largest aligned word that ends at this address and fits. */
+static size_t last_word(uintptr_t end, size_t len)
+{
+	size_t size = 8;
+
+	while (size > len || (end & (size - 1)))
+		size /= 2;
+	return size;
+}
+
+MAY_FAULT static void land(uint8_t *dst, const uint8_t *src, size_t len)
+{
+	size_t tail = last_word((uintptr_t)dst + len, len);
+	size_t head = len - tail;
+
+	/* A short head by words, so that none of its aligned ones is torn: memcpy promises nothing. */
+	if (head && head < 16) {
+		while (head) {
+			size_t n = last_word((uintptr_t)dst + head, head);
+
+			head -= n;
+			store_word(dst + head, src + head, n);
+		}
+	} else if (head) {
+		memcpy(dst, src, head);
+	}
+	store_word(dst + len - tail, src + len - tail, tail);
+}
+
+bool dm_memory_land(void *dst, const void *src, size_t len)
+{
+	struct landing here = { .a = (uintptr_t)dst, .b = (uintptr_t)src, .len = len };
+
+	if (len == 0)
+		return true;
+	if (sigsetjmp(here.pad, 0))
+		return false;
+	arm(&here);
+	land(dst, src, len);
+	disarm();
+	return true;
+}
+
+/* A byte exchanged for itself is written without being changed, and faults where a store would. (An addition of 0 would do
+ * as well, but clang makes a load of it.) */
+MAY_FAULT static bool touch(uintptr_t addr, bool write)
+{
+	struct landing here = { .a = addr, .b = addr, .len = 1 };
+	uint8_t *p = (uint8_t *)addr;
+	uint8_t was;
+
+	if (sigsetjmp(here.pad, 0))
+		return false;
+	arm(&here);
+	was = __atomic_load_n(p, __ATOMIC_RELAXED);
+	if (write)
+		__atomic_compare_exchange_n(p, &was, was, false, __ATOMIC_RELAXED,
+					    __ATOMIC_RELAXED);
+	disarm();
+	return true;
+}
+
+bool dm_memory_probe(const void *addr, size_t len, bool write)
+{
+	const uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
+	uintptr_t first = (uintptr_t)addr & ~(page - 1);
+	uintptr_t last = ((uintptr_t)addr + len - 1) & ~(page - 1);
+	bool ok = true;
+
+	dm_memory_guard();
+	if (madvise((void *)first, last - first + page,
+		    write ? MADV_POPULATE_WRITE : MADV_POPULATE_READ) == 0)
+		return true;
+	if (errno != EINVAL)
+		return false;
+
+	/* A kernel before 5.14, or memory that cannot be populated so: touch every page. */
+	for (uintptr_t p = first; ok && p <= last; p += page)
+		ok = touch(p, write);
+	dm_memory_turn_ends();
+	return ok;
+}
+
+/* Where a region's byte at iova is in this process, or NULL: not here. The range was checked. */
+static uint8_t *locate(const struct dm_device *dev, const struct rxe_mr *mr, uint64_t iova)
+{
+	uint64_t at = mr->addr + (iova - mr->iova);
+
+	switch ((enum rxe_mr_kind)mr->kind) {
+	case RXE_MR_PLAIN:
+		return mr->owner == dev->attachment.slot ? (uint8_t *)(uintptr_t)at : NULL;
+	case RXE_MR_ARENA: return dev->attachment.arena + at;
+	case RXE_MR_MAPPED: return NULL;
+	}
+	return NULL;
+}
+
+static bool is_foreign(const struct dm_device *dev, const struct rxe_mr *mr)
+{
+	return mr->kind == RXE_MR_PLAIN && mr->owner != dev->attachment.slot;
+}
+
+bool dm_mem_read(void *host, const struct rxe_mr *mr, uint64_t iova, void *dst, size_t len)
+{
+	const uint8_t *p = locate(host, mr, iova);
+
+	if (is_foreign(host, mr))
+		return dm_errand_read(host, mr, iova, dst, len);
+	return p && dm_memory_copy(dst, p, len);
+}
+
+bool dm_mem_write(void *host, const struct rxe_mr *mr, uint64_t iova, const void *src, size_t len)
+{
+	uint8_t *p = locate(host, mr, iova);
+
+	if (is_foreign(host, mr))
+		return dm_errand_write(host, mr, iova, src, len);
+	return p && dm_memory_land(p, src, len);
+}
+
+MAY_FAULT static uint64_t work_on(uint64_t *p, enum rxe_atomic_op op, uint64_t compare_or_add,
+				  uint64_t swap)
+{
+	uint64_t orig = compare_or_add;
+
+	switch (op) {
+	case RXE_CMP_SWAP:
+		__atomic_compare_exchange_n(p, &orig, swap, false, __ATOMIC_SEQ_CST,
+					    __ATOMIC_SEQ_CST);
+		return orig;
+	case RXE_FETCH_ADD: return __atomic_fetch_add(p, compare_or_add, __ATOMIC_SEQ_CST);
+	}
+	return 0;
+}
+
+/* Apart from the look-up: what a landing comes back to is then an argument, which nothing has changed since. */
+static bool work_at(uint64_t *p, enum rxe_atomic_op op, uint64_t compare_or_add, uint64_t swap,
+		    uint64_t *ret_orig)
+{
+	struct landing here = { .a = (uintptr_t)p, .b = (uintptr_t)p, .len = 8 };
+
+	if (sigsetjmp(here.pad, 0))
+		return false;
+	arm(&here);
+	*ret_orig = work_on(p, op, compare_or_add, swap);
+	disarm();
+	return true;
+}
+
+bool dm_mem_atomic(void *host, const struct rxe_mr *mr, uint64_t iova, enum rxe_atomic_op op,
+		   uint64_t compare_or_add, uint64_t swap, uint64_t *ret_orig)
+{
+	uint8_t *p = locate(host, mr, iova);
+
+	if (is_foreign(host, mr))
+		return dm_errand_atomic(host, mr, iova, op, compare_or_add, swap, ret_orig);
+	return p && !((uintptr_t)p & 7) &&
+	       work_at((uint64_t *)(void *)p, op, compare_or_add, swap, ret_orig);
+}

@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: MIT
+/* May a program register this memory? Registration makes every page present, as an adapter that pins them does. Where the machine
+ * has not so much memory the answer is ENOMEM, before any page is touched: the kernel would take a program for it, any program. */
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "lib/progress/memory.h"
+#include "lib/verbs/objects.h"
+
+#define PAGES_AT_ONCE 4096u
+
+/* What /proc/meminfo says, in its unit; 0: nothing. */
+static uint64_t meminfo(const char *text, const char *key)
+{
+	const char *at = strstr(text, key);
+
+	return at ? strtoull(at + strlen(key), NULL, 10) : 0;
+}
+
+/* Bytes that the machine has, and those that can be had without harm. False: not known. Free huge pages count as well: whose
+ * memory comes out of their pool takes nothing else. */
+static bool machine_memory(uint64_t *ret_total, uint64_t *ret_available)
+{
+	char text[8192];
+	int fd = open("/proc/meminfo", O_RDONLY | O_CLOEXEC);
+	ssize_t n = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
+
+	if (fd >= 0)
+		close(fd);
+	if (n <= 0)
+		return false;
+	text[n] = '\0';
+	*ret_total = meminfo(text, "MemTotal:") << 10;
+	*ret_available = (meminfo(text, "MemAvailable:") +
+			  meminfo(text, "HugePages_Free:") * meminfo(text, "Hugepagesize:"))
+			 << 10;
+	return *ret_total != 0 && *ret_available != 0;
+}
+
+uint64_t dm_memory_absent(const void *addr, size_t len)
+{
+	const uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
+	uintptr_t at = (uintptr_t)addr & ~(page - 1), end = (uintptr_t)addr + len;
+	unsigned char present[PAGES_AT_ONCE];
+	uint64_t absent = 0;
+
+	while (at < end) {
+		size_t pages = (end - at + page - 1) / page;
+
+		pages = pages < PAGES_AT_ONCE ? pages : PAGES_AT_ONCE;
+		if (mincore((void *)at, pages * page, present))
+			return absent; /* not mapped: the probe will tell */
+		for (size_t i = 0; i < pages; i++)
+			absent += present[i] & 1 ? 0 : page;
+		at += pages * page;
+	}
+	return absent;
+}
+
+/* Pages that are only read take no memory of their own. Half of what is available is given unseen; a sixteenth is left. */
+static bool fits(const void *addr, size_t len, bool write)
+{
+	uint64_t total, available;
+
+	if (!machine_memory(&total, &available))
+		return true;
+	if (len > total)
+		return false;
+	return !write || len <= available / 2 ||
+	       dm_memory_absent(addr, len) <= available - available / 16;
+}
+
+int dm_memory_admit(const void *addr, size_t len, bool write)
+{
+	if (!fits(addr, len, write))
+		return ENOMEM;
+	return dm_memory_probe(addr, len, write) ? 0 : EFAULT;
+}

@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: MIT
+/* Packets and the queue pairs and work requests they belong to. A request of RC is found by its PSNs: those in the send queue that
+ * have started stand in the order of their PSNs. */
+#include "lib/progress/packet_qp.h"
+
+#include "emu/engine.h"
+#include "net/wire/headers.h"
+#include "net/wire/opcode.h"
+
+static bool is_connected_to(const struct rxe_qp *qp, const struct gid *peer, uint32_t qpn)
+{
+	return qp && qp->type != RXE_QPT_UD && qp->attr.dest_qp_num == qpn &&
+	       gid_equal(&qp->flow.dst, peer);
+}
+
+struct rxe_qp *dm_wire_qp_connected_to(const struct rxe_engine *engine, const struct gid *peer,
+				       uint32_t qpn)
+{
+	/* Programs of one kind connect their queue pairs in the same order: the same place is a good guess. */
+	if (is_connected_to(engine->qp[qpn % RXE_MAX_QP], peer, qpn))
+		return engine->qp[qpn % RXE_MAX_QP];
+	for (uint32_t i = 0, seen = 0; i < RXE_MAX_QP && seen < engine->num_qp; i++) {
+		if (is_connected_to(engine->qp[i], peer, qpn))
+			return engine->qp[i];
+		seen += engine->qp[i] != NULL;
+	}
+	return NULL;
+}
+
+struct rxe_qp *dm_wire_qp_of_sent(const struct rxe_engine *engine, const struct gid *peer,
+				  const uint8_t *packet, uint32_t len)
+{
+	struct bth bth;
+	struct deth deth;
+
+	if (len < BTH_LEN + ICRC_LEN)
+		return NULL;
+	bth_parse(&bth, packet);
+	if (wire_shape(bth.opcode) & SHAPE_DETH) {
+		if (len < BTH_LEN + DETH_LEN + ICRC_LEN)
+			return NULL;
+		deth_parse(&deth, packet + BTH_LEN);
+		return rxe_engine_find_qp(engine, deth.src_qpn);
+	}
+	return dm_wire_qp_connected_to(engine, peer, bth.dest_qpn);
+}
+
+struct rxe_qp *dm_wire_qp_of_arrived(const struct rxe_engine *engine, const uint8_t *packet,
+				     uint32_t len)
+{
+	struct bth bth;
+
+	if (len < BTH_LEN + ICRC_LEN)
+		return NULL;
+	bth_parse(&bth, packet);
+	return bth.dest_qpn == QPN_MASK ? NULL : rxe_engine_find_qp(engine, bth.dest_qpn);
+}
+
+static const struct rxe_send_wqe *request_with(const struct rxe_qp *qp, uint32_t psn)
+{
+	uint32_t low = qp->sq.head, high = qp->sq.tail;
+
+	while (low != high) {
+		const uint32_t middle = low + (high - low) / 2;
+		const struct rxe_send_wqe *wqe = rxe_ring_at(&qp->sq, middle);
+
+		if (!wqe->started || psn_diff(psn, wqe->psn_first) < 0)
+			high = middle;
+		else if (psn_diff(psn, wqe->psn_last) > 0)
+			low = middle + 1;
+		else
+			return wqe;
+	}
+	return NULL;
+}
+
+const struct rxe_send_wqe *dm_wire_request(const struct rxe_qp *qp, bool sent,
+					   const uint8_t *packet, uint32_t len)
+{
+	struct bth bth;
+
+	if (len < BTH_LEN + ICRC_LEN || !rxe_qp_is_reliable(qp))
+		return NULL;
+	bth_parse(&bth, packet);
+	if (sent != !!(wire_shape(bth.opcode) & SHAPE_REQUEST))
+		return NULL;
+	return request_with(qp, bth.psn);
+}

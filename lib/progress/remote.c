@@ -1,0 +1,505 @@
+// SPDX-License-Identifier: MIT
+/* Memory of another process. Plain copies go through the kernel (process_vm_readv(2)) where that is allowed; all others, and
+ * atomics always, are errands: the owner's engine runs them, in whichever of its threads runs the engine next.
+ *
+ * Who waits for an errand holds his own engine's lock, and runs what others send to him meanwhile: two that wait for each
+ * other both get on. So he stands still for a moment only. If the owner has not begun by then, the errand is taken back, and
+ * the access is late: the engine asks again, while everything else of this process goes on. An owner whom the moment was too
+ * short for, but who moves, is given longer the next time; one who does not move is not asked before he does, and after
+ * PATIENCE_NS what is asked of him fails. */
+#include "lib/progress/remote.h"
+
+#include <sched.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <sys/socket.h>
+#include <sys/uio.h>
+#include <sys/un.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "emu/mr.h"
+#include "lib/progress/memory.h"
+#include "lib/progress/remote_srq.h"
+#include "lib/verbs/objects.h"
+
+#define PATIENCE_NS    500000000u /* an owner that has been stopped is waited for no longer */
+#define ALLOW_ASKED_NS 100000000u /* for a receive: the peer would be sent away for as long */
+#define ALLOW_NS       1000000u	  /* standing still, at first */
+#define SPIN_NS	       30000u
+#define RING_AGAIN_NS  5000000u
+#define SLEEP_NS       20000
+#define NAME_OFFSET    offsetof(struct sockaddr_un, sun_path)
+
+static struct ctl_slot *slot_of(const struct dm_device *dev, uint32_t slot)
+{
+	return &dev->attachment.shared->slot[slot];
+}
+
+static struct ctl_errands *errands(const struct dm_device *dev)
+{
+	return &dev->attachment.shared->errands;
+}
+
+/* Something that only this process has at that place (a child after fork() has another number). */
+static uint64_t cookie;
+
+static void show_cookie(struct ctl_slot *slot)
+{
+	if (getrandom(&cookie, sizeof(cookie), 0) != sizeof(cookie))
+		cookie = 0; /* then others must ask */
+	slot->cookie = cookie;
+	slot->cookie_at = (uintptr_t)&cookie;
+}
+
+/* The kernel chooses a name in the abstract namespace that nobody has; it stands in our slot. */
+void dm_errands_open(struct dm_device *dev)
+{
+	struct dm_errands *own = &dev->pump.errands;
+	struct ctl_slot *slot = slot_of(dev, dev->attachment.slot);
+	const char *no_vm = getenv("RXE_DM_NO_VM");
+	struct ctl_errand *sheet = &errands(dev)->sheet[dev->attachment.slot];
+	struct sockaddr_un name = { .sun_family = AF_UNIX };
+	socklen_t len = sizeof(name);
+
+	*own = (struct dm_errands){ .no_vm = no_vm && *no_vm == '1' };
+	/* Behind the last process in this slot, whose errand may still be run. */
+	own->number = atomic_load(&sheet->state) / (CTL_ERRAND_PHASE + 1);
+	show_cookie(slot);
+	own->bell_fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	memset(slot->bell, 0, sizeof(slot->bell));
+	if (own->bell_fd < 0 || bind(own->bell_fd, (struct sockaddr *)&name, sizeof(sa_family_t)) ||
+	    getsockname(own->bell_fd, (struct sockaddr *)&name, &len) || len <= NAME_OFFSET ||
+	    len - NAME_OFFSET >= sizeof(slot->bell)) {
+		dm_log(DM_LOG_WARNING,
+		       "no socket for errands (%s): other processes cannot reach "
+		       "memory that this one registers",
+		       strerror(errno));
+		return;
+	}
+	memcpy(slot->bell + 1, name.sun_path, len - NAME_OFFSET);
+	slot->bell[0] = (uint8_t)(len - NAME_OFFSET);
+}
+
+void dm_errands_close(struct dm_device *dev)
+{
+	struct dm_errands *own = &dev->pump.errands;
+
+	if (own->bell_fd >= 0)
+		close(own->bell_fd);
+	own->bell_fd = -1;
+}
+
+void dm_errands_heard(struct dm_device *dev)
+{
+	char c[16];
+
+	while (recv(dev->pump.errands.bell_fd, c, sizeof(c), MSG_DONTWAIT) >= 0)
+		;
+}
+
+/* A full queue means that it has been rung already. */
+static void ring(struct dm_device *dev, uint32_t owner)
+{
+	const struct ctl_slot *slot = slot_of(dev, owner);
+	struct sockaddr_un name = { .sun_family = AF_UNIX };
+	size_t len = slot->bell[0];
+
+	if (len == 0 || len >= sizeof(slot->bell) || dev->pump.errands.bell_fd < 0)
+		return;
+	memcpy(name.sun_path, slot->bell + 1, len);
+	sendto(dev->pump.errands.bell_fd, "!", 1, MSG_DONTWAIT | MSG_NOSIGNAL,
+	       (struct sockaddr *)&name, (socklen_t)(NAME_OFFSET + len));
+}
+
+/* What is asked, read once: who sent it may write on, and what was checked must be what is done. */
+struct asked {
+	uint32_t op, key, len;
+	uint64_t iova, compare_or_add, swap;
+};
+
+static void read_once(struct asked *ret, const struct ctl_errand *e)
+{
+	ret->op = __atomic_load_n(&e->op, __ATOMIC_RELAXED);
+	ret->key = __atomic_load_n(&e->key, __ATOMIC_RELAXED);
+	ret->len = __atomic_load_n(&e->len, __ATOMIC_RELAXED);
+	ret->iova = __atomic_load_n(&e->iova, __ATOMIC_RELAXED);
+	ret->compare_or_add = __atomic_load_n(&e->compare_or_add, __ATOMIC_RELAXED);
+	ret->swap = __atomic_load_n(&e->swap, __ATOMIC_RELAXED);
+}
+
+/* The region that the errand names, if it is ours and has room for it. */
+static const struct rxe_mr *find_own(const struct dm_device *dev, const struct asked *asked)
+{
+	const struct rxe_mr *mr = rxe_mr_find(&dev->attachment.shared->mrs, asked->key);
+
+	if (!mr || mr->kind != RXE_MR_PLAIN || mr->owner != dev->attachment.slot ||
+	    rxe_mr_check(mr, mr->pd, 0, asked->iova, asked->len) != MR_OK)
+		return NULL;
+	return mr;
+}
+
+static bool run_atomic(struct dm_device *dev, const struct rxe_mr *mr, const struct asked *asked,
+		       struct ctl_errand *e)
+{
+	uint64_t orig;
+
+	if (asked->len != sizeof(orig) ||
+	    !dm_mem_atomic(dev, mr, asked->iova,
+			   asked->op == CTL_ERRAND_CMP_SWAP ? RXE_CMP_SWAP : RXE_FETCH_ADD,
+			   asked->compare_or_add, asked->swap, &orig))
+		return false;
+	e->orig = orig;
+	return true;
+}
+
+static bool run(struct dm_device *dev, struct ctl_errand *e)
+{
+	const struct rxe_mr *mr;
+	struct asked asked;
+
+	read_once(&asked, e);
+	if (asked.len > CTL_ERRAND_BYTES)
+		return false;
+	if (asked.op == CTL_ERRAND_SRQ_TAKE || asked.op == CTL_ERRAND_SRQ_DONE)
+		return dm_srq_run_errand(dev, e, asked.op, asked.key, asked.iova, asked.len);
+	mr = find_own(dev, &asked);
+	if (!mr)
+		return false;
+	switch (asked.op) {
+	case CTL_ERRAND_READ: return dm_mem_read(dev, mr, asked.iova, e->bytes, asked.len);
+	case CTL_ERRAND_WRITE: return dm_mem_write(dev, mr, asked.iova, e->bytes, asked.len);
+	case CTL_ERRAND_CMP_SWAP:
+	case CTL_ERRAND_FETCH_ADD: return run_atomic(dev, mr, &asked, e);
+	}
+	return false;
+}
+
+static void run_from(struct dm_device *dev, uint32_t sender)
+{
+	struct ctl_errand *e = &errands(dev)->sheet[sender];
+	uint64_t state = atomic_load(&e->state), taken;
+
+	if ((state & CTL_ERRAND_PHASE) != CTL_ERRAND_SENT)
+		return;
+	taken = (state & ~(uint64_t)CTL_ERRAND_PHASE) | CTL_ERRAND_TAKEN;
+	if (!atomic_compare_exchange_strong(&e->state, &state, taken))
+		return;
+	e->ok = run(dev, e);
+	/* Not when a new process has the sender's slot meanwhile, and has begun anew. */
+	atomic_compare_exchange_strong(&e->state, &taken, taken | CTL_ERRAND_DONE);
+}
+
+void dm_errands_run(struct dm_device *dev)
+{
+	_Atomic uint64_t *from = errands(dev)->pending[dev->attachment.slot].from;
+
+	for (uint32_t i = 0; i < RXE_MAX_SLOTS / 64; i++) {
+		uint64_t bits;
+
+		if (!atomic_load_explicit(&from[i], memory_order_relaxed))
+			continue;
+		bits = atomic_exchange(&from[i], 0);
+		for (; bits; bits &= bits - 1)
+			run_from(dev, i * 64 + (uint32_t)__builtin_ctzll(bits));
+	}
+}
+
+static bool is_there(const struct dm_device *dev, uint32_t owner, uint32_t epoch)
+{
+	return owner < RXE_MAX_SLOTS && atomic_load(&slot_of(dev, owner)->pid) != 0 &&
+	       atomic_load(&slot_of(dev, owner)->epoch) == epoch;
+}
+
+static void rest(uint64_t waited_ns)
+{
+	const struct timespec length = { .tv_nsec = SLEEP_NS };
+
+	if (waited_ns < SPIN_NS)
+		sched_yield();
+	else
+		nanosleep(&length, NULL);
+}
+
+/* What we know of the process that has the region; a new one in the slot is a stranger. */
+static struct dm_errand_peer *peer_of(struct dm_device *dev, const struct rxe_mr *mr)
+{
+	struct dm_errand_peer *peer = &dev->pump.errands.peer[mr->owner];
+
+	if (peer->epoch != mr->epoch)
+		*peer = (struct dm_errand_peer){ .epoch = mr->epoch };
+	if (peer->allow_ns == 0)
+		peer->allow_ns = ALLOW_NS;
+	return peer;
+}
+
+/* Has it answered nothing for so long that what is asked of it fails? If not, it is only late. */
+static bool has_failed_us(struct dm_device *dev, const struct dm_errand_peer *peer)
+{
+	bool failed = dm_now_ns() - peer->lag_began_ns > PATIENCE_NS;
+
+	dev->pump.errands.is_late = !failed;
+	return failed;
+}
+
+/* The owner has not begun in time, and now it never will. */
+static void taken_back(struct dm_device *dev, struct dm_errand_peer *peer, uint64_t now_ns)
+{
+	peer->deaf = true;
+	if (peer->lag_began_ns == 0)
+		peer->lag_began_ns = now_ns;
+	has_failed_us(dev, peer);
+}
+
+/* How long to stand still for the next: longer for one who was too slow, and less again when that proves to be enough. */
+static void answered(struct dm_errand_peer *peer, uint64_t waited_ns)
+{
+	peer->lag_began_ns = 0;
+	if (waited_ns < peer->allow_ns / 4 && peer->allow_ns > ALLOW_NS)
+		peer->allow_ns /= 2;
+}
+
+/* Until it is done, or has not been begun in time, or the owner has gone. What has been begun cannot be taken back, and is over
+ * in no time, but when the owner was stopped in the midst of it. */
+static bool wait_for(struct dm_device *dev, struct ctl_errand *e, const struct rxe_mr *mr,
+		     uint64_t sent)
+{
+	const uint64_t done = sent | CTL_ERRAND_DONE, idle = sent & ~(uint64_t)CTL_ERRAND_PHASE;
+	uint64_t begin_ns = dm_now_ns(), rung_ns = begin_ns, now_ns = begin_ns;
+	struct dm_errand_peer *peer = peer_of(dev, mr);
+
+	while (atomic_load(&e->state) != done) {
+		uint64_t expected = sent;
+		bool gone = !is_there(dev, mr->owner, mr->epoch);
+
+		if ((gone || now_ns - begin_ns > peer->allow_ns) &&
+		    atomic_compare_exchange_strong(&e->state, &expected, idle)) {
+			if (!gone)
+				taken_back(dev, peer, now_ns);
+			return false;
+		}
+		if (gone || now_ns - begin_ns > PATIENCE_NS)
+			return false;
+		if (now_ns - rung_ns > RING_AGAIN_NS) {
+			ring(dev, mr->owner);
+			rung_ns = now_ns;
+		}
+		dm_errands_run(dev);
+		rest(now_ns - begin_ns);
+		now_ns = dm_now_ns();
+	}
+	answered(peer, now_ns - begin_ns);
+	return e->ok;
+}
+
+/* It has taken down our last knock, and found nothing behind it. */
+static void has_moved(struct dm_errand_peer *peer, uint64_t now_ns)
+{
+	peer->deaf = false;
+	if (peer->allow_ns < PATIENCE_NS)
+		peer->allow_ns *= 2;
+	if (now_ns - peer->lag_began_ns > PATIENCE_NS)
+		peer->lag_began_ns = 0;
+}
+
+/* The sheet is filled: off with it. Who was deaf and has not even taken down our last knock is not asked. */
+static bool send_off(struct dm_device *dev, struct ctl_errand *e, const struct rxe_mr *mr)
+{
+	uint32_t us = dev->attachment.slot;
+	struct dm_errands *own = &dev->pump.errands;
+	struct dm_errand_peer *peer = peer_of(dev, mr);
+	_Atomic uint64_t *knocks = &errands(dev)->pending[mr->owner].from[us / 64];
+	uint64_t knock = 1ull << (us % 64), sent;
+
+	if (peer->deaf && (atomic_load(knocks) & knock)) {
+		if (dm_now_ns() - peer->rung_ns > RING_AGAIN_NS) {
+			ring(dev, mr->owner);
+			peer->rung_ns = dm_now_ns();
+		}
+		has_failed_us(dev, peer);
+		return false;
+	}
+	if (peer->deaf)
+		has_moved(peer, dm_now_ns());
+	sent = ++own->number * (CTL_ERRAND_PHASE + 1) | CTL_ERRAND_SENT;
+	own->owner = mr->owner;
+	own->epoch = mr->epoch;
+	atomic_store(&e->state, sent);
+	atomic_fetch_or(knocks, knock);
+	ring(dev, mr->owner);
+	return wait_for(dev, e, mr, sent);
+}
+
+/* Our sheet, or NULL: the owner has gone, or one of whom we lost patience is still writing on it. */
+static struct ctl_errand *take_sheet(struct dm_device *dev, const struct rxe_mr *mr, uint32_t op,
+				     uint64_t iova, size_t len)
+{
+	struct ctl_errand *e = &errands(dev)->sheet[dev->attachment.slot];
+	const struct dm_errands *own = &dev->pump.errands;
+
+	if (!is_there(dev, mr->owner, mr->epoch))
+		return NULL;
+	if ((atomic_load(&e->state) & CTL_ERRAND_PHASE) == CTL_ERRAND_TAKEN &&
+	    is_there(dev, own->owner, own->epoch))
+		return NULL;
+	e->op = op;
+	e->key = atomic_load(&mr->key);
+	e->iova = iova;
+	e->len = (uint32_t)len;
+	return e;
+}
+
+/* May the kernel be asked at all? The pid is as the server sees it: before the first copy, what stands at the address that the
+ * slot names must be what the slot says, or it is another process in another pid namespace. */
+static bool vm_allowed(struct dm_device *dev, const struct rxe_mr *mr)
+{
+	struct dm_errand_peer *peer = peer_of(dev, mr);
+	const struct ctl_slot *slot = slot_of(dev, mr->owner);
+	uint64_t found = 0;
+	struct iovec here = { &found, sizeof(found) };
+	struct iovec there = { (void *)(uintptr_t)slot->cookie_at, sizeof(found) };
+
+	if (dev->pump.errands.no_vm)
+		return false;
+	if (!peer->asked) {
+		peer->asked = true;
+		peer->refused = process_vm_readv(atomic_load(&slot->pid), &here, 1, &there, 1, 0) !=
+					sizeof(found) ||
+				found == 0 || found != slot->cookie;
+	}
+	return !peer->refused;
+}
+
+enum vm {
+	VM_DONE,
+	VM_FAULT,   /* no such memory */
+	VM_REFUSED, /* ask the owner */
+};
+
+static enum vm vm_copy(struct dm_device *dev, const struct rxe_mr *mr, uint64_t iova, void *bytes,
+		       size_t len, bool write)
+{
+	uint64_t at = mr->addr + (iova - mr->iova);
+	struct iovec here = { bytes, len };
+	struct iovec there = { (void *)(uintptr_t)at, len };
+	pid_t pid = atomic_load(&slot_of(dev, mr->owner)->pid);
+	ssize_t n;
+
+	if (!is_there(dev, mr->owner, mr->epoch))
+		return VM_FAULT;
+	n = write ? process_vm_writev(pid, &here, 1, &there, 1, 0)
+		  : process_vm_readv(pid, &here, 1, &there, 1, 0);
+	if (n == (ssize_t)len)
+		return VM_DONE;
+	if (n < 0 && (errno == EPERM || errno == ENOSYS)) {
+		dev->pump.errands.peer[mr->owner].refused = true;
+		return VM_REFUSED;
+	}
+	return VM_FAULT;
+}
+
+static bool read_by_owner(struct dm_device *dev, const struct rxe_mr *mr, uint64_t iova,
+			  uint8_t *dst, size_t len)
+{
+	while (len) {
+		size_t n = len < CTL_ERRAND_BYTES ? len : CTL_ERRAND_BYTES;
+		struct ctl_errand *e = take_sheet(dev, mr, CTL_ERRAND_READ, iova, n);
+
+		if (!e || !send_off(dev, e, mr) || !dm_memory_copy(dst, e->bytes, n))
+			return false;
+		iova += n;
+		dst += n;
+		len -= n;
+	}
+	return true;
+}
+
+static bool write_by_owner(struct dm_device *dev, const struct rxe_mr *mr, uint64_t iova,
+			   const uint8_t *src, size_t len)
+{
+	while (len) {
+		size_t n = len < CTL_ERRAND_BYTES ? len : CTL_ERRAND_BYTES;
+		struct ctl_errand *e = take_sheet(dev, mr, CTL_ERRAND_WRITE, iova, n);
+
+		if (!e || !dm_memory_copy(e->bytes, src, n) || !send_off(dev, e, mr))
+			return false;
+		iova += n;
+		src += n;
+		len -= n;
+	}
+	return true;
+}
+
+bool dm_errand_was_late(void *host)
+{
+	struct dm_device *dev = host;
+	bool was = dev->pump.errands.is_late;
+
+	dev->pump.errands.is_late = false;
+	return was;
+}
+
+bool dm_errand_read(struct dm_device *dev, const struct rxe_mr *mr, uint64_t iova, void *dst,
+		    size_t len)
+{
+	if (vm_allowed(dev, mr)) {
+		switch (vm_copy(dev, mr, iova, dst, len, false)) {
+		case VM_DONE: return true;
+		case VM_FAULT: return false;
+		case VM_REFUSED: break;
+		}
+	}
+	return read_by_owner(dev, mr, iova, dst, len);
+}
+
+/* What somebody may spin on is stored last: the word at the end goes by a call of its own. */
+bool dm_errand_write(struct dm_device *dev, const struct rxe_mr *mr, uint64_t iova, const void *src,
+		     size_t len)
+{
+	size_t tail = len < 8 ? len : 8, head = len - tail;
+	uint8_t *bytes = (uint8_t *)(uintptr_t)src;
+	enum vm vm = VM_DONE;
+
+	if (!vm_allowed(dev, mr))
+		return write_by_owner(dev, mr, iova, bytes, len);
+	if (head)
+		vm = vm_copy(dev, mr, iova, bytes, head, true);
+	if (vm == VM_DONE)
+		vm = vm_copy(dev, mr, iova + head, bytes + head, tail, true);
+	return vm == VM_REFUSED ? write_by_owner(dev, mr, iova, bytes, len) : vm == VM_DONE;
+}
+
+bool dm_errand_ask(struct dm_device *dev, uint32_t owner, uint32_t epoch, uint32_t op, uint32_t key,
+		   uint64_t iova, void *bytes, size_t len)
+{
+	const struct rxe_mr whose = { .key = key, .owner = owner, .epoch = epoch };
+	struct ctl_errand *e = take_sheet(dev, &whose, op, iova, len);
+
+	if (!e)
+		return false;
+	if (peer_of(dev, &whose)->allow_ns < ALLOW_ASKED_NS)
+		peer_of(dev, &whose)->allow_ns = ALLOW_ASKED_NS;
+	memcpy(e->bytes, bytes, len);
+	if (!send_off(dev, e, &whose))
+		return false;
+	memcpy(bytes, e->bytes, len);
+	return true;
+}
+
+bool dm_errand_atomic(struct dm_device *dev, const struct rxe_mr *mr, uint64_t iova,
+		      enum rxe_atomic_op op, uint64_t compare_or_add, uint64_t swap,
+		      uint64_t *ret_orig)
+{
+	struct ctl_errand *e = take_sheet(
+		dev, mr, op == RXE_CMP_SWAP ? CTL_ERRAND_CMP_SWAP : CTL_ERRAND_FETCH_ADD, iova, 8);
+
+	if (!e)
+		return false;
+	e->compare_or_add = compare_or_add;
+	e->swap = swap;
+	if (!send_off(dev, e, mr))
+		return false;
+	*ret_orig = e->orig;
+	return true;
+}

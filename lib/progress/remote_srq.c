@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: MIT
+/* XRC SRQs across processes. Who has an SRQ says so in its slot: number, protection domain, XRC domain. The engine that has the target
+ * queue pair asks for a receive and tells of its completion by errand, and reaches the memory between as any foreign region. The owner
+ * believes nothing: it looks the SRQ up itself, and its domain, and takes no more completions than it gave receives. */
+#include "lib/progress/remote_srq.h"
+
+#include <string.h>
+
+#include "emu/engine.h"
+#include "lib/progress/remote.h"
+#include "lib/verbs/objects.h"
+#include "lib/verbs/srq.h"
+
+static struct ctl_shared_srq *shown(const struct dm_device *dev, uint32_t slot, uint32_t srqn)
+{
+	return &dev->attachment.shared->slot[slot].srq[srqn % RXE_MAX_SRQ];
+}
+
+void dm_srq_publish(struct dm_device *dev, const struct rxe_srq *srq)
+{
+	struct ctl_shared_srq *entry = shown(dev, dev->attachment.slot, srq->srqn);
+
+	entry->pd = srq->pd;
+	entry->xrcd = srq->xrcd;
+	/* Pairs with the acquire in dm_srq_find. */
+	atomic_store_explicit(&entry->srqn, srq->srqn, memory_order_release);
+}
+
+void dm_srq_unpublish(struct dm_device *dev, const struct rxe_srq *srq)
+{
+	atomic_store(&shown(dev, dev->attachment.slot, srq->srqn)->srqn, 0);
+}
+
+bool dm_srq_find(void *host, uint32_t srqn, uint32_t xrcd, uint32_t *ret_pd)
+{
+	const struct dm_device *dev = host;
+	const uint32_t owner = srqn >> RXE_SLOT_SHIFT;
+	const struct ctl_shared_srq *entry;
+
+	if (owner == 0 || owner >= RXE_MAX_SLOTS || owner == dev->attachment.slot ||
+	    atomic_load(&dev->attachment.shared->slot[owner].pid) == 0)
+		return false;
+	entry = shown(dev, owner, srqn);
+	if (atomic_load_explicit(&entry->srqn, memory_order_acquire) != srqn || entry->xrcd != xrcd)
+		return false;
+	*ret_pd = entry->pd;
+	return true;
+}
+
+bool dm_srq_take(void *host, uint32_t srqn, uint32_t xrcd, struct rxe_claim *ret)
+{
+	struct dm_device *dev = host;
+	const uint32_t owner = srqn >> RXE_SLOT_SHIFT;
+	const uint32_t epoch = atomic_load(&dev->attachment.shared->slot[owner].epoch);
+	struct ctl_errand_recv recv = { 0 };
+
+	if (!dm_errand_ask(dev, owner, epoch, CTL_ERRAND_SRQ_TAKE, srqn, xrcd, &recv,
+			   sizeof(recv)) ||
+	    recv.num_sge > RXE_MAX_SGE)
+		return false;
+	ret->srqn = srqn;
+	ret->xrcd = xrcd;
+	ret->owner_epoch = epoch;
+	ret->wr_id = recv.wr_id;
+	ret->len = recv.len;
+	ret->num_sge = recv.num_sge;
+	memcpy(ret->sge, recv.sge, recv.num_sge * sizeof(recv.sge[0]));
+	return true;
+}
+
+bool dm_srq_done(void *host, const struct rxe_claim *claim, const struct rxe_cqe *cqe)
+{
+	struct rxe_cqe bytes = *cqe;
+
+	return dm_errand_ask((struct dm_device *)host, claim->srqn >> RXE_SLOT_SHIFT,
+			     claim->owner_epoch, CTL_ERRAND_SRQ_DONE, claim->srqn, claim->xrcd,
+			     &bytes, sizeof(bytes));
+}
+
+static struct dm_srq *owner_of(const struct rxe_srq *srq)
+{
+	return (struct dm_srq *)srq->owner;
+}
+
+static bool lend(struct dm_device *dev, struct rxe_srq *srq, struct ctl_errand *e)
+{
+	struct rxe_engine *engine = dev->pump.engine;
+	struct ctl_errand_recv recv = { 0 };
+	const struct rxe_recv_wqe *wqe;
+
+	/* Nowhere to complete: nobody finds it any more. */
+	if (srq->cq->overrun) {
+		dm_srq_unpublish(dev, srq);
+		return false;
+	}
+	wqe = rxe_srq_pop(engine, srq);
+	if (!wqe)
+		return false;
+	engine->open_wrs--;
+	owner_of(srq)->lent++;
+	recv.wr_id = wqe->wr_id;
+	recv.len = wqe->len;
+	recv.num_sge = wqe->num_sge;
+	memcpy(recv.sge, wqe->sge, wqe->num_sge * sizeof(wqe->sge[0]));
+	memcpy(e->bytes, &recv, sizeof(recv));
+	return true;
+}
+
+static bool complete(struct dm_device *dev, struct rxe_srq *srq, const struct ctl_errand *e)
+{
+	struct rxe_cqe cqe;
+
+	if (owner_of(srq)->lent == 0)
+		return false;
+	owner_of(srq)->lent--;
+	memcpy(&cqe, e->bytes, sizeof(cqe));
+	cqe.sq_polled = NULL; /* another process wrote it */
+	/* Counted as received where it was. */
+	return rxe_cq_push(dev->pump.engine, srq->cq, &cqe);
+}
+
+bool dm_srq_run_errand(struct dm_device *dev, struct ctl_errand *e, uint32_t op, uint32_t srqn,
+		       uint64_t xrcd, uint32_t len)
+{
+	struct rxe_srq *srq = rxe_engine_find_srq(dev->pump.engine, srqn);
+
+	if (!srq || srq->xrcd != xrcd)
+		return false;
+	if (op == CTL_ERRAND_SRQ_TAKE)
+		return len == sizeof(struct ctl_errand_recv) && lend(dev, srq, e);
+	return len == sizeof(struct rxe_cqe) && complete(dev, srq, e);
+}

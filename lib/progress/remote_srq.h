@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: MIT */
+/* XRC SRQs across processes: an XRC target's request may name one of another process in the same XRC domain. */
+#ifndef RXE_PROGRESS_REMOTE_SRQ_H
+#define RXE_PROGRESS_REMOTE_SRQ_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct ctl_errand;
+struct dm_device;
+struct rxe_claim;
+struct rxe_cqe;
+struct rxe_srq;
+
+/* Others find it from now on, or no longer. Under the pump lock. */
+void dm_srq_publish(struct dm_device *dev, const struct rxe_srq *srq);
+void dm_srq_unpublish(struct dm_device *dev, const struct rxe_srq *srq);
+
+/* The engine's: emu/host.h. */
+bool dm_srq_find(void *host, uint32_t srqn, uint32_t xrcd, uint32_t *ret_pd);
+bool dm_srq_take(void *host, uint32_t srqn, uint32_t xrcd, struct rxe_claim *ret);
+bool dm_srq_done(void *host, const struct rxe_claim *claim, const struct rxe_cqe *cqe);
+
+/* Another process's errand to SRQ srqn of ours in that domain, of len bytes. Under the pump lock. */
+bool dm_srq_run_errand(struct dm_device *dev, struct ctl_errand *e, uint32_t op, uint32_t srqn,
+		       uint64_t xrcd, uint32_t len);
+
+#endif

@@ -1,0 +1,236 @@
+/* SPDX-License-Identifier: MIT */
+/* Getting at an interface's frames: libpcap compiles the filter, from an expression that a person can read and try with tcpdump, and
+ * packet sockets apply it in the kernel, so each process is woken for its own slot's packets only. (libpcap's own way of
+ * reading cannot be handed to another process.) Frames go out by a packet socket of their own: what one socket sends, it does not
+ * hear itself, and the slots of a device must hear each other. */
+#include "net/link/ethernet/filter.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <linux/filter.h>
+#include <linux/if_ether.h>
+#include <linux/if_packet.h>
+#include <net/if.h>
+#include <pcap/pcap.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "net/link/ethernet/neighbor.h"
+#include "net/link/ethernet/private.h"
+#include "net/link/udp/address.h"
+
+#define RCVBUF_BYTES (8 * 1024 * 1024)
+#define SNDBUF_BYTES (4 * 1024 * 1024)
+#define EXPRESSION   600
+#define MAX_FILTER   512u
+
+static int fail(const struct link_veth_filter *filter, int error)
+{
+	char line[200];
+
+	if (!filter->log)
+		return -error;
+	if (error == EPERM || error == EACCES)
+		(void)snprintf(line, sizeof(line),
+			       "no right to raw frames on %s: start the device server as root, or "
+			       "with CAP_NET_RAW (rxe_dm(1) shows how)",
+			       filter->ifname);
+	else if (error == ENODEV || error == ENXIO)
+		(void)snprintf(line, sizeof(line), "there is no interface %s: see ip link",
+			       filter->ifname);
+	else if (error == ENETDOWN)
+		(void)snprintf(line, sizeof(line), "%s is down: try ip link set %s up",
+			       filter->ifname, filter->ifname);
+	else if (error == ENOTSUP)
+		(void)snprintf(line, sizeof(line), "%s is not an Ethernet interface",
+			       filter->ifname);
+	else
+		(void)snprintf(line, sizeof(line), "cannot get at the frames of %s: %s",
+			       filter->ifname, strerrordesc_np(error));
+	filter->log(filter->log_arg, line);
+	return -error;
+}
+
+/* The condition on byte 5 of the BTH, the top of the destination QPN. */
+static void slot_condition(char *ret, size_t room, const struct link_veth_filter *filter,
+			   const char *byte)
+{
+	if (filter->slots == 0)
+		(void)snprintf(ret, room, "%s >= 0", byte);
+	else if (filter->slot == 0)
+		(void)snprintf(ret, room, "(%s = 0 or %s >= %u)", byte, byte, filter->slots);
+	else
+		(void)snprintf(ret, room, "%s = %u", byte, filter->slot);
+}
+
+static void expression(char *ret, size_t room, const struct link_veth_filter *filter)
+{
+	const uint8_t *mac = filter->mac;
+	char address[INET6_ADDRSTRLEN], slot[80];
+
+	if (gid_is_v4(&filter->gid)) {
+		slot_condition(slot, sizeof(slot), filter, "udp[13]");
+		(void)inet_ntop(AF_INET, filter->gid.raw + 12, address, sizeof(address));
+	} else {
+		slot_condition(slot, sizeof(slot), filter, "ip6[53]");
+		(void)inet_ntop(AF_INET6, filter->gid.raw, address, sizeof(address));
+	}
+	(void)snprintf(
+		ret, room,
+		"(ether dst %02x:%02x:%02x:%02x:%02x:%02x or ether multicast) and (%s or (%s "
+		"and udp dst port 4791 and ((dst host %s and %s) or %s multicast)))",
+		mac[0], mac[1], mac[2], mac[3], mac[4], mac[5],
+		gid_is_v4(&filter->gid) ? "arp" : "(icmp6 and (ip6[40] = 135 or ip6[40] = 136))",
+		gid_is_v4(&filter->gid) ? "ip" : "ip6", address, slot,
+		gid_is_v4(&filter->gid) ? "ip" : "ip6");
+}
+
+/* The caller frees it with pcap_freecode(). */
+static int compile(const struct link_veth_filter *filter, struct bpf_program *ret)
+{
+	char text[EXPRESSION];
+	pcap_t *pcap = pcap_open_dead(DLT_EN10MB, (int)VETH_FRAME_MAX);
+	int rc;
+
+	if (!pcap)
+		return -ENOMEM;
+	expression(text, sizeof(text), filter);
+	rc = pcap_compile(pcap, ret, text, 1, PCAP_NETMASK_UNKNOWN);
+	pcap_close(pcap);
+	return rc == 0 ? 0 : -EINVAL;
+}
+
+/* The filter, and before it: no VLAN tag, which the kernel has put aside by then. Locked, since others will hold the socket. */
+static int attach(int fd, const struct link_veth_filter *filter)
+{
+	struct sock_filter code[MAX_FILTER] = {
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS,
+			 (uint32_t)(SKF_AD_OFF + SKF_AD_VLAN_TAG_PRESENT)),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, 0, 1, 0),
+		BPF_STMT(BPF_RET | BPF_K, 0),
+	};
+	struct sock_fprog program = { .len = 3, .filter = code };
+	struct bpf_program compiled;
+	const int yes = 1;
+	int rc = compile(filter, &compiled);
+
+	if (rc != 0)
+		return rc;
+	for (uint32_t i = 0; i < compiled.bf_len && program.len < MAX_FILTER; i++)
+		code[program.len++] =
+			(struct sock_filter){ compiled.bf_insns[i].code, compiled.bf_insns[i].jt,
+					      compiled.bf_insns[i].jf, compiled.bf_insns[i].k };
+	rc = program.len == compiled.bf_len + 3 ? 0 : -E2BIG;
+	pcap_freecode(&compiled);
+	if (rc != 0)
+		return rc;
+	if (setsockopt(fd, SOL_SOCKET, SO_ATTACH_FILTER, &program, sizeof(program)) != 0 ||
+	    setsockopt(fd, SOL_SOCKET, SO_LOCK_FILTER, &yes, sizeof(yes)) != 0)
+		return -errno;
+	return 0;
+}
+
+static void set_buffer(int fd, int forced, int plain, int bytes)
+{
+	if (setsockopt(fd, SOL_SOCKET, forced, &bytes, sizeof(bytes)) != 0)
+		(void)setsockopt(fd, SOL_SOCKET, plain, &bytes, sizeof(bytes));
+}
+
+static int bind_to(int fd, uint32_t ifindex, uint16_t protocol)
+{
+	const struct sockaddr_ll address = { .sll_family = AF_PACKET,
+					     .sll_protocol = htons(protocol),
+					     .sll_ifindex = (int)ifindex };
+
+	return bind(fd, (const struct sockaddr *)&address, sizeof(address)) == 0 ? 0 : -errno;
+}
+
+static int listen_for(int fd, uint32_t ifindex, uint16_t type, const uint8_t *mac)
+{
+	struct packet_mreq req = { .mr_ifindex = (int)ifindex,
+				   .mr_type = type,
+				   .mr_alen = FRAME_MAC_LEN };
+
+	memcpy(req.mr_address, mac, FRAME_MAC_LEN);
+	return setsockopt(fd, SOL_PACKET, PACKET_ADD_MEMBERSHIP, &req, sizeof(req));
+}
+
+/* Have the interface let in frames to our MAC, which is not its own, and to the groups that neighbours ask by. */
+static void let_in(int fd, uint32_t ifindex, const struct link_veth_filter *filter)
+{
+	uint8_t group_mac[FRAME_MAC_LEN];
+
+	if (listen_for(fd, ifindex, PACKET_MR_UNICAST, filter->mac) != 0)
+		(void)listen_for(fd, ifindex, PACKET_MR_PROMISC, filter->mac);
+	if (gid_is_v4(&filter->gid))
+		return;
+	neighbour_group_mac(group_mac, &filter->gid);
+	(void)listen_for(fd, ifindex, PACKET_MR_MULTICAST, group_mac);
+}
+
+/* It receives nothing: protocol 0. */
+static int open_tx(const struct link_veth_filter *filter, uint32_t ifindex, int *ret)
+{
+	const int fd = socket(AF_PACKET, SOCK_RAW | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	int rc;
+
+	if (fd < 0)
+		return -errno;
+	rc = bind_to(fd, ifindex, 0);
+	if (rc != 0) {
+		(void)close(fd);
+		return rc;
+	}
+	set_buffer(fd, SO_SNDBUFFORCE, SO_SNDBUF, SNDBUF_BYTES);
+	let_in(fd, ifindex, filter);
+	*ret = fd;
+	return 0;
+}
+
+static int open_rx(const struct link_veth_filter *filter, uint32_t ifindex, int *ret)
+{
+	const int fd = socket(AF_PACKET, SOCK_RAW | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	const int yes = 1;
+	int rc;
+
+	if (fd < 0)
+		return -errno;
+	rc = attach(fd, filter);
+	if (rc == 0) {
+		(void)setsockopt(fd, SOL_PACKET, PACKET_VNET_HDR, &yes, sizeof(yes));
+		set_buffer(fd, SO_RCVBUFFORCE, SO_RCVBUF, RCVBUF_BYTES);
+		rc = bind_to(fd, ifindex, ETH_P_ALL);
+	}
+	if (rc != 0) {
+		(void)close(fd);
+		return rc;
+	}
+	*ret = fd;
+	return 0;
+}
+
+int link_veth_open_sockets(const struct link_veth_filter *filter, int *ret_rx_fd, int *ret_tx_fd)
+{
+	const uint32_t ifindex = if_nametoindex(filter->ifname);
+	int rx_fd = -1, tx_fd = -1, rc;
+	uint8_t mac[FRAME_MAC_LEN];
+
+	if (!ifindex)
+		return fail(filter, ENODEV);
+	if (!udp_addr_if_mac(mac, filter->ifname))
+		return fail(filter, ENOTSUP);
+	rc = open_tx(filter, ifindex, &tx_fd);
+	if (rc != 0)
+		return fail(filter, -rc);
+	rc = open_rx(filter, ifindex, &rx_fd);
+	if (rc != 0) {
+		(void)close(tx_fd);
+		return fail(filter, -rc);
+	}
+	*ret_rx_fd = rx_fd;
+	*ret_tx_fd = tx_fd;
+	return 0;
+}

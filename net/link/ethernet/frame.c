@@ -1,0 +1,221 @@
+/* SPDX-License-Identifier: MIT */
+/* RoCEv2 in an Ethernet frame: headers taken apart with every length checked, and written (IBTA vol. 1, annex A17.3.1). */
+#include "net/link/ethernet/frame.h"
+
+#include <string.h>
+
+#include "net/wire/headers.h"
+
+#define PROTO_UDP    17u
+#define IPV4_VERSION 0x45u /* and a header of five words: no options */
+#define IPV4_DF	     0x4000u
+#define IPV4_MF	     0x2000u
+#define IPV4_OFFSET  0x1fffu
+
+uint16_t frame_checksum(uint32_t sum, const uint8_t *p, size_t len)
+{
+	for (size_t i = 0; i + 1 < len; i += 2)
+		sum += get_be16(p + i);
+	if (len & 1)
+		sum += (uint32_t)p[len - 1] << 8;
+	while (sum >> 16)
+		sum = (sum & 0xffff) + (sum >> 16);
+	return (uint16_t)~sum;
+}
+
+static void map_v4(struct gid *ret, const uint8_t *p)
+{
+	memset(ret->raw, 0, 10);
+	memset(ret->raw + 10, 0xff, 2);
+	memcpy(ret->raw + 12, p, 4);
+}
+
+/* What an IP header says of what follows it. */
+struct ip_payload {
+	const uint8_t *p;
+	size_t len;
+};
+
+static enum frame_verdict parse_v4(struct frame *ret, struct ip_payload *rest, const uint8_t *p,
+				   size_t len)
+{
+	uint16_t total, flags;
+
+	if (len < FRAME_IPV4_LEN)
+		return FRAME_RUNT;
+	if (p[9] != PROTO_UDP)
+		return FRAME_NOT_ROCE;
+	if (p[0] != IPV4_VERSION)
+		return FRAME_BAD_IP;
+	total = get_be16(p + 2);
+	flags = get_be16(p + 6);
+	if (total < FRAME_IPV4_LEN || total > len)
+		return FRAME_RUNT;
+	if (frame_checksum(0, p, FRAME_IPV4_LEN) != 0)
+		return FRAME_BAD_CHECKSUM;
+	if (flags & (IPV4_MF | IPV4_OFFSET))
+		return FRAME_FRAGMENT;
+	if (flags != IPV4_DF)
+		return FRAME_BAD_IP;
+	ret->traffic_class = p[1];
+	ret->ip_id = get_be16(p + 4);
+	ret->hop_limit = p[8];
+	map_v4(&ret->src, p + 12);
+	map_v4(&ret->dst, p + 16);
+	*rest = (struct ip_payload){ p + FRAME_IPV4_LEN, total - FRAME_IPV4_LEN };
+	return FRAME_OK;
+}
+
+static enum frame_verdict parse_v6(struct frame *ret, struct ip_payload *rest, const uint8_t *p,
+				   size_t len)
+{
+	uint32_t first;
+	uint16_t payload_len;
+
+	if (len < FRAME_IPV6_LEN)
+		return FRAME_RUNT;
+	first = get_be32(p);
+	payload_len = get_be16(p + 4);
+	if (p[6] != PROTO_UDP)
+		return FRAME_NOT_ROCE;
+	if (first >> 28 != 6)
+		return FRAME_BAD_IP;
+	if (payload_len > len - FRAME_IPV6_LEN)
+		return FRAME_RUNT;
+	ret->traffic_class = (uint8_t)(first >> 20);
+	ret->flow_label = first & 0xfffff;
+	ret->hop_limit = p[7];
+	memcpy(ret->src.raw, p + 8, 16);
+	memcpy(ret->dst.raw, p + 24, 16);
+	*rest = (struct ip_payload){ p + FRAME_IPV6_LEN, payload_len };
+	/* A mapped address is IPv4's: over IPv6 it would be taken for what it is not. */
+	return gid_is_v4(&ret->src) || gid_is_v4(&ret->dst) ? FRAME_BAD_IP : FRAME_OK;
+}
+
+static enum frame_verdict parse_udp(struct frame *ret, const struct ip_payload *ip)
+{
+	if (ip->len < FRAME_UDP_LEN)
+		return FRAME_RUNT;
+	if (get_be16(ip->p + 2) != ROCE_UDP_PORT)
+		return FRAME_NOT_ROCE;
+	if (get_be16(ip->p + 4) != ip->len)
+		return FRAME_BAD_UDP;
+	ret->src_port = get_be16(ip->p);
+	ret->payload = ip->p + FRAME_UDP_LEN;
+	ret->payload_len = (uint32_t)(ip->len - FRAME_UDP_LEN);
+	return FRAME_OK;
+}
+
+enum frame_verdict frame_parse(struct frame *ret, const uint8_t *p, size_t len)
+{
+	struct frame frame = { 0 };
+	struct ip_payload ip = { 0 };
+	enum frame_verdict verdict;
+	uint16_t ethertype;
+
+	if (len < FRAME_ETH_LEN)
+		return FRAME_RUNT;
+	memcpy(frame.dst_mac, p, FRAME_MAC_LEN);
+	memcpy(frame.src_mac, p + FRAME_MAC_LEN, FRAME_MAC_LEN);
+	ethertype = get_be16(p + 12);
+	if (ethertype == ETHERTYPE_IPV4)
+		verdict = parse_v4(&frame, &ip, p + FRAME_ETH_LEN, len - FRAME_ETH_LEN);
+	else if (ethertype == ETHERTYPE_IPV6)
+		verdict = parse_v6(&frame, &ip, p + FRAME_ETH_LEN, len - FRAME_ETH_LEN);
+	else
+		return FRAME_NOT_ROCE;
+	if (verdict == FRAME_OK)
+		verdict = parse_udp(&frame, &ip);
+	if (verdict == FRAME_OK)
+		*ret = frame;
+	return verdict;
+}
+
+uint32_t frame_header_len(const struct gid *dst)
+{
+	return FRAME_ETH_LEN + (gid_is_v4(dst) ? FRAME_IPV4_LEN : FRAME_IPV6_LEN) + FRAME_UDP_LEN;
+}
+
+static size_t emit_v4(uint8_t *p, const struct frame *frame)
+{
+	p[0] = IPV4_VERSION;
+	p[1] = frame->traffic_class;
+	put_be16(p + 2, (uint16_t)(FRAME_IPV4_LEN + FRAME_UDP_LEN + frame->payload_len));
+	put_be16(p + 4, frame->ip_id);
+	put_be16(p + 6, IPV4_DF);
+	p[8] = frame->hop_limit;
+	p[9] = PROTO_UDP;
+	put_be16(p + 10, 0);
+	memcpy(p + 12, frame->src.raw + 12, 4);
+	memcpy(p + 16, frame->dst.raw + 12, 4);
+	put_be16(p + 10, frame_checksum(0, p, FRAME_IPV4_LEN));
+	return FRAME_IPV4_LEN;
+}
+
+static size_t emit_v6(uint8_t *p, const struct frame *frame)
+{
+	put_be32(p,
+		 6u << 28 | (uint32_t)frame->traffic_class << 20 | (frame->flow_label & 0xfffff));
+	put_be16(p + 4, (uint16_t)(FRAME_UDP_LEN + frame->payload_len));
+	p[6] = PROTO_UDP;
+	p[7] = frame->hop_limit;
+	memcpy(p + 8, frame->src.raw, 16);
+	memcpy(p + 24, frame->dst.raw, 16);
+	return FRAME_IPV6_LEN;
+}
+
+size_t frame_emit_headers(uint8_t *p, const struct frame *frame)
+{
+	const bool v4 = gid_is_v4(&frame->dst);
+	size_t n = FRAME_ETH_LEN;
+
+	memcpy(p, frame->dst_mac, FRAME_MAC_LEN);
+	memcpy(p + FRAME_MAC_LEN, frame->src_mac, FRAME_MAC_LEN);
+	put_be16(p + 12, v4 ? ETHERTYPE_IPV4 : ETHERTYPE_IPV6);
+	n += v4 ? emit_v4(p + n, frame) : emit_v6(p + n, frame);
+	put_be16(p + n, frame->src_port);
+	put_be16(p + n + 2, ROCE_UDP_PORT);
+	put_be16(p + n + 4, (uint16_t)(FRAME_UDP_LEN + frame->payload_len));
+	put_be16(p + n + 6, 0);
+	return n + FRAME_UDP_LEN;
+}
+
+void frame_group_mac(uint8_t ret[static FRAME_MAC_LEN], const struct gid *group)
+{
+	static const uint8_t v4[3] = { 0x01, 0x00, 0x5e };
+
+	if (gid_is_v4(group)) {
+		memcpy(ret, v4, sizeof(v4));
+		ret[3] = group->raw[13] & 0x7f;
+		memcpy(ret + 4, group->raw + 14, 2);
+		return;
+	}
+	memset(ret, 0x33, 2);
+	memcpy(ret + 2, group->raw + 12, 4);
+}
+
+uint32_t frame_path_mtu(uint32_t link_mtu, const struct gid *gid)
+{
+	/* The longest headers that come with payload: an XRC write with immediate. */
+	const uint32_t headers = frame_header_len(gid) - FRAME_ETH_LEN + BTH_LEN + XRCETH_LEN +
+				 RETH_LEN + IMM_LEN + ICRC_LEN;
+
+	for (uint32_t mtu = WIRE_MAX_PAYLOAD; mtu >= 256; mtu /= 2)
+		if (mtu + headers <= link_mtu)
+			return mtu;
+	return 0;
+}
+
+const char *frame_verdict_str(enum frame_verdict verdict)
+{
+	switch (verdict) {
+	case FRAME_OK: return "a RoCEv2 frame";
+	case FRAME_RUNT: return "shorter than its headers say";
+	case FRAME_NOT_ROCE: return "not UDP port 4791";
+	case FRAME_BAD_IP: return "IP header with options, without DF or of the wrong version";
+	case FRAME_BAD_CHECKSUM: return "wrong IPv4 header checksum";
+	case FRAME_FRAGMENT: return "a fragment";
+	case FRAME_BAD_UDP: return "UDP and IP lengths disagree";
+	}
+	return "?";
+}

@@ -1,0 +1,186 @@
+/* SPDX-License-Identifier: MIT */
+/* The veth link among its neighbours: who is asked and answered, when, and what becomes of the trains that wait meanwhile. */
+#include <arpa/inet.h>
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/timerfd.h>
+#include <unistd.h>
+
+#include "net/link/ethernet/private.h"
+
+int veth_timer_open(struct link_veth *link)
+{
+	link->timer_ns = UINT64_MAX;
+	link->timer_fd = timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC);
+	return link->timer_fd >= 0 ? 0 : -errno;
+}
+
+/* Wakes who waits on the link's descriptor, when a question is to be asked again. */
+static void set_timer(struct link_veth *link)
+{
+	const uint64_t due_ns = neighbour_table_deadline(&link->neighbours);
+	struct itimerspec at = { 0 };
+
+	if (due_ns == link->timer_ns)
+		return;
+	if (due_ns != UINT64_MAX) {
+		at.it_value.tv_sec = (time_t)(due_ns / 1000000000u);
+		at.it_value.tv_nsec = (long)(due_ns % 1000000000u);
+	}
+	(void)timerfd_settime(link->timer_fd, TFD_TIMER_ABSTIME, &at, NULL);
+	link->timer_ns = due_ns;
+}
+
+static bool same_network(const struct gid *a, const struct gid *b, uint32_t prefix_len)
+{
+	const uint32_t bits = gid_is_v4(a) ? 96 + prefix_len : prefix_len;
+	const uint8_t mask = (uint8_t)(0xff00u >> bits % 8);
+
+	if (memcmp(a->raw, b->raw, bits / 8) != 0)
+		return false;
+	return bits % 8 == 0 || ((a->raw[bits / 8] ^ b->raw[bits / 8]) & mask) == 0;
+}
+
+static bool is_link_local(const struct gid *gid)
+{
+	return gid->raw[0] == 0xfe && (gid->raw[1] & 0xc0) == 0x80;
+}
+
+static bool is_on_link(const struct link_veth *link, const struct gid *gid)
+{
+	return gid_is_v4(gid) == gid_is_v4(&link->self.gid) &&
+	       (link->prefix_len == 0 || is_link_local(gid) ||
+		same_network(gid, &link->self.gid, link->prefix_len));
+}
+
+const struct gid *veth_next_hop(const struct link_veth *link, const struct gid *dst)
+{
+	if (is_on_link(link, dst))
+		return dst;
+	return link->has_gateway ? &link->gateway : NULL;
+}
+
+static void send_frame(const struct link_veth *link, const uint8_t *p, size_t len)
+{
+	/* One that is lost is asked for, or asked, again. */
+	(void)!send(link->port->tx_fd, p, len, MSG_DONTWAIT | MSG_NOSIGNAL);
+}
+
+static void ask(const struct link_veth *link, const struct gid *target, const uint8_t *mac)
+{
+	uint8_t p[NEIGHBOUR_FRAME_MAX];
+
+	send_frame(link, p, neighbour_emit_question(p, &link->self, target, mac));
+}
+
+const uint8_t *veth_resolve(struct link_veth *link, const struct gid *next_hop)
+{
+	bool asking;
+	const uint8_t *mac =
+		neighbour_table_find(&link->neighbours, next_hop, veth_now_ns(), &asking);
+
+	if (asking) {
+		ask(link, next_hop, mac);
+		set_timer(link);
+	}
+	return mac;
+}
+
+void veth_announce(struct link_veth *link)
+{
+	uint8_t p[NEIGHBOUR_FRAME_MAX];
+
+	send_frame(link, p, neighbour_emit_announcement(p, &link->self));
+}
+
+static void complain_conflict(struct link_veth *link, const uint8_t *mac)
+{
+	char line[160];
+
+	(void)snprintf(line, sizeof(line),
+		       "%02x:%02x:%02x:%02x:%02x:%02x on %s has our address too: give the device "
+		       "an address that is free",
+		       mac[0], mac[1], mac[2], mac[3], mac[4], mac[5], link->ifname);
+	veth_complain(link, VETH_CONFLICT, line);
+}
+
+static void learn(struct link_veth *link, const struct gid *gid, const uint8_t *mac,
+		  enum neighbour_source source, uint64_t now_ns)
+{
+	/* The next set_timer is soon enough: waking once for nothing is no matter. */
+	if (neighbour_table_learn(&link->neighbours, gid, mac, source, now_ns))
+		veth_release_held(link, gid, mac);
+}
+
+void veth_neighbour_heard(struct link_veth *link, const struct link_veth_frame *frame,
+			  uint64_t now_ns)
+{
+	struct neighbour_message message;
+	const enum neighbour_kind kind = neighbour_parse(&message, frame->p, frame->len);
+	uint8_t p[NEIGHBOUR_FRAME_MAX];
+	bool to_us;
+
+	/* Our own, on their way out. */
+	if (kind == NEIGHBOUR_NEITHER || memcmp(message.mac, link->self.mac, FRAME_MAC_LEN) == 0)
+		return;
+	if (message.names_sender && gid_equal(&message.sender, &link->self.gid)) {
+		complain_conflict(link, message.mac);
+		return;
+	}
+	to_us = kind == NEIGHBOUR_ASKS && gid_equal(&message.target, &link->self.gid);
+	if (message.names_sender && is_on_link(link, &message.sender))
+		learn(link, &message.sender, message.mac, to_us ? SOURCE_ASKED : SOURCE_TOLD,
+		      now_ns);
+	if (to_us && link->answers)
+		send_frame(link, p, neighbour_emit_answer(p, &link->self, &message));
+}
+
+void veth_datagram_heard(struct link_veth *link, const struct frame *frame, uint64_t now_ns)
+{
+	if (gid_equal(&frame->src, &link->self.gid) || (frame->src_mac[0] & 1) ||
+	    gid_is_multicast(&frame->src) || !is_on_link(link, &frame->src))
+		return;
+	learn(link, &frame->src, frame->src_mac, SOURCE_HEARD, now_ns);
+}
+
+static void give_up(struct link_veth *link, const struct gid *gid)
+{
+	char line[200], address[INET6_ADDRSTRLEN] = "?";
+	const bool v4 = gid_is_v4(gid);
+
+	(void)inet_ntop(v4 ? AF_INET : AF_INET6, v4 ? gid->raw + 12 : gid->raw, address,
+			sizeof(address));
+	(void)snprintf(line, sizeof(line),
+		       "nobody on %s answers for %s: packets to it are dropped; is it up, and in "
+		       "the same network?",
+		       link->ifname, address);
+	veth_release_held(link, gid, NULL);
+	veth_complain(link, VETH_NO_ANSWER, line);
+}
+
+void veth_neighbours_due(struct link_veth *link)
+{
+	const uint8_t *mac;
+	uint64_t expired;
+	struct gid gid;
+
+	if (link->timer_ns == UINT64_MAX || veth_now_ns() < link->timer_ns)
+		return;
+	(void)!read(link->timer_fd, &expired, sizeof(expired));
+	for (;;) {
+		switch (neighbour_table_due(&link->neighbours, veth_now_ns(), &gid, &mac)) {
+		case NEIGHBOUR_ASK_AGAIN: ask(link, &gid, mac); continue;
+		case NEIGHBOUR_GONE: give_up(link, &gid); continue;
+		case NEIGHBOUR_NOTHING: break;
+		}
+		break;
+	}
+	/* Trains for one whom others have crowded out of the table wait for nobody. */
+	while (link->neighbours.waiting == 0 && link->num_held > 0) {
+		gid = link->held[0].next_hop;
+		veth_release_held(link, &gid, NULL);
+	}
+	link->timer_ns = UINT64_MAX; /* it has fired */
+	set_timer(link);
+}

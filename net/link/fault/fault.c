@@ -1,0 +1,275 @@
+// SPDX-License-Identifier: MIT
+/* Deciding about faults: selectors, counting, and dice that fall the same way every time.
+ *
+ * No clock, no randomness but the seed's. Every rule counts every packet it selects, whether or not another rule acted on it:
+ * adding a rule does not change when the others fire. */
+#include "net/link/fault/fault.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "net/wire/opcode.h"
+#include "net/wire/packet.h"
+
+#define WAYS   8u
+#define FORGET (1u << 22)   /* packets after which a PSN may have come round */
+#define SEEN   (4ull << 32) /* beside the keys of QPs */
+
+struct counter {
+	uint64_t key; /* 0: free */
+	uint32_t value;
+	uint32_t stamp; /* when it was used last */
+};
+
+struct fault_counters {
+	uint32_t now; /* counts uses */
+	struct counter nth[FAULT_COUNTS];
+	struct counter attempt[FAULT_ATTEMPTS];
+};
+
+static uint64_t mix(uint64_t h, uint64_t value)
+{
+	h += value + 0x9e3779b97f4a7c15u;
+	h = (h ^ h >> 30) * 0xbf58476d1ce4e5b9u;
+	h = (h ^ h >> 27) * 0x94d049bb133111ebu;
+	return h ^ h >> 31;
+}
+
+/* A QP by its order of creation where that is known: numbers roll on from run to run. */
+static uint64_t qp_key(const struct fault_packet *packet)
+{
+	if (packet->qp_index != FAULT_NO_INDEX)
+		return 1ull << 32 | packet->qp_index;
+	return packet->qpn ? packet->qpn : 2ull << 32 | packet->peer_qpn;
+}
+
+/* PSNs begin anywhere: what counts is how many came before. */
+static uint32_t since_first(const struct fault_packet *packet)
+{
+	return (packet->psn - packet->first_psn) & PSN_MASK;
+}
+
+static bool inside(const struct fault_range *range, uint32_t value)
+{
+	return !range->set || (value >= range->first && value <= range->last);
+}
+
+static bool psn_inside(const struct fault_range *range, uint32_t psn)
+{
+	const uint32_t length = (range->last - range->first) & PSN_MASK;
+
+	return !range->set || ((psn - range->first) & PSN_MASK) <= length;
+}
+
+/* A NAK is an answer to a request of a reliable connection. */
+static bool answerable(const struct fault_packet *packet)
+{
+	const enum wire_service service = opcode_service(packet->opcode);
+
+	return (service == WIRE_RC || service == WIRE_XRC) &&
+	       (wire_shape(packet->opcode) & SHAPE_REQUEST);
+}
+
+bool fault_selects(const struct fault_rule *rule, const struct fault_packet *packet)
+{
+	if (rule->action >= FAULT_PACKET_ACTIONS)
+		return false;
+	if (!rule->any_dir && rule->dir != packet->dir)
+		return false;
+	if (rule->opcodes[0] && !(rule->opcode_set[packet->opcode / 64] >> packet->opcode % 64 & 1))
+		return false;
+	if (!inside(&rule->qp, packet->qpn) || !inside(&rule->qp_index, packet->qp_index) ||
+	    !inside(&rule->peer_qp, packet->peer_qpn) || !psn_inside(&rule->psn, packet->psn))
+		return false;
+	if (rule->action == FAULT_RNR_NAK || rule->action == FAULT_NAK)
+		return answerable(packet);
+	return true;
+}
+
+uint64_t fault_dice(const struct fault_rule *rule, uint32_t id, const struct fault_packet *packet,
+		    uint32_t attempt)
+{
+	uint64_t h = mix(rule->seed, id);
+
+	h = mix(h, qp_key(packet));
+	h = mix(h, (uint64_t)packet->dir << 8 | packet->opcode);
+	return mix(h, (uint64_t)since_first(packet) << 32 | attempt);
+}
+
+/* What is counted and nothing more: the nth of its kind of its owner. */
+static bool fires_at(const struct fault_rule *rule, uint32_t id, uint64_t owner, uint64_t kind,
+		     uint32_t nth)
+{
+	if (!inside(&rule->nth, nth) || (rule->every && nth % rule->every != 0))
+		return false;
+	return rule->certain ||
+	       mix(mix(mix(mix(rule->seed, id), owner), kind), nth) >> 32 < rule->probability;
+}
+
+static uint64_t owner_of(const struct fault_completion *completion)
+{
+	return 1ull << 32 | completion->qp_index;
+}
+
+bool fault_fires_completion(const struct fault_rule *rule, uint32_t id,
+			    const struct fault_completion *completion, uint32_t nth)
+{
+	return fires_at(rule, id, owner_of(completion), 0x10000u | completion->side, nth);
+}
+
+bool fault_selects_verb(const struct fault_rule *rule, enum fault_verb verb)
+{
+	return rule->action == FAULT_VERB && rule->verb_set[verb / 64] >> verb % 64 & 1;
+}
+
+bool fault_fires_verb(const struct fault_rule *rule, uint32_t id, enum fault_verb verb,
+		      uint32_t nth)
+{
+	return fires_at(rule, id, 0, 0x20000u | verb, nth);
+}
+
+bool fault_fires(const struct fault_rule *rule, uint32_t id, const struct fault_packet *packet,
+		 const struct fault_count *count)
+{
+	if (!inside(&rule->attempt, count->attempt) || !inside(&rule->nth, count->nth) ||
+	    !inside(&rule->seen, count->seen))
+		return false;
+	if (rule->every && count->nth % rule->every != 0)
+		return false;
+	return rule->certain ||
+	       fault_dice(rule, id, packet, count->attempt) >> 32 < rule->probability;
+}
+
+struct fault_counters *fault_counters_new(void)
+{
+	return calloc(1, sizeof(struct fault_counters));
+}
+
+void fault_counters_free(struct fault_counters *counters)
+{
+	free(counters);
+}
+
+/* The counter of a key among WAYS places; the one unused for longest gives way. */
+static struct counter *find(struct fault_counters *counters, struct counter *table, uint32_t size,
+			    uint64_t key)
+{
+	struct counter *set = &table[key % (size / WAYS) * WAYS];
+	struct counter *oldest = set;
+
+	key |= 1; /* never 0 */
+	counters->now++;
+	for (uint32_t i = 0; i < WAYS; i++) {
+		struct counter *c = &set[i];
+
+		if (c->key == key)
+			return c;
+		if (c->key == 0) {
+			oldest = c;
+			break;
+		}
+		if (counters->now - c->stamp > counters->now - oldest->stamp)
+			oldest = c;
+	}
+	*oldest = (struct counter){ .key = key, .stamp = counters->now };
+	return oldest;
+}
+
+uint32_t fault_attempt(struct fault_counters *counters, const struct fault_packet *packet)
+{
+	const uint64_t stream = mix(qp_key(packet), (uint64_t)packet->dir << 8 | packet->opcode);
+	struct counter *c =
+		find(counters, counters->attempt, FAULT_ATTEMPTS, mix(stream, since_first(packet)));
+
+	if (counters->now - c->stamp > FORGET)
+		c->value = 0;
+	c->stamp = counters->now;
+	return c->value++;
+}
+
+static uint32_t count(struct fault_counters *counters, uint64_t key)
+{
+	struct counter *c = find(counters, counters->nth, FAULT_COUNTS, key);
+
+	c->stamp = counters->now;
+	return ++c->value;
+}
+
+int fault_decide(struct fault_rules *rules, struct fault_counters *counters,
+		 const struct fault_packet *packet, uint32_t attempt)
+{
+	const uint64_t dir_op = (uint64_t)packet->dir << 8 | packet->opcode;
+	int verdict = -1;
+
+	for (uint32_t i = 0; i < rules->n; i++) {
+		const struct fault_rule *rule = &rules->rule[i];
+		const uint64_t key = mix(rules->id[i], qp_key(packet));
+		struct fault_count counted = { .attempt = attempt };
+
+		if (!fault_selects(rule, packet))
+			continue;
+		counted.nth = count(counters, mix(key, dir_op));
+		if (rule->seen.set)
+			counted.seen = count(counters, mix(rules->id[i], SEEN));
+		if (verdict < 0 && fault_fires(rule, rules->id[i], packet, &counted))
+			verdict = (int)i;
+	}
+	return verdict;
+}
+
+static bool selects_completion(const struct fault_rule *rule,
+			       const struct fault_completion *completion)
+{
+	return rule->action == FAULT_COMPLETION &&
+	       (rule->any_side || rule->side == completion->side) &&
+	       inside(&rule->qp, completion->qpn) && inside(&rule->qp_index, completion->qp_index);
+}
+
+int fault_decide_completion(struct fault_rules *rules, struct fault_counters *counters,
+			    const struct fault_completion *completion, uint32_t *ret_nth)
+{
+	int verdict = -1;
+
+	for (uint32_t i = 0; i < rules->n; i++) {
+		const struct fault_rule *rule = &rules->rule[i];
+		const uint64_t key = mix(rules->id[i], owner_of(completion));
+		uint32_t nth;
+
+		if (!selects_completion(rule, completion))
+			continue;
+		nth = count(counters, mix(key, 0x10000u | completion->side));
+		if (verdict >= 0 || !fault_fires_completion(rule, rules->id[i], completion, nth))
+			continue;
+		verdict = (int)i;
+		*ret_nth = nth;
+	}
+	return verdict;
+}
+
+uint32_t fault_rules_add(struct fault_rules *rules, const struct fault_rule *rule)
+{
+	if (rules->n == FAULT_MAX_RULES)
+		return 0;
+	rules->rule[rules->n] = *rule;
+	rules->fired[rules->n] = 0;
+	rules->id[rules->n] = ++rules->next_id;
+	rules->n++;
+	return rules->next_id;
+}
+
+bool fault_rules_remove(struct fault_rules *rules, uint32_t id)
+{
+	uint32_t at = 0;
+
+	while (at < rules->n && rules->id[at] != id)
+		at++;
+	if (at == rules->n)
+		return false;
+	rules->n--;
+	for (uint32_t i = at; i < rules->n; i++) {
+		rules->rule[i] = rules->rule[i + 1];
+		rules->fired[i] = rules->fired[i + 1];
+		rules->id[i] = rules->id[i + 1];
+	}
+	return true;
+}

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: MIT
+/* Values in fault rules. Each parser answers whether the whole text was good. */
+#include "net/link/fault/value.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+bool fault_parse_number(const char *text, uint64_t max, uint64_t *ret)
+{
+	char *end;
+	unsigned long long value;
+
+	if (*text < '0' || *text > '9')
+		return false;
+	errno = 0;
+	value = strtoull(text, &end, 0);
+	if (errno || *end || value > max)
+		return false;
+	*ret = value;
+	return true;
+}
+
+bool fault_parse_u32(const char *text, uint32_t min, uint32_t max, uint32_t *ret)
+{
+	uint64_t value;
+
+	if (!fault_parse_number(text, max, &value) || value < min)
+		return false;
+	*ret = (uint32_t)value;
+	return true;
+}
+
+bool fault_parse_range(const char *text, uint32_t min, uint32_t max, struct fault_range *ret)
+{
+	const char *dots = strstr(text, "..");
+	char first[FAULT_WORD_MAX];
+
+	if (!dots) {
+		ret->set = fault_parse_u32(text, min, max, &ret->first);
+		ret->last = ret->first;
+		return ret->set;
+	}
+	if ((size_t)(dots - text) >= sizeof(first))
+		return false;
+	memcpy(first, text, (size_t)(dots - text));
+	first[dots - text] = '\0';
+	ret->set = fault_parse_u32(first, min, max, &ret->first) &&
+		   fault_parse_u32(dots + 2, min, max, &ret->last);
+	return ret->set;
+}
+
+bool fault_parse_rising(const char *text, uint32_t min, uint32_t max, struct fault_range *ret)
+{
+	return fault_parse_range(text, min, max, ret) && ret->first <= ret->last;
+}
+
+bool fault_parse_duration(const char *text, uint64_t max_ns, uint64_t *ret)
+{
+	static const struct {
+		const char *unit;
+		double ns;
+	} units[] = { { "ns", 1 }, { "us", 1e3 }, { "ms", 1e6 }, { "s", 1e9 } };
+	char *end;
+	double value;
+
+	if (*text < '0' || *text > '9')
+		return false;
+	value = strtod(text, &end);
+	for (size_t i = 0; i < sizeof(units) / sizeof(units[0]); i++) {
+		if (strcmp(end, units[i].unit) != 0)
+			continue;
+		if (value * units[i].ns > (double)max_ns)
+			return false;
+		*ret = (uint64_t)(value * units[i].ns + 0.5);
+		return true;
+	}
+	return false;
+}

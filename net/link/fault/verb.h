@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: MIT */
+/* The verbs that fault rules know by name: each a place in lib/verbs that asks whether it is to fail (lib/verbs/gate.h).
+ *
+ * COMMAND: goes to the kernel and the adapter, so EIO once the device is fatal. DESTROY: the same, but rdma-core can be told to
+ * let it pass (RDMAV_ALLOW_DISASSOC_DESTROY). LOCAL: memory of the process alone, as posting and polling. */
+#ifndef RXE_LINK_FAULT_VERB_H
+#define RXE_LINK_FAULT_VERB_H
+
+/* clang-format off */
+#define FAULT_VERB_TABLE(X) \
+	X(open_device, COMMAND) X(import_device, COMMAND) \
+	X(query_device, COMMAND) X(query_device_ex, COMMAND) X(query_rt_values_ex, LOCAL) \
+	X(query_port, COMMAND) X(query_port_speed, COMMAND) X(query_pkey, COMMAND) X(get_pkey_index, COMMAND) \
+	X(query_gid, COMMAND) X(query_gid_ex, COMMAND) X(query_gid_table, COMMAND) X(query_gid_type, COMMAND) \
+	X(alloc_pd, COMMAND) X(dealloc_pd, DESTROY) X(import_pd, COMMAND) \
+	X(alloc_td, COMMAND) X(dealloc_td, DESTROY) X(alloc_parent_domain, COMMAND) \
+	X(reg_mr, COMMAND) X(reg_mr_iova, COMMAND) X(reg_dmabuf_mr, COMMAND) X(reg_mr_ex, COMMAND) X(reg_dm_mr, COMMAND) \
+	X(rereg_mr, COMMAND) X(dereg_mr, DESTROY) X(import_mr, COMMAND) \
+	X(alloc_dm, COMMAND) X(free_dm, DESTROY) X(import_dm, COMMAND) X(dm_export_dmabuf_fd, COMMAND) \
+	X(memcpy_to_dm, LOCAL) X(memcpy_from_dm, LOCAL) \
+	X(alloc_dmah, COMMAND) X(dealloc_dmah, DESTROY) X(alloc_buf, LOCAL) X(reg_buf_mr, COMMAND) \
+	X(create_comp_channel, COMMAND) X(destroy_comp_channel, DESTROY) X(get_cq_event, LOCAL) \
+	X(create_cq, COMMAND) X(create_cq_ex, COMMAND) X(resize_cq, COMMAND) X(destroy_cq, DESTROY) \
+	X(poll_cq, LOCAL) X(req_notify_cq, LOCAL) \
+	X(create_qp, COMMAND) X(create_qp_ex, COMMAND) X(modify_qp, COMMAND) X(query_qp, COMMAND) X(destroy_qp, DESTROY) \
+	X(create_srq, COMMAND) X(create_srq_ex, COMMAND) X(modify_srq, COMMAND) X(query_srq, COMMAND) X(destroy_srq, DESTROY) \
+	X(open_xrcd, COMMAND) X(close_xrcd, DESTROY) X(get_srq_num, LOCAL) \
+	X(post_send, LOCAL) X(wr_complete, LOCAL) X(post_recv, LOCAL) X(post_srq_recv, LOCAL) \
+	X(create_ah, COMMAND) X(create_ah_from_wc, COMMAND) X(init_ah_from_wc, LOCAL) X(destroy_ah, DESTROY) \
+	X(attach_mcast, COMMAND) X(detach_mcast, DESTROY) \
+	X(get_async_event, LOCAL)
+/* clang-format on */
+
+enum fault_verb {
+#define X(name, kind) FAULT_VERB_##name,
+	FAULT_VERB_TABLE(X)
+#undef X
+		FAULT_VERBS
+};
+
+enum fault_verb_kind {
+	FAULT_VERB_COMMAND,
+	FAULT_VERB_DESTROY,
+	FAULT_VERB_LOCAL,
+};
+
+/* "ibv_alloc_pd" */
+const char *fault_verb_str(enum fault_verb verb);
+enum fault_verb_kind fault_verb_kind(enum fault_verb verb);
+
+#endif

@@ -1,0 +1,249 @@
+// SPDX-License-Identifier: MIT
+/* The receive sockets of one address: a SO_REUSEPORT group on port 4791, steered by the BTH's destination QPN.
+ *
+ * The device server opens it and hands socket number slot to a process. The kernel asks one classic BPF program (udp_guard.c)
+ * for the socket's number: the top 8 bits of the destination QPN, 0 for runts and numbers past the group. Behind the slots is
+ * the sink, a socket that takes nothing: what the program steers there is dropped before it costs any process anything.
+ * Nobody closes a socket in the middle (the last one would take its number), connects it or shuts it down (the group's
+ * steering breaks for good). */
+#include <errno.h>
+#include <linux/filter.h>
+#include <netinet/udp.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "net/link/udp/private.h"
+#include "net/link/udp/udp.h"
+#include "net/wire/packet.h"
+
+#define RCVBUF_WANTED (4 * 1024 * 1024)
+#define DRAIN_BATCH   64
+#define DRAIN_MAX     16384u /* datagrams: more than a granted buffer holds */
+#define MAX_SLOTS     256u
+
+static int on(int fd, int level, int option)
+{
+	const int one = 1;
+
+	return setsockopt(fd, level, option, &one, sizeof(one)) == 0 ? 0 : -errno;
+}
+
+/* As much as we may have: beyond the limit of rmem_max where we are allowed to, else up to it. */
+static void grow_rcvbuf(int fd)
+{
+	const int wanted = RCVBUF_WANTED;
+
+	if (setsockopt(fd, SOL_SOCKET, SO_RCVBUFFORCE, &wanted, sizeof(wanted)) != 0)
+		(void)setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &wanted, sizeof(wanted));
+}
+
+void udp_see_headers(int fd, int family, bool see)
+{
+	const int value = see;
+
+	if (family == AF_INET) {
+		(void)setsockopt(fd, IPPROTO_IP, IP_RECVTOS, &value, sizeof(value));
+		(void)setsockopt(fd, IPPROTO_IP, IP_RECVTTL, &value, sizeof(value));
+		return;
+	}
+	(void)setsockopt(fd, IPPROTO_IPV6, IPV6_RECVTCLASS, &value, sizeof(value));
+	(void)setsockopt(fd, IPPROTO_IPV6, IPV6_RECVHOPLIMIT, &value, sizeof(value));
+	(void)setsockopt(fd, IPPROTO_IPV6, IPV6_FLOWINFO, &value, sizeof(value));
+}
+
+/* What makes reception better but is not needed for it. */
+void udp_set_receive_options(int fd, int family)
+{
+	grow_rcvbuf(fd);
+	(void)on(fd, IPPROTO_UDP, UDP_GRO);
+	if (family == AF_INET)
+		return;
+	(void)on(fd, IPPROTO_IPV6, IPV6_V6ONLY);
+	/* Others, rdma_rxe among them, send checksum 0, which the kernel drops otherwise. */
+	(void)on(fd, IPPROTO_UDP, UDP_NO_CHECK6_RX);
+}
+
+/* A socket that shares with nobody can be bound: no one has the address's port, not even a process of our own user that
+ * would let us join its group and ruin its steering. */
+static int probe_free(const union udp_addr *addr, socklen_t len)
+{
+	const int fd = socket(addr->sa.sa_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	int rc = 0;
+
+	if (fd < 0)
+		return -errno;
+	if (addr->sa.sa_family == AF_INET6)
+		(void)on(fd, IPPROTO_IPV6, IPV6_V6ONLY);
+	if (bind(fd, &addr->sa, len) != 0)
+		rc = -errno;
+	(void)close(fd);
+	return rc;
+}
+
+/* Never read: its filter drops all, trains whole. */
+static int set_sink_options(int fd)
+{
+	struct sock_filter code[] = { BPF_STMT(BPF_RET | BPF_K, 0) };
+	const struct sock_fprog prog = { .len = 1, .filter = code };
+
+	(void)on(fd, IPPROTO_UDP, UDP_GRO);
+	if (setsockopt(fd, SOL_SOCKET, SO_ATTACH_FILTER, &prog, sizeof(prog)) != 0)
+		return -errno;
+	return 0;
+}
+
+/* Slot number slots is the sink. */
+static int open_slot(struct link_udp_group *group, uint32_t slot, const union udp_addr *addr,
+		     socklen_t len)
+{
+	const int fd = socket(addr->sa.sa_family, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	int rc;
+
+	if (fd < 0)
+		return -errno;
+	rc = on(fd, SOL_SOCKET, SO_REUSEPORT);
+	/* Before the first bind, so that no packet is ever hashed. */
+	if (rc == 0 && slot == 0)
+		rc = udp_attach_steering(fd, addr->sa.sa_family, group->slots, NULL, 0);
+	if (rc == 0 && slot == group->slots)
+		rc = set_sink_options(fd);
+	else if (rc == 0)
+		udp_set_receive_options(fd, addr->sa.sa_family);
+	if (rc == 0 && bind(fd, &addr->sa, len) != 0)
+		rc = -errno;
+	if (rc != 0) {
+		(void)close(fd);
+		return rc;
+	}
+	group->fd[slot] = fd;
+	return 0;
+}
+
+static void close_slots(struct link_udp_group *group, uint32_t count)
+{
+	/* From the end: no socket changes its number on the way. */
+	while (count > 0)
+		(void)close(group->fd[--count]);
+	free(group->fd);
+	group->fd = NULL;
+}
+
+/* Hold a port to send from. Bound alone first, so that it is nobody else's, not even another of this group. */
+static int hold_port(struct link_udp_group *group, uint32_t i)
+{
+	union udp_addr addr;
+	socklen_t len = udp_addr_set(&addr, &group->gid, 0, udp_addr_ifindex(&group->gid));
+	const int fd = socket(addr.sa.sa_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	const int none = 0;
+
+	if (fd < 0)
+		return -errno;
+	group->tx_fd[i] = fd;
+	if (addr.sa.sa_family == AF_INET6)
+		(void)on(fd, IPPROTO_IPV6, IPV6_V6ONLY);
+	(void)setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &none, sizeof(none));
+	if (bind(fd, &addr.sa, len) != 0 || getsockname(fd, &addr.sa, &len) != 0)
+		return -errno;
+	group->tx_port[i] = udp_addr_port(&addr);
+	return on(fd, SOL_SOCKET, SO_REUSEPORT);
+}
+
+static void release_ports(struct link_udp_group *group)
+{
+	for (uint32_t i = 0; i < LINK_UDP_TX_SOCKETS; i++)
+		if (group->tx_fd[i] >= 0)
+			(void)close(group->tx_fd[i]);
+}
+
+static int hold_ports(struct link_udp_group *group)
+{
+	int rc = 0;
+
+	for (uint32_t i = 0; i < LINK_UDP_TX_SOCKETS; i++)
+		group->tx_fd[i] = -1;
+	for (uint32_t i = 0; rc == 0 && i < LINK_UDP_TX_SOCKETS; i++)
+		rc = hold_port(group, i);
+	if (rc != 0)
+		release_ports(group);
+	return rc;
+}
+
+int link_udp_group_open(struct link_udp_group *ret, const struct gid *gid, uint32_t slots)
+{
+	struct link_udp_group group = { .gid = *gid, .slots = slots };
+	union udp_addr addr;
+	int granted = 0, rc;
+	socklen_t optlen = sizeof(granted), len;
+
+	if (slots == 0 || slots > MAX_SLOTS || gid_is_multicast(gid))
+		return -EINVAL;
+	len = udp_addr_set(&addr, gid, ROCE_UDP_PORT, udp_addr_ifindex(gid));
+	rc = probe_free(&addr, len);
+	if (rc != 0)
+		return rc;
+
+	group.fd = calloc(slots + 1, sizeof(*group.fd));
+	if (!group.fd)
+		return -ENOMEM;
+	rc = hold_ports(&group);
+	if (rc != 0) {
+		close_slots(&group, 0);
+		return rc;
+	}
+	for (uint32_t slot = 0; slot <= slots; slot++) {
+		rc = open_slot(&group, slot, &addr, len);
+		if (rc != 0) {
+			release_ports(&group);
+			close_slots(&group, slot);
+			return rc;
+		}
+	}
+
+	if (getsockopt(group.fd[0], SOL_SOCKET, SO_RCVBUF, &granted, &optlen) == 0 && granted > 0)
+		group.rcvbuf = (uint32_t)granted;
+	*ret = group;
+	return 0;
+}
+
+void link_udp_group_close(struct link_udp_group *group)
+{
+	if (group->fd) {
+		release_ports(group);
+		close_slots(group, group->slots + 1);
+	}
+	group->slots = 0;
+}
+
+int link_udp_group_guard(struct link_udp_group *group, const struct link_udp_local *known, size_t n)
+{
+	struct link_udp_local all[LINK_UDP_MAX_LOCALS + 1] = { { .gid = group->gid } };
+
+	if (n > LINK_UDP_MAX_LOCALS)
+		return -ENOSPC;
+	memcpy(all[0].port, group->tx_port, sizeof(all[0].port));
+	if (n > 0)
+		memcpy(all + 1, known, n * sizeof(*known));
+	return udp_attach_steering(group->fd[0], udp_addr_family(&group->gid), group->slots, all,
+				   n + 1);
+}
+
+uint32_t link_udp_group_foreign(const struct link_udp_group *group)
+{
+	return group->fd ? link_socket_drops(group->fd[group->slots]) : 0;
+}
+
+void link_udp_group_drain(struct link_udp_group *group, uint32_t slot)
+{
+	struct mmsghdr msg[DRAIN_BATCH] = { 0 };
+
+	for (uint32_t done = 0; done < DRAIN_MAX;) {
+		const int n =
+			recvmmsg(group->fd[slot], msg, DRAIN_BATCH, MSG_DONTWAIT | MSG_TRUNC, NULL);
+
+		if (n <= 0)
+			return;
+		done += (uint32_t)n;
+	}
+}

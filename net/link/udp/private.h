@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: MIT */
+/* What a UDP link is made of: private to net/link/udp*.c. */
+#ifndef RXE_LINK_UDP_PRIVATE_H
+#define RXE_LINK_UDP_PRIVATE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/socket.h>
+#include <sys/uio.h>
+
+#include "net/link/udp/address.h"
+#include "net/link/udp/udp.h"
+
+#define UDP_RX_BATCH   4      /* datagrams of one receive call */
+#define UDP_RX_BYTES   65536u /* one datagram, or one train put together by the kernel */
+#define UDP_RX_CONTROL 160
+#define UDP_TX_CONTROL 96
+#define UDP_MAX_GROUPS 256
+#define UDP_PEERS      64 /* remembered answers of link_udp_same_host */
+#define UDP_HOP_LIMIT  64
+
+/* The kernel's number; glibc's headers leave it out. */
+#ifndef IPV6_FLOWINFO
+#define IPV6_FLOWINFO 11
+#endif
+
+/* What is said once only. */
+enum udp_complaint {
+	COMPLAIN_TOO_LONG = 1 << 0,
+	COMPLAIN_NO_ROUTE = 1 << 1,
+	COMPLAIN_NO_TRAINS = 1 << 2,
+	COMPLAIN_REFUSED = 1 << 3,
+	COMPLAIN_NO_GROUP_ROUTE = 1 << 4,
+	COMPLAIN_NO_RECEIVE = 1 << 5,
+};
+
+struct udp_tx {
+	struct mmsghdr msg[LINK_UDP_BURST];
+	struct iovec iov[LINK_UDP_BURST];
+	union udp_addr name[LINK_UDP_BURST];
+	_Alignas(8) uint8_t control[LINK_UDP_BURST][UDP_TX_CONTROL];
+};
+
+/* What the control messages of a received datagram said. */
+struct udp_meta {
+	uint32_t seg_len; /* 0: one packet */
+	uint8_t traffic_class;
+	uint8_t hop_limit;
+	uint32_t flow_label;
+};
+
+struct udp_rx {
+	struct mmsghdr msg[UDP_RX_BATCH];
+	struct iovec iov[UDP_RX_BATCH];
+	union udp_addr name[UDP_RX_BATCH];
+	_Alignas(8) uint8_t control[UDP_RX_BATCH][UDP_RX_CONTROL];
+	uint8_t *buf;	/* UDP_RX_BATCH times UDP_RX_BYTES */
+	uint32_t batch; /* datagrams the last call asked for */
+	uint32_t count; /* datagrams it gave */
+	uint32_t next;	/* the first of them not yet handed out whole */
+
+	/* Of datagram next: where its hand-out stands, and what its packets have in common. */
+	bool opened;
+	uint32_t offset;
+	uint32_t seg_len;
+	struct wire_arrival common;
+	struct gid dst; /* of the socket that was read */
+};
+
+struct udp_peer {
+	struct gid gid;
+	uint32_t left; /* answers until the next look; 0: nothing known */
+	bool same_host;
+};
+
+struct udp_mgroup {
+	struct gid gid;
+	int fd;
+	uint32_t joins;
+};
+
+struct link_udp {
+	struct gid gid;
+	int family;
+	uint32_t ifindex;
+	int rx_fd; /* the caller's */
+	int poll_fd;
+	int tx_fd[LINK_UDP_TX_SOCKETS];
+	uint16_t tx_port[LINK_UDP_TX_SOCKETS];
+	uint16_t max_segs;
+	uint64_t send_errors;
+	uint32_t complained; /* enum udp_complaint */
+	void (*log)(void *arg, const char *line);
+	void *log_arg;
+	struct udp_tx tx;
+	struct udp_rx rx;
+	struct udp_peer peer[UDP_PEERS];
+	struct udp_mgroup mgroup[UDP_MAX_GROUPS];
+	uint32_t num_mgroups;
+	uint32_t turns; /* receive calls, so that groups get theirs */
+};
+
+void udp_tx_init(struct link_udp *link);
+/* One line of each kind, for people. */
+void udp_complain(struct link_udp *link, enum udp_complaint what, const char *line);
+int udp_rx_init(struct link_udp *link);
+void udp_rx_fini(struct link_udp *link);
+/* Options of a receiving socket; used for the groups' own. */
+void udp_set_receive_options(int fd, int family);
+/* Steering program of a group: a packet's slot, or slots for one to drop. known: senders of this host, all others of it are dropped;
+ * NULL: all are accepted. */
+int udp_attach_steering(int fd, int family, uint32_t slots, const struct link_udp_local *known,
+			size_t n);
+void udp_see_headers(int fd, int family, bool see);
+
+#endif

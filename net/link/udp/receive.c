@@ -1,0 +1,241 @@
+// SPDX-License-Identifier: MIT
+/* Receiving: datagrams and trains become arrivals, one a packet.
+ *
+ * A train of this machine stays whole, so the index of a packet in it is what its sender computed the ICRC with. A train of
+ * another machine was cut on the way and may have been put together again by the kernel from packets of any identification:
+ * there the index is a hint. */
+#include <assert.h>
+#include <errno.h>
+#include <netinet/udp.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+
+#include "net/link/udp/private.h"
+#include "net/wire/packet.h"
+
+/* When groups are joined, every so many calls they are looked at first. */
+#define GROUPS_FIRST_EVERY 8u
+
+int udp_rx_init(struct link_udp *link)
+{
+	struct udp_rx *rx = &link->rx;
+
+	rx->buf = malloc((size_t)UDP_RX_BATCH * UDP_RX_BYTES);
+	if (!rx->buf)
+		return -ENOMEM;
+	rx->batch = 1;
+	for (uint32_t i = 0; i < UDP_RX_BATCH; i++) {
+		rx->iov[i].iov_base = rx->buf + (size_t)i * UDP_RX_BYTES;
+		rx->iov[i].iov_len = UDP_RX_BYTES;
+		rx->msg[i].msg_hdr.msg_iov = &rx->iov[i];
+		rx->msg[i].msg_hdr.msg_iovlen = 1;
+		rx->msg[i].msg_hdr.msg_name = &rx->name[i];
+		rx->msg[i].msg_hdr.msg_control = rx->control[i];
+	}
+	return 0;
+}
+
+void udp_rx_fini(struct link_udp *link)
+{
+	free(link->rx.buf);
+}
+
+static uint32_t control_int(const struct cmsghdr *c)
+{
+	uint8_t byte;
+	int value;
+
+	if (c->cmsg_len >= CMSG_LEN(sizeof(value))) {
+		memcpy(&value, CMSG_DATA(c), sizeof(value));
+		return (uint32_t)value;
+	}
+	memcpy(&byte, CMSG_DATA(c), 1);
+	return byte;
+}
+
+static void read_control(struct udp_meta *meta, const struct cmsghdr *c)
+{
+	const uint32_t value = control_int(c);
+
+	if (c->cmsg_level == IPPROTO_UDP && c->cmsg_type == UDP_GRO)
+		meta->seg_len = value;
+	else if (c->cmsg_level == IPPROTO_IP && c->cmsg_type == IP_TOS)
+		meta->traffic_class = (uint8_t)value;
+	else if (c->cmsg_level == IPPROTO_IP && c->cmsg_type == IP_TTL)
+		meta->hop_limit = (uint8_t)value;
+	else if (c->cmsg_level == IPPROTO_IPV6 && c->cmsg_type == IPV6_TCLASS)
+		meta->traffic_class = (uint8_t)value;
+	else if (c->cmsg_level == IPPROTO_IPV6 && c->cmsg_type == IPV6_HOPLIMIT)
+		meta->hop_limit = (uint8_t)value;
+	else if (c->cmsg_level == IPPROTO_IPV6 && c->cmsg_type == IPV6_FLOWINFO)
+		meta->flow_label = ntohl(value) & 0xfffffu;
+}
+
+static void read_controls(struct udp_meta *meta, struct msghdr *hdr)
+{
+	for (struct cmsghdr *c = CMSG_FIRSTHDR(hdr); c; c = CMSG_NXTHDR(hdr, c))
+		read_control(meta, c);
+}
+
+static enum ip_id_rule id_rule(struct link_udp *link, const struct gid *src)
+{
+	if (link->family != AF_INET)
+		return IP_ID_EXACT;
+	return link_udp_same_host(link, src) ? IP_ID_RULED : IP_ID_ANY;
+}
+
+/* What the packets of datagram next have in common. */
+static void open_datagram(struct link_udp *link)
+{
+	struct udp_rx *rx = &link->rx;
+	struct mmsghdr *msg = &rx->msg[rx->next];
+	struct udp_meta meta = { .hop_limit = UDP_HOP_LIMIT };
+	struct wire_arrival *a = &rx->common;
+
+	read_controls(&meta, &msg->msg_hdr);
+	rx->opened = true;
+	rx->offset = 0;
+	rx->seg_len = meta.seg_len > 0 && meta.seg_len < msg->msg_len ? meta.seg_len : msg->msg_len;
+
+	memset(a, 0, sizeof(*a));
+	udp_addr_gid(&a->src, &rx->name[rx->next]);
+	a->src_port = udp_addr_port(&rx->name[rx->next]);
+	a->dst = rx->dst;
+	a->traffic_class = meta.traffic_class;
+	a->hop_limit = meta.hop_limit;
+	a->flow_label = meta.flow_label;
+	a->id_rule = id_rule(link, &a->src);
+}
+
+/* Hand out packets of what was received; returns how many. */
+static size_t hand_out(struct link_udp *link, struct wire_arrival *ret, size_t max)
+{
+	struct udp_rx *rx = &link->rx;
+	size_t n = 0;
+
+	while (n < max && rx->next < rx->count) {
+		const uint32_t total = rx->msg[rx->next].msg_len;
+		uint32_t left;
+
+		if (!rx->opened)
+			open_datagram(link);
+		left = total - rx->offset;
+		ret[n] = rx->common;
+		ret[n].p = (const uint8_t *)rx->iov[rx->next].iov_base + rx->offset;
+		ret[n].len = left < rx->seg_len ? left : rx->seg_len;
+		rx->common.ip_id++;
+		rx->offset += ret[n].len;
+		n++;
+		if (rx->offset >= total) {
+			rx->next++;
+			rx->opened = false;
+		}
+	}
+	return n;
+}
+
+static void explain_refused(struct link_udp *link, int err)
+{
+	char line[160];
+
+	(void)snprintf(
+		line, sizeof(line),
+		"no packet can be received: recvmmsg: %s; a seccomp filter of the program or "
+		"its container refuses it: let it pass",
+		strerror(err));
+	udp_complain(link, COMPLAIN_NO_RECEIVE, line);
+}
+
+/* One system call on one socket: how many datagrams it gave, or -errno. */
+static int read_socket(struct link_udp *link, int fd, const struct gid *dst)
+{
+	struct udp_rx *rx = &link->rx;
+	int rc;
+
+	/* One at a time while they come singly: looking for a second costs time that a lone packet's reader waits for. */
+	rx->batch = rx->count < rx->batch ? 1 : rx->batch * 2;
+	if (rx->batch > UDP_RX_BATCH)
+		rx->batch = UDP_RX_BATCH;
+	for (uint32_t i = 0; i < rx->batch; i++) {
+		rx->msg[i].msg_hdr.msg_namelen = sizeof(rx->name[i]);
+		rx->msg[i].msg_hdr.msg_controllen = UDP_RX_CONTROL;
+	}
+	rx->count = rx->next = 0;
+	rx->opened = false;
+	do {
+		rc = recvmmsg(fd, rx->msg, rx->batch, MSG_DONTWAIT, NULL);
+	} while (rc < 0 && errno == EINTR);
+	/* ECONNREFUSED and its like are old news of packets that we sent: nothing arrived. */
+	if (rc < 0) {
+		const int err = errno;
+
+		if (err == EPERM || err == EACCES || err == ENOSYS)
+			explain_refused(link, err);
+		return err == EBADF || err == ENOTSOCK ? -err : 0;
+	}
+	rx->count = (uint32_t)rc;
+	rx->dst = *dst;
+	return rc;
+}
+
+static int read_groups(struct link_udp *link)
+{
+	struct epoll_event ready[8];
+	const int n = epoll_wait(link->poll_fd, ready, 8, 0);
+
+	for (int i = 0; i < n; i++) {
+		const uint64_t tag = ready[i].data.u64;
+
+		for (uint32_t k = 0; k < link->num_mgroups; k++) {
+			const struct udp_mgroup *group = &link->mgroup[k];
+			int rc;
+
+			if (tag != (uint64_t)group->fd)
+				continue;
+			rc = read_socket(link, group->fd, &group->gid);
+			if (rc != 0)
+				return rc;
+		}
+	}
+	return 0;
+}
+
+static int read_any(struct link_udp *link)
+{
+	const bool groups_first = link->num_mgroups > 0 && ++link->turns % GROUPS_FIRST_EVERY == 0;
+	int rc = groups_first ? read_groups(link) : 0;
+
+	if (rc == 0)
+		rc = read_socket(link, link->rx_fd, &link->gid);
+	if (rc == 0 && link->num_mgroups > 0 && !groups_first)
+		rc = read_groups(link);
+	return rc;
+}
+
+int link_udp_recv(struct link_udp *link, struct wire_arrival *ret, size_t max)
+{
+	if (max == 0)
+		return 0;
+	if (link->rx.next >= link->rx.count) {
+		const int rc = read_any(link);
+
+		if (rc <= 0)
+			return rc;
+	}
+	return (int)hand_out(link, ret, max);
+}
+
+int link_udp_recv_from(struct link_udp *link, int rx_fd, struct wire_arrival *ret, size_t max)
+{
+	if (max == 0)
+		return 0;
+	if (link->rx.next >= link->rx.count) {
+		const int rc = read_socket(link, rx_fd, &link->gid);
+
+		if (rc <= 0)
+			return rc;
+	}
+	return (int)hand_out(link, ret, max);
+}

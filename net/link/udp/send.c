@@ -1,0 +1,249 @@
+// SPDX-License-Identifier: MIT
+/* Sending: trains become UDP_SEGMENT messages, several to a system call.
+ *
+ * The ICRC of segment i was computed with IP identification i, which it bears when the kernel or a NIC cuts the train. Where
+ * an interface refuses trains, their packets go one by one with identification 0, so their ICRCs are computed anew. */
+#include <assert.h>
+#include <errno.h>
+#include <net/if.h>
+#include <netinet/udp.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "net/link/udp/private.h"
+#include "net/wire/packet.h"
+
+#define MTU_HINT "lower the path MTU, or raise the interface's"
+
+void udp_tx_init(struct link_udp *link)
+{
+	struct udp_tx *tx = &link->tx;
+
+	for (uint32_t i = 0; i < LINK_UDP_BURST; i++) {
+		tx->msg[i].msg_hdr.msg_iov = &tx->iov[i];
+		tx->msg[i].msg_hdr.msg_iovlen = 1;
+		tx->msg[i].msg_hdr.msg_name = &tx->name[i];
+		tx->msg[i].msg_hdr.msg_control = tx->control[i];
+	}
+}
+
+void udp_complain(struct link_udp *link, enum udp_complaint what, const char *line)
+{
+	if (link->complained & what)
+		return;
+	link->complained |= what;
+	if (link->log)
+		link->log(link->log_arg, line);
+}
+
+/* Append a control message; returns the bytes used so far. */
+static size_t put_control(uint8_t *control, size_t used, int level, int type, const void *value,
+			  size_t len)
+{
+	struct cmsghdr *c = (struct cmsghdr *)(void *)(control + used);
+
+	assert(used + CMSG_SPACE(len) <= UDP_TX_CONTROL);
+	c->cmsg_level = level;
+	c->cmsg_type = type;
+	c->cmsg_len = CMSG_LEN(len);
+	memcpy(CMSG_DATA(c), value, len);
+	return used + CMSG_SPACE(len);
+}
+
+/* What differs from the socket's settings: usually nothing but the size of a segment. */
+static size_t put_controls(const struct link_udp *link, uint8_t *control,
+			   const struct wire_train *train)
+{
+	const bool v4 = link->family == AF_INET;
+	const int level = v4 ? IPPROTO_IP : IPPROTO_IPV6;
+	const int tos = train->traffic_class, ttl = train->hop_limit;
+	size_t used = 0;
+
+	if (train->segs > 1)
+		used = put_control(control, used, IPPROTO_UDP, UDP_SEGMENT, &train->seg_len,
+				   sizeof(train->seg_len));
+	if (tos != 0)
+		used = put_control(control, used, level, v4 ? IP_TOS : IPV6_TCLASS, &tos,
+				   sizeof(tos));
+	/* A group's own hop limit is 1, so it always has to be said there. */
+	if (ttl != 0 && (ttl != UDP_HOP_LIMIT || gid_is_multicast(&train->dst)))
+		used = put_control(control, used, level, v4 ? IP_TTL : IPV6_HOPLIMIT, &ttl,
+				   sizeof(ttl));
+	return used;
+}
+
+static void fill(struct link_udp *link, uint32_t i, const struct wire_train *train)
+{
+	struct udp_tx *tx = &link->tx;
+	struct msghdr *hdr = &tx->msg[i].msg_hdr;
+
+	hdr->msg_namelen = udp_addr_set(&tx->name[i], &train->dst, ROCE_UDP_PORT, link->ifindex);
+	tx->iov[i].iov_base = train->buf;
+	tx->iov[i].iov_len = train->len;
+	hdr->msg_control = tx->control[i];
+	hdr->msg_controllen = put_controls(link, tx->control[i], train);
+	if (hdr->msg_controllen == 0)
+		hdr->msg_control = NULL;
+}
+
+static bool would_block(int error)
+{
+	return error == EAGAIN || error == ENOBUFS || error == ENOMEM;
+}
+
+static void complain_no_route(struct link_udp *link, const struct wire_train *train, int error)
+{
+	char name[IF_NAMESIZE] = "INTERFACE", line[200];
+
+	if (!gid_is_multicast(&train->dst)) {
+		(void)snprintf(line, sizeof(line),
+			       "no route to a peer: packets to it are dropped (%s)",
+			       strerrordesc_np(error));
+		udp_complain(link, COMPLAIN_NO_ROUTE, line);
+		return;
+	}
+	(void)if_indextoname(link->ifindex, name);
+	(void)snprintf(line, sizeof(line),
+		       "no route to a multicast group: packets to it are dropped; try ip %sroute "
+		       "add %s dev %s (lo carries IPv4 groups only)",
+		       link->family == AF_INET ? "" : "-6 ",
+		       link->family == AF_INET ? "224.0.0.0/4" : "ff00::/8", name);
+	udp_complain(link, COMPLAIN_NO_GROUP_ROUTE, line);
+}
+
+/* It can never go: count it, and tell a person why. */
+static void drop(struct link_udp *link, const struct wire_train *train, int error)
+{
+	char line[200];
+
+	link->send_errors += train->segs;
+	switch (error) {
+	case EMSGSIZE:
+	case EINVAL:
+		(void)snprintf(line, sizeof(line),
+			       "a packet of %u bytes does not fit the path to its peer: " MTU_HINT,
+			       train->segs > 1 ? train->seg_len : train->len);
+		udp_complain(link, COMPLAIN_TOO_LONG, line);
+		return;
+	case ENETUNREACH:
+	case EHOSTUNREACH:
+	case ENETDOWN:
+	case EADDRNOTAVAIL: complain_no_route(link, train, error); return;
+	default:
+		(void)snprintf(line, sizeof(line), "the kernel refuses to send a packet (%s)%s",
+			       strerrordesc_np(error),
+			       error == EPERM ? ": a firewall rule forbids it" : "");
+		udp_complain(link, COMPLAIN_REFUSED, line);
+	}
+}
+
+/* Segment i as a packet of its own, with the ICRC that identification 0 asks for. */
+static void cut(const struct link_udp *link, const struct wire_train *train, uint32_t i,
+		struct wire_train *ret)
+{
+	const uint32_t offset = i * train->seg_len;
+	const uint32_t left = train->len - offset;
+	const struct icrc_flow flow = { .src = link->gid,
+					.dst = train->dst,
+					.src_port = link->tx_port[train->tx_index] };
+
+	*ret = *train;
+	ret->buf = train->buf + offset;
+	ret->len = left < train->seg_len ? left : train->seg_len;
+	ret->segs = 1;
+	if (i > 0 && ret->len >= BTH_LEN + ICRC_LEN && link->family == AF_INET)
+		icrc_store(ret->buf + ret->len - ICRC_LEN,
+			   icrc_compute(&flow, 0, ret->buf, ret->len - ICRC_LEN));
+}
+
+/* Send n of the trains in one call; how many went, or -errno of the first. */
+static int send_batch(struct link_udp *link, const struct wire_train *trains, uint32_t n)
+{
+	int rc;
+
+	for (uint32_t i = 0; i < n; i++)
+		fill(link, i, &trains[i]);
+	do {
+		rc = sendmmsg(link->tx_fd[trains->tx_index], link->tx.msg, n,
+			      MSG_DONTWAIT | MSG_NOSIGNAL);
+	} while (rc < 0 && errno == EINTR);
+	return rc < 0 ? -errno : rc;
+}
+
+/* One by one. What does not go is lost: half a train cannot be handed back. True when any went. */
+static bool send_singles(struct link_udp *link, const struct wire_train *train)
+{
+	struct wire_train one[LINK_UDP_BURST];
+	bool any = false;
+
+	for (uint32_t i = 0; i < train->segs;) {
+		uint32_t n = 0;
+		int rc;
+
+		while (n < LINK_UDP_BURST && i + n < train->segs) {
+			cut(link, train, i + n, &one[n]);
+			n++;
+		}
+		rc = send_batch(link, one, n);
+		if (rc <= 0) {
+			drop(link, one, -rc);
+			i++;
+			continue;
+		}
+		any = true;
+		i += (uint32_t)rc;
+	}
+	return any;
+}
+
+/* The kernel will not have this one. A train may still go as single packets: then there will be no more trains. */
+static void refused(struct link_udp *link, const struct wire_train *train, int error)
+{
+	if (train->segs > 1 && (error == EIO || error == EINVAL || error == EOPNOTSUPP)) {
+		if (!send_singles(link, train))
+			return;
+		link->max_segs = 1;
+		udp_complain(link, COMPLAIN_NO_TRAINS,
+			     "the interface refuses trains of packets (UDP_SEGMENT): sending them "
+			     "singly");
+		return;
+	}
+	drop(link, train, error);
+}
+
+/* How many from the front may share a system call: those of one socket. */
+static uint32_t batch_of(const struct link_udp *link, const struct wire_train *trains, size_t n)
+{
+	uint32_t count = 0;
+
+	while (count < n && count < LINK_UDP_BURST && trains[count].tx_index == trains->tx_index &&
+	       trains[count].segs <= link->max_segs)
+		count++;
+	return count;
+}
+
+int link_udp_send(struct link_udp *link, const struct wire_train *trains, size_t n)
+{
+	size_t done = 0;
+
+	while (done < n) {
+		const uint32_t batch = batch_of(link, trains + done, n - done);
+		int rc;
+
+		assert(trains[done].tx_index < LINK_UDP_TX_SOCKETS);
+		if (batch == 0) { /* a train, where none are wanted */
+			(void)send_singles(link, &trains[done++]);
+			continue;
+		}
+		rc = send_batch(link, trains + done, batch);
+		if (rc > 0) {
+			done += (size_t)rc;
+			continue;
+		}
+		if (would_block(-rc))
+			return done > 0 ? (int)done : -EAGAIN;
+		refused(link, &trains[done], -rc);
+		done++;
+	}
+	return (int)done;
+}

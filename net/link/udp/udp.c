@@ -1,0 +1,213 @@
+// SPDX-License-Identifier: MIT
+/* A UDP link of one process: its sending sockets, its slot's receive socket, and what they share.
+ *
+ * Everything runs under the engine's lock: nothing here is called by two threads at once. A forked child may close the
+ * link without disturbing its parent: closing takes nothing out of the shared epoll set. */
+#include "net/link/udp/udp.h"
+
+#include <errno.h>
+#include <linux/sock_diag.h>
+#include <netinet/udp.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <unistd.h>
+
+#include "net/link/ethernet/frame.h"
+#include "net/link/udp/private.h"
+
+#define SNDBUF_WANTED	 (4 * 1024 * 1024)
+#define PEER_LOOKS_EVERY (1u << 18)
+
+static int set_int(int fd, int level, int option, int value)
+{
+	return setsockopt(fd, level, option, &value, sizeof(value)) == 0 ? 0 : -errno;
+}
+
+/* Identification 0 and DF, which the ICRC counts on, come from an unconnected socket that never fragments. */
+static int set_ip_options(int fd, int family, uint32_t ifindex)
+{
+	if (family == AF_INET) {
+		const struct ip_mreqn out = { .imr_ifindex = (int)ifindex };
+
+		(void)set_int(fd, IPPROTO_IP, IP_TTL, UDP_HOP_LIMIT);
+		(void)setsockopt(fd, IPPROTO_IP, IP_MULTICAST_IF, &out, sizeof(out));
+		return set_int(fd, IPPROTO_IP, IP_MTU_DISCOVER, IP_PMTUDISC_DO);
+	}
+	(void)set_int(fd, IPPROTO_IPV6, IPV6_V6ONLY, 1);
+	(void)set_int(fd, IPPROTO_IPV6, IPV6_UNICAST_HOPS, UDP_HOP_LIMIT);
+	(void)set_int(fd, IPPROTO_IPV6, IPV6_MULTICAST_IF, (int)ifindex);
+	return set_int(fd, IPPROTO_IPV6, IPV6_MTU_DISCOVER, IPV6_PMTUDISC_DO);
+}
+
+static int open_tx(struct link_udp *link, uint32_t i, uint16_t port)
+{
+	union udp_addr addr;
+	socklen_t len = udp_addr_set(&addr, &link->gid, port, link->ifindex);
+	const int fd = socket(link->family, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	int rc;
+
+	if (fd < 0)
+		return -errno;
+	link->tx_fd[i] = fd;
+	rc = set_ip_options(fd, link->family, link->ifindex);
+	if (rc != 0)
+		return rc;
+	(void)set_int(fd, SOL_SOCKET, SO_SNDBUF, SNDBUF_WANTED);
+	/* Nobody sends to it: what does arrive gets no memory. */
+	(void)set_int(fd, SOL_SOCKET, SO_RCVBUF, 0);
+	/* The group holds the port, as do the other processes of the device. */
+	if (port)
+		(void)set_int(fd, SOL_SOCKET, SO_REUSEPORT, 1);
+	if (bind(fd, &addr.sa, len) != 0 || getsockname(fd, &addr.sa, &len) != 0)
+		return -errno;
+	link->tx_port[i] = udp_addr_port(&addr);
+	return 0;
+}
+
+static bool kernel_has_trains(int fd)
+{
+	int value;
+	socklen_t len = sizeof(value);
+
+	return getsockopt(fd, IPPROTO_UDP, UDP_SEGMENT, &value, &len) == 0;
+}
+
+static int open_poll(struct link_udp *link)
+{
+	struct epoll_event event = { .events = EPOLLIN, .data.u64 = UINT64_MAX };
+
+	link->poll_fd = epoll_create1(EPOLL_CLOEXEC);
+	if (link->poll_fd < 0)
+		return -errno;
+	if (epoll_ctl(link->poll_fd, EPOLL_CTL_ADD, link->rx_fd, &event) != 0)
+		return -errno;
+	return 0;
+}
+
+static int open_parts(struct link_udp *link, const struct link_udp_cfg *cfg)
+{
+	int rc = udp_rx_init(link);
+
+	for (uint32_t i = 0; rc == 0 && i < LINK_UDP_TX_SOCKETS; i++)
+		rc = open_tx(link, i, cfg->tx_port[i]);
+	return rc == 0 ? open_poll(link) : rc;
+}
+
+int link_udp_open(struct link_udp **ret, const struct link_udp_cfg *cfg)
+{
+	struct link_udp *link;
+	int rc;
+
+	if (cfg->rx_fd < 0 || gid_is_multicast(&cfg->gid))
+		return -EINVAL;
+	link = calloc(1, sizeof(*link));
+	if (!link)
+		return -ENOMEM;
+	link->gid = cfg->gid;
+	link->family = udp_addr_family(&cfg->gid);
+	link->ifindex = udp_addr_ifindex(&cfg->gid);
+	link->rx_fd = cfg->rx_fd;
+	link->log = cfg->log;
+	link->log_arg = cfg->log_arg;
+	link->poll_fd = -1;
+	for (uint32_t i = 0; i < LINK_UDP_TX_SOCKETS; i++)
+		link->tx_fd[i] = -1;
+
+	rc = open_parts(link, cfg);
+	if (rc != 0) {
+		link_udp_close(link);
+		return rc;
+	}
+	udp_tx_init(link);
+	link_udp_see_headers(link, false); /* whatever the slot's former owner wanted */
+	link->max_segs = cfg->trains && kernel_has_trains(link->tx_fd[0]) ? TRAIN_MAX_SEGS : 1;
+	*ret = link;
+	return 0;
+}
+
+void link_udp_close(struct link_udp *link)
+{
+	if (!link)
+		return;
+	for (uint32_t i = 0; i < LINK_UDP_TX_SOCKETS; i++)
+		if (link->tx_fd[i] >= 0)
+			(void)close(link->tx_fd[i]);
+	for (uint32_t i = 0; i < link->num_mgroups; i++)
+		(void)close(link->mgroup[i].fd);
+	if (link->poll_fd >= 0)
+		(void)close(link->poll_fd);
+	udp_rx_fini(link);
+	free(link);
+}
+
+uint32_t link_udp_tx_ports(const struct link_udp *link, uint16_t *ret, uint32_t max)
+{
+	const uint32_t n = max < LINK_UDP_TX_SOCKETS ? max : LINK_UDP_TX_SOCKETS;
+
+	memcpy(ret, link->tx_port, n * sizeof(*ret));
+	return n;
+}
+
+uint16_t link_udp_max_segs(const struct link_udp *link)
+{
+	return link->max_segs;
+}
+
+int link_udp_poll_fd(const struct link_udp *link)
+{
+	return link->poll_fd;
+}
+
+uint64_t link_udp_send_errors(const struct link_udp *link)
+{
+	return link->send_errors;
+}
+
+uint32_t link_socket_drops(int fd)
+{
+	uint32_t info[SK_MEMINFO_VARS] = { 0 };
+	socklen_t len = sizeof(info);
+
+	if (getsockopt(fd, SOL_SOCKET, SO_MEMINFO, info, &len) != 0)
+		return 0;
+	return info[SK_MEMINFO_DROPS];
+}
+
+uint64_t link_udp_recv_drops(const struct link_udp *link)
+{
+	uint64_t sum = link_socket_drops(link->rx_fd);
+
+	for (uint32_t i = 0; i < link->num_mgroups; i++)
+		sum += link_socket_drops(link->mgroup[i].fd);
+	return sum;
+}
+
+void link_udp_see_headers(struct link_udp *link, bool see)
+{
+	udp_see_headers(link->rx_fd, link->family, see);
+}
+
+/* The rule is asked for every arrival, the interfaces seldom: an address may move to another machine. */
+bool link_udp_same_host(struct link_udp *link, const struct gid *gid)
+{
+	struct udp_peer *peer;
+
+	if (gid_equal(gid, &link->gid) || udp_addr_is_loopback(gid))
+		return true;
+	peer = &link->peer[(gid->raw[15] ^ gid->raw[14]) % UDP_PEERS];
+	if (peer->left == 0 || !gid_equal(&peer->gid, gid)) {
+		peer->gid = *gid;
+		peer->same_host = udp_addr_ifindex(gid) != 0;
+		peer->left = PEER_LOOKS_EVERY;
+	}
+	peer->left--;
+	return peer->same_host;
+}
+
+uint32_t link_udp_max_mtu(const struct gid *gid)
+{
+	const uint32_t ifindex = udp_addr_ifindex(gid);
+
+	return ifindex ? frame_path_mtu(udp_addr_if_mtu(ifindex), gid) : 0;
+}

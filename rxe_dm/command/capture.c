@@ -1,0 +1,426 @@
+// SPDX-License-Identifier: MIT
+/* rxe_dm capture: the packets of a device into a pcapng file. The programs write them down themselves, into shared memory; this
+ * command puts them in order. While it runs the server stays. */
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "lib/control/connection.h"
+#include "net/link/capture/pcapng.h"
+#include "net/wire/icrc.h"
+#include "rxe_dm/command/capture_comment.h"
+#include "rxe_dm/command/capture_merge.h"
+#include "rxe_dm/command/command.h"
+#include "rxe_dm/command/view.h"
+
+#define NSEC_PER_SEC 1000000000ull
+#define FILE_BUFFER  (1u << 20)
+#define REST_NS	     5000000 /* when nothing comes */
+#define REST_BUSY_NS 500000
+#define JOIN_MS	     1000
+#define LAST_PASSES  60
+#define MAX_SECONDS  (365ull * 24 * 3600)
+
+struct capturing {
+	struct ctl_client *client;
+	const struct ctl_shared *shared;
+	struct merge merge;
+	FILE *file;
+	const char *name;
+	bool is_new; /* the file was made by us */
+	bool both;
+	uint32_t keep;
+	uint64_t max_packets; /* 0: no limit */
+	uint64_t end_ns;      /* UINT64_MAX: never */
+	uint64_t epoch_ns;    /* from CLOCK_MONOTONIC to 1970 */
+	uint64_t packets, missing;
+	int error;
+};
+
+static volatile sig_atomic_t told_to_end;
+
+static void on_signal(int number)
+{
+	(void)number;
+	told_to_end = 1;
+}
+
+static uint64_t clock_ns(clockid_t clock)
+{
+	struct timespec ts;
+
+	clock_gettime(clock, &ts);
+	return (uint64_t)ts.tv_sec * NSEC_PER_SEC + (uint64_t)ts.tv_nsec;
+}
+
+/* The best of a few looks at both clocks. One difference for all of the capture: the file stays in order when the clock is set. */
+static uint64_t find_epoch(void)
+{
+	uint64_t best = UINT64_MAX, epoch_ns = 0;
+
+	for (int i = 0; i < 10; i++) {
+		const uint64_t before = clock_ns(CLOCK_MONOTONIC);
+		const uint64_t real = clock_ns(CLOCK_REALTIME);
+		const uint64_t took = clock_ns(CLOCK_MONOTONIC) - before;
+
+		if (took < best) {
+			best = took;
+			epoch_ns = real - (before + took / 2);
+		}
+	}
+	return epoch_ns;
+}
+
+static void rest(long ns)
+{
+	const struct timespec length = { .tv_nsec = ns };
+
+	nanosleep(&length, NULL);
+}
+
+/* A UDP socket does not show the identification, but the ICRC covers it. */
+static uint16_t ip_id_of(const struct capture_record *record)
+{
+	const struct icrc_flow flow = { .src = record->src,
+					.dst = record->dst,
+					.src_port = record->src_port };
+	uint16_t id = record->ip_id;
+
+	if ((record->flags & CAPTURE_GUESSED_ID) && record->kept == record->len)
+		icrc_find_id(&flow, &id, capture_record_packet(record), record->len);
+	return id;
+}
+
+/* The comment tells who; which way is seen from the device. */
+static int write_packet(struct capturing *c, const struct capture_record *record, uint64_t missing)
+{
+	char comment[CAPTURE_LINE_MAX];
+	const uint32_t len = record->kept < c->keep ? record->kept : c->keep;
+	const struct capture_packet packet = {
+		.time_ns = record->time_ns + c->epoch_ns,
+		.sent = record->flags & CAPTURE_SENT,
+		.src = record->src,
+		.dst = record->dst,
+		.src_port = record->src_port,
+		.ip_id = ip_id_of(record),
+		.traffic_class = record->traffic_class,
+		.hop_limit = record->hop_limit,
+		.flow_label = record->flow_label,
+		.p = capture_record_packet(record),
+		.len = len,
+		.wire_len = record->len,
+		.missing = missing,
+		.comment = comment,
+	};
+
+	capture_comment(comment, record, missing);
+	return capture_write_packet(c->file, &packet);
+}
+
+static bool take(void *arg, const struct capture_record *record, uint64_t missing)
+{
+	struct capturing *c = (struct capturing *)arg;
+
+	c->missing += missing;
+	/* Another capture may have asked for more than we did. */
+	if ((record->flags & CAPTURE_INSIDE) && !(record->flags & CAPTURE_FAULT) && !c->both)
+		return true;
+	c->error = write_packet(c, record, missing);
+	if (c->error)
+		return false;
+	c->packets++;
+	return c->max_packets == 0 || c->packets < c->max_packets;
+}
+
+/* True: go on. */
+static bool pass(struct capturing *c)
+{
+	const int64_t n = merge_pass(&c->merge, clock_ns(CLOCK_MONOTONIC), take, c);
+
+	if (n < 0)
+		return false;
+	if (n > 0 && fflush(c->file)) {
+		c->error = errno ? -errno : -EIO;
+		return false;
+	}
+	rest(n > 0 ? REST_BUSY_NS : REST_NS);
+	return true;
+}
+
+static void run(struct capturing *c)
+{
+	bool more = true;
+
+	while (more && !told_to_end && ctl_alive(c->client) &&
+	       clock_ns(CLOCK_MONOTONIC) < c->end_ns)
+		more = pass(c);
+	/* What was under way when the end came. */
+	for (int i = 0; more && i < LAST_PASSES && (i == 0 || merge_is_busy(&c->merge)); i++)
+		more = pass(c);
+}
+
+static int write_end(struct capturing *c)
+{
+	const uint64_t missing = c->max_packets ? c->missing : merge_missing(&c->merge);
+	const struct capture_totals totals = {
+		.time_ns = clock_ns(CLOCK_MONOTONIC) + c->epoch_ns,
+		.packets = c->packets + missing,
+		.missing = missing,
+	};
+	int rc = capture_write_end(c->file, &totals);
+
+	c->missing = missing;
+	if (fflush(c->file) && rc == 0)
+		rc = errno ? -errno : -EIO;
+	return rc;
+}
+
+/* Everybody who is there knows of the capture, or is named. */
+static uint32_t wait_for_programs(const struct capturing *c)
+{
+	uint32_t there = 0, missing = 1;
+
+	for (int ms = 0; ms < JOIN_MS && missing; ms++) {
+		there = missing = 0;
+		for (uint32_t i = 1; i < RXE_MAX_SLOTS; i++) {
+			const int32_t pid = atomic_load(&c->shared->slot[i].pid);
+
+			there += pid != 0;
+			missing += pid && !merge_has_joined(&c->merge, i, pid);
+		}
+		if (missing)
+			rest(1000000);
+	}
+	for (uint32_t i = 1; i < RXE_MAX_SLOTS && missing; i++) {
+		const struct ctl_slot *slot = &c->shared->slot[i];
+		const int32_t pid = atomic_load(&slot->pid);
+		char comm[16];
+
+		if (pid && !merge_has_joined(&c->merge, i, pid))
+			fprintf(stderr,
+				"rxe_dm: %s (process %d) does not answer, is it stopped? Its "
+				"packets are missing until it does\n",
+				view_plain(comm, sizeof(comm), slot->comm, 15), (int)pid);
+	}
+	return there;
+}
+
+static int begin(struct capturing *c, uint32_t device, uint32_t ring_bytes)
+{
+	struct ctl_call call = { .req = { .op = CTL_CAPTURE,
+					  .device = device,
+					  .capture = { .ring_bytes = ring_bytes,
+						       .keep = c->keep,
+						       .inside = c->both } },
+				 .in_fd = -1 };
+	int rc = ctl_do(c->client, &call, 1);
+
+	if (rc)
+		return rc;
+	rc = merge_open(&c->merge, call.fds[0]);
+	close(call.fds[0]);
+	if (rc == 0)
+		rc = view_map_shared(&c->shared, c->client, device);
+	return rc;
+}
+
+static int open_file(struct capturing *c, const char *path)
+{
+	const bool to_stdout = strcmp(path, "-") == 0;
+
+	if (to_stdout && isatty(STDOUT_FILENO)) {
+		fprintf(stderr, "rxe_dm: a capture is no text: pipe it into a program, such as "
+				"'tshark -r -', or name a file\n");
+		return -EINVAL;
+	}
+	c->name = to_stdout ? "standard output" : path;
+	c->is_new = !to_stdout && access(path, F_OK) != 0;
+	/* What is in it stays until there is a device to capture. */
+	c->file = to_stdout ? stdout : fopen(path, "abe");
+	if (!c->file) {
+		const int rc = -errno;
+
+		fprintf(stderr, "rxe_dm: cannot write to '%s': %s\n", path, strerror(errno));
+		return rc;
+	}
+	setvbuf(c->file, NULL, _IOFBF, FILE_BUFFER);
+	return 0;
+}
+
+static void watch_signals(void)
+{
+	const struct sigaction end = { .sa_handler = on_signal };
+	const struct sigaction ignore = { .sa_handler = SIG_IGN };
+
+	sigaction(SIGINT, &end, NULL);
+	sigaction(SIGTERM, &end, NULL);
+	sigaction(SIGHUP, &end, NULL);
+	sigaction(SIGPIPE, &ignore, NULL);
+}
+
+static int report(const struct capturing *c)
+{
+	if (c->error && c->error != -EPIPE)
+		fprintf(stderr, "rxe_dm: cannot write to %s: %s\n", c->name, strerror(-c->error));
+	fprintf(stderr, "%" PRIu64 " packets captured, %" PRIu64 " missed%s\n", c->packets,
+		c->missing,
+		c->missing
+			? ": they came faster than they could be written; --snap 128 or a larger "
+			  "--buffer helps"
+			: "");
+	return c->error && c->error != -EPIPE ? 1 : 0;
+}
+
+/* Empties the file, and writes its head. Programs see later that they are captured. */
+static int write_start(struct capturing *c, const char *name)
+{
+	int rc;
+
+	if (c->file != stdout && ftruncate(fileno(c->file), 0) && errno != EINVAL)
+		return -errno;
+	rc = capture_write_start(c->file, name);
+	if (rc == 0 && fflush(c->file))
+		rc = errno ? -errno : -EIO;
+	return rc;
+}
+
+static int capture(struct capturing *c, uint32_t device, uint32_t ring_bytes)
+{
+	char name[32];
+	uint32_t programs;
+	int rc;
+
+	snprintf(name, sizeof(name), "rxe_dm%u", device);
+	c->epoch_ns = find_epoch();
+	rc = begin(c, device, ring_bytes);
+	if (rc) {
+		fprintf(stderr, "rxe_dm: no capture on %s: %s\n", name,
+			rc == -ENODEV ? "there is no such device" : strerror(-rc));
+		if (c->is_new)
+			(void)unlink(c->name);
+		return 1;
+	}
+	c->error = write_start(c, name);
+	if (c->error)
+		return report(c);
+	programs = wait_for_programs(c);
+	fprintf(stderr, "capturing on %s to %s, %u program%s so far; Ctrl-C ends it\n", name,
+		c->name, programs, programs == 1 ? "" : "s");
+	if (c->end_ns != UINT64_MAX)
+		c->end_ns += clock_ns(CLOCK_MONOTONIC);
+	run(c);
+	rc = write_end(c);
+	c->error = c->error ? c->error : rc;
+	return report(c);
+}
+
+/* A whole number within bounds, or a word to the person. */
+static bool read_number(const char *text, const char *option, uint64_t min, uint64_t max,
+			uint64_t *ret)
+{
+	char *end;
+	unsigned long long value;
+
+	if (!text)
+		return true;
+	errno = 0;
+	value = strtoull(text, &end, 10);
+	if (errno || end == text || *end || text[0] == '-' || value < min || value > max) {
+		fprintf(stderr,
+			"rxe_dm: %s wants a whole number from %" PRIu64 " to %" PRIu64
+			", not '%s'\n",
+			option, min, max, text);
+		return false;
+	}
+	*ret = value;
+	return true;
+}
+
+struct wishes {
+	const char *count, *seconds, *snap, *buffer, *device;
+	uint64_t max_packets, length_s, keep, buffer_mib, index;
+};
+
+static bool read_wishes(struct wishes *w)
+{
+	w->keep = CAPTURE_KEEP_MAX;
+	w->buffer_mib = CAPTURE_RING_USUAL >> 20;
+	if (w->device && strncmp(w->device, "rxe_dm", 6) == 0)
+		w->device += 6;
+	if (!read_number(w->count, "--count", 1, UINT64_MAX, &w->max_packets) ||
+	    !read_number(w->seconds, "--seconds", 1, MAX_SECONDS, &w->length_s) ||
+	    !read_number(w->snap, "--snap", 32, CAPTURE_KEEP_MAX, &w->keep) ||
+	    !read_number(w->buffer, "--buffer", 1, CAPTURE_RING_MAX >> 20, &w->buffer_mib) ||
+	    !read_number(w->device, "--device", 0, CTL_DEVICE_MAX - 1, &w->index))
+		return false;
+	while (w->buffer_mib & (w->buffer_mib - 1))
+		w->buffer_mib += w->buffer_mib & -w->buffer_mib;
+	return true;
+}
+
+static int capture_to(const char *path, const struct wishes *w, bool both, const char *instance)
+{
+	static struct capturing c;
+	int rc;
+
+	c.both = both;
+	c.keep = (uint32_t)w->keep;
+	c.max_packets = w->max_packets;
+	c.end_ns = w->length_s ? w->length_s * NSEC_PER_SEC : UINT64_MAX;
+	rc = open_file(&c, path);
+	if (rc)
+		return 1;
+	watch_signals();
+	rc = ctl_connect_as(&c.client, instance, CTL_ROLE_COMMAND, true);
+	if (rc == 0) {
+		rc = capture(&c, (uint32_t)w->index, (uint32_t)(w->buffer_mib << 20));
+		ctl_disconnect(c.client);
+	}
+	merge_close(&c.merge);
+	if (c.shared)
+		munmap((void *)(uintptr_t)c.shared, sizeof(*c.shared));
+	if (fclose(c.file) && rc == 0)
+		rc = 1;
+	return rc ? 1 : 0;
+}
+
+int command_capture(int argc, char **argv)
+{
+	struct wishes w = { 0 };
+	bool both = false;
+	const struct command_flag flags[] = {
+		{ "--count", "N", "end after so many packets", NULL, &w.count },
+		{ "--seconds", "N", "end after so many seconds", NULL, &w.seconds },
+		{ "--both", NULL,
+		  "packets between programs of the device twice: sent, and received", &both, NULL },
+		{ "--snap", "BYTES", "only so much of each packet", NULL, &w.snap },
+		{ "--buffer", "MIB", "what a program may be ahead of the file (16)", NULL,
+		  &w.buffer },
+		{ "--device", "NAME", "another device than rxe_dm0", NULL, &w.device },
+		{ NULL, NULL, NULL, NULL, NULL },
+	};
+	struct command_options options;
+	const enum options_verdict verdict = options_parse(&options, argc, argv, flags);
+
+	if (verdict != OPTIONS_OK)
+		return verdict == OPTIONS_HELP ? 0 : 2;
+	if (options.rest != argc - 1) {
+		fprintf(stderr,
+			options.rest >= argc
+				? "rxe_dm: capture into which file? For example: rxe_dm capture "
+				  "packets.pcapng\n"
+				: "rxe_dm: capture takes one file, behind its options\n");
+		return 2;
+	}
+	if (command_export_settings(options.rest, argv))
+		return 1;
+	return read_wishes(&w) ? capture_to(argv[options.rest], &w, both, options.settings.instance)
+			       : 2;
+}

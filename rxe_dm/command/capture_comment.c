@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: MIT
+/* Comments of captured packets: one line, the same words in the same order for every packet. */
+#include "rxe_dm/command/capture_comment.h"
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+
+#include "emu/queue.h"
+#include "rxe_dm/command/view.h"
+
+const char *capture_request_str(uint32_t opcode)
+{
+	switch ((enum rxe_wr_opcode)opcode) {
+	case RXE_WR_RDMA_WRITE: return "RDMA_WRITE";
+	case RXE_WR_RDMA_WRITE_WITH_IMM: return "RDMA_WRITE_WITH_IMM";
+	case RXE_WR_SEND: return "SEND";
+	case RXE_WR_SEND_WITH_IMM: return "SEND_WITH_IMM";
+	case RXE_WR_RDMA_READ: return "RDMA_READ";
+	case RXE_WR_ATOMIC_CMP_AND_SWP: return "ATOMIC_CMP_AND_SWP";
+	case RXE_WR_ATOMIC_FETCH_AND_ADD: return "ATOMIC_FETCH_AND_ADD";
+	case RXE_WR_SEND_WITH_INV: return "SEND_WITH_INV";
+	}
+	return "?";
+}
+
+__attribute__((format(printf, 3, 4))) static void add(char *line, size_t *len, const char *format,
+						      ...)
+{
+	va_list args;
+	int n;
+
+	va_start(args, format);
+	n = vsnprintf(line + *len, CAPTURE_LINE_MAX - *len, format, args);
+	va_end(args);
+	if (n > 0)
+		*len += (size_t)n;
+	if (*len >= CAPTURE_LINE_MAX)
+		*len = CAPTURE_LINE_MAX - 1;
+}
+
+void capture_comment(char ret[static CAPTURE_LINE_MAX], const struct capture_record *record,
+		     uint64_t missing)
+{
+	char comm[CAPTURE_COMM_MAX], note[CAPTURE_NOTE_MAX + 1];
+	size_t len = 0;
+
+	add(ret, &len, "%s[%d]", view_plain(comm, sizeof(comm), record->comm, CAPTURE_COMM_MAX),
+	    (int)record->pid);
+	if (record->flags & CAPTURE_HAS_QP)
+		add(ret, &len, " QP 0x%06x %s", record->qpn, view_qp_type(record->qp_type));
+	if (record->flags & CAPTURE_HAS_WR)
+		add(ret, &len, ", %s%s wr_id 0x%" PRIx64,
+		    record->flags & CAPTURE_SENT ? "" : "answers ",
+		    capture_request_str(record->wr_opcode), record->wr_id);
+	if (record->flags & CAPTURE_LOST)
+		add(ret, &len, "; LOST");
+	if (record->note_len)
+		add(ret, &len, "; %s",
+		    view_plain(note, sizeof(note), capture_record_note(record), record->note_len));
+	if (missing)
+		add(ret, &len, "; %" PRIu64 " packets of this program are missing before it",
+		    missing);
+}

@@ -1,0 +1,320 @@
+// SPDX-License-Identifier: MIT
+/* rxe_dm fault: rules by which a device misbehaves are added, listed with how often each fired, and taken away. */
+#include <errno.h>
+#include <jansson.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "lib/control/connection.h"
+#include "rxe_dm/command/command.h"
+#include "rxe_dm/command/view.h"
+
+struct asked {
+	struct ctl_client *client;
+	uint32_t device;
+	bool json;
+	char **words; /* behind add, list or clear */
+	int num_words;
+};
+
+static int failed(const char *what, int rc)
+{
+	fprintf(stderr, "rxe_dm: %s: %s\n", what,
+		rc == -ENODEV ? "there is no such device" : strerror(-rc));
+	return 1;
+}
+
+/* The words of the command line are one rule, however the shell cut them. */
+static bool join_words(const struct asked *asked, char ret[FAULT_TEXT_MAX])
+{
+	size_t at = 0;
+
+	for (int i = 0; i < asked->num_words; i++) {
+		const int len = snprintf(ret + at, FAULT_TEXT_MAX - at, "%s%s", i ? " " : "",
+					 asked->words[i]);
+
+		at += (size_t)len;
+		if (at >= FAULT_TEXT_MAX) {
+			fprintf(stderr, "rxe_dm: a rule has at most %d characters\n",
+				FAULT_TEXT_MAX - 1);
+			return false;
+		}
+	}
+	return true;
+}
+
+/* Looked at before a server is started for it. */
+static bool rule_is_good(const struct asked *asked)
+{
+	char text[FAULT_TEXT_MAX], why[FAULT_TEXT_MAX];
+	struct fault_rule rule;
+
+	if (asked->num_words == 0) {
+		fprintf(stderr, "rxe_dm: fault add which rule? For example: rxe_dm fault add drop "
+				"probability=1%%\n");
+		return false;
+	}
+	for (int i = 0; i < asked->num_words; i++) {
+		if (strncmp(asked->words[i], "--", 2) == 0) {
+			fprintf(stderr,
+				"rxe_dm: options stand before the rule: rxe_dm fault add "
+				"%s ...\n",
+				asked->words[i]);
+			return false;
+		}
+	}
+	if (!join_words(asked, text))
+		return false;
+	if (!fault_rule_parse(&rule, text, why)) {
+		fprintf(stderr, "rxe_dm: %s\n", why);
+		return false;
+	}
+	return true;
+}
+
+static int add(const struct asked *asked)
+{
+	struct ctl_call call = {
+		.req = { .op = CTL_FAULT, .device = asked->device, .fault.what = CTL_FAULT_ADD },
+		.in_fd = -1
+	};
+	int rc;
+
+	if (!join_words(asked, call.req.fault.text))
+		return 2;
+	rc = ctl_do(asked->client, &call, 0);
+	if (rc == -ENOSPC) {
+		fprintf(stderr,
+			"rxe_dm: there are %d rules already: 'rxe_dm fault clear' takes them "
+			"away\n",
+			FAULT_MAX_RULES);
+		return 1;
+	}
+	if (rc)
+		return failed("the rule was not added", rc);
+	printf("%u\n", call.reply.made.handle);
+	return 0;
+}
+
+/* The number of a rule; 0: none was given. */
+static bool read_number(const struct asked *asked, uint32_t *ret)
+{
+	char *end;
+	unsigned long id;
+
+	*ret = 0;
+	if (asked->num_words == 0)
+		return true;
+	errno = 0;
+	id = strtoul(asked->words[0], &end, 10);
+	if (asked->num_words > 1 || errno || *end || id == 0 || id > UINT32_MAX ||
+	    asked->words[0][0] == '-')
+		return false;
+	*ret = (uint32_t)id;
+	return true;
+}
+
+static bool clear_is_good(const struct asked *asked)
+{
+	uint32_t id;
+
+	if (read_number(asked, &id))
+		return true;
+	fprintf(stderr, "rxe_dm: fault clear takes the number of one rule, as 'rxe_dm fault list' "
+			"shows it, or nothing\n");
+	return false;
+}
+
+static int clear(const struct asked *asked)
+{
+	struct ctl_call call = {
+		.req = { .op = CTL_FAULT, .device = asked->device, .fault.what = CTL_FAULT_CLEAR },
+		.in_fd = -1
+	};
+	int rc;
+
+	if (!read_number(asked, &call.req.fault.id))
+		return 2;
+	if (call.req.fault.id)
+		call.req.fault.what = CTL_FAULT_REMOVE;
+	rc = ctl_do(asked->client, &call, 0);
+	if (rc == -ENOENT) {
+		fprintf(stderr,
+			"rxe_dm: there is no rule %u: 'rxe_dm fault list' shows which there are\n",
+			call.req.fault.id);
+		return 1;
+	}
+	return rc ? failed("the rules are as they were", rc) : 0;
+}
+
+static void list_text(const struct ctl_shared *shared)
+{
+	int at = view_next_fault(shared, 0);
+
+	if (at < 0)
+		printf("no faults\n");
+	else
+		printf("%6s %10s  %s\n", "NUMBER", "FIRED", "RULE");
+	for (; at >= 0; at = view_next_fault(shared, shared->faults.at[at].id))
+		printf("%6u %10llu  %s\n", shared->faults.at[at].id,
+		       (unsigned long long)view_fault_fired(shared, (uint32_t)at),
+		       shared->faults.at[at].text);
+}
+
+static int list_json(const struct ctl_shared *shared)
+{
+	json_t *list = json_array();
+	int rc;
+
+	for (int at = view_next_fault(shared, 0); at >= 0;
+	     at = view_next_fault(shared, shared->faults.at[at].id)) {
+		json_array_append_new(
+			list, json_pack("{s:i, s:s, s:I}", "number", (int)shared->faults.at[at].id,
+					"rule", shared->faults.at[at].text, "fired",
+					(json_int_t)view_fault_fired(shared, (uint32_t)at)));
+	}
+	rc = json_dumpf(list, stdout, JSON_INDENT(2));
+	printf("\n");
+	json_decref(list);
+	return rc ? 1 : 0;
+}
+
+static bool list_is_good(const struct asked *asked)
+{
+	if (asked->num_words == 0)
+		return true;
+	fprintf(stderr, "rxe_dm: fault list takes no argument '%s'\n", asked->words[0]);
+	return false;
+}
+
+static int list(const struct asked *asked)
+{
+	const struct ctl_shared *shared;
+	int rc = view_map_shared(&shared, asked->client, asked->device);
+	if (rc)
+		return failed("the rules cannot be read", rc);
+	if (asked->json)
+		rc = list_json(shared);
+	else
+		list_text(shared);
+	munmap((void *)(uintptr_t)shared, sizeof(*shared));
+	return rc;
+}
+
+/* Nobody is there: so there are no rules either, and none is started to look. */
+static int list_none(const struct asked *asked, const char *instance)
+{
+	if (asked->json)
+		printf("[]\n");
+	else
+		printf("no faults: instance '%s' is not running\n", instance);
+	return 0;
+}
+
+static int clear_none(const struct asked *asked, const char *instance)
+{
+	if (asked->num_words == 0)
+		return 0;
+	fprintf(stderr, "rxe_dm: there is no rule %s: instance '%s' is not running\n",
+		asked->words[0], instance);
+	return 1;
+}
+
+static const struct action {
+	const char *name;
+	int (*run)(const struct asked *asked);
+	bool (*is_good)(const struct asked *asked); /* the words; else it was explained */
+	int (*without)(const struct asked *asked,
+		       const char *instance); /* no server is there; NULL: start one */
+} actions[] = {
+	{ "add", add, rule_is_good, NULL },
+	{ "list", list, list_is_good, list_none },
+	{ "clear", clear, clear_is_good, clear_none },
+};
+
+static const struct action *find_action(const char *name)
+{
+	for (size_t i = 0; i < sizeof(actions) / sizeof(actions[0]); i++) {
+		if (strcmp(actions[i].name, name) == 0)
+			return &actions[i];
+	}
+	fprintf(stderr, "rxe_dm: fault knows add, list and clear, not '%s'\n", name);
+	return NULL;
+}
+
+static int act(struct asked *asked, const struct action *action, const char *instance)
+{
+	int rc;
+
+	if (!action->is_good(asked))
+		return 2;
+	rc = ctl_connect_as(&asked->client, instance, CTL_ROLE_COMMAND, !action->without);
+	if (rc == -ECONNREFUSED && action->without)
+		return action->without(asked, instance);
+	if (rc)
+		return 1; /* was explained */
+	rc = action->run(asked);
+	ctl_disconnect(asked->client);
+	return rc;
+}
+
+/* "rxe_dm1" or "1". */
+static bool read_device(const char *name, uint32_t *ret)
+{
+	char *end;
+	unsigned long value;
+
+	if (strncmp(name, "rxe_dm", 6) == 0)
+		name += 6;
+	value = strtoul(name, &end, 10);
+	if (!*name || *end || value >= CTL_DEVICE_MAX) {
+		fprintf(stderr, "rxe_dm: --device expects rxe_dm0, rxe_dm1 and so on\n");
+		return false;
+	}
+	*ret = (uint32_t)value;
+	return true;
+}
+
+/* Options stand before the action, or right behind it. */
+int command_fault(int argc, char **argv)
+{
+	struct asked asked = { 0 };
+	const char *device = NULL;
+	char *const command = argv[0];
+	const struct command_flag flags[] = {
+		{ "--json", NULL, "list as JSON", &asked.json, NULL },
+		{ "--device", "NAME", "another device than rxe_dm0", NULL, &device },
+		{ NULL, NULL, NULL, NULL, NULL },
+	};
+	const struct action *action = NULL;
+	struct command_options options;
+
+	for (int round = 0; round < 2; round++) {
+		const enum options_verdict verdict = options_parse(&options, argc, argv, flags);
+
+		if (verdict != OPTIONS_OK)
+			return verdict == OPTIONS_HELP ? 0 : 2;
+		if (command_export_settings(options.rest, argv))
+			return 1;
+		if (action)
+			break;
+		if (options.rest >= argc) {
+			fprintf(stderr, "rxe_dm: fault add, list or clear? For example: rxe_dm "
+					"fault add drop opcode=ACKNOWLEDGE nth=3\n");
+			return 2;
+		}
+		action = find_action(argv[options.rest]);
+		if (!action)
+			return 2;
+		argc -= options.rest;
+		argv += options.rest;
+		argv[0] = command;
+	}
+	if (device && !read_device(device, &asked.device))
+		return 2;
+	asked.words = argv + options.rest;
+	asked.num_words = argc - options.rest;
+	return act(&asked, action, options.settings.instance);
+}

@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: MIT
+/* rxe_dm run: a program that loads our libibverbs.so.1 instead of the system's. */
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "lib/control/connection.h"
+#include "lib/control/log.h"
+#include "rxe_dm/command/command.h"
+#include "rxe_dm/command/verbs_linked.h"
+
+#define LIBRARY "libibverbs.so.1"
+#define UVERBS	"librxe_dm_uverbs.so" /* by name: a path in LD_PRELOAD may have no blank in it */
+
+#define FOLDERS_MAX (4 * PATH_MAX)
+
+static bool has_library(const char *folder)
+{
+	char path[PATH_MAX];
+	struct stat st;
+
+	return snprintf(path, sizeof(path), "%s/" LIBRARY, folder) < (int)sizeof(path) &&
+	       stat(path, &st) == 0;
+}
+
+/* The private folder, seen from this program: in a build tree, in an installation moved as a whole, where it was built for.
+ * False: explained. */
+static bool find_libraries(char ret[static FOLDERS_MAX])
+{
+	char exe[PATH_MAX], from[PATH_MAX + 64];
+	char *slash;
+
+	if (!realpath("/proc/self/exe", exe)) {
+		ctl_log(CTL_LOG_ERROR,
+			"cannot find " LIBRARY " of this installation: /proc/self/exe: %s; is "
+			"/proc mounted ('mount -t proc proc /proc')?",
+			strerror(errno));
+		return false;
+	}
+	slash = strrchr(exe, '/');
+	if (slash)
+		*slash = '\0';
+	snprintf(from, sizeof(from), "%s/../lib/verbs", exe);
+	if (has_library(from)) {
+		snprintf(ret, FOLDERS_MAX, "%s:%s/../lib/mlx5:%s/../lib/uverbs", from, exe, exe);
+		return true;
+	}
+	snprintf(from, sizeof(from), "%s/%s", exe, RXE_DM_LIBDIR_FROM_BINDIR);
+	if (!has_library(from))
+		snprintf(from, sizeof(from), "%s", RXE_DM_PRIVATE_LIBDIR);
+	snprintf(ret, FOLDERS_MAX, "%s", from);
+	if (has_library(from))
+		return true;
+	ctl_log(CTL_LOG_ERROR, LIBRARY " of this installation is missing, looked for in %s", from);
+	return false;
+}
+
+/* The variable becomes a list with a colon between, if neither is empty. 0 or a negative errno. */
+static int set_list(const char *variable, const char *first, const char *second)
+{
+	size_t len = strlen(first) + strlen(second) + 2;
+	char *list = (char *)malloc(len);
+	int rc = -ENOMEM;
+
+	if (list) {
+		snprintf(list, len, "%s%s%s", first, *first && *second ? ":" : "", second);
+		rc = setenv(variable, list, 1) ? -errno : 0;
+		free(list);
+	}
+	return rc;
+}
+
+static const char *variable_or_nothing(const char *name)
+{
+	const char *value = getenv(name);
+
+	return value ? value : "";
+}
+
+static int set_libraries(const char *folders, bool uverbs)
+{
+	int rc = set_list("LD_LIBRARY_PATH", folders, variable_or_nothing("LD_LIBRARY_PATH"));
+
+	if (!rc && uverbs) /* last: a sanitizer's runtime must stay first */
+		rc = set_list("LD_PRELOAD", variable_or_nothing("LD_PRELOAD"), UVERBS);
+	return rc;
+}
+
+int command_export_settings(int argc, char **argv)
+{
+	for (int i = 1; i < argc; i++) {
+		const char *equals = strchr(argv[i], '=');
+		char name[64];
+		const struct ctl_setting *setting;
+
+		if (strncmp(argv[i], "--", 2) != 0)
+			continue;
+		snprintf(name, sizeof(name), "%.*s",
+			 equals ? (int)(equals - argv[i]) - 2 : (int)sizeof(name) - 1, argv[i] + 2);
+		setting = ctl_setting_find(name);
+		if (setting && setenv(setting->env, equals ? equals + 1 : argv[++i], 1))
+			return -errno;
+	}
+	return 0;
+}
+
+/* The program's server is up, or the settings are wrong and this was explained: here, not by a program that finds no device. One
+ * that runs already keeps its settings; where they are others, the library says so to the program. Returns an exit status. */
+static int need_server(struct ctl_settings *settings)
+{
+	struct ctl_client *client;
+	char why[CTL_WHY_MAX];
+
+	if (!ctl_settings_check(settings, why)) {
+		ctl_log(CTL_LOG_ERROR, "%s", why);
+		return 2;
+	}
+	if (ctl_connect_as(&client, settings->instance, CTL_ROLE_COMMAND, true))
+		return 1;
+	ctl_disconnect(client);
+	return 0;
+}
+
+int command_run(int argc, char **argv)
+{
+	bool uverbs = false;
+	const struct command_flag flags[] = {
+		{ "--uverbs", NULL,
+		  "let the program find /dev/infiniband/uverbs0 and so on, which UCX looks for",
+		  &uverbs, NULL },
+		{ NULL, NULL, NULL, NULL, NULL },
+	};
+	struct command_options options;
+	enum options_verdict verdict = options_parse(&options, argc, argv, flags);
+	char folders[FOLDERS_MAX];
+	char **program = argv + options.rest;
+	int status;
+
+	if (verdict != OPTIONS_OK)
+		return verdict == OPTIONS_HELP ? 0 : 2;
+	if (options.rest >= argc) {
+		fprintf(stderr, "rxe_dm: run what? For example: rxe_dm run ibv_devinfo\n");
+		return 2;
+	}
+	if (!find_libraries(folders))
+		return 1;
+	if (command_export_settings(options.rest, argv)) {
+		fprintf(stderr, "rxe_dm: could not set up the environment\n");
+		return 1;
+	}
+	status = need_server(&options.settings);
+	if (status)
+		return status;
+	if (set_libraries(folders, uverbs)) {
+		fprintf(stderr, "rxe_dm: could not set up the environment\n");
+		return 1;
+	}
+	verbs_linked_warn(program[0]);
+	execvp(program[0], program);
+	fprintf(stderr, "rxe_dm: cannot run '%s': %s\n", program[0], strerror(errno));
+	return errno == ENOENT ? 127 : 126;
+}

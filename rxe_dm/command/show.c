@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: MIT
+/* rxe_dm show: what is there and who uses it, once or again and again. Looking starts no server and keeps none. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "lib/control/connection.h"
+#include "rxe_dm/command/command.h"
+#include "rxe_dm/command/view.h"
+
+/* What is to be shown, and how. */
+struct show {
+	bool json, watch;
+	bool packets; /* of failed queue pairs only */
+	uint32_t qpn; /* ... of this one; 0: of all */
+};
+
+static void print_packets(const struct view *view, uint32_t qpn)
+{
+	if (show_packets(view, qpn, stdout))
+		return;
+	if (qpn)
+		printf("QP 0x%06x has not gone to error by itself lately\n", qpn);
+	else
+		printf("no queue pair has gone to error by itself lately\n");
+}
+
+static int look(struct ctl_client *client, const struct show *show)
+{
+	static struct view view;
+	int rc = view_take(&view, client);
+
+	if (rc)
+		return rc;
+	if (show->watch && !show->json)
+		printf("\033[H\033[2J");
+	if (show->json)
+		rc = show_json(&view, stdout);
+	else if (show->packets)
+		print_packets(&view, show->qpn);
+	else
+		show_table(&view, stdout);
+	if (fflush(stdout))
+		rc = -EPIPE;
+	view_drop(&view);
+	return rc;
+}
+
+static int show(struct ctl_client *client, const struct show *show)
+{
+	const struct timespec second = { .tv_sec = 1 };
+	int rc;
+
+	do {
+		rc = look(client, show);
+	} while (rc == 0 && show->watch && nanosleep(&second, NULL) == 0);
+	if (rc == -ENODEV && show->watch)
+		return 0; /* the server has ended */
+	if (rc && rc != -EPIPE)
+		fprintf(stderr, "rxe_dm: the device server does not answer: %s\n", strerror(-rc));
+	return rc ? 1 : 0;
+}
+
+static int none_running(const char *instance, bool json)
+{
+	if (json)
+		printf("{\n  \"instance\": \"%s\",\n  \"devices\": []\n}\n", instance);
+	else
+		printf("instance '%s' is not running: the first program started with 'rxe_dm run', "
+		       "or "
+		       "'rxe_dm start', starts it\n",
+		       instance);
+	return 0;
+}
+
+/* The argument behind --packets: a QP number, as tables and messages print it (hexadecimal) or in decimal. */
+static bool read_qpn(const char *text, uint32_t *ret)
+{
+	const bool hexadecimal = strlen(text) == 6 && strspn(text, "0123456789abcdefABCDEF") == 6;
+	char *end;
+	unsigned long value;
+
+	errno = 0;
+	value = strtoul(text, &end, hexadecimal ? 16 : 0);
+	if (errno || *end || end == text || value == 0 || value > 0xffffff)
+		return false;
+	*ret = (uint32_t)value;
+	return true;
+}
+
+int command_show(int argc, char **argv)
+{
+	struct show what = { 0 };
+	const struct command_flag flags[] = {
+		{ "--json", NULL, "as JSON, with everything in it", &what.json, NULL },
+		{ "--watch", NULL, "again each second, until Ctrl-C", &what.watch, NULL },
+		{ "--packets", "[QPN]", "the last packets of queue pairs that failed, and why",
+		  &what.packets, NULL },
+		{ NULL, NULL, NULL, NULL, NULL },
+	};
+	struct command_options options;
+	enum options_verdict verdict = options_parse(&options, argc, argv, flags);
+	struct ctl_client *client;
+	int rc;
+
+	if (verdict != OPTIONS_OK)
+		return verdict == OPTIONS_HELP ? 0 : 2;
+	if (what.packets && options.rest == argc - 1 && read_qpn(argv[options.rest], &what.qpn))
+		options.rest++;
+	if (options.rest < argc) {
+		fprintf(stderr,
+			what.packets ? "rxe_dm: show --packets expects a QP number, such as "
+				       "0x021001, or nothing, not '%s'\n"
+				     : "rxe_dm: show takes no argument '%s'\n",
+			argv[options.rest]);
+		return 2;
+	}
+	rc = ctl_connect_as(&client, options.settings.instance, CTL_ROLE_COMMAND, false);
+	if (rc == -ECONNREFUSED)
+		return none_running(options.settings.instance, what.json);
+	if (rc)
+		return 1;
+	rc = show(client, &what);
+	ctl_disconnect(client);
+	return rc;
+}

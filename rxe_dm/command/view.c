@@ -1,0 +1,265 @@
+// SPDX-License-Identifier: MIT
+/* Taking the picture: objects page by page, everything else read from the shared memory as it is at the moment. */
+#include <errno.h>
+#include <infiniband/verbs.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "lib/control/connection.h"
+#include "rxe_dm/command/view.h"
+
+static int take_objects(struct view_device *device, struct ctl_client *client)
+{
+	uint32_t next = 0;
+
+	do {
+		struct ctl_call call = {
+			.req = { .op = CTL_OBJECTS, .device = device->info.index, .handle = next },
+			.in_fd = -1
+		};
+		const struct ctl_msg_page *page = &call.reply.page;
+		struct ctl_object *grown;
+		int rc = ctl_do(client, &call, 0);
+
+		if (rc)
+			return rc;
+		if (page->count > CTL_PAGE_OBJECTS)
+			return -EPROTO;
+		grown = (struct ctl_object *)realloc(
+			device->objects, (device->num_objects + page->count + 1) * sizeof(*grown));
+		if (!grown)
+			return -ENOMEM;
+		memcpy(grown + device->num_objects, page->object, page->count * sizeof(*grown));
+		device->objects = grown;
+		device->num_objects += page->count;
+		next = page->next;
+	} while (next);
+	return 0;
+}
+
+int view_map_shared(const struct ctl_shared **ret, struct ctl_client *client, uint32_t index)
+{
+	struct ctl_call call = { .req = { .op = CTL_OBSERVE, .device = index }, .in_fd = -1 };
+	int rc = ctl_do(client, &call, 1);
+	void *base;
+
+	if (rc)
+		return rc;
+	base = mmap(NULL, sizeof(struct ctl_shared), PROT_READ, MAP_SHARED, call.fds[0], 0);
+	close(call.fds[0]);
+	if (base == MAP_FAILED)
+		return -errno;
+	*ret = (const struct ctl_shared *)base;
+	return 0;
+}
+
+static int take_device(struct view_device *device, struct ctl_client *client, uint32_t index)
+{
+	struct ctl_call call = { .req = { .op = CTL_DEVICE, .handle = index }, .in_fd = -1 };
+	int rc = ctl_do(client, &call, 0);
+
+	if (rc)
+		return rc;
+	device->info = call.reply.device;
+	rc = view_map_shared(&device->shared, client, index);
+	return rc ? rc : take_objects(device, client);
+}
+
+int view_take(struct view *ret, struct ctl_client *client)
+{
+	struct ctl_call call = { .req = { .op = CTL_STATUS }, .in_fd = -1 };
+	int rc;
+
+	memset(ret, 0, sizeof(*ret));
+	rc = ctl_do(client, &call, 0);
+	if (rc)
+		return rc;
+	ret->status = call.reply.info;
+	for (uint32_t i = 0; i < ret->status.devices && i < CTL_DEVICE_MAX && rc == 0; i++) {
+		ret->num_devices++;
+		rc = take_device(&ret->device[i], client, i);
+	}
+	if (rc)
+		view_drop(ret);
+	return rc;
+}
+
+void view_drop(struct view *view)
+{
+	for (uint32_t i = 0; i < view->num_devices; i++) {
+		struct view_device *device = &view->device[i];
+
+		free(device->objects);
+		if (device->shared)
+			munmap((void *)(uintptr_t)device->shared, sizeof(*device->shared));
+	}
+	view->num_devices = 0;
+}
+
+static void add_counters(struct rxe_counters *sum, const struct rxe_counters *add)
+{
+#define X(name) sum->name += add->name;
+	RXE_COUNTERS(X)
+#undef X
+}
+
+void view_counters(const struct view_device *device, struct rxe_counters *ret)
+{
+	*ret = device->shared->retired;
+	for (uint32_t i = 0; i < RXE_MAX_SLOTS; i++) {
+		if (device->shared->slot[i].pid)
+			add_counters(ret, &device->shared->slot[i].counters);
+	}
+}
+
+void view_lost(const struct view_device *device, struct ctl_lost *ret)
+{
+	*ret = device->shared->lost;
+	for (uint32_t i = 0; i < RXE_MAX_SLOTS; i++) {
+		const struct ctl_slot *slot = &device->shared->slot[i];
+
+		if (!slot->pid)
+			continue;
+#define X(name) ret->name += slot->lost.name;
+		CTL_LOST(X)
+#undef X
+	}
+}
+
+uint32_t view_count(const struct view_device *device, enum ctl_kind kind, uint32_t context)
+{
+	uint32_t count = 0;
+
+	for (size_t i = 0; i < device->num_objects; i++) {
+		const struct ctl_object *object = &device->objects[i];
+
+		if (object->kind == (uint32_t)kind && (context == 0 || object->context == context))
+			count++;
+	}
+	return count;
+}
+
+uint32_t view_num_qps(const struct ctl_slot *slot)
+{
+	uint32_t count = 0;
+
+	for (uint32_t i = 0; i < RXE_MAX_QP; i++)
+		count += slot->qp[i].qpn != 0;
+	return count;
+}
+
+const char *view_qp_type(uint32_t type)
+{
+	switch (type) {
+	case IBV_QPT_RC: return "RC";
+	case IBV_QPT_UC: return "UC";
+	case IBV_QPT_UD: return "UD";
+	case IBV_QPT_XRC_SEND: return "XRC_SEND";
+	case IBV_QPT_XRC_RECV: return "XRC_RECV";
+	}
+	return "?";
+}
+
+const char *view_qp_state(uint32_t state)
+{
+	static const char *const names[] = { "RESET", "INIT", "RTR", "RTS", "SQD", "SQE", "ERR" };
+
+	return state < sizeof(names) / sizeof(names[0]) ? names[state] : "?";
+}
+
+const char *view_mr_kind(uint32_t kind)
+{
+	switch (kind) {
+	case RXE_MR_PLAIN: return "memory";
+	case RXE_MR_ARENA: return "device";
+	case RXE_MR_MAPPED: return "mapping";
+	}
+	return "?";
+}
+
+const char *view_port_state(uint32_t state)
+{
+	return state == IBV_PORT_ACTIVE ? "ACTIVE" : state == IBV_PORT_DOWN ? "DOWN" : "?";
+}
+
+const char *view_link(uint32_t link)
+{
+	switch ((enum ctl_link)link) {
+	case CTL_LINK_UDP: return "udp";
+	case CTL_LINK_VETH: return "veth";
+	}
+	return "?";
+}
+
+const char *view_mac(const uint8_t mac[static CTL_MAC_LEN], char ret[static VIEW_MAC_MAX])
+{
+	snprintf(ret, VIEW_MAC_MAX, "%02x:%02x:%02x:%02x:%02x:%02x", mac[0], mac[1], mac[2], mac[3],
+		 mac[4], mac[5]);
+	return ret;
+}
+
+const char *view_rights(uint32_t rights, char ret[static VIEW_RIGHTS_MAX])
+{
+	static const struct {
+		uint32_t bit;
+		const char *name;
+	} names[] = {
+		{ RXE_LOCAL_WRITE, "local_write" },
+		{ RXE_REMOTE_WRITE, "remote_write" },
+		{ RXE_REMOTE_READ, "remote_read" },
+		{ RXE_REMOTE_ATOMIC, "remote_atomic" },
+		{ RXE_MW_BIND, "mw_bind" },
+		{ RXE_ZERO_BASED, "zero_based" },
+		{ RXE_RELAXED_ORDERING, "relaxed_order" },
+	};
+	size_t len = 0;
+
+	ret[0] = '\0';
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		if (rights & names[i].bit)
+			len += (size_t)snprintf(ret + len, VIEW_RIGHTS_MAX - len, "%s%s",
+						len ? " " : "", names[i].name);
+	}
+	return len ? ret : "-";
+}
+
+const char *view_plain(char *ret, size_t size, const char *text, size_t max)
+{
+	size_t len = 0;
+
+	for (; len < max && len + 1 < size && text[len]; len++) {
+		const char c = text[len];
+
+		ret[len] = (unsigned char)c < ' ' || c == 0x7f ? '?' : c;
+	}
+	ret[len] = '\0';
+	return ret;
+}
+
+int view_next_fault(const struct ctl_shared *shared, uint32_t id)
+{
+	const struct ctl_faults *faults = &shared->faults;
+	int ret = -1;
+
+	for (int i = 0; i < FAULT_MAX_RULES; i++) {
+		if (faults->at[i].id > id && (ret < 0 || faults->at[i].id < faults->at[ret].id))
+			ret = i;
+	}
+	return ret;
+}
+
+uint64_t view_fault_fired(const struct ctl_shared *shared, uint32_t place)
+{
+	const struct ctl_fault *fault = &shared->faults.at[place];
+	uint64_t sum = fault->fired;
+
+	for (uint32_t i = 0; i < RXE_MAX_SLOTS; i++) {
+		const struct ctl_fault_count *count = &shared->slot[i].faults[place];
+
+		if (atomic_load(&shared->slot[i].pid) && atomic_load(&count->id) == fault->id)
+			sum += atomic_load(&count->fired);
+	}
+	return sum;
+}

@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: MIT */
+/* What rxe_dm show looks at: a picture of an instance, taken over the control socket and from the shared memory. */
+#ifndef RXE_DM_COMMAND_VIEW_H
+#define RXE_DM_COMMAND_VIEW_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "lib/control/protocol.h"
+
+struct ctl_client;
+
+struct view_device {
+	struct ctl_msg_device info;
+	const struct ctl_shared *shared; /* mapped to read; processes go on writing */
+	struct ctl_object *objects;
+	size_t num_objects;
+};
+
+struct view {
+	struct ctl_msg_status status;
+	uint32_t num_devices;
+	struct view_device device[CTL_DEVICE_MAX];
+};
+
+/* 0 or a negative errno. */
+int view_take(struct view *ret, struct ctl_client *client);
+void view_drop(struct view *view);
+
+/* The shared memory of a device, mapped to read; the caller unmaps it. */
+int view_map_shared(const struct ctl_shared **ret, struct ctl_client *client, uint32_t index);
+
+/* The device's counters: of those who are there, and of those who were. */
+void view_counters(const struct view_device *device, struct rxe_counters *ret);
+void view_lost(const struct view_device *device, struct ctl_lost *ret);
+/* How many objects of a kind a context has (0: of the device). */
+uint32_t view_count(const struct view_device *device, enum ctl_kind kind, uint32_t context);
+uint32_t view_num_qps(const struct ctl_slot *slot);
+const char *view_qp_type(uint32_t type);
+const char *view_qp_state(uint32_t state);
+const char *view_mr_kind(uint32_t kind);
+const char *view_port_state(uint32_t state);
+const char *view_link(uint32_t link); /* enum ctl_link */
+#define VIEW_MAC_MAX 18
+const char *view_mac(const uint8_t mac[static CTL_MAC_LEN], char ret[static VIEW_MAC_MAX]);
+/* "local_write remote_read", in a fixed order. */
+#define VIEW_RIGHTS_MAX 128
+const char *view_rights(uint32_t rights, char ret[static VIEW_RIGHTS_MAX]);
+
+/* At most max bytes of text that a process has written, which need not end, as a terminal may see them. */
+const char *view_plain(char *ret, size_t size, const char *text, size_t max);
+
+/* Fault rules, oldest first: places are used again, numbers are not. The place of the rule behind number id, or -1; how often it
+ * fired, in processes that are there and in those that were. */
+int view_next_fault(const struct ctl_shared *shared, uint32_t id);
+uint64_t view_fault_fired(const struct ctl_shared *shared, uint32_t place);
+
+/* Queue pairs that went to error by themselves, oldest first; how many. */
+#define VIEW_MAX_FAILURES (CTL_FAILURES_KEPT + RXE_MAX_SLOTS * CTL_FAILURES_OF_SLOT)
+size_t view_failures(const struct view_device *device,
+		     const struct ctl_failure *ret[static VIEW_MAX_FAILURES]);
+const char *view_wc_status(uint32_t status);
+
+/* show_failure.c: the last ones in a line each; all of them, or those of one QP, with their packets. False: there is none. */
+void show_failures(const struct view_device *device, FILE *to);
+bool show_packets(const struct view *view, uint32_t qpn, FILE *to);
+/* One packet: "> RDMA_WRITE_ONLY psn 17 ..." */
+#define VIEW_PACKET_MAX 200
+const char *view_packet(const struct ctl_packet *packet, char ret[static VIEW_PACKET_MAX]);
+
+/* show_table.c, show_json.c */
+void show_table(const struct view *view, FILE *to);
+int show_json(const struct view *view, FILE *to);
+
+#endif

@@ -1,0 +1,315 @@
+// SPDX-License-Identifier: MIT
+/* An address for a device, and the link by which it is reached. SO_REUSEPORT would let a second server of the same user join the group and replace its steering,
+ * so who wants ADDRESS:4791 first takes the name \0rxe_dm/4791/ADDRESS for itself. */
+#include <arpa/inet.h>
+#include <errno.h>
+#include <net/if.h>
+#include <netinet/in.h>
+#include <poll.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "lib/control/log.h"
+#include "lib/control/socket.h"
+#include "net/link/udp/address.h"
+#include "net/wire/packet.h"
+#include "rxe_dm/server/address.h"
+#include "rxe_dm/server/device.h"
+#include "rxe_dm/server/instance.h"
+#include "rxe_dm/server/local_peers.h"
+
+#define LAST_LOOPBACK	254
+#define LET_GO_TRIES	100
+#define LET_GO_PAUSE_MS 20
+
+socklen_t address_lock_name(struct sockaddr_un *ret, const struct gid *gid)
+{
+	char text[CTL_GID_STR_MAX];
+	int len;
+
+	*ret = (struct sockaddr_un){ .sun_family = AF_UNIX };
+	len = snprintf(ret->sun_path + 1, sizeof(ret->sun_path) - 1, ADDRESS_LOCK_PREFIX "%s",
+		       ctl_gid_str(gid, text));
+	return (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)len);
+}
+
+/* It listens so that whoever comes second can see who was first, and for local_peers.c. -EBUSY: somebody has it. */
+static int lock_address(const struct gid *gid, int *ret_fd)
+{
+	struct sockaddr_un addr;
+	socklen_t len = address_lock_name(&addr, gid);
+	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	int rc;
+
+	if (fd < 0)
+		return -errno;
+	if (bind(fd, (const struct sockaddr *)&addr, len) || listen(fd, SOMAXCONN)) {
+		rc = errno == EADDRINUSE ? -EBUSY : -errno;
+		close(fd);
+		return rc;
+	}
+	*ret_fd = fd;
+	return 0;
+}
+
+/* The process that holds the lock; 0: nobody that we know of. */
+static pid_t lock_holder(const struct gid *gid, uid_t *ret_uid)
+{
+	struct sockaddr_un addr;
+	socklen_t len = address_lock_name(&addr, gid);
+	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	pid_t pid = 0;
+
+	if (fd < 0)
+		return 0;
+	if (connect(fd, (const struct sockaddr *)&addr, len) || ctl_peer(fd, &pid, ret_uid))
+		pid = 0;
+	close(fd);
+	return pid;
+}
+
+/* The local address as /proc/net/udp and udp6 print it: words of 32 bits in the machine's order. */
+static void proc_address(char ret[static 40], const struct gid *gid)
+{
+	const size_t begin = gid_is_v4(gid) ? 12 : 0;
+
+	for (size_t at = begin; at < sizeof(gid->raw); at += 4) {
+		uint32_t word;
+
+		memcpy(&word, gid->raw + at, sizeof(word));
+		snprintf(ret + 2 * (at - begin), 9, "%08X", word);
+	}
+}
+
+/* A program of our user has the address's port. */
+static bool is_held_by_our_user(const struct gid *gid)
+{
+	FILE *f = fopen(gid_is_v4(gid) ? "/proc/net/udp" : "/proc/net/udp6", "re");
+	char line[256], wanted[40], address[40];
+	bool held = false;
+	unsigned int port, uid;
+
+	proc_address(wanted, gid);
+	while (f && !held && fgets(line, sizeof(line), f))
+		held = sscanf(line, " %*d: %32[0-9A-F]:%x %*s %*s %*s %*s %*s %u", address, &port,
+			      &uid) == 3 &&
+		       port == ROCE_UDP_PORT && uid == geteuid() && strcmp(address, wanted) == 0;
+	if (f)
+		fclose(f);
+	return held;
+}
+
+/* Programs whose server was killed let go of the address's sockets when they see it, which takes them a moment. */
+static int open_group(struct device *device, const struct gid *gid, uint32_t slots)
+{
+	int rc = link_udp_group_open(&device->group, gid, slots);
+
+	for (int i = 0; i < LET_GO_TRIES && rc == -EADDRINUSE && is_held_by_our_user(gid); i++) {
+		poll(NULL, 0, LET_GO_PAUSE_MS);
+		rc = link_udp_group_open(&device->group, gid, slots);
+	}
+	return rc;
+}
+
+static int open_udp(struct device *device, const struct gid *gid, uint32_t slots)
+{
+	int rc = lock_address(gid, &device->address_lock);
+
+	if (rc)
+		return rc;
+	rc = open_group(device, gid, slots);
+	if (rc) {
+		close(device->address_lock);
+		device->address_lock = -1;
+	}
+	return rc;
+}
+
+/* Somebody has UDP port 4791 for every IPv4 address: not even one that nobody ever asks for can be had. */
+static bool taken_everywhere(void)
+{
+	const struct sockaddr_in addr = { .sin_family = AF_INET,
+					  .sin_port = htons(ROCE_UDP_PORT),
+					  .sin_addr.s_addr = htonl(INADDR_LOOPBACK + 0xfffffc) };
+	int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	bool taken;
+
+	if (fd < 0)
+		return false;
+	taken = bind(fd, (const struct sockaddr *)&addr, sizeof(addr)) && errno == EADDRINUSE;
+	close(fd);
+	return taken;
+}
+
+static void explain_taken(void)
+{
+	ctl_log(CTL_LOG_ERROR,
+		"UDP port %u is in use on all addresses, by a program ('ss -ulnp sport = %u' shows "
+		"it) or by "
+		"the kernel's own rdma_rxe: end that ('modprobe -r rdma_rxe'), or use a network "
+		"namespace "
+		"of its own ('unshare -rn', then 'ip link set lo up')",
+		ROCE_UDP_PORT, ROCE_UDP_PORT);
+}
+
+static void explain_locked(const struct gid *gid, const char *text)
+{
+	uid_t uid = 0;
+	pid_t pid = lock_holder(gid, &uid);
+
+	if (pid)
+		ctl_log(CTL_LOG_ERROR,
+			"%s is in use by the device server with process number %d (user %u): "
+			"choose another address with --address or RXE_DM_ADDRESS",
+			text, (int)pid, (unsigned int)uid);
+	else
+		ctl_log(CTL_LOG_ERROR,
+			"the name @rxe_dm/%u/%s, which a device server holds for its address, is "
+			"taken by a process that does not listen ('ss -xap' shows it): end that, "
+			"or choose another address with --address or RXE_DM_ADDRESS",
+			ROCE_UDP_PORT, text);
+}
+
+static void explain(const struct gid *gid, int rc)
+{
+	char text[CTL_GID_STR_MAX];
+
+	ctl_gid_str(gid, text);
+	if (rc == -EADDRNOTAVAIL) {
+		ctl_log(CTL_LOG_ERROR,
+			udp_addr_is_loopback(gid) ? "%s is not there: bring the loopback interface "
+						    "up (ip link set lo up)"
+						  : "%s is no address of this machine: choose one "
+						    "that 'ip address' shows, or none "
+						    "for 127.0.0.1",
+			text);
+		return;
+	}
+	if (rc == -EBUSY) {
+		explain_locked(gid, text);
+		return;
+	}
+	if (rc != -EADDRINUSE) {
+		ctl_log(CTL_LOG_ERROR, "no sockets on UDP port %u of %s: %s", ROCE_UDP_PORT, text,
+			strerror(-rc));
+		return;
+	}
+	if (gid_is_v4(gid) && taken_everywhere())
+		explain_taken();
+	else
+		ctl_log(CTL_LOG_ERROR,
+			"UDP port %u of %s is in use by another program ('ss -ulnp sport = %u' "
+			"shows it): end "
+			"that, or choose another address with --address or RXE_DM_ADDRESS",
+			ROCE_UDP_PORT, text, ROCE_UDP_PORT);
+}
+
+/* The first address from 127.0.0.1 on that nobody has. */
+static int open_any(struct device *device, uint32_t slots)
+{
+	struct gid gid = { .raw = { [10] = 0xff, [11] = 0xff, 127, 0, 0, 1 } };
+	int rc = -EADDRINUSE;
+
+	for (; (rc == -EADDRINUSE || rc == -EBUSY) && gid.raw[15] <= LAST_LOOPBACK; gid.raw[15]++)
+		rc = open_udp(device, &gid, slots);
+	if (rc == -EADDRINUSE && taken_everywhere()) {
+		explain_taken();
+	} else if (rc == -EADDRINUSE || rc == -EBUSY) {
+		ctl_log(CTL_LOG_ERROR,
+			"all of 127.0.0.1 to 127.0.0.%d are in use: choose an address with "
+			"RXE_DM_ADDRESS",
+			LAST_LOOPBACK);
+	} else if (rc) {
+		gid.raw[15]--;
+		explain(&gid, rc);
+	}
+	return rc;
+}
+
+/* An address can be bound on an interface that is down, 127.0.0.1 even; nothing would ever arrive. */
+static int check_interface(const struct device *device)
+{
+	struct ifreq req = { 0 };
+	int fd, rc;
+
+	memcpy(req.ifr_name, device->if_name, sizeof(device->if_name));
+	fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	if (fd < 0)
+		return -errno;
+	rc = device->if_name[0] ? ioctl(fd, SIOCGIFFLAGS, &req) : -1;
+	close(fd);
+	if (rc || req.ifr_flags & IFF_UP)
+		return 0;
+	ctl_log(CTL_LOG_ERROR, "the interface %s is down: 'ip link set %s up'", device->if_name,
+		device->if_name);
+	return -ENETDOWN;
+}
+
+static int open_sockets(struct device *device, const struct ctl_settings *settings)
+{
+	int rc;
+
+	if (settings->num_addresses) {
+		rc = open_udp(device, &settings->address[device->index], settings->slots);
+		if (rc)
+			explain(&settings->address[device->index], rc);
+	} else {
+		rc = open_any(device, settings->slots);
+	}
+	if (rc)
+		return rc;
+
+	device->gid = device->group.gid;
+	device->slots = device->group.slots;
+	device->rcvbuf = device->group.rcvbuf;
+	device->max_mtu = link_udp_max_mtu(&device->gid);
+	device->if_index = udp_addr_ifindex(&device->gid);
+	if (!device->if_index || !if_indextoname(device->if_index, device->if_name))
+		device->if_name[0] = '\0';
+	return check_interface(device);
+}
+
+/* Frames on an interface: the address is the device's alone, so no kernel of this machine may have it. */
+static int open_interface(struct device *device, const struct ctl_settings *settings)
+{
+	const struct gid *gid = &settings->address[device->index];
+	int rc = lock_address(gid, &device->address_lock);
+
+	if (rc) {
+		explain(gid, rc);
+		return rc;
+	}
+	device->gid = *gid;
+	device->slots = settings->slots;
+	device->if_index = if_nametoindex(settings->interface);
+	memcpy(device->if_name, settings->interface, sizeof(device->if_name));
+	rc = check_interface(device);
+	if (rc == 0)
+		rc = veth_open(device, settings);
+	return rc;
+}
+
+int address_open(struct device *device, const struct ctl_settings *settings)
+{
+	device->link = settings->link;
+	switch (settings->link) {
+	case CTL_LINK_UDP: return open_sockets(device, settings);
+	case CTL_LINK_VETH: return open_interface(device, settings);
+	}
+	return -EINVAL;
+}
+
+void address_close(struct device *device)
+{
+	if (device->address_lock < 0)
+		return;
+	local_peers_close(device);
+	link_udp_group_close(&device->group);
+	veth_close(device);
+	close(device->address_lock);
+	device->address_lock = -1;
+}

@@ -1,0 +1,244 @@
+// SPDX-License-Identifier: MIT
+/* Captures begin and end: memory for the rings, and word of it to every process of the device. Several captures share the rings;
+ * what any of them wants is written. */
+#include "rxe_dm/server/capture.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <infiniband/verbs.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <unistd.h>
+#include <utlist.h>
+
+#include "lib/control/client.h"
+#include "lib/control/socket.h"
+#include "net/link/capture/ring.h"
+#include "net/wire/headers.h"
+#include "net/wire/packet.h"
+#include "rxe_dm/server/conn.h"
+#include "rxe_dm/server/device.h"
+#include "rxe_dm/server/instance.h"
+
+void capture_tell(const struct attachment *attachment)
+{
+	const struct device *device = attachment->device;
+	const struct ctl_event event = { .type = CTL_EVENT_CAPTURE };
+
+	/* To a process that does not read its events it may not get through: the capture says whom it waits for. */
+	if (device->capture_fd >= 0)
+		ctl_send(attachment->event_fd, &event, sizeof(event), &device->capture_fd, 1,
+			 MSG_DONTWAIT);
+}
+
+static void tell_all(const struct device *device)
+{
+	const struct ctl_event ended = { .type = CTL_EVENT_CAPTURE };
+
+	for (uint32_t slot = 1; slot < RXE_MAX_SLOTS; slot++) {
+		if (!device->slot[slot])
+			continue;
+		if (device->capture_fd >= 0)
+			capture_tell(device->slot[slot]);
+		else
+			ctl_send(device->slot[slot]->event_fd, &ended, sizeof(ended), NULL, 0,
+				 MSG_DONTWAIT);
+	}
+}
+
+/* Slot 0 is the server's own. Without it the capture lacks a few ACKs. */
+static void open_own_ring(struct device *device, uint32_t ring_bytes)
+{
+	struct capture_writer *writer = (struct capture_writer *)calloc(1, sizeof(*writer));
+	void *ring =
+		mmap(NULL, sizeof(struct capture_ring) + ring_bytes, PROT_READ | PROT_WRITE,
+		     MAP_SHARED, device->capture_fd, (off_t)capture_ring_offset(ring_bytes, 0));
+
+	if (!writer || ring == MAP_FAILED) {
+		if (ring != MAP_FAILED)
+			munmap(ring, sizeof(struct capture_ring) + ring_bytes);
+		free(writer);
+		return;
+	}
+	capture_writer_open(writer, (struct capture_ring *)ring, ring_bytes, (int32_t)getpid(),
+			    "rxe_dm");
+	device->capture_writer = writer;
+}
+
+/* Pages that nobody writes to are never there, so a ring for each slot costs nothing. */
+static int open_rings(struct device *device, uint32_t ring_bytes)
+{
+	const size_t bytes = capture_ring_offset(ring_bytes, RXE_MAX_SLOTS);
+	void *page = MAP_FAILED;
+	int fd = memfd_create("rxe_dm capture", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+
+	if (fd < 0)
+		return -errno;
+	if (ftruncate(fd, (off_t)bytes) == 0 &&
+	    fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) == 0)
+		page = mmap(NULL, CAPTURE_PAGE, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	if (page == MAP_FAILED) {
+		const int rc = -errno;
+
+		close(fd);
+		return rc;
+	}
+	device->capture_fd = fd;
+	device->capture_area = (struct capture_area *)page;
+	device->capture_area->rings = RXE_MAX_SLOTS;
+	device->capture_area->ring_bytes = ring_bytes;
+	device->capture_area->magic = CAPTURE_MAGIC;
+	open_own_ring(device, ring_bytes);
+	return 0;
+}
+
+static void write_down(const struct device *device, struct capture_record *record,
+		       const uint8_t *packet, const char *note)
+{
+	struct capture_writer *writer = device->capture_writer;
+
+	capture_writer_begin(writer);
+	capture_writer_at(writer, instance_now());
+	capture_writer_put(writer, record, packet, atomic_load(&device->capture_area->keep), note);
+	capture_writer_end(writer);
+}
+
+void capture_own(const struct device *device, const struct gid *dst,
+		 const struct capture_answer *answer)
+{
+	struct capture_record record = {
+		.flags = CAPTURE_SENT | CAPTURE_HAS_QP,
+		.src = device->gid,
+		.dst = *dst,
+		.src_port = answer->src_port,
+		.len = answer->len,
+		.qpn = answer->qpn,
+		.qp_type = IBV_QPT_RC,
+		.hop_limit = 64,
+	};
+
+	if (device->capture_writer)
+		write_down(device, &record, answer->packet,
+			   "in the place of a process that has gone");
+}
+
+static uint32_t qpn_of(const struct wire_arrival *arrival)
+{
+	struct bth bth = { 0 };
+
+	if (arrival->len >= BTH_LEN)
+		bth_parse(&bth, arrival->p);
+	return bth.dest_qpn;
+}
+
+void capture_arrived(const struct device *device, const struct wire_arrival *arrivals, uint32_t n)
+{
+	for (uint32_t i = 0; i < n && device->capture_writer; i++) {
+		const struct wire_arrival *arrival = &arrivals[i];
+		const bool guessed = arrival->id_rule != IP_ID_EXACT && gid_is_v4(&arrival->dst);
+		struct capture_record record = {
+			.flags = CAPTURE_HAS_QP | (guessed ? CAPTURE_GUESSED_ID : 0),
+			.src = arrival->src,
+			.dst = arrival->dst,
+			.src_port = arrival->src_port,
+			.len = arrival->len,
+			.qpn = qpn_of(arrival),
+			.qp_type = IBV_QPT_RC,
+			.ip_id = arrival->ip_id,
+			.traffic_class = arrival->traffic_class,
+			.hop_limit = arrival->hop_limit,
+			.flow_label = arrival->flow_label,
+		};
+
+		if (!gid_equal(&arrival->src, &device->gid))
+			write_down(device, &record, arrival->p, "to a process that has gone");
+	}
+}
+
+static void close_rings(struct device *device)
+{
+	if (device->capture_writer)
+		munmap(device->capture_writer->ring,
+		       sizeof(struct capture_ring) + device->capture_writer->ring_bytes);
+	free(device->capture_writer);
+	device->capture_writer = NULL;
+	munmap(device->capture_area, CAPTURE_PAGE);
+	close(device->capture_fd);
+	device->capture_area = NULL;
+	device->capture_fd = -1;
+}
+
+/* What all of them together want. */
+static void update_wants(struct device *device)
+{
+	const struct capture *capture;
+	uint32_t keep = 0, inside = 0;
+
+	DL_FOREACH (device->captures, capture) {
+		keep = capture->wants.keep > keep ? capture->wants.keep : keep;
+		inside |= capture->wants.inside;
+	}
+	atomic_store(&device->capture_area->keep, keep);
+	atomic_store(&device->capture_area->inside, inside);
+}
+
+static bool is_sound(const struct ctl_msg_capture *wants)
+{
+	return capture_ring_bytes_valid(wants->ring_bytes) && wants->keep > 0 && wants->inside <= 1;
+}
+
+int serve_capture(struct call *call)
+{
+	struct device *device = call->device;
+	const bool first = !device->captures;
+	struct capture *capture;
+	int rc;
+
+	if (!is_sound(&call->req.capture))
+		return -EINVAL;
+	capture = (struct capture *)calloc(1, sizeof(*capture));
+	if (!capture)
+		return -ENOMEM;
+	rc = first ? open_rings(device, call->req.capture.ring_bytes) : 0;
+	if (rc) {
+		free(capture);
+		return rc;
+	}
+	capture->device = device;
+	capture->wants = call->req.capture;
+	DL_APPEND(device->captures, capture);
+	DL_APPEND2(call->conn->captures, capture, cprev, cnext);
+	update_wants(device);
+	if (first)
+		tell_all(device);
+	instance_check_idle(device->instance);
+	call->out_fd[0] = device->capture_fd;
+	call->num_out = call->keep_out = 1;
+	return 0;
+}
+
+static void end(struct capture *capture)
+{
+	struct device *device = capture->device;
+
+	DL_DELETE(device->captures, capture);
+	free(capture);
+	if (device->captures) {
+		update_wants(device);
+		return;
+	}
+	close_rings(device);
+	tell_all(device);
+}
+
+void captures_end(struct conn *conn)
+{
+	struct capture *capture, *next;
+
+	DL_FOREACH_SAFE2(conn->captures, capture, next, cnext)
+	{
+		DL_DELETE2(conn->captures, capture, cprev, cnext);
+		end(capture);
+	}
+}

@@ -1,0 +1,283 @@
+// SPDX-License-Identifier: MIT
+/* Connections: hello, then request after request. Whatever does not follow the protocol is closed; nothing here waits. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+#include <utlist.h>
+
+#include "lib/control/log.h"
+#include "lib/control/socket.h"
+#include "rxe_dm/server/capture.h"
+#include "rxe_dm/server/conn.h"
+#include "rxe_dm/server/context.h"
+#include "rxe_dm/server/device.h"
+#include "rxe_dm/server/instance.h"
+
+#ifndef SO_PEERPIDFD
+#define SO_PEERPIDFD 77 /* Linux 6.5 */
+#endif
+
+const struct serve_row serve_table[CTL_OP_END] = {
+	[CTL_DEVICE] = { serve_device, NEEDS_NOTHING },
+	[CTL_ATTACH] = { serve_attach, NEEDS_DEVICE },
+	[CTL_DETACH] = { serve_detach, NEEDS_DEVICE },
+	[CTL_OPEN] = { serve_open, NEEDS_DEVICE },
+	[CTL_CLOSE] = { serve_close, NEEDS_CONTEXT },
+	[CTL_ADOPT] = { serve_adopt, NEEDS_DEVICE },
+	[CTL_ALLOC_PD] = { serve_alloc_pd, NEEDS_CONTEXT },
+	[CTL_DEALLOC_PD] = { serve_dealloc_pd, NEEDS_CONTEXT },
+	[CTL_USE_PD] = { serve_use_pd, NEEDS_CONTEXT },
+	[CTL_REG_MR] = { serve_reg_mr, NEEDS_CONTEXT },
+	[CTL_REREG_MR] = { serve_rereg_mr, NEEDS_CONTEXT },
+	[CTL_DEREG_MR] = { serve_dereg_mr, NEEDS_CONTEXT },
+	[CTL_ALLOC_DM] = { serve_alloc_dm, NEEDS_CONTEXT },
+	[CTL_FREE_DM] = { serve_free_dm, NEEDS_CONTEXT },
+	[CTL_EXPORT_DM] = { serve_export_dm, NEEDS_CONTEXT },
+	[CTL_ALLOC_DMAH] = { serve_alloc_dmah, NEEDS_CONTEXT },
+	[CTL_FREE_DMAH] = { serve_free_dmah, NEEDS_CONTEXT },
+	[CTL_REG_UMEM] = { serve_reg_umem, NEEDS_CONTEXT },
+	[CTL_DEREG_UMEM] = { serve_dereg_umem, NEEDS_CONTEXT },
+	[CTL_OPEN_XRCD] = { serve_open_xrcd, NEEDS_CONTEXT },
+	[CTL_CLOSE_XRCD] = { serve_close_xrcd, NEEDS_CONTEXT },
+	[CTL_QUERY] = { serve_query, NEEDS_CONTEXT },
+	[CTL_FETCH_FD] = { serve_fetch_fd, NEEDS_CONTEXT },
+	[CTL_OBSERVE] = { serve_observe, NEEDS_DEVICE },
+	[CTL_OBJECTS] = { serve_objects, NEEDS_DEVICE },
+	[CTL_CAPTURE] = { serve_capture, NEEDS_DEVICE },
+	[CTL_FAULT] = { serve_fault, NEEDS_DEVICE },
+	[CTL_STATUS] = { serve_status, NEEDS_NOTHING },
+	[CTL_STAY] = { serve_stay, NEEDS_NOTHING },
+	[CTL_STOP] = { serve_stop, NEEDS_NOTHING },
+};
+
+static void end_call(struct call *call)
+{
+	if (call->in_fd >= 0)
+		close(call->in_fd);
+	for (size_t i = call->keep_out; i < call->num_out; i++)
+		close(call->out_fd[i]);
+	call->in_fd = -1;
+	call->num_out = call->keep_out = 0;
+}
+
+void conn_close(struct conn *conn)
+{
+	struct instance *instance = conn->instance;
+	struct user *user, *next;
+
+	if (conn->later)
+		end_call(&conn->call);
+	DL_FOREACH_SAFE2(conn->users, user, next, cnext)
+	context_drop_user(user);
+	for (uint32_t i = 0; i < CTL_DEVICE_MAX; i++) {
+		if (conn->attached[i])
+			slot_give(conn->attached[i]);
+	}
+	captures_end(conn);
+	loop_del(&instance->loop, &conn->sock);
+	close(conn->sock.fd);
+	if (conn->death.fd >= 0) {
+		loop_del(&instance->loop, &conn->death);
+		close(conn->death.fd);
+	}
+	DL_DELETE(instance->conns, conn);
+	instance->num_conns--;
+	free(conn);
+	instance_check_idle(instance);
+}
+
+/* What the request names must be there, and the process a user of it. */
+static int resolve(struct call *call, enum serve_needs needs)
+{
+	struct instance *instance = call->conn->instance;
+	struct object *self;
+
+	if (needs == NEEDS_NOTHING)
+		return 0;
+	if (call->req.device >= instance->num_devices)
+		return -ENODEV;
+	call->device = &instance->devices[call->req.device];
+	if (needs == NEEDS_DEVICE)
+		return 0;
+	self = object_find(&call->device->objects, call->req.context);
+	if (!self || self->kind != CTL_KIND_CONTEXT)
+		return -EBADF;
+	call->context = self->context;
+	call->user = context_user(self->context, call->conn);
+	return call->user ? 0 : -EBADF;
+}
+
+static int send_reply(struct call *call, int status)
+{
+	call->reply.op = call->req.op;
+	call->reply.status = status;
+	return ctl_send(call->conn->sock.fd, &call->reply, sizeof(call->reply), call->out_fd,
+			status ? 0 : call->num_out, MSG_DONTWAIT);
+}
+
+static void run_call(struct conn *conn)
+{
+	struct call *call = &conn->call;
+	const struct serve_row *row = &serve_table[call->req.op];
+	int status = resolve(call, row->needs);
+	int rc;
+
+	if (status == 0)
+		status = row->serve(call);
+	if (status > 0) {
+		conn->later = status;
+		return;
+	}
+	conn->later = 0;
+	rc = send_reply(call, status);
+	end_call(call);
+	if (rc)
+		conn_close(conn); /* it does not read its answers */
+}
+
+void conn_resume(struct conn *conn)
+{
+	run_call(conn);
+}
+
+static int check_hello(const struct ctl_hello *hello, ssize_t n)
+{
+	if (n != sizeof(*hello) || memcmp(hello->magic, CTL_MAGIC, sizeof(hello->magic)) != 0)
+		return -EBADMSG;
+	if (hello->protocol != CTL_PROTOCOL || hello->layout != CTL_LAYOUT)
+		return -EPROTO;
+	if (hello->role != CTL_ROLE_PROGRAM && hello->role != CTL_ROLE_COMMAND)
+		return -EBADMSG;
+	return 0;
+}
+
+static void answer_hello(struct conn *conn, int status)
+{
+	struct ctl_hello reply = {
+		.magic = CTL_MAGIC,
+		.protocol = CTL_PROTOCOL,
+		.layout = CTL_LAYOUT,
+		.status = status,
+		.server_id = conn->instance->id,
+		.pid = getpid(),
+		.version = RXE_DM_VERSION,
+	};
+
+	if (ctl_send(conn->sock.fd, &reply, sizeof(reply), NULL, 0, MSG_DONTWAIT) && status == 0)
+		conn->role = 0;
+}
+
+static void read_hello(struct conn *conn)
+{
+	struct ctl_hello hello;
+	ssize_t n = ctl_recv(conn->sock.fd, &hello, sizeof(hello), NULL, 0, NULL, MSG_DONTWAIT);
+	int status;
+
+	if (n == -EAGAIN)
+		return;
+	status = check_hello(&hello, n);
+	if (status == -EPROTO)
+		ctl_log(CTL_LOG_ERROR,
+			"process %d was refused: its library is version %.28s, protocol %u; this "
+			"server is "
+			"version %s, protocol %u%s",
+			(int)conn->pid, hello.version, hello.protocol, RXE_DM_VERSION, CTL_PROTOCOL,
+			hello.protocol == CTL_PROTOCOL ? " of another build" : "");
+	if (status == 0)
+		conn->role = hello.role;
+	if (status != -EBADMSG)
+		answer_hello(conn, status);
+	if (conn->role == 0)
+		conn_close(conn);
+	else
+		instance_check_idle(conn->instance);
+}
+
+static void read_request(struct conn *conn)
+{
+	struct call *call = &conn->call;
+	size_t num_fds = 0;
+	ssize_t n;
+	int fd = -1;
+
+	memset(call, 0, sizeof(*call));
+	call->conn = conn;
+	n = ctl_recv(conn->sock.fd, &call->req, sizeof(call->req), &fd, 1, &num_fds, MSG_DONTWAIT);
+	call->in_fd = num_fds ? fd : -1;
+	if (n == -EAGAIN)
+		return;
+	if (n != sizeof(call->req) || call->req.op == 0 || call->req.op >= CTL_OP_END) {
+		end_call(call);
+		conn_close(conn);
+		return;
+	}
+	run_call(conn);
+}
+
+static void sock_ready(struct loop_source *source, uint32_t events)
+{
+	struct conn *conn = container_of(source, struct conn, sock);
+
+	if (!(events & EPOLLIN) || conn->later)
+		conn_close(conn); /* it left, or did not wait for its answer */
+	else if (conn->role == 0)
+		read_hello(conn);
+	else
+		read_request(conn);
+}
+
+static void death_ready(struct loop_source *source, uint32_t events)
+{
+	(void)events;
+	conn_close(container_of(source, struct conn, death));
+}
+
+/* A descriptor of the very process that connected, even if its number has been given to another one since. */
+static int open_pidfd(int sock, pid_t pid)
+{
+	socklen_t len = sizeof(int);
+	int fd;
+
+	if (getsockopt(sock, SOL_SOCKET, SO_PEERPIDFD, &fd, &len) == 0)
+		return fd;
+	return (int)syscall(SYS_pidfd_open, pid, 0);
+}
+
+static bool admit(struct conn *conn)
+{
+	uid_t uid;
+
+	if (ctl_peer(conn->sock.fd, &conn->pid, &uid))
+		return false;
+	if (uid != geteuid()) {
+		ctl_log(CTL_LOG_ERROR,
+			"process %d of user %u was refused: this is user %u's server",
+			(int)conn->pid, (unsigned int)uid, (unsigned int)geteuid());
+		return false;
+	}
+	conn->death.fd = open_pidfd(conn->sock.fd, conn->pid);
+	return conn->death.fd >= 0 || conn->pid == 0; /* 0: of a PID namespace that we do not see */
+}
+
+void conn_open(struct instance *instance, int fd)
+{
+	struct conn *conn = (struct conn *)calloc(1, sizeof(*conn));
+
+	if (!conn) {
+		close(fd);
+		return;
+	}
+	conn->instance = instance;
+	conn->call.in_fd = -1;
+	conn->sock = (struct loop_source){ .fd = fd, .ready = sock_ready };
+	conn->death = (struct loop_source){ .fd = -1, .ready = death_ready };
+	DL_APPEND(instance->conns, conn);
+	instance->num_conns++;
+	if (!admit(conn) || loop_add(&instance->loop, &conn->sock, EPOLLIN) ||
+	    (conn->death.fd >= 0 && loop_add(&instance->loop, &conn->death, EPOLLIN)))
+		conn_close(conn);
+}

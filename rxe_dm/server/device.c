@@ -1,0 +1,272 @@
+// SPDX-License-Identifier: MIT
+/* A device comes up: address, receive sockets, arena, shared memory; and goes, which its processes are told. */
+#include <errno.h>
+#include <fcntl.h>
+#include <infiniband/verbs.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <unistd.h>
+#include <utlist.h>
+
+#include "lib/control/client.h"
+#include "lib/control/log.h"
+#include "lib/control/socket.h"
+#include "rxe_dm/server/carrier.h"
+#include "rxe_dm/server/conn.h"
+#include "rxe_dm/server/context.h"
+#include "rxe_dm/server/device.h"
+#include "rxe_dm/server/instance.h"
+#include "rxe_dm/server/local_peers.h"
+#include "rxe_dm/server/time_wait.h"
+
+#define DM_GRANULE    4096 /* a DM has pages of its own: so one can be given out as a descriptor */
+#define STRAYS_A_TURN 64
+
+/* Nobody but us writes the header and the tables (clients map them read-only), and nobody can cut the file short. */
+static int open_shared(struct device *device)
+{
+	size_t bytes = sizeof(struct ctl_shared);
+	void *base;
+
+	device->shared_fd = memfd_create("rxe_dm shared", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	if (device->shared_fd < 0)
+		return -errno;
+	if (ftruncate(device->shared_fd, (off_t)bytes) ||
+	    fcntl(device->shared_fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW))
+		return -errno;
+	base = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, device->shared_fd, 0);
+	if (base == MAP_FAILED)
+		return -errno;
+	device->shared = (struct ctl_shared *)base;
+	device->shared->magic = CTL_SHARED_MAGIC;
+	device->shared->version = CTL_PROTOCOL;
+	device->shared->gids[0] = device->gid;
+	atomic_store(&device->shared->port_state, IBV_PORT_ACTIVE);
+	device->grace.shared = device->shared;
+	if (!keys_init(&device->keys, &device->shared->mrs, &device->grace) ||
+	    !objects_init(&device->objects, device->shared->live))
+		return -ENOMEM;
+	return 0;
+}
+
+static int open_arena(struct device *device, uint64_t bytes, enum ctl_arena_pages pages)
+{
+	int rc = arena_init(&device->arena, bytes, pages);
+
+	if (rc)
+		return rc;
+	if (device->arena.locked < device->arena.bytes)
+		ctl_log(CTL_LOG_NOTICE,
+			"device memory of rxe_dm%u: %llu of %llu KiB are locked in memory, the "
+			"rest may be "
+			"swapped; raise 'ulimit -l' for more",
+			device->index, (unsigned long long)(device->arena.locked >> 10),
+			(unsigned long long)(device->arena.bytes >> 10));
+	return range_map_init(&device->ranges,
+			      (bytes + DM_GRANULE - 1) & ~(uint64_t)(DM_GRANULE - 1), DM_GRANULE)
+		       ? 0
+		       : -ENOMEM;
+}
+
+static void count_stray(struct device *device)
+{
+	struct rxe_counters *counters = &device->shared->slot[0].counters;
+
+	counters->rcvd_pkts++;
+	counters->rcvd_dropped++;
+}
+
+/* A datagram for nobody: count it, so that the socket does not stay full. */
+static void strays_ready(struct loop_source *source, uint32_t events)
+{
+	struct device *device = container_of(source, struct device, strays);
+	char byte;
+
+	(void)events;
+	for (int i = 0; i < STRAYS_A_TURN; i++) {
+		if (recv(source->fd, &byte, 1, MSG_DONTWAIT | MSG_TRUNC) < 0)
+			return;
+		count_stray(device);
+	}
+}
+
+/* On an interface: the same, and the link answers the neighbours' questions while it looks. */
+static void frames_ready(struct loop_source *source, uint32_t events)
+{
+	struct device *device = container_of(source, struct device, strays);
+	struct wire_arrival arrivals[STRAYS_A_TURN];
+	int n = link_veth_recv(device->veth.link, arrivals, STRAYS_A_TURN);
+
+	(void)events;
+	for (int i = 0; i < n; i++)
+		count_stray(device);
+}
+
+/* An EUI-64 that is the same at each start, with the bit of locally given ones: from the address, the device and the
+ * machine. index UINT32_MAX: the image that all devices of the instance share. */
+static uint64_t make_guid(const struct device *device, uint32_t index)
+{
+	uint64_t hash = 0xcbf29ce484222325u; /* FNV-1a */
+	char seed[128] = "";
+	uint8_t guid[8];
+	uint64_t ret;
+	int fd, n = 0;
+
+	fd = open("/etc/machine-id", O_RDONLY | O_CLOEXEC);
+	if (fd >= 0) {
+		n = (int)read(fd, seed, 32);
+		close(fd);
+	}
+	n = n < 0 ? 0 : n;
+	memcpy(seed + n, &index, sizeof(index));
+	n += (int)sizeof(index);
+	if (index != UINT32_MAX) {
+		memcpy(seed + n, device->gid.raw, sizeof(device->gid.raw));
+		n += (int)sizeof(device->gid.raw);
+	}
+	for (int i = 0; i < n; i++)
+		hash = (hash ^ (uint8_t)seed[i]) * 0x100000001b3u;
+	memcpy(guid, &hash, sizeof(guid));
+	guid[0] = (uint8_t)((guid[0] | 0x02) & 0xfe);
+	memcpy(&ret, guid, sizeof(ret));
+	return ret;
+}
+
+static void watch_strays(struct device *device)
+{
+	switch (device->link) {
+	case CTL_LINK_UDP:
+		device->strays.fd = device->group.fd[0];
+		device->strays.ready = strays_ready;
+		break;
+	case CTL_LINK_VETH:
+		device->strays.fd = link_veth_poll_fd(device->veth.link);
+		device->strays.ready = frames_ready;
+		break;
+	}
+}
+
+static int bring_up(struct device *device, const struct ctl_settings *settings)
+{
+	int rc = address_open(device, settings);
+
+	if (rc)
+		return rc;
+	rc = open_arena(device, settings->arena_bytes, settings->arena_pages);
+	if (rc)
+		return rc;
+	rc = open_shared(device);
+	if (rc) {
+		ctl_log(CTL_LOG_ERROR, "no shared memory for rxe_dm%u: %s%s", device->index,
+			strerror(-rc),
+			rc == -EFBIG ? ": raise the limit of file sizes ('ulimit -f')" : "");
+		return rc;
+	}
+	device->node_guid = make_guid(device, device->index);
+	device->sys_image_guid = make_guid(device, UINT32_MAX);
+	memcpy(device->shared->tx_ports, device->group.tx_port, sizeof(device->shared->tx_ports));
+	slots_init(device);
+	watch_strays(device);
+	rc = local_peers_open(device);
+	if (rc == 0)
+		rc = loop_add(&device->instance->loop, &device->strays, EPOLLIN);
+	if (rc == 0 && device->link == CTL_LINK_VETH)
+		carrier_open(device);
+	return rc;
+}
+
+int device_init(struct device *ret, struct instance *instance, uint32_t index)
+{
+	int rc;
+
+	*ret = (struct device){ .instance = instance,
+				.index = index,
+				.address_lock = -1,
+				.shared_fd = -1,
+				.capture_fd = -1,
+				.carrier.fd = -1,
+				.veth = { .rx_fd = -1, .tx_fd = -1 },
+				.arena.fd = -1 };
+	rc = bring_up(ret, &instance->settings);
+	if (rc)
+		device_fini(ret);
+	return rc;
+}
+
+static void release_all(struct device *device)
+{
+	struct resting_range *resting, *next;
+	struct context *context, *after;
+
+	DL_FOREACH_SAFE (device->contexts, context, after)
+		context_free(context);
+	for (uint32_t slot = 1; slot < RXE_MAX_SLOTS; slot++) {
+		if (device->slot[slot])
+			slot_give(device->slot[slot]);
+	}
+	gone_fini(device);
+	DL_FOREACH_SAFE (device->resting, resting, next)
+		free(resting);
+	device->resting = NULL;
+}
+
+void device_fini(struct device *device)
+{
+	carrier_close(device);
+	if (device->shared) {
+		release_all(device);
+		munmap(device->shared, sizeof(*device->shared));
+		device->shared = NULL;
+	}
+	if (device->objects.at)
+		objects_fini(&device->objects);
+	keys_fini(&device->keys);
+	if (device->shared_fd >= 0)
+		close(device->shared_fd);
+	device->shared_fd = -1;
+	range_map_fini(&device->ranges);
+	arena_fini(&device->arena);
+	address_close(device);
+}
+
+void device_event(struct device *device, uint32_t type)
+{
+	struct ctl_event event = { .type = type, .port = 1 };
+
+	for (uint32_t slot = 1; slot < RXE_MAX_SLOTS; slot++) {
+		if (device->slot[slot])
+			ctl_send(device->slot[slot]->event_fd, &event, sizeof(event), NULL, 0,
+				 MSG_DONTWAIT);
+	}
+}
+
+/* Who holds a dmabuf of it must not see what the next one does there. A range that cannot be had anew stays granted for good. */
+static void give_back(struct device *device, const struct resting_range *resting)
+{
+	if (resting->exported &&
+	    !arena_renew(&device->arena, resting->range->offset, resting->range->len)) {
+		ctl_log(CTL_LOG_NOTICE,
+			"rxe_dm%u: %llu bytes of device memory that were exported as a dmabuf "
+			"cannot be used again: their pages cannot be replaced",
+			device->index, (unsigned long long)resting->range->len);
+		return;
+	}
+	range_release(&device->ranges, resting->range);
+}
+
+bool device_settle(struct device *device)
+{
+	struct resting_range *resting, *next;
+
+	DL_FOREACH_SAFE (device->resting, resting, next) {
+		if (!grace_over(&device->grace, resting->stamp, GRACE_NOBODY))
+			continue;
+		give_back(device, resting);
+		DL_DELETE(device->resting, resting);
+		free(resting);
+	}
+	return device->resting != NULL;
+}

@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: MIT */
+/* One device of an instance: its address and receive sockets, its memory, and who has a slot on it. */
+#ifndef RXE_DM_SERVER_DEVICE_H
+#define RXE_DM_SERVER_DEVICE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "lib/control/protocol.h"
+#include "lib/control/settings.h"
+#include "net/link/ethernet/ethernet.h"
+#include "net/link/udp/udp.h"
+#include "rxe_dm/server/arena.h"
+#include "rxe_dm/server/fault_device.h"
+#include "rxe_dm/server/grace.h"
+#include "rxe_dm/server/key.h"
+#include "rxe_dm/server/loop.h"
+#include "rxe_dm/server/object.h"
+#include "rxe_dm/server/range.h"
+
+struct capture;
+struct capture_writer;
+struct conn;
+struct gone;
+struct instance;
+
+/* A process's slot. */
+struct attachment {
+	struct device *device;
+	struct conn *conn;
+	uint32_t slot;
+	int event_fd; /* our end: records for the process */
+	int lost_fd;  /* on an interface: its receive socket, to see what is lost in it; else -1 */
+};
+
+/* Device memory that was granted; once freed it rests here, since somebody who looked it up before may still be inside. */
+struct resting_range {
+	struct resting_range *prev, *next;
+	struct range *range;
+	uint64_t stamp;
+	bool exported; /* a dmabuf names its pages */
+};
+
+/* A device on an Ethernet interface. The server's own end has slot 0: it answers those who ask for the address. */
+struct device_veth {
+	struct link_veth *link;
+	int rx_fd, tx_fd;
+	uint8_t mac[FRAME_MAC_LEN];
+	uint32_t prefix_len;
+	struct gid gateway;
+};
+
+struct device {
+	struct instance *instance;
+	uint32_t index;
+	struct gid gid;
+	int address_lock;	     /* holds \0rxe_dm/4791/ADDRESS */
+	struct loop_source greeters; /* ... whoever connects to it */
+	uint32_t foreign_before;     /* packets of strangers on this host, at the last look */
+	enum ctl_link link;
+	struct link_udp_group group; /* CTL_LINK_UDP */
+	struct device_veth veth;     /* CTL_LINK_VETH */
+	struct loop_source strays;   /* slot 0's socket, or its end of the link */
+	struct loop_source carrier;  /* CTL_LINK_VETH: what the kernel tells of interfaces */
+	bool no_carrier;
+	uint32_t slots, rcvbuf;
+	uint32_t max_mtu, if_index;
+	char if_name[16];
+	uint64_t node_guid, sys_image_guid; /* big-endian */
+	struct arena arena;
+	struct range_map ranges;
+	struct resting_range *resting;
+	int shared_fd;
+	struct ctl_shared *shared;
+	struct grace grace;
+	struct keys keys;
+	struct objects objects;
+	uint32_t last_xrcd; /* numbers of XRC domains given so far */
+	struct attachment *slot[RXE_MAX_SLOTS];
+	uint32_t free_slots[RXE_MAX_SLOTS]; /* ring: the one free for longest comes first */
+	uint32_t first_free, num_free;
+	struct context *contexts;
+	struct capture *captures;	   /* who captures */
+	struct capture_area *capture_area; /* ... the first page of the rings, while anybody does */
+	struct capture_writer *capture_writer; /* ... for what the server itself sends */
+	int capture_fd;
+	uint32_t lost_before[RXE_MAX_SLOTS]; /* what its socket had lost at the last look */
+	uint32_t num_faults;		     /* rules in the shared memory */
+	struct gone *gone; /* processes that have gone, and are answered for; NULL: none */
+	struct fault_timer fault_timers
+		[FAULT_MAX_RULES]; /* by their places there: those of the device itself */
+};
+
+/* 0, or a negative errno that has been explained on the log. */
+int device_init(struct device *ret, struct instance *instance, uint32_t index);
+void device_fini(struct device *device);
+/* Tell all processes on it; what does not fit their queue is lost (they look at the shared state as well). */
+void device_event(struct device *device, uint32_t type);
+/* Give memory whose grace period is over back to the arena. True: some is still resting. */
+bool device_settle(struct device *device);
+
+/* slot.c */
+void slots_init(struct device *device);
+/* A slot for the process of this connection, drained; *ret_event_fd is the client's end. -ENOSPC: none is free. */
+int slot_take(struct device *device, struct conn *conn, int *ret_event_fd);
+void slot_give(struct attachment *attachment);
+
+/* address.c: an address of its own, and the link by which it is reached. */
+int address_open(struct device *device, const struct ctl_settings *settings);
+void address_close(struct device *device);
+
+/* veth.c, or veth_without.c in a build without libpcap: a device on an interface. Failures are explained on the log. */
+int veth_open(struct device *device, const struct ctl_settings *settings);
+void veth_close(struct device *device);
+/* A pair of sockets for a process, which become the caller's. */
+int veth_open_slot(struct device *device, uint32_t slot, int *ret_rx_fd, int *ret_tx_fd);
+/* The same, for the server itself, with a link on it. */
+int veth_open_link(struct device *device, uint32_t slot, struct link_veth **ret, int *ret_rx_fd,
+		   int *ret_tx_fd);
+
+#endif

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: MIT */
+/* Devices on an interface, in a build without libpcap: there are none, and who asks for one is told. */
+#include <errno.h>
+
+#include "lib/control/log.h"
+#include "rxe_dm/server/device.h"
+
+int veth_open(struct device *device, const struct ctl_settings *settings)
+{
+	(void)device;
+	(void)settings;
+	ctl_log(CTL_LOG_ERROR,
+		"this rxe_dm was built without libpcap, which --link veth needs: install "
+		"libpcap-dev and build it with -Dpcap=enabled");
+	return -EOPNOTSUPP;
+}
+
+void veth_close(struct device *device)
+{
+	(void)device;
+}
+
+int veth_open_slot(struct device *device, uint32_t slot, int *ret_rx_fd, int *ret_tx_fd)
+{
+	(void)device;
+	(void)slot;
+	(void)ret_rx_fd;
+	(void)ret_tx_fd;
+	return -EOPNOTSUPP;
+}
+
+int veth_open_link(struct device *device, uint32_t slot, struct link_veth **ret, int *ret_rx_fd,
+		   int *ret_tx_fd)
+{
+	(void)ret;
+	return veth_open_slot(device, slot, ret_rx_fd, ret_tx_fd);
+}

@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: MIT
+/* What the device is follows from the rules that hold, and from its interface: its port is down while any says so, its GID table is the
+ * one it came up with, changed by each in turn. So rules may overlap, and end in any order. */
+#include "rxe_dm/server/fault_device.h"
+
+#include <infiniband/verbs.h>
+#include <string.h>
+
+#include "lib/control/log.h"
+#include "rxe_dm/server/device.h"
+#include "rxe_dm/server/fault.h"
+#include "rxe_dm/server/instance.h"
+
+#define NSEC_PER_MSEC 1000000ull
+
+/* What processes are to see. */
+struct state {
+	uint32_t port; /* enum ibv_port_state */
+	bool is_fatal, is_silent;
+	struct gid gids[RXE_MAX_GIDS];
+};
+
+static_assert(FAULT_GIDS == RXE_MAX_GIDS, "what a rule may name");
+
+static bool is_ours(enum fault_action action)
+{
+	return action == FAULT_PORT_DOWN || action == FAULT_GID_CHANGE ||
+	       action == FAULT_DEVICE_FATAL;
+}
+
+static void change_gid(struct gid gids[RXE_MAX_GIDS], const struct fault_rule *rule)
+{
+	const struct gid was = gids[rule->gid_index];
+
+	gids[rule->gid_index] = rule->gid_moves ? gids[rule->gid_to] : rule->gid;
+	if (rule->gid_moves)
+		gids[rule->gid_to] = was;
+}
+
+static bool has_gid(const struct state *state, const struct gid *gid)
+{
+	for (uint32_t i = 0; i < RXE_MAX_GIDS; i++)
+		if (gid_equal(&state->gids[i], gid))
+			return true;
+	return false;
+}
+
+/* The place of the oldest rule behind number id, or FAULT_MAX_RULES. */
+static uint32_t next_place(const struct ctl_faults *faults, uint32_t id)
+{
+	uint32_t ret = FAULT_MAX_RULES;
+
+	for (uint32_t i = 0; i < FAULT_MAX_RULES; i++)
+		if (faults->at[i].id > id &&
+		    (ret == FAULT_MAX_RULES || faults->at[i].id < faults->at[ret].id))
+			ret = i;
+	return ret;
+}
+
+static void wanted(const struct device *device, struct state *ret)
+{
+	const struct ctl_faults *faults = &device->shared->faults;
+
+	*ret = (struct state){ .port = IBV_PORT_ACTIVE, .gids = { device->gid } };
+	for (uint32_t at = next_place(faults, 0); at < FAULT_MAX_RULES;
+	     at = next_place(faults, faults->at[at].id)) {
+		const struct fault_timer *timer = &device->fault_timers[at];
+
+		if (timer->phase != FAULT_PHASE_HOLDS)
+			continue;
+		if (timer->rule.action == FAULT_GID_CHANGE)
+			change_gid(ret->gids, &timer->rule);
+		else
+			ret->port = IBV_PORT_DOWN;
+		ret->is_fatal |= timer->rule.action == FAULT_DEVICE_FATAL;
+	}
+	ret->is_silent = ret->port == IBV_PORT_DOWN || !has_gid(ret, &device->gid);
+	if (device->no_carrier)
+		ret->port = IBV_PORT_DOWN;
+}
+
+static void present(const struct device *device, struct state *ret)
+{
+	const struct ctl_shared *shared = device->shared;
+
+	*ret = (struct state){
+		.port = atomic_load(&shared->port_state),
+		.is_fatal = atomic_load(&shared->faults.fatal) & 1,
+		.is_silent = atomic_load(&shared->faults.silent),
+	};
+	memcpy(ret->gids, shared->gids, sizeof(ret->gids));
+}
+
+static void say(struct device *device, enum ibv_event_type type, const char *what)
+{
+	ctl_log(CTL_LOG_NOTICE, "rxe_dm%u: %s", device->index, what);
+	device_event(device, type);
+}
+
+/* Events come when all that they tell of can be seen. */
+static void become(struct device *device, const struct state *was, const struct state *to)
+{
+	struct ctl_shared *shared = device->shared;
+
+	faults_begin_change(device);
+	atomic_store(&shared->port_state, to->port);
+	atomic_store(&shared->faults.silent, to->is_silent);
+	if (to->is_fatal != was->is_fatal)
+		atomic_fetch_add(&shared->faults.fatal, 1);
+	memcpy(shared->gids, to->gids, sizeof(shared->gids));
+	faults_end_change(device);
+	/* Whoever is silent answers nobody's questions either. */
+	if (device->veth.link)
+		link_veth_answer(device->veth.link, !to->is_silent);
+
+	if (to->is_fatal && !was->is_fatal)
+		say(device, IBV_EVENT_DEVICE_FATAL, "a fault rule makes the device fatal");
+	if (!to->is_fatal && was->is_fatal)
+		ctl_log(CTL_LOG_NOTICE, "rxe_dm%u: the device is back, for new contexts",
+			device->index);
+	if (memcmp(was->gids, to->gids, sizeof(was->gids)) != 0)
+		say(device, IBV_EVENT_GID_CHANGE, "the GID table changes by a fault rule");
+	if (to->port != was->port && to->port == IBV_PORT_DOWN && !to->is_fatal)
+		say(device, IBV_EVENT_PORT_ERR,
+		    to->is_silent ? "a fault rule takes the port down"
+				  : "the port is down: so is its interface, or it has gone");
+	if (to->port != was->port && to->port == IBV_PORT_ACTIVE)
+		say(device, IBV_EVENT_PORT_ACTIVE, "the port is up again");
+}
+
+static void step(struct device *device, uint32_t place, uint64_t now_ns)
+{
+	struct fault_timer *timer = &device->fault_timers[place];
+
+	if (timer->phase == FAULT_PHASE_WAITS && timer->due_ns <= now_ns) {
+		timer->phase = FAULT_PHASE_HOLDS;
+		timer->due_ns =
+			timer->rule.delay_ns ? timer->due_ns + timer->rule.delay_ns : UINT64_MAX;
+		device->shared->faults.at[place].fired++;
+	} else if (timer->phase == FAULT_PHASE_HOLDS && timer->due_ns <= now_ns) {
+		timer->phase = FAULT_PHASE_NONE;
+	}
+}
+
+void fault_device_added(struct device *device, uint32_t place, const struct fault_rule *rule)
+{
+	const uint64_t now_ns = instance_now();
+
+	fault_device_cleared(device, place);
+	if (!is_ours(rule->action))
+		return;
+	device->fault_timers[place] = (struct fault_timer){
+		.phase = FAULT_PHASE_WAITS,
+		.due_ns = now_ns + rule->after_ns,
+		.rule = *rule,
+	};
+	(void)fault_device_run(device, now_ns);
+}
+
+void fault_device_cleared(struct device *device, uint32_t place)
+{
+	device->fault_timers[place].phase = FAULT_PHASE_NONE;
+}
+
+int fault_device_run(struct device *device, uint64_t now_ns)
+{
+	struct state was, to;
+	uint64_t next_ns = UINT64_MAX;
+
+	for (uint32_t i = 0; i < FAULT_MAX_RULES; i++) {
+		const struct fault_timer *timer = &device->fault_timers[i];
+
+		step(device, i, now_ns);
+		if (timer->phase != FAULT_PHASE_NONE && timer->due_ns < next_ns)
+			next_ns = timer->due_ns;
+	}
+	present(device, &was);
+	wanted(device, &to);
+	if (was.port != to.port || was.is_fatal != to.is_fatal || was.is_silent != to.is_silent ||
+	    memcmp(was.gids, to.gids, sizeof(was.gids)) != 0)
+		become(device, &was, &to);
+	if (next_ns == UINT64_MAX)
+		return -1;
+	return next_ns <= now_ns ? 0 : (int)((next_ns - now_ns) / NSEC_PER_MSEC) + 1;
+}

@@ -1,0 +1,359 @@
+// SPDX-License-Identifier: MIT
+/* The server of one instance: it takes the name first, so that of two only one goes on, then brings its devices up. */
+#include <errno.h>
+#include <fcntl.h>
+#include <infiniband/verbs.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/random.h>
+#include <sys/resource.h>
+#include <sys/signalfd.h>
+#include <sys/socket.h>
+#include <time.h>
+#include <unistd.h>
+#include <utlist.h>
+
+#include "lib/control/log.h"
+#include "lib/control/socket.h"
+#include "rxe_dm/server/fault.h"
+#include "rxe_dm/server/instance.h"
+#include "rxe_dm/server/time_wait.h"
+
+#define NSEC_PER_SEC 1000000000ull
+#define FIRST_CLIENT_NS                                                                            \
+	(5 * NSEC_PER_SEC) /* a server that was just started waits at least so long */
+#define FDS_OF_OUR_OWN 64u
+#define NAME_TRIES     200
+#define NAME_PAUSE_MS  10
+#define FDS_OF_DEVICE  8u /* beside its slots: sockets, memory, its address */
+
+uint64_t instance_now(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (uint64_t)ts.tv_sec * NSEC_PER_SEC + (uint64_t)ts.tv_nsec;
+}
+
+static void listener_ready(struct loop_source *source, uint32_t events)
+{
+	struct instance *instance = container_of(source, struct instance, listener);
+	int fd = accept4(source->fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+
+	(void)events;
+	if (fd < 0 && (errno == EMFILE || errno == ENFILE)) {
+		/* Take it only to close it: a connection nobody accepts would wake us for ever. */
+		close(instance->spare_fd);
+		fd = accept4(source->fd, NULL, NULL, SOCK_CLOEXEC);
+		if (fd >= 0)
+			close(fd);
+		instance->spare_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
+		return;
+	}
+	if (fd < 0)
+		return;
+	if (instance->num_conns >= MAX_CONNS)
+		close(fd);
+	else
+		conn_open(instance, fd);
+}
+
+static void signals_ready(struct loop_source *source, uint32_t events)
+{
+	struct instance *instance = container_of(source, struct instance, signals);
+	struct signalfd_siginfo info;
+
+	(void)events;
+	if (read(source->fd, &info, sizeof(info)) == sizeof(info))
+		instance->ending = true;
+}
+
+static int watch_signals(struct instance *instance)
+{
+	sigset_t set;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGTERM);
+	sigaddset(&set, SIGINT);
+	sigaddset(&set, SIGHUP);
+	sigprocmask(SIG_BLOCK, &set, NULL);
+	instance->signals.fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+	instance->signals.ready = signals_ready;
+	if (instance->signals.fd < 0)
+		return -errno;
+	return loop_add(&instance->loop, &instance->signals, EPOLLIN);
+}
+
+static int ask_holder(const struct ctl_name *name, pid_t *ret_pid, uid_t *ret_uid)
+{
+	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	int rc;
+
+	if (fd < 0)
+		return -errno;
+	rc = connect(fd, (const struct sockaddr *)&name->addr, name->len) ? -errno : 0;
+	if (rc == 0)
+		rc = ctl_peer(fd, ret_pid, ret_uid);
+	close(fd);
+	return rc;
+}
+
+/* Someone has our name: one of ours, or a squatter? */
+static enum instance_verdict who_is_there(const struct ctl_name *name, const char *instance)
+{
+	pid_t pid = 0;
+	uid_t uid = 0;
+	int rc = ask_holder(name, &pid, &uid);
+
+	if (rc == -EAGAIN || (rc == 0 && uid == geteuid()))
+		return INSTANCE_BUSY;
+	if (rc == 0)
+		ctl_log(CTL_LOG_ERROR,
+			"the name of instance '%s' is taken by process %d of user %u: choose "
+			"another one with "
+			"--instance or RXE_DM_INSTANCE",
+			instance, (int)pid, (unsigned int)uid);
+	else
+		ctl_log(CTL_LOG_ERROR,
+			"the name of instance '%s' is taken by a process that does not answer ('ss "
+			"-xlp' shows "
+			"it): choose another one with --instance or RXE_DM_INSTANCE",
+			instance);
+	return INSTANCE_FAILED;
+}
+
+/* Binds the name. Of several servers that start at once the others wait here until the first, which has bound it, listens or
+ * has ended. -EADDRINUSE: someone listens, or does not even after that. */
+static int bind_name(int fd, const struct ctl_name *name)
+{
+	pid_t pid;
+	uid_t uid;
+
+	for (int i = 0; i < NAME_TRIES; i++) {
+		if (bind(fd, (const struct sockaddr *)&name->addr, name->len) == 0)
+			return 0;
+		if (errno != EADDRINUSE)
+			return -errno;
+		if (ask_holder(name, &pid, &uid) != -ECONNREFUSED)
+			break;
+		poll(NULL, 0, NAME_PAUSE_MS);
+	}
+	return -EADDRINUSE;
+}
+
+static enum instance_verdict take_name(struct instance *instance)
+{
+	struct ctl_name name;
+	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	int rc = fd < 0 ? -errno : 0;
+
+	ctl_name_server(&name, geteuid(), instance->settings.instance);
+	if (rc == 0)
+		rc = bind_name(fd, &name);
+	if (rc == 0 && listen(fd, SOMAXCONN))
+		rc = -errno;
+	if (rc == 0) {
+		instance->listener = (struct loop_source){ .fd = fd, .ready = listener_ready };
+		return loop_add(&instance->loop, &instance->listener, EPOLLIN) ? INSTANCE_FAILED
+									       : INSTANCE_UP;
+	}
+	if (fd >= 0)
+		close(fd);
+	if (rc == -EADDRINUSE)
+		return who_is_there(&name, instance->settings.instance);
+	ctl_log(CTL_LOG_ERROR, "no control socket: %s", strerror(-rc));
+	return INSTANCE_FAILED;
+}
+
+/* As many descriptors as we may have; fewer slots where that is too few. */
+static void fit_slots(struct ctl_settings *settings)
+{
+	struct rlimit limit;
+	uint32_t room, own;
+
+	if (getrlimit(RLIMIT_NOFILE, &limit))
+		return;
+	limit.rlim_cur = limit.rlim_max;
+	setrlimit(RLIMIT_NOFILE, &limit);
+	if (getrlimit(RLIMIT_NOFILE, &limit) || limit.rlim_cur > 1u << 20)
+		return;
+	/* A program costs its connection, its pidfd and one to spare; on each device a socket, events, and a cmd_fd (on an
+	 * interface less: its sockets are not kept). */
+	own = FDS_OF_OUR_OWN + FDS_OF_DEVICE * (settings->devices - 1);
+	room = limit.rlim_cur > own ? (uint32_t)limit.rlim_cur - own : 0;
+	room /= 3 + 3 * settings->devices;
+	if (room >= settings->slots)
+		return;
+	settings->slots = room < 2 ? 2 : room;
+	ctl_log(CTL_LOG_NOTICE,
+		"room for %u programs at once on a device, since %u descriptors are the limit "
+		"('ulimit -Hn')",
+		settings->slots - 1, (unsigned int)limit.rlim_cur);
+}
+
+static enum instance_verdict bring_up(struct instance *instance)
+{
+	enum instance_verdict verdict;
+
+	if (loop_init(&instance->loop) || local_peers_init(instance) || watch_signals(instance)) {
+		ctl_log(CTL_LOG_ERROR, "no event loop: %s", strerror(errno));
+		return INSTANCE_FAILED;
+	}
+	verdict = take_name(instance);
+	if (verdict != INSTANCE_UP)
+		return verdict;
+	fit_slots(&instance->settings);
+	for (uint32_t i = 0; i < instance->settings.devices; i++) {
+		if (device_init(&instance->devices[i], instance, i))
+			return INSTANCE_FAILED;
+		instance->num_devices++;
+		if (instance->settings.faults[0] &&
+		    faults_load(&instance->devices[i], instance->settings.faults))
+			return INSTANCE_FAILED;
+	}
+	local_peers_greet(instance);
+	instance_check_idle(instance);
+	return INSTANCE_UP;
+}
+
+enum instance_verdict instance_init(struct instance *ret, const struct ctl_settings *settings,
+				    bool persistent)
+{
+	enum instance_verdict verdict;
+
+	memset(ret, 0, sizeof(*ret));
+	ret->settings = *settings;
+	ret->persistent = persistent;
+	ret->loop.epoll_fd = ret->listener.fd = ret->signals.fd = -1;
+	ret->local_peers.loop.epoll_fd = -1;
+	ret->spare_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
+	ret->started_ns = ret->idle_since_ns = instance_now();
+	ret->linger_ns = settings->linger_s * NSEC_PER_SEC;
+	if (ret->linger_ns < FIRST_CLIENT_NS)
+		ret->linger_ns = FIRST_CLIENT_NS;
+	if (getrandom(&ret->id, sizeof(ret->id), 0) < 0)
+		ret->id = ret->started_ns;
+	verdict = bring_up(ret);
+	if (verdict != INSTANCE_UP)
+		instance_fini(ret);
+	return verdict;
+}
+
+void instance_check_idle(struct instance *instance)
+{
+	struct conn *conn;
+	bool used = false;
+
+	DL_FOREACH (instance->conns, conn)
+		used |= conn->role == CTL_ROLE_PROGRAM;
+	for (uint32_t i = 0; i < instance->num_devices; i++)
+		used |= instance->devices[i].contexts || instance->devices[i].captures ||
+			instance->devices[i].num_faults;
+	if (used) {
+		instance->idle_since_ns = UINT64_MAX;
+		instance->linger_ns = instance->settings.linger_s * NSEC_PER_SEC;
+	} else if (instance->idle_since_ns == UINT64_MAX) {
+		instance->idle_since_ns = instance_now();
+	}
+}
+
+/* Calls that come back: those with more to do at once, and those that wait for others. */
+static int resume_calls(struct instance *instance)
+{
+	struct conn *conn, *next;
+	int timeout_ms = -1;
+
+	DL_FOREACH_SAFE (instance->conns, conn, next) {
+		if (conn->later)
+			conn_resume(conn);
+	}
+	DL_FOREACH (instance->conns, conn) {
+		if (conn->later == SERVE_MORE)
+			timeout_ms = 0;
+		else if (conn->later == SERVE_WAIT && timeout_ms)
+			timeout_ms = 1;
+	}
+	return timeout_ms;
+}
+
+/* Milliseconds until the linger time is over; -1: never. */
+static int linger_left_ms(const struct instance *instance)
+{
+	uint64_t end_ns, now_ns;
+
+	if (instance->persistent || instance->idle_since_ns == UINT64_MAX)
+		return -1;
+	end_ns = instance->idle_since_ns + instance->linger_ns;
+	now_ns = instance_now();
+	return end_ns <= now_ns ? 0 : (int)((end_ns - now_ns) / 1000000 % 1000000000) + 1;
+}
+
+static int shorter(int a_ms, int b_ms)
+{
+	if (a_ms < 0)
+		return b_ms;
+	return b_ms < 0 || a_ms < b_ms ? a_ms : b_ms;
+}
+
+/* Tell everybody that the devices are gone: queue pairs flush, nothing hangs. */
+static void say_goodbye(struct instance *instance)
+{
+	for (uint32_t i = 0; i < instance->num_devices; i++) {
+		struct device *device = &instance->devices[i];
+
+		atomic_store(&device->shared->port_state, IBV_PORT_DOWN);
+		atomic_store(&device->shared->gone, 1);
+		device_event(device, IBV_EVENT_DEVICE_FATAL);
+	}
+}
+
+void instance_run(struct instance *instance)
+{
+	while (!instance->ending) {
+		int timeout_ms = resume_calls(instance);
+		int left_ms = linger_left_ms(instance);
+
+		if (left_ms == 0)
+			break;
+		for (uint32_t i = 0; i < instance->num_devices; i++) {
+			if (device_settle(&instance->devices[i]))
+				timeout_ms = shorter(timeout_ms, 10);
+			timeout_ms = shorter(timeout_ms,
+					     gone_settle(&instance->devices[i], instance_now()));
+			timeout_ms = shorter(timeout_ms, fault_device_run(&instance->devices[i],
+									  instance_now()));
+		}
+		if (loop_once(&instance->loop, shorter(timeout_ms, left_ms)) < 0)
+			break;
+	}
+	say_goodbye(instance);
+}
+
+static void close_source(struct loop_source *source)
+{
+	if (source->fd >= 0)
+		close(source->fd);
+	source->fd = -1;
+}
+
+void instance_fini(struct instance *instance)
+{
+	/* Who comes when the name is free starts another server, and that wants the addresses. */
+	for (uint32_t i = 0; i < instance->num_devices; i++)
+		address_close(&instance->devices[i]);
+	close_source(&instance->listener);
+	while (instance->conns)
+		conn_close(instance->conns);
+	while (instance->num_devices)
+		device_fini(&instance->devices[--instance->num_devices]);
+	close_source(&instance->signals);
+	local_peers_fini(instance);
+	if (instance->loop.epoll_fd >= 0)
+		close(instance->loop.epoll_fd);
+	if (instance->spare_fd >= 0)
+		close(instance->spare_fd);
+}

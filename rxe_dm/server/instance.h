@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: MIT */
+/* One instance: a server process, its name, its devices and its clients. */
+#ifndef RXE_DM_SERVER_INSTANCE_H
+#define RXE_DM_SERVER_INSTANCE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "lib/control/settings.h"
+#include "rxe_dm/server/conn.h"
+#include "rxe_dm/server/device.h"
+#include "rxe_dm/server/local_peers.h"
+#include "rxe_dm/server/loop.h"
+
+#define MAX_CONNS 4096
+
+struct instance {
+	struct ctl_settings settings;
+	struct loop loop;
+	struct loop_source listener, signals;
+	struct local_peers local_peers;
+	int spare_fd; /* given up for a moment when no other descriptor is left */
+	uint64_t id;  /* random: tells one run of the server from the next */
+	uint64_t serial;
+	uint64_t started_ns;
+	bool persistent;	/* until stop: does not linger */
+	uint64_t idle_since_ns; /* UINT64_MAX: in use */
+	uint64_t linger_ns;
+	bool ending;
+	struct conn *conns;
+	uint32_t num_conns;
+	uint32_t num_devices;
+	struct device devices[CTL_DEVICE_MAX];
+};
+
+enum instance_verdict {
+	INSTANCE_UP,
+	INSTANCE_BUSY,	 /* another server of this instance is there */
+	INSTANCE_FAILED, /* explained on the log */
+};
+
+enum instance_verdict instance_init(struct instance *ret, const struct ctl_settings *settings,
+				    bool persistent);
+/* Serve until stop, a signal, or the end of the linger time. */
+void instance_run(struct instance *instance);
+void instance_fini(struct instance *instance);
+/* Somebody came or went: does the linger time begin or end? */
+void instance_check_idle(struct instance *instance);
+uint64_t instance_now(void);
+
+#endif

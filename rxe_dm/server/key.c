@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: MIT
+/* Keys come and go: the entry is filled first and its key stored last; on the way out the key is cleared first. */
+#include <assert.h>
+#include <stdlib.h>
+#include <sys/random.h>
+
+#include "rxe_dm/server/key.h"
+
+/* How far a tag goes on when its index is used again: it does not come back for 16 times. */
+#define MAX_STEP     4096u
+#define MAX_LOW_STEP 16u
+
+bool keys_init(struct keys *ret, struct rxe_mr_table *table, struct grace *grace)
+{
+	*ret = (struct keys){ .table = table, .grace = grace, .fresh = 1 };
+	ret->stamp = (uint64_t *)calloc(RXE_MAX_MR, sizeof(*ret->stamp));
+	ret->behind = (uint32_t *)calloc(RXE_MAX_MR, sizeof(*ret->behind));
+	ret->tag = (uint16_t *)calloc(RXE_MAX_MR, sizeof(*ret->tag));
+	ret->order = (uint16_t *)calloc(RXE_MAX_MR, sizeof(*ret->order));
+	for (uint32_t i = 0; ret->order && i < RXE_MAX_MR; i++)
+		ret->order[i] = (uint16_t)i;
+	return ret->stamp && ret->behind && ret->tag && ret->order;
+}
+
+void keys_fini(struct keys *keys)
+{
+	free(keys->stamp);
+	free(keys->behind);
+	free(keys->tag);
+	free(keys->order);
+	*keys = (struct keys){ 0 };
+}
+
+/* From the kernel, which has some from its first seconds on. */
+static uint32_t random32(void)
+{
+	uint32_t ret;
+	const ssize_t n = getrandom(&ret, sizeof(ret), 0);
+
+	assert(n == sizeof(ret));
+	return ret;
+}
+
+/* Any of those never used. */
+static uint32_t take_fresh(struct keys *keys)
+{
+	const uint32_t at = keys->fresh + random32() % (RXE_MAX_MR - keys->fresh);
+	const uint16_t index = keys->order[at];
+
+	keys->order[at] = keys->order[keys->fresh];
+	keys->order[keys->fresh++] = index;
+	keys->tag[index] = (uint16_t)random32();
+	return index;
+}
+
+static uint32_t take_rested(struct keys *keys)
+{
+	uint32_t index = keys->first;
+
+	if (keys->num_resting == 0 || !grace_over(keys->grace, keys->stamp[index], GRACE_NOBODY))
+		return 0;
+	keys->first = keys->behind[index];
+	keys->num_resting--;
+	return index;
+}
+
+static void rest_index(struct keys *keys, uint32_t index, uint64_t stamp)
+{
+	keys->stamp[index] = stamp;
+	if (keys->num_resting++)
+		keys->behind[keys->last] = index;
+	else
+		keys->first = index;
+	keys->last = index;
+}
+
+static uint32_t take_index(struct keys *keys)
+{
+	uint32_t index = 0;
+
+	if (keys->num_resting >= KEY_REST || keys->fresh == RXE_MAX_MR)
+		index = take_rested(keys);
+	if (!index && keys->fresh < RXE_MAX_MR)
+		index = take_fresh(keys);
+	return index;
+}
+
+static void fill(struct rxe_mr *mr, const struct rxe_mr *entry)
+{
+	mr->pd = entry->pd;
+	mr->iova = entry->iova;
+	mr->len = entry->len;
+	mr->addr = entry->addr;
+	mr->rights = entry->rights;
+	mr->kind = entry->kind;
+	mr->owner = entry->owner;
+	mr->map = entry->map;
+	mr->dm = entry->dm;
+	mr->dmah = entry->dmah;
+	mr->epoch = entry->epoch;
+}
+
+static uint32_t publish(struct keys *keys, uint32_t index, uint16_t tag, const struct rxe_mr *entry)
+{
+	struct rxe_mr *mr = &keys->table->entry[index];
+	uint32_t key = index << 16 | tag;
+
+	keys->tag[index] = tag;
+	fill(mr, entry);
+	atomic_store(&mr->key, key); /* pairs with rxe_mr_find */
+	keys->granted++;
+	return key;
+}
+
+uint32_t keys_grant(struct keys *keys, const struct rxe_mr *entry)
+{
+	uint32_t index = take_index(keys);
+
+	uint16_t step = (uint16_t)(1 + random32() % MAX_STEP);
+
+	return index ? publish(keys, index, (uint16_t)(keys->tag[index] + step), entry) : 0;
+}
+
+uint32_t keys_grant_low(struct keys *keys, const struct rxe_mr *entry, uint8_t low)
+{
+	uint32_t index = take_index(keys);
+	uint16_t step = (uint16_t)((1 + random32() % MAX_LOW_STEP) << 8);
+	uint16_t tag = (uint16_t)((keys->tag[index] & 0xff00u) + step) | low;
+
+	return index ? publish(keys, index, tag, entry) : 0;
+}
+
+uint64_t keys_hide(struct keys *keys, uint32_t key)
+{
+	atomic_store(&keys->table->entry[rxe_key_index(key)].key, 0);
+	return grace_begin(keys->grace);
+}
+
+void keys_show(struct keys *keys, uint32_t key, const struct rxe_mr *entry)
+{
+	struct rxe_mr *mr = &keys->table->entry[rxe_key_index(key)];
+
+	if (entry)
+		fill(mr, entry);
+	atomic_store(&mr->key, key); /* pairs with rxe_mr_find */
+}
+
+uint64_t keys_revoke(struct keys *keys, uint32_t key)
+{
+	uint32_t index = rxe_key_index(key);
+	uint64_t stamp;
+
+	atomic_store(&keys->table->entry[index].key, 0);
+	stamp = grace_begin(keys->grace);
+	rest_index(keys, index, stamp);
+	keys->granted--;
+	return stamp;
+}

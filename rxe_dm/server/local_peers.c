@@ -1,0 +1,276 @@
+// SPDX-License-Identifier: MIT
+/* The greetings of devices on one host, and the guard of their receive sockets that follows from them. */
+#include "rxe_dm/server/local_peers.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+#include <utlist.h>
+
+#include "lib/control/log.h"
+#include "lib/control/socket.h"
+#include "net/link/udp/address.h"
+#include "rxe_dm/server/address.h"
+#include "rxe_dm/server/device.h"
+#include "rxe_dm/server/instance.h"
+
+#define ANSWERS_MS 200 /* for all answers together: a server may be stopped */
+#define MAGIC	   "rxe_dmL1"
+
+/* Sent once by either side. */
+struct greeting {
+	char magic[8];
+	struct link_udp_local from;
+};
+static_assert(sizeof(struct greeting) == 8 + 16 + 2 * LINK_UDP_TX_SOCKETS, "no padding is sent");
+
+struct local_peer {
+	struct local_peer *prev, *next;
+	struct loop_source source;
+	struct device *device; /* ours */
+	bool awaited, known;
+	struct link_udp_local from;
+};
+
+/* One of our users, or of those that we were told to admit. */
+static bool may_send(const struct ctl_settings *settings, int fd)
+{
+	uid_t uid;
+	pid_t pid;
+
+	if (ctl_peer(fd, &pid, &uid))
+		return false;
+	for (uint32_t i = 0; i < settings->num_allowed_users; i++) {
+		if (settings->allowed_user[i] == uid)
+			return true;
+	}
+	return uid == geteuid() || settings->allow_all_users;
+}
+
+static void guard(struct device *device)
+{
+	struct link_udp_local known[LINK_UDP_MAX_LOCALS];
+	struct local_peer *peer;
+	size_t n = 0;
+	int rc;
+
+	if (device->instance->settings.allow_all_users)
+		return;
+	DL_FOREACH (device->instance->local_peers.list, peer) {
+		if (peer->device == device && peer->known && n < LINK_UDP_MAX_LOCALS)
+			known[n++] = peer->from;
+	}
+	rc = link_udp_group_guard(&device->group, known, n);
+	if (rc)
+		ctl_log(CTL_LOG_ERROR, "rxe_dm%u: packets of this host's devices are lost: %s",
+			device->index, strerror(-rc));
+}
+
+static void answered(struct local_peer *peer)
+{
+	struct local_peers *peers = &peer->device->instance->local_peers;
+
+	if (peer->awaited)
+		peers->awaited--;
+	peer->awaited = false;
+}
+
+static void peer_free(struct local_peer *peer)
+{
+	struct device *device = peer->device;
+	struct local_peers *peers = &device->instance->local_peers;
+	const bool known = peer->known;
+
+	answered(peer);
+	loop_del(&peers->loop, &peer->source);
+	close(peer->source.fd);
+	DL_DELETE(peers->list, peer);
+	peers->count--;
+	free(peer);
+	if (known)
+		guard(device);
+}
+
+static void peer_ready(struct loop_source *source, uint32_t events)
+{
+	struct local_peer *peer = container_of(source, struct local_peer, source);
+	struct greeting got;
+	ssize_t n = ctl_recv(source->fd, &got, sizeof(got), NULL, 0, NULL, MSG_DONTWAIT);
+
+	(void)events;
+	if (n == -EAGAIN)
+		return;
+	if (n != sizeof(got) || peer->known || memcmp(got.magic, MAGIC, sizeof(got.magic)) != 0 ||
+	    gid_is_multicast(&got.from.gid)) {
+		peer_free(peer);
+		return;
+	}
+	peer->from = got.from;
+	peer->known = true;
+	guard(peer->device);
+	answered(peer);
+}
+
+/* Takes the socket. Both sides speak first, so none waits for the other. */
+static void peer_new(struct device *device, int fd, bool awaited)
+{
+	struct local_peers *peers = &device->instance->local_peers;
+	struct greeting greeting = { .magic = MAGIC, .from.gid = device->gid };
+	struct local_peer *peer = NULL;
+
+	memcpy(greeting.from.port, device->group.tx_port, sizeof(greeting.from.port));
+	if (device->link == CTL_LINK_UDP && peers->count < LINK_UDP_MAX_LOCALS &&
+	    may_send(&device->instance->settings, fd) &&
+	    ctl_send(fd, &greeting, sizeof(greeting), NULL, 0, MSG_DONTWAIT) == 0)
+		peer = (struct local_peer *)calloc(1, sizeof(*peer));
+	if (!peer) {
+		close(fd);
+		return;
+	}
+	peer->device = device;
+	peer->source = (struct loop_source){ .fd = fd, .ready = peer_ready };
+	if (loop_add(&peers->loop, &peer->source, EPOLLIN)) {
+		close(fd);
+		free(peer);
+		return;
+	}
+	peer->awaited = awaited;
+	peers->awaited += awaited;
+	DL_APPEND(peers->list, peer);
+	peers->count++;
+}
+
+/* Somebody came: a server, or one that wants to know who has the address (address.c). */
+static void lock_ready(struct loop_source *source, uint32_t events)
+{
+	struct device *device = container_of(source, struct device, greeters);
+	int fd = accept4(source->fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+
+	(void)events;
+	if (fd >= 0)
+		peer_new(device, fd, false);
+}
+
+static void greet(struct device *device, const struct gid *gid)
+{
+	struct sockaddr_un addr;
+	socklen_t len = address_lock_name(&addr, gid);
+	int fd;
+
+	if (gid_equal(gid, &device->gid) || gid_is_v4(gid) != gid_is_v4(&device->gid))
+		return;
+	fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	if (fd < 0)
+		return;
+	if (connect(fd, (const struct sockaddr *)&addr, len))
+		close(fd);
+	else
+		peer_new(device, fd, true);
+}
+
+/* "... @rxe_dm/4791/127.0.0.1", as the kernel lists it. */
+static bool parse_name(char *line, struct gid *ret)
+{
+	char *name = strstr(line, "@" ADDRESS_LOCK_PREFIX);
+
+	if (!name)
+		return false;
+	name += sizeof("@" ADDRESS_LOCK_PREFIX) - 1;
+	name[strcspn(name, "\n@")] = '\0';
+	return ctl_gid_parse(ret, name);
+}
+
+static void greet_all(struct instance *instance)
+{
+	FILE *names = fopen("/proc/net/unix", "re");
+	char line[256];
+	struct gid gid;
+
+	if (!names) {
+		ctl_log(CTL_LOG_NOTICE,
+			"without /proc/net/unix devices that were started before on this host "
+			"cannot be found: their packets are dropped, unless --allow-users is all");
+		return;
+	}
+	while (fgets(line, sizeof(line), names)) {
+		if (!parse_name(line, &gid))
+			continue;
+		for (uint32_t i = 0; i < instance->num_devices; i++) {
+			if (instance->devices[i].link == CTL_LINK_UDP)
+				greet(&instance->devices[i], &gid);
+		}
+	}
+	fclose(names);
+}
+
+void local_peers_greet(struct instance *instance)
+{
+	const uint64_t until_ns = instance_now() + ANSWERS_MS * 1000000ull;
+	struct local_peers *peers = &instance->local_peers;
+
+	greet_all(instance);
+	while (peers->awaited && instance_now() < until_ns) {
+		if (loop_once(&peers->loop, ANSWERS_MS / 10) < 0)
+			return;
+	}
+}
+
+static void peers_ready(struct loop_source *source, uint32_t events)
+{
+	struct local_peers *peers = container_of(source, struct local_peers, source);
+
+	(void)events;
+	(void)loop_once(&peers->loop, 0);
+}
+
+int local_peers_init(struct instance *instance)
+{
+	struct local_peers *peers = &instance->local_peers;
+	int rc = loop_init(&peers->loop);
+
+	if (rc)
+		return rc;
+	peers->source = (struct loop_source){ .fd = peers->loop.epoll_fd, .ready = peers_ready };
+	return loop_add(&instance->loop, &peers->source, EPOLLIN);
+}
+
+void local_peers_fini(struct instance *instance)
+{
+	if (instance->local_peers.loop.epoll_fd >= 0)
+		close(instance->local_peers.loop.epoll_fd);
+	instance->local_peers.loop.epoll_fd = -1;
+}
+
+int local_peers_open(struct device *device)
+{
+	struct link_udp_group *group = &device->group;
+	int rc = 0;
+
+	device->greeters = (struct loop_source){ .fd = device->address_lock, .ready = lock_ready };
+	if (device->link == CTL_LINK_UDP && !device->instance->settings.allow_all_users)
+		rc = link_udp_group_guard(group, NULL, 0);
+	if (rc == 0)
+		rc = loop_add(&device->instance->local_peers.loop, &device->greeters, EPOLLIN);
+	return rc;
+}
+
+void local_peers_close(struct device *device)
+{
+	struct local_peers *peers = &device->instance->local_peers;
+	struct local_peer *peer, *next;
+
+	DL_FOREACH_SAFE (peers->list, peer, next) {
+		if (peer->device != device)
+			continue;
+		peer->known = false; /* the group may have gone */
+		peer_free(peer);
+	}
+	if (device->greeters.ready)
+		loop_del(&peers->loop, &device->greeters);
+	device->greeters.ready = NULL;
+}

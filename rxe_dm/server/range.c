@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: MIT
+/* First fit over a list of all ranges, used and free, in the order of their addresses. */
+#include <stdlib.h>
+#include <utlist.h>
+
+#include "rxe_dm/server/range.h"
+
+static struct range *range_new(uint64_t offset, uint64_t len, bool used)
+{
+	struct range *range = (struct range *)malloc(sizeof(*range));
+
+	if (range)
+		*range = (struct range){ .offset = offset, .len = len, .used = used };
+	return range;
+}
+
+bool range_map_init(struct range_map *ret, uint64_t len, uint64_t granule)
+{
+	struct range *all;
+
+	*ret = (struct range_map){ .len = len & ~(granule - 1), .granule = granule };
+	all = range_new(0, ret->len, false);
+	if (!all)
+		return false;
+	DL_APPEND(ret->all, all);
+	return true;
+}
+
+void range_map_fini(struct range_map *map)
+{
+	struct range *range, *next;
+
+	DL_FOREACH_SAFE (map->all, range, next)
+		free(range);
+	map->all = NULL;
+}
+
+/* Bytes to skip at the front of a free range so that what follows is aligned. */
+static uint64_t skip_to_align(const struct range *range, uint64_t align)
+{
+	return (align - (range->offset & (align - 1))) & (align - 1);
+}
+
+/* Cut the first len bytes off a free range: they become a range of their own in front of it. */
+static struct range *cut_front(struct range_map *map, struct range *range, uint64_t len)
+{
+	struct range *front = range_new(range->offset, len, false);
+
+	if (!front)
+		return NULL;
+	range->offset += len;
+	range->len -= len;
+	DL_PREPEND_ELEM(map->all, range, front);
+	return front;
+}
+
+static struct range *grant(struct range_map *map, struct range *range, uint64_t skip, uint64_t len)
+{
+	if (skip && !cut_front(map, range, skip))
+		return NULL;
+	if (range->len > len) {
+		range = cut_front(map, range, len);
+		if (!range)
+			return NULL; /* a cut at skip stays: two free neighbours, merged later */
+	}
+	range->used = true;
+	map->used += range->len;
+	return range;
+}
+
+struct range *range_alloc(struct range_map *map, uint64_t len, uint32_t log_align)
+{
+	struct range *range;
+	uint64_t align;
+
+	if (len > map->len || log_align > 63)
+		return NULL;
+	align = 1ull << log_align;
+	if (align < map->granule)
+		align = map->granule;
+	len = len ? (len + map->granule - 1) & ~(map->granule - 1) : map->granule;
+
+	DL_FOREACH (map->all, range) {
+		uint64_t skip;
+
+		if (range->used || range->len < len)
+			continue;
+		skip = skip_to_align(range, align);
+		if (skip <= range->len - len)
+			return grant(map, range, skip, len);
+	}
+	return NULL;
+}
+
+static void merge_next(struct range_map *map, struct range *range)
+{
+	struct range *next;
+
+	while ((next = range->next) && !next->used) {
+		range->len += next->len;
+		DL_DELETE(map->all, next);
+		free(next);
+	}
+}
+
+void range_release(struct range_map *map, struct range *range)
+{
+	map->used -= range->len;
+	range->used = false;
+	merge_next(map, range);
+	if (range != map->all && !range->prev->used)
+		merge_next(map, range->prev);
+}
+
+uint64_t range_largest(const struct range_map *map)
+{
+	const struct range *range;
+	uint64_t largest = 0;
+
+	DL_FOREACH (map->all, range) {
+		if (!range->used && range->len > largest)
+			largest = range->len;
+	}
+	return largest;
+}

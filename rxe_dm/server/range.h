@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: MIT */
+/* Ranges of the arena: address-ordered first fit, neighbours merged on release.
+ *
+ * First fit by address is the classic policy with the best bound (Robson 1977): while M bytes are granted in pieces of g to n
+ * bytes, an arena of M * (1 + log2(n / g)) never refuses. An empty map is always one range again, so that the whole arena can
+ * be granted however it was used before. */
+#ifndef RXE_DM_SERVER_RANGE_H
+#define RXE_DM_SERVER_RANGE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct range {
+	struct range *prev, *next; /* by address */
+	uint64_t offset, len;
+	bool used;
+};
+
+struct range_map {
+	struct range *all;
+	uint64_t len, granule;
+	uint64_t used; /* bytes */
+};
+
+/* granule: a power of two; lengths are rounded up to it. */
+bool range_map_init(struct range_map *ret, uint64_t len, uint64_t granule);
+void range_map_fini(struct range_map *map);
+/* offset a multiple of 2^log_align. NULL: no free range is large enough (or no memory). */
+struct range *range_alloc(struct range_map *map, uint64_t len, uint32_t log_align);
+void range_release(struct range_map *map, struct range *range);
+/* The largest len that range_alloc would grant now. */
+uint64_t range_largest(const struct range_map *map);
+
+#endif

@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: MIT
+/* Requests about the instance as a whole: its devices, who is on them, and its end. */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "rxe_dm/server/context.h"
+#include "rxe_dm/server/former.h"
+#include "rxe_dm/server/instance.h"
+#include "rxe_dm/server/lost.h"
+
+int serve_device(struct call *call)
+{
+	const struct instance *instance = call->conn->instance;
+	struct ctl_msg_device *ret = &call->reply.device;
+	const struct device *device;
+
+	if (call->req.handle >= instance->num_devices)
+		return -ENODEV;
+	device = &instance->devices[call->req.handle];
+	*ret = (struct ctl_msg_device){
+		.index = device->index,
+		.count = instance->num_devices,
+		.node_guid = device->node_guid,
+		.sys_image_guid = device->sys_image_guid,
+		.arena_bytes = device->ranges.len,
+		.arena_used = device->ranges.used,
+		.arena_locked = device->arena.locked,
+		.arena_pages = instance->settings.arena_pages,
+		.max_mtu = device->max_mtu,
+		.if_index = device->if_index,
+		.trains = instance->settings.trains,
+		.mlx5 = instance->settings.mlx5,
+		.slots = device->slots,
+		.slots_used = device->slots - 1 - device->num_free,
+		.rcvbuf = device->rcvbuf,
+		.link = device->link,
+		.prefix_len = device->veth.prefix_len,
+		.gateway = device->veth.gateway,
+		.gids = { device->gid },
+	};
+	snprintf(ret->name, sizeof(ret->name), "rxe_dm%u", device->index);
+	memcpy(ret->mac, device->veth.mac, sizeof(ret->mac));
+	memcpy(ret->if_name, device->if_name, sizeof(ret->if_name));
+	memcpy(ret->arena_kind, device->arena.kind, sizeof(ret->arena_kind));
+	memcpy(ret->arena_why, device->arena.why, sizeof(ret->arena_why));
+	return 0;
+}
+
+int serve_observe(struct call *call)
+{
+	lost_look(call->device);
+	call->out_fd[0] = call->device->shared_fd;
+	call->num_out = call->keep_out = 1;
+	return 0;
+}
+
+void serve_describe(const struct object *object, struct ctl_object *ret)
+{
+	*ret = (struct ctl_object){
+		.handle = object->handle,
+		.kind = object->kind,
+		.context = object->context->self->handle,
+		.pd = object->pd ? object->pd->handle : 0,
+		.addr = object->addr,
+		.len = object->len,
+		.iova = object->iova,
+		.key = object->key,
+		.rights = object->rights,
+		.mr_kind = object->mr_kind,
+		.dm = object->dm ? object->dm->handle : 0,
+		.dmah = object->dmah ? object->dmah->handle : 0,
+		.umem = object->umem ? object->umem->handle : 0,
+		.refs = object->refs,
+		.slot = object->slot,
+		.pid = object->owner ? object->owner->conn->pid : 0,
+		.hints = object->hints,
+	};
+	if (object->kind == CTL_KIND_CONTEXT) {
+		for (const struct user *user = object->context->users; user; user = user->next)
+			ret->users++;
+		if (object->context->users)
+			ret->pid = object->context->users->conn->pid;
+	}
+}
+
+int serve_objects(struct call *call)
+{
+	struct ctl_msg_page *page = &call->reply.page;
+	const struct object *object;
+	uint32_t index = call->req.handle;
+
+	for (;;) {
+		object = object_from(&call->device->objects, index);
+		if (!object) {
+			page->next = 0;
+			return 0;
+		}
+		index = object->handle & (CTL_MAX_OBJECTS - 1);
+		if (page->count == CTL_PAGE_OBJECTS) {
+			page->next = index;
+			return 0;
+		}
+		serve_describe(object, &page->object[page->count++]);
+		index++;
+	}
+}
+
+int serve_status(struct call *call)
+{
+	const struct instance *instance = call->conn->instance;
+	struct ctl_msg_status *ret = &call->reply.info;
+
+	*ret = (struct ctl_msg_status){
+		.uptime_ns = instance_now() - instance->started_ns,
+		.pid = getpid(),
+		.devices = instance->num_devices,
+		.persistent = instance->persistent,
+		.linger_s = instance->settings.linger_s,
+		.version = RXE_DM_VERSION,
+	};
+	for (uint32_t i = 0; i < instance->num_devices; i++) {
+		ret->held |= instance->devices[i].num_faults ? CTL_HELD_BY_FAULTS : 0;
+		ret->held |= instance->devices[i].captures ? CTL_HELD_BY_CAPTURE : 0;
+	}
+	for (const struct conn *conn = instance->conns; conn; conn = conn->next)
+		ret->programs += conn->role == CTL_ROLE_PROGRAM;
+	snprintf(ret->instance, sizeof(ret->instance), "%s", instance->settings.instance);
+	return 0;
+}
+
+int serve_stay(struct call *call)
+{
+	call->conn->instance->persistent = true;
+	former_keep(call->conn->instance);
+	return 0;
+}
+
+int serve_stop(struct call *call)
+{
+	call->conn->instance->ending = true;
+	return 0;
+}

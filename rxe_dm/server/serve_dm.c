@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: MIT
+/* Device memory: granted out of the arena, zeroed first, and given out again only when nobody can be inside any more. */
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/udmabuf.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include "rxe_dm/server/context.h"
+#include "rxe_dm/server/instance.h"
+
+#define ZERO_STEP	 (1u << 20)    /* bytes between looks at other clients */
+#define WAIT_FOR_REST_NS 1000000000ull /* for memory that was just freed */
+
+/* Large grants take their time; others are served in between. */
+static int zero_some(struct call *call)
+{
+	struct object *dm = context_find(call->context, call->made, CTL_KIND_DM);
+	uint64_t left, step;
+
+	if (!dm)
+		return -ENOMEM; /* another user of the context has guessed the handle and freed it */
+	left = dm->memory->range->len - call->done;
+	step = left < ZERO_STEP ? left : ZERO_STEP;
+	memset(call->device->arena.base + dm->addr + call->done, 0, step);
+	call->done += step;
+	if (call->done < dm->memory->range->len)
+		return SERVE_MORE;
+	call->reply.made.handle = dm->handle;
+	call->reply.made.offset = dm->addr;
+	return 0;
+}
+
+/* Nothing fits now, but memory that was freed a moment ago may be on its way back. */
+static int wait_for_rest(struct call *call)
+{
+	if (!device_settle(call->device))
+		return -ENOMEM;
+	if (!call->deadline_ns)
+		call->deadline_ns = instance_now() + WAIT_FOR_REST_NS;
+	return instance_now() < call->deadline_ns ? SERVE_WAIT : -ENOMEM;
+}
+
+static struct object *make_dm(struct call *call, struct range *range)
+{
+	struct resting_range *memory = (struct resting_range *)calloc(1, sizeof(*memory));
+	struct object *dm = memory ? context_new_object(call->context, CTL_KIND_DM) : NULL;
+
+	if (!dm) {
+		free(memory);
+		range_release(&call->device->ranges, range);
+		return NULL;
+	}
+	memory->range = range;
+	dm->memory = memory;
+	dm->addr = range->offset;
+	dm->len = call->req.dm.len;
+	return dm;
+}
+
+int serve_alloc_dm(struct call *call)
+{
+	const struct ctl_msg_dm *want = &call->req.dm;
+	struct device *device = call->device;
+	struct range *range;
+	struct object *dm;
+
+	if (call->made)
+		return zero_some(call);
+	if (want->len == 0 || want->log_align > 63)
+		return -EINVAL;
+	if (want->len > device->ranges.len)
+		return -ENOMEM;
+	range = range_alloc(&device->ranges, want->len, want->log_align);
+	if (!range && !device_settle(device))
+		range = range_alloc(&device->ranges, want->len, want->log_align);
+	if (!range)
+		return wait_for_rest(call);
+	dm = make_dm(call, range);
+	if (!dm)
+		return -ENOMEM;
+	call->made = dm->handle;
+	return zero_some(call);
+}
+
+int serve_free_dm(struct call *call)
+{
+	struct object *dm = context_find(call->context, call->req.handle, CTL_KIND_DM);
+
+	if (!dm)
+		return -EINVAL;
+	if (dm->refs)
+		return -EBUSY;
+	context_free_object(dm);
+	return 0;
+}
+
+/* The kernel makes a dmabuf of a piece of a memfd, where it has udmabuf and lets us use it. */
+int serve_export_dm(struct call *call)
+{
+	struct object *dm = context_find(call->context, call->req.handle, CTL_KIND_DM);
+	struct udmabuf_create create = { .flags = UDMABUF_FLAGS_CLOEXEC };
+	int maker, fd;
+
+	if (!dm)
+		return -EINVAL;
+	maker = open("/dev/udmabuf", O_RDWR | O_CLOEXEC);
+	if (maker < 0)
+		return -EOPNOTSUPP;
+	create.memfd = (uint32_t)call->device->arena.fd;
+	create.offset = dm->addr;
+	create.size = dm->memory->range->len;
+	fd = ioctl(maker, UDMABUF_CREATE, &create);
+	close(maker);
+	if (fd < 0)
+		return -EOPNOTSUPP;
+	dm->memory->exported = true;
+	call->out_fd[0] = fd;
+	call->num_out = 1;
+	return 0;
+}

@@ -1,0 +1,348 @@
+// SPDX-License-Identifier: MIT
+/* Requests about protection domains, regions, DMA handles and umems. What a program may get wrong is refused with the errno of
+ * the manual page; nothing it sends is trusted. */
+#include <errno.h>
+#include <string.h>
+#include <unistd.h>
+#include <utlist.h>
+
+#include "lib/control/client.h"
+#include "rxe_dm/server/context.h"
+#include "rxe_dm/server/instance.h"
+
+#define WAIT_FOR_OTHERS_NS 100000000ull /* a stopped process cannot hold up a dereg for longer */
+
+int serve_alloc_pd(struct call *call)
+{
+	struct object *pd = context_new_object(call->context, CTL_KIND_PD);
+
+	if (!pd)
+		return -ENOMEM;
+	call->reply.made.handle = pd->handle;
+	return 0;
+}
+
+/* The request's object, freed unless somebody needs it. */
+static int free_unused(struct call *call, enum ctl_kind kind)
+{
+	struct object *object = context_find(call->context, call->req.handle, kind);
+
+	if (!object)
+		return -EINVAL;
+	if (object->refs)
+		return -EBUSY;
+	context_free_object(object);
+	return 0;
+}
+
+int serve_dealloc_pd(struct call *call)
+{
+	return free_unused(call, CTL_KIND_PD);
+}
+
+int serve_use_pd(struct call *call)
+{
+	struct object *pd = context_find(call->context, call->req.handle, CTL_KIND_PD);
+
+	return pd ? object_use(call->user, pd, call->req.delta) : -EINVAL;
+}
+
+/* [addr, addr + len) lies within [0, limit). */
+static bool within(uint64_t addr, uint64_t len, uint64_t limit)
+{
+	return addr <= limit && len <= limit - addr;
+}
+
+/* What a region is to be, looked up and checked, before anything is changed. */
+struct plan {
+	struct object *pd, *dm, *dmah, *umem;
+	struct rxe_mr entry;
+	bool mapped;
+};
+
+static int plan_memory(const struct call *call, const struct ctl_msg_mr *msg, struct plan *plan)
+{
+	const struct attachment *attachment = call->conn->attached[call->device->index];
+
+	switch (msg->kind) {
+	case RXE_MR_PLAIN:
+		if (!attachment || !within(msg->addr, msg->len, UINT64_MAX))
+			return -EINVAL;
+		plan->entry.owner = attachment->slot;
+		plan->entry.epoch =
+			atomic_load(&call->device->shared->slot[attachment->slot].epoch);
+		return 0;
+	case RXE_MR_ARENA:
+		plan->dm = context_find(call->context, msg->dm, CTL_KIND_DM);
+		if (!plan->dm || !within(msg->addr, msg->len, plan->dm->len))
+			return -EINVAL;
+		plan->entry.addr = plan->dm->addr + msg->addr;
+		plan->entry.dm = msg->dm;
+		return 0;
+	case RXE_MR_MAPPED:
+		plan->mapped = true;
+		return call->in_fd >= 0 && within(msg->addr, msg->len, INT64_MAX) ? 0 : -EINVAL;
+	}
+	return -EINVAL;
+}
+
+static int plan_umem(const struct call *call, const struct ctl_msg_mr *msg, struct plan *plan)
+{
+	struct object *umem = context_find(call->context, msg->umem, CTL_KIND_UMEM);
+
+	if (!umem || !within(msg->addr, msg->len, umem->len))
+		return -EINVAL;
+	plan->umem = umem;
+	plan->entry.kind = umem->mr_kind;
+	plan->entry.addr = umem->addr + msg->addr;
+	plan->entry.owner = umem->slot;
+	plan->entry.epoch = umem->epoch;
+	plan->entry.map = umem->mr_kind == RXE_MR_MAPPED ? umem->handle : 0;
+	return 0;
+}
+
+static int make_plan(const struct call *call, struct plan *plan)
+{
+	const struct ctl_msg_mr *msg = &call->req.mr;
+
+	*plan = (struct plan){ .entry = { .pd = msg->pd,
+					  .iova = msg->iova,
+					  .len = msg->len,
+					  .addr = msg->addr,
+					  .rights = msg->rights,
+					  .kind = msg->kind,
+					  .dmah = msg->dmah } };
+	plan->pd = context_find(call->context, msg->pd, CTL_KIND_PD);
+	if (!plan->pd || msg->len > RXE_MAX_MR_SIZE || !within(msg->iova, msg->len, UINT64_MAX))
+		return -EINVAL;
+	if (msg->dmah) {
+		plan->dmah = context_find(call->context, msg->dmah, CTL_KIND_DMAH);
+		if (!plan->dmah)
+			return -EINVAL;
+	}
+	return msg->umem ? plan_umem(call, msg, plan) : plan_memory(call, msg, plan);
+}
+
+/* A region becomes what the plan says; its key has been published. */
+static void carry_out(struct call *call, struct object *mr, const struct plan *plan)
+{
+	object_hold(&mr->pd, plan->pd);
+	object_hold(&mr->dm, plan->dm);
+	object_hold(&mr->dmah, plan->dmah);
+	object_hold(&mr->umem, plan->umem);
+	mr->addr = plan->entry.addr;
+	mr->len = plan->entry.len;
+	mr->iova = plan->entry.iova;
+	mr->rights = plan->entry.rights;
+	mr->mr_kind = plan->entry.kind;
+	mr->slot = plan->entry.owner;
+	mr->epoch = plan->entry.epoch;
+	if (mr->fd >= 0)
+		close(mr->fd);
+	mr->fd = plan->mapped ? call->in_fd : -1;
+	if (plan->mapped)
+		call->in_fd = -1;
+	call->reply.made.handle = mr->handle;
+	call->reply.made.key = mr->key;
+}
+
+static bool bound_to_process(const struct object *mr)
+{
+	return mr->mr_kind == RXE_MR_PLAIN && !mr->umem;
+}
+
+static uint32_t grant(struct call *call, const struct rxe_mr *entry)
+{
+	struct keys *keys = &call->device->keys;
+	uint32_t low = call->req.mr.low;
+
+	return low & CTL_KEY_LOW ? keys_grant_low(keys, entry, (uint8_t)low)
+				 : keys_grant(keys, entry);
+}
+
+int serve_reg_mr(struct call *call)
+{
+	struct object *mr;
+	struct plan plan;
+	int rc = make_plan(call, &plan);
+
+	if (rc)
+		return rc;
+	mr = context_new_object(call->context, CTL_KIND_MR);
+	if (!mr)
+		return -ENOMEM;
+	if (plan.mapped)
+		plan.entry.map = mr->handle;
+	mr->key = grant(call, &plan.entry);
+	if (!mr->key) {
+		context_free_object(mr);
+		return -ENOMEM;
+	}
+	carry_out(call, mr, &plan);
+	if (bound_to_process(mr))
+		object_own(mr, call->user);
+	return 0;
+}
+
+enum others {
+	OTHERS_OUTSIDE,
+	OTHERS_INSIDE, /* look again */
+	OTHERS_STUCK,  /* for so long that it is waited for no more */
+};
+
+/* Others may be in the middle of a copy: the answer waits for them, but not for one that has been stopped. */
+static enum others look_for_others(struct call *call)
+{
+	const struct attachment *attachment = call->conn->attached[call->device->index];
+	uint32_t own = attachment ? attachment->slot : GRACE_NOBODY;
+
+	if (grace_over(&call->device->grace, call->stamp, own))
+		return OTHERS_OUTSIDE;
+	if (!call->deadline_ns)
+		call->deadline_ns = instance_now() + WAIT_FOR_OTHERS_NS;
+	return instance_now() < call->deadline_ns ? OTHERS_INSIDE : OTHERS_STUCK;
+}
+
+/* The key's entry gets its new meaning, if nobody can be reading the old one any more; else another entry does. */
+static int republish(struct keys *keys, struct object *mr, const struct rxe_mr *entry,
+		     bool reusable)
+{
+	uint32_t key = mr->key;
+
+	if (key && reusable) {
+		keys_show(keys, key, entry);
+		return 0;
+	}
+	key = keys_grant(keys, entry);
+	if (!key)
+		return -ENOMEM;
+	if (mr->key)
+		keys_revoke(keys, mr->key);
+	mr->key = key;
+	return 0;
+}
+
+/* The key stays, its meaning changes: dead in between, until nobody can be in the middle of using the old one. A region whose key
+ * has died with its umem gets a new one. */
+int serve_rereg_mr(struct call *call)
+{
+	struct object *mr = context_find(call->context, call->req.handle, CTL_KIND_MR);
+	struct keys *keys = &call->device->keys;
+	enum others others = OTHERS_OUTSIDE;
+	struct plan plan;
+	int rc;
+
+	if (!mr)
+		return -EINVAL;
+	rc = make_plan(call, &plan);
+	if (rc == 0 && mr->key) {
+		if (!call->stamp)
+			call->stamp = keys_hide(keys, mr->key);
+		others = look_for_others(call);
+		if (others == OTHERS_INSIDE)
+			return SERVE_WAIT;
+	}
+	if (plan.mapped)
+		plan.entry.map = mr->handle;
+	if (rc == 0)
+		rc = republish(keys, mr, &plan.entry, others == OTHERS_OUTSIDE);
+	if (rc) {
+		if (mr->key && call->stamp)
+			keys_show(keys, mr->key, NULL);
+		return rc;
+	}
+	carry_out(call, mr, &plan);
+	object_disown(mr);
+	if (bound_to_process(mr))
+		object_own(mr, call->user);
+	return 0;
+}
+
+int serve_dereg_mr(struct call *call)
+{
+	struct object *mr;
+
+	if (!call->stamp) {
+		mr = context_find(call->context, call->req.handle, CTL_KIND_MR);
+		if (!mr)
+			return -EINVAL;
+		context_free_object(mr);
+		call->stamp = call->device->grace.now;
+	}
+	return look_for_others(call) == OTHERS_INSIDE ? SERVE_WAIT : 0;
+}
+
+int serve_alloc_dmah(struct call *call)
+{
+	const struct ctl_msg_dmah *hints = &call->req.dmah;
+	const uint32_t known = CTL_DMAH_CPU_ID | CTL_DMAH_PH | CTL_DMAH_TPH_MEM_TYPE;
+	struct object *dmah;
+
+	if (hints->valid & ~known)
+		return -EINVAL;
+	dmah = context_new_object(call->context, CTL_KIND_DMAH);
+	if (!dmah)
+		return -ENOMEM;
+	dmah->hints = *hints;
+	call->reply.made.handle = dmah->handle;
+	return 0;
+}
+
+int serve_free_dmah(struct call *call)
+{
+	return free_unused(call, CTL_KIND_DMAH);
+}
+
+int serve_reg_umem(struct call *call)
+{
+	const struct attachment *attachment = call->conn->attached[call->device->index];
+	const struct ctl_msg_mr *msg = &call->req.mr;
+	bool mapped = call->in_fd >= 0;
+	struct object *umem;
+
+	if (!attachment || msg->len > RXE_MAX_MR_SIZE ||
+	    !within(msg->addr, msg->len, mapped ? INT64_MAX : UINT64_MAX))
+		return -EINVAL;
+	umem = context_new_object(call->context, CTL_KIND_UMEM);
+	if (!umem)
+		return -ENOMEM;
+	umem->addr = msg->addr;
+	umem->len = msg->len;
+	umem->rights = msg->rights;
+	umem->mr_kind = mapped ? RXE_MR_MAPPED : RXE_MR_PLAIN;
+	umem->fd = call->in_fd;
+	call->in_fd = -1;
+	if (!mapped) {
+		umem->slot = attachment->slot;
+		umem->epoch = atomic_load(&call->device->shared->slot[attachment->slot].epoch);
+		object_own(umem, call->user);
+	}
+	call->reply.made.handle = umem->handle;
+	return 0;
+}
+
+int serve_dereg_umem(struct call *call)
+{
+	return free_unused(call, CTL_KIND_UMEM);
+}
+
+int serve_query(struct call *call)
+{
+	const struct object *object = object_find(&call->device->objects, call->req.handle);
+
+	if (!object || object->context != call->context)
+		return -ENOENT;
+	serve_describe(object, &call->reply.object);
+	return 0;
+}
+
+int serve_fetch_fd(struct call *call)
+{
+	const struct object *object = object_find(&call->device->objects, call->req.handle);
+
+	if (!object || object->context != call->context || object->fd < 0)
+		return -ENOENT;
+	call->out_fd[0] = object->fd;
+	call->num_out = call->keep_out = 1;
+	return 0;
+}

@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: MIT
+/* Slots: which process has which receive socket, and what the next one must not inherit. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "lib/control/log.h"
+#include "rxe_dm/server/capture.h"
+#include "rxe_dm/server/conn.h"
+#include "rxe_dm/server/delayed_ack.h"
+#include "rxe_dm/server/device.h"
+#include "rxe_dm/server/fault.h"
+#include "rxe_dm/server/lost.h"
+#include "rxe_dm/server/time_wait.h"
+
+void slots_init(struct device *device)
+{
+	struct ctl_slot *own = &device->shared->slot[0];
+
+	/* Slot 0 is ours: runts, strays, and packets to queue pairs that nobody has. */
+	atomic_store(&own->pid, (int32_t)getpid());
+	memcpy(own->comm, "rxe_dm", 7);
+	for (uint32_t slot = 1; slot < device->slots; slot++)
+		device->free_slots[device->num_free++] = slot;
+}
+
+static void read_comm(pid_t pid, char ret[static 16])
+{
+	char path[32];
+	size_t n = 0;
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/%d/comm", (int)pid);
+	f = fopen(path, "re");
+	if (f) {
+		n = fread(ret, 1, 15, f);
+		fclose(f);
+	}
+	if (n && ret[n - 1] == '\n')
+		n--;
+	ret[n] = '\0';
+}
+
+/* What the former process left: its packets, its gauge, its queue pairs. qpn_roll stays: its numbers are not used again soon. */
+static void clean(struct device *device, uint32_t slot, pid_t pid)
+{
+	struct ctl_slot *shared = &device->shared->slot[slot];
+
+	gone_end(device, slot);
+	/* On an interface each process gets sockets that nobody had before. */
+	if (device->link == CTL_LINK_UDP)
+		link_udp_group_drain(&device->group, slot);
+	atomic_store(&shared->inside, 0);
+	for (uint32_t i = 0; i < RXE_MAX_SLOTS; i++)
+		atomic_store_explicit(&shared->offered[i], 0, memory_order_relaxed);
+	/* Another order in each slot and each run of the server, kept while this one runs. */
+	if (!shared->qpn_key && getrandom(&shared->qpn_key, sizeof(shared->qpn_key), 0) < 0)
+		ctl_log(CTL_LOG_NOTICE, "no randomness: queue pairs are numbered one by one");
+	atomic_fetch_add(&shared->epoch, 1);
+	read_comm(pid, shared->comm);
+	atomic_store(&shared->pid, (int32_t)pid);
+}
+
+int slot_take(struct device *device, struct conn *conn, int *ret_event_fd)
+{
+	struct attachment *attachment;
+	int pair[2];
+
+	if (device->num_free == 0)
+		return -ENOSPC;
+	attachment = (struct attachment *)calloc(1, sizeof(*attachment));
+	if (!attachment)
+		return -ENOMEM;
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair)) {
+		free(attachment);
+		return -errno;
+	}
+	*attachment = (struct attachment){ .device = device,
+					   .conn = conn,
+					   .slot = device->free_slots[device->first_free],
+					   .event_fd = pair[0],
+					   .lost_fd = -1 };
+	device->first_free = (device->first_free + 1) % RXE_MAX_SLOTS;
+	device->num_free--;
+	clean(device, attachment->slot, conn->pid);
+	grace_watch(&device->grace, attachment->slot);
+	device->slot[attachment->slot] = attachment;
+	conn->attached[device->index] = attachment;
+	capture_tell(attachment);
+	*ret_event_fd = pair[1];
+	return 0;
+}
+
+/* Its queue pairs go by giving the pages back, but for the first: looking at each would bring them all in. */
+static void forget_qps(struct device *device, uint32_t slot)
+{
+	struct ctl_slot *shared = &device->shared->slot[slot];
+	off_t start = (off_t)(offsetof(struct ctl_shared, slot) + slot * sizeof(*shared));
+
+	memset(shared->qp, 0, CTL_SHARED_PAGE - offsetof(struct ctl_slot, qp));
+	fallocate(device->shared_fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
+		  start + CTL_SHARED_PAGE,
+		  (off_t)offsetof(struct ctl_slot, gone) - CTL_SHARED_PAGE);
+}
+
+/* Its counters go into the sums, so that the device's totals never fall. */
+static void retire(struct ctl_shared *shared, struct ctl_slot *slot)
+{
+#define X(name) shared->retired.name += slot->counters.name;
+	RXE_COUNTERS(X)
+#undef X
+	memset(&slot->counters, 0, sizeof(slot->counters));
+	slot->num_cqs = slot->num_srqs = slot->num_ahs = 0;
+	memset(slot->comm, 0, sizeof(slot->comm));
+}
+
+/* What befell its queue pairs outlives it for a while. */
+static void keep_failures(struct ctl_shared *shared, const struct ctl_slot_failures *failures)
+{
+	struct ctl_kept_failures *kept = &shared->failures;
+	const uint32_t count = atomic_load(&failures->count);
+	const uint32_t some = count < CTL_FAILURES_OF_SLOT ? count : CTL_FAILURES_OF_SLOT;
+
+	for (uint32_t i = count - some; i != count; i++) {
+		const uint32_t place = atomic_load(&kept->count);
+
+		kept->at[place % CTL_FAILURES_KEPT] = failures->at[i % CTL_FAILURES_OF_SLOT];
+		atomic_store(&kept->count, place + 1);
+	}
+}
+
+void slot_give(struct attachment *attachment)
+{
+	struct device *device = attachment->device;
+	uint32_t slot = attachment->slot;
+	uint32_t last = (device->first_free + device->num_free) % RXE_MAX_SLOTS;
+
+	grace_unwatch(&device->grace, slot);
+	owed_pay(device, slot);
+	atomic_store(&device->shared->slot[slot].pid, 0);
+	atomic_store(&device->shared->slot[slot].inside, 0);
+	retire(device->shared, &device->shared->slot[slot]);
+	lost_retire(device, slot);
+	keep_failures(device->shared, &device->shared->slot[slot].failures);
+	faults_retire(device, slot);
+	forget_qps(device, slot);
+	device->slot[slot] = NULL;
+	device->free_slots[last] = slot;
+	device->num_free++;
+	gone_begin(device, slot);
+	attachment->conn->attached[device->index] = NULL;
+	close(attachment->event_fd);
+	if (attachment->lost_fd >= 0)
+		close(attachment->lost_fd);
+	free(attachment);
+}
