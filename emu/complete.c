@@ -79,7 +79,7 @@ void rxe_complete_send(struct rxe_engine *engine, struct rxe_qp *qp, enum rxe_wc
 		retire_send(engine, qp, status, completes);
 }
 
-enum rxe_wc_status rxe_recv_verdict(struct rxe_engine *engine, struct rxe_qp *qp)
+enum rxe_wc_status rxe_recv_result(struct rxe_engine *engine, struct rxe_qp *qp)
 {
 	return qp->claim.told = ask_host(engine, qp, true);
 }
@@ -126,8 +126,8 @@ bool rxe_recv_claim(struct rxe_engine *engine, struct rxe_qp *qp)
 	return true;
 }
 
-enum mr_verdict rxe_recv_scatter(struct rxe_engine *engine, struct rxe_qp *qp, uint32_t offset,
-				 const void *src, uint32_t len)
+enum mr_check rxe_recv_scatter(struct rxe_engine *engine, struct rxe_qp *qp, uint32_t offset,
+			       const void *src, uint32_t len)
 {
 	return rxe_scatter(engine,
 			   qp->type == RXE_QPT_XRC_RECV ? qp->rc.resp.pd

@@ -24,7 +24,7 @@ struct rxe_claim {
 	uint64_t wr_id;
 	uint32_t len; /* bytes it has room for */
 	uint32_t num_sge;
-	enum rxe_wc_status told; /* the host's verdict, when it is an error */
+	enum rxe_wc_status told; /* the host's result, when it is an error */
 	struct rxe_cursor cursor;
 	struct rxe_sge sge[RXE_MAX_SGE];
 };
@@ -36,8 +36,8 @@ void rxe_complete_send(struct rxe_engine *engine, struct rxe_qp *qp, enum rxe_wc
 /* Take the next receive into qp->claim; true also when one is held already. False: there is none (RNR). */
 bool rxe_recv_claim(struct rxe_engine *engine, struct rxe_qp *qp);
 /* Bytes of the message, from offset on, into the claimed receive. The caller has compared lengths with qp->claim.len. */
-enum mr_verdict rxe_recv_scatter(struct rxe_engine *engine, struct rxe_qp *qp, uint32_t offset,
-				 const void *src, uint32_t len);
+enum mr_check rxe_recv_scatter(struct rxe_engine *engine, struct rxe_qp *qp, uint32_t offset,
+			       const void *src, uint32_t len);
 
 /* What a receive completion says beside its wr_id and qpn. */
 struct rxe_recv_done {
@@ -51,7 +51,7 @@ struct rxe_recv_done {
 	enum rxe_frame frame;
 };
 /* Does the host want the claimed receive to end in error, where it would end in success? Asked once for each. */
-enum rxe_wc_status rxe_recv_verdict(struct rxe_engine *engine, struct rxe_qp *qp);
+enum rxe_wc_status rxe_recv_result(struct rxe_engine *engine, struct rxe_qp *qp);
 /* Complete the claimed receive and let go of it. False: it was of another process, which cannot be told. */
 bool rxe_complete_recv(struct rxe_engine *engine, struct rxe_qp *qp,
 		       const struct rxe_recv_done *done);

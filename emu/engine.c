@@ -48,7 +48,7 @@ uint32_t rxe_engine_alloc_qpn(struct rxe_engine *engine)
 		if (is_reserved(qpn) || engine->qp[qpn % RXE_MAX_QP])
 			continue;
 		/* Peers may still ask one that has gone. The second time round there is no choice. */
-		if (tries >= SLOT_QPNS || !rxe_gone_is_known(engine, qpn))
+		if (tries >= SLOT_QPNS || !rxe_time_wait_is_known(engine, qpn))
 			return qpn;
 	}
 	return 0;

@@ -38,8 +38,9 @@ struct rxe_engine_cfg {
 		probe_ns; /* RC: without an answer for so long, the oldest packet asks again; 0: never */
 	uint32_t
 		qpn_last; /* place of the slot's last QPN in the order of its numbers: numbering goes on behind it */
-	uint64_t qpn_key;	     /* makes that order; 0: one after the other */
-	struct rxe_gone_table *gone; /* the host's; NULL: nobody answers for a QP that has gone */
+	uint64_t qpn_key; /* makes that order; 0: one after the other */
+	struct rxe_time_wait_table
+		*gone; /* the host's; NULL: nobody answers for a QP that has gone */
 };
 
 struct rxe_engine {
@@ -62,7 +63,7 @@ struct rxe_engine {
 	uint32_t train_slot;  /* top bits of the destination QPNs in the train being filled */
 	struct rxe_mcast mcast;
 	struct rxe_peers peers;
-	struct rxe_gone_answers gone;
+	struct rxe_time_wait_answers gone;
 };
 
 void rxe_engine_init(struct rxe_engine *engine, const struct rxe_engine_cfg *cfg);

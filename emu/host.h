@@ -64,7 +64,7 @@ struct rxe_host_ops {
 			   uint64_t *ret_orig);
 	/* May be NULL: never. Asked right after one of the three above answered false: it can be had, but not now. Nothing of that
 	 * access has happened, or will before it is asked for again. */
-	bool (*is_late)(void *host);
+	bool (*is_deferred)(void *host);
 	/* A completion became visible in an armed CQ. Called from rxe_engine_settle only. */
 	void (*cq_notify)(void *host, struct rxe_cq *cq);
 	/* An asynchronous event. Those of QPs and CQs come from settle, when the completions of the turn are visible; an SRQ's

@@ -178,7 +178,7 @@ void rxe_engine_input(struct rxe_engine *engine, const struct wire_arrival *arri
 	}
 	qp = rxe_engine_find_qp(engine, packet.bth.dest_qpn);
 	if (!qp) {
-		if (!rxe_gone_input(engine, &packet, arrival, now_ns))
+		if (!rxe_time_wait_input(engine, &packet, arrival, now_ns))
 			counters->rcvd_no_qp++;
 		return;
 	}

@@ -43,8 +43,8 @@ static uint32_t place_of(const struct rxe_mcast_group *group, const struct rxe_q
 	return i;
 }
 
-enum mcast_verdict rxe_mcast_attach(struct rxe_engine *engine, struct rxe_qp *qp,
-				    const struct gid *gid)
+enum mcast_result rxe_mcast_attach(struct rxe_engine *engine, struct rxe_qp *qp,
+				   const struct gid *gid)
 {
 	struct rxe_mcast_group *group;
 
@@ -75,8 +75,8 @@ static bool take_out(struct rxe_mcast_group *group, const struct rxe_qp *qp)
 	return true;
 }
 
-enum mcast_verdict rxe_mcast_detach(struct rxe_engine *engine, struct rxe_qp *qp,
-				    const struct gid *gid)
+enum mcast_result rxe_mcast_detach(struct rxe_engine *engine, struct rxe_qp *qp,
+				   const struct gid *gid)
 {
 	struct rxe_mcast_group *group = find_or_free(&engine->mcast, gid);
 

@@ -22,7 +22,7 @@ struct rxe_mcast {
 	struct rxe_mcast_group group[RXE_MAX_MCAST_GRP];
 };
 
-enum mcast_verdict {
+enum mcast_result {
 	MCAST_OK,
 	MCAST_FIRST, /* attach: the group is new, the host joins it; detach: it was the last, the host leaves */
 	MCAST_NOT_UD,
@@ -31,10 +31,10 @@ enum mcast_verdict {
 	MCAST_NOT_ATTACHED,
 };
 
-enum mcast_verdict rxe_mcast_attach(struct rxe_engine *engine, struct rxe_qp *qp,
-				    const struct gid *gid);
-enum mcast_verdict rxe_mcast_detach(struct rxe_engine *engine, struct rxe_qp *qp,
-				    const struct gid *gid);
+enum mcast_result rxe_mcast_attach(struct rxe_engine *engine, struct rxe_qp *qp,
+				   const struct gid *gid);
+enum mcast_result rxe_mcast_detach(struct rxe_engine *engine, struct rxe_qp *qp,
+				   const struct gid *gid);
 /* The group, or NULL. */
 const struct rxe_mcast_group *rxe_mcast_find(const struct rxe_engine *engine,
 					     const struct gid *gid);

@@ -14,8 +14,8 @@ const struct rxe_mr *rxe_mr_find(const struct rxe_mr_table *table, uint32_t key)
 	return mr;
 }
 
-enum mr_verdict rxe_mr_check(const struct rxe_mr *mr, uint32_t pd, uint32_t rights, uint64_t iova,
-			     uint64_t len)
+enum mr_check rxe_mr_check(const struct rxe_mr *mr, uint32_t pd, uint32_t rights, uint64_t iova,
+			   uint64_t len)
 {
 	if (mr->pd != pd)
 		return MR_BAD_PD;
@@ -29,9 +29,9 @@ enum mr_verdict rxe_mr_check(const struct rxe_mr *mr, uint32_t pd, uint32_t righ
 	return MR_OK;
 }
 
-const char *rxe_mr_verdict_str(enum mr_verdict verdict)
+const char *rxe_mr_result_str(enum mr_check result)
 {
-	switch (verdict) {
+	switch (result) {
 	case MR_OK: return "ok";
 	case MR_BAD_KEY: return "no memory region has this key";
 	case MR_BAD_PD: return "the memory region belongs to another protection domain";

@@ -54,7 +54,7 @@ struct rxe_mr_table {
 	struct rxe_mr entry[RXE_MAX_MR];
 };
 
-enum mr_verdict {
+enum mr_check {
 	MR_OK,
 	MR_BAD_KEY,
 	MR_BAD_PD,
@@ -72,11 +72,11 @@ static inline uint32_t rxe_key_index(uint32_t key)
 /* The entry that a key names, or NULL. */
 const struct rxe_mr *rxe_mr_find(const struct rxe_mr_table *table, uint32_t key);
 
-/* May this entry's key touch [iova, iova + len) for a QP or SRQ of domain pd? Pure: the caller turns the verdict into a
+/* May this entry's key touch [iova, iova + len) for a QP or SRQ of domain pd? Pure: the caller turns the result into a
  * NAK or a completion. len 0 never comes here (a zero-length access does not check its key: IBTA 9.7.5.1.6). */
-enum mr_verdict rxe_mr_check(const struct rxe_mr *mr, uint32_t pd, uint32_t rights, uint64_t iova,
-			     uint64_t len);
+enum mr_check rxe_mr_check(const struct rxe_mr *mr, uint32_t pd, uint32_t rights, uint64_t iova,
+			   uint64_t len);
 
-const char *rxe_mr_verdict_str(enum mr_verdict verdict);
+const char *rxe_mr_result_str(enum mr_check result);
 
 #endif

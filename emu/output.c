@@ -10,8 +10,8 @@
 /* So many QPs are looked at for riders: a long list of QPs to other peers must not cost every train a walk. */
 #define LOOK_AT 32
 
-static enum output_verdict ask(struct rxe_engine *engine, struct rxe_qp *qp,
-			       struct wire_train *train, uint64_t now_ns)
+static enum output_result ask(struct rxe_engine *engine, struct rxe_qp *qp,
+			      struct wire_train *train, uint64_t now_ns)
 {
 	switch (qp->type) {
 	case RXE_QPT_RC:
@@ -34,17 +34,17 @@ static bool may_ride(struct rxe_engine *engine, const struct rxe_qp *qp, struct 
 static bool take_turn(struct rxe_engine *engine, struct rxe_qp *qp, struct wire_train *train,
 		      uint64_t now_ns)
 {
-	enum output_verdict verdict;
+	enum output_result result;
 
 	DL_DELETE2(engine->ready, qp, prev_ready, next_ready);
 	qp->on_ready = false;
-	verdict = ask(engine, qp, train, now_ns);
-	switch (verdict) {
+	result = ask(engine, qp, train, now_ns);
+	switch (result) {
 	case OUTPUT_IDLE: break;
 	case OUTPUT_ADDED:
 	case OUTPUT_TRAIN_FULL: rxe_qp_set_ready(engine, qp); break;
 	}
-	return verdict == OUTPUT_TRAIN_FULL || train->closed || train->segs == train->max_segs;
+	return result == OUTPUT_TRAIN_FULL || train->closed || train->segs == train->max_segs;
 }
 
 bool rxe_engine_output(struct rxe_engine *engine, struct wire_train *train, uint64_t now_ns)
@@ -59,7 +59,7 @@ bool rxe_engine_output(struct rxe_engine *engine, struct wire_train *train, uint
 	train->segs = 0;
 	train->seg_len = 0;
 	train->closed = false;
-	if (rxe_gone_output(engine, train))
+	if (rxe_time_wait_output(engine, train))
 		return true;
 	while (qp && !full && (train->segs == 0 || looked++ < LOOK_AT)) {
 		/* The list may change behind us, but never before the end that was. */

@@ -48,9 +48,9 @@ static bool may_post_send(enum rxe_qp_state state)
 }
 
 /* *ret_len is the message's length. */
-static enum post_verdict check_sges(const struct rxe_engine *engine, const struct rxe_qp *qp,
-				    const struct rxe_send_wr *wr, const struct op_rule *rule,
-				    uint32_t *ret_len)
+static enum post_result check_sges(const struct rxe_engine *engine, const struct rxe_qp *qp,
+				   const struct rxe_send_wr *wr, const struct op_rule *rule,
+				   uint32_t *ret_len)
 {
 	uint64_t max = qp->type == RXE_QPT_UD ? engine->cfg.max_mtu : RXE_MAX_MSG_SIZE;
 	uint64_t len = 0;
@@ -77,8 +77,8 @@ static bool av_is_good(const struct rxe_engine *engine, const struct rxe_av *av)
 	       gid_is_v4(&engine->cfg.gids[av->sgid_index]) == gid_is_v4(&av->dgid);
 }
 
-static enum post_verdict check_send(const struct rxe_engine *engine, const struct rxe_qp *qp,
-				    const struct rxe_send_wr *wr, uint32_t *ret_len)
+static enum post_result check_send(const struct rxe_engine *engine, const struct rxe_qp *qp,
+				   const struct rxe_send_wr *wr, uint32_t *ret_len)
 {
 	const struct op_rule *rule;
 
@@ -142,14 +142,14 @@ static void fill(struct rxe_send_wqe *wqe, const struct rxe_send_wr *wr, uint32_
 		memcpy(wqe->tail, wr->sges, wr->num_sge * sizeof(struct rxe_sge));
 }
 
-enum post_verdict rxe_post_send(struct rxe_engine *engine, struct rxe_qp *qp,
-				const struct rxe_send_wr *wr, uint64_t now_ns)
+enum post_result rxe_post_send(struct rxe_engine *engine, struct rxe_qp *qp,
+			       const struct rxe_send_wr *wr, uint64_t now_ns)
 {
 	uint32_t len = 0;
-	enum post_verdict verdict = check_send(engine, qp, wr, &len);
+	enum post_result result = check_send(engine, qp, wr, &len);
 
-	if (verdict != POST_OK)
-		return verdict;
+	if (result != POST_OK)
+		return result;
 	engine->now_ns = now_ns;
 	fill(rxe_ring_at(&qp->sq, qp->sq.tail), wr, len);
 	qp->sq.tail++;
@@ -174,10 +174,10 @@ bool rxe_qp_is_idle(const struct rxe_qp *qp)
 	return !rxe_qp_is_reliable(qp) || rc_request_is_idle(qp);
 }
 
-enum post_verdict rxe_post_recv(struct rxe_engine *engine, struct rxe_qp *qp,
-				const struct rxe_recv_wr *wr, uint64_t now_ns)
+enum post_result rxe_post_recv(struct rxe_engine *engine, struct rxe_qp *qp,
+			       const struct rxe_recv_wr *wr, uint64_t now_ns)
 {
-	enum post_verdict verdict;
+	enum post_result result;
 
 	if (qp->type == RXE_QPT_XRC_SEND || qp->type == RXE_QPT_XRC_RECV)
 		return POST_NO_RECV;
@@ -185,9 +185,9 @@ enum post_verdict rxe_post_recv(struct rxe_engine *engine, struct rxe_qp *qp,
 		return POST_HAS_SRQ;
 	if (qp->state == RXE_QPS_RESET)
 		return POST_BAD_STATE;
-	verdict = rxe_ring_push_recv(&qp->rq, wr, qp->max_recv_sge);
-	if (verdict != POST_OK)
-		return verdict;
+	result = rxe_ring_push_recv(&qp->rq, wr, qp->max_recv_sge);
+	if (result != POST_OK)
+		return result;
 	engine->now_ns = now_ns;
 	engine->open_wrs++;
 	if (qp->state == RXE_QPS_ERR)

@@ -36,7 +36,7 @@ void rxe_qp_init(struct rxe_engine *engine, struct rxe_qp *qp, const struct rxe_
 	qp->owner = init->owner;
 	rc_reset(qp);
 
-	rxe_gone_forget(engine, init->qpn);
+	rxe_time_wait_forget(engine, init->qpn);
 	engine->qp[init->qpn % RXE_MAX_QP] = qp;
 	engine->num_qp++;
 }
@@ -71,7 +71,7 @@ static void leave_events(struct rxe_engine *engine, struct rxe_qp *qp)
 void rxe_qp_fini(struct rxe_engine *engine, struct rxe_qp *qp)
 {
 	rxe_qp_set_deadline(engine, qp, UINT64_MAX);
-	rxe_gone_note(engine, qp);
+	rxe_time_wait_note(engine, qp);
 	rc_reset(qp);
 	leave_ready(engine, qp);
 	leave_events(engine, qp);

@@ -89,7 +89,7 @@ struct rxe_qp_attr {
 };
 
 /* Why a modify was refused. Nothing was changed. */
-enum modify_verdict {
+enum modify_result {
 	MODIFY_OK,
 	MODIFY_BAD_TRANSITION, /* the state table has no such move */
 	MODIFY_MISSING,	       /* a required attribute is not in the mask */
@@ -186,12 +186,12 @@ void rxe_qp_init(struct rxe_engine *engine, struct rxe_qp *qp, const struct rxe_
 /* Forget it: timers, lists, its completions in both CQs. What it owed the peer must have been flushed by output before; should that
  * be lost, rc_gone.h answers. */
 void rxe_qp_fini(struct rxe_engine *engine, struct rxe_qp *qp);
-enum modify_verdict rxe_qp_modify(struct rxe_engine *engine, struct rxe_qp *qp,
-				  const struct rxe_qp_attr *attr, uint32_t mask, uint64_t now_ns);
+enum modify_result rxe_qp_modify(struct rxe_engine *engine, struct rxe_qp *qp,
+				 const struct rxe_qp_attr *attr, uint32_t mask, uint64_t now_ns);
 /* For MISSING, NOT_ALLOWED, UNSUPPORTED and BAD_VALUE: the lowest attribute bit it fell on; else 0. */
 uint32_t rxe_qp_modify_culprit(const struct rxe_engine *engine, const struct rxe_qp *qp,
 			       const struct rxe_qp_attr *attr, uint32_t mask);
-const char *rxe_modify_verdict_str(enum modify_verdict verdict);
+const char *rxe_modify_result_str(enum modify_result result);
 /* Attributes as ibv_query_qp shows them: state, current PSNs, path. */
 void rxe_qp_query(const struct rxe_qp *qp, struct rxe_qp_attr *ret);
 
@@ -204,14 +204,14 @@ static inline bool rxe_qp_has_send_slot(const struct rxe_qp *qp)
 }
 
 /* Copy a send into the ring and mark the QP ready. In ERR and SQE the request is taken and flushed. */
-enum post_verdict rxe_post_send(struct rxe_engine *engine, struct rxe_qp *qp,
-				const struct rxe_send_wr *wr, uint64_t now_ns);
+enum post_result rxe_post_send(struct rxe_engine *engine, struct rxe_qp *qp,
+			       const struct rxe_send_wr *wr, uint64_t now_ns);
 /* Take back what was posted since the send queue's tail was this, before any output: a batch is posted whole or not at all. */
 void rxe_post_withdraw(struct rxe_engine *engine, struct rxe_qp *qp, uint32_t tail);
 /* Nothing of it is on its way to the peer, as far as it can tell (UC and UD hear of nothing: always). */
 bool rxe_qp_is_idle(const struct rxe_qp *qp);
-enum post_verdict rxe_post_recv(struct rxe_engine *engine, struct rxe_qp *qp,
-				const struct rxe_recv_wr *wr, uint64_t now_ns);
+enum post_result rxe_post_recv(struct rxe_engine *engine, struct rxe_qp *qp,
+			       const struct rxe_recv_wr *wr, uint64_t now_ns);
 
 /* For the transports. To ERR: complete the head of the send queue with status unless it is SUCCESS (then only flush), then
  * flush the rest of it, the claimed receive and the receive queue, in this order. Raises LAST_WQE_REACHED with an SRQ, and no

@@ -192,8 +192,8 @@ static uint32_t bad_value(const struct rxe_engine *engine, const struct rxe_qp *
 	return 0;
 }
 
-static enum modify_verdict check_path(const struct rxe_engine *engine,
-				      const struct rxe_qp_attr *attr)
+static enum modify_result check_path(const struct rxe_engine *engine,
+				     const struct rxe_qp_attr *attr)
 {
 	static const struct gid none;
 	const struct gid *sgid;
@@ -210,9 +210,9 @@ static enum modify_verdict check_path(const struct rxe_engine *engine,
 }
 
 /* The whole judgement. *ret_culprit is the attribute it fell on, where it fell on one. */
-static enum modify_verdict judge(const struct rxe_engine *engine, const struct rxe_qp *qp,
-				 const struct rxe_qp_attr *attr, uint32_t mask,
-				 uint32_t *ret_culprit)
+static enum modify_result judge(const struct rxe_engine *engine, const struct rxe_qp *qp,
+				const struct rxe_qp_attr *attr, uint32_t mask,
+				uint32_t *ret_culprit)
 {
 	const struct move *move = find_move(qp, target(qp, attr, mask));
 	enum type_index type = type_index(qp->type);
@@ -339,14 +339,14 @@ static void enter(struct rxe_engine *engine, struct rxe_qp *qp, enum rxe_qp_stat
 	}
 }
 
-enum modify_verdict rxe_qp_modify(struct rxe_engine *engine, struct rxe_qp *qp,
-				  const struct rxe_qp_attr *attr, uint32_t mask, uint64_t now_ns)
+enum modify_result rxe_qp_modify(struct rxe_engine *engine, struct rxe_qp *qp,
+				 const struct rxe_qp_attr *attr, uint32_t mask, uint64_t now_ns)
 {
 	uint32_t culprit;
-	enum modify_verdict verdict = judge(engine, qp, attr, mask, &culprit);
+	enum modify_result result = judge(engine, qp, attr, mask, &culprit);
 
-	if (verdict != MODIFY_OK)
-		return verdict;
+	if (result != MODIFY_OK)
+		return result;
 	mask &= ~ignored[type_index(qp->type)];
 	engine->now_ns = now_ns;
 	copy_attributes(&qp->attr, attr, mask);
@@ -360,9 +360,9 @@ enum modify_verdict rxe_qp_modify(struct rxe_engine *engine, struct rxe_qp *qp,
 	return MODIFY_OK;
 }
 
-const char *rxe_modify_verdict_str(enum modify_verdict verdict)
+const char *rxe_modify_result_str(enum modify_result result)
 {
-	switch (verdict) {
+	switch (result) {
 	case MODIFY_OK: return "ok";
 	case MODIFY_BAD_TRANSITION: return "the QP cannot go from its state to the one asked for";
 	case MODIFY_MISSING: return "an attribute that this move requires is not in the mask";

@@ -49,8 +49,8 @@ void rxe_ring_init(struct rxe_ring *ring, void *mem, uint32_t entries, size_t st
 	};
 }
 
-enum post_verdict rxe_ring_push_recv(struct rxe_ring *ring, const struct rxe_recv_wr *wr,
-				     uint32_t max_sge)
+enum post_result rxe_ring_push_recv(struct rxe_ring *ring, const struct rxe_recv_wr *wr,
+				    uint32_t max_sge)
 {
 	struct rxe_recv_wqe *wqe;
 	uint64_t len = 0;

@@ -72,7 +72,7 @@ struct rxe_recv_wr {
 	const struct rxe_sge *sges;
 };
 
-enum post_verdict {
+enum post_result {
 	POST_OK,
 	POST_BAD_STATE,	 /* RESET (send: also INIT, RTR) */
 	POST_FULL,	 /* the ring is full: ENOMEM */
@@ -141,7 +141,7 @@ size_t rxe_ring_bytes(uint32_t entries, size_t stride);
 void rxe_ring_init(struct rxe_ring *ring, void *mem, uint32_t entries, size_t stride);
 
 /* Copy a receive into the ring. The caller has checked state. */
-enum post_verdict rxe_ring_push_recv(struct rxe_ring *ring, const struct rxe_recv_wr *wr,
-				     uint32_t max_sge);
+enum post_result rxe_ring_push_recv(struct rxe_ring *ring, const struct rxe_recv_wr *wr,
+				    uint32_t max_sge);
 
 #endif

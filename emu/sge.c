@@ -8,12 +8,11 @@
 
 #include "emu/engine.h"
 
-enum mr_verdict rxe_reach(const struct rxe_engine *engine, uint32_t pd, uint32_t key,
-			  uint32_t rights, uint64_t iova, uint64_t len,
-			  const struct rxe_mr **ret_mr)
+enum mr_check rxe_reach(const struct rxe_engine *engine, uint32_t pd, uint32_t key, uint32_t rights,
+			uint64_t iova, uint64_t len, const struct rxe_mr **ret_mr)
 {
 	const struct rxe_mr *mr;
-	enum mr_verdict verdict;
+	enum mr_check result;
 
 	if (len == 0) {
 		*ret_mr = NULL;
@@ -22,40 +21,40 @@ enum mr_verdict rxe_reach(const struct rxe_engine *engine, uint32_t pd, uint32_t
 	mr = rxe_mr_find(engine->cfg.mrs, key);
 	if (!mr)
 		return MR_BAD_KEY;
-	verdict = rxe_mr_check(mr, pd, rights, iova, len);
-	if (verdict == MR_OK)
+	result = rxe_mr_check(mr, pd, rights, iova, len);
+	if (result == MR_OK)
 		*ret_mr = mr;
-	return verdict;
+	return result;
 }
 
 /* The host could not: for good, or for now? */
-static enum mr_verdict failed(const struct rxe_engine *engine)
+static enum mr_check failed(const struct rxe_engine *engine)
 {
 	const struct rxe_host_ops *ops = engine->cfg.ops;
 
-	return ops->is_late && ops->is_late(engine->cfg.host) ? MR_LATER : MR_FAULT;
+	return ops->is_deferred && ops->is_deferred(engine->cfg.host) ? MR_LATER : MR_FAULT;
 }
 
-static enum mr_verdict read_at(struct rxe_engine *engine, uint32_t pd, uint32_t key,
-			       uint32_t rights, uint64_t iova, void *dst, uint32_t len)
+static enum mr_check read_at(struct rxe_engine *engine, uint32_t pd, uint32_t key, uint32_t rights,
+			     uint64_t iova, void *dst, uint32_t len)
 {
 	const struct rxe_mr *mr;
-	enum mr_verdict verdict = rxe_reach(engine, pd, key, rights, iova, len, &mr);
+	enum mr_check result = rxe_reach(engine, pd, key, rights, iova, len, &mr);
 
-	if (verdict != MR_OK || len == 0)
-		return verdict;
+	if (result != MR_OK || len == 0)
+		return result;
 	return engine->cfg.ops->mem_read(engine->cfg.host, mr, iova, dst, len) ? MR_OK
 									       : failed(engine);
 }
 
-static enum mr_verdict write_at(struct rxe_engine *engine, uint32_t pd, uint32_t key,
-				uint32_t rights, uint64_t iova, const void *src, uint32_t len)
+static enum mr_check write_at(struct rxe_engine *engine, uint32_t pd, uint32_t key, uint32_t rights,
+			      uint64_t iova, const void *src, uint32_t len)
 {
 	const struct rxe_mr *mr;
-	enum mr_verdict verdict = rxe_reach(engine, pd, key, rights, iova, len, &mr);
+	enum mr_check result = rxe_reach(engine, pd, key, rights, iova, len, &mr);
 
-	if (verdict != MR_OK || len == 0)
-		return verdict;
+	if (result != MR_OK || len == 0)
+		return result;
 	return engine->cfg.ops->mem_write(engine->cfg.host, mr, iova, src, len) ? MR_OK
 										: failed(engine);
 }
@@ -78,8 +77,8 @@ static bool piece_at(const struct rxe_sge *sges, uint32_t num_sge, struct rxe_cu
 	return true;
 }
 
-enum mr_verdict rxe_gather(struct rxe_engine *engine, uint32_t pd, const struct rxe_send_wqe *wqe,
-			   struct rxe_cursor *cursor, uint32_t offset, void *dst, uint32_t len)
+enum mr_check rxe_gather(struct rxe_engine *engine, uint32_t pd, const struct rxe_send_wqe *wqe,
+			 struct rxe_cursor *cursor, uint32_t offset, void *dst, uint32_t len)
 {
 	uint8_t *to = dst;
 
@@ -89,15 +88,15 @@ enum mr_verdict rxe_gather(struct rxe_engine *engine, uint32_t pd, const struct 
 	}
 	while (len > 0) {
 		struct rxe_sge piece;
-		enum mr_verdict verdict;
+		enum mr_check result;
 		uint32_t n;
 
 		if (!piece_at(rxe_wqe_sges(wqe), wqe->num_sge, cursor, offset, &piece))
 			return MR_BAD_RANGE;
 		n = piece.length < len ? piece.length : len;
-		verdict = read_at(engine, pd, piece.lkey, 0, piece.addr, to, n);
-		if (verdict != MR_OK)
-			return verdict;
+		result = read_at(engine, pd, piece.lkey, 0, piece.addr, to, n);
+		if (result != MR_OK)
+			return result;
 		offset += n;
 		to += n;
 		len -= n;
@@ -105,23 +104,23 @@ enum mr_verdict rxe_gather(struct rxe_engine *engine, uint32_t pd, const struct 
 	return MR_OK;
 }
 
-enum mr_verdict rxe_scatter(struct rxe_engine *engine, uint32_t pd, const struct rxe_sge *sges,
-			    uint32_t num_sge, struct rxe_cursor *cursor, uint32_t offset,
-			    const void *src, uint32_t len)
+enum mr_check rxe_scatter(struct rxe_engine *engine, uint32_t pd, const struct rxe_sge *sges,
+			  uint32_t num_sge, struct rxe_cursor *cursor, uint32_t offset,
+			  const void *src, uint32_t len)
 {
 	const uint8_t *from = src;
 
 	while (len > 0) {
 		struct rxe_sge piece;
-		enum mr_verdict verdict;
+		enum mr_check result;
 		uint32_t n;
 
 		if (!piece_at(sges, num_sge, cursor, offset, &piece))
 			return MR_BAD_RANGE;
 		n = piece.length < len ? piece.length : len;
-		verdict = write_at(engine, pd, piece.lkey, RXE_LOCAL_WRITE, piece.addr, from, n);
-		if (verdict != MR_OK)
-			return verdict;
+		result = write_at(engine, pd, piece.lkey, RXE_LOCAL_WRITE, piece.addr, from, n);
+		if (result != MR_OK)
+			return result;
 		offset += n;
 		from += n;
 		len -= n;
@@ -129,29 +128,29 @@ enum mr_verdict rxe_scatter(struct rxe_engine *engine, uint32_t pd, const struct
 	return MR_OK;
 }
 
-enum mr_verdict rxe_remote_write(struct rxe_engine *engine, uint32_t pd, uint32_t rkey,
-				 uint64_t iova, const void *src, uint32_t len)
+enum mr_check rxe_remote_write(struct rxe_engine *engine, uint32_t pd, uint32_t rkey, uint64_t iova,
+			       const void *src, uint32_t len)
 {
 	return write_at(engine, pd, rkey, RXE_REMOTE_WRITE, iova, src, len);
 }
 
-enum mr_verdict rxe_remote_read(struct rxe_engine *engine, uint32_t pd, uint32_t rkey,
-				uint64_t iova, void *dst, uint32_t len)
+enum mr_check rxe_remote_read(struct rxe_engine *engine, uint32_t pd, uint32_t rkey, uint64_t iova,
+			      void *dst, uint32_t len)
 {
 	return read_at(engine, pd, rkey, RXE_REMOTE_READ, iova, dst, len);
 }
 
-enum mr_verdict rxe_remote_atomic(struct rxe_engine *engine, uint32_t pd, uint32_t rkey,
-				  uint64_t iova, enum rxe_atomic_op op, uint64_t compare_or_add,
-				  uint64_t swap, uint64_t *ret_orig)
+enum mr_check rxe_remote_atomic(struct rxe_engine *engine, uint32_t pd, uint32_t rkey,
+				uint64_t iova, enum rxe_atomic_op op, uint64_t compare_or_add,
+				uint64_t swap, uint64_t *ret_orig)
 {
 	const struct rxe_host_ops *ops = engine->cfg.ops;
 	const struct rxe_mr *mr;
-	enum mr_verdict verdict =
+	enum mr_check result =
 		rxe_reach(engine, pd, rkey, RXE_REMOTE_ATOMIC, iova, sizeof(uint64_t), &mr);
 
-	if (verdict != MR_OK)
-		return verdict;
+	if (result != MR_OK)
+		return result;
 	if (!ops->mem_atomic(engine->cfg.host, mr, iova, op, compare_or_add, swap, ret_orig))
 		return failed(engine);
 	return MR_OK;

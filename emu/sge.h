@@ -26,26 +26,25 @@ static inline const struct rxe_sge *rxe_wqe_sges(const struct rxe_send_wqe *wqe)
 
 /* len bytes of the message from offset on, to dst. The caller keeps offset + len <= wqe->len. Anything but MR_OK and
  * MR_LATER is LOC_PROT_ERR to the program. */
-enum mr_verdict rxe_gather(struct rxe_engine *engine, uint32_t pd, const struct rxe_send_wqe *wqe,
-			   struct rxe_cursor *cursor, uint32_t offset, void *dst, uint32_t len);
+enum mr_check rxe_gather(struct rxe_engine *engine, uint32_t pd, const struct rxe_send_wqe *wqe,
+			 struct rxe_cursor *cursor, uint32_t offset, void *dst, uint32_t len);
 
 /* len bytes from src into the list from offset on. MR_BAD_RANGE also when the list is too short. */
-enum mr_verdict rxe_scatter(struct rxe_engine *engine, uint32_t pd, const struct rxe_sge *sges,
-			    uint32_t num_sge, struct rxe_cursor *cursor, uint32_t offset,
-			    const void *src, uint32_t len);
+enum mr_check rxe_scatter(struct rxe_engine *engine, uint32_t pd, const struct rxe_sge *sges,
+			  uint32_t num_sge, struct rxe_cursor *cursor, uint32_t offset,
+			  const void *src, uint32_t len);
 
 /* The region of a key that may touch [iova, iova + len): find and check in one. len 0 is always MR_OK, with *ret_mr NULL. */
-enum mr_verdict rxe_reach(const struct rxe_engine *engine, uint32_t pd, uint32_t key,
-			  uint32_t rights, uint64_t iova, uint64_t len,
-			  const struct rxe_mr **ret_mr);
+enum mr_check rxe_reach(const struct rxe_engine *engine, uint32_t pd, uint32_t key, uint32_t rights,
+			uint64_t iova, uint64_t len, const struct rxe_mr **ret_mr);
 /* Check rights (REMOTE_WRITE, REMOTE_READ, REMOTE_ATOMIC), then move. */
-enum mr_verdict rxe_remote_write(struct rxe_engine *engine, uint32_t pd, uint32_t rkey,
-				 uint64_t iova, const void *src, uint32_t len);
-enum mr_verdict rxe_remote_read(struct rxe_engine *engine, uint32_t pd, uint32_t rkey,
-				uint64_t iova, void *dst, uint32_t len);
+enum mr_check rxe_remote_write(struct rxe_engine *engine, uint32_t pd, uint32_t rkey, uint64_t iova,
+			       const void *src, uint32_t len);
+enum mr_check rxe_remote_read(struct rxe_engine *engine, uint32_t pd, uint32_t rkey, uint64_t iova,
+			      void *dst, uint32_t len);
 /* iova is aligned: the caller has checked. */
-enum mr_verdict rxe_remote_atomic(struct rxe_engine *engine, uint32_t pd, uint32_t rkey,
-				  uint64_t iova, enum rxe_atomic_op op, uint64_t compare_or_add,
-				  uint64_t swap, uint64_t *ret_orig);
+enum mr_check rxe_remote_atomic(struct rxe_engine *engine, uint32_t pd, uint32_t rkey,
+				uint64_t iova, enum rxe_atomic_op op, uint64_t compare_or_add,
+				uint64_t swap, uint64_t *ret_orig);
 
 #endif

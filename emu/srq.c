@@ -31,13 +31,13 @@ bool rxe_srq_arm(struct rxe_engine *engine, struct rxe_srq *srq, uint32_t limit)
 	return true;
 }
 
-enum post_verdict rxe_post_srq_recv(struct rxe_engine *engine, struct rxe_srq *srq,
-				    const struct rxe_recv_wr *wr)
+enum post_result rxe_post_srq_recv(struct rxe_engine *engine, struct rxe_srq *srq,
+				   const struct rxe_recv_wr *wr)
 {
-	enum post_verdict verdict = rxe_ring_push_recv(&srq->rq, wr, srq->max_sge);
+	enum post_result result = rxe_ring_push_recv(&srq->rq, wr, srq->max_sge);
 
-	engine->open_wrs += verdict == POST_OK;
-	return verdict;
+	engine->open_wrs += result == POST_OK;
+	return result;
 }
 
 void rxe_srq_name(struct rxe_engine *engine, struct rxe_srq *srq, uint32_t srqn, uint32_t xrcd,

@@ -29,8 +29,8 @@ void rxe_srq_name(struct rxe_engine *engine, struct rxe_srq *srq, uint32_t srqn,
 		  struct rxe_cq *cq);
 /* It goes, and no QP uses it any more; an XRC target that is in the middle of a message to it forgets the receive. */
 void rxe_srq_fini(struct rxe_engine *engine, struct rxe_srq *srq);
-enum post_verdict rxe_post_srq_recv(struct rxe_engine *engine, struct rxe_srq *srq,
-				    const struct rxe_recv_wr *wr);
+enum post_result rxe_post_srq_recv(struct rxe_engine *engine, struct rxe_srq *srq,
+				   const struct rxe_recv_wr *wr);
 /* The oldest receive, or NULL; raises the limit event when the fill falls below it. The WQE stays valid until the next post. */
 const struct rxe_recv_wqe *rxe_srq_pop(struct rxe_engine *engine, struct rxe_srq *srq);
 /* Ask for one event when fewer than limit receives are left; at once if that is so already. 0 disarms. False: limit is more

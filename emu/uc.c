@@ -73,7 +73,7 @@ static enum step send_one(struct rxe_engine *engine, struct rxe_qp *qp, struct w
 {
 	const struct rxe_send_wqe *wqe = rxe_ring_at(&qp->sq, qp->sq.head);
 	struct wire_packet packet = packet_for(qp, wqe);
-	enum mr_verdict gathered;
+	enum mr_check gathered;
 	struct rxe_emit emit;
 
 	if (!rxe_pace_may(pace))
@@ -106,8 +106,8 @@ static void next_message(struct rxe_qp *qp)
 	qp->uc.cursor = (struct rxe_cursor){ 0 };
 }
 
-static enum output_verdict fill(struct rxe_engine *engine, struct rxe_qp *qp,
-				struct wire_train *train, struct rxe_pace *pace, uint64_t now_ns)
+static enum output_result fill(struct rxe_engine *engine, struct rxe_qp *qp,
+			       struct wire_train *train, struct rxe_pace *pace, uint64_t now_ns)
 {
 	while (may_send(qp)) {
 		switch (send_one(engine, qp, train, pace)) {
@@ -130,21 +130,21 @@ static enum output_verdict fill(struct rxe_engine *engine, struct rxe_qp *qp,
 	return OUTPUT_IDLE;
 }
 
-enum output_verdict uc_output(struct rxe_engine *engine, struct rxe_qp *qp,
-			      struct wire_train *train, uint64_t now_ns)
+enum output_result uc_output(struct rxe_engine *engine, struct rxe_qp *qp, struct wire_train *train,
+			     uint64_t now_ns)
 {
-	enum output_verdict verdict = OUTPUT_IDLE;
+	enum output_result result = OUTPUT_IDLE;
 	struct rxe_pace pace;
 
 	if (may_send(qp)) {
 		if (!rxe_pace_begin(engine, qp, &pace, &qp->flow.dst, qp->attr.dest_qp_num, now_ns))
 			return OUTPUT_ADDED;
-		verdict = fill(engine, qp, train, &pace, now_ns);
+		result = fill(engine, qp, train, &pace, now_ns);
 		rxe_pace_end(engine, &pace);
 	}
-	if (verdict == OUTPUT_IDLE)
+	if (result == OUTPUT_IDLE)
 		rxe_qp_drained(engine, qp);
-	return verdict;
+	return result;
 }
 
 /* Does the packet continue what we have, or open something new? Counts PSNs either way. */
@@ -225,7 +225,7 @@ static void drop(struct rxe_engine *engine, struct rxe_qp *qp)
 static bool land_send(struct rxe_engine *engine, struct rxe_qp *qp,
 		      const struct wire_packet *packet, uint64_t now_ns)
 {
-	enum mr_verdict landed;
+	enum mr_check landed;
 
 	if (packet->payload_len > qp->claim.len - qp->uc.arrived) {
 		fail_recv(engine, qp, RXE_WC_LOC_LEN_ERR, now_ns);
@@ -274,7 +274,7 @@ static bool finish(struct rxe_engine *engine, struct rxe_qp *qp, const struct wi
 		return true;
 	if (write && !rxe_recv_claim(engine, qp))
 		return false;
-	if (rxe_recv_verdict(engine, qp) != RXE_WC_SUCCESS)
+	if (rxe_recv_result(engine, qp) != RXE_WC_SUCCESS)
 		fail_recv(engine, qp, qp->claim.told, now_ns);
 	else
 		rxe_complete_recv(engine, qp, &done);

@@ -31,7 +31,7 @@ void uc_reset(struct rxe_qp *qp);
 /* A packet for this QP, parsed, ICRC checked, from the peer's address. */
 void uc_input(struct rxe_engine *engine, struct rxe_qp *qp, const struct wire_packet *packet,
 	      uint64_t now_ns);
-enum output_verdict uc_output(struct rxe_engine *engine, struct rxe_qp *qp,
-			      struct wire_train *train, uint64_t now_ns);
+enum output_result uc_output(struct rxe_engine *engine, struct rxe_qp *qp, struct wire_train *train,
+			     uint64_t now_ns);
 
 #endif

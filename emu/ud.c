@@ -56,7 +56,7 @@ static enum step send_one(struct rxe_engine *engine, struct rxe_qp *qp, struct w
 	};
 	struct wire_packet packet = packet_for(qp, wqe);
 	struct rxe_cursor cursor = { 0 };
-	enum mr_verdict gathered;
+	enum mr_check gathered;
 	struct rxe_emit emit;
 
 	if (!rxe_pace_may(pace))
@@ -80,8 +80,8 @@ static bool may_send(const struct rxe_qp *qp)
 	return qp->state == RXE_QPS_RTS && rxe_ring_used(&qp->sq) > 0;
 }
 
-static enum output_verdict fill(struct rxe_engine *engine, struct rxe_qp *qp,
-				struct wire_train *train, struct rxe_pace *pace, uint64_t now_ns)
+static enum output_result fill(struct rxe_engine *engine, struct rxe_qp *qp,
+			       struct wire_train *train, struct rxe_pace *pace, uint64_t now_ns)
 {
 	while (may_send(qp)) {
 		switch (send_one(engine, qp, train, pace)) {
@@ -98,11 +98,11 @@ static enum output_verdict fill(struct rxe_engine *engine, struct rxe_qp *qp,
 }
 
 /* A train goes to one socket, the first datagram's: what waits for another makes it full. */
-enum output_verdict ud_output(struct rxe_engine *engine, struct rxe_qp *qp,
-			      struct wire_train *train, uint64_t now_ns)
+enum output_result ud_output(struct rxe_engine *engine, struct rxe_qp *qp, struct wire_train *train,
+			     uint64_t now_ns)
 {
 	const struct rxe_send_wqe *wqe = rxe_ring_at(&qp->sq, qp->sq.head);
-	enum output_verdict verdict;
+	enum output_result result;
 	struct rxe_pace pace;
 	struct gid dst;
 
@@ -112,13 +112,13 @@ enum output_verdict ud_output(struct rxe_engine *engine, struct rxe_qp *qp,
 	dst = wqe->av.dgid;
 	if (!rxe_pace_begin(engine, qp, &pace, &dst, wqe->remote_qpn, now_ns))
 		return OUTPUT_ADDED;
-	verdict = fill(engine, qp, train, &pace, now_ns);
+	result = fill(engine, qp, train, &pace, now_ns);
 	rxe_pace_end(engine, &pace);
-	return verdict;
+	return result;
 }
 
-static enum mr_verdict land(struct rxe_engine *engine, struct rxe_qp *qp,
-			    const struct wire_packet *packet, const struct wire_arrival *arrival)
+static enum mr_check land(struct rxe_engine *engine, struct rxe_qp *qp,
+			  const struct wire_packet *packet, const struct wire_arrival *arrival)
 {
 	const struct grh_fields fields = {
 		.src = arrival->src,
@@ -130,12 +130,12 @@ static enum mr_verdict land(struct rxe_engine *engine, struct rxe_qp *qp,
 		.ip_id = arrival->id_rule == IP_ID_EXACT ? arrival->ip_id : 0,
 	};
 	uint8_t grh[GRH_LEN];
-	enum mr_verdict verdict;
+	enum mr_check result;
 
 	grh_emit(grh, &fields);
-	verdict = rxe_recv_scatter(engine, qp, 0, grh, GRH_LEN);
-	if (verdict != MR_OK)
-		return verdict;
+	result = rxe_recv_scatter(engine, qp, 0, grh, GRH_LEN);
+	if (result != MR_OK)
+		return result;
 	return rxe_recv_scatter(engine, qp, GRH_LEN, packet->payload, packet->payload_len);
 }
 
@@ -164,14 +164,14 @@ static void deliver(struct rxe_engine *engine, struct rxe_qp *qp, const struct w
 		.frame = gid_is_v4(&arrival->src) ? RXE_FRAME_IPV4 : RXE_FRAME_IPV6,
 	};
 
-	enum mr_verdict landed;
+	enum mr_check landed;
 
 	if (done.byte_len > qp->claim.len) {
 		fail_recv(engine, qp, RXE_WC_LOC_LEN_ERR, now_ns);
 		return;
 	}
 	landed = land(engine, qp, packet, arrival);
-	if (landed == MR_OK && rxe_recv_verdict(engine, qp) != RXE_WC_SUCCESS)
+	if (landed == MR_OK && rxe_recv_result(engine, qp) != RXE_WC_SUCCESS)
 		fail_recv(engine, qp, qp->claim.told, now_ns);
 	else if (landed == MR_OK)
 		rxe_complete_recv(engine, qp, &done);

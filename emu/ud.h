@@ -12,7 +12,7 @@ struct wire_arrival;
 /* A packet for this QP, parsed and ICRC checked. Its addresses are shown to the program in front of the payload. */
 void ud_input(struct rxe_engine *engine, struct rxe_qp *qp, const struct wire_packet *packet,
 	      const struct wire_arrival *arrival, uint64_t now_ns);
-enum output_verdict ud_output(struct rxe_engine *engine, struct rxe_qp *qp,
-			      struct wire_train *train, uint64_t now_ns);
+enum output_result ud_output(struct rxe_engine *engine, struct rxe_qp *qp, struct wire_train *train,
+			     uint64_t now_ns);
 
 #endif

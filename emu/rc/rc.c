@@ -78,35 +78,35 @@ void rc_input(struct rxe_engine *engine, struct rxe_qp *qp, const struct wire_pa
 
 /* Answers first; an ACK alone leaves behind requests in the same train when there are any: the peer's link then has one thing to
  * receive instead of two. A place in the train is kept for it. */
-static enum output_verdict output(struct rxe_engine *engine, struct rxe_qp *qp,
-				  struct wire_train *train, uint64_t now_ns)
+static enum output_result output(struct rxe_engine *engine, struct rxe_qp *qp,
+				 struct wire_train *train, uint64_t now_ns)
 {
-	enum output_verdict verdict = rc_reply_output(engine, qp, train, now_ns);
+	enum output_result result = rc_reply_output(engine, qp, train, now_ns);
 	uint16_t kept, before;
 
-	if (verdict != OUTPUT_IDLE || !responds(qp))
-		return verdict;
+	if (result != OUTPUT_IDLE || !responds(qp))
+		return result;
 	kept = rc_reply_ack_rides(&qp->rc.reply, train) ? 1 : 0;
 	before = train->segs;
 	train->max_segs = (uint16_t)(train->max_segs - kept);
-	verdict = rc_request_output(engine, qp, train, now_ns);
+	result = rc_request_output(engine, qp, train, now_ns);
 	train->max_segs = (uint16_t)(train->max_segs + kept);
 	if (rc_reply_output_ack(engine, qp, train, (uint32_t)(train->segs - before), now_ns) !=
 	    OUTPUT_IDLE)
 		return OUTPUT_TRAIN_FULL;
-	return verdict;
+	return result;
 }
 
-enum output_verdict rc_output(struct rxe_engine *engine, struct rxe_qp *qp,
-			      struct wire_train *train, uint64_t now_ns)
+enum output_result rc_output(struct rxe_engine *engine, struct rxe_qp *qp, struct wire_train *train,
+			     uint64_t now_ns)
 {
-	enum output_verdict verdict;
+	enum output_result result;
 
 	if (!responds(qp))
 		return OUTPUT_IDLE;
-	verdict = output(engine, qp, train, now_ns);
+	result = output(engine, qp, train, now_ns);
 	set_timer(engine, qp);
-	return verdict;
+	return result;
 }
 
 void rc_expired(struct rxe_engine *engine, struct rxe_qp *qp, uint64_t now_ns)

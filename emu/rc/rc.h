@@ -36,8 +36,8 @@ void rc_became_err(struct rxe_qp *qp);
 /* A packet for this QP, parsed, ICRC checked, from the peer's address. */
 void rc_input(struct rxe_engine *engine, struct rxe_qp *qp, const struct wire_packet *packet,
 	      uint64_t now_ns);
-enum output_verdict rc_output(struct rxe_engine *engine, struct rxe_qp *qp,
-			      struct wire_train *train, uint64_t now_ns);
+enum output_result rc_output(struct rxe_engine *engine, struct rxe_qp *qp, struct wire_train *train,
+			     uint64_t now_ns);
 void rc_expired(struct rxe_engine *engine, struct rxe_qp *qp, uint64_t now_ns);
 
 #endif

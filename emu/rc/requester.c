@@ -420,7 +420,7 @@ static void went(struct rxe_qp *qp, const struct rxe_send_wqe *wqe, uint32_t las
 static enum step emit(struct rxe_engine *engine, struct rxe_qp *qp, struct rxe_send_wqe *wqe,
 		      struct wire_packet *packet, struct rxe_cursor *from, struct wire_train *train)
 {
-	enum mr_verdict gathered = MR_OK;
+	enum mr_check gathered = MR_OK;
 	struct rxe_emit emit;
 
 	if (!rxe_emit_start(&emit, train, packet))
@@ -452,8 +452,8 @@ static enum step send_one(struct rxe_engine *engine, struct rxe_qp *qp, struct r
 
 /* It counts for nothing in flight, and moves nothing. Of a READ it asks for a packet: the answer to all may be on its way. What cannot
  * be had now is the timer's to find out. */
-static enum output_verdict send_probe(struct rxe_engine *engine, struct rxe_qp *qp,
-				      struct wire_train *train)
+static enum output_result send_probe(struct rxe_engine *engine, struct rxe_qp *qp,
+				     struct wire_train *train)
 {
 	struct rc_request *req = &qp->rc.req;
 	struct rxe_send_wqe *wqe = rc_request_head(qp);
@@ -473,8 +473,8 @@ static bool may_request(struct rxe_qp *qp, uint64_t now_ns)
 	       rc_retry_may_send(&qp->rc.retry, now_ns);
 }
 
-enum output_verdict rc_request_output(struct rxe_engine *engine, struct rxe_qp *qp,
-				      struct wire_train *train, uint64_t now_ns)
+enum output_result rc_request_output(struct rxe_engine *engine, struct rxe_qp *qp,
+				     struct wire_train *train, uint64_t now_ns)
 {
 	if (qp->rc.req.probe == RC_PROBE_DUE && may_request(qp, now_ns) &&
 	    send_probe(engine, qp, train) == OUTPUT_TRAIN_FULL)

@@ -77,8 +77,8 @@ bool rc_request_is_long(const struct rxe_qp *qp);
 void rc_request_start(struct rxe_engine *engine, struct rxe_qp *qp);
 /* Nothing will be sent or answered any more: give back the window. */
 void rc_request_stop(struct rxe_qp *qp);
-enum output_verdict rc_request_output(struct rxe_engine *engine, struct rxe_qp *qp,
-				      struct wire_train *train, uint64_t now_ns);
+enum output_result rc_request_output(struct rxe_engine *engine, struct rxe_qp *qp,
+				     struct wire_train *train, uint64_t now_ns);
 
 /* Everything that went has its answer. */
 bool rc_request_is_idle(const struct rxe_qp *qp);

@@ -58,12 +58,12 @@ static enum acknowledged acknowledge_before(struct rxe_engine *engine, struct rx
 	return psn_diff(psn, qp->rc.req.una_psn) <= 0 ? ACKNOWLEDGED_ALL : ACKNOWLEDGED_NOT;
 }
 
-static void retry(struct rxe_engine *engine, struct rxe_qp *qp, enum rc_retry_verdict verdict,
+static void retry(struct rxe_engine *engine, struct rxe_qp *qp, enum rc_retry_action result,
 		  uint64_t now_ns)
 {
 	struct rxe_counters *counters = engine->cfg.counters;
 
-	switch (verdict) {
+	switch (result) {
 	case RC_RETRY_WAIT: return;
 	case RC_RETRY_PROBE: rc_request_probe(engine, qp); return;
 	case RC_RETRY_REWIND:
@@ -170,8 +170,8 @@ static void land(struct rxe_engine *engine, struct rxe_qp *qp, const struct rxe_
 		 const struct wire_packet *packet, const void *bytes, uint32_t len, uint64_t now_ns)
 {
 	uint32_t offset = (uint32_t)psn_diff(packet->bth.psn, wqe->psn_first) * qp->attr.path_mtu;
-	enum mr_verdict landed = rxe_scatter(engine, qp->pd, rxe_wqe_sges(wqe), wqe->num_sge,
-					     &qp->rc.req.into, offset, bytes, len);
+	enum mr_check landed = rxe_scatter(engine, qp->pd, rxe_wqe_sges(wqe), wqe->num_sge,
+					   &qp->rc.req.into, offset, bytes, len);
 
 	if (landed == MR_LATER) {
 		rc_retry_not_landed(&qp->rc.retry, packet->bth.psn, now_ns);

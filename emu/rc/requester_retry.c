@@ -94,7 +94,7 @@ void rc_retry_progressed(struct rc_retry *retry, const struct rxe_qp_attr *attr,
 }
 
 /* The timer starts again when the first packet leaves again. */
-static enum rc_retry_verdict spend(struct rc_retry *retry, const struct rxe_qp_attr *attr)
+static enum rc_retry_action spend(struct rc_retry *retry, const struct rxe_qp_attr *attr)
 {
 	stop_timer(retry);
 	if (retry->retries >= attr->retry_cnt)
@@ -112,8 +112,8 @@ static void end_waits(struct rc_retry *retry, uint64_t now_ns)
 		retry->late_until_ns = 0;
 }
 
-enum rc_retry_verdict rc_retry_timed_out(struct rc_retry *retry, const struct rxe_qp_attr *attr,
-					 uint64_t now_ns)
+enum rc_retry_action rc_retry_timed_out(struct rc_retry *retry, const struct rxe_qp_attr *attr,
+					uint64_t now_ns)
 {
 	end_waits(retry, now_ns);
 	if (now_ns < retry->deadline_ns && now_ns < retry->probe_ns)
@@ -126,7 +126,7 @@ enum rc_retry_verdict rc_retry_timed_out(struct rc_retry *retry, const struct rx
 	return spend(retry, attr);
 }
 
-enum rc_retry_verdict rc_retry_sequence_nak(struct rc_retry *retry, const struct rxe_qp_attr *attr)
+enum rc_retry_action rc_retry_sequence_nak(struct rc_retry *retry, const struct rxe_qp_attr *attr)
 {
 	return spend(retry, attr);
 }
@@ -134,8 +134,8 @@ enum rc_retry_verdict rc_retry_sequence_nak(struct rc_retry *retry, const struct
 /* The answers that were under way behind the missing one keep coming after the rewind: they have higher PSNs than the first
  * that told. One that is not higher answers what was sent again, so something is missing once more; but the same ACK again
  * may answer any of the duplicates, and would spend the whole budget in a round trip. */
-enum rc_retry_verdict rc_retry_implied_nak(struct rc_retry *retry, const struct rxe_qp_attr *attr,
-					   uint32_t psn, bool is_ack)
+enum rc_retry_action rc_retry_implied_nak(struct rc_retry *retry, const struct rxe_qp_attr *attr,
+					  uint32_t psn, bool is_ack)
 {
 	if (retry->rewound && psn_diff(psn, retry->trigger_psn) >= (is_ack ? 0 : 1))
 		return RC_RETRY_WAIT;
@@ -144,8 +144,8 @@ enum rc_retry_verdict rc_retry_implied_nak(struct rc_retry *retry, const struct 
 	return spend(retry, attr);
 }
 
-enum rc_retry_verdict rc_retry_rnr_nak(struct rc_retry *retry, const struct rxe_qp_attr *attr,
-				       uint8_t timer_code, uint64_t now_ns)
+enum rc_retry_action rc_retry_rnr_nak(struct rc_retry *retry, const struct rxe_qp_attr *attr,
+				      uint8_t timer_code, uint64_t now_ns)
 {
 	if (retry->rnr_until_ns)
 		return RC_RETRY_WAIT;

@@ -10,7 +10,7 @@
 struct rc_rtt;
 struct rxe_qp_attr;
 
-enum rc_retry_verdict {
+enum rc_retry_action {
 	RC_RETRY_WAIT, /* nothing to do */
 	RC_RETRY_REWIND, /* send again from the oldest that is not acknowledged, as soon as rc_retry_may_send() */
 	RC_RETRY_GIVE_UP,
@@ -51,15 +51,15 @@ void rc_retry_sent(struct rc_retry *retry, const struct rxe_qp_attr *attr, uint6
 void rc_retry_progressed(struct rc_retry *retry, const struct rxe_qp_attr *attr, bool outstanding,
 			 uint64_t now_ns);
 /* Time passed: is the ACK timer over? */
-enum rc_retry_verdict rc_retry_timed_out(struct rc_retry *retry, const struct rxe_qp_attr *attr,
-					 uint64_t now_ns);
-enum rc_retry_verdict rc_retry_sequence_nak(struct rc_retry *retry, const struct rxe_qp_attr *attr);
+enum rc_retry_action rc_retry_timed_out(struct rc_retry *retry, const struct rxe_qp_attr *attr,
+					uint64_t now_ns);
+enum rc_retry_action rc_retry_sequence_nak(struct rc_retry *retry, const struct rxe_qp_attr *attr);
 /* An answer with this PSN came while an earlier read or atomic has none. is_ack: a plain ACK, which stands for all that came
  * before it and may be said again for each duplicate. */
-enum rc_retry_verdict rc_retry_implied_nak(struct rc_retry *retry, const struct rxe_qp_attr *attr,
-					   uint32_t psn, bool is_ack);
-enum rc_retry_verdict rc_retry_rnr_nak(struct rc_retry *retry, const struct rxe_qp_attr *attr,
-				       uint8_t timer_code, uint64_t now_ns);
+enum rc_retry_action rc_retry_implied_nak(struct rc_retry *retry, const struct rxe_qp_attr *attr,
+					  uint32_t psn, bool is_ack);
+enum rc_retry_action rc_retry_rnr_nak(struct rc_retry *retry, const struct rxe_qp_attr *attr,
+				      uint8_t timer_code, uint64_t now_ns);
 /* What is to be sent cannot be read yet: the peer is not asked for anything meanwhile, so nothing is spent on it. */
 void rc_retry_put_off(struct rc_retry *retry, const struct rxe_qp_attr *attr, uint64_t now_ns);
 /* An answer came that has nowhere to land yet: it is asked for again later, and what follows it in vain is no sign of a loss. */

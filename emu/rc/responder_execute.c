@@ -67,18 +67,18 @@ static void message_done(struct rc_respond *resp)
 	resp->msn = psn_add(resp->msn, 1);
 }
 
-static bool is_late(const struct rxe_engine *engine)
+static bool is_deferred(const struct rxe_engine *engine)
 {
 	const struct rxe_host_ops *ops = engine->cfg.ops;
 
-	return ops->is_late && ops->is_late(engine->cfg.host);
+	return ops->is_deferred && ops->is_deferred(engine->cfg.host);
 }
 
 /* No receive; or the process that has the SRQ did not answer at once. */
 static enum rc_fault no_receive(const struct rxe_engine *engine, const struct rxe_qp *qp)
 {
-	return qp->type == RXE_QPT_XRC_RECV && !qp->srq && is_late(engine) ? RC_FAULT_LATER
-									   : RC_FAULT_RNR;
+	return qp->type == RXE_QPT_XRC_RECV && !qp->srq && is_deferred(engine) ? RC_FAULT_LATER
+									       : RC_FAULT_RNR;
 }
 
 /* The receive gets its completion: of a send, or of a write with immediate. */
@@ -98,11 +98,11 @@ static enum rc_fault complete(struct rxe_engine *engine, struct rxe_qp *qp,
 		.solicited = packet->bth.solicited,
 	};
 
-	if (rxe_recv_verdict(engine, qp) != RXE_WC_SUCCESS)
+	if (rxe_recv_result(engine, qp) != RXE_WC_SUCCESS)
 		return RC_FAULT_RECV_TOLD;
 	if (rxe_complete_recv(engine, qp, &done))
 		return RC_FAULT_NONE;
-	if (!is_late(engine))
+	if (!is_deferred(engine))
 		return RC_FAULT_XRC_SRQ;
 	qp->claim.held = true; /* until the peer sends the packet again */
 	return RC_FAULT_LATER;
@@ -116,9 +116,9 @@ static bool invalidate(struct rxe_engine *engine, const struct rxe_qp *qp, uint3
 }
 
 /* Why an access was refused: memory that is late is asked for again, and the peer with it. */
-static enum rc_fault fault_for(enum mr_verdict verdict, enum rc_fault fault)
+static enum rc_fault fault_for(enum mr_check result, enum rc_fault fault)
 {
-	return verdict == MR_LATER ? RC_FAULT_LATER : fault;
+	return result == MR_LATER ? RC_FAULT_LATER : fault;
 }
 
 static enum rc_fault do_send(struct rxe_engine *engine, struct rxe_qp *qp,
@@ -126,7 +126,7 @@ static enum rc_fault do_send(struct rxe_engine *engine, struct rxe_qp *qp,
 {
 	struct rc_respond *resp = &qp->rc.resp;
 	uint32_t arrived = packet->shape & SHAPE_FIRST ? 0 : resp->arrived;
-	enum mr_verdict landed = MR_OK;
+	enum mr_check landed = MR_OK;
 	enum rc_fault fault;
 
 	if (!rxe_recv_claim(engine, qp))
@@ -187,7 +187,7 @@ static enum rc_fault do_write(struct rxe_engine *engine, struct rxe_qp *qp,
 {
 	struct rc_respond *resp = &qp->rc.resp;
 	bool last = packet->shape & SHAPE_LAST;
-	enum mr_verdict landed = MR_OK;
+	enum mr_check landed = MR_OK;
 	uint32_t left;
 
 	if (packet->shape & SHAPE_FIRST) {
@@ -261,7 +261,7 @@ static enum rc_fault do_atomic(struct rxe_engine *engine, struct rxe_qp *qp,
 {
 	const struct atomic_eth *atomic = &packet->atomic;
 	bool swaps = packet->bth.opcode == opcode_make(rxe_qp_service(qp), OP_CMP_SWAP);
-	enum mr_verdict verdict;
+	enum mr_check result;
 	struct rc_answer answer = {
 		.kind = RC_ANSWER_ATOMIC,
 		.psn = packet->bth.psn,
@@ -273,13 +273,13 @@ static enum rc_fault do_atomic(struct rxe_engine *engine, struct rxe_qp *qp,
 		return RC_FAULT_TOO_MANY;
 	if (atomic->va & 7)
 		return RC_FAULT_MISALIGNED;
-	verdict = rxe_remote_atomic(engine, rxe_qp_target_pd(qp), atomic->rkey, atomic->va,
-				    swaps ? RXE_CMP_SWAP : RXE_FETCH_ADD,
-				    swaps ? atomic->compare : atomic->swap_add, atomic->swap_add,
-				    &answer.orig);
-	if (verdict == MR_LATER)
+	result = rxe_remote_atomic(engine, rxe_qp_target_pd(qp), atomic->rkey, atomic->va,
+				   swaps ? RXE_CMP_SWAP : RXE_FETCH_ADD,
+				   swaps ? atomic->compare : atomic->swap_add, atomic->swap_add,
+				   &answer.orig);
+	if (result == MR_LATER)
 		return RC_FAULT_LATER;
-	if (verdict != MR_OK)
+	if (result != MR_OK)
 		return refuse_key(qp, atomic->rkey, atomic->va, sizeof(uint64_t));
 	rc_replay_save(&qp->rc.replay, answer.psn, answer.orig);
 	rc_reply_push(&qp->rc.reply, &answer);

@@ -179,18 +179,18 @@ static enum step send_read(struct rxe_engine *engine, struct rxe_qp *qp, struct 
 	uint32_t offset = answer->sent * qp->attr.path_mtu;
 	struct wire_packet packet;
 	struct rxe_emit emit;
-	enum mr_verdict verdict;
+	enum mr_check result;
 
 	describe(qp, (enum wire_op)ops[first][last], psn_add(answer->psn, answer->sent),
 		 RC_ACK_NO_CREDITS, answer->msn, &packet);
 	packet.payload_len = last ? answer->len - offset : qp->attr.path_mtu;
 	if (!rxe_emit_start(&emit, train, &packet))
 		return STEP_TRAIN_FULL;
-	verdict = rxe_remote_read(engine, answer->pd, answer->rkey, answer->va + offset,
-				  emit.payload, packet.payload_len);
-	if (verdict != MR_OK) {
+	result = rxe_remote_read(engine, answer->pd, answer->rkey, answer->va + offset,
+				 emit.payload, packet.payload_len);
+	if (result != MR_OK) {
 		rxe_emit_cancel(&emit);
-		return verdict == MR_LATER ? STEP_LATER : STEP_GONE;
+		return result == MR_LATER ? STEP_LATER : STEP_GONE;
 	}
 	rxe_emit_finish(engine, &emit, &qp->flow);
 	qp->rc.reply.burst += packet.payload_len;
@@ -251,8 +251,8 @@ static void gone(struct rxe_qp *qp, const struct rc_answer *answer)
 	rc_reply_nak(reply, RC_FAULT_KEY, psn);
 }
 
-static enum output_verdict output_answers(struct rxe_engine *engine, struct rxe_qp *qp,
-					  struct wire_train *train, uint64_t now_ns)
+static enum output_result output_answers(struct rxe_engine *engine, struct rxe_qp *qp,
+					 struct wire_train *train, uint64_t now_ns)
 {
 	struct rc_reply *reply = &qp->rc.reply;
 
@@ -301,8 +301,8 @@ static uint8_t rnr_timer_for(const struct rxe_qp *qp, enum rc_fault fault)
 	return code;
 }
 
-static enum output_verdict output_nak(struct rxe_engine *engine, struct rxe_qp *qp,
-				      struct wire_train *train, uint64_t now_ns)
+static enum output_result output_nak(struct rxe_engine *engine, struct rxe_qp *qp,
+				     struct wire_train *train, uint64_t now_ns)
 {
 	struct rc_reply *reply = &qp->rc.reply;
 	const struct rc_nak *nak = rc_nak_for(reply->fault);
@@ -338,14 +338,14 @@ static bool send_ack(struct rxe_engine *engine, struct rxe_qp *qp, struct wire_t
 	return true;
 }
 
-enum output_verdict rc_reply_output(struct rxe_engine *engine, struct rxe_qp *qp,
-				    struct wire_train *train, uint64_t now_ns)
+enum output_result rc_reply_output(struct rxe_engine *engine, struct rxe_qp *qp,
+				   struct wire_train *train, uint64_t now_ns)
 {
 	struct rc_reply *reply = &qp->rc.reply;
-	enum output_verdict verdict = output_answers(engine, qp, train, now_ns);
+	enum output_result result = output_answers(engine, qp, train, now_ns);
 
-	if (verdict != OUTPUT_IDLE || reply->head != reply->tail)
-		return verdict;
+	if (result != OUTPUT_IDLE || reply->head != reply->tail)
+		return result;
 	switch (reply->owed) {
 	case RC_OWED_NOTHING: return OUTPUT_IDLE;
 	case RC_OWED_NAK: return output_nak(engine, qp, train, now_ns);
@@ -380,9 +380,8 @@ static void note_ride(struct rc_reply *reply, uint32_t requests, bool acks, uint
 		reply->last_ack_ns = now_ns;
 }
 
-enum output_verdict rc_reply_output_ack(struct rxe_engine *engine, struct rxe_qp *qp,
-					struct wire_train *train, uint32_t requests,
-					uint64_t now_ns)
+enum output_result rc_reply_output_ack(struct rxe_engine *engine, struct rxe_qp *qp,
+				       struct wire_train *train, uint32_t requests, uint64_t now_ns)
 {
 	struct rc_reply *reply = &qp->rc.reply;
 	bool acks = rc_reply_ack_rides(reply, train) &&

@@ -87,14 +87,14 @@ bool rc_reply_is_doomed(const struct rc_reply *reply);
 bool rc_reply_is_coming(const struct rc_reply *reply, uint32_t psn);
 
 /* Everything but an ACK that may ride. */
-enum output_verdict rc_reply_output(struct rxe_engine *engine, struct rxe_qp *qp,
-				    struct wire_train *train, uint64_t now_ns);
+enum output_result rc_reply_output(struct rxe_engine *engine, struct rxe_qp *qp,
+				   struct wire_train *train, uint64_t now_ns);
 /* An ACK is owed, and may leave behind requests. */
 bool rc_reply_ack_rides(const struct rc_reply *reply, const struct wire_train *train);
 /* ... and now it leaves, unless it is held. requests: how many it has before it in the train. */
-enum output_verdict rc_reply_output_ack(struct rxe_engine *engine, struct rxe_qp *qp,
-					struct wire_train *train, uint32_t requests,
-					uint64_t now_ns);
+enum output_result rc_reply_output_ack(struct rxe_engine *engine, struct rxe_qp *qp,
+				       struct wire_train *train, uint32_t requests,
+				       uint64_t now_ns);
 uint64_t rc_reply_next_ns(const struct rc_reply *reply);
 
 #endif

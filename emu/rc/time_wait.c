@@ -12,21 +12,21 @@
 /* A peer waits up to four times as long as its timeout says (IBTA 9.7.6.1.3). Its timer is not known, so it is taken for ours. */
 #define PEER_PATIENCE 4u
 
-static uint32_t used(const struct rxe_gone_table *table)
+static uint32_t used(const struct rxe_time_wait_table *table)
 {
 	uint32_t count = atomic_load_explicit(&table->count, memory_order_relaxed);
 
-	return count < RXE_MAX_GONE ? count : RXE_MAX_GONE;
+	return count < RXE_MAX_TIME_WAIT ? count : RXE_MAX_TIME_WAIT;
 }
 
-static uint32_t qpn_of(const struct rxe_gone *gone)
+static uint32_t qpn_of(const struct rxe_time_wait *gone)
 {
-	/* Pairs with the release in rxe_gone_note, where another process was the writer. */
+	/* Pairs with the release in rxe_time_wait_note, where another process was the writer. */
 	return atomic_load_explicit(&gone->qpn, memory_order_acquire);
 }
 
-/* Where it stands in the table; RXE_MAX_GONE: it does not. */
-static uint32_t find(const struct rxe_gone_table *table, uint32_t qpn)
+/* Where it stands in the table; RXE_MAX_TIME_WAIT: it does not. */
+static uint32_t find(const struct rxe_time_wait_table *table, uint32_t qpn)
 {
 	uint32_t i, n = used(table);
 
@@ -34,19 +34,19 @@ static uint32_t find(const struct rxe_gone_table *table, uint32_t qpn)
 		if (qpn_of(&table->at[i]) == qpn)
 			return i;
 	}
-	return RXE_MAX_GONE;
+	return RXE_MAX_TIME_WAIT;
 }
 
 static uint64_t patience_ns(const struct rxe_qp_attr *attr)
 {
 	uint64_t timeout_ns = rc_timeout_ns(attr->timeout), ns;
 
-	if (timeout_ns > RXE_GONE_MAX_NS)
-		return RXE_GONE_MAX_NS;
+	if (timeout_ns > RXE_TIME_WAIT_MAX_NS)
+		return RXE_TIME_WAIT_MAX_NS;
 	ns = PEER_PATIENCE * timeout_ns * (attr->retry_cnt + 1u);
-	if (ns < RXE_GONE_MIN_NS)
-		return RXE_GONE_MIN_NS;
-	return ns < RXE_GONE_MAX_NS ? ns : RXE_GONE_MAX_NS;
+	if (ns < RXE_TIME_WAIT_MIN_NS)
+		return RXE_TIME_WAIT_MIN_NS;
+	return ns < RXE_TIME_WAIT_MAX_NS ? ns : RXE_TIME_WAIT_MAX_NS;
 }
 
 /* A QP that was about to refuse a request for good goes in error, as one does that has done so. */
@@ -66,18 +66,18 @@ static bool is_worth_it(const struct rxe_qp *qp)
 	return false;
 }
 
-void rxe_gone_note(struct rxe_engine *engine, const struct rxe_qp *qp)
+void rxe_time_wait_note(struct rxe_engine *engine, const struct rxe_qp *qp)
 {
-	struct rxe_gone_table *table = engine->cfg.gone;
-	struct rxe_gone *gone;
+	struct rxe_time_wait_table *table = engine->cfg.gone;
+	struct rxe_time_wait *gone;
 	uint32_t place;
 
 	if (!table || !is_worth_it(qp))
 		return;
 	place = find(table, qp->qpn);
-	if (place == RXE_MAX_GONE)
+	if (place == RXE_MAX_TIME_WAIT)
 		place = atomic_fetch_add_explicit(&table->count, 1, memory_order_relaxed) %
-			RXE_MAX_GONE;
+			RXE_MAX_TIME_WAIT;
 	gone = &table->at[place];
 	atomic_exchange(&gone->qpn, 0); /* what follows stays behind it */
 	gone->dest_qpn = qp->attr.dest_qp_num;
@@ -94,24 +94,24 @@ void rxe_gone_note(struct rxe_engine *engine, const struct rxe_qp *qp)
 	atomic_store_explicit(&gone->qpn, qp->qpn, memory_order_release);
 }
 
-void rxe_gone_forget(struct rxe_engine *engine, uint32_t qpn)
+void rxe_time_wait_forget(struct rxe_engine *engine, uint32_t qpn)
 {
-	struct rxe_gone_table *table = engine->cfg.gone;
-	uint32_t place = table ? find(table, qpn) : RXE_MAX_GONE;
+	struct rxe_time_wait_table *table = engine->cfg.gone;
+	uint32_t place = table ? find(table, qpn) : RXE_MAX_TIME_WAIT;
 
-	if (place < RXE_MAX_GONE)
+	if (place < RXE_MAX_TIME_WAIT)
 		atomic_store(&table->at[place].qpn, 0);
 }
 
-bool rxe_gone_is_known(const struct rxe_engine *engine, uint32_t qpn)
+bool rxe_time_wait_is_known(const struct rxe_engine *engine, uint32_t qpn)
 {
-	const struct rxe_gone_table *table = engine->cfg.gone;
-	uint32_t place = table ? find(table, qpn) : RXE_MAX_GONE;
+	const struct rxe_time_wait_table *table = engine->cfg.gone;
+	uint32_t place = table ? find(table, qpn) : RXE_MAX_TIME_WAIT;
 
-	return place < RXE_MAX_GONE && table->at[place].until_ns > engine->now_ns;
+	return place < RXE_MAX_TIME_WAIT && table->at[place].until_ns > engine->now_ns;
 }
 
-uint64_t rxe_gone_until(const struct rxe_gone_table *table)
+uint64_t rxe_time_wait_until(const struct rxe_time_wait_table *table)
 {
 	uint32_t i, n = used(table);
 	uint64_t until_ns = 0;
@@ -123,13 +123,13 @@ uint64_t rxe_gone_until(const struct rxe_gone_table *table)
 	return until_ns;
 }
 
-uint32_t rxe_gone_connected_to(const struct rxe_gone_table *table, const struct gid *peer,
-			       uint32_t dest_qpn)
+uint32_t rxe_time_wait_connected_to(const struct rxe_time_wait_table *table, const struct gid *peer,
+				    uint32_t dest_qpn)
 {
 	uint32_t i, n = used(table);
 
 	for (i = 0; i < n; i++) {
-		const struct rxe_gone *gone = &table->at[i];
+		const struct rxe_time_wait *gone = &table->at[i];
 
 		if (gone->dest_qpn == dest_qpn && gid_equal(&gone->dst, peer) && qpn_of(gone))
 			return qpn_of(gone);
@@ -138,37 +138,38 @@ uint32_t rxe_gone_connected_to(const struct rxe_gone_table *table, const struct 
 }
 
 /* As input.c asks of a QP that is there: connected to whoever this comes from; and it is not too late. */
-static bool is_for(const struct rxe_gone *gone, const struct wire_arrival *arrival, uint64_t now_ns)
+static bool is_for(const struct rxe_time_wait *gone, const struct wire_arrival *arrival,
+		   uint64_t now_ns)
 {
 	return now_ns < gone->until_ns && gid_equal(&arrival->src, &gone->dst) &&
 	       gid_equal(&arrival->dst, &gone->src);
 }
 
-static void push(struct rxe_gone_answers *answers, const struct rxe_gone_answer *answer)
+static void push(struct rxe_time_wait_answers *answers, const struct rxe_time_wait_answer *answer)
 {
 	uint32_t i;
 
 	/* One ACK answers all requests that arrived together. */
 	for (i = answers->head; i != answers->tail && !answer->is_atomic; i++) {
-		const struct rxe_gone_answer *other = &answers->at[i % RXE_GONE_ANSWERS];
+		const struct rxe_time_wait_answer *other = &answers->at[i % RXE_TIME_WAIT_ANSWERS];
 
 		if (!other->is_atomic && other->dest_qpn == answer->dest_qpn &&
 		    gid_equal(&other->dst, &answer->dst))
 			return;
 	}
-	if (answers->tail - answers->head < RXE_GONE_ANSWERS)
-		answers->at[answers->tail++ % RXE_GONE_ANSWERS] = *answer;
+	if (answers->tail - answers->head < RXE_TIME_WAIT_ANSWERS)
+		answers->at[answers->tail++ % RXE_TIME_WAIT_ANSWERS] = *answer;
 }
 
-bool rxe_gone_input(struct rxe_engine *engine, const struct wire_packet *packet,
-		    const struct wire_arrival *arrival, uint64_t now_ns)
+bool rxe_time_wait_input(struct rxe_engine *engine, const struct wire_packet *packet,
+			 const struct wire_arrival *arrival, uint64_t now_ns)
 {
-	const struct rxe_gone_table *table = engine->cfg.gone;
-	uint32_t place = table ? find(table, packet->bth.dest_qpn) : RXE_MAX_GONE;
-	struct rxe_gone_answer answer = { 0 };
-	struct rxe_gone gone;
+	const struct rxe_time_wait_table *table = engine->cfg.gone;
+	uint32_t place = table ? find(table, packet->bth.dest_qpn) : RXE_MAX_TIME_WAIT;
+	struct rxe_time_wait_answer answer = { 0 };
+	struct rxe_time_wait gone;
 
-	if (place == RXE_MAX_GONE || !(packet->shape & SHAPE_REQUEST) ||
+	if (place == RXE_MAX_TIME_WAIT || !(packet->shape & SHAPE_REQUEST) ||
 	    (packet->shape & SHAPE_READ))
 		return false;
 	memcpy(&gone, &table->at[place], sizeof(gone));
@@ -194,7 +195,7 @@ bool rxe_gone_input(struct rxe_engine *engine, const struct wire_packet *packet,
 }
 
 static void emit(struct rxe_engine *engine, struct wire_train *train,
-		 const struct rxe_gone_answer *answer)
+		 const struct rxe_time_wait_answer *answer)
 {
 	const uint8_t tx_index = rxe_tx_index(engine, &answer->dst, answer->dest_qpn);
 	const struct rxe_av av = { .traffic_class = answer->traffic_class,
@@ -220,12 +221,12 @@ static void emit(struct rxe_engine *engine, struct wire_train *train,
 		rxe_emit_finish(engine, &emit, &flow);
 }
 
-bool rxe_gone_output(struct rxe_engine *engine, struct wire_train *train)
+bool rxe_time_wait_output(struct rxe_engine *engine, struct wire_train *train)
 {
-	struct rxe_gone_answers *answers = &engine->gone;
+	struct rxe_time_wait_answers *answers = &engine->gone;
 
 	if (answers->head == answers->tail)
 		return false;
-	emit(engine, train, &answers->at[answers->head++ % RXE_GONE_ANSWERS]);
+	emit(engine, train, &answers->at[answers->head++ % RXE_TIME_WAIT_ANSWERS]);
 	return true;
 }

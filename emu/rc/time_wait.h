@@ -22,12 +22,12 @@ struct wire_arrival;
 struct wire_packet;
 struct wire_train;
 
-#define RXE_MAX_GONE	 256 /* of one slot: the newest */
-#define RXE_GONE_ANSWERS 32  /* waiting to leave: what finds no room was lost */
-#define RXE_GONE_MIN_NS	 1000000000ull
-#define RXE_GONE_MAX_NS	 30000000000ull
+#define RXE_MAX_TIME_WAIT     256 /* of one slot: the newest */
+#define RXE_TIME_WAIT_ANSWERS 32  /* waiting to leave: what finds no room was lost */
+#define RXE_TIME_WAIT_MIN_NS  1000000000ull
+#define RXE_TIME_WAIT_MAX_NS  30000000000ull
 
-struct rxe_gone {
+struct rxe_time_wait {
 	_Atomic uint32_t qpn; /* 0: empty. First cleared, last set */
 	uint32_t dest_qpn;
 	uint32_t psn; /* that it expected: all before was received */
@@ -41,13 +41,13 @@ struct rxe_gone {
 	struct rc_replay replay;
 };
 
-struct rxe_gone_table {
+struct rxe_time_wait_table {
 	_Atomic uint32_t count; /* free-running */
-	struct rxe_gone at[RXE_MAX_GONE];
+	struct rxe_time_wait at[RXE_MAX_TIME_WAIT];
 };
 
 /* An answer on its way. */
-struct rxe_gone_answer {
+struct rxe_time_wait_answer {
 	struct gid src, dst;
 	uint32_t flow_label;
 	uint8_t traffic_class, hop_limit;
@@ -56,25 +56,25 @@ struct rxe_gone_answer {
 	uint64_t orig;
 };
 
-struct rxe_gone_answers {
-	struct rxe_gone_answer at[RXE_GONE_ANSWERS];
+struct rxe_time_wait_answers {
+	struct rxe_time_wait_answer at[RXE_TIME_WAIT_ANSWERS];
 	uint32_t head, tail; /* free-running */
 };
 
 /* The QP goes, or its process does: remember it, if it is one that answers. The engine's time must be now. */
-void rxe_gone_note(struct rxe_engine *engine, const struct rxe_qp *qp);
+void rxe_time_wait_note(struct rxe_engine *engine, const struct rxe_qp *qp);
 /* Its number is used anew. */
-void rxe_gone_forget(struct rxe_engine *engine, uint32_t qpn);
-bool rxe_gone_is_known(const struct rxe_engine *engine, uint32_t qpn);
+void rxe_time_wait_forget(struct rxe_engine *engine, uint32_t qpn);
+bool rxe_time_wait_is_known(const struct rxe_engine *engine, uint32_t qpn);
 /* The time when the last of them is done with; 0: there are none. */
-uint64_t rxe_gone_until(const struct rxe_gone_table *table);
+uint64_t rxe_time_wait_until(const struct rxe_time_wait_table *table);
 /* Whose number it is that was connected to this one; 0: nobody's. */
-uint32_t rxe_gone_connected_to(const struct rxe_gone_table *table, const struct gid *peer,
-			       uint32_t dest_qpn);
+uint32_t rxe_time_wait_connected_to(const struct rxe_time_wait_table *table, const struct gid *peer,
+				    uint32_t dest_qpn);
 /* A packet for a QP that is not there. False: nobody answers for it. */
-bool rxe_gone_input(struct rxe_engine *engine, const struct wire_packet *packet,
-		    const struct wire_arrival *arrival, uint64_t now_ns);
+bool rxe_time_wait_input(struct rxe_engine *engine, const struct wire_packet *packet,
+			 const struct wire_arrival *arrival, uint64_t now_ns);
 /* Fill the empty train with one answer. False: none is waiting. */
-bool rxe_gone_output(struct rxe_engine *engine, struct wire_train *train);
+bool rxe_time_wait_output(struct rxe_engine *engine, struct wire_train *train);
 
 #endif

@@ -10,4 +10,4 @@ extern char older_verbs_allow_disassociate_destroy;
 char older_verbs_allow_disassociate_destroy;
 #pragma GCC visibility pop
 
-DM_PRIVATE_VERSIONS(verbs_allow_disassociate_destroy);
+VB_PRIVATE_VERSIONS(verbs_allow_disassociate_destroy);

@@ -8,7 +8,7 @@ const char *ibv_wr_opcode_str(enum ibv_wr_opcode opcode);
 const char *older_ibv_wr_opcode_str(enum ibv_wr_opcode opcode);
 #pragma GCC visibility pop
 
-DM_PRIVATE_VERSIONS(ibv_wr_opcode_str);
+VB_PRIVATE_VERSIONS(ibv_wr_opcode_str);
 
 static const char *name(const char *const *table, size_t n, int64_t value)
 {

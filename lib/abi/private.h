@@ -5,11 +5,11 @@
 
 /* For the older nodes write older_NAME beside it, at an address of its own: the linker drops a plain name that has a
  * versioned one at the same address. */
-#define DM_PRIVATE_VERSION(name, node) __asm__(".symver older_" #name ", " #name "@" node)
-#define DM_PRIVATE_VERSIONS(name)                                                                  \
-	DM_PRIVATE_VERSION(name, "IBVERBS_PRIVATE_34");                                            \
-	DM_PRIVATE_VERSION(name, "IBVERBS_PRIVATE_57");                                            \
-	DM_PRIVATE_VERSION(name, "IBVERBS_PRIVATE_59");                                            \
-	DM_PRIVATE_VERSION(name, "IBVERBS_PRIVATE_64")
+#define VB_PRIVATE_VERSION(name, node) __asm__(".symver older_" #name ", " #name "@" node)
+#define VB_PRIVATE_VERSIONS(name)                                                                  \
+	VB_PRIVATE_VERSION(name, "IBVERBS_PRIVATE_34");                                            \
+	VB_PRIVATE_VERSION(name, "IBVERBS_PRIVATE_57");                                            \
+	VB_PRIVATE_VERSION(name, "IBVERBS_PRIVATE_59");                                            \
+	VB_PRIVATE_VERSION(name, "IBVERBS_PRIVATE_64")
 
 #endif

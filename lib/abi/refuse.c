@@ -13,7 +13,7 @@
 #define REFUSE_PTR(type, name, ...)                                                                \
 	static type *name(__VA_ARGS__)                                                             \
 	{                                                                                          \
-		return dm_fail(EOPNOTSUPP);                                                        \
+		return vb_fail(EOPNOTSUPP);                                                        \
 	}
 
 #pragma GCC diagnostic ignored "-Wunused-parameter"
@@ -90,7 +90,7 @@ static int poll_cq(struct ibv_cq *cq, int num_entries, struct ibv_wc *wc)
 /* Entries that nothing has called since the ABI of 1.1, and places that are no functions any more. */
 static void *retired(void)
 {
-	return dm_fail(ENOSYS);
+	return vb_fail(ENOSYS);
 }
 
 static void retired_place(void)
@@ -148,7 +148,7 @@ static void refuse_basic(struct ibv_context_ops *ops)
 	};
 }
 
-void dm_refuse_ops(struct verbs_context_65 *verbs)
+void vb_refuse_ops(struct verbs_context_65 *verbs)
 {
 	verbs->base = (struct verbs_context){
 		.advise_mr = advise_mr,
@@ -186,14 +186,14 @@ void dm_refuse_ops(struct verbs_context_65 *verbs)
 int ibv_set_ece(struct ibv_qp *qp, struct ibv_ece *ece)
 {
 	/* Enhanced connection establishment: no options are known, so only "none" can be set. */
-	if (!dm_object_is(qp, DM_KIND_QP) || !ece || ece->comp_mask)
+	if (!vb_object_is(qp, VB_KIND_QP) || !ece || ece->comp_mask)
 		return EINVAL;
 	return ece->vendor_id || ece->options ? EOPNOTSUPP : 0;
 }
 
 int ibv_query_ece(struct ibv_qp *qp, struct ibv_ece *ece)
 {
-	if (!dm_object_is(qp, DM_KIND_QP) || !ece)
+	if (!vb_object_is(qp, VB_KIND_QP) || !ece)
 		return EINVAL;
 	*ece = (struct ibv_ece){ 0 };
 	return 0;

@@ -40,7 +40,7 @@ static struct ctl_shared *map_shared(int fd, size_t bytes, uint32_t slot, struct
 		return NULL;
 	if (map_to_write(shared, fd, own, sizeof(struct ctl_slot)) &&
 	    map_to_write(shared, fd, offsetof(struct ctl_shared, errands),
-			 sizeof(struct ctl_errands)))
+			 sizeof(struct ctl_remote_requests)))
 		return shared;
 	munmap(shared, bytes);
 	return NULL;

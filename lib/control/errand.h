@@ -15,49 +15,49 @@
 #include "emu/limits.h"
 #include "emu/queue.h"
 
-#define CTL_ERRAND_BYTES 4096
+#define CTL_REMOTE_BYTES 4096
 
-enum ctl_errand_op {
-	CTL_ERRAND_READ = 1,
-	CTL_ERRAND_WRITE,
-	CTL_ERRAND_CMP_SWAP,
-	CTL_ERRAND_FETCH_ADD,
-	CTL_ERRAND_SRQ_TAKE, /* key: an XRC SRQ's number, iova: its domain; bytes: struct ctl_errand_recv comes back */
-	CTL_ERRAND_SRQ_DONE, /* likewise; bytes: the receive's completion, struct rxe_cqe */
+enum ctl_remote_op {
+	CTL_REMOTE_READ = 1,
+	CTL_REMOTE_WRITE,
+	CTL_REMOTE_CMP_SWAP,
+	CTL_REMOTE_FETCH_ADD,
+	CTL_REMOTE_SRQ_TAKE, /* key: an XRC SRQ's number, iova: its domain; bytes: struct ctl_remote_recv comes back */
+	CTL_REMOTE_SRQ_DONE, /* likewise; bytes: the receive's completion, struct rxe_cqe */
 };
 
 /* The low two bits of a state; the others are a number that tells an errand from those before it. */
-enum ctl_errand_phase {
-	CTL_ERRAND_IDLE,  /* the sender's */
-	CTL_ERRAND_SENT,  /* whoever changes it to TAKEN runs it; the sender may take it back */
-	CTL_ERRAND_TAKEN, /* the owner's */
-	CTL_ERRAND_DONE,  /* the sender's again */
+enum ctl_remote_phase {
+	CTL_REMOTE_IDLE,  /* the sender's */
+	CTL_REMOTE_SENT,  /* whoever changes it to TAKEN runs it; the sender may take it back */
+	CTL_REMOTE_TAKEN, /* the owner's */
+	CTL_REMOTE_DONE,  /* the sender's again */
 };
 
-#define CTL_ERRAND_PHASE 3u
+#define CTL_REMOTE_PHASE 3u
 
-struct ctl_errand {
+struct ctl_remote_request {
 	_Alignas(64) _Atomic uint64_t state;
 	uint32_t op, key;
 	uint64_t iova;
 	uint32_t len, ok; /* ok: set by the owner */
 	uint64_t compare_or_add, swap, orig;
-	_Alignas(64) uint8_t bytes[CTL_ERRAND_BYTES];
+	_Alignas(64) uint8_t bytes[CTL_REMOTE_BYTES];
 };
-static_assert(sizeof(struct ctl_errand) == 4096 + 64, "shared memory layout");
+static_assert(sizeof(struct ctl_remote_request) == 4096 + 64, "shared memory layout");
 
 /* A receive that was taken: struct rxe_recv_wqe with room for all its SGEs. */
-struct ctl_errand_recv {
+struct ctl_remote_recv {
 	uint64_t wr_id;
 	uint32_t len, num_sge;
 	struct rxe_sge sge[RXE_MAX_SGE];
 };
 
-struct ctl_errands {
+struct ctl_remote_requests {
 	_Alignas(4096) struct {
-		_Atomic uint64_t from[RXE_MAX_SLOTS / 64];     /* bits of senders */
-	} pending[RXE_MAX_SLOTS];			       /* by owner */
-	_Alignas(4096) struct ctl_errand sheet[RXE_MAX_SLOTS]; /* by sender */
+		_Atomic uint64_t from[RXE_MAX_SLOTS / 64];	       /* bits of senders */
+	} pending[RXE_MAX_SLOTS];				       /* by owner */
+	_Alignas(4096) struct ctl_remote_request sheet[RXE_MAX_SLOTS]; /* by sender */
 };
 
 #endif

@@ -72,7 +72,7 @@ struct ctl_slot {
 	struct ctl_slot_failures failures;
 	struct ctl_fault_count faults[FAULT_MAX_RULES];
 	/* Its queue pairs that have gone: outlives the process, for whoever answers in their place. */
-	_Alignas(CTL_SHARED_PAGE) struct rxe_gone_table gone;
+	_Alignas(CTL_SHARED_PAGE) struct rxe_time_wait_table gone;
 };
 
 /* A handle is generation << CTL_HANDLE_BITS | index; index 0 is nobody's. */
@@ -95,7 +95,7 @@ struct ctl_shared {
 	_Atomic uint32_t live
 		[CTL_MAX_OBJECTS]; /* by index: the handle of the object that lives there, else 0 */
 	struct rxe_mr_table mrs;
-	struct ctl_errands errands; /* all may write */
+	struct ctl_remote_requests errands; /* all may write */
 	struct ctl_slot slot[RXE_MAX_SLOTS];
 };
 

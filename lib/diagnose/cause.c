@@ -75,7 +75,7 @@ static const char *state_str(uint32_t state)
 	return state < sizeof(names) / sizeof(names[0]) ? names[state] : "?";
 }
 
-static bool is_own_device(const struct dm_device *dev, const struct gid *gid)
+static bool is_own_device(const struct vb_device *dev, const struct gid *gid)
 {
 	for (uint32_t i = 0; i < RXE_MAX_GIDS; i++) {
 		if (gid_equal(&dev->info.gids[i], gid))
@@ -101,7 +101,7 @@ static bool is_stopped(int32_t pid)
 }
 
 /* It has the queue pair, connected to ours. */
-static void say_peer_there(struct sentence *s, const struct dm_device *dev, const struct rxe_qp *qp,
+static void say_peer_there(struct sentence *s, const struct vb_device *dev, const struct rxe_qp *qp,
 			   const struct ctl_slot *slot)
 {
 	const int32_t pid = atomic_load(&slot->pid);
@@ -109,7 +109,7 @@ static void say_peer_there(struct sentence *s, const struct dm_device *dev, cons
 	say(s, "%.15s (process %d) has the QP, but ", slot->comm, (int)pid);
 	if (is_stopped(pid))
 		say(s, "is stopped");
-	else if (dm_rules_take_packets(dev, qp))
+	else if (vb_rules_take_packets(dev, qp))
 		say(s, "fault rules take packets away ('rxe_dm fault list')");
 	else
 		say(s, "got no processor for so long, or packets are lost ('rxe_dm show' counts "
@@ -117,20 +117,20 @@ static void say_peer_there(struct sentence *s, const struct dm_device *dev, cons
 }
 
 /* Only of this device we know who has which queue pair. */
-static void say_peer_silent(struct sentence *s, const struct dm_device *dev,
+static void say_peer_silent(struct sentence *s, const struct vb_device *dev,
 			    const struct rxe_qp *qp)
 {
 	const uint32_t qpn = qp->attr.dest_qp_num;
 	const struct ctl_slot *slot = &dev->attachment.shared->slot[qpn >> RXE_SLOT_SHIFT];
 	const struct ctl_shared_qp *other = &slot->qp[qpn % RXE_MAX_QP];
 
-	if (dm_silence(dev)) {
-		say(s, "%s", dm_silence(dev));
+	if (vb_silence(dev)) {
+		say(s, "%s", vb_silence(dev));
 		return;
 	}
 	if (!is_own_device(dev, &qp->flow.dst)) {
 		say(s, "the peer has gone, its address is wrong, or UDP port 4791 is blocked");
-		if (dm_rules_take_packets(dev, qp))
+		if (vb_rules_take_packets(dev, qp))
 			say(s, "; or it is the fault rules here ('rxe_dm fault list')");
 		return;
 	}
@@ -149,10 +149,10 @@ static void say_peer_silent(struct sentence *s, const struct dm_device *dev,
 		say_peer_there(s, dev, qp, slot);
 }
 
-static void say_retries(struct sentence *s, const struct dm_device *dev, const struct rxe_qp *qp)
+static void say_retries(struct sentence *s, const struct vb_device *dev, const struct rxe_qp *qp)
 {
 	const struct rc_request *req = &qp->rc.req;
-	const uint32_t rule = dm_rule_that_answers(dev, qp, RC_NAK_PSN_SEQUENCE);
+	const uint32_t rule = vb_rule_that_answers(dev, qp, RC_NAK_PSN_SEQUENCE);
 
 	say(s, "sent ");
 	say_psns(s, req->una_psn, psn_add(req->sent_psn, PSN_MASK));
@@ -175,7 +175,7 @@ static void say_rnr(struct sentence *s, const struct rxe_qp *qp)
 }
 
 /* Keys of this device stand in a table that all can read. */
-static const char *what_is_wrong(const struct dm_device *dev, uint32_t pd, bool any_pd,
+static const char *what_is_wrong(const struct vb_device *dev, uint32_t pd, bool any_pd,
 				 uint32_t key, uint32_t rights, uint64_t addr, uint64_t len)
 {
 	const struct rxe_mr *mr = rxe_mr_find(&dev->attachment.shared->mrs, key);
@@ -208,7 +208,7 @@ static bool has_remote_address(const struct rxe_send_wqe *wqe)
 	       wqe->opcode == RXE_WR_RDMA_WRITE_WITH_IMM;
 }
 
-static void say_remote_access(struct sentence *s, const struct dm_device *dev,
+static void say_remote_access(struct sentence *s, const struct vb_device *dev,
 			      const struct rxe_qp *qp)
 {
 	const struct rxe_send_wqe *wqe = head(qp);
@@ -251,7 +251,7 @@ static void say_invalid_request(struct sentence *s, const struct rxe_qp *qp)
 		say(s, "the peer's receive is shorter than the %u bytes sent", wqe->len);
 }
 
-static const struct rxe_sge *broken_sge(const struct dm_device *dev, const struct rxe_send_wqe *wqe,
+static const struct rxe_sge *broken_sge(const struct vb_device *dev, const struct rxe_send_wqe *wqe,
 					uint32_t pd, uint32_t rights, const char **ret_why)
 {
 	const struct rxe_sge *sges = rxe_wqe_sges(wqe);
@@ -269,7 +269,7 @@ static const struct rxe_sge *broken_sge(const struct dm_device *dev, const struc
 	return NULL;
 }
 
-static void say_local_protection(struct sentence *s, const struct dm_device *dev,
+static void say_local_protection(struct sentence *s, const struct vb_device *dev,
 				 const struct rxe_qp *qp)
 {
 	const struct rxe_send_wqe *wqe = head(qp);
@@ -306,7 +306,7 @@ static const char *words_of(const struct ctl_failure *at, uint32_t places, uint3
 
 /* What the peer's process has written down of its end, if it is of this device. When it has gone the server keeps that, and clears
  * the slot only then. */
-static const char *peers_own_words(const struct dm_device *dev, const struct rxe_qp *qp)
+static const char *peers_own_words(const struct vb_device *dev, const struct rxe_qp *qp)
 {
 	const struct ctl_shared *shared = dev->attachment.shared;
 	const uint32_t qpn = qp->attr.dest_qp_num;
@@ -321,7 +321,7 @@ static const char *peers_own_words(const struct dm_device *dev, const struct rxe
 		     : words_of(kept->at, CTL_FAILURES_KEPT, atomic_load(&kept->count), qpn);
 }
 
-static void say_operational(struct sentence *s, const struct dm_device *dev,
+static void say_operational(struct sentence *s, const struct vb_device *dev,
 			    const struct rxe_qp *qp)
 {
 	const char *words = peers_own_words(dev, qp);
@@ -346,11 +346,11 @@ static uint8_t syndrome_of(enum rxe_wc_status status)
 }
 
 /* A rule that answers in the peer's place is the first to be suspected. */
-static bool say_rule_that_answers(struct sentence *s, const struct dm_device *dev,
+static bool say_rule_that_answers(struct sentence *s, const struct vb_device *dev,
 				  const struct rxe_qp *qp, enum rxe_wc_status status)
 {
 	const uint8_t syndrome = syndrome_of(status);
-	const uint32_t rule = syndrome ? dm_rule_that_answers(dev, qp, syndrome) : 0;
+	const uint32_t rule = syndrome ? vb_rule_that_answers(dev, qp, syndrome) : 0;
 
 	if (rule)
 		say(s,
@@ -360,7 +360,7 @@ static bool say_rule_that_answers(struct sentence *s, const struct dm_device *de
 	return rule != 0;
 }
 
-static void say_send(struct sentence *s, const struct dm_device *dev, const struct rxe_qp *qp,
+static void say_send(struct sentence *s, const struct vb_device *dev, const struct rxe_qp *qp,
 		     enum rxe_wc_status status)
 {
 	if (say_rule_that_answers(s, dev, qp, status))
@@ -395,7 +395,7 @@ static void say_receive(struct sentence *s, const struct rxe_qp *qp, enum rxe_wc
 }
 
 /* Which of the rights it asked for is not known any more: those that are wrong in every case are found. */
-static void say_refused_key(struct sentence *s, const struct dm_device *dev,
+static void say_refused_key(struct sentence *s, const struct vb_device *dev,
 			    const struct rxe_qp *qp)
 {
 	const struct rc_respond *resp = &qp->rc.resp;
@@ -412,7 +412,7 @@ static void say_refused_key(struct sentence *s, const struct dm_device *dev,
 }
 
 /* The peer's request was refused. Its own PSN is the one that was expected. */
-static void say_response(struct sentence *s, const struct dm_device *dev, const struct rxe_qp *qp)
+static void say_response(struct sentence *s, const struct vb_device *dev, const struct rxe_qp *qp)
 {
 	say(s, "refused the peer's request, PSN %u: ", qp->rc.reply.nak_psn);
 	switch (qp->rc.reply.fault) {
@@ -461,7 +461,7 @@ static void say_response(struct sentence *s, const struct dm_device *dev, const 
 	say(s, "its reason is not known");
 }
 
-void dm_failure_cause(char *ret, size_t size, const struct dm_device *dev, const struct rxe_qp *qp,
+void vb_failure_cause(char *ret, size_t size, const struct vb_device *dev, const struct rxe_qp *qp,
 		      enum rxe_failed what, enum rxe_wc_status status)
 {
 	struct sentence s = { .text = ret, .size = size };

@@ -38,14 +38,14 @@ static void set_request(struct ctl_failure *failure, const struct rxe_qp *qp, en
 	failure->has_wr = 1;
 }
 
-static void write_down(struct ctl_failure *failure, const struct dm_device *dev,
+static void write_down(struct ctl_failure *failure, const struct vb_device *dev,
 		       const struct rxe_qp *qp, enum rxe_failed what, uint32_t status)
 {
 	const struct ctl_slot *slot = &dev->attachment.shared->slot[dev->attachment.slot];
-	struct dm_tail *tail = dev->pump.wire.tail;
+	struct vb_tail *tail = dev->progress.wire.tail;
 
 	memset(failure, 0, offsetof(struct ctl_failure, packet));
-	failure->time_ns = dm_now_ns();
+	failure->time_ns = rxe_now_ns();
 	failure->epoch_ns = since_1970_ns();
 	failure->pid = atomic_load(&slot->pid);
 	memcpy(failure->comm, slot->comm, sizeof(failure->comm));
@@ -57,15 +57,15 @@ static void write_down(struct ctl_failure *failure, const struct dm_device *dev,
 		failure->peer = qp->flow.dst;
 	}
 	set_request(failure, qp, what);
-	dm_failure_cause(failure->why, sizeof(failure->why), dev, qp, what,
+	vb_failure_cause(failure->why, sizeof(failure->why), dev, qp, what,
 			 (enum rxe_wc_status)status);
 	failure->watched = tail != NULL;
-	failure->num_packets = tail ? dm_tail_of(tail, qp, failure->packet) : 0;
+	failure->num_packets = tail ? vb_tail_of(tail, qp, failure->packet) : 0;
 }
 
-void dm_failure(void *host, const struct rxe_qp *qp, enum rxe_failed what, uint32_t status)
+void vb_failure(void *host, const struct rxe_qp *qp, enum rxe_failed what, uint32_t status)
 {
-	struct dm_device *dev = host;
+	struct vb_device *dev = host;
 	struct ctl_slot *slot = &dev->attachment.shared->slot[dev->attachment.slot];
 	struct ctl_slot_failures *failures = &slot->failures;
 	const uint32_t count = atomic_load_explicit(&failures->count, memory_order_relaxed);
@@ -77,5 +77,5 @@ void dm_failure(void *host, const struct rxe_qp *qp, enum rxe_failed what, uint3
 	/* A failed send of UC or UD leaves the receiving half alive. */
 	slot->qp[qp->qpn % RXE_MAX_QP].state =
 		what == RXE_FAILED_SEND && !rxe_qp_is_reliable(qp) ? RXE_QPS_SQE : RXE_QPS_ERR;
-	dm_log(DM_LOG_INFO, "QP 0x%06x: %s", qp->qpn, failure->why);
+	rxe_log(RXE_LOG_INFO, "QP 0x%06x: %s", qp->qpn, failure->why);
 }

@@ -8,13 +8,13 @@
 #include "emu/host.h"
 #include "emu/qp.h"
 
-struct dm_device;
+struct vb_device;
 
 /* The host interface's failed(). */
-void dm_failure(void *host, const struct rxe_qp *qp, enum rxe_failed what, uint32_t status);
+void vb_failure(void *host, const struct rxe_qp *qp, enum rxe_failed what, uint32_t status);
 
 /* The probable cause, in one sentence. Looks at the queue pair as it failed, and at the peer's if it is of the same device. */
-void dm_failure_cause(char *ret, size_t size, const struct dm_device *dev, const struct rxe_qp *qp,
+void vb_failure_cause(char *ret, size_t size, const struct vb_device *dev, const struct rxe_qp *qp,
 		      enum rxe_failed what, enum rxe_wc_status status);
 
 #endif

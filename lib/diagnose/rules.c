@@ -19,7 +19,7 @@ static bool fired_in(const struct ctl_shared *shared, uint32_t slot, uint32_t pl
 }
 
 /* In this process, or in the peer's, which may have gone: then its counts are with those of all that have. */
-static bool fired(const struct dm_device *dev, const struct rxe_qp *qp, uint32_t place)
+static bool fired(const struct vb_device *dev, const struct rxe_qp *qp, uint32_t place)
 {
 	const struct ctl_shared *shared = dev->attachment.shared;
 	const uint32_t peer = qp->attr.dest_qp_num >> RXE_SLOT_SHIFT;
@@ -30,7 +30,7 @@ static bool fired(const struct dm_device *dev, const struct rxe_qp *qp, uint32_t
 						    : shared->faults.at[place].fired > 0;
 }
 
-static bool rule_at(const struct dm_device *dev, uint32_t place, struct fault_rule *ret)
+static bool rule_at(const struct vb_device *dev, uint32_t place, struct fault_rule *ret)
 {
 	const struct ctl_fault *fault = &dev->attachment.shared->faults.at[place];
 	char text[FAULT_TEXT_MAX], why[FAULT_TEXT_MAX];
@@ -42,7 +42,7 @@ static bool rule_at(const struct dm_device *dev, uint32_t place, struct fault_ru
 	return fault_rule_parse(ret, text, why);
 }
 
-uint32_t dm_rule_that_answers(const struct dm_device *dev, const struct rxe_qp *qp,
+uint32_t vb_rule_that_answers(const struct vb_device *dev, const struct rxe_qp *qp,
 			      uint8_t syndrome)
 {
 	for (uint32_t place = 0; place < FAULT_MAX_RULES; place++) {
@@ -57,7 +57,7 @@ uint32_t dm_rule_that_answers(const struct dm_device *dev, const struct rxe_qp *
 	return 0;
 }
 
-bool dm_rules_take_packets(const struct dm_device *dev, const struct rxe_qp *qp)
+bool vb_rules_take_packets(const struct vb_device *dev, const struct rxe_qp *qp)
 {
 	for (uint32_t place = 0; place < FAULT_MAX_RULES; place++) {
 		struct fault_rule rule;
@@ -69,7 +69,7 @@ bool dm_rules_take_packets(const struct dm_device *dev, const struct rxe_qp *qp)
 	return false;
 }
 
-const char *dm_silence(const struct dm_device *dev)
+const char *vb_silence(const struct vb_device *dev)
 {
 	const struct ctl_shared *shared = dev->attachment.shared;
 	const bool down = atomic_load(&shared->port_state) == PORT_DOWN;

@@ -19,13 +19,13 @@ struct exported {
 	uint32_t reserved;
 };
 
-static struct dm_umem *ours(struct mlx5dv_devx_umem *umem)
+static struct vb_umem *ours(struct mlx5dv_devx_umem *umem)
 {
-	return umem ? (struct dm_umem *)((uintptr_t)umem - offsetof(struct dm_umem, umem_id))
+	return umem ? (struct vb_umem *)((uintptr_t)umem - offsetof(struct vb_umem, umem_id))
 		    : NULL;
 }
 
-static struct mlx5dv_devx_umem *theirs(struct dm_umem *umem)
+static struct mlx5dv_devx_umem *theirs(struct vb_umem *umem)
 {
 	return (struct mlx5dv_devx_umem *)(void *)&umem->umem_id;
 }
@@ -36,10 +36,10 @@ static void *fail(int err)
 	return NULL;
 }
 
-static struct mlx5dv_devx_umem *reg(struct ibv_context *context, const struct dm_umem_want *want)
+static struct mlx5dv_devx_umem *reg(struct ibv_context *context, const struct vb_umem_want *want)
 {
-	struct dm_umem *umem;
-	int err = context ? rxe_dm_neighbour()->umem_reg(context, want, &umem) : EINVAL;
+	struct vb_umem *umem;
+	int err = context ? rxe_dm_mlx5_calls()->umem_reg(context, want, &umem) : EINVAL;
 
 	return err ? fail(err) : theirs(umem);
 }
@@ -47,7 +47,7 @@ static struct mlx5dv_devx_umem *reg(struct ibv_context *context, const struct dm
 struct mlx5dv_devx_umem *mlx5dv_devx_umem_reg(struct ibv_context *context, void *addr, size_t size,
 					      uint32_t access)
 {
-	const struct dm_umem_want want = { addr, size, access, -1 };
+	const struct vb_umem_want want = { addr, size, access, -1 };
 
 	return reg(context, &want);
 }
@@ -64,14 +64,14 @@ struct mlx5dv_devx_umem *mlx5dv_devx_umem_reg_ex(struct ibv_context *context,
 						 struct mlx5dv_devx_umem_in *in)
 {
 	const struct mlx5dv_devx_umem_in_65 *newer = (const void *)in;
-	struct dm_umem_want want;
+	struct vb_umem_want want;
 	int err;
 
 	if (!in)
 		return fail(EINVAL);
 	if (in->comp_mask & ~(uint64_t)MLX5DV_UMEM_MASK_DMABUF)
 		return fail(EOPNOTSUPP);
-	want = (struct dm_umem_want){ in->addr, in->size, in->access, -1 };
+	want = (struct vb_umem_want){ in->addr, in->size, in->access, -1 };
 	if (in->comp_mask & MLX5DV_UMEM_MASK_DMABUF) {
 		if (newer->dmabuf_fd < 0)
 			return fail(EBADF);
@@ -83,7 +83,7 @@ struct mlx5dv_devx_umem *mlx5dv_devx_umem_reg_ex(struct ibv_context *context,
 
 int mlx5dv_devx_umem_dereg(struct mlx5dv_devx_umem *umem)
 {
-	return rxe_dm_neighbour()->umem_dereg(ours(umem));
+	return rxe_dm_mlx5_calls()->umem_dereg(ours(umem));
 }
 
 void _mlx5dv_get_export_sizes(struct mlx5dv_export_sizes *sizes, size_t sizes_len)
@@ -101,7 +101,7 @@ int mlx5dv_devx_umem_export(struct mlx5dv_devx_umem *umem, void *data)
 {
 	struct exported exported = { .magic = EXPORT_MAGIC };
 
-	if (!data || !rxe_dm_neighbour()->umem_check(ours(umem)))
+	if (!data || !rxe_dm_mlx5_calls()->umem_check(ours(umem)))
 		return EINVAL;
 	exported.umem_id = umem->umem_id;
 	memcpy(data, &exported, sizeof(exported));
@@ -111,7 +111,7 @@ int mlx5dv_devx_umem_export(struct mlx5dv_devx_umem *umem, void *data)
 struct mlx5dv_devx_umem *mlx5dv_devx_umem_import(struct ibv_context *context, void *data)
 {
 	struct exported exported;
-	struct dm_umem *umem;
+	struct vb_umem *umem;
 	int err;
 
 	if (!context || !data)
@@ -119,27 +119,27 @@ struct mlx5dv_devx_umem *mlx5dv_devx_umem_import(struct ibv_context *context, vo
 	memcpy(&exported, data, sizeof(exported));
 	if (exported.magic != EXPORT_MAGIC)
 		return fail(EINVAL);
-	err = rxe_dm_neighbour()->umem_import(context, exported.umem_id, &umem);
+	err = rxe_dm_mlx5_calls()->umem_import(context, exported.umem_id, &umem);
 	return err ? fail(err) : theirs(umem);
 }
 
 void mlx5dv_devx_umem_unimport(struct mlx5dv_devx_umem *umem)
 {
-	rxe_dm_neighbour()->umem_forget(ours(umem));
+	rxe_dm_mlx5_calls()->umem_forget(ours(umem));
 }
 
 static int create_mkey(struct ibv_context *context, const void *in, size_t inlen, void *out,
-		       size_t outlen, struct dm_mkey **ret)
+		       size_t outlen, struct vb_mkey **ret)
 {
 	struct prm_create_mkey cmd;
-	struct dm_mkey_want want;
+	struct vb_mkey_want want;
 	int err = prm_parse_create_mkey(&cmd, in, inlen);
 
 	if (err)
 		return err;
 	if (!out || outlen < PRM_CREATE_MKEY_OUT)
 		return EINVAL;
-	want = (struct dm_mkey_want){
+	want = (struct vb_mkey_want){
 		.pdn = cmd.pdn,
 		.umem_id = cmd.umem_id,
 		.offset = cmd.umem_offset,
@@ -148,7 +148,7 @@ static int create_mkey(struct ibv_context *context, const void *in, size_t inlen
 		.rights = cmd.rights,
 		.low = cmd.low,
 	};
-	err = rxe_dm_neighbour()->mkey_create(context, &want, ret);
+	err = rxe_dm_mlx5_calls()->mkey_create(context, &want, ret);
 	if (!err)
 		prm_emit_create_mkey(out, outlen, (*ret)->key);
 	return err;
@@ -157,7 +157,7 @@ static int create_mkey(struct ibv_context *context, const void *in, size_t inlen
 struct mlx5dv_devx_obj *mlx5dv_devx_obj_create(struct ibv_context *context, const void *in,
 					       size_t inlen, void *out, size_t outlen)
 {
-	struct dm_mkey *mkey;
+	struct vb_mkey *mkey;
 	int err = EOPNOTSUPP;
 
 	if (!context || !in || inlen < PRM_OPCODE_BYTES)
@@ -172,5 +172,5 @@ struct mlx5dv_devx_obj *mlx5dv_devx_obj_create(struct ibv_context *context, cons
 
 int mlx5dv_devx_obj_destroy(struct mlx5dv_devx_obj *obj)
 {
-	return rxe_dm_neighbour()->mkey_destroy((struct dm_mkey *)(void *)obj);
+	return rxe_dm_mlx5_calls()->mkey_destroy((struct vb_mkey *)(void *)obj);
 }

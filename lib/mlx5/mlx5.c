@@ -10,7 +10,7 @@
 
 bool mlx5dv_is_supported(struct ibv_device *device)
 {
-	return rxe_dm_neighbour()->is_mlx5(device);
+	return rxe_dm_mlx5_calls()->is_mlx5(device);
 }
 
 struct ibv_context *mlx5dv_open_device(struct ibv_device *device, struct mlx5dv_context_attr *attr)
@@ -39,7 +39,7 @@ int mlx5dv_init_obj(struct mlx5dv_obj *obj, uint64_t obj_type)
 	pd = obj->pd.out;
 	if (!pd)
 		return EINVAL;
-	err = rxe_dm_neighbour()->pd_number(obj->pd.in, &pd->pdn);
+	err = rxe_dm_mlx5_calls()->pd_number(obj->pd.in, &pd->pdn);
 	if (!err)
 		pd->comp_mask = 0;
 	return err;

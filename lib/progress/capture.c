@@ -30,8 +30,8 @@ struct mark {
 	char note[CAPTURE_NOTE_MAX];
 };
 
-struct dm_capture {
-	struct dm_device *dev;
+struct vb_capture {
+	struct vb_device *dev;
 	const struct capture_area *area;
 	struct capture_writer writer;
 	size_t ring_len;
@@ -41,7 +41,7 @@ struct dm_capture {
 	struct mark marks[MAX_MARKS];
 };
 
-static void unmap(struct dm_capture *capture)
+static void unmap(struct vb_capture *capture)
 {
 	if (capture->writer.ring)
 		munmap(capture->writer.ring, capture->ring_len);
@@ -60,7 +60,7 @@ static void *map(int fd, size_t offset, size_t len, int protection)
 	return p;
 }
 
-static bool map_ring(struct dm_capture *capture, int fd)
+static bool map_ring(struct vb_capture *capture, int fd)
 {
 	const struct ctl_attachment *at = &capture->dev->attachment;
 	const struct ctl_slot *slot = &at->shared->slot[at->slot];
@@ -83,37 +83,37 @@ static bool map_ring(struct dm_capture *capture, int fd)
 	return true;
 }
 
-static struct dm_capture *open_capture(struct dm_device *dev, int fd)
+static struct vb_capture *open_capture(struct vb_device *dev, int fd)
 {
-	struct dm_capture *capture = calloc(1, sizeof(*capture));
+	struct vb_capture *capture = calloc(1, sizeof(*capture));
 
 	if (!capture)
 		return NULL;
 	capture->dev = dev;
 	if (map_ring(capture, fd))
 		return capture;
-	dm_log(DM_LOG_WARNING,
-	       "a capture on %s has begun, but its memory cannot be mapped: packets "
-	       "of this process are not in it",
-	       dev->base.name);
+	rxe_log(RXE_LOG_WARNING,
+		"a capture on %s has begun, but its memory cannot be mapped: packets "
+		"of this process are not in it",
+		dev->base.name);
 	unmap(capture);
 	return NULL;
 }
 
-void dm_capture_told(struct dm_device *dev, int fd)
+void vb_capture_told(struct vb_device *dev, int fd)
 {
-	struct dm_wire *wire = &dev->pump.wire;
+	struct vb_wire *wire = &dev->progress.wire;
 
-	pthread_mutex_lock(&dev->pump.lock);
-	dm_capture_close(wire);
+	pthread_mutex_lock(&dev->progress.lock);
+	vb_capture_close(wire);
 	if (fd >= 0)
 		wire->capture = open_capture(dev, fd);
-	pthread_mutex_unlock(&dev->pump.lock);
+	pthread_mutex_unlock(&dev->progress.lock);
 	if (fd >= 0)
 		close(fd);
 }
 
-void dm_capture_close(struct dm_wire *wire)
+void vb_capture_close(struct vb_wire *wire)
 {
 	if (wire->capture)
 		unmap(wire->capture);
@@ -129,7 +129,7 @@ static void set_qp(struct capture_record *record, const struct rxe_qp *qp, const
 	record->flags |= CAPTURE_HAS_QP;
 	record->qpn = qp->qpn;
 	record->qp_type = (uint8_t)qp->type;
-	wqe = dm_wire_request(qp, record->flags & CAPTURE_SENT, packet, record->len);
+	wqe = vb_wire_request(qp, record->flags & CAPTURE_SENT, packet, record->len);
 	if (!wqe)
 		return;
 	record->flags |= CAPTURE_HAS_WR;
@@ -159,7 +159,7 @@ static uint64_t sum_of(const uint8_t *packet, uint32_t len)
 	return sum | 1;
 }
 
-static struct mark *add_mark(struct dm_capture *capture, enum fault_dir dir, const uint8_t *packet,
+static struct mark *add_mark(struct vb_capture *capture, enum fault_dir dir, const uint8_t *packet,
 			     uint32_t len, uint32_t uses, const char *note)
 {
 	struct mark *mark = &capture->marks[capture->next_mark++ % MAX_MARKS];
@@ -173,7 +173,7 @@ static struct mark *add_mark(struct dm_capture *capture, enum fault_dir dir, con
 }
 
 /* What is to be said of the packet, or NULL. */
-static const char *take_mark(struct dm_capture *capture, enum fault_dir dir, const uint8_t *packet,
+static const char *take_mark(struct vb_capture *capture, enum fault_dir dir, const uint8_t *packet,
 			     uint32_t len)
 {
 	uint8_t key[MARK_KEY];
@@ -195,23 +195,23 @@ static const char *take_mark(struct dm_capture *capture, enum fault_dir dir, con
 	return NULL;
 }
 
-static void write_down(struct dm_capture *capture, struct capture_record *record,
+static void write_down(struct vb_capture *capture, struct capture_record *record,
 		       const uint8_t *packet, const char *note)
 {
-	const struct rxe_engine *engine = capture->dev->pump.engine;
+	const struct rxe_engine *engine = capture->dev->progress.engine;
 
 	if (note)
 		record->flags |= CAPTURE_FAULT;
 	set_qp(record,
 	       record->flags & CAPTURE_SENT
-		       ? dm_wire_qp_of_sent(engine, &record->dst, packet, record->len)
-		       : dm_wire_qp_of_arrived(engine, packet, record->len),
+		       ? vb_wire_qp_of_sent(engine, &record->dst, packet, record->len)
+		       : vb_wire_qp_of_arrived(engine, packet, record->len),
 	       packet);
 	capture_writer_put(&capture->writer, record, packet, atomic_load(&capture->area->keep),
 			   note);
 }
 
-static struct capture_record leaving(const struct dm_capture *capture,
+static struct capture_record leaving(const struct vb_capture *capture,
 				     const struct wire_train *train, uint32_t index, uint32_t len)
 {
 	return (struct capture_record){
@@ -227,7 +227,7 @@ static struct capture_record leaving(const struct dm_capture *capture,
 	};
 }
 
-static void write_sent(struct dm_capture *capture, const struct wire_train *train, uint32_t index)
+static void write_sent(struct vb_capture *capture, const struct wire_train *train, uint32_t index)
 {
 	const uint8_t *packet = train->buf + (size_t)index * train->seg_len;
 	const uint32_t left = train->len - index * train->seg_len;
@@ -238,7 +238,7 @@ static void write_sent(struct dm_capture *capture, const struct wire_train *trai
 }
 
 /* Whoever sent it wrote it down, if it was one of ours. */
-static bool is_from_inside(const struct dm_capture *capture, const struct wire_arrival *arrival)
+static bool is_from_inside(const struct vb_capture *capture, const struct wire_arrival *arrival)
 {
 	const struct gid *gids = capture->dev->info.gids;
 
@@ -249,7 +249,7 @@ static bool is_from_inside(const struct dm_capture *capture, const struct wire_a
 	return false;
 }
 
-static struct capture_record arriving(const struct dm_capture *capture,
+static struct capture_record arriving(const struct vb_capture *capture,
 				      const struct wire_arrival *arrival)
 {
 	return (struct capture_record){
@@ -266,7 +266,7 @@ static struct capture_record arriving(const struct dm_capture *capture,
 	};
 }
 
-static void write_arrived(struct dm_capture *capture, const struct wire_arrival *arrival)
+static void write_arrived(struct vb_capture *capture, const struct wire_arrival *arrival)
 {
 	struct capture_record record = arriving(capture, arrival);
 	const char *note = take_mark(capture, FAULT_IN, arrival->p, arrival->len);
@@ -277,19 +277,19 @@ static void write_arrived(struct dm_capture *capture, const struct wire_arrival 
 	write_down(capture, &record, arrival->p, note);
 }
 
-static void begin(struct dm_wire *wire)
+static void begin(struct vb_wire *wire)
 {
 	capture_writer_begin(&wire->capture->writer);
-	capture_writer_at(&wire->capture->writer, dm_now_ns());
-	dm_wire_tx_ports(wire, wire->capture->ports, RXE_MAX_TX_PORTS);
+	capture_writer_at(&wire->capture->writer, rxe_now_ns());
+	vb_wire_tx_ports(wire, wire->capture->ports, RXE_MAX_TX_PORTS);
 }
 
-void dm_capture_sending(struct dm_wire *wire)
+void vb_capture_sending(struct vb_wire *wire)
 {
 	begin(wire);
 }
 
-void dm_capture_sent(struct dm_wire *wire, const struct wire_train *trains, size_t n)
+void vb_capture_sent(struct vb_wire *wire, const struct wire_train *trains, size_t n)
 {
 	for (size_t i = 0; i < n; i++) {
 		for (uint32_t k = 0; k < trains[i].segs; k++)
@@ -298,7 +298,7 @@ void dm_capture_sent(struct dm_wire *wire, const struct wire_train *trains, size
 	capture_writer_end(&wire->capture->writer);
 }
 
-void dm_capture_arrived(struct dm_wire *wire, const struct wire_arrival *arrivals, size_t n)
+void vb_capture_arrived(struct vb_wire *wire, const struct wire_arrival *arrivals, size_t n)
 {
 	begin(wire);
 	for (size_t i = 0; i < n; i++)
@@ -314,9 +314,9 @@ static void write_note(char ret[static CAPTURE_NOTE_MAX], const struct fault_fir
 	(void)fault_rule_format(ret + len, CAPTURE_NOTE_MAX - (size_t)len, firing->rule);
 }
 
-static void write_lost(struct dm_wire *wire, const struct fault_firing *firing, const char *note)
+static void write_lost(struct vb_wire *wire, const struct fault_firing *firing, const char *note)
 {
-	struct dm_capture *capture = wire->capture;
+	struct vb_capture *capture = wire->capture;
 	struct capture_record record = firing->packet.dir == FAULT_OUT
 					       ? leaving(capture, firing->train, 0, firing->len)
 					       : arriving(capture, firing->arrival);
@@ -329,7 +329,7 @@ static void write_lost(struct dm_wire *wire, const struct fault_firing *firing, 
 }
 
 /* The NAK in its place, which comes from the other side. */
-static void mark_answer(struct dm_capture *capture, const struct fault_packet *packet,
+static void mark_answer(struct vb_capture *capture, const struct fault_packet *packet,
 			const char *note)
 {
 	const bool leaves = packet->dir == FAULT_IN;
@@ -344,9 +344,9 @@ static void mark_answer(struct dm_capture *capture, const struct fault_packet *p
 	add_mark(capture, leaves ? FAULT_OUT : FAULT_IN, bytes, (uint32_t)len + ICRC_LEN, 1, note);
 }
 
-void dm_capture_fault(struct dm_wire *wire, const struct fault_firing *firing)
+void vb_capture_fault(struct vb_wire *wire, const struct fault_firing *firing)
 {
-	struct dm_capture *capture = wire->capture;
+	struct vb_capture *capture = wire->capture;
 	const enum fault_dir dir = firing->packet.dir;
 	char note[CAPTURE_NOTE_MAX] = "";
 	uint32_t uses = 1;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Packets of this process for whoever captures on the device: what goes to the link and what the engine gets is written to the
- * slot's ring (net/link/capture/ring.h). The server says when a capture begins and ends. Under the pump lock throughout.
+ * slot's ring (net/link/capture/ring.h). The server says when a capture begins and ends. Under the engine lock throughout.
  *
- *   engine -> faults -> dm_capture_sent -> link          link -> faults -> dm_capture_arrived -> engine */
+ *   engine -> faults -> vb_capture_sent -> link          link -> faults -> vb_capture_arrived -> engine */
 #ifndef RXE_PROGRESS_CAPTURE_H
 #define RXE_PROGRESS_CAPTURE_H
 
@@ -12,25 +12,25 @@
 
 #include "net/wire/train.h"
 
-struct dm_device;
-struct dm_capture;
-struct dm_wire;
+struct vb_device;
+struct vb_capture;
+struct vb_wire;
 struct fault_firing;
 
 /* The server's word: a capture has begun, with the descriptor of its rings (closed here), or -1: the last one has ended. Takes
- * the pump lock. */
-void dm_capture_told(struct dm_device *dev, int fd);
-void dm_capture_close(struct dm_wire *wire);
+ * the engine lock. */
+void vb_capture_told(struct vb_device *dev, int fd);
+void vb_capture_close(struct vb_wire *wire);
 
 /* While wire->capture is not NULL. Before packets are handed to the link; and when it took n of the trains: what it did not take
  * comes again. */
-void dm_capture_sending(struct dm_wire *wire);
-void dm_capture_sent(struct dm_wire *wire, const struct wire_train *trains, size_t n);
+void vb_capture_sending(struct vb_wire *wire);
+void vb_capture_sent(struct vb_wire *wire, const struct wire_train *trains, size_t n);
 /* What the engine is about to get. */
-void dm_capture_arrived(struct dm_wire *wire, const struct wire_arrival *arrivals, size_t n);
+void vb_capture_arrived(struct vb_wire *wire, const struct wire_arrival *arrivals, size_t n);
 
 /* A fault has been carried out (struct fault_shaper_cfg.fired); whether anybody captures or not. What it took away is written down
  * at once, as lost; what it changed, held back or doubled gets a note when it passes. */
-void dm_capture_fault(struct dm_wire *wire, const struct fault_firing *firing);
+void vb_capture_fault(struct vb_wire *wire, const struct fault_firing *firing);
 
 #endif

@@ -12,18 +12,18 @@
 #define LOOK_NS 50000u
 #define LIVE_NS 10000000u
 
-static struct ctl_slot *slot_at(const struct dm_device *dev, uint32_t slot)
+static struct ctl_slot *slot_at(const struct vb_device *dev, uint32_t slot)
 {
 	return &dev->attachment.shared->slot[slot];
 }
 
-static bool is_neighbour(const struct dm_device *dev, const struct gid *dst, uint32_t slot)
+static bool is_neighbor(const struct vb_device *dev, const struct gid *dst, uint32_t slot)
 {
 	return slot < RXE_MAX_SLOTS && gid_equal(dst, &dev->info.gids[0]) &&
 	       atomic_load_explicit(&slot_at(dev, slot)->pid, memory_order_relaxed) != 0;
 }
 
-static void list_live(const struct dm_device *dev, struct dm_room *room, uint64_t now_ns)
+static void list_live(const struct vb_device *dev, struct credits *room, uint64_t now_ns)
 {
 	if (room->live_at_ns && now_ns - room->live_at_ns < LIVE_NS)
 		return;
@@ -35,13 +35,13 @@ static void list_live(const struct dm_device *dev, struct dm_room *room, uint64_
 	}
 }
 
-static uint64_t offered_by(const struct dm_device *dev, uint32_t from, uint32_t to)
+static uint64_t offered_by(const struct vb_device *dev, uint32_t from, uint32_t to)
 {
 	return atomic_load_explicit(&slot_at(dev, from)->offered[to], memory_order_relaxed);
 }
 
 /* What all but ourselves have offered to that slot. */
-static uint64_t offered_by_others(const struct dm_device *dev, struct dm_room *room, uint32_t to,
+static uint64_t offered_by_others(const struct vb_device *dev, struct credits *room, uint32_t to,
 				  uint64_t now_ns)
 {
 	uint64_t sum = 0;
@@ -54,14 +54,14 @@ static uint64_t offered_by_others(const struct dm_device *dev, struct dm_room *r
 	return sum;
 }
 
-uint32_t dm_room_left(void *host, const struct gid *dst, uint32_t slot)
+uint32_t credits_left(void *host, const struct gid *dst, uint32_t slot)
 {
-	struct dm_device *dev = host;
-	struct dm_room *room = &dev->pump.room;
-	uint64_t now_ns = dev->pump.engine->now_ns;
+	struct vb_device *dev = host;
+	struct credits *room = &dev->progress.room;
+	uint64_t now_ns = dev->progress.engine->now_ns;
 	int64_t waiting;
 
-	if (!is_neighbour(dev, dst, slot))
+	if (!is_neighbor(dev, dst, slot))
 		return UINT32_MAX;
 	if (now_ns - room->to[slot].at_ns >= LOOK_NS) {
 		room->to[slot].offered = offered_by_others(dev, room, slot, now_ns);
@@ -81,11 +81,11 @@ static void add(_Atomic uint64_t *sum, uint64_t n)
 			      memory_order_relaxed);
 }
 
-void dm_room_offered(void *host, const struct gid *dst, uint32_t slot, uint32_t cost)
+void credits_spent(void *host, const struct gid *dst, uint32_t slot, uint32_t cost)
 {
-	struct dm_device *dev = host;
+	struct vb_device *dev = host;
 
-	if (is_neighbour(dev, dst, slot))
+	if (is_neighbor(dev, dst, slot))
 		add(&slot_at(dev, dev->attachment.slot)->offered[slot], cost);
 }
 
@@ -99,7 +99,7 @@ static uint32_t cost_of(const struct wire_arrival *arrival)
 	return service == WIRE_UC || service == WIRE_UD ? rxe_pace_cost(arrival->len) : 0;
 }
 
-void dm_room_taken(struct dm_device *dev, const struct wire_arrival *arrivals, int n)
+void credits_returned(struct vb_device *dev, const struct wire_arrival *arrivals, int n)
 {
 	uint64_t cost = 0;
 
@@ -108,12 +108,12 @@ void dm_room_taken(struct dm_device *dev, const struct wire_arrival *arrivals, i
 	if (cost == 0)
 		return;
 	add(&slot_at(dev, dev->attachment.slot)->taken, cost);
-	dev->pump.room.took = true;
+	dev->progress.room.took = true;
 }
 
-void dm_room_empty(struct dm_device *dev, uint64_t now_ns)
+void credits_socket_empty(struct vb_device *dev, uint64_t now_ns)
 {
-	struct dm_room *room = &dev->pump.room;
+	struct credits *room = &dev->progress.room;
 	uint32_t us = dev->attachment.slot;
 
 	if (!room->took || now_ns - room->right_at_ns < LOOK_NS)

@@ -10,10 +10,10 @@
 #include "emu/limits.h"
 #include "net/wire/train.h"
 
-struct dm_device;
+struct vb_device;
 
 /* What is remembered of the others, so that a look at all of them is seldom. Under the engine lock. */
-struct dm_room {
+struct credits {
 	uint64_t live_at_ns; /* when the list was made */
 	uint32_t num_live;
 	uint16_t live[RXE_MAX_SLOTS];
@@ -26,11 +26,11 @@ struct dm_room {
 };
 
 /* For the engine: struct rxe_host_ops. */
-uint32_t dm_room_left(void *host, const struct gid *dst, uint32_t slot);
-void dm_room_offered(void *host, const struct gid *dst, uint32_t slot, uint32_t cost);
+uint32_t credits_left(void *host, const struct gid *dst, uint32_t slot);
+void credits_spent(void *host, const struct gid *dst, uint32_t slot, uint32_t cost);
 
 /* Received: n arrivals; or the socket was found empty, so that all that had been offered was taken or lost. Under the lock. */
-void dm_room_taken(struct dm_device *dev, const struct wire_arrival *arrivals, int n);
-void dm_room_empty(struct dm_device *dev, uint64_t now_ns);
+void credits_returned(struct vb_device *dev, const struct wire_arrival *arrivals, int n);
+void credits_socket_empty(struct vb_device *dev, uint64_t now_ns);
 
 #endif

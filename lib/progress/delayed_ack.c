@@ -6,13 +6,13 @@
 #include "lib/verbs/objects.h"
 #include "net/wire/packet.h"
 
-static struct ctl_owed_ack *notes(struct dm_device *dev)
+static struct ctl_owed_ack *notes(struct vb_device *dev)
 {
 	return dev->attachment.shared->slot[dev->attachment.slot].owed;
 }
 
 /* The QP's note, or an empty one; CTL_OWED: there is none. */
-static uint32_t find(struct dm_device *dev, uint32_t qpn)
+static uint32_t find(struct vb_device *dev, uint32_t qpn)
 {
 	const struct ctl_owed_ack *owed = notes(dev);
 	uint32_t empty = CTL_OWED;
@@ -28,9 +28,9 @@ static uint32_t find(struct dm_device *dev, uint32_t qpn)
 	return empty;
 }
 
-bool dm_owed_note(void *host, const struct rxe_qp *qp)
+bool delayed_ack_note(void *host, const struct rxe_qp *qp)
 {
-	struct dm_device *dev = host;
+	struct vb_device *dev = host;
 	uint32_t place = find(dev, qp->qpn);
 	struct ctl_owed_ack *owed;
 
@@ -43,28 +43,28 @@ bool dm_owed_note(void *host, const struct rxe_qp *qp)
 	owed->msn = qp->rc.resp.msn;
 	owed->peer = qp->flow.dst;
 	atomic_store_explicit(&owed->qpn, qp->qpn, memory_order_release);
-	dev->pump.owed_leaving &= ~(1u << place);
+	dev->progress.owed_leaving &= ~(1u << place);
 	return true;
 }
 
-void dm_owed_paid(void *host, const struct rxe_qp *qp)
+void delayed_ack_paid(void *host, const struct rxe_qp *qp)
 {
-	struct dm_device *dev = host;
+	struct vb_device *dev = host;
 	uint32_t place = find(dev, qp->qpn);
 
 	if (place != CTL_OWED)
-		dev->pump.owed_leaving |= 1u << place;
+		dev->progress.owed_leaving |= 1u << place;
 }
 
-void dm_owed_sent(struct dm_pump *pump)
+void delayed_ack_sent(struct progress *progress)
 {
 	struct ctl_owed_ack *owed;
 
-	if (!pump->owed_leaving)
+	if (!progress->owed_leaving)
 		return;
-	owed = notes(DM_CONTAINER(pump, struct dm_device, pump));
+	owed = notes(container_of(progress, struct vb_device, progress));
 	for (uint32_t i = 0; i < CTL_OWED; i++)
-		if (pump->owed_leaving & 1u << i)
+		if (progress->owed_leaving & 1u << i)
 			atomic_store_explicit(&owed[i].qpn, 0, memory_order_release);
-	pump->owed_leaving = 0;
+	progress->owed_leaving = 0;
 }

@@ -11,10 +11,10 @@
 static void link_says(void *arg, const char *line)
 {
 	(void)arg;
-	dm_log(DM_LOG_WARNING, "%s", line);
+	rxe_log(RXE_LOG_WARNING, "%s", line);
 }
 
-int dm_wire_veth_open(const struct dm_device *dev, struct link_veth **ret)
+int vb_wire_veth_open(const struct vb_device *dev, struct link_veth **ret)
 {
 	struct link_veth_cfg cfg = {
 		.ifname = dev->info.if_name,

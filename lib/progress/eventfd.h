@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 /* One more. Callers hold locks: write(2) by itself would be a cancellation point. */
-static inline void dm_eventfd_signal(int fd)
+static inline void vb_eventfd_signal(int fd)
 {
 	const uint64_t one = 1;
 
@@ -21,7 +21,7 @@ static inline void dm_eventfd_signal(int fd)
 
 /* One less, when there is one: a cancellation point, as read(2) is. A thread that is cancelled may have taken the count with
  * it: cancelled(arg) is called then. False, and errno: as read(2). */
-static inline bool dm_eventfd_wait(int fd, void (*cancelled)(void *arg), void *arg)
+static inline bool vb_eventfd_wait(int fd, void (*cancelled)(void *arg), void *arg)
 {
 	uint64_t count;
 	ssize_t n;

@@ -21,7 +21,7 @@
 #define ROUNDS	 16 /* looks that found only what was lost */
 #define AGAIN_NS 100000u
 
-struct dm_fault_shop {
+struct vb_fault_shop {
 	struct fault_shaper *shaper;
 	struct fault_counters *completions; /* counted */
 	uint32_t place[FAULT_MAX_RULES];    /* in shared memory, of each rule of the shaper */
@@ -36,7 +36,7 @@ struct dm_fault_shop {
 
 /* Rules. */
 
-void dm_fault_copy_rules(const struct ctl_faults *from, struct fault_rules *rules,
+void vb_fault_copy_rules(const struct ctl_faults *from, struct fault_rules *rules,
 			 uint32_t place[FAULT_MAX_RULES])
 {
 	memset(rules, 0, sizeof(*rules));
@@ -64,9 +64,9 @@ void dm_fault_copy_rules(const struct ctl_faults *from, struct fault_rules *rule
 static bool find_qp(void *arg, enum fault_dir dir, const struct gid *peer, uint32_t dest_qpn,
 		    struct fault_qp *ret)
 {
-	const struct rxe_engine *engine = ((struct dm_fault *)arg)->dev->pump.engine;
+	const struct rxe_engine *engine = ((struct vb_fault *)arg)->dev->progress.engine;
 	const struct rxe_qp *qp = dir == FAULT_IN ? rxe_engine_find_qp(engine, dest_qpn)
-						  : dm_wire_qp_connected_to(engine, peer, dest_qpn);
+						  : vb_wire_qp_connected_to(engine, peer, dest_qpn);
 
 	if (!qp)
 		return false;
@@ -84,7 +84,7 @@ static bool find_qp(void *arg, enum fault_dir dir, const struct gid *peer, uint3
 	return true;
 }
 
-void dm_fault_count(struct dm_device *dev, uint32_t place, uint32_t id)
+void vb_fault_count(struct vb_device *dev, uint32_t place, uint32_t id)
 {
 	struct ctl_slot *slot = &dev->attachment.shared->slot[dev->attachment.slot];
 	struct ctl_fault_count *count = &slot->faults[place];
@@ -96,35 +96,35 @@ void dm_fault_count(struct dm_device *dev, uint32_t place, uint32_t id)
 	atomic_fetch_add_explicit(&count->fired, 1, memory_order_relaxed);
 }
 
-static void count(const struct dm_fault *fault, uint32_t id)
+static void count(const struct vb_fault *fault, uint32_t id)
 {
 	const struct fault_rules *rules = fault_shaper_rules(fault->shop->shaper);
 
 	for (uint32_t i = 0; i < rules->n; i++)
 		if (rules->id[i] == id)
-			dm_fault_count(fault->dev, fault->shop->place[i], id);
+			vb_fault_count(fault->dev, fault->shop->place[i], id);
 }
 
 static void fired(void *arg, const struct fault_firing *firing)
 {
-	struct dm_fault *fault = arg;
+	struct vb_fault *fault = arg;
 	const struct fault_packet *packet = &firing->packet;
 
 	count(fault, firing->id);
-	dm_capture_fault(&fault->dev->pump.wire, firing);
+	vb_capture_fault(&fault->dev->progress.wire, firing);
 	/* +N: so many PSNs behind the connection's first; #N: by order of creation. Both are the same in the next run. */
-	dm_log(DM_LOG_INFO,
-	       "fault %u: %s %s_%s psn %u (+%u) of QP 0x%06x (#%d) %s QP 0x%06x, attempt %u",
-	       firing->id, fault_action_str(firing->rule->action), wire_service_str(packet->opcode),
-	       wire_op_str(packet->opcode), packet->psn,
-	       (packet->psn - packet->first_psn) & PSN_MASK, packet->qpn, (int)packet->qp_index,
-	       packet->dir == FAULT_OUT ? "to" : "from", packet->peer_qpn, firing->attempt);
+	rxe_log(RXE_LOG_INFO,
+		"fault %u: %s %s_%s psn %u (+%u) of QP 0x%06x (#%d) %s QP 0x%06x, attempt %u",
+		firing->id, fault_action_str(firing->rule->action),
+		wire_service_str(packet->opcode), wire_op_str(packet->opcode), packet->psn,
+		(packet->psn - packet->first_psn) & PSN_MASK, packet->qpn, (int)packet->qp_index,
+		packet->dir == FAULT_OUT ? "to" : "from", packet->peer_qpn, firing->attempt);
 }
 
 /* What rules wanted and could not be done. */
-static void tell_lost(const struct dm_wire *wire)
+static void tell_lost(const struct vb_wire *wire)
 {
-	struct dm_fault *fault = wire->fault;
+	struct vb_fault *fault = wire->fault;
 	const uint64_t overflows = fault_shaper_overflows(fault->shop->shaper);
 	const uint64_t unanswered = fault_shaper_unanswered(fault->shop->shaper);
 
@@ -134,13 +134,13 @@ static void tell_lost(const struct dm_wire *wire)
 	fault->told_unanswered = unanswered;
 }
 
-static struct dm_fault_shop *open_shop(struct dm_fault *fault)
+static struct vb_fault_shop *open_shop(struct vb_fault *fault)
 {
-	struct dm_fault_shop *shop = calloc(1, sizeof(*shop));
+	struct vb_fault_shop *shop = calloc(1, sizeof(*shop));
 	struct fault_shaper_cfg cfg = { .find_qp = find_qp, .fired = fired, .arg = fault };
 
 	fault->told_overflows = fault->told_unanswered = 0;
-	dm_wire_tx_ports(&fault->dev->pump.wire, cfg.tx_ports, FAULT_TX_PORTS);
+	vb_wire_tx_ports(&fault->dev->progress.wire, cfg.tx_ports, FAULT_TX_PORTS);
 	if (shop)
 		shop->shaper = fault_shaper_new(&cfg);
 	if (shop && shop->shaper)
@@ -150,15 +150,15 @@ static struct dm_fault_shop *open_shop(struct dm_fault *fault)
 	if (shop)
 		fault_shaper_free(shop->shaper);
 	free(shop);
-	dm_log(DM_LOG_WARNING,
-	       "no memory for the fault rules of %s: they do not apply to this process",
-	       fault->dev->base.name);
+	rxe_log(RXE_LOG_WARNING,
+		"no memory for the fault rules of %s: they do not apply to this process",
+		fault->dev->base.name);
 	return NULL;
 }
 
-static void close_shop(struct dm_fault *fault)
+static void close_shop(struct vb_fault *fault)
 {
-	struct dm_fault_shop *shop = fault->shop;
+	struct vb_fault_shop *shop = fault->shop;
 
 	if (!shop)
 		return;
@@ -187,10 +187,10 @@ static bool has_completions(const struct fault_rules *rules)
 	return false;
 }
 
-uint32_t dm_fault_completing(void *host, const struct rxe_qp *qp, bool is_recv)
+uint32_t vb_fault_completing(void *host, const struct rxe_qp *qp, bool is_recv)
 {
-	struct dm_device *dev = host;
-	struct dm_fault_shop *shop = dev->pump.wire.fault->shop;
+	struct vb_device *dev = host;
+	struct vb_fault_shop *shop = dev->progress.wire.fault->shop;
 	const struct fault_completion completion = {
 		.qpn = qp->qpn,
 		.qp_index = qp->order,
@@ -207,30 +207,30 @@ uint32_t dm_fault_completing(void *host, const struct rxe_qp *qp, bool is_recv)
 				     &completion, &nth);
 	if (at < 0)
 		return RXE_WC_SUCCESS;
-	dm_fault_count(dev, shop->place[at], rules->id[at]);
-	dm_log(DM_LOG_INFO, "fault %u: %s completion %u of QP 0x%06x (#%u) ends with %s",
-	       rules->id[at], is_recv ? "receive" : "send", nth, qp->qpn, qp->order,
-	       fault_status_str(rules->rule[at].status));
+	vb_fault_count(dev, shop->place[at], rules->id[at]);
+	rxe_log(RXE_LOG_INFO, "fault %u: %s completion %u of QP 0x%06x (#%u) ends with %s",
+		rules->id[at], is_recv ? "receive" : "send", nth, qp->qpn, qp->order,
+		fault_status_str(rules->rule[at].status));
 	return rules->rule[at].status;
 }
 
 /* The rules as they are now. One that is being changed this moment is taken with the next packet. */
-static void refresh(struct dm_fault *fault)
+static void refresh(struct vb_fault *fault)
 {
 	const struct ctl_faults *faults = &fault->dev->attachment.shared->faults;
 	const uint32_t before = atomic_load(&faults->generation);
-	struct dm_fault_shop *shop = fault->shop;
+	struct vb_fault_shop *shop = fault->shop;
 
 	if (before != fault->generation && !(before & 1)) {
 		if (!shop && has_rules(faults))
 			fault->shop = shop = open_shop(fault);
 		if (shop)
-			dm_fault_copy_rules(faults, fault_shaper_rules(shop->shaper), shop->place);
+			vb_fault_copy_rules(faults, fault_shaper_rules(shop->shaper), shop->place);
 		if (atomic_load(&faults->generation) == before)
 			fault->generation = before;
 	}
-	if (fault->dev->pump.engine)
-		fault->dev->pump.engine->completions_asked =
+	if (fault->dev->progress.engine)
+		fault->dev->progress.engine->completions_asked =
 			shop && has_completions(fault_shaper_rules(shop->shaper));
 	if (shop && before == fault->generation && fault_shaper_idle(shop->shaper) &&
 	    shop->first_out == shop->num_out && shop->first_in == shop->num_in &&
@@ -238,30 +238,30 @@ static void refresh(struct dm_fault *fault)
 		close_shop(fault);
 }
 
-void dm_fault_follow(struct dm_device *dev)
+void vb_fault_follow(struct vb_device *dev)
 {
-	refresh(dev->pump.wire.fault);
+	refresh(dev->progress.wire.fault);
 }
 
 /* The port is down, or its address has gone from the GID table. */
-static bool is_silent(const struct dm_fault *fault)
+static bool is_silent(const struct vb_fault *fault)
 {
 	return atomic_load(&fault->dev->attachment.shared->faults.silent);
 }
 
-int dm_fault_open(struct dm_device *dev)
+int vb_fault_open(struct vb_device *dev)
 {
-	struct dm_fault *fault = calloc(1, sizeof(*fault));
+	struct vb_fault *fault = calloc(1, sizeof(*fault));
 
 	if (!fault)
 		return -ENOMEM;
 	fault->dev = dev;
 	fault->now = &dev->attachment.shared->faults.generation;
-	dev->pump.wire.fault = fault;
+	dev->progress.wire.fault = fault;
 	return 0;
 }
 
-void dm_fault_close(struct dm_wire *wire)
+void vb_fault_close(struct vb_wire *wire)
 {
 	if (wire->fault)
 		close_shop(wire->fault);
@@ -271,9 +271,9 @@ void dm_fault_close(struct dm_wire *wire)
 
 /* Out. */
 
-static void keep(const struct dm_wire *wire, const struct wire_train *train)
+static void keep(const struct vb_wire *wire, const struct wire_train *train)
 {
-	struct dm_fault_shop *shop = wire->fault->shop;
+	struct vb_fault_shop *shop = wire->fault->shop;
 	struct wire_train *copy = &shop->out[shop->num_out];
 	uint8_t *bytes = shop->num_out < OUT_MAX ? malloc(train->len) : NULL;
 
@@ -287,13 +287,13 @@ static void keep(const struct dm_wire *wire, const struct wire_train *train)
 	shop->num_out++;
 }
 
-static void pass_out(struct dm_wire *wire, const struct wire_train *trains, size_t n)
+static void pass_out(struct vb_wire *wire, const struct wire_train *trains, size_t n)
 {
-	struct dm_fault_shop *shop = wire->fault->shop;
+	struct vb_fault_shop *shop = wire->fault->shop;
 	size_t taken = 0;
 
 	while (taken < n && shop->first_out == shop->num_out) {
-		const int sent = dm_wire_pass_out(wire, trains + taken, n - taken);
+		const int sent = vb_wire_pass_out(wire, trains + taken, n - taken);
 
 		if (sent <= 0)
 			break;
@@ -304,12 +304,12 @@ static void pass_out(struct dm_wire *wire, const struct wire_train *trains, size
 }
 
 /* What the link did not take. True: it has all of it. */
-static bool pass_kept(struct dm_wire *wire)
+static bool pass_kept(struct vb_wire *wire)
 {
-	struct dm_fault_shop *shop = wire->fault->shop;
+	struct vb_fault_shop *shop = wire->fault->shop;
 
 	while (shop->first_out < shop->num_out) {
-		const int sent = dm_wire_pass_out(wire, &shop->out[shop->first_out],
+		const int sent = vb_wire_pass_out(wire, &shop->out[shop->first_out],
 						  shop->num_out - shop->first_out);
 
 		if (sent <= 0)
@@ -321,9 +321,9 @@ static bool pass_kept(struct dm_wire *wire)
 	return true;
 }
 
-static bool pass_due(struct dm_wire *wire, uint64_t now_ns)
+static bool pass_due(struct vb_wire *wire, uint64_t now_ns)
 {
-	struct dm_fault_shop *shop = wire->fault->shop;
+	struct vb_fault_shop *shop = wire->fault->shop;
 	const struct wire_train *due;
 	size_t n;
 
@@ -334,23 +334,23 @@ static bool pass_due(struct dm_wire *wire, uint64_t now_ns)
 	return shop->first_out == shop->num_out;
 }
 
-static int lose_trains(const struct dm_wire *wire, const struct wire_train *trains, size_t n)
+static int lose_trains(const struct vb_wire *wire, const struct wire_train *trains, size_t n)
 {
 	for (size_t i = 0; i < n; i++)
 		wire->lost->port_down_drops += trains[i].segs;
 	return (int)n;
 }
 
-int dm_fault_send(struct dm_wire *wire, const struct wire_train *trains, size_t n)
+int vb_fault_send(struct vb_wire *wire, const struct wire_train *trains, size_t n)
 {
-	const uint64_t now_ns = dm_now_ns();
+	const uint64_t now_ns = rxe_now_ns();
 	size_t taken = 0;
 
 	refresh(wire->fault);
 	if (is_silent(wire->fault))
 		return lose_trains(wire, trains, n);
 	if (!wire->fault->shop)
-		return dm_wire_pass_out(wire, trains, n);
+		return vb_wire_pass_out(wire, trains, n);
 	while (taken < n && pass_due(wire, now_ns)) {
 		const struct wire_train *shaped;
 		size_t num = fault_shaper_out(wire->fault->shop->shaper, &trains[taken], now_ns,
@@ -366,7 +366,7 @@ int dm_fault_send(struct dm_wire *wire, const struct wire_train *trains, size_t 
 /* In. */
 
 /* from: its bytes stay until the queue is empty; else they are copied. */
-static void queue_in(struct dm_fault_shop *shop, const struct wire_arrival *arrivals, size_t n,
+static void queue_in(struct vb_fault_shop *shop, const struct wire_arrival *arrivals, size_t n,
 		     const struct wire_arrival *from)
 {
 	for (size_t i = 0; i < n && shop->num_in < IN_MAX; i++) {
@@ -391,15 +391,15 @@ static bool has_answers(const struct fault_rules *rules)
 }
 
 /* Returns what the link said. */
-static int look(struct dm_wire *wire, uint64_t now_ns)
+static int look(struct vb_wire *wire, uint64_t now_ns)
 {
-	struct dm_fault_shop *shop = wire->fault->shop;
+	struct vb_fault_shop *shop = wire->fault->shop;
 	const bool singly = has_answers(fault_shaper_rules(shop->shaper));
 	const struct wire_arrival *shaped;
 	int n = 1;
 
 	if (shop->first_raw == shop->num_raw) {
-		n = dm_wire_pass_in(wire, shop->raw, LOOK);
+		n = vb_wire_pass_in(wire, shop->raw, LOOK);
 		shop->first_raw = 0;
 		shop->num_raw = n > 0 ? (size_t)n : 0;
 	}
@@ -417,9 +417,9 @@ static int look(struct dm_wire *wire, uint64_t now_ns)
 }
 
 /* None is left to wake anybody. */
-static int lose_arrivals(struct dm_wire *wire)
+static int lose_arrivals(struct vb_wire *wire)
 {
-	struct dm_fault_shop *shop = wire->fault->shop;
+	struct vb_fault_shop *shop = wire->fault->shop;
 	struct wire_arrival arrivals[LOOK];
 	int n;
 
@@ -428,13 +428,13 @@ static int lose_arrivals(struct dm_wire *wire)
 		shop->first_raw = shop->num_raw = 0;
 	}
 	do {
-		n = dm_wire_pass_in(wire, arrivals, LOOK);
+		n = vb_wire_pass_in(wire, arrivals, LOOK);
 		wire->lost->port_down_drops += n > 0 ? (uint64_t)n : 0;
 	} while (n > 0);
 	return n;
 }
 
-static size_t take_in(struct dm_fault_shop *shop, struct wire_arrival *ret, size_t max)
+static size_t take_in(struct vb_fault_shop *shop, struct wire_arrival *ret, size_t max)
 {
 	size_t n = shop->num_in - shop->first_in;
 
@@ -444,10 +444,10 @@ static size_t take_in(struct dm_fault_shop *shop, struct wire_arrival *ret, size
 	return n;
 }
 
-int dm_fault_recv(struct dm_wire *wire, struct wire_arrival *ret, size_t max)
+int vb_fault_recv(struct vb_wire *wire, struct wire_arrival *ret, size_t max)
 {
-	const uint64_t now_ns = dm_now_ns();
-	struct dm_fault_shop *shop;
+	const uint64_t now_ns = rxe_now_ns();
+	struct vb_fault_shop *shop;
 	int n = 0;
 
 	refresh(wire->fault);
@@ -455,7 +455,7 @@ int dm_fault_recv(struct dm_wire *wire, struct wire_arrival *ret, size_t max)
 	if (is_silent(wire->fault))
 		return lose_arrivals(wire);
 	if (!shop)
-		return dm_wire_pass_in(wire, ret, max);
+		return vb_wire_pass_in(wire, ret, max);
 	for (int round = 0; round < ROUNDS && shop->first_in == shop->num_in; round++) {
 		shop->first_in = shop->num_in = 0;
 		n = look(wire, now_ns);
@@ -468,16 +468,16 @@ int dm_fault_recv(struct dm_wire *wire, struct wire_arrival *ret, size_t max)
 	return (int)take_in(shop, ret, max);
 }
 
-uint64_t dm_fault_deadline(const struct dm_fault *fault)
+uint64_t vb_fault_deadline(const struct vb_fault *fault)
 {
-	const struct dm_fault_shop *shop = fault->shop;
+	const struct vb_fault_shop *shop = fault->shop;
 	uint64_t soon_ns;
 
 	if (!shop)
 		return UINT64_MAX;
 	if (shop->first_in < shop->num_in || shop->first_raw < shop->num_raw)
 		return 0;
-	soon_ns = shop->first_out < shop->num_out ? dm_now_ns() + AGAIN_NS : UINT64_MAX;
+	soon_ns = shop->first_out < shop->num_out ? rxe_now_ns() + AGAIN_NS : UINT64_MAX;
 	return fault_shaper_deadline(shop->shaper) < soon_ns ? fault_shaper_deadline(shop->shaper)
 							     : soon_ns;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Faults on demand in this process: while the device has rules, packets go through a shaper (net/link/fault/shaper.h) that drops,
- * delays, spoils and answers as they say. The rules stand in shared memory; a change is seen by one relaxed load. Under the pump
+ * delays, spoils and answers as they say. The rules stand in shared memory; a change is seen by one relaxed load. Under the progress
  * lock throughout. */
 #ifndef RXE_PROGRESS_FAULT_H
 #define RXE_PROGRESS_FAULT_H
@@ -13,45 +13,45 @@
 #include "lib/control/fault.h"
 #include "net/wire/train.h"
 
-struct dm_device;
-struct dm_fault_shop;
-struct dm_wire;
+struct vb_device;
+struct vb_fault_shop;
+struct vb_wire;
 struct rxe_qp;
 
-struct dm_fault {
-	struct dm_device *dev;
+struct vb_fault {
+	struct vb_device *dev;
 	const _Atomic uint32_t *now; /* the rules' generation */
 	uint32_t generation;	     /* ... that shop has */
-	struct dm_fault_shop *shop;  /* NULL: no rules, and nothing waits */
+	struct vb_fault_shop *shop;  /* NULL: no rules, and nothing waits */
 	uint64_t told_overflows,
 		told_unanswered; /* of the shaper's counts, so many are in the slot's */
 };
 
 /* 0 or a negative errno. */
-int dm_fault_open(struct dm_device *dev);
-void dm_fault_close(struct dm_wire *wire);
+int vb_fault_open(struct vb_device *dev);
+void vb_fault_close(struct vb_wire *wire);
 
 /* The rules as they stand, oldest first, and the place of each in shared memory. */
-void dm_fault_copy_rules(const struct ctl_faults *from, struct fault_rules *rules,
+void vb_fault_copy_rules(const struct ctl_faults *from, struct fault_rules *rules,
 			 uint32_t place[FAULT_MAX_RULES]);
 /* The rule at that place has fired. */
-void dm_fault_count(struct dm_device *dev, uint32_t place, uint32_t id);
+void vb_fault_count(struct vb_device *dev, uint32_t place, uint32_t id);
 
-/* The engine's completing (emu/host.h); host: struct dm_device. */
-uint32_t dm_fault_completing(void *host, const struct rxe_qp *qp, bool is_recv);
+/* The engine's completing (emu/host.h); host: struct vb_device. */
+uint32_t vb_fault_completing(void *host, const struct rxe_qp *qp, bool is_recv);
 /* Take the rules over now, not with the next packet. */
-void dm_fault_follow(struct dm_device *dev);
+void vb_fault_follow(struct vb_device *dev);
 
 /* Are there rules, or packets that wait, or have the rules changed? */
-static inline bool dm_fault_concerned(const struct dm_fault *fault)
+static inline bool vb_fault_concerned(const struct vb_fault *fault)
 {
 	return fault->shop ||
 	       atomic_load_explicit(fault->now, memory_order_relaxed) != fault->generation;
 }
 
-/* As dm_wire_send and dm_wire_recv; what is due goes first. */
-int dm_fault_send(struct dm_wire *wire, const struct wire_train *trains, size_t n);
-int dm_fault_recv(struct dm_wire *wire, struct wire_arrival *ret, size_t max);
-uint64_t dm_fault_deadline(const struct dm_fault *fault);
+/* As vb_wire_send and vb_wire_recv; what is due goes first. */
+int vb_fault_send(struct vb_wire *wire, const struct wire_train *trains, size_t n);
+int vb_fault_recv(struct vb_wire *wire, struct wire_arrival *ret, size_t max);
+uint64_t vb_fault_deadline(const struct vb_fault *fault);
 
 #endif

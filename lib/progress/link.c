@@ -18,10 +18,10 @@
 static void link_says(void *arg, const char *line)
 {
 	(void)arg;
-	dm_log(DM_LOG_WARNING, "%s", line);
+	rxe_log(RXE_LOG_WARNING, "%s", line);
 }
 
-static int open_udp(const struct dm_device *dev, struct link_udp **ret)
+static int open_udp(const struct vb_device *dev, struct link_udp **ret)
 {
 	struct link_udp_cfg cfg = {
 		.gid = dev->info.gids[0],
@@ -34,29 +34,29 @@ static int open_udp(const struct dm_device *dev, struct link_udp **ret)
 	return link_udp_open(ret, &cfg);
 }
 
-int dm_wire_open(struct dm_device *dev)
+int vb_wire_open(struct vb_device *dev)
 {
-	struct dm_wire *wire = &dev->pump.wire;
+	struct vb_wire *wire = &dev->progress.wire;
 
-	int err = dm_fault_open(dev);
+	int err = vb_fault_open(dev);
 
 	if (err)
 		return err;
 	wire->counters = &dev->attachment.shared->slot[dev->attachment.slot].counters;
 	wire->lost = &dev->attachment.shared->slot[dev->attachment.slot].lost;
 	wire->told_errors = wire->told_bad = 0;
-	dm_tail_open(dev);
+	vb_tail_open(dev);
 	switch (dev->info.link) {
 	case CTL_LINK_UDP: return open_udp(dev, &wire->udp);
-	case CTL_LINK_VETH: return dm_wire_veth_open(dev, &wire->veth);
+	case CTL_LINK_VETH: return vb_wire_veth_open(dev, &wire->veth);
 	}
 	return -EPROTO;
 }
 
-void dm_wire_close(struct dm_wire *wire)
+void vb_wire_close(struct vb_wire *wire)
 {
-	dm_fault_close(wire);
-	dm_capture_close(wire);
+	vb_fault_close(wire);
+	vb_capture_close(wire);
 	free(wire->tail);
 	wire->tail = NULL;
 	link_udp_close(wire->udp);
@@ -65,38 +65,38 @@ void dm_wire_close(struct dm_wire *wire)
 	wire->veth = NULL;
 }
 
-int dm_wire_poll_fd(const struct dm_wire *wire)
+int vb_wire_poll_fd(const struct vb_wire *wire)
 {
 	return wire->veth ? link_veth_poll_fd(wire->veth) : link_udp_poll_fd(wire->udp);
 }
 
-uint32_t dm_wire_tx_ports(const struct dm_wire *wire, uint16_t *ret, uint32_t max)
+uint32_t vb_wire_tx_ports(const struct vb_wire *wire, uint16_t *ret, uint32_t max)
 {
 	return wire->veth ? link_veth_tx_ports(wire->veth, ret, max)
 			  : link_udp_tx_ports(wire->udp, ret, max);
 }
 
-uint16_t dm_wire_max_segs(const struct dm_wire *wire)
+uint16_t vb_wire_max_segs(const struct vb_wire *wire)
 {
 	return wire->veth ? link_veth_max_segs(wire->veth) : link_udp_max_segs(wire->udp);
 }
 
-bool dm_wire_same_host(struct dm_wire *wire, const struct gid *gid)
+bool vb_wire_same_host(struct vb_wire *wire, const struct gid *gid)
 {
 	return wire->veth ? link_veth_is_self(wire->veth, gid) : link_udp_same_host(wire->udp, gid);
 }
 
-int dm_wire_join(struct dm_wire *wire, const struct gid *group)
+int vb_wire_join(struct vb_wire *wire, const struct gid *group)
 {
 	return wire->veth ? link_veth_join(wire->veth, group) : link_udp_join(wire->udp, group);
 }
 
-int dm_wire_leave(struct dm_wire *wire, const struct gid *group)
+int vb_wire_leave(struct vb_wire *wire, const struct gid *group)
 {
 	return wire->veth ? link_veth_leave(wire->veth, group) : link_udp_leave(wire->udp, group);
 }
 
-void dm_wire_see_headers(struct dm_wire *wire)
+void vb_wire_see_headers(struct vb_wire *wire)
 {
 	if (wire->udp) /* frames show theirs anyway */
 		link_udp_see_headers(wire->udp, true);
@@ -109,7 +109,7 @@ static void tell(uint64_t *told, uint64_t counted, uint64_t *slot)
 	*told = counted;
 }
 
-static int link_send(struct dm_wire *wire, const struct wire_train *trains, size_t n)
+static int link_send(struct vb_wire *wire, const struct wire_train *trains, size_t n)
 {
 	const int sent = wire->veth ? link_veth_send(wire->veth, trains, n)
 				    : link_udp_send(wire->udp, trains, n);
@@ -122,7 +122,7 @@ static int link_send(struct dm_wire *wire, const struct wire_train *trains, size
 }
 
 /* What was taken from the socket is counted here, before faults make more or less of it. */
-static int link_recv(struct dm_wire *wire, struct wire_arrival *ret, size_t max)
+static int link_recv(struct vb_wire *wire, struct wire_arrival *ret, size_t max)
 {
 	const int n = wire->veth ? link_veth_recv(wire->veth, ret, max)
 				 : link_udp_recv(wire->udp, ret, max);
@@ -132,48 +132,48 @@ static int link_recv(struct dm_wire *wire, struct wire_arrival *ret, size_t max)
 		     &wire->lost->link_bad_frames);
 	wire->is_dry = n == 0;
 	if (n > 0)
-		dm_room_taken(DM_CONTAINER(wire, struct dm_device, pump.wire), ret, n);
+		credits_returned(container_of(wire, struct vb_device, progress.wire), ret, n);
 	return n;
 }
 
-int dm_wire_pass_out(struct dm_wire *wire, const struct wire_train *trains, size_t n)
+int vb_wire_pass_out(struct vb_wire *wire, const struct wire_train *trains, size_t n)
 {
 	int sent;
 
 	if (wire->capture)
-		dm_capture_sending(wire);
+		vb_capture_sending(wire);
 	sent = link_send(wire, trains, n);
 	if (wire->capture)
-		dm_capture_sent(wire, trains, sent > 0 ? (size_t)sent : 0);
+		vb_capture_sent(wire, trains, sent > 0 ? (size_t)sent : 0);
 	if (wire->tail && sent > 0)
-		dm_tail_sent(wire->tail, trains, (size_t)sent);
+		vb_tail_sent(wire->tail, trains, (size_t)sent);
 	return sent;
 }
 
-int dm_wire_pass_in(struct dm_wire *wire, struct wire_arrival *ret, size_t max)
+int vb_wire_pass_in(struct vb_wire *wire, struct wire_arrival *ret, size_t max)
 {
 	return link_recv(wire, ret, max);
 }
 
-int dm_wire_send(struct dm_wire *wire, const struct wire_train *trains, size_t n)
+int vb_wire_send(struct vb_wire *wire, const struct wire_train *trains, size_t n)
 {
-	return dm_fault_concerned(wire->fault) ? dm_fault_send(wire, trains, n)
-					       : dm_wire_pass_out(wire, trains, n);
+	return vb_fault_concerned(wire->fault) ? vb_fault_send(wire, trains, n)
+					       : vb_wire_pass_out(wire, trains, n);
 }
 
-uint64_t dm_wire_deadline(const struct dm_wire *wire)
+uint64_t vb_wire_deadline(const struct vb_wire *wire)
 {
-	return dm_fault_deadline(wire->fault);
+	return vb_fault_deadline(wire->fault);
 }
 
-int dm_wire_recv(struct dm_wire *wire, struct wire_arrival *ret, size_t max)
+int vb_wire_recv(struct vb_wire *wire, struct wire_arrival *ret, size_t max)
 {
-	const int n = dm_fault_concerned(wire->fault) ? dm_fault_recv(wire, ret, max)
+	const int n = vb_fault_concerned(wire->fault) ? vb_fault_recv(wire, ret, max)
 						      : link_recv(wire, ret, max);
 
 	if (wire->capture && n > 0)
-		dm_capture_arrived(wire, ret, (size_t)n);
+		vb_capture_arrived(wire, ret, (size_t)n);
 	if (wire->tail && n > 0)
-		dm_tail_arrived(wire->tail, ret, (size_t)n);
+		vb_tail_arrived(wire->tail, ret, (size_t)n);
 	return n;
 }

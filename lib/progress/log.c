@@ -15,7 +15,7 @@
 #include "lib/control/log.h"
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
-static int most = DM_LOG_WARNING;
+static int most = RXE_LOG_WARNING;
 static int out = STDERR_FILENO;
 
 static void read_environment(void)
@@ -33,7 +33,7 @@ static void read_environment(void)
 	}
 }
 
-void dm_log(enum dm_log_level level, const char *format, ...)
+void rxe_log(enum rxe_log_level level, const char *format, ...)
 {
 	static const char prefix[] = "rxe_dm: ";
 	int saved = errno;
@@ -64,13 +64,13 @@ void dm_log(enum dm_log_level level, const char *format, ...)
 static void from_control(enum ctl_log_level level, const char *line)
 {
 	switch (level) {
-	case CTL_LOG_ERROR: dm_log(DM_LOG_ERROR, "%s", line); return;
-	case CTL_LOG_NOTICE: dm_log(DM_LOG_WARNING, "%s", line); return;
-	case CTL_LOG_DEBUG: dm_log(DM_LOG_DEBUG, "%s", line); return;
+	case CTL_LOG_ERROR: rxe_log(RXE_LOG_ERROR, "%s", line); return;
+	case CTL_LOG_NOTICE: rxe_log(RXE_LOG_WARNING, "%s", line); return;
+	case CTL_LOG_DEBUG: rxe_log(RXE_LOG_DEBUG, "%s", line); return;
 	}
 }
 
-void dm_log_control(void)
+void rxe_log_control(void)
 {
 	ctl_log_to(from_control);
 }

@@ -3,17 +3,18 @@
 #ifndef RXE_PROGRESS_LOG_H
 #define RXE_PROGRESS_LOG_H
 
-enum dm_log_level {
-	DM_LOG_ERROR = 1, /* a call failed, and this is why */
-	DM_LOG_WARNING,	  /* a person wants to know */
-	DM_LOG_INFO,
-	DM_LOG_DEBUG,
+enum rxe_log_level {
+	RXE_LOG_ERROR = 1, /* a call failed, and this is why */
+	RXE_LOG_WARNING,   /* a person wants to know */
+	RXE_LOG_INFO,
+	RXE_LOG_DEBUG,
 };
 
 /* One line, without newline: "rxe_dm: ..." in front. errno stays as it was. */
-void dm_log(enum dm_log_level level, const char *format, ...) __attribute__((format(printf, 2, 3)));
+void rxe_log(enum rxe_log_level level, const char *format, ...)
+	__attribute__((format(printf, 2, 3)));
 
 /* From here on what lib/control says in this process comes out here too. */
-void dm_log_control(void);
+void rxe_log_control(void);
 
 #endif

@@ -170,7 +170,7 @@ static void guard(unsigned int which)
 	pthread_mutex_unlock(&guard_lock);
 }
 
-void dm_memory_guard(void)
+void vb_memory_guard(void)
 {
 	guard(0);
 	guard(1);
@@ -185,23 +185,23 @@ static void make_ready(void)
 	sigaddset(&faults, SIGBUS);
 	pthread_sigmask(SIG_UNBLOCK, &faults, &turn.mask);
 	turn.blocked = sigismember(&turn.mask, SIGSEGV) || sigismember(&turn.mask, SIGBUS);
-	dm_memory_guard();
+	vb_memory_guard();
 	turn.ready = true;
 }
 
-void dm_memory_turn_ends(void)
+void vb_memory_turn_ends(void)
 {
 	if (turn.ready && turn.blocked)
 		pthread_sigmask(SIG_SETMASK, &turn.mask, NULL);
 	turn.ready = false;
 }
 
-void dm_memory_forked(void)
+void vb_memory_forked(void)
 {
 	pthread_mutex_init(&guard_lock, NULL);
 }
 
-bool dm_memory_copy(void *dst, const void *src, size_t len)
+bool vb_memory_copy(void *dst, const void *src, size_t len)
 {
 	struct landing here = { .a = (uintptr_t)dst, .b = (uintptr_t)src, .len = len };
 
@@ -266,7 +266,7 @@ MAY_FAULT static void land(uint8_t *dst, const uint8_t *src, size_t len)
 	store_word(dst + len - tail, src + len - tail, tail);
 }
 
-bool dm_memory_land(void *dst, const void *src, size_t len)
+bool vb_memory_land(void *dst, const void *src, size_t len)
 {
 	struct landing here = { .a = (uintptr_t)dst, .b = (uintptr_t)src, .len = len };
 
@@ -299,14 +299,14 @@ MAY_FAULT static bool touch(uintptr_t addr, bool write)
 	return true;
 }
 
-bool dm_memory_probe(const void *addr, size_t len, bool write)
+bool vb_memory_probe(const void *addr, size_t len, bool write)
 {
 	const uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
 	uintptr_t first = (uintptr_t)addr & ~(page - 1);
 	uintptr_t last = ((uintptr_t)addr + len - 1) & ~(page - 1);
 	bool ok = true;
 
-	dm_memory_guard();
+	vb_memory_guard();
 	if (madvise((void *)first, last - first + page,
 		    write ? MADV_POPULATE_WRITE : MADV_POPULATE_READ) == 0)
 		return true;
@@ -316,12 +316,12 @@ bool dm_memory_probe(const void *addr, size_t len, bool write)
 	/* A kernel before 5.14, or memory that cannot be populated so: touch every page. */
 	for (uintptr_t p = first; ok && p <= last; p += page)
 		ok = touch(p, write);
-	dm_memory_turn_ends();
+	vb_memory_turn_ends();
 	return ok;
 }
 
 /* Where a region's byte at iova is in this process, or NULL: not here. The range was checked. */
-static uint8_t *locate(const struct dm_device *dev, const struct rxe_mr *mr, uint64_t iova)
+static uint8_t *locate(const struct vb_device *dev, const struct rxe_mr *mr, uint64_t iova)
 {
 	uint64_t at = mr->addr + (iova - mr->iova);
 
@@ -334,27 +334,27 @@ static uint8_t *locate(const struct dm_device *dev, const struct rxe_mr *mr, uin
 	return NULL;
 }
 
-static bool is_foreign(const struct dm_device *dev, const struct rxe_mr *mr)
+static bool is_foreign(const struct vb_device *dev, const struct rxe_mr *mr)
 {
 	return mr->kind == RXE_MR_PLAIN && mr->owner != dev->attachment.slot;
 }
 
-bool dm_mem_read(void *host, const struct rxe_mr *mr, uint64_t iova, void *dst, size_t len)
+bool vb_mem_read(void *host, const struct rxe_mr *mr, uint64_t iova, void *dst, size_t len)
 {
 	const uint8_t *p = locate(host, mr, iova);
 
 	if (is_foreign(host, mr))
-		return dm_errand_read(host, mr, iova, dst, len);
-	return p && dm_memory_copy(dst, p, len);
+		return remote_read(host, mr, iova, dst, len);
+	return p && vb_memory_copy(dst, p, len);
 }
 
-bool dm_mem_write(void *host, const struct rxe_mr *mr, uint64_t iova, const void *src, size_t len)
+bool vb_mem_write(void *host, const struct rxe_mr *mr, uint64_t iova, const void *src, size_t len)
 {
 	uint8_t *p = locate(host, mr, iova);
 
 	if (is_foreign(host, mr))
-		return dm_errand_write(host, mr, iova, src, len);
-	return p && dm_memory_land(p, src, len);
+		return remote_write(host, mr, iova, src, len);
+	return p && vb_memory_land(p, src, len);
 }
 
 MAY_FAULT static uint64_t work_on(uint64_t *p, enum rxe_atomic_op op, uint64_t compare_or_add,
@@ -386,13 +386,13 @@ static bool work_at(uint64_t *p, enum rxe_atomic_op op, uint64_t compare_or_add,
 	return true;
 }
 
-bool dm_mem_atomic(void *host, const struct rxe_mr *mr, uint64_t iova, enum rxe_atomic_op op,
+bool vb_mem_atomic(void *host, const struct rxe_mr *mr, uint64_t iova, enum rxe_atomic_op op,
 		   uint64_t compare_or_add, uint64_t swap, uint64_t *ret_orig)
 {
 	uint8_t *p = locate(host, mr, iova);
 
 	if (is_foreign(host, mr))
-		return dm_errand_atomic(host, mr, iova, op, compare_or_add, swap, ret_orig);
+		return remote_atomic(host, mr, iova, op, compare_or_add, swap, ret_orig);
 	return p && !((uintptr_t)p & 7) &&
 	       work_at((uint64_t *)(void *)p, op, compare_or_add, swap, ret_orig);
 }

@@ -40,7 +40,7 @@ static bool machine_memory(uint64_t *ret_total, uint64_t *ret_available)
 	return *ret_total != 0 && *ret_available != 0;
 }
 
-uint64_t dm_memory_absent(const void *addr, size_t len)
+uint64_t vb_memory_absent(const void *addr, size_t len)
 {
 	const uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
 	uintptr_t at = (uintptr_t)addr & ~(page - 1), end = (uintptr_t)addr + len;
@@ -70,12 +70,12 @@ static bool fits(const void *addr, size_t len, bool write)
 	if (len > total)
 		return false;
 	return !write || len <= available / 2 ||
-	       dm_memory_absent(addr, len) <= available - available / 16;
+	       vb_memory_absent(addr, len) <= available - available / 16;
 }
 
-int dm_memory_admit(const void *addr, size_t len, bool write)
+int vb_memory_admit(const void *addr, size_t len, bool write)
 {
 	if (!fits(addr, len, write))
 		return ENOMEM;
-	return dm_memory_probe(addr, len, write) ? 0 : EFAULT;
+	return vb_memory_probe(addr, len, write) ? 0 : EFAULT;
 }

@@ -13,7 +13,7 @@ static bool is_connected_to(const struct rxe_qp *qp, const struct gid *peer, uin
 	       gid_equal(&qp->flow.dst, peer);
 }
 
-struct rxe_qp *dm_wire_qp_connected_to(const struct rxe_engine *engine, const struct gid *peer,
+struct rxe_qp *vb_wire_qp_connected_to(const struct rxe_engine *engine, const struct gid *peer,
 				       uint32_t qpn)
 {
 	/* Programs of one kind connect their queue pairs in the same order: the same place is a good guess. */
@@ -27,7 +27,7 @@ struct rxe_qp *dm_wire_qp_connected_to(const struct rxe_engine *engine, const st
 	return NULL;
 }
 
-struct rxe_qp *dm_wire_qp_of_sent(const struct rxe_engine *engine, const struct gid *peer,
+struct rxe_qp *vb_wire_qp_of_sent(const struct rxe_engine *engine, const struct gid *peer,
 				  const uint8_t *packet, uint32_t len)
 {
 	struct bth bth;
@@ -42,10 +42,10 @@ struct rxe_qp *dm_wire_qp_of_sent(const struct rxe_engine *engine, const struct 
 		deth_parse(&deth, packet + BTH_LEN);
 		return rxe_engine_find_qp(engine, deth.src_qpn);
 	}
-	return dm_wire_qp_connected_to(engine, peer, bth.dest_qpn);
+	return vb_wire_qp_connected_to(engine, peer, bth.dest_qpn);
 }
 
-struct rxe_qp *dm_wire_qp_of_arrived(const struct rxe_engine *engine, const uint8_t *packet,
+struct rxe_qp *vb_wire_qp_of_arrived(const struct rxe_engine *engine, const uint8_t *packet,
 				     uint32_t len)
 {
 	struct bth bth;
@@ -74,7 +74,7 @@ static const struct rxe_send_wqe *request_with(const struct rxe_qp *qp, uint32_t
 	return NULL;
 }
 
-const struct rxe_send_wqe *dm_wire_request(const struct rxe_qp *qp, bool sent,
+const struct rxe_send_wqe *vb_wire_request(const struct rxe_qp *qp, bool sent,
 					   const uint8_t *packet, uint32_t len)
 {
 	struct bth bth;

@@ -23,120 +23,121 @@
 #define DOZE_MIN_NS 50000u
 #define DOZE_MAX_NS 250000u
 
-void dm_pump_active(struct dm_pump *pump, uint64_t now_ns)
+void progress_active(struct progress *progress, uint64_t now_ns)
 {
-	atomic_store_explicit(&pump->active_at_ns, now_ns, memory_order_relaxed);
-	atomic_store_explicit(&pump->active_cpu, sched_getcpu(), memory_order_relaxed);
+	atomic_store_explicit(&progress->active_at_ns, now_ns, memory_order_relaxed);
+	atomic_store_explicit(&progress->active_cpu, sched_getcpu(), memory_order_relaxed);
 }
 
-static bool is_crowded(struct dm_pump *pump, uint64_t now_ns)
+static bool is_crowded(struct progress *progress, uint64_t now_ns)
 {
-	return now_ns < atomic_load_explicit(&pump->crowded_until_ns, memory_order_relaxed);
+	return now_ns < atomic_load_explicit(&progress->crowded_until_ns, memory_order_relaxed);
 }
 
-void dm_pump_yield(struct dm_pump *pump, uint64_t now_ns)
+void progress_yield(struct progress *progress, uint64_t now_ns)
 {
 	uint64_t after_ns;
 
-	if (is_crowded(pump, now_ns) ||
-	    now_ns < atomic_load_explicit(&pump->no_yield_until_ns, memory_order_relaxed))
+	if (is_crowded(progress, now_ns) ||
+	    now_ns < atomic_load_explicit(&progress->no_yield_until_ns, memory_order_relaxed))
 		return;
 	sched_yield();
-	after_ns = dm_now_ns();
+	after_ns = rxe_now_ns();
 	if (after_ns - now_ns < YIELD_NOBODY_NS) {
-		atomic_store_explicit(&pump->no_yield_until_ns, after_ns + YIELD_AGAIN_NS,
+		atomic_store_explicit(&progress->no_yield_until_ns, after_ns + YIELD_AGAIN_NS,
 				      memory_order_relaxed);
 	} else if (after_ns - now_ns > YIELD_TOO_DEAR_NS) {
-		atomic_store_explicit(&pump->doze_ns, DOZE_MIN_NS, memory_order_relaxed);
-		atomic_store_explicit(&pump->crowded_until_ns, after_ns + CROWDED_NS,
+		atomic_store_explicit(&progress->doze_ns, DOZE_MIN_NS, memory_order_relaxed);
+		atomic_store_explicit(&progress->crowded_until_ns, after_ns + CROWDED_NS,
 				      memory_order_relaxed);
 	}
 }
 
 /* Sleep until a packet comes, or the engine's deadline, or a short while has passed: longer each time that nothing came. A system
  * call by itself, since ppoll() would end a thread that the program cancels here. */
-static void doze(struct dm_pump *pump, uint64_t now_ns, uint64_t due_ns)
+static void doze(struct progress *progress, uint64_t now_ns, uint64_t due_ns)
 {
-	struct pollfd link = { .fd = dm_wire_poll_fd(&pump->wire), .events = POLLIN };
-	uint64_t longest_ns = atomic_load_explicit(&pump->doze_ns, memory_order_relaxed);
+	struct pollfd link = { .fd = vb_wire_poll_fd(&progress->wire), .events = POLLIN };
+	uint64_t longest_ns = atomic_load_explicit(&progress->doze_ns, memory_order_relaxed);
 	uint64_t next_ns = DOZE_MIN_NS;
 	struct timespec timeout = { 0 };
 
 	if (due_ns <= now_ns)
 		return;
 	timeout.tv_nsec = (long)(due_ns - now_ns < longest_ns ? due_ns - now_ns : longest_ns);
-	atomic_fetch_add(&pump->dozing, 1);
+	atomic_fetch_add(&progress->dozing, 1);
 	if (syscall(SYS_ppoll, &link, 1, &timeout, NULL, (size_t)0) == 0)
 		next_ns = 2 * longest_ns < DOZE_MAX_NS ? 2 * longest_ns : DOZE_MAX_NS;
-	atomic_fetch_sub(&pump->dozing, 1);
-	atomic_store_explicit(&pump->doze_ns, next_ns, memory_order_relaxed);
+	atomic_fetch_sub(&progress->dozing, 1);
+	atomic_store_explicit(&progress->doze_ns, next_ns, memory_order_relaxed);
 }
 
 /* Each packet wakes the background thread, and each time it comes too late: let it nap. */
-static void found_by_poller(struct dm_pump *pump)
+static void found_by_poller(struct progress *progress)
 {
-	uint32_t found = atomic_load_explicit(&pump->polled_arrivals, memory_order_relaxed);
+	uint32_t found = atomic_load_explicit(&progress->polled_arrivals, memory_order_relaxed);
 
-	if (found < DM_PUMP_NAP_AFTER)
-		atomic_store_explicit(&pump->polled_arrivals, found + 1, memory_order_relaxed);
-	else if (atomic_exchange(&pump->listening, false))
-		dm_pump_thread_kick(pump);
+	if (found < PROGRESS_NAP_AFTER)
+		atomic_store_explicit(&progress->polled_arrivals, found + 1, memory_order_relaxed);
+	else if (atomic_exchange(&progress->listening, false))
+		progress_thread_kick(progress);
 }
 
-uint64_t dm_pump_look(struct dm_device *dev)
+uint64_t progress_poll_once(struct vb_device *dev)
 {
-	struct dm_pump *pump = &dev->pump;
-	bool locked = pthread_mutex_trylock(&pump->lock) == 0;
-	uint64_t now_ns = dm_now_ns();
+	struct progress *progress = &dev->progress;
+	bool locked = pthread_mutex_trylock(&progress->lock) == 0;
+	uint64_t now_ns = rxe_now_ns();
 	uint64_t due_ns;
 	bool arrived;
 
-	atomic_store_explicit(&pump->polled_at_ns, now_ns, memory_order_relaxed);
-	dm_pump_active(pump, now_ns);
+	atomic_store_explicit(&progress->polled_at_ns, now_ns, memory_order_relaxed);
+	progress_active(progress, now_ns);
 	if (!locked)
 		return now_ns + DOZE_MIN_NS;
-	if (!pump->engine) {
-		pthread_mutex_unlock(&pump->lock);
+	if (!progress->engine) {
+		pthread_mutex_unlock(&progress->lock);
 		return 0;
 	}
-	arrived = dm_pump_run(dev, now_ns);
+	arrived = progress_run(dev, now_ns);
 	if (arrived)
-		found_by_poller(pump);
-	due_ns = rxe_engine_deadline(pump->engine);
-	dm_pump_unlock(dev);
+		found_by_poller(progress);
+	due_ns = rxe_engine_deadline(progress->engine);
+	progress_unlock(dev);
 	return arrived ? 0 : due_ns;
 }
 
-void dm_pump_make_room(struct dm_pump *pump, uint64_t due_ns)
+void progress_back_off(struct progress *progress, uint64_t due_ns)
 {
 	/* When it was looked, which is close enough. */
-	uint64_t now_ns = atomic_load_explicit(&pump->active_at_ns, memory_order_relaxed);
+	uint64_t now_ns = atomic_load_explicit(&progress->active_at_ns, memory_order_relaxed);
 
-	if (is_crowded(pump, now_ns))
-		doze(pump, now_ns, due_ns);
+	if (is_crowded(progress, now_ns))
+		doze(progress, now_ns, due_ns);
 	else
-		dm_pump_yield(pump, now_ns);
+		progress_yield(progress, now_ns);
 }
 
-void dm_pump_poll(struct dm_device *dev)
+void progress_poll(struct vb_device *dev)
 {
-	uint64_t due_ns = dm_pump_look(dev);
+	uint64_t due_ns = progress_poll_once(dev);
 
 	if (due_ns)
-		dm_pump_make_room(&dev->pump, due_ns);
+		progress_back_off(&dev->progress, due_ns);
 }
 
-void dm_pump_leave(struct dm_pump *pump)
+void progress_program_will_sleep(struct progress *progress)
 {
-	atomic_store(&pump->polled_at_ns, 0);
-	if (atomic_load(&pump->napping))
-		dm_pump_thread_kick(pump);
+	atomic_store(&progress->polled_at_ns, 0);
+	if (atomic_load(&progress->napping))
+		progress_thread_kick(progress);
 }
 
-void dm_pump_poll_found(struct dm_device *dev)
+void progress_polled_found(struct vb_device *dev)
 {
-	struct dm_pump *pump = &dev->pump;
-	bool more = atomic_load_explicit(&pump->expecting, memory_order_relaxed);
+	struct progress *progress = &dev->progress;
+	bool more = atomic_load_explicit(&progress->expecting, memory_order_relaxed);
 
-	atomic_store_explicit(&pump->polled_at_ns, more ? dm_now_ns() : 0, memory_order_relaxed);
+	atomic_store_explicit(&progress->polled_at_ns, more ? rxe_now_ns() : 0,
+			      memory_order_relaxed);
 }

@@ -2,7 +2,7 @@
 /* What moves the packets of a device in this process: the engine, its lock, its link, the thread in the background.
  *
  * Whoever holds the lock runs the engine: a posting thread from its own call, a polling thread that found its CQ empty, else
- * the background thread. Lock order: dm_device.lock, pump lock, a CQ's poll lock, an event queue's lock. */
+ * the background thread. Lock order: vb_device.lock, engine lock, a CQ's poll lock, an event queue's lock. */
 #ifndef RXE_PROGRESS_H
 #define RXE_PROGRESS_H
 
@@ -17,30 +17,30 @@
 #include "lib/progress/remote.h"
 #include "net/wire/train.h"
 
-struct dm_device;
-struct dm_context;
+struct vb_device;
+struct vb_context;
 struct rxe_engine;
 
-#define DM_PUMP_TICK_NS	  1000000u /* how long an ACK is held at most, if nobody polls */
-#define DM_PUMP_NAP_AFTER 8
-#define DM_PUMP_TRAINS	  4 /* built before one system call sends them */
+#define PROGRESS_TICK_NS   1000000u /* how long an ACK is held at most, if nobody polls */
+#define PROGRESS_NAP_AFTER 8
+#define PROGRESS_TRAINS	   4 /* built before one system call sends them */
 
-struct dm_pump {
+struct progress {
 	pthread_mutex_t lock;	   /* the engine lock: all that follows, but for atomics */
 	struct rxe_engine *engine; /* NULL: not attached, or the child after a fork() */
-	struct dm_wire wire;
+	struct vb_wire wire;
 	uint8_t *tx_mem;
-	struct wire_train tx[DM_PUMP_TRAINS];
+	struct wire_train tx[PROGRESS_TRAINS];
 	uint32_t tx_first, tx_count; /* built, and not yet taken by the kernel */
-	bool sent_to_neighbour; /* something left for a process of this host: who posts looks, and yields to it */
+	bool sent_to_local_peer; /* something left for a process of this host: who posts looks, and yields to it */
 	uint32_t looks_found; /* running, up to the last look into the socket */
 	uint32_t random_state;
 	uint32_t gids_at; /* the generation that the engine's GIDs are of */
 	uint32_t
 		owed_leaving; /* bit i: ctl_slot.owed[i] is in a train that the kernel has not taken yet */
-	struct dm_room room;	     /* how full other processes' sockets are */
-	struct dm_errands errands;   /* in other processes' memory, and theirs in ours */
-	struct dm_context *contexts; /* of this device, for its asynchronous events */
+	struct credits room;		/* how full other processes' sockets are */
+	struct remote_requests errands; /* in other processes' memory, and theirs in ours */
+	struct vb_context *contexts;	/* of this device, for its asynchronous events */
 
 	/* When a thread of the program last polled; 0 once it found something and expects nothing more: it may now do anything,
 	 * such as spin on its own memory. */
@@ -51,7 +51,7 @@ struct dm_pump {
 	_Atomic bool listening; /* the background thread waits on the link: each packet wakes it */
 	_Atomic bool napping;	/* it is deaf to the link */
 	_Atomic uint32_t armed; /* CQs that will want it when the program sleeps */
-	/* Arrivals that polling threads found since the background thread last found one: up to DM_PUMP_NAP_AFTER. */
+	/* Arrivals that polling threads found since the background thread last found one: up to PROGRESS_NAP_AFTER. */
 	_Atomic uint32_t polled_arrivals;
 	_Atomic bool expecting; /* requests are posted whose completions have not come */
 	_Atomic uint64_t no_yield_until_ns; /* nobody wanted the processor just now */
@@ -69,55 +69,55 @@ struct dm_pump {
 };
 
 /* A device of this process exists; not attached yet. Also in the child after fork(). */
-void dm_pump_init(struct dm_pump *pump);
+void progress_init(struct progress *progress);
 /* The device is attached: engine and link come to life. 0 or a negative errno. Under the device's lock. */
-int dm_pump_start(struct dm_device *dev);
+int progress_start(struct vb_device *dev);
 /* The last context goes: everything owed is flushed, nothing of it runs any more. Under the device's lock. */
-void dm_pump_stop(struct dm_device *dev);
+void progress_stop(struct vb_device *dev);
 /* The process exits without having closed its contexts: what its peers wait for is sent. Waits for nobody. */
-void dm_pump_exit(struct dm_device *dev);
+void progress_exit(struct vb_device *dev);
 /* When it returns the engine has finished what it was at: nobody is inside memory whose key was cleared before. */
-void dm_pump_quiesce(struct dm_device *dev);
+void progress_quiesce(struct vb_device *dev);
 
 /* Take the engine. False: there is none in this process (a child after fork()): nothing is held then. */
-bool dm_pump_lock(struct dm_device *dev);
-/* The same for an object that was made when dm_forks() was forks. False also when the process inherited it: its engine stayed
+bool progress_lock(struct vb_device *dev);
+/* The same for an object that was made when vb_forks() was forks. False also when the process inherited it: its engine stayed
  * with the parent. */
-bool dm_pump_lock_for(struct dm_device *dev, uint32_t forks);
-void dm_pump_unlock(struct dm_device *dev);
+bool progress_lock_for(struct vb_device *dev, uint32_t forks);
+void progress_unlock(struct vb_device *dev);
 /* Under the lock, as is the moment that now_ns was asked for: the engine's time never goes back.
  * Send what is ready and publish completions. */
-void dm_pump_transmit(struct dm_device *dev, uint64_t now_ns);
+void progress_transmit(struct vb_device *dev, uint64_t now_ns);
 /* Under the lock. Receive, serve timers, transmit. True when something arrived. */
-bool dm_pump_run(struct dm_device *dev, uint64_t now_ns);
+bool progress_run(struct vb_device *dev, uint64_t now_ns);
 /* Not under the lock: a CQ was found empty. Runs the engine if nobody else does. 0 when something arrived, or nothing ever will;
  * else when the engine is due. */
-uint64_t dm_pump_look(struct dm_device *dev);
+uint64_t progress_poll_once(struct vb_device *dev);
 /* And found empty again: gives the processor away for a moment; on a crowded machine until a packet comes or the engine is due, or
  * for 250 us. */
-void dm_pump_make_room(struct dm_pump *pump, uint64_t due_ns);
+void progress_back_off(struct progress *progress, uint64_t due_ns);
 /* Both, for who waits for other things than a completion. */
-void dm_pump_poll(struct dm_device *dev);
+void progress_poll(struct vb_device *dev);
 /* The calling thread is about to sleep in the kernel: the background thread is needed. */
-void dm_pump_leave(struct dm_pump *pump);
+void progress_program_will_sleep(struct progress *progress);
 /* The program found a completion: it will poll again if it expects more. */
-void dm_pump_poll_found(struct dm_device *dev);
+void progress_polled_found(struct vb_device *dev);
 /* A thread of the program is here. */
-void dm_pump_active(struct dm_pump *pump, uint64_t now_ns);
+void progress_active(struct progress *progress, uint64_t now_ns);
 /* Offer the processor to whoever we sent to, unless that has proved dear. */
-void dm_pump_yield(struct dm_pump *pump, uint64_t now_ns);
+void progress_yield(struct progress *progress, uint64_t now_ns);
 
-/* The background thread. 0 or a negative errno. Under the pump lock. */
-int dm_pump_thread_start(struct dm_device *dev);
-void dm_pump_thread_stop(struct dm_pump *pump);
+/* The background thread. 0 or a negative errno. Under the engine lock. */
+int progress_thread_start(struct vb_device *dev);
+void progress_thread_stop(struct progress *progress);
 /* In the child after fork(). */
-void dm_pump_thread_forget(struct dm_pump *pump);
+void progress_thread_forget(struct progress *progress);
 /* Look at the timers anew. */
-void dm_pump_thread_kick(struct dm_pump *pump);
+void progress_thread_kick(struct progress *progress);
 
 /* In the child after fork(): the parent's engine and sockets are not ours. */
-void dm_pump_drop_in_child(struct dm_device *dev);
+void progress_drop_in_child(struct vb_device *dev);
 
-uint64_t dm_now_ns(void);
+uint64_t rxe_now_ns(void);
 
 #endif

@@ -32,12 +32,12 @@
 #define SLEEP_NS       20000
 #define NAME_OFFSET    offsetof(struct sockaddr_un, sun_path)
 
-static struct ctl_slot *slot_of(const struct dm_device *dev, uint32_t slot)
+static struct ctl_slot *slot_of(const struct vb_device *dev, uint32_t slot)
 {
 	return &dev->attachment.shared->slot[slot];
 }
 
-static struct ctl_errands *errands(const struct dm_device *dev)
+static struct ctl_remote_requests *errands(const struct vb_device *dev)
 {
 	return &dev->attachment.shared->errands;
 }
@@ -54,62 +54,62 @@ static void show_cookie(struct ctl_slot *slot)
 }
 
 /* The kernel chooses a name in the abstract namespace that nobody has; it stands in our slot. */
-void dm_errands_open(struct dm_device *dev)
+void remote_open(struct vb_device *dev)
 {
-	struct dm_errands *own = &dev->pump.errands;
+	struct remote_requests *own = &dev->progress.errands;
 	struct ctl_slot *slot = slot_of(dev, dev->attachment.slot);
 	const char *no_vm = getenv("RXE_DM_NO_VM");
-	struct ctl_errand *sheet = &errands(dev)->sheet[dev->attachment.slot];
+	struct ctl_remote_request *sheet = &errands(dev)->sheet[dev->attachment.slot];
 	struct sockaddr_un name = { .sun_family = AF_UNIX };
 	socklen_t len = sizeof(name);
 
-	*own = (struct dm_errands){ .no_vm = no_vm && *no_vm == '1' };
+	*own = (struct remote_requests){ .no_vm = no_vm && *no_vm == '1' };
 	/* Behind the last process in this slot, whose errand may still be run. */
-	own->number = atomic_load(&sheet->state) / (CTL_ERRAND_PHASE + 1);
+	own->number = atomic_load(&sheet->state) / (CTL_REMOTE_PHASE + 1);
 	show_cookie(slot);
 	own->bell_fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	memset(slot->bell, 0, sizeof(slot->bell));
 	if (own->bell_fd < 0 || bind(own->bell_fd, (struct sockaddr *)&name, sizeof(sa_family_t)) ||
 	    getsockname(own->bell_fd, (struct sockaddr *)&name, &len) || len <= NAME_OFFSET ||
 	    len - NAME_OFFSET >= sizeof(slot->bell)) {
-		dm_log(DM_LOG_WARNING,
-		       "no socket for errands (%s): other processes cannot reach "
-		       "memory that this one registers",
-		       strerror(errno));
+		rxe_log(RXE_LOG_WARNING,
+			"no socket for errands (%s): other processes cannot reach "
+			"memory that this one registers",
+			strerror(errno));
 		return;
 	}
 	memcpy(slot->bell + 1, name.sun_path, len - NAME_OFFSET);
 	slot->bell[0] = (uint8_t)(len - NAME_OFFSET);
 }
 
-void dm_errands_close(struct dm_device *dev)
+void remote_close(struct vb_device *dev)
 {
-	struct dm_errands *own = &dev->pump.errands;
+	struct remote_requests *own = &dev->progress.errands;
 
 	if (own->bell_fd >= 0)
 		close(own->bell_fd);
 	own->bell_fd = -1;
 }
 
-void dm_errands_heard(struct dm_device *dev)
+void remote_heard(struct vb_device *dev)
 {
 	char c[16];
 
-	while (recv(dev->pump.errands.bell_fd, c, sizeof(c), MSG_DONTWAIT) >= 0)
+	while (recv(dev->progress.errands.bell_fd, c, sizeof(c), MSG_DONTWAIT) >= 0)
 		;
 }
 
 /* A full queue means that it has been rung already. */
-static void ring(struct dm_device *dev, uint32_t owner)
+static void ring(struct vb_device *dev, uint32_t owner)
 {
 	const struct ctl_slot *slot = slot_of(dev, owner);
 	struct sockaddr_un name = { .sun_family = AF_UNIX };
 	size_t len = slot->bell[0];
 
-	if (len == 0 || len >= sizeof(slot->bell) || dev->pump.errands.bell_fd < 0)
+	if (len == 0 || len >= sizeof(slot->bell) || dev->progress.errands.bell_fd < 0)
 		return;
 	memcpy(name.sun_path, slot->bell + 1, len);
-	sendto(dev->pump.errands.bell_fd, "!", 1, MSG_DONTWAIT | MSG_NOSIGNAL,
+	sendto(dev->progress.errands.bell_fd, "!", 1, MSG_DONTWAIT | MSG_NOSIGNAL,
 	       (struct sockaddr *)&name, (socklen_t)(NAME_OFFSET + len));
 }
 
@@ -119,7 +119,7 @@ struct asked {
 	uint64_t iova, compare_or_add, swap;
 };
 
-static void read_once(struct asked *ret, const struct ctl_errand *e)
+static void read_once(struct asked *ret, const struct ctl_remote_request *e)
 {
 	ret->op = __atomic_load_n(&e->op, __ATOMIC_RELAXED);
 	ret->key = __atomic_load_n(&e->key, __ATOMIC_RELAXED);
@@ -130,7 +130,7 @@ static void read_once(struct asked *ret, const struct ctl_errand *e)
 }
 
 /* The region that the errand names, if it is ours and has room for it. */
-static const struct rxe_mr *find_own(const struct dm_device *dev, const struct asked *asked)
+static const struct rxe_mr *find_own(const struct vb_device *dev, const struct asked *asked)
 {
 	const struct rxe_mr *mr = rxe_mr_find(&dev->attachment.shared->mrs, asked->key);
 
@@ -140,58 +140,58 @@ static const struct rxe_mr *find_own(const struct dm_device *dev, const struct a
 	return mr;
 }
 
-static bool run_atomic(struct dm_device *dev, const struct rxe_mr *mr, const struct asked *asked,
-		       struct ctl_errand *e)
+static bool run_atomic(struct vb_device *dev, const struct rxe_mr *mr, const struct asked *asked,
+		       struct ctl_remote_request *e)
 {
 	uint64_t orig;
 
 	if (asked->len != sizeof(orig) ||
-	    !dm_mem_atomic(dev, mr, asked->iova,
-			   asked->op == CTL_ERRAND_CMP_SWAP ? RXE_CMP_SWAP : RXE_FETCH_ADD,
+	    !vb_mem_atomic(dev, mr, asked->iova,
+			   asked->op == CTL_REMOTE_CMP_SWAP ? RXE_CMP_SWAP : RXE_FETCH_ADD,
 			   asked->compare_or_add, asked->swap, &orig))
 		return false;
 	e->orig = orig;
 	return true;
 }
 
-static bool run(struct dm_device *dev, struct ctl_errand *e)
+static bool run(struct vb_device *dev, struct ctl_remote_request *e)
 {
 	const struct rxe_mr *mr;
 	struct asked asked;
 
 	read_once(&asked, e);
-	if (asked.len > CTL_ERRAND_BYTES)
+	if (asked.len > CTL_REMOTE_BYTES)
 		return false;
-	if (asked.op == CTL_ERRAND_SRQ_TAKE || asked.op == CTL_ERRAND_SRQ_DONE)
-		return dm_srq_run_errand(dev, e, asked.op, asked.key, asked.iova, asked.len);
+	if (asked.op == CTL_REMOTE_SRQ_TAKE || asked.op == CTL_REMOTE_SRQ_DONE)
+		return remote_srq_serve(dev, e, asked.op, asked.key, asked.iova, asked.len);
 	mr = find_own(dev, &asked);
 	if (!mr)
 		return false;
 	switch (asked.op) {
-	case CTL_ERRAND_READ: return dm_mem_read(dev, mr, asked.iova, e->bytes, asked.len);
-	case CTL_ERRAND_WRITE: return dm_mem_write(dev, mr, asked.iova, e->bytes, asked.len);
-	case CTL_ERRAND_CMP_SWAP:
-	case CTL_ERRAND_FETCH_ADD: return run_atomic(dev, mr, &asked, e);
+	case CTL_REMOTE_READ: return vb_mem_read(dev, mr, asked.iova, e->bytes, asked.len);
+	case CTL_REMOTE_WRITE: return vb_mem_write(dev, mr, asked.iova, e->bytes, asked.len);
+	case CTL_REMOTE_CMP_SWAP:
+	case CTL_REMOTE_FETCH_ADD: return run_atomic(dev, mr, &asked, e);
 	}
 	return false;
 }
 
-static void run_from(struct dm_device *dev, uint32_t sender)
+static void run_from(struct vb_device *dev, uint32_t sender)
 {
-	struct ctl_errand *e = &errands(dev)->sheet[sender];
+	struct ctl_remote_request *e = &errands(dev)->sheet[sender];
 	uint64_t state = atomic_load(&e->state), taken;
 
-	if ((state & CTL_ERRAND_PHASE) != CTL_ERRAND_SENT)
+	if ((state & CTL_REMOTE_PHASE) != CTL_REMOTE_SENT)
 		return;
-	taken = (state & ~(uint64_t)CTL_ERRAND_PHASE) | CTL_ERRAND_TAKEN;
+	taken = (state & ~(uint64_t)CTL_REMOTE_PHASE) | CTL_REMOTE_TAKEN;
 	if (!atomic_compare_exchange_strong(&e->state, &state, taken))
 		return;
 	e->ok = run(dev, e);
 	/* Not when a new process has the sender's slot meanwhile, and has begun anew. */
-	atomic_compare_exchange_strong(&e->state, &taken, taken | CTL_ERRAND_DONE);
+	atomic_compare_exchange_strong(&e->state, &taken, taken | CTL_REMOTE_DONE);
 }
 
-void dm_errands_run(struct dm_device *dev)
+void remote_run(struct vb_device *dev)
 {
 	_Atomic uint64_t *from = errands(dev)->pending[dev->attachment.slot].from;
 
@@ -206,7 +206,7 @@ void dm_errands_run(struct dm_device *dev)
 	}
 }
 
-static bool is_there(const struct dm_device *dev, uint32_t owner, uint32_t epoch)
+static bool is_there(const struct vb_device *dev, uint32_t owner, uint32_t epoch)
 {
 	return owner < RXE_MAX_SLOTS && atomic_load(&slot_of(dev, owner)->pid) != 0 &&
 	       atomic_load(&slot_of(dev, owner)->epoch) == epoch;
@@ -223,28 +223,28 @@ static void rest(uint64_t waited_ns)
 }
 
 /* What we know of the process that has the region; a new one in the slot is a stranger. */
-static struct dm_errand_peer *peer_of(struct dm_device *dev, const struct rxe_mr *mr)
+static struct remote_peer *peer_of(struct vb_device *dev, const struct rxe_mr *mr)
 {
-	struct dm_errand_peer *peer = &dev->pump.errands.peer[mr->owner];
+	struct remote_peer *peer = &dev->progress.errands.peer[mr->owner];
 
 	if (peer->epoch != mr->epoch)
-		*peer = (struct dm_errand_peer){ .epoch = mr->epoch };
+		*peer = (struct remote_peer){ .epoch = mr->epoch };
 	if (peer->allow_ns == 0)
 		peer->allow_ns = ALLOW_NS;
 	return peer;
 }
 
 /* Has it answered nothing for so long that what is asked of it fails? If not, it is only late. */
-static bool has_failed_us(struct dm_device *dev, const struct dm_errand_peer *peer)
+static bool has_failed_us(struct vb_device *dev, const struct remote_peer *peer)
 {
-	bool failed = dm_now_ns() - peer->lag_began_ns > PATIENCE_NS;
+	bool failed = rxe_now_ns() - peer->lag_began_ns > PATIENCE_NS;
 
-	dev->pump.errands.is_late = !failed;
+	dev->progress.errands.is_deferred = !failed;
 	return failed;
 }
 
 /* The owner has not begun in time, and now it never will. */
-static void taken_back(struct dm_device *dev, struct dm_errand_peer *peer, uint64_t now_ns)
+static void taken_back(struct vb_device *dev, struct remote_peer *peer, uint64_t now_ns)
 {
 	peer->deaf = true;
 	if (peer->lag_began_ns == 0)
@@ -253,7 +253,7 @@ static void taken_back(struct dm_device *dev, struct dm_errand_peer *peer, uint6
 }
 
 /* How long to stand still for the next: longer for one who was too slow, and less again when that proves to be enough. */
-static void answered(struct dm_errand_peer *peer, uint64_t waited_ns)
+static void answered(struct remote_peer *peer, uint64_t waited_ns)
 {
 	peer->lag_began_ns = 0;
 	if (waited_ns < peer->allow_ns / 4 && peer->allow_ns > ALLOW_NS)
@@ -262,12 +262,12 @@ static void answered(struct dm_errand_peer *peer, uint64_t waited_ns)
 
 /* Until it is done, or has not been begun in time, or the owner has gone. What has been begun cannot be taken back, and is over
  * in no time, but when the owner was stopped in the midst of it. */
-static bool wait_for(struct dm_device *dev, struct ctl_errand *e, const struct rxe_mr *mr,
+static bool wait_for(struct vb_device *dev, struct ctl_remote_request *e, const struct rxe_mr *mr,
 		     uint64_t sent)
 {
-	const uint64_t done = sent | CTL_ERRAND_DONE, idle = sent & ~(uint64_t)CTL_ERRAND_PHASE;
-	uint64_t begin_ns = dm_now_ns(), rung_ns = begin_ns, now_ns = begin_ns;
-	struct dm_errand_peer *peer = peer_of(dev, mr);
+	const uint64_t done = sent | CTL_REMOTE_DONE, idle = sent & ~(uint64_t)CTL_REMOTE_PHASE;
+	uint64_t begin_ns = rxe_now_ns(), rung_ns = begin_ns, now_ns = begin_ns;
+	struct remote_peer *peer = peer_of(dev, mr);
 
 	while (atomic_load(&e->state) != done) {
 		uint64_t expected = sent;
@@ -285,16 +285,16 @@ static bool wait_for(struct dm_device *dev, struct ctl_errand *e, const struct r
 			ring(dev, mr->owner);
 			rung_ns = now_ns;
 		}
-		dm_errands_run(dev);
+		remote_run(dev);
 		rest(now_ns - begin_ns);
-		now_ns = dm_now_ns();
+		now_ns = rxe_now_ns();
 	}
 	answered(peer, now_ns - begin_ns);
 	return e->ok;
 }
 
 /* It has taken down our last knock, and found nothing behind it. */
-static void has_moved(struct dm_errand_peer *peer, uint64_t now_ns)
+static void has_moved(struct remote_peer *peer, uint64_t now_ns)
 {
 	peer->deaf = false;
 	if (peer->allow_ns < PATIENCE_NS)
@@ -304,25 +304,25 @@ static void has_moved(struct dm_errand_peer *peer, uint64_t now_ns)
 }
 
 /* The sheet is filled: off with it. Who was deaf and has not even taken down our last knock is not asked. */
-static bool send_off(struct dm_device *dev, struct ctl_errand *e, const struct rxe_mr *mr)
+static bool send_off(struct vb_device *dev, struct ctl_remote_request *e, const struct rxe_mr *mr)
 {
 	uint32_t us = dev->attachment.slot;
-	struct dm_errands *own = &dev->pump.errands;
-	struct dm_errand_peer *peer = peer_of(dev, mr);
+	struct remote_requests *own = &dev->progress.errands;
+	struct remote_peer *peer = peer_of(dev, mr);
 	_Atomic uint64_t *knocks = &errands(dev)->pending[mr->owner].from[us / 64];
 	uint64_t knock = 1ull << (us % 64), sent;
 
 	if (peer->deaf && (atomic_load(knocks) & knock)) {
-		if (dm_now_ns() - peer->rung_ns > RING_AGAIN_NS) {
+		if (rxe_now_ns() - peer->rung_ns > RING_AGAIN_NS) {
 			ring(dev, mr->owner);
-			peer->rung_ns = dm_now_ns();
+			peer->rung_ns = rxe_now_ns();
 		}
 		has_failed_us(dev, peer);
 		return false;
 	}
 	if (peer->deaf)
-		has_moved(peer, dm_now_ns());
-	sent = ++own->number * (CTL_ERRAND_PHASE + 1) | CTL_ERRAND_SENT;
+		has_moved(peer, rxe_now_ns());
+	sent = ++own->number * (CTL_REMOTE_PHASE + 1) | CTL_REMOTE_SENT;
 	own->owner = mr->owner;
 	own->epoch = mr->epoch;
 	atomic_store(&e->state, sent);
@@ -332,15 +332,15 @@ static bool send_off(struct dm_device *dev, struct ctl_errand *e, const struct r
 }
 
 /* Our sheet, or NULL: the owner has gone, or one of whom we lost patience is still writing on it. */
-static struct ctl_errand *take_sheet(struct dm_device *dev, const struct rxe_mr *mr, uint32_t op,
-				     uint64_t iova, size_t len)
+static struct ctl_remote_request *take_sheet(struct vb_device *dev, const struct rxe_mr *mr,
+					     uint32_t op, uint64_t iova, size_t len)
 {
-	struct ctl_errand *e = &errands(dev)->sheet[dev->attachment.slot];
-	const struct dm_errands *own = &dev->pump.errands;
+	struct ctl_remote_request *e = &errands(dev)->sheet[dev->attachment.slot];
+	const struct remote_requests *own = &dev->progress.errands;
 
 	if (!is_there(dev, mr->owner, mr->epoch))
 		return NULL;
-	if ((atomic_load(&e->state) & CTL_ERRAND_PHASE) == CTL_ERRAND_TAKEN &&
+	if ((atomic_load(&e->state) & CTL_REMOTE_PHASE) == CTL_REMOTE_TAKEN &&
 	    is_there(dev, own->owner, own->epoch))
 		return NULL;
 	e->op = op;
@@ -352,15 +352,15 @@ static struct ctl_errand *take_sheet(struct dm_device *dev, const struct rxe_mr 
 
 /* May the kernel be asked at all? The pid is as the server sees it: before the first copy, what stands at the address that the
  * slot names must be what the slot says, or it is another process in another pid namespace. */
-static bool vm_allowed(struct dm_device *dev, const struct rxe_mr *mr)
+static bool vm_allowed(struct vb_device *dev, const struct rxe_mr *mr)
 {
-	struct dm_errand_peer *peer = peer_of(dev, mr);
+	struct remote_peer *peer = peer_of(dev, mr);
 	const struct ctl_slot *slot = slot_of(dev, mr->owner);
 	uint64_t found = 0;
 	struct iovec here = { &found, sizeof(found) };
 	struct iovec there = { (void *)(uintptr_t)slot->cookie_at, sizeof(found) };
 
-	if (dev->pump.errands.no_vm)
+	if (dev->progress.errands.no_vm)
 		return false;
 	if (!peer->asked) {
 		peer->asked = true;
@@ -377,7 +377,7 @@ enum vm {
 	VM_REFUSED, /* ask the owner */
 };
 
-static enum vm vm_copy(struct dm_device *dev, const struct rxe_mr *mr, uint64_t iova, void *bytes,
+static enum vm vm_copy(struct vb_device *dev, const struct rxe_mr *mr, uint64_t iova, void *bytes,
 		       size_t len, bool write)
 {
 	uint64_t at = mr->addr + (iova - mr->iova);
@@ -393,20 +393,20 @@ static enum vm vm_copy(struct dm_device *dev, const struct rxe_mr *mr, uint64_t 
 	if (n == (ssize_t)len)
 		return VM_DONE;
 	if (n < 0 && (errno == EPERM || errno == ENOSYS)) {
-		dev->pump.errands.peer[mr->owner].refused = true;
+		dev->progress.errands.peer[mr->owner].refused = true;
 		return VM_REFUSED;
 	}
 	return VM_FAULT;
 }
 
-static bool read_by_owner(struct dm_device *dev, const struct rxe_mr *mr, uint64_t iova,
+static bool read_by_owner(struct vb_device *dev, const struct rxe_mr *mr, uint64_t iova,
 			  uint8_t *dst, size_t len)
 {
 	while (len) {
-		size_t n = len < CTL_ERRAND_BYTES ? len : CTL_ERRAND_BYTES;
-		struct ctl_errand *e = take_sheet(dev, mr, CTL_ERRAND_READ, iova, n);
+		size_t n = len < CTL_REMOTE_BYTES ? len : CTL_REMOTE_BYTES;
+		struct ctl_remote_request *e = take_sheet(dev, mr, CTL_REMOTE_READ, iova, n);
 
-		if (!e || !send_off(dev, e, mr) || !dm_memory_copy(dst, e->bytes, n))
+		if (!e || !send_off(dev, e, mr) || !vb_memory_copy(dst, e->bytes, n))
 			return false;
 		iova += n;
 		dst += n;
@@ -415,14 +415,14 @@ static bool read_by_owner(struct dm_device *dev, const struct rxe_mr *mr, uint64
 	return true;
 }
 
-static bool write_by_owner(struct dm_device *dev, const struct rxe_mr *mr, uint64_t iova,
+static bool write_by_owner(struct vb_device *dev, const struct rxe_mr *mr, uint64_t iova,
 			   const uint8_t *src, size_t len)
 {
 	while (len) {
-		size_t n = len < CTL_ERRAND_BYTES ? len : CTL_ERRAND_BYTES;
-		struct ctl_errand *e = take_sheet(dev, mr, CTL_ERRAND_WRITE, iova, n);
+		size_t n = len < CTL_REMOTE_BYTES ? len : CTL_REMOTE_BYTES;
+		struct ctl_remote_request *e = take_sheet(dev, mr, CTL_REMOTE_WRITE, iova, n);
 
-		if (!e || !dm_memory_copy(e->bytes, src, n) || !send_off(dev, e, mr))
+		if (!e || !vb_memory_copy(e->bytes, src, n) || !send_off(dev, e, mr))
 			return false;
 		iova += n;
 		src += n;
@@ -431,17 +431,17 @@ static bool write_by_owner(struct dm_device *dev, const struct rxe_mr *mr, uint6
 	return true;
 }
 
-bool dm_errand_was_late(void *host)
+bool remote_was_deferred(void *host)
 {
-	struct dm_device *dev = host;
-	bool was = dev->pump.errands.is_late;
+	struct vb_device *dev = host;
+	bool was = dev->progress.errands.is_deferred;
 
-	dev->pump.errands.is_late = false;
+	dev->progress.errands.is_deferred = false;
 	return was;
 }
 
-bool dm_errand_read(struct dm_device *dev, const struct rxe_mr *mr, uint64_t iova, void *dst,
-		    size_t len)
+bool remote_read(struct vb_device *dev, const struct rxe_mr *mr, uint64_t iova, void *dst,
+		 size_t len)
 {
 	if (vm_allowed(dev, mr)) {
 		switch (vm_copy(dev, mr, iova, dst, len, false)) {
@@ -454,8 +454,8 @@ bool dm_errand_read(struct dm_device *dev, const struct rxe_mr *mr, uint64_t iov
 }
 
 /* What somebody may spin on is stored last: the word at the end goes by a call of its own. */
-bool dm_errand_write(struct dm_device *dev, const struct rxe_mr *mr, uint64_t iova, const void *src,
-		     size_t len)
+bool remote_write(struct vb_device *dev, const struct rxe_mr *mr, uint64_t iova, const void *src,
+		  size_t len)
 {
 	size_t tail = len < 8 ? len : 8, head = len - tail;
 	uint8_t *bytes = (uint8_t *)(uintptr_t)src;
@@ -470,11 +470,11 @@ bool dm_errand_write(struct dm_device *dev, const struct rxe_mr *mr, uint64_t io
 	return vm == VM_REFUSED ? write_by_owner(dev, mr, iova, bytes, len) : vm == VM_DONE;
 }
 
-bool dm_errand_ask(struct dm_device *dev, uint32_t owner, uint32_t epoch, uint32_t op, uint32_t key,
-		   uint64_t iova, void *bytes, size_t len)
+bool remote_ask(struct vb_device *dev, uint32_t owner, uint32_t epoch, uint32_t op, uint32_t key,
+		uint64_t iova, void *bytes, size_t len)
 {
 	const struct rxe_mr whose = { .key = key, .owner = owner, .epoch = epoch };
-	struct ctl_errand *e = take_sheet(dev, &whose, op, iova, len);
+	struct ctl_remote_request *e = take_sheet(dev, &whose, op, iova, len);
 
 	if (!e)
 		return false;
@@ -487,12 +487,12 @@ bool dm_errand_ask(struct dm_device *dev, uint32_t owner, uint32_t epoch, uint32
 	return true;
 }
 
-bool dm_errand_atomic(struct dm_device *dev, const struct rxe_mr *mr, uint64_t iova,
-		      enum rxe_atomic_op op, uint64_t compare_or_add, uint64_t swap,
-		      uint64_t *ret_orig)
+bool remote_atomic(struct vb_device *dev, const struct rxe_mr *mr, uint64_t iova,
+		   enum rxe_atomic_op op, uint64_t compare_or_add, uint64_t swap,
+		   uint64_t *ret_orig)
 {
-	struct ctl_errand *e = take_sheet(
-		dev, mr, op == RXE_CMP_SWAP ? CTL_ERRAND_CMP_SWAP : CTL_ERRAND_FETCH_ADD, iova, 8);
+	struct ctl_remote_request *e = take_sheet(
+		dev, mr, op == RXE_CMP_SWAP ? CTL_REMOTE_CMP_SWAP : CTL_REMOTE_FETCH_ADD, iova, 8);
 
 	if (!e)
 		return false;

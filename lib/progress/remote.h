@@ -10,10 +10,10 @@
 #include "emu/host.h"
 #include "emu/limits.h"
 
-struct dm_device;
+struct vb_device;
 
 /* What is known of another slot's process. Under the engine lock. */
-struct dm_errand_peer {
+struct remote_peer {
 	uint32_t epoch; /* of the process that this is about */
 	bool asked,
 		refused; /* the kernel, which says yes or no to a process and not to an access */
@@ -23,37 +23,37 @@ struct dm_errand_peer {
 	uint64_t lag_began_ns; /* since when nothing that was asked was answered; 0: it answers */
 };
 
-struct dm_errands {
+struct remote_requests {
 	int bell_fd; /* -1: none; readable when somebody has rung */
 	uint64_t number;
 	uint32_t owner, epoch; /* who has our sheet, or had it last */
 	bool no_vm;	       /* RXE_DM_NO_VM=1: as if the kernel refused all */
-	bool is_late;	       /* the last access failed for now, not for good */
-	struct dm_errand_peer peer[RXE_MAX_SLOTS];
+	bool is_deferred;      /* the last access failed for now, not for good */
+	struct remote_peer peer[RXE_MAX_SLOTS];
 };
 
 /* The attachment is new: hang up the bell. Without one (no descriptors left) others wait in vain. */
-void dm_errands_open(struct dm_device *dev);
-void dm_errands_close(struct dm_device *dev);
+void remote_open(struct vb_device *dev);
+void remote_close(struct vb_device *dev);
 /* Under the engine lock and with the gauge up: run what others have sent here. */
-void dm_errands_run(struct dm_device *dev);
+void remote_run(struct vb_device *dev);
 /* The bell's descriptor was readable. */
-void dm_errands_heard(struct dm_device *dev);
+void remote_heard(struct vb_device *dev);
 
 /* Likewise. The key was checked and is a foreign process's plain memory. False: it does not let us, has not answered yet
- * (dm_errand_is_late()) or at all, has gone, or the memory has. */
-bool dm_errand_read(struct dm_device *dev, const struct rxe_mr *mr, uint64_t iova, void *dst,
-		    size_t len);
-bool dm_errand_write(struct dm_device *dev, const struct rxe_mr *mr, uint64_t iova, const void *src,
-		     size_t len);
-/* Something else than memory: CTL_ERRAND_SRQ_*, with len bytes that go there and come back. */
-bool dm_errand_ask(struct dm_device *dev, uint32_t owner, uint32_t epoch, uint32_t op, uint32_t key,
-		   uint64_t iova, void *bytes, size_t len);
-bool dm_errand_atomic(struct dm_device *dev, const struct rxe_mr *mr, uint64_t iova,
-		      enum rxe_atomic_op op, uint64_t compare_or_add, uint64_t swap,
-		      uint64_t *ret_orig);
+ * (remote_is_late()) or at all, has gone, or the memory has. */
+bool remote_read(struct vb_device *dev, const struct rxe_mr *mr, uint64_t iova, void *dst,
+		 size_t len);
+bool remote_write(struct vb_device *dev, const struct rxe_mr *mr, uint64_t iova, const void *src,
+		  size_t len);
+/* Something else than memory: CTL_REMOTE_SRQ_*, with len bytes that go there and come back. */
+bool remote_ask(struct vb_device *dev, uint32_t owner, uint32_t epoch, uint32_t op, uint32_t key,
+		uint64_t iova, void *bytes, size_t len);
+bool remote_atomic(struct vb_device *dev, const struct rxe_mr *mr, uint64_t iova,
+		   enum rxe_atomic_op op, uint64_t compare_or_add, uint64_t swap,
+		   uint64_t *ret_orig);
 /* Asked once, right after an access failed: was it that the owner has not answered yet? Then nothing has happened, and the same
  * may be asked again. */
-bool dm_errand_was_late(void *host);
+bool remote_was_deferred(void *host);
 
 #endif

@@ -11,29 +11,29 @@
 #include "lib/verbs/objects.h"
 #include "lib/verbs/srq.h"
 
-static struct ctl_shared_srq *shown(const struct dm_device *dev, uint32_t slot, uint32_t srqn)
+static struct ctl_shared_srq *shown(const struct vb_device *dev, uint32_t slot, uint32_t srqn)
 {
 	return &dev->attachment.shared->slot[slot].srq[srqn % RXE_MAX_SRQ];
 }
 
-void dm_srq_publish(struct dm_device *dev, const struct rxe_srq *srq)
+void remote_srq_publish(struct vb_device *dev, const struct rxe_srq *srq)
 {
 	struct ctl_shared_srq *entry = shown(dev, dev->attachment.slot, srq->srqn);
 
 	entry->pd = srq->pd;
 	entry->xrcd = srq->xrcd;
-	/* Pairs with the acquire in dm_srq_find. */
+	/* Pairs with the acquire in remote_srq_find. */
 	atomic_store_explicit(&entry->srqn, srq->srqn, memory_order_release);
 }
 
-void dm_srq_unpublish(struct dm_device *dev, const struct rxe_srq *srq)
+void remote_srq_unpublish(struct vb_device *dev, const struct rxe_srq *srq)
 {
 	atomic_store(&shown(dev, dev->attachment.slot, srq->srqn)->srqn, 0);
 }
 
-bool dm_srq_find(void *host, uint32_t srqn, uint32_t xrcd, uint32_t *ret_pd)
+bool remote_srq_find(void *host, uint32_t srqn, uint32_t xrcd, uint32_t *ret_pd)
 {
-	const struct dm_device *dev = host;
+	const struct vb_device *dev = host;
 	const uint32_t owner = srqn >> RXE_SLOT_SHIFT;
 	const struct ctl_shared_srq *entry;
 
@@ -47,15 +47,14 @@ bool dm_srq_find(void *host, uint32_t srqn, uint32_t xrcd, uint32_t *ret_pd)
 	return true;
 }
 
-bool dm_srq_take(void *host, uint32_t srqn, uint32_t xrcd, struct rxe_claim *ret)
+bool remote_srq_take(void *host, uint32_t srqn, uint32_t xrcd, struct rxe_claim *ret)
 {
-	struct dm_device *dev = host;
+	struct vb_device *dev = host;
 	const uint32_t owner = srqn >> RXE_SLOT_SHIFT;
 	const uint32_t epoch = atomic_load(&dev->attachment.shared->slot[owner].epoch);
-	struct ctl_errand_recv recv = { 0 };
+	struct ctl_remote_recv recv = { 0 };
 
-	if (!dm_errand_ask(dev, owner, epoch, CTL_ERRAND_SRQ_TAKE, srqn, xrcd, &recv,
-			   sizeof(recv)) ||
+	if (!remote_ask(dev, owner, epoch, CTL_REMOTE_SRQ_TAKE, srqn, xrcd, &recv, sizeof(recv)) ||
 	    recv.num_sge > RXE_MAX_SGE)
 		return false;
 	ret->srqn = srqn;
@@ -68,29 +67,29 @@ bool dm_srq_take(void *host, uint32_t srqn, uint32_t xrcd, struct rxe_claim *ret
 	return true;
 }
 
-bool dm_srq_done(void *host, const struct rxe_claim *claim, const struct rxe_cqe *cqe)
+bool remote_srq_done(void *host, const struct rxe_claim *claim, const struct rxe_cqe *cqe)
 {
 	struct rxe_cqe bytes = *cqe;
 
-	return dm_errand_ask((struct dm_device *)host, claim->srqn >> RXE_SLOT_SHIFT,
-			     claim->owner_epoch, CTL_ERRAND_SRQ_DONE, claim->srqn, claim->xrcd,
-			     &bytes, sizeof(bytes));
+	return remote_ask((struct vb_device *)host, claim->srqn >> RXE_SLOT_SHIFT,
+			  claim->owner_epoch, CTL_REMOTE_SRQ_DONE, claim->srqn, claim->xrcd, &bytes,
+			  sizeof(bytes));
 }
 
-static struct dm_srq *owner_of(const struct rxe_srq *srq)
+static struct vb_srq *owner_of(const struct rxe_srq *srq)
 {
-	return (struct dm_srq *)srq->owner;
+	return (struct vb_srq *)srq->owner;
 }
 
-static bool lend(struct dm_device *dev, struct rxe_srq *srq, struct ctl_errand *e)
+static bool lend(struct vb_device *dev, struct rxe_srq *srq, struct ctl_remote_request *e)
 {
-	struct rxe_engine *engine = dev->pump.engine;
-	struct ctl_errand_recv recv = { 0 };
+	struct rxe_engine *engine = dev->progress.engine;
+	struct ctl_remote_recv recv = { 0 };
 	const struct rxe_recv_wqe *wqe;
 
 	/* Nowhere to complete: nobody finds it any more. */
 	if (srq->cq->overrun) {
-		dm_srq_unpublish(dev, srq);
+		remote_srq_unpublish(dev, srq);
 		return false;
 	}
 	wqe = rxe_srq_pop(engine, srq);
@@ -106,7 +105,7 @@ static bool lend(struct dm_device *dev, struct rxe_srq *srq, struct ctl_errand *
 	return true;
 }
 
-static bool complete(struct dm_device *dev, struct rxe_srq *srq, const struct ctl_errand *e)
+static bool complete(struct vb_device *dev, struct rxe_srq *srq, const struct ctl_remote_request *e)
 {
 	struct rxe_cqe cqe;
 
@@ -116,17 +115,17 @@ static bool complete(struct dm_device *dev, struct rxe_srq *srq, const struct ct
 	memcpy(&cqe, e->bytes, sizeof(cqe));
 	cqe.sq_polled = NULL; /* another process wrote it */
 	/* Counted as received where it was. */
-	return rxe_cq_push(dev->pump.engine, srq->cq, &cqe);
+	return rxe_cq_push(dev->progress.engine, srq->cq, &cqe);
 }
 
-bool dm_srq_run_errand(struct dm_device *dev, struct ctl_errand *e, uint32_t op, uint32_t srqn,
-		       uint64_t xrcd, uint32_t len)
+bool remote_srq_serve(struct vb_device *dev, struct ctl_remote_request *e, uint32_t op,
+		      uint32_t srqn, uint64_t xrcd, uint32_t len)
 {
-	struct rxe_srq *srq = rxe_engine_find_srq(dev->pump.engine, srqn);
+	struct rxe_srq *srq = rxe_engine_find_srq(dev->progress.engine, srqn);
 
 	if (!srq || srq->xrcd != xrcd)
 		return false;
-	if (op == CTL_ERRAND_SRQ_TAKE)
-		return len == sizeof(struct ctl_errand_recv) && lend(dev, srq, e);
+	if (op == CTL_REMOTE_SRQ_TAKE)
+		return len == sizeof(struct ctl_remote_recv) && lend(dev, srq, e);
 	return len == sizeof(struct rxe_cqe) && complete(dev, srq, e);
 }

@@ -19,10 +19,10 @@ static uint32_t last_bytes(const struct gid *gid)
 	return ret;
 }
 
-void dm_tail_open(struct dm_device *dev)
+void vb_tail_open(struct vb_device *dev)
 {
 	const char *setting = secure_getenv("RXE_DM_TAIL");
-	struct dm_wire *wire = &dev->pump.wire;
+	struct vb_wire *wire = &dev->progress.wire;
 
 	if (setting && strcmp(setting, "0") == 0)
 		return;
@@ -33,17 +33,17 @@ void dm_tail_open(struct dm_device *dev)
 
 /* What leaves does so at the engine's time; what has arrived is given to it next, and with it the time: so that is noted one call
  * later, and no clock is asked for the sake of this. */
-static void stamp(struct dm_tail *tail)
+static void stamp(struct vb_tail *tail)
 {
-	const uint64_t now_ns = tail->dev->pump.engine->now_ns;
+	const uint64_t now_ns = tail->dev->progress.engine->now_ns;
 
 	for (; tail->stamped != tail->next; tail->stamped++)
-		tail->at[tail->stamped % DM_TAIL_PACKETS].time_ns = now_ns;
+		tail->at[tail->stamped % VB_TAIL_PACKETS].time_ns = now_ns;
 }
 
-static struct ctl_packet *note(struct dm_tail *tail, const uint8_t *packet, uint32_t len)
+static struct ctl_packet *note(struct vb_tail *tail, const uint8_t *packet, uint32_t len)
 {
-	struct ctl_packet *entry = &tail->at[tail->next++ % DM_TAIL_PACKETS];
+	struct ctl_packet *entry = &tail->at[tail->next++ % VB_TAIL_PACKETS];
 
 	entry->len = (uint16_t)len;
 	entry->skipped = 0;
@@ -59,7 +59,7 @@ static uint8_t count_of(size_t n)
 	return n < UINT8_MAX ? (uint8_t)n : UINT8_MAX;
 }
 
-static struct ctl_packet *note_sent(struct dm_tail *tail, const struct wire_train *train,
+static struct ctl_packet *note_sent(struct vb_tail *tail, const struct wire_train *train,
 				    uint32_t index)
 {
 	const uint32_t offset = index * train->seg_len;
@@ -73,7 +73,7 @@ static struct ctl_packet *note_sent(struct dm_tail *tail, const struct wire_trai
 	return entry;
 }
 
-void dm_tail_sent(struct dm_tail *tail, const struct wire_train *trains, size_t n)
+void vb_tail_sent(struct vb_tail *tail, const struct wire_train *trains, size_t n)
 {
 	stamp(tail);
 	for (size_t i = 0; i < n; i++) {
@@ -88,7 +88,7 @@ void dm_tail_sent(struct dm_tail *tail, const struct wire_train *trains, size_t 
 	stamp(tail);
 }
 
-static struct ctl_packet *note_arrival(struct dm_tail *tail, const struct wire_arrival *arrival)
+static struct ctl_packet *note_arrival(struct vb_tail *tail, const struct wire_arrival *arrival)
 {
 	struct ctl_packet *entry = note(tail, arrival->p, arrival->len);
 
@@ -97,7 +97,7 @@ static struct ctl_packet *note_arrival(struct dm_tail *tail, const struct wire_a
 	return entry;
 }
 
-void dm_tail_arrived(struct dm_tail *tail, const struct wire_arrival *arrivals, size_t n)
+void vb_tail_arrived(struct vb_tail *tail, const struct wire_arrival *arrivals, size_t n)
 {
 	const size_t shown = 2 * SHOWN_AT_EACH_END;
 	size_t i = 0;
@@ -128,15 +128,15 @@ static bool is_of(const struct ctl_packet *entry, const struct rxe_qp *qp)
 	       bth.dest_qpn == (entry->sent ? qp->attr.dest_qp_num : qp->qpn);
 }
 
-uint32_t dm_tail_of(struct dm_tail *tail, const struct rxe_qp *qp,
+uint32_t vb_tail_of(struct vb_tail *tail, const struct rxe_qp *qp,
 		    struct ctl_packet ret[static CTL_FAILURE_PACKETS])
 {
-	const uint32_t noted = tail->next < DM_TAIL_PACKETS ? tail->next : DM_TAIL_PACKETS;
+	const uint32_t noted = tail->next < VB_TAIL_PACKETS ? tail->next : VB_TAIL_PACKETS;
 	uint32_t found = 0;
 
 	stamp(tail);
 	for (uint32_t i = 1; i <= noted && found < CTL_FAILURE_PACKETS; i++) {
-		const struct ctl_packet *entry = &tail->at[(tail->next - i) % DM_TAIL_PACKETS];
+		const struct ctl_packet *entry = &tail->at[(tail->next - i) % VB_TAIL_PACKETS];
 
 		if (is_of(entry, qp))
 			ret[found++] = *entry;

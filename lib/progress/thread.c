@@ -81,214 +81,216 @@ static int wait_ns(int epoll_fd, struct epoll_event *ret, uint64_t ns)
 }
 
 /* A thread of the program runs the engine this moment: a long message takes it longer than POLLER_NEAR_NS. */
-static bool is_held(struct dm_pump *pump)
+static bool is_held(struct progress *progress)
 {
-	if (pthread_mutex_trylock(&pump->lock) != 0)
+	if (pthread_mutex_trylock(&progress->lock) != 0)
 		return true;
-	pthread_mutex_unlock(&pump->lock);
+	pthread_mutex_unlock(&progress->lock);
 	return false;
 }
 
-static bool poller_is_near(struct dm_pump *pump, uint64_t now_ns)
+static bool poller_is_near(struct progress *progress, uint64_t now_ns)
 {
-	uint64_t last = atomic_load_explicit(&pump->polled_at_ns, memory_order_relaxed);
+	uint64_t last = atomic_load_explicit(&progress->polled_at_ns, memory_order_relaxed);
 
 	if (!last || last + LONG_AGO_NS <= now_ns)
 		return false;
-	return last + POLLER_NEAR_NS > now_ns || atomic_load(&pump->dozing) || is_held(pump);
+	return last + POLLER_NEAR_NS > now_ns || atomic_load(&progress->dozing) ||
+	       is_held(progress);
 }
 
 /* Is the program kept from running by us? */
-static bool is_in_the_way(struct dm_pump *pump, uint64_t now_ns)
+static bool is_in_the_way(struct progress *progress, uint64_t now_ns)
 {
-	return atomic_load_explicit(&pump->active_at_ns, memory_order_relaxed) + LONG_AGO_NS >
+	return atomic_load_explicit(&progress->active_at_ns, memory_order_relaxed) + LONG_AGO_NS >
 		       now_ns &&
-	       atomic_load_explicit(&pump->active_cpu, memory_order_relaxed) == sched_getcpu();
+	       atomic_load_explicit(&progress->active_cpu, memory_order_relaxed) == sched_getcpu();
 }
 
 /* True: somebody else wanted the processor. Each further look would cost him more than it is worth, and us the scheduler's favour,
  * which the next packet needs. */
 static bool is_wanted_elsewhere(void)
 {
-	uint64_t before_ns = dm_now_ns();
+	uint64_t before_ns = rxe_now_ns();
 
 	sched_yield();
-	return dm_now_ns() - before_ns > YIELD_SHORT_NS;
+	return rxe_now_ns() - before_ns > YIELD_SHORT_NS;
 }
 
 /* Run the engine until nothing has come for a while, or the program polls for itself, or somebody else needs the processor. */
-static void serve(struct dm_device *dev)
+static void serve(struct vb_device *dev)
 {
-	struct dm_pump *pump = &dev->pump;
-	uint64_t now_ns = dm_now_ns();
+	struct progress *progress = &dev->progress;
+	uint64_t now_ns = rxe_now_ns();
 	uint64_t until_ns = now_ns + LINGER_NS;
 
-	while (now_ns < until_ns && !atomic_load(&pump->stopping)) {
+	while (now_ns < until_ns && !atomic_load(&progress->stopping)) {
 		bool arrived = false;
 
 		/* Held: somebody of the program runs the engine this moment. */
-		if (pthread_mutex_trylock(&pump->lock) == 0) {
-			now_ns = dm_now_ns();
-			arrived = dm_pump_run(dev, now_ns);
+		if (pthread_mutex_trylock(&progress->lock) == 0) {
+			now_ns = rxe_now_ns();
+			arrived = progress_run(dev, now_ns);
 			if (arrived)
-				atomic_store(&pump->polled_arrivals, 0);
-			dm_pump_unlock(dev);
+				atomic_store(&progress->polled_arrivals, 0);
+			progress_unlock(dev);
 		} else {
-			now_ns = dm_now_ns();
+			now_ns = rxe_now_ns();
 		}
 		if (arrived)
 			until_ns = now_ns + LINGER_NS;
-		else if (poller_is_near(pump, now_ns) || is_in_the_way(pump, now_ns) ||
+		else if (poller_is_near(progress, now_ns) || is_in_the_way(progress, now_ns) ||
 			 is_wanted_elsewhere())
 			return;
 	}
 }
 
 /* How long until a timer is due. Under the lock. */
-static uint64_t due_in(struct dm_pump *pump)
+static uint64_t due_in(struct progress *progress)
 {
-	uint64_t deadline, now_ns = dm_now_ns();
+	uint64_t deadline, now_ns = rxe_now_ns();
 
-	deadline = rxe_engine_deadline(pump->engine);
-	if (dm_wire_deadline(&pump->wire) < deadline)
-		deadline = dm_wire_deadline(&pump->wire);
-	if (pump->tx_first < pump->tx_count && deadline > now_ns + RESEND_NS)
+	deadline = rxe_engine_deadline(progress->engine);
+	if (vb_wire_deadline(&progress->wire) < deadline)
+		deadline = vb_wire_deadline(&progress->wire);
+	if (progress->tx_first < progress->tx_count && deadline > now_ns + RESEND_NS)
 		deadline = now_ns + RESEND_NS;
-	if (atomic_load(&pump->held_at_ns) + HELD_LATELY_NS > now_ns &&
-	    deadline > now_ns + DM_PUMP_TICK_NS)
-		deadline = now_ns + DM_PUMP_TICK_NS;
-	atomic_store(&pump->thread_wakes_ns, deadline);
+	if (atomic_load(&progress->held_at_ns) + HELD_LATELY_NS > now_ns &&
+	    deadline > now_ns + PROGRESS_TICK_NS)
+		deadline = now_ns + PROGRESS_TICK_NS;
+	atomic_store(&progress->thread_wakes_ns, deadline);
 	if (deadline == UINT64_MAX)
 		return UINT64_MAX;
 	return deadline > now_ns ? deadline - now_ns : 0;
 }
 
-static uint64_t time_to_sleep(struct dm_pump *pump)
+static uint64_t time_to_sleep(struct progress *progress)
 {
 	uint64_t ns;
 
-	pthread_mutex_lock(&pump->lock);
-	ns = due_in(pump);
-	pthread_mutex_unlock(&pump->lock);
+	pthread_mutex_lock(&progress->lock);
+	ns = due_in(progress);
+	pthread_mutex_unlock(&progress->lock);
 	return ns;
 }
 
 /* At most so long. Waits for no lock: who holds it tells of an earlier deadline when leaving. */
-static uint64_t time_to_nap(struct dm_pump *pump, uint64_t longest_ns)
+static uint64_t time_to_nap(struct progress *progress, uint64_t longest_ns)
 {
 	uint64_t ns = longest_ns;
 
-	atomic_store(&pump->thread_wakes_ns, dm_now_ns() + longest_ns);
-	if (pthread_mutex_trylock(&pump->lock) == 0) {
-		ns = due_in(pump);
-		pthread_mutex_unlock(&pump->lock);
+	atomic_store(&progress->thread_wakes_ns, rxe_now_ns() + longest_ns);
+	if (pthread_mutex_trylock(&progress->lock) == 0) {
+		ns = due_in(progress);
+		pthread_mutex_unlock(&progress->lock);
 	}
 	/* What is due before the next tick is an ACK that waits for a ride: the program's next poll sees to it. */
-	if (ns < DM_PUMP_TICK_NS)
-		ns = DM_PUMP_TICK_NS;
+	if (ns < PROGRESS_TICK_NS)
+		ns = PROGRESS_TICK_NS;
 	ns = ns < longest_ns ? ns : longest_ns;
-	atomic_store(&pump->thread_wakes_ns, dm_now_ns() + ns);
+	atomic_store(&progress->thread_wakes_ns, rxe_now_ns() + ns);
 	return ns;
 }
 
-static bool is_waiting(struct dm_pump *pump)
+static bool is_waiting(struct progress *progress)
 {
-	struct pollfd link = { .fd = dm_wire_poll_fd(&pump->wire), .events = POLLIN };
+	struct pollfd link = { .fd = vb_wire_poll_fd(&progress->wire), .events = POLLIN };
 
 	return poll(&link, 1, 0) > 0;
 }
 
 /* It found the last arrival, and expects more: it polls, or is about to. Not so a program that found what it expected: it may be
  * spinning on its own memory by now. */
-static bool is_polling(struct dm_pump *pump)
+static bool is_polling(struct progress *progress)
 {
-	return atomic_load_explicit(&pump->polled_arrivals, memory_order_relaxed) &&
-	       (atomic_load_explicit(&pump->polled_at_ns, memory_order_relaxed) ||
-		atomic_load_explicit(&pump->expecting, memory_order_relaxed));
+	return atomic_load_explicit(&progress->polled_arrivals, memory_order_relaxed) &&
+	       (atomic_load_explicit(&progress->polled_at_ns, memory_order_relaxed) ||
+		atomic_load_explicit(&progress->expecting, memory_order_relaxed));
 }
 
 /* A program that polled lately may only have lost its processor, most likely to us: give it back and see. */
-static bool polls_on(struct dm_pump *pump)
+static bool polls_on(struct progress *progress)
 {
-	uint64_t last = atomic_load_explicit(&pump->polled_at_ns, memory_order_relaxed);
-	uint64_t now_ns = dm_now_ns();
+	uint64_t last = atomic_load_explicit(&progress->polled_at_ns, memory_order_relaxed);
+	uint64_t now_ns = rxe_now_ns();
 	uint64_t until_ns = now_ns + GONE_NS;
 
 	if (last && last + LONG_AGO_NS < now_ns)
 		return false;
 	while (now_ns < until_ns) {
-		if (poller_is_near(pump, now_ns) ||
-		    atomic_load_explicit(&pump->polled_at_ns, memory_order_relaxed) != last)
+		if (poller_is_near(progress, now_ns) ||
+		    atomic_load_explicit(&progress->polled_at_ns, memory_order_relaxed) != last)
 			return true;
 		sched_yield();
-		now_ns = dm_now_ns();
+		now_ns = rxe_now_ns();
 	}
 	return false;
 }
 
-static void drain_wake(struct dm_pump *pump)
+static void drain_wake(struct progress *progress)
 {
 	uint64_t count;
 
-	if (read(pump->wake_fd, &count, sizeof(count)) < 0)
+	if (read(progress->wake_fd, &count, sizeof(count)) < 0)
 		return;
 }
 
 /* All but the link. Returns how much there was. */
-static int hear(struct dm_device *dev, uint64_t ns)
+static int hear(struct vb_device *dev, uint64_t ns)
 {
-	struct dm_pump *pump = &dev->pump;
+	struct progress *progress = &dev->progress;
 	struct epoll_event events[MAX_EVENTS];
-	const int n = wait_ns(pump->calm_fd, events, ns);
+	const int n = wait_ns(progress->calm_fd, events, ns);
 
 	for (int i = 0; i < n; i++) {
 		if (events[i].data.u32 == SOURCE_WAKE)
-			drain_wake(pump);
+			drain_wake(progress);
 		if (events[i].data.u32 == SOURCE_BELL)
-			dm_errands_heard(dev);
-		if (events[i].data.u32 == SOURCE_SERVER && !dm_async_from_server(dev))
-			epoll_ctl(pump->calm_fd, EPOLL_CTL_DEL, dev->attachment.event_fd, NULL);
+			remote_heard(dev);
+		if (events[i].data.u32 == SOURCE_SERVER && !vb_async_from_server(dev))
+			epoll_ctl(progress->calm_fd, EPOLL_CTL_DEL, dev->attachment.event_fd, NULL);
 	}
 	return n;
 }
 
-static bool may_nap(struct dm_pump *pump)
+static bool may_nap(struct progress *progress)
 {
-	return atomic_load(&pump->polled_arrivals) >= DM_PUMP_NAP_AFTER &&
-	       poller_is_near(pump, dm_now_ns());
+	return atomic_load(&progress->polled_arrivals) >= PROGRESS_NAP_AFTER &&
+	       poller_is_near(progress, rxe_now_ns());
 }
 
 /* The program polls: leave the link to it, deaf to it, for a nap. A thread that waited on the link would be woken by each packet,
  * for nothing, at the sender's cost. A program that stops polling meanwhile and waits for what lands in its memory is let down
  * by that, once: the next is earned anew. */
-static void nap(struct dm_device *dev, uint64_t *nap_ns)
+static void nap(struct vb_device *dev, uint64_t *nap_ns)
 {
-	struct dm_pump *pump = &dev->pump;
-	uint64_t length_ns = time_to_nap(pump, atomic_load(&pump->armed) ? NAP_MIN_NS : *nap_ns);
+	struct progress *progress = &dev->progress;
+	uint64_t length_ns =
+		time_to_nap(progress, atomic_load(&progress->armed) ? NAP_MIN_NS : *nap_ns);
 
-	atomic_store(&pump->napping, true);
+	atomic_store(&progress->napping, true);
 	if (hear(dev, length_ns) == 0) {
-		if (polls_on(pump)) {
+		if (polls_on(progress)) {
 			if (*nap_ns < NAP_MAX_NS)
 				*nap_ns *= 2;
-		} else if (is_waiting(pump)) {
-			atomic_store(&pump->polled_arrivals, 0);
+		} else if (is_waiting(progress)) {
+			atomic_store(&progress->polled_arrivals, 0);
 			*nap_ns = NAP_MIN_NS;
 		}
 	}
-	atomic_store(&pump->napping, false);
+	atomic_store(&progress->napping, false);
 }
 
 /* Wait for whatever comes. */
-static void listen_to_all(struct dm_device *dev)
+static void listen_to_all(struct vb_device *dev)
 {
-	struct dm_pump *pump = &dev->pump;
+	struct progress *progress = &dev->progress;
 	struct epoll_event events[MAX_EVENTS];
 	int n;
 
-	atomic_store(&pump->listening, true);
-	n = wait_ns(pump->epoll_fd, events, time_to_sleep(pump));
-	atomic_store(&pump->listening, false);
+	atomic_store(&progress->listening, true);
+	n = wait_ns(progress->epoll_fd, events, time_to_sleep(progress));
+	atomic_store(&progress->listening, false);
 	for (int i = 0; i < n; i++)
 		if (events[i].data.u32 == SOURCE_CALM)
 			hear(dev, 0);
@@ -296,18 +298,18 @@ static void listen_to_all(struct dm_device *dev)
 
 static void *thread_main(void *arg)
 {
-	struct dm_device *dev = arg;
-	struct dm_pump *pump = &dev->pump;
+	struct vb_device *dev = arg;
+	struct progress *progress = &dev->progress;
 	uint64_t nap_ns = NAP_MIN_NS;
 
 	be_nimble();
-	while (!atomic_load(&pump->stopping)) {
-		if (may_nap(pump)) {
+	while (!atomic_load(&progress->stopping)) {
+		if (may_nap(progress)) {
 			nap(dev, &nap_ns);
 			continue;
 		}
 		listen_to_all(dev);
-		if (!may_nap(pump) && !(is_polling(pump) && polls_on(pump)))
+		if (!may_nap(progress) && !(is_polling(progress) && polls_on(progress)))
 			serve(dev);
 	}
 	return NULL;
@@ -320,43 +322,43 @@ static int add(int epoll_fd, int fd, enum source source)
 	return epoll_ctl(epoll_fd, EPOLL_CTL_ADD, fd, &event) < 0 ? -errno : 0;
 }
 
-static void close_epoll(struct dm_pump *pump)
+static void close_epoll(struct progress *progress)
 {
-	close(pump->epoll_fd);
-	close(pump->calm_fd);
+	close(progress->epoll_fd);
+	close(progress->calm_fd);
 }
 
-static int open_epoll(struct dm_device *dev)
+static int open_epoll(struct vb_device *dev)
 {
-	struct dm_pump *pump = &dev->pump;
+	struct progress *progress = &dev->progress;
 	int err = 0;
 
-	pump->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
-	pump->calm_fd = epoll_create1(EPOLL_CLOEXEC);
-	if (pump->epoll_fd < 0 || pump->calm_fd < 0)
+	progress->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
+	progress->calm_fd = epoll_create1(EPOLL_CLOEXEC);
+	if (progress->epoll_fd < 0 || progress->calm_fd < 0)
 		err = -errno;
 	if (!err)
-		err = add(pump->epoll_fd, dm_wire_poll_fd(&pump->wire), SOURCE_LINK);
+		err = add(progress->epoll_fd, vb_wire_poll_fd(&progress->wire), SOURCE_LINK);
 	if (!err)
-		err = add(pump->epoll_fd, pump->calm_fd, SOURCE_CALM);
+		err = add(progress->epoll_fd, progress->calm_fd, SOURCE_CALM);
 	if (!err)
-		err = add(pump->calm_fd, pump->wake_fd, SOURCE_WAKE);
+		err = add(progress->calm_fd, progress->wake_fd, SOURCE_WAKE);
 	if (!err)
-		err = add(pump->calm_fd, dev->attachment.event_fd, SOURCE_SERVER);
+		err = add(progress->calm_fd, dev->attachment.event_fd, SOURCE_SERVER);
 	if (!err)
-		err = add(pump->calm_fd, pump->errands.bell_fd, SOURCE_BELL);
+		err = add(progress->calm_fd, progress->errands.bell_fd, SOURCE_BELL);
 	if (err)
-		close_epoll(pump);
+		close_epoll(progress);
 	return err;
 }
 
-int dm_pump_thread_start(struct dm_device *dev)
+int progress_thread_start(struct vb_device *dev)
 {
-	struct dm_pump *pump = &dev->pump;
+	struct progress *progress = &dev->progress;
 	sigset_t all, before;
 	int err;
 
-	if (pump->has_thread)
+	if (progress->has_thread)
 		return 0;
 	err = open_epoll(dev);
 	if (err)
@@ -366,34 +368,34 @@ int dm_pump_thread_start(struct dm_device *dev)
 	sigdelset(&all, SIGSEGV);
 	sigdelset(&all, SIGBUS);
 	pthread_sigmask(SIG_SETMASK, &all, &before);
-	err = -pthread_create(&pump->thread, NULL, thread_main, dev);
+	err = -pthread_create(&progress->thread, NULL, thread_main, dev);
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	if (err) {
-		close_epoll(pump);
+		close_epoll(progress);
 		return err;
 	}
-	pthread_setname_np(pump->thread, "rxe_dm");
-	pump->has_thread = true;
+	pthread_setname_np(progress->thread, "rxe_dm");
+	progress->has_thread = true;
 	return 0;
 }
 
-void dm_pump_thread_stop(struct dm_pump *pump)
+void progress_thread_stop(struct progress *progress)
 {
-	if (!pump->has_thread)
+	if (!progress->has_thread)
 		return;
-	atomic_store(&pump->stopping, true);
-	dm_pump_thread_kick(pump);
-	pthread_join(pump->thread, NULL);
-	close_epoll(pump);
-	pump->has_thread = false;
+	atomic_store(&progress->stopping, true);
+	progress_thread_kick(progress);
+	pthread_join(progress->thread, NULL);
+	close_epoll(progress);
+	progress->has_thread = false;
 }
 
-void dm_pump_thread_forget(struct dm_pump *pump)
+void progress_thread_forget(struct progress *progress)
 {
-	close_epoll(pump);
+	close_epoll(progress);
 }
 
-void dm_pump_thread_kick(struct dm_pump *pump)
+void progress_thread_kick(struct progress *progress)
 {
-	dm_eventfd_signal(pump->wake_fd);
+	vb_eventfd_signal(progress->wake_fd);
 }

@@ -10,7 +10,7 @@
 #define GRH_V4_OFF                                                                                 \
 	20 /* of a GRH's 40 bytes an IPv4 header takes the last 20 (RoCEv2 annex A17.4.5.1) */
 
-int dm_av_from_attr(struct dm_device *dev, const struct ibv_ah_attr *attr, struct rxe_av *ret)
+int vb_av_from_attr(struct vb_device *dev, const struct ibv_ah_attr *attr, struct rxe_av *ret)
 {
 	static const struct gid zeros;
 	struct gid dgid, sgid;
@@ -20,7 +20,7 @@ int dm_av_from_attr(struct dm_device *dev, const struct ibv_ah_attr *attr, struc
 	memcpy(dgid.raw, attr->grh.dgid.raw, sizeof(dgid.raw));
 	if (gid_equal(&dgid, &zeros))
 		return EINVAL;
-	sgid = dm_gid(dev, attr->grh.sgid_index);
+	sgid = vb_gid(dev, attr->grh.sgid_index);
 	if (gid_equal(&sgid, &zeros) || gid_is_v4(&sgid) != gid_is_v4(&dgid))
 		return ENETUNREACH;
 
@@ -37,25 +37,25 @@ int dm_av_from_attr(struct dm_device *dev, const struct ibv_ah_attr *attr, struc
 
 struct ibv_ah *ibv_create_ah(struct ibv_pd *pd, struct ibv_ah_attr *attr)
 {
-	struct dm_ah *ah;
+	struct vb_ah *ah;
 	int err;
 
-	if (!dm_is_pd(pd) || !attr)
-		return dm_fail(EINVAL);
-	if (dm_verb_fails(pd->context, create_ah))
+	if (!vb_is_pd(pd) || !attr)
+		return vb_fail(EINVAL);
+	if (vb_verb_fails(pd->context, create_ah))
 		return NULL;
 	ah = calloc(1, sizeof(*ah));
 	if (!ah)
-		return dm_fail(ENOMEM);
-	err = dm_av_from_attr(dm_device(pd->context), attr, &ah->av);
+		return vb_fail(ENOMEM);
+	err = vb_av_from_attr(vb_device(pd->context), attr, &ah->av);
 	if (!err)
-		err = dm_pd_use(pd);
+		err = vb_pd_use(pd);
 	if (err)
 		goto fail;
 	ah->base.context = pd->context;
 	ah->base.pd = pd;
-	if (!dm_object_add(ah, DM_KIND_AH)) {
-		dm_pd_unuse(pd);
+	if (!vb_object_add(ah, VB_KIND_AH)) {
+		vb_pd_unuse(pd);
 		err = ENOMEM;
 		goto fail;
 	}
@@ -63,18 +63,18 @@ struct ibv_ah *ibv_create_ah(struct ibv_pd *pd, struct ibv_ah_attr *attr)
 
 fail:
 	free(ah);
-	return dm_fail(err);
+	return vb_fail(err);
 }
 
 int ibv_destroy_ah(struct ibv_ah *ah)
 {
-	if (!dm_object_is(ah, DM_KIND_AH))
+	if (!vb_object_is(ah, VB_KIND_AH))
 		return EINVAL;
-	if (dm_verb_fails(ah->context, destroy_ah))
+	if (vb_verb_fails(ah->context, destroy_ah))
 		return errno;
-	if (!dm_object_take(ah, DM_KIND_AH))
+	if (!vb_object_take(ah, VB_KIND_AH))
 		return EINVAL;
-	dm_pd_unuse(ah->pd);
+	vb_pd_unuse(ah->pd);
 	free(ah);
 	return 0;
 }
@@ -128,7 +128,7 @@ static bool sender_of(const struct ibv_grh *grh, struct sender *ret)
 }
 
 /* Answer from the address it was sent to; a multicast one is nobody's, so then from any of the sender's family. */
-static int source_index(const struct dm_device *dev, const struct sender *from)
+static int source_index(const struct vb_device *dev, const struct sender *from)
 {
 	struct gid to, sender;
 
@@ -136,7 +136,7 @@ static int source_index(const struct dm_device *dev, const struct sender *from)
 	memcpy(sender.raw, from->sgid.raw, sizeof(sender.raw));
 	for (int i = 0; i < RXE_MAX_GIDS; i++) {
 		static const struct gid zeros;
-		const struct gid own = dm_gid(dev, (uint32_t)i);
+		const struct gid own = vb_gid(dev, (uint32_t)i);
 
 		if (gid_equal(&own, &zeros))
 			continue;
@@ -153,12 +153,12 @@ int ibv_init_ah_from_wc(struct ibv_context *context, uint8_t port_num, struct ib
 	struct sender from;
 	int index;
 
-	if (!dm_is_context(context) || port_num != PORT || !wc || !ret ||
+	if (!vb_is_context(context) || port_num != PORT || !wc || !ret ||
 	    !(wc->wc_flags & IBV_WC_GRH) || !grh || !sender_of(grh, &from))
 		goto invalid;
-	if (dm_verb_fails(context, init_ah_from_wc))
+	if (vb_verb_fails(context, init_ah_from_wc))
 		return -1;
-	index = source_index(dm_device(context), &from);
+	index = source_index(vb_device(context), &from);
 	if (index < 0)
 		goto invalid;
 
@@ -186,9 +186,9 @@ struct ibv_ah *ibv_create_ah_from_wc(struct ibv_pd *pd, struct ibv_wc *wc, struc
 {
 	struct ibv_ah_attr attr;
 
-	if (!dm_is_pd(pd))
-		return dm_fail(EINVAL);
-	if (dm_verb_fails(pd->context, create_ah_from_wc))
+	if (!vb_is_pd(pd))
+		return vb_fail(EINVAL);
+	if (vb_verb_fails(pd->context, create_ah_from_wc))
 		return NULL;
 	if (ibv_init_ah_from_wc(pd->context, port_num, wc, grh, &attr))
 		return NULL;

@@ -22,39 +22,39 @@
 #include "lib/verbs/qp.h"
 #include "lib/verbs/srq.h"
 
-struct dm_async_record {
+struct vb_async_record {
 	struct ibv_async_event event;
-	struct dm_async_record *next, *prev;
+	struct vb_async_record *next, *prev;
 };
 
-int dm_async_init(struct dm_context *context)
+int vb_async_init(struct vb_context *context)
 {
-	struct dm_pump *pump = &context->dev->pump;
+	struct progress *progress = &context->dev->progress;
 	int fd = eventfd(0, EFD_CLOEXEC | EFD_SEMAPHORE);
 
 	if (fd < 0)
 		return -errno;
 	context->verbs.base.context.async_fd = fd;
 	pthread_mutex_init(&context->async.lock, NULL);
-	pthread_mutex_lock(&pump->lock);
-	context->async.next = pump->contexts;
-	pump->contexts = context;
-	pthread_mutex_unlock(&pump->lock);
+	pthread_mutex_lock(&progress->lock);
+	context->async.next = progress->contexts;
+	progress->contexts = context;
+	pthread_mutex_unlock(&progress->lock);
 	return 0;
 }
 
-void dm_async_fini(struct dm_context *context)
+void vb_async_fini(struct vb_context *context)
 {
-	struct dm_pump *pump = &context->dev->pump;
-	struct dm_context **link = &pump->contexts;
-	struct dm_async_record *record, *tmp;
+	struct progress *progress = &context->dev->progress;
+	struct vb_context **link = &progress->contexts;
+	struct vb_async_record *record, *tmp;
 
-	pthread_mutex_lock(&pump->lock);
+	pthread_mutex_lock(&progress->lock);
 	while (*link && *link != context)
 		link = &(*link)->async.next;
 	if (*link)
 		*link = context->async.next;
-	pthread_mutex_unlock(&pump->lock);
+	pthread_mutex_unlock(&progress->lock);
 	DL_FOREACH_SAFE (context->async.queue, record, tmp) {
 		DL_DELETE(context->async.queue, record);
 		free(record);
@@ -64,9 +64,9 @@ void dm_async_fini(struct dm_context *context)
 }
 
 /* System calls only. */
-void dm_async_forked(struct dm_device *dev)
+void vb_async_forked(struct vb_device *dev)
 {
-	for (struct dm_context *c = dev->pump.contexts; c; c = c->async.next) {
+	for (struct vb_context *c = dev->progress.contexts; c; c = c->async.next) {
 		int fd = eventfd(0, EFD_CLOEXEC | EFD_SEMAPHORE);
 
 		pthread_mutex_init(&c->async.lock, NULL);
@@ -79,69 +79,69 @@ void dm_async_forked(struct dm_device *dev)
 	}
 }
 
-static void push(struct dm_context *context, const struct ibv_async_event *event)
+static void push(struct vb_context *context, const struct ibv_async_event *event)
 {
-	struct dm_async_record *record = malloc(sizeof(*record));
+	struct vb_async_record *record = malloc(sizeof(*record));
 
 	if (!record) {
-		dm_log(DM_LOG_ERROR, "no memory: an asynchronous event (%s) is lost",
-		       ibv_event_type_str(event->event_type));
+		rxe_log(RXE_LOG_ERROR, "no memory: an asynchronous event (%s) is lost",
+			ibv_event_type_str(event->event_type));
 		return;
 	}
 	record->event = *event;
 	pthread_mutex_lock(&context->async.lock);
 	DL_APPEND(context->async.queue, record);
 	pthread_mutex_unlock(&context->async.lock);
-	dm_eventfd_signal(context->verbs.base.context.async_fd);
+	vb_eventfd_signal(context->verbs.base.context.async_fd);
 }
 
-/* An object may outlive its context, when another context's queue pair uses it. Under the pump lock. */
-static bool is_open(const struct dm_device *dev, const struct ibv_context *context)
+/* An object may outlive its context, when another context's queue pair uses it. Under the engine lock. */
+static bool is_open(const struct vb_device *dev, const struct ibv_context *context)
 {
-	const struct dm_context *c = dev->pump.contexts;
+	const struct vb_context *c = dev->progress.contexts;
 
 	while (c && &c->verbs.base.context != context)
 		c = c->async.next;
 	return c != NULL;
 }
 
-void dm_async_from_engine(void *host, const struct rxe_event *event)
+void vb_async_from_engine(void *host, const struct rxe_event *event)
 {
 	struct ibv_async_event out = { .event_type = (enum ibv_event_type)event->type };
 	struct ibv_context *context;
 
 	if (event->cq) {
-		out.element.cq = dm_cq_base(event->cq->owner);
+		out.element.cq = vb_cq_base(event->cq->owner);
 		context = out.element.cq->context;
 	} else if (event->qp) {
-		out.element.qp = &((struct dm_qp *)event->qp->owner)->ex.base.qp_base;
+		out.element.qp = &((struct vb_qp *)event->qp->owner)->ex.base.qp_base;
 		context = out.element.qp->context;
 	} else {
-		out.element.srq = &((struct dm_srq *)event->srq->owner)->base;
+		out.element.srq = &((struct vb_srq *)event->srq->owner)->base;
 		context = out.element.srq->context;
 	}
-	if (is_open((struct dm_device *)host, context))
-		push(dm_context(context), &out);
+	if (is_open((struct vb_device *)host, context))
+		push(vb_context(context), &out);
 }
 
-static void push_all(struct dm_device *dev, enum ibv_event_type type, int port)
+static void push_all(struct vb_device *dev, enum ibv_event_type type, int port)
 {
 	struct ibv_async_event out = { .event_type = type, .element.port_num = port };
 
-	pthread_mutex_lock(&dev->pump.lock);
-	for (struct dm_context *context = dev->pump.contexts; context;
+	pthread_mutex_lock(&dev->progress.lock);
+	for (struct vb_context *context = dev->progress.contexts; context;
 	     context = context->async.next) {
 		if (!context->told_fatal)
 			push(context, &out);
 		/* The last that it hears of the device. */
 		context->told_fatal |= type == IBV_EVENT_DEVICE_FATAL;
 	}
-	pthread_mutex_unlock(&dev->pump.lock);
+	pthread_mutex_unlock(&dev->progress.lock);
 }
 
 /* As long as we hold a socket of its group, no other server may have the dead one's address; on an interface, its next server's
  * packets would fill it. The number stays taken. */
-static void leave_port(struct dm_device *dev)
+static void leave_port(struct vb_device *dev)
 {
 	int nothing = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 
@@ -152,51 +152,51 @@ static void leave_port(struct dm_device *dev)
 }
 
 /* Not of a context that was opened behind the last time that the device was fatal. */
-static bool is_dead(const struct dm_device *dev, struct ibv_context *context)
+static bool is_dead(const struct vb_device *dev, struct ibv_context *context)
 {
-	return dm_context(context)->fatal != atomic_load(&dev->attachment.shared->faults.fatal);
+	return vb_context(context)->fatal != atomic_load(&dev->attachment.shared->faults.fatal);
 }
 
-/* The device is dead: queue pairs go to error, so that nobody waits for completions that will never come. Under the pump lock. */
-static void fail_queue_pairs(struct dm_device *dev, bool all)
+/* The device is dead: queue pairs go to error, so that nobody waits for completions that will never come. Under the engine lock. */
+static void fail_queue_pairs(struct vb_device *dev, bool all)
 {
-	struct rxe_engine *engine = dev->pump.engine;
+	struct rxe_engine *engine = dev->progress.engine;
 
 	for (uint32_t i = 0; i < RXE_MAX_QP; i++) {
-		const struct dm_qp *qp = engine->qp[i] ? engine->qp[i]->owner : NULL;
+		const struct vb_qp *qp = engine->qp[i] ? engine->qp[i]->owner : NULL;
 
 		if (qp && (all || is_dead(dev, qp->ex.base.qp_base.context)))
-			rxe_qp_fail(engine, engine->qp[i], RXE_WC_SUCCESS, dm_now_ns());
+			rxe_qp_fail(engine, engine->qp[i], RXE_WC_SUCCESS, rxe_now_ns());
 	}
 	rxe_engine_settle(engine);
 }
 
-static void server_ended(struct dm_device *dev)
+static void server_ended(struct vb_device *dev)
 {
-	dm_log(DM_LOG_WARNING, "the device server of %s has ended: its queue pairs are in error",
-	       dev->base.name);
-	if (dm_pump_lock(dev)) {
+	rxe_log(RXE_LOG_WARNING, "the device server of %s has ended: its queue pairs are in error",
+		dev->base.name);
+	if (progress_lock(dev)) {
 		fail_queue_pairs(dev, true);
 		leave_port(dev);
-		dm_pump_unlock(dev);
+		progress_unlock(dev);
 	}
 	push_all(dev, IBV_EVENT_DEVICE_FATAL, 1);
 }
 
 /* A fault rule (rxe_dm/server/fault_device.c): what has changed stands in the shared memory already. */
-static void device_changed(struct dm_device *dev, enum ibv_event_type type, int port)
+static void device_changed(struct vb_device *dev, enum ibv_event_type type, int port)
 {
-	dm_log(DM_LOG_INFO, "%s: %s", dev->base.name, ibv_event_type_str(type));
-	if (dm_pump_lock(dev)) {
-		dm_gids_follow(dev);
+	rxe_log(RXE_LOG_INFO, "%s: %s", dev->base.name, ibv_event_type_str(type));
+	if (progress_lock(dev)) {
+		vb_gids_follow(dev);
 		if (type == IBV_EVENT_DEVICE_FATAL)
 			fail_queue_pairs(dev, false);
-		dm_pump_unlock(dev);
+		progress_unlock(dev);
 	}
 	push_all(dev, type, port);
 }
 
-bool dm_async_from_server(struct dm_device *dev)
+bool vb_async_from_server(struct vb_device *dev)
 {
 	struct ctl_event event;
 	size_t num_fds = 0;
@@ -212,27 +212,27 @@ bool dm_async_from_server(struct dm_device *dev)
 		return false;
 	}
 	if (event.type == CTL_EVENT_CAPTURE)
-		dm_capture_told(dev, num_fds > 0 ? fd : -1);
+		vb_capture_told(dev, num_fds > 0 ? fd : -1);
 	else
 		device_changed(dev, (enum ibv_event_type)event.type, (int)event.port);
 	return true;
 }
 
-static struct dm_async_record *pop(struct dm_context *context)
+static struct vb_async_record *pop(struct vb_context *context)
 {
-	struct dm_async_record *record;
+	struct vb_async_record *record;
 
 	pthread_mutex_lock(&context->async.lock);
 	record = context->async.queue;
 	if (record) {
 		DL_DELETE(context->async.queue, record);
 		/* Counted as reported under the same lock that a destroy takes to look. */
-		if (dm_event_is_qp(record->event.event_type))
-			((struct dm_qp *)(void *)record->event.element.qp)->events_reported++;
-		else if (dm_event_is_cq(record->event.event_type))
-			((struct dm_cq *)(void *)record->event.element.cq)->async_reported++;
-		else if (dm_event_is_srq(record->event.event_type))
-			((struct dm_srq *)(void *)record->event.element.srq)->events_reported++;
+		if (vb_event_is_qp(record->event.event_type))
+			((struct vb_qp *)(void *)record->event.element.qp)->events_reported++;
+		else if (vb_event_is_cq(record->event.event_type))
+			((struct vb_cq *)(void *)record->event.element.cq)->async_reported++;
+		else if (vb_event_is_srq(record->event.event_type))
+			((struct vb_srq *)(void *)record->event.element.srq)->events_reported++;
 	}
 	pthread_mutex_unlock(&context->async.lock);
 	return record;
@@ -241,30 +241,30 @@ static struct dm_async_record *pop(struct dm_context *context)
 /* As in channel.c. */
 static void cancelled(void *arg)
 {
-	struct dm_context *context = arg;
+	struct vb_context *context = arg;
 	bool unread;
 
 	pthread_mutex_lock(&context->async.lock);
 	unread = context->async.queue != NULL;
 	pthread_mutex_unlock(&context->async.lock);
 	if (unread)
-		dm_eventfd_signal(context->verbs.base.context.async_fd);
+		vb_eventfd_signal(context->verbs.base.context.async_fd);
 }
 
 int ibv_get_async_event(struct ibv_context *context, struct ibv_async_event *event)
 {
-	struct dm_async_record *record;
+	struct vb_async_record *record;
 
-	if (!dm_object_is(context, DM_KIND_CONTEXT) || !event) {
+	if (!vb_object_is(context, VB_KIND_CONTEXT) || !event) {
 		errno = EINVAL;
 		return -1;
 	}
-	if (dm_verb_fails(context, get_async_event))
+	if (vb_verb_fails(context, get_async_event))
 		return -1;
 	do {
-		if (!dm_eventfd_wait(context->async_fd, cancelled, dm_context(context)))
+		if (!vb_eventfd_wait(context->async_fd, cancelled, vb_context(context)))
 			return -1;
-		record = pop(dm_context(context));
+		record = pop(vb_context(context));
 	} while (!record);
 	*event = record->event;
 	free(record);
@@ -283,25 +283,25 @@ void ibv_ack_async_event(struct ibv_async_event *event)
 {
 	if (!event)
 		return;
-	if (dm_event_is_qp(event->event_type)) {
+	if (vb_event_is_qp(event->event_type)) {
 		struct ibv_qp *qp = event->element.qp;
 
 		ack(&qp->mutex, &qp->cond, &qp->events_completed);
-	} else if (dm_event_is_cq(event->event_type)) {
+	} else if (vb_event_is_cq(event->event_type)) {
 		struct ibv_cq *cq = event->element.cq;
 
 		ack(&cq->mutex, &cq->cond, &cq->async_events_completed);
-	} else if (dm_event_is_srq(event->event_type)) {
+	} else if (vb_event_is_srq(event->event_type)) {
 		struct ibv_srq *srq = event->element.srq;
 
 		ack(&srq->mutex, &srq->cond, &srq->events_completed);
 	}
 }
 
-static void drop_unread(struct dm_context *context, bool (*is_of)(enum ibv_event_type),
+static void drop_unread(struct vb_context *context, bool (*is_of)(enum ibv_event_type),
 			const void *object)
 {
-	struct dm_async_record *record, *tmp;
+	struct vb_async_record *record, *tmp;
 
 	pthread_mutex_lock(&context->async.lock);
 	DL_FOREACH_SAFE (context->async.queue, record, tmp) {
@@ -324,48 +324,48 @@ static void wait_acked(pthread_mutex_t *mutex, pthread_cond_t *cond, const uint3
 	pthread_mutex_unlock(mutex);
 }
 
-void dm_async_forget_qp(struct dm_context *context, const void *object)
+void vb_async_forget_qp(struct vb_context *context, const void *object)
 {
-	struct dm_qp *qp = (struct dm_qp *)(uintptr_t)object;
+	struct vb_qp *qp = (struct vb_qp *)(uintptr_t)object;
 	struct ibv_qp *base = &qp->ex.base.qp_base;
 
-	drop_unread(context, dm_event_is_qp, object);
-	if (qp->forks == dm_forks())
+	drop_unread(context, vb_event_is_qp, object);
+	if (qp->forks == vb_forks())
 		wait_acked(&base->mutex, &base->cond, &base->events_completed, qp->events_reported);
 }
 
-void dm_async_forget_cq(struct dm_context *context, const void *object)
+void vb_async_forget_cq(struct vb_context *context, const void *object)
 {
-	struct dm_cq *cq = (struct dm_cq *)(uintptr_t)object;
-	struct ibv_cq *base = dm_cq_base(cq);
+	struct vb_cq *cq = (struct vb_cq *)(uintptr_t)object;
+	struct ibv_cq *base = vb_cq_base(cq);
 
-	drop_unread(context, dm_event_is_cq, object);
-	if (cq->forks == dm_forks())
+	drop_unread(context, vb_event_is_cq, object);
+	if (cq->forks == vb_forks())
 		wait_acked(&base->mutex, &base->cond, &base->async_events_completed,
 			   cq->async_reported);
 }
 
-void dm_async_forget_srq(struct dm_context *context, const void *object)
+void vb_async_forget_srq(struct vb_context *context, const void *object)
 {
-	struct dm_srq *srq = (struct dm_srq *)(uintptr_t)object;
+	struct vb_srq *srq = (struct vb_srq *)(uintptr_t)object;
 
-	drop_unread(context, dm_event_is_srq, object);
-	if (srq->forks == dm_forks())
+	drop_unread(context, vb_event_is_srq, object);
+	if (srq->forks == vb_forks())
 		wait_acked(&srq->base.mutex, &srq->base.cond, &srq->base.events_completed,
 			   srq->events_reported);
 }
 
-bool dm_event_is_cq(enum ibv_event_type type)
+bool vb_event_is_cq(enum ibv_event_type type)
 {
 	return type == IBV_EVENT_CQ_ERR;
 }
 
-bool dm_event_is_srq(enum ibv_event_type type)
+bool vb_event_is_srq(enum ibv_event_type type)
 {
 	return type == IBV_EVENT_SRQ_ERR || type == IBV_EVENT_SRQ_LIMIT_REACHED;
 }
 
-bool dm_event_is_qp(enum ibv_event_type type)
+bool vb_event_is_qp(enum ibv_event_type type)
 {
 	return (type >= IBV_EVENT_QP_FATAL && type <= IBV_EVENT_PATH_MIG_ERR) ||
 	       type == IBV_EVENT_QP_LAST_WQE_REACHED;

@@ -19,17 +19,17 @@ static void *alloc_buf(struct ibv_pd *pd, size_t size, struct ibv_buf **ret)
 	struct ibv_buf *buf;
 	void *addr;
 
-	if (!dm_is_pd(pd) || !ret || size == 0)
-		return dm_fail(EINVAL);
-	if (dm_verb_fails(pd->context, alloc_buf))
+	if (!vb_is_pd(pd) || !ret || size == 0)
+		return vb_fail(EINVAL);
+	if (vb_verb_fails(pd->context, alloc_buf))
 		return NULL;
 	buf = calloc(1, sizeof(*buf));
 	if (!buf)
-		return dm_fail(ENOMEM);
+		return vb_fail(ENOMEM);
 	if (posix_memalign(&addr, (size_t)sysconf(_SC_PAGESIZE), size))
 		goto no_memory;
 	*buf = (struct ibv_buf){ .context = pd->context, .pd = pd, .addr = addr, .size = size };
-	if (!dm_object_add(buf, DM_KIND_BUF))
+	if (!vb_object_add(buf, VB_KIND_BUF))
 		goto no_object;
 	*ret = buf;
 	return addr;
@@ -38,12 +38,12 @@ no_object:
 	free(addr);
 no_memory:
 	free(buf);
-	return dm_fail(ENOMEM);
+	return vb_fail(ENOMEM);
 }
 
 static void free_buf(struct ibv_buf *buf)
 {
-	if (!dm_object_take(buf, DM_KIND_BUF))
+	if (!vb_object_take(buf, VB_KIND_BUF))
 		return;
 	free(buf->addr);
 	free(buf);
@@ -59,12 +59,12 @@ void ibv_free_buf(struct ibv_buf *buf)
 	free_buf(buf);
 }
 
-bool dm_buf_holds(const struct ibv_buf *buf, const struct ibv_pd *pd, const void *addr,
+bool vb_buf_holds(const struct ibv_buf *buf, const struct ibv_pd *pd, const void *addr,
 		  size_t length)
 {
 	uint64_t offset;
 
-	if (!dm_object_is(buf, DM_KIND_BUF) || buf->pd != pd)
+	if (!vb_object_is(buf, VB_KIND_BUF) || buf->pd != pd)
 		return false;
 	offset = (uintptr_t)addr - (uintptr_t)buf->addr;
 	return offset <= buf->size && length <= buf->size - offset;
@@ -73,15 +73,15 @@ bool dm_buf_holds(const struct ibv_buf *buf, const struct ibv_pd *pd, const void
 struct ibv_mr *ibv_reg_buf_mr(struct ibv_pd *pd, struct ibv_buf *buf, void *addr, size_t length,
 			      int access)
 {
-	if (!dm_buf_holds(buf, pd, addr, length))
-		return dm_fail(EINVAL);
-	if (dm_verb_fails(pd->context, reg_buf_mr))
+	if (!vb_buf_holds(buf, pd, addr, length))
+		return vb_fail(EINVAL);
+	if (vb_verb_fails(pd->context, reg_buf_mr))
 		return NULL;
 	return ibv_reg_mr_iova2(pd, addr, length, (uintptr_t)addr, (unsigned int)access);
 }
 
-void dm_buf_ops(struct verbs_context_65 *verbs)
+void vb_buf_ops(struct verbs_context_65 *verbs)
 {
-	DM_BUF_OPS(verbs)->alloc_buf = alloc_buf;
-	DM_BUF_OPS(verbs)->free_buf = free_buf;
+	VB_BUF_OPS(verbs)->alloc_buf = alloc_buf;
+	VB_BUF_OPS(verbs)->free_buf = free_buf;
 }

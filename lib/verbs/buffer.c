@@ -9,23 +9,23 @@
 
 #define ALIGNMENT 64 /* a cache line: a queue never shares one with what lies beside it */
 
-static uint64_t resource_type(enum dm_buffer_kind kind)
+static uint64_t resource_type(enum vb_buffer_kind kind)
 {
-	return (uint64_t)DM_BUFFER_DRIVER << 32 | (uint64_t)kind;
+	return (uint64_t)VB_BUFFER_DRIVER << 32 | (uint64_t)kind;
 }
 
 /* The callback's answer, or IBV_ALLOCATOR_USE_DEFAULT where nobody is to be asked. */
-static void *ask(struct ibv_pd *pd, size_t bytes, enum dm_buffer_kind kind)
+static void *ask(struct ibv_pd *pd, size_t bytes, enum vb_buffer_kind kind)
 {
-	if (!pd || !dm_pd(pd)->alloc)
+	if (!pd || !vb_pd(pd)->alloc)
 		return IBV_ALLOCATOR_USE_DEFAULT;
-	return dm_pd(pd)->alloc(pd, dm_pd(pd)->pd_context, bytes, ALIGNMENT, resource_type(kind));
+	return vb_pd(pd)->alloc(pd, vb_pd(pd)->pd_context, bytes, ALIGNMENT, resource_type(kind));
 }
 
-bool dm_buffer_alloc(struct dm_buffer *ret, struct ibv_pd *pd, size_t bytes,
-		     enum dm_buffer_kind kind)
+bool vb_buffer_alloc(struct vb_buffer *ret, struct ibv_pd *pd, size_t bytes,
+		     enum vb_buffer_kind kind)
 {
-	struct dm_buffer buffer = { .memory = ask(pd, bytes, kind), .is_theirs = true };
+	struct vb_buffer buffer = { .memory = ask(pd, bytes, kind), .is_theirs = true };
 
 	if (buffer.memory == IBV_ALLOCATOR_USE_DEFAULT) {
 		buffer.is_theirs = false;
@@ -39,15 +39,15 @@ bool dm_buffer_alloc(struct dm_buffer *ret, struct ibv_pd *pd, size_t bytes,
 	return true;
 }
 
-void dm_buffer_free(struct dm_buffer *buffer, struct ibv_pd *pd, enum dm_buffer_kind kind)
+void vb_buffer_free(struct vb_buffer *buffer, struct ibv_pd *pd, enum vb_buffer_kind kind)
 {
-	struct dm_buffer old = *buffer;
+	struct vb_buffer old = *buffer;
 
-	*buffer = (struct dm_buffer){ 0 };
+	*buffer = (struct vb_buffer){ 0 };
 	if (!old.memory)
 		return;
 	if (old.is_theirs)
-		dm_pd(pd)->free(pd, dm_pd(pd)->pd_context, old.memory, resource_type(kind));
+		vb_pd(pd)->free(pd, vb_pd(pd)->pd_context, old.memory, resource_type(kind));
 	else
 		free(old.memory);
 }

@@ -19,24 +19,24 @@
 
 struct ibv_comp_channel *ibv_create_comp_channel(struct ibv_context *context)
 {
-	struct dm_channel *channel;
+	struct vb_channel *channel;
 
-	if (!dm_is_context(context))
-		return dm_fail(EINVAL);
-	if (dm_verb_fails(context, create_comp_channel))
+	if (!vb_is_context(context))
+		return vb_fail(EINVAL);
+	if (vb_verb_fails(context, create_comp_channel))
 		return NULL;
 	channel = calloc(1, sizeof(*channel));
 	if (!channel)
-		return dm_fail(ENOMEM);
+		return vb_fail(ENOMEM);
 	channel->base.context = context;
 	channel->base.fd = eventfd(0, EFD_CLOEXEC | EFD_SEMAPHORE);
-	if (channel->base.fd < 0 || !dm_object_add(channel, DM_KIND_CHANNEL)) {
+	if (channel->base.fd < 0 || !vb_object_add(channel, VB_KIND_CHANNEL)) {
 		int err = channel->base.fd < 0 ? errno : ENOMEM;
 
 		if (channel->base.fd >= 0)
 			close(channel->base.fd);
 		free(channel);
-		return dm_fail(err);
+		return vb_fail(err);
 	}
 	pthread_mutex_init(&channel->lock, NULL);
 	return &channel->base;
@@ -44,16 +44,16 @@ struct ibv_comp_channel *ibv_create_comp_channel(struct ibv_context *context)
 
 int ibv_destroy_comp_channel(struct ibv_comp_channel *base)
 {
-	struct dm_channel *channel = (struct dm_channel *)(void *)base;
+	struct vb_channel *channel = (struct vb_channel *)(void *)base;
 	NO_CANCEL;
 
-	if (!dm_object_is(channel, DM_KIND_CHANNEL))
+	if (!vb_object_is(channel, VB_KIND_CHANNEL))
 		return EINVAL;
-	if (dm_verb_fails(base->context, destroy_comp_channel))
+	if (vb_verb_fails(base->context, destroy_comp_channel))
 		return errno;
 	if (__atomic_load_n(&base->refcnt, __ATOMIC_ACQUIRE))
 		return EBUSY;
-	if (!dm_object_take(channel, DM_KIND_CHANNEL))
+	if (!vb_object_take(channel, VB_KIND_CHANNEL))
 		return EINVAL;
 	close(base->fd);
 	pthread_mutex_destroy(&channel->lock);
@@ -61,17 +61,17 @@ int ibv_destroy_comp_channel(struct ibv_comp_channel *base)
 	return 0;
 }
 
-void dm_channel_notify(struct dm_channel *channel, struct dm_cq *cq)
+void vb_channel_notify(struct vb_channel *channel, struct vb_cq *cq)
 {
 	pthread_mutex_lock(&channel->lock);
 	if (cq->notices++ == 0)
 		DL_APPEND2(channel->notified, cq, prev_notified, next_notified);
 	atomic_fetch_add(&channel->unread, 1);
 	pthread_mutex_unlock(&channel->lock);
-	dm_eventfd_signal(channel->base.fd);
+	vb_eventfd_signal(channel->base.fd);
 }
 
-void dm_channel_forget(struct dm_channel *channel, struct dm_cq *cq)
+void vb_channel_forget(struct vb_channel *channel, struct vb_cq *cq)
 {
 	pthread_mutex_lock(&channel->lock);
 	if (cq->notices)
@@ -82,9 +82,9 @@ void dm_channel_forget(struct dm_channel *channel, struct dm_cq *cq)
 }
 
 /* The CQ of the oldest event, or NULL: the count was of a CQ that has gone. */
-static struct dm_cq *pop(struct dm_channel *channel)
+static struct vb_cq *pop(struct vb_channel *channel)
 {
-	struct dm_cq *cq;
+	struct vb_cq *cq;
 
 	pthread_mutex_lock(&channel->lock);
 	cq = channel->notified;
@@ -99,53 +99,53 @@ static struct dm_cq *pop(struct dm_channel *channel)
 	return cq;
 }
 
-static void look_first(struct dm_channel *channel)
+static void look_first(struct vb_channel *channel)
 {
-	struct dm_device *dev = dm_device(channel->base.context);
-	uint64_t until_ns = dm_now_ns() + SPIN_NS;
+	struct vb_device *dev = vb_device(channel->base.context);
+	uint64_t until_ns = rxe_now_ns() + SPIN_NS;
 
 	if (fcntl(channel->base.fd, F_GETFL) & O_NONBLOCK)
 		until_ns = 0;
 	do {
 		if (atomic_load(&channel->unread))
 			return;
-		dm_pump_poll(dev);
-	} while (dm_now_ns() < until_ns);
+		progress_poll(dev);
+	} while (rxe_now_ns() < until_ns);
 }
 
 /* A count too many is harmless, one too few is an event that nobody sees. */
 static void cancelled(void *arg)
 {
-	struct dm_channel *channel = arg;
+	struct vb_channel *channel = arg;
 
 	if (atomic_load(&channel->unread))
-		dm_eventfd_signal(channel->base.fd);
+		vb_eventfd_signal(channel->base.fd);
 }
 
 int ibv_get_cq_event(struct ibv_comp_channel *base, struct ibv_cq **cq, void **cq_context)
 {
-	struct dm_channel *channel = (struct dm_channel *)(void *)base;
-	struct dm_cq *found;
+	struct vb_channel *channel = (struct vb_channel *)(void *)base;
+	struct vb_cq *found;
 
-	if (!dm_object_is(channel, DM_KIND_CHANNEL) || !cq || !cq_context) {
+	if (!vb_object_is(channel, VB_KIND_CHANNEL) || !cq || !cq_context) {
 		errno = EINVAL;
 		return -1;
 	}
-	if (dm_object_is_inherited(channel)) {
+	if (vb_object_is_inherited(channel)) {
 		errno = EINVAL; /* the events are the parent's */
 		return -1;
 	}
-	if (dm_verb_fails(base->context, get_cq_event))
+	if (vb_verb_fails(base->context, get_cq_event))
 		return -1;
 	do {
 		look_first(channel);
 		if (!atomic_load(&channel->unread))
-			dm_pump_leave(&dm_device(base->context)->pump);
-		if (!dm_eventfd_wait(base->fd, cancelled, channel))
+			progress_program_will_sleep(&vb_device(base->context)->progress);
+		if (!vb_eventfd_wait(base->fd, cancelled, channel))
 			return -1;
 		found = pop(channel);
 	} while (!found);
-	*cq = dm_cq_base(found);
+	*cq = vb_cq_base(found);
 	*cq_context = (*cq)->cq_context;
 	return 0;
 }

@@ -9,18 +9,18 @@
 
 #include "lib/abi/newer.h"
 
-struct dm_cq;
+struct vb_cq;
 
-struct dm_channel {
+struct vb_channel {
 	struct ibv_comp_channel base; /* fd: an eventfd that counts the events one by one */
 	pthread_mutex_t lock;
-	struct dm_cq *notified;	 /* utlist: CQs with events nobody has read, oldest first */
+	struct vb_cq *notified;	 /* utlist: CQs with events nobody has read, oldest first */
 	_Atomic uint32_t unread; /* events in that list; looked at without the lock */
 };
 
 /* The CQ has one more event. */
-void dm_channel_notify(struct dm_channel *channel, struct dm_cq *cq);
+void vb_channel_notify(struct vb_channel *channel, struct vb_cq *cq);
 /* The CQ goes: its unread events are dropped. */
-void dm_channel_forget(struct dm_channel *channel, struct dm_cq *cq);
+void vb_channel_forget(struct vb_channel *channel, struct vb_cq *cq);
 
 #endif

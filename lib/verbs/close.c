@@ -13,14 +13,14 @@
 #include "lib/verbs/xrcd.h"
 
 /* A group that the queue pair is in. */
-static bool find_group(struct dm_qp *qp, union ibv_gid *ret)
+static bool find_group(struct vb_qp *qp, union ibv_gid *ret)
 {
 	const struct rxe_mcast *mcast;
 	bool found = false;
 
-	if (!dm_pump_lock_for(qp->dev, qp->forks))
+	if (!progress_lock_for(qp->dev, qp->forks))
 		return false;
-	mcast = &qp->dev->pump.engine->mcast;
+	mcast = &qp->dev->progress.engine->mcast;
 	for (uint32_t i = 0; i < RXE_MAX_MCAST_GRP && !found; i++) {
 		const struct rxe_mcast_group *group = &mcast->group[i];
 
@@ -29,7 +29,7 @@ static bool find_group(struct dm_qp *qp, union ibv_gid *ret)
 			memcpy(ret->raw, group->gid.raw, sizeof(ret->raw));
 		}
 	}
-	dm_pump_unlock(qp->dev);
+	progress_unlock(qp->dev);
 	return found;
 }
 
@@ -37,7 +37,7 @@ static bool find_group(struct dm_qp *qp, union ibv_gid *ret)
 
 static int end_qp(void *object)
 {
-	struct dm_qp *qp = (struct dm_qp *)object;
+	struct vb_qp *qp = (struct vb_qp *)object;
 	struct ibv_qp *base = &qp->ex.base.qp_base;
 	union ibv_gid group;
 
@@ -49,7 +49,7 @@ static int end_qp(void *object)
 
 static int end_srq(void *object)
 {
-	struct dm_srq *srq = (struct dm_srq *)object;
+	struct vb_srq *srq = (struct vb_srq *)object;
 
 	srq->base.events_completed = srq->events_reported;
 	return ibv_destroy_srq(&srq->base);
@@ -57,13 +57,13 @@ static int end_srq(void *object)
 
 static int end_xrcd(void *object)
 {
-	return dm_xrcd_close((struct ibv_xrcd *)object);
+	return vb_xrcd_close((struct ibv_xrcd *)object);
 }
 
 static int end_cq(void *object)
 {
-	struct dm_cq *cq = (struct dm_cq *)object;
-	struct ibv_cq *base = dm_cq_base(cq);
+	struct vb_cq *cq = (struct vb_cq *)object;
+	struct ibv_cq *base = vb_cq_base(cq);
 
 	base->comp_events_completed = cq->comp_reported;
 	base->async_events_completed = cq->async_reported;
@@ -85,25 +85,25 @@ static int end_ah(void *object)
 	return ibv_destroy_ah((struct ibv_ah *)object);
 }
 
-void dm_context_abandon(struct ibv_context *context)
+void vb_context_abandon(struct ibv_context *context)
 {
 	static const struct {
-		enum dm_kind kind;
+		enum vb_kind kind;
 		int (*end)(void *object);
-	} order[] = { { DM_KIND_QP, end_qp },
-		      { DM_KIND_SRQ, end_srq },
-		      { DM_KIND_XRCD, end_xrcd },
-		      { DM_KIND_CQ, end_cq },
-		      { DM_KIND_CHANNEL, end_channel },
-		      { DM_KIND_AH, end_ah },
-		      { DM_KIND_MR, end_mr } };
+	} order[] = { { VB_KIND_QP, end_qp },
+		      { VB_KIND_SRQ, end_srq },
+		      { VB_KIND_XRCD, end_xrcd },
+		      { VB_KIND_CQ, end_cq },
+		      { VB_KIND_CHANNEL, end_channel },
+		      { VB_KIND_AH, end_ah },
+		      { VB_KIND_MR, end_mr } };
 	void *object;
 
 	for (size_t i = 0; i < sizeof(order) / sizeof(order[0]); i++) {
-		while ((object = dm_object_of(context, order[i].kind))) {
+		while ((object = vb_object_of(context, order[i].kind))) {
 			/* One that another context's objects still use stays, and is nobody's. */
 			if (order[i].end(object))
-				dm_object_take(object, order[i].kind);
+				vb_object_take(object, order[i].kind);
 		}
 	}
 }

@@ -13,23 +13,23 @@
 #include "lib/verbs/objects.h"
 
 /* All that follows: under the device's lock. */
-static int attach_locked(struct dm_device *dev)
+static int attach_locked(struct vb_device *dev)
 {
 	int err = ctl_attach(dev->client, dev->info.index, &dev->attachment);
 
 	if (err)
 		return err;
-	dm_verb_gate_attached(dev);
-	err = dm_pump_start(dev);
+	vb_verb_gate_attached(dev);
+	err = progress_start(dev);
 	if (err)
 		ctl_detach(dev->client, dev->info.index, &dev->attachment);
 	else
-		atomic_store(&dev->forks, dm_forks());
+		atomic_store(&dev->forks, vb_forks());
 	return err;
 }
 
 /* The child of a fork() has a slot and an engine of its own, made when it first asks something of the device. */
-static int attach_again(struct dm_device *dev)
+static int attach_again(struct vb_device *dev)
 {
 	struct ctl_attachment more;
 	int err = ctl_attach(dev->client, dev->info.index, &dev->attachment);
@@ -38,21 +38,21 @@ static int attach_again(struct dm_device *dev)
 		return err;
 	more = dev->attachment; /* counted once more than there are reasons */
 	ctl_detach(dev->client, dev->info.index, &more);
-	dm_verb_gate_attached(dev);
-	err = dm_pump_start(dev);
+	vb_verb_gate_attached(dev);
+	err = progress_start(dev);
 	if (!err)
-		atomic_store(&dev->forks, dm_forks());
+		atomic_store(&dev->forks, vb_forks());
 	return err;
 }
 
-static int attach(struct dm_device *dev)
+static int attach(struct vb_device *dev)
 {
 	int err = 0;
 
 	pthread_mutex_lock(&dev->lock);
 	if (dev->contexts == 0)
 		err = attach_locked(dev);
-	else if (atomic_load(&dev->forks) != dm_forks())
+	else if (atomic_load(&dev->forks) != vb_forks())
 		err = attach_again(dev);
 	if (!err)
 		dev->contexts++;
@@ -60,56 +60,56 @@ static int attach(struct dm_device *dev)
 	return err;
 }
 
-static void detach(struct dm_device *dev)
+static void detach(struct vb_device *dev)
 {
 	pthread_mutex_lock(&dev->lock);
 	if (--dev->contexts == 0) {
-		dm_pump_stop(dev);
+		progress_stop(dev);
 		ctl_detach(dev->client, dev->info.index, &dev->attachment);
 	}
 	pthread_mutex_unlock(&dev->lock);
 }
 
-static void refresh(struct dm_device *dev)
+static void refresh(struct vb_device *dev)
 {
 	NO_CANCEL;
 
 	pthread_mutex_lock(&dev->lock);
-	if (dev->contexts && atomic_load(&dev->forks) != dm_forks())
+	if (dev->contexts && atomic_load(&dev->forks) != vb_forks())
 		attach_again(dev);
 	pthread_mutex_unlock(&dev->lock);
 }
 
-bool dm_is_context(const struct ibv_context *context)
+bool vb_is_context(const struct ibv_context *context)
 {
-	struct dm_device *dev;
+	struct vb_device *dev;
 
-	if (!dm_object_is(context, DM_KIND_CONTEXT))
+	if (!vb_object_is(context, VB_KIND_CONTEXT))
 		return false;
-	dev = dm_device((struct ibv_context *)(uintptr_t)context);
-	if (atomic_load_explicit(&dev->forks, memory_order_relaxed) != dm_forks())
+	dev = vb_device((struct ibv_context *)(uintptr_t)context);
+	if (atomic_load_explicit(&dev->forks, memory_order_relaxed) != vb_forks())
 		refresh(dev);
 	return true;
 }
 
-bool dm_is_pd(const struct ibv_pd *pd)
+bool vb_is_pd(const struct ibv_pd *pd)
 {
-	return dm_object_is(pd, DM_KIND_PD) && dm_is_context(pd->context);
+	return vb_object_is(pd, VB_KIND_PD) && vb_is_context(pd->context);
 }
 
-static void fill(struct dm_context *ctx)
+static void fill(struct vb_context *ctx)
 {
 	struct verbs_context_65 *verbs = &ctx->verbs;
 	struct ibv_context *base = &verbs->base.context;
 
-	dm_refuse_ops(verbs);
-	dm_query_ops(verbs);
-	dm_pd_ops(verbs);
-	dm_mr_ops(verbs);
-	dm_dm_ops(verbs);
-	dm_dmah_ops(verbs);
-	dm_buf_ops(verbs);
-	dm_runtime_ops(verbs);
+	vb_refuse_ops(verbs);
+	vb_query_ops(verbs);
+	vb_pd_ops(verbs);
+	vb_mr_ops(verbs);
+	vb_dm_ops(verbs);
+	vb_dmah_ops(verbs);
+	vb_buf_ops(verbs);
+	vb_runtime_ops(verbs);
 
 	verbs->base.sz = sizeof(*verbs);
 	verbs->base.priv = (struct verbs_ex_private *)(void *)ctx;
@@ -118,12 +118,12 @@ static void fill(struct dm_context *ctx)
 	base->cmd_fd = ctx->ctl.cmd_fd;
 	base->async_fd = -1;
 	ctx->given_fd = -1;
-	base->num_comp_vectors = DM_COMP_VECTORS;
+	base->num_comp_vectors = VB_COMP_VECTORS;
 	pthread_mutex_init(&base->mutex, NULL);
 }
 
 /* The device is attached and ctx->ctl is ours: make the rest. */
-static int finish(struct dm_context *ctx, enum fault_verb verb)
+static int finish(struct vb_context *ctx, enum fault_verb verb)
 {
 	struct ibv_context *base = &ctx->verbs.base.context;
 	int err;
@@ -132,13 +132,13 @@ static int finish(struct dm_context *ctx, enum fault_verb verb)
 	ctx->fatal = atomic_load(&ctx->dev->attachment.shared->faults.fatal);
 	if (ctx->fatal & 1)
 		return -EIO;
-	if (dm_verb_asks(base, verb))
+	if (vb_verb_asks(base, verb))
 		return -errno;
-	err = dm_async_init(ctx);
+	err = vb_async_init(ctx);
 	if (err)
 		return err;
-	if (!dm_object_add(base, DM_KIND_CONTEXT)) {
-		dm_async_fini(ctx);
+	if (!vb_object_add(base, VB_KIND_CONTEXT)) {
+		vb_async_fini(ctx);
 		return -ENOMEM;
 	}
 	return 0;
@@ -146,16 +146,16 @@ static int finish(struct dm_context *ctx, enum fault_verb verb)
 
 struct ibv_context *ibv_open_device(struct ibv_device *device)
 {
-	struct dm_device *dev = dm_device_of(device);
-	struct dm_context *ctx;
+	struct vb_device *dev = vb_device_of(device);
+	struct vb_context *ctx;
 	int err;
 	NO_CANCEL;
 
 	if (!dev)
-		return dm_fail(EINVAL);
+		return vb_fail(EINVAL);
 	ctx = calloc(1, sizeof(*ctx));
 	if (!ctx)
-		return dm_fail(ENOMEM);
+		return vb_fail(ENOMEM);
 
 	ctx->dev = dev;
 	err = attach(dev);
@@ -175,14 +175,14 @@ no_open:
 	detach(dev);
 no_attach:
 	free(ctx);
-	dm_log(DM_LOG_WARNING, "cannot open %s: %s%s", device->name, strerror(-err),
-	       err == -EMFILE ? " in this program or the device server: raise 'ulimit -n'" : "");
-	return dm_fail(-err);
+	rxe_log(RXE_LOG_WARNING, "cannot open %s: %s%s", device->name, strerror(-err),
+		err == -EMFILE ? " in this program or the device server: raise 'ulimit -n'" : "");
+	return vb_fail(-err);
 }
 
 /* Programs duplicate a cmd_fd for its importer, who closes it with the context: ibv_import_device(3). Some close it themselves as
  * soon as it is imported, and its number may be another descriptor's by then; one that was not duplicated is another context's. */
-static void take_given(struct dm_context *ctx, struct ctl_client *client, int cmd_fd)
+static void take_given(struct vb_context *ctx, struct ctl_client *client, int cmd_fd)
 {
 	struct stat st;
 
@@ -192,7 +192,7 @@ static void take_given(struct dm_context *ctx, struct ctl_client *client, int cm
 	ctx->given_inode = st.st_ino;
 }
 
-static void close_given(const struct dm_context *ctx)
+static void close_given(const struct vb_context *ctx)
 {
 	struct stat st;
 
@@ -204,23 +204,23 @@ static void close_given(const struct dm_context *ctx)
 struct ibv_context *ibv_import_device(int cmd_fd)
 {
 	struct ctl_client *client;
-	struct dm_context *ctx;
+	struct vb_context *ctx;
 	int err;
 	NO_CANCEL;
 
 	if (fcntl(cmd_fd, F_GETFD) < 0)
-		return dm_fail(EBADF);
-	err = dm_device_connect(&client);
+		return vb_fail(EBADF);
+	err = vb_device_connect(&client);
 	if (err)
-		return dm_fail(-err);
+		return vb_fail(-err);
 	ctx = calloc(1, sizeof(*ctx));
 	if (!ctx)
-		return dm_fail(ENOMEM);
+		return vb_fail(ENOMEM);
 
 	err = ctl_import(client, cmd_fd, &ctx->ctl);
 	if (err)
 		goto no_import;
-	ctx->dev = dm_device_at(client, ctx->ctl.device);
+	ctx->dev = vb_device_at(client, ctx->ctl.device);
 	err = ctx->dev ? attach(ctx->dev) : -ENODEV;
 	if (err)
 		goto no_attach;
@@ -236,27 +236,27 @@ no_attach:
 	ctl_close(client, &ctx->ctl);
 no_import:
 	free(ctx);
-	return dm_fail(-err);
+	return vb_fail(-err);
 }
 
 int ibv_close_device(struct ibv_context *context)
 {
-	struct dm_context *ctx;
+	struct vb_context *ctx;
 	NO_CANCEL;
 
-	if (!dm_object_is(context, DM_KIND_CONTEXT)) {
+	if (!vb_object_is(context, VB_KIND_CONTEXT)) {
 		errno = EINVAL;
 		return -1;
 	}
-	dm_context(context)->closing = true;
-	dm_context_abandon(context);
-	if (!dm_object_take(context, DM_KIND_CONTEXT)) {
+	vb_context(context)->closing = true;
+	vb_context_abandon(context);
+	if (!vb_object_take(context, VB_KIND_CONTEXT)) {
 		errno = EINVAL;
 		return -1;
 	}
-	ctx = dm_context(context);
-	dm_async_fini(ctx);
-	dm_object_forget(context);
+	ctx = vb_context(context);
+	vb_async_fini(ctx);
+	vb_object_forget(context);
 	/* A server that has gone has freed everything already. */
 	ctl_close(ctx->dev->client, &ctx->ctl);
 	close_given(ctx);

@@ -7,36 +7,36 @@
 
 /* Where an operation lives that the installed verbs.h may or may not have. */
 #ifdef RXE_DM_HAVE_DMAH
-#define DM_DMAH_OPS(verbs) (&(verbs)->base)
+#define VB_DMAH_OPS(verbs) (&(verbs)->base)
 #else
-#define DM_DMAH_OPS(verbs) (verbs)
+#define VB_DMAH_OPS(verbs) (verbs)
 #endif
 #ifdef RXE_DM_HAVE_MR_INIT_ATTR
-#define DM_REG_MR_EX_OPS(verbs) (&(verbs)->base)
+#define VB_REG_MR_EX_OPS(verbs) (&(verbs)->base)
 #else
-#define DM_REG_MR_EX_OPS(verbs) (verbs)
+#define VB_REG_MR_EX_OPS(verbs) (verbs)
 #endif
 #ifdef RXE_DM_HAVE_DM_EXPORT
-#define DM_EXPORT_OPS(verbs) (&(verbs)->base)
+#define VB_EXPORT_OPS(verbs) (&(verbs)->base)
 #else
-#define DM_EXPORT_OPS(verbs) (verbs)
+#define VB_EXPORT_OPS(verbs) (verbs)
 #endif
 #ifdef RXE_DM_HAVE_BUF
-#define DM_BUF_OPS(verbs) (&(verbs)->base)
+#define VB_BUF_OPS(verbs) (&(verbs)->base)
 #else
-#define DM_BUF_OPS(verbs) (verbs)
+#define VB_BUF_OPS(verbs) (verbs)
 #endif
 
 /* Every operation refuses: so none is NULL. First. */
-void dm_refuse_ops(struct verbs_context_65 *verbs);
-void dm_query_ops(struct verbs_context_65 *verbs);
-void dm_pd_ops(struct verbs_context_65 *verbs);
-void dm_mr_ops(struct verbs_context_65 *verbs);
-void dm_dm_ops(struct verbs_context_65 *verbs);
-void dm_dmah_ops(struct verbs_context_65 *verbs);
-void dm_buf_ops(struct verbs_context_65 *verbs);
+void vb_refuse_ops(struct verbs_context_65 *verbs);
+void vb_query_ops(struct verbs_context_65 *verbs);
+void vb_pd_ops(struct verbs_context_65 *verbs);
+void vb_mr_ops(struct verbs_context_65 *verbs);
+void vb_dm_ops(struct verbs_context_65 *verbs);
+void vb_dmah_ops(struct verbs_context_65 *verbs);
+void vb_buf_ops(struct verbs_context_65 *verbs);
 
 /* close.c: what a program left on a context that it closes goes, so that the engine does not go on serving it. */
-void dm_context_abandon(struct ibv_context *context);
+void vb_context_abandon(struct ibv_context *context);
 
 #endif

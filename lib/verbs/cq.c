@@ -17,13 +17,13 @@ static_assert((int)RXE_WC_GENERAL_ERR == (int)IBV_WC_GENERAL_ERR, "enum ibv_wc_s
 static_assert((int)RXE_WC_RECV_RDMA_WITH_IMM == (int)IBV_WC_RECV_RDMA_WITH_IMM, "ibv_wc_opcode");
 static_assert((int)RXE_WC_WITH_INV == (int)IBV_WC_WITH_INV, "enum ibv_wc_flags");
 
-void dm_cq_notify(void *host, struct rxe_cq *cq)
+void vb_cq_notify(void *host, struct rxe_cq *cq)
 {
-	struct dm_cq *owner = cq->owner;
+	struct vb_cq *owner = cq->owner;
 
-	atomic_fetch_sub(&((struct dm_device *)host)->pump.armed, 1);
+	atomic_fetch_sub(&((struct vb_device *)host)->progress.armed, 1);
 	if (owner->channel)
-		dm_channel_notify(owner->channel, owner);
+		vb_channel_notify(owner->channel, owner);
 }
 
 /* Only where the mask says that there is one: the structure of an older program ends before. */
@@ -42,23 +42,23 @@ static int check_attr(struct ibv_context *context, const struct ibv_cq_init_attr
 	    attr->flags & ~(uint32_t)IBV_CREATE_CQ_ATTR_SINGLE_THREADED)
 		return EOPNOTSUPP;
 	if (attr->comp_mask & IBV_CQ_INIT_ATTR_MASK_PD &&
-	    (!dm_is_pd(parent_domain(attr)) || !dm_pd(parent_domain(attr))->under))
+	    (!vb_is_pd(parent_domain(attr)) || !vb_pd(parent_domain(attr))->under))
 		return EINVAL;
 	if (attr->cqe < 1 || attr->cqe > RXE_MAX_CQE)
 		return EINVAL;
 	if (attr->comp_vector >= (uint32_t)context->num_comp_vectors)
 		return EINVAL;
 	if (attr->channel &&
-	    (!dm_object_is(attr->channel, DM_KIND_CHANNEL) || attr->channel->context != context ||
-	     dm_object_is_inherited(attr->channel)))
+	    (!vb_object_is(attr->channel, VB_KIND_CHANNEL) || attr->channel->context != context ||
+	     vb_object_is_inherited(attr->channel)))
 		return EINVAL;
 	return 0;
 }
 
-static void init_base(struct dm_cq *cq, struct ibv_context *context,
+static void init_base(struct vb_cq *cq, struct ibv_context *context,
 		      const struct ibv_cq_init_attr_ex *attr)
 {
-	struct ibv_cq *base = dm_cq_base(cq);
+	struct ibv_cq *base = vb_cq_base(cq);
 
 	base->context = context;
 	base->channel = attr->channel;
@@ -66,33 +66,33 @@ static void init_base(struct dm_cq *cq, struct ibv_context *context,
 	base->cqe = (int)attr->cqe;
 	pthread_mutex_init(&base->mutex, NULL);
 	pthread_cond_init(&base->cond, NULL);
-	cq->dev = dm_device(context);
-	cq->forks = dm_forks();
-	cq->channel = (struct dm_channel *)(void *)attr->channel;
+	cq->dev = vb_device(context);
+	cq->forks = vb_forks();
+	cq->channel = (struct vb_channel *)(void *)attr->channel;
 	pthread_mutex_init(&cq->lock, NULL);
 	if (attr->channel)
 		__atomic_fetch_add(&attr->channel->refcnt, 1, __ATOMIC_ACQ_REL);
 }
 
-static void free_cq(struct dm_cq *cq)
+static void free_cq(struct vb_cq *cq)
 {
-	dm_buffer_free(&cq->ring, cq->parent_domain, DM_BUFFER_CQ);
+	vb_buffer_free(&cq->ring, cq->parent_domain, VB_BUFFER_CQ);
 	if (cq->parent_domain)
-		dm_pd_unuse(cq->parent_domain);
+		vb_pd_unuse(cq->parent_domain);
 	free(cq);
 }
 
-static int take_ring(struct dm_cq *cq, const struct ibv_cq_init_attr_ex *attr)
+static int take_ring(struct vb_cq *cq, const struct ibv_cq_init_attr_ex *attr)
 {
 	if (attr->comp_mask & IBV_CQ_INIT_ATTR_MASK_PD) {
-		int err = dm_pd_use(parent_domain(attr));
+		int err = vb_pd_use(parent_domain(attr));
 
 		if (err)
 			return err;
 		cq->parent_domain = parent_domain(attr);
 	}
-	if (!dm_buffer_alloc(&cq->ring, cq->parent_domain, rxe_cq_ring_bytes(attr->cqe),
-			     DM_BUFFER_CQ))
+	if (!vb_buffer_alloc(&cq->ring, cq->parent_domain, rxe_cq_ring_bytes(attr->cqe),
+			     VB_BUFFER_CQ))
 		return ENOMEM;
 	return 0;
 }
@@ -100,7 +100,7 @@ static int take_ring(struct dm_cq *cq, const struct ibv_cq_init_attr_ex *attr)
 /* A thread domain, or the flag, says that the program keeps threads apart itself. */
 static bool is_single_threaded(const struct ibv_cq_init_attr_ex *attr)
 {
-	if (attr->comp_mask & IBV_CQ_INIT_ATTR_MASK_PD && dm_pd(parent_domain(attr))->td)
+	if (attr->comp_mask & IBV_CQ_INIT_ATTR_MASK_PD && vb_pd(parent_domain(attr))->td)
 		return true;
 	return attr->comp_mask & IBV_CQ_INIT_ATTR_MASK_FLAGS &&
 	       attr->flags & IBV_CREATE_CQ_ATTR_SINGLE_THREADED;
@@ -108,25 +108,25 @@ static bool is_single_threaded(const struct ibv_cq_init_attr_ex *attr)
 
 static struct ibv_cq_ex *create(struct ibv_context *context, struct ibv_cq_init_attr_ex *attr)
 {
-	struct dm_cq *cq;
+	struct vb_cq *cq;
 	int err;
 
-	if (!dm_is_context(context) || !attr)
-		return dm_fail(EINVAL);
+	if (!vb_is_context(context) || !attr)
+		return vb_fail(EINVAL);
 	err = check_attr(context, attr);
 	if (err)
-		return dm_fail(err);
+		return vb_fail(err);
 	cq = calloc(1, sizeof(*cq));
 	if (!cq)
-		return dm_fail(ENOMEM);
+		return vb_fail(ENOMEM);
 	err = take_ring(cq, attr);
-	if (!err && !dm_cq_ex_fill(cq, attr->wc_flags))
+	if (!err && !vb_cq_ex_fill(cq, attr->wc_flags))
 		err = EOPNOTSUPP;
-	if (!err && !dm_object_add(cq, DM_KIND_CQ))
+	if (!err && !vb_object_add(cq, VB_KIND_CQ))
 		err = ENOMEM;
 	if (err) {
 		free_cq(cq);
-		return dm_fail(err);
+		return vb_fail(err);
 	}
 	cq->single_threaded = is_single_threaded(attr);
 	rxe_cq_init(&cq->cq, cq->ring.memory, attr->cqe, cq);
@@ -136,7 +136,7 @@ static struct ibv_cq_ex *create(struct ibv_context *context, struct ibv_cq_init_
 
 static struct ibv_cq_ex *create_cq_ex(struct ibv_context *context, struct ibv_cq_init_attr_ex *attr)
 {
-	if (dm_is_context(context) && dm_verb_fails(context, create_cq_ex))
+	if (vb_is_context(context) && vb_verb_fails(context, create_cq_ex))
 		return NULL;
 	return create(context, attr);
 }
@@ -153,29 +153,29 @@ struct ibv_cq *ibv_create_cq(struct ibv_context *context, int cqe, void *cq_cont
 	struct ibv_cq_ex *cq;
 
 	if (cqe < 1 || comp_vector < 0)
-		return dm_fail(EINVAL);
-	if (dm_is_context(context) && dm_verb_fails(context, create_cq))
+		return vb_fail(EINVAL);
+	if (vb_is_context(context) && vb_verb_fails(context, create_cq))
 		return NULL;
 	cq = create(context, &attr);
 	return cq ? ibv_cq_ex_to_cq(cq) : NULL;
 }
 
-uint32_t dm_cq_take(struct dm_cq *cq, struct rxe_cqe *ret, uint32_t max)
+uint32_t vb_cq_take(struct vb_cq *cq, struct rxe_cqe *ret, uint32_t max)
 {
 	uint32_t n = rxe_cq_poll(&cq->cq, ret, max);
 
 	if (!n) {
-		uint64_t due_ns = dm_pump_look(cq->dev);
+		uint64_t due_ns = progress_poll_once(cq->dev);
 
 		n = rxe_cq_poll(&cq->cq, ret, max);
 		/* Not before what was found is handed over. */
 		if (!n && due_ns) {
-			dm_pump_make_room(&cq->dev->pump, due_ns);
+			progress_back_off(&cq->dev->progress, due_ns);
 			n = rxe_cq_poll(&cq->cq, ret, max);
 		}
 	}
 	if (n)
-		dm_pump_poll_found(cq->dev);
+		progress_polled_found(cq->dev);
 	return n;
 }
 
@@ -201,15 +201,15 @@ static void fill_wc(struct ibv_wc *wc, const struct rxe_cqe *cqe)
 
 static int poll_cq(struct ibv_cq *base, int num_entries, struct ibv_wc *wc)
 {
-	struct dm_cq *cq = dm_cq(base);
+	struct vb_cq *cq = vb_cq(base);
 	struct rxe_cqe cqes[POLL_CHUNK];
 	int done = 0;
 
 	if (num_entries <= 0)
 		return num_entries < 0 ? -EINVAL : 0;
-	if (!wc || cq->forks != dm_forks())
+	if (!wc || cq->forks != vb_forks())
 		return -EINVAL; /* a CQ of the parent's */
-	if (dm_verb_fails(base->context, poll_cq))
+	if (vb_verb_fails(base->context, poll_cq))
 		return -errno;
 	if (!cq->single_threaded)
 		pthread_mutex_lock(&cq->lock);
@@ -218,7 +218,7 @@ static int poll_cq(struct ibv_cq *base, int num_entries, struct ibv_wc *wc)
 		uint32_t n;
 
 		want = want < POLL_CHUNK ? want : POLL_CHUNK;
-		n = done ? rxe_cq_poll(&cq->cq, cqes, want) : dm_cq_take(cq, cqes, want);
+		n = done ? rxe_cq_poll(&cq->cq, cqes, want) : vb_cq_take(cq, cqes, want);
 		for (uint32_t i = 0; i < n; i++)
 			fill_wc(&wc[done++], &cqes[i]);
 		if (n < want)
@@ -231,59 +231,59 @@ static int poll_cq(struct ibv_cq *base, int num_entries, struct ibv_wc *wc)
 
 static int req_notify_cq(struct ibv_cq *base, int solicited_only)
 {
-	struct dm_cq *cq = dm_cq(base);
+	struct vb_cq *cq = vb_cq(base);
 
-	if (dm_verb_fails(base->context, req_notify_cq))
+	if (vb_verb_fails(base->context, req_notify_cq))
 		return errno;
-	if (!dm_pump_lock_for(cq->dev, cq->forks))
+	if (!progress_lock_for(cq->dev, cq->forks))
 		return EINVAL;
 	if (cq->cq.armed == RXE_CQ_IDLE)
-		atomic_fetch_add(&cq->dev->pump.armed, 1);
+		atomic_fetch_add(&cq->dev->progress.armed, 1);
 	if (rxe_cq_arm(&cq->cq, solicited_only ? RXE_CQ_ARM_SOLICITED : RXE_CQ_ARM_ANY))
-		dm_cq_notify(cq->dev, &cq->cq);
-	dm_pump_unlock(cq->dev);
+		vb_cq_notify(cq->dev, &cq->cq);
+	progress_unlock(cq->dev);
 	return 0;
 }
 
 /* Under both locks. The ring given becomes the CQ's and the CQ's the caller's, if what it holds fits. */
-static bool change_ring(struct dm_cq *cq, struct dm_buffer *ring, int cqe)
+static bool change_ring(struct vb_cq *cq, struct vb_buffer *ring, int cqe)
 {
-	struct dm_buffer old = cq->ring;
+	struct vb_buffer old = cq->ring;
 
 	if (!rxe_cq_resize(&cq->cq, ring->memory, (uint32_t)cqe))
 		return false;
 	cq->ring = *ring;
 	*ring = old;
-	dm_cq_base(cq)->cqe = cqe;
+	vb_cq_base(cq)->cqe = cqe;
 	return true;
 }
 
 int ibv_resize_cq(struct ibv_cq *base, int cqe)
 {
-	struct dm_cq *cq = dm_cq(base);
-	struct dm_buffer ring;
+	struct vb_cq *cq = vb_cq(base);
+	struct vb_buffer ring;
 	bool fits = false;
 
-	if (!dm_object_is(cq, DM_KIND_CQ) || cqe < 1 || cqe > RXE_MAX_CQE)
+	if (!vb_object_is(cq, VB_KIND_CQ) || cqe < 1 || cqe > RXE_MAX_CQE)
 		return EINVAL;
-	if (dm_verb_fails(base->context, resize_cq))
+	if (vb_verb_fails(base->context, resize_cq))
 		return errno;
-	if (!dm_buffer_alloc(&ring, cq->parent_domain, rxe_cq_ring_bytes((uint32_t)cqe),
-			     DM_BUFFER_CQ))
+	if (!vb_buffer_alloc(&ring, cq->parent_domain, rxe_cq_ring_bytes((uint32_t)cqe),
+			     VB_BUFFER_CQ))
 		return ENOMEM;
-	if (dm_pump_lock_for(cq->dev, cq->forks)) {
+	if (progress_lock_for(cq->dev, cq->forks)) {
 		pthread_mutex_lock(&cq->lock);
 		fits = change_ring(cq, &ring, cqe);
 		pthread_mutex_unlock(&cq->lock);
-		dm_pump_unlock(cq->dev);
+		progress_unlock(cq->dev);
 	}
-	dm_buffer_free(&ring, cq->parent_domain, DM_BUFFER_CQ);
+	vb_buffer_free(&ring, cq->parent_domain, VB_BUFFER_CQ);
 	return fits ? 0 : EINVAL;
 }
 
-static void wait_comp_acked(struct dm_cq *cq)
+static void wait_comp_acked(struct vb_cq *cq)
 {
-	struct ibv_cq *base = dm_cq_base(cq);
+	struct ibv_cq *base = vb_cq_base(cq);
 	NO_CANCEL;
 
 	pthread_mutex_lock(&base->mutex);
@@ -294,29 +294,29 @@ static void wait_comp_acked(struct dm_cq *cq)
 
 int ibv_destroy_cq(struct ibv_cq *base)
 {
-	struct dm_cq *cq = dm_cq(base);
+	struct vb_cq *cq = vb_cq(base);
 
-	if (!dm_object_is(cq, DM_KIND_CQ))
+	if (!vb_object_is(cq, VB_KIND_CQ))
 		return EINVAL;
-	if (dm_verb_fails(base->context, destroy_cq))
+	if (vb_verb_fails(base->context, destroy_cq))
 		return errno;
 	if (atomic_load(&cq->users))
 		return EBUSY;
-	if (!dm_object_take(cq, DM_KIND_CQ))
+	if (!vb_object_take(cq, VB_KIND_CQ))
 		return EINVAL;
-	if (dm_pump_lock_for(cq->dev, cq->forks)) {
-		rxe_cq_fini(cq->dev->pump.engine, &cq->cq);
+	if (progress_lock_for(cq->dev, cq->forks)) {
+		rxe_cq_fini(cq->dev->progress.engine, &cq->cq);
 		if (cq->cq.armed != RXE_CQ_IDLE)
-			atomic_fetch_sub(&cq->dev->pump.armed, 1);
-		dm_pump_unlock(cq->dev);
+			atomic_fetch_sub(&cq->dev->progress.armed, 1);
+		progress_unlock(cq->dev);
 	}
 	if (cq->channel) {
-		dm_channel_forget(cq->channel, cq);
-		if (cq->forks == dm_forks())
+		vb_channel_forget(cq->channel, cq);
+		if (cq->forks == vb_forks())
 			wait_comp_acked(cq);
 		__atomic_fetch_sub(&cq->channel->base.refcnt, 1, __ATOMIC_ACQ_REL);
 	}
-	dm_async_forget_cq(dm_context(base->context), cq);
+	vb_async_forget_cq(vb_context(base->context), cq);
 	pthread_mutex_destroy(&base->mutex);
 	pthread_cond_destroy(&base->cond);
 	pthread_mutex_destroy(&cq->lock);
@@ -324,7 +324,7 @@ int ibv_destroy_cq(struct ibv_cq *base)
 	return 0;
 }
 
-void dm_cq_ops(struct verbs_context_65 *verbs)
+void vb_cq_ops(struct verbs_context_65 *verbs)
 {
 	verbs->base.create_cq_ex = create_cq_ex;
 	verbs->base.context.ops.poll_cq = poll_cq;

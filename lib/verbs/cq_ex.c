@@ -10,14 +10,15 @@
 	(IBV_CREATE_CQ_SUP_WC_FLAGS &                                                              \
 	 ~(IBV_WC_EX_WITH_CVLAN | IBV_WC_EX_WITH_FLOW_TAG | IBV_WC_EX_WITH_TM_INFO))
 
-static struct dm_cq *of(struct ibv_cq_ex *ex)
+static struct vb_cq *of(struct ibv_cq_ex *ex)
 {
-	return (struct dm_cq *)(void *)ex;
+	return (struct vb_cq *)(void *)ex;
 }
 
-static int advance(struct dm_cq *cq, bool pump)
+static int advance(struct vb_cq *cq, bool progress)
 {
-	uint32_t n = pump ? dm_cq_take(cq, &cq->current, 1) : rxe_cq_poll(&cq->cq, &cq->current, 1);
+	uint32_t n =
+		progress ? vb_cq_take(cq, &cq->current, 1) : rxe_cq_poll(&cq->cq, &cq->current, 1);
 
 	if (!n)
 		return ENOENT;
@@ -29,11 +30,11 @@ static int advance(struct dm_cq *cq, bool pump)
 /* The reader's lock is held until end_poll, which a program calls only when start_poll found something. */
 static int start_poll(struct ibv_cq_ex *ex, struct ibv_poll_cq_attr *attr)
 {
-	struct dm_cq *cq = of(ex);
+	struct vb_cq *cq = of(ex);
 	int err;
 
 	/* A CQ that was made before a fork() is the parent's. */
-	if (!attr || attr->comp_mask || cq->forks != dm_forks())
+	if (!attr || attr->comp_mask || cq->forks != vb_forks())
 		return EINVAL;
 	if (!cq->single_threaded)
 		pthread_mutex_lock(&cq->lock);
@@ -123,10 +124,10 @@ static uint64_t read_wallclock_ns(struct ibv_cq_ex *ex)
 
 	clock_gettime(CLOCK_REALTIME, &wall);
 	return (uint64_t)wall.tv_sec * 1000000000u + (uint64_t)wall.tv_nsec -
-	       (dm_now_ns() - of(ex)->current.timestamp_ns);
+	       (rxe_now_ns() - of(ex)->current.timestamp_ns);
 }
 
-bool dm_cq_ex_fill(struct dm_cq *cq, uint64_t wc_flags)
+bool vb_cq_ex_fill(struct vb_cq *cq, uint64_t wc_flags)
 {
 	struct ibv_cq_ex *ex = &cq->ex;
 

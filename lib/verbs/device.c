@@ -15,12 +15,12 @@ static const void *const no_provider[64];
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct ctl_client *connection;
-static struct dm_device *known[4 * DM_MAX_DEVICES];
+static struct vb_device *known[4 * VB_MAX_DEVICES];
 static size_t num_known;
 
-struct dm_device *dm_device_of(const struct ibv_device *device)
+struct vb_device *vb_device_of(const struct ibv_device *device)
 {
-	struct dm_device *found = NULL;
+	struct vb_device *found = NULL;
 
 	pthread_mutex_lock(&lock);
 	for (size_t i = 0; i < num_known && !found; i++) {
@@ -31,7 +31,7 @@ struct dm_device *dm_device_of(const struct ibv_device *device)
 	return found;
 }
 
-static void describe(struct dm_device *dev)
+static void describe(struct vb_device *dev)
 {
 	struct ibv_device *base = &dev->base;
 
@@ -46,9 +46,9 @@ static void describe(struct dm_device *dev)
 }
 
 /* The device that the server calls so: one that is known, or one of a former server that nobody has open, or a new one. */
-static struct dm_device *adopt(struct ctl_client *client, const struct ctl_device *info)
+static struct vb_device *adopt(struct ctl_client *client, const struct ctl_device *info)
 {
-	struct dm_device *dev;
+	struct vb_device *dev;
 
 	for (size_t i = 0; i < num_known; i++) {
 		bool mine;
@@ -74,8 +74,8 @@ static struct dm_device *adopt(struct ctl_client *client, const struct ctl_devic
 	if (!dev)
 		return NULL;
 	pthread_mutex_init(&dev->lock, NULL);
-	dm_pump_init(&dev->pump);
-	dm_verb_gate_init(dev);
+	progress_init(&dev->progress);
+	vb_verb_gate_init(dev);
 	dev->foreign = no_provider;
 	dev->client = client;
 	dev->info = *info;
@@ -95,11 +95,11 @@ static bool in_use(const struct ctl_client *client)
 
 static int connect_locked(void)
 {
-	dm_log_control();
+	rxe_log_control();
 	return connection ? 0 : ctl_connect(&connection);
 }
 
-int dm_device_connect(struct ctl_client **ret)
+int vb_device_connect(struct ctl_client **ret)
 {
 	int err;
 
@@ -111,15 +111,15 @@ int dm_device_connect(struct ctl_client **ret)
 	return err;
 }
 
-struct dm_device *dm_device_at(const struct ctl_client *client, uint32_t index)
+struct vb_device *vb_device_at(const struct ctl_client *client, uint32_t index)
 {
-	struct dm_device *found = NULL;
-	struct ctl_device info[DM_MAX_DEVICES];
+	struct vb_device *found = NULL;
+	struct ctl_device info[VB_MAX_DEVICES];
 	size_t n = 0;
 
 	pthread_mutex_lock(&lock);
 	if (connection && client == connection &&
-	    ctl_list_devices(connection, info, DM_MAX_DEVICES, &n) == 0) {
+	    ctl_list_devices(connection, info, VB_MAX_DEVICES, &n) == 0) {
 		for (size_t i = 0; i < n && !found; i++) {
 			if (info[i].index == index)
 				found = adopt(connection, &info[i]);
@@ -137,19 +137,19 @@ static int list(struct ctl_device *ret, size_t *ret_count, struct ctl_client **r
 
 	if (err)
 		return err;
-	err = ctl_list_devices(connection, ret, DM_MAX_DEVICES, ret_count);
+	err = ctl_list_devices(connection, ret, VB_MAX_DEVICES, ret_count);
 	if (!err)
 		return 0;
 
 	*ret_old = connection;
 	connection = NULL;
 	err = connect_locked();
-	return err ? err : ctl_list_devices(connection, ret, DM_MAX_DEVICES, ret_count);
+	return err ? err : ctl_list_devices(connection, ret, VB_MAX_DEVICES, ret_count);
 }
 
 struct ibv_device **ibv_get_device_list(int *num_devices)
 {
-	struct ctl_device info[DM_MAX_DEVICES];
+	struct ctl_device info[VB_MAX_DEVICES];
 	struct ctl_client *old = NULL;
 	struct ibv_device **ret;
 	size_t n = 0, count = 0;
@@ -158,14 +158,14 @@ struct ibv_device **ibv_get_device_list(int *num_devices)
 
 	if (num_devices)
 		*num_devices = 0;
-	ret = calloc(DM_MAX_DEVICES + 1, sizeof(struct ibv_device *));
+	ret = calloc(VB_MAX_DEVICES + 1, sizeof(struct ibv_device *));
 	if (!ret)
-		return dm_fail(ENOMEM);
+		return vb_fail(ENOMEM);
 
 	pthread_mutex_lock(&lock);
 	err = list(info, &n, &old);
 	for (size_t i = 0; !err && i < n; i++) {
-		struct dm_device *dev = adopt(connection, &info[i]);
+		struct vb_device *dev = adopt(connection, &info[i]);
 
 		if (dev)
 			ret[count++] = &dev->base;
@@ -175,7 +175,7 @@ struct ibv_device **ibv_get_device_list(int *num_devices)
 	pthread_mutex_unlock(&lock);
 
 	if (err)
-		dm_log(DM_LOG_INFO, "no device: %s", strerror(-err));
+		rxe_log(RXE_LOG_INFO, "no device: %s", strerror(-err));
 	if (num_devices)
 		*num_devices = (int)count;
 	return ret;
@@ -188,12 +188,12 @@ void ibv_free_device_list(struct ibv_device **list)
 
 const char *ibv_get_device_name(struct ibv_device *device)
 {
-	return dm_device_of(device) ? device->name : dm_fail(EINVAL);
+	return vb_device_of(device) ? device->name : vb_fail(EINVAL);
 }
 
 __be64 ibv_get_device_guid(struct ibv_device *device)
 {
-	const struct dm_device *dev = dm_device_of(device);
+	const struct vb_device *dev = vb_device_of(device);
 
 	if (!dev)
 		errno = EINVAL;
@@ -207,18 +207,18 @@ int ibv_get_device_index(struct ibv_device *device)
 	return -1;
 }
 
-void dm_devices_forked(void)
+void vb_devices_forked(void)
 {
 	pthread_mutex_init(&lock, NULL);
 	for (size_t i = 0; i < num_known; i++) {
 		pthread_mutex_init(&known[i]->lock, NULL);
-		dm_verb_gate_forked(known[i]);
-		dm_pump_drop_in_child(known[i]);
+		vb_verb_gate_forked(known[i]);
+		progress_drop_in_child(known[i]);
 	}
 }
 
 __attribute__((destructor)) static void exiting(void)
 {
 	for (size_t i = 0; i < sizeof(known) / sizeof(known[0]) && known[i]; i++)
-		dm_pump_exit(known[i]);
+		progress_exit(known[i]);
 }

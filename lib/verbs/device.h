@@ -6,16 +6,16 @@
 #include <stdint.h>
 
 struct ctl_client;
-struct dm_device;
+struct vb_device;
 struct ibv_device;
 
 /* The one behind this pointer, or NULL: it is not ours. */
-struct dm_device *dm_device_of(const struct ibv_device *device);
+struct vb_device *vb_device_of(const struct ibv_device *device);
 /* The connection and its device of that index, for a context that came by import; starts nothing new when there is one.
  * 0 or a negative errno. */
-int dm_device_connect(struct ctl_client **ret);
-struct dm_device *dm_device_at(const struct ctl_client *client, uint32_t index);
+int vb_device_connect(struct ctl_client **ret);
+struct vb_device *vb_device_at(const struct ctl_client *client, uint32_t index);
 /* In the child after fork(): nobody holds our locks, and the engines are gone. */
-void dm_devices_forked(void);
+void vb_devices_forked(void);
 
 #endif

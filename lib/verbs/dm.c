@@ -8,15 +8,15 @@
 #include "lib/verbs/mr.h"
 #include "lib/verbs/objects.h"
 
-#define DM_ACCESS                                                                                  \
+#define VB_ACCESS                                                                                  \
 	(IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ |               \
 	 IBV_ACCESS_REMOTE_ATOMIC | IBV_ACCESS_ZERO_BASED | IBV_ACCESS_OPTIONAL_RANGE)
-#define DM_RIGHTS (DM_ACCESS & ~IBV_ACCESS_OPTIONAL_RANGE)
+#define VB_RIGHTS (VB_ACCESS & ~IBV_ACCESS_OPTIONAL_RANGE)
 
 /* Device memory is words of 4 bytes: a copy begins at one, and ends at one, or at the end of the DM. From the front any length
  * may be copied, as programs do that use a DM as one buffer. (rdma-core's tests demand that others fail.)
  * Subtract, never add: an offset may be near the end of all numbers. */
-static int bounds_check(const struct dm_dm *dm, uint64_t offset, uint64_t length)
+static int bounds_check(const struct vb_dm *dm, uint64_t offset, uint64_t length)
 {
 	if (offset > dm->len || length > dm->len - offset)
 		return EINVAL;
@@ -28,18 +28,18 @@ static int bounds_check(const struct dm_dm *dm, uint64_t offset, uint64_t length
 }
 
 /* Its bytes are its own to the end of the copy: the server gives none of them out while our gauge is up. */
-static int copy(struct dm_dm *dm, uint64_t offset, void *to, const void *from, size_t length)
+static int copy(struct vb_dm *dm, uint64_t offset, void *to, const void *from, size_t length)
 {
-	struct ctl_attachment *at = &dm_device(dm->base.context)->attachment;
+	struct ctl_attachment *at = &vb_device(dm->base.context)->attachment;
 	_Atomic uint32_t *inside = &at->shared->slot[at->slot].inside;
 	int err = EINVAL;
 
 	atomic_fetch_add(inside, 1);
 	if (ctl_handle_live(at->shared, dm->newer.handle)) {
 		uint8_t *p = at->arena + dm->offset + offset;
-		bool ok = from ? dm_memory_land(p, from, length) : dm_memory_copy(to, p, length);
+		bool ok = from ? vb_memory_land(p, from, length) : vb_memory_copy(to, p, length);
 
-		dm_memory_turn_ends();
+		vb_memory_turn_ends();
 		err = ok ? 0 : EFAULT;
 	}
 	atomic_fetch_sub(inside, 1);
@@ -48,12 +48,12 @@ static int copy(struct dm_dm *dm, uint64_t offset, void *to, const void *from, s
 
 static int memcpy_to_dm(struct ibv_dm *base, uint64_t offset, const void *src, size_t length)
 {
-	struct dm_dm *dm = dm_dm(base);
+	struct vb_dm *dm = vb_dm(base);
 
-	if (!dm_object_is(dm, DM_KIND_DM) || !dm_is_context(base->context) ||
+	if (!vb_object_is(dm, VB_KIND_DM) || !vb_is_context(base->context) ||
 	    bounds_check(dm, offset, length))
 		return EINVAL;
-	if (dm_verb_fails(base->context, memcpy_to_dm))
+	if (vb_verb_fails(base->context, memcpy_to_dm))
 		return errno;
 	if (length == 0)
 		return 0;
@@ -62,22 +62,22 @@ static int memcpy_to_dm(struct ibv_dm *base, uint64_t offset, const void *src, s
 
 static int memcpy_from_dm(void *dst, struct ibv_dm *base, uint64_t offset, size_t length)
 {
-	struct dm_dm *dm = dm_dm(base);
+	struct vb_dm *dm = vb_dm(base);
 
-	if (!dm_object_is(dm, DM_KIND_DM) || !dm_is_context(base->context) ||
+	if (!vb_object_is(dm, VB_KIND_DM) || !vb_is_context(base->context) ||
 	    bounds_check(dm, offset, length))
 		return EINVAL;
-	if (dm_verb_fails(base->context, memcpy_from_dm))
+	if (vb_verb_fails(base->context, memcpy_from_dm))
 		return errno;
 	if (length == 0)
 		return 0;
 	return dst ? copy(dm, offset, dst, NULL, length) : EINVAL;
 }
 
-struct ibv_dm *dm_dm_give(struct ibv_context *context, uint32_t handle, uint64_t offset,
+struct ibv_dm *vb_dm_give(struct ibv_context *context, uint32_t handle, uint64_t offset,
 			  uint64_t len, bool imported)
 {
-	struct dm_dm *dm = calloc(1, sizeof(*dm));
+	struct vb_dm *dm = calloc(1, sizeof(*dm));
 
 	if (!dm)
 		return NULL;
@@ -89,8 +89,8 @@ struct ibv_dm *dm_dm_give(struct ibv_context *context, uint32_t handle, uint64_t
 	dm->offset = offset;
 	dm->len = len;
 	dm->imported = imported;
-	dm_memory_guard();
-	if (!dm_object_add(dm, DM_KIND_DM)) {
+	vb_memory_guard();
+	if (!vb_object_add(dm, VB_KIND_DM)) {
 		free(dm);
 		return NULL;
 	}
@@ -99,48 +99,48 @@ struct ibv_dm *dm_dm_give(struct ibv_context *context, uint32_t handle, uint64_t
 
 static struct ibv_dm *alloc_dm(struct ibv_context *context, struct ibv_alloc_dm_attr *attr)
 {
-	struct dm_context *ctx;
+	struct vb_context *ctx;
 	struct ibv_dm *dm;
 	uint32_t handle;
 	uint64_t offset;
 	int err;
 
-	if (!dm_is_context(context) || !attr || attr->comp_mask || attr->length == 0)
-		return dm_fail(EINVAL);
-	if (dm_verb_fails(context, alloc_dm))
+	if (!vb_is_context(context) || !attr || attr->comp_mask || attr->length == 0)
+		return vb_fail(EINVAL);
+	if (vb_verb_fails(context, alloc_dm))
 		return NULL;
-	ctx = dm_context(context);
+	ctx = vb_context(context);
 	if (attr->length > ctx->dev->info.arena_bytes || attr->log_align_req > 63)
-		return dm_fail(EINVAL);
+		return vb_fail(EINVAL);
 	err = -ctl_alloc_dm(ctx->dev->client, &ctx->ctl, attr->length, attr->log_align_req, &handle,
 			    &offset);
 	if (err)
-		return dm_fail(err);
-	dm = dm_dm_give(context, handle, offset, attr->length, false);
+		return vb_fail(err);
+	dm = vb_dm_give(context, handle, offset, attr->length, false);
 	if (!dm) {
 		ctl_free_dm(ctx->dev->client, &ctx->ctl, handle);
-		return dm_fail(ENOMEM);
+		return vb_fail(ENOMEM);
 	}
 	return dm;
 }
 
 static int free_dm(struct ibv_dm *base)
 {
-	bool inherited = dm_object_is_inherited(base);
-	struct dm_context *ctx;
+	bool inherited = vb_object_is_inherited(base);
+	struct vb_context *ctx;
 	int err = 0;
 
-	if (!dm_object_is(base, DM_KIND_DM) || !dm_is_context(base->context))
+	if (!vb_object_is(base, VB_KIND_DM) || !vb_is_context(base->context))
 		return EINVAL;
-	if (dm_verb_fails(base->context, free_dm))
+	if (vb_verb_fails(base->context, free_dm))
 		return errno;
-	if (!dm_object_take(base, DM_KIND_DM))
+	if (!vb_object_take(base, VB_KIND_DM))
 		return EINVAL;
-	ctx = dm_context(base->context);
+	ctx = vb_context(base->context);
 	if (!inherited)
-		err = ctl_free_dm(ctx->dev->client, &ctx->ctl, dm_dm(base)->newer.handle);
+		err = ctl_free_dm(ctx->dev->client, &ctx->ctl, vb_dm(base)->newer.handle);
 	if (err && err != -ENODEV) {
-		dm_object_add(base, DM_KIND_DM);
+		vb_object_add(base, VB_KIND_DM);
 		return -err;
 	}
 	free(base);
@@ -150,22 +150,22 @@ static int free_dm(struct ibv_dm *base)
 static struct ibv_mr *reg_dm_mr(struct ibv_pd *pd, struct ibv_dm *base, uint64_t offset,
 				size_t length, unsigned int access)
 {
-	struct dm_dm *dm = dm_dm(base);
-	struct dm_mr like = { .kind = DM_MR_DM, .access = access, .dm = dm };
+	struct vb_dm *dm = vb_dm(base);
+	struct vb_mr like = { .kind = VB_MR_DM, .access = access, .dm = dm };
 	struct ctl_reg_mr reg;
 	int err;
 
-	if (!dm_is_pd(pd) || !dm_object_is(dm, DM_KIND_DM) || pd->context != base->context)
-		return dm_fail(EINVAL);
-	if (dm_verb_fails(pd->context, reg_dm_mr))
+	if (!vb_is_pd(pd) || !vb_object_is(dm, VB_KIND_DM) || pd->context != base->context)
+		return vb_fail(EINVAL);
+	if (vb_verb_fails(pd->context, reg_dm_mr))
 		return NULL;
-	if (!(access & IBV_ACCESS_ZERO_BASED) || (access & ~(unsigned int)DM_ACCESS))
-		return dm_fail(EINVAL);
-	err = dm_access_check(access);
+	if (!(access & IBV_ACCESS_ZERO_BASED) || (access & ~(unsigned int)VB_ACCESS))
+		return vb_fail(EINVAL);
+	err = vb_access_check(access);
 	if (!err && (offset > dm->len || length > dm->len - offset))
 		err = EINVAL;
 	if (err)
-		return dm_fail(err);
+		return vb_fail(err);
 
 	like.base.length = length;
 	reg = (struct ctl_reg_mr){
@@ -173,24 +173,24 @@ static struct ibv_mr *reg_dm_mr(struct ibv_pd *pd, struct ibv_dm *base, uint64_t
 		.kind = RXE_MR_ARENA,
 		.addr = offset,
 		.len = length,
-		.rights = access & (unsigned int)DM_RIGHTS,
-		.dm = dm_dm(base)->newer.handle,
+		.rights = access & (unsigned int)VB_RIGHTS,
+		.dm = vb_dm(base)->newer.handle,
 		.fd = -1,
 	};
-	return dm_mr_make(pd, &like, &reg);
+	return vb_mr_make(pd, &like, &reg);
 }
 
 /* The kernel makes it, where it has udmabuf and lets the server use it; docs/DEVIATIONS.md. */
 static int export_dmabuf_fd(struct ibv_dm *dm)
 {
-	struct dm_context *ctx;
+	struct vb_context *ctx;
 	int err = -EINVAL, fd = -1;
 
-	if (dm_object_is(dm, DM_KIND_DM) && dm_is_context(dm->context)) {
-		if (dm_verb_fails(dm->context, dm_export_dmabuf_fd))
+	if (vb_object_is(dm, VB_KIND_DM) && vb_is_context(dm->context)) {
+		if (vb_verb_fails(dm->context, vb_export_dmabuf_fd))
 			return -1;
-		ctx = dm_context(dm->context);
-		err = ctl_export_dm(ctx->dev->client, &ctx->ctl, dm_dm(dm)->newer.handle, &fd);
+		ctx = vb_context(dm->context);
+		err = ctl_export_dm(ctx->dev->client, &ctx->ctl, vb_dm(dm)->newer.handle, &fd);
 	}
 	if (err) {
 		errno = -err;
@@ -204,10 +204,10 @@ int ibv_dm_export_dmabuf_fd(struct ibv_dm *dm)
 	return export_dmabuf_fd(dm);
 }
 
-void dm_dm_ops(struct verbs_context_65 *verbs)
+void vb_dm_ops(struct verbs_context_65 *verbs)
 {
 	verbs->base.alloc_dm = alloc_dm;
 	verbs->base.free_dm = free_dm;
 	verbs->base.reg_dm_mr = reg_dm_mr;
-	DM_EXPORT_OPS(verbs)->dm_export_dmabuf_fd = export_dmabuf_fd;
+	VB_EXPORT_OPS(verbs)->vb_export_dmabuf_fd = export_dmabuf_fd;
 }

@@ -10,7 +10,7 @@
 
 #define MAX_PH 3 /* two bits */
 
-struct dm_dmah {
+struct vb_dmah {
 	struct ibv_dmah base;
 	uint32_t handle;
 };
@@ -56,29 +56,29 @@ static struct ctl_dmah hints_of(const struct ibv_dmah_init_attr *attr)
 
 static struct ibv_dmah *alloc_dmah(struct ibv_context *context, struct ibv_dmah_init_attr *attr)
 {
-	struct dm_context *ctx;
-	struct dm_dmah *dmah;
+	struct vb_context *ctx;
+	struct vb_dmah *dmah;
 	struct ctl_dmah hints;
 	int err;
 
-	if (!dm_is_context(context) || !attr)
-		return dm_fail(EINVAL);
-	if (dm_verb_fails(context, alloc_dmah))
+	if (!vb_is_context(context) || !attr)
+		return vb_fail(EINVAL);
+	if (vb_verb_fails(context, alloc_dmah))
 		return NULL;
 	err = check(attr);
 	if (err)
-		return dm_fail(err);
+		return vb_fail(err);
 	dmah = calloc(1, sizeof(*dmah));
 	if (!dmah)
-		return dm_fail(ENOMEM);
+		return vb_fail(ENOMEM);
 
-	ctx = dm_context(context);
+	ctx = vb_context(context);
 	hints = hints_of(attr);
 	dmah->base.context = context;
 	err = -ctl_alloc_dmah(ctx->dev->client, &ctx->ctl, &hints, &dmah->handle);
 	if (err)
 		goto no_handle;
-	if (!dm_object_add(dmah, DM_KIND_DMAH))
+	if (!vb_object_add(dmah, VB_KIND_DMAH))
 		goto no_object;
 	return &dmah->base;
 
@@ -87,39 +87,39 @@ no_object:
 	ctl_free_dmah(ctx->dev->client, &ctx->ctl, dmah->handle);
 no_handle:
 	free(dmah);
-	return dm_fail(err);
+	return vb_fail(err);
 }
 
 static int dealloc_dmah(struct ibv_dmah *base)
 {
-	struct dm_dmah *dmah = (struct dm_dmah *)(void *)base;
-	bool inherited = dm_object_is_inherited(base);
-	struct dm_context *ctx;
+	struct vb_dmah *dmah = (struct vb_dmah *)(void *)base;
+	bool inherited = vb_object_is_inherited(base);
+	struct vb_context *ctx;
 	int err = 0;
 
-	if (!dm_object_is(base, DM_KIND_DMAH) || !dm_is_context(base->context))
+	if (!vb_object_is(base, VB_KIND_DMAH) || !vb_is_context(base->context))
 		return EINVAL;
-	if (dm_verb_fails(base->context, dealloc_dmah))
+	if (vb_verb_fails(base->context, dealloc_dmah))
 		return errno;
-	if (!dm_object_take(base, DM_KIND_DMAH))
+	if (!vb_object_take(base, VB_KIND_DMAH))
 		return EINVAL;
-	ctx = dm_context(base->context);
+	ctx = vb_context(base->context);
 	if (!inherited)
 		err = ctl_free_dmah(ctx->dev->client, &ctx->ctl, dmah->handle);
 	if (err && err != -ENODEV) {
-		dm_object_add(base, DM_KIND_DMAH);
+		vb_object_add(base, VB_KIND_DMAH);
 		return -err;
 	}
 	free(dmah);
 	return 0;
 }
 
-bool dm_dmah_handle(const struct ibv_dmah *base, const struct ibv_context *context,
+bool vb_dmah_handle(const struct ibv_dmah *base, const struct ibv_context *context,
 		    uint32_t *ret_handle)
 {
-	if (!dm_object_is(base, DM_KIND_DMAH) || base->context != context)
+	if (!vb_object_is(base, VB_KIND_DMAH) || base->context != context)
 		return false;
-	*ret_handle = ((const struct dm_dmah *)(const void *)base)->handle;
+	*ret_handle = ((const struct vb_dmah *)(const void *)base)->handle;
 	return true;
 }
 
@@ -133,8 +133,8 @@ int ibv_dealloc_dmah(struct ibv_dmah *dmah)
 	return dealloc_dmah(dmah);
 }
 
-void dm_dmah_ops(struct verbs_context_65 *verbs)
+void vb_dmah_ops(struct verbs_context_65 *verbs)
 {
-	DM_DMAH_OPS(verbs)->alloc_dmah = alloc_dmah;
-	DM_DMAH_OPS(verbs)->dealloc_dmah = dealloc_dmah;
+	VB_DMAH_OPS(verbs)->alloc_dmah = alloc_dmah;
+	VB_DMAH_OPS(verbs)->dealloc_dmah = dealloc_dmah;
 }

@@ -8,7 +8,7 @@
 
 static _Atomic uint32_t forks;
 
-uint32_t dm_forks(void)
+uint32_t vb_forks(void)
 {
 	return atomic_load_explicit(&forks, memory_order_relaxed);
 }
@@ -17,18 +17,18 @@ static void in_child(void)
 {
 	NO_CANCEL;
 
-	dm_object_forked();
+	vb_object_forked();
 	atomic_fetch_add(&forks, 1);
-	dm_pds_forked();
-	dm_memory_forked();
-	dm_devices_forked();
+	vb_pds_forked();
+	vb_memory_forked();
+	vb_devices_forked();
 }
 
 /* Only the object table is locked over the fork: it is taken last and held shortly. The other locks may be held for as long as
  * the server needs, by threads that the child does not have: it starts with fresh ones. */
 __attribute__((constructor)) static void handle_fork(void)
 {
-	pthread_atfork(dm_object_lock, dm_object_unlock, in_child);
+	pthread_atfork(vb_object_lock, vb_object_unlock, in_child);
 }
 
 int ibv_fork_init(void)

@@ -12,7 +12,7 @@
 
 #define NEVER_CALM 1u
 
-struct dm_verb_rules {
+struct vb_verb_rules {
 	uint32_t generation; /* that was read */
 	struct fault_rules rules;
 	uint32_t place[FAULT_MAX_RULES]; /* in shared memory */
@@ -21,20 +21,20 @@ struct dm_verb_rules {
 	uint32_t calls[FAULT_MAX_RULES][FAULT_VERBS];
 };
 
-static const struct ctl_faults *faults(const struct dm_device *dev)
+static const struct ctl_faults *faults(const struct vb_device *dev)
 {
 	return &dev->attachment.shared->faults;
 }
 
-void dm_verb_gate_init(struct dm_device *dev)
+void vb_verb_gate_init(struct vb_device *dev)
 {
 	pthread_mutex_init(&dev->gate.lock, NULL);
 	atomic_store(&dev->gate.calm, NEVER_CALM);
 }
 
-void dm_verb_gate_attached(struct dm_device *dev)
+void vb_verb_gate_attached(struct vb_device *dev)
 {
-	struct dm_verb_gate *gate = &dev->gate;
+	struct vb_verb_gate *gate = &dev->gate;
 
 	pthread_mutex_lock(&gate->lock);
 	gate->now = &faults(dev)->generation;
@@ -46,16 +46,16 @@ void dm_verb_gate_attached(struct dm_device *dev)
 }
 
 /* Its calls are counted from the beginning. */
-void dm_verb_gate_forked(struct dm_device *dev)
+void vb_verb_gate_forked(struct vb_device *dev)
 {
-	dm_verb_gate_init(dev);
+	vb_verb_gate_init(dev);
 	if (dev->gate.rules)
 		memset(dev->gate.rules, 0, sizeof(*dev->gate.rules));
 }
 
-struct dm_verb_gate *dm_verb_gate(struct ibv_context *context)
+struct vb_verb_gate *vb_verb_gate(struct ibv_context *context)
 {
-	return &dm_device(context)->gate;
+	return &vb_device(context)->gate;
 }
 
 static bool has_verbs(const struct fault_rules *rules)
@@ -67,9 +67,9 @@ static bool has_verbs(const struct fault_rules *rules)
 }
 
 /* Under the gate's lock. */
-static void refresh(struct dm_device *dev)
+static void refresh(struct vb_device *dev)
 {
-	struct dm_verb_gate *gate = &dev->gate;
+	struct vb_verb_gate *gate = &dev->gate;
 	const uint32_t before = atomic_load(gate->now);
 
 	if (before & 1 || (gate->rules && gate->rules->generation == before))
@@ -78,7 +78,7 @@ static void refresh(struct dm_device *dev)
 		gate->rules = calloc(1, sizeof(*gate->rules));
 	if (!gate->rules)
 		return;
-	dm_fault_copy_rules(faults(dev), &gate->rules->rules, gate->rules->place);
+	vb_fault_copy_rules(faults(dev), &gate->rules->rules, gate->rules->place);
 	if (atomic_load(gate->now) != before)
 		return;
 	gate->rules->generation = before;
@@ -87,7 +87,7 @@ static void refresh(struct dm_device *dev)
 }
 
 /* Counts the call for each rule that names the verb; the errno of the first that fires, or 0. */
-static int decide(struct dm_device *dev, struct dm_verb_rules *verbs, enum fault_verb verb)
+static int decide(struct vb_device *dev, struct vb_verb_rules *verbs, enum fault_verb verb)
 {
 	int err = 0;
 
@@ -105,9 +105,9 @@ static int decide(struct dm_device *dev, struct dm_verb_rules *verbs, enum fault
 		if (err || !fault_fires_verb(rule, id, verb, nth))
 			continue;
 		err = rule->error;
-		dm_fault_count(dev, place, id);
-		dm_log(DM_LOG_INFO, "fault %u: call %u of %s fails: %s", id, nth,
-		       fault_verb_str(verb), strerror(err));
+		vb_fault_count(dev, place, id);
+		rxe_log(RXE_LOG_INFO, "fault %u: call %u of %s fails: %s", id, nth,
+			fault_verb_str(verb), strerror(err));
 	}
 	return err;
 }
@@ -118,7 +118,7 @@ static bool may_destroy(void)
 	return secure_getenv("RDMAV_ALLOW_DISASSOC_DESTROY") != NULL;
 }
 
-static bool is_dead(const struct dm_context *ctx, enum fault_verb_kind kind)
+static bool is_dead(const struct vb_context *ctx, enum fault_verb_kind kind)
 {
 	if (atomic_load(&faults(ctx->dev)->fatal) == ctx->fatal)
 		return false;
@@ -130,17 +130,17 @@ static bool is_dead(const struct dm_context *ctx, enum fault_verb_kind kind)
 	return false;
 }
 
-int dm_verb_dead(struct ibv_context *context, enum fault_verb_kind kind)
+int vb_verb_dead(struct ibv_context *context, enum fault_verb_kind kind)
 {
-	const struct dm_context *ctx = dm_context(context);
+	const struct vb_context *ctx = vb_context(context);
 
 	return !ctx->closing && is_dead(ctx, kind) ? EIO : 0;
 }
 
-bool dm_verb_refused(struct ibv_context *context, enum fault_verb verb)
+bool vb_verb_refused(struct ibv_context *context, enum fault_verb verb)
 {
-	struct dm_context *ctx = dm_context(context);
-	struct dm_verb_gate *gate = &ctx->dev->gate;
+	struct vb_context *ctx = vb_context(context);
+	struct vb_verb_gate *gate = &ctx->dev->gate;
 	int err = 0;
 
 	if (ctx->closing)

@@ -21,7 +21,7 @@ int older_ibv_query_gid_type(struct ibv_context *context, uint8_t port, unsigned
 			     unsigned int *type);
 #pragma GCC visibility pop
 
-DM_PRIVATE_VERSIONS(ibv_query_gid_type);
+VB_PRIVATE_VERSIONS(ibv_query_gid_type);
 
 static bool is_empty(const struct gid *gid)
 {
@@ -30,7 +30,7 @@ static bool is_empty(const struct gid *gid)
 	return gid_equal(gid, &zeros);
 }
 
-struct gid dm_gid(const struct dm_device *dev, uint32_t index)
+struct gid vb_gid(const struct vb_device *dev, uint32_t index)
 {
 	const struct ctl_shared *shared = dev->attachment.shared;
 	uint32_t before;
@@ -45,24 +45,24 @@ struct gid dm_gid(const struct dm_device *dev, uint32_t index)
 	return ret;
 }
 
-void dm_gids_follow(struct dm_device *dev)
+void vb_gids_follow(struct vb_device *dev)
 {
-	struct dm_pump *pump = &dev->pump;
+	struct progress *progress = &dev->progress;
 	const uint32_t now = atomic_load(&dev->attachment.shared->faults.generation);
 
-	if (now == pump->gids_at)
+	if (now == progress->gids_at)
 		return;
 	for (uint32_t i = 0; i < RXE_MAX_GIDS; i++)
-		pump->engine->cfg.gids[i] = dm_gid(dev, i);
-	pump->gids_at = now & ~1u;
+		progress->engine->cfg.gids[i] = vb_gid(dev, i);
+	progress->gids_at = now & ~1u;
 }
 
 /* Is there such a place in the table? */
 static bool slot(struct ibv_context *context, uint32_t port, uint64_t index, struct gid *ret)
 {
-	if (!dm_is_context(context) || port != PORT || index >= RXE_MAX_GIDS)
+	if (!vb_is_context(context) || port != PORT || index >= RXE_MAX_GIDS)
 		return false;
-	*ret = dm_gid(dm_device(context), (uint32_t)index);
+	*ret = vb_gid(vb_device(context), (uint32_t)index);
 	return true;
 }
 
@@ -74,7 +74,7 @@ int ibv_query_gid(struct ibv_context *context, uint8_t port, int index, union ib
 		errno = EINVAL;
 		return -1;
 	}
-	if (dm_verb_fails(context, query_gid))
+	if (vb_verb_fails(context, query_gid))
 		return -1;
 	memcpy(ret->raw, gid.raw, sizeof(ret->raw));
 	return 0;
@@ -89,7 +89,7 @@ int ibv_query_gid_type(struct ibv_context *context, uint8_t port, unsigned int i
 		errno = EINVAL;
 		return -1;
 	}
-	if (dm_verb_fails(context, query_gid_type))
+	if (vb_verb_fails(context, query_gid_type))
 		return -1;
 	*type = is_empty(&gid) ? GID_TYPE_V1 : GID_TYPE_V2;
 	return 0;
@@ -105,7 +105,7 @@ int older_ibv_query_gid_type(struct ibv_context *context, uint8_t port, unsigned
 static void entry_write(void *at, size_t size, struct ibv_context *context, uint32_t index,
 			const struct gid *gid)
 {
-	const struct dm_device *dev = dm_device(context);
+	const struct vb_device *dev = vb_device(context);
 	struct ibv_gid_entry entry = {
 		.gid_index = index,
 		.port_num = PORT,
@@ -127,7 +127,7 @@ int _ibv_query_gid_ex(struct ibv_context *context, uint32_t port, uint32_t index
 		return EINVAL;
 	if (flags)
 		return EOPNOTSUPP;
-	if (dm_verb_fails(context, query_gid_ex))
+	if (vb_verb_fails(context, query_gid_ex))
 		return errno;
 	if (is_empty(&gid))
 		return ENODATA;
@@ -140,15 +140,15 @@ ssize_t _ibv_query_gid_table(struct ibv_context *context, struct ibv_gid_entry *
 {
 	size_t n = 0;
 
-	if (!dm_is_context(context) || (!entries && max_entries) ||
+	if (!vb_is_context(context) || (!entries && max_entries) ||
 	    entry_size < sizeof(union ibv_gid))
 		return -EINVAL;
 	if (flags)
 		return -EOPNOTSUPP;
-	if (dm_verb_fails(context, query_gid_table))
+	if (vb_verb_fails(context, query_gid_table))
 		return -errno;
 	for (uint32_t i = 0; i < RXE_MAX_GIDS; i++) {
-		const struct gid gid = dm_gid(dm_device(context), i);
+		const struct gid gid = vb_gid(vb_device(context), i);
 
 		if (is_empty(&gid))
 			continue;

@@ -6,15 +6,15 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-struct dm_pd;
+struct vb_pd;
 struct ibv_context;
 struct ibv_dm;
 struct ibv_pd;
 
 /* like: handle, and what a parent domain is over. */
-struct ibv_pd *dm_pd_give(struct ibv_context *context, const struct dm_pd *like);
+struct ibv_pd *vb_pd_give(struct ibv_context *context, const struct vb_pd *like);
 /* offset: in the arena. */
-struct ibv_dm *dm_dm_give(struct ibv_context *context, uint32_t handle, uint64_t offset,
+struct ibv_dm *vb_dm_give(struct ibv_context *context, uint32_t handle, uint64_t offset,
 			  uint64_t len, bool imported);
 
 #endif

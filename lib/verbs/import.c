@@ -10,60 +10,60 @@
 static int look_up(struct ibv_context *context, enum ctl_kind kind, uint32_t handle,
 		   struct ctl_object *ret)
 {
-	struct dm_context *ctx = dm_context(context);
+	struct vb_context *ctx = vb_context(context);
 
 	return -ctl_query(ctx->dev->client, &ctx->ctl, (uint32_t)kind, handle, ret);
 }
 
 struct ibv_pd *ibv_import_pd(struct ibv_context *context, uint32_t handle)
 {
-	struct dm_pd like = { .base.handle = handle, .imported = true };
+	struct vb_pd like = { .base.handle = handle, .imported = true };
 	struct ctl_object object;
 	struct ibv_pd *pd;
 	int err;
 
-	if (!dm_is_context(context))
-		return dm_fail(EINVAL);
-	if (dm_verb_fails(context, import_pd))
+	if (!vb_is_context(context))
+		return vb_fail(EINVAL);
+	if (vb_verb_fails(context, import_pd))
 		return NULL;
 	err = look_up(context, CTL_KIND_PD, handle, &object);
 	if (err)
-		return dm_fail(err);
-	pd = dm_pd_give(context, &like);
-	return pd ? pd : dm_fail(ENOMEM);
+		return vb_fail(err);
+	pd = vb_pd_give(context, &like);
+	return pd ? pd : vb_fail(ENOMEM);
 }
 
 /* Also for who made it, when another has destroyed it. What this process still has on it goes on living: the domain is the context's. */
 void ibv_unimport_pd(struct ibv_pd *pd)
 {
-	if (!dm_is_pd(pd) || dm_pd(pd)->under || atomic_load(&dm_pd(pd)->users))
+	if (!vb_is_pd(pd) || vb_pd(pd)->under || atomic_load(&vb_pd(pd)->users))
 		return;
-	if (dm_object_take(pd, DM_KIND_PD))
+	if (vb_object_take(pd, VB_KIND_PD))
 		free(pd);
 }
 
 struct ibv_mr *ibv_import_mr(struct ibv_pd *pd, uint32_t handle)
 {
 	struct ctl_object object;
-	struct dm_mr *mr;
+	struct vb_mr *mr;
 	int err;
 
-	if (!dm_is_pd(pd))
-		return dm_fail(EINVAL);
-	if (dm_verb_fails(pd->context, import_mr))
+	if (!vb_is_pd(pd))
+		return vb_fail(EINVAL);
+	if (vb_verb_fails(pd->context, import_mr))
 		return NULL;
 	err = look_up(pd->context, CTL_KIND_MR, handle, &object);
 	if (!err && object.pd != pd->handle)
 		err = EINVAL;
 	if (err)
-		return dm_fail(err);
+		return vb_fail(err);
 	mr = calloc(1, sizeof(*mr));
 	if (!mr)
-		return dm_fail(ENOMEM);
-	err = dm_pd_use(pd);
+		return vb_fail(ENOMEM);
+	err = vb_pd_use(pd);
 	if (err)
 		goto no_pd;
-	mr->kind = DM_MR_IMPORTED;
+	mr->kind = VB_MR_IMPORTED;
 	mr->access = object.rights;
 	mr->iova = object.iova;
 	mr->base.context = pd->context;
@@ -71,25 +71,25 @@ struct ibv_mr *ibv_import_mr(struct ibv_pd *pd, uint32_t handle)
 	mr->base.length = object.len;
 	mr->base.handle = handle;
 	mr->base.lkey = mr->base.rkey = object.key;
-	if (!dm_object_add(mr, DM_KIND_MR))
+	if (!vb_object_add(mr, VB_KIND_MR))
 		goto no_object;
 	return &mr->base;
 
 no_object:
 	err = ENOMEM;
-	dm_pd_unuse(pd);
+	vb_pd_unuse(pd);
 no_pd:
 	free(mr);
-	return dm_fail(err);
+	return vb_fail(err);
 }
 
 void ibv_unimport_mr(struct ibv_mr *base)
 {
-	struct dm_mr *mr = (struct dm_mr *)(void *)base;
+	struct vb_mr *mr = (struct vb_mr *)(void *)base;
 
-	if (!dm_object_take(mr, DM_KIND_MR))
+	if (!vb_object_take(mr, VB_KIND_MR))
 		return;
-	dm_pd_unuse(base->pd);
+	vb_pd_unuse(base->pd);
 	free(mr);
 }
 
@@ -99,21 +99,21 @@ struct ibv_dm *ibv_import_dm(struct ibv_context *context, uint32_t handle)
 	struct ibv_dm *dm;
 	int err;
 
-	if (!dm_is_context(context))
-		return dm_fail(EINVAL);
-	if (dm_verb_fails(context, import_dm))
+	if (!vb_is_context(context))
+		return vb_fail(EINVAL);
+	if (vb_verb_fails(context, import_dm))
 		return NULL;
 	err = look_up(context, CTL_KIND_DM, handle, &object);
 	if (err)
-		return dm_fail(err);
-	dm = dm_dm_give(context, handle, object.addr, object.len, true);
-	return dm ? dm : dm_fail(ENOMEM);
+		return vb_fail(err);
+	dm = vb_dm_give(context, handle, object.addr, object.len, true);
+	return dm ? dm : vb_fail(ENOMEM);
 }
 
 void ibv_unimport_dm(struct ibv_dm *base)
 {
-	struct dm_dm *dm = (struct dm_dm *)(void *)base;
+	struct vb_dm *dm = (struct vb_dm *)(void *)base;
 
-	if (dm_object_take(dm, DM_KIND_DM))
+	if (vb_object_take(dm, VB_KIND_DM))
 		free(dm);
 }

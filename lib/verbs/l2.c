@@ -23,7 +23,7 @@ static void multicast_mac(const struct gid *gid, uint8_t ret[ETHERNET_LL_SIZE])
 }
 
 /* The kernel's neighbours, IPv4. */
-static bool neighbour_mac(const struct gid *gid, uint8_t ret[ETHERNET_LL_SIZE])
+static bool neighbor_mac(const struct gid *gid, uint8_t ret[ETHERNET_LL_SIZE])
 {
 	char line[256], ip[64], mac[32], want[INET_ADDRSTRLEN];
 	unsigned int b[ETHERNET_LL_SIZE];
@@ -47,7 +47,7 @@ static bool neighbour_mac(const struct gid *gid, uint8_t ret[ETHERNET_LL_SIZE])
 	return found;
 }
 
-static bool is_own(const struct dm_device *dev, const struct gid *gid)
+static bool is_own(const struct vb_device *dev, const struct gid *gid)
 {
 	for (int i = 0; i < RXE_MAX_GIDS; i++) {
 		if (gid_equal(&dev->info.gids[i], gid))
@@ -62,17 +62,17 @@ int ibv_resolve_eth_l2_from_gid(struct ibv_context *context, struct ibv_ah_attr 
 	struct rxe_av av;
 	int err;
 
-	if (!dm_is_context(context) || !attr || !eth_mac)
+	if (!vb_is_context(context) || !attr || !eth_mac)
 		return EINVAL;
-	err = dm_av_from_attr(dm_device(context), attr, &av);
+	err = vb_av_from_attr(vb_device(context), attr, &av);
 	if (err)
 		return err;
 
 	if (gid_is_multicast(&av.dgid))
 		multicast_mac(&av.dgid, eth_mac);
-	else if (is_own(dm_device(context), &av.dgid))
+	else if (is_own(vb_device(context), &av.dgid))
 		memset(eth_mac, 0, ETHERNET_LL_SIZE); /* lo has no other */
-	else if (!neighbour_mac(&av.dgid, eth_mac))
+	else if (!neighbor_mac(&av.dgid, eth_mac))
 		return EHOSTUNREACH;
 	if (vid)
 		*vid = 0xffff; /* no VLAN */

@@ -10,10 +10,10 @@
 #include "emu/limits.h"
 
 /* Kinds that only this process counts; 0: no limit here. */
-static const uint32_t limits[DM_KIND_XRCD + 1] = {
-	[DM_KIND_AH] = RXE_MAX_AH,
-	[DM_KIND_CQ] = RXE_MAX_CQ,
-	[DM_KIND_SRQ] = RXE_MAX_SRQ,
+static const uint32_t limits[VB_KIND_XRCD + 1] = {
+	[VB_KIND_AH] = RXE_MAX_AH,
+	[VB_KIND_CQ] = RXE_MAX_CQ,
+	[VB_KIND_SRQ] = RXE_MAX_SRQ,
 };
 
 struct entry {
@@ -27,7 +27,7 @@ static struct entry *table;
 static size_t slots; /* a power of two */
 static size_t used;  /* entries with an object, forgotten ones too */
 static size_t alive;
-static uint32_t count[DM_KIND_XRCD + 1]; /* alive, by kind */
+static uint32_t count[VB_KIND_XRCD + 1]; /* alive, by kind */
 static uint32_t generation;		 /* forks since the first process */
 
 static size_t hash(const void *object)
@@ -75,7 +75,7 @@ static bool make_room(void)
 	return true;
 }
 
-bool dm_object_add(const void *object, enum dm_kind kind)
+bool vb_object_add(const void *object, enum vb_kind kind)
 {
 	bool ok;
 
@@ -97,7 +97,7 @@ bool dm_object_add(const void *object, enum dm_kind kind)
 	return ok;
 }
 
-bool dm_object_is(const void *object, enum dm_kind kind)
+bool vb_object_is(const void *object, enum vb_kind kind)
 {
 	bool is;
 
@@ -109,7 +109,7 @@ bool dm_object_is(const void *object, enum dm_kind kind)
 	return is;
 }
 
-bool dm_object_is_inherited(const void *object)
+bool vb_object_is_inherited(const void *object)
 {
 	bool inherited = false;
 
@@ -123,7 +123,7 @@ bool dm_object_is_inherited(const void *object)
 	return inherited;
 }
 
-bool dm_object_take(const void *object, enum dm_kind kind)
+bool vb_object_take(const void *object, enum vb_kind kind)
 {
 	bool taken = false;
 
@@ -143,11 +143,11 @@ bool dm_object_take(const void *object, enum dm_kind kind)
 
 static bool belongs(const struct entry *e, const struct ibv_context *context)
 {
-	return e->kind && e->kind != DM_KIND_CONTEXT &&
+	return e->kind && e->kind != VB_KIND_CONTEXT &&
 	       *(struct ibv_context *const *)e->object == context;
 }
 
-void *dm_object_of(const struct ibv_context *context, enum dm_kind kind)
+void *vb_object_of(const struct ibv_context *context, enum vb_kind kind)
 {
 	const void *object = NULL;
 
@@ -160,7 +160,7 @@ void *dm_object_of(const struct ibv_context *context, enum dm_kind kind)
 	return (void *)(uintptr_t)object;
 }
 
-void dm_object_forget(const struct ibv_context *context)
+void vb_object_forget(const struct ibv_context *context)
 {
 	pthread_mutex_lock(&lock);
 	for (size_t i = 0; i < slots; i++) {
@@ -170,17 +170,17 @@ void dm_object_forget(const struct ibv_context *context)
 	pthread_mutex_unlock(&lock);
 }
 
-void dm_object_lock(void)
+void vb_object_lock(void)
 {
 	pthread_mutex_lock(&lock);
 }
 
-void dm_object_unlock(void)
+void vb_object_unlock(void)
 {
 	pthread_mutex_unlock(&lock);
 }
 
-void dm_object_forked(void)
+void vb_object_forked(void)
 {
 	generation++;
 	pthread_mutex_unlock(&lock);

@@ -7,9 +7,9 @@
 #include "lib/verbs/objects.h"
 #include "lib/verbs/qp.h"
 
-static int verdict_errno(enum mcast_verdict verdict)
+static int result_errno(enum mcast_result result)
 {
-	switch (verdict) {
+	switch (result) {
 	case MCAST_OK:
 	case MCAST_FIRST: return 0;
 	case MCAST_FULL: return ENOMEM;
@@ -22,47 +22,47 @@ static int verdict_errno(enum mcast_verdict verdict)
 
 int ibv_attach_mcast(struct ibv_qp *base, const union ibv_gid *gid, uint16_t lid)
 {
-	struct dm_qp *qp = dm_qp(base);
-	enum mcast_verdict verdict;
+	struct vb_qp *qp = vb_qp(base);
+	enum mcast_result result;
 	struct gid group;
 	int err = 0;
 	NO_CANCEL;
 
 	(void)lid; /* RoCE has none */
-	if (!dm_object_is(qp, DM_KIND_QP) || !gid)
+	if (!vb_object_is(qp, VB_KIND_QP) || !gid)
 		return EINVAL;
-	if (dm_verb_fails(base->context, attach_mcast))
+	if (vb_verb_fails(base->context, attach_mcast))
 		return errno;
-	if (!dm_pump_lock_for(qp->dev, qp->forks))
+	if (!progress_lock_for(qp->dev, qp->forks))
 		return EINVAL;
 	memcpy(group.raw, gid->raw, sizeof(group.raw));
-	verdict = rxe_mcast_attach(qp->dev->pump.engine, &qp->qp, &group);
-	if (verdict == MCAST_FIRST)
-		err = -dm_wire_join(&qp->dev->pump.wire, &group);
+	result = rxe_mcast_attach(qp->dev->progress.engine, &qp->qp, &group);
+	if (result == MCAST_FIRST)
+		err = -vb_wire_join(&qp->dev->progress.wire, &group);
 	if (err)
-		rxe_mcast_detach(qp->dev->pump.engine, &qp->qp, &group);
-	dm_pump_unlock(qp->dev);
-	return err ? err : verdict_errno(verdict);
+		rxe_mcast_detach(qp->dev->progress.engine, &qp->qp, &group);
+	progress_unlock(qp->dev);
+	return err ? err : result_errno(result);
 }
 
 int ibv_detach_mcast(struct ibv_qp *base, const union ibv_gid *gid, uint16_t lid)
 {
-	struct dm_qp *qp = dm_qp(base);
-	enum mcast_verdict verdict;
+	struct vb_qp *qp = vb_qp(base);
+	enum mcast_result result;
 	struct gid group;
 	NO_CANCEL;
 
 	(void)lid;
-	if (!dm_object_is(qp, DM_KIND_QP) || !gid)
+	if (!vb_object_is(qp, VB_KIND_QP) || !gid)
 		return EINVAL;
-	if (dm_verb_fails(base->context, detach_mcast))
+	if (vb_verb_fails(base->context, detach_mcast))
 		return errno;
-	if (!dm_pump_lock_for(qp->dev, qp->forks))
+	if (!progress_lock_for(qp->dev, qp->forks))
 		return EINVAL;
 	memcpy(group.raw, gid->raw, sizeof(group.raw));
-	verdict = rxe_mcast_detach(qp->dev->pump.engine, &qp->qp, &group);
-	if (verdict == MCAST_FIRST)
-		dm_wire_leave(&qp->dev->pump.wire, &group);
-	dm_pump_unlock(qp->dev);
-	return verdict_errno(verdict);
+	result = rxe_mcast_detach(qp->dev->progress.engine, &qp->qp, &group);
+	if (result == MCAST_FIRST)
+		vb_wire_leave(&qp->dev->progress.wire, &group);
+	progress_unlock(qp->dev);
+	return result_errno(result);
 }

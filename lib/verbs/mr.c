@@ -24,7 +24,7 @@
 	 IBV_ACCESS_REMOTE_ATOMIC | IBV_ACCESS_OPTIONAL_RANGE)
 
 /* IBTA 10.6.3.1: who may write or work on it from afar may write from here. */
-int dm_access_check(unsigned int access)
+int vb_access_check(unsigned int access)
 {
 	if (access & IBV_ACCESS_ON_DEMAND)
 		return EOPNOTSUPP;
@@ -36,16 +36,16 @@ int dm_access_check(unsigned int access)
 	return 0;
 }
 
-struct ibv_mr *dm_mr_make(struct ibv_pd *pd, const struct dm_mr *like, const struct ctl_reg_mr *reg)
+struct ibv_mr *vb_mr_make(struct ibv_pd *pd, const struct vb_mr *like, const struct ctl_reg_mr *reg)
 {
-	struct dm_context *ctx = dm_context(pd->context);
-	struct dm_mr *mr = calloc(1, sizeof(*mr));
+	struct vb_context *ctx = vb_context(pd->context);
+	struct vb_mr *mr = calloc(1, sizeof(*mr));
 	int err;
 
 	if (!mr)
-		return dm_fail(ENOMEM);
+		return vb_fail(ENOMEM);
 	*mr = *like;
-	err = dm_pd_use(pd);
+	err = vb_pd_use(pd);
 	if (err)
 		goto no_pd;
 	err = -ctl_reg_mr(ctx->dev->client, &ctx->ctl, reg, &mr->base.handle, &mr->base.lkey);
@@ -54,7 +54,7 @@ struct ibv_mr *dm_mr_make(struct ibv_pd *pd, const struct dm_mr *like, const str
 	mr->base.context = pd->context;
 	mr->base.pd = pd;
 	mr->base.rkey = mr->base.lkey;
-	if (!dm_object_add(mr, DM_KIND_MR)) {
+	if (!vb_object_add(mr, VB_KIND_MR)) {
 		err = ENOMEM;
 		goto no_object;
 	}
@@ -63,10 +63,10 @@ struct ibv_mr *dm_mr_make(struct ibv_pd *pd, const struct dm_mr *like, const str
 no_object:
 	ctl_dereg_mr(ctx->dev->client, &ctx->ctl, mr->base.handle);
 no_reg:
-	dm_pd_unuse(pd);
+	vb_pd_unuse(pd);
 no_pd:
 	free(mr);
-	return dm_fail(err);
+	return vb_fail(err);
 }
 
 /* Neither the memory nor what addresses it may wrap. */
@@ -96,34 +96,34 @@ static struct ctl_reg_mr plain(const struct ibv_pd *pd, const void *addr, size_t
 static struct ibv_mr *reg_by_addr(struct ibv_pd *pd, void *addr, size_t length, uint64_t iova,
 				  unsigned int access, uint32_t dmah)
 {
-	struct dm_mr like = { .kind = DM_MR_PLAIN, .access = access };
+	struct vb_mr like = { .kind = VB_MR_PLAIN, .access = access };
 	struct ctl_reg_mr reg;
 	int err;
 
-	if (!dm_is_pd(pd))
-		return dm_fail(EINVAL);
-	err = dm_access_check(access);
+	if (!vb_is_pd(pd))
+		return vb_fail(EINVAL);
+	err = vb_access_check(access);
 	if (!err)
 		err = range_check((uintptr_t)addr, length, iova);
 	if (!err)
-		err = dm_memory_admit(addr, length, access & IBV_ACCESS_LOCAL_WRITE);
+		err = vb_memory_admit(addr, length, access & IBV_ACCESS_LOCAL_WRITE);
 	if (err)
-		return dm_fail(err);
+		return vb_fail(err);
 
 	like.iova = access & IBV_ACCESS_ZERO_BASED ? 0 : iova;
 	like.base.addr = addr;
 	like.base.length = length;
 	reg = plain(pd, addr, length, like.iova, access);
 	reg.dmah = dmah;
-	return dm_mr_make(pd, &like, &reg);
+	return vb_mr_make(pd, &like, &reg);
 }
 
 struct ibv_mr *ibv_reg_mr_iova2(struct ibv_pd *pd, void *addr, size_t length, uint64_t iova,
 				unsigned int access)
 {
 	/* What a program writes as ibv_reg_mr() may come here, by an inline function of verbs.h. */
-	if (dm_is_pd(pd) && (iova == (uintptr_t)addr ? dm_verb_fails(pd->context, reg_mr)
-						     : dm_verb_fails(pd->context, reg_mr_iova)))
+	if (vb_is_pd(pd) && (iova == (uintptr_t)addr ? vb_verb_fails(pd->context, reg_mr)
+						     : vb_verb_fails(pd->context, reg_mr_iova)))
 		return NULL;
 	return reg_by_addr(pd, addr, length, iova, access, 0);
 }
@@ -141,7 +141,7 @@ struct ibv_mr *ibv_reg_mr_iova(struct ibv_pd *pd, void *addr, size_t length, uin
 	return ibv_reg_mr_iova2(pd, addr, length, iova, (unsigned int)access);
 }
 
-int dm_map_fd(int fd, uint64_t offset, uint64_t length, bool write, void **ret_map,
+int vb_map_fd(int fd, uint64_t offset, uint64_t length, bool write, void **ret_map,
 	      size_t *ret_map_len, uint8_t **ret_first)
 {
 	uint64_t skip = offset & ((uint64_t)sysconf(_SC_PAGESIZE) - 1);
@@ -157,7 +157,7 @@ int dm_map_fd(int fd, uint64_t offset, uint64_t length, bool write, void **ret_m
 		   (off_t)(offset - skip));
 	if (map == MAP_FAILED)
 		return errno == ENODEV ? EINVAL : errno;
-	dm_memory_guard();
+	vb_memory_guard();
 	*ret_map = map;
 	*ret_map_len = length + skip;
 	*ret_first = (uint8_t *)map + skip;
@@ -170,9 +170,9 @@ static int check_by_fd(const struct ibv_pd *pd, const struct ibv_mr_init_attr *a
 	const uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
 	int err;
 
-	if (!dm_is_pd(pd) || (attr->access & ~DMABUF_ACCESS))
+	if (!vb_is_pd(pd) || (attr->access & ~DMABUF_ACCESS))
 		return EINVAL;
-	err = dm_access_check((unsigned int)attr->access);
+	err = vb_access_check((unsigned int)attr->access);
 	if (!err)
 		err = range_check(attr->fd_offset, attr->length, attr->iova);
 	/* The page offsets agree in what a device addresses by pages. */
@@ -185,24 +185,24 @@ static int check_by_fd(const struct ibv_pd *pd, const struct ibv_mr_init_attr *a
 static struct ibv_mr *reg_by_fd(struct ibv_pd *pd, const struct ibv_mr_init_attr *attr,
 				uint32_t dmah)
 {
-	struct dm_mr like = { .kind = DM_MR_DMABUF, .access = (unsigned int)attr->access };
+	struct vb_mr like = { .kind = VB_MR_DMABUF, .access = (unsigned int)attr->access };
 	uint8_t *first = NULL;
 	struct ctl_reg_mr reg;
 	struct ibv_mr *mr;
 	int err = check_by_fd(pd, attr);
 
 	if (!err)
-		err = dm_map_fd(attr->fd, attr->fd_offset, attr->length,
+		err = vb_map_fd(attr->fd, attr->fd_offset, attr->length,
 				attr->access & IBV_ACCESS_LOCAL_WRITE, &like.map, &like.map_len,
 				&first);
 	if (err)
-		return dm_fail(err);
+		return vb_fail(err);
 	like.iova = attr->iova;
 	like.base.addr = (void *)(uintptr_t)attr->fd_offset; /* as rdma-core tells it */
 	like.base.length = attr->length;
 	reg = plain(pd, first, attr->length, attr->iova, like.access);
 	reg.dmah = dmah;
-	mr = dm_mr_make(pd, &like, &reg);
+	mr = vb_mr_make(pd, &like, &reg);
 	if (!mr) {
 		err = errno;
 		munmap(like.map, like.map_len);
@@ -222,7 +222,7 @@ struct ibv_mr *ibv_reg_dmabuf_mr(struct ibv_pd *pd, uint64_t offset, size_t leng
 		.fd_offset = offset,
 	};
 
-	if (dm_is_pd(pd) && dm_verb_fails(pd->context, reg_dmabuf_mr))
+	if (vb_is_pd(pd) && vb_verb_fails(pd->context, reg_dmabuf_mr))
 		return NULL;
 	return reg_by_fd(pd, &attr, 0);
 }
@@ -240,7 +240,7 @@ static int check_ways(const struct ibv_pd *pd, const struct ibv_mr_init_attr *at
 	if (mask & ~known)
 		return EOPNOTSUPP;
 	if ((mask & IBV_REG_MR_MASK_BUF) &&
-	    (!has_addr || !dm_buf_holds(newer->buf, pd, attr->addr, attr->length)))
+	    (!has_addr || !vb_buf_holds(newer->buf, pd, attr->addr, attr->length)))
 		return EINVAL;
 	if (has_addr)
 		return mask & by_fd ? EINVAL : 0;
@@ -253,16 +253,16 @@ static struct ibv_mr *reg_mr_ex(struct ibv_pd *pd, struct ibv_mr_init_attr *attr
 	uint64_t iova;
 	int err;
 
-	if (!dm_is_pd(pd) || !attr)
-		return dm_fail(EINVAL);
-	if (dm_verb_fails(pd->context, reg_mr_ex))
+	if (!vb_is_pd(pd) || !attr)
+		return vb_fail(EINVAL);
+	if (vb_verb_fails(pd->context, reg_mr_ex))
 		return NULL;
 	err = check_ways(pd, attr);
 	if (err)
-		return dm_fail(err);
+		return vb_fail(err);
 	if ((attr->comp_mask & IBV_REG_MR_MASK_DMAH) &&
-	    !dm_dmah_handle(attr->dmah, pd->context, &dmah))
-		return dm_fail(EINVAL);
+	    !vb_dmah_handle(attr->dmah, pd->context, &dmah))
+		return vb_fail(EINVAL);
 	if (attr->comp_mask & IBV_REG_MR_MASK_FD)
 		return reg_by_fd(pd, attr, dmah);
 	iova = attr->comp_mask & IBV_REG_MR_MASK_IOVA ? attr->iova : (uintptr_t)attr->addr;
@@ -275,14 +275,14 @@ struct ibv_mr *ibv_reg_mr_ex(struct ibv_pd *pd, struct ibv_mr_init_attr *attr)
 }
 
 /* What a rereg asks for, checked: errno, or 0 and the new description. */
-static int rereg_plan(const struct dm_mr *mr, int flags, struct ibv_pd *pd, void *addr,
-		      size_t length, int access, struct dm_mr *ret)
+static int rereg_plan(const struct vb_mr *mr, int flags, struct ibv_pd *pd, void *addr,
+		      size_t length, int access, struct vb_mr *ret)
 {
 	int err;
 
 	*ret = *mr;
 	if (flags & IBV_REREG_MR_CHANGE_PD) {
-		if (!dm_is_pd(pd) || pd->context != mr->base.context)
+		if (!vb_is_pd(pd) || pd->context != mr->base.context)
 			return EINVAL;
 		ret->base.pd = pd;
 	}
@@ -295,35 +295,35 @@ static int rereg_plan(const struct dm_mr *mr, int flags, struct ibv_pd *pd, void
 	}
 	if (ret->access & IBV_ACCESS_ZERO_BASED)
 		ret->iova = 0;
-	err = dm_access_check(ret->access);
+	err = vb_access_check(ret->access);
 	if (!err)
 		err = range_check((uintptr_t)ret->base.addr, ret->base.length, ret->iova);
 	if (err)
 		return err;
-	return dm_memory_admit(ret->base.addr, ret->base.length,
+	return vb_memory_admit(ret->base.addr, ret->base.length,
 			       ret->access & IBV_ACCESS_LOCAL_WRITE);
 }
 
-static int rereg(struct dm_mr *mr, struct dm_mr *to)
+static int rereg(struct vb_mr *mr, struct vb_mr *to)
 {
-	struct dm_context *ctx = dm_context(mr->base.context);
+	struct vb_context *ctx = vb_context(mr->base.context);
 	struct ctl_reg_mr reg =
 		plain(to->base.pd, to->base.addr, to->base.length, to->iova, to->access);
-	int err = dm_pd_use(to->base.pd);
+	int err = vb_pd_use(to->base.pd);
 	bool locked;
 
 	if (err)
 		return err;
 	/* The key stays and what it means changes: our engine is kept out meanwhile, the server sees to the others. */
-	locked = dm_pump_lock(ctx->dev);
+	locked = progress_lock(ctx->dev);
 	err = -ctl_rereg_mr(ctx->dev->client, &ctx->ctl, mr->base.handle, &reg, &to->base.lkey);
 	if (locked)
-		dm_pump_unlock(ctx->dev);
+		progress_unlock(ctx->dev);
 	if (err) {
-		dm_pd_unuse(to->base.pd);
+		vb_pd_unuse(to->base.pd);
 		return err;
 	}
-	dm_pd_unuse(mr->base.pd);
+	vb_pd_unuse(mr->base.pd);
 	to->base.rkey = to->base.lkey;
 	*mr = *to;
 	return 0;
@@ -332,17 +332,17 @@ static int rereg(struct dm_mr *mr, struct dm_mr *to)
 int ibv_rereg_mr(struct ibv_mr *base, int flags, struct ibv_pd *pd, void *addr, size_t length,
 		 int access)
 {
-	struct dm_mr *mr = (struct dm_mr *)(void *)base, to;
+	struct vb_mr *mr = (struct vb_mr *)(void *)base, to;
 	int err;
 
-	if (!dm_object_is(mr, DM_KIND_MR) || !flags || (flags & ~IBV_REREG_MR_FLAGS_SUPPORTED)) {
+	if (!vb_object_is(mr, VB_KIND_MR) || !flags || (flags & ~IBV_REREG_MR_FLAGS_SUPPORTED)) {
 		errno = EINVAL;
 		return IBV_REREG_MR_ERR_INPUT;
 	}
-	if (dm_verb_fails(base->context, rereg_mr))
+	if (vb_verb_fails(base->context, rereg_mr))
 		return IBV_REREG_MR_ERR_INPUT;
 	/* Over device memory and descriptors it has no meaning; a parent's region is not the child's to change. */
-	err = mr->kind == DM_MR_PLAIN && !dm_object_is_inherited(mr)
+	err = mr->kind == VB_MR_PLAIN && !vb_object_is_inherited(mr)
 		      ? rereg_plan(mr, flags, pd, addr, length, access, &to)
 		      : EOPNOTSUPP;
 	if (!err)
@@ -356,34 +356,34 @@ int ibv_rereg_mr(struct ibv_mr *base, int flags, struct ibv_pd *pd, void *addr, 
 
 int ibv_dereg_mr(struct ibv_mr *base)
 {
-	struct dm_mr *mr = (struct dm_mr *)(void *)base;
-	bool inherited = dm_object_is_inherited(mr);
-	struct dm_context *ctx;
+	struct vb_mr *mr = (struct vb_mr *)(void *)base;
+	bool inherited = vb_object_is_inherited(mr);
+	struct vb_context *ctx;
 	int err = 0;
 
-	if (!dm_object_is(mr, DM_KIND_MR) || !dm_is_context(base->context))
+	if (!vb_object_is(mr, VB_KIND_MR) || !vb_is_context(base->context))
 		return EINVAL;
-	if (dm_verb_fails(base->context, dereg_mr))
+	if (vb_verb_fails(base->context, dereg_mr))
 		return errno;
-	if (!dm_object_take(mr, DM_KIND_MR))
+	if (!vb_object_take(mr, VB_KIND_MR))
 		return EINVAL;
-	ctx = dm_context(base->context);
+	ctx = vb_context(base->context);
 	if (!inherited)
 		err = ctl_dereg_mr(ctx->dev->client, &ctx->ctl, base->handle);
 	if (err && err != -ENODEV) {
-		dm_object_add(mr, DM_KIND_MR);
+		vb_object_add(mr, VB_KIND_MR);
 		return -err;
 	}
 	/* Its key is dead; the engine may still be inside. */
-	dm_pump_quiesce(ctx->dev);
+	progress_quiesce(ctx->dev);
 	if (mr->map)
 		munmap(mr->map, mr->map_len);
-	dm_pd_unuse(base->pd);
+	vb_pd_unuse(base->pd);
 	free(mr);
 	return 0;
 }
 
-void dm_mr_ops(struct verbs_context_65 *verbs)
+void vb_mr_ops(struct verbs_context_65 *verbs)
 {
-	DM_REG_MR_EX_OPS(verbs)->reg_mr_ex = reg_mr_ex;
+	VB_REG_MR_EX_OPS(verbs)->reg_mr_ex = reg_mr_ex;
 }

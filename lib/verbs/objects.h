@@ -24,11 +24,11 @@
 #include "lib/verbs/gate.h"
 #include "lib/verbs/live.h"
 
-#define DM_MAX_DEVICES			16
-#define DM_COMP_VECTORS			1
-#define DM_CONTAINER(ptr, type, member) ((type *)((uintptr_t)(ptr)-offsetof(type, member)))
+#define VB_MAX_DEVICES			16
+#define VB_COMP_VECTORS			1
+#define container_of(ptr, type, member) ((type *)((uintptr_t)(ptr)-offsetof(type, member)))
 
-struct dm_device {
+struct vb_device {
 	struct ibv_device base;
 	const void *foreign; /* stock provider libraries look here for their own table: it is not */
 	struct ctl_client *client;
@@ -36,36 +36,36 @@ struct dm_device {
 
 	pthread_mutex_t lock;		  /* attaching and detaching */
 	uint32_t contexts;		  /* open */
-	_Atomic uint32_t forks;		  /* what dm_forks() was when the process attached */
+	_Atomic uint32_t forks;		  /* what vb_forks() was when the process attached */
 	struct ctl_attachment attachment; /* while contexts is not 0 */
-	struct dm_pump pump;		  /* the engine and what moves its packets: pump.h */
-	struct dm_verb_gate gate;	  /* verbs that are to fail: verb.h */
+	struct progress progress;	  /* the engine and what moves its packets: progress.h */
+	struct vb_verb_gate gate;	  /* verbs that are to fail: verb.h */
 };
-static_assert(offsetof(struct dm_device, foreign) == 664, "where stock providers look");
+static_assert(offsetof(struct vb_device, foreign) == 664, "where stock providers look");
 
-struct dm_context {
-	struct dm_device *dev;
+struct vb_context {
+	struct vb_device *dev;
 	struct ctl_context ctl;
-	struct dm_async async; /* asynchronous events: pump.h */
+	struct vb_async async; /* asynchronous events: progress.h */
 	int given_fd;	       /* imported: by which descriptor, closed with the context; else -1 */
 	uint64_t given_inode;  /* ... if it is still what it was then */
 	uint32_t fatal;	       /* ctl_faults.fatal when it was opened; another now: it is dead */
-	bool told_fatal;       /* the event is in its queue, or was; the pump lock */
+	bool told_fatal;       /* the event is in its queue, or was; the engine lock */
 	bool closing;	       /* no verb fails any more */
 	struct verbs_context_65 verbs;
 };
 
-struct dm_td {
+struct vb_td {
 	struct ibv_td base;
 	_Atomic uint32_t users; /* parent domains */
 };
 
 /* A protection domain, or a parent domain over one. */
-struct dm_pd {
+struct vb_pd {
 	struct ibv_pd base; /* handle: the underlying domain's */
-	struct dm_pd *
+	struct vb_pd *
 		under; /* parent domain: the one it was made over, which may be one too; else NULL */
-	struct dm_td *td; /* parent domain: or NULL */
+	struct vb_td *td; /* parent domain: or NULL */
 	/* Parent domain with allocators: both, else neither. Called without locks, from the caller's thread. */
 	void *(*alloc)(struct ibv_pd *pd, void *pd_context, size_t size, size_t alignment,
 		       uint64_t resource_type);
@@ -75,26 +75,26 @@ struct dm_pd {
 	bool imported;
 };
 
-enum dm_mr_kind {
-	DM_MR_PLAIN,
-	DM_MR_DMABUF, /* mapped by us, registered like plain memory */
-	DM_MR_DM,
-	DM_MR_IMPORTED,
+enum vb_mr_kind {
+	VB_MR_PLAIN,
+	VB_MR_DMABUF, /* mapped by us, registered like plain memory */
+	VB_MR_DM,
+	VB_MR_IMPORTED,
 };
 
-struct dm_dm;
+struct vb_dm;
 
-struct dm_mr {
+struct vb_mr {
 	struct ibv_mr base;
-	enum dm_mr_kind kind;
+	enum vb_mr_kind kind;
 	unsigned int access;
 	uint64_t iova;
-	struct dm_dm *dm;
-	void *map; /* DM_MR_DMABUF */
+	struct vb_dm *dm;
+	void *map; /* VB_MR_DMABUF */
 	size_t map_len;
 };
 
-struct dm_dm {
+struct vb_dm {
 	union {
 		struct ibv_dm base;
 		struct ibv_dm_65 newer;
@@ -104,71 +104,71 @@ struct dm_dm {
 	bool imported;
 };
 
-struct dm_ah {
+struct vb_ah {
 	struct ibv_ah base;
 	struct rxe_av av;
 };
 
-static inline struct dm_context *dm_context(struct ibv_context *context)
+static inline struct vb_context *vb_context(struct ibv_context *context)
 {
-	return DM_CONTAINER(context, struct dm_context, verbs.base.context);
+	return container_of(context, struct vb_context, verbs.base.context);
 }
 
-static inline struct dm_device *dm_device(struct ibv_context *context)
+static inline struct vb_device *vb_device(struct ibv_context *context)
 {
-	return dm_context(context)->dev;
+	return vb_context(context)->dev;
 }
 
-static inline struct dm_pd *dm_pd(struct ibv_pd *pd)
+static inline struct vb_pd *vb_pd(struct ibv_pd *pd)
 {
-	return (struct dm_pd *)(void *)pd;
+	return (struct vb_pd *)(void *)pd;
 }
 
-static inline struct dm_dm *dm_dm(struct ibv_dm *dm)
+static inline struct vb_dm *vb_dm(struct ibv_dm *dm)
 {
-	return (struct dm_dm *)(void *)dm;
+	return (struct vb_dm *)(void *)dm;
 }
 
-static inline struct dm_ah *dm_ah(struct ibv_ah *ah)
+static inline struct vb_ah *vb_ah(struct ibv_ah *ah)
 {
-	return (struct dm_ah *)(void *)ah;
+	return (struct vb_ah *)(void *)ah;
 }
 
 /* Is it a live object of ours? NULL and strangers are not. Control path only: the data path trusts what it is given. In a
  * child of fork() the first question attaches the device anew. */
-bool dm_is_context(const struct ibv_context *context);
-bool dm_is_pd(const struct ibv_pd *pd);
+bool vb_is_context(const struct ibv_context *context);
+bool vb_is_pd(const struct ibv_pd *pd);
 
 /* How many fork()s lie between the first process and this one. */
-uint32_t dm_forks(void);
+uint32_t vb_forks(void);
 
 /* NULL, and errno set: for the ends of verbs that return a pointer. */
-static inline void *dm_fail(int err)
+static inline void *vb_fail(int err)
 {
 	errno = err;
 	return NULL;
 }
 
 /* An object of this process uses the domain, or no longer does: dealloc_pd answers EBUSY while any does. 0, or an errno. */
-int dm_pd_use(struct ibv_pd *pd);
-void dm_pd_unuse(struct ibv_pd *pd);
+int vb_pd_use(struct ibv_pd *pd);
+void vb_pd_unuse(struct ibv_pd *pd);
 /* In the child after fork(): nobody holds the lock of the counts. */
-void dm_pds_forked(void);
+void vb_pds_forked(void);
 
-/* The host interface's memory (emu/host.h); host is the struct dm_device. The caller holds the slot's gauge. */
-bool dm_mem_read(void *host, const struct rxe_mr *mr, uint64_t iova, void *dst, size_t len);
-bool dm_mem_write(void *host, const struct rxe_mr *mr, uint64_t iova, const void *src, size_t len);
-bool dm_mem_atomic(void *host, const struct rxe_mr *mr, uint64_t iova, enum rxe_atomic_op op,
+/* The host interface's memory (emu/host.h); host is the struct vb_device. The caller holds the slot's gauge. */
+bool vb_mem_read(void *host, const struct rxe_mr *mr, uint64_t iova, void *dst, size_t len);
+bool vb_mem_write(void *host, const struct rxe_mr *mr, uint64_t iova, const void *src, size_t len);
+bool vb_mem_atomic(void *host, const struct rxe_mr *mr, uint64_t iova, enum rxe_atomic_op op,
 		   uint64_t compare_or_add, uint64_t swap, uint64_t *ret_orig);
 
-/* The device's GID table as it is now (gid.c); and have the engine take it over, under the pump lock. */
-struct gid dm_gid(const struct dm_device *dev, uint32_t index);
-void dm_gids_follow(struct dm_device *dev);
+/* The device's GID table as it is now (gid.c); and have the engine take it over, under the engine lock. */
+struct gid vb_gid(const struct vb_device *dev, uint32_t index);
+void vb_gids_follow(struct vb_device *dev);
 
 /* An address vector from the verbs' form. 0, EINVAL (no GRH, wrong port), or ENETUNREACH (no such source GID). */
-int dm_av_from_attr(struct dm_device *dev, const struct ibv_ah_attr *attr, struct rxe_av *ret);
+int vb_av_from_attr(struct vb_device *dev, const struct ibv_ah_attr *attr, struct rxe_av *ret);
 
 /* Put the data path's calls into a new context's tables (room for them was filled with refusals before). */
-void dm_runtime_ops(struct verbs_context_65 *verbs);
+void vb_runtime_ops(struct verbs_context_65 *verbs);
 
 #endif

@@ -12,13 +12,13 @@
 /* Of every domain's users: the first tells the server that this process uses it, the last that it does no longer. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
-int dm_pd_use(struct ibv_pd *base)
+int vb_pd_use(struct ibv_pd *base)
 {
-	struct dm_pd *pd = dm_pd(base);
+	struct vb_pd *pd = vb_pd(base);
 	int err = 0;
 
 	if (pd->under) {
-		err = dm_pd_use(&pd->under->base);
+		err = vb_pd_use(&pd->under->base);
 		if (!err)
 			atomic_fetch_add(&pd->users, 1);
 		return err;
@@ -26,7 +26,7 @@ int dm_pd_use(struct ibv_pd *base)
 
 	pthread_mutex_lock(&lock);
 	if (atomic_load(&pd->users) == 0)
-		err = ctl_use_pd(dm_device(base->context)->client, &dm_context(base->context)->ctl,
+		err = ctl_use_pd(vb_device(base->context)->client, &vb_context(base->context)->ctl,
 				 base->handle, 1);
 	if (!err)
 		atomic_fetch_add(&pd->users, 1);
@@ -34,31 +34,31 @@ int dm_pd_use(struct ibv_pd *base)
 	return -err;
 }
 
-void dm_pd_unuse(struct ibv_pd *base)
+void vb_pd_unuse(struct ibv_pd *base)
 {
-	struct dm_pd *pd = dm_pd(base);
+	struct vb_pd *pd = vb_pd(base);
 
 	if (pd->under) {
 		atomic_fetch_sub(&pd->users, 1);
-		dm_pd_unuse(&pd->under->base);
+		vb_pd_unuse(&pd->under->base);
 		return;
 	}
 
 	pthread_mutex_lock(&lock);
 	if (atomic_fetch_sub(&pd->users, 1) == 1)
-		ctl_use_pd(dm_device(base->context)->client, &dm_context(base->context)->ctl,
+		ctl_use_pd(vb_device(base->context)->client, &vb_context(base->context)->ctl,
 			   base->handle, -1);
 	pthread_mutex_unlock(&lock);
 }
 
-void dm_pds_forked(void)
+void vb_pds_forked(void)
 {
 	pthread_mutex_init(&lock, NULL);
 }
 
-struct ibv_pd *dm_pd_give(struct ibv_context *context, const struct dm_pd *like)
+struct ibv_pd *vb_pd_give(struct ibv_context *context, const struct vb_pd *like)
 {
-	struct dm_pd *pd = calloc(1, sizeof(*pd));
+	struct vb_pd *pd = calloc(1, sizeof(*pd));
 
 	if (!pd)
 		return NULL;
@@ -70,7 +70,7 @@ struct ibv_pd *dm_pd_give(struct ibv_context *context, const struct dm_pd *like)
 	pd->free = like->free;
 	pd->pd_context = like->pd_context;
 	pd->imported = like->imported;
-	if (!dm_object_add(pd, DM_KIND_PD)) {
+	if (!vb_object_add(pd, VB_KIND_PD)) {
 		free(pd);
 		return NULL;
 	}
@@ -79,58 +79,58 @@ struct ibv_pd *dm_pd_give(struct ibv_context *context, const struct dm_pd *like)
 
 struct ibv_pd *ibv_alloc_pd(struct ibv_context *context)
 {
-	struct dm_pd like = { 0 };
-	struct dm_context *ctx;
+	struct vb_pd like = { 0 };
+	struct vb_context *ctx;
 	struct ibv_pd *pd;
 	int err;
 
-	if (!dm_is_context(context))
-		return dm_fail(EINVAL);
-	if (dm_verb_fails(context, alloc_pd))
+	if (!vb_is_context(context))
+		return vb_fail(EINVAL);
+	if (vb_verb_fails(context, alloc_pd))
 		return NULL;
-	ctx = dm_context(context);
+	ctx = vb_context(context);
 	err = ctl_alloc_pd(ctx->dev->client, &ctx->ctl, &like.base.handle);
 	if (err)
-		return dm_fail(-err);
-	pd = dm_pd_give(context, &like);
+		return vb_fail(-err);
+	pd = vb_pd_give(context, &like);
 	if (!pd) {
 		ctl_dealloc_pd(ctx->dev->client, &ctx->ctl, like.base.handle);
-		return dm_fail(ENOMEM);
+		return vb_fail(ENOMEM);
 	}
 	return pd;
 }
 
-static void release_parent(struct dm_pd *pd)
+static void release_parent(struct vb_pd *pd)
 {
 	if (pd->td)
 		atomic_fetch_sub(&pd->td->users, 1);
-	dm_pd_unuse(&pd->under->base);
+	vb_pd_unuse(&pd->under->base);
 }
 
 int ibv_dealloc_pd(struct ibv_pd *base)
 {
-	bool inherited = dm_object_is_inherited(base);
-	struct dm_pd *pd = dm_pd(base);
-	struct dm_context *ctx;
+	bool inherited = vb_object_is_inherited(base);
+	struct vb_pd *pd = vb_pd(base);
+	struct vb_context *ctx;
 	int err = 0;
 
-	if (!dm_is_pd(base))
+	if (!vb_is_pd(base))
 		return EINVAL;
-	if (dm_verb_fails(base->context, dealloc_pd))
+	if (vb_verb_fails(base->context, dealloc_pd))
 		return errno;
 	if (atomic_load(&pd->users))
 		return EBUSY;
-	if (!dm_object_take(pd, DM_KIND_PD))
+	if (!vb_object_take(pd, VB_KIND_PD))
 		return EINVAL;
 
-	ctx = dm_context(base->context);
+	ctx = vb_context(base->context);
 	if (pd->under)
 		release_parent(pd);
 	else if (!inherited)
 		err = ctl_dealloc_pd(ctx->dev->client, &ctx->ctl, base->handle);
 	/* A server that has gone has no use for it any more. */
 	if (err && err != -ENODEV) {
-		dm_object_add(pd, DM_KIND_PD);
+		vb_object_add(pd, VB_KIND_PD);
 		return -err;
 	}
 	free(pd);
@@ -139,34 +139,34 @@ int ibv_dealloc_pd(struct ibv_pd *base)
 
 static struct ibv_td *alloc_td(struct ibv_context *context, struct ibv_td_init_attr *attr)
 {
-	struct dm_td *td;
+	struct vb_td *td;
 
-	if (!dm_is_context(context) || !attr || attr->comp_mask)
-		return dm_fail(EINVAL);
-	if (dm_verb_fails(context, alloc_td))
+	if (!vb_is_context(context) || !attr || attr->comp_mask)
+		return vb_fail(EINVAL);
+	if (vb_verb_fails(context, alloc_td))
 		return NULL;
 	td = calloc(1, sizeof(*td));
 	if (!td)
-		return dm_fail(ENOMEM);
+		return vb_fail(ENOMEM);
 	td->base.context = context;
-	if (!dm_object_add(td, DM_KIND_TD)) {
+	if (!vb_object_add(td, VB_KIND_TD)) {
 		free(td);
-		return dm_fail(ENOMEM);
+		return vb_fail(ENOMEM);
 	}
 	return &td->base;
 }
 
 static int dealloc_td(struct ibv_td *base)
 {
-	struct dm_td *td = (struct dm_td *)(void *)base;
+	struct vb_td *td = (struct vb_td *)(void *)base;
 
-	if (!dm_object_is(td, DM_KIND_TD))
+	if (!vb_object_is(td, VB_KIND_TD))
 		return EINVAL;
-	if (dm_verb_fails(base->context, dealloc_td))
+	if (vb_verb_fails(base->context, dealloc_td))
 		return errno;
 	if (atomic_load(&td->users))
 		return EBUSY;
-	if (!dm_object_take(td, DM_KIND_TD))
+	if (!vb_object_take(td, VB_KIND_TD))
 		return EINVAL;
 	free(td);
 	return 0;
@@ -178,9 +178,9 @@ static int check_parent(struct ibv_context *context, const struct ibv_parent_dom
 	const uint32_t known = IBV_PARENT_DOMAIN_INIT_ATTR_ALLOCATORS |
 			       IBV_PARENT_DOMAIN_INIT_ATTR_PD_CONTEXT | ALLOW_CC_UNPROTECTED_ALLOC;
 
-	if (!dm_is_context(context) || !attr || !dm_is_pd(attr->pd) || attr->pd->context != context)
+	if (!vb_is_context(context) || !attr || !vb_is_pd(attr->pd) || attr->pd->context != context)
 		return EINVAL;
-	if (attr->td && (!dm_object_is(attr->td, DM_KIND_TD) || attr->td->context != context))
+	if (attr->td && (!vb_object_is(attr->td, VB_KIND_TD) || attr->td->context != context))
 		return EINVAL;
 	if (attr->comp_mask & ~known)
 		return EOPNOTSUPP;
@@ -194,37 +194,37 @@ static int check_parent(struct ibv_context *context, const struct ibv_parent_dom
 static struct ibv_pd *alloc_parent_domain(struct ibv_context *context,
 					  struct ibv_parent_domain_init_attr *attr)
 {
-	struct dm_pd like = { 0 };
+	struct vb_pd like = { 0 };
 	struct ibv_pd *pd;
 	int err = check_parent(context, attr);
 
 	if (err)
-		return dm_fail(err);
-	if (dm_verb_fails(context, alloc_parent_domain))
+		return vb_fail(err);
+	if (vb_verb_fails(context, alloc_parent_domain))
 		return NULL;
 	like.base.handle = attr->pd->handle;
-	like.under = dm_pd(attr->pd);
-	like.td = (struct dm_td *)(void *)attr->td;
+	like.under = vb_pd(attr->pd);
+	like.td = (struct vb_td *)(void *)attr->td;
 	if (attr->comp_mask & IBV_PARENT_DOMAIN_INIT_ATTR_ALLOCATORS) {
 		like.alloc = attr->alloc;
 		like.free = attr->free;
 	}
 	if (attr->comp_mask & IBV_PARENT_DOMAIN_INIT_ATTR_PD_CONTEXT)
 		like.pd_context = attr->pd_context;
-	err = dm_pd_use(attr->pd);
+	err = vb_pd_use(attr->pd);
 	if (err)
-		return dm_fail(err);
+		return vb_fail(err);
 	if (like.td)
 		atomic_fetch_add(&like.td->users, 1);
-	pd = dm_pd_give(context, &like);
+	pd = vb_pd_give(context, &like);
 	if (!pd) {
 		release_parent(&like);
-		return dm_fail(ENOMEM);
+		return vb_fail(ENOMEM);
 	}
 	return pd;
 }
 
-void dm_pd_ops(struct verbs_context_65 *verbs)
+void vb_pd_ops(struct verbs_context_65 *verbs)
 {
 	verbs->base.alloc_td = alloc_td;
 	verbs->base.dealloc_td = dealloc_td;

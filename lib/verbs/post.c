@@ -15,9 +15,9 @@ static_assert((int)RXE_WR_SEND_WITH_INV == (int)IBV_WR_SEND_WITH_INV, "enum ibv_
 static_assert((int)RXE_WR_ATOMIC_FETCH_AND_ADD == (int)IBV_WR_ATOMIC_FETCH_AND_ADD, "");
 static_assert((int)RXE_SEND_INLINE == (int)IBV_SEND_INLINE, "enum ibv_send_flags");
 
-int dm_post_errno(enum post_verdict verdict)
+int vb_post_errno(enum post_result result)
 {
-	switch (verdict) {
+	switch (result) {
 	case POST_OK: return 0;
 	case POST_FULL: return ENOMEM;
 	case POST_BAD_STATE:
@@ -48,7 +48,7 @@ static void translate(struct rxe_send_wr *to, const struct ibv_send_wr *from, en
 	to->av = NULL;
 	to->remote_qpn = type == IBV_QPT_XRC_SEND ? from->qp_type.xrc.remote_srqn : 0;
 	if (type == IBV_QPT_UD) {
-		to->av = from->wr.ud.ah ? &dm_ah(from->wr.ud.ah)->av : NULL;
+		to->av = from->wr.ud.ah ? &vb_ah(from->wr.ud.ah)->av : NULL;
 		to->remote_qpn = from->wr.ud.remote_qpn;
 		to->remote_qkey = from->wr.ud.remote_qkey;
 	} else if (is_atomic(from->opcode)) {
@@ -62,50 +62,50 @@ static void translate(struct rxe_send_wr *to, const struct ibv_send_wr *from, en
 	}
 }
 
-void dm_post_end(struct dm_qp *qp, bool was_idle, uint64_t now_ns)
+void vb_post_end(struct vb_qp *qp, bool was_idle, uint64_t now_ns)
 {
-	struct dm_pump *pump = &qp->dev->pump;
+	struct progress *progress = &qp->dev->progress;
 	bool neighbour;
 
-	pump->sent_to_neighbour = false;
-	dm_pump_active(pump, now_ns);
-	dm_pump_transmit(qp->dev, now_ns);
-	neighbour = pump->sent_to_neighbour;
-	dm_pump_unlock(qp->dev);
+	progress->sent_to_local_peer = false;
+	progress_active(progress, now_ns);
+	progress_transmit(qp->dev, now_ns);
+	neighbour = progress->sent_to_local_peer;
+	progress_unlock(qp->dev);
 	/* The peer may need this very processor to see it; while more is under way, the program has more to do itself. */
 	if (neighbour && was_idle)
-		dm_pump_yield(pump, now_ns);
+		progress_yield(progress, now_ns);
 }
 
 static int post_send(struct ibv_qp *base, struct ibv_send_wr *wr, struct ibv_send_wr **bad_wr)
 {
-	struct dm_qp *qp = dm_qp(base);
-	enum post_verdict verdict = POST_OK;
+	struct vb_qp *qp = vb_qp(base);
+	enum post_result result = POST_OK;
 	uint64_t now_ns;
 	bool was_idle;
 
-	if (dm_verb_fails(base->context, post_send)) {
+	if (vb_verb_fails(base->context, post_send)) {
 		*bad_wr = wr;
 		return errno;
 	}
-	if (!dm_pump_lock_for(qp->dev, qp->forks)) {
+	if (!progress_lock_for(qp->dev, qp->forks)) {
 		*bad_wr = wr;
 		return EINVAL;
 	}
-	now_ns = dm_now_ns();
+	now_ns = rxe_now_ns();
 	was_idle = rxe_qp_is_idle(&qp->qp);
 	for (; wr; wr = wr->next) {
 		struct rxe_send_wr out;
 
 		translate(&out, wr, base->qp_type);
-		verdict = rxe_post_send(qp->dev->pump.engine, &qp->qp, &out, now_ns);
-		if (verdict != POST_OK) {
+		result = rxe_post_send(qp->dev->progress.engine, &qp->qp, &out, now_ns);
+		if (result != POST_OK) {
 			*bad_wr = wr;
 			break;
 		}
 	}
-	dm_post_end(qp, was_idle, now_ns);
-	return dm_post_errno(verdict);
+	vb_post_end(qp, was_idle, now_ns);
+	return vb_post_errno(result);
 }
 
 static struct rxe_recv_wr recv_wr(const struct ibv_recv_wr *wr)
@@ -119,62 +119,62 @@ static struct rxe_recv_wr recv_wr(const struct ibv_recv_wr *wr)
 
 static int post_recv(struct ibv_qp *base, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad_wr)
 {
-	struct dm_qp *qp = dm_qp(base);
-	enum post_verdict verdict = POST_OK;
+	struct vb_qp *qp = vb_qp(base);
+	enum post_result result = POST_OK;
 	uint64_t now_ns;
 
-	if (dm_verb_fails(base->context, post_recv)) {
+	if (vb_verb_fails(base->context, post_recv)) {
 		*bad_wr = wr;
 		return errno;
 	}
-	if (!dm_pump_lock_for(qp->dev, qp->forks)) {
+	if (!progress_lock_for(qp->dev, qp->forks)) {
 		*bad_wr = wr;
 		return EINVAL;
 	}
-	now_ns = dm_now_ns();
+	now_ns = rxe_now_ns();
 	for (; wr; wr = wr->next) {
 		const struct rxe_recv_wr in = recv_wr(wr);
 
-		verdict = rxe_post_recv(qp->dev->pump.engine, &qp->qp, &in, now_ns);
-		if (verdict != POST_OK) {
+		result = rxe_post_recv(qp->dev->progress.engine, &qp->qp, &in, now_ns);
+		if (result != POST_OK) {
 			*bad_wr = wr;
 			break;
 		}
 	}
 	/* In ERR a receive is flushed at once, and its completion wants to be seen. */
 	if (qp->qp.state == RXE_QPS_ERR)
-		rxe_engine_settle(qp->dev->pump.engine);
-	dm_pump_unlock(qp->dev);
-	return dm_post_errno(verdict);
+		rxe_engine_settle(qp->dev->progress.engine);
+	progress_unlock(qp->dev);
+	return vb_post_errno(result);
 }
 
 static int post_srq_recv(struct ibv_srq *base, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad_wr)
 {
-	struct dm_srq *srq = dm_srq(base);
-	enum post_verdict verdict = POST_OK;
+	struct vb_srq *srq = vb_srq(base);
+	enum post_result result = POST_OK;
 
-	if (dm_verb_fails(base->context, post_srq_recv)) {
+	if (vb_verb_fails(base->context, post_srq_recv)) {
 		*bad_wr = wr;
 		return errno;
 	}
-	if (!dm_pump_lock_for(srq->dev, srq->forks)) {
+	if (!progress_lock_for(srq->dev, srq->forks)) {
 		*bad_wr = wr;
 		return EINVAL;
 	}
 	for (; wr; wr = wr->next) {
 		const struct rxe_recv_wr in = recv_wr(wr);
 
-		verdict = rxe_post_srq_recv(srq->dev->pump.engine, &srq->srq, &in);
-		if (verdict != POST_OK) {
+		result = rxe_post_srq_recv(srq->dev->progress.engine, &srq->srq, &in);
+		if (result != POST_OK) {
 			*bad_wr = wr;
 			break;
 		}
 	}
-	dm_pump_unlock(srq->dev);
-	return dm_post_errno(verdict);
+	progress_unlock(srq->dev);
+	return vb_post_errno(result);
 }
 
-void dm_post_ops(struct verbs_context_65 *verbs)
+void vb_post_ops(struct verbs_context_65 *verbs)
 {
 	verbs->base.context.ops.post_send = post_send;
 	verbs->base.context.ops.post_recv = post_recv;

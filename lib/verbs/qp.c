@@ -16,7 +16,7 @@ static_assert((int)RXE_QPT_XRC_SEND == (int)IBV_QPT_XRC_SEND, "enum ibv_qp_type"
 static_assert((int)RXE_QPT_XRC_RECV == (int)IBV_QPT_XRC_RECV, "enum ibv_qp_type");
 static_assert((int)RXE_QPS_ERR == (int)IBV_QPS_ERR, "enum ibv_qp_state");
 
-void dm_qp_publish(struct dm_qp *qp)
+void vb_qp_publish(struct vb_qp *qp)
 {
 	struct ctl_attachment *attachment = &qp->dev->attachment;
 	struct ctl_shared_qp *shown =
@@ -32,7 +32,7 @@ void dm_qp_publish(struct dm_qp *qp)
 	atomic_store_explicit(&shown->qpn, qp->qp.qpn, memory_order_release);
 }
 
-static void unpublish(struct dm_qp *qp)
+static void unpublish(struct vb_qp *qp)
 {
 	struct ctl_attachment *attachment = &qp->dev->attachment;
 
@@ -53,20 +53,20 @@ static int check_cap(const struct ibv_qp_cap *cap, bool has_srq)
 
 static bool cq_fits(const struct ibv_context *context, struct ibv_cq *cq)
 {
-	return dm_object_is(cq, DM_KIND_CQ) && !dm_object_is_inherited(cq) &&
-	       dm_device(cq->context) == dm_device((struct ibv_context *)(uintptr_t)context);
+	return vb_object_is(cq, VB_KIND_CQ) && !vb_object_is_inherited(cq) &&
+	       vb_device(cq->context) == vb_device((struct ibv_context *)(uintptr_t)context);
 }
 
 static bool srq_fits(const struct ibv_context *context, struct ibv_srq *srq)
 {
-	return dm_object_is(srq, DM_KIND_SRQ) && !dm_object_is_inherited(srq) &&
-	       dm_device(srq->context) == dm_device((struct ibv_context *)(uintptr_t)context);
+	return vb_object_is(srq, VB_KIND_SRQ) && !vb_object_is_inherited(srq) &&
+	       vb_device(srq->context) == vb_device((struct ibv_context *)(uintptr_t)context);
 }
 
 static bool pd_fits(struct ibv_context *context, const struct ibv_qp_init_attr_ex *attr)
 {
-	return (attr->comp_mask & IBV_QP_INIT_ATTR_PD) && dm_is_pd(attr->pd) &&
-	       dm_device(attr->pd->context) == dm_device(context);
+	return (attr->comp_mask & IBV_QP_INIT_ATTR_PD) && vb_is_pd(attr->pd) &&
+	       vb_device(attr->pd->context) == vb_device(context);
 }
 
 /* What the type needs is there and fits. */
@@ -77,13 +77,13 @@ static int check_parts(struct ibv_context *context, const struct ibv_qp_init_att
 	    attr->qp_type != IBV_QPT_XRC_RECV)
 		return EOPNOTSUPP;
 	if (attr->qp_type == IBV_QPT_XRC_RECV)
-		return attr->comp_mask & IBV_QP_INIT_ATTR_XRCD && dm_xrcd_fits(context, attr->xrcd)
+		return attr->comp_mask & IBV_QP_INIT_ATTR_XRCD && vb_xrcd_fits(context, attr->xrcd)
 			       ? 0
 			       : EINVAL;
 	if (!pd_fits(context, attr) || !cq_fits(context, attr->send_cq) ||
 	    !cq_fits(context, attr->recv_cq))
 		return EINVAL;
-	if (attr->srq && (!srq_fits(context, attr->srq) || dm_srq(attr->srq)->xrcd ||
+	if (attr->srq && (!srq_fits(context, attr->srq) || vb_srq(attr->srq)->xrcd ||
 			  attr->qp_type == IBV_QPT_UC))
 		return EINVAL;
 	return 0;
@@ -123,7 +123,7 @@ static struct ibv_qp_init_attr_ex that_matters(const struct ibv_qp_init_attr_ex 
 }
 
 /* What is granted may be more than was asked for; the program is told. */
-static void grant_cap(struct dm_qp *qp, struct ibv_qp_init_attr_ex *attr)
+static void grant_cap(struct vb_qp *qp, struct ibv_qp_init_attr_ex *attr)
 {
 	struct ibv_qp_cap *cap = &attr->cap;
 
@@ -141,38 +141,38 @@ static void grant_cap(struct dm_qp *qp, struct ibv_qp_init_attr_ex *attr)
 	qp->cap = *cap;
 }
 
-static int take_memory(struct dm_qp *qp, struct ibv_pd *pd)
+static int take_memory(struct vb_qp *qp, struct ibv_pd *pd)
 {
 	const struct ibv_qp_cap *cap = &qp->cap;
 	size_t sq = rxe_ring_bytes(cap->max_send_wr,
 				   rxe_send_stride(cap->max_send_sge, cap->max_inline_data));
 	size_t rq = rxe_ring_bytes(cap->max_recv_wr, rxe_recv_stride(cap->max_recv_sge));
 
-	if (sq && !dm_buffer_alloc(&qp->sq_memory, pd, sq, DM_BUFFER_QP_SEND))
+	if (sq && !vb_buffer_alloc(&qp->sq_memory, pd, sq, VB_BUFFER_QP_SEND))
 		return ENOMEM;
-	if (rq && !dm_buffer_alloc(&qp->rq_memory, pd, rq, DM_BUFFER_QP_RECV)) {
-		dm_buffer_free(&qp->sq_memory, pd, DM_BUFFER_QP_SEND);
+	if (rq && !vb_buffer_alloc(&qp->rq_memory, pd, rq, VB_BUFFER_QP_RECV)) {
+		vb_buffer_free(&qp->sq_memory, pd, VB_BUFFER_QP_SEND);
 		return ENOMEM;
 	}
 	return 0;
 }
 
-static void return_memory(struct dm_qp *qp, struct ibv_pd *pd)
+static void return_memory(struct vb_qp *qp, struct ibv_pd *pd)
 {
-	dm_buffer_free(&qp->sq_memory, pd, DM_BUFFER_QP_SEND);
-	dm_buffer_free(&qp->rq_memory, pd, DM_BUFFER_QP_RECV);
+	vb_buffer_free(&qp->sq_memory, pd, VB_BUFFER_QP_SEND);
+	vb_buffer_free(&qp->rq_memory, pd, VB_BUFFER_QP_RECV);
 }
 
 /* Into the engine, with a number of its own. */
-static int enter(struct dm_qp *qp, const struct ibv_qp_init_attr_ex *attr)
+static int enter(struct vb_qp *qp, const struct ibv_qp_init_attr_ex *attr)
 {
 	struct rxe_qp_init init = {
 		.type = (enum rxe_qp_type)attr->qp_type,
 		.pd = attr->pd ? attr->pd->handle : 0,
-		.xrcd = qp->xrcd ? dm_xrcd(qp->xrcd)->domain : 0,
-		.send_cq = attr->send_cq ? &dm_cq(attr->send_cq)->cq : NULL,
-		.recv_cq = attr->recv_cq ? &dm_cq(attr->recv_cq)->cq : NULL,
-		.srq = attr->srq ? &dm_srq(attr->srq)->srq : NULL,
+		.xrcd = qp->xrcd ? vb_xrcd(qp->xrcd)->domain : 0,
+		.send_cq = attr->send_cq ? &vb_cq(attr->send_cq)->cq : NULL,
+		.recv_cq = attr->recv_cq ? &vb_cq(attr->recv_cq)->cq : NULL,
+		.srq = attr->srq ? &vb_srq(attr->srq)->srq : NULL,
 		.sq_sig_all = attr->sq_sig_all != 0,
 		.max_send_wr = qp->cap.max_send_wr,
 		.max_send_sge = qp->cap.max_send_sge,
@@ -185,27 +185,27 @@ static int enter(struct dm_qp *qp, const struct ibv_qp_init_attr_ex *attr)
 	};
 	int err;
 
-	if (!dm_pump_lock_for(qp->dev, qp->forks))
+	if (!progress_lock_for(qp->dev, qp->forks))
 		return EINVAL;
-	err = -dm_pump_thread_start(qp->dev);
+	err = -progress_thread_start(qp->dev);
 	if (!err) {
-		init.qpn = rxe_engine_alloc_qpn(qp->dev->pump.engine);
+		init.qpn = rxe_engine_alloc_qpn(qp->dev->progress.engine);
 		err = init.qpn ? 0 : ENOMEM;
 	}
 	if (!err) {
 		atomic_store(&qp->dev->attachment.shared->slot[qp->dev->attachment.slot].qpn_roll,
-			     qp->dev->pump.engine->qpn_next - 1);
-		rxe_qp_init(qp->dev->pump.engine, &qp->qp, &init);
-		dm_qp_publish(qp);
+			     qp->dev->progress.engine->qpn_next - 1);
+		rxe_qp_init(qp->dev->progress.engine, &qp->qp, &init);
+		vb_qp_publish(qp);
 		/* What the GRH in front of a datagram shows. */
 		if (attr->qp_type == IBV_QPT_UD)
-			dm_wire_see_headers(&qp->dev->pump.wire);
+			vb_wire_see_headers(&qp->dev->progress.wire);
 	}
-	dm_pump_unlock(qp->dev);
+	progress_unlock(qp->dev);
 	return err;
 }
 
-static void init_base(struct dm_qp *qp, struct ibv_context *context,
+static void init_base(struct vb_qp *qp, struct ibv_context *context,
 		      const struct ibv_qp_init_attr_ex *attr)
 {
 	struct ibv_qp *base = &qp->ex.base.qp_base;
@@ -224,19 +224,19 @@ static void init_base(struct dm_qp *qp, struct ibv_context *context,
 	pthread_cond_init(&base->cond, NULL);
 }
 
-static void count_users(const struct ibv_qp *base, const struct dm_qp *qp, int delta)
+static void count_users(const struct ibv_qp *base, const struct vb_qp *qp, int delta)
 {
 	if (qp->xrcd) {
-		atomic_fetch_add(&dm_xrcd(qp->xrcd)->users, (uint32_t)delta);
+		atomic_fetch_add(&vb_xrcd(qp->xrcd)->users, (uint32_t)delta);
 		return;
 	}
-	atomic_fetch_add(&dm_cq(base->send_cq)->users, (uint32_t)delta);
-	atomic_fetch_add(&dm_cq(base->recv_cq)->users, (uint32_t)delta);
+	atomic_fetch_add(&vb_cq(base->send_cq)->users, (uint32_t)delta);
+	atomic_fetch_add(&vb_cq(base->recv_cq)->users, (uint32_t)delta);
 	if (base->srq)
-		atomic_fetch_add(&dm_srq(base->srq)->users, (uint32_t)delta);
+		atomic_fetch_add(&vb_srq(base->srq)->users, (uint32_t)delta);
 }
 
-static int make(struct dm_qp *qp, struct ibv_qp_init_attr_ex *attr)
+static int make(struct vb_qp *qp, struct ibv_qp_init_attr_ex *attr)
 {
 	int err;
 
@@ -247,17 +247,17 @@ static int make(struct dm_qp *qp, struct ibv_qp_init_attr_ex *attr)
 		return err;
 	if (attr->comp_mask & IBV_QP_INIT_ATTR_SEND_OPS_FLAGS) {
 		qp->ex.base.qp_base.qp_type = attr->qp_type;
-		err = dm_wr_create(qp, attr->send_ops_flags);
+		err = vb_wr_create(qp, attr->send_ops_flags);
 	}
-	if (!err && !dm_object_add(qp, DM_KIND_QP))
+	if (!err && !vb_object_add(qp, VB_KIND_QP))
 		err = ENOMEM;
 	if (!err) {
 		err = enter(qp, attr);
 		if (err)
-			dm_object_take(qp, DM_KIND_QP);
+			vb_object_take(qp, VB_KIND_QP);
 	}
 	if (err) {
-		dm_wr_destroy(qp);
+		vb_wr_destroy(qp);
 		return_memory(qp, attr->pd);
 	}
 	return err;
@@ -265,24 +265,24 @@ static int make(struct dm_qp *qp, struct ibv_qp_init_attr_ex *attr)
 
 static struct ibv_qp *create(struct ibv_context *context, struct ibv_qp_init_attr_ex *attr)
 {
-	struct dm_qp *qp = calloc(1, sizeof(*qp));
+	struct vb_qp *qp = calloc(1, sizeof(*qp));
 	int err;
 
 	if (!qp)
-		return dm_fail(ENOMEM);
-	qp->dev = dm_device(context);
-	qp->forks = dm_forks();
+		return vb_fail(ENOMEM);
+	qp->dev = vb_device(context);
+	qp->forks = vb_forks();
 	if (attr->qp_type == IBV_QPT_XRC_RECV)
 		qp->xrcd = attr->xrcd;
-	err = attr->pd ? dm_pd_use(attr->pd) : 0;
+	err = attr->pd ? vb_pd_use(attr->pd) : 0;
 	if (!err) {
 		err = make(qp, attr);
 		if (err && attr->pd)
-			dm_pd_unuse(attr->pd);
+			vb_pd_unuse(attr->pd);
 	}
 	if (err) {
 		free(qp);
-		return dm_fail(err);
+		return vb_fail(err);
 	}
 	init_base(qp, context, attr);
 	count_users(&qp->ex.base.qp_base, qp, 1);
@@ -295,12 +295,12 @@ static struct ibv_qp *create_checked(struct ibv_context *context, struct ibv_qp_
 	struct ibv_qp *qp;
 	int err;
 
-	if (!dm_is_context(context) || !attr)
-		return dm_fail(EINVAL);
+	if (!vb_is_context(context) || !attr)
+		return vb_fail(EINVAL);
 	matters = that_matters(attr);
 	err = check_attr(context, &matters);
 	if (err)
-		return dm_fail(err);
+		return vb_fail(err);
 	qp = create(context, &matters);
 	if (qp)
 		attr->cap = matters.cap;
@@ -309,7 +309,7 @@ static struct ibv_qp *create_checked(struct ibv_context *context, struct ibv_qp_
 
 static struct ibv_qp *create_qp_ex(struct ibv_context *context, struct ibv_qp_init_attr_ex *attr)
 {
-	if (dm_is_context(context) && dm_verb_fails(context, create_qp_ex))
+	if (vb_is_context(context) && vb_verb_fails(context, create_qp_ex))
 		return NULL;
 	return create_checked(context, attr);
 }
@@ -319,9 +319,9 @@ struct ibv_qp *ibv_create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *attr)
 	struct ibv_qp_init_attr_ex ex;
 	struct ibv_qp *qp;
 
-	if (!dm_is_pd(pd) || !attr)
-		return dm_fail(EINVAL);
-	if (dm_verb_fails(pd->context, create_qp))
+	if (!vb_is_pd(pd) || !attr)
+		return vb_fail(EINVAL);
+	if (vb_verb_fails(pd->context, create_qp))
 		return NULL;
 	ex = (struct ibv_qp_init_attr_ex){
 		.qp_context = attr->qp_context,
@@ -341,9 +341,9 @@ struct ibv_qp *ibv_create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *attr)
 }
 
 /* By address, so that two QPs with the same two never wait for each other. */
-void dm_qp_lock_cqs(struct dm_qp *qp)
+void vb_qp_lock_cqs(struct vb_qp *qp)
 {
-	struct dm_cq *a, *b;
+	struct vb_cq *a, *b;
 
 	if (!qp->qp.send_cq)
 		return;
@@ -354,9 +354,9 @@ void dm_qp_lock_cqs(struct dm_qp *qp)
 		pthread_mutex_lock(a < b ? &b->lock : &a->lock);
 }
 
-void dm_qp_unlock_cqs(struct dm_qp *qp)
+void vb_qp_unlock_cqs(struct vb_qp *qp)
 {
-	struct dm_cq *a, *b;
+	struct vb_cq *a, *b;
 
 	if (!qp->qp.send_cq)
 		return;
@@ -368,47 +368,47 @@ void dm_qp_unlock_cqs(struct dm_qp *qp)
 }
 
 /* Out of the engine; its completions leave the CQs, which nobody may be reading meanwhile. */
-static int leave(struct dm_qp *qp)
+static int leave(struct vb_qp *qp)
 {
-	if (!dm_pump_lock_for(qp->dev, qp->forks))
+	if (!progress_lock_for(qp->dev, qp->forks))
 		return 0;
-	if (rxe_mcast_is_attached(qp->dev->pump.engine, &qp->qp)) {
-		dm_pump_unlock(qp->dev);
+	if (rxe_mcast_is_attached(qp->dev->progress.engine, &qp->qp)) {
+		progress_unlock(qp->dev);
 		return EBUSY;
 	}
-	rxe_qp_release_ack(qp->dev->pump.engine, &qp->qp);
-	dm_pump_transmit(qp->dev, dm_now_ns());
-	dm_qp_lock_cqs(qp);
-	rxe_qp_fini(qp->dev->pump.engine, &qp->qp);
-	dm_qp_unlock_cqs(qp);
+	rxe_qp_release_ack(qp->dev->progress.engine, &qp->qp);
+	progress_transmit(qp->dev, rxe_now_ns());
+	vb_qp_lock_cqs(qp);
+	rxe_qp_fini(qp->dev->progress.engine, &qp->qp);
+	vb_qp_unlock_cqs(qp);
 	unpublish(qp);
-	dm_pump_unlock(qp->dev);
+	progress_unlock(qp->dev);
 	return 0;
 }
 
 int ibv_destroy_qp(struct ibv_qp *base)
 {
-	struct dm_qp *qp = dm_qp(base);
+	struct vb_qp *qp = vb_qp(base);
 	int err;
 
-	if (!dm_object_is(qp, DM_KIND_QP))
+	if (!vb_object_is(qp, VB_KIND_QP))
 		return EINVAL;
-	if (dm_verb_fails(base->context, destroy_qp))
+	if (vb_verb_fails(base->context, destroy_qp))
 		return errno;
 	/* Of two threads that destroy it, one does. */
-	if (!dm_object_take(qp, DM_KIND_QP))
+	if (!vb_object_take(qp, VB_KIND_QP))
 		return EINVAL;
 	err = leave(qp);
 	if (err) {
-		dm_object_add(qp, DM_KIND_QP);
+		vb_object_add(qp, VB_KIND_QP);
 		return err;
 	}
-	dm_async_forget_qp(dm_context(base->context), qp);
+	vb_async_forget_qp(vb_context(base->context), qp);
 	count_users(base, qp, -1);
-	dm_wr_destroy(qp);
+	vb_wr_destroy(qp);
 	return_memory(qp, base->pd);
 	if (base->pd)
-		dm_pd_unuse(base->pd);
+		vb_pd_unuse(base->pd);
 	pthread_mutex_destroy(&base->mutex);
 	pthread_cond_destroy(&base->cond);
 	free(qp);
@@ -417,23 +417,23 @@ int ibv_destroy_qp(struct ibv_qp *base)
 
 struct ibv_qp_ex *ibv_qp_to_qp_ex(struct ibv_qp *base)
 {
-	struct dm_qp *qp = dm_qp(base);
+	struct vb_qp *qp = vb_qp(base);
 
-	if (!dm_object_is(qp, DM_KIND_QP) || !qp->builder)
-		return dm_fail(EOPNOTSUPP);
+	if (!vb_object_is(qp, VB_KIND_QP) || !qp->builder)
+		return vb_fail(EOPNOTSUPP);
 	return &qp->ex.base;
 }
 
-void dm_qp_ops(struct verbs_context_65 *verbs)
+void vb_qp_ops(struct verbs_context_65 *verbs)
 {
 	verbs->base.create_qp_ex = create_qp_ex;
 }
 
-void dm_runtime_ops(struct verbs_context_65 *verbs)
+void vb_runtime_ops(struct verbs_context_65 *verbs)
 {
-	dm_cq_ops(verbs);
-	dm_srq_ops(verbs);
-	dm_qp_ops(verbs);
-	dm_xrcd_ops(verbs);
-	dm_post_ops(verbs);
+	vb_cq_ops(verbs);
+	vb_srq_ops(verbs);
+	vb_qp_ops(verbs);
+	vb_xrcd_ops(verbs);
+	vb_post_ops(verbs);
 }

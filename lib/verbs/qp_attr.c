@@ -106,28 +106,28 @@ static const char *attr_name(uint32_t bit)
 	return "an attribute";
 }
 
-static void explain(const struct dm_qp *qp, const struct rxe_qp_attr *attr, uint32_t mask,
-		    enum modify_verdict verdict)
+static void explain(const struct vb_qp *qp, const struct rxe_qp_attr *attr, uint32_t mask,
+		    enum modify_result result)
 {
 	uint32_t culprit;
 
-	if (verdict == MODIFY_NO_GRH) {
-		dm_log(DM_LOG_ERROR,
-		       "ibv_modify_qp: QP 0x%x: RoCE addresses by GID and the path has none "
-		       "(is_global is 0): give the program a GID index, e.g. -g 0 for the "
-		       "pingpongs, -x 0 for perftest",
-		       qp->qp.qpn);
+	if (result == MODIFY_NO_GRH) {
+		rxe_log(RXE_LOG_ERROR,
+			"ibv_modify_qp: QP 0x%x: RoCE addresses by GID and the path has none "
+			"(is_global is 0): give the program a GID index, e.g. -g 0 for the "
+			"pingpongs, -x 0 for perftest",
+			qp->qp.qpn);
 		return;
 	}
-	culprit = rxe_qp_modify_culprit(qp->dev->pump.engine, &qp->qp, attr, mask);
-	dm_log(DM_LOG_INFO, "ibv_modify_qp: QP 0x%x: %s%s%s", qp->qp.qpn,
-	       rxe_modify_verdict_str(verdict), culprit ? ": " : "",
-	       culprit ? attr_name(culprit) : "");
+	culprit = rxe_qp_modify_culprit(qp->dev->progress.engine, &qp->qp, attr, mask);
+	rxe_log(RXE_LOG_INFO, "ibv_modify_qp: QP 0x%x: %s%s%s", qp->qp.qpn,
+		rxe_modify_result_str(result), culprit ? ": " : "",
+		culprit ? attr_name(culprit) : "");
 }
 
-static int verdict_errno(enum modify_verdict verdict)
+static int result_errno(enum modify_result result)
 {
-	switch (verdict) {
+	switch (result) {
 	case MODIFY_OK: return 0;
 	case MODIFY_BAD_TRANSITION:
 	case MODIFY_MISSING:
@@ -142,12 +142,12 @@ static int verdict_errno(enum modify_verdict verdict)
 }
 
 /* Back in RESET a queue pair is as new: what it had completed and nobody read goes too. */
-static void forget_completions(struct dm_qp *qp)
+static void forget_completions(struct vb_qp *qp)
 {
 	struct rxe_cq *cqs[] = { qp->qp.send_cq, qp->qp.recv_cq };
 
 	for (int i = 0; i < 2 && cqs[i]; i++) {
-		struct dm_cq *cq = cqs[i]->owner;
+		struct vb_cq *cq = cqs[i]->owner;
 
 		pthread_mutex_lock(&cq->lock);
 		rxe_cq_clean(cqs[i], qp->qp.qpn);
@@ -157,33 +157,34 @@ static void forget_completions(struct dm_qp *qp)
 
 int ibv_modify_qp(struct ibv_qp *base, struct ibv_qp_attr *attr, int mask)
 {
-	struct dm_qp *qp = dm_qp(base);
-	enum modify_verdict verdict;
+	struct vb_qp *qp = vb_qp(base);
+	enum modify_result result;
 	struct rxe_qp_attr in;
 
-	if (!dm_object_is(qp, DM_KIND_QP) || !attr)
+	if (!vb_object_is(qp, VB_KIND_QP) || !attr)
 		return EINVAL;
-	if (dm_verb_fails(base->context, modify_qp))
+	if (vb_verb_fails(base->context, modify_qp))
 		return errno;
 	attr_in(&in, attr, mask);
-	if (!dm_pump_lock_for(qp->dev, qp->forks))
+	if (!progress_lock_for(qp->dev, qp->forks))
 		return EINVAL;
-	dm_gids_follow(qp->dev);
-	verdict = rxe_qp_modify(qp->dev->pump.engine, &qp->qp, &in, (uint32_t)mask, dm_now_ns());
-	if (verdict == MODIFY_OK) {
+	vb_gids_follow(qp->dev);
+	result =
+		rxe_qp_modify(qp->dev->progress.engine, &qp->qp, &in, (uint32_t)mask, rxe_now_ns());
+	if (result == MODIFY_OK) {
 		if (qp->qp.state == RXE_QPS_RESET)
 			forget_completions(qp);
 		base->state = (enum ibv_qp_state)qp->qp.state;
-		dm_qp_publish(qp);
-		dm_pump_transmit(qp->dev, dm_now_ns());
+		vb_qp_publish(qp);
+		progress_transmit(qp->dev, rxe_now_ns());
 	} else {
-		explain(qp, &in, (uint32_t)mask, verdict);
+		explain(qp, &in, (uint32_t)mask, result);
 	}
-	dm_pump_unlock(qp->dev);
-	return verdict_errno(verdict);
+	progress_unlock(qp->dev);
+	return result_errno(result);
 }
 
-static void attr_out(struct ibv_qp_attr *to, const struct rxe_qp_attr *from, const struct dm_qp *qp)
+static void attr_out(struct ibv_qp_attr *to, const struct rxe_qp_attr *from, const struct vb_qp *qp)
 {
 	memset(to, 0, sizeof(*to));
 	to->qp_state = (enum ibv_qp_state)from->qp_state;
@@ -212,20 +213,20 @@ static void attr_out(struct ibv_qp_attr *to, const struct rxe_qp_attr *from, con
 int ibv_query_qp(struct ibv_qp *base, struct ibv_qp_attr *attr, int mask,
 		 struct ibv_qp_init_attr *init_attr)
 {
-	struct dm_qp *qp = dm_qp(base);
+	struct vb_qp *qp = vb_qp(base);
 	struct rxe_qp_attr out;
 
 	(void)mask; /* all of it costs the same */
-	if (!dm_object_is(qp, DM_KIND_QP) || !attr || !init_attr)
+	if (!vb_object_is(qp, VB_KIND_QP) || !attr || !init_attr)
 		return EINVAL;
-	if (dm_verb_fails(base->context, query_qp))
+	if (vb_verb_fails(base->context, query_qp))
 		return errno;
-	if (!dm_pump_lock_for(qp->dev, qp->forks))
+	if (!progress_lock_for(qp->dev, qp->forks))
 		return EINVAL;
 	rxe_qp_query(&qp->qp, &out);
 	attr_out(attr, &out, qp);
 	base->state = attr->qp_state;
-	dm_pump_unlock(qp->dev);
+	progress_unlock(qp->dev);
 	*init_attr = (struct ibv_qp_init_attr){
 		.qp_context = base->qp_context,
 		.send_cq = base->send_cq,

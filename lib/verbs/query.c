@@ -23,7 +23,7 @@ static int mtu_enum(uint32_t bytes)
 	return mtu;
 }
 
-static void device_attr(const struct dm_device *dev, struct ibv_device_attr *ret)
+static void device_attr(const struct vb_device *dev, struct ibv_device_attr *ret)
 {
 	*ret = (struct ibv_device_attr){
 		.fw_ver = RXE_DM_VERSION,
@@ -63,11 +63,11 @@ static void device_attr(const struct dm_device *dev, struct ibv_device_attr *ret
 
 int ibv_query_device(struct ibv_context *context, struct ibv_device_attr *attr)
 {
-	if (!dm_is_context(context) || !attr)
+	if (!vb_is_context(context) || !attr)
 		return EINVAL;
-	if (dm_verb_fails(context, query_device))
+	if (vb_verb_fails(context, query_device))
 		return errno;
-	device_attr(dm_device(context), attr);
+	device_attr(vb_device(context), attr);
 	return 0;
 }
 
@@ -77,14 +77,14 @@ static int query_device_ex(struct ibv_context *context,
 			   struct ibv_device_attr_ex *attr, size_t attr_size)
 {
 	struct ibv_device_attr_ex_65 full = { .phys_port_cnt_ex = 1 };
-	const struct dm_device *dev;
+	const struct vb_device *dev;
 
-	if (!dm_is_context(context) || !attr || attr_size < sizeof(attr->orig_attr) ||
+	if (!vb_is_context(context) || !attr || attr_size < sizeof(attr->orig_attr) ||
 	    (input && input->comp_mask))
 		return EINVAL;
-	if (dm_verb_fails(context, query_device_ex))
+	if (vb_verb_fails(context, query_device_ex))
 		return errno;
-	dev = dm_device(context);
+	dev = vb_device(context);
 	device_attr(dev, &full.base.orig_attr);
 	full.base.completion_timestamp_mask = UINT64_MAX;
 	full.base.hca_core_clock = 1000000; /* kHz: timestamps count nanoseconds */
@@ -98,9 +98,9 @@ static int query_device_ex(struct ibv_context *context,
 /* The clock that completions are stamped with. */
 static int query_rt_values(struct ibv_context *context, struct ibv_values_ex *values)
 {
-	if (!dm_is_context(context) || !values)
+	if (!vb_is_context(context) || !values)
 		return EINVAL;
-	if (dm_verb_fails(context, query_rt_values_ex))
+	if (vb_verb_fails(context, query_rt_values_ex))
 		return errno;
 	if (values->comp_mask & ~(uint32_t)IBV_VALUES_MASK_RAW_CLOCK)
 		return EOPNOTSUPP;
@@ -109,7 +109,7 @@ static int query_rt_values(struct ibv_context *context, struct ibv_values_ex *va
 	return 0;
 }
 
-static void port_attr(const struct dm_device *dev, struct ibv_port_attr_65 *ret)
+static void port_attr(const struct vb_device *dev, struct ibv_port_attr_65 *ret)
 {
 	uint32_t state = atomic_load(&dev->attachment.shared->port_state);
 	int mtu = mtu_enum(dev->info.max_mtu);
@@ -139,11 +139,11 @@ static int query_port_n(struct ibv_context *context, uint32_t port, void *attr, 
 {
 	struct ibv_port_attr_65 full;
 
-	if (!dm_is_context(context) || !attr || port != PORT)
+	if (!vb_is_context(context) || !attr || port != PORT)
 		return EINVAL;
-	if (dm_verb_fails(context, query_port))
+	if (vb_verb_fails(context, query_port))
 		return errno;
-	port_attr(dm_device(context), &full);
+	port_attr(vb_device(context), &full);
 	memset(attr, 0, len);
 	memcpy(attr, &full, len < sizeof(full) ? len : sizeof(full));
 	return 0;
@@ -165,9 +165,9 @@ int ibv_query_port(struct ibv_context *context, uint8_t port, struct _compat_ibv
 
 int ibv_query_port_speed(struct ibv_context *context, uint32_t port, uint64_t *speed)
 {
-	if (!dm_is_context(context) || port != PORT || !speed)
+	if (!vb_is_context(context) || port != PORT || !speed)
 		return EINVAL;
-	if (dm_verb_fails(context, query_port_speed))
+	if (vb_verb_fails(context, query_port_speed))
 		return errno;
 	*speed = PORT_100MBS;
 	return 0;
@@ -175,11 +175,11 @@ int ibv_query_port_speed(struct ibv_context *context, uint32_t port, uint64_t *s
 
 int ibv_query_pkey(struct ibv_context *context, uint8_t port, int index, __be16 *pkey)
 {
-	if (!dm_is_context(context) || port != PORT || index != 0 || !pkey) {
+	if (!vb_is_context(context) || port != PORT || index != 0 || !pkey) {
 		errno = EINVAL;
 		return -1;
 	}
-	if (dm_verb_fails(context, query_pkey))
+	if (vb_verb_fails(context, query_pkey))
 		return -1;
 	*pkey = 0xffff;
 	return 0;
@@ -188,15 +188,15 @@ int ibv_query_pkey(struct ibv_context *context, uint8_t port, int index, __be16 
 int ibv_get_pkey_index(struct ibv_context *context, uint8_t port, __be16 pkey)
 {
 	/* Membership is not compared: 0x7fff is found as 0xffff. */
-	if (!dm_is_context(context) || port != PORT ||
+	if (!vb_is_context(context) || port != PORT ||
 	    (pkey | __builtin_bswap16(0x8000)) != 0xffff) {
 		errno = EINVAL;
 		return -1;
 	}
-	return dm_verb_fails(context, get_pkey_index) ? -1 : 0;
+	return vb_verb_fails(context, get_pkey_index) ? -1 : 0;
 }
 
-void dm_query_ops(struct verbs_context_65 *verbs)
+void vb_query_ops(struct verbs_context_65 *verbs)
 {
 	verbs->base.query_device_ex = query_device_ex;
 	verbs->base.query_rt_values = query_rt_values;

@@ -11,25 +11,25 @@
 #include "lib/verbs/objects.h"
 #include "lib/verbs/xrcd.h"
 
-static int make(struct ibv_pd *pd, const struct ibv_srq_attr *attr, struct dm_srq **ret)
+static int make(struct ibv_pd *pd, const struct ibv_srq_attr *attr, struct vb_srq **ret)
 {
 	uint32_t max_wr = attr->max_wr;
 	uint32_t max_sge = attr->max_sge;
-	struct dm_srq *srq = calloc(1, sizeof(*srq));
+	struct vb_srq *srq = calloc(1, sizeof(*srq));
 	int err;
 
 	if (!srq)
 		return ENOMEM;
-	err = dm_pd_use(pd);
+	err = vb_pd_use(pd);
 	if (err) {
 		free(srq);
 		return err;
 	}
-	if (!dm_buffer_alloc(&srq->memory, pd, rxe_ring_bytes(max_wr, rxe_recv_stride(max_sge)),
-			     DM_BUFFER_SRQ) ||
-	    !dm_object_add(srq, DM_KIND_SRQ)) {
-		dm_buffer_free(&srq->memory, pd, DM_BUFFER_SRQ);
-		dm_pd_unuse(pd);
+	if (!vb_buffer_alloc(&srq->memory, pd, rxe_ring_bytes(max_wr, rxe_recv_stride(max_sge)),
+			     VB_BUFFER_SRQ) ||
+	    !vb_object_add(srq, VB_KIND_SRQ)) {
+		vb_buffer_free(&srq->memory, pd, VB_BUFFER_SRQ);
+		vb_pd_unuse(pd);
 		free(srq);
 		return ENOMEM;
 	}
@@ -39,47 +39,47 @@ static int make(struct ibv_pd *pd, const struct ibv_srq_attr *attr, struct dm_sr
 }
 
 /* An XRC SRQ enters the engine, where packets find it by its number. */
-static int name(struct dm_srq *srq, const struct ibv_srq_init_attr_ex *attr)
+static int name(struct vb_srq *srq, const struct ibv_srq_init_attr_ex *attr)
 {
 	struct rxe_engine *engine;
 	uint32_t srqn;
 	int err;
 
-	if (!dm_pump_lock_for(srq->dev, srq->forks))
+	if (!progress_lock_for(srq->dev, srq->forks))
 		return EINVAL;
-	engine = srq->dev->pump.engine;
-	err = -dm_pump_thread_start(srq->dev);
+	engine = srq->dev->progress.engine;
+	err = -progress_thread_start(srq->dev);
 	srqn = err ? 0 : rxe_engine_alloc_srqn(engine);
 	if (srqn) {
-		rxe_srq_name(engine, &srq->srq, srqn, dm_xrcd(attr->xrcd)->domain,
-			     &dm_cq(attr->cq)->cq);
-		dm_srq_publish(srq->dev, &srq->srq);
+		rxe_srq_name(engine, &srq->srq, srqn, vb_xrcd(attr->xrcd)->domain,
+			     &vb_cq(attr->cq)->cq);
+		remote_srq_publish(srq->dev, &srq->srq);
 		srq->base.handle = srqn;
 		srq->cq = attr->cq;
 		srq->xrcd = attr->xrcd;
-		atomic_fetch_add(&dm_cq(srq->cq)->users, 1);
-		atomic_fetch_add(&dm_xrcd(srq->xrcd)->users, 1);
+		atomic_fetch_add(&vb_cq(srq->cq)->users, 1);
+		atomic_fetch_add(&vb_xrcd(srq->xrcd)->users, 1);
 	}
-	dm_pump_unlock(srq->dev);
+	progress_unlock(srq->dev);
 	return err ? err : srqn ? 0 : ENOMEM;
 }
 
 static struct ibv_srq *create(struct ibv_srq_init_attr_ex *attr, bool is_xrc)
 {
 	struct ibv_pd *pd = attr->pd;
-	struct dm_srq *srq;
+	struct vb_srq *srq;
 	int err;
 
 	if (attr->attr.max_wr < 1 || attr->attr.max_wr > RXE_MAX_SRQ_WR ||
 	    attr->attr.max_sge > RXE_MAX_SGE)
-		return dm_fail(EINVAL);
+		return vb_fail(EINVAL);
 	if (attr->attr.max_sge == 0)
 		attr->attr.max_sge = 1;
 	err = make(pd, &attr->attr, &srq);
 	if (err)
-		return dm_fail(err);
-	srq->dev = dm_device(pd->context);
-	srq->forks = dm_forks();
+		return vb_fail(err);
+	srq->dev = vb_device(pd->context);
+	srq->forks = vb_forks();
 	srq->max_wr = attr->attr.max_wr;
 	srq->base.context = pd->context;
 	srq->base.srq_context = attr->srq_context;
@@ -89,7 +89,7 @@ static struct ibv_srq *create(struct ibv_srq_init_attr_ex *attr, bool is_xrc)
 	err = is_xrc ? name(srq, attr) : 0;
 	if (err) {
 		ibv_destroy_srq(&srq->base);
-		return dm_fail(err);
+		return vb_fail(err);
 	}
 	return &srq->base;
 }
@@ -99,9 +99,9 @@ struct ibv_srq *ibv_create_srq(struct ibv_pd *pd, struct ibv_srq_init_attr *attr
 	struct ibv_srq_init_attr_ex ex;
 	struct ibv_srq *srq;
 
-	if (!dm_is_pd(pd) || !attr)
-		return dm_fail(EINVAL);
-	if (dm_verb_fails(pd->context, create_srq))
+	if (!vb_is_pd(pd) || !attr)
+		return vb_fail(EINVAL);
+	if (vb_verb_fails(pd->context, create_srq))
 		return NULL;
 	ex = (struct ibv_srq_init_attr_ex){
 		.srq_context = attr->srq_context,
@@ -123,14 +123,14 @@ static int check_attr(struct ibv_context *context, const struct ibv_srq_init_att
 		return EOPNOTSUPP;
 	if (attr->comp_mask & IBV_SRQ_INIT_ATTR_TYPE && attr->srq_type != IBV_SRQT_BASIC && !is_xrc)
 		return EOPNOTSUPP;
-	if (!(attr->comp_mask & IBV_SRQ_INIT_ATTR_PD) || !dm_is_pd(attr->pd) ||
-	    dm_device(attr->pd->context) != dm_device(context))
+	if (!(attr->comp_mask & IBV_SRQ_INIT_ATTR_PD) || !vb_is_pd(attr->pd) ||
+	    vb_device(attr->pd->context) != vb_device(context))
 		return EINVAL;
 	if (!is_xrc)
 		return 0;
-	if ((attr->comp_mask & xrc) != xrc || !dm_xrcd_fits(context, attr->xrcd) ||
-	    !dm_object_is(attr->cq, DM_KIND_CQ) || dm_object_is_inherited(attr->cq) ||
-	    dm_device(attr->cq->context) != dm_device(context))
+	if ((attr->comp_mask & xrc) != xrc || !vb_xrcd_fits(context, attr->xrcd) ||
+	    !vb_object_is(attr->cq, VB_KIND_CQ) || vb_object_is_inherited(attr->cq) ||
+	    vb_device(attr->cq->context) != vb_device(context))
 		return EINVAL;
 	return 0;
 }
@@ -140,24 +140,24 @@ static struct ibv_srq *create_srq_ex(struct ibv_context *context, struct ibv_srq
 	bool is_xrc;
 	int err;
 
-	if (!dm_is_context(context) || !attr)
-		return dm_fail(EINVAL);
-	if (dm_verb_fails(context, create_srq_ex))
+	if (!vb_is_context(context) || !attr)
+		return vb_fail(EINVAL);
+	if (vb_verb_fails(context, create_srq_ex))
 		return NULL;
 	is_xrc = attr->comp_mask & IBV_SRQ_INIT_ATTR_TYPE && attr->srq_type == IBV_SRQT_XRC;
 	err = check_attr(context, attr, is_xrc);
-	return err ? dm_fail(err) : create(attr, is_xrc);
+	return err ? vb_fail(err) : create(attr, is_xrc);
 }
 
 static int get_srq_num(struct ibv_srq *base, uint32_t *srq_num)
 {
-	struct dm_srq *srq = dm_srq(base);
+	struct vb_srq *srq = vb_srq(base);
 
-	if (!dm_object_is(srq, DM_KIND_SRQ) || !srq_num)
+	if (!vb_object_is(srq, VB_KIND_SRQ) || !srq_num)
 		return EINVAL;
 	if (!srq->xrcd)
 		return EOPNOTSUPP; /* only XRC addresses SRQs */
-	if (dm_verb_fails(base->context, get_srq_num))
+	if (vb_verb_fails(base->context, get_srq_num))
 		return errno;
 	*srq_num = srq->srq.srqn;
 	return 0;
@@ -165,74 +165,74 @@ static int get_srq_num(struct ibv_srq *base, uint32_t *srq_num)
 
 int ibv_modify_srq(struct ibv_srq *base, struct ibv_srq_attr *attr, int mask)
 {
-	struct dm_srq *srq = dm_srq(base);
+	struct vb_srq *srq = vb_srq(base);
 	bool armed = true;
 
-	if (!dm_object_is(srq, DM_KIND_SRQ) || !attr)
+	if (!vb_object_is(srq, VB_KIND_SRQ) || !attr)
 		return EINVAL;
-	if (dm_verb_fails(base->context, modify_srq))
+	if (vb_verb_fails(base->context, modify_srq))
 		return errno;
 	if (mask & ~(IBV_SRQ_MAX_WR | IBV_SRQ_LIMIT))
 		return EINVAL;
 	if (mask & IBV_SRQ_MAX_WR)
 		return EOPNOTSUPP;
-	if (!dm_pump_lock_for(srq->dev, srq->forks))
+	if (!progress_lock_for(srq->dev, srq->forks))
 		return EINVAL;
 	if (mask & IBV_SRQ_LIMIT)
-		armed = rxe_srq_arm(srq->dev->pump.engine, &srq->srq, attr->srq_limit);
-	dm_pump_unlock(srq->dev);
+		armed = rxe_srq_arm(srq->dev->progress.engine, &srq->srq, attr->srq_limit);
+	progress_unlock(srq->dev);
 	return armed ? 0 : EINVAL;
 }
 
 int ibv_query_srq(struct ibv_srq *base, struct ibv_srq_attr *attr)
 {
-	struct dm_srq *srq = dm_srq(base);
+	struct vb_srq *srq = vb_srq(base);
 
-	if (!dm_object_is(srq, DM_KIND_SRQ) || !attr)
+	if (!vb_object_is(srq, VB_KIND_SRQ) || !attr)
 		return EINVAL;
-	if (dm_verb_fails(base->context, query_srq))
+	if (vb_verb_fails(base->context, query_srq))
 		return errno;
-	if (!dm_pump_lock_for(srq->dev, srq->forks))
+	if (!progress_lock_for(srq->dev, srq->forks))
 		return EINVAL;
 	attr->max_wr = srq->max_wr;
 	attr->max_sge = srq->srq.max_sge;
 	attr->srq_limit = srq->srq.limit;
-	dm_pump_unlock(srq->dev);
+	progress_unlock(srq->dev);
 	return 0;
 }
 
 int ibv_destroy_srq(struct ibv_srq *base)
 {
-	struct dm_srq *srq = dm_srq(base);
+	struct vb_srq *srq = vb_srq(base);
 
-	if (!dm_object_is(srq, DM_KIND_SRQ))
+	if (!vb_object_is(srq, VB_KIND_SRQ))
 		return EINVAL;
-	if (dm_verb_fails(base->context, destroy_srq))
+	if (vb_verb_fails(base->context, destroy_srq))
 		return errno;
 	if (atomic_load(&srq->users))
 		return EBUSY;
-	if (!dm_object_take(srq, DM_KIND_SRQ))
+	if (!vb_object_take(srq, VB_KIND_SRQ))
 		return EINVAL;
-	if (dm_pump_lock_for(srq->dev, srq->forks)) {
+	if (progress_lock_for(srq->dev, srq->forks)) {
 		if (srq->xrcd)
-			dm_srq_unpublish(srq->dev, &srq->srq);
-		rxe_srq_fini(srq->dev->pump.engine, &srq->srq);
-		dm_pump_unlock(srq->dev);
+			remote_srq_unpublish(srq->dev, &srq->srq);
+		rxe_srq_fini(srq->dev->progress.engine, &srq->srq);
+		progress_unlock(srq->dev);
 	}
 	if (srq->xrcd) {
-		atomic_fetch_sub(&dm_cq(srq->cq)->users, 1);
-		atomic_fetch_sub(&dm_xrcd(srq->xrcd)->users, 1);
+		atomic_fetch_sub(&vb_cq(srq->cq)->users, 1);
+		atomic_fetch_sub(&vb_xrcd(srq->xrcd)->users, 1);
 	}
-	dm_async_forget_srq(dm_context(base->context), srq);
-	dm_buffer_free(&srq->memory, base->pd, DM_BUFFER_SRQ);
-	dm_pd_unuse(base->pd);
+	vb_async_forget_srq(vb_context(base->context), srq);
+	vb_buffer_free(&srq->memory, base->pd, VB_BUFFER_SRQ);
+	vb_pd_unuse(base->pd);
 	pthread_mutex_destroy(&base->mutex);
 	pthread_cond_destroy(&base->cond);
 	free(srq);
 	return 0;
 }
 
-void dm_srq_ops(struct verbs_context_65 *verbs)
+void vb_srq_ops(struct verbs_context_65 *verbs)
 {
 	verbs->base.create_srq_ex = create_srq_ex;
 	verbs->base.get_srq_num = get_srq_num;

@@ -10,28 +10,28 @@
 #include "emu/srq.h"
 #include "lib/verbs/buffer.h"
 
-struct dm_device;
+struct vb_device;
 struct verbs_context_65;
 
-struct dm_srq {
+struct vb_srq {
 	struct ibv_srq base;
-	struct dm_device *dev;
-	uint32_t forks; /* dm_forks() when it was made */
+	struct vb_device *dev;
+	uint32_t forks; /* vb_forks() when it was made */
 	struct rxe_srq srq;
-	struct dm_buffer memory;
+	struct vb_buffer memory;
 	struct ibv_cq *cq; /* XRC: where its completions go, and its domain; else NULL */
 	struct ibv_xrcd *xrcd;
 	uint32_t max_wr;
 	_Atomic uint32_t users;	  /* queue pairs */
-	uint32_t lent;		  /* receives that others took, not completed; the pump lock */
+	uint32_t lent;		  /* receives that others took, not completed; the engine lock */
 	uint32_t events_reported; /* the context's async lock */
 };
 
-static inline struct dm_srq *dm_srq(struct ibv_srq *srq)
+static inline struct vb_srq *vb_srq(struct ibv_srq *srq)
 {
-	return (struct dm_srq *)(void *)srq;
+	return (struct vb_srq *)(void *)srq;
 }
 
-void dm_srq_ops(struct verbs_context_65 *verbs);
+void vb_srq_ops(struct verbs_context_65 *verbs);
 
 #endif

@@ -15,14 +15,14 @@
 
 static bool is_mlx5(const struct ibv_device *device)
 {
-	const struct dm_device *dev = dm_device_of(device);
+	const struct vb_device *dev = vb_device_of(device);
 
 	return dev && dev->info.mlx5;
 }
 
 static int admit(const struct ibv_context *context)
 {
-	if (!dm_is_context(context))
+	if (!vb_is_context(context))
 		return EINVAL;
 	return is_mlx5(context->device) ? 0 : EOPNOTSUPP;
 }
@@ -32,12 +32,12 @@ static int admit_command(struct ibv_context *context)
 {
 	const int err = admit(context);
 
-	return err ? err : dm_verb_dead(context, FAULT_VERB_COMMAND);
+	return err ? err : vb_verb_dead(context, FAULT_VERB_COMMAND);
 }
 
 static int pd_number(const struct ibv_pd *pd, uint32_t *ret_pdn)
 {
-	int err = dm_is_pd(pd) ? admit(pd->context) : EINVAL;
+	int err = vb_is_pd(pd) ? admit(pd->context) : EINVAL;
 
 	if (!err)
 		*ret_pdn = pd->handle & PDN_MASK;
@@ -45,7 +45,7 @@ static int pd_number(const struct ibv_pd *pd, uint32_t *ret_pdn)
 }
 
 /* The live object whose handle ends so. That it is a domain of this context is the server's to check. */
-static uint32_t handle_of(const struct dm_device *dev, uint32_t pdn)
+static uint32_t handle_of(const struct vb_device *dev, uint32_t pdn)
 {
 	const struct ctl_shared *shared = dev->attachment.shared;
 	uint32_t handle = atomic_load(&shared->live[pdn & (CTL_MAX_OBJECTS - 1)]);
@@ -53,15 +53,15 @@ static uint32_t handle_of(const struct dm_device *dev, uint32_t pdn)
 	return (handle & PDN_MASK) == pdn ? handle : 0;
 }
 
-static int give(struct ibv_context *context, const struct dm_umem *like, struct dm_umem **ret)
+static int give(struct ibv_context *context, const struct vb_umem *like, struct vb_umem **ret)
 {
-	struct dm_umem *umem = calloc(1, sizeof(*umem));
+	struct vb_umem *umem = calloc(1, sizeof(*umem));
 
 	if (!umem)
 		return ENOMEM;
 	*umem = *like;
 	umem->context = context;
-	if (!dm_object_add(umem, DM_KIND_UMEM)) {
+	if (!vb_object_add(umem, VB_KIND_UMEM)) {
 		free(umem);
 		return ENOMEM;
 	}
@@ -70,33 +70,33 @@ static int give(struct ibv_context *context, const struct dm_umem *like, struct 
 }
 
 /* The bytes that the umem is of: the program's own, or a mapping of its descriptor. */
-static int find_bytes(const struct dm_umem_want *want, struct dm_umem *umem, uint8_t **ret_first)
+static int find_bytes(const struct vb_umem_want *want, struct vb_umem *umem, uint8_t **ret_first)
 {
 	bool write = want->access & IBV_ACCESS_LOCAL_WRITE;
 	int err;
 
 	if (want->fd >= 0)
-		return dm_map_fd(want->fd, (uintptr_t)want->addr, want->size, write, &umem->map,
+		return vb_map_fd(want->fd, (uintptr_t)want->addr, want->size, write, &umem->map,
 				 &umem->map_len, ret_first);
 	if ((uintptr_t)want->addr > UINTPTR_MAX - want->size)
 		return EFAULT;
-	err = dm_memory_admit(want->addr, want->size, write);
+	err = vb_memory_admit(want->addr, want->size, write);
 	if (!err)
 		*ret_first = want->addr;
 	return err;
 }
 
-static int umem_reg(struct ibv_context *context, const struct dm_umem_want *want,
-		    struct dm_umem **ret)
+static int umem_reg(struct ibv_context *context, const struct vb_umem_want *want,
+		    struct vb_umem **ret)
 {
-	struct dm_context *ctx = dm_context(context);
+	struct vb_context *ctx = vb_context(context);
 	struct ctl_umem reg = { .len = want->size, .rights = want->access, .fd = -1 };
-	struct dm_umem umem = { 0 };
+	struct vb_umem umem = { 0 };
 	uint8_t *first = NULL;
 	int err = admit_command(context);
 
 	if (!err)
-		err = dm_access_check(want->access);
+		err = vb_access_check(want->access);
 	if (!err && want->size == 0)
 		err = EINVAL;
 	if (!err)
@@ -119,10 +119,10 @@ no_reg:
 	return err;
 }
 
-static int umem_import(struct ibv_context *context, uint32_t umem_id, struct dm_umem **ret)
+static int umem_import(struct ibv_context *context, uint32_t umem_id, struct vb_umem **ret)
 {
-	struct dm_context *ctx = dm_context(context);
-	struct dm_umem like = { .umem_id = umem_id };
+	struct vb_context *ctx = vb_context(context);
+	struct vb_umem like = { .umem_id = umem_id };
 	struct ctl_object object;
 	int err = admit_command(context);
 
@@ -131,29 +131,29 @@ static int umem_import(struct ibv_context *context, uint32_t umem_id, struct dm_
 	return err ? err : give(context, &like, ret);
 }
 
-static bool umem_check(const struct dm_umem *umem)
+static bool umem_check(const struct vb_umem *umem)
 {
-	return dm_object_is(umem, DM_KIND_UMEM) && dm_is_context(umem->context);
+	return vb_object_is(umem, VB_KIND_UMEM) && vb_is_context(umem->context);
 }
 
-static int umem_dereg(struct dm_umem *umem)
+static int umem_dereg(struct vb_umem *umem)
 {
-	struct dm_context *ctx;
+	struct vb_context *ctx;
 	int err = 0;
 
 	if (!umem_check(umem))
 		return EINVAL;
-	ctx = dm_context(umem->context);
-	err = dm_verb_dead(umem->context, FAULT_VERB_DESTROY);
+	ctx = vb_context(umem->context);
+	err = vb_verb_dead(umem->context, FAULT_VERB_DESTROY);
 	if (err)
 		return err;
-	if (!dm_object_is_inherited(umem))
+	if (!vb_object_is_inherited(umem))
 		err = ctl_dereg_umem(ctx->dev->client, &ctx->ctl, umem->umem_id);
 	if (err && err != -ENODEV)
 		return -err;
-	if (!dm_object_take(umem, DM_KIND_UMEM))
+	if (!vb_object_take(umem, VB_KIND_UMEM))
 		return EINVAL;
-	dm_pump_quiesce(ctx->dev);
+	progress_quiesce(ctx->dev);
 	if (umem->map)
 		munmap(umem->map, umem->map_len);
 	free(umem);
@@ -161,16 +161,16 @@ static int umem_dereg(struct dm_umem *umem)
 }
 
 /* A mapping stays: the umem may live on by its handle. */
-static int umem_forget(struct dm_umem *umem)
+static int umem_forget(struct vb_umem *umem)
 {
-	if (!dm_object_take(umem, DM_KIND_UMEM))
+	if (!vb_object_take(umem, VB_KIND_UMEM))
 		return EINVAL;
 	free(umem);
 	return 0;
 }
 
 /* Whoever may write through the key writes to the umem. */
-static int check_rights(const struct dm_context *ctx, const struct dm_mkey_want *want)
+static int check_rights(const struct vb_context *ctx, const struct vb_mkey_want *want)
 {
 	const uint32_t writing =
 		IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_ATOMIC;
@@ -182,11 +182,11 @@ static int check_rights(const struct dm_context *ctx, const struct dm_mkey_want 
 	return (want->rights & writing) && !(object.rights & IBV_ACCESS_LOCAL_WRITE) ? EINVAL : 0;
 }
 
-static int mkey_create(struct ibv_context *context, const struct dm_mkey_want *want,
-		       struct dm_mkey **ret)
+static int mkey_create(struct ibv_context *context, const struct vb_mkey_want *want,
+		       struct vb_mkey **ret)
 {
-	struct dm_context *ctx = dm_context(context);
-	struct dm_mkey *mkey;
+	struct vb_context *ctx = vb_context(context);
+	struct vb_mkey *mkey;
 	struct ctl_reg_mr reg;
 	int err = admit_command(context);
 
@@ -210,7 +210,7 @@ static int mkey_create(struct ibv_context *context, const struct dm_mkey_want *w
 	};
 	mkey->context = context;
 	err = -ctl_reg_mr(ctx->dev->client, &ctx->ctl, &reg, &mkey->handle, &mkey->key);
-	if (!err && !dm_object_add(mkey, DM_KIND_MKEY)) {
+	if (!err && !vb_object_add(mkey, VB_KIND_MKEY)) {
 		ctl_dereg_mr(ctx->dev->client, &ctx->ctl, mkey->handle);
 		err = ENOMEM;
 	}
@@ -221,31 +221,31 @@ static int mkey_create(struct ibv_context *context, const struct dm_mkey_want *w
 	return err;
 }
 
-static int mkey_destroy(struct dm_mkey *mkey)
+static int mkey_destroy(struct vb_mkey *mkey)
 {
-	struct dm_context *ctx;
+	struct vb_context *ctx;
 	int err = 0;
 
-	if (!dm_object_is(mkey, DM_KIND_MKEY) || !dm_is_context(mkey->context))
+	if (!vb_object_is(mkey, VB_KIND_MKEY) || !vb_is_context(mkey->context))
 		return EINVAL;
-	ctx = dm_context(mkey->context);
-	err = dm_verb_dead(mkey->context, FAULT_VERB_DESTROY);
+	ctx = vb_context(mkey->context);
+	err = vb_verb_dead(mkey->context, FAULT_VERB_DESTROY);
 	if (err)
 		return err;
-	if (!dm_object_is_inherited(mkey))
+	if (!vb_object_is_inherited(mkey))
 		err = ctl_dereg_mr(ctx->dev->client, &ctx->ctl, mkey->handle);
 	if (err && err != -ENODEV)
 		return -err;
-	if (!dm_object_take(mkey, DM_KIND_MKEY))
+	if (!vb_object_take(mkey, VB_KIND_MKEY))
 		return EINVAL;
-	dm_pump_quiesce(ctx->dev);
+	progress_quiesce(ctx->dev);
 	free(mkey);
 	return 0;
 }
 
-const struct dm_neighbour *rxe_dm_neighbour(void)
+const struct vb_mlx5_calls *rxe_dm_mlx5_calls(void)
 {
-	static const struct dm_neighbour calls = {
+	static const struct vb_mlx5_calls calls = {
 		.is_mlx5 = is_mlx5,
 		.pd_number = pd_number,
 		.umem_reg = umem_reg,

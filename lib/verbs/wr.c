@@ -17,7 +17,7 @@ struct built_wr {
 	uint32_t inline_len;
 };
 
-struct dm_wr_builder {
+struct vb_wr_builder {
 	pthread_mutex_t lock; /* held from start to complete or abort */
 	bool is_open;	      /* started, and neither completed nor aborted */
 	int err;
@@ -39,13 +39,13 @@ struct dm_wr_builder {
 	 IBV_QP_EX_WITH_SEND_WITH_IMM)
 #define OPS_UD (IBV_QP_EX_WITH_SEND | IBV_QP_EX_WITH_SEND_WITH_IMM)
 
-static struct dm_qp *of(struct ibv_qp_ex *ex)
+static struct vb_qp *of(struct ibv_qp_ex *ex)
 {
-	return (struct dm_qp *)(void *)ex;
+	return (struct vb_qp *)(void *)ex;
 }
 
 /* Room for count more of size bytes each; false, and the error remembered, when there is no memory. */
-static bool grow(struct dm_wr_builder *builder, void *array, uint32_t *room, uint32_t used,
+static bool grow(struct vb_wr_builder *builder, void *array, uint32_t *room, uint32_t used,
 		 uint32_t count, size_t size)
 {
 	void **memory = array;
@@ -68,7 +68,7 @@ static bool grow(struct dm_wr_builder *builder, void *array, uint32_t *room, uin
 
 static struct built_wr *add(struct ibv_qp_ex *ex, enum rxe_wr_opcode opcode)
 {
-	struct dm_wr_builder *builder = of(ex)->builder;
+	struct vb_wr_builder *builder = of(ex)->builder;
 	struct built_wr *built;
 
 	if (!builder->is_open)
@@ -153,7 +153,7 @@ static void wr_atomic_fetch_add(struct ibv_qp_ex *ex, uint32_t rkey, uint64_t re
 /* The request that a setter is about; NULL, and an error, when none was begun. */
 static struct built_wr *last(struct ibv_qp_ex *ex)
 {
-	struct dm_wr_builder *builder = of(ex)->builder;
+	struct vb_wr_builder *builder = of(ex)->builder;
 
 	if (!builder->is_open)
 		return NULL;
@@ -171,7 +171,7 @@ static void wr_set_ud_addr(struct ibv_qp_ex *ex, struct ibv_ah *ah, uint32_t rem
 
 	if (!built)
 		return;
-	built->wr.av = ah ? &dm_ah(ah)->av : NULL;
+	built->wr.av = ah ? &vb_ah(ah)->av : NULL;
 	built->wr.remote_qpn = remote_qpn;
 	built->wr.remote_qkey = remote_qkey;
 }
@@ -186,7 +186,7 @@ static void wr_set_xrc_srqn(struct ibv_qp_ex *ex, uint32_t remote_srqn)
 
 static void wr_set_sge_list(struct ibv_qp_ex *ex, size_t num_sge, const struct ibv_sge *list)
 {
-	struct dm_wr_builder *builder = of(ex)->builder;
+	struct vb_wr_builder *builder = of(ex)->builder;
 	struct built_wr *built = last(ex);
 
 	if (!built)
@@ -215,7 +215,7 @@ static void wr_set_sge(struct ibv_qp_ex *ex, uint32_t lkey, uint64_t addr, uint3
 static void wr_set_inline_data_list(struct ibv_qp_ex *ex, size_t num_buf,
 				    const struct ibv_data_buf *list)
 {
-	struct dm_wr_builder *builder = of(ex)->builder;
+	struct vb_wr_builder *builder = of(ex)->builder;
 	struct built_wr *built = last(ex);
 
 	if (!built)
@@ -247,7 +247,7 @@ static void wr_set_inline_data(struct ibv_qp_ex *ex, void *addr, size_t length)
 
 static void wr_start(struct ibv_qp_ex *ex)
 {
-	struct dm_wr_builder *builder = of(ex)->builder;
+	struct vb_wr_builder *builder = of(ex)->builder;
 
 	pthread_mutex_lock(&builder->lock);
 	builder->is_open = true;
@@ -255,9 +255,9 @@ static void wr_start(struct ibv_qp_ex *ex)
 	builder->num_wrs = builder->num_sges = builder->num_bytes = 0;
 }
 
-static enum post_verdict post_one(struct dm_qp *qp, struct built_wr *built, uint64_t now_ns)
+static enum post_result post_one(struct vb_qp *qp, struct built_wr *built, uint64_t now_ns)
 {
-	struct dm_wr_builder *builder = qp->builder;
+	struct vb_wr_builder *builder = qp->builder;
 	struct rxe_sge inline_sge = {
 		.addr = (uintptr_t)builder->bytes + built->inline_start,
 		.length = built->inline_len,
@@ -268,39 +268,39 @@ static enum post_verdict post_one(struct dm_qp *qp, struct built_wr *built, uint
 		built->wr.sges = &inline_sge;
 		built->wr.num_sge = 1;
 	}
-	return rxe_post_send(qp->dev->pump.engine, &qp->qp, &built->wr, now_ns);
+	return rxe_post_send(qp->dev->progress.engine, &qp->qp, &built->wr, now_ns);
 }
 
 /* All or none: nothing leaves before the last was accepted, so what was queued can be taken back. */
-static int post_all(struct dm_qp *qp)
+static int post_all(struct vb_qp *qp)
 {
-	struct dm_wr_builder *builder = qp->builder;
-	enum post_verdict verdict = POST_OK;
+	struct vb_wr_builder *builder = qp->builder;
+	enum post_result result = POST_OK;
 	uint64_t now_ns;
 	uint32_t tail;
 	bool was_idle;
 
-	if (!dm_pump_lock_for(qp->dev, qp->forks))
+	if (!progress_lock_for(qp->dev, qp->forks))
 		return EINVAL;
-	now_ns = dm_now_ns();
+	now_ns = rxe_now_ns();
 	tail = qp->qp.sq.tail;
 	was_idle = rxe_qp_is_idle(&qp->qp);
-	for (uint32_t i = 0; i < builder->num_wrs && verdict == POST_OK; i++)
-		verdict = post_one(qp, &builder->wrs[i], now_ns);
-	if (verdict != POST_OK)
-		rxe_post_withdraw(qp->dev->pump.engine, &qp->qp, tail);
-	dm_post_end(qp, was_idle, now_ns);
-	return dm_post_errno(verdict);
+	for (uint32_t i = 0; i < builder->num_wrs && result == POST_OK; i++)
+		result = post_one(qp, &builder->wrs[i], now_ns);
+	if (result != POST_OK)
+		rxe_post_withdraw(qp->dev->progress.engine, &qp->qp, tail);
+	vb_post_end(qp, was_idle, now_ns);
+	return vb_post_errno(result);
 }
 
 static int wr_complete(struct ibv_qp_ex *ex)
 {
-	struct dm_qp *qp = of(ex);
+	struct vb_qp *qp = of(ex);
 	int err = qp->builder->err;
 
 	if (!qp->builder->is_open)
 		return EINVAL;
-	if (!err && dm_verb_fails(ex->qp_base.context, wr_complete))
+	if (!err && vb_verb_fails(ex->qp_base.context, wr_complete))
 		err = errno;
 	if (!err)
 		err = post_all(qp);
@@ -311,7 +311,7 @@ static int wr_complete(struct ibv_qp_ex *ex)
 
 static void wr_abort(struct ibv_qp_ex *ex)
 {
-	struct dm_wr_builder *builder = of(ex)->builder;
+	struct vb_wr_builder *builder = of(ex)->builder;
 
 	if (!builder->is_open)
 		return;
@@ -349,7 +349,7 @@ static uint64_t ops_of(enum ibv_qp_type type)
 	return type == IBV_QPT_UD ? OPS_UD : 0;
 }
 
-int dm_wr_create(struct dm_qp *qp, uint64_t send_ops)
+int vb_wr_create(struct vb_qp *qp, uint64_t send_ops)
 {
 	enum ibv_qp_type type = qp->ex.base.qp_base.qp_type;
 	const uint64_t have = ops_of(type);
@@ -361,11 +361,11 @@ int dm_wr_create(struct dm_qp *qp, uint64_t send_ops)
 		return ENOMEM;
 	pthread_mutex_init(&qp->builder->lock, NULL);
 	fill(&qp->ex.base);
-	dm_wr_refuse_ops(&qp->ex);
+	vb_wr_refuse_ops(&qp->ex);
 	return 0;
 }
 
-void dm_wr_destroy(struct dm_qp *qp)
+void vb_wr_destroy(struct vb_qp *qp)
 {
 	if (!qp->builder)
 		return;
@@ -412,7 +412,7 @@ static void wr_flush(struct ibv_qp_ex *ex, uint32_t rkey, uint64_t addr, size_t 
 	refuse(ex);
 }
 
-void dm_wr_refuse_ops(struct ibv_qp_ex_65 *ex)
+void vb_wr_refuse_ops(struct ibv_qp_ex_65 *ex)
 {
 	ex->base.wr_bind_mw = wr_bind_mw;
 	ex->base.wr_local_inv = wr_local_inv;

@@ -8,10 +8,10 @@
 #include "lib/control/protocol.h"
 #include "lib/verbs/objects.h"
 
-bool dm_xrcd_fits(struct ibv_context *context, struct ibv_xrcd *xrcd)
+bool vb_xrcd_fits(struct ibv_context *context, struct ibv_xrcd *xrcd)
 {
-	return dm_object_is(xrcd, DM_KIND_XRCD) && !dm_object_is_inherited(xrcd) &&
-	       dm_device(xrcd->context) == dm_device(context);
+	return vb_object_is(xrcd, VB_KIND_XRCD) && !vb_object_is_inherited(xrcd) &&
+	       vb_device(xrcd->context) == vb_device(context);
 }
 
 static int check(const struct ibv_xrcd_init_attr *attr)
@@ -30,35 +30,36 @@ static int check(const struct ibv_xrcd_init_attr *attr)
 static void explain(const struct ibv_xrcd_init_attr *attr, int err)
 {
 	if (err == EAGAIN)
-		dm_log(DM_LOG_INFO,
-		       "ibv_open_xrcd: the file behind descriptor %d has no XRC domain, and oflags "
-		       "has no O_CREAT",
-		       attr->fd);
+		rxe_log(RXE_LOG_INFO,
+			"ibv_open_xrcd: the file behind descriptor %d has no XRC domain, and "
+			"oflags "
+			"has no O_CREAT",
+			attr->fd);
 	else if (err == EINVAL)
-		dm_log(DM_LOG_INFO,
-		       "ibv_open_xrcd: the file behind descriptor %d has an XRC domain already "
-		       "(O_CREAT | O_EXCL)",
-		       attr->fd);
+		rxe_log(RXE_LOG_INFO,
+			"ibv_open_xrcd: the file behind descriptor %d has an XRC domain already "
+			"(O_CREAT | O_EXCL)",
+			attr->fd);
 }
 
 static struct ibv_xrcd *open_xrcd(struct ibv_context *context, struct ibv_xrcd_init_attr *attr)
 {
-	struct dm_context *ctx;
-	struct dm_xrcd *xrcd;
+	struct vb_context *ctx;
+	struct vb_xrcd *xrcd;
 	uint32_t flags;
 	int err;
 
-	if (!dm_is_context(context) || !attr)
-		return dm_fail(EINVAL);
+	if (!vb_is_context(context) || !attr)
+		return vb_fail(EINVAL);
 	err = check(attr);
 	if (err)
-		return dm_fail(err);
-	if (dm_verb_fails(context, open_xrcd))
+		return vb_fail(err);
+	if (vb_verb_fails(context, open_xrcd))
 		return NULL;
 	xrcd = calloc(1, sizeof(*xrcd));
 	if (!xrcd)
-		return dm_fail(ENOMEM);
-	ctx = dm_context(context);
+		return vb_fail(ENOMEM);
+	ctx = vb_context(context);
 	xrcd->base.context = context;
 	flags = (attr->oflags & O_CREAT ? (uint32_t)CTL_XRCD_CREATE : 0) |
 		(attr->oflags & O_EXCL ? (uint32_t)CTL_XRCD_EXCLUSIVE : 0);
@@ -68,7 +69,7 @@ static struct ibv_xrcd *open_xrcd(struct ibv_context *context, struct ibv_xrcd_i
 		explain(attr, err);
 		goto no_handle;
 	}
-	if (!dm_object_add(xrcd, DM_KIND_XRCD))
+	if (!vb_object_add(xrcd, VB_KIND_XRCD))
 		goto no_object;
 	return &xrcd->base;
 
@@ -77,37 +78,37 @@ no_object:
 	ctl_close_xrcd(ctx->dev->client, &ctx->ctl, xrcd->handle);
 no_handle:
 	free(xrcd);
-	return dm_fail(err);
+	return vb_fail(err);
 }
 
-int dm_xrcd_close(struct ibv_xrcd *base)
+int vb_xrcd_close(struct ibv_xrcd *base)
 {
-	bool inherited = dm_object_is_inherited(base);
-	struct dm_xrcd *xrcd = dm_xrcd(base);
-	struct dm_context *ctx;
+	bool inherited = vb_object_is_inherited(base);
+	struct vb_xrcd *xrcd = vb_xrcd(base);
+	struct vb_context *ctx;
 	int err = 0;
 
-	if (!dm_object_is(base, DM_KIND_XRCD) || !dm_is_context(base->context))
+	if (!vb_object_is(base, VB_KIND_XRCD) || !vb_is_context(base->context))
 		return EINVAL;
-	if (dm_verb_fails(base->context, close_xrcd))
+	if (vb_verb_fails(base->context, close_xrcd))
 		return errno;
 	if (atomic_load(&xrcd->users))
 		return EBUSY;
-	if (!dm_object_take(base, DM_KIND_XRCD))
+	if (!vb_object_take(base, VB_KIND_XRCD))
 		return EINVAL;
-	ctx = dm_context(base->context);
+	ctx = vb_context(base->context);
 	if (!inherited)
 		err = ctl_close_xrcd(ctx->dev->client, &ctx->ctl, xrcd->handle);
 	if (err && err != -ENODEV) {
-		dm_object_add(base, DM_KIND_XRCD);
+		vb_object_add(base, VB_KIND_XRCD);
 		return -err;
 	}
 	free(xrcd);
 	return 0;
 }
 
-void dm_xrcd_ops(struct verbs_context_65 *verbs)
+void vb_xrcd_ops(struct verbs_context_65 *verbs)
 {
 	verbs->base.open_xrcd = open_xrcd;
-	verbs->base.close_xrcd = dm_xrcd_close;
+	verbs->base.close_xrcd = vb_xrcd_close;
 }

@@ -11,21 +11,21 @@
 
 struct verbs_context_65;
 
-struct dm_xrcd {
+struct vb_xrcd {
 	struct ibv_xrcd base;
 	uint32_t handle;
 	uint32_t domain;	/* the same number for all that opened it */
 	_Atomic uint32_t users; /* queue pairs and SRQs of this process */
 };
 
-static inline struct dm_xrcd *dm_xrcd(struct ibv_xrcd *xrcd)
+static inline struct vb_xrcd *vb_xrcd(struct ibv_xrcd *xrcd)
 {
-	return (struct dm_xrcd *)(void *)xrcd;
+	return (struct vb_xrcd *)(void *)xrcd;
 }
 
 /* A live one of this device, made in this process? */
-bool dm_xrcd_fits(struct ibv_context *context, struct ibv_xrcd *xrcd);
-int dm_xrcd_close(struct ibv_xrcd *xrcd);
-void dm_xrcd_ops(struct verbs_context_65 *verbs);
+bool vb_xrcd_fits(struct ibv_context *context, struct ibv_xrcd *xrcd);
+int vb_xrcd_close(struct ibv_xrcd *xrcd);
+void vb_xrcd_ops(struct verbs_context_65 *verbs);
 
 #endif

@@ -122,8 +122,8 @@ void icrc_find_id(const struct icrc_flow *flow, uint16_t *id, const uint8_t *p, 
 		*id ^= difference;
 }
 
-enum icrc_verdict icrc_check(const struct icrc_flow *flow, enum ip_id_rule rule, uint16_t ip_id,
-			     const uint8_t *p, size_t len)
+enum icrc_result icrc_check(const struct icrc_flow *flow, enum ip_id_rule rule, uint16_t ip_id,
+			    const uint8_t *p, size_t len)
 {
 	uint32_t stored, crc;
 	uint16_t difference;

@@ -31,7 +31,7 @@ enum ip_id_rule {
 	IP_ID_ANY,   /* the last resort: 0, ip_id, or any identification whose syndrome fits */
 };
 
-enum icrc_verdict {
+enum icrc_result {
 	ICRC_BAD,
 	ICRC_OK,     /* by the exact or ruled identification */
 	ICRC_OK_ANY, /* only by some other identification: 16 bits weaker */
@@ -43,8 +43,8 @@ uint32_t icrc_compute(const struct icrc_flow *flow, uint16_t ip_id, const uint8_
 
 /* Check a packet of len bytes, ICRC included in len; too short is bad. The rule decides which identifications are tried: ANY
  * and TRAIN cost 2 us more than the others, and only where these have failed. */
-enum icrc_verdict icrc_check(const struct icrc_flow *flow, enum ip_id_rule rule, uint16_t ip_id,
-			     const uint8_t *p, size_t len);
+enum icrc_result icrc_check(const struct icrc_flow *flow, enum ip_id_rule rule, uint16_t ip_id,
+			    const uint8_t *p, size_t len);
 
 /* Which identification did the packet bear? *id comes with a guess, and is changed to the one that makes the ICRC right, if any does. */
 void icrc_find_id(const struct icrc_flow *flow, uint16_t *id, const uint8_t *p, size_t len);

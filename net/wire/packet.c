@@ -50,7 +50,7 @@ static const uint8_t *parse_extended(struct wire_packet *ret, const uint8_t *p)
 	return p;
 }
 
-static enum wire_verdict check_payload(const struct wire_packet *packet, uint32_t room)
+static enum wire_result check_payload(const struct wire_packet *packet, uint32_t room)
 {
 	if (packet->bth.pad > room || (room & 3))
 		return WIRE_BAD_PAD;
@@ -61,10 +61,10 @@ static enum wire_verdict check_payload(const struct wire_packet *packet, uint32_
 	return WIRE_OK;
 }
 
-enum wire_verdict wire_parse(struct wire_packet *ret, const uint8_t *p, size_t len)
+enum wire_result wire_parse(struct wire_packet *ret, const uint8_t *p, size_t len)
 {
 	struct wire_packet packet = { 0 };
-	enum wire_verdict verdict;
+	enum wire_result result;
 	uint32_t header_len, room;
 
 	if (len < BTH_LEN + ICRC_LEN)
@@ -81,9 +81,9 @@ enum wire_verdict wire_parse(struct wire_packet *ret, const uint8_t *p, size_t l
 	if (len > header_len + WIRE_MAX_PAYLOAD + 3 + ICRC_LEN)
 		return WIRE_OVERSIZE;
 	room = (uint32_t)len - header_len - ICRC_LEN;
-	verdict = check_payload(&packet, room);
-	if (verdict != WIRE_OK)
-		return verdict;
+	result = check_payload(&packet, room);
+	if (result != WIRE_OK)
+		return result;
 	packet.payload = parse_extended(&packet, p + BTH_LEN);
 	packet.payload_len = room - packet.bth.pad;
 	*ret = packet;
@@ -137,9 +137,9 @@ size_t wire_emit_headers(uint8_t *p, const struct wire_packet *packet)
 	return (size_t)(emit_extended(p + BTH_LEN, packet, wire_shape(packet->bth.opcode)) - p);
 }
 
-const char *wire_verdict_str(enum wire_verdict verdict)
+const char *wire_result_str(enum wire_result result)
 {
-	switch (verdict) {
+	switch (result) {
 	case WIRE_OK: return "well-formed";
 	case WIRE_RUNT: return "shorter than its headers";
 	case WIRE_OVERSIZE: return "payload longer than 4096 bytes";

@@ -85,7 +85,7 @@ struct wire_packet {
 	uint32_t payload_len;
 };
 
-enum wire_verdict {
+enum wire_result {
 	WIRE_OK,
 	WIRE_RUNT,	 /* shorter than its headers and ICRC */
 	WIRE_OVERSIZE,	 /* payload longer than 4096 bytes */
@@ -96,13 +96,13 @@ enum wire_verdict {
 };
 
 /* Parse len bytes, BTH to ICRC inclusive. Does not check the ICRC, nor anything that needs a queue pair. */
-enum wire_verdict wire_parse(struct wire_packet *ret, const uint8_t *p, size_t len);
+enum wire_result wire_parse(struct wire_packet *ret, const uint8_t *p, size_t len);
 
 /* Write BTH and extended headers as bth.opcode demands (shape is not looked at); returns their length (at most
  * WIRE_MAX_HEADERS). The opcode is known. The caller puts payload, pad (zeros) and ICRC behind. */
 size_t wire_emit_headers(uint8_t *p, const struct wire_packet *packet);
 
-const char *wire_verdict_str(enum wire_verdict verdict);
+const char *wire_result_str(enum wire_result result);
 
 /* PSN arithmetic modulo 2^24 (IBTA 9.7.1): a - b as a signed 24-bit number. */
 static inline int32_t psn_diff(uint32_t a, uint32_t b)

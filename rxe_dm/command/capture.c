@@ -407,10 +407,10 @@ int command_capture(int argc, char **argv)
 		{ NULL, NULL, NULL, NULL, NULL },
 	};
 	struct command_options options;
-	const enum options_verdict verdict = options_parse(&options, argc, argv, flags);
+	const enum options_result result = options_parse(&options, argc, argv, flags);
 
-	if (verdict != OPTIONS_OK)
-		return verdict == OPTIONS_HELP ? 0 : 2;
+	if (result != OPTIONS_OK)
+		return result == OPTIONS_HELP ? 0 : 2;
 	if (options.rest != argc - 1) {
 		fprintf(stderr,
 			options.rest >= argc

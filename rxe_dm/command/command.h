@@ -39,14 +39,14 @@ struct command {
 extern const struct command command_table[];
 extern const size_t command_count;
 
-enum options_verdict {
+enum options_result {
 	OPTIONS_OK,
 	OPTIONS_HELP, /* was printed: exit 0 */
 	OPTIONS_BAD,  /* was explained: exit 2 */
 };
 /* Environment first, then argv from 1 on; argv[0] is the command. flags ends with a NULL name. */
-enum options_verdict options_parse(struct command_options *ret, int argc, char **argv,
-				   const struct command_flag *flags);
+enum options_result options_parse(struct command_options *ret, int argc, char **argv,
+				  const struct command_flag *flags);
 void options_help(const char *command, const struct command_flag *flags);
 
 /* Options that are settings, among the first argc arguments, become the environment: a server that is started now has them. 0 or a

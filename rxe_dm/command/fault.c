@@ -292,10 +292,10 @@ int command_fault(int argc, char **argv)
 	struct command_options options;
 
 	for (int round = 0; round < 2; round++) {
-		const enum options_verdict verdict = options_parse(&options, argc, argv, flags);
+		const enum options_result result = options_parse(&options, argc, argv, flags);
 
-		if (verdict != OPTIONS_OK)
-			return verdict == OPTIONS_HELP ? 0 : 2;
+		if (result != OPTIONS_OK)
+			return result == OPTIONS_HELP ? 0 : 2;
 		if (command_export_settings(options.rest, argv))
 			return 1;
 		if (action)

@@ -166,8 +166,8 @@ static bool read_environment(struct ctl_settings *settings, const struct command
 	return !value || !*value || ctl_settings_set(settings, instance, instance->env, value, why);
 }
 
-enum options_verdict options_parse(struct command_options *ret, int argc, char **argv,
-				   const struct command_flag *flags)
+enum options_result options_parse(struct command_options *ret, int argc, char **argv,
+				  const struct command_flag *flags)
 {
 	char why[CTL_WHY_MAX];
 	int at = 1;

@@ -135,13 +135,13 @@ int command_run(int argc, char **argv)
 		{ NULL, NULL, NULL, NULL, NULL },
 	};
 	struct command_options options;
-	enum options_verdict verdict = options_parse(&options, argc, argv, flags);
+	enum options_result result = options_parse(&options, argc, argv, flags);
 	char folders[FOLDERS_MAX];
 	char **program = argv + options.rest;
 	int status;
 
-	if (verdict != OPTIONS_OK)
-		return verdict == OPTIONS_HELP ? 0 : 2;
+	if (result != OPTIONS_OK)
+		return result == OPTIONS_HELP ? 0 : 2;
 	if (options.rest >= argc) {
 		fprintf(stderr, "rxe_dm: run what? For example: rxe_dm run ibv_devinfo\n");
 		return 2;

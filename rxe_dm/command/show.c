@@ -101,12 +101,12 @@ int command_show(int argc, char **argv)
 		{ NULL, NULL, NULL, NULL, NULL },
 	};
 	struct command_options options;
-	enum options_verdict verdict = options_parse(&options, argc, argv, flags);
+	enum options_result result = options_parse(&options, argc, argv, flags);
 	struct ctl_client *client;
 	int rc;
 
-	if (verdict != OPTIONS_OK)
-		return verdict == OPTIONS_HELP ? 0 : 2;
+	if (result != OPTIONS_OK)
+		return result == OPTIONS_HELP ? 0 : 2;
 	if (what.packets && options.rest == argc - 1 && read_qpn(argv[options.rest], &what.qpn))
 		options.rest++;
 	if (options.rest < argc) {

@@ -77,19 +77,19 @@ static int report_up(const struct instance *instance, bool to_starter)
 }
 
 /* Started by a program after its instance's server was killed, it goes on as that one was, where that is possible. */
-static enum instance_verdict bring_up(struct instance *ret, const struct ctl_settings *settings,
-				      bool lingers)
+static enum instance_result bring_up(struct instance *ret, const struct ctl_settings *settings,
+				     bool lingers)
 {
 	struct ctl_settings former = *settings;
-	enum instance_verdict verdict = INSTANCE_FAILED;
+	enum instance_result result = INSTANCE_FAILED;
 	char why[CTL_WHY_MAX];
 	bool stays = false;
 
 	if (lingers && former_take(&former, &stays) && ctl_settings_check(&former, why))
-		verdict = instance_init(ret, &former, stays);
-	if (verdict == INSTANCE_FAILED)
-		verdict = instance_init(ret, settings, !lingers);
-	return verdict;
+		result = instance_init(ret, &former, stays);
+	if (result == INSTANCE_FAILED)
+		result = instance_init(ret, settings, !lingers);
+	return result;
 }
 
 static int serve(const struct ctl_settings *settings, bool lingers, bool to_starter)
@@ -172,7 +172,7 @@ int command_start(int argc, char **argv)
 	struct command_options options;
 	struct ctl_client *client;
 	char why[CTL_WHY_MAX];
-	enum options_verdict verdict;
+	enum options_result result;
 	int rc;
 
 	/* Before anything can go wrong: it is the starter who has somebody to tell. */
@@ -182,9 +182,9 @@ int command_start(int argc, char **argv)
 		fcntl(CTL_READY_FD, F_SETFD, FD_CLOEXEC);
 		ctl_log_to(log_to_starter);
 	}
-	verdict = options_parse(&options, argc, argv, flags);
-	if (verdict != OPTIONS_OK)
-		return verdict == OPTIONS_HELP ? 0 : 2;
+	result = options_parse(&options, argc, argv, flags);
+	if (result != OPTIONS_OK)
+		return result == OPTIONS_HELP ? 0 : 2;
 	if (options.rest < argc) {
 		ctl_log(CTL_LOG_ERROR, "start takes no argument '%s'", argv[options.rest]);
 		return 2;

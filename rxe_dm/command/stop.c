@@ -56,13 +56,13 @@ int command_stop(int argc, char **argv)
 {
 	const struct command_flag flags[] = { { NULL, NULL, NULL, NULL, NULL } };
 	struct command_options options;
-	enum options_verdict verdict = options_parse(&options, argc, argv, flags);
+	enum options_result result = options_parse(&options, argc, argv, flags);
 	const char *instance = options.settings.instance;
 	pid_t pid = 0;
 	int rc;
 
-	if (verdict != OPTIONS_OK)
-		return verdict == OPTIONS_HELP ? 0 : 2;
+	if (result != OPTIONS_OK)
+		return result == OPTIONS_HELP ? 0 : 2;
 	if (options.rest < argc) {
 		fprintf(stderr, "rxe_dm: stop takes no argument '%s'\n", argv[options.rest]);
 		return 2;

@@ -103,7 +103,7 @@ static int ask_holder(const struct ctl_name *name, pid_t *ret_pid, uid_t *ret_ui
 }
 
 /* Someone has our name: one of ours, or a squatter? */
-static enum instance_verdict who_is_there(const struct ctl_name *name, const char *instance)
+static enum instance_result who_is_there(const struct ctl_name *name, const char *instance)
 {
 	pid_t pid = 0;
 	uid_t uid = 0;
@@ -145,7 +145,7 @@ static int bind_name(int fd, const struct ctl_name *name)
 	return -EADDRINUSE;
 }
 
-static enum instance_verdict take_name(struct instance *instance)
+static enum instance_result take_name(struct instance *instance)
 {
 	struct ctl_name name;
 	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
@@ -195,17 +195,17 @@ static void fit_slots(struct ctl_settings *settings)
 		settings->slots - 1, (unsigned int)limit.rlim_cur);
 }
 
-static enum instance_verdict bring_up(struct instance *instance)
+static enum instance_result bring_up(struct instance *instance)
 {
-	enum instance_verdict verdict;
+	enum instance_result result;
 
 	if (loop_init(&instance->loop) || local_peers_init(instance) || watch_signals(instance)) {
 		ctl_log(CTL_LOG_ERROR, "no event loop: %s", strerror(errno));
 		return INSTANCE_FAILED;
 	}
-	verdict = take_name(instance);
-	if (verdict != INSTANCE_UP)
-		return verdict;
+	result = take_name(instance);
+	if (result != INSTANCE_UP)
+		return result;
 	fit_slots(&instance->settings);
 	for (uint32_t i = 0; i < instance->settings.devices; i++) {
 		if (device_init(&instance->devices[i], instance, i))
@@ -220,10 +220,10 @@ static enum instance_verdict bring_up(struct instance *instance)
 	return INSTANCE_UP;
 }
 
-enum instance_verdict instance_init(struct instance *ret, const struct ctl_settings *settings,
-				    bool persistent)
+enum instance_result instance_init(struct instance *ret, const struct ctl_settings *settings,
+				   bool persistent)
 {
-	enum instance_verdict verdict;
+	enum instance_result result;
 
 	memset(ret, 0, sizeof(*ret));
 	ret->settings = *settings;
@@ -237,10 +237,10 @@ enum instance_verdict instance_init(struct instance *ret, const struct ctl_setti
 		ret->linger_ns = FIRST_CLIENT_NS;
 	if (getrandom(&ret->id, sizeof(ret->id), 0) < 0)
 		ret->id = ret->started_ns;
-	verdict = bring_up(ret);
-	if (verdict != INSTANCE_UP)
+	result = bring_up(ret);
+	if (result != INSTANCE_UP)
 		instance_fini(ret);
-	return verdict;
+	return result;
 }
 
 void instance_check_idle(struct instance *instance)

@@ -33,14 +33,14 @@ struct instance {
 	struct device devices[CTL_DEVICE_MAX];
 };
 
-enum instance_verdict {
+enum instance_result {
 	INSTANCE_UP,
 	INSTANCE_BUSY,	 /* another server of this instance is there */
 	INSTANCE_FAILED, /* explained on the log */
 };
 
-enum instance_verdict instance_init(struct instance *ret, const struct ctl_settings *settings,
-				    bool persistent);
+enum instance_result instance_init(struct instance *ret, const struct ctl_settings *settings,
+				   bool persistent);
 /* Serve until stop, a signal, or the end of the linger time. */
 void instance_run(struct instance *instance);
 void instance_fini(struct instance *instance);

@@ -40,17 +40,17 @@ struct gone {
 	uint8_t bytes[TRAIN_MAX_BYTES];
 };
 
-static struct rxe_gone_table *table_of(const struct device *device, uint32_t slot)
+static struct rxe_time_wait_table *table_of(const struct device *device, uint32_t slot)
 {
 	return &device->shared->slot[slot].gone;
 }
 
-static uint32_t sender_of(const struct rxe_gone_table *table, const struct wire_train *train)
+static uint32_t sender_of(const struct rxe_time_wait_table *table, const struct wire_train *train)
 {
 	struct bth bth;
 
 	bth_parse(&bth, train->buf);
-	return rxe_gone_connected_to(table, &train->dst, bth.dest_qpn);
+	return rxe_time_wait_connected_to(table, &train->dst, bth.dest_qpn);
 }
 
 static void send_answers(struct gone_slot *slot, uint64_t now_ns)
@@ -199,11 +199,11 @@ static int watch(struct device *device, uint32_t slot, uint64_t until_ns)
 void gone_begin(struct device *device, uint32_t slot)
 {
 	const uint64_t now_ns = instance_now();
-	uint64_t until_ns = rxe_gone_until(table_of(device, slot));
+	uint64_t until_ns = rxe_time_wait_until(table_of(device, slot));
 
 	/* The process wrote that, so it is not believed beyond reason. */
-	if (until_ns > now_ns + RXE_GONE_MAX_NS)
-		until_ns = now_ns + RXE_GONE_MAX_NS;
+	if (until_ns > now_ns + RXE_TIME_WAIT_MAX_NS)
+		until_ns = now_ns + RXE_TIME_WAIT_MAX_NS;
 	if (until_ns <= now_ns || device->address_lock < 0)
 		return;
 	if (device->gone || open_shared_parts(device) == 0)
@@ -230,7 +230,7 @@ static void forget(const struct device *device, uint32_t slot)
 {
 	fallocate(device->shared_fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
 		  (off_t)((char *)table_of(device, slot) - (char *)device->shared),
-		  sizeof(struct rxe_gone_table));
+		  sizeof(struct rxe_time_wait_table));
 }
 
 int gone_settle(struct device *device, uint64_t now_ns)

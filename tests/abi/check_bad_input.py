@@ -26,7 +26,7 @@ REASONS = {
     "ibv_inc_rkey": "arithmetic", "ibv_flow_label_to_udp_sport": "arithmetic",
     "ibv_is_qpt_supported": "arithmetic", "ibv_next_poll": READS, "ibv_end_poll": READS,
     "ibv_post_srq_recv": DATA_PATH, "ibv_post_srq_ops": REFUSED, "ibv_post_wq_recv": REFUSED,
-    "rxe_dm_neighbour": "between our own libraries",
+    "rxe_dm_mlx5_calls": "between our own libraries",
     "ibv_wr_opcode_str": "private, no header declares it; its table is looked up like the others of names_and_rates",
     "ibv_query_gid_type": "private, no header declares it; shares its look-up with ibv_query_gid",
     "verbs_allow_disassociate_destroy": "a byte, no function",

@@ -81,15 +81,15 @@ def rdma_core(build, module):
 
 
 def count(text):
-    """By module: how many were ok, and why the others skipped themselves. A test's verdict may stand on a later line."""
+    """By module: how many were ok, and why the others skipped themselves. A test's result may stand on a later line."""
     ok, skipped, module = collections.Counter(), collections.defaultdict(collections.Counter), "?"
     for line in text.split("\n"):
         begun = re.match(r"\w+ \(tests\.(\w+)", line)
         module = begun.group(1) if begun else module
-        verdict = re.search(r"(?:\.\.\. |^)(?:ok|skipped (.*))$", line)
-        if verdict and verdict.group(1):
-            skipped[module][verdict.group(1)[1:-1]] += 1
-        elif verdict:
+        result = re.search(r"(?:\.\.\. |^)(?:ok|skipped (.*))$", line)
+        if result and result.group(1):
+            skipped[module][result.group(1)[1:-1]] += 1
+        elif result:
             ok[module] += 1
     return ok, skipped
 
@@ -111,13 +111,13 @@ def whole(build):
 def judge(text, module):
     """unittest's closing lines: 'Ran N tests in ..' and 'OK (skipped=M)' or 'FAILED (..)'."""
     ran = re.search(r"^Ran (\d+) tests? in", text, re.MULTILINE)
-    verdict = re.search(r"^(OK|FAILED)( \(.*\))?$", text, re.MULTILINE)
-    if not ran or not verdict:
+    result = re.search(r"^(OK|FAILED)( \(.*\))?$", text, re.MULTILINE)
+    if not ran or not result:
         raise Failure(f"{module}: it did not come to its end")
-    print(f"{module}: ran {ran.group(1)}, {verdict.group(0)}")
-    if verdict.group(1) != "OK":
-        raise Failure(f"{module}: {verdict.group(0)}")
-    skipped = re.search(r"skipped=(\d+)", verdict.group(0))
+    print(f"{module}: ran {ran.group(1)}, {result.group(0)}")
+    if result.group(1) != "OK":
+        raise Failure(f"{module}: {result.group(0)}")
+    skipped = re.search(r"skipped=(\d+)", result.group(0))
     if skipped and skipped.group(1) == ran.group(1):
         raise Skip(f"{module}: all {ran.group(1)} tests skipped themselves")
 

@@ -376,7 +376,7 @@ CASES = {
     "vethdev_killed": killed,
     "vethdev_stopped_server": stopped,
     "vethdev_gateway": gateway,
-    "vethdev_neighbours": neighbours,
+    "vethdev_neighbors": neighbours,
     "vethdev_ordinary_user": ordinary_user,
     "vethdev_refused": refused,
     "vethdev_show": shown,

@@ -119,14 +119,14 @@ void control_slot_gone(struct take *take)
 	struct ctl_slot *slot = take_slot(take);
 	const uint8_t flags = take_u8(take), place = take_u8(take), ages = take_u8(take);
 	const bool is_wild = flags & RECORD_WILD;
-	struct rxe_gone gone = { .dest_qpn = take_number(take, 0x30000, is_wild),
-				 .psn = take_number(take, BASE_PSN, is_wild),
-				 .msn = take_number(take, 7, is_wild),
-				 .until_ns = control_now_ns + ages * QUARTER_S_NS,
-				 .src = control_device()->gid,
-				 .dst = peer[flags & RECORD_PEER].gid,
-				 .hop_limit = 64,
-				 .is_xrc = flags & RECORD_XRC ? ages | 1 : 0 };
+	struct rxe_time_wait gone = { .dest_qpn = take_number(take, 0x30000, is_wild),
+				      .psn = take_number(take, BASE_PSN, is_wild),
+				      .msn = take_number(take, 7, is_wild),
+				      .until_ns = control_now_ns + ages * QUARTER_S_NS,
+				      .src = control_device()->gid,
+				      .dst = peer[flags & RECORD_PEER].gid,
+				      .hop_limit = 64,
+				      .is_xrc = flags & RECORD_XRC ? ages | 1 : 0 };
 
 	gone.replay.count = take_number(take, 2, is_wild);
 	for (uint32_t i = 0; i < 4; i++) {
@@ -140,7 +140,7 @@ void control_slot_gone(struct take *take)
 	if (!slot)
 		return;
 	atomic_store(&gone.qpn, number_of(slot) << RXE_SLOT_SHIFT | place);
-	memcpy(&slot->gone.at[place % RXE_MAX_GONE], &gone, sizeof(gone));
+	memcpy(&slot->gone.at[place % RXE_MAX_TIME_WAIT], &gone, sizeof(gone));
 	if (flags & RECORD_MANY)
 		atomic_store(&slot->gone.count, UINT32_MAX - place);
 	else if (atomic_load(&slot->gone.count) <= place)
@@ -228,11 +228,11 @@ void control_slot_packet(struct take *take)
 }
 
 /* Does any record say this? */
-static bool is_told(const struct rxe_gone_table *table, const struct wire_packet *packet,
+static bool is_told(const struct rxe_time_wait_table *table, const struct wire_packet *packet,
 		    const struct gid *dst)
 {
-	for (uint32_t i = 0; i < RXE_MAX_GONE; i++) {
-		const struct rxe_gone *gone = &table->at[i];
+	for (uint32_t i = 0; i < RXE_MAX_TIME_WAIT; i++) {
+		const struct rxe_time_wait *gone = &table->at[i];
 		uint64_t orig;
 
 		if (!gid_equal(&gone->dst, dst) ||

@@ -157,21 +157,21 @@ static void emit_again(const struct frame *frame)
 }
 
 /* What we say ourselves is understood by such as us. */
-static void ask_ourselves(const struct neighbour_self *self, const struct gid *target,
+static void ask_ourselves(const struct neighbor_self *self, const struct gid *target,
 			  const uint8_t *mac)
 {
-	uint8_t frame[NEIGHBOUR_FRAME_MAX];
-	struct neighbour_message message;
-	size_t len = neighbour_emit_question(frame, self, target, mac);
+	uint8_t frame[NEIGHBOR_FRAME_MAX];
+	struct neighbor_message message;
+	size_t len = neighbor_emit_question(frame, self, target, mac);
 
 	MUST(len <= sizeof(frame));
 	if (gid_is_multicast(target))
 		return;
-	MUST(neighbour_parse(&message, frame, len) == NEIGHBOUR_ASKS);
+	MUST(neighbor_parse(&message, frame, len) == NEIGHBOR_ASKS);
 	MUST(gid_equal(&message.target, target) && gid_equal(&message.sender, &self->gid));
-	len = neighbour_emit_announcement(frame, self);
+	len = neighbor_emit_announcement(frame, self);
 	MUST(len <= sizeof(frame));
-	MUST(neighbour_parse(&message, frame, len) != NEIGHBOUR_NEITHER);
+	MUST(neighbor_parse(&message, frame, len) != NEIGHBOR_NEITHER);
 	MUST(gid_equal(&message.sender, &self->gid) &&
 	     memcmp(message.mac, self->mac, FRAME_MAC_LEN) == 0);
 }
@@ -180,18 +180,18 @@ static void ask_ourselves(const struct neighbour_self *self, const struct gid *t
 static void ask(const uint8_t *p, size_t len, bool v6)
 {
 	const struct gid v6_gid = { { 0xfd, [15] = 9 } };
-	const struct neighbour_self self = { v6 ? v6_gid : link->gid, { 2, 0, 0, 0, 0, 9 } };
+	const struct neighbor_self self = { v6 ? v6_gid : link->gid, { 2, 0, 0, 0, 0, 9 } };
 	size_t answer_len;
-	uint8_t answer[NEIGHBOUR_FRAME_MAX];
-	struct neighbour_message message;
+	uint8_t answer[NEIGHBOR_FRAME_MAX];
+	struct neighbor_message message;
 
-	if (neighbour_parse(&message, p, len) != NEIGHBOUR_ASKS ||
+	if (neighbor_parse(&message, p, len) != NEIGHBOR_ASKS ||
 	    gid_is_v4(&message.target) != gid_is_v4(&self.gid))
 		return;
 	ask_ourselves(&self, &message.target, message.names_sender ? message.mac : NULL);
-	answer_len = neighbour_emit_answer(answer, &self, &message);
+	answer_len = neighbor_emit_answer(answer, &self, &message);
 	MUST(answer_len <= sizeof(answer));
-	MUST(neighbour_parse(&message, answer, answer_len) == NEIGHBOUR_TELLS);
+	MUST(neighbor_parse(&message, answer, answer_len) == NEIGHBOR_TELLS);
 	MUST(gid_equal(&message.sender, &self.gid) &&
 	     memcmp(message.mac, self.mac, FRAME_MAC_LEN) == 0);
 }
@@ -200,7 +200,7 @@ static void ask(const uint8_t *p, size_t len, bool v6)
  * was merely heard replaces it, and what is due ends. */
 static void know(struct take take)
 {
-	static struct neighbour_table table;
+	static struct neighbor_table table;
 	static uint8_t last[256]; /* by address: the MAC that it has */
 	uint64_t now_ns = 1;
 	struct gid gid = { { 0xfd } };
@@ -219,25 +219,25 @@ static void know(struct take take)
 		gid.raw[15] = who;
 		switch (op & 3) {
 		case 0:
-			found = neighbour_table_find(&table, &gid, now_ns, &does_ask);
+			found = neighbor_table_find(&table, &gid, now_ns, &does_ask);
 			MUST(!found || found[5] == last[who]);
 			break;
 		case 1:
 			mac[5] = 1 + take_u8(&take) % 250;
-			found = neighbour_table_find(&table, &gid, now_ns, &does_ask);
+			found = neighbor_table_find(&table, &gid, now_ns, &does_ask);
 			to = found;
-			(void)neighbour_table_learn(&table, &gid, mac,
-						    (enum neighbour_source)(op / 4 % 3), now_ns);
+			(void)neighbor_table_learn(&table, &gid, mac,
+						   (enum neighbor_source)(op / 4 % 3), now_ns);
 			if (op / 4 % 3 != SOURCE_HEARD || !to)
 				last[who] = mac[5];
 			break;
 		case 2: now_ns += (who + 1u) * 20000000ull; break;
-		case 3: now_ns += who * NEIGHBOUR_FRESH_NS / 4; break;
+		case 3: now_ns += who * NEIGHBOR_FRESH_NS / 4; break;
 		}
-		while (neighbour_table_due(&table, now_ns, &due, &to) != NEIGHBOUR_NOTHING)
-			MUST(steps++ < 4 * NEIGHBOUR_SETS * NEIGHBOUR_WAYS);
-		MUST(neighbour_table_deadline(&table) > now_ns);
-		MUST(table.waiting <= NEIGHBOUR_SETS * NEIGHBOUR_WAYS);
+		while (neighbor_table_due(&table, now_ns, &due, &to) != NEIGHBOR_NOTHING)
+			MUST(steps++ < 4 * NEIGHBOR_SETS * NEIGHBOR_WAYS);
+		MUST(neighbor_table_deadline(&table) > now_ns);
+		MUST(table.waiting <= NEIGHBOR_SETS * NEIGHBOR_WAYS);
 	}
 }
 

@@ -171,9 +171,9 @@ void host_connect(struct host *host, enum host_qp_name name, const struct host_s
 }
 
 /* A table that is used again must not show what stood in it. */
-static struct rxe_gone_table *empty_gone_table(void)
+static struct rxe_time_wait_table *empty_gone_table(void)
 {
-	static struct rxe_gone_table table;
+	static struct rxe_time_wait_table table;
 
 	memset(&table, 0, sizeof(table));
 	return &table;
@@ -236,7 +236,7 @@ void host_recv(struct host *host, enum host_qp_name name, uint32_t len, uint32_t
 	struct host_slot *slot = free_slot(host->recv);
 	struct rxe_sge sges[HOST_SGES];
 	struct rxe_recv_wr wr = { .num_sge = 1 + pieces % HOST_SGES, .sges = sges };
-	enum post_verdict verdict;
+	enum post_result result;
 	uint32_t at = 0;
 
 	if (!slot || host->qp[name].gone.is_gone)
@@ -254,14 +254,14 @@ void host_recv(struct host *host, enum host_qp_name name, uint32_t len, uint32_t
 	*slot = (struct host_slot){ true, (uint8_t)name, len, ++host->posted, 0 };
 	if (name == QP_RC_SRQ) {
 		slot->queue = HOST_QPS;
-		verdict = rxe_post_srq_recv(&host->engine, &host->srq, &wr);
+		result = rxe_post_srq_recv(&host->engine, &host->srq, &wr);
 	} else if (name == QP_XRC_RECV) {
 		slot->queue = HOST_QUEUE_XRC;
-		verdict = rxe_post_srq_recv(&host->engine, &host->xsrq, &wr);
+		result = rxe_post_srq_recv(&host->engine, &host->xsrq, &wr);
 	} else {
-		verdict = rxe_post_recv(&host->engine, &host->qp[name].qp, &wr, host->now_ns);
+		result = rxe_post_recv(&host->engine, &host->qp[name].qp, &wr, host->now_ns);
 	}
-	slot->open = verdict == POST_OK;
+	slot->open = result == POST_OK;
 }
 
 static bool brings_back(enum rxe_wr_opcode opcode)
@@ -313,7 +313,7 @@ void host_free(struct host *host)
 {
 	const struct host_setup none = { .mtu = 256 };
 
-	host->is_late = false;
+	host->is_deferred = false;
 	for (uint32_t i = 0; i < HOST_QPS; i++)
 		host_modify(host, (enum host_qp_name)i, RXE_QPS_ERR, &none);
 	host_output(host);

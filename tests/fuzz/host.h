@@ -98,8 +98,8 @@ struct host {
 	uint64_t answers[HOST_QPS]; /* packets to the requester that were good */
 	bool is_small;		    /* the CQ: it may overrun, and then completions are lost */
 	bool sends_posted;
-	struct rxe_gone_table *gone;
-	bool is_late;		  /* memory cannot be had just now */
+	struct rxe_time_wait_table *gone;
+	bool is_deferred;	  /* memory cannot be had just now */
 	bool to_group;		  /* what arrives is for the multicast group */
 	bool gone_is_wild;	  /* its records were overwritten */
 	uint32_t gone_due;	  /* answers that may leave for those that have gone */

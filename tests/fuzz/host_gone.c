@@ -17,9 +17,9 @@ static bool has_received(const struct rxe_qp *qp)
 	       qp->attr.rq_psn != qp->first_rq_psn && !rc_reply_is_doomed(&qp->rc.reply);
 }
 
-static const struct rxe_gone *record_of(const struct host *host, uint32_t qpn)
+static const struct rxe_time_wait *record_of(const struct host *host, uint32_t qpn)
 {
-	for (uint32_t i = 0; i < RXE_MAX_GONE; i++) {
+	for (uint32_t i = 0; i < RXE_MAX_TIME_WAIT; i++) {
 		if (atomic_load(&host->gone->at[i].qpn) == qpn)
 			return &host->gone->at[i];
 	}
@@ -29,11 +29,12 @@ static const struct rxe_gone *record_of(const struct host *host, uint32_t qpn)
 /* As the server does, which looks after processes that it knows nothing of. */
 static void look_at_table(const struct host *host)
 {
-	const uint64_t until_ns = rxe_gone_until(host->gone);
+	const uint64_t until_ns = rxe_time_wait_until(host->gone);
 
 	for (uint32_t i = 0; i < HOST_QPS; i++) {
 		const struct host_qp *q = &host->qp[i];
-		const uint32_t qpn = rxe_gone_connected_to(host->gone, &host->peer, q->peer_qpn);
+		const uint32_t qpn =
+			rxe_time_wait_connected_to(host->gone, &host->peer, q->peer_qpn);
 
 		if (host->gone_is_wild)
 			continue;
@@ -59,7 +60,7 @@ static void look_at_numbers(struct host *host)
 
 static void go(struct host *host, struct host_qp *q)
 {
-	const struct rxe_gone *record;
+	const struct rxe_time_wait *record;
 
 	q->gone = (struct host_gone){ .is_gone = true,
 				      .answers = has_received(&q->qp),
@@ -73,8 +74,8 @@ static void go(struct host *host, struct host_qp *q)
 	if (!record)
 		return;
 	q->gone.until_ns = record->until_ns;
-	MUST(record->until_ns - host->now_ns >= RXE_GONE_MIN_NS);
-	MUST(record->until_ns - host->now_ns <= RXE_GONE_MAX_NS);
+	MUST(record->until_ns - host->now_ns >= RXE_TIME_WAIT_MIN_NS);
+	MUST(record->until_ns - host->now_ns <= RXE_TIME_WAIT_MAX_NS);
 }
 
 static void come(struct host *host, struct host_qp *q, enum host_qp_name name,
@@ -133,12 +134,12 @@ void host_gone_spoil(struct host *host, struct take *take)
 {
 	const uint8_t which = take_u8(take);
 	uint8_t *p = (uint8_t *)&host->gone->at[which % HOST_QPS];
-	size_t at = take_u16(take) % sizeof(struct rxe_gone), n = take_u8(take) % 20;
+	size_t at = take_u16(take) % sizeof(struct rxe_time_wait), n = take_u8(take) % 20;
 
 	/* One that is there, or any number of them. */
 	if (which & 0x80)
 		atomic_store(&host->gone->count, take_u32(take));
-	for (; n > 0 && at < sizeof(struct rxe_gone); n--, at++)
+	for (; n > 0 && at < sizeof(struct rxe_time_wait); n--, at++)
 		p[at] = take_u8(take);
 	host->gone_is_wild = true;
 	look_at_table(host);
@@ -236,7 +237,7 @@ void host_gone_silent(struct host *host)
 	for (uint32_t i = 0; i < HOST_QPS; i++) {
 		struct host_gone *gone = &host->qp[i].gone;
 
-		if (due <= RXE_GONE_ANSWERS && !host->gone_is_wild) {
+		if (due <= RXE_TIME_WAIT_ANSWERS && !host->gone_is_wild) {
 			MUST(gone->answered_atomics == gone->due_atomics);
 			MUST(!gone->due == !gone->answered);
 		}

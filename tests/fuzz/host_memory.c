@@ -96,7 +96,7 @@ static uint8_t *touch(const struct host *host, const struct rxe_mr *mr, uint64_t
 	MUST(region != REGION_FOREIGN && region != REGION_DEAD);
 	MUST(iova >= mr->iova && len <= mr->len && iova - mr->iova <= mr->len - len);
 	/* To be asked for again, as if nothing had been. */
-	*ret_region = host->is_late ? REGION_GONE : (enum host_region)region;
+	*ret_region = host->is_deferred ? REGION_GONE : (enum host_region)region;
 	return host->bytes[region] + (iova - mr->iova);
 }
 
@@ -168,11 +168,11 @@ static bool mem_atomic(void *context, const struct rxe_mr *mr, uint64_t iova, en
 	return true;
 }
 
-static bool is_late(void *context)
+static bool is_deferred(void *context)
 {
 	const struct host *host = context;
 
-	return host->is_late;
+	return host->is_deferred;
 }
 
 static void cq_notify(void *context, struct rxe_cq *cq)
@@ -208,7 +208,7 @@ const struct rxe_host_ops memory_ops = {
 	.mem_read = mem_read,
 	.mem_write = mem_write,
 	.mem_atomic = mem_atomic,
-	.is_late = is_late,
+	.is_deferred = is_deferred,
 	.cq_notify = cq_notify,
 	.event = take_event,
 	.random = same_number,

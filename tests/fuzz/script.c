@@ -305,7 +305,7 @@ void script_run(struct host *host, const struct host_setup *setup, struct take *
 		case STEP_REVOKE: step_revoke(host, take); break;
 		case STEP_ARM: step_arm(host, take); break;
 		case STEP_GO: step_go(host, setup, take); break;
-		case STEP_LATE: host->is_late = take_u8(take) & 1; break;
+		case STEP_LATE: host->is_deferred = take_u8(take) & 1; break;
 		case STEP_SPOIL: host_gone_spoil(host, take); break;
 		case SCRIPT_STEPS: break;
 		}

@@ -30,17 +30,17 @@ static bool is_late_now(struct node *node, uint64_t addr)
 {
 	bool waits = node->engine.now_ns < node->late_until_ns;
 
-	node->is_late = (waits && addr >= node->late_at && addr < node->late_end) ||
-			(node->late_rate > 0 && node_draws_late(node));
-	node->lates += node->is_late;
-	return node->is_late;
+	node->is_deferred = (waits && addr >= node->late_at && addr < node->late_end) ||
+			    (node->late_rate > 0 && node_draws_late(node));
+	node->lates += node->is_deferred;
+	return node->is_deferred;
 }
 
-static bool is_late(void *host)
+static bool is_deferred(void *host)
 {
 	const struct node *node = host;
 
-	return node->is_late;
+	return node->is_deferred;
 }
 
 static uint64_t addr_of(const struct rxe_mr *mr, uint64_t iova)
@@ -148,7 +148,7 @@ static const struct rxe_host_ops ops = {
 	.mem_read = mem_read,
 	.mem_write = mem_write,
 	.mem_atomic = mem_atomic,
-	.is_late = is_late,
+	.is_deferred = is_deferred,
 	.cq_notify = cq_notify,
 	.event = take_event,
 	.random = no_random,
@@ -225,7 +225,7 @@ static struct node *take_node(void)
 		return spare[--num_spare];
 	node = zalloc(sizeof(*node));
 	node->mrs = zalloc(sizeof(struct rxe_mr_table));
-	node->gone = zalloc(sizeof(struct rxe_gone_table));
+	node->gone = zalloc(sizeof(struct rxe_time_wait_table));
 	node->cq_mem = zalloc(rxe_cq_ring_bytes(CQ_ENTRIES));
 	node->srq_mem = zalloc(rxe_ring_bytes(SRQ_DEPTH, rxe_recv_stride(MAX_SGE)));
 	return node;
@@ -234,7 +234,7 @@ static struct node *take_node(void)
 static void give_node(struct node *node)
 {
 	struct rxe_mr_table *mrs = node->mrs;
-	struct rxe_gone_table *gone = node->gone;
+	struct rxe_time_wait_table *gone = node->gone;
 	void *cq_mem = node->cq_mem, *srq_mem = node->srq_mem;
 
 	memset(mrs->entry, 0, (node->num_mrs + 1) * sizeof(mrs->entry[0]));
@@ -377,11 +377,11 @@ struct end *node_add_qp_numbered(struct node *node, char letter, const struct no
 
 static void must_modify(struct end *end, const struct rxe_qp_attr *attr, uint32_t mask)
 {
-	enum modify_verdict verdict =
+	enum modify_result result =
 		rxe_qp_modify(&end->node->engine, &end->qp, attr, mask, end->node->engine.now_ns);
 
-	assert(verdict == MODIFY_OK);
-	(void)verdict;
+	assert(result == MODIFY_OK);
+	(void)result;
 }
 
 #define INIT_RIGHTS RXE_QP_ACCESS_FLAGS

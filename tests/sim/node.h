@@ -56,7 +56,7 @@ struct node {
 	struct rxe_engine engine;
 	struct rxe_counters counters;
 	struct rxe_mr_table *mrs;
-	struct rxe_gone_table *gone;
+	struct rxe_time_wait_table *gone;
 	uint32_t num_mrs;
 	uint8_t *mem;
 	uint32_t mem_len;
@@ -70,7 +70,7 @@ struct node {
 	uint32_t late_rate;	     /* of the others, so many in 65536 are told so, at random */
 	uint32_t late_state;	     /* of that randomness */
 	uint64_t late_done_until_ns; /* until then, another process is late with its completions */
-	bool is_late;		     /* the last access was */
+	bool is_deferred;	     /* the last access was */
 	struct rxe_cq cq;
 	void *cq_mem;
 	struct rxe_srq srq;
@@ -152,7 +152,7 @@ struct end *node_end(const struct node *node, uint32_t qpn);
 void node_add_xsrq(struct node *node, uint32_t which, uint32_t pd, uint32_t xrcd, bool is_foreign);
 void node_remove_xsrq(struct node *node, uint32_t which);
 void node_remove_xsrqs(struct node *node);
-enum post_verdict node_xsrq_recv(struct node *node, uint32_t which, const struct rxe_recv_wr *wr);
+enum post_result node_xsrq_recv(struct node *node, uint32_t which, const struct rxe_recv_wr *wr);
 /* What the engine asks its host for. */
 bool node_xsrq_find(void *host, uint32_t srqn, uint32_t xrcd, uint32_t *ret_pd);
 bool node_xsrq_take(void *host, uint32_t srqn, uint32_t xrcd, struct rxe_claim *ret);

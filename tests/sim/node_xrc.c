@@ -66,7 +66,7 @@ void node_remove_xsrqs(struct node *node)
 	node->xcq_mem = NULL;
 }
 
-enum post_verdict node_xsrq_recv(struct node *node, uint32_t which, const struct rxe_recv_wr *wr)
+enum post_result node_xsrq_recv(struct node *node, uint32_t which, const struct rxe_recv_wr *wr)
 {
 	struct node_xsrq *x = &node->xsrq[which];
 
@@ -79,7 +79,7 @@ static struct node_xsrq *find(struct node *node, uint32_t srqn)
 {
 	uint32_t which;
 
-	node->is_late = false;
+	node->is_deferred = false;
 	for (which = 0; which < NODE_XSRQS; which++) {
 		struct node_xsrq *x = &node->xsrq[which];
 
@@ -99,11 +99,11 @@ bool node_xsrq_find(void *host, uint32_t srqn, uint32_t xrcd, uint32_t *ret_pd)
 	return true;
 }
 
-static bool is_late(struct node *node)
+static bool is_deferred(struct node *node)
 {
-	node->is_late = node->late_rate > 0 && node_draws_late(node);
-	node->lates += node->is_late;
-	return node->is_late;
+	node->is_deferred = node->late_rate > 0 && node_draws_late(node);
+	node->lates += node->is_deferred;
+	return node->is_deferred;
 }
 
 bool node_xsrq_take(void *host, uint32_t srqn, uint32_t xrcd, struct rxe_claim *ret)
@@ -112,7 +112,7 @@ bool node_xsrq_take(void *host, uint32_t srqn, uint32_t xrcd, struct rxe_claim *
 	struct node_xsrq *x = find(node, srqn);
 	const struct rxe_recv_wqe *wqe;
 
-	if (!x || x->srq.xrcd != xrcd || is_late(node) || rxe_ring_used(&x->srq.rq) == 0)
+	if (!x || x->srq.xrcd != xrcd || is_deferred(node) || rxe_ring_used(&x->srq.rq) == 0)
 		return false;
 	wqe = rxe_ring_at(&x->srq.rq, x->srq.rq.head++);
 	ret->srqn = srqn;
@@ -132,10 +132,10 @@ bool node_xsrq_done(void *host, const struct rxe_claim *claim, const struct rxe_
 	struct node_xsrq *x = find(node, claim->srqn);
 
 	node->strange_dones += claim->srqn >> RXE_SLOT_SHIFT != node->index + FOREIGN_SLOTS;
-	if (!x || (cqe->status == RXE_WC_SUCCESS && is_late(node)))
+	if (!x || (cqe->status == RXE_WC_SUCCESS && is_deferred(node)))
 		return false;
 	if (node->engine.now_ns < node->late_done_until_ns) {
-		node->is_late = true;
+		node->is_deferred = true;
 		return false;
 	}
 	return rxe_cq_push(&node->engine, x->srq.cq, cqe);

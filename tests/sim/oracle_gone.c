@@ -5,7 +5,7 @@
 #include "net/wire/opcode.h"
 #include "tests/sim/oracle.h"
 
-#define TOO_LATE_NS (RXE_GONE_MAX_NS + 1000000000ull)
+#define TOO_LATE_NS (RXE_TIME_WAIT_MAX_NS + 1000000000ull)
 
 static struct oracle_gone *at(struct oracle *o, uint32_t number)
 {
@@ -90,7 +90,7 @@ static bool must_answer(const struct oracle *o, const struct oracle_gone *gone,
 	return gone->answers && (packet->shape & SHAPE_REQUEST) && !(packet->shape & SHAPE_READ) &&
 	       opcode_service(packet->bth.opcode) == service &&
 	       psn_diff(packet->bth.psn, gone->psn) < 0 &&
-	       o->w->now_ns < gone->left_ns + RXE_GONE_MIN_NS &&
+	       o->w->now_ns < gone->left_ns + RXE_TIME_WAIT_MIN_NS &&
 	       (!(packet->shape & SHAPE_ATOMIC) || find_atomic(gone, packet->bth.psn, &orig));
 }
 
@@ -130,7 +130,7 @@ void oracle_gone_arrived(struct oracle *o, const struct node *node,
 		oracle_fail(o, "node %u: %s %u for a QP that has gone is %s", node->index,
 			    trace_op(packet), packet->bth.psn,
 			    answers ? "answered" : "not answered");
-	if (!answers || owed(o, node) >= RXE_GONE_ANSWERS)
+	if (!answers || owed(o, node) >= RXE_TIME_WAIT_ANSWERS)
 		return;
 	if (packet->shape & SHAPE_ATOMIC)
 		gone->owed_atomics++;

@@ -77,7 +77,7 @@ static uint32_t remote_number(const struct end *peer)
 	return peer->qp.type == RXE_QPT_XRC_RECV ? peer->node->srq.srqn : peer->qp.qpn;
 }
 
-enum post_verdict world_post(struct world *w, struct end *end, struct post post)
+enum post_result world_post(struct world *w, struct end *end, struct post post)
 {
 	struct node *node = end->node;
 	uint32_t pieces = post.pieces ? post.pieces : 1;
@@ -113,8 +113,8 @@ enum post_verdict world_post(struct world *w, struct end *end, struct post post)
 	return rxe_post_send(&node->engine, &end->qp, &wr, w->now_ns);
 }
 
-enum post_verdict world_recv_as(struct world *w, struct end *end, uint64_t wr_id, uint32_t to,
-				uint32_t len, uint32_t lkey)
+enum post_result world_recv_as(struct world *w, struct end *end, uint64_t wr_id, uint32_t to,
+			       uint32_t len, uint32_t lkey)
 {
 	const struct rxe_sge sge = { .addr = end->node->base + to, .length = len, .lkey = lkey };
 	const struct rxe_recv_wr wr = { .wr_id = wr_id, .num_sge = 1, .sges = &sge };
@@ -124,19 +124,19 @@ enum post_verdict world_recv_as(struct world *w, struct end *end, uint64_t wr_id
 	return rxe_post_recv(&end->node->engine, &end->qp, &wr, w->now_ns);
 }
 
-enum post_verdict world_recv_key(struct world *w, struct end *end, uint32_t to, uint32_t len,
-				 uint32_t lkey)
+enum post_result world_recv_key(struct world *w, struct end *end, uint32_t to, uint32_t len,
+				uint32_t lkey)
 {
 	return world_recv_as(w, end, ++end->next_recv_id, to, len, lkey);
 }
 
-enum post_verdict world_recv(struct world *w, struct end *end, uint32_t to, uint32_t len)
+enum post_result world_recv(struct world *w, struct end *end, uint32_t to, uint32_t len)
 {
 	return world_recv_key(w, end, to, len, end->node->key);
 }
 
-enum post_verdict world_srq_recv(struct world *w, struct node *node, uint64_t wr_id, uint32_t to,
-				 uint32_t len)
+enum post_result world_srq_recv(struct world *w, struct node *node, uint64_t wr_id, uint32_t to,
+				uint32_t len)
 {
 	const struct rxe_sge sge = { .addr = node->base + to, .length = len, .lkey = node->key };
 	const struct rxe_recv_wr wr = { .wr_id = wr_id, .num_sge = 1, .sges = &sge };
@@ -224,11 +224,11 @@ void world_modify(struct world *w, struct end *end, enum rxe_qp_state state)
 {
 	const struct rxe_qp_attr attr = { .qp_state = state, .en_sqd_async_notify = 1 };
 	uint32_t mask = RXE_QP_STATE | (state == RXE_QPS_SQD ? RXE_QP_EN_SQD_ASYNC_NOTIFY : 0u);
-	enum modify_verdict verdict =
+	enum modify_result result =
 		rxe_qp_modify(&end->node->engine, &end->qp, &attr, mask, w->now_ns);
 
-	assert(verdict == MODIFY_OK);
-	(void)verdict;
+	assert(result == MODIFY_OK);
+	(void)result;
 	note(w, end->node, false);
 }
 
@@ -307,11 +307,11 @@ static void split(struct world *w, struct node *node, const struct wire_train *t
 					 .src = train->src,
 					 .dst = train->dst };
 		struct wire_packet packet;
-		enum wire_verdict verdict = wire_parse(&packet, train->buf + at, flying.len);
+		enum wire_result result = wire_parse(&packet, train->buf + at, flying.len);
 		struct end *from;
 
-		assert(verdict == WIRE_OK);
-		(void)verdict;
+		assert(result == WIRE_OK);
+		(void)result;
 		memcpy(flying.bytes, train->buf + at, flying.len);
 		at += flying.len;
 		w->sent++;

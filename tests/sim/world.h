@@ -75,16 +75,16 @@ struct node_qp_opts world_opts(void);
 void world_pair(struct world *w, struct node *x, struct node *y, const struct node_qp_opts *opts,
 		struct end **ret_x, struct end **ret_y);
 
-/* wr_ids count from 1, for sends and receives of an end each. Returns the verdict. */
-enum post_verdict world_post(struct world *w, struct end *end, struct post post);
-enum post_verdict world_recv(struct world *w, struct end *end, uint32_t to, uint32_t len);
-enum post_verdict world_recv_key(struct world *w, struct end *end, uint32_t to, uint32_t len,
-				 uint32_t lkey);
-enum post_verdict world_srq_recv(struct world *w, struct node *node, uint64_t wr_id, uint32_t to,
-				 uint32_t len);
+/* wr_ids count from 1, for sends and receives of an end each. Returns the result. */
+enum post_result world_post(struct world *w, struct end *end, struct post post);
+enum post_result world_recv(struct world *w, struct end *end, uint32_t to, uint32_t len);
+enum post_result world_recv_key(struct world *w, struct end *end, uint32_t to, uint32_t len,
+				uint32_t lkey);
+enum post_result world_srq_recv(struct world *w, struct node *node, uint64_t wr_id, uint32_t to,
+				uint32_t len);
 /* A receive with a wr_id of the caller's, posted to the end or to its SRQ. */
-enum post_verdict world_recv_as(struct world *w, struct end *end, uint64_t wr_id, uint32_t to,
-				uint32_t len, uint32_t lkey);
+enum post_result world_recv_as(struct world *w, struct end *end, uint64_t wr_id, uint32_t to,
+			       uint32_t len, uint32_t lkey);
 /* Nobody runs the node's engine until then, unless it sleeps already. */
 void world_sleep(struct world *w, struct node *node, uint64_t until_ns);
 void world_modify(struct world *w, struct end *end, enum rxe_qp_state state);

@@ -233,7 +233,7 @@ START_TEST(its_number_is_not_used_again)
 	b_goes_at(20);
 	for (round = 0; round < 0x20000; round++)
 		ck_assert_uint_ne(rxe_engine_alloc_qpn(&y->engine), qpn);
-	y->engine.now_ns += RXE_GONE_MIN_NS;
+	y->engine.now_ns += RXE_TIME_WAIT_MIN_NS;
 	for (round = 0; round < 0x10000 && rxe_engine_alloc_qpn(&y->engine) != qpn; round++)
 		;
 	ck_assert_uint_lt(round, 0x10000);

@@ -239,7 +239,7 @@ struct rxe_sge sge_at(uint32_t offset, uint32_t len, uint32_t key)
 	return (struct rxe_sge){ .addr = BED_IOVA + offset, .length = len, .lkey = key };
 }
 
-enum post_verdict post_recv(struct end *end, struct qp_set *set, uint64_t wr_id, struct rxe_sge sge)
+enum post_result post_recv(struct end *end, struct qp_set *set, uint64_t wr_id, struct rxe_sge sge)
 {
 	const struct rxe_recv_wr wr = { .wr_id = wr_id, .num_sge = 1, .sges = &sge };
 

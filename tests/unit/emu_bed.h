@@ -57,8 +57,7 @@ uint32_t needed(enum rxe_qp_type type, enum rxe_qp_state to);
 void qp_to(struct end *end, struct qp_set *set, enum rxe_qp_state to, uint8_t host, uint32_t qpn);
 
 struct rxe_sge sge_at(uint32_t offset, uint32_t len, uint32_t key);
-enum post_verdict post_recv(struct end *end, struct qp_set *set, uint64_t wr_id,
-			    struct rxe_sge sge);
+enum post_result post_recv(struct end *end, struct qp_set *set, uint64_t wr_id, struct rxe_sge sge);
 /* A signalled SEND of one SGE; the test changes what it likes before posting. */
 struct rxe_send_wr send_wr(uint64_t wr_id, const struct rxe_sge *sge);
 /* One completion, or status UINT32_MAX. */

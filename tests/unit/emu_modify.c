@@ -92,11 +92,11 @@ static void teardown(void)
 }
 
 /* Try a move from a fresh QP put into that state. */
-static enum modify_verdict try(enum rxe_qp_type type, uint32_t from, uint32_t to, uint32_t mask,
-			       const struct rxe_qp_attr *change, uint32_t *ret_culprit)
+static enum modify_result try(enum rxe_qp_type type, uint32_t from, uint32_t to, uint32_t mask,
+			      const struct rxe_qp_attr *change, uint32_t *ret_culprit)
 {
 	struct rxe_qp_attr attr = change ? *change : good_attr(2, 0x50007), before;
-	enum modify_verdict verdict;
+	enum modify_result result;
 	uint32_t state;
 
 	qp_new(end, &set, type, NULL, BED_CQE);
@@ -106,14 +106,14 @@ static enum modify_verdict try(enum rxe_qp_type type, uint32_t from, uint32_t to
 	if (!change)
 		attr.cur_qp_state = (enum rxe_qp_state)from;
 	*ret_culprit = rxe_qp_modify_culprit(&end->engine, &set.qp, &attr, mask);
-	verdict = rxe_qp_modify(&end->engine, &set.qp, &attr, mask, 0);
-	state = verdict == MODIFY_OK && (mask & RXE_QP_STATE) ? to : from;
+	result = rxe_qp_modify(&end->engine, &set.qp, &attr, mask, 0);
+	state = result == MODIFY_OK && (mask & RXE_QP_STATE) ? to : from;
 	ck_assert_uint_eq(set.qp.state, state);
-	if (verdict != MODIFY_OK)
+	if (result != MODIFY_OK)
 		ck_assert_mem_eq(&before, &set.qp.attr, sizeof(before));
-	ck_assert_ptr_nonnull(rxe_modify_verdict_str(verdict));
+	ck_assert_ptr_nonnull(rxe_modify_result_str(result));
 	qp_free(end, &set);
-	return verdict;
+	return result;
 }
 
 static void check_bits(enum rxe_qp_type type, uint32_t from, uint32_t to, const struct row *row)
@@ -122,10 +122,10 @@ static void check_bits(enum rxe_qp_type type, uint32_t from, uint32_t to, const 
 	uint32_t culprit, bit;
 
 	for (bit = RXE_QP_CUR_STATE; bit <= RXE_QP_RATE_LIMIT; bit <<= 1) {
-		enum modify_verdict want = bit & row->must     ? MODIFY_MISSING
-					   : bit & UNSUPPORTED ? MODIFY_UNSUPPORTED
-					   : bit & ~may	       ? MODIFY_NOT_ALLOWED
-							       : MODIFY_OK;
+		enum modify_result want = bit & row->must     ? MODIFY_MISSING
+					  : bit & UNSUPPORTED ? MODIFY_UNSUPPORTED
+					  : bit & ~may	      ? MODIFY_NOT_ALLOWED
+							      : MODIFY_OK;
 
 		ck_assert_int_eq(
 			try(type, from, to, RXE_QP_STATE | (row->must ^ bit), NULL, &culprit),
@@ -207,7 +207,7 @@ END_TEST
 
 /* One value after the other, each the first that is too much. */
 static void check_value(uint32_t to, uint32_t bit, const struct rxe_qp_attr *attr,
-			enum modify_verdict want)
+			enum modify_result want)
 {
 	uint32_t from = to - 1, culprit;
 

@@ -6,7 +6,7 @@
 #include "emu_bed.h"
 
 static void expect(uint64_t iova, uint64_t region_len, uint64_t at, uint64_t len,
-		   enum mr_verdict want)
+		   enum mr_check want)
 {
 	const struct rxe_mr mr = { .pd = 1, .iova = iova, .len = region_len, .rights = 0xf };
 
@@ -74,10 +74,10 @@ END_TEST
 
 START_TEST(words_for_people)
 {
-	uint32_t verdict;
+	uint32_t result;
 
-	for (verdict = MR_OK; verdict <= MR_LATER; verdict++)
-		ck_assert_str_ne(rxe_mr_verdict_str((enum mr_verdict)verdict), "?");
+	for (result = MR_OK; result <= MR_LATER; result++)
+		ck_assert_str_ne(rxe_mr_result_str((enum mr_check)result), "?");
 }
 END_TEST
 

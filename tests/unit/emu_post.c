@@ -33,7 +33,7 @@ static void teardown(void)
 	end_free(peer);
 }
 
-static enum post_verdict post(struct qp_set *set, uint32_t opcode, uint32_t flags, uint32_t len)
+static enum post_result post(struct qp_set *set, uint32_t opcode, uint32_t flags, uint32_t len)
 {
 	const struct rxe_sge sge = sge_at(0, len, KEY_ALL);
 	struct rxe_send_wr wr = send_wr(1, &sge);
@@ -177,9 +177,9 @@ END_TEST
 
 START_TEST(states_for_posting)
 {
-	static const enum post_verdict send[] = { POST_BAD_STATE, POST_BAD_STATE, POST_BAD_STATE,
-						  POST_OK,	  POST_OK,	  POST_OK,
-						  POST_OK };
+	static const enum post_result send[] = { POST_BAD_STATE, POST_BAD_STATE, POST_BAD_STATE,
+						 POST_OK,	 POST_OK,	 POST_OK,
+						 POST_OK };
 	uint32_t state;
 
 	for (state = RXE_QPS_RESET; state <= RXE_QPS_ERR; state++) {

@@ -104,7 +104,7 @@ START_TEST(list_too_short)
 }
 END_TEST
 
-static enum mr_verdict scatter_to(struct rxe_sge sge)
+static enum mr_check scatter_to(struct rxe_sge sge)
 {
 	struct rxe_cursor cursor = { 0 };
 	const uint8_t byte = 0x5a;

@@ -24,7 +24,7 @@ static void teardown(void)
 	end_free(end);
 }
 
-static enum post_verdict post(uint64_t wr_id)
+static enum post_result post(uint64_t wr_id)
 {
 	const struct rxe_sge sge = sge_at((uint32_t)wr_id * 64, 64, KEY_ALL);
 	const struct rxe_recv_wr wr = { .wr_id = wr_id, .num_sge = 1, .sges = &sge };

@@ -16,18 +16,18 @@ static const struct vector *vectors;
 static size_t num_vectors;
 static const struct vector *a_v4, *a_v6;
 
-static enum frame_verdict parse_copy(struct frame *ret, const uint8_t *p, size_t len)
+static enum frame_result parse_copy(struct frame *ret, const uint8_t *p, size_t len)
 {
 	uint8_t *copy = exact_copy(p, len);
-	const enum frame_verdict verdict = frame_parse(ret, copy, len);
+	const enum frame_result result = frame_parse(ret, copy, len);
 
-	if (verdict == FRAME_OK) {
+	if (result == FRAME_OK) {
 		ck_assert(ret->payload >= copy);
 		ck_assert(ret->payload + ret->payload_len <= copy + len);
 	}
-	ck_assert_str_ne(frame_verdict_str(verdict), "?");
+	ck_assert_str_ne(frame_result_str(result), "?");
 	free(copy);
-	return verdict;
+	return result;
 }
 
 START_TEST(parse_and_emit)
@@ -63,19 +63,19 @@ static void mend(uint8_t *frame)
 	put_be16(frame + IP + 10, frame_checksum(0, frame + IP, 20));
 }
 
-/* The verdict on a frame of which one byte was set. */
-static enum frame_verdict with(const struct vector *v, size_t at, uint8_t value, bool mended)
+/* The result on a frame of which one byte was set. */
+static enum frame_result with(const struct vector *v, size_t at, uint8_t value, bool mended)
 {
 	uint8_t *p = exact_copy(v->frame, v->frame_len);
-	enum frame_verdict verdict;
+	enum frame_result result;
 	struct frame frame;
 
 	p[at] = value;
 	if (mended)
 		mend(p);
-	verdict = frame_parse(&frame, p, v->frame_len);
+	result = frame_parse(&frame, p, v->frame_len);
 	free(p);
-	return verdict;
+	return result;
 }
 
 START_TEST(v4_one_thing_wrong)

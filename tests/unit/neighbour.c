@@ -9,23 +9,23 @@
 #include "net/link/ethernet/neighbor_table.h"
 #include "net/wire/headers.h"
 
-static const struct neighbour_self v4_a = { { { [10] = 0xff, 0xff, 10, 9, 0, 1 } },
-					    { 2, 0, 0, 0, 0, 0xa } };
-static const struct neighbour_self v4_b = { { { [10] = 0xff, 0xff, 10, 9, 0, 2 } },
-					    { 2, 0, 0, 0, 0, 0xb } };
-static const struct neighbour_self v6_a = { { { 0xfd, 0x77, [13] = 0x12, 0x34, 0x01 } },
-					    { 2, 0, 0, 0, 0, 0xa } };
-static const struct neighbour_self v6_b = { { { 0xfd, 0x77, [13] = 0x56, 0x78, 0x02 } },
-					    { 2, 0, 0, 0, 0, 0xb } };
+static const struct neighbor_self v4_a = { { { [10] = 0xff, 0xff, 10, 9, 0, 1 } },
+					   { 2, 0, 0, 0, 0, 0xa } };
+static const struct neighbor_self v4_b = { { { [10] = 0xff, 0xff, 10, 9, 0, 2 } },
+					   { 2, 0, 0, 0, 0, 0xb } };
+static const struct neighbor_self v6_a = { { { 0xfd, 0x77, [13] = 0x12, 0x34, 0x01 } },
+					   { 2, 0, 0, 0, 0, 0xa } };
+static const struct neighbor_self v6_b = { { { 0xfd, 0x77, [13] = 0x56, 0x78, 0x02 } },
+					   { 2, 0, 0, 0, 0, 0xb } };
 
-static enum neighbour_kind parse_copy(struct neighbour_message *ret, const uint8_t *p, size_t len)
+static enum neighbor_kind parse_copy(struct neighbor_message *ret, const uint8_t *p, size_t len)
 {
 	uint8_t *copy = malloc(len ? len : 1);
-	enum neighbour_kind kind;
+	enum neighbor_kind kind;
 
 	ck_assert_ptr_nonnull(copy);
 	memcpy(copy, p, len);
-	kind = neighbour_parse(ret, copy, len);
+	kind = neighbor_parse(ret, copy, len);
 	free(copy);
 	return kind;
 }
@@ -38,43 +38,43 @@ START_TEST(arp_of_linux)
 		0x00, 0x01, 0x08, 0x00, 0x06, 0x04, 0x00, 0x01, 0x02, 0x00, 0x00, 0x00, 0x00, 0x0b,
 		0x0a, 0x09, 0x00, 0x02, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x0a, 0x09, 0x00, 0x01,
 	};
-	struct neighbour_message message;
-	uint8_t p[NEIGHBOUR_FRAME_MAX];
+	struct neighbor_message message;
+	uint8_t p[NEIGHBOR_FRAME_MAX];
 
-	ck_assert_int_eq(parse_copy(&message, frame, sizeof(frame)), NEIGHBOUR_ASKS);
+	ck_assert_int_eq(parse_copy(&message, frame, sizeof(frame)), NEIGHBOR_ASKS);
 	ck_assert(gid_equal(&message.target, &v4_a.gid));
 	ck_assert(gid_equal(&message.sender, &v4_b.gid));
 	ck_assert(message.names_sender);
 	ck_assert_mem_eq(message.mac, v4_b.mac, 6);
-	ck_assert_uint_eq(neighbour_emit_question(p, &v4_b, &v4_a.gid, NULL), sizeof(frame));
+	ck_assert_uint_eq(neighbor_emit_question(p, &v4_b, &v4_a.gid, NULL), sizeof(frame));
 	ck_assert_mem_eq(p, frame, sizeof(frame));
 }
 END_TEST
 
 /* Question and answer between two devices, and what is in the frames that carry them. */
-static void converse(const struct neighbour_self *a, const struct neighbour_self *b)
+static void converse(const struct neighbor_self *a, const struct neighbor_self *b)
 {
-	uint8_t question[NEIGHBOUR_FRAME_MAX], answer[NEIGHBOUR_FRAME_MAX];
-	struct neighbour_message asked, told;
-	size_t n = neighbour_emit_question(question, a, &b->gid, NULL);
+	uint8_t question[NEIGHBOR_FRAME_MAX], answer[NEIGHBOR_FRAME_MAX];
+	struct neighbor_message asked, told;
+	size_t n = neighbor_emit_question(question, a, &b->gid, NULL);
 
-	ck_assert_uint_le(n, NEIGHBOUR_FRAME_MAX);
+	ck_assert_uint_le(n, NEIGHBOR_FRAME_MAX);
 	ck_assert_uint_eq(question[0] & 1, 1); /* to a group */
-	ck_assert_int_eq(parse_copy(&asked, question, n), NEIGHBOUR_ASKS);
+	ck_assert_int_eq(parse_copy(&asked, question, n), NEIGHBOR_ASKS);
 	ck_assert(gid_equal(&asked.target, &b->gid) && gid_equal(&asked.sender, &a->gid));
 	ck_assert(asked.names_sender);
 	ck_assert_mem_eq(asked.mac, a->mac, 6);
 
-	n = neighbour_emit_answer(answer, b, &asked);
+	n = neighbor_emit_answer(answer, b, &asked);
 	ck_assert_mem_eq(answer, a->mac, 6);
 	ck_assert_mem_eq(answer + 6, b->mac, 6);
-	ck_assert_int_eq(parse_copy(&told, answer, n), NEIGHBOUR_TELLS);
+	ck_assert_int_eq(parse_copy(&told, answer, n), NEIGHBOR_TELLS);
 	ck_assert(gid_equal(&told.sender, &b->gid));
 	ck_assert_mem_eq(told.mac, b->mac, 6);
 
-	n = neighbour_emit_question(question, a, &b->gid, b->mac);
+	n = neighbor_emit_question(question, a, &b->gid, b->mac);
 	ck_assert_mem_eq(question, b->mac, 6);
-	ck_assert_int_eq(parse_copy(&asked, question, n), NEIGHBOUR_ASKS);
+	ck_assert_int_eq(parse_copy(&asked, question, n), NEIGHBOR_ASKS);
 }
 
 START_TEST(conversations)
@@ -86,15 +86,15 @@ END_TEST
 
 START_TEST(announcements)
 {
-	struct neighbour_message message;
-	uint8_t p[NEIGHBOUR_FRAME_MAX];
-	size_t n = neighbour_emit_announcement(p, &v4_a);
+	struct neighbor_message message;
+	uint8_t p[NEIGHBOR_FRAME_MAX];
+	size_t n = neighbor_emit_announcement(p, &v4_a);
 
-	ck_assert_int_eq(parse_copy(&message, p, n), NEIGHBOUR_ASKS);
+	ck_assert_int_eq(parse_copy(&message, p, n), NEIGHBOR_ASKS);
 	ck_assert(gid_equal(&message.target, &v4_a.gid) && gid_equal(&message.sender, &v4_a.gid));
-	n = neighbour_emit_announcement(p, &v6_a);
+	n = neighbor_emit_announcement(p, &v6_a);
 	ck_assert_mem_eq(p, "\x33\x33\x00\x00\x00\x01", 6);
-	ck_assert_int_eq(parse_copy(&message, p, n), NEIGHBOUR_TELLS);
+	ck_assert_int_eq(parse_copy(&message, p, n), NEIGHBOR_TELLS);
 	ck_assert(gid_equal(&message.sender, &v6_a.gid));
 }
 END_TEST
@@ -112,53 +112,53 @@ static void mend(uint8_t *p, size_t len)
 /* Somebody tries whether our address is free: it has none itself. */
 START_TEST(nameless)
 {
-	struct neighbour_message message;
-	uint8_t p[NEIGHBOUR_FRAME_MAX], answer[NEIGHBOUR_FRAME_MAX];
-	size_t n = neighbour_emit_question(p, &v6_a, &v6_b.gid, NULL);
+	struct neighbor_message message;
+	uint8_t p[NEIGHBOR_FRAME_MAX], answer[NEIGHBOR_FRAME_MAX];
+	size_t n = neighbor_emit_question(p, &v6_a, &v6_b.gid, NULL);
 
 	memset(p + 22, 0, 16);
 	n -= 8; /* without the option of its MAC */
 	put_be16(p + 18, (uint16_t)(n - 54));
 	mend(p, n);
-	ck_assert_int_eq(parse_copy(&message, p, n), NEIGHBOUR_ASKS);
+	ck_assert_int_eq(parse_copy(&message, p, n), NEIGHBOR_ASKS);
 	ck_assert(!message.names_sender);
-	n = neighbour_emit_answer(answer, &v6_b, &message);
+	n = neighbor_emit_answer(answer, &v6_b, &message);
 	ck_assert_mem_eq(answer, "\x33\x33\x00\x00\x00\x01", 6);
 	ck_assert_uint_eq(answer[58], 0x20);
-	ck_assert_int_eq(parse_copy(&message, answer, n), NEIGHBOUR_TELLS);
+	ck_assert_int_eq(parse_copy(&message, answer, n), NEIGHBOR_TELLS);
 
-	n = neighbour_emit_question(p, &v4_a, &v4_b.gid, NULL);
+	n = neighbor_emit_question(p, &v4_a, &v4_b.gid, NULL);
 	memset(p + 28, 0, 4);
-	ck_assert_int_eq(parse_copy(&message, p, n), NEIGHBOUR_ASKS);
+	ck_assert_int_eq(parse_copy(&message, p, n), NEIGHBOR_ASKS);
 	ck_assert(!message.names_sender);
-	n = neighbour_emit_answer(answer, &v4_b, &message);
-	ck_assert_int_eq(parse_copy(&message, answer, n), NEIGHBOUR_TELLS);
+	n = neighbor_emit_answer(answer, &v4_b, &message);
+	ck_assert_int_eq(parse_copy(&message, answer, n), NEIGHBOR_TELLS);
 }
 END_TEST
 
 /* An advertisement without its MAC comes from the frame's sender. */
 START_TEST(mac_of_the_frame)
 {
-	struct neighbour_message message = { .mac = { 2, 0, 0, 0, 0, 0xa }, .names_sender = true };
-	uint8_t p[NEIGHBOUR_FRAME_MAX];
+	struct neighbor_message message = { .mac = { 2, 0, 0, 0, 0, 0xa }, .names_sender = true };
+	uint8_t p[NEIGHBOR_FRAME_MAX];
 	size_t n;
 
 	message.sender = v6_a.gid;
-	n = neighbour_emit_answer(p, &v6_b, &message) - 8;
+	n = neighbor_emit_answer(p, &v6_b, &message) - 8;
 	put_be16(p + 18, (uint16_t)(n - 54));
 	mend(p, n);
-	ck_assert_int_eq(parse_copy(&message, p, n), NEIGHBOUR_TELLS);
+	ck_assert_int_eq(parse_copy(&message, p, n), NEIGHBOR_TELLS);
 	ck_assert_mem_eq(message.mac, v6_b.mac, 6);
 }
 END_TEST
 
 /* One byte set, the checksum right again when mended. */
-static enum neighbour_kind with(const struct neighbour_self *self, const struct gid *target,
-				size_t at, uint8_t value, bool mended)
+static enum neighbor_kind with(const struct neighbor_self *self, const struct gid *target,
+			       size_t at, uint8_t value, bool mended)
 {
-	uint8_t p[NEIGHBOUR_FRAME_MAX];
-	const size_t n = neighbour_emit_question(p, self, target, NULL);
-	struct neighbour_message message;
+	uint8_t p[NEIGHBOR_FRAME_MAX];
+	const size_t n = neighbor_emit_question(p, self, target, NULL);
+	struct neighbor_message message;
 
 	p[at] = value;
 	if (mended)
@@ -168,43 +168,43 @@ static enum neighbour_kind with(const struct neighbour_self *self, const struct 
 
 START_TEST(one_thing_wrong)
 {
-	const struct neighbour_self *s = &v4_a;
+	const struct neighbor_self *s = &v4_a;
 	const struct gid *t = &v4_b.gid;
 
 	for (size_t at = 14; at < 20; at++)
-		ck_assert_int_eq(with(s, t, at, 99, false), NEIGHBOUR_NEITHER);
-	ck_assert_int_eq(with(s, t, 21, 3, false), NEIGHBOUR_NEITHER);
-	ck_assert_int_eq(with(s, t, 22, 0xff, false), NEIGHBOUR_NEITHER); /* lives at a group */
-	ck_assert_int_eq(with(s, t, 13, 0x00, false), NEIGHBOUR_NEITHER);
+		ck_assert_int_eq(with(s, t, at, 99, false), NEIGHBOR_NEITHER);
+	ck_assert_int_eq(with(s, t, 21, 3, false), NEIGHBOR_NEITHER);
+	ck_assert_int_eq(with(s, t, 22, 0xff, false), NEIGHBOR_NEITHER); /* lives at a group */
+	ck_assert_int_eq(with(s, t, 13, 0x00, false), NEIGHBOR_NEITHER);
 
 	s = &v6_a;
 	t = &v6_b.gid;
-	ck_assert_int_eq(with(s, t, 14, 0x45, true), NEIGHBOUR_NEITHER);
-	ck_assert_int_eq(with(s, t, 19, 23, true), NEIGHBOUR_NEITHER);
-	ck_assert_int_eq(with(s, t, 19, 33, true), NEIGHBOUR_NEITHER);
-	ck_assert_int_eq(with(s, t, 20, 17, true), NEIGHBOUR_NEITHER);
-	ck_assert_int_eq(with(s, t, 21, 254, true), NEIGHBOUR_NEITHER); /* came through a router */
-	ck_assert_int_eq(with(s, t, 54, 134, true), NEIGHBOUR_NEITHER);
-	ck_assert_int_eq(with(s, t, 55, 1, true), NEIGHBOUR_NEITHER);
-	ck_assert_int_eq(with(s, t, 62, 0xff, true), NEIGHBOUR_NEITHER); /* asks for a group */
-	ck_assert_int_eq(with(s, t, 79, 0, true), NEIGHBOUR_NEITHER);	 /* endless options */
-	ck_assert_int_eq(with(s, t, 79, 2, true), NEIGHBOUR_NEITHER);
-	ck_assert_int_eq(with(s, t, 80, 4, false), NEIGHBOUR_NEITHER); /* checksum */
-	ck_assert_int_eq(with(s, t, 80, 4, true), NEIGHBOUR_ASKS);
+	ck_assert_int_eq(with(s, t, 14, 0x45, true), NEIGHBOR_NEITHER);
+	ck_assert_int_eq(with(s, t, 19, 23, true), NEIGHBOR_NEITHER);
+	ck_assert_int_eq(with(s, t, 19, 33, true), NEIGHBOR_NEITHER);
+	ck_assert_int_eq(with(s, t, 20, 17, true), NEIGHBOR_NEITHER);
+	ck_assert_int_eq(with(s, t, 21, 254, true), NEIGHBOR_NEITHER); /* came through a router */
+	ck_assert_int_eq(with(s, t, 54, 134, true), NEIGHBOR_NEITHER);
+	ck_assert_int_eq(with(s, t, 55, 1, true), NEIGHBOR_NEITHER);
+	ck_assert_int_eq(with(s, t, 62, 0xff, true), NEIGHBOR_NEITHER); /* asks for a group */
+	ck_assert_int_eq(with(s, t, 79, 0, true), NEIGHBOR_NEITHER);	/* endless options */
+	ck_assert_int_eq(with(s, t, 79, 2, true), NEIGHBOR_NEITHER);
+	ck_assert_int_eq(with(s, t, 80, 4, false), NEIGHBOR_NEITHER); /* checksum */
+	ck_assert_int_eq(with(s, t, 80, 4, true), NEIGHBOR_ASKS);
 }
 END_TEST
 
 START_TEST(every_truncation)
 {
-	static const struct neighbour_self *const selves[] = { &v4_a, &v6_a };
+	static const struct neighbor_self *const selves[] = { &v4_a, &v6_a };
 
 	for (size_t i = 0; i < 2; i++) {
-		uint8_t p[NEIGHBOUR_FRAME_MAX];
-		struct neighbour_message message;
-		const size_t n = neighbour_emit_announcement(p, selves[i]);
+		uint8_t p[NEIGHBOR_FRAME_MAX];
+		struct neighbor_message message;
+		const size_t n = neighbor_emit_announcement(p, selves[i]);
 
 		for (size_t len = 0; len < n; len++)
-			ck_assert_int_eq(parse_copy(&message, p, len), NEIGHBOUR_NEITHER);
+			ck_assert_int_eq(parse_copy(&message, p, len), NEIGHBOR_NEITHER);
 		for (size_t bit = 0; bit < 8 * n; bit++) {
 			p[bit / 8] ^= (uint8_t)(1u << bit % 8);
 			(void)parse_copy(&message, p, n);
@@ -214,7 +214,7 @@ START_TEST(every_truncation)
 }
 END_TEST
 
-static struct neighbour_table table;
+static struct neighbor_table table;
 static const uint8_t mac_1[6] = { 2, 0, 0, 0, 0, 1 }, mac_2[6] = { 2, 0, 0, 0, 0, 2 };
 
 static void fresh_table(void)
@@ -222,29 +222,29 @@ static void fresh_table(void)
 	memset(&table, 0, sizeof(table));
 }
 
-static enum neighbour_step due(uint64_t now_ns, const uint8_t **ret_mac)
+static enum neighbor_step due(uint64_t now_ns, const uint8_t **ret_mac)
 {
 	struct gid gid;
 
-	return neighbour_table_due(&table, now_ns, &gid, ret_mac);
+	return neighbor_table_due(&table, now_ns, &gid, ret_mac);
 }
 
 START_TEST(ask_and_learn)
 {
 	bool ask;
 
-	ck_assert_uint_eq(neighbour_table_deadline(&table), UINT64_MAX);
-	ck_assert_ptr_null(neighbour_table_find(&table, &v4_b.gid, 1000, &ask));
+	ck_assert_uint_eq(neighbor_table_deadline(&table), UINT64_MAX);
+	ck_assert_ptr_null(neighbor_table_find(&table, &v4_b.gid, 1000, &ask));
 	ck_assert(ask);
-	ck_assert_ptr_null(neighbour_table_find(&table, &v4_b.gid, 2000, &ask));
-	ck_assert(neighbour_table_just_asked(&table, &v4_b.gid, 1000 + NEIGHBOUR_SOON_NS - 1));
-	ck_assert(!neighbour_table_just_asked(&table, &v4_b.gid, 1000 + NEIGHBOUR_SOON_NS));
+	ck_assert_ptr_null(neighbor_table_find(&table, &v4_b.gid, 2000, &ask));
+	ck_assert(neighbor_table_just_asked(&table, &v4_b.gid, 1000 + NEIGHBOR_SOON_NS - 1));
+	ck_assert(!neighbor_table_just_asked(&table, &v4_b.gid, 1000 + NEIGHBOR_SOON_NS));
 	ck_assert(!ask);
-	ck_assert_uint_eq(neighbour_table_deadline(&table), 1000 + NEIGHBOUR_RETRY_NS);
-	ck_assert(neighbour_table_learn(&table, &v4_b.gid, mac_1, SOURCE_TOLD, 3000));
-	ck_assert_mem_eq(neighbour_table_find(&table, &v4_b.gid, 4000, &ask), mac_1, 6);
+	ck_assert_uint_eq(neighbor_table_deadline(&table), 1000 + NEIGHBOR_RETRY_NS);
+	ck_assert(neighbor_table_learn(&table, &v4_b.gid, mac_1, SOURCE_TOLD, 3000));
+	ck_assert_mem_eq(neighbor_table_find(&table, &v4_b.gid, 4000, &ask), mac_1, 6);
 	ck_assert(!ask);
-	ck_assert_uint_eq(neighbour_table_deadline(&table), UINT64_MAX);
+	ck_assert_uint_eq(neighbor_table_deadline(&table), UINT64_MAX);
 }
 END_TEST
 
@@ -254,17 +254,17 @@ START_TEST(nobody_answers)
 	uint64_t now = 0;
 	bool ask;
 
-	(void)neighbour_table_find(&table, &v4_b.gid, now, &ask);
-	for (uint32_t i = 1; i < NEIGHBOUR_TRIES; i++) {
-		ck_assert_int_eq(due(now + NEIGHBOUR_RETRY_NS - 1, &mac), NEIGHBOUR_NOTHING);
-		now = neighbour_table_deadline(&table);
-		ck_assert_int_eq(due(now, &mac), NEIGHBOUR_ASK_AGAIN);
+	(void)neighbor_table_find(&table, &v4_b.gid, now, &ask);
+	for (uint32_t i = 1; i < NEIGHBOR_TRIES; i++) {
+		ck_assert_int_eq(due(now + NEIGHBOR_RETRY_NS - 1, &mac), NEIGHBOR_NOTHING);
+		now = neighbor_table_deadline(&table);
+		ck_assert_int_eq(due(now, &mac), NEIGHBOR_ASK_AGAIN);
 		ck_assert_ptr_null(mac);
 	}
-	now = neighbour_table_deadline(&table);
-	ck_assert_int_eq(due(now, &mac), NEIGHBOUR_GONE);
-	ck_assert_int_eq(due(now, &mac), NEIGHBOUR_NOTHING);
-	ck_assert_ptr_null(neighbour_table_find(&table, &v4_b.gid, now, &ask));
+	now = neighbor_table_deadline(&table);
+	ck_assert_int_eq(due(now, &mac), NEIGHBOR_GONE);
+	ck_assert_int_eq(due(now, &mac), NEIGHBOR_NOTHING);
+	ck_assert_ptr_null(neighbor_table_find(&table, &v4_b.gid, now, &ask));
 	ck_assert(ask);
 }
 END_TEST
@@ -272,42 +272,42 @@ END_TEST
 START_TEST(grown_old)
 {
 	const uint8_t *mac;
-	uint64_t now = NEIGHBOUR_FRESH_NS;
+	uint64_t now = NEIGHBOR_FRESH_NS;
 	bool ask;
 
-	(void)neighbour_table_learn(&table, &v4_b.gid, mac_1, SOURCE_ASKED, 0);
-	ck_assert_mem_eq(neighbour_table_find(&table, &v4_b.gid, now - 1, &ask), mac_1, 6);
+	(void)neighbor_table_learn(&table, &v4_b.gid, mac_1, SOURCE_ASKED, 0);
+	ck_assert_mem_eq(neighbor_table_find(&table, &v4_b.gid, now - 1, &ask), mac_1, 6);
 	ck_assert(!ask);
-	ck_assert_mem_eq(neighbour_table_find(&table, &v4_b.gid, now, &ask), mac_1, 6);
+	ck_assert_mem_eq(neighbor_table_find(&table, &v4_b.gid, now, &ask), mac_1, 6);
 	ck_assert(ask);
 	/* First it is asked itself, at last everybody; then it is forgotten. */
-	for (uint32_t i = 1; i < NEIGHBOUR_TRIES; i++) {
-		now = neighbour_table_deadline(&table);
-		ck_assert_int_eq(due(now, &mac), NEIGHBOUR_ASK_AGAIN);
-		ck_assert_int_eq(mac != NULL, i + 1 < NEIGHBOUR_TRIES);
-		ck_assert_ptr_nonnull(neighbour_table_find(&table, &v4_b.gid, now, &ask));
+	for (uint32_t i = 1; i < NEIGHBOR_TRIES; i++) {
+		now = neighbor_table_deadline(&table);
+		ck_assert_int_eq(due(now, &mac), NEIGHBOR_ASK_AGAIN);
+		ck_assert_int_eq(mac != NULL, i + 1 < NEIGHBOR_TRIES);
+		ck_assert_ptr_nonnull(neighbor_table_find(&table, &v4_b.gid, now, &ask));
 	}
-	ck_assert_int_eq(due(neighbour_table_deadline(&table), &mac), NEIGHBOUR_GONE);
+	ck_assert_int_eq(due(neighbor_table_deadline(&table), &mac), NEIGHBOR_GONE);
 }
 END_TEST
 
 START_TEST(signs_of_life)
 {
-	const uint64_t later = NEIGHBOUR_FRESH_NS - 1;
+	const uint64_t later = NEIGHBOR_FRESH_NS - 1;
 	bool ask;
 
-	(void)neighbour_table_learn(&table, &v4_b.gid, mac_1, SOURCE_HEARD, 0);
-	(void)neighbour_table_learn(&table, &v4_b.gid, mac_1, SOURCE_HEARD, later);
-	ck_assert_ptr_nonnull(neighbour_table_find(&table, &v4_b.gid, 2 * later, &ask));
+	(void)neighbor_table_learn(&table, &v4_b.gid, mac_1, SOURCE_HEARD, 0);
+	(void)neighbor_table_learn(&table, &v4_b.gid, mac_1, SOURCE_HEARD, later);
+	ck_assert_ptr_nonnull(neighbor_table_find(&table, &v4_b.gid, 2 * later, &ask));
 	ck_assert(!ask);
 	/* Of another MAC, a datagram proves nothing; an announcement does. */
-	(void)neighbour_table_learn(&table, &v4_b.gid, mac_2, SOURCE_HEARD, later);
-	ck_assert_mem_eq(neighbour_table_find(&table, &v4_b.gid, later, &ask), mac_1, 6);
-	(void)neighbour_table_learn(&table, &v4_b.gid, mac_2, SOURCE_TOLD, later);
-	ck_assert_mem_eq(neighbour_table_find(&table, &v4_b.gid, later, &ask), mac_2, 6);
+	(void)neighbor_table_learn(&table, &v4_b.gid, mac_2, SOURCE_HEARD, later);
+	ck_assert_mem_eq(neighbor_table_find(&table, &v4_b.gid, later, &ask), mac_1, 6);
+	(void)neighbor_table_learn(&table, &v4_b.gid, mac_2, SOURCE_TOLD, later);
+	ck_assert_mem_eq(neighbor_table_find(&table, &v4_b.gid, later, &ask), mac_2, 6);
 	/* Strangers that announce themselves are none of our business. */
-	ck_assert(!neighbour_table_learn(&table, &v6_b.gid, mac_2, SOURCE_TOLD, later));
-	ck_assert_ptr_null(neighbour_table_find(&table, &v6_b.gid, later, &ask));
+	ck_assert(!neighbor_table_learn(&table, &v6_b.gid, mac_2, SOURCE_TOLD, later));
+	ck_assert_ptr_null(neighbor_table_find(&table, &v6_b.gid, later, &ask));
 }
 END_TEST
 
@@ -322,16 +322,16 @@ START_TEST(crowd)
 
 		put_be16(gid.raw + 14, (uint16_t)i);
 		if (i % 3)
-			(void)neighbour_table_find(&table, &gid, i, &ask);
+			(void)neighbor_table_find(&table, &gid, i, &ask);
 		else
-			(void)neighbour_table_learn(&table, &gid, mac_1, SOURCE_HEARD, i);
-		ck_assert(i % 3 || neighbour_table_find(&table, &gid, i, &ask));
-		ck_assert_uint_le(table.waiting, NEIGHBOUR_SETS * NEIGHBOUR_WAYS);
+			(void)neighbor_table_learn(&table, &gid, mac_1, SOURCE_HEARD, i);
+		ck_assert(i % 3 || neighbor_table_find(&table, &gid, i, &ask));
+		ck_assert_uint_le(table.waiting, NEIGHBOR_SETS * NEIGHBOR_WAYS);
 	}
-	for (uint64_t now = NEIGHBOUR_RETRY_NS; table.waiting > 0; now += NEIGHBOUR_RETRY_NS)
-		while (due(now + 10000, &mac) != NEIGHBOUR_NOTHING)
+	for (uint64_t now = NEIGHBOR_RETRY_NS; table.waiting > 0; now += NEIGHBOR_RETRY_NS)
+		while (due(now + 10000, &mac) != NEIGHBOR_NOTHING)
 			;
-	ck_assert_uint_eq(neighbour_table_deadline(&table), UINT64_MAX);
+	ck_assert_uint_eq(neighbor_table_deadline(&table), UINT64_MAX);
 }
 END_TEST
 

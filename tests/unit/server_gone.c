@@ -57,7 +57,7 @@ static void teardown(void)
 	world_teardown();
 }
 
-static struct rxe_gone_table *table(void)
+static struct rxe_time_wait_table *table(void)
 {
 	return &p.at.shared->slot[p.at.slot].gone;
 }
@@ -65,14 +65,14 @@ static struct rxe_gone_table *table(void)
 /* As the engine writes it down. Returns the number of the queue pair. */
 static uint32_t leave_one(uint32_t place)
 {
-	struct rxe_gone *gone = &table()->at[place];
+	struct rxe_time_wait *gone = &table()->at[place];
 	const uint32_t qpn = p.at.slot << RXE_SLOT_SHIFT | (0x1230 + place);
 
 	memset(gone, 0, sizeof(*gone));
 	gone->dest_qpn = OURS;
 	gone->psn = 200;
 	gone->msn = 7;
-	gone->until_ns = now_ns() + RXE_GONE_MAX_NS / 2;
+	gone->until_ns = now_ns() + RXE_TIME_WAIT_MAX_NS / 2;
 	gone->src = device_gid;
 	gone->dst = peer_gid;
 	gone->hop_limit = 64;

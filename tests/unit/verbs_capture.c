@@ -23,8 +23,8 @@
 #define PEER  0x051001u
 #define OURS  0x031002u
 
-static struct dm_device *dev;
-static struct dm_wire *wire;
+static struct vb_device *dev;
+static struct vb_wire *wire;
 static struct capture_area *area;
 static struct capture_reader reader;
 static struct fault_shaper *shaper;
@@ -43,7 +43,7 @@ static struct gid loopback(uint8_t last)
 static void on_fired(void *arg, const struct fault_firing *firing)
 {
 	(void)arg;
-	dm_capture_fault(wire, firing);
+	vb_capture_fault(wire, firing);
 }
 
 /* Every request may be answered. */
@@ -70,7 +70,7 @@ static void begin_capture(void)
 	area->rings = RINGS;
 	area->ring_bytes = BYTES;
 	area->keep = CAPTURE_KEEP_MAX;
-	dm_capture_told(dev, fd);
+	vb_capture_told(dev, fd);
 	ck_assert_ptr_nonnull(wire->capture);
 	capture_reader_open(
 		&reader,
@@ -87,9 +87,9 @@ static void setup(void)
 	here = loopback(1);
 	there = loopback(2);
 	dev = calloc(1, sizeof(*dev));
-	wire = &dev->pump.wire;
-	dm_pump_init(&dev->pump);
-	dev->pump.engine = calloc(1, sizeof(struct rxe_engine));
+	wire = &dev->progress.wire;
+	progress_init(&dev->progress);
+	dev->progress.engine = calloc(1, sizeof(struct rxe_engine));
 	dev->info.gids[0] = here;
 	dev->attachment.slot = SLOT;
 	dev->attachment.shared = mmap(NULL, sizeof(struct ctl_shared), PROT_READ | PROT_WRITE,
@@ -109,14 +109,14 @@ static void setup(void)
 
 static void teardown(void)
 {
-	dm_capture_told(dev, -1);
+	vb_capture_told(dev, -1);
 	ck_assert_ptr_null(wire->capture);
 	munmap(area, capture_ring_offset(BYTES, RINGS));
 	fault_shaper_free(shaper);
 	link_udp_close(wire->udp);
 	close(rx_fd);
 	munmap(dev->attachment.shared, sizeof(struct ctl_shared));
-	free(dev->pump.engine);
+	free(dev->progress.engine);
 	free(dev);
 }
 
@@ -158,8 +158,8 @@ static void send_train(const struct wire_train *train)
 	const struct wire_train *out;
 	const size_t n = fault_shaper_out(shaper, train, 1000, &out);
 
-	dm_capture_sending(wire);
-	dm_capture_sent(wire, out, n);
+	vb_capture_sending(wire);
+	vb_capture_sent(wire, out, n);
 }
 
 static void arrive(const struct gid *from, uint32_t psn)
@@ -172,7 +172,7 @@ static void arrive(const struct gid *from, uint32_t psn)
 	const size_t n = fault_shaper_in(shaper, &arrival, 1000, &in);
 
 	if (wire->capture)
-		dm_capture_arrived(wire, in, n);
+		vb_capture_arrived(wire, in, n);
 }
 
 struct seen {
@@ -272,8 +272,8 @@ START_TEST(held_back)
 	expect(&seen[0], 200, CAPTURE_SENT, "");
 	expect(&seen[1], 202, CAPTURE_SENT, "");
 	n = fault_shaper_due_out(shaper, 3000000, &out);
-	dm_capture_sending(wire);
-	dm_capture_sent(wire, out, n);
+	vb_capture_sending(wire);
+	vb_capture_sent(wire, out, n);
 	ck_assert_uint_eq(look(seen, 16), 1);
 	expect(&seen[0], 201, CAPTURE_SENT | CAPTURE_FAULT, "fault 1: delay");
 }
@@ -309,8 +309,8 @@ START_TEST(answered_by_a_fault)
 	expect(&seen[0], 300, CAPTURE_LOST | CAPTURE_FAULT, "fault 1: rnr_nak");
 	n = fault_shaper_due_out(shaper, 2000, &out);
 	ck_assert_uint_eq(n, 1);
-	dm_capture_sending(wire);
-	dm_capture_sent(wire, out, n);
+	vb_capture_sending(wire);
+	vb_capture_sent(wire, out, n);
 	ck_assert_uint_eq(look(seen, 16), 1);
 	expect(&seen[0], 300, CAPTURE_SENT | CAPTURE_FAULT, "fault 1: rnr_nak");
 	ck_assert_uint_eq(seen[0].len, BTH_LEN + AETH_LEN + ICRC_LEN);
@@ -321,10 +321,10 @@ START_TEST(no_capture_no_harm)
 {
 	struct seen seen[16];
 
-	dm_capture_told(dev, -1);
+	vb_capture_told(dev, -1);
 	rule("drop dir=in");
 	arrive(&there, 1);
-	dm_capture_told(dev, -1);
+	vb_capture_told(dev, -1);
 	ck_assert_uint_eq(look(seen, 16), 0);
 }
 END_TEST

@@ -24,8 +24,8 @@
 #define DOMAIN	  9u
 #define RECVS	  4u
 
-static struct dm_device *dev;
-static struct ctl_errand *sheet;
+static struct vb_device *dev;
+static struct ctl_remote_request *sheet;
 static uint8_t *pages; /* the second of three is registered */
 static _Atomic bool stop;
 
@@ -42,8 +42,8 @@ static void setup(void)
 	memset(pages, UNTOUCHED, (size_t)3 * PAGE);
 	dev->attachment.shared = shared;
 	dev->attachment.slot = OWN;
-	dev->pump.engine = calloc(1, sizeof(struct rxe_engine));
-	ck_assert_ptr_nonnull(dev->pump.engine);
+	dev->progress.engine = calloc(1, sizeof(struct rxe_engine));
+	ck_assert_ptr_nonnull(dev->progress.engine);
 	sheet = &dev->attachment.shared->errands.sheet[OTHER];
 	mr = &dev->attachment.shared->mrs.entry[rxe_key_index(KEY)];
 	*mr = (struct rxe_mr){ .kind = RXE_MR_PLAIN,
@@ -52,31 +52,31 @@ static void setup(void)
 			       .len = PAGE,
 			       .addr = (uintptr_t)(pages + PAGE) };
 	atomic_store(&mr->key, KEY);
-	dm_memory_guard();
+	vb_memory_guard();
 }
 
 static void teardown(void)
 {
 	munmap(dev->attachment.shared, sizeof(struct ctl_shared));
-	free(dev->pump.engine);
+	free(dev->progress.engine);
 	free(dev);
 	free(pages);
 }
 
 static bool ask_of(uint32_t key, uint32_t op, uint64_t iova, uint32_t len)
 {
-	struct ctl_errands *errands = &dev->attachment.shared->errands;
-	const uint64_t number = (atomic_load(&sheet->state) | CTL_ERRAND_PHASE) + 1;
+	struct ctl_remote_requests *errands = &dev->attachment.shared->errands;
+	const uint64_t number = (atomic_load(&sheet->state) | CTL_REMOTE_PHASE) + 1;
 
 	sheet->op = op;
 	sheet->key = key;
 	sheet->len = len;
 	if (iova)
 		__atomic_store_n(&sheet->iova, iova, __ATOMIC_RELAXED);
-	atomic_store(&sheet->state, number | CTL_ERRAND_SENT);
+	atomic_store(&sheet->state, number | CTL_REMOTE_SENT);
 	atomic_fetch_or(&errands->pending[OWN].from[OTHER / 64], 1ull << OTHER % 64);
-	dm_errands_run(dev);
-	ck_assert_uint_eq(atomic_load(&sheet->state), number | CTL_ERRAND_DONE);
+	remote_run(dev);
+	ck_assert_uint_eq(atomic_load(&sheet->state), number | CTL_REMOTE_DONE);
 	return sheet->ok;
 }
 
@@ -96,15 +96,15 @@ static bool is_untouched(const uint8_t *p)
 START_TEST(reaches_its_region_and_no_more)
 {
 	memset(sheet->bytes, 1, sizeof(sheet->bytes));
-	ck_assert(ask(CTL_ERRAND_WRITE, IOVA, PAGE));
-	ck_assert(ask(CTL_ERRAND_WRITE, IOVA + PAGE - 1, 1));
-	ck_assert(!ask(CTL_ERRAND_WRITE, IOVA + 1, PAGE));
-	ck_assert(!ask(CTL_ERRAND_WRITE, IOVA - 1, 1));
-	ck_assert(!ask(CTL_ERRAND_WRITE, IOVA, CTL_ERRAND_BYTES + 1));
-	ck_assert(!ask(CTL_ERRAND_READ, UINT64_MAX, 2));
-	ck_assert(!ask(CTL_ERRAND_FETCH_ADD, IOVA, 4));
-	ck_assert(!ask(CTL_ERRAND_FETCH_ADD, IOVA + PAGE - 4, 8));
-	ck_assert(!ask(CTL_ERRAND_SRQ_TAKE, IOVA, sizeof(struct ctl_errand_recv) + 1));
+	ck_assert(ask(CTL_REMOTE_WRITE, IOVA, PAGE));
+	ck_assert(ask(CTL_REMOTE_WRITE, IOVA + PAGE - 1, 1));
+	ck_assert(!ask(CTL_REMOTE_WRITE, IOVA + 1, PAGE));
+	ck_assert(!ask(CTL_REMOTE_WRITE, IOVA - 1, 1));
+	ck_assert(!ask(CTL_REMOTE_WRITE, IOVA, CTL_REMOTE_BYTES + 1));
+	ck_assert(!ask(CTL_REMOTE_READ, UINT64_MAX, 2));
+	ck_assert(!ask(CTL_REMOTE_FETCH_ADD, IOVA, 4));
+	ck_assert(!ask(CTL_REMOTE_FETCH_ADD, IOVA + PAGE - 4, 8));
+	ck_assert(!ask(CTL_REMOTE_SRQ_TAKE, IOVA, sizeof(struct ctl_remote_recv) + 1));
 	ck_assert(!ask(99, IOVA, 1));
 	ck_assert(is_untouched(pages) && is_untouched(pages + (size_t)2 * PAGE));
 }
@@ -130,7 +130,7 @@ START_TEST(is_read_once)
 	ck_assert_int_eq(pthread_create(&writer, NULL, keep_writing, NULL), 0);
 	for (uint32_t i = 0; i < ROUNDS; i++) {
 		memset(sheet->bytes, 1, 8);
-		done += ask(i & 1 ? CTL_ERRAND_WRITE : CTL_ERRAND_FETCH_ADD, 0, 8);
+		done += ask(i & 1 ? CTL_REMOTE_WRITE : CTL_REMOTE_FETCH_ADD, 0, 8);
 	}
 	atomic_store(&stop, true);
 	pthread_join(writer, NULL);
@@ -143,8 +143,8 @@ END_TEST
 /* An XRC SRQ of ours lends its receives to who asks in its domain, and takes back a completion for each: no more, and no other. */
 START_TEST(an_srq_gets_back_what_it_lent)
 {
-	const uint32_t take = sizeof(struct ctl_errand_recv), done = sizeof(struct rxe_cqe);
-	struct dm_srq *srq = calloc(1, sizeof(*srq));
+	const uint32_t take = sizeof(struct ctl_remote_recv), done = sizeof(struct rxe_cqe);
+	struct vb_srq *srq = calloc(1, sizeof(*srq));
 	void *ring = calloc(RECVS, rxe_recv_stride(1)), *entries = calloc(1, rxe_cq_ring_bytes(8));
 	const struct rxe_recv_wr recv = { .wr_id = 71 };
 	struct rxe_cq cq;
@@ -152,23 +152,24 @@ START_TEST(an_srq_gets_back_what_it_lent)
 	ck_assert(srq && ring && entries);
 	rxe_cq_init(&cq, entries, 8, NULL);
 	rxe_srq_init(&srq->srq, 1, ring, RECVS, 1, srq);
-	rxe_srq_name(dev->pump.engine, &srq->srq, SRQN, DOMAIN, &cq);
+	rxe_srq_name(dev->progress.engine, &srq->srq, SRQN, DOMAIN, &cq);
 	for (uint32_t i = 0; i < RECVS; i++)
-		ck_assert_int_eq(rxe_post_srq_recv(dev->pump.engine, &srq->srq, &recv), POST_OK);
+		ck_assert_int_eq(rxe_post_srq_recv(dev->progress.engine, &srq->srq, &recv),
+				 POST_OK);
 
 	memset(sheet->bytes, 0, sizeof(sheet->bytes));
-	ck_assert(!ask_of(SRQN, CTL_ERRAND_SRQ_DONE, DOMAIN, done)); /* nothing was lent */
-	ck_assert(!ask_of(SRQN, CTL_ERRAND_SRQ_TAKE, DOMAIN + 1, take));
-	ck_assert(!ask_of(SRQN + 1, CTL_ERRAND_SRQ_TAKE, DOMAIN, take));
-	ck_assert(!ask_of(SRQN, CTL_ERRAND_SRQ_TAKE, DOMAIN, take - 1));
+	ck_assert(!ask_of(SRQN, CTL_REMOTE_SRQ_DONE, DOMAIN, done)); /* nothing was lent */
+	ck_assert(!ask_of(SRQN, CTL_REMOTE_SRQ_TAKE, DOMAIN + 1, take));
+	ck_assert(!ask_of(SRQN + 1, CTL_REMOTE_SRQ_TAKE, DOMAIN, take));
+	ck_assert(!ask_of(SRQN, CTL_REMOTE_SRQ_TAKE, DOMAIN, take - 1));
 	ck_assert_uint_eq(rxe_ring_used(&srq->srq.rq), RECVS);
-	ck_assert(ask_of(SRQN, CTL_ERRAND_SRQ_TAKE, DOMAIN, take));
-	ck_assert_uint_eq(((struct ctl_errand_recv *)(void *)sheet->bytes)->wr_id, 71);
-	ck_assert(!ask_of(SRQN, CTL_ERRAND_SRQ_DONE, DOMAIN + 1, done));
-	ck_assert(!ask_of(SRQN, CTL_ERRAND_SRQ_DONE, DOMAIN, done - 1));
+	ck_assert(ask_of(SRQN, CTL_REMOTE_SRQ_TAKE, DOMAIN, take));
+	ck_assert_uint_eq(((struct ctl_remote_recv *)(void *)sheet->bytes)->wr_id, 71);
+	ck_assert(!ask_of(SRQN, CTL_REMOTE_SRQ_DONE, DOMAIN + 1, done));
+	ck_assert(!ask_of(SRQN, CTL_REMOTE_SRQ_DONE, DOMAIN, done - 1));
 	ck_assert_uint_eq(cq.tail, 0);
-	ck_assert(ask_of(SRQN, CTL_ERRAND_SRQ_DONE, DOMAIN, done));
-	ck_assert(!ask_of(SRQN, CTL_ERRAND_SRQ_DONE, DOMAIN, done));
+	ck_assert(ask_of(SRQN, CTL_REMOTE_SRQ_DONE, DOMAIN, done));
+	ck_assert(!ask_of(SRQN, CTL_REMOTE_SRQ_DONE, DOMAIN, done));
 	ck_assert_uint_eq(cq.tail, 1);
 	free(entries);
 	free(ring);

@@ -19,19 +19,19 @@ START_TEST(lives_until_taken)
 {
 	struct thing a = { 0 };
 
-	ck_assert(!dm_object_is(&a, DM_KIND_PD));
-	ck_assert(!dm_object_is(NULL, DM_KIND_PD));
-	ck_assert(!dm_object_take(NULL, DM_KIND_PD));
-	ck_assert(dm_object_add(&a, DM_KIND_PD));
-	ck_assert(dm_object_is(&a, DM_KIND_PD));
-	ck_assert(!dm_object_is(&a, DM_KIND_MR));
-	ck_assert(!dm_object_take(&a, DM_KIND_MR));
-	ck_assert(dm_object_take(&a, DM_KIND_PD));
-	ck_assert(!dm_object_take(&a, DM_KIND_PD));
+	ck_assert(!vb_object_is(&a, VB_KIND_PD));
+	ck_assert(!vb_object_is(NULL, VB_KIND_PD));
+	ck_assert(!vb_object_take(NULL, VB_KIND_PD));
+	ck_assert(vb_object_add(&a, VB_KIND_PD));
+	ck_assert(vb_object_is(&a, VB_KIND_PD));
+	ck_assert(!vb_object_is(&a, VB_KIND_MR));
+	ck_assert(!vb_object_take(&a, VB_KIND_MR));
+	ck_assert(vb_object_take(&a, VB_KIND_PD));
+	ck_assert(!vb_object_take(&a, VB_KIND_PD));
 	/* The allocator gives the same address out again. */
-	ck_assert(dm_object_add(&a, DM_KIND_MR));
-	ck_assert(!dm_object_is(&a, DM_KIND_PD));
-	ck_assert(dm_object_take(&a, DM_KIND_MR));
+	ck_assert(vb_object_add(&a, VB_KIND_MR));
+	ck_assert(!vb_object_is(&a, VB_KIND_PD));
+	ck_assert(vb_object_take(&a, VB_KIND_MR));
 }
 END_TEST
 
@@ -42,13 +42,13 @@ START_TEST(thousands_come_and_go)
 
 	for (int round = 0; round < 4; round++) {
 		for (int i = 0; i < N; i++)
-			ck_assert(dm_object_add(&things[i], DM_KIND_AH));
+			ck_assert(vb_object_add(&things[i], VB_KIND_AH));
 		for (int i = 0; i < N; i += 2)
-			ck_assert(dm_object_take(&things[i], DM_KIND_AH));
+			ck_assert(vb_object_take(&things[i], VB_KIND_AH));
 		for (int i = 0; i < N; i++)
-			ck_assert(dm_object_is(&things[i], DM_KIND_AH) == (i & 1));
+			ck_assert(vb_object_is(&things[i], VB_KIND_AH) == (i & 1));
 		for (int i = 1; i < N; i += 2)
-			ck_assert(dm_object_take(&things[i], DM_KIND_AH));
+			ck_assert(vb_object_take(&things[i], VB_KIND_AH));
 	}
 }
 END_TEST
@@ -58,15 +58,15 @@ START_TEST(a_context_takes_its_own_along)
 	struct ibv_context one, two;
 	struct thing a = { &one, 0 }, b = { &one, 0 }, c = { &two, 0 };
 
-	dm_object_add(&a, DM_KIND_QP);
-	dm_object_add(&b, DM_KIND_PD);
-	dm_object_add(&c, DM_KIND_QP);
-	ck_assert_ptr_eq(dm_object_of(&one, DM_KIND_QP), &a);
-	ck_assert(dm_object_take(&a, DM_KIND_QP));
-	ck_assert_ptr_null(dm_object_of(&one, DM_KIND_QP));
-	dm_object_forget(&one);
-	ck_assert(!dm_object_is(&b, DM_KIND_PD));
-	ck_assert(dm_object_take(&c, DM_KIND_QP));
+	vb_object_add(&a, VB_KIND_QP);
+	vb_object_add(&b, VB_KIND_PD);
+	vb_object_add(&c, VB_KIND_QP);
+	ck_assert_ptr_eq(vb_object_of(&one, VB_KIND_QP), &a);
+	ck_assert(vb_object_take(&a, VB_KIND_QP));
+	ck_assert_ptr_null(vb_object_of(&one, VB_KIND_QP));
+	vb_object_forget(&one);
+	ck_assert(!vb_object_is(&b, VB_KIND_PD));
+	ck_assert(vb_object_take(&c, VB_KIND_QP));
 }
 END_TEST
 
@@ -74,12 +74,12 @@ END_TEST
 START_TEST(limits_are_kept)
 {
 	static const struct {
-		enum dm_kind kind;
+		enum vb_kind kind;
 		int most;
-	} rows[] = { { DM_KIND_AH, RXE_MAX_AH },
-		     { DM_KIND_CQ, RXE_MAX_CQ },
-		     { DM_KIND_SRQ, RXE_MAX_SRQ } };
-	const enum dm_kind kind = rows[_i].kind;
+	} rows[] = { { VB_KIND_AH, RXE_MAX_AH },
+		     { VB_KIND_CQ, RXE_MAX_CQ },
+		     { VB_KIND_SRQ, RXE_MAX_SRQ } };
+	const enum vb_kind kind = rows[_i].kind;
 	const int most = rows[_i].most;
 	struct ibv_context context;
 	struct thing *things = calloc((size_t)most + 1, sizeof(*things));
@@ -87,14 +87,14 @@ START_TEST(limits_are_kept)
 	ck_assert_ptr_nonnull(things);
 	for (int i = 0; i <= most; i++) {
 		things[i].context = &context;
-		ck_assert(dm_object_add(&things[i], kind) == (i < most));
+		ck_assert(vb_object_add(&things[i], kind) == (i < most));
 	}
-	ck_assert(dm_object_take(&things[7], kind));
-	ck_assert(dm_object_add(&things[most], kind));
-	ck_assert(!dm_object_add(&things[7], kind));
-	dm_object_forget(&context);
-	ck_assert(dm_object_add(&things[7], kind));
-	ck_assert(dm_object_take(&things[7], kind));
+	ck_assert(vb_object_take(&things[7], kind));
+	ck_assert(vb_object_add(&things[most], kind));
+	ck_assert(!vb_object_add(&things[7], kind));
+	vb_object_forget(&context);
+	ck_assert(vb_object_add(&things[7], kind));
+	ck_assert(vb_object_take(&things[7], kind));
 	free(things);
 }
 END_TEST

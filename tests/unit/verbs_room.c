@@ -21,8 +21,8 @@
 #define PACKETS 10u
 #define BYTES	100u
 
-static struct dm_device *dev;
-static struct dm_wire *wire;
+static struct vb_device *dev;
+static struct vb_wire *wire;
 static struct link_udp *peer;
 static struct link_udp_group group;
 static struct gid here;
@@ -47,9 +47,9 @@ static void setup(void)
 
 	here = loopback(1);
 	dev = calloc(1, sizeof(*dev));
-	wire = &dev->pump.wire;
-	dm_pump_init(&dev->pump);
-	dev->pump.engine = calloc(1, sizeof(struct rxe_engine));
+	wire = &dev->progress.wire;
+	progress_init(&dev->progress);
+	dev->progress.engine = calloc(1, sizeof(struct rxe_engine));
 	dev->info.gids[0] = here;
 	dev->attachment.slot = SLOT;
 	shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE,
@@ -62,7 +62,7 @@ static void setup(void)
 	link.gid = here;
 	link.rx_fd = group.fd[SLOT];
 	ck_assert_int_eq(link_udp_open(&wire->udp, &link), 0);
-	ck_assert_int_eq(dm_fault_open(dev), 0);
+	ck_assert_int_eq(vb_fault_open(dev), 0);
 	peer_fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 	link.gid = loopback(2);
 	link.rx_fd = peer_fd;
@@ -71,13 +71,13 @@ static void setup(void)
 
 static void teardown(void)
 {
-	dm_fault_close(wire);
+	vb_fault_close(wire);
 	link_udp_close(wire->udp);
 	link_udp_close(peer);
 	link_udp_group_close(&group);
 	close(peer_fd);
 	munmap(dev->attachment.shared, sizeof(struct ctl_shared));
-	free(dev->pump.engine);
+	free(dev->progress.engine);
 	free(dev);
 }
 
@@ -124,7 +124,7 @@ static uint32_t take_all(void)
 	uint32_t total = 0;
 	int n;
 
-	while ((n = dm_wire_recv(wire, arrivals, 64)) > 0)
+	while ((n = vb_wire_recv(wire, arrivals, 64)) > 0)
 		total += (uint32_t)n;
 	ck_assert_int_eq(n, 0);
 	return total;

@@ -128,8 +128,7 @@ static void make_packet(uint8_t *p, size_t len, const struct icrc_flow *flow, ui
 	icrc_store(p + len - ICRC_LEN, icrc_compute(flow, ip_id, p, len - ICRC_LEN));
 }
 
-static enum icrc_verdict check_v4(enum ip_id_rule rule, uint16_t ip_id, const uint8_t *p,
-				  size_t len)
+static enum icrc_result check_v4(enum ip_id_rule rule, uint16_t ip_id, const uint8_t *p, size_t len)
 {
 	return icrc_check(&flow_v4, rule, ip_id, p, len);
 }

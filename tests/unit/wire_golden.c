@@ -16,7 +16,7 @@
 static const struct vector *vectors;
 static size_t num_vectors;
 
-static enum icrc_verdict check_with(const struct vector *v, enum ip_id_rule rule, uint16_t ip_id)
+static enum icrc_result check_with(const struct vector *v, enum ip_id_rule rule, uint16_t ip_id)
 {
 	return icrc_check(&v->flow, rule, ip_id, v->p, v->len);
 }

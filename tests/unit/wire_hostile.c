@@ -35,14 +35,14 @@ static void must_survive(const struct wire_packet *packet)
 	ck_assert_mem_eq(once, twice, n);
 }
 
-static enum wire_verdict feed(const uint8_t *bytes, size_t len)
+static enum wire_result feed(const uint8_t *bytes, size_t len)
 {
 	static const struct icrc_flow flow = { 0 };
 	uint8_t *p = exact_copy(bytes, len);
 	struct wire_packet packet;
-	const enum wire_verdict verdict = wire_parse(&packet, p, len);
+	const enum wire_result result = wire_parse(&packet, p, len);
 
-	if (verdict == WIRE_OK) {
+	if (result == WIRE_OK) {
 		ck_assert_uint_eq((size_t)(packet.payload - p) + packet.payload_len +
 					  packet.bth.pad + ICRC_LEN,
 				  len);
@@ -50,10 +50,10 @@ static enum wire_verdict feed(const uint8_t *bytes, size_t len)
 		must_survive(&packet);
 		parsed++;
 	}
-	ck_assert_str_ne(wire_verdict_str(verdict), "?");
+	ck_assert_str_ne(wire_result_str(result), "?");
 	(void)icrc_check(&flow, IP_ID_ANY, 1, p, len);
 	free(p);
-	return verdict;
+	return result;
 }
 
 START_TEST(every_opcode_at_every_length)
@@ -66,16 +66,16 @@ START_TEST(every_opcode_at_every_length)
 			p[0] = (uint8_t)opcode;
 			p[1] = (uint8_t)flags;
 			for (size_t len = 0; len <= SHORT_LENGTHS; len++) {
-				const enum wire_verdict verdict = feed(p, len);
+				const enum wire_result result = feed(p, len);
 
 				if (len < 16)
-					ck_assert_int_eq(verdict, WIRE_RUNT);
+					ck_assert_int_eq(result, WIRE_RUNT);
 				else if (flags & 0xf)
-					ck_assert_int_eq(verdict, WIRE_BAD_TVER);
+					ck_assert_int_eq(result, WIRE_BAD_TVER);
 				else if (!wire_shape((uint8_t)opcode))
-					ck_assert_int_eq(verdict, WIRE_BAD_OPCODE);
+					ck_assert_int_eq(result, WIRE_BAD_OPCODE);
 				else if (len & 3)
-					ck_assert_int_ne(verdict, WIRE_OK);
+					ck_assert_int_ne(result, WIRE_OK);
 			}
 			flags += flags & 0xf ? 14 : 0; /* versions 0 and 1 are enough */
 		}
@@ -94,10 +94,10 @@ START_TEST(every_truncation)
 		if (i > 0 && v->len == vectors[i - 1].len && v->p[0] == vectors[i - 1].p[0])
 			continue;
 		for (size_t len = 0; len < v->len; len++) {
-			const enum wire_verdict verdict = feed(v->p, len);
+			const enum wire_result result = feed(v->p, len);
 
 			if (len < header_len + ICRC_LEN)
-				ck_assert_int_eq(verdict, WIRE_RUNT);
+				ck_assert_int_eq(result, WIRE_RUNT);
 			ck_assert_int_ne(icrc_check(&v->flow, IP_ID_EXACT, v->ip_id, v->p, len),
 					 ICRC_OK);
 		}

@@ -167,7 +167,7 @@ static void let_in(int fd, uint32_t ifindex, const struct link_veth_filter *filt
 		(void)listen_for(fd, ifindex, PACKET_MR_PROMISC, filter->mac);
 	if (gid_is_v4(&filter->gid))
 		return;
-	neighbour_group_mac(group_mac, &filter->gid);
+	neighbor_group_mac(group_mac, &filter->gid);
 	(void)listen_for(fd, ifindex, PACKET_MR_MULTICAST, group_mac);
 }
 

@@ -36,8 +36,8 @@ struct ip_payload {
 	size_t len;
 };
 
-static enum frame_verdict parse_v4(struct frame *ret, struct ip_payload *rest, const uint8_t *p,
-				   size_t len)
+static enum frame_result parse_v4(struct frame *ret, struct ip_payload *rest, const uint8_t *p,
+				  size_t len)
 {
 	uint16_t total, flags;
 
@@ -66,8 +66,8 @@ static enum frame_verdict parse_v4(struct frame *ret, struct ip_payload *rest, c
 	return FRAME_OK;
 }
 
-static enum frame_verdict parse_v6(struct frame *ret, struct ip_payload *rest, const uint8_t *p,
-				   size_t len)
+static enum frame_result parse_v6(struct frame *ret, struct ip_payload *rest, const uint8_t *p,
+				  size_t len)
 {
 	uint32_t first;
 	uint16_t payload_len;
@@ -92,7 +92,7 @@ static enum frame_verdict parse_v6(struct frame *ret, struct ip_payload *rest, c
 	return gid_is_v4(&ret->src) || gid_is_v4(&ret->dst) ? FRAME_BAD_IP : FRAME_OK;
 }
 
-static enum frame_verdict parse_udp(struct frame *ret, const struct ip_payload *ip)
+static enum frame_result parse_udp(struct frame *ret, const struct ip_payload *ip)
 {
 	if (ip->len < FRAME_UDP_LEN)
 		return FRAME_RUNT;
@@ -106,11 +106,11 @@ static enum frame_verdict parse_udp(struct frame *ret, const struct ip_payload *
 	return FRAME_OK;
 }
 
-enum frame_verdict frame_parse(struct frame *ret, const uint8_t *p, size_t len)
+enum frame_result frame_parse(struct frame *ret, const uint8_t *p, size_t len)
 {
 	struct frame frame = { 0 };
 	struct ip_payload ip = { 0 };
-	enum frame_verdict verdict;
+	enum frame_result result;
 	uint16_t ethertype;
 
 	if (len < FRAME_ETH_LEN)
@@ -119,16 +119,16 @@ enum frame_verdict frame_parse(struct frame *ret, const uint8_t *p, size_t len)
 	memcpy(frame.src_mac, p + FRAME_MAC_LEN, FRAME_MAC_LEN);
 	ethertype = get_be16(p + 12);
 	if (ethertype == ETHERTYPE_IPV4)
-		verdict = parse_v4(&frame, &ip, p + FRAME_ETH_LEN, len - FRAME_ETH_LEN);
+		result = parse_v4(&frame, &ip, p + FRAME_ETH_LEN, len - FRAME_ETH_LEN);
 	else if (ethertype == ETHERTYPE_IPV6)
-		verdict = parse_v6(&frame, &ip, p + FRAME_ETH_LEN, len - FRAME_ETH_LEN);
+		result = parse_v6(&frame, &ip, p + FRAME_ETH_LEN, len - FRAME_ETH_LEN);
 	else
 		return FRAME_NOT_ROCE;
-	if (verdict == FRAME_OK)
-		verdict = parse_udp(&frame, &ip);
-	if (verdict == FRAME_OK)
+	if (result == FRAME_OK)
+		result = parse_udp(&frame, &ip);
+	if (result == FRAME_OK)
 		*ret = frame;
-	return verdict;
+	return result;
 }
 
 uint32_t frame_header_len(const struct gid *dst)
@@ -206,9 +206,9 @@ uint32_t frame_path_mtu(uint32_t link_mtu, const struct gid *gid)
 	return 0;
 }
 
-const char *frame_verdict_str(enum frame_verdict verdict)
+const char *frame_result_str(enum frame_result result)
 {
-	switch (verdict) {
+	switch (result) {
 	case FRAME_OK: return "a RoCEv2 frame";
 	case FRAME_RUNT: return "shorter than its headers say";
 	case FRAME_NOT_ROCE: return "not UDP port 4791";

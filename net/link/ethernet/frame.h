@@ -40,7 +40,7 @@ struct frame {
 	uint32_t payload_len;
 };
 
-enum frame_verdict {
+enum frame_result {
 	FRAME_OK,
 	FRAME_RUNT,	    /* shorter than its headers, or than they say */
 	FRAME_NOT_ROCE,	    /* something else: not IP, not UDP, or another port */
@@ -50,8 +50,8 @@ enum frame_verdict {
 	FRAME_BAD_UDP, /* its length is not what IP says */
 };
 
-/* The payload points into p. *ret is written only when the verdict is FRAME_OK. */
-enum frame_verdict frame_parse(struct frame *ret, const uint8_t *p, size_t len);
+/* The payload points into p. *ret is written only when the result is FRAME_OK. */
+enum frame_result frame_parse(struct frame *ret, const uint8_t *p, size_t len);
 
 /* Bytes of Ethernet, IP and UDP headers to such an address. */
 uint32_t frame_header_len(const struct gid *dst);
@@ -66,7 +66,7 @@ void frame_group_mac(uint8_t ret[static FRAME_MAC_LEN], const struct gid *group)
 /* The largest RoCE MTU (256..4096) whose packets fit an interface of that MTU; 0 when none does. */
 uint32_t frame_path_mtu(uint32_t link_mtu, const struct gid *gid);
 
-const char *frame_verdict_str(enum frame_verdict verdict);
+const char *frame_result_str(enum frame_result result);
 
 /* The checksum of IP and its kin (RFC 1071) over len bytes, continuing from sum (host-order words added up): 0 when the bytes
  * hold a right one. */

@@ -41,21 +41,21 @@ static void map_v4(struct gid *ret, const uint8_t *p)
 	memcpy(ret->raw + 12, p, 4);
 }
 
-static enum neighbour_kind parse_arp(struct neighbour_message *ret, const uint8_t *p, size_t len)
+static enum neighbor_kind parse_arp(struct neighbor_message *ret, const uint8_t *p, size_t len)
 {
 	static const uint8_t head[6] = { 0, ARP_ETHERNET, 8, 0, FRAME_MAC_LEN, 4 };
 	uint16_t op;
 
 	if (len < ARP_LEN || memcmp(p, head, sizeof(head)) != 0)
-		return NEIGHBOUR_NEITHER;
+		return NEIGHBOR_NEITHER;
 	op = get_be16(p + 6);
 	ret->names_sender = !is_zero(p + 14, 4);
 	memcpy(ret->mac, p + 8, FRAME_MAC_LEN);
 	map_v4(&ret->sender, p + 14);
 	map_v4(&ret->target, p + 24);
 	if (op == ARP_REQUEST)
-		return NEIGHBOUR_ASKS;
-	return op == ARP_REPLY && ret->names_sender ? NEIGHBOUR_TELLS : NEIGHBOUR_NEITHER;
+		return NEIGHBOR_ASKS;
+	return op == ARP_REPLY && ret->names_sender ? NEIGHBOR_TELLS : NEIGHBOR_NEITHER;
 }
 
 /* The option that holds a MAC; false when the options are malformed. *ret is NULL when it is not among them. */
@@ -88,53 +88,53 @@ static uint16_t icmp_checksum(const uint8_t *ip, const uint8_t *p, size_t len)
 }
 
 /* ret->mac holds the frame's source: an answer to a question that came to us alone need not say its MAC. */
-static enum neighbour_kind parse_icmp(struct neighbour_message *ret, const uint8_t *ip,
-				      const uint8_t *p, size_t len)
+static enum neighbor_kind parse_icmp(struct neighbor_message *ret, const uint8_t *ip,
+				     const uint8_t *p, size_t len)
 {
 	const bool asks = p[0] == ND_SOLICITATION;
 	const uint8_t *mac;
 
 	if (!asks && p[0] != ND_ADVERTISEMENT)
-		return NEIGHBOUR_NEITHER;
+		return NEIGHBOR_NEITHER;
 	memcpy(ret->target.raw, p + 8, 16);
 	if (p[1] != 0 || gid_is_multicast(&ret->target) ||
 	    !find_mac(&mac, asks ? OPT_SOURCE_MAC : OPT_TARGET_MAC, p + ND_LEN, len - ND_LEN))
-		return NEIGHBOUR_NEITHER;
+		return NEIGHBOR_NEITHER;
 	if (mac)
 		memcpy(ret->mac, mac, FRAME_MAC_LEN);
 	if (!asks) {
 		ret->sender = ret->target;
 		ret->names_sender = true;
-		return NEIGHBOUR_TELLS;
+		return NEIGHBOR_TELLS;
 	}
 	memcpy(ret->sender.raw, ip + 8, 16);
 	ret->names_sender = mac && !is_zero(ip + 8, 16);
-	return NEIGHBOUR_ASKS;
+	return NEIGHBOR_ASKS;
 }
 
-static enum neighbour_kind parse_v6(struct neighbour_message *ret, const uint8_t *p, size_t len)
+static enum neighbor_kind parse_v6(struct neighbor_message *ret, const uint8_t *p, size_t len)
 {
 	const uint8_t *icmp = p + FRAME_IPV6_LEN;
 	size_t icmp_len;
 
 	if (len < FRAME_IPV6_LEN + ND_LEN || p[0] >> 4 != 6 || p[6] != PROTO_ICMPV6 ||
 	    p[7] != ND_HOP_LIMIT)
-		return NEIGHBOUR_NEITHER;
+		return NEIGHBOR_NEITHER;
 	icmp_len = get_be16(p + 4);
 	if (icmp_len < ND_LEN || icmp_len > len - FRAME_IPV6_LEN ||
 	    icmp_checksum(p, icmp, icmp_len) != 0)
-		return NEIGHBOUR_NEITHER;
+		return NEIGHBOR_NEITHER;
 	return parse_icmp(ret, p, icmp, icmp_len);
 }
 
-enum neighbour_kind neighbour_parse(struct neighbour_message *ret, const uint8_t *p, size_t len)
+enum neighbor_kind neighbor_parse(struct neighbor_message *ret, const uint8_t *p, size_t len)
 {
-	struct neighbour_message message = { 0 };
-	enum neighbour_kind kind = NEIGHBOUR_NEITHER;
+	struct neighbor_message message = { 0 };
+	enum neighbor_kind kind = NEIGHBOR_NEITHER;
 	uint16_t ethertype;
 
 	if (len < FRAME_ETH_LEN)
-		return NEIGHBOUR_NEITHER;
+		return NEIGHBOR_NEITHER;
 	memcpy(message.mac, p + FRAME_MAC_LEN, FRAME_MAC_LEN);
 	ethertype = get_be16(p + 12);
 	if (ethertype == ETHERTYPE_ARP)
@@ -143,13 +143,13 @@ enum neighbour_kind neighbour_parse(struct neighbour_message *ret, const uint8_t
 		kind = parse_v6(&message, p + FRAME_ETH_LEN, len - FRAME_ETH_LEN);
 	/* Nobody lives at a group's address. */
 	if (message.mac[0] & 1)
-		kind = NEIGHBOUR_NEITHER;
-	if (kind != NEIGHBOUR_NEITHER)
+		kind = NEIGHBOR_NEITHER;
+	if (kind != NEIGHBOR_NEITHER)
 		*ret = message;
 	return kind;
 }
 
-static uint8_t *put_ethernet(uint8_t *p, const uint8_t *dst, const struct neighbour_self *self,
+static uint8_t *put_ethernet(uint8_t *p, const uint8_t *dst, const struct neighbor_self *self,
 			     uint16_t ethertype)
 {
 	memcpy(p, dst, FRAME_MAC_LEN);
@@ -159,7 +159,7 @@ static uint8_t *put_ethernet(uint8_t *p, const uint8_t *dst, const struct neighb
 }
 
 /* target_mac NULL: unknown. */
-static size_t put_arp(uint8_t *frame, const uint8_t *dst, const struct neighbour_self *self,
+static size_t put_arp(uint8_t *frame, const uint8_t *dst, const struct neighbor_self *self,
 		      uint16_t op, const struct gid *target, const uint8_t *target_mac)
 {
 	uint8_t *p = put_ethernet(frame, dst, self, ETHERTYPE_ARP);
@@ -179,7 +179,7 @@ static size_t put_arp(uint8_t *frame, const uint8_t *dst, const struct neighbour
 }
 
 /* A solicitation or advertisement, our MAC in its option. */
-static size_t put_nd(uint8_t *frame, const uint8_t *dst_mac, const struct neighbour_self *self,
+static size_t put_nd(uint8_t *frame, const uint8_t *dst_mac, const struct neighbor_self *self,
 		     const struct gid *dst, uint8_t type, uint8_t flags, const struct gid *target)
 {
 	uint8_t *ip = put_ethernet(frame, dst_mac, self, ETHERTYPE_IPV6);
@@ -211,15 +211,15 @@ static struct gid solicited_node(const struct gid *gid)
 	return group;
 }
 
-void neighbour_group_mac(uint8_t ret[static FRAME_MAC_LEN], const struct gid *gid)
+void neighbor_group_mac(uint8_t ret[static FRAME_MAC_LEN], const struct gid *gid)
 {
 	const struct gid group = solicited_node(gid);
 
 	frame_group_mac(ret, &group);
 }
 
-size_t neighbour_emit_question(uint8_t *p, const struct neighbour_self *self,
-			       const struct gid *target, const uint8_t *mac)
+size_t neighbor_emit_question(uint8_t *p, const struct neighbor_self *self,
+			      const struct gid *target, const uint8_t *mac)
 {
 	uint8_t group_mac[FRAME_MAC_LEN];
 	struct gid group;
@@ -233,8 +233,8 @@ size_t neighbour_emit_question(uint8_t *p, const struct neighbour_self *self,
 	return put_nd(p, group_mac, self, &group, ND_SOLICITATION, 0, target);
 }
 
-size_t neighbour_emit_answer(uint8_t *p, const struct neighbour_self *self,
-			     const struct neighbour_message *question)
+size_t neighbor_emit_answer(uint8_t *p, const struct neighbor_self *self,
+			    const struct neighbor_message *question)
 {
 	uint8_t group_mac[FRAME_MAC_LEN];
 
@@ -248,7 +248,7 @@ size_t neighbour_emit_answer(uint8_t *p, const struct neighbour_self *self,
 	return put_nd(p, group_mac, self, &all_nodes, ND_ADVERTISEMENT, ND_OVERRIDE, &self->gid);
 }
 
-size_t neighbour_emit_announcement(uint8_t *p, const struct neighbour_self *self)
+size_t neighbor_emit_announcement(uint8_t *p, const struct neighbor_self *self)
 {
 	uint8_t group_mac[FRAME_MAC_LEN];
 

@@ -61,7 +61,7 @@ struct veth_group {
 };
 
 struct link_veth {
-	struct neighbour_self self;
+	struct neighbor_self self;
 	char ifname[IF_NAMESIZE];
 	uint32_t ifindex;
 	uint32_t prefix_len;
@@ -78,7 +78,7 @@ struct link_veth {
 	uint32_t complained; /* enum veth_complaint */
 	void (*log)(void *arg, const char *line);
 	void *log_arg;
-	struct neighbour_table neighbours;
+	struct neighbor_table neighbours;
 	struct veth_held held[VETH_MAX_HELD];
 	uint32_t num_held;
 	struct veth_group group[VETH_MAX_GROUPS];
@@ -91,7 +91,7 @@ uint64_t veth_now_ns(void);
 void veth_complain(struct link_veth *link, enum veth_complaint what, const char *line);
 const struct veth_group *veth_find_group(const struct link_veth *link, const struct gid *gid);
 
-/* veth_neighbour.c */
+/* veth_neighbor.c */
 int veth_timer_open(struct link_veth *link);
 /* Who gets frames to that address: itself, or a gateway; NULL when nobody does. */
 const struct gid *veth_next_hop(const struct link_veth *link, const struct gid *dst);
@@ -99,11 +99,11 @@ const struct gid *veth_next_hop(const struct link_veth *link, const struct gid *
 const uint8_t *veth_resolve(struct link_veth *link, const struct gid *next_hop);
 void veth_announce(struct link_veth *link);
 /* A frame may be of ARP or neighbour discovery: do what it asks. */
-void veth_neighbour_heard(struct link_veth *link, const struct link_veth_frame *frame,
-			  uint64_t now_ns);
+void veth_neighbor_heard(struct link_veth *link, const struct link_veth_frame *frame,
+			 uint64_t now_ns);
 void veth_datagram_heard(struct link_veth *link, const struct frame *frame, uint64_t now_ns);
 /* Ask again, give up. */
-void veth_neighbours_due(struct link_veth *link);
+void veth_neighbors_due(struct link_veth *link);
 
 /* veth_send.c */
 void veth_tx_init(struct link_veth *link);

@@ -48,7 +48,7 @@ static bool open_frame(struct link_veth *link, uint64_t now_ns)
 
 	switch (frame_parse(&frame, raw->p, raw->len)) {
 	case FRAME_OK: break;
-	case FRAME_NOT_ROCE: veth_neighbour_heard(link, raw, now_ns); return false;
+	case FRAME_NOT_ROCE: veth_neighbor_heard(link, raw, now_ns); return false;
 	case FRAME_RUNT:
 	case FRAME_BAD_IP:
 	case FRAME_BAD_CHECKSUM:
@@ -99,7 +99,7 @@ int link_veth_recv(struct link_veth *link, struct wire_arrival *ret, size_t max)
 
 	if (max == 0)
 		return 0;
-	veth_neighbours_due(link);
+	veth_neighbors_due(link);
 	if (rx->next >= rx->count) {
 		rx->next = rx->count = 0;
 		rc = link->port->read(link->port, rx->frame, VETH_RX_BATCH);

@@ -19,7 +19,7 @@ int veth_timer_open(struct link_veth *link)
 /* Wakes who waits on the link's descriptor, when a question is to be asked again. */
 static void set_timer(struct link_veth *link)
 {
-	const uint64_t due_ns = neighbour_table_deadline(&link->neighbours);
+	const uint64_t due_ns = neighbor_table_deadline(&link->neighbours);
 	struct itimerspec at = { 0 };
 
 	if (due_ns == link->timer_ns)
@@ -69,16 +69,16 @@ static void send_frame(const struct link_veth *link, const uint8_t *p, size_t le
 
 static void ask(const struct link_veth *link, const struct gid *target, const uint8_t *mac)
 {
-	uint8_t p[NEIGHBOUR_FRAME_MAX];
+	uint8_t p[NEIGHBOR_FRAME_MAX];
 
-	send_frame(link, p, neighbour_emit_question(p, &link->self, target, mac));
+	send_frame(link, p, neighbor_emit_question(p, &link->self, target, mac));
 }
 
 const uint8_t *veth_resolve(struct link_veth *link, const struct gid *next_hop)
 {
 	bool asking;
 	const uint8_t *mac =
-		neighbour_table_find(&link->neighbours, next_hop, veth_now_ns(), &asking);
+		neighbor_table_find(&link->neighbours, next_hop, veth_now_ns(), &asking);
 
 	if (asking) {
 		ask(link, next_hop, mac);
@@ -89,9 +89,9 @@ const uint8_t *veth_resolve(struct link_veth *link, const struct gid *next_hop)
 
 void veth_announce(struct link_veth *link)
 {
-	uint8_t p[NEIGHBOUR_FRAME_MAX];
+	uint8_t p[NEIGHBOR_FRAME_MAX];
 
-	send_frame(link, p, neighbour_emit_announcement(p, &link->self));
+	send_frame(link, p, neighbor_emit_announcement(p, &link->self));
 }
 
 static void complain_conflict(struct link_veth *link, const uint8_t *mac)
@@ -106,34 +106,34 @@ static void complain_conflict(struct link_veth *link, const uint8_t *mac)
 }
 
 static void learn(struct link_veth *link, const struct gid *gid, const uint8_t *mac,
-		  enum neighbour_source source, uint64_t now_ns)
+		  enum neighbor_source source, uint64_t now_ns)
 {
 	/* The next set_timer is soon enough: waking once for nothing is no matter. */
-	if (neighbour_table_learn(&link->neighbours, gid, mac, source, now_ns))
+	if (neighbor_table_learn(&link->neighbours, gid, mac, source, now_ns))
 		veth_release_held(link, gid, mac);
 }
 
-void veth_neighbour_heard(struct link_veth *link, const struct link_veth_frame *frame,
-			  uint64_t now_ns)
+void veth_neighbor_heard(struct link_veth *link, const struct link_veth_frame *frame,
+			 uint64_t now_ns)
 {
-	struct neighbour_message message;
-	const enum neighbour_kind kind = neighbour_parse(&message, frame->p, frame->len);
-	uint8_t p[NEIGHBOUR_FRAME_MAX];
+	struct neighbor_message message;
+	const enum neighbor_kind kind = neighbor_parse(&message, frame->p, frame->len);
+	uint8_t p[NEIGHBOR_FRAME_MAX];
 	bool to_us;
 
 	/* Our own, on their way out. */
-	if (kind == NEIGHBOUR_NEITHER || memcmp(message.mac, link->self.mac, FRAME_MAC_LEN) == 0)
+	if (kind == NEIGHBOR_NEITHER || memcmp(message.mac, link->self.mac, FRAME_MAC_LEN) == 0)
 		return;
 	if (message.names_sender && gid_equal(&message.sender, &link->self.gid)) {
 		complain_conflict(link, message.mac);
 		return;
 	}
-	to_us = kind == NEIGHBOUR_ASKS && gid_equal(&message.target, &link->self.gid);
+	to_us = kind == NEIGHBOR_ASKS && gid_equal(&message.target, &link->self.gid);
 	if (message.names_sender && is_on_link(link, &message.sender))
 		learn(link, &message.sender, message.mac, to_us ? SOURCE_ASKED : SOURCE_TOLD,
 		      now_ns);
 	if (to_us && link->answers)
-		send_frame(link, p, neighbour_emit_answer(p, &link->self, &message));
+		send_frame(link, p, neighbor_emit_answer(p, &link->self, &message));
 }
 
 void veth_datagram_heard(struct link_veth *link, const struct frame *frame, uint64_t now_ns)
@@ -159,7 +159,7 @@ static void give_up(struct link_veth *link, const struct gid *gid)
 	veth_complain(link, VETH_NO_ANSWER, line);
 }
 
-void veth_neighbours_due(struct link_veth *link)
+void veth_neighbors_due(struct link_veth *link)
 {
 	const uint8_t *mac;
 	uint64_t expired;
@@ -169,10 +169,10 @@ void veth_neighbours_due(struct link_veth *link)
 		return;
 	(void)!read(link->timer_fd, &expired, sizeof(expired));
 	for (;;) {
-		switch (neighbour_table_due(&link->neighbours, veth_now_ns(), &gid, &mac)) {
-		case NEIGHBOUR_ASK_AGAIN: ask(link, &gid, mac); continue;
-		case NEIGHBOUR_GONE: give_up(link, &gid); continue;
-		case NEIGHBOUR_NOTHING: break;
+		switch (neighbor_table_due(&link->neighbours, veth_now_ns(), &gid, &mac)) {
+		case NEIGHBOR_ASK_AGAIN: ask(link, &gid, mac); continue;
+		case NEIGHBOR_GONE: give_up(link, &gid); continue;
+		case NEIGHBOR_NOTHING: break;
 		}
 		break;
 	}

@@ -136,7 +136,7 @@ static bool hold(struct link_veth *link, const struct wire_train *train, const s
 	uint8_t *buf;
 
 	if (link->num_held == VETH_MAX_HELD) {
-		if (neighbour_table_just_asked(&link->neighbours, next_hop, veth_now_ns()))
+		if (neighbor_table_just_asked(&link->neighbours, next_hop, veth_now_ns()))
 			return false;
 		drop(link, train, train->segs, EHOSTUNREACH);
 		return true;
@@ -198,7 +198,7 @@ static bool send_one(struct link_veth *link, const struct wire_train *train)
 
 int link_veth_send(struct link_veth *link, const struct wire_train *trains, size_t n)
 {
-	veth_neighbours_due(link);
+	veth_neighbors_due(link);
 	for (size_t i = 0; i < n; i++) {
 		assert(trains[i].tx_index < LINK_VETH_TX_PORTS);
 		if (!send_one(link, &trains[i]))

@@ -199,7 +199,7 @@ int fault_decide(struct fault_rules *rules, struct fault_counters *counters,
 		 const struct fault_packet *packet, uint32_t attempt)
 {
 	const uint64_t dir_op = (uint64_t)packet->dir << 8 | packet->opcode;
-	int verdict = -1;
+	int result = -1;
 
 	for (uint32_t i = 0; i < rules->n; i++) {
 		const struct fault_rule *rule = &rules->rule[i];
@@ -211,10 +211,10 @@ int fault_decide(struct fault_rules *rules, struct fault_counters *counters,
 		counted.nth = count(counters, mix(key, dir_op));
 		if (rule->seen.set)
 			counted.seen = count(counters, mix(rules->id[i], SEEN));
-		if (verdict < 0 && fault_fires(rule, rules->id[i], packet, &counted))
-			verdict = (int)i;
+		if (result < 0 && fault_fires(rule, rules->id[i], packet, &counted))
+			result = (int)i;
 	}
-	return verdict;
+	return result;
 }
 
 static bool selects_completion(const struct fault_rule *rule,
@@ -228,7 +228,7 @@ static bool selects_completion(const struct fault_rule *rule,
 int fault_decide_completion(struct fault_rules *rules, struct fault_counters *counters,
 			    const struct fault_completion *completion, uint32_t *ret_nth)
 {
-	int verdict = -1;
+	int result = -1;
 
 	for (uint32_t i = 0; i < rules->n; i++) {
 		const struct fault_rule *rule = &rules->rule[i];
@@ -238,12 +238,12 @@ int fault_decide_completion(struct fault_rules *rules, struct fault_counters *co
 		if (!selects_completion(rule, completion))
 			continue;
 		nth = count(counters, mix(key, 0x10000u | completion->side));
-		if (verdict >= 0 || !fault_fires_completion(rule, rules->id[i], completion, nth))
+		if (result >= 0 || !fault_fires_completion(rule, rules->id[i], completion, nth))
 			continue;
-		verdict = (int)i;
+		result = (int)i;
 		*ret_nth = nth;
 	}
-	return verdict;
+	return result;
 }
 
 uint32_t fault_rules_add(struct fault_rules *rules, const struct fault_rule *rule)
