@@ -138,7 +138,7 @@ START_TEST(reset_frees_all_slots)
 	send_until_full(&uc, BED_WR);
 	reset(&uc);
 	ck_assert_int_eq(post(&uc, RXE_WR_SEND, 0, 8), POST_OK);
-	poll_sends(&uc, BED_WR / 4);
+	poll_sends(&uc, 1);
 	send_until_full(&uc, BED_WR - 1);
 }
 END_TEST
