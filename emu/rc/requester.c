@@ -260,7 +260,8 @@ static void begin(struct rxe_qp *qp, struct rxe_send_wqe *wqe)
 	qp->attr.sq_psn = psn_add(wqe->psn_first, packets);
 }
 
-/* The request that the next packet comes from, or NULL when none may go. Resending, a fence holds as it did the first time. */
+/* The request that the next packet comes from, or NULL when none may go. A fenced request begins when all reads and atomics before
+ * it are answered, and what is answered is never sent again: going back, none of them is open before it. */
 static struct rxe_send_wqe *next(struct rxe_engine *engine, struct rxe_qp *qp, uint64_t now_ns)
 {
 	const struct rc_request *req = &qp->rc.req;
@@ -281,10 +282,9 @@ static struct rxe_send_wqe *next(struct rxe_engine *engine, struct rxe_qp *qp, u
 		if (!may_begin(engine, qp, wqe))
 			return NULL;
 		begin(qp, wqe);
-	} else if ((wqe->flags & RXE_SEND_FENCE) && req->rd_atomic > 0 &&
-		   req->cur_psn == wqe->psn_first) {
-		return NULL;
 	}
+	assert(!(wqe->flags & RXE_SEND_FENCE) || req->rd_atomic == 0 ||
+	       req->cur_psn != wqe->psn_first);
 	return wqe;
 }
 
