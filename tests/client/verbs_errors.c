@@ -391,6 +391,49 @@ START_TEST(to_error_flushes_and_back_again)
 }
 END_TEST
 
+static void flush_a_receive(struct end *end, uint64_t wr_id)
+{
+	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_INIT, .port_num = 1 };
+
+	ck_assert_int_eq(
+		ibv_modify_qp(end->qp, &attr,
+			      IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS),
+		0);
+	end_recv(end, wr_id, 0, 10);
+	attr.qp_state = IBV_QPS_ERR;
+	ck_assert_int_eq(ibv_modify_qp(end->qp, &attr, IBV_QP_STATE), 0);
+}
+
+START_TEST(reset_takes_what_a_receive_cq_of_its_own_holds)
+{
+	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_RESET };
+	struct ibv_qp_init_attr init = { .cap = { 4, 4, 1, 1, 0 }, .qp_type = IBV_QPT_RC };
+	struct ibv_cq *recv_cq;
+	struct ibv_wc wc;
+	struct end a;
+
+	end_open(&a, NULL, NULL);
+	ck_assert_int_eq(ibv_destroy_qp(a.qp), 0);
+	recv_cq = ibv_create_cq(a.context, 4, NULL, NULL, 0);
+	ck_assert_ptr_nonnull(recv_cq);
+	init.send_cq = a.cq;
+	init.recv_cq = recv_cq;
+	a.qp = ibv_create_qp(a.pd, &init);
+	ck_assert_ptr_nonnull(a.qp);
+	flush_a_receive(&a, 1);
+	ck_assert_int_eq(ibv_poll_cq(recv_cq, 1, &wc), 1); /* seen as soon as modify returns */
+	ck_assert_uint_eq(wc.wr_id, 1);
+	ck_assert_int_eq(ibv_modify_qp(a.qp, &attr, IBV_QP_STATE), 0);
+	flush_a_receive(&a, 2);
+	ck_assert_int_eq(ibv_modify_qp(a.qp, &attr, IBV_QP_STATE), 0);
+	ck_assert_int_eq(ibv_poll_cq(recv_cq, 1, &wc), 0);
+	ck_assert_int_eq(ibv_destroy_qp(a.qp), 0);
+	a.qp = NULL;
+	ck_assert_int_eq(ibv_destroy_cq(recv_cq), 0);
+	end_close(&a);
+}
+END_TEST
+
 static void add(TCase *tests)
 {
 	tcase_add_test(tests, remote_key_unknown);
@@ -410,6 +453,7 @@ static void add(TCase *tests)
 	tcase_add_test(tests, receive_memory_has_gone);
 	tcase_add_loop_test(tests, handlers_of_the_program_come_later, 0, 8);
 	tcase_add_test(tests, to_error_flushes_and_back_again);
+	tcase_add_test(tests, reset_takes_what_a_receive_cq_of_its_own_holds);
 }
 
 int main(void)

@@ -1,9 +1,17 @@
 // SPDX-License-Identifier: MIT
 /* The ibv_wr_* calls: collected between start and complete, then posted together or not at all. */
 #include <errno.h>
+#include <malloc.h>
 #include <string.h>
 
 #include "bed.h"
+
+/* glibc counts what its malloc() has given out; that of ASan is another. */
+#if defined(__GLIBC_PREREQ) && !defined(__SANITIZE_ADDRESS__)
+#if __GLIBC_PREREQ(2, 33)
+#define COUNTS_ALLOCATIONS
+#endif
+#endif
 
 #define RC_OPS                                                                                     \
 	(IBV_QP_EX_WITH_RDMA_WRITE | IBV_QP_EX_WITH_RDMA_WRITE_WITH_IMM | IBV_QP_EX_WITH_SEND |    \
@@ -168,6 +176,36 @@ START_TEST(refused_at_creation)
 }
 END_TEST
 
+#ifdef COUNTS_ALLOCATIONS
+static size_t allocated(void)
+{
+	const struct mallinfo2 info = mallinfo2();
+
+	return info.uordblks + info.hblkhd;
+}
+
+/* What a batch collects is the next one's to use: 8 MB of inline bytes in all, no more than a few KB at a time. */
+START_TEST(memory_is_that_of_one_batch)
+{
+	struct end a, b;
+	struct ibv_qp_ex *ex;
+	uint8_t bytes[1024] = { 0 };
+	size_t before;
+
+	ends_open(&a, &b, &connected);
+	before = allocated();
+	for (uint32_t i = 0; i < 8192; i++) {
+		ex = begin(&a, i);
+		ibv_wr_rdma_write(ex, a.peer.rkey, a.peer.addr);
+		ibv_wr_set_inline_data(ex, bytes, sizeof(bytes));
+		ibv_wr_abort(ex);
+	}
+	ck_assert_uint_lt(allocated(), before + (1u << 20));
+	ends_close(&a, &b);
+}
+END_TEST
+#endif
+
 static void add(TCase *tests)
 {
 	tcase_add_test(tests, all_operations_in_one_batch);
@@ -175,6 +213,9 @@ static void add(TCase *tests)
 	tcase_add_test(tests, all_or_none);
 	tcase_add_test(tests, datagrams);
 	tcase_add_test(tests, refused_at_creation);
+#ifdef COUNTS_ALLOCATIONS
+	tcase_add_test(tests, memory_is_that_of_one_batch);
+#endif
 }
 
 int main(void)

@@ -143,6 +143,9 @@ MUTATIONS = [
     ("duplicates_not_counted", "emu/rc/responder_duplicate.c", "\tengine->cfg.counters->duplicate_request++;\n", "", "duplicate_request stands still"),
     ("open_wrs_leak", "emu/qp_modify.c", "\tengine->open_wrs -= rxe_ring_used(&qp->sq) + rxe_ring_used(&qp->rq);\n", "",
      "RESET leaves requests counted that are gone"),
+    # memory
+    ("last_word_first", "lib/progress/memory.c", "\tif (head && head < 16) {", "\tstore_word(dst + len - tail, src + len - tail, tail);\n\tif (head && head < 16) {",
+     "the last word of what is written can be seen before the rest"),
     # asking again before the timer is over
     ("probe_spends_a_retry", "emu/rc/requester_retry.c", "\t\treturn RC_RETRY_PROBE;\n", "\t\tretry->retries++;\n\t\treturn RC_RETRY_PROBE;\n",
      "asking again early costs a retry"),

@@ -98,6 +98,24 @@ START_TEST(copy_survives_unmapped_memory)
 }
 END_TEST
 
+/* The access fails at the page that is not there, and what lies behind it was not stored: the last word comes last. */
+START_TEST(the_last_word_lands_last)
+{
+	static const size_t lens[] = { 9, 12, 15, 16, 24, 64, 1000, 4096 };
+	uint8_t *p = pages(2);
+	uint8_t src[4096], none[8] = { 0 };
+
+	memset(src, 0xab, sizeof(src));
+	mprotect(p, 4096, PROT_NONE);
+	vb_memory_guard();
+	for (size_t i = 0; i < sizeof(lens) / sizeof(lens[0]); i++) {
+		ck_assert(!vb_memory_land(p + 4096 + 8 - lens[i], src, lens[i]));
+		ck_assert_mem_eq(p + 4096, none, sizeof(none));
+	}
+	munmap(p, 2 * 4096);
+}
+END_TEST
+
 START_TEST(every_length_and_alignment_lands)
 {
 	uint8_t src[80], dst[128];
@@ -394,6 +412,7 @@ int main(void)
 	tcase_add_test(tcase, pages_that_are_not_present);
 	tcase_add_test(tcase, more_than_there_is);
 	tcase_add_test(tcase, copy_survives_unmapped_memory);
+	tcase_add_test(tcase, the_last_word_lands_last);
 	tcase_add_test(tcase, every_length_and_alignment_lands);
 	tcase_add_test(tcase, regions_are_found_by_kind);
 	tcase_add_test(tcase, atomics);
