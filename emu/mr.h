@@ -27,8 +27,6 @@ enum rxe_right {
 enum rxe_mr_kind {
 	RXE_MR_PLAIN = 1, /* addr is a virtual address in the process at slot owner */
 	RXE_MR_ARENA = 2, /* addr is an offset in the device's arena */
-	RXE_MR_MAPPED =
-		3, /* addr is an offset in the mapping named by map (a memfd, a mappable dmabuf) */
 };
 
 /* One entry, 64 bytes. lkey and rkey are the same number: index << 16 | tag, tag never repeated soon. */
@@ -42,11 +40,10 @@ struct rxe_mr {
 	uint32_t rights; /* enum rxe_right */
 	uint32_t kind;	 /* enum rxe_mr_kind */
 	uint32_t owner;	 /* slot whose process holds the memory; 0 for the arena */
-	uint32_t map;	 /* RXE_MR_MAPPED: handle of the mapping */
 	uint32_t dm;	 /* RXE_MR_ARENA: handle of the device memory */
 	uint32_t dmah;	 /* handle of the DMA handle it was registered with, or 0 */
 	uint32_t epoch;	 /* counts fork() of the owner: memory of a parent is not the child's */
-	uint32_t reserved;
+	uint32_t reserved[2];
 };
 static_assert(sizeof(struct rxe_mr) == 64, "shared memory layout");
 

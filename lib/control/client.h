@@ -102,7 +102,7 @@ int ctl_use_pd(struct ctl_client *client, const struct ctl_context *context, uin
 struct ctl_reg_mr {
 	uint32_t pd;
 	uint32_t kind; /* enum rxe_mr_kind */
-	uint64_t addr; /* virtual address, or offset in the DM, the mapping or the umem */
+	uint64_t addr; /* virtual address, or offset in the DM or the umem */
 	uint64_t len, iova;
 	uint32_t rights; /* enum rxe_right */
 	uint32_t dm;	 /* RXE_MR_ARENA */
@@ -110,11 +110,10 @@ struct ctl_reg_mr {
 	uint32_t
 		umem; /* not 0: over this umem's memory, whoever owns it; kind is then the umem's */
 	uint32_t low; /* CTL_KEY_LOW | the key's lowest byte; 0: any */
-	int fd;	      /* RXE_MR_MAPPED: a descriptor to map, else -1 */
 };
 int ctl_reg_mr(struct ctl_client *client, const struct ctl_context *context,
 	       const struct ctl_reg_mr *reg, uint32_t *ret_handle, uint32_t *ret_key);
-/* A region with everything given anew under the key it has (or a new one, if that is dead, or if a process that has been
+/* A region with everything replaced under its present key (or a new one, if that is dead, or if a process that has been
  * stopped may still be using it). The caller keeps its own engine
  * out of it meanwhile. */
 int ctl_rereg_mr(struct ctl_client *client, const struct ctl_context *context, uint32_t handle,
@@ -146,9 +145,8 @@ int ctl_free_dmah(struct ctl_client *client, const struct ctl_context *context,
 		  uint32_t handle); /* -EBUSY */
 
 struct ctl_umem {
-	uint64_t addr, len; /* of this process, or offset in fd */
+	uint64_t addr, len; /* memory of this process */
 	uint32_t rights;
-	int fd; /* else -1 */
 };
 int ctl_reg_umem(struct ctl_client *client, const struct ctl_context *context,
 		 const struct ctl_umem *umem, uint32_t *ret_handle);
@@ -166,8 +164,5 @@ int ctl_close_xrcd(struct ctl_client *client, const struct ctl_context *context,
 struct ctl_object;
 int ctl_query(struct ctl_client *client, const struct ctl_context *context, uint32_t kind,
 	      uint32_t handle, struct ctl_object *ret);
-/* The descriptor behind a RXE_MR_MAPPED region or a umem over one (rxe_mr.map names it). */
-int ctl_fetch_fd(struct ctl_client *client, const struct ctl_context *context, uint32_t handle,
-		 int *ret_fd);
 
 #endif

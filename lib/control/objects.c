@@ -109,7 +109,6 @@ static int do_reg_mr(struct ctl_client *client, struct ctl_call *call, const str
 {
 	int rc;
 
-	call->in_fd = reg->kind == RXE_MR_MAPPED && !reg->umem ? reg->fd : -1;
 	call->req.mr = (struct ctl_msg_mr){
 		.addr = reg->addr,
 		.len = reg->len,
@@ -170,21 +169,15 @@ int ctl_free_dm(struct ctl_client *client, const struct ctl_context *context, ui
 	return do_simple(client, CTL_FREE_DM, context, handle);
 }
 
-static int do_fetch(struct ctl_client *client, enum ctl_op op, const struct ctl_context *context,
-		    uint32_t handle, int *ret_fd)
+int ctl_export_dm(struct ctl_client *client, const struct ctl_context *context, uint32_t handle,
+		  int *ret_fd)
 {
-	struct ctl_call call = call_for(op, context, handle);
+	struct ctl_call call = call_for(CTL_EXPORT_DM, context, handle);
 	int rc = ctl_do(client, &call, 1);
 
 	if (rc == 0)
 		*ret_fd = call.fds[0];
 	return rc;
-}
-
-int ctl_export_dm(struct ctl_client *client, const struct ctl_context *context, uint32_t handle,
-		  int *ret_fd)
-{
-	return do_fetch(client, CTL_EXPORT_DM, context, handle, ret_fd);
 }
 
 int ctl_alloc_dmah(struct ctl_client *client, const struct ctl_context *context,
@@ -211,7 +204,6 @@ int ctl_reg_umem(struct ctl_client *client, const struct ctl_context *context,
 {
 	struct ctl_call call = call_for(CTL_REG_UMEM, context, 0);
 
-	call.in_fd = umem->fd;
 	call.req.mr = (struct ctl_msg_mr){
 		.addr = umem->addr,
 		.len = umem->len,
@@ -255,10 +247,4 @@ int ctl_query(struct ctl_client *client, const struct ctl_context *context, uint
 	if (rc == 0)
 		*ret = call.reply.object;
 	return rc;
-}
-
-int ctl_fetch_fd(struct ctl_client *client, const struct ctl_context *context, uint32_t handle,
-		 int *ret_fd)
-{
-	return do_fetch(client, CTL_FETCH_FD, context, handle, ret_fd);
 }

@@ -14,7 +14,7 @@
 #include "net/wire/gid.h"
 
 #define CTL_MAGIC      "rxe_dm\0"
-#define CTL_PROTOCOL   10
+#define CTL_PROTOCOL   11
 #define CTL_MAX_FDS    5 /* descriptors beside one message */
 #define CTL_NAME_MAX   32
 #define CTL_MAC_LEN    6
@@ -61,7 +61,7 @@ enum ctl_op {
 	CTL_ALLOC_PD,
 	CTL_DEALLOC_PD,
 	CTL_USE_PD,
-	CTL_REG_MR, /* takes a descriptor for RXE_MR_MAPPED */
+	CTL_REG_MR,
 	CTL_REREG_MR,
 	CTL_DEREG_MR,
 	CTL_ALLOC_DM,
@@ -73,9 +73,8 @@ enum ctl_op {
 	CTL_DEREG_UMEM,
 	CTL_OPEN_XRCD, /* takes a descriptor of the inode it belongs to */
 	CTL_CLOSE_XRCD,
-	CTL_QUERY,    /* an object by its handle */
-	CTL_FETCH_FD, /* the descriptor behind a RXE_MR_MAPPED region or umem */
-	CTL_OBSERVE,  /* fd: shared memory, to look at */
+	CTL_QUERY,   /* an object by its handle */
+	CTL_OBSERVE, /* fd: shared memory, to look at */
 	CTL_OBJECTS, /* a page of a device's objects, contexts among them; handle: where to go on */
 	CTL_CAPTURE, /* fd: the rings of captured packets, as long as the connection lasts */
 	CTL_FAULT,   /* add, remove or clear a rule; it is listed by looking at the shared memory */

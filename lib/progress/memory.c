@@ -329,7 +329,6 @@ static uint8_t *locate(const struct vb_device *dev, const struct rxe_mr *mr, uin
 	case RXE_MR_PLAIN:
 		return mr->owner == dev->attachment.slot ? (uint8_t *)(uintptr_t)at : NULL;
 	case RXE_MR_ARENA: return dev->attachment.arena + at;
-	case RXE_MR_MAPPED: return NULL;
 	}
 	return NULL;
 }

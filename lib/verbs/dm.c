@@ -175,7 +175,6 @@ static struct ibv_mr *reg_dm_mr(struct ibv_pd *pd, struct ibv_dm *base, uint64_t
 		.len = length,
 		.rights = access & (unsigned int)VB_RIGHTS,
 		.dm = vb_dm(base)->newer.handle,
-		.fd = -1,
 	};
 	return vb_mr_make(pd, &like, &reg);
 }

@@ -89,7 +89,6 @@ static struct ctl_reg_mr plain(const struct ibv_pd *pd, const void *addr, size_t
 		.len = length,
 		.iova = iova,
 		.rights = access & RIGHTS,
-		.fd = -1,
 	};
 }
 

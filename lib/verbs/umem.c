@@ -90,7 +90,7 @@ static int umem_reg(struct ibv_context *context, const struct vb_umem_want *want
 		    struct vb_umem **ret)
 {
 	struct vb_context *ctx = vb_context(context);
-	struct ctl_umem reg = { .len = want->size, .rights = want->access, .fd = -1 };
+	struct ctl_umem reg = { .len = want->size, .rights = want->access };
 	struct vb_umem umem = { 0 };
 	uint8_t *first = NULL;
 	int err = admit_command(context);
@@ -206,7 +206,6 @@ static int mkey_create(struct ibv_context *context, const struct vb_mkey_want *w
 		.rights = want->rights,
 		.umem = want->umem_id,
 		.low = CTL_KEY_LOW | want->low,
-		.fd = -1,
 	};
 	mkey->context = context;
 	err = -ctl_reg_mr(ctx->dev->client, &ctx->ctl, &reg, &mkey->handle, &mkey->key);

@@ -174,7 +174,6 @@ const char *view_mr_kind(uint32_t kind)
 	switch (kind) {
 	case RXE_MR_PLAIN: return "memory";
 	case RXE_MR_ARENA: return "device";
-	case RXE_MR_MAPPED: return "mapping";
 	}
 	return "?";
 }

@@ -44,7 +44,6 @@ const struct serve_row serve_table[CTL_OP_END] = {
 	[CTL_OPEN_XRCD] = { serve_open_xrcd, NEEDS_CONTEXT },
 	[CTL_CLOSE_XRCD] = { serve_close_xrcd, NEEDS_CONTEXT },
 	[CTL_QUERY] = { serve_query, NEEDS_CONTEXT },
-	[CTL_FETCH_FD] = { serve_fetch_fd, NEEDS_CONTEXT },
 	[CTL_OBSERVE] = { serve_observe, NEEDS_DEVICE },
 	[CTL_OBJECTS] = { serve_objects, NEEDS_DEVICE },
 	[CTL_CAPTURE] = { serve_capture, NEEDS_DEVICE },

@@ -99,7 +99,6 @@ int serve_dereg_umem(struct call *call);
 int serve_open_xrcd(struct call *call);
 int serve_close_xrcd(struct call *call);
 int serve_query(struct call *call);
-int serve_fetch_fd(struct call *call);
 int serve_observe(struct call *call);
 int serve_objects(struct call *call);
 int serve_capture(struct call *call);

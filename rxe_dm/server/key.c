@@ -94,7 +94,6 @@ static void fill(struct rxe_mr *mr, const struct rxe_mr *entry)
 	mr->rights = entry->rights;
 	mr->kind = entry->kind;
 	mr->owner = entry->owner;
-	mr->map = entry->map;
 	mr->dm = entry->dm;
 	mr->dmah = entry->dmah;
 	mr->epoch = entry->epoch;

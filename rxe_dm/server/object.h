@@ -32,7 +32,7 @@ struct object {
 	uint64_t addr, len, iova;
 	uint32_t key, rights, mr_kind;
 	uint32_t slot, epoch; /* of the owner */
-	int fd;		      /* mapping behind it, or -1 */
+	int fd;		      /* XRC domain: its inode, or -1 */
 	struct ctl_msg_dmah hints;
 };
 

@@ -3,7 +3,6 @@
  * the manual page; nothing it sends is trusted. */
 #include <errno.h>
 #include <string.h>
-#include <unistd.h>
 #include <utlist.h>
 
 #include "lib/control/client.h"
@@ -57,7 +56,6 @@ static bool within(uint64_t addr, uint64_t len, uint64_t limit)
 struct plan {
 	struct object *pd, *dm, *dmah, *umem;
 	struct rxe_mr entry;
-	bool mapped;
 };
 
 static int plan_memory(const struct call *call, const struct ctl_msg_mr *msg, struct plan *plan)
@@ -79,9 +77,6 @@ static int plan_memory(const struct call *call, const struct ctl_msg_mr *msg, st
 		plan->entry.addr = plan->dm->addr + msg->addr;
 		plan->entry.dm = msg->dm;
 		return 0;
-	case RXE_MR_MAPPED:
-		plan->mapped = true;
-		return call->in_fd >= 0 && within(msg->addr, msg->len, INT64_MAX) ? 0 : -EINVAL;
 	}
 	return -EINVAL;
 }
@@ -97,7 +92,6 @@ static int plan_umem(const struct call *call, const struct ctl_msg_mr *msg, stru
 	plan->entry.addr = umem->addr + msg->addr;
 	plan->entry.owner = umem->slot;
 	plan->entry.epoch = umem->epoch;
-	plan->entry.map = umem->mr_kind == RXE_MR_MAPPED ? umem->handle : 0;
 	return 0;
 }
 
@@ -137,11 +131,6 @@ static void carry_out(struct call *call, struct object *mr, const struct plan *p
 	mr->mr_kind = plan->entry.kind;
 	mr->slot = plan->entry.owner;
 	mr->epoch = plan->entry.epoch;
-	if (mr->fd >= 0)
-		close(mr->fd);
-	mr->fd = plan->mapped ? call->in_fd : -1;
-	if (plan->mapped)
-		call->in_fd = -1;
 	call->reply.made.handle = mr->handle;
 	call->reply.made.key = mr->key;
 }
@@ -171,8 +160,6 @@ int serve_reg_mr(struct call *call)
 	mr = context_new_object(call->context, CTL_KIND_MR);
 	if (!mr)
 		return -ENOMEM;
-	if (plan.mapped)
-		plan.entry.map = mr->handle;
 	mr->key = grant(call, &plan.entry);
 	if (!mr->key) {
 		context_free_object(mr);
@@ -242,8 +229,6 @@ int serve_rereg_mr(struct call *call)
 		if (others == OTHERS_INSIDE)
 			return SERVE_WAIT;
 	}
-	if (plan.mapped)
-		plan.entry.map = mr->handle;
 	if (rc == 0)
 		rc = republish(keys, mr, &plan.entry, others == OTHERS_OUTSIDE);
 	if (rc) {
@@ -297,11 +282,9 @@ int serve_reg_umem(struct call *call)
 {
 	const struct attachment *attachment = call->conn->attached[call->device->index];
 	const struct ctl_msg_mr *msg = &call->req.mr;
-	bool mapped = call->in_fd >= 0;
 	struct object *umem;
 
-	if (!attachment || msg->len > RXE_MAX_MR_SIZE ||
-	    !within(msg->addr, msg->len, mapped ? INT64_MAX : UINT64_MAX))
+	if (!attachment || msg->len > RXE_MAX_MR_SIZE || !within(msg->addr, msg->len, UINT64_MAX))
 		return -EINVAL;
 	umem = context_new_object(call->context, CTL_KIND_UMEM);
 	if (!umem)
@@ -309,14 +292,10 @@ int serve_reg_umem(struct call *call)
 	umem->addr = msg->addr;
 	umem->len = msg->len;
 	umem->rights = msg->rights;
-	umem->mr_kind = mapped ? RXE_MR_MAPPED : RXE_MR_PLAIN;
-	umem->fd = call->in_fd;
-	call->in_fd = -1;
-	if (!mapped) {
-		umem->slot = attachment->slot;
-		umem->epoch = atomic_load(&call->device->shared->slot[attachment->slot].epoch);
-		object_own(umem, call->user);
-	}
+	umem->mr_kind = RXE_MR_PLAIN;
+	umem->slot = attachment->slot;
+	umem->epoch = atomic_load(&call->device->shared->slot[attachment->slot].epoch);
+	object_own(umem, call->user);
 	call->reply.made.handle = umem->handle;
 	return 0;
 }
@@ -333,16 +312,5 @@ int serve_query(struct call *call)
 	if (!object || object->context != call->context)
 		return -ENOENT;
 	serve_describe(object, &call->reply.object);
-	return 0;
-}
-
-int serve_fetch_fd(struct call *call)
-{
-	const struct object *object = object_find(&call->device->objects, call->req.handle);
-
-	if (!object || object->context != call->context || object->fd < 0)
-		return -ENOENT;
-	call->out_fd[0] = object->fd;
-	call->num_out = call->keep_out = 1;
 	return 0;
 }

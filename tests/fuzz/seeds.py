@@ -267,8 +267,8 @@ SETTINGS = [
 (CONNECT, REQUEST, BYTES, CLOSE, SETTLE, INSIDE, INTRODUCE, CLOSE_CMD, FAULT, FAULT_FILE, SPOIL, GONE, OWES, CAPTURED,
  PACKET) = range(15)
 (DEVICE, ATTACH, DETACH, OPEN, CLOSE_CONTEXT, ADOPT, ALLOC_PD, DEALLOC_PD, USE_PD, REG_MR, REREG_MR, DEREG_MR, ALLOC_DM, FREE_DM,
- EXPORT_DM, ALLOC_DMAH, FREE_DMAH, REG_UMEM, DEREG_UMEM, OPEN_XRCD, CLOSE_XRCD, QUERY, FETCH_FD, OBSERVE, OBJECTS, CAPTURE,
- FAULTS, STATUS, STAY, STOP) = range(30)
+ EXPORT_DM, ALLOC_DMAH, FREE_DMAH, REG_UMEM, DEREG_UMEM, OPEN_XRCD, CLOSE_XRCD, QUERY, OBSERVE, OBJECTS, CAPTURE,
+ FAULTS, STATUS, STAY, STOP) = range(29)
 SMALL, HANDLE, PAGES, ANY = range(4)
 
 
@@ -376,10 +376,9 @@ def control_scripts():
     # known[0]: of the attach; known[1]: the context; known[2]: the domain
     begin = bytes([CONNECT, 0, 0]) + ask(ATTACH, context=9) + ask(OPEN, context=9) + ask(ALLOC_PD)
     plain = [(6, PAGES, 1), (8, PAGES, 1), (10, PAGES, 1), (12, HANDLE, 2), (13, SMALL, 1), (14, SMALL, 15)]
-    mapped = [(8, PAGES, 1), (12, HANDLE, 2), (13, SMALL, 3), (14, SMALL, 1)]
     arena = [(8, SMALL, 64), (12, HANDLE, 2), (13, SMALL, 2), (14, SMALL, 15), (15, HANDLE, 3)]
     yield "regions", begin + ask(REG_MR, words=plain) + ask(REREG_MR, handle=3, words=plain) + \
-        bytes([INSIDE, 0x12]) + ask(DEREG_MR, handle=3) + ask(REG_MR, 3, words=mapped) + ask(FETCH_FD, handle=5)
+        bytes([INSIDE, 0x12]) + ask(DEREG_MR, handle=3) + ask(REG_MR, 3, words=plain) + ask(QUERY, handle=5)
     yield "device_memory", begin + ask(ALLOC_DM, words=[(6, PAGES, 2), (10, SMALL, 12)]) + ask(REG_MR, words=arena) + \
         ask(FREE_DM, handle=3) + ask(DEREG_MR, handle=4) + ask(FREE_DM, handle=3) + \
         ask(ALLOC_DM, words=[(6, PAGES, 255)]) + ask(EXPORT_DM, handle=3) + ask(OBJECTS) + ask(QUERY, handle=3)
@@ -388,7 +387,7 @@ def control_scripts():
         ask(REG_MR, words=[(8, PAGES, 1), (12, HANDLE, 2), (13, SMALL, 1), (17, HANDLE, 5)]) + \
         ask(DEREG_UMEM, handle=5) + ask(REG_UMEM, 3, words=[(8, PAGES, 2)]) + ask(USE_PD, handle=2, words=[(4, SMALL, 3)])
     yield "shared", begin + bytes([INTRODUCE, 0, 0, CONNECT, 1, 0]) + ask(ADOPT, client=1, context=3) + \
-        ask(REG_MR, words=mapped, client=1) + bytes([CLOSE, 0, SETTLE, 3]) + ask(QUERY, client=1, handle=2) + \
+        ask(ATTACH, context=9, client=1) + ask(REG_MR, words=plain, client=1) + bytes([CLOSE, 0, SETTLE, 3]) + ask(QUERY, client=1, handle=2) + \
         bytes([CLOSE_CMD, 0]) + ask(CLOSE_CONTEXT, client=1)
     yield "no_slot", b"".join(bytes([CONNECT, n, 0]) + ask(ATTACH, context=9, client=n) for n in range(4)) + bytes([CLOSE, 1]) + \
         ask(ATTACH, context=9, client=3)

@@ -20,7 +20,7 @@ static uint8_t *at(struct end *end, const struct rxe_mr *mr, uint64_t iova, size
 {
 	uint64_t offset = mr->addr + (iova - mr->iova);
 
-	if (mr->map != 0)
+	if (mr->owner != 0)
 		return NULL;
 	ck_assert_uint_le(offset + len, BED_MEM);
 	return end->mem + offset;
@@ -102,7 +102,7 @@ static void region(struct end *end, uint32_t key, uint32_t pd, uint32_t rights, 
 	mr->iova = BED_IOVA;
 	mr->len = BED_MEM;
 	mr->rights = rights;
-	mr->map = gone;
+	mr->owner = gone;
 	atomic_store(&mr->key, key);
 }
 

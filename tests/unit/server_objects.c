@@ -97,9 +97,7 @@ END_TEST
 
 START_TEST(a_region_given_anew)
 {
-	struct ctl_reg_mr reg = {
-		.kind = RXE_MR_PLAIN, .addr = 0x1000, .iova = 0x1000, .len = 7, .fd = -1
-	};
+	struct ctl_reg_mr reg = { .kind = RXE_MR_PLAIN, .addr = 0x1000, .iova = 0x1000, .len = 7 };
 	uint32_t key, new_key, other_pd, mr = program_reg(&p, buffer, 100, &key);
 
 	ck_assert_int_eq(ctl_alloc_pd(p.client, &p.context, &other_pd), 0);
@@ -121,9 +119,7 @@ END_TEST
 
 START_TEST(bad_regions)
 {
-	struct ctl_reg_mr good = {
-		.pd = p.pd, .kind = RXE_MR_PLAIN, .addr = 0x1000, .len = 16, .fd = -1
-	};
+	struct ctl_reg_mr good = { .pd = p.pd, .kind = RXE_MR_PLAIN, .addr = 0x1000, .len = 16 };
 	struct ctl_reg_mr bad[9];
 	uint32_t handle, key;
 
@@ -197,7 +193,7 @@ END_TEST
 
 START_TEST(device_memory_bounds)
 {
-	struct ctl_reg_mr reg = { .pd = p.pd, .kind = RXE_MR_ARENA, .fd = -1 };
+	struct ctl_reg_mr reg = { .pd = p.pd, .kind = RXE_MR_ARENA };
 	uint32_t dm, other, handle, key;
 	uint64_t offset;
 
@@ -242,9 +238,7 @@ START_TEST(contexts_are_apart)
 {
 	struct ctl_context other, wrong;
 	uint32_t pd, handle, key;
-	struct ctl_reg_mr reg = {
-		.pd = p.pd, .kind = RXE_MR_PLAIN, .addr = 0x1000, .len = 16, .fd = -1
-	};
+	struct ctl_reg_mr reg = { .pd = p.pd, .kind = RXE_MR_PLAIN, .addr = 0x1000, .len = 16 };
 
 	ck_assert_int_eq(ctl_open(p.client, 0, &other), 0);
 	ck_assert_int_eq(ctl_open(p.client, 7, &wrong), -ENODEV);
@@ -285,9 +279,7 @@ START_TEST(hints)
 {
 	struct ctl_dmah dmah = { .valid = CTL_DMAH_CPU_ID, .cpu_id = 3 },
 			bad = { .valid = 1u << 9 };
-	struct ctl_reg_mr reg = {
-		.pd = p.pd, .kind = RXE_MR_PLAIN, .addr = 0x1000, .len = 16, .fd = -1
-	};
+	struct ctl_reg_mr reg = { .pd = p.pd, .kind = RXE_MR_PLAIN, .addr = 0x1000, .len = 16 };
 	uint32_t handle, mr, key;
 	struct ctl_object seen;
 
@@ -306,43 +298,22 @@ START_TEST(hints)
 }
 END_TEST
 
-START_TEST(mapped_regions_and_umems)
+START_TEST(umems)
 {
-	int memory = memfd_create("test", MFD_CLOEXEC), fd;
-	struct ctl_umem over_fd = { .len = 8192, .fd = memory };
-	struct ctl_umem plain = { .addr = (uintptr_t)buffer, .len = sizeof(buffer), .fd = -1 };
-	struct ctl_reg_mr reg = { .pd = p.pd, .kind = RXE_MR_MAPPED, .len = 4096, .fd = memory };
+	struct ctl_umem plain = { .addr = (uintptr_t)buffer, .len = sizeof(buffer) };
+	struct ctl_reg_mr reg = { .pd = p.pd, .addr = 16, .len = 16 };
 	uint32_t umem, mr, key;
 
-	ck_assert_int_eq(ftruncate(memory, 8192), 0);
-	ck_assert_int_eq(ctl_reg_mr(p.client, &p.context, &reg, &mr, &key), 0);
-	ck_assert_uint_eq(p.at.shared->mrs.entry[rxe_key_index(key)].map, mr);
-	ck_assert_int_eq(ctl_fetch_fd(p.client, &p.context, mr, &fd), 0);
-	ck_assert_int_eq(pwrite(fd, "seen", 4, 0), 4);
-	ck_assert_int_eq(pread(memory, buffer, 4, 0), 4);
-	ck_assert_int_eq(memcmp(buffer, "seen", 4), 0);
-	close(fd);
-	ck_assert_int_eq(ctl_dereg_mr(p.client, &p.context, mr), 0);
-	reg.fd = -1;
-	ck_assert_int_eq(ctl_reg_mr(p.client, &p.context, &reg, &mr, &key), -EINVAL);
-
-	ck_assert_int_eq(ctl_reg_umem(p.client, &p.context, &over_fd, &umem), 0);
-	reg = (struct ctl_reg_mr){ .pd = p.pd, .umem = umem, .addr = 4096, .len = 4096, .fd = -1 };
-	ck_assert_int_eq(ctl_reg_mr(p.client, &p.context, &reg, &mr, &key), 0);
-	ck_assert_uint_eq(p.at.shared->mrs.entry[rxe_key_index(key)].map, umem);
-	ck_assert_uint_eq(p.at.shared->mrs.entry[rxe_key_index(key)].addr, 4096);
-	ck_assert_int_eq(ctl_dereg_umem(p.client, &p.context, umem), -EBUSY);
-	ck_assert_int_eq(ctl_dereg_mr(p.client, &p.context, mr), 0);
-	ck_assert_int_eq(ctl_dereg_umem(p.client, &p.context, umem), 0);
-
 	ck_assert_int_eq(ctl_reg_umem(p.client, &p.context, &plain, &umem), 0);
-	reg = (struct ctl_reg_mr){ .pd = p.pd, .umem = umem, .addr = 16, .len = 16, .fd = -1 };
+	reg.umem = umem;
 	ck_assert_int_eq(ctl_reg_mr(p.client, &p.context, &reg, &mr, &key), 0);
 	ck_assert_uint_eq(p.at.shared->mrs.entry[rxe_key_index(key)].addr, (uintptr_t)buffer + 16);
 	ck_assert_uint_eq(p.at.shared->mrs.entry[rxe_key_index(key)].owner, p.at.slot);
+	ck_assert_int_eq(ctl_dereg_umem(p.client, &p.context, umem), -EBUSY);
+	ck_assert_int_eq(ctl_dereg_mr(p.client, &p.context, mr), 0);
 	reg.addr = sizeof(buffer);
 	ck_assert_int_eq(ctl_reg_mr(p.client, &p.context, &reg, &mr, &key), -EINVAL);
-	close(memory);
+	ck_assert_int_eq(ctl_dereg_umem(p.client, &p.context, umem), 0);
 }
 END_TEST
 
@@ -396,7 +367,7 @@ int main(void)
 	tcase_add_test(tcase, contexts_are_apart);
 	tcase_add_test(tcase, closing_frees_what_was_left);
 	tcase_add_test(tcase, hints);
-	tcase_add_test(tcase, mapped_regions_and_umems);
+	tcase_add_test(tcase, umems);
 	tcase_add_test(tcase, threads);
 	return world_main("server_objects", (TCase *[]){ tcase, NULL });
 }

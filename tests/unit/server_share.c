@@ -283,9 +283,7 @@ END_TEST
 
 START_TEST(a_key_in_use_gets_no_new_meaning)
 {
-	struct ctl_reg_mr reg = {
-		.pd = p.pd, .kind = RXE_MR_PLAIN, .addr = 0x1000, .len = 7, .fd = -1
-	};
+	struct ctl_reg_mr reg = { .pd = p.pd, .kind = RXE_MR_PLAIN, .addr = 0x1000, .len = 7 };
 	uint32_t key, new_key, mr = program_reg(&p, buffer, 100, &key);
 	int channel;
 	pid_t pid = child_start(be_inside, &channel);
@@ -383,8 +381,8 @@ static long server_memory(void)
  * process, in which the same addresses mean something else. */
 START_TEST(a_slot_goes_with_its_memory)
 {
-	const struct ctl_umem all = { .addr = (uintptr_t)buffer, .len = sizeof(buffer), .fd = -1 };
-	struct ctl_reg_mr reg = { .len = 16, .fd = -1 };
+	const struct ctl_umem all = { .addr = (uintptr_t)buffer, .len = sizeof(buffer) };
+	struct ctl_reg_mr reg = { .len = 16 };
 	uint32_t umem, mr, key, over, over_key;
 	struct program q;
 

@@ -135,8 +135,7 @@ uint32_t program_reg(struct program *program, const void *addr, uint64_t len, ui
 				  .addr = (uintptr_t)addr,
 				  .iova = (uintptr_t)addr,
 				  .len = len,
-				  .rights = RXE_LOCAL_WRITE,
-				  .fd = -1 };
+				  .rights = RXE_LOCAL_WRITE };
 	uint32_t handle = 0;
 
 	ck_assert_int_eq(ctl_reg_mr(program->client, &program->context, &reg, &handle, ret_key), 0);
@@ -150,8 +149,7 @@ uint32_t program_reg_dm(struct program *program, uint32_t dm, uint64_t offset, u
 				  .dm = dm,
 				  .addr = offset,
 				  .len = len,
-				  .rights = RXE_LOCAL_WRITE,
-				  .fd = -1 };
+				  .rights = RXE_LOCAL_WRITE };
 	uint32_t handle = 0, key;
 
 	ck_assert_int_eq(ctl_reg_mr(program->client, &program->context, &reg, &handle, &key), 0);
