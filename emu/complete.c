@@ -6,7 +6,11 @@
 
 #include <string.h>
 
+#include "emu/counters.h"
 #include "emu/engine.h"
+#include "emu/mr.h"
+#include "emu/qp.h"
+#include "emu/srq.h"
 
 static enum rxe_wc_opcode wc_opcode(enum rxe_wr_opcode opcode)
 {

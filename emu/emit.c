@@ -4,7 +4,11 @@
 
 #include <string.h>
 
+#include "emu/counters.h"
 #include "emu/engine.h"
+#include "emu/limits.h"
+#include "emu/queue.h"
+#include "net/wire/gid.h"
 #include "net/wire/opcode.h"
 
 static uint32_t slot_of(uint32_t qpn)

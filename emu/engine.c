@@ -5,6 +5,13 @@
 
 #include <string.h>
 
+#include "emu/complete.h"
+#include "emu/cq.h"
+#include "emu/host.h"
+#include "emu/qp.h"
+#include "emu/srq.h"
+#include "net/wire/packet.h"
+
 #define SLOT_QPNS (1u << RXE_SLOT_SHIFT)
 
 static_assert(SLOT_QPNS == 1u << 16, "qpn_at permutes 16 bits");

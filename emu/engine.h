@@ -1,25 +1,53 @@
 /* SPDX-License-Identifier: MIT */
-/* The engine: packets and time in, packets and completions out. Sans-IO: it never waits, asks no clock, takes no lock.
+/* The engine: packets and time in, packets and completions out. Read this comment first.
  *
- * Its host, under one lock: rxe_engine_input() for each arrival, rxe_engine_expire() when the deadline passed,
- * rxe_engine_output() into trains until it answers false, hands them to the kernel, then rxe_engine_settle(). */
+ * The engine does no I/O. It asks no clock, takes no lock, allocates nothing and never waits. One
+ * host (host.h) calls it under one lock and passes the time. A turn of the engine has this order:
+ *
+ *   input     rxe_engine_input()   input.c parses the packet and checks ICRC, P_Key, queue pair and
+ *                                  addresses. rc/rc.c passes requests to the responder, responses
+ *                                  to the requester; uc.c and ud.c do both; rc/time_wait.c answers
+ *                                  for queue pairs that no longer exist.
+ *   execute   (in input)           rc/responder.c checks the PSN; rc/responder_execute.c checks keys
+ *                                  and moves bytes through sge.c; rc/responder_duplicate.c handles
+ *                                  requests that were executed before.
+ *   complete  (in input)           rc/requester_complete.c retires the requests that a response
+ *                                  acknowledges; complete.c pushes completions into cq.c, where
+ *                                  no program sees them yet.
+ *   time out  rxe_engine_expire()  timer.c calls queue pairs whose deadline has passed;
+ *                                  rc/requester_retry.c decides to wait, probe, resend or give up.
+ *   reply     rxe_engine_output()  output.c gives each ready queue pair its turn at a train;
+ *                                  rc/responder_reply.c sends READ responses, atomic results, ACKs
+ *                                  and NAKs; emit.c writes headers and ICRC.
+ *   request   rxe_engine_output()  rc/requester.c, uc.c and ud.c send what rxe_post_send() in post.c
+ *                                  queued, in the same train.
+ *   settle    rxe_engine_settle()  engine.c publishes completions, notifies armed CQs and reports
+ *                                  events.
+ *
+ * The host calls input for each arrival, expire when the deadline has passed, output until it
+ * returns false, hands the trains to the link, then calls settle. Settle comes last: an ACK is
+ * with the kernel before a program can see the completion that belongs to it, and an event never
+ * precedes the completions it is about. */
 #ifndef RXE_EMU_ENGINE_H
 #define RXE_EMU_ENGINE_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "emu/counters.h"
-#include "emu/host.h"
 #include "emu/limits.h"
 #include "emu/mcast.h"
-#include "emu/mr.h"
 #include "emu/peer.h"
-#include "emu/qp.h"
 #include "emu/rc/time_wait.h"
-#include "emu/srq.h"
-#include "net/wire/packet.h"
-#include "net/wire/train.h"
+#include "net/wire/gid.h"
+
+struct rxe_counters;
+struct rxe_cq;
+struct rxe_host_ops;
+struct rxe_mr_table;
+struct rxe_qp;
+struct rxe_srq;
+struct wire_arrival;
+struct wire_train;
 
 struct rxe_engine_cfg {
 	const struct rxe_host_ops *ops;

@@ -3,9 +3,23 @@
  * cheapest first. What fails is counted and dropped in silence. */
 #include <string.h>
 
+#include "emu/complete.h"
+#include "emu/counters.h"
 #include "emu/engine.h"
+#include "emu/host.h"
+#include "emu/limits.h"
+#include "emu/mcast.h"
+#include "emu/peer.h"
+#include "emu/qp.h"
+#include "emu/rc/rc.h"
+#include "emu/rc/time_wait.h"
+#include "emu/uc.h"
 #include "emu/ud.h"
+#include "net/wire/gid.h"
+#include "net/wire/icrc.h"
 #include "net/wire/opcode.h"
+#include "net/wire/packet.h"
+#include "net/wire/train.h"
 
 #define PKEY_BASE     0x7fffu
 #define MULTICAST_QPN QPN_MASK

@@ -4,6 +4,7 @@
 #include "emu/mcast.h"
 
 #include "emu/engine.h"
+#include "emu/qp.h"
 
 const struct rxe_mcast_group *rxe_mcast_find(const struct rxe_engine *engine, const struct gid *gid)
 {

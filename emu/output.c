@@ -5,7 +5,13 @@
 
 #include "emu/emit.h"
 #include "emu/engine.h"
+#include "emu/output.h"
+#include "emu/qp.h"
+#include "emu/rc/rc.h"
+#include "emu/rc/time_wait.h"
+#include "emu/uc.h"
 #include "emu/ud.h"
+#include "net/wire/train.h"
 
 /* So many QPs are looked at for riders: a long list of QPs to other peers must not cost every train a walk. */
 #define LOOK_AT 32

@@ -3,6 +3,9 @@
 #include "emu/pace.h"
 
 #include "emu/engine.h"
+#include "emu/host.h"
+#include "emu/limits.h"
+#include "emu/qp.h"
 
 /* Still no room. True: it waited long enough. */
 static bool is_patience_over(struct rxe_engine *engine, struct rxe_qp *qp, uint64_t now_ns)

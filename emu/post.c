@@ -3,7 +3,14 @@
  * peer is judged later, when the packet is made: it ends as a completion, not as a refusal. */
 #include <string.h>
 
+#include "emu/complete.h"
 #include "emu/engine.h"
+#include "emu/limits.h"
+#include "emu/qp.h"
+#include "emu/queue.h"
+#include "emu/rc/requester.h"
+#include "net/wire/gid.h"
+#include "net/wire/packet.h"
 
 #define INLINE_BITS (RXE_SEND_FENCE | RXE_SEND_SIGNALED | RXE_SEND_SOLICITED | RXE_SEND_INLINE)
 #define PLAIN_BITS  (RXE_SEND_FENCE | RXE_SEND_SIGNALED | RXE_SEND_SOLICITED)

@@ -7,6 +7,10 @@
 #include <utlist.h>
 
 #include "emu/engine.h"
+#include "emu/host.h"
+#include "emu/limits.h"
+#include "emu/mcast.h"
+#include "emu/rc/time_wait.h"
 
 void rxe_qp_init(struct rxe_engine *engine, struct rxe_qp *qp, const struct rxe_qp_init *init)
 {

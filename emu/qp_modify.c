@@ -3,7 +3,15 @@
  * allows by type, which values an attribute may have, and what a move does. A refused move changes nothing. */
 #include <string.h>
 
+#include "emu/cq.h"
 #include "emu/engine.h"
+#include "emu/limits.h"
+#include "emu/qp.h"
+#include "emu/queue.h"
+#include "emu/rc/rc.h"
+#include "emu/uc.h"
+#include "net/wire/gid.h"
+#include "net/wire/packet.h"
 
 #define TYPES 5
 

@@ -2,7 +2,11 @@
 /* Shared receive queues: one ring that many QPs draw from, and the event that says it runs low (IBTA 10.2.9). */
 #include "emu/srq.h"
 
+#include "emu/cq.h"
 #include "emu/engine.h"
+#include "emu/host.h"
+#include "emu/limits.h"
+#include "emu/qp.h"
 
 void rxe_srq_init(struct rxe_srq *srq, uint32_t pd, void *mem, uint32_t max_wr, uint32_t max_sge,
 		  void *owner)

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Deadlines: a binary heap of the QPs that have one, the earliest on top. */
 #include "emu/engine.h"
+#include "emu/qp.h"
+#include "emu/rc/rc.h"
 
 #define NOT_THERE UINT32_MAX
 

@@ -4,10 +4,20 @@
  * (9.8.2.2.2). The receive of a message that was dropped half-way serves the next one. */
 #include "emu/uc.h"
 
+#include "emu/complete.h"
+#include "emu/counters.h"
+#include "emu/cq.h"
 #include "emu/emit.h"
 #include "emu/engine.h"
+#include "emu/host.h"
+#include "emu/mr.h"
+#include "emu/output.h"
 #include "emu/pace.h"
+#include "emu/qp.h"
+#include "emu/queue.h"
 #include "net/wire/opcode.h"
+#include "net/wire/packet.h"
+#include "net/wire/train.h"
 
 void uc_reset(struct rxe_qp *qp)
 {

@@ -4,11 +4,24 @@
  * completed in error and the QP goes to ERR (IBTA 11.6.2, 10.3.1.7), as adapters do. */
 #include "emu/ud.h"
 
+#include "emu/complete.h"
+#include "emu/counters.h"
+#include "emu/cq.h"
 #include "emu/emit.h"
 #include "emu/engine.h"
+#include "emu/host.h"
+#include "emu/mr.h"
+#include "emu/output.h"
 #include "emu/pace.h"
+#include "emu/qp.h"
+#include "emu/queue.h"
+#include "emu/sge.h"
+#include "net/wire/gid.h"
 #include "net/wire/grh.h"
+#include "net/wire/icrc.h"
 #include "net/wire/opcode.h"
+#include "net/wire/packet.h"
+#include "net/wire/train.h"
 
 #define QKEY_CONTROLLED 0x80000000u
 #define UDP_LEN		8u

@@ -5,8 +5,11 @@
 #include "emu/rc/rc.h"
 
 #include "emu/engine.h"
+#include "emu/qp.h"
 #include "emu/rc/requester_complete.h"
 #include "net/wire/opcode.h"
+#include "net/wire/packet.h"
+#include "net/wire/train.h"
 
 void rc_reset(struct rxe_qp *qp)
 {

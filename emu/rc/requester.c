@@ -7,9 +7,19 @@
  * way sends one packet more, which asks: so an answer will set it going. */
 #include "emu/rc/requester.h"
 
+#include "emu/complete.h"
 #include "emu/emit.h"
 #include "emu/engine.h"
+#include "emu/host.h"
+#include "emu/limits.h"
+#include "emu/mr.h"
+#include "emu/peer.h"
+#include "emu/qp.h"
+#include "emu/queue.h"
+#include "emu/rc/requester_retry.h"
 #include "net/wire/opcode.h"
+#include "net/wire/packet.h"
+#include "net/wire/train.h"
 
 /* So many PSNs may be without an answer: beyond it old and new cannot be told apart (IBTA 9.7.1). */
 #define MAX_PSNS_OPEN 0x7fffff

@@ -4,9 +4,19 @@
  * than the oldest open request, or was never sent, is a ghost and ignored. */
 #include "emu/rc/requester_complete.h"
 
+#include "emu/counters.h"
+#include "emu/cq.h"
 #include "emu/engine.h"
+#include "emu/mr.h"
+#include "emu/qp.h"
+#include "emu/queue.h"
 #include "emu/rc/nak.h"
+#include "emu/rc/requester.h"
+#include "emu/rc/requester_retry.h"
+#include "emu/rc/requester_rtt.h"
+#include "emu/sge.h"
 #include "net/wire/opcode.h"
+#include "net/wire/packet.h"
 
 /* Everything before psn is answered, unless a read or an atomic stands in the way. */
 static void advance_to(struct rxe_engine *engine, struct rxe_qp *qp, uint32_t psn)

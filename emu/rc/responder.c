@@ -2,9 +2,16 @@
 /* The responder's first question to each request is its PSN (IBTA 9.7.4.1.1): expected, from before, or too far ahead. */
 #include "emu/rc/responder.h"
 
+#include "emu/counters.h"
 #include "emu/engine.h"
+#include "emu/host.h"
+#include "emu/qp.h"
+#include "emu/rc/nak.h"
+#include "emu/rc/responder_duplicate.h"
 #include "emu/rc/responder_execute.h"
+#include "emu/rc/responder_reply.h"
 #include "net/wire/opcode.h"
+#include "net/wire/packet.h"
 
 void rc_respond_reset(struct rc_respond *resp)
 {

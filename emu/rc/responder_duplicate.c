@@ -4,9 +4,18 @@
  * from before is all that a stranger, or a packet that was delayed beyond the end of its region, needs to be one. */
 #include "emu/rc/responder_duplicate.h"
 
+#include "emu/counters.h"
 #include "emu/engine.h"
+#include "emu/mr.h"
+#include "emu/qp.h"
+#include "emu/rc/nak.h"
+#include "emu/rc/requester.h"
+#include "emu/rc/responder_reply.h"
 #include "emu/rc/xrc.h"
+#include "emu/sge.h"
+#include "emu/srq.h"
 #include "net/wire/opcode.h"
+#include "net/wire/packet.h"
 
 void rc_replay_reset(struct rc_replay *replay)
 {

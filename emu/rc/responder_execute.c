@@ -3,9 +3,21 @@
  * arrived of it in memory, as the standard allows. */
 #include "emu/rc/responder_execute.h"
 
+#include "emu/complete.h"
+#include "emu/cq.h"
 #include "emu/engine.h"
+#include "emu/host.h"
+#include "emu/limits.h"
+#include "emu/mr.h"
+#include "emu/qp.h"
+#include "emu/rc/requester.h"
+#include "emu/rc/responder.h"
+#include "emu/rc/responder_duplicate.h"
+#include "emu/rc/responder_reply.h"
 #include "emu/rc/xrc.h"
+#include "emu/sge.h"
 #include "net/wire/opcode.h"
+#include "net/wire/packet.h"
 
 /* FIRST, MIDDLE and LAST in order, and of one kind (IBTA 9.7.4.1.2). */
 static enum rc_fault check_sequence(const struct rc_respond *resp, uint32_t shape)

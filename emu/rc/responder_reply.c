@@ -3,9 +3,20 @@
  * follows the read without a fence may be seen by it (table 79 allows that). */
 #include "emu/rc/responder_reply.h"
 
+#include "emu/complete.h"
+#include "emu/cq.h"
 #include "emu/emit.h"
 #include "emu/engine.h"
+#include "emu/host.h"
+#include "emu/mr.h"
+#include "emu/qp.h"
+#include "emu/rc/requester.h"
+#include "emu/rc/requester_retry.h"
+#include "emu/rc/responder.h"
+#include "emu/sge.h"
 #include "net/wire/opcode.h"
+#include "net/wire/packet.h"
+#include "net/wire/train.h"
 
 /* So many ACKs in a row had a request leave soon after them, before one is held; at most so many after disappointments. */
 #define RIDES_AT_FIRST 4

@@ -5,9 +5,18 @@
 
 #include <string.h>
 
+#include "emu/counters.h"
 #include "emu/emit.h"
 #include "emu/engine.h"
+#include "emu/qp.h"
+#include "emu/queue.h"
+#include "emu/rc/nak.h"
+#include "emu/rc/requester_retry.h"
+#include "emu/rc/responder_reply.h"
+#include "net/wire/icrc.h"
 #include "net/wire/opcode.h"
+#include "net/wire/packet.h"
+#include "net/wire/train.h"
 
 /* A peer waits up to four times as long as its timeout says (IBTA 9.7.6.1.3). Its timer is not known, so it is taken for ours. */
 #define PEER_PATIENCE 4u

@@ -4,6 +4,8 @@
 #include "emu/rc/xrc.h"
 
 #include "emu/engine.h"
+#include "emu/host.h"
+#include "emu/srq.h"
 
 enum rc_fault rxe_xrc_find(struct rxe_engine *engine, uint32_t xrcd, uint32_t srqn,
 			   struct rxe_srq **ret_srq, uint32_t *ret_pd)

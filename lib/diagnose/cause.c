@@ -7,11 +7,21 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "emu/engine.h"
+#include "emu/cq.h"
+#include "emu/host.h"
+#include "emu/limits.h"
+#include "emu/mr.h"
+#include "emu/qp.h"
+#include "emu/queue.h"
+#include "emu/rc/nak.h"
+#include "emu/rc/requester.h"
+#include "emu/rc/responder.h"
 #include "emu/sge.h"
 #include "lib/diagnose/failure.h"
 #include "lib/diagnose/rules.h"
 #include "lib/verbs/objects.h"
+#include "net/wire/gid.h"
+#include "net/wire/packet.h"
 
 /* A sentence that grows. */
 struct sentence {

@@ -5,7 +5,8 @@
 
 #include <string.h>
 
-#include "emu/engine.h"
+#include "emu/limits.h"
+#include "emu/qp.h"
 #include "lib/verbs/objects.h"
 
 #define PORT_DOWN 1u /* enum ibv_port_state */

@@ -10,10 +10,15 @@
 #include <unistd.h>
 
 #include "emu/engine.h"
+#include "emu/limits.h"
+#include "emu/qp.h"
+#include "emu/queue.h"
 #include "lib/progress/packet_qp.h"
 #include "lib/verbs/objects.h"
 #include "net/link/capture/ring.h"
 #include "net/link/fault/shaper.h"
+#include "net/wire/gid.h"
+#include "net/wire/icrc.h"
 #include "net/wire/opcode.h"
 #include "net/wire/packet.h"
 

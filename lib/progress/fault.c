@@ -7,13 +7,16 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "emu/cq.h"
 #include "emu/engine.h"
+#include "emu/qp.h"
 #include "lib/progress/capture.h"
 #include "lib/progress/packet_qp.h"
 #include "lib/verbs/objects.h"
 #include "net/link/fault/shaper.h"
-#include "net/wire/headers.h"
+#include "net/wire/gid.h"
 #include "net/wire/opcode.h"
+#include "net/wire/packet.h"
 
 #define LOOK	 64u /* arrivals at a time */
 #define IN_MAX	 (LOOK * (1u + FAULT_MAX_COPIES) + 2u * FAULT_HELD)

@@ -4,8 +4,12 @@
 #include "lib/progress/packet_qp.h"
 
 #include "emu/engine.h"
+#include "emu/limits.h"
+#include "emu/qp.h"
+#include "emu/queue.h"
 #include "net/wire/headers.h"
 #include "net/wire/opcode.h"
+#include "net/wire/packet.h"
 
 static bool is_connected_to(const struct rxe_qp *qp, const struct gid *peer, uint32_t qpn)
 {

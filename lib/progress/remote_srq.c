@@ -6,7 +6,12 @@
 
 #include <string.h>
 
+#include "emu/complete.h"
+#include "emu/cq.h"
 #include "emu/engine.h"
+#include "emu/limits.h"
+#include "emu/queue.h"
+#include "emu/srq.h"
 #include "lib/progress/remote.h"
 #include "lib/verbs/objects.h"
 #include "lib/verbs/srq.h"

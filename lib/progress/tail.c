@@ -6,8 +6,11 @@
 #include <string.h>
 
 #include "emu/engine.h"
+#include "emu/qp.h"
 #include "lib/verbs/objects.h"
+#include "net/wire/gid.h"
 #include "net/wire/headers.h"
+#include "net/wire/packet.h"
 
 #define SHOWN_AT_EACH_END 2u
 

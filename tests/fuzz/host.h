@@ -6,7 +6,19 @@
 #ifndef TESTS_FUZZ_HOST_H
 #define TESTS_FUZZ_HOST_H
 
+#include "emu/counters.h"
+#include "emu/cq.h"
 #include "emu/engine.h"
+#include "emu/limits.h"
+#include "emu/mr.h"
+#include "emu/qp.h"
+#include "emu/queue.h"
+#include "emu/rc/time_wait.h"
+#include "emu/srq.h"
+#include "net/wire/gid.h"
+#include "net/wire/icrc.h"
+#include "net/wire/packet.h"
+#include "net/wire/train.h"
 #include "tests/fuzz/target.h"
 
 #define HOST_PD	    7u

@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "net/wire/train.h"
+
 #define CQ_ENTRIES    16384u
 #define MAX_SGE	      8u
 #define SRQ_DEPTH     256u

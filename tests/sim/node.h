@@ -6,7 +6,17 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "emu/complete.h"
+#include "emu/counters.h"
+#include "emu/cq.h"
 #include "emu/engine.h"
+#include "emu/host.h"
+#include "emu/mr.h"
+#include "emu/qp.h"
+#include "emu/queue.h"
+#include "emu/rc/time_wait.h"
+#include "emu/srq.h"
+#include "net/wire/gid.h"
 
 #define NODE_MEM_BYTES	(4u << 20) /* unless the world says otherwise */
 #define NODE_XRCD	3u

@@ -9,6 +9,12 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "emu/cq.h"
+#include "emu/host.h"
+#include "emu/qp.h"
+#include "emu/queue.h"
+#include "net/wire/packet.h"
+#include "net/wire/train.h"
 #include "tests/sim/link.h"
 #include "tests/sim/node.h"
 #include "tests/sim/trace.h"

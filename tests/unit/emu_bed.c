@@ -1,6 +1,17 @@
 // SPDX-License-Identifier: MIT
 /* The bed that tests of the engine stand on. */
 #include "emu_bed.h"
+#include "emu/cq.h"
+#include "emu/engine.h"
+#include "emu/host.h"
+#include "emu/mr.h"
+#include "emu/qp.h"
+#include "emu/queue.h"
+#include "emu/srq.h"
+#include "net/wire/gid.h"
+#include "net/wire/icrc.h"
+#include "net/wire/packet.h"
+#include "net/wire/train.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -8,7 +8,16 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "emu/counters.h"
+#include "emu/cq.h"
 #include "emu/engine.h"
+#include "emu/host.h"
+#include "emu/mr.h"
+#include "emu/qp.h"
+#include "emu/queue.h"
+#include "emu/srq.h"
+#include "net/wire/gid.h"
+#include "net/wire/packet.h"
 
 #define BED_PD	      7u
 #define BED_MEM	      (1u << 20)

@@ -3,8 +3,20 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "emu/complete.h"
+#include "emu/cq.h"
+#include "emu/engine.h"
+#include "emu/host.h"
+#include "emu/limits.h"
+#include "emu/peer.h"
+#include "emu/qp.h"
+#include "emu/queue.h"
 #include "emu_bed.h"
+#include "net/wire/gid.h"
+#include "net/wire/icrc.h"
 #include "net/wire/opcode.h"
+#include "net/wire/packet.h"
+#include "net/wire/train.h"
 
 static struct end *end;
 static struct qp_set set;

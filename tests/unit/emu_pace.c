@@ -2,8 +2,14 @@
 /* Pacing: UC and UD wait for room at the receiver's socket, other QPs do not wait for them, and patience ends. */
 #include <string.h>
 
+#include "emu/engine.h"
+#include "emu/host.h"
 #include "emu/pace.h"
+#include "emu/qp.h"
+#include "emu/queue.h"
 #include "emu_bed.h"
+#include "net/wire/gid.h"
+#include "net/wire/train.h"
 
 static struct end *end;
 static struct qp_set set, other;

@@ -2,8 +2,16 @@
 /* Unreliable connections between two engines: segments, losses, lengths, keys. */
 #include <string.h>
 
+#include "emu/cq.h"
+#include "emu/engine.h"
+#include "emu/host.h"
+#include "emu/qp.h"
+#include "emu/queue.h"
 #include "emu_bed.h"
+#include "net/wire/gid.h"
 #include "net/wire/opcode.h"
+#include "net/wire/packet.h"
+#include "net/wire/train.h"
 
 static struct end *a, *b;
 static struct qp_set from, to;

@@ -6,7 +6,12 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include "emu/cq.h"
 #include "emu/engine.h"
+#include "emu/limits.h"
+#include "emu/mr.h"
+#include "emu/queue.h"
+#include "emu/srq.h"
 #include "lib/progress/memory.h"
 #include "lib/progress/remote.h"
 #include "lib/verbs/objects.h"
