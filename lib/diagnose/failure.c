@@ -9,6 +9,7 @@
 #include "lib/control/cancel.h"
 #include "lib/progress/tail.h"
 #include "lib/verbs/objects.h"
+#include "net/link/clock.h"
 
 static uint64_t since_1970_ns(void)
 {
@@ -45,7 +46,7 @@ static void write_down(struct ctl_failure *failure, const struct vb_device *dev,
 	struct vb_tail *tail = dev->progress.wire.tail;
 
 	memset(failure, 0, offsetof(struct ctl_failure, packet));
-	failure->time_ns = rxe_now_ns();
+	failure->time_ns = clock_now_ns();
 	failure->epoch_ns = since_1970_ns();
 	failure->pid = atomic_load(&slot->pid);
 	memcpy(failure->comm, slot->comm, sizeof(failure->comm));

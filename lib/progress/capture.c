@@ -16,6 +16,7 @@
 #include "lib/progress/packet_qp.h"
 #include "lib/verbs/objects.h"
 #include "net/link/capture/ring.h"
+#include "net/link/clock.h"
 #include "net/link/fault/shaper.h"
 #include "net/wire/gid.h"
 #include "net/wire/icrc.h"
@@ -285,7 +286,7 @@ static void write_arrived(struct vb_capture *capture, const struct wire_arrival 
 static void begin(struct vb_wire *wire)
 {
 	capture_writer_begin(&wire->capture->writer);
-	capture_writer_at(&wire->capture->writer, rxe_now_ns());
+	capture_writer_at(&wire->capture->writer, clock_now_ns());
 	vb_wire_tx_ports(wire, wire->capture->ports, RXE_MAX_TX_PORTS);
 }
 

@@ -13,6 +13,7 @@
 #include "lib/progress/capture.h"
 #include "lib/progress/packet_qp.h"
 #include "lib/verbs/objects.h"
+#include "net/link/clock.h"
 #include "net/link/fault/shaper.h"
 #include "net/wire/gid.h"
 #include "net/wire/opcode.h"
@@ -346,7 +347,7 @@ static int lose_trains(const struct vb_wire *wire, const struct wire_train *trai
 
 int vb_fault_send(struct vb_wire *wire, const struct wire_train *trains, size_t n)
 {
-	const uint64_t now_ns = rxe_now_ns();
+	const uint64_t now_ns = clock_now_ns();
 	size_t taken = 0;
 
 	refresh(wire->fault);
@@ -449,7 +450,7 @@ static size_t take_in(struct vb_fault_shop *shop, struct wire_arrival *ret, size
 
 int vb_fault_recv(struct vb_wire *wire, struct wire_arrival *ret, size_t max)
 {
-	const uint64_t now_ns = rxe_now_ns();
+	const uint64_t now_ns = clock_now_ns();
 	struct vb_fault_shop *shop;
 	int n = 0;
 
@@ -480,7 +481,7 @@ uint64_t vb_fault_deadline(const struct vb_fault *fault)
 		return UINT64_MAX;
 	if (shop->first_in < shop->num_in || shop->first_raw < shop->num_raw)
 		return 0;
-	soon_ns = shop->first_out < shop->num_out ? rxe_now_ns() + AGAIN_NS : UINT64_MAX;
+	soon_ns = shop->first_out < shop->num_out ? clock_now_ns() + AGAIN_NS : UINT64_MAX;
 	return fault_shaper_deadline(shop->shaper) < soon_ns ? fault_shaper_deadline(shop->shaper)
 							     : soon_ns;
 }

@@ -14,6 +14,7 @@
 #include "emu/engine.h"
 #include "lib/progress/progress.h"
 #include "lib/verbs/objects.h"
+#include "net/link/clock.h"
 
 #define YIELD_NOBODY_NS	  2000u /* nobody else wanted the processor */
 #define YIELD_AGAIN_NS	  3000u
@@ -42,7 +43,7 @@ void progress_yield(struct progress *progress, uint64_t now_ns)
 	    now_ns < atomic_load_explicit(&progress->no_yield_until_ns, memory_order_relaxed))
 		return;
 	sched_yield();
-	after_ns = rxe_now_ns();
+	after_ns = clock_now_ns();
 	if (after_ns - now_ns < YIELD_NOBODY_NS) {
 		atomic_store_explicit(&progress->no_yield_until_ns, after_ns + YIELD_AGAIN_NS,
 				      memory_order_relaxed);
@@ -87,7 +88,7 @@ uint64_t progress_poll_once(struct vb_device *dev)
 {
 	struct progress *progress = &dev->progress;
 	bool locked = pthread_mutex_trylock(&progress->lock) == 0;
-	uint64_t now_ns = rxe_now_ns();
+	uint64_t now_ns = clock_now_ns();
 	uint64_t due_ns;
 	bool arrived;
 
@@ -138,6 +139,6 @@ void progress_polled_found(struct vb_device *dev)
 	struct progress *progress = &dev->progress;
 	bool more = atomic_load_explicit(&progress->expecting, memory_order_relaxed);
 
-	atomic_store_explicit(&progress->polled_at_ns, more ? rxe_now_ns() : 0,
+	atomic_store_explicit(&progress->polled_at_ns, more ? clock_now_ns() : 0,
 			      memory_order_relaxed);
 }

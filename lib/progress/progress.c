@@ -7,7 +7,6 @@
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "emu/engine.h"
@@ -22,6 +21,7 @@
 #include "lib/verbs/async.h"
 #include "lib/verbs/cq.h"
 #include "lib/verbs/objects.h"
+#include "net/link/clock.h"
 #include "net/wire/opcode.h"
 
 #define ACK_HOLD_NS    20000u
@@ -31,14 +31,6 @@
 #define RECEIVE_ROUNDS 4
 #define A_FEW	       8
 #define KEEP_COMING    3 /* looks running */
-
-uint64_t rxe_now_ns(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-}
 
 static _Atomic uint32_t *gauge(struct vb_device *dev)
 {
@@ -317,7 +309,7 @@ int progress_start(struct vb_device *dev)
 		progress->tx_mem = NULL;
 		return err;
 	}
-	progress->random_state = ((uint32_t)rxe_now_ns() ^ (uint32_t)getpid() << 16) | 1;
+	progress->random_state = ((uint32_t)clock_now_ns() ^ (uint32_t)getpid() << 16) | 1;
 	progress->tx_first = progress->tx_count = 0;
 	progress->room = (struct credits){ 0 };
 	progress->epoll_fd = progress->calm_fd = -1;
@@ -361,7 +353,7 @@ static void flush(struct vb_device *dev)
 	for (uint32_t i = 0; i < RXE_MAX_QP; i++)
 		if (engine->qp[i])
 			rxe_qp_release_ack(engine, engine->qp[i]);
-	progress_transmit(dev, rxe_now_ns());
+	progress_transmit(dev, clock_now_ns());
 	for (uint32_t i = 0; i < RXE_MAX_QP; i++)
 		if (engine->qp[i])
 			rxe_time_wait_note(engine, engine->qp[i]);

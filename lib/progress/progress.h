@@ -118,6 +118,4 @@ void progress_thread_kick(struct progress *progress);
 /* In the child after fork(): the parent's engine and sockets are not ours. */
 void progress_drop_in_child(struct vb_device *dev);
 
-uint64_t rxe_now_ns(void);
-
 #endif

@@ -23,6 +23,7 @@
 #include "lib/progress/memory.h"
 #include "lib/progress/remote_srq.h"
 #include "lib/verbs/objects.h"
+#include "net/link/clock.h"
 
 #define PATIENCE_NS    500000000u /* an owner that has been stopped is waited for no longer */
 #define ALLOW_ASKED_NS 100000000u /* for a receive: the peer would be sent away for as long */
@@ -237,7 +238,7 @@ static struct remote_peer *peer_of(struct vb_device *dev, const struct rxe_mr *m
 /* Has it answered nothing for so long that what is asked of it fails? If not, it is only late. */
 static bool has_failed_us(struct vb_device *dev, const struct remote_peer *peer)
 {
-	bool failed = rxe_now_ns() - peer->lag_began_ns > PATIENCE_NS;
+	bool failed = clock_now_ns() - peer->lag_began_ns > PATIENCE_NS;
 
 	dev->progress.errands.is_deferred = !failed;
 	return failed;
@@ -266,7 +267,7 @@ static bool wait_for(struct vb_device *dev, struct ctl_remote_request *e, const 
 		     uint64_t sent)
 {
 	const uint64_t done = sent | CTL_REMOTE_DONE, idle = sent & ~(uint64_t)CTL_REMOTE_PHASE;
-	uint64_t begin_ns = rxe_now_ns(), rung_ns = begin_ns, now_ns = begin_ns;
+	uint64_t begin_ns = clock_now_ns(), rung_ns = begin_ns, now_ns = begin_ns;
 	struct remote_peer *peer = peer_of(dev, mr);
 
 	while (atomic_load(&e->state) != done) {
@@ -287,7 +288,7 @@ static bool wait_for(struct vb_device *dev, struct ctl_remote_request *e, const 
 		}
 		remote_run(dev);
 		rest(now_ns - begin_ns);
-		now_ns = rxe_now_ns();
+		now_ns = clock_now_ns();
 	}
 	answered(peer, now_ns - begin_ns);
 	return e->ok;
@@ -313,15 +314,15 @@ static bool send_off(struct vb_device *dev, struct ctl_remote_request *e, const 
 	uint64_t knock = 1ull << (us % 64), sent;
 
 	if (peer->deaf && (atomic_load(knocks) & knock)) {
-		if (rxe_now_ns() - peer->rung_ns > RING_AGAIN_NS) {
+		if (clock_now_ns() - peer->rung_ns > RING_AGAIN_NS) {
 			ring(dev, mr->owner);
-			peer->rung_ns = rxe_now_ns();
+			peer->rung_ns = clock_now_ns();
 		}
 		has_failed_us(dev, peer);
 		return false;
 	}
 	if (peer->deaf)
-		has_moved(peer, rxe_now_ns());
+		has_moved(peer, clock_now_ns());
 	sent = ++own->number * (CTL_REMOTE_PHASE + 1) | CTL_REMOTE_SENT;
 	own->owner = mr->owner;
 	own->epoch = mr->epoch;

@@ -22,6 +22,7 @@
 #include "lib/progress/progress.h"
 #include "lib/verbs/async.h"
 #include "lib/verbs/objects.h"
+#include "net/link/clock.h"
 
 #define LINGER_NS      50000u /* keep looking after the last packet */
 #define POLLER_NEAR_NS 20000u /* a poll this long ago: somebody is at it */
@@ -111,17 +112,17 @@ static bool is_in_the_way(struct progress *progress, uint64_t now_ns)
  * which the next packet needs. */
 static bool is_wanted_elsewhere(void)
 {
-	uint64_t before_ns = rxe_now_ns();
+	uint64_t before_ns = clock_now_ns();
 
 	sched_yield();
-	return rxe_now_ns() - before_ns > YIELD_SHORT_NS;
+	return clock_now_ns() - before_ns > YIELD_SHORT_NS;
 }
 
 /* Run the engine until nothing has come for a while, or the program polls for itself, or somebody else needs the processor. */
 static void serve(struct vb_device *dev)
 {
 	struct progress *progress = &dev->progress;
-	uint64_t now_ns = rxe_now_ns();
+	uint64_t now_ns = clock_now_ns();
 	uint64_t until_ns = now_ns + LINGER_NS;
 
 	while (now_ns < until_ns && !atomic_load(&progress->stopping)) {
@@ -129,13 +130,13 @@ static void serve(struct vb_device *dev)
 
 		/* Held: somebody of the program runs the engine this moment. */
 		if (pthread_mutex_trylock(&progress->lock) == 0) {
-			now_ns = rxe_now_ns();
+			now_ns = clock_now_ns();
 			arrived = progress_run(dev, now_ns);
 			if (arrived)
 				atomic_store(&progress->polled_arrivals, 0);
 			progress_unlock(dev);
 		} else {
-			now_ns = rxe_now_ns();
+			now_ns = clock_now_ns();
 		}
 		if (arrived)
 			until_ns = now_ns + LINGER_NS;
@@ -148,7 +149,7 @@ static void serve(struct vb_device *dev)
 /* How long until a timer is due. Under the lock. */
 static uint64_t due_in(struct progress *progress)
 {
-	uint64_t deadline, now_ns = rxe_now_ns();
+	uint64_t deadline, now_ns = clock_now_ns();
 
 	deadline = rxe_engine_deadline(progress->engine);
 	if (vb_wire_deadline(&progress->wire) < deadline)
@@ -179,7 +180,7 @@ static uint64_t time_to_nap(struct progress *progress, uint64_t longest_ns)
 {
 	uint64_t ns = longest_ns;
 
-	atomic_store(&progress->thread_wakes_ns, rxe_now_ns() + longest_ns);
+	atomic_store(&progress->thread_wakes_ns, clock_now_ns() + longest_ns);
 	if (pthread_mutex_trylock(&progress->lock) == 0) {
 		ns = due_in(progress);
 		pthread_mutex_unlock(&progress->lock);
@@ -188,7 +189,7 @@ static uint64_t time_to_nap(struct progress *progress, uint64_t longest_ns)
 	if (ns < PROGRESS_TICK_NS)
 		ns = PROGRESS_TICK_NS;
 	ns = ns < longest_ns ? ns : longest_ns;
-	atomic_store(&progress->thread_wakes_ns, rxe_now_ns() + ns);
+	atomic_store(&progress->thread_wakes_ns, clock_now_ns() + ns);
 	return ns;
 }
 
@@ -212,7 +213,7 @@ static bool is_polling(struct progress *progress)
 static bool polls_on(struct progress *progress)
 {
 	uint64_t last = atomic_load_explicit(&progress->polled_at_ns, memory_order_relaxed);
-	uint64_t now_ns = rxe_now_ns();
+	uint64_t now_ns = clock_now_ns();
 	uint64_t until_ns = now_ns + GONE_NS;
 
 	if (last && last + LONG_AGO_NS < now_ns)
@@ -222,7 +223,7 @@ static bool polls_on(struct progress *progress)
 		    atomic_load_explicit(&progress->polled_at_ns, memory_order_relaxed) != last)
 			return true;
 		sched_yield();
-		now_ns = rxe_now_ns();
+		now_ns = clock_now_ns();
 	}
 	return false;
 }
@@ -256,7 +257,7 @@ static int hear(struct vb_device *dev, uint64_t ns)
 static bool may_nap(struct progress *progress)
 {
 	return atomic_load(&progress->polled_arrivals) >= PROGRESS_NAP_AFTER &&
-	       poller_is_near(progress, rxe_now_ns());
+	       poller_is_near(progress, clock_now_ns());
 }
 
 /* The program polls: leave the link to it, deaf to it, for a nap. A thread that waited on the link would be woken by each packet,

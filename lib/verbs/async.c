@@ -21,6 +21,7 @@
 #include "lib/verbs/objects.h"
 #include "lib/verbs/qp.h"
 #include "lib/verbs/srq.h"
+#include "net/link/clock.h"
 
 struct vb_async_record {
 	struct ibv_async_event event;
@@ -166,7 +167,7 @@ static void fail_queue_pairs(struct vb_device *dev, bool all)
 		const struct vb_qp *qp = engine->qp[i] ? engine->qp[i]->owner : NULL;
 
 		if (qp && (all || is_dead(dev, qp->ex.base.qp_base.context)))
-			rxe_qp_fail(engine, engine->qp[i], RXE_WC_SUCCESS, rxe_now_ns());
+			rxe_qp_fail(engine, engine->qp[i], RXE_WC_SUCCESS, clock_now_ns());
 	}
 	rxe_engine_settle(engine);
 }

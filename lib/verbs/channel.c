@@ -12,6 +12,7 @@
 #include "lib/progress/eventfd.h"
 #include "lib/verbs/cq.h"
 #include "lib/verbs/objects.h"
+#include "net/link/clock.h"
 
 /* Look for the event ourselves before we sleep: a sleep at both ends costs some 60 us a round trip. Long enough to see the answer
  * of a peer that slept, or neither would ever stop sleeping. */
@@ -102,7 +103,7 @@ static struct vb_cq *pop(struct vb_channel *channel)
 static void look_first(struct vb_channel *channel)
 {
 	struct vb_device *dev = vb_device(channel->base.context);
-	uint64_t until_ns = rxe_now_ns() + SPIN_NS;
+	uint64_t until_ns = clock_now_ns() + SPIN_NS;
 
 	if (fcntl(channel->base.fd, F_GETFL) & O_NONBLOCK)
 		until_ns = 0;
@@ -110,7 +111,7 @@ static void look_first(struct vb_channel *channel)
 		if (atomic_load(&channel->unread))
 			return;
 		progress_poll(dev);
-	} while (rxe_now_ns() < until_ns);
+	} while (clock_now_ns() < until_ns);
 }
 
 /* A count too many is harmless, one too few is an event that nobody sees. */

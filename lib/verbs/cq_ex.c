@@ -5,6 +5,7 @@
 
 #include "lib/verbs/cq.h"
 #include "lib/verbs/objects.h"
+#include "net/link/clock.h"
 
 #define READABLE                                                                                   \
 	(IBV_CREATE_CQ_SUP_WC_FLAGS &                                                              \
@@ -124,7 +125,7 @@ static uint64_t read_wallclock_ns(struct ibv_cq_ex *ex)
 
 	clock_gettime(CLOCK_REALTIME, &wall);
 	return (uint64_t)wall.tv_sec * 1000000000u + (uint64_t)wall.tv_nsec -
-	       (rxe_now_ns() - of(ex)->current.timestamp_ns);
+	       (clock_now_ns() - of(ex)->current.timestamp_ns);
 }
 
 bool vb_cq_ex_fill(struct vb_cq *cq, uint64_t wc_flags)

@@ -7,6 +7,7 @@
 #include "lib/verbs/objects.h"
 #include "lib/verbs/qp.h"
 #include "lib/verbs/srq.h"
+#include "net/link/clock.h"
 
 static_assert(sizeof(struct rxe_sge) == sizeof(struct ibv_sge), "passed on as it is");
 static_assert(offsetof(struct rxe_sge, length) == offsetof(struct ibv_sge, length), "");
@@ -92,7 +93,7 @@ static int post_send(struct ibv_qp *base, struct ibv_send_wr *wr, struct ibv_sen
 		*bad_wr = wr;
 		return EINVAL;
 	}
-	now_ns = rxe_now_ns();
+	now_ns = clock_now_ns();
 	was_idle = rxe_qp_is_idle(&qp->qp);
 	for (; wr; wr = wr->next) {
 		struct rxe_send_wr out;
@@ -131,7 +132,7 @@ static int post_recv(struct ibv_qp *base, struct ibv_recv_wr *wr, struct ibv_rec
 		*bad_wr = wr;
 		return EINVAL;
 	}
-	now_ns = rxe_now_ns();
+	now_ns = clock_now_ns();
 	for (; wr; wr = wr->next) {
 		const struct rxe_recv_wr in = recv_wr(wr);
 

@@ -10,6 +10,7 @@
 #include "lib/verbs/cq.h"
 #include "lib/verbs/srq.h"
 #include "lib/verbs/xrcd.h"
+#include "net/link/clock.h"
 
 static_assert((int)RXE_QPT_UD == (int)IBV_QPT_UD, "enum ibv_qp_type");
 static_assert((int)RXE_QPT_XRC_SEND == (int)IBV_QPT_XRC_SEND, "enum ibv_qp_type");
@@ -377,7 +378,7 @@ static int leave(struct vb_qp *qp)
 		return EBUSY;
 	}
 	rxe_qp_release_ack(qp->dev->progress.engine, &qp->qp);
-	progress_transmit(qp->dev, rxe_now_ns());
+	progress_transmit(qp->dev, clock_now_ns());
 	vb_qp_lock_cqs(qp);
 	rxe_qp_fini(qp->dev->progress.engine, &qp->qp);
 	vb_qp_unlock_cqs(qp);

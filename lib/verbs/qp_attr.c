@@ -6,6 +6,7 @@
 #include "lib/verbs/cq.h"
 #include "lib/verbs/objects.h"
 #include "lib/verbs/qp.h"
+#include "net/link/clock.h"
 
 static_assert((int)RXE_QP_DEST_QPN == (int)IBV_QP_DEST_QPN, "enum ibv_qp_attr_mask");
 static_assert((int)RXE_QP_RATE_LIMIT == (int)IBV_QP_RATE_LIMIT, "enum ibv_qp_attr_mask");
@@ -169,14 +170,14 @@ int ibv_modify_qp(struct ibv_qp *base, struct ibv_qp_attr *attr, int mask)
 	if (!progress_lock_for(qp->dev, qp->forks))
 		return EINVAL;
 	vb_gids_follow(qp->dev);
-	result =
-		rxe_qp_modify(qp->dev->progress.engine, &qp->qp, &in, (uint32_t)mask, rxe_now_ns());
+	result = rxe_qp_modify(qp->dev->progress.engine, &qp->qp, &in, (uint32_t)mask,
+			       clock_now_ns());
 	if (result == MODIFY_OK) {
 		if (qp->qp.state == RXE_QPS_RESET)
 			forget_completions(qp);
 		base->state = (enum ibv_qp_state)qp->qp.state;
 		vb_qp_publish(qp);
-		progress_transmit(qp->dev, rxe_now_ns());
+		progress_transmit(qp->dev, clock_now_ns());
 	} else {
 		explain(qp, &in, (uint32_t)mask, result);
 	}

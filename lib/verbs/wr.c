@@ -9,6 +9,7 @@
 #include "emu/engine.h"
 #include "lib/verbs/objects.h"
 #include "lib/verbs/qp.h"
+#include "net/link/clock.h"
 
 struct built_wr {
 	struct rxe_send_wr wr;
@@ -282,7 +283,7 @@ static int post_all(struct vb_qp *qp)
 
 	if (!progress_lock_for(qp->dev, qp->forks))
 		return EINVAL;
-	now_ns = rxe_now_ns();
+	now_ns = clock_now_ns();
 	tail = qp->qp.sq.tail;
 	was_idle = rxe_qp_is_idle(&qp->qp);
 	for (uint32_t i = 0; i < builder->num_wrs && result == POST_OK; i++)

@@ -8,6 +8,7 @@
 
 #include "emu/cq.h"
 #include "lib/control/settings.h"
+#include "net/link/clock.h"
 #include "net/link/fault/fault.h"
 #include "net/wire/headers.h"
 #include "net/wire/opcode.h"
@@ -136,17 +137,9 @@ const char *view_packet(const struct ctl_packet *packet, char ret[static VIEW_PA
 	return ret;
 }
 
-static uint64_t now_ns(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
-}
-
 static void show_one(const struct ctl_failure *failure, FILE *to)
 {
-	const uint64_t now = now_ns();
+	const uint64_t now = clock_now_ns();
 	const uint64_t age_ns = now > failure->time_ns ? now - failure->time_ns : 0;
 	char comm[16], why[CTL_FAILURE_WHY];
 

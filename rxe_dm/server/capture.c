@@ -15,6 +15,7 @@
 #include "lib/control/client.h"
 #include "lib/control/socket.h"
 #include "net/link/capture/ring.h"
+#include "net/link/clock.h"
 #include "net/wire/headers.h"
 #include "net/wire/packet.h"
 #include "rxe_dm/server/conn.h"
@@ -99,7 +100,7 @@ static void write_down(const struct device *device, struct capture_record *recor
 	struct capture_writer *writer = device->capture_writer;
 
 	capture_writer_begin(writer);
-	capture_writer_at(writer, instance_now());
+	capture_writer_at(writer, clock_now_ns());
 	capture_writer_put(writer, record, packet, atomic_load(&device->capture_area->keep), note);
 	capture_writer_end(writer);
 }

@@ -13,6 +13,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "net/link/clock.h"
 #include "rxe_dm/server/device.h"
 #include "rxe_dm/server/instance.h"
 
@@ -39,7 +40,7 @@ static bool is_there(int fd, uint32_t if_index)
 static void look(struct device *device)
 {
 	device->no_carrier = !is_there(device->carrier.fd, device->if_index);
-	(void)fault_device_run(device, instance_now());
+	(void)fault_device_run(device, clock_now_ns());
 }
 
 static void changed(struct loop_source *source, uint32_t events)

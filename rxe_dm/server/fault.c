@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "lib/control/log.h"
+#include "net/link/clock.h"
 #include "rxe_dm/server/conn.h"
 #include "rxe_dm/server/device.h"
 #include "rxe_dm/server/fault_device.h"
@@ -76,7 +77,7 @@ static int drop(struct device *device, uint32_t id)
 		rc = 0;
 	}
 	faults_end_change(device);
-	(void)fault_device_run(device, instance_now());
+	(void)fault_device_run(device, clock_now_ns());
 	return rc;
 }
 

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "lib/control/log.h"
+#include "net/link/clock.h"
 #include "rxe_dm/server/device.h"
 #include "rxe_dm/server/fault.h"
 #include "rxe_dm/server/instance.h"
@@ -144,7 +145,7 @@ static void step(struct device *device, uint32_t place, uint64_t now_ns)
 
 void fault_device_added(struct device *device, uint32_t place, const struct fault_rule *rule)
 {
-	const uint64_t now_ns = instance_now();
+	const uint64_t now_ns = clock_now_ns();
 
 	fault_device_cleared(device, place);
 	if (!is_ours(rule->action))

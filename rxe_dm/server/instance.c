@@ -13,12 +13,12 @@
 #include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
-#include <time.h>
 #include <unistd.h>
 #include <utlist.h>
 
 #include "lib/control/log.h"
 #include "lib/control/socket.h"
+#include "net/link/clock.h"
 #include "rxe_dm/server/fault.h"
 #include "rxe_dm/server/instance.h"
 #include "rxe_dm/server/time_wait.h"
@@ -30,14 +30,6 @@
 #define NAME_TRIES     200
 #define NAME_PAUSE_MS  10
 #define FDS_OF_DEVICE  8u /* beside its slots: sockets, memory, its address */
-
-uint64_t instance_now(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (uint64_t)ts.tv_sec * NSEC_PER_SEC + (uint64_t)ts.tv_nsec;
-}
 
 static void listener_ready(struct loop_source *source, uint32_t events)
 {
@@ -231,7 +223,7 @@ enum instance_result instance_init(struct instance *ret, const struct ctl_settin
 	ret->loop.epoll_fd = ret->listener.fd = ret->signals.fd = -1;
 	ret->local_peers.loop.epoll_fd = -1;
 	ret->spare_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
-	ret->started_ns = ret->idle_since_ns = instance_now();
+	ret->started_ns = ret->idle_since_ns = clock_now_ns();
 	ret->linger_ns = settings->linger_s * NSEC_PER_SEC;
 	if (ret->linger_ns < FIRST_CLIENT_NS)
 		ret->linger_ns = FIRST_CLIENT_NS;
@@ -257,7 +249,7 @@ void instance_check_idle(struct instance *instance)
 		instance->idle_since_ns = UINT64_MAX;
 		instance->linger_ns = instance->settings.linger_s * NSEC_PER_SEC;
 	} else if (instance->idle_since_ns == UINT64_MAX) {
-		instance->idle_since_ns = instance_now();
+		instance->idle_since_ns = clock_now_ns();
 	}
 }
 
@@ -288,7 +280,7 @@ static int linger_left_ms(const struct instance *instance)
 	if (instance->persistent || instance->idle_since_ns == UINT64_MAX)
 		return -1;
 	end_ns = instance->idle_since_ns + instance->linger_ns;
-	now_ns = instance_now();
+	now_ns = clock_now_ns();
 	return end_ns <= now_ns ? 0 : (int)((end_ns - now_ns) / 1000000 % 1000000000) + 1;
 }
 
@@ -323,9 +315,9 @@ void instance_run(struct instance *instance)
 			if (device_settle(&instance->devices[i]))
 				timeout_ms = shorter(timeout_ms, 10);
 			timeout_ms = shorter(timeout_ms,
-					     gone_settle(&instance->devices[i], instance_now()));
+					     gone_settle(&instance->devices[i], clock_now_ns()));
 			timeout_ms = shorter(timeout_ms, fault_device_run(&instance->devices[i],
-									  instance_now()));
+									  clock_now_ns()));
 		}
 		if (loop_once(&instance->loop, shorter(timeout_ms, left_ms)) < 0)
 			break;

@@ -46,6 +46,5 @@ void instance_run(struct instance *instance);
 void instance_fini(struct instance *instance);
 /* Somebody came or went: does the linger time begin or end? */
 void instance_check_idle(struct instance *instance);
-uint64_t instance_now(void);
 
 #endif

@@ -14,6 +14,7 @@
 
 #include "lib/control/log.h"
 #include "lib/control/socket.h"
+#include "net/link/clock.h"
 #include "net/link/udp/address.h"
 #include "rxe_dm/server/address.h"
 #include "rxe_dm/server/device.h"
@@ -210,11 +211,11 @@ static void greet_all(struct instance *instance)
 
 void local_peers_greet(struct instance *instance)
 {
-	const uint64_t until_ns = instance_now() + ANSWERS_MS * 1000000ull;
+	const uint64_t until_ns = clock_now_ns() + ANSWERS_MS * 1000000ull;
 	struct local_peers *peers = &instance->local_peers;
 
 	greet_all(instance);
-	while (peers->awaited && instance_now() < until_ns) {
+	while (peers->awaited && clock_now_ns() < until_ns) {
 		if (loop_once(&peers->loop, ANSWERS_MS / 10) < 0)
 			return;
 	}

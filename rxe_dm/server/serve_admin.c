@@ -5,6 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "net/link/clock.h"
 #include "rxe_dm/server/context.h"
 #include "rxe_dm/server/former.h"
 #include "rxe_dm/server/instance.h"
@@ -113,7 +114,7 @@ int serve_status(struct call *call)
 	struct ctl_msg_status *ret = &call->reply.info;
 
 	*ret = (struct ctl_msg_status){
-		.uptime_ns = instance_now() - instance->started_ns,
+		.uptime_ns = clock_now_ns() - instance->started_ns,
 		.pid = getpid(),
 		.devices = instance->num_devices,
 		.persistent = instance->persistent,

@@ -8,6 +8,7 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include "net/link/clock.h"
 #include "rxe_dm/server/context.h"
 #include "rxe_dm/server/instance.h"
 
@@ -39,8 +40,8 @@ static int wait_for_rest(struct call *call)
 	if (!device_settle(call->device))
 		return -ENOMEM;
 	if (!call->deadline_ns)
-		call->deadline_ns = instance_now() + WAIT_FOR_REST_NS;
-	return instance_now() < call->deadline_ns ? SERVE_WAIT : -ENOMEM;
+		call->deadline_ns = clock_now_ns() + WAIT_FOR_REST_NS;
+	return clock_now_ns() < call->deadline_ns ? SERVE_WAIT : -ENOMEM;
 }
 
 static struct object *make_dm(struct call *call, struct range *range)

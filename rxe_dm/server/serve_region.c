@@ -6,6 +6,7 @@
 #include <utlist.h>
 
 #include "lib/control/client.h"
+#include "net/link/clock.h"
 #include "rxe_dm/server/context.h"
 #include "rxe_dm/server/instance.h"
 
@@ -186,8 +187,8 @@ static enum others look_for_others(struct call *call)
 	if (grace_over(&call->device->grace, call->stamp, own))
 		return OTHERS_OUTSIDE;
 	if (!call->deadline_ns)
-		call->deadline_ns = instance_now() + WAIT_FOR_OTHERS_NS;
-	return instance_now() < call->deadline_ns ? OTHERS_INSIDE : OTHERS_STUCK;
+		call->deadline_ns = clock_now_ns() + WAIT_FOR_OTHERS_NS;
+	return clock_now_ns() < call->deadline_ns ? OTHERS_INSIDE : OTHERS_STUCK;
 }
 
 /* The key's entry gets its new meaning, if nobody can be reading the old one any more; else another entry does. */

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "emu/engine.h"
+#include "net/link/clock.h"
 #include "net/link/ethernet/ethernet.h"
 #include "net/link/udp/udp.h"
 #include "net/wire/headers.h"
@@ -88,7 +89,7 @@ static void packets_ready(struct loop_source *source, uint32_t events)
 	struct gone_slot *slot = container_of(source, struct gone_slot, source);
 	struct rxe_engine *engine = &slot->device->gone->engine;
 	struct wire_arrival arrivals[ARRIVALS];
-	const uint64_t now_ns = instance_now();
+	const uint64_t now_ns = clock_now_ns();
 	int total = 0, n;
 
 	(void)events;
@@ -198,7 +199,7 @@ static int watch(struct device *device, uint32_t slot, uint64_t until_ns)
 
 void gone_begin(struct device *device, uint32_t slot)
 {
-	const uint64_t now_ns = instance_now();
+	const uint64_t now_ns = clock_now_ns();
 	uint64_t until_ns = rxe_time_wait_until(table_of(device, slot));
 
 	/* The process wrote that, so it is not believed beyond reason. */

@@ -12,6 +12,7 @@
 #include "lib/control/log.h"
 #include "lib/control/protocol.h"
 #include "lib/control/socket.h"
+#include "net/link/clock.h"
 #include "rxe_dm/server/context.h"
 #include "rxe_dm/server/fault_device.h"
 #include "rxe_dm/server/time_wait.h"
@@ -50,8 +51,8 @@ enum step {
 	CONTROL_STEPS,
 };
 
-uint64_t __real_instance_now(void);
-uint64_t __wrap_instance_now(void);
+uint64_t __real_clock_now_ns(void);
+uint64_t __wrap_clock_now_ns(void);
 
 struct instance control_instance;
 uint64_t control_now_ns;
@@ -68,7 +69,7 @@ static uint32_t keys[MAX_KEYS], num_keys; /* that regions got */
 static int cmd_fd[MAX_CMD_FDS];
 static uint32_t num_cmd_fds;
 
-uint64_t __wrap_instance_now(void)
+uint64_t __wrap_clock_now_ns(void)
 {
 	return control_now_ns;
 }
@@ -101,7 +102,7 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
 
 	(void)argc;
 	(void)argv;
-	control_now_ns = __real_instance_now();
+	control_now_ns = __real_clock_now_ns();
 	ctl_log_to(silence);
 	ctl_settings_init(&settings);
 	(void)snprintf(settings.instance, sizeof(settings.instance), "fuzz-%d", (int)getpid());

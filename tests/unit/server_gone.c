@@ -6,9 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <time.h>
 
 #include "lib/control/shared.h"
+#include "net/link/clock.h"
 #include "net/link/udp/udp.h"
 #include "net/wire/opcode.h"
 #include "net/wire/packet.h"
@@ -20,14 +20,6 @@ static struct link_udp_group group;
 static struct link_udp *peer;
 static struct gid peer_gid, device_gid;
 static struct program p;
-
-static uint64_t now_ns(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
-}
 
 static void setup(void)
 {
@@ -72,7 +64,7 @@ static uint32_t leave_one(uint32_t place)
 	gone->dest_qpn = OURS;
 	gone->psn = 200;
 	gone->msn = 7;
-	gone->until_ns = now_ns() + RXE_TIME_WAIT_MAX_NS / 2;
+	gone->until_ns = clock_now_ns() + RXE_TIME_WAIT_MAX_NS / 2;
 	gone->src = device_gid;
 	gone->dst = peer_gid;
 	gone->hop_limit = 64;

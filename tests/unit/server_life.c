@@ -16,11 +16,11 @@
 #include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "lib/control/settings.h"
 #include "lib/control/socket.h"
+#include "net/link/clock.h"
 #include "server_world.h"
 
 #define ROCE_PORT 4791
@@ -30,10 +30,7 @@ static char output[65536];
 
 static int64_t now_ms(void)
 {
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (int64_t)ts.tv_sec * 1000 + ts.tv_nsec / 1000000;
+	return (int64_t)(clock_now_ns() / 1000000);
 }
 
 static const char *address_of(struct ctl_client *of, char text[static CTL_GID_STR_MAX])

@@ -12,10 +12,10 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "lib/control/log.h"
+#include "net/link/clock.h"
 #include "private_network.h"
 
 static char last_log[600], kept_log[600];
@@ -241,10 +241,7 @@ uint32_t world_programs(void)
 
 static int64_t now_ms(void)
 {
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (int64_t)ts.tv_sec * 1000 + ts.tv_nsec / 1000000;
+	return (int64_t)(clock_now_ns() / 1000000);
 }
 
 void world_await_objects(enum ctl_kind kind, uint32_t count)

@@ -9,19 +9,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "net/link/ethernet/private.h"
 #include "net/link/udp/address.h"
-
-uint64_t veth_now_ns(void)
-{
-	struct timespec now;
-
-	(void)clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-}
 
 void veth_complain(struct link_veth *link, enum veth_complaint what, const char *line)
 {

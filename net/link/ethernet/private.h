@@ -87,7 +87,6 @@ struct link_veth {
 	struct veth_rx rx;
 };
 
-uint64_t veth_now_ns(void);
 void veth_complain(struct link_veth *link, enum veth_complaint what, const char *line);
 const struct veth_group *veth_find_group(const struct link_veth *link, const struct gid *gid);
 

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "net/link/clock.h"
 #include "net/link/ethernet/private.h"
 
 /* Is the frame for us, at both its addresses? */
@@ -108,6 +109,6 @@ int link_veth_recv(struct link_veth *link, struct wire_arrival *ret, size_t max)
 			return rc == -EBADF || rc == -ENOTSOCK ? rc : 0;
 		rx->count = (uint32_t)rc;
 	}
-	now_ns = veth_now_ns();
+	now_ns = clock_now_ns();
 	return (int)hand_out(link, ret, max, now_ns);
 }

@@ -7,6 +7,7 @@
 #include <sys/timerfd.h>
 #include <unistd.h>
 
+#include "net/link/clock.h"
 #include "net/link/ethernet/private.h"
 
 int veth_timer_open(struct link_veth *link)
@@ -78,7 +79,7 @@ const uint8_t *veth_resolve(struct link_veth *link, const struct gid *next_hop)
 {
 	bool asking;
 	const uint8_t *mac =
-		neighbor_table_find(&link->neighbours, next_hop, veth_now_ns(), &asking);
+		neighbor_table_find(&link->neighbours, next_hop, clock_now_ns(), &asking);
 
 	if (asking) {
 		ask(link, next_hop, mac);
@@ -165,11 +166,11 @@ void veth_neighbors_due(struct link_veth *link)
 	uint64_t expired;
 	struct gid gid;
 
-	if (link->timer_ns == UINT64_MAX || veth_now_ns() < link->timer_ns)
+	if (link->timer_ns == UINT64_MAX || clock_now_ns() < link->timer_ns)
 		return;
 	(void)!read(link->timer_fd, &expired, sizeof(expired));
 	for (;;) {
-		switch (neighbor_table_due(&link->neighbours, veth_now_ns(), &gid, &mac)) {
+		switch (neighbor_table_due(&link->neighbours, clock_now_ns(), &gid, &mac)) {
 		case NEIGHBOR_ASK_AGAIN: ask(link, &gid, mac); continue;
 		case NEIGHBOR_GONE: give_up(link, &gid); continue;
 		case NEIGHBOR_NOTHING: break;

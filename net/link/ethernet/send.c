@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "net/link/clock.h"
 #include "net/link/ethernet/private.h"
 
 void veth_tx_init(struct link_veth *link)
@@ -136,7 +137,7 @@ static bool hold(struct link_veth *link, const struct wire_train *train, const s
 	uint8_t *buf;
 
 	if (link->num_held == VETH_MAX_HELD) {
-		if (neighbor_table_just_asked(&link->neighbours, next_hop, veth_now_ns()))
+		if (neighbor_table_just_asked(&link->neighbours, next_hop, clock_now_ns()))
 			return false;
 		drop(link, train, train->segs, EHOSTUNREACH);
 		return true;

@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: MIT
+/* The clock of everything outside emu and net/wire. */
+#include "net/link/clock.h"
+
+#include <time.h>
+
+uint64_t clock_now_ns(void)
+{
+	struct timespec now;
+
+	(void)clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
