@@ -5,14 +5,24 @@
 
 #include "lib/control/log.h"
 #include "rxe_dm/command/command.h"
+#include "rxe_dm/server/server.h"
+
+static int start(int argc, char **argv)
+{
+	struct command_server server = { 0 };
+	const int status = command_start(argc, argv, &server);
+
+	return server.serve ? server_run(&server.settings, server.lingers, server.to_starter)
+			    : status;
+}
 
 const struct command command_table[] = {
 	{ "run", "[OPTIONS] [--] PROGRAM [ARGUMENTS]", "run a program that finds the device",
 	  command_run, COMMAND_STARTS, NULL },
 	{ "show", "[OPTIONS]", "show devices, their users and counters", command_show,
 	  COMMAND_FINDS, NULL },
-	{ "start", "[OPTIONS]", "start the device server and keep it", command_start,
-	  COMMAND_STARTS, NULL },
+	{ "start", "[OPTIONS]", "start the device server and keep it", start, COMMAND_STARTS,
+	  NULL },
 	{ "stop", "[OPTIONS]", "end the device server", command_stop, COMMAND_FINDS, NULL },
 	{ "capture", "[OPTIONS] FILE",
 	  "write the packets of a device to a pcapng file (- for standard output)", command_capture,

@@ -17,6 +17,7 @@
 #include "lib/control/connection.h"
 #include "lib/control/log.h"
 #include "lib/control/process.h"
+#include "lib/control/ready.h"
 #include "lib/control/settings.h"
 #include "lib/control/socket.h"
 #include "lib/control/start.h"

@@ -25,6 +25,7 @@
 
 #include "lib/control/log.h"
 #include "lib/control/process.h"
+#include "lib/control/ready.h"
 #include "lib/control/start.h"
 
 #define START_PATIENCE_MS 10000 /* then look whether the server is stopped, and again */

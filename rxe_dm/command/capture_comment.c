@@ -2,25 +2,28 @@
 /* Comments of captured packets: one line, the same words in the same order for every packet. */
 #include "rxe_dm/command/capture_comment.h"
 
+#include <infiniband/verbs.h>
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
 
-#include "emu/queue.h"
 #include "rxe_dm/command/view.h"
 
 const char *capture_request_str(uint32_t opcode)
 {
-	switch ((enum rxe_wr_opcode)opcode) {
-	case RXE_WR_RDMA_WRITE: return "RDMA_WRITE";
-	case RXE_WR_RDMA_WRITE_WITH_IMM: return "RDMA_WRITE_WITH_IMM";
-	case RXE_WR_SEND: return "SEND";
-	case RXE_WR_SEND_WITH_IMM: return "SEND_WITH_IMM";
-	case RXE_WR_RDMA_READ: return "RDMA_READ";
-	case RXE_WR_ATOMIC_CMP_AND_SWP: return "ATOMIC_CMP_AND_SWP";
-	case RXE_WR_ATOMIC_FETCH_AND_ADD: return "ATOMIC_FETCH_AND_ADD";
-	case RXE_WR_SEND_WITH_INV: return "SEND_WITH_INV";
-	}
+	static const char *const names[] = {
+		[IBV_WR_RDMA_WRITE] = "RDMA_WRITE",
+		[IBV_WR_RDMA_WRITE_WITH_IMM] = "RDMA_WRITE_WITH_IMM",
+		[IBV_WR_SEND] = "SEND",
+		[IBV_WR_SEND_WITH_IMM] = "SEND_WITH_IMM",
+		[IBV_WR_RDMA_READ] = "RDMA_READ",
+		[IBV_WR_ATOMIC_CMP_AND_SWP] = "ATOMIC_CMP_AND_SWP",
+		[IBV_WR_ATOMIC_FETCH_AND_ADD] = "ATOMIC_FETCH_AND_ADD",
+		[IBV_WR_SEND_WITH_INV] = "SEND_WITH_INV",
+	};
+
+	if (opcode < sizeof(names) / sizeof(names[0]) && names[opcode])
+		return names[opcode];
 	return "?";
 }
 

@@ -53,7 +53,15 @@ void options_help(const char *command, const struct command_flag *flags);
  * negative errno. */
 int command_export_settings(int argc, char **argv);
 
-int command_start(int argc, char **argv);
+/* What `start` asks its caller to do, beside exiting. */
+struct command_server {
+	bool serve;	 /* this process becomes the server; else it exits with the status */
+	bool lingers;	 /* a program started it: it ends after the last program */
+	bool to_starter; /* reports to the starter by lib/control/ready.h */
+	struct ctl_settings settings;
+};
+
+int command_start(int argc, char **argv, struct command_server *ret);
 int command_stop(int argc, char **argv);
 int command_show(int argc, char **argv);
 int command_run(int argc, char **argv);

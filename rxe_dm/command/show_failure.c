@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
 /* Queue pairs that went to error by themselves: who, why, and the last packets as far as they were noted. */
+#include <infiniband/verbs.h>
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
-#include "emu/cq.h"
 #include "lib/control/settings.h"
 #include "net/link/clock.h"
 #include "net/link/fault/fault.h"
@@ -58,7 +58,7 @@ const char *view_wc_status(uint32_t status)
 {
 	const char *name = fault_status_str(status);
 
-	if (status == RXE_WC_SUCCESS)
+	if (status == IBV_WC_SUCCESS)
 		return "-";
 	return name ? name + strlen("IBV_WC_") : "?";
 }

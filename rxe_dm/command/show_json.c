@@ -7,7 +7,6 @@
 #include "lib/control/client.h"
 #include "lib/control/settings.h"
 #include "rxe_dm/command/view.h"
-#include "rxe_dm/server/object.h"
 
 static void set_number(json_t *to, const char *name, uint64_t value)
 {

@@ -8,10 +8,9 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "lib/control/connection.h"
+#include "lib/control/saved_settings.h"
 #include "lib/control/socket.h"
 #include "rxe_dm/command/command.h"
-#include "rxe_dm/server/former.h"
 
 #define STOP_TIMEOUT_MS 10000
 
@@ -69,7 +68,7 @@ int command_stop(int argc, char **argv)
 	}
 	rc = find_server(instance, &pid);
 	if (rc == -ECONNREFUSED) {
-		former_forget(instance);
+		ctl_saved_remove(instance);
 		printf("instance '%s' is not running\n", instance);
 		return 0;
 	}

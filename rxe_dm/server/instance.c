@@ -17,6 +17,7 @@
 #include <utlist.h>
 
 #include "lib/control/log.h"
+#include "lib/control/saved_settings.h"
 #include "lib/control/socket.h"
 #include "net/link/clock.h"
 #include "rxe_dm/server/fault.h"
@@ -233,6 +234,16 @@ enum instance_result instance_init(struct instance *ret, const struct ctl_settin
 	if (result != INSTANCE_UP)
 		instance_fini(ret);
 	return result;
+}
+
+void instance_save_settings(const struct instance *instance)
+{
+	struct ctl_settings running = instance->settings;
+
+	running.num_addresses = instance->num_devices;
+	for (uint32_t i = 0; i < instance->num_devices; i++)
+		running.address[i] = instance->devices[i].gid;
+	ctl_saved_write(&running, instance->persistent);
 }
 
 void instance_check_idle(struct instance *instance)

@@ -46,5 +46,7 @@ void instance_run(struct instance *instance);
 void instance_fini(struct instance *instance);
 /* Somebody came or went: does the linger time begin or end? */
 void instance_check_idle(struct instance *instance);
+/* Saves the settings that the instance runs with (lib/control/saved_settings.h). */
+void instance_save_settings(const struct instance *instance);
 
 #endif

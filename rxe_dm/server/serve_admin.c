@@ -7,7 +7,6 @@
 
 #include "net/link/clock.h"
 #include "rxe_dm/server/context.h"
-#include "rxe_dm/server/former.h"
 #include "rxe_dm/server/instance.h"
 #include "rxe_dm/server/lost.h"
 
@@ -134,7 +133,7 @@ int serve_status(struct call *call)
 int serve_stay(struct call *call)
 {
 	call->conn->instance->persistent = true;
-	former_keep(call->conn->instance);
+	instance_save_settings(call->conn->instance);
 	return 0;
 }
 

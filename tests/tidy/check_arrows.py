@@ -19,9 +19,12 @@ ARROWS = {
     "lib/verbs": ["lib/abi", "lib/progress", "lib/diagnose", "lib/control", "emu", "net/wire", "net/link"],
     "lib/mlx5": ["lib/verbs", "lib/abi", "lib/control", "emu", "net/wire", "net/link"],
     "lib/uverbs": [],
-    "rxe_dm": ["lib/control", "emu", "net/wire", "net/link"],
+    "rxe_dm/server": ["lib/control", "emu", "net/wire", "net/link"],
+    "rxe_dm/command": ["lib/control", "net/wire", "net/link"],
+    # main.c hands over to one of the two.
+    "rxe_dm": ["rxe_dm/server", "rxe_dm/command", "lib/control"],
     "tests": ["net/wire", "net/link", "emu", "lib/control", "lib/abi", "lib/progress", "lib/diagnose",
-              "lib/verbs", "lib/mlx5", "rxe_dm"],
+              "lib/verbs", "lib/mlx5", "rxe_dm/server", "rxe_dm/command"],
     "examples": [],
 }
 
@@ -81,7 +84,7 @@ GOOD = [{
     "net/wire/a.h": "#include <stdint.h>\n",
     "emu/b.c": '#include "net/wire/a.h"\n',
     "lib/verbs/c.c": '#include <errno.h>\n#include "emu/d.h"\n#include "c.h"\n',
-    "tests/unit/e.c": '#include "rxe_dm/f.h"\n',
+    "tests/unit/e.c": '#include "rxe_dm/server/f.h"\n',
 }]
 BAD = [
     {"emu/a.c": '#include "net/link/udp/udp.h"\n'},
@@ -89,7 +92,10 @@ BAD = [
     {"net/wire/a.c": '#include "emu/mr.h"\n'},
     {"net/wire/a.h": "#include <infiniband/verbs.h>\n"},
     {"net/link/a.c": '#  include "emu/mr.h"\n'},
-    {"rxe_dm/a.c": '#include "lib/verbs/qp.h"\n'},
+    {"rxe_dm/server/a.c": '#include "lib/verbs/qp.h"\n'},
+    {"rxe_dm/server/a.c": '#include "rxe_dm/command/b.h"\n'},
+    {"rxe_dm/command/a.c": '#include "rxe_dm/server/b.h"\n'},
+    {"rxe_dm/command/a.c": '#include "emu/queue.h"\n'},
     {"emu/a.c": '#include "../net/wire/b.h"\n', "net/wire/b.h": ""},
     {"emu/a.c": '#include "tests/b.h"\n'},
     {"extra/a.c": "int a;\n"},

@@ -93,7 +93,7 @@ END_TEST
 
 int main(void)
 {
-	Suite *suite = suite_create("server_verbs_linked");
+	Suite *suite = suite_create("verbs_linked");
 	TCase *tcase = tcase_create("verbs_linked");
 	SRunner *runner;
 	int failed;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* The file of a running server: "address=127.0.0.2", one setting a line, as the table of settings names and parses them. */
+/* The file has one setting a line, "address=127.0.0.2", as the table of settings names and parses them. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -8,11 +8,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "rxe_dm/server/former.h"
+#include "lib/control/saved_settings.h"
 
 #define STAYS "stays\n"
 
-/* Instances are of a user and of a network namespace. */
+/* An instance belongs to one user and one network namespace. */
 static void file_path(char ret[static 128], const char *instance)
 {
 	struct stat net = { 0 };
@@ -23,7 +23,7 @@ static void file_path(char ret[static 128], const char *instance)
 		 (unsigned long long)net.st_ino, instance);
 }
 
-/* Anybody may make a file of that name: only one of our own counts. */
+/* Any user may create a file of that name: one of another user is refused. */
 static FILE *open_file(const char *instance, int flags, const char *mode)
 {
 	char path[128];
@@ -40,26 +40,24 @@ static FILE *open_file(const char *instance, int flags, const char *mode)
 	return ret;
 }
 
-static void write_addresses(FILE *f, const struct instance *instance)
+static void write_addresses(FILE *f, const struct ctl_settings *settings)
 {
-	for (uint32_t i = 0; i < instance->num_devices; i++) {
+	for (uint32_t i = 0; i < settings->num_addresses; i++) {
 		char text[CTL_GID_STR_MAX];
 
-		fprintf(f, "%s%s",
-			i ? "," : "address=", ctl_gid_str(&instance->devices[i].gid, text));
-		if (instance->settings.prefix_len[i])
-			fprintf(f, "/%u", instance->settings.prefix_len[i]);
+		fprintf(f, "%s%s", i ? "," : "address=", ctl_gid_str(&settings->address[i], text));
+		if (settings->prefix_len[i])
+			fprintf(f, "/%u", settings->prefix_len[i]);
 	}
 	fprintf(f, "\n");
 }
 
-static void write_settings(FILE *f, const struct instance *instance)
+static void write_settings(FILE *f, const struct ctl_settings *settings)
 {
 	static const struct gid none;
-	const struct ctl_settings *settings = &instance->settings;
 	char text[CTL_GID_STR_MAX];
 
-	write_addresses(f, instance);
+	write_addresses(f, settings);
 	fprintf(f, "link=%s\n", settings->link == CTL_LINK_VETH ? "veth" : "udp");
 	if (settings->interface[0])
 		fprintf(f, "interface=%s\n", settings->interface);
@@ -71,26 +69,26 @@ static void write_settings(FILE *f, const struct instance *instance)
 	fprintf(f, "mlx5=%s\n", settings->mlx5 ? "on" : "off");
 	if (settings->faults[0])
 		fprintf(f, "faults=%s\n", settings->faults);
-	if (instance->persistent)
-		fprintf(f, STAYS);
 }
 
-void former_keep(const struct instance *instance)
+void ctl_saved_write(const struct ctl_settings *settings, bool stays)
 {
-	FILE *f = open_file(instance->settings.instance, O_WRONLY | O_CREAT | O_TRUNC, "w");
+	FILE *f = open_file(settings->instance, O_WRONLY | O_CREAT | O_TRUNC, "w");
 
 	if (!f)
 		return;
-	write_settings(f, instance);
+	write_settings(f, settings);
+	if (stays)
+		fprintf(f, STAYS);
 	fclose(f);
 }
 
-void former_forget(const char *instance)
+void ctl_saved_remove(const char *instance)
 {
 	char path[128];
 
 	file_path(path, instance);
-	unlink(path); /* in a folder with the sticky bit: only a file of our own */
+	unlink(path); /* the sticky bit protects files of other users */
 }
 
 static bool is_given(const char *option)
@@ -115,7 +113,7 @@ static void take_line(struct ctl_settings *settings, char *line)
 		ctl_settings_set(settings, setting, setting->env, value, why);
 }
 
-bool former_take(struct ctl_settings *settings, bool *ret_stays)
+bool ctl_saved_read(struct ctl_settings *settings, bool *ret_stays)
 {
 	char line[CTL_DEVICE_MAX * (CTL_GID_STR_MAX + 5) + 300];
 	FILE *f;
@@ -126,7 +124,7 @@ bool former_take(struct ctl_settings *settings, bool *ret_stays)
 	f = open_file(settings->instance, O_RDONLY, "r");
 	if (!f)
 		return false;
-	settings->devices = 0; /* as many as there are addresses */
+	settings->devices = 0; /* one for each saved address */
 	*ret_stays = false;
 	while (fgets(line, sizeof(line), f)) {
 		*ret_stays |= strcmp(line, STAYS) == 0;

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: MIT */
+/* What a device server reports to the process that started it: lines on descriptor CTL_READY_FD, each a tag and a text. */
+#ifndef RXE_CONTROL_READY_H
+#define RXE_CONTROL_READY_H
+
+#define CTL_READY_FD	 3
+#define CTL_READY_OPTION "--ready-fd=3"
+
+enum ctl_ready_tag {
+	CTL_READY_ERROR = 'E',	/* an error, for the log */
+	CTL_READY_NOTICE = 'N', /* a notice, for the log */
+	CTL_READY_UP = 'R',	/* last line: the server listens */
+	CTL_READY_BUSY = 'B',	/* last line: another server of this instance runs already */
+	CTL_READY_FAILED = 'F', /* last line: the server ends */
+};
+
+/* Server: sends one line. A starter that has exited is ignored. */
+void ctl_ready_send(enum ctl_ready_tag tag, const char *text);
+/* Server: sends errors and notices of the log to the starter. Descriptor CTL_READY_FD must be open. */
+void ctl_ready_log(void);
+
+#endif
