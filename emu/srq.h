@@ -19,6 +19,8 @@ struct rxe_srq {
 	uint32_t max_sge;
 	uint32_t limit; /* arm value; 0 when not armed: one event a setting */
 	struct rxe_ring rq;
+	uint32_t
+		loans; /* XRC: receives that other processes took and have not completed; the host counts */
 	void *owner;
 };
 

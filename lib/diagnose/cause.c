@@ -19,7 +19,7 @@
 #include "emu/sge.h"
 #include "lib/diagnose/failure.h"
 #include "lib/diagnose/rules.h"
-#include "lib/verbs/objects.h"
+#include "lib/progress/progress.h"
 #include "net/wire/gid.h"
 #include "net/wire/packet.h"
 
@@ -85,10 +85,10 @@ static const char *state_str(uint32_t state)
 	return state < sizeof(names) / sizeof(names[0]) ? names[state] : "?";
 }
 
-static bool is_own_device(const struct vb_device *dev, const struct gid *gid)
+static bool is_own_device(const struct progress *progress, const struct gid *gid)
 {
 	for (uint32_t i = 0; i < RXE_MAX_GIDS; i++) {
-		if (gid_equal(&dev->info.gids[i], gid))
+		if (gid_equal(&progress->info->gids[i], gid))
 			return true;
 	}
 	return false;
@@ -111,15 +111,15 @@ static bool is_stopped(int32_t pid)
 }
 
 /* It has the queue pair, connected to ours. */
-static void say_peer_there(struct sentence *s, const struct vb_device *dev, const struct rxe_qp *qp,
-			   const struct ctl_slot *slot)
+static void say_peer_there(struct sentence *s, const struct progress *progress,
+			   const struct rxe_qp *qp, const struct ctl_slot *slot)
 {
 	const int32_t pid = atomic_load(&slot->pid);
 
 	say(s, "%.15s (process %d) has the QP, but ", slot->comm, (int)pid);
 	if (is_stopped(pid))
 		say(s, "is stopped");
-	else if (vb_rules_take_packets(dev, qp))
+	else if (vb_rules_take_packets(progress, qp))
 		say(s, "fault rules take packets away ('rxe_dm fault list')");
 	else
 		say(s, "got no processor for so long, or packets are lost ('rxe_dm show' counts "
@@ -127,20 +127,20 @@ static void say_peer_there(struct sentence *s, const struct vb_device *dev, cons
 }
 
 /* Only of this device we know who has which queue pair. */
-static void say_peer_silent(struct sentence *s, const struct vb_device *dev,
+static void say_peer_silent(struct sentence *s, const struct progress *progress,
 			    const struct rxe_qp *qp)
 {
 	const uint32_t qpn = qp->attr.dest_qp_num;
-	const struct ctl_slot *slot = &dev->attachment.shared->slot[qpn >> RXE_SLOT_SHIFT];
+	const struct ctl_slot *slot = &progress->attachment->shared->slot[qpn >> RXE_SLOT_SHIFT];
 	const struct ctl_shared_qp *other = &slot->qp[qpn % RXE_MAX_QP];
 
-	if (vb_silence(dev)) {
-		say(s, "%s", vb_silence(dev));
+	if (vb_silence(progress)) {
+		say(s, "%s", vb_silence(progress));
 		return;
 	}
-	if (!is_own_device(dev, &qp->flow.dst)) {
+	if (!is_own_device(progress, &qp->flow.dst)) {
 		say(s, "the peer has gone, its address is wrong, or UDP port 4791 is blocked");
-		if (vb_rules_take_packets(dev, qp))
+		if (vb_rules_take_packets(progress, qp))
 			say(s, "; or it is the fault rules here ('rxe_dm fault list')");
 		return;
 	}
@@ -156,13 +156,14 @@ static void say_peer_silent(struct sentence *s, const struct vb_device *dev,
 		say(s, "QP 0x%06x is connected to QP 0x%06x, not to this one", qpn,
 		    other->dest_qpn);
 	else
-		say_peer_there(s, dev, qp, slot);
+		say_peer_there(s, progress, qp, slot);
 }
 
-static void say_retries(struct sentence *s, const struct vb_device *dev, const struct rxe_qp *qp)
+static void say_retries(struct sentence *s, const struct progress *progress,
+			const struct rxe_qp *qp)
 {
 	const struct rc_request *req = &qp->rc.req;
-	const uint32_t rule = vb_rule_that_answers(dev, qp, RC_NAK_PSN_SEQUENCE);
+	const uint32_t rule = vb_rule_that_answers(progress, qp, RC_NAK_PSN_SEQUENCE);
 
 	say(s, "sent ");
 	say_psns(s, req->una_psn, psn_add(req->sent_psn, PSN_MASK));
@@ -172,7 +173,7 @@ static void say_retries(struct sentence *s, const struct vb_device *dev, const s
 		return;
 	}
 	say(s, ", no answer: ");
-	say_peer_silent(s, dev, qp);
+	say_peer_silent(s, progress, qp);
 }
 
 static void say_rnr(struct sentence *s, const struct rxe_qp *qp)
@@ -185,10 +186,10 @@ static void say_rnr(struct sentence *s, const struct rxe_qp *qp)
 }
 
 /* Keys of this device stand in a table that all can read. */
-static const char *what_is_wrong(const struct vb_device *dev, uint32_t pd, bool any_pd,
+static const char *what_is_wrong(const struct progress *progress, uint32_t pd, bool any_pd,
 				 uint32_t key, uint32_t rights, uint64_t addr, uint64_t len)
 {
-	const struct rxe_mr *mr = rxe_mr_find(&dev->attachment.shared->mrs, key);
+	const struct rxe_mr *mr = rxe_mr_find(&progress->attachment->shared->mrs, key);
 
 	if (!mr)
 		return "it is not, or no longer, registered";
@@ -218,7 +219,7 @@ static bool has_remote_address(const struct rxe_send_wqe *wqe)
 	       wqe->opcode == RXE_WR_RDMA_WRITE_WITH_IMM;
 }
 
-static void say_remote_access(struct sentence *s, const struct vb_device *dev,
+static void say_remote_access(struct sentence *s, const struct progress *progress,
 			      const struct rxe_qp *qp)
 {
 	const struct rxe_send_wqe *wqe = head(qp);
@@ -230,9 +231,9 @@ static void say_remote_access(struct sentence *s, const struct vb_device *dev,
 	}
 	say(s, ": rkey 0x%08x does not open %u bytes at 0x%" PRIx64 " to an %s", wqe->rkey,
 	    wqe->len, wqe->remote_addr, request_str(wqe->opcode));
-	if (is_own_device(dev, &qp->flow.dst))
+	if (is_own_device(progress, &qp->flow.dst))
 		say(s, ": %s",
-		    what_is_wrong(dev, 0, true, wqe->rkey, remote_right(wqe), wqe->remote_addr,
+		    what_is_wrong(progress, 0, true, wqe->rkey, remote_right(wqe), wqe->remote_addr,
 				  wqe->len));
 }
 
@@ -261,25 +262,27 @@ static void say_invalid_request(struct sentence *s, const struct rxe_qp *qp)
 		say(s, "the peer's receive is shorter than the %u bytes sent", wqe->len);
 }
 
-static const struct rxe_sge *broken_sge(const struct vb_device *dev, const struct rxe_send_wqe *wqe,
-					uint32_t pd, uint32_t rights, const char **ret_why)
+static const struct rxe_sge *broken_sge(const struct progress *progress,
+					const struct rxe_send_wqe *wqe, uint32_t pd,
+					uint32_t rights, const char **ret_why)
 {
 	const struct rxe_sge *sges = rxe_wqe_sges(wqe);
 
 	for (uint32_t i = 0; i < wqe->num_sge && !(wqe->flags & RXE_SEND_INLINE); i++) {
-		const struct rxe_mr *mr = rxe_mr_find(&dev->attachment.shared->mrs, sges[i].lkey);
+		const struct rxe_mr *mr =
+			rxe_mr_find(&progress->attachment->shared->mrs, sges[i].lkey);
 
 		if (sges[i].length == 0 ||
 		    (mr && rxe_mr_check(mr, pd, rights, sges[i].addr, sges[i].length) == MR_OK))
 			continue;
-		*ret_why = what_is_wrong(dev, pd, false, sges[i].lkey, rights, sges[i].addr,
+		*ret_why = what_is_wrong(progress, pd, false, sges[i].lkey, rights, sges[i].addr,
 					 sges[i].length);
 		return &sges[i];
 	}
 	return NULL;
 }
 
-static void say_local_protection(struct sentence *s, const struct vb_device *dev,
+static void say_local_protection(struct sentence *s, const struct progress *progress,
 				 const struct rxe_qp *qp)
 {
 	const struct rxe_send_wqe *wqe = head(qp);
@@ -290,7 +293,7 @@ static void say_local_protection(struct sentence *s, const struct vb_device *dev
 		return;
 	say(s, "local protection error of the %s with wr_id 0x%" PRIx64, request_str(wqe->opcode),
 	    wqe->wr_id);
-	sge = broken_sge(dev, wqe, qp->pd,
+	sge = broken_sge(progress, wqe, qp->pd,
 			 rc_is_read(wqe) || rc_is_atomic(wqe) ? RXE_LOCAL_WRITE : 0, &why);
 	if (sge)
 		say(s, ": lkey 0x%08x does not open %u bytes at 0x%" PRIx64 ": %s", sge->lkey,
@@ -316,25 +319,25 @@ static const char *words_of(const struct ctl_failure *at, uint32_t places, uint3
 
 /* What the peer's process has written down of its end, if it is of this device. When it has gone the server keeps that, and clears
  * the slot only then. */
-static const char *peers_own_words(const struct vb_device *dev, const struct rxe_qp *qp)
+static const char *peers_own_words(const struct progress *progress, const struct rxe_qp *qp)
 {
-	const struct ctl_shared *shared = dev->attachment.shared;
+	const struct ctl_shared *shared = progress->attachment->shared;
 	const uint32_t qpn = qp->attr.dest_qp_num;
 	const struct ctl_slot_failures *own = &shared->slot[qpn >> RXE_SLOT_SHIFT].failures;
 	const struct ctl_kept_failures *kept = &shared->failures;
 	const char *words;
 
-	if (!is_own_device(dev, &qp->flow.dst))
+	if (!is_own_device(progress, &qp->flow.dst))
 		return NULL;
 	words = words_of(own->at, CTL_FAILURES_OF_SLOT, atomic_load(&own->count), qpn);
 	return words ? words
 		     : words_of(kept->at, CTL_FAILURES_KEPT, atomic_load(&kept->count), qpn);
 }
 
-static void say_operational(struct sentence *s, const struct vb_device *dev,
+static void say_operational(struct sentence *s, const struct progress *progress,
 			    const struct rxe_qp *qp)
 {
-	const char *words = peers_own_words(dev, qp);
+	const char *words = peers_own_words(progress, qp);
 
 	say(s, "operational NAK for PSN %u: ", qp->rc.req.una_psn);
 	if (words)
@@ -356,11 +359,11 @@ static uint8_t syndrome_of(enum rxe_wc_status status)
 }
 
 /* A rule that answers in the peer's place is the first to be suspected. */
-static bool say_rule_that_answers(struct sentence *s, const struct vb_device *dev,
+static bool say_rule_that_answers(struct sentence *s, const struct progress *progress,
 				  const struct rxe_qp *qp, enum rxe_wc_status status)
 {
 	const uint8_t syndrome = syndrome_of(status);
-	const uint32_t rule = syndrome ? vb_rule_that_answers(dev, qp, syndrome) : 0;
+	const uint32_t rule = syndrome ? vb_rule_that_answers(progress, qp, syndrome) : 0;
 
 	if (rule)
 		say(s,
@@ -370,23 +373,23 @@ static bool say_rule_that_answers(struct sentence *s, const struct vb_device *de
 	return rule != 0;
 }
 
-static void say_send(struct sentence *s, const struct vb_device *dev, const struct rxe_qp *qp,
+static void say_send(struct sentence *s, const struct progress *progress, const struct rxe_qp *qp,
 		     enum rxe_wc_status status)
 {
-	if (say_rule_that_answers(s, dev, qp, status))
+	if (say_rule_that_answers(s, progress, qp, status))
 		return;
 	if (status == RXE_WC_RETRY_EXC_ERR)
-		say_retries(s, dev, qp);
+		say_retries(s, progress, qp);
 	else if (status == RXE_WC_RNR_RETRY_EXC_ERR)
 		say_rnr(s, qp);
 	else if (status == RXE_WC_REM_ACCESS_ERR)
-		say_remote_access(s, dev, qp);
+		say_remote_access(s, progress, qp);
 	else if (status == RXE_WC_REM_INV_REQ_ERR)
 		say_invalid_request(s, qp);
 	else if (status == RXE_WC_LOC_PROT_ERR)
-		say_local_protection(s, dev, qp);
+		say_local_protection(s, progress, qp);
 	else if (status == RXE_WC_REM_OP_ERR)
-		say_operational(s, dev, qp);
+		say_operational(s, progress, qp);
 	else if (status == RXE_WC_BAD_RESP_ERR)
 		say(s, "the answer to PSN %u makes no sense for this request", qp->rc.req.una_psn);
 	else if (status == RXE_WC_LOC_QP_OP_ERR)
@@ -405,11 +408,11 @@ static void say_receive(struct sentence *s, const struct rxe_qp *qp, enum rxe_wc
 }
 
 /* Which of the rights it asked for is not known any more: those that are wrong in every case are found. */
-static void say_refused_key(struct sentence *s, const struct vb_device *dev,
+static void say_refused_key(struct sentence *s, const struct progress *progress,
 			    const struct rxe_qp *qp)
 {
 	const struct rc_respond *resp = &qp->rc.resp;
-	const struct rxe_mr *mr = rxe_mr_find(&dev->attachment.shared->mrs, resp->rkey);
+	const struct rxe_mr *mr = rxe_mr_find(&progress->attachment->shared->mrs, resp->rkey);
 
 	say(s, "its rkey 0x%08x does not open %u bytes at 0x%" PRIx64 " to it: ", resp->rkey,
 	    resp->len, resp->va);
@@ -417,16 +420,17 @@ static void say_refused_key(struct sentence *s, const struct vb_device *dev,
 		say(s, "the region was registered without the right, or its memory has gone");
 	else
 		say(s, "%s",
-		    what_is_wrong(dev, rxe_qp_target_pd(qp), false, resp->rkey, 0, resp->va,
+		    what_is_wrong(progress, rxe_qp_target_pd(qp), false, resp->rkey, 0, resp->va,
 				  resp->len));
 }
 
 /* The peer's request was refused. Its own PSN is the one that was expected. */
-static void say_response(struct sentence *s, const struct vb_device *dev, const struct rxe_qp *qp)
+static void say_response(struct sentence *s, const struct progress *progress,
+			 const struct rxe_qp *qp)
 {
 	say(s, "refused the peer's request, PSN %u: ", qp->rc.reply.nak_psn);
 	switch (qp->rc.reply.fault) {
-	case RC_FAULT_KEY: say_refused_key(s, dev, qp); return;
+	case RC_FAULT_KEY: say_refused_key(s, progress, qp); return;
 	case RC_FAULT_QP_RIGHTS:
 		say(s, "this QP's access flags (0x%x) exclude the operation",
 		    qp->attr.qp_access_flags);
@@ -471,8 +475,8 @@ static void say_response(struct sentence *s, const struct vb_device *dev, const 
 	say(s, "its reason is not known");
 }
 
-void vb_failure_cause(char *ret, size_t size, const struct vb_device *dev, const struct rxe_qp *qp,
-		      enum rxe_failed what, enum rxe_wc_status status)
+void vb_failure_cause(char *ret, size_t size, const struct progress *progress,
+		      const struct rxe_qp *qp, enum rxe_failed what, enum rxe_wc_status status)
 {
 	struct sentence s = { .text = ret, .size = size };
 
@@ -482,9 +486,9 @@ void vb_failure_cause(char *ret, size_t size, const struct vb_device *dev, const
 		return;
 	}
 	switch (what) {
-	case RXE_FAILED_SEND: say_send(&s, dev, qp, status); return;
+	case RXE_FAILED_SEND: say_send(&s, progress, qp, status); return;
 	case RXE_FAILED_RECV: say_receive(&s, qp, status); return;
-	case RXE_FAILED_RESPONSE: say_response(&s, dev, qp); return;
+	case RXE_FAILED_RESPONSE: say_response(&s, progress, qp); return;
 	case RXE_FAILED_CQ:
 		say(&s,
 		    "its %s completion queue overran: it is too small, or not polled often enough",

@@ -7,8 +7,9 @@
 #include <time.h>
 
 #include "lib/control/cancel.h"
+#include "lib/progress/log.h"
+#include "lib/progress/progress.h"
 #include "lib/progress/tail.h"
-#include "lib/verbs/objects.h"
 #include "net/link/clock.h"
 
 static uint64_t since_1970_ns(void)
@@ -39,11 +40,12 @@ static void set_request(struct ctl_failure *failure, const struct rxe_qp *qp, en
 	failure->has_wr = 1;
 }
 
-static void write_down(struct ctl_failure *failure, const struct vb_device *dev,
+static void write_down(struct ctl_failure *failure, const struct progress *progress,
 		       const struct rxe_qp *qp, enum rxe_failed what, uint32_t status)
 {
-	const struct ctl_slot *slot = &dev->attachment.shared->slot[dev->attachment.slot];
-	struct vb_tail *tail = dev->progress.wire.tail;
+	const struct ctl_slot *slot =
+		&progress->attachment->shared->slot[progress->attachment->slot];
+	struct vb_tail *tail = progress->wire.tail;
 
 	memset(failure, 0, offsetof(struct ctl_failure, packet));
 	failure->time_ns = clock_now_ns();
@@ -58,22 +60,22 @@ static void write_down(struct ctl_failure *failure, const struct vb_device *dev,
 		failure->peer = qp->flow.dst;
 	}
 	set_request(failure, qp, what);
-	vb_failure_cause(failure->why, sizeof(failure->why), dev, qp, what,
+	vb_failure_cause(failure->why, sizeof(failure->why), progress, qp, what,
 			 (enum rxe_wc_status)status);
 	failure->watched = tail != NULL;
 	failure->num_packets = tail ? vb_tail_of(tail, qp, failure->packet) : 0;
 }
 
-void vb_failure(void *host, const struct rxe_qp *qp, enum rxe_failed what, uint32_t status)
+void vb_failure(struct progress *progress, const struct rxe_qp *qp, enum rxe_failed what,
+		uint32_t status)
 {
-	struct vb_device *dev = host;
-	struct ctl_slot *slot = &dev->attachment.shared->slot[dev->attachment.slot];
+	struct ctl_slot *slot = &progress->attachment->shared->slot[progress->attachment->slot];
 	struct ctl_slot_failures *failures = &slot->failures;
 	const uint32_t count = atomic_load_explicit(&failures->count, memory_order_relaxed);
 	struct ctl_failure *failure = &failures->at[count % CTL_FAILURES_OF_SLOT];
 	NO_CANCEL;
 
-	write_down(failure, dev, qp, what, status);
+	write_down(failure, progress, qp, what, status);
 	atomic_store_explicit(&failures->count, count + 1, memory_order_release);
 	/* A failed send of UC or UD leaves the receiving half alive. */
 	slot->qp[qp->qpn % RXE_MAX_QP].state =

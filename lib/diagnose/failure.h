@@ -8,13 +8,14 @@
 #include "emu/host.h"
 #include "emu/qp.h"
 
-struct vb_device;
+struct progress;
 
-/* The host interface's failed(). */
-void vb_failure(void *host, const struct rxe_qp *qp, enum rxe_failed what, uint32_t status);
+/* struct progress_owner: qp_failed. */
+void vb_failure(struct progress *progress, const struct rxe_qp *qp, enum rxe_failed what,
+		uint32_t status);
 
 /* The probable cause, in one sentence. Looks at the queue pair as it failed, and at the peer's if it is of the same device. */
-void vb_failure_cause(char *ret, size_t size, const struct vb_device *dev, const struct rxe_qp *qp,
-		      enum rxe_failed what, enum rxe_wc_status status);
+void vb_failure_cause(char *ret, size_t size, const struct progress *progress,
+		      const struct rxe_qp *qp, enum rxe_failed what, enum rxe_wc_status status);
 
 #endif

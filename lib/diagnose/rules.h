@@ -6,15 +6,15 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-struct vb_device;
+struct progress;
 struct rxe_qp;
 
 /* The number of a rule that has fired here or at the peer, and answers with such a NAK (AETH syndrome; of RNR NAKs any timer); 0: none. */
-uint32_t vb_rule_that_answers(const struct vb_device *dev, const struct rxe_qp *qp,
+uint32_t vb_rule_that_answers(const struct progress *progress, const struct rxe_qp *qp,
 			      uint8_t syndrome);
 /* Has a rule fired here, or at the peer, that packets are lost or late by? */
-bool vb_rules_take_packets(const struct vb_device *dev, const struct rxe_qp *qp);
+bool vb_rules_take_packets(const struct progress *progress, const struct rxe_qp *qp);
 /* Why nothing can leave or arrive at all, by a rule or for want of an interface; NULL: it can. */
-const char *vb_silence(const struct vb_device *dev);
+const char *vb_silence(const struct progress *progress);
 
 #endif

@@ -13,8 +13,9 @@
 #include "emu/limits.h"
 #include "emu/qp.h"
 #include "emu/queue.h"
+#include "lib/progress/log.h"
 #include "lib/progress/packet_qp.h"
-#include "lib/verbs/objects.h"
+#include "lib/progress/progress.h"
 #include "net/link/capture/ring.h"
 #include "net/link/clock.h"
 #include "net/link/fault/shaper.h"
@@ -37,7 +38,7 @@ struct mark {
 };
 
 struct vb_capture {
-	struct vb_device *dev;
+	struct progress *progress;
 	const struct capture_area *area;
 	struct capture_writer writer;
 	size_t ring_len;
@@ -68,7 +69,7 @@ static void *map(int fd, size_t offset, size_t len, int protection)
 
 static bool map_ring(struct vb_capture *capture, int fd)
 {
-	const struct ctl_attachment *at = &capture->dev->attachment;
+	const struct ctl_attachment *at = capture->progress->attachment;
 	const struct ctl_slot *slot = &at->shared->slot[at->slot];
 	struct capture_ring *ring;
 	uint32_t bytes;
@@ -89,32 +90,32 @@ static bool map_ring(struct vb_capture *capture, int fd)
 	return true;
 }
 
-static struct vb_capture *open_capture(struct vb_device *dev, int fd)
+static struct vb_capture *open_capture(struct progress *progress, int fd)
 {
 	struct vb_capture *capture = calloc(1, sizeof(*capture));
 
 	if (!capture)
 		return NULL;
-	capture->dev = dev;
+	capture->progress = progress;
 	if (map_ring(capture, fd))
 		return capture;
 	rxe_log(RXE_LOG_WARNING,
 		"a capture on %s has begun, but its memory cannot be mapped: packets "
 		"of this process are not in it",
-		dev->base.name);
+		progress->info->name);
 	unmap(capture);
 	return NULL;
 }
 
-void vb_capture_told(struct vb_device *dev, int fd)
+void vb_capture_told(struct progress *progress, int fd)
 {
-	struct vb_wire *wire = &dev->progress.wire;
+	struct vb_wire *wire = &progress->wire;
 
-	pthread_mutex_lock(&dev->progress.lock);
+	pthread_mutex_lock(&progress->lock);
 	vb_capture_close(wire);
 	if (fd >= 0)
-		wire->capture = open_capture(dev, fd);
-	pthread_mutex_unlock(&dev->progress.lock);
+		wire->capture = open_capture(progress, fd);
+	pthread_mutex_unlock(&progress->lock);
 	if (fd >= 0)
 		close(fd);
 }
@@ -204,7 +205,7 @@ static const char *take_mark(struct vb_capture *capture, enum fault_dir dir, con
 static void write_down(struct vb_capture *capture, struct capture_record *record,
 		       const uint8_t *packet, const char *note)
 {
-	const struct rxe_engine *engine = capture->dev->progress.engine;
+	const struct rxe_engine *engine = capture->progress->engine;
 
 	if (note)
 		record->flags |= CAPTURE_FAULT;
@@ -246,7 +247,7 @@ static void write_sent(struct vb_capture *capture, const struct wire_train *trai
 /* Whoever sent it wrote it down, if it was one of ours. */
 static bool is_from_inside(const struct vb_capture *capture, const struct wire_arrival *arrival)
 {
-	const struct gid *gids = capture->dev->info.gids;
+	const struct gid *gids = capture->progress->info->gids;
 
 	for (uint32_t i = 0; i < RXE_MAX_GIDS; i++) {
 		if (gid_equal(&gids[i], &arrival->src))

@@ -12,14 +12,14 @@
 
 #include "net/wire/train.h"
 
-struct vb_device;
+struct progress;
 struct vb_capture;
 struct vb_wire;
 struct fault_firing;
 
 /* The server's word: a capture has begun, with the descriptor of its rings (closed here), or -1: the last one has ended. Takes
  * the engine lock. */
-void vb_capture_told(struct vb_device *dev, int fd);
+void vb_capture_told(struct progress *progress, int fd);
 void vb_capture_close(struct vb_wire *wire);
 
 /* While wire->capture is not NULL. Before packets are handed to the link; and when it took n of the trains: what it did not take

@@ -10,7 +10,7 @@
 #include "emu/limits.h"
 #include "net/wire/train.h"
 
-struct vb_device;
+struct progress;
 
 /* What is remembered of the others, so that a look at all of them is seldom. Under the engine lock. */
 struct credits {
@@ -30,7 +30,7 @@ uint32_t credits_left(void *host, const struct gid *dst, uint32_t slot);
 void credits_spent(void *host, const struct gid *dst, uint32_t slot, uint32_t cost);
 
 /* Received: n arrivals; or the socket was found empty, so that all that had been offered was taken or lost. Under the lock. */
-void credits_returned(struct vb_device *dev, const struct wire_arrival *arrivals, int n);
-void credits_socket_empty(struct vb_device *dev, uint64_t now_ns);
+void credits_returned(struct progress *progress, const struct wire_arrival *arrivals, int n);
+void credits_socket_empty(struct progress *progress, uint64_t now_ns);
 
 #endif

@@ -3,18 +3,18 @@
 #include "lib/progress/delayed_ack.h"
 
 #include "emu/qp.h"
-#include "lib/verbs/objects.h"
+#include "lib/progress/progress.h"
 #include "net/wire/packet.h"
 
-static struct ctl_owed_ack *notes(struct vb_device *dev)
+static struct ctl_owed_ack *notes(struct progress *progress)
 {
-	return dev->attachment.shared->slot[dev->attachment.slot].owed;
+	return progress->attachment->shared->slot[progress->attachment->slot].owed;
 }
 
 /* The QP's note, or an empty one; CTL_OWED: there is none. */
-static uint32_t find(struct vb_device *dev, uint32_t qpn)
+static uint32_t find(struct progress *progress, uint32_t qpn)
 {
-	const struct ctl_owed_ack *owed = notes(dev);
+	const struct ctl_owed_ack *owed = notes(progress);
 	uint32_t empty = CTL_OWED;
 
 	for (uint32_t i = 0; i < CTL_OWED; i++) {
@@ -30,30 +30,30 @@ static uint32_t find(struct vb_device *dev, uint32_t qpn)
 
 bool delayed_ack_note(void *host, const struct rxe_qp *qp)
 {
-	struct vb_device *dev = host;
-	uint32_t place = find(dev, qp->qpn);
+	struct progress *progress = host;
+	uint32_t place = find(progress, qp->qpn);
 	struct ctl_owed_ack *owed;
 
-	if (place == CTL_OWED || dev->info.link != CTL_LINK_UDP)
+	if (place == CTL_OWED || progress->info->link != CTL_LINK_UDP)
 		return false;
-	owed = &notes(dev)[place];
+	owed = &notes(progress)[place];
 	atomic_exchange(&owed->qpn, 0); /* what follows stays behind it */
 	owed->dest_qpn = qp->attr.dest_qp_num;
 	owed->psn = psn_add(qp->attr.rq_psn, PSN_MASK);
 	owed->msn = qp->rc.resp.msn;
 	owed->peer = qp->flow.dst;
 	atomic_store_explicit(&owed->qpn, qp->qpn, memory_order_release);
-	dev->progress.owed_leaving &= ~(1u << place);
+	progress->owed_leaving &= ~(1u << place);
 	return true;
 }
 
 void delayed_ack_paid(void *host, const struct rxe_qp *qp)
 {
-	struct vb_device *dev = host;
-	uint32_t place = find(dev, qp->qpn);
+	struct progress *progress = host;
+	uint32_t place = find(progress, qp->qpn);
 
 	if (place != CTL_OWED)
-		dev->progress.owed_leaving |= 1u << place;
+		progress->owed_leaving |= 1u << place;
 }
 
 void delayed_ack_sent(struct progress *progress)
@@ -62,7 +62,7 @@ void delayed_ack_sent(struct progress *progress)
 
 	if (!progress->owed_leaving)
 		return;
-	owed = notes(container_of(progress, struct vb_device, progress));
+	owed = notes(progress);
 	for (uint32_t i = 0; i < CTL_OWED; i++)
 		if (progress->owed_leaving & 1u << i)
 			atomic_store_explicit(&owed[i].qpn, 0, memory_order_release);

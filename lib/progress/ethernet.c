@@ -5,7 +5,8 @@
 
 #include <string.h>
 
-#include "lib/verbs/objects.h"
+#include "lib/progress/log.h"
+#include "lib/progress/progress.h"
 #include "net/link/ethernet/ethernet.h"
 
 static void link_says(void *arg, const char *line)
@@ -14,21 +15,22 @@ static void link_says(void *arg, const char *line)
 	rxe_log(RXE_LOG_WARNING, "%s", line);
 }
 
-int vb_wire_veth_open(const struct vb_device *dev, struct link_veth **ret)
+int vb_wire_veth_open(const struct progress *progress, struct link_veth **ret)
 {
 	struct link_veth_cfg cfg = {
-		.ifname = dev->info.if_name,
-		.gid = dev->info.gids[0],
-		.prefix_len = dev->info.prefix_len,
-		.gateway = dev->info.gateway,
-		.slot = dev->attachment.slot,
+		.ifname = progress->info->if_name,
+		.gid = progress->info->gids[0],
+		.prefix_len = progress->info->prefix_len,
+		.gateway = progress->info->gateway,
+		.slot = progress->attachment->slot,
 		.log = link_says,
 	};
-	int err = link_veth_port_sockets(&cfg.port, dev->attachment.rx_fd, dev->attachment.tx_fd);
+	int err = link_veth_port_sockets(&cfg.port, progress->attachment->rx_fd,
+					 progress->attachment->tx_fd);
 
 	if (err)
 		return err;
-	memcpy(cfg.mac, dev->info.mac, sizeof(cfg.mac));
+	memcpy(cfg.mac, progress->info->mac, sizeof(cfg.mac));
 	err = link_veth_open(ret, &cfg);
 	if (err)
 		cfg.port->close(cfg.port);

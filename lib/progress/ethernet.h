@@ -3,10 +3,10 @@
 #ifndef RXE_PROGRESS_ETHERNET_H
 #define RXE_PROGRESS_ETHERNET_H
 
-struct vb_device;
+struct progress;
 struct link_veth;
 
 /* 0 or a negative errno. Closed by link_veth_close; the sockets stay the attachment's. */
-int vb_wire_veth_open(const struct vb_device *dev, struct link_veth **ret);
+int vb_wire_veth_open(const struct progress *progress, struct link_veth **ret);
 
 #endif

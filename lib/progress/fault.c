@@ -3,6 +3,7 @@
  * ways have a queue: out, copies of trains that the link did not take; in, arrivals that were not asked for yet. */
 #include "lib/progress/fault.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,8 +12,9 @@
 #include "emu/engine.h"
 #include "emu/qp.h"
 #include "lib/progress/capture.h"
+#include "lib/progress/log.h"
 #include "lib/progress/packet_qp.h"
-#include "lib/verbs/objects.h"
+#include "lib/progress/progress.h"
 #include "net/link/clock.h"
 #include "net/link/fault/shaper.h"
 #include "net/wire/gid.h"
@@ -68,7 +70,7 @@ void vb_fault_copy_rules(const struct ctl_faults *from, struct fault_rules *rule
 static bool find_qp(void *arg, enum fault_dir dir, const struct gid *peer, uint32_t dest_qpn,
 		    struct fault_qp *ret)
 {
-	const struct rxe_engine *engine = ((struct vb_fault *)arg)->dev->progress.engine;
+	const struct rxe_engine *engine = ((struct vb_fault *)arg)->progress->engine;
 	const struct rxe_qp *qp = dir == FAULT_IN ? rxe_engine_find_qp(engine, dest_qpn)
 						  : vb_wire_qp_connected_to(engine, peer, dest_qpn);
 
@@ -88,9 +90,9 @@ static bool find_qp(void *arg, enum fault_dir dir, const struct gid *peer, uint3
 	return true;
 }
 
-void vb_fault_count(struct vb_device *dev, uint32_t place, uint32_t id)
+void vb_fault_count(struct progress *progress, uint32_t place, uint32_t id)
 {
-	struct ctl_slot *slot = &dev->attachment.shared->slot[dev->attachment.slot];
+	struct ctl_slot *slot = &progress->attachment->shared->slot[progress->attachment->slot];
 	struct ctl_fault_count *count = &slot->faults[place];
 
 	if (atomic_load_explicit(&count->id, memory_order_relaxed) != id) {
@@ -106,7 +108,7 @@ static void count(const struct vb_fault *fault, uint32_t id)
 
 	for (uint32_t i = 0; i < rules->n; i++)
 		if (rules->id[i] == id)
-			vb_fault_count(fault->dev, fault->shop->place[i], id);
+			vb_fault_count(fault->progress, fault->shop->place[i], id);
 }
 
 static void fired(void *arg, const struct fault_firing *firing)
@@ -115,7 +117,7 @@ static void fired(void *arg, const struct fault_firing *firing)
 	const struct fault_packet *packet = &firing->packet;
 
 	count(fault, firing->id);
-	vb_capture_fault(&fault->dev->progress.wire, firing);
+	vb_capture_fault(&fault->progress->wire, firing);
 	/* +N: so many PSNs behind the connection's first; #N: by order of creation. Both are the same in the next run. */
 	rxe_log(RXE_LOG_INFO,
 		"fault %u: %s %s_%s psn %u (+%u) of QP 0x%06x (#%d) %s QP 0x%06x, attempt %u",
@@ -144,7 +146,7 @@ static struct vb_fault_shop *open_shop(struct vb_fault *fault)
 	struct fault_shaper_cfg cfg = { .find_qp = find_qp, .fired = fired, .arg = fault };
 
 	fault->told_overflows = fault->told_unanswered = 0;
-	vb_wire_tx_ports(&fault->dev->progress.wire, cfg.tx_ports, FAULT_TX_PORTS);
+	vb_wire_tx_ports(&fault->progress->wire, cfg.tx_ports, FAULT_TX_PORTS);
 	if (shop)
 		shop->shaper = fault_shaper_new(&cfg);
 	if (shop && shop->shaper)
@@ -156,7 +158,7 @@ static struct vb_fault_shop *open_shop(struct vb_fault *fault)
 	free(shop);
 	rxe_log(RXE_LOG_WARNING,
 		"no memory for the fault rules of %s: they do not apply to this process",
-		fault->dev->base.name);
+		fault->progress->info->name);
 	return NULL;
 }
 
@@ -193,8 +195,8 @@ static bool has_completions(const struct fault_rules *rules)
 
 uint32_t vb_fault_completing(void *host, const struct rxe_qp *qp, bool is_recv)
 {
-	struct vb_device *dev = host;
-	struct vb_fault_shop *shop = dev->progress.wire.fault->shop;
+	struct progress *progress = host;
+	struct vb_fault_shop *shop = progress->wire.fault->shop;
 	const struct fault_completion completion = {
 		.qpn = qp->qpn,
 		.qp_index = qp->order,
@@ -211,7 +213,7 @@ uint32_t vb_fault_completing(void *host, const struct rxe_qp *qp, bool is_recv)
 				     &completion, &nth);
 	if (at < 0)
 		return RXE_WC_SUCCESS;
-	vb_fault_count(dev, shop->place[at], rules->id[at]);
+	vb_fault_count(progress, shop->place[at], rules->id[at]);
 	rxe_log(RXE_LOG_INFO, "fault %u: %s completion %u of QP 0x%06x (#%u) ends with %s",
 		rules->id[at], is_recv ? "receive" : "send", nth, qp->qpn, qp->order,
 		fault_status_str(rules->rule[at].status));
@@ -221,7 +223,7 @@ uint32_t vb_fault_completing(void *host, const struct rxe_qp *qp, bool is_recv)
 /* The rules as they are now. One that is being changed this moment is taken with the next packet. */
 static void refresh(struct vb_fault *fault)
 {
-	const struct ctl_faults *faults = &fault->dev->attachment.shared->faults;
+	const struct ctl_faults *faults = &fault->progress->attachment->shared->faults;
 	const uint32_t before = atomic_load(&faults->generation);
 	struct vb_fault_shop *shop = fault->shop;
 
@@ -233,8 +235,8 @@ static void refresh(struct vb_fault *fault)
 		if (atomic_load(&faults->generation) == before)
 			fault->generation = before;
 	}
-	if (fault->dev->progress.engine)
-		fault->dev->progress.engine->completions_asked =
+	if (fault->progress->engine)
+		fault->progress->engine->completions_asked =
 			shop && has_completions(fault_shaper_rules(shop->shaper));
 	if (shop && before == fault->generation && fault_shaper_idle(shop->shaper) &&
 	    shop->first_out == shop->num_out && shop->first_in == shop->num_in &&
@@ -242,26 +244,26 @@ static void refresh(struct vb_fault *fault)
 		close_shop(fault);
 }
 
-void vb_fault_follow(struct vb_device *dev)
+void vb_fault_follow(struct progress *progress)
 {
-	refresh(dev->progress.wire.fault);
+	refresh(progress->wire.fault);
 }
 
 /* The port is down, or its address has gone from the GID table. */
 static bool is_silent(const struct vb_fault *fault)
 {
-	return atomic_load(&fault->dev->attachment.shared->faults.silent);
+	return atomic_load(&fault->progress->attachment->shared->faults.silent);
 }
 
-int vb_fault_open(struct vb_device *dev)
+int vb_fault_open(struct progress *progress)
 {
 	struct vb_fault *fault = calloc(1, sizeof(*fault));
 
 	if (!fault)
 		return -ENOMEM;
-	fault->dev = dev;
-	fault->now = &dev->attachment.shared->faults.generation;
-	dev->progress.wire.fault = fault;
+	fault->progress = progress;
+	fault->now = &progress->attachment->shared->faults.generation;
+	progress->wire.fault = fault;
 	return 0;
 }
 

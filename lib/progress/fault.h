@@ -13,13 +13,13 @@
 #include "lib/control/fault.h"
 #include "net/wire/train.h"
 
-struct vb_device;
+struct progress;
 struct vb_fault_shop;
 struct vb_wire;
 struct rxe_qp;
 
 struct vb_fault {
-	struct vb_device *dev;
+	struct progress *progress;
 	const _Atomic uint32_t *now; /* the rules' generation */
 	uint32_t generation;	     /* ... that shop has */
 	struct vb_fault_shop *shop;  /* NULL: no rules, and nothing waits */
@@ -28,19 +28,19 @@ struct vb_fault {
 };
 
 /* 0 or a negative errno. */
-int vb_fault_open(struct vb_device *dev);
+int vb_fault_open(struct progress *progress);
 void vb_fault_close(struct vb_wire *wire);
 
 /* The rules as they stand, oldest first, and the place of each in shared memory. */
 void vb_fault_copy_rules(const struct ctl_faults *from, struct fault_rules *rules,
 			 uint32_t place[FAULT_MAX_RULES]);
 /* The rule at that place has fired. */
-void vb_fault_count(struct vb_device *dev, uint32_t place, uint32_t id);
+void vb_fault_count(struct progress *progress, uint32_t place, uint32_t id);
 
-/* The engine's completing (emu/host.h); host: struct vb_device. */
+/* The engine's completing (emu/host.h); host: struct progress. */
 uint32_t vb_fault_completing(void *host, const struct rxe_qp *qp, bool is_recv);
 /* Take the rules over now, not with the next packet. */
-void vb_fault_follow(struct vb_device *dev);
+void vb_fault_follow(struct progress *progress);
 
 /* Are there rules, or packets that wait, or have the rules changed? */
 static inline bool vb_fault_concerned(const struct vb_fault *fault)

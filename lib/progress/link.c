@@ -6,12 +6,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "emu/container_of.h"
 #include "lib/progress/capture.h"
 #include "lib/progress/credits.h"
 #include "lib/progress/ethernet.h"
 #include "lib/progress/fault.h"
+#include "lib/progress/log.h"
+#include "lib/progress/progress.h"
 #include "lib/progress/tail.h"
-#include "lib/verbs/objects.h"
 #include "net/link/ethernet/ethernet.h"
 #include "net/link/udp/udp.h"
 
@@ -21,34 +23,34 @@ static void link_says(void *arg, const char *line)
 	rxe_log(RXE_LOG_WARNING, "%s", line);
 }
 
-static int open_udp(const struct vb_device *dev, struct link_udp **ret)
+static int open_udp(const struct progress *progress, struct link_udp **ret)
 {
 	struct link_udp_cfg cfg = {
-		.gid = dev->info.gids[0],
-		.rx_fd = dev->attachment.rx_fd,
-		.trains = dev->info.trains,
+		.gid = progress->info->gids[0],
+		.rx_fd = progress->attachment->rx_fd,
+		.trains = progress->info->trains,
 		.log = link_says,
 	};
 
-	memcpy(cfg.tx_port, dev->attachment.shared->tx_ports, sizeof(cfg.tx_port));
+	memcpy(cfg.tx_port, progress->attachment->shared->tx_ports, sizeof(cfg.tx_port));
 	return link_udp_open(ret, &cfg);
 }
 
-int vb_wire_open(struct vb_device *dev)
+int vb_wire_open(struct progress *progress)
 {
-	struct vb_wire *wire = &dev->progress.wire;
+	struct vb_wire *wire = &progress->wire;
 
-	int err = vb_fault_open(dev);
+	int err = vb_fault_open(progress);
 
 	if (err)
 		return err;
-	wire->counters = &dev->attachment.shared->slot[dev->attachment.slot].counters;
-	wire->lost = &dev->attachment.shared->slot[dev->attachment.slot].lost;
+	wire->counters = &progress->attachment->shared->slot[progress->attachment->slot].counters;
+	wire->lost = &progress->attachment->shared->slot[progress->attachment->slot].lost;
 	wire->told_errors = wire->told_bad = 0;
-	vb_tail_open(dev);
-	switch (dev->info.link) {
-	case CTL_LINK_UDP: return open_udp(dev, &wire->udp);
-	case CTL_LINK_VETH: return vb_wire_veth_open(dev, &wire->veth);
+	vb_tail_open(progress);
+	switch (progress->info->link) {
+	case CTL_LINK_UDP: return open_udp(progress, &wire->udp);
+	case CTL_LINK_VETH: return vb_wire_veth_open(progress, &wire->veth);
 	}
 	return -EPROTO;
 }
@@ -132,7 +134,7 @@ static int link_recv(struct vb_wire *wire, struct wire_arrival *ret, size_t max)
 		     &wire->lost->link_bad_frames);
 	wire->is_dry = n == 0;
 	if (n > 0)
-		credits_returned(container_of(wire, struct vb_device, progress.wire), ret, n);
+		credits_returned(container_of(wire, struct progress, wire), ret, n);
 	return n;
 }
 

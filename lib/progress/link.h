@@ -14,7 +14,7 @@
 struct ctl_lost;
 struct rxe_counters;
 struct vb_capture;
-struct vb_device;
+struct progress;
 struct vb_fault;
 struct vb_tail;
 struct link_udp;
@@ -34,7 +34,7 @@ struct vb_wire {
 };
 
 /* 0 or a negative errno. */
-int vb_wire_open(struct vb_device *dev);
+int vb_wire_open(struct progress *progress);
 void vb_wire_close(struct vb_wire *wire);
 /* Readable when vb_wire_recv has something. */
 int vb_wire_poll_fd(const struct vb_wire *wire);

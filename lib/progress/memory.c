@@ -10,6 +10,7 @@
  * a turn that touches memory, none for a poll that finds nothing. */
 #include "lib/progress/memory.h"
 
+#include <errno.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <string.h>
@@ -17,8 +18,8 @@
 #include <ucontext.h>
 #include <unistd.h>
 
+#include "lib/progress/progress.h"
 #include "lib/progress/remote.h"
-#include "lib/verbs/objects.h"
 
 #ifndef MADV_POPULATE_READ
 #define MADV_POPULATE_READ  22
@@ -321,21 +322,21 @@ bool vb_memory_probe(const void *addr, size_t len, bool write)
 }
 
 /* Where a region's byte at iova is in this process, or NULL: not here. The range was checked. */
-static uint8_t *locate(const struct vb_device *dev, const struct rxe_mr *mr, uint64_t iova)
+static uint8_t *locate(const struct progress *progress, const struct rxe_mr *mr, uint64_t iova)
 {
 	uint64_t at = mr->addr + (iova - mr->iova);
 
 	switch ((enum rxe_mr_kind)mr->kind) {
 	case RXE_MR_PLAIN:
-		return mr->owner == dev->attachment.slot ? (uint8_t *)(uintptr_t)at : NULL;
-	case RXE_MR_ARENA: return dev->attachment.arena + at;
+		return mr->owner == progress->attachment->slot ? (uint8_t *)(uintptr_t)at : NULL;
+	case RXE_MR_ARENA: return progress->attachment->arena + at;
 	}
 	return NULL;
 }
 
-static bool is_foreign(const struct vb_device *dev, const struct rxe_mr *mr)
+static bool is_foreign(const struct progress *progress, const struct rxe_mr *mr)
 {
-	return mr->kind == RXE_MR_PLAIN && mr->owner != dev->attachment.slot;
+	return mr->kind == RXE_MR_PLAIN && mr->owner != progress->attachment->slot;
 }
 
 bool vb_mem_read(void *host, const struct rxe_mr *mr, uint64_t iova, void *dst, size_t len)

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 /* May a program register this memory? Registration makes every page present, as an adapter that pins them does. Where the machine
  * has not so much memory the answer is ENOMEM, before any page is touched: the kernel would take a program for it, any program. */
+#include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,7 +9,6 @@
 #include <unistd.h>
 
 #include "lib/progress/memory.h"
-#include "lib/verbs/objects.h"
 
 #define PAGES_AT_ONCE 4096u
 

@@ -13,7 +13,6 @@
 
 #include "emu/engine.h"
 #include "lib/progress/progress.h"
-#include "lib/verbs/objects.h"
 #include "net/link/clock.h"
 
 #define YIELD_NOBODY_NS	  2000u /* nobody else wanted the processor */
@@ -84,9 +83,8 @@ static void found_by_poller(struct progress *progress)
 		progress_thread_kick(progress);
 }
 
-uint64_t progress_poll_once(struct vb_device *dev)
+uint64_t progress_poll_once(struct progress *progress)
 {
-	struct progress *progress = &dev->progress;
 	bool locked = pthread_mutex_trylock(&progress->lock) == 0;
 	uint64_t now_ns = clock_now_ns();
 	uint64_t due_ns;
@@ -100,11 +98,11 @@ uint64_t progress_poll_once(struct vb_device *dev)
 		pthread_mutex_unlock(&progress->lock);
 		return 0;
 	}
-	arrived = progress_run(dev, now_ns);
+	arrived = progress_run(progress, now_ns);
 	if (arrived)
 		found_by_poller(progress);
 	due_ns = rxe_engine_deadline(progress->engine);
-	progress_unlock(dev);
+	progress_unlock(progress);
 	return arrived ? 0 : due_ns;
 }
 
@@ -119,12 +117,12 @@ void progress_back_off(struct progress *progress, uint64_t due_ns)
 		progress_yield(progress, now_ns);
 }
 
-void progress_poll(struct vb_device *dev)
+void progress_poll(struct progress *progress)
 {
-	uint64_t due_ns = progress_poll_once(dev);
+	uint64_t due_ns = progress_poll_once(progress);
 
 	if (due_ns)
-		progress_back_off(&dev->progress, due_ns);
+		progress_back_off(progress, due_ns);
 }
 
 void progress_program_will_sleep(struct progress *progress)
@@ -134,9 +132,8 @@ void progress_program_will_sleep(struct progress *progress)
 		progress_thread_kick(progress);
 }
 
-void progress_polled_found(struct vb_device *dev)
+void progress_polled_found(struct progress *progress)
 {
-	struct progress *progress = &dev->progress;
 	bool more = atomic_load_explicit(&progress->expecting, memory_order_relaxed);
 
 	atomic_store_explicit(&progress->polled_at_ns, more ? clock_now_ns() : 0,

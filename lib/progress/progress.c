@@ -2,6 +2,7 @@
 /* Running the engine: receive, timers, transmit, publish. All the engine's calls to the outside end here. */
 #include "lib/progress/progress.h"
 
+#include <errno.h>
 #include <sched.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,17 +11,14 @@
 #include <unistd.h>
 
 #include "emu/engine.h"
+#include "emu/qp.h"
 #include "lib/control/cancel.h"
-#include "lib/diagnose/failure.h"
 #include "lib/progress/credits.h"
 #include "lib/progress/delayed_ack.h"
 #include "lib/progress/fault.h"
 #include "lib/progress/memory.h"
 #include "lib/progress/remote.h"
 #include "lib/progress/remote_srq.h"
-#include "lib/verbs/async.h"
-#include "lib/verbs/cq.h"
-#include "lib/verbs/objects.h"
 #include "net/link/clock.h"
 #include "net/wire/opcode.h"
 
@@ -32,24 +30,19 @@
 #define A_FEW	       8
 #define KEEP_COMING    3 /* looks running */
 
-static _Atomic uint32_t *gauge(struct vb_device *dev)
+static _Atomic uint32_t *gauge(struct progress *progress)
 {
-	return &dev->attachment.shared->slot[dev->attachment.slot].inside;
+	return &progress->attachment->shared->slot[progress->attachment->slot].inside;
 }
 
-bool progress_lock(struct vb_device *dev)
+bool progress_lock(struct progress *progress)
 {
-	pthread_mutex_lock(&dev->progress.lock);
-	if (!dev->progress.engine) {
-		pthread_mutex_unlock(&dev->progress.lock);
+	pthread_mutex_lock(&progress->lock);
+	if (!progress->engine) {
+		pthread_mutex_unlock(&progress->lock);
 		return false;
 	}
 	return true;
-}
-
-bool progress_lock_for(struct vb_device *dev, uint32_t forks)
-{
-	return forks == vb_forks() && progress_lock(dev);
 }
 
 /* A deadline within microseconds is an ACK that waits for a request to ride behind. Who polls will see to it; the thread is
@@ -66,9 +59,8 @@ static uint64_t thread_deadline(struct progress *progress)
 	return now_ns + PROGRESS_TICK_NS;
 }
 
-void progress_unlock(struct vb_device *dev)
+void progress_unlock(struct progress *progress)
 {
-	struct progress *progress = &dev->progress;
 	uint64_t deadline = thread_deadline(progress);
 	bool expecting = progress->engine->open_wrs != 0;
 	bool earlier =
@@ -83,10 +75,10 @@ void progress_unlock(struct vb_device *dev)
 		progress_thread_kick(progress);
 }
 
-void progress_quiesce(struct vb_device *dev)
+void progress_quiesce(struct progress *progress)
 {
-	pthread_mutex_lock(&dev->progress.lock);
-	pthread_mutex_unlock(&dev->progress.lock);
+	pthread_mutex_lock(&progress->lock);
+	pthread_mutex_unlock(&progress->lock);
 }
 
 /* Trains that wait for the kernel go first. False: it still takes none. */
@@ -136,14 +128,14 @@ static void transmit(struct progress *progress, uint64_t now_ns)
 	rxe_engine_settle(progress->engine);
 }
 
-void progress_transmit(struct vb_device *dev, uint64_t now_ns)
+void progress_transmit(struct progress *progress, uint64_t now_ns)
 {
 	NO_CANCEL;
 
-	atomic_fetch_add(gauge(dev), 1);
-	transmit(&dev->progress, now_ns);
+	atomic_fetch_add(gauge(progress), 1);
+	transmit(progress, now_ns);
 	vb_memory_turn_ends();
-	atomic_fetch_sub(gauge(dev), 1);
+	atomic_fetch_sub(gauge(progress), 1);
 }
 
 static bool has_op(const struct wire_arrival *arrival, enum wire_op from, enum wire_op to)
@@ -171,9 +163,8 @@ static void input(struct rxe_engine *engine, const struct wire_arrival *arrivals
 			rxe_engine_input(engine, &arrivals[i], now_ns);
 }
 
-static bool receive(struct vb_device *dev, uint64_t now_ns)
+static bool receive(struct progress *progress, uint64_t now_ns)
 {
-	struct progress *progress = &dev->progress;
 	struct wire_arrival arrivals[ARRIVALS];
 	bool any = false;
 
@@ -181,7 +172,7 @@ static bool receive(struct vb_device *dev, uint64_t now_ns)
 		int n = vb_wire_recv(&progress->wire, arrivals, ARRIVALS);
 
 		if (progress->wire.is_dry)
-			credits_socket_empty(dev, now_ns);
+			credits_socket_empty(progress, now_ns);
 		input(progress->engine, arrivals, n, now_ns);
 		any |= n > 0;
 		progress->looks_found = n > 0 ? progress->looks_found + 1 : 0;
@@ -192,26 +183,25 @@ static bool receive(struct vb_device *dev, uint64_t now_ns)
 	return any;
 }
 
-bool progress_run(struct vb_device *dev, uint64_t now_ns)
+bool progress_run(struct progress *progress, uint64_t now_ns)
 {
-	struct progress *progress = &dev->progress;
 	bool any;
 	NO_CANCEL;
 
-	atomic_fetch_add(gauge(dev), 1);
-	any = receive(dev, now_ns);
-	remote_run(dev);
+	atomic_fetch_add(gauge(progress), 1);
+	any = receive(progress, now_ns);
+	remote_run(progress);
 	if (rxe_engine_deadline(progress->engine) <= now_ns)
 		rxe_engine_expire(progress->engine, now_ns);
 	transmit(progress, now_ns);
 	vb_memory_turn_ends();
-	atomic_fetch_sub(gauge(dev), 1);
+	atomic_fetch_sub(gauge(progress), 1);
 	return any;
 }
 
 static uint32_t host_random(void *host)
 {
-	struct progress *progress = &((struct vb_device *)host)->progress;
+	struct progress *progress = host;
 	uint32_t x = progress->random_state;
 
 	x ^= x << 13;
@@ -220,17 +210,75 @@ static uint32_t host_random(void *host)
 	return progress->random_state = x;
 }
 
+void progress_cq_armed(struct progress *progress)
+{
+	atomic_fetch_add(&progress->armed, 1);
+}
+
+void progress_cq_disarmed(struct progress *progress)
+{
+	atomic_fetch_sub(&progress->armed, 1);
+}
+
+void progress_cq_notify(void *host, struct rxe_cq *cq)
+{
+	struct progress *progress = host;
+
+	progress_cq_disarmed(progress);
+	progress->owner->cq_notified(progress, cq);
+}
+
+static void host_event(void *host, const struct rxe_event *event)
+{
+	struct progress *progress = host;
+
+	progress->owner->event_raised(progress, event);
+}
+
+static void host_failed(void *host, const struct rxe_qp *qp, enum rxe_failed what, uint32_t status)
+{
+	struct progress *progress = host;
+
+	progress->owner->qp_failed(progress, qp, what, status);
+}
+
+struct gid progress_gid(const struct progress *progress, uint32_t index)
+{
+	const struct ctl_shared *shared = progress->attachment->shared;
+	uint32_t before;
+	struct gid ret;
+
+	/* The table changes between two odd moments of the generation. */
+	do {
+		before = atomic_load(&shared->faults.generation);
+		ret = shared->gids[index];
+		atomic_thread_fence(memory_order_acquire);
+	} while (before & 1 || atomic_load(&shared->faults.generation) != before);
+	return ret;
+}
+
+void progress_follow_gids(struct progress *progress)
+{
+	const uint32_t now = atomic_load(&progress->attachment->shared->faults.generation);
+
+	if (now == progress->gids_at)
+		return;
+	for (uint32_t i = 0; i < RXE_MAX_GIDS; i++)
+		progress->engine->cfg.gids[i] = progress_gid(progress, i);
+	progress->gids_at = now & ~1u;
+}
+
 static const struct rxe_host_ops host_ops = {
 	.mem_read = vb_mem_read,
 	.mem_write = vb_mem_write,
 	.mem_atomic = vb_mem_atomic,
 	.is_deferred = remote_was_deferred,
-	.cq_notify = vb_cq_notify,
-	.event = vb_async_from_engine,
+	.cq_notify = progress_cq_notify,
+	.event = host_event,
 	.random = host_random,
 	.room = credits_left,
 	.offered = credits_spent,
-	.failed = vb_failure,
+	.failed = host_failed,
 	.srq_find = remote_srq_find,
 	.srq_take = remote_srq_take,
 	.srq_done = remote_srq_done,
@@ -239,36 +287,34 @@ static const struct rxe_host_ops host_ops = {
 	.paid = delayed_ack_paid,
 };
 
-static void init_engine(struct vb_device *dev)
+static void init_engine(struct progress *progress)
 {
-	struct progress *progress = &dev->progress;
-	struct ctl_shared *shared = dev->attachment.shared;
+	struct ctl_shared *shared = progress->attachment->shared;
 	struct rxe_engine_cfg cfg = {
 		.ops = &host_ops,
-		.host = dev,
+		.host = progress,
 		.mrs = &shared->mrs,
-		.counters = &shared->slot[dev->attachment.slot].counters,
-		.slot = dev->attachment.slot,
-		.max_mtu = dev->info.max_mtu,
+		.counters = &shared->slot[progress->attachment->slot].counters,
+		.slot = progress->attachment->slot,
+		.max_mtu = progress->info->max_mtu,
 		.ack_hold_ns = ACK_HOLD_NS,
 		.probe_ns = PROBE_NS,
-		.qpn_last = atomic_load(&shared->slot[dev->attachment.slot].qpn_roll),
-		.qpn_key = shared->slot[dev->attachment.slot].qpn_key,
-		.gone = &shared->slot[dev->attachment.slot].gone,
+		.qpn_last = atomic_load(&shared->slot[progress->attachment->slot].qpn_roll),
+		.qpn_key = shared->slot[progress->attachment->slot].qpn_key,
+		.gone = &shared->slot[progress->attachment->slot].gone,
 	};
 
-	memcpy(cfg.gids, dev->info.gids, sizeof(cfg.gids));
+	memcpy(cfg.gids, progress->info->gids, sizeof(cfg.gids));
 	cfg.num_tx_ports = vb_wire_tx_ports(&progress->wire, cfg.tx_ports, RXE_MAX_TX_PORTS);
 	rxe_engine_init(progress->engine, &cfg);
 	progress->gids_at = 1; /* none */
-	vb_gids_follow(dev);
-	vb_fault_follow(dev);
+	progress_follow_gids(progress);
+	vb_fault_follow(progress);
 }
 
-static int open_fds(struct vb_device *dev)
+static int open_fds(struct progress *progress)
 {
-	struct progress *progress = &dev->progress;
-	int err = vb_wire_open(dev);
+	int err = vb_wire_open(progress);
 
 	if (err)
 		return err;
@@ -281,7 +327,7 @@ static int open_fds(struct vb_device *dev)
 }
 
 /* Adaptive: the lock is held for a microsecond or ten, and a sleep costs more than that. */
-void progress_init(struct progress *progress)
+static void init_lock(struct progress *progress)
 {
 	pthread_mutexattr_t attr;
 
@@ -291,11 +337,19 @@ void progress_init(struct progress *progress)
 	pthread_mutexattr_destroy(&attr);
 }
 
-int progress_start(struct vb_device *dev)
+void progress_init(struct progress *progress, const struct progress_owner *owner,
+		   const struct ctl_device *info, const struct ctl_attachment *attachment)
 {
-	struct progress *progress = &dev->progress;
+	progress->owner = owner;
+	progress->info = info;
+	progress->attachment = attachment;
+	init_lock(progress);
+}
+
+int progress_start(struct progress *progress)
+{
 	struct rxe_engine *engine = calloc(1, sizeof(*engine));
-	int err = open_fds(dev);
+	int err = open_fds(progress);
 
 	progress->tx_mem = malloc((size_t)PROGRESS_TRAINS * 65536);
 	if (!err && (!engine || !progress->tx_mem)) {
@@ -313,30 +367,29 @@ int progress_start(struct vb_device *dev)
 	progress->tx_first = progress->tx_count = 0;
 	progress->room = (struct credits){ 0 };
 	progress->epoll_fd = progress->calm_fd = -1;
-	remote_open(dev);
-	(void)vb_async_from_server(
-		dev); /* a capture that is under way shall have the first packet too */
+	remote_open(progress);
+	(void)progress->owner->server_event_ready(
+		progress); /* a capture that is under way shall have the first packet too */
 	atomic_store(&progress->stopping, false);
 	atomic_store(&progress->dozing,
 		     0); /* after fork(), of threads that stayed with the parent */
 	atomic_store(&progress->thread_wakes_ns, UINT64_MAX);
 	pthread_mutex_lock(&progress->lock);
 	progress->engine = engine;
-	init_engine(dev);
+	init_engine(progress);
 	/* Also for a program that makes no queue pair: it may wait for the device's own events. */
-	err = progress_thread_start(dev);
+	err = progress_thread_start(progress);
 	pthread_mutex_unlock(&progress->lock);
 	if (err)
-		progress_stop(dev);
+		progress_stop(progress);
 	return err;
 }
 
 /* The thread is gone and nobody else comes. */
-static void free_all(struct vb_device *dev)
+static void free_all(struct progress *progress)
 {
-	struct progress *progress = &dev->progress;
 
-	remote_close(dev);
+	remote_close(progress);
 	vb_wire_close(&progress->wire);
 	close(progress->wake_fd);
 	free(progress->engine);
@@ -346,28 +399,27 @@ static void free_all(struct vb_device *dev)
 }
 
 /* Under the lock: all that peers wait for leaves now, and what of it is lost is left to those who answer for us. */
-static void flush(struct vb_device *dev)
+static void flush(struct progress *progress)
 {
-	struct rxe_engine *engine = dev->progress.engine;
+	struct rxe_engine *engine = progress->engine;
 
 	for (uint32_t i = 0; i < RXE_MAX_QP; i++)
 		if (engine->qp[i])
 			rxe_qp_release_ack(engine, engine->qp[i]);
-	progress_transmit(dev, clock_now_ns());
+	progress_transmit(progress, clock_now_ns());
 	for (uint32_t i = 0; i < RXE_MAX_QP; i++)
 		if (engine->qp[i])
 			rxe_time_wait_note(engine, engine->qp[i]);
 }
 
-void progress_exit(struct vb_device *dev)
+void progress_exit(struct progress *progress)
 {
-	struct progress *progress = &dev->progress;
 
 	/* A thread that exit() found inside may never come out. */
 	for (int attempt = 0; attempt < EXIT_ATTEMPTS; attempt++) {
 		if (pthread_mutex_trylock(&progress->lock) == 0) {
 			if (progress->engine)
-				flush(dev);
+				flush(progress);
 			pthread_mutex_unlock(&progress->lock);
 			return;
 		}
@@ -375,29 +427,26 @@ void progress_exit(struct vb_device *dev)
 	}
 }
 
-void progress_stop(struct vb_device *dev)
+void progress_stop(struct progress *progress)
 {
-	struct progress *progress = &dev->progress;
 
 	progress_thread_stop(progress);
 	pthread_mutex_lock(&progress->lock);
 	if (progress->engine) {
-		flush(dev);
-		free_all(dev);
+		flush(progress);
+		free_all(progress);
 	}
 	pthread_mutex_unlock(&progress->lock);
 }
 
-void progress_drop_in_child(struct vb_device *dev)
+void progress_drop_in_child(struct progress *progress)
 {
-	struct progress *progress = &dev->progress;
 
-	progress_init(progress);
-	vb_async_forked(dev);
+	init_lock(progress);
 	if (!progress->engine)
 		return;
 	if (progress->has_thread)
 		progress_thread_forget(progress);
 	progress->has_thread = false;
-	free_all(dev);
+	free_all(progress);
 }

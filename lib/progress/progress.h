@@ -2,7 +2,7 @@
 /* What moves the packets of a device in this process: the engine, its lock, its link, the thread in the background.
  *
  * Whoever holds the lock runs the engine: a posting thread from its own call, a polling thread that found its CQ empty, else
- * the background thread. Lock order: vb_device.lock, engine lock, a CQ's poll lock, an event queue's lock. */
+ * the background thread. Lock order: the device's lock, engine lock, a CQ's poll lock, an event queue's lock. */
 #ifndef RXE_PROGRESS_H
 #define RXE_PROGRESS_H
 
@@ -12,20 +12,40 @@
 #include <stdint.h>
 
 #include "emu/host.h"
+#include "lib/control/client.h"
 #include "lib/progress/credits.h"
 #include "lib/progress/link.h"
 #include "lib/progress/remote.h"
 #include "net/wire/train.h"
 
-struct vb_device;
-struct vb_context;
+struct progress;
+struct rxe_cq;
 struct rxe_engine;
+struct rxe_event;
+struct rxe_qp;
 
 #define PROGRESS_TICK_NS   1000000u /* how long an ACK is held at most, if nobody polls */
 #define PROGRESS_NAP_AFTER 8
 #define PROGRESS_TRAINS	   4 /* built before one system call sends them */
 
+/* What progress tells its owner, who holds the objects of programs. Under the engine lock, except server_event_ready. */
+struct progress_owner {
+	/* An armed completion queue has a completion that its program asked to hear of. */
+	void (*cq_notified)(struct progress *progress, struct rxe_cq *cq);
+	void (*event_raised)(struct progress *progress, const struct rxe_event *event);
+	/* A queue pair entered an error state by itself. */
+	void (*qp_failed)(struct progress *progress, const struct rxe_qp *qp, enum rxe_failed what,
+			  uint32_t status);
+	/* The attachment's event_fd is readable. False: the server has exited, no event will follow. */
+	bool (*server_event_ready)(struct progress *progress);
+};
+
 struct progress {
+	/* Set by progress_init(): of the device, whose owner fills them before progress_start(). */
+	const struct progress_owner *owner;
+	const struct ctl_device *info;
+	const struct ctl_attachment *attachment;
+
 	pthread_mutex_t lock;	   /* the engine lock: all that follows, but for atomics */
 	struct rxe_engine *engine; /* NULL: not attached, or the child after a fork() */
 	struct vb_wire wire;
@@ -40,7 +60,6 @@ struct progress {
 		owed_leaving; /* bit i: ctl_slot.owed[i] is in a train that the kernel has not taken yet */
 	struct credits room;		/* how full other processes' sockets are */
 	struct remote_requests errands; /* in other processes' memory, and theirs in ours */
-	struct vb_context *contexts;	/* of this device, for its asynchronous events */
 
 	/* When a thread of the program last polled; 0 once it found something and expects nothing more: it may now do anything,
 	 * such as spin on its own memory. */
@@ -68,47 +87,55 @@ struct progress {
 	int calm_fd;  /* epoll: wake_fd, the server's events, and what other processes ask */
 };
 
-/* A device of this process exists; not attached yet. Also in the child after fork(). */
-void progress_init(struct progress *progress);
+/* A device of this process exists; it is not attached yet. */
+void progress_init(struct progress *progress, const struct progress_owner *owner,
+		   const struct ctl_device *info, const struct ctl_attachment *attachment);
 /* The device is attached: engine and link come to life. 0 or a negative errno. Under the device's lock. */
-int progress_start(struct vb_device *dev);
+int progress_start(struct progress *progress);
 /* The last context goes: everything owed is flushed, nothing of it runs any more. Under the device's lock. */
-void progress_stop(struct vb_device *dev);
+void progress_stop(struct progress *progress);
 /* The process exits without having closed its contexts: what its peers wait for is sent. Waits for nobody. */
-void progress_exit(struct vb_device *dev);
+void progress_exit(struct progress *progress);
 /* When it returns the engine has finished what it was at: nobody is inside memory whose key was cleared before. */
-void progress_quiesce(struct vb_device *dev);
+void progress_quiesce(struct progress *progress);
 
 /* Take the engine. False: there is none in this process (a child after fork()): nothing is held then. */
-bool progress_lock(struct vb_device *dev);
-/* The same for an object that was made when vb_forks() was forks. False also when the process inherited it: its engine stayed
- * with the parent. */
-bool progress_lock_for(struct vb_device *dev, uint32_t forks);
-void progress_unlock(struct vb_device *dev);
+bool progress_lock(struct progress *progress);
+void progress_unlock(struct progress *progress);
 /* Under the lock, as is the moment that now_ns was asked for: the engine's time never goes back.
  * Send what is ready and publish completions. */
-void progress_transmit(struct vb_device *dev, uint64_t now_ns);
+void progress_transmit(struct progress *progress, uint64_t now_ns);
 /* Under the lock. Receive, serve timers, transmit. True when something arrived. */
-bool progress_run(struct vb_device *dev, uint64_t now_ns);
+bool progress_run(struct progress *progress, uint64_t now_ns);
 /* Not under the lock: a CQ was found empty. Runs the engine if nobody else does. 0 when something arrived, or nothing ever will;
  * else when the engine is due. */
-uint64_t progress_poll_once(struct vb_device *dev);
+uint64_t progress_poll_once(struct progress *progress);
 /* And found empty again: gives the processor away for a moment; on a crowded machine until a packet comes or the engine is due, or
  * for 250 us. */
 void progress_back_off(struct progress *progress, uint64_t due_ns);
 /* Both, for who waits for other things than a completion. */
-void progress_poll(struct vb_device *dev);
+void progress_poll(struct progress *progress);
 /* The calling thread is about to sleep in the kernel: the background thread is needed. */
 void progress_program_will_sleep(struct progress *progress);
 /* The program found a completion: it will poll again if it expects more. */
-void progress_polled_found(struct vb_device *dev);
+void progress_polled_found(struct progress *progress);
+/* An armed completion queue wakes a sleeping program; a disarmed one does not. Under the lock. */
+void progress_cq_armed(struct progress *progress);
+void progress_cq_disarmed(struct progress *progress);
+/* Notifies an armed completion queue, and disarms it. Under the lock. host: struct progress. */
+void progress_cq_notify(void *host, struct rxe_cq *cq);
+
+/* One entry of the device's GID table as it is now; and the engine takes over the whole table, under the lock. */
+struct gid progress_gid(const struct progress *progress, uint32_t index);
+void progress_follow_gids(struct progress *progress);
+
 /* A thread of the program is here. */
 void progress_active(struct progress *progress, uint64_t now_ns);
 /* Offer the processor to whoever we sent to, unless that has proved dear. */
 void progress_yield(struct progress *progress, uint64_t now_ns);
 
 /* The background thread. 0 or a negative errno. Under the engine lock. */
-int progress_thread_start(struct vb_device *dev);
+int progress_thread_start(struct progress *progress);
 void progress_thread_stop(struct progress *progress);
 /* In the child after fork(). */
 void progress_thread_forget(struct progress *progress);
@@ -116,6 +143,6 @@ void progress_thread_forget(struct progress *progress);
 void progress_thread_kick(struct progress *progress);
 
 /* In the child after fork(): the parent's engine and sockets are not ours. */
-void progress_drop_in_child(struct vb_device *dev);
+void progress_drop_in_child(struct progress *progress);
 
 #endif

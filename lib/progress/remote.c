@@ -9,6 +9,7 @@
  * PATIENCE_NS what is asked of him fails. */
 #include "lib/progress/remote.h"
 
+#include <errno.h>
 #include <sched.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,9 +21,10 @@
 #include <unistd.h>
 
 #include "emu/mr.h"
+#include "lib/progress/log.h"
 #include "lib/progress/memory.h"
+#include "lib/progress/progress.h"
 #include "lib/progress/remote_srq.h"
-#include "lib/verbs/objects.h"
 #include "net/link/clock.h"
 
 #define PATIENCE_NS    500000000u /* an owner that has been stopped is waited for no longer */
@@ -33,14 +35,14 @@
 #define SLEEP_NS       20000
 #define NAME_OFFSET    offsetof(struct sockaddr_un, sun_path)
 
-static struct ctl_slot *slot_of(const struct vb_device *dev, uint32_t slot)
+static struct ctl_slot *slot_of(const struct progress *progress, uint32_t slot)
 {
-	return &dev->attachment.shared->slot[slot];
+	return &progress->attachment->shared->slot[slot];
 }
 
-static struct ctl_remote_requests *errands(const struct vb_device *dev)
+static struct ctl_remote_requests *errands(const struct progress *progress)
 {
-	return &dev->attachment.shared->errands;
+	return &progress->attachment->shared->errands;
 }
 
 /* Something that only this process has at that place (a child after fork() has another number). */
@@ -55,12 +57,12 @@ static void show_cookie(struct ctl_slot *slot)
 }
 
 /* The kernel chooses a name in the abstract namespace that nobody has; it stands in our slot. */
-void remote_open(struct vb_device *dev)
+void remote_open(struct progress *progress)
 {
-	struct remote_requests *own = &dev->progress.errands;
-	struct ctl_slot *slot = slot_of(dev, dev->attachment.slot);
+	struct remote_requests *own = &progress->errands;
+	struct ctl_slot *slot = slot_of(progress, progress->attachment->slot);
 	const char *no_vm = getenv("RXE_DM_NO_VM");
-	struct ctl_remote_request *sheet = &errands(dev)->sheet[dev->attachment.slot];
+	struct ctl_remote_request *sheet = &errands(progress)->sheet[progress->attachment->slot];
 	struct sockaddr_un name = { .sun_family = AF_UNIX };
 	socklen_t len = sizeof(name);
 
@@ -83,34 +85,34 @@ void remote_open(struct vb_device *dev)
 	slot->bell[0] = (uint8_t)(len - NAME_OFFSET);
 }
 
-void remote_close(struct vb_device *dev)
+void remote_close(struct progress *progress)
 {
-	struct remote_requests *own = &dev->progress.errands;
+	struct remote_requests *own = &progress->errands;
 
 	if (own->bell_fd >= 0)
 		close(own->bell_fd);
 	own->bell_fd = -1;
 }
 
-void remote_heard(struct vb_device *dev)
+void remote_heard(struct progress *progress)
 {
 	char c[16];
 
-	while (recv(dev->progress.errands.bell_fd, c, sizeof(c), MSG_DONTWAIT) >= 0)
+	while (recv(progress->errands.bell_fd, c, sizeof(c), MSG_DONTWAIT) >= 0)
 		;
 }
 
 /* A full queue means that it has been rung already. */
-static void ring(struct vb_device *dev, uint32_t owner)
+static void ring(struct progress *progress, uint32_t owner)
 {
-	const struct ctl_slot *slot = slot_of(dev, owner);
+	const struct ctl_slot *slot = slot_of(progress, owner);
 	struct sockaddr_un name = { .sun_family = AF_UNIX };
 	size_t len = slot->bell[0];
 
-	if (len == 0 || len >= sizeof(slot->bell) || dev->progress.errands.bell_fd < 0)
+	if (len == 0 || len >= sizeof(slot->bell) || progress->errands.bell_fd < 0)
 		return;
 	memcpy(name.sun_path, slot->bell + 1, len);
-	sendto(dev->progress.errands.bell_fd, "!", 1, MSG_DONTWAIT | MSG_NOSIGNAL,
+	sendto(progress->errands.bell_fd, "!", 1, MSG_DONTWAIT | MSG_NOSIGNAL,
 	       (struct sockaddr *)&name, (socklen_t)(NAME_OFFSET + len));
 }
 
@@ -131,23 +133,23 @@ static void read_once(struct asked *ret, const struct ctl_remote_request *e)
 }
 
 /* The region that the errand names, if it is ours and has room for it. */
-static const struct rxe_mr *find_own(const struct vb_device *dev, const struct asked *asked)
+static const struct rxe_mr *find_own(const struct progress *progress, const struct asked *asked)
 {
-	const struct rxe_mr *mr = rxe_mr_find(&dev->attachment.shared->mrs, asked->key);
+	const struct rxe_mr *mr = rxe_mr_find(&progress->attachment->shared->mrs, asked->key);
 
-	if (!mr || mr->kind != RXE_MR_PLAIN || mr->owner != dev->attachment.slot ||
+	if (!mr || mr->kind != RXE_MR_PLAIN || mr->owner != progress->attachment->slot ||
 	    rxe_mr_check(mr, mr->pd, 0, asked->iova, asked->len) != MR_OK)
 		return NULL;
 	return mr;
 }
 
-static bool run_atomic(struct vb_device *dev, const struct rxe_mr *mr, const struct asked *asked,
-		       struct ctl_remote_request *e)
+static bool run_atomic(struct progress *progress, const struct rxe_mr *mr,
+		       const struct asked *asked, struct ctl_remote_request *e)
 {
 	uint64_t orig;
 
 	if (asked->len != sizeof(orig) ||
-	    !vb_mem_atomic(dev, mr, asked->iova,
+	    !vb_mem_atomic(progress, mr, asked->iova,
 			   asked->op == CTL_REMOTE_CMP_SWAP ? RXE_CMP_SWAP : RXE_FETCH_ADD,
 			   asked->compare_or_add, asked->swap, &orig))
 		return false;
@@ -155,7 +157,7 @@ static bool run_atomic(struct vb_device *dev, const struct rxe_mr *mr, const str
 	return true;
 }
 
-static bool run(struct vb_device *dev, struct ctl_remote_request *e)
+static bool run(struct progress *progress, struct ctl_remote_request *e)
 {
 	const struct rxe_mr *mr;
 	struct asked asked;
@@ -164,22 +166,22 @@ static bool run(struct vb_device *dev, struct ctl_remote_request *e)
 	if (asked.len > CTL_REMOTE_BYTES)
 		return false;
 	if (asked.op == CTL_REMOTE_SRQ_TAKE || asked.op == CTL_REMOTE_SRQ_DONE)
-		return remote_srq_serve(dev, e, asked.op, asked.key, asked.iova, asked.len);
-	mr = find_own(dev, &asked);
+		return remote_srq_serve(progress, e, asked.op, asked.key, asked.iova, asked.len);
+	mr = find_own(progress, &asked);
 	if (!mr)
 		return false;
 	switch (asked.op) {
-	case CTL_REMOTE_READ: return vb_mem_read(dev, mr, asked.iova, e->bytes, asked.len);
-	case CTL_REMOTE_WRITE: return vb_mem_write(dev, mr, asked.iova, e->bytes, asked.len);
+	case CTL_REMOTE_READ: return vb_mem_read(progress, mr, asked.iova, e->bytes, asked.len);
+	case CTL_REMOTE_WRITE: return vb_mem_write(progress, mr, asked.iova, e->bytes, asked.len);
 	case CTL_REMOTE_CMP_SWAP:
-	case CTL_REMOTE_FETCH_ADD: return run_atomic(dev, mr, &asked, e);
+	case CTL_REMOTE_FETCH_ADD: return run_atomic(progress, mr, &asked, e);
 	}
 	return false;
 }
 
-static void run_from(struct vb_device *dev, uint32_t sender)
+static void run_from(struct progress *progress, uint32_t sender)
 {
-	struct ctl_remote_request *e = &errands(dev)->sheet[sender];
+	struct ctl_remote_request *e = &errands(progress)->sheet[sender];
 	uint64_t state = atomic_load(&e->state), taken;
 
 	if ((state & CTL_REMOTE_PHASE) != CTL_REMOTE_SENT)
@@ -187,14 +189,14 @@ static void run_from(struct vb_device *dev, uint32_t sender)
 	taken = (state & ~(uint64_t)CTL_REMOTE_PHASE) | CTL_REMOTE_TAKEN;
 	if (!atomic_compare_exchange_strong(&e->state, &state, taken))
 		return;
-	e->ok = run(dev, e);
+	e->ok = run(progress, e);
 	/* Not when a new process has the sender's slot meanwhile, and has begun anew. */
 	atomic_compare_exchange_strong(&e->state, &taken, taken | CTL_REMOTE_DONE);
 }
 
-void remote_run(struct vb_device *dev)
+void remote_run(struct progress *progress)
 {
-	_Atomic uint64_t *from = errands(dev)->pending[dev->attachment.slot].from;
+	_Atomic uint64_t *from = errands(progress)->pending[progress->attachment->slot].from;
 
 	for (uint32_t i = 0; i < RXE_MAX_SLOTS / 64; i++) {
 		uint64_t bits;
@@ -203,14 +205,14 @@ void remote_run(struct vb_device *dev)
 			continue;
 		bits = atomic_exchange(&from[i], 0);
 		for (; bits; bits &= bits - 1)
-			run_from(dev, i * 64 + (uint32_t)__builtin_ctzll(bits));
+			run_from(progress, i * 64 + (uint32_t)__builtin_ctzll(bits));
 	}
 }
 
-static bool is_there(const struct vb_device *dev, uint32_t owner, uint32_t epoch)
+static bool is_there(const struct progress *progress, uint32_t owner, uint32_t epoch)
 {
-	return owner < RXE_MAX_SLOTS && atomic_load(&slot_of(dev, owner)->pid) != 0 &&
-	       atomic_load(&slot_of(dev, owner)->epoch) == epoch;
+	return owner < RXE_MAX_SLOTS && atomic_load(&slot_of(progress, owner)->pid) != 0 &&
+	       atomic_load(&slot_of(progress, owner)->epoch) == epoch;
 }
 
 static void rest(uint64_t waited_ns)
@@ -224,9 +226,9 @@ static void rest(uint64_t waited_ns)
 }
 
 /* What we know of the process that has the region; a new one in the slot is a stranger. */
-static struct remote_peer *peer_of(struct vb_device *dev, const struct rxe_mr *mr)
+static struct remote_peer *peer_of(struct progress *progress, const struct rxe_mr *mr)
 {
-	struct remote_peer *peer = &dev->progress.errands.peer[mr->owner];
+	struct remote_peer *peer = &progress->errands.peer[mr->owner];
 
 	if (peer->epoch != mr->epoch)
 		*peer = (struct remote_peer){ .epoch = mr->epoch };
@@ -236,21 +238,21 @@ static struct remote_peer *peer_of(struct vb_device *dev, const struct rxe_mr *m
 }
 
 /* Has it answered nothing for so long that what is asked of it fails? If not, it is only late. */
-static bool has_failed_us(struct vb_device *dev, const struct remote_peer *peer)
+static bool has_failed_us(struct progress *progress, const struct remote_peer *peer)
 {
 	bool failed = clock_now_ns() - peer->lag_began_ns > PATIENCE_NS;
 
-	dev->progress.errands.is_deferred = !failed;
+	progress->errands.is_deferred = !failed;
 	return failed;
 }
 
 /* The owner has not begun in time, and now it never will. */
-static void taken_back(struct vb_device *dev, struct remote_peer *peer, uint64_t now_ns)
+static void taken_back(struct progress *progress, struct remote_peer *peer, uint64_t now_ns)
 {
 	peer->deaf = true;
 	if (peer->lag_began_ns == 0)
 		peer->lag_began_ns = now_ns;
-	has_failed_us(dev, peer);
+	has_failed_us(progress, peer);
 }
 
 /* How long to stand still for the next: longer for one who was too slow, and less again when that proves to be enough. */
@@ -263,30 +265,30 @@ static void answered(struct remote_peer *peer, uint64_t waited_ns)
 
 /* Until it is done, or has not been begun in time, or the owner has gone. What has been begun cannot be taken back, and is over
  * in no time, but when the owner was stopped in the midst of it. */
-static bool wait_for(struct vb_device *dev, struct ctl_remote_request *e, const struct rxe_mr *mr,
-		     uint64_t sent)
+static bool wait_for(struct progress *progress, struct ctl_remote_request *e,
+		     const struct rxe_mr *mr, uint64_t sent)
 {
 	const uint64_t done = sent | CTL_REMOTE_DONE, idle = sent & ~(uint64_t)CTL_REMOTE_PHASE;
 	uint64_t begin_ns = clock_now_ns(), rung_ns = begin_ns, now_ns = begin_ns;
-	struct remote_peer *peer = peer_of(dev, mr);
+	struct remote_peer *peer = peer_of(progress, mr);
 
 	while (atomic_load(&e->state) != done) {
 		uint64_t expected = sent;
-		bool gone = !is_there(dev, mr->owner, mr->epoch);
+		bool gone = !is_there(progress, mr->owner, mr->epoch);
 
 		if ((gone || now_ns - begin_ns > peer->allow_ns) &&
 		    atomic_compare_exchange_strong(&e->state, &expected, idle)) {
 			if (!gone)
-				taken_back(dev, peer, now_ns);
+				taken_back(progress, peer, now_ns);
 			return false;
 		}
 		if (gone || now_ns - begin_ns > PATIENCE_NS)
 			return false;
 		if (now_ns - rung_ns > RING_AGAIN_NS) {
-			ring(dev, mr->owner);
+			ring(progress, mr->owner);
 			rung_ns = now_ns;
 		}
-		remote_run(dev);
+		remote_run(progress);
 		rest(now_ns - begin_ns);
 		now_ns = clock_now_ns();
 	}
@@ -305,20 +307,21 @@ static void has_moved(struct remote_peer *peer, uint64_t now_ns)
 }
 
 /* The sheet is filled: off with it. Who was deaf and has not even taken down our last knock is not asked. */
-static bool send_off(struct vb_device *dev, struct ctl_remote_request *e, const struct rxe_mr *mr)
+static bool send_off(struct progress *progress, struct ctl_remote_request *e,
+		     const struct rxe_mr *mr)
 {
-	uint32_t us = dev->attachment.slot;
-	struct remote_requests *own = &dev->progress.errands;
-	struct remote_peer *peer = peer_of(dev, mr);
-	_Atomic uint64_t *knocks = &errands(dev)->pending[mr->owner].from[us / 64];
+	uint32_t us = progress->attachment->slot;
+	struct remote_requests *own = &progress->errands;
+	struct remote_peer *peer = peer_of(progress, mr);
+	_Atomic uint64_t *knocks = &errands(progress)->pending[mr->owner].from[us / 64];
 	uint64_t knock = 1ull << (us % 64), sent;
 
 	if (peer->deaf && (atomic_load(knocks) & knock)) {
 		if (clock_now_ns() - peer->rung_ns > RING_AGAIN_NS) {
-			ring(dev, mr->owner);
+			ring(progress, mr->owner);
 			peer->rung_ns = clock_now_ns();
 		}
-		has_failed_us(dev, peer);
+		has_failed_us(progress, peer);
 		return false;
 	}
 	if (peer->deaf)
@@ -328,21 +331,21 @@ static bool send_off(struct vb_device *dev, struct ctl_remote_request *e, const 
 	own->epoch = mr->epoch;
 	atomic_store(&e->state, sent);
 	atomic_fetch_or(knocks, knock);
-	ring(dev, mr->owner);
-	return wait_for(dev, e, mr, sent);
+	ring(progress, mr->owner);
+	return wait_for(progress, e, mr, sent);
 }
 
 /* Our sheet, or NULL: the owner has gone, or one of whom we lost patience is still writing on it. */
-static struct ctl_remote_request *take_sheet(struct vb_device *dev, const struct rxe_mr *mr,
+static struct ctl_remote_request *take_sheet(struct progress *progress, const struct rxe_mr *mr,
 					     uint32_t op, uint64_t iova, size_t len)
 {
-	struct ctl_remote_request *e = &errands(dev)->sheet[dev->attachment.slot];
-	const struct remote_requests *own = &dev->progress.errands;
+	struct ctl_remote_request *e = &errands(progress)->sheet[progress->attachment->slot];
+	const struct remote_requests *own = &progress->errands;
 
-	if (!is_there(dev, mr->owner, mr->epoch))
+	if (!is_there(progress, mr->owner, mr->epoch))
 		return NULL;
 	if ((atomic_load(&e->state) & CTL_REMOTE_PHASE) == CTL_REMOTE_TAKEN &&
-	    is_there(dev, own->owner, own->epoch))
+	    is_there(progress, own->owner, own->epoch))
 		return NULL;
 	e->op = op;
 	e->key = atomic_load(&mr->key);
@@ -353,15 +356,15 @@ static struct ctl_remote_request *take_sheet(struct vb_device *dev, const struct
 
 /* May the kernel be asked at all? The pid is as the server sees it: before the first copy, what stands at the address that the
  * slot names must be what the slot says, or it is another process in another pid namespace. */
-static bool vm_allowed(struct vb_device *dev, const struct rxe_mr *mr)
+static bool vm_allowed(struct progress *progress, const struct rxe_mr *mr)
 {
-	struct remote_peer *peer = peer_of(dev, mr);
-	const struct ctl_slot *slot = slot_of(dev, mr->owner);
+	struct remote_peer *peer = peer_of(progress, mr);
+	const struct ctl_slot *slot = slot_of(progress, mr->owner);
 	uint64_t found = 0;
 	struct iovec here = { &found, sizeof(found) };
 	struct iovec there = { (void *)(uintptr_t)slot->cookie_at, sizeof(found) };
 
-	if (dev->progress.errands.no_vm)
+	if (progress->errands.no_vm)
 		return false;
 	if (!peer->asked) {
 		peer->asked = true;
@@ -378,36 +381,36 @@ enum vm {
 	VM_REFUSED, /* ask the owner */
 };
 
-static enum vm vm_copy(struct vb_device *dev, const struct rxe_mr *mr, uint64_t iova, void *bytes,
-		       size_t len, bool write)
+static enum vm vm_copy(struct progress *progress, const struct rxe_mr *mr, uint64_t iova,
+		       void *bytes, size_t len, bool write)
 {
 	uint64_t at = mr->addr + (iova - mr->iova);
 	struct iovec here = { bytes, len };
 	struct iovec there = { (void *)(uintptr_t)at, len };
-	pid_t pid = atomic_load(&slot_of(dev, mr->owner)->pid);
+	pid_t pid = atomic_load(&slot_of(progress, mr->owner)->pid);
 	ssize_t n;
 
-	if (!is_there(dev, mr->owner, mr->epoch))
+	if (!is_there(progress, mr->owner, mr->epoch))
 		return VM_FAULT;
 	n = write ? process_vm_writev(pid, &here, 1, &there, 1, 0)
 		  : process_vm_readv(pid, &here, 1, &there, 1, 0);
 	if (n == (ssize_t)len)
 		return VM_DONE;
 	if (n < 0 && (errno == EPERM || errno == ENOSYS)) {
-		dev->progress.errands.peer[mr->owner].refused = true;
+		progress->errands.peer[mr->owner].refused = true;
 		return VM_REFUSED;
 	}
 	return VM_FAULT;
 }
 
-static bool read_by_owner(struct vb_device *dev, const struct rxe_mr *mr, uint64_t iova,
+static bool read_by_owner(struct progress *progress, const struct rxe_mr *mr, uint64_t iova,
 			  uint8_t *dst, size_t len)
 {
 	while (len) {
 		size_t n = len < CTL_REMOTE_BYTES ? len : CTL_REMOTE_BYTES;
-		struct ctl_remote_request *e = take_sheet(dev, mr, CTL_REMOTE_READ, iova, n);
+		struct ctl_remote_request *e = take_sheet(progress, mr, CTL_REMOTE_READ, iova, n);
 
-		if (!e || !send_off(dev, e, mr) || !vb_memory_copy(dst, e->bytes, n))
+		if (!e || !send_off(progress, e, mr) || !vb_memory_copy(dst, e->bytes, n))
 			return false;
 		iova += n;
 		dst += n;
@@ -416,14 +419,14 @@ static bool read_by_owner(struct vb_device *dev, const struct rxe_mr *mr, uint64
 	return true;
 }
 
-static bool write_by_owner(struct vb_device *dev, const struct rxe_mr *mr, uint64_t iova,
+static bool write_by_owner(struct progress *progress, const struct rxe_mr *mr, uint64_t iova,
 			   const uint8_t *src, size_t len)
 {
 	while (len) {
 		size_t n = len < CTL_REMOTE_BYTES ? len : CTL_REMOTE_BYTES;
-		struct ctl_remote_request *e = take_sheet(dev, mr, CTL_REMOTE_WRITE, iova, n);
+		struct ctl_remote_request *e = take_sheet(progress, mr, CTL_REMOTE_WRITE, iova, n);
 
-		if (!e || !vb_memory_copy(e->bytes, src, n) || !send_off(dev, e, mr))
+		if (!e || !vb_memory_copy(e->bytes, src, n) || !send_off(progress, e, mr))
 			return false;
 		iova += n;
 		src += n;
@@ -434,72 +437,73 @@ static bool write_by_owner(struct vb_device *dev, const struct rxe_mr *mr, uint6
 
 bool remote_was_deferred(void *host)
 {
-	struct vb_device *dev = host;
-	bool was = dev->progress.errands.is_deferred;
+	struct progress *progress = host;
+	bool was = progress->errands.is_deferred;
 
-	dev->progress.errands.is_deferred = false;
+	progress->errands.is_deferred = false;
 	return was;
 }
 
-bool remote_read(struct vb_device *dev, const struct rxe_mr *mr, uint64_t iova, void *dst,
+bool remote_read(struct progress *progress, const struct rxe_mr *mr, uint64_t iova, void *dst,
 		 size_t len)
 {
-	if (vm_allowed(dev, mr)) {
-		switch (vm_copy(dev, mr, iova, dst, len, false)) {
+	if (vm_allowed(progress, mr)) {
+		switch (vm_copy(progress, mr, iova, dst, len, false)) {
 		case VM_DONE: return true;
 		case VM_FAULT: return false;
 		case VM_REFUSED: break;
 		}
 	}
-	return read_by_owner(dev, mr, iova, dst, len);
+	return read_by_owner(progress, mr, iova, dst, len);
 }
 
 /* What somebody may spin on is stored last: the word at the end goes by a call of its own. */
-bool remote_write(struct vb_device *dev, const struct rxe_mr *mr, uint64_t iova, const void *src,
-		  size_t len)
+bool remote_write(struct progress *progress, const struct rxe_mr *mr, uint64_t iova,
+		  const void *src, size_t len)
 {
 	size_t tail = len < 8 ? len : 8, head = len - tail;
 	uint8_t *bytes = (uint8_t *)(uintptr_t)src;
 	enum vm vm = VM_DONE;
 
-	if (!vm_allowed(dev, mr))
-		return write_by_owner(dev, mr, iova, bytes, len);
+	if (!vm_allowed(progress, mr))
+		return write_by_owner(progress, mr, iova, bytes, len);
 	if (head)
-		vm = vm_copy(dev, mr, iova, bytes, head, true);
+		vm = vm_copy(progress, mr, iova, bytes, head, true);
 	if (vm == VM_DONE)
-		vm = vm_copy(dev, mr, iova + head, bytes + head, tail, true);
-	return vm == VM_REFUSED ? write_by_owner(dev, mr, iova, bytes, len) : vm == VM_DONE;
+		vm = vm_copy(progress, mr, iova + head, bytes + head, tail, true);
+	return vm == VM_REFUSED ? write_by_owner(progress, mr, iova, bytes, len) : vm == VM_DONE;
 }
 
-bool remote_ask(struct vb_device *dev, uint32_t owner, uint32_t epoch, uint32_t op, uint32_t key,
-		uint64_t iova, void *bytes, size_t len)
+bool remote_ask(struct progress *progress, uint32_t owner, uint32_t epoch, uint32_t op,
+		uint32_t key, uint64_t iova, void *bytes, size_t len)
 {
 	const struct rxe_mr whose = { .key = key, .owner = owner, .epoch = epoch };
-	struct ctl_remote_request *e = take_sheet(dev, &whose, op, iova, len);
+	struct ctl_remote_request *e = take_sheet(progress, &whose, op, iova, len);
 
 	if (!e)
 		return false;
-	if (peer_of(dev, &whose)->allow_ns < ALLOW_ASKED_NS)
-		peer_of(dev, &whose)->allow_ns = ALLOW_ASKED_NS;
+	if (peer_of(progress, &whose)->allow_ns < ALLOW_ASKED_NS)
+		peer_of(progress, &whose)->allow_ns = ALLOW_ASKED_NS;
 	memcpy(e->bytes, bytes, len);
-	if (!send_off(dev, e, &whose))
+	if (!send_off(progress, e, &whose))
 		return false;
 	memcpy(bytes, e->bytes, len);
 	return true;
 }
 
-bool remote_atomic(struct vb_device *dev, const struct rxe_mr *mr, uint64_t iova,
+bool remote_atomic(struct progress *progress, const struct rxe_mr *mr, uint64_t iova,
 		   enum rxe_atomic_op op, uint64_t compare_or_add, uint64_t swap,
 		   uint64_t *ret_orig)
 {
 	struct ctl_remote_request *e = take_sheet(
-		dev, mr, op == RXE_CMP_SWAP ? CTL_REMOTE_CMP_SWAP : CTL_REMOTE_FETCH_ADD, iova, 8);
+		progress, mr, op == RXE_CMP_SWAP ? CTL_REMOTE_CMP_SWAP : CTL_REMOTE_FETCH_ADD, iova,
+		8);
 
 	if (!e)
 		return false;
 	e->compare_or_add = compare_or_add;
 	e->swap = swap;
-	if (!send_off(dev, e, mr))
+	if (!send_off(progress, e, mr))
 		return false;
 	*ret_orig = e->orig;
 	return true;

@@ -10,7 +10,7 @@
 #include "emu/host.h"
 #include "emu/limits.h"
 
-struct vb_device;
+struct progress;
 
 /* What is known of another slot's process. Under the engine lock. */
 struct remote_peer {
@@ -33,23 +33,23 @@ struct remote_requests {
 };
 
 /* The attachment is new: hang up the bell. Without one (no descriptors left) others wait in vain. */
-void remote_open(struct vb_device *dev);
-void remote_close(struct vb_device *dev);
+void remote_open(struct progress *progress);
+void remote_close(struct progress *progress);
 /* Under the engine lock and with the gauge up: run what others have sent here. */
-void remote_run(struct vb_device *dev);
+void remote_run(struct progress *progress);
 /* The bell's descriptor was readable. */
-void remote_heard(struct vb_device *dev);
+void remote_heard(struct progress *progress);
 
 /* Likewise. The key was checked and is a foreign process's plain memory. False: it does not let us, has not answered yet
  * (remote_is_late()) or at all, has gone, or the memory has. */
-bool remote_read(struct vb_device *dev, const struct rxe_mr *mr, uint64_t iova, void *dst,
+bool remote_read(struct progress *progress, const struct rxe_mr *mr, uint64_t iova, void *dst,
 		 size_t len);
-bool remote_write(struct vb_device *dev, const struct rxe_mr *mr, uint64_t iova, const void *src,
-		  size_t len);
+bool remote_write(struct progress *progress, const struct rxe_mr *mr, uint64_t iova,
+		  const void *src, size_t len);
 /* Something else than memory: CTL_REMOTE_SRQ_*, with len bytes that go there and come back. */
-bool remote_ask(struct vb_device *dev, uint32_t owner, uint32_t epoch, uint32_t op, uint32_t key,
-		uint64_t iova, void *bytes, size_t len);
-bool remote_atomic(struct vb_device *dev, const struct rxe_mr *mr, uint64_t iova,
+bool remote_ask(struct progress *progress, uint32_t owner, uint32_t epoch, uint32_t op,
+		uint32_t key, uint64_t iova, void *bytes, size_t len);
+bool remote_atomic(struct progress *progress, const struct rxe_mr *mr, uint64_t iova,
 		   enum rxe_atomic_op op, uint64_t compare_or_add, uint64_t swap,
 		   uint64_t *ret_orig);
 /* Asked once, right after an access failed: was it that the owner has not answered yet? Then nothing has happened, and the same

@@ -12,18 +12,17 @@
 #include "emu/limits.h"
 #include "emu/queue.h"
 #include "emu/srq.h"
+#include "lib/progress/progress.h"
 #include "lib/progress/remote.h"
-#include "lib/verbs/objects.h"
-#include "lib/verbs/srq.h"
 
-static struct ctl_shared_srq *shown(const struct vb_device *dev, uint32_t slot, uint32_t srqn)
+static struct ctl_shared_srq *shown(const struct progress *progress, uint32_t slot, uint32_t srqn)
 {
-	return &dev->attachment.shared->slot[slot].srq[srqn % RXE_MAX_SRQ];
+	return &progress->attachment->shared->slot[slot].srq[srqn % RXE_MAX_SRQ];
 }
 
-void remote_srq_publish(struct vb_device *dev, const struct rxe_srq *srq)
+void remote_srq_publish(struct progress *progress, const struct rxe_srq *srq)
 {
-	struct ctl_shared_srq *entry = shown(dev, dev->attachment.slot, srq->srqn);
+	struct ctl_shared_srq *entry = shown(progress, progress->attachment->slot, srq->srqn);
 
 	entry->pd = srq->pd;
 	entry->xrcd = srq->xrcd;
@@ -31,21 +30,21 @@ void remote_srq_publish(struct vb_device *dev, const struct rxe_srq *srq)
 	atomic_store_explicit(&entry->srqn, srq->srqn, memory_order_release);
 }
 
-void remote_srq_unpublish(struct vb_device *dev, const struct rxe_srq *srq)
+void remote_srq_unpublish(struct progress *progress, const struct rxe_srq *srq)
 {
-	atomic_store(&shown(dev, dev->attachment.slot, srq->srqn)->srqn, 0);
+	atomic_store(&shown(progress, progress->attachment->slot, srq->srqn)->srqn, 0);
 }
 
 bool remote_srq_find(void *host, uint32_t srqn, uint32_t xrcd, uint32_t *ret_pd)
 {
-	const struct vb_device *dev = host;
+	const struct progress *progress = host;
 	const uint32_t owner = srqn >> RXE_SLOT_SHIFT;
 	const struct ctl_shared_srq *entry;
 
-	if (owner == 0 || owner >= RXE_MAX_SLOTS || owner == dev->attachment.slot ||
-	    atomic_load(&dev->attachment.shared->slot[owner].pid) == 0)
+	if (owner == 0 || owner >= RXE_MAX_SLOTS || owner == progress->attachment->slot ||
+	    atomic_load(&progress->attachment->shared->slot[owner].pid) == 0)
 		return false;
-	entry = shown(dev, owner, srqn);
+	entry = shown(progress, owner, srqn);
 	if (atomic_load_explicit(&entry->srqn, memory_order_acquire) != srqn || entry->xrcd != xrcd)
 		return false;
 	*ret_pd = entry->pd;
@@ -54,12 +53,13 @@ bool remote_srq_find(void *host, uint32_t srqn, uint32_t xrcd, uint32_t *ret_pd)
 
 bool remote_srq_take(void *host, uint32_t srqn, uint32_t xrcd, struct rxe_claim *ret)
 {
-	struct vb_device *dev = host;
+	struct progress *progress = host;
 	const uint32_t owner = srqn >> RXE_SLOT_SHIFT;
-	const uint32_t epoch = atomic_load(&dev->attachment.shared->slot[owner].epoch);
+	const uint32_t epoch = atomic_load(&progress->attachment->shared->slot[owner].epoch);
 	struct ctl_remote_recv recv = { 0 };
 
-	if (!remote_ask(dev, owner, epoch, CTL_REMOTE_SRQ_TAKE, srqn, xrcd, &recv, sizeof(recv)) ||
+	if (!remote_ask(progress, owner, epoch, CTL_REMOTE_SRQ_TAKE, srqn, xrcd, &recv,
+			sizeof(recv)) ||
 	    recv.num_sge > RXE_MAX_SGE)
 		return false;
 	ret->srqn = srqn;
@@ -76,32 +76,26 @@ bool remote_srq_done(void *host, const struct rxe_claim *claim, const struct rxe
 {
 	struct rxe_cqe bytes = *cqe;
 
-	return remote_ask((struct vb_device *)host, claim->srqn >> RXE_SLOT_SHIFT,
-			  claim->owner_epoch, CTL_REMOTE_SRQ_DONE, claim->srqn, claim->xrcd, &bytes,
-			  sizeof(bytes));
+	return remote_ask(host, claim->srqn >> RXE_SLOT_SHIFT, claim->owner_epoch,
+			  CTL_REMOTE_SRQ_DONE, claim->srqn, claim->xrcd, &bytes, sizeof(bytes));
 }
 
-static struct vb_srq *owner_of(const struct rxe_srq *srq)
+static bool lend(struct progress *progress, struct rxe_srq *srq, struct ctl_remote_request *e)
 {
-	return (struct vb_srq *)srq->owner;
-}
-
-static bool lend(struct vb_device *dev, struct rxe_srq *srq, struct ctl_remote_request *e)
-{
-	struct rxe_engine *engine = dev->progress.engine;
+	struct rxe_engine *engine = progress->engine;
 	struct ctl_remote_recv recv = { 0 };
 	const struct rxe_recv_wqe *wqe;
 
 	/* Nowhere to complete: nobody finds it any more. */
 	if (srq->cq->overrun) {
-		remote_srq_unpublish(dev, srq);
+		remote_srq_unpublish(progress, srq);
 		return false;
 	}
 	wqe = rxe_srq_pop(engine, srq);
 	if (!wqe)
 		return false;
 	engine->open_wrs--;
-	owner_of(srq)->lent++;
+	srq->loans++;
 	recv.wr_id = wqe->wr_id;
 	recv.len = wqe->len;
 	recv.num_sge = wqe->num_sge;
@@ -110,27 +104,28 @@ static bool lend(struct vb_device *dev, struct rxe_srq *srq, struct ctl_remote_r
 	return true;
 }
 
-static bool complete(struct vb_device *dev, struct rxe_srq *srq, const struct ctl_remote_request *e)
+static bool complete(struct progress *progress, struct rxe_srq *srq,
+		     const struct ctl_remote_request *e)
 {
 	struct rxe_cqe cqe;
 
-	if (owner_of(srq)->lent == 0)
+	if (srq->loans == 0)
 		return false;
-	owner_of(srq)->lent--;
+	srq->loans--;
 	memcpy(&cqe, e->bytes, sizeof(cqe));
 	cqe.sq_polled = NULL; /* another process wrote it */
 	/* Counted as received where it was. */
-	return rxe_cq_push(dev->progress.engine, srq->cq, &cqe);
+	return rxe_cq_push(progress->engine, srq->cq, &cqe);
 }
 
-bool remote_srq_serve(struct vb_device *dev, struct ctl_remote_request *e, uint32_t op,
+bool remote_srq_serve(struct progress *progress, struct ctl_remote_request *e, uint32_t op,
 		      uint32_t srqn, uint64_t xrcd, uint32_t len)
 {
-	struct rxe_srq *srq = rxe_engine_find_srq(dev->progress.engine, srqn);
+	struct rxe_srq *srq = rxe_engine_find_srq(progress->engine, srqn);
 
 	if (!srq || srq->xrcd != xrcd)
 		return false;
 	if (op == CTL_REMOTE_SRQ_TAKE)
-		return len == sizeof(struct ctl_remote_recv) && lend(dev, srq, e);
-	return len == sizeof(struct rxe_cqe) && complete(dev, srq, e);
+		return len == sizeof(struct ctl_remote_recv) && lend(progress, srq, e);
+	return len == sizeof(struct rxe_cqe) && complete(progress, srq, e);
 }

@@ -7,14 +7,14 @@
 #include <stdint.h>
 
 struct ctl_remote_request;
-struct vb_device;
+struct progress;
 struct rxe_claim;
 struct rxe_cqe;
 struct rxe_srq;
 
 /* Others find it from now on, or no longer. Under the engine lock. */
-void remote_srq_publish(struct vb_device *dev, const struct rxe_srq *srq);
-void remote_srq_unpublish(struct vb_device *dev, const struct rxe_srq *srq);
+void remote_srq_publish(struct progress *progress, const struct rxe_srq *srq);
+void remote_srq_unpublish(struct progress *progress, const struct rxe_srq *srq);
 
 /* The engine's: emu/host.h. */
 bool remote_srq_find(void *host, uint32_t srqn, uint32_t xrcd, uint32_t *ret_pd);
@@ -22,7 +22,7 @@ bool remote_srq_take(void *host, uint32_t srqn, uint32_t xrcd, struct rxe_claim 
 bool remote_srq_done(void *host, const struct rxe_claim *claim, const struct rxe_cqe *cqe);
 
 /* Another process's errand to SRQ srqn of ours in that domain, of len bytes. Under the engine lock. */
-bool remote_srq_serve(struct vb_device *dev, struct ctl_remote_request *e, uint32_t op,
+bool remote_srq_serve(struct progress *progress, struct ctl_remote_request *e, uint32_t op,
 		      uint32_t srqn, uint64_t xrcd, uint32_t len);
 
 #endif

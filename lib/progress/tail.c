@@ -7,7 +7,7 @@
 
 #include "emu/engine.h"
 #include "emu/qp.h"
-#include "lib/verbs/objects.h"
+#include "lib/progress/progress.h"
 #include "net/wire/gid.h"
 #include "net/wire/headers.h"
 #include "net/wire/packet.h"
@@ -22,23 +22,23 @@ static uint32_t last_bytes(const struct gid *gid)
 	return ret;
 }
 
-void vb_tail_open(struct vb_device *dev)
+void vb_tail_open(struct progress *progress)
 {
 	const char *setting = secure_getenv("RXE_DM_TAIL");
-	struct vb_wire *wire = &dev->progress.wire;
+	struct vb_wire *wire = &progress->wire;
 
 	if (setting && strcmp(setting, "0") == 0)
 		return;
 	wire->tail = calloc(1, sizeof(*wire->tail));
 	if (wire->tail)
-		wire->tail->dev = dev;
+		wire->tail->progress = progress;
 }
 
 /* What leaves does so at the engine's time; what has arrived is given to it next, and with it the time: so that is noted one call
  * later, and no clock is asked for the sake of this. */
 static void stamp(struct vb_tail *tail)
 {
-	const uint64_t now_ns = tail->dev->progress.engine->now_ns;
+	const uint64_t now_ns = tail->progress->engine->now_ns;
 
 	for (; tail->stamped != tail->next; tail->stamped++)
 		tail->at[tail->stamped % VB_TAIL_PACKETS].time_ns = now_ns;

@@ -13,18 +13,18 @@
 
 #define VB_TAIL_PACKETS 512u /* of all queue pairs together; a power of two */
 
-struct vb_device;
+struct progress;
 struct rxe_qp;
 
 struct vb_tail {
-	const struct vb_device *dev;
+	const struct progress *progress;
 	uint32_t next;	  /* free-running */
 	uint32_t stamped; /* those before it have their time */
 	struct ctl_packet at[VB_TAIL_PACKETS];
 };
 
 /* Begin to note packets, unless RXE_DM_TAIL is 0. Without memory none are noted. */
-void vb_tail_open(struct vb_device *dev);
+void vb_tail_open(struct progress *progress);
 
 void vb_tail_sent(struct vb_tail *tail, const struct wire_train *trains, size_t n);
 void vb_tail_arrived(struct vb_tail *tail, const struct wire_arrival *arrivals, size_t n);

@@ -5,6 +5,7 @@
  * It blocks on the sockets, with the engine's deadline as its timeout. When it is woken and finds that a thread of the
  * program is polling, it is only in the way: it lies down for a while, longer each time, and the polling thread does the
  * work. It never touches the program's signals and ends before the process does. */
+#include <errno.h>
 #include <limits.h>
 #include <poll.h>
 #include <sched.h>
@@ -20,8 +21,6 @@
 #include "lib/control/process.h"
 #include "lib/progress/eventfd.h"
 #include "lib/progress/progress.h"
-#include "lib/verbs/async.h"
-#include "lib/verbs/objects.h"
 #include "net/link/clock.h"
 
 #define LINGER_NS      50000u /* keep looking after the last packet */
@@ -119,9 +118,8 @@ static bool is_wanted_elsewhere(void)
 }
 
 /* Run the engine until nothing has come for a while, or the program polls for itself, or somebody else needs the processor. */
-static void serve(struct vb_device *dev)
+static void serve(struct progress *progress)
 {
-	struct progress *progress = &dev->progress;
 	uint64_t now_ns = clock_now_ns();
 	uint64_t until_ns = now_ns + LINGER_NS;
 
@@ -131,10 +129,10 @@ static void serve(struct vb_device *dev)
 		/* Held: somebody of the program runs the engine this moment. */
 		if (pthread_mutex_trylock(&progress->lock) == 0) {
 			now_ns = clock_now_ns();
-			arrived = progress_run(dev, now_ns);
+			arrived = progress_run(progress, now_ns);
 			if (arrived)
 				atomic_store(&progress->polled_arrivals, 0);
-			progress_unlock(dev);
+			progress_unlock(progress);
 		} else {
 			now_ns = clock_now_ns();
 		}
@@ -237,9 +235,8 @@ static void drain_wake(struct progress *progress)
 }
 
 /* All but the link. Returns how much there was. */
-static int hear(struct vb_device *dev, uint64_t ns)
+static int hear(struct progress *progress, uint64_t ns)
 {
-	struct progress *progress = &dev->progress;
 	struct epoll_event events[MAX_EVENTS];
 	const int n = wait_ns(progress->calm_fd, events, ns);
 
@@ -247,9 +244,11 @@ static int hear(struct vb_device *dev, uint64_t ns)
 		if (events[i].data.u32 == SOURCE_WAKE)
 			drain_wake(progress);
 		if (events[i].data.u32 == SOURCE_BELL)
-			remote_heard(dev);
-		if (events[i].data.u32 == SOURCE_SERVER && !vb_async_from_server(dev))
-			epoll_ctl(progress->calm_fd, EPOLL_CTL_DEL, dev->attachment.event_fd, NULL);
+			remote_heard(progress);
+		if (events[i].data.u32 == SOURCE_SERVER &&
+		    !progress->owner->server_event_ready(progress))
+			epoll_ctl(progress->calm_fd, EPOLL_CTL_DEL, progress->attachment->event_fd,
+				  NULL);
 	}
 	return n;
 }
@@ -263,14 +262,13 @@ static bool may_nap(struct progress *progress)
 /* The program polls: leave the link to it, deaf to it, for a nap. A thread that waited on the link would be woken by each packet,
  * for nothing, at the sender's cost. A program that stops polling meanwhile and waits for what lands in its memory is let down
  * by that, once: the next is earned anew. */
-static void nap(struct vb_device *dev, uint64_t *nap_ns)
+static void nap(struct progress *progress, uint64_t *nap_ns)
 {
-	struct progress *progress = &dev->progress;
 	uint64_t length_ns =
 		time_to_nap(progress, atomic_load(&progress->armed) ? NAP_MIN_NS : *nap_ns);
 
 	atomic_store(&progress->napping, true);
-	if (hear(dev, length_ns) == 0) {
+	if (hear(progress, length_ns) == 0) {
 		if (polls_on(progress)) {
 			if (*nap_ns < NAP_MAX_NS)
 				*nap_ns *= 2;
@@ -283,9 +281,8 @@ static void nap(struct vb_device *dev, uint64_t *nap_ns)
 }
 
 /* Wait for whatever comes. */
-static void listen_to_all(struct vb_device *dev)
+static void listen_to_all(struct progress *progress)
 {
-	struct progress *progress = &dev->progress;
 	struct epoll_event events[MAX_EVENTS];
 	int n;
 
@@ -294,24 +291,23 @@ static void listen_to_all(struct vb_device *dev)
 	atomic_store(&progress->listening, false);
 	for (int i = 0; i < n; i++)
 		if (events[i].data.u32 == SOURCE_CALM)
-			hear(dev, 0);
+			hear(progress, 0);
 }
 
 static void *thread_main(void *arg)
 {
-	struct vb_device *dev = arg;
-	struct progress *progress = &dev->progress;
+	struct progress *progress = arg;
 	uint64_t nap_ns = NAP_MIN_NS;
 
 	be_nimble();
 	while (!atomic_load(&progress->stopping)) {
 		if (may_nap(progress)) {
-			nap(dev, &nap_ns);
+			nap(progress, &nap_ns);
 			continue;
 		}
-		listen_to_all(dev);
+		listen_to_all(progress);
 		if (!may_nap(progress) && !(is_polling(progress) && polls_on(progress)))
-			serve(dev);
+			serve(progress);
 	}
 	return NULL;
 }
@@ -329,9 +325,8 @@ static void close_epoll(struct progress *progress)
 	close(progress->calm_fd);
 }
 
-static int open_epoll(struct vb_device *dev)
+static int open_epoll(struct progress *progress)
 {
-	struct progress *progress = &dev->progress;
 	int err = 0;
 
 	progress->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
@@ -345,7 +340,7 @@ static int open_epoll(struct vb_device *dev)
 	if (!err)
 		err = add(progress->calm_fd, progress->wake_fd, SOURCE_WAKE);
 	if (!err)
-		err = add(progress->calm_fd, dev->attachment.event_fd, SOURCE_SERVER);
+		err = add(progress->calm_fd, progress->attachment->event_fd, SOURCE_SERVER);
 	if (!err)
 		err = add(progress->calm_fd, progress->errands.bell_fd, SOURCE_BELL);
 	if (err)
@@ -353,15 +348,14 @@ static int open_epoll(struct vb_device *dev)
 	return err;
 }
 
-int progress_thread_start(struct vb_device *dev)
+int progress_thread_start(struct progress *progress)
 {
-	struct progress *progress = &dev->progress;
 	sigset_t all, before;
 	int err;
 
 	if (progress->has_thread)
 		return 0;
-	err = open_epoll(dev);
+	err = open_epoll(progress);
 	if (err)
 		return err;
 	/* It takes no signal of the program's, but for faults: those are its own, and memory.c catches them. */
@@ -369,7 +363,7 @@ int progress_thread_start(struct vb_device *dev)
 	sigdelset(&all, SIGSEGV);
 	sigdelset(&all, SIGBUS);
 	pthread_sigmask(SIG_SETMASK, &all, &before);
-	err = -pthread_create(&progress->thread, NULL, thread_main, dev);
+	err = -pthread_create(&progress->thread, NULL, thread_main, progress);
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	if (err) {
 		close_epoll(progress);

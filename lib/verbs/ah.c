@@ -20,7 +20,7 @@ int vb_av_from_attr(struct vb_device *dev, const struct ibv_ah_attr *attr, struc
 	memcpy(dgid.raw, attr->grh.dgid.raw, sizeof(dgid.raw));
 	if (gid_equal(&dgid, &zeros))
 		return EINVAL;
-	sgid = vb_gid(dev, attr->grh.sgid_index);
+	sgid = progress_gid(&dev->progress, attr->grh.sgid_index);
 	if (gid_equal(&sgid, &zeros) || gid_is_v4(&sgid) != gid_is_v4(&dgid))
 		return ENETUNREACH;
 
@@ -136,7 +136,7 @@ static int source_index(const struct vb_device *dev, const struct sender *from)
 	memcpy(sender.raw, from->sgid.raw, sizeof(sender.raw));
 	for (int i = 0; i < RXE_MAX_GIDS; i++) {
 		static const struct gid zeros;
-		const struct gid own = vb_gid(dev, (uint32_t)i);
+		const struct gid own = progress_gid(&dev->progress, (uint32_t)i);
 
 		if (gid_equal(&own, &zeros))
 			continue;

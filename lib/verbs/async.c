@@ -38,8 +38,8 @@ int vb_async_init(struct vb_context *context)
 	context->verbs.base.context.async_fd = fd;
 	pthread_mutex_init(&context->async.lock, NULL);
 	pthread_mutex_lock(&progress->lock);
-	context->async.next = progress->contexts;
-	progress->contexts = context;
+	context->async.next = context->dev->open_contexts;
+	context->dev->open_contexts = context;
 	pthread_mutex_unlock(&progress->lock);
 	return 0;
 }
@@ -47,7 +47,7 @@ int vb_async_init(struct vb_context *context)
 void vb_async_fini(struct vb_context *context)
 {
 	struct progress *progress = &context->dev->progress;
-	struct vb_context **link = &progress->contexts;
+	struct vb_context **link = &context->dev->open_contexts;
 	struct vb_async_record *record, *tmp;
 
 	pthread_mutex_lock(&progress->lock);
@@ -67,7 +67,7 @@ void vb_async_fini(struct vb_context *context)
 /* System calls only. */
 void vb_async_forked(struct vb_device *dev)
 {
-	for (struct vb_context *c = dev->progress.contexts; c; c = c->async.next) {
+	for (struct vb_context *c = dev->open_contexts; c; c = c->async.next) {
 		int fd = eventfd(0, EFD_CLOEXEC | EFD_SEMAPHORE);
 
 		pthread_mutex_init(&c->async.lock, NULL);
@@ -99,14 +99,14 @@ static void push(struct vb_context *context, const struct ibv_async_event *event
 /* An object may outlive its context, when another context's queue pair uses it. Under the engine lock. */
 static bool is_open(const struct vb_device *dev, const struct ibv_context *context)
 {
-	const struct vb_context *c = dev->progress.contexts;
+	const struct vb_context *c = dev->open_contexts;
 
 	while (c && &c->verbs.base.context != context)
 		c = c->async.next;
 	return c != NULL;
 }
 
-void vb_async_from_engine(void *host, const struct rxe_event *event)
+void vb_async_from_engine(struct progress *progress, const struct rxe_event *event)
 {
 	struct ibv_async_event out = { .event_type = (enum ibv_event_type)event->type };
 	struct ibv_context *context;
@@ -121,7 +121,7 @@ void vb_async_from_engine(void *host, const struct rxe_event *event)
 		out.element.srq = &((struct vb_srq *)event->srq->owner)->base;
 		context = out.element.srq->context;
 	}
-	if (is_open((struct vb_device *)host, context))
+	if (is_open(vb_device_of_progress(progress), context))
 		push(vb_context(context), &out);
 }
 
@@ -130,7 +130,7 @@ static void push_all(struct vb_device *dev, enum ibv_event_type type, int port)
 	struct ibv_async_event out = { .event_type = type, .element.port_num = port };
 
 	pthread_mutex_lock(&dev->progress.lock);
-	for (struct vb_context *context = dev->progress.contexts; context;
+	for (struct vb_context *context = dev->open_contexts; context;
 	     context = context->async.next) {
 		if (!context->told_fatal)
 			push(context, &out);
@@ -176,10 +176,10 @@ static void server_ended(struct vb_device *dev)
 {
 	rxe_log(RXE_LOG_WARNING, "the device server of %s has ended: its queue pairs are in error",
 		dev->base.name);
-	if (progress_lock(dev)) {
+	if (progress_lock(&dev->progress)) {
 		fail_queue_pairs(dev, true);
 		leave_port(dev);
-		progress_unlock(dev);
+		progress_unlock(&dev->progress);
 	}
 	push_all(dev, IBV_EVENT_DEVICE_FATAL, 1);
 }
@@ -188,17 +188,18 @@ static void server_ended(struct vb_device *dev)
 static void device_changed(struct vb_device *dev, enum ibv_event_type type, int port)
 {
 	rxe_log(RXE_LOG_INFO, "%s: %s", dev->base.name, ibv_event_type_str(type));
-	if (progress_lock(dev)) {
-		vb_gids_follow(dev);
+	if (progress_lock(&dev->progress)) {
+		progress_follow_gids(&dev->progress);
 		if (type == IBV_EVENT_DEVICE_FATAL)
 			fail_queue_pairs(dev, false);
-		progress_unlock(dev);
+		progress_unlock(&dev->progress);
 	}
 	push_all(dev, type, port);
 }
 
-bool vb_async_from_server(struct vb_device *dev)
+bool vb_async_from_server(struct progress *progress)
 {
+	struct vb_device *dev = vb_device_of_progress(progress);
 	struct ctl_event event;
 	size_t num_fds = 0;
 	int fd = -1;
@@ -213,7 +214,7 @@ bool vb_async_from_server(struct vb_device *dev)
 		return false;
 	}
 	if (event.type == CTL_EVENT_CAPTURE)
-		vb_capture_told(dev, num_fds > 0 ? fd : -1);
+		vb_capture_told(progress, num_fds > 0 ? fd : -1);
 	else
 		device_changed(dev, (enum ibv_event_type)event.type, (int)event.port);
 	return true;

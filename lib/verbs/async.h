@@ -11,6 +11,7 @@
 
 struct vb_context;
 struct vb_device;
+struct progress;
 struct rxe_event;
 
 struct vb_async_record;
@@ -32,9 +33,9 @@ int vb_async_init(struct vb_context *context);
 void vb_async_fini(struct vb_context *context);
 
 /* The engine's event, to the context of the object it is about. */
-void vb_async_from_engine(void *host, const struct rxe_event *event);
+void vb_async_from_engine(struct progress *progress, const struct rxe_event *event);
 /* One event of the server, to every context of the device. False: the server has gone, and there will be none any more. */
-bool vb_async_from_server(struct vb_device *dev);
+bool vb_async_from_server(struct progress *progress);
 /* An object goes: events about it that nobody has read are dropped, and those that were read must be acknowledged first. */
 void vb_async_forget_qp(struct vb_context *context, const void *qp);
 void vb_async_forget_cq(struct vb_context *context, const void *cq);

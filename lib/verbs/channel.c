@@ -110,7 +110,7 @@ static void look_first(struct vb_channel *channel)
 	do {
 		if (atomic_load(&channel->unread))
 			return;
-		progress_poll(dev);
+		progress_poll(&dev->progress);
 	} while (clock_now_ns() < until_ns);
 }
 

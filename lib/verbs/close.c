@@ -18,7 +18,7 @@ static bool find_group(struct vb_qp *qp, union ibv_gid *ret)
 	const struct rxe_mcast *mcast;
 	bool found = false;
 
-	if (!progress_lock_for(qp->dev, qp->forks))
+	if (!vb_lock_engine(qp->dev, qp->forks))
 		return false;
 	mcast = &qp->dev->progress.engine->mcast;
 	for (uint32_t i = 0; i < RXE_MAX_MCAST_GRP && !found; i++) {
@@ -29,7 +29,7 @@ static bool find_group(struct vb_qp *qp, union ibv_gid *ret)
 			memcpy(ret->raw, group->gid.raw, sizeof(ret->raw));
 		}
 	}
-	progress_unlock(qp->dev);
+	progress_unlock(&qp->dev->progress);
 	return found;
 }
 

@@ -20,7 +20,7 @@ static int attach_locked(struct vb_device *dev)
 	if (err)
 		return err;
 	vb_verb_gate_attached(dev);
-	err = progress_start(dev);
+	err = progress_start(&dev->progress);
 	if (err)
 		ctl_detach(dev->client, dev->info.index, &dev->attachment);
 	else
@@ -39,7 +39,7 @@ static int attach_again(struct vb_device *dev)
 	more = dev->attachment; /* counted once more than there are reasons */
 	ctl_detach(dev->client, dev->info.index, &more);
 	vb_verb_gate_attached(dev);
-	err = progress_start(dev);
+	err = progress_start(&dev->progress);
 	if (!err)
 		atomic_store(&dev->forks, vb_forks());
 	return err;
@@ -64,7 +64,7 @@ static void detach(struct vb_device *dev)
 {
 	pthread_mutex_lock(&dev->lock);
 	if (--dev->contexts == 0) {
-		progress_stop(dev);
+		progress_stop(&dev->progress);
 		ctl_detach(dev->client, dev->info.index, &dev->attachment);
 	}
 	pthread_mutex_unlock(&dev->lock);

@@ -17,11 +17,11 @@ static_assert((int)RXE_WC_GENERAL_ERR == (int)IBV_WC_GENERAL_ERR, "enum ibv_wc_s
 static_assert((int)RXE_WC_RECV_RDMA_WITH_IMM == (int)IBV_WC_RECV_RDMA_WITH_IMM, "ibv_wc_opcode");
 static_assert((int)RXE_WC_WITH_INV == (int)IBV_WC_WITH_INV, "enum ibv_wc_flags");
 
-void vb_cq_notify(void *host, struct rxe_cq *cq)
+void vb_cq_notified(struct progress *progress, struct rxe_cq *cq)
 {
 	struct vb_cq *owner = cq->owner;
 
-	atomic_fetch_sub(&((struct vb_device *)host)->progress.armed, 1);
+	(void)progress;
 	if (owner->channel)
 		vb_channel_notify(owner->channel, owner);
 }
@@ -165,7 +165,7 @@ uint32_t vb_cq_take(struct vb_cq *cq, struct rxe_cqe *ret, uint32_t max)
 	uint32_t n = rxe_cq_poll(&cq->cq, ret, max);
 
 	if (!n) {
-		uint64_t due_ns = progress_poll_once(cq->dev);
+		uint64_t due_ns = progress_poll_once(&cq->dev->progress);
 
 		n = rxe_cq_poll(&cq->cq, ret, max);
 		/* Not before what was found is handed over. */
@@ -175,7 +175,7 @@ uint32_t vb_cq_take(struct vb_cq *cq, struct rxe_cqe *ret, uint32_t max)
 		}
 	}
 	if (n)
-		progress_polled_found(cq->dev);
+		progress_polled_found(&cq->dev->progress);
 	return n;
 }
 
@@ -235,13 +235,13 @@ static int req_notify_cq(struct ibv_cq *base, int solicited_only)
 
 	if (vb_verb_fails(base->context, req_notify_cq))
 		return errno;
-	if (!progress_lock_for(cq->dev, cq->forks))
+	if (!vb_lock_engine(cq->dev, cq->forks))
 		return EINVAL;
 	if (cq->cq.armed == RXE_CQ_IDLE)
-		atomic_fetch_add(&cq->dev->progress.armed, 1);
+		progress_cq_armed(&cq->dev->progress);
 	if (rxe_cq_arm(&cq->cq, solicited_only ? RXE_CQ_ARM_SOLICITED : RXE_CQ_ARM_ANY))
-		vb_cq_notify(cq->dev, &cq->cq);
-	progress_unlock(cq->dev);
+		progress_cq_notify(&cq->dev->progress, &cq->cq);
+	progress_unlock(&cq->dev->progress);
 	return 0;
 }
 
@@ -271,11 +271,11 @@ int ibv_resize_cq(struct ibv_cq *base, int cqe)
 	if (!vb_buffer_alloc(&ring, cq->parent_domain, rxe_cq_ring_bytes((uint32_t)cqe),
 			     VB_BUFFER_CQ))
 		return ENOMEM;
-	if (progress_lock_for(cq->dev, cq->forks)) {
+	if (vb_lock_engine(cq->dev, cq->forks)) {
 		pthread_mutex_lock(&cq->lock);
 		fits = change_ring(cq, &ring, cqe);
 		pthread_mutex_unlock(&cq->lock);
-		progress_unlock(cq->dev);
+		progress_unlock(&cq->dev->progress);
 	}
 	vb_buffer_free(&ring, cq->parent_domain, VB_BUFFER_CQ);
 	return fits ? 0 : EINVAL;
@@ -304,11 +304,11 @@ int ibv_destroy_cq(struct ibv_cq *base)
 		return EBUSY;
 	if (!vb_object_take(cq, VB_KIND_CQ))
 		return EINVAL;
-	if (progress_lock_for(cq->dev, cq->forks)) {
+	if (vb_lock_engine(cq->dev, cq->forks)) {
 		rxe_cq_fini(cq->dev->progress.engine, &cq->cq);
 		if (cq->cq.armed != RXE_CQ_IDLE)
-			atomic_fetch_sub(&cq->dev->progress.armed, 1);
-		progress_unlock(cq->dev);
+			progress_cq_disarmed(&cq->dev->progress);
+		progress_unlock(&cq->dev->progress);
 	}
 	if (cq->channel) {
 		vb_channel_forget(cq->channel, cq);

@@ -13,6 +13,7 @@
 #include "lib/verbs/buffer.h"
 
 struct vb_channel;
+struct progress;
 struct vb_device;
 struct verbs_context_65;
 
@@ -46,7 +47,7 @@ static inline struct vb_cq *vb_cq(struct ibv_cq *cq)
 }
 
 /* An armed CQ has a completion to tell of: the engine saw one come, or one was unread when the CQ was armed. */
-void vb_cq_notify(void *host, struct rxe_cq *cq);
+void vb_cq_notified(struct progress *progress, struct rxe_cq *cq);
 void vb_cq_ops(struct verbs_context_65 *verbs);
 
 /* cq_ex.c: the reading functions that wc_flags ask for. False: one is asked for that we do not have. */

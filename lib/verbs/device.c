@@ -8,6 +8,8 @@
 #include <string.h>
 
 #include "lib/control/cancel.h"
+#include "lib/diagnose/failure.h"
+#include "lib/verbs/cq.h"
 #include "lib/verbs/objects.h"
 
 /* Where stock providers keep their table of operations: ours is nobody's, and empty. */
@@ -17,6 +19,13 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct ctl_client *connection;
 static struct vb_device *known[4 * VB_MAX_DEVICES];
 static size_t num_known;
+
+static const struct progress_owner owner = {
+	.cq_notified = vb_cq_notified,
+	.event_raised = vb_async_from_engine,
+	.qp_failed = vb_failure,
+	.server_event_ready = vb_async_from_server,
+};
 
 struct vb_device *vb_device_of(const struct ibv_device *device)
 {
@@ -74,7 +83,7 @@ static struct vb_device *adopt(struct ctl_client *client, const struct ctl_devic
 	if (!dev)
 		return NULL;
 	pthread_mutex_init(&dev->lock, NULL);
-	progress_init(&dev->progress);
+	progress_init(&dev->progress, &owner, &dev->info, &dev->attachment);
 	vb_verb_gate_init(dev);
 	dev->foreign = no_provider;
 	dev->client = client;
@@ -213,12 +222,13 @@ void vb_devices_forked(void)
 	for (size_t i = 0; i < num_known; i++) {
 		pthread_mutex_init(&known[i]->lock, NULL);
 		vb_verb_gate_forked(known[i]);
-		progress_drop_in_child(known[i]);
+		vb_async_forked(known[i]);
+		progress_drop_in_child(&known[i]->progress);
 	}
 }
 
 __attribute__((destructor)) static void exiting(void)
 {
 	for (size_t i = 0; i < sizeof(known) / sizeof(known[0]) && known[i]; i++)
-		progress_exit(known[i]);
+		progress_exit(&known[i]->progress);
 }

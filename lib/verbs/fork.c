@@ -13,6 +13,11 @@ uint32_t vb_forks(void)
 	return atomic_load_explicit(&forks, memory_order_relaxed);
 }
 
+bool vb_lock_engine(struct vb_device *dev, uint32_t made_at)
+{
+	return made_at == vb_forks() && progress_lock(&dev->progress);
+}
+
 static void in_child(void)
 {
 	NO_CANCEL;

@@ -105,7 +105,7 @@ static int decide(struct vb_device *dev, struct vb_verb_rules *verbs, enum fault
 		if (err || !fault_fires_verb(rule, id, verb, nth))
 			continue;
 		err = rule->error;
-		vb_fault_count(dev, place, id);
+		vb_fault_count(&dev->progress, place, id);
 		rxe_log(RXE_LOG_INFO, "fault %u: call %u of %s fails: %s", id, nth,
 			fault_verb_str(verb), strerror(err));
 	}

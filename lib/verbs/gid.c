@@ -30,39 +30,12 @@ static bool is_empty(const struct gid *gid)
 	return gid_equal(gid, &zeros);
 }
 
-struct gid vb_gid(const struct vb_device *dev, uint32_t index)
-{
-	const struct ctl_shared *shared = dev->attachment.shared;
-	uint32_t before;
-	struct gid ret;
-
-	/* The table changes between two odd moments of the generation. */
-	do {
-		before = atomic_load(&shared->faults.generation);
-		ret = shared->gids[index];
-		atomic_thread_fence(memory_order_acquire);
-	} while (before & 1 || atomic_load(&shared->faults.generation) != before);
-	return ret;
-}
-
-void vb_gids_follow(struct vb_device *dev)
-{
-	struct progress *progress = &dev->progress;
-	const uint32_t now = atomic_load(&dev->attachment.shared->faults.generation);
-
-	if (now == progress->gids_at)
-		return;
-	for (uint32_t i = 0; i < RXE_MAX_GIDS; i++)
-		progress->engine->cfg.gids[i] = vb_gid(dev, i);
-	progress->gids_at = now & ~1u;
-}
-
 /* Is there such a place in the table? */
 static bool slot(struct ibv_context *context, uint32_t port, uint64_t index, struct gid *ret)
 {
 	if (!vb_is_context(context) || port != PORT || index >= RXE_MAX_GIDS)
 		return false;
-	*ret = vb_gid(vb_device(context), (uint32_t)index);
+	*ret = progress_gid(&vb_device(context)->progress, (uint32_t)index);
 	return true;
 }
 
@@ -148,7 +121,7 @@ ssize_t _ibv_query_gid_table(struct ibv_context *context, struct ibv_gid_entry *
 	if (vb_verb_fails(context, query_gid_table))
 		return -errno;
 	for (uint32_t i = 0; i < RXE_MAX_GIDS; i++) {
-		const struct gid gid = vb_gid(vb_device(context), i);
+		const struct gid gid = progress_gid(&vb_device(context)->progress, i);
 
 		if (is_empty(&gid))
 			continue;

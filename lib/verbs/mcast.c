@@ -33,7 +33,7 @@ int ibv_attach_mcast(struct ibv_qp *base, const union ibv_gid *gid, uint16_t lid
 		return EINVAL;
 	if (vb_verb_fails(base->context, attach_mcast))
 		return errno;
-	if (!progress_lock_for(qp->dev, qp->forks))
+	if (!vb_lock_engine(qp->dev, qp->forks))
 		return EINVAL;
 	memcpy(group.raw, gid->raw, sizeof(group.raw));
 	result = rxe_mcast_attach(qp->dev->progress.engine, &qp->qp, &group);
@@ -41,7 +41,7 @@ int ibv_attach_mcast(struct ibv_qp *base, const union ibv_gid *gid, uint16_t lid
 		err = -vb_wire_join(&qp->dev->progress.wire, &group);
 	if (err)
 		rxe_mcast_detach(qp->dev->progress.engine, &qp->qp, &group);
-	progress_unlock(qp->dev);
+	progress_unlock(&qp->dev->progress);
 	return err ? err : result_errno(result);
 }
 
@@ -57,12 +57,12 @@ int ibv_detach_mcast(struct ibv_qp *base, const union ibv_gid *gid, uint16_t lid
 		return EINVAL;
 	if (vb_verb_fails(base->context, detach_mcast))
 		return errno;
-	if (!progress_lock_for(qp->dev, qp->forks))
+	if (!vb_lock_engine(qp->dev, qp->forks))
 		return EINVAL;
 	memcpy(group.raw, gid->raw, sizeof(group.raw));
 	result = rxe_mcast_detach(qp->dev->progress.engine, &qp->qp, &group);
 	if (result == MCAST_FIRST)
 		vb_wire_leave(&qp->dev->progress.wire, &group);
-	progress_unlock(qp->dev);
+	progress_unlock(&qp->dev->progress);
 	return result_errno(result);
 }

@@ -314,10 +314,10 @@ static int rereg(struct vb_mr *mr, struct vb_mr *to)
 	if (err)
 		return err;
 	/* The key stays and what it means changes: our engine is kept out meanwhile, the server sees to the others. */
-	locked = progress_lock(ctx->dev);
+	locked = progress_lock(&ctx->dev->progress);
 	err = -ctl_rereg_mr(ctx->dev->client, &ctx->ctl, mr->base.handle, &reg, &to->base.lkey);
 	if (locked)
-		progress_unlock(ctx->dev);
+		progress_unlock(&ctx->dev->progress);
 	if (err) {
 		vb_pd_unuse(to->base.pd);
 		return err;
@@ -374,7 +374,7 @@ int ibv_dereg_mr(struct ibv_mr *base)
 		return -err;
 	}
 	/* Its key is dead; the engine may still be inside. */
-	progress_quiesce(ctx->dev);
+	progress_quiesce(&ctx->dev->progress);
 	if (mr->map)
 		munmap(mr->map, mr->map_len);
 	vb_pd_unuse(base->pd);

@@ -14,6 +14,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "emu/container_of.h"
 #include "emu/host.h"
 #include "emu/queue.h"
 #include "lib/abi/newer.h" /* verbs.h: what it declares is exported, everything else is hidden */
@@ -24,9 +25,8 @@
 #include "lib/verbs/gate.h"
 #include "lib/verbs/live.h"
 
-#define VB_MAX_DEVICES			16
-#define VB_COMP_VECTORS			1
-#define container_of(ptr, type, member) ((type *)((uintptr_t)(ptr)-offsetof(type, member)))
+#define VB_MAX_DEVICES	16
+#define VB_COMP_VECTORS 1
 
 struct vb_device {
 	struct ibv_device base;
@@ -39,6 +39,7 @@ struct vb_device {
 	_Atomic uint32_t forks;		  /* what vb_forks() was when the process attached */
 	struct ctl_attachment attachment; /* while contexts is not 0 */
 	struct progress progress;	  /* the engine and what moves its packets: progress.h */
+	struct vb_context *open_contexts; /* for asynchronous events; the engine lock */
 	struct vb_verb_gate gate;	  /* verbs that are to fail: verb.h */
 };
 static_assert(offsetof(struct vb_device, foreign) == 664, "where stock providers look");
@@ -119,6 +120,11 @@ static inline struct vb_device *vb_device(struct ibv_context *context)
 	return vb_context(context)->dev;
 }
 
+static inline struct vb_device *vb_device_of_progress(struct progress *progress)
+{
+	return container_of(progress, struct vb_device, progress);
+}
+
 static inline struct vb_pd *vb_pd(struct ibv_pd *pd)
 {
 	return (struct vb_pd *)(void *)pd;
@@ -141,6 +147,9 @@ bool vb_is_pd(const struct ibv_pd *pd);
 
 /* How many fork()s lie between the first process and this one. */
 uint32_t vb_forks(void);
+/* Takes the engine for an object that was made when vb_forks() was forks. False, and nothing is held: the process inherited the
+ * object, and its engine stayed with the parent. progress_unlock() gives the engine back. */
+bool vb_lock_engine(struct vb_device *dev, uint32_t forks);
 
 /* NULL, and errno set: for the ends of verbs that return a pointer. */
 static inline void *vb_fail(int err)
@@ -154,16 +163,6 @@ int vb_pd_use(struct ibv_pd *pd);
 void vb_pd_unuse(struct ibv_pd *pd);
 /* In the child after fork(): nobody holds the lock of the counts. */
 void vb_pds_forked(void);
-
-/* The host interface's memory (emu/host.h); host is the struct vb_device. The caller holds the slot's gauge. */
-bool vb_mem_read(void *host, const struct rxe_mr *mr, uint64_t iova, void *dst, size_t len);
-bool vb_mem_write(void *host, const struct rxe_mr *mr, uint64_t iova, const void *src, size_t len);
-bool vb_mem_atomic(void *host, const struct rxe_mr *mr, uint64_t iova, enum rxe_atomic_op op,
-		   uint64_t compare_or_add, uint64_t swap, uint64_t *ret_orig);
-
-/* The device's GID table as it is now (gid.c); and have the engine take it over, under the engine lock. */
-struct gid vb_gid(const struct vb_device *dev, uint32_t index);
-void vb_gids_follow(struct vb_device *dev);
 
 /* An address vector from the verbs' form. 0, EINVAL (no GRH, wrong port), or ENETUNREACH (no such source GID). */
 int vb_av_from_attr(struct vb_device *dev, const struct ibv_ah_attr *attr, struct rxe_av *ret);

@@ -70,9 +70,9 @@ void vb_post_end(struct vb_qp *qp, bool was_idle, uint64_t now_ns)
 
 	progress->sent_to_local_peer = false;
 	progress_active(progress, now_ns);
-	progress_transmit(qp->dev, now_ns);
+	progress_transmit(&qp->dev->progress, now_ns);
 	neighbour = progress->sent_to_local_peer;
-	progress_unlock(qp->dev);
+	progress_unlock(&qp->dev->progress);
 	/* The peer may need this very processor to see it; while more is under way, the program has more to do itself. */
 	if (neighbour && was_idle)
 		progress_yield(progress, now_ns);
@@ -89,7 +89,7 @@ static int post_send(struct ibv_qp *base, struct ibv_send_wr *wr, struct ibv_sen
 		*bad_wr = wr;
 		return errno;
 	}
-	if (!progress_lock_for(qp->dev, qp->forks)) {
+	if (!vb_lock_engine(qp->dev, qp->forks)) {
 		*bad_wr = wr;
 		return EINVAL;
 	}
@@ -128,7 +128,7 @@ static int post_recv(struct ibv_qp *base, struct ibv_recv_wr *wr, struct ibv_rec
 		*bad_wr = wr;
 		return errno;
 	}
-	if (!progress_lock_for(qp->dev, qp->forks)) {
+	if (!vb_lock_engine(qp->dev, qp->forks)) {
 		*bad_wr = wr;
 		return EINVAL;
 	}
@@ -145,7 +145,7 @@ static int post_recv(struct ibv_qp *base, struct ibv_recv_wr *wr, struct ibv_rec
 	/* In ERR a receive is flushed at once, and its completion wants to be seen. */
 	if (qp->qp.state == RXE_QPS_ERR)
 		rxe_engine_settle(qp->dev->progress.engine);
-	progress_unlock(qp->dev);
+	progress_unlock(&qp->dev->progress);
 	return vb_post_errno(result);
 }
 
@@ -158,7 +158,7 @@ static int post_srq_recv(struct ibv_srq *base, struct ibv_recv_wr *wr, struct ib
 		*bad_wr = wr;
 		return errno;
 	}
-	if (!progress_lock_for(srq->dev, srq->forks)) {
+	if (!vb_lock_engine(srq->dev, srq->forks)) {
 		*bad_wr = wr;
 		return EINVAL;
 	}
@@ -171,7 +171,7 @@ static int post_srq_recv(struct ibv_srq *base, struct ibv_recv_wr *wr, struct ib
 			break;
 		}
 	}
-	progress_unlock(srq->dev);
+	progress_unlock(&srq->dev->progress);
 	return vb_post_errno(result);
 }
 

@@ -186,9 +186,9 @@ static int enter(struct vb_qp *qp, const struct ibv_qp_init_attr_ex *attr)
 	};
 	int err;
 
-	if (!progress_lock_for(qp->dev, qp->forks))
+	if (!vb_lock_engine(qp->dev, qp->forks))
 		return EINVAL;
-	err = -progress_thread_start(qp->dev);
+	err = -progress_thread_start(&qp->dev->progress);
 	if (!err) {
 		init.qpn = rxe_engine_alloc_qpn(qp->dev->progress.engine);
 		err = init.qpn ? 0 : ENOMEM;
@@ -202,7 +202,7 @@ static int enter(struct vb_qp *qp, const struct ibv_qp_init_attr_ex *attr)
 		if (attr->qp_type == IBV_QPT_UD)
 			vb_wire_see_headers(&qp->dev->progress.wire);
 	}
-	progress_unlock(qp->dev);
+	progress_unlock(&qp->dev->progress);
 	return err;
 }
 
@@ -371,19 +371,19 @@ void vb_qp_unlock_cqs(struct vb_qp *qp)
 /* Out of the engine; its completions leave the CQs, which nobody may be reading meanwhile. */
 static int leave(struct vb_qp *qp)
 {
-	if (!progress_lock_for(qp->dev, qp->forks))
+	if (!vb_lock_engine(qp->dev, qp->forks))
 		return 0;
 	if (rxe_mcast_is_attached(qp->dev->progress.engine, &qp->qp)) {
-		progress_unlock(qp->dev);
+		progress_unlock(&qp->dev->progress);
 		return EBUSY;
 	}
 	rxe_qp_release_ack(qp->dev->progress.engine, &qp->qp);
-	progress_transmit(qp->dev, clock_now_ns());
+	progress_transmit(&qp->dev->progress, clock_now_ns());
 	vb_qp_lock_cqs(qp);
 	rxe_qp_fini(qp->dev->progress.engine, &qp->qp);
 	vb_qp_unlock_cqs(qp);
 	unpublish(qp);
-	progress_unlock(qp->dev);
+	progress_unlock(&qp->dev->progress);
 	return 0;
 }
 

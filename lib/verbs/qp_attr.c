@@ -167,9 +167,9 @@ int ibv_modify_qp(struct ibv_qp *base, struct ibv_qp_attr *attr, int mask)
 	if (vb_verb_fails(base->context, modify_qp))
 		return errno;
 	attr_in(&in, attr, mask);
-	if (!progress_lock_for(qp->dev, qp->forks))
+	if (!vb_lock_engine(qp->dev, qp->forks))
 		return EINVAL;
-	vb_gids_follow(qp->dev);
+	progress_follow_gids(&qp->dev->progress);
 	result = rxe_qp_modify(qp->dev->progress.engine, &qp->qp, &in, (uint32_t)mask,
 			       clock_now_ns());
 	if (result == MODIFY_OK) {
@@ -177,11 +177,11 @@ int ibv_modify_qp(struct ibv_qp *base, struct ibv_qp_attr *attr, int mask)
 			forget_completions(qp);
 		base->state = (enum ibv_qp_state)qp->qp.state;
 		vb_qp_publish(qp);
-		progress_transmit(qp->dev, clock_now_ns());
+		progress_transmit(&qp->dev->progress, clock_now_ns());
 	} else {
 		explain(qp, &in, (uint32_t)mask, result);
 	}
-	progress_unlock(qp->dev);
+	progress_unlock(&qp->dev->progress);
 	return result_errno(result);
 }
 
@@ -222,12 +222,12 @@ int ibv_query_qp(struct ibv_qp *base, struct ibv_qp_attr *attr, int mask,
 		return EINVAL;
 	if (vb_verb_fails(base->context, query_qp))
 		return errno;
-	if (!progress_lock_for(qp->dev, qp->forks))
+	if (!vb_lock_engine(qp->dev, qp->forks))
 		return EINVAL;
 	rxe_qp_query(&qp->qp, &out);
 	attr_out(attr, &out, qp);
 	base->state = attr->qp_state;
-	progress_unlock(qp->dev);
+	progress_unlock(&qp->dev->progress);
 	*init_attr = (struct ibv_qp_init_attr){
 		.qp_context = base->qp_context,
 		.send_cq = base->send_cq,

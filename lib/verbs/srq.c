@@ -45,22 +45,22 @@ static int name(struct vb_srq *srq, const struct ibv_srq_init_attr_ex *attr)
 	uint32_t srqn;
 	int err;
 
-	if (!progress_lock_for(srq->dev, srq->forks))
+	if (!vb_lock_engine(srq->dev, srq->forks))
 		return EINVAL;
 	engine = srq->dev->progress.engine;
-	err = -progress_thread_start(srq->dev);
+	err = -progress_thread_start(&srq->dev->progress);
 	srqn = err ? 0 : rxe_engine_alloc_srqn(engine);
 	if (srqn) {
 		rxe_srq_name(engine, &srq->srq, srqn, vb_xrcd(attr->xrcd)->domain,
 			     &vb_cq(attr->cq)->cq);
-		remote_srq_publish(srq->dev, &srq->srq);
+		remote_srq_publish(&srq->dev->progress, &srq->srq);
 		srq->base.handle = srqn;
 		srq->cq = attr->cq;
 		srq->xrcd = attr->xrcd;
 		atomic_fetch_add(&vb_cq(srq->cq)->users, 1);
 		atomic_fetch_add(&vb_xrcd(srq->xrcd)->users, 1);
 	}
-	progress_unlock(srq->dev);
+	progress_unlock(&srq->dev->progress);
 	return err ? err : srqn ? 0 : ENOMEM;
 }
 
@@ -176,11 +176,11 @@ int ibv_modify_srq(struct ibv_srq *base, struct ibv_srq_attr *attr, int mask)
 		return EINVAL;
 	if (mask & IBV_SRQ_MAX_WR)
 		return EOPNOTSUPP;
-	if (!progress_lock_for(srq->dev, srq->forks))
+	if (!vb_lock_engine(srq->dev, srq->forks))
 		return EINVAL;
 	if (mask & IBV_SRQ_LIMIT)
 		armed = rxe_srq_arm(srq->dev->progress.engine, &srq->srq, attr->srq_limit);
-	progress_unlock(srq->dev);
+	progress_unlock(&srq->dev->progress);
 	return armed ? 0 : EINVAL;
 }
 
@@ -192,12 +192,12 @@ int ibv_query_srq(struct ibv_srq *base, struct ibv_srq_attr *attr)
 		return EINVAL;
 	if (vb_verb_fails(base->context, query_srq))
 		return errno;
-	if (!progress_lock_for(srq->dev, srq->forks))
+	if (!vb_lock_engine(srq->dev, srq->forks))
 		return EINVAL;
 	attr->max_wr = srq->max_wr;
 	attr->max_sge = srq->srq.max_sge;
 	attr->srq_limit = srq->srq.limit;
-	progress_unlock(srq->dev);
+	progress_unlock(&srq->dev->progress);
 	return 0;
 }
 
@@ -213,11 +213,11 @@ int ibv_destroy_srq(struct ibv_srq *base)
 		return EBUSY;
 	if (!vb_object_take(srq, VB_KIND_SRQ))
 		return EINVAL;
-	if (progress_lock_for(srq->dev, srq->forks)) {
+	if (vb_lock_engine(srq->dev, srq->forks)) {
 		if (srq->xrcd)
-			remote_srq_unpublish(srq->dev, &srq->srq);
+			remote_srq_unpublish(&srq->dev->progress, &srq->srq);
 		rxe_srq_fini(srq->dev->progress.engine, &srq->srq);
-		progress_unlock(srq->dev);
+		progress_unlock(&srq->dev->progress);
 	}
 	if (srq->xrcd) {
 		atomic_fetch_sub(&vb_cq(srq->cq)->users, 1);

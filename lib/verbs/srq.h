@@ -23,7 +23,6 @@ struct vb_srq {
 	struct ibv_xrcd *xrcd;
 	uint32_t max_wr;
 	_Atomic uint32_t users;	  /* queue pairs */
-	uint32_t lent;		  /* receives that others took, not completed; the engine lock */
 	uint32_t events_reported; /* the context's async lock */
 };
 

@@ -153,7 +153,7 @@ static int umem_dereg(struct vb_umem *umem)
 		return -err;
 	if (!vb_object_take(umem, VB_KIND_UMEM))
 		return EINVAL;
-	progress_quiesce(ctx->dev);
+	progress_quiesce(&ctx->dev->progress);
 	if (umem->map)
 		munmap(umem->map, umem->map_len);
 	free(umem);
@@ -237,7 +237,7 @@ static int mkey_destroy(struct vb_mkey *mkey)
 		return -err;
 	if (!vb_object_take(mkey, VB_KIND_MKEY))
 		return EINVAL;
-	progress_quiesce(ctx->dev);
+	progress_quiesce(&ctx->dev->progress);
 	free(mkey);
 	return 0;
 }

@@ -281,7 +281,7 @@ static int post_all(struct vb_qp *qp)
 	uint32_t tail;
 	bool was_idle;
 
-	if (!progress_lock_for(qp->dev, qp->forks))
+	if (!vb_lock_engine(qp->dev, qp->forks))
 		return EINVAL;
 	now_ns = clock_now_ns();
 	tail = qp->qp.sq.tail;

@@ -12,9 +12,9 @@ ARROWS = {
     "net/link": ["net/wire"],
     "emu": ["net/wire"],
     "lib/control": ["emu", "net/wire", "net/link"],
-    # Not yet apart: these four still call each other.
-    "lib/progress": ["lib/verbs", "lib/diagnose", "lib/abi", "lib/control", "emu", "net/wire", "net/link"],
-    "lib/diagnose": ["lib/verbs", "lib/progress", "lib/abi", "lib/control", "emu", "net/wire", "net/link"],
+    "lib/progress": ["lib/control", "emu", "net/wire", "net/link"],
+    "lib/diagnose": ["lib/progress", "lib/control", "emu", "net/wire", "net/link"],
+    # Not yet apart: these two still call each other.
     "lib/abi": ["lib/verbs", "lib/progress", "lib/control", "emu", "net/wire", "net/link"],
     "lib/verbs": ["lib/abi", "lib/progress", "lib/diagnose", "lib/control", "emu", "net/wire", "net/link"],
     "lib/mlx5": ["lib/verbs", "lib/abi", "lib/control", "emu", "net/wire", "net/link"],
@@ -96,6 +96,7 @@ BAD = [
     {"rxe_dm/server/a.c": '#include "rxe_dm/command/b.h"\n'},
     {"rxe_dm/command/a.c": '#include "rxe_dm/server/b.h"\n'},
     {"rxe_dm/command/a.c": '#include "emu/queue.h"\n'},
+    {"lib/progress/a.c": '#include "lib/verbs/objects.h"\n'},
     {"emu/a.c": '#include "../net/wire/b.h"\n', "net/wire/b.h": ""},
     {"emu/a.c": '#include "tests/b.h"\n'},
     {"extra/a.c": "int a;\n"},

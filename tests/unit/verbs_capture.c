@@ -70,7 +70,7 @@ static void begin_capture(void)
 	area->rings = RINGS;
 	area->ring_bytes = BYTES;
 	area->keep = CAPTURE_KEEP_MAX;
-	vb_capture_told(dev, fd);
+	vb_capture_told(&dev->progress, fd);
 	ck_assert_ptr_nonnull(wire->capture);
 	capture_reader_open(
 		&reader,
@@ -88,7 +88,7 @@ static void setup(void)
 	there = loopback(2);
 	dev = calloc(1, sizeof(*dev));
 	wire = &dev->progress.wire;
-	progress_init(&dev->progress);
+	progress_init(&dev->progress, NULL, &dev->info, &dev->attachment);
 	dev->progress.engine = calloc(1, sizeof(struct rxe_engine));
 	dev->info.gids[0] = here;
 	dev->attachment.slot = SLOT;
@@ -109,7 +109,7 @@ static void setup(void)
 
 static void teardown(void)
 {
-	vb_capture_told(dev, -1);
+	vb_capture_told(&dev->progress, -1);
 	ck_assert_ptr_null(wire->capture);
 	munmap(area, capture_ring_offset(BYTES, RINGS));
 	fault_shaper_free(shaper);
@@ -321,10 +321,10 @@ START_TEST(no_capture_no_harm)
 {
 	struct seen seen[16];
 
-	vb_capture_told(dev, -1);
+	vb_capture_told(&dev->progress, -1);
 	rule("drop dir=in");
 	arrive(&there, 1);
-	vb_capture_told(dev, -1);
+	vb_capture_told(&dev->progress, -1);
 	ck_assert_uint_eq(look(seen, 16), 0);
 }
 END_TEST

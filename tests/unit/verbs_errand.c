@@ -47,6 +47,7 @@ static void setup(void)
 	memset(pages, UNTOUCHED, (size_t)3 * PAGE);
 	dev->attachment.shared = shared;
 	dev->attachment.slot = OWN;
+	progress_init(&dev->progress, NULL, &dev->info, &dev->attachment);
 	dev->progress.engine = calloc(1, sizeof(struct rxe_engine));
 	ck_assert_ptr_nonnull(dev->progress.engine);
 	sheet = &dev->attachment.shared->errands.sheet[OTHER];
@@ -80,7 +81,7 @@ static bool ask_of(uint32_t key, uint32_t op, uint64_t iova, uint32_t len)
 		__atomic_store_n(&sheet->iova, iova, __ATOMIC_RELAXED);
 	atomic_store(&sheet->state, number | CTL_REMOTE_SENT);
 	atomic_fetch_or(&errands->pending[OWN].from[OTHER / 64], 1ull << OTHER % 64);
-	remote_run(dev);
+	remote_run(&dev->progress);
 	ck_assert_uint_eq(atomic_load(&sheet->state), number | CTL_REMOTE_DONE);
 	return sheet->ok;
 }

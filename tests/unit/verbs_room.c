@@ -48,7 +48,7 @@ static void setup(void)
 	here = loopback(1);
 	dev = calloc(1, sizeof(*dev));
 	wire = &dev->progress.wire;
-	progress_init(&dev->progress);
+	progress_init(&dev->progress, NULL, &dev->info, &dev->attachment);
 	dev->progress.engine = calloc(1, sizeof(struct rxe_engine));
 	dev->info.gids[0] = here;
 	dev->attachment.slot = SLOT;
@@ -62,7 +62,7 @@ static void setup(void)
 	link.gid = here;
 	link.rx_fd = group.fd[SLOT];
 	ck_assert_int_eq(link_udp_open(&wire->udp, &link), 0);
-	ck_assert_int_eq(vb_fault_open(dev), 0);
+	ck_assert_int_eq(vb_fault_open(&dev->progress), 0);
 	peer_fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 	link.gid = loopback(2);
 	link.rx_fd = peer_fd;
