@@ -214,7 +214,7 @@ struct verbs_context_65 {
 	void *(*alloc_buf)(struct ibv_pd *pd, size_t size, struct ibv_buf **buf);
 #endif
 #ifndef RXE_DM_HAVE_DM_EXPORT
-	int (*vb_export_dmabuf_fd)(struct ibv_dm *dm);
+	int (*dm_export_dmabuf_fd)(struct ibv_dm *dm);
 #endif
 #ifndef RXE_DM_HAVE_MR_INIT_ATTR
 	struct ibv_mr *(*reg_mr_ex)(struct ibv_pd *pd, struct ibv_mr_init_attr *attr);

@@ -186,7 +186,7 @@ static int export_dmabuf_fd(struct ibv_dm *dm)
 	int err = -EINVAL, fd = -1;
 
 	if (vb_object_is(dm, VB_KIND_DM) && vb_is_context(dm->context)) {
-		if (vb_verb_fails(dm->context, vb_export_dmabuf_fd))
+		if (vb_verb_fails(dm->context, dm_export_dmabuf_fd))
 			return -1;
 		ctx = vb_context(dm->context);
 		err = ctl_export_dm(ctx->dev->client, &ctx->ctl, vb_dm(dm)->newer.handle, &fd);
@@ -208,5 +208,5 @@ void vb_dm_ops(struct verbs_context_65 *verbs)
 	verbs->base.alloc_dm = alloc_dm;
 	verbs->base.free_dm = free_dm;
 	verbs->base.reg_dm_mr = reg_dm_mr;
-	VB_EXPORT_OPS(verbs)->vb_export_dmabuf_fd = export_dmabuf_fd;
+	VB_EXPORT_OPS(verbs)->dm_export_dmabuf_fd = export_dmabuf_fd;
 }

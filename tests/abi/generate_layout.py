@@ -10,7 +10,7 @@ import sys
 
 # Structures that grew in place: our name, and the fields that are ours; all others are inside .base.
 GROWN = {
-    "verbs_context": ("verbs_context_65", {"free_buf", "alloc_buf", "vb_export_dmabuf_fd", "reg_mr_ex",
+    "verbs_context": ("verbs_context_65", {"free_buf", "alloc_buf", "dm_export_dmabuf_fd", "reg_mr_ex",
                                            "dealloc_dmah", "alloc_dmah"}),
     "ibv_port_attr": ("ibv_port_attr_65", {"active_speed_ex"}),
     "ibv_qp_ex": ("ibv_qp_ex_65", {"wr_atomic_write", "wr_flush"}),
