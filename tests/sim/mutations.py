@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Deliberate faults for tests/sim/mutate: (name, file, what stands there, what is put there instead, what is wrong with it)."""
+"""Deliberate faults for tests/sim/mutate: (name, file, the text there, the text put in its place, what is wrong with it), and for
+files outside emu/ the tests that must catch it."""
 
 MUTATIONS = [
     # the responder's PSN check
@@ -145,7 +146,7 @@ MUTATIONS = [
      "RESET leaves requests counted that are gone"),
     # memory
     ("last_word_first", "lib/progress/memory.c", "\tif (head && head < 16) {", "\tstore_word(dst + len - tail, src + len - tail, tail);\n\tif (head && head < 16) {",
-     "the last word of what is written can be seen before the rest"),
+     "the last word of what is written can be seen before the rest", "verbs_memory"),
     # asking again before the timer is over
     ("probe_spends_a_retry", "emu/rc/requester_retry.c", "\t\treturn RC_RETRY_PROBE;\n", "\t\tretry->retries++;\n\t\treturn RC_RETRY_PROBE;\n",
      "asking again early costs a retry"),
@@ -227,4 +228,16 @@ MUTATIONS = [
      "a probe that gets lost is the last"),
     ("sent_twice_is_timed", "emu/rc/requester_rtt.c", "void rc_rtt_forget(struct rc_rtt *rtt)\n{\n\trtt->is_timing = false;", "void rc_rtt_forget(struct rc_rtt *rtt)\n{\n\t(void)rtt;",
      "a round trip is measured across a resending"),
+    # the library and the server
+    ("one_mib_is_zeroed", "rxe_dm/server/serve_dm.c", "\tmemset(call->device->arena.base + dm->addr + call->done, 0, step);\n",
+     "\tif (call->done == 0)\n\t\tmemset(call->device->arena.base + dm->addr, 0, step);\n",
+     "only the first MiB of a device memory is zero", "server_objects"),
+    ("sigbus_to_sigsegv", "lib/progress/memory.c", "former[sig == SIGBUS][layer]", "former[0][layer]",
+     "the program's SIGSEGV handler gets its SIGBUS", "verbs_memory"),
+    ("dereg_does_not_wait", "lib/verbs/mr.c", "\tprogress_quiesce(ctx->dev);\n", "",
+     "ibv_dereg_mr returns while the engine may still write", "verbs_threads"),
+    ("reset_cleans_one_cq", "lib/verbs/qp_attr.c", "for (int i = 0; i < 2 && cqs[i]; i++)", "for (int i = 0; i < 1 && cqs[i]; i++)",
+     "RESET leaves completions in a receive CQ of its own", "verbs_errors"),
+    ("inline_bytes_pile_up", "lib/verbs/wr.c", "builder->num_wrs = builder->num_sges = builder->num_bytes = 0;",
+     "builder->num_wrs = builder->num_sges = 0;", "the inline bytes of earlier batches are kept", "verbs_wr"),
 ]
