@@ -35,14 +35,15 @@ static enum rxe_wc_status ask_host(struct rxe_engine *engine, const struct rxe_q
 }
 
 /* As with any error of its own: RC goes to ERR, UC and UD to SQE. */
-static void fail_as_told(struct rxe_engine *engine, struct rxe_qp *qp, enum rxe_wc_status status)
+static void fail_as_injected(struct rxe_engine *engine, struct rxe_qp *qp,
+			     enum rxe_wc_status status)
 {
-	qp->told = true;
+	qp->injected = true;
 	if (rxe_qp_is_reliable(qp))
 		rxe_qp_fail(engine, qp, status, engine->now_ns);
 	else
 		rxe_qp_fail_send(engine, qp, status, engine->now_ns);
-	qp->told = false;
+	qp->injected = false;
 }
 
 static void retire_send(struct rxe_engine *engine, struct rxe_qp *qp, enum rxe_wc_status status,
@@ -73,19 +74,19 @@ void rxe_complete_send(struct rxe_engine *engine, struct rxe_qp *qp, enum rxe_wc
 	const struct rxe_send_wqe *wqe = rxe_ring_at(&qp->sq, qp->sq.head);
 	bool completes =
 		status != RXE_WC_SUCCESS || qp->sq_sig_all || (wqe->flags & RXE_SEND_SIGNALED);
-	enum rxe_wc_status told = RXE_WC_SUCCESS;
+	enum rxe_wc_status injected = RXE_WC_SUCCESS;
 
 	if (status == RXE_WC_SUCCESS && completes)
-		told = ask_host(engine, qp, false);
-	if (told != RXE_WC_SUCCESS)
-		fail_as_told(engine, qp, told);
+		injected = ask_host(engine, qp, false);
+	if (injected != RXE_WC_SUCCESS)
+		fail_as_injected(engine, qp, injected);
 	else
 		retire_send(engine, qp, status, completes);
 }
 
 enum rxe_wc_status rxe_recv_result(struct rxe_engine *engine, struct rxe_qp *qp)
 {
-	return qp->claim.told = ask_host(engine, qp, true);
+	return qp->claim.injected = ask_host(engine, qp, true);
 }
 
 static void claim(struct rxe_claim *claim, const struct rxe_recv_wqe *wqe)
@@ -94,7 +95,7 @@ static void claim(struct rxe_claim *claim, const struct rxe_recv_wqe *wqe)
 	claim->wr_id = wqe->wr_id;
 	claim->len = wqe->len;
 	claim->num_sge = wqe->num_sge;
-	claim->told = RXE_WC_SUCCESS;
+	claim->injected = RXE_WC_SUCCESS;
 	claim->cursor = (struct rxe_cursor){ 0 };
 	memcpy(claim->sge, wqe->sge, wqe->num_sge * sizeof(struct rxe_sge));
 }
@@ -105,7 +106,7 @@ static bool claim_foreign(struct rxe_engine *engine, struct rxe_qp *qp)
 
 	if (!ops->srq_take(engine->cfg.host, qp->rc.resp.srqn, qp->xrcd, &qp->claim))
 		return false;
-	qp->claim.told = RXE_WC_SUCCESS;
+	qp->claim.injected = RXE_WC_SUCCESS;
 	qp->claim.cursor = (struct rxe_cursor){ 0 };
 	qp->claim.held = true;
 	return true;
@@ -155,17 +156,17 @@ bool rxe_complete_recv(struct rxe_engine *engine, struct rxe_qp *qp,
 		.solicited = done->solicited,
 		.frame = (uint8_t)done->frame,
 	};
-	bool told = true;
+	bool delivered = true;
 
 	assert(qp->claim.held);
 	qp->claim.held = false;
 	if (qp->type == RXE_QPT_XRC_RECV && !qp->srq)
-		told = engine->cfg.ops->srq_done(engine->cfg.host, &qp->claim, &cqe);
+		delivered = engine->cfg.ops->srq_done(engine->cfg.host, &qp->claim, &cqe);
 	else
 		rxe_cq_push(engine, qp->type == RXE_QPT_XRC_RECV ? qp->srq->cq : qp->recv_cq, &cqe);
-	if (told && done->status == RXE_WC_SUCCESS)
+	if (delivered && done->status == RXE_WC_SUCCESS)
 		engine->cfg.counters->rdma_recvs++;
-	return told;
+	return delivered;
 }
 
 void rxe_flush_send(struct rxe_engine *engine, struct rxe_qp *qp)
@@ -188,8 +189,8 @@ void rxe_flush_recv(struct rxe_engine *engine, struct rxe_qp *qp)
 	}
 }
 
-void rxe_tell_failed(struct rxe_engine *engine, const struct rxe_qp *qp, enum rxe_failed what,
-		     enum rxe_wc_status status)
+void rxe_report_failed(struct rxe_engine *engine, const struct rxe_qp *qp, enum rxe_failed what,
+		       enum rxe_wc_status status)
 {
 	if (engine->cfg.ops->failed)
 		engine->cfg.ops->failed(engine->cfg.host, qp, what, status);

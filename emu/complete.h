@@ -24,7 +24,7 @@ struct rxe_claim {
 	uint64_t wr_id;
 	uint32_t len; /* bytes it has room for */
 	uint32_t num_sge;
-	enum rxe_wc_status told; /* the host's result, when it is an error */
+	enum rxe_wc_status injected; /* the host's result, when it is an error */
 	struct rxe_cursor cursor;
 	struct rxe_sge sge[RXE_MAX_SGE];
 };
@@ -61,8 +61,8 @@ void rxe_flush_send(struct rxe_engine *engine, struct rxe_qp *qp);
 void rxe_flush_recv(struct rxe_engine *engine, struct rxe_qp *qp);
 
 /* Tell the host that the QP is about to fail by itself. */
-void rxe_tell_failed(struct rxe_engine *engine, const struct rxe_qp *qp, enum rxe_failed what,
-		     enum rxe_wc_status status);
+void rxe_report_failed(struct rxe_engine *engine, const struct rxe_qp *qp, enum rxe_failed what,
+		       enum rxe_wc_status status);
 
 /* An asynchronous event of a QP. The host hears of it in settle, when the completions of this turn can be seen: a program that
  * learns of a drained or failed queue polls what it left. Once in a turn of each type. */

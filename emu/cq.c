@@ -48,7 +48,7 @@ static bool is_full(struct rxe_cq *cq)
 	return cq->tail - cq->seen_head >= cq->limit;
 }
 
-static void want_settling(struct rxe_engine *engine, struct rxe_cq *cq)
+static void add_unpublished(struct rxe_engine *engine, struct rxe_cq *cq)
 {
 	if (cq->unpublished)
 		return;
@@ -62,7 +62,7 @@ static void overrun(struct rxe_engine *engine, struct rxe_cq *cq)
 {
 	cq->overrun = true;
 	engine->overrun_pending = true;
-	want_settling(engine, cq);
+	add_unpublished(engine, cq);
 }
 
 /* An error counts as solicited (IBTA 11.4.2.2). */
@@ -85,7 +85,7 @@ bool rxe_cq_push(struct rxe_engine *engine, struct rxe_cq *cq, const struct rxe_
 	*slot = *cqe;
 	slot->timestamp_ns = engine->now_ns;
 
-	want_settling(engine, cq);
+	add_unpublished(engine, cq);
 	cq->unpublished_solicited |= is_solicited(cqe);
 	return true;
 }
@@ -168,7 +168,7 @@ bool rxe_cq_resize(struct rxe_cq *cq, void *ring, uint32_t cqe)
 
 /* Is there a visible completion that the program has not read and no event has told of? The engine lock keeps visible and the
  * entries before it as they are; a reader may move head meanwhile. */
-static bool has_news(const struct rxe_cq *cq, enum rxe_cq_arm arm)
+static bool has_unnotified(const struct rxe_cq *cq, enum rxe_cq_arm arm)
 {
 	uint32_t i = atomic_load_explicit(&cq->head, memory_order_relaxed);
 	uint32_t visible = atomic_load_explicit(&cq->visible, memory_order_relaxed);
@@ -188,7 +188,7 @@ bool rxe_cq_arm(struct rxe_cq *cq, enum rxe_cq_arm arm)
 	/* Armed for any, a request for solicited ones does not disarm it (IBTA 11.4.2.2). */
 	if (cq->armed < arm)
 		cq->armed = arm;
-	if (!has_news(cq, cq->armed))
+	if (!has_unnotified(cq, cq->armed))
 		return false;
 	cq->armed = RXE_CQ_IDLE;
 	cq->notified = atomic_load_explicit(&cq->visible, memory_order_relaxed);

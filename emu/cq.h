@@ -110,7 +110,7 @@ struct rxe_cq {
 	bool unpublished;	    /* on the engine's list of CQs to settle */
 	bool unpublished_solicited; /* one of the unpublished is solicited or in error */
 	bool overrun;		    /* it is in error: no more completions */
-	bool overrun_told;	    /* ... and CQ_ERR was raised */
+	bool overrun_reported;	    /* ... and CQ_ERR was raised */
 	struct rxe_cq *next_unpublished;
 	void *owner; /* the driver's object */
 };

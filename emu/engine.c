@@ -117,7 +117,7 @@ static void fail_overrun(struct rxe_engine *engine)
 		if (!qp || qp->state == RXE_QPS_ERR || qp->state == RXE_QPS_RESET ||
 		    !has_overrun_cq(qp))
 			continue;
-		rxe_tell_failed(engine, qp, RXE_FAILED_CQ, RXE_WC_SUCCESS);
+		rxe_report_failed(engine, qp, RXE_FAILED_CQ, RXE_WC_SUCCESS);
 		rxe_qp_fail(engine, qp, RXE_WC_SUCCESS, engine->now_ns);
 		rxe_raise(engine, qp, RXE_EVENT_QP_FATAL);
 	}
@@ -147,18 +147,18 @@ static void publish(struct rxe_engine *engine, struct rxe_cq *cq)
 	engine->cfg.ops->cq_notify(engine->cfg.host, cq);
 }
 
-static void tell_overrun(struct rxe_engine *engine, struct rxe_cq *cq)
+static void report_overrun(struct rxe_engine *engine, struct rxe_cq *cq)
 {
 	const struct rxe_event event = { .type = RXE_EVENT_CQ_ERR, .cq = cq };
 
-	if (!cq->overrun || cq->overrun_told)
+	if (!cq->overrun || cq->overrun_reported)
 		return;
-	cq->overrun_told = true;
+	cq->overrun_reported = true;
 	engine->cfg.ops->event(engine->cfg.host, &event);
 }
 
 /* What a QP has to tell, by type: being established comes before the error that followed it, the end of its receives last. */
-static void tell_events(struct rxe_engine *engine, struct rxe_qp *qp)
+static void report_events(struct rxe_engine *engine, struct rxe_qp *qp)
 {
 	struct rxe_event event = { .qp = qp };
 	uint32_t type;
@@ -182,12 +182,12 @@ void rxe_engine_settle(struct rxe_engine *engine)
 
 		engine->unpublished = cq->next_unpublished;
 		publish(engine, cq);
-		tell_overrun(engine, cq);
+		report_overrun(engine, cq);
 	}
 	while (engine->with_events) {
 		struct rxe_qp *qp = engine->with_events;
 
 		engine->with_events = qp->next_with_events;
-		tell_events(engine, qp);
+		report_events(engine, qp);
 	}
 }

@@ -61,7 +61,7 @@ struct rxe_engine_cfg {
 	uint32_t max_mtu;      /* the largest path MTU the port takes, bytes */
 	/* How long the ACK of a message that completes nothing on this side may wait for a request to ride behind, where the
 	 * last ones had one follow; 0: it never waits. */
-	uint32_t ack_hold_ns;
+	uint32_t ack_delay_ns;
 	uint32_t
 		probe_ns; /* RC: without an answer for so long, the oldest packet asks again; 0: never */
 	uint32_t

@@ -17,7 +17,7 @@ struct rxe_cqe;
 struct rxe_srq;
 
 /* An access that must be tried again is, after so long. */
-#define RXE_LATER_NS 1000000u
+#define RXE_DEFER_NS 1000000u
 
 enum rxe_atomic_op {
 	RXE_CMP_SWAP,
@@ -73,12 +73,12 @@ struct rxe_host_ops {
 	uint32_t (*random)(void *host);
 	/* Both or neither may be NULL. How much more the socket of that slot at dst can hold, as emu/pace.h counts: UINT32_MAX
 	 * when nothing is known of it. And: so much is on its way to it. */
-	uint32_t (*room)(void *host, const struct gid *dst, uint32_t slot);
-	void (*offered)(void *host, const struct gid *dst, uint32_t slot, uint32_t cost);
+	uint32_t (*credits)(void *host, const struct gid *dst, uint32_t slot);
+	void (*credits_spent)(void *host, const struct gid *dst, uint32_t slot, uint32_t cost);
 	/* Both or neither may be NULL. The ACK of all that the QP has received is about to be held while a completion becomes visible:
 	 * see that it is sent should the process die. False: it cannot be, so the ACK goes first. And: it has been emitted. */
-	bool (*owe)(void *host, const struct rxe_qp *qp);
-	void (*paid)(void *host, const struct rxe_qp *qp);
+	bool (*delay_ack)(void *host, const struct rxe_qp *qp);
+	void (*ack_sent)(void *host, const struct rxe_qp *qp);
 	/* A peer's SEND_WITH_INV: make rkey of domain pd void. False: it is not one that a peer may invalidate. NULL: none is. */
 	bool (*invalidate)(void *host, uint32_t pd, uint32_t rkey);
 	/* All or none may be NULL. XRC, for SRQs that the engine does not have, but another process on the device. The protection domain

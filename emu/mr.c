@@ -38,7 +38,7 @@ const char *rxe_mr_result_str(enum mr_check result)
 	case MR_BAD_RIGHTS: return "the memory region was registered without this access right";
 	case MR_BAD_RANGE: return "outside the memory region";
 	case MR_FAULT: return "the memory behind the region is gone";
-	case MR_LATER: return "the memory behind the region cannot be reached now";
+	case MR_DEFERRED: return "the memory behind the region cannot be reached now";
 	}
 	return "?";
 }

@@ -57,8 +57,8 @@ enum mr_check {
 	MR_BAD_PD,
 	MR_BAD_RIGHTS,
 	MR_BAD_RANGE,
-	MR_FAULT, /* the memory behind it is gone */
-	MR_LATER, /* it cannot be reached now: not a failure, try again */
+	MR_FAULT,    /* the memory behind it is gone */
+	MR_DEFERRED, /* it cannot be reached now: not a failure, try again */
 };
 
 static inline uint32_t rxe_key_index(uint32_t key)

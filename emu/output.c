@@ -14,7 +14,7 @@
 #include "net/wire/train.h"
 
 /* So many QPs are looked at for riders: a long list of QPs to other peers must not cost every train a walk. */
-#define LOOK_AT 32
+#define MAX_CANDIDATES 32
 
 static enum output_result ask(struct rxe_engine *engine, struct rxe_qp *qp,
 			      struct wire_train *train, uint64_t now_ns)
@@ -30,7 +30,7 @@ static enum output_result ask(struct rxe_engine *engine, struct rxe_qp *qp,
 }
 
 /* A datagram's way is in its request: its transport looks for itself. */
-static bool may_ride(struct rxe_engine *engine, const struct rxe_qp *qp, struct wire_train *train)
+static bool may_join(struct rxe_engine *engine, const struct rxe_qp *qp, struct wire_train *train)
 {
 	return qp->type == RXE_QPT_UD || rxe_train_take(engine, train, &qp->flow, qp->tx_index,
 							&qp->attr.av, qp->attr.dest_qp_num);
@@ -67,11 +67,11 @@ bool rxe_engine_output(struct rxe_engine *engine, struct wire_train *train, uint
 	train->closed = false;
 	if (rxe_time_wait_output(engine, train))
 		return true;
-	while (qp && !full && (train->segs == 0 || looked++ < LOOK_AT)) {
+	while (qp && !full && (train->segs == 0 || looked++ < MAX_CANDIDATES)) {
 		/* The list may change behind us, but never before the end that was. */
 		struct rxe_qp *next = qp == last ? NULL : qp->next_ready;
 
-		if (may_ride(engine, qp, train))
+		if (may_join(engine, qp, train))
 			full = take_turn(engine, qp, train, now_ns);
 		qp = next;
 	}

@@ -8,13 +8,13 @@
 #include "emu/qp.h"
 
 /* Still no room. True: it waited long enough. */
-static bool is_patience_over(struct rxe_engine *engine, struct rxe_qp *qp, uint64_t now_ns)
+static bool has_timed_out(struct rxe_engine *engine, struct rxe_qp *qp, uint64_t now_ns)
 {
 	if (qp->stalled_since_ns == 0)
 		qp->stalled_since_ns = now_ns | 1;
-	if (now_ns > qp->stalled_since_ns + RXE_PACE_PATIENCE_NS)
+	if (now_ns > qp->stalled_since_ns + RXE_PACE_TIMEOUT_NS)
 		return true;
-	rxe_qp_set_deadline(engine, qp, now_ns + RXE_PACE_LOOK_NS);
+	rxe_qp_set_deadline(engine, qp, now_ns + RXE_PACE_RETRY_NS);
 	return false;
 }
 
@@ -26,14 +26,14 @@ bool rxe_pace_begin(struct rxe_engine *engine, struct rxe_qp *qp, struct rxe_pac
 	*pace = (struct rxe_pace){
 		.dst = dst,
 		.slot = dest_qpn >> RXE_SLOT_SHIFT,
-		.room = UINT32_MAX,
+		.credits = UINT32_MAX,
 	};
-	if (ops->room)
-		pace->room = ops->room(engine->cfg.host, dst, pace->slot);
-	if (pace->room == 0) {
-		if (!is_patience_over(engine, qp, now_ns))
+	if (ops->credits)
+		pace->credits = ops->credits(engine->cfg.host, dst, pace->slot);
+	if (pace->credits == 0) {
+		if (!has_timed_out(engine, qp, now_ns))
 			return false;
-		pace->room = UINT32_MAX;
+		pace->credits = UINT32_MAX;
 		return true;
 	}
 	qp->stalled_since_ns = 0;
@@ -43,6 +43,7 @@ bool rxe_pace_begin(struct rxe_engine *engine, struct rxe_qp *qp, struct rxe_pac
 
 void rxe_pace_end(struct rxe_engine *engine, const struct rxe_pace *pace)
 {
-	if (pace->spent > 0 && engine->cfg.ops->offered)
-		engine->cfg.ops->offered(engine->cfg.host, pace->dst, pace->slot, pace->spent);
+	if (pace->spent > 0 && engine->cfg.ops->credits_spent)
+		engine->cfg.ops->credits_spent(engine->cfg.host, pace->dst, pace->slot,
+					       pace->spent);
 }

@@ -15,8 +15,8 @@ struct rxe_qp;
 
 /* A QP that finds no room looks again that often. After this long without any it sends as if there were no brake: its
  * receiver is stopped, and nobody promised delivery. */
-#define RXE_PACE_LOOK_NS     100000u
-#define RXE_PACE_PATIENCE_NS 200000000u
+#define RXE_PACE_RETRY_NS   100000u
+#define RXE_PACE_TIMEOUT_NS 200000000u
 
 /* What a packet of len bytes, BTH to ICRC, takes of a socket's buffer: the kernel's bookkeeping included. */
 static inline uint32_t rxe_pace_cost(uint32_t len)
@@ -28,7 +28,7 @@ static inline uint32_t rxe_pace_cost(uint32_t len)
 struct rxe_pace {
 	const struct gid *dst;
 	uint32_t slot;
-	uint32_t room;
+	uint32_t credits;
 	uint32_t spent;
 };
 
@@ -38,7 +38,7 @@ bool rxe_pace_begin(struct rxe_engine *engine, struct rxe_qp *qp, struct rxe_pac
 /* May one more packet go in this turn? */
 static inline bool rxe_pace_may(const struct rxe_pace *pace)
 {
-	return pace->spent < pace->room;
+	return pace->spent < pace->credits;
 }
 void rxe_pace_end(struct rxe_engine *engine, const struct rxe_pace *pace);
 

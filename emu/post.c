@@ -178,7 +178,7 @@ void rxe_post_withdraw(struct rxe_engine *engine, struct rxe_qp *qp, uint32_t ta
 
 bool rxe_qp_is_idle(const struct rxe_qp *qp)
 {
-	return !rxe_qp_is_reliable(qp) || rc_request_is_idle(qp);
+	return !rxe_qp_is_reliable(qp) || rc_requester_is_idle(qp);
 }
 
 enum post_result rxe_post_recv(struct rxe_engine *engine, struct rxe_qp *qp,

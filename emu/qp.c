@@ -104,7 +104,7 @@ void rxe_qp_fail(struct rxe_engine *engine, struct rxe_qp *qp, enum rxe_wc_statu
 		return;
 	engine->now_ns = now_ns;
 	if (head_status != RXE_WC_SUCCESS)
-		rxe_tell_failed(engine, qp, RXE_FAILED_SEND, head_status);
+		rxe_report_failed(engine, qp, RXE_FAILED_SEND, head_status);
 	qp->state = RXE_QPS_ERR;
 	qp->sq_draining = false;
 	rxe_qp_set_deadline(engine, qp, UINT64_MAX);
@@ -121,7 +121,7 @@ void rxe_qp_fail_send(struct rxe_engine *engine, struct rxe_qp *qp, enum rxe_wc_
 		      uint64_t now_ns)
 {
 	engine->now_ns = now_ns;
-	rxe_tell_failed(engine, qp, RXE_FAILED_SEND, status);
+	rxe_report_failed(engine, qp, RXE_FAILED_SEND, status);
 	qp->state = RXE_QPS_SQE;
 	qp->sq_draining = false;
 	rxe_complete_send(engine, qp, status);
@@ -137,10 +137,10 @@ void rxe_qp_drained(struct rxe_engine *engine, struct rxe_qp *qp)
 		rxe_raise(engine, qp, RXE_EVENT_SQ_DRAINED);
 }
 
-void rxe_qp_release_ack(struct rxe_engine *engine, struct rxe_qp *qp)
+void rxe_qp_flush_delayed_ack(struct rxe_engine *engine, struct rxe_qp *qp)
 {
-	if (!rxe_qp_is_reliable(qp) || !qp->rc.reply.hold_until_ns)
+	if (!rxe_qp_is_reliable(qp) || !qp->rc.reply.ack_delay_until_ns)
 		return;
-	qp->rc.reply.hold_until_ns = 0;
+	qp->rc.reply.ack_delay_until_ns = 0;
 	rxe_qp_set_ready(engine, qp);
 }

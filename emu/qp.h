@@ -140,7 +140,7 @@ struct rxe_qp {
 	uint8_t tx_index;
 	bool sq_draining;	/* SQD: the transport has not said rxe_qp_drained() yet */
 	bool comm_est;		/* RTR: the event was raised */
-	bool told;		/* the send under way to its end fails because the host said so */
+	bool injected;		/* the send under way to its end fails because the host said so */
 	struct rxe_claim claim; /* the receive that the message under way lands in */
 	struct rxe_rc rc;	/* RC and XRC */
 	struct rxe_uc uc;	/* UC only */
@@ -225,7 +225,7 @@ void rxe_qp_fail_send(struct rxe_engine *engine, struct rxe_qp *qp, enum rxe_wc_
  * SQD in their output (a QP that enters SQD is made ready). */
 void rxe_qp_drained(struct rxe_engine *engine, struct rxe_qp *qp);
 /* Send an ACK that is being held for a request to ride behind with the next output: the QP, or its process, is about to go. */
-void rxe_qp_release_ack(struct rxe_engine *engine, struct rxe_qp *qp);
+void rxe_qp_flush_delayed_ack(struct rxe_engine *engine, struct rxe_qp *qp);
 void rxe_qp_set_deadline(struct rxe_engine *engine, struct rxe_qp *qp, uint64_t deadline_ns);
 void rxe_qp_set_ready(struct rxe_engine *engine, struct rxe_qp *qp);
 

@@ -32,7 +32,7 @@ static enum mr_check failed(const struct rxe_engine *engine)
 {
 	const struct rxe_host_ops *ops = engine->cfg.ops;
 
-	return ops->is_deferred && ops->is_deferred(engine->cfg.host) ? MR_LATER : MR_FAULT;
+	return ops->is_deferred && ops->is_deferred(engine->cfg.host) ? MR_DEFERRED : MR_FAULT;
 }
 
 static enum mr_check read_at(struct rxe_engine *engine, uint32_t pd, uint32_t key, uint32_t rights,

@@ -25,7 +25,7 @@ static inline const struct rxe_sge *rxe_wqe_sges(const struct rxe_send_wqe *wqe)
 }
 
 /* len bytes of the message from offset on, to dst. The caller keeps offset + len <= wqe->len. Anything but MR_OK and
- * MR_LATER is LOC_PROT_ERR to the program. */
+ * MR_DEFERRED is LOC_PROT_ERR to the program. */
 enum mr_check rxe_gather(struct rxe_engine *engine, uint32_t pd, const struct rxe_send_wqe *wqe,
 			 struct rxe_cursor *cursor, uint32_t offset, void *dst, uint32_t len);
 

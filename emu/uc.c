@@ -94,7 +94,7 @@ static enum step send_one(struct rxe_engine *engine, struct rxe_qp *qp, struct w
 			      packet.payload_len);
 	if (gathered != MR_OK) {
 		rxe_emit_cancel(&emit);
-		return gathered == MR_LATER ? STEP_LATER : STEP_FAILED;
+		return gathered == MR_DEFERRED ? STEP_LATER : STEP_FAILED;
 	}
 	rxe_emit_finish(engine, &emit, &qp->flow);
 	pace->spent += rxe_pace_cost(emit.len + ICRC_LEN);
@@ -129,7 +129,7 @@ static enum output_result fill(struct rxe_engine *engine, struct rxe_qp *qp,
 		case STEP_FULL: return OUTPUT_TRAIN_FULL;
 		case STEP_WAIT: return OUTPUT_ADDED;
 		case STEP_LATER:
-			rxe_qp_set_deadline(engine, qp, now_ns + RXE_LATER_NS);
+			rxe_qp_set_deadline(engine, qp, now_ns + RXE_DEFER_NS);
 			return OUTPUT_ADDED;
 		case STEP_FAILED:
 			next_message(qp);
@@ -220,7 +220,7 @@ static void fail_recv(struct rxe_engine *engine, struct rxe_qp *qp, enum rxe_wc_
 	const struct rxe_recv_done done = { .status = status, .opcode = RXE_WC_RECV };
 
 	qp->uc.message = UC_NONE;
-	rxe_tell_failed(engine, qp, RXE_FAILED_RECV, status);
+	rxe_report_failed(engine, qp, RXE_FAILED_RECV, status);
 	rxe_complete_recv(engine, qp, &done);
 	rxe_qp_fail(engine, qp, RXE_WC_SUCCESS, now_ns);
 }
@@ -242,7 +242,7 @@ static bool land_send(struct rxe_engine *engine, struct rxe_qp *qp,
 		return false;
 	}
 	landed = rxe_recv_scatter(engine, qp, qp->uc.arrived, packet->payload, packet->payload_len);
-	if (landed == MR_LATER)
+	if (landed == MR_DEFERRED)
 		drop(engine, qp);
 	else if (landed != MR_OK)
 		fail_recv(engine, qp, RXE_WC_LOC_PROT_ERR, now_ns);
@@ -285,7 +285,7 @@ static bool finish(struct rxe_engine *engine, struct rxe_qp *qp, const struct wi
 	if (write && !rxe_recv_claim(engine, qp))
 		return false;
 	if (rxe_recv_result(engine, qp) != RXE_WC_SUCCESS)
-		fail_recv(engine, qp, qp->claim.told, now_ns);
+		fail_recv(engine, qp, qp->claim.injected, now_ns);
 	else
 		rxe_complete_recv(engine, qp, &done);
 	return true;

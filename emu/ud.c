@@ -80,7 +80,7 @@ static enum step send_one(struct rxe_engine *engine, struct rxe_qp *qp, struct w
 	gathered = rxe_gather(engine, qp->pd, wqe, &cursor, 0, emit.payload, wqe->len);
 	if (gathered != MR_OK) {
 		rxe_emit_cancel(&emit);
-		return gathered == MR_LATER ? STEP_LATER : STEP_FAILED;
+		return gathered == MR_DEFERRED ? STEP_LATER : STEP_FAILED;
 	}
 	rxe_emit_finish(engine, &emit, &flow);
 	pace->spent += rxe_pace_cost(emit.len + ICRC_LEN);
@@ -102,7 +102,7 @@ static enum output_result fill(struct rxe_engine *engine, struct rxe_qp *qp,
 		case STEP_FULL: return OUTPUT_TRAIN_FULL;
 		case STEP_WAIT: return OUTPUT_ADDED;
 		case STEP_LATER:
-			rxe_qp_set_deadline(engine, qp, now_ns + RXE_LATER_NS);
+			rxe_qp_set_deadline(engine, qp, now_ns + RXE_DEFER_NS);
 			return OUTPUT_ADDED;
 		case STEP_FAILED: rxe_qp_fail_send(engine, qp, RXE_WC_LOC_PROT_ERR, now_ns); break;
 		}
@@ -157,7 +157,7 @@ static void fail_recv(struct rxe_engine *engine, struct rxe_qp *qp, enum rxe_wc_
 {
 	const struct rxe_recv_done done = { .status = status, .opcode = RXE_WC_RECV };
 
-	rxe_tell_failed(engine, qp, RXE_FAILED_RECV, status);
+	rxe_report_failed(engine, qp, RXE_FAILED_RECV, status);
 	rxe_complete_recv(engine, qp, &done);
 	rxe_qp_fail(engine, qp, RXE_WC_SUCCESS, now_ns);
 }
@@ -185,10 +185,10 @@ static void deliver(struct rxe_engine *engine, struct rxe_qp *qp, const struct w
 	}
 	landed = land(engine, qp, packet, arrival);
 	if (landed == MR_OK && rxe_recv_result(engine, qp) != RXE_WC_SUCCESS)
-		fail_recv(engine, qp, qp->claim.told, now_ns);
+		fail_recv(engine, qp, qp->claim.injected, now_ns);
 	else if (landed == MR_OK)
 		rxe_complete_recv(engine, qp, &done);
-	else if (landed == MR_LATER) /* the receive stays claimed, for the next */
+	else if (landed == MR_DEFERRED) /* the receive stays claimed, for the next */
 		engine->cfg.counters->rcvd_dropped++;
 	else
 		fail_recv(engine, qp, RXE_WC_LOC_PROT_ERR, now_ns);

@@ -22,8 +22,8 @@ static const struct rc_nak naks[] = {
 	[RC_FAULT_RECV_MEMORY]  = { RC_NAK_REMOTE_OPERATIONAL, DIES,  false, RXE_EVENT_QP_FATAL,       RXE_WC_LOC_PROT_ERR },
 	[RC_FAULT_XRC_SRQ]      = { RC_NAK_INVALID_REQUEST,    DIES,  true,  RXE_EVENT_QP_REQ_ERR,     RXE_WC_SUCCESS },
 	[RC_FAULT_XRC_CQ]       = { RC_NAK_REMOTE_OPERATIONAL, DIES,  true,  RXE_EVENT_QP_FATAL,       RXE_WC_SUCCESS },
-	[RC_FAULT_LATER]        = { RC_RNR,                    LIVES, false, RXE_EVENT_QP_FATAL,       RXE_WC_SUCCESS },
-	[RC_FAULT_RECV_TOLD]    = { RC_NAK_REMOTE_OPERATIONAL, DIES,  false, RXE_EVENT_QP_FATAL,       RXE_WC_GENERAL_ERR },
+	[RC_FAULT_DEFERRED]        = { RC_RNR,                    LIVES, false, RXE_EVENT_QP_FATAL,       RXE_WC_SUCCESS },
+	[RC_FAULT_RECV_INJECTED]    = { RC_NAK_REMOTE_OPERATIONAL, DIES,  false, RXE_EVENT_QP_FATAL,       RXE_WC_GENERAL_ERR },
 };
 /* clang-format on */
 

@@ -39,17 +39,17 @@ enum rc_fault {
 	RC_FAULT_RNR,	   /* no receive */
 	RC_FAULT_SEQUENCE, /* FIRST, MIDDLE, LAST out of order */
 	RC_FAULT_LENGTH, /* a packet or a message longer or shorter than its opcode or RETH allows */
-	RC_FAULT_QP_RIGHTS,   /* the QP does not take this operation */
-	RC_FAULT_MISALIGNED,  /* an atomic's address */
-	RC_FAULT_TOO_MANY,    /* reads and atomics at a time */
-	RC_FAULT_KEY,	      /* key, its rights, its range, or memory gone */
-	RC_FAULT_INVALIDATE,  /* a key that is not the peer's to invalidate */
-	RC_FAULT_RECV_SHORT,  /* the message is longer than the receive */
-	RC_FAULT_RECV_MEMORY, /* the receive's own keys are wrong */
-	RC_FAULT_XRC_SRQ,     /* XRC: no such SRQ in the QP's XRC domain */
-	RC_FAULT_XRC_CQ,      /* XRC: the SRQ's completion queue overran */
-	RC_FAULT_LATER,	      /* its memory cannot be reached now */
-	RC_FAULT_RECV_TOLD,   /* the host wants the receive to end in error: rxe_claim.told */
+	RC_FAULT_QP_RIGHTS,	/* the QP does not take this operation */
+	RC_FAULT_MISALIGNED,	/* an atomic's address */
+	RC_FAULT_TOO_MANY,	/* reads and atomics at a time */
+	RC_FAULT_KEY,		/* key, its rights, its range, or memory gone */
+	RC_FAULT_INVALIDATE,	/* a key that is not the peer's to invalidate */
+	RC_FAULT_RECV_SHORT,	/* the message is longer than the receive */
+	RC_FAULT_RECV_MEMORY,	/* the receive's own keys are wrong */
+	RC_FAULT_XRC_SRQ,	/* XRC: no such SRQ in the QP's XRC domain */
+	RC_FAULT_XRC_CQ,	/* XRC: the SRQ's completion queue overran */
+	RC_FAULT_DEFERRED,	/* its memory cannot be reached now */
+	RC_FAULT_RECV_INJECTED, /* the host wants the receive to end in error: rxe_claim.injected */
 };
 
 struct rc_nak {

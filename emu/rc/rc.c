@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Reliable connection (IBTA 9.7), and XRC, whose QPs have one half of it each (annex A14): where the engine's calls are shared out.
- * Requests go to the responder (rc_respond, rc_execute, rc_replay), which answers through rc_reply; answers go to the requester
- * (rc_complete), which sends through rc_request and asks rc_retry what to do when something is missing. */
+ * Requests go to the responder (rc_responder, rc_responder_execute, rc_replay), which answers through rc_reply; answers go to the requester
+ * (rc_complete), which sends through rc_requester and asks rc_retry what to do when something is missing. */
 #include "emu/rc/rc.h"
 
 #include "emu/engine.h"
@@ -13,10 +13,10 @@
 
 void rc_reset(struct rxe_qp *qp)
 {
-	rc_request_stop(qp);
-	qp->rc.req = (struct rc_request){ 0 };
+	rc_requester_stop(qp);
+	qp->rc.req = (struct rc_requester){ 0 };
 	rc_retry_reset(&qp->rc.retry);
-	rc_respond_reset(&qp->rc.resp);
+	rc_responder_reset(&qp->rc.resp);
 	rc_replay_reset(&qp->rc.replay);
 	rc_recent_reads_reset(&qp->rc.reads);
 	rc_reply_reset(&qp->rc.reply);
@@ -24,24 +24,24 @@ void rc_reset(struct rxe_qp *qp)
 
 void rc_became_rtr(struct rxe_engine *engine, struct rxe_qp *qp)
 {
-	rc_respond_reset(&qp->rc.resp);
+	rc_responder_reset(&qp->rc.resp);
 	rc_replay_reset(&qp->rc.replay);
 	rc_recent_reads_reset(&qp->rc.reads);
 	rc_reply_reset(&qp->rc.reply);
 	/* Behind what would the ACK of an XRC target ride? It sends nothing else. */
-	qp->rc.reply.hold_ns = qp->type == RXE_QPT_RC ? engine->cfg.ack_hold_ns : 0;
+	qp->rc.reply.ack_delay_ns = qp->type == RXE_QPT_RC ? engine->cfg.ack_delay_ns : 0;
 }
 
 void rc_became_rts(struct rxe_engine *engine, struct rxe_qp *qp)
 {
 	rc_retry_reset(&qp->rc.retry);
-	qp->rc.retry.probe_after_ns = qp->rc.retry.probe_most_ns = engine->cfg.probe_ns;
-	rc_request_start(engine, qp);
+	qp->rc.retry.probe_after_ns = qp->rc.retry.probe_max_ns = engine->cfg.probe_ns;
+	rc_requester_start(engine, qp);
 }
 
 void rc_became_err(struct rxe_qp *qp)
 {
-	rc_request_stop(qp);
+	rc_requester_stop(qp);
 }
 
 static bool requests(const struct rxe_qp *qp)
@@ -73,9 +73,9 @@ void rc_input(struct rxe_engine *engine, struct rxe_qp *qp, const struct wire_pa
 	      uint64_t now_ns)
 {
 	if (packet->shape & SHAPE_REQUEST)
-		rc_respond_input(engine, qp, packet, now_ns);
+		rc_responder_input(engine, qp, packet, now_ns);
 	else if (requests(qp))
-		rc_complete_input(engine, qp, packet, now_ns);
+		rc_requester_input(engine, qp, packet, now_ns);
 	set_timer(engine, qp);
 }
 
@@ -89,10 +89,10 @@ static enum output_result output(struct rxe_engine *engine, struct rxe_qp *qp,
 
 	if (result != OUTPUT_IDLE || !responds(qp))
 		return result;
-	kept = rc_reply_ack_rides(&qp->rc.reply, train) ? 1 : 0;
+	kept = rc_reply_ack_may_piggyback(&qp->rc.reply, train) ? 1 : 0;
 	before = train->segs;
 	train->max_segs = (uint16_t)(train->max_segs - kept);
-	result = rc_request_output(engine, qp, train, now_ns);
+	result = rc_requester_output(engine, qp, train, now_ns);
 	train->max_segs = (uint16_t)(train->max_segs + kept);
 	if (rc_reply_output_ack(engine, qp, train, (uint32_t)(train->segs - before), now_ns) !=
 	    OUTPUT_IDLE)
@@ -117,7 +117,7 @@ void rc_expired(struct rxe_engine *engine, struct rxe_qp *qp, uint64_t now_ns)
 	if (!responds(qp))
 		return;
 	if (requests(qp))
-		rc_complete_expired(engine, qp, now_ns);
+		rc_requester_expired(engine, qp, now_ns);
 	if (responds(qp))
 		rxe_qp_set_ready(engine, qp);
 	set_timer(engine, qp);

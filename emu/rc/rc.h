@@ -19,9 +19,9 @@ struct wire_packet;
 struct wire_train;
 
 struct rxe_rc {
-	struct rc_request req;
+	struct rc_requester req;
 	struct rc_retry retry;
-	struct rc_respond resp;
+	struct rc_responder resp;
 	struct rc_replay replay;
 	struct rc_recent_reads reads;
 	struct rc_reply reply;

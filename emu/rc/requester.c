@@ -51,20 +51,20 @@ static const uint8_t op_for[][2][2] = { /* by [first packet][last packet] */
 /* clang-format on */
 
 /* Is the peer a socket of this host? Only of those the host knows how full they are. */
-static bool is_here(const struct rxe_engine *engine, const struct rxe_qp *qp)
+static bool is_local_peer(const struct rxe_engine *engine, const struct rxe_qp *qp)
 {
 	const struct rxe_engine_cfg *cfg = &engine->cfg;
 
-	return cfg->ops->room &&
-	       cfg->ops->room(cfg->host, &qp->flow.dst, qp->attr.dest_qp_num >> RXE_SLOT_SHIFT) !=
-		       UINT32_MAX;
+	return cfg->ops->credits &&
+	       cfg->ops->credits(cfg->host, &qp->flow.dst,
+				 qp->attr.dest_qp_num >> RXE_SLOT_SHIFT) != UINT32_MAX;
 }
 
-void rc_request_start(struct rxe_engine *engine, struct rxe_qp *qp)
+void rc_requester_start(struct rxe_engine *engine, struct rxe_qp *qp)
 {
-	struct rc_request *req = &qp->rc.req;
+	struct rc_requester *req = &qp->rc.req;
 
-	*req = (struct rc_request){
+	*req = (struct rc_requester){
 		.una_psn = qp->attr.sq_psn,
 		.cur_psn = qp->attr.sq_psn,
 		.sent_psn = qp->attr.sq_psn,
@@ -72,25 +72,25 @@ void rc_request_start(struct rxe_engine *engine, struct rxe_qp *qp)
 		.peer = rxe_peer_get(&engine->peers, &qp->flow.dst,
 				     qp->attr.dest_qp_num >> RXE_SLOT_SHIFT),
 	};
-	rc_window_reset(&req->window, is_here(engine, qp));
+	rc_window_reset(&req->window, is_local_peer(engine, qp));
 }
 
 /* The entry may have been given to another peer meanwhile, its count begun anew: never below 0. */
-static void give_back(struct rc_request *req, uint32_t cost)
+static void give_back(struct rc_requester *req, uint32_t cost)
 {
 	req->in_flight -= cost;
-	if (req->unasked > req->in_flight)
-		req->unasked = req->in_flight;
+	if (req->since_ack_req > req->in_flight)
+		req->since_ack_req = req->in_flight;
 	req->peer->in_flight -= req->peer->in_flight < cost ? req->peer->in_flight : cost;
 }
 
-void rc_request_stop(struct rxe_qp *qp)
+void rc_requester_stop(struct rxe_qp *qp)
 {
 	if (qp->rc.req.peer)
 		give_back(&qp->rc.req, qp->rc.req.in_flight);
 }
 
-struct rxe_send_wqe *rc_request_head(const struct rxe_qp *qp)
+struct rxe_send_wqe *rc_requester_head(const struct rxe_qp *qp)
 {
 	struct rxe_send_wqe *wqe;
 
@@ -100,7 +100,7 @@ struct rxe_send_wqe *rc_request_head(const struct rxe_qp *qp)
 	return wqe->started ? wqe : NULL;
 }
 
-bool rc_request_is_idle(const struct rxe_qp *qp)
+bool rc_requester_is_idle(const struct rxe_qp *qp)
 {
 	return qp->rc.req.una_psn == qp->rc.req.cur_psn;
 }
@@ -109,7 +109,7 @@ bool rc_request_is_idle(const struct rxe_qp *qp)
  * inside a message: its last packet asks for the answer, and has not gone. */
 static bool may_gather(const struct rxe_qp *qp)
 {
-	const struct rc_request *req = &qp->rc.req;
+	const struct rc_requester *req = &qp->rc.req;
 	const struct rxe_send_wqe *newest = rxe_ring_at(&qp->sq, qp->sq.tail - 1);
 	const struct rxe_send_wqe *oldest = rxe_ring_at(&qp->sq, req->cur);
 	bool between = !oldest->started || oldest->psn_first == req->cur_psn;
@@ -135,7 +135,7 @@ static uint32_t cost_of(const struct rxe_qp *qp, const struct rxe_send_wqe *wqe,
 	return bytes + ((uint32_t)psn_diff(to, from) + 1) * RC_PACKET_COST;
 }
 
-static uint32_t packets_in_flight(const struct rc_request *req)
+static uint32_t packets_in_flight(const struct rc_requester *req)
 {
 	return (uint32_t)psn_diff(req->cur_psn, req->una_psn);
 }
@@ -154,9 +154,9 @@ static uint32_t read_end(const struct rxe_qp *qp, const struct rxe_send_wqe *wqe
 	return psn_diff(end, wqe->psn_last) < 0 ? end : wqe->psn_last;
 }
 
-void rc_request_rewind(struct rxe_engine *engine, struct rxe_qp *qp)
+void rc_requester_rewind(struct rxe_engine *engine, struct rxe_qp *qp)
 {
-	struct rc_request *req = &qp->rc.req;
+	struct rc_requester *req = &qp->rc.req;
 
 	give_back(req, req->in_flight);
 	req->rd_atomic = 0;
@@ -168,15 +168,15 @@ void rc_request_rewind(struct rxe_engine *engine, struct rxe_qp *qp)
 	rxe_qp_set_ready(engine, qp);
 }
 
-void rc_request_lost(struct rxe_engine *engine, struct rxe_qp *qp)
+void rc_requester_loss_detected(struct rxe_engine *engine, struct rxe_qp *qp)
 {
 	rc_window_lost(&qp->rc.req.window);
-	rc_request_rewind(engine, qp);
+	rc_requester_rewind(engine, qp);
 }
 
-void rc_request_probe(struct rxe_engine *engine, struct rxe_qp *qp)
+void rc_requester_probe(struct rxe_engine *engine, struct rxe_qp *qp)
 {
-	if (rc_request_is_idle(qp))
+	if (rc_requester_is_idle(qp))
 		return;
 	qp->rc.req.probe = RC_PROBE_DUE;
 	rc_rtt_forget(&qp->rc.req.rtt);
@@ -186,10 +186,10 @@ void rc_request_probe(struct rxe_engine *engine, struct rxe_qp *qp)
 /* All up to psn were answered: the reads and atomics among them are done. */
 static void count_answered(struct rxe_qp *qp, const struct rxe_send_wqe *wqe, uint32_t psn)
 {
-	struct rc_request *req = &qp->rc.req;
+	struct rc_requester *req = &qp->rc.req;
 
-	rc_window_answered(&req->window, packets_in_flight(req),
-			   (uint32_t)psn_diff(psn, req->una_psn) + 1);
+	rc_window_acknowledged(&req->window, packets_in_flight(req),
+			       (uint32_t)psn_diff(psn, req->una_psn) + 1);
 	give_back(req, cost_of(qp, wqe, req->una_psn, psn));
 	while (req->rd_atomic > 0 &&
 	       psn_diff(psn, req->rd_end[req->rd_first % RXE_MAX_RD_ATOMIC]) >= 0) {
@@ -199,10 +199,10 @@ static void count_answered(struct rxe_qp *qp, const struct rxe_send_wqe *wqe, ui
 }
 
 /* The answer may be one to an earlier sending, when we have gone back already: then cur must not stay behind. */
-void rc_request_advance(struct rxe_engine *engine, struct rxe_qp *qp, uint32_t psn)
+void rc_requester_advance(struct rxe_engine *engine, struct rxe_qp *qp, uint32_t psn)
 {
-	struct rc_request *req = &qp->rc.req;
-	struct rxe_send_wqe *wqe = rc_request_head(qp);
+	struct rc_requester *req = &qp->rc.req;
+	struct rxe_send_wqe *wqe = rc_requester_head(qp);
 	bool behind = psn_diff(req->cur_psn, psn) <= 0;
 
 	if (!behind)
@@ -216,12 +216,12 @@ void rc_request_advance(struct rxe_engine *engine, struct rxe_qp *qp, uint32_t p
 		req->into = (struct rxe_cursor){ 0 };
 	}
 	if (behind)
-		rc_request_rewind(engine, qp);
+		rc_requester_rewind(engine, qp);
 }
 
-void rc_request_check_broken(struct rxe_engine *engine, struct rxe_qp *qp, uint64_t now_ns)
+void rc_requester_check_broken(struct rxe_engine *engine, struct rxe_qp *qp, uint64_t now_ns)
 {
-	struct rc_request *req = &qp->rc.req;
+	struct rc_requester *req = &qp->rc.req;
 
 	if (req->is_broken && req->broken_index == qp->sq.head)
 		rxe_qp_fail(engine, qp, req->broken_status, now_ns);
@@ -233,13 +233,13 @@ static void break_at_cur(struct rxe_engine *engine, struct rxe_qp *qp, enum rxe_
 	qp->rc.req.is_broken = true;
 	qp->rc.req.broken_index = qp->rc.req.cur;
 	qp->rc.req.broken_status = status;
-	rc_request_check_broken(engine, qp, now_ns);
+	rc_requester_check_broken(engine, qp, now_ns);
 }
 
 /* May a request that has no PSNs yet begin? */
 static bool may_begin(struct rxe_engine *engine, struct rxe_qp *qp, const struct rxe_send_wqe *wqe)
 {
-	const struct rc_request *req = &qp->rc.req;
+	const struct rc_requester *req = &qp->rc.req;
 	uint32_t packets = rc_packets(wqe->len, qp->attr.path_mtu);
 
 	if (qp->state == RXE_QPS_SQD) {
@@ -252,7 +252,7 @@ static bool may_begin(struct rxe_engine *engine, struct rxe_qp *qp, const struct
 	return (uint32_t)psn_diff(qp->attr.sq_psn, req->una_psn) + packets <= MAX_PSNS_OPEN;
 }
 
-bool rc_request_is_long(const struct rxe_qp *qp)
+bool rc_requester_is_long(const struct rxe_qp *qp)
 {
 	const uint32_t cur = qp->rc.req.cur;
 
@@ -274,7 +274,7 @@ static void begin(struct rxe_qp *qp, struct rxe_send_wqe *wqe)
  * it are answered, and what is answered is never sent again: going back, none of them is open before it. */
 static struct rxe_send_wqe *next(struct rxe_engine *engine, struct rxe_qp *qp, uint64_t now_ns)
 {
-	const struct rc_request *req = &qp->rc.req;
+	const struct rc_requester *req = &qp->rc.req;
 	struct rxe_send_wqe *wqe = rxe_ring_at(&qp->sq, req->cur);
 
 	if (req->cur == qp->sq.tail) {
@@ -307,16 +307,16 @@ static uint32_t last_psn_of_packet(const struct rxe_qp *qp, const struct rxe_sen
 }
 
 /* For so many packets that cost so much. One always may when no answer is on its way: it asks for one, which opens the window again. */
-static bool window_has_room(const struct rc_request *req, uint32_t packets, uint32_t cost)
+static bool window_has_room(const struct rc_requester *req, uint32_t packets, uint32_t cost)
 {
-	return req->in_flight == req->unasked ||
+	return req->in_flight == req->since_ack_req ||
 	       (req->peer->in_flight + cost <= RXE_WINDOW_BYTES &&
 		packets_in_flight(req) + packets <= req->window.packets);
 }
 
 static bool may_go(const struct rxe_qp *qp, const struct rxe_send_wqe *wqe, uint32_t last_psn)
 {
-	const struct rc_request *req = &qp->rc.req;
+	const struct rc_requester *req = &qp->rc.req;
 
 	if ((rc_is_read(wqe) || rc_is_atomic(wqe)) && req->rd_atomic >= qp->attr.max_rd_atomic)
 		return false;
@@ -353,14 +353,14 @@ static bool ends_train(const struct wire_train *train, uint32_t len)
 static bool must_ask(const struct rxe_qp *qp, const struct wire_train *train, uint32_t len,
 		     uint32_t cost)
 {
-	const struct rc_request *req = &qp->rc.req;
+	const struct rc_requester *req = &qp->rc.req;
 	bool stops = fills_window(qp, cost);
 
-	if (is_half_a_window(qp, req->unasked + cost))
+	if (is_half_a_window(qp, req->since_ack_req + cost))
 		return true;
-	if (req->unasked + cost >= RC_UNASKED_BYTES)
+	if (req->since_ack_req + cost >= RC_ACK_REQ_BYTES)
 		return stops || ends_train(train, len);
-	return req->in_flight == req->unasked && stops;
+	return req->in_flight == req->since_ack_req && stops;
 }
 
 static void describe(const struct rxe_qp *qp, const struct rxe_send_wqe *wqe, uint32_t psn,
@@ -403,19 +403,19 @@ static void describe(const struct rxe_qp *qp, const struct rxe_send_wqe *wqe, ui
 	ret->inv_rkey = wqe->imm_or_rkey;
 }
 
-static void went(struct rxe_qp *qp, const struct rxe_send_wqe *wqe, uint32_t last_psn, bool asked,
-		 uint64_t now_ns)
+static void packet_sent(struct rxe_qp *qp, const struct rxe_send_wqe *wqe, uint32_t last_psn,
+			bool asked, uint64_t now_ns)
 {
-	struct rc_request *req = &qp->rc.req;
+	struct rc_requester *req = &qp->rc.req;
 	uint32_t cost = cost_of(qp, wqe, req->cur_psn, last_psn);
 
 	req->in_flight += cost;
-	req->unasked = asked ? 0 : req->unasked + cost;
+	req->since_ack_req = asked ? 0 : req->since_ack_req + cost;
 	req->peer->in_flight += cost;
 	if (rc_is_read(wqe) || rc_is_atomic(wqe))
 		req->rd_end[(req->rd_first + req->rd_atomic++) % RXE_MAX_RD_ATOMIC] = last_psn;
 	if (asked && req->cur_psn == req->sent_psn)
-		rc_rtt_asked(&req->rtt, last_psn, now_ns);
+		rc_rtt_sent(&req->rtt, last_psn, now_ns);
 	req->cur_psn = psn_add(last_psn, 1);
 	rc_window_sent(&req->window, packets_in_flight(req));
 	if (psn_diff(req->cur_psn, req->sent_psn) > 0)
@@ -441,7 +441,7 @@ static enum step emit(struct rxe_engine *engine, struct rxe_qp *qp, struct rxe_s
 				   emit.payload, packet->payload_len);
 	if (gathered != MR_OK) {
 		rxe_emit_cancel(&emit);
-		return gathered == MR_LATER ? STEP_LATER : STEP_FAILED;
+		return gathered == MR_DEFERRED ? STEP_LATER : STEP_FAILED;
 	}
 	rxe_emit_finish(engine, &emit, &qp->flow);
 	return STEP_SENT;
@@ -456,7 +456,7 @@ static enum step send_one(struct rxe_engine *engine, struct rxe_qp *qp, struct r
 	describe(qp, wqe, qp->rc.req.cur_psn, last_psn, train, &packet);
 	step = emit(engine, qp, wqe, &packet, &qp->rc.req.from, train);
 	if (step == STEP_SENT)
-		went(qp, wqe, last_psn, packet.bth.ack_req, now_ns);
+		packet_sent(qp, wqe, last_psn, packet.bth.ack_req, now_ns);
 	return step;
 }
 
@@ -465,8 +465,8 @@ static enum step send_one(struct rxe_engine *engine, struct rxe_qp *qp, struct r
 static enum output_result send_probe(struct rxe_engine *engine, struct rxe_qp *qp,
 				     struct wire_train *train)
 {
-	struct rc_request *req = &qp->rc.req;
-	struct rxe_send_wqe *wqe = rc_request_head(qp);
+	struct rc_requester *req = &qp->rc.req;
+	struct rxe_send_wqe *wqe = rc_requester_head(qp);
 	struct rxe_cursor from = { 0 };
 	struct wire_packet packet;
 
@@ -483,8 +483,8 @@ static bool may_request(struct rxe_qp *qp, uint64_t now_ns)
 	       rc_retry_may_send(&qp->rc.retry, now_ns);
 }
 
-enum output_result rc_request_output(struct rxe_engine *engine, struct rxe_qp *qp,
-				     struct wire_train *train, uint64_t now_ns)
+enum output_result rc_requester_output(struct rxe_engine *engine, struct rxe_qp *qp,
+				       struct wire_train *train, uint64_t now_ns)
 {
 	if (qp->rc.req.probe == RC_PROBE_DUE && may_request(qp, now_ns) &&
 	    send_probe(engine, qp, train) == OUTPUT_TRAIN_FULL)
@@ -503,7 +503,7 @@ enum output_result rc_request_output(struct rxe_engine *engine, struct rxe_qp *q
 		switch (send_one(engine, qp, wqe, last_psn, train, now_ns)) {
 		case STEP_SENT: rc_retry_sent(&qp->rc.retry, &qp->attr, now_ns); break;
 		case STEP_TRAIN_FULL: return OUTPUT_TRAIN_FULL;
-		case STEP_LATER: rc_retry_put_off(&qp->rc.retry, &qp->attr, now_ns); break;
+		case STEP_LATER: rc_retry_send_deferred(&qp->rc.retry, &qp->attr, now_ns); break;
 		case STEP_FAILED: break_at_cur(engine, qp, RXE_WC_LOC_PROT_ERR, now_ns); break;
 		}
 	}

@@ -21,31 +21,31 @@
 /* Everything before psn is answered, unless a read or an atomic stands in the way. */
 static void advance_to(struct rxe_engine *engine, struct rxe_qp *qp, uint32_t psn)
 {
-	const struct rc_request *req = &qp->rc.req;
+	const struct rc_requester *req = &qp->rc.req;
 
 	while (psn_diff(psn, req->una_psn) > 0 && qp->state != RXE_QPS_ERR) {
-		const struct rxe_send_wqe *wqe = rc_request_head(qp);
+		const struct rxe_send_wqe *wqe = rc_requester_head(qp);
 		uint32_t upto = psn_add(psn, PSN_MASK); /* psn - 1 */
 
 		if (rc_is_read(wqe) || rc_is_atomic(wqe))
 			return;
 		if (psn_diff(upto, wqe->psn_last) > 0)
 			upto = wqe->psn_last;
-		rc_request_advance(engine, qp, upto);
+		rc_requester_advance(engine, qp, upto);
 	}
 }
 
 static void progressed(struct rxe_engine *engine, struct rxe_qp *qp, uint64_t now_ns)
 {
-	struct rc_request *req = &qp->rc.req;
+	struct rc_requester *req = &qp->rc.req;
 
 	if (qp->state == RXE_QPS_ERR)
 		return; /* a completion ended in error */
-	rc_rtt_answered(&req->rtt, req->una_psn, now_ns);
-	rc_retry_set_patience(&qp->rc.retry, &req->rtt, now_ns);
+	rc_rtt_acknowledged(&req->rtt, req->una_psn, now_ns);
+	rc_retry_update_probe_timeout(&qp->rc.retry, &req->rtt, now_ns);
 	rc_retry_progressed(&qp->rc.retry, &qp->attr, req->cur_psn != req->una_psn, now_ns);
 	rxe_qp_set_ready(engine, qp);
-	rc_request_check_broken(engine, qp, now_ns);
+	rc_requester_check_broken(engine, qp, now_ns);
 }
 
 enum acknowledged {
@@ -75,11 +75,11 @@ static void retry(struct rxe_engine *engine, struct rxe_qp *qp, enum rc_retry_ac
 
 	switch (result) {
 	case RC_RETRY_WAIT: return;
-	case RC_RETRY_PROBE: rc_request_probe(engine, qp); return;
+	case RC_RETRY_PROBE: rc_requester_probe(engine, qp); return;
 	case RC_RETRY_REWIND:
 		counters->completer_retry_err++;
 		rc_retry_lost(&qp->rc.retry, now_ns);
-		rc_request_lost(engine, qp);
+		rc_requester_loss_detected(engine, qp);
 		return;
 	case RC_RETRY_GIVE_UP:
 		counters->retry_exceeded_err++;
@@ -104,7 +104,7 @@ static void rnr_nak(struct rxe_engine *engine, struct rxe_qp *qp, uint8_t timer_
 	switch (rc_retry_rnr_nak(&qp->rc.retry, &qp->attr, timer_code, now_ns)) {
 	case RC_RETRY_WAIT:
 	case RC_RETRY_PROBE: return;
-	case RC_RETRY_REWIND: rc_request_rewind(engine, qp); return;
+	case RC_RETRY_REWIND: rc_requester_rewind(engine, qp); return;
 	case RC_RETRY_GIVE_UP:
 		engine->cfg.counters->retry_rnr_exceeded_err++;
 		rxe_qp_fail(engine, qp, RXE_WC_RNR_RETRY_EXC_ERR, now_ns);
@@ -183,16 +183,16 @@ static void land(struct rxe_engine *engine, struct rxe_qp *qp, const struct rxe_
 	enum mr_check landed = rxe_scatter(engine, qp->pd, rxe_wqe_sges(wqe), wqe->num_sge,
 					   &qp->rc.req.into, offset, bytes, len);
 
-	if (landed == MR_LATER) {
-		rc_retry_not_landed(&qp->rc.retry, packet->bth.psn, now_ns);
-		rc_request_rewind(engine, qp);
+	if (landed == MR_DEFERRED) {
+		rc_retry_response_deferred(&qp->rc.retry, packet->bth.psn, now_ns);
+		rc_requester_rewind(engine, qp);
 		return;
 	}
 	if (landed != MR_OK) {
 		rxe_qp_fail(engine, qp, RXE_WC_LOC_PROT_ERR, now_ns);
 		return;
 	}
-	rc_request_advance(engine, qp, packet->bth.psn);
+	rc_requester_advance(engine, qp, packet->bth.psn);
 	progressed(engine, qp, now_ns);
 }
 
@@ -206,7 +206,7 @@ static void result(struct rxe_engine *engine, struct rxe_qp *qp, const struct wi
 	case ACKNOWLEDGED_NOT: missing(engine, qp, packet, now_ns); return;
 	case ACKNOWLEDGED_FAILED: return;
 	}
-	wqe = rc_request_head(qp);
+	wqe = rc_requester_head(qp);
 	if (!wqe)
 		return;
 	if ((packet->shape & SHAPE_READ) && rc_is_read(wqe) && fits_read(qp, wqe, packet))
@@ -220,7 +220,7 @@ static void result(struct rxe_engine *engine, struct rxe_qp *qp, const struct wi
 
 /* The oldest packet went again and is answered, it alone: so it had been lost, or its answer; then all is that went behind it. (When the
  * peer lacks something else, its answer speaks for more; and that is the oldest then, for the next probe.) */
-static bool answers_probe(const struct rc_request *req, const struct wire_packet *packet)
+static bool answers_probe(const struct rc_requester *req, const struct wire_packet *packet)
 {
 	bool only = !(packet->shape & SHAPE_READ) ||
 		    ((packet->shape & SHAPE_FIRST) && (packet->shape & SHAPE_LAST));
@@ -228,10 +228,10 @@ static bool answers_probe(const struct rc_request *req, const struct wire_packet
 	return req->probe == RC_PROBE_SENT && packet->bth.psn == req->una_psn && only;
 }
 
-void rc_complete_input(struct rxe_engine *engine, struct rxe_qp *qp,
-		       const struct wire_packet *packet, uint64_t now_ns)
+void rc_requester_input(struct rxe_engine *engine, struct rxe_qp *qp,
+			const struct wire_packet *packet, uint64_t now_ns)
 {
-	const struct rc_request *req = &qp->rc.req;
+	const struct rc_requester *req = &qp->rc.req;
 	bool to_probe = answers_probe(req, packet);
 
 	if (psn_diff(packet->bth.psn, req->una_psn) < 0 ||
@@ -241,11 +241,11 @@ void rc_complete_input(struct rxe_engine *engine, struct rxe_qp *qp,
 		result(engine, qp, packet, now_ns);
 	else
 		acknowledge(engine, qp, packet, now_ns);
-	if (to_probe && req->una_psn == psn_add(packet->bth.psn, 1) && !rc_request_is_idle(qp))
-		rc_request_lost(engine, qp);
+	if (to_probe && req->una_psn == psn_add(packet->bth.psn, 1) && !rc_requester_is_idle(qp))
+		rc_requester_loss_detected(engine, qp);
 }
 
-void rc_complete_expired(struct rxe_engine *engine, struct rxe_qp *qp, uint64_t now_ns)
+void rc_requester_expired(struct rxe_engine *engine, struct rxe_qp *qp, uint64_t now_ns)
 {
 	retry(engine, qp, rc_retry_timed_out(&qp->rc.retry, &qp->attr, now_ns), now_ns);
 }

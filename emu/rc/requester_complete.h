@@ -9,9 +9,9 @@ struct rxe_engine;
 struct rxe_qp;
 struct wire_packet;
 
-void rc_complete_input(struct rxe_engine *engine, struct rxe_qp *qp,
-		       const struct wire_packet *packet, uint64_t now_ns);
+void rc_requester_input(struct rxe_engine *engine, struct rxe_qp *qp,
+			const struct wire_packet *packet, uint64_t now_ns);
 /* The ACK timer may be over. */
-void rc_complete_expired(struct rxe_engine *engine, struct rxe_qp *qp, uint64_t now_ns);
+void rc_requester_expired(struct rxe_engine *engine, struct rxe_qp *qp, uint64_t now_ns);
 
 #endif

@@ -8,13 +8,13 @@
 #include "emu/rc/requester_rtt.h"
 #include "net/wire/packet.h"
 
-#define RNR_FOR_EVER 7
-#define RNR_UNIT_NS  10000ull
+#define RNR_RETRY_INFINITE 7
+#define RNR_UNIT_NS	   10000ull
 
 /* A round trip within a host takes a tenth of that; but not when the peer's processor does something else for a moment. So only
  * where packets got lost lately: else most probes would be for nothing, and wake a thread that stands in the way of another. */
-#define PROBE_LEAST_NS 1000000u
-#define LOSSY_NS       100000000u
+#define PROBE_MIN_NS	1000000u
+#define LOSSY_PERIOD_NS 100000000u
 
 uint64_t rc_timeout_ns(uint8_t code)
 {
@@ -38,15 +38,16 @@ void rc_retry_reset(struct rc_retry *retry)
 
 void rc_retry_lost(struct rc_retry *retry, uint64_t now_ns)
 {
-	retry->lossy_until_ns = now_ns + LOSSY_NS;
+	retry->lossy_until_ns = now_ns + LOSSY_PERIOD_NS;
 }
 
-void rc_retry_set_patience(struct rc_retry *retry, const struct rc_rtt *rtt, uint64_t now_ns)
+void rc_retry_update_probe_timeout(struct rc_retry *retry, const struct rc_rtt *rtt,
+				   uint64_t now_ns)
 {
-	uint64_t most_ns = retry->probe_most_ns;
-	bool lossy = now_ns < retry->lossy_until_ns && most_ns > PROBE_LEAST_NS;
+	uint64_t most_ns = retry->probe_max_ns;
+	bool lossy = now_ns < retry->lossy_until_ns && most_ns > PROBE_MIN_NS;
 
-	retry->probe_after_ns = lossy ? rc_rtt_patience_ns(rtt, PROBE_LEAST_NS, most_ns) : most_ns;
+	retry->probe_after_ns = lossy ? rc_rtt_timeout_ns(rtt, PROBE_MIN_NS, most_ns) : most_ns;
 }
 
 static void stop_timer(struct rc_retry *retry)
@@ -104,18 +105,18 @@ static enum rc_retry_action spend(struct rc_retry *retry, const struct rxe_qp_at
 }
 
 /* Each by itself, and whether or not the QP wants to send: what has passed must not wake it again. */
-static void end_waits(struct rc_retry *retry, uint64_t now_ns)
+static void end_expired_waits(struct rc_retry *retry, uint64_t now_ns)
 {
 	if (now_ns >= retry->rnr_until_ns)
 		retry->rnr_until_ns = 0;
-	if (now_ns >= retry->late_until_ns)
-		retry->late_until_ns = 0;
+	if (now_ns >= retry->deferred_until_ns)
+		retry->deferred_until_ns = 0;
 }
 
 enum rc_retry_action rc_retry_timed_out(struct rc_retry *retry, const struct rxe_qp_attr *attr,
 					uint64_t now_ns)
 {
-	end_waits(retry, now_ns);
+	end_expired_waits(retry, now_ns);
 	if (now_ns < retry->deadline_ns && now_ns < retry->probe_ns)
 		return RC_RETRY_WAIT;
 	if (now_ns < retry->deadline_ns) {
@@ -149,7 +150,7 @@ enum rc_retry_action rc_retry_rnr_nak(struct rc_retry *retry, const struct rxe_q
 {
 	if (retry->rnr_until_ns)
 		return RC_RETRY_WAIT;
-	if (attr->rnr_retry != RNR_FOR_EVER) {
+	if (attr->rnr_retry != RNR_RETRY_INFINITE) {
 		if (retry->rnr_retries >= attr->rnr_retry)
 			return RC_RETRY_GIVE_UP;
 		retry->rnr_retries++;
@@ -159,16 +160,16 @@ enum rc_retry_action rc_retry_rnr_nak(struct rc_retry *retry, const struct rxe_q
 	return RC_RETRY_REWIND;
 }
 
-void rc_retry_put_off(struct rc_retry *retry, const struct rxe_qp_attr *attr, uint64_t now_ns)
+void rc_retry_send_deferred(struct rc_retry *retry, const struct rxe_qp_attr *attr, uint64_t now_ns)
 {
-	retry->late_until_ns = now_ns + RXE_LATER_NS;
+	retry->deferred_until_ns = now_ns + RXE_DEFER_NS;
 	if (retry->deadline_ns != UINT64_MAX)
-		start_timer(retry, attr, retry->late_until_ns);
+		start_timer(retry, attr, retry->deferred_until_ns);
 }
 
-void rc_retry_not_landed(struct rc_retry *retry, uint32_t psn, uint64_t now_ns)
+void rc_retry_response_deferred(struct rc_retry *retry, uint32_t psn, uint64_t now_ns)
 {
-	retry->late_until_ns = now_ns + RXE_LATER_NS;
+	retry->deferred_until_ns = now_ns + RXE_DEFER_NS;
 	stop_timer(retry);
 	retry->rewound = true;
 	retry->trigger_psn = psn;
@@ -176,8 +177,8 @@ void rc_retry_not_landed(struct rc_retry *retry, uint32_t psn, uint64_t now_ns)
 
 bool rc_retry_may_send(struct rc_retry *retry, uint64_t now_ns)
 {
-	end_waits(retry, now_ns);
-	return !retry->rnr_until_ns && !retry->late_until_ns;
+	end_expired_waits(retry, now_ns);
+	return !retry->rnr_until_ns && !retry->deferred_until_ns;
 }
 
 uint64_t rc_retry_next_ns(const struct rc_retry *retry)
@@ -186,7 +187,7 @@ uint64_t rc_retry_next_ns(const struct rc_retry *retry)
 
 	if (retry->rnr_until_ns && retry->rnr_until_ns < next)
 		next = retry->rnr_until_ns;
-	if (retry->late_until_ns && retry->late_until_ns < next)
-		next = retry->late_until_ns;
+	if (retry->deferred_until_ns && retry->deferred_until_ns < next)
+		next = retry->deferred_until_ns;
 	return next;
 }

@@ -24,14 +24,15 @@ struct rc_retry {
 	uint64_t probe_ns;	 /* when; UINT64_MAX: not, or not again */
 	uint64_t probe_after_ns; /* without progress for so long; 0: never */
 	uint64_t probe_wait_ns;	 /* so long for the next */
-	uint64_t probe_most_ns;	 /* probe_after_ns before round trips are known, and at most */
+	uint64_t probe_max_ns;	 /* probe_after_ns before round trips are known, and at most */
 	uint64_t lossy_until_ns; /* packets got lost lately: probes come earlier */
 	uint64_t
 		rnr_until_ns; /* the peer has no receive and asked for peace until then; 0: it did not */
-	uint64_t late_until_ns; /* memory of ours is late: it is tried again then; 0: it is not */
-	uint32_t trigger_psn;	/* of the answer that showed another to be missing, while rewound */
-	bool rewound;		/* an implied NAK was acted on, and no progress came since */
-	uint8_t retries;	/* spent since the last progress */
+	uint64_t
+		deferred_until_ns; /* memory of ours is late: it is tried again then; 0: it is not */
+	uint32_t trigger_psn; /* of the answer that showed another to be missing, while rewound */
+	bool rewound;	      /* an implied NAK was acted on, and no progress came since */
+	uint8_t retries;      /* spent since the last progress */
 	uint8_t rnr_retries;
 };
 
@@ -44,7 +45,8 @@ void rc_retry_reset(struct rc_retry *retry);
 /* The requester goes back for something that was lost. */
 void rc_retry_lost(struct rc_retry *retry, uint64_t now_ns);
 /* How long to wait for an answer before it is asked for again: where packets got lost lately, as round trips are. */
-void rc_retry_set_patience(struct rc_retry *retry, const struct rc_rtt *rtt, uint64_t now_ns);
+void rc_retry_update_probe_timeout(struct rc_retry *retry, const struct rc_rtt *rtt,
+				   uint64_t now_ns);
 /* A request left: the timer runs from the first that has no answer. */
 void rc_retry_sent(struct rc_retry *retry, const struct rxe_qp_attr *attr, uint64_t now_ns);
 /* The oldest request got an answer. */
@@ -61,9 +63,10 @@ enum rc_retry_action rc_retry_implied_nak(struct rc_retry *retry, const struct r
 enum rc_retry_action rc_retry_rnr_nak(struct rc_retry *retry, const struct rxe_qp_attr *attr,
 				      uint8_t timer_code, uint64_t now_ns);
 /* What is to be sent cannot be read yet: the peer is not asked for anything meanwhile, so nothing is spent on it. */
-void rc_retry_put_off(struct rc_retry *retry, const struct rxe_qp_attr *attr, uint64_t now_ns);
+void rc_retry_send_deferred(struct rc_retry *retry, const struct rxe_qp_attr *attr,
+			    uint64_t now_ns);
 /* An answer came that has nowhere to land yet: it is asked for again later, and what follows it in vain is no sign of a loss. */
-void rc_retry_not_landed(struct rc_retry *retry, uint32_t psn, uint64_t now_ns);
+void rc_retry_response_deferred(struct rc_retry *retry, uint32_t psn, uint64_t now_ns);
 /* Is the peer's time of peace over, and nothing late, or was there none? */
 bool rc_retry_may_send(struct rc_retry *retry, uint64_t now_ns);
 /* When it wants to be asked again. */

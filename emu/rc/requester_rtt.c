@@ -5,7 +5,7 @@
 
 #include "net/wire/packet.h"
 
-void rc_rtt_asked(struct rc_rtt *rtt, uint32_t psn, uint64_t now_ns)
+void rc_rtt_sent(struct rc_rtt *rtt, uint32_t psn, uint64_t now_ns)
 {
 	if (rtt->is_timing)
 		return;
@@ -14,7 +14,7 @@ void rc_rtt_asked(struct rc_rtt *rtt, uint32_t psn, uint64_t now_ns)
 	rtt->sent_ns = now_ns;
 }
 
-void rc_rtt_answered(struct rc_rtt *rtt, uint32_t una_psn, uint64_t now_ns)
+void rc_rtt_acknowledged(struct rc_rtt *rtt, uint32_t una_psn, uint64_t now_ns)
 {
 	uint64_t took_ns, apart_ns;
 
@@ -37,7 +37,7 @@ void rc_rtt_forget(struct rc_rtt *rtt)
 	rtt->is_timing = false;
 }
 
-uint64_t rc_rtt_patience_ns(const struct rc_rtt *rtt, uint64_t least_ns, uint64_t most_ns)
+uint64_t rc_rtt_timeout_ns(const struct rc_rtt *rtt, uint64_t least_ns, uint64_t most_ns)
 {
 	uint64_t patience_ns = rtt->smooth_ns + 4 * rtt->spread_ns;
 

@@ -14,13 +14,13 @@ struct rc_rtt {
 };
 
 /* A packet that asks for an answer left. */
-void rc_rtt_asked(struct rc_rtt *rtt, uint32_t psn, uint64_t now_ns);
+void rc_rtt_sent(struct rc_rtt *rtt, uint32_t psn, uint64_t now_ns);
 /* All before una has its answer. */
-void rc_rtt_answered(struct rc_rtt *rtt, uint32_t una_psn, uint64_t now_ns);
+void rc_rtt_acknowledged(struct rc_rtt *rtt, uint32_t una_psn, uint64_t now_ns);
 /* Something was sent again: which sending an answer belongs to cannot be told. */
 void rc_rtt_forget(struct rc_rtt *rtt);
 /* An answer takes longer than that only when it, or the question, is lost; or the peer is kept from its processor. At least least_ns;
  * at most most_ns, which also holds until there is a measurement. */
-uint64_t rc_rtt_patience_ns(const struct rc_rtt *rtt, uint64_t least_ns, uint64_t most_ns);
+uint64_t rc_rtt_timeout_ns(const struct rc_rtt *rtt, uint64_t least_ns, uint64_t most_ns);
 
 #endif

@@ -7,11 +7,11 @@
  * Told of losses only: not of an RNR NAK, nor of memory that is late. Without any it bounds nothing. */
 #include "emu/rc/requester_window.h"
 
-void rc_window_reset(struct rc_window *window, bool peer_is_here)
+void rc_window_reset(struct rc_window *window, bool peer_is_local)
 {
 	*window = (struct rc_window){
-		.packets = RC_WINDOW_MOST,
-		.least = peer_is_here ? RC_WINDOW_LEAST_HERE : RC_WINDOW_LEAST,
+		.packets = RC_WINDOW_MAX,
+		.min = peer_is_local ? RC_WINDOW_MIN_LOCAL : RC_WINDOW_MIN,
 	};
 }
 
@@ -22,7 +22,7 @@ void rc_window_sent(struct rc_window *window, uint32_t in_flight)
 }
 
 /* A window that was not used says nothing about the network (RFC 7661): half of it must have been under way. */
-void rc_window_answered(struct rc_window *window, uint32_t in_flight, uint32_t packets)
+void rc_window_acknowledged(struct rc_window *window, uint32_t in_flight, uint32_t packets)
 {
 	if (rc_window_is_open(window) || in_flight < window->packets / 2)
 		return;
@@ -39,7 +39,7 @@ void rc_window_lost(struct rc_window *window)
 	uint32_t used = window->peak < window->packets ? window->peak : window->packets;
 	uint32_t half = used / 2;
 
-	window->packets = half > window->least ? half : window->least;
+	window->packets = half > window->min ? half : window->min;
 	window->peak = 0;
 	window->acked = 0;
 }

@@ -13,23 +13,23 @@
 #include "net/wire/opcode.h"
 #include "net/wire/packet.h"
 
-void rc_respond_reset(struct rc_respond *resp)
+void rc_responder_reset(struct rc_responder *resp)
 {
-	*resp = (struct rc_respond){ .message = RC_MESSAGE_NONE };
+	*resp = (struct rc_responder){ .message = RC_MESSAGE_NONE };
 }
 
 /* One NAK a gap. A requester that goes back sends packets again that we have dropped: one at or before the packet that showed
  * the gap, while the expected one still does not come, means that this was lost once more, and is a gap of its own. */
 static void too_far(struct rxe_engine *engine, struct rxe_qp *qp, uint32_t psn)
 {
-	struct rc_respond *resp = &qp->rc.resp;
+	struct rc_responder *resp = &qp->rc.resp;
 
 	engine->cfg.counters->out_of_seq_request++;
-	if (resp->gap == RC_GAP_RNR)
+	if (resp->gap == RC_GAP_RNR_SENT)
 		return;
-	if (resp->gap == RC_GAP_NAKED && psn_diff(psn, resp->gap_psn) > 0)
+	if (resp->gap == RC_GAP_NAK_SENT && psn_diff(psn, resp->gap_psn) > 0)
 		return;
-	resp->gap = RC_GAP_NAKED;
+	resp->gap = RC_GAP_NAK_SENT;
 	resp->gap_psn = psn;
 	rc_reply_nak(&qp->rc.reply, RC_FAULT_PSN_GAP, qp->attr.rq_psn);
 	rxe_qp_set_ready(engine, qp);
@@ -37,9 +37,9 @@ static void too_far(struct rxe_engine *engine, struct rxe_qp *qp, uint32_t psn)
 
 static void refuse(struct rxe_engine *engine, struct rxe_qp *qp, enum rc_fault fault)
 {
-	if (fault == RC_FAULT_RNR || fault == RC_FAULT_LATER) {
+	if (fault == RC_FAULT_RNR || fault == RC_FAULT_DEFERRED) {
 		engine->cfg.counters->send_rnr_err++;
-		qp->rc.resp.gap = RC_GAP_RNR;
+		qp->rc.resp.gap = RC_GAP_RNR_SENT;
 	}
 	rc_reply_nak(&qp->rc.reply, fault, qp->attr.rq_psn);
 	rxe_qp_set_ready(engine, qp);
@@ -54,10 +54,10 @@ static bool may_wait(struct rxe_engine *engine, struct rxe_qp *qp, const struct 
 		return false;
 	if ((packet->shape & SHAPE_WRITE) && !(packet->shape & SHAPE_IMM))
 		return true;
-	if (!rc_reply_may_hold(reply) || !engine->cfg.ops->owe)
+	if (!rc_reply_may_delay_ack(reply) || !engine->cfg.ops->delay_ack)
 		return false;
-	reply->is_noted = engine->cfg.ops->owe(engine->cfg.host, qp);
-	return reply->is_noted;
+	reply->is_ack_recorded = engine->cfg.ops->delay_ack(engine->cfg.host, qp);
+	return reply->is_ack_recorded;
 }
 
 static void expected(struct rxe_engine *engine, struct rxe_qp *qp, const struct wire_packet *packet,
@@ -65,14 +65,14 @@ static void expected(struct rxe_engine *engine, struct rxe_qp *qp, const struct 
 {
 	struct rc_reply *reply = &qp->rc.reply;
 	uint32_t psns;
-	enum rc_fault fault = rc_execute(engine, qp, packet, &psns);
+	enum rc_fault fault = rc_responder_execute(engine, qp, packet, &psns);
 
 	if (fault != RC_FAULT_NONE) {
 		refuse(engine, qp, fault);
 		return;
 	}
 	qp->rc.resp.gap = RC_GAP_NONE;
-	rc_reply_withdraw(reply);
+	rc_reply_withdraw_nak(reply);
 	qp->attr.rq_psn = psn_add(qp->attr.rq_psn, psns);
 	if (packet->shape & (SHAPE_READ | SHAPE_ATOMIC)) {
 		rc_reply_include_ack(reply);
@@ -81,26 +81,26 @@ static void expected(struct rxe_engine *engine, struct rxe_qp *qp, const struct 
 	}
 	if (!packet->bth.ack_req)
 		return;
-	if (reply->owed == RC_OWED_ACK)
+	if (reply->pending == RC_PENDING_ACK)
 		engine->cfg.counters->ack_deferred++;
 	if (may_wait(engine, qp, packet))
-		rc_reply_ack_relaxed(reply, now_ns);
+		rc_reply_ack_delayed(reply, now_ns);
 	else
 		rc_reply_ack(reply);
 	rxe_qp_set_ready(engine, qp);
 }
 
-void rc_respond_input(struct rxe_engine *engine, struct rxe_qp *qp,
-		      const struct wire_packet *packet, uint64_t now_ns)
+void rc_responder_input(struct rxe_engine *engine, struct rxe_qp *qp,
+			const struct wire_packet *packet, uint64_t now_ns)
 {
 	int32_t ahead = psn_diff(packet->bth.psn, qp->attr.rq_psn);
 
-	if (rc_reply_is_doomed(&qp->rc.reply))
+	if (rc_reply_is_fatal(&qp->rc.reply))
 		return;
 	if (ahead > 0)
 		too_far(engine, qp, packet->bth.psn);
 	else if (ahead < 0)
-		rc_replay_request(engine, qp, packet);
+		rc_responder_duplicate(engine, qp, packet);
 	else
 		expected(engine, qp, packet, now_ns);
 }

@@ -19,12 +19,12 @@ enum rc_message {
 /* What was said about packets that are not the expected one. */
 enum rc_gap {
 	RC_GAP_NONE,
-	RC_GAP_NAKED, /* a NAK asked for the expected one: one a gap (IBTA 9.7.5.2.8) */
-	RC_GAP_RNR,   /* an RNR NAK: what follows it is dropped until the requester comes back */
+	RC_GAP_NAK_SENT, /* a NAK asked for the expected one: one a gap (IBTA 9.7.5.2.8) */
+	RC_GAP_RNR_SENT, /* an RNR NAK: what follows it is dropped until the requester comes back */
 };
 
 /* The expected PSN is attr.rq_psn. */
-struct rc_respond {
+struct rc_responder {
 	enum rc_message message;
 	uint32_t srqn; /* XRC: the SRQ that it names, and that one's domain */
 	uint32_t pd;
@@ -37,8 +37,8 @@ struct rc_respond {
 	uint32_t gap_psn; /* of the packet that showed the gap */
 };
 
-void rc_respond_reset(struct rc_respond *resp);
-void rc_respond_input(struct rxe_engine *engine, struct rxe_qp *qp,
-		      const struct wire_packet *packet, uint64_t now_ns);
+void rc_responder_reset(struct rc_responder *resp);
+void rc_responder_input(struct rxe_engine *engine, struct rxe_qp *qp,
+			const struct wire_packet *packet, uint64_t now_ns);
 
 #endif

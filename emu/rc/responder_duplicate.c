@@ -51,7 +51,7 @@ static void replay_atomic(struct rxe_qp *qp, const struct wire_packet *packet)
 {
 	struct rc_answer answer = {
 		.kind = RC_ANSWER_ATOMIC,
-		.again = true,
+		.is_duplicate = true,
 		.psn = packet->bth.psn,
 		.packets = 1,
 		.msn = qp->rc.resp.msn,
@@ -130,7 +130,7 @@ static void replay_read(struct rxe_engine *engine, struct rxe_qp *qp,
 	const struct reth *reth = &packet->reth;
 	struct rc_answer answer = {
 		.kind = RC_ANSWER_READ,
-		.again = true,
+		.is_duplicate = true,
 		.psn = packet->bth.psn,
 		.msn = qp->rc.resp.msn,
 		.pd = qp->pd,
@@ -155,13 +155,13 @@ static void replay_read(struct rxe_engine *engine, struct rxe_qp *qp,
 		rc_reply_push(&qp->rc.reply, &answer);
 }
 
-void rc_replay_request(struct rxe_engine *engine, struct rxe_qp *qp,
-		       const struct wire_packet *packet)
+void rc_responder_duplicate(struct rxe_engine *engine, struct rxe_qp *qp,
+			    const struct wire_packet *packet)
 {
 	engine->cfg.counters->duplicate_request++;
-	rc_reply_distrust(&qp->rc.reply);
+	rc_reply_duplicate_arrived(&qp->rc.reply);
 	if (packet->shape & (SHAPE_READ | SHAPE_ATOMIC)) {
-		if (rc_reply_is_coming(&qp->rc.reply, packet->bth.psn))
+		if (rc_reply_is_queued(&qp->rc.reply, packet->bth.psn))
 			return;
 		if (packet->shape & SHAPE_READ)
 			replay_read(engine, qp, packet);

@@ -48,7 +48,7 @@ void rc_recent_reads_save(struct rc_recent_reads *reads, uint32_t psn, uint32_t 
 bool rc_recent_reads_cover(const struct rc_recent_reads *reads, uint32_t psn,
 			   const struct reth *reth, uint32_t mtu);
 /* A request from before the expected PSN. */
-void rc_replay_request(struct rxe_engine *engine, struct rxe_qp *qp,
-		       const struct wire_packet *packet);
+void rc_responder_duplicate(struct rxe_engine *engine, struct rxe_qp *qp,
+			    const struct wire_packet *packet);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What each request does at the responder. The message under way is rc_respond's; a message that fails half-way leaves what
+/* What each request does at the responder. The message under way is rc_responder's; a message that fails half-way leaves what
  * arrived of it in memory, as the standard allows. */
 #include "emu/rc/responder_execute.h"
 
@@ -20,7 +20,7 @@
 #include "net/wire/packet.h"
 
 /* FIRST, MIDDLE and LAST in order, and of one kind (IBTA 9.7.4.1.2). */
-static enum rc_fault check_sequence(const struct rc_respond *resp, uint32_t shape)
+static enum rc_fault check_sequence(const struct rc_responder *resp, uint32_t shape)
 {
 	bool fits = false;
 
@@ -50,7 +50,7 @@ static enum rc_fault check_payload(const struct rxe_qp *qp, const struct wire_pa
 static enum rc_fault find_srq(struct rxe_engine *engine, struct rxe_qp *qp,
 			      const struct wire_packet *packet)
 {
-	struct rc_respond *resp = &qp->rc.resp;
+	struct rc_responder *resp = &qp->rc.resp;
 	bool begun = qp->claim.held || !(packet->shape & SHAPE_FIRST);
 
 	if (begun && packet->xrc_srqn != resp->srqn)
@@ -73,7 +73,7 @@ static enum rc_fault check_rights(const struct rxe_qp *qp, uint32_t shape)
 	return (qp->attr.qp_access_flags & needs) == needs ? RC_FAULT_NONE : RC_FAULT_QP_RIGHTS;
 }
 
-static void message_done(struct rc_respond *resp)
+static void message_done(struct rc_responder *resp)
 {
 	resp->message = RC_MESSAGE_NONE;
 	resp->msn = psn_add(resp->msn, 1);
@@ -89,7 +89,7 @@ static bool is_deferred(const struct rxe_engine *engine)
 /* No receive; or the process that has the SRQ did not answer at once. */
 static enum rc_fault no_receive(const struct rxe_engine *engine, const struct rxe_qp *qp)
 {
-	return qp->type == RXE_QPT_XRC_RECV && !qp->srq && is_deferred(engine) ? RC_FAULT_LATER
+	return qp->type == RXE_QPT_XRC_RECV && !qp->srq && is_deferred(engine) ? RC_FAULT_DEFERRED
 									       : RC_FAULT_RNR;
 }
 
@@ -111,13 +111,13 @@ static enum rc_fault complete(struct rxe_engine *engine, struct rxe_qp *qp,
 	};
 
 	if (rxe_recv_result(engine, qp) != RXE_WC_SUCCESS)
-		return RC_FAULT_RECV_TOLD;
+		return RC_FAULT_RECV_INJECTED;
 	if (rxe_complete_recv(engine, qp, &done))
 		return RC_FAULT_NONE;
 	if (!is_deferred(engine))
 		return RC_FAULT_XRC_SRQ;
 	qp->claim.held = true; /* until the peer sends the packet again */
-	return RC_FAULT_LATER;
+	return RC_FAULT_DEFERRED;
 }
 
 static bool invalidate(struct rxe_engine *engine, const struct rxe_qp *qp, uint32_t rkey)
@@ -130,13 +130,13 @@ static bool invalidate(struct rxe_engine *engine, const struct rxe_qp *qp, uint3
 /* Why an access was refused: memory that is late is asked for again, and the peer with it. */
 static enum rc_fault fault_for(enum mr_check result, enum rc_fault fault)
 {
-	return result == MR_LATER ? RC_FAULT_LATER : fault;
+	return result == MR_DEFERRED ? RC_FAULT_DEFERRED : fault;
 }
 
 static enum rc_fault do_send(struct rxe_engine *engine, struct rxe_qp *qp,
 			     const struct wire_packet *packet)
 {
-	struct rc_respond *resp = &qp->rc.resp;
+	struct rc_responder *resp = &qp->rc.resp;
 	uint32_t arrived = packet->shape & SHAPE_FIRST ? 0 : resp->arrived;
 	enum mr_check landed = MR_OK;
 	enum rc_fault fault;
@@ -178,7 +178,7 @@ static enum rc_fault refuse_key(struct rxe_qp *qp, uint32_t rkey, uint64_t va, u
 static enum rc_fault begin_write(struct rxe_engine *engine, struct rxe_qp *qp,
 				 const struct wire_packet *packet)
 {
-	struct rc_respond *resp = &qp->rc.resp;
+	struct rc_responder *resp = &qp->rc.resp;
 	const struct reth *reth = &packet->reth;
 	const struct rxe_mr *mr;
 
@@ -197,7 +197,7 @@ static enum rc_fault begin_write(struct rxe_engine *engine, struct rxe_qp *qp,
 static enum rc_fault do_write(struct rxe_engine *engine, struct rxe_qp *qp,
 			      const struct wire_packet *packet)
 {
-	struct rc_respond *resp = &qp->rc.resp;
+	struct rc_responder *resp = &qp->rc.resp;
 	bool last = packet->shape & SHAPE_LAST;
 	enum mr_check landed = MR_OK;
 	uint32_t left;
@@ -235,7 +235,7 @@ static enum rc_fault do_write(struct rxe_engine *engine, struct rxe_qp *qp,
 
 static bool has_too_many(const struct rxe_qp *qp)
 {
-	return qp->rc.reply.fresh >= qp->attr.max_dest_rd_atomic;
+	return qp->rc.reply.num_new >= qp->attr.max_dest_rd_atomic;
 }
 
 static enum rc_fault do_read(struct rxe_engine *engine, struct rxe_qp *qp,
@@ -289,8 +289,8 @@ static enum rc_fault do_atomic(struct rxe_engine *engine, struct rxe_qp *qp,
 				   swaps ? RXE_CMP_SWAP : RXE_FETCH_ADD,
 				   swaps ? atomic->compare : atomic->swap_add, atomic->swap_add,
 				   &answer.orig);
-	if (result == MR_LATER)
-		return RC_FAULT_LATER;
+	if (result == MR_DEFERRED)
+		return RC_FAULT_DEFERRED;
 	if (result != MR_OK)
 		return refuse_key(qp, atomic->rkey, atomic->va, sizeof(uint64_t));
 	rc_replay_save(&qp->rc.replay, answer.psn, answer.orig);
@@ -299,8 +299,8 @@ static enum rc_fault do_atomic(struct rxe_engine *engine, struct rxe_qp *qp,
 	return RC_FAULT_NONE;
 }
 
-enum rc_fault rc_execute(struct rxe_engine *engine, struct rxe_qp *qp,
-			 const struct wire_packet *packet, uint32_t *ret_psns)
+enum rc_fault rc_responder_execute(struct rxe_engine *engine, struct rxe_qp *qp,
+				   const struct wire_packet *packet, uint32_t *ret_psns)
 {
 	uint32_t shape = packet->shape;
 	enum rc_fault fault = check_sequence(&qp->rc.resp, shape);

@@ -13,7 +13,7 @@ struct wire_packet;
 
 /* Bytes land, words change, receives complete, answers are queued; *ret_psns is how many PSNs the request takes. On a fault
  * nothing of this packet has happened, but that a receive may have been claimed. */
-enum rc_fault rc_execute(struct rxe_engine *engine, struct rxe_qp *qp,
-			 const struct wire_packet *packet, uint32_t *ret_psns);
+enum rc_fault rc_responder_execute(struct rxe_engine *engine, struct rxe_qp *qp,
+				   const struct wire_packet *packet, uint32_t *ret_psns);
 
 #endif

@@ -19,26 +19,26 @@
 #include "net/wire/train.h"
 
 /* So many ACKs in a row had a request leave soon after them, before one is held; at most so many after disappointments. */
-#define RIDES_AT_FIRST 4
-#define RIDES_AT_MOST  1024
+#define PIGGYBACKS_INITIAL 4
+#define PIGGYBACKS_MAX	   1024
 
-#define LATER_RNR_TIMER 14 /* 1.28 ms */
+#define DEFERRED_RNR_TIMER 14 /* 1.28 ms */
 
 void rc_reply_reset(struct rc_reply *reply)
 {
 	reply->head = reply->tail = 0;
-	reply->fresh = 0;
-	reply->owed = RC_OWED_NOTHING;
+	reply->num_new = 0;
+	reply->pending = RC_PENDING_NONE;
 	reply->fault = RC_FAULT_NONE;
 	reply->is_overdue = false;
 	reply->burst = 0;
 	reply->resume_ns = 0;
-	reply->hold_ns = 0;
-	reply->hold_until_ns = 0;
-	reply->is_noted = false;
+	reply->ack_delay_ns = 0;
+	reply->ack_delay_until_ns = 0;
+	reply->is_ack_recorded = false;
 	reply->last_ack_ns = 0;
-	reply->rides = 0;
-	reply->needed = RIDES_AT_FIRST;
+	reply->piggybacks = 0;
+	reply->threshold = PIGGYBACKS_INITIAL;
 }
 
 static struct rc_answer *at(struct rc_reply *reply, uint32_t index)
@@ -48,92 +48,94 @@ static struct rc_answer *at(struct rc_reply *reply, uint32_t index)
 
 bool rc_reply_push(struct rc_reply *reply, const struct rc_answer *answer)
 {
-	uint32_t again = reply->tail - reply->head - reply->fresh;
+	uint32_t duplicates = reply->tail - reply->head - reply->num_new;
 
-	if (answer->again ? again >= RXE_MAX_RD_ATOMIC : reply->fresh >= RXE_MAX_RD_ATOMIC)
+	if (answer->is_duplicate ? duplicates >= RXE_MAX_RD_ATOMIC
+				 : reply->num_new >= RXE_MAX_RD_ATOMIC)
 		return false;
 	*at(reply, reply->tail++) = *answer;
-	if (!answer->again)
-		reply->fresh++;
+	if (!answer->is_duplicate)
+		reply->num_new++;
 	return true;
 }
 
 static void pop(struct rc_reply *reply)
 {
-	if (!at(reply, reply->head)->again)
-		reply->fresh--;
+	if (!at(reply, reply->head)->is_duplicate)
+		reply->num_new--;
 	reply->head++;
 	reply->burst = 0;
 }
 
 void rc_reply_ack(struct rc_reply *reply)
 {
-	reply->hold_until_ns = 0;
-	if (reply->owed == RC_OWED_NOTHING)
-		reply->owed = RC_OWED_ACK;
+	reply->ack_delay_until_ns = 0;
+	if (reply->pending == RC_PENDING_NONE)
+		reply->pending = RC_PENDING_ACK;
 }
 
 void rc_reply_include_ack(struct rc_reply *reply)
 {
-	if (reply->owed == RC_OWED_ACK)
-		reply->owed = RC_OWED_NOTHING;
+	if (reply->pending == RC_PENDING_ACK)
+		reply->pending = RC_PENDING_NONE;
 }
 
-bool rc_reply_may_hold(const struct rc_reply *reply)
+bool rc_reply_may_delay_ack(const struct rc_reply *reply)
 {
-	return reply->owed == RC_OWED_NOTHING && reply->hold_ns && reply->rides >= reply->needed;
+	return reply->pending == RC_PENDING_NONE && reply->ack_delay_ns &&
+	       reply->piggybacks >= reply->threshold;
 }
 
-void rc_reply_ack_relaxed(struct rc_reply *reply, uint64_t now_ns)
+void rc_reply_ack_delayed(struct rc_reply *reply, uint64_t now_ns)
 {
-	if (!rc_reply_may_hold(reply)) {
+	if (!rc_reply_may_delay_ack(reply)) {
 		rc_reply_ack(reply);
 		return;
 	}
-	reply->owed = RC_OWED_ACK;
-	reply->hold_until_ns = now_ns + reply->hold_ns;
+	reply->pending = RC_PENDING_ACK;
+	reply->ack_delay_until_ns = now_ns + reply->ack_delay_ns;
 }
 
-static void be_careful(struct rc_reply *reply, uint32_t factor)
+static void raise_threshold(struct rc_reply *reply, uint32_t factor)
 {
-	uint32_t needed = reply->needed * factor;
+	uint32_t needed = reply->threshold * factor;
 
-	reply->rides = 0;
-	reply->needed = (uint16_t)(needed < RIDES_AT_MOST ? needed : RIDES_AT_MOST);
+	reply->piggybacks = 0;
+	reply->threshold = (uint16_t)(needed < PIGGYBACKS_MAX ? needed : PIGGYBACKS_MAX);
 }
 
 /* Held, and it rode: a disappointment now and then is forgotten. */
-static void be_confident(struct rc_reply *reply)
+static void lower_threshold(struct rc_reply *reply)
 {
-	reply->needed = (uint16_t)(reply->needed - reply->needed / 16);
-	if (reply->needed > RIDES_AT_FIRST && reply->needed < 16)
-		reply->needed--;
+	reply->threshold = (uint16_t)(reply->threshold - reply->threshold / 16);
+	if (reply->threshold > PIGGYBACKS_INITIAL && reply->threshold < 16)
+		reply->threshold--;
 }
 
-void rc_reply_distrust(struct rc_reply *reply)
+void rc_reply_duplicate_arrived(struct rc_reply *reply)
 {
-	be_careful(reply, 8);
+	raise_threshold(reply, 8);
 }
 
 void rc_reply_nak(struct rc_reply *reply, enum rc_fault fault, uint32_t psn)
 {
-	reply->owed = RC_OWED_NAK;
+	reply->pending = RC_PENDING_NAK;
 	reply->fault = fault;
 	reply->nak_psn = psn;
 }
 
-void rc_reply_withdraw(struct rc_reply *reply)
+void rc_reply_withdraw_nak(struct rc_reply *reply)
 {
-	if (reply->owed == RC_OWED_NAK)
-		reply->owed = RC_OWED_NOTHING;
+	if (reply->pending == RC_PENDING_NAK)
+		reply->pending = RC_PENDING_NONE;
 }
 
-bool rc_reply_is_doomed(const struct rc_reply *reply)
+bool rc_reply_is_fatal(const struct rc_reply *reply)
 {
-	return reply->owed == RC_OWED_NAK && rc_nak_for(reply->fault)->is_fatal;
+	return reply->pending == RC_PENDING_NAK && rc_nak_for(reply->fault)->is_fatal;
 }
 
-bool rc_reply_is_coming(const struct rc_reply *reply, uint32_t psn)
+bool rc_reply_is_queued(const struct rc_reply *reply, uint32_t psn)
 {
 	uint32_t i;
 
@@ -201,7 +203,7 @@ static enum step send_read(struct rxe_engine *engine, struct rxe_qp *qp, struct 
 				 emit.payload, packet.payload_len);
 	if (result != MR_OK) {
 		rxe_emit_cancel(&emit);
-		return result == MR_LATER ? STEP_LATER : STEP_GONE;
+		return result == MR_DEFERRED ? STEP_LATER : STEP_GONE;
 	}
 	rxe_emit_finish(engine, &emit, &qp->flow);
 	qp->rc.reply.burst += packet.payload_len;
@@ -246,10 +248,10 @@ static bool is_paused(struct rc_reply *reply, uint64_t now_ns)
 static void gone(struct rxe_qp *qp, const struct rc_answer *answer)
 {
 	struct rc_reply *reply = &qp->rc.reply;
-	struct rc_respond *resp = &qp->rc.resp;
+	struct rc_responder *resp = &qp->rc.resp;
 	uint32_t psn = psn_add(answer->psn, answer->sent);
 
-	if (answer->again) {
+	if (answer->is_duplicate) {
 		pop(reply);
 		return;
 	}
@@ -258,7 +260,7 @@ static void gone(struct rxe_qp *qp, const struct rc_answer *answer)
 	resp->va = answer->va;
 	resp->len = answer->len;
 	reply->head = reply->tail;
-	reply->fresh = 0;
+	reply->num_new = 0;
 	rc_reply_nak(reply, RC_FAULT_KEY, psn);
 }
 
@@ -276,7 +278,7 @@ static enum output_result output_answers(struct rxe_engine *engine, struct rxe_q
 				pop(reply);
 			break;
 		case STEP_TRAIN_FULL: return OUTPUT_TRAIN_FULL;
-		case STEP_LATER: reply->resume_ns = now_ns + RXE_LATER_NS; return OUTPUT_IDLE;
+		case STEP_LATER: reply->resume_ns = now_ns + RXE_DEFER_NS; return OUTPUT_IDLE;
 		case STEP_GONE: gone(qp, answer); break;
 		}
 	}
@@ -284,17 +286,18 @@ static enum output_result output_answers(struct rxe_engine *engine, struct rxe_q
 }
 
 /* The fatal NAK is in the train: now the QP may go. */
-static void perish(struct rxe_engine *engine, struct rxe_qp *qp, uint64_t now_ns)
+static void enter_error(struct rxe_engine *engine, struct rxe_qp *qp, uint64_t now_ns)
 {
 	const struct rc_nak *nak = rc_nak_for(qp->rc.reply.fault);
 	const struct rxe_recv_done done = {
-		.status = qp->claim.told != RXE_WC_SUCCESS ? qp->claim.told : nak->recv_status,
+		.status = qp->claim.injected != RXE_WC_SUCCESS ? qp->claim.injected
+							       : nak->recv_status,
 		.opcode = RXE_WC_RECV,
 	};
 	bool completes = qp->claim.held && nak->recv_status != RXE_WC_SUCCESS;
 
-	rxe_tell_failed(engine, qp, RXE_FAILED_RESPONSE,
-			qp->claim.held ? done.status : RXE_WC_SUCCESS);
+	rxe_report_failed(engine, qp, RXE_FAILED_RESPONSE,
+			  qp->claim.held ? done.status : RXE_WC_SUCCESS);
 	if (completes)
 		rxe_complete_recv(engine, qp, &done);
 	rxe_qp_fail(engine, qp, RXE_WC_SUCCESS, now_ns);
@@ -307,8 +310,9 @@ static uint8_t rnr_timer_for(const struct rxe_qp *qp, enum rc_fault fault)
 {
 	uint8_t code = qp->attr.min_rnr_timer;
 
-	if (fault == RC_FAULT_LATER && rc_rnr_timer_ns(code) < rc_rnr_timer_ns(LATER_RNR_TIMER))
-		return LATER_RNR_TIMER;
+	if (fault == RC_FAULT_DEFERRED &&
+	    rc_rnr_timer_ns(code) < rc_rnr_timer_ns(DEFERRED_RNR_TIMER))
+		return DEFERRED_RNR_TIMER;
 	return code;
 }
 
@@ -325,9 +329,9 @@ static enum output_result output_nak(struct rxe_engine *engine, struct rxe_qp *q
 	describe(qp, OP_ACKNOWLEDGE, reply->nak_psn, syndrome, qp->rc.resp.msn, &packet);
 	if (!emit(engine, qp, train, &packet))
 		return OUTPUT_TRAIN_FULL;
-	reply->owed = RC_OWED_NOTHING;
+	reply->pending = RC_PENDING_NONE;
 	if (nak->is_fatal)
-		perish(engine, qp, now_ns);
+		enter_error(engine, qp, now_ns);
 	return OUTPUT_IDLE;
 }
 
@@ -340,12 +344,12 @@ static bool send_ack(struct rxe_engine *engine, struct rxe_qp *qp, struct wire_t
 		 qp->rc.resp.msn, &packet);
 	if (!emit(engine, qp, train, &packet))
 		return false;
-	reply->owed = RC_OWED_NOTHING;
+	reply->pending = RC_PENDING_NONE;
 	reply->is_overdue = false;
-	reply->hold_until_ns = 0;
-	if (reply->is_noted)
-		engine->cfg.ops->paid(engine->cfg.host, qp);
-	reply->is_noted = false;
+	reply->ack_delay_until_ns = 0;
+	if (reply->is_ack_recorded)
+		engine->cfg.ops->ack_sent(engine->cfg.host, qp);
+	reply->is_ack_recorded = false;
 	return true;
 }
 
@@ -357,35 +361,35 @@ enum output_result rc_reply_output(struct rxe_engine *engine, struct rxe_qp *qp,
 
 	if (result != OUTPUT_IDLE || reply->head != reply->tail)
 		return result;
-	switch (reply->owed) {
-	case RC_OWED_NOTHING: return OUTPUT_IDLE;
-	case RC_OWED_NAK: return output_nak(engine, qp, train, now_ns);
-	case RC_OWED_ACK:
+	switch (reply->pending) {
+	case RC_PENDING_NONE: return OUTPUT_IDLE;
+	case RC_PENDING_NAK: return output_nak(engine, qp, train, now_ns);
+	case RC_PENDING_ACK:
 		/* Behind a long answer it would come late: the program there sees its request complete before the answer. */
-		if (rc_reply_ack_rides(reply, train) &&
-		    !(reply->is_noted && rc_request_is_long(qp)))
+		if (rc_reply_ack_may_piggyback(reply, train) &&
+		    !(reply->is_ack_recorded && rc_requester_is_long(qp)))
 			return OUTPUT_IDLE;
 		return send_ack(engine, qp, train) ? OUTPUT_IDLE : OUTPUT_TRAIN_FULL;
 	}
 	return OUTPUT_IDLE;
 }
 
-bool rc_reply_ack_rides(const struct rc_reply *reply, const struct wire_train *train)
+bool rc_reply_ack_may_piggyback(const struct rc_reply *reply, const struct wire_train *train)
 {
-	return reply->owed == RC_OWED_ACK && reply->head == reply->tail && !reply->is_overdue &&
-	       train->max_segs > 1;
+	return reply->pending == RC_PENDING_ACK && reply->head == reply->tail &&
+	       !reply->is_overdue && train->max_segs > 1;
 }
 
 /* Learn whether requests follow ACKs: one that leaves in the same train, or soon after the ACK did. */
-static void note_ride(struct rc_reply *reply, uint32_t requests, bool acks, uint64_t now_ns)
+static void count_piggyback(struct rc_reply *reply, uint32_t requests, bool acks, uint64_t now_ns)
 {
-	if (requests > 0 && (acks || now_ns - reply->last_ack_ns < reply->hold_ns)) {
-		if (reply->rides < RIDES_AT_MOST)
-			reply->rides++;
-		if (acks && reply->hold_until_ns)
-			be_confident(reply);
-	} else if (acks && reply->hold_until_ns) {
-		be_careful(reply, 2); /* held in vain */
+	if (requests > 0 && (acks || now_ns - reply->last_ack_ns < reply->ack_delay_ns)) {
+		if (reply->piggybacks < PIGGYBACKS_MAX)
+			reply->piggybacks++;
+		if (acks && reply->ack_delay_until_ns)
+			lower_threshold(reply);
+	} else if (acks && reply->ack_delay_until_ns) {
+		raise_threshold(reply, 2); /* held in vain */
 	}
 	if (acks)
 		reply->last_ack_ns = now_ns;
@@ -395,11 +399,11 @@ enum output_result rc_reply_output_ack(struct rxe_engine *engine, struct rxe_qp 
 				       struct wire_train *train, uint32_t requests, uint64_t now_ns)
 {
 	struct rc_reply *reply = &qp->rc.reply;
-	bool acks = rc_reply_ack_rides(reply, train) &&
-		    (requests > 0 || now_ns >= reply->hold_until_ns);
+	bool acks = rc_reply_ack_may_piggyback(reply, train) &&
+		    (requests > 0 || now_ns >= reply->ack_delay_until_ns);
 
-	if (reply->hold_ns)
-		note_ride(reply, requests, acks, now_ns);
+	if (reply->ack_delay_ns)
+		count_piggyback(reply, requests, acks, now_ns);
 	if (!acks || send_ack(engine, qp, train))
 		return OUTPUT_IDLE;
 	reply->is_overdue = true;
@@ -409,9 +413,9 @@ enum output_result rc_reply_output_ack(struct rxe_engine *engine, struct rxe_qp 
 /* An ACK leaves behind the answers: while one of them pauses, the end of its own holding moves nothing. */
 uint64_t rc_reply_next_ns(const struct rc_reply *reply)
 {
-	bool holds = reply->owed == RC_OWED_ACK && reply->hold_until_ns;
+	bool holds = reply->pending == RC_PENDING_ACK && reply->ack_delay_until_ns;
 
 	if (reply->resume_ns)
 		return reply->resume_ns;
-	return holds ? reply->hold_until_ns : UINT64_MAX;
+	return holds ? reply->ack_delay_until_ns : UINT64_MAX;
 }

@@ -29,9 +29,9 @@ enum rc_answer_kind {
 
 struct rc_answer {
 	enum rc_answer_kind kind;
-	bool again;	  /* to a duplicate */
-	uint32_t psn;	  /* of its first packet */
-	uint32_t packets; /* all of them */
+	bool is_duplicate; /* to a duplicate */
+	uint32_t psn;	   /* of its first packet */
+	uint32_t packets;  /* all of them */
 	uint32_t sent;
 	uint32_t msn;
 	uint32_t pd, rkey, len; /* READ */
@@ -39,30 +39,31 @@ struct rc_answer {
 	uint64_t orig; /* atomic: the value that was there */
 };
 
-enum rc_owed {
-	RC_OWED_NOTHING,
-	RC_OWED_ACK, /* of all up to the PSN before the expected one */
-	RC_OWED_NAK,
+enum rc_pending {
+	RC_PENDING_NONE,
+	RC_PENDING_ACK, /* of all up to the PSN before the expected one */
+	RC_PENDING_NAK,
 };
 
 struct rc_reply {
 	struct rc_answer answer[RC_MAX_ANSWERS];
 	uint32_t head, tail; /* free-running */
-	uint32_t fresh;	     /* answers in the ring that are not again */
-	enum rc_owed owed;
+	uint32_t num_new;    /* answers in the ring that are not again */
+	enum rc_pending pending;
 	enum rc_fault
 		fault; /* NAK: why. A fatal one fails the QP when it has left; until then nothing comes in */
 	uint32_t nak_psn;
 	bool is_overdue; /* the ACK found no place behind the requests of a train: next time it goes first */
 	uint32_t burst;	    /* bytes read without a pause */
 	uint64_t resume_ns; /* the end of a pause, or of waiting for memory that is late; or 0 */
-	/* An ACK may be held for a moment when a request is likely to follow, and ride behind it: see rc_reply_may_hold(). */
-	uint32_t hold_ns; /* 0: never */
-	uint64_t hold_until_ns;
-	bool is_noted; /* the host sends it should the process die */
+	/* An ACK may be held for a moment when a request is likely to follow, and ride behind it: see rc_reply_may_delay_ack(). */
+	uint32_t ack_delay_ns; /* 0: never */
+	uint64_t ack_delay_until_ns;
+	bool is_ack_recorded; /* the host sends it should the process die */
 	uint64_t last_ack_ns;
-	uint16_t rides;	 /* ACKs in a row that rode, or would have */
-	uint16_t needed; /* so many before the next is held: more with each that was held in vain */
+	uint16_t piggybacks; /* ACKs in a row that rode, or would have */
+	uint16_t
+		threshold; /* so many before the next is held: more with each that was held in vain */
 };
 
 void rc_reply_reset(struct rc_reply *reply);
@@ -73,24 +74,24 @@ void rc_reply_ack(struct rc_reply *reply);
 void rc_reply_include_ack(struct rc_reply *reply);
 /* The ACK for a message of one packet that completes nothing on this side, or that the host has noted: it may wait for a request to
  * ride behind. */
-void rc_reply_ack_relaxed(struct rc_reply *reply, uint64_t now_ns);
+void rc_reply_ack_delayed(struct rc_reply *reply, uint64_t now_ns);
 /* May an ACK be held at all, as things stand? */
-bool rc_reply_may_hold(const struct rc_reply *reply);
+bool rc_reply_may_delay_ack(const struct rc_reply *reply);
 /* The requester sent something again: it may have waited for an ACK that was held. */
-void rc_reply_distrust(struct rc_reply *reply);
+void rc_reply_duplicate_arrived(struct rc_reply *reply);
 void rc_reply_nak(struct rc_reply *reply, enum rc_fault fault, uint32_t psn);
 /* The request that a NAK asked for has come: it need not leave any more. */
-void rc_reply_withdraw(struct rc_reply *reply);
+void rc_reply_withdraw_nak(struct rc_reply *reply);
 /* Is the QP about to fail? */
-bool rc_reply_is_doomed(const struct rc_reply *reply);
+bool rc_reply_is_fatal(const struct rc_reply *reply);
 /* Will this packet of a read's answer, or this atomic's, leave anyway? */
-bool rc_reply_is_coming(const struct rc_reply *reply, uint32_t psn);
+bool rc_reply_is_queued(const struct rc_reply *reply, uint32_t psn);
 
 /* Everything but an ACK that may ride. */
 enum output_result rc_reply_output(struct rxe_engine *engine, struct rxe_qp *qp,
 				   struct wire_train *train, uint64_t now_ns);
 /* An ACK is owed, and may leave behind requests. */
-bool rc_reply_ack_rides(const struct rc_reply *reply, const struct wire_train *train);
+bool rc_reply_ack_may_piggyback(const struct rc_reply *reply, const struct wire_train *train);
 /* ... and now it leaves, unless it is held. requests: how many it has before it in the train. */
 enum output_result rc_reply_output_ack(struct rxe_engine *engine, struct rxe_qp *qp,
 				       struct wire_train *train, uint32_t requests,

@@ -61,7 +61,7 @@ static uint64_t patience_ns(const struct rxe_qp_attr *attr)
 /* A QP that was about to refuse a request for good goes in error, as one does that has done so. */
 static bool is_worth_it(const struct rxe_qp *qp)
 {
-	if (!rxe_qp_is_reliable(qp) || rc_reply_is_doomed(&qp->rc.reply))
+	if (!rxe_qp_is_reliable(qp) || rc_reply_is_fatal(&qp->rc.reply))
 		return false;
 	switch (qp->state) {
 	case RXE_QPS_RTR:

@@ -162,7 +162,7 @@ static void say_peer_silent(struct sentence *s, const struct progress *progress,
 static void say_retries(struct sentence *s, const struct progress *progress,
 			const struct rxe_qp *qp)
 {
-	const struct rc_request *req = &qp->rc.req;
+	const struct rc_requester *req = &qp->rc.req;
 	const uint32_t rule = vb_rule_that_answers(progress, qp, RC_NAK_PSN_SEQUENCE);
 
 	say(s, "sent ");
@@ -199,7 +199,7 @@ static const char *what_is_wrong(const struct progress *progress, uint32_t pd, b
 	case MR_BAD_RANGE: return "that is outside of the region";
 	case MR_BAD_KEY:
 	case MR_FAULT:
-	case MR_LATER:
+	case MR_DEFERRED:
 	case MR_OK: break;
 	}
 	return any_pd ? "it is of another protection domain, or its memory has gone"
@@ -411,7 +411,7 @@ static void say_receive(struct sentence *s, const struct rxe_qp *qp, enum rxe_wc
 static void say_refused_key(struct sentence *s, const struct progress *progress,
 			    const struct rxe_qp *qp)
 {
-	const struct rc_respond *resp = &qp->rc.resp;
+	const struct rc_responder *resp = &qp->rc.resp;
 	const struct rxe_mr *mr = rxe_mr_find(&progress->attachment->shared->mrs, resp->rkey);
 
 	say(s, "its rkey 0x%08x does not open %u bytes at 0x%" PRIx64 " to it: ", resp->rkey,
@@ -466,10 +466,10 @@ static void say_response(struct sentence *s, const struct progress *progress,
 	case RC_FAULT_XRC_CQ:
 		say(s, "the completion queue of SRQ 0x%06x overran", qp->rc.resp.srqn);
 		return;
-	case RC_FAULT_RECV_TOLD:
+	case RC_FAULT_RECV_INJECTED:
 	case RC_FAULT_NONE:
 	case RC_FAULT_PSN_GAP:
-	case RC_FAULT_LATER:
+	case RC_FAULT_DEFERRED:
 	case RC_FAULT_RNR: break;
 	}
 	say(s, "its reason is not known");
@@ -481,7 +481,7 @@ void vb_failure_cause(char *ret, size_t size, const struct progress *progress,
 	struct sentence s = { .text = ret, .size = size };
 
 	ret[0] = '\0';
-	if (qp->told || (qp->claim.held && qp->claim.told != RXE_WC_SUCCESS)) {
+	if (qp->injected || (qp->claim.held && qp->claim.injected != RXE_WC_SUCCESS)) {
 		say(&s, "a fault rule ended this completion in error ('rxe_dm fault list')");
 		return;
 	}

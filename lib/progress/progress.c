@@ -276,15 +276,15 @@ static const struct rxe_host_ops host_ops = {
 	.cq_notify = progress_cq_notify,
 	.event = host_event,
 	.random = host_random,
-	.room = credits_left,
-	.offered = credits_spent,
+	.credits = credits_left,
+	.credits_spent = credits_spent,
 	.failed = host_failed,
 	.srq_find = remote_srq_find,
 	.srq_take = remote_srq_take,
 	.srq_done = remote_srq_done,
 	.completing = vb_fault_completing,
-	.owe = delayed_ack_note,
-	.paid = delayed_ack_paid,
+	.delay_ack = delayed_ack_note,
+	.ack_sent = delayed_ack_paid,
 };
 
 static void init_engine(struct progress *progress)
@@ -297,7 +297,7 @@ static void init_engine(struct progress *progress)
 		.counters = &shared->slot[progress->attachment->slot].counters,
 		.slot = progress->attachment->slot,
 		.max_mtu = progress->info->max_mtu,
-		.ack_hold_ns = ACK_HOLD_NS,
+		.ack_delay_ns = ACK_HOLD_NS,
 		.probe_ns = PROBE_NS,
 		.qpn_last = atomic_load(&shared->slot[progress->attachment->slot].qpn_roll),
 		.qpn_key = shared->slot[progress->attachment->slot].qpn_key,
@@ -405,7 +405,7 @@ static void flush(struct progress *progress)
 
 	for (uint32_t i = 0; i < RXE_MAX_QP; i++)
 		if (engine->qp[i])
-			rxe_qp_release_ack(engine, engine->qp[i]);
+			rxe_qp_flush_delayed_ack(engine, engine->qp[i]);
 	progress_transmit(progress, clock_now_ns());
 	for (uint32_t i = 0; i < RXE_MAX_QP; i++)
 		if (engine->qp[i])

@@ -377,7 +377,7 @@ static int leave(struct vb_qp *qp)
 		progress_unlock(&qp->dev->progress);
 		return EBUSY;
 	}
-	rxe_qp_release_ack(qp->dev->progress.engine, &qp->qp);
+	rxe_qp_flush_delayed_ack(qp->dev->progress.engine, &qp->qp);
 	progress_transmit(&qp->dev->progress, clock_now_ns());
 	vb_qp_lock_cqs(qp);
 	rxe_qp_fini(qp->dev->progress.engine, &qp->qp);

@@ -190,7 +190,7 @@ struct host *host_new(const struct host_setup *setup)
 				      .tx_ports = { HOST_PORT, HOST_PORT + 1 },
 				      .num_tx_ports = 2,
 				      .max_mtu = 4096,
-				      .ack_hold_ns = setup->hold ? 20000 : 0,
+				      .ack_delay_ns = setup->hold ? 20000 : 0,
 				      .probe_ns = setup->hold ? 500000 : 0 };
 
 	host->self = cfg.gids[0] = gid_of(setup->v6, 1);

@@ -14,7 +14,7 @@ static bool is_awake(enum rxe_qp_state state)
 static bool has_received(const struct rxe_qp *qp)
 {
 	return is_awake(qp->state) && rxe_qp_is_reliable(qp) &&
-	       qp->attr.rq_psn != qp->first_rq_psn && !rc_reply_is_doomed(&qp->rc.reply);
+	       qp->attr.rq_psn != qp->first_rq_psn && !rc_reply_is_fatal(&qp->rc.reply);
 }
 
 static const struct rxe_time_wait *record_of(const struct host *host, uint32_t qpn)

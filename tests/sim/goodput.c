@@ -110,7 +110,7 @@ static void run(const struct kind *kind, const struct link_dice *dice, uint64_t 
 	world_init(&w, seed);
 	w.mem_len = REQUEST_BYTES;
 	world_pair(&w, world_add_node(&w), world_add_node(&w), &opts, &flow.from, &flow.to);
-	flow.from->qp.rc.retry.probe_after_ns = flow.from->qp.rc.retry.probe_most_ns = 8000000;
+	flow.from->qp.rc.retry.probe_after_ns = flow.from->qp.rc.retry.probe_max_ns = 8000000;
 	w.link.ns_per_kb = NS_PER_KB;
 	w.link.dice = *dice;
 	w.watch.completion = completed;

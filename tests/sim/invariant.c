@@ -12,19 +12,19 @@
 static void check_requester(const struct oracle *o, const struct end *end)
 {
 	const struct rxe_qp *qp = &end->qp;
-	const struct rc_request *req = &qp->rc.req;
+	const struct rc_requester *req = &qp->rc.req;
 	const struct rc_retry *retry = &qp->rc.retry;
 
 	MUST(psn_diff(req->cur_psn, req->una_psn) >= 0, "cur is before una");
 	MUST(psn_diff(req->sent_psn, req->cur_psn) >= 0, "cur is beyond what was sent");
 	MUST(psn_diff(qp->attr.sq_psn, req->sent_psn) >= 0, "sent is beyond what was given PSNs");
 	MUST(req->cur - qp->sq.head <= rxe_ring_used(&qp->sq), "cur is not in the send queue");
-	MUST(req->unasked <= req->in_flight, "more is unasked than in flight");
+	MUST(req->since_ack_req <= req->in_flight, "more is since_ack_req than in flight");
 	MUST((req->in_flight == 0) == (req->una_psn == req->cur_psn),
 	     "bytes in flight do not fit the PSNs in flight");
 	MUST(req->rd_atomic <= qp->attr.max_rd_atomic, "more reads and atomics than allowed");
-	MUST(req->window.packets >= RC_WINDOW_LEAST, "losses leave it less than the least window");
-	MUST(req->window.packets < RC_WINDOW_MOST + RC_WINDOW_STEP, "its window has no end");
+	MUST(req->window.packets >= RC_WINDOW_MIN, "losses leave it less than the least window");
+	MUST(req->window.packets < RC_WINDOW_MAX + RC_WINDOW_STEP, "its window has no end");
 	MUST(retry->retries <= qp->attr.retry_cnt, "more retries than allowed");
 	MUST(retry->rnr_retries <= qp->attr.rnr_retry, "more RNR retries than allowed");
 	/* With a code that is not 0, whoever waits has a timer. */
@@ -44,8 +44,8 @@ static void check_responder(const struct oracle *o, const struct end *end)
 	uint32_t answers = reply->tail - reply->head;
 
 	MUST(answers <= RC_MAX_ANSWERS, "more answers than there is room for");
-	MUST(reply->fresh <= answers, "more new answers than answers");
-	MUST(reply->fresh <= qp->attr.max_dest_rd_atomic, "more reads and atomics than allowed");
+	MUST(reply->num_new <= answers, "more new answers than answers");
+	MUST(reply->num_new <= qp->attr.max_dest_rd_atomic, "more reads and atomics than allowed");
 	/* Unless its SRQ has gone since: then the next packet is refused. */
 	MUST(qp->claim.held || qp->rc.resp.message != RC_MESSAGE_SEND ||
 		     (qp->type == RXE_QPT_XRC_RECV && !qp->srq),
@@ -98,7 +98,7 @@ static void check_window(const struct oracle *o, const struct node *node, const 
 	if (!peer)
 		return;
 	for (i = 0; i < node->num_ends; i++) {
-		const struct rc_request *req = &node->ends[i]->qp.rc.req;
+		const struct rc_requester *req = &node->ends[i]->qp.rc.req;
 
 		sum += req->peer == peer ? req->in_flight : 0;
 	}

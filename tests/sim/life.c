@@ -106,8 +106,8 @@ void life_begin(struct oracle *o)
 	for (i = 0; i < 2 * pairs; i += 2) {
 		oracle_add_pair(o, w->node[from[i]], w->node[from[i + 1]], base + i, &opts[i]);
 		if (dice(w, 3) == 0 && opts[i].type != RXE_QPT_XRC_SEND)
-			o->party[i].end->qp.rc.reply.hold_ns =
-				o->party[i + 1].end->qp.rc.reply.hold_ns = 3000;
+			o->party[i].end->qp.rc.reply.ack_delay_ns =
+				o->party[i + 1].end->qp.rc.reply.ack_delay_ns = 3000;
 	}
 }
 

@@ -30,7 +30,7 @@ bool node_draws_late(struct node *node)
 
 static bool is_late_now(struct node *node, uint64_t addr)
 {
-	bool waits = node->engine.now_ns < node->late_until_ns;
+	bool waits = node->engine.now_ns < node->deferred_until_ns;
 
 	node->is_deferred = (waits && addr >= node->late_at && addr < node->late_end) ||
 			    (node->late_rate > 0 && node_draws_late(node));

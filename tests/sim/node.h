@@ -74,8 +74,8 @@ struct node {
 	uint32_t key;	  /* of all memory, with all rights */
 	uint64_t gone_at; /* addresses from here to gone_end cannot be touched any more */
 	uint64_t gone_end;
-	uint64_t late_at; /* ... and these not before late_until_ns */
-	uint64_t late_end, late_until_ns;
+	uint64_t late_at; /* ... and these not before deferred_until_ns */
+	uint64_t late_end, deferred_until_ns;
 	uint64_t lates;		     /* accesses that were told to come again */
 	uint32_t late_rate;	     /* of the others, so many in 65536 are told so, at random */
 	uint32_t late_state;	     /* of that randomness */

@@ -253,7 +253,7 @@ void oracle_leave(struct oracle *o, struct party *party, bool ends)
 	if (party->vanished)
 		return;
 	world_wait(o->w, node);
-	rxe_qp_release_ack(&node->engine, &party->end->qp);
+	rxe_qp_flush_delayed_ack(&node->engine, &party->end->qp);
 	world_flush(o->w);
 	desert(party->peer);
 	party->may_fail = party->vanished = party->has_left = true;
@@ -303,7 +303,7 @@ void oracle_renew_pair(struct oracle *o, struct party *party, bool reset)
 	clean = oracle_is_reliable(party) && !party->may_fail && !party->peer->may_fail;
 	for (i = 0; i < 2; i++) {
 		if (!both[i]->has_left)
-			rxe_qp_release_ack(&both[i]->end->node->engine, &both[i]->end->qp);
+			rxe_qp_flush_delayed_ack(&both[i]->end->node->engine, &both[i]->end->qp);
 	}
 	world_flush(o->w);
 	for (i = 0; i < 2; i++)

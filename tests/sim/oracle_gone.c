@@ -52,7 +52,7 @@ void oracle_gone_note(struct oracle *o, const struct party *party)
 				      .is_xrc = oracle_is_target(party),
 				      .is_forged = party->is_forged };
 	gone->answers = oracle_is_reliable(party) && is_in_touch(qp) &&
-			qp->attr.rq_psn != from->first_psn && !rc_reply_is_doomed(&qp->rc.reply);
+			qp->attr.rq_psn != from->first_psn && !rc_reply_is_fatal(&qp->rc.reply);
 	for (i = 0; i < from->num_ops; i++) {
 		const struct op *op = &from->ops[i];
 		uint32_t place = gone->num_atomics % RXE_MAX_RD_ATOMIC;

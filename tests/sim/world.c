@@ -181,7 +181,7 @@ static void note_events(struct world *w, struct node *node)
 
 static void note_rewind(struct world *w, struct end *end, bool by_timer)
 {
-	const struct rc_request *req = &end->qp.rc.req;
+	const struct rc_requester *req = &end->qp.rc.req;
 	const struct rc_retry *retry = &end->qp.rc.retry;
 	uint32_t left = end->qp.attr.retry_cnt - retry->retries;
 
@@ -196,9 +196,9 @@ static void note_rewind(struct world *w, struct end *end, bool by_timer)
 	else if (retry->rnr_until_ns)
 		trace_line(&w->trace, w->now_ns, end->letter, "  wait until %.1f, rewind to %u",
 			   (double)retry->rnr_until_ns / 1000, req->cur_psn);
-	else if (retry->late_until_ns)
+	else if (retry->deferred_until_ns)
 		trace_line(&w->trace, w->now_ns, end->letter, "  late, again at %.1f from %u",
-			   (double)retry->late_until_ns / 1000, req->cur_psn);
+			   (double)retry->deferred_until_ns / 1000, req->cur_psn);
 	else
 		trace_line(&w->trace, w->now_ns, end->letter, "  rewind to %u", req->cur_psn);
 }

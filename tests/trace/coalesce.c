@@ -205,7 +205,7 @@ static void volley(uint32_t turns)
 START_TEST(an_ack_is_held_where_requests_follow)
 {
 	connect_ends(NULL);
-	b->qp.rc.reply.hold_ns = 20000;
+	b->qp.rc.reply.ack_delay_ns = 20000;
 	volley(5);
 	skip();
 	volley(2);
@@ -239,7 +239,7 @@ END_TEST
 START_TEST(an_ack_of_what_completes_a_receive_is_not_held)
 {
 	connect_ends(NULL);
-	b->qp.rc.reply.hold_ns = 20000;
+	b->qp.rc.reply.ack_delay_ns = 20000;
 	volley(6);
 	skip();
 	RECV(8);
@@ -274,12 +274,12 @@ START_TEST(an_ack_that_the_host_answers_for_is_held)
 {
 	struct rxe_host_ops ops = *y->engine.cfg.ops;
 
-	ops.owe = note;
-	ops.paid = pay;
+	ops.delay_ack = note;
+	ops.ack_sent = pay;
 	noted = paid = 0;
 	connect_ends(NULL);
 	y->engine.cfg.ops = &ops;
-	b->qp.rc.reply.hold_ns = 20000;
+	b->qp.rc.reply.ack_delay_ns = 20000;
 	volley(6);
 	skip();
 	RECV(8);
@@ -301,11 +301,11 @@ START_TEST(an_ack_does_not_wait_behind_a_long_answer)
 {
 	struct rxe_host_ops ops = *y->engine.cfg.ops;
 
-	ops.owe = note;
-	ops.paid = pay;
+	ops.delay_ack = note;
+	ops.ack_sent = pay;
 	connect_ends(NULL);
 	y->engine.cfg.ops = &ops;
-	b->qp.rc.reply.hold_ns = 20000;
+	b->qp.rc.reply.ack_delay_ns = 20000;
 	volley(6);
 	skip();
 	RECV(8);
@@ -329,7 +329,7 @@ END_TEST
 START_TEST(a_duplicate_ends_the_holding)
 {
 	connect_ends(NULL);
-	b->qp.rc.reply.hold_ns = 20000;
+	b->qp.rc.reply.ack_delay_ns = 20000;
 	volley(6);
 	skip();
 	fault("dup a WRITE_ONLY 106");

@@ -10,7 +10,7 @@ static void late_until(struct node *node, uint64_t us)
 {
 	node->late_at = node->base + PLACE;
 	node->late_end = node->base + node->mem_len;
-	node->late_until_ns = us * 1000;
+	node->deferred_until_ns = us * 1000;
 }
 
 START_TEST(a_write_comes_again)
@@ -395,8 +395,8 @@ START_TEST(a_held_ack_behind_a_read)
 	opts.timeout = 10; /* 4.2 ms */
 	connect_ends(&opts);
 	late_until(y, 900);
-	b->qp.rc.reply.hold_ns = 20000;
-	b->qp.rc.reply.rides = b->qp.rc.reply.needed;
+	b->qp.rc.reply.ack_delay_ns = 20000;
+	b->qp.rc.reply.piggybacks = b->qp.rc.reply.threshold;
 	READ(64, .to = PLACE, .from = READ_AT);
 	WRITE(8);
 	world_run_until(&w, 24);

@@ -88,7 +88,7 @@ START_TEST(it_grows_again)
 }
 END_TEST
 
-/* Lost six times in a row: no less than RC_WINDOW_LEAST go at once, and an answer is asked for early enough for no timer to help. */
+/* Lost six times in a row: no less than RC_WINDOW_MIN go at once, and an answer is asked for early enough for no timer to help. */
 START_TEST(the_smallest_window_does_not_stall)
 {
 	connect_with_mtu(1024);
@@ -96,7 +96,7 @@ START_TEST(the_smallest_window_does_not_stall)
 	fault("drop a WRITE_MIDDLE 150 x6");
 	WRITE(1u << 18, .to = 0x100000);
 	run_until_lost();
-	while (window()->packets > RC_WINDOW_LEAST)
+	while (window()->packets > RC_WINDOW_MIN)
 		ck_assert(world_step(&w, 1000000000));
 	while (in_flight() > 0)
 		ck_assert(world_step(&w, 1000000000));
@@ -120,10 +120,10 @@ static uint32_t room_here(void *host, const struct gid *dst, uint32_t slot)
 START_TEST(more_is_left_within_a_host)
 {
 	static struct rxe_host_ops ops; /* the teardown uses them too */
-	uint32_t least = RC_WINDOW_MOST;
+	uint32_t least = RC_WINDOW_MAX;
 
 	ops = *x->engine.cfg.ops;
-	ops.room = room_here;
+	ops.credits = room_here;
 	x->engine.cfg.ops = &ops;
 	connect_with_mtu(1024);
 	w.trace.quiet = 1;
@@ -134,7 +134,7 @@ START_TEST(more_is_left_within_a_host)
 		if (window()->packets < least)
 			least = window()->packets;
 	} while (world_step(&w, 1000000000));
-	ck_assert_uint_eq(least, RC_WINDOW_LEAST_HERE);
+	ck_assert_uint_eq(least, RC_WINDOW_MIN_LOCAL);
 	expect_same(x, 0, y, 0x100000, 1u << 18);
 	ck_assert_uint_eq(x->counters.completer_retry_err, 6);
 }

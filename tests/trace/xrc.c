@@ -329,7 +329,7 @@ START_TEST(another_srq_when_it_comes_again)
 	world_srq_recv(&w, y, 71, RECV_AT, 64);
 	y->late_at = y->base + RECV_AT;
 	y->late_end = y->late_at + 64;
-	y->late_until_ns = 8000;
+	y->deferred_until_ns = 8000;
 	SEND(8);
 	world_run_until(&w, 6);
 	world_inject(&w, a, &again, y->mem);

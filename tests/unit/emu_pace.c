@@ -38,8 +38,8 @@ static void setup(void)
 {
 	end = end_new(1, 1);
 	ops = *end->engine.cfg.ops;
-	ops.room = room;
-	ops.offered = offered;
+	ops.credits = room;
+	ops.credits_spent = offered;
 	end->engine.cfg.ops = &ops;
 	qp_new(end, &set, RXE_QPT_UC, NULL, BED_CQE);
 	qp_new(end, &other, RXE_QPT_UC, NULL, BED_CQE);
@@ -75,10 +75,10 @@ START_TEST(as_many_as_there_is_room)
 	ck_assert_uint_eq(train.segs, 3);
 	ck_assert_uint_eq(offered_sum, 3 * cost);
 	ck_assert(!rxe_engine_output(&end->engine, &train, 1000));
-	ck_assert_uint_eq(rxe_engine_deadline(&end->engine), 1000 + RXE_PACE_LOOK_NS);
+	ck_assert_uint_eq(rxe_engine_deadline(&end->engine), 1000 + RXE_PACE_RETRY_NS);
 	room_left = UINT32_MAX;
-	rxe_engine_expire(&end->engine, 1000 + RXE_PACE_LOOK_NS);
-	ck_assert(rxe_engine_output(&end->engine, &train, 1000 + RXE_PACE_LOOK_NS));
+	rxe_engine_expire(&end->engine, 1000 + RXE_PACE_RETRY_NS);
+	ck_assert(rxe_engine_output(&end->engine, &train, 1000 + RXE_PACE_RETRY_NS));
 	ck_assert_uint_eq(train.segs, 7);
 	ck_assert_uint_eq(rxe_engine_deadline(&end->engine), UINT64_MAX);
 }
@@ -99,7 +99,7 @@ END_TEST
 /* A receiver that never reads: patience ends, until there is room again. */
 START_TEST(not_for_ever)
 {
-	const uint64_t over_ns = RXE_PACE_PATIENCE_NS + 2;
+	const uint64_t over_ns = RXE_PACE_TIMEOUT_NS + 2;
 
 	post(&set, 64);
 	ck_assert(!rxe_engine_output(&end->engine, &train, 1));

@@ -13,8 +13,8 @@ START_TEST(open_until_something_is_lost)
 	rc_window_reset(&window, false);
 	ck_assert(rc_window_is_open(&window));
 	rc_window_sent(&window, 40);
-	rc_window_answered(&window, 40, 40);
-	ck_assert_uint_eq(window.packets, RC_WINDOW_MOST);
+	rc_window_acknowledged(&window, 40, 40);
+	ck_assert_uint_eq(window.packets, RC_WINDOW_MAX);
 	rc_window_lost(&window);
 	ck_assert_uint_eq(window.packets, 20);
 }
@@ -35,9 +35,9 @@ START_TEST(less_with_each_loss)
 	ck_assert_uint_eq(window.packets, 15);
 	rc_window_sent(&window, 15);
 	rc_window_lost(&window);
-	ck_assert_uint_eq(window.packets, RC_WINDOW_LEAST);
+	ck_assert_uint_eq(window.packets, RC_WINDOW_MIN);
 	rc_window_lost(&window);
-	ck_assert_uint_eq(window.packets, RC_WINDOW_LEAST);
+	ck_assert_uint_eq(window.packets, RC_WINDOW_MIN);
 }
 END_TEST
 
@@ -48,9 +48,9 @@ START_TEST(more_is_left_on_one_host)
 	rc_window_reset(&window, true);
 	rc_window_sent(&window, 60);
 	rc_window_lost(&window);
-	ck_assert_uint_eq(window.packets, RC_WINDOW_LEAST_HERE);
+	ck_assert_uint_eq(window.packets, RC_WINDOW_MIN_LOCAL);
 	rc_window_lost(&window);
-	ck_assert_uint_eq(window.packets, RC_WINDOW_LEAST_HERE);
+	ck_assert_uint_eq(window.packets, RC_WINDOW_MIN_LOCAL);
 }
 END_TEST
 
@@ -58,13 +58,13 @@ START_TEST(more_with_each_window_answered)
 {
 	struct rc_window window = { .packets = 20 };
 
-	rc_window_answered(&window, 20, 19);
+	rc_window_acknowledged(&window, 20, 19);
 	ck_assert_uint_eq(window.packets, 20);
-	rc_window_answered(&window, 20, 1);
+	rc_window_acknowledged(&window, 20, 1);
 	ck_assert_uint_eq(window.packets, 20 + RC_WINDOW_STEP);
 	ck_assert_uint_eq(window.acked, 0);
 	/* Two windows at once. */
-	rc_window_answered(&window, 24, 24 + 28);
+	rc_window_acknowledged(&window, 24, 24 + 28);
 	ck_assert_uint_eq(window.packets, 20 + 3 * RC_WINDOW_STEP);
 }
 END_TEST
@@ -75,19 +75,19 @@ START_TEST(not_by_what_is_not_used)
 	uint32_t i;
 
 	for (i = 0; i < 100; i++)
-		rc_window_answered(&window, 9, 9);
+		rc_window_acknowledged(&window, 9, 9);
 	ck_assert_uint_eq(window.packets, 20);
-	rc_window_answered(&window, 10, 10);
-	rc_window_answered(&window, 10, 10);
+	rc_window_acknowledged(&window, 10, 10);
+	rc_window_acknowledged(&window, 10, 10);
 	ck_assert_uint_eq(window.packets, 20 + RC_WINDOW_STEP);
 }
 END_TEST
 
 START_TEST(open_again)
 {
-	struct rc_window window = { .packets = RC_WINDOW_MOST - 1 };
+	struct rc_window window = { .packets = RC_WINDOW_MAX - 1 };
 
-	rc_window_answered(&window, RC_WINDOW_MOST, 10 * RC_WINDOW_MOST);
+	rc_window_acknowledged(&window, RC_WINDOW_MAX, 10 * RC_WINDOW_MAX);
 	ck_assert(rc_window_is_open(&window));
 }
 END_TEST
@@ -96,18 +96,18 @@ START_TEST(round_trips)
 {
 	struct rc_rtt rtt = { 0 };
 
-	ck_assert_uint_eq(rc_rtt_patience_ns(&rtt, 1000, 9000000), 9000000);
-	rc_rtt_asked(&rtt, 0xffffff, 100000);
-	rc_rtt_asked(&rtt, 3, 150000); /* one at a time */
-	rc_rtt_answered(&rtt, 0xffffff, 160000);
+	ck_assert_uint_eq(rc_rtt_timeout_ns(&rtt, 1000, 9000000), 9000000);
+	rc_rtt_sent(&rtt, 0xffffff, 100000);
+	rc_rtt_sent(&rtt, 3, 150000); /* one at a time */
+	rc_rtt_acknowledged(&rtt, 0xffffff, 160000);
 	ck_assert(rtt.is_timing);
-	rc_rtt_answered(&rtt, 0, 180000);
+	rc_rtt_acknowledged(&rtt, 0, 180000);
 	ck_assert_uint_eq(rtt.smooth_ns, 80000);
-	ck_assert_uint_eq(rc_rtt_patience_ns(&rtt, 1000, 9000000), 80000 + 4 * 40000);
-	ck_assert_uint_eq(rc_rtt_patience_ns(&rtt, 250000, 9000000), 250000);
-	ck_assert_uint_eq(rc_rtt_patience_ns(&rtt, 1000, 200000), 200000);
-	rc_rtt_asked(&rtt, 7, 1000000);
-	rc_rtt_answered(&rtt, 20, 1160000); /* twice as long */
+	ck_assert_uint_eq(rc_rtt_timeout_ns(&rtt, 1000, 9000000), 80000 + 4 * 40000);
+	ck_assert_uint_eq(rc_rtt_timeout_ns(&rtt, 250000, 9000000), 250000);
+	ck_assert_uint_eq(rc_rtt_timeout_ns(&rtt, 1000, 200000), 200000);
+	rc_rtt_sent(&rtt, 7, 1000000);
+	rc_rtt_acknowledged(&rtt, 20, 1160000); /* twice as long */
 	ck_assert_uint_eq(rtt.smooth_ns, 90000);
 	ck_assert_uint_eq(rtt.spread_ns, 50000);
 }
@@ -117,9 +117,9 @@ START_TEST(what_was_sent_twice_is_not_timed)
 {
 	struct rc_rtt rtt = { 0 };
 
-	rc_rtt_asked(&rtt, 5, 1000);
+	rc_rtt_sent(&rtt, 5, 1000);
 	rc_rtt_forget(&rtt);
-	rc_rtt_answered(&rtt, 6, 9000);
+	rc_rtt_acknowledged(&rtt, 6, 9000);
 	ck_assert_uint_eq(rtt.smooth_ns, 0);
 }
 END_TEST
