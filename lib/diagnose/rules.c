@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: MIT
-/* Rules stand as text in the shared memory, and each process counts in its slot how often one fired. Of a peer on another device only
- * the packets tell. */
-#include "lib/diagnose/rules.h"
-
+/* Fault rules as causes of a failure. Shared memory holds the rules as text, and each process counts in its slot how often each rule
+ * fired. A peer on another device leaves no trace here but its packets. */
 #include <string.h>
 
 #include "emu/limits.h"
-#include "emu/qp.h"
-#include "lib/progress/progress.h"
+#include "lib/control/shared.h"
+#include "lib/diagnose/cause.h"
+#include "net/link/fault/fault.h"
 
 #define PORT_DOWN 1u /* enum ibv_port_state */
 
@@ -19,64 +18,64 @@ static bool fired_in(const struct ctl_shared *shared, uint32_t slot, uint32_t pl
 	       atomic_load(&count->fired) > 0;
 }
 
-/* In this process, or in the peer's, which may have gone: then its counts are with those of all that have. */
-static bool fired(const struct progress *progress, const struct rxe_qp *qp, uint32_t place)
+/* Counts of processes that have exited are added up in the rule itself. */
+static bool fired(const struct diagnosis *d, const struct rxe_qp *qp, uint32_t place)
 {
-	const struct ctl_shared *shared = progress->attachment->shared;
 	const uint32_t peer = qp->attr.dest_qp_num >> RXE_SLOT_SHIFT;
 
-	if (fired_in(shared, progress->attachment->slot, place))
+	if (fired_in(d->shared, d->slot, place))
 		return true;
-	return atomic_load(&shared->slot[peer].pid) ? fired_in(shared, peer, place)
-						    : shared->faults.at[place].fired > 0;
+	return atomic_load(&d->shared->slot[peer].pid) ? fired_in(d->shared, peer, place)
+						       : d->shared->faults.at[place].fired > 0;
 }
 
-static bool rule_at(const struct progress *progress, uint32_t place, struct fault_rule *ret)
+/* Reads the rule at a place that has one which fired. */
+static bool fired_rule(const struct diagnosis *d, const struct rxe_qp *qp, uint32_t place,
+		       struct fault_rule *ret)
 {
-	const struct ctl_fault *fault = &progress->attachment->shared->faults.at[place];
+	const struct ctl_fault *fault = &d->shared->faults.at[place];
 	char text[FAULT_TEXT_MAX], why[FAULT_TEXT_MAX];
 
 	if (!fault->id)
 		return false;
 	memcpy(text, fault->text, sizeof(text));
 	text[sizeof(text) - 1] = '\0';
-	return fault_rule_parse(ret, text, why);
+	return fault_rule_parse(ret, text, why) && fired(d, qp, place);
 }
 
-uint32_t vb_rule_that_answers(const struct progress *progress, const struct rxe_qp *qp,
-			      uint8_t syndrome)
+uint32_t rule_sending_nak(const struct diagnosis *d, const struct rxe_qp *qp, uint8_t syndrome)
 {
 	for (uint32_t place = 0; place < FAULT_MAX_RULES; place++) {
 		struct fault_rule rule;
 
-		if (!rule_at(progress, place, &rule) || !fired(progress, qp, place))
+		if (!fired_rule(d, qp, place, &rule))
 			continue;
 		if ((rule.action == FAULT_NAK && rule.syndrome == syndrome) ||
 		    (rule.action == FAULT_RNR_NAK && syndrome == FAULT_SYNDROME_RNR))
-			return progress->attachment->shared->faults.at[place].id;
+			return d->shared->faults.at[place].id;
 	}
 	return 0;
 }
 
-bool vb_rules_take_packets(const struct progress *progress, const struct rxe_qp *qp)
+bool rules_disturb_packets(const struct diagnosis *d, const struct rxe_qp *qp)
 {
 	for (uint32_t place = 0; place < FAULT_MAX_RULES; place++) {
 		struct fault_rule rule;
 
-		if (rule_at(progress, place, &rule) && rule.action < FAULT_PACKET_ACTIONS &&
-		    rule.action != FAULT_DUPLICATE && fired(progress, qp, place))
+		if (fired_rule(d, qp, place, &rule) && rule.action < FAULT_PACKET_ACTIONS &&
+		    rule.action != FAULT_DUPLICATE)
 			return true;
 	}
 	return false;
 }
 
-const char *vb_silence(const struct progress *progress)
+const char *port_silence(const struct diagnosis *d)
 {
-	const struct ctl_shared *shared = progress->attachment->shared;
-	const bool down = atomic_load(&shared->port_state) == PORT_DOWN;
+	const bool down = atomic_load(&d->shared->port_state) == PORT_DOWN;
 
-	if (!atomic_load(&shared->faults.silent))
-		return down ? "the port is down: so is its interface, or it has gone" : NULL;
+	if (!atomic_load(&d->shared->faults.silent))
+		return down ? "the port is down: its interface is down or was removed" : NULL;
 	return down ? "the port is down by a fault rule ('rxe_dm fault list')"
-		    : "a fault rule has the device's address out of its GID table";
+		    : "a fault rule removed the device's address from its GID table ('rxe_dm fault "
+		      "list')";
 }

@@ -8,8 +8,8 @@
 #include <string.h>
 
 #include "lib/control/cancel.h"
-#include "lib/diagnose/failure.h"
 #include "lib/verbs/cq.h"
+#include "lib/verbs/failure.h"
 #include "lib/verbs/objects.h"
 
 /* Where stock providers keep their table of operations: ours is nobody's, and empty. */
@@ -23,7 +23,7 @@ static size_t num_known;
 static const struct progress_owner owner = {
 	.cq_notified = vb_cq_notified,
 	.event_raised = vb_async_from_engine,
-	.qp_failed = vb_failure,
+	.qp_failed = vb_qp_failed,
 	.server_event_ready = vb_async_from_server,
 };
 

@@ -235,12 +235,12 @@ def failures(build):
         shown = instance.show()["devices"][0]["failures"]
         text = instance.command("show", "--packets").stdout
         print(text)
-        for words in ("REM_ACCESS_ERR.*rkey 0x[0-9a-f]{8} does not open 10 bytes at 0x[0-9a-f]+ to an RDMA write: "
-                      "it is not, or no longer, registered",
-                      "LOC_PROT_ERR.*lkey 0x[0-9a-f]{8} does not open 10 bytes",
-                      "the receive with wr_id 0x5 has room for 99 bytes, and the message is longer",
+        for words in ("REM_ACCESS_ERR.*rkey 0x[0-9a-f]{8} does not permit an RDMA write of 10 bytes at 0x[0-9a-f]+: "
+                      "the key is not registered",
+                      "LOC_PROT_ERR.*lkey 0x[0-9a-f]{8} does not permit access to 10 bytes",
+                      "the receive with wr_id 0x5 holds 99 bytes, and the message is longer",
                       "the peer's receive is shorter than the 100 bytes sent",
-                      "an atomic at 0x[0-9a-f]+, which is no multiple of 8",
+                      "the address of an atomic, 0x[0-9a-f]+, is not a multiple of 8",
                       r"< RC_ACKNOWLEDGE psn \d+ to QP 0x[0-9a-f]{6}, 20 bytes, NAK: remote access"):
             if not re.search(words, text):
                 raise Failure(f"'show --packets' says nothing like: {words}")
@@ -265,9 +265,9 @@ def peer_gone(build):
         cause = instance.show()["devices"][0]["failures"][0]
         print(cause)
         if cause["status"] != "RETRY_EXC_ERR" or not re.search(
-                r"sent PSN \d+(\.\.\d+)? \d+ times, no answer: the program of QP 0x[0-9a-f]{6} has gone",
+                r"sent PSN \d+(\.\.\d+)? \d+ times, no answer: the program of QP 0x[0-9a-f]{6} has exited",
                 cause["cause"]):
-            raise Failure("the cause is not that the peer has gone")
+            raise Failure("the cause is not that the peer has exited")
 
 
 def on_interfaces(build):

@@ -49,15 +49,15 @@ def stopped(build):
 
 
 RULES = {
-    "dropped": ("drop dir=out opcode=SEND_LAST", "RETRY_EXC_ERR", r"no answer: .* fault rules take packets away"),
+    "dropped": ("drop dir=out opcode=SEND_LAST", "RETRY_EXC_ERR", r"no answer: .* fault rules drop, delay or change packets"),
     "port_down": ("port_down after=1ms", "RETRY_EXC_ERR", "the port is down by a fault rule"),
-    "nak": ("nak code=remote_access dir=in opcode=SEND_FIRST nth=3", "REM_ACCESS_ERR", "the NAK for PSN .* is that of fault rule 1"),
-    "nak_invalid": ("nak code=invalid_request dir=in opcode=SEND_FIRST nth=3", "REM_INV_REQ_ERR", "is that of fault rule 1"),
-    "nak_sequence": ("nak code=psn_sequence dir=in opcode=SEND_LAST", "RETRY_EXC_ERR", "asked for again by NAKs of fault rule 1"),
-    "receive": ("completion status=LOC_PROT_ERR side=recv nth=5", "REM_OP_ERR", "operational NAK .* at the peer a fault rule ended"),
-    # The peer has gone when its NAK comes.
+    "nak": ("nak code=remote_access dir=in opcode=SEND_FIRST nth=3", "REM_ACCESS_ERR", "fault rule 1 sent the NAK for PSN .* in place of the peer"),
+    "nak_invalid": ("nak code=invalid_request dir=in opcode=SEND_FIRST nth=3", "REM_INV_REQ_ERR", "fault rule 1 sent the NAK"),
+    "nak_sequence": ("nak code=psn_sequence dir=in opcode=SEND_LAST", "RETRY_EXC_ERR", "fault rule 1 answered with PSN sequence error NAKs"),
+    "receive": ("completion status=LOC_PROT_ERR side=recv nth=5", "REM_OP_ERR", "operational NAK .* the peer reports: a fault rule injected"),
+    # The peer has exited when its NAK arrives.
     "receive_late": ("completion status=LOC_PROT_ERR side=recv nth=5; delay time=200ms dir=in opcode=ACKNOWLEDGE",
-                     "REM_OP_ERR", "operational NAK .* at the peer a fault rule ended"),
+                     "REM_OP_ERR", "operational NAK .* the peer reports: a fault rule injected"),
 }
 CASES = {f"cause_{name}": functools.partial(by_rule, rule=rule, status=status, cause=cause)
          for name, (rule, status, cause) in RULES.items()}

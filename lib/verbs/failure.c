@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: MIT
-/* Failures of queue pairs: into the slot's pages, where the server finds them when the process has gone. Rare, so it may take its
- * time. */
-#include "lib/diagnose/failure.h"
+/* Records a failure in the process's slot: the server keeps the record when the process exits. */
+#include "lib/verbs/failure.h"
 
 #include <string.h>
 #include <time.h>
 
+#include "emu/qp.h"
 #include "lib/control/cancel.h"
+#include "lib/diagnose/diagnose.h"
 #include "lib/progress/log.h"
-#include "lib/progress/progress.h"
 #include "lib/progress/tail.h"
+#include "lib/verbs/objects.h"
 #include "net/link/clock.h"
 
 static uint64_t since_1970_ns(void)
@@ -22,12 +23,14 @@ static uint64_t since_1970_ns(void)
 
 static void set_request(struct ctl_failure *failure, const struct rxe_qp *qp, enum rxe_failed what)
 {
+	const struct rxe_send_wqe *wqe;
+
 	switch (what) {
 	case RXE_FAILED_SEND:
 		if (rxe_ring_used(&qp->sq) == 0)
 			return;
-		failure->wr_id =
-			((const struct rxe_send_wqe *)rxe_ring_at(&qp->sq, qp->sq.head))->wr_id;
+		wqe = rxe_ring_at(&qp->sq, qp->sq.head);
+		failure->wr_id = wqe->wr_id;
 		break;
 	case RXE_FAILED_RECV:
 	case RXE_FAILED_RESPONSE:
@@ -40,12 +43,16 @@ static void set_request(struct ctl_failure *failure, const struct rxe_qp *qp, en
 	failure->has_wr = 1;
 }
 
-static void write_down(struct ctl_failure *failure, const struct progress *progress,
-		       const struct rxe_qp *qp, enum rxe_failed what, uint32_t status)
+static void record(struct ctl_failure *failure, const struct vb_device *dev,
+		   const struct rxe_qp *qp, enum rxe_failed what, uint32_t status)
 {
-	const struct ctl_slot *slot =
-		&progress->attachment->shared->slot[progress->attachment->slot];
-	struct vb_tail *tail = progress->wire.tail;
+	const struct diagnosis diagnosis = {
+		.gids = dev->info.gids,
+		.shared = dev->attachment.shared,
+		.slot = dev->attachment.slot,
+	};
+	const struct ctl_slot *slot = &dev->attachment.shared->slot[dev->attachment.slot];
+	struct vb_tail *tail = dev->progress.wire.tail;
 
 	memset(failure, 0, offsetof(struct ctl_failure, packet));
 	failure->time_ns = clock_now_ns();
@@ -60,24 +67,25 @@ static void write_down(struct ctl_failure *failure, const struct progress *progr
 		failure->peer = qp->flow.dst;
 	}
 	set_request(failure, qp, what);
-	vb_failure_cause(failure->why, sizeof(failure->why), progress, qp, what,
+	diagnose_failure(failure->why, sizeof(failure->why), &diagnosis, qp, what,
 			 (enum rxe_wc_status)status);
 	failure->watched = tail != NULL;
 	failure->num_packets = tail ? vb_tail_of(tail, qp, failure->packet) : 0;
 }
 
-void vb_failure(struct progress *progress, const struct rxe_qp *qp, enum rxe_failed what,
-		uint32_t status)
+void vb_qp_failed(struct progress *progress, const struct rxe_qp *qp, enum rxe_failed what,
+		  uint32_t status)
 {
-	struct ctl_slot *slot = &progress->attachment->shared->slot[progress->attachment->slot];
+	const struct vb_device *dev = vb_device_of_progress(progress);
+	struct ctl_slot *slot = &dev->attachment.shared->slot[dev->attachment.slot];
 	struct ctl_slot_failures *failures = &slot->failures;
 	const uint32_t count = atomic_load_explicit(&failures->count, memory_order_relaxed);
 	struct ctl_failure *failure = &failures->at[count % CTL_FAILURES_OF_SLOT];
 	NO_CANCEL;
 
-	write_down(failure, progress, qp, what, status);
+	record(failure, dev, qp, what, status);
 	atomic_store_explicit(&failures->count, count + 1, memory_order_release);
-	/* A failed send of UC or UD leaves the receiving half alive. */
+	/* A failed send leaves the receiving half of a UC or UD queue pair alive. */
 	slot->qp[qp->qpn % RXE_MAX_QP].state =
 		what == RXE_FAILED_SEND && !rxe_qp_is_reliable(qp) ? RXE_QPS_SQE : RXE_QPS_ERR;
 	rxe_log(RXE_LOG_INFO, "QP 0x%06x: %s", qp->qpn, failure->why);

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: MIT
+/* The entry: which kind of failure it is. */
+#include "lib/diagnose/diagnose.h"
+
+#include "emu/cq.h"
+#include "lib/diagnose/cause.h"
+
+void diagnose_failure(char *ret, size_t size, const struct diagnosis *d, const struct rxe_qp *qp,
+		      enum rxe_failed what, enum rxe_wc_status status)
+{
+	struct sentence s = { .text = ret, .size = size };
+
+	ret[0] = '\0';
+	if (qp->injected || (qp->claim.held && qp->claim.injected != RXE_WC_SUCCESS)) {
+		say(&s, "a fault rule injected this error ('rxe_dm fault list')");
+		return;
+	}
+	switch (what) {
+	case RXE_FAILED_SEND: say_request(&s, d, qp, status); return;
+	case RXE_FAILED_RECV: say_receive(&s, qp, status); return;
+	case RXE_FAILED_RESPONSE: say_response(&s, d, qp); return;
+	case RXE_FAILED_CQ:
+		say(&s,
+		    "its %s completion queue overran: create a larger one, or poll it more often",
+		    qp->send_cq && qp->send_cq->overrun ? "send" : "receive");
+		return;
+	}
+}

@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: MIT */
+/* Queue pairs that go to an error state by themselves: recorded in the process's slot, for `rxe_dm show`. */
+#ifndef RXE_VERBS_FAILURE_H
+#define RXE_VERBS_FAILURE_H
+
+#include "emu/host.h"
+
+struct progress;
+
+/* struct progress_owner: qp_failed. Under the engine lock. */
+void vb_qp_failed(struct progress *progress, const struct rxe_qp *qp, enum rxe_failed what,
+		  uint32_t status);
+
+#endif
