@@ -1,6 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* The transport headers one by one: big-endian bytes <-> host-order structs (IBTA vol. 1, 9.2 and 9.3). */
+/* The transport headers: big-endian bytes <-> host-order structs (IBTA vol. 1, 9.2 and 9.3). */
 #include "net/wire/headers.h"
+
+#include <assert.h>
+#include <string.h>
+
+#include "net/wire/opcode.h"
 
 void bth_parse(struct bth *ret, const uint8_t p[static BTH_LEN])
 {
@@ -29,46 +34,14 @@ void bth_emit(uint8_t p[static BTH_LEN], const struct bth *bth)
 	put_be24(p + 9, bth->psn);
 }
 
-void reth_parse(struct reth *ret, const uint8_t p[static RETH_LEN])
+static void xrceth_parse(struct wire_packet *ret, const uint8_t *p)
 {
-	ret->va = get_be64(p);
-	ret->rkey = get_be32(p + 8);
-	ret->len = get_be32(p + 12);
+	ret->xrc_srqn = get_be24(p + 1);
 }
 
-void reth_emit(uint8_t p[static RETH_LEN], const struct reth *reth)
+static void xrceth_emit(uint8_t *p, const struct wire_packet *packet)
 {
-	put_be64(p, reth->va);
-	put_be32(p + 8, reth->rkey);
-	put_be32(p + 12, reth->len);
-}
-
-void aeth_parse(struct aeth *ret, const uint8_t p[static AETH_LEN])
-{
-	ret->syndrome = p[0];
-	ret->msn = get_be24(p + 1);
-}
-
-void aeth_emit(uint8_t p[static AETH_LEN], const struct aeth *aeth)
-{
-	p[0] = aeth->syndrome;
-	put_be24(p + 1, aeth->msn);
-}
-
-void atomic_eth_parse(struct atomic_eth *ret, const uint8_t p[static ATOMIC_ETH_LEN])
-{
-	ret->va = get_be64(p);
-	ret->rkey = get_be32(p + 8);
-	ret->swap_add = get_be64(p + 12);
-	ret->compare = get_be64(p + 20);
-}
-
-void atomic_eth_emit(uint8_t p[static ATOMIC_ETH_LEN], const struct atomic_eth *atomic)
-{
-	put_be64(p, atomic->va);
-	put_be32(p + 8, atomic->rkey);
-	put_be64(p + 12, atomic->swap_add);
-	put_be64(p + 20, atomic->compare);
+	put_be32(p, packet->xrc_srqn & QPN_MASK);
 }
 
 void deth_parse(struct deth *ret, const uint8_t p[static DETH_LEN])
@@ -77,9 +50,173 @@ void deth_parse(struct deth *ret, const uint8_t p[static DETH_LEN])
 	ret->src_qpn = get_be24(p + 5);
 }
 
-void deth_emit(uint8_t p[static DETH_LEN], const struct deth *deth)
+static void packet_deth_parse(struct wire_packet *ret, const uint8_t *p)
 {
-	put_be32(p, deth->qkey);
+	deth_parse(&ret->deth, p);
+}
+
+static void deth_emit(uint8_t *p, const struct wire_packet *packet)
+{
+	put_be32(p, packet->deth.qkey);
 	p[4] = 0;
-	put_be24(p + 5, deth->src_qpn);
+	put_be24(p + 5, packet->deth.src_qpn);
+}
+
+static void reth_parse(struct wire_packet *ret, const uint8_t *p)
+{
+	ret->reth.va = get_be64(p);
+	ret->reth.rkey = get_be32(p + 8);
+	ret->reth.len = get_be32(p + 12);
+}
+
+static void reth_emit(uint8_t *p, const struct wire_packet *packet)
+{
+	put_be64(p, packet->reth.va);
+	put_be32(p + 8, packet->reth.rkey);
+	put_be32(p + 12, packet->reth.len);
+}
+
+static void atomic_eth_parse(struct wire_packet *ret, const uint8_t *p)
+{
+	ret->atomic.va = get_be64(p);
+	ret->atomic.rkey = get_be32(p + 8);
+	ret->atomic.swap_add = get_be64(p + 12);
+	ret->atomic.compare = get_be64(p + 20);
+}
+
+static void atomic_eth_emit(uint8_t *p, const struct wire_packet *packet)
+{
+	put_be64(p, packet->atomic.va);
+	put_be32(p + 8, packet->atomic.rkey);
+	put_be64(p + 12, packet->atomic.swap_add);
+	put_be64(p + 20, packet->atomic.compare);
+}
+
+void aeth_parse(struct aeth *ret, const uint8_t p[static AETH_LEN])
+{
+	ret->syndrome = p[0];
+	ret->msn = get_be24(p + 1);
+}
+
+static void packet_aeth_parse(struct wire_packet *ret, const uint8_t *p)
+{
+	aeth_parse(&ret->aeth, p);
+}
+
+static void aeth_emit(uint8_t *p, const struct wire_packet *packet)
+{
+	p[0] = packet->aeth.syndrome;
+	put_be24(p + 1, packet->aeth.msn);
+}
+
+static void atomic_ack_eth_parse(struct wire_packet *ret, const uint8_t *p)
+{
+	ret->atomic_orig = get_be64(p);
+}
+
+static void atomic_ack_eth_emit(uint8_t *p, const struct wire_packet *packet)
+{
+	put_be64(p, packet->atomic_orig);
+}
+
+static void imm_parse(struct wire_packet *ret, const uint8_t *p)
+{
+	ret->imm = get_be32(p);
+}
+
+static void imm_emit(uint8_t *p, const struct wire_packet *packet)
+{
+	put_be32(p, packet->imm);
+}
+
+static void ieth_parse(struct wire_packet *ret, const uint8_t *p)
+{
+	ret->inv_rkey = get_be32(p);
+}
+
+static void ieth_emit(uint8_t *p, const struct wire_packet *packet)
+{
+	put_be32(p, packet->inv_rkey);
+}
+
+static void cnp_parse(struct wire_packet *ret, const uint8_t *p)
+{
+	(void)ret;
+	(void)p;
+}
+
+static void cnp_emit(uint8_t *p, const struct wire_packet *packet)
+{
+	(void)packet;
+	memset(p, 0, CNP_LEN);
+}
+
+/* The extended headers in the order in which they follow the BTH. Row n belongs to shape bit
+ * SHAPE_XRCETH << n. */
+/* clang-format off */
+static const struct {
+	uint32_t shape;
+	uint32_t len;
+	void (*parse)(struct wire_packet *ret, const uint8_t *p);
+	void (*emit)(uint8_t *p, const struct wire_packet *packet);
+} headers[] = {
+	{ SHAPE_XRCETH,         XRCETH_LEN,         xrceth_parse,         xrceth_emit },
+	{ SHAPE_DETH,           DETH_LEN,           packet_deth_parse,    deth_emit },
+	{ SHAPE_RETH,           RETH_LEN,           reth_parse,           reth_emit },
+	{ SHAPE_ATOMIC_ETH,     ATOMIC_ETH_LEN,     atomic_eth_parse,     atomic_eth_emit },
+	{ SHAPE_AETH,           AETH_LEN,           packet_aeth_parse,    aeth_emit },
+	{ SHAPE_ATOMIC_ACK_ETH, ATOMIC_ACK_ETH_LEN, atomic_ack_eth_parse, atomic_ack_eth_emit },
+	{ SHAPE_IMM,            IMM_LEN,            imm_parse,            imm_emit },
+	{ SHAPE_IETH,           IETH_LEN,           ieth_parse,           ieth_emit },
+	{ SHAPE_CNP,            CNP_LEN,            cnp_parse,            cnp_emit },
+};
+/* clang-format on */
+
+#define NUM_HEADERS (sizeof(headers) / sizeof(headers[0]))
+#define ALL_HEADERS (((uint32_t)SHAPE_XRCETH << NUM_HEADERS) - SHAPE_XRCETH)
+
+static_assert(SHAPE_CNP == SHAPE_XRCETH << (NUM_HEADERS - 1), "one row for each header bit");
+
+/* Row of the first header in a set of header bits that is not empty. */
+static uint32_t first_row(uint32_t bits)
+{
+	const uint32_t row = (uint32_t)__builtin_ctz(bits / SHAPE_XRCETH);
+
+	assert(headers[row].shape == (bits & -bits));
+	return row;
+}
+
+uint32_t headers_len(uint32_t shape)
+{
+	uint32_t left, len = BTH_LEN;
+
+	for (left = shape & ALL_HEADERS; left; left &= left - 1)
+		len += headers[first_row(left)].len;
+	return len;
+}
+
+const uint8_t *headers_parse(struct wire_packet *ret, const uint8_t *p, uint32_t shape)
+{
+	uint32_t left;
+
+	for (left = shape & ALL_HEADERS; left; left &= left - 1) {
+		const uint32_t row = first_row(left);
+
+		headers[row].parse(ret, p);
+		p += headers[row].len;
+	}
+	return p;
+}
+
+uint8_t *headers_emit(uint8_t *p, const struct wire_packet *packet, uint32_t shape)
+{
+	uint32_t left;
+
+	for (left = shape & ALL_HEADERS; left; left &= left - 1) {
+		const uint32_t row = first_row(left);
+
+		headers[row].emit(p, packet);
+		p += headers[row].len;
+	}
+	return p;
 }

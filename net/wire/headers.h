@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* The transport headers one by one: big-endian bytes <-> host-order structs (IBTA vol. 1, 9.2 and 9.3). */
+/* The transport headers: big-endian bytes <-> host-order structs (IBTA vol. 1, 9.2 and 9.3).
+ *
+ * headers.c holds the one table of extended headers; lengths, parsing and emitting walk it by the
+ * bits of a shape (opcode.h). Nothing is checked here: wire_parse() in packet.h checks first. */
 #ifndef RXE_WIRE_HEADERS_H
 #define RXE_WIRE_HEADERS_H
 
@@ -7,17 +10,20 @@
 
 #include "net/wire/packet.h"
 
-/* Each parse reads, and each emit writes, exactly the header's length. Nothing is checked here but by wire_parse. */
+/* Each parse reads, and each emit writes, exactly the header's length. */
 void bth_parse(struct bth *ret, const uint8_t p[static BTH_LEN]);
 void bth_emit(uint8_t p[static BTH_LEN], const struct bth *bth);
-void reth_parse(struct reth *ret, const uint8_t p[static RETH_LEN]);
-void reth_emit(uint8_t p[static RETH_LEN], const struct reth *reth);
 void aeth_parse(struct aeth *ret, const uint8_t p[static AETH_LEN]);
-void aeth_emit(uint8_t p[static AETH_LEN], const struct aeth *aeth);
-void atomic_eth_parse(struct atomic_eth *ret, const uint8_t p[static ATOMIC_ETH_LEN]);
-void atomic_eth_emit(uint8_t p[static ATOMIC_ETH_LEN], const struct atomic_eth *atomic);
 void deth_parse(struct deth *ret, const uint8_t p[static DETH_LEN]);
-void deth_emit(uint8_t p[static DETH_LEN], const struct deth *deth);
+
+/* Bytes of the BTH and the extended headers of a shape. */
+uint32_t headers_len(uint32_t shape);
+/* Parses the extended headers of a shape at p, the byte behind the BTH. Returns the byte behind
+ * the last header. */
+const uint8_t *headers_parse(struct wire_packet *ret, const uint8_t *p, uint32_t shape);
+/* Writes the extended headers of a shape to p, the byte behind the BTH. Returns the byte behind
+ * the last header. */
+uint8_t *headers_emit(uint8_t *p, const struct wire_packet *packet, uint32_t shape);
 
 static inline uint16_t get_be16(const uint8_t *p)
 {

@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* The table of BTH opcodes: which headers each has, and its name (IBTA vol. 1, 9.2.1, table 38).
+/* The table of BTH opcodes: services, shape and name of each (IBTA vol. 1, 9.2.1, table 38).
  *
- * RC defines all of it, UC and UD a part each; XRC repeats RC with an XRCETH behind the BTH of its requests (annex A14).
- * RD and its RESYNC are not RoCE's. RoCEv2 adds one packet of its own, the congestion notification (annex A17.9.3). */
+ * RC defines all operations, UC and UD some of them. XRC repeats RC with an XRCETH behind the BTH
+ * of its requests (annex A14). RoCE has neither RD nor RESYNC. RoCEv2 adds the congestion
+ * notification packet (annex A17.9.3). */
 #include "net/wire/opcode.h"
 
-#include <stddef.h>
-
-#include "net/wire/packet.h"
+#include "net/wire/headers.h"
 
 #define FIRST (SHAPE_FIRST)
 #define LAST  (SHAPE_LAST)
@@ -75,20 +74,8 @@ uint32_t wire_shape(uint8_t opcode)
 uint32_t wire_header_len(uint8_t opcode)
 {
 	uint32_t shape = wire_shape(opcode);
-	uint32_t len = BTH_LEN;
 
-	if (!shape)
-		return 0;
-	len += (shape & SHAPE_XRCETH) ? XRCETH_LEN : 0;
-	len += (shape & SHAPE_DETH) ? DETH_LEN : 0;
-	len += (shape & SHAPE_RETH) ? RETH_LEN : 0;
-	len += (shape & SHAPE_ATOMIC_ETH) ? ATOMIC_ETH_LEN : 0;
-	len += (shape & SHAPE_AETH) ? AETH_LEN : 0;
-	len += (shape & SHAPE_ATOMIC_ACK_ETH) ? ATOMIC_ACK_ETH_LEN : 0;
-	len += (shape & SHAPE_IMM) ? IMM_LEN : 0;
-	len += (shape & SHAPE_IETH) ? IETH_LEN : 0;
-	len += (shape & SHAPE_CNP) ? CNP_LEN : 0;
-	return len;
+	return shape ? headers_len(shape) : 0;
 }
 
 const char *wire_op_str(uint8_t opcode)

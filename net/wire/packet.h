@@ -102,8 +102,6 @@ enum wire_result wire_parse(struct wire_packet *ret, const uint8_t *p, size_t le
  * WIRE_MAX_HEADERS). The opcode is known. The caller puts payload, pad (zeros) and ICRC behind. */
 size_t wire_emit_headers(uint8_t *p, const struct wire_packet *packet);
 
-const char *wire_result_str(enum wire_result result);
-
 /* PSN arithmetic modulo 2^24 (IBTA 9.7.1): a - b as a signed 24-bit number. */
 static inline int32_t psn_diff(uint32_t a, uint32_t b)
 {

@@ -50,7 +50,6 @@ static enum wire_result feed(const uint8_t *bytes, size_t len)
 		must_survive(&packet);
 		parsed++;
 	}
-	ck_assert_str_ne(wire_result_str(result), "?");
 	(void)icrc_check(&flow, IP_ID_ANY, 1, p, len);
 	free(p);
 	return result;
