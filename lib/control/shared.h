@@ -85,7 +85,7 @@ struct ctl_shared {
 	_Atomic uint32_t port_state; /* enum ibv_port_state: 4 ACTIVE, 1 DOWN */
 	_Atomic uint32_t gone;	     /* 1: the server has ended; QPs flush */
 	uint16_t tx_ports
-		[LINK_UDP_TX_SOCKETS]; /* UDP: processes send from these, which the server holds */
+		[UDP_TX_SOCKETS]; /* UDP: processes send from these, which the server holds */
 	uint32_t reserved[9];
 	struct rxe_counters retired;	   /* sums of the processes that have gone */
 	struct ctl_lost lost;		   /* ... */

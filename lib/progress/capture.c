@@ -19,6 +19,7 @@
 #include "net/link/capture/ring.h"
 #include "net/link/clock.h"
 #include "net/link/fault/shaper.h"
+#include "net/link/link.h"
 #include "net/wire/gid.h"
 #include "net/wire/icrc.h"
 #include "net/wire/opcode.h"
@@ -288,7 +289,7 @@ static void begin(struct vb_wire *wire)
 {
 	capture_writer_begin(&wire->capture->writer);
 	capture_writer_at(&wire->capture->writer, clock_now_ns());
-	vb_wire_tx_ports(wire, wire->capture->ports, RXE_MAX_TX_PORTS);
+	link_tx_ports(wire->phy, wire->capture->ports, RXE_MAX_TX_PORTS);
 }
 
 void vb_capture_sending(struct vb_wire *wire)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-/* Opening the link of a device on an interface. ARP and neighbour discovery are answered by the server; this process only
- * asks, for the neighbours that it sends to. */
+/* Opening the link of a device on an interface. ARP and neighbor discovery are answered by the server; this process only
+ * asks, for the neighbors that it sends to. */
 #include "lib/progress/ethernet.h"
 
 #include <string.h>
@@ -15,9 +15,9 @@ static void link_says(void *arg, const char *line)
 	rxe_log(RXE_LOG_WARNING, "%s", line);
 }
 
-int vb_wire_veth_open(const struct progress *progress, struct link_veth **ret)
+int vb_wire_veth_open(const struct progress *progress, struct link **ret)
 {
-	struct link_veth_cfg cfg = {
+	struct ethernet_cfg cfg = {
 		.ifname = progress->info->if_name,
 		.gid = progress->info->gids[0],
 		.prefix_len = progress->info->prefix_len,
@@ -25,13 +25,13 @@ int vb_wire_veth_open(const struct progress *progress, struct link_veth **ret)
 		.slot = progress->attachment->slot,
 		.log = link_says,
 	};
-	int err = link_veth_port_sockets(&cfg.port, progress->attachment->rx_fd,
-					 progress->attachment->tx_fd);
+	int err = ethernet_port_sockets(&cfg.port, progress->attachment->rx_fd,
+					progress->attachment->tx_fd);
 
 	if (err)
 		return err;
 	memcpy(cfg.mac, progress->info->mac, sizeof(cfg.mac));
-	err = link_veth_open(ret, &cfg);
+	err = ethernet_open(ret, &cfg);
 	if (err)
 		cfg.port->close(cfg.port);
 	return err;

@@ -4,9 +4,9 @@
 #define RXE_PROGRESS_ETHERNET_H
 
 struct progress;
-struct link_veth;
+struct link;
 
-/* 0 or a negative errno. Closed by link_veth_close; the sockets stay the attachment's. */
-int vb_wire_veth_open(const struct progress *progress, struct link_veth **ret);
+/* 0 or a negative errno. Closed by link_close; the sockets stay the attachment's. */
+int vb_wire_veth_open(const struct progress *progress, struct link **ret);
 
 #endif

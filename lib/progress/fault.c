@@ -17,6 +17,7 @@
 #include "lib/progress/progress.h"
 #include "net/link/clock.h"
 #include "net/link/fault/shaper.h"
+#include "net/link/link.h"
 #include "net/wire/gid.h"
 #include "net/wire/opcode.h"
 #include "net/wire/packet.h"
@@ -146,7 +147,7 @@ static struct vb_fault_shop *open_shop(struct vb_fault *fault)
 	struct fault_shaper_cfg cfg = { .find_qp = find_qp, .fired = fired, .arg = fault };
 
 	fault->told_overflows = fault->told_unanswered = 0;
-	vb_wire_tx_ports(&fault->progress->wire, cfg.tx_ports, FAULT_TX_PORTS);
+	link_tx_ports(fault->progress->wire.phy, cfg.tx_ports, FAULT_TX_PORTS);
 	if (shop)
 		shop->shaper = fault_shaper_new(&cfg);
 	if (shop && shop->shaper)

@@ -23,9 +23,9 @@ static void link_says(void *arg, const char *line)
 	rxe_log(RXE_LOG_WARNING, "%s", line);
 }
 
-static int open_udp(const struct progress *progress, struct link_udp **ret)
+static int open_udp(const struct progress *progress, struct link **ret)
 {
-	struct link_udp_cfg cfg = {
+	struct udp_cfg cfg = {
 		.gid = progress->info->gids[0],
 		.rx_fd = progress->attachment->rx_fd,
 		.trains = progress->info->trains,
@@ -33,7 +33,7 @@ static int open_udp(const struct progress *progress, struct link_udp **ret)
 	};
 
 	memcpy(cfg.tx_port, progress->attachment->shared->tx_ports, sizeof(cfg.tx_port));
-	return link_udp_open(ret, &cfg);
+	return udp_open(ret, &cfg);
 }
 
 int vb_wire_open(struct progress *progress)
@@ -49,8 +49,8 @@ int vb_wire_open(struct progress *progress)
 	wire->told_errors = wire->told_bad = 0;
 	vb_tail_open(progress);
 	switch (progress->info->link) {
-	case CTL_LINK_UDP: return open_udp(progress, &wire->udp);
-	case CTL_LINK_VETH: return vb_wire_veth_open(progress, &wire->veth);
+	case CTL_LINK_UDP: return open_udp(progress, &wire->phy);
+	case CTL_LINK_VETH: return vb_wire_veth_open(progress, &wire->phy);
 	}
 	return -EPROTO;
 }
@@ -61,47 +61,8 @@ void vb_wire_close(struct vb_wire *wire)
 	vb_capture_close(wire);
 	free(wire->tail);
 	wire->tail = NULL;
-	link_udp_close(wire->udp);
-	link_veth_close(wire->veth);
-	wire->udp = NULL;
-	wire->veth = NULL;
-}
-
-int vb_wire_poll_fd(const struct vb_wire *wire)
-{
-	return wire->veth ? link_veth_poll_fd(wire->veth) : link_udp_poll_fd(wire->udp);
-}
-
-uint32_t vb_wire_tx_ports(const struct vb_wire *wire, uint16_t *ret, uint32_t max)
-{
-	return wire->veth ? link_veth_tx_ports(wire->veth, ret, max)
-			  : link_udp_tx_ports(wire->udp, ret, max);
-}
-
-uint16_t vb_wire_max_segs(const struct vb_wire *wire)
-{
-	return wire->veth ? link_veth_max_segs(wire->veth) : link_udp_max_segs(wire->udp);
-}
-
-bool vb_wire_same_host(struct vb_wire *wire, const struct gid *gid)
-{
-	return wire->veth ? link_veth_is_self(wire->veth, gid) : link_udp_same_host(wire->udp, gid);
-}
-
-int vb_wire_join(struct vb_wire *wire, const struct gid *group)
-{
-	return wire->veth ? link_veth_join(wire->veth, group) : link_udp_join(wire->udp, group);
-}
-
-int vb_wire_leave(struct vb_wire *wire, const struct gid *group)
-{
-	return wire->veth ? link_veth_leave(wire->veth, group) : link_udp_leave(wire->udp, group);
-}
-
-void vb_wire_see_headers(struct vb_wire *wire)
-{
-	if (wire->udp) /* frames show theirs anyway */
-		link_udp_see_headers(wire->udp, true);
+	link_close(wire->phy);
+	wire->phy = NULL;
 }
 
 /* What the link counted since, into the slot for people to see. */
@@ -111,27 +72,22 @@ static void tell(uint64_t *told, uint64_t counted, uint64_t *slot)
 	*told = counted;
 }
 
-static int link_send(struct vb_wire *wire, const struct wire_train *trains, size_t n)
+static int phy_send(struct vb_wire *wire, const struct wire_train *trains, size_t n)
 {
-	const int sent = wire->veth ? link_veth_send(wire->veth, trains, n)
-				    : link_udp_send(wire->udp, trains, n);
-	const uint64_t errors =
-		wire->veth ? link_veth_send_errors(wire->veth) : link_udp_send_errors(wire->udp);
+	const int sent = link_send(wire->phy, trains, n);
 
-	if (errors != wire->told_errors)
-		tell(&wire->told_errors, errors, &wire->counters->send_err);
+	if (wire->phy->stats.send_errors != wire->told_errors)
+		tell(&wire->told_errors, wire->phy->stats.send_errors, &wire->counters->send_err);
 	return sent;
 }
 
 /* What was taken from the socket is counted here, before faults make more or less of it. */
-static int link_recv(struct vb_wire *wire, struct wire_arrival *ret, size_t max)
+static int phy_receive(struct vb_wire *wire, struct wire_arrival *ret, size_t max)
 {
-	const int n = wire->veth ? link_veth_recv(wire->veth, ret, max)
-				 : link_udp_recv(wire->udp, ret, max);
+	const int n = link_receive(wire->phy, ret, max);
 
-	if (wire->veth && link_veth_bad_frames(wire->veth) != wire->told_bad)
-		tell(&wire->told_bad, link_veth_bad_frames(wire->veth),
-		     &wire->lost->link_bad_frames);
+	if (wire->phy->stats.bad_frames != wire->told_bad)
+		tell(&wire->told_bad, wire->phy->stats.bad_frames, &wire->lost->link_bad_frames);
 	wire->is_dry = n == 0;
 	if (n > 0)
 		credits_returned(container_of(wire, struct progress, wire), ret, n);
@@ -144,7 +100,7 @@ int vb_wire_pass_out(struct vb_wire *wire, const struct wire_train *trains, size
 
 	if (wire->capture)
 		vb_capture_sending(wire);
-	sent = link_send(wire, trains, n);
+	sent = phy_send(wire, trains, n);
 	if (wire->capture)
 		vb_capture_sent(wire, trains, sent > 0 ? (size_t)sent : 0);
 	if (wire->tail && sent > 0)
@@ -154,7 +110,7 @@ int vb_wire_pass_out(struct vb_wire *wire, const struct wire_train *trains, size
 
 int vb_wire_pass_in(struct vb_wire *wire, struct wire_arrival *ret, size_t max)
 {
-	return link_recv(wire, ret, max);
+	return phy_receive(wire, ret, max);
 }
 
 int vb_wire_send(struct vb_wire *wire, const struct wire_train *trains, size_t n)
@@ -171,7 +127,7 @@ uint64_t vb_wire_deadline(const struct vb_wire *wire)
 int vb_wire_recv(struct vb_wire *wire, struct wire_arrival *ret, size_t max)
 {
 	const int n = vb_fault_concerned(wire->fault) ? vb_fault_recv(wire, ret, max)
-						      : link_recv(wire, ret, max);
+						      : phy_receive(wire, ret, max);
 
 	if (wire->capture && n > 0)
 		vb_capture_arrived(wire, ret, (size_t)n);

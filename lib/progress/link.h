@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Where a device's packets leave and enter this process: the one place between the engine and the links of net/link/.
  *
- * Everything here is under the engine lock, but for vb_wire_poll_fd. */
+ * Everything here is under the engine lock. */
 #ifndef RXE_PROGRESS_LINK_H
 #define RXE_PROGRESS_LINK_H
 
@@ -17,13 +17,10 @@ struct vb_capture;
 struct progress;
 struct vb_fault;
 struct vb_tail;
-struct link_udp;
-struct link_veth;
+struct link;
 
 struct vb_wire {
-	/* One of them is the device's link. */
-	struct link_udp *udp;
-	struct link_veth *veth;
+	struct link *phy;		/* UDP or Ethernet */
 	struct vb_capture *capture;	/* NULL: nobody captures */
 	struct vb_fault *fault;		/* the rules of the device, and what waits for them */
 	struct vb_tail *tail;		/* the last packets; NULL: not noted */
@@ -36,17 +33,6 @@ struct vb_wire {
 /* 0 or a negative errno. */
 int vb_wire_open(struct progress *progress);
 void vb_wire_close(struct vb_wire *wire);
-/* Readable when vb_wire_recv has something. */
-int vb_wire_poll_fd(const struct vb_wire *wire);
-
-/* As link_udp_* and link_veth_*. */
-uint32_t vb_wire_tx_ports(const struct vb_wire *wire, uint16_t *ret, uint32_t max);
-uint16_t vb_wire_max_segs(const struct vb_wire *wire);
-bool vb_wire_same_host(struct vb_wire *wire, const struct gid *gid);
-int vb_wire_join(struct vb_wire *wire, const struct gid *group);
-int vb_wire_leave(struct vb_wire *wire, const struct gid *group);
-void vb_wire_see_headers(struct vb_wire *wire);
-
 /* Returns how many trains the link took, fewer than n when it takes no more now; -errno for none. */
 int vb_wire_send(struct vb_wire *wire, const struct wire_train *trains, size_t n);
 /* Up to max arrivals, their bytes valid until the next call; 0 when nothing is there; -errno. Never blocks. */

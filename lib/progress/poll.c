@@ -14,6 +14,7 @@
 #include "emu/engine.h"
 #include "lib/progress/progress.h"
 #include "net/link/clock.h"
+#include "net/link/link.h"
 
 #define YIELD_NOBODY_NS	  2000u /* nobody else wanted the processor */
 #define YIELD_AGAIN_NS	  3000u
@@ -57,7 +58,7 @@ void progress_yield(struct progress *progress, uint64_t now_ns)
  * call by itself, since ppoll() would end a thread that the program cancels here. */
 static void doze(struct progress *progress, uint64_t now_ns, uint64_t due_ns)
 {
-	struct pollfd link = { .fd = vb_wire_poll_fd(&progress->wire), .events = POLLIN };
+	struct pollfd link = { .fd = link_wait_fd(progress->wire.phy), .events = POLLIN };
 	uint64_t longest_ns = atomic_load_explicit(&progress->doze_ns, memory_order_relaxed);
 	uint64_t next_ns = DOZE_MIN_NS;
 	struct timespec timeout = { 0 };

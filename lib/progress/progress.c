@@ -20,6 +20,7 @@
 #include "lib/progress/remote.h"
 #include "lib/progress/remote_srq.h"
 #include "net/link/clock.h"
+#include "net/link/link.h"
 #include "net/wire/opcode.h"
 
 #define ACK_HOLD_NS    20000u
@@ -99,7 +100,7 @@ static bool send_built(struct progress *progress)
 
 static void build(struct progress *progress, uint64_t now_ns)
 {
-	uint16_t max_segs = vb_wire_max_segs(&progress->wire);
+	uint16_t max_segs = link_max_segs(progress->wire.phy);
 
 	while (progress->tx_count < PROGRESS_TRAINS) {
 		struct wire_train *train = &progress->tx[progress->tx_count];
@@ -110,7 +111,7 @@ static void build(struct progress *progress, uint64_t now_ns)
 		};
 		if (!rxe_engine_output(progress->engine, train, now_ns))
 			break;
-		progress->sent_to_local_peer |= vb_wire_same_host(&progress->wire, &train->dst);
+		progress->sent_to_local_peer |= link_is_local(progress->wire.phy, &train->dst);
 		progress->tx_count++;
 	}
 }
@@ -305,7 +306,7 @@ static void init_engine(struct progress *progress)
 	};
 
 	memcpy(cfg.gids, progress->info->gids, sizeof(cfg.gids));
-	cfg.num_tx_ports = vb_wire_tx_ports(&progress->wire, cfg.tx_ports, RXE_MAX_TX_PORTS);
+	cfg.num_tx_ports = link_tx_ports(progress->wire.phy, cfg.tx_ports, RXE_MAX_TX_PORTS);
 	rxe_engine_init(progress->engine, &cfg);
 	progress->gids_at = 1; /* none */
 	progress_follow_gids(progress);

@@ -22,6 +22,7 @@
 #include "lib/progress/eventfd.h"
 #include "lib/progress/progress.h"
 #include "net/link/clock.h"
+#include "net/link/link.h"
 
 #define LINGER_NS      50000u /* keep looking after the last packet */
 #define POLLER_NEAR_NS 20000u /* a poll this long ago: somebody is at it */
@@ -193,7 +194,7 @@ static uint64_t time_to_nap(struct progress *progress, uint64_t longest_ns)
 
 static bool is_waiting(struct progress *progress)
 {
-	struct pollfd link = { .fd = vb_wire_poll_fd(&progress->wire), .events = POLLIN };
+	struct pollfd link = { .fd = link_wait_fd(progress->wire.phy), .events = POLLIN };
 
 	return poll(&link, 1, 0) > 0;
 }
@@ -334,7 +335,7 @@ static int open_epoll(struct progress *progress)
 	if (progress->epoll_fd < 0 || progress->calm_fd < 0)
 		err = -errno;
 	if (!err)
-		err = add(progress->epoll_fd, vb_wire_poll_fd(&progress->wire), SOURCE_LINK);
+		err = add(progress->epoll_fd, link_wait_fd(progress->wire.phy), SOURCE_LINK);
 	if (!err)
 		err = add(progress->epoll_fd, progress->calm_fd, SOURCE_CALM);
 	if (!err)

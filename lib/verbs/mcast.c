@@ -6,6 +6,7 @@
 #include "lib/control/cancel.h"
 #include "lib/verbs/objects.h"
 #include "lib/verbs/qp.h"
+#include "net/link/link.h"
 
 static int result_errno(enum mcast_result result)
 {
@@ -38,7 +39,7 @@ int ibv_attach_mcast(struct ibv_qp *base, const union ibv_gid *gid, uint16_t lid
 	memcpy(group.raw, gid->raw, sizeof(group.raw));
 	result = rxe_mcast_attach(qp->dev->progress.engine, &qp->qp, &group);
 	if (result == MCAST_FIRST)
-		err = -vb_wire_join(&qp->dev->progress.wire, &group);
+		err = -link_join(qp->dev->progress.wire.phy, &group);
 	if (err)
 		rxe_mcast_detach(qp->dev->progress.engine, &qp->qp, &group);
 	progress_unlock(&qp->dev->progress);
@@ -62,7 +63,7 @@ int ibv_detach_mcast(struct ibv_qp *base, const union ibv_gid *gid, uint16_t lid
 	memcpy(group.raw, gid->raw, sizeof(group.raw));
 	result = rxe_mcast_detach(qp->dev->progress.engine, &qp->qp, &group);
 	if (result == MCAST_FIRST)
-		vb_wire_leave(&qp->dev->progress.wire, &group);
+		link_leave(qp->dev->progress.wire.phy, &group);
 	progress_unlock(&qp->dev->progress);
 	return result_errno(result);
 }

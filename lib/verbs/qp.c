@@ -11,6 +11,7 @@
 #include "lib/verbs/srq.h"
 #include "lib/verbs/xrcd.h"
 #include "net/link/clock.h"
+#include "net/link/link.h"
 
 static_assert((int)RXE_QPT_UD == (int)IBV_QPT_UD, "enum ibv_qp_type");
 static_assert((int)RXE_QPT_XRC_SEND == (int)IBV_QPT_XRC_SEND, "enum ibv_qp_type");
@@ -200,7 +201,7 @@ static int enter(struct vb_qp *qp, const struct ibv_qp_init_attr_ex *attr)
 		vb_qp_publish(qp);
 		/* What the GRH in front of a datagram shows. */
 		if (attr->qp_type == IBV_QPT_UD)
-			vb_wire_see_headers(&qp->dev->progress.wire);
+			link_show_headers(qp->dev->progress.wire.phy);
 	}
 	progress_unlock(&qp->dev->progress);
 	return err;

@@ -106,11 +106,11 @@ static bool is_held_by_our_user(const struct gid *gid)
 /* Programs whose server was killed let go of the address's sockets when they see it, which takes them a moment. */
 static int open_group(struct device *device, const struct gid *gid, uint32_t slots)
 {
-	int rc = link_udp_group_open(&device->group, gid, slots);
+	int rc = udp_group_open(&device->group, gid, slots);
 
 	for (int i = 0; i < LET_GO_TRIES && rc == -EADDRINUSE && is_held_by_our_user(gid); i++) {
 		poll(NULL, 0, LET_GO_PAUSE_MS);
-		rc = link_udp_group_open(&device->group, gid, slots);
+		rc = udp_group_open(&device->group, gid, slots);
 	}
 	return rc;
 }
@@ -266,7 +266,7 @@ static int open_sockets(struct device *device, const struct ctl_settings *settin
 	device->gid = device->group.gid;
 	device->slots = device->group.slots;
 	device->rcvbuf = device->group.rcvbuf;
-	device->max_mtu = link_udp_max_mtu(&device->gid);
+	device->max_mtu = udp_max_mtu(&device->gid);
 	device->if_index = udp_addr_ifindex(&device->gid);
 	if (!device->if_index || !if_indextoname(device->if_index, device->if_name))
 		device->if_name[0] = '\0';
@@ -308,7 +308,7 @@ void address_close(struct device *device)
 	if (device->address_lock < 0)
 		return;
 	local_peers_close(device);
-	link_udp_group_close(&device->group);
+	udp_group_close(&device->group);
 	veth_close(device);
 	close(device->address_lock);
 	device->address_lock = -1;

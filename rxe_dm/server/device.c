@@ -98,7 +98,7 @@ static void frames_ready(struct loop_source *source, uint32_t events)
 {
 	struct device *device = container_of(source, struct device, strays);
 	struct wire_arrival arrivals[STRAYS_A_TURN];
-	int n = link_veth_recv(device->veth.link, arrivals, STRAYS_A_TURN);
+	int n = link_receive(device->veth.link, arrivals, STRAYS_A_TURN);
 
 	(void)events;
 	for (int i = 0; i < n; i++)
@@ -143,7 +143,7 @@ static void watch_strays(struct device *device)
 		device->strays.ready = strays_ready;
 		break;
 	case CTL_LINK_VETH:
-		device->strays.fd = link_veth_poll_fd(device->veth.link);
+		device->strays.fd = link_wait_fd(device->veth.link);
 		device->strays.ready = frames_ready;
 		break;
 	}

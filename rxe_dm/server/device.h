@@ -43,7 +43,7 @@ struct resting_range {
 
 /* A device on an Ethernet interface. The server's own end has slot 0: it answers those who ask for the address. */
 struct device_veth {
-	struct link_veth *link;
+	struct link *link;
 	int rx_fd, tx_fd;
 	uint8_t mac[FRAME_MAC_LEN];
 	uint32_t prefix_len;
@@ -58,10 +58,10 @@ struct device {
 	struct loop_source greeters; /* ... whoever connects to it */
 	uint32_t foreign_before;     /* packets of strangers on this host, at the last look */
 	enum ctl_link link;
-	struct link_udp_group group; /* CTL_LINK_UDP */
-	struct device_veth veth;     /* CTL_LINK_VETH */
-	struct loop_source strays;   /* slot 0's socket, or its end of the link */
-	struct loop_source carrier;  /* CTL_LINK_VETH: what the kernel tells of interfaces */
+	struct udp_group group;	    /* CTL_LINK_UDP */
+	struct device_veth veth;    /* CTL_LINK_VETH */
+	struct loop_source strays;  /* slot 0's socket, or its end of the link */
+	struct loop_source carrier; /* CTL_LINK_VETH: what the kernel tells of interfaces */
 	bool no_carrier;
 	uint32_t slots, rcvbuf;
 	uint32_t max_mtu, if_index;
@@ -115,7 +115,7 @@ void veth_close(struct device *device);
 /* A pair of sockets for a process, which become the caller's. */
 int veth_open_slot(struct device *device, uint32_t slot, int *ret_rx_fd, int *ret_tx_fd);
 /* The same, for the server itself, with a link on it. */
-int veth_open_link(struct device *device, uint32_t slot, struct link_veth **ret, int *ret_rx_fd,
+int veth_open_link(struct device *device, uint32_t slot, struct link **ret, int *ret_rx_fd,
 		   int *ret_tx_fd);
 
 #endif

@@ -28,7 +28,7 @@ static void link_says(void *arg, const char *line)
 
 int veth_open_slot(struct device *device, uint32_t slot, int *ret_rx_fd, int *ret_tx_fd)
 {
-	struct link_veth_filter filter = {
+	struct ethernet_filter filter = {
 		.ifname = device->if_name,
 		.gid = device->gid,
 		.slot = slot,
@@ -37,7 +37,7 @@ int veth_open_slot(struct device *device, uint32_t slot, int *ret_rx_fd, int *re
 	};
 
 	memcpy(filter.mac, device->veth.mac, sizeof(filter.mac));
-	return link_veth_open_sockets(&filter, ret_rx_fd, ret_tx_fd);
+	return ethernet_open_sockets(&filter, ret_rx_fd, ret_tx_fd);
 }
 
 /* An address that the kernel has it would answer for as well, with another MAC. */
@@ -57,7 +57,7 @@ static int check_address(const struct device *device)
 
 static int check_mtu(struct device *device)
 {
-	device->max_mtu = link_veth_max_mtu(device->if_name, &device->gid);
+	device->max_mtu = ethernet_max_mtu(device->if_name, &device->gid);
 	if (device->max_mtu)
 		return 0;
 	ctl_log(CTL_LOG_ERROR,
@@ -67,10 +67,10 @@ static int check_mtu(struct device *device)
 }
 
 static int open_link(const struct device *device, uint32_t slot, int rx_fd, int tx_fd,
-		     struct link_veth **ret)
+		     struct link **ret)
 {
 	const struct device_veth *veth = &device->veth;
-	struct link_veth_cfg cfg = {
+	struct ethernet_cfg cfg = {
 		.ifname = device->if_name,
 		.gid = device->gid,
 		.prefix_len = veth->prefix_len,
@@ -79,18 +79,18 @@ static int open_link(const struct device *device, uint32_t slot, int rx_fd, int 
 		.answers = slot == 0,
 		.log = link_says,
 	};
-	int rc = link_veth_port_sockets(&cfg.port, rx_fd, tx_fd);
+	int rc = ethernet_port_sockets(&cfg.port, rx_fd, tx_fd);
 
 	if (rc)
 		return rc;
 	memcpy(cfg.mac, veth->mac, sizeof(cfg.mac));
-	rc = link_veth_open(ret, &cfg);
+	rc = ethernet_open(ret, &cfg);
 	if (rc)
 		cfg.port->close(cfg.port);
 	return rc;
 }
 
-int veth_open_link(struct device *device, uint32_t slot, struct link_veth **ret, int *ret_rx_fd,
+int veth_open_link(struct device *device, uint32_t slot, struct link **ret, int *ret_rx_fd,
 		   int *ret_tx_fd)
 {
 	int rc = veth_open_slot(device, slot, ret_rx_fd, ret_tx_fd);
@@ -114,7 +114,7 @@ int veth_open(struct device *device, const struct ctl_settings *settings)
 
 	if (rc)
 		return rc;
-	link_veth_make_mac(veth->mac, &device->gid, device->if_name);
+	ethernet_make_mac(veth->mac, &device->gid, device->if_name);
 	veth->prefix_len = settings->prefix_len[device->index];
 	veth->gateway = settings->gateway;
 	rc = veth_open_slot(device, 0, &veth->rx_fd, &veth->tx_fd);
@@ -133,7 +133,7 @@ void veth_close(struct device *device)
 {
 	struct device_veth *veth = &device->veth;
 
-	link_veth_close(veth->link);
+	link_close(veth->link);
 	veth->link = NULL;
 	if (veth->rx_fd >= 0)
 		(void)close(veth->rx_fd);

@@ -29,7 +29,7 @@ int veth_open_slot(struct device *device, uint32_t slot, int *ret_rx_fd, int *re
 	return -EOPNOTSUPP;
 }
 
-int veth_open_link(struct device *device, uint32_t slot, struct link_veth **ret, int *ret_rx_fd,
+int veth_open_link(struct device *device, uint32_t slot, struct link **ret, int *ret_rx_fd,
 		   int *ret_tx_fd)
 {
 	(void)ret;

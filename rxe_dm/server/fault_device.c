@@ -112,7 +112,7 @@ static void become(struct device *device, const struct state *was, const struct 
 	faults_end_change(device);
 	/* Whoever is silent answers nobody's questions either. */
 	if (device->veth.link)
-		link_veth_answer(device->veth.link, !to->is_silent);
+		ethernet_answer(device->veth.link, !to->is_silent);
 
 	if (to->is_fatal && !was->is_fatal)
 		say(device, IBV_EVENT_DEVICE_FATAL, "a fault rule makes the device fatal");

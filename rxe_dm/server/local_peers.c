@@ -26,16 +26,16 @@
 /* Sent once by either side. */
 struct greeting {
 	char magic[8];
-	struct link_udp_local from;
+	struct udp_local from;
 };
-static_assert(sizeof(struct greeting) == 8 + 16 + 2 * LINK_UDP_TX_SOCKETS, "no padding is sent");
+static_assert(sizeof(struct greeting) == 8 + 16 + 2 * UDP_TX_SOCKETS, "no padding is sent");
 
 struct local_peer {
 	struct local_peer *prev, *next;
 	struct loop_source source;
 	struct device *device; /* ours */
 	bool awaited, known;
-	struct link_udp_local from;
+	struct udp_local from;
 };
 
 /* One of our users, or of those that we were told to admit. */
@@ -55,7 +55,7 @@ static bool may_send(const struct ctl_settings *settings, int fd)
 
 static void guard(struct device *device)
 {
-	struct link_udp_local known[LINK_UDP_MAX_LOCALS];
+	struct udp_local known[UDP_MAX_LOCALS];
 	struct local_peer *peer;
 	size_t n = 0;
 	int rc;
@@ -63,10 +63,10 @@ static void guard(struct device *device)
 	if (device->instance->settings.allow_all_users)
 		return;
 	DL_FOREACH (device->instance->local_peers.list, peer) {
-		if (peer->device == device && peer->known && n < LINK_UDP_MAX_LOCALS)
+		if (peer->device == device && peer->known && n < UDP_MAX_LOCALS)
 			known[n++] = peer->from;
 	}
-	rc = link_udp_group_guard(&device->group, known, n);
+	rc = udp_group_guard(&device->group, known, n);
 	if (rc)
 		ctl_log(CTL_LOG_ERROR, "rxe_dm%u: packets of this host's devices are lost: %s",
 			device->index, strerror(-rc));
@@ -125,7 +125,7 @@ static void peer_new(struct device *device, int fd, bool awaited)
 	struct local_peer *peer = NULL;
 
 	memcpy(greeting.from.port, device->group.tx_port, sizeof(greeting.from.port));
-	if (device->link == CTL_LINK_UDP && peers->count < LINK_UDP_MAX_LOCALS &&
+	if (device->link == CTL_LINK_UDP && peers->count < UDP_MAX_LOCALS &&
 	    may_send(&device->instance->settings, fd) &&
 	    ctl_send(fd, &greeting, sizeof(greeting), NULL, 0, MSG_DONTWAIT) == 0)
 		peer = (struct local_peer *)calloc(1, sizeof(*peer));
@@ -249,12 +249,12 @@ void local_peers_fini(struct instance *instance)
 
 int local_peers_open(struct device *device)
 {
-	struct link_udp_group *group = &device->group;
+	struct udp_group *group = &device->group;
 	int rc = 0;
 
 	device->greeters = (struct loop_source){ .fd = device->address_lock, .ready = lock_ready };
 	if (device->link == CTL_LINK_UDP && !device->instance->settings.allow_all_users)
-		rc = link_udp_group_guard(group, NULL, 0);
+		rc = udp_group_guard(group, NULL, 0);
 	if (rc == 0)
 		rc = loop_add(&device->instance->local_peers.loop, &device->greeters, EPOLLIN);
 	return rc;

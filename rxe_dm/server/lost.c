@@ -36,7 +36,7 @@ static void look_at(struct device *device, uint32_t slot)
 
 static void look_at_sink(struct device *device)
 {
-	const uint32_t now = link_udp_group_foreign(&device->group);
+	const uint32_t now = udp_group_foreign(&device->group);
 
 	device->shared->lost.foreign_drops += now - device->foreign_before;
 	device->foreign_before = now;

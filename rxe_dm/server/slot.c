@@ -54,7 +54,7 @@ static void clean(struct device *device, uint32_t slot, pid_t pid)
 	gone_end(device, slot);
 	/* On an interface each process gets sockets that nobody had before. */
 	if (device->link == CTL_LINK_UDP)
-		link_udp_group_drain(&device->group, slot);
+		udp_group_drain(&device->group, slot);
 	atomic_store(&shared->inside, 0);
 	for (uint32_t i = 0; i < RXE_MAX_SLOTS; i++)
 		atomic_store_explicit(&shared->offered[i], 0, memory_order_relaxed);

@@ -28,14 +28,14 @@ struct gone_slot {
 	uint32_t slot;
 	uint64_t until_ns;
 	struct loop_source source;
-	struct link_veth *veth; /* CTL_LINK_VETH */
-	int rx_fd, tx_fd;	/* ... its sockets */
+	struct link *veth; /* CTL_LINK_VETH */
+	int rx_fd, tx_fd;  /* ... its sockets */
 };
 
 /* Of a device, while there are any. */
 struct gone {
 	struct rxe_engine engine;
-	struct link_udp *udp; /* CTL_LINK_UDP */
+	struct link *udp; /* CTL_LINK_UDP */
 	uint32_t count;
 	struct gone_slot *at[RXE_MAX_SLOTS];
 	uint8_t bytes[TRAIN_MAX_BYTES];
@@ -71,17 +71,17 @@ static void send_answers(struct gone_slot *slot, uint64_t now_ns)
 		capture_own(device, &train.dst, &answer);
 		/* Should it fail, the peer asks again. */
 		if (slot->veth)
-			(void)link_veth_send(slot->veth, &train, 1);
+			(void)link_send(slot->veth, &train, 1);
 		else
-			(void)link_udp_send(gone->udp, &train, 1);
+			(void)link_send(gone->udp, &train, 1);
 	}
 }
 
 static int receive(struct gone_slot *slot, struct wire_arrival *ret)
 {
 	if (slot->veth)
-		return link_veth_recv(slot->veth, ret, ARRIVALS);
-	return link_udp_recv_from(slot->device->gone->udp, slot->source.fd, ret, ARRIVALS);
+		return link_receive(slot->veth, ret, ARRIVALS);
+	return udp_receive_from(slot->device->gone->udp, slot->source.fd, ret, ARRIVALS);
 }
 
 static void packets_ready(struct loop_source *source, uint32_t events)
@@ -95,7 +95,7 @@ static void packets_ready(struct loop_source *source, uint32_t events)
 	(void)events;
 	engine->cfg.gone = table_of(slot->device, slot->slot);
 	if (slot->veth)
-		link_veth_tx_ports(slot->veth, engine->cfg.tx_ports, LINK_VETH_TX_PORTS);
+		link_tx_ports(slot->veth, engine->cfg.tx_ports, ETHERNET_TX_PORTS);
 	/* To the end of what was read: another slot's turn must not find the rest of it. */
 	while ((n = receive(slot, arrivals)) > 0 && total < ARRIVALS_A_TURN) {
 		total += n;
@@ -110,11 +110,11 @@ static void packets_ready(struct loop_source *source, uint32_t events)
 
 static int open_shared_parts(struct device *device)
 {
-	struct link_udp_cfg link = { .gid = device->gid };
+	struct udp_cfg link = { .gid = device->gid };
 	struct rxe_engine_cfg cfg = {
 		.counters = &device->shared->slot[0].counters,
 		.gids = { device->gid },
-		.num_tx_ports = LINK_VETH_TX_PORTS,
+		.num_tx_ports = ETHERNET_TX_PORTS,
 		.max_mtu = device->max_mtu,
 	};
 	struct gone *gone = (struct gone *)calloc(1, sizeof(*gone));
@@ -123,14 +123,14 @@ static int open_shared_parts(struct device *device)
 	if (gone && device->link == CTL_LINK_UDP) {
 		link.rx_fd = device->group.fd[0];
 		memcpy(link.tx_port, device->group.tx_port, sizeof(link.tx_port));
-		rc = link_udp_open(&gone->udp, &link);
+		rc = udp_open(&gone->udp, &link);
 	}
 	if (rc) {
 		free(gone);
 		return rc;
 	}
 	if (gone->udp)
-		cfg.num_tx_ports = link_udp_tx_ports(gone->udp, cfg.tx_ports, RXE_MAX_TX_PORTS);
+		cfg.num_tx_ports = link_tx_ports(gone->udp, cfg.tx_ports, RXE_MAX_TX_PORTS);
 	rxe_engine_init(&gone->engine, &cfg);
 	device->gone = gone;
 	return 0;
@@ -140,7 +140,7 @@ static void close_shared_parts(struct device *device)
 {
 	if (!device->gone || device->gone->count)
 		return;
-	link_udp_close(device->gone->udp);
+	link_close(device->gone->udp);
 	free(device->gone);
 	device->gone = NULL;
 }
@@ -155,7 +155,7 @@ static int open_link(struct gone_slot *slot)
 		int rc =
 			veth_open_link(device, slot->slot, &slot->veth, &slot->rx_fd, &slot->tx_fd);
 
-		slot->source.fd = rc ? -1 : link_veth_poll_fd(slot->veth);
+		slot->source.fd = rc ? -1 : link_wait_fd(slot->veth);
 		return rc;
 	}
 	}
@@ -164,7 +164,7 @@ static int open_link(struct gone_slot *slot)
 
 static void close_link(struct gone_slot *slot)
 {
-	link_veth_close(slot->veth);
+	link_close(slot->veth);
 	if (slot->rx_fd >= 0)
 		close(slot->rx_fd);
 	if (slot->tx_fd >= 0)

@@ -39,7 +39,7 @@ enum record_flag {
 };
 
 /* The linker gives us the calls of rxe_dm/server/time_wait.c and rxe_dm/server/delayed_ack.c. */
-int __wrap_link_udp_send(struct link_udp *link, const struct wire_train *trains, size_t n);
+int __wrap_udp_send(struct link *link, const struct wire_train *trains, size_t n);
 ssize_t __wrap_sendto(int sock, const void *p, size_t len, int flags, const struct sockaddr *to,
 		      socklen_t to_len);
 ssize_t __real_sendto(int sock, const void *p, size_t len, int flags, const struct sockaddr *to,
@@ -259,11 +259,11 @@ static void look_at(const uint8_t *p, uint32_t len, const struct icrc_flow *flow
 	MUST(!atomic_load(&control_device()->shared->faults.silent));
 }
 
-int __wrap_link_udp_send(struct link_udp *link, const struct wire_train *trains, size_t n)
+int __wrap_udp_send(struct link *link, const struct wire_train *trains, size_t n)
 {
 	const struct ctl_shared *shared = control_device()->shared;
 	uint16_t ports[RXE_MAX_TX_PORTS];
-	const uint32_t num = link_udp_tx_ports(link, ports, RXE_MAX_TX_PORTS);
+	const uint32_t num = link_tx_ports(link, ports, RXE_MAX_TX_PORTS);
 
 	for (size_t i = 0; i < n; i++) {
 		const struct wire_train *train = &trains[i];

@@ -20,7 +20,7 @@
 int __wrap_recvmmsg(int sock, struct mmsghdr *msgs, unsigned int n, int flags,
 		    struct timespec *timeout);
 
-static struct link_udp *link;
+static struct udp_link *link;
 static struct take datagrams;	   /* what the socket still has */
 static size_t sizes[UDP_RX_BATCH]; /* of what it gave last */
 static unsigned int given;
@@ -112,7 +112,7 @@ static void receive(struct take take)
 	link->rx.count = link->rx.next = 0;
 	for (;;) {
 		const bool fresh = link->rx.next >= link->rx.count;
-		int n = link_udp_recv(link, arrival, max);
+		int n = udp_receive(&link->base, arrival, max);
 
 		if (n == 0)
 			break;
@@ -126,11 +126,11 @@ static void receive(struct take take)
 static void cut(const struct frame *frame, uint32_t gso_size)
 {
 	const struct icrc_flow flow = { frame->src, frame->dst, frame->src_port };
-	struct veth_split split;
+	struct ethernet_split split;
 
 	if (frame->payload_len == 0)
 		return;
-	split = veth_split(&flow, frame->ip_id, frame->payload, frame->payload_len, gso_size);
+	split = ethernet_split(&flow, frame->ip_id, frame->payload, frame->payload_len, gso_size);
 	MUST(split.seg_len > 0 && split.seg_len <= frame->payload_len);
 	MUST(split.id_step <= 1);
 }

@@ -16,14 +16,14 @@
 
 #define OURS 0x0105u /* the peer's QP number, in slot 0 of its group */
 
-static struct link_udp_group group;
-static struct link_udp *peer;
+static struct udp_group group;
+static struct link *peer;
 static struct gid peer_gid, device_gid;
 static struct program p;
 
 static void setup(void)
 {
-	struct link_udp_cfg cfg = { .trains = false };
+	struct udp_cfg cfg = { .trains = false };
 	struct ctl_device device;
 	size_t n;
 
@@ -36,16 +36,16 @@ static void setup(void)
 	peer_gid = (struct gid){
 		.raw = { [10] = 0xff, [11] = 0xff, [12] = 127, [13] = 79, [14] = 3, [15] = 9 }
 	};
-	ck_assert_int_eq(link_udp_group_open(&group, &peer_gid, 4), 0);
+	ck_assert_int_eq(udp_group_open(&group, &peer_gid, 4), 0);
 	cfg.gid = peer_gid;
 	cfg.rx_fd = group.fd[0];
-	ck_assert_int_eq(link_udp_open(&peer, &cfg), 0);
+	ck_assert_int_eq(udp_open(&peer, &cfg), 0);
 }
 
 static void teardown(void)
 {
-	link_udp_close(peer);
-	link_udp_group_close(&group);
+	link_close(peer);
+	udp_group_close(&group);
 	world_teardown();
 }
 
@@ -93,21 +93,21 @@ static void ask(enum wire_op op, uint32_t qpn, uint32_t psn)
 				    .src = peer_gid,
 				    .dst = device_gid };
 
-	ck_assert_uint_ge(link_udp_tx_ports(peer, &flow.src_port, 1), 1);
+	ck_assert_uint_ge(link_tx_ports(peer, &flow.src_port, 1), 1);
 	icrc_store(bytes + n, icrc_compute(&flow, 0, bytes, n));
-	ck_assert_int_eq(link_udp_send(peer, &train, 1), 1);
+	ck_assert_int_eq(link_send(peer, &train, 1), 1);
 }
 
 /* The next answer, whose ICRC is right. */
 static struct wire_packet answer(void)
 {
-	struct pollfd ready = { .fd = link_udp_poll_fd(peer), .events = POLLIN };
+	struct pollfd ready = { .fd = link_wait_fd(peer), .events = POLLIN };
 	struct wire_arrival arrival;
 	struct wire_packet packet;
 	struct icrc_flow flow;
 
 	ck_assert_int_eq(poll(&ready, 1, PATIENCE_MS), 1);
-	ck_assert_int_eq(link_udp_recv(peer, &arrival, 1), 1);
+	ck_assert_int_eq(link_receive(peer, &arrival, 1), 1);
 	flow = (struct icrc_flow){ arrival.src, arrival.dst, arrival.src_port };
 	ck_assert_int_eq(icrc_check(&flow, IP_ID_RULED, 0, arrival.p, arrival.len), ICRC_OK);
 	ck_assert_int_eq(wire_parse(&packet, arrival.p, arrival.len), WIRE_OK);

@@ -33,35 +33,35 @@ static void hear(void *arg, const char *line)
 int end_open(struct udp_end *end, const char *address, uint32_t slots, uint32_t slot, bool trains)
 {
 	const struct gid gid = gid_of(address);
-	struct link_udp_cfg cfg = { .gid = gid, .trains = trains, .log = hear, .log_arg = end };
+	struct udp_cfg cfg = { .gid = gid, .trains = trains, .log = hear, .log_arg = end };
 	int rc;
 
 	memset(end, 0, sizeof(*end));
-	rc = link_udp_group_open(&end->group, &gid, slots);
+	rc = udp_group_open(&end->group, &gid, slots);
 	if (rc != 0)
 		return rc;
 	cfg.rx_fd = end->group.fd[slot];
-	rc = link_udp_open(&end->link, &cfg);
+	rc = udp_open(&end->link, &cfg);
 	if (rc != 0) {
-		link_udp_group_close(&end->group);
+		udp_group_close(&end->group);
 		return rc;
 	}
-	(void)link_udp_tx_ports(end->link, end->ports, LINK_UDP_TX_SOCKETS);
+	(void)link_tx_ports(end->link, end->ports, UDP_TX_SOCKETS);
 	return 0;
 }
 
 void end_close(struct udp_end *end)
 {
-	link_udp_close(end->link);
-	link_udp_group_close(&end->group);
+	link_close(end->link);
+	udp_group_close(&end->group);
 }
 
-struct link_udp *end_link(struct udp_end *end, uint32_t slot)
+struct link *end_link(struct udp_end *end, uint32_t slot)
 {
-	const struct link_udp_cfg cfg = { .gid = end->group.gid, .rx_fd = end->group.fd[slot] };
-	struct link_udp *link = NULL;
+	const struct udp_cfg cfg = { .gid = end->group.gid, .rx_fd = end->group.fd[slot] };
+	struct link *link = NULL;
 
-	return link_udp_open(&link, &cfg) == 0 ? link : NULL;
+	return udp_open(&link, &cfg) == 0 ? link : NULL;
 }
 
 void train_begin(struct wire_train *train, uint8_t *buf, const struct udp_end *from,
@@ -107,21 +107,21 @@ bool train_packet(struct wire_train *train, const struct udp_end *from, uint32_t
 	return true;
 }
 
-int await(struct link_udp *link, struct wire_arrival *ret, size_t max)
+int await(struct link *link, struct wire_arrival *ret, size_t max)
 {
-	struct pollfd p = { .fd = link_udp_poll_fd(link), .events = POLLIN };
-	const int n = link_udp_recv(link, ret, max);
+	struct pollfd p = { .fd = link_wait_fd(link), .events = POLLIN };
+	const int n = link_receive(link, ret, max);
 
 	if (n != 0 || poll(&p, 1, AWAIT_MS) <= 0)
 		return n;
-	return link_udp_recv(link, ret, max);
+	return link_receive(link, ret, max);
 }
 
-bool nothing(struct link_udp *link)
+bool nothing(struct link *link)
 {
 	struct wire_arrival a;
 
-	return link_udp_recv(link, &a, 1) == 0;
+	return link_receive(link, &a, 1) == 0;
 }
 
 bool arrival_good(const struct wire_arrival *arrival, uint32_t qpn, uint32_t psn, uint32_t len)

@@ -12,9 +12,9 @@
 #define AWAIT_MS 60000
 
 struct udp_end {
-	struct link_udp_group group;
-	struct link_udp *link;
-	uint16_t ports[LINK_UDP_TX_SOCKETS];
+	struct udp_group group;
+	struct link *link;
+	uint16_t ports[UDP_TX_SOCKETS];
 	char said[200]; /* the last line logged */
 	uint32_t says;	/* how many */
 };
@@ -25,7 +25,7 @@ struct gid gid_of(const char *address);
 int end_open(struct udp_end *end, const char *address, uint32_t slots, uint32_t slot, bool trains);
 void end_close(struct udp_end *end);
 /* A second link on a slot of the same group, as another process has it. */
-struct link_udp *end_link(struct udp_end *end, uint32_t slot);
+struct link *end_link(struct udp_end *end, uint32_t slot);
 
 /* Start a train to dst (buf is TRAIN_MAX_BYTES long). */
 void train_begin(struct wire_train *train, uint8_t *buf, const struct udp_end *from,
@@ -35,9 +35,9 @@ bool train_packet(struct wire_train *train, const struct udp_end *from, uint32_t
 		  uint32_t len);
 
 /* Receive one call's worth, waiting for it at most AWAIT_MS: how many, 0 when nothing came. */
-int await(struct link_udp *link, struct wire_arrival *ret, size_t max);
+int await(struct link *link, struct wire_arrival *ret, size_t max);
 /* Is there nothing, without waiting? */
-bool nothing(struct link_udp *link);
+bool nothing(struct link *link);
 /* Is the arrival's ICRC right by its own rule, and are its bytes those of psn? */
 bool arrival_good(const struct wire_arrival *arrival, uint32_t qpn, uint32_t psn, uint32_t len);
 

@@ -19,7 +19,7 @@ static void send_one(struct udp_end *from, const struct gid *dst, uint32_t qpn, 
 
 	train_begin(&train, buf, from, dst, 0);
 	ck_assert(train_packet(&train, from, qpn, 1, len));
-	ck_assert_int_eq(link_udp_send(from->link, &train, 1), 1);
+	ck_assert_int_eq(link_send(from->link, &train, 1), 1);
 }
 
 /* Each packet reaches the socket that its QPN's top bits name, and no other. */
@@ -33,7 +33,7 @@ static void check_steering(const char *from_address, const char *to_address)
 		{ 0x030000, 5, 0 },  { 0x020007, 4096 + 64, 2 },
 	};
 	const struct gid dst = gid_of(to_address);
-	struct link_udp *slot[SLOTS];
+	struct link *slot[SLOTS];
 	struct udp_end a, b;
 
 	ck_assert_int_eq(end_open(&a, from_address, 1, 0, true), 0);
@@ -54,7 +54,7 @@ static void check_steering(const char *from_address, const char *to_address)
 	}
 
 	for (uint32_t i = 0; i < SLOTS; i++)
-		link_udp_close(slot[i]);
+		link_close(slot[i]);
 	end_close(&b);
 	end_close(&a);
 }
@@ -70,7 +70,7 @@ START_TEST(steering_v6_to_itself)
 	const struct gid self = gid_of("::1");
 	struct wire_arrival got;
 	struct udp_end b;
-	struct link_udp *three;
+	struct link *three;
 
 	ck_assert_int_eq(end_open(&b, "::1", SLOTS, 0, true), 0);
 	three = end_link(&b, 3);
@@ -79,7 +79,7 @@ START_TEST(steering_v6_to_itself)
 	ck_assert(arrival_good(&got, 0x030042, 1, 100));
 	ck_assert_int_eq(got.id_rule, IP_ID_EXACT);
 	ck_assert(nothing(b.link));
-	link_udp_close(three);
+	link_close(three);
 	end_close(&b);
 }
 END_TEST
@@ -94,13 +94,13 @@ START_TEST(steering_256)
 	ck_assert_int_eq(end_open(&b, "127.77.0.2", 256, 255, true), 0);
 	ck_assert_uint_ge(b.group.rcvbuf, 4096);
 	for (uint32_t i = 0; i < 256; i += 51) {
-		struct link_udp *link = end_link(&b, i);
+		struct link *link = end_link(&b, i);
 		struct wire_arrival got;
 
 		send_one(&a, &dst, i << 16 | 7, 64);
 		ck_assert_int_eq(await(link, &got, 1), 1);
 		ck_assert(arrival_good(&got, i << 16 | 7, 1, 64));
-		link_udp_close(link);
+		link_close(link);
 	}
 	end_close(&b);
 	end_close(&a);
@@ -110,15 +110,15 @@ END_TEST
 START_TEST(address_taken)
 {
 	const struct gid gid = gid_of("127.77.0.1");
-	struct link_udp_group first, second;
+	struct udp_group first, second;
 
-	ck_assert_int_eq(link_udp_group_open(&first, &gid, 2), 0);
-	ck_assert_int_eq(link_udp_group_open(&second, &gid, 2), -EADDRINUSE);
+	ck_assert_int_eq(udp_group_open(&first, &gid, 2), 0);
+	ck_assert_int_eq(udp_group_open(&second, &gid, 2), -EADDRINUSE);
 	/* ... and the first one was not disturbed. */
-	link_udp_group_close(&first);
-	ck_assert_int_eq(link_udp_group_open(&second, &gid, 2), 0);
-	link_udp_group_close(&second);
-	link_udp_group_close(&second);
+	udp_group_close(&first);
+	ck_assert_int_eq(udp_group_open(&second, &gid, 2), 0);
+	udp_group_close(&second);
+	udp_group_close(&second);
 }
 END_TEST
 
@@ -126,12 +126,12 @@ START_TEST(address_bad)
 {
 	const struct gid foreign = gid_of("192.0.2.1"), mcast = gid_of("239.1.2.3"),
 			 self = gid_of("127.77.0.1");
-	struct link_udp_group group;
+	struct udp_group group;
 
-	ck_assert_int_eq(link_udp_group_open(&group, &foreign, 2), -EADDRNOTAVAIL);
-	ck_assert_int_eq(link_udp_group_open(&group, &mcast, 2), -EINVAL);
-	ck_assert_int_eq(link_udp_group_open(&group, &self, 0), -EINVAL);
-	ck_assert_int_eq(link_udp_group_open(&group, &self, 257), -EINVAL);
+	ck_assert_int_eq(udp_group_open(&group, &foreign, 2), -EADDRNOTAVAIL);
+	ck_assert_int_eq(udp_group_open(&group, &mcast, 2), -EINVAL);
+	ck_assert_int_eq(udp_group_open(&group, &self, 0), -EINVAL);
+	ck_assert_int_eq(udp_group_open(&group, &self, 257), -EINVAL);
 }
 END_TEST
 
@@ -140,7 +140,7 @@ START_TEST(drained_slot)
 {
 	const struct gid dst = gid_of("127.77.0.2");
 	struct wire_arrival got;
-	struct link_udp *one, *two;
+	struct link *one, *two;
 	struct udp_end a, b;
 
 	ck_assert_int_eq(end_open(&a, "127.77.0.1", 1, 0, true), 0);
@@ -151,16 +151,16 @@ START_TEST(drained_slot)
 	two = end_link(&b, 2);
 	ck_assert_int_eq(await(two, &got, 1), 1);
 
-	link_udp_group_drain(&b.group, 1);
+	udp_group_drain(&b.group, 1);
 	one = end_link(&b, 1);
 	ck_assert(nothing(one));
-	link_udp_group_drain(&b.group, 1);
+	udp_group_drain(&b.group, 1);
 	send_one(&a, &dst, 0x010003, 64);
 	ck_assert_int_eq(await(one, &got, 1), 1);
 	ck_assert(arrival_good(&got, 0x010003, 1, 64));
 
-	link_udp_close(one);
-	link_udp_close(two);
+	link_close(one);
+	link_close(two);
 	end_close(&b);
 	end_close(&a);
 }
@@ -175,13 +175,13 @@ START_TEST(reused_slot)
 	ck_assert_int_eq(end_open(&a, "127.77.0.1", 1, 0, true), 0);
 	ck_assert_int_eq(end_open(&b, "127.77.0.2", SLOTS, 0, true), 0);
 	for (uint32_t turn = 0; turn < 4; turn++) {
-		struct link_udp *link = end_link(&b, 4);
+		struct link *link = end_link(&b, 4);
 		struct wire_arrival got;
 
 		send_one(&a, &dst, 0x040000 + turn, 64);
 		ck_assert_int_eq(await(link, &got, 1), 1);
 		ck_assert(arrival_good(&got, 0x040000 + turn, 1, 64));
-		link_udp_close(link);
+		link_close(link);
 	}
 	end_close(&b);
 	end_close(&a);
@@ -189,18 +189,18 @@ START_TEST(reused_slot)
 END_TEST
 
 /* A link that sends from the ports that the end's group holds, as a process of its device has it. */
-static struct link_udp *end_process(struct udp_end *end, uint32_t slot)
+static struct link *end_process(struct udp_end *end, uint32_t slot)
 {
-	struct link_udp_cfg cfg = { .gid = end->group.gid,
-				    .rx_fd = end->group.fd[slot],
-				    .trains = true };
-	struct link_udp *link = NULL;
+	struct udp_cfg cfg = { .gid = end->group.gid,
+			       .rx_fd = end->group.fd[slot],
+			       .trains = true };
+	struct link *link = NULL;
 
 	memcpy(cfg.tx_port, end->group.tx_port, sizeof(cfg.tx_port));
-	return link_udp_open(&link, &cfg) == 0 ? link : NULL;
+	return udp_open(&link, &cfg) == 0 ? link : NULL;
 }
 
-static void send_by(struct link_udp *link, const struct udp_end *end, const struct gid *dst,
+static void send_by(struct link *link, const struct udp_end *end, const struct gid *dst,
 		    uint8_t tx_index, uint32_t qpn)
 {
 	struct wire_train train;
@@ -208,10 +208,10 @@ static void send_by(struct link_udp *link, const struct udp_end *end, const stru
 	train_begin(&train, buf, end, dst, tx_index);
 	for (uint32_t i = 0; i < 3; i++)
 		ck_assert(train_packet(&train, end, qpn, i, 200));
-	ck_assert_int_eq(link_udp_send(link, &train, 1), 1);
+	ck_assert_int_eq(link_send(link, &train, 1), 1);
 }
 
-static bool arrives(struct link_udp *at)
+static bool arrives(struct link *at)
 {
 	struct wire_arrival got[4];
 
@@ -222,8 +222,8 @@ static bool arrives(struct link_udp *at)
 static void check_guard(const char *from_address, const char *to_address)
 {
 	const struct gid dst = gid_of(to_address);
-	struct link_udp *own, *theirs, *at;
-	struct link_udp_local known;
+	struct link *own, *theirs, *at;
+	struct udp_local known;
 	struct udp_end a, b;
 
 	ck_assert_int_eq(end_open(&a, from_address, 1, 0, true), 0);
@@ -239,20 +239,20 @@ static void check_guard(const char *from_address, const char *to_address)
 	ck_assert(arrives(at));
 
 	/* Its own alone. */
-	ck_assert_int_eq(link_udp_group_guard(&b.group, NULL, 0), 0);
+	ck_assert_int_eq(udp_group_guard(&b.group, NULL, 0), 0);
 	send_by(a.link, &a, &dst, 0, 0x010002);
 	send_by(theirs, &a, &dst, 1, 0x010002);
-	ck_assert_uint_eq(link_udp_group_foreign(&b.group), 2);
-	for (uint8_t i = 0; i < LINK_UDP_TX_SOCKETS; i++) {
+	ck_assert_uint_eq(udp_group_foreign(&b.group), 2);
+	for (uint8_t i = 0; i < UDP_TX_SOCKETS; i++) {
 		send_by(own, &b, &dst, i, 0x010002);
 		ck_assert(arrives(at));
 	}
 
 	/* A known one too, but only from its group's ports. */
-	ck_assert_int_eq(link_udp_group_guard(&b.group, &known, 1), 0);
+	ck_assert_int_eq(udp_group_guard(&b.group, &known, 1), 0);
 	send_by(a.link, &a, &dst, 0, 0x010002);
-	ck_assert_uint_eq(link_udp_group_foreign(&b.group), 3);
-	for (uint8_t i = 0; i < LINK_UDP_TX_SOCKETS; i++) {
+	ck_assert_uint_eq(udp_group_foreign(&b.group), 3);
+	for (uint8_t i = 0; i < UDP_TX_SOCKETS; i++) {
 		send_by(theirs, &a, &dst, i, 0x010002);
 		ck_assert(arrives(at));
 	}
@@ -260,14 +260,14 @@ static void check_guard(const char *from_address, const char *to_address)
 	ck_assert(arrives(at));
 
 	/* Until it has gone. */
-	ck_assert_int_eq(link_udp_group_guard(&b.group, NULL, 0), 0);
+	ck_assert_int_eq(udp_group_guard(&b.group, NULL, 0), 0);
 	send_by(theirs, &a, &dst, 0, 0x010002);
-	ck_assert_uint_eq(link_udp_group_foreign(&b.group), 4);
+	ck_assert_uint_eq(udp_group_foreign(&b.group), 4);
 	ck_assert(nothing(at));
 
-	link_udp_close(at);
-	link_udp_close(own);
-	link_udp_close(theirs);
+	link_close(at);
+	link_close(own);
+	link_close(theirs);
 	end_close(&b);
 	end_close(&a);
 }
@@ -294,24 +294,24 @@ END_TEST
 /* As many as may be known, ours the last of them. */
 static void check_many(const char *address, const char *other)
 {
-	static struct link_udp_local known[LINK_UDP_MAX_LOCALS + 1];
+	static struct udp_local known[UDP_MAX_LOCALS + 1];
 	const struct gid dst = gid_of(address);
-	struct link_udp *theirs, *at;
+	struct link *theirs, *at;
 	struct udp_end a, b;
 
 	ck_assert_int_eq(end_open(&a, other, 1, 0, true), 0);
 	ck_assert_int_eq(end_open(&b, address, SLOTS, 0, true), 0);
 	ck_assert_ptr_nonnull(at = end_link(&b, 1));
 	ck_assert_ptr_nonnull(theirs = end_process(&a, 0));
-	for (uint32_t i = 0; i < LINK_UDP_MAX_LOCALS; i++)
+	for (uint32_t i = 0; i < UDP_MAX_LOCALS; i++)
 		known[i].gid = gid_of(other);
-	memcpy(known[LINK_UDP_MAX_LOCALS - 1].port, a.group.tx_port, sizeof(known[0].port));
-	ck_assert_int_eq(link_udp_group_guard(&b.group, known, LINK_UDP_MAX_LOCALS + 1), -ENOSPC);
-	ck_assert_int_eq(link_udp_group_guard(&b.group, known, LINK_UDP_MAX_LOCALS), 0);
+	memcpy(known[UDP_MAX_LOCALS - 1].port, a.group.tx_port, sizeof(known[0].port));
+	ck_assert_int_eq(udp_group_guard(&b.group, known, UDP_MAX_LOCALS + 1), -ENOSPC);
+	ck_assert_int_eq(udp_group_guard(&b.group, known, UDP_MAX_LOCALS), 0);
 	send_by(theirs, &a, &dst, 3, 0x010002);
 	ck_assert(arrives(at));
-	link_udp_close(at);
-	link_udp_close(theirs);
+	link_close(at);
+	link_close(theirs);
 	end_close(&b);
 	end_close(&a);
 }

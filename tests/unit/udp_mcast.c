@@ -19,10 +19,10 @@ static void send_group(struct udp_end *from, const struct gid *group, uint32_t s
 	train_begin(&train, buf, from, group, 0);
 	for (uint32_t i = 0; i < segs; i++)
 		ck_assert(train_packet(&train, from, QPN, i, 256));
-	ck_assert_int_eq(link_udp_send(from->link, &train, 1), 1);
+	ck_assert_int_eq(link_send(from->link, &train, 1), 1);
 }
 
-static void expect_group(struct link_udp *link, const struct gid *group, uint32_t segs)
+static void expect_group(struct link *link, const struct gid *group, uint32_t segs)
 {
 	struct wire_arrival got[TRAIN_MAX_SEGS];
 
@@ -46,11 +46,11 @@ START_TEST(group_v4)
 
 	ck_assert_int_eq(end_open(&a, "127.77.0.1", 2, 0, true), 0);
 	ck_assert_int_eq(end_open(&b, "127.77.0.2", 2, 0, true), 0);
-	struct link_udp *c = end_link(&b, 1);
+	struct link *c = end_link(&b, 1);
 
-	ck_assert_int_eq(link_udp_join(b.link, &group), 0);
-	ck_assert_int_eq(link_udp_join(c, &group), 0);
-	ck_assert_int_eq(link_udp_join(c, &other), 0);
+	ck_assert_int_eq(link_join(b.link, &group), 0);
+	ck_assert_int_eq(link_join(c, &group), 0);
+	ck_assert_int_eq(link_join(c, &other), 0);
 	for (uint32_t segs = 1; segs <= 64; segs = segs * 4) {
 		send_group(&a, &group, segs);
 		expect_group(b.link, &group, segs);
@@ -62,13 +62,13 @@ START_TEST(group_v4)
 	ck_assert(nothing(b.link));
 
 	/* A sender that joined hears itself, once. */
-	ck_assert_int_eq(link_udp_join(a.link, &group), 0);
+	ck_assert_int_eq(link_join(a.link, &group), 0);
 	send_group(&a, &group, 2);
 	expect_group(a.link, &group, 2);
 	expect_group(b.link, &group, 2);
 	expect_group(c, &group, 2);
 
-	link_udp_close(c);
+	link_close(c);
 	end_close(&b);
 	end_close(&a);
 }
@@ -81,10 +81,10 @@ START_TEST(group_v6)
 	struct udp_end a;
 
 	ck_assert_int_eq(end_open(&a, "::1", 1, 0, true), 0);
-	ck_assert_int_eq(link_udp_join(a.link, &group), -EOPNOTSUPP);
+	ck_assert_int_eq(link_join(a.link, &group), -EOPNOTSUPP);
 	send_group(&a, &group, 5);
 	send_group(&a, &group, 1);
-	ck_assert_uint_eq(link_udp_send_errors(a.link), 6);
+	ck_assert_uint_eq(a.link->stats.send_errors, 6);
 	ck_assert_uint_eq(a.says, 1);
 	ck_assert_ptr_nonnull(strstr(a.said, "multicast"));
 	end_close(&a);
@@ -99,20 +99,20 @@ START_TEST(leaving)
 
 	ck_assert_int_eq(end_open(&a, "127.77.0.1", 1, 0, true), 0);
 	ck_assert_int_eq(end_open(&b, "127.77.0.2", 1, 0, true), 0);
-	ck_assert_int_eq(link_udp_leave(b.link, &group), -ENOENT);
-	ck_assert_int_eq(link_udp_join(b.link, &plain), -EINVAL);
-	ck_assert_int_eq(link_udp_join(b.link, &v6), -EINVAL);
+	ck_assert_int_eq(link_leave(b.link, &group), -ENOENT);
+	ck_assert_int_eq(link_join(b.link, &plain), -EINVAL);
+	ck_assert_int_eq(link_join(b.link, &v6), -EINVAL);
 
 	/* Joins nest: the group stays until the last has left. */
-	ck_assert_int_eq(link_udp_join(b.link, &group), 0);
-	ck_assert_int_eq(link_udp_join(b.link, &group), 0);
-	ck_assert_int_eq(link_udp_leave(b.link, &group), 0);
+	ck_assert_int_eq(link_join(b.link, &group), 0);
+	ck_assert_int_eq(link_join(b.link, &group), 0);
+	ck_assert_int_eq(link_leave(b.link, &group), 0);
 	send_group(&a, &group, 1);
 	expect_group(b.link, &group, 1);
-	ck_assert_int_eq(link_udp_leave(b.link, &group), 0);
+	ck_assert_int_eq(link_leave(b.link, &group), 0);
 	send_group(&a, &group, 1);
 	ck_assert(nothing(b.link));
-	ck_assert_int_eq(link_udp_leave(b.link, &group), -ENOENT);
+	ck_assert_int_eq(link_leave(b.link, &group), -ENOENT);
 
 	/* And back again, up to as many groups as there is room for. */
 	for (uint32_t i = 0;; i++) {
@@ -121,7 +121,7 @@ START_TEST(leaving)
 
 		many.raw[14] = (uint8_t)(2 + i / 256);
 		many.raw[15] = (uint8_t)i;
-		rc = link_udp_join(b.link, &many);
+		rc = link_join(b.link, &many);
 		if (rc == -ENOSPC || rc == -ENOBUFS) {
 			ck_assert_uint_ge(i, 256);
 			break;
@@ -145,13 +145,13 @@ START_TEST(both_kinds)
 
 	ck_assert_int_eq(end_open(&a, "127.77.0.1", 1, 0, true), 0);
 	ck_assert_int_eq(end_open(&b, "127.77.0.2", 1, 0, true), 0);
-	ck_assert_int_eq(link_udp_join(b.link, &group), 0);
+	ck_assert_int_eq(link_join(b.link, &group), 0);
 	for (uint32_t i = 0; i < 60; i++) {
 		struct wire_train train;
 
 		train_begin(&train, buf, &a, i % 2 ? &group : &b.group.gid, 0);
 		ck_assert(train_packet(&train, &a, 1, 0, 64));
-		ck_assert_int_eq(link_udp_send(a.link, &train, 1), 1);
+		ck_assert_int_eq(link_send(a.link, &train, 1), 1);
 	}
 	while (unicast + multicast < 60) {
 		ck_assert_int_eq(await(b.link, &got, 1), 1);

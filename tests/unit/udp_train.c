@@ -22,8 +22,8 @@
 
 #define QPN 0x000102u
 
-static uint8_t buf[LINK_UDP_BURST * 2][TRAIN_MAX_BYTES];
-static struct wire_train train[LINK_UDP_BURST * 2];
+static uint8_t buf[UDP_BURST * 2][TRAIN_MAX_BYTES];
+static struct wire_train train[UDP_BURST * 2];
 
 static void open_pair(struct udp_end *a, struct udp_end *b, const char *from, const char *to,
 		      bool trains)
@@ -87,11 +87,11 @@ static void check_sizes(const char *from, const char *to, bool trains)
 
 			if (n < segs[s] && last != len)
 				continue; /* the last one did not fit: the next size's turn */
-			ck_assert_int_eq(link_udp_send(a.link, train, 1), 1);
+			ck_assert_int_eq(link_send(a.link, train, 1), 1);
 			expect_train(&b, n, len, got_last, TRAIN_MAX_SEGS);
 		}
-	ck_assert_uint_eq(link_udp_send_errors(a.link), 0);
-	ck_assert_uint_eq(link_udp_max_segs(a.link), trains ? TRAIN_MAX_SEGS : 1);
+	ck_assert_uint_eq(a.link->stats.send_errors, 0);
+	ck_assert_uint_eq(link_max_segs(a.link), trains ? TRAIN_MAX_SEGS : 1);
 	ck_assert_uint_eq(a.says, 0);
 	close_pair(&a, &b);
 }
@@ -130,7 +130,7 @@ START_TEST(portions)
 	for (size_t max = 1; max <= 64; max = max * 3 + 1) {
 		const uint32_t n = make_train(&train[0], buf[0], &a, &b, 50, 200, 100);
 
-		ck_assert_int_eq(link_udp_send(a.link, train, 1), 1);
+		ck_assert_int_eq(link_send(a.link, train, 1), 1);
 		expect_train(&b, n, 200, 100, max);
 	}
 	close_pair(&a, &b);
@@ -140,20 +140,20 @@ END_TEST
 /* More trains than one system call takes, over all sending sockets: all arrive, in order for each socket. */
 START_TEST(many_trains)
 {
-	uint32_t next[LINK_UDP_TX_SOCKETS] = { 0 };
-	const uint32_t count = LINK_UDP_BURST * 2;
+	uint32_t next[UDP_TX_SOCKETS] = { 0 };
+	const uint32_t count = UDP_BURST * 2;
 	struct wire_arrival got[TRAIN_MAX_SEGS];
 	struct udp_end a, b;
 
 	open_pair(&a, &b, "127.77.0.1", "127.77.0.2", true);
 	for (uint32_t t = 0; t < count; t++) {
-		const uint8_t tx = (uint8_t)(t / 3 % LINK_UDP_TX_SOCKETS);
+		const uint8_t tx = (uint8_t)(t / 3 % UDP_TX_SOCKETS);
 
 		train_begin(&train[t], buf[t], &a, &b.group.gid, tx);
 		for (uint32_t i = 0; i <= t % 4; i++)
 			ck_assert(train_packet(&train[t], &a, QPN, next[tx]++, 128));
 	}
-	ck_assert_int_eq(link_udp_send(a.link, train, count), (int)count);
+	ck_assert_int_eq(link_send(a.link, train, count), (int)count);
 
 	memset(next, 0, sizeof(next));
 	for (uint32_t left = count / 4 * (1 + 2 + 3 + 4); left > 0;) {
@@ -164,7 +164,7 @@ START_TEST(many_trains)
 			uint8_t tx = 0;
 
 			while (a.ports[tx] != got[i].src_port)
-				ck_assert_uint_lt(++tx, LINK_UDP_TX_SOCKETS);
+				ck_assert_uint_lt(++tx, UDP_TX_SOCKETS);
 			ck_assert(arrival_good(&got[i], QPN, next[tx]++, 128));
 		}
 		left -= (uint32_t)k;
@@ -179,12 +179,12 @@ static void check_header_fields(const char *from, const char *to)
 	struct udp_end a, b;
 
 	open_pair(&a, &b, from, to, true);
-	link_udp_see_headers(b.link, true);
+	link_show_headers(b.link);
 	(void)make_train(&train[0], buf[0], &a, &b, 1, 64, 64);
 	train[0].traffic_class = 0x68;
 	train[0].hop_limit = 7;
 	(void)make_train(&train[1], buf[1], &a, &b, 1, 64, 64);
-	ck_assert_int_eq(link_udp_send(a.link, train, 2), 2);
+	ck_assert_int_eq(link_send(a.link, train, 2), 2);
 
 	ck_assert_int_eq(await(b.link, &got, 1), 1);
 	ck_assert_uint_eq(got.traffic_class, 0x68);
@@ -217,7 +217,7 @@ START_TEST(wrong_icrc)
 	for (uint32_t bit = 0; bit < 64 * 8; bit += 13) {
 		(void)make_train(&train[0], buf[0], &a, &b, 1, 64, 64);
 		buf[0][bit / 8] ^= (uint8_t)(1u << bit % 8);
-		ck_assert_int_eq(link_udp_send(a.link, train, 1), 1);
+		ck_assert_int_eq(link_send(a.link, train, 1), 1);
 		ck_assert_int_eq(await(b.link, &got, 1), 1);
 		ck_assert(!arrival_good(&got, QPN, 0, 64));
 	}
@@ -235,12 +235,12 @@ START_TEST(closed_port)
 	for (uint32_t i = 0; i < 20; i++) {
 		train_begin(&train[0], buf[0], &a, &nobody, 0);
 		ck_assert(train_packet(&train[0], &a, QPN, 0, 64));
-		ck_assert_int_eq(link_udp_send(a.link, train, 1), 1);
+		ck_assert_int_eq(link_send(a.link, train, 1), 1);
 		ck_assert(nothing(a.link));
 	}
-	ck_assert_uint_eq(link_udp_send_errors(a.link), 0);
+	ck_assert_uint_eq(a.link->stats.send_errors, 0);
 	(void)make_train(&train[0], buf[0], &a, &b, 4, 64, 64);
-	ck_assert_int_eq(link_udp_send(a.link, train, 1), 1);
+	ck_assert_int_eq(link_send(a.link, train, 1), 1);
 	expect_train(&b, 4, 64, 64, 8);
 	close_pair(&a, &b);
 }
@@ -258,11 +258,11 @@ START_TEST(no_route)
 		ck_assert(train_packet(&train[0], &a, QPN, i, 64));
 	(void)make_train(&train[1], buf[1], &a, &b, 4, 64, 64);
 	train[2] = train[0];
-	ck_assert_int_eq(link_udp_send(a.link, train, 3), 3);
+	ck_assert_int_eq(link_send(a.link, train, 3), 3);
 	expect_train(&b, 4, 64, 64, 8);
 	/* A shared network may have a route to there after all, but answers do not come either way. */
 	ck_assert_uint_le(a.says, 1);
-	ck_assert_uint_le(link_udp_send_errors(a.link), 6);
+	ck_assert_uint_le(a.link->stats.send_errors, 6);
 	close_pair(&a, &b);
 }
 END_TEST
@@ -277,13 +277,13 @@ START_TEST(buffers_full)
 	open_pair(&a, &b, "127.77.0.1", "127.77.0.2", true);
 	n = make_train(&train[0], buf[0], &a, &b, 15, 4096 + 28, 4096 + 28);
 	for (uint32_t sent = 0; sent < b.group.rcvbuf * 2; sent += train[0].len)
-		ck_assert_int_eq(link_udp_send(a.link, train, 1), 1);
-	ck_assert_uint_eq(link_udp_send_errors(a.link), 0);
-	ck_assert_uint_gt(link_udp_recv_drops(b.link), 0);
+		ck_assert_int_eq(link_send(a.link, train, 1), 1);
+	ck_assert_uint_eq(a.link->stats.send_errors, 0);
+	ck_assert_uint_gt(link_receive_drops(b.link), 0);
 
-	while (link_udp_recv(b.link, got, TRAIN_MAX_SEGS) > 0)
+	while (link_receive(b.link, got, TRAIN_MAX_SEGS) > 0)
 		;
-	ck_assert_int_eq(link_udp_send(a.link, train, 1), 1);
+	ck_assert_int_eq(link_send(a.link, train, 1), 1);
 	expect_train(&b, n, 4096 + 28, 4096 + 28, TRAIN_MAX_SEGS);
 	close_pair(&a, &b);
 }
@@ -308,18 +308,18 @@ START_TEST(too_long)
 
 	if (!set_lo_mtu(1500))
 		return;
-	ck_assert_uint_eq(link_udp_max_mtu(&self), 1024);
+	ck_assert_uint_eq(udp_max_mtu(&self), 1024);
 	open_pair(&a, &b, "127.77.0.1", "127.77.0.2", true);
 	n = make_train(&train[0], buf[0], &a, &b, 4, 2048, 2048);
 	(void)make_train(&train[1], buf[1], &a, &b, 1, 2048, 2048);
 	(void)make_train(&train[2], buf[2], &a, &b, 10, 1024 + 28, 100);
-	ck_assert_int_eq(link_udp_send(a.link, train, 3), 3);
+	ck_assert_int_eq(link_send(a.link, train, 3), 3);
 	expect_train(&b, 10, 1024 + 28, 100, TRAIN_MAX_SEGS);
-	ck_assert_uint_eq(link_udp_send_errors(a.link), n + 1);
+	ck_assert_uint_eq(a.link->stats.send_errors, n + 1);
 	ck_assert_uint_eq(a.says, 1);
 	ck_assert_ptr_nonnull(strstr(a.said, "2048 bytes"));
 	ck_assert_ptr_nonnull(strstr(a.said, "MTU"));
-	ck_assert_uint_eq(link_udp_max_segs(a.link), TRAIN_MAX_SEGS);
+	ck_assert_uint_eq(link_max_segs(a.link), TRAIN_MAX_SEGS);
 	close_pair(&a, &b);
 	(void)set_lo_mtu(65536);
 }
@@ -332,12 +332,12 @@ START_TEST(polled)
 	struct udp_end a, b;
 
 	open_pair(&a, &b, "127.77.0.1", "127.77.0.2", true);
-	p.fd = link_udp_poll_fd(b.link);
+	p.fd = link_wait_fd(b.link);
 	ck_assert_int_eq(poll(&p, 1, 0), 0);
 	(void)make_train(&train[0], buf[0], &a, &b, 1, 64, 64);
-	ck_assert_int_eq(link_udp_send(a.link, train, 1), 1);
+	ck_assert_int_eq(link_send(a.link, train, 1), 1);
 	ck_assert_int_eq(poll(&p, 1, AWAIT_MS), 1);
-	ck_assert_int_eq(link_udp_recv(b.link, &got, 1), 1);
+	ck_assert_int_eq(link_receive(b.link, &got, 1), 1);
 	ck_assert_int_eq(poll(&p, 1, 0), 0);
 	close_pair(&a, &b);
 }
@@ -364,11 +364,11 @@ START_TEST(receiving_is_refused)
 	struct udp_end a;
 
 	ck_assert_int_eq(end_open(&a, "127.77.0.1", 1, 0, true), 0);
-	ck_assert_int_eq(link_udp_recv(a.link, &got, 1), 0);
+	ck_assert_int_eq(link_receive(a.link, &got, 1), 0);
 	ck_assert_uint_eq(a.says, 0);
 	if (refuse_recvmmsg() == 0) {
 		for (int i = 0; i < 3; i++)
-			ck_assert_int_eq(link_udp_recv(a.link, &got, 1), 0);
+			ck_assert_int_eq(link_receive(a.link, &got, 1), 0);
 		ck_assert_uint_eq(a.says, 1);
 		ck_assert_ptr_nonnull(
 			strstr(a.said, "recvmmsg: Operation not permitted; a seccomp filter"));
@@ -384,14 +384,14 @@ START_TEST(addresses)
 	struct udp_end a;
 
 	ck_assert_int_eq(end_open(&a, "127.77.0.1", 1, 0, true), 0);
-	ck_assert(link_udp_same_host(a.link, &self));
-	ck_assert(link_udp_same_host(a.link, &lo));
-	ck_assert(link_udp_same_host(a.link, &six));
+	ck_assert(link_is_local(a.link, &self));
+	ck_assert(link_is_local(a.link, &lo));
+	ck_assert(link_is_local(a.link, &six));
 	for (int i = 0; i < 3; i++)
-		ck_assert(!link_udp_same_host(a.link, &far));
-	ck_assert_uint_eq(link_udp_max_mtu(&self), 4096);
-	ck_assert_uint_eq(link_udp_max_mtu(&six), 4096);
-	ck_assert_uint_eq(link_udp_max_mtu(&far), 0);
+		ck_assert(!link_is_local(a.link, &far));
+	ck_assert_uint_eq(udp_max_mtu(&self), 4096);
+	ck_assert_uint_eq(udp_max_mtu(&six), 4096);
+	ck_assert_uint_eq(udp_max_mtu(&far), 0);
 	end_close(&a);
 }
 END_TEST

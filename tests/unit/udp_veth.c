@@ -113,7 +113,7 @@ static uint32_t send_train(const struct gid *dst, uint32_t segs, uint32_t len, u
 		n++;
 	if (train_packet(&train, &a, QPN, n, last))
 		n++;
-	ck_assert_int_eq(link_udp_send(a.link, &train, 1), 1);
+	ck_assert_int_eq(link_send(a.link, &train, 1), 1);
 	return n;
 }
 
@@ -250,7 +250,7 @@ START_TEST(no_checksum_offload)
 		n = send_train(&b.group.gid, 10, 1024 + 28, 80);
 		expect_train(n, 1024 + 28, 80, IP_ID_ANY, 1);
 	}
-	ck_assert_uint_eq(link_udp_send_errors(a.link), 0);
+	ck_assert_uint_eq(a.link->stats.send_errors, 0);
 	close_ends();
 }
 END_TEST
@@ -305,11 +305,11 @@ START_TEST(groups)
 		uint32_t n;
 
 		open_ends(pair[i][0], pair[i][1], true);
-		ck_assert_int_eq(link_udp_join(b.link, &group), 0);
+		ck_assert_int_eq(link_join(b.link, &group), 0);
 		n = send_train(&group, 3, 200, 100);
 		expect_train(n, 200, 100, i == 0 ? IP_ID_ANY : IP_ID_EXACT, n);
 		ck_assert_uint_eq(a.says, 0);
-		ck_assert_int_eq(link_udp_leave(b.link, &group), 0);
+		ck_assert_int_eq(link_leave(b.link, &group), 0);
 		close_ends();
 	}
 }
@@ -321,11 +321,11 @@ START_TEST(mtu)
 	const struct gid v4 = gid_of("10.77.0.1"), v6 = gid_of("fd77::1");
 
 	pair_enter(PAIR_A);
-	ck_assert_uint_eq(link_udp_max_mtu(&v4), 4096);
-	ck_assert_uint_eq(link_udp_max_mtu(&v6), 4096);
+	ck_assert_uint_eq(udp_max_mtu(&v4), 4096);
+	ck_assert_uint_eq(udp_max_mtu(&v6), 4096);
 	ck_assert(pair_run("ip link set va mtu 1500"));
-	ck_assert_uint_eq(link_udp_max_mtu(&v4), 1024);
-	ck_assert_uint_eq(link_udp_max_mtu(&v6), 1024);
+	ck_assert_uint_eq(udp_max_mtu(&v4), 1024);
+	ck_assert_uint_eq(udp_max_mtu(&v6), 1024);
 	ck_assert(pair_run("ip link set va mtu 9000"));
 }
 END_TEST

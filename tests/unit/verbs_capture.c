@@ -81,7 +81,7 @@ static void begin_capture(void)
 static void setup(void)
 {
 	const struct fault_shaper_cfg cfg = { .fired = on_fired, .find_qp = find_qp };
-	struct link_udp_cfg link = { .trains = true };
+	struct udp_cfg link = { .trains = true };
 	struct ctl_slot *slot;
 
 	here = loopback(1);
@@ -101,7 +101,7 @@ static void setup(void)
 	link.gid = here;
 	rx_fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 	link.rx_fd = rx_fd;
-	ck_assert_int_eq(link_udp_open(&wire->udp, &link), 0);
+	ck_assert_int_eq(udp_open(&wire->phy, &link), 0);
 	shaper = fault_shaper_new(&cfg);
 	ck_assert_ptr_nonnull(shaper);
 	begin_capture();
@@ -113,7 +113,7 @@ static void teardown(void)
 	ck_assert_ptr_null(wire->capture);
 	munmap(area, capture_ring_offset(BYTES, RINGS));
 	fault_shaper_free(shaper);
-	link_udp_close(wire->udp);
+	link_close(wire->phy);
 	close(rx_fd);
 	munmap(dev->attachment.shared, sizeof(struct ctl_shared));
 	free(dev->progress.engine);

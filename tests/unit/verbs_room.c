@@ -23,8 +23,8 @@
 
 static struct vb_device *dev;
 static struct vb_wire *wire;
-static struct link_udp *peer;
-static struct link_udp_group group;
+static struct link *peer;
+static struct udp_group group;
 static struct gid here;
 static int peer_fd;
 
@@ -42,7 +42,7 @@ static struct gid loopback(uint8_t last)
 
 static void setup(void)
 {
-	struct link_udp_cfg link = { .trains = false };
+	struct udp_cfg link = { .trains = false };
 	struct ctl_shared *shared;
 
 	here = loopback(1);
@@ -58,23 +58,23 @@ static void setup(void)
 	dev->attachment.shared = shared;
 	wire->counters = &shared->slot[SLOT].counters;
 	wire->lost = &shared->slot[SLOT].lost;
-	ck_assert_int_eq(link_udp_group_open(&group, &here, 8), 0);
+	ck_assert_int_eq(udp_group_open(&group, &here, 8), 0);
 	link.gid = here;
 	link.rx_fd = group.fd[SLOT];
-	ck_assert_int_eq(link_udp_open(&wire->udp, &link), 0);
+	ck_assert_int_eq(udp_open(&wire->phy, &link), 0);
 	ck_assert_int_eq(vb_fault_open(&dev->progress), 0);
 	peer_fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 	link.gid = loopback(2);
 	link.rx_fd = peer_fd;
-	ck_assert_int_eq(link_udp_open(&peer, &link), 0);
+	ck_assert_int_eq(udp_open(&peer, &link), 0);
 }
 
 static void teardown(void)
 {
 	vb_fault_close(wire);
-	link_udp_close(wire->udp);
-	link_udp_close(peer);
-	link_udp_group_close(&group);
+	link_close(wire->phy);
+	link_close(peer);
+	udp_group_close(&group);
 	close(peer_fd);
 	munmap(dev->attachment.shared, sizeof(struct ctl_shared));
 	free(dev->progress.engine);
@@ -112,7 +112,7 @@ static uint64_t offer(uint32_t n)
 					    .src = loopback(2),
 					    .dst = here };
 
-		ck_assert_int_eq(link_udp_send(peer, &train, 1), 1);
+		ck_assert_int_eq(link_send(peer, &train, 1), 1);
 	}
 	return (uint64_t)n * rxe_pace_cost(len);
 }

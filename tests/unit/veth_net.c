@@ -21,10 +21,10 @@
 
 /* A device on a veth, and what it said last. */
 struct device {
-	struct link_veth_filter filter;
-	struct link_veth *link;
+	struct ethernet_filter filter;
+	struct link *link;
 	int rx_fd, tx_fd;
-	uint16_t ports[LINK_VETH_TX_PORTS];
+	uint16_t ports[ETHERNET_TX_PORTS];
 	char said[200];
 	uint32_t says;
 };
@@ -43,44 +43,43 @@ static void hear(void *arg, const char *line)
 	(void)snprintf(d->said, sizeof(d->said), "%s", line);
 }
 
-static struct link_veth_port *open_port(struct device *d)
+static struct ethernet_port *open_port(struct device *d)
 {
-	struct link_veth_port *port = NULL;
+	struct ethernet_port *port = NULL;
 
-	ck_assert_int_eq(link_veth_open_sockets(&d->filter, &d->rx_fd, &d->tx_fd), 0);
-	ck_assert_int_eq(link_veth_port_sockets(&port, d->rx_fd, d->tx_fd), 0);
+	ck_assert_int_eq(ethernet_open_sockets(&d->filter, &d->rx_fd, &d->tx_fd), 0);
+	ck_assert_int_eq(ethernet_port_sockets(&port, d->rx_fd, d->tx_fd), 0);
 	return port;
 }
 
 static void device_open(struct device *d, const char *ifname, const char *address, uint32_t slot)
 {
-	struct link_veth_cfg cfg = { .ifname = ifname,
-				     .gid = gid_of(address),
-				     .prefix_len = strchr(address, ':') ? 64 : 24,
-				     .slot = slot,
-				     .answers = slot == 0,
-				     .log = hear,
-				     .log_arg = d };
+	struct ethernet_cfg cfg = { .ifname = ifname,
+				    .gid = gid_of(address),
+				    .prefix_len = strchr(address, ':') ? 64 : 24,
+				    .slot = slot,
+				    .answers = slot == 0,
+				    .log = hear,
+				    .log_arg = d };
 
 	memset(d, 0, sizeof(*d));
 	d->rx_fd = d->tx_fd = -1;
-	link_veth_make_mac(cfg.mac, &cfg.gid, ifname);
-	d->filter = (struct link_veth_filter){ .ifname = ifname,
-					       .gid = cfg.gid,
-					       .slot = slot,
-					       .slots = 8,
-					       .log = hear,
-					       .log_arg = d };
+	ethernet_make_mac(cfg.mac, &cfg.gid, ifname);
+	d->filter = (struct ethernet_filter){ .ifname = ifname,
+					      .gid = cfg.gid,
+					      .slot = slot,
+					      .slots = 8,
+					      .log = hear,
+					      .log_arg = d };
 	memcpy(d->filter.mac, cfg.mac, sizeof(cfg.mac));
 	cfg.port = open_port(d);
-	ck_assert_int_eq(link_veth_open(&d->link, &cfg), 0);
-	ck_assert_uint_eq(link_veth_tx_ports(d->link, d->ports, LINK_VETH_TX_PORTS),
-			  LINK_VETH_TX_PORTS);
+	ck_assert_int_eq(ethernet_open(&d->link, &cfg), 0);
+	ck_assert_uint_eq(link_tx_ports(d->link, d->ports, ETHERNET_TX_PORTS), ETHERNET_TX_PORTS);
 }
 
 static void device_close(struct device *d)
 {
-	link_veth_close(d->link);
+	link_close(d->link);
 	if (d->rx_fd >= 0)
 		(void)close(d->rx_fd);
 	if (d->tx_fd >= 0)
@@ -90,22 +89,22 @@ static void device_close(struct device *d)
 /* The next arrivals, waiting for them: how many, 0 when none came. Questions are answered meanwhile. */
 static int device_await(struct device *d, struct wire_arrival *ret, size_t max)
 {
-	struct pollfd p = { .fd = link_veth_poll_fd(d->link), .events = POLLIN };
-	int n = link_veth_recv(d->link, ret, max);
+	struct pollfd p = { .fd = link_wait_fd(d->link), .events = POLLIN };
+	int n = link_receive(d->link, ret, max);
 
 	while (n == 0 && poll(&p, 1, AWAIT_MS) > 0)
-		n = link_veth_recv(d->link, ret, max);
+		n = link_receive(d->link, ret, max);
 	return n;
 }
 
 /* Let a device do what ARP asks of it, until nothing is left to read. */
 static void device_serve(struct device *d)
 {
-	struct pollfd p = { .fd = link_veth_poll_fd(d->link), .events = POLLIN };
+	struct pollfd p = { .fd = link_wait_fd(d->link), .events = POLLIN };
 	struct wire_arrival a;
 
 	while (poll(&p, 1, 0) > 0)
-		ck_assert_int_eq(link_veth_recv(d->link, &a, 1), 0);
+		ck_assert_int_eq(link_receive(d->link, &a, 1), 0);
 }
 
 /* A train of device d in buf. */
@@ -175,7 +174,7 @@ static void send_from_kernel(const char *to, uint32_t segs, uint32_t len, uint32
 	while (n + 1 < segs && train_packet(&train, &kernel, QPN, n, len))
 		n++;
 	ck_assert(train_packet(&train, &kernel, QPN, n, last));
-	ck_assert_int_eq(link_udp_send(kernel.link, &train, 1), 1);
+	ck_assert_int_eq(link_send(kernel.link, &train, 1), 1);
 }
 
 static const struct {
@@ -198,9 +197,9 @@ static void open_both(int family)
 static void close_both(void)
 {
 	ck_assert_uint_eq(dev.says, 0);
-	ck_assert_uint_eq(link_veth_send_errors(dev.link), 0);
-	ck_assert_uint_eq(link_veth_bad_frames(dev.link), 0);
-	ck_assert_uint_eq(link_veth_recv_drops(dev.link), 0);
+	ck_assert_uint_eq(dev.link->stats.send_errors, 0);
+	ck_assert_uint_eq(dev.link->stats.bad_frames, 0);
+	ck_assert_uint_eq(link_receive_drops(dev.link), 0);
 	device_close(&dev);
 	end_close(&kernel);
 }
@@ -214,9 +213,9 @@ START_TEST(to_the_kernel)
 		if (turn == 1)
 			open_both(_i);
 		n = make_train(&dev, address[_i].kernel, QPN, (uint32_t)turn * 7, 1024 + 28, 100);
-		ck_assert_int_eq(link_veth_send(dev.link, &train, 1), 1);
+		ck_assert_int_eq(link_send(dev.link, &train, 1), 1);
 		if (turn == 1) {
-			struct pollfd p = { .fd = link_veth_poll_fd(dev.link), .events = POLLIN };
+			struct pollfd p = { .fd = link_wait_fd(dev.link), .events = POLLIN };
 
 			ck_assert_int_eq(poll(&p, 1, AWAIT_MS), 1);
 		}
@@ -270,7 +269,7 @@ START_TEST(between_devices)
 	for (uint32_t segs = 1; segs <= 15; segs = segs * 2 + 1) {
 		uint32_t n = make_train(&dev, there, QPN, segs, 4096 + 16, 200);
 
-		ck_assert_int_eq(link_veth_send(dev.link, &train, 1), 1);
+		ck_assert_int_eq(link_send(dev.link, &train, 1), 1);
 		if (segs == 1) {
 			device_serve(&other); /* the question */
 			device_serve(&dev);   /* the answer */
@@ -278,7 +277,7 @@ START_TEST(between_devices)
 		expect(&other, QPN, n, 4096 + 16, 200);
 		/* It came from somebody: no question is needed. */
 		n = make_train(&other, address[_i].device, QPN, segs, 256 + 28, 100);
-		ck_assert_int_eq(link_veth_send(other.link, &train, 1), 1);
+		ck_assert_int_eq(link_send(other.link, &train, 1), 1);
 		expect(&dev, QPN, n, 256 + 28, 100);
 	}
 	device_close(&dev);
@@ -300,17 +299,17 @@ START_TEST(slots)
 		struct device *from = turn ? &other : &dev;
 
 		n = make_train(from, here, 0x030001, 5, 300, 100);
-		ck_assert_int_eq(link_veth_send(from->link, &train, 1), 1);
+		ck_assert_int_eq(link_send(from->link, &train, 1), 1);
 		expect(&other, 0x030001, n, 300, 100);
 		n = make_train(from, here, 0x000001, 5, 300, 100);
-		ck_assert_int_eq(link_veth_send(from->link, &train, 1), 1);
+		ck_assert_int_eq(link_send(from->link, &train, 1), 1);
 		expect(&dev, 0x000001, n, 300, 100);
 	}
 	/* A QPN of no slot is the server's. */
 	n = make_train(&other, here, 0xf00001, 1, 300, 300);
-	ck_assert_int_eq(link_veth_send(other.link, &train, 1), 1);
+	ck_assert_int_eq(link_send(other.link, &train, 1), 1);
 	expect(&dev, 0xf00001, n, 300, 300);
-	ck_assert_int_eq(link_veth_recv(other.link, &a, 1), 0);
+	ck_assert_int_eq(link_receive(other.link, &a, 1), 0);
 	device_close(&dev);
 	device_close(&other);
 }
@@ -324,23 +323,23 @@ START_TEST(groups)
 	uint32_t n;
 
 	open_both(_i);
-	ck_assert_int_eq(link_veth_join(dev.link, _i ? &v4 : &v6), -EINVAL);
-	ck_assert_int_eq(link_veth_join(dev.link, &kernel.group.gid), -EINVAL);
-	ck_assert_int_eq(link_veth_leave(dev.link, &group), -ENOENT);
-	ck_assert_int_eq(link_veth_join(dev.link, &group), 0);
-	ck_assert_int_eq(link_veth_join(dev.link, &group), 0);
-	ck_assert_int_eq(link_veth_leave(dev.link, &group), 0);
+	ck_assert_int_eq(link_join(dev.link, _i ? &v4 : &v6), -EINVAL);
+	ck_assert_int_eq(link_join(dev.link, &kernel.group.gid), -EINVAL);
+	ck_assert_int_eq(link_leave(dev.link, &group), -ENOENT);
+	ck_assert_int_eq(link_join(dev.link, &group), 0);
+	ck_assert_int_eq(link_join(dev.link, &group), 0);
+	ck_assert_int_eq(link_leave(dev.link, &group), 0);
 	send_from_kernel(address[_i].group, 3, 300, 100);
 	expect(&dev, QPN, 3, 300, 100);
 
 	/* And to the kernel's members of it. */
-	ck_assert_int_eq(link_udp_join(kernel.link, &group), 0);
+	ck_assert_int_eq(link_join(kernel.link, &group), 0);
 	n = make_train(&dev, address[_i].group, QPN, 3, 300, 100);
-	ck_assert_int_eq(link_veth_send(dev.link, &train, 1), 1);
+	ck_assert_int_eq(link_send(dev.link, &train, 1), 1);
 	expect(&dev, QPN, n, 300, 100); /* a member hears itself */
 	expect_at_kernel(n);
 
-	ck_assert_int_eq(link_veth_leave(dev.link, &group), 0);
+	ck_assert_int_eq(link_leave(dev.link, &group), 0);
 	send_from_kernel(address[_i].group, 1, 300, 300);
 	send_from_kernel(address[_i].device, 1, 200, 200);
 	ck_assert_int_eq(device_await(&dev, &a, 1), 1);
@@ -361,7 +360,7 @@ START_TEST(headers)
 	train.traffic_class = 0x68;
 	train.hop_limit = 7;
 	train.flow_label = 0x12345;
-	ck_assert_int_eq(link_veth_send(dev.link, &train, 1), 1);
+	ck_assert_int_eq(link_send(dev.link, &train, 1), 1);
 	ck_assert_int_eq(device_await(&dev, &a, 1), 1);
 	ck_assert_uint_eq(a.traffic_class, 0x68);
 	ck_assert_uint_eq(a.hop_limit, 7);
@@ -379,24 +378,24 @@ START_TEST(nobody_there)
 
 	pair_enter(PAIR_A);
 	device_open(&dev, "va", "10.77.0.9", 0);
-	p = (struct pollfd){ .fd = link_veth_poll_fd(dev.link), .events = POLLIN };
+	p = (struct pollfd){ .fd = link_wait_fd(dev.link), .events = POLLIN };
 	(void)make_train(&dev, "10.77.0.66", QPN, 2, 300, 100);
 	for (int i = 0; i < 4; i++)
-		ck_assert_int_eq(link_veth_send(dev.link, &train, 1), 1);
+		ck_assert_int_eq(link_send(dev.link, &train, 1), 1);
 	/* Four are kept; the others wait for a moment, and are dropped after that. */
-	ck_assert_int_eq(link_veth_send(dev.link, &train, 1), -EAGAIN);
-	while (link_veth_send(dev.link, &train, 1) == -EAGAIN)
+	ck_assert_int_eq(link_send(dev.link, &train, 1), -EAGAIN);
+	while (link_send(dev.link, &train, 1) == -EAGAIN)
 		(void)poll(NULL, 0, 5);
-	ck_assert_uint_eq(link_veth_send_errors(dev.link), 2);
+	ck_assert_uint_eq(dev.link->stats.send_errors, 2);
 	while (dev.says == 0 && poll(&p, 1, AWAIT_MS) > 0)
-		ck_assert_int_eq(link_veth_recv(dev.link, &a, 1), 0);
+		ck_assert_int_eq(link_receive(dev.link, &a, 1), 0);
 	ck_assert_uint_eq(dev.says, 1);
 	ck_assert_ptr_nonnull(strstr(dev.said, "10.77.0.66"));
-	ck_assert_uint_eq(link_veth_send_errors(dev.link), 10);
+	ck_assert_uint_eq(dev.link->stats.send_errors, 10);
 	/* Another network, and no gateway. */
 	(void)make_train(&dev, "10.78.0.1", QPN, 1, 300, 300);
-	ck_assert_int_eq(link_veth_send(dev.link, &train, 1), 1);
-	ck_assert_uint_eq(link_veth_send_errors(dev.link), 11);
+	ck_assert_int_eq(link_send(dev.link, &train, 1), 1);
+	ck_assert_uint_eq(dev.link->stats.send_errors, 11);
 	ck_assert_ptr_nonnull(strstr(dev.said, "gateway"));
 	device_close(&dev);
 }
@@ -409,13 +408,13 @@ START_TEST(mtu)
 
 	open_both(0);
 	pair_enter(PAIR_A);
-	ck_assert_uint_eq(link_veth_max_mtu("va", &v4), 4096);
-	ck_assert_uint_eq(link_veth_max_mtu("nowhere", &v4), 0);
+	ck_assert_uint_eq(ethernet_max_mtu("va", &v4), 4096);
+	ck_assert_uint_eq(ethernet_max_mtu("nowhere", &v4), 0);
 	ck_assert(pair_run("ip link set va mtu 1500"));
-	ck_assert_uint_eq(link_veth_max_mtu("va", &v4), 1024);
+	ck_assert_uint_eq(ethernet_max_mtu("va", &v4), 1024);
 	(void)make_train(&dev, "10.77.0.9", QPN, 2, 2048 + 28, 2048 + 28);
-	ck_assert_int_eq(link_veth_send(dev.link, &train, 1), 1);
-	ck_assert_uint_eq(link_veth_send_errors(dev.link), 2);
+	ck_assert_int_eq(link_send(dev.link, &train, 1), 1);
+	ck_assert_uint_eq(dev.link->stats.send_errors, 2);
 	ck_assert_ptr_nonnull(strstr(dev.said, "does not fit va"));
 	ck_assert(pair_run("ip link set va mtu 9000"));
 	device_close(&dev);
@@ -433,13 +432,13 @@ START_TEST(down_and_up)
 	device_open(&dev, "va", "10.77.0.9", 0);
 	ck_assert(pair_run("ip link set va down"));
 	n = make_train(&dev, "10.77.0.9", QPN, 3, 300, 100);
-	ck_assert_int_eq(link_veth_send(dev.link, &train, 1), 1);
-	ck_assert_uint_eq(link_veth_send_errors(dev.link), n);
+	ck_assert_int_eq(link_send(dev.link, &train, 1), 1);
+	ck_assert_uint_eq(dev.link->stats.send_errors, n);
 	ck_assert_ptr_nonnull(strstr(dev.said, "va is down"));
 	for (int i = 0; i < 4; i++)
-		ck_assert_int_eq(link_veth_recv(dev.link, &a, 1), 0);
+		ck_assert_int_eq(link_receive(dev.link, &a, 1), 0);
 	ck_assert(pair_run("ip link set va up && ip addr replace fd77::1/64 dev va nodad"));
-	ck_assert_int_eq(link_veth_send(dev.link, &train, 1), 1);
+	ck_assert_int_eq(link_send(dev.link, &train, 1), 1);
 	expect(&dev, QPN, n, 300, 100);
 	device_close(&dev);
 }
@@ -463,7 +462,7 @@ END_TEST
 /* Without CAP_NET_RAW: one line that says what to do. */
 START_TEST(no_right)
 {
-	struct link_veth_filter filter = {
+	struct ethernet_filter filter = {
 		.ifname = "va", .gid = gid_of("10.77.0.9"), .log = hear, .log_arg = &dev
 	};
 	int rx, tx, status;
@@ -475,7 +474,7 @@ START_TEST(no_right)
 	if (child == 0) {
 		if (setuid(NOBODY) != 0)
 			_exit(PAIR_SKIP);
-		if (link_veth_open_sockets(&filter, &rx, &tx) != -EPERM || dev.says != 1)
+		if (ethernet_open_sockets(&filter, &rx, &tx) != -EPERM || dev.says != 1)
 			_exit(1);
 		_exit(strstr(dev.said, "CAP_NET_RAW") ? 0 : 3);
 	}
@@ -487,23 +486,23 @@ END_TEST
 
 START_TEST(not_there)
 {
-	struct link_veth_filter filter = {
+	struct ethernet_filter filter = {
 		.ifname = "nowhere", .gid = gid_of("10.77.0.9"), .log = hear, .log_arg = &dev
 	};
-	struct link_veth_cfg cfg = { .ifname = "va", .gid = gid_of("239.1.1.1") };
-	struct link_veth *link;
+	struct ethernet_cfg cfg = { .ifname = "va", .gid = gid_of("239.1.1.1") };
+	struct link *link;
 	int rx, tx;
 
 	pair_enter(PAIR_A);
-	ck_assert_int_eq(link_veth_open_sockets(&filter, &rx, &tx), -ENODEV);
+	ck_assert_int_eq(ethernet_open_sockets(&filter, &rx, &tx), -ENODEV);
 	ck_assert_ptr_nonnull(strstr(dev.said, "nowhere"));
 	filter.ifname = "lo";
-	ck_assert_int_eq(link_veth_open_sockets(&filter, &rx, &tx), -ENOTSUP);
+	ck_assert_int_eq(ethernet_open_sockets(&filter, &rx, &tx), -ENOTSUP);
 	ck_assert_ptr_nonnull(strstr(dev.said, "lo is not an Ethernet interface"));
-	ck_assert_int_eq(link_veth_open(&link, &cfg), -EINVAL);
+	ck_assert_int_eq(ethernet_open(&link, &cfg), -EINVAL);
 	cfg.gid = gid_of("10.77.0.9");
-	cfg.slot = LINK_VETH_SLOTS;
-	ck_assert_int_eq(link_veth_open(&link, &cfg), -EINVAL);
+	cfg.slot = ETHERNET_SLOTS;
+	ck_assert_int_eq(ethernet_open(&link, &cfg), -EINVAL);
 }
 END_TEST
 

@@ -59,14 +59,14 @@ static uint32_t make(const struct spec *spec, uint8_t opcode, uint32_t n, uint32
 	return size;
 }
 
-static struct veth_split split(const struct spec *spec, uint32_t gso_size)
+static struct ethernet_split split(const struct spec *spec, uint32_t gso_size)
 {
 	uint8_t *p = malloc(used);
-	struct veth_split s;
+	struct ethernet_split s;
 
 	ck_assert_ptr_nonnull(p);
 	memcpy(p, buf, used);
-	s = veth_split(spec->flow, spec->ip_id, p, used, gso_size);
+	s = ethernet_split(spec->flow, spec->ip_id, p, used, gso_size);
 	free(p);
 	return s;
 }
@@ -145,7 +145,7 @@ START_TEST(nonsense)
 
 	for (uint32_t round = 0; round < 3000; round++) {
 		const struct spec spec = { &flows[round & 1], 3, 1, 0 };
-		struct veth_split s;
+		struct ethernet_split s;
 
 		used = round % 200 + 1;
 		for (uint32_t i = 0; i < used; i++)

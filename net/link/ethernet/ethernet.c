@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A veth link: what it is made of, and what it says of itself.
+/* An Ethernet link: opening, closing, multicast groups.
  *
  * Everything runs under the engine's lock: nothing here is called by two threads at once. */
 #include "net/link/ethernet/ethernet.h"
@@ -14,112 +14,13 @@
 #include "net/link/ethernet/private.h"
 #include "net/link/udp/address.h"
 
-void veth_complain(struct link_veth *link, enum veth_complaint what, const char *line)
+void ethernet_complain(struct ethernet_link *link, enum ethernet_complaint what, const char *line)
 {
 	if (link->complained & what)
 		return;
 	link->complained |= what;
 	if (link->log)
 		link->log(link->log_arg, line);
-}
-
-static int poll_add(struct link_veth *link, int fd)
-{
-	struct epoll_event event = { .events = EPOLLIN, .data.u64 = UINT64_MAX };
-
-	return epoll_ctl(link->poll_fd, EPOLL_CTL_ADD, fd, &event) == 0 ? 0 : -errno;
-}
-
-static int open_parts(struct link_veth *link)
-{
-	int rc;
-
-	for (uint32_t i = 0; i < VETH_MAX_HELD; i++) {
-		link->held[i].train.buf = malloc(TRAIN_MAX_BYTES);
-		if (!link->held[i].train.buf)
-			return -ENOMEM;
-	}
-	link->poll_fd = epoll_create1(EPOLL_CLOEXEC);
-	if (link->poll_fd < 0)
-		return -errno;
-	rc = veth_timer_open(link);
-	if (rc == 0)
-		rc = poll_add(link, link->timer_fd);
-	return rc == 0 ? poll_add(link, link->port->rx_fd) : rc;
-}
-
-static bool cfg_is_sound(const struct link_veth_cfg *cfg)
-{
-	const uint32_t bits = gid_is_v4(&cfg->gid) ? 32 : 128;
-
-	return !gid_is_multicast(&cfg->gid) && !(cfg->mac[0] & 1) && cfg->slot < LINK_VETH_SLOTS &&
-	       cfg->prefix_len <= bits && strlen(cfg->ifname) < IF_NAMESIZE;
-}
-
-static void configure(struct link_veth *link, const struct link_veth_cfg *cfg)
-{
-	static const struct gid none = { { 0 } };
-
-	link->self.gid = cfg->gid;
-	memcpy(link->self.mac, cfg->mac, FRAME_MAC_LEN);
-	memcpy(link->ifname, cfg->ifname, strlen(cfg->ifname) + 1);
-	link->ifindex = if_nametoindex(cfg->ifname);
-	link->prefix_len = cfg->prefix_len;
-	link->gateway = cfg->gateway;
-	link->has_gateway = !gid_equal(&cfg->gateway, &none);
-	link->answers = cfg->answers;
-	link->port = cfg->port;
-	link->log = cfg->log;
-	link->log_arg = cfg->log_arg;
-	link->poll_fd = link->timer_fd = -1;
-	for (uint32_t i = 0; i < LINK_VETH_TX_PORTS; i++)
-		link->tx_port[i] = (uint16_t)(VETH_FIRST_PORT + cfg->slot * LINK_VETH_TX_PORTS + i);
-}
-
-int link_veth_open(struct link_veth **ret, const struct link_veth_cfg *cfg)
-{
-	struct link_veth *link;
-	int rc;
-
-	if (!cfg_is_sound(cfg))
-		return -EINVAL;
-	link = calloc(1, sizeof(*link));
-	if (!link)
-		return -ENOMEM;
-	configure(link, cfg);
-	rc = link->ifindex ? open_parts(link) : -ENODEV;
-	if (rc != 0) {
-		link->port = NULL; /* still the caller's */
-		link_veth_close(link);
-		return rc;
-	}
-	veth_tx_init(link);
-	if (link->answers)
-		veth_announce(link);
-	*ret = link;
-	return 0;
-}
-
-void link_veth_answer(struct link_veth *link, bool answers)
-{
-	if (answers && !link->answers)
-		veth_announce(link);
-	link->answers = answers;
-}
-
-void link_veth_close(struct link_veth *link)
-{
-	if (!link)
-		return;
-	if (link->timer_fd >= 0)
-		(void)close(link->timer_fd);
-	if (link->poll_fd >= 0)
-		(void)close(link->poll_fd);
-	if (link->port)
-		link->port->close(link->port);
-	for (uint32_t i = 0; i < VETH_MAX_HELD; i++)
-		free(link->held[i].train.buf);
-	free(link);
 }
 
 static uint32_t hash_on(uint32_t hash, const uint8_t *p, size_t len)
@@ -129,8 +30,7 @@ static uint32_t hash_on(uint32_t hash, const uint8_t *p, size_t len)
 	return hash;
 }
 
-void link_veth_make_mac(uint8_t ret[static FRAME_MAC_LEN], const struct gid *gid,
-			const char *ifname)
+void ethernet_make_mac(uint8_t ret[static FRAME_MAC_LEN], const struct gid *gid, const char *ifname)
 {
 	uint8_t if_mac[FRAME_MAC_LEN] = { 0 };
 	uint32_t hash;
@@ -143,53 +43,15 @@ void link_veth_make_mac(uint8_t ret[static FRAME_MAC_LEN], const struct gid *gid
 		ret[2 + i] = (uint8_t)(hash >> 8 * i);
 }
 
-uint32_t link_veth_max_mtu(const char *ifname, const struct gid *gid)
+uint32_t ethernet_max_mtu(const char *ifname, const struct gid *gid)
 {
 	const uint32_t ifindex = if_nametoindex(ifname);
 
 	return ifindex ? frame_path_mtu(udp_addr_if_mtu(ifindex), gid) : 0;
 }
 
-bool link_veth_is_self(const struct link_veth *link, const struct gid *gid)
-{
-	return gid_equal(gid, &link->self.gid);
-}
-
-uint32_t link_veth_tx_ports(const struct link_veth *link, uint16_t *ret, uint32_t max)
-{
-	const uint32_t n = max < LINK_VETH_TX_PORTS ? max : LINK_VETH_TX_PORTS;
-
-	memcpy(ret, link->tx_port, n * sizeof(*ret));
-	return n;
-}
-
-uint16_t link_veth_max_segs(const struct link_veth *link)
-{
-	(void)link; /* cut here, so nothing stands in the way of any */
-	return TRAIN_MAX_SEGS;
-}
-
-uint64_t link_veth_send_errors(const struct link_veth *link)
-{
-	return link->send_errors;
-}
-
-uint64_t link_veth_recv_drops(const struct link_veth *link)
-{
-	return link->port->drops(link->port);
-}
-
-uint64_t link_veth_bad_frames(const struct link_veth *link)
-{
-	return link->bad_frames;
-}
-
-int link_veth_poll_fd(const struct link_veth *link)
-{
-	return link->poll_fd;
-}
-
-const struct veth_group *veth_find_group(const struct link_veth *link, const struct gid *gid)
+const struct ethernet_group *ethernet_find_group(const struct ethernet_link *link,
+						 const struct gid *gid)
 {
 	for (uint32_t i = 0; i < link->num_groups; i++)
 		if (gid_equal(&link->group[i].gid, gid))
@@ -198,7 +60,7 @@ const struct veth_group *veth_find_group(const struct link_veth *link, const str
 }
 
 /* Tell the interface to let a group's frames in. One that lets in everything need not know, so failing is no matter. */
-static void change_membership(const struct link_veth *link, const struct gid *group, int option)
+static void change_membership(const struct ethernet_link *link, const struct gid *group, int option)
 {
 	struct packet_mreq req = { .mr_ifindex = (int)link->ifindex,
 				   .mr_type = PACKET_MR_MULTICAST,
@@ -208,9 +70,10 @@ static void change_membership(const struct link_veth *link, const struct gid *gr
 	(void)setsockopt(link->port->tx_fd, SOL_PACKET, option, &req, sizeof(req));
 }
 
-int link_veth_join(struct link_veth *link, const struct gid *group)
+static int ethernet_join(struct link *base, const struct gid *group)
 {
-	const struct veth_group *known = veth_find_group(link, group);
+	struct ethernet_link *link = (struct ethernet_link *)base;
+	const struct ethernet_group *known = ethernet_find_group(link, group);
 
 	if (!gid_is_multicast(group) || gid_is_v4(group) != gid_is_v4(&link->self.gid))
 		return -EINVAL;
@@ -218,17 +81,18 @@ int link_veth_join(struct link_veth *link, const struct gid *group)
 		link->group[known - link->group].joins++;
 		return 0;
 	}
-	if (link->num_groups == VETH_MAX_GROUPS)
+	if (link->num_groups == ETHERNET_MAX_GROUPS)
 		return -ENOSPC;
-	link->group[link->num_groups++] = (struct veth_group){ .gid = *group, .joins = 1 };
+	link->group[link->num_groups++] = (struct ethernet_group){ .gid = *group, .joins = 1 };
 	change_membership(link, group, PACKET_ADD_MEMBERSHIP);
 	return 0;
 }
 
-int link_veth_leave(struct link_veth *link, const struct gid *group)
+static int ethernet_leave(struct link *base, const struct gid *group)
 {
-	const struct veth_group *known = veth_find_group(link, group);
-	struct veth_group *own;
+	struct ethernet_link *link = (struct ethernet_link *)base;
+	const struct ethernet_group *known = ethernet_find_group(link, group);
+	struct ethernet_group *own;
 
 	if (!known)
 		return -ENOENT;
@@ -238,4 +102,160 @@ int link_veth_leave(struct link_veth *link, const struct gid *group)
 	change_membership(link, group, PACKET_DROP_MEMBERSHIP);
 	*own = link->group[--link->num_groups];
 	return 0;
+}
+
+static bool ethernet_is_local(struct link *base, const struct gid *gid)
+{
+	return gid_equal(gid, &((struct ethernet_link *)base)->self.gid);
+}
+
+static uint32_t ethernet_tx_ports(const struct link *base, uint16_t *ret, uint32_t max)
+{
+	const struct ethernet_link *link = (const struct ethernet_link *)base;
+	const uint32_t n = max < ETHERNET_TX_PORTS ? max : ETHERNET_TX_PORTS;
+
+	memcpy(ret, link->tx_port, n * sizeof(*ret));
+	return n;
+}
+
+/* Trains are cut here, so nothing limits them. */
+static uint16_t ethernet_max_segs(const struct link *base)
+{
+	(void)base;
+	return TRAIN_MAX_SEGS;
+}
+
+static uint64_t ethernet_receive_drops(const struct link *base)
+{
+	struct ethernet_port *port = ((const struct ethernet_link *)base)->port;
+
+	return port->drops(port);
+}
+
+static int ethernet_wait_fd(const struct link *base)
+{
+	return ((const struct ethernet_link *)base)->poll_fd;
+}
+
+/* Frames carry their headers always. */
+static void ethernet_show_headers(struct link *base)
+{
+	(void)base;
+}
+
+static void ethernet_close(struct link *base)
+{
+	struct ethernet_link *link = (struct ethernet_link *)base;
+
+	if (link->timer_fd >= 0)
+		(void)close(link->timer_fd);
+	if (link->poll_fd >= 0)
+		(void)close(link->poll_fd);
+	if (link->port)
+		link->port->close(link->port);
+	for (uint32_t i = 0; i < ETHERNET_MAX_HELD; i++)
+		free(link->held[i].train.buf);
+	free(link);
+}
+
+static const struct link_ops ops = {
+	.send = ethernet_send,
+	.receive = ethernet_receive,
+	.wait_fd = ethernet_wait_fd,
+	.tx_ports = ethernet_tx_ports,
+	.max_segs = ethernet_max_segs,
+	.join = ethernet_join,
+	.leave = ethernet_leave,
+	.is_local = ethernet_is_local,
+	.show_headers = ethernet_show_headers,
+	.receive_drops = ethernet_receive_drops,
+	.close = ethernet_close,
+};
+
+static int poll_add(struct ethernet_link *link, int fd)
+{
+	struct epoll_event event = { .events = EPOLLIN, .data.u64 = UINT64_MAX };
+
+	return epoll_ctl(link->poll_fd, EPOLL_CTL_ADD, fd, &event) == 0 ? 0 : -errno;
+}
+
+static int open_parts(struct ethernet_link *link)
+{
+	int rc;
+
+	for (uint32_t i = 0; i < ETHERNET_MAX_HELD; i++) {
+		link->held[i].train.buf = malloc(TRAIN_MAX_BYTES);
+		if (!link->held[i].train.buf)
+			return -ENOMEM;
+	}
+	link->poll_fd = epoll_create1(EPOLL_CLOEXEC);
+	if (link->poll_fd < 0)
+		return -errno;
+	rc = ethernet_timer_open(link);
+	if (rc == 0)
+		rc = poll_add(link, link->timer_fd);
+	return rc == 0 ? poll_add(link, link->port->rx_fd) : rc;
+}
+
+static bool cfg_is_sound(const struct ethernet_cfg *cfg)
+{
+	const uint32_t bits = gid_is_v4(&cfg->gid) ? 32 : 128;
+
+	return !gid_is_multicast(&cfg->gid) && !(cfg->mac[0] & 1) && cfg->slot < ETHERNET_SLOTS &&
+	       cfg->prefix_len <= bits && strlen(cfg->ifname) < IF_NAMESIZE;
+}
+
+static void configure(struct ethernet_link *link, const struct ethernet_cfg *cfg)
+{
+	static const struct gid none = { { 0 } };
+
+	link->base.ops = &ops;
+	link->self.gid = cfg->gid;
+	memcpy(link->self.mac, cfg->mac, FRAME_MAC_LEN);
+	memcpy(link->ifname, cfg->ifname, strlen(cfg->ifname) + 1);
+	link->ifindex = if_nametoindex(cfg->ifname);
+	link->prefix_len = cfg->prefix_len;
+	link->gateway = cfg->gateway;
+	link->has_gateway = !gid_equal(&cfg->gateway, &none);
+	link->answers = cfg->answers;
+	link->port = cfg->port;
+	link->log = cfg->log;
+	link->log_arg = cfg->log_arg;
+	link->poll_fd = link->timer_fd = -1;
+	for (uint32_t i = 0; i < ETHERNET_TX_PORTS; i++)
+		link->tx_port[i] =
+			(uint16_t)(ETHERNET_FIRST_PORT + cfg->slot * ETHERNET_TX_PORTS + i);
+}
+
+int ethernet_open(struct link **ret, const struct ethernet_cfg *cfg)
+{
+	struct ethernet_link *link;
+	int rc;
+
+	if (!cfg_is_sound(cfg))
+		return -EINVAL;
+	link = calloc(1, sizeof(*link));
+	if (!link)
+		return -ENOMEM;
+	configure(link, cfg);
+	rc = link->ifindex ? open_parts(link) : -ENODEV;
+	if (rc != 0) {
+		link->port = NULL; /* still the caller's */
+		ethernet_close(&link->base);
+		return rc;
+	}
+	ethernet_tx_init(link);
+	if (link->answers)
+		ethernet_announce(link);
+	*ret = &link->base;
+	return 0;
+}
+
+void ethernet_answer(struct link *base, bool answers)
+{
+	struct ethernet_link *link = (struct ethernet_link *)base;
+
+	if (answers && !link->answers)
+		ethernet_announce(link);
+	link->answers = answers;
 }

@@ -27,7 +27,7 @@
 #define EXPRESSION   600
 #define MAX_FILTER   512u
 
-static int fail(const struct link_veth_filter *filter, int error)
+static int fail(const struct ethernet_filter *filter, int error)
 {
 	char line[200];
 
@@ -55,7 +55,7 @@ static int fail(const struct link_veth_filter *filter, int error)
 }
 
 /* The condition on byte 5 of the BTH, the top of the destination QPN. */
-static void slot_condition(char *ret, size_t room, const struct link_veth_filter *filter,
+static void slot_condition(char *ret, size_t room, const struct ethernet_filter *filter,
 			   const char *byte)
 {
 	if (filter->slots == 0)
@@ -66,7 +66,7 @@ static void slot_condition(char *ret, size_t room, const struct link_veth_filter
 		(void)snprintf(ret, room, "%s = %u", byte, filter->slot);
 }
 
-static void expression(char *ret, size_t room, const struct link_veth_filter *filter)
+static void expression(char *ret, size_t room, const struct ethernet_filter *filter)
 {
 	const uint8_t *mac = filter->mac;
 	char address[INET6_ADDRSTRLEN], slot[80];
@@ -89,10 +89,10 @@ static void expression(char *ret, size_t room, const struct link_veth_filter *fi
 }
 
 /* The caller frees it with pcap_freecode(). */
-static int compile(const struct link_veth_filter *filter, struct bpf_program *ret)
+static int compile(const struct ethernet_filter *filter, struct bpf_program *ret)
 {
 	char text[EXPRESSION];
-	pcap_t *pcap = pcap_open_dead(DLT_EN10MB, (int)VETH_FRAME_MAX);
+	pcap_t *pcap = pcap_open_dead(DLT_EN10MB, (int)ETHERNET_FRAME_MAX);
 	int rc;
 
 	if (!pcap)
@@ -104,7 +104,7 @@ static int compile(const struct link_veth_filter *filter, struct bpf_program *re
 }
 
 /* The filter, and before it: no VLAN tag, which the kernel has put aside by then. Locked, since others will hold the socket. */
-static int attach(int fd, const struct link_veth_filter *filter)
+static int attach(int fd, const struct ethernet_filter *filter)
 {
 	struct sock_filter code[MAX_FILTER] = {
 		BPF_STMT(BPF_LD | BPF_W | BPF_ABS,
@@ -158,8 +158,8 @@ static int listen_for(int fd, uint32_t ifindex, uint16_t type, const uint8_t *ma
 	return setsockopt(fd, SOL_PACKET, PACKET_ADD_MEMBERSHIP, &req, sizeof(req));
 }
 
-/* Have the interface let in frames to our MAC, which is not its own, and to the groups that neighbours ask by. */
-static void let_in(int fd, uint32_t ifindex, const struct link_veth_filter *filter)
+/* Have the interface let in frames to our MAC, which is not its own, and to the groups that neighbors ask by. */
+static void let_in(int fd, uint32_t ifindex, const struct ethernet_filter *filter)
 {
 	uint8_t group_mac[FRAME_MAC_LEN];
 
@@ -172,7 +172,7 @@ static void let_in(int fd, uint32_t ifindex, const struct link_veth_filter *filt
 }
 
 /* It receives nothing: protocol 0. */
-static int open_tx(const struct link_veth_filter *filter, uint32_t ifindex, int *ret)
+static int open_tx(const struct ethernet_filter *filter, uint32_t ifindex, int *ret)
 {
 	const int fd = socket(AF_PACKET, SOCK_RAW | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	int rc;
@@ -190,7 +190,7 @@ static int open_tx(const struct link_veth_filter *filter, uint32_t ifindex, int 
 	return 0;
 }
 
-static int open_rx(const struct link_veth_filter *filter, uint32_t ifindex, int *ret)
+static int open_rx(const struct ethernet_filter *filter, uint32_t ifindex, int *ret)
 {
 	const int fd = socket(AF_PACKET, SOCK_RAW | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	const int yes = 1;
@@ -212,7 +212,7 @@ static int open_rx(const struct link_veth_filter *filter, uint32_t ifindex, int 
 	return 0;
 }
 
-int link_veth_open_sockets(const struct link_veth_filter *filter, int *ret_rx_fd, int *ret_tx_fd)
+int ethernet_open_sockets(const struct ethernet_filter *filter, int *ret_rx_fd, int *ret_tx_fd)
 {
 	const uint32_t ifindex = if_nametoindex(filter->ifname);
 	int rx_fd = -1, tx_fd = -1, rc;

@@ -7,8 +7,8 @@
 #include "net/link/ethernet/ethernet.h"
 
 /* Which frames: RoCEv2 to this MAC and address whose destination QPN has the slot in its top 8 bits (out of range: slot 0), to any
- * group, and ARP or neighbour discovery. slots 0: of every QPN. */
-struct link_veth_filter {
+ * group, and ARP or neighbor discovery. slots 0: of every QPN. */
+struct ethernet_filter {
 	const char *ifname;
 	struct gid gid;
 	uint8_t mac[FRAME_MAC_LEN];
@@ -21,6 +21,6 @@ struct link_veth_filter {
 /* Sockets to hand over to a process that may not open its own. The filter cannot be changed by whom they are handed to; but
  * whoever holds the sending one may send any frame on that interface. 0, -EPERM
  * (no CAP_NET_RAW), -ENODEV, -ENETDOWN, -ENOTSUP (not Ethernet), -errno. */
-int link_veth_open_sockets(const struct link_veth_filter *filter, int *ret_rx_fd, int *ret_tx_fd);
+int ethernet_open_sockets(const struct ethernet_filter *filter, int *ret_rx_fd, int *ret_tx_fd);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* RoCEv2 in an Ethernet frame (IBTA vol. 1, annex A17.3.1): Ethernet, IPv4 or IPv6, and UDP around BTH to ICRC. Bytes on one side,
- * one host-order struct on the other; no sockets, no state. The veth link sends and receives by it, captures are made by it.
+ * one host-order struct on the other; no sockets, no state. The Ethernet link sends and receives by it, captures are made by it.
  *
  * What is sent: DF set, UDP checksum 0 (over IPv6 too, as RFC 6936 allows and rdma_rxe does), a right IPv4 header checksum.
  * What is taken: no VLAN tag, no IP options or extension headers, no fragments, lengths that agree, DF set (the ICRC counts on it),

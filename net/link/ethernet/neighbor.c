@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* ARP (RFC 826) and IPv6 neighbour discovery (RFC 4861) as frames. What is not exactly as these demand (hop limit 255, a right
+/* ARP (RFC 826) and IPv6 neighbor discovery (RFC 4861) as frames. What is not exactly as these demand (hop limit 255, a right
  * checksum, sizes of addresses) is nothing. */
 #include "net/link/ethernet/neighbor.h"
 

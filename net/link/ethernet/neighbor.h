@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Who has this address: ARP (RFC 826) and IPv6 neighbour discovery (RFC 4861), as frames. A device with an Ethernet address of its
- * own answers for itself, since no kernel does. Bytes to struct and back; what is known of neighbours is neighbor_table.h's. */
+/* Who has this address: ARP (RFC 826) and IPv6 neighbor discovery (RFC 4861), as frames. A device with an Ethernet address of its
+ * own answers for itself, since no kernel does. Bytes to struct and back; what is known of neighbors is neighbor_table.h's. */
 #ifndef RXE_LINK_ETHERNET_NEIGHBOR_H
 #define RXE_LINK_ETHERNET_NEIGHBOR_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What is known of neighbours' Ethernet addresses: sets of four, the stalest of which makes room for a new one. */
+/* What is known of neighbors' Ethernet addresses: sets of four, the stalest of which makes room for a new one. */
 #include "net/link/ethernet/neighbor_table.h"
 
 #include <string.h>

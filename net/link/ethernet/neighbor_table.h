@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What is known of neighbours' Ethernet addresses. Bounded, without a clock of its own: time is a parameter, and what shall be
+/* What is known of neighbors' Ethernet addresses. Bounded, without a clock of its own: time is a parameter, and what shall be
  * asked is returned to the caller, who sends it.
  *
  * An address is ASKED for up to NEIGHBOR_TRIES times; KNOWN from the answer on; a minute after the last sign of life it is
@@ -46,7 +46,7 @@ enum neighbor_source {
 	SOURCE_HEARD, /* the source of a datagram: makes room, shows life, and never replaces another MAC */
 };
 
-/* The neighbour's MAC, or NULL while nobody has answered. *ret_ask: send a question now (to that MAC, or to everybody). */
+/* The neighbor's MAC, or NULL while nobody has answered. *ret_ask: send a question now (to that MAC, or to everybody). */
 const uint8_t *neighbor_table_find(struct neighbor_table *table, const struct gid *gid,
 				   uint64_t now_ns, bool *ret_ask);
 

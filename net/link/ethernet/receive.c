@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Receiving on a veth: frames become arrivals, one a packet, and the device does what ARP and neighbour discovery ask of it. */
+/* Receiving frames: frames become arrivals, one a packet, and the device does what ARP and neighbor discovery ask of it. */
 #include <errno.h>
 #include <string.h>
 
@@ -7,19 +7,19 @@
 #include "net/link/ethernet/private.h"
 
 /* Is the frame for us, at both its addresses? */
-static bool is_ours(const struct link_veth *link, const struct frame *frame)
+static bool is_ours(const struct ethernet_link *link, const struct frame *frame)
 {
 	uint8_t group_mac[FRAME_MAC_LEN];
 
 	if (gid_equal(&frame->dst, &link->self.gid))
 		return memcmp(frame->dst_mac, link->self.mac, FRAME_MAC_LEN) == 0;
-	if (!gid_is_multicast(&frame->dst) || !veth_find_group(link, &frame->dst))
+	if (!gid_is_multicast(&frame->dst) || !ethernet_find_group(link, &frame->dst))
 		return false;
 	frame_group_mac(group_mac, &frame->dst);
 	return memcmp(frame->dst_mac, group_mac, FRAME_MAC_LEN) == 0;
 }
 
-static void begin_hand_out(struct veth_rx *rx, const struct frame *frame, uint32_t gso_size)
+static void begin_hand_out(struct ethernet_rx *rx, const struct frame *frame, uint32_t gso_size)
 {
 	const struct icrc_flow flow = { .src = frame->src,
 					.dst = frame->dst,
@@ -28,7 +28,7 @@ static void begin_hand_out(struct veth_rx *rx, const struct frame *frame, uint32
 	rx->opened = true;
 	rx->p = frame->payload;
 	rx->left = frame->payload_len;
-	rx->split = veth_split(&flow, frame->ip_id, rx->p, rx->left, gso_size);
+	rx->split = ethernet_split(&flow, frame->ip_id, rx->p, rx->left, gso_size);
 	rx->common = (struct wire_arrival){
 		.src_port = frame->src_port,
 		.ip_id = frame->ip_id,
@@ -42,28 +42,28 @@ static void begin_hand_out(struct veth_rx *rx, const struct frame *frame, uint32
 }
 
 /* Look at frame next. False when it has no packet for us. */
-static bool open_frame(struct link_veth *link, uint64_t now_ns)
+static bool open_frame(struct ethernet_link *link, uint64_t now_ns)
 {
-	const struct link_veth_frame *raw = &link->rx.frame[link->rx.next];
+	const struct ethernet_frame *raw = &link->rx.frame[link->rx.next];
 	struct frame frame;
 
 	switch (frame_parse(&frame, raw->p, raw->len)) {
 	case FRAME_OK: break;
-	case FRAME_NOT_ROCE: veth_neighbor_heard(link, raw, now_ns); return false;
+	case FRAME_NOT_ROCE: ethernet_neighbor_heard(link, raw, now_ns); return false;
 	case FRAME_RUNT:
 	case FRAME_BAD_IP:
 	case FRAME_BAD_CHECKSUM:
 	case FRAME_FRAGMENT:
-	case FRAME_BAD_UDP: link->bad_frames++; return false;
+	case FRAME_BAD_UDP: link->base.stats.bad_frames++; return false;
 	}
 	if (!is_ours(link, &frame) || frame.payload_len == 0)
 		return false;
-	veth_datagram_heard(link, &frame, now_ns);
+	ethernet_datagram_heard(link, &frame, now_ns);
 	begin_hand_out(&link->rx, &frame, raw->gso_size);
 	return true;
 }
 
-static void hand_out_one(struct veth_rx *rx, struct wire_arrival *ret)
+static void hand_out_one(struct ethernet_rx *rx, struct wire_arrival *ret)
 {
 	*ret = rx->common;
 	ret->p = rx->p;
@@ -77,10 +77,10 @@ static void hand_out_one(struct veth_rx *rx, struct wire_arrival *ret)
 	}
 }
 
-static size_t hand_out(struct link_veth *link, struct wire_arrival *ret, size_t max,
+static size_t hand_out(struct ethernet_link *link, struct wire_arrival *ret, size_t max,
 		       uint64_t now_ns)
 {
-	struct veth_rx *rx = &link->rx;
+	struct ethernet_rx *rx = &link->rx;
 	size_t n = 0;
 
 	while (n < max && rx->next < rx->count) {
@@ -92,18 +92,19 @@ static size_t hand_out(struct link_veth *link, struct wire_arrival *ret, size_t 
 	return n;
 }
 
-int link_veth_recv(struct link_veth *link, struct wire_arrival *ret, size_t max)
+int ethernet_receive(struct link *base, struct wire_arrival *ret, size_t max)
 {
-	struct veth_rx *rx = &link->rx;
+	struct ethernet_link *link = (struct ethernet_link *)base;
+	struct ethernet_rx *rx = &link->rx;
 	uint64_t now_ns;
 	int rc;
 
 	if (max == 0)
 		return 0;
-	veth_neighbors_due(link);
+	ethernet_neighbors_due(link);
 	if (rx->next >= rx->count) {
 		rx->next = rx->count = 0;
-		rc = link->port->read(link->port, rx->frame, VETH_RX_BATCH);
+		rc = link->port->read(link->port, rx->frame, ETHERNET_RX_BATCH);
 		/* An interface that goes down says so once; it may come up again. */
 		if (rc <= 0)
 			return rc == -EBADF || rc == -ENOTSOCK ? rc : 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The veth link among its neighbours: who is asked and answered, when, and what becomes of the trains that wait meanwhile. */
+/* Address resolution: asks for neighbors' MACs, answers for the device's own, and sends or drops the trains that waited. */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <stdio.h>
@@ -10,7 +10,7 @@
 #include "net/link/clock.h"
 #include "net/link/ethernet/private.h"
 
-int veth_timer_open(struct link_veth *link)
+int ethernet_timer_open(struct ethernet_link *link)
 {
 	link->timer_ns = UINT64_MAX;
 	link->timer_fd = timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC);
@@ -18,9 +18,9 @@ int veth_timer_open(struct link_veth *link)
 }
 
 /* Wakes who waits on the link's descriptor, when a question is to be asked again. */
-static void set_timer(struct link_veth *link)
+static void set_timer(struct ethernet_link *link)
 {
-	const uint64_t due_ns = neighbor_table_deadline(&link->neighbours);
+	const uint64_t due_ns = neighbor_table_deadline(&link->neighbors);
 	struct itimerspec at = { 0 };
 
 	if (due_ns == link->timer_ns)
@@ -48,38 +48,38 @@ static bool is_link_local(const struct gid *gid)
 	return gid->raw[0] == 0xfe && (gid->raw[1] & 0xc0) == 0x80;
 }
 
-static bool is_on_link(const struct link_veth *link, const struct gid *gid)
+static bool is_on_link(const struct ethernet_link *link, const struct gid *gid)
 {
 	return gid_is_v4(gid) == gid_is_v4(&link->self.gid) &&
 	       (link->prefix_len == 0 || is_link_local(gid) ||
 		same_network(gid, &link->self.gid, link->prefix_len));
 }
 
-const struct gid *veth_next_hop(const struct link_veth *link, const struct gid *dst)
+const struct gid *ethernet_next_hop(const struct ethernet_link *link, const struct gid *dst)
 {
 	if (is_on_link(link, dst))
 		return dst;
 	return link->has_gateway ? &link->gateway : NULL;
 }
 
-static void send_frame(const struct link_veth *link, const uint8_t *p, size_t len)
+static void send_frame(const struct ethernet_link *link, const uint8_t *p, size_t len)
 {
 	/* One that is lost is asked for, or asked, again. */
 	(void)!send(link->port->tx_fd, p, len, MSG_DONTWAIT | MSG_NOSIGNAL);
 }
 
-static void ask(const struct link_veth *link, const struct gid *target, const uint8_t *mac)
+static void ask(const struct ethernet_link *link, const struct gid *target, const uint8_t *mac)
 {
 	uint8_t p[NEIGHBOR_FRAME_MAX];
 
 	send_frame(link, p, neighbor_emit_question(p, &link->self, target, mac));
 }
 
-const uint8_t *veth_resolve(struct link_veth *link, const struct gid *next_hop)
+const uint8_t *ethernet_resolve(struct ethernet_link *link, const struct gid *next_hop)
 {
 	bool asking;
 	const uint8_t *mac =
-		neighbor_table_find(&link->neighbours, next_hop, clock_now_ns(), &asking);
+		neighbor_table_find(&link->neighbors, next_hop, clock_now_ns(), &asking);
 
 	if (asking) {
 		ask(link, next_hop, mac);
@@ -88,14 +88,14 @@ const uint8_t *veth_resolve(struct link_veth *link, const struct gid *next_hop)
 	return mac;
 }
 
-void veth_announce(struct link_veth *link)
+void ethernet_announce(struct ethernet_link *link)
 {
 	uint8_t p[NEIGHBOR_FRAME_MAX];
 
 	send_frame(link, p, neighbor_emit_announcement(p, &link->self));
 }
 
-static void complain_conflict(struct link_veth *link, const uint8_t *mac)
+static void complain_conflict(struct ethernet_link *link, const uint8_t *mac)
 {
 	char line[160];
 
@@ -103,19 +103,19 @@ static void complain_conflict(struct link_veth *link, const uint8_t *mac)
 		       "%02x:%02x:%02x:%02x:%02x:%02x on %s has our address too: give the device "
 		       "an address that is free",
 		       mac[0], mac[1], mac[2], mac[3], mac[4], mac[5], link->ifname);
-	veth_complain(link, VETH_CONFLICT, line);
+	ethernet_complain(link, ETHERNET_CONFLICT, line);
 }
 
-static void learn(struct link_veth *link, const struct gid *gid, const uint8_t *mac,
+static void learn(struct ethernet_link *link, const struct gid *gid, const uint8_t *mac,
 		  enum neighbor_source source, uint64_t now_ns)
 {
 	/* The next set_timer is soon enough: waking once for nothing is no matter. */
-	if (neighbor_table_learn(&link->neighbours, gid, mac, source, now_ns))
-		veth_release_held(link, gid, mac);
+	if (neighbor_table_learn(&link->neighbors, gid, mac, source, now_ns))
+		ethernet_release_held(link, gid, mac);
 }
 
-void veth_neighbor_heard(struct link_veth *link, const struct link_veth_frame *frame,
-			 uint64_t now_ns)
+void ethernet_neighbor_heard(struct ethernet_link *link, const struct ethernet_frame *frame,
+			     uint64_t now_ns)
 {
 	struct neighbor_message message;
 	const enum neighbor_kind kind = neighbor_parse(&message, frame->p, frame->len);
@@ -137,7 +137,7 @@ void veth_neighbor_heard(struct link_veth *link, const struct link_veth_frame *f
 		send_frame(link, p, neighbor_emit_answer(p, &link->self, &message));
 }
 
-void veth_datagram_heard(struct link_veth *link, const struct frame *frame, uint64_t now_ns)
+void ethernet_datagram_heard(struct ethernet_link *link, const struct frame *frame, uint64_t now_ns)
 {
 	if (gid_equal(&frame->src, &link->self.gid) || (frame->src_mac[0] & 1) ||
 	    gid_is_multicast(&frame->src) || !is_on_link(link, &frame->src))
@@ -145,7 +145,7 @@ void veth_datagram_heard(struct link_veth *link, const struct frame *frame, uint
 	learn(link, &frame->src, frame->src_mac, SOURCE_HEARD, now_ns);
 }
 
-static void give_up(struct link_veth *link, const struct gid *gid)
+static void give_up(struct ethernet_link *link, const struct gid *gid)
 {
 	char line[200], address[INET6_ADDRSTRLEN] = "?";
 	const bool v4 = gid_is_v4(gid);
@@ -156,11 +156,11 @@ static void give_up(struct link_veth *link, const struct gid *gid)
 		       "nobody on %s answers for %s: packets to it are dropped; is it up, and in "
 		       "the same network?",
 		       link->ifname, address);
-	veth_release_held(link, gid, NULL);
-	veth_complain(link, VETH_NO_ANSWER, line);
+	ethernet_release_held(link, gid, NULL);
+	ethernet_complain(link, ETHERNET_NO_ANSWER, line);
 }
 
-void veth_neighbors_due(struct link_veth *link)
+void ethernet_neighbors_due(struct ethernet_link *link)
 {
 	const uint8_t *mac;
 	uint64_t expired;
@@ -170,7 +170,7 @@ void veth_neighbors_due(struct link_veth *link)
 		return;
 	(void)!read(link->timer_fd, &expired, sizeof(expired));
 	for (;;) {
-		switch (neighbor_table_due(&link->neighbours, clock_now_ns(), &gid, &mac)) {
+		switch (neighbor_table_due(&link->neighbors, clock_now_ns(), &gid, &mac)) {
 		case NEIGHBOR_ASK_AGAIN: ask(link, &gid, mac); continue;
 		case NEIGHBOR_GONE: give_up(link, &gid); continue;
 		case NEIGHBOR_NOTHING: break;
@@ -178,9 +178,9 @@ void veth_neighbors_due(struct link_veth *link)
 		break;
 	}
 	/* Trains for one whom others have crowded out of the table wait for nobody. */
-	while (link->neighbours.waiting == 0 && link->num_held > 0) {
+	while (link->neighbors.waiting == 0 && link->num_held > 0) {
 		gid = link->held[0].next_hop;
-		veth_release_held(link, &gid, NULL);
+		ethernet_release_held(link, &gid, NULL);
 	}
 	link->timer_ns = UINT64_MAX; /* it has fired */
 	set_timer(link);

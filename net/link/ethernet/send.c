@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Sending on a veth: trains are cut into frames of one packet each, many to a system call. Packet i bears IP identification i, with
+/* Sending frames: trains are cut into frames of one packet each, many to a system call. Packet i bears IP identification i, with
  * which its ICRC was computed. */
 #include <assert.h>
 #include <errno.h>
@@ -10,11 +10,11 @@
 #include "net/link/clock.h"
 #include "net/link/ethernet/private.h"
 
-void veth_tx_init(struct link_veth *link)
+void ethernet_tx_init(struct ethernet_link *link)
 {
-	struct veth_tx *tx = &link->tx;
+	struct ethernet_tx *tx = &link->tx;
 
-	for (uint32_t i = 0; i < VETH_TX_BATCH; i++) {
+	for (uint32_t i = 0; i < ETHERNET_TX_BATCH; i++) {
 		tx->iov[i][0].iov_base = tx->headers[i];
 		tx->msg[i].msg_hdr.msg_iov = tx->iov[i];
 		tx->msg[i].msg_hdr.msg_iovlen = 2;
@@ -22,23 +22,23 @@ void veth_tx_init(struct link_veth *link)
 }
 
 /* Frames of the train's packets from first on; returns how many. */
-static uint32_t fill(struct link_veth *link, const struct wire_train *train, const uint8_t *mac,
+static uint32_t fill(struct ethernet_link *link, const struct wire_train *train, const uint8_t *mac,
 		     uint32_t first)
 {
-	struct veth_tx *tx = &link->tx;
+	struct ethernet_tx *tx = &link->tx;
 	struct frame frame = {
 		.src = link->self.gid,
 		.dst = train->dst,
 		.src_port = link->tx_port[train->tx_index],
 		.traffic_class = train->traffic_class,
-		.hop_limit = train->hop_limit ? train->hop_limit : VETH_HOP_LIMIT,
+		.hop_limit = train->hop_limit ? train->hop_limit : ETHERNET_HOP_LIMIT,
 		.flow_label = train->flow_label,
 	};
 	uint32_t n = 0;
 
 	memcpy(frame.dst_mac, mac, FRAME_MAC_LEN);
 	memcpy(frame.src_mac, link->self.mac, FRAME_MAC_LEN);
-	for (uint32_t i = first; i < train->segs && n < VETH_TX_BATCH; i++, n++) {
+	for (uint32_t i = first; i < train->segs && n < ETHERNET_TX_BATCH; i++, n++) {
 		const uint32_t offset = i * train->seg_len;
 		const uint32_t left = train->len - offset;
 
@@ -57,19 +57,19 @@ static bool would_block(int error)
 }
 
 /* What cannot go: count it, and tell a person why. */
-static void drop(struct link_veth *link, const struct wire_train *train, uint32_t packets,
+static void drop(struct ethernet_link *link, const struct wire_train *train, uint32_t packets,
 		 int error)
 {
 	char line[200];
 
-	link->send_errors += packets;
+	link->base.stats.send_errors += packets;
 	switch (error) {
 	case EMSGSIZE:
 		(void)snprintf(line, sizeof(line),
 			       "a packet of %u bytes does not fit %s: lower the path MTU, or raise "
 			       "the interface's",
 			       train->segs > 1 ? train->seg_len : train->len, link->ifname);
-		veth_complain(link, VETH_TOO_LONG, line);
+		ethernet_complain(link, ETHERNET_TOO_LONG, line);
 		return;
 	case ENETDOWN:
 	case ENXIO:
@@ -77,33 +77,34 @@ static void drop(struct link_veth *link, const struct wire_train *train, uint32_
 		(void)snprintf(line, sizeof(line),
 			       "%s is down or gone: packets are dropped; try ip link set %s up",
 			       link->ifname, link->ifname);
-		veth_complain(link, VETH_DOWN, line);
+		ethernet_complain(link, ETHERNET_DOWN, line);
 		return;
 	case ENETUNREACH:
-		veth_complain(
-			link, VETH_NO_ROUTE,
+		ethernet_complain(
+			link, ETHERNET_NO_ROUTE,
 			"a peer is in another network, and no gateway is known: packets to it "
 			"are dropped");
 		return;
-	case EHOSTUNREACH: /* its neighbour has been complained of */
+	case EHOSTUNREACH: /* its neighbor has been complained of */
 	case EAGAIN: return;
 	default:
 		(void)snprintf(line, sizeof(line), "%s refuses to send a frame (%s)", link->ifname,
 			       strerrordesc_np(error));
-		veth_complain(link, VETH_REFUSED, line);
+		ethernet_complain(link, ETHERNET_REFUSED, line);
 	}
 }
 
-static bool wait_writable(const struct link_veth *link)
+static bool wait_writable(const struct ethernet_link *link)
 {
 	struct pollfd p = { .fd = link->port->tx_fd, .events = POLLOUT };
 
-	return poll(&p, 1, VETH_SEND_WAIT_MS) > 0;
+	return poll(&p, 1, ETHERNET_SEND_WAIT_MS) > 0;
 }
 
 /* Send a train's packets to that MAC. False when not even the first would go now; what is stuck behind the first is lost, since
  * half a train cannot be handed back. */
-static bool send_train(struct link_veth *link, const struct wire_train *train, const uint8_t *mac)
+static bool send_train(struct ethernet_link *link, const struct wire_train *train,
+		       const uint8_t *mac)
 {
 	uint32_t done = 0;
 
@@ -129,15 +130,16 @@ static bool send_train(struct link_veth *link, const struct wire_train *train, c
 	return true;
 }
 
-/* Keep a train until its neighbour answers. False when too many are kept, and the answer may come any moment: then it had better
+/* Keep a train until its neighbor answers. False when too many are kept, and the answer may come any moment: then it had better
  * be handed in again, or who begins with many datagrams would lose most of them. */
-static bool hold(struct link_veth *link, const struct wire_train *train, const struct gid *next_hop)
+static bool hold(struct ethernet_link *link, const struct wire_train *train,
+		 const struct gid *next_hop)
 {
-	struct veth_held *held;
+	struct ethernet_held *held;
 	uint8_t *buf;
 
-	if (link->num_held == VETH_MAX_HELD) {
-		if (neighbor_table_just_asked(&link->neighbours, next_hop, clock_now_ns()))
+	if (link->num_held == ETHERNET_MAX_HELD) {
+		if (neighbor_table_just_asked(&link->neighbors, next_hop, clock_now_ns()))
 			return false;
 		drop(link, train, train->segs, EHOSTUNREACH);
 		return true;
@@ -151,12 +153,13 @@ static bool hold(struct link_veth *link, const struct wire_train *train, const s
 	return true;
 }
 
-void veth_release_held(struct link_veth *link, const struct gid *next_hop, const uint8_t *mac)
+void ethernet_release_held(struct ethernet_link *link, const struct gid *next_hop,
+			   const uint8_t *mac)
 {
 	uint32_t kept = 0;
 
 	for (uint32_t i = 0; i < link->num_held; i++) {
-		struct veth_held held = link->held[i];
+		struct ethernet_held held = link->held[i];
 
 		if (!gid_equal(&held.next_hop, next_hop)) {
 			/* Move up, and leave the buffer of the one that went in its place. */
@@ -173,7 +176,7 @@ void veth_release_held(struct link_veth *link, const struct gid *next_hop, const
 }
 
 /* False when the train must be handed in again. */
-static bool send_one(struct link_veth *link, const struct wire_train *train)
+static bool send_one(struct ethernet_link *link, const struct wire_train *train)
 {
 	const struct gid *next_hop;
 	uint8_t group_mac[FRAME_MAC_LEN];
@@ -186,22 +189,23 @@ static bool send_one(struct link_veth *link, const struct wire_train *train)
 	/* The receiving sockets see what goes out too: that is how the slots of a device reach each other. */
 	if (gid_equal(&train->dst, &link->self.gid))
 		return send_train(link, train, link->self.mac);
-	next_hop = veth_next_hop(link, &train->dst);
+	next_hop = ethernet_next_hop(link, &train->dst);
 	if (!next_hop) {
 		drop(link, train, train->segs, ENETUNREACH);
 		return true;
 	}
-	mac = veth_resolve(link, next_hop);
+	mac = ethernet_resolve(link, next_hop);
 	if (mac)
 		return send_train(link, train, mac);
 	return hold(link, train, next_hop);
 }
 
-int link_veth_send(struct link_veth *link, const struct wire_train *trains, size_t n)
+int ethernet_send(struct link *base, const struct wire_train *trains, size_t n)
 {
-	veth_neighbors_due(link);
+	struct ethernet_link *link = (struct ethernet_link *)base;
+	ethernet_neighbors_due(link);
 	for (size_t i = 0; i < n; i++) {
-		assert(trains[i].tx_index < LINK_VETH_TX_PORTS);
+		assert(trains[i].tx_index < ETHERNET_TX_PORTS);
 		if (!send_one(link, &trains[i]))
 			return i > 0 ? (int)i : -EAGAIN;
 	}

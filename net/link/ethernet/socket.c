@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A veth link's port on packet sockets that were handed over. The kernel says how long the packets of an uncut train are
+/* The port of an Ethernet link on packet sockets that the device server opened. The kernel says how long the packets of an uncut train are
  * (PACKET_VNET_HDR), if it can: before 6.2 it cannot for UDP, and refuses the frame. Then it is asked no more. */
 #include <errno.h>
 #include <linux/if_packet.h>
@@ -15,19 +15,19 @@
 #endif
 
 struct socket_port {
-	struct link_veth_port port;
+	struct ethernet_port port;
 	bool says_size; /* a virtio_net_hdr stands before each frame */
 	uint64_t drops;
-	struct mmsghdr msg[VETH_RX_BATCH];
-	struct iovec iov[VETH_RX_BATCH][2];
-	struct virtio_net_hdr header[VETH_RX_BATCH];
-	uint8_t bytes[VETH_RX_BATCH][VETH_FRAME_MAX];
+	struct mmsghdr msg[ETHERNET_RX_BATCH];
+	struct iovec iov[ETHERNET_RX_BATCH][2];
+	struct virtio_net_hdr header[ETHERNET_RX_BATCH];
+	uint8_t bytes[ETHERNET_RX_BATCH][ETHERNET_FRAME_MAX];
 };
 
 static void set_says_size(struct socket_port *port, bool says)
 {
 	port->says_size = says;
-	for (uint32_t i = 0; i < VETH_RX_BATCH; i++) {
+	for (uint32_t i = 0; i < ETHERNET_RX_BATCH; i++) {
 		port->msg[i].msg_hdr.msg_iov = &port->iov[i][says ? 0 : 1];
 		port->msg[i].msg_hdr.msg_iovlen = says ? 2 : 1;
 	}
@@ -41,10 +41,10 @@ static void ask_no_more(struct socket_port *port)
 		set_says_size(port, false);
 }
 
-static struct link_veth_frame frame_at(const struct socket_port *port, uint32_t i)
+static struct ethernet_frame frame_at(const struct socket_port *port, uint32_t i)
 {
 	const struct virtio_net_hdr *header = &port->header[i];
-	struct link_veth_frame frame = { .p = port->bytes[i], .len = port->msg[i].msg_len };
+	struct ethernet_frame frame = { .p = port->bytes[i], .len = port->msg[i].msg_len };
 
 	if (!port->says_size)
 		return frame;
@@ -52,18 +52,19 @@ static struct link_veth_frame frame_at(const struct socket_port *port, uint32_t 
 	if ((header->gso_type & ~VIRTIO_NET_HDR_GSO_ECN) == VIRTIO_NET_HDR_GSO_UDP_L4)
 		frame.gso_size = header->gso_size;
 	else if (frame.len > 0 && header->gso_type == VIRTIO_NET_HDR_GSO_NONE)
-		frame.gso_size = VETH_FRAME_MAX; /* one packet, however long */
+		frame.gso_size = ETHERNET_FRAME_MAX; /* one packet, however long */
 	return frame;
 }
 
-static int socket_read(struct link_veth_port *base, struct link_veth_frame *ret, uint32_t max)
+static int socket_read(struct ethernet_port *base, struct ethernet_frame *ret, uint32_t max)
 {
 	struct socket_port *port = (struct socket_port *)base;
 	int rc;
 
 	do {
-		rc = recvmmsg(base->rx_fd, port->msg, max < VETH_RX_BATCH ? max : VETH_RX_BATCH,
-			      MSG_DONTWAIT, NULL);
+		rc = recvmmsg(base->rx_fd, port->msg,
+			      max < ETHERNET_RX_BATCH ? max : ETHERNET_RX_BATCH, MSG_DONTWAIT,
+			      NULL);
 	} while (rc < 0 && errno == EINTR);
 	if (rc < 0 && errno == EINVAL && port->says_size) {
 		ask_no_more(port);
@@ -76,7 +77,7 @@ static int socket_read(struct link_veth_port *base, struct link_veth_frame *ret,
 	return rc;
 }
 
-static uint64_t socket_drops(struct link_veth_port *base)
+static uint64_t socket_drops(struct ethernet_port *base)
 {
 	struct socket_port *port = (struct socket_port *)base;
 	struct tpacket_stats stats;
@@ -88,12 +89,12 @@ static uint64_t socket_drops(struct link_veth_port *base)
 	return port->drops;
 }
 
-static void socket_close(struct link_veth_port *base)
+static void socket_close(struct ethernet_port *base)
 {
 	free(base);
 }
 
-int link_veth_port_sockets(struct link_veth_port **ret, int rx_fd, int tx_fd)
+int ethernet_port_sockets(struct ethernet_port **ret, int rx_fd, int tx_fd)
 {
 	struct socket_port *port;
 	int says = 0;
@@ -104,12 +105,12 @@ int link_veth_port_sockets(struct link_veth_port **ret, int rx_fd, int tx_fd)
 	port = calloc(1, sizeof(*port));
 	if (!port)
 		return -ENOMEM;
-	port->port = (struct link_veth_port){ .rx_fd = rx_fd,
-					      .tx_fd = tx_fd,
-					      .read = socket_read,
-					      .drops = socket_drops,
-					      .close = socket_close };
-	for (uint32_t i = 0; i < VETH_RX_BATCH; i++) {
+	port->port = (struct ethernet_port){ .rx_fd = rx_fd,
+					     .tx_fd = tx_fd,
+					     .read = socket_read,
+					     .drops = socket_drops,
+					     .close = socket_close };
+	for (uint32_t i = 0; i < ETHERNET_RX_BATCH; i++) {
 		port->iov[i][0] = (struct iovec){ &port->header[i], sizeof(port->header[i]) };
 		port->iov[i][1] = (struct iovec){ port->bytes[i], sizeof(port->bytes[i]) };
 	}

@@ -62,7 +62,7 @@ static uint32_t find_size(const struct icrc_flow *flow, uint16_t ip_id, const ui
 			continue;
 		if (is_right(flow, ip_id, p, size))
 			return size;
-		if (++tries == VETH_SPLIT_TRIES)
+		if (++tries == ETHERNET_SPLIT_TRIES)
 			break;
 	}
 	return len;
@@ -84,10 +84,10 @@ static uint16_t find_step(const struct icrc_flow *flow, uint16_t ip_id, const ui
 	return is_right(flow, ip_id, p + seg_len, left) ? 0 : 1;
 }
 
-struct veth_split veth_split(const struct icrc_flow *flow, uint16_t ip_id, const uint8_t *p,
-			     uint32_t len, uint32_t gso_size)
+struct ethernet_split ethernet_split(const struct icrc_flow *flow, uint16_t ip_id, const uint8_t *p,
+				     uint32_t len, uint32_t gso_size)
 {
-	struct veth_split split = { .seg_len = len, .id_step = 1 };
+	struct ethernet_split split = { .seg_len = len, .id_step = 1 };
 
 	if (gso_size)
 		split.seg_len = gso_size < len ? gso_size : len;

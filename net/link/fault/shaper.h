@@ -4,8 +4,8 @@
  * Sans-IO: trains and arrivals in, trains and arrivals out, time is the caller's. Packets that wait are copied; everything
  * else stays in the caller's buffers. Under the engine's lock, per engine call:
  *
- *   each train of rxe_engine_output()  -> fault_shaper_out() -> link_udp_send()
- *   each arrival of link_udp_recv()    -> fault_shaper_in()  -> rxe_engine_input()
+ *   each train of rxe_engine_output()  -> fault_shaper_out() -> udp_send()
+ *   each arrival of udp_receive()    -> fault_shaper_in()  -> rxe_engine_input()
  *   when fault_shaper_deadline() is up -> fault_shaper_due_out(), fault_shaper_due_in()
  */
 #ifndef RXE_LINK_FAULT_SHAPER_H

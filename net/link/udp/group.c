@@ -39,9 +39,9 @@ static void grow_rcvbuf(int fd)
 		(void)setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &wanted, sizeof(wanted));
 }
 
-void udp_see_headers(int fd, int family, bool see)
+void udp_set_header_options(int fd, int family, bool show)
 {
-	const int value = see;
+	const int value = show;
 
 	if (family == AF_INET) {
 		(void)setsockopt(fd, IPPROTO_IP, IP_RECVTOS, &value, sizeof(value));
@@ -95,7 +95,7 @@ static int set_sink_options(int fd)
 }
 
 /* Slot number slots is the sink. */
-static int open_slot(struct link_udp_group *group, uint32_t slot, const union udp_addr *addr,
+static int open_slot(struct udp_group *group, uint32_t slot, const union udp_addr *addr,
 		     socklen_t len)
 {
 	const int fd = socket(addr->sa.sa_family, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
@@ -121,7 +121,7 @@ static int open_slot(struct link_udp_group *group, uint32_t slot, const union ud
 	return 0;
 }
 
-static void close_slots(struct link_udp_group *group, uint32_t count)
+static void close_slots(struct udp_group *group, uint32_t count)
 {
 	/* From the end: no socket changes its number on the way. */
 	while (count > 0)
@@ -131,7 +131,7 @@ static void close_slots(struct link_udp_group *group, uint32_t count)
 }
 
 /* Hold a port to send from. Bound alone first, so that it is nobody else's, not even another of this group. */
-static int hold_port(struct link_udp_group *group, uint32_t i)
+static int hold_port(struct udp_group *group, uint32_t i)
 {
 	union udp_addr addr;
 	socklen_t len = udp_addr_set(&addr, &group->gid, 0, udp_addr_ifindex(&group->gid));
@@ -150,29 +150,29 @@ static int hold_port(struct link_udp_group *group, uint32_t i)
 	return on(fd, SOL_SOCKET, SO_REUSEPORT);
 }
 
-static void release_ports(struct link_udp_group *group)
+static void release_ports(struct udp_group *group)
 {
-	for (uint32_t i = 0; i < LINK_UDP_TX_SOCKETS; i++)
+	for (uint32_t i = 0; i < UDP_TX_SOCKETS; i++)
 		if (group->tx_fd[i] >= 0)
 			(void)close(group->tx_fd[i]);
 }
 
-static int hold_ports(struct link_udp_group *group)
+static int hold_ports(struct udp_group *group)
 {
 	int rc = 0;
 
-	for (uint32_t i = 0; i < LINK_UDP_TX_SOCKETS; i++)
+	for (uint32_t i = 0; i < UDP_TX_SOCKETS; i++)
 		group->tx_fd[i] = -1;
-	for (uint32_t i = 0; rc == 0 && i < LINK_UDP_TX_SOCKETS; i++)
+	for (uint32_t i = 0; rc == 0 && i < UDP_TX_SOCKETS; i++)
 		rc = hold_port(group, i);
 	if (rc != 0)
 		release_ports(group);
 	return rc;
 }
 
-int link_udp_group_open(struct link_udp_group *ret, const struct gid *gid, uint32_t slots)
+int udp_group_open(struct udp_group *ret, const struct gid *gid, uint32_t slots)
 {
-	struct link_udp_group group = { .gid = *gid, .slots = slots };
+	struct udp_group group = { .gid = *gid, .slots = slots };
 	union udp_addr addr;
 	int granted = 0, rc;
 	socklen_t optlen = sizeof(granted), len;
@@ -207,7 +207,7 @@ int link_udp_group_open(struct link_udp_group *ret, const struct gid *gid, uint3
 	return 0;
 }
 
-void link_udp_group_close(struct link_udp_group *group)
+void udp_group_close(struct udp_group *group)
 {
 	if (group->fd) {
 		release_ports(group);
@@ -216,11 +216,11 @@ void link_udp_group_close(struct link_udp_group *group)
 	group->slots = 0;
 }
 
-int link_udp_group_guard(struct link_udp_group *group, const struct link_udp_local *known, size_t n)
+int udp_group_guard(struct udp_group *group, const struct udp_local *known, size_t n)
 {
-	struct link_udp_local all[LINK_UDP_MAX_LOCALS + 1] = { { .gid = group->gid } };
+	struct udp_local all[UDP_MAX_LOCALS + 1] = { { .gid = group->gid } };
 
-	if (n > LINK_UDP_MAX_LOCALS)
+	if (n > UDP_MAX_LOCALS)
 		return -ENOSPC;
 	memcpy(all[0].port, group->tx_port, sizeof(all[0].port));
 	if (n > 0)
@@ -229,12 +229,12 @@ int link_udp_group_guard(struct link_udp_group *group, const struct link_udp_loc
 				   n + 1);
 }
 
-uint32_t link_udp_group_foreign(const struct link_udp_group *group)
+uint32_t udp_group_foreign(const struct udp_group *group)
 {
 	return group->fd ? link_socket_drops(group->fd[group->slots]) : 0;
 }
 
-void link_udp_group_drain(struct link_udp_group *group, uint32_t slot)
+void udp_group_drain(struct udp_group *group, uint32_t slot)
 {
 	struct mmsghdr msg[DRAIN_BATCH] = { 0 };
 

@@ -82,10 +82,9 @@ static uint32_t word(const struct gid *gid, uint32_t i)
 }
 
 /* Address, then any of its ports. */
-static void accept_from(struct program *p, int family, const struct link_udp_local *from,
-			uint32_t slots)
+static void accept_from(struct program *p, int family, const struct udp_local *from, uint32_t slots)
 {
-	const uint8_t ports = LINK_UDP_TX_SOCKETS + 1;
+	const uint8_t ports = UDP_TX_SOCKETS + 1;
 	const uint8_t rest = (uint8_t)(1 + ports + STEER_LEN);
 	const uint32_t first = family == AF_INET ? 12 : 0;
 	const int base = SKF_NET_OFF + (family == AF_INET ? IPV4_SRC : IPV6_SRC);
@@ -95,13 +94,13 @@ static void accept_from(struct program *p, int family, const struct link_udp_loc
 		skip_unless(p, word(&from->gid, i), (uint8_t)((12 - i) / 2 + rest));
 	}
 	put(p, BPF_LD | BPF_MEM, 0, 0, 0);
-	for (uint8_t i = 0; i < LINK_UDP_TX_SOCKETS; i++)
+	for (uint8_t i = 0; i < UDP_TX_SOCKETS; i++)
 		put(p, BPF_JMP | BPF_JEQ | BPF_K, from->port[i], (uint8_t)(ports - 1 - i), 0);
 	skip_unless(p, ROCE_UDP_PORT, STEER_LEN);
 	steer(p, slots);
 }
 
-static void build(struct program *p, int family, uint32_t slots, const struct link_udp_local *known,
+static void build(struct program *p, int family, uint32_t slots, const struct udp_local *known,
 		  size_t n)
 {
 	load(p, BPF_W, SKF_AD_OFF + SKF_AD_IFINDEX);
@@ -113,8 +112,7 @@ static void build(struct program *p, int family, uint32_t slots, const struct li
 	drop(p, slots);
 }
 
-int udp_attach_steering(int fd, int family, uint32_t slots, const struct link_udp_local *known,
-			size_t n)
+int udp_attach_steering(int fd, int family, uint32_t slots, const struct udp_local *known, size_t n)
 {
 	struct program p = { .len = 0 };
 	struct sock_fprog prog = { .filter = p.code };

@@ -12,7 +12,7 @@
 #include "net/link/udp/private.h"
 #include "net/wire/packet.h"
 
-static struct udp_mgroup *find(struct link_udp *link, const struct gid *gid)
+static struct udp_mgroup *find(struct udp_link *link, const struct gid *gid)
 {
 	for (uint32_t i = 0; i < link->num_mgroups; i++)
 		if (gid_equal(&link->mgroup[i].gid, gid))
@@ -20,7 +20,7 @@ static struct udp_mgroup *find(struct link_udp *link, const struct gid *gid)
 	return NULL;
 }
 
-static int join(const struct link_udp *link, int fd, const struct gid *gid)
+static int join(const struct udp_link *link, int fd, const struct gid *gid)
 {
 	union udp_addr addr;
 
@@ -39,7 +39,7 @@ static int join(const struct link_udp *link, int fd, const struct gid *gid)
 }
 
 /* A socket that receives the group, in the poll set; or -errno. */
-static int open_group(const struct link_udp *link, const struct gid *gid)
+static int open_group(const struct udp_link *link, const struct gid *gid)
 {
 	const int one = 1, fd = socket(link->family, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	struct epoll_event event = { .events = EPOLLIN, .data.u64 = (uint64_t)fd };
@@ -50,7 +50,7 @@ static int open_group(const struct link_udp *link, const struct gid *gid)
 	if (fd < 0)
 		return -errno;
 	udp_set_receive_options(fd, link->family);
-	udp_see_headers(fd, link->family, true);
+	udp_set_header_options(fd, link->family, true);
 	if (setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one)) == 0 &&
 	    bind(fd, &addr.sa, len) == 0 && join(link, fd, gid) == 0 &&
 	    epoll_ctl(link->poll_fd, EPOLL_CTL_ADD, fd, &event) == 0)
@@ -60,8 +60,9 @@ static int open_group(const struct link_udp *link, const struct gid *gid)
 	return rc;
 }
 
-int link_udp_join(struct link_udp *link, const struct gid *group)
+int udp_join(struct link *base, const struct gid *group)
 {
+	struct udp_link *link = (struct udp_link *)base;
 	struct udp_mgroup *has = find(link, group);
 	int fd;
 
@@ -83,8 +84,9 @@ int link_udp_join(struct link_udp *link, const struct gid *group)
 	return 0;
 }
 
-int link_udp_leave(struct link_udp *link, const struct gid *group)
+int udp_leave(struct link *base, const struct gid *group)
 {
+	struct udp_link *link = (struct udp_link *)base;
 	struct udp_mgroup *has = find(link, group);
 
 	if (!has)

@@ -16,7 +16,7 @@
 #define UDP_RX_CONTROL 160
 #define UDP_TX_CONTROL 96
 #define UDP_MAX_GROUPS 256
-#define UDP_PEERS      64 /* remembered answers of link_udp_same_host */
+#define UDP_PEERS      64 /* remembered answers of udp_is_local */
 #define UDP_HOP_LIMIT  64
 
 /* The kernel's number; glibc's headers leave it out. */
@@ -35,10 +35,10 @@ enum udp_complaint {
 };
 
 struct udp_tx {
-	struct mmsghdr msg[LINK_UDP_BURST];
-	struct iovec iov[LINK_UDP_BURST];
-	union udp_addr name[LINK_UDP_BURST];
-	_Alignas(8) uint8_t control[LINK_UDP_BURST][UDP_TX_CONTROL];
+	struct mmsghdr msg[UDP_BURST];
+	struct iovec iov[UDP_BURST];
+	union udp_addr name[UDP_BURST];
+	_Alignas(8) uint8_t control[UDP_BURST][UDP_TX_CONTROL];
 };
 
 /* What the control messages of a received datagram said. */
@@ -79,16 +79,16 @@ struct udp_mgroup {
 	uint32_t joins;
 };
 
-struct link_udp {
+struct udp_link {
+	struct link base; /* first: a struct link * is one of these */
 	struct gid gid;
 	int family;
 	uint32_t ifindex;
 	int rx_fd; /* the caller's */
 	int poll_fd;
-	int tx_fd[LINK_UDP_TX_SOCKETS];
-	uint16_t tx_port[LINK_UDP_TX_SOCKETS];
+	int tx_fd[UDP_TX_SOCKETS];
+	uint16_t tx_port[UDP_TX_SOCKETS];
 	uint16_t max_segs;
-	uint64_t send_errors;
 	uint32_t complained; /* enum udp_complaint */
 	void (*log)(void *arg, const char *line);
 	void *log_arg;
@@ -100,17 +100,24 @@ struct link_udp {
 	uint32_t turns; /* receive calls, so that groups get theirs */
 };
 
-void udp_tx_init(struct link_udp *link);
+/* Operations (net/link/link.h). */
+int udp_send(struct link *base, const struct wire_train *trains, size_t n);
+int udp_receive(struct link *base, struct wire_arrival *ret, size_t max);
+int udp_join(struct link *base, const struct gid *group);
+int udp_leave(struct link *base, const struct gid *group);
+bool udp_is_local(struct link *base, const struct gid *gid);
+
+void udp_tx_init(struct udp_link *link);
 /* One line of each kind, for people. */
-void udp_complain(struct link_udp *link, enum udp_complaint what, const char *line);
-int udp_rx_init(struct link_udp *link);
-void udp_rx_fini(struct link_udp *link);
+void udp_complain(struct udp_link *link, enum udp_complaint what, const char *line);
+int udp_rx_init(struct udp_link *link);
+void udp_rx_fini(struct udp_link *link);
 /* Options of a receiving socket; used for the groups' own. */
 void udp_set_receive_options(int fd, int family);
 /* Steering program of a group: a packet's slot, or slots for one to drop. known: senders of this host, all others of it are dropped;
  * NULL: all are accepted. */
-int udp_attach_steering(int fd, int family, uint32_t slots, const struct link_udp_local *known,
+int udp_attach_steering(int fd, int family, uint32_t slots, const struct udp_local *known,
 			size_t n);
-void udp_see_headers(int fd, int family, bool see);
+void udp_set_header_options(int fd, int family, bool show);
 
 #endif

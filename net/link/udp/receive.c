@@ -18,7 +18,7 @@
 /* When groups are joined, every so many calls they are looked at first. */
 #define GROUPS_FIRST_EVERY 8u
 
-int udp_rx_init(struct link_udp *link)
+int udp_rx_init(struct udp_link *link)
 {
 	struct udp_rx *rx = &link->rx;
 
@@ -37,7 +37,7 @@ int udp_rx_init(struct link_udp *link)
 	return 0;
 }
 
-void udp_rx_fini(struct link_udp *link)
+void udp_rx_fini(struct udp_link *link)
 {
 	free(link->rx.buf);
 }
@@ -79,15 +79,15 @@ static void read_controls(struct udp_meta *meta, struct msghdr *hdr)
 		read_control(meta, c);
 }
 
-static enum ip_id_rule id_rule(struct link_udp *link, const struct gid *src)
+static enum ip_id_rule id_rule(struct udp_link *link, const struct gid *src)
 {
 	if (link->family != AF_INET)
 		return IP_ID_EXACT;
-	return link_udp_same_host(link, src) ? IP_ID_RULED : IP_ID_ANY;
+	return udp_is_local(&link->base, src) ? IP_ID_RULED : IP_ID_ANY;
 }
 
 /* What the packets of datagram next have in common. */
-static void open_datagram(struct link_udp *link)
+static void open_datagram(struct udp_link *link)
 {
 	struct udp_rx *rx = &link->rx;
 	struct mmsghdr *msg = &rx->msg[rx->next];
@@ -110,7 +110,7 @@ static void open_datagram(struct link_udp *link)
 }
 
 /* Hand out packets of what was received; returns how many. */
-static size_t hand_out(struct link_udp *link, struct wire_arrival *ret, size_t max)
+static size_t hand_out(struct udp_link *link, struct wire_arrival *ret, size_t max)
 {
 	struct udp_rx *rx = &link->rx;
 	size_t n = 0;
@@ -136,7 +136,7 @@ static size_t hand_out(struct link_udp *link, struct wire_arrival *ret, size_t m
 	return n;
 }
 
-static void explain_refused(struct link_udp *link, int err)
+static void explain_refused(struct udp_link *link, int err)
 {
 	char line[160];
 
@@ -149,7 +149,7 @@ static void explain_refused(struct link_udp *link, int err)
 }
 
 /* One system call on one socket: how many datagrams it gave, or -errno. */
-static int read_socket(struct link_udp *link, int fd, const struct gid *dst)
+static int read_socket(struct udp_link *link, int fd, const struct gid *dst)
 {
 	struct udp_rx *rx = &link->rx;
 	int rc;
@@ -180,7 +180,7 @@ static int read_socket(struct link_udp *link, int fd, const struct gid *dst)
 	return rc;
 }
 
-static int read_groups(struct link_udp *link)
+static int read_groups(struct udp_link *link)
 {
 	struct epoll_event ready[8];
 	const int n = epoll_wait(link->poll_fd, ready, 8, 0);
@@ -202,7 +202,7 @@ static int read_groups(struct link_udp *link)
 	return 0;
 }
 
-static int read_any(struct link_udp *link)
+static int read_any(struct udp_link *link)
 {
 	const bool groups_first = link->num_mgroups > 0 && ++link->turns % GROUPS_FIRST_EVERY == 0;
 	int rc = groups_first ? read_groups(link) : 0;
@@ -214,8 +214,9 @@ static int read_any(struct link_udp *link)
 	return rc;
 }
 
-int link_udp_recv(struct link_udp *link, struct wire_arrival *ret, size_t max)
+int udp_receive(struct link *base, struct wire_arrival *ret, size_t max)
 {
+	struct udp_link *link = (struct udp_link *)base;
 	if (max == 0)
 		return 0;
 	if (link->rx.next >= link->rx.count) {
@@ -227,8 +228,9 @@ int link_udp_recv(struct link_udp *link, struct wire_arrival *ret, size_t max)
 	return (int)hand_out(link, ret, max);
 }
 
-int link_udp_recv_from(struct link_udp *link, int rx_fd, struct wire_arrival *ret, size_t max)
+int udp_receive_from(struct link *base, int rx_fd, struct wire_arrival *ret, size_t max)
 {
+	struct udp_link *link = (struct udp_link *)base;
 	if (max == 0)
 		return 0;
 	if (link->rx.next >= link->rx.count) {

@@ -15,11 +15,11 @@
 
 #define MTU_HINT "lower the path MTU, or raise the interface's"
 
-void udp_tx_init(struct link_udp *link)
+void udp_tx_init(struct udp_link *link)
 {
 	struct udp_tx *tx = &link->tx;
 
-	for (uint32_t i = 0; i < LINK_UDP_BURST; i++) {
+	for (uint32_t i = 0; i < UDP_BURST; i++) {
 		tx->msg[i].msg_hdr.msg_iov = &tx->iov[i];
 		tx->msg[i].msg_hdr.msg_iovlen = 1;
 		tx->msg[i].msg_hdr.msg_name = &tx->name[i];
@@ -27,7 +27,7 @@ void udp_tx_init(struct link_udp *link)
 	}
 }
 
-void udp_complain(struct link_udp *link, enum udp_complaint what, const char *line)
+void udp_complain(struct udp_link *link, enum udp_complaint what, const char *line)
 {
 	if (link->complained & what)
 		return;
@@ -51,7 +51,7 @@ static size_t put_control(uint8_t *control, size_t used, int level, int type, co
 }
 
 /* What differs from the socket's settings: usually nothing but the size of a segment. */
-static size_t put_controls(const struct link_udp *link, uint8_t *control,
+static size_t put_controls(const struct udp_link *link, uint8_t *control,
 			   const struct wire_train *train)
 {
 	const bool v4 = link->family == AF_INET;
@@ -72,7 +72,7 @@ static size_t put_controls(const struct link_udp *link, uint8_t *control,
 	return used;
 }
 
-static void fill(struct link_udp *link, uint32_t i, const struct wire_train *train)
+static void fill(struct udp_link *link, uint32_t i, const struct wire_train *train)
 {
 	struct udp_tx *tx = &link->tx;
 	struct msghdr *hdr = &tx->msg[i].msg_hdr;
@@ -91,7 +91,7 @@ static bool would_block(int error)
 	return error == EAGAIN || error == ENOBUFS || error == ENOMEM;
 }
 
-static void complain_no_route(struct link_udp *link, const struct wire_train *train, int error)
+static void complain_no_route(struct udp_link *link, const struct wire_train *train, int error)
 {
 	char name[IF_NAMESIZE] = "INTERFACE", line[200];
 
@@ -112,11 +112,11 @@ static void complain_no_route(struct link_udp *link, const struct wire_train *tr
 }
 
 /* It can never go: count it, and tell a person why. */
-static void drop(struct link_udp *link, const struct wire_train *train, int error)
+static void drop(struct udp_link *link, const struct wire_train *train, int error)
 {
 	char line[200];
 
-	link->send_errors += train->segs;
+	link->base.stats.send_errors += train->segs;
 	switch (error) {
 	case EMSGSIZE:
 	case EINVAL:
@@ -138,7 +138,7 @@ static void drop(struct link_udp *link, const struct wire_train *train, int erro
 }
 
 /* Segment i as a packet of its own, with the ICRC that identification 0 asks for. */
-static void cut(const struct link_udp *link, const struct wire_train *train, uint32_t i,
+static void cut(const struct udp_link *link, const struct wire_train *train, uint32_t i,
 		struct wire_train *ret)
 {
 	const uint32_t offset = i * train->seg_len;
@@ -157,7 +157,7 @@ static void cut(const struct link_udp *link, const struct wire_train *train, uin
 }
 
 /* Send n of the trains in one call; how many went, or -errno of the first. */
-static int send_batch(struct link_udp *link, const struct wire_train *trains, uint32_t n)
+static int send_batch(struct udp_link *link, const struct wire_train *trains, uint32_t n)
 {
 	int rc;
 
@@ -171,16 +171,16 @@ static int send_batch(struct link_udp *link, const struct wire_train *trains, ui
 }
 
 /* One by one. What does not go is lost: half a train cannot be handed back. True when any went. */
-static bool send_singles(struct link_udp *link, const struct wire_train *train)
+static bool send_singles(struct udp_link *link, const struct wire_train *train)
 {
-	struct wire_train one[LINK_UDP_BURST];
+	struct wire_train one[UDP_BURST];
 	bool any = false;
 
 	for (uint32_t i = 0; i < train->segs;) {
 		uint32_t n = 0;
 		int rc;
 
-		while (n < LINK_UDP_BURST && i + n < train->segs) {
+		while (n < UDP_BURST && i + n < train->segs) {
 			cut(link, train, i + n, &one[n]);
 			n++;
 		}
@@ -197,7 +197,7 @@ static bool send_singles(struct link_udp *link, const struct wire_train *train)
 }
 
 /* The kernel will not have this one. A train may still go as single packets: then there will be no more trains. */
-static void refused(struct link_udp *link, const struct wire_train *train, int error)
+static void refused(struct udp_link *link, const struct wire_train *train, int error)
 {
 	if (train->segs > 1 && (error == EIO || error == EINVAL || error == EOPNOTSUPP)) {
 		if (!send_singles(link, train))
@@ -212,25 +212,26 @@ static void refused(struct link_udp *link, const struct wire_train *train, int e
 }
 
 /* How many from the front may share a system call: those of one socket. */
-static uint32_t batch_of(const struct link_udp *link, const struct wire_train *trains, size_t n)
+static uint32_t batch_of(const struct udp_link *link, const struct wire_train *trains, size_t n)
 {
 	uint32_t count = 0;
 
-	while (count < n && count < LINK_UDP_BURST && trains[count].tx_index == trains->tx_index &&
+	while (count < n && count < UDP_BURST && trains[count].tx_index == trains->tx_index &&
 	       trains[count].segs <= link->max_segs)
 		count++;
 	return count;
 }
 
-int link_udp_send(struct link_udp *link, const struct wire_train *trains, size_t n)
+int udp_send(struct link *base, const struct wire_train *trains, size_t n)
 {
+	struct udp_link *link = (struct udp_link *)base;
 	size_t done = 0;
 
 	while (done < n) {
 		const uint32_t batch = batch_of(link, trains + done, n - done);
 		int rc;
 
-		assert(trains[done].tx_index < LINK_UDP_TX_SOCKETS);
+		assert(trains[done].tx_index < UDP_TX_SOCKETS);
 		if (batch == 0) { /* a train, where none are wanted */
 			(void)send_singles(link, &trains[done++]);
 			continue;

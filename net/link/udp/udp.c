@@ -40,7 +40,7 @@ static int set_ip_options(int fd, int family, uint32_t ifindex)
 	return set_int(fd, IPPROTO_IPV6, IPV6_MTU_DISCOVER, IPV6_PMTUDISC_DO);
 }
 
-static int open_tx(struct link_udp *link, uint32_t i, uint16_t port)
+static int open_tx(struct udp_link *link, uint32_t i, uint16_t port)
 {
 	union udp_addr addr;
 	socklen_t len = udp_addr_set(&addr, &link->gid, port, link->ifindex);
@@ -73,7 +73,7 @@ static bool kernel_has_trains(int fd)
 	return getsockopt(fd, IPPROTO_UDP, UDP_SEGMENT, &value, &len) == 0;
 }
 
-static int open_poll(struct link_udp *link)
+static int open_poll(struct udp_link *link)
 {
 	struct epoll_event event = { .events = EPOLLIN, .data.u64 = UINT64_MAX };
 
@@ -85,52 +85,20 @@ static int open_poll(struct link_udp *link)
 	return 0;
 }
 
-static int open_parts(struct link_udp *link, const struct link_udp_cfg *cfg)
+static int open_parts(struct udp_link *link, const struct udp_cfg *cfg)
 {
 	int rc = udp_rx_init(link);
 
-	for (uint32_t i = 0; rc == 0 && i < LINK_UDP_TX_SOCKETS; i++)
+	for (uint32_t i = 0; rc == 0 && i < UDP_TX_SOCKETS; i++)
 		rc = open_tx(link, i, cfg->tx_port[i]);
 	return rc == 0 ? open_poll(link) : rc;
 }
 
-int link_udp_open(struct link_udp **ret, const struct link_udp_cfg *cfg)
+static void udp_close(struct link *base)
 {
-	struct link_udp *link;
-	int rc;
+	struct udp_link *link = (struct udp_link *)base;
 
-	if (cfg->rx_fd < 0 || gid_is_multicast(&cfg->gid))
-		return -EINVAL;
-	link = calloc(1, sizeof(*link));
-	if (!link)
-		return -ENOMEM;
-	link->gid = cfg->gid;
-	link->family = udp_addr_family(&cfg->gid);
-	link->ifindex = udp_addr_ifindex(&cfg->gid);
-	link->rx_fd = cfg->rx_fd;
-	link->log = cfg->log;
-	link->log_arg = cfg->log_arg;
-	link->poll_fd = -1;
-	for (uint32_t i = 0; i < LINK_UDP_TX_SOCKETS; i++)
-		link->tx_fd[i] = -1;
-
-	rc = open_parts(link, cfg);
-	if (rc != 0) {
-		link_udp_close(link);
-		return rc;
-	}
-	udp_tx_init(link);
-	link_udp_see_headers(link, false); /* whatever the slot's former owner wanted */
-	link->max_segs = cfg->trains && kernel_has_trains(link->tx_fd[0]) ? TRAIN_MAX_SEGS : 1;
-	*ret = link;
-	return 0;
-}
-
-void link_udp_close(struct link_udp *link)
-{
-	if (!link)
-		return;
-	for (uint32_t i = 0; i < LINK_UDP_TX_SOCKETS; i++)
+	for (uint32_t i = 0; i < UDP_TX_SOCKETS; i++)
 		if (link->tx_fd[i] >= 0)
 			(void)close(link->tx_fd[i]);
 	for (uint32_t i = 0; i < link->num_mgroups; i++)
@@ -141,27 +109,23 @@ void link_udp_close(struct link_udp *link)
 	free(link);
 }
 
-uint32_t link_udp_tx_ports(const struct link_udp *link, uint16_t *ret, uint32_t max)
+static uint32_t udp_tx_ports(const struct link *base, uint16_t *ret, uint32_t max)
 {
-	const uint32_t n = max < LINK_UDP_TX_SOCKETS ? max : LINK_UDP_TX_SOCKETS;
+	const struct udp_link *link = (const struct udp_link *)base;
+	const uint32_t n = max < UDP_TX_SOCKETS ? max : UDP_TX_SOCKETS;
 
 	memcpy(ret, link->tx_port, n * sizeof(*ret));
 	return n;
 }
 
-uint16_t link_udp_max_segs(const struct link_udp *link)
+static uint16_t udp_max_segs(const struct link *base)
 {
-	return link->max_segs;
+	return ((const struct udp_link *)base)->max_segs;
 }
 
-int link_udp_poll_fd(const struct link_udp *link)
+static int udp_wait_fd(const struct link *base)
 {
-	return link->poll_fd;
-}
-
-uint64_t link_udp_send_errors(const struct link_udp *link)
-{
-	return link->send_errors;
+	return ((const struct udp_link *)base)->poll_fd;
 }
 
 uint32_t link_socket_drops(int fd)
@@ -174,8 +138,9 @@ uint32_t link_socket_drops(int fd)
 	return info[SK_MEMINFO_DROPS];
 }
 
-uint64_t link_udp_recv_drops(const struct link_udp *link)
+static uint64_t udp_receive_drops(const struct link *base)
 {
+	const struct udp_link *link = (const struct udp_link *)base;
 	uint64_t sum = link_socket_drops(link->rx_fd);
 
 	for (uint32_t i = 0; i < link->num_mgroups; i++)
@@ -183,14 +148,17 @@ uint64_t link_udp_recv_drops(const struct link_udp *link)
 	return sum;
 }
 
-void link_udp_see_headers(struct link_udp *link, bool see)
+static void udp_show_headers(struct link *base)
 {
-	udp_see_headers(link->rx_fd, link->family, see);
+	const struct udp_link *link = (const struct udp_link *)base;
+
+	udp_set_header_options(link->rx_fd, link->family, true);
 }
 
 /* The rule is asked for every arrival, the interfaces seldom: an address may move to another machine. */
-bool link_udp_same_host(struct link_udp *link, const struct gid *gid)
+bool udp_is_local(struct link *base, const struct gid *gid)
 {
+	struct udp_link *link = (struct udp_link *)base;
 	struct udp_peer *peer;
 
 	if (gid_equal(gid, &link->gid) || udp_addr_is_loopback(gid))
@@ -205,7 +173,55 @@ bool link_udp_same_host(struct link_udp *link, const struct gid *gid)
 	return peer->same_host;
 }
 
-uint32_t link_udp_max_mtu(const struct gid *gid)
+static const struct link_ops ops = {
+	.send = udp_send,
+	.receive = udp_receive,
+	.wait_fd = udp_wait_fd,
+	.tx_ports = udp_tx_ports,
+	.max_segs = udp_max_segs,
+	.join = udp_join,
+	.leave = udp_leave,
+	.is_local = udp_is_local,
+	.show_headers = udp_show_headers,
+	.receive_drops = udp_receive_drops,
+	.close = udp_close,
+};
+
+int udp_open(struct link **ret, const struct udp_cfg *cfg)
+{
+	struct udp_link *link;
+	int rc;
+
+	if (cfg->rx_fd < 0 || gid_is_multicast(&cfg->gid))
+		return -EINVAL;
+	link = calloc(1, sizeof(*link));
+	if (!link)
+		return -ENOMEM;
+	link->base.ops = &ops;
+	link->gid = cfg->gid;
+	link->family = udp_addr_family(&cfg->gid);
+	link->ifindex = udp_addr_ifindex(&cfg->gid);
+	link->rx_fd = cfg->rx_fd;
+	link->log = cfg->log;
+	link->log_arg = cfg->log_arg;
+	link->poll_fd = -1;
+	for (uint32_t i = 0; i < UDP_TX_SOCKETS; i++)
+		link->tx_fd[i] = -1;
+
+	rc = open_parts(link, cfg);
+	if (rc != 0) {
+		udp_close(&link->base);
+		return rc;
+	}
+	udp_tx_init(link);
+	udp_set_header_options(link->rx_fd, link->family,
+			       false); /* whatever the slot's former owner wanted */
+	link->max_segs = cfg->trains && kernel_has_trains(link->tx_fd[0]) ? TRAIN_MAX_SEGS : 1;
+	*ret = &link->base;
+	return 0;
+}
+
+uint32_t udp_max_mtu(const struct gid *gid)
 {
 	const uint32_t ifindex = udp_addr_ifindex(gid);
 

@@ -1,0 +1,175 @@
+/* SPDX-License-Identifier: MIT */
+/* A link: what carries a device's packets. Trains go out, arrivals come in; time, queue pairs and their protocol are the caller's.
+ *
+ * Two links reach a network: udp/ (sockets on port 4791) and ethernet/ (raw frames). The others are wrappers: each is a link over
+ * another link, and is in the stack only while it is in use:
+ *
+ *   fault/       carries out fault rules: drops, delays, corrupts and answers packets
+ *   capture/tap  shows packets to an observer, unchanged (a capture's ring, the packet tail)
+ *
+ * A packet that leaves meets the rules first and is then written down as it leaves; a packet that arrives meets the rules first and is
+ * then written down as the reader gets it. So a capture is two taps, one on each side of the fault link, each for one direction:
+ *
+ *   engine
+ *     tap, arrivals
+ *     fault
+ *     tap, departures
+ *   udp or ethernet
+ *
+ * The links never know whose packets they carry, call nothing above them except the callbacks they were opened with, and take no lock:
+ * the caller has one for the whole stack. */
+#ifndef RXE_LINK_H
+#define RXE_LINK_H
+
+#include <assert.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "net/wire/train.h"
+
+struct link;
+
+/* Operations of a link. A wrapper leaves out what it does not change: the link below it does that. */
+struct link_ops {
+	int (*send)(struct link *link, const struct wire_train *trains, size_t n);
+	int (*receive)(struct link *link, struct wire_arrival *ret, size_t max);
+	uint64_t (*deadline)(const struct link *link);
+	int (*wait_fd)(const struct link *link);
+	uint32_t (*tx_ports)(const struct link *link, uint16_t *ret, uint32_t max);
+	uint16_t (*max_segs)(const struct link *link);
+	int (*join)(struct link *link, const struct gid *group);
+	int (*leave)(struct link *link, const struct gid *group);
+	bool (*is_local)(struct link *link, const struct gid *gid);
+	void (*show_headers)(struct link *link);
+	uint64_t (*receive_drops)(const struct link *link);
+	void (*close)(struct link *link);
+};
+
+/* Counted by each link for itself, from its opening on. */
+struct link_stats {
+	uint64_t send_errors; /* packets that could never go, and were dropped */
+	uint64_t bad_frames;  /* frames to this address that are not sound RoCEv2 */
+};
+
+/* The first member of every link. */
+struct link {
+	const struct link_ops *ops;
+	struct link *below; /* of a wrapper; NULL for a link that reaches the network */
+	struct link_stats stats;
+};
+
+/* The first link from the top that has the operation. */
+#define LINK_WITH(link, op)                                                                        \
+	({                                                                                         \
+		__typeof__(link) with_ = (link);                                                   \
+		while (!with_->ops->op) {                                                          \
+			assert(with_->below);                                                      \
+			with_ = with_->below;                                                      \
+		}                                                                                  \
+		with_;                                                                             \
+	})
+
+/* Hands trains to the link, in order. Returns how many it took; fewer than n when it takes no more now, -EAGAIN when it takes none. A
+ * train that can never go is dropped, counted in send_errors, and counts as taken: the transport recovers. */
+static inline int link_send(struct link *link, const struct wire_train *trains, size_t n)
+{
+	struct link *with = LINK_WITH(link, send);
+
+	return with->ops->send(with, trains, n);
+}
+
+/* Gets up to max arrivals; their bytes are valid until the next call. 0 when nothing is there, -errno otherwise. Never blocks. */
+static inline int link_receive(struct link *link, struct wire_arrival *ret, size_t max)
+{
+	struct link *with = LINK_WITH(link, receive);
+
+	return with->ops->receive(with, ret, max);
+}
+
+/* The earliest time when a packet that a link holds back is due, CLOCK_MONOTONIC; UINT64_MAX for none. Links that wake their wait
+ * descriptor by themselves have no deadline. */
+static inline uint64_t link_deadline(const struct link *link)
+{
+	uint64_t first_ns = UINT64_MAX;
+
+	for (; link; link = link->below) {
+		const uint64_t ns = link->ops->deadline ? link->ops->deadline(link) : UINT64_MAX;
+
+		first_ns = ns < first_ns ? ns : first_ns;
+	}
+	return first_ns;
+}
+
+/* An epoll descriptor, the same as long as the link lives: readable when link_receive has something to do, which may be no arrival. */
+static inline int link_wait_fd(const struct link *link)
+{
+	const struct link *with = LINK_WITH(link, wait_fd);
+
+	return with->ops->wait_fd(with);
+}
+
+/* UDP source ports by wire_train.tx_index; the ICRC covers them. Returns how many, up to max. */
+static inline uint32_t link_tx_ports(const struct link *link, uint16_t *ret, uint32_t max)
+{
+	const struct link *with = LINK_WITH(link, tx_ports);
+
+	return with->ops->tx_ports(with, ret, max);
+}
+
+/* Largest number of packets in a train. It may fall to 1 when an interface proves to refuse trains: ask for each train. */
+static inline uint16_t link_max_segs(const struct link *link)
+{
+	const struct link *with = LINK_WITH(link, max_segs);
+
+	return with->ops->max_segs(with);
+}
+
+/* Multicast: joins or leaves a group; joins nest. 0, -EINVAL (not a group, or of the other address family), -EOPNOTSUPP (the interface
+ * carries no such groups), -ENOENT (leave: not joined), -ENOSPC, -errno. */
+static inline int link_join(struct link *link, const struct gid *group)
+{
+	struct link *with = LINK_WITH(link, join);
+
+	return with->ops->join(with, group);
+}
+
+static inline int link_leave(struct link *link, const struct gid *group)
+{
+	struct link *with = LINK_WITH(link, leave);
+
+	return with->ops->leave(with, group);
+}
+
+/* True when packets to that address stay on this host, so that a local process receives them. */
+static inline bool link_is_local(struct link *link, const struct gid *gid)
+{
+	struct link *with = LINK_WITH(link, is_local);
+
+	return with->ops->is_local(with, gid);
+}
+
+/* From now on arrivals carry traffic class, hop limit and flow label; before, a link may report 0, 64 and 0. */
+static inline void link_show_headers(struct link *link)
+{
+	struct link *with = LINK_WITH(link, show_headers);
+
+	with->ops->show_headers(with);
+}
+
+/* Packets that the kernel dropped because receive buffers of the link were full. */
+static inline uint64_t link_receive_drops(const struct link *link)
+{
+	const struct link *with = LINK_WITH(link, receive_drops);
+
+	return with->ops->receive_drops(with);
+}
+
+/* Closes this link, not those below. NULL is allowed. */
+static inline void link_close(struct link *link)
+{
+	if (link)
+		link->ops->close(link);
+}
+
+#endif
