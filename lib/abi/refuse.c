@@ -186,14 +186,14 @@ void vb_refuse_ops(struct verbs_context_65 *verbs)
 int ibv_set_ece(struct ibv_qp *qp, struct ibv_ece *ece)
 {
 	/* Enhanced connection establishment: no options are known, so only "none" can be set. */
-	if (!vb_object_is(qp, VB_KIND_QP) || !ece || ece->comp_mask)
+	if (!vb_live_is(qp, VB_KIND_QP) || !ece || ece->comp_mask)
 		return EINVAL;
 	return ece->vendor_id || ece->options ? EOPNOTSUPP : 0;
 }
 
 int ibv_query_ece(struct ibv_qp *qp, struct ibv_ece *ece)
 {
-	if (!vb_object_is(qp, VB_KIND_QP) || !ece)
+	if (!vb_live_is(qp, VB_KIND_QP) || !ece)
 		return EINVAL;
 	*ece = (struct ibv_ece){ 0 };
 	return 0;

@@ -54,7 +54,7 @@ struct ibv_ah *ibv_create_ah(struct ibv_pd *pd, struct ibv_ah_attr *attr)
 		goto fail;
 	ah->base.context = pd->context;
 	ah->base.pd = pd;
-	if (!vb_object_add(ah, VB_KIND_AH)) {
+	if (!vb_live_add(ah, VB_KIND_AH)) {
 		vb_pd_unuse(pd);
 		err = ENOMEM;
 		goto fail;
@@ -68,11 +68,11 @@ fail:
 
 int ibv_destroy_ah(struct ibv_ah *ah)
 {
-	if (!vb_object_is(ah, VB_KIND_AH))
+	if (!vb_live_is(ah, VB_KIND_AH))
 		return EINVAL;
 	if (vb_verb_fails(ah->context, destroy_ah))
 		return errno;
-	if (!vb_object_take(ah, VB_KIND_AH))
+	if (!vb_live_take(ah, VB_KIND_AH))
 		return EINVAL;
 	vb_pd_unuse(ah->pd);
 	free(ah);

@@ -257,7 +257,7 @@ int ibv_get_async_event(struct ibv_context *context, struct ibv_async_event *eve
 {
 	struct vb_async_record *record;
 
-	if (!vb_object_is(context, VB_KIND_CONTEXT) || !event) {
+	if (!vb_live_is(context, VB_KIND_CONTEXT) || !event) {
 		errno = EINVAL;
 		return -1;
 	}

@@ -29,7 +29,7 @@ static void *alloc_buf(struct ibv_pd *pd, size_t size, struct ibv_buf **ret)
 	if (posix_memalign(&addr, (size_t)sysconf(_SC_PAGESIZE), size))
 		goto no_memory;
 	*buf = (struct ibv_buf){ .context = pd->context, .pd = pd, .addr = addr, .size = size };
-	if (!vb_object_add(buf, VB_KIND_BUF))
+	if (!vb_live_add(buf, VB_KIND_BUF))
 		goto no_object;
 	*ret = buf;
 	return addr;
@@ -43,7 +43,7 @@ no_memory:
 
 static void free_buf(struct ibv_buf *buf)
 {
-	if (!vb_object_take(buf, VB_KIND_BUF))
+	if (!vb_live_take(buf, VB_KIND_BUF))
 		return;
 	free(buf->addr);
 	free(buf);
@@ -64,7 +64,7 @@ bool vb_buf_holds(const struct ibv_buf *buf, const struct ibv_pd *pd, const void
 {
 	uint64_t offset;
 
-	if (!vb_object_is(buf, VB_KIND_BUF) || buf->pd != pd)
+	if (!vb_live_is(buf, VB_KIND_BUF) || buf->pd != pd)
 		return false;
 	offset = (uintptr_t)addr - (uintptr_t)buf->addr;
 	return offset <= buf->size && length <= buf->size - offset;

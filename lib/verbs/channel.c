@@ -31,7 +31,7 @@ struct ibv_comp_channel *ibv_create_comp_channel(struct ibv_context *context)
 		return vb_fail(ENOMEM);
 	channel->base.context = context;
 	channel->base.fd = eventfd(0, EFD_CLOEXEC | EFD_SEMAPHORE);
-	if (channel->base.fd < 0 || !vb_object_add(channel, VB_KIND_CHANNEL)) {
+	if (channel->base.fd < 0 || !vb_live_add(channel, VB_KIND_CHANNEL)) {
 		int err = channel->base.fd < 0 ? errno : ENOMEM;
 
 		if (channel->base.fd >= 0)
@@ -48,13 +48,13 @@ int ibv_destroy_comp_channel(struct ibv_comp_channel *base)
 	struct vb_channel *channel = (struct vb_channel *)(void *)base;
 	NO_CANCEL;
 
-	if (!vb_object_is(channel, VB_KIND_CHANNEL))
+	if (!vb_live_is(channel, VB_KIND_CHANNEL))
 		return EINVAL;
 	if (vb_verb_fails(base->context, destroy_comp_channel))
 		return errno;
 	if (__atomic_load_n(&base->refcnt, __ATOMIC_ACQUIRE))
 		return EBUSY;
-	if (!vb_object_take(channel, VB_KIND_CHANNEL))
+	if (!vb_live_take(channel, VB_KIND_CHANNEL))
 		return EINVAL;
 	close(base->fd);
 	pthread_mutex_destroy(&channel->lock);
@@ -128,11 +128,11 @@ int ibv_get_cq_event(struct ibv_comp_channel *base, struct ibv_cq **cq, void **c
 	struct vb_channel *channel = (struct vb_channel *)(void *)base;
 	struct vb_cq *found;
 
-	if (!vb_object_is(channel, VB_KIND_CHANNEL) || !cq || !cq_context) {
+	if (!vb_live_is(channel, VB_KIND_CHANNEL) || !cq || !cq_context) {
 		errno = EINVAL;
 		return -1;
 	}
-	if (vb_object_is_inherited(channel)) {
+	if (vb_live_is_inherited(channel)) {
 		errno = EINVAL; /* the events are the parent's */
 		return -1;
 	}

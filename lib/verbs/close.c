@@ -100,10 +100,10 @@ void vb_context_abandon(struct ibv_context *context)
 	void *object;
 
 	for (size_t i = 0; i < sizeof(order) / sizeof(order[0]); i++) {
-		while ((object = vb_object_of(context, order[i].kind))) {
+		while ((object = vb_live_any(context, order[i].kind))) {
 			/* One that another context's objects still use stays, and is nobody's. */
 			if (order[i].end(object))
-				vb_object_take(object, order[i].kind);
+				vb_live_take(object, order[i].kind);
 		}
 	}
 }

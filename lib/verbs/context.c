@@ -84,7 +84,7 @@ bool vb_is_context(const struct ibv_context *context)
 {
 	struct vb_device *dev;
 
-	if (!vb_object_is(context, VB_KIND_CONTEXT))
+	if (!vb_live_is(context, VB_KIND_CONTEXT))
 		return false;
 	dev = vb_device((struct ibv_context *)(uintptr_t)context);
 	if (atomic_load_explicit(&dev->forks, memory_order_relaxed) != vb_forks())
@@ -94,7 +94,7 @@ bool vb_is_context(const struct ibv_context *context)
 
 bool vb_is_pd(const struct ibv_pd *pd)
 {
-	return vb_object_is(pd, VB_KIND_PD) && vb_is_context(pd->context);
+	return vb_live_is(pd, VB_KIND_PD) && vb_is_context(pd->context);
 }
 
 static void fill(struct vb_context *ctx)
@@ -137,7 +137,7 @@ static int finish(struct vb_context *ctx, enum fault_verb verb)
 	err = vb_async_init(ctx);
 	if (err)
 		return err;
-	if (!vb_object_add(base, VB_KIND_CONTEXT)) {
+	if (!vb_live_add(base, VB_KIND_CONTEXT)) {
 		vb_async_fini(ctx);
 		return -ENOMEM;
 	}
@@ -244,19 +244,19 @@ int ibv_close_device(struct ibv_context *context)
 	struct vb_context *ctx;
 	NO_CANCEL;
 
-	if (!vb_object_is(context, VB_KIND_CONTEXT)) {
+	if (!vb_live_is(context, VB_KIND_CONTEXT)) {
 		errno = EINVAL;
 		return -1;
 	}
 	vb_context(context)->closing = true;
 	vb_context_abandon(context);
-	if (!vb_object_take(context, VB_KIND_CONTEXT)) {
+	if (!vb_live_take(context, VB_KIND_CONTEXT)) {
 		errno = EINVAL;
 		return -1;
 	}
 	ctx = vb_context(context);
 	vb_async_fini(ctx);
-	vb_object_forget(context);
+	vb_live_remove_all(context);
 	/* A server that has gone has freed everything already. */
 	ctl_close(ctx->dev->client, &ctx->ctl);
 	close_given(ctx);

@@ -49,8 +49,8 @@ static int check_attr(struct ibv_context *context, const struct ibv_cq_init_attr
 	if (attr->comp_vector >= (uint32_t)context->num_comp_vectors)
 		return EINVAL;
 	if (attr->channel &&
-	    (!vb_object_is(attr->channel, VB_KIND_CHANNEL) || attr->channel->context != context ||
-	     vb_object_is_inherited(attr->channel)))
+	    (!vb_live_is(attr->channel, VB_KIND_CHANNEL) || attr->channel->context != context ||
+	     vb_live_is_inherited(attr->channel)))
 		return EINVAL;
 	return 0;
 }
@@ -122,7 +122,7 @@ static struct ibv_cq_ex *create(struct ibv_context *context, struct ibv_cq_init_
 	err = take_ring(cq, attr);
 	if (!err && !vb_cq_ex_fill(cq, attr->wc_flags))
 		err = EOPNOTSUPP;
-	if (!err && !vb_object_add(cq, VB_KIND_CQ))
+	if (!err && !vb_live_add(cq, VB_KIND_CQ))
 		err = ENOMEM;
 	if (err) {
 		free_cq(cq);
@@ -264,7 +264,7 @@ int ibv_resize_cq(struct ibv_cq *base, int cqe)
 	struct vb_buffer ring;
 	bool fits = false;
 
-	if (!vb_object_is(cq, VB_KIND_CQ) || cqe < 1 || cqe > RXE_MAX_CQE)
+	if (!vb_live_is(cq, VB_KIND_CQ) || cqe < 1 || cqe > RXE_MAX_CQE)
 		return EINVAL;
 	if (vb_verb_fails(base->context, resize_cq))
 		return errno;
@@ -296,13 +296,13 @@ int ibv_destroy_cq(struct ibv_cq *base)
 {
 	struct vb_cq *cq = vb_cq(base);
 
-	if (!vb_object_is(cq, VB_KIND_CQ))
+	if (!vb_live_is(cq, VB_KIND_CQ))
 		return EINVAL;
 	if (vb_verb_fails(base->context, destroy_cq))
 		return errno;
 	if (atomic_load(&cq->users))
 		return EBUSY;
-	if (!vb_object_take(cq, VB_KIND_CQ))
+	if (!vb_live_take(cq, VB_KIND_CQ))
 		return EINVAL;
 	if (vb_lock_engine(cq->dev, cq->forks)) {
 		rxe_cq_fini(cq->dev->progress.engine, &cq->cq);

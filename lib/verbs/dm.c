@@ -50,7 +50,7 @@ static int memcpy_to_dm(struct ibv_dm *base, uint64_t offset, const void *src, s
 {
 	struct vb_dm *dm = vb_dm(base);
 
-	if (!vb_object_is(dm, VB_KIND_DM) || !vb_is_context(base->context) ||
+	if (!vb_live_is(dm, VB_KIND_DM) || !vb_is_context(base->context) ||
 	    bounds_check(dm, offset, length))
 		return EINVAL;
 	if (vb_verb_fails(base->context, memcpy_to_dm))
@@ -64,7 +64,7 @@ static int memcpy_from_dm(void *dst, struct ibv_dm *base, uint64_t offset, size_
 {
 	struct vb_dm *dm = vb_dm(base);
 
-	if (!vb_object_is(dm, VB_KIND_DM) || !vb_is_context(base->context) ||
+	if (!vb_live_is(dm, VB_KIND_DM) || !vb_is_context(base->context) ||
 	    bounds_check(dm, offset, length))
 		return EINVAL;
 	if (vb_verb_fails(base->context, memcpy_from_dm))
@@ -90,7 +90,7 @@ struct ibv_dm *vb_dm_give(struct ibv_context *context, uint32_t handle, uint64_t
 	dm->len = len;
 	dm->imported = imported;
 	vb_memory_guard();
-	if (!vb_object_add(dm, VB_KIND_DM)) {
+	if (!vb_live_add(dm, VB_KIND_DM)) {
 		free(dm);
 		return NULL;
 	}
@@ -126,21 +126,21 @@ static struct ibv_dm *alloc_dm(struct ibv_context *context, struct ibv_alloc_dm_
 
 static int free_dm(struct ibv_dm *base)
 {
-	bool inherited = vb_object_is_inherited(base);
+	bool inherited = vb_live_is_inherited(base);
 	struct vb_context *ctx;
 	int err = 0;
 
-	if (!vb_object_is(base, VB_KIND_DM) || !vb_is_context(base->context))
+	if (!vb_live_is(base, VB_KIND_DM) || !vb_is_context(base->context))
 		return EINVAL;
 	if (vb_verb_fails(base->context, free_dm))
 		return errno;
-	if (!vb_object_take(base, VB_KIND_DM))
+	if (!vb_live_take(base, VB_KIND_DM))
 		return EINVAL;
 	ctx = vb_context(base->context);
 	if (!inherited)
 		err = ctl_free_dm(ctx->dev->client, &ctx->ctl, vb_dm(base)->newer.handle);
 	if (err && err != -ENODEV) {
-		vb_object_add(base, VB_KIND_DM);
+		vb_live_add(base, VB_KIND_DM);
 		return -err;
 	}
 	free(base);
@@ -155,7 +155,7 @@ static struct ibv_mr *reg_dm_mr(struct ibv_pd *pd, struct ibv_dm *base, uint64_t
 	struct ctl_reg_mr reg;
 	int err;
 
-	if (!vb_is_pd(pd) || !vb_object_is(dm, VB_KIND_DM) || pd->context != base->context)
+	if (!vb_is_pd(pd) || !vb_live_is(dm, VB_KIND_DM) || pd->context != base->context)
 		return vb_fail(EINVAL);
 	if (vb_verb_fails(pd->context, reg_dm_mr))
 		return NULL;
@@ -185,7 +185,7 @@ static int export_dmabuf_fd(struct ibv_dm *dm)
 	struct vb_context *ctx;
 	int err = -EINVAL, fd = -1;
 
-	if (vb_object_is(dm, VB_KIND_DM) && vb_is_context(dm->context)) {
+	if (vb_live_is(dm, VB_KIND_DM) && vb_is_context(dm->context)) {
 		if (vb_verb_fails(dm->context, dm_export_dmabuf_fd))
 			return -1;
 		ctx = vb_context(dm->context);

@@ -78,7 +78,7 @@ static struct ibv_dmah *alloc_dmah(struct ibv_context *context, struct ibv_dmah_
 	err = -ctl_alloc_dmah(ctx->dev->client, &ctx->ctl, &hints, &dmah->handle);
 	if (err)
 		goto no_handle;
-	if (!vb_object_add(dmah, VB_KIND_DMAH))
+	if (!vb_live_add(dmah, VB_KIND_DMAH))
 		goto no_object;
 	return &dmah->base;
 
@@ -93,21 +93,21 @@ no_handle:
 static int dealloc_dmah(struct ibv_dmah *base)
 {
 	struct vb_dmah *dmah = (struct vb_dmah *)(void *)base;
-	bool inherited = vb_object_is_inherited(base);
+	bool inherited = vb_live_is_inherited(base);
 	struct vb_context *ctx;
 	int err = 0;
 
-	if (!vb_object_is(base, VB_KIND_DMAH) || !vb_is_context(base->context))
+	if (!vb_live_is(base, VB_KIND_DMAH) || !vb_is_context(base->context))
 		return EINVAL;
 	if (vb_verb_fails(base->context, dealloc_dmah))
 		return errno;
-	if (!vb_object_take(base, VB_KIND_DMAH))
+	if (!vb_live_take(base, VB_KIND_DMAH))
 		return EINVAL;
 	ctx = vb_context(base->context);
 	if (!inherited)
 		err = ctl_free_dmah(ctx->dev->client, &ctx->ctl, dmah->handle);
 	if (err && err != -ENODEV) {
-		vb_object_add(base, VB_KIND_DMAH);
+		vb_live_add(base, VB_KIND_DMAH);
 		return -err;
 	}
 	free(dmah);
@@ -117,7 +117,7 @@ static int dealloc_dmah(struct ibv_dmah *base)
 bool vb_dmah_handle(const struct ibv_dmah *base, const struct ibv_context *context,
 		    uint32_t *ret_handle)
 {
-	if (!vb_object_is(base, VB_KIND_DMAH) || base->context != context)
+	if (!vb_live_is(base, VB_KIND_DMAH) || base->context != context)
 		return false;
 	*ret_handle = ((const struct vb_dmah *)(const void *)base)->handle;
 	return true;

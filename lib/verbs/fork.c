@@ -22,7 +22,7 @@ static void in_child(void)
 {
 	NO_CANCEL;
 
-	vb_object_forked();
+	vb_live_fork_child();
 	atomic_fetch_add(&forks, 1);
 	vb_pds_forked();
 	vb_memory_forked();
@@ -33,7 +33,7 @@ static void in_child(void)
  * the server needs, by threads that the child does not have: it starts with fresh ones. */
 __attribute__((constructor)) static void handle_fork(void)
 {
-	pthread_atfork(vb_object_lock, vb_object_unlock, in_child);
+	pthread_atfork(vb_live_fork_prepare, vb_live_fork_parent, in_child);
 }
 
 int ibv_fork_init(void)

@@ -38,7 +38,7 @@ void ibv_unimport_pd(struct ibv_pd *pd)
 {
 	if (!vb_is_pd(pd) || vb_pd(pd)->under || atomic_load(&vb_pd(pd)->users))
 		return;
-	if (vb_object_take(pd, VB_KIND_PD))
+	if (vb_live_take(pd, VB_KIND_PD))
 		free(pd);
 }
 
@@ -71,7 +71,7 @@ struct ibv_mr *ibv_import_mr(struct ibv_pd *pd, uint32_t handle)
 	mr->base.length = object.len;
 	mr->base.handle = handle;
 	mr->base.lkey = mr->base.rkey = object.key;
-	if (!vb_object_add(mr, VB_KIND_MR))
+	if (!vb_live_add(mr, VB_KIND_MR))
 		goto no_object;
 	return &mr->base;
 
@@ -87,7 +87,7 @@ void ibv_unimport_mr(struct ibv_mr *base)
 {
 	struct vb_mr *mr = (struct vb_mr *)(void *)base;
 
-	if (!vb_object_take(mr, VB_KIND_MR))
+	if (!vb_live_take(mr, VB_KIND_MR))
 		return;
 	vb_pd_unuse(base->pd);
 	free(mr);
@@ -114,6 +114,6 @@ void ibv_unimport_dm(struct ibv_dm *base)
 {
 	struct vb_dm *dm = (struct vb_dm *)(void *)base;
 
-	if (vb_object_take(dm, VB_KIND_DM))
+	if (vb_live_take(dm, VB_KIND_DM))
 		free(dm);
 }

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-/* The table of live objects, by address: open addressing under one lock. */
 #include "lib/verbs/live.h"
 
 #include <pthread.h>
@@ -9,7 +8,11 @@
 
 #include "emu/limits.h"
 
-/* Kinds that only this process counts; 0: no limit here. */
+/* Running out of memory fails the addition, not the process. */
+#define HASH_NONFATAL_OOM 1
+#include <uthash.h>
+
+/* Limits of the kinds that only this process counts; 0: no limit here. */
 static const uint32_t limits[VB_KIND_XRCD + 1] = {
 	[VB_KIND_AH] = RXE_MAX_AH,
 	[VB_KIND_CQ] = RXE_MAX_CQ,
@@ -17,171 +20,145 @@ static const uint32_t limits[VB_KIND_XRCD + 1] = {
 };
 
 struct entry {
-	const void *object; /* NULL: never used */
-	unsigned int kind;  /* 0: forgotten */
-	uint32_t forks;	    /* generation, when it was added */
+	const void *object;
+	enum vb_kind kind;
+	uint32_t forks; /* value of forks_seen when the object was added */
+	UT_hash_handle hh;
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct entry *table;
-static size_t slots; /* a power of two */
-static size_t used;  /* entries with an object, forgotten ones too */
-static size_t alive;
-static uint32_t count[VB_KIND_XRCD + 1]; /* alive, by kind */
-static uint32_t generation;		 /* forks since the first process */
+static uint32_t count[VB_KIND_XRCD + 1];
+static uint32_t forks_seen; /* fork() calls between the first process and this one */
 
-static size_t hash(const void *object)
+static struct entry *find(const void *object)
 {
-	return (size_t)((uint64_t)(uintptr_t)object * 0x9e3779b97f4a7c15u >> 20);
+	struct entry *e;
+
+	HASH_FIND_PTR(table, &object, e);
+	return e;
 }
 
-/* Its entry, or the first that it may have. The table has room. */
-static struct entry *find(struct entry *in, size_t n, const void *object)
-{
-	size_t i = hash(object) & (n - 1);
-
-	while (in[i].object && in[i].object != object)
-		i = (i + 1) & (n - 1);
-	return &in[i];
-}
-
-static void forget(struct entry *e)
+static void drop(struct entry *e)
 {
 	count[e->kind]--;
-	alive--;
-	e->kind = 0;
+	HASH_DEL(table, e);
+	free(e);
 }
 
-static bool make_room(void)
+static bool add_locked(const void *object, enum vb_kind kind)
 {
-	size_t n = 256;
-	struct entry *fresh;
+	struct entry *e = find(object);
 
-	if (table && (used + 1) * 4 <= slots * 3)
-		return true;
-	while (n < alive * 4)
-		n *= 2;
-	fresh = calloc(n, sizeof(*fresh));
-	if (!fresh)
+	if (e)
+		drop(e);
+	if (limits[kind] && count[kind] >= limits[kind])
 		return false;
-	for (size_t i = 0; i < slots; i++) {
-		if (table[i].object && table[i].kind)
-			*find(fresh, n, table[i].object) = table[i];
+	e = calloc(1, sizeof(*e));
+	if (!e)
+		return false;
+	e->object = object;
+	e->kind = kind;
+	e->forks = forks_seen;
+	HASH_ADD_PTR(table, object, e);
+	if (!e->hh.tbl) {
+		free(e);
+		return false;
 	}
-	free(table);
-	table = fresh;
-	slots = n;
-	used = alive;
+	count[kind]++;
 	return true;
 }
 
-bool vb_object_add(const void *object, enum vb_kind kind)
+bool vb_live_add(const void *object, enum vb_kind kind)
 {
-	bool ok;
+	bool added;
 
 	pthread_mutex_lock(&lock);
-	ok = (!limits[kind] || count[kind] < limits[kind]) && make_room();
-	if (ok) {
-		struct entry *e = find(table, slots, object);
-
-		used += !e->object;
-		if (e->kind)
-			forget(e);
-		alive++;
-		count[kind]++;
-		e->object = object;
-		e->kind = kind;
-		e->forks = generation;
-	}
+	added = add_locked(object, kind);
 	pthread_mutex_unlock(&lock);
-	return ok;
+	return added;
 }
 
-bool vb_object_is(const void *object, enum vb_kind kind)
+bool vb_live_is(const void *object, enum vb_kind kind)
 {
+	const struct entry *e;
 	bool is;
 
-	if (!object)
-		return false;
 	pthread_mutex_lock(&lock);
-	is = table && find(table, slots, object)->kind == (unsigned int)kind;
+	e = find(object);
+	is = e && e->kind == kind;
 	pthread_mutex_unlock(&lock);
 	return is;
 }
 
-bool vb_object_is_inherited(const void *object)
+bool vb_live_is_inherited(const void *object)
 {
-	bool inherited = false;
+	const struct entry *e;
+	bool inherited;
 
 	pthread_mutex_lock(&lock);
-	if (generation && table) {
-		struct entry *e = find(table, slots, object);
-
-		inherited = e->kind && e->forks != generation;
-	}
+	e = find(object);
+	inherited = e && e->forks != forks_seen;
 	pthread_mutex_unlock(&lock);
 	return inherited;
 }
 
-bool vb_object_take(const void *object, enum vb_kind kind)
+bool vb_live_take(const void *object, enum vb_kind kind)
 {
-	bool taken = false;
+	struct entry *e;
+	bool taken;
 
-	if (!object)
-		return false;
 	pthread_mutex_lock(&lock);
-	if (table) {
-		struct entry *e = find(table, slots, object);
-
-		taken = e->kind == (unsigned int)kind;
-		if (taken)
-			forget(e);
-	}
+	e = find(object);
+	taken = e && e->kind == kind;
+	if (taken)
+		drop(e);
 	pthread_mutex_unlock(&lock);
 	return taken;
 }
 
 static bool belongs(const struct entry *e, const struct ibv_context *context)
 {
-	return e->kind && e->kind != VB_KIND_CONTEXT &&
-	       *(struct ibv_context *const *)e->object == context;
+	return e->kind != VB_KIND_CONTEXT && *(struct ibv_context *const *)e->object == context;
 }
 
-void *vb_object_of(const struct ibv_context *context, enum vb_kind kind)
+void *vb_live_any(const struct ibv_context *context, enum vb_kind kind)
 {
 	const void *object = NULL;
 
 	pthread_mutex_lock(&lock);
-	for (size_t i = 0; i < slots && !object; i++) {
-		if (table[i].kind == (unsigned int)kind && belongs(&table[i], context))
-			object = table[i].object;
+	for (struct entry *e = table; e && !object; e = e->hh.next) {
+		if (e->kind == kind && belongs(e, context))
+			object = e->object;
 	}
 	pthread_mutex_unlock(&lock);
 	return (void *)(uintptr_t)object;
 }
 
-void vb_object_forget(const struct ibv_context *context)
+void vb_live_remove_all(const struct ibv_context *context)
 {
+	struct entry *e, *next;
+
 	pthread_mutex_lock(&lock);
-	for (size_t i = 0; i < slots; i++) {
-		if (belongs(&table[i], context))
-			forget(&table[i]);
+	HASH_ITER (hh, table, e, next) {
+		if (belongs(e, context))
+			drop(e);
 	}
 	pthread_mutex_unlock(&lock);
 }
 
-void vb_object_lock(void)
+void vb_live_fork_prepare(void)
 {
 	pthread_mutex_lock(&lock);
 }
 
-void vb_object_unlock(void)
+void vb_live_fork_parent(void)
 {
 	pthread_mutex_unlock(&lock);
 }
 
-void vb_object_forked(void)
+void vb_live_fork_child(void)
 {
-	generation++;
+	forks_seen++;
 	pthread_mutex_unlock(&lock);
 }

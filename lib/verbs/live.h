@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Which objects live: so that a null, foreign or destroyed handle is refused instead of followed. Control path only. */
+/* The table of live objects, by address. It lets a verb refuse a null, foreign or destroyed handle instead of following the
+ * pointer. Control path only: the data path trusts its arguments. Every function takes the table's own lock, which is a leaf. */
 #ifndef RXE_VERBS_LIVE_H
 #define RXE_VERBS_LIVE_H
 
@@ -25,23 +26,24 @@ enum vb_kind {
 	VB_KIND_XRCD,
 };
 
-/* Remember an object that a program is about to be given. False: no memory, or
- * the process has as many of the kind as ibv_query_device(3) reports. */
-bool vb_object_add(const void *object, enum vb_kind kind);
-bool vb_object_is(const void *object, enum vb_kind kind);
-/* Forget it: true for exactly one caller, who may now destroy it. */
-bool vb_object_take(const void *object, enum vb_kind kind);
-/* Any one of a kind that belongs to this context (all but contexts begin with a pointer to theirs), or NULL. */
-void *vb_object_of(const struct ibv_context *context, enum vb_kind kind);
-/* The context goes: what is left of it is nobody's any more. */
-void vb_object_forget(const struct ibv_context *context);
-/* Was it made by the process that this one was forked from? It is that one's still: what the child destroys of it is its own
- * memory of it. */
-bool vb_object_is_inherited(const void *object);
-/* Around fork(): nobody is inside the table, and the child may use it. */
-void vb_object_lock(void);
-void vb_object_unlock(void);
-/* In the child, instead of unlock: what there is was inherited. */
-void vb_object_forked(void);
+/* Adds an object before a verb returns its address. False: no memory, or the process has as many objects of the kind as
+ * ibv_query_device(3) reports. */
+bool vb_live_add(const void *object, enum vb_kind kind);
+bool vb_live_is(const void *object, enum vb_kind kind);
+/* Removes an object. True for exactly one caller, which may destroy the object. */
+bool vb_live_take(const void *object, enum vb_kind kind);
+/* Any object of this kind and context, or NULL. All kinds but contexts begin with a pointer to their context. */
+void *vb_live_any(const struct ibv_context *context, enum vb_kind kind);
+/* Removes all objects of a context that closes. */
+void vb_live_remove_all(const struct ibv_context *context);
+/* Was the object made by a process from which this one was forked? The original belongs to that process; a child that
+ * destroys it frees only its own copy of the memory. */
+bool vb_live_is_inherited(const void *object);
+
+/* pthread_atfork() handlers: the table stays locked across fork(), so the child finds it consistent. In the child all present
+ * objects become inherited. */
+void vb_live_fork_prepare(void);
+void vb_live_fork_parent(void);
+void vb_live_fork_child(void);
 
 #endif

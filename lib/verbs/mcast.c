@@ -30,7 +30,7 @@ int ibv_attach_mcast(struct ibv_qp *base, const union ibv_gid *gid, uint16_t lid
 	NO_CANCEL;
 
 	(void)lid; /* RoCE has none */
-	if (!vb_object_is(qp, VB_KIND_QP) || !gid)
+	if (!vb_live_is(qp, VB_KIND_QP) || !gid)
 		return EINVAL;
 	if (vb_verb_fails(base->context, attach_mcast))
 		return errno;
@@ -54,7 +54,7 @@ int ibv_detach_mcast(struct ibv_qp *base, const union ibv_gid *gid, uint16_t lid
 	NO_CANCEL;
 
 	(void)lid;
-	if (!vb_object_is(qp, VB_KIND_QP) || !gid)
+	if (!vb_live_is(qp, VB_KIND_QP) || !gid)
 		return EINVAL;
 	if (vb_verb_fails(base->context, detach_mcast))
 		return errno;

@@ -54,7 +54,7 @@ struct ibv_mr *vb_mr_make(struct ibv_pd *pd, const struct vb_mr *like, const str
 	mr->base.context = pd->context;
 	mr->base.pd = pd;
 	mr->base.rkey = mr->base.lkey;
-	if (!vb_object_add(mr, VB_KIND_MR)) {
+	if (!vb_live_add(mr, VB_KIND_MR)) {
 		err = ENOMEM;
 		goto no_object;
 	}
@@ -334,14 +334,14 @@ int ibv_rereg_mr(struct ibv_mr *base, int flags, struct ibv_pd *pd, void *addr, 
 	struct vb_mr *mr = (struct vb_mr *)(void *)base, to;
 	int err;
 
-	if (!vb_object_is(mr, VB_KIND_MR) || !flags || (flags & ~IBV_REREG_MR_FLAGS_SUPPORTED)) {
+	if (!vb_live_is(mr, VB_KIND_MR) || !flags || (flags & ~IBV_REREG_MR_FLAGS_SUPPORTED)) {
 		errno = EINVAL;
 		return IBV_REREG_MR_ERR_INPUT;
 	}
 	if (vb_verb_fails(base->context, rereg_mr))
 		return IBV_REREG_MR_ERR_INPUT;
 	/* Over device memory and descriptors it has no meaning; a parent's region is not the child's to change. */
-	err = mr->kind == VB_MR_PLAIN && !vb_object_is_inherited(mr)
+	err = mr->kind == VB_MR_PLAIN && !vb_live_is_inherited(mr)
 		      ? rereg_plan(mr, flags, pd, addr, length, access, &to)
 		      : EOPNOTSUPP;
 	if (!err)
@@ -356,21 +356,21 @@ int ibv_rereg_mr(struct ibv_mr *base, int flags, struct ibv_pd *pd, void *addr, 
 int ibv_dereg_mr(struct ibv_mr *base)
 {
 	struct vb_mr *mr = (struct vb_mr *)(void *)base;
-	bool inherited = vb_object_is_inherited(mr);
+	bool inherited = vb_live_is_inherited(mr);
 	struct vb_context *ctx;
 	int err = 0;
 
-	if (!vb_object_is(mr, VB_KIND_MR) || !vb_is_context(base->context))
+	if (!vb_live_is(mr, VB_KIND_MR) || !vb_is_context(base->context))
 		return EINVAL;
 	if (vb_verb_fails(base->context, dereg_mr))
 		return errno;
-	if (!vb_object_take(mr, VB_KIND_MR))
+	if (!vb_live_take(mr, VB_KIND_MR))
 		return EINVAL;
 	ctx = vb_context(base->context);
 	if (!inherited)
 		err = ctl_dereg_mr(ctx->dev->client, &ctx->ctl, base->handle);
 	if (err && err != -ENODEV) {
-		vb_object_add(mr, VB_KIND_MR);
+		vb_live_add(mr, VB_KIND_MR);
 		return -err;
 	}
 	/* Its key is dead; the engine may still be inside. */

@@ -70,7 +70,7 @@ struct ibv_pd *vb_pd_give(struct ibv_context *context, const struct vb_pd *like)
 	pd->free = like->free;
 	pd->pd_context = like->pd_context;
 	pd->imported = like->imported;
-	if (!vb_object_add(pd, VB_KIND_PD)) {
+	if (!vb_live_add(pd, VB_KIND_PD)) {
 		free(pd);
 		return NULL;
 	}
@@ -109,7 +109,7 @@ static void release_parent(struct vb_pd *pd)
 
 int ibv_dealloc_pd(struct ibv_pd *base)
 {
-	bool inherited = vb_object_is_inherited(base);
+	bool inherited = vb_live_is_inherited(base);
 	struct vb_pd *pd = vb_pd(base);
 	struct vb_context *ctx;
 	int err = 0;
@@ -120,7 +120,7 @@ int ibv_dealloc_pd(struct ibv_pd *base)
 		return errno;
 	if (atomic_load(&pd->users))
 		return EBUSY;
-	if (!vb_object_take(pd, VB_KIND_PD))
+	if (!vb_live_take(pd, VB_KIND_PD))
 		return EINVAL;
 
 	ctx = vb_context(base->context);
@@ -130,7 +130,7 @@ int ibv_dealloc_pd(struct ibv_pd *base)
 		err = ctl_dealloc_pd(ctx->dev->client, &ctx->ctl, base->handle);
 	/* A server that has gone has no use for it any more. */
 	if (err && err != -ENODEV) {
-		vb_object_add(pd, VB_KIND_PD);
+		vb_live_add(pd, VB_KIND_PD);
 		return -err;
 	}
 	free(pd);
@@ -149,7 +149,7 @@ static struct ibv_td *alloc_td(struct ibv_context *context, struct ibv_td_init_a
 	if (!td)
 		return vb_fail(ENOMEM);
 	td->base.context = context;
-	if (!vb_object_add(td, VB_KIND_TD)) {
+	if (!vb_live_add(td, VB_KIND_TD)) {
 		free(td);
 		return vb_fail(ENOMEM);
 	}
@@ -160,13 +160,13 @@ static int dealloc_td(struct ibv_td *base)
 {
 	struct vb_td *td = (struct vb_td *)(void *)base;
 
-	if (!vb_object_is(td, VB_KIND_TD))
+	if (!vb_live_is(td, VB_KIND_TD))
 		return EINVAL;
 	if (vb_verb_fails(base->context, dealloc_td))
 		return errno;
 	if (atomic_load(&td->users))
 		return EBUSY;
-	if (!vb_object_take(td, VB_KIND_TD))
+	if (!vb_live_take(td, VB_KIND_TD))
 		return EINVAL;
 	free(td);
 	return 0;
@@ -180,7 +180,7 @@ static int check_parent(struct ibv_context *context, const struct ibv_parent_dom
 
 	if (!vb_is_context(context) || !attr || !vb_is_pd(attr->pd) || attr->pd->context != context)
 		return EINVAL;
-	if (attr->td && (!vb_object_is(attr->td, VB_KIND_TD) || attr->td->context != context))
+	if (attr->td && (!vb_live_is(attr->td, VB_KIND_TD) || attr->td->context != context))
 		return EINVAL;
 	if (attr->comp_mask & ~known)
 		return EOPNOTSUPP;

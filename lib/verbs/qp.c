@@ -55,13 +55,13 @@ static int check_cap(const struct ibv_qp_cap *cap, bool has_srq)
 
 static bool cq_fits(const struct ibv_context *context, struct ibv_cq *cq)
 {
-	return vb_object_is(cq, VB_KIND_CQ) && !vb_object_is_inherited(cq) &&
+	return vb_live_is(cq, VB_KIND_CQ) && !vb_live_is_inherited(cq) &&
 	       vb_device(cq->context) == vb_device((struct ibv_context *)(uintptr_t)context);
 }
 
 static bool srq_fits(const struct ibv_context *context, struct ibv_srq *srq)
 {
-	return vb_object_is(srq, VB_KIND_SRQ) && !vb_object_is_inherited(srq) &&
+	return vb_live_is(srq, VB_KIND_SRQ) && !vb_live_is_inherited(srq) &&
 	       vb_device(srq->context) == vb_device((struct ibv_context *)(uintptr_t)context);
 }
 
@@ -251,12 +251,12 @@ static int make(struct vb_qp *qp, struct ibv_qp_init_attr_ex *attr)
 		qp->ex.base.qp_base.qp_type = attr->qp_type;
 		err = vb_wr_create(qp, attr->send_ops_flags);
 	}
-	if (!err && !vb_object_add(qp, VB_KIND_QP))
+	if (!err && !vb_live_add(qp, VB_KIND_QP))
 		err = ENOMEM;
 	if (!err) {
 		err = enter(qp, attr);
 		if (err)
-			vb_object_take(qp, VB_KIND_QP);
+			vb_live_take(qp, VB_KIND_QP);
 	}
 	if (err) {
 		vb_wr_destroy(qp);
@@ -393,16 +393,16 @@ int ibv_destroy_qp(struct ibv_qp *base)
 	struct vb_qp *qp = vb_qp(base);
 	int err;
 
-	if (!vb_object_is(qp, VB_KIND_QP))
+	if (!vb_live_is(qp, VB_KIND_QP))
 		return EINVAL;
 	if (vb_verb_fails(base->context, destroy_qp))
 		return errno;
 	/* Of two threads that destroy it, one does. */
-	if (!vb_object_take(qp, VB_KIND_QP))
+	if (!vb_live_take(qp, VB_KIND_QP))
 		return EINVAL;
 	err = leave(qp);
 	if (err) {
-		vb_object_add(qp, VB_KIND_QP);
+		vb_live_add(qp, VB_KIND_QP);
 		return err;
 	}
 	vb_async_forget_qp(vb_context(base->context), qp);
@@ -421,7 +421,7 @@ struct ibv_qp_ex *ibv_qp_to_qp_ex(struct ibv_qp *base)
 {
 	struct vb_qp *qp = vb_qp(base);
 
-	if (!vb_object_is(qp, VB_KIND_QP) || !qp->builder)
+	if (!vb_live_is(qp, VB_KIND_QP) || !qp->builder)
 		return vb_fail(EOPNOTSUPP);
 	return &qp->ex.base;
 }

@@ -162,7 +162,7 @@ int ibv_modify_qp(struct ibv_qp *base, struct ibv_qp_attr *attr, int mask)
 	enum modify_result result;
 	struct rxe_qp_attr in;
 
-	if (!vb_object_is(qp, VB_KIND_QP) || !attr)
+	if (!vb_live_is(qp, VB_KIND_QP) || !attr)
 		return EINVAL;
 	if (vb_verb_fails(base->context, modify_qp))
 		return errno;
@@ -218,7 +218,7 @@ int ibv_query_qp(struct ibv_qp *base, struct ibv_qp_attr *attr, int mask,
 	struct rxe_qp_attr out;
 
 	(void)mask; /* all of it costs the same */
-	if (!vb_object_is(qp, VB_KIND_QP) || !attr || !init_attr)
+	if (!vb_live_is(qp, VB_KIND_QP) || !attr || !init_attr)
 		return EINVAL;
 	if (vb_verb_fails(base->context, query_qp))
 		return errno;

@@ -27,7 +27,7 @@ static int make(struct ibv_pd *pd, const struct ibv_srq_attr *attr, struct vb_sr
 	}
 	if (!vb_buffer_alloc(&srq->memory, pd, rxe_ring_bytes(max_wr, rxe_recv_stride(max_sge)),
 			     VB_BUFFER_SRQ) ||
-	    !vb_object_add(srq, VB_KIND_SRQ)) {
+	    !vb_live_add(srq, VB_KIND_SRQ)) {
 		vb_buffer_free(&srq->memory, pd, VB_BUFFER_SRQ);
 		vb_pd_unuse(pd);
 		free(srq);
@@ -129,7 +129,7 @@ static int check_attr(struct ibv_context *context, const struct ibv_srq_init_att
 	if (!is_xrc)
 		return 0;
 	if ((attr->comp_mask & xrc) != xrc || !vb_xrcd_fits(context, attr->xrcd) ||
-	    !vb_object_is(attr->cq, VB_KIND_CQ) || vb_object_is_inherited(attr->cq) ||
+	    !vb_live_is(attr->cq, VB_KIND_CQ) || vb_live_is_inherited(attr->cq) ||
 	    vb_device(attr->cq->context) != vb_device(context))
 		return EINVAL;
 	return 0;
@@ -153,7 +153,7 @@ static int get_srq_num(struct ibv_srq *base, uint32_t *srq_num)
 {
 	struct vb_srq *srq = vb_srq(base);
 
-	if (!vb_object_is(srq, VB_KIND_SRQ) || !srq_num)
+	if (!vb_live_is(srq, VB_KIND_SRQ) || !srq_num)
 		return EINVAL;
 	if (!srq->xrcd)
 		return EOPNOTSUPP; /* only XRC addresses SRQs */
@@ -168,7 +168,7 @@ int ibv_modify_srq(struct ibv_srq *base, struct ibv_srq_attr *attr, int mask)
 	struct vb_srq *srq = vb_srq(base);
 	bool armed = true;
 
-	if (!vb_object_is(srq, VB_KIND_SRQ) || !attr)
+	if (!vb_live_is(srq, VB_KIND_SRQ) || !attr)
 		return EINVAL;
 	if (vb_verb_fails(base->context, modify_srq))
 		return errno;
@@ -188,7 +188,7 @@ int ibv_query_srq(struct ibv_srq *base, struct ibv_srq_attr *attr)
 {
 	struct vb_srq *srq = vb_srq(base);
 
-	if (!vb_object_is(srq, VB_KIND_SRQ) || !attr)
+	if (!vb_live_is(srq, VB_KIND_SRQ) || !attr)
 		return EINVAL;
 	if (vb_verb_fails(base->context, query_srq))
 		return errno;
@@ -205,13 +205,13 @@ int ibv_destroy_srq(struct ibv_srq *base)
 {
 	struct vb_srq *srq = vb_srq(base);
 
-	if (!vb_object_is(srq, VB_KIND_SRQ))
+	if (!vb_live_is(srq, VB_KIND_SRQ))
 		return EINVAL;
 	if (vb_verb_fails(base->context, destroy_srq))
 		return errno;
 	if (atomic_load(&srq->users))
 		return EBUSY;
-	if (!vb_object_take(srq, VB_KIND_SRQ))
+	if (!vb_live_take(srq, VB_KIND_SRQ))
 		return EINVAL;
 	if (vb_lock_engine(srq->dev, srq->forks)) {
 		if (srq->xrcd)

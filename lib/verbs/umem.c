@@ -61,7 +61,7 @@ static int give(struct ibv_context *context, const struct vb_umem *like, struct 
 		return ENOMEM;
 	*umem = *like;
 	umem->context = context;
-	if (!vb_object_add(umem, VB_KIND_UMEM)) {
+	if (!vb_live_add(umem, VB_KIND_UMEM)) {
 		free(umem);
 		return ENOMEM;
 	}
@@ -133,7 +133,7 @@ static int umem_import(struct ibv_context *context, uint32_t umem_id, struct vb_
 
 static bool umem_check(const struct vb_umem *umem)
 {
-	return vb_object_is(umem, VB_KIND_UMEM) && vb_is_context(umem->context);
+	return vb_live_is(umem, VB_KIND_UMEM) && vb_is_context(umem->context);
 }
 
 static int umem_dereg(struct vb_umem *umem)
@@ -147,11 +147,11 @@ static int umem_dereg(struct vb_umem *umem)
 	err = vb_verb_dead(umem->context, FAULT_VERB_DESTROY);
 	if (err)
 		return err;
-	if (!vb_object_is_inherited(umem))
+	if (!vb_live_is_inherited(umem))
 		err = ctl_dereg_umem(ctx->dev->client, &ctx->ctl, umem->umem_id);
 	if (err && err != -ENODEV)
 		return -err;
-	if (!vb_object_take(umem, VB_KIND_UMEM))
+	if (!vb_live_take(umem, VB_KIND_UMEM))
 		return EINVAL;
 	progress_quiesce(&ctx->dev->progress);
 	if (umem->map)
@@ -163,7 +163,7 @@ static int umem_dereg(struct vb_umem *umem)
 /* A mapping stays: the umem may live on by its handle. */
 static int umem_forget(struct vb_umem *umem)
 {
-	if (!vb_object_take(umem, VB_KIND_UMEM))
+	if (!vb_live_take(umem, VB_KIND_UMEM))
 		return EINVAL;
 	free(umem);
 	return 0;
@@ -209,7 +209,7 @@ static int mkey_create(struct ibv_context *context, const struct vb_mkey_want *w
 	};
 	mkey->context = context;
 	err = -ctl_reg_mr(ctx->dev->client, &ctx->ctl, &reg, &mkey->handle, &mkey->key);
-	if (!err && !vb_object_add(mkey, VB_KIND_MKEY)) {
+	if (!err && !vb_live_add(mkey, VB_KIND_MKEY)) {
 		ctl_dereg_mr(ctx->dev->client, &ctx->ctl, mkey->handle);
 		err = ENOMEM;
 	}
@@ -225,17 +225,17 @@ static int mkey_destroy(struct vb_mkey *mkey)
 	struct vb_context *ctx;
 	int err = 0;
 
-	if (!vb_object_is(mkey, VB_KIND_MKEY) || !vb_is_context(mkey->context))
+	if (!vb_live_is(mkey, VB_KIND_MKEY) || !vb_is_context(mkey->context))
 		return EINVAL;
 	ctx = vb_context(mkey->context);
 	err = vb_verb_dead(mkey->context, FAULT_VERB_DESTROY);
 	if (err)
 		return err;
-	if (!vb_object_is_inherited(mkey))
+	if (!vb_live_is_inherited(mkey))
 		err = ctl_dereg_mr(ctx->dev->client, &ctx->ctl, mkey->handle);
 	if (err && err != -ENODEV)
 		return -err;
-	if (!vb_object_take(mkey, VB_KIND_MKEY))
+	if (!vb_live_take(mkey, VB_KIND_MKEY))
 		return EINVAL;
 	progress_quiesce(&ctx->dev->progress);
 	free(mkey);

@@ -10,7 +10,7 @@
 
 bool vb_xrcd_fits(struct ibv_context *context, struct ibv_xrcd *xrcd)
 {
-	return vb_object_is(xrcd, VB_KIND_XRCD) && !vb_object_is_inherited(xrcd) &&
+	return vb_live_is(xrcd, VB_KIND_XRCD) && !vb_live_is_inherited(xrcd) &&
 	       vb_device(xrcd->context) == vb_device(context);
 }
 
@@ -69,7 +69,7 @@ static struct ibv_xrcd *open_xrcd(struct ibv_context *context, struct ibv_xrcd_i
 		explain(attr, err);
 		goto no_handle;
 	}
-	if (!vb_object_add(xrcd, VB_KIND_XRCD))
+	if (!vb_live_add(xrcd, VB_KIND_XRCD))
 		goto no_object;
 	return &xrcd->base;
 
@@ -83,24 +83,24 @@ no_handle:
 
 int vb_xrcd_close(struct ibv_xrcd *base)
 {
-	bool inherited = vb_object_is_inherited(base);
+	bool inherited = vb_live_is_inherited(base);
 	struct vb_xrcd *xrcd = vb_xrcd(base);
 	struct vb_context *ctx;
 	int err = 0;
 
-	if (!vb_object_is(base, VB_KIND_XRCD) || !vb_is_context(base->context))
+	if (!vb_live_is(base, VB_KIND_XRCD) || !vb_is_context(base->context))
 		return EINVAL;
 	if (vb_verb_fails(base->context, close_xrcd))
 		return errno;
 	if (atomic_load(&xrcd->users))
 		return EBUSY;
-	if (!vb_object_take(base, VB_KIND_XRCD))
+	if (!vb_live_take(base, VB_KIND_XRCD))
 		return EINVAL;
 	ctx = vb_context(base->context);
 	if (!inherited)
 		err = ctl_close_xrcd(ctx->dev->client, &ctx->ctl, xrcd->handle);
 	if (err && err != -ENODEV) {
-		vb_object_add(base, VB_KIND_XRCD);
+		vb_live_add(base, VB_KIND_XRCD);
 		return -err;
 	}
 	free(xrcd);

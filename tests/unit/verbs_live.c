@@ -19,19 +19,19 @@ START_TEST(lives_until_taken)
 {
 	struct thing a = { 0 };
 
-	ck_assert(!vb_object_is(&a, VB_KIND_PD));
-	ck_assert(!vb_object_is(NULL, VB_KIND_PD));
-	ck_assert(!vb_object_take(NULL, VB_KIND_PD));
-	ck_assert(vb_object_add(&a, VB_KIND_PD));
-	ck_assert(vb_object_is(&a, VB_KIND_PD));
-	ck_assert(!vb_object_is(&a, VB_KIND_MR));
-	ck_assert(!vb_object_take(&a, VB_KIND_MR));
-	ck_assert(vb_object_take(&a, VB_KIND_PD));
-	ck_assert(!vb_object_take(&a, VB_KIND_PD));
+	ck_assert(!vb_live_is(&a, VB_KIND_PD));
+	ck_assert(!vb_live_is(NULL, VB_KIND_PD));
+	ck_assert(!vb_live_take(NULL, VB_KIND_PD));
+	ck_assert(vb_live_add(&a, VB_KIND_PD));
+	ck_assert(vb_live_is(&a, VB_KIND_PD));
+	ck_assert(!vb_live_is(&a, VB_KIND_MR));
+	ck_assert(!vb_live_take(&a, VB_KIND_MR));
+	ck_assert(vb_live_take(&a, VB_KIND_PD));
+	ck_assert(!vb_live_take(&a, VB_KIND_PD));
 	/* The allocator gives the same address out again. */
-	ck_assert(vb_object_add(&a, VB_KIND_MR));
-	ck_assert(!vb_object_is(&a, VB_KIND_PD));
-	ck_assert(vb_object_take(&a, VB_KIND_MR));
+	ck_assert(vb_live_add(&a, VB_KIND_MR));
+	ck_assert(!vb_live_is(&a, VB_KIND_PD));
+	ck_assert(vb_live_take(&a, VB_KIND_MR));
 }
 END_TEST
 
@@ -42,13 +42,13 @@ START_TEST(thousands_come_and_go)
 
 	for (int round = 0; round < 4; round++) {
 		for (int i = 0; i < N; i++)
-			ck_assert(vb_object_add(&things[i], VB_KIND_AH));
+			ck_assert(vb_live_add(&things[i], VB_KIND_AH));
 		for (int i = 0; i < N; i += 2)
-			ck_assert(vb_object_take(&things[i], VB_KIND_AH));
+			ck_assert(vb_live_take(&things[i], VB_KIND_AH));
 		for (int i = 0; i < N; i++)
-			ck_assert(vb_object_is(&things[i], VB_KIND_AH) == (i & 1));
+			ck_assert(vb_live_is(&things[i], VB_KIND_AH) == (i & 1));
 		for (int i = 1; i < N; i += 2)
-			ck_assert(vb_object_take(&things[i], VB_KIND_AH));
+			ck_assert(vb_live_take(&things[i], VB_KIND_AH));
 	}
 }
 END_TEST
@@ -58,15 +58,15 @@ START_TEST(a_context_takes_its_own_along)
 	struct ibv_context one, two;
 	struct thing a = { &one, 0 }, b = { &one, 0 }, c = { &two, 0 };
 
-	vb_object_add(&a, VB_KIND_QP);
-	vb_object_add(&b, VB_KIND_PD);
-	vb_object_add(&c, VB_KIND_QP);
-	ck_assert_ptr_eq(vb_object_of(&one, VB_KIND_QP), &a);
-	ck_assert(vb_object_take(&a, VB_KIND_QP));
-	ck_assert_ptr_null(vb_object_of(&one, VB_KIND_QP));
-	vb_object_forget(&one);
-	ck_assert(!vb_object_is(&b, VB_KIND_PD));
-	ck_assert(vb_object_take(&c, VB_KIND_QP));
+	vb_live_add(&a, VB_KIND_QP);
+	vb_live_add(&b, VB_KIND_PD);
+	vb_live_add(&c, VB_KIND_QP);
+	ck_assert_ptr_eq(vb_live_any(&one, VB_KIND_QP), &a);
+	ck_assert(vb_live_take(&a, VB_KIND_QP));
+	ck_assert_ptr_null(vb_live_any(&one, VB_KIND_QP));
+	vb_live_remove_all(&one);
+	ck_assert(!vb_live_is(&b, VB_KIND_PD));
+	ck_assert(vb_live_take(&c, VB_KIND_QP));
 }
 END_TEST
 
@@ -87,22 +87,22 @@ START_TEST(limits_are_kept)
 	ck_assert_ptr_nonnull(things);
 	for (int i = 0; i <= most; i++) {
 		things[i].context = &context;
-		ck_assert(vb_object_add(&things[i], kind) == (i < most));
+		ck_assert(vb_live_add(&things[i], kind) == (i < most));
 	}
-	ck_assert(vb_object_take(&things[7], kind));
-	ck_assert(vb_object_add(&things[most], kind));
-	ck_assert(!vb_object_add(&things[7], kind));
-	vb_object_forget(&context);
-	ck_assert(vb_object_add(&things[7], kind));
-	ck_assert(vb_object_take(&things[7], kind));
+	ck_assert(vb_live_take(&things[7], kind));
+	ck_assert(vb_live_add(&things[most], kind));
+	ck_assert(!vb_live_add(&things[7], kind));
+	vb_live_remove_all(&context);
+	ck_assert(vb_live_add(&things[7], kind));
+	ck_assert(vb_live_take(&things[7], kind));
 	free(things);
 }
 END_TEST
 
 int main(void)
 {
-	Suite *suite = suite_create("verbs_object");
-	TCase *tcase = tcase_create("object");
+	Suite *suite = suite_create("verbs_live");
+	TCase *tcase = tcase_create("live");
 	SRunner *runner = srunner_create(suite);
 	int failed;
 
