@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/verbs/destroy.h"
 #include "lib/verbs/objects.h"
 
 #define PORT 1
@@ -68,12 +69,12 @@ fail:
 
 int ibv_destroy_ah(struct ibv_ah *ah)
 {
-	if (!vb_live_is(ah, VB_KIND_AH))
-		return EINVAL;
-	if (vb_verb_fails(ah->context, destroy_ah))
-		return errno;
-	if (!vb_live_take(ah, VB_KIND_AH))
-		return EINVAL;
+	int err = vb_destroy_check(ah, VB_KIND_AH, FAULT_VERB_destroy_ah);
+
+	if (!err)
+		err = vb_destroy_take(ah, VB_KIND_AH, NULL, 0);
+	if (err)
+		return err;
 	vb_pd_unuse(ah->pd);
 	free(ah);
 	return 0;

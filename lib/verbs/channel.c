@@ -11,6 +11,7 @@
 #include "lib/control/cancel.h"
 #include "lib/progress/eventfd.h"
 #include "lib/verbs/cq.h"
+#include "lib/verbs/destroy.h"
 #include "lib/verbs/objects.h"
 #include "net/link/clock.h"
 
@@ -45,17 +46,16 @@ struct ibv_comp_channel *ibv_create_comp_channel(struct ibv_context *context)
 
 int ibv_destroy_comp_channel(struct ibv_comp_channel *base)
 {
-	struct vb_channel *channel = (struct vb_channel *)(void *)base;
 	NO_CANCEL;
+	int err = vb_destroy_check(base, VB_KIND_CHANNEL, FAULT_VERB_destroy_comp_channel);
+	struct vb_channel *channel = (struct vb_channel *)(void *)base;
 
-	if (!vb_live_is(channel, VB_KIND_CHANNEL))
-		return EINVAL;
-	if (vb_verb_fails(base->context, destroy_comp_channel))
-		return errno;
-	if (__atomic_load_n(&base->refcnt, __ATOMIC_ACQUIRE))
-		return EBUSY;
-	if (!vb_live_take(channel, VB_KIND_CHANNEL))
-		return EINVAL;
+	if (!err && __atomic_load_n(&base->refcnt, __ATOMIC_ACQUIRE))
+		err = EBUSY;
+	if (!err)
+		err = vb_destroy_take(channel, VB_KIND_CHANNEL, NULL, 0);
+	if (err)
+		return err;
 	close(base->fd);
 	pthread_mutex_destroy(&channel->lock);
 	free(channel);

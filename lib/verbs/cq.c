@@ -9,6 +9,7 @@
 #include "lib/control/cancel.h"
 #include "lib/verbs/async.h"
 #include "lib/verbs/channel.h"
+#include "lib/verbs/destroy.h"
 #include "lib/verbs/objects.h"
 
 #define POLL_CHUNK 16
@@ -294,16 +295,15 @@ static void wait_comp_acked(struct vb_cq *cq)
 
 int ibv_destroy_cq(struct ibv_cq *base)
 {
+	int err = vb_destroy_check(base, VB_KIND_CQ, FAULT_VERB_destroy_cq);
 	struct vb_cq *cq = vb_cq(base);
 
-	if (!vb_live_is(cq, VB_KIND_CQ))
-		return EINVAL;
-	if (vb_verb_fails(base->context, destroy_cq))
-		return errno;
-	if (atomic_load(&cq->users))
-		return EBUSY;
-	if (!vb_live_take(cq, VB_KIND_CQ))
-		return EINVAL;
+	if (!err && atomic_load(&cq->users))
+		err = EBUSY;
+	if (!err)
+		err = vb_destroy_take(cq, VB_KIND_CQ, NULL, 0);
+	if (err)
+		return err;
 	if (vb_lock_engine(cq->dev, cq->forks)) {
 		rxe_cq_fini(cq->dev->progress.engine, &cq->cq);
 		if (cq->cq.armed != RXE_CQ_IDLE)

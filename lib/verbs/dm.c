@@ -4,6 +4,7 @@
 
 #include "lib/progress/memory.h"
 #include "lib/verbs/context.h"
+#include "lib/verbs/destroy.h"
 #include "lib/verbs/give.h"
 #include "lib/verbs/mr.h"
 #include "lib/verbs/objects.h"
@@ -126,25 +127,13 @@ static struct ibv_dm *alloc_dm(struct ibv_context *context, struct ibv_alloc_dm_
 
 static int free_dm(struct ibv_dm *base)
 {
-	bool inherited = vb_live_is_inherited(base);
-	struct vb_context *ctx;
-	int err = 0;
+	int err = vb_destroy_check(base, VB_KIND_DM, FAULT_VERB_free_dm);
 
-	if (!vb_live_is(base, VB_KIND_DM) || !vb_is_context(base->context))
-		return EINVAL;
-	if (vb_verb_fails(base->context, free_dm))
-		return errno;
-	if (!vb_live_take(base, VB_KIND_DM))
-		return EINVAL;
-	ctx = vb_context(base->context);
-	if (!inherited)
-		err = ctl_free_dm(ctx->dev->client, &ctx->ctl, vb_dm(base)->newer.handle);
-	if (err && err != -ENODEV) {
-		vb_live_add(base, VB_KIND_DM);
-		return -err;
-	}
-	free(base);
-	return 0;
+	if (!err)
+		err = vb_destroy_take(base, VB_KIND_DM, ctl_free_dm, vb_dm(base)->newer.handle);
+	if (!err)
+		free(base);
+	return err;
 }
 
 static struct ibv_mr *reg_dm_mr(struct ibv_pd *pd, struct ibv_dm *base, uint64_t offset,

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "lib/verbs/context.h"
+#include "lib/verbs/destroy.h"
 #include "lib/verbs/mr.h"
 #include "lib/verbs/objects.h"
 
@@ -92,26 +93,14 @@ no_handle:
 
 static int dealloc_dmah(struct ibv_dmah *base)
 {
+	int err = vb_destroy_check(base, VB_KIND_DMAH, FAULT_VERB_dealloc_dmah);
 	struct vb_dmah *dmah = (struct vb_dmah *)(void *)base;
-	bool inherited = vb_live_is_inherited(base);
-	struct vb_context *ctx;
-	int err = 0;
 
-	if (!vb_live_is(base, VB_KIND_DMAH) || !vb_is_context(base->context))
-		return EINVAL;
-	if (vb_verb_fails(base->context, dealloc_dmah))
-		return errno;
-	if (!vb_live_take(base, VB_KIND_DMAH))
-		return EINVAL;
-	ctx = vb_context(base->context);
-	if (!inherited)
-		err = ctl_free_dmah(ctx->dev->client, &ctx->ctl, dmah->handle);
-	if (err && err != -ENODEV) {
-		vb_live_add(base, VB_KIND_DMAH);
-		return -err;
-	}
-	free(dmah);
-	return 0;
+	if (!err)
+		err = vb_destroy_take(dmah, VB_KIND_DMAH, ctl_free_dmah, dmah->handle);
+	if (!err)
+		free(dmah);
+	return err;
 }
 
 bool vb_dmah_handle(const struct ibv_dmah *base, const struct ibv_context *context,

@@ -8,6 +8,7 @@
 
 #include "lib/progress/memory.h"
 #include "lib/verbs/context.h"
+#include "lib/verbs/destroy.h"
 #include "lib/verbs/mr.h"
 #include "lib/verbs/objects.h"
 
@@ -355,26 +356,15 @@ int ibv_rereg_mr(struct ibv_mr *base, int flags, struct ibv_pd *pd, void *addr, 
 
 int ibv_dereg_mr(struct ibv_mr *base)
 {
+	int err = vb_destroy_check(base, VB_KIND_MR, FAULT_VERB_dereg_mr);
 	struct vb_mr *mr = (struct vb_mr *)(void *)base;
-	bool inherited = vb_live_is_inherited(mr);
-	struct vb_context *ctx;
-	int err = 0;
 
-	if (!vb_live_is(mr, VB_KIND_MR) || !vb_is_context(base->context))
-		return EINVAL;
-	if (vb_verb_fails(base->context, dereg_mr))
-		return errno;
-	if (!vb_live_take(mr, VB_KIND_MR))
-		return EINVAL;
-	ctx = vb_context(base->context);
-	if (!inherited)
-		err = ctl_dereg_mr(ctx->dev->client, &ctx->ctl, base->handle);
-	if (err && err != -ENODEV) {
-		vb_live_add(mr, VB_KIND_MR);
-		return -err;
-	}
-	/* Its key is dead; the engine may still be inside. */
-	progress_quiesce(&ctx->dev->progress);
+	if (!err)
+		err = vb_destroy_take(mr, VB_KIND_MR, ctl_dereg_mr, base->handle);
+	if (err)
+		return err;
+	/* The key is revoked; the engine may still be inside the region. */
+	progress_quiesce(&vb_device(base->context)->progress);
 	if (mr->map)
 		munmap(mr->map, mr->map_len);
 	vb_pd_unuse(base->pd);

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "lib/verbs/context.h"
+#include "lib/verbs/destroy.h"
 #include "lib/verbs/give.h"
 #include "lib/verbs/objects.h"
 
@@ -109,30 +110,18 @@ static void release_parent(struct vb_pd *pd)
 
 int ibv_dealloc_pd(struct ibv_pd *base)
 {
-	bool inherited = vb_live_is_inherited(base);
+	int err = vb_destroy_check(base, VB_KIND_PD, FAULT_VERB_dealloc_pd);
 	struct vb_pd *pd = vb_pd(base);
-	struct vb_context *ctx;
-	int err = 0;
 
-	if (!vb_is_pd(base))
-		return EINVAL;
-	if (vb_verb_fails(base->context, dealloc_pd))
-		return errno;
-	if (atomic_load(&pd->users))
-		return EBUSY;
-	if (!vb_live_take(pd, VB_KIND_PD))
-		return EINVAL;
-
-	ctx = vb_context(base->context);
+	if (!err && atomic_load(&pd->users))
+		err = EBUSY;
+	if (!err)
+		err = vb_destroy_take(pd, VB_KIND_PD, pd->under ? NULL : ctl_dealloc_pd,
+				      base->handle);
+	if (err)
+		return err;
 	if (pd->under)
 		release_parent(pd);
-	else if (!inherited)
-		err = ctl_dealloc_pd(ctx->dev->client, &ctx->ctl, base->handle);
-	/* A server that has gone has no use for it any more. */
-	if (err && err != -ENODEV) {
-		vb_live_add(pd, VB_KIND_PD);
-		return -err;
-	}
 	free(pd);
 	return 0;
 }
@@ -158,18 +147,16 @@ static struct ibv_td *alloc_td(struct ibv_context *context, struct ibv_td_init_a
 
 static int dealloc_td(struct ibv_td *base)
 {
+	int err = vb_destroy_check(base, VB_KIND_TD, FAULT_VERB_dealloc_td);
 	struct vb_td *td = (struct vb_td *)(void *)base;
 
-	if (!vb_live_is(td, VB_KIND_TD))
-		return EINVAL;
-	if (vb_verb_fails(base->context, dealloc_td))
-		return errno;
-	if (atomic_load(&td->users))
-		return EBUSY;
-	if (!vb_live_take(td, VB_KIND_TD))
-		return EINVAL;
-	free(td);
-	return 0;
+	if (!err && atomic_load(&td->users))
+		err = EBUSY;
+	if (!err)
+		err = vb_destroy_take(td, VB_KIND_TD, NULL, 0);
+	if (!err)
+		free(td);
+	return err;
 }
 
 static int check_parent(struct ibv_context *context, const struct ibv_parent_domain_init_attr *attr)

@@ -8,6 +8,7 @@
 #include "emu/engine.h"
 #include "lib/verbs/async.h"
 #include "lib/verbs/cq.h"
+#include "lib/verbs/destroy.h"
 #include "lib/verbs/srq.h"
 #include "lib/verbs/xrcd.h"
 #include "net/link/clock.h"
@@ -390,16 +391,13 @@ static int leave(struct vb_qp *qp)
 
 int ibv_destroy_qp(struct ibv_qp *base)
 {
+	int err = vb_destroy_check(base, VB_KIND_QP, FAULT_VERB_destroy_qp);
 	struct vb_qp *qp = vb_qp(base);
-	int err;
 
-	if (!vb_live_is(qp, VB_KIND_QP))
-		return EINVAL;
-	if (vb_verb_fails(base->context, destroy_qp))
-		return errno;
-	/* Of two threads that destroy it, one does. */
-	if (!vb_live_take(qp, VB_KIND_QP))
-		return EINVAL;
+	if (!err)
+		err = vb_destroy_take(qp, VB_KIND_QP, NULL, 0);
+	if (err)
+		return err;
 	err = leave(qp);
 	if (err) {
 		vb_live_add(qp, VB_KIND_QP);

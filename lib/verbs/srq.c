@@ -8,6 +8,7 @@
 #include "lib/progress/remote_srq.h"
 #include "lib/verbs/async.h"
 #include "lib/verbs/cq.h"
+#include "lib/verbs/destroy.h"
 #include "lib/verbs/objects.h"
 #include "lib/verbs/xrcd.h"
 
@@ -203,16 +204,15 @@ int ibv_query_srq(struct ibv_srq *base, struct ibv_srq_attr *attr)
 
 int ibv_destroy_srq(struct ibv_srq *base)
 {
+	int err = vb_destroy_check(base, VB_KIND_SRQ, FAULT_VERB_destroy_srq);
 	struct vb_srq *srq = vb_srq(base);
 
-	if (!vb_live_is(srq, VB_KIND_SRQ))
-		return EINVAL;
-	if (vb_verb_fails(base->context, destroy_srq))
-		return errno;
-	if (atomic_load(&srq->users))
-		return EBUSY;
-	if (!vb_live_take(srq, VB_KIND_SRQ))
-		return EINVAL;
+	if (!err && atomic_load(&srq->users))
+		err = EBUSY;
+	if (!err)
+		err = vb_destroy_take(srq, VB_KIND_SRQ, NULL, 0);
+	if (err)
+		return err;
 	if (vb_lock_engine(srq->dev, srq->forks)) {
 		if (srq->xrcd)
 			remote_srq_unpublish(&srq->dev->progress, &srq->srq);

@@ -6,6 +6,7 @@
 
 #include "lib/control/protocol.h"
 #include "lib/progress/memory.h"
+#include "lib/verbs/destroy.h"
 #include "lib/verbs/device.h"
 #include "lib/verbs/mlx5_calls.h"
 #include "lib/verbs/mr.h"
@@ -138,22 +139,13 @@ static bool umem_check(const struct vb_umem *umem)
 
 static int umem_dereg(struct vb_umem *umem)
 {
-	struct vb_context *ctx;
-	int err = 0;
+	int err = vb_destroy_check_unnamed(umem, VB_KIND_UMEM);
 
-	if (!umem_check(umem))
-		return EINVAL;
-	ctx = vb_context(umem->context);
-	err = vb_verb_dead(umem->context, FAULT_VERB_DESTROY);
+	if (!err)
+		err = vb_destroy_take(umem, VB_KIND_UMEM, ctl_dereg_umem, umem->umem_id);
 	if (err)
 		return err;
-	if (!vb_live_is_inherited(umem))
-		err = ctl_dereg_umem(ctx->dev->client, &ctx->ctl, umem->umem_id);
-	if (err && err != -ENODEV)
-		return -err;
-	if (!vb_live_take(umem, VB_KIND_UMEM))
-		return EINVAL;
-	progress_quiesce(&ctx->dev->progress);
+	progress_quiesce(&vb_device(umem->context)->progress);
 	if (umem->map)
 		munmap(umem->map, umem->map_len);
 	free(umem);
@@ -222,22 +214,13 @@ static int mkey_create(struct ibv_context *context, const struct vb_mkey_want *w
 
 static int mkey_destroy(struct vb_mkey *mkey)
 {
-	struct vb_context *ctx;
-	int err = 0;
+	int err = vb_destroy_check_unnamed(mkey, VB_KIND_MKEY);
 
-	if (!vb_live_is(mkey, VB_KIND_MKEY) || !vb_is_context(mkey->context))
-		return EINVAL;
-	ctx = vb_context(mkey->context);
-	err = vb_verb_dead(mkey->context, FAULT_VERB_DESTROY);
+	if (!err)
+		err = vb_destroy_take(mkey, VB_KIND_MKEY, ctl_dereg_mr, mkey->handle);
 	if (err)
 		return err;
-	if (!vb_live_is_inherited(mkey))
-		err = ctl_dereg_mr(ctx->dev->client, &ctx->ctl, mkey->handle);
-	if (err && err != -ENODEV)
-		return -err;
-	if (!vb_live_take(mkey, VB_KIND_MKEY))
-		return EINVAL;
-	progress_quiesce(&ctx->dev->progress);
+	progress_quiesce(&vb_device(mkey->context)->progress);
 	free(mkey);
 	return 0;
 }

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "lib/control/protocol.h"
+#include "lib/verbs/destroy.h"
 #include "lib/verbs/objects.h"
 
 bool vb_xrcd_fits(struct ibv_context *context, struct ibv_xrcd *xrcd)
@@ -83,28 +84,16 @@ no_handle:
 
 int vb_xrcd_close(struct ibv_xrcd *base)
 {
-	bool inherited = vb_live_is_inherited(base);
+	int err = vb_destroy_check(base, VB_KIND_XRCD, FAULT_VERB_close_xrcd);
 	struct vb_xrcd *xrcd = vb_xrcd(base);
-	struct vb_context *ctx;
-	int err = 0;
 
-	if (!vb_live_is(base, VB_KIND_XRCD) || !vb_is_context(base->context))
-		return EINVAL;
-	if (vb_verb_fails(base->context, close_xrcd))
-		return errno;
-	if (atomic_load(&xrcd->users))
-		return EBUSY;
-	if (!vb_live_take(base, VB_KIND_XRCD))
-		return EINVAL;
-	ctx = vb_context(base->context);
-	if (!inherited)
-		err = ctl_close_xrcd(ctx->dev->client, &ctx->ctl, xrcd->handle);
-	if (err && err != -ENODEV) {
-		vb_live_add(base, VB_KIND_XRCD);
-		return -err;
-	}
-	free(xrcd);
-	return 0;
+	if (!err && atomic_load(&xrcd->users))
+		err = EBUSY;
+	if (!err)
+		err = vb_destroy_take(xrcd, VB_KIND_XRCD, ctl_close_xrcd, xrcd->handle);
+	if (!err)
+		free(xrcd);
+	return err;
 }
 
 void vb_xrcd_ops(struct verbs_context_65 *verbs)

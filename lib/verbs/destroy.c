@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: MIT
+#include "lib/verbs/destroy.h"
+
+#include <errno.h>
+
+#include "lib/verbs/objects.h"
+
+/* All kinds but contexts begin with a pointer to their context. */
+static struct ibv_context *context_of(const void *object)
+{
+	return *(struct ibv_context *const *)object;
+}
+
+/* Kinds whose destruction the server hears of, itself or as one user less of a domain: the child of a fork() attaches first. */
+#define IN_SERVER                                                                                  \
+	(1u << VB_KIND_PD | 1u << VB_KIND_MR | 1u << VB_KIND_DM | 1u << VB_KIND_DMAH |             \
+	 1u << VB_KIND_UMEM | 1u << VB_KIND_MKEY | 1u << VB_KIND_XRCD)
+
+static bool may_follow(const void *object, enum vb_kind kind)
+{
+	return vb_live_is(object, kind) &&
+	       (!(1u << kind & IN_SERVER) || vb_is_context(context_of(object)));
+}
+
+int vb_destroy_check(const void *object, enum vb_kind kind, enum fault_verb verb)
+{
+	if (!may_follow(object, kind))
+		return EINVAL;
+	return vb_verb_asks(context_of(object), verb) ? errno : 0;
+}
+
+int vb_destroy_check_unnamed(const void *object, enum vb_kind kind)
+{
+	return may_follow(object, kind) ? vb_verb_dead(context_of(object), FAULT_VERB_DESTROY)
+					: EINVAL;
+}
+
+int vb_destroy_take(void *object, enum vb_kind kind, vb_destroy_call *call, uint32_t handle)
+{
+	const struct vb_context *ctx = vb_context(context_of(object));
+	const bool local = !call || vb_live_is_inherited(object);
+	int err;
+
+	if (!vb_live_take(object, kind))
+		return EINVAL;
+	err = local ? 0 : -call(ctx->dev->client, &ctx->ctl, handle);
+	/* A server that exited has destroyed its objects. */
+	if (!err || err == ENODEV)
+		return 0;
+	vb_live_add(object, kind);
+	return err;
+}
