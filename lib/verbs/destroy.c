@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+/* The steps that all destroy verbs share: a live object, no injected failure, no destruction twice, and the server agrees. */
 #include "lib/verbs/destroy.h"
 
 #include <errno.h>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+/* The table of live objects, a uthash by address under one lock. */
 #include "lib/verbs/live.h"
 
 #include <pthread.h>
