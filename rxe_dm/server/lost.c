@@ -1,16 +1,19 @@
 // SPDX-License-Identifier: MIT
-/* Packets that the kernel threw away since a program's receive buffer was full: it counts them for each socket, and the server, which
- * has the sockets, looks when somebody asks and when a program goes. The program itself may be stopped, which is when it happens.
+/* The kernel counts for each socket the packets that it drops because the receive buffer is full. The server holds the sockets, and
+ * reads the counts on request and when a program exits: the program may be stopped while packets are lost.
  *
- * A socket's count goes on for ever and wraps; a slot's is what was added while its process had it. */
+ * A socket's count wraps and is never reset; a slot's count is what a socket adds while the slot's process has it. */
 #include "rxe_dm/server/lost.h"
 
 #include <unistd.h>
 
 #include "rxe_dm/server/device.h"
 
+/* -1: none, or the link is closed already: instance_fini() closes addresses first. */
 static int socket_of(const struct device *device, uint32_t slot)
 {
+	if (device->address_lock < 0)
+		return -1;
 	switch (device->link) {
 	case CTL_LINK_UDP: return device->group.fd[slot];
 	case CTL_LINK_VETH:
@@ -26,15 +29,19 @@ void lost_begin(struct device *device, uint32_t slot)
 	device->lost_before[slot] = link_socket_drops(socket_of(device, slot));
 }
 
-static void look_at(struct device *device, uint32_t slot)
+static void update_slot(struct device *device, uint32_t slot)
 {
-	const uint32_t now = link_socket_drops(socket_of(device, slot));
+	const int fd = socket_of(device, slot);
+	uint32_t now;
 
+	if (fd < 0)
+		return;
+	now = link_socket_drops(fd);
 	device->shared->slot[slot].lost.link_recv_drops += now - device->lost_before[slot];
 	device->lost_before[slot] = now;
 }
 
-static void look_at_sink(struct device *device)
+static void update_foreign(struct device *device)
 {
 	const uint32_t now = udp_group_foreign(&device->group);
 
@@ -42,13 +49,13 @@ static void look_at_sink(struct device *device)
 	device->foreign_before = now;
 }
 
-void lost_look(struct device *device)
+void lost_update(struct device *device)
 {
-	look_at_sink(device);
-	look_at(device, 0);
+	update_foreign(device);
+	update_slot(device, 0);
 	for (uint32_t slot = 1; slot < device->slots; slot++) {
 		if (device->slot[slot])
-			look_at(device, slot);
+			update_slot(device, slot);
 	}
 }
 
@@ -56,7 +63,7 @@ void lost_retire(struct device *device, uint32_t slot)
 {
 	struct ctl_lost *lost = &device->shared->slot[slot].lost;
 
-	look_at(device, slot);
+	update_slot(device, slot);
 #define X(name) device->shared->lost.name += lost->name;
 	CTL_LOST(X)
 #undef X

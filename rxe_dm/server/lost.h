@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Packets that found a receive buffer full, counted into the slots (lib/control/lost.h). */
+/* Packets that the kernel dropped at a full receive buffer, counted into the slots (lib/control/lost.h). */
 #ifndef RXE_DM_SERVER_LOST_H
 #define RXE_DM_SERVER_LOST_H
 
@@ -7,11 +7,11 @@
 
 struct device;
 
-/* The slot has a process, and its socket: what was counted before is not its. */
+/* A process takes the slot: drops before this call do not count for the process. */
 void lost_begin(struct device *device, uint32_t slot);
-/* Bring all slots up to date. */
-void lost_look(struct device *device);
-/* Its process goes: a last look, and into the device's sums. */
+/* Brings the counts of all slots up to date. */
+void lost_update(struct device *device);
+/* The slot's process exits: moves its counts into the device's sums. */
 void lost_retire(struct device *device, uint32_t slot);
 
 #endif

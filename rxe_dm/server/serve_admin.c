@@ -50,7 +50,7 @@ int serve_device(struct call *call)
 
 int serve_observe(struct call *call)
 {
-	lost_look(call->device);
+	lost_update(call->device);
 	call->out_fd[0] = call->device->shared_fd;
 	call->num_out = call->keep_out = 1;
 	return 0;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-/* After a server was killed: the next one has its address and settings, also while programs of the dead one hold its port. */
+/* The end of a server: by a signal in order, and by a kill, after which the next one has its address and settings, also while programs
+ * of the dead one hold its port. */
 #include <check.h>
 #include <poll.h>
 #include <signal.h>
@@ -7,6 +8,7 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "lib/control/settings.h"
@@ -121,6 +123,33 @@ START_TEST(killed_amid_its_programs)
 }
 END_TEST
 
+/* The server ends in order, with an exit status and not by a signal, while a program still has a slot. */
+START_TEST(stop_ends_in_order)
+{
+	int status, ready[2];
+	struct program p;
+	pid_t server;
+	char byte;
+
+	ck_assert_int_eq(pipe(ready), 0);
+	server = fork();
+	if (server == 0) {
+		dup2(ready[1], STDOUT_FILENO);
+		execl(getenv("RXE_DM_SERVER"), "rxe_dm", "start", "--foreground", NULL);
+		_exit(127);
+	}
+	close(ready[1]);
+	ck_assert_int_eq(read(ready[0], &byte, 1), 1); /* the server listens */
+	program_open(&p);
+	ck_assert_int_eq(p.client->server_pid, server);
+	ck_assert_int_eq(kill(server, SIGTERM), 0);
+	ck_assert_int_eq(waitpid(server, &status, 0), server);
+	ck_assert(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+	close(ready[0]);
+	ctl_disconnect(p.client);
+}
+END_TEST
+
 int main(void)
 {
 	TCase *tcase = tcase_create("killed");
@@ -129,5 +158,6 @@ int main(void)
 	tcase_add_test(tcase, killed_it_keeps_what_it_was);
 	tcase_add_test(tcase, killed_and_its_address_taken);
 	tcase_add_test(tcase, killed_amid_its_programs);
+	tcase_add_test(tcase, stop_ends_in_order);
 	return world_main("server_killed", (TCase *[]){ tcase, NULL });
 }
