@@ -57,13 +57,10 @@ int ctl_connect_as(struct ctl_client **ret, const char *instance, enum ctl_role 
 		   bool autostart);
 /* One request, one reply; wants so many descriptors back. The lock is not held. */
 int ctl_do(struct ctl_client *client, struct ctl_call *call, size_t want_fds);
-/* The same with client->lock held. */
+/* Makes sure that the connection is open and this process's own; after fork() that opens a new one and joins the contexts and devices
+ * again. The caller holds client->lock. 0 or -ENODEV. */
+int ctl_connected_locked(struct ctl_client *client);
+/* As ctl_do(); the caller holds client->lock. */
 int ctl_do_locked(struct ctl_client *client, struct ctl_call *call, size_t want_fds);
-/* attach.c, lock held: after fork() get into all contexts and slots again, behind the same numbers and addresses. */
-int ctl_attach_again(struct ctl_client *client);
-/* attach.c, on disconnect: unmap and close what is still held. */
-void ctl_attach_release(struct ctl_client *client);
-/* attach.c, in the child of fork(): let go of the parent's sockets. System calls only. */
-void ctl_attach_forget(struct ctl_client *client);
 
 #endif
