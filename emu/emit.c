@@ -84,7 +84,7 @@ void rxe_emit_finish(struct rxe_engine *engine, const struct rxe_emit *emit,
 	engine->cfg.counters->sent_bytes += emit->len + ICRC_LEN;
 }
 
-void rxe_emit_cancel(const struct rxe_emit *emit)
+static void cancel(const struct rxe_emit *emit)
 {
 	struct wire_train *train = emit->train;
 
@@ -92,4 +92,15 @@ void rxe_emit_cancel(const struct rxe_emit *emit)
 	train->seg_len = emit->was_seg_len;
 	train->len = emit->was_len;
 	train->segs--;
+}
+
+enum send_result rxe_emit_end(struct rxe_engine *engine, const struct rxe_emit *emit,
+			      const struct icrc_flow *flow, enum mr_check access)
+{
+	if (access != MR_OK) {
+		cancel(emit);
+		return access == MR_DEFERRED ? SEND_DEFERRED : SEND_FAILED;
+	}
+	rxe_emit_finish(engine, emit, flow);
+	return SEND_OK;
 }

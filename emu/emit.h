@@ -6,6 +6,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "emu/mr.h"
+#include "emu/output.h"
 #include "net/wire/icrc.h"
 #include "net/wire/packet.h"
 #include "net/wire/train.h"
@@ -32,9 +34,12 @@ bool rxe_train_take(struct rxe_engine *engine, struct wire_train *train,
 /* Room and headers for a packet with payload_len bytes of payload; bth.pad is computed here, the rest is the caller's.
  * False: it does not fit this train. */
 bool rxe_emit_start(struct rxe_emit *ret, struct wire_train *train, struct wire_packet *packet);
+/* Adds pad and ICRC behind a payload that is complete, and counts the packet. */
 void rxe_emit_finish(struct rxe_engine *engine, const struct rxe_emit *emit,
 		     const struct icrc_flow *flow);
-/* Take the packet out again: its payload could not be had. */
-void rxe_emit_cancel(const struct rxe_emit *emit);
+/* Finishes the packet when the access to its payload's memory ended with MR_OK; otherwise takes the
+ * packet out of the train. */
+enum send_result rxe_emit_end(struct rxe_engine *engine, const struct rxe_emit *emit,
+			      const struct icrc_flow *flow, enum mr_check access);
 
 #endif

@@ -28,17 +28,3 @@ enum mr_check rxe_mr_check(const struct rxe_mr *mr, uint32_t pd, uint32_t rights
 
 	return MR_OK;
 }
-
-const char *rxe_mr_result_str(enum mr_check result)
-{
-	switch (result) {
-	case MR_OK: return "ok";
-	case MR_BAD_KEY: return "no memory region has this key";
-	case MR_BAD_PD: return "the memory region belongs to another protection domain";
-	case MR_BAD_RIGHTS: return "the memory region was registered without this access right";
-	case MR_BAD_RANGE: return "outside the memory region";
-	case MR_FAULT: return "the memory behind the region is gone";
-	case MR_DEFERRED: return "the memory behind the region cannot be reached now";
-	}
-	return "?";
-}

@@ -74,6 +74,4 @@ const struct rxe_mr *rxe_mr_find(const struct rxe_mr_table *table, uint32_t key)
 enum mr_check rxe_mr_check(const struct rxe_mr *mr, uint32_t pd, uint32_t rights, uint64_t iova,
 			   uint64_t len);
 
-const char *rxe_mr_result_str(enum mr_check result);
-
 #endif

@@ -1,12 +1,26 @@
 /* SPDX-License-Identifier: MIT */
-/* What a transport answers when it is asked to fill a train. */
+/* What sending returns: one turn of a transport at a train, and one packet of it. */
 #ifndef RXE_EMU_OUTPUT_H
 #define RXE_EMU_OUTPUT_H
 
 enum output_result {
-	OUTPUT_IDLE, /* nothing to send now */
-	OUTPUT_ADDED, /* packets were added, or must wait for room; there may be more when this train has gone */
-	OUTPUT_TRAIN_FULL, /* the next packet does not fit this train: send it and ask again */
+	/* Nothing to send now. */
+	OUTPUT_IDLE,
+	/* Packets were added or wait for credits; there may be more once this train is sent. */
+	OUTPUT_ADDED,
+	/* The next packet does not fit this train: send the train and ask again. */
+	OUTPUT_TRAIN_FULL,
+};
+
+enum send_result {
+	SEND_OK,
+	SEND_TRAIN_FULL,
+	/* The receiver's socket has no credits (pace.h). */
+	SEND_NO_CREDITS,
+	/* The payload's memory is not ready: try again after RXE_DEFER_NS. */
+	SEND_DEFERRED,
+	/* The payload cannot be read. */
+	SEND_FAILED,
 };
 
 #endif

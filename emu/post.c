@@ -139,7 +139,6 @@ static void fill(struct rxe_send_wqe *wqe, const struct rxe_send_wr *wr, uint32_
 	wqe->opcode = (uint16_t)wr->opcode;
 	wqe->num_sge = 0;
 	wqe->started = 0;
-	wqe->mark = 0;
 	if (wr->flags & RXE_SEND_INLINE) {
 		copy_inline(wqe->tail, wr);
 		return;

@@ -103,7 +103,6 @@ struct rxe_send_wqe {
 	uint16_t opcode; /* enum rxe_wr_opcode */
 	uint8_t num_sge;
 	uint8_t started; /* PSNs are given */
-	uint32_t mark;	 /* the transport's own */
 	_Alignas(8) uint8_t tail[];
 };
 

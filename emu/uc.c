@@ -69,38 +69,28 @@ static struct wire_packet packet_for(const struct rxe_qp *qp, const struct rxe_s
 	};
 }
 
-enum step {
-	STEP_MORE, /* of this message */
-	STEP_DONE, /* with this message */
-	STEP_FULL,
-	STEP_WAIT, /* for room at the receiver */
-	STEP_LATER,
-	STEP_FAILED,
-};
-
-static enum step send_one(struct rxe_engine *engine, struct rxe_qp *qp, struct wire_train *train,
-			  struct rxe_pace *pace)
+static enum send_result send_one(struct rxe_engine *engine, struct rxe_qp *qp,
+				 struct wire_train *train, struct rxe_pace *pace)
 {
 	const struct rxe_send_wqe *wqe = rxe_ring_at(&qp->sq, qp->sq.head);
 	struct wire_packet packet = packet_for(qp, wqe);
+	enum send_result result;
 	enum mr_check gathered;
 	struct rxe_emit emit;
 
 	if (!rxe_pace_may(pace))
-		return STEP_WAIT;
+		return SEND_NO_CREDITS;
 	if (!rxe_emit_start(&emit, train, &packet))
-		return STEP_FULL;
+		return SEND_TRAIN_FULL;
 	gathered = rxe_gather(engine, qp->pd, wqe, &qp->uc.cursor, qp->uc.sent, emit.payload,
 			      packet.payload_len);
-	if (gathered != MR_OK) {
-		rxe_emit_cancel(&emit);
-		return gathered == MR_DEFERRED ? STEP_LATER : STEP_FAILED;
-	}
-	rxe_emit_finish(engine, &emit, &qp->flow);
+	result = rxe_emit_end(engine, &emit, &qp->flow, gathered);
+	if (result != SEND_OK)
+		return result;
 	pace->spent += rxe_pace_cost(emit.len + ICRC_LEN);
 	qp->attr.sq_psn = psn_add(qp->attr.sq_psn, 1);
 	qp->uc.sent += packet.payload_len;
-	return qp->uc.sent == wqe->len ? STEP_DONE : STEP_MORE;
+	return SEND_OK;
 }
 
 /* In SQD the message under way still goes out. */
@@ -116,22 +106,29 @@ static void next_message(struct rxe_qp *qp)
 	qp->uc.cursor = (struct rxe_cursor){ 0 };
 }
 
+/* Completes the message under way once all of its bytes are in trains. */
+static void complete_sent(struct rxe_engine *engine, struct rxe_qp *qp)
+{
+	const struct rxe_send_wqe *wqe = rxe_ring_at(&qp->sq, qp->sq.head);
+
+	if (qp->uc.sent < wqe->len)
+		return;
+	next_message(qp);
+	rxe_complete_send(engine, qp, RXE_WC_SUCCESS);
+}
+
 static enum output_result fill(struct rxe_engine *engine, struct rxe_qp *qp,
 			       struct wire_train *train, struct rxe_pace *pace, uint64_t now_ns)
 {
 	while (may_send(qp)) {
 		switch (send_one(engine, qp, train, pace)) {
-		case STEP_MORE: break;
-		case STEP_DONE:
-			next_message(qp);
-			rxe_complete_send(engine, qp, RXE_WC_SUCCESS);
-			break;
-		case STEP_FULL: return OUTPUT_TRAIN_FULL;
-		case STEP_WAIT: return OUTPUT_ADDED;
-		case STEP_LATER:
+		case SEND_OK: complete_sent(engine, qp); break;
+		case SEND_TRAIN_FULL: return OUTPUT_TRAIN_FULL;
+		case SEND_NO_CREDITS: return OUTPUT_ADDED;
+		case SEND_DEFERRED:
 			rxe_qp_set_deadline(engine, qp, now_ns + RXE_DEFER_NS);
 			return OUTPUT_ADDED;
-		case STEP_FAILED:
+		case SEND_FAILED:
 			next_message(qp);
 			rxe_qp_fail_send(engine, qp, RXE_WC_LOC_PROT_ERR, now_ns);
 			break;

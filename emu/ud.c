@@ -49,16 +49,8 @@ static struct wire_packet packet_for(const struct rxe_qp *qp, const struct rxe_s
 	};
 }
 
-enum step {
-	STEP_SENT,
-	STEP_FULL,
-	STEP_WAIT, /* for room at the receiver */
-	STEP_LATER,
-	STEP_FAILED,
-};
-
-static enum step send_one(struct rxe_engine *engine, struct rxe_qp *qp, struct wire_train *train,
-			  struct rxe_pace *pace)
+static enum send_result send_one(struct rxe_engine *engine, struct rxe_qp *qp,
+				 struct wire_train *train, struct rxe_pace *pace)
 {
 	const struct rxe_send_wqe *wqe = rxe_ring_at(&qp->sq, qp->sq.head);
 	uint8_t tx_index = rxe_tx_index(engine, &wqe->av.dgid, wqe->remote_qpn);
@@ -69,23 +61,22 @@ static enum step send_one(struct rxe_engine *engine, struct rxe_qp *qp, struct w
 	};
 	struct wire_packet packet = packet_for(qp, wqe);
 	struct rxe_cursor cursor = { 0 };
+	enum send_result result;
 	enum mr_check gathered;
 	struct rxe_emit emit;
 
 	if (!rxe_pace_may(pace))
-		return STEP_WAIT;
+		return SEND_NO_CREDITS;
 	if (!rxe_train_take(engine, train, &flow, tx_index, &wqe->av, wqe->remote_qpn) ||
 	    !rxe_emit_start(&emit, train, &packet))
-		return STEP_FULL;
+		return SEND_TRAIN_FULL;
 	gathered = rxe_gather(engine, qp->pd, wqe, &cursor, 0, emit.payload, wqe->len);
-	if (gathered != MR_OK) {
-		rxe_emit_cancel(&emit);
-		return gathered == MR_DEFERRED ? STEP_LATER : STEP_FAILED;
-	}
-	rxe_emit_finish(engine, &emit, &flow);
+	result = rxe_emit_end(engine, &emit, &flow, gathered);
+	if (result != SEND_OK)
+		return result;
 	pace->spent += rxe_pace_cost(emit.len + ICRC_LEN);
 	qp->attr.sq_psn = psn_add(qp->attr.sq_psn, 1);
-	return STEP_SENT;
+	return SEND_OK;
 }
 
 static bool may_send(const struct rxe_qp *qp)
@@ -98,13 +89,13 @@ static enum output_result fill(struct rxe_engine *engine, struct rxe_qp *qp,
 {
 	while (may_send(qp)) {
 		switch (send_one(engine, qp, train, pace)) {
-		case STEP_SENT: rxe_complete_send(engine, qp, RXE_WC_SUCCESS); break;
-		case STEP_FULL: return OUTPUT_TRAIN_FULL;
-		case STEP_WAIT: return OUTPUT_ADDED;
-		case STEP_LATER:
+		case SEND_OK: rxe_complete_send(engine, qp, RXE_WC_SUCCESS); break;
+		case SEND_TRAIN_FULL: return OUTPUT_TRAIN_FULL;
+		case SEND_NO_CREDITS: return OUTPUT_ADDED;
+		case SEND_DEFERRED:
 			rxe_qp_set_deadline(engine, qp, now_ns + RXE_DEFER_NS);
 			return OUTPUT_ADDED;
-		case STEP_FAILED: rxe_qp_fail_send(engine, qp, RXE_WC_LOC_PROT_ERR, now_ns); break;
+		case SEND_FAILED: rxe_qp_fail_send(engine, qp, RXE_WC_LOC_PROT_ERR, now_ns); break;
 		}
 	}
 	return OUTPUT_IDLE;

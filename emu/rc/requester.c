@@ -30,13 +30,6 @@
 #define GATHER_REQUESTS 16
 #define GATHER_BYTES	512
 
-enum step {
-	STEP_SENT,
-	STEP_TRAIN_FULL,
-	STEP_LATER,
-	STEP_FAILED, /* its payload could not be had */
-};
-
 /* clang-format off */
 static const uint8_t op_for[][2][2] = { /* by [first packet][last packet] */
 	[RXE_WR_RDMA_WRITE]           = { { OP_WRITE_MIDDLE, OP_WRITE_LAST },     { OP_WRITE_FIRST, OP_WRITE_ONLY } },
@@ -427,37 +420,34 @@ static void packet_sent(struct rxe_qp *qp, const struct rxe_send_wqe *wqe, uint3
 }
 
 /* The packet that describe() described, its payload from where the cursor is. */
-static enum step emit(struct rxe_engine *engine, struct rxe_qp *qp, struct rxe_send_wqe *wqe,
-		      struct wire_packet *packet, struct rxe_cursor *from, struct wire_train *train)
+static enum send_result emit(struct rxe_engine *engine, struct rxe_qp *qp, struct rxe_send_wqe *wqe,
+			     struct wire_packet *packet, struct rxe_cursor *from,
+			     struct wire_train *train)
 {
 	enum mr_check gathered = MR_OK;
 	struct rxe_emit emit;
 
 	if (!rxe_emit_start(&emit, train, packet))
-		return STEP_TRAIN_FULL;
+		return SEND_TRAIN_FULL;
 	if (packet->payload_len > 0)
 		gathered =
 			rxe_gather(engine, qp->pd, wqe, from, offset_at(qp, wqe, packet->bth.psn),
 				   emit.payload, packet->payload_len);
-	if (gathered != MR_OK) {
-		rxe_emit_cancel(&emit);
-		return gathered == MR_DEFERRED ? STEP_LATER : STEP_FAILED;
-	}
-	rxe_emit_finish(engine, &emit, &qp->flow);
-	return STEP_SENT;
+	return rxe_emit_end(engine, &emit, &qp->flow, gathered);
 }
 
-static enum step send_one(struct rxe_engine *engine, struct rxe_qp *qp, struct rxe_send_wqe *wqe,
-			  uint32_t last_psn, struct wire_train *train, uint64_t now_ns)
+static enum send_result send_one(struct rxe_engine *engine, struct rxe_qp *qp,
+				 struct rxe_send_wqe *wqe, uint32_t last_psn,
+				 struct wire_train *train, uint64_t now_ns)
 {
 	struct wire_packet packet;
-	enum step step;
+	enum send_result result;
 
 	describe(qp, wqe, qp->rc.req.cur_psn, last_psn, train, &packet);
-	step = emit(engine, qp, wqe, &packet, &qp->rc.req.from, train);
-	if (step == STEP_SENT)
+	result = emit(engine, qp, wqe, &packet, &qp->rc.req.from, train);
+	if (result == SEND_OK)
 		packet_sent(qp, wqe, last_psn, packet.bth.ack_req, now_ns);
-	return step;
+	return result;
 }
 
 /* It counts for nothing in flight, and moves nothing. Of a READ it asks for a packet: the answer to all may be on its way. What cannot
@@ -471,7 +461,7 @@ static enum output_result send_probe(struct rxe_engine *engine, struct rxe_qp *q
 	struct wire_packet packet;
 
 	describe(qp, wqe, req->una_psn, req->una_psn, train, &packet);
-	if (emit(engine, qp, wqe, &packet, &from, train) == STEP_TRAIN_FULL)
+	if (emit(engine, qp, wqe, &packet, &from, train) == SEND_TRAIN_FULL)
 		return OUTPUT_TRAIN_FULL;
 	req->probe = RC_PROBE_SENT;
 	return OUTPUT_IDLE;
@@ -501,10 +491,11 @@ enum output_result rc_requester_output(struct rxe_engine *engine, struct rxe_qp 
 		if (!may_go(qp, wqe, last_psn))
 			break;
 		switch (send_one(engine, qp, wqe, last_psn, train, now_ns)) {
-		case STEP_SENT: rc_retry_sent(&qp->rc.retry, &qp->attr, now_ns); break;
-		case STEP_TRAIN_FULL: return OUTPUT_TRAIN_FULL;
-		case STEP_LATER: rc_retry_send_deferred(&qp->rc.retry, &qp->attr, now_ns); break;
-		case STEP_FAILED: break_at_cur(engine, qp, RXE_WC_LOC_PROT_ERR, now_ns); break;
+		case SEND_OK: rc_retry_sent(&qp->rc.retry, &qp->attr, now_ns); break;
+		case SEND_TRAIN_FULL: return OUTPUT_TRAIN_FULL;
+		case SEND_DEFERRED: rc_retry_send_deferred(&qp->rc.retry, &qp->attr, now_ns); break;
+		case SEND_NO_CREDITS:
+		case SEND_FAILED: break_at_cur(engine, qp, RXE_WC_LOC_PROT_ERR, now_ns); break;
 		}
 	}
 	return OUTPUT_IDLE;

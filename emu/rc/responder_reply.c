@@ -174,15 +174,8 @@ static bool emit(struct rxe_engine *engine, const struct rxe_qp *qp, struct wire
 	return true;
 }
 
-enum step {
-	STEP_SENT,
-	STEP_TRAIN_FULL,
-	STEP_LATER,
-	STEP_GONE, /* the memory cannot be read any more */
-};
-
-static enum step send_read(struct rxe_engine *engine, struct rxe_qp *qp, struct wire_train *train,
-			   const struct rc_answer *answer)
+static enum send_result send_read(struct rxe_engine *engine, struct rxe_qp *qp,
+				  struct wire_train *train, const struct rc_answer *answer)
 {
 	/* by [first][last] */
 	static const uint8_t ops[2][2] = { { OP_READ_RESP_MIDDLE, OP_READ_RESP_LAST },
@@ -198,36 +191,32 @@ static enum step send_read(struct rxe_engine *engine, struct rxe_qp *qp, struct 
 		 RC_ACK_NO_CREDITS, answer->msn, &packet);
 	packet.payload_len = last ? answer->len - offset : qp->attr.path_mtu;
 	if (!rxe_emit_start(&emit, train, &packet))
-		return STEP_TRAIN_FULL;
+		return SEND_TRAIN_FULL;
 	result = rxe_remote_read(engine, answer->pd, answer->rkey, answer->va + offset,
 				 emit.payload, packet.payload_len);
-	if (result != MR_OK) {
-		rxe_emit_cancel(&emit);
-		return result == MR_DEFERRED ? STEP_LATER : STEP_GONE;
-	}
-	rxe_emit_finish(engine, &emit, &qp->flow);
-	qp->rc.reply.burst += packet.payload_len;
-	return STEP_SENT;
+	if (result == MR_OK)
+		qp->rc.reply.burst += packet.payload_len;
+	return rxe_emit_end(engine, &emit, &qp->flow, result);
 }
 
-static enum step send_atomic(struct rxe_engine *engine, struct rxe_qp *qp, struct wire_train *train,
-			     const struct rc_answer *answer)
+static enum send_result send_atomic(struct rxe_engine *engine, struct rxe_qp *qp,
+				    struct wire_train *train, const struct rc_answer *answer)
 {
 	struct wire_packet packet;
 
 	describe(qp, OP_ATOMIC_ACK, answer->psn, RC_ACK_NO_CREDITS, answer->msn, &packet);
 	packet.atomic_orig = answer->orig;
-	return emit(engine, qp, train, &packet) ? STEP_SENT : STEP_TRAIN_FULL;
+	return emit(engine, qp, train, &packet) ? SEND_OK : SEND_TRAIN_FULL;
 }
 
-static enum step send_answer(struct rxe_engine *engine, struct rxe_qp *qp, struct wire_train *train,
-			     const struct rc_answer *answer)
+static enum send_result send_answer(struct rxe_engine *engine, struct rxe_qp *qp,
+				    struct wire_train *train, const struct rc_answer *answer)
 {
 	switch (answer->kind) {
 	case RC_ANSWER_READ: return send_read(engine, qp, train, answer);
 	case RC_ANSWER_ATOMIC: return send_atomic(engine, qp, train, answer);
 	}
-	return STEP_GONE;
+	return SEND_FAILED;
 }
 
 /* A read that is longer than what one of ours would ask for at a time pauses between bursts. */
@@ -245,7 +234,7 @@ static bool is_paused(struct rc_reply *reply, uint64_t now_ns)
 
 /* The memory went while the answer was under way: the rest of what was owed is void. An answer to a duplicate just ends: the peer may
  * have had the first one, and its region been deregistered since. */
-static void gone(struct rxe_qp *qp, const struct rc_answer *answer)
+static void read_failed(struct rxe_qp *qp, const struct rc_answer *answer)
 {
 	struct rc_reply *reply = &qp->rc.reply;
 	struct rc_responder *resp = &qp->rc.resp;
@@ -273,13 +262,14 @@ static enum output_result output_answers(struct rxe_engine *engine, struct rxe_q
 		struct rc_answer *answer = at(reply, reply->head);
 
 		switch (send_answer(engine, qp, train, answer)) {
-		case STEP_SENT:
+		case SEND_OK:
 			if (++answer->sent == answer->packets)
 				pop(reply);
 			break;
-		case STEP_TRAIN_FULL: return OUTPUT_TRAIN_FULL;
-		case STEP_LATER: reply->resume_ns = now_ns + RXE_DEFER_NS; return OUTPUT_IDLE;
-		case STEP_GONE: gone(qp, answer); break;
+		case SEND_TRAIN_FULL: return OUTPUT_TRAIN_FULL;
+		case SEND_DEFERRED: reply->resume_ns = now_ns + RXE_DEFER_NS; return OUTPUT_IDLE;
+		case SEND_NO_CREDITS:
+		case SEND_FAILED: read_failed(qp, answer); break;
 		}
 	}
 	return OUTPUT_IDLE;

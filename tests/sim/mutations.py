@@ -84,7 +84,7 @@ MUTATIONS = [
     ("late_write_is_refused", "emu/rc/responder_execute.c", "return result == MR_DEFERRED ? RC_FAULT_DEFERRED : fault;", "return fault;",
      "a write, or a receive, on memory that is late is refused for good"),
     ("late_landing_fails", "emu/rc/requester_complete.c", "if (landed == MR_DEFERRED) {", "if (false) {", "an answer whose place is late fails its request"),
-    ("late_answer_is_none", "emu/rc/responder_reply.c", "return result == MR_DEFERRED ? STEP_LATER : STEP_GONE;", "return STEP_GONE;",
+    ("late_answer_is_none", "emu/emit.c", "return access == MR_DEFERRED ? SEND_DEFERRED : SEND_FAILED;", "return SEND_FAILED;",
      "a read of memory that is late is refused for good"),
     ("held_ack_wakes_in_vain", "emu/rc/responder_reply.c", "if (reply->resume_ns)\n\t\treturn reply->resume_ns;", "if (reply->resume_ns && !holds)\n\t\treturn reply->resume_ns;",
      "a held ACK's timer goes off again and again while an answer before it waits"),
