@@ -3,13 +3,6 @@
 #include "lib/abi/private.h"
 #include "lib/verbs/objects.h"
 
-#pragma GCC visibility push(default)
-const char *ibv_wr_opcode_str(enum ibv_wr_opcode opcode);
-const char *older_ibv_wr_opcode_str(enum ibv_wr_opcode opcode);
-#pragma GCC visibility pop
-
-VB_PRIVATE_VERSIONS(ibv_wr_opcode_str);
-
 static const char *name(const char *const *table, size_t n, int64_t value)
 {
 	return value >= 0 && (uint64_t)value < n && table[value] ? table[value] : "unknown";
@@ -125,9 +118,4 @@ const char *ibv_wr_opcode_str(enum ibv_wr_opcode opcode)
 	};
 
 	return NAME(names, opcode);
-}
-
-const char *older_ibv_wr_opcode_str(enum ibv_wr_opcode opcode)
-{
-	return ibv_wr_opcode_str(opcode);
 }

@@ -1,15 +1,20 @@
 /* SPDX-License-Identifier: MIT */
-/* A hand-written symbol of rdma-core's private interface, under the node of every release (symbols.tsv: PRIVATE, code). */
+/* Symbols of rdma-core's private interface that are written by hand (symbols.tsv: PRIVATE, code). Each exists in two
+ * places: under the node of the newest release here or in lib/verbs, under the older nodes in older.c. */
 #ifndef RXE_ABI_PRIVATE_H
 #define RXE_ABI_PRIVATE_H
 
-/* For the older nodes write older_NAME beside it, at an address of its own: the linker drops a plain name that has a
- * versioned one at the same address. */
-#define VB_PRIVATE_VERSION(name, node) __asm__(".symver older_" #name ", " #name "@" node)
-#define VB_PRIVATE_VERSIONS(name)                                                                  \
-	VB_PRIVATE_VERSION(name, "IBVERBS_PRIVATE_34");                                            \
-	VB_PRIVATE_VERSION(name, "IBVERBS_PRIVATE_57");                                            \
-	VB_PRIVATE_VERSION(name, "IBVERBS_PRIVATE_59");                                            \
-	VB_PRIVATE_VERSION(name, "IBVERBS_PRIVATE_64")
+#include <stdint.h>
+
+#include "lib/abi/newer.h"
+
+#pragma GCC visibility push(default)
+int ibv_query_gid_type(struct ibv_context *context, uint8_t port, unsigned int index,
+		       unsigned int *type);
+const char *ibv_wr_opcode_str(enum ibv_wr_opcode opcode);
+
+/* One byte that nobody reads: provider libraries test its address only. */
+extern char verbs_allow_disassociate_destroy;
+#pragma GCC visibility pop
 
 #endif

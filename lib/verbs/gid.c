@@ -14,15 +14,6 @@ enum gid_type_sysfs {
 	GID_TYPE_V2,
 };
 
-#pragma GCC visibility push(default)
-int ibv_query_gid_type(struct ibv_context *context, uint8_t port, unsigned int index,
-		       unsigned int *type);
-int older_ibv_query_gid_type(struct ibv_context *context, uint8_t port, unsigned int index,
-			     unsigned int *type);
-#pragma GCC visibility pop
-
-VB_PRIVATE_VERSIONS(ibv_query_gid_type);
-
 static bool is_empty(const struct gid *gid)
 {
 	static const struct gid zeros;
@@ -66,12 +57,6 @@ int ibv_query_gid_type(struct ibv_context *context, uint8_t port, unsigned int i
 		return -1;
 	*type = is_empty(&gid) ? GID_TYPE_V1 : GID_TYPE_V2;
 	return 0;
-}
-
-int older_ibv_query_gid_type(struct ibv_context *context, uint8_t port, unsigned int index,
-			     unsigned int *type)
-{
-	return ibv_query_gid_type(context, port, index, type);
 }
 
 /* An entry may have been compiled shorter or longer than ours: the front is what all have. */
