@@ -201,7 +201,7 @@ static uint32_t stage_messages(struct sender *s, const struct shape *shape, stru
 	return bytes;
 }
 
-_Noreturn static void send_for_ever(int fd, struct sockaddr_in *to, const struct shape *shape)
+_Noreturn static void send_forever(int fd, struct sockaddr_in *to, const struct shape *shape)
 {
 	static struct sender s;
 	uint64_t sent = 0;
@@ -312,7 +312,7 @@ static void measure_throughput(const struct shape *shape)
 	if (child == 0) {
 		struct sockaddr_in own;
 
-		send_for_ever(open_socket(&own), &to, shape);
+		send_forever(open_socket(&own), &to, shape);
 	}
 	for (uint32_t i = 0; i < SLICES; i++) {
 		const uint64_t from = now_ns(), had = shared->good;

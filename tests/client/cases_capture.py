@@ -462,7 +462,7 @@ def spared(build):
         done = instance.command("capture", "--seconds", "1", path)
         with open(path, "rb") as f:
             if done.returncode or b"precious" in f.read():
-                raise Failure(f"the file was not written anew: {done.stderr}")
+                raise Failure(f"the file was not written again: {done.stderr}")
         done = instance.command("capture", "--seconds", "5", "/dev/full")
         if done.returncode != 1 or "No space left" not in done.stderr or "Ctrl-C" in done.stderr:
             raise Failure(f"a full disk: {done.returncode}: {done.stderr}")

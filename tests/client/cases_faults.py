@@ -173,7 +173,7 @@ def nobody(build):
 
 
 def relative_file(build):
-    """A relative path is meant from where it was written, whoever starts the server."""
+    """A relative path counts from the folder of the program that names it, whichever process starts the server."""
     with tempfile.TemporaryDirectory() as folder:
         with open(os.path.join(folder, "rules"), "w", encoding="ascii") as f:
             f.write("drop nth=77\n")

@@ -71,7 +71,7 @@ def wait_clean(instance):
 def killed(build, name, args):
     """SIGKILL in the middle: the peer learns it from its retries, others do not notice, nothing is left.
 
-    The peer is a program that always has a request under way: one that only waits for a message would wait for ever, on
+    The peer is a program that always has a request under way: one that only waits for a message would wait forever, on
     any device."""
     with Instance(build, name) as instance:
         port, other = free_port(), free_port()

@@ -51,7 +51,7 @@ UC = [
     (["corrupt probability=10% seed=3 part=payload opcode=UC_SEND_MIDDLE dir=in"], lost),
     (["truncate probability=10% seed=4 keep=60 opcode=UC_SEND_MIDDLE dir=out"], lost),
 ]
-# Here a fault may hit one message twice, or its neighbour as well: the bounds are told.
+# Here a fault may hit one message twice, or the next one as well: the case states bounds.
 UC_ANY = ["drop probability=5% seed=1", "duplicate probability=5% seed=2", "reorder probability=5% seed=3",
           "delay probability=5% seed=4 time=1ms", "corrupt probability=5% seed=5"]
 

@@ -92,7 +92,7 @@ def killed(build):
 
 
 def open_files(instance):
-    """The fewest over a while: whoever asked it just now may still be there."""
+    """The fewest over a while: the program that asked last may still be connected."""
     pid, counts = instance.server_pid(), []
     for _ in range(25):
         counts.append(len(os.listdir(f"/proc/{pid}/fd")))

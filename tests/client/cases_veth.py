@@ -118,7 +118,7 @@ def exactly_once(build, loss_percent, v6=False):
 
 
 def decoded(build):
-    """What tshark sees on the interface: RRoCE and nothing malformed, ARP and neighbour discovery answered."""
+    """What tshark sees on the interface: RRoCE and nothing malformed, ARP and neighbor discovery answered."""
     for v6 in (False, True):
         with tempfile.TemporaryDirectory() as folder, Pair() as pair, \
                 device(build, "vshark", pair, 0, "veth", v6) as here, \
@@ -181,7 +181,7 @@ def need_sound(path, v6):
             raise Failure(f"frame {number}: {row}")
     for kind in ("135", "136") if v6 else ("1", "2"):
         if kind not in asked:
-            raise Failure(f"no question and answer among neighbours: {sorted(set(asked))}")
+            raise Failure(f"no neighbor solicitation and advertisement: {sorted(set(asked))}")
 
 
 VERBS = ["verbs_rc", "verbs_ud", "verbs_share", "verbs_fork", "verbs_events", "verbs_errors",
@@ -254,7 +254,7 @@ def lost_without_gateway(lost, there):
         raise Failure(f"it says nothing of a gateway: {client.text()}")
 
 
-def neighbours(build):
+def neighbors(build):
     """Two instances on one interface are two hosts; two devices of one instance as well."""
     with Pair() as pair, device(build, "vnext", pair, 0) as here, \
             device(build, "vother", pair, 0, address=pair.free_address(0, 1)) as there:
@@ -376,7 +376,7 @@ CASES = {
     "vethdev_killed": killed,
     "vethdev_stopped_server": stopped,
     "vethdev_gateway": gateway,
-    "vethdev_neighbors": neighbours,
+    "vethdev_neighbors": neighbors,
     "vethdev_ordinary_user": ordinary_user,
     "vethdev_refused": refused,
     "vethdev_show": shown,

@@ -47,7 +47,7 @@ def main():
     parser.add_argument("--list", action="store_true")
     parser.add_argument("--build")
     options = parser.parse_args()
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # a runner that lost patience: still end what was started
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # the runner timed out: end what was started
     cases = all_cases()
     if options.list:
         print("\n".join(cases))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""A pool of huge pages for a while: root lends a few to the tests that want some, if the machine has none."""
+"""A pool of huge pages for a while: root reserves a few for the tests that need some, if the machine has none."""
 
 import contextlib
 import fcntl
@@ -8,7 +8,7 @@ import re
 
 PAGES = 16
 POOL = "/proc/sys/vm/nr_hugepages"
-LENT = "/run/rxe_dm-huge-pages-lent"  # where only root may make files
+RESERVED = "/run/rxe_dm-huge-pages-reserved"  # where only root may make files
 
 
 def in_pool():
@@ -23,8 +23,8 @@ def pool_kib():
         return in_pool() * int(re.search(r"Hugepagesize:\s+(\d+) kB", f.read())[1])
 
 
-def may_lend():
-    return os.geteuid() == 0 and os.access(POOL, os.W_OK) and os.access(os.path.dirname(LENT), os.W_OK)
+def may_reserve():
+    return os.geteuid() == 0 and os.access(POOL, os.W_OK) and os.access(os.path.dirname(RESERVED), os.W_OK)
 
 
 def reserve(pages):
@@ -34,16 +34,16 @@ def reserve(pages):
 
 @contextlib.contextmanager
 def huge_pages():
-    """Tests run side by side: whoever uses the pool shares a lock, the last one takes it back. The file is empty when the pool was
-    there before; what a killed test lent, the next one takes back."""
-    if not may_lend():
+    """Tests run side by side: all users of the pool share a lock, and the last one frees the pages. The file is empty when the
+    pool was there before; the next test frees what a killed one reserved."""
+    if not may_reserve():
         yield
         return
-    with open(LENT, "a+", encoding="ascii") as note:
+    with open(RESERVED, "a+", encoding="ascii") as note:
         fcntl.flock(note, fcntl.LOCK_SH)
         if in_pool() == 0:
             reserve(PAGES)
-            note.write("lent\n")
+            note.write("reserved\n")
             note.flush()
         try:
             yield

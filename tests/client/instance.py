@@ -174,7 +174,7 @@ def address_of_its_own():
 
 
 def alone_in_this_network():
-    """There is one ::1 in a network namespace: whoever holds the lock has it. Closing the file gives the lock back."""
+    """A network namespace has one ::1: the holder of the lock uses it. Closing the file releases the lock."""
     lock = open("/proc/self/ns/net", "rb")
     fcntl.flock(lock, fcntl.LOCK_EX)
     return lock

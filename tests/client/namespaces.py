@@ -42,7 +42,7 @@ class Pair:
         device = self.device(side)
         self.call(side, "ip", "link", "set", "lo", "up")
         self.call(side, "ip", "address", "add", f"{self.address(side)}/24", "dev", device)
-        if self.mtu >= 1280: # below, the kernel has no IPv6; and an address on probation may not ask for neighbours
+        if self.mtu >= 1280: # below, the kernel has no IPv6; and a tentative address may not solicit neighbors
             self.call(side, "sh", "-c", f"echo 0 > /proc/sys/net/ipv6/conf/{device}/accept_dad")
             self.call(side, "ip", "address", "add", f"{self.address6(side)}/64", "dev", device)
         self.call(side, "ip", "link", "set", device, "up")
@@ -59,7 +59,7 @@ class Pair:
         return False
 
     def wait_link_local(self, side):
-        """A second after the link is there the kernel has an address from which it asks for others' neighbours."""
+        """A second after the link is there the kernel has an address from which it solicits neighbors."""
         self.holders[side].wait_until(lambda: "fe80:" in self.call(side, "ip", "-6", "address"),
                                       "a link-local address")
 

@@ -11,7 +11,7 @@ import time
 
 POLL_S = 0.01
 # Bounds are there to find what hangs. On a busy machine, and with a sanitizer in it, everything takes its time.
-PATIENCE = 20 if os.environ.get("RXE_TEST_SANITIZER") else 10
+WAIT_FACTOR = 20 if os.environ.get("RXE_TEST_SANITIZER") else 10
 LONGEST_S = 600
 
 
@@ -24,7 +24,7 @@ class Skip(Exception):
 
 
 def patient(timeout_s):
-    return min(timeout_s * PATIENCE, LONGEST_S)
+    return min(timeout_s * WAIT_FACTOR, LONGEST_S)
 
 
 def until(condition, what, timeout_s=30):

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "bed.h"
+#include "fixture.h"
 
 #define EXPECT_NULL(call, err)                                                                     \
 	do {                                                                                       \
@@ -282,7 +282,7 @@ END_TEST
 START_TEST(closed_with_everything_alive)
 {
 	struct end_cfg cfg = { .channel = true, .srq = true, .timeout = 8, .rnr_retry = 1 };
-	struct ibv_context *other = bed_open();
+	struct ibv_context *other = fixture_open();
 	struct end a, b;
 	struct ibv_wc wc;
 
@@ -416,5 +416,5 @@ static void add(TCase *tests)
 
 int main(void)
 {
-	return bed_main("verbs_bad", add);
+	return fixture_main("verbs_bad", add);
 }

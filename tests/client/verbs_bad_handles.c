@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* Every verb that takes an object, called with none, with memory that never was one, with one of another kind, and with one that was
- * destroyed: refused, each time, and whoever uses the device rightly meanwhile does not notice. tests/abi/check_bad_input.py
+ * destroyed: refused, each time, and other users of the device do not notice. tests/abi/check_bad_input.py
  * sees to it that no verb is forgotten. Inline verbs look into the object before the library sees it: those get no null and no
  * destroyed ones. */
 #include <errno.h>
@@ -10,7 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "bed.h"
+#include "fixture.h"
 #include "lib/abi/newer.h"
 
 enum what {
@@ -412,5 +412,5 @@ static void add(TCase *tests)
 
 int main(void)
 {
-	return bed_main("verbs_bad_handles", add);
+	return fixture_main("verbs_bad_handles", add);
 }

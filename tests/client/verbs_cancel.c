@@ -7,7 +7,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "bed.h"
+#include "fixture.h"
 #include "points.h"
 
 #define CANCELS	  2000
@@ -137,7 +137,7 @@ static bool control(uint32_t seed)
 	static uint8_t memory[4096];
 	struct ibv_context *mine = seed % 8 ? context : ibv_open_device(context->device);
 	struct ibv_pd *pd = mine ? ibv_alloc_pd(mine) : NULL;
-	struct ibv_mr *mr = pd ? ibv_reg_mr(pd, memory, sizeof(memory), BED_ALL_RIGHTS) : NULL;
+	struct ibv_mr *mr = pd ? ibv_reg_mr(pd, memory, sizeof(memory), FIXTURE_ALL_RIGHTS) : NULL;
 	struct ibv_comp_channel *channel = mine ? ibv_create_comp_channel(mine) : NULL;
 	struct ibv_cq *cq = channel ? ibv_create_cq(mine, 10, NULL, channel, 0) : NULL;
 
@@ -271,5 +271,5 @@ static void add(TCase *tests)
 
 int main(void)
 {
-	return bed_main("verbs_cancel", add);
+	return fixture_main("verbs_cancel", add);
 }

@@ -8,7 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "bed.h"
+#include "fixture.h"
 
 int ibv_query_gid_type(struct ibv_context *context, uint8_t port, unsigned int index,
 		       unsigned int *type); /* private to rdma-core, and what its tools use */
@@ -38,7 +38,7 @@ END_TEST
 /* Bytes behind what the caller's structure has are not ours to write. */
 START_TEST(port_attributes_keep_to_their_length)
 {
-	struct ibv_context *context = bed_open();
+	struct ibv_context *context = fixture_open();
 	struct verbs_context *verbs = verbs_get_ctx(context);
 	uint8_t bytes[64];
 
@@ -61,7 +61,7 @@ END_TEST
 
 START_TEST(no_operation_is_null)
 {
-	struct ibv_context *context = bed_open();
+	struct ibv_context *context = fixture_open();
 	uint8_t *first = (uint8_t *)context - (696 - sizeof(*context));
 	uintptr_t op;
 
@@ -80,7 +80,7 @@ END_TEST
 
 START_TEST(gid_table)
 {
-	struct ibv_context *context = bed_open();
+	struct ibv_context *context = fixture_open();
 	struct ibv_gid_entry entry, entries[16];
 	union ibv_gid gid;
 	unsigned int type = 9;
@@ -120,7 +120,7 @@ END_TEST
 
 START_TEST(domains)
 {
-	struct ibv_context *context = bed_open(), *second = bed_open();
+	struct ibv_context *context = fixture_open(), *second = fixture_open();
 	struct ibv_td_init_attr td_attr = { 0 };
 	struct ibv_parent_domain_init_attr attr = { 0 };
 	struct ibv_pd *pd = ibv_alloc_pd(context), *foreign = ibv_alloc_pd(second), *parent, *plain;
@@ -160,7 +160,7 @@ END_TEST
 
 START_TEST(address_handles)
 {
-	struct ibv_context *context = bed_open();
+	struct ibv_context *context = fixture_open();
 	struct ibv_pd *pd = ibv_alloc_pd(context);
 	struct ibv_ah_attr good = { .is_global = 1, .port_num = 1 }, attr;
 	uint8_t mac[6];
@@ -208,7 +208,7 @@ static uint16_t sum(const uint8_t *p, size_t n)
 /* A datagram's sender, from the header in front of it. */
 START_TEST(address_from_a_completion)
 {
-	struct ibv_context *context = bed_open();
+	struct ibv_context *context = fixture_open();
 	struct ibv_wc wc = { .wc_flags = IBV_WC_GRH, .sl = 3 };
 	uint8_t grh[40] = { 0 }, *ip = grh + 20;
 	struct ibv_ah_attr attr;
@@ -250,7 +250,7 @@ static bool is_open(int fd)
  * the first context's own, nor another one that has got its number since. */
 START_TEST(descriptor_of_an_import)
 {
-	struct ibv_context *context = bed_open(), *other;
+	struct ibv_context *context = fixture_open(), *other;
 	int fd = dup(context->cmd_fd), next;
 
 	other = ibv_import_device(fd);
@@ -283,7 +283,7 @@ END_TEST
 
 START_TEST(imported)
 {
-	struct ibv_context *context = bed_open(), *other, *stranger;
+	struct ibv_context *context = fixture_open(), *other, *stranger;
 	struct ibv_alloc_dm_attr attr = { .length = 256 };
 	struct ibv_pd *pd = ibv_alloc_pd(context), *pd2, *wrong;
 	struct ibv_dm *dm = ibv_alloc_dm(context, &attr), *dm2;
@@ -318,7 +318,7 @@ START_TEST(imported)
 	ck_assert_ptr_null(ibv_import_device(STDIN_FILENO));
 	ck_assert_ptr_null(ibv_import_device(-1));
 
-	stranger = bed_open(); /* a context of its own has none of these */
+	stranger = fixture_open(); /* a context of its own has none of these */
 	errno = 0;
 	ck_assert_ptr_null(ibv_import_pd(stranger, pd->handle));
 	ck_assert_int_eq(errno, ENOENT);
@@ -341,7 +341,7 @@ END_TEST
 /* Everything can still be tidied up, and the next list finds the next server. */
 START_TEST(the_server_goes)
 {
-	struct ibv_context *context = bed_open(), *fresh;
+	struct ibv_context *context = fixture_open(), *fresh;
 	struct ibv_pd *pd = ibv_alloc_pd(context);
 	static uint8_t buf[64];
 	struct ibv_mr *mr = ibv_reg_mr(pd, buf, sizeof(buf), 0);
@@ -354,7 +354,7 @@ START_TEST(the_server_goes)
 	ck_assert_ptr_null(ibv_alloc_pd(context));
 	ck_assert_int_eq(errno, ENODEV);
 	ck_assert_ptr_null(ibv_reg_mr(pd, buf, sizeof(buf), 0));
-	fresh = bed_open();
+	fresh = fixture_open();
 	ck_assert_ptr_nonnull(fresh);
 	ck_assert_int_eq(ibv_dereg_mr(mr), 0);
 	ck_assert_int_eq(ibv_dealloc_pd(pd), 0);
@@ -369,7 +369,7 @@ END_TEST
 /* What a program forgot to destroy goes with its context, and is a stranger afterwards. */
 START_TEST(forgotten_objects)
 {
-	struct ibv_context *context = bed_open();
+	struct ibv_context *context = fixture_open();
 	struct ibv_pd *pd = ibv_alloc_pd(context);
 	static uint8_t buf[64];
 	struct ibv_mr *mr = ibv_reg_mr(pd, buf, sizeof(buf), 0);
@@ -397,5 +397,5 @@ static void add(TCase *tests)
 
 int main(void)
 {
-	return bed_main("verbs_control", add);
+	return fixture_main("verbs_control", add);
 }

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
 /* How many messages of an unreliable service arrive, and that each is one that was sent, whole: `verbs_count ud|uc BYTES`. All are
- * sent into receives that were posted before, so only the network, or a fault rule, can take one away. The numbers are for whoever
+ * sent into receives that were posted before, so only the network, or a fault rule, can take one away. The numbers are for the case that
  * knows the rules: they are printed. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
-#include "bed.h"
+#include "fixture.h"
 
 #define MESSAGES    400u
 #define RECEIVES    1000u
@@ -33,7 +33,7 @@ static uint32_t header(void)
 	return cfg.type == IBV_QPT_UD ? GRH : 0;
 }
 
-/* Receives lie where the bed's memory is too small for them all: they get memory of their own. */
+/* The fixture's memory is too small for all receives: they get memory of their own. */
 static struct ibv_mr *post_receives(struct end *end, uint8_t *slots)
 {
 	struct ibv_mr *mr =
@@ -157,5 +157,5 @@ int main(int argc, char **argv)
 	}
 	cfg.type = strcmp(argv[1], "ud") == 0 ? IBV_QPT_UD : IBV_QPT_UC;
 	message_bytes = (uint32_t)atoi(argv[2]);
-	return bed_main("count", add);
+	return fixture_main("count", add);
 }

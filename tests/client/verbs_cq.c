@@ -8,7 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "bed.h"
+#include "fixture.h"
 
 static const struct end_cfg with_channel = { .channel = true };
 
@@ -383,5 +383,5 @@ static void add(TCase *tests)
 
 int main(void)
 {
-	return bed_main("verbs_cq", add);
+	return fixture_main("verbs_cq", add);
 }

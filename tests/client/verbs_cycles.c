@@ -11,7 +11,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "bed.h"
+#include "fixture.h"
 #include "lib/abi/newer.h"
 #include "lib/mlx5/newer.h"
 
@@ -412,7 +412,7 @@ START_TEST(stays_where_it_was)
 	struct state ours, servers;
 	pid_t server;
 
-	context = bed_open();
+	context = fixture_open();
 	pd = ibv_alloc_pd(context);
 	cq = ibv_create_cq(context, 8, NULL, NULL, 0);
 	dm = ibv_alloc_dm(context, &attr);
@@ -437,5 +437,5 @@ static void add(TCase *tests)
 
 int main(void)
 {
-	return bed_main("verbs_cycles", add);
+	return fixture_main("verbs_cycles", add);
 }

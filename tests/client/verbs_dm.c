@@ -4,10 +4,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "bed.h"
+#include "fixture.h"
 
 #define DM_BYTES 65536u
-#define RIGHTS	 ((unsigned int)BED_ALL_RIGHTS | IBV_ACCESS_ZERO_BASED)
+#define RIGHTS	 ((unsigned int)FIXTURE_ALL_RIGHTS | IBV_ACCESS_ZERO_BASED)
 
 struct card {
 	struct ibv_dm *dm;
@@ -308,7 +308,7 @@ END_TEST
  * is taken or answered with ENOMEM, and once it is taken, what is aligned to all of memory is at its start, and there is only one. */
 START_TEST(every_alignment)
 {
-	struct ibv_context *context = bed_open();
+	struct ibv_context *context = fixture_open();
 	struct ibv_device_attr_ex attr;
 	struct ibv_dm *dm, *second;
 	uint32_t largest = 0;
@@ -338,7 +338,7 @@ END_TEST
  * and frees, some while full, all of max_dm_size can be had in one piece. */
 START_TEST(all_of_it_again)
 {
-	struct ibv_context *context = bed_open();
+	struct ibv_context *context = fixture_open();
 	struct ibv_device_attr_ex attr;
 	struct ibv_dm *dm[64] = { 0 };
 	uint32_t refused = 0;
@@ -385,5 +385,5 @@ static void add(TCase *tests)
 
 int main(void)
 {
-	return bed_main("verbs_dm", add);
+	return fixture_main("verbs_dm", add);
 }

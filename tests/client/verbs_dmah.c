@@ -8,7 +8,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "bed.h"
+#include "fixture.h"
 #include "lib/abi/newer.h"
 
 #define PAGE 4096u
@@ -18,7 +18,7 @@ static struct ibv_pd *pd;
 
 static void set_up(void)
 {
-	context = bed_open();
+	context = fixture_open();
 	pd = ibv_alloc_pd(context);
 	ck_assert_ptr_nonnull(pd);
 }
@@ -123,7 +123,7 @@ START_TEST(busy_while_used)
 	struct ibv_dmah *dmah = ibv_alloc_dmah(context, &attr);
 	struct ibv_mr_init_attr want = {
 		.length = sizeof(bytes),
-		.access = BED_ALL_RIGHTS,
+		.access = FIXTURE_ALL_RIGHTS,
 		.comp_mask = IBV_REG_MR_MASK_ADDR | IBV_REG_MR_MASK_DMAH,
 		.addr = bytes,
 		.dmah = dmah,
@@ -148,7 +148,7 @@ END_TEST
 START_TEST(of_another_context)
 {
 	static uint8_t bytes[64];
-	struct ibv_context *other = bed_open();
+	struct ibv_context *other = fixture_open();
 	struct ibv_dmah_init_attr attr = hints(0);
 	struct ibv_dmah *dmah = ibv_alloc_dmah(other, &attr);
 
@@ -303,7 +303,7 @@ START_TEST(traffic)
 	struct ibv_dmah_init_attr hint = hints(7);
 	struct ibv_mr_init_attr attr = {
 		.length = 2 * PAGE,
-		.access = BED_ALL_RIGHTS,
+		.access = FIXTURE_ALL_RIGHTS,
 		.comp_mask = IBV_REG_MR_MASK_FD | IBV_REG_MR_MASK_FD_OFFSET | IBV_REG_MR_MASK_IOVA |
 			     IBV_REG_MR_MASK_DMAH,
 		.iova = 0x10000000,
@@ -390,5 +390,5 @@ static void add(TCase *tests)
 
 int main(void)
 {
-	return bed_main("verbs_dmah", add);
+	return fixture_main("verbs_dmah", add);
 }

@@ -7,7 +7,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "bed.h"
+#include "fixture.h"
 
 /* A write that the responder refuses: remote access error here, an access event there, both queue pairs in error. */
 static void expect_refused_write(struct end *a, struct end *b)
@@ -40,10 +40,10 @@ START_TEST(remote_range_exceeded)
 	struct end a, b;
 
 	ends_open(&a, &b, NULL);
-	a.peer.addr += BED_MEMORY - 9;
+	a.peer.addr += FIXTURE_MEMORY - 9;
 	end_post(&a, IBV_WR_RDMA_WRITE, 1, 0, 10);
 	expect_refused_write(&a, &b);
-	expect_zero(b.memory + BED_MEMORY - 9, 9);
+	expect_zero(b.memory + FIXTURE_MEMORY - 9, 9);
 	ends_close(&a, &b);
 }
 END_TEST
@@ -66,7 +66,7 @@ START_TEST(remote_right_missing_in_region)
 	struct ibv_mr *mr;
 
 	ends_open(&a, &b, NULL);
-	mr = ibv_reg_mr(b.pd, b.memory, BED_MEMORY, IBV_ACCESS_REMOTE_READ);
+	mr = ibv_reg_mr(b.pd, b.memory, FIXTURE_MEMORY, IBV_ACCESS_REMOTE_READ);
 	ck_assert_ptr_nonnull(mr);
 	a.peer.rkey = mr->rkey;
 	end_post(&a, IBV_WR_RDMA_READ, 1, 0, 10);
@@ -113,7 +113,7 @@ START_TEST(key_deregistered)
 	struct ibv_mr *mr;
 
 	ends_open(&a, &b, NULL);
-	mr = ibv_reg_mr(b.pd, b.memory, BED_MEMORY, BED_ALL_RIGHTS);
+	mr = ibv_reg_mr(b.pd, b.memory, FIXTURE_MEMORY, FIXTURE_ALL_RIGHTS);
 	ck_assert_ptr_nonnull(mr);
 	a.peer.rkey = mr->rkey;
 	end_post(&a, IBV_WR_RDMA_WRITE, 1, 0, 10);
@@ -152,7 +152,7 @@ START_TEST(read_into_a_region_without_local_write)
 	struct ibv_send_wr wr, *bad;
 
 	ends_open(&a, &b, NULL);
-	mr = ibv_reg_mr(a.pd, a.memory, BED_MEMORY, 0);
+	mr = ibv_reg_mr(a.pd, a.memory, FIXTURE_MEMORY, 0);
 	ck_assert_ptr_nonnull(mr);
 	wr = end_wr(&a, &sge, IBV_WR_RDMA_READ, 1, 0, 10);
 	sge.lkey = mr->lkey;
@@ -224,7 +224,7 @@ START_TEST(local_memory_has_gone)
 	struct ibv_send_wr wr, *bad;
 
 	ends_open(&a, &b, NULL);
-	mr = ibv_reg_mr(a.pd, page, 4096, BED_ALL_RIGHTS);
+	mr = ibv_reg_mr(a.pd, page, 4096, FIXTURE_ALL_RIGHTS);
 	ck_assert_ptr_nonnull(mr);
 	munmap(page, 4096);
 	wr = end_wr(&a, &sge, IBV_WR_RDMA_WRITE, 1, 0, 100);
@@ -247,7 +247,7 @@ START_TEST(remote_memory_has_gone)
 		struct end a, b;
 
 		ends_open(&a, &b, NULL);
-		mr = ibv_reg_mr(b.pd, page, 4096, BED_ALL_RIGHTS);
+		mr = ibv_reg_mr(b.pd, page, 4096, FIXTURE_ALL_RIGHTS);
 		ck_assert_ptr_nonnull(mr);
 		munmap(page, 4096);
 		a.peer.rkey = mr->rkey;
@@ -269,7 +269,7 @@ START_TEST(receive_memory_has_gone)
 	struct ibv_recv_wr wr = { .wr_id = 5, .sg_list = &sge, .num_sge = 1 }, *bad;
 
 	ends_open(&a, &b, NULL);
-	mr = ibv_reg_mr(b.pd, page, 4096, BED_ALL_RIGHTS);
+	mr = ibv_reg_mr(b.pd, page, 4096, FIXTURE_ALL_RIGHTS);
 	ck_assert_ptr_nonnull(mr);
 	sge.lkey = mr->lkey;
 	ck_assert_int_eq(ibv_post_recv(b.qp, &wr, &bad), 0);
@@ -344,7 +344,7 @@ START_TEST(handlers_of_the_program_come_later)
 	uint8_t *page = page_that_goes(_i & 2, &fd);
 
 	ends_open(&a, &b, NULL);
-	mr = ibv_reg_mr(_i & 1 ? a.pd : b.pd, page, 4096, BED_ALL_RIGHTS);
+	mr = ibv_reg_mr(_i & 1 ? a.pd : b.pd, page, 4096, FIXTURE_ALL_RIGHTS);
 	ck_assert_ptr_nonnull(mr);
 	sigaction(SIGSEGV, &segv, NULL);
 	sigaction(SIGBUS, &bus, NULL);
@@ -458,5 +458,5 @@ static void add(TCase *tests)
 
 int main(void)
 {
-	return bed_main("verbs_errors", add);
+	return fixture_main("verbs_errors", add);
 }

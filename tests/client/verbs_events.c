@@ -9,7 +9,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "bed.h"
+#include "fixture.h"
 
 static bool is_readable(int fd, int timeout_ms)
 {
@@ -104,7 +104,7 @@ START_TEST(communication_established)
 	attr = (struct ibv_qp_attr){ .qp_state = IBV_QPS_RTR,
 				     .path_mtu = IBV_MTU_1024,
 				     .dest_qp_num = of_a.qpn,
-				     .rq_psn = BED_PSN,
+				     .rq_psn = FIXTURE_PSN,
 				     .max_dest_rd_atomic = 1,
 				     .min_rnr_timer = 1,
 				     .ah_attr = { .is_global = 1,
@@ -174,5 +174,5 @@ static void add(TCase *tests)
 
 int main(void)
 {
-	return bed_main("verbs_events", add);
+	return fixture_main("verbs_events", add);
 }

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "bed.h"
+#include "fixture.h"
 #include "rules.h"
 
 #define STATUSES 24
@@ -142,7 +142,7 @@ static enum ibv_port_state port_state(struct ibv_context *context)
 
 START_TEST(port_for_a_while)
 {
-	struct ibv_context *other = bed_open();
+	struct ibv_context *other = fixture_open();
 	struct end a, b;
 
 	ends_open(&a, &b, NULL);
@@ -259,7 +259,7 @@ END_TEST
 
 START_TEST(device_dies)
 {
-	struct ibv_context *other = bed_open(), *fresh;
+	struct ibv_context *other = fixture_open(), *fresh;
 	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_RESET };
 	struct ibv_port_attr port;
 	struct end a, b;
@@ -323,7 +323,7 @@ START_TEST(read_that_comes_when_its_region_has_gone)
 
 	ends_open(&a, &b, NULL);
 	ends_open(&c, &d, &datagrams);
-	mr = ibv_reg_mr(b.pd, b.memory, 4096, BED_ALL_RIGHTS);
+	mr = ibv_reg_mr(b.pd, b.memory, 4096, FIXTURE_ALL_RIGHTS);
 	ck_assert_ptr_nonnull(mr);
 	wr = end_wr(&a, &sge, IBV_WR_RDMA_READ, 1, 0, 64);
 	wr.wr.rdma.rkey = mr->rkey;
@@ -363,5 +363,5 @@ static void add_tests(TCase *tests)
 
 int main(void)
 {
-	return bed_main("faults", add_tests);
+	return fixture_main("faults", add_tests);
 }

@@ -13,7 +13,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "bed.h"
+#include "fixture.h"
 
 #define EVENTS 100
 
@@ -106,5 +106,5 @@ static void add(TCase *tests)
 
 int main(void)
 {
-	return bed_main("verbs_filtered", add);
+	return fixture_main("verbs_filtered", add);
 }

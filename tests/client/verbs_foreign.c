@@ -11,7 +11,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "bed.h"
+#include "fixture.h"
 #include "net/wire/icrc.h"
 #include "net/wire/opcode.h"
 #include "net/wire/packet.h"
@@ -114,8 +114,8 @@ static void forge_uc(const struct end_address *victim)
 
 	forger_open(&forger, victim);
 	for (uint32_t i = 0; i < PSNS; i++) {
-		forge(&forger, WIRE_UC, OP_WRITE_ONLY, BED_PSN + i, victim);
-		forge(&forger, WIRE_UC, OP_SEND_ONLY, BED_PSN + i, victim);
+		forge(&forger, WIRE_UC, OP_WRITE_ONLY, FIXTURE_PSN + i, victim);
+		forge(&forger, WIRE_UC, OP_SEND_ONLY, FIXTURE_PSN + i, victim);
 	}
 }
 
@@ -125,8 +125,8 @@ static void forge_rc(const struct end_address *victim)
 
 	forger_open(&forger, victim);
 	for (uint32_t i = 0; i < PSNS; i++) {
-		forge(&forger, WIRE_RC, OP_WRITE_ONLY, BED_PSN + i, victim);
-		forge(&forger, WIRE_RC, OP_SEND_ONLY, BED_PSN + i, victim);
+		forge(&forger, WIRE_RC, OP_WRITE_ONLY, FIXTURE_PSN + i, victim);
+		forge(&forger, WIRE_RC, OP_SEND_ONLY, FIXTURE_PSN + i, victim);
 	}
 }
 
@@ -213,5 +213,5 @@ static void add_tests(TCase *tests)
 
 int main(void)
 {
-	return bed_main("foreign", add_tests);
+	return fixture_main("foreign", add_tests);
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* fork() under a device: the child cannot touch what it inherited, can open the device anew, and disturbs nobody. */
+/* fork() under a device: the child cannot touch what it inherited, can open the device again, and disturbs no other process. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -7,7 +7,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "bed.h"
+#include "fixture.h"
 
 static void in_child(void (*act)(struct end *), struct end *end)
 {
@@ -106,7 +106,7 @@ START_TEST(child_that_tidies_up)
 }
 END_TEST
 
-static void open_anew(struct end *end)
+static void open_again(struct end *end)
 {
 	struct end a, b;
 
@@ -121,7 +121,7 @@ START_TEST(child_opens_the_device_itself)
 	struct end a, b;
 
 	ends_open(&a, &b, NULL);
-	in_child(open_anew, &a);
+	in_child(open_again, &a);
 	expect_still_works(&a, &b);
 	ends_close(&a, &b);
 }
@@ -159,7 +159,7 @@ static void poll_inherited(struct end *end)
 START_TEST(inherited_extended_queue_is_dead)
 {
 	struct ibv_cq_init_attr_ex init = { .cqe = 4 };
-	struct ibv_context *context = bed_open();
+	struct ibv_context *context = fixture_open();
 
 	inherited = ibv_create_cq_ex(context, &init);
 	ck_assert_ptr_nonnull(inherited);
@@ -210,7 +210,7 @@ START_TEST(child_goes_on_without_its_parent)
 	ck_assert_int_eq(pipe(result), 0);
 	program = fork();
 	if (program == 0) {
-		struct end end = { .context = bed_open() };
+		struct end end = { .context = fixture_open() };
 
 		end.pd = ibv_alloc_pd(end.context);
 		ck_assert_ptr_nonnull(end.pd);
@@ -243,5 +243,5 @@ static void add(TCase *tests)
 
 int main(void)
 {
-	return bed_main("verbs_fork", add);
+	return fixture_main("verbs_fork", add);
 }

@@ -7,7 +7,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "bed.h"
+#include "fixture.h"
 
 #define BYTES  1000
 #define ROUNDS 4
@@ -155,5 +155,5 @@ static void add(TCase *tests)
 
 int main(void)
 {
-	return bed_main("gone", add);
+	return fixture_main("gone", add);
 }

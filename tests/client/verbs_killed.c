@@ -18,7 +18,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "bed.h"
+#include "fixture.h"
 
 #define CHUNKS	 10
 #define ROUNDS	 23 /* of them 3 without a death */
@@ -105,18 +105,18 @@ static bool swap(int sock, const struct end_address *mine, struct end_address *r
 static void exporter(int to_importer)
 {
 	struct ibv_alloc_dm_attr attr = { .length = DM_BYTES };
-	struct ibv_context *context = bed_open();
+	struct ibv_context *context = fixture_open();
 	struct ibv_pd *pd = ibv_alloc_pd(context);
 	struct ibv_dm *dm = ibv_alloc_dm(context, &attr);
 	uint8_t *memory = calloc(1, BYTES);
-	struct ibv_mr *mr = ibv_reg_mr(pd, memory, BYTES, BED_ALL_RIGHTS), *dm_mr, *more;
+	struct ibv_mr *mr = ibv_reg_mr(pd, memory, BYTES, FIXTURE_ALL_RIGHTS), *dm_mr, *more;
 	struct letter letter;
 	int err;
 
 	ck_assert_ptr_nonnull(dm);
 	ck_assert_ptr_nonnull(mr);
 	dm_mr = ibv_reg_dm_mr(pd, dm, 0, DM_BYTES,
-			      (unsigned int)BED_ALL_RIGHTS | IBV_ACCESS_ZERO_BASED);
+			      (unsigned int)FIXTURE_ALL_RIGHTS | IBV_ACCESS_ZERO_BASED);
 	ck_assert_ptr_nonnull(dm_mr);
 	letter = (struct letter){ pd->handle, mr->handle,  dm->handle,	     dm_mr->handle,
 				  mr->rkey,   dm_mr->rkey, (uintptr_t)memory };
@@ -171,7 +171,7 @@ static bool import_all(struct imported *im, int to_exporter)
 	if (!im->pd || !im->dm)
 		return false; /* its owner was told to stop, and has put it away */
 	im->own = ibv_reg_dm_mr(im->pd, im->dm, 0, DM_BYTES,
-				(unsigned int)BED_ALL_RIGHTS | IBV_ACCESS_ZERO_BASED);
+				(unsigned int)FIXTURE_ALL_RIGHTS | IBV_ACCESS_ZERO_BASED);
 	im->mr = ibv_import_mr(im->pd, im->letter.mr);
 	return im->own && im->mr;
 }
@@ -284,7 +284,7 @@ static pid_t start(enum role role, const int left[2], const int right[2])
 	ck_assert_int_ge(pid, 0);
 	if (pid)
 		return pid;
-	/* Whoever is left must see that the other has gone. */
+	/* The end that is left must see that the other one is dead. */
 	if (role != EXPORTER)
 		close(left[0]);
 	if (role != IMPORTER) {
@@ -375,5 +375,5 @@ static void add(TCase *tests)
 
 int main(void)
 {
-	return bed_main("verbs_killed", add);
+	return fixture_main("verbs_killed", add);
 }

@@ -6,13 +6,13 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "bed.h"
+#include "fixture.h"
 
 #define DEATHS 12
 #define TURNS  400
 #define BYTES  8
 
-/* Until so many receives have completed in all; sends complete in between. */
+/* Waits until n receives have completed in all; sends complete in between. */
 static void wait_received(struct end *end, uint32_t *received, uint32_t wanted)
 {
 	while (*received < wanted) {
@@ -93,5 +93,5 @@ static void add(TCase *tests)
 
 int main(void)
 {
-	return bed_main("owed", add);
+	return fixture_main("owed", add);
 }

@@ -6,7 +6,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#include "bed.h"
+#include "fixture.h"
 
 #define MAX_CALLS 16
 
@@ -53,7 +53,7 @@ static void *use_the_device(void *arg)
 	return NULL;
 }
 
-/* The same, by the caller's thread and by another: a lock that were held would keep one of them for ever. */
+/* The same, by the caller's thread and by another: a lock held during the call would block one of them forever. */
 static void use_the_device_twice(void)
 {
 	struct ibv_pd *other = ibv_alloc_pd(context);
@@ -155,7 +155,7 @@ static void set_up(void)
 {
 	memset(&seen, 0, sizeof(seen));
 	seen.thread = pthread_self();
-	context = bed_open();
+	context = fixture_open();
 	pd = ibv_alloc_pd(context);
 	ck_assert_ptr_nonnull(pd);
 }
@@ -340,7 +340,7 @@ START_TEST(what_is_refused)
 {
 	struct ibv_parent_domain_init_attr attr = { 0 };
 	struct ibv_td_init_attr no_attr = { 0 };
-	struct ibv_context *other = bed_open();
+	struct ibv_context *other = fixture_open();
 	struct ibv_td *foreign = ibv_alloc_td(other, &no_attr);
 
 	ck_assert_ptr_null(ibv_alloc_parent_domain(context, &attr)); /* no domain */
@@ -375,7 +375,7 @@ static void write_across(struct ibv_pd *of_mr, enum ibv_wc_status status, bool p
 
 	end_open(&a, context, NULL);
 	end_open(&b, context, &cfg);
-	mr = ibv_reg_mr(of_mr ? of_mr : parent, b.memory, 4096, BED_ALL_RIGHTS);
+	mr = ibv_reg_mr(of_mr ? of_mr : parent, b.memory, 4096, FIXTURE_ALL_RIGHTS);
 	of_a = end_address(&a);
 	of_b = end_address(&b);
 	of_b.rkey = mr->rkey;
@@ -546,5 +546,5 @@ static void add(TCase *tests)
 
 int main(void)
 {
-	return bed_main("verbs_pd", add);
+	return fixture_main("verbs_pd", add);
 }

@@ -3,7 +3,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "bed.h"
+#include "fixture.h"
 
 static const uint32_t sizes[] = { 0,	1,    7,    255,   256,	    257,    4095,
 				  4096, 4097, 8192, 65536, 1048576, 1048577 };
@@ -340,5 +340,5 @@ static void add(TCase *tests)
 
 int main(void)
 {
-	return bed_main("verbs_rc", add);
+	return fixture_main("verbs_rc", add);
 }

@@ -3,7 +3,7 @@
 #include <errno.h>
 #include <stdio.h>
 
-#include "bed.h"
+#include "fixture.h"
 #include "rules.h"
 
 /* Verbs. Each row calls one, undoes what it did, and answers with its errno; 0: it did not fail. */
@@ -394,5 +394,5 @@ static void add_tests(TCase *tests)
 
 int main(void)
 {
-	return bed_main("refused", add_tests);
+	return fixture_main("refused", add_tests);
 }

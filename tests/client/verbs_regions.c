@@ -5,7 +5,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "bed.h"
+#include "fixture.h"
 
 #define PAGE 4096u
 
@@ -14,7 +14,7 @@ static struct ibv_pd *pd;
 
 static void setup(void)
 {
-	context = bed_open();
+	context = fixture_open();
 	pd = ibv_alloc_pd(context);
 	ck_assert_ptr_nonnull(pd);
 }
@@ -56,9 +56,10 @@ START_TEST(access_flags)
 	static uint8_t buf[PAGE];
 
 	expect_taken(buf, sizeof(buf), 0);
-	expect_taken(buf, sizeof(buf), BED_ALL_RIGHTS);
+	expect_taken(buf, sizeof(buf), FIXTURE_ALL_RIGHTS);
 	expect_taken(buf, sizeof(buf), IBV_ACCESS_REMOTE_READ);
-	expect_taken(buf, sizeof(buf), BED_ALL_RIGHTS | IBV_ACCESS_MW_BIND | IBV_ACCESS_HUGETLB);
+	expect_taken(buf, sizeof(buf),
+		     FIXTURE_ALL_RIGHTS | IBV_ACCESS_MW_BIND | IBV_ACCESS_HUGETLB);
 	expect_taken(buf, sizeof(buf), IBV_ACCESS_RELAXED_ORDERING);
 	expect_taken(buf, sizeof(buf), IBV_ACCESS_OPTIONAL_RANGE);
 	expect_refused(buf, sizeof(buf), IBV_ACCESS_REMOTE_WRITE, EINVAL);
@@ -110,7 +111,7 @@ START_TEST(content_stays)
 	uint8_t *p = pages(3, PROT_READ | PROT_WRITE);
 
 	fill(p + PAGE, PAGE, 3);
-	expect_taken(p, 3 * PAGE, BED_ALL_RIGHTS);
+	expect_taken(p, 3 * PAGE, FIXTURE_ALL_RIGHTS);
 	expect_zero(p, PAGE);
 	expect_filled(p + PAGE, PAGE, 3);
 	munmap(p, 3 * PAGE);
@@ -133,8 +134,8 @@ START_TEST(other_addresses)
 	struct end a, b;
 
 	ends_open(&a, &b, NULL);
-	zero = ibv_reg_mr(b.pd, buf, PAGE, BED_ALL_RIGHTS | IBV_ACCESS_ZERO_BASED);
-	iova = ibv_reg_mr_iova(b.pd, buf + PAGE, PAGE, 0x7000000000000ull, BED_ALL_RIGHTS);
+	zero = ibv_reg_mr(b.pd, buf, PAGE, FIXTURE_ALL_RIGHTS | IBV_ACCESS_ZERO_BASED);
+	iova = ibv_reg_mr_iova(b.pd, buf + PAGE, PAGE, 0x7000000000000ull, FIXTURE_ALL_RIGHTS);
 	ck_assert_ptr_nonnull(zero);
 	ck_assert_ptr_nonnull(iova);
 	fill(a.memory, 100, 1);
@@ -157,7 +158,7 @@ START_TEST(unmapped_before_dereg)
 	struct end a, b;
 
 	ends_open(&a, &b, NULL);
-	mr = ibv_reg_mr(b.pd, p, 2 * PAGE, BED_ALL_RIGHTS);
+	mr = ibv_reg_mr(b.pd, p, 2 * PAGE, FIXTURE_ALL_RIGHTS);
 	ck_assert_ptr_nonnull(mr);
 	write_to(&a, mr->rkey, (uintptr_t)p, 2 * PAGE, IBV_WC_SUCCESS);
 	munmap(p + PAGE, PAGE);
@@ -192,7 +193,7 @@ START_TEST(changed)
 	ck_assert_uint_eq(mr->length, PAGE);
 
 	ck_assert_int_eq(ibv_rereg_mr(mr, IBV_REREG_MR_FLAGS_SUPPORTED, other, p + PAGE, PAGE / 2,
-				      BED_ALL_RIGHTS),
+				      FIXTURE_ALL_RIGHTS),
 			 0);
 	ck_assert_ptr_eq(mr->addr, p + PAGE);
 	ck_assert_uint_eq(mr->length, PAGE / 2);
@@ -216,16 +217,16 @@ START_TEST(by_descriptor)
 	ck_assert_int_eq(ftruncate(fd, 3 * PAGE), 0);
 	ends_open(&a, &b, NULL);
 	errno = 0;
-	ck_assert_ptr_null(ibv_reg_dmabuf_mr(b.pd, 0, 3 * PAGE + 1, 0, fd, BED_ALL_RIGHTS));
+	ck_assert_ptr_null(ibv_reg_dmabuf_mr(b.pd, 0, 3 * PAGE + 1, 0, fd, FIXTURE_ALL_RIGHTS));
 	ck_assert_int_eq(errno, EINVAL);
-	ck_assert_ptr_null(ibv_reg_dmabuf_mr(b.pd, 100, PAGE, 0, fd, BED_ALL_RIGHTS));
+	ck_assert_ptr_null(ibv_reg_dmabuf_mr(b.pd, 100, PAGE, 0, fd, FIXTURE_ALL_RIGHTS));
 	ck_assert_int_eq(errno, EINVAL); /* page offsets differ */
-	ck_assert_ptr_null(ibv_reg_dmabuf_mr(b.pd, 0, PAGE, 0, -1, BED_ALL_RIGHTS));
+	ck_assert_ptr_null(ibv_reg_dmabuf_mr(b.pd, 0, PAGE, 0, -1, FIXTURE_ALL_RIGHTS));
 	ck_assert_int_eq(errno, EBADF);
-	ck_assert_ptr_null(ibv_reg_dmabuf_mr(b.pd, UINT64_MAX, PAGE, 0, fd, BED_ALL_RIGHTS));
+	ck_assert_ptr_null(ibv_reg_dmabuf_mr(b.pd, UINT64_MAX, PAGE, 0, fd, FIXTURE_ALL_RIGHTS));
 	ck_assert_ptr_null(ibv_reg_dmabuf_mr(b.pd, 0, PAGE, 0, fd, IBV_ACCESS_ZERO_BASED));
 
-	mr = ibv_reg_dmabuf_mr(b.pd, PAGE + 64, PAGE, 0x10040, fd, BED_ALL_RIGHTS);
+	mr = ibv_reg_dmabuf_mr(b.pd, PAGE + 64, PAGE, 0x10040, fd, FIXTURE_ALL_RIGHTS);
 	ck_assert_ptr_nonnull(mr);
 	fill(a.memory, 100, 8);
 	write_to(&a, mr->rkey, 0x10040, 100, IBV_WC_SUCCESS);
@@ -357,5 +358,5 @@ static void add(TCase *tests)
 
 int main(void)
 {
-	return bed_main("verbs_regions", add);
+	return fixture_main("verbs_regions", add);
 }

@@ -12,7 +12,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "bed.h"
+#include "fixture.h"
 
 #define BYTES 65536u
 
@@ -54,10 +54,10 @@ static void own(int sock)
 
 	if (getenv("RXE_TEST_SHY"))
 		ck_assert_int_eq(prctl(PR_SET_DUMPABLE, 0), 0);
-	context = bed_open();
+	context = fixture_open();
 	pd = ibv_alloc_pd(context);
 	memset(memory, 0, BYTES);
-	mr = ibv_reg_mr(pd, memory, BYTES, BED_ALL_RIGHTS);
+	mr = ibv_reg_mr(pd, memory, BYTES, FIXTURE_ALL_RIGHTS);
 	ck_assert_ptr_nonnull(mr);
 	letter = (struct letter){ pd->handle, mr->handle, mr->rkey, (uintptr_t)memory };
 	give_fd(sock, context->cmd_fd);
@@ -89,7 +89,7 @@ static void own(int sock)
 }
 
 /* The third: writes, reads and adds to what the middle says is its memory, for as long as it is asked to. */
-struct errand {
+struct request {
 	enum ibv_wr_opcode opcode;
 	uint32_t number, len;
 	enum ibv_wc_status status;
@@ -98,7 +98,7 @@ struct errand {
 
 static void third(int sock)
 {
-	struct errand errand;
+	struct request request;
 	struct end_address peer;
 	struct end end;
 
@@ -107,15 +107,16 @@ static void third(int sock)
 	end_connect(&end, &peer);
 	meet(sock);
 	for (;;) {
-		ck_assert_int_eq(recv(sock, &errand, sizeof(errand), MSG_WAITALL), sizeof(errand));
-		if (errand.end)
+		ck_assert_int_eq(recv(sock, &request, sizeof(request), MSG_WAITALL),
+				 sizeof(request));
+		if (request.end)
 			break;
-		if (errand.opcode == IBV_WR_RDMA_WRITE)
-			fill(end.memory, errand.len, errand.number);
-		end_post(&end, errand.opcode, 1, 0, errand.len);
-		end_wait_for(&end, 1, errand.status);
-		if (errand.opcode == IBV_WR_RDMA_READ && errand.status == IBV_WC_SUCCESS)
-			expect_filled(end.memory, errand.len, errand.number);
+		if (request.opcode == IBV_WR_RDMA_WRITE)
+			fill(end.memory, request.len, request.number);
+		end_post(&end, request.opcode, 1, 0, request.len);
+		end_wait_for(&end, 1, request.status);
+		if (request.opcode == IBV_WR_RDMA_READ && request.status == IBV_WC_SUCCESS)
+			expect_filled(end.memory, request.len, request.number);
 		meet(sock);
 	}
 	end_close(&end);
@@ -124,9 +125,9 @@ static void third(int sock)
 static void send_out(int sock, enum ibv_wr_opcode opcode, uint32_t number, uint32_t len,
 		     enum ibv_wc_status status)
 {
-	struct errand errand = { opcode, number, len, status, false };
+	struct request request = { opcode, number, len, status, false };
 
-	ck_assert_int_eq(send(sock, &errand, sizeof(errand), MSG_NOSIGNAL), sizeof(errand));
+	ck_assert_int_eq(send(sock, &request, sizeof(request), MSG_NOSIGNAL), sizeof(request));
 	meet(sock);
 }
 
@@ -173,7 +174,7 @@ static void middle_open(struct middle *m)
 
 static void middle_close(struct middle *m)
 {
-	struct errand end = { .end = true };
+	struct request end = { .end = true };
 
 	ck_assert_int_eq(send(m->to_third, &end, sizeof(end), MSG_NOSIGNAL), sizeof(end));
 	join(m->third, m->to_third);
@@ -338,7 +339,7 @@ static void stop_owner(const struct middle *m)
 	ck_assert(WIFSTOPPED(status));
 }
 
-/* An owner who sleeps is waited for, but not for ever. */
+/* The importer waits for a stopped owner, within a bound. */
 START_TEST(owner_stopped)
 {
 	struct middle m;
@@ -375,7 +376,7 @@ static enum ibv_wc_status add_zero(struct middle *m)
 	return status;
 }
 
-/* One wait for all accesses: at half a second each, these would not end before the runner's patience does. And once it goes on,
+/* One wait for all accesses: at half a second each, these would not end before the runner's time limit. And once it goes on,
  * it serves again. */
 START_TEST(owner_stopped_for_long)
 {
@@ -535,5 +536,5 @@ static void add(TCase *tests)
 
 int main(void)
 {
-	return bed_main("verbs_share", add);
+	return fixture_main("verbs_share", add);
 }

@@ -2,7 +2,7 @@
 /* Shared receive queues: receives for many queue pairs, the limit event, the last-WQE event. */
 #include <errno.h>
 
-#include "bed.h"
+#include "fixture.h"
 
 static const struct end_cfg with_srq = { .srq = true };
 
@@ -112,5 +112,5 @@ static void add(TCase *tests)
 
 int main(void)
 {
-	return bed_main("verbs_srq", add);
+	return fixture_main("verbs_srq", add);
 }

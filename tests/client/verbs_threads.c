@@ -11,7 +11,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "bed.h"
+#include "fixture.h"
 
 #define THREADS 4
 #define ROUNDS	300
@@ -71,7 +71,7 @@ START_TEST(pairs_side_by_side)
 	pthread_t thread[THREADS + 1];
 	uint32_t number[THREADS];
 
-	context = bed_open();
+	context = fixture_open();
 	for (uint32_t i = 0; i < THREADS; i++) {
 		number[i] = i;
 		ck_assert_int_eq(pthread_create(&thread[i], NULL, talk, &number[i]), 0);
@@ -133,7 +133,7 @@ START_TEST(one_queue_pair_for_all)
 }
 END_TEST
 
-/* Whoever touches this page first is held by the kernel until let_in(). -1: the kernel has no such thing for us. */
+/* The kernel blocks the first thread that touches this page until let_in(). -1: the kernel refuses userfaultfd. */
 static int hold_page(void *page)
 {
 	struct uffdio_api api = { .api = UFFD_API };
@@ -186,7 +186,7 @@ START_TEST(deregistration_waits_for_the_engine)
 	int fd;
 
 	ends_open(&a, &b, NULL);
-	mr = ibv_reg_mr(b.pd, page, PAGE, BED_ALL_RIGHTS);
+	mr = ibv_reg_mr(b.pd, page, PAGE, FIXTURE_ALL_RIGHTS);
 	ck_assert_ptr_nonnull(mr);
 	a.peer.addr = (uintptr_t)page;
 	a.peer.rkey = mr->rkey;
@@ -221,5 +221,5 @@ static void add(TCase *tests)
 
 int main(void)
 {
-	return bed_main("verbs_threads", add);
+	return fixture_main("verbs_threads", add);
 }

@@ -4,7 +4,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "bed.h"
+#include "fixture.h"
 
 #define GRH 40
 
@@ -258,5 +258,5 @@ static void add(TCase *tests)
 
 int main(void)
 {
-	return bed_main("verbs_ud", add);
+	return fixture_main("verbs_ud", add);
 }

@@ -8,12 +8,12 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "bed.h"
+#include "fixture.h"
 #include "lib/mlx5/newer.h"
 #include "rules.h"
 
 #define PAGE   4096u
-#define RIGHTS ((uint32_t)BED_ALL_RIGHTS)
+#define RIGHTS ((uint32_t)FIXTURE_ALL_RIGHTS)
 
 /* CREATE_MKEY, 272 bytes: the fields that a program sets, by their bits. */
 struct command {
@@ -169,7 +169,7 @@ static void expect_no_umem(struct ibv_context *context, struct mlx5dv_devx_umem_
 
 START_TEST(what_reg_refuses)
 {
-	struct ibv_context *context = bed_open();
+	struct ibv_context *context = fixture_open();
 	uint8_t *memory = aligned_alloc(PAGE, PAGE);
 	const struct mlx5dv_devx_umem_in good = {
 		.addr = memory, .size = PAGE, .access = RIGHTS, .pgsz_bitmap = UINT64_MAX
@@ -209,7 +209,7 @@ END_TEST
 
 START_TEST(what_commands_refuse)
 {
-	struct ibv_context *context = bed_open();
+	struct ibv_context *context = fixture_open();
 	struct ibv_pd *pd = ibv_alloc_pd(context);
 	uint8_t *memory = aligned_alloc(PAGE, PAGE);
 	struct mlx5dv_devx_umem *umem = mlx5dv_devx_umem_reg(context, memory, PAGE, 0);
@@ -251,7 +251,7 @@ struct letter {
 static void own(int sock)
 {
 	struct mlx5dv_export_sizes sizes;
-	struct ibv_context *context = bed_open();
+	struct ibv_context *context = fixture_open();
 	struct ibv_pd *pd = ibv_alloc_pd(context);
 	uint8_t *memory = aligned_alloc(PAGE, 2 * PAGE);
 	struct letter letter = { .pd = pd->handle };
@@ -371,7 +371,7 @@ END_TEST
 START_TEST(not_taken_for_mlx5)
 {
 	struct mlx5dv_context_attr attr = { .flags = MLX5DV_CONTEXT_FLAGS_DEVX };
-	struct ibv_context *context = bed_open();
+	struct ibv_context *context = fixture_open();
 	uint8_t bytes[64];
 
 	ck_assert(!mlx5dv_is_supported(context->device));
@@ -403,5 +403,5 @@ static void add(TCase *tests)
 
 int main(void)
 {
-	return bed_main("verbs_umem", add);
+	return fixture_main("verbs_umem", add);
 }

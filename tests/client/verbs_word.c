@@ -18,7 +18,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "bed.h"
+#include "fixture.h"
 
 #define IMPORTERS 3
 #define REMOTES	  3
@@ -26,7 +26,7 @@
 #define TURNS	  1500
 #define WORD_AT	  64u
 #define DM_BYTES  4096u
-#define RIGHTS	  ((unsigned int)BED_ALL_RIGHTS | IBV_ACCESS_ZERO_BASED)
+#define RIGHTS	  ((unsigned int)FIXTURE_ALL_RIGHTS | IBV_ACCESS_ZERO_BASED)
 
 struct letter {
 	uint32_t pd, dm;
@@ -229,7 +229,7 @@ static void owner_open(struct owner *owner)
 	for (int i = 0; i < IMPORTERS + REMOTES; i++)
 		owner->helper[i].sock = beside(i < IMPORTERS ? import_and_add : reach_and_add,
 					       &owner->helper[i].pid);
-	owner->context = bed_open();
+	owner->context = fixture_open();
 	owner->pd = ibv_alloc_pd(owner->context);
 	owner->dm = ibv_alloc_dm(owner->context, &attr);
 	ck_assert_ptr_nonnull(owner->dm);
@@ -326,5 +326,5 @@ static void add(TCase *tests)
 
 int main(void)
 {
-	return bed_main("verbs_word", add);
+	return fixture_main("verbs_word", add);
 }

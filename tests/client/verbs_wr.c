@@ -4,7 +4,7 @@
 #include <malloc.h>
 #include <string.h>
 
-#include "bed.h"
+#include "fixture.h"
 
 /* glibc counts what its malloc() has given out; that of ASan is another. */
 #if defined(__GLIBC_PREREQ) && !defined(__SANITIZE_ADDRESS__)
@@ -137,7 +137,7 @@ START_TEST(datagrams)
 	end_recv(&b, 9, 0, 200);
 	ex = begin(&a, 1);
 	ibv_wr_send_imm(ex, htobe32(5));
-	ibv_wr_set_ud_addr(ex, a.ah, a.peer.qpn, BED_QKEY);
+	ibv_wr_set_ud_addr(ex, a.ah, a.peer.qpn, FIXTURE_QKEY);
 	ibv_wr_set_sge(ex, a.mr->lkey, (uintptr_t)a.memory, 100);
 	ck_assert_int_eq(ibv_wr_complete(ex), 0);
 	ck_assert_uint_eq(be32toh(end_wait_for(&b, 9, IBV_WC_SUCCESS).imm_data), 5);
@@ -220,5 +220,5 @@ static void add(TCase *tests)
 
 int main(void)
 {
-	return bed_main("verbs_wr", add);
+	return fixture_main("verbs_wr", add);
 }

@@ -6,7 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "bed.h"
+#include "fixture.h"
 
 /* verbs.h's ibv_close_xrcd() follows what it looks up without asking. */
 #pragma GCC diagnostic ignored "-Wnull-dereference"
@@ -78,11 +78,11 @@ static struct ibv_qp *make_tgt(struct side *s, uint32_t comp_mask)
 static void side_open(struct side *s, int fd)
 {
 	memset(s, 0, sizeof(*s));
-	s->context = bed_open();
+	s->context = fixture_open();
 	s->pd = ibv_alloc_pd(s->context);
 	s->send_cq = ibv_create_cq(s->context, 64, NULL, NULL, 0);
 	s->recv_cq = ibv_create_cq(s->context, 64, NULL, NULL, 0);
-	s->mr = ibv_reg_mr(s->pd, s->memory, sizeof(s->memory), BED_ALL_RIGHTS);
+	s->mr = ibv_reg_mr(s->pd, s->memory, sizeof(s->memory), FIXTURE_ALL_RIGHTS);
 	s->xrcd = open_domain(s->context, fd, O_CREAT);
 	ck_assert_ptr_nonnull(s->xrcd);
 	s->srq = make_srq(s, 0);
@@ -113,7 +113,7 @@ static void connect_qp(struct side *s, struct ibv_qp *qp, uint32_t peer)
 	const bool is_tgt = qp->qp_type == IBV_QPT_XRC_RECV;
 	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_INIT,
 				    .port_num = 1,
-				    .qp_access_flags = is_tgt ? BED_ALL_RIGHTS : 0,
+				    .qp_access_flags = is_tgt ? FIXTURE_ALL_RIGHTS : 0,
 				    .path_mtu = IBV_MTU_1024,
 				    .dest_qp_num = peer,
 				    .max_dest_rd_atomic = 1,
@@ -200,7 +200,7 @@ static int a_file(void)
 
 START_TEST(domain_of_a_file)
 {
-	struct ibv_context *one = bed_open(), *two = bed_open();
+	struct ibv_context *one = fixture_open(), *two = fixture_open();
 	struct ibv_xrcd *a, *b;
 	int fd = a_file();
 
@@ -226,7 +226,7 @@ END_TEST
 
 START_TEST(bad_domains)
 {
-	struct ibv_context *context = bed_open();
+	struct ibv_context *context = fixture_open();
 	struct ibv_xrcd_init_attr attr = { .comp_mask = IBV_XRCD_INIT_ATTR_FD, .fd = -1 };
 
 	ck_assert_ptr_null(ibv_open_xrcd(context, &attr));
@@ -397,5 +397,5 @@ static void add(TCase *tests)
 
 int main(void)
 {
-	return bed_main("verbs_xrc", add);
+	return fixture_main("verbs_xrc", add);
 }

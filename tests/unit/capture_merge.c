@@ -108,7 +108,7 @@ START_TEST(waits_for_the_writer)
 }
 END_TEST
 
-/* ... but not for ever. What comes of it after all stands where the file is by then. */
+/* ... but not forever. What comes of it after all stands where the file is by then. */
 START_TEST(goes_on_without_a_stopped_one)
 {
 	put(0, 10);

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "emu_bed.h"
+#include "emu_fixture.h"
 
 #define CQE 5u
 
@@ -127,7 +127,7 @@ START_TEST(overrun_fails_its_qps)
 	ck_assert_int_eq(post_recv(end, &set, 5, sge), POST_OK);
 	for (i = 0; i < 3; i++)
 		ck_assert_int_eq(rxe_post_send(&end->engine, &set.qp, &wr, 0), POST_OK);
-	bed_run(end, end);
+	fixture_run(end, end);
 	ck_assert_uint_eq(end->num_events, 2);
 	ck_assert_int_eq(end->event[0].type, RXE_EVENT_CQ_ERR);
 	ck_assert_int_eq(end->event[1].type, RXE_EVENT_QP_FATAL);

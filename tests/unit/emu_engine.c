@@ -11,7 +11,7 @@
 #include "emu/peer.h"
 #include "emu/qp.h"
 #include "emu/queue.h"
-#include "emu_bed.h"
+#include "emu_fixture.h"
 #include "net/wire/gid.h"
 #include "net/wire/icrc.h"
 #include "net/wire/opcode.h"
@@ -24,7 +24,7 @@ static struct qp_set set;
 static void setup(void)
 {
 	end = end_new(2, 5);
-	qp_new(end, &set, RXE_QPT_UC, NULL, BED_CQE);
+	qp_new(end, &set, RXE_QPT_UC, NULL, FIXTURE_CQE);
 }
 
 static void teardown(void)
@@ -51,7 +51,7 @@ START_TEST(numbers_roll_on)
 			ck_assert_uint_eq(seen[qpn]++, 0);
 	}
 	free(seen);
-	qp_new(end, &set, RXE_QPT_UC, NULL, BED_CQE);
+	qp_new(end, &set, RXE_QPT_UC, NULL, FIXTURE_CQE);
 }
 END_TEST
 
@@ -72,7 +72,7 @@ START_TEST(numbers_outlive_a_process)
 			break;
 		ck_assert_uint_eq(rxe_engine_alloc_qpn(&end->engine) & 0xffff, want);
 	}
-	qp_new(end, &set, RXE_QPT_UC, NULL, BED_CQE);
+	qp_new(end, &set, RXE_QPT_UC, NULL, FIXTURE_CQE);
 }
 END_TEST
 
@@ -98,7 +98,7 @@ START_TEST(numbers_are_shuffled)
 	}
 	ck_assert_uint_lt(in_order, 655);
 	free(seen);
-	qp_new(end, &set, RXE_QPT_UC, NULL, BED_CQE);
+	qp_new(end, &set, RXE_QPT_UC, NULL, FIXTURE_CQE);
 }
 END_TEST
 
@@ -150,7 +150,7 @@ static struct wire_packet packet_to(uint32_t qpn, enum wire_service service)
 /* What must be true of a packet before the QP sees it, one wrong at a time. */
 START_TEST(checks_on_arrival)
 {
-	const struct gid peer = bed_gid(1), us = bed_gid(2), stranger = bed_gid(3);
+	const struct gid peer = fixture_gid(1), us = fixture_gid(2), stranger = fixture_gid(3);
 	struct wire_packet packet = packet_to(set.qp.qpn, WIRE_UC);
 
 	inject(end, &packet, "abc", &peer, &us);
@@ -191,7 +191,7 @@ END_TEST
 static void arrive(struct rxe_engine *engine, uint8_t *p, uint32_t len, uint16_t borne,
 		   const struct gid *src, enum ip_id_rule rule)
 {
-	const struct gid us = bed_gid(2);
+	const struct gid us = fixture_gid(2);
 	const struct icrc_flow flow = { .src = *src, .dst = us, .src_port = 0xc000 };
 	const struct wire_arrival arrival = {
 		.p = p, .len = len, .src_port = 0xc000, .id_rule = rule, .src = *src, .dst = us
@@ -204,7 +204,7 @@ static void arrive(struct rxe_engine *engine, uint8_t *p, uint32_t len, uint16_t
 /* The identification: anything goes until a peer has kept the rule for a while. */
 START_TEST(ports_that_keep_the_rule)
 {
-	const struct gid peer = bed_gid(1), us = bed_gid(2),
+	const struct gid peer = fixture_gid(1), us = fixture_gid(2),
 			 local = { .raw = { [10] = 0xff, [11] = 0xff, 127, 0, 0, 9 } };
 	struct wire_packet packet = packet_to(set.qp.qpn, WIRE_UC);
 	uint8_t p[64] = { 0 };
@@ -239,7 +239,7 @@ END_TEST
 START_TEST(peers_are_remembered)
 {
 	struct rxe_peers *peers = &end->engine.peers;
-	const struct gid gid = bed_gid(9);
+	const struct gid gid = fixture_gid(9);
 	uint32_t i, kept = 0;
 
 	for (i = 0; i < RXE_MAX_SLOTS; i++)
@@ -255,7 +255,7 @@ END_TEST
 /* No bit of a packet may flip unseen, and nothing that is no packet gets far. */
 START_TEST(noise)
 {
-	const struct gid peer = bed_gid(1), us = bed_gid(2);
+	const struct gid peer = fixture_gid(1), us = fixture_gid(2);
 	struct wire_arrival arrival = { .src = peer, .dst = us, .id_rule = IP_ID_ANY };
 	uint32_t seed = 1, i, j;
 	uint8_t p[256];
@@ -287,7 +287,7 @@ START_TEST(turns)
 	uint32_t i, j;
 
 	for (i = 0; i < 4; i++) {
-		qp_new(end, &sets[i], RXE_QPT_UC, NULL, BED_CQE);
+		qp_new(end, &sets[i], RXE_QPT_UC, NULL, FIXTURE_CQE);
 		qp_to(end, &sets[i], RXE_QPS_RTS, 1, dest[i]);
 		for (j = 0; j < 5; j++)
 			ck_assert_int_eq(rxe_post_send(&end->engine, &sets[i].qp, &wr, 0), POST_OK);
@@ -377,8 +377,8 @@ START_TEST(failing_in_order)
 	rxe_qp_set_deadline(&end->engine, &set.qp, 4);
 	rxe_qp_fail(&end->engine, &set.qp, RXE_WC_RETRY_EXC_ERR, 5);
 	rxe_qp_fail(&end->engine, &set.qp, RXE_WC_RETRY_EXC_ERR, 5);
-	bed_run(end, end);
-	ck_assert_uint_eq(bed_packets, 0);
+	fixture_run(end, end);
+	ck_assert_uint_eq(fixture_packets, 0);
 	ck_assert_uint_eq(rxe_engine_deadline(&end->engine), UINT64_MAX);
 	for (i = 0; i < 4; i++) {
 		cqe = poll_one(&set.send_cq);
@@ -400,7 +400,7 @@ START_TEST(gone_without_a_trace)
 
 	qp_to(end, &set, RXE_QPS_RTS, 1, 9);
 	ck_assert_int_eq(rxe_post_send(&end->engine, &set.qp, &wr, 0), POST_OK);
-	bed_run(end, end);
+	fixture_run(end, end);
 	ck_assert_int_eq(rxe_post_send(&end->engine, &set.qp, &wr, 0), POST_OK);
 	rxe_qp_set_deadline(&end->engine, &set.qp, 4);
 	rxe_qp_fini(&end->engine, &set.qp);

@@ -3,7 +3,7 @@
  * ibv_modify_qp(3)'s table. It agrees with the table that Linux checks every device's moves with. */
 #include <string.h>
 
-#include "emu_bed.h"
+#include "emu_fixture.h"
 
 #define STATES 7
 
@@ -99,7 +99,7 @@ static enum modify_result try(enum rxe_qp_type type, uint32_t from, uint32_t to,
 	enum modify_result result;
 	uint32_t state;
 
-	qp_new(end, &set, type, NULL, BED_CQE);
+	qp_new(end, &set, type, NULL, FIXTURE_CQE);
 	set.qp.state = (enum rxe_qp_state)from;
 	before = set.qp.attr;
 	attr.qp_state = (enum rxe_qp_state)to;
@@ -171,7 +171,7 @@ START_TEST(the_other_half_is_ignored)
 		attr.max_dest_rd_atomic = attr.min_rnr_timer = UINT8_MAX;
 	else
 		attr.max_rd_atomic = attr.retry_cnt = attr.rnr_retry = UINT8_MAX;
-	qp_new(end, &set, halves[_i], NULL, BED_CQE);
+	qp_new(end, &set, halves[_i], NULL, FIXTURE_CQE);
 	for (to = RXE_QPS_INIT; to <= RXE_QPS_RTS; to++) {
 		attr.qp_state = (enum rxe_qp_state)to;
 		ck_assert_int_eq(rxe_qp_modify(&end->engine, &set.qp, &attr,
@@ -302,7 +302,7 @@ START_TEST(reset_clears_everything)
 	struct rxe_qp_attr attr = { .qp_state = RXE_QPS_RESET }, none = { 0 }, seen;
 	struct rxe_send_wr wr = send_wr(1, &sge);
 
-	qp_new(end, &set, RXE_QPT_UC, NULL, BED_CQE);
+	qp_new(end, &set, RXE_QPT_UC, NULL, FIXTURE_CQE);
 	qp_to(end, &set, RXE_QPS_RTS, 2, 9);
 	ck_assert_int_eq(post_recv(end, &set, 1, sge), POST_OK);
 	ck_assert_int_eq(rxe_post_send(&end->engine, &set.qp, &wr, 0), POST_OK);
@@ -326,7 +326,7 @@ START_TEST(query_shows_what_was_set)
 	const struct rxe_qp_attr given = good_attr(2, 9);
 	struct rxe_qp_attr seen;
 
-	qp_new(end, &set, RXE_QPT_RC, NULL, BED_CQE);
+	qp_new(end, &set, RXE_QPT_RC, NULL, FIXTURE_CQE);
 	qp_to(end, &set, RXE_QPS_RTS, 2, 9);
 	rxe_qp_query(&set.qp, &seen);
 	ck_assert_int_eq(seen.qp_state, RXE_QPS_RTS);
@@ -358,7 +358,7 @@ START_TEST(drained_is_said_once)
 	uint32_t asked;
 
 	for (asked = 0; asked < 2; asked++) {
-		qp_new(end, &set, RXE_QPT_UC, NULL, BED_CQE);
+		qp_new(end, &set, RXE_QPT_UC, NULL, FIXTURE_CQE);
 		qp_to(end, &set, RXE_QPS_RTS, 2, 9);
 		attr.qp_state = RXE_QPS_SQD;
 		attr.en_sqd_async_notify = (uint8_t)asked;
@@ -368,12 +368,12 @@ START_TEST(drained_is_said_once)
 			MODIFY_OK);
 		ck_assert_int_eq(rxe_qp_modify(&end->engine, &set.qp, &attr, AV, 0),
 				 MODIFY_DRAINING);
-		bed_run(end, end);
+		fixture_run(end, end);
 		ck_assert_uint_eq(end->num_events, asked);
 		if (asked)
 			ck_assert_int_eq(end->event[0].type, RXE_EVENT_SQ_DRAINED);
 		ck_assert_int_eq(rxe_qp_modify(&end->engine, &set.qp, &attr, AV, 0), MODIFY_OK);
-		bed_run(end, end);
+		fixture_run(end, end);
 		ck_assert_uint_eq(end->num_events, asked);
 		qp_free(end, &set);
 	}

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 
 #include "emu/mr.h"
-#include "emu_bed.h"
+#include "emu_fixture.h"
 
 static void expect(uint64_t iova, uint64_t region_len, uint64_t at, uint64_t len,
 		   enum mr_check want)

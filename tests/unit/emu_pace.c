@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Pacing: UC and UD wait for room at the receiver's socket, other QPs do not wait for them, and patience ends. */
+/* Pacing: UC and UD wait for room at the receiver's socket, other QPs do not wait for them, and the wait has a bound. */
 #include <string.h>
 
 #include "emu/engine.h"
@@ -7,7 +7,7 @@
 #include "emu/pace.h"
 #include "emu/qp.h"
 #include "emu/queue.h"
-#include "emu_bed.h"
+#include "emu_fixture.h"
 #include "net/wire/gid.h"
 #include "net/wire/train.h"
 
@@ -41,8 +41,8 @@ static void setup(void)
 	ops.credits = room;
 	ops.credits_spent = offered;
 	end->engine.cfg.ops = &ops;
-	qp_new(end, &set, RXE_QPT_UC, NULL, BED_CQE);
-	qp_new(end, &other, RXE_QPT_UC, NULL, BED_CQE);
+	qp_new(end, &set, RXE_QPT_UC, NULL, FIXTURE_CQE);
+	qp_new(end, &other, RXE_QPT_UC, NULL, FIXTURE_CQE);
 	qp_to(end, &set, RXE_QPS_RTS, 2, 0x40009);
 	qp_to(end, &other, RXE_QPS_RTS, 2, 0x50009);
 	room_left = 0;
@@ -96,8 +96,8 @@ START_TEST(others_pass_by)
 }
 END_TEST
 
-/* A receiver that never reads: patience ends, until there is room again. */
-START_TEST(not_for_ever)
+/* A receiver that never reads: the wait ends, until its socket has space again. */
+START_TEST(not_forever)
 {
 	const uint64_t over_ns = RXE_PACE_TIMEOUT_NS + 2;
 
@@ -118,11 +118,11 @@ END_TEST
 START_TEST(datagrams_too)
 {
 	const struct rxe_sge sge = sge_at(0, 64, KEY_ALL);
-	const struct rxe_av av = { .dgid = bed_gid(2) };
+	const struct rxe_av av = { .dgid = fixture_gid(2) };
 	struct rxe_send_wr wr = send_wr(1, &sge);
 	struct qp_set ud;
 
-	qp_new(end, &ud, RXE_QPT_UD, NULL, BED_CQE);
+	qp_new(end, &ud, RXE_QPT_UD, NULL, FIXTURE_CQE);
 	qp_to(end, &ud, RXE_QPS_RTS, 1, 0);
 	wr.av = &av;
 	wr.remote_qpn = 0x40009;
@@ -145,7 +145,7 @@ int main(void)
 	tcase_add_checked_fixture(tcase, setup, teardown);
 	tcase_add_test(tcase, as_many_as_there_is_room);
 	tcase_add_test(tcase, others_pass_by);
-	tcase_add_test(tcase, not_for_ever);
+	tcase_add_test(tcase, not_forever);
 	tcase_add_test(tcase, datagrams_too);
 	suite_add_tcase(suite, tcase);
 	srunner_run_all(runner, CK_ENV);

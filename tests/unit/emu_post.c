@@ -2,7 +2,7 @@
 /* Posting: rings, and every reason to refuse a work request. */
 #include <string.h>
 
-#include "emu_bed.h"
+#include "emu_fixture.h"
 
 static struct end *end, *peer;
 static struct qp_set rc, uc, ud, peer_rc;
@@ -12,15 +12,15 @@ static void setup(void)
 {
 	end = end_new(1, 1);
 	peer = end_new(2, 2);
-	qp_new(peer, &peer_rc, RXE_QPT_RC, NULL, BED_CQE);
-	qp_new(end, &rc, RXE_QPT_RC, NULL, BED_CQE);
-	qp_new(end, &uc, RXE_QPT_UC, NULL, BED_CQE);
-	qp_new(end, &ud, RXE_QPT_UD, NULL, BED_CQE);
+	qp_new(peer, &peer_rc, RXE_QPT_RC, NULL, FIXTURE_CQE);
+	qp_new(end, &rc, RXE_QPT_RC, NULL, FIXTURE_CQE);
+	qp_new(end, &uc, RXE_QPT_UC, NULL, FIXTURE_CQE);
+	qp_new(end, &ud, RXE_QPT_UD, NULL, FIXTURE_CQE);
 	qp_to(peer, &peer_rc, RXE_QPS_RTS, 1, rc.qp.qpn);
 	qp_to(end, &rc, RXE_QPS_RTS, 2, peer_rc.qp.qpn);
 	qp_to(end, &uc, RXE_QPS_RTS, 2, 9);
 	qp_to(end, &ud, RXE_QPS_RTS, 2, 9);
-	av = (struct rxe_av){ .dgid = bed_gid(2), .hop_limit = 64 };
+	av = (struct rxe_av){ .dgid = fixture_gid(2), .hop_limit = 64 };
 }
 
 static void teardown(void)
@@ -65,7 +65,7 @@ START_TEST(full_is_what_was_promised)
 {
 	uint32_t i;
 
-	for (i = 0; i < BED_WR; i++) {
+	for (i = 0; i < FIXTURE_WR; i++) {
 		ck_assert_int_eq(post(&uc, RXE_WR_SEND, 0, 8), POST_OK);
 		ck_assert_int_eq(post_recv(end, &uc, i, sge_at(0, 8, KEY_ALL)), POST_OK);
 	}
@@ -82,7 +82,7 @@ static void send_until_full(struct qp_set *set, uint32_t room)
 	for (i = 0; i < room; i++)
 		ck_assert_int_eq(post(set, opcode, i % 4 == 3 ? RXE_SEND_SIGNALED : 0, 0), POST_OK);
 	ck_assert_int_eq(post(set, opcode, 0, 0), POST_FULL);
-	bed_run(end, peer);
+	fixture_run(end, peer);
 	ck_assert_uint_eq(rxe_ring_used(&set->qp.sq), 0);
 	ck_assert_int_eq(post(set, opcode, 0, 0), POST_FULL);
 }
@@ -107,11 +107,11 @@ START_TEST(polling_frees_slots)
 	struct qp_set *const sets[] = { &rc, &uc, &ud };
 
 	for (uint32_t i = 0; i < 3; i++) {
-		send_until_full(sets[i], BED_WR);
+		send_until_full(sets[i], FIXTURE_WR);
 		poll_sends(sets[i], 1);
 		send_until_full(sets[i], 4);
-		poll_sends(sets[i], BED_WR / 4);
-		send_until_full(sets[i], BED_WR);
+		poll_sends(sets[i], FIXTURE_WR / 4);
+		send_until_full(sets[i], FIXTURE_WR);
 	}
 }
 END_TEST
@@ -120,7 +120,7 @@ END_TEST
 START_TEST(flushed_requests_hold_their_slots)
 {
 	uc.qp.state = RXE_QPS_ERR;
-	for (uint32_t i = 0; i < BED_WR; i++)
+	for (uint32_t i = 0; i < FIXTURE_WR; i++)
 		ck_assert_int_eq(post(&uc, RXE_WR_SEND, 0, 8), POST_OK);
 	ck_assert_int_eq(post(&uc, RXE_WR_SEND, 0, 8), POST_FULL);
 	rxe_engine_settle(&end->engine);
@@ -135,11 +135,11 @@ START_TEST(reset_frees_all_slots)
 {
 	uc.qp.sq.head = uc.qp.sq.tail = UINT32_MAX - 20; /* the counts wrap below */
 	reset(&uc);
-	send_until_full(&uc, BED_WR);
+	send_until_full(&uc, FIXTURE_WR);
 	reset(&uc);
 	ck_assert_int_eq(post(&uc, RXE_WR_SEND, 0, 8), POST_OK);
 	poll_sends(&uc, 1);
-	send_until_full(&uc, BED_WR - 1);
+	send_until_full(&uc, FIXTURE_WR - 1);
 }
 END_TEST
 
@@ -223,8 +223,8 @@ END_TEST
 
 START_TEST(flags)
 {
-	static uint8_t bytes[BED_INLINE + 1];
-	struct rxe_sge sge = { .addr = (uintptr_t)bytes, .length = BED_INLINE };
+	static uint8_t bytes[FIXTURE_INLINE + 1];
+	struct rxe_sge sge = { .addr = (uintptr_t)bytes, .length = FIXTURE_INLINE };
 	struct rxe_send_wr wr = send_wr(1, &sge);
 
 	wr.flags = RXE_SEND_INLINE;
@@ -241,11 +241,11 @@ END_TEST
 
 START_TEST(lists)
 {
-	struct rxe_sge sges[BED_SGE + 1] = { 0 };
+	struct rxe_sge sges[FIXTURE_SGE + 1] = { 0 };
 	struct rxe_send_wr wr = send_wr(1, sges);
-	struct rxe_recv_wr recv = { .num_sge = BED_SGE, .sges = sges };
+	struct rxe_recv_wr recv = { .num_sge = FIXTURE_SGE, .sges = sges };
 
-	wr.num_sge = BED_SGE;
+	wr.num_sge = FIXTURE_SGE;
 	ck_assert_int_eq(rxe_post_send(&end->engine, &rc.qp, &wr, 0), POST_OK);
 	wr.num_sge++;
 	ck_assert_int_eq(rxe_post_send(&end->engine, &rc.qp, &wr, 0), POST_BAD_SGE);
@@ -291,8 +291,8 @@ START_TEST(receives_with_an_srq)
 	struct rxe_srq srq;
 	struct qp_set set;
 
-	rxe_srq_init(&srq, BED_PD, NULL, 0, 1, NULL);
-	qp_new(end, &set, RXE_QPT_UC, &srq, BED_CQE);
+	rxe_srq_init(&srq, FIXTURE_PD, NULL, 0, 1, NULL);
+	qp_new(end, &set, RXE_QPT_UC, &srq, FIXTURE_CQE);
 	qp_to(end, &set, RXE_QPS_RTS, 2, 9);
 	ck_assert_int_eq(post_recv(end, &set, 1, sge_at(0, 8, KEY_ALL)), POST_HAS_SRQ);
 	qp_free(end, &set);

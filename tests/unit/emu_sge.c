@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "emu_bed.h"
+#include "emu_fixture.h"
 
 #define MESSAGE 300u
 
@@ -56,8 +56,9 @@ START_TEST(gather_any_order)
 		offset = (seed >> 8) % MESSAGE;
 		len = (seed >> 20) % (MESSAGE - offset + 1);
 		memset(got, 0xee, sizeof(got));
-		ck_assert_int_eq(rxe_gather(&end->engine, BED_PD, wqe, &cursor, offset, got, len),
-				 MR_OK);
+		ck_assert_int_eq(
+			rxe_gather(&end->engine, FIXTURE_PD, wqe, &cursor, offset, got, len),
+			MR_OK);
 		ck_assert_mem_eq(got, model + offset, len);
 	}
 }
@@ -72,9 +73,9 @@ START_TEST(scatter_any_order)
 	memcpy(before, end->mem, sizeof(before));
 	memset(end->mem, 0, 4096);
 	for (offset = 0; offset < MESSAGE; offset += 60)
-		ck_assert_int_eq(rxe_scatter(&end->engine, BED_PD, rxe_wqe_sges(wqe), 5, &cursor,
-					     MESSAGE - 60 - offset, model + MESSAGE - 60 - offset,
-					     60),
+		ck_assert_int_eq(rxe_scatter(&end->engine, FIXTURE_PD, rxe_wqe_sges(wqe), 5,
+					     &cursor, MESSAGE - 60 - offset,
+					     model + MESSAGE - 60 - offset, 60),
 				 MR_OK);
 	ck_assert_mem_eq(end->mem, before, 100);
 	ck_assert_mem_eq(end->mem + 500, before + 500, 50);
@@ -93,13 +94,13 @@ START_TEST(list_too_short)
 	struct rxe_cursor cursor = { 0 };
 	uint8_t bytes[8] = { 0 };
 
-	ck_assert_int_eq(rxe_scatter(&end->engine, BED_PD, rxe_wqe_sges(wqe), 5, &cursor,
+	ck_assert_int_eq(rxe_scatter(&end->engine, FIXTURE_PD, rxe_wqe_sges(wqe), 5, &cursor,
 				     MESSAGE - 4, bytes, 8),
 			 MR_BAD_RANGE);
-	ck_assert_int_eq(
-		rxe_scatter(&end->engine, BED_PD, rxe_wqe_sges(wqe), 5, &cursor, MESSAGE, bytes, 0),
-		MR_OK);
-	ck_assert_int_eq(rxe_scatter(&end->engine, BED_PD, NULL, 0, &cursor, 0, bytes, 1),
+	ck_assert_int_eq(rxe_scatter(&end->engine, FIXTURE_PD, rxe_wqe_sges(wqe), 5, &cursor,
+				     MESSAGE, bytes, 0),
+			 MR_OK);
+	ck_assert_int_eq(rxe_scatter(&end->engine, FIXTURE_PD, NULL, 0, &cursor, 0, bytes, 1),
 			 MR_BAD_RANGE);
 }
 END_TEST
@@ -109,7 +110,7 @@ static enum mr_check scatter_to(struct rxe_sge sge)
 	struct rxe_cursor cursor = { 0 };
 	const uint8_t byte = 0x5a;
 
-	return rxe_scatter(&end->engine, BED_PD, &sge, 1, &cursor, 0, &byte, 1);
+	return rxe_scatter(&end->engine, FIXTURE_PD, &sge, 1, &cursor, 0, &byte, 1);
 }
 
 START_TEST(keys_are_checked)
@@ -123,10 +124,10 @@ START_TEST(keys_are_checked)
 	ck_assert_int_eq(scatter_to(sge_at(0, 8, KEY_OTHER)), MR_BAD_PD);
 	ck_assert_int_eq(scatter_to(sge_at(0, 8, KEY_GONE)), MR_FAULT);
 	ck_assert_int_eq(scatter_to(sge_at(0, 8, 0xdead0000)), MR_BAD_KEY);
-	ck_assert_int_eq(scatter_to(sge_at(BED_MEM, 8, KEY_ALL)), MR_BAD_RANGE);
+	ck_assert_int_eq(scatter_to(sge_at(FIXTURE_MEM, 8, KEY_ALL)), MR_BAD_RANGE);
 	/* reading one's own memory needs no right */
 	memcpy(wqe->tail, &readable, sizeof(readable));
-	ck_assert_int_eq(rxe_gather(&end->engine, BED_PD, wqe, &cursor, 0, got, 8), MR_OK);
+	ck_assert_int_eq(rxe_gather(&end->engine, FIXTURE_PD, wqe, &cursor, 0, got, 8), MR_OK);
 }
 END_TEST
 
@@ -136,28 +137,30 @@ START_TEST(remote_keys)
 	uint64_t word = 0x1122334455667788, orig = 0;
 	const struct rxe_mr *mr;
 
-	ck_assert_int_eq(rxe_remote_write(engine, BED_PD, KEY_ALL, BED_IOVA + 8, &word, 8), MR_OK);
+	ck_assert_int_eq(rxe_remote_write(engine, FIXTURE_PD, KEY_ALL, FIXTURE_IOVA + 8, &word, 8),
+			 MR_OK);
 	word = 0;
-	ck_assert_int_eq(rxe_remote_read(engine, BED_PD, KEY_ALL, BED_IOVA + 8, &word, 8), MR_OK);
+	ck_assert_int_eq(rxe_remote_read(engine, FIXTURE_PD, KEY_ALL, FIXTURE_IOVA + 8, &word, 8),
+			 MR_OK);
 	ck_assert_uint_eq(word, 0x1122334455667788);
-	ck_assert_int_eq(rxe_remote_atomic(engine, BED_PD, KEY_ALL, BED_IOVA + 8, RXE_FETCH_ADD, 2,
-					   0, &orig),
+	ck_assert_int_eq(rxe_remote_atomic(engine, FIXTURE_PD, KEY_ALL, FIXTURE_IOVA + 8,
+					   RXE_FETCH_ADD, 2, 0, &orig),
 			 MR_OK);
 	ck_assert_uint_eq(orig, 0x1122334455667788);
-	ck_assert_int_eq(rxe_remote_atomic(engine, BED_PD, KEY_ALL, BED_IOVA + 8, RXE_CMP_SWAP,
-					   0x112233445566778a, 5, &orig),
+	ck_assert_int_eq(rxe_remote_atomic(engine, FIXTURE_PD, KEY_ALL, FIXTURE_IOVA + 8,
+					   RXE_CMP_SWAP, 0x112233445566778a, 5, &orig),
 			 MR_OK);
 	memcpy(&word, end->mem + 8, 8);
 	ck_assert_uint_eq(word, 5);
-	ck_assert_int_eq(rxe_remote_read(engine, BED_PD, KEY_READ, BED_IOVA, &word, 8),
+	ck_assert_int_eq(rxe_remote_read(engine, FIXTURE_PD, KEY_READ, FIXTURE_IOVA, &word, 8),
 			 MR_BAD_RIGHTS);
-	ck_assert_int_eq(rxe_remote_write(engine, BED_PD, KEY_OTHER, BED_IOVA, &word, 8),
+	ck_assert_int_eq(rxe_remote_write(engine, FIXTURE_PD, KEY_OTHER, FIXTURE_IOVA, &word, 8),
 			 MR_BAD_PD);
-	ck_assert_int_eq(
-		rxe_remote_atomic(engine, BED_PD, KEY_GONE, BED_IOVA, RXE_FETCH_ADD, 1, 0, &orig),
-		MR_FAULT);
+	ck_assert_int_eq(rxe_remote_atomic(engine, FIXTURE_PD, KEY_GONE, FIXTURE_IOVA,
+					   RXE_FETCH_ADD, 1, 0, &orig),
+			 MR_FAULT);
 	/* nothing touched, nothing checked */
-	ck_assert_int_eq(rxe_reach(engine, BED_PD, 0, RXE_REMOTE_READ, 5, 0, &mr), MR_OK);
+	ck_assert_int_eq(rxe_reach(engine, FIXTURE_PD, 0, RXE_REMOTE_READ, 5, 0, &mr), MR_OK);
 	ck_assert_ptr_null(mr);
 }
 END_TEST

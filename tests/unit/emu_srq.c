@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "emu_bed.h"
+#include "emu_fixture.h"
 
 #define WRS 8u
 
@@ -15,7 +15,7 @@ static void setup(void)
 {
 	end = end_new(1, 1);
 	memory = calloc(1, rxe_ring_bytes(WRS, rxe_recv_stride(2)));
-	rxe_srq_init(&srq, BED_PD, memory, WRS, 2, NULL);
+	rxe_srq_init(&srq, FIXTURE_PD, memory, WRS, 2, NULL);
 }
 
 static void teardown(void)
@@ -96,8 +96,8 @@ START_TEST(claims_outlive_their_slot)
 {
 	struct qp_set one, two;
 
-	qp_new(end, &one, RXE_QPT_UC, &srq, BED_CQE);
-	qp_new(end, &two, RXE_QPT_UC, &srq, BED_CQE);
+	qp_new(end, &one, RXE_QPT_UC, &srq, FIXTURE_CQE);
+	qp_new(end, &two, RXE_QPT_UC, &srq, FIXTURE_CQE);
 	fill(WRS);
 	ck_assert(rxe_recv_claim(&end->engine, &one.qp));
 	ck_assert(rxe_recv_claim(&end->engine, &two.qp));
@@ -120,7 +120,7 @@ START_TEST(last_wqe)
 	struct qp_set set;
 	struct rxe_cqe cqe;
 
-	qp_new(end, &set, RXE_QPT_UC, &srq, BED_CQE);
+	qp_new(end, &set, RXE_QPT_UC, &srq, FIXTURE_CQE);
 	qp_to(end, &set, RXE_QPS_RTS, 2, 9);
 	fill(3);
 	ck_assert(rxe_recv_claim(&end->engine, &set.qp));

@@ -7,7 +7,7 @@
 #include "emu/host.h"
 #include "emu/qp.h"
 #include "emu/queue.h"
-#include "emu_bed.h"
+#include "emu_fixture.h"
 #include "net/wire/gid.h"
 #include "net/wire/opcode.h"
 #include "net/wire/packet.h"
@@ -22,13 +22,13 @@ static void setup(void)
 
 	a = end_new(1, 1);
 	b = end_new(2, 2);
-	qp_new(a, &from, RXE_QPT_UC, NULL, BED_CQE);
-	qp_new(b, &to, RXE_QPT_UC, NULL, BED_CQE);
+	qp_new(a, &from, RXE_QPT_UC, NULL, FIXTURE_CQE);
+	qp_new(b, &to, RXE_QPT_UC, NULL, FIXTURE_CQE);
 	qp_to(a, &from, RXE_QPS_RTS, 2, to.qp.qpn);
 	qp_to(b, &to, RXE_QPS_RTS, 1, from.qp.qpn);
 	for (i = 0; i < 65536; i++)
 		a->mem[i] = (uint8_t)(7 * i + i / 251 + 1);
-	bed_drop = 0;
+	fixture_drop = 0;
 }
 
 static void teardown(void)
@@ -46,7 +46,7 @@ static void post(uint32_t opcode, uint32_t len, uint32_t key)
 
 	wr.opcode = (enum rxe_wr_opcode)opcode;
 	wr.imm_or_rkey = 0xa1b2c3d4;
-	wr.remote_addr = BED_IOVA + 4096;
+	wr.remote_addr = FIXTURE_IOVA + 4096;
 	wr.rkey = KEY_ALL;
 	ck_assert_int_eq(rxe_post_send(&a->engine, &from.qp, &wr, 0), POST_OK);
 }
@@ -65,9 +65,9 @@ static void expect_packets(const char *want)
 	char got[512] = "";
 	uint32_t i;
 
-	for (i = 0; i < bed_packets; i++) {
+	for (i = 0; i < fixture_packets; i++) {
 		strcat(got, i ? " " : "");
-		strcat(got, wire_op_str(bed_opcode[i]));
+		strcat(got, wire_op_str(fixture_opcode[i]));
 	}
 	ck_assert_str_eq(got, want);
 }
@@ -94,7 +94,7 @@ START_TEST(sends_are_cut)
 	post(RXE_WR_SEND, 3500, KEY_ALL);
 	post(RXE_WR_SEND_WITH_IMM, 2048, KEY_ALL);
 	post(RXE_WR_SEND, 0, KEY_ALL);
-	bed_run(a, b);
+	fixture_run(a, b);
 	expect_packets("SEND_ONLY SEND_FIRST SEND_MIDDLE SEND_MIDDLE SEND_LAST SEND_FIRST "
 		       "SEND_LAST_IMM SEND_ONLY");
 	expect_recv(0, RXE_WC_SUCCESS, 8);
@@ -119,7 +119,7 @@ START_TEST(writes_are_cut)
 	receives(1, 0);
 	post(RXE_WR_RDMA_WRITE, 3500, KEY_ALL);
 	post(RXE_WR_RDMA_WRITE_WITH_IMM, 2500, KEY_ALL);
-	bed_run(a, b);
+	fixture_run(a, b);
 	expect_packets("WRITE_FIRST WRITE_MIDDLE WRITE_MIDDLE WRITE_LAST WRITE_FIRST WRITE_MIDDLE "
 		       "WRITE_LAST_IMM");
 	ck_assert_mem_eq(b->mem + 4096, a->mem, 3500);
@@ -140,20 +140,20 @@ START_TEST(a_loss_costs_one_message)
 	uint32_t lost;
 
 	for (lost = 0; lost < 4; lost++) {
-		bed_drop = 2ull << lost;
+		fixture_drop = 2ull << lost;
 		receives(3, 8192);
 		memset(b->mem, 0, 3 * 8192);
 		post(RXE_WR_SEND, 8, KEY_ALL);
 		post(RXE_WR_SEND, 3500, KEY_ALL);
 		post(RXE_WR_SEND, 2000, KEY_ALL);
-		bed_run(a, b);
+		fixture_run(a, b);
 		expect_recv(0, RXE_WC_SUCCESS, 8);
 		expect_recv(1, RXE_WC_SUCCESS, 2000);
 		expect_no_recv();
 		ck_assert_mem_eq(b->mem + 8192, a->mem, 2000);
 		post(RXE_WR_SEND, 5, KEY_ALL);
-		bed_drop = 0;
-		bed_run(a, b);
+		fixture_drop = 0;
+		fixture_run(a, b);
 		expect_recv(2, RXE_WC_SUCCESS, 5);
 	}
 }
@@ -162,12 +162,12 @@ END_TEST
 START_TEST(no_receive_no_trace)
 {
 	post(RXE_WR_SEND, 3500, KEY_ALL);
-	bed_run(a, b);
+	fixture_run(a, b);
 	expect_no_recv();
 	ck_assert_uint_eq(b->counters.rcvd_dropped, 4);
 	receives(1, 64);
 	post(RXE_WR_SEND, 6, KEY_ALL);
-	bed_run(a, b);
+	fixture_run(a, b);
 	expect_recv(0, RXE_WC_SUCCESS, 6);
 }
 END_TEST
@@ -177,7 +177,7 @@ START_TEST(receive_too_short)
 	receives(2, 2000);
 	post(RXE_WR_SEND, 2001, KEY_ALL);
 	post(RXE_WR_SEND, 8, KEY_ALL);
-	bed_run(a, b);
+	fixture_run(a, b);
 	expect_recv(0, RXE_WC_LOC_LEN_ERR, 0);
 	expect_recv(1, RXE_WC_WR_FLUSH_ERR, 0);
 	ck_assert_int_eq(to.qp.state, RXE_QPS_ERR);
@@ -197,16 +197,16 @@ START_TEST(writes_that_may_not)
 
 		wr = send_wr(1, &sge);
 		wr.opcode = RXE_WR_RDMA_WRITE;
-		wr.remote_addr = BED_IOVA;
+		wr.remote_addr = FIXTURE_IOVA;
 		wr.rkey = keys[i];
 		ck_assert_int_eq(rxe_post_send(&a->engine, &from.qp, &wr, 0), POST_OK);
 	}
-	bed_run(a, b);
+	fixture_run(a, b);
 	ck_assert_uint_eq(b->counters.rcvd_bad_key, 3);
 	ck_assert_uint_eq(b->counters.rcvd_dropped, 8);
 	to.qp.attr.qp_access_flags = 0;
 	post(RXE_WR_RDMA_WRITE, 8, KEY_ALL);
-	bed_run(a, b);
+	fixture_run(a, b);
 	ck_assert_uint_eq(b->counters.rcvd_bad_key, 4);
 	ck_assert_uint_eq(b->mem[4096], 0);
 	ck_assert_int_eq(to.qp.state, RXE_QPS_RTS);
@@ -216,13 +216,13 @@ END_TEST
 static void packet(uint8_t op, uint32_t psn, uint32_t payload_len, uint32_t write_len)
 {
 	static uint8_t bytes[4096];
-	const struct gid src = bed_gid(1), dst = bed_gid(2);
+	const struct gid src = fixture_gid(1), dst = fixture_gid(2);
 	struct wire_packet p = {
 		.bth = { .opcode = opcode_make(WIRE_UC, (enum wire_op)op),
 			 .pkey = 0xffff,
 			 .dest_qpn = to.qp.qpn,
 			 .psn = psn },
-		.reth = { .va = BED_IOVA, .rkey = KEY_ALL, .len = write_len },
+		.reth = { .va = FIXTURE_IOVA, .rkey = KEY_ALL, .len = write_len },
 		.payload_len = payload_len,
 	};
 
@@ -261,7 +261,7 @@ START_TEST(send_error_stops_the_queue)
 	post(RXE_WR_SEND, 3000, KEY_ALL);
 	post(RXE_WR_SEND, 8, KEY_GONE);
 	post(RXE_WR_SEND, 9, KEY_ALL);
-	bed_run(a, b);
+	fixture_run(a, b);
 	expect_recv(0, RXE_WC_SUCCESS, 3000);
 	ck_assert_uint_eq(poll_one(&from.send_cq).status, RXE_WC_SUCCESS);
 	ck_assert_uint_eq(poll_one(&from.send_cq).status, RXE_WC_LOC_PROT_ERR);
@@ -281,13 +281,13 @@ START_TEST(signals)
 	for (i = 0; i < 3; i++)
 		ck_assert_int_eq(rxe_post_send(&a->engine, &from.qp, &wr, 0), POST_OK);
 	post(RXE_WR_SEND, 8, KEY_ALL);
-	bed_run(a, b);
+	fixture_run(a, b);
 	ck_assert_uint_eq(poll_one(&from.send_cq).wr_id, 8);
 	ck_assert_uint_eq(poll_one(&from.send_cq).status, UINT32_MAX);
 	ck_assert_uint_eq(rxe_ring_used(&from.qp.sq), 0);
 	from.qp.sq_sig_all = true;
 	ck_assert_int_eq(rxe_post_send(&a->engine, &from.qp, &wr, 0), POST_OK);
-	bed_run(a, b);
+	fixture_run(a, b);
 	ck_assert_uint_eq(poll_one(&from.send_cq).wr_id, 1);
 }
 END_TEST
@@ -306,16 +306,16 @@ START_TEST(draining)
 				       RXE_QP_STATE | RXE_QP_EN_SQD_ASYNC_NOTIFY, 0),
 			 MODIFY_OK);
 	ck_assert_uint_eq(a->num_events, 0);
-	bed_run(a, b);
+	fixture_run(a, b);
 	expect_packets("SEND_MIDDLE SEND_LAST");
 	ck_assert_uint_eq(a->num_events, 1);
 	ck_assert_int_eq(a->event[0].type, RXE_EVENT_SQ_DRAINED);
 	post(RXE_WR_SEND, 9, KEY_ALL);
-	bed_run(a, b);
+	fixture_run(a, b);
 	expect_packets("");
 	attr.qp_state = RXE_QPS_RTS;
 	ck_assert_int_eq(rxe_qp_modify(&a->engine, &from.qp, &attr, RXE_QP_STATE, 0), MODIFY_OK);
-	bed_run(a, b);
+	fixture_run(a, b);
 	expect_packets("SEND_ONLY SEND_ONLY");
 }
 END_TEST

@@ -2,7 +2,7 @@
 /* Datagrams between two engines: what arrives, what is dropped, what fails, and groups. */
 #include <string.h>
 
-#include "emu_bed.h"
+#include "emu_fixture.h"
 #include "net/wire/grh.h"
 #include "net/wire/opcode.h"
 
@@ -16,11 +16,11 @@ static void setup(void)
 {
 	a = end_new(1, 1);
 	b = end_new(2, 2);
-	qp_new(a, &from, RXE_QPT_UD, NULL, BED_CQE);
-	qp_new(b, &to, RXE_QPT_UD, NULL, BED_CQE);
+	qp_new(a, &from, RXE_QPT_UD, NULL, FIXTURE_CQE);
+	qp_new(b, &to, RXE_QPT_UD, NULL, FIXTURE_CQE);
 	qp_to(a, &from, RXE_QPS_RTS, 2, 0);
 	qp_to(b, &to, RXE_QPS_RTS, 1, 0);
-	av = (struct rxe_av){ .dgid = bed_gid(2), .hop_limit = 9, .traffic_class = 0x68 };
+	av = (struct rxe_av){ .dgid = fixture_gid(2), .hop_limit = 9, .traffic_class = 0x68 };
 	memset(a->mem, 0x5a, 8192);
 }
 
@@ -45,7 +45,7 @@ static struct rxe_send_wr datagram(uint64_t wr_id, const struct rxe_sge *sge)
 static void send_one(const struct rxe_send_wr *wr)
 {
 	ck_assert_int_eq(rxe_post_send(&a->engine, &from.qp, wr, 0), POST_OK);
-	bed_run(a, b);
+	fixture_run(a, b);
 }
 
 START_TEST(arrives_behind_forty_bytes)
@@ -171,8 +171,8 @@ START_TEST(send_error_and_back)
 		ck_assert_int_eq(post_recv(b, &to, i, sge_at(0, 64, KEY_ALL)), POST_OK);
 	for (i = 0; i < 3; i++)
 		ck_assert_int_eq(rxe_post_send(&a->engine, &from.qp, &wr[i], 0), POST_OK);
-	bed_run(a, b);
-	ck_assert_uint_eq(bed_packets, 1);
+	fixture_run(a, b);
+	ck_assert_uint_eq(fixture_packets, 1);
 	ck_assert_uint_eq(poll_one(&from.send_cq).status, RXE_WC_SUCCESS);
 	ck_assert_uint_eq(poll_one(&from.send_cq).status, RXE_WC_LOC_PROT_ERR);
 	ck_assert_uint_eq(poll_one(&from.send_cq).status, RXE_WC_WR_FLUSH_ERR);
@@ -191,17 +191,17 @@ START_TEST(a_train_of_datagrams)
 	struct rxe_send_wr wr = datagram(1, &sge);
 	uint32_t i;
 
-	for (i = 0; i < BED_WR; i++) {
+	for (i = 0; i < FIXTURE_WR; i++) {
 		ck_assert_int_eq(post_recv(b, &to, i, sge_at(0, 128, KEY_ALL)), POST_OK);
 		ck_assert_int_eq(rxe_post_send(&a->engine, &from.qp, &wr, 0), POST_OK);
 	}
-	bed_run(a, b);
-	ck_assert_uint_eq(bed_trains, 1);
-	ck_assert_uint_eq(bed_packets, BED_WR);
-	for (i = 0; i < BED_WR; i++)
+	fixture_run(a, b);
+	ck_assert_uint_eq(fixture_trains, 1);
+	ck_assert_uint_eq(fixture_packets, FIXTURE_WR);
+	for (i = 0; i < FIXTURE_WR; i++)
 		ck_assert_uint_eq(poll_one(&to.recv_cq).wr_id, i);
-	ck_assert_uint_eq(a->counters.sent_pkts, BED_WR);
-	ck_assert_uint_eq(b->counters.rcvd_pkts, BED_WR);
+	ck_assert_uint_eq(a->counters.sent_pkts, FIXTURE_WR);
+	ck_assert_uint_eq(b->counters.rcvd_pkts, FIXTURE_WR);
 	ck_assert_uint_eq(a->counters.sent_bytes, b->counters.rcvd_bytes);
 }
 END_TEST
@@ -213,14 +213,14 @@ START_TEST(trains_go_one_way)
 	struct rxe_send_wr wr = datagram(1, &sge);
 	struct rxe_av other = av;
 
-	other.dgid = bed_gid(3);
+	other.dgid = fixture_gid(3);
 	ck_assert_int_eq(rxe_post_send(&a->engine, &from.qp, &wr, 0), POST_OK);
 	wr.av = &other;
 	ck_assert_int_eq(rxe_post_send(&a->engine, &from.qp, &wr, 0), POST_OK);
 	wr.remote_qpn ^= 1u << 16;
 	ck_assert_int_eq(rxe_post_send(&a->engine, &from.qp, &wr, 0), POST_OK);
-	bed_run(a, b);
-	ck_assert_uint_eq(bed_trains, 3);
+	fixture_run(a, b);
+	ck_assert_uint_eq(fixture_trains, 3);
 }
 END_TEST
 
@@ -234,7 +234,7 @@ START_TEST(inline_bytes_are_copied_at_once)
 	ck_assert_int_eq(post_recv(b, &to, 2, sge_at(0, 64, KEY_ALL)), POST_OK);
 	ck_assert_int_eq(rxe_post_send(&a->engine, &from.qp, &wr, 0), POST_OK);
 	memset(text, 0, sizeof(text));
-	bed_run(a, b);
+	fixture_run(a, b);
 	ck_assert_uint_eq(poll_one(&to.recv_cq).byte_len, 48);
 	ck_assert_str_eq((const char *)b->mem + 40, "inline!");
 }
@@ -243,13 +243,13 @@ END_TEST
 START_TEST(groups)
 {
 	const struct gid group = { .raw = { [10] = 0xff, [11] = 0xff, 239, 1, 2, 3 } };
-	const struct gid plain = bed_gid(9);
+	const struct gid plain = fixture_gid(9);
 	const struct rxe_sge sge = sge_at(0, 8, KEY_ALL);
 	struct rxe_send_wr wr = datagram(1, &sge);
 	struct qp_set second, stream;
 
-	qp_new(b, &second, RXE_QPT_UD, NULL, BED_CQE);
-	qp_new(b, &stream, RXE_QPT_UC, NULL, BED_CQE);
+	qp_new(b, &second, RXE_QPT_UD, NULL, FIXTURE_CQE);
+	qp_new(b, &stream, RXE_QPT_UC, NULL, FIXTURE_CQE);
 	qp_to(b, &second, RXE_QPS_RTS, 1, 0);
 	ck_assert_int_eq(rxe_mcast_attach(&b->engine, &stream.qp, &group), MCAST_NOT_UD);
 	ck_assert_int_eq(rxe_mcast_attach(&b->engine, &to.qp, &plain), MCAST_NOT_GROUP);

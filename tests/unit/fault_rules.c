@@ -355,7 +355,7 @@ START_TEST(counted)
 }
 END_TEST
 
-/* A process takes all rules over anew when one is added or cleared: the counts of the others go on. */
+/* A process reads all rules again when one is added or cleared: the counts of the others go on. */
 START_TEST(counts_outlive_a_change)
 {
 	const struct fault_packet p = packet_of(FAULT_OUT, RC_SEND_ONLY, 9, 0);

@@ -12,7 +12,7 @@
 #include "net/link/udp/udp.h"
 #include "net/wire/opcode.h"
 #include "net/wire/packet.h"
-#include "server_world.h"
+#include "server_fixture.h"
 
 #define OURS 0x0105u /* the peer's QP number, in slot 0 of its group */
 
@@ -27,7 +27,7 @@ static void setup(void)
 	struct ctl_device device;
 	size_t n;
 
-	world_setup();
+	fixture_setup();
 	setenv("RXE_DM_ALLOW_USERS", "all", 1); /* our socket is no device's */
 	program_open(&p);
 	unsetenv("RXE_DM_ALLOW_USERS");
@@ -46,7 +46,7 @@ static void teardown(void)
 {
 	link_close(peer);
 	udp_group_close(&group);
-	world_teardown();
+	fixture_teardown();
 }
 
 static struct rxe_time_wait_table *table(void)
@@ -106,7 +106,7 @@ static struct wire_packet answer(void)
 	struct wire_packet packet;
 	struct icrc_flow flow;
 
-	ck_assert_int_eq(poll(&ready, 1, PATIENCE_MS), 1);
+	ck_assert_int_eq(poll(&ready, 1, WAIT_MS), 1);
 	ck_assert_int_eq(link_receive(peer, &arrival, 1), 1);
 	flow = (struct icrc_flow){ arrival.src, arrival.dst, arrival.src_port };
 	ck_assert_int_eq(icrc_check(&flow, IP_ID_RULED, 0, arrival.p, arrival.len), ICRC_OK);
@@ -181,5 +181,5 @@ int main(void)
 	tcase_add_test(tcase, what_was_received_is_acknowledged);
 	tcase_add_test(tcase, what_was_asked_meanwhile_is_answered);
 	tcase_add_test(tcase, garbage_is_left_behind);
-	return world_main("server_gone", (TCase *[]){ tcase, NULL });
+	return fixture_main("server_gone", (TCase *[]){ tcase, NULL });
 }

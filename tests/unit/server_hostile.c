@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* A server among bad neighbours: other versions, squatters, garbage, clients that do not listen. It refuses, and goes on serving
+/* A server among hostile processes: other versions, squatters, garbage, clients that do not listen. It refuses, and goes on serving
  * the others. */
 #include <arpa/inet.h>
 #include <check.h>
@@ -14,7 +14,7 @@
 
 #include "lib/control/log.h"
 #include "lib/control/socket.h"
-#include "server_world.h"
+#include "server_fixture.h"
 
 #define NOBODY 65534
 
@@ -25,7 +25,7 @@ static int raw_connect(void)
 	struct ctl_name name;
 	int sock = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
 
-	ctl_name_server(&name, geteuid(), world_instance());
+	ctl_name_server(&name, geteuid(), fixture_instance());
 	ck_assert_int_eq(connect(sock, (const struct sockaddr *)&name.addr, name.len), 0);
 	return sock;
 }
@@ -57,7 +57,7 @@ static void expect_closed(int sock)
 	char byte[2048];
 
 	for (;;) {
-		ck_assert_int_eq(poll(&ready, 1, PATIENCE_MS), 1);
+		ck_assert_int_eq(poll(&ready, 1, WAIT_MS), 1);
 		if (recv(sock, byte, sizeof(byte), 0) <= 0)
 			break;
 	}
@@ -74,7 +74,7 @@ static void still_served(void)
 
 static void setup(void)
 {
-	world_setup();
+	fixture_setup();
 	program_open(&p);
 }
 
@@ -82,7 +82,7 @@ static void teardown(void)
 {
 	still_served();
 	program_close(&p);
-	world_teardown();
+	fixture_teardown();
 }
 
 START_TEST(an_older_library)
@@ -217,9 +217,9 @@ START_TEST(random_requests)
 		ck_assert(answered(sock, &req, roll(4) ? -1 : sock));
 	}
 	close(sock);
-	world_await_programs(1);
+	fixture_await_programs(1);
 	ck_assert_int_le(open_fds(p.client->server_pid), before);
-	ck_assert_uint_eq(world_objects(CTL_KIND_CONTEXT), 1);
+	ck_assert_uint_eq(fixture_objects(CTL_KIND_CONTEXT), 1);
 }
 END_TEST
 
@@ -235,7 +235,7 @@ START_TEST(random_bytes)
 		ck_assert_int_eq(ctl_send(sock, bytes, len, &sock, roll(2), 0), 0);
 		close(sock);
 	}
-	world_await_programs(1);
+	fixture_await_programs(1);
 }
 END_TEST
 
@@ -271,7 +271,7 @@ START_TEST(a_second_request_before_the_answer)
 	ck_assert_int_eq(ctl_send(sock, &req, sizeof(req), NULL, 0, 0), 0);
 	expect_closed(sock);
 	close(fd);
-	world_await_objects(CTL_KIND_DM, 0);
+	fixture_await_objects(CTL_KIND_DM, 0);
 }
 END_TEST
 
@@ -307,7 +307,7 @@ START_TEST(many_idle_connections)
 	still_served();
 	for (int i = 0; i < 300; i++)
 		close(sock[i]);
-	world_await_programs(1);
+	fixture_await_programs(1);
 }
 END_TEST
 
@@ -375,7 +375,7 @@ static int squat(bool listening)
 	struct ctl_name name;
 	int sock = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
 
-	ctl_name_server(&name, 0, world_instance());
+	ctl_name_server(&name, 0, fixture_instance());
 	ck_assert_int_eq(bind(sock, (const struct sockaddr *)&name.addr, name.len), 0);
 	if (listening)
 		ck_assert_int_eq(listen(sock, 5), 0);
@@ -401,8 +401,8 @@ START_TEST(the_name_is_squatted)
 	pid = child_start(squat_as_nobody, &channel);
 	channel_wait(channel);
 	ck_assert_int_eq(ctl_connect(&client), -EPERM);
-	ck_assert_ptr_nonnull(strstr(world_log(), "RXE_DM_INSTANCE"));
-	ck_assert_int_ne(world_command("start", NULL), 0);
+	ck_assert_ptr_nonnull(strstr(fixture_log(), "RXE_DM_INSTANCE"));
+	ck_assert_int_ne(fixture_command("start", NULL), 0);
 	child_kill(pid);
 }
 END_TEST
@@ -415,7 +415,7 @@ START_TEST(the_name_is_taken_by_a_dead_socket)
 	if (sock < 0)
 		return;
 	ck_assert_int_eq(ctl_connect(&client), -ECONNREFUSED);
-	ck_assert_ptr_nonnull(strstr(world_log(), "taken by a process that does not answer"));
+	ck_assert_ptr_nonnull(strstr(fixture_log(), "taken by a process that does not answer"));
 	close(sock);
 }
 END_TEST
@@ -448,11 +448,11 @@ START_TEST(a_newer_server)
 	pid = child_start(answer_otherwise, &channel);
 	channel_wait(channel);
 	ck_assert_int_eq(ctl_connect(&client), -EPROTO);
-	line = world_log();
+	line = fixture_log();
 	ck_assert_msg(strstr(line, "version 9.9.9, protocol 99") && strstr(line, RXE_DM_VERSION) &&
 			      strstr(line, "rxe_dm stop"),
 		      "%s", line);
-	ck_assert_int_eq(world_command("stop", NULL), 0); /* works with every version */
+	ck_assert_int_eq(fixture_command("stop", NULL), 0); /* works with every version */
 	child_wait(pid);
 }
 END_TEST
@@ -464,7 +464,7 @@ static void come_as_nobody(int channel)
 	int sock = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
 	struct ctl_hello hello = good_hello();
 
-	ctl_name_server(&name, 0, world_instance());
+	ctl_name_server(&name, 0, fixture_instance());
 	ck_assert_int_eq(setuid(NOBODY), 0);
 	ck_assert_int_eq(connect(sock, (const struct sockaddr *)&name.addr, name.len), 0);
 	ctl_send(sock, &hello, sizeof(hello), NULL, 0, 0);
@@ -504,9 +504,9 @@ int main(void)
 	tcase_add_test(tcase, a_wrong_token);
 	tcase_add_test(tcase, stray_packets);
 	tcase_add_test(tcase, another_user);
-	tcase_add_checked_fixture(names, world_setup, world_teardown);
+	tcase_add_checked_fixture(names, fixture_setup, fixture_teardown);
 	tcase_add_test(names, the_name_is_squatted);
 	tcase_add_test(names, the_name_is_taken_by_a_dead_socket);
 	tcase_add_test(names, a_newer_server);
-	return world_main("server_hostile", (TCase *[]){ tcase, names, NULL });
+	return fixture_main("server_hostile", (TCase *[]){ tcase, names, NULL });
 }

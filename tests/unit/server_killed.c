@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #include "lib/control/settings.h"
-#include "server_world.h"
+#include "server_fixture.h"
 
 static struct ctl_client *client;
 
@@ -42,7 +42,7 @@ START_TEST(killed_it_keeps_what_it_was)
 	struct ctl_device device;
 	size_t n;
 
-	ck_assert_int_eq(world_command("start", "--address", "127.5.6.7", "--arena", "1M", NULL),
+	ck_assert_int_eq(fixture_command("start", "--address", "127.5.6.7", "--arena", "1M", NULL),
 			 0);
 	for (int i = 0; i < 2; i++) {
 		ck_assert_int_eq(ctl_connect(&client), 0);
@@ -57,7 +57,7 @@ START_TEST(killed_it_keeps_what_it_was)
 	ck_assert_int_eq(ctl_connect(&client), 0);
 	ck_assert_str_eq(address_of(client, text), "127.5.6.8");
 	ctl_disconnect(client);
-	ck_assert_int_eq(world_command("stop", NULL), 0);
+	ck_assert_int_eq(fixture_command("stop", NULL), 0);
 	unsetenv("RXE_DM_ADDRESS");
 	ck_assert_int_eq(ctl_connect(&client), 0);
 	ck_assert_str_ne(address_of(client, text), "127.5.6.8");
@@ -71,7 +71,7 @@ START_TEST(killed_and_its_address_taken)
 	struct ctl_client *other;
 	pid_t server;
 
-	ck_assert_int_eq(world_command("start", "--address", "127.5.6.9", NULL), 0);
+	ck_assert_int_eq(fixture_command("start", "--address", "127.5.6.9", NULL), 0);
 	ck_assert_int_eq(ctl_connect(&client), 0);
 	server = client->server_pid;
 	ctl_disconnect(client);
@@ -83,7 +83,7 @@ START_TEST(killed_and_its_address_taken)
 	ck_assert_str_ne(address_of(client, text), "127.5.6.9");
 	ctl_disconnect(client);
 	ctl_disconnect(other);
-	ck_assert_int_eq(world_command("stop", "--instance", "test-other", NULL), 0);
+	ck_assert_int_eq(fixture_command("stop", "--instance", "test-other", NULL), 0);
 }
 END_TEST
 
@@ -154,10 +154,10 @@ int main(void)
 {
 	TCase *tcase = tcase_create("killed");
 
-	tcase_add_checked_fixture(tcase, world_setup, world_teardown);
+	tcase_add_checked_fixture(tcase, fixture_setup, fixture_teardown);
 	tcase_add_test(tcase, killed_it_keeps_what_it_was);
 	tcase_add_test(tcase, killed_and_its_address_taken);
 	tcase_add_test(tcase, killed_amid_its_programs);
 	tcase_add_test(tcase, stop_ends_in_order);
-	return world_main("server_killed", (TCase *[]){ tcase, NULL });
+	return fixture_main("server_killed", (TCase *[]){ tcase, NULL });
 }

@@ -21,7 +21,7 @@
 #include "lib/control/settings.h"
 #include "lib/control/socket.h"
 #include "net/link/clock.h"
-#include "server_world.h"
+#include "server_fixture.h"
 
 #define ROCE_PORT 4791
 
@@ -70,8 +70,8 @@ START_TEST(of_its_starters_session)
 	ck_assert_int_eq(ctl_connect(&client), 0);
 	ck_assert_int_eq(getsid(client->server_pid), getsid(0));
 	ctl_disconnect(client);
-	ck_assert_int_eq(world_command("stop", NULL), 0);
-	ck_assert_int_eq(world_command("start", NULL), 0);
+	ck_assert_int_eq(fixture_command("stop", NULL), 0);
+	ck_assert_int_eq(fixture_command("start", NULL), 0);
 	ck_assert_int_eq(ctl_connect(&client), 0);
 	ck_assert_int_eq(getsid(client->server_pid), getsid(0));
 	ctl_disconnect(client);
@@ -120,7 +120,7 @@ START_TEST(inherits_nothing)
 	close(high);
 	ck_assert_int_eq(read(pipe_fds[0], text, 1), 0);
 	ctl_disconnect(client);
-	ck_assert_int_eq(world_command("stop", NULL), 0); /* SIGTERM works */
+	ck_assert_int_eq(fixture_command("stop", NULL), 0); /* SIGTERM works */
 }
 END_TEST
 
@@ -178,7 +178,7 @@ static void be_slow(int channel, bool listens, int ms)
 	struct ctl_name name;
 	int sock = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
 
-	ctl_name_server(&name, geteuid(), world_instance());
+	ctl_name_server(&name, geteuid(), fixture_instance());
 	ck_assert_int_eq(bind(sock, (const struct sockaddr *)&name.addr, name.len), 0);
 	if (listens)
 		ck_assert_int_eq(listen(sock, 10), 0);
@@ -229,7 +229,7 @@ START_TEST(stopped_is_told)
 	ck_assert_int_eq(kill(client->server_pid, SIGSTOP), 0);
 	ck_assert_int_eq(ctl_connect(&other), -ETIMEDOUT);
 	ck_assert_int_eq(kill(client->server_pid, SIGCONT), 0);
-	ck_assert_ptr_nonnull(strstr(world_log(), "it is stopped: 'kill -CONT "));
+	ck_assert_ptr_nonnull(strstr(fixture_log(), "it is stopped: 'kill -CONT "));
 	ck_assert_int_eq(ctl_connect(&other), 0);
 	ck_assert_int_eq(other->server_pid, client->server_pid);
 	ctl_disconnect(other);
@@ -248,7 +248,7 @@ START_TEST(two_instances)
 	ck_assert_str_ne(address_of(client, one), address_of(other, two));
 	ctl_disconnect(other);
 	ctl_disconnect(client);
-	ck_assert_int_eq(world_command("stop", "--instance", "test-other", NULL), 0);
+	ck_assert_int_eq(fixture_command("stop", "--instance", "test-other", NULL), 0);
 }
 END_TEST
 
@@ -258,8 +258,8 @@ START_TEST(an_address_is_taken)
 
 	ck_assert_int_eq(ctl_connect(&client), 0);
 	address_of(client, text);
-	ck_assert_int_eq(world_output(output, sizeof(output), "start", "--instance", "test-other",
-				      "--address", text, NULL),
+	ck_assert_int_eq(fixture_output(output, sizeof(output), "start", "--instance", "test-other",
+					"--address", text, NULL),
 			 1);
 	ck_assert_ptr_nonnull(strstr(output, text));
 	ck_assert_ptr_nonnull(strstr(output, "in use by the device server with process number"));
@@ -287,7 +287,7 @@ START_TEST(a_port_is_taken)
 	setenv("RXE_DM_ADDRESS", "127.0.0.77", 1);
 	ck_assert_int_eq(ctl_connect(&client), -ECONNREFUSED);
 	ck_assert_ptr_nonnull(
-		strstr(world_log(), "UDP port 4791 of 127.0.0.77 is in use by another"));
+		strstr(fixture_log(), "UDP port 4791 of 127.0.0.77 is in use by another"));
 	close(fd);
 	ck_assert_int_eq(ctl_connect(&client), 0);
 	ctl_disconnect(client);
@@ -299,7 +299,7 @@ START_TEST(the_next_free_address)
 	char text[CTL_GID_STR_MAX];
 	int first, second;
 
-	if (!world_is_private())
+	if (!fixture_is_private())
 		return;
 	first = take_port(1);
 	second = take_port(2);
@@ -315,7 +315,7 @@ START_TEST(an_address_that_is_not_ours)
 {
 	setenv("RXE_DM_ADDRESS", "198.51.100.1", 1);
 	ck_assert_int_eq(ctl_connect(&client), -ECONNREFUSED);
-	ck_assert_ptr_nonnull(strstr(world_log(), "198.51.100.1 is no address of this machine"));
+	ck_assert_ptr_nonnull(strstr(fixture_log(), "198.51.100.1 is no address of this machine"));
 }
 END_TEST
 
@@ -323,15 +323,15 @@ START_TEST(a_setting_is_wrong)
 {
 	setenv("RXE_DM_ARENA", "huge", 1);
 	ck_assert_int_eq(ctl_connect(&client), -ECONNREFUSED);
-	ck_assert_ptr_nonnull(strstr(world_log(), "RXE_DM_ARENA is 'huge': it expects a size"));
+	ck_assert_ptr_nonnull(strstr(fixture_log(), "RXE_DM_ARENA is 'huge': it expects a size"));
 	unsetenv("RXE_DM_ARENA");
 	setenv("RXE_DM_INSTANCE", "a/b", 1);
 	ck_assert_int_eq(ctl_connect(&client), -EINVAL);
-	ck_assert_ptr_nonnull(strstr(world_log(), "RXE_DM_INSTANCE is 'a/b'"));
-	setenv("RXE_DM_INSTANCE", world_instance(), 1);
+	ck_assert_ptr_nonnull(strstr(fixture_log(), "RXE_DM_INSTANCE is 'a/b'"));
+	setenv("RXE_DM_INSTANCE", fixture_instance(), 1);
 	setenv("RXE_DM_SERVER", "/nonexistent/rxe_dm", 1);
 	ck_assert_int_eq(ctl_connect(&client), -ECONNREFUSED);
-	ck_assert_ptr_nonnull(strstr(world_log(), "no device server at /nonexistent/rxe_dm"));
+	ck_assert_ptr_nonnull(strstr(fixture_log(), "no device server at /nonexistent/rxe_dm"));
 	exit(0); /* there is nothing to stop, and nothing to stop it with */
 }
 END_TEST
@@ -386,18 +386,18 @@ START_TEST(settings_that_come_too_late)
 	setenv("RXE_DM_ARENA", "64M", 1);
 	setenv("RXE_DM_TRAINS", "off", 1);
 	ck_assert_int_eq(ctl_connect(&client), 0);
-	ck_assert_str_eq(world_log(), "");
+	ck_assert_str_eq(fixture_log(), "");
 	ck_assert_int_eq(ctl_list_devices(client, &device, 1, &n), 0);
 	ck_assert(!device.trains); /* that a program does for itself */
 	ctl_disconnect(client);
 	setenv("RXE_DM_ARENA", "1M", 1);
 	ck_assert_int_eq(ctl_connect(&client), 0);
-	ck_assert_ptr_nonnull(strstr(world_log(), "RXE_DM_ARENA is not what instance"));
+	ck_assert_ptr_nonnull(strstr(fixture_log(), "RXE_DM_ARENA is not what instance"));
 	ctl_disconnect(client);
 	unsetenv("RXE_DM_ARENA");
 	setenv("RXE_DM_ADDRESS", "127.9.9.9", 1);
 	ck_assert_int_eq(ctl_connect(&client), 0);
-	ck_assert_ptr_nonnull(strstr(world_log(), "RXE_DM_ADDRESS is not what instance"));
+	ck_assert_ptr_nonnull(strstr(fixture_log(), "RXE_DM_ADDRESS is not what instance"));
 	ctl_disconnect(client);
 }
 END_TEST
@@ -410,7 +410,7 @@ static void attach_and_stay(int channel)
 
 	ck_assert_int_eq(ctl_connect(&mine), 0);
 	rc = ctl_attach(mine, 0, &at);
-	if (rc == -ENOSPC && !strstr(world_log(), "as many programs as it has slots"))
+	if (rc == -ENOSPC && !strstr(fixture_log(), "as many programs as it has slots"))
 		rc = -1;
 	ck_assert_int_eq(ctl_send(channel, &rc, sizeof(rc), NULL, 0, 0), 0);
 	channel_wait(channel);
@@ -428,7 +428,7 @@ START_TEST(slots_run_out)
 		ck_assert_int_eq(rc, i < 3 ? 0 : -ENOSPC);
 	}
 	child_kill(pid[1]);
-	world_await_programs(3);
+	fixture_await_programs(3);
 	pid[1] = child_start(attach_and_stay, &channel[1]);
 	ck_assert_int_eq(recv(channel[1], &rc, sizeof(rc), 0), sizeof(rc));
 	ck_assert_int_eq(rc, 0);
@@ -448,11 +448,11 @@ START_TEST(stop_is_told)
 	client = p.client;
 	ck_assert_uint_eq(p.at.shared->gone, 0);
 	ck_assert(ctl_alive(p.client));
-	ck_assert_int_eq(world_command("stop", NULL), 0);
+	ck_assert_int_eq(fixture_command("stop", NULL), 0);
 	ck_assert_uint_eq(p.at.shared->gone, 1);
 	ck_assert(!ctl_alive(p.client));
 	ready.fd = p.at.event_fd;
-	ck_assert_int_eq(poll(&ready, 1, PATIENCE_MS), 1);
+	ck_assert_int_eq(poll(&ready, 1, WAIT_MS), 1);
 	ck_assert_int_eq(recv(p.at.event_fd, &event, sizeof(event), 0), sizeof(event));
 	ck_assert_uint_eq(event.type, IBV_EVENT_DEVICE_FATAL);
 	ck_assert_int_eq(recv(p.at.event_fd, &event, sizeof(event), 0), 0);
@@ -475,12 +475,12 @@ static int64_t await_end(void)
 	struct ctl_client *look;
 	int rc;
 
-	while ((rc = ctl_connect_as(&look, world_instance(), CTL_ROLE_COMMAND, false)) == 0) {
+	while ((rc = ctl_connect_as(&look, fixture_instance(), CTL_ROLE_COMMAND, false)) == 0) {
 		struct pollfd nothing = { .fd = -1 };
 
 		ctl_disconnect(look);
 		poll(&nothing, 0, 20);
-		ck_assert_int_lt(now_ms() - start, PATIENCE_MS);
+		ck_assert_int_lt(now_ms() - start, WAIT_MS);
 	}
 	ck_assert_int_eq(rc, -ECONNREFUSED);
 	return now_ms() - start;
@@ -513,14 +513,14 @@ END_TEST
 START_TEST(started_to_stay)
 {
 	setenv("RXE_DM_LINGER", "0", 1);
-	ck_assert_int_eq(world_command("start", NULL), 0);
+	ck_assert_int_eq(fixture_command("start", NULL), 0);
 	ck_assert_int_eq(ctl_connect(&client), 0);
 	ctl_disconnect(client);
-	ck_assert_int_eq(world_output(output, sizeof(output), "start", NULL), 0);
+	ck_assert_int_eq(fixture_output(output, sizeof(output), "start", NULL), 0);
 	ck_assert_ptr_nonnull(strstr(output, "running already"));
-	ck_assert_int_eq(world_output(output, sizeof(output), "start", "--arena", "1M", NULL), 1);
+	ck_assert_int_eq(fixture_output(output, sizeof(output), "start", "--arena", "1M", NULL), 1);
 	ck_assert_ptr_nonnull(strstr(output, "'rxe_dm stop' it first"));
-	ck_assert_int_eq(world_programs(), 0);
+	ck_assert_int_eq(fixture_programs(), 0);
 }
 END_TEST
 
@@ -529,18 +529,18 @@ START_TEST(show_says_what_is_there)
 	struct program p;
 	uint32_t key;
 
-	ck_assert_int_eq(world_output(output, sizeof(output), "show", NULL), 0);
+	ck_assert_int_eq(fixture_output(output, sizeof(output), "show", NULL), 0);
 	ck_assert_ptr_nonnull(strstr(output, "is not running"));
-	ck_assert_int_eq(world_output(output, sizeof(output), "show", "--json", NULL), 0);
+	ck_assert_int_eq(fixture_output(output, sizeof(output), "show", "--json", NULL), 0);
 	ck_assert_ptr_nonnull(strstr(output, "\"devices\": []"));
 
 	program_open(&p);
 	program_reg(&p, &p, sizeof(p), &key);
-	ck_assert_int_eq(world_output(output, sizeof(output), "show", NULL), 0);
+	ck_assert_int_eq(fixture_output(output, sizeof(output), "show", NULL), 0);
 	ck_assert_ptr_nonnull(strstr(output, "rxe_dm0: port ACTIVE, 127.0.0."));
 	ck_assert_ptr_nonnull(strstr(output, "local_write"));
 	ck_assert_ptr_nonnull(strstr(output, "server_life"));
-	ck_assert_int_eq(world_output(output, sizeof(output), "show", "--json", NULL), 0);
+	ck_assert_int_eq(fixture_output(output, sizeof(output), "show", "--json", NULL), 0);
 	ck_assert_ptr_nonnull(strstr(output, "\"contexts\""));
 	ck_assert_ptr_nonnull(strstr(output, "\"rdma_sends\": 0"));
 }
@@ -563,24 +563,24 @@ START_TEST(the_command_refuses)
 	};
 
 	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
-		ck_assert_int_eq(world_output(output, sizeof(output), wrong[i][0], wrong[i][1],
-					      wrong[i][2], NULL),
+		ck_assert_int_eq(fixture_output(output, sizeof(output), wrong[i][0], wrong[i][1],
+						wrong[i][2], NULL),
 				 2);
 		ck_assert_msg(strncmp(output, "rxe_dm: ", 8) == 0, "%s", output);
 	}
-	ck_assert_int_eq(world_output(output, sizeof(output), "--version", NULL), 0);
+	ck_assert_int_eq(fixture_output(output, sizeof(output), "--version", NULL), 0);
 	ck_assert_int_eq(strncmp(output, "rxe_dm ", 7), 0);
-	ck_assert_int_eq(world_command("--help", NULL), 0);
-	ck_assert_int_eq(world_output(output, sizeof(output), "start", "--help", NULL), 0);
+	ck_assert_int_eq(fixture_command("--help", NULL), 0);
+	ck_assert_int_eq(fixture_output(output, sizeof(output), "start", "--help", NULL), 0);
 	ck_assert_ptr_nonnull(strstr(output, "RXE_DM_ARENA"));
 	/* Those that start nothing list nothing but what they take. */
-	ck_assert_int_eq(world_output(output, sizeof(output), "show", "--help", NULL), 0);
+	ck_assert_int_eq(fixture_output(output, sizeof(output), "show", "--help", NULL), 0);
 	ck_assert_ptr_nonnull(strstr(output, "RXE_DM_INSTANCE"));
 	ck_assert_ptr_null(strstr(output, "RXE_DM_ARENA"));
-	ck_assert_int_eq(world_output(output, sizeof(output), "fault", "add", "--help", NULL), 0);
+	ck_assert_int_eq(fixture_output(output, sizeof(output), "fault", "add", "--help", NULL), 0);
 	ck_assert_ptr_nonnull(strstr(output, "rnr_nak"));
 	ck_assert_int_eq(
-		world_output(output, sizeof(output), "capture", "/no/such/folder/file", NULL), 1);
+		fixture_output(output, sizeof(output), "capture", "/no/such/folder/file", NULL), 1);
 	ck_assert_ptr_nonnull(strstr(output, "/no/such/folder/file"));
 }
 END_TEST
@@ -595,12 +595,12 @@ static void look_from_elsewhere(int channel)
 	if (unshare(CLONE_NEWNET) == 0) {
 		fd = socket(AF_INET, SOCK_DGRAM, 0);
 		ck_assert_int_eq(ioctl(fd, SIOCSIFFLAGS, &req), 0);
-		ck_assert_int_eq(ctl_connect_as(&mine, world_instance(), CTL_ROLE_COMMAND, false),
+		ck_assert_int_eq(ctl_connect_as(&mine, fixture_instance(), CTL_ROLE_COMMAND, false),
 				 -ECONNREFUSED);
 		ck_assert_int_eq(ctl_connect(&mine), 0);
 		id = mine->server_id;
 		ctl_disconnect(mine);
-		ck_assert_int_eq(world_command("stop", NULL), 0);
+		ck_assert_int_eq(fixture_command("stop", NULL), 0);
 	}
 	ck_assert_int_eq(ctl_send(channel, &id, sizeof(id), NULL, 0, 0), 0);
 }
@@ -623,10 +623,10 @@ END_TEST
 
 START_TEST(loopback_is_down)
 {
-	if (!world_is_private() || unshare(CLONE_NEWNET))
+	if (!fixture_is_private() || unshare(CLONE_NEWNET))
 		return;
 	ck_assert_int_eq(ctl_connect(&client), -ECONNREFUSED);
-	ck_assert_ptr_nonnull(strstr(world_log(), "ip link set lo up"));
+	ck_assert_ptr_nonnull(strstr(fixture_log(), "ip link set lo up"));
 }
 END_TEST
 
@@ -644,7 +644,7 @@ int main(int argc, char **argv)
 		return 0;
 	}
 	tcase = tcase_create("life");
-	tcase_add_checked_fixture(tcase, world_setup, world_teardown);
+	tcase_add_checked_fixture(tcase, fixture_setup, fixture_teardown);
 	tcase_add_test(tcase, born_unnoticed);
 	tcase_add_test(tcase, of_its_starters_session);
 	tcase_add_test(tcase, inherits_nothing);
@@ -671,5 +671,5 @@ int main(int argc, char **argv)
 	tcase_add_test(tcase, the_command_refuses);
 	tcase_add_test(tcase, another_network_namespace);
 	tcase_add_test(tcase, loopback_is_down);
-	return world_main("server_life", (TCase *[]){ tcase, NULL });
+	return fixture_main("server_life", (TCase *[]){ tcase, NULL });
 }

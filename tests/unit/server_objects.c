@@ -9,7 +9,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "server_world.h"
+#include "server_fixture.h"
 
 #define ARENA (64ull << 20)
 
@@ -18,13 +18,13 @@ static uint8_t buffer[8192];
 
 static void setup(void)
 {
-	world_setup();
+	fixture_setup();
 	program_open(&p);
 }
 
 static void teardown(void)
 {
-	world_teardown();
+	fixture_teardown();
 }
 
 START_TEST(a_device_is_there)
@@ -95,7 +95,7 @@ START_TEST(a_region_is_published)
 }
 END_TEST
 
-START_TEST(a_region_given_anew)
+START_TEST(a_region_registered_again)
 {
 	struct ctl_reg_mr reg = { .kind = RXE_MR_PLAIN, .addr = 0x1000, .iova = 0x1000, .len = 7 };
 	uint32_t key, new_key, other_pd, mr = program_reg(&p, buffer, 100, &key);
@@ -137,7 +137,7 @@ START_TEST(bad_regions)
 	for (size_t i = 0; i < 9; i++)
 		ck_assert_msg(ctl_reg_mr(p.client, &p.context, &bad[i], &handle, &key) == -EINVAL,
 			      "case %zu", i);
-	ck_assert_uint_eq(world_objects(CTL_KIND_MR), 0);
+	ck_assert_uint_eq(fixture_objects(CTL_KIND_MR), 0);
 	program_close(&p);
 }
 END_TEST
@@ -158,7 +158,7 @@ START_TEST(device_memory)
 	ck_assert_int_eq(ctl_free_dm(p.client, &p.context, dm), 0);
 	ck_assert_int_eq(ctl_free_dm(p.client, &p.context, dm), -EINVAL);
 
-	/* Whoever gets it next finds zeros. */
+	/* The next owner finds zeros. */
 	ck_assert_int_eq(ctl_alloc_dm(p.client, &p.context, 8192, 0, &dm, &offset), 0);
 	for (uint64_t i = 0; i < 8192; i++)
 		ck_assert_uint_eq(p.at.arena[offset + i], 0);
@@ -268,10 +268,10 @@ START_TEST(closing_frees_what_was_left)
 	ck_assert_int_eq(ctl_use_pd(p.client, &p.context, p.pd, 1), 0);
 	ck_assert_int_eq(ctl_close(p.client, &p.context), 0);
 	ck_assert_uint_eq(p.at.shared->mrs.entry[rxe_key_index(key)].key, 0);
-	world_await_objects(CTL_KIND_CONTEXT, 0);
-	ck_assert_uint_eq(world_objects(CTL_KIND_PD), 0);
-	ck_assert_uint_eq(world_objects(CTL_KIND_MR), 0);
-	ck_assert_uint_eq(world_objects(CTL_KIND_DM), 0);
+	fixture_await_objects(CTL_KIND_CONTEXT, 0);
+	ck_assert_uint_eq(fixture_objects(CTL_KIND_PD), 0);
+	ck_assert_uint_eq(fixture_objects(CTL_KIND_MR), 0);
+	ck_assert_uint_eq(fixture_objects(CTL_KIND_DM), 0);
 }
 END_TEST
 
@@ -344,7 +344,7 @@ START_TEST(threads)
 		pthread_join(thread[i], NULL);
 		ck_assert_int_eq(failures[i], 0);
 	}
-	ck_assert_uint_eq(world_objects(CTL_KIND_PD), 1);
+	ck_assert_uint_eq(fixture_objects(CTL_KIND_PD), 1);
 	program_close(&p);
 }
 END_TEST
@@ -358,7 +358,7 @@ int main(void)
 	tcase_add_test(tcase, attaching_again_is_the_same);
 	tcase_add_test_raise_signal(tcase, the_tables_are_not_ours_to_write, SIGSEGV);
 	tcase_add_test(tcase, a_region_is_published);
-	tcase_add_test(tcase, a_region_given_anew);
+	tcase_add_test(tcase, a_region_registered_again);
 	tcase_add_test(tcase, bad_regions);
 	tcase_add_test(tcase, device_memory);
 	tcase_add_test(tcase, device_memory_is_zero_to_its_end);
@@ -369,5 +369,5 @@ int main(void)
 	tcase_add_test(tcase, hints);
 	tcase_add_test(tcase, umems);
 	tcase_add_test(tcase, threads);
-	return world_main("server_objects", (TCase *[]){ tcase, NULL });
+	return fixture_main("server_objects", (TCase *[]){ tcase, NULL });
 }

@@ -44,7 +44,7 @@ static void mark(const struct range *range, uint8_t from, uint8_t to)
 	}
 }
 
-/* Would an aligned run of so many granules fit? */
+/* Would an aligned run of n granules fit? */
 static bool model_fits(uint32_t granules, uint32_t align)
 {
 	for (uint32_t at = 0; at + granules <= GRANULES; at += align) {
@@ -54,7 +54,7 @@ static bool model_fits(uint32_t granules, uint32_t align)
 	return false;
 }
 
-/* Neighbours are merged, and the list is in the order of addresses, without a hole. */
+/* Adjacent free ranges are merged, and the list is in the order of addresses, without a hole. */
 static void check_list(void)
 {
 	uint64_t at = 0, used = 0;

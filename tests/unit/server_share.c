@@ -12,7 +12,7 @@
 
 #include "lib/control/socket.h"
 #include "net/link/clock.h"
-#include "server_world.h"
+#include "server_fixture.h"
 
 static struct program p;
 static uint8_t buffer[4096];
@@ -54,19 +54,19 @@ START_TEST(import)
 	passed_fd = dup(p.context.cmd_fd);
 	pid = child_start(import_and_use, &channel);
 	channel_wait(channel);
-	ck_assert_uint_eq(world_programs(), 2);
-	ck_assert_uint_eq(world_objects(CTL_KIND_CONTEXT), 1);
-	ck_assert_uint_eq(world_objects(CTL_KIND_DM), 1);
+	ck_assert_uint_eq(fixture_programs(), 2);
+	ck_assert_uint_eq(fixture_objects(CTL_KIND_CONTEXT), 1);
+	ck_assert_uint_eq(fixture_objects(CTL_KIND_DM), 1);
 
 	/* The importer is killed: what it made in the context stays, as the context does. */
 	child_kill(pid);
-	world_await_programs(1);
-	ck_assert_uint_eq(world_objects(CTL_KIND_DM), 1);
+	fixture_await_programs(1);
+	ck_assert_uint_eq(fixture_objects(CTL_KIND_DM), 1);
 	ck_assert_int_eq(ctl_query(p.client, &p.context, CTL_KIND_PD, p.pd, &seen), 0);
 	close(passed_fd);
 	program_close(&p);
-	world_await_objects(CTL_KIND_CONTEXT, 0);
-	ck_assert_uint_eq(world_objects(CTL_KIND_DM), 0);
+	fixture_await_objects(CTL_KIND_CONTEXT, 0);
+	ck_assert_uint_eq(fixture_objects(CTL_KIND_DM), 0);
 }
 END_TEST
 
@@ -124,15 +124,15 @@ START_TEST(a_context_lives_in_a_descriptor)
 	ck_assert_int_eq(ctl_recv(channel, &pd, sizeof(pd), &fd, 1, &n, 0), sizeof(pd));
 	ck_assert_uint_eq(n, 1);
 	child_kill(pid);
-	world_await_objects(CTL_KIND_MR, 0); /* its memory is gone with it */
-	ck_assert_uint_eq(world_objects(CTL_KIND_CONTEXT), 2);
+	fixture_await_objects(CTL_KIND_MR, 0); /* its memory is gone with it */
+	ck_assert_uint_eq(fixture_objects(CTL_KIND_CONTEXT), 2);
 
 	ck_assert_int_eq(ctl_import(p.client, fd, &imported), 0);
 	close(fd);
 	ck_assert_int_eq(ctl_query(p.client, &imported, CTL_KIND_PD, pd, &seen), 0);
 	ck_assert_int_eq(ctl_dealloc_pd(p.client, &imported, pd), 0);
 	ck_assert_int_eq(ctl_close(p.client, &imported), 0);
-	world_await_objects(CTL_KIND_CONTEXT, 1);
+	fixture_await_objects(CTL_KIND_CONTEXT, 1);
 	program_close(&p);
 }
 END_TEST
@@ -163,17 +163,17 @@ START_TEST(killed_with_a_forked_child_alive)
 	pid_t pid = child_start(fork_and_stay, &channel);
 
 	channel_wait(channel);
-	ck_assert_uint_eq(world_objects(CTL_KIND_CONTEXT), 2);
+	ck_assert_uint_eq(fixture_objects(CTL_KIND_CONTEXT), 2);
 	child_kill(pid);
 	/* The regions go with the process. The context stays with the child, which inherited its descriptor. */
-	world_await_objects(CTL_KIND_MR, 0);
-	world_await_programs(1);
-	ck_assert_uint_eq(world_objects(CTL_KIND_CONTEXT), 2);
-	ck_assert_uint_eq(world_objects(CTL_KIND_PD), 2);
+	fixture_await_objects(CTL_KIND_MR, 0);
+	fixture_await_programs(1);
+	ck_assert_uint_eq(fixture_objects(CTL_KIND_CONTEXT), 2);
+	ck_assert_uint_eq(fixture_objects(CTL_KIND_PD), 2);
 	channel_say(channel); /* the child ends */
 	close(channel);
-	world_await_objects(CTL_KIND_CONTEXT, 1);
-	ck_assert_uint_eq(world_objects(CTL_KIND_PD), 1);
+	fixture_await_objects(CTL_KIND_CONTEXT, 1);
+	ck_assert_uint_eq(fixture_objects(CTL_KIND_PD), 1);
 	program_close(&p);
 }
 END_TEST
@@ -213,8 +213,8 @@ START_TEST(a_forked_child_has_control_verbs)
 	channel_wait(channel);
 	ck_assert_uint_eq(ctl_generation(p.client), generation);
 	ck_assert_int_eq(p.at.shared->slot[p.at.slot].pid, getpid());
-	world_await_programs(1);
-	ck_assert_uint_eq(world_objects(CTL_KIND_CONTEXT), 1);
+	fixture_await_programs(1);
+	ck_assert_uint_eq(fixture_objects(CTL_KIND_CONTEXT), 1);
 	program_close(&p);
 }
 END_TEST
@@ -231,7 +231,7 @@ START_TEST(a_forked_child_that_exits)
 
 	for (int i = 0; i < 20; i++)
 		ck_assert_int_eq(child_wait(child_start(do_nothing, &channel)), 0);
-	ck_assert_uint_eq(world_programs(), 1);
+	ck_assert_uint_eq(fixture_programs(), 1);
 	ck_assert(ctl_alive(p.client));
 	program_close(&p);
 }
@@ -262,7 +262,7 @@ START_TEST(memory_rests_until_nobody_is_inside)
 	ck_assert_int_eq(ctl_alloc_dm(p.client, &p.context, whole, 0, &dm, &offset), 0);
 	mr = program_reg_dm(&p, dm, 0, whole);
 
-	/* It waits for the other, but not for ever. */
+	/* It waits for the other process, within a bound. */
 	start = now_ms();
 	ck_assert_int_eq(ctl_dereg_mr(p.client, &p.context, mr), 0);
 	ck_assert_int_ge(now_ms() - start, 90);
@@ -347,11 +347,11 @@ START_TEST(killed_anywhere)
 		child_kill(pid);
 		close(channel);
 	}
-	world_await_programs(1);
-	world_await_objects(CTL_KIND_CONTEXT, 1);
-	ck_assert_uint_eq(world_objects(CTL_KIND_MR), 0);
-	ck_assert_uint_eq(world_objects(CTL_KIND_DM), 0);
-	ck_assert_uint_eq(world_objects(CTL_KIND_PD), 1);
+	fixture_await_programs(1);
+	fixture_await_objects(CTL_KIND_CONTEXT, 1);
+	ck_assert_uint_eq(fixture_objects(CTL_KIND_MR), 0);
+	ck_assert_uint_eq(fixture_objects(CTL_KIND_DM), 0);
+	ck_assert_uint_eq(fixture_objects(CTL_KIND_PD), 1);
 	program_close(&p);
 }
 END_TEST
@@ -374,7 +374,7 @@ static long server_memory(void)
 	return kib;
 }
 
-/* A process that gives its slot back stays in its contexts, but its memory leaves with it: whoever gets the slot next is another
+/* A process that gives its slot back stays in its contexts, but its memory leaves with it: the next process in the slot is another
  * process, in which the same addresses mean something else. */
 START_TEST(a_slot_goes_with_its_memory)
 {
@@ -440,7 +440,7 @@ START_TEST(a_thousand_times)
 	for (int i = 0; i < 1000; i++)
 		one_cycle();
 	ck_assert_int_le(server_memory(), before + MAY_GROW_KIB);
-	ck_assert_uint_eq(world_objects(CTL_KIND_CONTEXT), 1);
+	ck_assert_uint_eq(fixture_objects(CTL_KIND_CONTEXT), 1);
 	program_close(&p);
 }
 END_TEST
@@ -464,7 +464,7 @@ END_TEST
 
 static void setup(void)
 {
-	world_setup();
+	fixture_setup();
 	program_open(&p);
 }
 
@@ -472,7 +472,7 @@ int main(void)
 {
 	TCase *tcase = tcase_create("share");
 
-	tcase_add_checked_fixture(tcase, setup, world_teardown);
+	tcase_add_checked_fixture(tcase, setup, fixture_teardown);
 	tcase_add_test(tcase, import);
 	tcase_add_test(tcase, import_twice_in_one_process);
 	tcase_add_test(tcase, import_of_something_else);
@@ -487,5 +487,5 @@ int main(void)
 	tcase_add_test(tcase, a_slot_goes_with_its_memory);
 	tcase_add_test(tcase, a_thousand_times);
 	tcase_add_test(tcase, slots_go_round);
-	return world_main("server_share", (TCase *[]){ tcase, NULL });
+	return fixture_main("server_share", (TCase *[]){ tcase, NULL });
 }

@@ -7,7 +7,7 @@
 #include <sys/socket.h>
 
 #include "private_network.h"
-#include "udp_ends.h"
+#include "udp_fixture.h"
 
 #define SLOTS 8u
 

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "private_network.h"
-#include "udp_ends.h"
+#include "udp_fixture.h"
 
 #define QPN 0xffffffu
 

@@ -18,7 +18,7 @@
 #include <unistd.h>
 
 #include "private_network.h"
-#include "udp_ends.h"
+#include "udp_fixture.h"
 
 #define QPN 0x000102u
 

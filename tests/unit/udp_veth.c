@@ -20,7 +20,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "udp_ends.h"
+#include "udp_fixture.h"
 #include "veth_pair.h"
 
 #define QPN	   0x000102u

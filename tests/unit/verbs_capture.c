@@ -220,7 +220,7 @@ START_TEST(what_passes)
 
 	send_train(&train);
 	arrive(&there, 7);
-	arrive(&here, 8); /* from inside: whoever sent it wrote it down */
+	arrive(&here, 8); /* from the same device: its sender has recorded it */
 	ck_assert_uint_eq(look(seen, 16), 6);
 	for (uint32_t i = 0; i < 5; i++)
 		expect(&seen[i], 100 + i, CAPTURE_SENT, "");

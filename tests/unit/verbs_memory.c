@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Memory that is not there any more is an answer and not a crash, and whoever had the signals before keeps them. */
+/* Memory that was unmapped is an error and not a crash, and the program's own signal handlers stay in effect. */
 #include <check.h>
 #include <setjmp.h>
 #include <signal.h>

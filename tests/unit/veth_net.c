@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #include "net/link/ethernet/filter.h"
-#include "udp_ends.h"
+#include "udp_fixture.h"
 #include "veth_pair.h"
 
 #define QPN    0x000102u
@@ -422,7 +422,7 @@ START_TEST(mtu)
 }
 END_TEST
 
-/* Down is told, and not for ever: it works again when the interface does. */
+/* Down is reported, and ends: the link works again when the interface does. */
 START_TEST(down_and_up)
 {
 	struct wire_arrival a;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* A bed for tests of the engine: two engines whose trains are carried from one's output to the other's input, memory that
+/* The fixture of tests of the engine: two engines whose trains are carried from one's output to the other's input, memory that
  * tests can look at, and what was reported. Time is a number. */
-#ifndef RXE_TEST_EMU_BED_H
-#define RXE_TEST_EMU_BED_H
+#ifndef RXE_TEST_EMU_FIXTURE_H
+#define RXE_TEST_EMU_FIXTURE_H
 
 #include <check.h>
 #include <stdbool.h>
@@ -19,29 +19,29 @@
 #include "net/wire/gid.h"
 #include "net/wire/packet.h"
 
-#define BED_PD	      7u
-#define BED_MEM	      (1u << 20)
-#define BED_CQE	      64u
-#define BED_WR	      16u
-#define BED_SGE	      4u
-#define BED_INLINE    128u
-#define BED_MAX_EVENT 32u
+#define FIXTURE_PD	  7u
+#define FIXTURE_MEM	  (1u << 20)
+#define FIXTURE_CQE	  64u
+#define FIXTURE_WR	  16u
+#define FIXTURE_SGE	  4u
+#define FIXTURE_INLINE	  128u
+#define FIXTURE_MAX_EVENT 32u
 
-/* Keys of the regions that every end has; each is the whole of its memory at iova BED_IOVA. */
-#define BED_IOVA  0x100000000ull
-#define KEY_ALL	  (1u << 16 | 0x11) /* every right */
-#define KEY_READ  (2u << 16 | 0x22) /* local read only */
-#define KEY_OTHER (3u << 16 | 0x33) /* every right, another PD */
-#define KEY_GONE  (4u << 16 | 0x44) /* every right, no memory behind it */
+/* Keys of the regions that every end has; each is the whole of its memory at iova FIXTURE_IOVA. */
+#define FIXTURE_IOVA 0x100000000ull
+#define KEY_ALL	     (1u << 16 | 0x11) /* every right */
+#define KEY_READ     (2u << 16 | 0x22) /* local read only */
+#define KEY_OTHER    (3u << 16 | 0x33) /* every right, another PD */
+#define KEY_GONE     (4u << 16 | 0x44) /* every right, no memory behind it */
 
 struct end {
 	struct rxe_engine engine;
 	struct rxe_counters counters;
 	struct rxe_mr_table *mrs;
 	uint8_t *mem;
-	struct rxe_event event[BED_MAX_EVENT];
+	struct rxe_event event[FIXTURE_MAX_EVENT];
 	uint32_t num_events;
-	struct rxe_cq *notified[BED_MAX_EVENT];
+	struct rxe_cq *notified[FIXTURE_MAX_EVENT];
 	uint32_t num_notified;
 };
 
@@ -51,7 +51,7 @@ struct qp_set {
 	uint8_t *memory[4];
 };
 
-struct gid bed_gid(uint8_t host);
+struct gid fixture_gid(uint8_t host);
 struct end *end_new(uint8_t host, uint32_t slot);
 void end_free(struct end *end);
 
@@ -72,13 +72,13 @@ struct rxe_send_wr send_wr(uint64_t wr_id, const struct rxe_sge *sge);
 /* One completion, or status UINT32_MAX. */
 struct rxe_cqe poll_one(struct rxe_cq *cq);
 
-/* Which packets of a train to leave out, by number since the last bed_run(): bit i. */
-extern uint64_t bed_drop;
-/* Every packet that left, since the last bed_run(), as opcodes. */
-extern uint8_t bed_opcode[4096];
-extern uint32_t bed_packets, bed_trains;
+/* Which packets of a train to leave out, by number since the last fixture_run(): bit i. */
+extern uint64_t fixture_drop;
+/* Every packet that left, since the last fixture_run(), as opcodes. */
+extern uint8_t fixture_opcode[4096];
+extern uint32_t fixture_packets, fixture_trains;
 /* Carry trains both ways until both are silent, then settle both. */
-void bed_run(struct end *a, struct end *b);
+void fixture_run(struct end *a, struct end *b);
 /* One arrival made of a packet: headers, payload, ICRC. */
 void inject(struct end *to, struct wire_packet *packet, const void *payload, const struct gid *src,
 	    const struct gid *dst);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-/* The world of the server tests. Waiting is poll() or asking the server again; a watch keeps it from lasting for ever. */
-#include "server_world.h"
+/* The fixture of the server tests. Waiting is poll() or asking the server again; an alarm bounds the wait. */
+#include "server_fixture.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -28,24 +28,24 @@ static void keep_line(enum ctl_log_level level, const char *line)
 		snprintf(last_log, sizeof(last_log), "%s", line);
 }
 
-const char *world_log(void)
+const char *fixture_log(void)
 {
 	memcpy(kept_log, last_log, sizeof(kept_log));
 	last_log[0] = '\0';
 	return kept_log;
 }
 
-const char *world_instance(void)
+const char *fixture_instance(void)
 {
 	return instance;
 }
 
-bool world_is_private(void)
+bool fixture_is_private(void)
 {
 	return is_private;
 }
 
-void world_setup(void)
+void fixture_setup(void)
 {
 	snprintf(instance, sizeof(instance), "test-%d", (int)getpid());
 	setenv("RXE_DM_INSTANCE", instance, 1);
@@ -54,9 +54,9 @@ void world_setup(void)
 	last_log[0] = '\0';
 }
 
-void world_teardown(void)
+void fixture_teardown(void)
 {
-	ck_assert_int_eq(world_command("stop", NULL), 0);
+	ck_assert_int_eq(fixture_command("stop", NULL), 0);
 }
 
 static int run_command(char *ret, size_t len, const char *arg, va_list args)
@@ -87,7 +87,7 @@ static int run_command(char *ret, size_t len, const char *arg, va_list args)
 	return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 }
 
-int world_command(const char *arg, ...)
+int fixture_command(const char *arg, ...)
 {
 	static char output[4096];
 	va_list args;
@@ -99,7 +99,7 @@ int world_command(const char *arg, ...)
 	return status;
 }
 
-int world_output(char *ret, size_t len, const char *arg, ...)
+int fixture_output(char *ret, size_t len, const char *arg, ...)
 {
 	va_list args;
 	int status;
@@ -114,7 +114,7 @@ void program_open(struct program *ret)
 {
 	int rc = ctl_connect(&ret->client);
 
-	ck_assert_msg(rc == 0, "connect: %s (%s)", strerror(-rc), world_log());
+	ck_assert_msg(rc == 0, "connect: %s (%s)", strerror(-rc), fixture_log());
 	ck_assert_int_eq(ctl_attach(ret->client, 0, &ret->at), 0);
 	ck_assert_int_eq(ctl_open(ret->client, 0, &ret->context), 0);
 	ck_assert_int_eq(ctl_alloc_pd(ret->client, &ret->context, &ret->pd), 0);
@@ -179,7 +179,7 @@ void channel_wait(int channel)
 	struct pollfd ready = { .fd = channel, .events = POLLIN };
 	char byte;
 
-	ck_assert_int_eq(poll(&ready, 1, PATIENCE_MS), 1);
+	ck_assert_int_eq(poll(&ready, 1, WAIT_MS), 1);
 	ck_assert_int_eq(recv(channel, &byte, 1, 0), 1);
 }
 
@@ -211,7 +211,7 @@ static struct ctl_client *look(void)
 	return client;
 }
 
-uint32_t world_objects(enum ctl_kind kind)
+uint32_t fixture_objects(enum ctl_kind kind)
 {
 	struct ctl_client *client = look();
 	uint32_t count = 0, next = 0;
@@ -229,7 +229,7 @@ uint32_t world_objects(enum ctl_kind kind)
 	return count;
 }
 
-uint32_t world_programs(void)
+uint32_t fixture_programs(void)
 {
 	struct ctl_call call = { .req = { .op = CTL_STATUS }, .in_fd = -1 };
 	struct ctl_client *client = look();
@@ -244,24 +244,24 @@ static int64_t now_ms(void)
 	return (int64_t)(clock_now_ns() / 1000000);
 }
 
-void world_await_objects(enum ctl_kind kind, uint32_t count)
+void fixture_await_objects(enum ctl_kind kind, uint32_t count)
 {
-	int64_t end = now_ms() + PATIENCE_MS;
+	int64_t end = now_ms() + WAIT_MS;
 
-	while (world_objects(kind) != count)
-		ck_assert_msg(now_ms() < end, "%u objects of kind %d, not %u", world_objects(kind),
-			      (int)kind, count);
+	while (fixture_objects(kind) != count)
+		ck_assert_msg(now_ms() < end, "%u objects of kind %d, not %u",
+			      fixture_objects(kind), (int)kind, count);
 }
 
-void world_await_programs(uint32_t count)
+void fixture_await_programs(uint32_t count)
 {
-	int64_t end = now_ms() + PATIENCE_MS;
+	int64_t end = now_ms() + WAIT_MS;
 
-	while (world_programs() != count)
-		ck_assert_msg(now_ms() < end, "%u programs, not %u", world_programs(), count);
+	while (fixture_programs() != count)
+		ck_assert_msg(now_ms() < end, "%u programs, not %u", fixture_programs(), count);
 }
 
-int world_main(const char *name, TCase *const *tcases)
+int fixture_main(const char *name, TCase *const *tcases)
 {
 	Suite *suite = suite_create(name);
 	SRunner *runner;

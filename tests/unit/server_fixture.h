@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* A world for tests with real server processes: an instance of the test's own, in a network namespace of its own where that is
  * allowed, and its end. Log lines are kept to be looked at. */
-#ifndef TESTS_SERVER_WORLD_H
-#define TESTS_SERVER_WORLD_H
+#ifndef TESTS_SERVER_FIXTURE_H
+#define TESTS_SERVER_FIXTURE_H
 
 #include <check.h>
 #include <stdbool.h>
@@ -12,20 +12,20 @@
 #include "lib/control/client.h"
 #include "lib/control/connection.h"
 
-#define PATIENCE_MS 60000 /* to find what hangs: a busy machine takes its time */
+#define WAIT_MS 60000 /* to find what hangs: a busy machine takes its time */
 
 /* Fixture of each test: nothing runs before, nothing after. */
-void world_setup(void);
-void world_teardown(void);
-const char *world_instance(void);
-bool world_is_private(void); /* a network namespace of our own */
+void fixture_setup(void);
+void fixture_teardown(void);
+const char *fixture_instance(void);
+bool fixture_is_private(void); /* a network namespace of our own */
 /* The last line that was logged, "" when none; forgets it. */
-const char *world_log(void);
+const char *fixture_log(void);
 
 /* Run the server or the command with these arguments (up to a NULL) and wait; returns its exit status. */
-int world_command(const char *arg, ...) __attribute__((sentinel));
+int fixture_command(const char *arg, ...) __attribute__((sentinel));
 /* The same, with what it printed, as far as it fits. */
-int world_output(char *ret, size_t len, const char *arg, ...) __attribute__((sentinel));
+int fixture_output(char *ret, size_t len, const char *arg, ...) __attribute__((sentinel));
 
 /* A program on device 0 with a context and a PD. */
 struct program {
@@ -48,13 +48,13 @@ int child_wait(pid_t pid); /* status of waitpid */
 void child_kill(pid_t pid);
 
 /* How many objects of a kind device 0 has, and how many programs: as a command sees it. */
-uint32_t world_objects(enum ctl_kind kind);
-uint32_t world_programs(void);
-/* Ask again and again, for at most five seconds, until there are so many. */
-void world_await_objects(enum ctl_kind kind, uint32_t count);
-void world_await_programs(uint32_t count);
+uint32_t fixture_objects(enum ctl_kind kind);
+uint32_t fixture_programs(void);
+/* Ask again and again, for at most five seconds, until there are n. */
+void fixture_await_objects(enum ctl_kind kind, uint32_t count);
+void fixture_await_programs(uint32_t count);
 
 /* Run these cases, up to a NULL. */
-int world_main(const char *name, TCase *const *tcases);
+int fixture_main(const char *name, TCase *const *tcases);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* A test bed of the public verbs: an end is a queue pair with all that it needs, and two ends talk. Whatever goes wrong that
+/* The fixture of tests of the public verbs: an end is a queue pair with all that it needs, and two ends talk. Whatever goes wrong that
  * the test did not ask for fails the test. Nothing here waits by the clock: the runner's time limit ends what hangs. */
-#ifndef TESTS_CLIENT_BED_H
-#define TESTS_CLIENT_BED_H
+#ifndef TESTS_CLIENT_FIXTURE_H
+#define TESTS_CLIENT_FIXTURE_H
 
 #include <check.h>
 #include <infiniband/verbs.h>
@@ -10,10 +10,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define BED_MEMORY (4u << 20)
-#define BED_PSN	   0xfffff0u /* wraps soon */
-#define BED_QKEY   0x11111111u
-#define BED_ALL_RIGHTS                                                                             \
+#define FIXTURE_MEMORY (4u << 20)
+#define FIXTURE_PSN    0xfffff0u /* wraps soon */
+#define FIXTURE_QKEY   0x11111111u
+#define FIXTURE_ALL_RIGHTS                                                                         \
 	(IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ |               \
 	 IBV_ACCESS_REMOTE_ATOMIC)
 
@@ -56,7 +56,7 @@ struct end {
 	struct end_address peer;
 };
 
-struct ibv_context *bed_open(void);
+struct ibv_context *fixture_open(void);
 
 /* An end in INIT (UD: RTS); context NULL: opens its own. */
 void end_open(struct end *end, struct ibv_context *context, const struct end_cfg *cfg);
@@ -100,6 +100,6 @@ struct end_address swap_addresses(int sock, const struct end *end);
 void join(pid_t pid, int sock);
 
 /* main(): run the tests of one case. */
-int bed_main(const char *name, void (*add)(TCase *tests));
+int fixture_main(const char *name, void (*add)(TCase *tests));
 
 #endif

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-/* The test bed's ends: made, connected, posted to, waited for. */
-#include "bed.h"
+/* The endpoints of a test: made, connected, posted to, waited for. */
+#include "fixture.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -8,7 +8,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-struct ibv_context *bed_open(void)
+struct ibv_context *fixture_open(void)
 {
 	struct ibv_device **list = ibv_get_device_list(NULL);
 	struct ibv_context *context;
@@ -29,8 +29,8 @@ static void fill_cfg(struct end_cfg *cfg)
 	cfg->sges = cfg->sges ? cfg->sges : 4;
 	cfg->cqe = cfg->cqe ? cfg->cqe : 256;
 	cfg->timeout = cfg->timeout ? cfg->timeout : 18; /* 1 s: busy machines */
-	cfg->remote_rights =
-		cfg->remote_rights ? cfg->remote_rights : BED_ALL_RIGHTS & ~IBV_ACCESS_LOCAL_WRITE;
+	cfg->remote_rights = cfg->remote_rights ? cfg->remote_rights
+						: FIXTURE_ALL_RIGHTS & ~IBV_ACCESS_LOCAL_WRITE;
 	if (!cfg->no_retry && !cfg->rnr_retry)
 		cfg->rnr_retry = 7;
 }
@@ -77,7 +77,7 @@ static int to_init(struct end *end)
 	int mask = IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT;
 
 	if (end->cfg.type == IBV_QPT_UD) {
-		attr.qkey = BED_QKEY;
+		attr.qkey = FIXTURE_QKEY;
 		return ibv_modify_qp(end->qp, &attr, mask | IBV_QP_QKEY);
 	}
 	attr.qp_access_flags = end->cfg.remote_rights;
@@ -90,7 +90,7 @@ static int to_rtr(struct end *end)
 		.qp_state = IBV_QPS_RTR,
 		.path_mtu = end->cfg.mtu,
 		.dest_qp_num = end->peer.qpn,
-		.rq_psn = BED_PSN,
+		.rq_psn = FIXTURE_PSN,
 		.max_dest_rd_atomic = 4,
 		.min_rnr_timer = 1,
 		.ah_attr = {
@@ -117,7 +117,7 @@ static int to_rts(struct end *end)
 {
 	struct ibv_qp_attr attr = {
 		.qp_state = IBV_QPS_RTS,
-		.sq_psn = BED_PSN,
+		.sq_psn = FIXTURE_PSN,
 		.timeout = end->cfg.timeout,
 		.retry_cnt = end->cfg.no_retry ? 0 : 7,
 		.rnr_retry = end->cfg.rnr_retry,
@@ -138,7 +138,7 @@ void end_open(struct end *end, struct ibv_context *context, const struct end_cfg
 		end->cfg = *cfg;
 	fill_cfg(&end->cfg);
 	end->owns_context = !context;
-	end->context = context ? context : bed_open();
+	end->context = context ? context : fixture_open();
 	end->pd = end->cfg.pd ? end->cfg.pd : ibv_alloc_pd(end->context);
 	ck_assert_ptr_nonnull(end->pd);
 	if (end->cfg.channel) {
@@ -147,10 +147,10 @@ void end_open(struct end *end, struct ibv_context *context, const struct end_cfg
 	}
 	end->cq = ibv_create_cq(end->context, end->cfg.cqe, end, end->channel, 0);
 	ck_assert_ptr_nonnull(end->cq);
-	end->memory = aligned_alloc(4096, BED_MEMORY);
+	end->memory = aligned_alloc(4096, FIXTURE_MEMORY);
 	ck_assert_ptr_nonnull(end->memory);
-	memset(end->memory, 0, BED_MEMORY);
-	end->mr = ibv_reg_mr(end->pd, end->memory, BED_MEMORY, BED_ALL_RIGHTS);
+	memset(end->memory, 0, FIXTURE_MEMORY);
+	end->mr = ibv_reg_mr(end->pd, end->memory, FIXTURE_MEMORY, FIXTURE_ALL_RIGHTS);
 	ck_assert_ptr_nonnull(end->mr);
 	if (end->cfg.srq)
 		open_srq(end);
@@ -244,7 +244,7 @@ struct ibv_send_wr end_wr(const struct end *end, struct ibv_sge *sge, enum ibv_w
 	if (end->cfg.type == IBV_QPT_UD) {
 		wr.wr.ud.ah = end->ah;
 		wr.wr.ud.remote_qpn = end->peer.qpn;
-		wr.wr.ud.remote_qkey = BED_QKEY;
+		wr.wr.ud.remote_qkey = FIXTURE_QKEY;
 	} else if (opcode == IBV_WR_ATOMIC_CMP_AND_SWP || opcode == IBV_WR_ATOMIC_FETCH_AND_ADD) {
 		wr.wr.atomic.remote_addr = end->peer.addr + at;
 		wr.wr.atomic.rkey = end->peer.rkey;
@@ -451,7 +451,7 @@ void join(pid_t pid, int sock)
 		      "the other process ended with status 0x%x", (unsigned int)status);
 }
 
-int bed_main(const char *name, void (*add)(TCase *tests))
+int fixture_main(const char *name, void (*add)(TCase *tests))
 {
 	Suite *suite = suite_create(name);
 	TCase *tests = tcase_create(name);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-/* The bed that tests of the engine stand on. */
-#include "emu_bed.h"
+/* The fixture of tests of the engine. */
+#include "emu_fixture.h"
 #include "emu/cq.h"
 #include "emu/engine.h"
 #include "emu/host.h"
@@ -18,11 +18,11 @@
 
 #define TX_PORT 0xc123
 
-uint64_t bed_drop;
-uint8_t bed_opcode[4096];
-uint32_t bed_packets, bed_trains;
+uint64_t fixture_drop;
+uint8_t fixture_opcode[4096];
+uint32_t fixture_packets, fixture_trains;
 
-struct gid bed_gid(uint8_t host)
+struct gid fixture_gid(uint8_t host)
 {
 	return (struct gid){ .raw = { [10] = 0xff, [11] = 0xff, 10, 0, 0, host } };
 }
@@ -33,7 +33,7 @@ static uint8_t *at(struct end *end, const struct rxe_mr *mr, uint64_t iova, size
 
 	if (mr->owner != 0)
 		return NULL;
-	ck_assert_uint_le(offset + len, BED_MEM);
+	ck_assert_uint_le(offset + len, FIXTURE_MEM);
 	return end->mem + offset;
 }
 
@@ -78,7 +78,7 @@ static void cq_notify(void *host, struct rxe_cq *cq)
 {
 	struct end *end = host;
 
-	ck_assert_uint_lt(end->num_notified, BED_MAX_EVENT);
+	ck_assert_uint_lt(end->num_notified, FIXTURE_MAX_EVENT);
 	end->notified[end->num_notified++] = cq;
 }
 
@@ -86,7 +86,7 @@ static void event(void *host, const struct rxe_event *what)
 {
 	struct end *end = host;
 
-	ck_assert_uint_lt(end->num_events, BED_MAX_EVENT);
+	ck_assert_uint_lt(end->num_events, FIXTURE_MAX_EVENT);
 	end->event[end->num_events++] = *what;
 }
 
@@ -110,8 +110,8 @@ static void region(struct end *end, uint32_t key, uint32_t pd, uint32_t rights, 
 	struct rxe_mr *mr = &end->mrs->entry[rxe_key_index(key)];
 
 	mr->pd = pd;
-	mr->iova = BED_IOVA;
-	mr->len = BED_MEM;
+	mr->iova = FIXTURE_IOVA;
+	mr->len = FIXTURE_MEM;
 	mr->rights = rights;
 	mr->owner = gone;
 	atomic_store(&mr->key, key);
@@ -124,7 +124,7 @@ struct end *end_new(uint8_t host, uint32_t slot)
 		.ops = &ops,
 		.host = end,
 		.slot = slot,
-		.gids = { bed_gid(host) },
+		.gids = { fixture_gid(host) },
 		.tx_ports = { TX_PORT, TX_PORT + 1 },
 		.num_tx_ports = 2,
 		.max_mtu = 4096,
@@ -132,12 +132,12 @@ struct end *end_new(uint8_t host, uint32_t slot)
 
 	ck_assert_ptr_nonnull(end);
 	end->mrs = calloc(1, sizeof(*end->mrs));
-	end->mem = calloc(1, BED_MEM);
+	end->mem = calloc(1, FIXTURE_MEM);
 	ck_assert(end->mrs && end->mem);
-	region(end, KEY_ALL, BED_PD, 0xf, 0);
-	region(end, KEY_READ, BED_PD, 0, 0);
-	region(end, KEY_OTHER, BED_PD + 1, 0xf, 0);
-	region(end, KEY_GONE, BED_PD, 0xf, 1);
+	region(end, KEY_ALL, FIXTURE_PD, 0xf, 0);
+	region(end, KEY_READ, FIXTURE_PD, 0, 0);
+	region(end, KEY_OTHER, FIXTURE_PD + 1, 0xf, 0);
+	region(end, KEY_GONE, FIXTURE_PD, 0xf, 1);
 	cfg.mrs = end->mrs;
 	cfg.counters = &end->counters;
 	rxe_engine_init(&end->engine, &cfg);
@@ -157,21 +157,22 @@ void qp_new(struct end *end, struct qp_set *ret, enum rxe_qp_type type, struct r
 	struct rxe_qp_init init = {
 		.qpn = rxe_engine_alloc_qpn(&end->engine),
 		.type = type,
-		.pd = BED_PD,
+		.pd = FIXTURE_PD,
 		.send_cq = &ret->send_cq,
 		.recv_cq = &ret->recv_cq,
 		.srq = srq,
-		.max_send_wr = BED_WR,
-		.max_send_sge = BED_SGE,
-		.max_inline_data = BED_INLINE,
-		.max_recv_wr = BED_WR,
-		.max_recv_sge = BED_SGE,
+		.max_send_wr = FIXTURE_WR,
+		.max_send_sge = FIXTURE_SGE,
+		.max_inline_data = FIXTURE_INLINE,
+		.max_recv_wr = FIXTURE_WR,
+		.max_recv_sge = FIXTURE_SGE,
 	};
 
 	ret->memory[0] = calloc(1, rxe_cq_ring_bytes(cqe));
 	ret->memory[1] = calloc(1, rxe_cq_ring_bytes(cqe));
-	ret->memory[2] = calloc(1, rxe_ring_bytes(BED_WR, rxe_send_stride(BED_SGE, BED_INLINE)));
-	ret->memory[3] = calloc(1, rxe_ring_bytes(BED_WR, rxe_recv_stride(BED_SGE)));
+	ret->memory[2] =
+		calloc(1, rxe_ring_bytes(FIXTURE_WR, rxe_send_stride(FIXTURE_SGE, FIXTURE_INLINE)));
+	ret->memory[3] = calloc(1, rxe_ring_bytes(FIXTURE_WR, rxe_recv_stride(FIXTURE_SGE)));
 	rxe_cq_init(&ret->send_cq, ret->memory[0], cqe, NULL);
 	rxe_cq_init(&ret->recv_cq, ret->memory[1], cqe, NULL);
 	init.sq_mem = ret->memory[2];
@@ -200,7 +201,7 @@ struct rxe_qp_attr good_attr(uint8_t host, uint32_t qpn)
 		.dest_qp_num = qpn,
 		.qp_access_flags = RXE_REMOTE_WRITE | RXE_REMOTE_READ | RXE_REMOTE_ATOMIC,
 		.has_grh = true,
-		.av = { .dgid = bed_gid(host), .hop_limit = 64 },
+		.av = { .dgid = fixture_gid(host), .hop_limit = 64 },
 		.max_rd_atomic = 4,
 		.max_dest_rd_atomic = 4,
 		.min_rnr_timer = 12,
@@ -247,7 +248,7 @@ void qp_to(struct end *end, struct qp_set *set, enum rxe_qp_state to, uint8_t ho
 
 struct rxe_sge sge_at(uint32_t offset, uint32_t len, uint32_t key)
 {
-	return (struct rxe_sge){ .addr = BED_IOVA + offset, .length = len, .lkey = key };
+	return (struct rxe_sge){ .addr = FIXTURE_IOVA + offset, .length = len, .lkey = key };
 }
 
 enum post_result post_recv(struct end *end, struct qp_set *set, uint64_t wr_id, struct rxe_sge sge)
@@ -280,7 +281,7 @@ static void carry(struct end *to, const struct wire_train *train)
 {
 	uint32_t offset, index = 0;
 
-	bed_trains++;
+	fixture_trains++;
 	for (offset = 0; offset < train->len; offset += train->seg_len, index++) {
 		uint32_t left = train->len - offset;
 		const struct wire_arrival arrival = {
@@ -295,22 +296,22 @@ static void carry(struct end *to, const struct wire_train *train)
 			.dst = train->dst,
 		};
 
-		ck_assert_uint_lt(bed_packets, sizeof(bed_opcode));
-		bed_opcode[bed_packets] = arrival.p[0];
-		if (bed_packets >= 64 || !(bed_drop >> bed_packets & 1))
+		ck_assert_uint_lt(fixture_packets, sizeof(fixture_opcode));
+		fixture_opcode[fixture_packets] = arrival.p[0];
+		if (fixture_packets >= 64 || !(fixture_drop >> fixture_packets & 1))
 			rxe_engine_input(&to->engine, &arrival, 0);
-		bed_packets++;
+		fixture_packets++;
 	}
 	ck_assert_uint_eq(index, train->segs);
 }
 
-void bed_run(struct end *a, struct end *b)
+void fixture_run(struct end *a, struct end *b)
 {
 	static uint8_t buf[TRAIN_MAX_BYTES];
 	struct wire_train train = { .buf = buf, .max_segs = TRAIN_MAX_SEGS };
 	bool busy = true;
 
-	bed_packets = bed_trains = 0;
+	fixture_packets = fixture_trains = 0;
 	while (busy) {
 		busy = false;
 		while (rxe_engine_output(&a->engine, &train, 0)) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* ARP and neighbour discovery: frames as Linux sends them, each field wrong in turn, answers that a second device understands; and
- * the table of neighbours in time that the test makes. */
+/* ARP and neighbor discovery: frames as Linux sends them, each field wrong in turn, answers that a second device understands; and
+ * the table of neighbors in time that the test makes. */
 #include <check.h>
 #include <stdlib.h>
 #include <string.h>
@@ -311,7 +311,7 @@ START_TEST(signs_of_life)
 }
 END_TEST
 
-/* More neighbours than places: the newest are known, and nothing is lost count of. */
+/* More neighbors than entries: the newest are known, and the counts stay right. */
 START_TEST(crowd)
 {
 	const uint8_t *mac;
@@ -337,7 +337,7 @@ END_TEST
 
 int main(void)
 {
-	Suite *suite = suite_create("neighbour");
+	Suite *suite = suite_create("neighbor");
 	TCase *frames = tcase_create("frames"), *known = tcase_create("table");
 	SRunner *runner;
 	int failed;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Two ends of UDP links for tests: opening them in a network of their own, making trains, awaiting arrivals. */
-#ifndef RXE_TEST_UDP_ENDS_H
-#define RXE_TEST_UDP_ENDS_H
+#ifndef RXE_TEST_UDP_FIXTURE_H
+#define RXE_TEST_UDP_FIXTURE_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -21,7 +21,7 @@ struct udp_end {
 
 struct gid gid_of(const char *address);
 
-/* Open an end with so many slots, on slot's socket. Returns what failed. */
+/* Opens an end with n slots, on slot's socket. Returns what failed. */
 int end_open(struct udp_end *end, const char *address, uint32_t slots, uint32_t slot, bool trains);
 void end_close(struct udp_end *end);
 /* A second link on a slot of the same group, as another process has it. */

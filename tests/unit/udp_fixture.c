@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* Two ends of UDP links for tests. Waiting is poll() with a bound; nothing sleeps. */
-#include "udp_ends.h"
+#include "udp_fixture.h"
 
 #include <arpa/inet.h>
 #include <poll.h>
