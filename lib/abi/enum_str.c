@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /* Names of the verbs' enumerations, in the words that tools print and scripts look for. */
+#include "lib/abi/newer.h"
 #include "lib/abi/private.h"
-#include "lib/verbs/objects.h"
 
 static const char *name(const char *const *table, size_t n, int64_t value)
 {

@@ -6,7 +6,7 @@
 #include <rdma/ib_user_sa.h>
 #include <rdma/ib_user_verbs.h>
 
-#include "lib/verbs/objects.h"
+#include "lib/abi/newer.h"
 
 #pragma GCC visibility push(default)
 void ibv_copy_ah_attr_from_kern(struct ibv_ah_attr *dst, struct ib_uverbs_ah_attr *src);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* Static rates, both ways: as a number (IBTA 9.11.1), as multiples of 2.5 Gb/s, as Mb/s. */
-#include "lib/verbs/objects.h"
+#include "lib/abi/newer.h"
 
 static const struct {
 	enum ibv_rate rate;

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: MIT
-/* Reading sysfs for programs that ask the library to. */
+/* Reads sysfs for programs that ask the library to. */
+#include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
-
-#include "lib/control/cancel.h"
-#include "lib/verbs/objects.h"
 
 #pragma GCC visibility push(default)
 const char *ibv_get_sysfs_path(void);
@@ -20,23 +19,11 @@ const char *ibv_get_sysfs_path(void)
 	return path && *path ? path : "/sys";
 }
 
-/* Bytes read, a newline at the end taken off; -1 and errno. */
-int ibv_read_sysfs_file(const char *dir, const char *file, char *buf, size_t size)
+static int read_file(const char *path, char *buf, size_t size)
 {
-	char path[512];
 	ssize_t n;
-	int fd;
-	NO_CANCEL;
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
 
-	if (!dir || !file || !buf || size == 0) {
-		errno = EINVAL;
-		return -1;
-	}
-	if (snprintf(path, sizeof(path), "%s/%s", dir, file) >= (int)sizeof(path)) {
-		errno = ENAMETOOLONG;
-		return -1;
-	}
-	fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0)
 		return -1;
 	n = read(fd, buf, size);
@@ -46,4 +33,24 @@ int ibv_read_sysfs_file(const char *dir, const char *file, char *buf, size_t siz
 	else if (n >= 0 && (size_t)n < size)
 		buf[n] = '\0';
 	return (int)n;
+}
+
+/* The number of bytes read, without a final newline; -1 and errno. Not a cancellation point. */
+int ibv_read_sysfs_file(const char *dir, const char *file, char *buf, size_t size)
+{
+	char path[512];
+	int n, cancel_state;
+
+	if (!dir || !file || !buf || size == 0) {
+		errno = EINVAL;
+		return -1;
+	}
+	if (snprintf(path, sizeof(path), "%s/%s", dir, file) >= (int)sizeof(path)) {
+		errno = ENAMETOOLONG;
+		return -1;
+	}
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state);
+	n = read_file(path, buf, size);
+	pthread_setcancelstate(cancel_state, NULL);
+	return n;
 }

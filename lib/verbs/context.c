@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "lib/abi/refuse.h"
 #include "lib/control/cancel.h"
 #include "lib/verbs/device.h"
 #include "lib/verbs/objects.h"
@@ -102,14 +103,18 @@ static void fill(struct vb_context *ctx)
 	struct verbs_context_65 *verbs = &ctx->verbs;
 	struct ibv_context *base = &verbs->base.context;
 
-	vb_refuse_ops(verbs);
 	vb_query_ops(verbs);
 	vb_pd_ops(verbs);
 	vb_mr_ops(verbs);
 	vb_dm_ops(verbs);
 	vb_dmah_ops(verbs);
 	vb_buf_ops(verbs);
-	vb_runtime_ops(verbs);
+	vb_cq_ops(verbs);
+	vb_qp_ops(verbs);
+	vb_srq_ops(verbs);
+	vb_xrcd_ops(verbs);
+	vb_post_ops(verbs);
+	abi_refuse_ops(&verbs->base);
 
 	verbs->base.sz = sizeof(*verbs);
 	verbs->base.priv = (struct verbs_ex_private *)(void *)ctx;

@@ -27,14 +27,17 @@
 #define VB_BUF_OPS(verbs) (verbs)
 #endif
 
-/* Every operation refuses: so none is NULL. First. */
-void vb_refuse_ops(struct verbs_context_65 *verbs);
 void vb_query_ops(struct verbs_context_65 *verbs);
 void vb_pd_ops(struct verbs_context_65 *verbs);
 void vb_mr_ops(struct verbs_context_65 *verbs);
 void vb_dm_ops(struct verbs_context_65 *verbs);
 void vb_dmah_ops(struct verbs_context_65 *verbs);
 void vb_buf_ops(struct verbs_context_65 *verbs);
+void vb_cq_ops(struct verbs_context_65 *verbs);
+void vb_qp_ops(struct verbs_context_65 *verbs);
+void vb_srq_ops(struct verbs_context_65 *verbs);
+void vb_xrcd_ops(struct verbs_context_65 *verbs);
+void vb_post_ops(struct verbs_context_65 *verbs);
 
 /* close.c: what a program left on a context that it closes goes, so that the engine does not go on serving it. */
 void vb_context_abandon(struct ibv_context *context);

@@ -9,6 +9,7 @@
 #include "lib/control/cancel.h"
 #include "lib/verbs/async.h"
 #include "lib/verbs/channel.h"
+#include "lib/verbs/context.h"
 #include "lib/verbs/destroy.h"
 #include "lib/verbs/objects.h"
 

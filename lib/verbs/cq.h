@@ -15,7 +15,6 @@
 struct vb_channel;
 struct progress;
 struct vb_device;
-struct verbs_context_65;
 
 struct vb_cq {
 	struct ibv_cq_ex ex; /* struct ibv_cq is its beginning */
@@ -48,8 +47,6 @@ static inline struct vb_cq *vb_cq(struct ibv_cq *cq)
 
 /* An armed CQ has a completion to tell of: the engine saw one come, or one was unread when the CQ was armed. */
 void vb_cq_notified(struct progress *progress, struct rxe_cq *cq);
-void vb_cq_ops(struct verbs_context_65 *verbs);
-
 /* cq_ex.c: the reading functions that wc_flags ask for. False: one is asked for that we do not have. */
 bool vb_cq_ex_fill(struct vb_cq *cq, uint64_t wc_flags);
 /* Up to max completions, running the engine when there are none. */

@@ -167,7 +167,4 @@ void vb_pds_forked(void);
 /* An address vector from the verbs' form. 0, EINVAL (no GRH, wrong port), or ENETUNREACH (no such source GID). */
 int vb_av_from_attr(struct vb_device *dev, const struct ibv_ah_attr *attr, struct rxe_av *ret);
 
-/* Put the data path's calls into a new context's tables (room for them was filled with refusals before). */
-void vb_runtime_ops(struct verbs_context_65 *verbs);
-
 #endif

@@ -4,6 +4,7 @@
 #include <stddef.h>
 
 #include "emu/engine.h"
+#include "lib/verbs/context.h"
 #include "lib/verbs/objects.h"
 #include "lib/verbs/qp.h"
 #include "lib/verbs/srq.h"

@@ -7,6 +7,7 @@
 
 #include "emu/engine.h"
 #include "lib/verbs/async.h"
+#include "lib/verbs/context.h"
 #include "lib/verbs/cq.h"
 #include "lib/verbs/destroy.h"
 #include "lib/verbs/srq.h"
@@ -427,13 +428,4 @@ struct ibv_qp_ex *ibv_qp_to_qp_ex(struct ibv_qp *base)
 void vb_qp_ops(struct verbs_context_65 *verbs)
 {
 	verbs->base.create_qp_ex = create_qp_ex;
-}
-
-void vb_runtime_ops(struct verbs_context_65 *verbs)
-{
-	vb_cq_ops(verbs);
-	vb_srq_ops(verbs);
-	vb_qp_ops(verbs);
-	vb_xrcd_ops(verbs);
-	vb_post_ops(verbs);
 }

@@ -11,7 +11,6 @@
 #include "lib/verbs/objects.h"
 
 struct vb_wr_builder;
-struct verbs_context_65;
 
 struct vb_qp {
 	struct ibv_qp_ex_65 ex; /* struct ibv_qp is its beginning */
@@ -36,9 +35,6 @@ void vb_qp_publish(struct vb_qp *qp);
 /* Keep the readers of its CQs out. Under the engine lock. */
 void vb_qp_lock_cqs(struct vb_qp *qp);
 void vb_qp_unlock_cqs(struct vb_qp *qp);
-
-void vb_qp_ops(struct verbs_context_65 *verbs);
-void vb_post_ops(struct verbs_context_65 *verbs);
 
 /* post.c: the errno of a result. */
 int vb_post_errno(enum post_result result);

@@ -4,6 +4,7 @@
 
 #include "emu/engine.h"
 #include "lib/verbs/cq.h"
+#include "lib/verbs/mtu.h"
 #include "lib/verbs/objects.h"
 #include "lib/verbs/qp.h"
 #include "net/link/clock.h"
@@ -33,27 +34,13 @@ static void av_out(struct ibv_ah_attr *ah, const struct rxe_av *av)
 	ah->port_num = 1;
 }
 
-static uint32_t mtu_bytes(enum ibv_mtu mtu)
-{
-	return mtu >= IBV_MTU_256 && mtu <= IBV_MTU_4096 ? 128u << mtu : 0;
-}
-
-static enum ibv_mtu mtu_enum(uint32_t bytes)
-{
-	int mtu = IBV_MTU_256;
-
-	while (mtu < IBV_MTU_4096 && 128u << mtu < bytes)
-		mtu++;
-	return (enum ibv_mtu)mtu;
-}
-
 /* Fields outside the mask may be anything: only masked ones are read. */
 static void attr_in(struct rxe_qp_attr *to, const struct ibv_qp_attr *from, int mask)
 {
 	memset(to, 0, sizeof(*to));
 	to->qp_state = (enum rxe_qp_state)from->qp_state;
 	to->cur_qp_state = (enum rxe_qp_state)from->cur_qp_state;
-	to->path_mtu = mtu_bytes(from->path_mtu);
+	to->path_mtu = vb_mtu_bytes(from->path_mtu);
 	to->qkey = from->qkey;
 	to->rq_psn = from->rq_psn;
 	to->sq_psn = from->sq_psn;
@@ -190,7 +177,7 @@ static void attr_out(struct ibv_qp_attr *to, const struct rxe_qp_attr *from, con
 	memset(to, 0, sizeof(*to));
 	to->qp_state = (enum ibv_qp_state)from->qp_state;
 	to->cur_qp_state = (enum ibv_qp_state)from->qp_state;
-	to->path_mtu = mtu_enum(from->path_mtu);
+	to->path_mtu = vb_mtu_enum(from->path_mtu);
 	to->path_mig_state = IBV_MIG_MIGRATED;
 	to->qkey = from->qkey;
 	to->rq_psn = from->rq_psn;
@@ -246,5 +233,21 @@ int ibv_query_qp_data_in_order(struct ibv_qp *base, enum ibv_wr_opcode op, uint3
 	(void)base;
 	(void)op;
 	(void)flags;
+	return 0;
+}
+
+/* Enhanced connection establishment: this device has no options, so a program can only set none. */
+int ibv_set_ece(struct ibv_qp *qp, struct ibv_ece *ece)
+{
+	if (!vb_live_is(qp, VB_KIND_QP) || !ece || ece->comp_mask)
+		return EINVAL;
+	return ece->vendor_id || ece->options ? EOPNOTSUPP : 0;
+}
+
+int ibv_query_ece(struct ibv_qp *qp, struct ibv_ece *ece)
+{
+	if (!vb_live_is(qp, VB_KIND_QP) || !ece)
+		return EINVAL;
+	*ece = (struct ibv_ece){ 0 };
 	return 0;
 }

@@ -5,6 +5,7 @@
 
 #include "lib/abi/version.h"
 #include "lib/verbs/context.h"
+#include "lib/verbs/mtu.h"
 #include "lib/verbs/objects.h"
 
 #define PORT	    1
@@ -13,15 +14,6 @@
 #define PORT_100MBS 400 /* the same in units of 100 Mb/s */
 #define PHYS_UP	    5
 #define PHYS_DOWN   3
-
-static int mtu_enum(uint32_t bytes)
-{
-	int mtu = IBV_MTU_256;
-
-	while (mtu < IBV_MTU_4096 && (256u << mtu) <= bytes)
-		mtu++;
-	return mtu;
-}
 
 static void device_attr(const struct vb_device *dev, struct ibv_device_attr *ret)
 {
@@ -112,13 +104,12 @@ static int query_rt_values(struct ibv_context *context, struct ibv_values_ex *va
 static void port_attr(const struct vb_device *dev, struct ibv_port_attr_65 *ret)
 {
 	uint32_t state = atomic_load(&dev->attachment.shared->port_state);
-	int mtu = mtu_enum(dev->info.max_mtu);
 
 	memset(ret, 0, sizeof(*ret));
 	ret->base = (struct ibv_port_attr){
 		.state = (enum ibv_port_state)state,
 		.max_mtu = IBV_MTU_4096,
-		.active_mtu = (enum ibv_mtu)mtu,
+		.active_mtu = vb_mtu_enum(dev->info.max_mtu),
 		.gid_tbl_len = RXE_MAX_GIDS,
 		.port_cap_flags = IBV_PORT_CM_SUP | IBV_PORT_IP_BASED_GIDS,
 		.max_msg_sz = RXE_MAX_MSG_SIZE,
@@ -196,8 +187,26 @@ int ibv_get_pkey_index(struct ibv_context *context, uint8_t port, __be16 pkey)
 	return vb_verb_fails(context, get_pkey_index) ? -1 : 0;
 }
 
+/* The two entries of the oldest table that programs still call. */
+static int compat_query_device(struct ibv_context *context, struct ibv_device_attr *attr)
+{
+	return ibv_query_device(context, attr);
+}
+
+static int compat_query_port(struct ibv_context *context, uint8_t port,
+			     struct _compat_ibv_port_attr *attr)
+{
+	return ibv_query_port(context, port, attr);
+}
+
 void vb_query_ops(struct verbs_context_65 *verbs)
 {
+	struct ibv_context_ops *ops = &verbs->base.context.ops;
+
+	/* The type of this entry differs between releases. */
+	ops->_compat_query_device =
+		(__typeof__(ops->_compat_query_device))(void (*)(void))compat_query_device;
+	ops->_compat_query_port = compat_query_port;
 	verbs->base.query_device_ex = query_device_ex;
 	verbs->base.query_rt_values = query_rt_values;
 	verbs->base.query_port = query_port;

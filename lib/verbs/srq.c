@@ -7,6 +7,7 @@
 #include "emu/engine.h"
 #include "lib/progress/remote_srq.h"
 #include "lib/verbs/async.h"
+#include "lib/verbs/context.h"
 #include "lib/verbs/cq.h"
 #include "lib/verbs/destroy.h"
 #include "lib/verbs/objects.h"

@@ -11,7 +11,6 @@
 #include "lib/verbs/buffer.h"
 
 struct vb_device;
-struct verbs_context_65;
 
 struct vb_srq {
 	struct ibv_srq base;
@@ -30,7 +29,5 @@ static inline struct vb_srq *vb_srq(struct ibv_srq *srq)
 {
 	return (struct vb_srq *)(void *)srq;
 }
-
-void vb_srq_ops(struct verbs_context_65 *verbs);
 
 #endif

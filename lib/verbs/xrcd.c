@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "lib/control/protocol.h"
+#include "lib/verbs/context.h"
 #include "lib/verbs/destroy.h"
 #include "lib/verbs/objects.h"
 

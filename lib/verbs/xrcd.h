@@ -9,8 +9,6 @@
 
 #include "lib/abi/newer.h"
 
-struct verbs_context_65;
-
 struct vb_xrcd {
 	struct ibv_xrcd base;
 	uint32_t handle;
@@ -26,6 +24,4 @@ static inline struct vb_xrcd *vb_xrcd(struct ibv_xrcd *xrcd)
 /* A live one of this device, made in this process? */
 bool vb_xrcd_fits(struct ibv_context *context, struct ibv_xrcd *xrcd);
 int vb_xrcd_close(struct ibv_xrcd *xrcd);
-void vb_xrcd_ops(struct verbs_context_65 *verbs);
-
 #endif

@@ -1,0 +1,11 @@
+/* SPDX-License-Identifier: MIT */
+/* Operations that this device does not have: each fails with EOPNOTSUPP, so that no entry of a context's tables is NULL. */
+#ifndef RXE_ABI_REFUSE_H
+#define RXE_ABI_REFUSE_H
+
+#include "lib/abi/newer.h"
+
+/* Fills the entries of a new context that no room of the library fills. */
+void abi_refuse_ops(struct verbs_context *verbs);
+
+#endif
