@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Faults of requests as tables: the responder's side (IBTA 9.9.3, table 58) and the requester's (9.9.2.4, table 56). */
+/* Faults of requests as tables: the responder's side (IBTA 9.9.3, table 58) and the requester's
+ * (IBTA 9.9.2.4, table 56). */
 #include "emu/rc/nak.h"
 
 #define LIVES false
@@ -7,7 +8,7 @@
 
 /* clang-format off */
 static const struct rc_nak naks[] = {
-	/* fault                    syndrome                   QP     event                            its receive */
+	/* fault                    syndrome                   QP     event                            receive */
 	[RC_FAULT_NONE]         = { RC_ACK_NO_CREDITS,         LIVES, false, RXE_EVENT_QP_FATAL,       RXE_WC_SUCCESS },
 	[RC_FAULT_PSN_GAP]      = { RC_NAK_PSN_SEQUENCE,       LIVES, false, RXE_EVENT_QP_FATAL,       RXE_WC_SUCCESS },
 	[RC_FAULT_RNR]          = { RC_RNR,                    LIVES, false, RXE_EVENT_QP_FATAL,       RXE_WC_SUCCESS },

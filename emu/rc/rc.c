@@ -1,7 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* Reliable connection (IBTA 9.7), and XRC, whose QPs have one half of it each (annex A14): where the engine's calls are shared out.
- * Requests go to the responder (rc_responder, rc_responder_execute, rc_replay), which answers through rc_reply; answers go to the requester
- * (rc_complete), which sends through rc_requester and asks rc_retry what to do when something is missing. */
+/* Dispatch of reliable connections (IBTA 9.7) and XRC, whose queue pairs have one half each (annex
+ * A14).
+ *
+ *
+ *   requests   -> responder.c -> responder_execute.c, responder_duplicate.c -> responder_reply.c
+ *   responses  -> requester_complete.c -> requester_retry.c when one is missing
+ *   send queue -> requester.c */
 #include "emu/rc/rc.h"
 
 #include "emu/engine.h"
@@ -28,7 +32,7 @@ void rc_became_rtr(struct rxe_engine *engine, struct rxe_qp *qp)
 	rc_replay_reset(&qp->rc.replay);
 	rc_recent_reads_reset(&qp->rc.reads);
 	rc_reply_reset(&qp->rc.reply);
-	/* Behind what would the ACK of an XRC target ride? It sends nothing else. */
+	/* An XRC target sends no requests that an ACK could be piggybacked on. */
 	qp->rc.reply.ack_delay_ns = qp->type == RXE_QPT_RC ? engine->cfg.ack_delay_ns : 0;
 }
 
@@ -54,8 +58,8 @@ static bool responds(const struct rxe_qp *qp)
 	return qp->state == RXE_QPS_RTR || requests(qp);
 }
 
-/* The timer is only ever moved to an earlier time: when it fires too early, it is set again. Setting it for each packet would
- * cost more than an idle call now and then. */
+/* The timer only moves to an earlier time. When it fires early it is set again: cheaper than
+ * setting it for each packet. */
 static void set_timer(struct rxe_engine *engine, struct rxe_qp *qp)
 {
 	uint64_t next = rc_retry_next_ns(&qp->rc.retry);
@@ -79,8 +83,8 @@ void rc_input(struct rxe_engine *engine, struct rxe_qp *qp, const struct wire_pa
 	set_timer(engine, qp);
 }
 
-/* Answers first; an ACK alone leaves behind requests in the same train when there are any: the peer's link then has one thing to
- * receive instead of two. A place in the train is kept for it. */
+/* Responses first. A lone ACK leaves behind the requests of the same train, if there are any: the
+ * peer then receives one train instead of two. One place in the train is kept for the ACK. */
 static enum output_result output(struct rxe_engine *engine, struct rxe_qp *qp,
 				 struct wire_train *train, uint64_t now_ns)
 {

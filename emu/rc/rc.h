@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Reliable connection (IBTA 9.7): what a QP keeps of it, and the calls the engine makes. */
+/* Reliable connection (IBTA 9.7): the RC state of a queue pair, and the calls that the engine
+ * makes. The requester sends requests and retires them by responses (requester*.h). The responder
+ * executes the peer's requests and sends responses (responder*.h). Neither calls the other, except
+ * that a delayed ACK may leave in a train of requests (rc.c). */
 #ifndef RXE_EMU_RC_H
 #define RXE_EMU_RC_H
 
@@ -27,13 +30,13 @@ struct rxe_rc {
 	struct rc_reply reply;
 };
 
-/* The QP is new, goes back to RESET, or goes for good. */
+/* The QP is new, returns to RESET, or is destroyed. */
 void rc_reset(struct rxe_qp *qp);
-/* The QP moved to RTR, RTS, ERR. */
+/* The QP entered RTR, RTS or ERR. */
 void rc_became_rtr(struct rxe_engine *engine, struct rxe_qp *qp);
 void rc_became_rts(struct rxe_engine *engine, struct rxe_qp *qp);
 void rc_became_err(struct rxe_qp *qp);
-/* A packet for this QP, parsed, ICRC checked, from the peer's address. */
+/* Takes a packet for this QP: parsed, ICRC checked, from the peer's address. */
 void rc_input(struct rxe_engine *engine, struct rxe_qp *qp, const struct wire_packet *packet,
 	      uint64_t now_ns);
 enum output_result rc_output(struct rxe_engine *engine, struct rxe_qp *qp, struct wire_train *train,

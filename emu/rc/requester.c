@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* The requester sends (IBTA 9.7.2 to 9.7.3.5). A request gets its PSNs when its first packet is made: one a packet, and for a READ
- * one for each packet of the answer. Whatever was sent can be made again from its PSN alone, so going back is moving cur.
+/* The requester sends (IBTA 9.7.2 to 9.7.3.5). A request gets its PSNs when its first packet is
+ * made: one for each packet, for a READ one for each packet of the response. Every packet can be
+ * made again from its PSN alone, so a rewind only moves cur.
  *
- * AckReq is set on the last packet of each message; inside one, where a train ends or the window is full, when 16 KiB have gone
- * without it (or half of what losses let be under way), or no answer is on its way. A QP that stops at the window with none on its
- * way sends one packet more, which asks: so an answer will set it going. */
+ * AckReq is set on the last packet of each message. Inside a message it is set at the end of a
+ * train or of the window, once 16 KiB (or half of the loss window) were sent without it or no
+ * response is on its way. A QP that stops at a full window with no response on its way sends one
+ * more packet, with AckReq: the response lets it continue. */
 #include "emu/rc/requester.h"
 
 #include "emu/complete.h"
@@ -21,11 +23,11 @@
 #include "net/wire/packet.h"
 #include "net/wire/train.h"
 
-/* So many PSNs may be without an answer: beyond it old and new cannot be told apart (IBTA 9.7.1). */
+/* Most PSNs without a response: beyond, old and new cannot be told apart (IBTA 9.7.1). */
 #define MAX_PSNS_OPEN 0x7fffff
 
-/* A train costs a system call here and one there, whatever is in it: behind so many packets without an answer, so many requests
- * of so many bytes leave together. */
+/* A train costs a system call on each side, whatever it holds. Behind GATHER_BEHIND packets in
+ * flight, requests of up to GATHER_BYTES wait until GATHER_REQUESTS of them can leave together. */
 #define GATHER_BEHIND	8
 #define GATHER_REQUESTS 16
 #define GATHER_BYTES	512
@@ -43,7 +45,7 @@ static const uint8_t op_for[][2][2] = { /* by [first packet][last packet] */
 };
 /* clang-format on */
 
-/* Is the peer a socket of this host? Only of those the host knows how full they are. */
+/* The host knows credits only for sockets of local peers. */
 static bool is_local_peer(const struct rxe_engine *engine, const struct rxe_qp *qp)
 {
 	const struct rxe_engine_cfg *cfg = &engine->cfg;
@@ -68,7 +70,7 @@ void rc_requester_start(struct rxe_engine *engine, struct rxe_qp *qp)
 	rc_window_reset(&req->window, is_local_peer(engine, qp));
 }
 
-/* The entry may have been given to another peer meanwhile, its count begun anew: never below 0. */
+/* The peer's entry may have been reassigned and its count restarted: never subtract below 0. */
 static void give_back(struct rc_requester *req, uint32_t cost)
 {
 	req->in_flight -= cost;
@@ -98,8 +100,8 @@ bool rc_requester_is_idle(const struct rxe_qp *qp)
 	return qp->rc.req.una_psn == qp->rc.req.cur_psn;
 }
 
-/* Small requests behind a good many that wait for answers, one of which sets the QP going again: they may wait for company. Not
- * inside a message: its last packet asks for the answer, and has not gone. */
+/* Small requests may wait for more behind enough packets in flight, whose responses resume the QP.
+ * Not inside a message: its last packet carries AckReq and was not sent yet. */
 static bool may_gather(const struct rxe_qp *qp)
 {
 	const struct rc_requester *req = &qp->rc.req;
@@ -119,7 +121,7 @@ static uint32_t offset_at(const struct rxe_qp *qp, const struct rxe_send_wqe *wq
 	return offset < wqe->len ? offset : wqe->len;
 }
 
-/* What packets [from, to] of a request cost: its own, or those of the answer to a READ. */
+/* Window cost of packets [from, to] of a request: its own, for a READ those of the response. */
 static uint32_t cost_of(const struct rxe_qp *qp, const struct rxe_send_wqe *wqe, uint32_t from,
 			uint32_t to)
 {
@@ -133,8 +135,9 @@ static uint32_t packets_in_flight(const struct rc_requester *req)
 	return (uint32_t)psn_diff(req->cur_psn, req->una_psn);
 }
 
-/* The last PSN of the READ request that begins at psn: two of them fit the window, unless that is very small. Cut at multiples of a
- * power of two, so that what is asked for again in smaller parts never begins in one of the old parts and ends in another. */
+/* Last PSN of the READ request that begins at psn. Two requests fit the window unless that is very
+ * small. Parts end at multiples of a power of two, so that a smaller part, when resent, never
+ * spans two of the old parts. */
 static uint32_t read_end(const struct rxe_qp *qp, const struct rxe_send_wqe *wqe, uint32_t psn)
 {
 	uint32_t per_request = RC_READ_BYTES / qp->attr.path_mtu;
@@ -176,7 +179,7 @@ void rc_requester_probe(struct rxe_engine *engine, struct rxe_qp *qp)
 	rxe_qp_set_ready(engine, qp);
 }
 
-/* All up to psn were answered: the reads and atomics among them are done. */
+/* Everything up to psn is acknowledged: its READs and atomics are done. */
 static void count_answered(struct rxe_qp *qp, const struct rxe_send_wqe *wqe, uint32_t psn)
 {
 	struct rc_requester *req = &qp->rc.req;
@@ -191,7 +194,7 @@ static void count_answered(struct rxe_qp *qp, const struct rxe_send_wqe *wqe, ui
 	}
 }
 
-/* The answer may be one to an earlier sending, when we have gone back already: then cur must not stay behind. */
+/* A response to an earlier transmission may come after a rewind: cur must not stay behind una. */
 void rc_requester_advance(struct rxe_engine *engine, struct rxe_qp *qp, uint32_t psn)
 {
 	struct rc_requester *req = &qp->rc.req;
@@ -229,7 +232,7 @@ static void break_at_cur(struct rxe_engine *engine, struct rxe_qp *qp, enum rxe_
 	rc_requester_check_broken(engine, qp, now_ns);
 }
 
-/* May a request that has no PSNs yet begin? */
+/* Whether a request without PSNs may begin. */
 static bool may_begin(struct rxe_engine *engine, struct rxe_qp *qp, const struct rxe_send_wqe *wqe)
 {
 	const struct rc_requester *req = &qp->rc.req;
@@ -263,8 +266,9 @@ static void begin(struct rxe_qp *qp, struct rxe_send_wqe *wqe)
 	qp->attr.sq_psn = psn_add(wqe->psn_first, packets);
 }
 
-/* The request that the next packet comes from, or NULL when none may go. A fenced request begins when all reads and atomics before
- * it are answered, and what is answered is never sent again: going back, none of them is open before it. */
+/* The request that the next packet belongs to; NULL when none may be sent. A fenced request begins
+ * once all READs and atomics before it are done, and a rewind never resends what is done, so
+ * resending needs no fence. */
 static struct rxe_send_wqe *next(struct rxe_engine *engine, struct rxe_qp *qp, uint64_t now_ns)
 {
 	const struct rc_requester *req = &qp->rc.req;
@@ -291,7 +295,7 @@ static struct rxe_send_wqe *next(struct rxe_engine *engine, struct rxe_qp *qp, u
 	return wqe;
 }
 
-/* The last PSN that the next packet of the request stands for. */
+/* Last PSN that the next packet of the request stands for. */
 static uint32_t last_psn_of_packet(const struct rxe_qp *qp, const struct rxe_send_wqe *wqe)
 {
 	uint32_t psn = qp->rc.req.cur_psn;
@@ -299,7 +303,8 @@ static uint32_t last_psn_of_packet(const struct rxe_qp *qp, const struct rxe_sen
 	return rc_is_read(wqe) ? read_end(qp, wqe, psn) : psn;
 }
 
-/* For so many packets that cost so much. One always may when no answer is on its way: it asks for one, which opens the window again. */
+/* When no response is on its way one packet may always be sent: it carries AckReq, and its
+ * response reopens the window. */
 static bool window_has_room(const struct rc_requester *req, uint32_t packets, uint32_t cost)
 {
 	return req->in_flight == req->since_ack_req ||
@@ -317,14 +322,14 @@ static bool may_go(const struct rxe_qp *qp, const struct rxe_send_wqe *wqe, uint
 			       cost_of(qp, wqe, req->cur_psn, last_psn));
 }
 
-/* Will the peer's window be too full for another packet behind this one? */
+/* Whether the peer's window has no space for another packet behind this one. */
 static bool fills_window(const struct rxe_qp *qp, uint32_t cost)
 {
 	return qp->rc.req.peer->in_flight + cost + qp->attr.path_mtu + RC_PACKET_COST >
 	       RXE_WINDOW_BYTES;
 }
 
-/* Twice a window at least, so that while one answer is on its way there is something to send. */
+/* AckReq at least twice per window: one response is on its way while the other half is sent. */
 static bool is_half_a_window(const struct rxe_qp *qp, uint32_t cost)
 {
 	uint32_t packet = qp->attr.path_mtu + RC_PACKET_COST;
@@ -332,7 +337,7 @@ static bool is_half_a_window(const struct rxe_qp *qp, uint32_t cost)
 	return (cost + packet - 1) / packet >= qp->rc.req.window.packets / 2;
 }
 
-/* Is this packet the last of its train, as far as can be seen? */
+/* Whether this packet is the last of its train, as far as can be foreseen. */
 static bool ends_train(const struct wire_train *train, uint32_t len)
 {
 	bool closes = train->segs > 0 && len < train->seg_len;
@@ -341,8 +346,9 @@ static bool ends_train(const struct wire_train *train, uint32_t len)
 	return closes || fills || train->len + len + len > TRAIN_MAX_BYTES;
 }
 
-/* Inside a message: an answer is wanted when a good deal has gone without, or when none is on its way and the window is full.
- * Asking each time would have the window open by a packet at a time, each of which asks again. */
+/* Inside a message, AckReq is set when enough was sent without it, or when no response is on its
+ * way and the window is full. Setting it on every packet would reopen the window one packet at a
+ * time. */
 static bool must_ask(const struct rxe_qp *qp, const struct wire_train *train, uint32_t len,
 		     uint32_t cost)
 {
@@ -419,7 +425,7 @@ static void packet_sent(struct rxe_qp *qp, const struct rxe_send_wqe *wqe, uint3
 	}
 }
 
-/* The packet that describe() described, its payload from where the cursor is. */
+/* Emits the packet that describe() filled in, with payload from the cursor. */
 static enum send_result emit(struct rxe_engine *engine, struct rxe_qp *qp, struct rxe_send_wqe *wqe,
 			     struct wire_packet *packet, struct rxe_cursor *from,
 			     struct wire_train *train)
@@ -450,8 +456,8 @@ static enum send_result send_one(struct rxe_engine *engine, struct rxe_qp *qp,
 	return result;
 }
 
-/* It counts for nothing in flight, and moves nothing. Of a READ it asks for a packet: the answer to all may be on its way. What cannot
- * be had now is the timer's to find out. */
+/* A probe counts as nothing in flight and advances nothing. Of a READ it requests one packet: the
+ * whole response may be on its way. If its payload is not ready, the ACK timer takes over. */
 static enum output_result send_probe(struct rxe_engine *engine, struct rxe_qp *qp,
 				     struct wire_train *train)
 {

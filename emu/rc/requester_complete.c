@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Answers come in (IBTA 9.7.5.1, 9.7.5.2). Requests are retired in order: an answer acknowledges all before it, except that reads
- * and atomics need their own; an answer behind a missing one tells that it is missing (an implied NAK, 9.7.5.1.2). What is older
- * than the oldest open request, or was never sent, is a ghost and ignored. */
+/* Responses arrive (IBTA 9.7.5.1, 9.7.5.2). Requests are retired in order. A response acknowledges
+ * all requests before it, except that READs and atomics need their own. A response behind a
+ * missing one is an implied NAK (9.7.5.1.2). A response older than the oldest outstanding request,
+ * or to a PSN never sent, is a ghost (9.7.5.1.1) and ignored. */
 #include "emu/rc/requester_complete.h"
 
 #include "emu/counters.h"
@@ -18,7 +19,7 @@
 #include "net/wire/opcode.h"
 #include "net/wire/packet.h"
 
-/* Everything before psn is answered, unless a read or an atomic stands in the way. */
+/* Acknowledges everything before psn, up to the first READ or atomic. */
 static void advance_to(struct rxe_engine *engine, struct rxe_qp *qp, uint32_t psn)
 {
 	const struct rc_requester *req = &qp->rc.req;
@@ -39,8 +40,9 @@ static void progressed(struct rxe_engine *engine, struct rxe_qp *qp, uint64_t no
 {
 	struct rc_requester *req = &qp->rc.req;
 
+	/* A completion ended in error. */
 	if (qp->state == RXE_QPS_ERR)
-		return; /* a completion ended in error */
+		return;
 	rc_rtt_acknowledged(&req->rtt, req->una_psn, now_ns);
 	rc_retry_update_probe_timeout(&qp->rc.retry, &req->rtt, now_ns);
 	rc_retry_progressed(&qp->rc.retry, &qp->attr, req->cur_psn != req->una_psn, now_ns);
@@ -49,12 +51,12 @@ static void progressed(struct rxe_engine *engine, struct rxe_qp *qp, uint64_t no
 }
 
 enum acknowledged {
-	ACKNOWLEDGED_ALL,    /* everything before psn is answered now */
-	ACKNOWLEDGED_NOT,    /* a read or an atomic stands in the way */
-	ACKNOWLEDGED_FAILED, /* the QP failed on the way */
+	ACKNOWLEDGED_ALL,    /* everything before psn is acknowledged */
+	ACKNOWLEDGED_NOT,    /* a READ or an atomic needs its own response */
+	ACKNOWLEDGED_FAILED, /* the QP failed */
 };
 
-/* Progress is noted before the caller spends on a retry. */
+/* Records progress before the caller spends a retry. */
 static enum acknowledged acknowledge_before(struct rxe_engine *engine, struct rxe_qp *qp,
 					    uint32_t psn, uint64_t now_ns)
 {
@@ -112,7 +114,8 @@ static void rnr_nak(struct rxe_engine *engine, struct rxe_qp *qp, uint8_t timer_
 	}
 }
 
-/* Having gone back already, and sent nothing since, there is nothing to go back from: no budget is spent twice for one loss. */
+/* After a rewind, with nothing resent yet, the NAK reports the same loss: no second retry is
+ * spent. */
 static void sequence_nak(struct rxe_engine *engine, struct rxe_qp *qp, uint64_t now_ns)
 {
 	engine->cfg.counters->rcvd_seq_err++;
@@ -121,7 +124,7 @@ static void sequence_nak(struct rxe_engine *engine, struct rxe_qp *qp, uint64_t 
 	retry(engine, qp, rc_retry_sequence_nak(&qp->rc.retry, &qp->attr), now_ns);
 }
 
-/* A NAK acknowledges all before the PSN it names. */
+/* A NAK acknowledges everything before the PSN that it names. */
 static void nak(struct rxe_engine *engine, struct rxe_qp *qp, const struct wire_packet *packet,
 		uint64_t now_ns)
 {
@@ -155,9 +158,10 @@ static void acknowledge(struct rxe_engine *engine, struct rxe_qp *qp,
 	}
 }
 
-/* Is it the packet of the answer that this PSN calls for? It may answer an earlier request, for a larger part or a smaller; but every part
- * ends at a multiple of RC_READ_PACKETS, unless it is a single packet. Others than the last may be called FIRST or MIDDLE: rdma_rxe
- * goes on with MIDDLE when it is asked again for a part. */
+/* Whether the packet is the one that this PSN of the response requires. It may answer an earlier
+ * request, for a larger or smaller part; but every part ends at a multiple of RC_READ_PACKETS,
+ * unless it is a single packet. Packets other than the last may be FIRST or MIDDLE: rdma_rxe
+ * continues with MIDDLE when a part is requested again. */
 static bool fits_read(const struct rxe_qp *qp, const struct rxe_send_wqe *wqe,
 		      const struct wire_packet *packet)
 {
@@ -175,7 +179,7 @@ static bool fits_read(const struct rxe_qp *qp, const struct rxe_send_wqe *wqe,
 	return packet->payload_len == (left < qp->attr.path_mtu ? left : qp->attr.path_mtu);
 }
 
-/* The result belongs to the head, which is this read or atomic. */
+/* Stores a response for the head, which is this READ or atomic. */
 static void land(struct rxe_engine *engine, struct rxe_qp *qp, const struct rxe_send_wqe *wqe,
 		 const struct wire_packet *packet, const void *bytes, uint32_t len, uint64_t now_ns)
 {
@@ -218,8 +222,9 @@ static void result(struct rxe_engine *engine, struct rxe_qp *qp, const struct wi
 		rxe_qp_fail(engine, qp, RXE_WC_BAD_RESP_ERR, now_ns);
 }
 
-/* The oldest packet went again and is answered, it alone: so it had been lost, or its answer; then all is that went behind it. (When the
- * peer lacks something else, its answer speaks for more; and that is the oldest then, for the next probe.) */
+/* Only the resent oldest packet was acknowledged: it, or its response, had been lost, and so had
+ * everything behind it. (If the peer lacks another packet, its ACK covers more, and that packet is
+ * the oldest for the next probe.) */
 static bool answers_probe(const struct rc_requester *req, const struct wire_packet *packet)
 {
 	bool only = !(packet->shape & SHAPE_READ) ||

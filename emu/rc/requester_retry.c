@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The requester's timers and budgets (IBTA 9.7.6, 9.7.5.2.8). retry_cnt pays for timeouts, NAKs of a sequence error and answers
- * found missing; rnr_retry pays for RNR NAKs only, and 7 of it is for ever. */
+/* The requester's timers and budgets (IBTA 9.7.6, 9.7.5.2.8). Timeouts, NAKs of a sequence error
+ * and missing responses spend retry_cnt. RNR NAKs spend rnr_retry, where 7 means no limit. */
 #include "emu/rc/requester_retry.h"
 
 #include "emu/host.h"
@@ -11,8 +11,9 @@
 #define RNR_RETRY_INFINITE 7
 #define RNR_UNIT_NS	   10000ull
 
-/* A round trip within a host takes a tenth of that; but not when the peer's processor does something else for a moment. So only
- * where packets got lost lately: else most probes would be for nothing, and wake a thread that stands in the way of another. */
+/* A round trip within a host takes a tenth of PROBE_MIN_NS, unless the peer's processor is busy.
+ * So early probes are sent only while packets are being lost: otherwise most are in vain and wake
+ * a thread that competes with the poller. */
 #define PROBE_MIN_NS	1000000u
 #define LOSSY_PERIOD_NS 100000000u
 
@@ -21,7 +22,7 @@ uint64_t rc_timeout_ns(uint8_t code)
 	return code ? 4096ull << code : UINT64_MAX;
 }
 
-/* Powers of two, and between each two of them one and a half times the lower. */
+/* Powers of two, and between two of them one and a half times the lower. */
 uint64_t rc_rnr_timer_ns(uint8_t code)
 {
 	unsigned n = code & 31 ? code & 31u : 32;
@@ -44,10 +45,10 @@ void rc_retry_lost(struct rc_retry *retry, uint64_t now_ns)
 void rc_retry_update_probe_timeout(struct rc_retry *retry, const struct rc_rtt *rtt,
 				   uint64_t now_ns)
 {
-	uint64_t most_ns = retry->probe_max_ns;
-	bool lossy = now_ns < retry->lossy_until_ns && most_ns > PROBE_MIN_NS;
+	uint64_t max_ns = retry->probe_max_ns;
+	bool lossy = now_ns < retry->lossy_until_ns && max_ns > PROBE_MIN_NS;
 
-	retry->probe_after_ns = lossy ? rc_rtt_timeout_ns(rtt, PROBE_MIN_NS, most_ns) : most_ns;
+	retry->probe_after_ns = lossy ? rc_rtt_timeout_ns(rtt, PROBE_MIN_NS, max_ns) : max_ns;
 }
 
 static void stop_timer(struct rc_retry *retry)
@@ -60,7 +61,7 @@ static void plan_probe(struct rc_retry *retry, const struct rxe_qp_attr *attr, u
 {
 	uint64_t wait_ns = retry->probe_wait_ns;
 
-	/* Hardly earlier than the timeout it would gain nothing. */
+	/* A probe just before the timeout gains nothing. */
 	if (wait_ns && wait_ns <= rc_timeout_ns(attr->timeout) / 2)
 		retry->probe_ns = now_ns + wait_ns;
 	else
@@ -94,7 +95,7 @@ void rc_retry_progressed(struct rc_retry *retry, const struct rxe_qp_attr *attr,
 		start_timer(retry, attr, now_ns);
 }
 
-/* The timer starts again when the first packet leaves again. */
+/* The timer restarts when the first packet is resent. */
 static enum rc_retry_action spend(struct rc_retry *retry, const struct rxe_qp_attr *attr)
 {
 	stop_timer(retry);
@@ -104,7 +105,8 @@ static enum rc_retry_action spend(struct rc_retry *retry, const struct rxe_qp_at
 	return RC_RETRY_REWIND;
 }
 
-/* Each by itself, and whether or not the QP wants to send: what has passed must not wake it again. */
+/* Each wait ends by itself, whether or not the QP wants to send: a time that has passed must not
+ * wake it again. */
 static void end_expired_waits(struct rc_retry *retry, uint64_t now_ns)
 {
 	if (now_ns >= retry->rnr_until_ns)
@@ -132,9 +134,9 @@ enum rc_retry_action rc_retry_sequence_nak(struct rc_retry *retry, const struct 
 	return spend(retry, attr);
 }
 
-/* The answers that were under way behind the missing one keep coming after the rewind: they have higher PSNs than the first
- * that told. One that is not higher answers what was sent again, so something is missing once more; but the same ACK again
- * may answer any of the duplicates, and would spend the whole budget in a round trip. */
+/* Responses behind the missing one keep arriving after the rewind, with PSNs above the one that
+ * triggered it. A PSN not above it answers a resent packet, so another response is missing. The
+ * same ACK again may answer any duplicate, and would spend the whole budget in one round trip. */
 enum rc_retry_action rc_retry_implied_nak(struct rc_retry *retry, const struct rxe_qp_attr *attr,
 					  uint32_t psn, bool is_ack)
 {

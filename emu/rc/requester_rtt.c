@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Round trips, smoothed as RFC 6298 has it: an eighth of each new one, and how far they are apart by quarters. What was sent twice is not
- * measured (Karn). */
+/* Smoothed round-trip time and mean deviation with the gains of RFC 6298: 1/8 and 1/4. */
 #include "emu/rc/requester_rtt.h"
 
 #include "net/wire/packet.h"
@@ -37,11 +36,11 @@ void rc_rtt_forget(struct rc_rtt *rtt)
 	rtt->is_timing = false;
 }
 
-uint64_t rc_rtt_timeout_ns(const struct rc_rtt *rtt, uint64_t least_ns, uint64_t most_ns)
+uint64_t rc_rtt_timeout_ns(const struct rc_rtt *rtt, uint64_t min_ns, uint64_t max_ns)
 {
-	uint64_t patience_ns = rtt->smooth_ns + 4 * rtt->spread_ns;
+	uint64_t timeout_ns = rtt->smooth_ns + 4 * rtt->spread_ns;
 
-	if (rtt->smooth_ns == 0 || patience_ns > most_ns)
-		return most_ns;
-	return patience_ns > least_ns ? patience_ns : least_ns;
+	if (rtt->smooth_ns == 0 || timeout_ns > max_ns)
+		return max_ns;
+	return timeout_ns > min_ns ? timeout_ns : min_ns;
 }

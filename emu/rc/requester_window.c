@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* The requester goes back to what was lost, and all that was under way behind it goes again: so a loss costs what was under way, and
- * that should be no more than the network bears. As in TCP (RFC 5681): less at each loss, a few packets more for each window that
- * was answered; so the window settles where about one packet gets lost for each few windows. In packets, for it is packets that get
- * lost. The bytes that a peer's socket holds are another matter, and bound all the time (peer.h).
+/* The loss window. A rewind resends everything in flight behind a loss, so in-flight packets are
+ * kept near what the network carries. As in TCP (RFC 5681) the window halves at a loss and grows
+ * by a few packets for each acknowledged window. It counts packets, because packets are lost; the
+ * bytes that a peer's socket holds are bounded separately and always (peer.h).
  *
- * Told of losses only: not of an RNR NAK, nor of memory that is late. Without any it bounds nothing. */
+ * RNR NAKs and deferred accesses are not losses. Without a loss the window bounds nothing. */
 #include "emu/rc/requester_window.h"
 
 void rc_window_reset(struct rc_window *window, bool peer_is_local)
@@ -21,7 +21,8 @@ void rc_window_sent(struct rc_window *window, uint32_t in_flight)
 		window->peak = in_flight;
 }
 
-/* A window that was not used says nothing about the network (RFC 7661): half of it must have been under way. */
+/* A window that was not used says nothing about the network (RFC 7661): at least half of it must
+ * have been in flight. */
 void rc_window_acknowledged(struct rc_window *window, uint32_t in_flight, uint32_t packets)
 {
 	if (rc_window_is_open(window) || in_flight < window->packets / 2)
@@ -33,7 +34,7 @@ void rc_window_acknowledged(struct rc_window *window, uint32_t in_flight, uint32
 	}
 }
 
-/* Of what was used of it: a window that was never filled was not too large by its unused part only. */
+/* Halves the part of the window that was used: the unused part proves nothing. */
 void rc_window_lost(struct rc_window *window)
 {
 	uint32_t used = window->peak < window->packets ? window->peak : window->packets;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* How many packets of a QP may be under way, as far as what gets lost tells. */
+/* The loss window: how many packets of a QP may be in flight, learned from losses. */
 #ifndef RXE_EMU_RC_REQUESTER_WINDOW_H
 #define RXE_EMU_RC_REQUESTER_WINDOW_H
 
@@ -8,31 +8,32 @@
 
 #include "emu/limits.h"
 
-/* What a packet costs a receiver's socket buffer beside its payload. */
+/* Bytes of a receiver's socket buffer that a packet takes beside its payload. */
 #define RC_PACKET_COST 256u
 
-/* Losses leave so many. To a socket of this host a round trip is paid for with changes of processes: a smaller window would cost more
- * than what goes again. */
+/* Smallest window after a loss, in packets. A round trip to a local peer costs context switches,
+ * more than resending a larger window. */
 #define RC_WINDOW_MIN	    8u
 #define RC_WINDOW_MIN_LOCAL 48u
-#define RC_WINDOW_STEP	    4u /* more for each window that was answered */
-/* More packets never are under way: RXE_WINDOW_BYTES holds no more. */
+#define RC_WINDOW_STEP	    4u /* growth for each acknowledged window */
+/* RXE_WINDOW_BYTES never holds more packets. */
 #define RC_WINDOW_MAX (RXE_WINDOW_BYTES / RC_PACKET_COST)
 
-/* A READ request counts for the packets of its answer. */
+/* A READ request counts as the packets of its response. */
 struct rc_window {
-	uint32_t packets; /* so many at most; RC_WINDOW_MAX: no loss is remembered */
-	uint32_t min;	  /* losses leave so many */
-	uint32_t peak;	  /* so many were under way at once, since the last loss */
-	uint32_t acked;	  /* of the next growth: answered since the last */
+	/* Most packets in flight. RC_WINDOW_MAX: no loss is remembered. */
+	uint32_t packets;
+	uint32_t min;	/* smallest window after a loss */
+	uint32_t peak;	/* most in flight at once since the last loss */
+	uint32_t acked; /* acknowledged since the last growth */
 };
 
 void rc_window_reset(struct rc_window *window, bool peer_is_local);
-/* So many are under way now. */
+/* in_flight packets are in flight now. */
 void rc_window_sent(struct rc_window *window, uint32_t in_flight);
-/* packets of the in_flight that were under way have their answer. */
+/* Of in_flight packets, this many were acknowledged. */
 void rc_window_acknowledged(struct rc_window *window, uint32_t in_flight, uint32_t packets);
-/* The requester goes back for something that was lost. */
+/* A packet was lost: the requester rewinds. */
 void rc_window_lost(struct rc_window *window);
 
 static inline bool rc_window_is_open(const struct rc_window *window)

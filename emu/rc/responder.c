@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The responder's first question to each request is its PSN (IBTA 9.7.4.1.1): expected, from before, or too far ahead. */
+/* The responder first compares a request's PSN (IBTA 9.7.4.1.1): expected, duplicate, or ahead. */
 #include "emu/rc/responder.h"
 
 #include "emu/counters.h"
@@ -18,8 +18,9 @@ void rc_responder_reset(struct rc_responder *resp)
 	*resp = (struct rc_responder){ .message = RC_MESSAGE_NONE };
 }
 
-/* One NAK a gap. A requester that goes back sends packets again that we have dropped: one at or before the packet that showed
- * the gap, while the expected one still does not come, means that this was lost once more, and is a gap of its own. */
+/* One NAK for each gap. A requester that rewinds resends packets that were dropped here. If one at
+ * or before the packet that showed the gap arrives and the expected one does not, the expected one
+ * was lost again: a new gap. */
 static void too_far(struct rxe_engine *engine, struct rxe_qp *qp, uint32_t psn)
 {
 	struct rc_responder *resp = &qp->rc.resp;
@@ -45,7 +46,8 @@ static void refuse(struct rxe_engine *engine, struct rxe_qp *qp, enum rc_fault f
 	rxe_qp_set_ready(engine, qp);
 }
 
-/* A message of one packet: its ACK may wait when it completes nothing here, or when the host answers for the ACK. */
+/* The ACK of a single-packet message may wait if the message completes nothing here, or if the
+ * host recorded the ACK. */
 static bool may_wait(struct rxe_engine *engine, struct rxe_qp *qp, const struct wire_packet *packet)
 {
 	struct rc_reply *reply = &qp->rc.reply;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Duplicates (IBTA 9.7.5.1.3): sends and writes are acknowledged with the newest PSN completed, reads are read again where they lie
- * within recent ones, atomics are answered from memory. All others are dropped in silence: a duplicate never fails the QP, for a PSN
- * from before is all that a stranger, or a packet that was delayed beyond the end of its region, needs to be one. */
+/* Duplicates (IBTA 9.7.5.1.3). SENDs and WRITEs are acknowledged with the newest PSN completed.
+ * READs are read again if they lie within recent ones. Atomics are answered with the saved result.
+ * Others are dropped: a duplicate never fails the QP, because a stranger, or a packet delayed
+ * beyond the end of its region, needs only an old PSN to be one. */
 #include "emu/rc/responder_duplicate.h"
 
 #include "emu/counters.h"
@@ -30,7 +31,7 @@ void rc_replay_save(struct rc_replay *replay, uint32_t psn, uint64_t orig)
 	replay->saved[index].orig = orig;
 }
 
-/* Newest first: after 2^24 PSNs a number may be there twice. */
+/* Newest first: after 2^24 PSNs a number may occur twice. */
 bool rc_replay_find(const struct rc_replay *replay, uint32_t psn, uint64_t *ret_orig)
 {
 	uint32_t kept = replay->count < RXE_MAX_RD_ATOMIC ? replay->count : RXE_MAX_RD_ATOMIC;
@@ -78,7 +79,7 @@ void rc_recent_reads_save(struct rc_recent_reads *reads, uint32_t psn, uint32_t 
 	};
 }
 
-/* The newest whose answer has this PSN. */
+/* The newest READ whose response holds this PSN. */
 static const struct rc_recent_read *find_read(const struct rc_recent_reads *reads, uint32_t psn)
 {
 	uint32_t kept = reads->count < RC_RECENT_READS ? reads->count : RC_RECENT_READS;
@@ -113,7 +114,7 @@ bool rc_recent_reads_cover(const struct rc_recent_reads *reads, uint32_t psn,
 			return false;
 		if (left <= here)
 			return true;
-		/* The rest is another's, if this one ends with a full packet. */
+		/* Another READ holds the rest, if this one ends with a full packet. */
 		if (here == 0 || here % mtu)
 			return false;
 		psn = psn_add(psn, here / mtu);
@@ -123,7 +124,8 @@ bool rc_recent_reads_cover(const struct rc_recent_reads *reads, uint32_t psn,
 	return true;
 }
 
-/* It may ask for the rest of a read, never for more than was asked for before; and its key is checked as the first time. */
+/* A duplicate may request the rest of a READ, never more than was requested. Its key is checked
+ * again. */
 static void replay_read(struct rxe_engine *engine, struct rxe_qp *qp,
 			const struct wire_packet *packet)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What each request does at the responder. The message under way is rc_responder's; a message that fails half-way leaves what
- * arrived of it in memory, as the standard allows. */
+/* Effects of each request at the responder. Bytes of a message that fails half-way stay in memory,
+ * as the standard allows. */
 #include "emu/rc/responder_execute.h"
 
 #include "emu/complete.h"
@@ -19,7 +19,7 @@
 #include "net/wire/opcode.h"
 #include "net/wire/packet.h"
 
-/* FIRST, MIDDLE and LAST in order, and of one kind (IBTA 9.7.4.1.2). */
+/* FIRST, MIDDLE and LAST in order and of one kind (IBTA 9.7.4.1.2). */
 static enum rc_fault check_sequence(const struct rc_responder *resp, uint32_t shape)
 {
 	bool fits = false;
@@ -32,7 +32,7 @@ static enum rc_fault check_sequence(const struct rc_responder *resp, uint32_t sh
 	return fits ? RC_FAULT_NONE : RC_FAULT_SEQUENCE;
 }
 
-/* Full packets up to the last, which is not empty unless it is the only one (IBTA 9.7.4.1.6). */
+/* Packets are full up to the last, which is empty only if it is the only one (IBTA 9.7.4.1.6). */
 static enum rc_fault check_payload(const struct rxe_qp *qp, const struct wire_packet *packet)
 {
 	uint32_t mtu = qp->attr.path_mtu;
@@ -46,7 +46,8 @@ static enum rc_fault check_payload(const struct rxe_qp *qp, const struct wire_pa
 	return fits ? RC_FAULT_NONE : RC_FAULT_LENGTH;
 }
 
-/* All packets of a message name the same SRQ; so does one that comes again because it could not land, whose receive is held. */
+/* All packets of a message name the same SRQ. So does a packet that is resent because it was
+ * deferred, whose receive is held. */
 static enum rc_fault find_srq(struct rxe_engine *engine, struct rxe_qp *qp,
 			      const struct wire_packet *packet)
 {
@@ -59,7 +60,7 @@ static enum rc_fault find_srq(struct rxe_engine *engine, struct rxe_qp *qp,
 	return rxe_xrc_find(engine, qp->xrcd, resp->srqn, &qp->srq, &resp->pd);
 }
 
-/* Right on the QP that the operation needs; sends need none. */
+/* The right that the operation needs on the QP; SENDs need none. */
 static enum rc_fault check_rights(const struct rxe_qp *qp, uint32_t shape)
 {
 	uint32_t needs = 0;
@@ -86,14 +87,14 @@ static bool is_deferred(const struct rxe_engine *engine)
 	return ops->is_deferred && ops->is_deferred(engine->cfg.host);
 }
 
-/* No receive; or the process that has the SRQ did not answer at once. */
+/* There is no receive, or the process that owns the SRQ did not answer in time. */
 static enum rc_fault no_receive(const struct rxe_engine *engine, const struct rxe_qp *qp)
 {
 	return qp->type == RXE_QPT_XRC_RECV && !qp->srq && is_deferred(engine) ? RC_FAULT_DEFERRED
 									       : RC_FAULT_RNR;
 }
 
-/* The receive gets its completion: of a send, or of a write with immediate. */
+/* Completes the receive of a SEND, or of a WRITE with immediate. */
 static enum rc_fault complete(struct rxe_engine *engine, struct rxe_qp *qp,
 			      const struct wire_packet *packet, uint32_t byte_len)
 {
@@ -116,7 +117,8 @@ static enum rc_fault complete(struct rxe_engine *engine, struct rxe_qp *qp,
 		return RC_FAULT_NONE;
 	if (!is_deferred(engine))
 		return RC_FAULT_XRC_SRQ;
-	qp->claim.held = true; /* until the peer sends the packet again */
+	/* Held until the peer resends the packet. */
+	qp->claim.held = true;
 	return RC_FAULT_DEFERRED;
 }
 
@@ -127,7 +129,7 @@ static bool invalidate(struct rxe_engine *engine, const struct rxe_qp *qp, uint3
 	return ops->invalidate && ops->invalidate(engine->cfg.host, rxe_qp_target_pd(qp), rkey);
 }
 
-/* Why an access was refused: memory that is late is asked for again, and the peer with it. */
+/* A deferred access is retried by the peer after an RNR NAK; others end with the given fault. */
 static enum rc_fault fault_for(enum mr_check result, enum rc_fault fault)
 {
 	return result == MR_DEFERRED ? RC_FAULT_DEFERRED : fault;
@@ -165,7 +167,8 @@ static enum rc_fault do_send(struct rxe_engine *engine, struct rxe_qp *qp,
 	return RC_FAULT_NONE;
 }
 
-/* What it was refused for can be told afterwards: the QP is about to fail, so no message needs these fields any more. */
+/* Keeps what was refused for diagnosis: the QP is about to fail, so no message needs these
+ * fields. */
 static enum rc_fault refuse_key(struct rxe_qp *qp, uint32_t rkey, uint64_t va, uint32_t len)
 {
 	qp->rc.resp.rkey = rkey;
@@ -174,7 +177,8 @@ static enum rc_fault refuse_key(struct rxe_qp *qp, uint32_t rkey, uint64_t va, u
 	return RC_FAULT_KEY;
 }
 
-/* The key is checked for all of the message when it begins, and for each packet when it lands: it may go meanwhile. */
+/* The key is checked for the whole message when it begins, and again for each packet: it may be
+ * invalidated in between. */
 static enum rc_fault begin_write(struct rxe_engine *engine, struct rxe_qp *qp,
 				 const struct wire_packet *packet)
 {

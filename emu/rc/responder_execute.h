@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Carrying out the expected request (IBTA 9.7.4.1, 9.4): checks in the standard's order, then the deed. */
+/* Execution of the expected request (IBTA 9.7.4.1, 9.4): checks in the standard's order, then
+ * effects. */
 #ifndef RXE_EMU_RC_RESPONDER_EXECUTE_H
 #define RXE_EMU_RC_RESPONDER_EXECUTE_H
 
@@ -11,8 +12,9 @@ struct rxe_engine;
 struct rxe_qp;
 struct wire_packet;
 
-/* Bytes land, words change, receives complete, answers are queued; *ret_psns is how many PSNs the request takes. On a fault
- * nothing of this packet has happened, but that a receive may have been claimed. */
+/* Stores bytes, changes words, completes receives, queues responses. *ret_psns: number of PSNs
+ * that the request takes. On a fault the packet has no effect, except that a receive may be
+ * claimed. */
 enum rc_fault rc_responder_execute(struct rxe_engine *engine, struct rxe_qp *qp,
 				   const struct wire_packet *packet, uint32_t *ret_psns);
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Answers leave (IBTA 9.7.5). The bytes of a read are fetched when its packet is made, straight into the train: a write that
- * follows the read without a fence may be seen by it (table 79 allows that). */
+/* Responses are sent (IBTA 9.7.5). The bytes of a READ are fetched when its packet is made,
+ * straight into the train: a later WRITE without a fence may be visible in them (table 79 allows
+ * that). */
 #include "emu/rc/responder_reply.h"
 
 #include "emu/complete.h"
@@ -18,7 +19,8 @@
 #include "net/wire/packet.h"
 #include "net/wire/train.h"
 
-/* So many ACKs in a row had a request leave soon after them, before one is held; at most so many after disappointments. */
+/* ACKs in a row that a request followed closely before one is delayed: at first, and at most after
+ * delays in vain. */
 #define PIGGYBACKS_INITIAL 4
 #define PIGGYBACKS_MAX	   1024
 
@@ -104,7 +106,7 @@ static void raise_threshold(struct rc_reply *reply, uint32_t factor)
 	reply->threshold = (uint16_t)(needed < PIGGYBACKS_MAX ? needed : PIGGYBACKS_MAX);
 }
 
-/* Held, and it rode: a disappointment now and then is forgotten. */
+/* A delayed ACK was piggybacked: earlier delays in vain are forgiven step by step. */
 static void lower_threshold(struct rc_reply *reply)
 {
 	reply->threshold = (uint16_t)(reply->threshold - reply->threshold / 16);
@@ -219,7 +221,7 @@ static enum send_result send_answer(struct rxe_engine *engine, struct rxe_qp *qp
 	return SEND_FAILED;
 }
 
-/* A read that is longer than what one of ours would ask for at a time pauses between bursts. */
+/* A READ longer than one of ours pauses between bursts. */
 static bool is_paused(struct rc_reply *reply, uint64_t now_ns)
 {
 	if (now_ns < reply->resume_ns)
@@ -232,8 +234,9 @@ static bool is_paused(struct rc_reply *reply, uint64_t now_ns)
 	return true;
 }
 
-/* The memory went while the answer was under way: the rest of what was owed is void. An answer to a duplicate just ends: the peer may
- * have had the first one, and its region been deregistered since. */
+/* The memory became unreadable while the response was being sent: the other responses are dropped.
+ * A response to a duplicate just ends: the peer may have the first response and have deregistered
+ * the region. */
 static void read_failed(struct rxe_qp *qp, const struct rc_answer *answer)
 {
 	struct rc_reply *reply = &qp->rc.reply;
@@ -244,7 +247,8 @@ static void read_failed(struct rxe_qp *qp, const struct rc_answer *answer)
 		pop(reply);
 		return;
 	}
-	resp->pd = answer->pd; /* for the account of it */
+	/* For diagnosis. */
+	resp->pd = answer->pd;
 	resp->rkey = answer->rkey;
 	resp->va = answer->va;
 	resp->len = answer->len;
@@ -275,7 +279,7 @@ static enum output_result output_answers(struct rxe_engine *engine, struct rxe_q
 	return OUTPUT_IDLE;
 }
 
-/* The fatal NAK is in the train: now the QP may go. */
+/* The fatal NAK is in the train: the QP enters ERR. */
 static void enter_error(struct rxe_engine *engine, struct rxe_qp *qp, uint64_t now_ns)
 {
 	const struct rc_nak *nak = rc_nak_for(qp->rc.reply.fault);
@@ -295,7 +299,7 @@ static void enter_error(struct rxe_engine *engine, struct rxe_qp *qp, uint64_t n
 		rxe_raise(engine, qp, nak->event);
 }
 
-/* What is late is not there sooner for being asked for every 10 us. */
+/* Memory that is not ready does not become ready sooner by a retry every 10 us. */
 static uint8_t rnr_timer_for(const struct rxe_qp *qp, enum rc_fault fault)
 {
 	uint8_t code = qp->attr.min_rnr_timer;
@@ -355,7 +359,8 @@ enum output_result rc_reply_output(struct rxe_engine *engine, struct rxe_qp *qp,
 	case RC_PENDING_NONE: return OUTPUT_IDLE;
 	case RC_PENDING_NAK: return output_nak(engine, qp, train, now_ns);
 	case RC_PENDING_ACK:
-		/* Behind a long answer it would come late: the program there sees its request complete before the answer. */
+		/* Behind a long response an ACK would come late: the local program sees its
+		 * request complete before the peer has the ACK. */
 		if (rc_reply_ack_may_piggyback(reply, train) &&
 		    !(reply->is_ack_recorded && rc_requester_is_long(qp)))
 			return OUTPUT_IDLE;
@@ -370,7 +375,7 @@ bool rc_reply_ack_may_piggyback(const struct rc_reply *reply, const struct wire_
 	       !reply->is_overdue && train->max_segs > 1;
 }
 
-/* Learn whether requests follow ACKs: one that leaves in the same train, or soon after the ACK did. */
+/* Learns whether requests follow ACKs: in the same train, or soon after the ACK was sent. */
 static void count_piggyback(struct rc_reply *reply, uint32_t requests, bool acks, uint64_t now_ns)
 {
 	if (requests > 0 && (acks || now_ns - reply->last_ack_ns < reply->ack_delay_ns)) {
@@ -379,7 +384,7 @@ static void count_piggyback(struct rc_reply *reply, uint32_t requests, bool acks
 		if (acks && reply->ack_delay_until_ns)
 			lower_threshold(reply);
 	} else if (acks && reply->ack_delay_until_ns) {
-		raise_threshold(reply, 2); /* held in vain */
+		raise_threshold(reply, 2); /* delayed in vain */
 	}
 	if (acks)
 		reply->last_ack_ns = now_ns;
@@ -400,7 +405,8 @@ enum output_result rc_reply_output_ack(struct rxe_engine *engine, struct rxe_qp 
 	return OUTPUT_TRAIN_FULL;
 }
 
-/* An ACK leaves behind the answers: while one of them pauses, the end of its own holding moves nothing. */
+/* An ACK leaves behind the responses: while one of them pauses, the end of the delay has no
+ * effect. */
 uint64_t rc_reply_next_ns(const struct rc_reply *reply)
 {
 	bool holds = reply->pending == RC_PENDING_ACK && reply->ack_delay_until_ns;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Every request of XRC names an SRQ (IBTA annex A14): its receives, its completion queue and its protection domain serve the request,
- * the domain also where it spends no receive. */
+/* Each XRC request names an SRQ (IBTA annex A14). The SRQ's receives, completion queue and
+ * protection domain serve the request; the domain also serves requests that take no receive. */
 #include "emu/rc/xrc.h"
 
 #include "emu/engine.h"

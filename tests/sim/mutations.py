@@ -195,7 +195,7 @@ MUTATIONS = [
     ("xrc_overrun_cq", "emu/rc/xrc.c", "\tif (srq->cq->overrun)\n\t\treturn RC_FAULT_XRC_CQ;\n", "", "XRC: messages go on while the SRQ's CQ has overrun"),
     ("xrc_reads_not_again", "emu/rc/responder_duplicate.c", "if (qp->type == RXE_QPT_XRC_RECV &&\n\t    rxe", "if (false &&\n\t    rxe",
      "XRC: a read asked for again is refused"),
-    ("xrc_late_owner_loses_it", "emu/rc/responder_execute.c", "\tqp->claim.held = true; /* until the peer sends the packet again */\n", "",
+    ("xrc_late_owner_loses_it", "emu/rc/responder_execute.c", "\tqp->claim.held = true;\n", "",
      "XRC: a receive of another process, told of too late, is lost"),
     ("xrc_verdict_sticks", "emu/complete.c", "\tqp->claim.injected = RXE_WC_SUCCESS;\n\tqp->claim.cursor", "\tqp->claim.cursor",
      "XRC: what the host said of one receive is said of the next one as well"),
