@@ -8,6 +8,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "lib/control/cancel.h"
 #include "lib/progress/memory.h"
 
 #define PAGES_AT_ONCE 4096u
@@ -25,6 +26,7 @@ static uint64_t meminfo(const char *text, const char *key)
 static bool machine_memory(uint64_t *ret_total, uint64_t *ret_available)
 {
 	char text[8192];
+	NO_CANCEL;
 	int fd = open("/proc/meminfo", O_RDONLY | O_CLOEXEC);
 	ssize_t n = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
 
