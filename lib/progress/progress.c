@@ -23,7 +23,6 @@
 #include "net/link/link.h"
 #include "net/wire/opcode.h"
 
-#define ACK_HOLD_NS    20000u
 #define PROBE_NS       8000000u /* longer than a program is kept from its processor as a rule */
 #define ARRIVALS       (2 * TRAIN_MAX_SEGS)
 #define EXIT_ATTEMPTS  1000
@@ -46,34 +45,19 @@ bool progress_lock(struct progress *progress)
 	return true;
 }
 
-/* A deadline within microseconds is an ACK that waits for a request to ride behind. Who polls will see to it; the thread is
- * not woken for each, but looks every millisecond while there are any. */
-static uint64_t thread_deadline(struct progress *progress)
-{
-	uint64_t deadline = rxe_engine_deadline(progress->engine);
-	uint64_t now_ns = progress->engine->now_ns;
-	uint64_t fault_ns = vb_wire_deadline(&progress->wire);
-
-	if (deadline > now_ns + ACK_HOLD_NS || fault_ns < now_ns + PROGRESS_TICK_NS)
-		return deadline < fault_ns ? deadline : fault_ns;
-	atomic_store_explicit(&progress->held_at_ns, now_ns, memory_order_relaxed);
-	return now_ns + PROGRESS_TICK_NS;
-}
-
 void progress_unlock(struct progress *progress)
 {
-	uint64_t deadline = thread_deadline(progress);
-	bool expecting = progress->engine->open_wrs != 0;
-	bool earlier =
-		deadline < atomic_load_explicit(&progress->thread_wakes_ns, memory_order_relaxed);
+	const struct rxe_engine *engine = progress->engine;
+	const struct schedule_timers timers = {
+		.engine_ns = rxe_engine_deadline(engine),
+		.link_ns = vb_wire_deadline(&progress->wire),
+	};
+	const struct schedule_decision decision = schedule_engine_released(
+		&progress->schedule, engine->now_ns, &timers, engine->open_wrs != 0);
 
-	if (earlier)
-		atomic_store_explicit(&progress->thread_wakes_ns, deadline, memory_order_relaxed);
-	if (expecting != atomic_load_explicit(&progress->expecting, memory_order_relaxed))
-		atomic_store_explicit(&progress->expecting, expecting, memory_order_relaxed);
 	pthread_mutex_unlock(&progress->lock);
-	if (earlier)
-		progress_thread_kick(progress);
+	if (decision.action == SCHEDULE_WAKE_BACKGROUND)
+		progress_thread_wake(progress);
 }
 
 void progress_quiesce(struct progress *progress)
@@ -98,8 +82,10 @@ static bool send_built(struct progress *progress)
 	return true;
 }
 
-static void build(struct progress *progress, uint64_t now_ns)
+/* Returns whether a train is for a process of this host. */
+static bool build(struct progress *progress, uint64_t now_ns)
 {
+	bool to_local_peer = false;
 	uint16_t max_segs = link_max_segs(progress->wire.phy);
 
 	while (progress->tx_count < PROGRESS_TRAINS) {
@@ -111,32 +97,37 @@ static void build(struct progress *progress, uint64_t now_ns)
 		};
 		if (!rxe_engine_output(progress->engine, train, now_ns))
 			break;
-		progress->sent_to_local_peer |= link_is_local(progress->wire.phy, &train->dst);
+		to_local_peer |= link_is_local(progress->wire.phy, &train->dst);
 		progress->tx_count++;
 	}
+	return to_local_peer;
 }
 
-static void transmit(struct progress *progress, uint64_t now_ns)
+static bool transmit(struct progress *progress, uint64_t now_ns)
 {
+	bool to_local_peer = false;
 	uint32_t built;
 
 	do {
 		if (!send_built(progress))
 			break;
-		build(progress, now_ns);
+		to_local_peer |= build(progress, now_ns);
 		built = progress->tx_count;
 	} while (send_built(progress) && built == PROGRESS_TRAINS);
 	rxe_engine_settle(progress->engine);
+	return to_local_peer;
 }
 
-void progress_transmit(struct progress *progress, uint64_t now_ns)
+bool progress_transmit(struct progress *progress, uint64_t now_ns)
 {
+	bool to_local_peer;
 	NO_CANCEL;
 
 	atomic_fetch_add(gauge(progress), 1);
-	transmit(progress, now_ns);
+	to_local_peer = transmit(progress, now_ns);
 	vb_memory_turn_ends();
 	atomic_fetch_sub(gauge(progress), 1);
+	return to_local_peer;
 }
 
 static bool has_op(const struct wire_arrival *arrival, enum wire_op from, enum wire_op to)
@@ -213,12 +204,12 @@ static uint32_t host_random(void *host)
 
 void progress_cq_armed(struct progress *progress)
 {
-	atomic_fetch_add(&progress->armed, 1);
+	schedule_cq_armed(&progress->schedule);
 }
 
 void progress_cq_disarmed(struct progress *progress)
 {
-	atomic_fetch_sub(&progress->armed, 1);
+	schedule_cq_disarmed(&progress->schedule);
 }
 
 void progress_cq_notify(void *host, struct rxe_cq *cq)
@@ -298,7 +289,7 @@ static void init_engine(struct progress *progress)
 		.counters = &shared->slot[progress->attachment->slot].counters,
 		.slot = progress->attachment->slot,
 		.max_mtu = progress->info->max_mtu,
-		.ack_delay_ns = ACK_HOLD_NS,
+		.ack_delay_ns = SCHEDULE_ACK_HOLD_NS,
 		.probe_ns = PROBE_NS,
 		.qpn_last = atomic_load(&shared->slot[progress->attachment->slot].qpn_roll),
 		.qpn_key = shared->slot[progress->attachment->slot].qpn_key,
@@ -367,14 +358,10 @@ int progress_start(struct progress *progress)
 	progress->random_state = ((uint32_t)clock_now_ns() ^ (uint32_t)getpid() << 16) | 1;
 	progress->tx_first = progress->tx_count = 0;
 	progress->room = (struct credits){ 0 };
-	progress->epoll_fd = progress->calm_fd = -1;
+	progress->all_fd = progress->events_fd = -1;
 	remote_open(progress);
 	(void)progress->owner->server_event_ready(
 		progress); /* a capture that is under way shall have the first packet too */
-	atomic_store(&progress->stopping, false);
-	atomic_store(&progress->dozing,
-		     0); /* after fork(), of threads that stayed with the parent */
-	atomic_store(&progress->thread_wakes_ns, UINT64_MAX);
 	pthread_mutex_lock(&progress->lock);
 	progress->engine = engine;
 	init_engine(progress);
@@ -444,6 +431,7 @@ void progress_drop_in_child(struct progress *progress)
 {
 
 	init_lock(progress);
+	schedule_forked(&progress->schedule);
 	if (!progress->engine)
 		return;
 	if (progress->has_thread)

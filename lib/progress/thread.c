@@ -1,10 +1,7 @@
 // SPDX-License-Identifier: MIT
-/* The background thread: runs the engine for programs that call nothing, being the target of one-sided operations, waiting
- * for an event, or spinning on their own memory.
- *
- * It blocks on the sockets, with the engine's deadline as its timeout. When it is woken and finds that a thread of the
- * program is polling, it is only in the way: it lies down for a while, longer each time, and the polling thread does the
- * work. It never touches the program's signals and ends before the process does. */
+/* The background thread: waits on the link and on everything else that concerns a device, and carries out what schedule.h decides.
+ * It blocks the program's signals, and ends before the attachment does. */
+#include <assert.h>
 #include <errno.h>
 #include <limits.h>
 #include <poll.h>
@@ -24,38 +21,28 @@
 #include "net/link/clock.h"
 #include "net/link/link.h"
 
-#define LINGER_NS      50000u /* keep looking after the last packet */
-#define POLLER_NEAR_NS 20000u /* a poll this long ago: somebody is at it */
-#define NAP_MIN_NS     50000u
-#define NAP_MAX_NS     800000u /* less than a tick: a held ACK does not cut it short */
-#define GONE_NS	       30000u  /* how long a poller must not have polled, while it could */
-#define LONG_AGO_NS    5000000u
-#define YIELD_SHORT_NS                                                                             \
-	10000u /* an interrupt may take that long, a program that spins takes longer */
-#define HELD_LATELY_NS 5000000u
-#define RESEND_NS      100000u /* the kernel took no more: try again */
-#define MAX_EVENTS     4
+#define MAX_EVENTS 4
 
 enum source {
 	SOURCE_LINK,
-	SOURCE_CALM,
+	SOURCE_EVENTS,
 	SOURCE_WAKE,
 	SOURCE_SERVER,
-	SOURCE_BELL,
+	SOURCE_DOORBELL,
 };
 
-/* All processors, a short slice: the thread wakes often and runs briefly. Every refusal is fine. */
-static void be_nimble(void)
+/* All processors, whatever the program is pinned to, and a short time slice: the thread wakes often and runs briefly. Its priority
+ * stays the program's: a lower one would starve beside a program that spins. Refusals are harmless. */
+static void set_affinity_and_slice(void)
 {
 	cpu_set_t all;
 
 	memset(&all, 0xff, sizeof(all));
 	sched_setaffinity(0, sizeof(all), &all);
-	/* As important as the program: beside one that spins at a higher priority it would starve. */
 	ctl_short_slice();
 }
 
-/* The kernel, valgrind (ENOSYS) or a filter of system calls (any errno) refused epoll_pwait2: not asked again. */
+/* The kernel, valgrind (ENOSYS) or a system call filter (any errno) refused epoll_pwait2. */
 static _Atomic bool no_pwait2;
 
 static int wait_ms(int epoll_fd, struct epoll_event *ret, uint64_t ns)
@@ -65,7 +52,7 @@ static int wait_ms(int epoll_fd, struct epoll_event *ret, uint64_t ns)
 	return epoll_wait(epoll_fd, ret, MAX_EVENTS, ms > INT_MAX ? -1 : (int)ms);
 }
 
-/* Returns how many of the MAX_EVENTS at most there are, or -1 and errno. */
+/* Returns the number of events, up to MAX_EVENTS, or -1 and errno. ns UINT64_MAX: no timeout. */
 static int wait_ns(int epoll_fd, struct epoll_event *ret, uint64_t ns)
 {
 	struct timespec timeout = { (time_t)(ns / 1000000000u), (long)(ns % 1000000000u) };
@@ -81,149 +68,14 @@ static int wait_ns(int epoll_fd, struct epoll_event *ret, uint64_t ns)
 	return wait_ms(epoll_fd, ret, ns);
 }
 
-/* A thread of the program runs the engine this moment: a long message takes it longer than POLLER_NEAR_NS. */
-static bool is_held(struct progress *progress)
+/* For struct schedule. */
+static bool is_engine_held(void *arg)
 {
+	struct progress *progress = arg;
+
 	if (pthread_mutex_trylock(&progress->lock) != 0)
 		return true;
 	pthread_mutex_unlock(&progress->lock);
-	return false;
-}
-
-static bool poller_is_near(struct progress *progress, uint64_t now_ns)
-{
-	uint64_t last = atomic_load_explicit(&progress->polled_at_ns, memory_order_relaxed);
-
-	if (!last || last + LONG_AGO_NS <= now_ns)
-		return false;
-	return last + POLLER_NEAR_NS > now_ns || atomic_load(&progress->dozing) ||
-	       is_held(progress);
-}
-
-/* Is the program kept from running by us? */
-static bool is_in_the_way(struct progress *progress, uint64_t now_ns)
-{
-	return atomic_load_explicit(&progress->active_at_ns, memory_order_relaxed) + LONG_AGO_NS >
-		       now_ns &&
-	       atomic_load_explicit(&progress->active_cpu, memory_order_relaxed) == sched_getcpu();
-}
-
-/* True: somebody else wanted the processor. Each further look would cost him more than it is worth, and us the scheduler's favour,
- * which the next packet needs. */
-static bool is_wanted_elsewhere(void)
-{
-	uint64_t before_ns = clock_now_ns();
-
-	sched_yield();
-	return clock_now_ns() - before_ns > YIELD_SHORT_NS;
-}
-
-/* Run the engine until nothing has come for a while, or the program polls for itself, or somebody else needs the processor. */
-static void serve(struct progress *progress)
-{
-	uint64_t now_ns = clock_now_ns();
-	uint64_t until_ns = now_ns + LINGER_NS;
-
-	while (now_ns < until_ns && !atomic_load(&progress->stopping)) {
-		bool arrived = false;
-
-		/* Held: somebody of the program runs the engine this moment. */
-		if (pthread_mutex_trylock(&progress->lock) == 0) {
-			now_ns = clock_now_ns();
-			arrived = progress_run(progress, now_ns);
-			if (arrived)
-				atomic_store(&progress->polled_arrivals, 0);
-			progress_unlock(progress);
-		} else {
-			now_ns = clock_now_ns();
-		}
-		if (arrived)
-			until_ns = now_ns + LINGER_NS;
-		else if (poller_is_near(progress, now_ns) || is_in_the_way(progress, now_ns) ||
-			 is_wanted_elsewhere())
-			return;
-	}
-}
-
-/* How long until a timer is due. Under the lock. */
-static uint64_t due_in(struct progress *progress)
-{
-	uint64_t deadline, now_ns = clock_now_ns();
-
-	deadline = rxe_engine_deadline(progress->engine);
-	if (vb_wire_deadline(&progress->wire) < deadline)
-		deadline = vb_wire_deadline(&progress->wire);
-	if (progress->tx_first < progress->tx_count && deadline > now_ns + RESEND_NS)
-		deadline = now_ns + RESEND_NS;
-	if (atomic_load(&progress->held_at_ns) + HELD_LATELY_NS > now_ns &&
-	    deadline > now_ns + PROGRESS_TICK_NS)
-		deadline = now_ns + PROGRESS_TICK_NS;
-	atomic_store(&progress->thread_wakes_ns, deadline);
-	if (deadline == UINT64_MAX)
-		return UINT64_MAX;
-	return deadline > now_ns ? deadline - now_ns : 0;
-}
-
-static uint64_t time_to_sleep(struct progress *progress)
-{
-	uint64_t ns;
-
-	pthread_mutex_lock(&progress->lock);
-	ns = due_in(progress);
-	pthread_mutex_unlock(&progress->lock);
-	return ns;
-}
-
-/* At most so long. Waits for no lock: who holds it tells of an earlier deadline when leaving. */
-static uint64_t time_to_nap(struct progress *progress, uint64_t longest_ns)
-{
-	uint64_t ns = longest_ns;
-
-	atomic_store(&progress->thread_wakes_ns, clock_now_ns() + longest_ns);
-	if (pthread_mutex_trylock(&progress->lock) == 0) {
-		ns = due_in(progress);
-		pthread_mutex_unlock(&progress->lock);
-	}
-	/* What is due before the next tick is an ACK that waits for a ride: the program's next poll sees to it. */
-	if (ns < PROGRESS_TICK_NS)
-		ns = PROGRESS_TICK_NS;
-	ns = ns < longest_ns ? ns : longest_ns;
-	atomic_store(&progress->thread_wakes_ns, clock_now_ns() + ns);
-	return ns;
-}
-
-static bool is_waiting(struct progress *progress)
-{
-	struct pollfd link = { .fd = link_wait_fd(progress->wire.phy), .events = POLLIN };
-
-	return poll(&link, 1, 0) > 0;
-}
-
-/* It found the last arrival, and expects more: it polls, or is about to. Not so a program that found what it expected: it may be
- * spinning on its own memory by now. */
-static bool is_polling(struct progress *progress)
-{
-	return atomic_load_explicit(&progress->polled_arrivals, memory_order_relaxed) &&
-	       (atomic_load_explicit(&progress->polled_at_ns, memory_order_relaxed) ||
-		atomic_load_explicit(&progress->expecting, memory_order_relaxed));
-}
-
-/* A program that polled lately may only have lost its processor, most likely to us: give it back and see. */
-static bool polls_on(struct progress *progress)
-{
-	uint64_t last = atomic_load_explicit(&progress->polled_at_ns, memory_order_relaxed);
-	uint64_t now_ns = clock_now_ns();
-	uint64_t until_ns = now_ns + GONE_NS;
-
-	if (last && last + LONG_AGO_NS < now_ns)
-		return false;
-	while (now_ns < until_ns) {
-		if (poller_is_near(progress, now_ns) ||
-		    atomic_load_explicit(&progress->polled_at_ns, memory_order_relaxed) != last)
-			return true;
-		sched_yield();
-		now_ns = clock_now_ns();
-	}
 	return false;
 }
 
@@ -235,82 +87,115 @@ static void drain_wake(struct progress *progress)
 		return;
 }
 
-/* All but the link. Returns how much there was. */
-static int hear(struct progress *progress, uint64_t ns)
+/* Waits on everything except the link. Returns the number of events, or -1. */
+static int wait_for_events(struct progress *progress, uint64_t ns)
 {
 	struct epoll_event events[MAX_EVENTS];
-	const int n = wait_ns(progress->calm_fd, events, ns);
+	const int n = wait_ns(progress->events_fd, events, ns);
 
 	for (int i = 0; i < n; i++) {
 		if (events[i].data.u32 == SOURCE_WAKE)
 			drain_wake(progress);
-		if (events[i].data.u32 == SOURCE_BELL)
+		if (events[i].data.u32 == SOURCE_DOORBELL)
 			remote_heard(progress);
 		if (events[i].data.u32 == SOURCE_SERVER &&
 		    !progress->owner->server_event_ready(progress))
-			epoll_ctl(progress->calm_fd, EPOLL_CTL_DEL, progress->attachment->event_fd,
-				  NULL);
+			epoll_ctl(progress->events_fd, EPOLL_CTL_DEL,
+				  progress->attachment->event_fd, NULL);
 	}
 	return n;
 }
 
-static bool may_nap(struct progress *progress)
+static uint64_t link_wait_length_ns(struct progress *progress)
 {
-	return atomic_load(&progress->polled_arrivals) >= PROGRESS_NAP_AFTER &&
-	       poller_is_near(progress, clock_now_ns());
+	uint64_t now_ns, until_ns;
+
+	pthread_mutex_lock(&progress->lock);
+	now_ns = clock_now_ns();
+	until_ns =
+		schedule_link_wait_began(&progress->schedule, now_ns,
+					 &(struct schedule_timers){
+						 .engine_ns = rxe_engine_deadline(progress->engine),
+						 .link_ns = vb_wire_deadline(&progress->wire),
+						 .unsent = progress->tx_first < progress->tx_count,
+					 });
+	pthread_mutex_unlock(&progress->lock);
+	if (until_ns == UINT64_MAX)
+		return UINT64_MAX;
+	return until_ns > now_ns ? until_ns - now_ns : 0;
 }
 
-/* The program polls: leave the link to it, deaf to it, for a nap. A thread that waited on the link would be woken by each packet,
- * for nothing, at the sender's cost. A program that stops polling meanwhile and waits for what lands in its memory is let down
- * by that, once: the next is earned anew. */
-static void nap(struct progress *progress, uint64_t *nap_ns)
-{
-	uint64_t length_ns =
-		time_to_nap(progress, atomic_load(&progress->armed) ? NAP_MIN_NS : *nap_ns);
-
-	atomic_store(&progress->napping, true);
-	if (hear(progress, length_ns) == 0) {
-		if (polls_on(progress)) {
-			if (*nap_ns < NAP_MAX_NS)
-				*nap_ns *= 2;
-		} else if (is_waiting(progress)) {
-			atomic_store(&progress->polled_arrivals, 0);
-			*nap_ns = NAP_MIN_NS;
-		}
-	}
-	atomic_store(&progress->napping, false);
-}
-
-/* Wait for whatever comes. */
-static void listen_to_all(struct progress *progress)
+static void wait_on_link(struct progress *progress)
 {
 	struct epoll_event events[MAX_EVENTS];
-	int n;
+	const int n = wait_ns(progress->all_fd, events, link_wait_length_ns(progress));
 
-	atomic_store(&progress->listening, true);
-	n = wait_ns(progress->epoll_fd, events, time_to_sleep(progress));
-	atomic_store(&progress->listening, false);
+	schedule_link_wait_returned(&progress->schedule);
 	for (int i = 0; i < n; i++)
-		if (events[i].data.u32 == SOURCE_CALM)
-			hear(progress, 0);
+		if (events[i].data.u32 == SOURCE_EVENTS)
+			wait_for_events(progress, 0);
+}
+
+static void step_back(struct progress *progress, uint64_t ns)
+{
+	const int n = wait_for_events(progress, ns);
+
+	schedule_step_back_returned(&progress->schedule, clock_now_ns(), n != 0);
+}
+
+static void look_at_link(struct progress *progress)
+{
+	struct pollfd link = { .fd = link_wait_fd(progress->wire.phy), .events = POLLIN };
+
+	schedule_link_looked_at(&progress->schedule, poll(&link, 1, 0) > 0);
+}
+
+/* A thread of the program that holds the engine runs it already. */
+static void run_engine(struct progress *progress)
+{
+	bool arrived = false;
+	uint64_t now_ns;
+
+	if (pthread_mutex_trylock(&progress->lock) == 0) {
+		now_ns = clock_now_ns();
+		arrived = progress_run(progress, now_ns);
+		progress_unlock(progress);
+	} else {
+		now_ns = clock_now_ns();
+	}
+	schedule_engine_ran(&progress->schedule, now_ns, sched_getcpu(), arrived);
+}
+
+static void yield(struct progress *progress)
+{
+	const uint64_t before_ns = clock_now_ns();
+
+	sched_yield();
+	schedule_background_yielded(&progress->schedule, clock_now_ns() - before_ns);
 }
 
 static void *thread_main(void *arg)
 {
 	struct progress *progress = arg;
-	uint64_t nap_ns = NAP_MIN_NS;
 
-	be_nimble();
-	while (!atomic_load(&progress->stopping)) {
-		if (may_nap(progress)) {
-			nap(progress, &nap_ns);
-			continue;
+	set_affinity_and_slice();
+	for (;;) {
+		const uint64_t now_ns = clock_now_ns();
+		const struct schedule_decision decision =
+			schedule_background_next(&progress->schedule, now_ns);
+
+		switch (decision.action) {
+		case SCHEDULE_WAIT_ON_LINK: wait_on_link(progress); break;
+		case SCHEDULE_STEP_BACK: step_back(progress, decision.until_ns - now_ns); break;
+		case SCHEDULE_LOOK_AT_LINK: look_at_link(progress); break;
+		case SCHEDULE_RUN_ENGINE: run_engine(progress); break;
+		case SCHEDULE_YIELD: yield(progress); break;
+		case SCHEDULE_EXIT: return NULL;
+		case SCHEDULE_NOTHING:
+		case SCHEDULE_SLEEP:
+		case SCHEDULE_WAKE_BACKGROUND: assert(!"a decision for a thread of the program");
 		}
-		listen_to_all(progress);
-		if (!may_nap(progress) && !(is_polling(progress) && polls_on(progress)))
-			serve(progress);
 	}
-	return NULL;
 }
 
 static int add(int epoll_fd, int fd, enum source source)
@@ -322,28 +207,28 @@ static int add(int epoll_fd, int fd, enum source source)
 
 static void close_epoll(struct progress *progress)
 {
-	close(progress->epoll_fd);
-	close(progress->calm_fd);
+	close(progress->all_fd);
+	close(progress->events_fd);
 }
 
 static int open_epoll(struct progress *progress)
 {
 	int err = 0;
 
-	progress->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
-	progress->calm_fd = epoll_create1(EPOLL_CLOEXEC);
-	if (progress->epoll_fd < 0 || progress->calm_fd < 0)
+	progress->all_fd = epoll_create1(EPOLL_CLOEXEC);
+	progress->events_fd = epoll_create1(EPOLL_CLOEXEC);
+	if (progress->all_fd < 0 || progress->events_fd < 0)
 		err = -errno;
 	if (!err)
-		err = add(progress->epoll_fd, link_wait_fd(progress->wire.phy), SOURCE_LINK);
+		err = add(progress->all_fd, link_wait_fd(progress->wire.phy), SOURCE_LINK);
 	if (!err)
-		err = add(progress->epoll_fd, progress->calm_fd, SOURCE_CALM);
+		err = add(progress->all_fd, progress->events_fd, SOURCE_EVENTS);
 	if (!err)
-		err = add(progress->calm_fd, progress->wake_fd, SOURCE_WAKE);
+		err = add(progress->events_fd, progress->wake_fd, SOURCE_WAKE);
 	if (!err)
-		err = add(progress->calm_fd, progress->attachment->event_fd, SOURCE_SERVER);
+		err = add(progress->events_fd, progress->attachment->event_fd, SOURCE_SERVER);
 	if (!err)
-		err = add(progress->calm_fd, progress->errands.bell_fd, SOURCE_BELL);
+		err = add(progress->events_fd, progress->errands.bell_fd, SOURCE_DOORBELL);
 	if (err)
 		close_epoll(progress);
 	return err;
@@ -359,7 +244,8 @@ int progress_thread_start(struct progress *progress)
 	err = open_epoll(progress);
 	if (err)
 		return err;
-	/* It takes no signal of the program's, but for faults: those are its own, and memory.c catches them. */
+	schedule_start(&progress->schedule, is_engine_held, progress);
+	/* The program's signals stay with its own threads. Faults are the thread's own: memory.c handles them. */
 	sigfillset(&all);
 	sigdelset(&all, SIGSEGV);
 	sigdelset(&all, SIGBUS);
@@ -379,8 +265,8 @@ void progress_thread_stop(struct progress *progress)
 {
 	if (!progress->has_thread)
 		return;
-	atomic_store(&progress->stopping, true);
-	progress_thread_kick(progress);
+	schedule_stop(&progress->schedule);
+	progress_thread_wake(progress);
 	pthread_join(progress->thread, NULL);
 	close_epoll(progress);
 	progress->has_thread = false;
@@ -391,7 +277,7 @@ void progress_thread_forget(struct progress *progress)
 	close_epoll(progress);
 }
 
-void progress_thread_kick(struct progress *progress)
+void progress_thread_wake(struct progress *progress)
 {
 	vb_eventfd_signal(progress->wake_fd);
 }

@@ -64,21 +64,6 @@ static void translate(struct rxe_send_wr *to, const struct ibv_send_wr *from, en
 	}
 }
 
-void vb_post_end(struct vb_qp *qp, bool was_idle, uint64_t now_ns)
-{
-	struct progress *progress = &qp->dev->progress;
-	bool neighbour;
-
-	progress->sent_to_local_peer = false;
-	progress_active(progress, now_ns);
-	progress_transmit(&qp->dev->progress, now_ns);
-	neighbour = progress->sent_to_local_peer;
-	progress_unlock(&qp->dev->progress);
-	/* The peer may need this very processor to see it; while more is under way, the program has more to do itself. */
-	if (neighbour && was_idle)
-		progress_yield(progress, now_ns);
-}
-
 static int post_send(struct ibv_qp *base, struct ibv_send_wr *wr, struct ibv_send_wr **bad_wr)
 {
 	struct vb_qp *qp = vb_qp(base);
@@ -106,7 +91,7 @@ static int post_send(struct ibv_qp *base, struct ibv_send_wr *wr, struct ibv_sen
 			break;
 		}
 	}
-	vb_post_end(qp, was_idle, now_ns);
+	progress_posted(&qp->dev->progress, was_idle, now_ns);
 	return vb_post_errno(result);
 }
 

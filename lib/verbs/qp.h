@@ -38,8 +38,6 @@ void vb_qp_unlock_cqs(struct vb_qp *qp);
 
 /* post.c: the errno of a result. */
 int vb_post_errno(enum post_result result);
-/* Requests were posted to a QP that was_idle before: send them. Under the engine lock, which it gives back. */
-void vb_post_end(struct vb_qp *qp, bool was_idle, uint64_t now_ns);
 
 /* wr.c: the ibv_wr_* calls of a QP made for them. 0, EOPNOTSUPP for operations we or its type do not have, ENOMEM. */
 int vb_wr_create(struct vb_qp *qp, uint64_t send_ops);

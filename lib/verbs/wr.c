@@ -290,7 +290,7 @@ static int post_all(struct vb_qp *qp)
 		result = post_one(qp, &builder->wrs[i], now_ns);
 	if (result != POST_OK)
 		rxe_post_withdraw(qp->dev->progress.engine, &qp->qp, tail);
-	vb_post_end(qp, was_idle, now_ns);
+	progress_posted(&qp->dev->progress, was_idle, now_ns);
 	return vb_post_errno(result);
 }
 
