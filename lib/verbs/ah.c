@@ -1,11 +1,23 @@
 // SPDX-License-Identifier: MIT
 /* Address handles: where a datagram goes. On RoCE that is always a GID; LIDs mean nothing. */
+#include "lib/verbs/ah.h"
+
 #include <arpa/inet.h>
+#include <errno.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "emu/limits.h"
+#include "lib/progress/progress.h"
+#include "lib/verbs/context.h"
 #include "lib/verbs/destroy.h"
-#include "lib/verbs/objects.h"
+#include "lib/verbs/error.h"
+#include "lib/verbs/gate.h"
+#include "lib/verbs/live.h"
+#include "lib/verbs/pd.h"
 
 #define PORT 1
 #define GRH_V4_OFF                                                                                 \

@@ -5,7 +5,10 @@
  * was dropped because its object went may leave a count behind; the reader then finds nothing and waits on. */
 #include "lib/verbs/async.h"
 
+#include <errno.h>
 #include <fcntl.h>
+#include <stdatomic.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
@@ -13,12 +16,20 @@
 #include <utlist.h>
 
 #include "emu/engine.h"
+#include "emu/host.h"
+#include "emu/limits.h"
 #include "lib/control/cancel.h"
+#include "lib/control/client.h"
 #include "lib/control/socket.h"
 #include "lib/progress/capture.h"
 #include "lib/progress/eventfd.h"
+#include "lib/progress/log.h"
+#include "lib/progress/progress.h"
+#include "lib/verbs/context.h"
 #include "lib/verbs/cq.h"
-#include "lib/verbs/objects.h"
+#include "lib/verbs/fork.h"
+#include "lib/verbs/gate.h"
+#include "lib/verbs/live.h"
 #include "lib/verbs/qp.h"
 #include "lib/verbs/srq.h"
 #include "net/link/clock.h"
@@ -132,10 +143,10 @@ static void push_all(struct vb_device *dev, enum ibv_event_type type, int port)
 	pthread_mutex_lock(&dev->progress.lock);
 	for (struct vb_context *context = dev->open_contexts; context;
 	     context = context->async.next) {
-		if (!context->told_fatal)
+		if (!context->fatal_notified)
 			push(context, &out);
 		/* The last that it hears of the device. */
-		context->told_fatal |= type == IBV_EVENT_DEVICE_FATAL;
+		context->fatal_notified |= type == IBV_EVENT_DEVICE_FATAL;
 	}
 	pthread_mutex_unlock(&dev->progress.lock);
 }

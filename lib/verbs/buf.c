@@ -1,11 +1,18 @@
 // SPDX-License-Identifier: MIT
 /* ibv_alloc_buf: buffers by the device's choice of memory. Any memory is good enough for this one, so it is the heap's. */
+#include "lib/verbs/buf.h"
+
+#include <errno.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "lib/verbs/context.h"
-#include "lib/verbs/mr.h"
-#include "lib/verbs/objects.h"
+#include "lib/abi/newer.h"
+#include "lib/verbs/error.h"
+#include "lib/verbs/gate.h"
+#include "lib/verbs/live.h"
+#include "lib/verbs/ops.h"
+#include "lib/verbs/pd.h"
 
 struct ibv_buf {
 	struct ibv_context *context;

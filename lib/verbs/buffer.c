@@ -5,7 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "lib/verbs/objects.h"
+#include "lib/abi/newer.h"
+#include "lib/verbs/pd.h"
 
 #define ALIGNMENT 64 /* a cache line: a queue never shares one with what lies beside it */
 

@@ -2,7 +2,9 @@
 /* Completion channels: events of armed CQs, read by a program that blocks on them or polls the descriptor itself. */
 #include "lib/verbs/channel.h"
 
+#include <errno.h>
 #include <fcntl.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
@@ -10,9 +12,13 @@
 
 #include "lib/control/cancel.h"
 #include "lib/progress/eventfd.h"
+#include "lib/progress/progress.h"
+#include "lib/verbs/context.h"
 #include "lib/verbs/cq.h"
 #include "lib/verbs/destroy.h"
-#include "lib/verbs/objects.h"
+#include "lib/verbs/error.h"
+#include "lib/verbs/gate.h"
+#include "lib/verbs/live.h"
 #include "net/link/clock.h"
 
 /* Look for the event ourselves before we sleep: a sleep at both ends costs some 60 us a round trip. Long enough to see the answer

@@ -1,13 +1,19 @@
 // SPDX-License-Identifier: MIT
 /* A program closes a context with objects alive on it. The kernel frees a context with all that is its; here the engine, which other
  * contexts of the process may share, would go on answering for queue pairs whose memory the program is about to free. */
+#include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <string.h>
 
 #include "emu/engine.h"
+#include "emu/limits.h"
+#include "lib/abi/newer.h"
+#include "lib/progress/progress.h"
 #include "lib/verbs/context.h"
 #include "lib/verbs/cq.h"
-#include "lib/verbs/objects.h"
+#include "lib/verbs/fork.h"
+#include "lib/verbs/live.h"
 #include "lib/verbs/qp.h"
 #include "lib/verbs/srq.h"
 #include "lib/verbs/xrcd.h"

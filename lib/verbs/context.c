@@ -2,7 +2,11 @@
 /* Opening, importing and closing a device. The first context of a process attaches it to the device, the last detaches it. */
 #include "lib/verbs/context.h"
 
+#include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -10,8 +14,16 @@
 
 #include "lib/abi/refuse.h"
 #include "lib/control/cancel.h"
+#include "lib/progress/log.h"
+#include "lib/progress/progress.h"
+#include "lib/verbs/async.h"
 #include "lib/verbs/device.h"
-#include "lib/verbs/objects.h"
+#include "lib/verbs/error.h"
+#include "lib/verbs/fork.h"
+#include "lib/verbs/gate.h"
+#include "lib/verbs/live.h"
+#include "lib/verbs/ops.h"
+#include "lib/verbs/pd.h"
 
 /* All that follows: under the device's lock. */
 static int attach_locked(struct vb_device *dev)
@@ -122,8 +134,8 @@ static void fill(struct vb_context *ctx)
 	base->device = &ctx->dev->base;
 	base->cmd_fd = ctx->ctl.cmd_fd;
 	base->async_fd = -1;
-	ctx->given_fd = -1;
-	base->num_comp_vectors = VB_COMP_VECTORS;
+	ctx->import_fd = -1;
+	base->num_comp_vectors = 1;
 	pthread_mutex_init(&base->mutex, NULL);
 }
 
@@ -193,17 +205,17 @@ static void take_given(struct vb_context *ctx, struct ctl_client *client, int cm
 
 	if (fstat(cmd_fd, &st) || ctl_holds(client, cmd_fd))
 		return;
-	ctx->given_fd = cmd_fd;
-	ctx->given_inode = st.st_ino;
+	ctx->import_fd = cmd_fd;
+	ctx->import_inode = st.st_ino;
 }
 
 static void close_given(const struct vb_context *ctx)
 {
 	struct stat st;
 
-	if (ctx->given_fd >= 0 && fstat(ctx->given_fd, &st) == 0 && S_ISSOCK(st.st_mode) &&
-	    st.st_ino == ctx->given_inode)
-		close(ctx->given_fd);
+	if (ctx->import_fd >= 0 && fstat(ctx->import_fd, &st) == 0 && S_ISSOCK(st.st_mode) &&
+	    st.st_ino == ctx->import_inode)
+		close(ctx->import_fd);
 }
 
 struct ibv_context *ibv_import_device(int cmd_fd)

@@ -1,45 +1,44 @@
 /* SPDX-License-Identifier: MIT */
-/* What fills a context's tables: one call for each room of the house. */
+/* An open device: what ibv_open_device() and ibv_import_device() return. */
 #ifndef RXE_VERBS_CONTEXT_H
 #define RXE_VERBS_CONTEXT_H
 
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "emu/container_of.h"
 #include "lib/abi/newer.h"
+#include "lib/control/client.h"
+#include "lib/verbs/async.h"
+#include "lib/verbs/device.h"
 
-/* Where an operation lives that the installed verbs.h may or may not have. */
-#ifdef RXE_DM_HAVE_DMAH
-#define VB_DMAH_OPS(verbs) (&(verbs)->base)
-#else
-#define VB_DMAH_OPS(verbs) (verbs)
-#endif
-#ifdef RXE_DM_HAVE_MR_INIT_ATTR
-#define VB_REG_MR_EX_OPS(verbs) (&(verbs)->base)
-#else
-#define VB_REG_MR_EX_OPS(verbs) (verbs)
-#endif
-#ifdef RXE_DM_HAVE_DM_EXPORT
-#define VB_EXPORT_OPS(verbs) (&(verbs)->base)
-#else
-#define VB_EXPORT_OPS(verbs) (verbs)
-#endif
-#ifdef RXE_DM_HAVE_BUF
-#define VB_BUF_OPS(verbs) (&(verbs)->base)
-#else
-#define VB_BUF_OPS(verbs) (verbs)
-#endif
+struct vb_context {
+	struct vb_device *dev;
+	struct ctl_context ctl;
+	struct vb_async async;
+	int import_fd; /* the descriptor it was imported by, closed with the context; else -1 */
+	uint64_t import_inode; /* of import_fd: the number may be another file's by then */
+	uint32_t fatal; /* value of ctl_faults.fatal at open; the context is dead once it differs */
+	bool fatal_notified; /* IBV_EVENT_DEVICE_FATAL was queued; under the engine lock */
+	bool closing;	     /* the gate lets every verb pass */
+	/* Last: programs hold a pointer to verbs.base.context, and a newer verbs_context may grow. */
+	struct verbs_context_65 verbs;
+};
 
-void vb_query_ops(struct verbs_context_65 *verbs);
-void vb_pd_ops(struct verbs_context_65 *verbs);
-void vb_mr_ops(struct verbs_context_65 *verbs);
-void vb_dm_ops(struct verbs_context_65 *verbs);
-void vb_dmah_ops(struct verbs_context_65 *verbs);
-void vb_buf_ops(struct verbs_context_65 *verbs);
-void vb_cq_ops(struct verbs_context_65 *verbs);
-void vb_qp_ops(struct verbs_context_65 *verbs);
-void vb_srq_ops(struct verbs_context_65 *verbs);
-void vb_xrcd_ops(struct verbs_context_65 *verbs);
-void vb_post_ops(struct verbs_context_65 *verbs);
+static inline struct vb_context *vb_context(struct ibv_context *context)
+{
+	return container_of(context, struct vb_context, verbs.base.context);
+}
 
-/* close.c: what a program left on a context that it closes goes, so that the engine does not go on serving it. */
+static inline struct vb_device *vb_device(struct ibv_context *context)
+{
+	return vb_context(context)->dev;
+}
+
+/* Is it a live context of this library? In the child of a fork() the first call attaches the device again. Control path only. */
+bool vb_is_context(const struct ibv_context *context);
+
+/* Destroys the objects that a program left on a context that it closes (close.c). */
 void vb_context_abandon(struct ibv_context *context);
 
 #endif

@@ -2,16 +2,27 @@
 /* Completion queues: create, poll, arm, resize, destroy (ibv_create_cq(3), ibv_poll_cq(3)). */
 #include "lib/verbs/cq.h"
 
+#include <assert.h>
+#include <errno.h>
+#include <stddef.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "emu/engine.h"
+#include "emu/limits.h"
 #include "lib/control/cancel.h"
+#include "lib/progress/progress.h"
 #include "lib/verbs/async.h"
 #include "lib/verbs/channel.h"
 #include "lib/verbs/context.h"
 #include "lib/verbs/destroy.h"
-#include "lib/verbs/objects.h"
+#include "lib/verbs/error.h"
+#include "lib/verbs/fork.h"
+#include "lib/verbs/gate.h"
+#include "lib/verbs/live.h"
+#include "lib/verbs/ops.h"
+#include "lib/verbs/pd.h"
 
 #define POLL_CHUNK 16
 

@@ -1,10 +1,15 @@
 // SPDX-License-Identifier: MIT
 /* Extended completion queues (ibv_create_cq_ex(3)): start_poll, next_poll, end_poll and what they let a program read. */
 #include <endian.h>
+#include <errno.h>
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdint.h>
 #include <time.h>
 
+#include "lib/abi/newer.h"
 #include "lib/verbs/cq.h"
-#include "lib/verbs/objects.h"
+#include "lib/verbs/fork.h"
 #include "net/link/clock.h"
 
 #define READABLE                                                                                   \

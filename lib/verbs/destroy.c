@@ -3,8 +3,12 @@
 #include "lib/verbs/destroy.h"
 
 #include <errno.h>
+#include <stdbool.h>
 
-#include "lib/verbs/objects.h"
+#include "lib/abi/newer.h"
+#include "lib/verbs/context.h"
+#include "lib/verbs/gate.h"
+#include "lib/verbs/live.h"
 
 /* All kinds but contexts begin with a pointer to their context. */
 static struct ibv_context *context_of(const void *object)

@@ -3,14 +3,19 @@
  * are open, and listing twice gives the same pointers, as programs expect. */
 #include "lib/verbs/device.h"
 
+#include <errno.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "lib/control/cancel.h"
+#include "lib/progress/log.h"
+#include "lib/verbs/async.h"
 #include "lib/verbs/cq.h"
+#include "lib/verbs/error.h"
 #include "lib/verbs/failure.h"
-#include "lib/verbs/objects.h"
+#include "lib/verbs/gate.h"
 
 /* Where stock providers keep their table of operations: ours is nobody's, and empty. */
 static const void *const no_provider[64];

@@ -1,21 +1,57 @@
 /* SPDX-License-Identifier: MIT */
-/* The process's devices, and the connection to the server that has them. */
+/* The process's rxe_dm devices, and the connection to the server that has them.
+ *
+ * A device, once listed, is never freed, so an ibv_device pointer stays valid until the process ends. The first open context
+ * attaches the process to the device (slot, mappings, engine), the last one detaches it. */
 #ifndef RXE_VERBS_DEVICE_H
 #define RXE_VERBS_DEVICE_H
 
+#include <assert.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stddef.h>
 #include <stdint.h>
 
-struct ctl_client;
-struct vb_device;
-struct ibv_device;
+#include "emu/container_of.h"
+#include "lib/abi/newer.h"
+#include "lib/control/client.h"
+#include "lib/progress/progress.h"
+#include "lib/verbs/gate.h"
 
-/* The one behind this pointer, or NULL: it is not ours. */
+#define VB_MAX_DEVICES 16
+
+struct vb_context;
+
+struct vb_device {
+	struct ibv_device base;
+	/* Stock provider libraries look here for their own table of operations, and find one that is nobody's. */
+	const void *foreign;
+	struct ctl_client *client;
+	struct ctl_device info;
+
+	pthread_mutex_t lock;		  /* serializes attach and detach */
+	uint32_t contexts;		  /* open ones; under lock */
+	_Atomic uint32_t forks;		  /* value of vb_forks() when the process attached */
+	struct ctl_attachment attachment; /* valid while contexts is not 0 */
+	struct progress progress;
+	struct vb_context
+		*open_contexts;	  /* receivers of asynchronous events; under the engine lock */
+	struct vb_verb_gate gate; /* verbs that fault rules let fail */
+};
+static_assert(offsetof(struct vb_device, foreign) == 664, "where stock providers look");
+
+static inline struct vb_device *vb_device_of_progress(struct progress *progress)
+{
+	return container_of(progress, struct vb_device, progress);
+}
+
+/* The device behind a program's pointer, or NULL: not one of this library. */
 struct vb_device *vb_device_of(const struct ibv_device *device);
-/* The connection and its device of that index, for a context that came by import; starts nothing new when there is one.
- * 0 or a negative errno. */
+/* The connection to the server, for a context that is imported; connects unless there is a connection. 0 or a negative errno. */
 int vb_device_connect(struct ctl_client **ret);
+/* The device of this index on that connection, or NULL. */
 struct vb_device *vb_device_at(const struct ctl_client *client, uint32_t index);
-/* In the child after fork(): nobody holds our locks, and the engines are gone. */
+/* In the child after fork(): makes fresh locks, drops the parent's engines. */
 void vb_devices_forked(void);
 
 #endif

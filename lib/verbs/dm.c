@@ -1,13 +1,23 @@
 // SPDX-License-Identifier: MIT
 /* Device memory: ranges of the arena, granted by the server. Programs reach them by copies and by keys. */
+#include "lib/verbs/dm.h"
+
+#include <errno.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
 #include <stdlib.h>
 
+#include "lib/control/client.h"
 #include "lib/progress/memory.h"
 #include "lib/verbs/context.h"
 #include "lib/verbs/destroy.h"
-#include "lib/verbs/give.h"
+#include "lib/verbs/error.h"
+#include "lib/verbs/gate.h"
+#include "lib/verbs/live.h"
 #include "lib/verbs/mr.h"
-#include "lib/verbs/objects.h"
+#include "lib/verbs/ops.h"
+#include "lib/verbs/pd.h"
 
 #define VB_ACCESS                                                                                  \
 	(IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ |               \
@@ -75,8 +85,8 @@ static int memcpy_from_dm(void *dst, struct ibv_dm *base, uint64_t offset, size_
 	return dst ? copy(dm, offset, dst, NULL, length) : EINVAL;
 }
 
-struct ibv_dm *vb_dm_give(struct ibv_context *context, uint32_t handle, uint64_t offset,
-			  uint64_t len, bool imported)
+struct ibv_dm *vb_dm_wrap(struct ibv_context *context, uint32_t handle, uint64_t offset,
+			  uint64_t len)
 {
 	struct vb_dm *dm = calloc(1, sizeof(*dm));
 
@@ -89,7 +99,6 @@ struct ibv_dm *vb_dm_give(struct ibv_context *context, uint32_t handle, uint64_t
 	dm->newer.handle = handle;
 	dm->offset = offset;
 	dm->len = len;
-	dm->imported = imported;
 	vb_memory_guard();
 	if (!vb_live_add(dm, VB_KIND_DM)) {
 		free(dm);
@@ -117,7 +126,7 @@ static struct ibv_dm *alloc_dm(struct ibv_context *context, struct ibv_alloc_dm_
 			    &offset);
 	if (err)
 		return vb_fail(err);
-	dm = vb_dm_give(context, handle, offset, attr->length, false);
+	dm = vb_dm_wrap(context, handle, offset, attr->length);
 	if (!dm) {
 		ctl_free_dm(ctx->dev->client, &ctx->ctl, handle);
 		return vb_fail(ENOMEM);
@@ -140,7 +149,7 @@ static struct ibv_mr *reg_dm_mr(struct ibv_pd *pd, struct ibv_dm *base, uint64_t
 				size_t length, unsigned int access)
 {
 	struct vb_dm *dm = vb_dm(base);
-	struct vb_mr like = { .kind = VB_MR_DM, .access = access, .dm = dm };
+	struct vb_mr like = { .access = access };
 	struct ctl_reg_mr reg;
 	int err;
 

@@ -1,13 +1,21 @@
 // SPDX-License-Identifier: MIT
 /* DMA handles: hints about where a region's memory is worked on (TLP processing hints, PCIe 6.2). The server keeps them, shows
  * them, and counts the regions that use one. Nothing is steered by them: docs/DEVIATIONS.md says why. */
+#include "lib/verbs/dmah.h"
+
+#include <errno.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "lib/abi/newer.h"
+#include "lib/control/client.h"
 #include "lib/verbs/context.h"
 #include "lib/verbs/destroy.h"
-#include "lib/verbs/mr.h"
-#include "lib/verbs/objects.h"
+#include "lib/verbs/error.h"
+#include "lib/verbs/gate.h"
+#include "lib/verbs/live.h"
+#include "lib/verbs/ops.h"
 
 #define MAX_PH 3 /* two bits */
 

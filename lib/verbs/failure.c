@@ -2,15 +2,22 @@
 /* Records a failure in the process's slot: the server keeps the record when the process exits. */
 #include "lib/verbs/failure.h"
 
+#include <stdatomic.h>
+#include <stddef.h>
+#include <stdint.h>
 #include <string.h>
 #include <time.h>
 
+#include "emu/limits.h"
 #include "emu/qp.h"
+#include "emu/queue.h"
 #include "lib/control/cancel.h"
+#include "lib/control/client.h"
 #include "lib/diagnose/diagnose.h"
 #include "lib/progress/log.h"
+#include "lib/progress/progress.h"
 #include "lib/progress/tail.h"
-#include "lib/verbs/objects.h"
+#include "lib/verbs/device.h"
 #include "net/link/clock.h"
 
 static uint64_t since_1970_ns(void)

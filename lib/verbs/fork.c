@@ -1,10 +1,19 @@
 // SPDX-License-Identifier: MIT
 /* fork(): nothing here is reached by DMA, so registered pages need no protection from copy-on-write. But the engine and its
  * sockets are the parent's: the child drops them, and has none until its first control verb (context.c). */
+#include "lib/verbs/fork.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stddef.h>
+
+#include "lib/abi/newer.h"
 #include "lib/control/cancel.h"
 #include "lib/progress/memory.h"
+#include "lib/progress/progress.h"
 #include "lib/verbs/device.h"
-#include "lib/verbs/objects.h"
+#include "lib/verbs/live.h"
+#include "lib/verbs/pd.h"
 
 static _Atomic uint32_t forks;
 

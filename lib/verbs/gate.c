@@ -4,11 +4,15 @@
  * ibv_open_device(3)); posting and polling go on, since that is memory of the program, and find everything flushed. */
 #include "lib/verbs/gate.h"
 
+#include <errno.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/control/client.h"
 #include "lib/progress/fault.h"
-#include "lib/verbs/objects.h"
+#include "lib/progress/log.h"
+#include "lib/verbs/context.h"
 
 #define NEVER_CALM 1u
 

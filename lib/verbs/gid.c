@@ -1,10 +1,18 @@
 // SPDX-License-Identifier: MIT
 /* The GID table. Every GID is a RoCEv2 one that a socket listens on; what is not filled is empty. */
+#include <errno.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 #include <string.h>
 
 #include "emu/engine.h"
+#include "emu/limits.h"
+#include "lib/abi/newer.h"
 #include "lib/abi/private.h"
-#include "lib/verbs/objects.h"
+#include "lib/progress/progress.h"
+#include "lib/verbs/context.h"
+#include "lib/verbs/gate.h"
 
 #define PORT 1
 

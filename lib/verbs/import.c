@@ -1,11 +1,22 @@
 // SPDX-License-Identifier: MIT
 /* Taking up objects of a shared context by their handles: the object is the context's, what we make is this process's view of
  * it, and unimport drops the view alone. The context itself is imported in context.c. */
+#include <errno.h>
+#include <stdatomic.h>
+#include <stddef.h>
+#include <stdint.h>
 #include <stdlib.h>
 
+#include "lib/abi/newer.h"
+#include "lib/control/client.h"
 #include "lib/control/protocol.h"
-#include "lib/verbs/give.h"
-#include "lib/verbs/objects.h"
+#include "lib/verbs/context.h"
+#include "lib/verbs/dm.h"
+#include "lib/verbs/error.h"
+#include "lib/verbs/gate.h"
+#include "lib/verbs/live.h"
+#include "lib/verbs/mr.h"
+#include "lib/verbs/pd.h"
 
 static int look_up(struct ibv_context *context, enum ctl_kind kind, uint32_t handle,
 		   struct ctl_object *ret)
@@ -17,7 +28,7 @@ static int look_up(struct ibv_context *context, enum ctl_kind kind, uint32_t han
 
 struct ibv_pd *ibv_import_pd(struct ibv_context *context, uint32_t handle)
 {
-	struct vb_pd like = { .base.handle = handle, .imported = true };
+	struct vb_pd like = { .base.handle = handle };
 	struct ctl_object object;
 	struct ibv_pd *pd;
 	int err;
@@ -29,7 +40,7 @@ struct ibv_pd *ibv_import_pd(struct ibv_context *context, uint32_t handle)
 	err = look_up(context, CTL_KIND_PD, handle, &object);
 	if (err)
 		return vb_fail(err);
-	pd = vb_pd_give(context, &like);
+	pd = vb_pd_wrap(context, &like);
 	return pd ? pd : vb_fail(ENOMEM);
 }
 
@@ -63,7 +74,6 @@ struct ibv_mr *ibv_import_mr(struct ibv_pd *pd, uint32_t handle)
 	err = vb_pd_use(pd);
 	if (err)
 		goto no_pd;
-	mr->kind = VB_MR_IMPORTED;
 	mr->access = object.rights;
 	mr->iova = object.iova;
 	mr->base.context = pd->context;
@@ -106,7 +116,7 @@ struct ibv_dm *ibv_import_dm(struct ibv_context *context, uint32_t handle)
 	err = look_up(context, CTL_KIND_DM, handle, &object);
 	if (err)
 		return vb_fail(err);
-	dm = vb_dm_give(context, handle, object.addr, object.len, true);
+	dm = vb_dm_wrap(context, handle, object.addr, object.len);
 	return dm ? dm : vb_fail(ENOMEM);
 }
 

@@ -1,11 +1,18 @@
 // SPDX-License-Identifier: MIT
 /* The Ethernet address behind a GID. We never need one, the kernel's IP does; programs may ask all the same. */
 #include <arpa/inet.h>
+#include <errno.h>
+#include <stdbool.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "emu/limits.h"
+#include "emu/queue.h"
+#include "lib/abi/newer.h"
 #include "lib/control/cancel.h"
-#include "lib/verbs/objects.h"
+#include "lib/verbs/ah.h"
+#include "lib/verbs/context.h"
 
 /* RFC 1112 and 2464: a group's address is its last bits behind a fixed front. */
 static void multicast_mac(const struct gid *gid, uint8_t ret[ETHERNET_LL_SIZE])

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 
 #include "emu/limits.h"
+#include "lib/abi/newer.h"
 
 /* Running out of memory fails the addition, not the process. */
 #define HASH_NONFATAL_OOM 1

@@ -1,10 +1,17 @@
 // SPDX-License-Identifier: MIT
 /* Multicast (ibv_attach_mcast(3)): the engine knows which QPs are in a group, the link joins and leaves it. */
+#include <errno.h>
+#include <stdint.h>
 #include <string.h>
 
 #include "emu/engine.h"
+#include "lib/abi/newer.h"
 #include "lib/control/cancel.h"
-#include "lib/verbs/objects.h"
+#include "lib/progress/progress.h"
+#include "lib/verbs/device.h"
+#include "lib/verbs/fork.h"
+#include "lib/verbs/gate.h"
+#include "lib/verbs/live.h"
 #include "lib/verbs/qp.h"
 #include "net/link/link.h"
 

@@ -1,16 +1,26 @@
 // SPDX-License-Identifier: MIT
 /* Memory regions over the program's own memory: registered here, entered into the key table by the server, reached by this
  * process's engine alone. */
+#include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "emu/limits.h"
+#include "lib/control/client.h"
 #include "lib/progress/memory.h"
+#include "lib/progress/progress.h"
+#include "lib/verbs/buf.h"
 #include "lib/verbs/context.h"
 #include "lib/verbs/destroy.h"
+#include "lib/verbs/dmah.h"
+#include "lib/verbs/error.h"
+#include "lib/verbs/gate.h"
+#include "lib/verbs/live.h"
 #include "lib/verbs/mr.h"
-#include "lib/verbs/objects.h"
+#include "lib/verbs/ops.h"
+#include "lib/verbs/pd.h"
 
 #define ACCESS_KNOWN                                                                               \
 	(IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ |               \
@@ -96,7 +106,7 @@ static struct ctl_reg_mr plain(const struct ibv_pd *pd, const void *addr, size_t
 static struct ibv_mr *reg_by_addr(struct ibv_pd *pd, void *addr, size_t length, uint64_t iova,
 				  unsigned int access, uint32_t dmah)
 {
-	struct vb_mr like = { .kind = VB_MR_PLAIN, .access = access };
+	struct vb_mr like = { .by_addr = true, .access = access };
 	struct ctl_reg_mr reg;
 	int err;
 
@@ -185,7 +195,7 @@ static int check_by_fd(const struct ibv_pd *pd, const struct ibv_mr_init_attr *a
 static struct ibv_mr *reg_by_fd(struct ibv_pd *pd, const struct ibv_mr_init_attr *attr,
 				uint32_t dmah)
 {
-	struct vb_mr like = { .kind = VB_MR_DMABUF, .access = (unsigned int)attr->access };
+	struct vb_mr like = { .access = (unsigned int)attr->access };
 	uint8_t *first = NULL;
 	struct ctl_reg_mr reg;
 	struct ibv_mr *mr;
@@ -342,7 +352,7 @@ int ibv_rereg_mr(struct ibv_mr *base, int flags, struct ibv_pd *pd, void *addr, 
 	if (vb_verb_fails(base->context, rereg_mr))
 		return IBV_REREG_MR_ERR_INPUT;
 	/* Over device memory and descriptors it has no meaning; a parent's region is not the child's to change. */
-	err = mr->kind == VB_MR_PLAIN && !vb_live_is_inherited(mr)
+	err = mr->by_addr && !vb_live_is_inherited(mr)
 		      ? rereg_plan(mr, flags, pd, addr, length, access, &to)
 		      : EOPNOTSUPP;
 	if (!err)

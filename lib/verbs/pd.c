@@ -1,12 +1,19 @@
 // SPDX-License-Identifier: MIT
 /* Protection domains, thread domains, and parent domains over both. The server has the underlying domain; its handle is what
  * keys are checked against, so a parent domain resolves to it on the way in. */
+#include "lib/verbs/pd.h"
+
+#include <errno.h>
+#include <pthread.h>
 #include <stdlib.h>
 
+#include "lib/control/client.h"
 #include "lib/verbs/context.h"
 #include "lib/verbs/destroy.h"
-#include "lib/verbs/give.h"
-#include "lib/verbs/objects.h"
+#include "lib/verbs/error.h"
+#include "lib/verbs/gate.h"
+#include "lib/verbs/live.h"
+#include "lib/verbs/ops.h"
 
 #define ALLOW_CC_UNPROTECTED_ALLOC (1u << 2) /* rdma-core 65 */
 
@@ -57,7 +64,7 @@ void vb_pds_forked(void)
 	pthread_mutex_init(&lock, NULL);
 }
 
-struct ibv_pd *vb_pd_give(struct ibv_context *context, const struct vb_pd *like)
+struct ibv_pd *vb_pd_wrap(struct ibv_context *context, const struct vb_pd *like)
 {
 	struct vb_pd *pd = calloc(1, sizeof(*pd));
 
@@ -70,7 +77,6 @@ struct ibv_pd *vb_pd_give(struct ibv_context *context, const struct vb_pd *like)
 	pd->alloc = like->alloc;
 	pd->free = like->free;
 	pd->pd_context = like->pd_context;
-	pd->imported = like->imported;
 	if (!vb_live_add(pd, VB_KIND_PD)) {
 		free(pd);
 		return NULL;
@@ -93,7 +99,7 @@ struct ibv_pd *ibv_alloc_pd(struct ibv_context *context)
 	err = ctl_alloc_pd(ctx->dev->client, &ctx->ctl, &like.base.handle);
 	if (err)
 		return vb_fail(-err);
-	pd = vb_pd_give(context, &like);
+	pd = vb_pd_wrap(context, &like);
 	if (!pd) {
 		ctl_dealloc_pd(ctx->dev->client, &ctx->ctl, like.base.handle);
 		return vb_fail(ENOMEM);
@@ -203,7 +209,7 @@ static struct ibv_pd *alloc_parent_domain(struct ibv_context *context,
 		return vb_fail(err);
 	if (like.td)
 		atomic_fetch_add(&like.td->users, 1);
-	pd = vb_pd_give(context, &like);
+	pd = vb_pd_wrap(context, &like);
 	if (!pd) {
 		release_parent(&like);
 		return vb_fail(ENOMEM);

@@ -1,11 +1,21 @@
 // SPDX-License-Identifier: MIT
 /* Posting work requests (ibv_post_send(3), ibv_post_recv(3), ibv_post_srq_recv(3)): translate, queue, and send at once. */
+#include <assert.h>
 #include <endian.h>
+#include <errno.h>
+#include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "emu/engine.h"
-#include "lib/verbs/context.h"
-#include "lib/verbs/objects.h"
+#include "emu/queue.h"
+#include "lib/abi/newer.h"
+#include "lib/progress/progress.h"
+#include "lib/verbs/ah.h"
+#include "lib/verbs/device.h"
+#include "lib/verbs/fork.h"
+#include "lib/verbs/gate.h"
+#include "lib/verbs/ops.h"
 #include "lib/verbs/qp.h"
 #include "lib/verbs/srq.h"
 #include "net/link/clock.h"

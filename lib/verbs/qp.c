@@ -2,14 +2,30 @@
 /* Creating and destroying queue pairs (ibv_create_qp(3), ibv_create_qp_ex(3)). */
 #include "lib/verbs/qp.h"
 
+#include <assert.h>
+#include <errno.h>
+#include <stdatomic.h>
+#include <stddef.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "emu/engine.h"
+#include "emu/limits.h"
+#include "emu/queue.h"
+#include "lib/abi/newer.h"
+#include "lib/control/client.h"
+#include "lib/progress/progress.h"
 #include "lib/verbs/async.h"
 #include "lib/verbs/context.h"
 #include "lib/verbs/cq.h"
 #include "lib/verbs/destroy.h"
+#include "lib/verbs/error.h"
+#include "lib/verbs/fork.h"
+#include "lib/verbs/gate.h"
+#include "lib/verbs/live.h"
+#include "lib/verbs/ops.h"
+#include "lib/verbs/pd.h"
 #include "lib/verbs/srq.h"
 #include "lib/verbs/xrcd.h"
 #include "net/link/clock.h"

@@ -5,11 +5,13 @@
 
 #include <pthread.h>
 #include <stdbool.h>
+#include <stdint.h>
 
 #include "emu/qp.h"
+#include "lib/abi/newer.h"
 #include "lib/verbs/buffer.h"
-#include "lib/verbs/objects.h"
 
+struct vb_device;
 struct vb_wr_builder;
 
 struct vb_qp {

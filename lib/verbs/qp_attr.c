@@ -1,11 +1,23 @@
 // SPDX-License-Identifier: MIT
 /* Modifying and querying queue pairs (ibv_modify_qp(3), ibv_query_qp(3)): the verbs' attributes <-> the engine's. */
+#include <assert.h>
+#include <errno.h>
+#include <pthread.h>
+#include <stddef.h>
+#include <stdint.h>
 #include <string.h>
 
 #include "emu/engine.h"
+#include "emu/queue.h"
+#include "lib/abi/newer.h"
+#include "lib/progress/log.h"
+#include "lib/progress/progress.h"
 #include "lib/verbs/cq.h"
+#include "lib/verbs/device.h"
+#include "lib/verbs/fork.h"
+#include "lib/verbs/gate.h"
+#include "lib/verbs/live.h"
 #include "lib/verbs/mtu.h"
-#include "lib/verbs/objects.h"
 #include "lib/verbs/qp.h"
 #include "net/link/clock.h"
 

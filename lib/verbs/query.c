@@ -1,12 +1,20 @@
 // SPDX-License-Identifier: MIT
 /* What the device and its port are. What is reported is what is enforced: emu/limits.h. */
+#include <errno.h>
+#include <stdatomic.h>
+#include <stddef.h>
+#include <stdint.h>
 #include <string.h>
 #include <time.h>
 
+#include "emu/limits.h"
+#include "lib/abi/newer.h"
 #include "lib/abi/version.h"
+#include "lib/control/client.h"
 #include "lib/verbs/context.h"
+#include "lib/verbs/gate.h"
 #include "lib/verbs/mtu.h"
-#include "lib/verbs/objects.h"
+#include "lib/verbs/ops.h"
 
 #define PORT	    1
 #define PORT_WIDTH  2	/* 4X */

@@ -2,15 +2,28 @@
 /* Shared receive queues (ibv_create_srq(3), ibv_modify_srq(3)). */
 #include "lib/verbs/srq.h"
 
+#include <errno.h>
+#include <pthread.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 #include <stdlib.h>
 
 #include "emu/engine.h"
+#include "emu/limits.h"
+#include "emu/queue.h"
+#include "lib/progress/progress.h"
 #include "lib/progress/remote_srq.h"
 #include "lib/verbs/async.h"
 #include "lib/verbs/context.h"
 #include "lib/verbs/cq.h"
 #include "lib/verbs/destroy.h"
-#include "lib/verbs/objects.h"
+#include "lib/verbs/error.h"
+#include "lib/verbs/fork.h"
+#include "lib/verbs/gate.h"
+#include "lib/verbs/live.h"
+#include "lib/verbs/ops.h"
+#include "lib/verbs/pd.h"
 #include "lib/verbs/xrcd.h"
 
 static int make(struct ibv_pd *pd, const struct ibv_srq_attr *attr, struct vb_srq **ret)

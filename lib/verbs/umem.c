@@ -1,16 +1,27 @@
 // SPDX-License-Identifier: MIT
 /* Umems and the memory keys over them, for libmlx5 (neighbour.h). A umem is memory of this process that the whole context may
  * make keys for; it goes with the process, and its keys die then. */
+#include <errno.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 
+#include "lib/abi/newer.h"
+#include "lib/control/client.h"
 #include "lib/control/protocol.h"
 #include "lib/progress/memory.h"
+#include "lib/progress/progress.h"
+#include "lib/verbs/context.h"
 #include "lib/verbs/destroy.h"
 #include "lib/verbs/device.h"
+#include "lib/verbs/gate.h"
+#include "lib/verbs/live.h"
 #include "lib/verbs/mlx5_calls.h"
 #include "lib/verbs/mr.h"
-#include "lib/verbs/objects.h"
+#include "lib/verbs/pd.h"
 
 #define PDN_MASK 0xffffffu
 

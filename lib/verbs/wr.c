@@ -3,11 +3,23 @@
  *
  * What goes wrong in between is remembered and told by complete, which then posts none of them. */
 #include <endian.h>
+#include <errno.h>
+#include <pthread.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "emu/engine.h"
-#include "lib/verbs/objects.h"
+#include "emu/limits.h"
+#include "emu/queue.h"
+#include "lib/abi/newer.h"
+#include "lib/progress/progress.h"
+#include "lib/verbs/ah.h"
+#include "lib/verbs/device.h"
+#include "lib/verbs/fork.h"
+#include "lib/verbs/gate.h"
 #include "lib/verbs/qp.h"
 #include "net/link/clock.h"
 

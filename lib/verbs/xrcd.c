@@ -2,13 +2,20 @@
 /* XRC domains: opening and closing them. Which inode has one is the server's knowledge; the engine compares numbers. */
 #include "lib/verbs/xrcd.h"
 
+#include <errno.h>
 #include <fcntl.h>
+#include <stddef.h>
 #include <stdlib.h>
 
+#include "lib/control/client.h"
 #include "lib/control/protocol.h"
+#include "lib/progress/log.h"
 #include "lib/verbs/context.h"
 #include "lib/verbs/destroy.h"
-#include "lib/verbs/objects.h"
+#include "lib/verbs/error.h"
+#include "lib/verbs/gate.h"
+#include "lib/verbs/live.h"
+#include "lib/verbs/ops.h"
 
 bool vb_xrcd_fits(struct ibv_context *context, struct ibv_xrcd *xrcd)
 {

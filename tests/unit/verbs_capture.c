@@ -2,6 +2,10 @@
 /* What a process writes down while somebody captures: what leaves, what arrives, and what faults did to either. The shaper is the real
  * one, the rings are memory of the test. */
 #include <check.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -9,8 +13,10 @@
 #include <unistd.h>
 
 #include "emu/engine.h"
+#include "lib/control/client.h"
 #include "lib/progress/capture.h"
-#include "lib/verbs/objects.h"
+#include "lib/progress/progress.h"
+#include "lib/verbs/device.h"
 #include "net/link/capture/ring.h"
 #include "net/link/fault/shaper.h"
 #include "net/link/udp/udp.h"

@@ -2,6 +2,10 @@
 /* Errands are written by other processes, which may write on while theirs is run: what was checked of one is what is done. */
 #include <check.h>
 #include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -12,9 +16,11 @@
 #include "emu/mr.h"
 #include "emu/queue.h"
 #include "emu/srq.h"
+#include "lib/control/client.h"
 #include "lib/progress/memory.h"
+#include "lib/progress/progress.h"
 #include "lib/progress/remote.h"
-#include "lib/verbs/objects.h"
+#include "lib/verbs/device.h"
 #include "lib/verbs/srq.h"
 
 #define OWN	  3u

@@ -1,15 +1,22 @@
 // SPDX-License-Identifier: MIT
 /* Memory that was unmapped is an error and not a crash, and the program's own signal handlers stay in effect. */
 #include <check.h>
+#include <errno.h>
+#include <pthread.h>
 #include <setjmp.h>
 #include <signal.h>
+#include <stddef.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "emu/host.h"
+#include "lib/control/client.h"
 #include "lib/progress/memory.h"
-#include "lib/verbs/objects.h"
+#include "lib/progress/progress.h"
+#include "lib/verbs/device.h"
 
 static uint8_t *pages(size_t n)
 {

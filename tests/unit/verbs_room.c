@@ -2,6 +2,9 @@
 /* What a process says it took from its socket is what it took, whatever fault rules make of it on the way to the engine: neighbours
  * send datagrams by it (emu/pace.h). Real sockets, the rules in memory of the test. */
 #include <check.h>
+#include <stdatomic.h>
+#include <stddef.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -10,8 +13,10 @@
 
 #include "emu/engine.h"
 #include "emu/pace.h"
+#include "lib/control/client.h"
 #include "lib/progress/fault.h"
-#include "lib/verbs/objects.h"
+#include "lib/progress/progress.h"
+#include "lib/verbs/device.h"
 #include "net/link/udp/udp.h"
 #include "net/wire/opcode.h"
 #include "net/wire/packet.h"

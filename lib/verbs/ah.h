@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: MIT */
+/* Address handles: the destination of a datagram. RoCE always addresses by GID. */
+#ifndef RXE_VERBS_AH_H
+#define RXE_VERBS_AH_H
+
+#include "emu/queue.h"
+#include "lib/abi/newer.h"
+
+struct vb_device;
+
+struct vb_ah {
+	struct ibv_ah base;
+	struct rxe_av av;
+};
+
+static inline struct vb_ah *vb_ah(struct ibv_ah *ah)
+{
+	return (struct vb_ah *)(void *)ah;
+}
+
+/* Converts an address vector from the verbs' form. 0, EINVAL (no GRH, wrong port), or ENETUNREACH (no such source GID). */
+int vb_av_from_attr(struct vb_device *dev, const struct ibv_ah_attr *attr, struct rxe_av *ret);
+
+#endif

@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: MIT */
+/* Ends of verbs that fail. Inside the library an error is a positive errno here, as the verbs return it. */
+#ifndef RXE_VERBS_ERROR_H
+#define RXE_VERBS_ERROR_H
+
+#include <errno.h>
+#include <stddef.h>
+
+/* Sets errno and returns NULL, for verbs that return a pointer. */
+static inline void *vb_fail(int err)
+{
+	errno = err;
+	return NULL;
+}
+
+#endif
