@@ -4,7 +4,8 @@
 
 #include <errno.h>
 
-/* Each entry has a function of its own type: a call through a pointer of another type is undefined, and CFI traps it. */
+/* Each entry has a function of its own type: a call through a pointer of another type is
+ * undefined, and CFI traps it. */
 #define REFUSE_INT(name, ...)                                                                      \
 	static int name(__VA_ARGS__)                                                               \
 	{                                                                                          \

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Operations that this device does not have: each fails with EOPNOTSUPP, so that no entry of a context's tables is NULL. */
+/* Operations that this device does not have: each fails with EOPNOTSUPP, so that no entry of a
+ * context's tables is NULL. */
 #ifndef RXE_ABI_REFUSE_H
 #define RXE_ABI_REFUSE_H
 

@@ -25,13 +25,14 @@ void say_request(struct sentence *s, const struct diagnosis *d, const struct rxe
 void say_response(struct sentence *s, const struct diagnosis *d, const struct rxe_qp *qp);
 void say_receive(struct sentence *s, const struct rxe_qp *qp, enum rxe_wc_status status);
 
-/* peer.c: whether the peer's queue pair belongs to this device; why it does not answer; the cause that the peer's process recorded
- * for its own end, or NULL. */
+/* peer.c: whether the peer's queue pair belongs to this device; why it does not answer; the
+ * cause that the peer's process recorded for its own end, or NULL. */
 bool peer_is_local(const struct diagnosis *d, const struct rxe_qp *qp);
 void say_peer_silent(struct sentence *s, const struct diagnosis *d, const struct rxe_qp *qp);
 const char *peer_cause(const struct diagnosis *d, const struct rxe_qp *qp);
 
-/* key.c: why a key of this device does not permit an access. pd: the domain that the access requires, or KEY_ANY_PD. */
+/* key.c: why a key of this device does not permit an access. pd: the domain that the access
+ * requires, or KEY_ANY_PD. */
 #define KEY_ANY_PD UINT32_MAX
 const char *key_refusal(const struct diagnosis *d, uint32_t key, uint32_t pd, uint32_t rights,
 			uint64_t addr, uint64_t len);
@@ -39,8 +40,8 @@ const char *key_refusal(const struct diagnosis *d, uint32_t key, uint32_t pd, ui
 bool key_permits(const struct diagnosis *d, uint32_t key, uint32_t pd, uint32_t rights,
 		 uint64_t addr, uint64_t len);
 
-/* rules.c: the number of a fault rule that fired in this process or the peer's and that sends NAKs with this AETH syndrome
- * (FAULT_SYNDROME_RNR: RNR NAKs of any timer); 0: none. */
+/* rules.c: the number of a fault rule that fired in this process or the peer's and that sends
+ * NAKs with this AETH syndrome (FAULT_SYNDROME_RNR: RNR NAKs of any timer); 0: none. */
 uint32_t rule_sending_nak(const struct diagnosis *d, const struct rxe_qp *qp, uint8_t syndrome);
 /* Whether a rule that drops, delays or changes packets fired in this process or the peer's. */
 bool rules_disturb_packets(const struct diagnosis *d, const struct rxe_qp *qp);

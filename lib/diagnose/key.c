@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-/* Keys: the table of this device's memory regions lies in shared memory, readable by every process. */
+/* Keys: the table of this device's memory regions lies in shared memory, readable by every
+ * process. */
 #include "emu/mr.h"
 #include "lib/control/shared.h"
 #include "lib/diagnose/cause.h"

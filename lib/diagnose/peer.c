@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-/* The peer's queue pair, as far as this device knows it: shared memory lists the queue pairs of this device only. */
+/* The peer's queue pair, as far as this device knows it: shared memory lists the queue pairs of
+ * this device only. */
 #include <stdio.h>
 #include <string.h>
 
@@ -24,7 +25,8 @@ bool peer_is_local(const struct diagnosis *d, const struct rxe_qp *qp)
 	return false;
 }
 
-/* The state in /proc/PID/stat follows the name in parentheses: T if a signal stopped the process, t if a debugger did. */
+/* The state in /proc/PID/stat follows the name in parentheses: T if a signal stopped the
+ * process, t if a debugger did. */
 static bool is_stopped(int32_t pid)
 {
 	char path[32], text[256] = "";
@@ -93,7 +95,8 @@ void say_peer_silent(struct sentence *s, const struct diagnosis *d, const struct
 		say(s, "; or fault rules here drop, delay or change packets ('rxe_dm fault list')");
 }
 
-/* The newest cause recorded for qpn. count entries were written to the ring at[0..size). NULL: none, or cleared meanwhile. */
+/* The newest cause recorded for qpn. count entries were written to the ring at[0..size). NULL:
+ * none, or cleared meanwhile. */
 static const char *newest_cause(const struct ctl_failure *at, uint32_t size, uint32_t count,
 				uint32_t qpn)
 {
@@ -108,7 +111,8 @@ static const char *newest_cause(const struct ctl_failure *at, uint32_t size, uin
 	return NULL;
 }
 
-/* The server copies a dead process's failures to shared->failures before it clears the process's slot. */
+/* The server copies a dead process's failures to shared->failures before it clears the process's
+ * slot. */
 const char *peer_cause(const struct diagnosis *d, const struct rxe_qp *qp)
 {
 	const uint32_t qpn = qp->attr.dest_qp_num;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-/* Failures of the receiving half: a request of the peer that this end refused, a receive that failed. */
+/* Failures of the receiving half: a request of the peer that this end refused, a receive that
+ * failed. */
 #include <inttypes.h>
 
 #include "emu/qp.h"
@@ -15,7 +16,8 @@ void say_receive(struct sentence *s, const struct rxe_qp *qp, enum rxe_wc_status
 		say(s, " names memory that it may not write to, or that is unmapped");
 }
 
-/* The operation, and with it the access right that it needs, is not recorded: a region that lacks the right passes every other check. */
+/* The operation, and with it the access right that it needs, is not recorded: a region that
+ * lacks the right passes every other check. */
 static void say_refused_key(struct sentence *s, const struct diagnosis *d, const struct rxe_qp *qp)
 {
 	const struct rc_responder *resp = &qp->rc.resp;

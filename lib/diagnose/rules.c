@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-/* Fault rules as causes of a failure. Shared memory holds the rules as text, and each process counts in its slot how often each rule
- * fired. A peer on another device leaves no trace here but its packets. */
+/* Fault rules as causes of a failure. Shared memory holds the rules as text, and each process
+ * counts in its slot how often each rule fired. A peer on another device leaves no trace here
+ * but its packets. */
 #include <string.h>
 
 #include "emu/limits.h"

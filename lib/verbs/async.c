@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
-/* Asynchronous events: from the engine and the server to the contexts, read and acknowledged by programs.
+/* Asynchronous events: the engine and the server raise them, programs read and acknowledge them.
  *
- * async_fd is an eventfd that counts the events in the queue one by one: a program may poll it, and set it O_NONBLOCK. An event that
- * was dropped because its object went may leave a count behind; the reader then finds nothing and waits on. */
+ * async_fd is an eventfd semaphore with one count per event in the queue; a program may poll it
+ * and set it O_NONBLOCK. An event that is dropped because its object is destroyed can leave a
+ * count behind: the reader then finds an empty queue and waits again. */
 #include "lib/verbs/async.h"
 
 #include <errno.h>
@@ -75,15 +76,14 @@ void vb_async_fini(struct vb_context *context)
 	pthread_mutex_destroy(&context->async.lock);
 }
 
-/* System calls only. */
 void vb_async_forked(struct vb_device *dev)
 {
 	for (struct vb_context *c = dev->open_contexts; c; c = c->async.next) {
 		int fd = eventfd(0, EFD_CLOEXEC | EFD_SEMAPHORE);
 
 		pthread_mutex_init(&c->async.lock, NULL);
-		c->async.queue =
-			NULL; /* what the parent had not read stays unread: forgotten, not freed */
+		/* The parent's unread events stay allocated: free() is not safe here. */
+		c->async.queue = NULL;
 		if (fd < 0)
 			continue;
 		dup3(fd, c->verbs.base.context.async_fd, O_CLOEXEC);
@@ -96,7 +96,7 @@ static void push(struct vb_context *context, const struct ibv_async_event *event
 	struct vb_async_record *record = malloc(sizeof(*record));
 
 	if (!record) {
-		rxe_log(RXE_LOG_ERROR, "no memory: an asynchronous event (%s) is lost",
+		rxe_log(RXE_LOG_ERROR, "an asynchronous event (%s) is lost: no memory",
 			ibv_event_type_str(event->event_type));
 		return;
 	}
@@ -107,7 +107,8 @@ static void push(struct vb_context *context, const struct ibv_async_event *event
 	vb_eventfd_signal(context->verbs.base.context.async_fd);
 }
 
-/* An object may outlive its context, when another context's queue pair uses it. Under the engine lock. */
+/* An object outlives its context if a queue pair of another context uses it. Under the engine
+ * lock. */
 static bool is_open(const struct vb_device *dev, const struct ibv_context *context)
 {
 	const struct vb_context *c = dev->open_contexts;
@@ -145,31 +146,33 @@ static void push_all(struct vb_device *dev, enum ibv_event_type type, int port)
 	     context = context->async.next) {
 		if (!context->fatal_notified)
 			push(context, &out);
-		/* The last that it hears of the device. */
+		/* No event follows IBV_EVENT_DEVICE_FATAL. */
 		context->fatal_notified |= type == IBV_EVENT_DEVICE_FATAL;
 	}
 	pthread_mutex_unlock(&dev->progress.lock);
 }
 
-/* As long as we hold a socket of its group, no other server may have the dead one's address; on an interface, its next server's
- * packets would fill it. The number stays taken. */
-static void leave_port(struct vb_device *dev)
+/* Closes the receive socket but keeps its descriptor number: a socket left in the dead server's
+ * group would keep the next server from taking the address, and on an interface would fill with
+ * that server's packets. */
+static void leave_group(struct vb_device *dev)
 {
-	int nothing = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	int unbound = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 
-	if (nothing < 0)
+	if (unbound < 0)
 		return;
-	dup3(nothing, dev->attachment.rx_fd, O_CLOEXEC);
-	close(nothing);
+	dup3(unbound, dev->attachment.rx_fd, O_CLOEXEC);
+	close(unbound);
 }
 
-/* Not of a context that was opened behind the last time that the device was fatal. */
+/* Was the context open when the device last had a fatal error? */
 static bool is_dead(const struct vb_device *dev, struct ibv_context *context)
 {
 	return vb_context(context)->fatal != atomic_load(&dev->attachment.shared->faults.fatal);
 }
 
-/* The device is dead: queue pairs go to error, so that nobody waits for completions that will never come. Under the engine lock. */
+/* Puts queue pairs of a dead device into error, so that their completions are flushed: all of
+ * them, or those of dead contexts. Under the engine lock. */
 static void fail_queue_pairs(struct vb_device *dev, bool all)
 {
 	struct rxe_engine *engine = dev->progress.engine;
@@ -185,17 +188,19 @@ static void fail_queue_pairs(struct vb_device *dev, bool all)
 
 static void server_ended(struct vb_device *dev)
 {
-	rxe_log(RXE_LOG_WARNING, "the device server of %s has ended: its queue pairs are in error",
+	rxe_log(RXE_LOG_WARNING,
+		"%s: the device server has exited, and all queue pairs are in error: restart the "
+		"program",
 		dev->base.name);
 	if (progress_lock(&dev->progress)) {
 		fail_queue_pairs(dev, true);
-		leave_port(dev);
+		leave_group(dev);
 		progress_unlock(&dev->progress);
 	}
 	push_all(dev, IBV_EVENT_DEVICE_FATAL, 1);
 }
 
-/* A fault rule (rxe_dm/server/fault_device.c): what has changed stands in the shared memory already. */
+/* A fault rule acted (rxe_dm/server/fault_device.c). Shared memory already has the change. */
 static void device_changed(struct vb_device *dev, enum ibv_event_type type, int port)
 {
 	rxe_log(RXE_LOG_INFO, "%s: %s", dev->base.name, ibv_event_type_str(type));
@@ -239,19 +244,19 @@ static struct vb_async_record *pop(struct vb_context *context)
 	record = context->async.queue;
 	if (record) {
 		DL_DELETE(context->async.queue, record);
-		/* Counted as reported under the same lock that a destroy takes to look. */
+		/* Counted under the lock under which drop_unread() searches the queue. */
 		if (vb_event_is_qp(record->event.event_type))
-			((struct vb_qp *)(void *)record->event.element.qp)->events_reported++;
+			vb_qp(record->event.element.qp)->events_reported++;
 		else if (vb_event_is_cq(record->event.event_type))
-			((struct vb_cq *)(void *)record->event.element.cq)->async_reported++;
+			vb_cq(record->event.element.cq)->async_reported++;
 		else if (vb_event_is_srq(record->event.event_type))
-			((struct vb_srq *)(void *)record->event.element.srq)->events_reported++;
+			vb_srq(record->event.element.srq)->events_reported++;
 	}
 	pthread_mutex_unlock(&context->async.lock);
 	return record;
 }
 
-/* As in channel.c. */
+/* Restores the count that a cancelled read took, as in channel.c. */
 static void cancelled(void *arg)
 {
 	struct vb_context *context = arg;
@@ -284,10 +289,10 @@ int ibv_get_async_event(struct ibv_context *context, struct ibv_async_event *eve
 	return 0;
 }
 
-static void ack(pthread_mutex_t *mutex, pthread_cond_t *cond, uint32_t *completed)
+void vb_events_ack(pthread_mutex_t *mutex, pthread_cond_t *cond, uint32_t *completed, uint32_t n)
 {
 	pthread_mutex_lock(mutex);
-	(*completed)++;
+	*completed += n;
 	pthread_cond_signal(cond);
 	pthread_mutex_unlock(mutex);
 }
@@ -299,35 +304,36 @@ void ibv_ack_async_event(struct ibv_async_event *event)
 	if (vb_event_is_qp(event->event_type)) {
 		struct ibv_qp *qp = event->element.qp;
 
-		ack(&qp->mutex, &qp->cond, &qp->events_completed);
+		vb_events_ack(&qp->mutex, &qp->cond, &qp->events_completed, 1);
 	} else if (vb_event_is_cq(event->event_type)) {
 		struct ibv_cq *cq = event->element.cq;
 
-		ack(&cq->mutex, &cq->cond, &cq->async_events_completed);
+		vb_events_ack(&cq->mutex, &cq->cond, &cq->async_events_completed, 1);
 	} else if (vb_event_is_srq(event->event_type)) {
 		struct ibv_srq *srq = event->element.srq;
 
-		ack(&srq->mutex, &srq->cond, &srq->events_completed);
+		vb_events_ack(&srq->mutex, &srq->cond, &srq->events_completed, 1);
 	}
 }
 
-static void drop_unread(struct vb_context *context, bool (*is_of)(enum ibv_event_type),
-			const void *object)
+/* object: of a kind that has events. The number of a port is never the address of an object. */
+static void drop_unread(struct ibv_context *base, const void *object)
 {
+	struct vb_async *async = &vb_context(base)->async;
 	struct vb_async_record *record, *tmp;
 
-	pthread_mutex_lock(&context->async.lock);
-	DL_FOREACH_SAFE (context->async.queue, record, tmp) {
-		if (!is_of(record->event.event_type) || record->event.element.qp != object)
+	pthread_mutex_lock(&async->lock);
+	DL_FOREACH_SAFE (async->queue, record, tmp) {
+		if (record->event.element.qp != object)
 			continue;
-		DL_DELETE(context->async.queue, record);
+		DL_DELETE(async->queue, record);
 		free(record);
 	}
-	pthread_mutex_unlock(&context->async.lock);
+	pthread_mutex_unlock(&async->lock);
 }
 
-static void wait_acked(pthread_mutex_t *mutex, pthread_cond_t *cond, const uint32_t *completed,
-		       uint32_t reported)
+void vb_events_wait_acked(pthread_mutex_t *mutex, pthread_cond_t *cond, const uint32_t *completed,
+			  uint32_t reported)
 {
 	NO_CANCEL;
 
@@ -337,35 +343,34 @@ static void wait_acked(pthread_mutex_t *mutex, pthread_cond_t *cond, const uint3
 	pthread_mutex_unlock(mutex);
 }
 
-void vb_async_forget_qp(struct vb_context *context, const void *object)
+void vb_async_forget_qp(struct vb_qp *qp)
 {
-	struct vb_qp *qp = (struct vb_qp *)(uintptr_t)object;
 	struct ibv_qp *base = &qp->ex.base.qp_base;
 
-	drop_unread(context, vb_event_is_qp, object);
+	drop_unread(base->context, base);
 	if (qp->forks == vb_forks())
-		wait_acked(&base->mutex, &base->cond, &base->events_completed, qp->events_reported);
+		vb_events_wait_acked(&base->mutex, &base->cond, &base->events_completed,
+				     qp->events_reported);
 }
 
-void vb_async_forget_cq(struct vb_context *context, const void *object)
+void vb_async_forget_cq(struct vb_cq *cq)
 {
-	struct vb_cq *cq = (struct vb_cq *)(uintptr_t)object;
 	struct ibv_cq *base = vb_cq_base(cq);
 
-	drop_unread(context, vb_event_is_cq, object);
+	drop_unread(base->context, base);
 	if (cq->forks == vb_forks())
-		wait_acked(&base->mutex, &base->cond, &base->async_events_completed,
-			   cq->async_reported);
+		vb_events_wait_acked(&base->mutex, &base->cond, &base->async_events_completed,
+				     cq->async_reported);
 }
 
-void vb_async_forget_srq(struct vb_context *context, const void *object)
+void vb_async_forget_srq(struct vb_srq *srq)
 {
-	struct vb_srq *srq = (struct vb_srq *)(uintptr_t)object;
+	struct ibv_srq *base = &srq->base;
 
-	drop_unread(context, vb_event_is_srq, object);
+	drop_unread(base->context, base);
 	if (srq->forks == vb_forks())
-		wait_acked(&srq->base.mutex, &srq->base.cond, &srq->base.events_completed,
-			   srq->events_reported);
+		vb_events_wait_acked(&base->mutex, &base->cond, &base->events_completed,
+				     srq->events_reported);
 }
 
 bool vb_event_is_cq(enum ibv_event_type type)

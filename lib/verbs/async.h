@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Asynchronous events of a context (ibv_get_async_event(3)): a queue, and a descriptor that is readable while it holds any. */
+/* Asynchronous events of a context (ibv_get_async_event(3)): a queue, and a descriptor that is
+ * readable while the queue has any. Also the rule for all events: a destroy verb waits until the
+ * program has acknowledged the events that it read. */
 #ifndef RXE_VERBS_ASYNC_H
 #define RXE_VERBS_ASYNC_H
 
@@ -10,8 +12,11 @@
 #include "lib/abi/newer.h"
 
 struct vb_context;
+struct vb_cq;
 struct vb_device;
 struct progress;
+struct vb_qp;
+struct vb_srq;
 struct rxe_event;
 
 struct vb_async_record;
@@ -20,28 +25,37 @@ struct vb_async_record;
 struct vb_async {
 	pthread_mutex_t lock;
 	struct vb_async_record *queue; /* utlist: oldest first */
-	struct vb_context *next;       /* of the device's contexts */
+	struct vb_context *next;       /* in vb_device.open_contexts */
 };
 
-/* What kind of object an event is about. */
+/* The kind of object that an event concerns. */
 bool vb_event_is_cq(enum ibv_event_type type);
 bool vb_event_is_srq(enum ibv_event_type type);
 bool vb_event_is_qp(enum ibv_event_type type);
 
-/* The context's async_fd and its queue of events. 0 or a negative errno. */
+/* Creates the context's async_fd and its queue of events. 0 or a negative errno. */
 int vb_async_init(struct vb_context *context);
 void vb_async_fini(struct vb_context *context);
 
-/* The engine's event, to the context of the object it is about. */
+/* struct progress_owner: event_raised. Queues the event in the context of its object. */
 void vb_async_from_engine(struct progress *progress, const struct rxe_event *event);
-/* One event of the server, to every context of the device. False: the server has gone, and there will be none any more. */
+/* struct progress_owner: server_event_ready. Queues an event of the server in every context of
+ * the device. False: the server has exited, and no event will follow. */
 bool vb_async_from_server(struct progress *progress);
-/* An object goes: events about it that nobody has read are dropped, and those that were read must be acknowledged first. */
-void vb_async_forget_qp(struct vb_context *context, const void *qp);
-void vb_async_forget_cq(struct vb_context *context, const void *cq);
-void vb_async_forget_srq(struct vb_context *context, const void *srq);
+/* Before an object is freed: drops its unread events, and waits until the program has
+ * acknowledged those that it read. */
+void vb_async_forget_qp(struct vb_qp *qp);
+void vb_async_forget_cq(struct vb_cq *cq);
+void vb_async_forget_srq(struct vb_srq *srq);
 
-/* In the child after fork(): events are the parent's; the child's contexts hear their own on a descriptor of their own. */
+/* The counters that the verbs keep in an object: n more events are acknowledged; wait until all
+ * reported ones are. */
+void vb_events_ack(pthread_mutex_t *mutex, pthread_cond_t *cond, uint32_t *completed, uint32_t n);
+void vb_events_wait_acked(pthread_mutex_t *mutex, pthread_cond_t *cond, const uint32_t *completed,
+			  uint32_t reported);
+
+/* In the child after fork(): unread events stay with the parent, and each context of the child
+ * gets an event descriptor of its own. Async-signal-safe. */
 void vb_async_forked(struct vb_device *dev);
 
 #endif

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-/* Completion channels: events of armed CQs, read by a program that blocks on them or polls the descriptor itself. */
+/* Completion channels: events of armed CQs, read by a program that blocks on them or polls the
+ * descriptor itself. */
 #include "lib/verbs/channel.h"
 
 #include <errno.h>
@@ -21,8 +22,9 @@
 #include "lib/verbs/live.h"
 #include "net/link/clock.h"
 
-/* Look for the event ourselves before we sleep: a sleep at both ends costs some 60 us a round trip. Long enough to see the answer
- * of a peer that slept, or neither would ever stop sleeping. */
+/* Time that ibv_get_cq_event() polls before it sleeps: sleeping at both ends costs some 60 us
+ * per round trip. The answer of a peer that slept arrives within this time; else both ends would
+ * sleep in every round. */
 #define SPIN_NS 50000u
 
 struct ibv_comp_channel *ibv_create_comp_channel(struct ibv_context *context)
@@ -54,7 +56,7 @@ int ibv_destroy_comp_channel(struct ibv_comp_channel *base)
 {
 	NO_CANCEL;
 	int err = vb_destroy_check(base, VB_KIND_CHANNEL, FAULT_VERB_destroy_comp_channel);
-	struct vb_channel *channel = (struct vb_channel *)(void *)base;
+	struct vb_channel *channel = vb_channel(base);
 
 	if (!err && __atomic_load_n(&base->refcnt, __ATOMIC_ACQUIRE))
 		err = EBUSY;
@@ -88,7 +90,7 @@ void vb_channel_forget(struct vb_channel *channel, struct vb_cq *cq)
 	pthread_mutex_unlock(&channel->lock);
 }
 
-/* The CQ of the oldest event, or NULL: the count was of a CQ that has gone. */
+/* Takes the oldest event; NULL: the count belonged to a CQ that was destroyed. */
 static struct vb_cq *pop(struct vb_channel *channel)
 {
 	struct vb_cq *cq;
@@ -106,7 +108,7 @@ static struct vb_cq *pop(struct vb_channel *channel)
 	return cq;
 }
 
-static void look_first(struct vb_channel *channel)
+static void poll_before_sleep(struct vb_channel *channel)
 {
 	struct vb_device *dev = vb_device(channel->base.context);
 	uint64_t until_ns = clock_now_ns() + SPIN_NS;
@@ -120,7 +122,8 @@ static void look_first(struct vb_channel *channel)
 	} while (clock_now_ns() < until_ns);
 }
 
-/* A count too many is harmless, one too few is an event that nobody sees. */
+/* The thread was cancelled after its read took a count: restores the count. A surplus count only
+ * wakes a reader for nothing. */
 static void cancelled(void *arg)
 {
 	struct vb_channel *channel = arg;
@@ -131,21 +134,19 @@ static void cancelled(void *arg)
 
 int ibv_get_cq_event(struct ibv_comp_channel *base, struct ibv_cq **cq, void **cq_context)
 {
-	struct vb_channel *channel = (struct vb_channel *)(void *)base;
+	struct vb_channel *channel = vb_channel(base);
 	struct vb_cq *found;
 
-	if (!vb_live_is(channel, VB_KIND_CHANNEL) || !cq || !cq_context) {
+	/* The events of an inherited channel belong to the parent process. */
+	if (!vb_live_is(channel, VB_KIND_CHANNEL) || vb_live_is_inherited(channel) || !cq ||
+	    !cq_context) {
 		errno = EINVAL;
-		return -1;
-	}
-	if (vb_live_is_inherited(channel)) {
-		errno = EINVAL; /* the events are the parent's */
 		return -1;
 	}
 	if (vb_verb_fails(base->context, get_cq_event))
 		return -1;
 	do {
-		look_first(channel);
+		poll_before_sleep(channel);
 		if (!atomic_load(&channel->unread))
 			progress_program_will_sleep(&vb_device(base->context)->progress);
 		if (!vb_eventfd_wait(base->fd, cancelled, channel))
@@ -161,8 +162,5 @@ void ibv_ack_cq_events(struct ibv_cq *cq, unsigned int nevents)
 {
 	if (!cq)
 		return;
-	pthread_mutex_lock(&cq->mutex);
-	cq->comp_events_completed += nevents;
-	pthread_cond_signal(&cq->cond);
-	pthread_mutex_unlock(&cq->mutex);
+	vb_events_ack(&cq->mutex, &cq->cond, &cq->comp_events_completed, nevents);
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Completion channels (ibv_create_comp_channel(3)): which CQs have an event to tell, and a descriptor that says so. */
+/* Completion channels (ibv_create_comp_channel(3)): the CQs that have unread events, and a
+ * descriptor that is readable then. */
 #ifndef RXE_VERBS_CHANNEL_H
 #define RXE_VERBS_CHANNEL_H
 
@@ -7,20 +8,26 @@
 #include <stdatomic.h>
 #include <stdint.h>
 
+#include "emu/container_of.h"
 #include "lib/abi/newer.h"
 
 struct vb_cq;
 
 struct vb_channel {
-	struct ibv_comp_channel base; /* fd: an eventfd that counts the events one by one */
+	struct ibv_comp_channel base; /* fd: an eventfd semaphore, one count per event */
 	pthread_mutex_t lock;
-	struct vb_cq *notified;	 /* utlist: CQs with events nobody has read, oldest first */
-	_Atomic uint32_t unread; /* events in that list; looked at without the lock */
+	struct vb_cq *notified;	 /* utlist: CQs with unread events, oldest first */
+	_Atomic uint32_t unread; /* events in that list; read without the lock */
 };
 
-/* The CQ has one more event. */
+static inline struct vb_channel *vb_channel(struct ibv_comp_channel *channel)
+{
+	return container_of(channel, struct vb_channel, base);
+}
+
+/* Adds an event of the CQ. */
 void vb_channel_notify(struct vb_channel *channel, struct vb_cq *cq);
-/* The CQ goes: its unread events are dropped. */
+/* Drops the unread events of a CQ that is being destroyed. */
 void vb_channel_forget(struct vb_channel *channel, struct vb_cq *cq);
 
 #endif

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 /* Completion queues: create, poll, arm, resize, destroy (ibv_create_cq(3), ibv_poll_cq(3)). */
 #include "lib/verbs/cq.h"
+#include "emu/container_of.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -11,7 +12,6 @@
 
 #include "emu/engine.h"
 #include "emu/limits.h"
-#include "lib/control/cancel.h"
 #include "lib/progress/progress.h"
 #include "lib/verbs/async.h"
 #include "lib/verbs/channel.h"
@@ -39,10 +39,11 @@ void vb_cq_notified(struct progress *progress, struct rxe_cq *cq)
 		vb_channel_notify(owner->channel, owner);
 }
 
-/* Only where the mask says that there is one: the structure of an older program ends before. */
+/* Valid only with IBV_CQ_INIT_ATTR_MASK_PD: the structure of an older program ends before this
+ * member. */
 static struct ibv_pd *parent_domain(const struct ibv_cq_init_attr_ex *attr)
 {
-	return ((const struct ibv_cq_init_attr_ex_65 *)(const void *)attr)->parent_domain;
+	return container_of(attr, const struct ibv_cq_init_attr_ex_65, base)->parent_domain;
 }
 
 static int check_attr(struct ibv_context *context, const struct ibv_cq_init_attr_ex *attr)
@@ -81,7 +82,7 @@ static void init_base(struct vb_cq *cq, struct ibv_context *context,
 	pthread_cond_init(&base->cond, NULL);
 	cq->dev = vb_device(context);
 	cq->forks = vb_forks();
-	cq->channel = (struct vb_channel *)(void *)attr->channel;
+	cq->channel = attr->channel ? vb_channel(attr->channel) : NULL;
 	pthread_mutex_init(&cq->lock, NULL);
 	if (attr->channel)
 		__atomic_fetch_add(&attr->channel->refcnt, 1, __ATOMIC_ACQ_REL);
@@ -110,7 +111,7 @@ static int take_ring(struct vb_cq *cq, const struct ibv_cq_init_attr_ex *attr)
 	return 0;
 }
 
-/* A thread domain, or the flag, says that the program keeps threads apart itself. */
+/* With a thread domain, or the flag, the program itself keeps its threads apart. */
 static bool is_single_threaded(const struct ibv_cq_init_attr_ex *attr)
 {
 	if (attr->comp_mask & IBV_CQ_INIT_ATTR_MASK_PD && vb_pd(parent_domain(attr))->td)
@@ -181,7 +182,7 @@ uint32_t vb_cq_take(struct vb_cq *cq, struct rxe_cqe *ret, uint32_t max)
 		uint64_t due_ns = progress_poll_once(&cq->dev->progress);
 
 		n = rxe_cq_poll(&cq->cq, ret, max);
-		/* Not before what was found is handed over. */
+		/* Back off only with nothing to report: a completion must not wait. */
 		if (!n && due_ns) {
 			progress_back_off(&cq->dev->progress, due_ns);
 			n = rxe_cq_poll(&cq->cq, ret, max);
@@ -220,8 +221,9 @@ static int poll_cq(struct ibv_cq *base, int num_entries, struct ibv_wc *wc)
 
 	if (num_entries <= 0)
 		return num_entries < 0 ? -EINVAL : 0;
+	/* A CQ that this process inherited by fork() belongs to its parent. */
 	if (!wc || cq->forks != vb_forks())
-		return -EINVAL; /* a CQ of the parent's */
+		return -EINVAL;
 	if (vb_verb_fails(base->context, poll_cq))
 		return -errno;
 	if (!cq->single_threaded)
@@ -258,7 +260,8 @@ static int req_notify_cq(struct ibv_cq *base, int solicited_only)
 	return 0;
 }
 
-/* Under both locks. The ring given becomes the CQ's and the CQ's the caller's, if what it holds fits. */
+/* Exchanges the CQ's ring and *ring. False: the unread completions do not fit. Under the engine
+ * lock and the CQ's lock. */
 static bool change_ring(struct vb_cq *cq, struct vb_buffer *ring, int cqe)
 {
 	struct vb_buffer old = cq->ring;
@@ -294,17 +297,6 @@ int ibv_resize_cq(struct ibv_cq *base, int cqe)
 	return fits ? 0 : EINVAL;
 }
 
-static void wait_comp_acked(struct vb_cq *cq)
-{
-	struct ibv_cq *base = vb_cq_base(cq);
-	NO_CANCEL;
-
-	pthread_mutex_lock(&base->mutex);
-	while (base->comp_events_completed != cq->comp_reported)
-		pthread_cond_wait(&base->cond, &base->mutex);
-	pthread_mutex_unlock(&base->mutex);
-}
-
 int ibv_destroy_cq(struct ibv_cq *base)
 {
 	int err = vb_destroy_check(base, VB_KIND_CQ, FAULT_VERB_destroy_cq);
@@ -325,10 +317,11 @@ int ibv_destroy_cq(struct ibv_cq *base)
 	if (cq->channel) {
 		vb_channel_forget(cq->channel, cq);
 		if (cq->forks == vb_forks())
-			wait_comp_acked(cq);
+			vb_events_wait_acked(&base->mutex, &base->cond,
+					     &base->comp_events_completed, cq->comp_reported);
 		__atomic_fetch_sub(&cq->channel->base.refcnt, 1, __ATOMIC_ACQ_REL);
 	}
-	vb_async_forget_cq(vb_context(base->context), cq);
+	vb_async_forget_cq(cq);
 	pthread_mutex_destroy(&base->mutex);
 	pthread_cond_destroy(&base->cond);
 	pthread_mutex_destroy(&cq->lock);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Completion queues as programs hold them. */
+/* Completion queues (ibv_create_cq(3)). cq.c creates and polls them, cq_ex.c reads them entry by
+ * entry, channel.c notifies their programs. */
 #ifndef RXE_VERBS_CQ_H
 #define RXE_VERBS_CQ_H
 
@@ -17,22 +18,22 @@ struct progress;
 struct vb_device;
 
 struct vb_cq {
-	struct ibv_cq_ex ex; /* struct ibv_cq is its beginning */
+	struct ibv_cq_ex ex; /* begins with the members of struct ibv_cq */
 	struct vb_device *dev;
-	uint32_t forks; /* vb_forks() when it was made */
+	uint32_t forks; /* vb_forks() at creation */
 	struct rxe_cq cq;
 	struct vb_buffer ring;
-	struct ibv_pd *parent_domain; /* whose allocator the ring came from, or NULL */
-	pthread_mutex_t lock;	      /* the reader's side of cq */
-	bool single_threaded; /* the program promised that one thread at a time reads: no lock is taken */
-	_Atomic uint32_t users; /* queue pairs */
-	struct rxe_cqe current; /* start_poll .. end_poll */
+	struct ibv_pd *parent_domain; /* its allocator made the ring; or NULL */
+	pthread_mutex_t lock;	      /* the reader's side of cq; not taken if single_threaded */
+	bool single_threaded;	      /* the program polls from one thread at a time */
+	_Atomic uint32_t users;	      /* queue pairs and XRC SRQs */
+	struct rxe_cqe current;	      /* between start_poll and end_poll */
 
 	struct vb_channel *channel;
 	struct vb_cq *prev_notified, *next_notified;
-	uint32_t notices;	 /* events not read; the channel's lock */
-	uint32_t comp_reported;	 /* events read; the channel's lock */
-	uint32_t async_reported; /* the context's async lock */
+	/* Completion events: not read yet, and read so far. The channel's lock. */
+	uint32_t notices, comp_reported;
+	uint32_t async_reported; /* asynchronous events read; the context's async lock */
 };
 
 static inline struct ibv_cq *vb_cq_base(struct vb_cq *cq)
@@ -45,11 +46,13 @@ static inline struct vb_cq *vb_cq(struct ibv_cq *cq)
 	return (struct vb_cq *)(void *)cq;
 }
 
-/* An armed CQ has a completion to tell of: the engine saw one come, or one was unread when the CQ was armed. */
+/* struct progress_owner: cq_notified. The CQ was armed, and a completion is ready. */
 void vb_cq_notified(struct progress *progress, struct rxe_cq *cq);
-/* cq_ex.c: the reading functions that wc_flags ask for. False: one is asked for that we do not have. */
+
+/* cq_ex.c: sets the functions that read the fields of wc_flags. False: the device does not have
+ * one of the fields. */
 bool vb_cq_ex_fill(struct vb_cq *cq, uint64_t wc_flags);
-/* Up to max completions, running the engine when there are none. */
+/* Takes up to max completions and runs the engine if there are none. Under the reader's lock. */
 uint32_t vb_cq_take(struct vb_cq *cq, struct rxe_cqe *ret, uint32_t max);
 
 #endif

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-/* Extended completion queues (ibv_create_cq_ex(3)): start_poll, next_poll, end_poll and what they let a program read. */
+/* Extended completion queues (ibv_create_cq_ex(3)): start_poll, next_poll, end_poll and what
+ * they let a program read. */
 #include <endian.h>
 #include <errno.h>
 #include <pthread.h>
@@ -7,6 +8,7 @@
 #include <stdint.h>
 #include <time.h>
 
+#include "emu/container_of.h"
 #include "lib/abi/newer.h"
 #include "lib/verbs/cq.h"
 #include "lib/verbs/fork.h"
@@ -18,7 +20,7 @@
 
 static struct vb_cq *of(struct ibv_cq_ex *ex)
 {
-	return (struct vb_cq *)(void *)ex;
+	return container_of(ex, struct vb_cq, ex);
 }
 
 static int advance(struct vb_cq *cq, bool progress)
@@ -33,13 +35,14 @@ static int advance(struct vb_cq *cq, bool progress)
 	return 0;
 }
 
-/* The reader's lock is held until end_poll, which a program calls only when start_poll found something. */
+/* Holds the reader's lock until end_poll. A program calls end_poll only after a start_poll that
+ * returned 0. */
 static int start_poll(struct ibv_cq_ex *ex, struct ibv_poll_cq_attr *attr)
 {
 	struct vb_cq *cq = of(ex);
 	int err;
 
-	/* A CQ that was made before a fork() is the parent's. */
+	/* A CQ that this process inherited by fork() belongs to its parent. */
 	if (!attr || attr->comp_mask || cq->forks != vb_forks())
 		return EINVAL;
 	if (!cq->single_threaded)
@@ -76,7 +79,8 @@ static uint32_t read_byte_len(struct ibv_cq_ex *ex)
 	return of(ex)->current.byte_len;
 }
 
-/* Big-endian immediate data, or (IBV_WC_WITH_INV) the key in host order: ibv_wc_read_invalidated_rkey reads it so. */
+/* Immediate data in network order; with IBV_WC_WITH_INV a key in host order, for
+ * ibv_wc_read_invalidated_rkey(3). */
 static __be32 read_imm_data(struct ibv_cq_ex *ex)
 {
 	const struct rxe_cqe *cqe = &of(ex)->current;
@@ -112,7 +116,8 @@ static uint8_t read_zero(struct ibv_cq_ex *ex)
 	return 0;
 }
 
-/* Nor service levels: as other adapters for RoCE, we tell here what frame a datagram came in. */
+/* RoCE has no service levels. As with other RoCE adapters, the field holds the frame type of a
+ * datagram. */
 static uint8_t read_sl(struct ibv_cq_ex *ex)
 {
 	return of(ex)->current.frame;
@@ -123,7 +128,7 @@ static uint64_t read_completion_ts(struct ibv_cq_ex *ex)
 	return of(ex)->current.timestamp_ns;
 }
 
-/* The completion's age taken from the wall clock's now. */
+/* The wall clock's present time minus the completion's age. */
 static uint64_t read_wallclock_ns(struct ibv_cq_ex *ex)
 {
 	struct timespec wall;

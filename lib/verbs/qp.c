@@ -420,7 +420,7 @@ int ibv_destroy_qp(struct ibv_qp *base)
 		vb_live_add(qp, VB_KIND_QP);
 		return err;
 	}
-	vb_async_forget_qp(vb_context(base->context), qp);
+	vb_async_forget_qp(qp);
 	count_users(base, qp, -1);
 	vb_wr_destroy(qp);
 	return_memory(qp, base->pd);

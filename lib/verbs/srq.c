@@ -237,7 +237,7 @@ int ibv_destroy_srq(struct ibv_srq *base)
 		atomic_fetch_sub(&vb_cq(srq->cq)->users, 1);
 		atomic_fetch_sub(&vb_xrcd(srq->xrcd)->users, 1);
 	}
-	vb_async_forget_srq(vb_context(base->context), srq);
+	vb_async_forget_srq(srq);
 	vb_buffer_free(&srq->memory, base->pd, VB_BUFFER_SRQ);
 	vb_pd_unuse(base->pd);
 	pthread_mutex_destroy(&base->mutex);
