@@ -17,7 +17,6 @@
 #include "lib/control/socket.h"
 #include "net/link/udp/address.h"
 #include "net/wire/packet.h"
-#include "rxe_dm/server/address.h"
 #include "rxe_dm/server/device.h"
 #include "rxe_dm/server/instance.h"
 #include "rxe_dm/server/local_peers.h"
@@ -26,22 +25,11 @@
 #define LET_GO_TRIES	100
 #define LET_GO_PAUSE_MS 20
 
-socklen_t address_lock_name(struct sockaddr_un *ret, const struct gid *gid)
-{
-	char text[CTL_GID_STR_MAX];
-	int len;
-
-	*ret = (struct sockaddr_un){ .sun_family = AF_UNIX };
-	len = snprintf(ret->sun_path + 1, sizeof(ret->sun_path) - 1, ADDRESS_LOCK_PREFIX "%s",
-		       ctl_gid_str(gid, text));
-	return (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)len);
-}
-
 /* It listens so that whoever comes second can see who was first, and for local_peers.c. -EBUSY: somebody has it. */
 static int lock_address(const struct gid *gid, int *ret_fd)
 {
 	struct sockaddr_un addr;
-	socklen_t len = address_lock_name(&addr, gid);
+	socklen_t len = local_peers_name(&addr, gid);
 	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	int rc;
 
@@ -60,7 +48,7 @@ static int lock_address(const struct gid *gid, int *ret_fd)
 static pid_t lock_holder(const struct gid *gid, uid_t *ret_uid)
 {
 	struct sockaddr_un addr;
-	socklen_t len = address_lock_name(&addr, gid);
+	socklen_t len = local_peers_name(&addr, gid);
 	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	pid_t pid = 0;
 

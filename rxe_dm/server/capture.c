@@ -213,7 +213,6 @@ int serve_capture(struct call *call)
 	update_wants(device);
 	if (first)
 		tell_all(device);
-	instance_check_idle(device->instance);
 	call->out_fd[0] = device->capture_fd;
 	call->num_out = call->keep_out = 1;
 	return 0;

@@ -86,7 +86,6 @@ void conn_close(struct conn *conn)
 	DL_DELETE(instance->conns, conn);
 	instance->num_conns--;
 	free(conn);
-	instance_check_idle(instance);
 }
 
 /* What the request names must be there, and the process a user of it. */
@@ -192,8 +191,6 @@ static void read_hello(struct conn *conn)
 		answer_hello(conn, status);
 	if (conn->role == 0)
 		conn_close(conn);
-	else
-		instance_check_idle(conn->instance);
 }
 
 static void read_request(struct conn *conn)

@@ -48,7 +48,6 @@ static void end_ready(struct loop_source *source, uint32_t events)
 {
 	struct cmd_end *end = container_of(source, struct cmd_end, source);
 	struct context *context = end->context;
-	struct instance *instance = context->device->instance;
 	struct ctl_introduce intro;
 	size_t num_fds = 0;
 	ssize_t n;
@@ -66,7 +65,6 @@ static void end_ready(struct loop_source *source, uint32_t events)
 	if (events & (EPOLLHUP | EPOLLERR)) {
 		end_close(end);
 		free_if_unused(context);
-		instance_check_idle(instance);
 	}
 }
 

@@ -20,6 +20,7 @@
 #include "rxe_dm/server/device.h"
 #include "rxe_dm/server/instance.h"
 #include "rxe_dm/server/local_peers.h"
+#include "rxe_dm/server/resting.h"
 #include "rxe_dm/server/time_wait.h"
 
 #define DM_GRANULE    4096 /* a DM has pages of its own: so one can be given out as a descriptor */
@@ -198,7 +199,6 @@ int device_init(struct device *ret, struct instance *instance, uint32_t index)
 
 static void release_all(struct device *device)
 {
-	struct resting_range *resting, *next;
 	struct context *context, *after;
 
 	DL_FOREACH_SAFE (device->contexts, context, after)
@@ -208,9 +208,7 @@ static void release_all(struct device *device)
 			slot_give(device->slot[slot]);
 	}
 	gone_fini(device);
-	DL_FOREACH_SAFE (device->resting, resting, next)
-		free(resting);
-	device->resting = NULL;
+	resting_fini(device);
 }
 
 void device_fini(struct device *device)
@@ -230,43 +228,4 @@ void device_fini(struct device *device)
 	range_map_fini(&device->ranges);
 	arena_fini(&device->arena);
 	address_close(device);
-}
-
-void device_event(struct device *device, uint32_t type)
-{
-	struct ctl_event event = { .type = type, .port = 1 };
-
-	for (uint32_t slot = 1; slot < RXE_MAX_SLOTS; slot++) {
-		if (device->slot[slot])
-			ctl_send(device->slot[slot]->event_fd, &event, sizeof(event), NULL, 0,
-				 MSG_DONTWAIT);
-	}
-}
-
-/* Who holds a dmabuf of it must not see what the next one does there. A range that cannot be had anew stays granted for good. */
-static void give_back(struct device *device, const struct resting_range *resting)
-{
-	if (resting->exported &&
-	    !arena_renew(&device->arena, resting->range->offset, resting->range->len)) {
-		ctl_log(CTL_LOG_NOTICE,
-			"rxe_dm%u: %llu bytes of device memory that were exported as a dmabuf "
-			"cannot be used again: their pages cannot be replaced",
-			device->index, (unsigned long long)resting->range->len);
-		return;
-	}
-	range_release(&device->ranges, resting->range);
-}
-
-bool device_settle(struct device *device)
-{
-	struct resting_range *resting, *next;
-
-	DL_FOREACH_SAFE (device->resting, resting, next) {
-		if (!grace_over(&device->grace, resting->stamp, GRACE_NOBODY))
-			continue;
-		give_back(device, resting);
-		DL_DELETE(device->resting, resting);
-		free(resting);
-	}
-	return device->resting != NULL;
 }

@@ -23,6 +23,7 @@ struct capture_writer;
 struct conn;
 struct gone;
 struct instance;
+struct resting_range;
 
 /* A process's slot. */
 struct attachment {
@@ -31,14 +32,6 @@ struct attachment {
 	uint32_t slot;
 	int event_fd; /* our end: records for the process */
 	int lost_fd;  /* on an interface: its receive socket, to see what is lost in it; else -1 */
-};
-
-/* Device memory that was granted; once freed it rests here, since somebody who looked it up before may still be inside. */
-struct resting_range {
-	struct resting_range *prev, *next;
-	struct range *range;
-	uint64_t stamp;
-	bool exported; /* a dmabuf names its pages */
 };
 
 /* A device on an Ethernet interface. The server's own end has slot 0: it answers those who ask for the address. */
@@ -94,10 +87,6 @@ struct device {
 /* 0, or a negative errno that has been explained on the log. */
 int device_init(struct device *ret, struct instance *instance, uint32_t index);
 void device_fini(struct device *device);
-/* Tell all processes on it; what does not fit their queue is lost (they look at the shared state as well). */
-void device_event(struct device *device, uint32_t type);
-/* Give memory whose grace period is over back to the arena. True: some is still resting. */
-bool device_settle(struct device *device);
 
 /* slot.c */
 void slots_init(struct device *device);

@@ -16,22 +16,6 @@
 
 #define FILE_MAX 65536
 
-void faults_begin_change(struct device *device)
-{
-	atomic_fetch_add(&device->shared->faults.generation, 1);
-}
-
-void faults_end_change(struct device *device)
-{
-	struct ctl_faults *faults = &device->shared->faults;
-
-	device->num_faults = 0;
-	for (uint32_t i = 0; i < FAULT_MAX_RULES; i++)
-		device->num_faults += faults->at[i].id != 0;
-	atomic_fetch_add(&faults->generation, 1);
-	instance_check_idle(device->instance);
-}
-
 /* The rule's number, or 0 when all places are taken. */
 static uint32_t add(struct device *device, const struct fault_rule *rule)
 {
@@ -42,10 +26,10 @@ static uint32_t add(struct device *device, const struct fault_rule *rule)
 		place++;
 	if (place == FAULT_MAX_RULES)
 		return 0;
-	faults_begin_change(device);
+	fault_device_begin_change(device);
 	faults->at[place] = (struct ctl_fault){ .id = ++faults->next_id };
 	(void)fault_rule_format(faults->at[place].text, FAULT_TEXT_MAX, rule);
-	faults_end_change(device);
+	fault_device_end_change(device);
 	fault_device_added(device, place, rule);
 	return faults->next_id;
 }
@@ -68,7 +52,7 @@ static int drop(struct device *device, uint32_t id)
 	struct ctl_faults *faults = &device->shared->faults;
 	int rc = id ? -ENOENT : 0;
 
-	faults_begin_change(device);
+	fault_device_begin_change(device);
 	for (uint32_t i = 0; i < FAULT_MAX_RULES; i++) {
 		if (!faults->at[i].id || (id && faults->at[i].id != id))
 			continue;
@@ -76,7 +60,7 @@ static int drop(struct device *device, uint32_t id)
 		fault_device_cleared(device, i);
 		rc = 0;
 	}
-	faults_end_change(device);
+	fault_device_end_change(device);
 	(void)fault_device_run(device, clock_now_ns());
 	return rc;
 }

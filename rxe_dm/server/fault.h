@@ -9,9 +9,6 @@ struct device;
 
 /* Rules from a file, all or none. 0, or a negative errno that has been explained on the log. */
 int faults_load(struct device *device, const char *path);
-/* The shared memory changes between the two: what a process reads meanwhile it reads again. */
-void faults_begin_change(struct device *device);
-void faults_end_change(struct device *device);
 /* What the process of a slot that goes has counted. */
 void faults_retire(struct device *device, uint32_t slot);
 

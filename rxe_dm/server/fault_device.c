@@ -9,7 +9,7 @@
 #include "lib/control/log.h"
 #include "net/link/clock.h"
 #include "rxe_dm/server/device.h"
-#include "rxe_dm/server/fault.h"
+#include "rxe_dm/server/event.h"
 #include "rxe_dm/server/instance.h"
 
 #define NSEC_PER_MSEC 1000000ull
@@ -95,7 +95,22 @@ static void present(const struct device *device, struct state *ret)
 static void say(struct device *device, enum ibv_event_type type, const char *what)
 {
 	ctl_log(CTL_LOG_NOTICE, "rxe_dm%u: %s", device->index, what);
-	device_event(device, type);
+	event_send(device, type);
+}
+
+void fault_device_begin_change(struct device *device)
+{
+	atomic_fetch_add(&device->shared->faults.generation, 1);
+}
+
+void fault_device_end_change(struct device *device)
+{
+	struct ctl_faults *faults = &device->shared->faults;
+
+	device->num_faults = 0;
+	for (uint32_t i = 0; i < FAULT_MAX_RULES; i++)
+		device->num_faults += faults->at[i].id != 0;
+	atomic_fetch_add(&faults->generation, 1);
 }
 
 /* Events come when all that they tell of can be seen. */
@@ -103,13 +118,13 @@ static void become(struct device *device, const struct state *was, const struct 
 {
 	struct ctl_shared *shared = device->shared;
 
-	faults_begin_change(device);
+	fault_device_begin_change(device);
 	atomic_store(&shared->port_state, to->port);
 	atomic_store(&shared->faults.silent, to->is_silent);
 	if (to->is_fatal != was->is_fatal)
 		atomic_fetch_add(&shared->faults.fatal, 1);
 	memcpy(shared->gids, to->gids, sizeof(shared->gids));
-	faults_end_change(device);
+	fault_device_end_change(device);
 	/* Whoever is silent answers nobody's questions either. */
 	if (device->veth.link)
 		ethernet_answer(device->veth.link, !to->is_silent);

@@ -22,6 +22,10 @@ struct fault_timer {
 	struct fault_rule rule;
 };
 
+/* Enclose a change of the rules or the state in shared memory: a process that reads in between reads again. */
+void fault_device_begin_change(struct device *device);
+void fault_device_end_change(struct device *device);
+
 /* By places of ctl_faults.at. Cleared ones take effect with the next run. */
 void fault_device_added(struct device *device, uint32_t place, const struct fault_rule *rule);
 void fault_device_cleared(struct device *device, uint32_t place);

@@ -17,11 +17,12 @@
 #include <utlist.h>
 
 #include "lib/control/log.h"
-#include "lib/control/saved_settings.h"
 #include "lib/control/socket.h"
 #include "net/link/clock.h"
+#include "rxe_dm/server/event.h"
 #include "rxe_dm/server/fault.h"
 #include "rxe_dm/server/instance.h"
+#include "rxe_dm/server/resting.h"
 #include "rxe_dm/server/time_wait.h"
 
 #define NSEC_PER_SEC 1000000000ull
@@ -209,7 +210,6 @@ static enum instance_result bring_up(struct instance *instance)
 			return INSTANCE_FAILED;
 	}
 	local_peers_greet(instance);
-	instance_check_idle(instance);
 	return INSTANCE_UP;
 }
 
@@ -236,17 +236,8 @@ enum instance_result instance_init(struct instance *ret, const struct ctl_settin
 	return result;
 }
 
-void instance_save_settings(const struct instance *instance)
-{
-	struct ctl_settings running = instance->settings;
-
-	running.num_addresses = instance->num_devices;
-	for (uint32_t i = 0; i < instance->num_devices; i++)
-		running.address[i] = instance->devices[i].gid;
-	ctl_saved_write(&running, instance->persistent);
-}
-
-void instance_check_idle(struct instance *instance)
+/* Begins or ends the linger time. */
+static void check_idle(struct instance *instance)
 {
 	struct conn *conn;
 	bool used = false;
@@ -310,7 +301,7 @@ static void say_goodbye(struct instance *instance)
 
 		atomic_store(&device->shared->port_state, IBV_PORT_DOWN);
 		atomic_store(&device->shared->gone, 1);
-		device_event(device, IBV_EVENT_DEVICE_FATAL);
+		event_send(device, IBV_EVENT_DEVICE_FATAL);
 	}
 }
 
@@ -318,12 +309,14 @@ void instance_run(struct instance *instance)
 {
 	while (!instance->ending) {
 		int timeout_ms = resume_calls(instance);
-		int left_ms = linger_left_ms(instance);
+		int left_ms;
 
+		check_idle(instance);
+		left_ms = linger_left_ms(instance);
 		if (left_ms == 0)
 			break;
 		for (uint32_t i = 0; i < instance->num_devices; i++) {
-			if (device_settle(&instance->devices[i]))
+			if (resting_settle(&instance->devices[i]))
 				timeout_ms = shorter(timeout_ms, 10);
 			timeout_ms = shorter(timeout_ms,
 					     gone_settle(&instance->devices[i], clock_now_ns()));

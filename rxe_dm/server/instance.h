@@ -44,9 +44,5 @@ enum instance_result instance_init(struct instance *ret, const struct ctl_settin
 /* Serve until stop, a signal, or the end of the linger time. */
 void instance_run(struct instance *instance);
 void instance_fini(struct instance *instance);
-/* Somebody came or went: does the linger time begin or end? */
-void instance_check_idle(struct instance *instance);
-/* Saves the settings that the instance runs with (lib/control/saved_settings.h). */
-void instance_save_settings(const struct instance *instance);
 
 #endif

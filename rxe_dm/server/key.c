@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
-/* Keys come and go: the entry is filled first and its key stored last; on the way out the key is cleared first. */
+/* Order of the stores: an entry is filled before its key is stored, and the key is cleared before the index rests. */
 #include <assert.h>
 #include <stdlib.h>
 #include <sys/random.h>
 
 #include "rxe_dm/server/key.h"
 
-/* How far a tag goes on when its index is used again: it does not come back for 16 times. */
+/* Largest step of a tag when its index is used again: a tag returns after 16 uses at the earliest. */
 #define MAX_STEP     4096u
 #define MAX_LOW_STEP 16u
 
@@ -14,24 +14,22 @@ bool keys_init(struct keys *ret, struct rxe_mr_table *table, struct grace *grace
 {
 	*ret = (struct keys){ .table = table, .grace = grace, .fresh = 1 };
 	ret->stamp = (uint64_t *)calloc(RXE_MAX_MR, sizeof(*ret->stamp));
-	ret->behind = (uint32_t *)calloc(RXE_MAX_MR, sizeof(*ret->behind));
 	ret->tag = (uint16_t *)calloc(RXE_MAX_MR, sizeof(*ret->tag));
 	ret->order = (uint16_t *)calloc(RXE_MAX_MR, sizeof(*ret->order));
 	for (uint32_t i = 0; ret->order && i < RXE_MAX_MR; i++)
 		ret->order[i] = (uint16_t)i;
-	return ret->stamp && ret->behind && ret->tag && ret->order;
+	return index_queue_init(&ret->resting, RXE_MAX_MR) && ret->stamp && ret->tag && ret->order;
 }
 
 void keys_fini(struct keys *keys)
 {
 	free(keys->stamp);
-	free(keys->behind);
+	index_queue_fini(&keys->resting);
 	free(keys->tag);
 	free(keys->order);
 	*keys = (struct keys){ 0 };
 }
 
-/* From the kernel, which has some from its first seconds on. */
 static uint32_t random32(void)
 {
 	uint32_t ret;
@@ -41,7 +39,7 @@ static uint32_t random32(void)
 	return ret;
 }
 
-/* Any of those never used. */
+/* A random index among those never used. */
 static uint32_t take_fresh(struct keys *keys)
 {
 	const uint32_t at = keys->fresh + random32() % (RXE_MAX_MR - keys->fresh);
@@ -55,30 +53,17 @@ static uint32_t take_fresh(struct keys *keys)
 
 static uint32_t take_rested(struct keys *keys)
 {
-	uint32_t index = keys->first;
-
-	if (keys->num_resting == 0 || !grace_over(keys->grace, keys->stamp[index], GRACE_NOBODY))
+	if (keys->resting.count == 0 ||
+	    !grace_over(keys->grace, keys->stamp[keys->resting.first], GRACE_NOBODY))
 		return 0;
-	keys->first = keys->behind[index];
-	keys->num_resting--;
-	return index;
-}
-
-static void rest_index(struct keys *keys, uint32_t index, uint64_t stamp)
-{
-	keys->stamp[index] = stamp;
-	if (keys->num_resting++)
-		keys->behind[keys->last] = index;
-	else
-		keys->first = index;
-	keys->last = index;
+	return index_queue_take(&keys->resting);
 }
 
 static uint32_t take_index(struct keys *keys)
 {
 	uint32_t index = 0;
 
-	if (keys->num_resting >= KEY_REST || keys->fresh == RXE_MAX_MR)
+	if (keys->resting.count >= KEY_REST || keys->fresh == RXE_MAX_MR)
 		index = take_rested(keys);
 	if (!index && keys->fresh < RXE_MAX_MR)
 		index = take_fresh(keys);
@@ -114,7 +99,6 @@ static uint32_t publish(struct keys *keys, uint32_t index, uint16_t tag, const s
 uint32_t keys_grant(struct keys *keys, const struct rxe_mr *entry)
 {
 	uint32_t index = take_index(keys);
-
 	uint16_t step = (uint16_t)(1 + random32() % MAX_STEP);
 
 	return index ? publish(keys, index, (uint16_t)(keys->tag[index] + step), entry) : 0;
@@ -149,9 +133,11 @@ uint64_t keys_revoke(struct keys *keys, uint32_t key)
 	uint32_t index = rxe_key_index(key);
 	uint64_t stamp;
 
+	assert(keys->granted > 0 && index > 0 && index < RXE_MAX_MR);
 	atomic_store(&keys->table->entry[index].key, 0);
 	stamp = grace_begin(keys->grace);
-	rest_index(keys, index, stamp);
+	keys->stamp[index] = stamp;
+	index_queue_put(&keys->resting, index);
 	keys->granted--;
 	return stamp;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The key table's one writer. A key is index << 16 | tag, both random: who does not know a key guesses among 2^32. A freed index rests
- * until nobody can be reading it and many others have been used, and comes back with a tag that it did not have for a while. */
+/* The only writer of the key table. A key is index << 16 | tag, both random: a guess hits with a probability of 1 in 2^32. A freed index
+ * rests until no process can still read the entry and many other indexes have been used, and returns with another tag. */
 #ifndef RXE_DM_SERVER_KEY_H
 #define RXE_DM_SERVER_KEY_H
 
@@ -8,32 +8,32 @@
 #include <stdint.h>
 
 #include "rxe_dm/server/grace.h"
+#include "rxe_dm/server/index_queue.h"
 
 #define KEY_REST 1024 /* freed indexes before one is used again */
 
 struct keys {
 	struct rxe_mr_table *table;
 	struct grace *grace;
-	uint64_t *stamp;  /* by index, of those that rest: since when */
-	uint32_t *behind; /* who comes next */
-	uint32_t first, last, num_resting;
-	uint16_t *order;  /* indexes in the order in which they are first used; 0 is none's */
-	uint32_t fresh;	  /* the first of them never used */
-	uint16_t *tag;	  /* by index: the last used */
-	uint32_t granted; /* how many there are */
+	uint64_t *stamp; /* by index, of resting indexes: the grace period's stamp */
+	struct index_queue resting;
+	uint16_t *order;  /* indexes in the order of their first use; index 0 is never used */
+	uint32_t fresh;	  /* place in order of the first index never used */
+	uint16_t *tag;	  /* by index: the tag used last */
+	uint32_t granted; /* number of live keys */
 };
 
 bool keys_init(struct keys *ret, struct rxe_mr_table *table, struct grace *grace);
 void keys_fini(struct keys *keys);
-/* Publish an entry (its key is chosen here). 0: the table is full, or what is free still rests. */
+/* Publishes an entry under a new key, and returns the key. 0: the table is full, or all free indexes still rest. */
 uint32_t keys_grant(struct keys *keys, const struct rxe_mr *entry);
-/* The same, and the key ends in this byte. */
+/* As keys_grant(); the key's lowest byte is low. */
 uint32_t keys_grant_low(struct keys *keys, const struct rxe_mr *entry, uint8_t low);
-/* Give a key another meaning: hidden it is dead, and when its stamp's grace period is over it may be shown again, with a new
- * entry, or as it was (NULL). */
+/* Change the entry of a key: keys_hide() makes the key dead and returns a stamp; after the stamp's grace period keys_show() publishes
+ * the key again, with a new entry or as it was (NULL). */
 uint64_t keys_hide(struct keys *keys, uint32_t key);
 void keys_show(struct keys *keys, uint32_t key, const struct rxe_mr *entry);
-/* The key is dead when this returns; returns the stamp of its grace period. */
+/* The key is dead when this returns. Returns the stamp of its grace period. */
 uint64_t keys_revoke(struct keys *keys, uint32_t key);
 
 #endif

@@ -16,12 +16,12 @@
 #include "lib/control/socket.h"
 #include "net/link/clock.h"
 #include "net/link/udp/address.h"
-#include "rxe_dm/server/address.h"
 #include "rxe_dm/server/device.h"
 #include "rxe_dm/server/instance.h"
 
-#define ANSWERS_MS 200 /* for all answers together: a server may be stopped */
-#define MAGIC	   "rxe_dmL1"
+#define ANSWERS_MS  200 /* for all answers together: a server may be stopped */
+#define NAME_PREFIX "rxe_dm/4791/"
+#define MAGIC	    "rxe_dmL1"
 
 /* Sent once by either side. */
 struct greeting {
@@ -37,6 +37,17 @@ struct local_peer {
 	bool awaited, known;
 	struct udp_local from;
 };
+
+socklen_t local_peers_name(struct sockaddr_un *ret, const struct gid *gid)
+{
+	char text[CTL_GID_STR_MAX];
+	int len;
+
+	*ret = (struct sockaddr_un){ .sun_family = AF_UNIX };
+	len = snprintf(ret->sun_path + 1, sizeof(ret->sun_path) - 1, NAME_PREFIX "%s",
+		       ctl_gid_str(gid, text));
+	return (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)len);
+}
 
 /* One of our users, or of those that we were told to admit. */
 static bool may_send(const struct ctl_settings *settings, int fd)
@@ -160,7 +171,7 @@ static void lock_ready(struct loop_source *source, uint32_t events)
 static void greet(struct device *device, const struct gid *gid)
 {
 	struct sockaddr_un addr;
-	socklen_t len = address_lock_name(&addr, gid);
+	socklen_t len = local_peers_name(&addr, gid);
 	int fd;
 
 	if (gid_equal(gid, &device->gid) || gid_is_v4(gid) != gid_is_v4(&device->gid))
@@ -177,11 +188,11 @@ static void greet(struct device *device, const struct gid *gid)
 /* "... @rxe_dm/4791/127.0.0.1", as the kernel lists it. */
 static bool parse_name(char *line, struct gid *ret)
 {
-	char *name = strstr(line, "@" ADDRESS_LOCK_PREFIX);
+	char *name = strstr(line, "@" NAME_PREFIX);
 
 	if (!name)
 		return false;
-	name += sizeof("@" ADDRESS_LOCK_PREFIX) - 1;
+	name += sizeof("@" NAME_PREFIX) - 1;
 	name[strcspn(name, "\n@")] = '\0';
 	return ctl_gid_parse(ret, name);
 }

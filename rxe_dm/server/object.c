@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-/* The object table: handles that are not soon used again, and a limit for each kind. */
+/* The object table: a freed handle stays unused for long, and each kind of object has a limit. */
+#include <assert.h>
 #include <stdlib.h>
 
 #include "rxe_dm/server/object.h"
@@ -18,40 +19,23 @@ bool objects_init(struct objects *ret, _Atomic uint32_t *live)
 	*ret = (struct objects){ .live = live, .fresh = 1 };
 	ret->at = (struct object **)calloc(CTL_MAX_OBJECTS, sizeof(*ret->at));
 	ret->generation = (uint16_t *)calloc(CTL_MAX_OBJECTS, sizeof(*ret->generation));
-	ret->behind = (uint32_t *)calloc(CTL_MAX_OBJECTS, sizeof(*ret->behind));
-	return ret->at && ret->generation && ret->behind;
+	return index_queue_init(&ret->resting, CTL_MAX_OBJECTS) && ret->at && ret->generation;
 }
 
 void objects_fini(struct objects *objects)
 {
 	free(objects->at);
 	free(objects->generation);
-	free(objects->behind);
+	index_queue_fini(&objects->resting);
 	*objects = (struct objects){ 0 };
 }
 
+/* 0: every index is in use. */
 static uint32_t take_index(struct objects *objects)
 {
-	uint32_t index;
-
-	if (objects->num_resting < OBJECT_REST && objects->fresh < CTL_MAX_OBJECTS)
+	if (objects->resting.count < OBJECT_REST && objects->fresh < CTL_MAX_OBJECTS)
 		return objects->fresh++;
-	if (objects->num_resting == 0)
-		return 0;
-	index = objects->first;
-	objects->first = objects->behind[index];
-	objects->num_resting--;
-	return index;
-}
-
-/* To the end of the queue: the longer it rests, the better. */
-static void rest_index(struct objects *objects, uint32_t index)
-{
-	if (objects->num_resting++)
-		objects->behind[objects->last] = index;
-	else
-		objects->first = index;
-	objects->last = index;
+	return objects->resting.count ? index_queue_take(&objects->resting) : 0;
 }
 
 struct object *object_new(struct objects *objects, enum ctl_kind kind)
@@ -82,10 +66,12 @@ void object_free(struct objects *objects, struct object *object)
 {
 	uint32_t index = object->handle & INDEX_MASK;
 
+	assert(objects->at[index] == object && object->refs == 0 &&
+	       objects->count[object->kind] > 0);
 	atomic_store(&objects->live[index], 0);
 	objects->at[index] = NULL;
 	objects->generation[index] = (objects->generation[index] + 1) & GENERATION_MASK;
-	rest_index(objects, index);
+	index_queue_put(&objects->resting, index);
 	objects->count[object->kind]--;
 	free(object);
 }

@@ -11,6 +11,7 @@
 #include <stdint.h>
 
 #include "lib/control/protocol.h"
+#include "rxe_dm/server/index_queue.h"
 
 struct context;
 struct resting_range;
@@ -40,9 +41,8 @@ struct objects {
 	_Atomic uint32_t *live; /* shared with clients */
 	struct object **at;	/* by index */
 	uint16_t *generation;
-	uint32_t *behind; /* by index, of those that rest: who comes next */
-	uint32_t first, last, num_resting;
-	uint32_t fresh; /* the lowest index never used; 0 is nobody's */
+	struct index_queue resting;
+	uint32_t fresh; /* the lowest index never used; 0 is never used */
 	uint32_t count[OBJECT_KINDS];
 };
 

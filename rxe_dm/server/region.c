@@ -6,6 +6,7 @@
 #include <utlist.h>
 
 #include "rxe_dm/server/context.h"
+#include "rxe_dm/server/resting.h"
 
 struct object *context_new_object(struct context *context, enum ctl_kind kind)
 {
@@ -77,16 +78,6 @@ static void orphan_regions(struct object *umem)
 	}
 }
 
-/* The handle must be dead before the stamp is taken: who looks it up from now on finds nothing. */
-static void rest_memory(struct device *device, struct resting_range *memory)
-{
-	if (!memory)
-		return;
-	memory->stamp = grace_begin(&device->grace);
-	DL_APPEND(device->resting, memory);
-	device_settle(device);
-}
-
 void context_free_object(struct object *object)
 {
 	struct context *context = object->context;
@@ -102,7 +93,9 @@ void context_free_object(struct object *object)
 	DL_DELETE(context->objects, object);
 	context->self->refs--;
 	object_free(&context->device->objects, object);
-	rest_memory(context->device, memory);
+	/* After the handle is dead: a lookup from now on finds nothing. */
+	if (memory)
+		resting_add(context->device, memory);
 }
 
 static struct pd_use *find_use(struct user *user, const struct object *pd)

@@ -9,6 +9,7 @@
 #include "rxe_dm/server/context.h"
 #include "rxe_dm/server/instance.h"
 #include "rxe_dm/server/lost.h"
+#include "rxe_dm/server/saved.h"
 
 int serve_device(struct call *call)
 {
@@ -133,7 +134,7 @@ int serve_status(struct call *call)
 int serve_stay(struct call *call)
 {
 	call->conn->instance->persistent = true;
-	instance_save_settings(call->conn->instance);
+	saved_write(call->conn->instance);
 	return 0;
 }
 

@@ -11,6 +11,7 @@
 #include "net/link/clock.h"
 #include "rxe_dm/server/context.h"
 #include "rxe_dm/server/instance.h"
+#include "rxe_dm/server/resting.h"
 
 #define ZERO_STEP	 (1u << 20)    /* bytes between looks at other clients */
 #define WAIT_FOR_REST_NS 1000000000ull /* for memory that was just freed */
@@ -37,7 +38,7 @@ static int zero_some(struct call *call)
 /* Nothing fits now, but memory that was freed a moment ago may be on its way back. */
 static int wait_for_rest(struct call *call)
 {
-	if (!device_settle(call->device))
+	if (!resting_settle(call->device))
 		return -ENOMEM;
 	if (!call->deadline_ns)
 		call->deadline_ns = clock_now_ns() + WAIT_FOR_REST_NS;
@@ -75,7 +76,7 @@ int serve_alloc_dm(struct call *call)
 	if (want->len > device->ranges.len)
 		return -ENOMEM;
 	range = range_alloc(&device->ranges, want->len, want->log_align);
-	if (!range && !device_settle(device))
+	if (!range && !resting_settle(device))
 		range = range_alloc(&device->ranges, want->len, want->log_align);
 	if (!range)
 		return wait_for_rest(call);

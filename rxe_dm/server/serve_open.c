@@ -109,9 +109,6 @@ int serve_adopt(struct call *call)
 
 int serve_close(struct call *call)
 {
-	struct instance *instance = call->conn->instance;
-
 	context_leave(call->user);
-	instance_check_idle(instance);
 	return 0;
 }

@@ -15,6 +15,7 @@
 #include "net/link/clock.h"
 #include "rxe_dm/server/context.h"
 #include "rxe_dm/server/fault_device.h"
+#include "rxe_dm/server/resting.h"
 #include "rxe_dm/server/time_wait.h"
 #include "tests/fuzz/control.h"
 
@@ -135,7 +136,7 @@ void control_turn(void)
 		if (conn->later)
 			conn_resume(conn);
 	}
-	(void)device_settle(control_device());
+	(void)resting_settle(control_device());
 	(void)gone_settle(control_device(), control_now_ns);
 	(void)fault_device_run(control_device(), control_now_ns);
 	control_instance.ending = false;
