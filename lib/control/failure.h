@@ -8,24 +8,13 @@
 #include <stdatomic.h>
 #include <stdint.h>
 
+#include "net/link/capture/tail.h"
 #include "net/wire/gid.h"
 
-#define CTL_PACKET_HEAD	     32u
 #define CTL_FAILURE_PACKETS  16u
 #define CTL_FAILURE_WHY	     256u
 #define CTL_FAILURES_OF_SLOT 8u
 #define CTL_FAILURES_KEPT    32u
-
-/* How a packet begins. */
-struct ctl_packet {
-	uint64_t time_ns; /* CLOCK_MONOTONIC */
-	uint32_t peer;	  /* the last 4 bytes of its address */
-	uint16_t len;
-	uint8_t sent;
-	uint8_t skipped; /* packets of the same call behind it that are not shown; 255: so many or more */
-	uint8_t head[CTL_PACKET_HEAD];
-};
-static_assert(sizeof(struct ctl_packet) == 48, "shared memory layout");
 
 struct ctl_failure {
 	uint64_t time_ns;  /* CLOCK_MONOTONIC */
@@ -40,7 +29,7 @@ struct ctl_failure {
 	uint32_t num_packets;
 	uint32_t watched; /* packets were noted when it happened */
 	char why[CTL_FAILURE_WHY];
-	struct ctl_packet packet[CTL_FAILURE_PACKETS]; /* oldest first */
+	struct tail_packet packet[CTL_FAILURE_PACKETS]; /* oldest first */
 };
 static_assert(sizeof(struct ctl_failure) % 8 == 0, "shared memory layout");
 

@@ -1,57 +1,51 @@
 /* SPDX-License-Identifier: MIT */
-/* Faults on demand in this process: while the device has rules, packets go through a shaper (net/link/fault/shaper.h) that drops,
- * delays, spoils and answers as they say. The rules stand in shared memory; a change is seen by one relaxed load. Under the progress
- * lock throughout. */
+/* Fault rules in this process: while the device has rules, the fault link (net/link/fault/link.h) is in the stack, and completions are
+ * decided here. The rules stand in shared memory; a change is seen by one relaxed load. Under the engine lock. */
 #ifndef RXE_PROGRESS_FAULT_H
 #define RXE_PROGRESS_FAULT_H
 
 #include <stdatomic.h>
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 
 #include "lib/control/fault.h"
-#include "net/wire/train.h"
+#include "net/link/fault/link.h"
 
 struct progress;
-struct vb_fault_shop;
-struct vb_wire;
 struct rxe_qp;
 
-struct vb_fault {
+struct faults {
 	struct progress *progress;
-	const _Atomic uint32_t *now; /* the rules' generation */
-	uint32_t generation;	     /* ... that shop has */
-	struct vb_fault_shop *shop;  /* NULL: no rules, and nothing waits */
-	uint64_t told_overflows,
-		told_unanswered; /* of the shaper's counts, so many are in the slot's */
+	const _Atomic uint32_t *now;	    /* the generation of the rules */
+	uint32_t generation;		    /* the one that link has */
+	struct fault_link *link;	    /* NULL: no rules, and nothing waits */
+	struct fault_counters *completions; /* counted */
+	/* In shared memory, of each rule of the link. */
+	uint32_t place[FAULT_MAX_RULES];
+	struct fault_link_stats reported; /* of the link, so much is in the slot's counters */
 };
 
-/* 0 or a negative errno. */
-int vb_fault_open(struct progress *progress);
-void vb_fault_close(struct vb_wire *wire);
+void faults_open(struct faults *faults, struct progress *progress);
+void faults_close(struct faults *faults);
 
-/* The rules as they stand, oldest first, and the place of each in shared memory. */
-void vb_fault_copy_rules(const struct ctl_faults *from, struct fault_rules *rules,
-			 uint32_t place[FAULT_MAX_RULES]);
-/* The rule at that place has fired. */
-void vb_fault_count(struct progress *progress, uint32_t place, uint32_t id);
+/* Copies the rules as they stand, oldest first, and the place of each in shared memory. */
+void faults_copy_rules(const struct ctl_faults *from, struct fault_rules *rules,
+		       uint32_t place[FAULT_MAX_RULES]);
+/* Counts that the rule at this place has fired. */
+void faults_count(struct progress *progress, uint32_t place, uint32_t id);
 
 /* The engine's completing (emu/host.h); host: struct progress. */
-uint32_t vb_fault_completing(void *host, const struct rxe_qp *qp, bool is_recv);
-/* Take the rules over now, not with the next packet. */
-void vb_fault_follow(struct progress *progress);
+uint32_t faults_completing(void *host, const struct rxe_qp *qp, bool is_recv);
+/* Takes over changed rules, and puts the fault link into the stack or out of it. */
+void faults_follow(struct faults *faults);
+/* Adds what the fault link counted to the slot's counters. */
+void faults_report(struct faults *faults);
 
-/* Are there rules, or packets that wait, or have the rules changed? */
-static inline bool vb_fault_concerned(const struct vb_fault *fault)
+/* True when there are rules, packets that wait for them, or changed rules. */
+static inline bool faults_apply(const struct faults *faults)
 {
-	return fault->shop ||
-	       atomic_load_explicit(fault->now, memory_order_relaxed) != fault->generation;
+	return faults->link ||
+	       atomic_load_explicit(faults->now, memory_order_relaxed) != faults->generation;
 }
-
-/* As vb_wire_send and vb_wire_recv; what is due goes first. */
-int vb_fault_send(struct vb_wire *wire, const struct wire_train *trains, size_t n);
-int vb_fault_recv(struct vb_wire *wire, struct wire_arrival *ret, size_t max);
-uint64_t vb_fault_deadline(const struct vb_fault *fault);
 
 #endif

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Where packets leave and enter: the device's link, chosen when the process attaches. */
+/* Opens a device's link and stacks the wrappers that are in use over it. */
 #include "lib/progress/link.h"
 
 #include <errno.h>
@@ -7,17 +7,21 @@
 #include <string.h>
 
 #include "emu/container_of.h"
-#include "lib/progress/capture.h"
 #include "lib/progress/credits.h"
-#include "lib/progress/ethernet.h"
-#include "lib/progress/fault.h"
 #include "lib/progress/log.h"
 #include "lib/progress/progress.h"
-#include "lib/progress/tail.h"
+#include "net/link/capture/recorder.h"
+#include "net/link/capture/tail.h"
 #include "net/link/ethernet/ethernet.h"
+#include "net/link/fault/link.h"
 #include "net/link/udp/udp.h"
 
-static void link_says(void *arg, const char *line)
+static struct progress *progress_of(struct device_link *link)
+{
+	return container_of(link, struct progress, link);
+}
+
+static void log_line(void *arg, const char *line)
 {
 	(void)arg;
 	rxe_log(RXE_LOG_WARNING, "%s", line);
@@ -29,109 +33,154 @@ static int open_udp(const struct progress *progress, struct link **ret)
 		.gid = progress->info->gids[0],
 		.rx_fd = progress->attachment->rx_fd,
 		.trains = progress->info->trains,
-		.log = link_says,
+		.log = log_line,
 	};
 
 	memcpy(cfg.tx_port, progress->attachment->shared->tx_ports, sizeof(cfg.tx_port));
 	return udp_open(ret, &cfg);
 }
 
-int vb_wire_open(struct progress *progress)
+/* The device server answers address resolution; this process only resolves the neighbors that it sends to. */
+static int open_ethernet(const struct progress *progress, struct link **ret)
 {
-	struct vb_wire *wire = &progress->wire;
-
-	int err = vb_fault_open(progress);
+	struct ethernet_cfg cfg = {
+		.ifname = progress->info->if_name,
+		.gid = progress->info->gids[0],
+		.prefix_len = progress->info->prefix_len,
+		.gateway = progress->info->gateway,
+		.slot = progress->attachment->slot,
+		.log = log_line,
+	};
+	int err = ethernet_port_sockets(&cfg.port, progress->attachment->rx_fd,
+					progress->attachment->tx_fd);
 
 	if (err)
 		return err;
-	wire->counters = &progress->attachment->shared->slot[progress->attachment->slot].counters;
-	wire->lost = &progress->attachment->shared->slot[progress->attachment->slot].lost;
-	wire->told_errors = wire->told_bad = 0;
-	vb_tail_open(progress);
+	memcpy(cfg.mac, progress->info->mac, sizeof(cfg.mac));
+	err = ethernet_open(ret, &cfg);
+	if (err)
+		cfg.port->close(cfg.port);
+	return err;
+}
+
+static int open_phy(const struct progress *progress, struct link **ret)
+{
 	switch (progress->info->link) {
-	case CTL_LINK_UDP: return open_udp(progress, &wire->phy);
-	case CTL_LINK_VETH: return vb_wire_veth_open(progress, &wire->phy);
+	case CTL_LINK_UDP: return open_udp(progress, ret);
+	case CTL_LINK_VETH: return open_ethernet(progress, ret);
 	}
 	return -EPROTO;
 }
 
-void vb_wire_close(struct vb_wire *wire)
+static struct ctl_slot *slot_of(struct device_link *link)
 {
-	vb_fault_close(wire);
-	vb_capture_close(wire);
-	free(wire->tail);
-	wire->tail = NULL;
-	link_close(wire->phy);
-	wire->phy = NULL;
+	const struct ctl_attachment *at = progress_of(link)->attachment;
+
+	return &at->shared->slot[at->slot];
 }
 
-/* What the link counted since, into the slot for people to see. */
-static void tell(uint64_t *told, uint64_t counted, uint64_t *slot)
+/* Adds what the link counted since the last call to a counter of the slot. */
+static void report(uint64_t *reported, uint64_t counted, uint64_t *counter)
 {
-	*slot += counted - *told;
-	*told = counted;
+	*counter += counted - *reported;
+	*reported = counted;
 }
 
-static int phy_send(struct vb_wire *wire, const struct wire_train *trains, size_t n)
+/* Packets that pass the socket are counted here, before rules drop or double them. */
+static void metered_sent(void *arg, const struct wire_train *trains, size_t n)
 {
-	const int sent = link_send(wire->phy, trains, n);
+	struct device_link *link = arg;
 
-	if (wire->phy->stats.send_errors != wire->told_errors)
-		tell(&wire->told_errors, wire->phy->stats.send_errors, &wire->counters->send_err);
-	return sent;
+	(void)trains, (void)n;
+	if (link->phy->stats.send_errors != link->reported.send_errors)
+		report(&link->reported.send_errors, link->phy->stats.send_errors,
+		       &slot_of(link)->counters.send_err);
 }
 
-/* What was taken from the socket is counted here, before faults make more or less of it. */
-static int phy_receive(struct vb_wire *wire, struct wire_arrival *ret, size_t max)
+static void metered_arrived(void *arg, const struct wire_arrival *arrivals, size_t n)
 {
-	const int n = link_receive(wire->phy, ret, max);
+	struct device_link *link = arg;
 
-	if (wire->phy->stats.bad_frames != wire->told_bad)
-		tell(&wire->told_bad, wire->phy->stats.bad_frames, &wire->lost->link_bad_frames);
-	wire->is_dry = n == 0;
+	if (link->phy->stats.bad_frames != link->reported.bad_frames)
+		report(&link->reported.bad_frames, link->phy->stats.bad_frames,
+		       &slot_of(link)->lost.link_bad_frames);
+	link->is_dry = n == 0;
 	if (n > 0)
-		credits_returned(container_of(wire, struct progress, wire), ret, n);
-	return n;
+		credits_returned(progress_of(link), arrivals, (int)n);
 }
 
-int vb_wire_pass_out(struct vb_wire *wire, const struct wire_train *trains, size_t n)
+static const struct tap_observer metering = { .sent = metered_sent, .arrived = metered_arrived };
+
+/* From the bottom to the top; net/link/link.h gives the reason for the order. */
+void device_link_stack(struct device_link *link)
+{
+	struct link *top = tap_over(&link->meter, link->phy, &metering, link);
+
+	if (link->tail)
+		top = tap_over(&link->departures[0], top, &tail_departures, link->tail);
+	if (link->recorder)
+		top = tap_over(&link->departures[1], top, &recorder_departures, link->recorder);
+	if (link->faults.link)
+		top = fault_link_over(link->faults.link, top);
+	if (link->recorder)
+		top = tap_over(&link->arrivals[1], top, &recorder_arrivals, link->recorder);
+	if (link->tail)
+		top = tap_over(&link->arrivals[0], top, &tail_arrivals, link->tail);
+	link->top = top;
+}
+
+static bool wants_tail(void)
+{
+	const char *setting = secure_getenv("RXE_DM_TAIL");
+
+	return !setting || strcmp(setting, "0") != 0;
+}
+
+int device_link_open(struct progress *progress, const uint64_t *now_ns)
+{
+	struct device_link *link = &progress->link;
+	int err = open_phy(progress, &link->phy);
+
+	if (err)
+		return err;
+	link->reported = (struct link_stats){ 0 };
+	link->tail = wants_tail() ? tail_open(now_ns) : NULL;
+	faults_open(&link->faults, progress);
+	device_link_stack(link);
+	return 0;
+}
+
+void device_link_close(struct device_link *link)
+{
+	faults_close(&link->faults);
+	recorder_close(link->recorder);
+	link->recorder = NULL;
+	tail_close(link->tail);
+	link->tail = NULL;
+	link_close(link->phy);
+	link->phy = link->top = NULL;
+}
+
+int device_link_send(struct device_link *link, const struct wire_train *trains, size_t n)
 {
 	int sent;
 
-	if (wire->capture)
-		vb_capture_sending(wire);
-	sent = phy_send(wire, trains, n);
-	if (wire->capture)
-		vb_capture_sent(wire, trains, sent > 0 ? (size_t)sent : 0);
-	if (wire->tail && sent > 0)
-		vb_tail_sent(wire->tail, trains, (size_t)sent);
+	if (!faults_apply(&link->faults))
+		return link_send(link->top, trains, n);
+	faults_follow(&link->faults);
+	sent = link_send(link->top, trains, n);
+	faults_report(&link->faults);
 	return sent;
 }
 
-int vb_wire_pass_in(struct vb_wire *wire, struct wire_arrival *ret, size_t max)
+int device_link_receive(struct device_link *link, struct wire_arrival *ret, size_t max)
 {
-	return phy_receive(wire, ret, max);
-}
+	int n;
 
-int vb_wire_send(struct vb_wire *wire, const struct wire_train *trains, size_t n)
-{
-	return vb_fault_concerned(wire->fault) ? vb_fault_send(wire, trains, n)
-					       : vb_wire_pass_out(wire, trains, n);
-}
-
-uint64_t vb_wire_deadline(const struct vb_wire *wire)
-{
-	return vb_fault_deadline(wire->fault);
-}
-
-int vb_wire_recv(struct vb_wire *wire, struct wire_arrival *ret, size_t max)
-{
-	const int n = vb_fault_concerned(wire->fault) ? vb_fault_recv(wire, ret, max)
-						      : phy_receive(wire, ret, max);
-
-	if (wire->capture && n > 0)
-		vb_capture_arrived(wire, ret, (size_t)n);
-	if (wire->tail && n > 0)
-		vb_tail_arrived(wire->tail, ret, (size_t)n);
+	if (!faults_apply(&link->faults))
+		return link_receive(link->top, ret, max);
+	faults_follow(&link->faults);
+	n = link_receive(link->top, ret, max);
+	faults_report(&link->faults);
 	return n;
 }

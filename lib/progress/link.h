@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Where a device's packets leave and enter this process: the one place between the engine and the links of net/link/.
- *
- * Everything here is under the engine lock. */
+/* The link of a device in this process: a stack of links (net/link/link.h) that device_link_open and its helpers build, and what the
+ * process's slot counts about it. The engine's packets enter and leave here. Under the engine lock throughout. */
 #ifndef RXE_PROGRESS_LINK_H
 #define RXE_PROGRESS_LINK_H
 
@@ -9,40 +8,39 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "net/wire/train.h"
+#include "lib/progress/fault.h"
+#include "net/link/capture/tap.h"
+#include "net/link/link.h"
 
-struct ctl_lost;
-struct rxe_counters;
-struct vb_capture;
+struct fault_firing;
 struct progress;
-struct vb_fault;
-struct vb_tail;
-struct link;
+struct recorder;
+struct tail;
 
-struct vb_wire {
-	struct link *phy;		/* UDP or Ethernet */
-	struct vb_capture *capture;	/* NULL: nobody captures */
-	struct vb_fault *fault;		/* the rules of the device, and what waits for them */
-	struct vb_tail *tail;		/* the last packets; NULL: not noted */
-	bool is_dry;			/* the link had nothing when it was last asked */
-	struct rxe_counters *counters;	/* the slot's: the link's send_err */
-	struct ctl_lost *lost;		/* ... */
-	uint64_t told_errors, told_bad; /* of the link's counts, so many are in it */
+struct device_link {
+	struct link *top;	   /* the stack: packets go through here */
+	struct link *phy;	   /* its bottom, UDP or Ethernet; NULL: closed */
+	struct tail *tail;	   /* the last packets; NULL: not noted */
+	struct recorder *recorder; /* NULL: no capture is under way */
+	struct faults faults;
+	bool is_dry; /* the socket had nothing when it was last read */
+	struct tap meter, departures[2], arrivals[2];
+	struct link_stats reported; /* of phy, so much is in the slot's counters */
 };
 
-/* 0 or a negative errno. */
-int vb_wire_open(struct progress *progress);
-void vb_wire_close(struct vb_wire *wire);
-/* Returns how many trains the link took, fewer than n when it takes no more now; -errno for none. */
-int vb_wire_send(struct vb_wire *wire, const struct wire_train *trains, size_t n);
-/* Up to max arrivals, their bytes valid until the next call; 0 when nothing is there; -errno. Never blocks. */
-int vb_wire_recv(struct vb_wire *wire, struct wire_arrival *ret, size_t max);
+/* 0 or a negative errno. now_ns: the engine's time. */
+int device_link_open(struct progress *progress, const uint64_t *now_ns);
+void device_link_close(struct device_link *link);
+/* Builds the stack again, after tail, recorder or faults changed. */
+void device_link_stack(struct device_link *link);
 
-/* When a packet that a fault holds back is due; UINT64_MAX: none is. */
-uint64_t vb_wire_deadline(const struct vb_wire *wire);
+/* A capture has begun, with the descriptor of its rings (closed here), or the last one has ended (-1). Takes the engine lock. */
+void device_link_capture(struct progress *progress, int fd);
+/* For lib/progress/fault.c: a rule was carried out. */
+void device_link_fault(struct device_link *link, const struct fault_firing *firing);
 
-/* For wire_fault.c: past the faults. What comes in is not written down yet. */
-int vb_wire_pass_out(struct vb_wire *wire, const struct wire_train *trains, size_t n);
-int vb_wire_pass_in(struct vb_wire *wire, struct wire_arrival *ret, size_t max);
+/* As link_send and link_receive, after a look at the fault rules. */
+int device_link_send(struct device_link *link, const struct wire_train *trains, size_t n);
+int device_link_receive(struct device_link *link, struct wire_arrival *ret, size_t max);
 
 #endif

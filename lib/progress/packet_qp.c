@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: MIT
-/* Packets and the queue pairs and work requests they belong to. A request of RC is found by its PSNs: those in the send queue that
- * have started stand in the order of their PSNs. */
+/* Finds the queue pair and the work request of a packet. A request of RC is found by its PSNs: the requests in the send queue that have
+ * started stand in the order of their PSNs. */
 #include "lib/progress/packet_qp.h"
 
 #include "emu/engine.h"
 #include "emu/limits.h"
 #include "emu/qp.h"
 #include "emu/queue.h"
+#include "net/link/capture/tail.h"
 #include "net/wire/headers.h"
 #include "net/wire/opcode.h"
 #include "net/wire/packet.h"
@@ -17,10 +18,10 @@ static bool is_connected_to(const struct rxe_qp *qp, const struct gid *peer, uin
 	       gid_equal(&qp->flow.dst, peer);
 }
 
-struct rxe_qp *vb_wire_qp_connected_to(const struct rxe_engine *engine, const struct gid *peer,
-				       uint32_t qpn)
+struct rxe_qp *packet_qp_connected_to(const struct rxe_engine *engine, const struct gid *peer,
+				      uint32_t qpn)
 {
-	/* Programs of one kind connect their queue pairs in the same order: the same place is a good guess. */
+	/* Two programs that connect their queue pairs in the same order use the same place at both ends. */
 	if (is_connected_to(engine->qp[qpn % RXE_MAX_QP], peer, qpn))
 		return engine->qp[qpn % RXE_MAX_QP];
 	for (uint32_t i = 0, seen = 0; i < RXE_MAX_QP && seen < engine->num_qp; i++) {
@@ -31,8 +32,8 @@ struct rxe_qp *vb_wire_qp_connected_to(const struct rxe_engine *engine, const st
 	return NULL;
 }
 
-struct rxe_qp *vb_wire_qp_of_sent(const struct rxe_engine *engine, const struct gid *peer,
-				  const uint8_t *packet, uint32_t len)
+struct rxe_qp *packet_qp_sent(const struct rxe_engine *engine, const struct gid *peer,
+			      const uint8_t *packet, uint32_t len)
 {
 	struct bth bth;
 	struct deth deth;
@@ -46,11 +47,11 @@ struct rxe_qp *vb_wire_qp_of_sent(const struct rxe_engine *engine, const struct 
 		deth_parse(&deth, packet + BTH_LEN);
 		return rxe_engine_find_qp(engine, deth.src_qpn);
 	}
-	return vb_wire_qp_connected_to(engine, peer, bth.dest_qpn);
+	return packet_qp_connected_to(engine, peer, bth.dest_qpn);
 }
 
-struct rxe_qp *vb_wire_qp_of_arrived(const struct rxe_engine *engine, const uint8_t *packet,
-				     uint32_t len)
+struct rxe_qp *packet_qp_arrived(const struct rxe_engine *engine, const uint8_t *packet,
+				 uint32_t len)
 {
 	struct bth bth;
 
@@ -78,8 +79,8 @@ static const struct rxe_send_wqe *request_with(const struct rxe_qp *qp, uint32_t
 	return NULL;
 }
 
-const struct rxe_send_wqe *vb_wire_request(const struct rxe_qp *qp, bool sent,
-					   const uint8_t *packet, uint32_t len)
+const struct rxe_send_wqe *packet_qp_request(const struct rxe_qp *qp, bool sent,
+					     const uint8_t *packet, uint32_t len)
 {
 	struct bth bth;
 
@@ -89,4 +90,24 @@ const struct rxe_send_wqe *vb_wire_request(const struct rxe_qp *qp, bool sent,
 	if (sent != !!(wire_shape(bth.opcode) & SHAPE_REQUEST))
 		return NULL;
 	return request_with(qp, bth.psn);
+}
+
+static bool is_of_qp(const struct tail_packet *packet, const void *arg)
+{
+	const struct rxe_qp *qp = arg;
+	struct bth bth;
+
+	if (packet->len < BTH_LEN)
+		return false;
+	bth_parse(&bth, packet->head);
+	if (qp->type == RXE_QPT_UD)
+		return !packet->sent && bth.dest_qpn == qp->qpn;
+	return packet->peer == tail_peer(&qp->flow.dst) &&
+	       bth.dest_qpn == (packet->sent ? qp->attr.dest_qp_num : qp->qpn);
+}
+
+uint32_t packet_qp_tail(const struct rxe_qp *qp, struct tail *tail, struct tail_packet *ret,
+			uint32_t max)
+{
+	return tail_find(tail, is_of_qp, qp, ret, max);
 }

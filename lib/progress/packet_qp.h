@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Which of our queue pairs and work requests is a packet on the wire of? Asked by captures and faults, never by the engine: it need
- * not be fast. Under the engine lock. */
+/* Maps a packet to its queue pair and work request, for captures, fault rules and reports of failures. The engine never asks, so speed
+ * does not matter. Under the engine lock. */
 #ifndef RXE_PROGRESS_PACKET_QP_H
 #define RXE_PROGRESS_PACKET_QP_H
 
@@ -12,19 +12,26 @@
 struct rxe_engine;
 struct rxe_qp;
 struct rxe_send_wqe;
+struct tail;
+struct tail_packet;
 
-/* Of a packet that leaves for peer, by what it says of itself: NULL when none of ours is connected to that number there. */
-struct rxe_qp *vb_wire_qp_of_sent(const struct rxe_engine *engine, const struct gid *peer,
-				  const uint8_t *packet, uint32_t len);
-/* Of RC and UC: the one of ours that is connected to that number of the peer's, or NULL. */
-struct rxe_qp *vb_wire_qp_connected_to(const struct rxe_engine *engine, const struct gid *peer,
-				       uint32_t qpn);
-/* Of one that arrived; NULL also when it is for a group. */
-struct rxe_qp *vb_wire_qp_of_arrived(const struct rxe_engine *engine, const uint8_t *packet,
-				     uint32_t len);
+/* The sender of a packet that leaves for peer; NULL when no queue pair is connected to the packet's destination. */
+struct rxe_qp *packet_qp_sent(const struct rxe_engine *engine, const struct gid *peer,
+			      const uint8_t *packet, uint32_t len);
+/* The RC or UC queue pair that is connected to qpn of the peer, or NULL. */
+struct rxe_qp *packet_qp_connected_to(const struct rxe_engine *engine, const struct gid *peer,
+				      uint32_t qpn);
+/* The receiver of a packet that arrived; NULL also for a multicast packet. */
+struct rxe_qp *packet_qp_arrived(const struct rxe_engine *engine, const uint8_t *packet,
+				 uint32_t len);
 
-/* The request of ours that an RC packet carries (sent) or answers (arrived); NULL when it is the peer's, or not known any more. */
-const struct rxe_send_wqe *vb_wire_request(const struct rxe_qp *qp, bool sent,
-					   const uint8_t *packet, uint32_t len);
+/* The request of this queue pair that an RC packet carries (sent) or answers (arrived); NULL when the request is the peer's, or has
+ * completed. */
+const struct rxe_send_wqe *packet_qp_request(const struct rxe_qp *qp, bool sent,
+					     const uint8_t *packet, uint32_t len);
+
+/* Copies the last packets of the queue pair from the tail, oldest first. Returns how many, up to max. */
+uint32_t packet_qp_tail(const struct rxe_qp *qp, struct tail *tail, struct tail_packet *ret,
+			uint32_t max);
 
 #endif

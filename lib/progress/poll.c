@@ -19,7 +19,7 @@
 static void sleep_on_link(struct progress *progress, const struct schedule_decision *decision,
 			  uint64_t now_ns)
 {
-	struct pollfd link = { .fd = link_wait_fd(progress->wire.phy), .events = POLLIN };
+	struct pollfd link = { .fd = link_wait_fd(progress->link.phy), .events = POLLIN };
 	struct timespec timeout = { .tv_nsec = (long)(decision->until_ns - now_ns) };
 	const long ready = syscall(SYS_ppoll, &link, 1, &timeout, NULL, (size_t)0);
 

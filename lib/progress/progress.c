@@ -50,7 +50,7 @@ void progress_unlock(struct progress *progress)
 	const struct rxe_engine *engine = progress->engine;
 	const struct schedule_timers timers = {
 		.engine_ns = rxe_engine_deadline(engine),
-		.link_ns = vb_wire_deadline(&progress->wire),
+		.link_ns = link_deadline(progress->link.top),
 	};
 	const struct schedule_decision decision = schedule_engine_released(
 		&progress->schedule, engine->now_ns, &timers, engine->open_wrs != 0);
@@ -70,8 +70,8 @@ void progress_quiesce(struct progress *progress)
 static bool send_built(struct progress *progress)
 {
 	while (progress->tx_first < progress->tx_count) {
-		int sent = vb_wire_send(&progress->wire, &progress->tx[progress->tx_first],
-					progress->tx_count - progress->tx_first);
+		int sent = device_link_send(&progress->link, &progress->tx[progress->tx_first],
+					    progress->tx_count - progress->tx_first);
 
 		if (sent <= 0)
 			return false;
@@ -86,7 +86,7 @@ static bool send_built(struct progress *progress)
 static bool build(struct progress *progress, uint64_t now_ns)
 {
 	bool to_local_peer = false;
-	uint16_t max_segs = link_max_segs(progress->wire.phy);
+	uint16_t max_segs = link_max_segs(progress->link.phy);
 
 	while (progress->tx_count < PROGRESS_TRAINS) {
 		struct wire_train *train = &progress->tx[progress->tx_count];
@@ -97,7 +97,7 @@ static bool build(struct progress *progress, uint64_t now_ns)
 		};
 		if (!rxe_engine_output(progress->engine, train, now_ns))
 			break;
-		to_local_peer |= link_is_local(progress->wire.phy, &train->dst);
+		to_local_peer |= link_is_local(progress->link.phy, &train->dst);
 		progress->tx_count++;
 	}
 	return to_local_peer;
@@ -161,9 +161,9 @@ static bool receive(struct progress *progress, uint64_t now_ns)
 	bool any = false;
 
 	for (int round = 0; round < RECEIVE_ROUNDS; round++) {
-		int n = vb_wire_recv(&progress->wire, arrivals, ARRIVALS);
+		int n = device_link_receive(&progress->link, arrivals, ARRIVALS);
 
-		if (progress->wire.is_dry)
+		if (progress->link.is_dry)
 			credits_socket_empty(progress, now_ns);
 		input(progress->engine, arrivals, n, now_ns);
 		any |= n > 0;
@@ -274,7 +274,7 @@ static const struct rxe_host_ops host_ops = {
 	.srq_find = remote_srq_find,
 	.srq_take = remote_srq_take,
 	.srq_done = remote_srq_done,
-	.completing = vb_fault_completing,
+	.completing = faults_completing,
 	.delay_ack = delayed_ack_note,
 	.ack_sent = delayed_ack_paid,
 };
@@ -297,23 +297,23 @@ static void init_engine(struct progress *progress)
 	};
 
 	memcpy(cfg.gids, progress->info->gids, sizeof(cfg.gids));
-	cfg.num_tx_ports = link_tx_ports(progress->wire.phy, cfg.tx_ports, RXE_MAX_TX_PORTS);
+	cfg.num_tx_ports = link_tx_ports(progress->link.phy, cfg.tx_ports, RXE_MAX_TX_PORTS);
 	rxe_engine_init(progress->engine, &cfg);
 	progress->gids_at = 1; /* none */
 	progress_follow_gids(progress);
-	vb_fault_follow(progress);
+	faults_follow(&progress->link.faults);
 }
 
-static int open_fds(struct progress *progress)
+static int open_fds(struct progress *progress, const struct rxe_engine *engine)
 {
-	int err = vb_wire_open(progress);
+	int err = device_link_open(progress, &engine->now_ns);
 
 	if (err)
 		return err;
 	progress->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	if (progress->wake_fd < 0) {
 		err = -errno;
-		vb_wire_close(&progress->wire);
+		device_link_close(&progress->link);
 	}
 	return err;
 }
@@ -341,11 +341,11 @@ void progress_init(struct progress *progress, const struct progress_owner *owner
 int progress_start(struct progress *progress)
 {
 	struct rxe_engine *engine = calloc(1, sizeof(*engine));
-	int err = open_fds(progress);
+	int err = engine ? open_fds(progress, engine) : -ENOMEM;
 
 	progress->tx_mem = malloc((size_t)PROGRESS_TRAINS * 65536);
-	if (!err && (!engine || !progress->tx_mem)) {
-		vb_wire_close(&progress->wire);
+	if (!err && !progress->tx_mem) {
+		device_link_close(&progress->link);
 		close(progress->wake_fd);
 		err = -ENOMEM;
 	}
@@ -378,7 +378,7 @@ static void free_all(struct progress *progress)
 {
 
 	remote_close(progress);
-	vb_wire_close(&progress->wire);
+	device_link_close(&progress->link);
 	close(progress->wake_fd);
 	free(progress->engine);
 	progress->engine = NULL;

@@ -47,7 +47,7 @@ struct progress {
 
 	pthread_mutex_t lock;	   /* the engine lock: all that follows, but for atomics */
 	struct rxe_engine *engine; /* NULL: not attached, or the child after a fork() */
-	struct vb_wire wire;
+	struct device_link link;
 	uint8_t *tx_mem;
 	struct wire_train tx[PROGRESS_TRAINS];
 	uint32_t tx_first, tx_count; /* built, and not yet taken by the kernel */

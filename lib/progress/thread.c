@@ -116,7 +116,7 @@ static uint64_t link_wait_length_ns(struct progress *progress)
 		schedule_link_wait_began(&progress->schedule, now_ns,
 					 &(struct schedule_timers){
 						 .engine_ns = rxe_engine_deadline(progress->engine),
-						 .link_ns = vb_wire_deadline(&progress->wire),
+						 .link_ns = link_deadline(progress->link.top),
 						 .unsent = progress->tx_first < progress->tx_count,
 					 });
 	pthread_mutex_unlock(&progress->lock);
@@ -145,7 +145,7 @@ static void step_back(struct progress *progress, uint64_t ns)
 
 static void look_at_link(struct progress *progress)
 {
-	struct pollfd link = { .fd = link_wait_fd(progress->wire.phy), .events = POLLIN };
+	struct pollfd link = { .fd = link_wait_fd(progress->link.phy), .events = POLLIN };
 
 	schedule_link_looked_at(&progress->schedule, poll(&link, 1, 0) > 0);
 }
@@ -220,7 +220,7 @@ static int open_epoll(struct progress *progress)
 	if (progress->all_fd < 0 || progress->events_fd < 0)
 		err = -errno;
 	if (!err)
-		err = add(progress->all_fd, link_wait_fd(progress->wire.phy), SOURCE_LINK);
+		err = add(progress->all_fd, link_wait_fd(progress->link.phy), SOURCE_LINK);
 	if (!err)
 		err = add(progress->all_fd, progress->events_fd, SOURCE_EVENTS);
 	if (!err)

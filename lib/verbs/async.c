@@ -22,8 +22,8 @@
 #include "lib/control/cancel.h"
 #include "lib/control/client.h"
 #include "lib/control/socket.h"
-#include "lib/progress/capture.h"
 #include "lib/progress/eventfd.h"
+#include "lib/progress/link.h"
 #include "lib/progress/log.h"
 #include "lib/progress/progress.h"
 #include "lib/verbs/context.h"
@@ -230,7 +230,7 @@ bool vb_async_from_server(struct progress *progress)
 		return false;
 	}
 	if (event.type == CTL_EVENT_CAPTURE)
-		vb_capture_told(progress, num_fds > 0 ? fd : -1);
+		device_link_capture(progress, num_fds > 0 ? fd : -1);
 	else
 		device_changed(dev, (enum ibv_event_type)event.type, (int)event.port);
 	return true;

@@ -15,8 +15,8 @@
 #include "lib/control/client.h"
 #include "lib/diagnose/diagnose.h"
 #include "lib/progress/log.h"
+#include "lib/progress/packet_qp.h"
 #include "lib/progress/progress.h"
-#include "lib/progress/tail.h"
 #include "lib/verbs/device.h"
 #include "net/link/clock.h"
 
@@ -59,7 +59,7 @@ static void record(struct ctl_failure *failure, const struct vb_device *dev,
 		.slot = dev->attachment.slot,
 	};
 	const struct ctl_slot *slot = &dev->attachment.shared->slot[dev->attachment.slot];
-	struct vb_tail *tail = dev->progress.wire.tail;
+	struct tail *tail = dev->progress.link.tail;
 
 	memset(failure, 0, offsetof(struct ctl_failure, packet));
 	failure->time_ns = clock_now_ns();
@@ -77,7 +77,8 @@ static void record(struct ctl_failure *failure, const struct vb_device *dev,
 	diagnose_failure(failure->why, sizeof(failure->why), &diagnosis, qp, what,
 			 (enum rxe_wc_status)status);
 	failure->watched = tail != NULL;
-	failure->num_packets = tail ? vb_tail_of(tail, qp, failure->packet) : 0;
+	failure->num_packets =
+		tail ? packet_qp_tail(qp, tail, failure->packet, CTL_FAILURE_PACKETS) : 0;
 }
 
 void vb_qp_failed(struct progress *progress, const struct rxe_qp *qp, enum rxe_failed what,

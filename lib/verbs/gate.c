@@ -82,7 +82,7 @@ static void refresh(struct vb_device *dev)
 		gate->rules = calloc(1, sizeof(*gate->rules));
 	if (!gate->rules)
 		return;
-	vb_fault_copy_rules(faults(dev), &gate->rules->rules, gate->rules->place);
+	faults_copy_rules(faults(dev), &gate->rules->rules, gate->rules->place);
 	if (atomic_load(gate->now) != before)
 		return;
 	gate->rules->generation = before;
@@ -109,7 +109,7 @@ static int decide(struct vb_device *dev, struct vb_verb_rules *verbs, enum fault
 		if (err || !fault_fires_verb(rule, id, verb, nth))
 			continue;
 		err = rule->error;
-		vb_fault_count(&dev->progress, place, id);
+		faults_count(&dev->progress, place, id);
 		rxe_log(RXE_LOG_INFO, "fault %u: call %u of %s fails: %s", id, nth,
 			fault_verb_str(verb), strerror(err));
 	}

@@ -219,7 +219,7 @@ static int enter(struct vb_qp *qp, const struct ibv_qp_init_attr_ex *attr)
 		vb_qp_publish(qp);
 		/* What the GRH in front of a datagram shows. */
 		if (attr->qp_type == IBV_QPT_UD)
-			link_show_headers(qp->dev->progress.wire.phy);
+			link_show_headers(qp->dev->progress.link.phy);
 	}
 	progress_unlock(&qp->dev->progress);
 	return err;

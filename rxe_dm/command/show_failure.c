@@ -81,14 +81,14 @@ __attribute__((format(printf, 2, 3))) static void add(struct line *line, const c
 		line->len = VIEW_PACKET_MAX - 1;
 }
 
-static void add_syndrome(struct line *line, const struct ctl_packet *packet, uint32_t offset)
+static void add_syndrome(struct line *line, const struct tail_packet *packet, uint32_t offset)
 {
 	static const char *const naks[] = { "PSN sequence", "invalid request", "remote access",
 					    "remote operational", "invalid RD request" };
 	struct aeth aeth;
 	uint8_t code;
 
-	if (offset + AETH_LEN > packet->len || offset + AETH_LEN > CTL_PACKET_HEAD)
+	if (offset + AETH_LEN > packet->len || offset + AETH_LEN > TAIL_HEAD)
 		return;
 	aeth_parse(&aeth, packet->head + offset);
 	code = aeth.syndrome & 0x1f;
@@ -103,9 +103,9 @@ static void add_syndrome(struct line *line, const struct ctl_packet *packet, uin
 	add(line, ", reserved syndrome 0x%02x", aeth.syndrome);
 }
 
-static void add_headers(struct line *line, const struct ctl_packet *packet, uint32_t shape)
+static void add_headers(struct line *line, const struct tail_packet *packet, uint32_t shape)
 {
-	const uint32_t room = packet->len < CTL_PACKET_HEAD ? packet->len : CTL_PACKET_HEAD;
+	const uint32_t room = packet->len < TAIL_HEAD ? packet->len : TAIL_HEAD;
 
 	if ((shape & (SHAPE_RETH | SHAPE_ATOMIC_ETH)) && !(shape & SHAPE_DETH) &&
 	    room >= BTH_LEN + 12)
@@ -117,7 +117,7 @@ static void add_headers(struct line *line, const struct ctl_packet *packet, uint
 		add_syndrome(line, packet, BTH_LEN);
 }
 
-const char *view_packet(const struct ctl_packet *packet, char ret[static VIEW_PACKET_MAX])
+const char *view_packet(const struct tail_packet *packet, char ret[static VIEW_PACKET_MAX])
 {
 	struct line line = { .text = ret };
 	struct bth bth;
@@ -177,7 +177,7 @@ static void show_tail(const struct ctl_failure *failure, FILE *to)
 	if (failure->num_packets == 0)
 		fprintf(to, "    none of the last packets of the program was its\n");
 	for (uint32_t i = 0; i < failure->num_packets && i < CTL_FAILURE_PACKETS; i++) {
-		const struct ctl_packet *packet = &failure->packet[i];
+		const struct tail_packet *packet = &failure->packet[i];
 		const double ms = (double)(int64_t)(packet->time_ns - failure->time_ns) / 1e6;
 
 		fprintf(to, "    %12.3f ms  %s\n", ms, view_packet(packet, text));

@@ -68,7 +68,7 @@ void show_failures(const struct view_device *device, FILE *to);
 bool show_packets(const struct view *view, uint32_t qpn, FILE *to);
 /* One packet: "> RDMA_WRITE_ONLY psn 17 ..." */
 #define VIEW_PACKET_MAX 200
-const char *view_packet(const struct ctl_packet *packet, char ret[static VIEW_PACKET_MAX]);
+const char *view_packet(const struct tail_packet *packet, char ret[static VIEW_PACKET_MAX]);
 
 /* show_table.c, show_json.c */
 void show_table(const struct view *view, FILE *to);

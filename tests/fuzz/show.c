@@ -78,7 +78,7 @@ static void add_failure(struct take *take)
 	failure->type = take_u8(take);
 	failure->num_packets = take_u8(take);
 	for (uint32_t i = 0; i < CTL_FAILURE_PACKETS && i < failure->num_packets; i++) {
-		struct ctl_packet *packet = &failure->packet[i];
+		struct tail_packet *packet = &failure->packet[i];
 
 		packet->len = take_u8(take);
 		packet->head[0] = take_u8(take);

@@ -14,9 +14,10 @@
 
 #include "emu/engine.h"
 #include "lib/control/client.h"
-#include "lib/progress/capture.h"
+#include "lib/progress/link.h"
 #include "lib/progress/progress.h"
 #include "lib/verbs/device.h"
+#include "net/link/capture/recorder.h"
 #include "net/link/capture/ring.h"
 #include "net/link/fault/shaper.h"
 #include "net/link/udp/udp.h"
@@ -30,7 +31,7 @@
 #define OURS  0x031002u
 
 static struct vb_device *dev;
-static struct vb_wire *wire;
+static struct device_link *device_link;
 static struct capture_area *area;
 static struct capture_reader reader;
 static struct fault_shaper *shaper;
@@ -49,7 +50,7 @@ static struct gid loopback(uint8_t last)
 static void on_fired(void *arg, const struct fault_firing *firing)
 {
 	(void)arg;
-	vb_capture_fault(wire, firing);
+	device_link_fault(device_link, firing);
 }
 
 /* Every request may be answered. */
@@ -76,8 +77,8 @@ static void begin_capture(void)
 	area->rings = RINGS;
 	area->ring_bytes = BYTES;
 	area->keep = CAPTURE_KEEP_MAX;
-	vb_capture_told(&dev->progress, fd);
-	ck_assert_ptr_nonnull(wire->capture);
+	device_link_capture(&dev->progress, fd);
+	ck_assert_ptr_nonnull(device_link->recorder);
 	capture_reader_open(
 		&reader,
 		(struct capture_ring *)(void *)((uint8_t *)area + capture_ring_offset(BYTES, SLOT)),
@@ -93,7 +94,7 @@ static void setup(void)
 	here = loopback(1);
 	there = loopback(2);
 	dev = calloc(1, sizeof(*dev));
-	wire = &dev->progress.wire;
+	device_link = &dev->progress.link;
 	progress_init(&dev->progress, NULL, &dev->info, &dev->attachment);
 	dev->progress.engine = calloc(1, sizeof(struct rxe_engine));
 	dev->info.gids[0] = here;
@@ -107,7 +108,7 @@ static void setup(void)
 	link.gid = here;
 	rx_fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 	link.rx_fd = rx_fd;
-	ck_assert_int_eq(udp_open(&wire->phy, &link), 0);
+	ck_assert_int_eq(udp_open(&device_link->phy, &link), 0);
 	shaper = fault_shaper_new(&cfg);
 	ck_assert_ptr_nonnull(shaper);
 	begin_capture();
@@ -115,11 +116,11 @@ static void setup(void)
 
 static void teardown(void)
 {
-	vb_capture_told(&dev->progress, -1);
-	ck_assert_ptr_null(wire->capture);
+	device_link_capture(&dev->progress, -1);
+	ck_assert_ptr_null(device_link->recorder);
 	munmap(area, capture_ring_offset(BYTES, RINGS));
 	fault_shaper_free(shaper);
-	link_close(wire->phy);
+	link_close(device_link->phy);
 	close(rx_fd);
 	munmap(dev->attachment.shared, sizeof(struct ctl_shared));
 	free(dev->progress.engine);
@@ -158,14 +159,19 @@ static struct wire_train train_of(uint32_t psn, uint32_t n)
 	return train;
 }
 
+static void record_departures(const struct wire_train *trains, size_t n)
+{
+	recorder_departures.sending(device_link->recorder);
+	recorder_departures.sent(device_link->recorder, trains, n);
+}
+
 /* Through the shaper, as a link that takes everything. */
 static void send_train(const struct wire_train *train)
 {
 	const struct wire_train *out;
 	const size_t n = fault_shaper_out(shaper, train, 1000, &out);
 
-	vb_capture_sending(wire);
-	vb_capture_sent(wire, out, n);
+	record_departures(out, n);
 }
 
 static void arrive(const struct gid *from, uint32_t psn)
@@ -177,8 +183,8 @@ static void arrive(const struct gid *from, uint32_t psn)
 	const struct wire_arrival *in;
 	const size_t n = fault_shaper_in(shaper, &arrival, 1000, &in);
 
-	if (wire->capture)
-		vb_capture_arrived(wire, in, n);
+	if (device_link->recorder)
+		recorder_arrivals.arrived(device_link->recorder, in, n);
 }
 
 struct seen {
@@ -278,8 +284,7 @@ START_TEST(held_back)
 	expect(&seen[0], 200, CAPTURE_SENT, "");
 	expect(&seen[1], 202, CAPTURE_SENT, "");
 	n = fault_shaper_due_out(shaper, 3000000, &out);
-	vb_capture_sending(wire);
-	vb_capture_sent(wire, out, n);
+	record_departures(out, n);
 	ck_assert_uint_eq(look(seen, 16), 1);
 	expect(&seen[0], 201, CAPTURE_SENT | CAPTURE_FAULT, "fault 1: delay");
 }
@@ -315,8 +320,7 @@ START_TEST(answered_by_a_fault)
 	expect(&seen[0], 300, CAPTURE_LOST | CAPTURE_FAULT, "fault 1: rnr_nak");
 	n = fault_shaper_due_out(shaper, 2000, &out);
 	ck_assert_uint_eq(n, 1);
-	vb_capture_sending(wire);
-	vb_capture_sent(wire, out, n);
+	record_departures(out, n);
 	ck_assert_uint_eq(look(seen, 16), 1);
 	expect(&seen[0], 300, CAPTURE_SENT | CAPTURE_FAULT, "fault 1: rnr_nak");
 	ck_assert_uint_eq(seen[0].len, BTH_LEN + AETH_LEN + ICRC_LEN);
@@ -327,10 +331,10 @@ START_TEST(no_capture_no_harm)
 {
 	struct seen seen[16];
 
-	vb_capture_told(&dev->progress, -1);
+	device_link_capture(&dev->progress, -1);
 	rule("drop dir=in");
 	arrive(&there, 1);
-	vb_capture_told(&dev->progress, -1);
+	device_link_capture(&dev->progress, -1);
 	ck_assert_uint_eq(look(seen, 16), 0);
 }
 END_TEST

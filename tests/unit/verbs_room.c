@@ -14,7 +14,7 @@
 #include "emu/engine.h"
 #include "emu/pace.h"
 #include "lib/control/client.h"
-#include "lib/progress/fault.h"
+#include "lib/progress/link.h"
 #include "lib/progress/progress.h"
 #include "lib/verbs/device.h"
 #include "net/link/udp/udp.h"
@@ -27,7 +27,7 @@
 #define BYTES	100u
 
 static struct vb_device *dev;
-static struct vb_wire *wire;
+static struct device_link *device_link;
 static struct link *peer;
 static struct udp_group group;
 static struct gid here;
@@ -52,7 +52,7 @@ static void setup(void)
 
 	here = loopback(1);
 	dev = calloc(1, sizeof(*dev));
-	wire = &dev->progress.wire;
+	device_link = &dev->progress.link;
 	progress_init(&dev->progress, NULL, &dev->info, &dev->attachment);
 	dev->progress.engine = calloc(1, sizeof(struct rxe_engine));
 	dev->info.gids[0] = here;
@@ -61,13 +61,12 @@ static void setup(void)
 		      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	ck_assert_ptr_ne(shared, MAP_FAILED);
 	dev->attachment.shared = shared;
-	wire->counters = &shared->slot[SLOT].counters;
-	wire->lost = &shared->slot[SLOT].lost;
 	ck_assert_int_eq(udp_group_open(&group, &here, 8), 0);
 	link.gid = here;
 	link.rx_fd = group.fd[SLOT];
-	ck_assert_int_eq(udp_open(&wire->phy, &link), 0);
-	ck_assert_int_eq(vb_fault_open(&dev->progress), 0);
+	ck_assert_int_eq(udp_open(&device_link->phy, &link), 0);
+	faults_open(&device_link->faults, &dev->progress);
+	device_link_stack(device_link);
 	peer_fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 	link.gid = loopback(2);
 	link.rx_fd = peer_fd;
@@ -76,8 +75,8 @@ static void setup(void)
 
 static void teardown(void)
 {
-	vb_fault_close(wire);
-	link_close(wire->phy);
+	faults_close(&device_link->faults);
+	link_close(device_link->phy);
 	link_close(peer);
 	udp_group_close(&group);
 	close(peer_fd);
@@ -129,7 +128,7 @@ static uint32_t take_all(void)
 	uint32_t total = 0;
 	int n;
 
-	while ((n = vb_wire_recv(wire, arrivals, 64)) > 0)
+	while ((n = device_link_receive(device_link, arrivals, 64)) > 0)
 		total += (uint32_t)n;
 	ck_assert_int_eq(n, 0);
 	return total;

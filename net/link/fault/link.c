@@ -1,0 +1,284 @@
+// SPDX-License-Identifier: MIT
+/* Passes packets through the shaper, and queues what one side does not take at once. */
+#include "net/link/fault/link.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "net/link/clock.h"
+
+/* Arrivals asked of the link below at a time. */
+#define BATCH	64u
+#define IN_MAX	(BATCH * (1u + FAULT_MAX_COPIES) + 2u * FAULT_HELD)
+#define OUT_MAX (TRAIN_MAX_SEGS * (2u + FAULT_MAX_COPIES) + FAULT_HELD)
+/* Most reads of one call that yield only packets that rules drop. */
+#define ROUNDS	 16
+#define RETRY_NS 100000u
+
+struct fault_link {
+	struct link base; /* first: a struct link * is one of these */
+	struct fault_link_cfg cfg;
+	struct fault_shaper *shaper;
+	struct fault_link_stats stats;	/* without what the shaper counts */
+	struct wire_train out[OUT_MAX]; /* bytes are malloc()ed */
+	size_t first_out, num_out;
+	/* From the link below, not shaped yet. */
+	struct wire_arrival raw[BATCH];
+	size_t first_raw, num_raw;
+	struct wire_arrival in[IN_MAX];
+	size_t first_in, num_in;
+	uint8_t bytes[IN_MAX][FAULT_PACKET_MAX];
+};
+
+/* Departures. */
+
+static void keep(struct fault_link *fault, const struct wire_train *train)
+{
+	struct wire_train *copy = &fault->out[fault->num_out];
+	uint8_t *bytes = fault->num_out < OUT_MAX ? malloc(train->len) : NULL;
+
+	/* A lost packet, as in any network. */
+	if (!bytes) {
+		fault->stats.overflows += train->segs;
+		return;
+	}
+	memcpy(bytes, train->buf, train->len);
+	*copy = *train;
+	copy->buf = bytes;
+	fault->num_out++;
+}
+
+static void pass_out(struct fault_link *fault, const struct wire_train *trains, size_t n)
+{
+	size_t taken = 0;
+
+	while (taken < n && fault->first_out == fault->num_out) {
+		const int sent = link_send(fault->base.below, trains + taken, n - taken);
+
+		if (sent <= 0)
+			break;
+		taken += (size_t)sent;
+	}
+	for (; taken < n; taken++)
+		keep(fault, &trains[taken]);
+}
+
+/* Offers the kept trains again. True when the link below took all of them. */
+static bool pass_kept(struct fault_link *fault)
+{
+	while (fault->first_out < fault->num_out) {
+		const int sent = link_send(fault->base.below, &fault->out[fault->first_out],
+					   fault->num_out - fault->first_out);
+
+		if (sent <= 0)
+			return false;
+		for (int i = 0; i < sent; i++)
+			free(fault->out[fault->first_out++].buf);
+	}
+	fault->first_out = fault->num_out = 0;
+	return true;
+}
+
+static bool pass_due(struct fault_link *fault, uint64_t now_ns)
+{
+	const struct wire_train *due;
+	size_t n;
+
+	if (!pass_kept(fault))
+		return false;
+	n = fault_shaper_due_out(fault->shaper, now_ns, &due);
+	pass_out(fault, due, n);
+	return fault->first_out == fault->num_out;
+}
+
+static int drop_trains(struct fault_link *fault, const struct wire_train *trains, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		fault->stats.silent_drops += trains[i].segs;
+	return (int)n;
+}
+
+static int fault_send(struct link *base, const struct wire_train *trains, size_t n)
+{
+	struct fault_link *fault = (struct fault_link *)base;
+	const uint64_t now_ns = clock_now_ns();
+	size_t taken = 0;
+
+	if (fault->cfg.is_silent(fault->cfg.shaper.arg))
+		return drop_trains(fault, trains, n);
+	while (taken < n && pass_due(fault, now_ns)) {
+		const struct wire_train *shaped;
+		const size_t num = fault_shaper_out(fault->shaper, &trains[taken], now_ns, &shaped);
+
+		pass_out(fault, shaped, num);
+		taken++;
+	}
+	return (int)taken;
+}
+
+/* Arrivals. */
+
+/* The bytes of from stay valid until the queue is empty; all others are copied. */
+static void queue_in(struct fault_link *fault, const struct wire_arrival *arrivals, size_t n,
+		     const struct wire_arrival *from)
+{
+	for (size_t i = 0; i < n && fault->num_in < IN_MAX; i++) {
+		struct wire_arrival *to = &fault->in[fault->num_in];
+
+		*to = arrivals[i];
+		if (!from || to->p != from->p) {
+			memcpy(fault->bytes[fault->num_in], to->p, to->len);
+			to->p = fault->bytes[fault->num_in];
+		}
+		fault->num_in++;
+	}
+}
+
+/* Whether a NAK in a request's place is true depends on the requests before it, so the user must have had those. */
+static bool has_answers(const struct fault_rules *rules)
+{
+	for (uint32_t i = 0; i < rules->n; i++)
+		if (rules->rule[i].action == FAULT_NAK || rules->rule[i].action == FAULT_RNR_NAK)
+			return true;
+	return false;
+}
+
+/* Returns what the link below returned. */
+static int shape_arrivals(struct fault_link *fault, uint64_t now_ns)
+{
+	const bool singly = has_answers(fault_shaper_rules(fault->shaper));
+	const struct wire_arrival *shaped;
+	int n = 1;
+
+	if (fault->first_raw == fault->num_raw) {
+		n = link_receive(fault->base.below, fault->raw, BATCH);
+		fault->first_raw = 0;
+		fault->num_raw = n > 0 ? (size_t)n : 0;
+	}
+	while (fault->first_raw < fault->num_raw) {
+		const struct wire_arrival *arrival = &fault->raw[fault->first_raw++];
+		const size_t num = fault_shaper_in(fault->shaper, arrival, now_ns, &shaped);
+
+		queue_in(fault, shaped, num, arrival);
+		if (singly)
+			break;
+	}
+	queue_in(fault, shaped, fault_shaper_due_in(fault->shaper, now_ns, &shaped), NULL);
+	return n;
+}
+
+/* Empties the link below, so that its wait descriptor wakes nobody. */
+static int drop_arrivals(struct fault_link *fault)
+{
+	struct wire_arrival arrivals[BATCH];
+	int n;
+
+	fault->stats.silent_drops += fault->num_raw - fault->first_raw;
+	fault->first_raw = fault->num_raw = 0;
+	do {
+		n = link_receive(fault->base.below, arrivals, BATCH);
+		fault->stats.silent_drops += n > 0 ? (uint64_t)n : 0;
+	} while (n > 0);
+	return n;
+}
+
+static size_t take_in(struct fault_link *fault, struct wire_arrival *ret, size_t max)
+{
+	size_t n = fault->num_in - fault->first_in;
+
+	n = n < max ? n : max;
+	memcpy(ret, fault->in + fault->first_in, n * sizeof(*ret));
+	fault->first_in += n;
+	return n;
+}
+
+static int fault_receive(struct link *base, struct wire_arrival *ret, size_t max)
+{
+	struct fault_link *fault = (struct fault_link *)base;
+	const uint64_t now_ns = clock_now_ns();
+	int n = 0;
+
+	if (fault->cfg.is_silent(fault->cfg.shaper.arg))
+		return drop_arrivals(fault);
+	for (int round = 0; round < ROUNDS && fault->first_in == fault->num_in; round++) {
+		fault->first_in = fault->num_in = 0;
+		n = shape_arrivals(fault, now_ns);
+		if (n <= 0)
+			break;
+	}
+	pass_due(fault, now_ns);
+	if (fault->first_in == fault->num_in)
+		return n < 0 ? n : 0;
+	return (int)take_in(fault, ret, max);
+}
+
+static uint64_t fault_deadline(const struct link *base)
+{
+	const struct fault_link *fault = (const struct fault_link *)base;
+	const uint64_t due_ns = fault_shaper_deadline(fault->shaper);
+	uint64_t retry_ns;
+
+	if (fault->first_in < fault->num_in || fault->first_raw < fault->num_raw)
+		return 0;
+	retry_ns = fault->first_out < fault->num_out ? clock_now_ns() + RETRY_NS : UINT64_MAX;
+	return due_ns < retry_ns ? due_ns : retry_ns;
+}
+
+static const struct link_ops ops = {
+	.send = fault_send,
+	.receive = fault_receive,
+	.deadline = fault_deadline,
+};
+
+struct fault_link *fault_link_open(const struct fault_link_cfg *cfg, const struct link *below)
+{
+	struct fault_link *fault = calloc(1, sizeof(*fault));
+
+	if (!fault)
+		return NULL;
+	fault->base.ops = &ops;
+	fault->cfg = *cfg;
+	link_tx_ports(below, fault->cfg.shaper.tx_ports, FAULT_TX_PORTS);
+	fault->shaper = fault_shaper_new(&fault->cfg.shaper);
+	if (fault->shaper)
+		return fault;
+	free(fault);
+	return NULL;
+}
+
+void fault_link_close(struct fault_link *fault)
+{
+	if (!fault)
+		return;
+	while (fault->first_out < fault->num_out)
+		free(fault->out[fault->first_out++].buf);
+	fault_shaper_free(fault->shaper);
+	free(fault);
+}
+
+struct link *fault_link_over(struct fault_link *fault, struct link *below)
+{
+	assert(below);
+	fault->base.below = below;
+	return &fault->base;
+}
+
+struct fault_rules *fault_link_rules(struct fault_link *fault)
+{
+	return fault_shaper_rules(fault->shaper);
+}
+
+bool fault_link_is_idle(const struct fault_link *fault)
+{
+	return fault_shaper_idle(fault->shaper) && fault->first_out == fault->num_out &&
+	       fault->first_in == fault->num_in && fault->first_raw == fault->num_raw;
+}
+
+struct fault_link_stats fault_link_stats(const struct fault_link *fault)
+{
+	struct fault_link_stats stats = fault->stats;
+
+	stats.overflows += fault_shaper_overflows(fault->shaper);
+	stats.unanswered += fault_shaper_unanswered(fault->shaper);
+	return stats;
+}
