@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Ends of work requests (IBTA 10.8.5, 10.8.6): an unsignalled send that succeeds leaves no trace, everything else leaves a
- * completion. A lost completion (the CQ overran) is not reported to the callers: the CQ is in error for good, and the next settle
- * fails the QPs that use it. */
+/* Completion of work requests (IBTA 10.8.5, 10.8.6). An unsignalled send that succeeds has no
+ * completion; everything else has one. Callers do not learn of a completion lost to an overrun:
+ * the CQ stays in error, and the next settle fails the QPs that use it. */
 #include "emu/complete.h"
 
 #include <string.h>
@@ -34,7 +34,7 @@ static enum rxe_wc_status ask_host(struct rxe_engine *engine, const struct rxe_q
 	return (enum rxe_wc_status)engine->cfg.ops->completing(engine->cfg.host, qp, is_recv);
 }
 
-/* As with any error of its own: RC goes to ERR, UC and UD to SQE. */
+/* As after an error of its own, an RC QP enters ERR, a UC or UD QP enters SQE. */
 static void fail_as_injected(struct rxe_engine *engine, struct rxe_qp *qp,
 			     enum rxe_wc_status status)
 {
@@ -175,7 +175,7 @@ void rxe_flush_send(struct rxe_engine *engine, struct rxe_qp *qp)
 		rxe_complete_send(engine, qp, RXE_WC_WR_FLUSH_ERR);
 }
 
-/* The receives of an SRQ are not this QP's to flush; the one it claimed is. */
+/* The receives of an SRQ are not flushed; the claimed one is. */
 void rxe_flush_recv(struct rxe_engine *engine, struct rxe_qp *qp)
 {
 	const struct rxe_recv_done done = {

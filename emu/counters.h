@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* What happened, counted: names as Linux's rdma_rxe has them, and a few of our own behind. One block a process in shared
- * memory, written by its engine alone, but for send_err: what its link could not send. rxe_dm(1) tells what each counts. */
+/* Event counters, named as in Linux's rdma_rxe, followed by our own. Each process has one block in
+ * shared memory. Only its engine writes it, except send_err, which its link writes. rxe_dm(1)
+ * describes each counter. */
 #ifndef RXE_EMU_COUNTERS_H
 #define RXE_EMU_COUNTERS_H
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Completion queues: the ring's two ends. The engine writes at tail and publishes up to visible; a reader, under the CQ's
- * own lock, takes from head. An overrun ends the CQ (IBTA 11.6.3.1): it stays in error, nothing is overwritten. */
+/* Completion queues: the two ends of the ring. The engine writes at tail and publishes up to
+ * visible; the reader, under the CQ's own lock, takes from head. An overrun puts the CQ in error
+ * for good (IBTA 11.6.3.1): nothing is overwritten. */
 #include "emu/cq.h"
 
 #include "emu/engine.h"
@@ -43,7 +44,7 @@ static bool is_full(struct rxe_cq *cq)
 {
 	if (cq->tail - cq->seen_head < cq->limit)
 		return false;
-	/* Pairs with the reader's release: what it has taken may be written over. */
+	/* Pairs with the reader's release: entries that it has read may be overwritten. */
 	cq->seen_head = atomic_load_explicit(&cq->head, memory_order_acquire);
 	return cq->tail - cq->seen_head >= cq->limit;
 }
@@ -90,8 +91,8 @@ bool rxe_cq_push(struct rxe_engine *engine, struct rxe_cq *cq, const struct rxe_
 	return true;
 }
 
-/* Only forward: RESET, which does not hold the CQ's lock, may have freed more meanwhile. The count orders no other access:
- * relaxed. */
+/* Moves only forward: RESET does not hold the CQ's lock and may have freed more slots meanwhile.
+ * Relaxed, because the count orders no other access. */
 static void free_send_slots(const struct rxe_cqe *cqe)
 {
 	uint32_t polled;
@@ -108,7 +109,7 @@ static void free_send_slots(const struct rxe_cqe *cqe)
 uint32_t rxe_cq_poll(struct rxe_cq *cq, struct rxe_cqe *ret, uint32_t max)
 {
 	uint32_t head = atomic_load_explicit(&cq->head, memory_order_relaxed);
-	/* Pairs with settle's release: the entries up to it are whole. */
+	/* Pairs with settle's release: the entries before visible are complete. */
 	uint32_t n = atomic_load_explicit(&cq->visible, memory_order_acquire) - head;
 	uint32_t i;
 
@@ -122,7 +123,8 @@ uint32_t rxe_cq_poll(struct rxe_cq *cq, struct rxe_cqe *ret, uint32_t max)
 	return n;
 }
 
-/* Entries not yet published are cleaned too; those that stay keep their order, and visible stays in front of them. */
+/* Removes unpublished entries too. The others keep their order, and visible stays in front of
+ * them. */
 void rxe_cq_clean(struct rxe_cq *cq, uint32_t qpn)
 {
 	uint32_t head = atomic_load_explicit(&cq->head, memory_order_relaxed);
@@ -166,8 +168,8 @@ bool rxe_cq_resize(struct rxe_cq *cq, void *ring, uint32_t cqe)
 	return true;
 }
 
-/* Is there a visible completion that the program has not read and no event has told of? The engine lock keeps visible and the
- * entries before it as they are; a reader may move head meanwhile. */
+/* Whether a visible completion is unread and had no event. The engine lock keeps visible and the
+ * entries before it unchanged; a reader may move head meanwhile. */
 static bool has_unnotified(const struct rxe_cq *cq, enum rxe_cq_arm arm)
 {
 	uint32_t i = atomic_load_explicit(&cq->head, memory_order_relaxed);
@@ -185,7 +187,7 @@ static bool has_unnotified(const struct rxe_cq *cq, enum rxe_cq_arm arm)
 
 bool rxe_cq_arm(struct rxe_cq *cq, enum rxe_cq_arm arm)
 {
-	/* Armed for any, a request for solicited ones does not disarm it (IBTA 11.4.2.2). */
+	/* Arming for solicited completions does not disarm a CQ armed for any (IBTA 11.4.2.2). */
 	if (cq->armed < arm)
 		cq->armed = arm;
 	if (!has_unnotified(cq, cq->armed))

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* Completion queues: a ring with one writer (the engine) and one reader at a time (who holds the CQ's own lock).
+/* Completion queues: a ring with one writer (the engine) and one reader at a time (the holder of
+ * the CQ's own lock).
  *
- * The engine pushes while it works and publishes in rxe_engine_settle(), which its host calls after it has handed the
- * packets to the kernel: so an acknowledgement is on its way before the completion it belongs to can be seen. */
+ * The engine pushes during a turn. rxe_engine_settle() publishes after the host has handed the
+ * packets to the kernel, so an ACK is on its way before the completion that belongs to it is
+ * visible. */
 #ifndef RXE_EMU_CQ_H
 #define RXE_EMU_CQ_H
 
@@ -60,8 +62,9 @@ enum rxe_wc_flag {
 	RXE_WC_WITH_INV = 1 << 3,
 };
 
-/* UD: what headers a datagram came under, for completions to tell (IBTA A17.4.5.1). Values as adapters put them into wc.sl,
- * which RoCE has no other use for; without them a program cannot tell what it finds in the 40 bytes before the payload. */
+/* UD: the kind of headers that a datagram had (IBTA A17.4.5.1). Adapters put these values into
+ * wc.sl, which RoCE does not use otherwise; programs need them to interpret the 40 bytes before
+ * the payload. */
 enum rxe_frame {
 	RXE_FRAME_NONE = 0,
 	RXE_FRAME_IPV6 = 1,
@@ -71,7 +74,7 @@ enum rxe_frame {
 /* One completion, 64 bytes. */
 struct rxe_cqe {
 	uint64_t wr_id;
-	uint64_t timestamp_ns; /* the engine's now when it was pushed */
+	uint64_t timestamp_ns; /* engine time of the push */
 	uint32_t status;       /* enum rxe_wc_status */
 	uint32_t opcode;       /* enum rxe_wc_opcode */
 	uint32_t vendor_err;
@@ -83,7 +86,8 @@ struct rxe_cqe {
 	uint8_t solicited;
 	uint8_t frame; /* enum rxe_frame */
 	uint8_t reserved[2];
-	/* Send queues only, else NULL: the queue pair's sq_polled, and its value once this entry is polled. */
+	/* Send queues only, else NULL: the queue pair's sq_polled, and its value once this entry
+	 * is polled. */
 	uint32_t sends;
 	_Atomic uint32_t *sq_polled;
 };
@@ -97,20 +101,23 @@ enum rxe_cq_arm {
 
 struct rxe_cq {
 	struct rxe_cqe *ring;
-	uint32_t mask;	/* ring entries - 1, a power of two */
-	uint32_t limit; /* completions it may hold; one more is an overrun */
-	_Atomic uint32_t
-		head;  /* next to be read; stored by the reader, read by the engine for overrun */
-	uint32_t tail; /* next to be written; engine only */
-	uint32_t
-		seen_head; /* head as the engine last looked, so that a push seldom shares the reader's line */
-	_Atomic uint32_t visible;   /* released by settle, acquired by poll */
-	enum rxe_cq_arm armed;	    /* engine lock */
-	uint32_t notified;	    /* entries before this one have had their event; engine lock */
-	bool unpublished;	    /* on the engine's list of CQs to settle */
-	bool unpublished_solicited; /* one of the unpublished is solicited or in error */
-	bool overrun;		    /* it is in error: no more completions */
-	bool overrun_reported;	    /* ... and CQ_ERR was raised */
+	uint32_t mask; /* ring entries - 1, a power of two */
+	/* Most completions that it holds; one more is an overrun. */
+	uint32_t limit;
+	/* Next to read. The reader stores it, the engine reads it to detect an overrun. */
+	_Atomic uint32_t head;
+	uint32_t tail; /* next to write; engine only */
+	/* The engine's last copy of head, so that a push seldom touches the reader's cache line. */
+	uint32_t seen_head;
+	_Atomic uint32_t visible; /* settle releases, poll acquires */
+	enum rxe_cq_arm armed;	  /* engine lock */
+	/* Entries before this one had their event; engine lock. */
+	uint32_t notified;
+	bool unpublished; /* on the engine's list of CQs to publish */
+	/* An unpublished entry is solicited or in error. */
+	bool unpublished_solicited;
+	bool overrun;	       /* in error: takes no more completions */
+	bool overrun_reported; /* CQ_ERR was raised */
 	struct rxe_cq *next_unpublished;
 	void *owner; /* the driver's object */
 };
@@ -120,20 +127,22 @@ struct rxe_engine;
 /* Bytes of ring for a CQ of cqe entries (1..RXE_MAX_CQE). */
 size_t rxe_cq_ring_bytes(uint32_t cqe);
 void rxe_cq_init(struct rxe_cq *cq, void *ring, uint32_t cqe, void *owner);
-/* The engine forgets it. No QP may use it any more. */
+/* Removes the CQ from the engine. No QP may use it. */
 void rxe_cq_fini(struct rxe_engine *engine, struct rxe_cq *cq);
-/* Engine side: one completion in, stamped with the engine's time. False on overrun: the completion is lost, the CQ is in error
- * for good; the next settle raises CQ_ERR and fails every QP that uses it. */
+/* Engine side: adds a completion, stamped with the engine's time. False on an overrun: the
+ * completion is lost and the CQ stays in error; the next settle raises CQ_ERR and fails every QP
+ * that uses the CQ. */
 bool rxe_cq_push(struct rxe_engine *engine, struct rxe_cq *cq, const struct rxe_cqe *cqe);
-/* Reader side, under the CQ's lock: up to max completions out; returns how many. A send's completion frees the slots of its
- * request and of all before it in the send queue. */
+/* Reader side, under the CQ's lock: reads up to max completions and returns how many. A send's
+ * completion frees the slots of its request and of all before it in the send queue. */
 uint32_t rxe_cq_poll(struct rxe_cq *cq, struct rxe_cqe *ret, uint32_t max);
-/* Under both locks: drop what a QP left that is destroyed (the entries of its sends point to it) or in RESET. */
+/* Under both locks: drops the entries of a QP that is destroyed (entries of sends point to it) or
+ * reset. */
 void rxe_cq_clean(struct rxe_cq *cq, uint32_t qpn);
-/* Under both locks: move to another ring. False when it holds more than fits. */
+/* Under both locks: moves the entries to another ring. False when they do not fit. */
 bool rxe_cq_resize(struct rxe_cq *cq, void *ring, uint32_t cqe);
-/* Arms the CQ. Under the engine lock. True: a completion of the kind that arm asks for is visible, unread, and no event has told of it;
- * the caller makes the event now, and the CQ is idle. */
+/* Arms the CQ, under the engine lock. True: a completion of the kind that arm names is visible,
+ * unread and without an event. The caller then makes the event, and the CQ stays idle. */
 bool rxe_cq_arm(struct rxe_cq *cq, enum rxe_cq_arm arm);
 static inline bool rxe_cq_is_empty(const struct rxe_cq *cq)
 {

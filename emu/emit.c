@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Packets going into trains. The ICRC of segment i covers IP identification i: see net/wire/train.h. */
+/* Packets enter trains. The ICRC of segment i covers IP identification i: see net/wire/train.h. */
 #include "emu/emit.h"
 
 #include <string.h>
@@ -16,8 +16,8 @@ static uint32_t slot_of(uint32_t qpn)
 	return qpn >> RXE_SLOT_SHIFT;
 }
 
-/* Programs ask for 1 (the pingpongs do) and count on reaching a peer behind a router all the same: Linux puts the route's in. A
- * group's is meant. */
+/* Programs ask for 1 (the pingpongs do) and still expect to reach a peer behind a router: Linux
+ * uses the route's hop limit. For a multicast group 1 is kept. */
 static uint8_t hop_limit_of(const struct rxe_av *av, const struct gid *dst)
 {
 	return av->hop_limit > 1 || gid_is_multicast(dst) ? av->hop_limit : RXE_HOP_LIMIT;

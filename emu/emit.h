@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Writing one packet into a train: room and headers first, then the caller's payload, then pad, ICRC and counters. */
+/* Writing one packet into a train: space and headers first, then the caller's payload, then pad,
+ * ICRC and counters. */
 #ifndef RXE_EMU_EMIT_H
 #define RXE_EMU_EMIT_H
 
@@ -17,22 +18,25 @@ struct rxe_av;
 
 struct rxe_emit {
 	struct wire_train *train;
-	uint8_t *packet;  /* the BTH */
-	uint8_t *payload; /* packet->payload_len bytes for the caller to fill */
-	uint32_t len;	  /* BTH to pad */
+	uint8_t *packet; /* the BTH */
+	/* The caller fills packet->payload_len bytes. */
+	uint8_t *payload;
+	uint32_t len; /* BTH to pad */
 	uint8_t pad;
-	bool was_closed; /* what the train was before, for cancel */
+	/* State of the train before this packet. */
+	bool was_closed;
 	uint16_t was_seg_len;
 	uint32_t was_len;
 };
 
-/* Address an empty train, or say whether a packet for dest_qpn by this flow may ride in one that has packets already. */
+/* Addresses an empty train. For a train with packets, returns whether a packet of this flow to
+ * dest_qpn may join it. */
 bool rxe_train_take(struct rxe_engine *engine, struct wire_train *train,
 		    const struct icrc_flow *flow, uint8_t tx_index, const struct rxe_av *av,
 		    uint32_t dest_qpn);
 
-/* Room and headers for a packet with payload_len bytes of payload; bth.pad is computed here, the rest is the caller's.
- * False: it does not fit this train. */
+/* Reserves space and writes headers for a packet with payload_len bytes of payload. Sets bth.pad;
+ * the caller sets the rest. False: the packet does not fit this train. */
 bool rxe_emit_start(struct rxe_emit *ret, struct wire_train *train, struct wire_packet *packet);
 /* Adds pad and ICRC behind a payload that is complete, and counts the packet. */
 void rxe_emit_finish(struct rxe_engine *engine, const struct rxe_emit *emit,

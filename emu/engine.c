@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The engine: its QPs by number, and the settling of what input and output did. Packets in are in input.c, packets out in
- * output.c, deadlines in timer.c. */
+/* The engine's tables of QPs and SRQs by number, and rxe_engine_settle(). */
 #include "emu/engine.h"
 
 #include <string.h>
@@ -23,14 +22,14 @@ void rxe_engine_init(struct rxe_engine *engine, const struct rxe_engine_cfg *cfg
 	engine->qpn_next = cfg->qpn_last + 1;
 }
 
-/* 0 and 1 belong to the subnet manager and the CM, 0xffffff is the multicast QPN. */
+/* QPNs 0 and 1 are management QPs, 0xffffff is the multicast QPN. */
 static bool is_reserved(uint32_t qpn)
 {
 	return (qpn & ((1u << RXE_SLOT_SHIFT) - 1)) < 2 || qpn == QPN_MASK;
 }
 
-/* A permutation: no number comes again before all others have. Four Feistel rounds, which nobody can guess ahead who does not know
- * the key and few of its numbers; with key 0 they change nothing. */
+/* A permutation: no number repeats before all others were used. Four Feistel rounds keep QPNs hard
+ * to guess for who does not know the key; with key 0 they are the identity. */
 static uint32_t qpn_at(const struct rxe_engine *engine, uint32_t place)
 {
 	uint32_t left = place >> 8 & 0xff, right = place & 0xff, round;
@@ -54,7 +53,7 @@ uint32_t rxe_engine_alloc_qpn(struct rxe_engine *engine)
 
 		if (is_reserved(qpn) || engine->qp[qpn % RXE_MAX_QP])
 			continue;
-		/* Peers may still ask one that has gone. The second time round there is no choice. */
+		/* TIME_WAIT keeps the number, unless all numbers of the index are in TIME_WAIT. */
 		if (tries >= SLOT_QPNS || !rxe_time_wait_is_known(engine, qpn))
 			return qpn;
 	}
@@ -97,7 +96,7 @@ uint8_t rxe_tx_index(const struct rxe_engine *engine, const struct gid *dgid, ui
 	return (uint8_t)((tail >> 16) % engine->cfg.num_tx_ports);
 }
 
-/* An XRC target completes where the SRQ of the request at hand says. */
+/* An XRC target completes in the CQ of the SRQ that the current request names. */
 static bool has_overrun_cq(const struct rxe_qp *qp)
 {
 	if (qp->type == RXE_QPT_XRC_RECV)
@@ -105,7 +104,8 @@ static bool has_overrun_cq(const struct rxe_qp *qp)
 	return qp->send_cq->overrun || qp->recv_cq->overrun;
 }
 
-/* The QPs of a CQ that overran: their completions have nowhere to go (IBTA 11.6.3.1, local work queue catastrophic error). */
+/* Fails the QPs of a CQ that overran: their completions have no place (IBTA 11.6.3.1, local work
+ * queue catastrophic error). */
 static void fail_overrun(struct rxe_engine *engine)
 {
 	uint32_t i;
@@ -157,7 +157,7 @@ static void report_overrun(struct rxe_engine *engine, struct rxe_cq *cq)
 	engine->cfg.ops->event(engine->cfg.host, &event);
 }
 
-/* What a QP has to tell, by type: being established comes before the error that followed it, the end of its receives last. */
+/* Reports the events of a QP by type: COMM_EST before an error, LAST_WQE_REACHED last. */
 static void report_events(struct rxe_engine *engine, struct rxe_qp *qp)
 {
 	struct rxe_event event = { .qp = qp };
@@ -174,7 +174,7 @@ static void report_events(struct rxe_engine *engine, struct rxe_qp *qp)
 
 void rxe_engine_settle(struct rxe_engine *engine)
 {
-	/* Failing a QP flushes it, which may overrun its other CQ: at most once a CQ. */
+	/* Failing a QP flushes it, which may overrun its other CQ: at most once for each CQ. */
 	while (engine->overrun_pending)
 		fail_overrun(engine);
 	while (engine->unpublished) {

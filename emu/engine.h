@@ -55,38 +55,42 @@ struct rxe_engine_cfg {
 	const struct rxe_mr_table *mrs;
 	struct rxe_counters *counters;
 	uint32_t slot;		       /* its QPNs are slot << RXE_SLOT_SHIFT | n, n from 2 */
-	struct gid gids[RXE_MAX_GIDS]; /* all zeros: empty */
+	struct gid gids[RXE_MAX_GIDS]; /* all zeros: no GID */
 	uint16_t tx_ports[RXE_MAX_TX_PORTS];
 	uint32_t num_tx_ports; /* at least 1 */
-	uint32_t max_mtu;      /* the largest path MTU the port takes, bytes */
-	/* How long the ACK of a message that completes nothing on this side may wait for a request to ride behind, where the
-	 * last ones had one follow; 0: it never waits. */
+	uint32_t max_mtu;      /* largest path MTU of the port, bytes */
+	/* Longest delay of the ACK of a message that completes nothing here, when a request
+	 * followed the last ACKs. 0: ACKs are never delayed. */
 	uint32_t ack_delay_ns;
-	uint32_t
-		probe_ns; /* RC: without an answer for so long, the oldest packet asks again; 0: never */
-	uint32_t
-		qpn_last; /* place of the slot's last QPN in the order of its numbers: numbering goes on behind it */
-	uint64_t qpn_key; /* makes that order; 0: one after the other */
-	struct rxe_time_wait_table
-		*gone; /* the host's; NULL: nobody answers for a QP that has gone */
+	/* RC: a probe is sent after this time without a response; 0: never. */
+	uint32_t probe_ns;
+	/* Place of the slot's last QPN in the order of QPNs: numbering continues behind it. */
+	uint32_t qpn_last;
+	/* Key of the order of QPNs (see qpn_at() in engine.c); 0: ascending. */
+	uint64_t qpn_key;
+	/* Belongs to the host. NULL: no TIME_WAIT. */
+	struct rxe_time_wait_table *gone;
 };
 
 struct rxe_engine {
 	struct rxe_engine_cfg cfg;
-	uint64_t now_ns;		  /* of the call under way: stamps completions */
+	uint64_t now_ns;		  /* time of the current call; stamps completions */
 	struct rxe_qp *qp[RXE_MAX_QP];	  /* by QPN modulo RXE_MAX_QP */
 	uint32_t qpn_next;		  /* as qpn_last; wraps at 16 bits */
-	struct rxe_srq *srq[RXE_MAX_SRQ]; /* those of XRC, by number modulo RXE_MAX_SRQ */
+	struct rxe_srq *srq[RXE_MAX_SRQ]; /* XRC only; by number modulo RXE_MAX_SRQ */
 	uint32_t srqn_next;
 	uint32_t num_qp;
-	uint32_t qps_made; /* ever */
-	uint32_t open_wrs; /* posted, sends and receives, and not retired: completions to come */
+	uint32_t qps_made; /* since init */
+	/* Sends and receives posted and not retired yet. */
+	uint32_t open_wrs;
 	struct rxe_qp *timer[RXE_MAX_QP]; /* binary heap by deadline_ns */
 	uint32_t num_timers;
 	struct rxe_qp *ready; /* utlist, doubly linked */
 	struct rxe_cq *unpublished;
-	struct rxe_qp *with_events; /* QPs that have something to tell: first_event of each */
-	bool completions_asked; /* the host wants to be asked before each; it may change it between calls */
+	/* QPs with events to report in settle. */
+	struct rxe_qp *with_events;
+	/* The host wants rxe_host_ops.completing called. It may change this between calls. */
+	bool completions_asked;
 	bool overrun_pending; /* a CQ overran: settle fails the QPs that use it */
 	uint32_t train_slot;  /* top bits of the destination QPNs in the train being filled */
 	struct rxe_mcast mcast;
@@ -96,26 +100,27 @@ struct rxe_engine {
 
 void rxe_engine_init(struct rxe_engine *engine, const struct rxe_engine_cfg *cfg);
 
-/* A free QPN of the slot's range; a number comes back only after all others of its index were used, and not while a QP that had it
- * is answered for, unless all of its index are. 0 when RXE_MAX_QP exist. */
+/* A free QPN of the slot's range; 0 when RXE_MAX_QP exist. A number is reused only after all
+ * others of its index, and not while it is in TIME_WAIT, unless all of its index are. */
 uint32_t rxe_engine_alloc_qpn(struct rxe_engine *engine);
 struct rxe_qp *rxe_engine_find_qp(const struct rxe_engine *engine, uint32_t qpn);
-/* The same for XRC's SRQs: a free number of the slot's range, 0 when RXE_MAX_SRQ exist. */
+/* A free SRQ number of the slot's range, for XRC; 0 when RXE_MAX_SRQ exist. */
 uint32_t rxe_engine_alloc_srqn(struct rxe_engine *engine);
 struct rxe_srq *rxe_engine_find_srq(const struct rxe_engine *engine, uint32_t srqn);
 
-/* Which sending port packets for that peer's socket use: the same for all of ours, so that they can share trains. */
+/* The sending port for packets to the peer's socket: the same for all QPs, so that they share
+ * trains. */
 uint8_t rxe_tx_index(const struct rxe_engine *engine, const struct gid *dgid, uint32_t dest_qpn);
 
 void rxe_engine_input(struct rxe_engine *engine, const struct wire_arrival *arrival,
 		      uint64_t now_ns);
-/* Fill one train (buf and max_segs set by the caller, the rest by us). False: nothing to send now. */
+/* Fills one train; the caller sets buf and max_segs. False: nothing to send now. */
 bool rxe_engine_output(struct rxe_engine *engine, struct wire_train *train, uint64_t now_ns);
-/* When expire wants to be called; UINT64_MAX for never. */
+/* When rxe_engine_expire() is due; UINT64_MAX: never. */
 uint64_t rxe_engine_deadline(const struct rxe_engine *engine);
 void rxe_engine_expire(struct rxe_engine *engine, uint64_t now_ns);
-/* Publish completions and notify armed CQs, then tell of what happened to QPs and CQs: whoever hears of an event finds the
- * completions that belong to it. Call after the packets of output are with the kernel. */
+/* Publishes completions, notifies armed CQs, then reports events of QPs and CQs. Called after the
+ * trains of output are with the kernel. */
 void rxe_engine_settle(struct rxe_engine *engine);
 
 #endif

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* What the engine asks of whoever runs it: memory, notices, randomness. It asks for nothing else: no clock, no socket,
- * no lock, no heap. */
+/* What the engine asks of its host: access to memory, notifications, randomness. It asks for no
+ * clock, socket, lock or heap. One host implements struct rxe_host_ops: lib/progress in programs,
+ * rxe_dm/server for TIME_WAIT, tests. */
 #ifndef RXE_EMU_HOST_H
 #define RXE_EMU_HOST_H
 
@@ -16,7 +17,7 @@ struct rxe_claim;
 struct rxe_cqe;
 struct rxe_srq;
 
-/* An access that must be tried again is, after so long. */
+/* A deferred access is tried again after this time. */
 #define RXE_DEFER_NS 1000000u
 
 enum rxe_atomic_op {
@@ -44,54 +45,62 @@ struct rxe_event {
 	struct rxe_srq *srq;
 };
 
-/* What made a queue pair fail by itself. */
+/* Why a queue pair failed by itself. */
 enum rxe_failed {
-	RXE_FAILED_SEND,     /* the request at the head of its send queue */
-	RXE_FAILED_RECV,     /* UC, UD: the receive that it holds */
-	RXE_FAILED_RESPONSE, /* RC: the peer's request, refused for rc.reply.fault */
-	RXE_FAILED_CQ,	     /* one of its completion queues overran */
+	RXE_FAILED_SEND, /* the request at the head of the send queue */
+	RXE_FAILED_RECV, /* UC, UD: the claimed receive */
+	/* RC: a request of the peer, refused for rc.reply.fault. */
+	RXE_FAILED_RESPONSE,
+	RXE_FAILED_CQ, /* a completion queue overran */
 };
 
 struct rxe_host_ops {
-	/* Copy between the engine and the memory at iova of a region that passed rxe_mr_check. False: it is not there any
-	 * more. mem_write stores the last byte last, and an aligned word of up to 8 bytes whole. */
+	/* Copies between the engine and memory at iova of a region that passed rxe_mr_check().
+	 * mem_write stores the last byte last, and an aligned word of up to 8 bytes whole. False:
+	 * the memory is unmapped, or deferred. */
 	bool (*mem_read)(void *host, const struct rxe_mr *mr, uint64_t iova, void *dst, size_t len);
 	bool (*mem_write)(void *host, const struct rxe_mr *mr, uint64_t iova, const void *src,
 			  size_t len);
-	/* One CPU instruction on an aligned 64-bit word; *ret_orig is what it held. */
+	/* One CPU instruction on an aligned 64-bit word. *ret_orig: its value before. */
 	bool (*mem_atomic)(void *host, const struct rxe_mr *mr, uint64_t iova,
 			   enum rxe_atomic_op op, uint64_t compare_or_add, uint64_t swap,
 			   uint64_t *ret_orig);
-	/* May be NULL: never. Asked right after one of the three above answered false: it can be had, but not now. Nothing of that
-	 * access has happened, or will before it is asked for again. */
+	/* May be NULL: never. Called after one of the three above returned false: whether the
+	 * memory is merely not ready. The access then had no effect and is tried again. */
 	bool (*is_deferred)(void *host);
-	/* A completion became visible in an armed CQ. Called from rxe_engine_settle only. */
+	/* A completion became visible in an armed CQ. Called from rxe_engine_settle() only. */
 	void (*cq_notify)(void *host, struct rxe_cq *cq);
-	/* An asynchronous event. Those of QPs and CQs come from settle, when the completions of the turn are visible; an SRQ's
-	 * limit from input and from arming it. */
+	/* An asynchronous event. settle reports events of QPs and CQs, when the completions of the
+	 * turn are visible. An SRQ's limit is reported by input, and by arming it. */
 	void (*event)(void *host, const struct rxe_event *event);
 	uint32_t (*random)(void *host);
-	/* Both or neither may be NULL. How much more the socket of that slot at dst can hold, as emu/pace.h counts: UINT32_MAX
-	 * when nothing is known of it. And: so much is on its way to it. */
+	/* Both or neither may be NULL. credits: how many bytes the socket of a slot at dst can
+	 * still hold, counted as in emu/pace.h; UINT32_MAX when unknown. credits_spent: this many
+	 * are on their way. */
 	uint32_t (*credits)(void *host, const struct gid *dst, uint32_t slot);
 	void (*credits_spent)(void *host, const struct gid *dst, uint32_t slot, uint32_t cost);
-	/* Both or neither may be NULL. The ACK of all that the QP has received is about to be held while a completion becomes visible:
-	 * see that it is sent should the process die. False: it cannot be, so the ACK goes first. And: it has been emitted. */
+	/* Both or neither may be NULL. delay_ack: the ACK of everything that the QP received is
+	 * about to be delayed while a completion becomes visible; the host records it, to send it
+	 * if the process dies. False: the ACK cannot be recorded and is sent first. ack_sent: the
+	 * recorded ACK was emitted. */
 	bool (*delay_ack)(void *host, const struct rxe_qp *qp);
 	void (*ack_sent)(void *host, const struct rxe_qp *qp);
-	/* A peer's SEND_WITH_INV: make rkey of domain pd void. False: it is not one that a peer may invalidate. NULL: none is. */
+	/* SEND_WITH_INV: invalidates rkey of domain pd. False: the peer may not invalidate this
+	 * key. NULL: it may invalidate none. */
 	bool (*invalidate)(void *host, uint32_t pd, uint32_t rkey);
-	/* All or none may be NULL. XRC, for SRQs that the engine does not have, but another process on the device. The protection domain
-	 * of SRQ srqn in XRC domain xrcd; false: there is none. Its oldest receive, with what done wants to be told again; false:
-	 * there is none now. That receive's completion; false: its owner has gone, or the SRQ has. */
+	/* All or none may be NULL. XRC SRQs that another process on the device owns. srq_find: the
+	 * protection domain of SRQ srqn in XRC domain xrcd; false: none. srq_take: its oldest
+	 * receive, with what srq_done needs; false: none now. srq_done: completes that receive;
+	 * false: the owner exited or the SRQ was destroyed. */
 	bool (*srq_find)(void *host, uint32_t srqn, uint32_t xrcd, uint32_t *ret_pd);
 	bool (*srq_take)(void *host, uint32_t srqn, uint32_t xrcd, struct rxe_claim *ret);
 	bool (*srq_done)(void *host, const struct rxe_claim *claim, const struct rxe_cqe *cqe);
-	/* Only while rxe_engine.completions_asked: how the next completion of this side of the QP is to end, which would be one of
-	 * success: SUCCESS, or an error (enum rxe_wc_status), with which the QP fails. */
+	/* Called only while rxe_engine.completions_asked, for a completion that would be a
+	 * success: returns RXE_WC_SUCCESS, or the error (enum rxe_wc_status) with which the QP
+	 * fails. */
 	uint32_t (*completing)(void *host, const struct rxe_qp *qp, bool is_recv);
-	/* A QP is about to go to ERR or SQE by itself; it still shows what happened. status: enum rxe_wc_status of the work request,
-	 * SUCCESS where none is concerned. May be NULL. */
+	/* A QP is about to enter ERR or SQE by itself; its state still shows the cause. status:
+	 * enum rxe_wc_status of the work request, SUCCESS when none is concerned. May be NULL. */
 	void (*failed)(void *host, const struct rxe_qp *qp, enum rxe_failed what, uint32_t status);
 };
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Packets in: everything a packet must satisfy before a transport sees it (IBTA 9.6), in the order of the standard's figures,
- * cheapest first. What fails is counted and dropped in silence. */
+/* Packets in: what a packet must satisfy before a transport sees it (IBTA 9.6), in the standard's
+ * order, cheapest first. A packet that fails is counted and dropped silently. */
 #include <string.h>
 
 #include "emu/complete.h"
@@ -24,7 +24,7 @@
 #define PKEY_BASE     0x7fffu
 #define MULTICAST_QPN QPN_MASK
 
-/* This host's own packets keep the identification rule: nobody between rewrites them. */
+/* Packets of this host keep the identification rule: no other machine rewrites them. */
 static bool is_this_host(const struct rxe_engine *engine, const struct gid *gid)
 {
 	uint32_t i;
@@ -38,9 +38,10 @@ static bool is_this_host(const struct rxe_engine *engine, const struct gid *gid)
 	return false;
 }
 
-/* The link does not know the identification. Where no other machine cuts trains it is 0, or the index; a port whose packets have
- * kept to that is held to the identifications of trains, which others may have cut or put together anew; for the rest any that
- * makes the CRC right will do, at the price of 16 bits of it. */
+/* The link does not know the identification. Where no other machine cuts trains it is 0 or the
+ * packet's index. A port that has kept to that is held to identifications of trains, which others
+ * may have cut or merged. For other ports any identification that makes the ICRC right is
+ * accepted, at the cost of 16 bits of the ICRC. */
 static bool icrc_is_good_any(struct rxe_engine *engine, const struct wire_arrival *arrival,
 			     const struct icrc_flow *flow)
 {
@@ -90,7 +91,7 @@ static bool receives(enum rxe_qp_state state)
 	return false;
 }
 
-/* Both addresses must be those of the connection: a QPN alone does not make a packet the peer's. */
+/* Both addresses must be those of the connection: the QPN alone does not identify the peer. */
 static bool is_from_peer(const struct rxe_qp *qp, const struct wire_arrival *arrival)
 {
 	return gid_equal(&arrival->src, &qp->flow.dst) && gid_equal(&arrival->dst, &qp->flow.src);
@@ -117,7 +118,8 @@ static bool is_for(const struct rxe_qp *qp, const struct wire_packet *packet,
 	return false;
 }
 
-/* The peer talks while we are still in RTR: the program may want to know that it can go on to RTS. */
+/* The peer sends while the QP is still in RTR: COMM_EST tells the program that it can go on to
+ * RTS. */
 static void note_established(struct rxe_engine *engine, struct rxe_qp *qp)
 {
 	if (qp->state != RXE_QPS_RTR || qp->comm_est)
@@ -148,7 +150,7 @@ static void to_qp(struct rxe_engine *engine, struct rxe_qp *qp, const struct wir
 	}
 }
 
-/* Every attached QP gets its own copy, and spends a receive on it. */
+/* Every attached QP gets its own copy, for one receive each. */
 static void to_group(struct rxe_engine *engine, const struct wire_packet *packet,
 		     const struct wire_arrival *arrival, uint64_t now_ns)
 {
@@ -181,7 +183,8 @@ void rxe_engine_input(struct rxe_engine *engine, const struct wire_arrival *arri
 		counters->rcvd_bad_icrc++;
 		return;
 	}
-	/* Ours is the default partition, full member: any member's key matches (IBTA 10.9.3). */
+	/* The only P_Key is the default partition, full member: any member's key matches (IBTA
+	 * 10.9.3). */
 	if ((packet.bth.pkey & PKEY_BASE) != PKEY_BASE) {
 		counters->rcvd_bad_key++;
 		return;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* Every bound of the engine: what queries report is what is enforced. */
+/* Every bound of the engine. Queries report these values, and they are enforced. */
 #ifndef RXE_EMU_LIMITS_H
 #define RXE_EMU_LIMITS_H
 
-#define RXE_SLOT_SHIFT                                                                             \
-	16 /* a QPN is slot << 16 | number; the socket group steers by the top 8 bits */
+/* A QPN is slot << 16 | number. The socket group steers by the top 8 bits. */
+#define RXE_SLOT_SHIFT	  16
 #define RXE_MAX_SLOTS	  256
 #define RXE_MAX_QP	  4096 /* queue pairs of one process on one device */
 #define RXE_MAX_QP_WR	  16384
@@ -25,7 +25,7 @@
 #define RXE_MAX_MR_SIZE	  (1ull << 46)
 #define RXE_MAX_GIDS	  16
 #define RXE_MAX_TX_PORTS  16
-#define RXE_HOP_LIMIT	  64u /* where the program asks for none that could leave the subnet */
+#define RXE_HOP_LIMIT	  64u /* used when the program's hop limit could not leave the subnet */
 #define RXE_WINDOW_BYTES  (208u * 1024) /* request bytes in flight to one peer */
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Multicast groups: who is in which (IBTA 10.5). The host joins a group with its link when the first QP attaches, and leaves
- * it with the last. */
+/* Membership of multicast groups (IBTA 10.5). The host joins a group with its link when the first
+ * QP attaches, and leaves it with the last. */
 #include "emu/mcast.h"
 
 #include "emu/engine.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Multicast groups of this engine: which UD QPs a datagram to a group GID is delivered to (IBTA 10.5). */
+/* Multicast groups of one engine: the UD QPs that receive a datagram to a group GID (IBTA 10.5). */
 #ifndef RXE_EMU_MCAST_H
 #define RXE_EMU_MCAST_H
 
@@ -24,7 +24,8 @@ struct rxe_mcast {
 
 enum mcast_result {
 	MCAST_OK,
-	MCAST_FIRST, /* attach: the group is new, the host joins it; detach: it was the last, the host leaves */
+	/* attach: the group is new, the host joins it; detach: it is empty, the host leaves it. */
+	MCAST_FIRST,
 	MCAST_NOT_UD,
 	MCAST_NOT_GROUP, /* not a multicast GID */
 	MCAST_FULL,
@@ -35,12 +36,12 @@ enum mcast_result rxe_mcast_attach(struct rxe_engine *engine, struct rxe_qp *qp,
 				   const struct gid *gid);
 enum mcast_result rxe_mcast_detach(struct rxe_engine *engine, struct rxe_qp *qp,
 				   const struct gid *gid);
-/* The group, or NULL. */
+/* NULL when no QP is attached to the group. */
 const struct rxe_mcast_group *rxe_mcast_find(const struct rxe_engine *engine,
 					     const struct gid *gid);
-/* Is it in any group? ibv_destroy_qp says EBUSY then. */
+/* Whether the QP is in any group: ibv_destroy_qp returns EBUSY then. */
 bool rxe_mcast_is_attached(const struct rxe_engine *engine, const struct rxe_qp *qp);
-/* A QP goes: out of every group. */
+/* Removes a QP that is being destroyed from every group. */
 void rxe_mcast_forget(struct rxe_engine *engine, const struct rxe_qp *qp);
 
 #endif

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* Memory regions: the key table in shared memory that every key check consults, and the check itself.
+/* Memory regions: the key table in shared memory, and the check of an access.
  *
- * The device server is the table's only writer; engines in client processes read it. An engine is inside (its slot's
- * gauge is not zero) from the lookup to the last byte moved, and the server gives an entry or a range of the arena out
- * again only when it has seen every gauge at zero after the key was cleared. So a reader needs no second look. */
+ * Only the device server writes the table; engines in client processes read it. An engine keeps
+ * its slot's gauge above zero from the lookup of a key to the last byte moved. The server reuses
+ * an entry, or a range of the arena, only after the key was cleared and every gauge was seen at
+ * zero. So a reader needs no second check. */
 #ifndef RXE_EMU_MR_H
 #define RXE_EMU_MR_H
 
@@ -13,7 +14,7 @@
 
 #include "emu/limits.h"
 
-/* Rights have the values of enum ibv_access_flags (rdma-core asserts the same for every driver). */
+/* Values of enum ibv_access_flags. */
 enum rxe_right {
 	RXE_LOCAL_WRITE = 1 << 0,
 	RXE_REMOTE_WRITE = 1 << 1,
@@ -29,20 +30,23 @@ enum rxe_mr_kind {
 	RXE_MR_ARENA = 2, /* addr is an offset in the device's arena */
 };
 
-/* One entry, 64 bytes. lkey and rkey are the same number: index << 16 | tag, tag never repeated soon. */
+/* One entry, 64 bytes. lkey and rkey are the same number: index << 16 | tag. Tags repeat late. */
 struct rxe_mr {
-	_Atomic uint32_t
-		key; /* 0 while free; stored last on a grant (release), first on a free. Pairs with rxe_mr_find */
-	uint32_t pd; /* handle of the underlying PD (a parent domain was resolved on the way in) */
-	uint64_t iova; /* what keys address: [iova, iova + len) */
+	/* 0: free. Granting stores it last (release), freeing first. Pairs with rxe_mr_find(). */
+	_Atomic uint32_t key;
+	/* Handle of the underlying PD (the server resolves parent domains). */
+	uint32_t pd;
+	uint64_t iova; /* keys address [iova, iova + len) */
 	uint64_t len;
 	uint64_t addr;
 	uint32_t rights; /* enum rxe_right */
 	uint32_t kind;	 /* enum rxe_mr_kind */
-	uint32_t owner;	 /* slot whose process holds the memory; 0 for the arena */
-	uint32_t dm;	 /* RXE_MR_ARENA: handle of the device memory */
-	uint32_t dmah;	 /* handle of the DMA handle it was registered with, or 0 */
-	uint32_t epoch;	 /* counts fork() of the owner: memory of a parent is not the child's */
+	/* Slot of the process that holds the memory; 0 for the arena. */
+	uint32_t owner;
+	uint32_t dm;   /* RXE_MR_ARENA: handle of the device memory */
+	uint32_t dmah; /* handle of its DMA handle, or 0 */
+	/* Counts fork() of the owner: the parent's memory is not the child's. */
+	uint32_t epoch;
 	uint32_t reserved[2];
 };
 static_assert(sizeof(struct rxe_mr) == 64, "shared memory layout");
@@ -57,8 +61,8 @@ enum mr_check {
 	MR_BAD_PD,
 	MR_BAD_RIGHTS,
 	MR_BAD_RANGE,
-	MR_FAULT,    /* the memory behind it is gone */
-	MR_DEFERRED, /* it cannot be reached now: not a failure, try again */
+	MR_FAULT,    /* the memory behind the region is unmapped */
+	MR_DEFERRED, /* the memory is not ready: try again */
 };
 
 static inline uint32_t rxe_key_index(uint32_t key)
@@ -69,8 +73,9 @@ static inline uint32_t rxe_key_index(uint32_t key)
 /* The entry that a key names, or NULL. */
 const struct rxe_mr *rxe_mr_find(const struct rxe_mr_table *table, uint32_t key);
 
-/* May this entry's key touch [iova, iova + len) for a QP or SRQ of domain pd? Pure: the caller turns the result into a
- * NAK or a completion. len 0 never comes here (a zero-length access does not check its key: IBTA 9.7.5.1.6). */
+/* Whether the entry's key allows this access to [iova, iova + len) for a QP or SRQ of domain pd.
+ * Pure: the caller turns the result into a NAK or a completion. len must not be 0: a zero-length
+ * access does not check its key (IBTA 9.7.5.1.6). */
 enum mr_check rxe_mr_check(const struct rxe_mr *mr, uint32_t pd, uint32_t rights, uint64_t iova,
 			   uint64_t len);
 

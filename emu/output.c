@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Packets out: ready QPs take turns at filling a train. The one at the head of the list says where it goes; others of the
- * list that go the same way may ride along. A QP that had its turn goes to the end, one that could not ride keeps its place. */
+/* Packets out: ready QPs take turns at filling a train. The first QP of the list sets its
+ * destination; others with the same destination may join. A QP that had its turn goes to the end
+ * of the list, one that could not join keeps its place. */
 #include <utlist.h>
 
 #include "emu/emit.h"
@@ -13,7 +14,8 @@
 #include "emu/ud.h"
 #include "net/wire/train.h"
 
-/* So many QPs are looked at for riders: a long list of QPs to other peers must not cost every train a walk. */
+/* QPs examined for one train: a long list of QPs to other peers must not cost every train a full
+ * walk. */
 #define MAX_CANDIDATES 32
 
 static enum output_result ask(struct rxe_engine *engine, struct rxe_qp *qp,
@@ -29,14 +31,14 @@ static enum output_result ask(struct rxe_engine *engine, struct rxe_qp *qp,
 	return OUTPUT_IDLE;
 }
 
-/* A datagram's way is in its request: its transport looks for itself. */
+/* A datagram's destination is in its request, so UD checks it itself. */
 static bool may_join(struct rxe_engine *engine, const struct rxe_qp *qp, struct wire_train *train)
 {
 	return qp->type == RXE_QPT_UD || rxe_train_take(engine, train, &qp->flow, qp->tx_index,
 							&qp->attr.av, qp->attr.dest_qp_num);
 }
 
-/* The QP's turn. True: the train should go now. */
+/* One turn of a QP. True: the train is complete. */
 static bool take_turn(struct rxe_engine *engine, struct rxe_qp *qp, struct wire_train *train,
 		      uint64_t now_ns)
 {
@@ -68,7 +70,7 @@ bool rxe_engine_output(struct rxe_engine *engine, struct wire_train *train, uint
 	if (rxe_time_wait_output(engine, train))
 		return true;
 	while (qp && !full && (train->segs == 0 || looked++ < MAX_CANDIDATES)) {
-		/* The list may change behind us, but never before the end that was. */
+		/* Turns append to the list; the walk ends at the QP that was last at its start. */
 		struct rxe_qp *next = qp == last ? NULL : qp->next_ready;
 
 		if (may_join(engine, qp, train))

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Pacing: the host knows how full the sockets of its own host are; here a QP waits for room, but not for ever. */
+/* Pacing: a QP without credits at the receiver's socket waits, up to RXE_PACE_TIMEOUT_NS. */
 #include "emu/pace.h"
 
 #include "emu/engine.h"
@@ -7,7 +7,7 @@
 #include "emu/limits.h"
 #include "emu/qp.h"
 
-/* Still no room. True: it waited long enough. */
+/* Still no credits. True: the QP waited long enough. */
 static bool has_timed_out(struct rxe_engine *engine, struct rxe_qp *qp, uint64_t now_ns)
 {
 	if (qp->stalled_since_ns == 0)

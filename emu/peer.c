@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Peers and their ports: small tables of whom packets come from and go to. A port is looked up for every packet whose IP
- * identification the link could not see, a peer once for a connection. */
+/* Tables of peers and their ports. A port is looked up for every packet whose IP identification
+ * the link could not see, a peer once for each connection. */
 #include "emu/peer.h"
 
 #include <string.h>

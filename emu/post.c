@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Posting: what a work request must satisfy before it is taken (IBTA 11.4.1), and its copy into the ring. What needs a key or a
- * peer is judged later, when the packet is made: it ends as a completion, not as a refusal. */
+/* Posting: checks of a work request (IBTA 11.4.1), and its copy into the ring. Keys and the peer
+ * are checked when packets are made: their errors are completions, not refusals. */
 #include <string.h>
 
 #include "emu/complete.h"
@@ -20,7 +20,7 @@
 #define UD  (1u << RXE_QPT_UD)
 #define XRC (1u << RXE_QPT_XRC_SEND)
 
-/* IBTA table 95: which service knows which operation, and the flags it may bear. */
+/* IBTA table 95: services that have the operation, and the flags that it may carry. */
 struct op_rule {
 	uint32_t types;
 	uint32_t flags;
@@ -54,7 +54,7 @@ static bool may_post_send(enum rxe_qp_state state)
 	return false;
 }
 
-/* *ret_len is the message's length. */
+/* *ret_len: bytes of the message. */
 static enum post_result check_sges(const struct rxe_engine *engine, const struct rxe_qp *qp,
 				   const struct rxe_send_wr *wr, const struct op_rule *rule,
 				   uint32_t *ret_len)
@@ -169,8 +169,9 @@ enum post_result rxe_post_send(struct rxe_engine *engine, struct rxe_qp *qp,
 
 void rxe_post_withdraw(struct rxe_engine *engine, struct rxe_qp *qp, uint32_t tail)
 {
+	/* Flushed: each request has its completion. */
 	if (rxe_ring_used(&qp->sq) == 0)
-		return; /* flushed: each has its completion */
+		return;
 	engine->open_wrs -= qp->sq.tail - tail;
 	qp->sq.tail = tail;
 }

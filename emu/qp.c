@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Queue pairs: coming and going, failing, draining. Which move between states is allowed is in qp_modify.c. */
+/* Queue pairs: creation, destruction, failing, draining. qp_modify.c has the state table. */
 #include "emu/qp.h"
 
 #include <string.h>

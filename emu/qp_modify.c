@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* The QP state machine (IBTA 10.3.1, table 91 of 11.2.4.2; ibv_modify_qp(3)): which moves there are, what each requires and
- * allows by type, which values an attribute may have, and what a move does. A refused move changes nothing. */
+/* The QP state machine (IBTA 10.3.1, table 91 of 11.2.4.2; ibv_modify_qp(3)): its moves, what each
+ * requires and allows by type, the range of each attribute, and the effect of a move. A refused
+ * move changes nothing. */
 #include <string.h>
 
 #include "emu/cq.h"
@@ -15,7 +16,7 @@
 
 #define TYPES 5
 
-/* Shorter names, so that the table can be read as one. */
+/* Short names, so that the table is readable. */
 #define CUR	    RXE_QP_CUR_STATE
 #define NOTIFY	    RXE_QP_EN_SQD_ASYNC_NOTIFY
 #define ACCESS	    RXE_QP_ACCESS_FLAGS
@@ -33,7 +34,7 @@
 #define DEST_ATOMIC RXE_QP_MAX_DEST_RD_ATOMIC
 #define RNR_TIMER   RXE_QP_MIN_RNR_TIMER
 #define DEST_QPN    RXE_QP_DEST_QPN
-/* Real attributes that this device does not have. They are refused whatever the move. */
+/* Attributes of the standard that this device lacks: refused in every move. */
 #define UNSUPPORTED (RXE_QP_ALT_PATH | RXE_QP_PATH_MIG_STATE | RXE_QP_CAP | RXE_QP_RATE_LIMIT)
 
 enum type_index {
@@ -46,7 +47,7 @@ enum type_index {
 
 struct move {
 	enum rxe_qp_state from, to;
-	uint32_t types; /* which have this move */
+	uint32_t types; /* types that have this move */
 	uint32_t required[TYPES];
 	uint32_t optional[TYPES];
 };
@@ -117,10 +118,10 @@ static const struct move moves[] = {
 	  .optional = { [UC] = CUR | ACCESS, [UD] = CUR | QKEY } },
 };
 
-/* Any state to RESET, any state but RESET to ERR: no attributes. */
+/* Any state to RESET, any state but RESET to ERR: without attributes. */
 static const struct move to_reset_or_err = { .types = ALL };
 
-/* Attributes of the half that an XRC queue pair does not have. As in Linux, they are ignored whatever the move. */
+/* Attributes of the half that an XRC queue pair lacks: ignored in every move, as in Linux. */
 static const uint32_t ignored[TYPES] = {
 	[INI] = DEST_ATOMIC | RNR_TIMER,
 	[TGT] = RD_ATOMIC | RETRY | RNR_RETRY,
@@ -165,10 +166,11 @@ static bool is_mtu(uint32_t bytes)
 	return bytes == 256 || bytes == 512 || bytes == 1024 || bytes == 2048 || bytes == 4096;
 }
 
-/* Bits of enum ibv_access_flags that mean something here or may be ignored: the low ten, and the optional range. */
+/* Bits of enum ibv_access_flags that are used or may be ignored: the low ten and the optional
+ * range. */
 #define ACCESS_KNOWN 0x3ff003ffu
 
-/* The lowest attribute of mask whose value is out of range; 0 when all are good. */
+/* The lowest attribute of mask whose value is out of range; 0: all are in range. */
 static uint32_t bad_value(const struct rxe_engine *engine, const struct rxe_qp *qp,
 			  const struct rxe_qp_attr *attr, uint32_t mask)
 {
@@ -217,7 +219,7 @@ static enum modify_result check_path(const struct rxe_engine *engine,
 	return MODIFY_OK;
 }
 
-/* The whole judgement. *ret_culprit is the attribute it fell on, where it fell on one. */
+/* Checks the whole request. *ret_culprit: the attribute that caused a refusal, or 0. */
 static enum modify_result judge(const struct rxe_engine *engine, const struct rxe_qp *qp,
 				const struct rxe_qp_attr *attr, uint32_t mask,
 				uint32_t *ret_culprit)
@@ -284,8 +286,8 @@ static void copy_attributes(struct rxe_qp_attr *to, const struct rxe_qp_attr *at
 #undef TAKE
 }
 
-/* The flow that packets to the peer go in. The sending port is the same for all QPs that talk to one socket of the peer, so
- * that their packets can share trains on this side and be merged again on the other. */
+/* Sets the flow of packets to the peer. All QPs to one socket of a peer use the same sending port,
+ * so that their packets share trains here and are merged again there. */
 static void set_flow(const struct rxe_engine *engine, struct rxe_qp *qp)
 {
 	const struct rxe_av *av = &qp->attr.av;
@@ -296,12 +298,12 @@ static void set_flow(const struct rxe_engine *engine, struct rxe_qp *qp)
 	qp->flow.src_port = engine->cfg.tx_ports[qp->tx_index];
 }
 
-/* Back to what it was when created: posted requests vanish without completions. */
+/* Returns to the state after creation: posted requests vanish without completions. */
 static void reset(struct rxe_engine *engine, struct rxe_qp *qp)
 {
 	qp->state = RXE_QPS_RESET;
 	engine->open_wrs -= rxe_ring_used(&qp->sq) + rxe_ring_used(&qp->rq);
-	/* The counts go on, so that a completion from before RESET cannot move sq_polled. */
+	/* The counts continue, so that a completion from before RESET cannot move sq_polled. */
 	qp->sq.head = qp->sq.tail;
 	atomic_store_explicit(&qp->sq_polled, qp->sq.tail, memory_order_relaxed);
 	qp->rq.head = qp->rq.tail = 0;

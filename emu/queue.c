@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* Work queues: sizes of their rings, and receives going in. What a send must satisfy is in post.c. */
+/* Work queues: ring sizes, and posting of receives. post.c checks sends. */
 #include "emu/queue.h"
 
 #include <string.h>
 
-/* Entries keep to their own cache lines. */
+/* Entries do not share cache lines. */
 #define LINE 64u
 
 static size_t round_up(size_t n, size_t to)
@@ -68,7 +68,7 @@ enum post_result rxe_ring_push_recv(struct rxe_ring *ring, const struct rxe_recv
 	}
 	wqe->wr_id = wr->wr_id;
 	wqe->num_sge = wr->num_sge;
-	/* More room than the longest message is no fault of a receive: it is just never filled. */
+	/* A receive longer than the longest message is valid: the rest is never filled. */
 	wqe->len = len > UINT32_MAX ? UINT32_MAX : (uint32_t)len;
 	ring->tail++;
 	return POST_OK;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Work queues: the rings that posted work requests wait in. Memory is the caller's, sized at creation. */
+/* Work queues: rings of posted work requests. Memory is the caller's, sized at creation. */
 #ifndef RXE_EMU_QUEUE_H
 #define RXE_EMU_QUEUE_H
 
@@ -39,7 +39,7 @@ enum rxe_send_flag {
 	RXE_SEND_INLINE = 1 << 3,
 };
 
-/* Where a packet goes: an address handle, copied when it is used. */
+/* Address of a datagram or connection: an address handle, copied when it is used. */
 struct rxe_av {
 	struct gid dgid;
 	uint32_t flow_label;
@@ -49,7 +49,8 @@ struct rxe_av {
 	uint8_t sl;
 };
 
-/* A send work request as a driver hands it over; sges are copied (or, with RXE_SEND_INLINE, the bytes they point to). */
+/* A send work request from a driver. SGEs are copied; with RXE_SEND_INLINE, the bytes they point
+ * to. */
 struct rxe_send_wr {
 	uint64_t wr_id;
 	enum rxe_wr_opcode opcode;
@@ -77,15 +78,17 @@ enum post_result {
 	POST_BAD_STATE,	 /* RESET (send: also INIT, RTR) */
 	POST_FULL,	 /* the ring is full: ENOMEM */
 	POST_BAD_OPCODE, /* not for this QP type, or unknown */
-	POST_BAD_SGE, /* too many, inline too long, atomic not 8 bytes, message longer than allowed */
-	POST_BAD_FLAGS, /* inline with a read or atomic, unknown bits */
-	POST_BAD_AV,	/* UD without an address, XRC with an SRQ number of more than 24 bits */
-	POST_HAS_SRQ,	/* a receive to a QP that draws from an SRQ */
-	POST_NO_RECV,	/* a receive to a QP of XRC, which has none */
+	/* Too many SGEs, inline too long, atomic not 8 bytes, or message too long. */
+	POST_BAD_SGE,
+	POST_BAD_FLAGS, /* inline with a READ or atomic, or unknown bits */
+	/* UD without an address, or XRC with an SRQ number of more than 24 bits. */
+	POST_BAD_AV,
+	POST_HAS_SRQ, /* a receive to a QP with an SRQ */
+	POST_NO_RECV, /* a receive to an XRC QP */
 };
 
-/* A send in the ring; what follows it are num_sge SGEs, or inline_len bytes. psn_first..psn_last are given when its first
- * packet goes out. */
+/* A send in the ring, followed by num_sge SGEs or the inline bytes. psn_first and psn_last are
+ * assigned when its first packet is sent. */
 struct rxe_send_wqe {
 	uint64_t wr_id;
 	uint64_t remote_addr;
@@ -102,7 +105,7 @@ struct rxe_send_wqe {
 	uint32_t flags;
 	uint16_t opcode; /* enum rxe_wr_opcode */
 	uint8_t num_sge;
-	uint8_t started; /* PSNs are given */
+	uint8_t started; /* PSNs are assigned */
 	_Alignas(8) uint8_t tail[];
 };
 
@@ -113,12 +116,13 @@ struct rxe_recv_wqe {
 	struct rxe_sge sge[];
 };
 
-/* A ring of fixed-stride entries. head..tail are free-running: head is the oldest not retired, tail the next to fill. */
+/* A ring of entries of a fixed stride. head and tail are free-running: head is the oldest entry
+ * not retired, tail the next to fill. */
 struct rxe_ring {
 	uint8_t *mem;
 	uint32_t stride;
 	uint32_t mask;	/* slots - 1, a power of two */
-	uint32_t limit; /* entries it may hold: what creation promised */
+	uint32_t limit; /* entries that creation promised */
 	uint32_t head;
 	uint32_t tail;
 };
@@ -135,11 +139,11 @@ static inline uint32_t rxe_ring_used(const struct rxe_ring *ring)
 
 size_t rxe_send_stride(uint32_t max_sge, uint32_t max_inline);
 size_t rxe_recv_stride(uint32_t max_sge);
-/* Bytes for a ring of entries slots; 0 entries need 0 bytes. */
+/* Bytes of a ring for this many entries; 0 entries need 0 bytes. */
 size_t rxe_ring_bytes(uint32_t entries, size_t stride);
 void rxe_ring_init(struct rxe_ring *ring, void *mem, uint32_t entries, size_t stride);
 
-/* Copy a receive into the ring. The caller has checked state. */
+/* Copies a receive into the ring. The caller has checked the state. */
 enum post_result rxe_ring_push_recv(struct rxe_ring *ring, const struct rxe_recv_wr *wr,
 				    uint32_t max_sge);
 

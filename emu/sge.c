@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Gather and scatter. A list may have 30 elements and a message 262,144 packets, so a cursor remembers where the last packet
- * ended. Each element's key is checked for the piece that is touched, at the time it is touched: a region may go while a long
- * message is under way. */
+/* Gather and scatter. A list has up to 30 elements and a message up to 262,144 packets, so a
+ * cursor remembers where the last packet ended. The key of an element is checked for each piece
+ * when it is accessed: it may be invalidated during a long message. */
 #include "emu/sge.h"
 
 #include <string.h>
@@ -27,7 +27,7 @@ enum mr_check rxe_reach(const struct rxe_engine *engine, uint32_t pd, uint32_t k
 	return result;
 }
 
-/* The host could not: for good, or for now? */
+/* The host's access failed: deferred, or for good. */
 static enum mr_check failed(const struct rxe_engine *engine)
 {
 	const struct rxe_host_ops *ops = engine->cfg.ops;
@@ -59,7 +59,8 @@ static enum mr_check write_at(struct rxe_engine *engine, uint32_t pd, uint32_t k
 										: failed(engine);
 }
 
-/* Move the cursor to the element that holds message offset, and give what is left of it from there. False at the list's end. */
+/* Moves the cursor to the element that holds message offset; *ret is the rest of the element from
+ * there. False: end of the list. */
 static bool piece_at(const struct rxe_sge *sges, uint32_t num_sge, struct rxe_cursor *cursor,
 		     uint32_t offset, struct rxe_sge *ret)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Shared receive queues: one ring that many QPs draw from, and the event that says it runs low (IBTA 10.2.9). */
+/* Shared receive queues: one ring for many QPs, and the event for a low fill (IBTA 10.2.9). */
 #include "emu/srq.h"
 
 #include "emu/cq.h"
@@ -15,7 +15,7 @@ void rxe_srq_init(struct rxe_srq *srq, uint32_t pd, void *mem, uint32_t max_wr, 
 	rxe_ring_init(&srq->rq, mem, max_wr, rxe_recv_stride(max_sge));
 }
 
-/* One event an arming. */
+/* One event for each arming. */
 static void check_limit(struct rxe_engine *engine, struct rxe_srq *srq)
 {
 	struct rxe_event event = { .type = RXE_EVENT_SRQ_LIMIT_REACHED, .srq = srq };

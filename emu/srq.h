@@ -13,11 +13,12 @@ struct rxe_engine;
 
 struct rxe_srq {
 	uint32_t pd;
-	uint32_t srqn; /* XRC: its number, its domain, where its completions go; else 0 and NULL */
+	/* XRC: its number, XRC domain and completion queue; else 0 and NULL. */
+	uint32_t srqn;
 	uint32_t xrcd;
 	struct rxe_cq *cq;
 	uint32_t max_sge;
-	uint32_t limit; /* arm value; 0 when not armed: one event a setting */
+	uint32_t limit; /* armed value; 0: not armed */
 	struct rxe_ring rq;
 	uint32_t
 		loans; /* XRC: receives that other processes took and have not completed; the host counts */
@@ -26,17 +27,19 @@ struct rxe_srq {
 
 void rxe_srq_init(struct rxe_srq *srq, uint32_t pd, void *mem, uint32_t max_wr, uint32_t max_sge,
 		  void *owner);
-/* XRC: packets find it by this number, which rxe_engine_alloc_srqn() gave. */
+/* XRC: packets name the SRQ by a number from rxe_engine_alloc_srqn(). */
 void rxe_srq_name(struct rxe_engine *engine, struct rxe_srq *srq, uint32_t srqn, uint32_t xrcd,
 		  struct rxe_cq *cq);
-/* It goes, and no QP uses it any more; an XRC target that is in the middle of a message to it forgets the receive. */
+/* Destroys the SRQ; no QP uses it any more. An XRC target in the middle of a message drops its
+ * receive. */
 void rxe_srq_fini(struct rxe_engine *engine, struct rxe_srq *srq);
 enum post_result rxe_post_srq_recv(struct rxe_engine *engine, struct rxe_srq *srq,
 				   const struct rxe_recv_wr *wr);
-/* The oldest receive, or NULL; raises the limit event when the fill falls below it. The WQE stays valid until the next post. */
+/* The oldest receive, or NULL. Raises the limit event when the fill falls below it. The WQE is
+ * valid until the next post. */
 const struct rxe_recv_wqe *rxe_srq_pop(struct rxe_engine *engine, struct rxe_srq *srq);
-/* Ask for one event when fewer than limit receives are left; at once if that is so already. 0 disarms. False: limit is more
- * than the SRQ holds. */
+/* Arms one event for fewer than limit receives, raised at once if that is so already; 0 disarms.
+ * False: limit is more than the SRQ holds. */
 bool rxe_srq_arm(struct rxe_engine *engine, struct rxe_srq *srq, uint32_t limit);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Deadlines: a binary heap of the QPs that have one, the earliest on top. */
+/* Deadlines: a binary heap of QPs by deadline_ns. */
 #include "emu/engine.h"
 #include "emu/qp.h"
 #include "emu/rc/rc.h"
@@ -79,7 +79,7 @@ uint64_t rxe_engine_deadline(const struct rxe_engine *engine)
 	return engine->num_timers > 0 ? engine->timer[0]->deadline_ns : UINT64_MAX;
 }
 
-/* Each QP at most once a call, even if its transport asks for a deadline that has passed. */
+/* Each QP at most once per call, even if its transport sets a deadline that has passed. */
 void rxe_engine_expire(struct rxe_engine *engine, uint64_t now_ns)
 {
 	uint32_t turns = engine->num_timers;
@@ -89,7 +89,8 @@ void rxe_engine_expire(struct rxe_engine *engine, uint64_t now_ns)
 		struct rxe_qp *qp = engine->timer[0];
 
 		rxe_qp_set_deadline(engine, qp, UINT64_MAX);
-		/* Others only wait for room, and stand on the ready list while they do. */
+		/* UC and UD QPs only wait for credits or deferred memory, and stay on the ready
+		 * list. */
 		if (rxe_qp_is_reliable(qp))
 			rc_expired(engine, qp, now_ns);
 	}

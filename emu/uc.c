@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Unreliable connection (IBTA 9.8.2): the requester sends and forgets, the responder takes whole messages in order and drops
- * the others without a word. A packet that opens a message always starts afresh, so that one lost packet costs one message
- * (9.8.2.2.2). The receive of a message that was dropped half-way serves the next one. */
+/* Unreliable connection (IBTA 9.8.2): the requester sends without ACKs, the responder accepts
+ * whole messages in order and drops others silently. FIRST or ONLY always starts a new message, so
+ * one lost packet costs one message (9.8.2.2.2). The receive of a message that was dropped serves
+ * the next. */
 #include "emu/uc.h"
 
 #include "emu/complete.h"
@@ -93,7 +94,7 @@ static enum send_result send_one(struct rxe_engine *engine, struct rxe_qp *qp,
 	return SEND_OK;
 }
 
-/* In SQD the message under way still goes out. */
+/* In SQD the message in progress is still sent. */
 static bool may_send(const struct rxe_qp *qp)
 {
 	return rxe_ring_used(&qp->sq) > 0 &&
@@ -154,7 +155,8 @@ enum output_result uc_output(struct rxe_engine *engine, struct rxe_qp *qp, struc
 	return result;
 }
 
-/* Does the packet continue what we have, or open something new? Counts PSNs either way. */
+/* Whether the packet continues the message or opens a new one. Updates the expected PSN either
+ * way. */
 static bool in_sequence(struct rxe_qp *qp, const struct wire_packet *packet)
 {
 	enum uc_message kind = packet->shape & SHAPE_WRITE ? UC_WRITE : UC_SEND;
@@ -164,7 +166,7 @@ static bool in_sequence(struct rxe_qp *qp, const struct wire_packet *packet)
 	return (packet->shape & SHAPE_FIRST) || (expected && qp->uc.message == kind);
 }
 
-/* Full packets up to the last, which is not empty unless it is the only one (IBTA 9.8.2.2.5). */
+/* Packets are full up to the last, which is empty only if it is the only one (IBTA 9.8.2.2.5). */
 static bool length_is_good(const struct rxe_qp *qp, const struct wire_packet *packet)
 {
 	uint32_t mtu = qp->attr.path_mtu;
@@ -228,7 +230,7 @@ static void drop(struct rxe_engine *engine, struct rxe_qp *qp)
 	engine->cfg.counters->rcvd_dropped++;
 }
 
-/* False: the QP failed, or the message is dropped, since nobody can be asked to send it again. */
+/* False: the QP failed, or the message is dropped, because nobody can resend it. */
 static bool land_send(struct rxe_engine *engine, struct rxe_qp *qp,
 		      const struct wire_packet *packet, uint64_t now_ns)
 {
@@ -260,7 +262,8 @@ static bool land_write(struct rxe_engine *engine, struct rxe_qp *qp,
 				packet->payload_len) == MR_OK;
 }
 
-/* A write without immediate ends in silence; one with immediate needs a receive, as a send does. */
+/* A WRITE without immediate completes nothing. One with immediate takes a receive, as a SEND
+ * does. */
 static bool finish(struct rxe_engine *engine, struct rxe_qp *qp, const struct wire_packet *packet,
 		   uint64_t now_ns)
 {

@@ -10,25 +10,25 @@
 
 /* The message that is arriving. */
 enum uc_message {
-	UC_NONE, /* between messages: only a FIRST or ONLY makes sense */
-	UC_SEND, /* landing in the claimed receive */
+	UC_NONE, /* between messages: only FIRST or ONLY may come */
+	UC_SEND, /* goes into the claimed receive */
 	UC_WRITE,
 };
 
 struct rxe_uc {
-	struct rxe_cursor cursor; /* of the send under way */
-	uint32_t sent;		  /* its bytes that went out */
+	struct rxe_cursor cursor; /* of the send in progress */
+	uint32_t sent;		  /* bytes of it that were sent */
 
 	enum uc_message message;
-	uint32_t arrived; /* its bytes that came in */
-	uint64_t va;	  /* WRITE: where it goes, by its RETH */
+	uint32_t arrived; /* bytes of it that arrived */
+	uint64_t va;	  /* WRITE: from its RETH */
 	uint32_t rkey;
 	uint32_t len;
 };
 
-/* Forget both messages: RESET. */
+/* RESET: drops both messages. */
 void uc_reset(struct rxe_qp *qp);
-/* A packet for this QP, parsed, ICRC checked, from the peer's address. */
+/* Takes a packet for this QP: parsed, ICRC checked, from the peer's address. */
 void uc_input(struct rxe_engine *engine, struct rxe_qp *qp, const struct wire_packet *packet,
 	      uint64_t now_ns);
 enum output_result uc_output(struct rxe_engine *engine, struct rxe_qp *qp, struct wire_train *train,

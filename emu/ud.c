@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Unreliable datagrams (IBTA 9.8.3). A send is done when its packet is in a train. On arrival what is not wanted is dropped and
- * counted, nobody is told: wrong Q_Key, no receive posted. A receive that is too short, or whose memory cannot be written, is
- * completed in error and the QP goes to ERR (IBTA 11.6.2, 10.3.1.7), as adapters do. */
+/* Unreliable datagrams (IBTA 9.8.3). A send is done when its packet is in a train. A datagram with
+ * a wrong Q_Key or without a receive is counted and dropped. A receive that is too short or cannot
+ * be written completes in error and the QP enters ERR (IBTA 11.6.2, 10.3.1.7), as on adapters. */
 #include "emu/ud.h"
 
 #include "emu/complete.h"
@@ -40,7 +40,7 @@ static struct wire_packet packet_for(const struct rxe_qp *qp, const struct rxe_s
 			.psn = qp->attr.sq_psn,
 		},
 		.deth = {
-			/* The high bit asks for the QP's own (IBTA 10.2.5). */
+			/* The high bit selects the QP's own Q_Key (IBTA 10.2.5). */
 			.qkey = wqe->remote_qkey & QKEY_CONTROLLED ? qp->attr.qkey : wqe->remote_qkey,
 			.src_qpn = qp->qpn,
 		},
@@ -101,7 +101,7 @@ static enum output_result fill(struct rxe_engine *engine, struct rxe_qp *qp,
 	return OUTPUT_IDLE;
 }
 
-/* A train goes to one socket, the first datagram's: what waits for another makes it full. */
+/* A train goes to one socket, that of the first datagram: a datagram to another makes it full. */
 enum output_result ud_output(struct rxe_engine *engine, struct rxe_qp *qp, struct wire_train *train,
 			     uint64_t now_ns)
 {
@@ -179,7 +179,8 @@ static void deliver(struct rxe_engine *engine, struct rxe_qp *qp, const struct w
 		fail_recv(engine, qp, qp->claim.injected, now_ns);
 	else if (landed == MR_OK)
 		rxe_complete_recv(engine, qp, &done);
-	else if (landed == MR_DEFERRED) /* the receive stays claimed, for the next */
+	/* The receive stays claimed for the next datagram. */
+	else if (landed == MR_DEFERRED)
 		engine->cfg.counters->rcvd_dropped++;
 	else
 		fail_recv(engine, qp, RXE_WC_LOC_PROT_ERR, now_ns);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Unreliable datagram (IBTA 9.8.3): a message is a packet, and every packet names its peer. */
+/* Unreliable datagram (IBTA 9.8.3): each message is one packet and names its peer. */
 #ifndef RXE_EMU_UD_H
 #define RXE_EMU_UD_H
 
@@ -9,7 +9,8 @@
 
 struct wire_arrival;
 
-/* A packet for this QP, parsed and ICRC checked. Its addresses are shown to the program in front of the payload. */
+/* Takes a packet for this QP: parsed and ICRC checked. The program sees its addresses in the
+ * GRH. */
 void ud_input(struct rxe_engine *engine, struct rxe_qp *qp, const struct wire_packet *packet,
 	      const struct wire_arrival *arrival, uint64_t now_ns);
 enum output_result ud_output(struct rxe_engine *engine, struct rxe_qp *qp, struct wire_train *train,

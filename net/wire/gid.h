@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A GID is the address of a RoCE port: an IPv6 address, or an IPv4 one in its ::ffff:a.b.c.d form. */
+/* A GID is the address of a RoCE port: an IPv6 address, or an IPv4 address as ::ffff:a.b.c.d. */
 #ifndef RXE_WIRE_GID_H
 #define RXE_WIRE_GID_H
 
@@ -11,7 +11,7 @@ struct gid {
 	uint8_t raw[16];
 };
 
-/* Does the GID stand for an IPv4 address? (RoCEv2 annex A17.4.5.2: ::ffff:0:0/96) */
+/* Whether the GID is an IPv4 address (RoCEv2 annex A17.4.5.2: ::ffff:0:0/96). */
 static inline bool gid_is_v4(const struct gid *gid)
 {
 	static const uint8_t prefix[12] = { [10] = 0xff, [11] = 0xff };

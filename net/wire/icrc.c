@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* The invariant CRC (IBTA annex A17.3.3): CRC-32 over eight bytes of ones, IP, UDP, BTH and the rest, with the fields a
- * router may change taken as ones.
+/* The invariant CRC (IBTA annex A17.3.3): CRC-32 over eight bytes of ones, IP, UDP, BTH and the
+ * rest; fields that routers may change count as ones.
  *
- * A CRC is linear: the packets that differ only in the IPv4 identification have CRCs that differ by a linear map of the
- * difference, which depends on nothing but the number of bytes behind it. So whether *some* identification explains a CRC
- * is a small system of equations, not a search. */
+ * A CRC is linear: packets that differ only in the IPv4 identification have CRCs that differ by a
+ * linear map of the difference, which depends only on the number of bytes behind it. So whether
+ * *some* identification explains a CRC is a small system of equations, not a search. */
 #include "net/wire/icrc.h"
 
 #include <libdeflate.h>
@@ -82,9 +82,10 @@ static uint32_t crc_multiply(uint32_t a, uint32_t b)
 	return product;
 }
 
-/* What differs between the identification assumed and the one that gives this syndrome? The difference d, 16 bits with
- * bytes_behind bytes after it, adds d * x^(8 * bytes_behind + 32) to the CRC. Divide that power out (the order of x is
- * 2^32 - 1) and see whether 16 bits are left. False: no identification explains it. */
+/* Finds the difference between the assumed identification and the one that explains this syndrome.
+ * A difference d, 16 bits with bytes_behind bytes after it, adds d * x^(8 * bytes_behind + 32) to
+ * the CRC. Divides by that power (the order of x is 2^32 - 1) and checks that 16 bits are left.
+ * False: no identification explains it. */
 static bool solve_id(uint32_t syndrome, size_t bytes_behind, uint16_t *ret)
 {
 	uint32_t back = 0xffffffffu - 8u * ((uint32_t)bytes_behind + 4u);
@@ -99,12 +100,12 @@ static bool solve_id(uint32_t syndrome, size_t bytes_behind, uint16_t *ret)
 	inverse = crc_multiply(inverse, syndrome);
 	if (inverse & 0xffffu)
 		return false;
-	*ret = (uint16_t)((inverse >> 16 & 0xff) << 8 |
-			  inverse >> 24); /* reflected: the first byte is the lower one */
+	/* Reflected: the first byte is the lower one. */
+	*ret = (uint16_t)((inverse >> 16 & 0xff) << 8 | inverse >> 24);
 	return true;
 }
 
-/* Identification, rest of the pseudo header, transport headers, payload: what lies behind the first of these. */
+/* Bytes behind the identification: rest of the pseudo header, transport headers, payload. */
 static size_t bytes_behind_id(size_t len)
 {
 	return PSEUDO_V4 - V4_ID_OFFSET - 2 + len - ICRC_LEN - BTH_LEN;

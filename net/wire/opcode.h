@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* BTH opcodes (IBTA vol. 1, 9.2.1, table 38): the top three bits name the service, the rest the operation.
+/* BTH opcodes (IBTA vol. 1, 9.2.1, table 38): the top three bits are the service, the rest is the
+ * operation.
  *
- * Everything that depends on an opcode is asked here, as a shape: an OR of what the packet is (FIRST, REQUEST, SEND ...) and of
- * the headers that it has. No other place lists opcodes. */
+ * Everything that depends on an opcode is a shape: an OR of what the packet is (FIRST, REQUEST,
+ * SEND ...) and of its headers. No other place lists opcodes. */
 #ifndef RXE_WIRE_OPCODE_H
 #define RXE_WIRE_OPCODE_H
 
@@ -46,15 +47,16 @@ enum wire_op {
 	OP_SEND_ONLY_INV = 0x17,
 };
 
-/* RoCEv2's congestion notification packet (annex A17.9.3): BTH and 16 reserved bytes. It has a service of its own. */
+/* RoCEv2's congestion notification packet (annex A17.9.3): BTH and 16 reserved bytes, a service of
+ * its own. */
 #define OPCODE_CNP 0x81u
 
-/* What an operation is made of: bits of wire_shape(). The headers stand in the order in which they follow the BTH. */
+/* Bits of wire_shape(). Headers are in the order in which they follow the BTH. */
 enum wire_shape {
-	SHAPE_VALID = 1 << 0,	/* the table knows it for this service */
-	SHAPE_FIRST = 1 << 1,	/* opens a message; an ONLY has FIRST and LAST */
-	SHAPE_LAST = 1 << 2,	/* closes it */
-	SHAPE_REQUEST = 1 << 3, /* goes to the responder; without it, to the requester */
+	SHAPE_VALID = 1 << 0,	/* defined for this service */
+	SHAPE_FIRST = 1 << 1,	/* opens a message; ONLY is FIRST and LAST */
+	SHAPE_LAST = 1 << 2,	/* closes a message */
+	SHAPE_REQUEST = 1 << 3, /* to the responder; clear: to the requester */
 	SHAPE_SEND = 1 << 4,
 	SHAPE_WRITE = 1 << 5,
 	SHAPE_READ = 1 << 6,   /* request or response */
@@ -82,16 +84,16 @@ static inline uint8_t opcode_make(enum wire_service service, enum wire_op op)
 	return (uint8_t)((unsigned)service << 5 | (unsigned)op);
 }
 
-/* The shape of an opcode as an OR of enum wire_shape; 0 when the standard does not define it. */
+/* The shape of an opcode, an OR of enum wire_shape; 0: the standard does not define it. */
 uint32_t wire_shape(uint8_t opcode);
 
-/* Bytes of BTH plus extended headers for that opcode (at most WIRE_MAX_HEADERS); 0 when unknown. */
+/* Bytes of BTH and extended headers (at most WIRE_MAX_HEADERS); 0: unknown opcode. */
 uint32_t wire_header_len(uint8_t opcode);
 
-/* "SEND_ONLY", "READ_RESP_FIRST", or "UNKNOWN": the operation without its service. Static storage. */
+/* The operation without its service, e.g. "SEND_ONLY", or "UNKNOWN". Static storage. */
 const char *wire_op_str(uint8_t opcode);
 
-/* "RC", "UC", "UD", "XRC", "CNP", or "?" for services that RoCE does not use. */
+/* "RC", "UC", "UD", "XRC", "CNP", or "?" for services that RoCE lacks. */
 static inline const char *wire_service_str(uint8_t opcode)
 {
 	static const char *const names[8] = { "RC", "UC", "?", "UD", "CNP", "XRC", "?", "?" };

@@ -1,12 +1,16 @@
 /* SPDX-License-Identifier: MIT */
-/* A RoCEv2 transport packet (BTH to pad; the ICRC follows it): bytes on one side, one host-order struct on the other.
+/* A RoCEv2 transport packet (BTH to pad, before the ICRC): bytes on one side, one host-order
+ * struct on the other.
  *
- *   | IP | UDP | BTH | XRCETH | DETH | RETH or AtomicETH | AETH | AtomicAckETH | ImmDt or IETH | payload | pad | ICRC |
- *              |<------------------------ wire_parse, wire_emit_headers ----------------------->|
  *
- * IBTA vol. 1: BTH 9.2, extended headers 9.3, payload and pad 9.4, what a port checks before it looks for a queue pair 9.6.1.1.
- * Parsing reads nothing beyond the length it is given, allocates nothing, and leaves *ret alone unless the packet is sound;
- * emitting what was parsed gives the same bytes, reserved fields (sent as 0, ignored on arrival) apart. */
+ *   | IP | UDP | BTH | XRCETH | DETH | RETH or AtomicETH | AETH | AtomicAckETH | ImmDt or IETH |
+ *              |<------------------- wire_parse, wire_emit_headers ------------------------->|
+ *   then payload, pad, ICRC
+ *
+ * IBTA vol. 1: BTH 9.2, extended headers 9.3, payload and pad 9.4, checks before the lookup of a
+ * queue pair 9.6.1.1. Parsing reads nothing beyond the given length, allocates nothing, and writes
+ * *ret only for a well-formed packet. Emitting a parsed packet gives the same bytes, except
+ * reserved fields (sent as 0, ignored on arrival). */
 #ifndef RXE_WIRE_PACKET_H
 #define RXE_WIRE_PACKET_H
 
@@ -56,7 +60,8 @@ struct aeth {
 	uint32_t msn; /* 24 bits */
 };
 
-/* CmpSwap: swap_add is the new value, compare what must be there. FetchAdd: swap_add is the addend. */
+/* CmpSwap: swap_add is the new value, compare the expected one. FetchAdd: swap_add is the
+ * addend. */
 struct atomic_eth {
 	uint64_t va;
 	uint32_t rkey;
@@ -69,7 +74,7 @@ struct deth {
 	uint32_t src_qpn;
 };
 
-/* Which members mean something is told by shape (wire_shape(bth.opcode)). */
+/* shape (from wire_shape(bth.opcode)) tells which members are valid. */
 struct wire_packet {
 	uint32_t shape;
 	struct bth bth;
@@ -79,9 +84,9 @@ struct wire_packet {
 	struct aeth aeth;
 	uint64_t atomic_orig; /* AtomicAckETH */
 	struct deth deth;
-	uint32_t imm;		/* host order of the big-endian word on the wire */
+	uint32_t imm;		/* value of the big-endian word */
 	uint32_t inv_rkey;	/* IETH */
-	const uint8_t *payload; /* inside the parsed buffer, pad not counted */
+	const uint8_t *payload; /* inside the parsed buffer, without pad */
 	uint32_t payload_len;
 };
 
@@ -91,15 +96,16 @@ enum wire_result {
 	WIRE_OVERSIZE,	 /* payload longer than 4096 bytes */
 	WIRE_BAD_TVER,	 /* transport version not 0 */
 	WIRE_BAD_OPCODE, /* not in the standard's table */
-	WIRE_BAD_PAD,	 /* more pad than payload, or a length that is no multiple of 4 */
-	WIRE_BAD_SHAPE,	 /* payload where the operation has none, or the like */
+	/* More pad than payload, or a length that is no multiple of 4. */
+	WIRE_BAD_PAD,
+	WIRE_BAD_SHAPE, /* payload where the operation has none */
 };
 
-/* Parse len bytes, BTH to ICRC inclusive. Does not check the ICRC, nor anything that needs a queue pair. */
+/* Parses len bytes, BTH to ICRC inclusive. Does not check the ICRC, nor what needs a queue pair. */
 enum wire_result wire_parse(struct wire_packet *ret, const uint8_t *p, size_t len);
 
-/* Write BTH and extended headers as bth.opcode demands (shape is not looked at); returns their length (at most
- * WIRE_MAX_HEADERS). The opcode is known. The caller puts payload, pad (zeros) and ICRC behind. */
+/* Writes BTH and extended headers of bth.opcode, which must be known; shape is ignored. Returns
+ * their length (at most WIRE_MAX_HEADERS). The caller adds payload, pad (zeros) and ICRC. */
 size_t wire_emit_headers(uint8_t *p, const struct wire_packet *packet);
 
 /* PSN arithmetic modulo 2^24 (IBTA 9.7.1): a - b as a signed 24-bit number. */

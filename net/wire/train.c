@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Trains: when one more packet may ride along. UDP_SEGMENT wants equal sizes but for a shorter last. */
+/* Trains: whether one more packet fits. UDP_SEGMENT needs equal sizes, except a shorter last. */
 #include "net/wire/train.h"
 
 uint8_t *wire_train_add(struct wire_train *train, uint32_t len)

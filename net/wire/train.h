@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* What the engine and a link hand each other: trains on the way out, arrivals on the way in.
+/* What the engine and a link exchange: trains out, arrivals in.
  *
- * The engine fills a train with wire_train_add until that says no, or it has nothing more for the destination; the link sends
- * it as one thing where it can, packet by packet where it cannot. Packets are BTH to ICRC; IP and UDP are the link's. */
+ * The engine fills a train with wire_train_add() until that returns NULL or nothing is left for
+ * the destination. The link sends the train at once where it can, packet by packet where it
+ * cannot. Packets are BTH to ICRC; IP and UDP belong to the link. */
 #ifndef RXE_WIRE_TRAIN_H
 #define RXE_WIRE_TRAIN_H
 
@@ -16,37 +17,40 @@
 #define TRAIN_MAX_BYTES 65507u
 #define TRAIN_MAX_SEGS	ICRC_TRAIN_IDS
 
-/* Packets of equal size, but for a shorter last, for one destination: one UDP_SEGMENT send. The ICRC of segment i was
- * computed with IP identification i, since that is what the kernel or a NIC gives it when it cuts the train. */
+/* Packets of equal size, except a shorter last, for one destination: one UDP_SEGMENT send. The
+ * ICRC of segment i covers IP identification i, which the kernel or a NIC sets when it cuts the
+ * train. */
 struct wire_train {
 	uint8_t *buf;	  /* the caller's, TRAIN_MAX_BYTES long */
 	uint32_t len;	  /* bytes in buf */
 	uint16_t seg_len; /* bytes of every packet but the last, ICRC included */
 	uint16_t segs;
 	uint16_t max_segs; /* the caller's limit: 1 turns trains off */
-	uint8_t tx_index;  /* which of the link's sending sockets: its port is in the ICRC */
+	/* Sending socket of the link: the ICRC covers its port. */
+	uint8_t tx_index;
 	uint8_t traffic_class;
 	uint8_t hop_limit;
-	bool closed; /* a packet shorter than seg_len was the last one */
+	bool closed; /* the last packet is shorter than seg_len */
 	uint32_t flow_label;
 	struct gid src, dst;
 };
 
-/* One received packet: BTH to ICRC. The bytes belong to the link until its next receive call. */
+/* One received packet, BTH to ICRC. The bytes belong to the link until its next receive. */
 struct wire_arrival {
 	const uint8_t *p;
 	uint32_t len;
 	uint16_t src_port;
-	uint16_t ip_id; /* as ip_id_rule reads it: what it bore, or its index in the train */
-	enum ip_id_rule id_rule; /* IP_ID_EXACT where the link saw or knows it; else IP_ID_ANY */
+	/* As ip_id_rule says: the packet's identification, or its index in the train. */
+	uint16_t ip_id;
+	enum ip_id_rule id_rule; /* IP_ID_EXACT where the link knows it, else IP_ID_ANY */
 	uint8_t traffic_class;
 	uint8_t hop_limit;
 	uint32_t flow_label; /* 0 where the link does not see it */
 	struct gid src, dst;
 };
 
-/* Room for one more packet of len bytes to the train's destination, or NULL when it does not fit (too long, unequal,
- * full): then the train is ready to go. Advances len and segs. */
+/* Space for one more packet of len bytes to the train's destination. NULL: the packet does not fit
+ * (too long, unequal, full), and the train is ready to be sent. Advances len and segs. */
 uint8_t *wire_train_add(struct wire_train *train, uint32_t len);
 
 #endif
