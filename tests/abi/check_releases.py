@@ -13,6 +13,10 @@ import tempfile
 
 INCLUDE = pathlib.Path("/usr/include/infiniband")
 
+# What includes these headers.
+OBJECTS = ["lib/verbs/librxe_verbs.a", "lib/verbs/libverbs_versions.a"] + [
+    "lib/mlx5/libmlx5.so.1.27.0.p/%s.c.o" % name for name in ("devx", "mlx5", "prm")]
+
 # What joined the headers, and in which release: a member (of a structure or an enum), a function or a whole type.
 SINCE = [
     (29, "verbs.h", "member", "IBV_CQ_INIT_ATTR_MASK_PD"),
@@ -66,6 +70,46 @@ MORE = [
      "struct ibv_dmah *ibv_alloc_dmah(struct ibv_context *, struct ibv_dmah_init_attr *);"
      "int ibv_dealloc_dmah(struct ibv_dmah *);"
      "struct ibv_mr *ibv_reg_mr_ex(struct ibv_pd *, struct ibv_mr_init_attr *);"),
+    (62, "dm_export_dmabuf_fd", r"struct verbs_context \{", "int (*dm_export_dmabuf_fd)(struct ibv_dm *);"),
+    (62, "ibv_query_port_speed", r"(?=struct verbs_context \{)",
+     "int ibv_query_port_speed(struct ibv_context *, uint32_t, uint64_t *);"
+     "int ibv_dm_export_dmabuf_fd(struct ibv_dm *);"),
+    (64, "IBV_REG_MR_MASK_BUF", r"IBV_REG_MR_MASK_DMAH = 16", ", IBV_REG_MR_MASK_BUF = 32"),
+    (64, "buf", r"uint64_t fd_offset; struct ibv_dmah \*dmah;", "struct ibv_buf *buf;"),
+    (64, "free_buf", r"struct verbs_context \{",
+     "void (*free_buf)(struct ibv_buf *);"
+     "void *(*alloc_buf)(struct ibv_pd *, size_t, struct ibv_buf **);"),
+    (64, "ibv_alloc_buf", r"(?=struct ibv_dmah \{)",
+     "struct ibv_buf; struct ibv_pd; struct ibv_mr;"
+     "void *ibv_alloc_buf(struct ibv_pd *, size_t, struct ibv_buf **);"
+     "void ibv_free_buf(struct ibv_buf *);"
+     "struct ibv_mr *ibv_reg_buf_mr(struct ibv_pd *, struct ibv_buf *, void *, size_t, int);"),
+    (65, "ibv_create_comp_cntr", r"(?=struct verbs_context \{)",
+     "struct ibv_comp_cntr { struct ibv_context *context; uint32_t handle; };"
+     "enum ibv_comp_cntr_type { IBV_COMP_CNTR_TYPE_WRS, IBV_COMP_CNTR_TYPE_BYTES };"
+     "struct ibv_comp_cntr_init_attr { uint32_t comp_mask; enum ibv_comp_cntr_type type; uint32_t flags; };"
+     "struct ibv_comp_cntr_caps { uint64_t max_value; uint32_t max_counters; uint32_t supported_qp_attach_ops; };"
+     "struct ibv_qp_attach_comp_cntr_attr { uint32_t comp_mask; uint32_t op_mask; };"
+     "int _ibv_query_comp_cntr_caps(struct ibv_context *, struct ibv_comp_cntr_caps *, size_t);"
+     "struct ibv_comp_cntr *ibv_create_comp_cntr(struct ibv_context *, struct ibv_comp_cntr_init_attr *);"
+     "int ibv_destroy_comp_cntr(struct ibv_comp_cntr *);"
+     "int ibv_set_comp_cntr(struct ibv_comp_cntr *, uint64_t);"
+     "int ibv_read_comp_cntr(struct ibv_comp_cntr *, uint64_t *);"
+     "int ibv_export_buf_dmabuf_fd(struct ibv_buf *);"
+     "int ibv_qp_attach_comp_cntr(struct ibv_qp *, struct ibv_comp_cntr *, struct ibv_qp_attach_comp_cntr_attr *);"),
+]
+
+# mlx5dv.h has had since 63 what is for sharing objects.
+MORE_MLX5 = [
+    (63, "mlx5dv_export_sizes", r"(?=struct mlx5dv_devx_umem_in \{)",
+     "struct mlx5dv_export_sizes { uint32_t var_attrs_size; uint32_t devx_umem_attrs_size; uint32_t devx_obj_attrs_size; };"
+     "void _mlx5dv_get_export_sizes(struct mlx5dv_export_sizes *, size_t);"
+     "static inline void mlx5dv_get_export_sizes(struct mlx5dv_export_sizes *sizes)"
+     "{ _mlx5dv_get_export_sizes(sizes, sizeof(*sizes)); }"
+     "struct mlx5dv_devx_umem;"
+     "int mlx5dv_devx_umem_export(struct mlx5dv_devx_umem *, void *);"
+     "struct mlx5dv_devx_umem *mlx5dv_devx_umem_import(struct ibv_context *, void *);"
+     "void mlx5dv_devx_umem_unimport(struct mlx5dv_devx_umem *);"),
 ]
 
 
@@ -86,8 +130,8 @@ def derive(release, text, header):
             text, n = re.subn(pattern(kind, name), "", text, flags=re.M | re.S)
             if n != 1:
                 sys.exit("%s: %s is there %d times" % (header, name, n))
-    for since, name, behind, more in MORE:
-        if header == "verbs.h" and since <= release and not re.search(r"\b%s\b" % name, text):
+    for since, name, behind, more in MORE if header == "verbs.h" else MORE_MLX5:
+        if since <= release and not re.search(r"\b%s\b" % name, text):
             text, n = re.subn(behind, lambda found, more=more: found.group(0) + more, text, count=1)
             if n != 1:
                 sys.exit("%s: no place for %s" % (header, name))
@@ -105,7 +149,7 @@ def main():
         build = folder + "/build"
         for command in (["meson", "setup", build, source, "-Dtests=disabled", "-Doptimization=0", "-Dwerror=true",
                          "-Dc_args=['-isystem','%s']" % include.parent],
-                        ["ninja", "-C", build, "lib/verbs/librxe_verbs.a", "lib/mlx5/libmlx5.so.1.27.0"]):
+                        ["ninja", "-C", build] + OBJECTS):
             done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
             if done.returncode:
                 sys.exit(done.stdout[-4000:] + "release %d: '%s' failed" % (release, " ".join(command[:2])))
