@@ -318,13 +318,15 @@ static int open_fds(struct progress *progress, const struct rxe_engine *engine)
 	return err;
 }
 
-/* Adaptive: the lock is held for a microsecond or ten, and a sleep costs more than that. */
+/* Adaptive, where the C library has that: the lock is held for a microsecond or ten, and a sleep costs more than that. */
 static void init_lock(struct progress *progress)
 {
 	pthread_mutexattr_t attr;
 
 	pthread_mutexattr_init(&attr);
+#ifdef PTHREAD_ADAPTIVE_MUTEX_INITIALIZER_NP
 	pthread_mutexattr_settype(&attr, PTHREAD_MUTEX_ADAPTIVE_NP);
+#endif
 	pthread_mutex_init(&progress->lock, &attr);
 	pthread_mutexattr_destroy(&attr);
 }

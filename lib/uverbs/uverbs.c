@@ -55,6 +55,8 @@ EXPORTED int stat(const char *restrict path, struct stat *restrict ret)
 	return look(path, ret);
 }
 
+/* glibc's further names of stat(). */
+#ifdef __GLIBC__
 static_assert(sizeof(struct stat) == sizeof(struct stat64), "one structure under two names");
 EXPORTED int stat64(const char *restrict path, struct stat64 *restrict ret)
 {
@@ -76,6 +78,7 @@ EXPORTED int __xstat64(int version, const char *path, struct stat64 *ret)
 	(void)version;
 	return look(path, (struct stat *)ret);
 }
+#endif
 
 EXPORTED int access(const char *path, int mode)
 {

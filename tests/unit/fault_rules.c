@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "net/link/fault/fault.h"
+#include "net/link/fault/value.h"
 #include "net/wire/opcode.h"
 
 #define RC_ACK	     0x11
@@ -267,6 +268,24 @@ START_TEST(files)
 }
 END_TEST
 
+#ifdef __GLIBC__
+#if __GLIBC_PREREQ(2, 32)
+#define SYSTEM_HAS_NAMES
+#endif
+#endif
+
+#ifdef SYSTEM_HAS_NAMES
+START_TEST(errno_names)
+{
+	for (int error = -1; error < 200; error++) {
+		const char *name = error ? strerrorname_np(error) : NULL;
+
+		ck_assert_pstr_eq(fault_errno_name(error), name);
+	}
+}
+END_TEST
+#endif
+
 START_TEST(opcode_names)
 {
 	const struct fault_rule ack = parsed("drop opcode=ACKNOWLEDGE"),
@@ -507,6 +526,9 @@ int main(void)
 	tcase_add_test(tc, told_what_is_wrong);
 	tcase_add_test(tc, long_texts);
 	tcase_add_test(tc, files);
+#ifdef SYSTEM_HAS_NAMES
+	tcase_add_test(tc, errno_names);
+#endif
 	tcase_add_test(tc, opcode_names);
 	suite_add_tcase(suite, tc);
 	tc = tcase_create("decisions");

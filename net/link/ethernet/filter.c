@@ -49,7 +49,7 @@ static int fail(const struct ethernet_filter *filter, int error)
 			       filter->ifname);
 	else
 		(void)snprintf(line, sizeof(line), "cannot get at the frames of %s: %s",
-			       filter->ifname, strerrordesc_np(error));
+			       filter->ifname, strerror(error));
 	filter->log(filter->log_arg, line);
 	return -error;
 }

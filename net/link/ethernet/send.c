@@ -89,7 +89,7 @@ static void drop(struct ethernet_link *link, const struct wire_train *train, uin
 	case EAGAIN: return;
 	default:
 		(void)snprintf(line, sizeof(line), "%s refuses to send a frame (%s)", link->ifname,
-			       strerrordesc_np(error));
+			       strerror(error));
 		ethernet_complain(link, ETHERNET_REFUSED, line);
 	}
 }

@@ -127,7 +127,7 @@ bool fault_word_errno(struct fault_rule *rule, const char *value)
 		return true;
 	}
 	for (int i = 1; i <= ERRNO_MAX; i++) {
-		const char *name = strerrorname_np(i);
+		const char *name = fault_errno_name(i);
 
 		if (!name || strcmp(name, value) != 0)
 			continue;

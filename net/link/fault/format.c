@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "net/link/fault/fault.h"
+#include "net/link/fault/value.h"
 
 #define PROBABILITY_ONE 4294967296.0
 
@@ -125,7 +126,7 @@ static void put_probability(struct printer *p, uint32_t probability)
 
 static void put_verb(struct printer *p, const struct fault_rule *rule)
 {
-	const char *name = strerrorname_np(rule->error);
+	const char *name = fault_errno_name(rule->error);
 
 	put(p, " name=%s", rule->verbs);
 	if (name)

@@ -17,6 +17,9 @@ bool fault_parse_range(const char *text, uint32_t min, uint32_t max, struct faul
 bool fault_parse_rising(const char *text, uint32_t min, uint32_t max, struct fault_range *ret);
 bool fault_parse_duration(const char *text, uint64_t max_ns, uint64_t *ret);
 
+/* errno.c: "ENOMEM" for ENOMEM; NULL if the number has no name. */
+const char *fault_errno_name(int error);
+
 /* fault_above.c */
 bool fault_word_side(struct fault_rule *rule, const char *value);
 bool fault_word_status(struct fault_rule *rule, const char *value);

@@ -98,7 +98,7 @@ static void complain_no_route(struct udp_link *link, const struct wire_train *tr
 	if (!gid_is_multicast(&train->dst)) {
 		(void)snprintf(line, sizeof(line),
 			       "no route to a peer: packets to it are dropped (%s)",
-			       strerrordesc_np(error));
+			       strerror(error));
 		udp_complain(link, COMPLAIN_NO_ROUTE, line);
 		return;
 	}
@@ -131,7 +131,7 @@ static void drop(struct udp_link *link, const struct wire_train *train, int erro
 	case EADDRNOTAVAIL: complain_no_route(link, train, error); return;
 	default:
 		(void)snprintf(line, sizeof(line), "the kernel refuses to send a packet (%s)%s",
-			       strerrordesc_np(error),
+			       strerror(error),
 			       error == EPERM ? ": a firewall rule forbids it" : "");
 		udp_complain(link, COMPLAIN_REFUSED, line);
 	}
