@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-/* Memory of queues: a parent domain's callbacks are asked for each buffer, and may leave it to us. */
+/* Asks the callbacks of a parent domain for each buffer; they may decline with
+ * IBV_ALLOCATOR_USE_DEFAULT. */
 #include "lib/verbs/buffer.h"
 
 #include <stdlib.h>
@@ -8,14 +9,15 @@
 #include "lib/abi/newer.h"
 #include "lib/verbs/pd.h"
 
-#define ALIGNMENT 64 /* a cache line: a queue never shares one with what lies beside it */
+/* A cache line: a queue shares none with adjacent memory. */
+#define ALIGNMENT 64
 
 static uint64_t resource_type(enum vb_buffer_kind kind)
 {
 	return (uint64_t)VB_BUFFER_DRIVER << 32 | (uint64_t)kind;
 }
 
-/* The callback's answer, or IBV_ALLOCATOR_USE_DEFAULT where nobody is to be asked. */
+/* The callback's answer; IBV_ALLOCATOR_USE_DEFAULT if there is no callback. */
 static void *ask(struct ibv_pd *pd, size_t bytes, enum vb_buffer_kind kind)
 {
 	if (!pd || !vb_pd(pd)->alloc)
@@ -26,10 +28,10 @@ static void *ask(struct ibv_pd *pd, size_t bytes, enum vb_buffer_kind kind)
 bool vb_buffer_alloc(struct vb_buffer *ret, struct ibv_pd *pd, size_t bytes,
 		     enum vb_buffer_kind kind)
 {
-	struct vb_buffer buffer = { .memory = ask(pd, bytes, kind), .is_theirs = true };
+	struct vb_buffer buffer = { .memory = ask(pd, bytes, kind), .is_foreign = true };
 
 	if (buffer.memory == IBV_ALLOCATOR_USE_DEFAULT) {
-		buffer.is_theirs = false;
+		buffer.is_foreign = false;
 		if (posix_memalign(&buffer.memory, ALIGNMENT, bytes))
 			return false;
 	}
@@ -47,7 +49,7 @@ void vb_buffer_free(struct vb_buffer *buffer, struct ibv_pd *pd, enum vb_buffer_
 	*buffer = (struct vb_buffer){ 0 };
 	if (!old.memory)
 		return;
-	if (old.is_theirs)
+	if (old.is_foreign)
 		vb_pd(pd)->free(pd, vb_pd(pd)->pd_context, old.memory, resource_type(kind));
 	else
 		free(old.memory);

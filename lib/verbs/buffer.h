@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Memory of queues: ours, or from the allocator of a parent domain (ibv_alloc_parent_domain(3)). */
+/* Memory of queues: from the library, or from the allocator of a parent domain
+ * (ibv_alloc_parent_domain(3)). */
 #ifndef RXE_VERBS_BUFFER_H
 #define RXE_VERBS_BUFFER_H
 
@@ -9,8 +10,9 @@
 
 struct ibv_pd;
 
-/* What a queue's memory is for: the lower half of resource_type as the callbacks see it. The upper half is the driver's
- * number, RDMA_DRIVER_RXE of the kernel's list: programs that tell drivers apart by it know the wire format as well. */
+/* The use of the memory: the lower half of the resource_type that callbacks get. The upper half
+ * is VB_BUFFER_DRIVER, the kernel's RDMA_DRIVER_RXE: a program that distinguishes drivers by it
+ * meets the same wire format. */
 enum vb_buffer_kind {
 	VB_BUFFER_QP_SEND = 1,
 	VB_BUFFER_QP_RECV,
@@ -22,14 +24,15 @@ enum vb_buffer_kind {
 
 struct vb_buffer {
 	void *memory;
-	bool is_theirs; /* the callback gave it: it alone takes it back */
+	bool is_foreign; /* from the callback: only the callback can free it */
 };
 
-/* Zeroed memory, aligned to VB_BUFFER_ALIGNMENT at least. pd: a parent domain, whose allocator is asked first, or any other,
- * or NULL. Calls back from the caller's thread; hold no lock. False: there is none. */
+/* Allocates zeroed memory, aligned to a cache line. pd: a parent domain, whose allocator is
+ * asked first; or any other domain; or NULL. Calls back from the caller's thread: hold no lock.
+ * False: no memory. */
 bool vb_buffer_alloc(struct vb_buffer *ret, struct ibv_pd *pd, size_t bytes,
 		     enum vb_buffer_kind kind);
-/* Give it back to where it came from, once; an empty one is fine. Hold no lock. */
+/* Frees the memory and clears *buffer. An empty buffer is allowed. Hold no lock. */
 void vb_buffer_free(struct vb_buffer *buffer, struct ibv_pd *pd, enum vb_buffer_kind kind);
 
 #endif

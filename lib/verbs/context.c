@@ -105,6 +105,13 @@ bool vb_is_context(const struct ibv_context *context)
 	return true;
 }
 
+bool vb_is_usable(struct ibv_context *context, const void *object, enum vb_kind kind)
+{
+	/* All kinds but contexts begin with a pointer to their context. */
+	return vb_live_is(object, kind) && !vb_live_is_inherited(object) &&
+	       vb_device(*(struct ibv_context *const *)object) == vb_device(context);
+}
+
 bool vb_is_pd(const struct ibv_pd *pd)
 {
 	return vb_live_is(pd, VB_KIND_PD) && vb_is_context(pd->context);

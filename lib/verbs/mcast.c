@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-/* Multicast (ibv_attach_mcast(3)): the engine knows which QPs are in a group, the link joins and leaves it. */
+/* Multicast (ibv_attach_mcast(3)): the engine keeps the members of a group; the link joins with
+ * the first and leaves with the last. */
 #include <errno.h>
 #include <stdint.h>
 #include <string.h>
@@ -36,7 +37,8 @@ int ibv_attach_mcast(struct ibv_qp *base, const union ibv_gid *gid, uint16_t lid
 	int err = 0;
 	NO_CANCEL;
 
-	(void)lid; /* RoCE has none */
+	/* RoCE has no LIDs. */
+	(void)lid;
 	if (!vb_live_is(qp, VB_KIND_QP) || !gid)
 		return EINVAL;
 	if (vb_verb_fails(base->context, attach_mcast))

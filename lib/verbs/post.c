@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-/* Posting work requests (ibv_post_send(3), ibv_post_recv(3), ibv_post_srq_recv(3)): translate, queue, and send at once. */
+/* Posts work requests (ibv_post_send(3), ibv_post_recv(3), ibv_post_srq_recv(3)): converts them,
+ * queues them, and sends at once. */
 #include <assert.h>
 #include <endian.h>
 #include <errno.h>
@@ -20,7 +21,7 @@
 #include "lib/verbs/srq.h"
 #include "net/link/clock.h"
 
-static_assert(sizeof(struct rxe_sge) == sizeof(struct ibv_sge), "passed on as it is");
+static_assert(sizeof(struct rxe_sge) == sizeof(struct ibv_sge), "passed on without conversion");
 static_assert(offsetof(struct rxe_sge, length) == offsetof(struct ibv_sge, length), "");
 static_assert(offsetof(struct rxe_sge, lkey) == offsetof(struct ibv_sge, lkey), "");
 static_assert((int)RXE_WR_SEND_WITH_INV == (int)IBV_WR_SEND_WITH_INV, "enum ibv_wr_opcode");
@@ -48,7 +49,7 @@ static bool is_atomic(enum ibv_wr_opcode opcode)
 	return opcode == IBV_WR_ATOMIC_CMP_AND_SWP || opcode == IBV_WR_ATOMIC_FETCH_AND_ADD;
 }
 
-static void translate(struct rxe_send_wr *to, const struct ibv_send_wr *from, enum ibv_qp_type type)
+static void convert(struct rxe_send_wr *to, const struct ibv_send_wr *from, enum ibv_qp_type type)
 {
 	to->wr_id = from->wr_id;
 	to->opcode = (enum rxe_wr_opcode)from->opcode;
@@ -94,7 +95,7 @@ static int post_send(struct ibv_qp *base, struct ibv_send_wr *wr, struct ibv_sen
 	for (; wr; wr = wr->next) {
 		struct rxe_send_wr out;
 
-		translate(&out, wr, base->qp_type);
+		convert(&out, wr, base->qp_type);
 		result = rxe_post_send(qp->dev->progress.engine, &qp->qp, &out, now_ns);
 		if (result != POST_OK) {
 			*bad_wr = wr;
@@ -138,7 +139,7 @@ static int post_recv(struct ibv_qp *base, struct ibv_recv_wr *wr, struct ibv_rec
 			break;
 		}
 	}
-	/* In ERR a receive is flushed at once, and its completion wants to be seen. */
+	/* In ERR a receive is flushed at once: publish its completion. */
 	if (qp->qp.state == RXE_QPS_ERR)
 		rxe_engine_settle(qp->dev->progress.engine);
 	progress_unlock(&qp->dev->progress);

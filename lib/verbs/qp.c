@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Creating and destroying queue pairs (ibv_create_qp(3), ibv_create_qp_ex(3)). */
+/* Creates and destroys queue pairs (ibv_create_qp(3), ibv_create_qp_ex(3)). */
 #include "lib/verbs/qp.h"
 
 #include <assert.h>
@@ -71,25 +71,13 @@ static int check_cap(const struct ibv_qp_cap *cap, bool has_srq)
 	return 0;
 }
 
-static bool cq_fits(const struct ibv_context *context, struct ibv_cq *cq)
-{
-	return vb_live_is(cq, VB_KIND_CQ) && !vb_live_is_inherited(cq) &&
-	       vb_device(cq->context) == vb_device((struct ibv_context *)(uintptr_t)context);
-}
-
-static bool srq_fits(const struct ibv_context *context, struct ibv_srq *srq)
-{
-	return vb_live_is(srq, VB_KIND_SRQ) && !vb_live_is_inherited(srq) &&
-	       vb_device(srq->context) == vb_device((struct ibv_context *)(uintptr_t)context);
-}
-
 static bool pd_fits(struct ibv_context *context, const struct ibv_qp_init_attr_ex *attr)
 {
 	return (attr->comp_mask & IBV_QP_INIT_ATTR_PD) && vb_is_pd(attr->pd) &&
 	       vb_device(attr->pd->context) == vb_device(context);
 }
 
-/* What the type needs is there and fits. */
+/* Are the objects that the type requires present and usable? */
 static int check_parts(struct ibv_context *context, const struct ibv_qp_init_attr_ex *attr)
 {
 	if (attr->qp_type != IBV_QPT_RC && attr->qp_type != IBV_QPT_UC &&
@@ -97,14 +85,15 @@ static int check_parts(struct ibv_context *context, const struct ibv_qp_init_att
 	    attr->qp_type != IBV_QPT_XRC_RECV)
 		return EOPNOTSUPP;
 	if (attr->qp_type == IBV_QPT_XRC_RECV)
-		return attr->comp_mask & IBV_QP_INIT_ATTR_XRCD && vb_xrcd_fits(context, attr->xrcd)
+		return attr->comp_mask & IBV_QP_INIT_ATTR_XRCD &&
+				       vb_is_usable(context, attr->xrcd, VB_KIND_XRCD)
 			       ? 0
 			       : EINVAL;
-	if (!pd_fits(context, attr) || !cq_fits(context, attr->send_cq) ||
-	    !cq_fits(context, attr->recv_cq))
+	if (!pd_fits(context, attr) || !vb_is_usable(context, attr->send_cq, VB_KIND_CQ) ||
+	    !vb_is_usable(context, attr->recv_cq, VB_KIND_CQ))
 		return EINVAL;
-	if (attr->srq && (!srq_fits(context, attr->srq) || vb_srq(attr->srq)->xrcd ||
-			  attr->qp_type == IBV_QPT_UC))
+	if (attr->srq && (!vb_is_usable(context, attr->srq, VB_KIND_SRQ) ||
+			  vb_srq(attr->srq)->xrcd || attr->qp_type == IBV_QPT_UC))
 		return EINVAL;
 	return 0;
 }
@@ -123,8 +112,9 @@ static int check_attr(struct ibv_context *context, const struct ibv_qp_init_attr
 	return err ? err : check_cap(&attr->cap, attr->srq != NULL);
 }
 
-/* XRC's two types have half of what others have; what a program says of the other half is not looked at, as elsewhere. */
-static struct ibv_qp_init_attr_ex that_matters(const struct ibv_qp_init_attr_ex *attr)
+/* The attributes that the type uses. An XRC queue pair has one half only; attributes of the
+ * other half are ignored, as on adapters. */
+static struct ibv_qp_init_attr_ex used_by_type(const struct ibv_qp_init_attr_ex *attr)
 {
 	struct ibv_qp_init_attr_ex ret = *attr;
 
@@ -142,7 +132,7 @@ static struct ibv_qp_init_attr_ex that_matters(const struct ibv_qp_init_attr_ex 
 	return ret;
 }
 
-/* What is granted may be more than was asked for; the program is told. */
+/* Writes the granted capabilities to attr: they may exceed the request (ibv_create_qp(3)). */
 static void grant_cap(struct vb_qp *qp, struct ibv_qp_init_attr_ex *attr)
 {
 	struct ibv_qp_cap *cap = &attr->cap;
@@ -183,8 +173,8 @@ static void return_memory(struct vb_qp *qp, struct ibv_pd *pd)
 	vb_buffer_free(&qp->rq_memory, pd, VB_BUFFER_QP_RECV);
 }
 
-/* Into the engine, with a number of its own. */
-static int enter(struct vb_qp *qp, const struct ibv_qp_init_attr_ex *attr)
+/* Allocates a QPN and adds the queue pair to the engine. */
+static int enter_engine(struct vb_qp *qp, const struct ibv_qp_init_attr_ex *attr)
 {
 	struct rxe_qp_init init = {
 		.type = (enum rxe_qp_type)attr->qp_type,
@@ -217,7 +207,7 @@ static int enter(struct vb_qp *qp, const struct ibv_qp_init_attr_ex *attr)
 			     qp->dev->progress.engine->qpn_next - 1);
 		rxe_qp_init(qp->dev->progress.engine, &qp->qp, &init);
 		vb_qp_publish(qp);
-		/* What the GRH in front of a datagram shows. */
+		/* A UD receive shows its packet's IP header as a GRH. */
 		if (attr->qp_type == IBV_QPT_UD)
 			link_show_headers(qp->dev->progress.link.phy);
 	}
@@ -272,7 +262,7 @@ static int make(struct vb_qp *qp, struct ibv_qp_init_attr_ex *attr)
 	if (!err && !vb_live_add(qp, VB_KIND_QP))
 		err = ENOMEM;
 	if (!err) {
-		err = enter(qp, attr);
+		err = enter_engine(qp, attr);
 		if (err)
 			vb_live_take(qp, VB_KIND_QP);
 	}
@@ -311,19 +301,19 @@ static struct ibv_qp *create(struct ibv_context *context, struct ibv_qp_init_att
 
 static struct ibv_qp *create_checked(struct ibv_context *context, struct ibv_qp_init_attr_ex *attr)
 {
-	struct ibv_qp_init_attr_ex matters;
+	struct ibv_qp_init_attr_ex used;
 	struct ibv_qp *qp;
 	int err;
 
 	if (!vb_is_context(context) || !attr)
 		return vb_fail(EINVAL);
-	matters = that_matters(attr);
-	err = check_attr(context, &matters);
+	used = used_by_type(attr);
+	err = check_attr(context, &used);
 	if (err)
 		return vb_fail(err);
-	qp = create(context, &matters);
+	qp = create(context, &used);
 	if (qp)
-		attr->cap = matters.cap;
+		attr->cap = used.cap;
 	return qp;
 }
 
@@ -360,8 +350,9 @@ struct ibv_qp *ibv_create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *attr)
 	return qp;
 }
 
-/* By address, so that two QPs with the same two never wait for each other. */
-void vb_qp_lock_cqs(struct vb_qp *qp)
+/* Keeps the readers of both CQs out, in the order of addresses: two QPs that share both CQs
+ * cannot deadlock. */
+static void lock_cqs(struct vb_qp *qp)
 {
 	struct vb_cq *a, *b;
 
@@ -374,7 +365,7 @@ void vb_qp_lock_cqs(struct vb_qp *qp)
 		pthread_mutex_lock(a < b ? &b->lock : &a->lock);
 }
 
-void vb_qp_unlock_cqs(struct vb_qp *qp)
+static void unlock_cqs(struct vb_qp *qp)
 {
 	struct vb_cq *a, *b;
 
@@ -387,8 +378,9 @@ void vb_qp_unlock_cqs(struct vb_qp *qp)
 		pthread_mutex_unlock(&b->lock);
 }
 
-/* Out of the engine; its completions leave the CQs, which nobody may be reading meanwhile. */
-static int leave(struct vb_qp *qp)
+/* Removes the queue pair from the engine and its completions from the CQs. EBUSY: the QP is in a
+ * multicast group. */
+static int leave_engine(struct vb_qp *qp)
 {
 	if (!vb_lock_engine(qp->dev, qp->forks))
 		return 0;
@@ -398,9 +390,9 @@ static int leave(struct vb_qp *qp)
 	}
 	rxe_qp_flush_delayed_ack(qp->dev->progress.engine, &qp->qp);
 	progress_transmit(&qp->dev->progress, clock_now_ns());
-	vb_qp_lock_cqs(qp);
+	lock_cqs(qp);
 	rxe_qp_fini(qp->dev->progress.engine, &qp->qp);
-	vb_qp_unlock_cqs(qp);
+	unlock_cqs(qp);
 	unpublish(qp);
 	progress_unlock(&qp->dev->progress);
 	return 0;
@@ -415,7 +407,7 @@ int ibv_destroy_qp(struct ibv_qp *base)
 		err = vb_destroy_take(qp, VB_KIND_QP, NULL, 0);
 	if (err)
 		return err;
-	err = leave(qp);
+	err = leave_engine(qp);
 	if (err) {
 		vb_live_add(qp, VB_KIND_QP);
 		return err;

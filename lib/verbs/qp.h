@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Queue pairs as programs hold them. */
+/* Queue pairs (ibv_create_qp(3)). qp.c creates and destroys them, qp_attr.c modifies and queries
+ * them, post.c posts work requests given as lists, wr.c those built call by call. */
 #ifndef RXE_VERBS_QP_H
 #define RXE_VERBS_QP_H
 
@@ -7,6 +8,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "emu/container_of.h"
 #include "emu/qp.h"
 #include "lib/abi/newer.h"
 #include "lib/verbs/buffer.h"
@@ -15,36 +17,32 @@ struct vb_device;
 struct vb_wr_builder;
 
 struct vb_qp {
-	struct ibv_qp_ex_65 ex; /* struct ibv_qp is its beginning */
+	struct ibv_qp_ex_65 ex; /* begins with struct ibv_qp */
 	struct vb_device *dev;
-	uint32_t forks; /* vb_forks() when it was made */
+	uint32_t forks; /* vb_forks() at creation */
 	struct rxe_qp qp;
 	struct vb_buffer sq_memory, rq_memory;
 	struct ibv_qp_cap cap;
 	bool sq_sig_all;
-	struct ibv_xrcd *xrcd;	       /* XRC_RECV: its pd, CQs and SRQ are NULL */
-	struct vb_wr_builder *builder; /* created with send_ops_flags: wr.c */
+	struct ibv_xrcd *xrcd;	       /* XRC_RECV only: then pd, CQs and SRQ are NULL */
+	struct vb_wr_builder *builder; /* only with send_ops_flags */
 	uint32_t events_reported;      /* the context's async lock */
 };
 
 static inline struct vb_qp *vb_qp(struct ibv_qp *qp)
 {
-	return (struct vb_qp *)(void *)qp;
+	return container_of(qp, struct vb_qp, ex.base.qp_base);
 }
 
-/* `rxe_dm show` sees the QP as it is now. Under the engine lock. */
+/* Writes the attributes that `rxe_dm show` prints to shared memory. Under the engine lock. */
 void vb_qp_publish(struct vb_qp *qp);
-/* Keep the readers of its CQs out. Under the engine lock. */
-void vb_qp_lock_cqs(struct vb_qp *qp);
-void vb_qp_unlock_cqs(struct vb_qp *qp);
 
 /* post.c: the errno of a result. */
 int vb_post_errno(enum post_result result);
 
-/* wr.c: the ibv_wr_* calls of a QP made for them. 0, EOPNOTSUPP for operations we or its type do not have, ENOMEM. */
+/* wr.c: sets the ibv_wr_* functions of a new QP. 0, ENOMEM, or EOPNOTSUPP if the QP's type or
+ * the device lacks an operation. */
 int vb_wr_create(struct vb_qp *qp, uint64_t send_ops);
 void vb_wr_destroy(struct vb_qp *qp);
-/* Its entries for operations that no QP of ours has. */
-void vb_wr_refuse_ops(struct ibv_qp_ex_65 *ex);
 
 #endif

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-/* Modifying and querying queue pairs (ibv_modify_qp(3), ibv_query_qp(3)): the verbs' attributes <-> the engine's. */
+/* Modifies and queries queue pairs (ibv_modify_qp(3), ibv_query_qp(3)): converts between the
+ * attributes of verbs and engine. */
 #include <assert.h>
 #include <errno.h>
 #include <pthread.h>
@@ -46,7 +47,7 @@ static void av_out(struct ibv_ah_attr *ah, const struct rxe_av *av)
 	ah->port_num = 1;
 }
 
-/* Fields outside the mask may be anything: only masked ones are read. */
+/* Fields outside the mask may be uninitialized: the engine reads masked ones only. */
 static void attr_in(struct rxe_qp_attr *to, const struct ibv_qp_attr *from, int mask)
 {
 	memset(to, 0, sizeof(*to));
@@ -73,7 +74,6 @@ static void attr_in(struct rxe_qp_attr *to, const struct ibv_qp_attr *from, int 
 	}
 }
 
-/* ibv_qp_attr_mask bits, for people. */
 static const char *attr_name(uint32_t bit)
 {
 	static const char *const names[] = {
@@ -113,14 +113,15 @@ static void explain(const struct vb_qp *qp, const struct rxe_qp_attr *attr, uint
 
 	if (result == MODIFY_NO_GRH) {
 		rxe_log(RXE_LOG_ERROR,
-			"ibv_modify_qp: QP 0x%x: RoCE addresses by GID and the path has none "
-			"(is_global is 0): give the program a GID index, e.g. -g 0 for the "
-			"pingpongs, -x 0 for perftest",
+			"ibv_modify_qp: QP 0x%06x: the path has no GID (is_global is 0), which "
+			"RoCE "
+			"requires: give the program a GID index, e.g. -g 0 for the pingpongs, -x 0 "
+			"for perftest",
 			qp->qp.qpn);
 		return;
 	}
 	culprit = rxe_qp_modify_culprit(qp->dev->progress.engine, &qp->qp, attr, mask);
-	rxe_log(RXE_LOG_INFO, "ibv_modify_qp: QP 0x%x: %s%s%s", qp->qp.qpn,
+	rxe_log(RXE_LOG_INFO, "ibv_modify_qp: QP 0x%06x: %s%s%s", qp->qp.qpn,
 		rxe_modify_result_str(result), culprit ? ": " : "",
 		culprit ? attr_name(culprit) : "");
 }
@@ -141,7 +142,7 @@ static int result_errno(enum modify_result result)
 	return EINVAL;
 }
 
-/* Back in RESET a queue pair is as new: what it had completed and nobody read goes too. */
+/* RESET discards the unread completions of the queue pair, too. */
 static void forget_completions(struct vb_qp *qp)
 {
 	struct rxe_cq *cqs[] = { qp->qp.send_cq, qp->qp.recv_cq };
@@ -216,7 +217,8 @@ int ibv_query_qp(struct ibv_qp *base, struct ibv_qp_attr *attr, int mask,
 	struct vb_qp *qp = vb_qp(base);
 	struct rxe_qp_attr out;
 
-	(void)mask; /* all of it costs the same */
+	/* Every attribute is returned: the mask would save nothing. */
+	(void)mask;
 	if (!vb_live_is(qp, VB_KIND_QP) || !attr || !init_attr)
 		return EINVAL;
 	if (vb_verb_fails(base->context, query_qp))
@@ -241,7 +243,8 @@ int ibv_query_qp(struct ibv_qp *base, struct ibv_qp_attr *attr, int mask,
 
 int ibv_query_qp_data_in_order(struct ibv_qp *base, enum ibv_wr_opcode op, uint32_t flags)
 {
-	/* The last byte of a write is stored last, but the packets of a resend are stored again: not in order. */
+	/* 0: the last byte of a write is stored last, but a retransmitted packet stores its
+	 * bytes again. */
 	(void)base;
 	(void)op;
 	(void)flags;

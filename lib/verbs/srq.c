@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Shared receive queues (ibv_create_srq(3), ibv_modify_srq(3)). */
+/* Creates, modifies and destroys shared receive queues (ibv_create_srq(3), ibv_modify_srq(3)). */
 #include "lib/verbs/srq.h"
 
 #include <errno.h>
@@ -53,8 +53,8 @@ static int make(struct ibv_pd *pd, const struct ibv_srq_attr *attr, struct vb_sr
 	return 0;
 }
 
-/* An XRC SRQ enters the engine, where packets find it by its number. */
-static int name(struct vb_srq *srq, const struct ibv_srq_init_attr_ex *attr)
+/* Gives an XRC SRQ a number, by which packets name it. */
+static int assign_number(struct vb_srq *srq, const struct ibv_srq_init_attr_ex *attr)
 {
 	struct rxe_engine *engine;
 	uint32_t srqn;
@@ -101,7 +101,7 @@ static struct ibv_srq *create(struct ibv_srq_init_attr_ex *attr, bool is_xrc)
 	srq->base.pd = pd;
 	pthread_mutex_init(&srq->base.mutex, NULL);
 	pthread_cond_init(&srq->base.cond, NULL);
-	err = is_xrc ? name(srq, attr) : 0;
+	err = is_xrc ? assign_number(srq, attr) : 0;
 	if (err) {
 		ibv_destroy_srq(&srq->base);
 		return vb_fail(err);
@@ -143,9 +143,8 @@ static int check_attr(struct ibv_context *context, const struct ibv_srq_init_att
 		return EINVAL;
 	if (!is_xrc)
 		return 0;
-	if ((attr->comp_mask & xrc) != xrc || !vb_xrcd_fits(context, attr->xrcd) ||
-	    !vb_live_is(attr->cq, VB_KIND_CQ) || vb_live_is_inherited(attr->cq) ||
-	    vb_device(attr->cq->context) != vb_device(context))
+	if ((attr->comp_mask & xrc) != xrc || !vb_is_usable(context, attr->xrcd, VB_KIND_XRCD) ||
+	    !vb_is_usable(context, attr->cq, VB_KIND_CQ))
 		return EINVAL;
 	return 0;
 }
@@ -170,8 +169,9 @@ static int get_srq_num(struct ibv_srq *base, uint32_t *srq_num)
 
 	if (!vb_live_is(srq, VB_KIND_SRQ) || !srq_num)
 		return EINVAL;
+	/* Only XRC addresses SRQs by number. */
 	if (!srq->xrcd)
-		return EOPNOTSUPP; /* only XRC addresses SRQs */
+		return EOPNOTSUPP;
 	if (vb_verb_fails(base->context, get_srq_num))
 		return errno;
 	*srq_num = srq->srq.srqn;

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* Shared receive queues as programs hold them. */
+/* Shared receive queues (ibv_create_srq(3)), basic and of XRC. */
 #ifndef RXE_VERBS_SRQ_H
 #define RXE_VERBS_SRQ_H
 
 #include <stdatomic.h>
 
-#include "lib/abi/newer.h"
-
+#include "emu/container_of.h"
 #include "emu/srq.h"
+#include "lib/abi/newer.h"
 #include "lib/verbs/buffer.h"
 
 struct vb_device;
@@ -15,11 +15,11 @@ struct vb_device;
 struct vb_srq {
 	struct ibv_srq base;
 	struct vb_device *dev;
-	uint32_t forks; /* vb_forks() when it was made */
+	uint32_t forks; /* vb_forks() at creation */
 	struct rxe_srq srq;
 	struct vb_buffer memory;
-	struct ibv_cq *cq; /* XRC: where its completions go, and its domain; else NULL */
-	struct ibv_xrcd *xrcd;
+	struct ibv_cq *cq;     /* XRC: for its completions; else NULL */
+	struct ibv_xrcd *xrcd; /* XRC: its domain; else NULL */
 	uint32_t max_wr;
 	_Atomic uint32_t users;	  /* queue pairs */
 	uint32_t events_reported; /* the context's async lock */
@@ -27,7 +27,7 @@ struct vb_srq {
 
 static inline struct vb_srq *vb_srq(struct ibv_srq *srq)
 {
-	return (struct vb_srq *)(void *)srq;
+	return container_of(srq, struct vb_srq, base);
 }
 
 #endif

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-/* The ibv_wr_* calls (ibv_wr_post(3)): requests are collected between start and complete, then posted as one list.
- *
- * What goes wrong in between is remembered and told by complete, which then posts none of them. */
+/* The ibv_wr_* calls (ibv_wr_post(3)): collect requests between ibv_wr_start() and
+ * ibv_wr_complete(), then post them as one list. ibv_wr_complete() returns the first error that
+ * occurred in between and then posts nothing. */
 #include <endian.h>
 #include <errno.h>
 #include <pthread.h>
@@ -35,11 +35,11 @@ struct vb_wr_builder {
 	bool is_open;	      /* started, and neither completed nor aborted */
 	int err;
 	struct built_wr *wrs;
-	uint32_t num_wrs, room_wrs;
+	uint32_t num_wrs, cap_wrs;
 	struct rxe_sge *sges;
-	uint32_t num_sges, room_sges;
+	uint32_t num_sges, cap_sges;
 	uint8_t *bytes;
-	uint32_t num_bytes, room_bytes;
+	uint32_t num_bytes, cap_bytes;
 };
 
 #define OPS_RC                                                                                     \
@@ -54,18 +54,19 @@ struct vb_wr_builder {
 
 static struct vb_qp *of(struct ibv_qp_ex *ex)
 {
-	return (struct vb_qp *)(void *)ex;
+	return container_of(ex, struct vb_qp, ex.base);
 }
 
-/* Room for count more of size bytes each; false, and the error remembered, when there is no memory. */
-static bool grow(struct vb_wr_builder *builder, void *array, uint32_t *room, uint32_t used,
+/* Grows an array so that it takes count more elements of size bytes. False, and builder->err is
+ * set: no memory. */
+static bool grow(struct vb_wr_builder *builder, void *array, uint32_t *capacity, uint32_t used,
 		 uint32_t count, size_t size)
 {
 	void **memory = array;
-	uint32_t want = *room ? *room : 16;
+	uint32_t want = *capacity ? *capacity : 16;
 	void *larger;
 
-	if (used + count <= *room)
+	if (used + count <= *capacity)
 		return true;
 	while (want < used + count)
 		want *= 2;
@@ -75,7 +76,7 @@ static bool grow(struct vb_wr_builder *builder, void *array, uint32_t *room, uin
 		return false;
 	}
 	*memory = larger;
-	*room = want;
+	*capacity = want;
 	return true;
 }
 
@@ -86,7 +87,7 @@ static struct built_wr *add(struct ibv_qp_ex *ex, enum rxe_wr_opcode opcode)
 
 	if (!builder->is_open)
 		return NULL;
-	if (!grow(builder, &builder->wrs, &builder->room_wrs, builder->num_wrs, 1, sizeof(*built)))
+	if (!grow(builder, &builder->wrs, &builder->cap_wrs, builder->num_wrs, 1, sizeof(*built)))
 		return NULL;
 	built = &builder->wrs[builder->num_wrs++];
 	memset(built, 0, sizeof(*built));
@@ -163,7 +164,7 @@ static void wr_atomic_fetch_add(struct ibv_qp_ex *ex, uint32_t rkey, uint64_t re
 	add_atomic(ex, RXE_WR_ATOMIC_FETCH_AND_ADD, rkey, remote_addr, addend, 0);
 }
 
-/* The request that a setter is about; NULL, and an error, when none was begun. */
+/* The request that a setter completes. NULL, and builder->err is set: no request was begun. */
 static struct built_wr *last(struct ibv_qp_ex *ex)
 {
 	struct vb_wr_builder *builder = of(ex)->builder;
@@ -208,8 +209,8 @@ static void wr_set_sge_list(struct ibv_qp_ex *ex, size_t num_sge, const struct i
 		builder->err = EINVAL;
 		return;
 	}
-	if (!grow(builder, &builder->sges, &builder->room_sges, builder->num_sges,
-		  (uint32_t)num_sge, sizeof(*builder->sges)))
+	if (!grow(builder, &builder->sges, &builder->cap_sges, builder->num_sges, (uint32_t)num_sge,
+		  sizeof(*builder->sges)))
 		return;
 	built->first_sge = builder->num_sges;
 	built->wr.num_sge = (uint32_t)num_sge;
@@ -241,7 +242,7 @@ static void wr_set_inline_data_list(struct ibv_qp_ex *ex, size_t num_buf,
 			builder->err = EINVAL;
 			return;
 		}
-		if (!grow(builder, &builder->bytes, &builder->room_bytes, builder->num_bytes,
+		if (!grow(builder, &builder->bytes, &builder->cap_bytes, builder->num_bytes,
 			  (uint32_t)list[i].length, 1))
 			return;
 		if (list[i].length)
@@ -284,7 +285,8 @@ static enum post_result post_one(struct vb_qp *qp, struct built_wr *built, uint6
 	return rxe_post_send(qp->dev->progress.engine, &qp->qp, &built->wr, now_ns);
 }
 
-/* All or none: nothing leaves before the last was accepted, so what was queued can be taken back. */
+/* Posts all requests or none: no packet leaves before the last one is accepted, so a refusal can
+ * withdraw those before it. */
 static int post_all(struct vb_qp *qp)
 {
 	struct vb_wr_builder *builder = qp->builder;
@@ -353,44 +355,7 @@ static void fill(struct ibv_qp_ex *ex)
 	ex->wr_abort = wr_abort;
 }
 
-static uint64_t ops_of(enum ibv_qp_type type)
-{
-	if (type == IBV_QPT_RC || type == IBV_QPT_XRC_SEND)
-		return OPS_RC;
-	if (type == IBV_QPT_UC)
-		return OPS_UC;
-	return type == IBV_QPT_UD ? OPS_UD : 0;
-}
-
-int vb_wr_create(struct vb_qp *qp, uint64_t send_ops)
-{
-	enum ibv_qp_type type = qp->ex.base.qp_base.qp_type;
-	const uint64_t have = ops_of(type);
-
-	if (send_ops & ~have)
-		return EOPNOTSUPP;
-	qp->builder = calloc(1, sizeof(*qp->builder));
-	if (!qp->builder)
-		return ENOMEM;
-	pthread_mutex_init(&qp->builder->lock, NULL);
-	fill(&qp->ex.base);
-	vb_wr_refuse_ops(&qp->ex);
-	return 0;
-}
-
-void vb_wr_destroy(struct vb_qp *qp)
-{
-	if (!qp->builder)
-		return;
-	pthread_mutex_destroy(&qp->builder->lock);
-	free(qp->builder->wrs);
-	free(qp->builder->sges);
-	free(qp->builder->bytes);
-	free(qp->builder);
-	qp->builder = NULL;
-}
-
-/* Operations that creation did not offer, called all the same: complete says so. */
+/* Operations that no queue pair of this device has: ibv_wr_complete() returns EOPNOTSUPP. */
 static void refuse(struct ibv_qp_ex *ex)
 {
 	of(ex)->builder->err = EOPNOTSUPP;
@@ -425,11 +390,48 @@ static void wr_flush(struct ibv_qp_ex *ex, uint32_t rkey, uint64_t addr, size_t 
 	refuse(ex);
 }
 
-void vb_wr_refuse_ops(struct ibv_qp_ex_65 *ex)
+static void fill_refusals(struct ibv_qp_ex_65 *ex)
 {
 	ex->base.wr_bind_mw = wr_bind_mw;
 	ex->base.wr_local_inv = wr_local_inv;
 	ex->base.wr_send_tso = wr_send_tso;
 	ex->wr_atomic_write = wr_atomic_write;
 	ex->wr_flush = wr_flush;
+}
+
+static uint64_t ops_of(enum ibv_qp_type type)
+{
+	if (type == IBV_QPT_RC || type == IBV_QPT_XRC_SEND)
+		return OPS_RC;
+	if (type == IBV_QPT_UC)
+		return OPS_UC;
+	return type == IBV_QPT_UD ? OPS_UD : 0;
+}
+
+int vb_wr_create(struct vb_qp *qp, uint64_t send_ops)
+{
+	enum ibv_qp_type type = qp->ex.base.qp_base.qp_type;
+	const uint64_t have = ops_of(type);
+
+	if (send_ops & ~have)
+		return EOPNOTSUPP;
+	qp->builder = calloc(1, sizeof(*qp->builder));
+	if (!qp->builder)
+		return ENOMEM;
+	pthread_mutex_init(&qp->builder->lock, NULL);
+	fill(&qp->ex.base);
+	fill_refusals(&qp->ex);
+	return 0;
+}
+
+void vb_wr_destroy(struct vb_qp *qp)
+{
+	if (!qp->builder)
+		return;
+	pthread_mutex_destroy(&qp->builder->lock);
+	free(qp->builder->wrs);
+	free(qp->builder->sges);
+	free(qp->builder->bytes);
+	free(qp->builder);
+	qp->builder = NULL;
 }

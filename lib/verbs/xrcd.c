@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-/* XRC domains: opening and closing them. Which inode has one is the server's knowledge; the engine compares numbers. */
+/* Opens and closes XRC domains. The server maps the inode of a file to a domain; the engine
+ * compares domain numbers. */
 #include "lib/verbs/xrcd.h"
 
 #include <errno.h>
@@ -16,12 +17,6 @@
 #include "lib/verbs/gate.h"
 #include "lib/verbs/live.h"
 #include "lib/verbs/ops.h"
-
-bool vb_xrcd_fits(struct ibv_context *context, struct ibv_xrcd *xrcd)
-{
-	return vb_live_is(xrcd, VB_KIND_XRCD) && !vb_live_is_inherited(xrcd) &&
-	       vb_device(xrcd->context) == vb_device(context);
-}
 
 static int check(const struct ibv_xrcd_init_attr *attr)
 {
@@ -40,14 +35,13 @@ static void explain(const struct ibv_xrcd_init_attr *attr, int err)
 {
 	if (err == EAGAIN)
 		rxe_log(RXE_LOG_INFO,
-			"ibv_open_xrcd: the file behind descriptor %d has no XRC domain, and "
-			"oflags "
-			"has no O_CREAT",
+			"ibv_open_xrcd: the file of descriptor %d has no XRC domain: add O_CREAT "
+			"to oflags to create one",
 			attr->fd);
 	else if (err == EINVAL)
 		rxe_log(RXE_LOG_INFO,
-			"ibv_open_xrcd: the file behind descriptor %d has an XRC domain already "
-			"(O_CREAT | O_EXCL)",
+			"ibv_open_xrcd: the file of descriptor %d has an XRC domain already: drop "
+			"O_EXCL from oflags to open it",
 			attr->fd);
 }
 
