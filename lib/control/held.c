@@ -69,8 +69,8 @@ static int ask_attach(struct ctl_client *client, uint32_t device, struct ctl_cal
 			device, client->instance);
 	if (rc)
 		return rc;
-	if (ret->reply.attached.link == CTL_LINK_VETH ? ret->num_fds == FD_TX + 1
-						      : ret->num_fds == NUM_ATTACH_FDS)
+	if (ret->reply.attached.link == CTL_LINK_ETHERNET ? ret->num_fds == FD_TX + 1
+							  : ret->num_fds == NUM_ATTACH_FDS)
 		return 0;
 	ctl_close_fds(ret->fds, ret->num_fds);
 	return -EPROTO;

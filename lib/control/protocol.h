@@ -28,7 +28,7 @@ enum ctl_role {
 /* By what a device's packets leave and enter. */
 enum ctl_link {
 	CTL_LINK_UDP, /* UDP port 4791 of an address of this machine */
-	CTL_LINK_VETH, /* frames on an Ethernet interface, with a MAC and an address of the device's own */
+	CTL_LINK_ETHERNET, /* frames on an Ethernet interface, with a MAC and an address of the device's own */
 };
 
 /* Where device memory's pages come from. */
@@ -185,7 +185,7 @@ struct ctl_msg_device {
 	char arena_why[64];    /* for people: why pages of this kind */
 	uint64_t arena_locked; /* bytes that are pinned */
 	uint32_t trains, mlx5, slots, rcvbuf;
-	uint32_t slots_used, link; /* enum ctl_link; what follows is CTL_LINK_VETH's */
+	uint32_t slots_used, link; /* enum ctl_link; what follows is CTL_LINK_ETHERNET's */
 	uint32_t prefix_len;	   /* 0: everybody is reached directly */
 	struct gid gateway;	   /* zeros: none */
 	uint8_t mac[CTL_MAC_LEN];

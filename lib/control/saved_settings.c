@@ -58,7 +58,7 @@ static void write_settings(FILE *f, const struct ctl_settings *settings)
 	char text[CTL_GID_STR_MAX];
 
 	write_addresses(f, settings);
-	fprintf(f, "link=%s\n", settings->link == CTL_LINK_VETH ? "veth" : "udp");
+	fprintf(f, "link=%s\n", settings->link == CTL_LINK_ETHERNET ? "ethernet" : "udp");
 	if (settings->interface[0])
 		fprintf(f, "interface=%s\n", settings->interface);
 	if (!gid_equal(&settings->gateway, &none))

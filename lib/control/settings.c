@@ -133,9 +133,9 @@ static bool parse_address(struct ctl_settings *settings, const char *value)
 
 static bool parse_link(struct ctl_settings *settings, const char *value)
 {
-	if (strcmp(value, "udp") != 0 && strcmp(value, "veth") != 0)
+	if (strcmp(value, "udp") != 0 && strcmp(value, "ethernet") != 0)
 		return false;
-	settings->link = strcmp(value, "veth") == 0 ? CTL_LINK_VETH : CTL_LINK_UDP;
+	settings->link = strcmp(value, "ethernet") == 0 ? CTL_LINK_ETHERNET : CTL_LINK_UDP;
 	return true;
 }
 
@@ -277,12 +277,13 @@ const struct ctl_setting ctl_setting_table[] = {
 	  "address of each device; default the first free ones from 127.0.0.1 on", parse_address,
 	  "IPv4 or IPv6 addresses of this machine, each once, separated by commas (none that is a "
 	  "wildcard or multicast)" },
-	{ "link", "RXE_DM_LINK", "udp|veth",
-	  "UDP sockets (default), or frames on an Ethernet interface", parse_link, "udp or veth" },
-	{ "interface", "RXE_DM_INTERFACE", "IF", "with --link veth: the interface", parse_interface,
-	  "the name of a network interface" },
+	{ "link", "RXE_DM_LINK", "udp|ethernet",
+	  "UDP sockets (default), or frames on an Ethernet interface", parse_link,
+	  "udp or ethernet" },
+	{ "interface", "RXE_DM_INTERFACE", "IF", "with --link ethernet: the interface",
+	  parse_interface, "the name of a network interface" },
 	{ "gateway", "RXE_DM_GATEWAY", "ADDR",
-	  "with --link veth: who forwards to other networks, default nobody", parse_gateway,
+	  "with --link ethernet: who forwards to other networks, default nobody", parse_gateway,
 	  "an IPv4 or IPv6 address" },
 	{ "arena", "RXE_DM_ARENA", "SIZE", "device memory of each device, default 64M", parse_arena,
 	  "a size such as 64M, from 64K to 1T" },
@@ -395,13 +396,13 @@ static bool check_link(const struct ctl_settings *settings, char why[static CTL_
 		if (what)
 			snprintf(why, CTL_WHY_MAX,
 				 "%s means nothing to a device on UDP sockets: leave it away, or "
-				 "add --link veth (RXE_DM_LINK=veth)",
+				 "add --link ethernet (RXE_DM_LINK=ethernet)",
 				 what);
 		break;
-	case CTL_LINK_VETH:
+	case CTL_LINK_ETHERNET:
 		what = wrong_for_veth(settings);
 		if (what)
-			snprintf(why, CTL_WHY_MAX, "a device with --link veth needs %s", what);
+			snprintf(why, CTL_WHY_MAX, "a device with --link ethernet needs %s", what);
 		break;
 	}
 	return !what;

@@ -18,8 +18,8 @@ struct ctl_settings {
 	uint32_t prefix_len[CTL_DEVICE_MAX]; /* of each address; 0: not given */
 	uint32_t num_addresses;		     /* 0: choose free ones in 127.0.0.0/8 */
 	enum ctl_link link;
-	char interface[16]; /* CTL_LINK_VETH: whose frames; "" when not given */
-	struct gid gateway; /* CTL_LINK_VETH; zeros: none */
+	char interface[16]; /* CTL_LINK_ETHERNET: whose frames; "" when not given */
+	struct gid gateway; /* CTL_LINK_ETHERNET; zeros: none */
 	uint32_t devices;
 	uint32_t slots; /* processes on one device, and one for the server */
 	uint32_t linger_s;

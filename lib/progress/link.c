@@ -67,7 +67,7 @@ static int open_phy(const struct progress *progress, struct link **ret)
 {
 	switch (progress->info->link) {
 	case CTL_LINK_UDP: return open_udp(progress, ret);
-	case CTL_LINK_VETH: return open_ethernet(progress, ret);
+	case CTL_LINK_ETHERNET: return open_ethernet(progress, ret);
 	}
 	return -EPROTO;
 }

@@ -205,7 +205,7 @@ static void set_link(json_t *ret, const struct ctl_msg_device *info)
 
 	set_string(ret, "link", view_link(info->link));
 	set_string(ret, "interface", info->if_name);
-	if (info->link != CTL_LINK_VETH)
+	if (info->link != CTL_LINK_ETHERNET)
 		return;
 	set_string(ret, "mac", view_mac(info->mac, mac));
 	if (info->prefix_len)

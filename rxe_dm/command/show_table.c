@@ -92,9 +92,10 @@ static void show_link(const struct ctl_msg_device *info, FILE *to)
 	static const struct gid none;
 	char text[CTL_GID_STR_MAX], mac[VIEW_MAC_MAX];
 
-	if (info->link != CTL_LINK_VETH)
+	if (info->link != CTL_LINK_ETHERNET)
 		return;
-	fprintf(to, "  link veth: frames on %s, MAC %s", info->if_name, view_mac(info->mac, mac));
+	fprintf(to, "  link ethernet: frames on %s, MAC %s", info->if_name,
+		view_mac(info->mac, mac));
 	if (info->prefix_len)
 		fprintf(to, ", network /%u", info->prefix_len);
 	if (!gid_equal(&info->gateway, &none))

@@ -187,7 +187,7 @@ const char *view_link(uint32_t link)
 {
 	switch ((enum ctl_link)link) {
 	case CTL_LINK_UDP: return "udp";
-	case CTL_LINK_VETH: return "veth";
+	case CTL_LINK_ETHERNET: return "ethernet";
 	}
 	return "?";
 }

@@ -286,7 +286,7 @@ int address_open(struct device *device, const struct ctl_settings *settings)
 	device->link = settings->link;
 	switch (settings->link) {
 	case CTL_LINK_UDP: return open_sockets(device, settings);
-	case CTL_LINK_VETH: return open_interface(device, settings);
+	case CTL_LINK_ETHERNET: return open_interface(device, settings);
 	}
 	return -EINVAL;
 }

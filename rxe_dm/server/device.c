@@ -143,7 +143,7 @@ static void watch_strays(struct device *device)
 		device->strays.fd = device->group.fd[0];
 		device->strays.ready = strays_ready;
 		break;
-	case CTL_LINK_VETH:
+	case CTL_LINK_ETHERNET:
 		device->strays.fd = link_wait_fd(device->veth.link);
 		device->strays.ready = frames_ready;
 		break;
@@ -174,7 +174,7 @@ static int bring_up(struct device *device, const struct ctl_settings *settings)
 	rc = local_peers_open(device);
 	if (rc == 0)
 		rc = loop_add(&device->instance->loop, &device->strays, EPOLLIN);
-	if (rc == 0 && device->link == CTL_LINK_VETH)
+	if (rc == 0 && device->link == CTL_LINK_ETHERNET)
 		carrier_open(device);
 	return rc;
 }

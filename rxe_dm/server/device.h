@@ -52,9 +52,9 @@ struct device {
 	uint32_t foreign_before;     /* packets of strangers on this host, at the last look */
 	enum ctl_link link;
 	struct udp_group group;	    /* CTL_LINK_UDP */
-	struct device_veth veth;    /* CTL_LINK_VETH */
+	struct device_veth veth;    /* CTL_LINK_ETHERNET */
 	struct loop_source strays;  /* slot 0's socket, or its end of the link */
-	struct loop_source carrier; /* CTL_LINK_VETH: what the kernel tells of interfaces */
+	struct loop_source carrier; /* CTL_LINK_ETHERNET: what the kernel tells of interfaces */
 	bool no_carrier;
 	uint32_t slots, rcvbuf;
 	uint32_t max_mtu, if_index;

@@ -28,7 +28,7 @@ struct gone_slot {
 	uint32_t slot;
 	uint64_t until_ns;
 	struct loop_source source;
-	struct link *veth; /* CTL_LINK_VETH */
+	struct link *veth; /* CTL_LINK_ETHERNET */
 	int rx_fd, tx_fd;  /* ... its sockets */
 };
 
@@ -151,7 +151,7 @@ static int open_link(struct gone_slot *slot)
 
 	switch (device->link) {
 	case CTL_LINK_UDP: slot->source.fd = device->group.fd[slot->slot]; return 0;
-	case CTL_LINK_VETH: {
+	case CTL_LINK_ETHERNET: {
 		int rc =
 			veth_open_link(device, slot->slot, &slot->veth, &slot->rx_fd, &slot->tx_fd);
 

@@ -56,12 +56,12 @@ def bad_settings(build):
 
 def run_checks_settings(build):
     """What a server would refuse, `rxe_dm run` refuses; the program is not started."""
-    veth = ["--link", "veth", "--interface", "lo", "--address", "192.0.2.1/24"]
+    veth = ["--link", "ethernet", "--interface", "lo", "--address", "192.0.2.1/24"]
     prefix = as_nobody() if os.geteuid() == 0 and shutil.which("setpriv") else []
     with Instance(build, "run_checks", prefix=prefix) as instance:
         need_reachable(instance, build)
         for options, words in ((["--address", "8.8.8.8"], ["8.8.8.8 is no address of this machine"]),
-                               (["--link", "veth"], ["--link veth needs an interface"]),
+                               (["--link", "ethernet"], ["--link ethernet needs an interface"]),
                                (veth, ["lo|Ethernet|CAP_NET_RAW"])):
             done = instance.command("run", *options, "--", "echo", "the program runs")
             need_line(done, "^rxe_dm: ", *words)

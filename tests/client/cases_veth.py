@@ -17,16 +17,16 @@ from instance import Instance, free_port
 from namespaces import Pair
 from program import Failure, Program, until
 
-LINKS = [("veth", "veth"), ("veth", "udp"), ("udp", "veth")]
+LINKS = [("ethernet", "ethernet"), ("ethernet", "udp"), ("udp", "ethernet")]
 PINGPONGS = ["ibv_rc_pingpong", "ibv_uc_pingpong", "ibv_ud_pingpong", "ibv_srq_pingpong"]
 MAC = r"02:52:[0-9a-f:]{11}"
 
 
-def device(build, name, pair, side, link="veth", v6=False, address=None, prefix=(), **settings):
+def device(build, name, pair, side, link="ethernet", v6=False, address=None, prefix=(), **settings):
     """An instance whose programs run on that side of the pair."""
-    if link == "veth":
+    if link == "ethernet":
         address = address or (pair.free_address6(side) if v6 else pair.free_address(side))
-        settings = dict(settings, link="veth", interface=pair.device(side))
+        settings = dict(settings, link="ethernet", interface=pair.device(side))
     else:
         address = pair.address6(side) if v6 else pair.address(side)
     return Instance(build, f"{name}{side}", address, pair.address(side),
@@ -121,7 +121,7 @@ def decoded(build):
     """What tshark sees on the interface: RRoCE and nothing malformed, ARP and neighbor discovery answered."""
     for v6 in (False, True):
         with tempfile.TemporaryDirectory() as folder, Pair() as pair, \
-                device(build, "vshark", pair, 0, "veth", v6) as here, \
+                device(build, "vshark", pair, 0, "ethernet", v6) as here, \
                 device(build, "vshark", pair, 1, "udp", v6, trains="off") as there:
             path = os.path.join(folder, "veth.pcapng")
             sniffer = start_sniffer(here, pair, path)
@@ -297,7 +297,7 @@ def refused(build):
         need("not an Ethernet interface", interface="lo")
         need("kernel already", "RXE_DM_ADDRESS", address=pair.address(0))
         need("RXE_DM_LINK", "RXE_DM_LINK", link="token-ring")
-        need("means nothing", "--link veth", link="udp")
+        need("means nothing", "--link ethernet", link="udp")
         need("RXE_DM_GATEWAY", "RXE_DM_GATEWAY", gateway="fd77::1")
         pair.call(0, "ip", "link", "set", pair.device(0), "mtu", "200")
         need("MTU of rxe_va", "ip link set rxe_va mtu")
@@ -352,11 +352,11 @@ def shown(build):
             if not re.search(rf"active_mtu:\s+{active} ", text):
                 raise Failure(f"active_mtu is not {active}:\n{text}")
             table = here.command("show").stdout
-            if not re.search(rf"link veth: frames on rxe_va, MAC {MAC}, network /24, gateway "
+            if not re.search(rf"link ethernet: frames on rxe_va, MAC {MAC}, network /24, gateway "
                              rf"{re.escape(pair.address(1))}", table):
                 raise Failure(f"rxe_dm show does not tell the link:\n{table}")
             listed = here.show()["devices"][0]
-            if listed["link"] != "veth" or listed["interface"] != "rxe_va" or listed["mac"] not in table:
+            if listed["link"] != "ethernet" or listed["interface"] != "rxe_va" or listed["mac"] not in table:
                 raise Failure(f"rxe_dm show --json: {listed}")
 
 

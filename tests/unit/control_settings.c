@@ -154,8 +154,8 @@ END_TEST
 START_TEST(links)
 {
 	ck_assert(set("link", "udp") && settings.link == CTL_LINK_UDP);
-	ck_assert(set("link", "veth") && settings.link == CTL_LINK_VETH);
-	ck_assert(!set("link", "VETH") && !set("link", "") && settings.link == CTL_LINK_VETH);
+	ck_assert(set("link", "ethernet") && settings.link == CTL_LINK_ETHERNET);
+	ck_assert(!set("link", "VETH") && !set("link", "") && settings.link == CTL_LINK_ETHERNET);
 	ck_assert(set("interface", "fifteen-letters"));
 	ck_assert(!set("interface", "sixteen-letters!") && !set("interface", "a/b"));
 	ck_assert_str_eq(settings.interface, "fifteen-letters");
@@ -174,7 +174,7 @@ END_TEST
 /* What a link needs, and what means nothing to it: refused, never ignored. */
 START_TEST(links_get_what_is_theirs)
 {
-	ck_assert(set("link", "veth") && !ctl_settings_check(&settings, why));
+	ck_assert(set("link", "ethernet") && !ctl_settings_check(&settings, why));
 	ck_assert_ptr_nonnull(strstr(why, "--interface"));
 	ck_assert(set("interface", "va") && !ctl_settings_check(&settings, why));
 	ck_assert_ptr_nonnull(strstr(why, "--address"));
