@@ -13,6 +13,7 @@
 #include "lib/control/held.h"
 #include "lib/control/process.h"
 #include "lib/control/socket.h"
+#include "net/link/descriptor.h"
 
 /* Time to wait for an answer before the server's state is checked. */
 #define IMPORT_TIMEOUT_MS 5000
@@ -64,7 +65,7 @@ static int hold_context(struct ctl_client *client, const struct ctl_call *call,
 	held->handle = call->reply.opened.handle;
 	held->device = call->reply.opened.device;
 	held->token = call->reply.opened.token;
-	held->cmd_fd = call->fds[0];
+	held->cmd_fd = descriptor_keep(call->fds[0]);
 	DL_APPEND(client->contexts, held);
 	*ret = (struct ctl_context){ held->handle, held->cmd_fd, held->device };
 	return 0;
@@ -111,7 +112,7 @@ int ctl_close(struct ctl_client *client, struct ctl_context *context)
 		if (!client->forked)
 			rc = ctl_do_locked(client, &call, 0);
 		DL_DELETE(client->contexts, held);
-		close(held->cmd_fd);
+		descriptor_close(held->cmd_fd);
 		free(held);
 	}
 	pthread_mutex_unlock(&client->lock);

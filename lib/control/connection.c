@@ -19,6 +19,7 @@
 #include "lib/control/log.h"
 #include "lib/control/ready.h"
 #include "lib/control/start.h"
+#include "net/link/descriptor.h"
 
 #define CONNECT_TRIES	 400
 #define CONNECT_PAUSE_NS 5000000
@@ -47,7 +48,7 @@ static void after_fork_parent(void)
 
 static void forget_parent(struct ctl_client *client)
 {
-	close(client->sock);
+	descriptor_close(client->sock);
 	client->sock = -1;
 	client->forked = true;
 	ctl_held_forget(client);
@@ -144,8 +145,7 @@ void ctl_disconnect(struct ctl_client *client)
 	DL_DELETE(clients, client);
 	pthread_mutex_unlock(&clients_lock);
 	ctl_held_release(client);
-	if (client->sock >= 0)
-		close(client->sock);
+	descriptor_close(client->sock);
 	pthread_mutex_destroy(&client->lock);
 	free(client);
 }
@@ -160,7 +160,8 @@ bool ctl_alive(struct ctl_client *client)
 	if (client->dead)
 		alive = false;
 	else if (!client->forked)
-		alive = recv(client->sock, &byte, 1, MSG_PEEK | MSG_DONTWAIT) != 0;
+		alive = descriptor_is_kept(client->sock) &&
+			recv(client->sock, &byte, 1, MSG_PEEK | MSG_DONTWAIT) != 0;
 	pthread_mutex_unlock(&client->lock);
 	return alive;
 }

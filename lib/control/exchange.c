@@ -11,6 +11,7 @@
 #include "lib/control/log.h"
 #include "lib/control/process.h"
 #include "lib/control/socket.h"
+#include "net/link/descriptor.h"
 
 /* Time to wait for an answer before the server's state is checked: only a stopped server is given up. */
 #define HELLO_TIMEOUT_S 10
@@ -144,7 +145,7 @@ int ctl_exchange_open(struct ctl_client *client)
 		return rc;
 	}
 	set_timeout(sock, CALL_TIMEOUT_S);
-	client->sock = sock;
+	client->sock = descriptor_keep(sock);
 	client->pid = getpid();
 	return 0;
 }
@@ -171,8 +172,11 @@ int ctl_exchange(struct ctl_client *client, struct ctl_call *call, size_t want_f
 	ssize_t n;
 	int rc;
 
-	rc = ctl_send(client->sock, &call->req, sizeof(call->req), &call->in_fd,
-		      call->in_fd >= 0 ? 1 : 0, 0);
+	/* The program may have closed it. */
+	rc = !descriptor_is_kept(client->sock)
+		     ? -ENODEV
+		     : ctl_send(client->sock, &call->req, sizeof(call->req), &call->in_fd,
+				call->in_fd >= 0 ? 1 : 0, 0);
 	call->num_fds = 0;
 	n = rc ? rc
 	       : await_message(client, client->sock, &call->reply, sizeof(call->reply), call->fds,

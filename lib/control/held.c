@@ -3,7 +3,6 @@
 #include "lib/control/held.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
@@ -14,6 +13,7 @@
 #include "lib/control/exchange.h"
 #include "lib/control/log.h"
 #include "lib/control/socket.h"
+#include "net/link/descriptor.h"
 
 enum { FD_SHARED, FD_ARENA, FD_RX, FD_EVENT, NUM_ATTACH_FDS, FD_TX = NUM_ATTACH_FDS };
 
@@ -81,20 +81,11 @@ static int tx_fd(const struct ctl_call *call)
 	return call->num_fds > FD_TX ? call->fds[FD_TX] : -1;
 }
 
-static void close_if(int fd)
-{
-	if (fd >= 0)
-		close(fd);
-}
-
 static int take_attachment(struct held_attachment *held, const struct ctl_call *call)
 {
 	const struct ctl_msg_attached *got = &call->reply.attached;
 	struct ctl_attachment a = {
 		.slot = got->slot,
-		.rx_fd = call->fds[FD_RX],
-		.tx_fd = tx_fd(call),
-		.event_fd = call->fds[FD_EVENT],
 		.arena_bytes = got->arena_bytes,
 	};
 
@@ -106,6 +97,9 @@ static int take_attachment(struct held_attachment *held, const struct ctl_call *
 		munmap(a.shared, got->shared_bytes);
 		return -ENOMEM;
 	}
+	a.rx_fd = descriptor_keep(call->fds[FD_RX]);
+	a.tx_fd = descriptor_keep(tx_fd(call));
+	a.event_fd = descriptor_keep(call->fds[FD_EVENT]);
 	held->a = a;
 	held->shared_bytes = got->shared_bytes;
 	return 0;
@@ -130,7 +124,8 @@ int ctl_held_attach(struct ctl_client *client, uint32_t device)
 	close(call.fds[FD_ARENA]);
 	if (rc) {
 		close(call.fds[FD_RX]);
-		close_if(tx_fd(&call));
+		if (tx_fd(&call) >= 0)
+			close(tx_fd(&call));
 		close(call.fds[FD_EVENT]);
 		ask_detach(client, device);
 	}
@@ -141,9 +136,9 @@ static void unmap_attachment(struct held_attachment *held)
 {
 	munmap(held->a.shared, held->shared_bytes);
 	munmap(held->a.arena, held->a.arena_bytes);
-	close(held->a.rx_fd);
-	close_if(held->a.tx_fd);
-	close(held->a.event_fd);
+	descriptor_close(held->a.rx_fd);
+	descriptor_close(held->a.tx_fd);
+	descriptor_close(held->a.event_fd);
 	*held = (struct held_attachment){ 0 };
 }
 
@@ -159,7 +154,7 @@ void ctl_held_release(struct ctl_client *client)
 	struct held_context *held, *next;
 
 	DL_FOREACH_SAFE (client->contexts, held, next) {
-		close(held->cmd_fd);
+		descriptor_close(held->cmd_fd);
 		free(held);
 	}
 	for (uint32_t i = 0; i < CTL_DEVICE_MAX; i++) {
@@ -176,19 +171,12 @@ void ctl_held_forget(struct ctl_client *client)
 	 * have stored them. */
 	for (uint32_t i = 0; i < CTL_DEVICE_MAX; i++) {
 		if (client->attached[i].refs) {
-			dup3(nothing, client->attached[i].a.rx_fd, O_CLOEXEC);
-			if (client->attached[i].a.tx_fd >= 0)
-				dup3(nothing, client->attached[i].a.tx_fd, O_CLOEXEC);
-			dup3(nothing, client->attached[i].a.event_fd, O_CLOEXEC);
+			descriptor_replace(client->attached[i].a.rx_fd, dup(nothing));
+			descriptor_replace(client->attached[i].a.tx_fd, dup(nothing));
+			descriptor_replace(client->attached[i].a.event_fd, dup(nothing));
 		}
 	}
 	close(nothing);
-}
-
-static void put_in_place(int fd, int place)
-{
-	dup3(fd, place, O_CLOEXEC);
-	close(fd);
 }
 
 static int readopt(struct ctl_client *client, struct held_context *held)
@@ -201,7 +189,7 @@ static int readopt(struct ctl_client *client, struct held_context *held)
 	int rc = ctl_exchange(client, &call, 1);
 
 	if (rc == 0)
-		put_in_place(call.fds[0], held->cmd_fd);
+		descriptor_replace(held->cmd_fd, call.fds[0]);
 	return rc;
 }
 
@@ -218,10 +206,10 @@ static int reattach(struct ctl_client *client, uint32_t device)
 		rc = -ENOMEM;
 	close(call.fds[FD_SHARED]);
 	close(call.fds[FD_ARENA]);
-	put_in_place(call.fds[FD_RX], held->a.rx_fd);
-	if (held->a.tx_fd >= 0 && tx_fd(&call) >= 0)
-		put_in_place(tx_fd(&call), held->a.tx_fd);
-	put_in_place(call.fds[FD_EVENT], held->a.event_fd);
+	descriptor_replace(held->a.rx_fd, call.fds[FD_RX]);
+	if (tx_fd(&call) >= 0)
+		descriptor_replace(held->a.tx_fd, tx_fd(&call));
+	descriptor_replace(held->a.event_fd, call.fds[FD_EVENT]);
 	return rc;
 }
 

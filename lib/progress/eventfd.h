@@ -3,11 +3,16 @@
 #ifndef RXE_PROGRESS_EVENTFD_H
 #define RXE_PROGRESS_EVENTFD_H
 
+#include <errno.h>
 #include <pthread.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/syscall.h>
 #include <unistd.h>
+
+#include "net/link/descriptor.h"
+
+/* fd: of descriptor_keep(). What has its number after the program closed it is left alone. */
 
 /* One more. Callers hold locks: write(2) by itself would be a cancellation point. */
 static inline void vb_eventfd_signal(int fd)
@@ -15,7 +20,7 @@ static inline void vb_eventfd_signal(int fd)
 	const uint64_t one = 1;
 
 	/* A full counter is readable as it is. */
-	if (syscall(SYS_write, fd, &one, sizeof(one)) < 0)
+	if (descriptor_is_kept(fd) && syscall(SYS_write, fd, &one, sizeof(one)) < 0)
 		return;
 }
 
@@ -26,6 +31,10 @@ static inline bool vb_eventfd_wait(int fd, void (*cancelled)(void *arg), void *a
 	uint64_t count;
 	ssize_t n;
 
+	if (!descriptor_is_kept(fd)) {
+		errno = EBADF;
+		return false;
+	}
 	pthread_cleanup_push(cancelled, arg);
 	n = read(fd, &count, sizeof(count));
 	pthread_cleanup_pop(0);

@@ -144,6 +144,7 @@ int device_link_open(struct progress *progress, const uint64_t *now_ns)
 	if (err)
 		return err;
 	link->reported = (struct link_stats){ 0 };
+	link->is_closed = false;
 	link->tail = wants_tail() ? tail_open(now_ns) : NULL;
 	faults_open(&link->faults, progress);
 	device_link_stack(link);
@@ -165,6 +166,8 @@ int device_link_send(struct device_link *link, const struct wire_train *trains, 
 {
 	int sent;
 
+	if (link->is_closed)
+		return (int)n;
 	if (!faults_apply(&link->faults))
 		return link_send(link->top, trains, n);
 	faults_follow(&link->faults);
@@ -177,6 +180,8 @@ int device_link_receive(struct device_link *link, struct wire_arrival *ret, size
 {
 	int n;
 
+	if (link->is_closed)
+		return 0;
 	if (!faults_apply(&link->faults))
 		return link_receive(link->top, ret, max);
 	faults_follow(&link->faults);

@@ -23,7 +23,8 @@ struct device_link {
 	struct tail *tail;	   /* the last packets; NULL: not noted */
 	struct recorder *recorder; /* NULL: no capture is under way */
 	struct faults faults;
-	bool is_dry; /* the socket had nothing when it was last read */
+	bool is_closed; /* the program closed its descriptors: nothing is sent or received */
+	bool is_dry;	/* the socket had nothing when it was last read */
 	struct tap meter, departures[2], arrivals[2];
 	struct link_stats reported; /* of phy, so much is in the slot's counters */
 };

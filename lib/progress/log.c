@@ -13,10 +13,11 @@
 
 #include "lib/control/cancel.h"
 #include "lib/control/log.h"
+#include "net/link/descriptor.h"
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static int most = RXE_LOG_WARNING;
-static int out = STDERR_FILENO;
+static int file_fd = -1; /* VERBS_LOG_FILE */
 
 static void read_environment(void)
 {
@@ -25,12 +26,9 @@ static void read_environment(void)
 
 	if (level && *level)
 		most = (int)strtol(level, NULL, 10);
-	if (file && *file) {
-		int fd = open(file, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0666);
-
-		if (fd >= 0)
-			out = fd;
-	}
+	if (file && *file)
+		file_fd = descriptor_keep(
+			open(file, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0666));
 }
 
 void rxe_log(enum rxe_log_level level, const char *format, ...)
@@ -56,7 +54,7 @@ void rxe_log(enum rxe_log_level level, const char *format, ...)
 	len += (size_t)n < sizeof(line) - len - 1 ? (size_t)n : sizeof(line) - len - 2;
 	line[len++] = '\n';
 	/* One write, so that lines of several processes do not mix. Nobody to tell if it fails. */
-	if (write(out, line, len) < 0)
+	if (write(descriptor_is_kept(file_fd) ? file_fd : STDERR_FILENO, line, len) < 0)
 		errno = saved;
 	errno = saved;
 }

@@ -20,6 +20,7 @@
 #include "lib/progress/remote.h"
 #include "lib/progress/remote_srq.h"
 #include "net/link/clock.h"
+#include "net/link/descriptor.h"
 #include "net/link/link.h"
 #include "net/wire/opcode.h"
 
@@ -28,6 +29,7 @@
 #define EXIT_ATTEMPTS  1000
 #define RECEIVE_ROUNDS 4
 #define A_FEW	       8
+#define CHECK_NS       1000000u
 #define KEEP_COMING    3 /* looks running */
 
 static _Atomic uint32_t *gauge(struct progress *progress)
@@ -118,11 +120,36 @@ static bool transmit(struct progress *progress, uint64_t now_ns)
 	return to_local_peer;
 }
 
+static bool has_descriptors(const struct progress *progress)
+{
+	if (progress->has_thread &&
+	    (!descriptor_is_kept(progress->all_fd) || !descriptor_is_kept(progress->events_fd)))
+		return false;
+	return descriptor_is_kept(progress->wake_fd) &&
+	       descriptor_is_kept(progress->attachment->event_fd) &&
+	       descriptor_is_kept(progress->errands.bell_fd) &&
+	       link_has_descriptors(progress->link.phy);
+}
+
+/* Some programs close all descriptors, as daemons do, and open others, which get the same numbers. */
+static void check_descriptors(struct progress *progress, uint64_t now_ns)
+{
+	if (now_ns < progress->check_ns || atomic_load(&progress->closed))
+		return;
+	progress->check_ns = now_ns + CHECK_NS;
+	if (has_descriptors(progress))
+		return;
+	progress->link.is_closed = true;
+	atomic_store(&progress->closed, true);
+	progress->owner->descriptors_closed(progress);
+}
+
 bool progress_transmit(struct progress *progress, uint64_t now_ns)
 {
 	bool to_local_peer;
 	NO_CANCEL;
 
+	check_descriptors(progress, now_ns);
 	atomic_fetch_add(gauge(progress), 1);
 	to_local_peer = transmit(progress, now_ns);
 	vb_memory_turn_ends();
@@ -163,6 +190,8 @@ static bool receive(struct progress *progress, uint64_t now_ns)
 	for (int round = 0; round < RECEIVE_ROUNDS; round++) {
 		int n = device_link_receive(&progress->link, arrivals, ARRIVALS);
 
+		if (n < 0)
+			progress->check_ns = 0;
 		if (progress->link.is_dry)
 			credits_socket_empty(progress, now_ns);
 		input(progress->engine, arrivals, n, now_ns);
@@ -180,6 +209,7 @@ bool progress_run(struct progress *progress, uint64_t now_ns)
 	bool any;
 	NO_CANCEL;
 
+	check_descriptors(progress, now_ns);
 	atomic_fetch_add(gauge(progress), 1);
 	any = receive(progress, now_ns);
 	remote_run(progress);
@@ -306,11 +336,13 @@ static void init_engine(struct progress *progress)
 
 static int open_fds(struct progress *progress, const struct rxe_engine *engine)
 {
-	int err = device_link_open(progress, &engine->now_ns);
+	int err = descriptor_is_kept(progress->attachment->rx_fd)
+			  ? device_link_open(progress, &engine->now_ns)
+			  : -EBADF;
 
 	if (err)
 		return err;
-	progress->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	progress->wake_fd = descriptor_keep(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
 	if (progress->wake_fd < 0) {
 		err = -errno;
 		device_link_close(&progress->link);
@@ -348,7 +380,7 @@ int progress_start(struct progress *progress)
 	progress->tx_mem = malloc((size_t)PROGRESS_TRAINS * 65536);
 	if (!err && !progress->tx_mem) {
 		device_link_close(&progress->link);
-		close(progress->wake_fd);
+		descriptor_close(progress->wake_fd);
 		err = -ENOMEM;
 	}
 	if (err) {
@@ -364,6 +396,8 @@ int progress_start(struct progress *progress)
 	remote_open(progress);
 	(void)progress->owner->server_event_ready(
 		progress); /* a capture that is under way shall have the first packet too */
+	progress->check_ns = 0;
+	atomic_store(&progress->closed, false);
 	pthread_mutex_lock(&progress->lock);
 	progress->engine = engine;
 	init_engine(progress);
@@ -381,7 +415,7 @@ static void free_all(struct progress *progress)
 
 	remote_close(progress);
 	device_link_close(&progress->link);
-	close(progress->wake_fd);
+	descriptor_close(progress->wake_fd);
 	free(progress->engine);
 	progress->engine = NULL;
 	free(progress->tx_mem);
@@ -396,6 +430,7 @@ static void flush(struct progress *progress)
 	for (uint32_t i = 0; i < RXE_MAX_QP; i++)
 		if (engine->qp[i])
 			rxe_qp_flush_delayed_ack(engine, engine->qp[i]);
+	progress->check_ns = 0;
 	progress_transmit(progress, clock_now_ns());
 	for (uint32_t i = 0; i < RXE_MAX_QP; i++)
 		if (engine->qp[i])

@@ -37,6 +37,8 @@ struct progress_owner {
 			  uint32_t status);
 	/* The attachment's event_fd is readable. False: the server has exited, no event will follow. */
 	bool (*server_event_ready)(struct progress *progress);
+	/* The program closed descriptors of the device, which nothing can be sent or received by any more. */
+	void (*descriptors_closed)(struct progress *progress);
 };
 
 struct progress {
@@ -52,6 +54,7 @@ struct progress {
 	struct wire_train tx[PROGRESS_TRAINS];
 	uint32_t tx_first, tx_count; /* built, and not yet taken by the kernel */
 	uint32_t looks_found;	     /* running, up to the last look into the socket */
+	uint64_t check_ns; /* when to check next whether the program closed our descriptors */
 	uint32_t random_state;
 	uint32_t gids_at; /* the generation that the engine's GIDs are of */
 	uint32_t
@@ -61,6 +64,7 @@ struct progress {
 
 	struct schedule schedule; /* not under the lock */
 
+	_Atomic bool closed; /* the program closed our descriptors: their numbers are not ours */
 	bool has_thread;
 	pthread_t thread;
 	int wake_fd;   /* eventfd: the background thread shall decide again */

@@ -26,6 +26,7 @@
 #include "lib/progress/progress.h"
 #include "lib/progress/remote_srq.h"
 #include "net/link/clock.h"
+#include "net/link/descriptor.h"
 
 #define PATIENCE_NS    500000000u /* an owner that has been stopped is waited for no longer */
 #define ALLOW_ASKED_NS 100000000u /* for a receive: the peer would be sent away for as long */
@@ -70,7 +71,8 @@ void remote_open(struct progress *progress)
 	/* Behind the last process in this slot, whose errand may still be run. */
 	own->number = atomic_load(&sheet->state) / (CTL_REMOTE_PHASE + 1);
 	show_cookie(slot);
-	own->bell_fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	own->bell_fd =
+		descriptor_keep(socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
 	memset(slot->bell, 0, sizeof(slot->bell));
 	if (own->bell_fd < 0 || bind(own->bell_fd, (struct sockaddr *)&name, sizeof(sa_family_t)) ||
 	    getsockname(own->bell_fd, (struct sockaddr *)&name, &len) || len <= NAME_OFFSET ||
@@ -89,8 +91,7 @@ void remote_close(struct progress *progress)
 {
 	struct remote_requests *own = &progress->errands;
 
-	if (own->bell_fd >= 0)
-		close(own->bell_fd);
+	descriptor_close(own->bell_fd);
 	own->bell_fd = -1;
 }
 
@@ -98,7 +99,8 @@ void remote_heard(struct progress *progress)
 {
 	char c[16];
 
-	while (recv(progress->errands.bell_fd, c, sizeof(c), MSG_DONTWAIT) >= 0)
+	while (descriptor_is_kept(progress->errands.bell_fd) &&
+	       recv(progress->errands.bell_fd, c, sizeof(c), MSG_DONTWAIT) >= 0)
 		;
 }
 
@@ -109,7 +111,7 @@ static void ring(struct progress *progress, uint32_t owner)
 	struct sockaddr_un name = { .sun_family = AF_UNIX };
 	size_t len = slot->bell[0];
 
-	if (len == 0 || len >= sizeof(slot->bell) || progress->errands.bell_fd < 0)
+	if (len == 0 || len >= sizeof(slot->bell) || !descriptor_is_kept(progress->errands.bell_fd))
 		return;
 	memcpy(name.sun_path, slot->bell + 1, len);
 	sendto(progress->errands.bell_fd, "!", 1, MSG_DONTWAIT | MSG_NOSIGNAL,

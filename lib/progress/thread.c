@@ -19,9 +19,11 @@
 #include "lib/progress/eventfd.h"
 #include "lib/progress/progress.h"
 #include "net/link/clock.h"
+#include "net/link/descriptor.h"
 #include "net/link/link.h"
 
-#define MAX_EVENTS 4
+#define MAX_EVENTS	4
+#define LONGEST_WAIT_NS 1000000000u
 
 enum source {
 	SOURCE_LINK,
@@ -83,7 +85,8 @@ static void drain_wake(struct progress *progress)
 {
 	uint64_t count;
 
-	if (read(progress->wake_fd, &count, sizeof(count)) < 0)
+	if (!descriptor_is_kept(progress->wake_fd) ||
+	    read(progress->wake_fd, &count, sizeof(count)) < 0)
 		return;
 }
 
@@ -99,6 +102,7 @@ static int wait_for_events(struct progress *progress, uint64_t ns)
 		if (events[i].data.u32 == SOURCE_DOORBELL)
 			remote_heard(progress);
 		if (events[i].data.u32 == SOURCE_SERVER &&
+		    descriptor_is_kept(progress->attachment->event_fd) &&
 		    !progress->owner->server_event_ready(progress))
 			epoll_ctl(progress->events_fd, EPOLL_CTL_DEL,
 				  progress->attachment->event_fd, NULL);
@@ -106,6 +110,7 @@ static int wait_for_events(struct progress *progress, uint64_t ns)
 	return n;
 }
 
+/* At most LONGEST_WAIT_NS: nothing else wakes the thread when the program closed our descriptors. */
 static uint64_t link_wait_length_ns(struct progress *progress)
 {
 	uint64_t now_ns, until_ns;
@@ -120,8 +125,8 @@ static uint64_t link_wait_length_ns(struct progress *progress)
 						 .unsent = progress->tx_first < progress->tx_count,
 					 });
 	pthread_mutex_unlock(&progress->lock);
-	if (until_ns == UINT64_MAX)
-		return UINT64_MAX;
+	if (until_ns > now_ns + LONGEST_WAIT_NS)
+		return LONGEST_WAIT_NS;
 	return until_ns > now_ns ? until_ns - now_ns : 0;
 }
 
@@ -158,6 +163,9 @@ static void run_engine(struct progress *progress)
 
 	if (pthread_mutex_trylock(&progress->lock) == 0) {
 		now_ns = clock_now_ns();
+		/* A program that closed the socket may have one of its own at the number. */
+		if (!descriptor_is_kept(progress->attachment->rx_fd))
+			progress->check_ns = 0;
 		arrived = progress_run(progress, now_ns);
 		progress_unlock(progress);
 	} else {
@@ -179,7 +187,7 @@ static void *thread_main(void *arg)
 	struct progress *progress = arg;
 
 	set_affinity_and_slice();
-	for (;;) {
+	while (!atomic_load(&progress->closed)) {
 		const uint64_t now_ns = clock_now_ns();
 		const struct schedule_decision decision =
 			schedule_background_next(&progress->schedule, now_ns);
@@ -196,6 +204,7 @@ static void *thread_main(void *arg)
 		case SCHEDULE_WAKE_BACKGROUND: assert(!"a decision for a thread of the program");
 		}
 	}
+	return NULL;
 }
 
 static int add(int epoll_fd, int fd, enum source source)
@@ -207,16 +216,16 @@ static int add(int epoll_fd, int fd, enum source source)
 
 static void close_epoll(struct progress *progress)
 {
-	close(progress->all_fd);
-	close(progress->events_fd);
+	descriptor_close(progress->all_fd);
+	descriptor_close(progress->events_fd);
 }
 
 static int open_epoll(struct progress *progress)
 {
 	int err = 0;
 
-	progress->all_fd = epoll_create1(EPOLL_CLOEXEC);
-	progress->events_fd = epoll_create1(EPOLL_CLOEXEC);
+	progress->all_fd = descriptor_keep(epoll_create1(EPOLL_CLOEXEC));
+	progress->events_fd = descriptor_keep(epoll_create1(EPOLL_CLOEXEC));
 	if (progress->all_fd < 0 || progress->events_fd < 0)
 		err = -errno;
 	if (!err)

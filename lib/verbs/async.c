@@ -34,6 +34,7 @@
 #include "lib/verbs/qp.h"
 #include "lib/verbs/srq.h"
 #include "net/link/clock.h"
+#include "net/link/descriptor.h"
 
 struct vb_async_record {
 	struct ibv_async_event event;
@@ -43,7 +44,7 @@ struct vb_async_record {
 int vb_async_init(struct vb_context *context)
 {
 	struct progress *progress = &context->dev->progress;
-	int fd = eventfd(0, EFD_CLOEXEC | EFD_SEMAPHORE);
+	int fd = descriptor_keep(eventfd(0, EFD_CLOEXEC | EFD_SEMAPHORE));
 
 	if (fd < 0)
 		return -errno;
@@ -72,7 +73,7 @@ void vb_async_fini(struct vb_context *context)
 		DL_DELETE(context->async.queue, record);
 		free(record);
 	}
-	close(context->verbs.base.context.async_fd);
+	descriptor_close(context->verbs.base.context.async_fd);
 	pthread_mutex_destroy(&context->async.lock);
 }
 
@@ -86,8 +87,7 @@ void vb_async_forked(struct vb_device *dev)
 		c->async.queue = NULL;
 		if (fd < 0)
 			continue;
-		dup3(fd, c->verbs.base.context.async_fd, O_CLOEXEC);
-		close(fd);
+		descriptor_replace(c->verbs.base.context.async_fd, fd);
 	}
 }
 
@@ -137,11 +137,11 @@ void vb_async_from_engine(struct progress *progress, const struct rxe_event *eve
 		push(vb_context(context), &out);
 }
 
-static void push_all(struct vb_device *dev, enum ibv_event_type type, int port)
+/* Under the engine lock. */
+static void push_all_locked(struct vb_device *dev, enum ibv_event_type type, int port)
 {
 	struct ibv_async_event out = { .event_type = type, .element.port_num = port };
 
-	pthread_mutex_lock(&dev->progress.lock);
 	for (struct vb_context *context = dev->open_contexts; context;
 	     context = context->async.next) {
 		if (!context->fatal_notified)
@@ -149,6 +149,12 @@ static void push_all(struct vb_device *dev, enum ibv_event_type type, int port)
 		/* No event follows IBV_EVENT_DEVICE_FATAL. */
 		context->fatal_notified |= type == IBV_EVENT_DEVICE_FATAL;
 	}
+}
+
+static void push_all(struct vb_device *dev, enum ibv_event_type type, int port)
+{
+	pthread_mutex_lock(&dev->progress.lock);
+	push_all_locked(dev, type, port);
 	pthread_mutex_unlock(&dev->progress.lock);
 }
 
@@ -161,8 +167,7 @@ static void leave_group(struct vb_device *dev)
 
 	if (unbound < 0)
 		return;
-	dup3(unbound, dev->attachment.rx_fd, O_CLOEXEC);
-	close(unbound);
+	descriptor_replace(dev->attachment.rx_fd, unbound);
 }
 
 /* Was the context open when the device last had a fatal error? */
@@ -198,6 +203,18 @@ static void server_ended(struct vb_device *dev)
 		progress_unlock(&dev->progress);
 	}
 	push_all(dev, IBV_EVENT_DEVICE_FATAL, 1);
+}
+
+void vb_async_descriptors_closed(struct progress *progress)
+{
+	struct vb_device *dev = vb_device_of_progress(progress);
+
+	rxe_log(RXE_LOG_WARNING,
+		"the program has closed descriptors of %s: its queue pairs are in error; close "
+		"other descriptors before you open the device",
+		dev->base.name);
+	fail_queue_pairs(dev, true);
+	push_all_locked(dev, IBV_EVENT_DEVICE_FATAL, 1);
 }
 
 /* A fault rule acted (rxe_dm/server/fault_device.c). Shared memory already has the change. */

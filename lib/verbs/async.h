@@ -42,6 +42,9 @@ void vb_async_from_engine(struct progress *progress, const struct rxe_event *eve
 /* struct progress_owner: server_event_ready. Queues an event of the server in every context of
  * the device. False: the server has exited, and no event will follow. */
 bool vb_async_from_server(struct progress *progress);
+/* struct progress_owner: descriptors_closed. The queue pairs enter error, every context of the
+ * device gets IBV_EVENT_DEVICE_FATAL. */
+void vb_async_descriptors_closed(struct progress *progress);
 /* Before an object is freed: drops its unread events, and waits until the program has
  * acknowledged those that it read. */
 void vb_async_forget_qp(struct vb_qp *qp);

@@ -8,7 +8,6 @@
 #include <stddef.h>
 #include <stdlib.h>
 #include <sys/eventfd.h>
-#include <unistd.h>
 #include <utlist.h>
 
 #include "lib/control/cancel.h"
@@ -21,6 +20,7 @@
 #include "lib/verbs/gate.h"
 #include "lib/verbs/live.h"
 #include "net/link/clock.h"
+#include "net/link/descriptor.h"
 
 /* Time that ibv_get_cq_event() polls before it sleeps: sleeping at both ends costs some 60 us
  * per round trip. The answer of a peer that slept arrives within this time; else both ends would
@@ -39,12 +39,11 @@ struct ibv_comp_channel *ibv_create_comp_channel(struct ibv_context *context)
 	if (!channel)
 		return vb_fail(ENOMEM);
 	channel->base.context = context;
-	channel->base.fd = eventfd(0, EFD_CLOEXEC | EFD_SEMAPHORE);
+	channel->base.fd = descriptor_keep(eventfd(0, EFD_CLOEXEC | EFD_SEMAPHORE));
 	if (channel->base.fd < 0 || !vb_live_add(channel, VB_KIND_CHANNEL)) {
 		int err = channel->base.fd < 0 ? errno : ENOMEM;
 
-		if (channel->base.fd >= 0)
-			close(channel->base.fd);
+		descriptor_close(channel->base.fd);
 		free(channel);
 		return vb_fail(err);
 	}
@@ -64,7 +63,7 @@ int ibv_destroy_comp_channel(struct ibv_comp_channel *base)
 		err = vb_destroy_take(channel, VB_KIND_CHANNEL, NULL, 0);
 	if (err)
 		return err;
-	close(base->fd);
+	descriptor_close(base->fd);
 	pthread_mutex_destroy(&channel->lock);
 	free(channel);
 	return 0;

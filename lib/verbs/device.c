@@ -30,6 +30,7 @@ static const struct progress_owner owner = {
 	.event_raised = vb_async_from_engine,
 	.qp_failed = vb_qp_failed,
 	.server_event_ready = vb_async_from_server,
+	.descriptors_closed = vb_async_descriptors_closed,
 };
 
 struct vb_device *vb_device_of(const struct ibv_device *device)

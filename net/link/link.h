@@ -43,6 +43,7 @@ struct link_ops {
 	bool (*is_local)(struct link *link, const struct gid *gid);
 	void (*show_headers)(struct link *link);
 	uint64_t (*receive_drops)(const struct link *link);
+	bool (*has_descriptors)(const struct link *link);
 	void (*close)(struct link *link);
 };
 
@@ -163,6 +164,14 @@ static inline uint64_t link_receive_drops(const struct link *link)
 	const struct link *with = LINK_WITH(link, receive_drops);
 
 	return with->ops->receive_drops(with);
+}
+
+/* False when the program closed descriptors of the link (net/link/descriptor.h), or those that it was opened with. Some system calls. */
+static inline bool link_has_descriptors(const struct link *link)
+{
+	const struct link *with = LINK_WITH(link, has_descriptors);
+
+	return with->ops->has_descriptors(with);
 }
 
 /* Closes this link, not those below. NULL is allowed. */

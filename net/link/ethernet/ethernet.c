@@ -9,8 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
-#include <unistd.h>
 
+#include "net/link/descriptor.h"
 #include "net/link/ethernet/private.h"
 #include "net/link/udp/address.h"
 
@@ -147,15 +147,21 @@ static void ethernet_close(struct link *base)
 {
 	struct ethernet_link *link = (struct ethernet_link *)base;
 
-	if (link->timer_fd >= 0)
-		(void)close(link->timer_fd);
-	if (link->poll_fd >= 0)
-		(void)close(link->poll_fd);
+	descriptor_close(link->timer_fd);
+	descriptor_close(link->poll_fd);
 	if (link->port)
 		link->port->close(link->port);
 	for (uint32_t i = 0; i < ETHERNET_MAX_HELD; i++)
 		free(link->held[i].train.buf);
 	free(link);
+}
+
+static bool ethernet_has_descriptors(const struct link *base)
+{
+	const struct ethernet_link *link = (const struct ethernet_link *)base;
+
+	return descriptor_is_kept(link->port->rx_fd) && descriptor_is_kept(link->port->tx_fd) &&
+	       descriptor_is_kept(link->poll_fd) && descriptor_is_kept(link->timer_fd);
 }
 
 static const struct link_ops ops = {
@@ -169,6 +175,7 @@ static const struct link_ops ops = {
 	.is_local = ethernet_is_local,
 	.show_headers = ethernet_show_headers,
 	.receive_drops = ethernet_receive_drops,
+	.has_descriptors = ethernet_has_descriptors,
 	.close = ethernet_close,
 };
 
@@ -188,7 +195,7 @@ static int open_parts(struct ethernet_link *link)
 		if (!link->held[i].train.buf)
 			return -ENOMEM;
 	}
-	link->poll_fd = epoll_create1(EPOLL_CLOEXEC);
+	link->poll_fd = descriptor_keep(epoll_create1(EPOLL_CLOEXEC));
 	if (link->poll_fd < 0)
 		return -errno;
 	rc = ethernet_timer_open(link);

@@ -8,12 +8,14 @@
 #include <unistd.h>
 
 #include "net/link/clock.h"
+#include "net/link/descriptor.h"
 #include "net/link/ethernet/private.h"
 
 int ethernet_timer_open(struct ethernet_link *link)
 {
 	link->timer_ns = UINT64_MAX;
-	link->timer_fd = timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC);
+	link->timer_fd =
+		descriptor_keep(timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC));
 	return link->timer_fd >= 0 ? 0 : -errno;
 }
 

@@ -7,8 +7,8 @@
 #include <errno.h>
 #include <string.h>
 #include <sys/epoll.h>
-#include <unistd.h>
 
+#include "net/link/descriptor.h"
 #include "net/link/udp/private.h"
 #include "net/wire/packet.h"
 
@@ -41,7 +41,8 @@ static int join(const struct udp_link *link, int fd, const struct gid *gid)
 /* A socket that receives the group, in the poll set; or -errno. */
 static int open_group(const struct udp_link *link, const struct gid *gid)
 {
-	const int one = 1, fd = socket(link->family, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	const int one = 1, fd = descriptor_keep(socket(
+				   link->family, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
 	struct epoll_event event = { .events = EPOLLIN, .data.u64 = (uint64_t)fd };
 	union udp_addr addr;
 	const socklen_t len = udp_addr_set(&addr, gid, ROCE_UDP_PORT, link->ifindex);
@@ -56,7 +57,7 @@ static int open_group(const struct udp_link *link, const struct gid *gid)
 	    epoll_ctl(link->poll_fd, EPOLL_CTL_ADD, fd, &event) == 0)
 		return fd;
 	rc = -errno;
-	(void)close(fd);
+	descriptor_close(fd);
 	return rc;
 }
 
@@ -94,7 +95,7 @@ int udp_leave(struct link *base, const struct gid *group)
 	if (--has->joins > 0)
 		return 0;
 	(void)epoll_ctl(link->poll_fd, EPOLL_CTL_DEL, has->fd, NULL);
-	(void)close(has->fd);
+	descriptor_close(has->fd);
 	*has = link->mgroup[--link->num_mgroups];
 	return 0;
 }

@@ -129,6 +129,8 @@ static void drop(struct udp_link *link, const struct wire_train *train, int erro
 	case EHOSTUNREACH:
 	case ENETDOWN:
 	case EADDRNOTAVAIL: complain_no_route(link, train, error); return;
+	case EBADF: /* link_has_descriptors() reports it */
+	case ENOTSOCK: return;
 	default:
 		(void)snprintf(line, sizeof(line), "the kernel refuses to send a packet (%s)%s",
 			       strerror(error),

@@ -11,8 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
-#include <unistd.h>
 
+#include "net/link/descriptor.h"
 #include "net/link/ethernet/frame.h"
 #include "net/link/udp/private.h"
 
@@ -44,7 +44,8 @@ static int open_tx(struct udp_link *link, uint32_t i, uint16_t port)
 {
 	union udp_addr addr;
 	socklen_t len = udp_addr_set(&addr, &link->gid, port, link->ifindex);
-	const int fd = socket(link->family, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	const int fd =
+		descriptor_keep(socket(link->family, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
 	int rc;
 
 	if (fd < 0)
@@ -77,7 +78,7 @@ static int open_poll(struct udp_link *link)
 {
 	struct epoll_event event = { .events = EPOLLIN, .data.u64 = UINT64_MAX };
 
-	link->poll_fd = epoll_create1(EPOLL_CLOEXEC);
+	link->poll_fd = descriptor_keep(epoll_create1(EPOLL_CLOEXEC));
 	if (link->poll_fd < 0)
 		return -errno;
 	if (epoll_ctl(link->poll_fd, EPOLL_CTL_ADD, link->rx_fd, &event) != 0)
@@ -99,12 +100,10 @@ static void udp_close(struct link *base)
 	struct udp_link *link = (struct udp_link *)base;
 
 	for (uint32_t i = 0; i < UDP_TX_SOCKETS; i++)
-		if (link->tx_fd[i] >= 0)
-			(void)close(link->tx_fd[i]);
+		descriptor_close(link->tx_fd[i]);
 	for (uint32_t i = 0; i < link->num_mgroups; i++)
-		(void)close(link->mgroup[i].fd);
-	if (link->poll_fd >= 0)
-		(void)close(link->poll_fd);
+		descriptor_close(link->mgroup[i].fd);
+	descriptor_close(link->poll_fd);
 	udp_rx_fini(link);
 	free(link);
 }
@@ -173,6 +172,16 @@ bool udp_is_local(struct link *base, const struct gid *gid)
 	return peer->same_host;
 }
 
+static bool udp_has_descriptors(const struct link *base)
+{
+	const struct udp_link *link = (const struct udp_link *)base;
+	bool has = descriptor_is_kept(link->rx_fd) && descriptor_is_kept(link->poll_fd);
+
+	for (uint32_t i = 0; has && i < UDP_TX_SOCKETS; i++)
+		has = descriptor_is_kept(link->tx_fd[i]);
+	return has;
+}
+
 static const struct link_ops ops = {
 	.send = udp_send,
 	.receive = udp_receive,
@@ -184,6 +193,7 @@ static const struct link_ops ops = {
 	.is_local = udp_is_local,
 	.show_headers = udp_show_headers,
 	.receive_drops = udp_receive_drops,
+	.has_descriptors = udp_has_descriptors,
 	.close = udp_close,
 };
 
