@@ -60,15 +60,15 @@ def ucx_lists(build):
                 raise Failure(f"no {transport} on rxe_dm0")
 
 
-def ucx_perftest(build, transports, address=None, options=()):
+def ucx_perftest(build, transports, address=None, options=(), test="tag_lat", sizes=(8, 100000)):
     """Messages short and long, through UCX's own protocols; its RC begins with its UD."""
     settings = {"UCX_TLS": transports, "UCX_NET_DEVICES": "rxe_dm0:1"}
     with Instance(build, "ucx_perftest", address=address, options=["--uverbs"]) as instance:
-        for size in (8, 100000):
+        for size in sizes:
             port = free_port()
             server = instance.start(["ucx_perftest", "-p", str(port), *options], title="ucx_perftest (server)", env=settings)
             server.wait_listening(port)
-            client = instance.start(["ucx_perftest", "-p", str(port), "127.0.0.1", "-t", "tag_lat", "-s", str(size),
+            client = instance.start(["ucx_perftest", "-p", str(port), "127.0.0.1", "-t", test, "-s", str(size),
                                      "-n", "100", "-w", "10", *options], title="ucx_perftest (client)", env=settings)
             for program in (client, server):
                 if program.wait(60) != 0:
@@ -87,6 +87,12 @@ def ucx_ud(build):
 
 def ucx_rc_ipv6(build):
     ucx_perftest(build, "rc", address="::1")
+
+
+def ucx_atomics(build, test):
+    """UCX takes a device's atomics where it reports IBV_ATOMIC_HCA. (Its upper layer takes none of rc_verbs, on any device:
+    that has no AND, OR, XOR and SWAP.)"""
+    ucx_perftest(build, "rc", options=["-x", "rc_verbs", "-d", "rxe_dm0:1"], test=test, sizes=(8,))
 
 
 def ucx_sleeps(build, transports):
@@ -165,6 +171,8 @@ CASES = {
     "ucx_rc": ucx_rc,
     "ucx_rc_ipv6": ucx_rc_ipv6,
     "ucx_ud": ucx_ud,
+    "ucx_fadd": functools.partial(ucx_atomics, test="fadd"),
+    "ucx_cswap": functools.partial(ucx_atomics, test="cswap"),
     "ucx_rc_sleeps": functools.partial(ucx_sleeps, transports="rc"),
     "ucx_ud_sleeps": functools.partial(ucx_sleeps, transports="ud"),
     "uverbs_nodes": uverbs_nodes,
