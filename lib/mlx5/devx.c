@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-/* Umems, and memory keys over them, under mlx5's names: mlx5dv_devx_umem_reg(3), mlx5dv_devx_umem_export(3),
- * mlx5dv_devx_obj_create(3). The objects are libibverbs's (neighbour.h); what is exported names one within its context. */
+/* Umems, and memory keys over them, under mlx5's names: mlx5dv_devx_umem_reg(3),
+ * mlx5dv_devx_umem_export(3), mlx5dv_devx_obj_create(3). The objects belong to libibverbs
+ * (mlx5_calls.h). An export names a umem within its context. */
 #include <errno.h>
 #include <stddef.h>
 #include <string.h>
@@ -12,7 +13,7 @@
 
 #define EXPORT_MAGIC 0x6d656d755f657872ull /* "rxe_umem" */
 
-/* What mlx5dv_devx_umem_export() fills. */
+/* The data of mlx5dv_devx_umem_export(). */
 struct exported {
 	uint64_t magic;
 	uint32_t umem_id;
@@ -52,7 +53,8 @@ struct mlx5dv_devx_umem *mlx5dv_devx_umem_reg(struct ibv_context *context, void 
 	return reg(context, &want);
 }
 
-/* Nobody knows how memory lies beneath its pages: of the sizes that are asked for, the smallest must do. */
+/* Physical memory is only known to be contiguous within a page: the page size or a smaller one must
+ * be allowed. */
 static int check_pages(uint64_t bitmap)
 {
 	uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
@@ -88,7 +90,7 @@ int mlx5dv_devx_umem_dereg(struct mlx5dv_devx_umem *umem)
 
 void _mlx5dv_get_export_sizes(struct mlx5dv_export_sizes *sizes, size_t sizes_len)
 {
-	/* Of variables and other objects there are none, so none is exported. */
+	/* Only umems can be exported. */
 	const struct mlx5dv_export_sizes all = { .devx_umem_attrs_size = sizeof(struct exported) };
 
 	if (!sizes)

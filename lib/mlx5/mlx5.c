@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-/* libmlx5.so.1: what programs ask of a ConnectX directly. No device of ours is one: we say so, unless the instance was started
- * to be taken for one by programs that want umems (devx.c). Everything else is a generated refusal (symbols.tsv). */
+/* libmlx5.so.1: direct access to ConnectX adapters. A device is reported as mlx5 only if the
+ * instance was started with '--mlx5 on', for programs that need umems (devx.c). All other functions
+ * are generated refusals (symbols.tsv). */
 #include <errno.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -26,7 +27,7 @@ struct ibv_context *mlx5dv_open_device(struct ibv_device *device, struct mlx5dv_
 	return ibv_open_device(device);
 }
 
-/* Of the objects only a domain has an inside that we know: its number. */
+/* Only a domain has a field to report: its number. EOPNOTSUPP for all other objects. */
 int mlx5dv_init_obj(struct mlx5dv_obj *obj, uint64_t obj_type)
 {
 	struct mlx5dv_pd *pd;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What rdma-core 65's mlx5dv.h declares for sharing umems and an older one lacks. Part of <rxe_dm/newer.h>. */
+/* Declarations for sharing umems of rdma-core 65's mlx5dv.h that an older one lacks. Part of
+ * <rxe_dm/newer.h>. */
 #ifndef RXE_DM_MLX5DV_NEWER_H
 #define RXE_DM_MLX5DV_NEWER_H
 
@@ -31,7 +32,7 @@ struct mlx5dv_devx_umem *mlx5dv_devx_umem_reg_ex(struct ibv_context *context,
 #define MLX5DV_UMEM_MASK_DMABUF (1 << 0)
 #endif
 
-/* What joined it, at its offset. */
+/* The members that newer versions added, at their offsets. */
 struct mlx5dv_devx_umem_in_65 {
 	__extension__ union {
 		struct mlx5dv_devx_umem_in base;

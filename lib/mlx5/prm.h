@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* The device's own command format, as far as it is understood here: making a memory key over a umem.
- * Commands are arrays of big-endian 32-bit words; a field is named by the bit it begins at, counted from the first. */
+/* The command format of mlx5 devices, as far as this library parses it: CREATE_MKEY over a umem. A
+ * command is an array of big-endian 32-bit words. A field is named by its first bit, counted from
+ * the first word's highest. */
 #ifndef RXE_MLX5_PRM_H
 #define RXE_MLX5_PRM_H
 
@@ -22,10 +23,10 @@ struct prm_create_mkey {
 };
 
 uint16_t prm_opcode(const void *in);
-/* 0, or EOPNOTSUPP: it asks for a kind of key that we do not have; EINVAL: it is too short. */
+/* 0, EOPNOTSUPP (a kind of key that this device lacks), or EINVAL (too short). */
 int prm_parse_create_mkey(struct prm_create_mkey *ret, const void *in, size_t len);
 void prm_emit_create_mkey(void *out, size_t len, uint32_t key);
-/* A refusal, for whoever looks into the answer. */
+/* Writes a failure status, for programs that read the output. */
 void prm_emit_status(void *out, size_t len, uint8_t status);
 
 #endif

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
-/* librxe_dm_uverbs.so, preloaded by `rxe_dm run --uverbs`: the answer for /dev/infiniband/uverbsN where no such node is.
+/* librxe_dm_uverbs.so, preloaded by `rxe_dm run --uverbs`: makes /dev/infiniband/uverbsN appear to
+ * exist.
  *
- * UCX takes a device only if stat() and access() find that node, which only root can make, and never opens it: it opens the
- * device by verbs, as everybody. So these two calls, under the names they have had in the C library, are all there is. They
- * ask the system first. */
+ * UCX uses a device only if stat() and access() find that node, which only root can create. UCX
+ * never opens the node, it opens the device by verbs. So this library replaces these two calls,
+ * under all names they have had in the C library. Each asks the system first. */
 #include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -14,13 +15,13 @@
 #include <unistd.h>
 
 #define NODE	    "/dev/infiniband/uverbs"
-#define MAJOR	    231 /* as Linux numbers the real ones */
+#define MAJOR	    231 /* of real nodes in Linux */
 #define FIRST_MINOR 192
 #define MAX_DEVICES 16
 
 #define EXPORTED __attribute__((visibility("default")))
 
-/* The device's number, or -1. */
+/* The number N of /dev/infiniband/uverbsN, or -1. */
 static int node_of(const char *path)
 {
 	int number = 0, digits = 0;
@@ -32,7 +33,7 @@ static int node_of(const char *path)
 	return digits && !*path && number < MAX_DEVICES ? number : -1;
 }
 
-static int look(const char *path, struct stat *ret)
+static int stat_node(const char *path, struct stat *ret)
 {
 	const int before = errno;
 	int rc = fstatat(AT_FDCWD, path, ret, 0);
@@ -52,7 +53,7 @@ static int look(const char *path, struct stat *ret)
 
 EXPORTED int stat(const char *restrict path, struct stat *restrict ret)
 {
-	return look(path, ret);
+	return stat_node(path, ret);
 }
 
 /* glibc's further names of stat(). */
@@ -60,23 +61,24 @@ EXPORTED int stat(const char *restrict path, struct stat *restrict ret)
 static_assert(sizeof(struct stat) == sizeof(struct stat64), "one structure under two names");
 EXPORTED int stat64(const char *restrict path, struct stat64 *restrict ret)
 {
-	return look(path, (struct stat *)ret);
+	return stat_node(path, (struct stat *)ret);
 }
 
-/* What programs call that were built before glibc 2.33; the version of the structure is 1 since there are 64 bits. */
+/* Called by programs built before glibc 2.33. On 64-bit systems the structure has only one version.
+ */
 int __xstat(int version, const char *path, struct stat *ret);
 int __xstat64(int version, const char *path, struct stat64 *ret);
 
 EXPORTED int __xstat(int version, const char *path, struct stat *ret)
 {
 	(void)version;
-	return look(path, ret);
+	return stat_node(path, ret);
 }
 
 EXPORTED int __xstat64(int version, const char *path, struct stat64 *ret)
 {
 	(void)version;
-	return look(path, (struct stat *)ret);
+	return stat_node(path, (struct stat *)ret);
 }
 #endif
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-/* Address handles: where a datagram goes. On RoCE that is always a GID; LIDs mean nothing. */
+/* Address handles (ibv_create_ah(3)): the destination of a datagram, which RoCE always addresses by
+ * GID. LIDs are ignored. */
 #include "lib/verbs/ah.h"
 
 #include <arpa/inet.h>
@@ -20,8 +21,8 @@
 #include "lib/verbs/pd.h"
 
 #define PORT 1
-#define GRH_V4_OFF                                                                                 \
-	20 /* of a GRH's 40 bytes an IPv4 header takes the last 20 (RoCEv2 annex A17.4.5.1) */
+/* RoCEv2 annex A17.4.5.1: an IPv4 header takes the last 20 of the 40 bytes of a GRH. */
+#define GRH_V4_OFF 20
 
 int vb_av_from_attr(struct vb_device *dev, const struct ibv_ah_attr *attr, struct rxe_av *ret)
 {
@@ -48,6 +49,8 @@ int vb_av_from_attr(struct vb_device *dev, const struct ibv_ah_attr *attr, struc
 	return 0;
 }
 
+/* ibv_create_ah(3). EINVAL: no GRH, another port than 1, or no GID. ENETUNREACH: the source GID is
+ * empty or of another address family. */
 struct ibv_ah *ibv_create_ah(struct ibv_pd *pd, struct ibv_ah_attr *attr)
 {
 	struct vb_ah *ah;
@@ -93,7 +96,7 @@ int ibv_destroy_ah(struct ibv_ah *ah)
 }
 
 struct sender {
-	union ibv_gid sgid, dgid; /* as the packet had them */
+	union ibv_gid sgid, dgid; /* of the received packet */
 	uint32_t flow_label;
 	uint8_t traffic_class;
 };
@@ -106,7 +109,7 @@ static void map_v4(union ibv_gid *ret, const uint8_t addr[4])
 	memcpy(ret->raw + 12, addr, 4);
 }
 
-/* Version 6 in front, or version 4 behind: the checksum of an IPv4 header tells by being right. */
+/* Is there an IPv4 header at ip? Checks version, header length and checksum. */
 static bool is_v4(const uint8_t *ip)
 {
 	uint32_t sum = 0;
@@ -140,7 +143,8 @@ static bool sender_of(const struct ibv_grh *grh, struct sender *ret)
 	return true;
 }
 
-/* Answer from the address it was sent to; a multicast one is nobody's, so then from any of the sender's family. */
+/* The GID index to answer from: that of the datagram's destination or, if it was multicast, any of
+ * the sender's address family. */
 static int source_index(const struct vb_device *dev, const struct sender *from)
 {
 	struct gid to, sender;

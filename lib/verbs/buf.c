@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-/* ibv_alloc_buf: buffers by the device's choice of memory. Any memory is good enough for this one, so it is the heap's. */
+/* ibv_alloc_buf(): buffers in memory that suits the device. Any memory suits this device: they come
+ * from the heap. */
 #include "lib/verbs/buf.h"
 
 #include <errno.h>

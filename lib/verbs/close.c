@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-/* A program closes a context with objects alive on it. The kernel frees a context with all that is its; here the engine, which other
- * contexts of the process may share, would go on answering for queue pairs whose memory the program is about to free. */
+/* Closes a context that still has objects. The kernel frees them with the context. Here, too: else
+ * the engine, which other contexts of the process share, would answer for queue pairs whose memory
+ * the program is about to free. */
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -18,7 +19,7 @@
 #include "lib/verbs/srq.h"
 #include "lib/verbs/xrcd.h"
 
-/* A group that the queue pair is in. */
+/* Finds a multicast group that the queue pair is attached to. */
 static bool find_group(struct vb_qp *qp, union ibv_gid *ret)
 {
 	const struct rxe_mcast *mcast;
@@ -39,9 +40,9 @@ static bool find_group(struct vb_qp *qp, union ibv_gid *ret)
 	return found;
 }
 
-/* Events that were read and not acknowledged never will be: nobody waits for that. */
-
-static int end_qp(void *object)
+/* No thread is left to acknowledge events that were read: count them as acknowledged, or the
+ * destroy verb waits forever. */
+static int destroy_qp(void *object)
 {
 	struct vb_qp *qp = (struct vb_qp *)object;
 	struct ibv_qp *base = &qp->ex.base.qp_base;
@@ -53,7 +54,7 @@ static int end_qp(void *object)
 	return ibv_destroy_qp(base);
 }
 
-static int end_srq(void *object)
+static int destroy_srq(void *object)
 {
 	struct vb_srq *srq = (struct vb_srq *)object;
 
@@ -61,12 +62,12 @@ static int end_srq(void *object)
 	return ibv_destroy_srq(&srq->base);
 }
 
-static int end_xrcd(void *object)
+static int destroy_xrcd(void *object)
 {
 	return vb_xrcd_close((struct ibv_xrcd *)object);
 }
 
-static int end_cq(void *object)
+static int destroy_cq(void *object)
 {
 	struct vb_cq *cq = (struct vb_cq *)object;
 	struct ibv_cq *base = vb_cq_base(cq);
@@ -76,17 +77,17 @@ static int end_cq(void *object)
 	return ibv_destroy_cq(base);
 }
 
-static int end_channel(void *object)
+static int destroy_channel(void *object)
 {
 	return ibv_destroy_comp_channel((struct ibv_comp_channel *)object);
 }
 
-static int end_mr(void *object)
+static int destroy_mr(void *object)
 {
 	return ibv_dereg_mr((struct ibv_mr *)object);
 }
 
-static int end_ah(void *object)
+static int destroy_ah(void *object)
 {
 	return ibv_destroy_ah((struct ibv_ah *)object);
 }
@@ -95,20 +96,21 @@ void vb_context_abandon(struct ibv_context *context)
 {
 	static const struct {
 		enum vb_kind kind;
-		int (*end)(void *object);
-	} order[] = { { VB_KIND_QP, end_qp },
-		      { VB_KIND_SRQ, end_srq },
-		      { VB_KIND_XRCD, end_xrcd },
-		      { VB_KIND_CQ, end_cq },
-		      { VB_KIND_CHANNEL, end_channel },
-		      { VB_KIND_AH, end_ah },
-		      { VB_KIND_MR, end_mr } };
+		int (*destroy)(void *object);
+	} order[] = { { VB_KIND_QP, destroy_qp },
+		      { VB_KIND_SRQ, destroy_srq },
+		      { VB_KIND_XRCD, destroy_xrcd },
+		      { VB_KIND_CQ, destroy_cq },
+		      { VB_KIND_CHANNEL, destroy_channel },
+		      { VB_KIND_AH, destroy_ah },
+		      { VB_KIND_MR, destroy_mr } };
 	void *object;
 
 	for (size_t i = 0; i < sizeof(order) / sizeof(order[0]); i++) {
 		while ((object = vb_live_any(context, order[i].kind))) {
-			/* One that another context's objects still use stays, and is nobody's. */
-			if (order[i].end(object))
+			/* An object that another context's objects use stays allocated, but is no
+			 * longer found. */
+			if (order[i].destroy(object))
 				vb_live_take(object, order[i].kind);
 		}
 	}

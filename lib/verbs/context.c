@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-/* Opening, importing and closing a device. The first context of a process attaches it to the device, the last detaches it. */
+/* Opening, importing and closing a device. The first context of a process attaches it to the
+ * device, the last detaches it. */
 #include "lib/verbs/context.h"
 
 #include <errno.h>
@@ -25,14 +26,14 @@
 #include "lib/verbs/ops.h"
 #include "lib/verbs/pd.h"
 
-/* All that follows: under the device's lock. */
+/* The first context of the process. Under the device's lock. */
 static int attach_locked(struct vb_device *dev)
 {
 	int err = ctl_attach(dev->client, dev->info.index, &dev->attachment);
 
 	if (err)
 		return err;
-	vb_verb_gate_attached(dev);
+	vb_gate_attached(dev);
 	err = progress_start(&dev->progress);
 	if (err)
 		ctl_detach(dev->client, dev->info.index, &dev->attachment);
@@ -41,7 +42,8 @@ static int attach_locked(struct vb_device *dev)
 	return err;
 }
 
-/* The child of a fork() has a slot and an engine of its own, made when it first asks something of the device. */
+/* The first control verb of a forked child: it gets a slot and an engine of its own. Under the
+ * device's lock. */
 static int attach_again(struct vb_device *dev)
 {
 	struct ctl_attachment more;
@@ -49,9 +51,10 @@ static int attach_again(struct vb_device *dev)
 
 	if (err)
 		return err;
-	more = dev->attachment; /* counted once more than there are reasons */
+	/* The client counted the attachment of the parent and this one: give one back. */
+	more = dev->attachment;
 	ctl_detach(dev->client, dev->info.index, &more);
-	vb_verb_gate_attached(dev);
+	vb_gate_attached(dev);
 	err = progress_start(&dev->progress);
 	if (!err)
 		atomic_store(&dev->forks, vb_forks());
@@ -146,7 +149,8 @@ static void fill(struct vb_context *ctx)
 	pthread_mutex_init(&base->mutex, NULL);
 }
 
-/* The device is attached and ctx->ctl is ours: make the rest. */
+/* Completes a context whose device is attached and whose ctx->ctl is open. 0 or a negative errno.
+ */
 static int finish(struct vb_context *ctx, enum fault_verb verb)
 {
 	struct ibv_context *base = &ctx->verbs.base.context;
@@ -156,7 +160,7 @@ static int finish(struct vb_context *ctx, enum fault_verb verb)
 	ctx->fatal = atomic_load(&ctx->dev->attachment.shared->faults.fatal);
 	if (ctx->fatal & 1)
 		return -EIO;
-	if (vb_verb_asks(base, verb))
+	if (vb_gate_fails(base, verb))
 		return -errno;
 	err = vb_async_init(ctx);
 	if (err)
@@ -168,6 +172,8 @@ static int finish(struct vb_context *ctx, enum fault_verb verb)
 	return 0;
 }
 
+/* ibv_open_device(3). EINVAL: not a device of this library. EMFILE: no descriptor left here or in
+ * the server. EIO: the device is fatal. ENODEV: the server exited. */
 struct ibv_context *ibv_open_device(struct ibv_device *device)
 {
 	struct vb_device *dev = vb_device_of(device);
@@ -204,9 +210,11 @@ no_attach:
 	return vb_fail(-err);
 }
 
-/* Programs duplicate a cmd_fd for its importer, who closes it with the context: ibv_import_device(3). Some close it themselves as
- * soon as it is imported, and its number may be another descriptor's by then; one that was not duplicated is another context's. */
-static void take_given(struct vb_context *ctx, struct ctl_client *client, int cmd_fd)
+/* A program duplicates a cmd_fd before it imports the duplicate, which the context then closes
+ * (ibv_import_device(3)). Some programs close the duplicate themselves, and its number may belong
+ * to another file later: hence the inode. A cmd_fd that was not duplicated belongs to another
+ * context and stays open. */
+static void own_import_fd(struct vb_context *ctx, struct ctl_client *client, int cmd_fd)
 {
 	struct stat st;
 
@@ -216,7 +224,7 @@ static void take_given(struct vb_context *ctx, struct ctl_client *client, int cm
 	ctx->import_inode = st.st_ino;
 }
 
-static void close_given(const struct vb_context *ctx)
+static void close_import_fd(const struct vb_context *ctx)
 {
 	struct stat st;
 
@@ -225,6 +233,8 @@ static void close_given(const struct vb_context *ctx)
 		close(ctx->import_fd);
 }
 
+/* ibv_import_device(3). EBADF: cmd_fd is not open. Any other error: cmd_fd is not a context's, or
+ * its server exited. */
 struct ibv_context *ibv_import_device(int cmd_fd)
 {
 	struct ctl_client *client;
@@ -251,7 +261,7 @@ struct ibv_context *ibv_import_device(int cmd_fd)
 	err = finish(ctx, FAULT_VERB_import_device);
 	if (err)
 		goto no_finish;
-	take_given(ctx, client, cmd_fd);
+	own_import_fd(ctx, client, cmd_fd);
 	return &ctx->verbs.base.context;
 
 no_finish:
@@ -263,6 +273,8 @@ no_import:
 	return vb_fail(-err);
 }
 
+/* ibv_open_device(3). Destroys the objects that are left on the context, as the kernel does. -1 and
+ * EINVAL: not a live context. */
 int ibv_close_device(struct ibv_context *context)
 {
 	struct vb_context *ctx;
@@ -281,9 +293,9 @@ int ibv_close_device(struct ibv_context *context)
 	ctx = vb_context(context);
 	vb_async_fini(ctx);
 	vb_live_remove_all(context);
-	/* A server that has gone has freed everything already. */
+	/* An error means that the server exited, and its objects with it. */
 	ctl_close(ctx->dev->client, &ctx->ctl);
-	close_given(ctx);
+	close_import_fd(ctx);
 	detach(ctx->dev);
 	pthread_mutex_destroy(&context->mutex);
 	free(ctx);

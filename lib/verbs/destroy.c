@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-/* The steps that all destroy verbs share: a live object, no injected failure, no destruction twice, and the server agrees. */
+/* The steps that all destroy verbs share: a live object, no injected failure, no destruction twice,
+ * and the server agrees. */
 #include "lib/verbs/destroy.h"
 
 #include <errno.h>
@@ -16,7 +17,8 @@ static struct ibv_context *context_of(const void *object)
 	return *(struct ibv_context *const *)object;
 }
 
-/* Kinds whose destruction the server hears of, itself or as one user less of a domain: the child of a fork() attaches first. */
+/* Kinds whose destruction the server hears of, itself or as one user less of a domain: the child of
+ * a fork() attaches first. */
 #define IN_SERVER                                                                                  \
 	(1u << VB_KIND_PD | 1u << VB_KIND_MR | 1u << VB_KIND_DM | 1u << VB_KIND_DMAH |             \
 	 1u << VB_KIND_UMEM | 1u << VB_KIND_MKEY | 1u << VB_KIND_XRCD)
@@ -31,12 +33,12 @@ int vb_destroy_check(const void *object, enum vb_kind kind, enum fault_verb verb
 {
 	if (!may_follow(object, kind))
 		return EINVAL;
-	return vb_verb_asks(context_of(object), verb) ? errno : 0;
+	return vb_gate_fails(context_of(object), verb) ? errno : 0;
 }
 
 int vb_destroy_check_unnamed(const void *object, enum vb_kind kind)
 {
-	return may_follow(object, kind) ? vb_verb_dead(context_of(object), FAULT_VERB_DESTROY)
+	return may_follow(object, kind) ? vb_gate_dead(context_of(object), FAULT_VERB_DESTROY)
 					: EINVAL;
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-/* The device list. A device, once listed, stays at its address until the process ends: so a list may be freed while contexts
- * are open, and listing twice gives the same pointers, as programs expect. */
+/* The device list. A device, once listed, keeps its address until the process ends: a program may
+ * free the list while contexts are open, and two lists hold the same pointers. */
 #include "lib/verbs/device.h"
 
 #include <errno.h>
@@ -17,7 +17,7 @@
 #include "lib/verbs/failure.h"
 #include "lib/verbs/gate.h"
 
-/* Where stock providers keep their table of operations: ours is nobody's, and empty. */
+/* Stands where stock providers keep their table of operations. Its address is none of theirs. */
 static const void *const no_provider[64];
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -60,26 +60,27 @@ static void describe(struct vb_device *dev)
 		 dev->info.name);
 }
 
-/* The device that the server calls so: one that is known, or one of a former server that nobody has open, or a new one. */
+/* Finds or makes the object of a device that the server lists. A device of a former server is
+ * reused when no context is open on it. NULL: no memory, or too many devices. Under the lock. */
 static struct vb_device *adopt(struct ctl_client *client, const struct ctl_device *info)
 {
 	struct vb_device *dev;
 
 	for (size_t i = 0; i < num_known; i++) {
-		bool mine;
+		bool usable;
 
 		dev = known[i];
 		if (dev->info.index != info->index)
 			continue;
 		pthread_mutex_lock(&dev->lock);
-		mine = dev->client == client || dev->contexts == 0;
-		if (mine) {
+		usable = dev->client == client || dev->contexts == 0;
+		if (usable) {
 			dev->client = client;
 			dev->info = *info;
 			describe(dev);
 		}
 		pthread_mutex_unlock(&dev->lock);
-		if (mine)
+		if (usable)
 			return dev;
 	}
 	if (num_known == sizeof(known) / sizeof(known[0]))
@@ -90,7 +91,7 @@ static struct vb_device *adopt(struct ctl_client *client, const struct ctl_devic
 		return NULL;
 	pthread_mutex_init(&dev->lock, NULL);
 	progress_init(&dev->progress, &owner, &dev->info, &dev->attachment);
-	vb_verb_gate_init(dev);
+	vb_gate_init(dev);
 	dev->foreign = no_provider;
 	dev->client = client;
 	dev->info = *info;
@@ -144,8 +145,8 @@ struct vb_device *vb_device_at(const struct ctl_client *client, uint32_t index)
 	return found;
 }
 
-/* What the server has. When the one we knew has gone, a fresh one is asked; *ret_old is the connection that is of no more
- * use then. */
+/* Lists the server's devices. When the known server has exited, connects to its successor; *ret_old
+ * is then the connection to the dead server. 0 or a negative errno. Under the lock. */
 static int list(struct ctl_device *ret, size_t *ret_count, struct ctl_client **ret_old)
 {
 	int err = connect_locked();
@@ -162,6 +163,8 @@ static int list(struct ctl_device *ret, size_t *ret_count, struct ctl_client **r
 	return err ? err : ctl_list_devices(connection, ret, VB_MAX_DEVICES, ret_count);
 }
 
+/* ibv_get_device_list(3). Without a device server the list is empty, which is not an error. NULL
+ * and ENOMEM: no memory. */
 struct ibv_device **ibv_get_device_list(int *num_devices)
 {
 	struct ctl_device info[VB_MAX_DEVICES];
@@ -190,7 +193,10 @@ struct ibv_device **ibv_get_device_list(int *num_devices)
 	pthread_mutex_unlock(&lock);
 
 	if (err)
-		rxe_log(RXE_LOG_INFO, "no device: %s", strerror(-err));
+		rxe_log(RXE_LOG_INFO,
+			"ibv_get_device_list: no devices, because no device server answers: %s; "
+			"'rxe_dm start' starts one",
+			strerror(-err));
 	if (num_devices)
 		*num_devices = (int)count;
 	return ret;
@@ -217,7 +223,7 @@ __be64 ibv_get_device_guid(struct ibv_device *device)
 
 int ibv_get_device_index(struct ibv_device *device)
 {
-	/* An index is the kernel's, and programs ask the kernel about it. */
+	/* Programs ask the kernel about an index (netlink), which does not know this device. */
 	(void)device;
 	return -1;
 }
@@ -227,7 +233,7 @@ void vb_devices_forked(void)
 	pthread_mutex_init(&lock, NULL);
 	for (size_t i = 0; i < num_known; i++) {
 		pthread_mutex_init(&known[i]->lock, NULL);
-		vb_verb_gate_forked(known[i]);
+		vb_gate_forked(known[i]);
 		vb_async_forked(known[i]);
 		progress_drop_in_child(&known[i]->progress);
 	}

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* The process's rxe_dm devices, and the connection to the server that has them.
  *
- * A device, once listed, is never freed, so an ibv_device pointer stays valid until the process ends. The first open context
- * attaches the process to the device (slot, mappings, engine), the last one detaches it. */
+ * A device, once listed, is never freed, so an ibv_device pointer stays valid until the process
+ * ends. The first open context attaches the process to the device (slot, mappings, engine), the
+ * last one detaches it. */
 #ifndef RXE_VERBS_DEVICE_H
 #define RXE_VERBS_DEVICE_H
 
@@ -24,7 +25,8 @@ struct vb_context;
 
 struct vb_device {
 	struct ibv_device base;
-	/* Stock provider libraries look here for their own table of operations, and find one that is nobody's. */
+	/* Stock provider libraries look here for their own table of operations, and find one that
+	 * is nobody's. */
 	const void *foreign;
 	struct ctl_client *client;
 	struct ctl_device info;
@@ -35,8 +37,8 @@ struct vb_device {
 	struct ctl_attachment attachment; /* valid while contexts is not 0 */
 	struct progress progress;
 	struct vb_context
-		*open_contexts;	  /* receivers of asynchronous events; under the engine lock */
-	struct vb_verb_gate gate; /* verbs that fault rules let fail */
+		*open_contexts; /* receivers of asynchronous events; under the engine lock */
+	struct vb_gate gate;	/* verbs that fault rules let fail */
 };
 static_assert(offsetof(struct vb_device, foreign) == 664, "where stock providers look");
 
@@ -47,7 +49,8 @@ static inline struct vb_device *vb_device_of_progress(struct progress *progress)
 
 /* The device behind a program's pointer, or NULL: not one of this library. */
 struct vb_device *vb_device_of(const struct ibv_device *device);
-/* The connection to the server, for a context that is imported; connects unless there is a connection. 0 or a negative errno. */
+/* The connection to the server, for a context that is imported; connects unless there is a
+ * connection. 0 or a negative errno. */
 int vb_device_connect(struct ctl_client **ret);
 /* The device of this index on that connection, or NULL. */
 struct vb_device *vb_device_at(const struct ctl_client *client, uint32_t index);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Device memory: ranges of the arena, granted by the server. Programs reach them by copies and by keys. */
+/* Device memory (ibv_alloc_dm(3)): allocation, copies, registration, export. */
 #include "lib/verbs/dm.h"
 
 #include <errno.h>
@@ -24,9 +24,10 @@
 	 IBV_ACCESS_REMOTE_ATOMIC | IBV_ACCESS_ZERO_BASED | IBV_ACCESS_OPTIONAL_RANGE)
 #define VB_RIGHTS (VB_ACCESS & ~IBV_ACCESS_OPTIONAL_RANGE)
 
-/* Device memory is words of 4 bytes: a copy begins at one, and ends at one, or at the end of the DM. From the front any length
- * may be copied, as programs do that use a DM as one buffer. (rdma-core's tests demand that others fail.)
- * Subtract, never add: an offset may be near the end of all numbers. */
+/* Device memory consists of words of 4 bytes: a copy starts at a word, and ends at a word or at the
+ * end of the DM. A copy from offset 0 may have any length, for programs that use a DM as one
+ * buffer; rdma-core's tests require that all others fail. Subtract, never add: offset + length may
+ * wrap. */
 static int bounds_check(const struct vb_dm *dm, uint64_t offset, uint64_t length)
 {
 	if (offset > dm->len || length > dm->len - offset)
@@ -38,7 +39,8 @@ static int bounds_check(const struct vb_dm *dm, uint64_t offset, uint64_t length
 	return 0;
 }
 
-/* Its bytes are its own to the end of the copy: the server gives none of them out while our gauge is up. */
+/* The gauge of this process's slot is raised during the copy: the server grants none of these bytes
+ * again until it drops. */
 static int copy(struct vb_dm *dm, uint64_t offset, void *to, const void *from, size_t length)
 {
 	struct ctl_attachment *at = &vb_device(dm->base.context)->attachment;
@@ -177,7 +179,7 @@ static struct ibv_mr *reg_dm_mr(struct ibv_pd *pd, struct ibv_dm *base, uint64_t
 	return vb_mr_make(pd, &like, &reg);
 }
 
-/* The kernel makes it, where it has udmabuf and lets the server use it; docs/DEVIATIONS.md. */
+/* The kernel makes the dmabuf if it has udmabuf and the server may open it (docs/DEVIATIONS.md). */
 static int export_dmabuf_fd(struct ibv_dm *dm)
 {
 	struct vb_context *ctx;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Device memory: ranges of the arena, granted by the server. Programs reach them by copies and by keys. */
+/* Device memory: ranges of the arena, granted by the server. Programs reach them by copies and by
+ * keys. */
 #ifndef RXE_VERBS_DM_H
 #define RXE_VERBS_DM_H
 
@@ -21,7 +22,8 @@ static inline struct vb_dm *vb_dm(struct ibv_dm *dm)
 	return (struct vb_dm *)(void *)dm;
 }
 
-/* Makes the process's object for device memory of the server. offset: in the arena. NULL: no memory. */
+/* Makes the process's object for device memory of the server. offset: in the arena. NULL: no
+ * memory. */
 struct ibv_dm *vb_dm_wrap(struct ibv_context *context, uint32_t handle, uint64_t offset,
 			  uint64_t len);
 

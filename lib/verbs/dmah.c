@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-/* DMA handles: hints about where a region's memory is worked on (TLP processing hints, PCIe 6.2). The server keeps them, shows
- * them, and counts the regions that use one. Nothing is steered by them: docs/DEVIATIONS.md says why. */
+/* DMA handles: hints about the processor that works on a region's memory (TLP processing hints,
+ * PCIe 6.2). The server keeps and shows them, and counts the regions that use one. No data is
+ * steered by them: docs/DEVIATIONS.md says why. */
 #include "lib/verbs/dmah.h"
 
 #include <errno.h>
@@ -17,14 +18,15 @@
 #include "lib/verbs/live.h"
 #include "lib/verbs/ops.h"
 
-#define MAX_PH 3 /* two bits */
+#define MAX_PH 3 /* a field of two bits */
 
 struct vb_dmah {
 	struct ibv_dmah base;
 	uint32_t handle;
 };
 
-/* A CPU that this machine could have, one of the four hints, a memory type that has a name. */
+/* Is the CPU one that this machine may have, the hint one of four, and the memory type a known one?
+ * 0 or an errno. */
 static int check(const struct ibv_dmah_init_attr *attr)
 {
 	const uint32_t known = IBV_DMAH_INIT_ATTR_MASK_CPU_ID | IBV_DMAH_INIT_ATTR_MASK_PH |

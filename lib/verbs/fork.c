@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-/* fork(): nothing here is reached by DMA, so registered pages need no protection from copy-on-write. But the engine and its
- * sockets are the parent's: the child drops them, and has none until its first control verb (context.c). */
+/* fork(). No hardware accesses registered pages, so copy-on-write does them no harm
+ * (ibv_fork_init(3)). The engine and its sockets stay in the parent: the child drops its copy and
+ * gets an engine with its first control verb (context.c). */
 #include "lib/verbs/fork.h"
 
 #include <pthread.h>
@@ -38,8 +39,9 @@ static void in_child(void)
 	vb_devices_forked();
 }
 
-/* Only the object table is locked over the fork: it is taken last and held shortly. The other locks may be held for as long as
- * the server needs, by threads that the child does not have: it starts with fresh ones. */
+/* Only the table of live objects is locked across fork(): its lock is a leaf and held for a short
+ * time. Other locks may be held for as long as a server call takes, by threads that the child does
+ * not have: the child initializes them again. */
 __attribute__((constructor)) static void handle_fork(void)
 {
 	pthread_atfork(vb_live_fork_prepare, vb_live_fork_parent, in_child);

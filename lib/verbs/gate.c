@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: MIT
-/* Verbs that fail on demand: each call of a verb that a rule names is counted, for each rule and verb, and fails when the rule fires.
- * Once the device was fatal, the contexts of before are dead: what goes to the kernel elsewhere answers EIO, for ever (rdma-core:
- * ibv_open_device(3)); posting and polling go on, since that is memory of the program, and find everything flushed. */
+/* Counts the calls of each verb that a fault rule names, by rule and verb; a call fails when its
+ * rule fires.
+ *
+ * A device_fatal rule kills the contexts that were open: verbs that are system calls on other
+ * adapters return EIO from then on (ibv_open_device(3)). Posting and polling, which touch only
+ * memory of the program, continue and find everything flushed. */
 #include "lib/verbs/gate.h"
 
 #include <errno.h>
@@ -14,13 +17,13 @@
 #include "lib/progress/log.h"
 #include "lib/verbs/context.h"
 
-#define NEVER_CALM 1u
+#define OPEN_UNKNOWN 1u
 
-struct vb_verb_rules {
-	uint32_t generation; /* that was read */
+struct vb_gate_rules {
+	uint32_t generation; /* of the fault rules when they were copied */
 	struct fault_rules rules;
-	uint32_t place[FAULT_MAX_RULES]; /* in shared memory */
-	/* By place: whose counts they are, and the calls counted. */
+	uint32_t place[FAULT_MAX_RULES]; /* index of each rule in shared memory */
+	/* By place: the rule that is counted there, and its calls by verb. */
 	uint32_t id[FAULT_MAX_RULES];
 	uint32_t calls[FAULT_MAX_RULES][FAULT_VERBS];
 };
@@ -30,34 +33,34 @@ static const struct ctl_faults *faults(const struct vb_device *dev)
 	return &dev->attachment.shared->faults;
 }
 
-void vb_verb_gate_init(struct vb_device *dev)
+void vb_gate_init(struct vb_device *dev)
 {
 	pthread_mutex_init(&dev->gate.lock, NULL);
-	atomic_store(&dev->gate.calm, NEVER_CALM);
+	atomic_store(&dev->gate.open_generation, OPEN_UNKNOWN);
 }
 
-void vb_verb_gate_attached(struct vb_device *dev)
+void vb_gate_attached(struct vb_device *dev)
 {
-	struct vb_verb_gate *gate = &dev->gate;
+	struct vb_gate *gate = &dev->gate;
 
 	pthread_mutex_lock(&gate->lock);
-	gate->now = &faults(dev)->generation;
+	gate->generation = &faults(dev)->generation;
 	gate->fatal = atomic_load(&faults(dev)->fatal);
-	atomic_store(&gate->calm, NEVER_CALM);
+	atomic_store(&gate->open_generation, OPEN_UNKNOWN);
 	free(gate->rules);
 	gate->rules = NULL;
 	pthread_mutex_unlock(&gate->lock);
 }
 
-/* Its calls are counted from the beginning. */
-void vb_verb_gate_forked(struct vb_device *dev)
+/* The child counts its calls from zero. */
+void vb_gate_forked(struct vb_device *dev)
 {
-	vb_verb_gate_init(dev);
+	vb_gate_init(dev);
 	if (dev->gate.rules)
 		memset(dev->gate.rules, 0, sizeof(*dev->gate.rules));
 }
 
-struct vb_verb_gate *vb_verb_gate(struct ibv_context *context)
+struct vb_gate *vb_gate_of(struct ibv_context *context)
 {
 	return &vb_device(context)->gate;
 }
@@ -73,25 +76,26 @@ static bool has_verbs(const struct fault_rules *rules)
 /* Under the gate's lock. */
 static void refresh(struct vb_device *dev)
 {
-	struct vb_verb_gate *gate = &dev->gate;
-	const uint32_t before = atomic_load(gate->now);
+	struct vb_gate *gate = &dev->gate;
+	const uint32_t before = atomic_load(gate->generation);
 
 	if (before & 1 || (gate->rules && gate->rules->generation == before))
-		return; /* half of a change is taken with the next call */
+		return; /* the next call reads a change that is under way now */
 	if (!gate->rules)
 		gate->rules = calloc(1, sizeof(*gate->rules));
 	if (!gate->rules)
 		return;
 	faults_copy_rules(faults(dev), &gate->rules->rules, gate->rules->place);
-	if (atomic_load(gate->now) != before)
+	if (atomic_load(gate->generation) != before)
 		return;
 	gate->rules->generation = before;
 	if (!has_verbs(&gate->rules->rules) && gate->fatal == atomic_load(&faults(dev)->fatal))
-		atomic_store(&gate->calm, before);
+		atomic_store(&gate->open_generation, before);
 }
 
-/* Counts the call for each rule that names the verb; the errno of the first that fires, or 0. */
-static int decide(struct vb_device *dev, struct vb_verb_rules *verbs, enum fault_verb verb)
+/* Counts the call for each rule that names the verb. The errno of the first rule that fires, or 0.
+ */
+static int decide(struct vb_device *dev, struct vb_gate_rules *verbs, enum fault_verb verb)
 {
 	int err = 0;
 
@@ -116,7 +120,7 @@ static int decide(struct vb_device *dev, struct vb_verb_rules *verbs, enum fault
 	return err;
 }
 
-/* As rdma-core reads it. */
+/* The environment variable is rdma-core's. */
 static bool may_destroy(void)
 {
 	return secure_getenv("RDMAV_ALLOW_DISASSOC_DESTROY") != NULL;
@@ -134,17 +138,17 @@ static bool is_dead(const struct vb_context *ctx, enum fault_verb_kind kind)
 	return false;
 }
 
-int vb_verb_dead(struct ibv_context *context, enum fault_verb_kind kind)
+int vb_gate_dead(struct ibv_context *context, enum fault_verb_kind kind)
 {
 	const struct vb_context *ctx = vb_context(context);
 
 	return !ctx->closing && is_dead(ctx, kind) ? EIO : 0;
 }
 
-bool vb_verb_refused(struct ibv_context *context, enum fault_verb verb)
+bool vb_gate_refuses(struct ibv_context *context, enum fault_verb verb)
 {
 	struct vb_context *ctx = vb_context(context);
-	struct vb_verb_gate *gate = &ctx->dev->gate;
+	struct vb_gate *gate = &ctx->dev->gate;
 	int err = 0;
 
 	if (ctx->closing)

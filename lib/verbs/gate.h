@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* The gate at the front of each verb: may this call go on, or does a fault rule (verb, device_fatal) have it fail?
+/* The gate at the front of each verb: fault rules (verb, device_fatal) let calls fail here.
  *
- * Closed, it costs one relaxed load. A verb that is made of others, as ibv_create_ah_from_wc() is, passes the gate of each. */
+ * Without such rules a verb pays for two relaxed loads. A verb that calls others, as
+ * ibv_create_ah_from_wc() does, passes the gate of each. */
 #ifndef RXE_VERBS_GATE_H
 #define RXE_VERBS_GATE_H
 
@@ -14,37 +15,40 @@
 #include "net/link/fault/verb.h"
 
 struct vb_device;
-struct vb_verb_rules;
+struct vb_gate_rules;
 
-/* Of a device in this process. */
-struct vb_verb_gate {
-	const _Atomic uint32_t *now; /* the rules' generation */
-	_Atomic uint32_t
-		calm; /* the one in which no verb fails; odd, and so never equal: unknown, or some do */
-	pthread_mutex_t lock; /* what follows */
-	uint32_t fatal;	      /* ctl_faults.fatal when the process attached */
-	struct vb_verb_rules *rules;
+/* The gate of a device in this process. */
+struct vb_gate {
+	/* The current generation of the fault rules; odd while they change. */
+	const _Atomic uint32_t *generation;
+	/* The generation in which no verb fails. OPEN_UNKNOWN, which is odd: not known yet, or some
+	 * verbs fail. */
+	_Atomic uint32_t open_generation;
+	pthread_mutex_t lock; /* protects the members below */
+	uint32_t fatal;	      /* value of ctl_faults.fatal when the process attached */
+	struct vb_gate_rules *rules;
 };
 
-/* The device exists; the process has attached, or attached anew; the child after fork(). */
-void vb_verb_gate_init(struct vb_device *dev);
-void vb_verb_gate_attached(struct vb_device *dev);
-void vb_verb_gate_forked(struct vb_device *dev);
+/* The device exists; the process has attached, perhaps again; the child runs after fork(). */
+void vb_gate_init(struct vb_device *dev);
+void vb_gate_attached(struct vb_device *dev);
+void vb_gate_forked(struct vb_device *dev);
 
-/* The call fails: errno is set. */
-bool vb_verb_refused(struct ibv_context *context, enum fault_verb verb);
-struct vb_verb_gate *vb_verb_gate(struct ibv_context *context);
-/* For calls that have no name in fault rules (libmlx5's): EIO once the context is dead, else 0. */
-int vb_verb_dead(struct ibv_context *context, enum fault_verb_kind kind);
+/* The slow path: reads the rules and counts the call. True: the call fails, and errno is set. */
+bool vb_gate_refuses(struct ibv_context *context, enum fault_verb verb);
+struct vb_gate *vb_gate_of(struct ibv_context *context);
+/* For calls of libmlx5, which have no name in fault rules: EIO once the context is dead, else 0. */
+int vb_gate_dead(struct ibv_context *context, enum fault_verb_kind kind);
 
-#define vb_verb_fails(context, verb) vb_verb_asks(context, FAULT_VERB_##verb)
-static inline bool vb_verb_asks(struct ibv_context *context, enum fault_verb verb)
+/* True: this call fails, and errno is set. The verb is named without its prefix ibv_. */
+#define vb_verb_fails(context, verb) vb_gate_fails(context, FAULT_VERB_##verb)
+static inline bool vb_gate_fails(struct ibv_context *context, enum fault_verb verb)
 {
-	const struct vb_verb_gate *gate = vb_verb_gate(context);
+	const struct vb_gate *gate = vb_gate_of(context);
 
-	return atomic_load_explicit(gate->now, memory_order_relaxed) !=
-		       atomic_load_explicit(&gate->calm, memory_order_relaxed) &&
-	       vb_verb_refused(context, verb);
+	return atomic_load_explicit(gate->generation, memory_order_relaxed) !=
+		       atomic_load_explicit(&gate->open_generation, memory_order_relaxed) &&
+	       vb_gate_refuses(context, verb);
 }
 
 #endif

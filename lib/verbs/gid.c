@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-/* The GID table. Every GID is a RoCEv2 one that a socket listens on; what is not filled is empty. */
+/* The GID table. Every entry is empty or a RoCEv2 GID whose address a socket of the device is bound
+ * to. */
 #include <errno.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -16,7 +17,7 @@
 
 #define PORT 1
 
-/* As ibv_query_gid_type tells them: v1 (or InfiniBand), v2. */
+/* Results of ibv_query_gid_type(): v1 or InfiniBand, v2. */
 enum gid_type_sysfs {
 	GID_TYPE_V1,
 	GID_TYPE_V2,
@@ -29,7 +30,7 @@ static bool is_empty(const struct gid *gid)
 	return gid_equal(gid, &zeros);
 }
 
-/* Is there such a place in the table? */
+/* Reads an entry. False: no live context, or no such entry. */
 static bool slot(struct ibv_context *context, uint32_t port, uint64_t index, struct gid *ret)
 {
 	if (!vb_is_context(context) || port != PORT || index >= RXE_MAX_GIDS)
@@ -67,7 +68,8 @@ int ibv_query_gid_type(struct ibv_context *context, uint8_t port, unsigned int i
 	return 0;
 }
 
-/* An entry may have been compiled shorter or longer than ours: the front is what all have. */
+/* A program's entry may be shorter or longer than this library's; all versions have the first
+ * members in common. */
 static void entry_write(void *at, size_t size, struct ibv_context *context, uint32_t index,
 			const struct gid *gid)
 {
@@ -119,7 +121,7 @@ ssize_t _ibv_query_gid_table(struct ibv_context *context, struct ibv_gid_entry *
 		if (is_empty(&gid))
 			continue;
 		if (n == max_entries)
-			return -EINVAL; /* too small for all of them */
+			return -EINVAL; /* entries has no space for all GIDs */
 		entry_write((uint8_t *)entries + n++ * entry_size, entry_size, context, i, &gid);
 	}
 	return (ssize_t)n;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-/* Taking up objects of a shared context by their handles: the object is the context's, what we make is this process's view of
- * it, and unimport drops the view alone. The context itself is imported in context.c. */
+/* Imports objects of a shared context by their handles (ibv_import_pd(3)). The server's object
+ * belongs to the context; import makes an object of this process for it, and unimport frees only
+ * that. Contexts are imported in context.c. */
 #include <errno.h>
 #include <stdatomic.h>
 #include <stddef.h>
@@ -26,6 +27,7 @@ static int look_up(struct ibv_context *context, enum ctl_kind kind, uint32_t han
 	return -ctl_query(ctx->dev->client, &ctx->ctl, (uint32_t)kind, handle, ret);
 }
 
+/* ibv_import_pd(3). ENOENT: the context has no domain of this handle. */
 struct ibv_pd *ibv_import_pd(struct ibv_context *context, uint32_t handle)
 {
 	struct vb_pd like = { .base.handle = handle };
@@ -44,7 +46,8 @@ struct ibv_pd *ibv_import_pd(struct ibv_context *context, uint32_t handle)
 	return pd ? pd : vb_fail(ENOMEM);
 }
 
-/* Also for who made it, when another has destroyed it. What this process still has on it goes on living: the domain is the context's. */
+/* ibv_import_pd(3). Also valid for the process that allocated the domain, after another one
+ * deallocated it. A domain with users in this process stays. */
 void ibv_unimport_pd(struct ibv_pd *pd)
 {
 	if (!vb_is_pd(pd) || vb_pd(pd)->under || atomic_load(&vb_pd(pd)->users))
@@ -53,6 +56,8 @@ void ibv_unimport_pd(struct ibv_pd *pd)
 		free(pd);
 }
 
+/* ibv_import_mr(3). ENOENT: the context has no region of this handle. EINVAL: the region belongs to
+ * another domain. addr of the region is NULL: its memory may be another process's. */
 struct ibv_mr *ibv_import_mr(struct ibv_pd *pd, uint32_t handle)
 {
 	struct ctl_object object;
@@ -103,6 +108,7 @@ void ibv_unimport_mr(struct ibv_mr *base)
 	free(mr);
 }
 
+/* ibv_import_dm(3). ENOENT: the context has no device memory of this handle. */
 struct ibv_dm *ibv_import_dm(struct ibv_context *context, uint32_t handle)
 {
 	struct ctl_object object;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-/* The Ethernet address behind a GID. We never need one, the kernel's IP does; programs may ask all the same. */
+/* The Ethernet address of a GID (ibv_resolve_eth_l2_from_gid(3)), for programs that ask. This
+ * device never needs one. */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <stdbool.h>
@@ -14,7 +15,7 @@
 #include "lib/verbs/ah.h"
 #include "lib/verbs/context.h"
 
-/* RFC 1112 and 2464: a group's address is its last bits behind a fixed front. */
+/* RFC 1112 and RFC 2464: a fixed prefix, then the last 23 or 32 bits of the group's address. */
 static void multicast_mac(const struct gid *gid, uint8_t ret[ETHERNET_LL_SIZE])
 {
 	if (gid_is_v4(gid)) {
@@ -29,7 +30,7 @@ static void multicast_mac(const struct gid *gid, uint8_t ret[ETHERNET_LL_SIZE])
 	}
 }
 
-/* The kernel's neighbours, IPv4. */
+/* The kernel's neighbor entry of an IPv4 address. */
 static bool neighbor_mac(const struct gid *gid, uint8_t ret[ETHERNET_LL_SIZE])
 {
 	char line[256], ip[64], mac[32], want[INET_ADDRSTRLEN];
@@ -78,7 +79,7 @@ int ibv_resolve_eth_l2_from_gid(struct ibv_context *context, struct ibv_ah_attr 
 	if (gid_is_multicast(&av.dgid))
 		multicast_mac(&av.dgid, eth_mac);
 	else if (is_own(vb_device(context), &av.dgid))
-		memset(eth_mac, 0, ETHERNET_LL_SIZE); /* lo has no other */
+		memset(eth_mac, 0, ETHERNET_LL_SIZE); /* the address of lo */
 	else if (!neighbor_mac(&av.dgid, eth_mac))
 		return EHOSTUNREACH;
 	if (vid)

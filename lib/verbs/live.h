@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* The table of live objects, by address. It lets a verb refuse a null, foreign or destroyed handle instead of following the
- * pointer. Control path only: the data path trusts its arguments. Every function takes the table's own lock, which is a leaf. */
+/* The table of live objects, by address. It lets a verb refuse a null, foreign or destroyed handle
+ * instead of following the pointer. Control path only: the data path trusts its arguments. Every
+ * function takes the table's own lock, which is a leaf. */
 #ifndef RXE_VERBS_LIVE_H
 #define RXE_VERBS_LIVE_H
 
@@ -26,22 +27,23 @@ enum vb_kind {
 	VB_KIND_XRCD,
 };
 
-/* Adds an object before a verb returns its address. False: no memory, or the process has as many objects of the kind as
- * ibv_query_device(3) reports. */
+/* Adds an object before a verb returns its address. False: no memory, or the process has as many
+ * objects of the kind as ibv_query_device(3) reports. */
 bool vb_live_add(const void *object, enum vb_kind kind);
 bool vb_live_is(const void *object, enum vb_kind kind);
 /* Removes an object. True for exactly one caller, which may destroy the object. */
 bool vb_live_take(const void *object, enum vb_kind kind);
-/* Any object of this kind and context, or NULL. All kinds but contexts begin with a pointer to their context. */
+/* Any object of this kind and context, or NULL. All kinds but contexts begin with a pointer to
+ * their context. */
 void *vb_live_any(const struct ibv_context *context, enum vb_kind kind);
 /* Removes all objects of a context that closes. */
 void vb_live_remove_all(const struct ibv_context *context);
-/* Was the object made by a process from which this one was forked? The original belongs to that process; a child that
- * destroys it frees only its own copy of the memory. */
+/* Was the object made by a process from which this one was forked? The original belongs to that
+ * process; a child that destroys it frees only its own copy of the memory. */
 bool vb_live_is_inherited(const void *object);
 
-/* pthread_atfork() handlers: the table stays locked across fork(), so the child finds it consistent. In the child all present
- * objects become inherited. */
+/* pthread_atfork() handlers: the table stays locked across fork(), so the child finds it
+ * consistent. In the child all present objects become inherited. */
 void vb_live_fork_prepare(void);
 void vb_live_fork_parent(void);
 void vb_live_fork_child(void);

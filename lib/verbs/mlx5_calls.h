@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* What libmlx5.so.1 asks of the libibverbs.so.1 that lives in the same directory: one private symbol, a table of calls.
+/* Calls of libmlx5.so.1 into the libibverbs.so.1 in the same directory: one private symbol, a table
+ * of functions.
  *
- * Umems and memory keys are objects of this library like all others; libmlx5 translates mlx5's own names and command
- * formats into these calls and has no state. Errors are errnos. */
+ * Umems and memory keys are objects of libibverbs like all others. libmlx5 translates mlx5's names
+ * and command formats into these calls and has no state. Functions that return int return 0 or a
+ * positive errno. */
 #ifndef RXE_VERBS_MLX5_CALLS_H
 #define RXE_VERBS_MLX5_CALLS_H
 
@@ -14,11 +16,11 @@ struct ibv_context;
 struct ibv_device;
 struct ibv_pd;
 
-/* Programs see it from umem_id on: struct mlx5dv_devx_umem. */
+/* Programs hold a pointer to umem_id: struct mlx5dv_devx_umem. */
 struct vb_umem {
 	struct ibv_context *context;
 	uint32_t umem_id; /* the server's handle */
-	void *map;	  /* of a descriptor's memory, else NULL */
+	void *map;	  /* mapping of a descriptor's memory, or NULL */
 	size_t map_len;
 };
 
@@ -39,22 +41,22 @@ struct vb_mkey_want {
 	uint64_t offset; /* in the umem */
 	uint64_t iova, len;
 	uint32_t rights; /* enum ibv_access_flags */
-	uint8_t low;	 /* the key's lowest byte is the program's choice */
+	uint8_t low;	 /* lowest byte of the key, which the program chooses */
 };
 
 struct vb_mlx5_calls {
-	/* Was the instance started to be taken for mlx5? */
+	/* Was the instance started with '--mlx5 on'? */
 	bool (*is_mlx5)(const struct ibv_device *device);
-	/* The number by which commands name a domain: 24 bits of its handle, which the context's table completes. */
+	/* The number by which commands name a domain: the low 24 bits of its handle. */
 	int (*pd_number)(const struct ibv_pd *pd, uint32_t *ret_pdn);
 	int (*umem_reg)(struct ibv_context *context, const struct vb_umem_want *want,
 			struct vb_umem **ret);
-	/* One that another process registered in this context. */
+	/* Imports a umem that another process registered in this context. */
 	int (*umem_import)(struct ibv_context *context, uint32_t umem_id, struct vb_umem **ret);
-	/* Is it a live umem of ours? Asked of whatever a program passes. */
+	/* Is it a live umem? Accepts any pointer. */
 	bool (*umem_check)(const struct vb_umem *umem);
 	int (*umem_dereg)(struct vb_umem *umem);
-	/* Only what this process has of it. */
+	/* Frees the object of this process; the server keeps the umem. */
 	int (*umem_forget)(struct vb_umem *umem);
 	int (*mkey_create)(struct ibv_context *context, const struct vb_mkey_want *want,
 			   struct vb_mkey **ret);
@@ -62,7 +64,7 @@ struct vb_mlx5_calls {
 };
 
 #pragma GCC visibility push(default)
-/* Under version node RXE_DM_PRIVATE_1: another table, another node. */
+/* In version node RXE_DM_PRIVATE_1: a change of the table needs a new node. */
 const struct vb_mlx5_calls *rxe_dm_mlx5_calls(void);
 #pragma GCC visibility pop
 

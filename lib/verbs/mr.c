@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-/* Memory regions over the program's own memory: registered here, entered into the key table by the server, reached by this
- * process's engine alone. */
+/* Memory regions over the program's own memory. The server enters them into the key table; only the
+ * engine of this process accesses their bytes. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -34,7 +34,7 @@
 	(IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ |               \
 	 IBV_ACCESS_REMOTE_ATOMIC | IBV_ACCESS_OPTIONAL_RANGE)
 
-/* IBTA 10.6.3.1: who may write or work on it from afar may write from here. */
+/* IBTA 10.6.3.1: remote write and remote atomic access require local write access. */
 int vb_access_check(unsigned int access)
 {
 	if (access & IBV_ACCESS_ON_DEMAND)
@@ -80,7 +80,7 @@ no_pd:
 	return vb_fail(err);
 }
 
-/* Neither the memory nor what addresses it may wrap. */
+/* Neither the range of memory nor the range of its addresses may wrap. */
 static int range_check(uint64_t addr, uint64_t length, uint64_t iova)
 {
 	if (length == 0 || length > RXE_MAX_MR_SIZE)
@@ -128,10 +128,14 @@ static struct ibv_mr *reg_by_addr(struct ibv_pd *pd, void *addr, size_t length, 
 	return vb_mr_make(pd, &like, &reg);
 }
 
+/* ibv_reg_mr(3). EINVAL: bad domain, access flags or length. EOPNOTSUPP: IBV_ACCESS_ON_DEMAND.
+ * EFAULT: the memory is not mapped, or not writable although access includes writes. ENOMEM: the
+ * key table is full, or the memory is more than the machine can hold. */
 struct ibv_mr *ibv_reg_mr_iova2(struct ibv_pd *pd, void *addr, size_t length, uint64_t iova,
 				unsigned int access)
 {
-	/* What a program writes as ibv_reg_mr() may come here, by an inline function of verbs.h. */
+	/* verbs.h may turn a program's ibv_reg_mr() into this call: the fault rules of both names
+	 * apply. */
 	if (vb_is_pd(pd) && (iova == (uintptr_t)addr ? vb_verb_fails(pd->context, reg_mr)
 						     : vb_verb_fails(pd->context, reg_mr_iova)))
 		return NULL;
@@ -174,7 +178,7 @@ int vb_map_fd(int fd, uint64_t offset, uint64_t length, bool write, void **ret_m
 	return 0;
 }
 
-/* What a registration by descriptor asks for: errno, or 0. */
+/* Checks a registration by descriptor. 0 or an errno. */
 static int check_by_fd(const struct ibv_pd *pd, const struct ibv_mr_init_attr *attr)
 {
 	const uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
@@ -185,13 +189,14 @@ static int check_by_fd(const struct ibv_pd *pd, const struct ibv_mr_init_attr *a
 	err = vb_access_check((unsigned int)attr->access);
 	if (!err)
 		err = range_check(attr->fd_offset, attr->length, attr->iova);
-	/* The page offsets agree in what a device addresses by pages. */
+	/* An adapter maps pages: the offset and the iova must agree within a page. */
 	if (!err && ((attr->fd_offset ^ attr->iova) & (page - 1)))
 		err = EINVAL;
 	return err;
 }
 
-/* A dmabuf, or anything else that can be mapped, is mapped and served as memory of this process. */
+/* Maps a dmabuf, or any other file that can be mapped, and registers the mapping as memory of this
+ * process. */
 static struct ibv_mr *reg_by_fd(struct ibv_pd *pd, const struct ibv_mr_init_attr *attr,
 				uint32_t dmah)
 {
@@ -208,7 +213,7 @@ static struct ibv_mr *reg_by_fd(struct ibv_pd *pd, const struct ibv_mr_init_attr
 	if (err)
 		return vb_fail(err);
 	like.iova = attr->iova;
-	like.base.addr = (void *)(uintptr_t)attr->fd_offset; /* as rdma-core tells it */
+	like.base.addr = (void *)(uintptr_t)attr->fd_offset; /* as in rdma-core */
 	like.base.length = attr->length;
 	reg = plain(pd, first, attr->length, attr->iova, like.access);
 	reg.dmah = dmah;
@@ -221,6 +226,8 @@ static struct ibv_mr *reg_by_fd(struct ibv_pd *pd, const struct ibv_mr_init_attr
 	return mr;
 }
 
+/* ibv_reg_dmabuf_mr(3); also for a memfd. EBADF: fd is not open. EINVAL: outside the file, cannot
+ * be mapped, or the offset and iova disagree within a page. */
 struct ibv_mr *ibv_reg_dmabuf_mr(struct ibv_pd *pd, uint64_t offset, size_t length, uint64_t iova,
 				 int fd, int access)
 {
@@ -237,7 +244,8 @@ struct ibv_mr *ibv_reg_dmabuf_mr(struct ibv_pd *pd, uint64_t offset, size_t leng
 	return reg_by_fd(pd, &attr, 0);
 }
 
-/* Which of the ways a region is described by: an address, perhaps within a buffer, or a descriptor with an offset and an iova. */
+/* A region is described by an address, perhaps within a buffer, or by a descriptor with an offset
+ * and an iova. 0 or an errno. */
 static int check_ways(const struct ibv_pd *pd, const struct ibv_mr_init_attr *attr)
 {
 	const uint64_t by_fd = IBV_REG_MR_MASK_FD | IBV_REG_MR_MASK_FD_OFFSET;
@@ -284,7 +292,7 @@ struct ibv_mr *ibv_reg_mr_ex(struct ibv_pd *pd, struct ibv_mr_init_attr *attr)
 	return reg_mr_ex(pd, attr);
 }
 
-/* What a rereg asks for, checked: errno, or 0 and the new description. */
+/* Checks ibv_rereg_mr() and describes the region as it is to become. 0 or an errno. */
 static int rereg_plan(const struct vb_mr *mr, int flags, struct ibv_pd *pd, void *addr,
 		      size_t length, int access, struct vb_mr *ret)
 {
@@ -324,7 +332,8 @@ static int rereg(struct vb_mr *mr, struct vb_mr *to)
 
 	if (err)
 		return err;
-	/* The key stays and what it means changes: our engine is kept out meanwhile, the server sees to the others. */
+	/* The key stays and its meaning changes. The lock keeps this engine out of the region
+	 * meanwhile; the server waits for the engines of other processes. */
 	locked = progress_lock(&ctx->dev->progress);
 	err = -ctl_rereg_mr(ctx->dev->client, &ctx->ctl, mr->base.handle, &reg, &to->base.lkey);
 	if (locked)
@@ -339,6 +348,8 @@ static int rereg(struct vb_mr *mr, struct vb_mr *to)
 	return 0;
 }
 
+/* ibv_rereg_mr(3). On any error the region stays as it was. EOPNOTSUPP: device memory, a
+ * descriptor's, or an inherited region. */
 int ibv_rereg_mr(struct ibv_mr *base, int flags, struct ibv_pd *pd, void *addr, size_t length,
 		 int access)
 {
@@ -351,7 +362,8 @@ int ibv_rereg_mr(struct ibv_mr *base, int flags, struct ibv_pd *pd, void *addr, 
 	}
 	if (vb_verb_fails(base->context, rereg_mr))
 		return IBV_REREG_MR_ERR_INPUT;
-	/* Over device memory and descriptors it has no meaning; a parent's region is not the child's to change. */
+	/* Undefined for device memory and descriptors; a region of the parent process is not the
+	 * child's to change. */
 	err = mr->by_addr && !vb_live_is_inherited(mr)
 		      ? rereg_plan(mr, flags, pd, addr, length, access, &to)
 		      : EOPNOTSUPP;
@@ -359,11 +371,13 @@ int ibv_rereg_mr(struct ibv_mr *base, int flags, struct ibv_pd *pd, void *addr, 
 		err = rereg(mr, &to);
 	if (err) {
 		errno = err;
-		return IBV_REREG_MR_ERR_INPUT; /* the region is as it was */
+		return IBV_REREG_MR_ERR_INPUT; /* the region is unchanged */
 	}
 	return 0;
 }
 
+/* ibv_reg_mr(3). When it returns, no engine on this host accesses the region. EINVAL: no live
+ * region. */
 int ibv_dereg_mr(struct ibv_mr *base)
 {
 	int err = vb_destroy_check(base, VB_KIND_MR, FAULT_VERB_dereg_mr);

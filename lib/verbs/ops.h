@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* Functions that fill the operation tables of a new context, one for each kind of object. abi_refuse_ops() fills the rest. */
+/* Functions that fill the operation tables of a new context, one for each kind of object.
+ * abi_refuse_ops() fills the rest. */
 #ifndef RXE_VERBS_OPS_H
 #define RXE_VERBS_OPS_H
 
 #include "lib/abi/newer.h"
 
-/* The structure that holds an operation, which depends on whether the installed verbs.h has the operation. */
+/* The structure that holds an operation, which depends on whether the installed verbs.h has the
+ * operation. */
 #ifdef RXE_DM_HAVE_DMAH
 #define VB_DMAH_OPS(verbs) (&(verbs)->base)
 #else

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-/* Protection domains, thread domains, and parent domains over both. The server has the underlying domain; its handle is what
- * keys are checked against, so a parent domain resolves to it on the way in. */
+/* Protection domains, thread domains, and parent domains over both. The server knows only the
+ * domain below all parent domains. Key checks compare its handle, which a parent domain carries as
+ * its own. */
 #include "lib/verbs/pd.h"
 
 #include <errno.h>
@@ -17,7 +18,8 @@
 
 #define ALLOW_CC_UNPROTECTED_ALLOC (1u << 2) /* rdma-core 65 */
 
-/* Of every domain's users: the first tells the server that this process uses it, the last that it does no longer. */
+/* Protects the users of all domains: the first user in this process reports the domain to the
+ * server as used, the last one reports its end. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
 int vb_pd_use(struct ibv_pd *base)
@@ -84,6 +86,8 @@ struct ibv_pd *vb_pd_wrap(struct ibv_context *context, const struct vb_pd *like)
 	return &pd->base;
 }
 
+/* ibv_alloc_pd(3). EINVAL: no live context. ENOMEM: the device has as many domains as
+ * ibv_query_device(3) reports. */
 struct ibv_pd *ibv_alloc_pd(struct ibv_context *context)
 {
 	struct vb_pd like = { 0 };
@@ -114,6 +118,7 @@ static void release_parent(struct vb_pd *pd)
 	vb_pd_unuse(&pd->under->base);
 }
 
+/* ibv_alloc_pd(3). EINVAL: no live domain. EBUSY: an object of any process uses the domain. */
 int ibv_dealloc_pd(struct ibv_pd *base)
 {
 	int err = vb_destroy_check(base, VB_KIND_PD, FAULT_VERB_dealloc_pd);
@@ -167,7 +172,8 @@ static int dealloc_td(struct ibv_td *base)
 
 static int check_parent(struct ibv_context *context, const struct ibv_parent_domain_init_attr *attr)
 {
-	/* The third is for guests whose memory devices cannot reach: ours can, and goes on with plain memory. */
+	/* ALLOW_CC_UNPROTECTED_ALLOC is for guests whose memory is hidden from devices. This device
+	 * reaches all memory. */
 	const uint32_t known = IBV_PARENT_DOMAIN_INIT_ATTR_ALLOCATORS |
 			       IBV_PARENT_DOMAIN_INIT_ATTR_PD_CONTEXT | ALLOW_CC_UNPROTECTED_ALLOC;
 
@@ -177,7 +183,7 @@ static int check_parent(struct ibv_context *context, const struct ibv_parent_dom
 		return EINVAL;
 	if (attr->comp_mask & ~known)
 		return EOPNOTSUPP;
-	/* An allocator without its counterpart could only leak. */
+	/* Memory from an allocator without its counterpart would leak. */
 	if (attr->comp_mask & IBV_PARENT_DOMAIN_INIT_ATTR_ALLOCATORS &&
 	    (!attr->alloc || !attr->free))
 		return EINVAL;

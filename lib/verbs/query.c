@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-/* What the device and its port are. What is reported is what is enforced: emu/limits.h. */
+/* Attributes of the device and its port. Every limit that is reported is enforced (emu/limits.h).
+ */
 #include <errno.h>
 #include <stdatomic.h>
 #include <stddef.h>
@@ -71,7 +72,8 @@ int ibv_query_device(struct ibv_context *context, struct ibv_device_attr *attr)
 	return 0;
 }
 
-/* attr_size is the caller's idea of the structure: of a newer one we fill the front and clear the rest. */
+/* attr_size is the size of the structure that the caller was compiled with. The end of a longer one
+ * is cleared. */
 static int query_device_ex(struct ibv_context *context,
 			   const struct ibv_query_device_ex_input *input,
 			   struct ibv_device_attr_ex *attr, size_t attr_size)
@@ -95,7 +97,7 @@ static int query_device_ex(struct ibv_context *context,
 	return 0;
 }
 
-/* The clock that completions are stamped with. */
+/* The clock of completion timestamps. */
 static int query_rt_values(struct ibv_context *context, struct ibv_values_ex *values)
 {
 	if (!vb_is_context(context) || !values)
@@ -155,7 +157,8 @@ static int query_port(struct ibv_context *context, uint8_t port, struct ibv_port
 	return query_port_n(context, port, attr, len);
 }
 
-/* The exported one is for programs of before: their structure ends in front of port_cap_flags2. */
+/* For old programs, whose structure ends before port_cap_flags2. New ones reach query_port()
+ * through an inline function. */
 #undef ibv_query_port
 int ibv_query_port(struct ibv_context *context, uint8_t port, struct _compat_ibv_port_attr *attr)
 {
@@ -186,7 +189,7 @@ int ibv_query_pkey(struct ibv_context *context, uint8_t port, int index, __be16 
 
 int ibv_get_pkey_index(struct ibv_context *context, uint8_t port, __be16 pkey)
 {
-	/* Membership is not compared: 0x7fff is found as 0xffff. */
+	/* The membership bit is ignored: 0x7fff matches 0xffff. */
 	if (!vb_is_context(context) || port != PORT ||
 	    (pkey | __builtin_bswap16(0x8000)) != 0xffff) {
 		errno = EINVAL;

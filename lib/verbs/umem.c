@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-/* Umems and the memory keys over them, for libmlx5 (neighbour.h). A umem is memory of this process that the whole context may
- * make keys for; it goes with the process, and its keys die then. */
+/* Umems and the memory keys over them, for libmlx5 (mlx5_calls.h). A umem is memory of this process
+ * for which every process that shares the context may create keys. It ends with the process, and
+ * its keys with it. */
 #include <errno.h>
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -39,12 +40,12 @@ static int admit(const struct ibv_context *context)
 	return is_mlx5(context->device) ? 0 : EOPNOTSUPP;
 }
 
-/* The same for what goes to the device. */
+/* The same for calls that are device commands elsewhere. */
 static int admit_command(struct ibv_context *context)
 {
 	const int err = admit(context);
 
-	return err ? err : vb_verb_dead(context, FAULT_VERB_COMMAND);
+	return err ? err : vb_gate_dead(context, FAULT_VERB_COMMAND);
 }
 
 static int pd_number(const struct ibv_pd *pd, uint32_t *ret_pdn)
@@ -56,7 +57,8 @@ static int pd_number(const struct ibv_pd *pd, uint32_t *ret_pdn)
 	return err;
 }
 
-/* The live object whose handle ends so. That it is a domain of this context is the server's to check. */
+/* The live object whose handle has these low bits, or 0. The server checks that it is a domain of
+ * the context. */
 static uint32_t handle_of(const struct vb_device *dev, uint32_t pdn)
 {
 	const struct ctl_shared *shared = dev->attachment.shared;
@@ -65,7 +67,7 @@ static uint32_t handle_of(const struct vb_device *dev, uint32_t pdn)
 	return (handle & PDN_MASK) == pdn ? handle : 0;
 }
 
-static int give(struct ibv_context *context, const struct vb_umem *like, struct vb_umem **ret)
+static int wrap(struct ibv_context *context, const struct vb_umem *like, struct vb_umem **ret)
 {
 	struct vb_umem *umem = calloc(1, sizeof(*umem));
 
@@ -81,7 +83,7 @@ static int give(struct ibv_context *context, const struct vb_umem *like, struct 
 	return 0;
 }
 
-/* The bytes that the umem is of: the program's own, or a mapping of its descriptor. */
+/* Finds the umem's memory: the program's own, or a mapping of its descriptor. 0 or an errno. */
 static int find_bytes(const struct vb_umem_want *want, struct vb_umem *umem, uint8_t **ret_first)
 {
 	bool write = want->access & IBV_ACCESS_LOCAL_WRITE;
@@ -120,7 +122,7 @@ static int umem_reg(struct ibv_context *context, const struct vb_umem_want *want
 	err = -ctl_reg_umem(ctx->dev->client, &ctx->ctl, &reg, &umem.umem_id);
 	if (err)
 		goto no_reg;
-	err = give(context, &umem, ret);
+	err = wrap(context, &umem, ret);
 	if (!err)
 		return 0;
 
@@ -140,7 +142,7 @@ static int umem_import(struct ibv_context *context, uint32_t umem_id, struct vb_
 
 	if (!err)
 		err = -ctl_query(ctx->dev->client, &ctx->ctl, CTL_KIND_UMEM, umem_id, &object);
-	return err ? err : give(context, &like, ret);
+	return err ? err : wrap(context, &like, ret);
 }
 
 static bool umem_check(const struct vb_umem *umem)
@@ -163,7 +165,7 @@ static int umem_dereg(struct vb_umem *umem)
 	return 0;
 }
 
-/* A mapping stays: the umem may live on by its handle. */
+/* A mapping stays: the server still has the umem, and keys may be in use. */
 static int umem_forget(struct vb_umem *umem)
 {
 	if (!vb_live_take(umem, VB_KIND_UMEM))
@@ -172,7 +174,7 @@ static int umem_forget(struct vb_umem *umem)
 	return 0;
 }
 
-/* Whoever may write through the key writes to the umem. */
+/* A key that permits writes requires a umem that is writable. */
 static int check_rights(const struct vb_context *ctx, const struct vb_mkey_want *want)
 {
 	const uint32_t writing =
