@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Names of the verbs' enumerations, in the words that tools print and scripts look for. */
+/* Names of the verbs' enumerators, as rdma-core's tools print them and scripts expect them. */
 #include "lib/abi/newer.h"
 #include "lib/abi/private.h"
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-/* Between the kernel's structures and the verbs' ones: for librdmacm and its like, which read them from the kernel. */
+/* Converts between the kernel's structures and those of the verbs, for librdmacm and other
+ * libraries that read the former. */
 #include <string.h>
 
 #include <infiniband/sa.h>

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* What rdma-core 65's verbs.h declares and an older one lacks, from 28 on. Part of <rxe_dm/newer.h>: include that behind
- * <infiniband/verbs.h> and link with the library as usual.
+/* Declarations of rdma-core 65's verbs.h that an older verbs.h (28 or later) lacks. Part of
+ * <rxe_dm/newer.h>: include that after <infiniband/verbs.h> and link with the library as usual.
  *
- * Which parts the installed verbs.h lacks was asked when this was built (verbs_newer_config.h). The structures with _65 at
- * the end are those that grew in place: as large as a library of rdma-core 65 has them. A member that an older verbs.h
- * lacks has the same name whichever is installed: x.wr_flush, and x.base.NAME for the others. */
+ * The build asks the installed verbs.h which declarations it lacks (verbs_newer_config.h).
+ * Structures that grew have a copy named NAME_65 of the size that they have in rdma-core 65. A
+ * member that an older verbs.h lacks is x.MEMBER with every verbs.h, as in x.wr_flush; the others
+ * are x.base.MEMBER. */
 #ifndef RXE_DM_VERBS_NEWER_H
 #define RXE_DM_VERBS_NEWER_H
 
@@ -12,7 +13,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-/* What is declared here is an interface, whatever -fvisibility says. */
+/* Exported, whatever -fvisibility says. */
 #pragma GCC visibility push(default)
 
 #include <infiniband/verbs.h>
@@ -57,7 +58,7 @@ struct ibv_ece {
 };
 #endif
 
-/* Enumerators that joined an enum. */
+/* Enumerators added to existing enumerations. */
 #ifndef RXE_DM_HAVE_DM_HANDLE
 #define IBV_DM_MASK_HANDLE (1 << 0)
 #endif
@@ -72,7 +73,7 @@ struct ibv_ece {
 #define IBV_WR_ATOMIC_WRITE ((enum ibv_wr_opcode)15)
 #endif
 
-/* Declared again where verbs.h has them. */
+/* A newer verbs.h declares these, too. */
 int ibv_get_device_index(struct ibv_device *device);
 struct ibv_context *ibv_import_device(int cmd_fd);
 struct ibv_pd *ibv_import_pd(struct ibv_context *context, uint32_t pd_handle);
@@ -156,7 +157,7 @@ struct ibv_mr *ibv_reg_mr_ex(struct ibv_pd *pd, struct ibv_mr_init_attr *attr);
 #endif
 
 #ifndef RXE_DM_HAVE_DM_EXPORT
-/* A descriptor, or -1 and errno. */
+/* Returns a descriptor, or -1 and errno. */
 int ibv_dm_export_dmabuf_fd(struct ibv_dm *dm);
 #endif
 
@@ -184,7 +185,7 @@ struct ibv_comp_cntr_caps {
 };
 #endif
 
-/* What joined a structure, at its offset. */
+/* A structure with the members that were added to it, at their offset. */
 #define RXE_DM_GROWN(name, offset, ...)                                                            \
 	struct name##_65 {                                                                         \
 		__extension__ union {                                                              \
@@ -207,7 +208,7 @@ RXE_DM_GROWN(ibv_qp_ex, 344,
 	     void (*wr_flush)(struct ibv_qp_ex *qp, uint32_t rkey, uint64_t remote_addr, size_t len,
 			      uint8_t type, uint8_t level););
 
-/* It grows at the front; the ibv_context that programs hold is its last member. */
+/* verbs_context grows at its front: the ibv_context that programs hold is its last member. */
 struct verbs_context_65 {
 #ifndef RXE_DM_HAVE_BUF
 	void (*free_buf)(struct ibv_buf *buf);

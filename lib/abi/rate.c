@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
-/* Static rates, both ways: as a number (IBTA 9.11.1), as multiples of 2.5 Gb/s, as Mb/s. */
+/* Converts static rates: enum ibv_rate (IBTA 9.11.1), multiples of 2.5 Gb/s, Mb/s. */
 #include "lib/abi/newer.h"
 
 static const struct {
 	enum ibv_rate rate;
-	int mult; /* -1: no whole number */
+	int mult; /* -1: not an integer */
 	int mbps;
 } rates[] = {
 	{ IBV_RATE_2_5_GBPS, 1, 2500 },	      { IBV_RATE_5_GBPS, 2, 5000 },

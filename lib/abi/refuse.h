@@ -6,7 +6,7 @@
 
 #include "lib/abi/newer.h"
 
-/* Fills the entries of a new context that no room of the library fills. */
+/* Fills those entries of a new context that lib/verbs does not fill. */
 void abi_refuse_ops(struct verbs_context *verbs);
 
 #endif

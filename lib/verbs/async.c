@@ -41,6 +41,22 @@ struct vb_async_record {
 	struct vb_async_record *next, *prev;
 };
 
+static bool is_event_of_cq(enum ibv_event_type type)
+{
+	return type == IBV_EVENT_CQ_ERR;
+}
+
+static bool is_event_of_srq(enum ibv_event_type type)
+{
+	return type == IBV_EVENT_SRQ_ERR || type == IBV_EVENT_SRQ_LIMIT_REACHED;
+}
+
+static bool is_event_of_qp(enum ibv_event_type type)
+{
+	return (type >= IBV_EVENT_QP_FATAL && type <= IBV_EVENT_PATH_MIG_ERR) ||
+	       type == IBV_EVENT_QP_LAST_WQE_REACHED;
+}
+
 int vb_async_init(struct vb_context *context)
 {
 	struct progress *progress = &context->dev->progress;
@@ -262,11 +278,11 @@ static struct vb_async_record *pop(struct vb_context *context)
 	if (record) {
 		DL_DELETE(context->async.queue, record);
 		/* Counted under the lock under which drop_unread() searches the queue. */
-		if (vb_event_is_qp(record->event.event_type))
+		if (is_event_of_qp(record->event.event_type))
 			vb_qp(record->event.element.qp)->events_reported++;
-		else if (vb_event_is_cq(record->event.event_type))
+		else if (is_event_of_cq(record->event.event_type))
 			vb_cq(record->event.element.cq)->async_reported++;
-		else if (vb_event_is_srq(record->event.event_type))
+		else if (is_event_of_srq(record->event.event_type))
 			vb_srq(record->event.element.srq)->events_reported++;
 	}
 	pthread_mutex_unlock(&context->async.lock);
@@ -318,15 +334,15 @@ void ibv_ack_async_event(struct ibv_async_event *event)
 {
 	if (!event)
 		return;
-	if (vb_event_is_qp(event->event_type)) {
+	if (is_event_of_qp(event->event_type)) {
 		struct ibv_qp *qp = event->element.qp;
 
 		vb_events_ack(&qp->mutex, &qp->cond, &qp->events_completed, 1);
-	} else if (vb_event_is_cq(event->event_type)) {
+	} else if (is_event_of_cq(event->event_type)) {
 		struct ibv_cq *cq = event->element.cq;
 
 		vb_events_ack(&cq->mutex, &cq->cond, &cq->async_events_completed, 1);
-	} else if (vb_event_is_srq(event->event_type)) {
+	} else if (is_event_of_srq(event->event_type)) {
 		struct ibv_srq *srq = event->element.srq;
 
 		vb_events_ack(&srq->mutex, &srq->cond, &srq->events_completed, 1);
@@ -388,20 +404,4 @@ void vb_async_forget_srq(struct vb_srq *srq)
 	if (srq->forks == vb_forks())
 		vb_events_wait_acked(&base->mutex, &base->cond, &base->events_completed,
 				     srq->events_reported);
-}
-
-bool vb_event_is_cq(enum ibv_event_type type)
-{
-	return type == IBV_EVENT_CQ_ERR;
-}
-
-bool vb_event_is_srq(enum ibv_event_type type)
-{
-	return type == IBV_EVENT_SRQ_ERR || type == IBV_EVENT_SRQ_LIMIT_REACHED;
-}
-
-bool vb_event_is_qp(enum ibv_event_type type)
-{
-	return (type >= IBV_EVENT_QP_FATAL && type <= IBV_EVENT_PATH_MIG_ERR) ||
-	       type == IBV_EVENT_QP_LAST_WQE_REACHED;
 }

@@ -28,11 +28,6 @@ struct vb_async {
 	struct vb_context *next;       /* in vb_device.open_contexts */
 };
 
-/* The kind of object that an event concerns. */
-bool vb_event_is_cq(enum ibv_event_type type);
-bool vb_event_is_srq(enum ibv_event_type type);
-bool vb_event_is_qp(enum ibv_event_type type);
-
 /* Creates the context's async_fd and its queue of events. 0 or a negative errno. */
 int vb_async_init(struct vb_context *context);
 void vb_async_fini(struct vb_context *context);

@@ -38,7 +38,7 @@ struct vb_cq {
 
 static inline struct ibv_cq *vb_cq_base(struct vb_cq *cq)
 {
-	return (struct ibv_cq *)(void *)&cq->ex;
+	return ibv_cq_ex_to_cq(&cq->ex);
 }
 
 static inline struct vb_cq *vb_cq(struct ibv_cq *cq)

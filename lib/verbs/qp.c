@@ -36,29 +36,25 @@ static_assert((int)RXE_QPT_XRC_SEND == (int)IBV_QPT_XRC_SEND, "enum ibv_qp_type"
 static_assert((int)RXE_QPT_XRC_RECV == (int)IBV_QPT_XRC_RECV, "enum ibv_qp_type");
 static_assert((int)RXE_QPS_ERR == (int)IBV_QPS_ERR, "enum ibv_qp_state");
 
-void vb_qp_publish(struct vb_qp *qp)
+static struct ctl_shared_qp *shared_qp(const struct vb_qp *qp)
 {
-	struct ctl_attachment *attachment = &qp->dev->attachment;
-	struct ctl_shared_qp *shown =
-		&attachment->shared->slot[attachment->slot].qp[qp->qp.qpn % RXE_MAX_QP];
+	const struct ctl_attachment *attachment = &qp->dev->attachment;
 
-	shown->type = qp->qp.type;
-	shown->state = qp->qp.state;
-	shown->pd = qp->qp.pd;
-	shown->dest_qpn = qp->qp.attr.dest_qp_num;
-	shown->path_mtu = qp->qp.attr.path_mtu;
-	shown->sq_psn = qp->qp.attr.sq_psn;
-	shown->rq_psn = qp->qp.attr.rq_psn;
-	atomic_store_explicit(&shown->qpn, qp->qp.qpn, memory_order_release);
+	return &attachment->shared->slot[attachment->slot].qp[qp->qp.qpn % RXE_MAX_QP];
 }
 
-static void unpublish(struct vb_qp *qp)
+void vb_qp_publish(struct vb_qp *qp)
 {
-	struct ctl_attachment *attachment = &qp->dev->attachment;
+	struct ctl_shared_qp *shared = shared_qp(qp);
 
-	atomic_store_explicit(
-		&attachment->shared->slot[attachment->slot].qp[qp->qp.qpn % RXE_MAX_QP].qpn, 0,
-		memory_order_release);
+	shared->type = qp->qp.type;
+	shared->state = qp->qp.state;
+	shared->pd = qp->qp.pd;
+	shared->dest_qpn = qp->qp.attr.dest_qp_num;
+	shared->path_mtu = qp->qp.attr.path_mtu;
+	shared->sq_psn = qp->qp.attr.sq_psn;
+	shared->rq_psn = qp->qp.attr.rq_psn;
+	atomic_store_explicit(&shared->qpn, qp->qp.qpn, memory_order_release);
 }
 
 static int check_cap(const struct ibv_qp_cap *cap, bool has_srq)
@@ -393,7 +389,7 @@ static int leave_engine(struct vb_qp *qp)
 	lock_cqs(qp);
 	rxe_qp_fini(qp->dev->progress.engine, &qp->qp);
 	unlock_cqs(qp);
-	unpublish(qp);
+	atomic_store_explicit(&shared_qp(qp)->qpn, 0, memory_order_release);
 	progress_unlock(&qp->dev->progress);
 	return 0;
 }
