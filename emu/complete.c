@@ -4,6 +4,7 @@
  * the CQ stays in error, and the next settle fails the QPs that use it. */
 #include "emu/complete.h"
 
+#include <assert.h>
 #include <string.h>
 
 #include "emu/counters.h"
@@ -61,6 +62,7 @@ static void retire_send(struct rxe_engine *engine, struct rxe_qp *qp, enum rxe_w
 	};
 
 	assert(rxe_ring_used(&qp->sq) > 0);
+	assert(engine->open_wrs > 0);
 	if (status == RXE_WC_SUCCESS && cqe.opcode == RXE_WC_SEND)
 		engine->cfg.counters->rdma_sends++;
 	if (completes)
@@ -76,6 +78,7 @@ void rxe_complete_send(struct rxe_engine *engine, struct rxe_qp *qp, enum rxe_wc
 		status != RXE_WC_SUCCESS || qp->sq_sig_all || (wqe->flags & RXE_SEND_SIGNALED);
 	enum rxe_wc_status injected = RXE_WC_SUCCESS;
 
+	assert(rxe_ring_used(&qp->sq) > 0 && qp->send_cq);
 	if (status == RXE_WC_SUCCESS && completes)
 		injected = ask_host(engine, qp, false);
 	if (injected != RXE_WC_SUCCESS)
@@ -86,11 +89,13 @@ void rxe_complete_send(struct rxe_engine *engine, struct rxe_qp *qp, enum rxe_wc
 
 enum rxe_wc_status rxe_recv_result(struct rxe_engine *engine, struct rxe_qp *qp)
 {
+	assert(qp->claim.held);
 	return qp->claim.injected = ask_host(engine, qp, true);
 }
 
 static void claim(struct rxe_claim *claim, const struct rxe_recv_wqe *wqe)
 {
+	assert(!claim->held && wqe->num_sge <= RXE_MAX_SGE);
 	claim->held = true;
 	claim->wr_id = wqe->wr_id;
 	claim->len = wqe->len;
@@ -126,6 +131,7 @@ bool rxe_recv_claim(struct rxe_engine *engine, struct rxe_qp *qp)
 		wqe = rxe_ring_at(&qp->rq, qp->rq.head++);
 	if (!wqe)
 		return false;
+	assert(engine->open_wrs > 0);
 	engine->open_wrs--;
 	claim(&qp->claim, wqe);
 	return true;
@@ -134,6 +140,8 @@ bool rxe_recv_claim(struct rxe_engine *engine, struct rxe_qp *qp)
 enum mr_check rxe_recv_scatter(struct rxe_engine *engine, struct rxe_qp *qp, uint32_t offset,
 			       const void *src, uint32_t len)
 {
+	assert(qp->claim.held);
+	assert(offset <= qp->claim.len && len <= qp->claim.len - offset);
 	return rxe_scatter(engine,
 			   qp->type == RXE_QPT_XRC_RECV ? qp->rc.resp.pd
 			   : qp->srq			? qp->srq->pd

@@ -4,6 +4,8 @@
  * for good (IBTA 11.6.3.1): nothing is overwritten. */
 #include "emu/cq.h"
 
+#include <assert.h>
+
 #include "emu/engine.h"
 
 static uint32_t slots_for(uint32_t cqe)
@@ -22,6 +24,7 @@ size_t rxe_cq_ring_bytes(uint32_t cqe)
 
 void rxe_cq_init(struct rxe_cq *cq, void *ring, uint32_t cqe, void *owner)
 {
+	assert(ring && cqe > 0);
 	memset(cq, 0, sizeof(*cq));
 	cq->ring = ring;
 	cq->mask = slots_for(cqe) - 1;
@@ -82,6 +85,7 @@ bool rxe_cq_push(struct rxe_engine *engine, struct rxe_cq *cq, const struct rxe_
 		overrun(engine, cq);
 		return false;
 	}
+	assert(cq->tail - cq->seen_head < cq->limit && cq->limit <= cq->mask + 1);
 	slot = &cq->ring[cq->tail++ & cq->mask];
 	*slot = *cqe;
 	slot->timestamp_ns = engine->now_ns;
@@ -113,6 +117,7 @@ uint32_t rxe_cq_poll(struct rxe_cq *cq, struct rxe_cqe *ret, uint32_t max)
 	uint32_t n = atomic_load_explicit(&cq->visible, memory_order_acquire) - head;
 	uint32_t i;
 
+	assert(n <= cq->mask + 1);
 	if (n > max)
 		n = max;
 	for (i = 0; i < n; i++) {
@@ -131,6 +136,7 @@ void rxe_cq_clean(struct rxe_cq *cq, uint32_t qpn)
 	uint32_t visible = atomic_load_explicit(&cq->visible, memory_order_relaxed);
 	uint32_t from, to = head, new_visible = head, new_notified = head;
 
+	assert(visible - head <= cq->tail - head && cq->tail - head <= cq->mask + 1);
 	for (from = head; from != cq->tail; from++) {
 		const struct rxe_cqe *cqe = &cq->ring[from & cq->mask];
 
@@ -157,6 +163,7 @@ bool rxe_cq_resize(struct rxe_cq *cq, void *ring, uint32_t cqe)
 	struct rxe_cqe *to = ring;
 	uint32_t i;
 
+	assert(ring && cqe > 0);
 	if (cq->tail - head > cqe)
 		return false;
 	for (i = head; i != cq->tail; i++)

@@ -2,6 +2,7 @@
 /* Packets enter trains. The ICRC of segment i covers IP identification i: see net/wire/train.h. */
 #include "emu/emit.h"
 
+#include <assert.h>
 #include <string.h>
 
 #include "emu/counters.h"
@@ -36,6 +37,7 @@ bool rxe_train_take(struct rxe_engine *engine, struct wire_train *train,
 		    const struct icrc_flow *flow, uint8_t tx_index, const struct rxe_av *av,
 		    uint32_t dest_qpn)
 {
+	assert(tx_index < engine->cfg.num_tx_ports);
 	if (train->segs > 0)
 		return engine->train_slot == slot_of(dest_qpn) &&
 		       same_way(train, flow, tx_index, av);
@@ -56,6 +58,7 @@ bool rxe_emit_start(struct rxe_emit *ret, struct wire_train *train, struct wire_
 	uint32_t pad = -packet->payload_len & 3;
 	uint32_t len = header_len + packet->payload_len + pad;
 
+	assert(header_len > 0 && packet->payload_len <= WIRE_MAX_PAYLOAD);
 	ret->train = train;
 	ret->len = len;
 	ret->pad = (uint8_t)pad;
@@ -78,6 +81,7 @@ void rxe_emit_finish(struct rxe_engine *engine, const struct rxe_emit *emit,
 	uint8_t *end = emit->packet + emit->len;
 	uint16_t ip_id = (uint16_t)(emit->train->segs - 1);
 
+	assert(emit->train->segs > 0 && end + ICRC_LEN == emit->train->buf + emit->train->len);
 	memset(end - emit->pad, 0, emit->pad);
 	icrc_store(end, icrc_compute(flow, ip_id, emit->packet, emit->len));
 	engine->cfg.counters->sent_pkts++;
@@ -88,6 +92,7 @@ static void cancel(const struct rxe_emit *emit)
 {
 	struct wire_train *train = emit->train;
 
+	assert(train->segs > 0);
 	train->closed = emit->was_closed;
 	train->seg_len = emit->was_seg_len;
 	train->len = emit->was_len;

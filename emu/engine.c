@@ -2,6 +2,7 @@
 /* The engine's tables of QPs and SRQs by number, and rxe_engine_settle(). */
 #include "emu/engine.h"
 
+#include <assert.h>
 #include <string.h>
 
 #include "emu/complete.h"
@@ -17,6 +18,8 @@ static_assert(SLOT_QPNS == 1u << 16, "qpn_at permutes 16 bits");
 
 void rxe_engine_init(struct rxe_engine *engine, const struct rxe_engine_cfg *cfg)
 {
+	assert(cfg->counters && cfg->slot < RXE_MAX_SLOTS);
+	assert(cfg->num_tx_ports >= 1 && cfg->num_tx_ports <= RXE_MAX_TX_PORTS);
 	memset(engine, 0, sizeof(*engine));
 	engine->cfg = *cfg;
 	engine->qpn_next = cfg->qpn_last + 1;
@@ -137,6 +140,7 @@ static void publish(struct rxe_engine *engine, struct rxe_cq *cq)
 {
 	bool grew = cq->tail != atomic_load_explicit(&cq->visible, memory_order_relaxed);
 
+	assert(cq->unpublished && cq->tail - cq->seen_head <= cq->limit);
 	cq->unpublished = false;
 	/* Pairs with the acquire in rxe_cq_poll. */
 	atomic_store_explicit(&cq->visible, cq->tail, memory_order_release);
@@ -163,6 +167,7 @@ static void report_events(struct rxe_engine *engine, struct rxe_qp *qp)
 	struct rxe_event event = { .qp = qp };
 	uint32_t type;
 
+	assert(qp->events);
 	for (type = 0; qp->events >> type; type++) {
 		if (!(qp->events >> type & 1))
 			continue;

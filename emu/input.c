@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Packets in: what a packet must satisfy before a transport sees it (IBTA 9.6), in the standard's
  * order, cheapest first. A packet that fails is counted and dropped silently. */
+#include <assert.h>
 #include <string.h>
 
 #include "emu/complete.h"
@@ -57,7 +58,10 @@ static bool icrc_is_good_any(struct rxe_engine *engine, const struct wire_arriva
 		if (rule == IP_ID_ANY)
 			port->ruled++;
 		return true;
-	case ICRC_OK_ANY: port->ruled = 0; return true;
+	case ICRC_OK_ANY:
+		assert(port);
+		port->ruled = 0;
+		return true;
 	case ICRC_BAD: return false;
 	}
 	return false;

@@ -3,6 +3,8 @@
  * QP attaches, and leaves it with the last. */
 #include "emu/mcast.h"
 
+#include <assert.h>
+
 #include "emu/engine.h"
 #include "emu/qp.h"
 
@@ -70,6 +72,7 @@ static bool take_out(struct rxe_mcast_group *group, const struct rxe_qp *qp)
 {
 	uint32_t place = place_of(group, qp);
 
+	assert(group->num_qps <= RXE_MAX_MCAST_QP);
 	if (place == group->num_qps)
 		return false;
 	group->qp[place] = group->qp[--group->num_qps];
@@ -103,6 +106,7 @@ void rxe_mcast_forget(struct rxe_engine *engine, const struct rxe_qp *qp)
 {
 	uint32_t i;
 
+	assert(qp->type == RXE_QPT_UD);
 	for (i = 0; i < RXE_MAX_MCAST_GRP; i++)
 		take_out(&engine->mcast.group[i], qp);
 }

@@ -2,6 +2,7 @@
 /* Packets out: ready QPs take turns at filling a train. The first QP of the list sets its
  * destination; others with the same destination may join. A QP that had its turn goes to the end
  * of the list, one that could not join keeps its place. */
+#include <assert.h>
 #include <utlist.h>
 
 #include "emu/emit.h"
@@ -44,6 +45,7 @@ static bool take_turn(struct rxe_engine *engine, struct rxe_qp *qp, struct wire_
 {
 	enum output_result result;
 
+	assert(qp->on_ready && engine->ready);
 	DL_DELETE2(engine->ready, qp, prev_ready, next_ready);
 	qp->on_ready = false;
 	result = ask(engine, qp, train, now_ns);
@@ -52,6 +54,7 @@ static bool take_turn(struct rxe_engine *engine, struct rxe_qp *qp, struct wire_
 	case OUTPUT_ADDED:
 	case OUTPUT_TRAIN_FULL: rxe_qp_set_ready(engine, qp); break;
 	}
+	assert(train->segs <= train->max_segs);
 	return result == OUTPUT_TRAIN_FULL || train->closed || train->segs == train->max_segs;
 }
 
@@ -62,6 +65,7 @@ bool rxe_engine_output(struct rxe_engine *engine, struct wire_train *train, uint
 	uint32_t looked = 0;
 	bool full = false;
 
+	assert(train->buf && train->max_segs > 0);
 	engine->now_ns = now_ns;
 	train->len = 0;
 	train->segs = 0;

@@ -2,6 +2,8 @@
 /* Pacing: a QP without credits at the receiver's socket waits, up to RXE_PACE_TIMEOUT_NS. */
 #include "emu/pace.h"
 
+#include <assert.h>
+
 #include "emu/engine.h"
 #include "emu/host.h"
 #include "emu/limits.h"
@@ -23,6 +25,7 @@ bool rxe_pace_begin(struct rxe_engine *engine, struct rxe_qp *qp, struct rxe_pac
 {
 	const struct rxe_host_ops *ops = engine->cfg.ops;
 
+	assert(!rxe_qp_is_reliable(qp));
 	*pace = (struct rxe_pace){
 		.dst = dst,
 		.slot = dest_qpn >> RXE_SLOT_SHIFT,

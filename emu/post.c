@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Posting: checks of a work request (IBTA 11.4.1), and its copy into the ring. Keys and the peer
  * are checked when packets are made: their errors are completions, not refusals. */
+#include <assert.h>
 #include <string.h>
 
 #include "emu/complete.h"
@@ -159,6 +160,7 @@ enum post_result rxe_post_send(struct rxe_engine *engine, struct rxe_qp *qp,
 	engine->now_ns = now_ns;
 	fill(rxe_ring_at(&qp->sq, qp->sq.tail), wr, len);
 	qp->sq.tail++;
+	assert(rxe_ring_used(&qp->sq) <= qp->sq.limit);
 	engine->open_wrs++;
 	if (qp->state == RXE_QPS_ERR || qp->state == RXE_QPS_SQE)
 		rxe_flush_send(engine, qp);
@@ -172,6 +174,7 @@ void rxe_post_withdraw(struct rxe_engine *engine, struct rxe_qp *qp, uint32_t ta
 	/* Flushed: each request has its completion. */
 	if (rxe_ring_used(&qp->sq) == 0)
 		return;
+	assert(qp->sq.tail - tail <= rxe_ring_used(&qp->sq));
 	engine->open_wrs -= qp->sq.tail - tail;
 	qp->sq.tail = tail;
 }

@@ -2,6 +2,7 @@
 /* Queue pairs: creation, destruction, failing, draining. qp_modify.c has the state table. */
 #include "emu/qp.h"
 
+#include <assert.h>
 #include <string.h>
 
 #include <utlist.h>
@@ -14,6 +15,8 @@
 
 void rxe_qp_init(struct rxe_engine *engine, struct rxe_qp *qp, const struct rxe_qp_init *init)
 {
+	assert(init->qpn && !engine->qp[init->qpn % RXE_MAX_QP]);
+	assert((init->send_cq && init->recv_cq) || init->type == RXE_QPT_XRC_RECV);
 	memset(qp, 0, sizeof(*qp));
 	qp->qpn = init->qpn;
 	qp->order = engine->qps_made++;
@@ -74,6 +77,7 @@ static void leave_events(struct rxe_engine *engine, struct rxe_qp *qp)
 
 void rxe_qp_fini(struct rxe_engine *engine, struct rxe_qp *qp)
 {
+	assert(engine->qp[qp->qpn % RXE_MAX_QP] == qp && engine->num_qp > 0);
 	rxe_qp_set_deadline(engine, qp, UINT64_MAX);
 	rxe_time_wait_note(engine, qp);
 	rc_reset(qp);
@@ -87,6 +91,7 @@ void rxe_qp_fini(struct rxe_engine *engine, struct rxe_qp *qp)
 		rxe_cq_clean(qp->recv_cq, qp->qpn);
 	engine->qp[qp->qpn % RXE_MAX_QP] = NULL;
 	engine->num_qp--;
+	assert(engine->open_wrs >= rxe_ring_used(&qp->sq) + rxe_ring_used(&qp->rq));
 	engine->open_wrs -= rxe_ring_used(&qp->sq) + rxe_ring_used(&qp->rq);
 }
 
@@ -113,6 +118,7 @@ void rxe_qp_fail(struct rxe_engine *engine, struct rxe_qp *qp, enum rxe_wc_statu
 		rxe_complete_send(engine, qp, head_status);
 	rxe_flush_send(engine, qp);
 	rxe_flush_recv(engine, qp);
+	assert(rxe_ring_used(&qp->sq) == 0 && rxe_ring_used(&qp->rq) == 0 && !qp->claim.held);
 	if (qp->srq || qp->type == RXE_QPT_XRC_RECV)
 		rxe_raise(engine, qp, RXE_EVENT_QP_LAST_WQE_REACHED);
 }
@@ -120,6 +126,7 @@ void rxe_qp_fail(struct rxe_engine *engine, struct rxe_qp *qp, enum rxe_wc_statu
 void rxe_qp_fail_send(struct rxe_engine *engine, struct rxe_qp *qp, enum rxe_wc_status status,
 		      uint64_t now_ns)
 {
+	assert(!rxe_qp_is_reliable(qp) && qp->state != RXE_QPS_ERR);
 	engine->now_ns = now_ns;
 	rxe_report_failed(engine, qp, RXE_FAILED_SEND, status);
 	qp->state = RXE_QPS_SQE;

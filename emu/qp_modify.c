@@ -2,6 +2,7 @@
 /* The QP state machine (IBTA 10.3.1, table 91 of 11.2.4.2; ibv_modify_qp(3)): its moves, what each
  * requires and allows by type, the range of each attribute, and the effect of a move. A refused
  * move changes nothing. */
+#include <assert.h>
 #include <string.h>
 
 #include "emu/cq.h"
@@ -292,6 +293,7 @@ static void set_flow(const struct rxe_engine *engine, struct rxe_qp *qp)
 {
 	const struct rxe_av *av = &qp->attr.av;
 
+	assert(av->sgid_index < RXE_MAX_GIDS);
 	qp->tx_index = rxe_tx_index(engine, &av->dgid, qp->attr.dest_qp_num);
 	qp->flow.src = engine->cfg.gids[av->sgid_index];
 	qp->flow.dst = av->dgid;
@@ -302,6 +304,7 @@ static void set_flow(const struct rxe_engine *engine, struct rxe_qp *qp)
 static void reset(struct rxe_engine *engine, struct rxe_qp *qp)
 {
 	qp->state = RXE_QPS_RESET;
+	assert(engine->open_wrs >= rxe_ring_used(&qp->sq) + rxe_ring_used(&qp->rq));
 	engine->open_wrs -= rxe_ring_used(&qp->sq) + rxe_ring_used(&qp->rq);
 	/* The counts continue, so that a completion from before RESET cannot move sq_polled. */
 	qp->sq.head = qp->sq.tail;

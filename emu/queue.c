@@ -2,6 +2,7 @@
 /* Work queues: ring sizes, and posting of receives. post.c checks sends. */
 #include "emu/queue.h"
 
+#include <assert.h>
 #include <string.h>
 
 /* Entries do not share cache lines. */
@@ -41,6 +42,7 @@ size_t rxe_ring_bytes(uint32_t entries, size_t stride)
 
 void rxe_ring_init(struct rxe_ring *ring, void *mem, uint32_t entries, size_t stride)
 {
+	assert(entries == 0 || (mem && stride >= LINE));
 	*ring = (struct rxe_ring){
 		.mem = mem,
 		.stride = (uint32_t)stride,
@@ -71,5 +73,6 @@ enum post_result rxe_ring_push_recv(struct rxe_ring *ring, const struct rxe_recv
 	/* A receive longer than the longest message is valid: the rest is never filled. */
 	wqe->len = len > UINT32_MAX ? UINT32_MAX : (uint32_t)len;
 	ring->tail++;
+	assert(rxe_ring_used(ring) <= ring->limit);
 	return POST_OK;
 }

@@ -4,6 +4,7 @@
  * when it is accessed: it may be invalidated during a long message. */
 #include "emu/sge.h"
 
+#include <assert.h>
 #include <string.h>
 
 #include "emu/engine.h"
@@ -83,6 +84,7 @@ enum mr_check rxe_gather(struct rxe_engine *engine, uint32_t pd, const struct rx
 {
 	uint8_t *to = dst;
 
+	assert(offset <= wqe->len && len <= wqe->len - offset);
 	if (wqe->flags & RXE_SEND_INLINE) {
 		memcpy(to, wqe->tail + offset, len);
 		return MR_OK;
@@ -150,6 +152,7 @@ enum mr_check rxe_remote_atomic(struct rxe_engine *engine, uint32_t pd, uint32_t
 	enum mr_check result =
 		rxe_reach(engine, pd, rkey, RXE_REMOTE_ATOMIC, iova, sizeof(uint64_t), &mr);
 
+	assert((iova & 7) == 0);
 	if (result != MR_OK)
 		return result;
 	if (!ops->mem_atomic(engine->cfg.host, mr, iova, op, compare_or_add, swap, ret_orig))

@@ -2,6 +2,8 @@
 /* Shared receive queues: one ring for many QPs, and the event for a low fill (IBTA 10.2.9). */
 #include "emu/srq.h"
 
+#include <assert.h>
+
 #include "emu/cq.h"
 #include "emu/engine.h"
 #include "emu/host.h"
@@ -47,6 +49,7 @@ enum post_result rxe_post_srq_recv(struct rxe_engine *engine, struct rxe_srq *sr
 void rxe_srq_name(struct rxe_engine *engine, struct rxe_srq *srq, uint32_t srqn, uint32_t xrcd,
 		  struct rxe_cq *cq)
 {
+	assert(srqn && cq && !engine->srq[srqn % RXE_MAX_SRQ]);
 	srq->srqn = srqn;
 	srq->xrcd = xrcd;
 	srq->cq = cq;
@@ -69,6 +72,7 @@ static void leave_targets(struct rxe_engine *engine, const struct rxe_srq *srq)
 
 void rxe_srq_fini(struct rxe_engine *engine, struct rxe_srq *srq)
 {
+	assert(engine->open_wrs >= rxe_ring_used(&srq->rq));
 	if (srq->srqn) {
 		leave_targets(engine, srq);
 		engine->srq[srq->srqn % RXE_MAX_SRQ] = NULL;

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Deadlines: a binary heap of QPs by deadline_ns. */
+#include <assert.h>
+
 #include "emu/engine.h"
 #include "emu/qp.h"
 #include "emu/rc/rc.h"
@@ -8,6 +10,7 @@
 
 static void put(struct rxe_engine *engine, uint32_t index, struct rxe_qp *qp)
 {
+	assert(index < engine->num_timers);
 	engine->timer[index] = qp;
 	qp->timer_index = index;
 }
@@ -48,6 +51,7 @@ static void remove_timer(struct rxe_engine *engine, struct rxe_qp *qp)
 	uint32_t index = qp->timer_index;
 	struct rxe_qp *last = engine->timer[--engine->num_timers];
 
+	assert(index <= engine->num_timers && engine->timer[index] == qp);
 	qp->timer_index = NOT_THERE;
 	if (last == qp)
 		return;
@@ -61,6 +65,7 @@ void rxe_qp_set_deadline(struct rxe_engine *engine, struct rxe_qp *qp, uint64_t 
 {
 	uint64_t was = qp->deadline_ns;
 
+	assert((qp->timer_index == NOT_THERE) == (was == UINT64_MAX));
 	if (deadline_ns == was)
 		return;
 	qp->deadline_ns = deadline_ns;

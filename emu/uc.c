@@ -5,6 +5,8 @@
  * the next. */
 #include "emu/uc.h"
 
+#include <assert.h>
+
 #include "emu/complete.h"
 #include "emu/counters.h"
 #include "emu/cq.h"
@@ -79,6 +81,7 @@ static enum send_result send_one(struct rxe_engine *engine, struct rxe_qp *qp,
 	enum mr_check gathered;
 	struct rxe_emit emit;
 
+	assert(qp->uc.sent <= wqe->len);
 	if (!rxe_pace_may(pace))
 		return SEND_NO_CREDITS;
 	if (!rxe_emit_start(&emit, train, &packet))
@@ -236,6 +239,7 @@ static bool land_send(struct rxe_engine *engine, struct rxe_qp *qp,
 {
 	enum mr_check landed;
 
+	assert(qp->claim.held && qp->uc.arrived <= qp->claim.len);
 	if (packet->payload_len > qp->claim.len - qp->uc.arrived) {
 		fail_recv(engine, qp, RXE_WC_LOC_LEN_ERR, now_ns);
 		return false;
@@ -256,6 +260,7 @@ static bool land_write(struct rxe_engine *engine, struct rxe_qp *qp,
 	uint32_t left = uc->len - uc->arrived;
 	bool last = packet->shape & SHAPE_LAST;
 
+	assert(uc->message == UC_WRITE && uc->arrived <= uc->len);
 	if (last ? packet->payload_len != left : packet->payload_len >= left)
 		return false;
 	return rxe_remote_write(engine, qp->pd, uc->rkey, uc->va + uc->arrived, packet->payload,

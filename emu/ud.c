@@ -4,6 +4,8 @@
  * be written completes in error and the QP enters ERR (IBTA 11.6.2, 10.3.1.7), as on adapters. */
 #include "emu/ud.h"
 
+#include <assert.h>
+
 #include "emu/complete.h"
 #include "emu/counters.h"
 #include "emu/cq.h"
@@ -65,6 +67,7 @@ static enum send_result send_one(struct rxe_engine *engine, struct rxe_qp *qp,
 	enum mr_check gathered;
 	struct rxe_emit emit;
 
+	assert(wqe->len <= engine->cfg.max_mtu);
 	if (!rxe_pace_may(pace))
 		return SEND_NO_CREDITS;
 	if (!rxe_train_take(engine, train, &flow, tx_index, &wqe->av, wqe->remote_qpn) ||
@@ -170,6 +173,7 @@ static void deliver(struct rxe_engine *engine, struct rxe_qp *qp, const struct w
 
 	enum mr_check landed;
 
+	assert(qp->claim.held);
 	if (done.byte_len > qp->claim.len) {
 		fail_recv(engine, qp, RXE_WC_LOC_LEN_ERR, now_ns);
 		return;

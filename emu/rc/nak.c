@@ -3,6 +3,8 @@
  * (IBTA 9.9.2.4, table 56). */
 #include "emu/rc/nak.h"
 
+#include <assert.h>
+
 #define LIVES false
 #define DIES  true
 
@@ -30,6 +32,7 @@ static const struct rc_nak naks[] = {
 
 const struct rc_nak *rc_nak_for(enum rc_fault fault)
 {
+	assert((size_t)fault < sizeof(naks) / sizeof(naks[0]));
 	return &naks[fault];
 }
 

@@ -8,6 +8,8 @@
  *   send queue -> requester.c */
 #include "emu/rc/rc.h"
 
+#include <assert.h>
+
 #include "emu/engine.h"
 #include "emu/qp.h"
 #include "emu/rc/requester_complete.h"
@@ -95,9 +97,11 @@ static enum output_result output(struct rxe_engine *engine, struct rxe_qp *qp,
 		return result;
 	kept = rc_reply_ack_may_piggyback(&qp->rc.reply, train) ? 1 : 0;
 	before = train->segs;
+	assert(kept < train->max_segs);
 	train->max_segs = (uint16_t)(train->max_segs - kept);
 	result = rc_requester_output(engine, qp, train, now_ns);
 	train->max_segs = (uint16_t)(train->max_segs + kept);
+	assert(train->segs <= train->max_segs);
 	if (rc_reply_output_ack(engine, qp, train, (uint32_t)(train->segs - before), now_ns) !=
 	    OUTPUT_IDLE)
 		return OUTPUT_TRAIN_FULL;

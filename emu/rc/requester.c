@@ -9,6 +9,8 @@
  * more packet, with AckReq: the response lets it continue. */
 #include "emu/rc/requester.h"
 
+#include <assert.h>
+
 #include "emu/complete.h"
 #include "emu/emit.h"
 #include "emu/engine.h"
@@ -59,6 +61,7 @@ void rc_requester_start(struct rxe_engine *engine, struct rxe_qp *qp)
 {
 	struct rc_requester *req = &qp->rc.req;
 
+	assert(req->in_flight == 0);
 	*req = (struct rc_requester){
 		.una_psn = qp->attr.sq_psn,
 		.cur_psn = qp->attr.sq_psn,
@@ -70,9 +73,21 @@ void rc_requester_start(struct rxe_engine *engine, struct rxe_qp *qp)
 	rc_window_reset(&req->window, is_local_peer(engine, qp));
 }
 
+/* PSN order, see struct rc_requester. */
+static void assert_order(const struct rxe_qp *qp)
+{
+	const struct rc_requester *req = &qp->rc.req;
+
+	assert(psn_diff(req->cur_psn, req->una_psn) >= 0);
+	assert(psn_diff(req->sent_psn, req->cur_psn) >= 0);
+	assert(psn_diff(qp->attr.sq_psn, req->sent_psn) >= 0);
+	assert(req->since_ack_req <= req->in_flight);
+}
+
 /* The peer's entry may have been reassigned and its count restarted: never subtract below 0. */
 static void give_back(struct rc_requester *req, uint32_t cost)
 {
+	assert(req->in_flight >= cost);
 	req->in_flight -= cost;
 	if (req->since_ack_req > req->in_flight)
 		req->since_ack_req = req->in_flight;
@@ -144,6 +159,7 @@ static uint32_t read_end(const struct rxe_qp *qp, const struct rxe_send_wqe *wqe
 	uint32_t index = (uint32_t)psn_diff(psn, wqe->psn_first);
 	uint32_t end;
 
+	assert(psn_diff(psn, wqe->psn_first) >= 0 && psn_diff(wqe->psn_last, psn) >= 0);
 	while (per_request > RC_READ_PACKETS && per_request > qp->rc.req.window.packets / 2)
 		per_request /= 2;
 	end = psn_add(wqe->psn_first, (index | (per_request - 1)));
@@ -161,6 +177,7 @@ void rc_requester_rewind(struct rxe_engine *engine, struct rxe_qp *qp)
 	req->from = (struct rxe_cursor){ 0 };
 	req->probe = RC_PROBE_NONE;
 	rc_rtt_forget(&req->rtt);
+	assert_order(qp);
 	rxe_qp_set_ready(engine, qp);
 }
 
@@ -201,6 +218,7 @@ void rc_requester_advance(struct rxe_engine *engine, struct rxe_qp *qp, uint32_t
 	struct rxe_send_wqe *wqe = rc_requester_head(qp);
 	bool behind = psn_diff(req->cur_psn, psn) <= 0;
 
+	assert(wqe && psn_diff(psn, req->una_psn) >= 0 && psn_diff(wqe->psn_last, psn) >= 0);
 	if (!behind)
 		count_answered(qp, wqe, psn);
 	req->una_psn = psn_add(psn, 1);
@@ -260,6 +278,7 @@ static void begin(struct rxe_qp *qp, struct rxe_send_wqe *wqe)
 {
 	uint32_t packets = rc_packets(wqe->len, qp->attr.path_mtu);
 
+	assert(!wqe->started);
 	wqe->psn_first = qp->attr.sq_psn;
 	wqe->psn_last = psn_add(wqe->psn_first, packets - 1);
 	wqe->started = 1;
@@ -411,6 +430,8 @@ static void packet_sent(struct rxe_qp *qp, const struct rxe_send_wqe *wqe, uint3
 	req->in_flight += cost;
 	req->since_ack_req = asked ? 0 : req->since_ack_req + cost;
 	req->peer->in_flight += cost;
+	assert(psn_diff(last_psn, req->cur_psn) >= 0 && psn_diff(wqe->psn_last, last_psn) >= 0);
+	assert(req->rd_atomic < RXE_MAX_RD_ATOMIC || !(rc_is_read(wqe) || rc_is_atomic(wqe)));
 	if (rc_is_read(wqe) || rc_is_atomic(wqe))
 		req->rd_end[(req->rd_first + req->rd_atomic++) % RXE_MAX_RD_ATOMIC] = last_psn;
 	if (asked && req->cur_psn == req->sent_psn)
@@ -423,6 +444,7 @@ static void packet_sent(struct rxe_qp *qp, const struct rxe_send_wqe *wqe, uint3
 		req->cur++;
 		req->from = (struct rxe_cursor){ 0 };
 	}
+	assert_order(qp);
 }
 
 /* Emits the packet that describe() filled in, with payload from the cursor. */

@@ -5,6 +5,8 @@
  * or to a PSN never sent, is a ghost (9.7.5.1.1) and ignored. */
 #include "emu/rc/requester_complete.h"
 
+#include <assert.h>
+
 #include "emu/counters.h"
 #include "emu/cq.h"
 #include "emu/engine.h"
@@ -28,6 +30,7 @@ static void advance_to(struct rxe_engine *engine, struct rxe_qp *qp, uint32_t ps
 		const struct rxe_send_wqe *wqe = rc_requester_head(qp);
 		uint32_t upto = psn_add(psn, PSN_MASK); /* psn - 1 */
 
+		assert(wqe);
 		if (rc_is_read(wqe) || rc_is_atomic(wqe))
 			return;
 		if (psn_diff(upto, wqe->psn_last) > 0)
@@ -187,6 +190,7 @@ static void land(struct rxe_engine *engine, struct rxe_qp *qp, const struct rxe_
 	enum mr_check landed = rxe_scatter(engine, qp->pd, rxe_wqe_sges(wqe), wqe->num_sge,
 					   &qp->rc.req.into, offset, bytes, len);
 
+	assert(packet->bth.psn == qp->rc.req.una_psn);
 	if (landed == MR_DEFERRED) {
 		rc_retry_response_deferred(&qp->rc.retry, packet->bth.psn, now_ns);
 		rc_requester_rewind(engine, qp);

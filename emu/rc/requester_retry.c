@@ -3,6 +3,8 @@
  * and missing responses spend retry_cnt. RNR NAKs spend rnr_retry, where 7 means no limit. */
 #include "emu/rc/requester_retry.h"
 
+#include <assert.h>
+
 #include "emu/host.h"
 #include "emu/qp.h"
 #include "emu/rc/requester_rtt.h"
@@ -101,6 +103,7 @@ static enum rc_retry_action spend(struct rc_retry *retry, const struct rxe_qp_at
 	stop_timer(retry);
 	if (retry->retries >= attr->retry_cnt)
 		return RC_RETRY_GIVE_UP;
+	assert(retry->retries < 7);
 	retry->retries++;
 	return RC_RETRY_REWIND;
 }
@@ -155,6 +158,7 @@ enum rc_retry_action rc_retry_rnr_nak(struct rc_retry *retry, const struct rxe_q
 	if (attr->rnr_retry != RNR_RETRY_INFINITE) {
 		if (retry->rnr_retries >= attr->rnr_retry)
 			return RC_RETRY_GIVE_UP;
+		assert(retry->rnr_retries < RNR_RETRY_INFINITE);
 		retry->rnr_retries++;
 	}
 	stop_timer(retry);

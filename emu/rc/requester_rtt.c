@@ -2,6 +2,8 @@
 /* Smoothed round-trip time and mean deviation with the gains of RFC 6298: 1/8 and 1/4. */
 #include "emu/rc/requester_rtt.h"
 
+#include <assert.h>
+
 #include "net/wire/packet.h"
 
 void rc_rtt_sent(struct rc_rtt *rtt, uint32_t psn, uint64_t now_ns)
@@ -20,6 +22,7 @@ void rc_rtt_acknowledged(struct rc_rtt *rtt, uint32_t una_psn, uint64_t now_ns)
 	if (!rtt->is_timing || psn_diff(una_psn, rtt->psn) <= 0)
 		return;
 	rtt->is_timing = false;
+	assert(now_ns >= rtt->sent_ns);
 	took_ns = now_ns - rtt->sent_ns;
 	if (rtt->smooth_ns == 0) {
 		rtt->smooth_ns = took_ns;
@@ -40,6 +43,7 @@ uint64_t rc_rtt_timeout_ns(const struct rc_rtt *rtt, uint64_t min_ns, uint64_t m
 {
 	uint64_t timeout_ns = rtt->smooth_ns + 4 * rtt->spread_ns;
 
+	assert(min_ns <= max_ns);
 	if (rtt->smooth_ns == 0 || timeout_ns > max_ns)
 		return max_ns;
 	return timeout_ns > min_ns ? timeout_ns : min_ns;

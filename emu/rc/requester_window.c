@@ -7,6 +7,8 @@
  * RNR NAKs and deferred accesses are not losses. Without a loss the window bounds nothing. */
 #include "emu/rc/requester_window.h"
 
+#include <assert.h>
+
 void rc_window_reset(struct rc_window *window, bool peer_is_local)
 {
 	*window = (struct rc_window){
@@ -41,6 +43,7 @@ void rc_window_lost(struct rc_window *window)
 	uint32_t half = used / 2;
 
 	window->packets = half > window->min ? half : window->min;
+	assert(window->packets >= window->min && window->packets <= RC_WINDOW_MAX);
 	window->peak = 0;
 	window->acked = 0;
 }

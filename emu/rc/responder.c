@@ -2,6 +2,8 @@
 /* The responder first compares a request's PSN (IBTA 9.7.4.1.1): expected, duplicate, or ahead. */
 #include "emu/rc/responder.h"
 
+#include <assert.h>
+
 #include "emu/counters.h"
 #include "emu/engine.h"
 #include "emu/host.h"
@@ -73,6 +75,7 @@ static void expected(struct rxe_engine *engine, struct rxe_qp *qp, const struct 
 		refuse(engine, qp, fault);
 		return;
 	}
+	assert(psns > 0);
 	qp->rc.resp.gap = RC_GAP_NONE;
 	rc_reply_withdraw_nak(reply);
 	qp->attr.rq_psn = psn_add(qp->attr.rq_psn, psns);

@@ -5,6 +5,8 @@
  * beyond the end of its region, needs only an old PSN to be one. */
 #include "emu/rc/responder_duplicate.h"
 
+#include <assert.h>
+
 #include "emu/counters.h"
 #include "emu/engine.h"
 #include "emu/mr.h"
@@ -70,6 +72,7 @@ void rc_recent_reads_reset(struct rc_recent_reads *reads)
 void rc_recent_reads_save(struct rc_recent_reads *reads, uint32_t psn, uint32_t packets,
 			  const struct reth *reth)
 {
+	assert(packets > 0);
 	reads->at[reads->count++ % RC_RECENT_READS] = (struct rc_recent_read){
 		.psn = psn,
 		.packets = packets,
@@ -109,6 +112,7 @@ bool rc_recent_reads_cover(const struct rc_recent_reads *reads, uint32_t psn,
 		if (!read || read->rkey != reth->rkey)
 			return false;
 		offset = (uint32_t)psn_diff(psn, read->psn) * mtu;
+		assert(offset <= read->len);
 		here = read->len - offset;
 		if (va != read->va + offset)
 			return false;
@@ -160,6 +164,7 @@ static void replay_read(struct rxe_engine *engine, struct rxe_qp *qp,
 void rc_responder_duplicate(struct rxe_engine *engine, struct rxe_qp *qp,
 			    const struct wire_packet *packet)
 {
+	assert(psn_diff(packet->bth.psn, qp->attr.rq_psn) < 0);
 	engine->cfg.counters->duplicate_request++;
 	rc_reply_duplicate_arrived(&qp->rc.reply);
 	if (packet->shape & (SHAPE_READ | SHAPE_ATOMIC)) {

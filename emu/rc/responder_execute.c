@@ -3,6 +3,8 @@
  * as the standard allows. */
 #include "emu/rc/responder_execute.h"
 
+#include <assert.h>
+
 #include "emu/complete.h"
 #include "emu/cq.h"
 #include "emu/engine.h"
@@ -145,6 +147,7 @@ static enum rc_fault do_send(struct rxe_engine *engine, struct rxe_qp *qp,
 
 	if (!rxe_recv_claim(engine, qp))
 		return no_receive(engine, qp);
+	assert(arrived <= qp->claim.len);
 	if (packet->payload_len > qp->claim.len - arrived)
 		return RC_FAULT_RECV_SHORT;
 	if (packet->payload_len > 0)
@@ -212,6 +215,7 @@ static enum rc_fault do_write(struct rxe_engine *engine, struct rxe_qp *qp,
 		if (fault != RC_FAULT_NONE)
 			return fault;
 	}
+	assert(resp->arrived <= resp->len);
 	left = resp->len - resp->arrived;
 	if (last ? packet->payload_len != left : packet->payload_len >= left)
 		return RC_FAULT_LENGTH;
@@ -309,6 +313,7 @@ enum rc_fault rc_responder_execute(struct rxe_engine *engine, struct rxe_qp *qp,
 	uint32_t shape = packet->shape;
 	enum rc_fault fault = check_sequence(&qp->rc.resp, shape);
 
+	assert(packet->bth.psn == qp->attr.rq_psn);
 	*ret_psns = 1;
 	if (fault == RC_FAULT_NONE && qp->type == RXE_QPT_XRC_RECV)
 		fault = find_srq(engine, qp, packet);

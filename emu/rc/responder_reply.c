@@ -4,6 +4,8 @@
  * that). */
 #include "emu/rc/responder_reply.h"
 
+#include <assert.h>
+
 #include "emu/complete.h"
 #include "emu/cq.h"
 #include "emu/emit.h"
@@ -55,6 +57,7 @@ bool rc_reply_push(struct rc_reply *reply, const struct rc_answer *answer)
 	if (answer->is_duplicate ? duplicates >= RXE_MAX_RD_ATOMIC
 				 : reply->num_new >= RXE_MAX_RD_ATOMIC)
 		return false;
+	assert(reply->tail - reply->head < RC_MAX_ANSWERS);
 	*at(reply, reply->tail++) = *answer;
 	if (!answer->is_duplicate)
 		reply->num_new++;
@@ -63,6 +66,8 @@ bool rc_reply_push(struct rc_reply *reply, const struct rc_answer *answer)
 
 static void pop(struct rc_reply *reply)
 {
+	assert(reply->head != reply->tail);
+	assert(at(reply, reply->head)->is_duplicate || reply->num_new > 0);
 	if (!at(reply, reply->head)->is_duplicate)
 		reply->num_new--;
 	reply->head++;
@@ -192,6 +197,7 @@ static enum send_result send_read(struct rxe_engine *engine, struct rxe_qp *qp,
 	describe(qp, (enum wire_op)ops[first][last], psn_add(answer->psn, answer->sent),
 		 RC_ACK_NO_CREDITS, answer->msn, &packet);
 	packet.payload_len = last ? answer->len - offset : qp->attr.path_mtu;
+	assert(answer->sent < answer->packets && offset <= answer->len);
 	if (!rxe_emit_start(&emit, train, &packet))
 		return SEND_TRAIN_FULL;
 	result = rxe_remote_read(engine, answer->pd, answer->rkey, answer->va + offset,
@@ -290,6 +296,7 @@ static void enter_error(struct rxe_engine *engine, struct rxe_qp *qp, uint64_t n
 	};
 	bool completes = qp->claim.held && nak->recv_status != RXE_WC_SUCCESS;
 
+	assert(nak->is_fatal && qp->state != RXE_QPS_ERR);
 	rxe_report_failed(engine, qp, RXE_FAILED_RESPONSE,
 			  qp->claim.held ? done.status : RXE_WC_SUCCESS);
 	if (completes)
@@ -318,6 +325,7 @@ static enum output_result output_nak(struct rxe_engine *engine, struct rxe_qp *q
 	uint8_t syndrome = nak->syndrome;
 	struct wire_packet packet;
 
+	assert(reply->pending == RC_PENDING_NAK);
 	if (syndrome == RC_RNR)
 		syndrome |= rnr_timer_for(qp, reply->fault);
 	describe(qp, OP_ACKNOWLEDGE, reply->nak_psn, syndrome, qp->rc.resp.msn, &packet);
@@ -334,6 +342,7 @@ static bool send_ack(struct rxe_engine *engine, struct rxe_qp *qp, struct wire_t
 	struct rc_reply *reply = &qp->rc.reply;
 	struct wire_packet packet;
 
+	assert(reply->pending == RC_PENDING_ACK && reply->head == reply->tail);
 	describe(qp, OP_ACKNOWLEDGE, psn_add(qp->attr.rq_psn, PSN_MASK), RC_ACK_NO_CREDITS,
 		 qp->rc.resp.msn, &packet);
 	if (!emit(engine, qp, train, &packet))

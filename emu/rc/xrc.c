@@ -3,6 +3,8 @@
  * protection domain serve the request; the domain also serves requests that take no receive. */
 #include "emu/rc/xrc.h"
 
+#include <assert.h>
+
 #include "emu/engine.h"
 #include "emu/host.h"
 #include "emu/srq.h"
@@ -21,6 +23,7 @@ enum rc_fault rxe_xrc_find(struct rxe_engine *engine, uint32_t xrcd, uint32_t sr
 	}
 	if (srq->xrcd != xrcd)
 		return RC_FAULT_XRC_SRQ;
+	assert(srq->cq);
 	if (srq->cq->overrun)
 		return RC_FAULT_XRC_CQ;
 	*ret_srq = srq;
