@@ -83,7 +83,7 @@ struct ctl_shared {
 	uint64_t magic;
 	uint32_t version;
 	_Atomic uint32_t port_state; /* enum ibv_port_state: 4 ACTIVE, 1 DOWN */
-	_Atomic uint32_t gone;	     /* 1: the server has ended; QPs flush */
+	_Atomic uint32_t ended;	     /* 1: the server has ended, and QPs flush */
 	uint16_t tx_ports
 		[UDP_TX_SOCKETS]; /* UDP: processes send from these, which the server holds */
 	uint32_t reserved[9];

@@ -258,7 +258,7 @@ bool vb_async_from_server(struct progress *progress)
 	if (n < 0)
 		return n == -EAGAIN || n == -EINTR;
 	if (n < (ssize_t)sizeof(event) ||
-	    (event.type == IBV_EVENT_DEVICE_FATAL && atomic_load(&dev->attachment.shared->gone))) {
+	    (event.type == IBV_EVENT_DEVICE_FATAL && atomic_load(&dev->attachment.shared->ended))) {
 		server_ended(dev);
 		return false;
 	}

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-/* An address for a device, and the link by which it is reached. SO_REUSEPORT would let a second server of the same user join the group and replace its steering,
- * so who wants ADDRESS:4791 first takes the name \0rxe_dm/4791/ADDRESS for itself. */
+/* Chooses a device's address and opens its link. SO_REUSEPORT would let a second server of the same
+ * user join the group and replace its steering program, so a server first binds the name
+ * \0rxe_dm/4791/ADDRESS, the lock of the address. */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <net/if.h>
@@ -21,11 +22,12 @@
 #include "rxe_dm/server/instance.h"
 #include "rxe_dm/server/local_peers.h"
 
-#define LAST_LOOPBACK	254
-#define LET_GO_TRIES	100
-#define LET_GO_PAUSE_MS 20
+#define LAST_LOOPBACK 254
+#define PORT_TRIES    100
+#define PORT_PAUSE_MS 20
 
-/* It listens so that whoever comes second can see who was first, and for local_peers.c. -EBUSY: somebody has it. */
+/* The lock listens, so that a second server can see who holds it, and for local_peers.c. -EBUSY:
+ * another process holds it. */
 static int lock_address(const struct gid *gid, int *ret_fd)
 {
 	struct sockaddr_un addr;
@@ -44,7 +46,7 @@ static int lock_address(const struct gid *gid, int *ret_fd)
 	return 0;
 }
 
-/* The process that holds the lock; 0: nobody that we know of. */
+/* The process that holds the lock; 0: unknown. */
 static pid_t lock_holder(const struct gid *gid, uid_t *ret_uid)
 {
 	struct sockaddr_un addr;
@@ -60,7 +62,7 @@ static pid_t lock_holder(const struct gid *gid, uid_t *ret_uid)
 	return pid;
 }
 
-/* The local address as /proc/net/udp and udp6 print it: words of 32 bits in the machine's order. */
+/* Prints an address as /proc/net/udp and udp6 do: words of 32 bits in host byte order. */
 static void proc_address(char ret[static 40], const struct gid *gid)
 {
 	const size_t begin = gid_is_v4(gid) ? 12 : 0;
@@ -73,7 +75,7 @@ static void proc_address(char ret[static 40], const struct gid *gid)
 	}
 }
 
-/* A program of our user has the address's port. */
+/* True: a program of this user has the port open on the address. */
 static bool is_held_by_our_user(const struct gid *gid)
 {
 	FILE *f = fopen(gid_is_v4(gid) ? "/proc/net/udp" : "/proc/net/udp6", "re");
@@ -91,13 +93,14 @@ static bool is_held_by_our_user(const struct gid *gid)
 	return held;
 }
 
-/* Programs whose server was killed let go of the address's sockets when they see it, which takes them a moment. */
+/* Programs of a killed server close the address's sockets soon after the kill: waits up to 2 s for
+ * that. */
 static int open_group(struct device *device, const struct gid *gid, uint32_t slots)
 {
 	int rc = udp_group_open(&device->group, gid, slots);
 
-	for (int i = 0; i < LET_GO_TRIES && rc == -EADDRINUSE && is_held_by_our_user(gid); i++) {
-		poll(NULL, 0, LET_GO_PAUSE_MS);
+	for (int i = 0; i < PORT_TRIES && rc == -EADDRINUSE && is_held_by_our_user(gid); i++) {
+		poll(NULL, 0, PORT_PAUSE_MS);
 		rc = udp_group_open(&device->group, gid, slots);
 	}
 	return rc;
@@ -117,7 +120,7 @@ static int open_udp(struct device *device, const struct gid *gid, uint32_t slots
 	return rc;
 }
 
-/* Somebody has UDP port 4791 for every IPv4 address: not even one that nobody ever asks for can be had. */
+/* True: UDP port 4791 is in use on every IPv4 address, even on an unlikely one. */
 static bool taken_everywhere(void)
 {
 	const struct sockaddr_in addr = { .sin_family = AF_INET,
@@ -196,7 +199,7 @@ static void explain(const struct gid *gid, int rc)
 			ROCE_UDP_PORT, text, ROCE_UDP_PORT);
 }
 
-/* The first address from 127.0.0.1 on that nobody has. */
+/* Takes the first free address from 127.0.0.1 on. */
 static int open_any(struct device *device, uint32_t slots)
 {
 	struct gid gid = { .raw = { [10] = 0xff, [11] = 0xff, 127, 0, 0, 1 } };
@@ -218,7 +221,8 @@ static int open_any(struct device *device, uint32_t slots)
 	return rc;
 }
 
-/* An address can be bound on an interface that is down, 127.0.0.1 even; nothing would ever arrive. */
+/* bind() accepts an address of an interface that is down, even 127.0.0.1, but no packet would
+ * arrive. */
 static int check_interface(const struct device *device)
 {
 	struct ifreq req = { 0 };
@@ -261,7 +265,7 @@ static int open_sockets(struct device *device, const struct ctl_settings *settin
 	return check_interface(device);
 }
 
-/* Frames on an interface: the address is the device's alone, so no kernel of this machine may have it. */
+/* A device on an interface: the address is the device's own, and not the kernel's. */
 static int open_interface(struct device *device, const struct ctl_settings *settings)
 {
 	const struct gid *gid = &settings->address[device->index];

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
-/* Where the arena's pages come from: the huge page pool where it can spare them, else ordinary memory, with transparent huge
- * pages where shared memory may have them, locked up to RLIMIT_MEMLOCK.
+/* Pages of the arena: from the pool of huge pages where enough are free, else ordinary memory with
+ * transparent huge pages where shared memory may have them.
  *
- * The pool is asked by mmap without MAP_NORESERVE: that reserves, so that no first touch can fail. memfd_create and ftruncate
- * succeed with an empty pool, too, and with MAP_NORESERVE the first touch would be a SIGBUS. */
+ * mmap without MAP_NORESERVE reserves pages of the pool, so no first access can fail. memfd_create
+ * and ftruncate succeed even with an empty pool; with MAP_NORESERVE the first access would raise
+ * SIGBUS. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdbool.h>
@@ -17,7 +18,7 @@
 #include "lib/control/log.h"
 #include "rxe_dm/server/arena.h"
 
-/* Nobody may cut the file under us: that would be a SIGBUS here. */
+/* The seals keep clients from truncating the file, which would raise SIGBUS in the server. */
 static int open_memory(struct arena *arena, unsigned int flags)
 {
 	struct stat st;
@@ -42,7 +43,7 @@ static int open_memory(struct arena *arena, unsigned int flags)
 	return errno ? -errno : -ENOMEM;
 }
 
-/* "always within_size [advise] never ...": does the chosen word let madvise have huge pages? */
+/* The file reads "always within_size [advise] never ...", with the current setting in brackets. */
 static bool huge_shmem_allowed(void)
 {
 	FILE *f = fopen("/sys/kernel/mm/transparent_hugepage/shmem_enabled", "re");
@@ -59,7 +60,7 @@ static bool huge_shmem_allowed(void)
 	return allowed;
 }
 
-/* Locked on first use, not now: a start must not cost the whole arena. */
+/* MLOCK_ONFAULT locks pages at their first use: a start does not allocate the whole arena. */
 static void lock_some(struct arena *arena)
 {
 	struct rlimit limit = { 0 };
@@ -71,7 +72,7 @@ static void lock_some(struct arena *arena)
 	}
 	if (getrlimit(RLIMIT_MEMLOCK, &limit) == 0 && limit.rlim_cur < len)
 		len = limit.rlim_cur / arena->page * arena->page;
-	/* Other devices of this server may have had part of the limit. */
+	/* Other devices of this server may have used part of the limit. */
 	while (len >= arena->page && mlock2(arena->base, len, MLOCK_ONFAULT))
 		len = len / 2 / arena->page * arena->page;
 	arena->locked = len >= arena->page ? len : 0;
@@ -124,7 +125,7 @@ bool arena_spares_pool(const struct arena_pool *pool, uint64_t bytes, char *ret_
 	return spares;
 }
 
-/* Whether the arena is of huge pages now. */
+/* True: the arena has huge pages. */
 static bool open_huge(struct arena *arena)
 {
 	if (open_memory(arena, MFD_HUGETLB))
@@ -144,8 +145,8 @@ static int open_small(struct arena *arena)
 	if (rc) {
 		ctl_log(CTL_LOG_ERROR, "no memory for an arena of %llu KiB: %s; %s",
 			(unsigned long long)(arena->bytes >> 10), strerror(-rc),
-			rc == -EFBIG ? "raise the limit of file sizes ('ulimit -f'), which holds "
-				       "for shared memory, too"
+			rc == -EFBIG ? "raise the limit of file sizes ('ulimit -f'), which "
+				       "limits shared memory, too"
 				     : "choose a smaller one with --arena or RXE_DM_ARENA");
 		return rc;
 	}
@@ -185,11 +186,11 @@ int arena_init(struct arena *ret, uint64_t bytes, enum ctl_arena_pages pages)
 			     : open_small(&arena);
 		break;
 	case CTL_PAGES_HUGE:
-		snprintf(arena.why, sizeof(arena.why), "huge ones asked for");
+		snprintf(arena.why, sizeof(arena.why), "huge pages requested");
 		rc = demand_huge(&arena, &pool);
 		break;
 	case CTL_PAGES_SMALL:
-		snprintf(arena.why, sizeof(arena.why), "small ones asked for");
+		snprintf(arena.why, sizeof(arena.why), "small pages requested");
 		rc = open_small(&arena);
 		break;
 	}
@@ -198,8 +199,8 @@ int arena_init(struct arena *ret, uint64_t bytes, enum ctl_arena_pages pages)
 	return rc;
 }
 
-/* A hole where the pages were; the next touch makes new ones. Part of a huge page that somebody holds is only cleared, and the
- * hugetlb pool promises nothing: so look whether there is a hole. */
+/* Punches a hole; the next access allocates new pages. The kernel only clears part of a huge page
+ * that is in use elsewhere, and hugetlb pools promise nothing: so the result is checked. */
 bool arena_renew(const struct arena *arena, uint64_t offset, uint64_t len)
 {
 	off_t data;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The memory behind a device's DM: one memfd, pinned as far as the machine lets us. */
+/* The memory behind a device's DMs: one memfd, locked in memory up to RLIMIT_MEMLOCK. */
 #ifndef RXE_DM_SERVER_ARENA_H
 #define RXE_DM_SERVER_ARENA_H
 
@@ -12,31 +12,33 @@
 struct arena {
 	int fd;
 	uint8_t *base;
-	uint64_t bytes;	 /* what is granted from */
-	uint64_t mapped; /* the same, rounded up to the page size */
+	uint64_t bytes;	 /* size as configured */
+	uint64_t mapped; /* size, rounded up to whole pages */
 	uint64_t page;
-	uint64_t locked; /* bytes that stay in memory once used */
-	char kind[24];	 /* for people */
-	char why[64];	 /* for people: why pages of this kind */
+	uint64_t locked; /* bytes that are never swapped, once used */
+	char kind[24];	 /* kind of pages, for messages */
+	char why[64];	 /* reason for this kind, for messages */
 };
 
-/* The machine's pool of huge pages, of the size that a descriptor gets by default. */
+/* The machine's pool of huge pages of the default size. */
 struct arena_pool {
-	uint64_t page_bytes; /* 0: there is none, or /proc does not say */
-	uint64_t free;	     /* pages that nobody has, nor has reserved */
+	uint64_t page_bytes; /* 0: no pool, or /proc does not tell */
+	uint64_t free;	     /* pages neither in use nor reserved */
 };
 
-/* Whether CTL_PAGES_AUTO takes huge pages: where as many stay free as are taken. The pool was reserved for somebody, in most cases
- * the program under test, and this leaves it half at least, whatever its size; and the next server half of that. ret_why says it to
- * people. Pure. */
+/* Decides whether CTL_PAGES_AUTO takes huge pages: yes if as many stay free as are taken. Most
+ * pools are reserved for the program under test, which keeps at least half of the free pages.
+ * ret_why explains the decision. Pure. */
 bool arena_spares_pool(const struct arena_pool *pool, uint64_t bytes, char *ret_why,
 		       size_t why_bytes);
 
-/* 0 or a negative errno, explained on the log. Costs no memory yet: pages come when they are used. */
+/* 0 or a negative errno, explained on the log. Allocates no pages: the first access to each page
+ * does. */
 int arena_init(struct arena *ret, uint64_t bytes, enum ctl_arena_pages pages);
 void arena_fini(struct arena *arena);
-/* Fresh pages for this range, whole pages of the system's size: somebody may hold the old ones by a dmabuf, and keeps them.
- * False: the old ones are still there, and the range must not be given to anybody else. */
+/* Replaces the pages of a range (whole pages of the system's size); the holder of a dmabuf keeps
+ * the old ones. False: the old pages are still in place, and the range must not be granted
+ * again. */
 bool arena_renew(const struct arena *arena, uint64_t offset, uint64_t len);
 
 #endif

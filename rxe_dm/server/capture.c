@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-/* Captures begin and end: memory for the rings, and word of it to every process of the device. Several captures share the rings;
- * what any of them wants is written. */
+/* Begin and end of captures: memory for the rings, and a message to every process of the device.
+ * Several captures share the rings, which hold what any of them wants. */
 #include "rxe_dm/server/capture.h"
 
 #include <errno.h>
@@ -27,7 +27,8 @@ void capture_tell(const struct attachment *attachment)
 	const struct device *device = attachment->device;
 	const struct ctl_event event = { .type = CTL_EVENT_CAPTURE };
 
-	/* To a process that does not read its events it may not get through: the capture says whom it waits for. */
+	/* A process that does not read its events may miss the message: the capturing command names
+	 * such processes. */
 	if (device->capture_fd >= 0)
 		ctl_send(attachment->event_fd, &event, sizeof(event), &device->capture_fd, 1,
 			 MSG_DONTWAIT);
@@ -48,7 +49,7 @@ static void tell_all(const struct device *device)
 	}
 }
 
-/* Slot 0 is the server's own. Without it the capture lacks a few ACKs. */
+/* Slot 0 is the server's. Without this ring the capture lacks the ACKs that the server sends. */
 static void open_own_ring(struct device *device, uint32_t ring_bytes)
 {
 	struct capture_writer *writer = (struct capture_writer *)calloc(1, sizeof(*writer));
@@ -67,7 +68,7 @@ static void open_own_ring(struct device *device, uint32_t ring_bytes)
 	device->capture_writer = writer;
 }
 
-/* Pages that nobody writes to are never there, so a ring for each slot costs nothing. */
+/* Pages that are never written are never allocated, so a ring for each slot costs nothing. */
 static int open_rings(struct device *device, uint32_t ring_bytes)
 {
 	const size_t bytes = capture_ring_offset(ring_bytes, RXE_MAX_SLOTS);
@@ -121,7 +122,7 @@ void capture_own(const struct device *device, const struct gid *dst,
 
 	if (device->capture_writer)
 		write_down(device, &record, answer->packet,
-			   "in the place of a process that has gone");
+			   "sent by the server for a process that has exited");
 }
 
 static uint32_t qpn_of(const struct wire_arrival *arrival)
@@ -153,7 +154,7 @@ void capture_arrived(const struct device *device, const struct wire_arrival *arr
 		};
 
 		if (!gid_equal(&arrival->src, &device->gid))
-			write_down(device, &record, arrival->p, "to a process that has gone");
+			write_down(device, &record, arrival->p, "to a process that has exited");
 	}
 }
 
@@ -170,7 +171,7 @@ static void close_rings(struct device *device)
 	device->capture_fd = -1;
 }
 
-/* What all of them together want. */
+/* Combines what all captures want. */
 static void update_wants(struct device *device)
 {
 	const struct capture *capture;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* The server's part in captures: it makes the rings (net/link/capture/ring.h), hands them to the programs of the device and to
- * whoever captures, and takes them back with the last of these. Packets do not pass through it. */
+/* Captures: the server makes the rings (net/link/capture/ring.h), hands them to the programs of the
+ * device and to the capturing commands, and frees them with the last capture. Packets do not pass
+ * through the server. */
 #ifndef RXE_DM_SERVER_CAPTURE_H
 #define RXE_DM_SERVER_CAPTURE_H
 
@@ -18,9 +19,9 @@ struct capture {
 	struct ctl_msg_capture wants;
 };
 
-/* A process has come to the device: if anybody captures, it is told before anything else. */
+/* A process has attached: sends it the rings first, if a capture runs. */
 void capture_tell(const struct attachment *attachment);
-/* A packet that the server is about to send in the place of queue pair qpn of a process that has gone. */
+/* A packet that the server sends in place of queue pair qpn of a process that has exited. */
 struct capture_answer {
 	uint32_t qpn;
 	uint16_t src_port;
@@ -29,9 +30,9 @@ struct capture_answer {
 };
 void capture_own(const struct device *device, const struct gid *dst,
 		 const struct capture_answer *answer);
-/* What came for such a process, as far as its sender does not write it down. */
+/* Packets to such a process that their sender does not record itself. */
 void capture_arrived(const struct device *device, const struct wire_arrival *arrivals, uint32_t n);
-/* The connection goes, and its captures with it. */
+/* The connection closes: ends its captures. */
 void captures_end(struct conn *conn);
 
 #endif

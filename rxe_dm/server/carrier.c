@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-/* The kernel tells of every change of every interface; what it says is only taken as a reason to look at ours. An interface that went
- * and came again under the same name is another one: packet sockets do not follow. */
+/* The kernel reports every change of every interface; each report only triggers a check of the
+ * device's interface. An interface that was deleted and created again under the same name is a
+ * different one: packet sockets do not follow it. */
 #include "rxe_dm/server/carrier.h"
 
 #include <linux/ethtool.h>
@@ -17,15 +18,17 @@
 #include "rxe_dm/server/device.h"
 #include "rxe_dm/server/instance.h"
 
-#define MESSAGES 64 /* a turn */
+#define MESSAGES 64 /* read in one turn */
 
-/* Asked of the driver: IFF_RUNNING follows only after up to a second, and who has just set an interface up may go on. */
+/* Asks the driver: IFF_RUNNING follows a change after up to a second, too late for a script that
+ * has just set the interface up. */
 static bool has_carrier(int fd, struct ifreq *req)
 {
 	struct ethtool_value value = { .cmd = ETHTOOL_GLINK };
 
 	req->ifr_data = (char *)&value;
-	return ioctl(fd, SIOCETHTOOL, req) || value.data; /* one that cannot say has */
+	return ioctl(fd, SIOCETHTOOL, req) ||
+	       value.data; /* a driver without the call counts as up */
 }
 
 static bool is_there(int fd, uint32_t if_index)
@@ -37,7 +40,7 @@ static bool is_there(int fd, uint32_t if_index)
 	return (req.ifr_flags & IFF_UP) && has_carrier(fd, &req);
 }
 
-static void look(struct device *device)
+static void update(struct device *device)
 {
 	device->no_carrier = !is_there(device->carrier.fd, device->if_index);
 	(void)fault_device_run(device, clock_now_ns());
@@ -49,11 +52,12 @@ static void changed(struct loop_source *source, uint32_t events)
 
 	(void)events;
 	for (int i = 0; i < MESSAGES; i++) {
-		/* ENOBUFS too: something was missed, so look. */
+		/* ENOBUFS ends the loop too: reports were lost, and the check below replaces
+		 * them. */
 		if (recv(source->fd, bytes, sizeof(bytes), MSG_DONTWAIT) < 0)
 			break;
 	}
-	look(container_of(source, struct device, carrier));
+	update(container_of(source, struct device, carrier));
 }
 
 void carrier_open(struct device *device)
@@ -70,7 +74,7 @@ void carrier_open(struct device *device)
 		close(fd);
 		return;
 	}
-	look(device);
+	update(device);
 }
 
 void carrier_close(struct device *device)

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/* A device on an interface has that one's state: down, without a carrier or gone, the port is DOWN, which programs are told by
- * events, as an adapter tells of its cable. */
+/* The port of a device on an interface follows the interface: the port is DOWN while the interface
+ * is down, lacks a carrier or does not exist, and programs get the events of an adapter whose cable
+ * is pulled. */
 #ifndef RXE_DM_SERVER_CARRIER_H
 #define RXE_DM_SERVER_CARRIER_H
 
 struct device;
 
-/* Watch the interface. Best effort: where the kernel does not tell, the port stays as it is. */
+/* Watches the interface. Best effort: without notifications from the kernel the port stays as it
+ * is. */
 void carrier_open(struct device *device);
 void carrier_close(struct device *device);
 

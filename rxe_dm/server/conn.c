@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT
-/* Connections: hello, then request after request. Whatever does not follow the protocol is closed; nothing here waits. */
+/* Connections: a hello, then one request after the other. A client that breaks the protocol is
+ * disconnected; nothing here blocks. */
+#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -55,6 +57,7 @@ const struct serve_row serve_table[CTL_OP_END] = {
 
 static void end_call(struct call *call)
 {
+	assert(call->keep_out <= call->num_out && call->num_out <= CTL_MAX_FDS);
 	if (call->in_fd >= 0)
 		close(call->in_fd);
 	for (size_t i = call->keep_out; i < call->num_out; i++)
@@ -68,7 +71,7 @@ void conn_close(struct conn *conn)
 	struct instance *instance = conn->instance;
 	struct user *user, *next;
 
-	if (conn->later)
+	if (conn->pending)
 		end_call(&conn->call);
 	DL_FOREACH_SAFE2(conn->users, user, next, cnext)
 	context_drop_user(user);
@@ -83,12 +86,14 @@ void conn_close(struct conn *conn)
 		loop_del(&instance->loop, &conn->death);
 		close(conn->death.fd);
 	}
+	assert(!conn->users && !conn->captures && instance->num_conns > 0);
 	DL_DELETE(instance->conns, conn);
 	instance->num_conns--;
 	free(conn);
 }
 
-/* What the request names must be there, and the process a user of it. */
+/* Finds the device and context that the request names. The process must be a user of the
+ * context. */
 static int resolve(struct call *call, enum serve_needs needs)
 {
 	struct instance *instance = call->conn->instance;
@@ -124,17 +129,18 @@ static void run_call(struct conn *conn)
 	int status = resolve(call, row->needs);
 	int rc;
 
+	assert(row->serve);
 	if (status == 0)
 		status = row->serve(call);
 	if (status > 0) {
-		conn->later = status;
+		conn->pending = status;
 		return;
 	}
-	conn->later = 0;
+	conn->pending = 0;
 	rc = send_reply(call, status);
 	end_call(call);
 	if (rc)
-		conn_close(conn); /* it does not read its answers */
+		conn_close(conn); /* the client does not read its replies */
 }
 
 void conn_resume(struct conn *conn)
@@ -180,7 +186,7 @@ static void read_hello(struct conn *conn)
 	status = check_hello(&hello, n);
 	if (status == -EPROTO)
 		ctl_log(CTL_LOG_ERROR,
-			"process %d was refused: its library is version %.28s, protocol %u; this "
+			"refused process %d: its library is version %.28s, protocol %u; this "
 			"server is "
 			"version %s, protocol %u%s",
 			(int)conn->pid, hello.version, hello.protocol, RXE_DM_VERSION, CTL_PROTOCOL,
@@ -218,8 +224,8 @@ static void sock_ready(struct loop_source *source, uint32_t events)
 {
 	struct conn *conn = container_of(source, struct conn, sock);
 
-	if (!(events & EPOLLIN) || conn->later)
-		conn_close(conn); /* it left, or did not wait for its answer */
+	if (!(events & EPOLLIN) || conn->pending)
+		conn_close(conn); /* the client exited, or sent a request before the last reply */
 	else if (conn->role == 0)
 		read_hello(conn);
 	else
@@ -232,7 +238,8 @@ static void death_ready(struct loop_source *source, uint32_t events)
 	conn_close(container_of(source, struct conn, death));
 }
 
-/* A descriptor of the very process that connected, even if its number has been given to another one since. */
+/* Opens a pidfd of the process that connected. With SO_PEERPIDFD that is certain even if its PID
+ * was reused since. */
 static int open_pidfd(int sock, pid_t pid)
 {
 	socklen_t len = sizeof(int);
@@ -251,12 +258,13 @@ static bool admit(struct conn *conn)
 		return false;
 	if (uid != geteuid()) {
 		ctl_log(CTL_LOG_ERROR,
-			"process %d of user %u was refused: this is user %u's server",
+			"refused process %d of user %u: this server belongs to user %u",
 			(int)conn->pid, (unsigned int)uid, (unsigned int)geteuid());
 		return false;
 	}
 	conn->death.fd = open_pidfd(conn->sock.fd, conn->pid);
-	return conn->death.fd >= 0 || conn->pid == 0; /* 0: of a PID namespace that we do not see */
+	return conn->death.fd >= 0 ||
+	       conn->pid == 0; /* 0: a process of a PID namespace that is not visible here */
 }
 
 void conn_open(struct instance *instance, int fd)

@@ -19,26 +19,26 @@ struct instance;
 struct object;
 struct user;
 
-/* What a handler answers beside 0 and a negative errno: call me again, there is more to do now, or: when some time has
- * passed. The client waits meanwhile, nobody else does. */
-enum serve_later {
-	SERVE_MORE = 1,
-	SERVE_WAIT = 2,
+/* What a handler returns beside 0 and a negative errno: the loop calls it again, and serves other
+ * clients in between. */
+enum serve_result {
+	SERVE_MORE = 1, /* again at once: a large request is done in steps */
+	SERVE_WAIT = 2, /* again after some time: other processes must finish first */
 };
 
-/* The request under way, and its reply. Kept while a handler comes back to it. */
+/* The request in progress, and its reply. Kept until the handler returns 0 or an error. */
 struct call {
 	struct conn *conn;
 	struct ctl_request req;
 	struct ctl_reply reply;
-	int in_fd; /* came with it: a handler that keeps it sets -1 */
+	int in_fd; /* descriptor of the request; a handler that keeps it sets -1 */
 	int out_fd[CTL_MAX_FDS];
 	size_t num_out;
-	size_t keep_out; /* the first so many of out_fd stay the server's; the others are closed once sent */
+	size_t keep_out; /* number of out_fd that stay open; the others are closed once sent */
 	struct device *device;
-	struct context *context; /* NULL where the request needs none */
+	struct context *context; /* NULL: the request needs none */
 	struct user *user;
-	uint32_t made; /* handle, for handlers that come back */
+	uint32_t made; /* handle of the new object, between two calls of a handler */
 	uint64_t stamp, done;
 	uint64_t deadline_ns; /* 0: not set */
 };
@@ -52,24 +52,24 @@ struct conn {
 	uint32_t role; /* enum ctl_role; 0 before the hello */
 	struct user *users;
 	struct attachment *attached[CTL_DEVICE_MAX];
-	struct capture *captures; /* that it has asked for */
-	int later; /* enum serve_later: call is under way, and nothing is read meanwhile; 0: not */
+	struct capture *captures; /* captures that this connection has started */
+	int pending; /* enum serve_result: call is in progress, and nothing is read meanwhile; 0: none */
 	struct call call;
 };
 
-/* Takes the descriptor. */
+/* Takes over the descriptor. */
 void conn_open(struct instance *instance, int fd);
-/* Everything that the process held goes. */
+/* Frees everything that the process held. */
 void conn_close(struct conn *conn);
-/* Go on with the call under way. */
+/* Continues the call in progress. */
 void conn_resume(struct conn *conn);
 
-/* serve*.c */
+/* serve_*.c */
 typedef int (*serve_fn)(struct call *call);
 enum serve_needs {
 	NEEDS_NOTHING,
 	NEEDS_DEVICE,
-	NEEDS_CONTEXT, /* of which the process is a user */
+	NEEDS_CONTEXT, /* a context that the process has opened or imported */
 };
 struct serve_row {
 	serve_fn serve;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-/* Contexts, their users and their cmd_fds: who may come in, and when everything of a context is freed. */
+/* Contexts, their users and their cmd_fds: admission, and the end of a context. */
+#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -28,7 +29,8 @@ static void free_if_unused(struct context *context)
 		context_free(context);
 }
 
-/* Somebody holds a cmd_fd and asks who its context is: answer on the socket that came along. */
+/* A holder of a cmd_fd asks for its context: the answer goes to the socket that came with the
+ * question. */
 static void answer_introduce(struct cmd_end *end, const struct ctl_introduce *intro, ssize_t n,
 			     int fd)
 {
@@ -60,7 +62,7 @@ static void end_ready(struct loop_source *source, uint32_t events)
 			close(fd);
 		}
 		if (n != 0)
-			return; /* 0: an empty message, or the end; the event tells which */
+			return; /* 0: an empty message or the end; events says which */
 	}
 	if (events & (EPOLLHUP | EPOLLERR)) {
 		end_close(end);
@@ -68,7 +70,8 @@ static void end_ready(struct loop_source *source, uint32_t events)
 	}
 }
 
-/* A pair whose far end becomes a cmd_fd. Ours has a name, by which a cmd_fd is recognised before anything is said to it. */
+/* Makes a socket pair whose far end becomes a cmd_fd. The near end has a name, by which a process
+ * recognizes a cmd_fd. */
 static int open_end(struct context *context, int *ret_cmd_fd)
 {
 	struct instance *instance = context->device->instance;
@@ -137,7 +140,7 @@ int context_join(struct context *context, struct conn *conn, int *ret_cmd_fd)
 	if (!user)
 		user = add_user(context, conn);
 	if (!user) {
-		close(*ret_cmd_fd); /* our end sees it */
+		close(*ret_cmd_fd); /* closes the server's end too, at its next event */
 		return -ENOMEM;
 	}
 	user->refs++;
@@ -171,6 +174,7 @@ int context_open(struct device *device, struct conn *conn, struct context **ret,
 
 void context_leave(struct user *user)
 {
+	assert(user->refs > 0);
 	if (--user->refs == 0)
 		context_drop_user(user);
 }
@@ -201,6 +205,7 @@ void context_drop_user(struct user *user)
 
 	free_owned(user);
 	DL_FOREACH_SAFE (user->uses, use, next) {
+		assert(use->pd->refs >= use->count);
 		use->pd->refs -= use->count;
 		free(use);
 	}
@@ -210,7 +215,7 @@ void context_drop_user(struct user *user)
 	free_if_unused(context);
 }
 
-/* Regions first, then what they stand on. */
+/* Regions first, then the objects that they use. */
 static void free_objects(struct context *context)
 {
 	static const enum ctl_kind order[] = { CTL_KIND_MR,   CTL_KIND_UMEM, CTL_KIND_DM,
@@ -243,6 +248,7 @@ void context_free(struct context *context)
 		DL_DELETE2(user->conn->users, user, cprev, cnext);
 		free(user);
 	}
+	assert(!context->objects && context->self->refs == 0);
 	DL_DELETE(device->contexts, context);
 	object_free(&device->objects, context->self);
 	free(context);

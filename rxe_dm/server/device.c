@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* A device comes up: address, receive sockets, arena, shared memory; and goes, which its processes are told. */
+/* Start and end of a device: address, receive sockets, arena, shared memory. */
 #include <errno.h>
 #include <fcntl.h>
 #include <infiniband/verbs.h>
@@ -23,10 +23,10 @@
 #include "rxe_dm/server/resting.h"
 #include "rxe_dm/server/time_wait.h"
 
-#define DM_GRANULE    4096 /* a DM has pages of its own: so one can be given out as a descriptor */
-#define STRAYS_A_TURN 64
+#define DM_GRANULE    4096 /* bytes; a DM has whole pages, so that a dmabuf can name them */
+#define STRAYS_A_TURN 64   /* packets read in one turn */
 
-/* Nobody but us writes the header and the tables (clients map them read-only), and nobody can cut the file short. */
+/* Clients map the header and the tables read-only. The seals keep them from truncating the file. */
 static int open_shared(struct device *device)
 {
 	size_t bytes = sizeof(struct ctl_shared);
@@ -80,7 +80,7 @@ static void count_stray(struct device *device)
 	counters->rcvd_dropped++;
 }
 
-/* A datagram for nobody: count it, so that the socket does not stay full. */
+/* Reads and counts datagrams to no process, so that the socket does not stay full. */
 static void strays_ready(struct loop_source *source, uint32_t events)
 {
 	struct device *device = container_of(source, struct device, strays);
@@ -94,7 +94,7 @@ static void strays_ready(struct loop_source *source, uint32_t events)
 	}
 }
 
-/* On an interface: the same, and the link answers the neighbours' questions while it looks. */
+/* As strays_ready(), on an interface: link_veth_recv() also answers ARP and neighbor discovery. */
 static void frames_ready(struct loop_source *source, uint32_t events)
 {
 	struct device *device = container_of(source, struct device, strays);
@@ -106,8 +106,9 @@ static void frames_ready(struct loop_source *source, uint32_t events)
 		count_stray(device);
 }
 
-/* An EUI-64 that is the same at each start, with the bit of locally given ones: from the address, the device and the
- * machine. index UINT32_MAX: the image that all devices of the instance share. */
+/* Makes an EUI-64, locally administered and the same at each start, from the machine, the device
+ * and its address. index UINT32_MAX: the system image GUID, which all devices of the instance
+ * share. */
 static uint64_t make_guid(const struct device *device, uint32_t index)
 {
 	uint64_t hash = 0xcbf29ce484222325u; /* FNV-1a */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* One device of an instance: its address and receive sockets, its memory, and who has a slot on it. */
+/* One device of an instance: its address and receive sockets, its memory, and the slots of its
+ * processes. */
 #ifndef RXE_DM_SERVER_DEVICE_H
 #define RXE_DM_SERVER_DEVICE_H
 
@@ -30,11 +31,12 @@ struct attachment {
 	struct device *device;
 	struct conn *conn;
 	uint32_t slot;
-	int event_fd; /* our end: records for the process */
-	int lost_fd;  /* on an interface: its receive socket, to see what is lost in it; else -1 */
+	int event_fd; /* the server's end: events to the process */
+	int lost_fd; /* on an interface: a copy of its receive socket, for the drop count; else -1 */
 };
 
-/* A device on an Ethernet interface. The server's own end has slot 0: it answers those who ask for the address. */
+/* A device on an Ethernet interface. The server's own link has slot 0, and answers ARP and neighbor
+ * discovery. */
 struct device_veth {
 	struct link *link;
 	int rx_fd, tx_fd;
@@ -48,13 +50,13 @@ struct device {
 	uint32_t index;
 	struct gid gid;
 	int address_lock;	     /* holds \0rxe_dm/4791/ADDRESS */
-	struct loop_source greeters; /* ... whoever connects to it */
-	uint32_t foreign_before;     /* packets of strangers on this host, at the last look */
+	struct loop_source greeters; /* connections to that name (local_peers.h) */
+	uint32_t foreign_before;     /* foreign drops at the last update (lost.h) */
 	enum ctl_link link;
 	struct udp_group group;	    /* CTL_LINK_UDP */
 	struct device_veth veth;    /* CTL_LINK_ETHERNET */
-	struct loop_source strays;  /* slot 0's socket, or its end of the link */
-	struct loop_source carrier; /* CTL_LINK_ETHERNET: what the kernel tells of interfaces */
+	struct loop_source strays;  /* slot 0's socket or link: packets to no process */
+	struct loop_source carrier; /* CTL_LINK_ETHERNET: the kernel's reports on interfaces */
 	bool no_carrier;
 	uint32_t slots, rcvbuf;
 	uint32_t max_mtu, if_index;
@@ -68,20 +70,20 @@ struct device {
 	struct grace grace;
 	struct keys keys;
 	struct objects objects;
-	uint32_t last_xrcd; /* numbers of XRC domains given so far */
+	uint32_t last_xrcd; /* number of the XRC domain made last */
 	struct attachment *slot[RXE_MAX_SLOTS];
-	uint32_t free_slots[RXE_MAX_SLOTS]; /* ring: the one free for longest comes first */
+	uint32_t free_slots[RXE_MAX_SLOTS]; /* ring: the slot free for longest comes first */
 	uint32_t first_free, num_free;
 	struct context *contexts;
-	struct capture *captures;	   /* who captures */
-	struct capture_area *capture_area; /* ... the first page of the rings, while anybody does */
-	struct capture_writer *capture_writer; /* ... for what the server itself sends */
+	struct capture *captures;	       /* captures that run */
+	struct capture_area *capture_area;     /* first page of the rings; NULL: no capture runs */
+	struct capture_writer *capture_writer; /* for packets that the server itself sends */
 	int capture_fd;
-	uint32_t lost_before[RXE_MAX_SLOTS]; /* what its socket had lost at the last look */
-	uint32_t num_faults;		     /* rules in the shared memory */
+	uint32_t
+		lost_before[RXE_MAX_SLOTS]; /* drop count of the slot's socket at the last update */
+	uint32_t num_faults;		    /* rules in the shared memory */
 	struct gone *gone; /* processes that have gone, and are answered for; NULL: none */
-	struct fault_timer fault_timers
-		[FAULT_MAX_RULES]; /* by their places there: those of the device itself */
+	struct fault_timer fault_timers[FAULT_MAX_RULES]; /* by place: rules of the device itself */
 };
 
 /* 0, or a negative errno that has been explained on the log. */
@@ -90,20 +92,22 @@ void device_fini(struct device *device);
 
 /* slot.c */
 void slots_init(struct device *device);
-/* A slot for the process of this connection, drained; *ret_event_fd is the client's end. -ENOSPC: none is free. */
+/* Takes a slot for the process of this connection, and empties its socket. *ret_event_fd is the
+ * client's end. -ENOSPC: none is free. */
 int slot_take(struct device *device, struct conn *conn, int *ret_event_fd);
 void slot_give(struct attachment *attachment);
 
-/* address.c: an address of its own, and the link by which it is reached. */
+/* address.c: the address, and the link that serves it. */
 int address_open(struct device *device, const struct ctl_settings *settings);
 void address_close(struct device *device);
 
-/* veth.c, or veth_without.c in a build without libpcap: a device on an interface. Failures are explained on the log. */
+/* ethernet.c, or ethernet_without.c in a build without libpcap: a device on an interface. Failures
+ * are explained on the log. */
 int veth_open(struct device *device, const struct ctl_settings *settings);
 void veth_close(struct device *device);
-/* A pair of sockets for a process, which become the caller's. */
+/* Opens a pair of sockets for a process. The caller closes them. */
 int veth_open_slot(struct device *device, uint32_t slot, int *ret_rx_fd, int *ret_tx_fd);
-/* The same, for the server itself, with a link on it. */
+/* As veth_open_slot(), with a link on the pair, for the server itself. */
 int veth_open_link(struct device *device, uint32_t slot, struct link **ret, int *ret_rx_fd,
 		   int *ret_tx_fd);
 

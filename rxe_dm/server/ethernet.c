@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* A device on a veth (or any Ethernet interface): the server, which may open packet sockets, opens a pair with a filter for each
- * process's slot and keeps one for itself, by which it answers ARP and neighbour discovery and counts what is for nobody.
+/* A device on a veth, or any Ethernet interface. Only the server has the right to open packet
+ * sockets: it opens a pair with a filter for each process's slot, and keeps a pair for itself, on
+ * which it answers ARP and neighbor discovery and counts packets to no process.
  *
- * A process needs no privilege to use its pair. What it sends is not looked at: whoever may use the device may send any frame
- * on the interface, so the server's user decides who that is. */
+ * A process needs no privilege to use its pair, and its frames are not checked: every user of the
+ * device may send any frame on the interface, so the server's user decides who that is. */
 #include <errno.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -14,13 +15,13 @@
 #include "net/link/udp/address.h"
 #include "rxe_dm/server/device.h"
 
-static void failure_says(void *arg, const char *line)
+static void log_failure(void *arg, const char *line)
 {
 	(void)arg;
 	ctl_log(CTL_LOG_ERROR, "%s", line);
 }
 
-static void link_says(void *arg, const char *line)
+static void log_link(void *arg, const char *line)
 {
 	(void)arg;
 	ctl_log(CTL_LOG_NOTICE, "%s", line);
@@ -33,14 +34,14 @@ int veth_open_slot(struct device *device, uint32_t slot, int *ret_rx_fd, int *re
 		.gid = device->gid,
 		.slot = slot,
 		.slots = device->slots,
-		.log = failure_says,
+		.log = log_failure,
 	};
 
 	memcpy(filter.mac, device->veth.mac, sizeof(filter.mac));
 	return ethernet_open_sockets(&filter, ret_rx_fd, ret_tx_fd);
 }
 
-/* An address that the kernel has it would answer for as well, with another MAC. */
+/* The kernel would answer for an address of its own too, with another MAC. */
 static int check_address(const struct device *device)
 {
 	char text[CTL_GID_STR_MAX];
@@ -61,7 +62,7 @@ static int check_mtu(struct device *device)
 	if (device->max_mtu)
 		return 0;
 	ctl_log(CTL_LOG_ERROR,
-		"the MTU of %s has no room for the smallest packets: 'ip link set %s mtu 1500'",
+		"the MTU of %s is too small for RoCE packets: 'ip link set %s mtu 1500'",
 		device->if_name, device->if_name);
 	return -EMSGSIZE;
 }
@@ -77,7 +78,7 @@ static int open_link(const struct device *device, uint32_t slot, int rx_fd, int 
 		.gateway = veth->gateway,
 		.slot = slot,
 		.answers = slot == 0,
-		.log = link_says,
+		.log = log_link,
 	};
 	int rc = ethernet_port_sockets(&cfg.port, rx_fd, tx_fd);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Devices on an interface, in a build without libpcap: there are none, and who asks for one is told. */
+/* A build without libpcap refuses devices on an interface, and says why. */
 #include <errno.h>
 
 #include "lib/control/log.h"

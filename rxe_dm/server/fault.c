@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-/* Rules come and go: written between two odd moments of the generation, so that a process never takes half of a change. */
+/* Rules are added and removed between two steps of the generation, so that a process never reads
+ * half of a change. */
 #include "rxe_dm/server/fault.h"
 
 #include <errno.h>
@@ -16,7 +17,7 @@
 
 #define FILE_MAX 65536
 
-/* The rule's number, or 0 when all places are taken. */
+/* Returns the rule's number, or 0: all places are taken. */
 static uint32_t add(struct device *device, const struct fault_rule *rule)
 {
 	struct ctl_faults *faults = &device->shared->faults;
@@ -46,8 +47,8 @@ static int serve_add(struct call *call)
 	return call->reply.made.handle ? 0 : -ENOSPC;
 }
 
-/* id 0: all. */
-static int drop(struct device *device, uint32_t id)
+/* Removes rule id; 0: all rules. */
+static int remove_rules(struct device *device, uint32_t id)
 {
 	struct ctl_faults *faults = &device->shared->faults;
 	int rc = id ? -ENOENT : 0;
@@ -70,8 +71,9 @@ int serve_fault(struct call *call)
 	switch (call->req.fault.what) {
 	case CTL_FAULT_ADD: return serve_add(call);
 	case CTL_FAULT_REMOVE:
-		return call->req.fault.id ? drop(call->device, call->req.fault.id) : -ENOENT;
-	case CTL_FAULT_CLEAR: return drop(call->device, 0);
+		return call->req.fault.id ? remove_rules(call->device, call->req.fault.id)
+					  : -ENOENT;
+	case CTL_FAULT_CLEAR: return remove_rules(call->device, 0);
 	}
 	return -EINVAL;
 }

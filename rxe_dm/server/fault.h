@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The server's part in faults: it keeps the rules of each device in the shared memory, where its processes find them. */
+/* Fault rules: the server keeps the rules of each device in shared memory, where the device's
+ * processes read them. */
 #ifndef RXE_DM_SERVER_FAULT_H
 #define RXE_DM_SERVER_FAULT_H
 
@@ -7,9 +8,10 @@
 
 struct device;
 
-/* Rules from a file, all or none. 0, or a negative errno that has been explained on the log. */
+/* Adds the rules of a file, all or none. 0, or a negative errno that has been explained on the
+ * log. */
 int faults_load(struct device *device, const char *path);
-/* What the process of a slot that goes has counted. */
+/* The slot's process exits: adds its counts to the sums. */
 void faults_retire(struct device *device, uint32_t slot);
 
 #endif

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-/* What the device is follows from the rules that hold, and from its interface: its port is down while any says so, its GID table is the
- * one it came up with, changed by each in turn. So rules may overlap, and end in any order. */
+/* The device's state is computed from the active rules and its interface: the port is down while
+ * any of them says so; the GID table is the initial one, changed by each active rule in turn. So
+ * rules may overlap, and end in any order. */
 #include "rxe_dm/server/fault_device.h"
 
 #include <infiniband/verbs.h>
@@ -14,14 +15,14 @@
 
 #define NSEC_PER_MSEC 1000000ull
 
-/* What processes are to see. */
+/* The state that processes see. */
 struct state {
 	uint32_t port; /* enum ibv_port_state */
 	bool is_fatal, is_silent;
 	struct gid gids[RXE_MAX_GIDS];
 };
 
-static_assert(FAULT_GIDS == RXE_MAX_GIDS, "what a rule may name");
+static_assert(FAULT_GIDS == RXE_MAX_GIDS, "every index that a rule may name");
 
 static bool is_ours(enum fault_action action)
 {
@@ -46,7 +47,7 @@ static bool has_gid(const struct state *state, const struct gid *gid)
 	return false;
 }
 
-/* The place of the oldest rule behind number id, or FAULT_MAX_RULES. */
+/* Returns the place of the oldest rule with a number above id, or FAULT_MAX_RULES. */
 static uint32_t next_place(const struct ctl_faults *faults, uint32_t id)
 {
 	uint32_t ret = FAULT_MAX_RULES;
@@ -92,7 +93,7 @@ static void present(const struct device *device, struct state *ret)
 	memcpy(ret->gids, shared->gids, sizeof(ret->gids));
 }
 
-static void say(struct device *device, enum ibv_event_type type, const char *what)
+static void announce(struct device *device, enum ibv_event_type type, const char *what)
 {
 	ctl_log(CTL_LOG_NOTICE, "rxe_dm%u: %s", device->index, what);
 	event_send(device, type);
@@ -113,7 +114,7 @@ void fault_device_end_change(struct device *device)
 	atomic_fetch_add(&faults->generation, 1);
 }
 
-/* Events come when all that they tell of can be seen. */
+/* Events are sent after the state they report is visible. */
 static void become(struct device *device, const struct state *was, const struct state *to)
 {
 	struct ctl_shared *shared = device->shared;
@@ -125,23 +126,23 @@ static void become(struct device *device, const struct state *was, const struct 
 		atomic_fetch_add(&shared->faults.fatal, 1);
 	memcpy(shared->gids, to->gids, sizeof(shared->gids));
 	fault_device_end_change(device);
-	/* Whoever is silent answers nobody's questions either. */
+	/* A silent device answers neither ARP nor neighbor discovery. */
 	if (device->veth.link)
 		ethernet_answer(device->veth.link, !to->is_silent);
 
 	if (to->is_fatal && !was->is_fatal)
-		say(device, IBV_EVENT_DEVICE_FATAL, "a fault rule makes the device fatal");
+		announce(device, IBV_EVENT_DEVICE_FATAL, "a fault rule makes the device fatal");
 	if (!to->is_fatal && was->is_fatal)
-		ctl_log(CTL_LOG_NOTICE, "rxe_dm%u: the device is back, for new contexts",
+		ctl_log(CTL_LOG_NOTICE, "rxe_dm%u: the device works again, for new contexts",
 			device->index);
 	if (memcmp(was->gids, to->gids, sizeof(was->gids)) != 0)
-		say(device, IBV_EVENT_GID_CHANGE, "the GID table changes by a fault rule");
+		announce(device, IBV_EVENT_GID_CHANGE, "the GID table changes by a fault rule");
 	if (to->port != was->port && to->port == IBV_PORT_DOWN && !to->is_fatal)
-		say(device, IBV_EVENT_PORT_ERR,
-		    to->is_silent ? "a fault rule takes the port down"
-				  : "the port is down: so is its interface, or it has gone");
+		announce(device, IBV_EVENT_PORT_ERR,
+			 to->is_silent ? "a fault rule takes the port down"
+				       : "the port is down: its interface is down or was deleted");
 	if (to->port != was->port && to->port == IBV_PORT_ACTIVE)
-		say(device, IBV_EVENT_PORT_ACTIVE, "the port is up again");
+		announce(device, IBV_EVENT_PORT_ACTIVE, "the port is up again");
 }
 
 static void step(struct device *device, uint32_t place, uint64_t now_ns)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* When is nobody inside any more? Each process raises its slot's gauge around key lookup and access. What was taken away
- * before a gauge was seen at zero cannot be in use by that process. */
+/* Grace periods. Each process raises its slot's gauge around a key lookup and the access that
+ * follows. A key or handle that was cleared before the gauge was seen at zero is no longer in use
+ * by that process. */
 #ifndef RXE_DM_SERVER_GRACE_H
 #define RXE_DM_SERVER_GRACE_H
 
@@ -13,16 +14,17 @@
 
 struct grace {
 	struct ctl_shared *shared;
-	uint64_t now;		       /* counts what was taken away */
-	uint64_t clear[RXE_MAX_SLOTS]; /* its gauge was seen at zero when now had this value */
+	uint64_t now;		       /* number of keys and handles cleared so far */
+	uint64_t clear[RXE_MAX_SLOTS]; /* value of now when the gauge was last seen at zero */
 	bool watched[RXE_MAX_SLOTS];   /* slots with a process */
 };
 
 void grace_watch(struct grace *grace, uint32_t slot);
 void grace_unwatch(struct grace *grace, uint32_t slot);
-/* A key or handle has just been cleared: returns the stamp to ask with. */
+/* Call after a key or handle was cleared: returns the stamp for grace_over(). */
 uint64_t grace_begin(struct grace *grace);
-/* Has every process been seen outside since? except: a slot that answers for itself, or GRACE_NOBODY. */
+/* True: no process can still use what was cleared before the stamp. except: a slot that is not
+ * checked, or GRACE_NOBODY. */
 bool grace_over(struct grace *grace, uint64_t stamp, uint32_t except);
 
 #endif

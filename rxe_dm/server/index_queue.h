@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* A queue of freed table indexes: the index that rests longest is used again first. Holds each index at most once. */
+/* A queue of freed table indexes: the index that rests longest is used again first. Holds each
+ * index at most once. */
 #ifndef RXE_DM_SERVER_INDEX_QUEUE_H
 #define RXE_DM_SERVER_INDEX_QUEUE_H
 

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT
-/* The server of one instance: it takes the name first, so that of two only one goes on, then brings its devices up. */
+/* Start, service and end of an instance. The server binds the name first, so that only one of two
+ * goes on, then starts its devices. */
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <infiniband/verbs.h>
@@ -25,13 +27,12 @@
 #include "rxe_dm/server/resting.h"
 #include "rxe_dm/server/time_wait.h"
 
-#define NSEC_PER_SEC 1000000000ull
-#define FIRST_CLIENT_NS                                                                            \
-	(5 * NSEC_PER_SEC) /* a server that was just started waits at least so long */
-#define FDS_OF_OUR_OWN 64u
-#define NAME_TRIES     200
-#define NAME_PAUSE_MS  10
-#define FDS_OF_DEVICE  8u /* beside its slots: sockets, memory, its address */
+#define NSEC_PER_SEC	1000000000ull
+#define FIRST_CLIENT_NS (5 * NSEC_PER_SEC) /* shortest wait of a new server for its first program */
+#define SERVER_FDS	64u
+#define NAME_TRIES	200
+#define NAME_PAUSE_MS	10
+#define DEVICE_FDS	8u /* without slots: sockets, memory, address */
 
 static void listener_ready(struct loop_source *source, uint32_t events)
 {
@@ -40,7 +41,8 @@ static void listener_ready(struct loop_source *source, uint32_t events)
 
 	(void)events;
 	if (fd < 0 && (errno == EMFILE || errno == ENFILE)) {
-		/* Take it only to close it: a connection nobody accepts would wake us for ever. */
+		/* Accept the connection and close it: left pending, it would keep the listener
+		 * readable forever. */
 		close(instance->spare_fd);
 		fd = accept4(source->fd, NULL, NULL, SOCK_CLOEXEC);
 		if (fd >= 0)
@@ -96,8 +98,8 @@ static int ask_holder(const struct ctl_name *name, pid_t *ret_pid, uid_t *ret_ui
 	return rc;
 }
 
-/* Someone has our name: one of ours, or a squatter? */
-static enum instance_result who_is_there(const struct ctl_name *name, const char *instance)
+/* The name is taken: by another server of this user, or by some other process? */
+static enum instance_result explain_holder(const struct ctl_name *name, const char *instance)
 {
 	pid_t pid = 0;
 	uid_t uid = 0;
@@ -120,8 +122,8 @@ static enum instance_result who_is_there(const struct ctl_name *name, const char
 	return INSTANCE_FAILED;
 }
 
-/* Binds the name. Of several servers that start at once the others wait here until the first, which has bound it, listens or
- * has ended. -EADDRINUSE: someone listens, or does not even after that. */
+/* Binds the name. Of several servers that start at once, one binds it and the others wait here
+ * until that one listens or has exited. -EADDRINUSE: another process holds the name. */
 static int bind_name(int fd, const struct ctl_name *name)
 {
 	pid_t pid;
@@ -158,16 +160,16 @@ static enum instance_result take_name(struct instance *instance)
 	if (fd >= 0)
 		close(fd);
 	if (rc == -EADDRINUSE)
-		return who_is_there(&name, instance->settings.instance);
+		return explain_holder(&name, instance->settings.instance);
 	ctl_log(CTL_LOG_ERROR, "no control socket: %s", strerror(-rc));
 	return INSTANCE_FAILED;
 }
 
-/* As many descriptors as we may have; fewer slots where that is too few. */
+/* Raises the limit of descriptors to its maximum, and reduces the slots where that is too low. */
 static void fit_slots(struct ctl_settings *settings)
 {
 	struct rlimit limit;
-	uint32_t room, own;
+	uint32_t programs, own;
 
 	if (getrlimit(RLIMIT_NOFILE, &limit))
 		return;
@@ -175,16 +177,16 @@ static void fit_slots(struct ctl_settings *settings)
 	setrlimit(RLIMIT_NOFILE, &limit);
 	if (getrlimit(RLIMIT_NOFILE, &limit) || limit.rlim_cur > 1u << 20)
 		return;
-	/* A program costs its connection, its pidfd and one to spare; on each device a socket, events, and a cmd_fd (on an
-	 * interface less: its sockets are not kept). */
-	own = FDS_OF_OUR_OWN + FDS_OF_DEVICE * (settings->devices - 1);
-	room = limit.rlim_cur > own ? (uint32_t)limit.rlim_cur - own : 0;
-	room /= 3 + 3 * settings->devices;
-	if (room >= settings->slots)
+	/* Each program needs a connection, a pidfd and a spare; on each device a socket, an event
+	 * socket and a cmd_fd (on an interface fewer: the server does not keep its sockets). */
+	own = SERVER_FDS + DEVICE_FDS * (settings->devices - 1);
+	programs = limit.rlim_cur > own ? (uint32_t)limit.rlim_cur - own : 0;
+	programs /= 3 + 3 * settings->devices;
+	if (programs >= settings->slots)
 		return;
-	settings->slots = room < 2 ? 2 : room;
+	settings->slots = programs < 2 ? 2 : programs;
 	ctl_log(CTL_LOG_NOTICE,
-		"room for %u programs at once on a device, since %u descriptors are the limit "
+		"at most %u programs at once on a device, because of the limit of %u descriptors "
 		"('ulimit -Hn')",
 		settings->slots - 1, (unsigned int)limit.rlim_cur);
 }
@@ -255,26 +257,27 @@ static void check_idle(struct instance *instance)
 	}
 }
 
-/* Calls that come back: those with more to do at once, and those that wait for others. */
+/* Resumes calls that have more to do or wait for other processes. Returns the longest sleep in
+ * milliseconds, -1: none is open. */
 static int resume_calls(struct instance *instance)
 {
 	struct conn *conn, *next;
 	int timeout_ms = -1;
 
 	DL_FOREACH_SAFE (instance->conns, conn, next) {
-		if (conn->later)
+		if (conn->pending)
 			conn_resume(conn);
 	}
 	DL_FOREACH (instance->conns, conn) {
-		if (conn->later == SERVE_MORE)
+		if (conn->pending == SERVE_MORE)
 			timeout_ms = 0;
-		else if (conn->later == SERVE_WAIT && timeout_ms)
+		else if (conn->pending == SERVE_WAIT && timeout_ms)
 			timeout_ms = 1;
 	}
 	return timeout_ms;
 }
 
-/* Milliseconds until the linger time is over; -1: never. */
+/* Milliseconds until the linger time ends; -1: never. */
 static int linger_left_ms(const struct instance *instance)
 {
 	uint64_t end_ns, now_ns;
@@ -286,21 +289,21 @@ static int linger_left_ms(const struct instance *instance)
 	return end_ns <= now_ns ? 0 : (int)((end_ns - now_ns) / 1000000 % 1000000000) + 1;
 }
 
-static int shorter(int a_ms, int b_ms)
+static int earlier(int a_ms, int b_ms)
 {
 	if (a_ms < 0)
 		return b_ms;
 	return b_ms < 0 || a_ms < b_ms ? a_ms : b_ms;
 }
 
-/* Tell everybody that the devices are gone: queue pairs flush, nothing hangs. */
-static void say_goodbye(struct instance *instance)
+/* Reports the end of the devices to every process: queue pairs flush, and nothing hangs. */
+static void announce_end(struct instance *instance)
 {
 	for (uint32_t i = 0; i < instance->num_devices; i++) {
 		struct device *device = &instance->devices[i];
 
 		atomic_store(&device->shared->port_state, IBV_PORT_DOWN);
-		atomic_store(&device->shared->gone, 1);
+		atomic_store(&device->shared->ended, 1);
 		event_send(device, IBV_EVENT_DEVICE_FATAL);
 	}
 }
@@ -317,16 +320,16 @@ void instance_run(struct instance *instance)
 			break;
 		for (uint32_t i = 0; i < instance->num_devices; i++) {
 			if (resting_settle(&instance->devices[i]))
-				timeout_ms = shorter(timeout_ms, 10);
-			timeout_ms = shorter(timeout_ms,
+				timeout_ms = earlier(timeout_ms, 10);
+			timeout_ms = earlier(timeout_ms,
 					     gone_settle(&instance->devices[i], clock_now_ns()));
-			timeout_ms = shorter(timeout_ms, fault_device_run(&instance->devices[i],
+			timeout_ms = earlier(timeout_ms, fault_device_run(&instance->devices[i],
 									  clock_now_ns()));
 		}
-		if (loop_once(&instance->loop, shorter(timeout_ms, left_ms)) < 0)
+		if (loop_once(&instance->loop, earlier(timeout_ms, left_ms)) < 0)
 			break;
 	}
-	say_goodbye(instance);
+	announce_end(instance);
 }
 
 static void close_source(struct loop_source *source)
@@ -338,12 +341,13 @@ static void close_source(struct loop_source *source)
 
 void instance_fini(struct instance *instance)
 {
-	/* Who comes when the name is free starts another server, and that wants the addresses. */
+	/* Addresses first: a program that finds the name free starts a server, which needs them. */
 	for (uint32_t i = 0; i < instance->num_devices; i++)
 		address_close(&instance->devices[i]);
 	close_source(&instance->listener);
 	while (instance->conns)
 		conn_close(instance->conns);
+	assert(instance->num_conns == 0);
 	while (instance->num_devices)
 		device_fini(&instance->devices[--instance->num_devices]);
 	close_source(&instance->signals);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* One instance: a server process, its name, its devices and its clients. */
+/* One instance: its name, its devices, its clients, and the loop that serves them. */
 #ifndef RXE_DM_SERVER_INSTANCE_H
 #define RXE_DM_SERVER_INSTANCE_H
 
@@ -19,11 +19,11 @@ struct instance {
 	struct loop loop;
 	struct loop_source listener, signals;
 	struct local_peers local_peers;
-	int spare_fd; /* given up for a moment when no other descriptor is left */
-	uint64_t id;  /* random: tells one run of the server from the next */
+	int spare_fd; /* closed for a moment to accept and refuse a client when no descriptor is left */
+	uint64_t id; /* random: identifies this run of the server */
 	uint64_t serial;
 	uint64_t started_ns;
-	bool persistent;	/* until stop: does not linger */
+	bool persistent;	/* runs until 'rxe_dm stop' */
 	uint64_t idle_since_ns; /* UINT64_MAX: in use */
 	uint64_t linger_ns;
 	bool ending;
@@ -35,13 +35,13 @@ struct instance {
 
 enum instance_result {
 	INSTANCE_UP,
-	INSTANCE_BUSY,	 /* another server of this instance is there */
+	INSTANCE_BUSY,	 /* another server of this instance runs */
 	INSTANCE_FAILED, /* explained on the log */
 };
 
 enum instance_result instance_init(struct instance *ret, const struct ctl_settings *settings,
 				   bool persistent);
-/* Serve until stop, a signal, or the end of the linger time. */
+/* Serves until a stop request, a signal, or the end of the linger time. */
 void instance_run(struct instance *instance);
 void instance_fini(struct instance *instance);
 

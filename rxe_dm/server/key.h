@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* The only writer of the key table. A key is index << 16 | tag, both random: a guess hits with a probability of 1 in 2^32. A freed index
- * rests until no process can still read the entry and many other indexes have been used, and returns with another tag. */
+/* The only writer of the key table. A key is index << 16 | tag, both random: a guess hits with a
+ * probability of 1 in 2^32. A freed index rests until no process can still read the entry and many
+ * other indexes have been used, and returns with another tag. */
 #ifndef RXE_DM_SERVER_KEY_H
 #define RXE_DM_SERVER_KEY_H
 
@@ -25,12 +26,13 @@ struct keys {
 
 bool keys_init(struct keys *ret, struct rxe_mr_table *table, struct grace *grace);
 void keys_fini(struct keys *keys);
-/* Publishes an entry under a new key, and returns the key. 0: the table is full, or all free indexes still rest. */
+/* Publishes an entry under a new key, and returns the key. 0: the table is full, or all free
+ * indexes still rest. */
 uint32_t keys_grant(struct keys *keys, const struct rxe_mr *entry);
 /* As keys_grant(); the key's lowest byte is low. */
 uint32_t keys_grant_low(struct keys *keys, const struct rxe_mr *entry, uint8_t low);
-/* Change the entry of a key: keys_hide() makes the key dead and returns a stamp; after the stamp's grace period keys_show() publishes
- * the key again, with a new entry or as it was (NULL). */
+/* Change the entry of a key: keys_hide() makes the key dead and returns a stamp; after the stamp's
+ * grace period keys_show() publishes the key again, with a new entry or as it was (NULL). */
 uint64_t keys_hide(struct keys *keys, uint32_t key);
 void keys_show(struct keys *keys, uint32_t key, const struct rxe_mr *entry);
 /* The key is dead when this returns. Returns the stamp of its grace period. */

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: MIT
-/* The greetings of devices on one host, and the guard of their receive sockets that follows from them. */
+/* Greetings between the devices of one host, and the packet filter (guard) of the receive sockets
+ * that results. */
 #include "rxe_dm/server/local_peers.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,11 +21,12 @@
 #include "rxe_dm/server/device.h"
 #include "rxe_dm/server/instance.h"
 
-#define ANSWERS_MS  200 /* for all answers together: a server may be stopped */
+/* Time to wait for all answers together; a stopped server does not answer. */
+#define ANSWERS_MS  200
 #define NAME_PREFIX "rxe_dm/4791/"
 #define MAGIC	    "rxe_dmL1"
 
-/* Sent once by either side. */
+/* Each side sends one. */
 struct greeting {
 	char magic[8];
 	struct udp_local from;
@@ -33,7 +36,7 @@ static_assert(sizeof(struct greeting) == 8 + 16 + 2 * UDP_TX_SOCKETS, "no paddin
 struct local_peer {
 	struct local_peer *prev, *next;
 	struct loop_source source;
-	struct device *device; /* ours */
+	struct device *device; /* the device of this server */
 	bool awaited, known;
 	struct udp_local from;
 };
@@ -49,7 +52,8 @@ socklen_t local_peers_name(struct sockaddr_un *ret, const struct gid *gid)
 	return (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)len);
 }
 
-/* One of our users, or of those that we were told to admit. */
+/* True: the process at the other end belongs to this user, or to a user that --allow-users
+ * names. */
 static bool may_send(const struct ctl_settings *settings, int fd)
 {
 	uid_t uid;
@@ -79,7 +83,10 @@ static void guard(struct device *device)
 	}
 	rc = udp_group_guard(&device->group, known, n);
 	if (rc)
-		ctl_log(CTL_LOG_ERROR, "rxe_dm%u: packets of this host's devices are lost: %s",
+		ctl_log(CTL_LOG_ERROR,
+			"rxe_dm%u: the packet filter of its receive sockets could not be set, "
+			"packets of "
+			"other devices of this host are dropped: %s",
 			device->index, strerror(-rc));
 }
 
@@ -87,6 +94,7 @@ static void answered(struct local_peer *peer)
 {
 	struct local_peers *peers = &peer->device->instance->local_peers;
 
+	assert(!peer->awaited || peers->awaited > 0);
 	if (peer->awaited)
 		peers->awaited--;
 	peer->awaited = false;
@@ -128,7 +136,7 @@ static void peer_ready(struct loop_source *source, uint32_t events)
 	answered(peer);
 }
 
-/* Takes the socket. Both sides speak first, so none waits for the other. */
+/* Takes over the socket. Both sides send at once, so neither waits for the other. */
 static void peer_new(struct device *device, int fd, bool awaited)
 {
 	struct local_peers *peers = &device->instance->local_peers;
@@ -157,7 +165,7 @@ static void peer_new(struct device *device, int fd, bool awaited)
 	peers->count++;
 }
 
-/* Somebody came: a server, or one that wants to know who has the address (address.c). */
+/* A connection: from another server, or from one that asks who holds the address (address.c). */
 static void lock_ready(struct loop_source *source, uint32_t events)
 {
 	struct device *device = container_of(source, struct device, greeters);
@@ -205,8 +213,9 @@ static void greet_all(struct instance *instance)
 
 	if (!names) {
 		ctl_log(CTL_LOG_NOTICE,
-			"without /proc/net/unix devices that were started before on this host "
-			"cannot be found: their packets are dropped, unless --allow-users is all");
+			"cannot read /proc/net/unix, which lists the devices of this host: packets "
+			"of "
+			"devices that run already are dropped, unless --allow-users is all");
 		return;
 	}
 	while (fgets(line, sizeof(line), names)) {
@@ -279,7 +288,7 @@ void local_peers_close(struct device *device)
 	DL_FOREACH_SAFE (peers->list, peer, next) {
 		if (peer->device != device)
 			continue;
-		peer->known = false; /* the group may have gone */
+		peer->known = false; /* the group may be closed already */
 		peer_free(peer);
 	}
 	if (device->greeters.ready)

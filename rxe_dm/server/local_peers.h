@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* Which devices of this host may send to ours, where a packet's addresses prove nothing.
+/* Decides which devices of this host may send to ours: on one host the addresses of a packet prove
+ * nothing.
  *
- * A server listens on \0rxe_dm/4791/ADDRESS for each of its devices (address.c). Servers of one user find each other there: each
- * tells the other the address and the ports that its device sends from, which the kernel keeps to their user while the server lives.
- * The connection stays open for as long as that holds. --allow-users admits the servers of other users; who squats such a name is
- * known by its credentials. */
+ * A server listens on \0rxe_dm/4791/ADDRESS for each of its devices (address.c). Servers of one
+ * user find each other there and exchange the address and the ports that their devices send from;
+ * the kernel reserves the ports for that user while the server lives. The connection stays open as
+ * long as the exchange is valid. --allow-users admits the servers of other users. Credentials of
+ * the connection expose a process that binds such a name without right. */
 #ifndef RXE_DM_SERVER_LOCAL_PEERS_H
 #define RXE_DM_SERVER_LOCAL_PEERS_H
 
@@ -19,22 +21,25 @@ struct local_peer;
 struct sockaddr_un;
 
 struct local_peers {
-	struct loop loop; /* of its own, so that a start can wait for answers and nothing else */
+	struct loop loop; /* separate, so that a start waits for answers only */
 	struct loop_source source;
 	struct local_peer *list;
 	uint32_t count;
-	uint32_t awaited; /* those that were greeted and have not answered */
+	uint32_t awaited; /* peers that were greeted and have not answered */
 };
 
-/* The name \0rxe_dm/4791/ADDRESS, which the owner of the address listens on. Returns the length of *ret. */
+/* The name \0rxe_dm/4791/ADDRESS, which the owner of the address listens on. Returns the length of
+ * *ret. */
 socklen_t local_peers_name(struct sockaddr_un *ret, const struct gid *gid);
 /* A negative errno: no event loop. */
 int local_peers_init(struct instance *instance);
 void local_peers_fini(struct instance *instance);
-/* Accept packets of the device's own processes only, and answer whoever comes. 0 or a negative errno. */
+/* Restricts the device to packets of its own processes, and begins to answer greetings. 0 or a
+ * negative errno. */
 int local_peers_open(struct device *device);
 void local_peers_close(struct device *device);
-/* Greet the servers that are there, and wait a moment for their answers: programs may send at once. */
+/* Greets the servers that run, and waits up to 200 ms for their answers, so that programs can send
+ * at once. */
 void local_peers_greet(struct instance *instance);
 
 #endif

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT
-/* Event loop on epoll. One event a call: whatever its handler frees, no stale pointer to it waits in a batch. */
+/* Event loop on epoll. One event a call: a handler may free other sources, and no pointer to them
+ * waits in a batch. */
+#include <assert.h>
 #include <errno.h>
 #include <sys/epoll.h>
 
@@ -33,6 +35,7 @@ int loop_once(struct loop *loop, int timeout_ms)
 		return errno == EINTR ? 0 : -errno;
 	if (n == 1) {
 		source = (struct loop_source *)event.data.ptr;
+		assert(source->ready);
 		source->ready(source, event.events);
 	}
 	return n;

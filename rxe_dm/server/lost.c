@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: MIT
-/* The kernel counts for each socket the packets that it drops because the receive buffer is full. The server holds the sockets, and
- * reads the counts on request and when a program exits: the program may be stopped while packets are lost.
+/* The kernel counts for each socket the packets that it drops because the receive buffer is full.
+ * The server holds the sockets, and reads the counts on request and when a program exits: the
+ * program may be stopped while packets are lost.
  *
- * A socket's count wraps and is never reset; a slot's count is what a socket adds while the slot's process has it. */
+ * A socket's count wraps and is never reset; a slot's count is what a socket adds while the slot's
+ * process has it. */
 #include "rxe_dm/server/lost.h"
 
 #include <unistd.h>

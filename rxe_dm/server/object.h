@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* The objects of a device and their handles: contexts, protection domains, regions, device memory, DMA handles, umems, XRC
- * domains.
+/* The objects of a device and their handles: contexts, protection domains, regions, device memory,
+ * DMA handles, umems, XRC domains.
  *
- * A handle is generation << 18 | index: a freed one is refused for a long time instead of naming somebody else's object. Which
- * handles live is in shared memory too, so that a program can ask without a round trip. */
+ * A handle is generation << 18 | index: a freed handle is refused for a long time instead of naming
+ * another object. The live handles are in shared memory too, so that a program checks one without a
+ * round trip. */
 #ifndef RXE_DM_SERVER_OBJECT_H
 #define RXE_DM_SERVER_OBJECT_H
 
@@ -23,13 +24,13 @@ struct user;
 struct object {
 	enum ctl_kind kind;
 	uint32_t handle;
-	uint32_t refs; /* objects, and process-bound ones (QP, SRQ, AH), that need this one */
+	uint32_t refs; /* number of objects, and of QPs, SRQs and AHs, that use this one */
 	struct context *context;
 	struct object *prev, *next;   /* of the context */
-	struct user *owner;	      /* whose process's memory it is about, or NULL */
+	struct user *owner;	      /* the process whose memory it describes, or NULL */
 	struct object *oprev, *onext; /* of the owner */
 	struct object *pd, *dm, *dmah, *umem;
-	struct resting_range *memory; /* DM: what it was granted */
+	struct resting_range *memory; /* DM: its range of the arena */
 	uint64_t addr, len, iova;
 	uint32_t key, rights, mr_kind;
 	uint32_t slot, epoch; /* of the owner */
@@ -48,13 +49,14 @@ struct objects {
 
 bool objects_init(struct objects *ret, _Atomic uint32_t *live);
 void objects_fini(struct objects *objects);
-/* A new object, all zeros but kind, fd and handle; NULL when the kind's limit or memory is used up. */
+/* Returns a new object, all zeros but kind, fd and handle; NULL: the kind's limit is reached, or no
+ * memory. */
 struct object *object_new(struct objects *objects, enum ctl_kind kind);
-/* The handle dies here; what the object held is the caller's to give back. */
+/* The handle dies here. The caller has released what the object held: refs is 0. */
 void object_free(struct objects *objects, struct object *object);
-/* NULL: never was, or is no more. */
+/* NULL: the handle is not live. */
 struct object *object_find(const struct objects *objects, uint32_t handle);
-/* The first object at or behind this index; NULL at the end. For listings. */
+/* Returns the first object at or after this index; NULL at the end. For listings. */
 struct object *object_from(const struct objects *objects, uint32_t index);
 
 #endif

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-/* First fit over a list of all ranges, used and free, in the order of their addresses. */
+/* First fit over a list of all ranges, used and free, in address order. */
+#include <assert.h>
 #include <stdlib.h>
 #include <utlist.h>
 
@@ -18,6 +19,7 @@ bool range_map_init(struct range_map *ret, uint64_t len, uint64_t granule)
 {
 	struct range *all;
 
+	assert(granule > 0 && (granule & (granule - 1)) == 0);
 	*ret = (struct range_map){ .len = len & ~(granule - 1), .granule = granule };
 	all = range_new(0, ret->len, false);
 	if (!all)
@@ -35,17 +37,19 @@ void range_map_fini(struct range_map *map)
 	map->all = NULL;
 }
 
-/* Bytes to skip at the front of a free range so that what follows is aligned. */
+/* Bytes to skip at the front of a free range so that the rest is aligned. */
 static uint64_t skip_to_align(const struct range *range, uint64_t align)
 {
 	return (align - (range->offset & (align - 1))) & (align - 1);
 }
 
-/* Cut the first len bytes off a free range: they become a range of their own in front of it. */
+/* Splits a free range: its first len bytes become a range of their own in front of it. */
 static struct range *cut_front(struct range_map *map, struct range *range, uint64_t len)
 {
-	struct range *front = range_new(range->offset, len, false);
+	struct range *front;
 
+	assert(!range->used && len < range->len);
+	front = range_new(range->offset, len, false);
 	if (!front)
 		return NULL;
 	range->offset += len;
@@ -61,7 +65,7 @@ static struct range *grant(struct range_map *map, struct range *range, uint64_t 
 	if (range->len > len) {
 		range = cut_front(map, range, len);
 		if (!range)
-			return NULL; /* a cut at skip stays: two free neighbours, merged later */
+			return NULL; /* two adjacent free ranges remain, and merge later */
 	}
 	range->used = true;
 	map->used += range->len;
@@ -105,6 +109,7 @@ static void merge_next(struct range_map *map, struct range *range)
 
 void range_release(struct range_map *map, struct range *range)
 {
+	assert(range->used && map->used >= range->len);
 	map->used -= range->len;
 	range->used = false;
 	merge_next(map, range);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* Ranges of the arena: address-ordered first fit, neighbours merged on release.
+/* Ranges of the arena: address-ordered first fit; adjacent free ranges merge on release.
  *
- * First fit by address is the classic policy with the best bound (Robson 1977): while M bytes are granted in pieces of g to n
- * bytes, an arena of M * (1 + log2(n / g)) never refuses. An empty map is always one range again, so that the whole arena can
- * be granted however it was used before. */
+ * First fit by address has the best known bound (Robson 1977): while M bytes are granted in pieces
+ * of g to n bytes, an arena of M * (1 + log2(n / g)) bytes never refuses. An empty map is always
+ * one range again, whatever was granted before. */
 #ifndef RXE_DM_SERVER_RANGE_H
 #define RXE_DM_SERVER_RANGE_H
 
@@ -25,10 +25,11 @@ struct range_map {
 /* granule: a power of two; lengths are rounded up to it. */
 bool range_map_init(struct range_map *ret, uint64_t len, uint64_t granule);
 void range_map_fini(struct range_map *map);
-/* offset a multiple of 2^log_align. NULL: no free range is large enough (or no memory). */
+/* The offset is a multiple of 2^log_align bytes. NULL: no free range is large enough, or no
+ * memory. */
 struct range *range_alloc(struct range_map *map, uint64_t len, uint32_t log_align);
 void range_release(struct range_map *map, struct range *range);
-/* The largest len that range_alloc would grant now. */
+/* Returns the largest len that range_alloc() grants now. */
 uint64_t range_largest(const struct range_map *map);
 
 #endif

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT
-/* The objects of a context: making, sharing and freeing them, and what freeing one does to others. */
+/* The objects of a context: how they are made, shared and freed, and what a free does to other
+ * objects. */
+#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -44,8 +46,10 @@ void object_hold(struct object **place, struct object *object)
 {
 	if (object)
 		object->refs++;
-	if (*place)
+	if (*place) {
+		assert((*place)->refs > 0);
 		(*place)->refs--;
+	}
 	*place = object;
 }
 
@@ -56,7 +60,7 @@ static void kill_key(struct object *mr)
 	mr->key = 0;
 }
 
-static void let_go(struct object *mr)
+static void release_region(struct object *mr)
 {
 	kill_key(mr);
 	object_hold(&mr->pd, NULL);
@@ -65,7 +69,7 @@ static void let_go(struct object *mr)
 	object_hold(&mr->umem, NULL);
 }
 
-/* The memory behind a umem goes: regions over it, whoever made them, stay as handles whose key is dead. */
+/* A umem is freed: regions over it, of any process, stay as handles whose keys are dead. */
 static void orphan_regions(struct object *umem)
 {
 	struct object *object;
@@ -84,7 +88,7 @@ void context_free_object(struct object *object)
 	struct resting_range *memory = object->memory;
 
 	if (object->kind == CTL_KIND_MR)
-		let_go(object);
+		release_region(object);
 	if (object->kind == CTL_KIND_UMEM)
 		orphan_regions(object);
 	object_disown(object);

@@ -9,8 +9,8 @@
 #include "lib/control/log.h"
 #include "rxe_dm/server/device.h"
 
-/* The holder of a dmabuf must not see what the next owner stores there, so the range gets new pages. A range whose pages cannot be
- * replaced stays granted until the server ends. */
+/* The holder of a dmabuf must not see what the next owner stores there, so the range gets new
+ * pages. A range whose pages cannot be replaced stays granted until the server ends. */
 static void give_back(struct device *device, const struct resting_range *resting)
 {
 	if (resting->exported &&

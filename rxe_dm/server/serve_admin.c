@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Requests about the instance as a whole: its devices, who is on them, and its end. */
+/* Requests about the instance as a whole: its devices, their users and objects, and its end. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-/* Device memory: granted out of the arena, zeroed first, and given out again only when nobody can be inside any more. */
+/* Requests about device memory: granted from the arena, zeroed first, and freed into rest
+ * (resting.h). */
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/udmabuf.h>
@@ -13,17 +14,17 @@
 #include "rxe_dm/server/instance.h"
 #include "rxe_dm/server/resting.h"
 
-#define ZERO_STEP	 (1u << 20)    /* bytes between looks at other clients */
-#define WAIT_FOR_REST_NS 1000000000ull /* for memory that was just freed */
+#define ZERO_STEP	 (1u << 20)    /* bytes zeroed before other clients are served */
+#define WAIT_FOR_REST_NS 1000000000ull /* time to wait for memory that still rests */
 
-/* Large grants take their time; others are served in between. */
+/* Zeroes one step of a new DM. */
 static int zero_some(struct call *call)
 {
 	struct object *dm = context_find(call->context, call->made, CTL_KIND_DM);
 	uint64_t left, step;
 
 	if (!dm)
-		return -ENOMEM; /* another user of the context has guessed the handle and freed it */
+		return -ENOMEM; /* another user of the context has freed it by its handle */
 	left = dm->memory->range->len - call->done;
 	step = left < ZERO_STEP ? left : ZERO_STEP;
 	memset(call->device->arena.base + dm->addr + call->done, 0, step);
@@ -35,7 +36,7 @@ static int zero_some(struct call *call)
 	return 0;
 }
 
-/* Nothing fits now, but memory that was freed a moment ago may be on its way back. */
+/* No free range is large enough: memory that still rests may be. */
 static int wait_for_rest(struct call *call)
 {
 	if (!resting_settle(call->device))
@@ -99,7 +100,7 @@ int serve_free_dm(struct call *call)
 	return 0;
 }
 
-/* The kernel makes a dmabuf of a piece of a memfd, where it has udmabuf and lets us use it. */
+/* udmabuf makes a dmabuf of a part of a memfd, where the kernel has it and permits its use. */
 int serve_export_dm(struct call *call)
 {
 	struct object *dm = context_find(call->context, call->req.handle, CTL_KIND_DM);

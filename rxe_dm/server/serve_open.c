@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Requests by which a process comes to a device and to contexts, and leaves them. */
+/* Requests that attach a process to a device and open, join and close contexts. */
 #include <errno.h>
 #include <fcntl.h>
 #include <unistd.h>
@@ -8,7 +8,8 @@
 #include "rxe_dm/server/instance.h"
 #include "rxe_dm/server/lost.h"
 
-/* The slot's socket; on an interface a pair of its own, of which the server keeps what tells of losses while the process is there. */
+/* Hands out the slot's socket; on an interface a new pair, of which the server keeps a copy of the
+ * receive socket, for its drop count. */
 static int hand_out_link(struct call *call, struct attachment *attachment)
 {
 	struct device *device = call->device;

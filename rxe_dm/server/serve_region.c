@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-/* Requests about protection domains, regions, DMA handles and umems. What a program may get wrong is refused with the errno of
- * the manual page; nothing it sends is trusted. */
+/* Requests about protection domains, regions, DMA handles and umems. A wrong request is refused
+ * with the errno of the manual page; nothing that a program sends is trusted. */
 #include <errno.h>
 #include <string.h>
 #include <utlist.h>
@@ -10,7 +10,7 @@
 #include "rxe_dm/server/context.h"
 #include "rxe_dm/server/instance.h"
 
-#define WAIT_FOR_OTHERS_NS 100000000ull /* a stopped process cannot hold up a dereg for longer */
+#define WAIT_FOR_OTHERS_NS 100000000ull /* longest time that a stopped process delays a dereg */
 
 int serve_alloc_pd(struct call *call)
 {
@@ -22,7 +22,7 @@ int serve_alloc_pd(struct call *call)
 	return 0;
 }
 
-/* The request's object, freed unless somebody needs it. */
+/* Frees the request's object, unless other objects use it. */
 static int free_unused(struct call *call, enum ctl_kind kind)
 {
 	struct object *object = context_find(call->context, call->req.handle, kind);
@@ -53,7 +53,7 @@ static bool within(uint64_t addr, uint64_t len, uint64_t limit)
 	return addr <= limit && len <= limit - addr;
 }
 
-/* What a region is to be, looked up and checked, before anything is changed. */
+/* A region to be made or changed: everything is looked up and checked before the first change. */
 struct plan {
 	struct object *pd, *dm, *dmah, *umem;
 	struct rxe_mr entry;
@@ -118,7 +118,7 @@ static int make_plan(const struct call *call, struct plan *plan)
 	return msg->umem ? plan_umem(call, msg, plan) : plan_memory(call, msg, plan);
 }
 
-/* A region becomes what the plan says; its key has been published. */
+/* Applies the plan to a region. Its key has been published. */
 static void carry_out(struct call *call, struct object *mr, const struct plan *plan)
 {
 	object_hold(&mr->pd, plan->pd);
@@ -174,12 +174,13 @@ int serve_reg_mr(struct call *call)
 
 enum others {
 	OTHERS_OUTSIDE,
-	OTHERS_INSIDE, /* look again */
-	OTHERS_STUCK,  /* for so long that it is waited for no more */
+	OTHERS_INSIDE, /* check again later */
+	OTHERS_STUCK,  /* the wait has timed out */
 };
 
-/* Others may be in the middle of a copy: the answer waits for them, but not for one that has been stopped. */
-static enum others look_for_others(struct call *call)
+/* Other processes may be in the middle of a copy. The reply waits for them, but not for a stopped
+ * one. */
+static enum others check_others(struct call *call)
 {
 	const struct attachment *attachment = call->conn->attached[call->device->index];
 	uint32_t own = attachment ? attachment->slot : GRACE_NOBODY;
@@ -191,7 +192,8 @@ static enum others look_for_others(struct call *call)
 	return clock_now_ns() < call->deadline_ns ? OTHERS_INSIDE : OTHERS_STUCK;
 }
 
-/* The key's entry gets its new meaning, if nobody can be reading the old one any more; else another entry does. */
+/* Publishes the new entry: under the same key if no process can still read the old entry, else
+ * under a new key. */
 static int republish(struct keys *keys, struct object *mr, const struct rxe_mr *entry,
 		     bool reusable)
 {
@@ -210,8 +212,8 @@ static int republish(struct keys *keys, struct object *mr, const struct rxe_mr *
 	return 0;
 }
 
-/* The key stays, its meaning changes: dead in between, until nobody can be in the middle of using the old one. A region whose key
- * has died with its umem gets a new one. */
+/* Changes a region and keeps its key, which is dead until no process can still use the old entry. A
+ * region whose key died with its umem gets a new key. */
 int serve_rereg_mr(struct call *call)
 {
 	struct object *mr = context_find(call->context, call->req.handle, CTL_KIND_MR);
@@ -226,7 +228,7 @@ int serve_rereg_mr(struct call *call)
 	if (rc == 0 && mr->key) {
 		if (!call->stamp)
 			call->stamp = keys_hide(keys, mr->key);
-		others = look_for_others(call);
+		others = check_others(call);
 		if (others == OTHERS_INSIDE)
 			return SERVE_WAIT;
 	}
@@ -255,7 +257,7 @@ int serve_dereg_mr(struct call *call)
 		context_free_object(mr);
 		call->stamp = call->device->grace.now;
 	}
-	return look_for_others(call) == OTHERS_INSIDE ? SERVE_WAIT : 0;
+	return check_others(call) == OTHERS_INSIDE ? SERVE_WAIT : 0;
 }
 
 int serve_alloc_dmah(struct call *call)

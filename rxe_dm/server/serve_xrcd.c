@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-/* XRC domains: which inode has one (ibv_open_xrcd(3)). Several contexts, of several processes, may have the same domain open, each by a
- * handle of its own; it lasts as long as one has. What it opens to whom is the engines' business: they compare its number. */
+/* Requests about XRC domains, each of which belongs to an inode (ibv_open_xrcd(3)). Several
+ * contexts and processes may have a domain open, each by a handle of its own; the domain lasts
+ * until the last handle is closed. Engines compare domains by number. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -10,7 +11,7 @@
 #include "rxe_dm/server/conn.h"
 #include "rxe_dm/server/context.h"
 
-/* The domain of that inode, by any of its handles; NULL when it has none. */
+/* Returns any handle of the inode's domain; NULL: it has none. */
 static const struct object *find_domain(const struct device *device, const struct stat *of)
 {
 	const struct object *object = object_from(&device->objects, 0);
@@ -25,7 +26,8 @@ static const struct object *find_domain(const struct device *device, const struc
 	return NULL;
 }
 
-/* Something that keeps the inode from being given to another file, and nothing else: what it is stays the program's to close. */
+/* Opens an O_PATH descriptor, which keeps the inode number from being reused and does nothing else
+ * to the file. */
 static int hold_inode(int fd)
 {
 	char path[32];

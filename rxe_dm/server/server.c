@@ -16,8 +16,8 @@
 #include "rxe_dm/server/instance.h"
 #include "rxe_dm/server/saved.h"
 
-/* The starter may be pinned to processors, or in another scheduling class. A request takes a few microseconds: with a short
- * time slice the server runs it beside programs that poll. */
+/* The starter may be pinned to processors, or in another scheduling class. A request takes a few
+ * microseconds: with a short time slice the server runs it beside programs that poll. */
 static void reset_scheduling(void)
 {
 	struct sched_param param = { 0 };
@@ -29,7 +29,8 @@ static void reset_scheduling(void)
 	setpriority(PRIO_PROCESS, 0, 0);
 	ctl_short_slice();
 	signal(SIGPIPE, SIG_IGN);
-	/* RLIMIT_FSIZE also limits shared memory: the call fails with EFBIG, and the server goes on. */
+	/* RLIMIT_FSIZE also limits shared memory: the call fails with EFBIG, and the server goes
+	 * on. */
 	signal(SIGXFSZ, SIG_IGN);
 }
 
@@ -53,7 +54,8 @@ static int report_up(const struct instance *instance, bool to_starter)
 	return 0;
 }
 
-/* A server that a program starts after a kill takes over the settings of the killed server, where that is possible. */
+/* A server that a program starts after a kill takes over the settings of the killed server, where
+ * that is possible. */
 static enum instance_result bring_up(struct instance *ret, const struct ctl_settings *settings,
 				     bool lingers)
 {

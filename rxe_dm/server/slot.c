@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-/* Slots: which process has which receive socket, and what the next one must not inherit. */
+/* Slots: which process has which receive socket, and what the next process must not inherit. */
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -22,7 +23,8 @@ void slots_init(struct device *device)
 {
 	struct ctl_slot *own = &device->shared->slot[0];
 
-	/* Slot 0 is ours: runts, strays, and packets to queue pairs that nobody has. */
+	/* Slot 0 is the server's: it gets runts, strays, and packets to queue pairs that do not
+	 * exist. */
 	atomic_store(&own->pid, (int32_t)getpid());
 	memcpy(own->comm, "rxe_dm", 7);
 	for (uint32_t slot = 1; slot < device->slots; slot++)
@@ -46,21 +48,22 @@ static void read_comm(pid_t pid, char ret[static 16])
 	ret[n] = '\0';
 }
 
-/* What the former process left: its packets, its gauge, its queue pairs. qpn_roll stays: its numbers are not used again soon. */
+/* Clears what the previous process left: packets, gauge, offered bytes. qpn_roll stays, so that QP
+ * numbers are not used again soon. */
 static void clean(struct device *device, uint32_t slot, pid_t pid)
 {
 	struct ctl_slot *shared = &device->shared->slot[slot];
 
 	gone_end(device, slot);
-	/* On an interface each process gets sockets that nobody had before. */
+	/* On an interface each process gets new sockets. */
 	if (device->link == CTL_LINK_UDP)
 		udp_group_drain(&device->group, slot);
 	atomic_store(&shared->inside, 0);
 	for (uint32_t i = 0; i < RXE_MAX_SLOTS; i++)
 		atomic_store_explicit(&shared->offered[i], 0, memory_order_relaxed);
-	/* Another order in each slot and each run of the server, kept while this one runs. */
+	/* The order of QP numbers differs for each slot and each run of the server. */
 	if (!shared->qpn_key && getrandom(&shared->qpn_key, sizeof(shared->qpn_key), 0) < 0)
-		ctl_log(CTL_LOG_NOTICE, "no randomness: queue pairs are numbered one by one");
+		ctl_log(CTL_LOG_NOTICE, "getrandom() failed: QP numbers are predictable");
 	atomic_fetch_add(&shared->epoch, 1);
 	read_comm(pid, shared->comm);
 	atomic_store(&shared->pid, (int32_t)pid);
@@ -71,6 +74,7 @@ int slot_take(struct device *device, struct conn *conn, int *ret_event_fd)
 	struct attachment *attachment;
 	int pair[2];
 
+	assert(!conn->attached[device->index]);
 	if (device->num_free == 0)
 		return -ENOSPC;
 	attachment = (struct attachment *)calloc(1, sizeof(*attachment));
@@ -96,7 +100,8 @@ int slot_take(struct device *device, struct conn *conn, int *ret_event_fd)
 	return 0;
 }
 
-/* Its queue pairs go by giving the pages back, but for the first: looking at each would bring them all in. */
+/* Clears the queue pairs by freeing their pages, except the first page: a write to each entry would
+ * allocate all pages. */
 static void forget_qps(struct device *device, uint32_t slot)
 {
 	struct ctl_slot *shared = &device->shared->slot[slot];
@@ -108,7 +113,7 @@ static void forget_qps(struct device *device, uint32_t slot)
 		  (off_t)offsetof(struct ctl_slot, gone) - CTL_SHARED_PAGE);
 }
 
-/* Its counters go into the sums, so that the device's totals never fall. */
+/* Adds the counters to the sums, so that the device's totals never fall. */
 static void retire(struct ctl_shared *shared, struct ctl_slot *slot)
 {
 #define X(name) shared->retired.name += slot->counters.name;
@@ -119,7 +124,7 @@ static void retire(struct ctl_shared *shared, struct ctl_slot *slot)
 	memset(slot->comm, 0, sizeof(slot->comm));
 }
 
-/* What befell its queue pairs outlives it for a while. */
+/* Keeps the failures of the process's queue pairs for rxe_dm show. */
 static void keep_failures(struct ctl_shared *shared, const struct ctl_slot_failures *failures)
 {
 	struct ctl_kept_failures *kept = &shared->failures;
@@ -140,6 +145,7 @@ void slot_give(struct attachment *attachment)
 	uint32_t slot = attachment->slot;
 	uint32_t last = (device->first_free + device->num_free) % RXE_MAX_SLOTS;
 
+	assert(device->slot[slot] == attachment && device->num_free < RXE_MAX_SLOTS);
 	grace_unwatch(&device->grace, slot);
 	owed_pay(device, slot);
 	atomic_store(&device->shared->slot[slot].pid, 0);

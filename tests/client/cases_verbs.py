@@ -58,8 +58,8 @@ def huge(build):
         verbs(build, "verbs_dm", arena="4M")
         for pages, size, expected in (("auto", "4M", r"hugetlb .* \(\d+ of \d+ free huge pages\)"),
                                       ("auto", f"{pool_kib()}K", r"(?!hugetlb).*\(.* too many to take\)"),
-                                      ("huge", "4M", r"hugetlb .* \(huge ones asked for\)"),
-                                      ("small", "4M", r"(?!hugetlb).*\(small ones asked for\)")):
+                                      ("huge", "4M", r"hugetlb .* \(huge pages requested\)"),
+                                      ("small", "4M", r"(?!hugetlb).*\(small pages requested\)")):
             with Instance(build, "huge", arena=size, arena_pages=pages) as instance:
                 instance.pair(["ibv_rc_pingpong", "-c", "-j", "-g", "0"])
                 if not re.fullmatch(expected, pages_of(instance)):

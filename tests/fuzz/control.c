@@ -133,7 +133,7 @@ void control_turn(void)
 		;
 	for (conn = control_instance.conns; conn; conn = next) {
 		next = conn->next;
-		if (conn->later)
+		if (conn->pending)
 			conn_resume(conn);
 	}
 	(void)resting_settle(control_device());

@@ -446,10 +446,10 @@ START_TEST(stop_is_told)
 
 	program_open(&p);
 	client = p.client;
-	ck_assert_uint_eq(p.at.shared->gone, 0);
+	ck_assert_uint_eq(p.at.shared->ended, 0);
 	ck_assert(ctl_alive(p.client));
 	ck_assert_int_eq(fixture_command("stop", NULL), 0);
-	ck_assert_uint_eq(p.at.shared->gone, 1);
+	ck_assert_uint_eq(p.at.shared->ended, 1);
 	ck_assert(!ctl_alive(p.client));
 	ready.fd = p.at.event_fd;
 	ck_assert_int_eq(poll(&ready, 1, WAIT_MS), 1);
