@@ -20,13 +20,13 @@ struct exported {
 	uint32_t reserved;
 };
 
-static struct vb_umem *ours(struct mlx5dv_devx_umem *umem)
+static struct vb_umem *umem_of(struct mlx5dv_devx_umem *umem)
 {
 	return umem ? (struct vb_umem *)((uintptr_t)umem - offsetof(struct vb_umem, umem_id))
 		    : NULL;
 }
 
-static struct mlx5dv_devx_umem *theirs(struct vb_umem *umem)
+static struct mlx5dv_devx_umem *program_umem(struct vb_umem *umem)
 {
 	return (struct mlx5dv_devx_umem *)(void *)&umem->umem_id;
 }
@@ -42,7 +42,7 @@ static struct mlx5dv_devx_umem *reg(struct ibv_context *context, const struct vb
 	struct vb_umem *umem;
 	int err = context ? rxe_dm_mlx5_calls()->umem_reg(context, want, &umem) : EINVAL;
 
-	return err ? fail(err) : theirs(umem);
+	return err ? fail(err) : program_umem(umem);
 }
 
 struct mlx5dv_devx_umem *mlx5dv_devx_umem_reg(struct ibv_context *context, void *addr, size_t size,
@@ -85,7 +85,7 @@ struct mlx5dv_devx_umem *mlx5dv_devx_umem_reg_ex(struct ibv_context *context,
 
 int mlx5dv_devx_umem_dereg(struct mlx5dv_devx_umem *umem)
 {
-	return rxe_dm_mlx5_calls()->umem_dereg(ours(umem));
+	return rxe_dm_mlx5_calls()->umem_dereg(umem_of(umem));
 }
 
 void _mlx5dv_get_export_sizes(struct mlx5dv_export_sizes *sizes, size_t sizes_len)
@@ -103,7 +103,7 @@ int mlx5dv_devx_umem_export(struct mlx5dv_devx_umem *umem, void *data)
 {
 	struct exported exported = { .magic = EXPORT_MAGIC };
 
-	if (!data || !rxe_dm_mlx5_calls()->umem_check(ours(umem)))
+	if (!data || !rxe_dm_mlx5_calls()->umem_check(umem_of(umem)))
 		return EINVAL;
 	exported.umem_id = umem->umem_id;
 	memcpy(data, &exported, sizeof(exported));
@@ -122,12 +122,12 @@ struct mlx5dv_devx_umem *mlx5dv_devx_umem_import(struct ibv_context *context, vo
 	if (exported.magic != EXPORT_MAGIC)
 		return fail(EINVAL);
 	err = rxe_dm_mlx5_calls()->umem_import(context, exported.umem_id, &umem);
-	return err ? fail(err) : theirs(umem);
+	return err ? fail(err) : program_umem(umem);
 }
 
 void mlx5dv_devx_umem_unimport(struct mlx5dv_devx_umem *umem)
 {
-	rxe_dm_mlx5_calls()->umem_forget(ours(umem));
+	rxe_dm_mlx5_calls()->umem_forget(umem_of(umem));
 }
 
 static int create_mkey(struct ibv_context *context, const void *in, size_t inlen, void *out,

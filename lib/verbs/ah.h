@@ -3,6 +3,7 @@
 #ifndef RXE_VERBS_AH_H
 #define RXE_VERBS_AH_H
 
+#include "emu/container_of.h"
 #include "emu/queue.h"
 #include "lib/abi/newer.h"
 
@@ -15,7 +16,7 @@ struct vb_ah {
 
 static inline struct vb_ah *vb_ah(struct ibv_ah *ah)
 {
-	return (struct vb_ah *)(void *)ah;
+	return container_of(ah, struct vb_ah, base);
 }
 
 /* Converts an address vector from the verbs' form. 0, EINVAL (no GRH, wrong port), or ENETUNREACH

@@ -44,7 +44,7 @@ static bool find_group(struct vb_qp *qp, union ibv_gid *ret)
  * destroy verb waits forever. */
 static int destroy_qp(void *object)
 {
-	struct vb_qp *qp = (struct vb_qp *)object;
+	struct vb_qp *qp = object;
 	struct ibv_qp *base = &qp->ex.base.qp_base;
 	union ibv_gid group;
 
@@ -56,7 +56,7 @@ static int destroy_qp(void *object)
 
 static int destroy_srq(void *object)
 {
-	struct vb_srq *srq = (struct vb_srq *)object;
+	struct vb_srq *srq = object;
 
 	srq->base.events_completed = srq->events_reported;
 	return ibv_destroy_srq(&srq->base);
@@ -64,12 +64,12 @@ static int destroy_srq(void *object)
 
 static int destroy_xrcd(void *object)
 {
-	return vb_xrcd_close((struct ibv_xrcd *)object);
+	return vb_xrcd_close(object);
 }
 
 static int destroy_cq(void *object)
 {
-	struct vb_cq *cq = (struct vb_cq *)object;
+	struct vb_cq *cq = object;
 	struct ibv_cq *base = vb_cq_base(cq);
 
 	base->comp_events_completed = cq->comp_reported;
@@ -79,17 +79,17 @@ static int destroy_cq(void *object)
 
 static int destroy_channel(void *object)
 {
-	return ibv_destroy_comp_channel((struct ibv_comp_channel *)object);
+	return ibv_destroy_comp_channel(object);
 }
 
 static int destroy_mr(void *object)
 {
-	return ibv_dereg_mr((struct ibv_mr *)object);
+	return ibv_dereg_mr(object);
 }
 
 static int destroy_ah(void *object)
 {
-	return ibv_destroy_ah((struct ibv_ah *)object);
+	return ibv_destroy_ah(object);
 }
 
 void vb_context_abandon(struct ibv_context *context)

@@ -24,7 +24,6 @@
 #include "lib/verbs/gate.h"
 #include "lib/verbs/live.h"
 #include "lib/verbs/ops.h"
-#include "lib/verbs/pd.h"
 
 /* The first context of the process. Under the device's lock. */
 static int attach_locked(struct vb_device *dev)
@@ -113,11 +112,6 @@ bool vb_is_usable(struct ibv_context *context, const void *object, enum vb_kind 
 	/* All kinds but contexts begin with a pointer to their context. */
 	return vb_live_is(object, kind) && !vb_live_is_inherited(object) &&
 	       vb_device(*(struct ibv_context *const *)object) == vb_device(context);
-}
-
-bool vb_is_pd(const struct ibv_pd *pd)
-{
-	return vb_live_is(pd, VB_KIND_PD) && vb_is_context(pd->context);
 }
 
 static void fill(struct vb_context *ctx)

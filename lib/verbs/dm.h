@@ -6,6 +6,7 @@
 
 #include <stdint.h>
 
+#include "emu/container_of.h"
 #include "lib/abi/newer.h"
 
 struct vb_dm {
@@ -19,7 +20,7 @@ struct vb_dm {
 
 static inline struct vb_dm *vb_dm(struct ibv_dm *dm)
 {
-	return (struct vb_dm *)(void *)dm;
+	return container_of(dm, struct vb_dm, base);
 }
 
 /* Makes the process's object for device memory of the server. offset: in the arena. NULL: no

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "emu/container_of.h"
 #include "lib/abi/newer.h"
 #include "lib/control/client.h"
 #include "lib/verbs/context.h"
@@ -104,7 +105,7 @@ no_handle:
 static int dealloc_dmah(struct ibv_dmah *base)
 {
 	int err = vb_destroy_check(base, VB_KIND_DMAH, FAULT_VERB_dealloc_dmah);
-	struct vb_dmah *dmah = (struct vb_dmah *)(void *)base;
+	struct vb_dmah *dmah = container_of(base, struct vb_dmah, base);
 
 	if (!err)
 		err = vb_destroy_take(dmah, VB_KIND_DMAH, ctl_free_dmah, dmah->handle);
@@ -118,7 +119,7 @@ bool vb_dmah_handle(const struct ibv_dmah *base, const struct ibv_context *conte
 {
 	if (!vb_live_is(base, VB_KIND_DMAH) || base->context != context)
 		return false;
-	*ret_handle = ((const struct vb_dmah *)(const void *)base)->handle;
+	*ret_handle = container_of(base, const struct vb_dmah, base)->handle;
 	return true;
 }
 

@@ -100,7 +100,7 @@ no_pd:
 
 void ibv_unimport_mr(struct ibv_mr *base)
 {
-	struct vb_mr *mr = (struct vb_mr *)(void *)base;
+	struct vb_mr *mr = vb_mr(base);
 
 	if (!vb_live_take(mr, VB_KIND_MR))
 		return;
@@ -128,7 +128,7 @@ struct ibv_dm *ibv_import_dm(struct ibv_context *context, uint32_t handle)
 
 void ibv_unimport_dm(struct ibv_dm *base)
 {
-	struct vb_dm *dm = (struct vb_dm *)(void *)base;
+	struct vb_dm *dm = vb_dm(base);
 
 	if (vb_live_take(dm, VB_KIND_DM))
 		free(dm);

@@ -353,7 +353,7 @@ static int rereg(struct vb_mr *mr, struct vb_mr *to)
 int ibv_rereg_mr(struct ibv_mr *base, int flags, struct ibv_pd *pd, void *addr, size_t length,
 		 int access)
 {
-	struct vb_mr *mr = (struct vb_mr *)(void *)base, to;
+	struct vb_mr *mr = vb_mr(base), to;
 	int err;
 
 	if (!vb_live_is(mr, VB_KIND_MR) || !flags || (flags & ~IBV_REREG_MR_FLAGS_SUPPORTED)) {
@@ -381,7 +381,7 @@ int ibv_rereg_mr(struct ibv_mr *base, int flags, struct ibv_pd *pd, void *addr, 
 int ibv_dereg_mr(struct ibv_mr *base)
 {
 	int err = vb_destroy_check(base, VB_KIND_MR, FAULT_VERB_dereg_mr);
-	struct vb_mr *mr = (struct vb_mr *)(void *)base;
+	struct vb_mr *mr = vb_mr(base);
 
 	if (!err)
 		err = vb_destroy_take(mr, VB_KIND_MR, ctl_dereg_mr, base->handle);

@@ -7,6 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "emu/container_of.h"
 #include "lib/abi/newer.h"
 
 struct ctl_reg_mr;
@@ -19,6 +20,11 @@ struct vb_mr {
 	void *map; /* of a descriptor's memory, which is registered like plain memory; else NULL */
 	size_t map_len;
 };
+
+static inline struct vb_mr *vb_mr(struct ibv_mr *mr)
+{
+	return container_of(mr, struct vb_mr, base);
+}
 
 /* Are these access flags known and consistent? 0, EINVAL, or EOPNOTSUPP. */
 int vb_access_check(unsigned int access);

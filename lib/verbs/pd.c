@@ -22,6 +22,11 @@
  * server as used, the last one reports its end. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
+bool vb_is_pd(const struct ibv_pd *pd)
+{
+	return vb_live_is(pd, VB_KIND_PD) && vb_is_context(pd->context);
+}
+
 int vb_pd_use(struct ibv_pd *base)
 {
 	struct vb_pd *pd = vb_pd(base);
@@ -159,7 +164,7 @@ static struct ibv_td *alloc_td(struct ibv_context *context, struct ibv_td_init_a
 static int dealloc_td(struct ibv_td *base)
 {
 	int err = vb_destroy_check(base, VB_KIND_TD, FAULT_VERB_dealloc_td);
-	struct vb_td *td = (struct vb_td *)(void *)base;
+	struct vb_td *td = vb_td(base);
 
 	if (!err && atomic_load(&td->users))
 		err = EBUSY;
@@ -203,7 +208,7 @@ static struct ibv_pd *alloc_parent_domain(struct ibv_context *context,
 		return NULL;
 	like.base.handle = attr->pd->handle;
 	like.under = vb_pd(attr->pd);
-	like.td = (struct vb_td *)(void *)attr->td;
+	like.td = attr->td ? vb_td(attr->td) : NULL;
 	if (attr->comp_mask & IBV_PARENT_DOMAIN_INIT_ATTR_ALLOCATORS) {
 		like.alloc = attr->alloc;
 		like.free = attr->free;

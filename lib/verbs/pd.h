@@ -8,12 +8,18 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "emu/container_of.h"
 #include "lib/abi/newer.h"
 
 struct vb_td {
 	struct ibv_td base;
 	_Atomic uint32_t users; /* parent domains */
 };
+
+static inline struct vb_td *vb_td(struct ibv_td *td)
+{
+	return container_of(td, struct vb_td, base);
+}
 
 /* A protection domain, or a parent domain over one. */
 struct vb_pd {
@@ -32,7 +38,7 @@ struct vb_pd {
 
 static inline struct vb_pd *vb_pd(struct ibv_pd *pd)
 {
-	return (struct vb_pd *)(void *)pd;
+	return container_of(pd, struct vb_pd, base);
 }
 
 /* Is it a live domain of this library? In the child of a fork() the first call attaches the device
