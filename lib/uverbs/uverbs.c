@@ -64,8 +64,7 @@ EXPORTED int stat64(const char *restrict path, struct stat64 *restrict ret)
 	return stat_node(path, (struct stat *)ret);
 }
 
-/* Called by programs built before glibc 2.33. On 64-bit systems the structure has only one version.
- */
+/* Called by programs built before glibc 2.33. 64-bit systems have one version of the structure. */
 int __xstat(int version, const char *path, struct stat *ret);
 int __xstat64(int version, const char *path, struct stat64 *ret);
 

@@ -143,8 +143,7 @@ static void fill(struct vb_context *ctx)
 	pthread_mutex_init(&base->mutex, NULL);
 }
 
-/* Completes a context whose device is attached and whose ctx->ctl is open. 0 or a negative errno.
- */
+/* Completes a context of an attached device, with ctx->ctl open. 0 or a negative errno. */
 static int finish(struct vb_context *ctx, enum fault_verb verb)
 {
 	struct ibv_context *base = &ctx->verbs.base.context;

@@ -19,8 +19,7 @@ typedef int vb_destroy_call(struct ctl_client *client, const struct ctl_context 
 /* May the verb destroy this object? 0, EINVAL (no live object of the kind), or the errno that a
  * fault rule injects. */
 int vb_destroy_check(const void *object, enum vb_kind kind, enum fault_verb verb);
-/* The same for libmlx5's verbs, which fault rules cannot name: 0, EINVAL, or EIO on a dead context.
- */
+/* The same for libmlx5's verbs, which no fault rule names. 0, EINVAL, or EIO: dead context. */
 int vb_destroy_check_unnamed(const void *object, enum vb_kind kind);
 /* Removes the object from the live ones and destroys it in the server: with call, unless that is
  * NULL or the object was inherited by fork(). 0: the caller alone may free the object. Else an

@@ -93,8 +93,7 @@ static void refresh(struct vb_device *dev)
 		atomic_store(&gate->open_generation, before);
 }
 
-/* Counts the call for each rule that names the verb. The errno of the first rule that fires, or 0.
- */
+/* Counts the call for each rule that names the verb. The errno of the first that fires, or 0. */
 static int decide(struct vb_device *dev, struct vb_gate_rules *verbs, enum fault_verb verb)
 {
 	int err = 0;

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Attributes of the device and its port. Every limit that is reported is enforced (emu/limits.h).
- */
+/* Attributes of the device and its port. Each reported limit is enforced (emu/limits.h). */
 #include <errno.h>
 #include <stdatomic.h>
 #include <stddef.h>
