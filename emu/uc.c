@@ -234,27 +234,27 @@ static void drop(struct rxe_engine *engine, struct rxe_qp *qp)
 }
 
 /* False: the QP failed, or the message is dropped, because nobody can resend it. */
-static bool land_send(struct rxe_engine *engine, struct rxe_qp *qp,
-		      const struct wire_packet *packet, uint64_t now_ns)
+static bool store_send(struct rxe_engine *engine, struct rxe_qp *qp,
+		       const struct wire_packet *packet, uint64_t now_ns)
 {
-	enum mr_check landed;
+	enum mr_check stored;
 
 	assert(qp->claim.held && qp->uc.arrived <= qp->claim.len);
 	if (packet->payload_len > qp->claim.len - qp->uc.arrived) {
 		fail_recv(engine, qp, RXE_WC_LOC_LEN_ERR, now_ns);
 		return false;
 	}
-	landed = rxe_recv_scatter(engine, qp, qp->uc.arrived, packet->payload, packet->payload_len);
-	if (landed == MR_DEFERRED)
+	stored = rxe_recv_scatter(engine, qp, qp->uc.arrived, packet->payload, packet->payload_len);
+	if (stored == MR_DEFERRED)
 		drop(engine, qp);
-	else if (landed != MR_OK)
+	else if (stored != MR_OK)
 		fail_recv(engine, qp, RXE_WC_LOC_PROT_ERR, now_ns);
-	return landed == MR_OK;
+	return stored == MR_OK;
 }
 
 /* False: the message is dropped. */
-static bool land_write(struct rxe_engine *engine, struct rxe_qp *qp,
-		       const struct wire_packet *packet)
+static bool store_write(struct rxe_engine *engine, struct rxe_qp *qp,
+			const struct wire_packet *packet)
 {
 	struct rxe_uc *uc = &qp->uc;
 	uint32_t left = uc->len - uc->arrived;
@@ -305,9 +305,9 @@ void uc_input(struct rxe_engine *engine, struct rxe_qp *qp, const struct wire_pa
 		return;
 	}
 	if (qp->uc.message == UC_SEND) {
-		if (!land_send(engine, qp, packet, now_ns))
+		if (!store_send(engine, qp, packet, now_ns))
 			return;
-	} else if (!land_write(engine, qp, packet)) {
+	} else if (!store_write(engine, qp, packet)) {
 		drop(engine, qp);
 		return;
 	}

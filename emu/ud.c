@@ -124,8 +124,8 @@ enum output_result ud_output(struct rxe_engine *engine, struct rxe_qp *qp, struc
 	return result;
 }
 
-static enum mr_check land(struct rxe_engine *engine, struct rxe_qp *qp,
-			  const struct wire_packet *packet, const struct wire_arrival *arrival)
+static enum mr_check store(struct rxe_engine *engine, struct rxe_qp *qp,
+			   const struct wire_packet *packet, const struct wire_arrival *arrival)
 {
 	const struct grh_fields fields = {
 		.src = arrival->src,
@@ -171,20 +171,20 @@ static void deliver(struct rxe_engine *engine, struct rxe_qp *qp, const struct w
 		.frame = gid_is_v4(&arrival->src) ? RXE_FRAME_IPV4 : RXE_FRAME_IPV6,
 	};
 
-	enum mr_check landed;
+	enum mr_check stored;
 
 	assert(qp->claim.held);
 	if (done.byte_len > qp->claim.len) {
 		fail_recv(engine, qp, RXE_WC_LOC_LEN_ERR, now_ns);
 		return;
 	}
-	landed = land(engine, qp, packet, arrival);
-	if (landed == MR_OK && rxe_recv_result(engine, qp) != RXE_WC_SUCCESS)
+	stored = store(engine, qp, packet, arrival);
+	if (stored == MR_OK && rxe_recv_result(engine, qp) != RXE_WC_SUCCESS)
 		fail_recv(engine, qp, qp->claim.injected, now_ns);
-	else if (landed == MR_OK)
+	else if (stored == MR_OK)
 		rxe_complete_recv(engine, qp, &done);
 	/* The receive stays claimed for the next datagram. */
-	else if (landed == MR_DEFERRED)
+	else if (stored == MR_DEFERRED)
 		engine->cfg.counters->rcvd_dropped++;
 	else
 		fail_recv(engine, qp, RXE_WC_LOC_PROT_ERR, now_ns);

@@ -183,20 +183,21 @@ static bool fits_read(const struct rxe_qp *qp, const struct rxe_send_wqe *wqe,
 }
 
 /* Stores a response for the head, which is this READ or atomic. */
-static void land(struct rxe_engine *engine, struct rxe_qp *qp, const struct rxe_send_wqe *wqe,
-		 const struct wire_packet *packet, const void *bytes, uint32_t len, uint64_t now_ns)
+static void store_response(struct rxe_engine *engine, struct rxe_qp *qp,
+			   const struct rxe_send_wqe *wqe, const struct wire_packet *packet,
+			   const void *bytes, uint32_t len, uint64_t now_ns)
 {
 	uint32_t offset = (uint32_t)psn_diff(packet->bth.psn, wqe->psn_first) * qp->attr.path_mtu;
-	enum mr_check landed = rxe_scatter(engine, qp->pd, rxe_wqe_sges(wqe), wqe->num_sge,
+	enum mr_check stored = rxe_scatter(engine, qp->pd, rxe_wqe_sges(wqe), wqe->num_sge,
 					   &qp->rc.req.into, offset, bytes, len);
 
 	assert(packet->bth.psn == qp->rc.req.una_psn);
-	if (landed == MR_DEFERRED) {
+	if (stored == MR_DEFERRED) {
 		rc_retry_response_deferred(&qp->rc.retry, packet->bth.psn, now_ns);
 		rc_requester_rewind(engine, qp);
 		return;
 	}
-	if (landed != MR_OK) {
+	if (stored != MR_OK) {
 		rxe_qp_fail(engine, qp, RXE_WC_LOC_PROT_ERR, now_ns);
 		return;
 	}
@@ -218,10 +219,12 @@ static void result(struct rxe_engine *engine, struct rxe_qp *qp, const struct wi
 	if (!wqe)
 		return;
 	if ((packet->shape & SHAPE_READ) && rc_is_read(wqe) && fits_read(qp, wqe, packet))
-		land(engine, qp, wqe, packet, packet->payload, packet->payload_len, now_ns);
+		store_response(engine, qp, wqe, packet, packet->payload, packet->payload_len,
+			       now_ns);
 	else if ((packet->shape & SHAPE_ATOMIC) && rc_is_atomic(wqe) &&
 		 rc_syndrome_class(packet->aeth.syndrome) == RC_AETH_ACK)
-		land(engine, qp, wqe, packet, &packet->atomic_orig, sizeof(uint64_t), now_ns);
+		store_response(engine, qp, wqe, packet, &packet->atomic_orig, sizeof(uint64_t),
+			       now_ns);
 	else
 		rxe_qp_fail(engine, qp, RXE_WC_BAD_RESP_ERR, now_ns);
 }

@@ -142,7 +142,7 @@ static enum rc_fault do_send(struct rxe_engine *engine, struct rxe_qp *qp,
 {
 	struct rc_responder *resp = &qp->rc.resp;
 	uint32_t arrived = packet->shape & SHAPE_FIRST ? 0 : resp->arrived;
-	enum mr_check landed = MR_OK;
+	enum mr_check stored = MR_OK;
 	enum rc_fault fault;
 
 	if (!rxe_recv_claim(engine, qp))
@@ -151,10 +151,10 @@ static enum rc_fault do_send(struct rxe_engine *engine, struct rxe_qp *qp,
 	if (packet->payload_len > qp->claim.len - arrived)
 		return RC_FAULT_RECV_SHORT;
 	if (packet->payload_len > 0)
-		landed =
+		stored =
 			rxe_recv_scatter(engine, qp, arrived, packet->payload, packet->payload_len);
-	if (landed != MR_OK)
-		return fault_for(landed, RC_FAULT_RECV_MEMORY);
+	if (stored != MR_OK)
+		return fault_for(stored, RC_FAULT_RECV_MEMORY);
 	if ((packet->shape & SHAPE_IETH) && !invalidate(engine, qp, packet->inv_rkey))
 		return RC_FAULT_INVALIDATE;
 	arrived += packet->payload_len;
@@ -206,7 +206,7 @@ static enum rc_fault do_write(struct rxe_engine *engine, struct rxe_qp *qp,
 {
 	struct rc_responder *resp = &qp->rc.resp;
 	bool last = packet->shape & SHAPE_LAST;
-	enum mr_check landed = MR_OK;
+	enum mr_check stored = MR_OK;
 	uint32_t left;
 
 	if (packet->shape & SHAPE_FIRST) {
@@ -222,11 +222,11 @@ static enum rc_fault do_write(struct rxe_engine *engine, struct rxe_qp *qp,
 	if ((packet->shape & SHAPE_IMM) && !rxe_recv_claim(engine, qp))
 		return no_receive(engine, qp);
 	if (packet->payload_len > 0)
-		landed = rxe_remote_write(engine, rxe_qp_target_pd(qp), resp->rkey,
+		stored = rxe_remote_write(engine, rxe_qp_target_pd(qp), resp->rkey,
 					  resp->va + resp->arrived, packet->payload,
 					  packet->payload_len);
-	if (landed != MR_OK)
-		return fault_for(landed, RC_FAULT_KEY);
+	if (stored != MR_OK)
+		return fault_for(stored, RC_FAULT_KEY);
 	if (last && (packet->shape & SHAPE_IMM)) {
 		enum rc_fault fault =
 			complete(engine, qp, packet, resp->arrived + packet->payload_len);

@@ -43,8 +43,8 @@ static void choose_lateness(struct oracle *o, struct node *node)
 
 	if (o->seed % 3 || mixed % 2)
 		return;
-	node->late_rate = 1u << (4 + mixed / 2 % 10);
-	node->late_state = mixed;
+	node->deferred_rate = 1u << (4 + mixed / 2 % 10);
+	node->deferred_random = mixed;
 	o->lossy = true; /* who waits for the answer to a read does not know why */
 }
 
@@ -331,7 +331,7 @@ static void heal(struct oracle *o)
 	for (i = 0; i < o->num_parties; i++) {
 		struct party *party = &o->party[i];
 
-		party->end->node->late_rate = 0;
+		party->end->node->deferred_rate = 0;
 		party->end->node->socket_bytes = 0;
 		if (party->end->qp.state == RXE_QPS_SQD)
 			world_modify(w, party->end, RXE_QPS_RTS);

@@ -22,19 +22,19 @@ static bool is_there(const struct node *node, uint64_t addr, size_t len)
 	return addr + len <= node->gone_at || addr >= node->gone_end;
 }
 
-bool node_draws_late(struct node *node)
+bool node_draws_deferred(struct node *node)
 {
-	node->late_state = node->late_state * 1664525u + 1013904223u;
-	return node->late_state >> 16 < node->late_rate;
+	node->deferred_random = node->deferred_random * 1664525u + 1013904223u;
+	return node->deferred_random >> 16 < node->deferred_rate;
 }
 
-static bool is_late_now(struct node *node, uint64_t addr)
+static bool is_deferred_now(struct node *node, uint64_t addr)
 {
 	bool waits = node->engine.now_ns < node->deferred_until_ns;
 
-	node->is_deferred = (waits && addr >= node->late_at && addr < node->late_end) ||
-			    (node->late_rate > 0 && node_draws_late(node));
-	node->lates += node->is_deferred;
+	node->is_deferred = (waits && addr >= node->deferred_at && addr < node->deferred_end) ||
+			    (node->deferred_rate > 0 && node_draws_deferred(node));
+	node->num_deferred += node->is_deferred;
 	return node->is_deferred;
 }
 
@@ -55,7 +55,7 @@ static bool mem_read(void *host, const struct rxe_mr *mr, uint64_t iova, void *d
 	struct node *node = host;
 	uint64_t addr = addr_of(mr, iova);
 
-	if (is_late_now(node, addr) || !is_there(node, addr, len))
+	if (is_deferred_now(node, addr) || !is_there(node, addr, len))
 		return false;
 	memcpy(dst, node->mem + (addr - node->base), len);
 	return true;
@@ -67,7 +67,7 @@ static bool mem_write(void *host, const struct rxe_mr *mr, uint64_t iova, const 
 	struct node *node = host;
 	uint64_t addr = addr_of(mr, iova);
 
-	if (is_late_now(node, addr) || !is_there(node, addr, len))
+	if (is_deferred_now(node, addr) || !is_there(node, addr, len))
 		return false;
 	if (node->wrote)
 		node->wrote(node->wrote_context, node, (uint32_t)(addr - node->base),
@@ -84,7 +84,7 @@ static bool mem_atomic(void *host, const struct rxe_mr *mr, uint64_t iova, enum 
 	uint64_t addr = addr_of(mr, iova);
 	uint64_t value;
 
-	if (is_late_now(node, addr) || !is_there(node, addr, sizeof(value)))
+	if (is_deferred_now(node, addr) || !is_there(node, addr, sizeof(value)))
 		return false;
 	memcpy(&value, node->mem + (addr - node->base), sizeof(value));
 	*ret_orig = value;
@@ -133,16 +133,16 @@ static bool invalidate(void *host, uint32_t pd, uint32_t rkey)
 
 static uint32_t completing(void *host, const struct rxe_qp *qp, bool is_recv)
 {
-	struct node_told *told = &((struct node *)host)->told;
+	struct node_injection *injection = &((struct node *)host)->injection;
 
-	if (told->qp != qp || told->is_recv != is_recv || told->nth == 0)
+	if (injection->qp != qp || injection->is_recv != is_recv || injection->nth == 0)
 		return RXE_WC_SUCCESS;
-	return --told->nth == 0 ? told->status : RXE_WC_SUCCESS;
+	return --injection->nth == 0 ? injection->status : RXE_WC_SUCCESS;
 }
 
 void node_tell(struct end *end, bool is_recv, uint32_t nth, enum rxe_wc_status status)
 {
-	end->node->told = (struct node_told){ &end->qp, is_recv, nth, status };
+	end->node->injection = (struct node_injection){ &end->qp, is_recv, nth, status };
 	end->node->engine.completions_asked = true;
 }
 

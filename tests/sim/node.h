@@ -55,7 +55,7 @@ struct node_event {
 };
 
 /* The nth completion of that side of a QP is to end so, and not in success; nth 0: none. */
-struct node_told {
+struct node_injection {
 	const struct rxe_qp *qp;
 	bool is_recv;
 	uint32_t nth;
@@ -74,13 +74,14 @@ struct node {
 	uint32_t key;	  /* of all memory, with all rights */
 	uint64_t gone_at; /* addresses from here to gone_end cannot be touched any more */
 	uint64_t gone_end;
-	uint64_t late_at; /* ... and these not before deferred_until_ns */
-	uint64_t late_end, deferred_until_ns;
-	uint64_t lates;		     /* accesses that were told to come again */
-	uint32_t late_rate;	     /* of the others, so many in 65536 are told so, at random */
-	uint32_t late_state;	     /* of that randomness */
-	uint64_t late_done_until_ns; /* until then, another process is late with its completions */
-	bool is_deferred;	     /* the last access was */
+	uint64_t deferred_at; /* ... and these not before deferred_until_ns */
+	uint64_t deferred_end, deferred_until_ns;
+	uint64_t num_deferred;	  /* accesses that were told to come again */
+	uint32_t deferred_rate;	  /* of the others, so many in 65536 are told so, at random */
+	uint32_t deferred_random; /* of that randomness */
+	uint64_t
+		done_deferred_until_ns; /* until then, another process is late with its completions */
+	bool is_deferred;		/* the last access was */
 	struct rxe_cq cq;
 	void *cq_mem;
 	struct rxe_srq srq;
@@ -95,7 +96,7 @@ struct node {
 	struct end *retired;	      /* destroyed, and still looked at */
 	struct node_event events[64]; /* raised and not yet looked at */
 	uint32_t num_events;
-	struct node_told told; /* counts nth down */
+	struct node_injection injection; /* counts nth down */
 	uint32_t index;
 	uint32_t max_segs;	  /* of a train */
 	uint64_t asleep_until_ns; /* nobody runs the engine: its program is busy; 0: awake */
@@ -168,6 +169,6 @@ bool node_xsrq_find(void *host, uint32_t srqn, uint32_t xrcd, uint32_t *ret_pd);
 bool node_xsrq_take(void *host, uint32_t srqn, uint32_t xrcd, struct rxe_claim *ret);
 bool node_xsrq_done(void *host, const struct rxe_claim *claim, const struct rxe_cqe *cqe);
 /* Is the next thing asked for one that must be asked for again? */
-bool node_draws_late(struct node *node);
+bool node_draws_deferred(struct node *node);
 
 #endif

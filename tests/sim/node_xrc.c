@@ -101,8 +101,8 @@ bool node_xsrq_find(void *host, uint32_t srqn, uint32_t xrcd, uint32_t *ret_pd)
 
 static bool is_deferred(struct node *node)
 {
-	node->is_deferred = node->late_rate > 0 && node_draws_late(node);
-	node->lates += node->is_deferred;
+	node->is_deferred = node->deferred_rate > 0 && node_draws_deferred(node);
+	node->num_deferred += node->is_deferred;
 	return node->is_deferred;
 }
 
@@ -134,7 +134,7 @@ bool node_xsrq_done(void *host, const struct rxe_claim *claim, const struct rxe_
 	node->strange_dones += claim->srqn >> RXE_SLOT_SHIFT != node->index + FOREIGN_SLOTS;
 	if (!x || (cqe->status == RXE_WC_SUCCESS && is_deferred(node)))
 		return false;
-	if (node->engine.now_ns < node->late_done_until_ns) {
+	if (node->engine.now_ns < node->done_deferred_until_ns) {
 		node->is_deferred = true;
 		return false;
 	}

@@ -186,7 +186,7 @@ static void note_rewind(struct world *w, struct end *end, bool by_timer)
 	uint32_t left = end->qp.attr.retry_cnt - retry->retries;
 
 	if (req->probe == RC_PROBE_DUE)
-		trace_line(&w->trace, w->now_ns, end->letter, "  asks again with %u", req->una_psn);
+		trace_line(&w->trace, w->now_ns, end->letter, "  probe of psn %u", req->una_psn);
 	if (psn_diff(req->cur_psn, end->seen_cur) >= 0 || end->qp.state == RXE_QPS_ERR ||
 	    end->qp.state == RXE_QPS_RESET)
 		return;
@@ -197,7 +197,7 @@ static void note_rewind(struct world *w, struct end *end, bool by_timer)
 		trace_line(&w->trace, w->now_ns, end->letter, "  wait until %.1f, rewind to %u",
 			   (double)retry->rnr_until_ns / 1000, req->cur_psn);
 	else if (retry->deferred_until_ns)
-		trace_line(&w->trace, w->now_ns, end->letter, "  late, again at %.1f from %u",
+		trace_line(&w->trace, w->now_ns, end->letter, "  deferred until %.1f from %u",
 			   (double)retry->deferred_until_ns / 1000, req->cur_psn);
 	else
 		trace_line(&w->trace, w->now_ns, end->letter, "  rewind to %u", req->cur_psn);

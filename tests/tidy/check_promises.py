@@ -59,13 +59,13 @@ def page(cell):
 
 TREE = {
     "tests/client/verbs_dm.c": "START_TEST(copies)\nSTART_TEST(keys)\n",
-    "tests/trace/late.c": "START_TEST(a_read)\n",
+    "tests/trace/deferred.c": "START_TEST(a_read)\n",
     "tests/bench/thread_domain.c": "",
     "examples/dmah.c": "",
     "tests/client/cases_examples.py": 'SAID = {"dmah": []}\n',
 }
 GOOD = [
-    {PAGE: page("verbs_dm: copies, keys (with care); late: a_read; verbs_dm_no_vm: keys; example_dmah; thread_domain"), **TREE},
+    {PAGE: page("verbs_dm: copies, keys (with care); deferred: a_read; verbs_dm_no_vm: keys; example_dmah; thread_domain"), **TREE},
 ]
 BAD = [
     {PAGE: page("verbs_dm: copies, locks"), **TREE},

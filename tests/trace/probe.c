@@ -23,7 +23,7 @@ START_TEST(lost_ack)
 	       "     0.0 a > SEND_LAST 102 len 452 ackreq\n"
 	       "     5.0 b x ACK 102 msn 1\n"
 	       "     5.0 b   recv 1 SUCCESS len 2500\n"
-	       "    50.0 a   asks again with 100\n"
+	       "    50.0 a   probe of psn 100\n"
 	       "    50.0 a > SEND_FIRST 100 len 1024 ackreq\n"
 	       "    55.0 b   duplicate SEND_FIRST 100\n"
 	       "    55.0 b > ACK 102 msn 1\n"
@@ -41,7 +41,7 @@ START_TEST(lost_nak)
 	SEND(2500);
 	world_run(&w);
 	expect_some("     5.0 b x NAK 100 sequence\n"
-		    "    50.0 a   asks again with 100\n"
+		    "    50.0 a   probe of psn 100\n"
 		    "    50.0 a > SEND_FIRST 100 len 1024 ackreq\n"
 		    "    55.0 b > ACK 100 msn 0\n"
 		    "    60.0 a > SEND_MIDDLE 101 len 1024\n"
@@ -87,11 +87,11 @@ START_TEST(lost_as_well)
 	world_run(&w);
 	expect("     0.0 a > WRITE_ONLY 100 len 64 ackreq\n"
 	       "     5.0 b x ACK 100 msn 1\n"
-	       "    50.0 a   asks again with 100\n"
+	       "    50.0 a   probe of psn 100\n"
 	       "    50.0 a > WRITE_ONLY 100 len 64 ackreq\n"
 	       "    55.0 b   duplicate WRITE_ONLY 100\n"
 	       "    55.0 b x ACK 100 msn 1\n"
-	       "   150.0 a   asks again with 100\n"
+	       "   150.0 a   probe of psn 100\n"
 	       "   150.0 a > WRITE_ONLY 100 len 64 ackreq\n"
 	       "   155.0 b   duplicate WRITE_ONLY 100\n"
 	       "   155.0 b x ACK 100 msn 1\n"
@@ -114,7 +114,7 @@ START_TEST(lost_last_packets)
 	world_run(&w);
 	expect("     0.0 a x WRITE_ONLY 100 len 64 ackreq\n"
 	       "     0.0 a x WRITE_ONLY 101 len 65 ackreq\n"
-	       "    50.0 a   asks again with 100\n"
+	       "    50.0 a   probe of psn 100\n"
 	       "    50.0 a > WRITE_ONLY 100 len 64 ackreq\n"
 	       "    55.0 b > ACK 100 msn 1\n"
 	       "    60.0 a   rewind to 101\n"
@@ -137,7 +137,7 @@ START_TEST(lost_long_read_answer)
 	       "     5.0 b x READ_RESP_FIRST 100 len 1024\n"
 	       "     5.0 b x READ_RESP_MIDDLE 101 len 1024\n"
 	       "     5.0 b x READ_RESP_LAST 102 len 452\n"
-	       "    50.0 a   asks again with 100\n"
+	       "    50.0 a   probe of psn 100\n"
 	       "    50.0 a > READ_REQUEST 100 len 1024 ackreq\n"
 	       "    55.0 b   duplicate READ_REQUEST 100\n"
 	       "    55.0 b > READ_RESP_ONLY 100 len 1024\n"
@@ -178,7 +178,7 @@ START_TEST(sooner_where_packets_get_lost)
 	world_run(&w);
 	expect_some("    60.0 a > WRITE_ONLY 103 len 64 ackreq\n"
 		    "    65.0 b x ACK 103 msn 4\n"
-		    "  1060.0 a   asks again with 103\n"
+		    "  1060.0 a   probe of psn 103\n"
 		    "  1070.0 a   send 4 SUCCESS\n");
 }
 END_TEST
@@ -195,7 +195,7 @@ START_TEST(no_sooner_without_losses)
 	world_run(&w);
 	expect_some("    20.0 a > WRITE_ONLY 101 len 64 ackreq\n"
 		    "    25.0 b x ACK 101 msn 2\n"
-		    "  8020.0 a   asks again with 101\n"
+		    "  8020.0 a   probe of psn 101\n"
 		    "  8030.0 a   send 2 SUCCESS\n");
 }
 END_TEST
@@ -212,7 +212,7 @@ START_TEST(asked_for_nothing)
 	world_run(&w);
 	expect("     0.0 a > SEND_ONLY 100 len 64 ackreq\n"
 	       "     0.0 a > SEND_ONLY 101 len 60 ackreq\n"
-	       "    50.0 a   asks again with 100\n"
+	       "    50.0 a   probe of psn 100\n"
 	       "    50.0 a > SEND_ONLY 100 len 64 ackreq\n"
 	       "    80.0 b   duplicate SEND_ONLY 100\n"
 	       "    80.0 b > ACK 101 msn 2\n"

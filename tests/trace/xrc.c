@@ -327,8 +327,8 @@ START_TEST(another_srq_when_it_comes_again)
 	again.xrc_srqn = add_srq(false);
 	y->xsrq[1].srq.pd = NODE_PD;
 	world_srq_recv(&w, y, 71, RECV_AT, 64);
-	y->late_at = y->base + RECV_AT;
-	y->late_end = y->late_at + 64;
+	y->deferred_at = y->base + RECV_AT;
+	y->deferred_end = y->deferred_at + 64;
 	y->deferred_until_ns = 8000;
 	SEND(8);
 	world_run_until(&w, 6);
@@ -448,7 +448,7 @@ START_TEST(told_of_too_late)
 	other = add_srq(true);
 	recv_from_second(81, RECV_AT, 64);
 	recv_from_second(82, RECV_AT, 64);
-	y->late_done_until_ns = 1000000;
+	y->done_deferred_until_ns = 1000000;
 	SEND(64, .srqn = other);
 	world_run(&w);
 	expect_some("     5.0 b > RNR_NAK 100 timer 14\n"

@@ -187,5 +187,5 @@ START_TEST(unreliable)
 }
 END_TEST
 
-RUN_TESTS("told", second_send, only_what_completes_counts, one_ack_for_several, a_read,
+RUN_TESTS("injected", second_send, only_what_completes_counts, one_ack_for_several, a_read,
 	  an_answer_behind_it, a_receive, a_receive_of_an_srq, an_immediate, unreliable)

@@ -6,17 +6,17 @@
 #define PLACE 0x300000u
 
 /* Memory of a node from PLACE on, for the first so many microseconds. */
-static void late_until(struct node *node, uint64_t us)
+static void defer_until(struct node *node, uint64_t us)
 {
-	node->late_at = node->base + PLACE;
-	node->late_end = node->base + node->mem_len;
+	node->deferred_at = node->base + PLACE;
+	node->deferred_end = node->base + node->mem_len;
 	node->deferred_until_ns = us * 1000;
 }
 
 START_TEST(a_write_comes_again)
 {
 	connect_ends(NULL);
-	late_until(y, 2000);
+	defer_until(y, 2000);
 	WRITE(64, .to = PLACE);
 	world_run(&w);
 	expect("     0.0 a > WRITE_ONLY 100 len 64 ackreq\n"
@@ -36,7 +36,7 @@ END_TEST
 START_TEST(in_the_middle_of_a_write)
 {
 	connect_ends(NULL);
-	late_until(y, 1000);
+	defer_until(y, 1000);
 	WRITE(2500, .to = PLACE - 1024);
 	world_run(&w);
 	expect("     0.0 a > WRITE_FIRST 100 len 1024\n"
@@ -56,7 +56,7 @@ END_TEST
 START_TEST(a_receive)
 {
 	connect_ends(NULL);
-	late_until(y, 1000);
+	defer_until(y, 1000);
 	world_recv(&w, b, PLACE, 4096);
 	SEND(2500);
 	world_run(&w);
@@ -82,7 +82,7 @@ START_TEST(an_atomic)
 {
 	connect_ends(NULL);
 	set_word(y, PLACE, 40);
-	late_until(y, 3000);
+	defer_until(y, 3000);
 	ADD(2, .to = PLACE, .from = READ_AT);
 	world_run(&w);
 	expect("     0.0 a > FETCH_ADD 100 ackreq\n"
@@ -110,7 +110,7 @@ START_TEST(a_read)
 
 	opts.timeout = 10; /* 4.2 ms */
 	connect_ends(&opts);
-	late_until(y, 1500);
+	defer_until(y, 1500);
 	READ(2500, .to = PLACE - 1024, .from = READ_AT);
 	SEND(0);
 	RECV(0);
@@ -131,7 +131,7 @@ END_TEST
 START_TEST(what_is_to_be_sent)
 {
 	connect_ends(NULL);
-	late_until(x, 1500);
+	defer_until(x, 1500);
 	WRITE(2500, .from = PLACE - 1024);
 	world_run(&w);
 	expect("     0.0 a > WRITE_FIRST 100 len 1024\n"
@@ -151,12 +151,12 @@ START_TEST(costs_no_retries)
 	opts.retry_cnt = 0;
 	opts.rnr_retry = 0;
 	connect_ends(&opts);
-	late_until(x, 20000);
+	defer_until(x, 20000);
 	WRITE(2500, .from = PLACE - 1024);
 	world_run(&w);
 	skip();
 	expect_same(x, PLACE - 1024, y, 0, 2500);
-	late_until(x, w.now_ns / 1000 + 20000);
+	defer_until(x, w.now_ns / 1000 + 20000);
 	READ(2500, .to = 4096, .from = PLACE - 1024);
 	world_run(&w);
 	expect_some("a   send 2 SUCCESS\n");
@@ -171,7 +171,7 @@ START_TEST(behind_others)
 
 	opts.timeout = 10; /* 4.2 ms */
 	connect_ends(&opts);
-	late_until(x, 500);
+	defer_until(x, 500);
 	for (int i = 0; i < 8; i++)
 		WRITE(64, .quiet = true);
 	WRITE(64, .from = PLACE);
@@ -214,7 +214,7 @@ END_TEST
 START_TEST(behind_one_that_the_peer_is_not_ready_for)
 {
 	connect_ends(NULL);
-	late_until(x, 1500);
+	defer_until(x, 1500);
 	SEND(64);
 	world_run_until(&w, 7);
 	WRITE(64, .from = PLACE);
@@ -238,7 +238,7 @@ END_TEST
 START_TEST(where_a_read_lands)
 {
 	connect_ends(NULL);
-	late_until(x, 900);
+	defer_until(x, 900);
 	READ(2500, .from = PLACE - 1024);
 	SEND(64);
 	RECV(64);
@@ -250,7 +250,7 @@ START_TEST(where_a_read_lands)
 	       "     5.0 b > READ_RESP_LAST 102 len 452\n"
 	       "     5.0 b > ACK 103 msn 2\n"
 	       "     5.0 b   recv 1 SUCCESS len 64\n"
-	       "    10.0 a   late, again at 1010.0 from 101\n"
+	       "    10.0 a   deferred until 1010.0 from 101\n"
 	       "  1010.0 a > READ_REQUEST 101 len 1476 ackreq\n"
 	       "  1010.0 a > SEND_ONLY 103 len 64 ackreq\n"
 	       "  1015.0 b   duplicate READ_REQUEST 101\n"
@@ -269,7 +269,7 @@ START_TEST(where_an_atomic_lands)
 {
 	connect_ends(NULL);
 	set_word(y, 0, 7);
-	late_until(x, 900);
+	defer_until(x, 900);
 	ADD(1, .from = PLACE);
 	ADD(1, .from = READ_AT);
 	world_run(&w);
@@ -277,7 +277,7 @@ START_TEST(where_an_atomic_lands)
 	       "     0.0 a > FETCH_ADD 101 ackreq\n"
 	       "     5.0 b > ATOMIC_ACK 100 orig 7\n"
 	       "     5.0 b > ATOMIC_ACK 101 orig 8\n"
-	       "    10.0 a   late, again at 1010.0 from 100\n"
+	       "    10.0 a   deferred until 1010.0 from 100\n"
 	       "  1010.0 a > FETCH_ADD 100 ackreq\n"
 	       "  1010.0 a > FETCH_ADD 101 ackreq\n"
 	       "  1015.0 b   duplicate FETCH_ADD 100\n"
@@ -301,7 +301,7 @@ START_TEST(others_go_on)
 
 	connect_ends(NULL);
 	world_pair(&w, x, y, &opts, &c, &d);
-	late_until(y, 2000);
+	defer_until(y, 2000);
 	WRITE(64, .to = PLACE);
 	POST(c, RDMA_WRITE, 64);
 	world_run_until(&w, 100);
@@ -332,8 +332,8 @@ START_TEST(unreliable)
 
 	opts.type = RXE_QPT_UC;
 	connect_ends(&opts);
-	late_until(x, 500);
-	late_until(y, 2000);
+	defer_until(x, 500);
+	defer_until(y, 2000);
 	world_recv(&w, b, PLACE, 64);
 	SEND(64, .from = PLACE);
 	world_run_until(&w, 3000);
@@ -355,8 +355,8 @@ START_TEST(datagrams)
 
 	opts.type = RXE_QPT_UD;
 	connect_ends(&opts);
-	late_until(x, 500);
-	late_until(y, 2000);
+	defer_until(x, 500);
+	defer_until(y, 2000);
 	world_recv(&w, b, PLACE, 104);
 	SEND(64, .from = PLACE);
 	world_run_until(&w, 3000);
@@ -376,7 +376,7 @@ END_TEST
 START_TEST(ends_meanwhile)
 {
 	connect_ends(NULL);
-	late_until(x, 1500);
+	defer_until(x, 1500);
 	WRITE(64, .from = PLACE);
 	world_run_until(&w, 700);
 	world_modify(&w, a, RXE_QPS_ERR);
@@ -394,7 +394,7 @@ START_TEST(a_held_ack_behind_a_read)
 
 	opts.timeout = 10; /* 4.2 ms */
 	connect_ends(&opts);
-	late_until(y, 900);
+	defer_until(y, 900);
 	b->qp.rc.reply.ack_delay_ns = 20000;
 	b->qp.rc.reply.piggybacks = b->qp.rc.reply.threshold;
 	READ(64, .to = PLACE, .from = READ_AT);
@@ -412,7 +412,7 @@ START_TEST(a_held_ack_behind_a_read)
 }
 END_TEST
 
-RUN_TESTS("late", a_write_comes_again, in_the_middle_of_a_write, a_receive, an_atomic, a_read,
+RUN_TESTS("deferred", a_write_comes_again, in_the_middle_of_a_write, a_receive, an_atomic, a_read,
 	  what_is_to_be_sent, costs_no_retries, behind_others,
 	  behind_one_that_the_peer_is_not_ready_for, where_a_read_lands, where_an_atomic_lands,
 	  others_go_on, unreliable, datagrams, ends_meanwhile, a_held_ack_behind_a_read)
