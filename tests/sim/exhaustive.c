@@ -10,7 +10,7 @@
 
 #include "tests/sim/oracle.h"
 
-#define FIRST_PACKETS 12 /* their fate is decided: 4096 subsets of each kind */
+#define FIRST_PACKETS 12 /* The link decides their fate: 4096 subsets of each kind. */
 #define SWAP_NS	      7000
 
 struct script {
@@ -18,7 +18,8 @@ struct script {
 	enum {
 		HAS_ALL,
 		LACKS_RECEIVES, /* at first: RNR */
-		LEAVES,		/* the responder is destroyed as soon as it has received all */
+		/* The responder is destroyed once it has received everything. */
+		LEAVES,
 		XRC,
 	} how;
 	struct op op[4];
@@ -117,7 +118,7 @@ static void build(void)
 	world.mem_len = AREA_BYTES;
 	oracle_init(&oracle, &world, 1);
 	oracle.shuffles = true;
-	/* All of them spent on one packet are a budget used up. */
+	/* All losses on one packet exhaust the retry budget. */
 	oracle.lossy = fates[fate] == LINK_DROP && __builtin_popcount(subset) > opts.retry_cnt;
 	(void)snprintf(oracle.replay, sizeof(oracle.replay), "tests/sim/exhaustive %s %s %u",
 		       script->name, fate_names[fate], subset);
@@ -132,7 +133,7 @@ static void build(void)
 	link_fate(&world.link, fates[fate], subset, SWAP_NS);
 }
 
-/* All that was sent to it, it has. */
+/* Whether everything sent to it was received. */
 static bool may_leave(void)
 {
 	const struct party *party = &oracle.party[1];
@@ -141,7 +142,7 @@ static bool may_leave(void)
 	       party->end->qp.attr.rq_psn == party->peer->next_psn;
 }
 
-/* Receives that are missing come late. */
+/* Missing receives are posted late. */
 static void run(bool shows_trace, void (*retell)(void))
 {
 	const uint64_t until_ns = 60ull * 1000 * 1000 * 1000;
@@ -189,7 +190,7 @@ int main(int argc, char **argv)
 {
 	uint32_t total = 0;
 
-	/* A world comes and goes 110,000 times: its memory stays. */
+	/* 110,000 fixtures are created and freed: keep their memory. */
 	(void)mallopt(M_TRIM_THRESHOLD, 64 << 20);
 
 	if (argc == 4) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What must be true of an engine between any two calls, whatever was sent to it: bounds, sums, and that nobody who waits for
- * an answer waits without a timer. */
+/* Invariants of an engine between any two calls, whatever was sent to it: bounds, sums, and that a
+ * requester that waits for a response has a timer. */
 #include "tests/sim/oracle.h"
 
 #define MUST(condition, what)                                                                      \
@@ -27,7 +27,7 @@ static void check_requester(const struct oracle *o, const struct end *end)
 	MUST(req->window.packets < RC_WINDOW_MAX + RC_WINDOW_STEP, "its window has no end");
 	MUST(retry->retries <= qp->attr.retry_cnt, "more retries than allowed");
 	MUST(retry->rnr_retries <= qp->attr.rnr_retry, "more RNR retries than allowed");
-	/* With a code that is not 0, whoever waits has a timer. */
+	/* With a nonzero timeout code, an outstanding request has a timer. */
 	MUST(req->una_psn == req->cur_psn || qp->attr.timeout == 0 || retry->rnr_until_ns ||
 		     retry->deadline_ns != UINT64_MAX,
 	     "it waits for an answer without a timer");
@@ -43,10 +43,10 @@ static void check_responder(const struct oracle *o, const struct end *end)
 	const struct rc_reply *reply = &qp->rc.reply;
 	uint32_t answers = reply->tail - reply->head;
 
-	MUST(answers <= RC_MAX_ANSWERS, "more answers than there is room for");
+	MUST(answers <= RC_MAX_ANSWERS, "more responses than fit the ring");
 	MUST(reply->num_new <= answers, "more new answers than answers");
 	MUST(reply->num_new <= qp->attr.max_dest_rd_atomic, "more reads and atomics than allowed");
-	/* Unless its SRQ has gone since: then the next packet is refused. */
+	/* Unless its SRQ was destroyed since: then the next packet is refused. */
 	MUST(qp->claim.held || qp->rc.resp.message != RC_MESSAGE_SEND ||
 		     (qp->type == RXE_QPT_XRC_RECV && !qp->srq),
 	     "a message arrives into no receive");
@@ -71,7 +71,7 @@ static void check_qp(const struct oracle *o, const struct end *end)
 	     "it has a deadline, and no place among those that do");
 	MUST(qp->timer_index == UINT32_MAX || engine->timer[qp->timer_index] == qp,
 	     "another has its place among the timers");
-	MUST(qp->events == 0 || end->node->asleep_until_ns, "an event was not told");
+	MUST(qp->events == 0 || end->node->asleep_until_ns, "an event was not reported");
 	switch (qp->state) {
 	case RXE_QPS_ERR:
 	case RXE_QPS_RESET: check_dead(o, end); return;
@@ -88,7 +88,7 @@ static void check_qp(const struct oracle *o, const struct end *end)
 	}
 }
 
-/* The peer's window is what its QPs have in flight. */
+/* The peer's window is the sum of what its QPs have in flight. */
 static void check_window(const struct oracle *o, const struct node *node, const struct end *end)
 {
 	const struct rxe_peer *peer = end->qp.rc.req.peer;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Lives: what networks, hosts, queue pairs and accidents there are, and how the dice choose among them. */
+/* Random lives: networks, hosts, queue pairs and accidents, and how the dice choose among them. */
 #include "tests/sim/life.h"
 
 #include "net/wire/opcode.h"
@@ -32,11 +32,11 @@ static void choose_network(struct oracle *o)
 	if (dice(o->w, 4) == 0) {
 		link->ns_per_kb = 100 + dice(o->w, 1000);
 		link->queue_kb = dice(o->w, 2) ? 8 + dice(o->w, 64) : 0;
-		o->lossy = true; /* what waits too long counts as lost */
+		o->lossy = true; /* a long delay counts as a loss */
 	}
 }
 
-/* In every third life, memory of some nodes is now and then not to be had: up to every eighth access. */
+/* In every third life, accesses to some nodes' memory are deferred, up to every eighth. */
 static void choose_lateness(struct oracle *o, struct node *node)
 {
 	uint32_t mixed = (uint32_t)(o->seed * 2654435761u) >> 8 ^ node->index * 77u;
@@ -45,7 +45,8 @@ static void choose_lateness(struct oracle *o, struct node *node)
 		return;
 	node->deferred_rate = 1u << (4 + mixed / 2 % 10);
 	node->deferred_random = mixed;
-	o->lossy = true; /* who waits for the answer to a read does not know why */
+	/* A requester cannot tell a deferred READ from a lost one. */
+	o->lossy = true;
 }
 
 static enum rxe_qp_type choose_type(struct world *w)
@@ -220,7 +221,7 @@ void life_forge(struct oracle *o, struct party *party)
 		forge_one(o, party);
 }
 
-/* Something that no pair survives, and sometimes a new life for it after that. */
+/* Something that no pair survives, and sometimes a new connection after it. */
 static void wreck(struct oracle *o, struct party *party)
 {
 	struct world *w = o->w;
@@ -254,7 +255,7 @@ static void wreck(struct oracle *o, struct party *party)
 		oracle_renew_pair(o, party, dice(w, 2));
 }
 
-/* The program has what it wanted, or ends: whoever still waits for an ACK must get it. */
+/* The program is done or exits: a peer that waits for an ACK must still get it. */
 static void leave(struct oracle *o, struct party *party)
 {
 	struct world *w = o->w;
@@ -265,7 +266,7 @@ static void leave(struct oracle *o, struct party *party)
 		oracle_renew_pair(o, party, false);
 }
 
-/* A send queue is drained, or goes on. */
+/* Drains a send queue, or resumes it. */
 static void drain_or_resume(struct oracle *o, struct party *party)
 {
 	if (oracle_is_target(party))
@@ -281,7 +282,7 @@ static void drain_or_resume(struct oracle *o, struct party *party)
 	}
 }
 
-/* Things that happen to programs, and harm nobody. */
+/* Events that harm no pair. */
 static void happen(struct oracle *o, struct party *party)
 {
 	struct world *w = o->w;

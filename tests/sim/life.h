@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: MIT */
-/* A short life of a small world: everything in it is chosen by one seed. */
+/* One random life of a small fixture: a seed chooses everything in it. */
 #ifndef RXE_SIM_LIFE_H
 #define RXE_SIM_LIFE_H
 
 #include "tests/sim/oracle.h"
 
-/* A network, hosts and pairs of QPs on them. */
+/* Creates a network, hosts and pairs of QPs. */
 void life_begin(struct oracle *o);
-/* Requests, receives, accidents; then the network heals, everybody gets what is missing, and all must come to an end. */
+/* Requests, receives and accidents; then the network heals, missing receives are posted, and
+ * everything must finish. */
 void life_run(struct oracle *o);
-/* Packets that a peer with ill will might send to the party's QP: of every operation, near the PSNs in use, with keys good and
- * bad. */
+/* Packets that a hostile peer might send to the party's QP: every operation, PSNs near those in
+ * use, valid and invalid keys. */
 void life_forge(struct oracle *o, struct party *party);
 
 #endif

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The simulated link: every packet takes its time, unless a rule of the script or the dice say otherwise. */
+/* The simulated link: every packet takes the link's delay, unless a rule of the script or the dice
+ * decide otherwise. */
 #ifndef RXE_SIM_LINK_H
 #define RXE_SIM_LINK_H
 
@@ -15,13 +16,13 @@
 enum link_act {
 	LINK_PASS,
 	LINK_DROP,
-	LINK_DUP,     /* it arrives twice */
-	LINK_DELAY,   /* it arrives later, behind others */
-	LINK_CORRUPT, /* a bit flips: the ICRC drops it */
-	LINK_FULL,    /* the queue before the receiver has no room for it */
+	LINK_DUP,     /* delivered twice */
+	LINK_DELAY,   /* delivered later, behind others */
+	LINK_CORRUPT, /* one bit flips: the ICRC check drops it */
+	LINK_FULL,    /* the receiver's queue is full */
 };
 
-/* "drop b ACK 100 x2": what happens to packets of that end, operation and PSN; so many times. */
+/* "drop b ACK 100 x2": the fate of packets by end, operation and PSN, for a number of packets. */
 struct link_rule {
 	enum link_act act;
 	char from;
@@ -52,13 +53,14 @@ struct flying {
 
 struct link {
 	uint64_t delay_ns;
-	uint32_t ns_per_kb;		 /* of bandwidth towards each receiver; 0: no end of it */
-	uint32_t queue_kb;		 /* what waits for it at most; 0: no end of it */
-	uint64_t free_ns[LINK_MAX_ENDS]; /* when the wire to a receiver is free again */
+	uint32_t ns_per_kb;		 /* bandwidth towards each receiver; 0: unlimited */
+	uint32_t queue_kb;		 /* most that waits for a receiver; 0: unlimited */
+	uint64_t free_ns[LINK_MAX_ENDS]; /* when the link to a receiver is free again */
 	struct link_rule rule[LINK_MAX_RULES];
 	uint32_t num_rules;
 	struct link_dice dice;
-	enum link_act fate; /* of the first packets, those whose bits are set, the first in bit 0 */
+	/* Fate of the first packets whose bits are set; bit 0 is the first packet. */
+	enum link_act fate;
 	uint32_t fated;
 	uint64_t fate_delay_ns;
 	uint64_t seed;
@@ -70,17 +72,18 @@ struct link {
 
 void link_init(struct link *link, uint64_t seed);
 void link_fini(struct link *link);
-/* A number below limit from the link's dice. */
+/* A random number below limit. */
 uint32_t link_random(struct link *link, uint32_t limit);
-/* Add a rule: "drop b ACK 100", "dup a WRITE_ONLY 102", "delay a SEND_MIDDLE 101 7.5" (us), "corrupt a * *"; "x3" at the end:
- * three times. */
+/* Adds a rule: "drop b ACK 100", "dup a WRITE_ONLY 102", "delay a SEND_MIDDLE 101 7.5" (us),
+ * "corrupt a * *"; "x3" at the end: three times. */
 void link_rule_add(struct link *link, const char *rule);
-/* From now on: what becomes of the next packets whose bits are set; LINK_DELAY: by so much. */
+/* Sets the fate of the next packets whose bits are set; LINK_DELAY: by this delay. */
 void link_fate(struct link *link, enum link_act act, uint32_t subset, uint64_t delay_ns);
-/* What becomes of this packet. op as traces name it; *ret_delay_ns is added to the link's delay. */
+/* Decides the fate of a packet. op: as traces name it. *ret_delay_ns is added to the link's
+ * delay. */
 enum link_act link_judge(struct link *link, char from, const char *op, uint32_t psn,
 			 uint64_t *ret_delay_ns);
-/* The packet takes its turn on the wire to its receiver: at_ns is moved. False: the queue there is full. */
+/* Queues the packet for its receiver and moves at_ns accordingly. False: the queue is full. */
 bool link_queue(struct link *link, struct flying *packet);
 void link_push(struct link *link, const struct flying *packet);
 uint64_t link_next_ns(const struct link *link);

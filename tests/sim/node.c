@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Hosts of the simulated world. Memory is one block; what an engine may not touch in it is told by the key table, and by a hole
- * that stands for memory a program has unmapped. */
+/* Simulated hosts. Memory is one block. The key table, and a hole for unmapped memory, say what an
+ * engine may not access. */
 #include "tests/sim/node.h"
 
 #include <assert.h>
@@ -119,7 +119,7 @@ static uint32_t no_random(void *host)
 	return 4;
 }
 
-/* Keys registered with MW_BIND stand for windows: a peer may make them void. */
+/* Keys registered with MW_BIND stand for windows: a peer may invalidate them. */
 static bool invalidate(void *host, uint32_t pd, uint32_t rkey)
 {
 	struct node *node = host;
@@ -214,8 +214,8 @@ bool node_is_untouched(const struct node *node, uint32_t at, uint32_t len)
 	return true;
 }
 
-/* A node is large, its key table and completion queue most of all, and hardly used: one that is done with is cleaned and used
- * again, for many lives are short. */
+/* A node is large, mostly its key table and completion queue, and most lives are short: freed
+ * nodes are cleaned and reused. */
 static struct node *spare[8];
 static uint32_t num_spare;
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A host of the simulated world: an engine, plain memory with a key table over it, and one completion queue. */
+/* A simulated host: an engine, plain memory with a key table, and one completion queue. */
 #ifndef RXE_SIM_NODE_H
 #define RXE_SIM_NODE_H
 
@@ -18,7 +18,7 @@
 #include "emu/srq.h"
 #include "net/wire/gid.h"
 
-#define NODE_MEM_BYTES	(4u << 20) /* unless the world says otherwise */
+#define NODE_MEM_BYTES	(4u << 20) /* default */
 #define NODE_XRCD	3u
 #define NODE_XSRQS	3
 #define NODE_MAX_QPS	16
@@ -29,7 +29,7 @@
 
 struct node;
 
-/* A queue pair with the memory that it stands in. Its letter names it in traces. */
+/* A queue pair with its memory. Its letter names it in traces. */
 struct end {
 	struct rxe_qp qp;
 	struct node *node;
@@ -37,12 +37,12 @@ struct end {
 	char letter;
 	uint64_t next_send_id, next_recv_id;
 	void *sq_mem, *rq_mem;
-	uint32_t seen_cur; /* requester's position and state when last looked at */
+	uint32_t seen_cur; /* requester's position and state at the last check */
 	enum rxe_qp_state seen_state;
 	struct end *next_retired;
 };
 
-/* An SRQ of XRC. Foreign: another process of the host has it, so the engine asks its host for it. */
+/* An XRC SRQ. Foreign: another process of the host owns it, so the engine asks its host. */
 struct node_xsrq {
 	struct rxe_srq srq;
 	void *mem;
@@ -51,10 +51,10 @@ struct node_xsrq {
 
 struct node_event {
 	struct rxe_event what;
-	uint32_t visible, xvisible; /* completions that could be seen then, in both CQs */
+	uint32_t visible, xvisible; /* entries of both CQs that were visible then */
 };
 
-/* The nth completion of that side of a QP is to end so, and not in success; nth 0: none. */
+/* The nth completion of one side of a QP ends with this error; nth 0: none. */
 struct node_injection {
 	const struct rxe_qp *qp;
 	bool is_recv;
@@ -70,43 +70,49 @@ struct node {
 	uint32_t num_mrs;
 	uint8_t *mem;
 	uint32_t mem_len;
-	uint64_t base;	  /* address of mem[0] */
-	uint32_t key;	  /* of all memory, with all rights */
-	uint64_t gone_at; /* addresses from here to gone_end cannot be touched any more */
+	uint64_t base; /* address of mem[0] */
+	uint32_t key;  /* of all memory, with all rights */
+	/* Accesses from here to gone_end fail: the memory is unmapped. */
+	uint64_t gone_at;
 	uint64_t gone_end;
-	uint64_t deferred_at; /* ... and these not before deferred_until_ns */
+	/* Accesses from here to deferred_end are deferred until deferred_until_ns. */
+	uint64_t deferred_at;
 	uint64_t deferred_end, deferred_until_ns;
-	uint64_t num_deferred;	  /* accesses that were told to come again */
-	uint32_t deferred_rate;	  /* of the others, so many in 65536 are told so, at random */
-	uint32_t deferred_random; /* of that randomness */
-	uint64_t
-		done_deferred_until_ns; /* until then, another process is late with its completions */
-	bool is_deferred;		/* the last access was */
+	uint64_t num_deferred; /* deferred accesses */
+	/* Of the other accesses, this many in 65536 are deferred at random. */
+	uint32_t deferred_rate;
+	uint32_t deferred_random; /* state of that randomness */
+	/* Completions by another process are deferred until this time. */
+	uint64_t done_deferred_until_ns;
+	bool is_deferred; /* the last access was deferred */
 	struct rxe_cq cq;
 	void *cq_mem;
 	struct rxe_srq srq;
 	void *srq_mem;
-	struct rxe_cq xcq; /* of XRC SRQs, all but the first */
+	struct rxe_cq xcq; /* of XRC SRQs except the first */
 	void *xcq_mem;
 	struct node_xsrq xsrq[NODE_XSRQS];
 	uint32_t foreign_numbers; /* given to SRQs of other processes */
-	uint32_t strange_dones;	  /* completions of receives that no other process lent */
+	/* Completions of receives that no other process wrapped. */
+	uint32_t strange_dones;
 	struct end *ends[NODE_MAX_QPS];
 	uint32_t num_ends;
-	struct end *retired;	      /* destroyed, and still looked at */
-	struct node_event events[64]; /* raised and not yet looked at */
+	struct end *retired;	      /* destroyed, kept for checks */
+	struct node_event events[64]; /* raised, not checked yet */
 	uint32_t num_events;
 	struct node_injection injection; /* counts nth down */
 	uint32_t index;
-	uint32_t max_segs;	  /* of a train */
-	uint64_t asleep_until_ns; /* nobody runs the engine: its program is busy; 0: awake */
-	uint32_t socket_bytes;	  /* so many may wait for it meanwhile; 0: no end of it */
+	uint32_t max_segs; /* of a train */
+	/* The engine does not run until this time (its program is busy); 0: awake. */
+	uint64_t asleep_until_ns;
+	/* Bytes that may wait meanwhile; 0: unlimited. */
+	uint32_t socket_bytes;
 	uint32_t waiting_bytes;
 	uint64_t writes;	/* bytes that the engine stored */
-	uint64_t atomics;	/* carried out here */
+	uint64_t atomics;	/* executed here */
 	uint64_t sent, arrived; /* packets */
 	uint64_t sent_bytes;
-	/* The engine stores len bytes at that offset of mem; NULL: nobody wants to know. */
+	/* The engine stores len bytes at this offset of mem; may be NULL. */
 	void (*wrote)(void *context, struct node *node, uint32_t at, uint32_t len);
 	void *wrote_context;
 };
@@ -128,47 +134,48 @@ struct node_qp_opts {
 
 struct node *node_new(uint32_t index, uint32_t mem_len);
 void node_free(struct node *node);
-/* A key for [offset, offset + len) of the node's memory. */
+/* Registers a key for [offset, offset + len) of the node's memory. */
 uint32_t node_reg(struct node *node, uint32_t offset, uint32_t len, uint32_t rights);
-/* ... whose key addresses it from iova on, as device memory that begins at 0 is. */
+/* The same with an iova, as for device memory that begins at 0. */
 uint32_t node_reg_at(struct node *node, uint32_t offset, uint32_t len, uint32_t rights,
 		     enum rxe_mr_kind kind, uint64_t iova);
 void node_dereg(struct node *node, uint32_t key);
-/* A QP in INIT. */
+/* Creates a QP in INIT. */
 struct end *node_add_qp(struct node *node, char letter, const struct node_qp_opts *opts);
-/* ... with a QPN of the caller's choice. */
+/* The same with a given QPN. */
 struct end *node_add_qp_numbered(struct node *node, char letter, const struct node_qp_opts *opts,
 				 uint32_t qpn);
-/* From INIT to RTS: peer may be on a host that is none of the world's. */
+/* INIT to RTS. The peer may be on a host outside of the fixture. */
 void node_connect_to(struct end *end, struct end *peer, const struct node_qp_opts *opts,
 		     uint32_t peer_psn, const struct gid *peer_gid);
 void node_connect(struct end *end, struct end *peer, const struct node_qp_opts *opts,
 		  uint32_t peer_psn);
 /* Destroyed. */
 void node_remove_qp(struct end *end);
-/* ... but the end stays until its node goes, for whoever wants to look at it: a QP in RESET, with nothing in it. */
+/* Destroys the QP; its struct stays until the node is freed, for checks, in RESET and empty. */
 void node_retire_qp(struct end *end);
-/* The program has ended, its QPs and SRQs are destroyed, and another engine stands in for it: of the former nothing is left but the
- * table of QPs that have gone. */
+/* The program exits: its QPs and SRQs are destroyed and another engine takes its place. Only the
+ * TIME_WAIT table is kept. */
 void node_restart(struct node *node);
-/* Have the nth completion of one side end with status. */
+/* Injects status into the nth completion of one side. */
 void node_tell(struct end *end, bool is_recv, uint32_t nth, enum rxe_wc_status status);
-/* What a byte of a node's memory was in the beginning. */
+/* Initial value of a byte of a node's memory. */
 uint8_t node_byte(const struct node *node, uint32_t at);
-/* Are these bytes what they were in the beginning? */
+/* Whether these bytes have their initial values. */
 bool node_is_untouched(const struct node *node, uint32_t at, uint32_t len);
 struct end *node_end(const struct node *node, uint32_t qpn);
 
-/* XRC, where there is more than one SRQ: which counts from 0. The first completes in the node's CQ, the others in xcq. */
+/* XRC with several SRQs, counted from 0. The first completes in the node's CQ, the others in
+ * xcq. */
 void node_add_xsrq(struct node *node, uint32_t which, uint32_t pd, uint32_t xrcd, bool is_foreign);
 void node_remove_xsrq(struct node *node, uint32_t which);
 void node_remove_xsrqs(struct node *node);
 enum post_result node_xsrq_recv(struct node *node, uint32_t which, const struct rxe_recv_wr *wr);
-/* What the engine asks its host for. */
+/* Host operations of XRC. */
 bool node_xsrq_find(void *host, uint32_t srqn, uint32_t xrcd, uint32_t *ret_pd);
 bool node_xsrq_take(void *host, uint32_t srqn, uint32_t xrcd, struct rxe_claim *ret);
 bool node_xsrq_done(void *host, const struct rxe_claim *claim, const struct rxe_cqe *cqe);
-/* Is the next thing asked for one that must be asked for again? */
+/* Whether the next access is deferred. */
 bool node_draws_deferred(struct node *node);
 
 #endif

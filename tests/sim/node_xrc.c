@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* XRC's shared receive queues of a host: of the process whose engine this is, or of another one on the same device. The other has no
- * engine here: its queue is kept by the host, who lends receives and takes their completions, and is late with both at times. */
+/* XRC SRQs of a host: of this engine's process, or of another process on the same device. The
+ * other process has no engine here: the host keeps its queue, wraps receives, takes their
+ * completions, and defers both at times. */
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
@@ -125,7 +126,7 @@ bool node_xsrq_take(void *host, uint32_t srqn, uint32_t xrcd, struct rxe_claim *
 	return true;
 }
 
-/* Nobody asks again for a flush to be told, so that one is not late. */
+/* A flush is not retried, so it is never deferred. */
 bool node_xsrq_done(void *host, const struct rxe_claim *claim, const struct rxe_cqe *cqe)
 {
 	struct node *node = host;

@@ -22,10 +22,10 @@
 #define ORACLE_RECVS	   1024 /* more than there are slots in all */
 #define ORACLE_WORDS	   8
 #define ORACLE_WRITE_BYTES 12288u /* of a reliable write, at most */
-#define ORACLE_UC_BYTES                                                                            \
-	1024u /* of an unreliable write: each of the last 16 has a place of its own */
+/* Of an unreliable write: each of the last 16 has its own place. */
+#define ORACLE_UC_BYTES 1024u
 
-/* Where an end's memory is, from its own offset on. What lies between the areas is nobody's. */
+/* Areas of an end's memory, from its own offset on. Nothing belongs between them. */
 #define AREA_SOURCE	0x100u /* never changes: sent, written and read from */
 #define AREA_SOURCE_LEN 0x4000u
 #define AREA_TARGET	0x4200u /* written by the peer */
@@ -44,7 +44,7 @@ struct op {
 	bool answered; /* read, atomic: the last packet of the answer arrived */
 	uint32_t slot; /* of results */
 	uint32_t srq;  /* XRC: which of its target's host it names */
-	bool doomed;   /* it uses what it has no right to */
+	bool doomed;   /* it uses something without a right to it */
 	uint64_t orig; /* atomic: what it must return */
 	uint32_t psn_last;
 	uint32_t arrived; /* times that it was delivered */
@@ -66,17 +66,22 @@ struct party {
 	uint32_t key_reads;
 	struct op ops[ORACLE_MAX_OPS];
 	uint32_t num_ops;
-	uint32_t done;	    /* ops before this are known to be over */
+	uint32_t done;	    /* ops before this have ended */
 	uint32_t delivered; /* ops before this have had their receive completed, or need none */
 	uint32_t first_psn; /* of this life */
 	uint32_t next_psn;  /* of the next op */
-	uint32_t acked_psn; /* the highest that an answer spoke for */
-	bool failed;	    /* an error completion came: from now on flushes */
-	bool may_fail;	    /* something was done to this pair that ends in an error */
-	bool vanished;	    /* moved to RESET, or destroyed: its requests have no ends */
-	bool has_left;	    /* destroyed, as its program ended or had what it wanted */
-	bool deserted;	    /* its peer has left, and nothing else was done to the pair */
-	bool is_forged; /* packets were forged: what arrives is not what was sent, nor in its order */
+	uint32_t acked_psn; /* highest PSN that was acknowledged */
+	bool failed;	    /* an error completion came: flushes follow */
+	/* Something was done to this pair that ends in an error. */
+	bool may_fail;
+	/* Moved to RESET or destroyed: its requests do not complete. */
+	bool vanished;
+	/* Destroyed because its program exited or was done. */
+	bool has_left;
+	/* Only the peer was destroyed. */
+	bool deserted;
+	/* Packets were forged: arrivals are not what was sent, or not in its order. */
+	bool is_forged;
 	bool slot_taken[ORACLE_SLOTS]; /* reads and atomics under way */
 	bool recv_taken[ORACLE_SLOTS];
 	uint64_t last_recv[NODE_XSRQS]; /* of each SRQ; without XRC: the first */
@@ -85,7 +90,7 @@ struct party {
 		[AREA_TARGET_LEN]; /* the model of its target, peer's writes applied as posted */
 };
 
-/* What the oracle saw of a node's packets, to be compared with its counters. */
+/* What the oracle saw of a node's packets, for comparison with its counters. */
 struct sightings {
 	uint64_t sent_pkts, sent_bytes;
 	uint64_t rcvd_pkts, rcvd_bytes;
@@ -94,15 +99,15 @@ struct sightings {
 	uint64_t recvs, sends; /* completions, good ones; sends as far as they were signalled */
 	struct rxe_counters before;
 	uint32_t rq_psn;
-	bool is_for_gone; /* somebody must answer for the QP that it asks */
+	bool is_for_gone; /* a TIME_WAIT record must answer for its QP */
 };
 
-/* A QP that was destroyed, and what may be said for it afterwards. */
+/* A destroyed QP, and what TIME_WAIT may answer for it. */
 struct oracle_gone {
 	const struct node *node;
-	struct end *peer; /* who may ask; it may have gone, too */
+	struct end *peer; /* the peer, possibly destroyed too */
 	uint32_t qpn, dest_qpn;
-	uint32_t psn; /* it received all before */
+	uint32_t psn; /* everything before it was received */
 	uint64_t left_ns;
 	bool is_xrc;
 	bool answers; /* it had received something, and was not in error */
@@ -120,11 +125,11 @@ struct oracle {
 	struct world *w;
 	uint64_t seed;
 	bool shows_trace;
-	char replay[96]; /* the command that runs this one again */
-	void (*retell)(
-		void); /* a failing run once more, with the end of its trace; NULL: this is it */
+	char replay[96]; /* command that replays this run */
+	/* Runs a failing run again with the end of its trace; NULL: this is the second run. */
+	void (*retell)(void);
 	bool lossy;    /* a retry budget may run out */
-	bool shuffles; /* packets are doubled, or overtake others */
+	bool shuffles; /* packets are duplicated or reordered */
 	struct party party[ORACLE_MAX_PARTIES];
 	uint32_t num_parties;
 	struct sightings seen[WORLD_MAX_NODES];
@@ -141,32 +146,34 @@ void oracle_init(struct oracle *o, struct world *w, uint64_t seed);
 /* Two parties on these nodes, connected; base: where the memory of each begins. */
 void oracle_add_pair(struct oracle *o, struct node *x, struct node *y, const uint32_t base[2],
 		     const struct node_qp_opts *opts);
-/* Both QPs of the party's pair are destroyed, or (reset) moved to RESET, and connected anew. */
+/* Destroys both QPs of the party's pair, or (reset) moves them to RESET, and connects them
+ * again. */
 void oracle_renew_pair(struct oracle *o, struct party *party, bool reset);
-/* The party's QP goes to RESET and stays there: its peer talks to nobody. */
+/* The party's QP enters RESET and stays there: its peer gets no answers. */
 void oracle_vanish(struct oracle *o, struct party *party);
 
-/* The party's QP is destroyed; when it was its host's last, and ends: its program ends, and somebody else answers for it. */
+/* Destroys the party's QP. If it was its host's last and ends is set, the program exits and
+ * TIME_WAIT answers. */
 void oracle_leave(struct oracle *o, struct party *party, bool ends);
-/* The memory of the party's source goes away, though its key stays, until the pair is renewed. */
+/* Unmaps the memory of the party's source; its key stays valid until the pair is renewed. */
 void oracle_lose_memory(const struct party *party);
 
-/* Post op for the party, and expect its consequences. sabotage: with a key that is wrong, 1 local, 2 remote; XRC: 3 with an SRQ that is
- * not there, 4 with one of another XRC domain. */
+/* Posts op for the party and expects its effects. sabotage: a wrong key, 1 local, 2 remote; XRC: 3
+ * an SRQ that does not exist, 4 an SRQ of another XRC domain. */
 void oracle_post(struct oracle *o, struct party *party, struct op op, uint32_t sabotage);
 /* Post a receive into a free slot; false: none is free. */
 bool oracle_recv(struct oracle *o, struct party *party, uint32_t len);
 /* Is there a free slot for a read or atomic? */
 bool oracle_find_slot(const struct party *party, uint32_t *ret_slot);
-/* XRC: SRQs for the host of targets; those that are missing come (again). */
+/* XRC: creates the missing SRQs of the host of targets. */
 void oracle_xrc_begin(struct oracle *o, struct node *node);
-/* An SRQ of the party's target that it may name, at random. False: none is there. */
+/* Chooses an SRQ that the party's target may name, at random. False: there is none. */
 bool oracle_xrc_choose(struct oracle *o, const struct party *party, uint32_t *ret_srq);
-/* One of them is destroyed, in the middle of whatever is going on. */
+/* Destroys one of them at any moment. */
 void oracle_xrc_destroy(struct oracle *o, struct node *node);
-/* Give the party the receives that what is sent to it still needs. */
+/* Posts the receives that messages to the party still need. */
 void oracle_recv_missing(struct oracle *o, struct party *party);
-/* Nothing is going to happen any more: is everything as it must be? */
+/* Nothing more will happen: checks the final state. */
 void oracle_final(struct oracle *o);
 
 /* Among the parts of the oracle. */
@@ -191,20 +198,21 @@ const struct party_keys *oracle_keys_for(const struct party *peer, const struct 
 uint32_t oracle_xrc_number(const struct oracle *o, const struct party *party, struct op *op,
 			   uint32_t sabotage);
 bool oracle_xrc_recv(struct oracle *o, struct party *party, uint32_t len);
-/* Does the target hold a receive of it? Not of one that was there before. */
+/* Whether the target holds a receive of this SRQ, not of an earlier one. */
 bool oracle_xrc_holds(const struct party *party, uint32_t which);
 void oracle_xrc_recv_missing(struct oracle *o, struct node *node);
 void oracle_xrc_check_cq(const struct oracle *o, const struct party *party, uint32_t srq,
 			 const struct rxe_cq *cq);
 void oracle_xrc_final(const struct oracle *o);
-/* All SRQs of the host are gone with its program. */
+/* The program exited: all SRQs of the host are gone. */
 void oracle_xrc_forget(struct oracle *o, struct node *node);
 /* Post a receive into that slot of the party's. */
 struct rxe_sge oracle_take_slot(struct oracle *o, struct party *party, uint32_t slot, uint32_t len,
 				uint32_t lkey);
 /* The party's QP is about to be destroyed. */
 void oracle_gone_note(struct oracle *o, const struct party *party);
-/* A packet for no QP arrives, and arrived; one leaves from no QP; nothing is owed any more. */
+/* A packet for no QP arrives, and has arrived; one leaves from no QP; nothing is pending any
+ * more. */
 void oracle_gone_arrives(struct oracle *o, const struct node *node,
 			 const struct wire_packet *packet);
 void oracle_gone_arrived(struct oracle *o, const struct node *node,
@@ -212,7 +220,7 @@ void oracle_gone_arrived(struct oracle *o, const struct node *node,
 void oracle_gone_answered(struct oracle *o, const struct node *node,
 			  const struct wire_packet *packet);
 void oracle_gone_check(const struct oracle *o);
-/* Nothing is going to happen any more: each that is still there to ask does, in time and too late. */
+/* Nothing more will happen: each remaining peer sends a duplicate, in time and too late. */
 void oracle_gone_final(struct oracle *o);
 struct party *oracle_party_of(struct oracle *o, const struct end *end);
 /* The party's bytes: at an offset of its own, and what is sent from an offset of its source. */

@@ -227,7 +227,9 @@ void oracle_xrc_final(const struct oracle *o)
 
 	for (i = 0; i < o->w->num_nodes; i++) {
 		if (o->w->node[i]->strange_dones)
-			oracle_fail(o, "node %u: another process was told of a receive not its own",
+			oracle_fail(o,
+				    "node %u: another process got a completion of a receive not "
+				    "its own",
 				    i);
 		for (which = 0; which < NODE_XSRQS; which++) {
 			count(o, o->w->node[i], which, &there, &booked);

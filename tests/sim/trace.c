@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Traces: one line a thing that happened. */
+/* Traces: one line for each event. */
 #include "tests/sim/trace.h"
 
 #include <assert.h>

@@ -22,7 +22,7 @@ struct trace {
 void trace_fini(struct trace *trace);
 __attribute__((format(printf, 4, 5))) void trace_line(struct trace *trace, uint64_t now_ns,
 						      char letter, const char *format, ...);
-/* The operation's name: as the wire calls it, but ACK, NAK and RNR_NAK told apart. */
+/* The operation's name as on the wire, except that ACK, NAK and RNR_NAK are distinguished. */
 const char *trace_op(const struct wire_packet *packet);
 /* mark: '>' or what the link did. */
 void trace_packet(struct trace *trace, uint64_t now_ns, char letter, char mark,

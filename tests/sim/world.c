@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The world turns: arrivals in, timers, packets out, completions, and again. */
+/* The simulation loop: arrivals, timers, packets out, completions. */
 #include "tests/sim/world.h"
 
 #include <assert.h>
@@ -145,7 +145,7 @@ enum post_result world_srq_recv(struct world *w, struct node *node, uint64_t wr_
 	return rxe_post_srq_recv(&node->engine, &node->srq, &wr);
 }
 
-/* What a program that looks sees, up to there. */
+/* Reads the completions that are visible, up to there. */
 static void poll_cq(struct world *w, struct node *node, struct rxe_cq *cq, uint32_t visible)
 {
 	struct rxe_cqe cqe;
@@ -160,7 +160,7 @@ static void poll_cq(struct world *w, struct node *node, struct rxe_cq *cq, uint3
 	}
 }
 
-/* A program that hears of an event looks for completions first. */
+/* A program that gets an event polls completions first. */
 static void note_events(struct world *w, struct node *node)
 {
 	uint32_t i;
@@ -203,7 +203,7 @@ static void note_rewind(struct world *w, struct end *end, bool by_timer)
 		trace_line(&w->trace, w->now_ns, end->letter, "  rewind to %u", req->cur_psn);
 }
 
-/* What changed in the QPs of a node by the call that was just made. */
+/* Traces what the last call changed in the QPs of a node. */
 static void note(struct world *w, struct node *node, bool by_timer)
 {
 	uint32_t i;
@@ -253,7 +253,7 @@ static void corrupt(struct world *w, struct flying *flying)
 	flying->bytes[at == 4 ? 5 : at] ^= 0x10;
 }
 
-/* One packet of a train goes onto the link, or not. */
+/* Puts one packet of a train on the link, unless the link loses it. */
 static void launch(struct world *w, struct flying *flying, struct end *from,
 		   const struct wire_packet *packet)
 {
@@ -436,7 +436,7 @@ void world_sleep(struct world *w, struct node *node, uint64_t until_ns)
 		node->asleep_until_ns = until_ns;
 }
 
-/* The program runs again: what waited in its socket comes in at once. */
+/* The program runs again: packets that waited in its socket arrive at once. */
 static void wake(struct world *w)
 {
 	uint32_t i;
@@ -451,7 +451,7 @@ static void wake(struct world *w)
 	}
 }
 
-/* Its receiver sleeps: the packet waits in the socket, or is lost when that is full. */
+/* The receiver sleeps: the packet waits in the socket, or is lost when the socket is full. */
 static bool waits(struct world *w, struct flying *flying)
 {
 	struct node *node = w->node[flying->to];

@@ -23,14 +23,15 @@
 
 struct world;
 
-/* What a test wants to see besides the trace; each may be NULL. */
+/* What a test observes besides the trace; each may be NULL. */
 struct world_watch {
 	void (*completion)(void *context, struct end *end, const struct rxe_cq *cq,
 			   const struct rxe_cqe *cqe);
-	/* from NULL: the engine answers for a QP that has gone. */
+	/* from NULL: the engine answers for a QP in TIME_WAIT. */
 	void (*packet)(void *context, struct node *node, struct end *from,
 		       const struct wire_packet *packet);
-	/* It reached a host; to: the QP it is for, or NULL; packet NULL: it is corrupt. Before and after the engine took it. */
+	/* A packet reached a host. to: its QP, or NULL; packet NULL: corrupt. Called before and
+	 * after the engine takes it. */
 	void (*arrives)(void *context, struct node *node, struct end *to, uint32_t len,
 			const struct wire_packet *packet);
 	void (*arrived)(void *context, struct node *node, struct end *to, uint32_t len,
@@ -54,7 +55,8 @@ struct world {
 	uint64_t trains;
 };
 
-/* What posts leave out: from the start of the sender's memory to the same place at the peer's, signalled. */
+/* Defaults of a post: from the start of the sender's memory to the same place at the peer's,
+ * signalled. */
 struct post {
 	enum rxe_wr_opcode op;
 	uint32_t len;
@@ -75,13 +77,12 @@ void world_init(struct world *w, uint64_t seed);
 void world_fini(struct world *w);
 struct node *world_add_node(struct world *w);
 struct node_qp_opts world_opts(void);
-/* A connected pair: opts for the one on x; the one on y gets the same, but for its PSNs, which begin at 500;
- * the one on y of an XRC_SEND is an XRC_RECV. Letters go on from
- * the last pair's. */
+/* Connects a pair: opts for the QP on x; the QP on y gets the same except its PSNs, which begin at
+ * 500, and XRC_SEND becomes XRC_RECV. Letters continue from the last pair's. */
 void world_pair(struct world *w, struct node *x, struct node *y, const struct node_qp_opts *opts,
 		struct end **ret_x, struct end **ret_y);
 
-/* wr_ids count from 1, for sends and receives of an end each. Returns the result. */
+/* wr_ids of an end count from 1, separately for sends and receives. */
 enum post_result world_post(struct world *w, struct end *end, struct post post);
 enum post_result world_recv(struct world *w, struct end *end, uint32_t to, uint32_t len);
 enum post_result world_recv_key(struct world *w, struct end *end, uint32_t to, uint32_t len,
@@ -91,21 +92,21 @@ enum post_result world_srq_recv(struct world *w, struct node *node, uint64_t wr_
 /* A receive with a wr_id of the caller's, posted to the end or to its SRQ. */
 enum post_result world_recv_as(struct world *w, struct end *end, uint64_t wr_id, uint32_t to,
 			       uint32_t len, uint32_t lkey);
-/* Nobody runs the node's engine until then, unless it sleeps already. */
+/* The node's engine does not run until then, unless it sleeps already. */
 void world_sleep(struct world *w, struct node *node, uint64_t until_ns);
 void world_modify(struct world *w, struct end *end, enum rxe_qp_state state);
 /* Until the program runs again. */
 void world_wait(struct world *w, const struct node *node);
-/* Put a packet on the link as if from had sent it. */
+/* Puts a packet on the link as if from had sent it. */
 void world_inject(struct world *w, struct end *from, struct wire_packet *packet,
 		  const void *payload);
 
-/* Let everything that is due now happen. */
+/* Runs everything that is due now. */
 void world_flush(struct world *w);
-/* One moment further, not beyond until. False: nothing is going to happen before it. */
+/* Advances to the next event, at most to until. False: nothing happens before it. */
 bool world_step(struct world *w, uint64_t until_ns);
 void world_run_until(struct world *w, double until_us);
-/* Until nothing is going to happen any more. */
+/* Runs until nothing is left to happen. */
 void world_run(struct world *w);
 
 #endif

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What every trace test begins with: two hosts, a connected pair of QPs a and b, and a trace to compare. */
+/* The fixture of trace tests: two hosts, a connected pair of QPs a and b, and a trace to
+ * compare. */
 #ifndef RXE_TRACE_FIXTURE_H
 #define RXE_TRACE_FIXTURE_H
 
@@ -12,30 +13,31 @@ extern struct world w;
 extern struct node *x, *y;
 extern struct end *a, *b;
 
-/* Before and after each test: a world with x and y; no QPs yet. */
+/* Before and after each test: hosts x and y without QPs. */
 void fixture_setup(void);
 void fixture_teardown(void);
 /* a on x, b on y: PSNs begin at 100 and 500, MTU 1024, 5 us one way. opts NULL: world_opts(). */
 void connect_ends(const struct node_qp_opts *opts);
 void connect_with_mtu(uint32_t mtu);
 
-/* The trace since the last expect is this text. */
+/* The trace since the last expect equals this text. */
 #define expect(text) expect_at(text, __FILE__, __LINE__)
 void expect_at(const char *text, const char *file, int line);
-/* The trace since the last expect has lines, in this order, that begin or go on so; others may be between. */
+/* The trace since the last expect has lines with these beginnings, in this order; others may be
+ * between. */
 #define expect_some(text) expect_some_at(text, __FILE__, __LINE__)
 void expect_some_at(const char *text, const char *file, int line);
-/* Forget the trace. */
+/* Discards the trace. */
 void skip(void);
 void fault(const char *rule);
-/* len bytes at these places of two nodes are the same. */
+/* Expects len bytes at these places of two nodes to be equal. */
 void expect_same(const struct node *n, uint32_t at, const struct node *m, uint32_t m_at,
 		 uint32_t len);
 
 /* A 64-bit word of a node. */
 uint64_t word_at(const struct node *n, uint32_t at);
 void set_word(struct node *n, uint32_t at, uint64_t value);
-/* The next packet as a would send it to b, but with this opcode, PSN and payload length. */
+/* The next packet that a would send to b, but with this opcode, PSN and payload length. */
 void inject(struct end *from, enum wire_op op, uint32_t psn, uint32_t len);
 void inject_ack(struct end *from, uint8_t syndrome, uint32_t psn);
 
@@ -58,10 +60,10 @@ int run_tests(const char *theme, const TTest *const *tests, size_t num);
 #define ADD(n, ...)   POST(a, ATOMIC_FETCH_AND_ADD, 8, .compare_add = (n), __VA_ARGS__)
 #define SWAP(was, now, ...)                                                                        \
 	POST(a, ATOMIC_CMP_AND_SWP, 8, .compare_add = (was), .swap = (now), __VA_ARGS__)
-/* Where receives of b land. */
+/* Receives of b are stored here. */
 #define RECV_AT 0x100000u
 #define RECV(n) world_recv(&w, b, RECV_AT, n)
-/* Where reads are put, so that they do not overwrite what is sent. */
+/* READ results are stored here, apart from what is sent. */
 #define READ_AT 0x200000u
 
 #endif

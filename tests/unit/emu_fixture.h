@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The fixture of tests of the engine: two engines whose trains are carried from one's output to the other's input, memory that
- * tests can look at, and what was reported. Time is a number. */
+/* The fixture of engine tests: two engines whose trains become the other's arrivals, memory to
+ * inspect, and reported events. Time is a number. */
 #ifndef RXE_TEST_EMU_FIXTURE_H
 #define RXE_TEST_EMU_FIXTURE_H
 
@@ -32,7 +32,7 @@
 #define KEY_ALL	     (1u << 16 | 0x11) /* every right */
 #define KEY_READ     (2u << 16 | 0x22) /* local read only */
 #define KEY_OTHER    (3u << 16 | 0x33) /* every right, another PD */
-#define KEY_GONE     (4u << 16 | 0x44) /* every right, no memory behind it */
+#define KEY_GONE     (4u << 16 | 0x44) /* every right, memory unmapped */
 
 struct end {
 	struct rxe_engine engine;
@@ -55,19 +55,19 @@ struct gid fixture_gid(uint8_t host);
 struct end *end_new(uint8_t host, uint32_t slot);
 void end_free(struct end *end);
 
-/* Room for cqe completions on both sides. */
+/* Space for cqe completions on both sides. */
 void qp_new(struct end *end, struct qp_set *ret, enum rxe_qp_type type, struct rxe_srq *srq,
 	    uint32_t cqe);
 void qp_free(struct end *end, struct qp_set *set);
-/* All attributes, good ones, towards host and qpn. */
+/* Valid values of all attributes, towards host and qpn. */
 struct rxe_qp_attr good_attr(uint8_t host, uint32_t qpn);
-/* The mask with exactly what the move of that type requires. */
+/* Exactly the attributes that the move of this type requires. */
 uint32_t needed(enum rxe_qp_type type, enum rxe_qp_state to);
 void qp_to(struct end *end, struct qp_set *set, enum rxe_qp_state to, uint8_t host, uint32_t qpn);
 
 struct rxe_sge sge_at(uint32_t offset, uint32_t len, uint32_t key);
 enum post_result post_recv(struct end *end, struct qp_set *set, uint64_t wr_id, struct rxe_sge sge);
-/* A signalled SEND of one SGE; the test changes what it likes before posting. */
+/* A signalled SEND of one SGE, to be modified before posting. */
 struct rxe_send_wr send_wr(uint64_t wr_id, const struct rxe_sge *sge);
 /* One completion, or status UINT32_MAX. */
 struct rxe_cqe poll_one(struct rxe_cq *cq);
@@ -77,9 +77,9 @@ extern uint64_t fixture_drop;
 /* Every packet that left, since the last fixture_run(), as opcodes. */
 extern uint8_t fixture_opcode[4096];
 extern uint32_t fixture_packets, fixture_trains;
-/* Carry trains both ways until both are silent, then settle both. */
+/* Carries trains both ways until both engines are idle, then settles both. */
 void fixture_run(struct end *a, struct end *b);
-/* One arrival made of a packet: headers, payload, ICRC. */
+/* One arrival made from a packet: headers, payload, ICRC. */
 void inject(struct end *to, struct wire_packet *packet, const void *payload, const struct gid *src,
 	    const struct gid *dst);
 
