@@ -1,6 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* How full the sockets of this instance's processes are, by sums in shared memory: each process tells what it offered to each
- * other and what it took. UC and UD have no acknowledgements; this keeps them from drowning a neighbour (emu/pace.h). */
+/* Credits towards local peers: how full the sockets of this instance's processes are. Each process
+ * keeps two kinds of sums in its slot of the shared memory: what it offered to each other process,
+ * and what it took from its own socket. UC and UD have no acknowledgements; credits keep them from
+ * overflowing a local peer's socket (emu/pace.h). Units are those of rxe_pace_cost().
+ *
+ * The sums are hints. A packet that the kernel dropped is corrected when its receiver finds the
+ * socket empty; a packet counted at the wrong moment gives a few credits too many or too few until
+ * then. Never waits. Called by the engine and by lib/progress. */
 #ifndef RXE_PROGRESS_CREDITS_H
 #define RXE_PROGRESS_CREDITS_H
 
@@ -12,24 +18,28 @@
 
 struct progress;
 
-/* What is remembered of the others, so that a look at all of them is seldom. Under the engine lock. */
+/* Cached sums of the other processes. Under the engine lock. */
 struct credits {
-	uint64_t live_at_ns; /* when the list was made */
+	/* When live was filled. */
+	uint64_t live_at_ns;
 	uint32_t num_live;
 	uint16_t live[RXE_MAX_SLOTS];
 	struct {
 		uint64_t offered; /* by others */
 		uint64_t at_ns;
 	} to[RXE_MAX_SLOTS];
-	bool took; /* something was received since our sum was last put right */
-	uint64_t right_at_ns;
+	/* Something was received since our own sum was last corrected. */
+	bool took;
+	uint64_t corrected_at_ns;
 };
 
-/* For the engine: struct rxe_host_ops. */
+/* struct rxe_host_ops: bytes that may be sent to the process in that slot, UINT32_MAX if it is no
+ * local peer; and what was sent. */
 uint32_t credits_left(void *host, const struct gid *dst, uint32_t slot);
 void credits_spent(void *host, const struct gid *dst, uint32_t slot, uint32_t cost);
 
-/* Received: n arrivals; or the socket was found empty, so that all that had been offered was taken or lost. Under the lock. */
+/* n arrivals were received. The socket was found empty: all that was offered has been taken or is
+ * lost. Under the engine lock. */
 void credits_returned(struct progress *progress, const struct wire_arrival *arrivals, int n);
 void credits_socket_empty(struct progress *progress, uint64_t now_ns);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The descriptors that programs and the background thread wait on: eventfds that count. */
+/* eventfds, which programs and the background thread wait on. */
 #ifndef RXE_PROGRESS_EVENTFD_H
 #define RXE_PROGRESS_EVENTFD_H
 
@@ -12,21 +12,24 @@
 
 #include "net/link/descriptor.h"
 
-/* fd: of descriptor_keep(). What has its number after the program closed it is left alone. */
+/* fd: of descriptor_keep(). A number that the program closed and another descriptor has now is left
+ * alone. */
 
-/* One more. Callers hold locks: write(2) by itself would be a cancellation point. */
-static inline void vb_eventfd_signal(int fd)
+/* Adds one to the count. Callers hold locks, so the write must not be a cancellation point, as
+ * write(2) is. */
+static inline void eventfd_signal(int fd)
 {
 	const uint64_t one = 1;
 
-	/* A full counter is readable as it is. */
+	/* Fails only when the counter is full, and the descriptor readable. */
 	if (descriptor_is_kept(fd) && syscall(SYS_write, fd, &one, sizeof(one)) < 0)
 		return;
 }
 
-/* One less, when there is one: a cancellation point, as read(2) is. A thread that is cancelled may have taken the count with
- * it: cancelled(arg) is called then. False, and errno: as read(2). */
-static inline bool vb_eventfd_wait(int fd, void (*cancelled)(void *arg), void *arg)
+/* Takes one from the count; waits until there is one. A cancellation point, like read(2): calls
+ * cancelled(arg) when the thread is cancelled, perhaps after it took the count. False, and errno:
+ * as read(2). */
+static inline bool eventfd_wait(int fd, void (*cancelled)(void *arg), void *arg)
 {
 	uint64_t count;
 	ssize_t n;

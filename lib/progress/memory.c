@@ -1,15 +1,17 @@
 // SPDX-License-Identifier: MIT
-/* The engine's way to the program's memory and to the arena.
+/* The engine's access to the program's memory and to the arena.
  *
- * A program may unmap what it has registered. So each access runs over a landing pad: a thread that faults inside the bytes
- * it was asked to touch comes back here, and the access has failed. Every other fault goes to the handler that was there
- * before ours.
+ * A program may unmap what it has registered. Each access has a recovery point: a fault at an
+ * address that the access covers returns there, and the access fails. All other faults go to the
+ * handler that was installed before.
  *
- * A program may replace our handlers at any time, and may block both signals in a thread: a fault there would kill the process.
- * So the first access of each turn of the engine asks the kernel for the handlers and unblocks both signals: three system calls
- * a turn that touches memory, none for a poll that finds nothing. */
+ * A program may replace the handlers at any time, and may block both signals in a thread: a fault
+ * would then kill the process. So the first access of each run of the engine asks the kernel for
+ * the handlers and unblocks both signals: three system calls for a run that touches memory, none
+ * for a poll that finds nothing. */
 #include "lib/progress/memory.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <setjmp.h>
 #include <signal.h>
@@ -26,50 +28,54 @@
 #define MADV_POPULATE_WRITE 23
 #endif
 
-/* The thread sanitizer carries out atomics itself, under a lock of its own, which would stay locked when one of them faults. */
+/* The thread sanitizer executes atomics under a lock of its own, which would stay locked after a
+ * fault. */
 #define MAY_FAULT __attribute__((no_sanitize("thread")))
 
-struct landing {
-	sigjmp_buf pad;
-	uintptr_t a, b; /* the two ranges that may fault */
+struct recovery {
+	sigjmp_buf env;
+	/* The two ranges that may fault, each of len bytes. */
+	uintptr_t a, b;
 	size_t len;
 };
 
-/* Looked at by the signal handler: initial-exec, so that no access allocates. */
-static __thread struct landing *volatile landing __attribute__((tls_model("initial-exec")));
+/* Read by the signal handler. initial-exec: no access to it allocates. */
+static __thread struct recovery *volatile recovery __attribute__((tls_model("initial-exec")));
 
-/* This thread is ready for faults until the end of its turn, and then blocks again what it blocked. */
+/* The thread handles faults until memory_turn_ends(), and then blocks again what it had blocked. */
 static __thread struct {
 	bool ready, blocked;
 	sigset_t mask;
 } turn __attribute__((tls_model("initial-exec")));
 
-/* Each layer is a handler of ours in front of one of the program's, which may call the one that it found: a lower layer. */
+/* Each layer is one handler of this file in front of one of the program's. A program's handler may
+ * call the handler that it found installed: a lower layer. */
 #define LAYERS 8
 
 static pthread_mutex_t guard_lock = PTHREAD_MUTEX_INITIALIZER;
 static const int guarded[] = { SIGSEGV, SIGBUS };
-static struct sigaction former[2][LAYERS]; /* by the index in guarded */
+/* The program's handlers, by index in guarded and layer. */
+static struct sigaction former[2][LAYERS];
 static unsigned int num_layers[2];
 
 static void make_ready(void);
 
-/* The fences are for the compiler: the access stays between. */
-static inline void arm(struct landing *here)
+/* The fences keep the compiler from moving the access out of arm() and disarm(). */
+static inline void arm(struct recovery *here)
 {
 	if (!turn.ready)
 		make_ready();
-	landing = here;
+	recovery = here;
 	atomic_signal_fence(memory_order_seq_cst);
 }
 
 static inline void disarm(void)
 {
 	atomic_signal_fence(memory_order_seq_cst);
-	landing = NULL;
+	recovery = NULL;
 }
 
-static bool expected(const struct landing *l, uintptr_t addr)
+static bool is_covered(const struct recovery *l, uintptr_t addr)
 {
 	return addr - l->a < l->len || addr - l->b < l->len;
 }
@@ -86,7 +92,8 @@ static void pass_on(const struct sigaction *to, int sig, siginfo_t *info, void *
 	} else if (to->sa_handler != SIG_DFL && to->sa_handler != SIG_IGN) {
 		to->sa_handler(sig);
 	} else if (to->sa_handler == SIG_DFL || is_fault) {
-		/* Nobody wants it: with the default in place a fault strikes again, and what was sent is sent again. */
+		/* No handler: with the default action installed a fault happens again, and a sent
+		 * signal is sent again. */
 		sigaction(sig, &dfl, NULL);
 		if (!is_fault)
 			raise(sig);
@@ -95,18 +102,18 @@ static void pass_on(const struct sigaction *to, int sig, siginfo_t *info, void *
 
 static void fault(unsigned int layer, int sig, siginfo_t *info, void *ucontext)
 {
-	struct landing *l = landing;
+	struct recovery *l = recovery;
 
-	/* An address that no memory can have is reported without saying which: SI_KERNEL. */
+	/* SI_KERNEL: a non-canonical address, which the kernel does not report. */
 	if (l && info->si_code > 0 &&
-	    (info->si_code == SI_KERNEL || expected(l, (uintptr_t)info->si_addr))) {
+	    (info->si_code == SI_KERNEL || is_covered(l, (uintptr_t)info->si_addr))) {
 		const ucontext_t *at = ucontext;
 
-		landing = NULL;
-		/* What is blocked here may be more than we asked for: somebody's handler in front of ours may pass this on. Saving
-		 * the mask with each landing would cost every access a system call. */
+		recovery = NULL;
+		/* A handler of the program may have blocked more before it passed the signal on.
+		 * Saving the mask at each recovery point would cost each access a system call. */
 		pthread_sigmask(SIG_SETMASK, &at->uc_sigmask, NULL);
-		siglongjmp(l->pad, 1);
+		siglongjmp(l->env, 1);
 	}
 	pass_on(&former[sig == SIGBUS][layer], sig, info, ucontext);
 }
@@ -137,7 +144,7 @@ static bool is_ours(const struct sigaction *sa)
 	return false;
 }
 
-/* The layer in front of that handler of the program's; LAYERS when there are no more. */
+/* The layer in front of this handler of the program's, new if need be; LAYERS: none is left. */
 static unsigned int layer_for(unsigned int which, const struct sigaction *theirs)
 {
 	struct sigaction *f = former[which];
@@ -155,7 +162,8 @@ static unsigned int layer_for(unsigned int which, const struct sigaction *theirs
 
 static void guard(unsigned int which)
 {
-	/* NODEFER: a fault of the program's, passed on, may fault again. The alternate stack is the program's choice. */
+	/* SA_NODEFER: the program's handler of a fault may fault again. SA_ONSTACK: the alternate
+	 * stack is the program's choice. */
 	struct sigaction now, ours = { .sa_flags = SA_SIGINFO | SA_NODEFER | SA_ONSTACK };
 	unsigned int layer;
 
@@ -171,7 +179,7 @@ static void guard(unsigned int which)
 	pthread_mutex_unlock(&guard_lock);
 }
 
-void vb_memory_guard(void)
+void memory_guard(void)
 {
 	guard(0);
 	guard(1);
@@ -186,27 +194,27 @@ static void make_ready(void)
 	sigaddset(&faults, SIGBUS);
 	pthread_sigmask(SIG_UNBLOCK, &faults, &turn.mask);
 	turn.blocked = sigismember(&turn.mask, SIGSEGV) || sigismember(&turn.mask, SIGBUS);
-	vb_memory_guard();
+	memory_guard();
 	turn.ready = true;
 }
 
-void vb_memory_turn_ends(void)
+void memory_turn_ends(void)
 {
 	if (turn.ready && turn.blocked)
 		pthread_sigmask(SIG_SETMASK, &turn.mask, NULL);
 	turn.ready = false;
 }
 
-void vb_memory_forked(void)
+void memory_forked(void)
 {
 	pthread_mutex_init(&guard_lock, NULL);
 }
 
-bool vb_memory_copy(void *dst, const void *src, size_t len)
+bool memory_copy(void *dst, const void *src, size_t len)
 {
-	struct landing here = { .a = (uintptr_t)dst, .b = (uintptr_t)src, .len = len };
+	struct recovery here = { .a = (uintptr_t)dst, .b = (uintptr_t)src, .len = len };
 
-	if (sigsetjmp(here.pad, 0))
+	if (sigsetjmp(here.env, 0))
 		return false;
 	arm(&here);
 	memcpy(dst, src, len);
@@ -214,7 +222,7 @@ bool vb_memory_copy(void *dst, const void *src, size_t len)
 	return true;
 }
 
-/* A word that ends at an aligned end: one store, after everything before it. */
+/* Stores an aligned word at once, after all stores before it. */
 MAY_FAULT static void store_word(uint8_t *dst, const uint8_t *src, size_t size)
 {
 	uint64_t w8;
@@ -243,17 +251,18 @@ static size_t last_word(uintptr_t end, size_t len)
 {
 	size_t size = 8;
 
+	assert(len > 0);
 	while (size > len || (end & (size - 1)))
 		size /= 2;
 	return size;
 }
 
-MAY_FAULT static void land(uint8_t *dst, const uint8_t *src, size_t len)
+MAY_FAULT static void copy_in_order(uint8_t *dst, const uint8_t *src, size_t len)
 {
 	size_t tail = last_word((uintptr_t)dst + len, len);
 	size_t head = len - tail;
 
-	/* A short head by words, so that none of its aligned ones is torn: memcpy promises nothing. */
+	/* A short head is stored by words: memcpy() may tear aligned words. */
 	if (head && head < 16) {
 		while (head) {
 			size_t n = last_word((uintptr_t)dst + head, head);
@@ -267,29 +276,29 @@ MAY_FAULT static void land(uint8_t *dst, const uint8_t *src, size_t len)
 	store_word(dst + len - tail, src + len - tail, tail);
 }
 
-bool vb_memory_land(void *dst, const void *src, size_t len)
+bool memory_copy_in_order(void *dst, const void *src, size_t len)
 {
-	struct landing here = { .a = (uintptr_t)dst, .b = (uintptr_t)src, .len = len };
+	struct recovery here = { .a = (uintptr_t)dst, .b = (uintptr_t)src, .len = len };
 
 	if (len == 0)
 		return true;
-	if (sigsetjmp(here.pad, 0))
+	if (sigsetjmp(here.env, 0))
 		return false;
 	arm(&here);
-	land(dst, src, len);
+	copy_in_order(dst, src, len);
 	disarm();
 	return true;
 }
 
-/* A byte exchanged for itself is written without being changed, and faults where a store would. (An addition of 0 would do
- * as well, but clang makes a load of it.) */
+/* A compare-and-swap of a byte with itself faults where a store would, and changes nothing. (clang
+ * compiles an addition of 0 to a load.) */
 MAY_FAULT static bool touch(uintptr_t addr, bool write)
 {
-	struct landing here = { .a = addr, .b = addr, .len = 1 };
+	struct recovery here = { .a = addr, .b = addr, .len = 1 };
 	uint8_t *p = (uint8_t *)addr;
 	uint8_t was;
 
-	if (sigsetjmp(here.pad, 0))
+	if (sigsetjmp(here.env, 0))
 		return false;
 	arm(&here);
 	was = __atomic_load_n(p, __ATOMIC_RELAXED);
@@ -300,28 +309,29 @@ MAY_FAULT static bool touch(uintptr_t addr, bool write)
 	return true;
 }
 
-bool vb_memory_probe(const void *addr, size_t len, bool write)
+bool memory_probe(const void *addr, size_t len, bool write)
 {
 	const uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
 	uintptr_t first = (uintptr_t)addr & ~(page - 1);
 	uintptr_t last = ((uintptr_t)addr + len - 1) & ~(page - 1);
 	bool ok = true;
 
-	vb_memory_guard();
+	memory_guard();
 	if (madvise((void *)first, last - first + page,
 		    write ? MADV_POPULATE_WRITE : MADV_POPULATE_READ) == 0)
 		return true;
 	if (errno != EINVAL)
 		return false;
 
-	/* A kernel before 5.14, or memory that cannot be populated so: touch every page. */
+	/* Linux before 5.14, or memory of a kind that cannot be populated. */
 	for (uintptr_t p = first; ok && p <= last; p += page)
 		ok = touch(p, write);
-	vb_memory_turn_ends();
+	memory_turn_ends();
 	return ok;
 }
 
-/* Where a region's byte at iova is in this process, or NULL: not here. The range was checked. */
+/* Address of a region's byte in this process; NULL: it is not in this process. The range was
+ * checked. */
 static uint8_t *locate(const struct progress *progress, const struct rxe_mr *mr, uint64_t iova)
 {
 	uint64_t at = mr->addr + (iova - mr->iova);
@@ -339,25 +349,26 @@ static bool is_foreign(const struct progress *progress, const struct rxe_mr *mr)
 	return mr->kind == RXE_MR_PLAIN && mr->owner != progress->attachment->slot;
 }
 
-bool vb_mem_read(void *host, const struct rxe_mr *mr, uint64_t iova, void *dst, size_t len)
+bool memory_host_read(void *host, const struct rxe_mr *mr, uint64_t iova, void *dst, size_t len)
 {
 	const uint8_t *p = locate(host, mr, iova);
 
 	if (is_foreign(host, mr))
 		return remote_read(host, mr, iova, dst, len);
-	return p && vb_memory_copy(dst, p, len);
+	return p && memory_copy(dst, p, len);
 }
 
-bool vb_mem_write(void *host, const struct rxe_mr *mr, uint64_t iova, const void *src, size_t len)
+bool memory_host_write(void *host, const struct rxe_mr *mr, uint64_t iova, const void *src,
+		       size_t len)
 {
 	uint8_t *p = locate(host, mr, iova);
 
 	if (is_foreign(host, mr))
 		return remote_write(host, mr, iova, src, len);
-	return p && vb_memory_land(p, src, len);
+	return p && memory_copy_in_order(p, src, len);
 }
 
-MAY_FAULT static uint64_t work_on(uint64_t *p, enum rxe_atomic_op op, uint64_t compare_or_add,
+MAY_FAULT static uint64_t execute(uint64_t *p, enum rxe_atomic_op op, uint64_t compare_or_add,
 				  uint64_t swap)
 {
 	uint64_t orig = compare_or_add;
@@ -372,27 +383,27 @@ MAY_FAULT static uint64_t work_on(uint64_t *p, enum rxe_atomic_op op, uint64_t c
 	return 0;
 }
 
-/* Apart from the look-up: what a landing comes back to is then an argument, which nothing has changed since. */
-static bool work_at(uint64_t *p, enum rxe_atomic_op op, uint64_t compare_or_add, uint64_t swap,
-		    uint64_t *ret_orig)
+/* A function of its own: siglongjmp() preserves arguments that did not change since sigsetjmp(). */
+static bool execute_guarded(uint64_t *p, enum rxe_atomic_op op, uint64_t compare_or_add,
+			    uint64_t swap, uint64_t *ret_orig)
 {
-	struct landing here = { .a = (uintptr_t)p, .b = (uintptr_t)p, .len = 8 };
+	struct recovery here = { .a = (uintptr_t)p, .b = (uintptr_t)p, .len = 8 };
 
-	if (sigsetjmp(here.pad, 0))
+	if (sigsetjmp(here.env, 0))
 		return false;
 	arm(&here);
-	*ret_orig = work_on(p, op, compare_or_add, swap);
+	*ret_orig = execute(p, op, compare_or_add, swap);
 	disarm();
 	return true;
 }
 
-bool vb_mem_atomic(void *host, const struct rxe_mr *mr, uint64_t iova, enum rxe_atomic_op op,
-		   uint64_t compare_or_add, uint64_t swap, uint64_t *ret_orig)
+bool memory_host_atomic(void *host, const struct rxe_mr *mr, uint64_t iova, enum rxe_atomic_op op,
+			uint64_t compare_or_add, uint64_t swap, uint64_t *ret_orig)
 {
 	uint8_t *p = locate(host, mr, iova);
 
 	if (is_foreign(host, mr))
 		return remote_atomic(host, mr, iova, op, compare_or_add, swap, ret_orig);
 	return p && !((uintptr_t)p & 7) &&
-	       work_at((uint64_t *)(void *)p, op, compare_or_add, swap, ret_orig);
+	       execute_guarded((uint64_t *)(void *)p, op, compare_or_add, swap, ret_orig);
 }

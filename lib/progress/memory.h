@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Touching memory that may not be there: false instead of SIGSEGV or SIGBUS. */
+/* Access to memory that may not be mapped: false instead of SIGSEGV or SIGBUS. The engine reaches
+ * the program's memory and the arena by these functions only. Called by lib/progress, and by
+ * lib/verbs when memory is registered. */
 #ifndef RXE_PROGRESS_MEMORY_H
 #define RXE_PROGRESS_MEMORY_H
 
@@ -9,30 +11,36 @@
 
 #include "emu/host.h"
 
-/* Our handlers are the process's, in front of whoever had the signals before. Seen to at each registration and by the first
- * access of each turn, because a program may have replaced them since. */
-void vb_memory_guard(void);
-/* The calling thread is done with memory that may fault, for now: its signal mask is what it was. */
-void vb_memory_turn_ends(void);
-/* In the child after fork(): nobody holds the lock of it. */
-void vb_memory_forked(void);
+/* Installs handlers of SIGSEGV and SIGBUS in front of the program's. A program may replace them at
+ * any time, so each registration and the first access of each run of the engine install them
+ * again. */
+void memory_guard(void);
+/* The calling thread has finished its accesses for now: its signal mask is restored. */
+void memory_turn_ends(void);
+/* In the child after fork(): no thread holds the lock of the handlers. */
+void memory_forked(void);
 
-/* Is [addr, addr + len) mapped, and writable if write? Pages are made present; their content stays as it is. */
-bool vb_memory_probe(const void *addr, size_t len, bool write);
-/* The same for memory to be registered: 0, EFAULT, or ENOMEM: the machine has not so much, and no page was touched. */
-int vb_memory_admit(const void *addr, size_t len, bool write);
+/* Is [addr, addr + len) mapped, and writable if write? Makes the pages present, and does not change
+ * what they hold. len is not 0. */
+bool memory_probe(const void *addr, size_t len, bool write);
+/* May this memory be registered? 0, EFAULT, or ENOMEM: the machine has too little memory, and no
+ * page was touched. */
+int memory_admit(const void *addr, size_t len, bool write);
 /* Bytes of the pages of [addr, addr + len) that are not present. */
-uint64_t vb_memory_absent(const void *addr, size_t len);
+uint64_t memory_absent(const void *addr, size_t len);
 
-/* memcpy both of whose sides may fault. */
-bool vb_memory_copy(void *dst, const void *src, size_t len);
-/* The same for bytes that somebody spins on: the last one is stored last, an aligned word of up to 8 bytes whole. */
-bool vb_memory_land(void *dst, const void *src, size_t len);
+/* memcpy(3), where both sides may fault. */
+bool memory_copy(void *dst, const void *src, size_t len);
+/* The same for bytes that a program spins on: stores the last byte last, as part of an aligned word
+ * of up to 8 bytes. */
+bool memory_copy_in_order(void *dst, const void *src, size_t len);
 
-/* The engine's memory (struct rxe_host_ops); host is the struct progress. The caller holds the slot's gauge. */
-bool vb_mem_read(void *host, const struct rxe_mr *mr, uint64_t iova, void *dst, size_t len);
-bool vb_mem_write(void *host, const struct rxe_mr *mr, uint64_t iova, const void *src, size_t len);
-bool vb_mem_atomic(void *host, const struct rxe_mr *mr, uint64_t iova, enum rxe_atomic_op op,
-		   uint64_t compare_or_add, uint64_t swap, uint64_t *ret_orig);
+/* The engine's memory (struct rxe_host_ops); host is the struct progress. The caller holds the
+ * slot's gauge. */
+bool memory_host_read(void *host, const struct rxe_mr *mr, uint64_t iova, void *dst, size_t len);
+bool memory_host_write(void *host, const struct rxe_mr *mr, uint64_t iova, const void *src,
+		       size_t len);
+bool memory_host_atomic(void *host, const struct rxe_mr *mr, uint64_t iova, enum rxe_atomic_op op,
+			uint64_t compare_or_add, uint64_t swap, uint64_t *ret_orig);
 
 #endif

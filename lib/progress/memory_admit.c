@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-/* May a program register this memory? Registration makes every page present, as an adapter that pins them does. Where the machine
- * has not so much memory the answer is ENOMEM, before any page is touched: the kernel would take a program for it, any program. */
+/* May a program register this memory? Registration makes every page present, like an adapter that
+ * pins pages. Where the machine has too little memory the answer is ENOMEM before any page is
+ * touched: the kernel would kill a program for it, not necessarily this one. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -13,7 +14,7 @@
 
 #define PAGES_AT_ONCE 4096u
 
-/* What /proc/meminfo says, in its unit; 0: nothing. */
+/* A value of /proc/meminfo, in its unit; 0: the key is missing. */
 static uint64_t meminfo(const char *text, const char *key)
 {
 	const char *at = strstr(text, key);
@@ -21,8 +22,8 @@ static uint64_t meminfo(const char *text, const char *key)
 	return at ? strtoull(at + strlen(key), NULL, 10) : 0;
 }
 
-/* Bytes that the machine has, and those that can be had without harm. False: not known. Free huge pages count as well: whose
- * memory comes out of their pool takes nothing else. */
+/* Bytes that the machine has, and those that are available, free huge pages included. False:
+ * unknown. */
 static bool machine_memory(uint64_t *ret_total, uint64_t *ret_available)
 {
 	char text[8192];
@@ -42,7 +43,7 @@ static bool machine_memory(uint64_t *ret_total, uint64_t *ret_available)
 	return *ret_total != 0 && *ret_available != 0;
 }
 
-uint64_t vb_memory_absent(const void *addr, size_t len)
+uint64_t memory_absent(const void *addr, size_t len)
 {
 	const uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
 	uintptr_t at = (uintptr_t)addr & ~(page - 1), end = (uintptr_t)addr + len;
@@ -54,7 +55,7 @@ uint64_t vb_memory_absent(const void *addr, size_t len)
 
 		pages = pages < PAGES_AT_ONCE ? pages : PAGES_AT_ONCE;
 		if (mincore((void *)at, pages * page, present))
-			return absent; /* not mapped: the probe will tell */
+			return absent; /* not mapped: memory_probe() fails */
 		for (size_t i = 0; i < pages; i++)
 			absent += present[i] & 1 ? 0 : page;
 		at += pages * page;
@@ -62,7 +63,8 @@ uint64_t vb_memory_absent(const void *addr, size_t len)
 	return absent;
 }
 
-/* Pages that are only read take no memory of their own. Half of what is available is given unseen; a sixteenth is left. */
+/* Pages that are only read take no memory. Up to half of what is available passes without a count;
+ * a sixteenth is kept free. */
 static bool fits(const void *addr, size_t len, bool write)
 {
 	uint64_t total, available;
@@ -72,12 +74,12 @@ static bool fits(const void *addr, size_t len, bool write)
 	if (len > total)
 		return false;
 	return !write || len <= available / 2 ||
-	       vb_memory_absent(addr, len) <= available - available / 16;
+	       memory_absent(addr, len) <= available - available / 16;
 }
 
-int vb_memory_admit(const void *addr, size_t len, bool write)
+int memory_admit(const void *addr, size_t len, bool write)
 {
 	if (!fits(addr, len, write))
 		return ENOMEM;
-	return vb_memory_probe(addr, len, write) ? 0 : EFAULT;
+	return memory_probe(addr, len, write) ? 0 : EFAULT;
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-/* Threads of the program: run the engine from their own calls, and carry out what schedule.h decides for them. */
+/* Threads of the program: run the engine from their own calls, and carry out what schedule.h
+ * decides for them. */
 #include <assert.h>
 #include <poll.h>
 #include <sched.h>

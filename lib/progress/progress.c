@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-/* Running the engine: receive, timers, transmit, publish. All the engine's calls to the outside end here. */
+/* Runs the engine: receive, timers, transmit, publish. Implements the engine's calls to its
+ * host. */
 #include "lib/progress/progress.h"
 
 #include <errno.h>
@@ -24,14 +25,19 @@
 #include "net/link/link.h"
 #include "net/wire/opcode.h"
 
-#define PROBE_NS       8000000u /* longer than a program is kept from its processor as a rule */
+/* Longer than a program is usually kept from its processor. */
+#define PROBE_NS       8000000u
 #define ARRIVALS       (2 * TRAIN_MAX_SEGS)
 #define EXIT_ATTEMPTS  1000
 #define RECEIVE_ROUNDS 4
-#define A_FEW	       8
-#define CHECK_NS       1000000u
-#define KEEP_COMING    3 /* looks running */
+/* How often the descriptors are checked. */
+#define CHECK_NS 1000000u
+/* Fewer arrivals are answered before the link is asked again, unless this many receives in a row
+ * found some. */
+#define FEW_ARRIVALS  8
+#define MANY_RECEIVES 3
 
+/* Raised while the engine may touch memory: a deregistration in another process waits for it. */
 static _Atomic uint32_t *gauge(struct progress *progress)
 {
 	return &progress->attachment->shared->slot[progress->attachment->slot].inside;
@@ -68,7 +74,7 @@ void progress_quiesce(struct progress *progress)
 	pthread_mutex_unlock(&progress->lock);
 }
 
-/* Trains that wait for the kernel go first. False: it still takes none. */
+/* Sends the trains that wait. False: the kernel takes no more now. */
 static bool send_built(struct progress *progress)
 {
 	while (progress->tx_first < progress->tx_count) {
@@ -131,7 +137,8 @@ static bool has_descriptors(const struct progress *progress)
 	       link_has_descriptors(progress->link.phy);
 }
 
-/* Some programs close all descriptors, as daemons do, and open others, which get the same numbers. */
+/* Some programs close all descriptors, as daemons do, and open others, which get the same
+ * numbers. */
 static void check_descriptors(struct progress *progress, uint64_t now_ns)
 {
 	if (now_ns < progress->check_ns || atomic_load(&progress->closed))
@@ -152,7 +159,7 @@ bool progress_transmit(struct progress *progress, uint64_t now_ns)
 	check_descriptors(progress, now_ns);
 	atomic_fetch_add(gauge(progress), 1);
 	to_local_peer = transmit(progress, now_ns);
-	vb_memory_turn_ends();
+	memory_turn_ends();
 	atomic_fetch_sub(gauge(progress), 1);
 	return to_local_peer;
 }
@@ -163,9 +170,10 @@ static bool has_op(const struct wire_arrival *arrival, enum wire_op from, enum w
 	       arrival->p[0] <= opcode_make(WIRE_RC, to);
 }
 
-/* An ACK rides behind the peer's own request in one train. It goes first here, so that a program sees its request complete before
- * the answer to it arrives, as with an ACK that came by itself. Never before a read's or an atomic's answer: it would tell that
- * this was lost. */
+/* A delayed ACK follows the peer's own request in one train. The engine gets the ACK first, so that
+ * a program sees its request complete before the peer's answer arrives, as with an ACK that travels
+ * alone. An ACK never overtakes a READ or atomic response: it would imply that the response was
+ * lost. */
 static void input(struct rxe_engine *engine, const struct wire_arrival *arrivals, int n,
 		  uint64_t now_ns)
 {
@@ -196,9 +204,8 @@ static bool receive(struct progress *progress, uint64_t now_ns)
 			credits_socket_empty(progress, now_ns);
 		input(progress->engine, arrivals, n, now_ns);
 		any |= n > 0;
-		progress->looks_found = n > 0 ? progress->looks_found + 1 : 0;
-		/* A few packets are answered at once, for looking for more would delay the answer; not where they keep coming. */
-		if (n <= 0 || (n < A_FEW && progress->looks_found < KEEP_COMING))
+		progress->receives_found = n > 0 ? progress->receives_found + 1 : 0;
+		if (n <= 0 || (n < FEW_ARRIVALS && progress->receives_found < MANY_RECEIVES))
 			break;
 	}
 	return any;
@@ -216,7 +223,7 @@ bool progress_run(struct progress *progress, uint64_t now_ns)
 	if (rxe_engine_deadline(progress->engine) <= now_ns)
 		rxe_engine_expire(progress->engine, now_ns);
 	transmit(progress, now_ns);
-	vb_memory_turn_ends();
+	memory_turn_ends();
 	atomic_fetch_sub(gauge(progress), 1);
 	return any;
 }
@@ -291,9 +298,9 @@ void progress_follow_gids(struct progress *progress)
 }
 
 static const struct rxe_host_ops host_ops = {
-	.mem_read = vb_mem_read,
-	.mem_write = vb_mem_write,
-	.mem_atomic = vb_mem_atomic,
+	.mem_read = memory_host_read,
+	.mem_write = memory_host_write,
+	.mem_atomic = memory_host_atomic,
 	.is_deferred = remote_was_deferred,
 	.cq_notify = progress_cq_notify,
 	.event = host_event,
@@ -329,7 +336,7 @@ static void init_engine(struct progress *progress)
 	memcpy(cfg.gids, progress->info->gids, sizeof(cfg.gids));
 	cfg.num_tx_ports = link_tx_ports(progress->link.phy, cfg.tx_ports, RXE_MAX_TX_PORTS);
 	rxe_engine_init(progress->engine, &cfg);
-	progress->gids_at = 1; /* none */
+	progress->gids_at = 1; /* no generation: the table has an odd one only while it changes */
 	progress_follow_gids(progress);
 	faults_follow(&progress->link.faults);
 }
@@ -350,7 +357,8 @@ static int open_fds(struct progress *progress, const struct rxe_engine *engine)
 	return err;
 }
 
-/* Adaptive, where the C library has that: the lock is held for a microsecond or ten, and a sleep costs more than that. */
+/* Adaptive, where the C library has that: the lock is held for 1 to 10 us, less than a sleep
+ * takes. */
 static void init_lock(struct progress *progress)
 {
 	pthread_mutexattr_t attr;
@@ -391,17 +399,17 @@ int progress_start(struct progress *progress)
 	}
 	progress->random_state = ((uint32_t)clock_now_ns() ^ (uint32_t)getpid() << 16) | 1;
 	progress->tx_first = progress->tx_count = 0;
-	progress->room = (struct credits){ 0 };
+	progress->credits = (struct credits){ 0 };
 	progress->all_fd = progress->events_fd = -1;
 	remote_open(progress);
-	(void)progress->owner->server_event_ready(
-		progress); /* a capture that is under way shall have the first packet too */
+	/* A capture that is under way gets the first packet, too. */
+	(void)progress->owner->server_event_ready(progress);
 	progress->check_ns = 0;
 	atomic_store(&progress->closed, false);
 	pthread_mutex_lock(&progress->lock);
 	progress->engine = engine;
 	init_engine(progress);
-	/* Also for a program that makes no queue pair: it may wait for the device's own events. */
+	/* A program without queue pairs may wait for events of the device. */
 	err = progress_thread_start(progress);
 	pthread_mutex_unlock(&progress->lock);
 	if (err)
@@ -409,7 +417,7 @@ int progress_start(struct progress *progress)
 	return err;
 }
 
-/* The thread is gone and nobody else comes. */
+/* No other thread uses the engine any more. */
 static void free_all(struct progress *progress)
 {
 
@@ -422,7 +430,8 @@ static void free_all(struct progress *progress)
 	progress->tx_mem = NULL;
 }
 
-/* Under the lock: all that peers wait for leaves now, and what of it is lost is left to those who answer for us. */
+/* Sends all that peers wait for. TIME_WAIT records answer for what of it gets lost. Under the
+ * lock. */
 static void flush(struct progress *progress)
 {
 	struct rxe_engine *engine = progress->engine;
@@ -440,7 +449,7 @@ static void flush(struct progress *progress)
 void progress_exit(struct progress *progress)
 {
 
-	/* A thread that exit() found inside may never come out. */
+	/* A thread that holds the lock when exit() is called may never release it. */
 	for (int attempt = 0; attempt < EXIT_ATTEMPTS; attempt++) {
 		if (pthread_mutex_trylock(&progress->lock) == 0) {
 			if (progress->engine)

@@ -151,9 +151,9 @@ static bool run_atomic(struct progress *progress, const struct rxe_mr *mr,
 	uint64_t orig;
 
 	if (asked->len != sizeof(orig) ||
-	    !vb_mem_atomic(progress, mr, asked->iova,
-			   asked->op == CTL_REMOTE_CMP_SWAP ? RXE_CMP_SWAP : RXE_FETCH_ADD,
-			   asked->compare_or_add, asked->swap, &orig))
+	    !memory_host_atomic(progress, mr, asked->iova,
+				asked->op == CTL_REMOTE_CMP_SWAP ? RXE_CMP_SWAP : RXE_FETCH_ADD,
+				asked->compare_or_add, asked->swap, &orig))
 		return false;
 	e->orig = orig;
 	return true;
@@ -173,8 +173,10 @@ static bool run(struct progress *progress, struct ctl_remote_request *e)
 	if (!mr)
 		return false;
 	switch (asked.op) {
-	case CTL_REMOTE_READ: return vb_mem_read(progress, mr, asked.iova, e->bytes, asked.len);
-	case CTL_REMOTE_WRITE: return vb_mem_write(progress, mr, asked.iova, e->bytes, asked.len);
+	case CTL_REMOTE_READ:
+		return memory_host_read(progress, mr, asked.iova, e->bytes, asked.len);
+	case CTL_REMOTE_WRITE:
+		return memory_host_write(progress, mr, asked.iova, e->bytes, asked.len);
 	case CTL_REMOTE_CMP_SWAP:
 	case CTL_REMOTE_FETCH_ADD: return run_atomic(progress, mr, &asked, e);
 	}
@@ -412,7 +414,7 @@ static bool read_by_owner(struct progress *progress, const struct rxe_mr *mr, ui
 		size_t n = len < CTL_REMOTE_BYTES ? len : CTL_REMOTE_BYTES;
 		struct ctl_remote_request *e = take_sheet(progress, mr, CTL_REMOTE_READ, iova, n);
 
-		if (!e || !send_off(progress, e, mr) || !vb_memory_copy(dst, e->bytes, n))
+		if (!e || !send_off(progress, e, mr) || !memory_copy(dst, e->bytes, n))
 			return false;
 		iova += n;
 		dst += n;
@@ -428,7 +430,7 @@ static bool write_by_owner(struct progress *progress, const struct rxe_mr *mr, u
 		size_t n = len < CTL_REMOTE_BYTES ? len : CTL_REMOTE_BYTES;
 		struct ctl_remote_request *e = take_sheet(progress, mr, CTL_REMOTE_WRITE, iova, n);
 
-		if (!e || !vb_memory_copy(e->bytes, src, n) || !send_off(progress, e, mr))
+		if (!e || !memory_copy(e->bytes, src, n) || !send_off(progress, e, mr))
 			return false;
 		iova += n;
 		src += n;

@@ -10,7 +10,8 @@
 #define QUIET_NS	   3000u   /* no yield for this long */
 #define YIELD_EXPENSIVE_NS 300000u /* others had their time slices */
 #define OVERSUBSCRIBED_NS  20000000u
-/* A poll may last longer than it must: another thread found the packet, or the program has other things to do. */
+/* A poll may last longer than it must: another thread found the packet, or the program has other
+ * things to do. */
 #define SLEEP_MIN_NS 50000u
 #define SLEEP_MAX_NS 250000u
 
@@ -171,7 +172,8 @@ void schedule_polled_found(struct schedule *s, uint64_t now_ns)
 
 struct schedule_decision schedule_program_will_sleep(struct schedule *s)
 {
-	/* Pairs with may_step_back(): either the background thread sees the 0, or this thread sees that it steps back. */
+	/* Pairs with may_step_back(): either the background thread sees the 0, or this thread sees
+	 * that it steps back. */
 	atomic_store(&s->polled_at_ns, 0);
 	return decide(atomic_load(&s->stepping_back) ? SCHEDULE_WAKE_BACKGROUND : SCHEDULE_NOTHING);
 }
@@ -271,7 +273,8 @@ static struct schedule_decision serve(struct schedule *s, uint64_t now_ns)
 	return decide(SCHEDULE_RUN_ENGINE);
 }
 
-/* A program that polled lately may have lost its processor, most likely to this thread, which gives it back to see. */
+/* A program that polled lately may have lost its processor, most likely to this thread, which gives
+ * it back to see. */
 static void begin_watch(struct schedule *s, uint64_t now_ns)
 {
 	const uint64_t polled_at_ns = get(&s->polled_at_ns);
@@ -305,8 +308,8 @@ static struct schedule_decision watch(struct schedule *s, uint64_t now_ns)
 	return decide(SCHEDULE_LOOK_AT_LINK);
 }
 
-/* The program found the last arrival and expects more: it polls, or is about to. A program that found all that it expected may
- * spin on its own memory. */
+/* The program found the last arrival and expects more: it polls, or is about to. A program that
+ * found all that it expected may spin on its own memory. */
 static bool is_polling(struct schedule *s)
 {
 	return atomic_load_explicit(&s->poller_arrivals, memory_order_relaxed) &&
@@ -409,8 +412,8 @@ void schedule_background_yielded(struct schedule *s, uint64_t took_ns)
 	assert(s->state == SCHEDULE_SERVED_NOTHING || s->state == SCHEDULE_WATCHING);
 	if (s->state == SCHEDULE_WATCHING)
 		return;
-	/* Where another thread wanted the processor, each further look costs that thread more than it is worth, and this one the
-	 * scheduler's favour, which the next packet needs. */
+	/* Where another thread wanted the processor, each further look costs that thread more than
+	 * it is worth, and this one the scheduler's favour, which the next packet needs. */
 	if (took_ns > YIELD_WANTED_NS || s->ran_at_ns >= s->serve_until_ns)
 		s->state = SCHEDULE_IDLE;
 	else

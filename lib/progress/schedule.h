@@ -1,58 +1,68 @@
 /* SPDX-License-Identifier: MIT */
-/* Decides who runs the engine of a process and when: which thread, whether a poller yields or sleeps, what the background thread
- * waits for. Events go in (past tense), decisions come out. Makes no system call, reads no clock, takes no lock, never touches the
- * engine. Called by poll.c (threads of the program), thread.c (the background thread) and progress.c.
+/* Decides who runs the engine of a process and when: which thread, whether a poller yields or
+ * sleeps, what the background thread waits for. Events go in (past tense), decisions come out.
+ * Makes no system call, reads no clock, takes no lock, never touches the engine. Called by poll.c
+ * (threads of the program), thread.c (the background thread) and progress.c.
  *
  * THEORY OF OPERATION
  *
- * Threads. A thread of the program runs the engine when it posts, and when it polls a completion queue that is empty. The background
- * thread runs it for programs that call nothing: targets of one-sided operations, programs that sleep until an event, programs that
- * spin on their own memory. One thread at a time: the one that holds the engine lock.
+ * Threads. A thread of the program runs the engine when it posts, and when it polls a completion
+ * queue that is empty. The background thread runs it for programs that call nothing: targets of
+ * one-sided operations, programs that sleep until an event, programs that spin on their own memory.
+ * One thread at a time: the one that holds the engine lock.
  *
- * Aim. A packet is received within microseconds where a processor is free, and no thread keeps a processor from the thread that
- * could make it progress. The two conflict: a poller may need to give its processor to the very peer that it waits for.
+ * Aim. A packet is received within microseconds where a processor is free, and no thread keeps a
+ * processor from the thread that could make it progress. The two conflict: a poller may need to
+ * give its processor to the very peer that it waits for.
  *
  * A poll that finds nothing:
  *
- *   last yield took        the machine is          decision
- *   below 2 us             quiet                   NOTHING for 3 us, then YIELD
- *   2 us to 300 us         shared                  YIELD
- *   above 300 us           oversubscribed, 20 ms   SLEEP on the link: 50 us, doubled while no packet comes, to 250 us
+ *   last yield took    the machine is           decision
+ *   below 2 us         quiet                    NOTHING for 3 us, then YIELD
+ *   2 us to 300 us     shared                   YIELD
+ *   above 300 us       oversubscribed, 20 ms    SLEEP on the link: 50 us, doubled up to 250 us
+ *                                               while no packet comes
  *
- * More threads spin than there are processors where a yield is expensive: it returns after the time slices of all others. Without
- * yields the kernel takes the processor away for as long. A thread that sleeps on the link is run soon after its packet comes.
+ * More threads spin than there are processors where a yield is expensive: it returns after the time
+ * slices of all others. Without yields the kernel takes the processor away for as long. A thread
+ * that sleeps on the link is run soon after its packet comes.
  *
  * The background thread:
  *
- *   state            event                                    next state
- *   IDLE             8 arrivals found by pollers, one is near STEPPING_BACK
- *                    else                                     LISTENING
- *   LISTENING        woken, 8 arrivals found, poller is near  STEPPING_BACK
- *   (on the link)    woken, program found the last arrival
- *                    and expects more                         WATCHING
- *                    woken, else                              SERVING
- *   STEPPING_BACK    told of something else than a packet     IDLE
- *   (not the link)   time over                                WATCHING
- *   WATCHING         the program polled                       IDLE (steps back twice as long the next time)
- *   (30 us, yields)  it did not                               SERVING; after STEPPING_BACK: LOOKING
- *   LOOKING          a packet waits                           IDLE, the next step back is earned again
- *                    none waits                               IDLE
- *   SERVING          nothing for 50 us, a poller is near, it
- *                    is on the program's processor, or a
- *                    yield takes more than 10 us              IDLE
+ *   state            event                                     next state
+ *   IDLE             pollers found 8 arrivals, one is near     STEPPING_BACK
+ *                    else                                      LISTENING
+ *   LISTENING        woken; pollers found 8, one is near       STEPPING_BACK
+ *   (on the link)    woken; a poller found the last arrival
+ *                    and expects more                          WATCHING
+ *                    woken; else                               SERVING
+ *   STEPPING_BACK    an event other than a packet              IDLE
+ *   (not the link)   time over                                 WATCHING
+ *   WATCHING         the program polled                        IDLE; the next step back is longer
+ *   (30 us, yields)  it did not, after LISTENING               SERVING
+ *                    it did not, after STEPPING_BACK           LOOKING
+ *   LOOKING          a packet waits                            IDLE; 8 arrivals count from 0
+ *                    none waits                                IDLE
+ *   SERVING          nothing for 50 us, or a poller is near,
+ *                    or the program's processor is this one,
+ *                    or a yield took more than 10 us           IDLE
  *
- * A poller is near when it polled within 20 us, sleeps on the link, or holds the engine. A poller that finds what arrives takes the
- * background thread off the link (WAKE_BACKGROUND): each packet would wake that thread for nothing, at the sender's cost. A program
- * that is about to sleep in the kernel brings it back.
+ * A poller is near when it polled within 20 us, sleeps on the link, or holds the engine. A poller
+ * that finds what arrives takes the background thread off the link (WAKE_BACKGROUND): each packet
+ * would wake that thread for nothing, at the sender's cost. A program that is about to sleep in the
+ * kernel brings it back.
  *
- * Timers. The background thread serves the engine's deadlines. A deadline within 20 us is a delayed ACK that waits for a request to
- * ride behind. It does not wake the thread: a poller sees to it, and while ACKs are held the thread looks every millisecond.
+ * Timers. The background thread serves the engine's deadlines. A deadline within 20 us is a delayed
+ * ACK that waits for a request to ride behind. It does not wake the thread: a poller sees to it,
+ * and while ACKs are held the thread looks every millisecond.
  *
- * Measured on 2 cores. Two processes on one CPU: 4 to 8 ms a round trip when neither yields, 4.5 us when both do. Beside a busy
- * third program an unconditional yield costs up to 2 ms. A background thread that wakes beside a poller costs the poller's 99th
- * percentile 25 to 49 us; one pinned to the program's processor answers in 19 us instead of 3. Twenty pairs of pollers at once take
- * 2 s with sleeps, 25 to 40 s without. A sleep of 20 us lasts 100. Since Linux 6.18 a yield forfeits virtual run time: a thread in
- * debt waits for a tick of 4 ms, so the background thread does not linger beside a thread of the program. */
+ * Measured on 2 cores. Two processes on one CPU: 4 to 8 ms a round trip when neither yields, 4.5 us
+ * when both do. Beside a busy third program an unconditional yield costs up to 2 ms. A background
+ * thread that wakes beside a poller costs the poller's 99th percentile 25 to 49 us; one pinned to
+ * the program's processor answers in 19 us instead of 3. Twenty pairs of pollers at once take 2 s
+ * with sleeps, 25 to 40 s without. A sleep of 20 us lasts 100. Since Linux 6.18 a yield forfeits
+ * virtual run time: a thread in debt waits for a tick of 4 ms, so the background thread does not
+ * linger beside a thread of the program. */
 #ifndef RXE_PROGRESS_SCHEDULE_H
 #define RXE_PROGRESS_SCHEDULE_H
 
@@ -102,11 +112,11 @@ enum schedule_state {
 	SCHEDULE_SERVED_NOTHING,
 };
 
-/* Private to schedule.c. All threads read and write the atomics; no value but those of stepping_back and polled_at_ns orders
- * anything else. */
+/* Private to schedule.c. All threads read and write the atomics; no value but those of
+ * stepping_back and polled_at_ns orders anything else. */
 struct schedule {
-	/* When a thread of the program last polled; 0 once it found something and expects nothing more: it may do anything next, such
-	 * as spin on its own memory. */
+	/* When a thread of the program last polled; 0 once it found something and expects nothing
+	 * more: it may do anything next, such as spin on its own memory. */
 	_Atomic uint64_t polled_at_ns;
 	/* When and on which processor a thread of the program last posted or polled. */
 	_Atomic uint64_t active_at_ns;
@@ -141,8 +151,8 @@ struct schedule {
 	void *arg;
 };
 
-/* The background thread is about to start. What is known of the program's threads and completion queues stays: they outlive an
- * attachment. */
+/* The background thread is about to start. What is known of the program's threads and completion
+ * queues stays: they outlive an attachment. */
 void schedule_start(struct schedule *s, bool (*is_engine_held)(void *arg), void *arg);
 /* In the child after fork(): all threads and completion queues stayed with the parent. */
 void schedule_forked(struct schedule *s);
@@ -151,7 +161,8 @@ void schedule_stop(struct schedule *s);
 
 /* Threads of the program. */
 
-/* A thread posted, and sent something to a local peer that may need this processor: YIELD or NOTHING. */
+/* A thread posted, and sent something to a local peer that may need this processor: YIELD or
+ * NOTHING. */
 void schedule_posted(struct schedule *s, uint64_t now_ns, int cpu);
 struct schedule_decision schedule_sent_to_local_peer(struct schedule *s, uint64_t now_ns);
 /* A thread polled an empty completion queue and is about to run the engine. */
@@ -163,7 +174,8 @@ uint64_t schedule_active_at_ns(struct schedule *s);
 /* The completion queue is still empty; the engine is due at due_ns: YIELD, SLEEP or NOTHING. */
 struct schedule_decision schedule_polled_empty(struct schedule *s, uint64_t now_ns,
 					       uint64_t due_ns);
-/* The program got a completion. now_ns is needed only if schedule_expects_more(): it polls again then. */
+/* The program got a completion. now_ns is needed only if schedule_expects_more(): it polls again
+ * then. */
 bool schedule_expects_more(struct schedule *s);
 void schedule_polled_found(struct schedule *s, uint64_t now_ns);
 /* A thread is about to sleep in the kernel: WAKE_BACKGROUND or NOTHING. */
@@ -178,8 +190,8 @@ void schedule_sleep_returned(struct schedule *s, const struct schedule_decision 
 
 void schedule_cq_armed(struct schedule *s);
 void schedule_cq_disarmed(struct schedule *s);
-/* A thread is about to release the engine, whose time is now_ns: WAKE_BACKGROUND or NOTHING, to do after the release. expecting:
- * requests are posted whose completions have not come. */
+/* A thread is about to release the engine, whose time is now_ns: WAKE_BACKGROUND or NOTHING, to do
+ * after the release. expecting: requests are posted whose completions have not come. */
 struct schedule_decision schedule_engine_released(struct schedule *s, uint64_t now_ns,
 						  const struct schedule_timers *timers,
 						  bool expecting);

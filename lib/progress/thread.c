@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-/* The background thread: waits on the link and on everything else that concerns a device, and carries out what schedule.h decides.
- * It blocks the program's signals, and ends before the attachment does. */
+/* The background thread: waits on the link and on everything else that concerns a device, and
+ * carries out what schedule.h decides. It blocks the program's signals, and ends before the
+ * attachment does. */
 #include <assert.h>
 #include <errno.h>
 #include <limits.h>
@@ -33,8 +34,9 @@ enum source {
 	SOURCE_DOORBELL,
 };
 
-/* All processors, whatever the program is pinned to, and a short time slice: the thread wakes often and runs briefly. Its priority
- * stays the program's: a lower one would starve beside a program that spins. Refusals are harmless. */
+/* All processors, whatever the program is pinned to, and a short time slice: the thread wakes often
+ * and runs briefly. Its priority stays the program's: a lower one would starve beside a program
+ * that spins. Refusals are harmless. */
 static void set_affinity_and_slice(void)
 {
 	cpu_set_t all;
@@ -110,7 +112,8 @@ static int wait_for_events(struct progress *progress, uint64_t ns)
 	return n;
 }
 
-/* At most LONGEST_WAIT_NS: nothing else wakes the thread when the program closed our descriptors. */
+/* At most LONGEST_WAIT_NS: nothing else wakes the thread when the program closed our
+ * descriptors. */
 static uint64_t link_wait_length_ns(struct progress *progress)
 {
 	uint64_t now_ns, until_ns;
@@ -254,7 +257,8 @@ int progress_thread_start(struct progress *progress)
 	if (err)
 		return err;
 	schedule_start(&progress->schedule, is_engine_held, progress);
-	/* The program's signals stay with its own threads. Faults are the thread's own: memory.c handles them. */
+	/* The program's signals stay with its own threads. Faults are the thread's own: memory.c
+	 * handles them. */
 	sigfillset(&all);
 	sigdelset(&all, SIGSEGV);
 	sigdelset(&all, SIGBUS);
@@ -288,5 +292,5 @@ void progress_thread_forget(struct progress *progress)
 
 void progress_thread_wake(struct progress *progress)
 {
-	vb_eventfd_signal(progress->wake_fd);
+	eventfd_signal(progress->wake_fd);
 }

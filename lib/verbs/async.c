@@ -120,7 +120,7 @@ static void push(struct vb_context *context, const struct ibv_async_event *event
 	pthread_mutex_lock(&context->async.lock);
 	DL_APPEND(context->async.queue, record);
 	pthread_mutex_unlock(&context->async.lock);
-	vb_eventfd_signal(context->verbs.base.context.async_fd);
+	eventfd_signal(context->verbs.base.context.async_fd);
 }
 
 /* An object outlives its context if a queue pair of another context uses it. Under the engine
@@ -299,7 +299,7 @@ static void cancelled(void *arg)
 	unread = context->async.queue != NULL;
 	pthread_mutex_unlock(&context->async.lock);
 	if (unread)
-		vb_eventfd_signal(context->verbs.base.context.async_fd);
+		eventfd_signal(context->verbs.base.context.async_fd);
 }
 
 int ibv_get_async_event(struct ibv_context *context, struct ibv_async_event *event)
@@ -313,7 +313,7 @@ int ibv_get_async_event(struct ibv_context *context, struct ibv_async_event *eve
 	if (vb_verb_fails(context, get_async_event))
 		return -1;
 	do {
-		if (!vb_eventfd_wait(context->async_fd, cancelled, vb_context(context)))
+		if (!eventfd_wait(context->async_fd, cancelled, vb_context(context)))
 			return -1;
 		record = pop(vb_context(context));
 	} while (!record);

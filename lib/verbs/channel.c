@@ -76,7 +76,7 @@ void vb_channel_notify(struct vb_channel *channel, struct vb_cq *cq)
 		DL_APPEND2(channel->notified, cq, prev_notified, next_notified);
 	atomic_fetch_add(&channel->unread, 1);
 	pthread_mutex_unlock(&channel->lock);
-	vb_eventfd_signal(channel->base.fd);
+	eventfd_signal(channel->base.fd);
 }
 
 void vb_channel_forget(struct vb_channel *channel, struct vb_cq *cq)
@@ -128,7 +128,7 @@ static void cancelled(void *arg)
 	struct vb_channel *channel = arg;
 
 	if (atomic_load(&channel->unread))
-		vb_eventfd_signal(channel->base.fd);
+		eventfd_signal(channel->base.fd);
 }
 
 int ibv_get_cq_event(struct ibv_comp_channel *base, struct ibv_cq **cq, void **cq_context)
@@ -148,7 +148,7 @@ int ibv_get_cq_event(struct ibv_comp_channel *base, struct ibv_cq **cq, void **c
 		poll_before_sleep(channel);
 		if (!atomic_load(&channel->unread))
 			progress_program_will_sleep(&vb_device(base->context)->progress);
-		if (!vb_eventfd_wait(base->fd, cancelled, channel))
+		if (!eventfd_wait(base->fd, cancelled, channel))
 			return -1;
 		found = pop(channel);
 	} while (!found);

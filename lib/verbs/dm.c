@@ -50,9 +50,9 @@ static int copy(struct vb_dm *dm, uint64_t offset, void *to, const void *from, s
 	atomic_fetch_add(inside, 1);
 	if (ctl_handle_live(at->shared, dm->newer.handle)) {
 		uint8_t *p = at->arena + dm->offset + offset;
-		bool ok = from ? vb_memory_land(p, from, length) : vb_memory_copy(to, p, length);
+		bool ok = from ? memory_copy_in_order(p, from, length) : memory_copy(to, p, length);
 
-		vb_memory_turn_ends();
+		memory_turn_ends();
 		err = ok ? 0 : EFAULT;
 	}
 	atomic_fetch_sub(inside, 1);
@@ -101,7 +101,7 @@ struct ibv_dm *vb_dm_wrap(struct ibv_context *context, uint32_t handle, uint64_t
 	dm->newer.handle = handle;
 	dm->offset = offset;
 	dm->len = len;
-	vb_memory_guard();
+	memory_guard();
 	if (!vb_live_add(dm, VB_KIND_DM)) {
 		free(dm);
 		return NULL;

@@ -35,7 +35,7 @@ static void in_child(void)
 	vb_live_fork_child();
 	atomic_fetch_add(&forks, 1);
 	vb_pds_forked();
-	vb_memory_forked();
+	memory_forked();
 	vb_devices_forked();
 }
 

@@ -116,7 +116,7 @@ static struct ibv_mr *reg_by_addr(struct ibv_pd *pd, void *addr, size_t length, 
 	if (!err)
 		err = range_check((uintptr_t)addr, length, iova);
 	if (!err)
-		err = vb_memory_admit(addr, length, access & IBV_ACCESS_LOCAL_WRITE);
+		err = memory_admit(addr, length, access & IBV_ACCESS_LOCAL_WRITE);
 	if (err)
 		return vb_fail(err);
 
@@ -171,7 +171,7 @@ int vb_map_fd(int fd, uint64_t offset, uint64_t length, bool write, void **ret_m
 		   (off_t)(offset - skip));
 	if (map == MAP_FAILED)
 		return errno == ENODEV ? EINVAL : errno;
-	vb_memory_guard();
+	memory_guard();
 	*ret_map = map;
 	*ret_map_len = length + skip;
 	*ret_first = (uint8_t *)map + skip;
@@ -318,8 +318,7 @@ static int rereg_plan(const struct vb_mr *mr, int flags, struct ibv_pd *pd, void
 		err = range_check((uintptr_t)ret->base.addr, ret->base.length, ret->iova);
 	if (err)
 		return err;
-	return vb_memory_admit(ret->base.addr, ret->base.length,
-			       ret->access & IBV_ACCESS_LOCAL_WRITE);
+	return memory_admit(ret->base.addr, ret->base.length, ret->access & IBV_ACCESS_LOCAL_WRITE);
 }
 
 static int rereg(struct vb_mr *mr, struct vb_mr *to)

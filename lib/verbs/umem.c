@@ -94,7 +94,7 @@ static int find_bytes(const struct vb_umem_want *want, struct vb_umem *umem, uin
 				 &umem->map_len, ret_first);
 	if ((uintptr_t)want->addr > UINTPTR_MAX - want->size)
 		return EFAULT;
-	err = vb_memory_admit(want->addr, want->size, write);
+	err = memory_admit(want->addr, want->size, write);
 	if (!err)
 		*ret_first = want->addr;
 	return err;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-/* What lib/progress/schedule.c decides, as traces in virtual time: microseconds, who, what happened, the decision. */
+/* What lib/progress/schedule.c decides, as traces in virtual time. A line: microseconds, the thread,
+ * the event, the decision. */
 #include <check.h>
 #include <stdarg.h>
 #include <stdio.h>

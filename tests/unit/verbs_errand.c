@@ -64,7 +64,7 @@ static void setup(void)
 			       .len = PAGE,
 			       .addr = (uintptr_t)(pages + PAGE) };
 	atomic_store(&mr->key, KEY);
-	vb_memory_guard();
+	memory_guard();
 }
 
 static void teardown(void)

@@ -31,21 +31,21 @@ START_TEST(probe_finds_what_is_there)
 	uint8_t *p = pages(3);
 
 	p[5] = 77;
-	ck_assert(vb_memory_probe(p, 3 * 4096, true));
+	ck_assert(memory_probe(p, 3 * 4096, true));
 	ck_assert_int_eq(p[5], 77);
-	ck_assert(vb_memory_probe(p + 4095, 2, false));
+	ck_assert(memory_probe(p + 4095, 2, false));
 
 	mprotect(p + 4096, 4096, PROT_READ);
-	ck_assert(vb_memory_probe(p, 3 * 4096, false));
-	ck_assert(!vb_memory_probe(p, 3 * 4096, true));
-	ck_assert(vb_memory_probe(p, 4096, true));
+	ck_assert(memory_probe(p, 3 * 4096, false));
+	ck_assert(!memory_probe(p, 3 * 4096, true));
+	ck_assert(memory_probe(p, 4096, true));
 	mprotect(p + 4096, 4096, PROT_NONE);
-	ck_assert(!vb_memory_probe(p, 3 * 4096, false));
+	ck_assert(!memory_probe(p, 3 * 4096, false));
 	munmap(p + 4096, 4096);
-	ck_assert(!vb_memory_probe(p, 3 * 4096, false));
-	ck_assert(!vb_memory_probe(NULL, 1, false));
-	ck_assert(!vb_memory_probe((void *)0xdead000000000000, 4096, true));
-	ck_assert(!vb_memory_probe((void *)0x7ffffffff000, 8192, false));
+	ck_assert(!memory_probe(p, 3 * 4096, false));
+	ck_assert(!memory_probe(NULL, 1, false));
+	ck_assert(!memory_probe((void *)0xdead000000000000, 4096, true));
+	ck_assert(!memory_probe((void *)0x7ffffffff000, 8192, false));
 	munmap(p, 3 * 4096);
 }
 END_TEST
@@ -55,12 +55,12 @@ START_TEST(pages_that_are_not_present)
 	uint8_t *p = pages(10000);
 
 	madvise(p, 10000 * 4096, MADV_NOHUGEPAGE);
-	ck_assert_uint_eq(vb_memory_absent(p, 10000 * 4096), 10000 * 4096);
+	ck_assert_uint_eq(memory_absent(p, 10000 * 4096), 10000 * 4096);
 	p[0] = p[4095 * 4096] = p[4096 * 4096] = p[9999 * 4096] = 1;
-	ck_assert_uint_eq(vb_memory_absent(p, 10000 * 4096), 9996 * 4096);
-	ck_assert_uint_eq(vb_memory_absent(p + 4095, 2), 4096);
-	ck_assert_int_eq(vb_memory_admit(p, 10000 * 4096, true), 0);
-	ck_assert_uint_eq(vb_memory_absent(p, 10000 * 4096), 0);
+	ck_assert_uint_eq(memory_absent(p, 10000 * 4096), 9996 * 4096);
+	ck_assert_uint_eq(memory_absent(p + 4095, 2), 4096);
+	ck_assert_int_eq(memory_admit(p, 10000 * 4096, true), 0);
+	ck_assert_uint_eq(memory_absent(p, 10000 * 4096), 0);
 	munmap(p, 10000 * 4096);
 }
 END_TEST
@@ -76,8 +76,8 @@ START_TEST(more_than_there_is)
 
 		if (p == MAP_FAILED)
 			return; /* this kernel gives no more than there is */
-		ck_assert_int_eq(vb_memory_admit(p, len, true), ENOMEM);
-		ck_assert_uint_eq(vb_memory_absent(p, len), len);
+		ck_assert_int_eq(memory_admit(p, len, true), ENOMEM);
+		ck_assert_uint_eq(memory_absent(p, len), len);
 		munmap(p, len);
 	}
 }
@@ -88,18 +88,18 @@ START_TEST(copy_survives_unmapped_memory)
 	uint8_t *p = pages(2);
 	uint8_t buf[256] = { 1, 2, 3 };
 
-	vb_memory_guard();
-	ck_assert(vb_memory_land(p + 4000, buf, 200));
+	memory_guard();
+	ck_assert(memory_copy_in_order(p + 4000, buf, 200));
 	ck_assert_mem_eq(p + 4000, buf, 200);
 	munmap(p + 4096, 4096);
 	for (int i = 0; i < 3; i++) {
-		ck_assert(!vb_memory_land(p + 4000, buf, 200));
-		ck_assert(!vb_memory_copy(buf, p + 4000, 200));
+		ck_assert(!memory_copy_in_order(p + 4000, buf, 200));
+		ck_assert(!memory_copy(buf, p + 4000, 200));
 	}
-	ck_assert(vb_memory_copy(buf, p, 200));
+	ck_assert(memory_copy(buf, p, 200));
 #ifndef __SANITIZE_ADDRESS__ /* its memcpy looks such addresses up in a shadow that is not there, and faults elsewhere */
-	ck_assert(!vb_memory_copy(buf, (void *)0x7ffffffffff8, 64));
-	ck_assert(!vb_memory_copy(buf, (void *)0xdead000000000000, 64)); /* no address at all */
+	ck_assert(!memory_copy(buf, (void *)0x7ffffffffff8, 64));
+	ck_assert(!memory_copy(buf, (void *)0xdead000000000000, 64)); /* no address at all */
 #endif
 	munmap(p, 4096);
 }
@@ -114,9 +114,9 @@ START_TEST(the_last_word_lands_last)
 
 	memset(src, 0xab, sizeof(src));
 	mprotect(p, 4096, PROT_NONE);
-	vb_memory_guard();
+	memory_guard();
 	for (size_t i = 0; i < sizeof(lens) / sizeof(lens[0]); i++) {
-		ck_assert(!vb_memory_land(p + 4096 + 8 - lens[i], src, lens[i]));
+		ck_assert(!memory_copy_in_order(p + 4096 + 8 - lens[i], src, lens[i]));
 		ck_assert_mem_eq(p + 4096, none, sizeof(none));
 	}
 	munmap(p, 2 * 4096);
@@ -132,7 +132,7 @@ START_TEST(every_length_and_alignment_lands)
 	for (size_t at = 0; at < 16; at++) {
 		for (size_t len = 0; len <= sizeof(src); len++) {
 			memset(dst, 0, sizeof(dst));
-			ck_assert(vb_memory_land(dst + 16 + at, src, len));
+			ck_assert(memory_copy_in_order(dst + 16 + at, src, len));
 			ck_assert_mem_eq(dst + 16 + at, src, len);
 			ck_assert_int_eq(dst[15 + at], 0);
 			ck_assert_int_eq(dst[16 + at + len], 0);
@@ -163,21 +163,21 @@ START_TEST(regions_are_found_by_kind)
 	struct rxe_mr dm = { .kind = RXE_MR_ARENA, .addr = 64, .len = 1024 };
 	uint64_t word = 0x1122334455667788, got;
 
-	vb_memory_guard();
-	ck_assert(vb_mem_write(&dev->progress, &plain, 0x1008, &word, 8));
+	memory_guard();
+	ck_assert(memory_host_write(&dev->progress, &plain, 0x1008, &word, 8));
 	ck_assert_mem_eq(own + 8, &word, 8);
-	ck_assert(vb_mem_write(&dev->progress, &dm, 16, &word, 8));
+	ck_assert(memory_host_write(&dev->progress, &dm, 16, &word, 8));
 	ck_assert_mem_eq(arena + 80, &word, 8);
-	ck_assert(vb_mem_read(&dev->progress, &dm, 16, &got, 8));
+	ck_assert(memory_host_read(&dev->progress, &dm, 16, &got, 8));
 	ck_assert(got == word);
 
 	dev->attachment.shared = mmap(NULL, sizeof(struct ctl_shared), PROT_READ | PROT_WRITE,
 				      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	ck_assert_ptr_ne(dev->attachment.shared, MAP_FAILED);
 	plain.owner = 4; /* another process's, and there is none */
-	ck_assert(!vb_mem_write(&dev->progress, &plain, 0x1008, &word, 8));
-	ck_assert(!vb_mem_read(&dev->progress, &plain, 0x1008, &word, 8));
-	ck_assert(!vb_mem_atomic(&dev->progress, &plain, 0x1008, RXE_FETCH_ADD, 1, 0, &got));
+	ck_assert(!memory_host_write(&dev->progress, &plain, 0x1008, &word, 8));
+	ck_assert(!memory_host_read(&dev->progress, &plain, 0x1008, &word, 8));
+	ck_assert(!memory_host_atomic(&dev->progress, &plain, 0x1008, RXE_FETCH_ADD, 1, 0, &got));
 	munmap(dev->attachment.shared, sizeof(struct ctl_shared));
 	munmap(arena, 4096);
 	munmap(own, 4096);
@@ -191,17 +191,17 @@ START_TEST(atomics)
 	struct rxe_mr dm = { .kind = RXE_MR_ARENA, .len = 4096 };
 	uint64_t orig = 9;
 
-	vb_memory_guard();
-	ck_assert(vb_mem_atomic(&dev->progress, &dm, 8, RXE_FETCH_ADD, 5, 0, &orig));
+	memory_guard();
+	ck_assert(memory_host_atomic(&dev->progress, &dm, 8, RXE_FETCH_ADD, 5, 0, &orig));
 	ck_assert(orig == 0);
-	ck_assert(vb_mem_atomic(&dev->progress, &dm, 8, RXE_CMP_SWAP, 4, 100, &orig));
+	ck_assert(memory_host_atomic(&dev->progress, &dm, 8, RXE_CMP_SWAP, 4, 100, &orig));
 	ck_assert(orig == 5);
-	ck_assert(vb_mem_atomic(&dev->progress, &dm, 8, RXE_CMP_SWAP, 5, 100, &orig));
+	ck_assert(memory_host_atomic(&dev->progress, &dm, 8, RXE_CMP_SWAP, 5, 100, &orig));
 	ck_assert(orig == 5);
-	ck_assert(vb_mem_atomic(&dev->progress, &dm, 8, RXE_FETCH_ADD, 0, 0, &orig));
+	ck_assert(memory_host_atomic(&dev->progress, &dm, 8, RXE_FETCH_ADD, 0, 0, &orig));
 	ck_assert(orig == 100);
 	munmap(arena, 4096);
-	ck_assert(!vb_mem_atomic(&dev->progress, &dm, 8, RXE_FETCH_ADD, 1, 0, &orig));
+	ck_assert(!memory_host_atomic(&dev->progress, &dm, 8, RXE_FETCH_ADD, 1, 0, &orig));
 	ck_assert(orig == 100);
 }
 END_TEST
@@ -221,14 +221,14 @@ START_TEST(a_fault_of_the_program_goes_to_the_program)
 	uint8_t *p = pages(1), buf[8] = { 0 };
 
 	sigaction(SIGSEGV, &sa, NULL);
-	ck_assert(vb_memory_probe(p, 8, true)); /* our handler goes in front */
+	ck_assert(memory_probe(p, 8, true)); /* our handler goes in front */
 	munmap(p, 4096);
-	ck_assert(!vb_memory_land(p, buf, 8));
+	ck_assert(!memory_copy_in_order(p, buf, 8));
 	ck_assert_int_eq(theirs, 0);
 	if (sigsetjmp(back, 1) == 0)
 		*(volatile uint8_t *)p = 1;
 	ck_assert_int_eq(theirs, SIGSEGV);
-	ck_assert(!vb_memory_land(p, buf, 8)); /* and ours still works */
+	ck_assert(!memory_copy_in_order(p, buf, 8)); /* and ours still works */
 }
 END_TEST
 
@@ -276,13 +276,13 @@ START_TEST(each_signal_goes_to_its_own_handler)
 
 	munmap(gone, 4096);
 	if (_i == 1)
-		vb_memory_guard();
+		memory_guard();
 	sigaction(SIGSEGV, &segv, NULL);
 	sigaction(SIGBUS, &bus, NULL);
 	for (int i = 1; i <= 3; i++) {
-		ck_assert(!vb_memory_land(gone, buf, 8));
-		ck_assert(!vb_memory_land(beyond, buf, 8));
-		vb_memory_turn_ends();
+		ck_assert(!memory_copy_in_order(gone, buf, 8));
+		ck_assert(!memory_copy_in_order(beyond, buf, 8));
+		memory_turn_ends();
 		fault_at(beyond);
 		ck_assert_int_eq(bus_calls, i);
 		ck_assert_int_eq(segv_calls, i - 1);
@@ -312,12 +312,12 @@ START_TEST(a_handler_that_calls_ours)
 	uint8_t *p = pages(1), buf[8] = { 0 };
 
 	sigaction(SIGSEGV, &elder, NULL);
-	vb_memory_guard();
+	memory_guard();
 	sigaction(SIGSEGV, &newer, &found);
 	munmap(p, 4096);
 	for (int i = 1; i <= 3; i++) {
-		ck_assert(!vb_memory_land(p, buf, 8));
-		vb_memory_turn_ends();
+		ck_assert(!memory_copy_in_order(p, buf, 8));
+		memory_turn_ends();
 		fault_at(p);
 		ck_assert_int_eq(chained, i);
 		ck_assert_int_eq(segv_calls, i);
@@ -335,9 +335,9 @@ START_TEST(signals_blocked_by_the_thread)
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, NULL);
 	for (int i = 0; i < 2; i++) {
-		ck_assert(!vb_memory_land(p, buf, 8));
-		ck_assert(!vb_memory_copy(buf, beyond, 8));
-		vb_memory_turn_ends();
+		ck_assert(!memory_copy_in_order(p, buf, 8));
+		ck_assert(!memory_copy(buf, beyond, 8));
+		memory_turn_ends();
 		pthread_sigmask(SIG_SETMASK, NULL, &now);
 		ck_assert_int_eq(sigismember(&now, SIGSEGV), 1);
 		ck_assert_int_eq(sigismember(&now, SIGBUS), 1);
@@ -355,7 +355,7 @@ START_TEST(a_handler_for_one_time)
 	once.sa_sigaction = then_the_one_before;
 	once.sa_flags = SA_SIGINFO | (int)SA_RESETHAND;
 	sigaction(SIGSEGV, &once, NULL);
-	vb_memory_guard();
+	memory_guard();
 	munmap(p, 4096);
 	*(volatile uint8_t *)p = 1;
 }
@@ -365,7 +365,7 @@ END_TEST
 START_TEST(a_signal_that_is_sent_ends_the_program)
 {
 	signal(SIGSEGV, SIG_DFL);
-	vb_memory_guard();
+	memory_guard();
 	raise(SIGSEGV);
 }
 END_TEST
@@ -384,13 +384,13 @@ START_TEST(a_handler_in_front_blocks_signals)
 	uint8_t *p = pages(1), buf[8] = { 0 };
 	sigset_t blocked;
 
-	ck_assert(vb_memory_probe(p, 8, true));
+	ck_assert(memory_probe(p, 8, true));
 	munmap(p, 4096);
 	sigaction(SIGSEGV, NULL, &ours);
 	sigfillset(&sa.sa_mask);
 	sigaction(SIGSEGV, &sa, NULL);
 	for (int i = 0; i < 3; i++)
-		ck_assert(!vb_memory_land(p, buf, 8));
+		ck_assert(!memory_copy_in_order(p, buf, 8));
 	pthread_sigmask(SIG_SETMASK, NULL, &blocked);
 	ck_assert_int_eq(sigismember(&blocked, SIGSEGV), 0);
 	ck_assert_int_eq(sigismember(&blocked, SIGINT), 0);
@@ -402,7 +402,7 @@ START_TEST(without_a_handler_the_program_dies_as_before)
 	uint8_t *p = pages(1);
 
 	signal(SIGSEGV, SIG_DFL); /* a sanitizer has one */
-	vb_memory_guard();
+	memory_guard();
 	munmap(p, 4096);
 	*(volatile uint8_t *)p = 1;
 }
