@@ -69,7 +69,7 @@ struct rxe_engine_cfg {
 	/* Key of the order of QPNs (see qpn_at() in engine.c); 0: ascending. */
 	uint64_t qpn_key;
 	/* Belongs to the host. NULL: no TIME_WAIT. */
-	struct rxe_time_wait_table *gone;
+	struct rxe_time_wait_table *time_wait;
 };
 
 struct rxe_engine {
@@ -95,7 +95,7 @@ struct rxe_engine {
 	uint32_t train_slot;  /* top bits of the destination QPNs in the train being filled */
 	struct rxe_mcast mcast;
 	struct rxe_peers peers;
-	struct rxe_time_wait_answers gone;
+	struct rxe_time_wait_answers time_wait;
 };
 
 void rxe_engine_init(struct rxe_engine *engine, const struct rxe_engine_cfg *cfg);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Answering for queue pairs that have gone. Looked into only when a packet finds no QP, so it may be slow; and what it says may be
- * another process's, dead or hostile, so each entry is copied before it is judged. */
+/* TIME_WAIT records: written when a queue pair is destroyed, searched only when a packet finds no queue pair, so a linear search
+ * is fast enough. Another process, dead or hostile, may have written the table: each record is copied before it is checked. */
 #include "emu/rc/time_wait.h"
 
 #include <string.h>
@@ -18,8 +18,8 @@
 #include "net/wire/packet.h"
 #include "net/wire/train.h"
 
-/* A peer waits up to four times as long as its timeout says (IBTA 9.7.6.1.3). Its timer is not known, so it is taken for ours. */
-#define PEER_PATIENCE 4u
+/* A peer may wait up to four times its timeout (IBTA 9.7.6.1.3). The peer's timeout is unknown; ours stands for it. */
+#define PEER_TIMEOUT_FACTOR 4u
 
 static uint32_t used(const struct rxe_time_wait_table *table)
 {
@@ -28,13 +28,13 @@ static uint32_t used(const struct rxe_time_wait_table *table)
 	return count < RXE_MAX_TIME_WAIT ? count : RXE_MAX_TIME_WAIT;
 }
 
-static uint32_t qpn_of(const struct rxe_time_wait *gone)
+static uint32_t qpn_of(const struct rxe_time_wait *record)
 {
 	/* Pairs with the release in rxe_time_wait_note, where another process was the writer. */
-	return atomic_load_explicit(&gone->qpn, memory_order_acquire);
+	return atomic_load_explicit(&record->qpn, memory_order_acquire);
 }
 
-/* Where it stands in the table; RXE_MAX_TIME_WAIT: it does not. */
+/* The record's index; RXE_MAX_TIME_WAIT: there is none. */
 static uint32_t find(const struct rxe_time_wait_table *table, uint32_t qpn)
 {
 	uint32_t i, n = used(table);
@@ -46,20 +46,20 @@ static uint32_t find(const struct rxe_time_wait_table *table, uint32_t qpn)
 	return RXE_MAX_TIME_WAIT;
 }
 
-static uint64_t patience_ns(const struct rxe_qp_attr *attr)
+static uint64_t duration_ns(const struct rxe_qp_attr *attr)
 {
 	uint64_t timeout_ns = rc_timeout_ns(attr->timeout), ns;
 
 	if (timeout_ns > RXE_TIME_WAIT_MAX_NS)
 		return RXE_TIME_WAIT_MAX_NS;
-	ns = PEER_PATIENCE * timeout_ns * (attr->retry_cnt + 1u);
+	ns = PEER_TIMEOUT_FACTOR * timeout_ns * (attr->retry_cnt + 1u);
 	if (ns < RXE_TIME_WAIT_MIN_NS)
 		return RXE_TIME_WAIT_MIN_NS;
 	return ns < RXE_TIME_WAIT_MAX_NS ? ns : RXE_TIME_WAIT_MAX_NS;
 }
 
-/* A QP that was about to refuse a request for good goes in error, as one does that has done so. */
-static bool is_worth_it(const struct rxe_qp *qp)
+/* Only a queue pair that has received something answers. One with a fatal NAK pending counts as in error. */
+static bool needs_record(const struct rxe_qp *qp)
 {
 	if (!rxe_qp_is_reliable(qp) || rc_reply_is_fatal(&qp->rc.reply))
 		return false;
@@ -77,35 +77,35 @@ static bool is_worth_it(const struct rxe_qp *qp)
 
 void rxe_time_wait_note(struct rxe_engine *engine, const struct rxe_qp *qp)
 {
-	struct rxe_time_wait_table *table = engine->cfg.gone;
-	struct rxe_time_wait *gone;
+	struct rxe_time_wait_table *table = engine->cfg.time_wait;
+	struct rxe_time_wait *record;
 	uint32_t place;
 
-	if (!table || !is_worth_it(qp))
+	if (!table || !needs_record(qp))
 		return;
 	place = find(table, qp->qpn);
 	if (place == RXE_MAX_TIME_WAIT)
 		place = atomic_fetch_add_explicit(&table->count, 1, memory_order_relaxed) %
 			RXE_MAX_TIME_WAIT;
-	gone = &table->at[place];
-	atomic_exchange(&gone->qpn, 0); /* what follows stays behind it */
-	gone->dest_qpn = qp->attr.dest_qp_num;
-	gone->psn = qp->attr.rq_psn;
-	gone->msn = qp->rc.resp.msn;
-	gone->until_ns = engine->now_ns + patience_ns(&qp->attr);
-	gone->src = qp->flow.src;
-	gone->dst = qp->flow.dst;
-	gone->flow_label = qp->attr.av.flow_label;
-	gone->traffic_class = qp->attr.av.traffic_class;
-	gone->hop_limit = qp->attr.av.hop_limit;
-	gone->is_xrc = qp->type == RXE_QPT_XRC_RECV;
-	gone->replay = qp->rc.replay;
-	atomic_store_explicit(&gone->qpn, qp->qpn, memory_order_release);
+	record = &table->at[place];
+	atomic_exchange(&record->qpn, 0); /* orders the stores below after this one */
+	record->dest_qpn = qp->attr.dest_qp_num;
+	record->psn = qp->attr.rq_psn;
+	record->msn = qp->rc.resp.msn;
+	record->until_ns = engine->now_ns + duration_ns(&qp->attr);
+	record->src = qp->flow.src;
+	record->dst = qp->flow.dst;
+	record->flow_label = qp->attr.av.flow_label;
+	record->traffic_class = qp->attr.av.traffic_class;
+	record->hop_limit = qp->attr.av.hop_limit;
+	record->is_xrc = qp->type == RXE_QPT_XRC_RECV;
+	record->replay = qp->rc.replay;
+	atomic_store_explicit(&record->qpn, qp->qpn, memory_order_release);
 }
 
 void rxe_time_wait_forget(struct rxe_engine *engine, uint32_t qpn)
 {
-	struct rxe_time_wait_table *table = engine->cfg.gone;
+	struct rxe_time_wait_table *table = engine->cfg.time_wait;
 	uint32_t place = table ? find(table, qpn) : RXE_MAX_TIME_WAIT;
 
 	if (place < RXE_MAX_TIME_WAIT)
@@ -114,7 +114,7 @@ void rxe_time_wait_forget(struct rxe_engine *engine, uint32_t qpn)
 
 bool rxe_time_wait_is_known(const struct rxe_engine *engine, uint32_t qpn)
 {
-	const struct rxe_time_wait_table *table = engine->cfg.gone;
+	const struct rxe_time_wait_table *table = engine->cfg.time_wait;
 	uint32_t place = table ? find(table, qpn) : RXE_MAX_TIME_WAIT;
 
 	return place < RXE_MAX_TIME_WAIT && table->at[place].until_ns > engine->now_ns;
@@ -138,20 +138,20 @@ uint32_t rxe_time_wait_connected_to(const struct rxe_time_wait_table *table, con
 	uint32_t i, n = used(table);
 
 	for (i = 0; i < n; i++) {
-		const struct rxe_time_wait *gone = &table->at[i];
+		const struct rxe_time_wait *record = &table->at[i];
 
-		if (gone->dest_qpn == dest_qpn && gid_equal(&gone->dst, peer) && qpn_of(gone))
-			return qpn_of(gone);
+		if (record->dest_qpn == dest_qpn && gid_equal(&record->dst, peer) && qpn_of(record))
+			return qpn_of(record);
 	}
 	return 0;
 }
 
-/* As input.c asks of a QP that is there: connected to whoever this comes from; and it is not too late. */
-static bool is_for(const struct rxe_time_wait *gone, const struct wire_arrival *arrival,
+/* The same check as in input.c for a queue pair that exists, and TIME_WAIT has not ended. */
+static bool is_for(const struct rxe_time_wait *record, const struct wire_arrival *arrival,
 		   uint64_t now_ns)
 {
-	return now_ns < gone->until_ns && gid_equal(&arrival->src, &gone->dst) &&
-	       gid_equal(&arrival->dst, &gone->src);
+	return now_ns < record->until_ns && gid_equal(&arrival->src, &record->dst) &&
+	       gid_equal(&arrival->dst, &record->src);
 }
 
 static void push(struct rxe_time_wait_answers *answers, const struct rxe_time_wait_answer *answer)
@@ -173,33 +173,33 @@ static void push(struct rxe_time_wait_answers *answers, const struct rxe_time_wa
 bool rxe_time_wait_input(struct rxe_engine *engine, const struct wire_packet *packet,
 			 const struct wire_arrival *arrival, uint64_t now_ns)
 {
-	const struct rxe_time_wait_table *table = engine->cfg.gone;
+	const struct rxe_time_wait_table *table = engine->cfg.time_wait;
 	uint32_t place = table ? find(table, packet->bth.dest_qpn) : RXE_MAX_TIME_WAIT;
 	struct rxe_time_wait_answer answer = { 0 };
-	struct rxe_time_wait gone;
+	struct rxe_time_wait record;
 
 	if (place == RXE_MAX_TIME_WAIT || !(packet->shape & SHAPE_REQUEST) ||
 	    (packet->shape & SHAPE_READ))
 		return false;
-	memcpy(&gone, &table->at[place], sizeof(gone));
-	if (opcode_service(packet->bth.opcode) != (gone.is_xrc ? WIRE_XRC : WIRE_RC))
+	memcpy(&record, &table->at[place], sizeof(record));
+	if (opcode_service(packet->bth.opcode) != (record.is_xrc ? WIRE_XRC : WIRE_RC))
 		return false;
-	if (!is_for(&gone, arrival, now_ns) || psn_diff(packet->bth.psn, gone.psn) >= 0)
+	if (!is_for(&record, arrival, now_ns) || psn_diff(packet->bth.psn, record.psn) >= 0)
 		return false;
 	answer.is_atomic = packet->shape & SHAPE_ATOMIC;
-	answer.is_xrc = gone.is_xrc;
-	answer.psn = answer.is_atomic ? packet->bth.psn : psn_add(gone.psn, PSN_MASK);
-	if (answer.is_atomic && !rc_replay_find(&gone.replay, answer.psn, &answer.orig))
+	answer.is_xrc = record.is_xrc;
+	answer.psn = answer.is_atomic ? packet->bth.psn : psn_add(record.psn, PSN_MASK);
+	if (answer.is_atomic && !rc_replay_find(&record.replay, answer.psn, &answer.orig))
 		return false;
-	answer.msn = gone.msn & PSN_MASK;
-	answer.dest_qpn = gone.dest_qpn & QPN_MASK;
-	answer.src = gone.src;
-	answer.dst = gone.dst;
-	answer.flow_label = gone.flow_label & 0xfffffu;
-	answer.traffic_class = gone.traffic_class;
-	answer.hop_limit = gone.hop_limit;
+	answer.msn = record.msn & PSN_MASK;
+	answer.dest_qpn = record.dest_qpn & QPN_MASK;
+	answer.src = record.src;
+	answer.dst = record.dst;
+	answer.flow_label = record.flow_label & 0xfffffu;
+	answer.traffic_class = record.traffic_class;
+	answer.hop_limit = record.hop_limit;
 	engine->cfg.counters->duplicate_request++;
-	push(&engine->gone, &answer);
+	push(&engine->time_wait, &answer);
 	return true;
 }
 
@@ -232,7 +232,7 @@ static void emit(struct rxe_engine *engine, struct wire_train *train,
 
 bool rxe_time_wait_output(struct rxe_engine *engine, struct wire_train *train)
 {
-	struct rxe_time_wait_answers *answers = &engine->gone;
+	struct rxe_time_wait_answers *answers = &engine->time_wait;
 
 	if (answers->head == answers->tail)
 		return false;

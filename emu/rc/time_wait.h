@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* Queue pairs that have gone, and what their peers may still ask of them. The last ACK of a connection may be lost like any other
- * packet, and the peer then asks again (IBTA 9.7.5.1.3): whoever destroys its QP, or ends, as soon as it has all it wanted must
- * not cost its peer an error for that. So the little that a responder needs to answer duplicates is written down when its QP goes,
- * and for a while they are answered as it would have: sends and writes by an ACK of all that was received, atomics by their saved
- * results. Nothing else is: a new request has nobody to be carried out by, and a read's memory may be gone.
+/* TIME_WAIT: answers for queue pairs that were destroyed, or whose process has exited.
  *
- * The table is the host's, so that it can outlive the process: the device server answers then. One writer at a time. */
+ * The last ACK of a connection may be lost like any other packet. The peer then sends its request again (IBTA 9.7.5.1.3) and
+ * must get an answer, or it fails with RETRY_EXC. A record keeps what a responder needs to answer duplicates: SENDs and WRITEs
+ * with an ACK of everything received, atomics with their saved results. New requests and READs get no answer: no queue pair
+ * executes them, and the memory of a READ may be unmapped.
+ *
+ * The host owns the table, so that it outlives the process; the device server then answers from it. One writer at a time. */
 #ifndef RXE_EMU_RC_TIME_WAIT_H
 #define RXE_EMU_RC_TIME_WAIT_H
 
@@ -22,17 +23,17 @@ struct wire_arrival;
 struct wire_packet;
 struct wire_train;
 
-#define RXE_MAX_TIME_WAIT     256 /* of one slot: the newest */
-#define RXE_TIME_WAIT_ANSWERS 32  /* waiting to leave: what finds no room was lost */
+#define RXE_MAX_TIME_WAIT     256 /* records of one slot; the newest replace the oldest */
+#define RXE_TIME_WAIT_ANSWERS 32  /* answers waiting to be sent; further ones are dropped */
 #define RXE_TIME_WAIT_MIN_NS  1000000000ull
 #define RXE_TIME_WAIT_MAX_NS  30000000000ull
 
 struct rxe_time_wait {
-	_Atomic uint32_t qpn; /* 0: empty. First cleared, last set */
+	_Atomic uint32_t qpn; /* 0: empty. The writer clears it first and sets it last. */
 	uint32_t dest_qpn;
-	uint32_t psn; /* that it expected: all before was received */
+	uint32_t psn; /* next expected; everything before it was received */
 	uint32_t msn;
-	uint64_t until_ns; /* the number is not given out again before, either */
+	uint64_t until_ns; /* end of TIME_WAIT; the QPN is not used again before */
 	struct gid src, dst;
 	uint32_t flow_label;
 	uint8_t traffic_class, hop_limit;
@@ -46,7 +47,7 @@ struct rxe_time_wait_table {
 	struct rxe_time_wait at[RXE_MAX_TIME_WAIT];
 };
 
-/* An answer on its way. */
+/* An answer that waits to be sent. */
 struct rxe_time_wait_answer {
 	struct gid src, dst;
 	uint32_t flow_label;
@@ -61,20 +62,20 @@ struct rxe_time_wait_answers {
 	uint32_t head, tail; /* free-running */
 };
 
-/* The QP goes, or its process does: remember it, if it is one that answers. The engine's time must be now. */
+/* Records a queue pair that is being destroyed, or whose process exits, if it has received anything. engine->now_ns must be current. */
 void rxe_time_wait_note(struct rxe_engine *engine, const struct rxe_qp *qp);
-/* Its number is used anew. */
+/* A new queue pair takes the number: deletes its record. */
 void rxe_time_wait_forget(struct rxe_engine *engine, uint32_t qpn);
 bool rxe_time_wait_is_known(const struct rxe_engine *engine, uint32_t qpn);
-/* The time when the last of them is done with; 0: there are none. */
+/* The latest end of TIME_WAIT in the table, ns; 0: the table has no record. */
 uint64_t rxe_time_wait_until(const struct rxe_time_wait_table *table);
-/* Whose number it is that was connected to this one; 0: nobody's. */
+/* The QPN of the record that was connected to dest_qpn at peer; 0: none. */
 uint32_t rxe_time_wait_connected_to(const struct rxe_time_wait_table *table, const struct gid *peer,
 				    uint32_t dest_qpn);
-/* A packet for a QP that is not there. False: nobody answers for it. */
+/* Takes a packet for a queue pair that does not exist. False: no record answers for it. */
 bool rxe_time_wait_input(struct rxe_engine *engine, const struct wire_packet *packet,
 			 const struct wire_arrival *arrival, uint64_t now_ns);
-/* Fill the empty train with one answer. False: none is waiting. */
+/* Fills an empty train with one answer. False: none waits. */
 bool rxe_time_wait_output(struct rxe_engine *engine, struct wire_train *train);
 
 #endif

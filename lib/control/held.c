@@ -36,7 +36,7 @@ static struct ctl_shared *map_shared(int fd, size_t bytes, uint32_t slot, struct
 	if (shared == MAP_FAILED)
 		return NULL;
 	if (map_to_write(shared, fd, own, sizeof(struct ctl_slot)) &&
-	    map_to_write(shared, fd, offsetof(struct ctl_shared, errands),
+	    map_to_write(shared, fd, offsetof(struct ctl_shared, remote_requests),
 			 sizeof(struct ctl_remote_requests)))
 		return shared;
 	munmap(shared, bytes);

@@ -2,7 +2,7 @@
 /* What the device server and its clients share of one device, by memfd: the key table, and a page set for each slot.
  *
  * The server writes the header, the tables and a slot's pid; the slot's process writes the rest of its slot. In a client
- * everything but its own slot and the errands is mapped read-only.
+ * everything but its own slot and the remote requests is mapped read-only.
  *
  * To touch memory that a key or a DM handle names: raise the slot's gauge (inside), look the key or handle up, move the
  * bytes, lower the gauge. All sequentially consistent: the server first clears the key, then looks at the gauges. */
@@ -18,11 +18,11 @@
 #include "emu/limits.h"
 #include "emu/mr.h"
 #include "emu/rc/time_wait.h"
-#include "lib/control/errand.h"
+#include "lib/control/delayed_ack.h"
 #include "lib/control/failure.h"
 #include "lib/control/fault.h"
 #include "lib/control/lost.h"
-#include "lib/control/owed.h"
+#include "lib/control/remote_request.h"
 #include "net/link/udp/udp.h"
 
 #define CTL_SHARED_MAGIC 0x00306d645f657872ull /* "rxe_dm0" */
@@ -55,9 +55,9 @@ struct ctl_slot {
 				    * goes on behind it */
 	uint32_t num_cqs, num_srqs, num_ahs;
 	char comm[16];
-	/* For errands: the bell's address, its length first; and a number of the process with the place in its memory where it
-	 * stands as well, by which another can tell that it has the right one before it. */
-	uint8_t bell[16];
+	/* For remote requests: the name of the doorbell socket, its length first. */
+	uint8_t doorbell[16];
+	/* A random number, and its address in the process: another process that reads it there has found the right process. */
 	uint64_t cookie, cookie_at;
 	uint64_t qpn_key; /* by the server: makes the order of the slot's QPNs */
 	/* Bytes of UC and UD, as emu/pace.h counts them: taken from this slot's socket by its process, and offered by its process
@@ -66,13 +66,13 @@ struct ctl_slot {
 	_Alignas(64) _Atomic uint64_t offered[RXE_MAX_SLOTS];
 	_Alignas(64) struct rxe_counters counters;
 	struct ctl_lost lost; /* link_recv_drops: by the server */
-	struct ctl_owed_ack owed[CTL_OWED];
+	struct ctl_delayed_ack delayed_ack[CTL_MAX_DELAYED_ACKS];
 	struct ctl_shared_qp qp[RXE_MAX_QP];
 	struct ctl_shared_srq srq[RXE_MAX_SRQ];
 	struct ctl_slot_failures failures;
 	struct ctl_fault_count faults[FAULT_MAX_RULES];
-	/* Its queue pairs that have gone: outlives the process, for whoever answers in their place. */
-	_Alignas(CTL_SHARED_PAGE) struct rxe_time_wait_table gone;
+	/* Its queue pairs in TIME_WAIT. Outlives the process: the server answers for them then. */
+	_Alignas(CTL_SHARED_PAGE) struct rxe_time_wait_table time_wait;
 };
 
 /* A handle is generation << CTL_HANDLE_BITS | index; index 0 is nobody's. */
@@ -87,7 +87,7 @@ struct ctl_shared {
 	uint16_t tx_ports
 		[UDP_TX_SOCKETS]; /* UDP: processes send from these, which the server holds */
 	uint32_t reserved[9];
-	struct rxe_counters retired;	   /* sums of the processes that have gone */
+	struct rxe_counters retired;	   /* sums of the processes that have exited */
 	struct ctl_lost lost;		   /* ... */
 	struct ctl_kept_failures failures; /* ... and what befell their queue pairs */
 	struct ctl_faults faults;
@@ -95,7 +95,7 @@ struct ctl_shared {
 	_Atomic uint32_t live
 		[CTL_MAX_OBJECTS]; /* by index: the handle of the object that lives there, else 0 */
 	struct rxe_mr_table mrs;
-	struct ctl_remote_requests errands; /* all may write */
+	struct ctl_remote_requests remote_requests; /* all may write */
 	struct ctl_slot slot[RXE_MAX_SLOTS];
 };
 

@@ -133,7 +133,7 @@ static bool has_descriptors(const struct progress *progress)
 		return false;
 	return descriptor_is_kept(progress->wake_fd) &&
 	       descriptor_is_kept(progress->attachment->event_fd) &&
-	       descriptor_is_kept(progress->errands.bell_fd) &&
+	       descriptor_is_kept(progress->remote_requests.doorbell_fd) &&
 	       link_has_descriptors(progress->link.phy);
 }
 
@@ -313,7 +313,7 @@ static const struct rxe_host_ops host_ops = {
 	.srq_done = remote_srq_done,
 	.completing = faults_completing,
 	.delay_ack = delayed_ack_note,
-	.ack_sent = delayed_ack_paid,
+	.ack_sent = delayed_ack_emitted,
 };
 
 static void init_engine(struct progress *progress)
@@ -330,7 +330,7 @@ static void init_engine(struct progress *progress)
 		.probe_ns = PROBE_NS,
 		.qpn_last = atomic_load(&shared->slot[progress->attachment->slot].qpn_roll),
 		.qpn_key = shared->slot[progress->attachment->slot].qpn_key,
-		.gone = &shared->slot[progress->attachment->slot].gone,
+		.time_wait = &shared->slot[progress->attachment->slot].time_wait,
 	};
 
 	memcpy(cfg.gids, progress->info->gids, sizeof(cfg.gids));

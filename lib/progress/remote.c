@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
-/* Memory of another process. Plain copies go through the kernel (process_vm_readv(2)) where that is allowed; all others, and
- * atomics always, are errands: the owner's engine runs them, in whichever of its threads runs the engine next.
+/* Access to the memory of another process. Plain copies go through the kernel (process_vm_readv(2)) where it permits them. All
+ * other copies, and every atomic, are remote requests: the owner's engine executes them, in the thread that runs it next.
  *
- * Who waits for an errand holds his own engine's lock, and runs what others send to him meanwhile: two that wait for each
- * other both get on. So he stands still for a moment only. If the owner has not begun by then, the errand is taken back, and
- * the access is late: the engine asks again, while everything else of this process goes on. An owner whom the moment was too
- * short for, but who moves, is given longer the next time; one who does not move is not asked before he does, and after
- * PATIENCE_NS what is asked of him fails. */
+ * The sender waits with its own engine lock held, and executes what others send to it meanwhile, so two processes that wait for
+ * each other both make progress. The wait is short. If the owner has not begun by its end, the sender withdraws the request and
+ * the access is deferred: the engine tries again, and the other queue pairs of this process go on meanwhile. An owner that is
+ * slow but makes progress gets a longer wait next time. An owner that makes none gets no further request before it does, and
+ * after TIMEOUT_NS every access to its memory fails. */
 #include "lib/progress/remote.h"
 
 #include <errno.h>
@@ -28,103 +28,107 @@
 #include "net/link/clock.h"
 #include "net/link/descriptor.h"
 
-#define PATIENCE_NS    500000000u /* an owner that has been stopped is waited for no longer */
-#define ALLOW_ASKED_NS 100000000u /* for a receive: the peer would be sent away for as long */
-#define ALLOW_NS       1000000u	  /* standing still, at first */
-#define SPIN_NS	       30000u
-#define RING_AGAIN_NS  5000000u
-#define SLEEP_NS       20000
-#define NAME_OFFSET    offsetof(struct sockaddr_un, sun_path)
+#define TIMEOUT_NS    500000000u /* an owner that answers nothing for this long is taken for stopped */
+#define WAIT_RECV_NS  100000000u /* for a receive: the peer would get an RNR NAK instead */
+#define WAIT_NS	      1000000u	 /* first wait for an answer */
+#define SPIN_NS	      30000u
+#define RING_AGAIN_NS 5000000u
+#define SLEEP_NS      20000
+#define NAME_OFFSET   offsetof(struct sockaddr_un, sun_path)
 
 static struct ctl_slot *slot_of(const struct progress *progress, uint32_t slot)
 {
 	return &progress->attachment->shared->slot[slot];
 }
 
-static struct ctl_remote_requests *errands(const struct progress *progress)
+static struct ctl_remote_requests *remote_requests(const struct progress *progress)
 {
-	return &progress->attachment->shared->errands;
+	return &progress->attachment->shared->remote_requests;
 }
 
-/* Something that only this process has at that place (a child after fork() has another number). */
+/* A random number at an address that the slot names: identifies this process (a child of fork() has another number). */
 static uint64_t cookie;
 
 static void show_cookie(struct ctl_slot *slot)
 {
 	if (getrandom(&cookie, sizeof(cookie), 0) != sizeof(cookie))
-		cookie = 0; /* then others must ask */
+		cookie = 0; /* others then use remote requests */
 	slot->cookie = cookie;
 	slot->cookie_at = (uintptr_t)&cookie;
 }
 
-/* The kernel chooses a name in the abstract namespace that nobody has; it stands in our slot. */
+/* The kernel chooses a free name in the abstract namespace; the slot publishes it. */
 void remote_open(struct progress *progress)
 {
-	struct remote_requests *own = &progress->errands;
+	struct remote_requests *own = &progress->remote_requests;
 	struct ctl_slot *slot = slot_of(progress, progress->attachment->slot);
 	const char *no_vm = getenv("RXE_DM_NO_VM");
-	struct ctl_remote_request *sheet = &errands(progress)->sheet[progress->attachment->slot];
+	struct ctl_remote_request *mailbox =
+		&remote_requests(progress)->mailbox[progress->attachment->slot];
 	struct sockaddr_un name = { .sun_family = AF_UNIX };
 	socklen_t len = sizeof(name);
 
 	*own = (struct remote_requests){ .no_vm = no_vm && *no_vm == '1' };
-	/* Behind the last process in this slot, whose errand may still be run. */
-	own->number = atomic_load(&sheet->state) / (CTL_REMOTE_PHASE + 1);
+	/* Continue after the slot's last process: its request may still be executing. */
+	own->number = atomic_load(&mailbox->state) / (CTL_REMOTE_PHASE + 1);
 	show_cookie(slot);
-	own->bell_fd =
+	own->doorbell_fd =
 		descriptor_keep(socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
-	memset(slot->bell, 0, sizeof(slot->bell));
-	if (own->bell_fd < 0 || bind(own->bell_fd, (struct sockaddr *)&name, sizeof(sa_family_t)) ||
-	    getsockname(own->bell_fd, (struct sockaddr *)&name, &len) || len <= NAME_OFFSET ||
-	    len - NAME_OFFSET >= sizeof(slot->bell)) {
+	memset(slot->doorbell, 0, sizeof(slot->doorbell));
+	if (own->doorbell_fd < 0 ||
+	    bind(own->doorbell_fd, (struct sockaddr *)&name, sizeof(sa_family_t)) ||
+	    getsockname(own->doorbell_fd, (struct sockaddr *)&name, &len) || len <= NAME_OFFSET ||
+	    len - NAME_OFFSET >= sizeof(slot->doorbell)) {
 		rxe_log(RXE_LOG_WARNING,
-			"no socket for errands (%s): other processes cannot reach "
+			"cannot open a socket for remote requests (%s): other processes cannot "
+			"access "
 			"memory that this one registers",
 			strerror(errno));
 		return;
 	}
-	memcpy(slot->bell + 1, name.sun_path, len - NAME_OFFSET);
-	slot->bell[0] = (uint8_t)(len - NAME_OFFSET);
+	memcpy(slot->doorbell + 1, name.sun_path, len - NAME_OFFSET);
+	slot->doorbell[0] = (uint8_t)(len - NAME_OFFSET);
 }
 
 void remote_close(struct progress *progress)
 {
-	struct remote_requests *own = &progress->errands;
+	struct remote_requests *own = &progress->remote_requests;
 
-	descriptor_close(own->bell_fd);
-	own->bell_fd = -1;
+	descriptor_close(own->doorbell_fd);
+	own->doorbell_fd = -1;
 }
 
-void remote_heard(struct progress *progress)
+void remote_doorbell_rang(struct progress *progress)
 {
 	char c[16];
 
-	while (descriptor_is_kept(progress->errands.bell_fd) &&
-	       recv(progress->errands.bell_fd, c, sizeof(c), MSG_DONTWAIT) >= 0)
+	while (descriptor_is_kept(progress->remote_requests.doorbell_fd) &&
+	       recv(progress->remote_requests.doorbell_fd, c, sizeof(c), MSG_DONTWAIT) >= 0)
 		;
 }
 
-/* A full queue means that it has been rung already. */
-static void ring(struct progress *progress, uint32_t owner)
+/* Wakes the owner. A full queue means that a doorbell waits already. */
+static void ring_doorbell(struct progress *progress, uint32_t owner)
 {
 	const struct ctl_slot *slot = slot_of(progress, owner);
 	struct sockaddr_un name = { .sun_family = AF_UNIX };
-	size_t len = slot->bell[0];
+	size_t len = slot->doorbell[0];
 
-	if (len == 0 || len >= sizeof(slot->bell) || !descriptor_is_kept(progress->errands.bell_fd))
+	if (len == 0 || len >= sizeof(slot->doorbell) ||
+	    !descriptor_is_kept(progress->remote_requests.doorbell_fd))
 		return;
-	memcpy(name.sun_path, slot->bell + 1, len);
-	sendto(progress->errands.bell_fd, "!", 1, MSG_DONTWAIT | MSG_NOSIGNAL,
+	memcpy(name.sun_path, slot->doorbell + 1, len);
+	sendto(progress->remote_requests.doorbell_fd, "!", 1, MSG_DONTWAIT | MSG_NOSIGNAL,
 	       (struct sockaddr *)&name, (socklen_t)(NAME_OFFSET + len));
 }
 
-/* What is asked, read once: who sent it may write on, and what was checked must be what is done. */
-struct asked {
+/* A request's fields, read once: the sender may change the mailbox after the check. */
+struct request {
 	uint32_t op, key, len;
 	uint64_t iova, compare_or_add, swap;
 };
 
-static void read_once(struct asked *ret, const struct ctl_remote_request *e)
+static void read_once(struct request *ret, const struct ctl_remote_request *e)
 {
 	ret->op = __atomic_load_n(&e->op, __ATOMIC_RELAXED);
 	ret->key = __atomic_load_n(&e->key, __ATOMIC_RELAXED);
@@ -134,26 +138,26 @@ static void read_once(struct asked *ret, const struct ctl_remote_request *e)
 	ret->swap = __atomic_load_n(&e->swap, __ATOMIC_RELAXED);
 }
 
-/* The region that the errand names, if it is ours and has room for it. */
-static const struct rxe_mr *find_own(const struct progress *progress, const struct asked *asked)
+/* The region that the request names, if this process owns it and it holds the range. */
+static const struct rxe_mr *find_own(const struct progress *progress, const struct request *request)
 {
-	const struct rxe_mr *mr = rxe_mr_find(&progress->attachment->shared->mrs, asked->key);
+	const struct rxe_mr *mr = rxe_mr_find(&progress->attachment->shared->mrs, request->key);
 
 	if (!mr || mr->kind != RXE_MR_PLAIN || mr->owner != progress->attachment->slot ||
-	    rxe_mr_check(mr, mr->pd, 0, asked->iova, asked->len) != MR_OK)
+	    rxe_mr_check(mr, mr->pd, 0, request->iova, request->len) != MR_OK)
 		return NULL;
 	return mr;
 }
 
 static bool run_atomic(struct progress *progress, const struct rxe_mr *mr,
-		       const struct asked *asked, struct ctl_remote_request *e)
+		       const struct request *request, struct ctl_remote_request *e)
 {
 	uint64_t orig;
 
-	if (asked->len != sizeof(orig) ||
-	    !memory_host_atomic(progress, mr, asked->iova,
-				asked->op == CTL_REMOTE_CMP_SWAP ? RXE_CMP_SWAP : RXE_FETCH_ADD,
-				asked->compare_or_add, asked->swap, &orig))
+	if (request->len != sizeof(orig) ||
+	    !memory_host_atomic(progress, mr, request->iova,
+				request->op == CTL_REMOTE_CMP_SWAP ? RXE_CMP_SWAP : RXE_FETCH_ADD,
+				request->compare_or_add, request->swap, &orig))
 		return false;
 	e->orig = orig;
 	return true;
@@ -162,30 +166,31 @@ static bool run_atomic(struct progress *progress, const struct rxe_mr *mr,
 static bool run(struct progress *progress, struct ctl_remote_request *e)
 {
 	const struct rxe_mr *mr;
-	struct asked asked;
+	struct request request;
 
-	read_once(&asked, e);
-	if (asked.len > CTL_REMOTE_BYTES)
+	read_once(&request, e);
+	if (request.len > CTL_REMOTE_BYTES)
 		return false;
-	if (asked.op == CTL_REMOTE_SRQ_TAKE || asked.op == CTL_REMOTE_SRQ_DONE)
-		return remote_srq_serve(progress, e, asked.op, asked.key, asked.iova, asked.len);
-	mr = find_own(progress, &asked);
+	if (request.op == CTL_REMOTE_SRQ_TAKE || request.op == CTL_REMOTE_SRQ_DONE)
+		return remote_srq_serve(progress, e, request.op, request.key, request.iova,
+					request.len);
+	mr = find_own(progress, &request);
 	if (!mr)
 		return false;
-	switch (asked.op) {
+	switch (request.op) {
 	case CTL_REMOTE_READ:
-		return memory_host_read(progress, mr, asked.iova, e->bytes, asked.len);
+		return memory_host_read(progress, mr, request.iova, e->bytes, request.len);
 	case CTL_REMOTE_WRITE:
-		return memory_host_write(progress, mr, asked.iova, e->bytes, asked.len);
+		return memory_host_write(progress, mr, request.iova, e->bytes, request.len);
 	case CTL_REMOTE_CMP_SWAP:
-	case CTL_REMOTE_FETCH_ADD: return run_atomic(progress, mr, &asked, e);
+	case CTL_REMOTE_FETCH_ADD: return run_atomic(progress, mr, &request, e);
 	}
 	return false;
 }
 
 static void run_from(struct progress *progress, uint32_t sender)
 {
-	struct ctl_remote_request *e = &errands(progress)->sheet[sender];
+	struct ctl_remote_request *e = &remote_requests(progress)->mailbox[sender];
 	uint64_t state = atomic_load(&e->state), taken;
 
 	if ((state & CTL_REMOTE_PHASE) != CTL_REMOTE_SENT)
@@ -194,13 +199,14 @@ static void run_from(struct progress *progress, uint32_t sender)
 	if (!atomic_compare_exchange_strong(&e->state, &state, taken))
 		return;
 	e->ok = run(progress, e);
-	/* Not when a new process has the sender's slot meanwhile, and has begun anew. */
+	/* Fails when a new process has taken the sender's slot and has begun its own sequence. */
 	atomic_compare_exchange_strong(&e->state, &taken, taken | CTL_REMOTE_DONE);
 }
 
 void remote_run(struct progress *progress)
 {
-	_Atomic uint64_t *from = errands(progress)->pending[progress->attachment->slot].from;
+	_Atomic uint64_t *from =
+		remote_requests(progress)->pending[progress->attachment->slot].from;
 
 	for (uint32_t i = 0; i < RXE_MAX_SLOTS / 64; i++) {
 		uint64_t bits;
@@ -229,68 +235,68 @@ static void rest(uint64_t waited_ns)
 		nanosleep(&length, NULL);
 }
 
-/* What we know of the process that has the region; a new one in the slot is a stranger. */
+/* State towards the region's owner; reset when another process has the slot. */
 static struct remote_peer *peer_of(struct progress *progress, const struct rxe_mr *mr)
 {
-	struct remote_peer *peer = &progress->errands.peer[mr->owner];
+	struct remote_peer *peer = &progress->remote_requests.peer[mr->owner];
 
 	if (peer->epoch != mr->epoch)
 		*peer = (struct remote_peer){ .epoch = mr->epoch };
-	if (peer->allow_ns == 0)
-		peer->allow_ns = ALLOW_NS;
+	if (peer->wait_ns == 0)
+		peer->wait_ns = WAIT_NS;
 	return peer;
 }
 
-/* Has it answered nothing for so long that what is asked of it fails? If not, it is only late. */
-static bool has_failed_us(struct progress *progress, const struct remote_peer *peer)
+/* True: the owner has answered nothing for TIMEOUT_NS, and the access fails. False: the access is deferred. */
+static bool has_timed_out(struct progress *progress, const struct remote_peer *peer)
 {
-	bool failed = clock_now_ns() - peer->lag_began_ns > PATIENCE_NS;
+	bool failed = clock_now_ns() - peer->unanswered_since_ns > TIMEOUT_NS;
 
-	progress->errands.is_deferred = !failed;
+	progress->remote_requests.is_deferred = !failed;
 	return failed;
 }
 
-/* The owner has not begun in time, and now it never will. */
-static void taken_back(struct progress *progress, struct remote_peer *peer, uint64_t now_ns)
+/* The sender has withdrawn its request: the owner did not begin in time. */
+static void withdrawn(struct progress *progress, struct remote_peer *peer, uint64_t now_ns)
 {
-	peer->deaf = true;
-	if (peer->lag_began_ns == 0)
-		peer->lag_began_ns = now_ns;
-	has_failed_us(progress, peer);
+	peer->unresponsive = true;
+	if (peer->unanswered_since_ns == 0)
+		peer->unanswered_since_ns = now_ns;
+	has_timed_out(progress, peer);
 }
 
-/* How long to stand still for the next: longer for one who was too slow, and less again when that proves to be enough. */
+/* Shortens the next wait when the owner answered well within this one. */
 static void answered(struct remote_peer *peer, uint64_t waited_ns)
 {
-	peer->lag_began_ns = 0;
-	if (waited_ns < peer->allow_ns / 4 && peer->allow_ns > ALLOW_NS)
-		peer->allow_ns /= 2;
+	peer->unanswered_since_ns = 0;
+	if (waited_ns < peer->wait_ns / 4 && peer->wait_ns > WAIT_NS)
+		peer->wait_ns /= 2;
 }
 
-/* Until it is done, or has not been begun in time, or the owner has gone. What has been begun cannot be taken back, and is over
- * in no time, but when the owner was stopped in the midst of it. */
+/* Waits until the request is done, or the owner has not begun in time, or has exited. A request that has begun cannot be withdrawn;
+ * it ends soon, unless the owner is stopped inside it. */
 static bool wait_for(struct progress *progress, struct ctl_remote_request *e,
 		     const struct rxe_mr *mr, uint64_t sent)
 {
 	const uint64_t done = sent | CTL_REMOTE_DONE, idle = sent & ~(uint64_t)CTL_REMOTE_PHASE;
-	uint64_t begin_ns = clock_now_ns(), rung_ns = begin_ns, now_ns = begin_ns;
+	uint64_t begin_ns = clock_now_ns(), rang_ns = begin_ns, now_ns = begin_ns;
 	struct remote_peer *peer = peer_of(progress, mr);
 
 	while (atomic_load(&e->state) != done) {
 		uint64_t expected = sent;
-		bool gone = !is_there(progress, mr->owner, mr->epoch);
+		bool exited = !is_there(progress, mr->owner, mr->epoch);
 
-		if ((gone || now_ns - begin_ns > peer->allow_ns) &&
+		if ((exited || now_ns - begin_ns > peer->wait_ns) &&
 		    atomic_compare_exchange_strong(&e->state, &expected, idle)) {
-			if (!gone)
-				taken_back(progress, peer, now_ns);
+			if (!exited)
+				withdrawn(progress, peer, now_ns);
 			return false;
 		}
-		if (gone || now_ns - begin_ns > PATIENCE_NS)
+		if (exited || now_ns - begin_ns > TIMEOUT_NS)
 			return false;
-		if (now_ns - rung_ns > RING_AGAIN_NS) {
-			ring(progress, mr->owner);
-			rung_ns = now_ns;
+		if (now_ns - rang_ns > RING_AGAIN_NS) {
+			ring_doorbell(progress, mr->owner);
+			rang_ns = now_ns;
 		}
 		remote_run(progress);
 		rest(now_ns - begin_ns);
@@ -300,51 +306,52 @@ static bool wait_for(struct progress *progress, struct ctl_remote_request *e,
 	return e->ok;
 }
 
-/* It has taken down our last knock, and found nothing behind it. */
-static void has_moved(struct remote_peer *peer, uint64_t now_ns)
+/* The owner has cleared our pending bit since: it makes progress. */
+static void has_made_progress(struct remote_peer *peer, uint64_t now_ns)
 {
-	peer->deaf = false;
-	if (peer->allow_ns < PATIENCE_NS)
-		peer->allow_ns *= 2;
-	if (now_ns - peer->lag_began_ns > PATIENCE_NS)
-		peer->lag_began_ns = 0;
+	peer->unresponsive = false;
+	if (peer->wait_ns < TIMEOUT_NS)
+		peer->wait_ns *= 2;
+	if (now_ns - peer->unanswered_since_ns > TIMEOUT_NS)
+		peer->unanswered_since_ns = 0;
 }
 
-/* The sheet is filled: off with it. Who was deaf and has not even taken down our last knock is not asked. */
-static bool send_off(struct progress *progress, struct ctl_remote_request *e,
-		     const struct rxe_mr *mr)
+/* Sends the filled mailbox and waits. An unresponsive owner that has not cleared our pending bit gets no request. */
+static bool send_request(struct progress *progress, struct ctl_remote_request *e,
+			 const struct rxe_mr *mr)
 {
 	uint32_t us = progress->attachment->slot;
-	struct remote_requests *own = &progress->errands;
+	struct remote_requests *own = &progress->remote_requests;
 	struct remote_peer *peer = peer_of(progress, mr);
-	_Atomic uint64_t *knocks = &errands(progress)->pending[mr->owner].from[us / 64];
-	uint64_t knock = 1ull << (us % 64), sent;
+	_Atomic uint64_t *pending = &remote_requests(progress)->pending[mr->owner].from[us / 64];
+	uint64_t bit = 1ull << (us % 64), sent;
 
-	if (peer->deaf && (atomic_load(knocks) & knock)) {
-		if (clock_now_ns() - peer->rung_ns > RING_AGAIN_NS) {
-			ring(progress, mr->owner);
-			peer->rung_ns = clock_now_ns();
+	if (peer->unresponsive && (atomic_load(pending) & bit)) {
+		if (clock_now_ns() - peer->rang_ns > RING_AGAIN_NS) {
+			ring_doorbell(progress, mr->owner);
+			peer->rang_ns = clock_now_ns();
 		}
-		has_failed_us(progress, peer);
+		has_timed_out(progress, peer);
 		return false;
 	}
-	if (peer->deaf)
-		has_moved(peer, clock_now_ns());
+	if (peer->unresponsive)
+		has_made_progress(peer, clock_now_ns());
 	sent = ++own->number * (CTL_REMOTE_PHASE + 1) | CTL_REMOTE_SENT;
 	own->owner = mr->owner;
 	own->epoch = mr->epoch;
 	atomic_store(&e->state, sent);
-	atomic_fetch_or(knocks, knock);
-	ring(progress, mr->owner);
+	atomic_fetch_or(pending, bit);
+	ring_doorbell(progress, mr->owner);
 	return wait_for(progress, e, mr, sent);
 }
 
-/* Our sheet, or NULL: the owner has gone, or one of whom we lost patience is still writing on it. */
-static struct ctl_remote_request *take_sheet(struct progress *progress, const struct rxe_mr *mr,
-					     uint32_t op, uint64_t iova, size_t len)
+/* Fills this process's mailbox. NULL: the owner has exited, or an owner that timed out still executes our last request. */
+static struct ctl_remote_request *take_mailbox(struct progress *progress, const struct rxe_mr *mr,
+					       uint32_t op, uint64_t iova, size_t len)
 {
-	struct ctl_remote_request *e = &errands(progress)->sheet[progress->attachment->slot];
-	const struct remote_requests *own = &progress->errands;
+	struct ctl_remote_request *e =
+		&remote_requests(progress)->mailbox[progress->attachment->slot];
+	const struct remote_requests *own = &progress->remote_requests;
 
 	if (!is_there(progress, mr->owner, mr->epoch))
 		return NULL;
@@ -358,8 +365,8 @@ static struct ctl_remote_request *take_sheet(struct progress *progress, const st
 	return e;
 }
 
-/* May the kernel be asked at all? The pid is as the server sees it: before the first copy, what stands at the address that the
- * slot names must be what the slot says, or it is another process in another pid namespace. */
+/* Whether the kernel permits copies to and from this owner. The server's view of the pid may be of another pid namespace, so the
+ * first copy reads the owner's cookie and compares it with the slot's. */
 static bool vm_allowed(struct progress *progress, const struct rxe_mr *mr)
 {
 	struct remote_peer *peer = peer_of(progress, mr);
@@ -368,10 +375,10 @@ static bool vm_allowed(struct progress *progress, const struct rxe_mr *mr)
 	struct iovec here = { &found, sizeof(found) };
 	struct iovec there = { (void *)(uintptr_t)slot->cookie_at, sizeof(found) };
 
-	if (progress->errands.no_vm)
+	if (progress->remote_requests.no_vm)
 		return false;
-	if (!peer->asked) {
-		peer->asked = true;
+	if (!peer->checked) {
+		peer->checked = true;
 		peer->refused = process_vm_readv(atomic_load(&slot->pid), &here, 1, &there, 1, 0) !=
 					sizeof(found) ||
 				found == 0 || found != slot->cookie;
@@ -382,7 +389,7 @@ static bool vm_allowed(struct progress *progress, const struct rxe_mr *mr)
 enum vm {
 	VM_DONE,
 	VM_FAULT,   /* no such memory */
-	VM_REFUSED, /* ask the owner */
+	VM_REFUSED, /* send a remote request */
 };
 
 static enum vm vm_copy(struct progress *progress, const struct rxe_mr *mr, uint64_t iova,
@@ -401,7 +408,7 @@ static enum vm vm_copy(struct progress *progress, const struct rxe_mr *mr, uint6
 	if (n == (ssize_t)len)
 		return VM_DONE;
 	if (n < 0 && (errno == EPERM || errno == ENOSYS)) {
-		progress->errands.peer[mr->owner].refused = true;
+		progress->remote_requests.peer[mr->owner].refused = true;
 		return VM_REFUSED;
 	}
 	return VM_FAULT;
@@ -412,9 +419,9 @@ static bool read_by_owner(struct progress *progress, const struct rxe_mr *mr, ui
 {
 	while (len) {
 		size_t n = len < CTL_REMOTE_BYTES ? len : CTL_REMOTE_BYTES;
-		struct ctl_remote_request *e = take_sheet(progress, mr, CTL_REMOTE_READ, iova, n);
+		struct ctl_remote_request *e = take_mailbox(progress, mr, CTL_REMOTE_READ, iova, n);
 
-		if (!e || !send_off(progress, e, mr) || !memory_copy(dst, e->bytes, n))
+		if (!e || !send_request(progress, e, mr) || !memory_copy(dst, e->bytes, n))
 			return false;
 		iova += n;
 		dst += n;
@@ -428,9 +435,10 @@ static bool write_by_owner(struct progress *progress, const struct rxe_mr *mr, u
 {
 	while (len) {
 		size_t n = len < CTL_REMOTE_BYTES ? len : CTL_REMOTE_BYTES;
-		struct ctl_remote_request *e = take_sheet(progress, mr, CTL_REMOTE_WRITE, iova, n);
+		struct ctl_remote_request *e =
+			take_mailbox(progress, mr, CTL_REMOTE_WRITE, iova, n);
 
-		if (!e || !memory_copy(e->bytes, src, n) || !send_off(progress, e, mr))
+		if (!e || !memory_copy(e->bytes, src, n) || !send_request(progress, e, mr))
 			return false;
 		iova += n;
 		src += n;
@@ -442,9 +450,9 @@ static bool write_by_owner(struct progress *progress, const struct rxe_mr *mr, u
 bool remote_was_deferred(void *host)
 {
 	struct progress *progress = host;
-	bool was = progress->errands.is_deferred;
+	bool was = progress->remote_requests.is_deferred;
 
-	progress->errands.is_deferred = false;
+	progress->remote_requests.is_deferred = false;
 	return was;
 }
 
@@ -461,7 +469,7 @@ bool remote_read(struct progress *progress, const struct rxe_mr *mr, uint64_t io
 	return read_by_owner(progress, mr, iova, dst, len);
 }
 
-/* What somebody may spin on is stored last: the word at the end goes by a call of its own. */
+/* The program may poll the last word, so a call of its own stores it last. */
 bool remote_write(struct progress *progress, const struct rxe_mr *mr, uint64_t iova,
 		  const void *src, size_t len)
 {
@@ -482,14 +490,14 @@ bool remote_ask(struct progress *progress, uint32_t owner, uint32_t epoch, uint3
 		uint32_t key, uint64_t iova, void *bytes, size_t len)
 {
 	const struct rxe_mr whose = { .key = key, .owner = owner, .epoch = epoch };
-	struct ctl_remote_request *e = take_sheet(progress, &whose, op, iova, len);
+	struct ctl_remote_request *e = take_mailbox(progress, &whose, op, iova, len);
 
 	if (!e)
 		return false;
-	if (peer_of(progress, &whose)->allow_ns < ALLOW_ASKED_NS)
-		peer_of(progress, &whose)->allow_ns = ALLOW_ASKED_NS;
+	if (peer_of(progress, &whose)->wait_ns < WAIT_RECV_NS)
+		peer_of(progress, &whose)->wait_ns = WAIT_RECV_NS;
 	memcpy(e->bytes, bytes, len);
-	if (!send_off(progress, e, &whose))
+	if (!send_request(progress, e, &whose))
 		return false;
 	memcpy(bytes, e->bytes, len);
 	return true;
@@ -499,7 +507,7 @@ bool remote_atomic(struct progress *progress, const struct rxe_mr *mr, uint64_t 
 		   enum rxe_atomic_op op, uint64_t compare_or_add, uint64_t swap,
 		   uint64_t *ret_orig)
 {
-	struct ctl_remote_request *e = take_sheet(
+	struct ctl_remote_request *e = take_mailbox(
 		progress, mr, op == RXE_CMP_SWAP ? CTL_REMOTE_CMP_SWAP : CTL_REMOTE_FETCH_ADD, iova,
 		8);
 
@@ -507,7 +515,7 @@ bool remote_atomic(struct progress *progress, const struct rxe_mr *mr, uint64_t 
 		return false;
 	e->compare_or_add = compare_or_add;
 	e->swap = swap;
-	if (!send_off(progress, e, mr))
+	if (!send_request(progress, e, mr))
 		return false;
 	*ret_orig = e->orig;
 	return true;

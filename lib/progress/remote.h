@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Reaching a region whose memory is another process's: by the kernel where it lets us, else by asking the owner. */
+/* Access to a region in another process's memory: through the kernel where it permits, else by a remote request to the owner. */
 #ifndef RXE_PROGRESS_REMOTE_H
 #define RXE_PROGRESS_REMOTE_H
 
@@ -12,48 +12,49 @@
 
 struct progress;
 
-/* What is known of another slot's process. Under the engine lock. */
+/* State towards the process of another slot. The engine lock protects it. */
 struct remote_peer {
-	uint32_t epoch; /* of the process that this is about */
-	bool asked,
-		refused; /* the kernel, which says yes or no to a process and not to an access */
-	bool deaf; /* it let our last errand lie: nothing is asked of it before it has moved */
-	uint32_t allow_ns; /* so long we stand still for an answer */
-	uint64_t rung_ns;
-	uint64_t lag_began_ns; /* since when nothing that was asked was answered; 0: it answers */
+	uint32_t epoch; /* of the process that this describes */
+	bool checked;	/* whether the kernel permits copies was tested */
+	bool refused;	/* the kernel does not permit copies */
+	/* It left our last request in the mailbox: it gets no other before it has read its pending words. */
+	bool unresponsive;
+	uint32_t wait_ns;	      /* time to wait for an answer with the engine lock held */
+	uint64_t rang_ns;	      /* when its doorbell last rang */
+	uint64_t unanswered_since_ns; /* 0: it answers */
 };
 
 struct remote_requests {
-	int bell_fd; /* -1: none; readable when somebody has rung */
+	int doorbell_fd; /* -1: none; readable after a doorbell */
 	uint64_t number;
-	uint32_t owner, epoch; /* who has our sheet, or had it last */
-	bool no_vm;	       /* RXE_DM_NO_VM=1: as if the kernel refused all */
-	bool is_deferred;      /* the last access failed for now, not for good */
+	uint32_t owner, epoch; /* the process that was last asked */
+	bool no_vm;	       /* RXE_DM_NO_VM=1: as if the kernel refused every copy */
+	bool is_deferred;      /* the last access may be tried again */
 	struct remote_peer peer[RXE_MAX_SLOTS];
 };
 
-/* The attachment is new: hang up the bell. Without one (no descriptors left) others wait in vain. */
+/* The process has attached: opens the doorbell socket and publishes its name. Without one, other processes cannot wake this one. */
 void remote_open(struct progress *progress);
 void remote_close(struct progress *progress);
-/* Under the engine lock and with the gauge up: run what others have sent here. */
+/* Executes the requests that other processes have sent. Callers hold the engine lock and the gauge. */
 void remote_run(struct progress *progress);
-/* The bell's descriptor was readable. */
-void remote_heard(struct progress *progress);
+/* The doorbell's descriptor is readable: reads it empty. */
+void remote_doorbell_rang(struct progress *progress);
 
-/* Likewise. The key was checked and is a foreign process's plain memory. False: it does not let us, has not answered yet
- * (remote_is_late()) or at all, has gone, or the memory has. */
+/* Accesses plain memory of another process; the caller has checked the key, and holds the engine lock and the gauge. False: the
+ * owner has not answered yet (remote_was_deferred()), has exited, or the memory is unmapped. */
 bool remote_read(struct progress *progress, const struct rxe_mr *mr, uint64_t iova, void *dst,
 		 size_t len);
 bool remote_write(struct progress *progress, const struct rxe_mr *mr, uint64_t iova,
 		  const void *src, size_t len);
-/* Something else than memory: CTL_REMOTE_SRQ_*, with len bytes that go there and come back. */
+/* Sends a request CTL_REMOTE_SRQ_*: len bytes go to the owner and come back. */
 bool remote_ask(struct progress *progress, uint32_t owner, uint32_t epoch, uint32_t op,
 		uint32_t key, uint64_t iova, void *bytes, size_t len);
 bool remote_atomic(struct progress *progress, const struct rxe_mr *mr, uint64_t iova,
 		   enum rxe_atomic_op op, uint64_t compare_or_add, uint64_t swap,
 		   uint64_t *ret_orig);
-/* Asked once, right after an access failed: was it that the owner has not answered yet? Then nothing has happened, and the same
- * may be asked again. */
+/* Call once, right after an access failed. True: the owner has not answered yet. Then the access has not happened, and may be
+ * tried again. */
 bool remote_was_deferred(void *host);
 
 #endif

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-/* XRC SRQs across processes. Who has an SRQ says so in its slot: number, protection domain, XRC domain. The engine that has the target
- * queue pair asks for a receive and tells of its completion by errand, and reaches the memory between as any foreign region. The owner
- * believes nothing: it looks the SRQ up itself, and its domain, and takes no more completions than it gave receives. */
+/* XRC SRQs of other processes. The owner publishes each SRQ in its slot: number, protection domain, XRC domain. The engine with the
+ * target queue pair takes a receive by remote request, writes the memory as any foreign region, and returns the completion by remote
+ * request. The owner trusts nothing: it looks up the SRQ and its domain, and accepts no more completions than it handed out receives. */
 #include "lib/progress/remote_srq.h"
 
 #include <string.h>
@@ -15,14 +15,15 @@
 #include "lib/progress/progress.h"
 #include "lib/progress/remote.h"
 
-static struct ctl_shared_srq *shown(const struct progress *progress, uint32_t slot, uint32_t srqn)
+static struct ctl_shared_srq *entry_of(const struct progress *progress, uint32_t slot,
+				       uint32_t srqn)
 {
 	return &progress->attachment->shared->slot[slot].srq[srqn % RXE_MAX_SRQ];
 }
 
 void remote_srq_publish(struct progress *progress, const struct rxe_srq *srq)
 {
-	struct ctl_shared_srq *entry = shown(progress, progress->attachment->slot, srq->srqn);
+	struct ctl_shared_srq *entry = entry_of(progress, progress->attachment->slot, srq->srqn);
 
 	entry->pd = srq->pd;
 	entry->xrcd = srq->xrcd;
@@ -32,7 +33,7 @@ void remote_srq_publish(struct progress *progress, const struct rxe_srq *srq)
 
 void remote_srq_unpublish(struct progress *progress, const struct rxe_srq *srq)
 {
-	atomic_store(&shown(progress, progress->attachment->slot, srq->srqn)->srqn, 0);
+	atomic_store(&entry_of(progress, progress->attachment->slot, srq->srqn)->srqn, 0);
 }
 
 bool remote_srq_find(void *host, uint32_t srqn, uint32_t xrcd, uint32_t *ret_pd)
@@ -44,7 +45,7 @@ bool remote_srq_find(void *host, uint32_t srqn, uint32_t xrcd, uint32_t *ret_pd)
 	if (owner == 0 || owner >= RXE_MAX_SLOTS || owner == progress->attachment->slot ||
 	    atomic_load(&progress->attachment->shared->slot[owner].pid) == 0)
 		return false;
-	entry = shown(progress, owner, srqn);
+	entry = entry_of(progress, owner, srqn);
 	if (atomic_load_explicit(&entry->srqn, memory_order_acquire) != srqn || entry->xrcd != xrcd)
 		return false;
 	*ret_pd = entry->pd;
@@ -80,13 +81,13 @@ bool remote_srq_done(void *host, const struct rxe_claim *claim, const struct rxe
 			  CTL_REMOTE_SRQ_DONE, claim->srqn, claim->xrcd, &bytes, sizeof(bytes));
 }
 
-static bool lend(struct progress *progress, struct rxe_srq *srq, struct ctl_remote_request *e)
+static bool hand_out(struct progress *progress, struct rxe_srq *srq, struct ctl_remote_request *e)
 {
 	struct rxe_engine *engine = progress->engine;
 	struct ctl_remote_recv recv = { 0 };
 	const struct rxe_recv_wqe *wqe;
 
-	/* Nowhere to complete: nobody finds it any more. */
+	/* The CQ has overrun, so no message can complete: withdraw the SRQ. */
 	if (srq->cq->overrun) {
 		remote_srq_unpublish(progress, srq);
 		return false;
@@ -113,8 +114,8 @@ static bool complete(struct progress *progress, struct rxe_srq *srq,
 		return false;
 	srq->loans--;
 	memcpy(&cqe, e->bytes, sizeof(cqe));
-	cqe.sq_polled = NULL; /* another process wrote it */
-	/* Counted as received where it was. */
+	cqe.sq_polled = NULL; /* another process wrote the entry: trust no pointer in it */
+	/* The process that received the message has counted it. */
 	return rxe_cq_push(progress->engine, srq->cq, &cqe);
 }
 
@@ -126,6 +127,6 @@ bool remote_srq_serve(struct progress *progress, struct ctl_remote_request *e, u
 	if (!srq || srq->xrcd != xrcd)
 		return false;
 	if (op == CTL_REMOTE_SRQ_TAKE)
-		return len == sizeof(struct ctl_remote_recv) && lend(progress, srq, e);
+		return len == sizeof(struct ctl_remote_recv) && hand_out(progress, srq, e);
 	return len == sizeof(struct rxe_cqe) && complete(progress, srq, e);
 }

@@ -102,7 +102,7 @@ static int wait_for_events(struct progress *progress, uint64_t ns)
 		if (events[i].data.u32 == SOURCE_WAKE)
 			drain_wake(progress);
 		if (events[i].data.u32 == SOURCE_DOORBELL)
-			remote_heard(progress);
+			remote_doorbell_rang(progress);
 		if (events[i].data.u32 == SOURCE_SERVER &&
 		    descriptor_is_kept(progress->attachment->event_fd) &&
 		    !progress->owner->server_event_ready(progress))
@@ -240,7 +240,8 @@ static int open_epoll(struct progress *progress)
 	if (!err)
 		err = add(progress->events_fd, progress->attachment->event_fd, SOURCE_SERVER);
 	if (!err)
-		err = add(progress->events_fd, progress->errands.bell_fd, SOURCE_DOORBELL);
+		err = add(progress->events_fd, progress->remote_requests.doorbell_fd,
+			  SOURCE_DOORBELL);
 	if (err)
 		close_epoll(progress);
 	return err;

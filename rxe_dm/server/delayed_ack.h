@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* ACKs that a process held when it died. */
+/* Delayed ACKs of a process that has exited (lib/control/delayed_ack.h). */
 #ifndef RXE_DM_SERVER_DELAYED_ACK_H
 #define RXE_DM_SERVER_DELAYED_ACK_H
 
@@ -7,7 +7,7 @@
 
 struct device;
 
-/* Send what the slot's process still owes, and forget it. */
-void owed_pay(struct device *device, uint32_t slot);
+/* Sends the slot's delayed ACKs and clears their records. */
+void delayed_ack_send_all(struct device *device, uint32_t slot);
 
 #endif

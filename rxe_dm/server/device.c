@@ -208,7 +208,7 @@ static void release_all(struct device *device)
 		if (device->slot[slot])
 			slot_give(device->slot[slot]);
 	}
-	gone_fini(device);
+	time_wait_fini(device);
 	resting_fini(device);
 }
 

@@ -321,8 +321,8 @@ void instance_run(struct instance *instance)
 		for (uint32_t i = 0; i < instance->num_devices; i++) {
 			if (resting_settle(&instance->devices[i]))
 				timeout_ms = earlier(timeout_ms, 10);
-			timeout_ms = earlier(timeout_ms,
-					     gone_settle(&instance->devices[i], clock_now_ns()));
+			timeout_ms = earlier(timeout_ms, time_wait_settle(&instance->devices[i],
+									  clock_now_ns()));
 			timeout_ms = earlier(timeout_ms, fault_device_run(&instance->devices[i],
 									  clock_now_ns()));
 		}

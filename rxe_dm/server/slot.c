@@ -54,7 +54,7 @@ static void clean(struct device *device, uint32_t slot, pid_t pid)
 {
 	struct ctl_slot *shared = &device->shared->slot[slot];
 
-	gone_end(device, slot);
+	time_wait_end(device, slot);
 	/* On an interface each process gets new sockets. */
 	if (device->link == CTL_LINK_UDP)
 		udp_group_drain(&device->group, slot);
@@ -110,7 +110,7 @@ static void forget_qps(struct device *device, uint32_t slot)
 	memset(shared->qp, 0, CTL_SHARED_PAGE - offsetof(struct ctl_slot, qp));
 	fallocate(device->shared_fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
 		  start + CTL_SHARED_PAGE,
-		  (off_t)offsetof(struct ctl_slot, gone) - CTL_SHARED_PAGE);
+		  (off_t)offsetof(struct ctl_slot, time_wait) - CTL_SHARED_PAGE);
 }
 
 /* Adds the counters to the sums, so that the device's totals never fall. */
@@ -147,7 +147,7 @@ void slot_give(struct attachment *attachment)
 
 	assert(device->slot[slot] == attachment && device->num_free < RXE_MAX_SLOTS);
 	grace_unwatch(&device->grace, slot);
-	owed_pay(device, slot);
+	delayed_ack_send_all(device, slot);
 	atomic_store(&device->shared->slot[slot].pid, 0);
 	atomic_store(&device->shared->slot[slot].inside, 0);
 	retire(device->shared, &device->shared->slot[slot]);
@@ -158,7 +158,7 @@ void slot_give(struct attachment *attachment)
 	device->slot[slot] = NULL;
 	device->free_slots[last] = slot;
 	device->num_free++;
-	gone_begin(device, slot);
+	time_wait_begin(device, slot);
 	attachment->conn->attached[device->index] = NULL;
 	close(attachment->event_fd);
 	if (attachment->lost_fd >= 0)

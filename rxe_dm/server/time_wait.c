@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-/* An engine without queue pairs, fed from the sockets of slots whose process has gone. On the UDP link these are the group's own,
- * and one link is enough to send from; on an interface the server opens a pair for the slot, as for a process. */
+/* An engine without queue pairs, fed from the sockets of slots whose process has exited. On the UDP link these are the group's
+ * sockets, and one link sends for all. On an interface the server opens a pair of sockets for the slot, as for a process. */
 #include "rxe_dm/server/time_wait.h"
 
 #include <errno.h>
@@ -23,7 +23,7 @@
 #define ARRIVALS	64
 #define ARRIVALS_A_TURN 1024
 
-struct gone_slot {
+struct time_wait_slot {
 	struct device *device;
 	uint32_t slot;
 	uint64_t until_ns;
@@ -32,18 +32,18 @@ struct gone_slot {
 	int rx_fd, tx_fd;  /* ... its sockets */
 };
 
-/* Of a device, while there are any. */
-struct gone {
+/* What the slots of one device share; exists while at least one slot is in TIME_WAIT. */
+struct time_wait {
 	struct rxe_engine engine;
 	struct link *udp; /* CTL_LINK_UDP */
 	uint32_t count;
-	struct gone_slot *at[RXE_MAX_SLOTS];
+	struct time_wait_slot *at[RXE_MAX_SLOTS];
 	uint8_t bytes[TRAIN_MAX_BYTES];
 };
 
 static struct rxe_time_wait_table *table_of(const struct device *device, uint32_t slot)
 {
-	return &device->shared->slot[slot].gone;
+	return &device->shared->slot[slot].time_wait;
 }
 
 static uint32_t sender_of(const struct rxe_time_wait_table *table, const struct wire_train *train)
@@ -54,53 +54,53 @@ static uint32_t sender_of(const struct rxe_time_wait_table *table, const struct 
 	return rxe_time_wait_connected_to(table, &train->dst, bth.dest_qpn);
 }
 
-static void send_answers(struct gone_slot *slot, uint64_t now_ns)
+static void send_answers(struct time_wait_slot *slot, uint64_t now_ns)
 {
 	struct device *device = slot->device;
-	struct gone *gone = device->gone;
-	struct wire_train train = { .buf = gone->bytes, .max_segs = 1 };
+	struct time_wait *time_wait = device->time_wait;
+	struct wire_train train = { .buf = time_wait->bytes, .max_segs = 1 };
 
-	while (rxe_engine_output(&gone->engine, &train, now_ns)) {
+	while (rxe_engine_output(&time_wait->engine, &train, now_ns)) {
 		struct capture_answer answer = {
-			.qpn = sender_of(gone->engine.cfg.gone, &train),
-			.src_port = gone->engine.cfg.tx_ports[train.tx_index],
+			.qpn = sender_of(time_wait->engine.cfg.time_wait, &train),
+			.src_port = time_wait->engine.cfg.tx_ports[train.tx_index],
 			.packet = train.buf,
 			.len = train.len,
 		};
 
 		capture_own(device, &train.dst, &answer);
-		/* Should it fail, the peer asks again. */
+		/* When sending fails, the peer sends its request again. */
 		if (slot->veth)
 			(void)link_send(slot->veth, &train, 1);
 		else
-			(void)link_send(gone->udp, &train, 1);
+			(void)link_send(time_wait->udp, &train, 1);
 	}
 }
 
-static int receive(struct gone_slot *slot, struct wire_arrival *ret)
+static int receive(struct time_wait_slot *slot, struct wire_arrival *ret)
 {
 	if (slot->veth)
 		return link_receive(slot->veth, ret, ARRIVALS);
-	return udp_receive_from(slot->device->gone->udp, slot->source.fd, ret, ARRIVALS);
+	return udp_receive_from(slot->device->time_wait->udp, slot->source.fd, ret, ARRIVALS);
 }
 
 static void packets_ready(struct loop_source *source, uint32_t events)
 {
-	struct gone_slot *slot = container_of(source, struct gone_slot, source);
-	struct rxe_engine *engine = &slot->device->gone->engine;
+	struct time_wait_slot *slot = container_of(source, struct time_wait_slot, source);
+	struct rxe_engine *engine = &slot->device->time_wait->engine;
 	struct wire_arrival arrivals[ARRIVALS];
 	const uint64_t now_ns = clock_now_ns();
 	int total = 0, n;
 
 	(void)events;
-	engine->cfg.gone = table_of(slot->device, slot->slot);
+	engine->cfg.time_wait = table_of(slot->device, slot->slot);
 	if (slot->veth)
 		link_tx_ports(slot->veth, engine->cfg.tx_ports, ETHERNET_TX_PORTS);
-	/* To the end of what was read: another slot's turn must not find the rest of it. */
+	/* Read the socket dry: the link keeps the rest of a batch, which must not be taken for another slot's. */
 	while ((n = receive(slot, arrivals)) > 0 && total < ARRIVALS_A_TURN) {
 		total += n;
 		if (atomic_load(&slot->device->shared->faults.silent))
-			continue; /* lost */
+			continue; /* the port is down */
 		capture_arrived(slot->device, arrivals, (uint32_t)n);
 		for (int i = 0; i < n; i++)
 			rxe_engine_input(engine, &arrivals[i], now_ns);
@@ -117,35 +117,35 @@ static int open_shared_parts(struct device *device)
 		.num_tx_ports = ETHERNET_TX_PORTS,
 		.max_mtu = device->max_mtu,
 	};
-	struct gone *gone = (struct gone *)calloc(1, sizeof(*gone));
-	int rc = gone ? 0 : -ENOMEM;
+	struct time_wait *time_wait = (struct time_wait *)calloc(1, sizeof(*time_wait));
+	int rc = time_wait ? 0 : -ENOMEM;
 
-	if (gone && device->link == CTL_LINK_UDP) {
+	if (time_wait && device->link == CTL_LINK_UDP) {
 		link.rx_fd = device->group.fd[0];
 		memcpy(link.tx_port, device->group.tx_port, sizeof(link.tx_port));
-		rc = udp_open(&gone->udp, &link);
+		rc = udp_open(&time_wait->udp, &link);
 	}
 	if (rc) {
-		free(gone);
+		free(time_wait);
 		return rc;
 	}
-	if (gone->udp)
-		cfg.num_tx_ports = link_tx_ports(gone->udp, cfg.tx_ports, RXE_MAX_TX_PORTS);
-	rxe_engine_init(&gone->engine, &cfg);
-	device->gone = gone;
+	if (time_wait->udp)
+		cfg.num_tx_ports = link_tx_ports(time_wait->udp, cfg.tx_ports, RXE_MAX_TX_PORTS);
+	rxe_engine_init(&time_wait->engine, &cfg);
+	device->time_wait = time_wait;
 	return 0;
 }
 
 static void close_shared_parts(struct device *device)
 {
-	if (!device->gone || device->gone->count)
+	if (!device->time_wait || device->time_wait->count)
 		return;
-	link_close(device->gone->udp);
-	free(device->gone);
-	device->gone = NULL;
+	link_close(device->time_wait->udp);
+	free(device->time_wait);
+	device->time_wait = NULL;
 }
 
-static int open_link(struct gone_slot *slot)
+static int open_link(struct time_wait_slot *slot)
 {
 	struct device *device = slot->device;
 
@@ -162,7 +162,7 @@ static int open_link(struct gone_slot *slot)
 	return -EINVAL;
 }
 
-static void close_link(struct gone_slot *slot)
+static void close_link(struct time_wait_slot *slot)
 {
 	link_close(slot->veth);
 	if (slot->rx_fd >= 0)
@@ -173,86 +173,86 @@ static void close_link(struct gone_slot *slot)
 
 static int watch(struct device *device, uint32_t slot, uint64_t until_ns)
 {
-	struct gone_slot *gone = (struct gone_slot *)calloc(1, sizeof(*gone));
+	struct time_wait_slot *time_wait = (struct time_wait_slot *)calloc(1, sizeof(*time_wait));
 	int rc;
 
-	if (!gone)
+	if (!time_wait)
 		return -ENOMEM;
-	*gone = (struct gone_slot){ .device = device,
-				    .slot = slot,
-				    .until_ns = until_ns,
-				    .source = { .fd = -1, .ready = packets_ready },
-				    .rx_fd = -1,
-				    .tx_fd = -1 };
-	rc = open_link(gone);
+	*time_wait = (struct time_wait_slot){ .device = device,
+					      .slot = slot,
+					      .until_ns = until_ns,
+					      .source = { .fd = -1, .ready = packets_ready },
+					      .rx_fd = -1,
+					      .tx_fd = -1 };
+	rc = open_link(time_wait);
 	if (rc == 0)
-		rc = loop_add(&device->instance->loop, &gone->source, EPOLLIN);
+		rc = loop_add(&device->instance->loop, &time_wait->source, EPOLLIN);
 	if (rc) {
-		close_link(gone);
-		free(gone);
+		close_link(time_wait);
+		free(time_wait);
 		return rc;
 	}
-	device->gone->at[slot] = gone;
-	device->gone->count++;
+	device->time_wait->at[slot] = time_wait;
+	device->time_wait->count++;
 	return 0;
 }
 
-void gone_begin(struct device *device, uint32_t slot)
+void time_wait_begin(struct device *device, uint32_t slot)
 {
 	const uint64_t now_ns = clock_now_ns();
 	uint64_t until_ns = rxe_time_wait_until(table_of(device, slot));
 
-	/* The process wrote that, so it is not believed beyond reason. */
+	/* The process wrote the time: bound it. */
 	if (until_ns > now_ns + RXE_TIME_WAIT_MAX_NS)
 		until_ns = now_ns + RXE_TIME_WAIT_MAX_NS;
 	if (until_ns <= now_ns || device->address_lock < 0)
 		return;
-	if (device->gone || open_shared_parts(device) == 0)
+	if (device->time_wait || open_shared_parts(device) == 0)
 		(void)watch(device, slot, until_ns);
 	close_shared_parts(device);
 }
 
-void gone_end(struct device *device, uint32_t slot)
+void time_wait_end(struct device *device, uint32_t slot)
 {
-	struct gone_slot *gone = device->gone ? device->gone->at[slot] : NULL;
+	struct time_wait_slot *time_wait = device->time_wait ? device->time_wait->at[slot] : NULL;
 
-	if (!gone)
+	if (!time_wait)
 		return;
-	loop_del(&device->instance->loop, &gone->source);
-	close_link(gone);
-	device->gone->at[slot] = NULL;
-	device->gone->count--;
-	free(gone);
+	loop_del(&device->instance->loop, &time_wait->source);
+	close_link(time_wait);
+	device->time_wait->at[slot] = NULL;
+	device->time_wait->count--;
+	free(time_wait);
 	close_shared_parts(device);
 }
 
-/* Its pages are not needed any more. */
-static void forget(const struct device *device, uint32_t slot)
+/* Frees the pages of the slot's table. */
+static void free_table(const struct device *device, uint32_t slot)
 {
 	fallocate(device->shared_fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
 		  (off_t)((char *)table_of(device, slot) - (char *)device->shared),
 		  sizeof(struct rxe_time_wait_table));
 }
 
-int gone_settle(struct device *device, uint64_t now_ns)
+int time_wait_settle(struct device *device, uint64_t now_ns)
 {
 	uint64_t next_ns = UINT64_MAX;
 
-	for (uint32_t slot = 0; device->gone && slot < RXE_MAX_SLOTS; slot++) {
-		const struct gone_slot *gone = device->gone->at[slot];
+	for (uint32_t slot = 0; device->time_wait && slot < RXE_MAX_SLOTS; slot++) {
+		const struct time_wait_slot *time_wait = device->time_wait->at[slot];
 
-		if (gone && gone->until_ns <= now_ns) {
-			gone_end(device, slot);
-			forget(device, slot);
-		} else if (gone && gone->until_ns < next_ns) {
-			next_ns = gone->until_ns;
+		if (time_wait && time_wait->until_ns <= now_ns) {
+			time_wait_end(device, slot);
+			free_table(device, slot);
+		} else if (time_wait && time_wait->until_ns < next_ns) {
+			next_ns = time_wait->until_ns;
 		}
 	}
 	return next_ns == UINT64_MAX ? -1 : (int)((next_ns - now_ns) / 1000000) + 1;
 }
 
-void gone_fini(struct device *device)
+void time_wait_fini(struct device *device)
 {
-	for (uint32_t slot = 0; device->gone && slot < RXE_MAX_SLOTS; slot++)
-		gone_end(device, slot);
+	for (uint32_t slot = 0; device->time_wait && slot < RXE_MAX_SLOTS; slot++)
+		time_wait_end(device, slot);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Processes that have gone, and whose peers may still ask for an ACK that was lost: the server answers in their place, from their
- * slot's address, what emu/rc/time_wait.h allows and for as long. When the slot gets another process, that goes on with it. */
+/* TIME_WAIT of processes that have exited: the server answers their peers from the slot's address, as emu/rc/time_wait.h says.
+ * When another process takes the slot, that process answers. */
 #ifndef RXE_DM_SERVER_TIME_WAIT_H
 #define RXE_DM_SERVER_TIME_WAIT_H
 
@@ -8,12 +8,12 @@
 
 struct device;
 
-/* The slot has no process any more. Best effort: where the means are not there, the peer's retries run out. */
-void gone_begin(struct device *device, uint32_t slot);
-/* It is about to get one, or the device goes. */
-void gone_end(struct device *device, uint32_t slot);
-/* End what is over. Milliseconds until the next one is, -1: there is none. */
-int gone_settle(struct device *device, uint64_t now_ns);
-void gone_fini(struct device *device);
+/* The slot's process has exited. Best effort: without memory or descriptors the peer's retries run out. */
+void time_wait_begin(struct device *device, uint32_t slot);
+/* The slot is about to get a process, or the device ends. */
+void time_wait_end(struct device *device, uint32_t slot);
+/* Ends what has expired. Returns the milliseconds until the next expiry; -1: none. */
+int time_wait_settle(struct device *device, uint64_t now_ns);
+void time_wait_fini(struct device *device);
 
 #endif

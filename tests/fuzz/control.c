@@ -137,7 +137,7 @@ void control_turn(void)
 			conn_resume(conn);
 	}
 	(void)resting_settle(control_device());
-	(void)gone_settle(control_device(), control_now_ns);
+	(void)time_wait_settle(control_device(), control_now_ns);
 	(void)fault_device_run(control_device(), control_now_ns);
 	control_instance.ending = false;
 	control_instance.persistent = true;

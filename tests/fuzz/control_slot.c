@@ -91,10 +91,10 @@ static uint32_t number_of(const struct ctl_slot *slot)
 void control_slot_spoil(struct take *take)
 {
 	static const size_t parts[] = {
-		offsetof(struct ctl_slot, inside),   offsetof(struct ctl_slot, counters),
-		offsetof(struct ctl_slot, owed),     offsetof(struct ctl_slot, qp),
-		offsetof(struct ctl_slot, failures), offsetof(struct ctl_slot, faults),
-		offsetof(struct ctl_slot, gone),     offsetof(struct ctl_slot, srq),
+		offsetof(struct ctl_slot, inside),	offsetof(struct ctl_slot, counters),
+		offsetof(struct ctl_slot, delayed_ack), offsetof(struct ctl_slot, qp),
+		offsetof(struct ctl_slot, failures),	offsetof(struct ctl_slot, faults),
+		offsetof(struct ctl_slot, time_wait),	offsetof(struct ctl_slot, srq),
 	};
 	struct ctl_slot *slot = take_slot(take);
 	size_t at = parts[take_u8(take) % (sizeof(parts) / sizeof(parts[0]))] + take_u16(take);
@@ -140,11 +140,11 @@ void control_slot_gone(struct take *take)
 	if (!slot)
 		return;
 	atomic_store(&gone.qpn, number_of(slot) << RXE_SLOT_SHIFT | place);
-	memcpy(&slot->gone.at[place % RXE_MAX_TIME_WAIT], &gone, sizeof(gone));
+	memcpy(&slot->time_wait.at[place % RXE_MAX_TIME_WAIT], &gone, sizeof(gone));
 	if (flags & RECORD_MANY)
-		atomic_store(&slot->gone.count, UINT32_MAX - place);
-	else if (atomic_load(&slot->gone.count) <= place)
-		atomic_store(&slot->gone.count, place + 1u);
+		atomic_store(&slot->time_wait.count, UINT32_MAX - place);
+	else if (atomic_load(&slot->time_wait.count) <= place)
+		atomic_store(&slot->time_wait.count, place + 1u);
 }
 
 void control_slot_owes(struct take *take)
@@ -152,16 +152,16 @@ void control_slot_owes(struct take *take)
 	struct ctl_slot *slot = take_slot(take);
 	const uint8_t flags = take_u8(take);
 	const bool is_wild = flags & RECORD_WILD;
-	struct ctl_owed_ack owed = { .dest_qpn = take_number(take, 0x30000, is_wild),
-				     .psn = take_number(take, BASE_PSN, is_wild),
-				     .msn = take_number(take, 7, is_wild),
-				     .peer = peer[flags & RECORD_PEER].gid };
+	struct ctl_delayed_ack ack = { .dest_qpn = take_number(take, 0x30000, is_wild),
+				       .psn = take_number(take, BASE_PSN, is_wild),
+				       .msn = take_number(take, 7, is_wild),
+				       .peer = peer[flags & RECORD_PEER].gid };
 
-	atomic_store(&owed.qpn, take_number(take, 0x20000, is_wild));
+	atomic_store(&ack.qpn, take_number(take, 0x20000, is_wild));
 	if (flags & RECORD_SRC)
-		owed.peer.raw[take_u8(take) % sizeof(owed.peer.raw)] ^= take_u8(take);
+		ack.peer.raw[take_u8(take) % sizeof(ack.peer.raw)] ^= take_u8(take);
 	if (slot)
-		memcpy(&slot->owed[(flags >> 5) % CTL_OWED], &owed, sizeof(owed));
+		memcpy(&slot->delayed_ack[(flags >> 5) % CTL_MAX_DELAYED_ACKS], &ack, sizeof(ack));
 }
 
 void control_slot_captured(struct take *take)
@@ -277,7 +277,7 @@ int __wrap_udp_send(struct link *link, const struct wire_train *trains, size_t n
 		MUST(gid_equal(&train->src, &control_device()->gid));
 		MUST(gid_equal(&train->dst, &peer[0].gid) || gid_equal(&train->dst, &peer[1].gid));
 		for (uint32_t slot = 1; slot < control_device()->slots; slot++)
-			told |= is_told(&shared->slot[slot].gone, &packet, &train->dst);
+			told |= is_told(&shared->slot[slot].time_wait, &packet, &train->dst);
 		MUST(told);
 		MUST(++answered <= asked);
 	}
@@ -305,7 +305,7 @@ void control_slot_end(void)
 
 	control_now_ns += LONGEST_NS;
 	control_turn();
-	MUST(!device->gone);
+	MUST(!device->time_wait);
 	MUST(!device->captures && !device->capture_writer && device->capture_fd < 0);
 	for (uint32_t i = 1; i < device->slots && is_touched; i++)
 		memset(&device->shared->slot[i], 0, sizeof(device->shared->slot[i]));

@@ -203,7 +203,7 @@ struct host *host_new(const struct host_setup *setup)
 	host->now_ns = 1000000;
 	memory_new(host);
 	cfg.mrs = host->mrs;
-	cfg.gone = host->gone = empty_gone_table();
+	cfg.time_wait = host->gone = empty_gone_table();
 	rxe_engine_init(&host->engine, &cfg);
 	host->cq_mem = zeros(rxe_cq_ring_bytes(cqe));
 	rxe_cq_init(&host->cq, host->cq_mem, cqe, NULL);

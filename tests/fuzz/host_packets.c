@@ -119,7 +119,7 @@ void host_output(struct host *host)
 	uint32_t packets = 0;
 
 	for (;;) {
-		const uint32_t gone = host->engine.gone.head;
+		const uint32_t gone = host->engine.time_wait.head;
 		uint16_t index = 0;
 
 		for (uint32_t i = 0; i < HOST_QPS; i++)
@@ -128,7 +128,7 @@ void host_output(struct host *host)
 			break;
 		MUST(train.segs > 0 && train.segs <= host->max_segs &&
 		     train.len <= TRAIN_MAX_BYTES);
-		if (host->engine.gone.head != gone) {
+		if (host->engine.time_wait.head != gone) {
 			host_gone_sent(host, &train);
 			continue;
 		}

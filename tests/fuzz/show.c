@@ -58,7 +58,7 @@ static void spoil_slot(struct take *take)
 	static const size_t parts[] = {
 		offsetof(struct ctl_slot, inside), offsetof(struct ctl_slot, counters),
 		offsetof(struct ctl_slot, qp),	   offsetof(struct ctl_slot, failures),
-		offsetof(struct ctl_slot, faults), offsetof(struct ctl_slot, gone)
+		offsetof(struct ctl_slot, faults), offsetof(struct ctl_slot, time_wait)
 	};
 	struct ctl_slot *slot = take_slot(take);
 	const size_t part = parts[take_u8(take) % (sizeof(parts) / sizeof(parts[0]))];

@@ -19,7 +19,7 @@ static bool is_there(const struct node *node, uint64_t addr, size_t len)
 {
 	assert(addr >= node->base && len <= node->mem_len &&
 	       addr - node->base <= node->mem_len - len);
-	return addr + len <= node->gone_at || addr >= node->gone_end;
+	return addr + len <= node->gone_at || addr >= node->time_wait_end;
 }
 
 bool node_draws_deferred(struct node *node)
@@ -270,14 +270,14 @@ struct node *node_new(uint32_t index, uint32_t mem_len)
 		.tx_ports = { (uint16_t)(0xc000 + index) },
 		.num_tx_ports = 1,
 		.max_mtu = 4096,
-		.gone = node->gone,
+		.time_wait = node->gone,
 	};
 	uint32_t i;
 
 	node->index = index;
 	node->base = 0x100000000ull * (index + 1);
 	node->gone_at = UINT64_MAX;
-	node->gone_end = 0;
+	node->time_wait_end = 0;
 	node->max_segs = TRAIN_MAX_SEGS;
 	node->mem = malloc(mem_len);
 	assert(node->mem);

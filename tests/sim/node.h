@@ -72,9 +72,9 @@ struct node {
 	uint32_t mem_len;
 	uint64_t base; /* address of mem[0] */
 	uint32_t key;  /* of all memory, with all rights */
-	/* Accesses from here to gone_end fail: the memory is unmapped. */
+	/* Accesses from here to time_wait_end fail: the memory is unmapped. */
 	uint64_t gone_at;
-	uint64_t gone_end;
+	uint64_t time_wait_end;
 	/* Accesses from here to deferred_end are deferred until deferred_until_ns. */
 	uint64_t deferred_at;
 	uint64_t deferred_end, deferred_until_ns;

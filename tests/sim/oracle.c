@@ -137,7 +137,7 @@ void oracle_lose_memory(const struct party *party)
 	struct node *node = party->end->node;
 
 	node->gone_at = node->base + party->base + AREA_SOURCE;
-	node->gone_end = node->gone_at + AREA_SOURCE_LEN;
+	node->time_wait_end = node->gone_at + AREA_SOURCE_LEN;
 }
 
 static void find_memory(const struct party *party)
@@ -147,7 +147,7 @@ static void find_memory(const struct party *party)
 	if (node->gone_at != node->base + party->base + AREA_SOURCE)
 		return;
 	node->gone_at = UINT64_MAX;
-	node->gone_end = 0;
+	node->time_wait_end = 0;
 }
 
 /* A new life of the party, over the memory as it is. */

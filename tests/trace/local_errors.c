@@ -37,7 +37,7 @@ START_TEST(in_the_middle_of_a_message)
 {
 	connect_ends(NULL);
 	x->gone_at = x->base + 0x1400;
-	x->gone_end = x->base + 0x2000;
+	x->time_wait_end = x->base + 0x2000;
 	WRITE(3000, .from = 0x1000);
 	world_run(&w);
 	expect("     0.0 a > WRITE_FIRST 100 len 1024\n"

@@ -51,7 +51,7 @@ static void teardown(void)
 
 static struct rxe_time_wait_table *table(void)
 {
-	return &p.at.shared->slot[p.at.slot].gone;
+	return &p.at.shared->slot[p.at.slot].time_wait;
 }
 
 /* As the engine writes it down. Returns the number of the queue pair. */

@@ -36,7 +36,7 @@
 #define RECVS	  4u
 
 static struct vb_device *dev;
-static struct ctl_remote_request *sheet;
+static struct ctl_remote_request *mailbox;
 static uint8_t *pages; /* the second of three is registered */
 static _Atomic bool stop;
 
@@ -56,7 +56,7 @@ static void setup(void)
 	progress_init(&dev->progress, NULL, &dev->info, &dev->attachment);
 	dev->progress.engine = calloc(1, sizeof(struct rxe_engine));
 	ck_assert_ptr_nonnull(dev->progress.engine);
-	sheet = &dev->attachment.shared->errands.sheet[OTHER];
+	mailbox = &dev->attachment.shared->remote_requests.mailbox[OTHER];
 	mr = &dev->attachment.shared->mrs.entry[rxe_key_index(KEY)];
 	*mr = (struct rxe_mr){ .kind = RXE_MR_PLAIN,
 			       .owner = OWN,
@@ -77,19 +77,19 @@ static void teardown(void)
 
 static bool ask_of(uint32_t key, uint32_t op, uint64_t iova, uint32_t len)
 {
-	struct ctl_remote_requests *errands = &dev->attachment.shared->errands;
-	const uint64_t number = (atomic_load(&sheet->state) | CTL_REMOTE_PHASE) + 1;
+	struct ctl_remote_requests *remote_requests = &dev->attachment.shared->remote_requests;
+	const uint64_t number = (atomic_load(&mailbox->state) | CTL_REMOTE_PHASE) + 1;
 
-	sheet->op = op;
-	sheet->key = key;
-	sheet->len = len;
+	mailbox->op = op;
+	mailbox->key = key;
+	mailbox->len = len;
 	if (iova)
-		__atomic_store_n(&sheet->iova, iova, __ATOMIC_RELAXED);
-	atomic_store(&sheet->state, number | CTL_REMOTE_SENT);
-	atomic_fetch_or(&errands->pending[OWN].from[OTHER / 64], 1ull << OTHER % 64);
+		__atomic_store_n(&mailbox->iova, iova, __ATOMIC_RELAXED);
+	atomic_store(&mailbox->state, number | CTL_REMOTE_SENT);
+	atomic_fetch_or(&remote_requests->pending[OWN].from[OTHER / 64], 1ull << OTHER % 64);
 	remote_run(&dev->progress);
-	ck_assert_uint_eq(atomic_load(&sheet->state), number | CTL_REMOTE_DONE);
-	return sheet->ok;
+	ck_assert_uint_eq(atomic_load(&mailbox->state), number | CTL_REMOTE_DONE);
+	return mailbox->ok;
 }
 
 static bool ask(uint32_t op, uint64_t iova, uint32_t len)
@@ -107,7 +107,7 @@ static bool is_untouched(const uint8_t *p)
 
 START_TEST(reaches_its_region_and_no_more)
 {
-	memset(sheet->bytes, 1, sizeof(sheet->bytes));
+	memset(mailbox->bytes, 1, sizeof(mailbox->bytes));
 	ck_assert(ask(CTL_REMOTE_WRITE, IOVA, PAGE));
 	ck_assert(ask(CTL_REMOTE_WRITE, IOVA + PAGE - 1, 1));
 	ck_assert(!ask(CTL_REMOTE_WRITE, IOVA + 1, PAGE));
@@ -127,8 +127,8 @@ static void *keep_writing(void *arg)
 {
 	(void)arg;
 	while (!atomic_load_explicit(&stop, memory_order_relaxed)) {
-		__atomic_store_n(&sheet->iova, IOVA, __ATOMIC_RELAXED);
-		__atomic_store_n(&sheet->iova, IOVA + PAGE, __ATOMIC_RELAXED);
+		__atomic_store_n(&mailbox->iova, IOVA, __ATOMIC_RELAXED);
+		__atomic_store_n(&mailbox->iova, IOVA + PAGE, __ATOMIC_RELAXED);
 	}
 	return NULL;
 }
@@ -141,7 +141,7 @@ START_TEST(is_read_once)
 	atomic_store(&stop, false);
 	ck_assert_int_eq(pthread_create(&writer, NULL, keep_writing, NULL), 0);
 	for (uint32_t i = 0; i < ROUNDS; i++) {
-		memset(sheet->bytes, 1, 8);
+		memset(mailbox->bytes, 1, 8);
 		done += ask(i & 1 ? CTL_REMOTE_WRITE : CTL_REMOTE_FETCH_ADD, 0, 8);
 	}
 	atomic_store(&stop, true);
@@ -169,14 +169,14 @@ START_TEST(an_srq_gets_back_what_it_lent)
 		ck_assert_int_eq(rxe_post_srq_recv(dev->progress.engine, &srq->srq, &recv),
 				 POST_OK);
 
-	memset(sheet->bytes, 0, sizeof(sheet->bytes));
+	memset(mailbox->bytes, 0, sizeof(mailbox->bytes));
 	ck_assert(!ask_of(SRQN, CTL_REMOTE_SRQ_DONE, DOMAIN, done)); /* nothing was lent */
 	ck_assert(!ask_of(SRQN, CTL_REMOTE_SRQ_TAKE, DOMAIN + 1, take));
 	ck_assert(!ask_of(SRQN + 1, CTL_REMOTE_SRQ_TAKE, DOMAIN, take));
 	ck_assert(!ask_of(SRQN, CTL_REMOTE_SRQ_TAKE, DOMAIN, take - 1));
 	ck_assert_uint_eq(rxe_ring_used(&srq->srq.rq), RECVS);
 	ck_assert(ask_of(SRQN, CTL_REMOTE_SRQ_TAKE, DOMAIN, take));
-	ck_assert_uint_eq(((struct ctl_remote_recv *)(void *)sheet->bytes)->wr_id, 71);
+	ck_assert_uint_eq(((struct ctl_remote_recv *)(void *)mailbox->bytes)->wr_id, 71);
 	ck_assert(!ask_of(SRQN, CTL_REMOTE_SRQ_DONE, DOMAIN + 1, done));
 	ck_assert(!ask_of(SRQN, CTL_REMOTE_SRQ_DONE, DOMAIN, done - 1));
 	ck_assert_uint_eq(cq.tail, 0);
@@ -191,8 +191,8 @@ END_TEST
 
 int main(void)
 {
-	Suite *suite = suite_create("verbs_errand");
-	TCase *tcase = tcase_create("errand");
+	Suite *suite = suite_create("remote");
+	TCase *tcase = tcase_create("remote");
 	SRunner *runner = srunner_create(suite);
 	int failed;
 
