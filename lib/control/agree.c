@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-/* Is the server that was found the one that the environment describes? Settings count when a server starts; who asks for others
- * later should not have to find out by wondering. */
+/* Compares the settings of a running server with the environment. Settings take effect when a
+ * server starts: a program that asks for others later is told why it does not get them. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,8 +19,8 @@ static bool has_address(const struct ctl_device *device, size_t n, const struct 
 	return false;
 }
 
-/* The first variable that asks for something else, or NULL. RXE_DM_TRAINS=off is no such: every program can do that for itself.
- * Arenas are granted in whole pages. */
+/* Returns the first variable that the server does not match, or NULL. RXE_DM_TRAINS=off always
+ * matches: each program applies it itself. Arenas have whole pages. */
 static const char *disagrees(const struct ctl_settings *wish, const struct ctl_device *device,
 			     size_t n)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Telling people that their settings came too late. */
+/* A notice for settings that differ from those of the running server. */
 #ifndef RXE_CONTROL_AGREE_H
 #define RXE_CONTROL_AGREE_H
 
@@ -7,7 +7,7 @@
 
 struct ctl_device;
 
-/* One line on the log when a variable asks for something that the running instance is not. */
+/* Logs one line if a variable of the environment differs from what the running instance has. */
 void ctl_agree(const char *instance, const struct ctl_device *device, size_t n);
 
 #endif

@@ -150,7 +150,8 @@ static int await_answer(int sock, int cmd_fd)
 	return 0;
 }
 
-/* Asks through cmd_fd for its context. The answer arrives on a socket of our own: other processes read from cmd_fd too. */
+/* Asks through cmd_fd for its context. The answer arrives on a socket of our own: other processes
+ * read from cmd_fd too. */
 static int ask_grant(int cmd_fd, struct ctl_grant *ret)
 {
 	struct ctl_introduce intro = { .magic = CTL_MAGIC, .protocol = CTL_PROTOCOL };

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* The client's side of the control socket: every call is one request and one reply, and returns 0 or a negative errno.
- * Used by libibverbs, libmlx5 and the rxe_dm command.
+/* The client's side of the control socket. Every call is one request and one reply, and returns 0
+ * or a negative errno. The room answers for nothing on the data path. Callers: libibverbs, libmlx5
+ * and the rxe_dm command.
  *
- * Thread-safe: a lock per connection. After fork() the child's first call connects it anew, as a process of its own with a
- * slot of its own: contexts and attachments stay valid (same handles, same descriptor numbers, same mappings), but
- * ctl_generation() moves on and ctl_attach() tells the new slot. A call whose server has gone answers -ENODEV. */
+ * Thread-safe: one lock per connection. After fork() the child's first call opens a connection and
+ * takes a slot of the child's own: contexts and attachments stay valid (same handles, descriptor
+ * numbers and mappings), ctl_generation() changes, and ctl_attach() returns the new slot. A call
+ * fails with -ENODEV after the server has exited. */
 #ifndef RXE_CONTROL_CLIENT_H
 #define RXE_CONTROL_CLIENT_H
 
@@ -16,7 +18,7 @@
 #include "lib/control/shared.h"
 #include "net/wire/gid.h"
 
-struct ctl_client; /* a connection of this process to the server of its instance */
+struct ctl_client; /* a connection to the server of an instance */
 
 struct ctl_device {
 	char name[64]; /* rxe_dm0 */
@@ -27,28 +29,28 @@ struct ctl_device {
 	uint32_t max_mtu; /* bytes: the largest RoCE MTU of the port */
 	uint32_t if_index;
 	char if_name[16];
-	uint64_t arena_bytes; /* what the largest DM from an empty arena may have */
+	uint64_t arena_bytes; /* size of the largest DM in an empty arena */
 	enum ctl_arena_pages arena_pages;
 	bool trains;
-	bool mlx5; /* mlx5dv_is_supported() may say true */
+	bool mlx5; /* mlx5dv_is_supported() may return true */
 	enum ctl_link link;
-	/* Of a device on an interface: */
+	/* Only of a device on an interface: */
 	uint8_t mac[CTL_MAC_LEN];
-	uint32_t prefix_len; /* 0: everybody is reached directly */
+	uint32_t prefix_len; /* 0: every address is reached directly */
 	struct gid gateway;  /* zeros: none */
 };
 
-/* One opened device: a context, and this process's attachment to it. Mappings are shared by all contexts of the process on
- * that device; the slot, its socket and the engine too. */
+/* An open context. All contexts of a process on a device share its attachment: slot, socket,
+ * mappings and engine. */
 struct ctl_context {
 	uint32_t handle;
-	int cmd_fd; /* dup or send it: ibv_import_device */
+	int cmd_fd; /* another process imports the context by it: ibv_import_device() */
 	uint32_t device;
 };
 
 struct ctl_attachment {
 	uint32_t slot;
-	int rx_fd; /* the slot's socket; one of a UDP link: never connect() it, never shutdown() it */
+	int rx_fd; /* the slot's socket; of a UDP link: connect() and shutdown() are forbidden */
 	int tx_fd; /* on an interface: the packet socket to send frames by; else -1 */
 	int event_fd; /* readable SEQPACKET: struct ctl_event records from the server; EOF when it ended */
 	struct ctl_shared *shared;
@@ -56,7 +58,8 @@ struct ctl_attachment {
 	uint64_t arena_bytes;
 };
 
-/* Not for programs: a capture has begun (its rings' descriptor comes along), or the last one has ended (none does). */
+/* Not for programs: a capture begins (with the descriptor of its rings), or the last one ends
+ * (without). */
 #define CTL_EVENT_CAPTURE 0x10000u
 
 struct ctl_event {
@@ -65,29 +68,31 @@ struct ctl_event {
 	uint32_t port;
 };
 
-/* Connect to the instance named by the environment, starting its server when none is there. -ECONNREFUSED: could not be
- * started; -EPROTO: library and server are of different versions; -EPERM: the name is held by another user. Each has been
- * explained in one line on the log (log.h). */
+/* Connects to the instance that the environment names, and starts its server if none runs.
+ * -ECONNREFUSED: the server cannot be started; -EPROTO: library and server are of different
+ * versions; -EPERM: a process of another user holds the name. Each is explained by one line on the
+ * log (log.h). */
 int ctl_connect(struct ctl_client **ret);
 void ctl_disconnect(struct ctl_client *client);
-/* Is the server still there? No round trip. */
+/* True: the server has not exited. No round trip. */
 bool ctl_alive(struct ctl_client *client);
-/* Moves on in a child after fork(), at its first call: the slot is another one then. */
+/* Changes at the first call of a child after fork(), which has another slot. */
 uint32_t ctl_generation(struct ctl_client *client);
 int ctl_list_devices(struct ctl_client *client, struct ctl_device *ret, size_t max,
 		     size_t *ret_count);
 
-/* The process's slot on a device: the first call gets it, ctl_detach gives it back when the process has no context left.
- * Later calls answer the same and count. */
+/* The process's slot on a device. The first call takes it, later calls return the same and count;
+ * the last ctl_detach() gives it back. */
 int ctl_attach(struct ctl_client *client, uint32_t device, struct ctl_attachment *ret);
 void ctl_detach(struct ctl_client *client, uint32_t device, struct ctl_attachment *attachment);
 int ctl_open(struct ctl_client *client, uint32_t device, struct ctl_context *ret);
-/* Frees what this process holds of it, and the whole context when nobody else has it; closes context->cmd_fd. */
+/* Ends this process's use of a context, which the last user frees; closes context->cmd_fd. */
 int ctl_close(struct ctl_client *client, struct ctl_context *context);
-/* Is this descriptor the cmd_fd of a context of ours? */
+/* True: the descriptor is the cmd_fd of a context of this client. */
 bool ctl_holds(struct ctl_client *client, int cmd_fd);
-/* Become one more user of the context that a received cmd_fd belongs to; ret_device says which. cmd_fd stays the caller's;
- * the new context has one of its own. -EINVAL: not a cmd_fd; -EXDEV: of another instance; -ENODEV: its server has gone. */
+/* Makes this process a user of the context of a received cmd_fd, which stays the caller's; *ret has
+ * a cmd_fd of its own. -EINVAL: not a cmd_fd; -EXDEV: a cmd_fd of another instance; -ENODEV: its
+ * server has exited. */
 int ctl_import(struct ctl_client *client, int cmd_fd, struct ctl_context *ret);
 
 int ctl_alloc_pd(struct ctl_client *client, const struct ctl_context *context,
@@ -113,19 +118,20 @@ struct ctl_reg_mr {
 };
 int ctl_reg_mr(struct ctl_client *client, const struct ctl_context *context,
 	       const struct ctl_reg_mr *reg, uint32_t *ret_handle, uint32_t *ret_key);
-/* A region with everything replaced under its present key (or a new one, if that is dead, or if a process that has been
- * stopped may still be using it). The caller keeps its own engine
- * out of it meanwhile. */
+/* A region with everything replaced under its present key (or a new one, if that is dead, or if a
+ * process that has been stopped may still be using it). The caller keeps its own engine out of it
+ * meanwhile. */
 int ctl_rereg_mr(struct ctl_client *client, const struct ctl_context *context, uint32_t handle,
 		 const struct ctl_reg_mr *reg, uint32_t *ret_key);
-/* When it returns no other process is inside the region; the caller makes sure of its own engine. */
+/* When the call returns, no other process accesses the region. The caller keeps its own engine out
+ * of it. */
 int ctl_dereg_mr(struct ctl_client *client, const struct ctl_context *context, uint32_t handle);
 
 int ctl_alloc_dm(struct ctl_client *client, const struct ctl_context *context, uint64_t len,
 		 uint32_t log_align, uint32_t *ret_handle, uint64_t *ret_offset);
 int ctl_free_dm(struct ctl_client *client, const struct ctl_context *context,
 		uint32_t handle); /* -EBUSY */
-/* A dmabuf over a DM; -EOPNOTSUPP where the kernel offers no way (docs/DEVIATIONS.md). */
+/* Makes a dmabuf of a DM; -EOPNOTSUPP: the kernel has no udmabuf (docs/DEVIATIONS.md). */
 int ctl_export_dm(struct ctl_client *client, const struct ctl_context *context, uint32_t handle,
 		  int *ret_fd);
 
@@ -153,14 +159,15 @@ int ctl_reg_umem(struct ctl_client *client, const struct ctl_context *context,
 int ctl_dereg_umem(struct ctl_client *client, const struct ctl_context *context,
 		   uint32_t handle); /* -EBUSY */
 
-/* An XRC domain: of the inode behind fd, shared by all that open it, or with fd -1 of its own. flags: enum ctl_xrcd_flag. -EAGAIN: it
- * does not exist, and was not to be made; -EINVAL: it does, and was to be made. *ret_domain is its number. */
+/* Opens the XRC domain of the inode of fd, or with fd -1 a private one. flags: enum ctl_xrcd_flag.
+ * -EAGAIN: the domain does not exist and CREATE is not set; -EINVAL: it exists and EXCLUSIVE is
+ * set. *ret_domain is its number, the same for all who open it. */
 int ctl_open_xrcd(struct ctl_client *client, const struct ctl_context *context, int fd,
 		  uint32_t flags, uint32_t *ret_handle, uint32_t *ret_domain);
 int ctl_close_xrcd(struct ctl_client *client, const struct ctl_context *context, uint32_t handle);
 
-/* An object of the context, whoever made it: what import_pd, import_mr, import_dm and umem_import need. -ENOENT: no such
- * object of that kind in this context. */
+/* Describes an object of the context, made by any of its users, for the import calls. -ENOENT: the
+ * context has no such object of that kind. */
 struct ctl_object;
 int ctl_query(struct ctl_client *client, const struct ctl_context *context, uint32_t kind,
 	      uint32_t handle, struct ctl_object *ret);

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: MIT
-/* A connection to the device server: how a client finds or starts the server, and what fork() does to the connection.
+/* A connection to the device server: how a client finds or starts the server, and what fork() does
+ * to the connection.
  *
- * A child of fork() inherits its parent's socket and must not use it: the replies would reach either process. The child closes its
- * copy, and its first call opens a connection of its own. Without a copy in the child, the server sees when the parent exits. */
+ * A child of fork() inherits its parent's socket and must not use it: the replies would reach
+ * either process. The child closes its copy, and its first call opens a connection of its own.
+ * Without a copy in the child, the server sees when the parent exits. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Inside of a struct ctl_client: the files of this folder share it, nobody else includes it (but the command, which asks what
- * programs do not). */
+/* Layout of struct ctl_client, and calls with any request. For this folder and the rxe_dm command,
+ * whose requests programs do not make. */
 #ifndef RXE_CONTROL_CONNECTION_H
 #define RXE_CONTROL_CONNECTION_H
 
@@ -16,7 +16,7 @@
 struct held_context {
 	struct held_context *prev, *next;
 	uint32_t handle, device;
-	uint64_t token; /* lets a forked child in again */
+	uint64_t token; /* admits a forked child */
 	int cmd_fd;
 };
 
@@ -30,12 +30,12 @@ struct ctl_client {
 	struct ctl_client *prev, *next; /* of all in the process: for fork() */
 	pthread_mutex_t lock;
 	int sock;
-	bool dead;   /* nothing comes over sock any more */
-	bool forked; /* sock was the parent's and is closed: connect anew */
-	pid_t pid;   /* whose sock it is: also a child that no fork() handler saw is found out */
+	bool dead;   /* the connection failed: every call returns -ENODEV */
+	bool forked; /* child of fork(): sock is closed, the next call connects */
+	pid_t pid;   /* owner of sock: detects a child that ran no fork() handler */
 	uint32_t generation;
 	uint32_t role;	    /* enum ctl_role */
-	uint64_t server_id; /* of the server that the contexts are of */
+	uint64_t server_id; /* run of the server that the contexts belong to */
 	pid_t server_pid;
 	char server_version[sizeof(((struct ctl_hello *)0)->version)];
 	char instance[CTL_NAME_MAX + 1];
@@ -45,20 +45,22 @@ struct ctl_client {
 
 struct ctl_call {
 	struct ctl_request req;
-	int in_fd;	 /* goes with the request; -1: none */
-	size_t more_fds; /* so many more than are wanted may come back */
+	int in_fd;	 /* sent with the request; -1: none */
+	size_t more_fds; /* number of optional descriptors beyond want_fds */
 	struct ctl_reply reply;
-	int fds[CTL_MAX_FDS]; /* came with a good reply; the caller's */
+	int fds[CTL_MAX_FDS]; /* of a successful reply; the caller closes them */
 	size_t num_fds;
 };
 
-/* Connect as a command does: no autostart, does not hold a lingering server. -ECONNREFUSED: none is running (not logged). */
+/* Connects in a role (a command does not keep a lingering server) and starts a server on request.
+ * -ECONNREFUSED: no server runs (not logged without autostart). */
 int ctl_connect_as(struct ctl_client **ret, const char *instance, enum ctl_role role,
 		   bool autostart);
-/* One request, one reply; wants so many descriptors back. The lock is not held. */
+/* Sends a request and waits for the reply, with want_fds descriptors. The caller does not hold
+ * client->lock. */
 int ctl_do(struct ctl_client *client, struct ctl_call *call, size_t want_fds);
-/* Makes sure that the connection is open and this process's own; after fork() that opens a new one and joins the contexts and devices
- * again. The caller holds client->lock. 0 or -ENODEV. */
+/* Makes sure that the connection is open and this process's own; after fork() that opens a new one
+ * and joins the contexts and devices again. The caller holds client->lock. 0 or -ENODEV. */
 int ctl_connected_locked(struct ctl_client *client);
 /* As ctl_do(); the caller holds client->lock. */
 int ctl_do_locked(struct ctl_client *client, struct ctl_call *call, size_t want_fds);

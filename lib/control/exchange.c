@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-/* The conversation with the server over one connected socket: the hello, then one request and one reply at a time. */
+/* The conversation with the server over one connected socket: the hello, then one request and one
+ * reply at a time. */
 #include "lib/control/exchange.h"
 
 #include <errno.h>
@@ -13,7 +14,8 @@
 #include "lib/control/socket.h"
 #include "net/link/descriptor.h"
 
-/* Time to wait for an answer before the server's state is checked: only a stopped server is given up. */
+/* Time to wait for an answer before the server's state is checked: only a stopped server is given
+ * up. */
 #define HELLO_TIMEOUT_S 10
 #define CALL_TIMEOUT_S	60
 
@@ -51,8 +53,8 @@ static int explain_skew(const struct ctl_client *client, const struct ctl_hello 
 	return -EPROTO;
 }
 
-/* Receives one message and its descriptors. A slow server is waited for, an exited one has closed the socket. -ETIMEDOUT: the
- * server is stopped. */
+/* Receives one message and its descriptors. A slow server is waited for, an exited one has closed
+ * the socket. -ETIMEDOUT: the server is stopped. */
 static ssize_t await_message(const struct ctl_client *client, int sock, void *msg, size_t len,
 			     int *fds, size_t max_fds, size_t *ret_num)
 {
@@ -107,7 +109,8 @@ static int say_hello(struct ctl_client *client, int sock)
 	return theirs.status;
 }
 
-/* Any user may bind a name in the abstract namespace, so the listener's user is checked before the first message. */
+/* Any user may bind a name in the abstract namespace, so the listener's user is checked before the
+ * first message. */
 static int check_server(struct ctl_client *client, int sock)
 {
 	uid_t uid;

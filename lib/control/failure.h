@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Queue pairs that went to error by themselves, as `rxe_dm show` tells of them: what happened, the probable cause in one sentence, and
- * the last packets. A process writes those of its slot, the server keeps the last ones of processes that have gone. */
+/* Failures: queue pairs that went to error other than by ibv_modify_qp(), with the probable cause
+ * in one sentence and the last packets, for `rxe_dm show`. A process writes the failures of its
+ * slot; the server keeps the last ones of processes that have exited. */
 #ifndef RXE_CONTROL_FAILURE_H
 #define RXE_CONTROL_FAILURE_H
 
@@ -24,16 +25,17 @@ struct ctl_failure {
 	int32_t pid;
 	char comm[16];
 	uint32_t qpn, dest_qpn, type;
-	uint32_t status; /* enum rxe_wc_status of the work request; 0 where none is concerned */
+	uint32_t status; /* enum rxe_wc_status of the work request; 0: none is concerned */
 	uint32_t has_wr;
 	uint32_t num_packets;
-	uint32_t watched; /* packets were noted when it happened */
+	uint32_t watched; /* packets were recorded at that time */
 	char why[CTL_FAILURE_WHY];
 	struct tail_packet packet[CTL_FAILURE_PACKETS]; /* oldest first */
 };
 static_assert(sizeof(struct ctl_failure) % 8 == 0, "shared memory layout");
 
-/* count goes on for ever; the newest is at[(count - 1) % n]. Raised when the entry is whole. */
+/* count is never reset; the newest entry is at[(count - 1) % n]. It is raised after the entry is
+ * complete. */
 struct ctl_slot_failures {
 	_Atomic uint32_t count;
 	struct ctl_failure at[CTL_FAILURES_OF_SLOT];

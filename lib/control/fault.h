@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Fault rules in shared memory: the server writes them, processes read them as text and count how often each fired. */
+/* Fault rules in shared memory: the server writes them as text, processes read them and count how
+ * often each fires. */
 #ifndef RXE_CONTROL_FAULT_H
 #define RXE_CONTROL_FAULT_H
 
@@ -12,12 +13,12 @@
 struct ctl_fault {
 	uint32_t id; /* 0: the place is free */
 	uint32_t reserved;
-	uint64_t fired; /* by processes that have gone */
+	uint64_t fired; /* sum over processes that have exited */
 	char text[FAULT_TEXT_MAX];
 };
 static_assert(sizeof(struct ctl_fault) == 272, "shared memory layout");
 
-/* generation is odd while the server changes something: who reads looks at it before and behind. */
+/* generation is odd while the server changes something: a reader checks it before and after. */
 struct ctl_faults {
 	_Atomic uint32_t generation;
 	uint32_t next_id;
@@ -26,7 +27,7 @@ struct ctl_faults {
 	struct ctl_fault at[FAULT_MAX_RULES];
 };
 
-/* In a slot, by the place of the rule: its process's count, which is of rule id. */
+/* In a slot, by the place of the rule: how often rule id fired in its process. */
 struct ctl_fault_count {
 	_Atomic uint32_t id;
 	uint32_t reserved;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-/* Attachments and contexts of a process: how they are made, dropped, and made again in a child of fork(). */
+/* Attachments and contexts of a process: how they are made, dropped, and made again in a child of
+ * fork(). */
 #include "lib/control/held.h"
 
 #include <errno.h>
@@ -23,7 +24,8 @@ static bool map_to_write(struct ctl_shared *shared, int fd, size_t offset, size_
 		    MAP_SHARED | MAP_FIXED, fd, (off_t)offset) != MAP_FAILED;
 }
 
-/* Maps everything to read, and the process's own slot and the remote requests to write. at: the address before fork(), or NULL. */
+/* Maps everything to read, and the process's own slot and the remote requests to write. at: the
+ * address before fork(), or NULL. */
 static struct ctl_shared *map_shared(int fd, size_t bytes, uint32_t slot, struct ctl_shared *at)
 {
 	int fixed = at ? MAP_FIXED : 0;
@@ -167,8 +169,8 @@ void ctl_held_forget(struct ctl_client *client)
 {
 	int nothing = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
 
-	/* cmd_fd stays open: it keeps the context alive after the parent exits. The other descriptor numbers stay in use: programs may
-	 * have stored them. */
+	/* cmd_fd stays open: it keeps the context alive after the parent exits. The other
+	 * descriptor numbers stay in use: programs may have stored them. */
 	for (uint32_t i = 0; i < CTL_DEVICE_MAX; i++) {
 		if (client->attached[i].refs) {
 			descriptor_replace(client->attached[i].a.rx_fd, dup(nothing));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* One line at a time to whoever listens: the library's log, the server's, or stderr. */
+/* Formats one line and passes it to the sink or to stderr. */
 #include <stdarg.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -24,7 +24,8 @@ void ctl_log_stderr(enum ctl_log_level most)
 	atomic_store(&log_most, (int)most);
 }
 
-/* Words in it may be another program's: a line stays one line, and tells a terminal nothing. */
+/* The text may come from another program: replaces control characters, so that a line stays one
+ * line and cannot control a terminal. */
 static void make_plain(char *line)
 {
 	for (; *line; line++) {

@@ -1,23 +1,23 @@
 /* SPDX-License-Identifier: MIT */
-/* What was lost beside the engine, counted: by the link, by the kernel's sockets, by fault rules that could not be carried out. The
- * engine's own counters (emu/counters.h) are of packets that it saw; a person who looks for a lost packet needs both. (What the link
- * could not send stands there as send_err, which is rdma_rxe's name for it.)
+/* Counters of packets lost outside the engine: by the link, in the kernel's sockets, by fault rules
+ * that could not be applied. The engine's counters (emu/counters.h) cover the packets that it sees,
+ * and as send_err (rdma_rxe's name) those that the link could not send.
  *
- * A process counts its own in its slot; what the kernel threw away only the server sees in time, as it does of a program that is
- * stopped (rxe_dm/server/lost.c). */
+ * A process counts its losses in its slot. The server adds what the kernel drops at a full receive
+ * buffer, also for a stopped program (rxe_dm/server/lost.c). */
 #ifndef RXE_CONTROL_LOST_H
 #define RXE_CONTROL_LOST_H
 
 #include <assert.h>
 #include <stdint.h>
 
-#define CTL_LOST(X)                                                                                \
-	X(link_recv_drops)  /* packets or trains that found the receive buffer full */             \
-	X(foreign_drops)    /* UDP: packets or trains of this host, of nobody who may send here */ \
-	X(link_bad_frames)  /* on an interface: frames to us that are no sound RoCE v2 */          \
-	X(fault_overflows)  /* packets that a rule wanted to wait, but too many did already */     \
-	X(fault_unanswered) /* requests that a rule wanted answered, but no NAK could be true */   \
-	X(port_down_drops)  /* packets while the port was down or its address not in the table */
+#define CTL_LOST(X)                                                                                 \
+	X(link_recv_drops) /* packets or trains dropped at a full receive buffer */                 \
+	X(foreign_drops) /* UDP: packets or trains of this host from a sender without permission */ \
+	X(link_bad_frames) /* on an interface: frames to the device that are not valid RoCE v2 */   \
+	X(fault_overflows) /* packets that a rule could not delay: too many are delayed already */  \
+	X(fault_unanswered) /* requests that a rule could not answer: no NAK would be valid */      \
+	X(port_down_drops) /* packets while the port is down or its address is not in the GID table */
 
 struct ctl_lost {
 #define X(name) uint64_t name;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* What a context is asked to make, change and free: one request each. */
+/* The calls that make, change and free objects of a context: one request each. */
 #include <errno.h>
 #include <string.h>
 
@@ -34,7 +34,8 @@ static int do_make(struct ctl_client *client, struct ctl_call *call, uint32_t *r
 	return rc;
 }
 
-/* Trains are the sender's business: a program may go without, whatever the server was told. */
+/* Each program may switch trains off for what it sends (RXE_DM_TRAINS), whatever the setting of the
+ * server. */
 static bool trains_wanted(void)
 {
 	struct ctl_settings settings;

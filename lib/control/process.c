@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-/* Processes: the state that /proc tells, and sched_setattr(2), for which glibc has no function. */
+/* Reads a process's state from /proc, and calls sched_setattr(2), for which glibc has no
+ * function. */
 #include <sched.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -10,7 +11,7 @@
 
 #include "lib/control/process.h"
 
-#define SLICE_NS 100000u /* the shortest that Linux grants */
+#define SLICE_NS 100000u /* shortest slice that Linux grants */
 
 bool ctl_process_is_stopped(pid_t pid)
 {

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* The messages of the control socket: fixed-size records over AF_UNIX SOCK_SEQPACKET, one request and one reply at a time.
+/* Messages of the control socket: fixed-size records over AF_UNIX SOCK_SEQPACKET, one request and
+ * one reply at a time.
  *
- * The hello is the first message of a connection and never changes its layout, so that two versions can tell each other
- * apart; everything behind it may change with CTL_PROTOCOL. Descriptors travel as SCM_RIGHTS beside a message. */
+ * The hello is the first message of a connection and never changes its layout, so that two versions
+ * recognize each other; all other messages may change with CTL_PROTOCOL. Descriptors are sent as
+ * SCM_RIGHTS with a message. */
 #ifndef RXE_CONTROL_PROTOCOL_H
 #define RXE_CONTROL_PROTOCOL_H
 
@@ -25,24 +27,27 @@ enum ctl_role {
 	CTL_ROLE_COMMAND = 2, /* rxe_dm show, stop, ...: does not */
 };
 
-/* By what a device's packets leave and enter. */
+/* The link of a device. */
 enum ctl_link {
 	CTL_LINK_UDP, /* UDP port 4791 of an address of this machine */
-	CTL_LINK_ETHERNET, /* frames on an Ethernet interface, with a MAC and an address of the device's own */
+	/* Frames on an Ethernet interface, with a MAC and an address of the device's own. */
+	CTL_LINK_ETHERNET,
 };
 
-/* Where device memory's pages come from. */
+/* Pages of device memory. */
 enum ctl_arena_pages {
-	CTL_PAGES_AUTO, /* the pool of huge pages if enough of them stay free, else ordinary memory */
-	CTL_PAGES_HUGE,	 /* the pool, or no start */
-	CTL_PAGES_SMALL, /* ordinary memory */
+	/* Huge pages if enough of them stay free, else ordinary pages. */
+	CTL_PAGES_AUTO,
+	CTL_PAGES_HUGE,	 /* huge pages, or the server does not start */
+	CTL_PAGES_SMALL, /* ordinary pages */
 };
 
-/* First message, both ways. The reply's status is 0, -EPROTO, or -ESHUTDOWN from a server that is ending. */
+/* First message, both ways. The reply's status is 0, -EPROTO, or -ESHUTDOWN from a server that is
+ * ending. */
 struct ctl_hello {
 	char magic[8];
 	uint32_t protocol;
-	uint32_t layout; /* CTL_LAYOUT: catches builds that differ without a new protocol number */
+	uint32_t layout; /* CTL_LAYOUT: detects builds that differ without a new CTL_PROTOCOL */
 	uint32_t role;	 /* enum ctl_role; 0 in the reply */
 	int32_t status;
 	uint64_t server_id; /* random, of this run of the server */
@@ -53,7 +58,9 @@ static_assert(sizeof(struct ctl_hello) == 64, "never changes");
 
 enum ctl_op {
 	CTL_DEVICE = 1, /* handle: index */
-	CTL_ATTACH, /* fds: shared memory, arena, receive socket, events; on an interface: sending socket */
+	/* fds: shared memory, arena, receive socket, event socket; on an interface also a send
+	 * socket */
+	CTL_ATTACH,
 	CTL_DETACH,
 	CTL_OPEN,  /* fd: cmd_fd */
 	CTL_CLOSE, /* context */
@@ -71,15 +78,17 @@ enum ctl_op {
 	CTL_FREE_DMAH,
 	CTL_REG_UMEM,
 	CTL_DEREG_UMEM,
-	CTL_OPEN_XRCD, /* takes a descriptor of the inode it belongs to */
+	CTL_OPEN_XRCD, /* fd in: a descriptor of the inode */
 	CTL_CLOSE_XRCD,
 	CTL_QUERY,   /* an object by its handle */
-	CTL_OBSERVE, /* fd: shared memory, to look at */
-	CTL_OBJECTS, /* a page of a device's objects, contexts among them; handle: where to go on */
-	CTL_CAPTURE, /* fd: the rings of captured packets, as long as the connection lasts */
-	CTL_FAULT,   /* add, remove or clear a rule; it is listed by looking at the shared memory */
+	CTL_OBSERVE, /* fd: shared memory, to read */
+	/* A page of the device's objects, contexts included; handle: index of the first. */
+	CTL_OBJECTS,
+	/* fd: the rings of captured packets. The capture ends with the connection. */
+	CTL_CAPTURE,
+	CTL_FAULT, /* add, remove or clear rules; shared memory lists them */
 	CTL_STATUS,
-	CTL_STAY, /* do not end when the last client has gone */
+	CTL_STAY, /* the server does not end after its last client */
 	CTL_STOP,
 	CTL_OP_END,
 };
@@ -98,7 +107,7 @@ enum ctl_kind {
 struct ctl_msg_mr {
 	uint64_t addr, len, iova;
 	uint32_t pd, kind, rights, dm, dmah, umem;
-	uint32_t low; /* CTL_KEY_LOW | byte: what the key is to end in */
+	uint32_t low; /* CTL_KEY_LOW | the key's lowest byte; 0: any */
 };
 
 struct ctl_msg_dm {
@@ -107,13 +116,13 @@ struct ctl_msg_dm {
 };
 
 struct ctl_msg_dmah {
-	uint32_t valid; /* which of the others were given: enum ctl_dmah_field */
+	uint32_t valid; /* enum ctl_dmah_field: which of the others are set */
 	uint32_t cpu_id, tph_mem_type, ph;
 };
 
 enum ctl_xrcd_flag {
 	CTL_XRCD_CREATE = 1 << 0,
-	CTL_XRCD_EXCLUSIVE = 1 << 1, /* with CREATE: it must not exist */
+	CTL_XRCD_EXCLUSIVE = 1 << 1, /* with CREATE: the domain must not exist */
 };
 
 struct ctl_msg_xrcd {
@@ -121,9 +130,9 @@ struct ctl_msg_xrcd {
 };
 
 struct ctl_msg_capture {
-	uint32_t ring_bytes; /* for each program; a power of two. Whoever captures first decides */
+	uint32_t ring_bytes; /* for each program, a power of two; the first capture decides */
 	uint32_t keep;	     /* bytes of each packet */
-	uint32_t inside;     /* arrivals from the same device too */
+	uint32_t inside;     /* 1: arrivals from the same device too */
 	uint32_t reserved;
 };
 
@@ -158,7 +167,8 @@ struct ctl_request {
 };
 static_assert(sizeof(struct ctl_request) == 320, "wire layout");
 
-/* One message on a cmd_fd: "answer on the socket that comes with this". The fresh socket then carries one struct ctl_grant. */
+/* The only message on a cmd_fd, sent with a new socket, on which the server answers with one struct
+ * ctl_grant. */
 struct ctl_introduce {
 	char magic[8];
 	uint32_t protocol;
@@ -179,20 +189,20 @@ struct ctl_msg_device {
 	struct gid gids[RXE_MAX_GIDS];
 	uint32_t index, count; /* count: devices of the instance */
 	uint32_t max_mtu, if_index;
-	uint32_t arena_pages; /* enum ctl_arena_pages: what was asked for */
+	uint32_t arena_pages; /* enum ctl_arena_pages: the setting */
 	char if_name[16];
-	char arena_kind[24];   /* for people: "hugetlb 2 MiB", "pages of 4 KiB" */
-	char arena_why[64];    /* for people: why pages of this kind */
-	uint64_t arena_locked; /* bytes that are pinned */
+	char arena_kind[24];   /* for messages: "hugetlb 2 MiB", "pages of 4 KiB" */
+	char arena_why[64];    /* for messages: reason for this kind of pages */
+	uint64_t arena_locked; /* bytes that are locked in memory */
 	uint32_t trains, mlx5, slots, rcvbuf;
-	uint32_t slots_used, link; /* enum ctl_link; what follows is CTL_LINK_ETHERNET's */
-	uint32_t prefix_len;	   /* 0: everybody is reached directly */
+	uint32_t slots_used, link; /* link: enum ctl_link; the rest is for CTL_LINK_ETHERNET only */
+	uint32_t prefix_len;	   /* 0: every address is reached directly */
 	struct gid gateway;	   /* zeros: none */
 	uint8_t mac[CTL_MAC_LEN];
 	uint8_t reserved[2];
 };
 
-/* An object as a query or a listing answers it. */
+/* An object, in the replies of CTL_QUERY and CTL_OBJECTS. */
 struct ctl_object {
 	uint32_t handle, kind; /* enum ctl_kind */
 	uint32_t context, pd;
@@ -211,7 +221,7 @@ static_assert(sizeof(struct ctl_object) == 96, "wire layout");
 
 struct ctl_msg_page {
 	uint32_t count;
-	uint32_t next; /* 0: that was all */
+	uint32_t next; /* 0: no more */
 	struct ctl_object object[CTL_PAGE_OBJECTS];
 };
 
@@ -221,7 +231,7 @@ struct ctl_msg_status {
 	uint64_t uptime_ns;
 	int32_t pid;
 	uint32_t devices, programs, persistent, linger_s;
-	uint32_t held; /* CTL_HELD_*: what keeps it, programs or not */
+	uint32_t held; /* CTL_HELD_*: what keeps the server without programs */
 	char version[32];
 	char instance[CTL_NAME_MAX + 8];
 };

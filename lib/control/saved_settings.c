@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-/* The file has one setting a line, "address=127.0.0.2", as the table of settings names and parses them. */
+/* The file has one setting a line, "address=127.0.0.2", as the table of settings names and parses
+ * them. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>

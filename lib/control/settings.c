@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Settings, parsed strictly: a value is taken whole or refused with the reason; nothing is guessed. */
+/* Parses settings strictly: a value is accepted whole or refused with the reason. */
 #include <arpa/inet.h>
 #include <ctype.h>
 #include <errno.h>
@@ -77,7 +77,7 @@ bool ctl_gid_parse(struct gid *ret, const char *text)
 	return false;
 }
 
-/* A device needs one address of its own that others can send to: no wildcard, group or broadcast. */
+/* True: others can send to the address: it is no wildcard, multicast or broadcast address. */
 static bool usable_address(const struct gid *gid)
 {
 	static const struct gid zero;
@@ -87,7 +87,7 @@ static bool usable_address(const struct gid *gid)
 	return !gid_is_v4(gid) || (gid->raw[12] != 0 && gid->raw[12] < 240);
 }
 
-/* "10.77.0.9/24": the address, and how many bits of it name the network (0: it does not say). */
+/* Parses "10.77.0.9/24": the address, and the length of its prefix in bits (0: not given). */
 static bool parse_address_and_prefix(char *word, struct gid *ret, uint32_t *ret_prefix_len)
 {
 	char *slash = strchr(word, '/');
@@ -224,7 +224,7 @@ static bool parse_mlx5(struct ctl_settings *settings, const char *value)
 	return parse_switch(value, &settings->mlx5);
 }
 
-/* "all", or numbers of users. */
+/* Parses "all", or user IDs separated by commas. */
 static bool parse_allow_users(struct ctl_settings *settings, const char *value)
 {
 	uint32_t user[CTL_ALLOWED_USERS_MAX], n = 0;
@@ -255,7 +255,7 @@ static bool parse_faults(struct ctl_settings *settings, const char *value)
 
 	size_t at = 0;
 
-	/* The server's directory is not the one that a relative path was meant for. */
+	/* A relative path is made absolute: the server runs in another directory. */
 	if (*value != '/') {
 		if (!getcwd(settings->faults, sizeof(settings->faults)))
 			return false;
@@ -275,8 +275,8 @@ const struct ctl_setting ctl_setting_table[] = {
 	  parse_instance, "up to 32 letters, digits, '-', '_' or '.'" },
 	{ "address", "RXE_DM_ADDRESS", "ADDR[/LEN][,...]",
 	  "address of each device; default the first free ones from 127.0.0.1 on", parse_address,
-	  "IPv4 or IPv6 addresses of this machine, each once, separated by commas (none that is a "
-	  "wildcard or multicast)" },
+	  "IPv4 or IPv6 addresses of this machine, each once, separated by commas (no wildcard, "
+	  "no multicast)" },
 	{ "link", "RXE_DM_LINK", "udp|ethernet",
 	  "UDP sockets (default), or frames on an Ethernet interface", parse_link,
 	  "udp or ethernet" },
@@ -288,25 +288,25 @@ const struct ctl_setting ctl_setting_table[] = {
 	{ "arena", "RXE_DM_ARENA", "SIZE", "device memory of each device, default 64M", parse_arena,
 	  "a size such as 64M, from 64K to 1T" },
 	{ "arena-pages", "RXE_DM_ARENA_PAGES", "auto|huge|small",
-	  "huge pages for it: where as many stay free (default), always, never", parse_arena_pages,
+	  "huge pages for it: if as many stay free (default), always, never", parse_arena_pages,
 	  "auto, huge or small" },
 	{ "devices", "RXE_DM_DEVICES", "N", "number of devices, default 1", parse_devices,
 	  "a number from 1 to 16" },
 	{ "linger", "RXE_DM_LINGER", "SECONDS",
-	  "a server started by a program ends so long after the last one, default 30", parse_linger,
-	  "a number of seconds" },
-	{ "slots", "RXE_DM_SLOTS", "N", "most programs at once, and one, default 256", parse_slots,
-	  "a number from 2 to 256" },
+	  "a server that a program started ends this long after the last one, default 30",
+	  parse_linger, "a number of seconds" },
+	{ "slots", "RXE_DM_SLOTS", "N", "most programs at once, plus 1 for the server, default 256",
+	  parse_slots, "a number from 2 to 256" },
 	{ "trains", "RXE_DM_TRAINS", "on|off",
 	  "UDP_SEGMENT and UDP_GRO, default on; off for tcpdump", parse_trains, SWITCH_WORDS },
 	{ "allow-users", "RXE_DM_ALLOW_USERS", "UID[,...]|all",
 	  "other users of this host whose devices may send to ours, default none",
 	  parse_allow_users, "up to 16 numbers of users ('id -u NAME' shows one), or all" },
-	{ "mlx5", "RXE_DM_MLX5", "on|off", "let mlx5dv_is_supported() say true, default off",
+	{ "mlx5", "RXE_DM_MLX5", "on|off", "let mlx5dv_is_supported() return true, default off",
 	  parse_mlx5, SWITCH_WORDS },
 	{ "faults", "RXE_DM_FAULTS", "FILE",
-	  "fault rules that every device begins with, one a line", parse_faults,
-	  "the path of a file, of at most 255 characters from / on" },
+	  "fault rules that every device starts with, one per line", parse_faults,
+	  "an absolute path of at most 255 characters" },
 };
 const size_t ctl_setting_count = sizeof(ctl_setting_table) / sizeof(ctl_setting_table[0]);
 
@@ -353,7 +353,7 @@ bool ctl_settings_from_env(struct ctl_settings *settings, char why[static CTL_WH
 	return true;
 }
 
-/* What belongs to frames on an interface, and to nothing else. */
+/* Returns a setting that only a device on an interface has, or NULL. */
 static const char *wrong_for_udp(const struct ctl_settings *settings)
 {
 	static const struct gid none;
@@ -376,7 +376,7 @@ static const char *wrong_for_veth(const struct ctl_settings *settings)
 	if (!settings->interface[0])
 		return "an interface: --interface or RXE_DM_INTERFACE";
 	if (settings->num_addresses == 0)
-		return "an address that is nobody's yet: --address or RXE_DM_ADDRESS";
+		return "an unused address: --address or RXE_DM_ADDRESS";
 	for (uint32_t i = 0; i < settings->num_addresses; i++) {
 		if (!gid_equal(&settings->gateway, &none) &&
 		    gid_is_v4(&settings->gateway) != gid_is_v4(&settings->address[i]))
@@ -385,7 +385,7 @@ static const char *wrong_for_veth(const struct ctl_settings *settings)
 	return NULL;
 }
 
-/* Does the link have what it needs, and nothing that would change nothing? */
+/* Checks that the settings of the link are complete, and that none is without effect. */
 static bool check_link(const struct ctl_settings *settings, char why[static CTL_WHY_MAX])
 {
 	const char *what = NULL;
@@ -395,7 +395,7 @@ static bool check_link(const struct ctl_settings *settings, char why[static CTL_
 		what = wrong_for_udp(settings);
 		if (what)
 			snprintf(why, CTL_WHY_MAX,
-				 "%s means nothing to a device on UDP sockets: leave it away, or "
+				 "a device on UDP sockets has no use for %s: remove it, or "
 				 "add --link ethernet (RXE_DM_LINK=ethernet)",
 				 what);
 		break;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What a person chooses: RXE_DM_* variables and the command's options, which are the same table under two names. */
+/* Settings of an instance: RXE_DM_* variables and options of the command, from one table. */
 #ifndef RXE_CONTROL_SETTINGS_H
 #define RXE_CONTROL_SETTINGS_H
 
@@ -18,17 +18,18 @@ struct ctl_settings {
 	uint32_t prefix_len[CTL_DEVICE_MAX]; /* of each address; 0: not given */
 	uint32_t num_addresses;		     /* 0: choose free ones in 127.0.0.0/8 */
 	enum ctl_link link;
-	char interface[16]; /* CTL_LINK_ETHERNET: whose frames; "" when not given */
+	char interface[16]; /* CTL_LINK_ETHERNET: name of the interface; "": not given */
 	struct gid gateway; /* CTL_LINK_ETHERNET; zeros: none */
 	uint32_t devices;
-	uint32_t slots; /* processes on one device, and one for the server */
+	uint32_t slots; /* most processes on one device, plus 1 for the server */
 	uint32_t linger_s;
 	uint64_t arena_bytes;
 	enum ctl_arena_pages arena_pages;
 	bool trains, mlx5;
-	uint32_t allowed_user[CTL_ALLOWED_USERS_MAX]; /* of this host, who may send to us */
+	uint32_t allowed_user
+		[CTL_ALLOWED_USERS_MAX]; /* users of this host whose devices may send to ours */
 	uint32_t num_allowed_users;
-	bool allow_all_users; /* ... or whoever likes */
+	bool allow_all_users; /* every user of this host may */
 	char faults[256];     /* file of fault rules; "" for none */
 };
 
@@ -38,7 +39,7 @@ struct ctl_setting {
 	const char *argument;
 	const char *help;
 	bool (*parse)(struct ctl_settings *settings, const char *value);
-	const char *expects; /* for the message: "an IPv4 or IPv6 address of this machine" */
+	const char *expects; /* for messages: "an IPv4 or IPv6 address of this machine" */
 };
 
 extern const struct ctl_setting ctl_setting_table[];
@@ -46,11 +47,13 @@ extern const size_t ctl_setting_count;
 
 void ctl_settings_init(struct ctl_settings *ret);
 const struct ctl_setting *ctl_setting_find(const char *option);
-/* False: why says which setting, what it has, what it expects. name is what the person wrote: the variable or option. */
+/* False: the value is refused, and why names the setting, the value and what is expected. name: the
+ * variable or option as the user knows it. */
 bool ctl_settings_set(struct ctl_settings *settings, const struct ctl_setting *setting,
 		      const char *name, const char *value, char why[static CTL_WHY_MAX]);
 bool ctl_settings_from_env(struct ctl_settings *settings, char why[static CTL_WHY_MAX]);
-/* Do they agree with each other? Also fills devices from the addresses. */
+/* Checks that the settings fit each other, and sets devices from the addresses. False: why
+ * explains. */
 bool ctl_settings_check(struct ctl_settings *settings, char why[static CTL_WHY_MAX]);
 
 /* "127.0.0.1" or "fd00::1". */

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* What the device server and its clients share of one device, by memfd: the key table, and a page set for each slot.
+/* Memory that the device server and its clients share of one device, a memfd: the key table, and
+ * some pages for each slot.
  *
  * The server writes the header, the tables and a slot's pid; the slot's process writes the rest of its slot. In a client
  * everything but its own slot and the remote requests is mapped read-only.
  *
- * To touch memory that a key or a DM handle names: raise the slot's gauge (inside), look the key or handle up, move the
- * bytes, lower the gauge. All sequentially consistent: the server first clears the key, then looks at the gauges. */
+ * Access to memory that a key or a DM handle names: raise the slot's gauge (inside), look the key
+ * or handle up, move the bytes, lower the gauge. All sequentially consistent: the server first
+ * clears the key, then reads the gauges. */
 #ifndef RXE_CONTROL_SHARED_H
 #define RXE_CONTROL_SHARED_H
 
@@ -28,7 +30,8 @@
 #define CTL_SHARED_MAGIC 0x00306d645f657872ull /* "rxe_dm0" */
 #define CTL_SHARED_PAGE	 4096
 
-/* One queue pair as `rxe_dm show` prints it. Written by the client under its engine lock: qpn first cleared, last set. */
+/* One queue pair as `rxe_dm show` prints it. Written by the client under its engine lock: qpn first
+ * cleared, last set. */
 struct ctl_shared_qp {
 	_Atomic uint32_t qpn; /* 0: empty */
 	uint32_t type, state, pd;
@@ -36,7 +39,7 @@ struct ctl_shared_qp {
 };
 static_assert(sizeof(struct ctl_shared_qp) == 32, "shared memory layout");
 
-/* An XRC SRQ, for the XRC targets of other processes. Written as those are. */
+/* An XRC SRQ, for the XRC targets of other processes. Written in the order of ctl_shared_qp. */
 struct ctl_shared_srq {
 	_Atomic uint32_t srqn; /* 0: empty */
 	uint32_t pd, xrcd, reserved;
@@ -44,24 +47,25 @@ struct ctl_shared_srq {
 static_assert(sizeof(struct ctl_shared_srq) == 16, "shared memory layout");
 
 struct ctl_slot {
-	/* Gauge: threads between key lookup and last byte. Seen at zero after a key was cleared means nobody uses it any
-	 * more. */
+	/* Gauge: number of threads between a key lookup and the last byte moved. Zero after a key
+	 * was cleared: the process no longer uses the key. */
 	_Alignas(CTL_SHARED_PAGE) _Atomic uint32_t inside;
 	_Atomic int32_t pid; /* 0: free */
-	_Atomic uint32_t
-		epoch; /* counts the processes that had this slot; what rxe_mr.epoch is compared with */
-	_Atomic uint32_t
-		qpn_roll; /* last QPN number handed out (16 bits): outlives the process, so that the slot's next one
-				    * goes on behind it */
+	/* Counts the processes that had this slot; rxe_mr.epoch is compared with it. */
+	_Atomic uint32_t epoch;
+	/* Last QPN number given out (16 bits). Outlives the process: the slot's next process
+	 * continues after it. */
+	_Atomic uint32_t qpn_roll;
 	uint32_t num_cqs, num_srqs, num_ahs;
 	char comm[16];
 	/* For remote requests: the name of the doorbell socket, its length first. */
 	uint8_t doorbell[16];
 	/* A random number, and its address in the process: another process that reads it there has found the right process. */
 	uint64_t cookie, cookie_at;
-	uint64_t qpn_key; /* by the server: makes the order of the slot's QPNs */
-	/* Bytes of UC and UD, as emu/pace.h counts them: taken from this slot's socket by its process, and offered by its process
-	 * to each other slot's socket. Hints: what waits in a socket is what all have offered to it and it has not taken. */
+	uint64_t qpn_key; /* written by the server: determines the order of the slot's QPNs */
+	/* Bytes of UC and UD as emu/pace.h counts them: received by the process from this slot's
+	 * socket, and sent by the process to each other slot's socket. The difference is what waits
+	 * in a socket. Hints only. */
 	_Alignas(64) _Atomic uint64_t taken;
 	_Alignas(64) _Atomic uint64_t offered[RXE_MAX_SLOTS];
 	_Alignas(64) struct rxe_counters counters;
@@ -75,7 +79,7 @@ struct ctl_slot {
 	_Alignas(CTL_SHARED_PAGE) struct rxe_time_wait_table time_wait;
 };
 
-/* A handle is generation << CTL_HANDLE_BITS | index; index 0 is nobody's. */
+/* A handle is generation << CTL_HANDLE_BITS | index; index 0 is never used. */
 #define CTL_HANDLE_BITS 18
 #define CTL_MAX_OBJECTS (1u << CTL_HANDLE_BITS)
 
@@ -91,15 +95,16 @@ struct ctl_shared {
 	struct ctl_lost lost;		   /* ... */
 	struct ctl_kept_failures failures; /* ... and what befell their queue pairs */
 	struct ctl_faults faults;
-	struct gid gids[RXE_MAX_GIDS]; /* changes between two odd moments of faults.generation */
-	_Atomic uint32_t live
-		[CTL_MAX_OBJECTS]; /* by index: the handle of the object that lives there, else 0 */
+	struct gid gids[RXE_MAX_GIDS]; /* changes while faults.generation is odd */
+	/* By index: the handle of the live object, else 0. */
+	_Atomic uint32_t live[CTL_MAX_OBJECTS];
 	struct rxe_mr_table mrs;
 	struct ctl_remote_requests remote_requests; /* all may write */
 	struct ctl_slot slot[RXE_MAX_SLOTS];
 };
 
-/* Does the object still exist? For a DM: ask with the gauge raised, and its bytes stay its own until it is lowered. */
+/* True: the object exists. For a DM the caller raises the gauge first: the DM keeps its bytes until
+ * the gauge is lowered. */
 static inline bool ctl_handle_live(const struct ctl_shared *shared, uint32_t handle)
 {
 	return handle && atomic_load(&shared->live[handle & (CTL_MAX_OBJECTS - 1)]) == handle;

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
-/* The autostart: a server is born from a program without the program having had a child.
+/* Autostart: a program starts a server and never has a visible child process.
  *
- * The intermediate process has exit signal 0: no SIGCHLD is raised for it and wait(-1) does not see it, only we do, by
- * __WCLONE. Its own child, the server, loses its parent at once. Both share our memory until exec, as after vfork(): so no
- * pthread_atfork handler runs and a large program pays nothing. */
+ * The intermediate process has exit signal 0: it raises no SIGCHLD, and only a wait with __WCLONE
+ * sees it. The server is its child and is orphaned at once. Both run in the program's memory until
+ * exec, as after vfork(): no pthread_atfork handler runs, and the size of the program does not
+ * matter. */
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -28,9 +29,10 @@
 #include "lib/control/ready.h"
 #include "lib/control/start.h"
 
-#define START_PATIENCE_MS 10000 /* then look whether the server is stopped, and again */
-#define CHILD_STACK	  (64u * 1024)
-#define MAX_ARGS	  32
+/* Time to wait for a report before the server's state is checked. */
+#define START_TIMEOUT_MS 10000
+#define CHILD_STACK	 (64u * 1024)
+#define MAX_ARGS	 32
 
 extern char **environ;
 
@@ -40,7 +42,7 @@ struct launch {
 	char **envp;
 	int ready_fd;
 	pid_t pid;
-	int error; /* of exec: written by the child, in our memory */
+	int error; /* errno of exec, written by the child, which shares our memory */
 	uint8_t *stacks;
 };
 
@@ -51,7 +53,7 @@ static bool is_program(const char *path)
 	return stat(path, &st) == 0 && S_ISREG(st.st_mode) && access(path, X_OK) == 0;
 }
 
-/* The folder of the library or program that this code is part of. */
+/* Finds the folder of the library or program that contains this code. */
 static bool own_folder(char ret[static PATH_MAX])
 {
 	Dl_info info;
@@ -69,8 +71,8 @@ static bool own_folder(char ret[static PATH_MAX])
 	return true;
 }
 
-/* Where the server is, seen from libibverbs.so.1: the build tree (lib/verbs), an installation moved as a whole, the place that
- * it was built for. */
+/* Finds the rxe_dm program: RXE_DM_SERVER, then relative to libibverbs.so.1 in a build tree
+ * (lib/verbs) and in a relocated installation, then in the configured prefix. */
 static bool locate(char ret[static PATH_MAX])
 {
 	static const char *const nearby[] = { "rxe_dm", "../../rxe_dm/rxe_dm",
@@ -94,7 +96,8 @@ static bool locate(char ret[static PATH_MAX])
 	return is_program(ret);
 }
 
-/* Signals as a fresh process has them. The handlers' table is the child's own, so the program keeps its handlers. */
+/* Resets all signals. The child has a table of handlers of its own, so the program keeps its
+ * handlers. */
 static void reset_signals(void)
 {
 	struct sigaction plain = { .sa_handler = SIG_DFL };
@@ -122,12 +125,12 @@ static void take_place(int fd, int place)
 		dup2(fd, place);
 }
 
-/* On a stack that the sanitizer does not know. */
+/* Runs on a stack that the address sanitizer does not know. */
 #define NO_ASAN __attribute__((no_sanitize_address))
 
-/* Out of reach of Ctrl-C, of a signal to the program's group and of the terminal's end, but of the session still: setsid()
- * would give the server a scheduling group of its own (sched_autogroup), and Linux then lets it wait for seconds when the
- * programs of another group keep all processors busy. */
+/* Detaches the server from the terminal and the program's process group, but not from the session:
+ * setsid() would give it a scheduling group of its own (sched_autogroup), in which Linux lets it
+ * wait for seconds while programs of another group use all processors. */
 static NO_ASAN void detach(void)
 {
 	int terminal = open("/dev/tty", O_RDWR | O_NOCTTY | O_CLOEXEC);
@@ -137,7 +140,7 @@ static NO_ASAN void detach(void)
 		ioctl(terminal, TIOCNOTTY);
 }
 
-/* The server to be, on the memory of the program until exec: nothing but system calls. */
+/* Runs in the memory of the program until exec: only system calls are allowed. */
 static NO_ASAN int become_server(void *arg)
 {
 	struct launch *launch = (struct launch *)arg;
@@ -152,13 +155,13 @@ static NO_ASAN int become_server(void *arg)
 			dup2(null, fd);
 	}
 	close_from(CTL_READY_FD + 1);
-	detach(); /* now that there is a descriptor to spare */
+	detach(); /* needs a free descriptor */
 	execve(launch->path, launch->argv, launch->envp);
 	launch->error = errno;
 	_exit(127);
 }
 
-static NO_ASAN int let_go(void *arg)
+static NO_ASAN int run_intermediate(void *arg)
 {
 	struct launch *launch = (struct launch *)arg;
 
@@ -167,7 +170,7 @@ static NO_ASAN int let_go(void *arg)
 	_exit(0);
 }
 
-/* CLONE_VFORK: this thread goes on when the server runs its own program or has failed to. */
+/* CLONE_VFORK: this thread continues after the server's exec has succeeded or failed. */
 static int spawn(struct launch *launch)
 {
 	sigset_t all, before;
@@ -181,7 +184,7 @@ static int spawn(struct launch *launch)
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &before);
-	pid = clone(let_go, launch->stacks + CHILD_STACK, CLONE_VM | CLONE_VFORK, launch);
+	pid = clone(run_intermediate, launch->stacks + CHILD_STACK, CLONE_VM | CLONE_VFORK, launch);
 	if (pid < 0)
 		rc = -errno;
 	else
@@ -193,7 +196,7 @@ static int spawn(struct launch *launch)
 	return rc ? rc : -launch->error;
 }
 
-/* The program's environment without what would load others' code into the server. */
+/* Copies the environment, without variables that load code into the server. */
 static char **server_environment(void)
 {
 	size_t n = 0, kept = 0;
@@ -209,8 +212,8 @@ static char **server_environment(void)
 	return env;
 }
 
-/* One line from the server. True: it was the last, and *ret says how it went. */
-static bool heed(const char *line, int *ret, bool *said_why)
+/* Handles one line from the server. True: the last one, and *ret is the result. */
+static bool handle_line(const char *line, int *ret, bool *said_why)
 {
 	*said_why |= line[0] == CTL_READY_ERROR;
 	switch (line[0]) {
@@ -223,13 +226,14 @@ static bool heed(const char *line, int *ret, bool *said_why)
 	return false;
 }
 
-/* Slow is no failure: the machine may be busy. One that ends closes the pipe. */
+/* No report yet: a slow server is waited for, an exited one has closed the pipe. -ETIMEDOUT: the
+ * server is stopped. */
 static int explain_silence(pid_t pid)
 {
 	if (!ctl_process_is_stopped(pid)) {
 		ctl_log(CTL_LOG_NOTICE,
-			"the device server (process %d) is starting for %d s: still waiting",
-			(int)pid, START_PATIENCE_MS / 1000);
+			"the device server (process %d) has not started after %d s: still waiting",
+			(int)pid, START_TIMEOUT_MS / 1000);
 		return 0;
 	}
 	ctl_log(CTL_LOG_ERROR,
@@ -238,7 +242,7 @@ static int explain_silence(pid_t pid)
 	return -ETIMEDOUT;
 }
 
-static int await_word(int fd, pid_t pid)
+static int await_report(int fd, pid_t pid)
 {
 	struct pollfd ready = { .fd = fd, .events = POLLIN };
 	char text[2048];
@@ -250,7 +254,7 @@ static int await_word(int fd, pid_t pid)
 		char *end, *line = text;
 		ssize_t n;
 
-		rc = poll(&ready, 1, START_PATIENCE_MS);
+		rc = poll(&ready, 1, START_TIMEOUT_MS);
 		if (rc < 0 && errno == EINTR)
 			continue;
 		if (rc == 0) {
@@ -265,14 +269,14 @@ static int await_word(int fd, pid_t pid)
 		if (n <= 0) {
 			if (!said_why)
 				ctl_log(CTL_LOG_ERROR,
-					"the device server ended as soon as it was started");
+					"the device server exited at its start, without a reason");
 			return -ECONNREFUSED;
 		}
 		have += (size_t)n;
 		text[have] = '\0';
 		for (; (end = strchr(line, '\n')); line = end + 1) {
 			*end = '\0';
-			if (heed(line, &rc, &said_why))
+			if (handle_line(line, &rc, &said_why))
 				return rc;
 		}
 		have = have == sizeof(text) - 1 ? 0 : strlen(line);
@@ -287,7 +291,7 @@ static int launch_server(struct launch *launch, const char *const *args)
 
 	launch->argv[n++] = launch->path;
 	for (; args && *args && n < MAX_ARGS; args++)
-		memcpy(&launch->argv[n++], args, sizeof(*args)); /* exec does not write to them */
+		memcpy(&launch->argv[n++], args, sizeof(*args)); /* exec does not modify them */
 	launch->argv[n] = NULL;
 	launch->envp = server_environment();
 	if (!launch->envp)
@@ -305,7 +309,7 @@ static int launch_server(struct launch *launch, const char *const *args)
 		ctl_log(CTL_LOG_ERROR, "could not run the device server %s: %s", launch->path,
 			strerror(-rc));
 	else
-		rc = await_word(pipe_fds[0], launch->pid);
+		rc = await_report(pipe_fds[0], launch->pid);
 	close(pipe_fds[0]);
 	free(launch->envp);
 	return rc;

@@ -297,7 +297,7 @@ def refused(build):
         need("not an Ethernet interface", interface="lo")
         need("kernel already", "RXE_DM_ADDRESS", address=pair.address(0))
         need("RXE_DM_LINK", "RXE_DM_LINK", link="token-ring")
-        need("means nothing", "--link ethernet", link="udp")
+        need("has no use for", "--link ethernet", link="udp")
         need("RXE_DM_GATEWAY", "RXE_DM_GATEWAY", gateway="fd77::1")
         pair.call(0, "ip", "link", "set", pair.device(0), "mtu", "200")
         need("MTU of rxe_va", "ip link set rxe_va mtu")
