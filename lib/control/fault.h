@@ -8,13 +8,13 @@
 #include <stdatomic.h>
 #include <stdint.h>
 
-#include "net/link/fault/fault.h"
+#include "lib/inject/rule.h"
 
 struct ctl_fault {
 	uint32_t id; /* 0: the place is free */
 	uint32_t reserved;
 	uint64_t fired; /* sum over processes that have exited */
-	char text[FAULT_TEXT_MAX];
+	char text[INJECT_TEXT_MAX];
 };
 static_assert(sizeof(struct ctl_fault) == 272, "shared memory layout");
 

@@ -13,6 +13,7 @@
 
 #include "emu/limits.h"
 #include "lib/control/shared.h"
+#include "lib/inject/rule.h"
 #include "net/wire/gid.h"
 
 #define CTL_MAGIC      "rxe_dm\0"
@@ -145,7 +146,7 @@ enum ctl_fault_what {
 struct ctl_msg_fault {
 	uint32_t what; /* enum ctl_fault_what */
 	uint32_t id;
-	char text[FAULT_TEXT_MAX];
+	char text[INJECT_TEXT_MAX];
 };
 
 struct ctl_request {

@@ -7,7 +7,7 @@
 #include "emu/limits.h"
 #include "lib/control/shared.h"
 #include "lib/diagnose/cause.h"
-#include "net/link/fault/fault.h"
+#include "lib/inject/rule.h"
 
 #define PORT_DOWN 1u /* enum ibv_port_state */
 
@@ -32,26 +32,26 @@ static bool fired(const struct diagnosis *d, const struct rxe_qp *qp, uint32_t p
 
 /* Reads the rule at a place that has one which fired. */
 static bool fired_rule(const struct diagnosis *d, const struct rxe_qp *qp, uint32_t place,
-		       struct fault_rule *ret)
+		       struct inject_rule *ret)
 {
 	const struct ctl_fault *fault = &d->shared->faults.at[place];
-	char text[FAULT_TEXT_MAX], why[FAULT_TEXT_MAX];
+	char text[INJECT_TEXT_MAX], why[INJECT_TEXT_MAX];
 
 	if (!fault->id)
 		return false;
 	memcpy(text, fault->text, sizeof(text));
 	text[sizeof(text) - 1] = '\0';
-	return fault_rule_parse(ret, text, why) && fired(d, qp, place);
+	return inject_rule_parse(ret, text, why) && fired(d, qp, place);
 }
 
 uint32_t rule_sending_nak(const struct diagnosis *d, const struct rxe_qp *qp, uint8_t syndrome)
 {
 	for (uint32_t place = 0; place < FAULT_MAX_RULES; place++) {
-		struct fault_rule rule;
+		struct inject_rule rule;
 
 		if (!fired_rule(d, qp, place, &rule))
 			continue;
-		if ((rule.action == FAULT_NAK && rule.syndrome == syndrome) ||
+		if ((rule.action == FAULT_NAK && rule.packet.syndrome == syndrome) ||
 		    (rule.action == FAULT_RNR_NAK && syndrome == FAULT_SYNDROME_RNR))
 			return d->shared->faults.at[place].id;
 	}
@@ -61,9 +61,9 @@ uint32_t rule_sending_nak(const struct diagnosis *d, const struct rxe_qp *qp, ui
 bool rules_disturb_packets(const struct diagnosis *d, const struct rxe_qp *qp)
 {
 	for (uint32_t place = 0; place < FAULT_MAX_RULES; place++) {
-		struct fault_rule rule;
+		struct inject_rule rule;
 
-		if (fired_rule(d, qp, place, &rule) && rule.action < FAULT_PACKET_ACTIONS &&
+		if (fired_rule(d, qp, place, &rule) && rule.action < FAULT_ACTIONS &&
 		    rule.action != FAULT_DUPLICATE)
 			return true;
 	}

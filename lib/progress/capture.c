@@ -6,6 +6,7 @@
 #include "emu/engine.h"
 #include "emu/qp.h"
 #include "lib/control/client.h"
+#include "lib/inject/rule.h"
 #include "lib/progress/link.h"
 #include "lib/progress/log.h"
 #include "lib/progress/packet_qp.h"
@@ -71,7 +72,8 @@ void device_link_capture(struct progress *progress, int fd)
 		close(fd);
 }
 
-void device_link_fault(struct device_link *link, const struct fault_firing *firing)
+void device_link_fault(struct device_link *link, const struct fault_firing *firing,
+		       const struct inject_rule *rule)
 {
 	char note[CAPTURE_NOTE_MAX];
 	int len;
@@ -79,6 +81,6 @@ void device_link_fault(struct device_link *link, const struct fault_firing *firi
 	if (!link->recorder)
 		return;
 	len = snprintf(note, sizeof(note), "fault %u: ", firing->id);
-	(void)fault_rule_format(note + len, sizeof(note) - (size_t)len, firing->rule);
+	(void)inject_rule_format(note + len, sizeof(note) - (size_t)len, rule);
 	recorder_fault(link->recorder, firing, note);
 }

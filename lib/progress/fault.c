@@ -2,6 +2,7 @@
 /* Gives the fault link the device's rules and its queue pairs, and decides about completions. */
 #include "lib/progress/fault.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,6 +11,7 @@
 #include "emu/cq.h"
 #include "emu/engine.h"
 #include "emu/qp.h"
+#include "lib/inject/rule.h"
 #include "lib/progress/link.h"
 #include "lib/progress/log.h"
 #include "lib/progress/packet_qp.h"
@@ -21,13 +23,13 @@
 #include "net/wire/opcode.h"
 #include "net/wire/packet.h"
 
-void faults_copy_rules(const struct ctl_faults *from, struct fault_rules *rules,
+void faults_copy_rules(const struct ctl_faults *from, struct inject_rules *rules,
 		       uint32_t place[FAULT_MAX_RULES])
 {
 	memset(rules, 0, sizeof(*rules));
 	for (uint32_t id = 0;;) {
 		uint32_t next = FAULT_MAX_RULES;
-		char text[FAULT_TEXT_MAX], why[FAULT_TEXT_MAX];
+		char text[INJECT_TEXT_MAX], why[INJECT_TEXT_MAX];
 
 		for (uint32_t i = 0; i < FAULT_MAX_RULES; i++) {
 			if (from->at[i].id > id &&
@@ -39,7 +41,7 @@ void faults_copy_rules(const struct ctl_faults *from, struct fault_rules *rules,
 		id = from->at[next].id;
 		memcpy(text, from->at[next].text, sizeof(text));
 		text[sizeof(text) - 1] = '\0';
-		if (!fault_rule_parse(&rules->rule[rules->n], text, why))
+		if (!inject_rule_parse(&rules->rule[rules->n], text, why))
 			continue; /* half of a change */
 		rules->id[rules->n] = id;
 		place[rules->n++] = next;
@@ -81,26 +83,29 @@ void faults_count(struct progress *progress, uint32_t place, uint32_t id)
 	atomic_fetch_add_explicit(&count->fired, 1, memory_order_relaxed);
 }
 
-static void count(const struct faults *faults, uint32_t id)
+/* The place of the rule with this number. */
+static uint32_t find_rule(const struct inject_rules *rules, uint32_t id)
 {
-	const struct fault_rules *rules = fault_link_rules(faults->link);
+	uint32_t i = 0;
 
-	for (uint32_t i = 0; i < rules->n; i++)
-		if (rules->id[i] == id)
-			faults_count(faults->progress, faults->place[i], id);
+	while (i < rules->n && rules->id[i] != id)
+		i++;
+	assert(i < rules->n);
+	return i;
 }
 
 static void fired(void *arg, const struct fault_firing *firing)
 {
 	const struct faults *faults = arg;
 	const struct fault_packet *packet = &firing->packet;
+	const uint32_t at = find_rule(faults->rules, firing->id);
 
-	count(faults, firing->id);
-	device_link_fault(&faults->progress->link, firing);
+	faults_count(faults->progress, faults->place[at], firing->id);
+	device_link_fault(&faults->progress->link, firing, &faults->rules->rule[at]);
 	/* +N: so many PSNs behind the connection's first; #N: by order of creation. Both are the same in the next run. */
 	rxe_log(RXE_LOG_INFO,
 		"fault %u: %s %s_%s psn %u (+%u) of QP 0x%06x (#%d) %s QP 0x%06x, attempt %u",
-		firing->id, fault_action_str(firing->rule->action),
+		firing->id, inject_action_str(firing->rule->action),
 		wire_service_str(packet->opcode), wire_op_str(packet->opcode), packet->psn,
 		(packet->psn - packet->first_psn) & PSN_MASK, packet->qpn, (int)packet->qp_index,
 		packet->dir == FAULT_OUT ? "to" : "from", packet->peer_qpn, firing->attempt);
@@ -133,6 +138,8 @@ static void close_link(struct faults *faults)
 {
 	fault_link_close(faults->link);
 	fault_counters_free(faults->completions);
+	free(faults->rules);
+	faults->rules = NULL;
 	faults->link = NULL;
 	faults->completions = NULL;
 }
@@ -147,7 +154,8 @@ static void open_link(struct faults *faults)
 	faults->reported = (struct fault_link_stats){ 0 };
 	faults->link = fault_link_open(&cfg, faults->progress->link.phy);
 	faults->completions = fault_counters_new();
-	if (faults->link && faults->completions)
+	faults->rules = calloc(1, sizeof(*faults->rules));
+	if (faults->link && faults->completions && faults->rules)
 		return;
 	close_link(faults);
 	rxe_log(RXE_LOG_WARNING,
@@ -164,10 +172,10 @@ static bool has_rules(const struct ctl_faults *faults)
 	return false;
 }
 
-static bool has_completions(const struct fault_rules *rules)
+static bool has_completions(const struct inject_rules *rules)
 {
 	for (uint32_t i = 0; i < rules->n; i++)
-		if (rules->rule[i].action == FAULT_COMPLETION)
+		if (rules->rule[i].action == INJECT_COMPLETION)
 			return true;
 	return false;
 }
@@ -176,25 +184,25 @@ uint32_t faults_completing(void *host, const struct rxe_qp *qp, bool is_recv)
 {
 	struct progress *progress = host;
 	struct faults *faults = &progress->link.faults;
-	const struct fault_completion completion = {
+	const struct inject_completion completion = {
 		.qpn = qp->qpn,
 		.qp_index = qp->order,
-		.side = is_recv ? FAULT_RECV : FAULT_SEND,
+		.side = is_recv ? INJECT_RECV : INJECT_SEND,
 	};
-	struct fault_rules *rules;
+	const struct inject_rules *rules;
 	uint32_t nth;
 	int at;
 
 	if (!faults->link)
 		return RXE_WC_SUCCESS;
-	rules = fault_link_rules(faults->link);
-	at = fault_decide_completion(rules, faults->completions, &completion, &nth);
+	rules = faults->rules;
+	at = inject_decide_completion(rules, faults->completions, &completion, &nth);
 	if (at < 0)
 		return RXE_WC_SUCCESS;
 	faults_count(progress, faults->place[at], rules->id[at]);
 	rxe_log(RXE_LOG_INFO, "fault %u: %s completion %u of QP 0x%06x (#%u) ends with %s",
 		rules->id[at], is_recv ? "receive" : "send", nth, qp->qpn, qp->order,
-		fault_status_str(rules->rule[at].status));
+		inject_status_str(rules->rule[at].status));
 	return rules->rule[at].status;
 }
 
@@ -208,8 +216,10 @@ static void take_over(struct faults *faults)
 		return;
 	if (!faults->link && has_rules(from))
 		open_link(faults);
-	if (faults->link)
-		faults_copy_rules(from, fault_link_rules(faults->link), faults->place);
+	if (faults->link) {
+		faults_copy_rules(from, faults->rules, faults->place);
+		inject_packet_rules(fault_link_rules(faults->link), faults->rules);
+	}
 	if (atomic_load(&from->generation) == before)
 		faults->generation = before;
 }
@@ -219,12 +229,12 @@ void faults_follow(struct faults *faults)
 	const struct fault_link *had = faults->link;
 
 	take_over(faults);
-	if (faults->link && fault_link_is_idle(faults->link) &&
+	if (faults->link && faults->rules->n == 0 && fault_link_is_idle(faults->link) &&
 	    atomic_load(faults->now) == faults->generation)
 		close_link(faults);
 	if (faults->progress->engine)
 		faults->progress->engine->completions_asked =
-			faults->link && has_completions(fault_link_rules(faults->link));
+			faults->link && has_completions(faults->rules);
 	if (faults->link != had)
 		device_link_stack(&faults->progress->link);
 }

@@ -9,6 +9,7 @@
 #include <stdint.h>
 
 #include "lib/control/fault.h"
+#include "lib/inject/rule.h"
 #include "net/link/fault/link.h"
 
 struct progress;
@@ -19,8 +20,9 @@ struct faults {
 	const _Atomic uint32_t *now;	    /* the generation of the rules */
 	uint32_t generation;		    /* the one that link has */
 	struct fault_link *link;	    /* NULL: no rules, and nothing waits */
+	struct inject_rules *rules;	    /* NULL: none */
 	struct fault_counters *completions; /* counted */
-	/* In shared memory, of each rule of the link. */
+	/* In shared memory, of each of the rules. */
 	uint32_t place[FAULT_MAX_RULES];
 	struct fault_link_stats reported; /* of the link, so much is in the slot's counters */
 };
@@ -29,7 +31,7 @@ void faults_open(struct faults *faults, struct progress *progress);
 void faults_close(struct faults *faults);
 
 /* Copies the rules as they stand, oldest first, and the place of each in shared memory. */
-void faults_copy_rules(const struct ctl_faults *from, struct fault_rules *rules,
+void faults_copy_rules(const struct ctl_faults *from, struct inject_rules *rules,
 		       uint32_t place[FAULT_MAX_RULES]);
 /* Counts that the rule at this place has fired. */
 void faults_count(struct progress *progress, uint32_t place, uint32_t id);

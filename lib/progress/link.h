@@ -37,8 +37,9 @@ void device_link_stack(struct device_link *link);
 
 /* A capture has begun, with the descriptor of its rings (closed here), or the last one has ended (-1). Takes the engine lock. */
 void device_link_capture(struct progress *progress, int fd);
-/* For lib/progress/fault.c: a rule was carried out. */
-void device_link_fault(struct device_link *link, const struct fault_firing *firing);
+/* For lib/progress/fault.c: this rule was carried out. */
+void device_link_fault(struct device_link *link, const struct fault_firing *firing,
+		       const struct inject_rule *rule);
 
 /* As link_send and link_receive, after a look at the fault rules. */
 int device_link_send(struct device_link *link, const struct wire_train *trains, size_t n);

@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "emu/limits.h"
+#include "lib/inject/verb.h"
 #include "lib/progress/progress.h"
 #include "lib/verbs/context.h"
 #include "lib/verbs/destroy.h"
@@ -84,7 +85,7 @@ fail:
 
 int ibv_destroy_ah(struct ibv_ah *ah)
 {
-	int err = vb_destroy_check(ah, VB_KIND_AH, FAULT_VERB_destroy_ah);
+	int err = vb_destroy_check(ah, VB_KIND_AH, INJECT_VERB_destroy_ah);
 
 	if (!err)
 		err = vb_destroy_take(ah, VB_KIND_AH, NULL, 0);

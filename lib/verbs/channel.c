@@ -11,6 +11,7 @@
 #include <utlist.h>
 
 #include "lib/control/cancel.h"
+#include "lib/inject/verb.h"
 #include "lib/progress/eventfd.h"
 #include "lib/progress/progress.h"
 #include "lib/verbs/context.h"
@@ -54,7 +55,7 @@ struct ibv_comp_channel *ibv_create_comp_channel(struct ibv_context *context)
 int ibv_destroy_comp_channel(struct ibv_comp_channel *base)
 {
 	NO_CANCEL;
-	int err = vb_destroy_check(base, VB_KIND_CHANNEL, FAULT_VERB_destroy_comp_channel);
+	int err = vb_destroy_check(base, VB_KIND_CHANNEL, INJECT_VERB_destroy_comp_channel);
 	struct vb_channel *channel = vb_channel(base);
 
 	if (!err && __atomic_load_n(&base->refcnt, __ATOMIC_ACQUIRE))

@@ -15,6 +15,7 @@
 
 #include "lib/abi/refuse.h"
 #include "lib/control/cancel.h"
+#include "lib/inject/verb.h"
 #include "lib/progress/log.h"
 #include "lib/progress/progress.h"
 #include "lib/verbs/async.h"
@@ -144,7 +145,7 @@ static void fill(struct vb_context *ctx)
 }
 
 /* Completes a context of an attached device, with ctx->ctl open. 0 or a negative errno. */
-static int finish(struct vb_context *ctx, enum fault_verb verb)
+static int finish(struct vb_context *ctx, enum inject_verb verb)
 {
 	struct ibv_context *base = &ctx->verbs.base.context;
 	int err;
@@ -187,7 +188,7 @@ struct ibv_context *ibv_open_device(struct ibv_device *device)
 	err = ctl_open(dev->client, dev->info.index, &ctx->ctl);
 	if (err)
 		goto no_open;
-	err = finish(ctx, FAULT_VERB_open_device);
+	err = finish(ctx, INJECT_VERB_open_device);
 	if (err)
 		goto no_finish;
 	return &ctx->verbs.base.context;
@@ -251,7 +252,7 @@ struct ibv_context *ibv_import_device(int cmd_fd)
 	err = ctx->dev ? attach(ctx->dev) : -ENODEV;
 	if (err)
 		goto no_attach;
-	err = finish(ctx, FAULT_VERB_import_device);
+	err = finish(ctx, INJECT_VERB_import_device);
 	if (err)
 		goto no_finish;
 	own_import_fd(ctx, client, cmd_fd);

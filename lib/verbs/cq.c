@@ -12,6 +12,7 @@
 
 #include "emu/engine.h"
 #include "emu/limits.h"
+#include "lib/inject/verb.h"
 #include "lib/progress/progress.h"
 #include "lib/verbs/async.h"
 #include "lib/verbs/channel.h"
@@ -299,7 +300,7 @@ int ibv_resize_cq(struct ibv_cq *base, int cqe)
 
 int ibv_destroy_cq(struct ibv_cq *base)
 {
-	int err = vb_destroy_check(base, VB_KIND_CQ, FAULT_VERB_destroy_cq);
+	int err = vb_destroy_check(base, VB_KIND_CQ, INJECT_VERB_destroy_cq);
 	struct vb_cq *cq = vb_cq(base);
 
 	if (!err && atomic_load(&cq->users))

@@ -7,6 +7,7 @@
 #include <stdbool.h>
 
 #include "lib/abi/newer.h"
+#include "lib/inject/verb.h"
 #include "lib/verbs/context.h"
 #include "lib/verbs/gate.h"
 #include "lib/verbs/live.h"
@@ -29,7 +30,7 @@ static bool may_follow(const void *object, enum vb_kind kind)
 	       (!(1u << kind & IN_SERVER) || vb_is_context(context_of(object)));
 }
 
-int vb_destroy_check(const void *object, enum vb_kind kind, enum fault_verb verb)
+int vb_destroy_check(const void *object, enum vb_kind kind, enum inject_verb verb)
 {
 	if (!may_follow(object, kind))
 		return EINVAL;
@@ -38,7 +39,7 @@ int vb_destroy_check(const void *object, enum vb_kind kind, enum fault_verb verb
 
 int vb_destroy_check_unnamed(const void *object, enum vb_kind kind)
 {
-	return may_follow(object, kind) ? vb_gate_dead(context_of(object), FAULT_VERB_DESTROY)
+	return may_follow(object, kind) ? vb_gate_dead(context_of(object), INJECT_VERB_DESTROY)
 					: EINVAL;
 }
 

@@ -6,8 +6,8 @@
 
 #include <stdint.h>
 
+#include "lib/inject/verb.h"
 #include "lib/verbs/live.h"
-#include "net/link/fault/verb.h"
 
 struct ctl_client;
 struct ctl_context;
@@ -18,7 +18,7 @@ typedef int vb_destroy_call(struct ctl_client *client, const struct ctl_context 
 
 /* May the verb destroy this object? 0, EINVAL (no live object of the kind), or the errno that a
  * fault rule injects. */
-int vb_destroy_check(const void *object, enum vb_kind kind, enum fault_verb verb);
+int vb_destroy_check(const void *object, enum vb_kind kind, enum inject_verb verb);
 /* The same for libmlx5's verbs, which no fault rule names. 0, EINVAL, or EIO: dead context. */
 int vb_destroy_check_unnamed(const void *object, enum vb_kind kind);
 /* Removes the object from the live ones and destroys it in the server: with call, unless that is

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 
 #include "lib/control/client.h"
+#include "lib/inject/verb.h"
 #include "lib/progress/memory.h"
 #include "lib/verbs/context.h"
 #include "lib/verbs/destroy.h"
@@ -138,7 +139,7 @@ static struct ibv_dm *alloc_dm(struct ibv_context *context, struct ibv_alloc_dm_
 
 static int free_dm(struct ibv_dm *base)
 {
-	int err = vb_destroy_check(base, VB_KIND_DM, FAULT_VERB_free_dm);
+	int err = vb_destroy_check(base, VB_KIND_DM, INJECT_VERB_free_dm);
 
 	if (!err)
 		err = vb_destroy_take(base, VB_KIND_DM, ctl_free_dm, vb_dm(base)->newer.handle);

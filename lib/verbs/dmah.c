@@ -12,6 +12,7 @@
 #include "emu/container_of.h"
 #include "lib/abi/newer.h"
 #include "lib/control/client.h"
+#include "lib/inject/verb.h"
 #include "lib/verbs/context.h"
 #include "lib/verbs/destroy.h"
 #include "lib/verbs/error.h"
@@ -104,7 +105,7 @@ no_handle:
 
 static int dealloc_dmah(struct ibv_dmah *base)
 {
-	int err = vb_destroy_check(base, VB_KIND_DMAH, FAULT_VERB_dealloc_dmah);
+	int err = vb_destroy_check(base, VB_KIND_DMAH, INJECT_VERB_dealloc_dmah);
 	struct vb_dmah *dmah = container_of(base, struct vb_dmah, base);
 
 	if (!err)

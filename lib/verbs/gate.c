@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "lib/control/client.h"
+#include "lib/inject/rule.h"
 #include "lib/progress/fault.h"
 #include "lib/progress/log.h"
 #include "lib/verbs/context.h"
@@ -21,11 +22,11 @@
 
 struct vb_gate_rules {
 	uint32_t generation; /* of the fault rules when they were copied */
-	struct fault_rules rules;
+	struct inject_rules rules;
 	uint32_t place[FAULT_MAX_RULES]; /* index of each rule in shared memory */
 	/* By place: the rule that is counted there, and its calls by verb. */
 	uint32_t id[FAULT_MAX_RULES];
-	uint32_t calls[FAULT_MAX_RULES][FAULT_VERBS];
+	uint32_t calls[FAULT_MAX_RULES][INJECT_VERBS];
 };
 
 static const struct ctl_faults *faults(const struct vb_device *dev)
@@ -65,10 +66,10 @@ struct vb_gate *vb_gate_of(struct ibv_context *context)
 	return &vb_device(context)->gate;
 }
 
-static bool has_verbs(const struct fault_rules *rules)
+static bool has_verbs(const struct inject_rules *rules)
 {
 	for (uint32_t i = 0; i < rules->n; i++)
-		if (rules->rule[i].action == FAULT_VERB)
+		if (rules->rule[i].action == INJECT_VERB)
 			return true;
 	return false;
 }
@@ -94,27 +95,27 @@ static void refresh(struct vb_device *dev)
 }
 
 /* Counts the call for each rule that names the verb. The errno of the first that fires, or 0. */
-static int decide(struct vb_device *dev, struct vb_gate_rules *verbs, enum fault_verb verb)
+static int decide(struct vb_device *dev, struct vb_gate_rules *verbs, enum inject_verb verb)
 {
 	int err = 0;
 
 	for (uint32_t i = 0; i < verbs->rules.n; i++) {
-		const struct fault_rule *rule = &verbs->rules.rule[i];
+		const struct inject_rule *rule = &verbs->rules.rule[i];
 		const uint32_t id = verbs->rules.id[i], place = verbs->place[i];
 		uint32_t nth;
 
-		if (!fault_selects_verb(rule, verb))
+		if (!inject_selects_verb(rule, verb))
 			continue;
 		if (verbs->id[place] != id)
 			memset(verbs->calls[place], 0, sizeof(verbs->calls[place]));
 		verbs->id[place] = id;
 		nth = ++verbs->calls[place][verb];
-		if (err || !fault_fires_verb(rule, id, verb, nth))
+		if (err || !inject_fires_verb(rule, id, verb, nth))
 			continue;
 		err = rule->error;
 		faults_count(&dev->progress, place, id);
 		rxe_log(RXE_LOG_INFO, "fault %u: call %u of %s fails: %s", id, nth,
-			fault_verb_str(verb), strerror(err));
+			inject_verb_str(verb), strerror(err));
 	}
 	return err;
 }
@@ -125,26 +126,26 @@ static bool may_destroy(void)
 	return secure_getenv("RDMAV_ALLOW_DISASSOC_DESTROY") != NULL;
 }
 
-static bool is_dead(const struct vb_context *ctx, enum fault_verb_kind kind)
+static bool is_dead(const struct vb_context *ctx, enum inject_verb_kind kind)
 {
 	if (atomic_load(&faults(ctx->dev)->fatal) == ctx->fatal)
 		return false;
 	switch (kind) {
-	case FAULT_VERB_COMMAND: return true;
-	case FAULT_VERB_DESTROY: return !may_destroy();
-	case FAULT_VERB_LOCAL: return false;
+	case INJECT_VERB_COMMAND: return true;
+	case INJECT_VERB_DESTROY: return !may_destroy();
+	case INJECT_VERB_LOCAL: return false;
 	}
 	return false;
 }
 
-int vb_gate_dead(struct ibv_context *context, enum fault_verb_kind kind)
+int vb_gate_dead(struct ibv_context *context, enum inject_verb_kind kind)
 {
 	const struct vb_context *ctx = vb_context(context);
 
 	return !ctx->closing && is_dead(ctx, kind) ? EIO : 0;
 }
 
-bool vb_gate_refuses(struct ibv_context *context, enum fault_verb verb)
+bool vb_gate_refuses(struct ibv_context *context, enum inject_verb verb)
 {
 	struct vb_context *ctx = vb_context(context);
 	struct vb_gate *gate = &ctx->dev->gate;
@@ -154,7 +155,7 @@ bool vb_gate_refuses(struct ibv_context *context, enum fault_verb verb)
 		return false;
 	pthread_mutex_lock(&gate->lock);
 	refresh(ctx->dev);
-	if (is_dead(ctx, fault_verb_kind(verb)))
+	if (is_dead(ctx, inject_verb_kind(verb)))
 		err = EIO;
 	else if (gate->rules)
 		err = decide(ctx->dev, gate->rules, verb);

@@ -12,7 +12,7 @@
 #include <stdint.h>
 
 #include "lib/abi/newer.h"
-#include "net/link/fault/verb.h"
+#include "lib/inject/verb.h"
 
 struct vb_device;
 struct vb_gate_rules;
@@ -35,14 +35,14 @@ void vb_gate_attached(struct vb_device *dev);
 void vb_gate_forked(struct vb_device *dev);
 
 /* The slow path: reads the rules and counts the call. True: the call fails, and errno is set. */
-bool vb_gate_refuses(struct ibv_context *context, enum fault_verb verb);
+bool vb_gate_refuses(struct ibv_context *context, enum inject_verb verb);
 struct vb_gate *vb_gate_of(struct ibv_context *context);
 /* For calls of libmlx5, which have no name in fault rules: EIO once the context is dead, else 0. */
-int vb_gate_dead(struct ibv_context *context, enum fault_verb_kind kind);
+int vb_gate_dead(struct ibv_context *context, enum inject_verb_kind kind);
 
 /* True: this call fails, and errno is set. The verb is named without its prefix ibv_. */
-#define vb_verb_fails(context, verb) vb_gate_fails(context, FAULT_VERB_##verb)
-static inline bool vb_gate_fails(struct ibv_context *context, enum fault_verb verb)
+#define vb_verb_fails(context, verb) vb_gate_fails(context, INJECT_VERB_##verb)
+static inline bool vb_gate_fails(struct ibv_context *context, enum inject_verb verb)
 {
 	const struct vb_gate *gate = vb_gate_of(context);
 

@@ -9,6 +9,7 @@
 
 #include "emu/limits.h"
 #include "lib/control/client.h"
+#include "lib/inject/verb.h"
 #include "lib/progress/memory.h"
 #include "lib/progress/progress.h"
 #include "lib/verbs/buf.h"
@@ -379,7 +380,7 @@ int ibv_rereg_mr(struct ibv_mr *base, int flags, struct ibv_pd *pd, void *addr, 
  * region. */
 int ibv_dereg_mr(struct ibv_mr *base)
 {
-	int err = vb_destroy_check(base, VB_KIND_MR, FAULT_VERB_dereg_mr);
+	int err = vb_destroy_check(base, VB_KIND_MR, INJECT_VERB_dereg_mr);
 	struct vb_mr *mr = vb_mr(base);
 
 	if (!err)

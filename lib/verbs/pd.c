@@ -9,6 +9,7 @@
 #include <stdlib.h>
 
 #include "lib/control/client.h"
+#include "lib/inject/verb.h"
 #include "lib/verbs/context.h"
 #include "lib/verbs/destroy.h"
 #include "lib/verbs/error.h"
@@ -126,7 +127,7 @@ static void release_parent(struct vb_pd *pd)
 /* ibv_alloc_pd(3). EINVAL: no live domain. EBUSY: an object of any process uses the domain. */
 int ibv_dealloc_pd(struct ibv_pd *base)
 {
-	int err = vb_destroy_check(base, VB_KIND_PD, FAULT_VERB_dealloc_pd);
+	int err = vb_destroy_check(base, VB_KIND_PD, INJECT_VERB_dealloc_pd);
 	struct vb_pd *pd = vb_pd(base);
 
 	if (!err && atomic_load(&pd->users))
@@ -163,7 +164,7 @@ static struct ibv_td *alloc_td(struct ibv_context *context, struct ibv_td_init_a
 
 static int dealloc_td(struct ibv_td *base)
 {
-	int err = vb_destroy_check(base, VB_KIND_TD, FAULT_VERB_dealloc_td);
+	int err = vb_destroy_check(base, VB_KIND_TD, INJECT_VERB_dealloc_td);
 	struct vb_td *td = vb_td(base);
 
 	if (!err && atomic_load(&td->users))

@@ -15,6 +15,7 @@
 #include "emu/queue.h"
 #include "lib/abi/newer.h"
 #include "lib/control/client.h"
+#include "lib/inject/verb.h"
 #include "lib/progress/progress.h"
 #include "lib/verbs/async.h"
 #include "lib/verbs/context.h"
@@ -396,7 +397,7 @@ static int leave_engine(struct vb_qp *qp)
 
 int ibv_destroy_qp(struct ibv_qp *base)
 {
-	int err = vb_destroy_check(base, VB_KIND_QP, FAULT_VERB_destroy_qp);
+	int err = vb_destroy_check(base, VB_KIND_QP, INJECT_VERB_destroy_qp);
 	struct vb_qp *qp = vb_qp(base);
 
 	if (!err)

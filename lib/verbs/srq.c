@@ -12,6 +12,7 @@
 #include "emu/engine.h"
 #include "emu/limits.h"
 #include "emu/queue.h"
+#include "lib/inject/verb.h"
 #include "lib/progress/progress.h"
 #include "lib/progress/remote_srq.h"
 #include "lib/verbs/async.h"
@@ -218,7 +219,7 @@ int ibv_query_srq(struct ibv_srq *base, struct ibv_srq_attr *attr)
 
 int ibv_destroy_srq(struct ibv_srq *base)
 {
-	int err = vb_destroy_check(base, VB_KIND_SRQ, FAULT_VERB_destroy_srq);
+	int err = vb_destroy_check(base, VB_KIND_SRQ, INJECT_VERB_destroy_srq);
 	struct vb_srq *srq = vb_srq(base);
 
 	if (!err && atomic_load(&srq->users))

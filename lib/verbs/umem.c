@@ -13,6 +13,7 @@
 #include "lib/abi/newer.h"
 #include "lib/control/client.h"
 #include "lib/control/protocol.h"
+#include "lib/inject/verb.h"
 #include "lib/progress/memory.h"
 #include "lib/progress/progress.h"
 #include "lib/verbs/context.h"
@@ -45,7 +46,7 @@ static int admit_command(struct ibv_context *context)
 {
 	const int err = admit(context);
 
-	return err ? err : vb_gate_dead(context, FAULT_VERB_COMMAND);
+	return err ? err : vb_gate_dead(context, INJECT_VERB_COMMAND);
 }
 
 static int pd_number(const struct ibv_pd *pd, uint32_t *ret_pdn)

@@ -10,6 +10,7 @@
 
 #include "lib/control/client.h"
 #include "lib/control/protocol.h"
+#include "lib/inject/verb.h"
 #include "lib/progress/log.h"
 #include "lib/verbs/context.h"
 #include "lib/verbs/destroy.h"
@@ -86,7 +87,7 @@ no_handle:
 
 int vb_xrcd_close(struct ibv_xrcd *base)
 {
-	int err = vb_destroy_check(base, VB_KIND_XRCD, FAULT_VERB_close_xrcd);
+	int err = vb_destroy_check(base, VB_KIND_XRCD, INJECT_VERB_close_xrcd);
 	struct vb_xrcd *xrcd = vb_xrcd(base);
 
 	if (!err && atomic_load(&xrcd->users))

@@ -8,6 +8,7 @@
 #include <sys/mman.h>
 
 #include "lib/control/connection.h"
+#include "lib/inject/rule.h"
 #include "rxe_dm/command/command.h"
 #include "rxe_dm/command/view.h"
 
@@ -27,18 +28,18 @@ static int failed(const char *what, int rc)
 }
 
 /* The words of the command line are one rule, however the shell cut them. */
-static bool join_words(const struct asked *asked, char ret[FAULT_TEXT_MAX])
+static bool join_words(const struct asked *asked, char ret[INJECT_TEXT_MAX])
 {
 	size_t at = 0;
 
 	for (int i = 0; i < asked->num_words; i++) {
-		const int len = snprintf(ret + at, FAULT_TEXT_MAX - at, "%s%s", i ? " " : "",
+		const int len = snprintf(ret + at, INJECT_TEXT_MAX - at, "%s%s", i ? " " : "",
 					 asked->words[i]);
 
 		at += (size_t)len;
-		if (at >= FAULT_TEXT_MAX) {
+		if (at >= INJECT_TEXT_MAX) {
 			fprintf(stderr, "rxe_dm: a rule has at most %d characters\n",
-				FAULT_TEXT_MAX - 1);
+				INJECT_TEXT_MAX - 1);
 			return false;
 		}
 	}
@@ -48,8 +49,8 @@ static bool join_words(const struct asked *asked, char ret[FAULT_TEXT_MAX])
 /* Looked at before a server is started for it. */
 static bool rule_is_good(const struct asked *asked)
 {
-	char text[FAULT_TEXT_MAX], why[FAULT_TEXT_MAX];
-	struct fault_rule rule;
+	char text[INJECT_TEXT_MAX], why[INJECT_TEXT_MAX];
+	struct inject_rule rule;
 
 	if (asked->num_words == 0) {
 		fprintf(stderr, "rxe_dm: fault add which rule? For example: rxe_dm fault add drop "
@@ -67,7 +68,7 @@ static bool rule_is_good(const struct asked *asked)
 	}
 	if (!join_words(asked, text))
 		return false;
-	if (!fault_rule_parse(&rule, text, why)) {
+	if (!inject_rule_parse(&rule, text, why)) {
 		fprintf(stderr, "rxe_dm: %s\n", why);
 		return false;
 	}

@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "net/link/fault/fault.h"
+#include "lib/inject/rule.h"
 #include "net/wire/opcode.h"
 #include "rxe_dm/command/command.h"
 
@@ -25,12 +25,11 @@ static void put_name(struct paragraph *p, const char *name)
 
 static void print_actions(void)
 {
-	struct fault_word_help word;
+	struct inject_word_help word;
 
-	for (uint32_t action = 0; action < FAULT_ACTIONS; action++) {
-		printf("  %-14s %s\n", fault_action_str((enum fault_action)action),
-		       fault_action_help((enum fault_action)action));
-		for (uint32_t i = 0; fault_word_help(&word, i); i++) {
+	for (uint32_t action = 0; action < INJECT_ACTIONS; action++) {
+		printf("  %-14s %s\n", inject_action_str(action), inject_action_help(action));
+		for (uint32_t i = 0; inject_word_help(&word, i); i++) {
 			if (!word.selects && word.actions >> action & 1)
 				printf("      %s=%*s%s\n", word.key, 10 - (int)strlen(word.key), "",
 				       word.expects);
@@ -41,15 +40,15 @@ static void print_actions(void)
 /* Those of packets, and which of them completions and verbs have too. */
 static void print_selectors(void)
 {
-	struct fault_word_help word;
+	struct inject_word_help word;
 
-	for (uint32_t i = 0; fault_word_help(&word, i); i++) {
+	for (uint32_t i = 0; inject_word_help(&word, i); i++) {
 		if (!word.selects)
 			continue;
 		printf("  %s=%*s%s%s\n", word.key, 13 - (int)strlen(word.key), "", word.expects,
-		       word.actions >> FAULT_VERB & 1	      ? " (completions and verbs too)"
-		       : word.actions >> FAULT_COMPLETION & 1 ? " (completions too)"
-							      : "");
+		       word.actions >> INJECT_VERB & 1	       ? " (completions and verbs too)"
+		       : word.actions >> INJECT_COMPLETION & 1 ? " (completions too)"
+							       : "");
 	}
 }
 
@@ -75,8 +74,8 @@ static void print_verbs(void)
 {
 	struct paragraph p = { 0 };
 
-	for (uint32_t verb = 0; verb < FAULT_VERBS; verb++)
-		put_name(&p, fault_verb_str((enum fault_verb)verb));
+	for (uint32_t verb = 0; verb < INJECT_VERBS; verb++)
+		put_name(&p, inject_verb_str((enum inject_verb)verb));
 	printf("\n");
 }
 

@@ -8,8 +8,8 @@
 #include <time.h>
 
 #include "lib/control/settings.h"
+#include "lib/inject/rule.h"
 #include "net/link/clock.h"
-#include "net/link/fault/fault.h"
 #include "net/wire/headers.h"
 #include "net/wire/opcode.h"
 #include "rxe_dm/command/view.h"
@@ -56,7 +56,7 @@ size_t view_failures(const struct view_device *device,
 /* Every status: a rule can ask for those too that the engine itself never gives. */
 const char *view_wc_status(uint32_t status)
 {
-	const char *name = fault_status_str(status);
+	const char *name = inject_status_str(status);
 
 	if (status == IBV_WC_SUCCESS)
 		return "-";

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "lib/control/log.h"
+#include "lib/inject/rule.h"
 #include "net/link/clock.h"
 #include "rxe_dm/server/conn.h"
 #include "rxe_dm/server/device.h"
@@ -18,7 +19,7 @@
 #define FILE_MAX 65536
 
 /* Returns the rule's number, or 0: all places are taken. */
-static uint32_t add(struct device *device, const struct fault_rule *rule)
+static uint32_t add(struct device *device, const struct inject_rule *rule)
 {
 	struct ctl_faults *faults = &device->shared->faults;
 	uint32_t place = 0;
@@ -29,7 +30,7 @@ static uint32_t add(struct device *device, const struct fault_rule *rule)
 		return 0;
 	fault_device_begin_change(device);
 	faults->at[place] = (struct ctl_fault){ .id = ++faults->next_id };
-	(void)fault_rule_format(faults->at[place].text, FAULT_TEXT_MAX, rule);
+	(void)inject_rule_format(faults->at[place].text, INJECT_TEXT_MAX, rule);
 	fault_device_end_change(device);
 	fault_device_added(device, place, rule);
 	return faults->next_id;
@@ -38,10 +39,10 @@ static uint32_t add(struct device *device, const struct fault_rule *rule)
 static int serve_add(struct call *call)
 {
 	struct ctl_msg_fault *msg = &call->req.fault;
-	char why[FAULT_TEXT_MAX];
-	struct fault_rule rule;
+	char why[INJECT_TEXT_MAX];
+	struct inject_rule rule;
 
-	if (!memchr(msg->text, 0, sizeof(msg->text)) || !fault_rule_parse(&rule, msg->text, why))
+	if (!memchr(msg->text, 0, sizeof(msg->text)) || !inject_rule_parse(&rule, msg->text, why))
 		return -EINVAL;
 	call->reply.made.handle = add(call->device, &rule);
 	return call->reply.made.handle ? 0 : -ENOSPC;
@@ -80,13 +81,13 @@ int serve_fault(struct call *call)
 
 static int load_text(struct device *device, const char *path, const char *text)
 {
-	struct fault_rules *rules = calloc(1, sizeof(*rules));
-	char why[FAULT_TEXT_MAX];
+	struct inject_rules *rules = calloc(1, sizeof(*rules));
+	char why[INJECT_TEXT_MAX];
 	int rc = 0;
 
 	if (!rules)
 		return -ENOMEM;
-	if (!fault_rules_add_text(rules, text, why)) {
+	if (!inject_rules_add_text(rules, text, why)) {
 		ctl_log(CTL_LOG_ERROR, "fault rules of %s: %s", path, why);
 		rc = -EINVAL;
 	}

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "lib/control/log.h"
+#include "lib/inject/rule.h"
 #include "net/link/clock.h"
 #include "rxe_dm/server/device.h"
 #include "rxe_dm/server/event.h"
@@ -22,15 +23,15 @@ struct state {
 	struct gid gids[RXE_MAX_GIDS];
 };
 
-static_assert(FAULT_GIDS == RXE_MAX_GIDS, "every index that a rule may name");
+static_assert(INJECT_GIDS == RXE_MAX_GIDS, "every index that a rule may name");
 
-static bool is_ours(enum fault_action action)
+static bool is_ours(uint32_t action)
 {
-	return action == FAULT_PORT_DOWN || action == FAULT_GID_CHANGE ||
-	       action == FAULT_DEVICE_FATAL;
+	return action == INJECT_PORT_DOWN || action == INJECT_GID_CHANGE ||
+	       action == INJECT_DEVICE_FATAL;
 }
 
-static void change_gid(struct gid gids[RXE_MAX_GIDS], const struct fault_rule *rule)
+static void change_gid(struct gid gids[RXE_MAX_GIDS], const struct inject_rule *rule)
 {
 	const struct gid was = gids[rule->gid_index];
 
@@ -70,11 +71,11 @@ static void wanted(const struct device *device, struct state *ret)
 
 		if (timer->phase != FAULT_PHASE_HOLDS)
 			continue;
-		if (timer->rule.action == FAULT_GID_CHANGE)
+		if (timer->rule.action == INJECT_GID_CHANGE)
 			change_gid(ret->gids, &timer->rule);
 		else
 			ret->port = IBV_PORT_DOWN;
-		ret->is_fatal |= timer->rule.action == FAULT_DEVICE_FATAL;
+		ret->is_fatal |= timer->rule.action == INJECT_DEVICE_FATAL;
 	}
 	ret->is_silent = ret->port == IBV_PORT_DOWN || !has_gid(ret, &device->gid);
 	if (device->no_carrier)
@@ -151,15 +152,16 @@ static void step(struct device *device, uint32_t place, uint64_t now_ns)
 
 	if (timer->phase == FAULT_PHASE_WAITS && timer->due_ns <= now_ns) {
 		timer->phase = FAULT_PHASE_HOLDS;
-		timer->due_ns =
-			timer->rule.delay_ns ? timer->due_ns + timer->rule.delay_ns : UINT64_MAX;
+		timer->due_ns = timer->rule.packet.delay_ns
+					? timer->due_ns + timer->rule.packet.delay_ns
+					: UINT64_MAX;
 		device->shared->faults.at[place].fired++;
 	} else if (timer->phase == FAULT_PHASE_HOLDS && timer->due_ns <= now_ns) {
 		timer->phase = FAULT_PHASE_NONE;
 	}
 }
 
-void fault_device_added(struct device *device, uint32_t place, const struct fault_rule *rule)
+void fault_device_added(struct device *device, uint32_t place, const struct inject_rule *rule)
 {
 	const uint64_t now_ns = clock_now_ns();
 

@@ -7,7 +7,7 @@
 
 #include <stdint.h>
 
-#include "net/link/fault/fault.h"
+#include "lib/inject/rule.h"
 
 struct device;
 
@@ -20,7 +20,7 @@ enum fault_phase {
 struct fault_timer {
 	enum fault_phase phase;
 	uint64_t due_ns; /* end of the phase; UINT64_MAX: when the rule is cleared */
-	struct fault_rule rule;
+	struct inject_rule rule;
 };
 
 /* Enclose a change of the rules or the state in shared memory: a process that reads in between
@@ -29,7 +29,7 @@ void fault_device_begin_change(struct device *device);
 void fault_device_end_change(struct device *device);
 
 /* place: index in ctl_faults.at. A cleared rule ends at the next fault_device_run(). */
-void fault_device_added(struct device *device, uint32_t place, const struct fault_rule *rule);
+void fault_device_added(struct device *device, uint32_t place, const struct inject_rule *rule);
 void fault_device_cleared(struct device *device, uint32_t place);
 /* Starts and ends the rules that are due. Returns the milliseconds until the next is due; -1:
  * none. */

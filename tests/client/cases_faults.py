@@ -242,7 +242,7 @@ def docs_verbs(_build):
     root = os.path.join(os.path.dirname(__file__), "..", "..")
     with open(os.path.join(root, "docs", "FAULTS.md"), encoding="utf-8") as f:
         named = set(re.findall(r"`ibv_(\w+)`", re.search(r"<!-- verbs -->(.*?)<!-- end -->", f.read(), re.S).group(1)))
-    with open(os.path.join(root, "net", "link", "fault_verb.h"), encoding="ascii") as f:
+    with open(os.path.join(root, "lib", "inject", "verb.h"), encoding="ascii") as f:
         known = set(re.findall(r"\bX\((\w+), [A-Z]+\)", f.read()))
     if not known or named != known:
         raise Failure(f"docs/FAULTS.md lacks {sorted(known - named)} and has {sorted(named - known)} too many")

@@ -6,6 +6,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "lib/inject/rule.h"
 #include "rxe_dm/server/fault.h"
 #include "tests/fuzz/control.h"
 
@@ -43,10 +44,10 @@ static bool is_there(uint32_t id)
 
 static void added(const struct ctl_msg_fault *msg, const struct ctl_reply *reply)
 {
-	char why[FAULT_TEXT_MAX];
-	struct fault_rule rule;
+	char why[INJECT_TEXT_MAX];
+	struct inject_rule rule;
 	const bool is_good =
-		memchr(msg->text, 0, sizeof(msg->text)) && fault_rule_parse(&rule, msg->text, why);
+		memchr(msg->text, 0, sizeof(msg->text)) && inject_rule_parse(&rule, msg->text, why);
 
 	MUST((reply->status == -EINVAL) == !is_good);
 	MUST((reply->status == 0) == (is_good && is_there(reply->made.handle)));
@@ -99,12 +100,12 @@ void control_fault_file(struct take *take)
 
 static void look_at_rule(const struct ctl_fault *fault)
 {
-	char why[FAULT_TEXT_MAX], again[FAULT_TEXT_MAX];
-	struct fault_rule rule;
+	char why[INJECT_TEXT_MAX], again[INJECT_TEXT_MAX];
+	struct inject_rule rule;
 
 	MUST(memchr(fault->text, 0, sizeof(fault->text)));
-	MUST(fault_rule_parse(&rule, fault->text, why));
-	MUST(fault_rule_format(again, sizeof(again), &rule) < FAULT_TEXT_MAX);
+	MUST(inject_rule_parse(&rule, fault->text, why));
+	MUST(inject_rule_format(again, sizeof(again), &rule) < INJECT_TEXT_MAX);
 	MUST(strcmp(again, fault->text) == 0);
 }
 

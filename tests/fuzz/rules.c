@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Fuzz target: fault rules as people write them, and packets that they are let loose on. A rule that was taken prints as text that
  * means the same; a packet that passes the shaper is at most as long as a packet can be, and none comes back for ever. */
-#include "net/link/fault/fault.h"
+#include "lib/inject/rule.h"
 #include "net/link/fault/shaper.h"
 #include "net/wire/packet.h"
 #include "tests/fuzz/target.h"
@@ -16,72 +16,72 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
 }
 
 /* A rule is of one kind: packets, completions, verbs or the device. */
-static void above(const struct fault_rule *rule)
+static void above(const struct inject_rule *rule)
 {
-	const struct fault_packet packet = { .qp_index = FAULT_NO_INDEX };
 	bool verb = false;
 
-	for (uint32_t i = 0; i < FAULT_VERBS; i++)
-		verb |= fault_selects_verb(rule, (enum fault_verb)i);
-	MUST(verb == (rule->action == FAULT_VERB));
-	MUST(rule->action < FAULT_PACKET_ACTIONS || !fault_selects(rule, &packet));
+	for (uint32_t i = 0; i < INJECT_VERBS; i++)
+		verb |= inject_selects_verb(rule, (enum inject_verb)i);
+	MUST(verb == (rule->action == INJECT_VERB));
+	MUST(rule->action >= FAULT_ACTIONS || rule->packet.action == rule->action);
 }
 
 /* The same questions have the same answers, and what is counted is counted by side. */
-static void complete(const struct fault_rule *rule)
+static void complete(const struct inject_rule *rule)
 {
-	struct fault_rules *rules = calloc(1, sizeof(*rules));
+	struct inject_rules *rules = calloc(1, sizeof(*rules));
 	struct fault_counters *counters = fault_counters_new();
 	uint32_t of_side[2] = { 0 }, nth = 0, id;
 
 	MUST(rules && counters);
-	id = fault_rules_add(rules, rule);
+	id = inject_rules_add(rules, rule);
 	MUST(id);
 	for (uint32_t i = 0; i < 12; i++) {
-		const struct fault_completion completion = {
-			.qpn = 0x10002, .qp_index = 1, .side = i % 3 ? FAULT_SEND : FAULT_RECV
+		const struct inject_completion completion = {
+			.qpn = 0x10002, .qp_index = 1, .side = i % 3 ? INJECT_SEND : INJECT_RECV
 		};
-		const int place = fault_decide_completion(rules, counters, &completion, &nth);
+		const int place = inject_decide_completion(rules, counters, &completion, &nth);
 
 		of_side[completion.side]++;
 		MUST(place == -1 || place == 0);
 		if (place == 0)
-			MUST(rule->action == FAULT_COMPLETION && nth == of_side[completion.side]);
+			MUST(rule->action == INJECT_COMPLETION && nth == of_side[completion.side]);
 		if (place == 0)
-			MUST(fault_fires_completion(rule, id, &completion, nth));
+			MUST(inject_fires_completion(rule, id, &completion, nth));
 	}
 	for (uint32_t n = 1; n < 8; n++)
-		MUST(fault_fires_verb(rule, id, (enum fault_verb)n, n) ==
-		     fault_fires_verb(rule, id, (enum fault_verb)n, n));
-	MUST(fault_rules_remove(rules, id) && !fault_rules_remove(rules, id) && rules->n == 0);
+		MUST(inject_fires_verb(rule, id, (enum inject_verb)n, n) ==
+		     inject_fires_verb(rule, id, (enum inject_verb)n, n));
 	fault_counters_free(counters);
 	free(rules);
 }
 
 static void one_rule(const char *text)
 {
-	char error[FAULT_TEXT_MAX], first[4 * FAULT_TEXT_MAX], second[4 * FAULT_TEXT_MAX];
-	struct fault_rule rule, again;
+	char error[INJECT_TEXT_MAX], first[4 * INJECT_TEXT_MAX], second[4 * INJECT_TEXT_MAX];
+	struct inject_rule rule, again;
 	int len;
 
-	if (!fault_rule_parse(&rule, text, error)) {
+	if (!inject_rule_parse(&rule, text, error)) {
 		MUST(memchr(error, '\0', sizeof(error)) && error[0]);
 		return;
 	}
-	len = fault_rule_format(first, sizeof(first), &rule);
-	MUST(len > 0 && len < FAULT_TEXT_MAX);
-	MUST(fault_rule_parse(&again, first, error));
-	MUST(fault_rule_format(second, sizeof(second), &again) == len);
+	len = inject_rule_format(first, sizeof(first), &rule);
+	MUST(len > 0 && len < INJECT_TEXT_MAX);
+	MUST(inject_rule_parse(&again, first, error));
+	MUST(inject_rule_format(second, sizeof(second), &again) == len);
 	MUST(strcmp(first, second) == 0);
-	MUST(memcmp(rule.opcode_set, again.opcode_set, sizeof(rule.opcode_set)) == 0);
-	MUST(rule.delay_ns == again.delay_ns && rule.probability == again.probability);
+	MUST(memcmp(rule.packet.opcode_set, again.packet.opcode_set,
+		    sizeof(rule.packet.opcode_set)) == 0);
+	MUST(rule.packet.delay_ns == again.packet.delay_ns &&
+	     rule.packet.probability == again.packet.probability);
 	MUST(memcmp(rule.verb_set, again.verb_set, sizeof(rule.verb_set)) == 0);
 	MUST(rule.status == again.status && rule.error == again.error &&
 	     rule.any_side == again.any_side && rule.after_ns == again.after_ns);
 	MUST(rule.gid_index == again.gid_index && rule.gid_moves == again.gid_moves &&
 	     rule.gid_to == again.gid_to && gid_equal(&rule.gid, &again.gid));
 	above(&rule);
-	if (rule.action == FAULT_COMPLETION || rule.action == FAULT_VERB)
+	if (rule.action == INJECT_COMPLETION || rule.action == INJECT_VERB)
 		complete(&rule);
 }
 
@@ -202,11 +202,13 @@ static void shape(const char *text, struct take take)
 {
 	const struct fault_shaper_cfg cfg = { .tx_ports = { 49152 }, .find_qp = find_qp };
 	struct fault_shaper *shaper = fault_shaper_new(&cfg);
-	char error[FAULT_TEXT_MAX];
+	char error[INJECT_TEXT_MAX];
+	struct inject_rules *rules = calloc(1, sizeof(*rules));
 	uint64_t now_ns = 1000;
 
-	MUST(shaper);
-	if (fault_rules_add_text(fault_shaper_rules(shaper), text, error)) {
+	MUST(shaper && rules);
+	if (inject_rules_add_text(rules, text, error)) {
+		inject_packet_rules(fault_shaper_rules(shaper), rules);
 		for (uint32_t i = 0; i < 40 && take.left > 0; i++)
 			one_packet(shaper, &take, &now_ns);
 		drain(shaper, &now_ns, 0);
@@ -214,6 +216,7 @@ static void shape(const char *text, struct take take)
 		MUST(memchr(error, '\0', sizeof(error)) && error[0]);
 	}
 	fault_shaper_free(shaper);
+	free(rules);
 }
 
 /* Text up to the first NUL; packets behind it. */

@@ -5,20 +5,34 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "net/link/fault/fault.h"
-#include "net/link/fault/value.h"
+#include "lib/inject/rule.h"
+#include "lib/inject/value.h"
 #include "net/wire/opcode.h"
 
 #define RC_ACK	     0x11
 #define RC_SEND_ONLY 0x04
 
+static struct inject_rule parsed_whole(const char *text)
+{
+	char error[INJECT_TEXT_MAX] = "";
+	struct inject_rule rule;
+
+	ck_assert_msg(inject_rule_parse(&rule, text, error), "%s: %s", text, error);
+	return rule;
+}
+
 static struct fault_rule parsed(const char *text)
 {
-	char error[FAULT_TEXT_MAX] = "";
-	struct fault_rule rule;
+	const struct inject_rule rule = parsed_whole(text);
 
-	ck_assert_msg(fault_rule_parse(&rule, text, error), "%s: %s", text, error);
-	return rule;
+	ck_assert_uint_lt(rule.action, FAULT_ACTIONS);
+	return rule.packet;
+}
+
+static void fault_rules_add(struct fault_rules *rules, const struct fault_rule *rule)
+{
+	rules->rule[rules->n] = *rule;
+	rules->id[rules->n++] = ++rules->next_id;
 }
 
 static struct fault_packet packet_of(enum fault_dir dir, uint8_t opcode, uint32_t qpn, uint32_t psn)
@@ -83,18 +97,19 @@ START_TEST(round_trip)
 	};
 
 	for (size_t i = 0; i < sizeof(row) / sizeof(row[0]); i++) {
-		const char *want = row[i][1] ? row[i][1] : row[i][0];
-		struct fault_rule rule = parsed(row[i][0]), again;
-		char text[FAULT_TEXT_MAX], second[FAULT_TEXT_MAX];
+		struct inject_rule rule = parsed_whole(row[i][0]), again;
+		char text[INJECT_TEXT_MAX], second[INJECT_TEXT_MAX];
 
-		ck_assert_int_lt(fault_rule_format(text, sizeof(text), &rule), (int)sizeof(text));
-		ck_assert_str_eq(text, want);
-		again = parsed(text);
-		ck_assert_mem_eq(rule.opcode_set, again.opcode_set, sizeof(rule.opcode_set));
-		ck_assert_uint_eq(rule.probability, again.probability);
-		ck_assert_uint_eq(rule.delay_ns, again.delay_ns);
-		ck_assert_uint_eq(rule.syndrome, again.syndrome);
-		ck_assert_int_lt(fault_rule_format(second, sizeof(second), &again), FAULT_TEXT_MAX);
+		ck_assert_int_lt(inject_rule_format(text, sizeof(text), &rule), (int)sizeof(text));
+		ck_assert_str_eq(text, row[i][1] ? row[i][1] : row[i][0]);
+		again = parsed_whole(text);
+		ck_assert_mem_eq(rule.packet.opcode_set, again.packet.opcode_set,
+				 sizeof(rule.packet.opcode_set));
+		ck_assert_uint_eq(rule.packet.probability, again.packet.probability);
+		ck_assert_uint_eq(rule.packet.delay_ns, again.packet.delay_ns);
+		ck_assert_uint_eq(rule.packet.syndrome, again.packet.syndrome);
+		ck_assert_int_lt(inject_rule_format(second, sizeof(second), &again),
+				 INJECT_TEXT_MAX);
 		ck_assert_str_eq(text, second);
 	}
 }
@@ -103,50 +118,52 @@ END_TEST
 /* What a rule above the wire fires on depends on what it names and on counts, and on nothing else. */
 START_TEST(completions_counted)
 {
-	static struct fault_rules rules;
+	static struct inject_rules rules;
+	static struct fault_rules packets;
 	struct fault_counters *counters = fault_counters_new();
-	const struct fault_rule rule =
-		parsed("completion status=GENERAL_ERR side=send qp=#1 nth=2..3");
-	const struct fault_completion other = { 0x11, 0, FAULT_SEND },
-				      recv = { 0x12, 1, FAULT_RECV },
-				      send = { 0x12, 1, FAULT_SEND };
+	const struct inject_rule rule =
+		parsed_whole("completion status=GENERAL_ERR side=send qp=#1 nth=2..3");
+	const struct inject_completion other = { 0x11, 0, INJECT_SEND },
+				       recv = { 0x12, 1, INJECT_RECV },
+				       send = { 0x12, 1, INJECT_SEND };
 	uint32_t nth = 0;
 
-	ck_assert_uint_eq(fault_rules_add(&rules, &rule), 1);
+	ck_assert_uint_eq(inject_rules_add(&rules, &rule), 1);
 	for (uint32_t i = 1; i <= 4; i++) {
-		ck_assert_int_eq(fault_decide_completion(&rules, counters, &other, &nth), -1);
-		ck_assert_int_eq(fault_decide_completion(&rules, counters, &recv, &nth), -1);
-		ck_assert_int_eq(fault_decide_completion(&rules, counters, &send, &nth),
+		ck_assert_int_eq(inject_decide_completion(&rules, counters, &other, &nth), -1);
+		ck_assert_int_eq(inject_decide_completion(&rules, counters, &recv, &nth), -1);
+		ck_assert_int_eq(inject_decide_completion(&rules, counters, &send, &nth),
 				 i == 2 || i == 3 ? 0 : -1);
 		if (i == 3)
 			ck_assert_uint_eq(nth, 3);
 	}
-	ck_assert(!fault_selects(&rule, &(struct fault_packet){ .qpn = 0x12, .qp_index = 1 }));
+	inject_packet_rules(&packets, &rules);
+	ck_assert_uint_eq(packets.n, 0);
 	fault_counters_free(counters);
 }
 END_TEST
 
 START_TEST(verbs_by_name)
 {
-	const struct fault_rule one = parsed("verb name=ibv_reg_mr errno=ENOMEM nth=2"),
-				some = parsed(
-					"verb name=create_* errno=ENOMEM probability=50% seed=3");
+	const struct inject_rule one = parsed_whole("verb name=ibv_reg_mr errno=ENOMEM nth=2"),
+				 some = parsed_whole(
+					 "verb name=create_* errno=ENOMEM probability=50% seed=3");
 	uint32_t fell = 0;
 
-	ck_assert(fault_selects_verb(&one, FAULT_VERB_reg_mr));
-	ck_assert(!fault_selects_verb(&one, FAULT_VERB_reg_mr_iova));
-	ck_assert(!fault_fires_verb(&one, 1, FAULT_VERB_reg_mr, 1));
-	ck_assert(fault_fires_verb(&one, 1, FAULT_VERB_reg_mr, 2));
-	ck_assert(fault_selects_verb(&some, FAULT_VERB_create_qp) &&
-		  fault_selects_verb(&some, FAULT_VERB_create_comp_channel) &&
-		  !fault_selects_verb(&some, FAULT_VERB_destroy_qp));
+	ck_assert(inject_selects_verb(&one, INJECT_VERB_reg_mr));
+	ck_assert(!inject_selects_verb(&one, INJECT_VERB_reg_mr_iova));
+	ck_assert(!inject_fires_verb(&one, 1, INJECT_VERB_reg_mr, 1));
+	ck_assert(inject_fires_verb(&one, 1, INJECT_VERB_reg_mr, 2));
+	ck_assert(inject_selects_verb(&some, INJECT_VERB_create_qp) &&
+		  inject_selects_verb(&some, INJECT_VERB_create_comp_channel) &&
+		  !inject_selects_verb(&some, INJECT_VERB_destroy_qp));
 	for (uint32_t nth = 1; nth <= 1000; nth++)
-		fell += fault_fires_verb(&some, 7, FAULT_VERB_create_qp, nth);
+		fell += inject_fires_verb(&some, 7, INJECT_VERB_create_qp, nth);
 	ck_assert_uint_gt(fell, 400);
 	ck_assert_uint_lt(fell, 600);
-	ck_assert_str_eq(fault_verb_str(FAULT_VERB_alloc_dm), "ibv_alloc_dm");
-	ck_assert_int_eq(fault_verb_kind(FAULT_VERB_dereg_mr), FAULT_VERB_DESTROY);
-	ck_assert_int_eq(fault_verb_kind(FAULT_VERB_poll_cq), FAULT_VERB_LOCAL);
+	ck_assert_str_eq(inject_verb_str(INJECT_VERB_alloc_dm), "ibv_alloc_dm");
+	ck_assert_int_eq(inject_verb_kind(INJECT_VERB_dereg_mr), INJECT_VERB_DESTROY);
+	ck_assert_int_eq(inject_verb_kind(INJECT_VERB_poll_cq), INJECT_VERB_LOCAL);
 }
 END_TEST
 
@@ -211,10 +228,10 @@ static const char *const bad_text[][2] = {
 START_TEST(told_what_is_wrong)
 {
 	for (size_t i = 0; i < sizeof(bad_text) / sizeof(bad_text[0]); i++) {
-		char error[FAULT_TEXT_MAX] = "";
-		struct fault_rule rule;
+		char error[INJECT_TEXT_MAX] = "";
+		struct inject_rule rule;
 
-		ck_assert_msg(!fault_rule_parse(&rule, bad_text[i][0], error), "%s",
+		ck_assert_msg(!inject_rule_parse(&rule, bad_text[i][0], error), "%s",
 			      bad_text[i][0]);
 		ck_assert_msg(strstr(error, bad_text[i][1]), "'%s' says '%s', not '%s'",
 			      bad_text[i][0], error, bad_text[i][1]);
@@ -224,46 +241,43 @@ END_TEST
 
 START_TEST(long_texts)
 {
-	char text[1000], error[FAULT_TEXT_MAX];
-	struct fault_rule rule;
+	char text[1000], error[INJECT_TEXT_MAX];
+	struct inject_rule rule;
 
 	memset(text, 'x', sizeof(text));
 	text[999] = '\0';
-	ck_assert(!fault_rule_parse(&rule, text, error));
+	ck_assert(!inject_rule_parse(&rule, text, error));
 	memcpy(text, "drop opcode=", 12);
 	text[200] = '\0';
-	ck_assert(!fault_rule_parse(&rule, text, error));
+	ck_assert(!inject_rule_parse(&rule, text, error));
 	memcpy(text, "drop nth=123456789012345678901234567890..", 41);
 	text[250] = '\0';
-	ck_assert(!fault_rule_parse(&rule, text, error));
+	ck_assert(!inject_rule_parse(&rule, text, error));
 }
 END_TEST
 
 START_TEST(files)
 {
-	struct fault_rules rules = { 0 };
-	char error[FAULT_TEXT_MAX] = "";
+	struct inject_rules rules = { 0 };
+	char error[INJECT_TEXT_MAX] = "";
 
-	ck_assert(fault_rules_add_text(&rules,
-				       "# lost ACKs\n\n  drop opcode=ACKNOWLEDGE nth=3\n"
-				       "\tdelay time=1ms # no: a word\n",
-				       error) == false);
+	ck_assert(inject_rules_add_text(&rules,
+					"# lost ACKs\n\n  drop opcode=ACKNOWLEDGE nth=3\n"
+					"\tdelay time=1ms # no: a word\n",
+					error) == false);
 	ck_assert_ptr_nonnull(strstr(error, "line 4: unknown word '#'"));
 	ck_assert_uint_eq(rules.n, 0);
 
-	ck_assert(fault_rules_add_text(&rules, "# lost ACKs\n\n  drop nth=3\r\n\t\ndelay time=1ms",
-				       error));
+	ck_assert(inject_rules_add_text(&rules, "# lost ACKs\n\n  drop nth=3\r\n\t\ndelay time=1ms",
+					error));
 	ck_assert_uint_eq(rules.n, 2);
 	ck_assert_uint_eq(rules.id[1], 2);
-	ck_assert(fault_rules_remove(&rules, 1));
-	ck_assert(!fault_rules_remove(&rules, 1));
-	ck_assert_uint_eq(rules.n, 1);
-	ck_assert_int_eq(rules.rule[0].action, FAULT_DELAY);
+	ck_assert_uint_eq(rules.rule[1].action, FAULT_DELAY);
 
-	/* Numbers are never used twice, and there is an end of room. */
+	/* The table has an end. */
 	for (uint32_t i = rules.n; i < FAULT_MAX_RULES; i++)
-		ck_assert_uint_eq(fault_rules_add(&rules, &rules.rule[0]), i + 2);
-	ck_assert(!fault_rules_add_text(&rules, "drop", error));
+		ck_assert_uint_eq(inject_rules_add(&rules, &rules.rule[0]), i + 1);
+	ck_assert(!inject_rules_add_text(&rules, "drop", error));
 	ck_assert_ptr_nonnull(strstr(error, "line 1: there are 32 rules already"));
 }
 END_TEST
@@ -280,7 +294,7 @@ START_TEST(errno_names)
 	for (int error = -1; error < 200; error++) {
 		const char *name = error ? strerrorname_np(error) : NULL;
 
-		ck_assert_pstr_eq(fault_errno_name(error), name);
+		ck_assert_pstr_eq(inject_errno_name(error), name);
 	}
 }
 END_TEST
@@ -352,7 +366,7 @@ static uint64_t firings_of(const char *text, struct fault_packet p, uint32_t n)
 	const struct fault_rule rule = parsed(text);
 	uint64_t mask;
 
-	(void)fault_rules_add(&rules, &rule);
+	fault_rules_add(&rules, &rule);
 	mask = firings(&rules, counters, p, n);
 	fault_counters_free(counters);
 	return mask;
@@ -383,12 +397,12 @@ START_TEST(counts_outlive_a_change)
 	const struct fault_rule nth = parsed("drop nth=5"), seen = parsed("drop seen=7"),
 				other = parsed("drop opcode=ACKNOWLEDGE");
 
-	(void)fault_rules_add(&before, &nth);
-	(void)fault_rules_add(&before, &seen);
+	fault_rules_add(&before, &nth);
+	fault_rules_add(&before, &seen);
 	ck_assert_uint_eq(firings(&before, counters, p, 4), 0);
-	(void)fault_rules_add(&after, &nth);
-	(void)fault_rules_add(&after, &seen);
-	(void)fault_rules_add(&after, &other);
+	fault_rules_add(&after, &nth);
+	fault_rules_add(&after, &seen);
+	fault_rules_add(&after, &other);
 	ck_assert_uint_eq(firings(&after, counters, p, 6), 1u << 0 | 1u << 2);
 	fault_counters_free(counters);
 }
@@ -402,7 +416,7 @@ START_TEST(counted_apart)
 	const struct fault_rule rule = parsed("drop nth=3");
 	uint32_t fired[2][2][2] = { 0 };
 
-	(void)fault_rules_add(&rules, &rule);
+	fault_rules_add(&rules, &rule);
 	for (uint32_t i = 0; i < 3 * 8; i++) {
 		const uint32_t qp = i & 1, op = i >> 1 & 1, dir = i >> 2 & 1;
 		const struct fault_packet p = packet_of(dir ? FAULT_IN : FAULT_OUT,
@@ -422,14 +436,16 @@ END_TEST
 /* The first that fires acts; the others count on. */
 START_TEST(several_rules)
 {
-	struct fault_rules rules = { 0 };
+	struct inject_rules written = { 0 };
+	struct fault_rules rules;
 	struct fault_counters *counters = fault_counters_new();
 	const struct fault_packet p = packet_of(FAULT_OUT, RC_SEND_ONLY, 9, 0);
-	char error[FAULT_TEXT_MAX];
+	char error[INJECT_TEXT_MAX];
 	int got[6];
 
-	ck_assert(fault_rules_add_text(
-		&rules, "drop nth=2\nduplicate nth=2..4\ntruncate nth=4..5\n", error));
+	ck_assert(inject_rules_add_text(
+		&written, "drop nth=2\nduplicate nth=2..4\ntruncate nth=4..5\n", error));
+	inject_packet_rules(&rules, &written);
 	for (uint32_t i = 0; i < 6; i++)
 		got[i] = fault_decide(&rules, counters, &p, 0);
 	ck_assert_int_eq(got[0], -1);
@@ -503,7 +519,7 @@ START_TEST(bounded)
 	const struct fault_rule rule = parsed("drop nth=2");
 	struct fault_packet p = packet_of(FAULT_OUT, RC_SEND_ONLY, 0, 0);
 
-	(void)fault_rules_add(&rules, &rule);
+	fault_rules_add(&rules, &rule);
 	for (uint32_t qpn = 1; qpn < 100000; qpn++) {
 		p.qpn = qpn;
 		for (p.psn = 0; p.psn < 3; p.psn++)

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/inject/rule.h"
 #include "net/link/fault/shaper.h"
 #include "net/wire/headers.h"
 #include "net/wire/opcode.h"
@@ -56,7 +57,7 @@ static void fired(void *arg, const struct fault_firing *firing)
 
 	(void)arg;
 	(void)snprintf(fired_log + at, sizeof(fired_log) - at, "%u:%s psn %u attempt %u\n",
-		       firing->id, fault_action_str(firing->rule->action), firing->packet.psn,
+		       firing->id, inject_action_str(firing->rule->action), firing->packet.psn,
 		       firing->attempt);
 }
 
@@ -77,11 +78,14 @@ static void teardown(void)
 	fault_shaper_free(shaper);
 }
 
+static struct inject_rules written;
+
 static void rules(const char *text)
 {
-	char error[FAULT_TEXT_MAX] = "";
+	char error[INJECT_TEXT_MAX] = "";
 
-	ck_assert_msg(fault_rules_add_text(fault_shaper_rules(shaper), text, error), "%s", error);
+	ck_assert_msg(inject_rules_add_text(&written, text, error), "%s", error);
+	inject_packet_rules(fault_shaper_rules(shaper), &written);
 }
 
 static void write_packet(uint8_t *p, enum wire_op op, uint32_t dest_qpn, uint32_t psn)

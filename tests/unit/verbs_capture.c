@@ -14,6 +14,7 @@
 
 #include "emu/engine.h"
 #include "lib/control/client.h"
+#include "lib/inject/rule.h"
 #include "lib/progress/link.h"
 #include "lib/progress/progress.h"
 #include "lib/verbs/device.h"
@@ -35,6 +36,7 @@ static struct device_link *device_link;
 static struct capture_area *area;
 static struct capture_reader reader;
 static struct fault_shaper *shaper;
+static struct inject_rules rules;
 static uint8_t train_mem[65536];
 static _Alignas(8) uint8_t read_mem[BYTES];
 static struct gid here, there;
@@ -50,7 +52,7 @@ static struct gid loopback(uint8_t last)
 static void on_fired(void *arg, const struct fault_firing *firing)
 {
 	(void)arg;
-	device_link_fault(device_link, firing);
+	device_link_fault(device_link, firing, &rules.rule[firing->id - 1]);
 }
 
 /* Every request may be answered. */
@@ -109,6 +111,7 @@ static void setup(void)
 	rx_fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 	link.rx_fd = rx_fd;
 	ck_assert_int_eq(udp_open(&device_link->phy, &link), 0);
+	rules = (struct inject_rules){ 0 };
 	shaper = fault_shaper_new(&cfg);
 	ck_assert_ptr_nonnull(shaper);
 	begin_capture();
@@ -129,9 +132,10 @@ static void teardown(void)
 
 static void rule(const char *text)
 {
-	char why[FAULT_TEXT_MAX];
+	char why[INJECT_TEXT_MAX];
 
-	ck_assert_msg(fault_rules_add_text(fault_shaper_rules(shaper), text, why), "%s", why);
+	ck_assert_msg(inject_rules_add_text(&rules, text, why), "%s", why);
+	inject_packet_rules(fault_shaper_rules(shaper), &rules);
 }
 
 /* Packets psn, psn + 1, ... of one write, as a train. */

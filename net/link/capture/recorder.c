@@ -312,11 +312,6 @@ void recorder_fault(struct recorder *recorder, const struct fault_firing *firing
 	case FAULT_REORDER:
 	case FAULT_CORRUPT:
 	case FAULT_TRUNCATE: break;
-	case FAULT_COMPLETION: /* of no packet */
-	case FAULT_VERB:
-	case FAULT_PORT_DOWN:
-	case FAULT_GID_CHANGE:
-	case FAULT_DEVICE_FATAL: return;
 	}
 	/* The checksum tells apart two copies that differ only in what was corrupted. */
 	add_mark(recorder, dir, firing->p, firing->len, uses, note)->sum =

@@ -27,7 +27,7 @@ struct fault_counters {
 	struct counter attempt[FAULT_ATTEMPTS];
 };
 
-static uint64_t mix(uint64_t h, uint64_t value)
+uint64_t fault_mix(uint64_t h, uint64_t value)
 {
 	h += value + 0x9e3779b97f4a7c15u;
 	h = (h ^ h >> 30) * 0xbf58476d1ce4e5b9u;
@@ -49,7 +49,7 @@ static uint32_t since_first(const struct fault_packet *packet)
 	return (packet->psn - packet->first_psn) & PSN_MASK;
 }
 
-static bool inside(const struct fault_range *range, uint32_t value)
+bool fault_in_range(const struct fault_range *range, uint32_t value)
 {
 	return !range->set || (value >= range->first && value <= range->last);
 }
@@ -72,14 +72,14 @@ static bool answerable(const struct fault_packet *packet)
 
 bool fault_selects(const struct fault_rule *rule, const struct fault_packet *packet)
 {
-	if (rule->action >= FAULT_PACKET_ACTIONS)
-		return false;
 	if (!rule->any_dir && rule->dir != packet->dir)
 		return false;
 	if (rule->opcodes[0] && !(rule->opcode_set[packet->opcode / 64] >> packet->opcode % 64 & 1))
 		return false;
-	if (!inside(&rule->qp, packet->qpn) || !inside(&rule->qp_index, packet->qp_index) ||
-	    !inside(&rule->peer_qp, packet->peer_qpn) || !psn_inside(&rule->psn, packet->psn))
+	if (!fault_in_range(&rule->qp, packet->qpn) ||
+	    !fault_in_range(&rule->qp_index, packet->qp_index) ||
+	    !fault_in_range(&rule->peer_qp, packet->peer_qpn) ||
+	    !psn_inside(&rule->psn, packet->psn))
 		return false;
 	if (rule->action == FAULT_RNR_NAK || rule->action == FAULT_NAK)
 		return answerable(packet);
@@ -89,50 +89,28 @@ bool fault_selects(const struct fault_rule *rule, const struct fault_packet *pac
 uint64_t fault_dice(const struct fault_rule *rule, uint32_t id, const struct fault_packet *packet,
 		    uint32_t attempt)
 {
-	uint64_t h = mix(rule->seed, id);
+	uint64_t h = fault_mix(rule->seed, id);
 
-	h = mix(h, qp_key(packet));
-	h = mix(h, (uint64_t)packet->dir << 8 | packet->opcode);
-	return mix(h, (uint64_t)since_first(packet) << 32 | attempt);
+	h = fault_mix(h, qp_key(packet));
+	h = fault_mix(h, (uint64_t)packet->dir << 8 | packet->opcode);
+	return fault_mix(h, (uint64_t)since_first(packet) << 32 | attempt);
 }
 
-/* What is counted and nothing more: the nth of its kind of its owner. */
-static bool fires_at(const struct fault_rule *rule, uint32_t id, uint64_t owner, uint64_t kind,
-		     uint32_t nth)
+bool fault_fires_at(const struct fault_rule *rule, uint32_t id, uint64_t owner, uint64_t kind,
+		    uint32_t nth)
 {
-	if (!inside(&rule->nth, nth) || (rule->every && nth % rule->every != 0))
+	if (!fault_in_range(&rule->nth, nth) || (rule->every && nth % rule->every != 0))
 		return false;
 	return rule->certain ||
-	       mix(mix(mix(mix(rule->seed, id), owner), kind), nth) >> 32 < rule->probability;
-}
-
-static uint64_t owner_of(const struct fault_completion *completion)
-{
-	return 1ull << 32 | completion->qp_index;
-}
-
-bool fault_fires_completion(const struct fault_rule *rule, uint32_t id,
-			    const struct fault_completion *completion, uint32_t nth)
-{
-	return fires_at(rule, id, owner_of(completion), 0x10000u | completion->side, nth);
-}
-
-bool fault_selects_verb(const struct fault_rule *rule, enum fault_verb verb)
-{
-	return rule->action == FAULT_VERB && rule->verb_set[verb / 64] >> verb % 64 & 1;
-}
-
-bool fault_fires_verb(const struct fault_rule *rule, uint32_t id, enum fault_verb verb,
-		      uint32_t nth)
-{
-	return fires_at(rule, id, 0, 0x20000u | verb, nth);
+	       fault_mix(fault_mix(fault_mix(fault_mix(rule->seed, id), owner), kind), nth) >> 32 <
+		       rule->probability;
 }
 
 bool fault_fires(const struct fault_rule *rule, uint32_t id, const struct fault_packet *packet,
 		 const struct fault_count *count)
 {
-	if (!inside(&rule->attempt, count->attempt) || !inside(&rule->nth, count->nth) ||
-	    !inside(&rule->seen, count->seen))
+	if (!fault_in_range(&rule->attempt, count->attempt) ||
+	    !fault_in_range(&rule->nth, count->nth) || !fault_in_range(&rule->seen, count->seen))
 		return false;
 	if (rule->every && count->nth % rule->every != 0)
 		return false;
@@ -177,9 +155,10 @@ static struct counter *find(struct fault_counters *counters, struct counter *tab
 
 uint32_t fault_attempt(struct fault_counters *counters, const struct fault_packet *packet)
 {
-	const uint64_t stream = mix(qp_key(packet), (uint64_t)packet->dir << 8 | packet->opcode);
-	struct counter *c =
-		find(counters, counters->attempt, FAULT_ATTEMPTS, mix(stream, since_first(packet)));
+	const uint64_t stream =
+		fault_mix(qp_key(packet), (uint64_t)packet->dir << 8 | packet->opcode);
+	struct counter *c = find(counters, counters->attempt, FAULT_ATTEMPTS,
+				 fault_mix(stream, since_first(packet)));
 
 	if (counters->now - c->stamp > FORGET)
 		c->value = 0;
@@ -187,7 +166,7 @@ uint32_t fault_attempt(struct fault_counters *counters, const struct fault_packe
 	return c->value++;
 }
 
-static uint32_t count(struct fault_counters *counters, uint64_t key)
+uint32_t fault_count_event(struct fault_counters *counters, uint64_t key)
 {
 	struct counter *c = find(counters, counters->nth, FAULT_COUNTS, key);
 
@@ -203,73 +182,16 @@ int fault_decide(struct fault_rules *rules, struct fault_counters *counters,
 
 	for (uint32_t i = 0; i < rules->n; i++) {
 		const struct fault_rule *rule = &rules->rule[i];
-		const uint64_t key = mix(rules->id[i], qp_key(packet));
+		const uint64_t key = fault_mix(rules->id[i], qp_key(packet));
 		struct fault_count counted = { .attempt = attempt };
 
 		if (!fault_selects(rule, packet))
 			continue;
-		counted.nth = count(counters, mix(key, dir_op));
+		counted.nth = fault_count_event(counters, fault_mix(key, dir_op));
 		if (rule->seen.set)
-			counted.seen = count(counters, mix(rules->id[i], SEEN));
+			counted.seen = fault_count_event(counters, fault_mix(rules->id[i], SEEN));
 		if (result < 0 && fault_fires(rule, rules->id[i], packet, &counted))
 			result = (int)i;
 	}
 	return result;
-}
-
-static bool selects_completion(const struct fault_rule *rule,
-			       const struct fault_completion *completion)
-{
-	return rule->action == FAULT_COMPLETION &&
-	       (rule->any_side || rule->side == completion->side) &&
-	       inside(&rule->qp, completion->qpn) && inside(&rule->qp_index, completion->qp_index);
-}
-
-int fault_decide_completion(struct fault_rules *rules, struct fault_counters *counters,
-			    const struct fault_completion *completion, uint32_t *ret_nth)
-{
-	int result = -1;
-
-	for (uint32_t i = 0; i < rules->n; i++) {
-		const struct fault_rule *rule = &rules->rule[i];
-		const uint64_t key = mix(rules->id[i], owner_of(completion));
-		uint32_t nth;
-
-		if (!selects_completion(rule, completion))
-			continue;
-		nth = count(counters, mix(key, 0x10000u | completion->side));
-		if (result >= 0 || !fault_fires_completion(rule, rules->id[i], completion, nth))
-			continue;
-		result = (int)i;
-		*ret_nth = nth;
-	}
-	return result;
-}
-
-uint32_t fault_rules_add(struct fault_rules *rules, const struct fault_rule *rule)
-{
-	if (rules->n == FAULT_MAX_RULES)
-		return 0;
-	rules->rule[rules->n] = *rule;
-	rules->fired[rules->n] = 0;
-	rules->id[rules->n] = ++rules->next_id;
-	rules->n++;
-	return rules->next_id;
-}
-
-bool fault_rules_remove(struct fault_rules *rules, uint32_t id)
-{
-	uint32_t at = 0;
-
-	while (at < rules->n && rules->id[at] != id)
-		at++;
-	if (at == rules->n)
-		return false;
-	rules->n--;
-	for (uint32_t i = at; i < rules->n; i++) {
-		rules->rule[i] = rules->rule[i + 1];
-		rules->fired[i] = rules->fired[i + 1];
-		rules->id[i] = rules->id[i + 1];
-	}
-	return true;
 }

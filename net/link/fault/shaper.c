@@ -369,11 +369,6 @@ static bool act(struct fault_shaper *s, const struct fault_rule *rule, const str
 			return true;
 		s->unanswered++;
 		return false;
-	case FAULT_COMPLETION: /* no packet is selected by these */
-	case FAULT_VERB:
-	case FAULT_PORT_DOWN:
-	case FAULT_GID_CHANGE:
-	case FAULT_DEVICE_FATAL: break;
 	}
 	return false;
 }

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
 /* Values in fault rules. Each parser answers whether the whole text was good. */
-#include "net/link/fault/value.h"
+#include "lib/inject/value.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-bool fault_parse_number(const char *text, uint64_t max, uint64_t *ret)
+bool inject_parse_number(const char *text, uint64_t max, uint64_t *ret)
 {
 	char *end;
 	unsigned long long value;
@@ -21,23 +21,23 @@ bool fault_parse_number(const char *text, uint64_t max, uint64_t *ret)
 	return true;
 }
 
-bool fault_parse_u32(const char *text, uint32_t min, uint32_t max, uint32_t *ret)
+bool inject_parse_u32(const char *text, uint32_t min, uint32_t max, uint32_t *ret)
 {
 	uint64_t value;
 
-	if (!fault_parse_number(text, max, &value) || value < min)
+	if (!inject_parse_number(text, max, &value) || value < min)
 		return false;
 	*ret = (uint32_t)value;
 	return true;
 }
 
-bool fault_parse_range(const char *text, uint32_t min, uint32_t max, struct fault_range *ret)
+bool inject_parse_range(const char *text, uint32_t min, uint32_t max, struct fault_range *ret)
 {
 	const char *dots = strstr(text, "..");
-	char first[FAULT_WORD_MAX];
+	char first[INJECT_WORD_MAX];
 
 	if (!dots) {
-		ret->set = fault_parse_u32(text, min, max, &ret->first);
+		ret->set = inject_parse_u32(text, min, max, &ret->first);
 		ret->last = ret->first;
 		return ret->set;
 	}
@@ -45,17 +45,17 @@ bool fault_parse_range(const char *text, uint32_t min, uint32_t max, struct faul
 		return false;
 	memcpy(first, text, (size_t)(dots - text));
 	first[dots - text] = '\0';
-	ret->set = fault_parse_u32(first, min, max, &ret->first) &&
-		   fault_parse_u32(dots + 2, min, max, &ret->last);
+	ret->set = inject_parse_u32(first, min, max, &ret->first) &&
+		   inject_parse_u32(dots + 2, min, max, &ret->last);
 	return ret->set;
 }
 
-bool fault_parse_rising(const char *text, uint32_t min, uint32_t max, struct fault_range *ret)
+bool inject_parse_rising(const char *text, uint32_t min, uint32_t max, struct fault_range *ret)
 {
-	return fault_parse_range(text, min, max, ret) && ret->first <= ret->last;
+	return inject_parse_range(text, min, max, ret) && ret->first <= ret->last;
 }
 
-bool fault_parse_duration(const char *text, uint64_t max_ns, uint64_t *ret)
+bool inject_parse_duration(const char *text, uint64_t max_ns, uint64_t *ret)
 {
 	static const struct {
 		const char *unit;

@@ -6,12 +6,12 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "net/link/fault/value.h"
+#include "lib/inject/value.h"
 
 #define ERRNO_MAX 4095
 #define PREFIX	  "IBV_WC_"
 
-static_assert(FAULT_VERBS <= 128, "fault_rule.verb_set");
+static_assert(INJECT_VERBS <= 128, "fault_rule.verb_set");
 
 /* As enum ibv_wc_status counts them. */
 static const char *const statuses[] = {
@@ -44,39 +44,39 @@ static const char *const statuses[] = {
 
 static const char *const verb_names[] = {
 #define X(name, kind) "ibv_" #name,
-	FAULT_VERB_TABLE(X)
+	INJECT_VERB_TABLE(X)
 #undef X
 };
 
-const char *fault_status_str(uint32_t status)
+const char *inject_status_str(uint32_t status)
 {
 	return status < NUM_STATUSES ? statuses[status] : NULL;
 }
 
-const char *fault_verb_str(enum fault_verb verb)
+const char *inject_verb_str(enum inject_verb verb)
 {
 	return verb_names[verb];
 }
 
-enum fault_verb_kind fault_verb_kind(enum fault_verb verb)
+enum inject_verb_kind inject_verb_kind(enum inject_verb verb)
 {
 	static const uint8_t kinds[] = {
-#define X(name, kind) FAULT_VERB_##kind,
-		FAULT_VERB_TABLE(X)
+#define X(name, kind) INJECT_VERB_##kind,
+		INJECT_VERB_TABLE(X)
 #undef X
 	};
 
-	return (enum fault_verb_kind)kinds[verb];
+	return (enum inject_verb_kind)kinds[verb];
 }
 
-bool fault_word_side(struct fault_rule *rule, const char *value)
+bool inject_word_side(struct inject_rule *rule, const char *value)
 {
 	rule->any_side = strcmp(value, "any") == 0;
-	rule->side = strcmp(value, "recv") == 0 ? FAULT_RECV : FAULT_SEND;
-	return rule->any_side || rule->side == FAULT_RECV || strcmp(value, "send") == 0;
+	rule->side = strcmp(value, "recv") == 0 ? INJECT_RECV : INJECT_SEND;
+	return rule->any_side || rule->side == INJECT_RECV || strcmp(value, "send") == 0;
 }
 
-bool fault_word_status(struct fault_rule *rule, const char *value)
+bool inject_word_status(struct inject_rule *rule, const char *value)
 {
 	const size_t skip = strncmp(value, PREFIX, strlen(PREFIX)) == 0 ? 0 : strlen(PREFIX);
 
@@ -90,12 +90,12 @@ bool fault_word_status(struct fault_rule *rule, const char *value)
 }
 
 /* One name, with or without ibv_, perhaps with *. */
-static bool add_verb(struct fault_rule *rule, const char *pattern)
+static bool add_verb(struct inject_rule *rule, const char *pattern)
 {
 	const size_t skip = strncmp(pattern, "ibv_", 4) == 0 ? 0 : 4;
 	bool any = false;
 
-	for (uint32_t verb = 0; verb < FAULT_VERBS; verb++) {
+	for (uint32_t verb = 0; verb < INJECT_VERBS; verb++) {
 		if (fnmatch(pattern, verb_names[verb] + skip, 0) != 0)
 			continue;
 		rule->verb_set[verb / 64] |= 1ull << verb % 64;
@@ -104,7 +104,7 @@ static bool add_verb(struct fault_rule *rule, const char *pattern)
 	return any;
 }
 
-bool fault_word_name(struct fault_rule *rule, const char *value)
+bool inject_word_name(struct inject_rule *rule, const char *value)
 {
 	char list[FAULT_PATTERN_MAX], *save = NULL;
 
@@ -118,16 +118,16 @@ bool fault_word_name(struct fault_rule *rule, const char *value)
 	return rule->verb_set[0] || rule->verb_set[1];
 }
 
-bool fault_word_errno(struct fault_rule *rule, const char *value)
+bool inject_word_errno(struct inject_rule *rule, const char *value)
 {
 	uint32_t number;
 
-	if (fault_parse_u32(value, 1, ERRNO_MAX, &number)) {
+	if (inject_parse_u32(value, 1, ERRNO_MAX, &number)) {
 		rule->error = (int)number;
 		return true;
 	}
 	for (int i = 1; i <= ERRNO_MAX; i++) {
-		const char *name = fault_errno_name(i);
+		const char *name = inject_errno_name(i);
 
 		if (!name || strcmp(name, value) != 0)
 			continue;
@@ -137,17 +137,17 @@ bool fault_word_errno(struct fault_rule *rule, const char *value)
 	return false;
 }
 
-bool fault_word_after(struct fault_rule *rule, const char *value)
+bool inject_word_after(struct inject_rule *rule, const char *value)
 {
-	return fault_parse_duration(value, FAULT_MAX_AFTER_NS, &rule->after_ns);
+	return inject_parse_duration(value, INJECT_MAX_AFTER_NS, &rule->after_ns);
 }
 
-bool fault_word_index(struct fault_rule *rule, const char *value)
+bool inject_word_index(struct inject_rule *rule, const char *value)
 {
-	return fault_parse_u32(value, 0, FAULT_GIDS - 1, &rule->gid_index);
+	return inject_parse_u32(value, 0, INJECT_GIDS - 1, &rule->gid_index);
 }
 
-bool fault_word_gid(struct fault_rule *rule, const char *value)
+bool inject_word_gid(struct inject_rule *rule, const char *value)
 {
 	rule->gid = (struct gid){ .raw = { [10] = 0xff, [11] = 0xff } };
 	rule->gid_has = true;
@@ -158,8 +158,8 @@ bool fault_word_gid(struct fault_rule *rule, const char *value)
 	return strcmp(value, "none") == 0;
 }
 
-bool fault_word_to(struct fault_rule *rule, const char *value)
+bool inject_word_to(struct inject_rule *rule, const char *value)
 {
 	rule->gid_moves = true;
-	return fault_parse_u32(value, 0, FAULT_GIDS - 1, &rule->gid_to);
+	return inject_parse_u32(value, 0, INJECT_GIDS - 1, &rule->gid_to);
 }

@@ -3,9 +3,9 @@
 #include <errno.h>
 #include <stddef.h>
 
-#include "net/link/fault/value.h"
+#include "lib/inject/value.h"
 
-const char *fault_errno_name(int error)
+const char *inject_errno_name(int error)
 {
 	/* clang-format off */
 #define N(name) [name] = #name

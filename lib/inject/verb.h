@@ -3,11 +3,11 @@
  *
  * COMMAND: goes to the kernel and the adapter, so EIO once the device is fatal. DESTROY: the same, but rdma-core can be told to
  * let it pass (RDMAV_ALLOW_DISASSOC_DESTROY). LOCAL: memory of the process alone, as posting and polling. */
-#ifndef RXE_LINK_FAULT_VERB_H
-#define RXE_LINK_FAULT_VERB_H
+#ifndef RXE_INJECT_VERB_H
+#define RXE_INJECT_VERB_H
 
 /* clang-format off */
-#define FAULT_VERB_TABLE(X) \
+#define INJECT_VERB_TABLE(X) \
 	X(open_device, COMMAND) X(import_device, COMMAND) \
 	X(query_device, COMMAND) X(query_device_ex, COMMAND) X(query_rt_values_ex, LOCAL) \
 	X(query_port, COMMAND) X(query_port_speed, COMMAND) X(query_pkey, COMMAND) X(get_pkey_index, COMMAND) \
@@ -31,21 +31,21 @@
 	X(get_async_event, LOCAL)
 /* clang-format on */
 
-enum fault_verb {
-#define X(name, kind) FAULT_VERB_##name,
-	FAULT_VERB_TABLE(X)
+enum inject_verb {
+#define X(name, kind) INJECT_VERB_##name,
+	INJECT_VERB_TABLE(X)
 #undef X
-		FAULT_VERBS
+		INJECT_VERBS
 };
 
-enum fault_verb_kind {
-	FAULT_VERB_COMMAND,
-	FAULT_VERB_DESTROY,
-	FAULT_VERB_LOCAL,
+enum inject_verb_kind {
+	INJECT_VERB_COMMAND,
+	INJECT_VERB_DESTROY,
+	INJECT_VERB_LOCAL,
 };
 
 /* "ibv_alloc_pd" */
-const char *fault_verb_str(enum fault_verb verb);
-enum fault_verb_kind fault_verb_kind(enum fault_verb verb);
+const char *inject_verb_str(enum inject_verb verb);
+enum inject_verb_kind inject_verb_kind(enum inject_verb verb);
 
 #endif
