@@ -112,9 +112,8 @@ struct ctl_reg_mr {
 	uint32_t rights; /* enum rxe_right */
 	uint32_t dm;	 /* RXE_MR_ARENA */
 	uint32_t dmah;
-	uint32_t
-		umem; /* not 0: over this umem's memory, whoever owns it; kind is then the umem's */
-	uint32_t low; /* CTL_KEY_LOW | the key's lowest byte; 0: any */
+	uint32_t umem; /* not 0: over this umem's memory, in any process; kind is then the umem's */
+	uint32_t low;  /* CTL_KEY_LOW | the key's lowest byte; 0: any */
 };
 int ctl_reg_mr(struct ctl_client *client, const struct ctl_context *context,
 	       const struct ctl_reg_mr *reg, uint32_t *ret_handle, uint32_t *ret_key);

@@ -14,7 +14,7 @@ int ctl_held_attach(struct ctl_client *client, uint32_t device);
 /* Gives the slot back, where the connection is this process's own; unmaps and closes in any
  * case. */
 void ctl_held_detach(struct ctl_client *client, uint32_t device);
-/* In a child of fork(), connected anew: joins all contexts and devices again, behind the same
+/* In a child of fork() that has connected again: joins all contexts and devices again, behind the same
  * numbers and addresses. */
 int ctl_held_rejoin(struct ctl_client *client);
 /* In a child of fork(): closes the parent's sockets and keeps their numbers in use. System calls

@@ -102,7 +102,7 @@ static void fired(void *arg, const struct fault_firing *firing)
 
 	faults_count(faults->progress, faults->place[at], firing->id);
 	device_link_fault(&faults->progress->link, firing, &faults->rules->rule[at]);
-	/* +N: so many PSNs behind the connection's first; #N: by order of creation. Both are the same in the next run. */
+	/* +N: N PSNs after the connection's first; #N: by order of creation. Both are the same in the next run. */
 	rxe_log(RXE_LOG_INFO,
 		"fault %u: %s %s_%s psn %u (+%u) of QP 0x%06x (#%d) %s QP 0x%06x, attempt %u",
 		firing->id, inject_action_str(firing->rule->action),

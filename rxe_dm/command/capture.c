@@ -396,8 +396,8 @@ int command_capture(int argc, char **argv)
 	struct wishes w = { 0 };
 	bool both = false;
 	const struct command_flag flags[] = {
-		{ "--count", "N", "end after so many packets", NULL, &w.count },
-		{ "--seconds", "N", "end after so many seconds", NULL, &w.seconds },
+		{ "--count", "N", "end after N packets", NULL, &w.count },
+		{ "--seconds", "N", "end after N seconds", NULL, &w.seconds },
 		{ "--both", NULL,
 		  "packets between programs of the device twice: sent, and received", &both, NULL },
 		{ "--snap", "BYTES", "only so much of each packet", NULL, &w.snap },

@@ -30,7 +30,7 @@ class Capture:
         if not shutil.which("tshark", path=search_path()):
             raise Skip("tshark is not installed")
         try:
-            self.socket = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, 0)  # deaf until it is bound
+            self.socket = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, 0)  # receives nothing until it is bound
             self.socket.setsockopt(socket.SOL_SOCKET, SO_RCVBUFFORCE, RCVBUF_BYTES)
         except PermissionError:
             raise Skip("no right to capture on lo: needs root or CAP_NET_RAW") from None

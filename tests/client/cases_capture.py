@@ -329,7 +329,7 @@ def several(build):
         short, sent = Taken(instance, folder, "--snap", "64"), []
 
         def run():
-            """A pair with nothing lost, unless a program did not run for so long that its peer asked again."""
+            """A pair with nothing lost, unless a program stood still until its peer sent again."""
             before = counters(instance)
             instance.pair(["ibv_rc_pingpong", "-g", "0", "-n", "20"])
             seen = counters(instance)

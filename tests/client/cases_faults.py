@@ -56,12 +56,12 @@ def srq_pingpong(build):
             ["ibv_srq_pingpong", "-c", "-g", "0", "-n", "300"])
 
 
-def goodbye(build):
+def exit_at_once(build):
     """The pingpongs end with their last completion: what is lost of the last ACK costs the other side nothing."""
     for program in ("ibv_rc_pingpong", "ibv_srq_pingpong"):
         for percent in (1, 5):
             rules = [f"drop probability={percent}% seed={percent}"]
-            through(build, f"goodbye_{percent}", rules, *[[program, "-c", "-g", "0", "-n", "100"]] * 8)
+            through(build, f"exit_at_once_{percent}", rules, *[[program, "-c", "-g", "0", "-n", "100"]] * 8)
 
 
 def gone(build):
@@ -267,5 +267,5 @@ def example(build, number):
 
 CASES = {f"fault_docs_{name}": functools.partial(example, number=number)
          for number, name in enumerate(("lost_ack", "rnr_storm", "port_down"))}
-CASES |= {f"fault_{f.__name__}": f for f in (docs_verbs, pingpong, srq_pingpong, goodbye, gone, perftest, repeatable, rnr_storm, rnr_burst, command,
+CASES |= {f"fault_{f.__name__}": f for f in (docs_verbs, pingpong, srq_pingpong, exit_at_once, gone, perftest, repeatable, rnr_storm, rnr_burst, command,
                                               nobody, relative_file, shown, status_named, timed)}

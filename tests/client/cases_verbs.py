@@ -87,7 +87,7 @@ def killed(build):
         device = shown["devices"][0]
         if leftovers(shown) or device["arena"]["used"] or device["slots_used"]:
             raise Failure(f"left behind: {shown}")
-        # Those that went in peace are answered for a while, from sockets of the server's own.
+        # Those that exited in order are in TIME_WAIT for a while, from sockets of the server's own.
         until(lambda: open_files(instance) == before, f"server with {before} descriptors, as before")
 
 

@@ -91,7 +91,7 @@ static void silence(enum ctl_log_level level, const char *line)
 {
 	(void)level;
 	MUST(line[0]);
-	/* It goes to terminals and into files line by line, whoever the words in it come from. */
+	/* It goes to terminals and into files line by line, whichever program the words in it come from. */
 	for (; *line; line++)
 		MUST((uint8_t)*line >= ' ' && *line != 0x7f);
 }

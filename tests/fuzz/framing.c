@@ -196,7 +196,7 @@ static void ask(const uint8_t *p, size_t len, bool v6)
 	     memcmp(message.mac, self.mac, FRAME_MAC_LEN) == 0);
 }
 
-/* Neighbours that say what they like about themselves and others: a script. What is known was said of that address, nothing that
+/* Neighbors that say what they like about themselves and others: a script. What is known was said of that address, nothing that
  * was merely heard replaces it, and what is due ends. */
 static void know(struct take take)
 {

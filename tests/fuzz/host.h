@@ -147,7 +147,7 @@ void host_modify(struct host *host, enum host_qp_name name, enum rxe_qp_state to
 void host_recv(struct host *host, enum host_qp_name name, uint32_t len, uint32_t pieces);
 void host_send(struct host *host, enum host_qp_name name, const struct rxe_send_wr *like,
 	       uint32_t len);
-/* The queue pair goes while its peer still talks; or, having gone, comes anew with the same number. */
+/* The queue pair goes while its peer still talks; or, destroyed, is created again with the same number. */
 void host_go(struct host *host, enum host_qp_name name, const struct host_setup *setup);
 /* A new one, in RESET, or as it is set up. */
 void host_add_qp(struct host *host, enum host_qp_name name, uint32_t qpn);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Fuzz target: fault rules as people write them, and packets that they are let loose on. A rule that was taken prints as text that
- * means the same; a packet that passes the shaper is at most as long as a packet can be, and none comes back for ever. */
+ * means the same; a packet that passes the shaper is at most as long as a packet can be, and none comes back forever. */
 #include "lib/inject/rule.h"
 #include "net/link/fault/shaper.h"
 #include "net/wire/packet.h"
@@ -162,7 +162,7 @@ static void drain(struct fault_shaper *shaper, uint64_t *now_ns, uint32_t coming
 	}
 }
 
-/* A train, or an arrival: so many packets of a size, with bytes from the input. */
+/* A train, or an arrival: N packets of a size, with bytes from the input. */
 static void one_packet(struct fault_shaper *shaper, struct take *take, uint64_t *now_ns)
 {
 	const uint8_t kind = take_u8(take);

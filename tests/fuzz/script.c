@@ -277,7 +277,7 @@ static void step_arm(struct host *host, struct take *take)
 	(void)rxe_cq_arm(&host->cq, byte & 1 ? RXE_CQ_ARM_SOLICITED : RXE_CQ_ARM_ANY);
 }
 
-/* One goes, or comes anew; or seconds pass, so that what is remembered is forgotten. */
+/* One is destroyed, or created again; or seconds pass, so that what is remembered is forgotten. */
 static void step_go(struct host *host, const struct host_setup *setup, struct take *take)
 {
 	const uint8_t byte = take_u8(take);

@@ -104,7 +104,7 @@ REGIONS = {1: 70001, 2: 9999, 3: 65536, 4: 65536, 5: 70001, 6: 4096, 7: 4096, 8:
 ERR, SQD, RTS, RESET, INIT, RTR = range(6)
 
 
-def anew(qp, *states):
+def again_in(qp, *states):
     return b"".join(bytes([STEP_MODIFY, qp | state * 4]) for state in states)
 
 
@@ -120,7 +120,7 @@ def borders(region, length, rts):
             script += bytes([STEP_FORGED, qp | 8, opcode, 0]) + place
             script += struct.pack("<HH", 1, 1) if opcode in (0x13, 0x14) else b""
             script += struct.pack("<H", min(size, 4096)) if opcode & 0x1f == 0x0a else b""
-            script += bytes([STEP_OUTPUT]) + anew(qp, RESET, INIT, RTR, *([RTS] if rts else []))
+            script += bytes([STEP_OUTPUT]) + again_in(qp, RESET, INIT, RTR, *([RTS] if rts else []))
     return script
 
 
@@ -159,14 +159,14 @@ def late(rts):
         answer = bytes([STEP_FORGED, 8, 0x10, 0, 0, 1]) + struct.pack("<H", 64)
         for before, after in ((bytes([STEP_LATE, 1]), bytes([STEP_LATE, 0])), (bytes([STEP_REVOKE, 4 | 16]), bytes([STEP_REVOKE, 4]))):
             script += struct.pack("<BBBH", STEP_SEND, 0, 4, 64) + bytes([STEP_OUTPUT]) + before + answer + wait + after + wait + answer
-            script += anew(0, RESET, INIT, RTR, RTS)
+            script += again_in(0, RESET, INIT, RTR, RTS)
         script += bytes([STEP_LATE, 1]) + struct.pack("<BBBH", STEP_SEND, 0, 2, 64) + wait + bytes([STEP_LATE, 0]) + wait
         script += struct.pack("<BBBH", STEP_SEND, 0, 2, 64) + wait * 4
     return script
 
 
-def neighbours():
-    """Who has an address, in ARP and in neighbour discovery; what neighbours say, in turns."""
+def neighbors():
+    """Who has an address, in ARP and in neighbor discovery; what neighbors say, in turns."""
     us, them = b"\x02\0\0\0\0\x09", b"\x02\0\0\0\0\x05"
     for op in (1, 2, 3):
         arp = struct.pack(">HHBBH", 1, 0x800, 6, 4, op) + them + bytes([127, 0, 0, 5]) + bytes(6) + bytes([127, 0, 0, 9])
@@ -209,7 +209,7 @@ def spoil(record, at, data, count=None):
 
 
 def going(name):
-    """What came before a queue pair went comes again, then what did not, again when it is there anew, and when it is too late."""
+    """What came before a queue pair went comes again, then what did not, again when it is created again, and when it is too late."""
     qp = GOING[name][0]
     begin = bytes([0, 2, 0x77, 0x2e]) + b"\xfe\xff\xff" * 2
     begin += b"".join(struct.pack("<BBH", STEP_RECV, XRC_RECV if qp == 5 else qp, 100) for _ in range(4))
@@ -222,7 +222,7 @@ def going(name):
     half = forge(name, 0) + bytes([STEP_OUTPUT])
     yield "again", begin + go + again + bytes([STEP_OUTPUT]) + again + bytes([STEP_OUTPUT])
     yield "too_late", begin + go + bytes([STEP_GO, LONG | 0x80]) + again + bytes([STEP_OUTPUT])
-    yield "anew", begin + go + again + go + again + bytes([STEP_OUTPUT]) + go + again + bytes([STEP_OUTPUT])
+    yield "again", begin + go + again + go + again + bytes([STEP_OUTPUT]) + go + again + bytes([STEP_OUTPUT])
     yield "half", begin + half + go + forge(name, 0, -1) + forge(name, 1) + bytes([STEP_OUTPUT])
     yield "many", begin + go + forge(name, 0x14, -4) * 40 + bytes([STEP_OUTPUT]) + forge(name, 4, -5) * 40
     yield "failed", begin + forge(name, 2, 0) + go + again + bytes([STEP_OUTPUT])
@@ -507,7 +507,7 @@ def add_scripts(corpus):
         corpus.add("requester", f"borders_{region}", borders(region, length, True))
     corpus.add("responder", "late", late(False))
     corpus.add("requester", "late", late(True))
-    for name, script in neighbours():
+    for name, script in neighbors():
         corpus.add("framing", name, script)
     for name, script in control_scripts():
         corpus.add("control", name, script)

@@ -410,7 +410,7 @@ void oracle_post(struct oracle *o, struct party *party, struct op op, uint32_t s
 		party->may_fail = true;
 		party->peer->may_fail = true;
 		post.lkey = sabotage == 1 ? 0x7777 : post.lkey;
-		op.doomed |= sabotage == 2 && post.rkey && oracle_is_reliable(party);
+		op.unpermitted |= sabotage == 2 && post.rkey && oracle_is_reliable(party);
 		post.rkey = sabotage == 2 ? wrong_key(o, party, &op) : post.rkey;
 	}
 	if (oracle_is_reliable(party) && link_random(&o->w->link, 8) == 0)

@@ -41,11 +41,11 @@ struct op {
 	uint32_t from, to; /* offsets in the areas concerned */
 	uint32_t imm;
 	bool signalled;
-	bool answered; /* read, atomic: the last packet of the answer arrived */
-	uint32_t slot; /* of results */
-	uint32_t srq;  /* XRC: which of its target's host it names */
-	bool doomed;   /* it uses something without a right to it */
-	uint64_t orig; /* atomic: what it must return */
+	bool answered;	  /* read, atomic: the last packet of the answer arrived */
+	uint32_t slot;	  /* of results */
+	uint32_t srq;	  /* XRC: which of its target's host it names */
+	bool unpermitted; /* it uses something without a right to it */
+	uint64_t orig;	  /* atomic: what it must return */
 	uint32_t psn_last;
 	uint32_t arrived; /* times that it was delivered */
 };

@@ -94,7 +94,7 @@ static bool must_answer(const struct oracle *o, const struct oracle_gone *gone,
 	       (!(packet->shape & SHAPE_ATOMIC) || find_atomic(gone, packet->bth.psn, &orig));
 }
 
-/* Answers that wait to leave a host: there is room for so many. */
+/* Answers that wait to leave a host: their number is bounded. */
 static uint32_t owed(const struct oracle *o, const struct node *node)
 {
 	uint32_t i, ret = 0;

@@ -81,7 +81,7 @@ static void sent_well(struct oracle *o, struct party *party, uint32_t index)
 {
 	uint32_t was = party->done, i;
 
-	if (party->ops[index].doomed && !party->is_forged)
+	if (party->ops[index].unpermitted && !party->is_forged)
 		oracle_fail(o, "%c: request %u used what it has no right to, and succeeded",
 			    party->end->letter, index + 1);
 	if (party->failed)

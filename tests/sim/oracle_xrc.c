@@ -75,12 +75,12 @@ uint32_t oracle_xrc_number(const struct oracle *o, const struct party *party, st
 
 	(void)o;
 	if (sabotage == 3) {
-		op->doomed = true;
+		op->unpermitted = true;
 		return node->xsrq[op->srq].srq.srqn + 77;
 	}
 	for (i = 0; sabotage == 4 && i < NODE_XSRQS; i++) {
 		if (node->xsrq[i].srq.xrcd != domain_of(party->peer)) {
-			op->doomed = true;
+			op->unpermitted = true;
 			op->srq = i;
 		}
 	}
@@ -108,7 +108,7 @@ void oracle_xrc_forget(struct oracle *o, struct node *node)
 		forget(o, node, which);
 }
 
-/* Its receives go with it; and whoever names it from now on is refused. */
+/* Its receives go with it; and a request that names it from now on is refused. */
 void oracle_xrc_destroy(struct oracle *o, struct node *node)
 {
 	uint32_t i;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Many short lives of a small world, a seed each, with the oracle looking on.
  *
- *     sim [--seed N] [--count N] [--trace]     from seed N on, so many; --seed alone: that one
+ *     sim [--seed N] [--count N] [--trace]     count seeds from N on; --seed alone: that one
  *
  * A run that fails is told again with its trace: the last lines, the seed, and the command that replays it. */
 #include <signal.h>

@@ -9,7 +9,7 @@
 #include "net/wire/icrc.h"
 #include "net/wire/opcode.h"
 
-#define FOR_EVER_NS (1000ull * 1000 * 1000 * 3600)
+#define FOREVER_NS (1000ull * 1000 * 1000 * 3600)
 
 void world_init(struct world *w, uint64_t seed)
 {
@@ -532,6 +532,6 @@ void world_wait(struct world *w, const struct node *node)
 void world_run(struct world *w)
 {
 	world_flush(w);
-	while (world_step(w, w->now_ns + FOR_EVER_NS))
+	while (world_step(w, w->now_ns + FOREVER_NS))
 		;
 }

@@ -45,8 +45,21 @@ def folder_of(path):
     return max(rows, key=len) if rows else None
 
 
+def circles(arrows):
+    """Rooms from which the arrows lead back to them."""
+    def reach(room, seen):
+        for there in arrows[room]:
+            if there not in seen:
+                seen.add(there)
+                reach(there, seen)
+        return seen
+    return sorted(room for room in arrows if room in reach(room, set()))
+
+
 def check(tree, _context):
-    complaints = []
+    complaints = [f"the table of arrows has a circle through {room}" for room in circles(ARROWS)]
+    if not circles({"a": ["b"], "b": ["c"], "c": ["a"]}) or circles({"a": ["b", "c"], "b": ["c"], "c": []}):
+        complaints.append("circles() does not find circles")
     for path, text in tree.sources():
         if folder_of(path) is None:
             complaints.append(f"{path}: lies in a folder that has no row in the table of arrows")

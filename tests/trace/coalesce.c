@@ -121,7 +121,7 @@ START_TEST(a_message_under_way_waits_for_nobody)
 }
 END_TEST
 
-/* A window that was full opens by what an ACK covers: were each packet to ask again, it would open by one packet for ever. */
+/* A window that was full opens by what an ACK covers: were each packet to ask again, it would open by one packet forever. */
 START_TEST(a_full_window_does_not_open_by_single_packets)
 {
 	uint32_t i;

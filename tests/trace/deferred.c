@@ -5,7 +5,7 @@
 
 #define PLACE 0x300000u
 
-/* Memory of a node from PLACE on, for the first so many microseconds. */
+/* Memory of a node from PLACE on, for the first N microseconds. */
 static void defer_until(struct node *node, uint64_t us)
 {
 	node->deferred_at = node->base + PLACE;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Traces of queue pairs that are destroyed, or whose program ends, as soon as they have all they wanted, while their peer still waits
- * for an ACK: what was received is acknowledged by whoever is left, and nothing else is. */
+ * for an ACK: what was received is acknowledged by the process or server that is left, and nothing else is. */
 #include "tests/trace/fixture.h"
 
 /* b's program has its last completion, and goes. */
@@ -181,7 +181,7 @@ START_TEST(one_in_error_is_not_answered_for)
 END_TEST
 
 /* Its peer's timer may be longer than ours: four times eight of ours, and a second at least. */
-START_TEST(not_for_ever)
+START_TEST(not_forever)
 {
 	struct node_qp_opts patient = world_opts(), usual = world_opts();
 
@@ -243,5 +243,5 @@ END_TEST
 RUN_TESTS("gone", last_ack_lost, lost_again_and_again, one_ack_for_all_that_come_together,
 	  a_new_request_is_not_acknowledged, half_a_message_is_no_message, atomic,
 	  a_read_has_no_memory_to_read, a_stranger_is_not_answered,
-	  one_in_error_is_not_answered_for, not_for_ever, as_long_as_its_peer_waits,
+	  one_in_error_is_not_answered_for, not_forever, as_long_as_its_peer_waits,
 	  its_number_is_not_used_again)

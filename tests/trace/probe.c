@@ -223,7 +223,7 @@ START_TEST(asked_for_nothing)
 }
 END_TEST
 
-/* A timer that is as short is asked for by whoever set it. */
+/* A timer that is as short is what its setter wanted. */
 START_TEST(not_beside_a_short_timer)
 {
 	struct node_qp_opts opts = world_opts();
@@ -238,7 +238,7 @@ START_TEST(not_beside_a_short_timer)
 }
 END_TEST
 
-START_TEST(not_while_the_peer_asked_for_peace)
+START_TEST(not_during_an_rnr_back_off)
 {
 	struct node_qp_opts opts = world_opts();
 
@@ -258,4 +258,4 @@ END_TEST
 RUN_TESTS("probe", lost_ack, lost_nak, lost_last_packet, lost_read_answer, lost_as_well,
 	  lost_last_packets, lost_long_read_answer, sooner_where_packets_get_lost,
 	  no_sooner_without_losses, asked_for_nothing, not_beside_a_short_timer,
-	  not_while_the_peer_asked_for_peace)
+	  not_during_an_rnr_back_off)

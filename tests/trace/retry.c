@@ -42,7 +42,7 @@ START_TEST(no_retries)
 }
 END_TEST
 
-START_TEST(timeout_0_waits_for_ever)
+START_TEST(timeout_0_waits_forever)
 {
 	struct node_qp_opts opts = world_opts();
 
@@ -142,5 +142,5 @@ START_TEST(naks_spend_it_too)
 }
 END_TEST
 
-RUN_TESTS("retry", exhausted, no_retries, timeout_0_waits_for_ever, budget_comes_back_with_progress,
+RUN_TESTS("retry", exhausted, no_retries, timeout_0_waits_forever, budget_comes_back_with_progress,
 	  timer_starts_again_with_progress, naks_spend_it_too)

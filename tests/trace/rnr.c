@@ -66,7 +66,7 @@ START_TEST(no_budget_at_all)
 }
 END_TEST
 
-START_TEST(seven_is_for_ever)
+START_TEST(seven_is_forever)
 {
 	struct node_qp_opts opts = world_opts();
 
@@ -225,7 +225,7 @@ START_TEST(nak_lost)
 }
 END_TEST
 
-RUN_TESTS("rnr", receive_comes_late, budget_used_up, no_budget_at_all, seven_is_for_ever,
+RUN_TESTS("rnr", receive_comes_late, budget_used_up, no_budget_at_all, seven_is_forever,
 	  code_0_is_the_longest, a_long_message_waits_at_its_first_packet,
 	  a_write_with_immediate_waits_at_its_last, those_behind_wait_too,
 	  budget_comes_back_with_progress, nak_lost)

@@ -411,8 +411,8 @@ START_TEST(srq_of_another_process)
 }
 END_TEST
 
-/* What the host said of an earlier receive does not stick to the queue pair when it is connected anew. */
-START_TEST(a_verdict_is_for_one_receive)
+/* What the host said of an earlier receive does not stick to the queue pair when it is connected again. */
+START_TEST(an_injected_error_is_for_one_receive)
 {
 	struct node_qp_opts opts = xrc(), others = xrc();
 	uint32_t other;
@@ -459,7 +459,7 @@ START_TEST(told_of_too_late)
 }
 END_TEST
 
-/* The last ACK is lost, and the target has been destroyed: whoever answers for it speaks XRC. */
+/* The last ACK is lost, and the target has been destroyed: its TIME_WAIT answers are XRC. */
 START_TEST(target_has_gone)
 {
 	connect_xrc();
@@ -509,5 +509,5 @@ RUN_TESTS("xrc", send, write_read_atomic, write_with_immediate, ack_is_lost, ato
 	  key_of_another_protection_domain, srq_goes_in_the_middle, two_targets, target_to_error,
 	  an_srq_for_each_request, a_domain_for_each_request, another_srq_half_way,
 	  another_srq_when_it_comes_again, read_answer_is_lost, read_again_that_makes_no_sense,
-	  cq_of_the_srq_has_overrun, srq_of_another_process, a_verdict_is_for_one_receive,
+	  cq_of_the_srq_has_overrun, srq_of_another_process, an_injected_error_is_for_one_receive,
 	  told_of_too_late, target_has_gone, halves)

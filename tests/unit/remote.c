@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Errands are written by other processes, which may write on while theirs is run: what was checked of one is what is done. */
+/* Other processes write remote requests, and may write on while one runs: what was checked is what is executed. */
 #include <check.h>
 #include <pthread.h>
 #include <stdatomic.h>
@@ -152,8 +152,8 @@ START_TEST(is_read_once)
 }
 END_TEST
 
-/* An XRC SRQ of ours lends its receives to who asks in its domain, and takes back a completion for each: no more, and no other. */
-START_TEST(an_srq_gets_back_what_it_lent)
+/* An XRC SRQ hands out receives within its domain, and takes one completion for each: no more, and no other. */
+START_TEST(an_srq_takes_one_completion_for_each_receive)
 {
 	const uint32_t take = sizeof(struct ctl_remote_recv), done = sizeof(struct rxe_cqe);
 	struct vb_srq *srq = calloc(1, sizeof(*srq));
@@ -170,7 +170,7 @@ START_TEST(an_srq_gets_back_what_it_lent)
 				 POST_OK);
 
 	memset(mailbox->bytes, 0, sizeof(mailbox->bytes));
-	ck_assert(!ask_of(SRQN, CTL_REMOTE_SRQ_DONE, DOMAIN, done)); /* nothing was lent */
+	ck_assert(!ask_of(SRQN, CTL_REMOTE_SRQ_DONE, DOMAIN, done)); /* no receive is out */
 	ck_assert(!ask_of(SRQN, CTL_REMOTE_SRQ_TAKE, DOMAIN + 1, take));
 	ck_assert(!ask_of(SRQN + 1, CTL_REMOTE_SRQ_TAKE, DOMAIN, take));
 	ck_assert(!ask_of(SRQN, CTL_REMOTE_SRQ_TAKE, DOMAIN, take - 1));
@@ -200,7 +200,7 @@ int main(void)
 	tcase_set_timeout(tcase, 120);
 	tcase_add_test(tcase, reaches_its_region_and_no_more);
 	tcase_add_test(tcase, is_read_once);
-	tcase_add_test(tcase, an_srq_gets_back_what_it_lent);
+	tcase_add_test(tcase, an_srq_takes_one_completion_for_each_receive);
 	suite_add_tcase(suite, tcase);
 	srunner_run_all(runner, CK_ENV);
 	failed = srunner_ntests_failed(runner);

@@ -19,7 +19,7 @@ struct ethernet_filter {
 };
 
 /* Sockets to hand over to a process that may not open its own. The filter cannot be changed by whom they are handed to; but
- * whoever holds the sending one may send any frame on that interface. 0, -EPERM
+ * the holder of the sending one may send any frame on that interface. 0, -EPERM
  * (no CAP_NET_RAW), -ENODEV, -ENETDOWN, -ENOTSUP (not Ethernet), -errno. */
 int ethernet_open_sockets(const struct ethernet_filter *filter, int *ret_rx_fd, int *ret_tx_fd);
 

@@ -57,7 +57,7 @@ struct fault_rule {
 
 	/* What is done. */
 	uint32_t copies;      /* duplicate: how many more */
-	uint64_t delay_ns;    /* delay: how long; reorder: at most so long */
+	uint64_t delay_ns;    /* delay: how long; reorder: at most this */
 	uint32_t behind;      /* reorder: how many later packets of the QP go before it */
 	enum fault_part part; /* corrupt */
 	bool good_icrc; /* corrupt payload or header: with an ICRC that fits, for a receiver to believe */

@@ -3,7 +3,7 @@
  *
  * A train that no rule touches passes as it is. One that is touched goes in pieces: runs of untouched packets stay trains, a
  * touched packet is a train of its own. A packet's place in a train is its IP identification, which the IPv4 ICRC covers, so a
- * piece that begins later gets its ICRCs anew, before anything is spoiled. */
+ * piece that begins later gets new ICRCs, before anything is spoiled. */
 #include "net/link/fault/shaper.h"
 
 #include <assert.h>

@@ -64,7 +64,7 @@ static void drop(struct program *p, uint32_t slots)
 	put(p, BPF_RET | BPF_K, slots, 0, 0);
 }
 
-/* Whoever sends options or extension headers is no sender of ours. Leaves the source port in M[0]. */
+/* A packet with options or extension headers is not from a sender of ours. Leaves the source port in M[0]. */
 static void load_port(struct program *p, int family, uint32_t slots)
 {
 	const bool v4 = family == AF_INET;

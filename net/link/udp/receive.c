@@ -15,7 +15,7 @@
 #include "net/link/udp/private.h"
 #include "net/wire/packet.h"
 
-/* When groups are joined, every so many calls they are looked at first. */
+/* When groups are joined, every Nth call reads them first. */
 #define GROUPS_FIRST_EVERY 8u
 
 int udp_rx_init(struct udp_link *link)

@@ -2,7 +2,7 @@
 /* Sending: trains become UDP_SEGMENT messages, several to a system call.
  *
  * The ICRC of segment i was computed with IP identification i, which it bears when the kernel or a NIC cuts the train. Where
- * an interface refuses trains, their packets go one by one with identification 0, so their ICRCs are computed anew. */
+ * an interface refuses trains, their packets go one by one with identification 0, so their ICRCs are computed again. */
 #include <assert.h>
 #include <errno.h>
 #include <net/if.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What a process says it took from its socket is what it took, whatever fault rules make of it on the way to the engine: neighbours
- * send datagrams by it (emu/pace.h). Real sockets, the rules in memory of the test. */
+/* The credits that a process returns are what it took from its socket, whatever fault rules make of it on the way to the engine: local
+ * peers pace datagrams by them (emu/pace.h). Real sockets, the rules in memory of the test. */
 #include <check.h>
 #include <stdatomic.h>
 #include <stddef.h>
