@@ -143,7 +143,7 @@ except ChildProcessError:
 
 
 def killed_with_child(build):
-    """SIGKILL, while a forked child holds copies of all its descriptors: nothing is left but the child."""
+    """SIGKILL, while a forked child holds copies of all its descriptors: the context stays with the child, and ends with it."""
     script = VERBS + """
 opened()
 if os.fork() == 0:
@@ -159,8 +159,11 @@ time.sleep(60)
         if not leftovers(instance.show()):
             raise Failure("rxe_dm show does not list the program while it runs")
         parent.kill(signal.SIGKILL)
+        parent.wait_until(lambda: not any(device["programs"] for device in instance.show()["devices"]), "no program")
+        if not leftovers(instance.show()):
+            raise Failure("the context has ended before the child")
+        os.kill(child, signal.SIGKILL)
         wait_clean(instance)
-        os.kill(child, 0)
 
 
 CASES = {
