@@ -43,7 +43,7 @@ static void carry_out(struct progress *progress, struct schedule_decision decisi
 	case SCHEDULE_RUN_ENGINE:
 	case SCHEDULE_EXIT: break;
 	}
-	assert(!"a decision for the background thread");
+	assert(false && "a decision for the background thread");
 }
 
 void progress_posted(struct progress *progress, bool was_idle, uint64_t now_ns)

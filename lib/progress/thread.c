@@ -204,7 +204,8 @@ static void *thread_main(void *arg)
 		case SCHEDULE_EXIT: return NULL;
 		case SCHEDULE_NOTHING:
 		case SCHEDULE_SLEEP:
-		case SCHEDULE_WAKE_BACKGROUND: assert(!"a decision for a thread of the program");
+		case SCHEDULE_WAKE_BACKGROUND:
+			assert(false && "a decision for a thread of the program");
 		}
 	}
 	return NULL;

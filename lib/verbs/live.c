@@ -12,6 +12,8 @@
 
 /* Running out of memory fails the addition, not the process. */
 #define HASH_NONFATAL_OOM 1
+/* uthash's default hash falls through the cases of a switch, which clang warns of. */
+#define HASH_FUNCTION(key, len, hash) HASH_OAT(key, len, hash)
 #include <uthash.h>
 
 /* Limits of the kinds that only this process counts; 0: no limit here. */
