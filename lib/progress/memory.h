@@ -12,9 +12,12 @@
 #include "emu/host.h"
 
 /* Installs handlers of SIGSEGV and SIGBUS in front of the program's. A program may replace them at
- * any time, so each registration and the first access of each run of the engine install them
- * again. */
+ * any time, so each registration, and accesses once a millisecond, install them again. */
 void memory_guard(void);
+/* The calling thread is about to run the engine at this time (CLOCK_MONOTONIC): accesses up to
+ * memory_turn_ends() may trust what was checked less than a millisecond ago. An access outside such
+ * a turn checks by itself, and is followed by memory_turn_ends(), too. */
+void memory_turn_begins(uint64_t now_ns);
 /* The calling thread has finished its accesses for now: its signal mask is restored. */
 void memory_turn_ends(void);
 /* In the child after fork(): no thread holds the lock of the handlers. */

@@ -158,6 +158,7 @@ bool progress_transmit(struct progress *progress, uint64_t now_ns)
 
 	check_descriptors(progress, now_ns);
 	atomic_fetch_add(gauge(progress), 1);
+	memory_turn_begins(now_ns);
 	to_local_peer = transmit(progress, now_ns);
 	memory_turn_ends();
 	atomic_fetch_sub(gauge(progress), 1);
@@ -218,6 +219,7 @@ bool progress_run(struct progress *progress, uint64_t now_ns)
 
 	check_descriptors(progress, now_ns);
 	atomic_fetch_add(gauge(progress), 1);
+	memory_turn_begins(now_ns);
 	any = receive(progress, now_ns);
 	remote_run(progress);
 	if (rxe_engine_deadline(progress->engine) <= now_ns)
