@@ -10,7 +10,8 @@ from program import Failure
 PAIRS, OPENS = 10, 40
 MANY, SLOTS = 300, 255
 # One shell, so that all are of one session, and the scheduler has one group of them. Bounded, should this process be killed.
-SPIN = ["sh", "-c", 'for port; do timeout 900 ibv_rc_pingpong -g 0 -n 2000000000 -p "$port" $PEER & done; wait', "sh"]
+# -u 22: a peer that gets no processor for two minutes is waited for.
+SPIN = ["sh", "-c", "for port; do timeout 900 ib_send_lat -F -u 22 -D 900 -p $port $PEER & done; wait", "sh"]
 
 
 def opens_beside_pollers(build):
@@ -28,8 +29,7 @@ def opens_beside_pollers(build):
         for _ in range(OPENS):
             if "max_qp:" not in instance.run(["ibv_devinfo", "-v"], timeout_s=120):
                 raise Failure("no device")
-        # A pair whose peer gets no processor for 0.5 s ends with RETRY_EXC: the timer of ibv_rc_pingpong is fixed.
-        if spinning(instance) < PAIRS:
+        if spinning(instance) < 2 * PAIRS:
             raise Failure(f"{spinning(instance)} of {2 * PAIRS} programs still poll")
 
 
