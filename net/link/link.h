@@ -30,6 +30,11 @@
 
 struct link;
 
+/* The line for the log when the kernel refuses to receive; takes strerror(3). */
+#define LINK_RECEIVE_REFUSED                                                                       \
+	"no packet can be received: recvmmsg: %s; a seccomp filter of the program or its "         \
+	"container refuses it: let it pass"
+
 /* Operations of a link. A wrapper leaves out what it does not change: the link below it does that. */
 struct link_ops {
 	int (*send)(struct link *link, const struct wire_train *trains, size_t n);

@@ -23,6 +23,7 @@
 struct device {
 	struct ethernet_filter filter;
 	struct link *link;
+	struct ethernet_port *port; /* the link's */
 	int rx_fd, tx_fd;
 	uint16_t ports[ETHERNET_TX_PORTS];
 	char said[200];
@@ -72,7 +73,7 @@ static void device_open(struct device *d, const char *ifname, const char *addres
 					      .log = hear,
 					      .log_arg = d };
 	memcpy(d->filter.mac, cfg.mac, sizeof(cfg.mac));
-	cfg.port = open_port(d);
+	cfg.port = d->port = open_port(d);
 	ck_assert_int_eq(ethernet_open(&d->link, &cfg), 0);
 	ck_assert_uint_eq(link_tx_ports(d->link, d->ports, ETHERNET_TX_PORTS), ETHERNET_TX_PORTS);
 }
@@ -459,6 +460,31 @@ START_TEST(conflict)
 }
 END_TEST
 
+static int read_refused(struct ethernet_port *port, struct ethernet_frame *ret, uint32_t max)
+{
+	(void)port, (void)ret, (void)max;
+	return -EPERM;
+}
+
+/* A seccomp filter refuses recvmmsg(): one line says so, and nothing arrives. */
+START_TEST(receive_refused)
+{
+	struct wire_arrival got;
+	struct ethernet_port port;
+
+	pair_enter(PAIR_A);
+	device_open(&dev, "va", address[0].device, 0);
+	port = *dev.port;
+	dev.port->read = read_refused;
+	for (int i = 0; i < 3; i++)
+		ck_assert_int_eq(link_receive(dev.link, &got, 1), 0);
+	ck_assert_uint_eq(dev.says, 1);
+	ck_assert_ptr_nonnull(strstr(dev.said, "recvmmsg: Operation not permitted"));
+	*dev.port = port;
+	device_close(&dev);
+}
+END_TEST
+
 /* Without CAP_NET_RAW: one line that says what to do. */
 START_TEST(no_right)
 {
@@ -529,6 +555,7 @@ int main(void)
 	tcase_add_test(tc, nobody_there);
 	tcase_add_test(tc, mtu);
 	tcase_add_test(tc, down_and_up);
+	tcase_add_test(tc, receive_refused);
 	tcase_add_loop_test(tc, conflict, 0, FAMILIES);
 	tcase_add_test(tc, no_right);
 	tcase_add_test(tc, not_there);

@@ -29,6 +29,7 @@ enum ethernet_complaint {
 	ETHERNET_DOWN = 1 << 3,
 	ETHERNET_REFUSED = 1 << 4,
 	ETHERNET_CONFLICT = 1 << 5,
+	ETHERNET_NO_RECEIVE = 1 << 6,
 };
 
 /* A train that waits for its neighbor's MAC. */

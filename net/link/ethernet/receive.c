@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Receiving frames: frames become arrivals, one a packet, and the device does what ARP and neighbor discovery ask of it. */
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "net/link/clock.h"
@@ -92,6 +93,14 @@ static size_t hand_out(struct ethernet_link *link, struct wire_arrival *ret, siz
 	return n;
 }
 
+static void explain_refused(struct ethernet_link *link, int err)
+{
+	char line[160];
+
+	(void)snprintf(line, sizeof(line), LINK_RECEIVE_REFUSED, strerror(err));
+	ethernet_complain(link, ETHERNET_NO_RECEIVE, line);
+}
+
 int ethernet_receive(struct link *base, struct wire_arrival *ret, size_t max)
 {
 	struct ethernet_link *link = (struct ethernet_link *)base;
@@ -105,6 +114,8 @@ int ethernet_receive(struct link *base, struct wire_arrival *ret, size_t max)
 	if (rx->next >= rx->count) {
 		rx->next = rx->count = 0;
 		rc = link->port->read(link->port, rx->frame, ETHERNET_RX_BATCH);
+		if (rc == -EPERM || rc == -EACCES || rc == -ENOSYS)
+			explain_refused(link, -rc);
 		/* An interface that goes down says so once; it may come up again. */
 		if (rc <= 0)
 			return rc == -EBADF || rc == -ENOTSOCK ? rc : 0;

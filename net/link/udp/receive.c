@@ -140,11 +140,7 @@ static void explain_refused(struct udp_link *link, int err)
 {
 	char line[160];
 
-	(void)snprintf(
-		line, sizeof(line),
-		"no packet can be received: recvmmsg: %s; a seccomp filter of the program or "
-		"its container refuses it: let it pass",
-		strerror(err));
+	(void)snprintf(line, sizeof(line), LINK_RECEIVE_REFUSED, strerror(err));
 	udp_complain(link, COMPLAIN_NO_RECEIVE, line);
 }
 
