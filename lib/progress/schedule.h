@@ -2,7 +2,7 @@
 /* Decides who runs the engine of a process and when: which thread, whether a poller yields or
  * sleeps, what the background thread waits for. Events go in (past tense), decisions come out.
  * Makes no system call, reads no clock, takes no lock, never touches the engine. Called by poll.c
- * (threads of the program), thread.c (the background thread) and progress.c.
+ * (threads of the program), thread.c (the background thread), progress.c and host.c.
  *
  * THEORY OF OPERATION
  *

@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: MIT
+/* The host of the engine: its settings, and the calls that it makes (struct rxe_host_ops). Under the
+ * engine lock. */
+#include "lib/progress/host.h"
+
+#include <stdatomic.h>
+#include <string.h>
+
+#include "emu/engine.h"
+#include "lib/progress/credits.h"
+#include "lib/progress/delayed_ack.h"
+#include "lib/progress/fault.h"
+#include "lib/progress/memory.h"
+#include "lib/progress/progress.h"
+#include "lib/progress/remote.h"
+#include "lib/progress/remote_srq.h"
+#include "net/link/link.h"
+
+/* Longer than a program is usually kept from its processor. */
+#define PROBE_NS 8000000u
+
+static uint32_t host_random(void *host)
+{
+	struct progress *progress = host;
+	uint32_t x = progress->random_state;
+
+	x ^= x << 13;
+	x ^= x >> 17;
+	x ^= x << 5;
+	return progress->random_state = x;
+}
+
+void progress_cq_armed(struct progress *progress)
+{
+	schedule_cq_armed(&progress->schedule);
+}
+
+void progress_cq_disarmed(struct progress *progress)
+{
+	schedule_cq_disarmed(&progress->schedule);
+}
+
+void progress_cq_notify(void *host, struct rxe_cq *cq)
+{
+	struct progress *progress = host;
+
+	progress_cq_disarmed(progress);
+	progress->owner->cq_notified(progress, cq);
+}
+
+static void host_event(void *host, const struct rxe_event *event)
+{
+	struct progress *progress = host;
+
+	progress->owner->event_raised(progress, event);
+}
+
+static void host_failed(void *host, const struct rxe_qp *qp, enum rxe_failed what, uint32_t status)
+{
+	struct progress *progress = host;
+
+	progress->owner->qp_failed(progress, qp, what, status);
+}
+
+struct gid progress_gid(const struct progress *progress, uint32_t index)
+{
+	const struct ctl_shared *shared = progress->attachment->shared;
+	uint32_t before;
+	struct gid ret;
+
+	/* The table changes between two odd moments of the generation. */
+	do {
+		before = atomic_load(&shared->faults.generation);
+		ret = shared->gids[index];
+		atomic_thread_fence(memory_order_acquire);
+	} while (before & 1 || atomic_load(&shared->faults.generation) != before);
+	return ret;
+}
+
+void progress_follow_gids(struct progress *progress)
+{
+	const uint32_t now = atomic_load(&progress->attachment->shared->faults.generation);
+
+	if (now == progress->gids_at)
+		return;
+	for (uint32_t i = 0; i < RXE_MAX_GIDS; i++)
+		progress->engine->cfg.gids[i] = progress_gid(progress, i);
+	progress->gids_at = now & ~1u;
+}
+
+static const struct rxe_host_ops host_ops = {
+	.mem_read = memory_host_read,
+	.mem_write = memory_host_write,
+	.mem_atomic = memory_host_atomic,
+	.is_deferred = remote_was_deferred,
+	.cq_notify = progress_cq_notify,
+	.event = host_event,
+	.random = host_random,
+	.credits = credits_left,
+	.credits_spent = credits_spent,
+	.failed = host_failed,
+	.srq_find = remote_srq_find,
+	.srq_take = remote_srq_take,
+	.srq_done = remote_srq_done,
+	.completing = faults_completing,
+	.delay_ack = delayed_ack_note,
+	.ack_sent = delayed_ack_emitted,
+};
+
+void host_init_engine(struct progress *progress)
+{
+	struct ctl_shared *shared = progress->attachment->shared;
+	struct rxe_engine_cfg cfg = {
+		.ops = &host_ops,
+		.host = progress,
+		.mrs = &shared->mrs,
+		.counters = &shared->slot[progress->attachment->slot].counters,
+		.slot = progress->attachment->slot,
+		.max_mtu = progress->info->max_mtu,
+		.ack_delay_ns = SCHEDULE_ACK_HOLD_NS,
+		.probe_ns = PROBE_NS,
+		.qpn_last = atomic_load(&shared->slot[progress->attachment->slot].qpn_roll),
+		.qpn_key = shared->slot[progress->attachment->slot].qpn_key,
+		.time_wait = &shared->slot[progress->attachment->slot].time_wait,
+	};
+
+	memcpy(cfg.gids, progress->info->gids, sizeof(cfg.gids));
+	cfg.num_tx_ports = link_tx_ports(progress->link.phy, cfg.tx_ports, RXE_MAX_TX_PORTS);
+	rxe_engine_init(progress->engine, &cfg);
+	progress->gids_at = 1; /* no generation: the table has an odd one only while it changes */
+	progress_follow_gids(progress);
+	faults_follow(&progress->link.faults);
+}
