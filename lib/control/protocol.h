@@ -12,12 +12,13 @@
 #include <stdint.h>
 
 #include "emu/limits.h"
+#include "lib/control/cm.h"
 #include "lib/control/shared.h"
 #include "lib/inject/rule.h"
 #include "net/wire/gid.h"
 
 #define CTL_MAGIC      "rxe_dm\0"
-#define CTL_PROTOCOL   11
+#define CTL_PROTOCOL   12
 #define CTL_MAX_FDS    5 /* descriptors beside one message */
 #define CTL_NAME_MAX   32
 #define CTL_MAC_LEN    6
@@ -88,6 +89,7 @@ enum ctl_op {
 	/* fd: the rings of captured packets. The capture ends with the connection. */
 	CTL_CAPTURE,
 	CTL_FAULT, /* add, remove or clear rules; shared memory lists them */
+	CTL_CM,	   /* cm.op: the connection manager, see cm.h */
 	CTL_STATUS,
 	CTL_STAY, /* the server does not end after its last client */
 	CTL_STOP,
@@ -163,10 +165,11 @@ struct ctl_request {
 		struct ctl_msg_xrcd xrcd;
 		struct ctl_msg_capture capture;
 		struct ctl_msg_fault fault;
-		uint8_t room[288];
+		struct ctl_msg_cm cm;
+		uint8_t room[480];
 	};
 };
-static_assert(sizeof(struct ctl_request) == 320, "wire layout");
+static_assert(sizeof(struct ctl_request) == 512, "wire layout");
 
 /* The only message on a cmd_fd, sent with a new socket, on which the server answers with one struct
  * ctl_grant. */
@@ -263,6 +266,7 @@ struct ctl_reply {
 		struct ctl_object object;
 		struct ctl_msg_page page;
 		struct ctl_msg_status info;
+		struct ctl_msg_cm_reply cm;
 		uint8_t room[1016];
 	};
 };

@@ -50,6 +50,7 @@ const struct serve_row serve_table[CTL_OP_END] = {
 	[CTL_OBJECTS] = { serve_objects, NEEDS_DEVICE },
 	[CTL_CAPTURE] = { serve_capture, NEEDS_DEVICE },
 	[CTL_FAULT] = { serve_fault, NEEDS_DEVICE },
+	[CTL_CM] = { serve_cm, NEEDS_NOTHING },
 	[CTL_STATUS] = { serve_status, NEEDS_NOTHING },
 	[CTL_STAY] = { serve_stay, NEEDS_NOTHING },
 	[CTL_STOP] = { serve_stop, NEEDS_NOTHING },

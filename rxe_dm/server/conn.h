@@ -103,6 +103,7 @@ int serve_observe(struct call *call);
 int serve_objects(struct call *call);
 int serve_capture(struct call *call);
 int serve_fault(struct call *call);
+int serve_cm(struct call *call);
 int serve_status(struct call *call);
 int serve_stay(struct call *call);
 int serve_stop(struct call *call);

@@ -1,0 +1,175 @@
+/* SPDX-License-Identifier: MIT */
+/* Requests of librdmacm to the connection manager in the device server, and the events that the
+ * server sends back. A request is a message of the control connection (protocol.h) with op CTL_CM.
+ *
+ * Ids and channels belong to the connection and end with it. The server then sends a DREQ or a REJ
+ * for each id, so that peers hear of it at once. A child of fork() has a connection of its own, and
+ * with it no ids.
+ *
+ * An event channel is one end of a socketpair(AF_UNIX, SOCK_SEQPACKET) that the library makes; the
+ * server gets the other end. The server sends one struct ctl_cm_event per event, in order, and never
+ * blocks: events that the socket does not take wait in the server. So the library's end polls
+ * readable exactly while an event is there. To take back events that it has not read, the library
+ * pauses the channel, reads the socket empty, writes the other ids' events into its own copy of the
+ * server's end, and resumes the channel.
+ *
+ * Numbers are librdmacm's: enum rdma_cm_event_type, enum rdma_port_space, enum ibv_qp_state. */
+#ifndef RXE_CONTROL_CM_H
+#define RXE_CONTROL_CM_H
+
+#include <assert.h>
+#include <netinet/in.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "net/wire/gid.h"
+
+struct ctl_client;
+
+#define CTL_CM_PRIVATE 256 /* bytes; most messages carry less */
+#define CTL_CM_OPTION  256
+
+enum ctl_cm_op {
+	CTL_CM_CREATE_CHANNEL = 1, /* fd in; reply.handle: the channel */
+	CTL_CM_DESTROY_CHANNEL,	   /* -EBUSY: ids use it */
+	CTL_CM_PAUSE_CHANNEL,	   /* events wait in the server */
+	CTL_CM_RESUME_CHANNEL,
+	CTL_CM_CREATE_ID, /* channel, port_space, qp_type, token; reply.handle: the id */
+	/* Drops the events of the id that are not in the socket yet; reply.events: the number of
+	 * those that were put into it. Ids of connection requests in dropped events are rejected. */
+	CTL_CM_DESTROY_ID,
+	CTL_CM_BIND,	      /* src: port 0 is an ephemeral one; reply.addr */
+	CTL_CM_RESOLVE_ADDR,  /* src (family AF_UNSPEC: none), dst, timeout_ms */
+	CTL_CM_RESOLVE_ROUTE, /* timeout_ms */
+	CTL_CM_LISTEN,	      /* backlog; reply.addr */
+	/* conn. The response of a passive side is always the event CONNECT_RESPONSE. The library
+	 * turns it into ESTABLISHED where the id has a QP, after CTL_CM_ESTABLISH. */
+	CTL_CM_CONNECT,
+	CTL_CM_ACCEPT,	     /* conn, token: events of a new id are dropped until it has one */
+	CTL_CM_REJECT,	     /* conn.private_data, conn.reason (0: consumer defined) */
+	CTL_CM_ESTABLISH,    /* active side: sends the RTU */
+	CTL_CM_NOTIFY,	     /* event: IBV_EVENT_COMM_EST, data arrived before the RTU */
+	CTL_CM_DISCONNECT,   /* DREQ, or DREP if a DREQ came */
+	CTL_CM_INIT_QP_ATTR, /* qp_state; reply.attr */
+	CTL_CM_QUERY,	     /* reply.addr */
+	CTL_CM_SET_OPTION,   /* level, name, option_len, option */
+	CTL_CM_MIGRATE,	     /* channel: the new one, token (0: unchanged); reply.events as above */
+	CTL_CM_JOIN,	     /* dst: the group, join_flags, token; reply.handle: the membership */
+	CTL_CM_LEAVE,	     /* membership; reply.events: as above, of the membership */
+	CTL_CM_OP_END,
+};
+
+union ctl_cm_sockaddr {
+	struct sockaddr any;
+	struct sockaddr_in in;
+	struct sockaddr_in6 in6;
+	uint8_t room[32];
+};
+static_assert(sizeof(union ctl_cm_sockaddr) == 32, "wire layout");
+
+/* struct rdma_conn_param, and the parts of struct rdma_ud_param that fit it. */
+struct ctl_cm_conn {
+	uint32_t qpn;
+	uint32_t qkey;	       /* datagrams; 0: the id's */
+	uint32_t starting_psn; /* 0: a random one */
+	uint32_t ece_vendor, ece_options;
+	uint32_t reason; /* CTL_CM_REJECT: enum cm_reject_reason; 0: consumer defined */
+	uint8_t responder_resources, initiator_depth;
+	uint8_t flow_control, retry_count, rnr_retry_count;
+	uint8_t srq, qp_type, private_len;
+	uint8_t private_data[CTL_CM_PRIVATE];
+};
+static_assert(sizeof(struct ctl_cm_conn) == 32 + CTL_CM_PRIVATE, "wire layout");
+
+/* An id's addresses, its device, and the path to the other side. */
+struct ctl_cm_addr {
+	union ctl_cm_sockaddr local, remote; /* family AF_UNSPEC: not known yet */
+	uint64_t node_guid;		     /* big-endian; 0: not bound to a device */
+	uint32_t device;		     /* index in the instance */
+	uint32_t port_num;		     /* 0: not bound to a device */
+	struct gid sgid, dgid;
+	uint32_t num_paths; /* 1: the route is resolved, and what follows is the path */
+	uint32_t flow_label;
+	uint16_t pkey;
+	uint8_t sgid_index, hop_limit, traffic_class, sl;
+	uint8_t mtu;		  /* enum ibv_mtu */
+	uint8_t rate;		  /* enum ibv_rate */
+	uint8_t packet_life_time; /* 4.096 us << value */
+	uint8_t reserved[7];
+};
+static_assert(sizeof(struct ctl_cm_addr) == 136, "wire layout");
+
+/* struct ibv_ah_attr, for datagrams and for a QP. */
+struct ctl_cm_ah {
+	struct gid dgid;
+	uint32_t flow_label;
+	uint8_t sgid_index, hop_limit, traffic_class, sl;
+	uint8_t is_global, port_num, static_rate, src_path_bits;
+	uint16_t dlid, reserved;
+};
+static_assert(sizeof(struct ctl_cm_ah) == 32, "wire layout");
+
+/* struct ibv_qp_attr: the fields that mask (enum ibv_qp_attr_mask) names. */
+struct ctl_cm_qp_attr {
+	uint32_t mask, qp_state, path_mtu, qkey;
+	uint32_t rq_psn, sq_psn, dest_qpn, access_flags;
+	struct ctl_cm_ah ah;
+	uint16_t pkey_index;
+	uint8_t port_num, max_rd_atomic, max_dest_rd_atomic;
+	uint8_t min_rnr_timer, timeout, retry_cnt, rnr_retry;
+	uint8_t reserved[7];
+};
+static_assert(sizeof(struct ctl_cm_qp_attr) == 80, "wire layout");
+
+struct ctl_msg_cm {
+	uint32_t op; /* enum ctl_cm_op */
+	uint32_t id, channel, membership;
+	uint64_t token; /* the library's own value, returned in events */
+	uint32_t port_space, qp_type;
+	uint32_t timeout_ms, backlog;
+	uint32_t qp_state, event;
+	uint32_t level, name, option_len;
+	uint32_t join_flags; /* enum rdma_cm_mc_join_flags */
+	union {
+		struct {
+			union ctl_cm_sockaddr src, dst;
+		};
+		struct ctl_cm_conn conn;
+		uint8_t option[CTL_CM_OPTION];
+	};
+};
+static_assert(sizeof(struct ctl_msg_cm) == 64 + sizeof(struct ctl_cm_conn), "wire layout");
+
+struct ctl_msg_cm_reply {
+	uint32_t handle, events;
+	struct ctl_cm_addr addr;
+	struct ctl_cm_qp_attr attr;
+};
+static_assert(sizeof(struct ctl_msg_cm_reply) == 224, "wire layout");
+
+/* A message on an event channel. */
+struct ctl_cm_event {
+	uint64_t token;	    /* of the id; CONNECT_REQUEST: of the listener */
+	uint64_t mc_token;  /* MULTICAST_*: of the membership */
+	uint32_t id, event; /* event: enum rdma_cm_event_type */
+	int32_t status;	    /* negative errno; REJECTED: the reason of the REJ; or SIDR's status */
+	uint32_t new_id;    /* CONNECT_REQUEST: handle of the new id, which has no token yet */
+	struct ctl_cm_conn conn; /* ud: qpn, qkey and private data */
+	struct ctl_cm_ah ah;	 /* ud */
+	/* ADDR_RESOLVED, ROUTE_RESOLVED, CONNECT_RESPONSE, ESTABLISHED: of the id; CONNECT_REQUEST: of
+	 * the new id. */
+	struct ctl_cm_addr addr;
+};
+static_assert(sizeof(struct ctl_cm_event) == 488, "wire layout");
+
+/* The client's calls: one request and one reply each; 0 or a negative errno. Without an answer's
+ * data ret may be NULL. Sees a server's death as -ENODEV. */
+
+/* fd: the server's end of a channel; stays the caller's. */
+int ctl_cm_create_channel(struct ctl_client *client, int fd, uint32_t *ret_channel);
+/* op: CTL_CM_DESTROY_CHANNEL, _PAUSE_CHANNEL or _RESUME_CHANNEL */
+int ctl_cm_channel(struct ctl_client *client, enum ctl_cm_op op, uint32_t channel);
+/* Any other request. The caller fills op and the fields that enum ctl_cm_op names. */
+int ctl_cm(struct ctl_client *client, const struct ctl_msg_cm *req, struct ctl_msg_cm_reply *ret);
+
+#endif
