@@ -3,7 +3,6 @@
 #include "lib/control/client.h"
 
 #include <errno.h>
-#include <stdlib.h>
 
 #include "lib/control/agree.h"
 #include "lib/control/cancel.h"
@@ -13,8 +12,6 @@
 
 int ctl_connect(struct ctl_client **ret)
 {
-	const struct ctl_setting *setting = ctl_setting_find("instance");
-	const char *asked = secure_getenv(setting->env);
 	struct ctl_device device[CTL_DEVICE_MAX];
 	struct ctl_settings settings;
 	char why[CTL_WHY_MAX];
@@ -23,7 +20,7 @@ int ctl_connect(struct ctl_client **ret)
 	NO_CANCEL;
 
 	ctl_settings_init(&settings);
-	if (asked && *asked && !ctl_settings_set(&settings, setting, setting->env, asked, why)) {
+	if (!ctl_setting_from_env(&settings, ctl_setting_find("instance"), why)) {
 		ctl_log(CTL_LOG_ERROR, "%s", why);
 		return -EINVAL;
 	}

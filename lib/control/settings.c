@@ -340,14 +340,18 @@ bool ctl_settings_set(struct ctl_settings *settings, const struct ctl_setting *s
 	return false;
 }
 
+bool ctl_setting_from_env(struct ctl_settings *settings, const struct ctl_setting *setting,
+			  char why[static CTL_WHY_MAX])
+{
+	const char *value = secure_getenv(setting->env);
+
+	return !value || !*value || ctl_settings_set(settings, setting, setting->env, value, why);
+}
+
 bool ctl_settings_from_env(struct ctl_settings *settings, char why[static CTL_WHY_MAX])
 {
 	for (size_t i = 0; i < ctl_setting_count; i++) {
-		const struct ctl_setting *setting = &ctl_setting_table[i];
-		const char *value = secure_getenv(setting->env);
-
-		if (value && *value &&
-		    !ctl_settings_set(settings, setting, setting->env, value, why))
+		if (!ctl_setting_from_env(settings, &ctl_setting_table[i], why))
 			return false;
 	}
 	return true;

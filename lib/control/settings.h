@@ -51,6 +51,9 @@ const struct ctl_setting *ctl_setting_find(const char *option);
  * variable or option as the user knows it. */
 bool ctl_settings_set(struct ctl_settings *settings, const struct ctl_setting *setting,
 		      const char *name, const char *value, char why[static CTL_WHY_MAX]);
+/* An unset or empty variable changes nothing. */
+bool ctl_setting_from_env(struct ctl_settings *settings, const struct ctl_setting *setting,
+			  char why[static CTL_WHY_MAX]);
 bool ctl_settings_from_env(struct ctl_settings *settings, char why[static CTL_WHY_MAX]);
 /* Checks that the settings fit each other, and sets devices from the addresses. False: why
  * explains. */

@@ -321,56 +321,27 @@ static int capture(struct capturing *c, uint32_t device, uint32_t ring_bytes)
 	return report(c);
 }
 
-/* A whole number within bounds, or a word to the person. */
-static bool read_number(const char *text, const char *option, uint64_t min, uint64_t max,
-			uint64_t *ret)
-{
-	char *end;
-	unsigned long long value;
-
-	if (!text)
-		return true;
-	errno = 0;
-	value = strtoull(text, &end, 10);
-	if (errno || end == text || *end || text[0] == '-' || value < min || value > max) {
-		fprintf(stderr,
-			"rxe_dm: %s wants a whole number from %" PRIu64 " to %" PRIu64
-			", not '%s'\n",
-			option, min, max, text);
-		return false;
-	}
-	*ret = value;
-	return true;
-}
-
+/* Numbers of the command line. */
 struct wishes {
-	const char *count, *seconds, *snap, *buffer, *device;
-	uint64_t max_packets, length_s, keep, buffer_mib, index;
+	uint64_t max_packets, length_s, keep, buffer_mib, device;
+	bool both;
 };
 
-static bool read_wishes(struct wishes *w)
+static uint32_t power_of_two(uint64_t at_least)
 {
-	w->keep = CAPTURE_KEEP_MAX;
-	w->buffer_mib = CAPTURE_RING_USUAL >> 20;
-	if (w->device && strncmp(w->device, "rxe_dm", 6) == 0)
-		w->device += 6;
-	if (!read_number(w->count, "--count", 1, UINT64_MAX, &w->max_packets) ||
-	    !read_number(w->seconds, "--seconds", 1, MAX_SECONDS, &w->length_s) ||
-	    !read_number(w->snap, "--snap", 32, CAPTURE_KEEP_MAX, &w->keep) ||
-	    !read_number(w->buffer, "--buffer", 1, CAPTURE_RING_MAX >> 20, &w->buffer_mib) ||
-	    !read_number(w->device, "--device", 0, CTL_DEVICE_MAX - 1, &w->index))
-		return false;
-	while (w->buffer_mib & (w->buffer_mib - 1))
-		w->buffer_mib += w->buffer_mib & -w->buffer_mib;
-	return true;
+	uint32_t ret = 1;
+
+	while (ret < at_least)
+		ret *= 2;
+	return ret;
 }
 
-static int capture_to(const char *path, const struct wishes *w, bool both, const char *instance)
+static int capture_to(const char *path, const struct wishes *w, const char *instance)
 {
 	static struct capturing c;
 	int rc;
 
-	c.both = both;
+	c.both = w->both;
 	c.keep = (uint32_t)w->keep;
 	c.max_packets = w->max_packets;
 	c.end_ns = w->length_s ? w->length_s * NSEC_PER_SEC : UINT64_MAX;
@@ -380,7 +351,7 @@ static int capture_to(const char *path, const struct wishes *w, bool both, const
 	watch_signals();
 	rc = ctl_connect_as(&c.client, instance, CTL_ROLE_COMMAND, true);
 	if (rc == 0) {
-		rc = capture(&c, (uint32_t)w->index, (uint32_t)(w->buffer_mib << 20));
+		rc = capture(&c, (uint32_t)w->device, power_of_two(w->buffer_mib) << 20);
 		ctl_disconnect(c.client);
 	}
 	merge_close(&c.merge);
@@ -393,24 +364,25 @@ static int capture_to(const char *path, const struct wishes *w, bool both, const
 
 int command_capture(int argc, char **argv)
 {
-	struct wishes w = { 0 };
-	bool both = false;
-	const struct command_flag flags[] = {
-		{ "--count", "N", "end after N packets", NULL, &w.count },
-		{ "--seconds", "N", "end after N seconds", NULL, &w.seconds },
-		{ "--both", NULL,
-		  "packets between programs of the device twice: sent, and received", &both, NULL },
-		{ "--snap", "BYTES", "only so much of each packet", NULL, &w.snap },
-		{ "--buffer", "MIB", "what a program may be ahead of the file (16)", NULL,
-		  &w.buffer },
-		{ "--device", "NAME", "another device than rxe_dm0", NULL, &w.device },
-		{ NULL, NULL, NULL, NULL, NULL },
+	struct wishes w = { .keep = CAPTURE_KEEP_MAX, .buffer_mib = CAPTURE_RING_USUAL >> 20 };
+	const struct command_option own[] = {
+		{ "count", "N", "end after N packets", NULL, &w.max_packets, 1, UINT64_MAX, NULL },
+		{ "seconds", "N", "end after N seconds", NULL, &w.length_s, 1, MAX_SECONDS, NULL },
+		{ .name = "both",
+		  .help = "packets between programs of the device twice: sent, and received",
+		  .given = &w.both },
+		{ "snap", "BYTES", "only so much of each packet", NULL, &w.keep, 32,
+		  CAPTURE_KEEP_MAX, NULL },
+		{ "buffer", "MIB", "what a program may be ahead of the file (16)", NULL,
+		  &w.buffer_mib, 1, CAPTURE_RING_MAX >> 20, NULL },
+		DEVICE_OPTION(&w.device),
+		{ 0 },
 	};
 	struct command_options options;
-	const enum options_result result = options_parse(&options, argc, argv, flags);
+	const int status = options_parse(&options, argc, argv, own);
 
-	if (result != OPTIONS_OK)
-		return result == OPTIONS_HELP ? 0 : 2;
+	if (status != OPTIONS_OK)
+		return status;
 	if (options.rest != argc - 1) {
 		fprintf(stderr,
 			options.rest >= argc
@@ -419,8 +391,5 @@ int command_capture(int argc, char **argv)
 				: "rxe_dm: capture takes one file, behind its options\n");
 		return 2;
 	}
-	if (command_export_settings(options.rest, argv))
-		return 1;
-	return read_wishes(&w) ? capture_to(argv[options.rest], &w, both, options.settings.instance)
-			       : 2;
+	return capture_to(argv[options.rest], &w, options.settings.instance);
 }

@@ -5,17 +5,27 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "lib/control/settings.h"
 
-/* A switch that a subcommand has beside the settings. */
-struct command_flag {
-	const char *name;     /* --foreground */
-	const char *argument; /* how its value is called, in the help */
+/* An option of a subcommand beside the settings: a switch, or a whole number from min to max. */
+struct command_option {
+	const char *name;     /* foreground: --foreground; NULL ends a list */
+	const char *argument; /* name of its value in the help */
 	const char *help;     /* NULL: not in the help */
-	bool *set;	      /* NULL: known, changes nothing */
-	const char **value;   /* not NULL: it takes one */
+	bool *given;	      /* set by a switch; may be NULL */
+	uint64_t *number;     /* NULL: a switch */
+	uint64_t min, max;
+	const char *prefix; /* may stand before the number; or NULL */
 };
+
+/* --device NAME: rxe_dm1, or 1. */
+#define DEVICE_OPTION(to)                                                                          \
+	{                                                                                          \
+		"device", "NAME", "another device than rxe_dm0", NULL, to, 0, CTL_DEVICE_MAX - 1,  \
+			"rxe_dm"                                                                   \
+	}
 
 struct command_options {
 	struct ctl_settings settings;
@@ -39,19 +49,13 @@ struct command {
 extern const struct command command_table[];
 extern const size_t command_count;
 
-enum options_result {
-	OPTIONS_OK,
-	OPTIONS_HELP, /* was printed: exit 0 */
-	OPTIONS_BAD,  /* was explained: exit 2 */
-};
-/* Environment first, then argv from 1 on; argv[0] is the command. flags ends with a NULL name. */
-enum options_result options_parse(struct command_options *ret, int argc, char **argv,
-				  const struct command_flag *flags);
-void options_help(const char *command, const struct command_flag *flags);
-
-/* Options that are settings, among the first argc arguments, become the environment: a server that is started now has them. 0 or a
- * negative errno. */
-int command_export_settings(int argc, char **argv);
+#define OPTIONS_OK (-1)
+/* Reads the environment, then argv from 1 on; argv[0] is the command. Settings among the options become the environment, so that a
+ * server or program that the command starts has them. Returns OPTIONS_OK, or the exit status after help or an explained error. */
+int options_parse(struct command_options *ret, int argc, char **argv,
+		  const struct command_option *own);
+/* Checks that no argument follows the options. False: explained. */
+bool options_end(const struct command_options *options, int argc, char **argv);
 
 /* What `start` asks its caller to do, beside exiting. */
 struct command_server {

@@ -14,7 +14,7 @@
 
 struct asked {
 	struct ctl_client *client;
-	uint32_t device;
+	uint64_t device;
 	bool json;
 	char **words; /* behind add, list or clear */
 	int num_words;
@@ -77,10 +77,10 @@ static bool rule_is_good(const struct asked *asked)
 
 static int add(const struct asked *asked)
 {
-	struct ctl_call call = {
-		.req = { .op = CTL_FAULT, .device = asked->device, .fault.what = CTL_FAULT_ADD },
-		.in_fd = -1
-	};
+	struct ctl_call call = { .req = { .op = CTL_FAULT,
+					  .device = (uint32_t)asked->device,
+					  .fault.what = CTL_FAULT_ADD },
+				 .in_fd = -1 };
 	int rc;
 
 	if (!join_words(asked, call.req.fault.text))
@@ -130,10 +130,10 @@ static bool clear_is_good(const struct asked *asked)
 
 static int clear(const struct asked *asked)
 {
-	struct ctl_call call = {
-		.req = { .op = CTL_FAULT, .device = asked->device, .fault.what = CTL_FAULT_CLEAR },
-		.in_fd = -1
-	};
+	struct ctl_call call = { .req = { .op = CTL_FAULT,
+					  .device = (uint32_t)asked->device,
+					  .fault.what = CTL_FAULT_CLEAR },
+				 .in_fd = -1 };
 	int rc;
 
 	if (!read_number(asked, &call.req.fault.id))
@@ -193,7 +193,7 @@ static bool list_is_good(const struct asked *asked)
 static int list(const struct asked *asked)
 {
 	const struct ctl_shared *shared;
-	int rc = view_map_shared(&shared, asked->client, asked->device);
+	int rc = view_map_shared(&shared, asked->client, (uint32_t)asked->device);
 	if (rc)
 		return failed("the rules cannot be read", rc);
 	if (asked->json)
@@ -261,44 +261,24 @@ static int act(struct asked *asked, const struct action *action, const char *ins
 	return rc;
 }
 
-/* "rxe_dm1" or "1". */
-static bool read_device(const char *name, uint32_t *ret)
-{
-	char *end;
-	unsigned long value;
-
-	if (strncmp(name, "rxe_dm", 6) == 0)
-		name += 6;
-	value = strtoul(name, &end, 10);
-	if (!*name || *end || value >= CTL_DEVICE_MAX) {
-		fprintf(stderr, "rxe_dm: --device expects rxe_dm0, rxe_dm1 and so on\n");
-		return false;
-	}
-	*ret = (uint32_t)value;
-	return true;
-}
-
 /* Options stand before the action, or right behind it. */
 int command_fault(int argc, char **argv)
 {
 	struct asked asked = { 0 };
-	const char *device = NULL;
 	char *const command = argv[0];
-	const struct command_flag flags[] = {
-		{ "--json", NULL, "list as JSON", &asked.json, NULL },
-		{ "--device", "NAME", "another device than rxe_dm0", NULL, &device },
-		{ NULL, NULL, NULL, NULL, NULL },
+	const struct command_option own[] = {
+		{ .name = "json", .help = "list as JSON", .given = &asked.json },
+		DEVICE_OPTION(&asked.device),
+		{ 0 },
 	};
 	const struct action *action = NULL;
 	struct command_options options;
 
 	for (int round = 0; round < 2; round++) {
-		const enum options_result result = options_parse(&options, argc, argv, flags);
+		const int status = options_parse(&options, argc, argv, own);
 
-		if (result != OPTIONS_OK)
-			return result == OPTIONS_HELP ? 0 : 2;
-		if (command_export_settings(options.rest, argv))
-			return 1;
+		if (status != OPTIONS_OK)
+			return status;
 		if (action)
 			break;
 		if (options.rest >= argc) {
@@ -313,8 +293,6 @@ int command_fault(int argc, char **argv)
 		argv += options.rest;
 		argv[0] = command;
 	}
-	if (device && !read_device(device, &asked.device))
-		return 2;
 	asked.words = argv + options.rest;
 	asked.num_words = argc - options.rest;
 	return act(&asked, action, options.settings.instance);

@@ -90,24 +90,6 @@ static int set_libraries(const char *folders, bool uverbs)
 	return rc;
 }
 
-int command_export_settings(int argc, char **argv)
-{
-	for (int i = 1; i < argc; i++) {
-		const char *equals = strchr(argv[i], '=');
-		char name[64];
-		const struct ctl_setting *setting;
-
-		if (strncmp(argv[i], "--", 2) != 0)
-			continue;
-		snprintf(name, sizeof(name), "%.*s",
-			 equals ? (int)(equals - argv[i]) - 2 : (int)sizeof(name) - 1, argv[i] + 2);
-		setting = ctl_setting_find(name);
-		if (setting && setenv(setting->env, equals ? equals + 1 : argv[++i], 1))
-			return -errno;
-	}
-	return 0;
-}
-
 /* The program's server is up, or the settings are wrong and this was explained: here, not by a program that finds no device. One
  * that runs already keeps its settings; where they are others, the library says so to the program. Returns an exit status. */
 static int need_server(struct ctl_settings *settings)
@@ -128,30 +110,26 @@ static int need_server(struct ctl_settings *settings)
 int command_run(int argc, char **argv)
 {
 	bool uverbs = false;
-	const struct command_flag flags[] = {
-		{ "--uverbs", NULL,
-		  "let the program find /dev/infiniband/uverbs0 and so on, which UCX looks for",
-		  &uverbs, NULL },
-		{ NULL, NULL, NULL, NULL, NULL },
+	const struct command_option own[] = {
+		{ .name = "uverbs",
+		  .help = "let the program find /dev/infiniband/uverbs0 and so on, which UCX looks "
+			  "for",
+		  .given = &uverbs },
+		{ 0 },
 	};
 	struct command_options options;
-	enum options_result result = options_parse(&options, argc, argv, flags);
+	int status = options_parse(&options, argc, argv, own);
 	char folders[FOLDERS_MAX];
 	char **program = argv + options.rest;
-	int status;
 
-	if (result != OPTIONS_OK)
-		return result == OPTIONS_HELP ? 0 : 2;
+	if (status != OPTIONS_OK)
+		return status;
 	if (options.rest >= argc) {
 		fprintf(stderr, "rxe_dm: run what? For example: rxe_dm run ibv_devinfo\n");
 		return 2;
 	}
 	if (!find_libraries(folders))
 		return 1;
-	if (command_export_settings(options.rest, argv)) {
-		fprintf(stderr, "rxe_dm: could not set up the environment\n");
-		return 1;
-	}
 	status = need_server(&options.settings);
 	if (status)
 		return status;

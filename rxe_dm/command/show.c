@@ -84,8 +84,13 @@ static bool read_qpn(const char *text, uint32_t *ret)
 
 	errno = 0;
 	value = strtoul(text, &end, hexadecimal ? 16 : 0);
-	if (errno || *end || end == text || value == 0 || value > 0xffffff)
+	if (errno || *end || end == text || value == 0 || value > 0xffffff) {
+		fprintf(stderr,
+			"rxe_dm: show --packets expects a QP number, such as 0x021001, or nothing, "
+			"not '%s'\n",
+			text);
 		return false;
+	}
 	*ret = (uint32_t)value;
 	return true;
 }
@@ -93,30 +98,31 @@ static bool read_qpn(const char *text, uint32_t *ret)
 int command_show(int argc, char **argv)
 {
 	struct show what = { 0 };
-	const struct command_flag flags[] = {
-		{ "--json", NULL, "as JSON, with everything in it", &what.json, NULL },
-		{ "--watch", NULL, "again each second, until Ctrl-C", &what.watch, NULL },
-		{ "--packets", "[QPN]", "the last packets of queue pairs that failed, and why",
-		  &what.packets, NULL },
-		{ NULL, NULL, NULL, NULL, NULL },
+	const struct command_option own[] = {
+		{ .name = "json", .help = "as JSON, with everything in it", .given = &what.json },
+		{ .name = "watch",
+		  .help = "again each second, until Ctrl-C",
+		  .given = &what.watch },
+		{ .name = "packets",
+		  .argument = "[QPN]",
+		  .help = "the last packets of queue pairs that failed, and why",
+		  .given = &what.packets },
+		{ 0 },
 	};
 	struct command_options options;
-	enum options_result result = options_parse(&options, argc, argv, flags);
+	const int status = options_parse(&options, argc, argv, own);
 	struct ctl_client *client;
 	int rc;
 
-	if (result != OPTIONS_OK)
-		return result == OPTIONS_HELP ? 0 : 2;
-	if (what.packets && options.rest == argc - 1 && read_qpn(argv[options.rest], &what.qpn))
+	if (status != OPTIONS_OK)
+		return status;
+	if (what.packets && options.rest == argc - 1) {
+		if (!read_qpn(argv[options.rest], &what.qpn))
+			return 2;
 		options.rest++;
-	if (options.rest < argc) {
-		fprintf(stderr,
-			what.packets ? "rxe_dm: show --packets expects a QP number, such as "
-				       "0x021001, or nothing, not '%s'\n"
-				     : "rxe_dm: show takes no argument '%s'\n",
-			argv[options.rest]);
-		return 2;
 	}
+	if (!options_end(&options, argc, argv))
+		return 2;
 	rc = ctl_connect_as(&client, options.settings.instance, CTL_ROLE_COMMAND, false);
 	if (rc == -ECONNREFUSED)
 		return none_running(options.settings.instance, what.json);

@@ -55,30 +55,30 @@ static int start_in_background(int argc, char **argv)
 int command_start(int argc, char **argv, struct command_server *ret)
 {
 	bool foreground = false, autostarted = false, ready = false;
-	const struct command_flag flags[] = {
-		{ "--foreground", NULL, "stay in the foreground, until Ctrl-C", &foreground, NULL },
-		{ "--auto", NULL, NULL, &autostarted, NULL },
-		{ CTL_READY_OPTION, NULL, NULL, &ready, NULL },
-		{ NULL, NULL, NULL, NULL, NULL },
+	uint64_t fd;
+	const struct command_option own[] = {
+		{ .name = "foreground",
+		  .help = "stay in the foreground, until Ctrl-C",
+		  .given = &foreground },
+		{ .name = "auto", .given = &autostarted },
+		{ .name = "ready-fd", .number = &fd, .min = CTL_READY_FD, .max = CTL_READY_FD },
+		{ 0 },
 	};
 	struct command_options options;
 	struct ctl_client *client;
 	char why[CTL_WHY_MAX];
-	enum options_result result;
-	int rc;
+	int rc, status;
 
 	/* Before the first error: the starter shows errors to the user. */
 	for (int i = 1; i < argc; i++)
 		ready |= strcmp(argv[i], CTL_READY_OPTION) == 0;
 	if (ready)
 		ctl_ready_log();
-	result = options_parse(&options, argc, argv, flags);
-	if (result != OPTIONS_OK)
-		return result == OPTIONS_HELP ? 0 : 2;
-	if (options.rest < argc) {
-		ctl_log(CTL_LOG_ERROR, "start takes no argument '%s'", argv[options.rest]);
+	status = options_parse(&options, argc, argv, own);
+	if (status != OPTIONS_OK)
+		return status;
+	if (!options_end(&options, argc, argv))
 		return 2;
-	}
 	if (!ctl_settings_check(&options.settings, why)) {
 		ctl_log(CTL_LOG_ERROR, "%s", why);
 		return 2;

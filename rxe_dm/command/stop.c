@@ -53,19 +53,17 @@ static int end_process(pid_t pid)
 
 int command_stop(int argc, char **argv)
 {
-	const struct command_flag flags[] = { { NULL, NULL, NULL, NULL, NULL } };
+	const struct command_option own[] = { { 0 } };
 	struct command_options options;
-	enum options_result result = options_parse(&options, argc, argv, flags);
+	const int status = options_parse(&options, argc, argv, own);
 	const char *instance = options.settings.instance;
 	pid_t pid = 0;
 	int rc;
 
-	if (result != OPTIONS_OK)
-		return result == OPTIONS_HELP ? 0 : 2;
-	if (options.rest < argc) {
-		fprintf(stderr, "rxe_dm: stop takes no argument '%s'\n", argv[options.rest]);
+	if (status != OPTIONS_OK)
+		return status;
+	if (!options_end(&options, argc, argv))
 		return 2;
-	}
 	rc = find_server(instance, &pid);
 	if (rc == -ECONNREFUSED) {
 		ctl_saved_remove(instance);

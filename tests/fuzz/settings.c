@@ -30,7 +30,6 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
 {
 	(void)argc;
 	(void)argv;
-	(void)clearenv();
 	MUST(freopen("/dev/null", "w", stdout));
 	ctl_log_to(take_line);
 	return 0;
@@ -62,23 +61,25 @@ static void check_bounds(struct ctl_settings settings)
 static void parse(int argc, char **argv)
 {
 	bool foreground = false;
-	const char *output = NULL;
-	const struct command_flag flags[] = {
-		{ .name = "--foreground", .help = "stay", .set = &foreground },
-		{ .name = "--quiet" },
-		{ .name = "--output", .argument = "FILE", .help = "where to", .value = &output },
-		{ .name = NULL }
+	uint64_t count = 1;
+	const struct command_option own[] = {
+		{ .name = "foreground", .help = "stay", .given = &foreground },
+		{ .name = "quiet" },
+		{ .name = "count", .number = &count, .min = 1, .max = 9, .prefix = "rxe_dm" },
+		{ 0 },
 	};
 	struct command_options options;
 
 	lines = 0;
-	switch (options_parse(&options, argc, argv, flags)) {
+	(void)clearenv(); /* options of the last input */
+	switch (options_parse(&options, argc, argv, own)) {
 	case OPTIONS_OK:
 		MUST(lines == 0 && options.rest >= 1 && options.rest <= argc);
+		MUST(count >= 1 && count <= 9);
 		check_bounds(options.settings);
 		return;
-	case OPTIONS_HELP: return;
-	case OPTIONS_BAD: MUST(lines == 1); return;
+	case 0: return; /* help */
+	default: MUST(lines == 1);
 	}
 }
 
