@@ -97,8 +97,6 @@ int ctl_import(struct ctl_client *client, int cmd_fd, struct ctl_context *ret);
 
 int ctl_alloc_pd(struct ctl_client *client, const struct ctl_context *context,
 		 uint32_t *ret_handle);
-int ctl_dealloc_pd(struct ctl_client *client, const struct ctl_context *context,
-		   uint32_t handle); /* -EBUSY */
 int ctl_use_pd(struct ctl_client *client, const struct ctl_context *context, uint32_t handle,
 	       int delta); /* QP, SRQ, AH on it */
 
@@ -122,14 +120,9 @@ int ctl_reg_mr(struct ctl_client *client, const struct ctl_context *context,
  * meanwhile. */
 int ctl_rereg_mr(struct ctl_client *client, const struct ctl_context *context, uint32_t handle,
 		 const struct ctl_reg_mr *reg, uint32_t *ret_key);
-/* When the call returns, no other process accesses the region. The caller keeps its own engine out
- * of it. */
-int ctl_dereg_mr(struct ctl_client *client, const struct ctl_context *context, uint32_t handle);
 
 int ctl_alloc_dm(struct ctl_client *client, const struct ctl_context *context, uint64_t len,
 		 uint32_t log_align, uint32_t *ret_handle, uint64_t *ret_offset);
-int ctl_free_dm(struct ctl_client *client, const struct ctl_context *context,
-		uint32_t handle); /* -EBUSY */
 /* Makes a dmabuf of a DM; -EOPNOTSUPP: the kernel has no udmabuf (docs/DEVIATIONS.md). */
 int ctl_export_dm(struct ctl_client *client, const struct ctl_context *context, uint32_t handle,
 		  int *ret_fd);
@@ -146,8 +139,6 @@ struct ctl_dmah {
 };
 int ctl_alloc_dmah(struct ctl_client *client, const struct ctl_context *context,
 		   const struct ctl_dmah *dmah, uint32_t *ret_handle);
-int ctl_free_dmah(struct ctl_client *client, const struct ctl_context *context,
-		  uint32_t handle); /* -EBUSY */
 
 struct ctl_umem {
 	uint64_t addr, len; /* memory of this process */
@@ -155,16 +146,18 @@ struct ctl_umem {
 };
 int ctl_reg_umem(struct ctl_client *client, const struct ctl_context *context,
 		 const struct ctl_umem *umem, uint32_t *ret_handle);
-int ctl_dereg_umem(struct ctl_client *client, const struct ctl_context *context,
-		   uint32_t handle); /* -EBUSY */
 
 /* Opens the XRC domain of the inode of fd, or with fd -1 a private one. flags: enum ctl_xrcd_flag.
  * -EAGAIN: the domain does not exist and CREATE is not set; -EINVAL: it exists and EXCLUSIVE is
  * set. *ret_domain is its number, the same for all who open it. */
 int ctl_open_xrcd(struct ctl_client *client, const struct ctl_context *context, int fd,
 		  uint32_t flags, uint32_t *ret_handle, uint32_t *ret_domain);
-int ctl_close_xrcd(struct ctl_client *client, const struct ctl_context *context, uint32_t handle);
 
+/* Frees an object of the context. -EINVAL: it has no such object of that kind; -EBUSY: others use
+ * it. When the call returns for a region, no other process accesses the region; the caller keeps
+ * its own engine out. */
+int ctl_free(struct ctl_client *client, const struct ctl_context *context, enum ctl_kind kind,
+	     uint32_t handle);
 /* Describes an object of the context, made by any of its users, for the import calls. -ENOENT: the
  * context has no such object of that kind. */
 struct ctl_object;

@@ -17,14 +17,6 @@ static struct ctl_call call_for(enum ctl_op op, const struct ctl_context *contex
 	};
 }
 
-static int do_simple(struct ctl_client *client, enum ctl_op op, const struct ctl_context *context,
-		     uint32_t handle)
-{
-	struct ctl_call call = call_for(op, context, handle);
-
-	return ctl_do(client, &call, 0);
-}
-
 static int do_make(struct ctl_client *client, struct ctl_call *call, uint32_t *ret_handle)
 {
 	int rc = ctl_do(client, call, 0);
@@ -91,11 +83,6 @@ int ctl_alloc_pd(struct ctl_client *client, const struct ctl_context *context, u
 	return do_make(client, &call, ret_handle);
 }
 
-int ctl_dealloc_pd(struct ctl_client *client, const struct ctl_context *context, uint32_t handle)
-{
-	return do_simple(client, CTL_DEALLOC_PD, context, handle);
-}
-
 int ctl_use_pd(struct ctl_client *client, const struct ctl_context *context, uint32_t handle,
 	       int delta)
 {
@@ -147,11 +134,6 @@ int ctl_rereg_mr(struct ctl_client *client, const struct ctl_context *context, u
 	return do_reg_mr(client, &call, reg, ret_key);
 }
 
-int ctl_dereg_mr(struct ctl_client *client, const struct ctl_context *context, uint32_t handle)
-{
-	return do_simple(client, CTL_DEREG_MR, context, handle);
-}
-
 int ctl_alloc_dm(struct ctl_client *client, const struct ctl_context *context, uint64_t len,
 		 uint32_t log_align, uint32_t *ret_handle, uint64_t *ret_offset)
 {
@@ -163,11 +145,6 @@ int ctl_alloc_dm(struct ctl_client *client, const struct ctl_context *context, u
 	if (rc == 0)
 		*ret_offset = call.reply.made.offset;
 	return rc;
-}
-
-int ctl_free_dm(struct ctl_client *client, const struct ctl_context *context, uint32_t handle)
-{
-	return do_simple(client, CTL_FREE_DM, context, handle);
 }
 
 int ctl_export_dm(struct ctl_client *client, const struct ctl_context *context, uint32_t handle,
@@ -195,11 +172,6 @@ int ctl_alloc_dmah(struct ctl_client *client, const struct ctl_context *context,
 	return do_make(client, &call, ret_handle);
 }
 
-int ctl_free_dmah(struct ctl_client *client, const struct ctl_context *context, uint32_t handle)
-{
-	return do_simple(client, CTL_FREE_DMAH, context, handle);
-}
-
 int ctl_reg_umem(struct ctl_client *client, const struct ctl_context *context,
 		 const struct ctl_umem *umem, uint32_t *ret_handle)
 {
@@ -211,11 +183,6 @@ int ctl_reg_umem(struct ctl_client *client, const struct ctl_context *context,
 		.rights = umem->rights,
 	};
 	return do_make(client, &call, ret_handle);
-}
-
-int ctl_dereg_umem(struct ctl_client *client, const struct ctl_context *context, uint32_t handle)
-{
-	return do_simple(client, CTL_DEREG_UMEM, context, handle);
 }
 
 int ctl_open_xrcd(struct ctl_client *client, const struct ctl_context *context, int fd,
@@ -232,9 +199,13 @@ int ctl_open_xrcd(struct ctl_client *client, const struct ctl_context *context, 
 	return rc;
 }
 
-int ctl_close_xrcd(struct ctl_client *client, const struct ctl_context *context, uint32_t handle)
+int ctl_free(struct ctl_client *client, const struct ctl_context *context, enum ctl_kind kind,
+	     uint32_t handle)
 {
-	return do_simple(client, CTL_CLOSE_XRCD, context, handle);
+	struct ctl_call call = call_for(CTL_FREE, context, handle);
+
+	call.req.kind = kind;
+	return ctl_do(client, &call, 0);
 }
 
 int ctl_query(struct ctl_client *client, const struct ctl_context *context, uint32_t kind,

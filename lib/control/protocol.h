@@ -18,7 +18,7 @@
 #include "net/wire/gid.h"
 
 #define CTL_MAGIC      "rxe_dm\0"
-#define CTL_PROTOCOL   12
+#define CTL_PROTOCOL   13
 #define CTL_MAX_FDS    5 /* descriptors beside one message */
 #define CTL_NAME_MAX   32
 #define CTL_MAC_LEN    6
@@ -68,22 +68,17 @@ enum ctl_op {
 	CTL_CLOSE, /* context */
 	CTL_ADOPT, /* context by token; fd: cmd_fd */
 	CTL_ALLOC_PD,
-	CTL_DEALLOC_PD,
 	CTL_USE_PD,
 	CTL_REG_MR,
 	CTL_REREG_MR,
-	CTL_DEREG_MR,
 	CTL_ALLOC_DM,
-	CTL_FREE_DM,
 	CTL_EXPORT_DM, /* fd: a dmabuf */
 	CTL_ALLOC_DMAH,
-	CTL_FREE_DMAH,
 	CTL_REG_UMEM,
-	CTL_DEREG_UMEM,
 	CTL_OPEN_XRCD, /* fd in: a descriptor of the inode */
-	CTL_CLOSE_XRCD,
-	CTL_QUERY,   /* an object by its handle */
-	CTL_OBSERVE, /* fd: shared memory, to read */
+	CTL_FREE,      /* an object by its kind and handle */
+	CTL_QUERY,     /* an object by its handle */
+	CTL_OBSERVE,   /* fd: shared memory, to read */
 	/* A page of the device's objects, contexts included; handle: index of the first. */
 	CTL_OBJECTS,
 	/* fd: the rings of captured packets. The capture ends with the connection. */
@@ -92,7 +87,6 @@ enum ctl_op {
 	CTL_CM,	   /* cm.op: the connection manager, see cm.h */
 	CTL_STATUS,
 	CTL_STAY, /* the server does not end after its last client */
-	CTL_STOP,
 	CTL_OP_END,
 };
 
@@ -166,6 +160,7 @@ struct ctl_request {
 		struct ctl_msg_capture capture;
 		struct ctl_msg_fault fault;
 		struct ctl_msg_cm cm;
+		uint32_t kind; /* CTL_FREE: enum ctl_kind */
 		uint8_t room[480];
 	};
 };

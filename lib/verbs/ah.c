@@ -88,7 +88,7 @@ int ibv_destroy_ah(struct ibv_ah *ah)
 	int err = vb_destroy_check(ah, VB_KIND_AH, INJECT_VERB_destroy_ah);
 
 	if (!err)
-		err = vb_destroy_take(ah, VB_KIND_AH, NULL, 0);
+		err = vb_destroy_take(ah, VB_KIND_AH, CTL_KIND_FREE, 0);
 	if (err)
 		return err;
 	vb_pd_unuse(ah->pd);

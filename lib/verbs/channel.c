@@ -61,7 +61,7 @@ int ibv_destroy_comp_channel(struct ibv_comp_channel *base)
 	if (!err && __atomic_load_n(&base->refcnt, __ATOMIC_ACQUIRE))
 		err = EBUSY;
 	if (!err)
-		err = vb_destroy_take(channel, VB_KIND_CHANNEL, NULL, 0);
+		err = vb_destroy_take(channel, VB_KIND_CHANNEL, CTL_KIND_FREE, 0);
 	if (err)
 		return err;
 	descriptor_close(base->fd);

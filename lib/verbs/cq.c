@@ -306,7 +306,7 @@ int ibv_destroy_cq(struct ibv_cq *base)
 	if (!err && atomic_load(&cq->users))
 		err = EBUSY;
 	if (!err)
-		err = vb_destroy_take(cq, VB_KIND_CQ, NULL, 0);
+		err = vb_destroy_take(cq, VB_KIND_CQ, CTL_KIND_FREE, 0);
 	if (err)
 		return err;
 	if (vb_lock_engine(cq->dev, cq->forks)) {

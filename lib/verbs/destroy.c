@@ -7,6 +7,7 @@
 #include <stdbool.h>
 
 #include "lib/abi/newer.h"
+#include "lib/control/client.h"
 #include "lib/inject/verb.h"
 #include "lib/verbs/context.h"
 #include "lib/verbs/gate.h"
@@ -43,15 +44,15 @@ int vb_destroy_check_unnamed(const void *object, enum vb_kind kind)
 					: EINVAL;
 }
 
-int vb_destroy_take(void *object, enum vb_kind kind, vb_destroy_call *call, uint32_t handle)
+int vb_destroy_take(void *object, enum vb_kind kind, enum ctl_kind in_server, uint32_t handle)
 {
 	const struct vb_context *ctx = vb_context(context_of(object));
-	const bool local = !call || vb_live_is_inherited(object);
+	const bool local = in_server == CTL_KIND_FREE || vb_live_is_inherited(object);
 	int err;
 
 	if (!vb_live_take(object, kind))
 		return EINVAL;
-	err = local ? 0 : -call(ctx->dev->client, &ctx->ctl, handle);
+	err = local ? 0 : -ctl_free(ctx->dev->client, &ctx->ctl, in_server, handle);
 	/* A server that exited has destroyed its objects. */
 	if (!err || err == ENODEV)
 		return 0;

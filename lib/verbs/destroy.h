@@ -6,24 +6,18 @@
 
 #include <stdint.h>
 
+#include "lib/control/protocol.h"
 #include "lib/inject/verb.h"
 #include "lib/verbs/live.h"
-
-struct ctl_client;
-struct ctl_context;
-
-/* Asks the server to destroy the object of this handle: 0 or a negative errno. */
-typedef int vb_destroy_call(struct ctl_client *client, const struct ctl_context *context,
-			    uint32_t handle);
 
 /* May the verb destroy this object? 0, EINVAL (no live object of the kind), or the errno that a
  * fault rule injects. */
 int vb_destroy_check(const void *object, enum vb_kind kind, enum inject_verb verb);
 /* The same for libmlx5's verbs, which no fault rule names. 0, EINVAL, or EIO: dead context. */
 int vb_destroy_check_unnamed(const void *object, enum vb_kind kind);
-/* Removes the object from the live ones and destroys it in the server: with call, unless that is
- * NULL or the object was inherited by fork(). 0: the caller alone may free the object. Else an
- * errno, and the object is as before. */
-int vb_destroy_take(void *object, enum vb_kind kind, vb_destroy_call *call, uint32_t handle);
+/* Removes the object from the live ones, and frees the server's object of this kind and handle,
+ * unless that kind is CTL_KIND_FREE (the server has none) or the object was inherited by fork().
+ * 0: the caller alone may free the object. Else an errno, and the object is as before. */
+int vb_destroy_take(void *object, enum vb_kind kind, enum ctl_kind in_server, uint32_t handle);
 
 #endif

@@ -131,7 +131,7 @@ static struct ibv_dm *alloc_dm(struct ibv_context *context, struct ibv_alloc_dm_
 		return vb_fail(err);
 	dm = vb_dm_wrap(context, handle, offset, attr->length);
 	if (!dm) {
-		ctl_free_dm(ctx->dev->client, &ctx->ctl, handle);
+		ctl_free(ctx->dev->client, &ctx->ctl, CTL_KIND_DM, handle);
 		return vb_fail(ENOMEM);
 	}
 	return dm;
@@ -142,7 +142,7 @@ static int free_dm(struct ibv_dm *base)
 	int err = vb_destroy_check(base, VB_KIND_DM, INJECT_VERB_free_dm);
 
 	if (!err)
-		err = vb_destroy_take(base, VB_KIND_DM, ctl_free_dm, vb_dm(base)->newer.handle);
+		err = vb_destroy_take(base, VB_KIND_DM, CTL_KIND_DM, vb_dm(base)->newer.handle);
 	if (!err)
 		free(base);
 	return err;

@@ -97,7 +97,7 @@ static struct ibv_dmah *alloc_dmah(struct ibv_context *context, struct ibv_dmah_
 
 no_object:
 	err = ENOMEM;
-	ctl_free_dmah(ctx->dev->client, &ctx->ctl, dmah->handle);
+	ctl_free(ctx->dev->client, &ctx->ctl, CTL_KIND_DMAH, dmah->handle);
 no_handle:
 	free(dmah);
 	return vb_fail(err);
@@ -109,7 +109,7 @@ static int dealloc_dmah(struct ibv_dmah *base)
 	struct vb_dmah *dmah = container_of(base, struct vb_dmah, base);
 
 	if (!err)
-		err = vb_destroy_take(dmah, VB_KIND_DMAH, ctl_free_dmah, dmah->handle);
+		err = vb_destroy_take(dmah, VB_KIND_DMAH, CTL_KIND_DMAH, dmah->handle);
 	if (!err)
 		free(dmah);
 	return err;

@@ -73,7 +73,7 @@ struct ibv_mr *vb_mr_make(struct ibv_pd *pd, const struct vb_mr *like, const str
 	return &mr->base;
 
 no_object:
-	ctl_dereg_mr(ctx->dev->client, &ctx->ctl, mr->base.handle);
+	ctl_free(ctx->dev->client, &ctx->ctl, CTL_KIND_MR, mr->base.handle);
 no_reg:
 	vb_pd_unuse(pd);
 no_pd:
@@ -384,7 +384,7 @@ int ibv_dereg_mr(struct ibv_mr *base)
 	struct vb_mr *mr = vb_mr(base);
 
 	if (!err)
-		err = vb_destroy_take(mr, VB_KIND_MR, ctl_dereg_mr, base->handle);
+		err = vb_destroy_take(mr, VB_KIND_MR, CTL_KIND_MR, base->handle);
 	if (err)
 		return err;
 	/* The key is revoked; the engine may still be inside the region. */

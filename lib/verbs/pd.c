@@ -111,7 +111,7 @@ struct ibv_pd *ibv_alloc_pd(struct ibv_context *context)
 		return vb_fail(-err);
 	pd = vb_pd_wrap(context, &like);
 	if (!pd) {
-		ctl_dealloc_pd(ctx->dev->client, &ctx->ctl, like.base.handle);
+		ctl_free(ctx->dev->client, &ctx->ctl, CTL_KIND_PD, like.base.handle);
 		return vb_fail(ENOMEM);
 	}
 	return pd;
@@ -133,7 +133,7 @@ int ibv_dealloc_pd(struct ibv_pd *base)
 	if (!err && atomic_load(&pd->users))
 		err = EBUSY;
 	if (!err)
-		err = vb_destroy_take(pd, VB_KIND_PD, pd->under ? NULL : ctl_dealloc_pd,
+		err = vb_destroy_take(pd, VB_KIND_PD, pd->under ? CTL_KIND_FREE : CTL_KIND_PD,
 				      base->handle);
 	if (err)
 		return err;
@@ -170,7 +170,7 @@ static int dealloc_td(struct ibv_td *base)
 	if (!err && atomic_load(&td->users))
 		err = EBUSY;
 	if (!err)
-		err = vb_destroy_take(td, VB_KIND_TD, NULL, 0);
+		err = vb_destroy_take(td, VB_KIND_TD, CTL_KIND_FREE, 0);
 	if (!err)
 		free(td);
 	return err;

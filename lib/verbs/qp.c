@@ -401,7 +401,7 @@ int ibv_destroy_qp(struct ibv_qp *base)
 	struct vb_qp *qp = vb_qp(base);
 
 	if (!err)
-		err = vb_destroy_take(qp, VB_KIND_QP, NULL, 0);
+		err = vb_destroy_take(qp, VB_KIND_QP, CTL_KIND_FREE, 0);
 	if (err)
 		return err;
 	err = leave_engine(qp);

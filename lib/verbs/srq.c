@@ -225,7 +225,7 @@ int ibv_destroy_srq(struct ibv_srq *base)
 	if (!err && atomic_load(&srq->users))
 		err = EBUSY;
 	if (!err)
-		err = vb_destroy_take(srq, VB_KIND_SRQ, NULL, 0);
+		err = vb_destroy_take(srq, VB_KIND_SRQ, CTL_KIND_FREE, 0);
 	if (err)
 		return err;
 	if (vb_lock_engine(srq->dev, srq->forks)) {

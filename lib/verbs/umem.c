@@ -127,7 +127,7 @@ static int umem_reg(struct ibv_context *context, const struct vb_umem_want *want
 	if (!err)
 		return 0;
 
-	ctl_dereg_umem(ctx->dev->client, &ctx->ctl, umem.umem_id);
+	ctl_free(ctx->dev->client, &ctx->ctl, CTL_KIND_UMEM, umem.umem_id);
 no_reg:
 	if (umem.map)
 		munmap(umem.map, umem.map_len);
@@ -156,7 +156,7 @@ static int umem_dereg(struct vb_umem *umem)
 	int err = vb_destroy_check_unnamed(umem, VB_KIND_UMEM);
 
 	if (!err)
-		err = vb_destroy_take(umem, VB_KIND_UMEM, ctl_dereg_umem, umem->umem_id);
+		err = vb_destroy_take(umem, VB_KIND_UMEM, CTL_KIND_UMEM, umem->umem_id);
 	if (err)
 		return err;
 	progress_quiesce(&vb_device(umem->context)->progress);
@@ -216,7 +216,7 @@ static int mkey_create(struct ibv_context *context, const struct vb_mkey_want *w
 	mkey->context = context;
 	err = -ctl_reg_mr(ctx->dev->client, &ctx->ctl, &reg, &mkey->handle, &mkey->key);
 	if (!err && !vb_live_add(mkey, VB_KIND_MKEY)) {
-		ctl_dereg_mr(ctx->dev->client, &ctx->ctl, mkey->handle);
+		ctl_free(ctx->dev->client, &ctx->ctl, CTL_KIND_MR, mkey->handle);
 		err = ENOMEM;
 	}
 	if (err)
@@ -231,7 +231,7 @@ static int mkey_destroy(struct vb_mkey *mkey)
 	int err = vb_destroy_check_unnamed(mkey, VB_KIND_MKEY);
 
 	if (!err)
-		err = vb_destroy_take(mkey, VB_KIND_MKEY, ctl_dereg_mr, mkey->handle);
+		err = vb_destroy_take(mkey, VB_KIND_MKEY, CTL_KIND_MR, mkey->handle);
 	if (err)
 		return err;
 	progress_quiesce(&vb_device(mkey->context)->progress);

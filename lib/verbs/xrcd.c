@@ -79,7 +79,7 @@ static struct ibv_xrcd *open_xrcd(struct ibv_context *context, struct ibv_xrcd_i
 
 no_object:
 	err = ENOMEM;
-	ctl_close_xrcd(ctx->dev->client, &ctx->ctl, xrcd->handle);
+	ctl_free(ctx->dev->client, &ctx->ctl, CTL_KIND_XRCD, xrcd->handle);
 no_handle:
 	free(xrcd);
 	return vb_fail(err);
@@ -93,7 +93,7 @@ int vb_xrcd_close(struct ibv_xrcd *base)
 	if (!err && atomic_load(&xrcd->users))
 		err = EBUSY;
 	if (!err)
-		err = vb_destroy_take(xrcd, VB_KIND_XRCD, ctl_close_xrcd, xrcd->handle);
+		err = vb_destroy_take(xrcd, VB_KIND_XRCD, CTL_KIND_XRCD, xrcd->handle);
 	if (!err)
 		free(xrcd);
 	return err;

@@ -137,9 +137,3 @@ int serve_stay(struct call *call)
 	saved_write(call->conn->instance);
 	return 0;
 }
-
-int serve_stop(struct call *call)
-{
-	call->conn->instance->ending = true;
-	return 0;
-}

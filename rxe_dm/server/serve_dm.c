@@ -88,18 +88,6 @@ int serve_alloc_dm(struct call *call)
 	return zero_some(call);
 }
 
-int serve_free_dm(struct call *call)
-{
-	struct object *dm = context_find(call->context, call->req.handle, CTL_KIND_DM);
-
-	if (!dm)
-		return -EINVAL;
-	if (dm->refs)
-		return -EBUSY;
-	context_free_object(dm);
-	return 0;
-}
-
 /* udmabuf makes a dmabuf of a part of a memfd, where the kernel has it and permits its use. */
 int serve_export_dm(struct call *call)
 {

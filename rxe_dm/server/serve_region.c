@@ -22,24 +22,6 @@ int serve_alloc_pd(struct call *call)
 	return 0;
 }
 
-/* Frees the request's object, unless other objects use it. */
-static int free_unused(struct call *call, enum ctl_kind kind)
-{
-	struct object *object = context_find(call->context, call->req.handle, kind);
-
-	if (!object)
-		return -EINVAL;
-	if (object->refs)
-		return -EBUSY;
-	context_free_object(object);
-	return 0;
-}
-
-int serve_dealloc_pd(struct call *call)
-{
-	return free_unused(call, CTL_KIND_PD);
-}
-
 int serve_use_pd(struct call *call)
 {
 	struct object *pd = context_find(call->context, call->req.handle, CTL_KIND_PD);
@@ -246,15 +228,20 @@ int serve_rereg_mr(struct call *call)
 	return 0;
 }
 
-int serve_dereg_mr(struct call *call)
+int serve_free(struct call *call)
 {
-	struct object *mr;
+	const enum ctl_kind kind = (enum ctl_kind)call->req.kind;
+	struct object *object;
 
 	if (!call->stamp) {
-		mr = context_find(call->context, call->req.handle, CTL_KIND_MR);
-		if (!mr)
+		object = context_find(call->context, call->req.handle, kind);
+		if (!object || kind == CTL_KIND_CONTEXT)
 			return -EINVAL;
-		context_free_object(mr);
+		if (object->refs)
+			return -EBUSY;
+		context_free_object(object);
+		if (kind != CTL_KIND_MR)
+			return 0;
 		call->stamp = call->device->grace.now;
 	}
 	return check_others(call) == OTHERS_INSIDE ? SERVE_WAIT : 0;
@@ -274,11 +261,6 @@ int serve_alloc_dmah(struct call *call)
 	dmah->hints = *hints;
 	call->reply.made.handle = dmah->handle;
 	return 0;
-}
-
-int serve_free_dmah(struct call *call)
-{
-	return free_unused(call, CTL_KIND_DMAH);
 }
 
 int serve_reg_umem(struct call *call)
@@ -301,11 +283,6 @@ int serve_reg_umem(struct call *call)
 	object_own(umem, call->user);
 	call->reply.made.handle = umem->handle;
 	return 0;
-}
-
-int serve_dereg_umem(struct call *call)
-{
-	return free_unused(call, CTL_KIND_UMEM);
 }
 
 int serve_query(struct call *call)

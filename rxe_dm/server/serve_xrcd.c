@@ -80,13 +80,3 @@ int serve_open_xrcd(struct call *call)
 	call->reply.made.key = xrcd->key;
 	return 0;
 }
-
-int serve_close_xrcd(struct call *call)
-{
-	struct object *xrcd = context_find(call->context, call->req.handle, CTL_KIND_XRCD);
-
-	if (!xrcd)
-		return -EINVAL;
-	context_free_object(xrcd);
-	return 0;
-}

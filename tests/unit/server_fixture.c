@@ -122,7 +122,7 @@ void program_open(struct program *ret)
 
 void program_close(struct program *program)
 {
-	ck_assert_int_eq(ctl_dealloc_pd(program->client, &program->context, program->pd), 0);
+	ck_assert_int_eq(ctl_free(program->client, &program->context, CTL_KIND_PD, program->pd), 0);
 	ck_assert_int_eq(ctl_close(program->client, &program->context), 0);
 	ctl_detach(program->client, 0, &program->at);
 	ctl_disconnect(program->client);

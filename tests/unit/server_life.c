@@ -457,7 +457,7 @@ START_TEST(stop_is_told)
 	ck_assert_uint_eq(event.type, IBV_EVENT_DEVICE_FATAL);
 	ck_assert_int_eq(recv(p.at.event_fd, &event, sizeof(event), 0), 0);
 	ck_assert_int_eq(ctl_alloc_pd(p.client, &p.context, &handle), -ENODEV);
-	ck_assert_int_eq(ctl_dealloc_pd(p.client, &p.context, p.pd), -ENODEV);
+	ck_assert_int_eq(ctl_free(p.client, &p.context, CTL_KIND_PD, p.pd), -ENODEV);
 	p.at.arena[0] = 1; /* the memory is still there to be touched */
 	ctl_close(p.client, &p.context);
 	ctl_detach(p.client, 0, &p.at);

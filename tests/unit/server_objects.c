@@ -86,11 +86,11 @@ START_TEST(a_region_is_published)
 	ck_assert_uint_eq(entry->epoch, p.at.shared->slot[p.at.slot].epoch);
 	ck_assert(ctl_handle_live(p.at.shared, mr));
 
-	ck_assert_int_eq(ctl_dealloc_pd(p.client, &p.context, p.pd), -EBUSY);
-	ck_assert_int_eq(ctl_dereg_mr(p.client, &p.context, mr), 0);
+	ck_assert_int_eq(ctl_free(p.client, &p.context, CTL_KIND_PD, p.pd), -EBUSY);
+	ck_assert_int_eq(ctl_free(p.client, &p.context, CTL_KIND_MR, mr), 0);
 	ck_assert_uint_eq(entry->key, 0);
 	ck_assert(!ctl_handle_live(p.at.shared, mr));
-	ck_assert_int_eq(ctl_dereg_mr(p.client, &p.context, mr), -EINVAL);
+	ck_assert_int_eq(ctl_free(p.client, &p.context, CTL_KIND_MR, mr), -EINVAL);
 	program_close(&p);
 }
 END_TEST
@@ -110,9 +110,9 @@ START_TEST(a_region_registered_again)
 	ck_assert_uint_eq(key, new_key); /* peers go on using the one they know */
 	ck_assert_uint_eq(p.at.shared->mrs.entry[rxe_key_index(key)].key, key);
 	ck_assert_uint_eq(p.at.shared->mrs.entry[rxe_key_index(key)].len, 7);
-	ck_assert_int_eq(ctl_dealloc_pd(p.client, &p.context, other_pd), -EBUSY);
-	ck_assert_int_eq(ctl_dereg_mr(p.client, &p.context, mr), 0);
-	ck_assert_int_eq(ctl_dealloc_pd(p.client, &p.context, other_pd), 0);
+	ck_assert_int_eq(ctl_free(p.client, &p.context, CTL_KIND_PD, other_pd), -EBUSY);
+	ck_assert_int_eq(ctl_free(p.client, &p.context, CTL_KIND_MR, mr), 0);
+	ck_assert_int_eq(ctl_free(p.client, &p.context, CTL_KIND_PD, other_pd), 0);
 	program_close(&p);
 }
 END_TEST
@@ -151,12 +151,12 @@ START_TEST(device_memory)
 	memset(p.at.arena + offset, 0xee, 5000);
 	mr = program_reg_dm(&p, dm, 100, 4900);
 	program_reg_dm(&p, dm, 5000, 0);
-	ck_assert_int_eq(ctl_free_dm(p.client, &p.context, dm), -EBUSY);
-	ck_assert_int_eq(ctl_dereg_mr(p.client, &p.context, mr), 0);
-	ck_assert_int_eq(ctl_free_dm(p.client, &p.context, dm), -EBUSY); /* one is left */
-	ck_assert_int_eq(ctl_dereg_mr(p.client, &p.context, mr + 1), 0);
-	ck_assert_int_eq(ctl_free_dm(p.client, &p.context, dm), 0);
-	ck_assert_int_eq(ctl_free_dm(p.client, &p.context, dm), -EINVAL);
+	ck_assert_int_eq(ctl_free(p.client, &p.context, CTL_KIND_DM, dm), -EBUSY);
+	ck_assert_int_eq(ctl_free(p.client, &p.context, CTL_KIND_MR, mr), 0);
+	ck_assert_int_eq(ctl_free(p.client, &p.context, CTL_KIND_DM, dm), -EBUSY); /* one is left */
+	ck_assert_int_eq(ctl_free(p.client, &p.context, CTL_KIND_MR, mr + 1), 0);
+	ck_assert_int_eq(ctl_free(p.client, &p.context, CTL_KIND_DM, dm), 0);
+	ck_assert_int_eq(ctl_free(p.client, &p.context, CTL_KIND_DM, dm), -EINVAL);
 
 	/* The next owner finds zeros. */
 	ck_assert_int_eq(ctl_alloc_dm(p.client, &p.context, 8192, 0, &dm, &offset), 0);
@@ -176,7 +176,7 @@ START_TEST(device_memory_is_zero_to_its_end)
 
 	ck_assert_int_eq(ctl_alloc_dm(p.client, &p.context, ARENA, 0, &dm, &offset), 0);
 	memset(p.at.arena + offset, 0xee, ARENA);
-	ck_assert_int_eq(ctl_free_dm(p.client, &p.context, dm), 0);
+	ck_assert_int_eq(ctl_free(p.client, &p.context, CTL_KIND_DM, dm), 0);
 	for (size_t i = 0; i < sizeof(lengths) / sizeof(lengths[0]); i++) {
 		const uint8_t *bytes;
 
@@ -213,7 +213,7 @@ START_TEST(device_memory_bounds)
 		reg.len = len[i];
 		ck_assert_int_eq(ctl_reg_mr(p.client, &p.context, &reg, &handle, &key), -EINVAL);
 	}
-	ck_assert_int_eq(ctl_free_dm(p.client, &p.context, dm), 0);
+	ck_assert_int_eq(ctl_free(p.client, &p.context, CTL_KIND_DM, dm), 0);
 	for (uint32_t log_align = 0; log_align <= 24; log_align++) {
 		ck_assert_int_eq(ctl_alloc_dm(p.client, &p.context, 100, log_align, &dm, &offset),
 				 0);
@@ -226,7 +226,7 @@ END_TEST
 START_TEST(pds_know_their_users)
 {
 	ck_assert_int_eq(ctl_use_pd(p.client, &p.context, p.pd, 2), 0);
-	ck_assert_int_eq(ctl_dealloc_pd(p.client, &p.context, p.pd), -EBUSY);
+	ck_assert_int_eq(ctl_free(p.client, &p.context, CTL_KIND_PD, p.pd), -EBUSY);
 	ck_assert_int_eq(ctl_use_pd(p.client, &p.context, p.pd, -3), -EINVAL);
 	ck_assert_int_eq(ctl_use_pd(p.client, &p.context, p.pd, -2), 0);
 	ck_assert_int_eq(ctl_use_pd(p.client, &p.context, p.pd + 1, 1), -EINVAL);
@@ -243,8 +243,8 @@ START_TEST(contexts_are_apart)
 	ck_assert_int_eq(ctl_open(p.client, 0, &other), 0);
 	ck_assert_int_eq(ctl_open(p.client, 7, &wrong), -ENODEV);
 	ck_assert_int_eq(ctl_alloc_pd(p.client, &other, &pd), 0);
-	ck_assert_int_eq(ctl_dealloc_pd(p.client, &other, p.pd), -EINVAL);
-	ck_assert_int_eq(ctl_dealloc_pd(p.client, &p.context, pd), -EINVAL);
+	ck_assert_int_eq(ctl_free(p.client, &other, CTL_KIND_PD, p.pd), -EINVAL);
+	ck_assert_int_eq(ctl_free(p.client, &p.context, CTL_KIND_PD, pd), -EINVAL);
 	ck_assert_int_eq(ctl_reg_mr(p.client, &other, &reg, &handle, &key), -EINVAL);
 	wrong = other;
 	wrong.handle = p.pd; /* not a context at all */
@@ -288,12 +288,12 @@ START_TEST(hints)
 	reg.dmah = handle;
 	ck_assert_int_eq(ctl_reg_mr(p.client, &p.context, &reg, &mr, &key), 0);
 	ck_assert_uint_eq(p.at.shared->mrs.entry[rxe_key_index(key)].dmah, handle);
-	ck_assert_int_eq(ctl_free_dmah(p.client, &p.context, handle), -EBUSY);
+	ck_assert_int_eq(ctl_free(p.client, &p.context, CTL_KIND_DMAH, handle), -EBUSY);
 	ck_assert_int_eq(ctl_query(p.client, &p.context, CTL_KIND_DMAH, handle, &seen), 0);
 	ck_assert_uint_eq(seen.hints.cpu_id, 3);
 	ck_assert_int_eq(ctl_query(p.client, &p.context, CTL_KIND_DM, handle, &seen), -ENOENT);
-	ck_assert_int_eq(ctl_dereg_mr(p.client, &p.context, mr), 0);
-	ck_assert_int_eq(ctl_free_dmah(p.client, &p.context, handle), 0);
+	ck_assert_int_eq(ctl_free(p.client, &p.context, CTL_KIND_MR, mr), 0);
+	ck_assert_int_eq(ctl_free(p.client, &p.context, CTL_KIND_DMAH, handle), 0);
 	program_close(&p);
 }
 END_TEST
@@ -309,11 +309,11 @@ START_TEST(umems)
 	ck_assert_int_eq(ctl_reg_mr(p.client, &p.context, &reg, &mr, &key), 0);
 	ck_assert_uint_eq(p.at.shared->mrs.entry[rxe_key_index(key)].addr, (uintptr_t)buffer + 16);
 	ck_assert_uint_eq(p.at.shared->mrs.entry[rxe_key_index(key)].owner, p.at.slot);
-	ck_assert_int_eq(ctl_dereg_umem(p.client, &p.context, umem), -EBUSY);
-	ck_assert_int_eq(ctl_dereg_mr(p.client, &p.context, mr), 0);
+	ck_assert_int_eq(ctl_free(p.client, &p.context, CTL_KIND_UMEM, umem), -EBUSY);
+	ck_assert_int_eq(ctl_free(p.client, &p.context, CTL_KIND_MR, mr), 0);
 	reg.addr = sizeof(buffer);
 	ck_assert_int_eq(ctl_reg_mr(p.client, &p.context, &reg, &mr, &key), -EINVAL);
-	ck_assert_int_eq(ctl_dereg_umem(p.client, &p.context, umem), 0);
+	ck_assert_int_eq(ctl_free(p.client, &p.context, CTL_KIND_UMEM, umem), 0);
 }
 END_TEST
 
@@ -327,8 +327,8 @@ static void *hammer(void *arg)
 
 		*failures += ctl_alloc_pd(p.client, &p.context, &pd) != 0;
 		*failures += ctl_alloc_dm(p.client, &p.context, 100, 0, &dm, &offset) != 0;
-		*failures += ctl_free_dm(p.client, &p.context, dm) != 0;
-		*failures += ctl_dealloc_pd(p.client, &p.context, pd) != 0;
+		*failures += ctl_free(p.client, &p.context, CTL_KIND_DM, dm) != 0;
+		*failures += ctl_free(p.client, &p.context, CTL_KIND_PD, pd) != 0;
 	}
 	return NULL;
 }

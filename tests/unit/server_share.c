@@ -130,7 +130,7 @@ START_TEST(a_context_lives_in_a_descriptor)
 	ck_assert_int_eq(ctl_import(p.client, fd, &imported), 0);
 	close(fd);
 	ck_assert_int_eq(ctl_query(p.client, &imported, CTL_KIND_PD, pd, &seen), 0);
-	ck_assert_int_eq(ctl_dealloc_pd(p.client, &imported, pd), 0);
+	ck_assert_int_eq(ctl_free(p.client, &imported, CTL_KIND_PD, pd), 0);
 	ck_assert_int_eq(ctl_close(p.client, &imported), 0);
 	fixture_await_objects(CTL_KIND_CONTEXT, 1);
 	program_close(&p);
@@ -198,8 +198,8 @@ static void use_inherited_context(int channel)
 	ck_assert(ctl_is_cmd_fd(cmd_fd));
 	mr = program_reg(&p, buffer, sizeof(buffer), &key);
 	ck_assert_uint_eq(at.shared->mrs.entry[rxe_key_index(key)].owner, at.slot);
-	ck_assert_int_eq(ctl_dereg_mr(p.client, &p.context, mr), 0);
-	ck_assert_int_eq(ctl_dealloc_pd(p.client, &p.context, pd), 0);
+	ck_assert_int_eq(ctl_free(p.client, &p.context, CTL_KIND_MR, mr), 0);
+	ck_assert_int_eq(ctl_free(p.client, &p.context, CTL_KIND_PD, pd), 0);
 	channel_say(channel);
 }
 
@@ -264,10 +264,10 @@ START_TEST(memory_rests_until_nobody_is_inside)
 
 	/* It waits for the other process, within a bound. */
 	start = now_ms();
-	ck_assert_int_eq(ctl_dereg_mr(p.client, &p.context, mr), 0);
+	ck_assert_int_eq(ctl_free(p.client, &p.context, CTL_KIND_MR, mr), 0);
 	ck_assert_int_ge(now_ms() - start, 90);
 	ck_assert_int_lt(now_ms() - start, 2000);
-	ck_assert_int_eq(ctl_free_dm(p.client, &p.context, dm), 0);
+	ck_assert_int_eq(ctl_free(p.client, &p.context, CTL_KIND_DM, dm), 0);
 	ck_assert(!ctl_handle_live(p.at.shared, dm));
 	ck_assert_int_eq(ctl_alloc_dm(p.client, &p.context, 4096, 0, &dm, &offset), -ENOMEM);
 
@@ -294,7 +294,7 @@ START_TEST(a_key_in_use_gets_no_new_meaning)
 	child_kill(pid);
 	ck_assert_int_eq(ctl_rereg_mr(p.client, &p.context, mr, &reg, &key), 0);
 	ck_assert_uint_eq(new_key, key);
-	ck_assert_int_eq(ctl_dereg_mr(p.client, &p.context, mr), 0);
+	ck_assert_int_eq(ctl_free(p.client, &p.context, CTL_KIND_MR, mr), 0);
 	program_close(&p);
 }
 END_TEST
@@ -308,7 +308,7 @@ START_TEST(a_killed_process_is_not_inside)
 
 	channel_wait(channel);
 	ck_assert_int_eq(ctl_alloc_dm(p.client, &p.context, whole, 0, &dm, &offset), 0);
-	ck_assert_int_eq(ctl_free_dm(p.client, &p.context, dm), 0);
+	ck_assert_int_eq(ctl_free(p.client, &p.context, CTL_KIND_DM, dm), 0);
 	child_kill(pid);
 	ck_assert_int_eq(ctl_alloc_dm(p.client, &p.context, whole, 0, &dm, &offset), 0);
 }
@@ -393,7 +393,7 @@ START_TEST(a_slot_goes_with_its_memory)
 	ctl_detach(q.client, 0, &q.at);
 	ck_assert_uint_ne(p.at.shared->mrs.entry[rxe_key_index(key)].key, key);
 	ck_assert_uint_ne(p.at.shared->mrs.entry[rxe_key_index(over_key)].key, over_key);
-	ck_assert_int_eq(ctl_dereg_mr(q.client, &q.context, mr), -EINVAL);
+	ck_assert_int_eq(ctl_free(q.client, &q.context, CTL_KIND_MR, mr), -EINVAL);
 	ck_assert_int_eq(ctl_reg_mr(q.client, &q.context, &reg, &over, &over_key), -EINVAL);
 	ck_assert_int_eq(ctl_close(q.client, &q.context), 0);
 	ctl_disconnect(q.client);
@@ -412,7 +412,7 @@ static void one_cycle(void)
 	mr = program_reg(&q, buffer, 10, &key);
 	ck_assert_int_eq(ctl_alloc_dm(q.client, &q.context, 100, 0, &dm, &offset), 0);
 	program_reg_dm(&q, dm, 0, 100);
-	ck_assert_int_eq(ctl_dereg_mr(q.client, &q.context, mr), 0);
+	ck_assert_int_eq(ctl_free(q.client, &q.context, CTL_KIND_MR, mr), 0);
 	ck_assert_int_eq(ctl_close(q.client, &again), 0);
 	ck_assert_int_eq(ctl_close(q.client, &q.context), 0);
 	ctl_detach(q.client, 0, &q.at);
