@@ -19,6 +19,14 @@ static inline bool gid_is_v4(const struct gid *gid)
 	return memcmp(gid->raw, prefix, sizeof(prefix)) == 0;
 }
 
+/* Makes the GID of an IPv4 address of four bytes in network order. */
+static inline void gid_set_v4(struct gid *ret, const void *ipv4)
+{
+	memset(ret->raw, 0, 10);
+	memset(ret->raw + 10, 0xff, 2);
+	memcpy(ret->raw + 12, ipv4, 4);
+}
+
 static inline bool gid_equal(const struct gid *a, const struct gid *b)
 {
 	return memcmp(a->raw, b->raw, sizeof(a->raw)) == 0;

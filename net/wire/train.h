@@ -35,6 +35,19 @@ struct wire_train {
 	struct gid src, dst;
 };
 
+/* Packet i of a train, and its length. */
+static inline uint8_t *wire_train_packet(const struct wire_train *train, uint32_t i)
+{
+	return train->buf + (size_t)i * train->seg_len;
+}
+
+static inline uint32_t wire_train_packet_len(const struct wire_train *train, uint32_t i)
+{
+	const uint32_t left = train->len - i * train->seg_len;
+
+	return train->segs > 1 && left > train->seg_len ? train->seg_len : left;
+}
+
 /* One received packet, BTH to ICRC. The bytes belong to the link until its next receive. */
 struct wire_arrival {
 	const uint8_t *p;

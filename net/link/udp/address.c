@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT
-/* Addresses of the UDP link: GIDs as socket addresses, and the interface that has one.
- *
- * An IPv4-mapped GID travels in AF_INET sockets, any other in AF_INET6. Link-local addresses mean nothing without an
- * interface: that of our own address is used for them throughout. */
+/* GIDs as socket addresses: an IPv4-mapped GID is AF_INET, any other AF_INET6. The scope of a
+ * link-local address is the interface that has the link's own address. */
 #include "net/link/udp/address.h"
 
 #include <ifaddrs.h>
@@ -33,9 +31,7 @@ socklen_t udp_addr_set(union udp_addr *ret, const struct gid *gid, uint16_t port
 void udp_addr_gid(struct gid *ret, const union udp_addr *addr)
 {
 	if (addr->sa.sa_family == AF_INET) {
-		memset(ret->raw, 0, 10);
-		memset(ret->raw + 10, 0xff, 2);
-		memcpy(ret->raw + 12, &addr->in.sin_addr, 4);
+		gid_set_v4(ret, &addr->in.sin_addr);
 		return;
 	}
 	memcpy(ret->raw, &addr->in6.sin6_addr, 16);
