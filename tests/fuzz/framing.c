@@ -162,16 +162,16 @@ static void ask_ourselves(const struct neighbor_self *self, const struct gid *ta
 {
 	uint8_t frame[NEIGHBOR_FRAME_MAX];
 	struct neighbor_message message;
-	size_t len = neighbor_emit_question(frame, self, target, mac);
+	size_t len = neighbor_emit_solicitation(frame, self, target, mac);
 
 	MUST(len <= sizeof(frame));
 	if (gid_is_multicast(target))
 		return;
-	MUST(neighbor_parse(&message, frame, len) == NEIGHBOR_ASKS);
+	MUST(neighbor_parse(&message, frame, len) == NEIGHBOR_SOLICITATION);
 	MUST(gid_equal(&message.target, target) && gid_equal(&message.sender, &self->gid));
 	len = neighbor_emit_announcement(frame, self);
 	MUST(len <= sizeof(frame));
-	MUST(neighbor_parse(&message, frame, len) != NEIGHBOR_NEITHER);
+	MUST(neighbor_parse(&message, frame, len) != NEIGHBOR_OTHER);
 	MUST(gid_equal(&message.sender, &self->gid) &&
 	     memcmp(message.mac, self->mac, FRAME_MAC_LEN) == 0);
 }
@@ -185,13 +185,13 @@ static void ask(const uint8_t *p, size_t len, bool v6)
 	uint8_t answer[NEIGHBOR_FRAME_MAX];
 	struct neighbor_message message;
 
-	if (neighbor_parse(&message, p, len) != NEIGHBOR_ASKS ||
+	if (neighbor_parse(&message, p, len) != NEIGHBOR_SOLICITATION ||
 	    gid_is_v4(&message.target) != gid_is_v4(&self.gid))
 		return;
-	ask_ourselves(&self, &message.target, message.names_sender ? message.mac : NULL);
-	answer_len = neighbor_emit_answer(answer, &self, &message);
+	ask_ourselves(&self, &message.target, message.has_sender ? message.mac : NULL);
+	answer_len = neighbor_emit_advertisement(answer, &self, &message);
 	MUST(answer_len <= sizeof(answer));
-	MUST(neighbor_parse(&message, answer, answer_len) == NEIGHBOR_TELLS);
+	MUST(neighbor_parse(&message, answer, answer_len) == NEIGHBOR_ADVERTISEMENT);
 	MUST(gid_equal(&message.sender, &self.gid) &&
 	     memcmp(message.mac, self.mac, FRAME_MAC_LEN) == 0);
 }
@@ -228,7 +228,7 @@ static void know(struct take take)
 			to = found;
 			(void)neighbor_table_learn(&table, &gid, mac,
 						   (enum neighbor_source)(op / 4 % 3), now_ns);
-			if (op / 4 % 3 != SOURCE_HEARD || !to)
+			if (op / 4 % 3 != SOURCE_DATAGRAM || !to)
 				last[who] = mac[5];
 			break;
 		case 2: now_ns += (who + 1u) * 20000000ull; break;

@@ -41,12 +41,12 @@ START_TEST(arp_of_linux)
 	struct neighbor_message message;
 	uint8_t p[NEIGHBOR_FRAME_MAX];
 
-	ck_assert_int_eq(parse_copy(&message, frame, sizeof(frame)), NEIGHBOR_ASKS);
+	ck_assert_int_eq(parse_copy(&message, frame, sizeof(frame)), NEIGHBOR_SOLICITATION);
 	ck_assert(gid_equal(&message.target, &v4_a.gid));
 	ck_assert(gid_equal(&message.sender, &v4_b.gid));
-	ck_assert(message.names_sender);
+	ck_assert(message.has_sender);
 	ck_assert_mem_eq(message.mac, v4_b.mac, 6);
-	ck_assert_uint_eq(neighbor_emit_question(p, &v4_b, &v4_a.gid, NULL), sizeof(frame));
+	ck_assert_uint_eq(neighbor_emit_solicitation(p, &v4_b, &v4_a.gid, NULL), sizeof(frame));
 	ck_assert_mem_eq(p, frame, sizeof(frame));
 }
 END_TEST
@@ -56,25 +56,25 @@ static void converse(const struct neighbor_self *a, const struct neighbor_self *
 {
 	uint8_t question[NEIGHBOR_FRAME_MAX], answer[NEIGHBOR_FRAME_MAX];
 	struct neighbor_message asked, told;
-	size_t n = neighbor_emit_question(question, a, &b->gid, NULL);
+	size_t n = neighbor_emit_solicitation(question, a, &b->gid, NULL);
 
 	ck_assert_uint_le(n, NEIGHBOR_FRAME_MAX);
 	ck_assert_uint_eq(question[0] & 1, 1); /* to a group */
-	ck_assert_int_eq(parse_copy(&asked, question, n), NEIGHBOR_ASKS);
+	ck_assert_int_eq(parse_copy(&asked, question, n), NEIGHBOR_SOLICITATION);
 	ck_assert(gid_equal(&asked.target, &b->gid) && gid_equal(&asked.sender, &a->gid));
-	ck_assert(asked.names_sender);
+	ck_assert(asked.has_sender);
 	ck_assert_mem_eq(asked.mac, a->mac, 6);
 
-	n = neighbor_emit_answer(answer, b, &asked);
+	n = neighbor_emit_advertisement(answer, b, &asked);
 	ck_assert_mem_eq(answer, a->mac, 6);
 	ck_assert_mem_eq(answer + 6, b->mac, 6);
-	ck_assert_int_eq(parse_copy(&told, answer, n), NEIGHBOR_TELLS);
+	ck_assert_int_eq(parse_copy(&told, answer, n), NEIGHBOR_ADVERTISEMENT);
 	ck_assert(gid_equal(&told.sender, &b->gid));
 	ck_assert_mem_eq(told.mac, b->mac, 6);
 
-	n = neighbor_emit_question(question, a, &b->gid, b->mac);
+	n = neighbor_emit_solicitation(question, a, &b->gid, b->mac);
 	ck_assert_mem_eq(question, b->mac, 6);
-	ck_assert_int_eq(parse_copy(&asked, question, n), NEIGHBOR_ASKS);
+	ck_assert_int_eq(parse_copy(&asked, question, n), NEIGHBOR_SOLICITATION);
 }
 
 START_TEST(conversations)
@@ -90,11 +90,11 @@ START_TEST(announcements)
 	uint8_t p[NEIGHBOR_FRAME_MAX];
 	size_t n = neighbor_emit_announcement(p, &v4_a);
 
-	ck_assert_int_eq(parse_copy(&message, p, n), NEIGHBOR_ASKS);
+	ck_assert_int_eq(parse_copy(&message, p, n), NEIGHBOR_SOLICITATION);
 	ck_assert(gid_equal(&message.target, &v4_a.gid) && gid_equal(&message.sender, &v4_a.gid));
 	n = neighbor_emit_announcement(p, &v6_a);
 	ck_assert_mem_eq(p, "\x33\x33\x00\x00\x00\x01", 6);
-	ck_assert_int_eq(parse_copy(&message, p, n), NEIGHBOR_TELLS);
+	ck_assert_int_eq(parse_copy(&message, p, n), NEIGHBOR_ADVERTISEMENT);
 	ck_assert(gid_equal(&message.sender, &v6_a.gid));
 }
 END_TEST
@@ -114,40 +114,40 @@ START_TEST(nameless)
 {
 	struct neighbor_message message;
 	uint8_t p[NEIGHBOR_FRAME_MAX], answer[NEIGHBOR_FRAME_MAX];
-	size_t n = neighbor_emit_question(p, &v6_a, &v6_b.gid, NULL);
+	size_t n = neighbor_emit_solicitation(p, &v6_a, &v6_b.gid, NULL);
 
 	memset(p + 22, 0, 16);
 	n -= 8; /* without the option of its MAC */
 	put_be16(p + 18, (uint16_t)(n - 54));
 	mend(p, n);
-	ck_assert_int_eq(parse_copy(&message, p, n), NEIGHBOR_ASKS);
-	ck_assert(!message.names_sender);
-	n = neighbor_emit_answer(answer, &v6_b, &message);
+	ck_assert_int_eq(parse_copy(&message, p, n), NEIGHBOR_SOLICITATION);
+	ck_assert(!message.has_sender);
+	n = neighbor_emit_advertisement(answer, &v6_b, &message);
 	ck_assert_mem_eq(answer, "\x33\x33\x00\x00\x00\x01", 6);
 	ck_assert_uint_eq(answer[58], 0x20);
-	ck_assert_int_eq(parse_copy(&message, answer, n), NEIGHBOR_TELLS);
+	ck_assert_int_eq(parse_copy(&message, answer, n), NEIGHBOR_ADVERTISEMENT);
 
-	n = neighbor_emit_question(p, &v4_a, &v4_b.gid, NULL);
+	n = neighbor_emit_solicitation(p, &v4_a, &v4_b.gid, NULL);
 	memset(p + 28, 0, 4);
-	ck_assert_int_eq(parse_copy(&message, p, n), NEIGHBOR_ASKS);
-	ck_assert(!message.names_sender);
-	n = neighbor_emit_answer(answer, &v4_b, &message);
-	ck_assert_int_eq(parse_copy(&message, answer, n), NEIGHBOR_TELLS);
+	ck_assert_int_eq(parse_copy(&message, p, n), NEIGHBOR_SOLICITATION);
+	ck_assert(!message.has_sender);
+	n = neighbor_emit_advertisement(answer, &v4_b, &message);
+	ck_assert_int_eq(parse_copy(&message, answer, n), NEIGHBOR_ADVERTISEMENT);
 }
 END_TEST
 
 /* An advertisement without its MAC comes from the frame's sender. */
 START_TEST(mac_of_the_frame)
 {
-	struct neighbor_message message = { .mac = { 2, 0, 0, 0, 0, 0xa }, .names_sender = true };
+	struct neighbor_message message = { .mac = { 2, 0, 0, 0, 0, 0xa }, .has_sender = true };
 	uint8_t p[NEIGHBOR_FRAME_MAX];
 	size_t n;
 
 	message.sender = v6_a.gid;
-	n = neighbor_emit_answer(p, &v6_b, &message) - 8;
+	n = neighbor_emit_advertisement(p, &v6_b, &message) - 8;
 	put_be16(p + 18, (uint16_t)(n - 54));
 	mend(p, n);
-	ck_assert_int_eq(parse_copy(&message, p, n), NEIGHBOR_TELLS);
+	ck_assert_int_eq(parse_copy(&message, p, n), NEIGHBOR_ADVERTISEMENT);
 	ck_assert_mem_eq(message.mac, v6_b.mac, 6);
 }
 END_TEST
@@ -157,7 +157,7 @@ static enum neighbor_kind with(const struct neighbor_self *self, const struct gi
 			       size_t at, uint8_t value, bool mended)
 {
 	uint8_t p[NEIGHBOR_FRAME_MAX];
-	const size_t n = neighbor_emit_question(p, self, target, NULL);
+	const size_t n = neighbor_emit_solicitation(p, self, target, NULL);
 	struct neighbor_message message;
 
 	p[at] = value;
@@ -172,25 +172,25 @@ START_TEST(one_thing_wrong)
 	const struct gid *t = &v4_b.gid;
 
 	for (size_t at = 14; at < 20; at++)
-		ck_assert_int_eq(with(s, t, at, 99, false), NEIGHBOR_NEITHER);
-	ck_assert_int_eq(with(s, t, 21, 3, false), NEIGHBOR_NEITHER);
-	ck_assert_int_eq(with(s, t, 22, 0xff, false), NEIGHBOR_NEITHER); /* lives at a group */
-	ck_assert_int_eq(with(s, t, 13, 0x00, false), NEIGHBOR_NEITHER);
+		ck_assert_int_eq(with(s, t, at, 99, false), NEIGHBOR_OTHER);
+	ck_assert_int_eq(with(s, t, 21, 3, false), NEIGHBOR_OTHER);
+	ck_assert_int_eq(with(s, t, 22, 0xff, false), NEIGHBOR_OTHER); /* lives at a group */
+	ck_assert_int_eq(with(s, t, 13, 0x00, false), NEIGHBOR_OTHER);
 
 	s = &v6_a;
 	t = &v6_b.gid;
-	ck_assert_int_eq(with(s, t, 14, 0x45, true), NEIGHBOR_NEITHER);
-	ck_assert_int_eq(with(s, t, 19, 23, true), NEIGHBOR_NEITHER);
-	ck_assert_int_eq(with(s, t, 19, 33, true), NEIGHBOR_NEITHER);
-	ck_assert_int_eq(with(s, t, 20, 17, true), NEIGHBOR_NEITHER);
-	ck_assert_int_eq(with(s, t, 21, 254, true), NEIGHBOR_NEITHER); /* came through a router */
-	ck_assert_int_eq(with(s, t, 54, 134, true), NEIGHBOR_NEITHER);
-	ck_assert_int_eq(with(s, t, 55, 1, true), NEIGHBOR_NEITHER);
-	ck_assert_int_eq(with(s, t, 62, 0xff, true), NEIGHBOR_NEITHER); /* asks for a group */
-	ck_assert_int_eq(with(s, t, 79, 0, true), NEIGHBOR_NEITHER);	/* endless options */
-	ck_assert_int_eq(with(s, t, 79, 2, true), NEIGHBOR_NEITHER);
-	ck_assert_int_eq(with(s, t, 80, 4, false), NEIGHBOR_NEITHER); /* checksum */
-	ck_assert_int_eq(with(s, t, 80, 4, true), NEIGHBOR_ASKS);
+	ck_assert_int_eq(with(s, t, 14, 0x45, true), NEIGHBOR_OTHER);
+	ck_assert_int_eq(with(s, t, 19, 23, true), NEIGHBOR_OTHER);
+	ck_assert_int_eq(with(s, t, 19, 33, true), NEIGHBOR_OTHER);
+	ck_assert_int_eq(with(s, t, 20, 17, true), NEIGHBOR_OTHER);
+	ck_assert_int_eq(with(s, t, 21, 254, true), NEIGHBOR_OTHER); /* came through a router */
+	ck_assert_int_eq(with(s, t, 54, 134, true), NEIGHBOR_OTHER);
+	ck_assert_int_eq(with(s, t, 55, 1, true), NEIGHBOR_OTHER);
+	ck_assert_int_eq(with(s, t, 62, 0xff, true), NEIGHBOR_OTHER); /* asks for a group */
+	ck_assert_int_eq(with(s, t, 79, 0, true), NEIGHBOR_OTHER);    /* endless options */
+	ck_assert_int_eq(with(s, t, 79, 2, true), NEIGHBOR_OTHER);
+	ck_assert_int_eq(with(s, t, 80, 4, false), NEIGHBOR_OTHER); /* checksum */
+	ck_assert_int_eq(with(s, t, 80, 4, true), NEIGHBOR_SOLICITATION);
 }
 END_TEST
 
@@ -204,7 +204,7 @@ START_TEST(every_truncation)
 		const size_t n = neighbor_emit_announcement(p, selves[i]);
 
 		for (size_t len = 0; len < n; len++)
-			ck_assert_int_eq(parse_copy(&message, p, len), NEIGHBOR_NEITHER);
+			ck_assert_int_eq(parse_copy(&message, p, len), NEIGHBOR_OTHER);
 		for (size_t bit = 0; bit < 8 * n; bit++) {
 			p[bit / 8] ^= (uint8_t)(1u << bit % 8);
 			(void)parse_copy(&message, p, n);
@@ -237,11 +237,11 @@ START_TEST(ask_and_learn)
 	ck_assert_ptr_null(neighbor_table_find(&table, &v4_b.gid, 1000, &ask));
 	ck_assert(ask);
 	ck_assert_ptr_null(neighbor_table_find(&table, &v4_b.gid, 2000, &ask));
-	ck_assert(neighbor_table_just_asked(&table, &v4_b.gid, 1000 + NEIGHBOR_SOON_NS - 1));
-	ck_assert(!neighbor_table_just_asked(&table, &v4_b.gid, 1000 + NEIGHBOR_SOON_NS));
+	ck_assert(neighbor_table_just_solicited(&table, &v4_b.gid, 1000 + NEIGHBOR_SOON_NS - 1));
+	ck_assert(!neighbor_table_just_solicited(&table, &v4_b.gid, 1000 + NEIGHBOR_SOON_NS));
 	ck_assert(!ask);
 	ck_assert_uint_eq(neighbor_table_deadline(&table), 1000 + NEIGHBOR_RETRY_NS);
-	ck_assert(neighbor_table_learn(&table, &v4_b.gid, mac_1, SOURCE_TOLD, 3000));
+	ck_assert(neighbor_table_learn(&table, &v4_b.gid, mac_1, SOURCE_ADVERTISEMENT, 3000));
 	ck_assert_mem_eq(neighbor_table_find(&table, &v4_b.gid, 4000, &ask), mac_1, 6);
 	ck_assert(!ask);
 	ck_assert_uint_eq(neighbor_table_deadline(&table), UINT64_MAX);
@@ -258,11 +258,11 @@ START_TEST(nobody_answers)
 	for (uint32_t i = 1; i < NEIGHBOR_TRIES; i++) {
 		ck_assert_int_eq(due(now + NEIGHBOR_RETRY_NS - 1, &mac), NEIGHBOR_NOTHING);
 		now = neighbor_table_deadline(&table);
-		ck_assert_int_eq(due(now, &mac), NEIGHBOR_ASK_AGAIN);
+		ck_assert_int_eq(due(now, &mac), NEIGHBOR_RETRANSMIT);
 		ck_assert_ptr_null(mac);
 	}
 	now = neighbor_table_deadline(&table);
-	ck_assert_int_eq(due(now, &mac), NEIGHBOR_GONE);
+	ck_assert_int_eq(due(now, &mac), NEIGHBOR_UNREACHABLE);
 	ck_assert_int_eq(due(now, &mac), NEIGHBOR_NOTHING);
 	ck_assert_ptr_null(neighbor_table_find(&table, &v4_b.gid, now, &ask));
 	ck_assert(ask);
@@ -275,7 +275,7 @@ START_TEST(grown_old)
 	uint64_t now = NEIGHBOR_FRESH_NS;
 	bool ask;
 
-	(void)neighbor_table_learn(&table, &v4_b.gid, mac_1, SOURCE_ASKED, 0);
+	(void)neighbor_table_learn(&table, &v4_b.gid, mac_1, SOURCE_SOLICITATION, 0);
 	ck_assert_mem_eq(neighbor_table_find(&table, &v4_b.gid, now - 1, &ask), mac_1, 6);
 	ck_assert(!ask);
 	ck_assert_mem_eq(neighbor_table_find(&table, &v4_b.gid, now, &ask), mac_1, 6);
@@ -283,11 +283,11 @@ START_TEST(grown_old)
 	/* First it is asked itself, at last everybody; then it is forgotten. */
 	for (uint32_t i = 1; i < NEIGHBOR_TRIES; i++) {
 		now = neighbor_table_deadline(&table);
-		ck_assert_int_eq(due(now, &mac), NEIGHBOR_ASK_AGAIN);
+		ck_assert_int_eq(due(now, &mac), NEIGHBOR_RETRANSMIT);
 		ck_assert_int_eq(mac != NULL, i + 1 < NEIGHBOR_TRIES);
 		ck_assert_ptr_nonnull(neighbor_table_find(&table, &v4_b.gid, now, &ask));
 	}
-	ck_assert_int_eq(due(neighbor_table_deadline(&table), &mac), NEIGHBOR_GONE);
+	ck_assert_int_eq(due(neighbor_table_deadline(&table), &mac), NEIGHBOR_UNREACHABLE);
 }
 END_TEST
 
@@ -296,17 +296,17 @@ START_TEST(signs_of_life)
 	const uint64_t later = NEIGHBOR_FRESH_NS - 1;
 	bool ask;
 
-	(void)neighbor_table_learn(&table, &v4_b.gid, mac_1, SOURCE_HEARD, 0);
-	(void)neighbor_table_learn(&table, &v4_b.gid, mac_1, SOURCE_HEARD, later);
+	(void)neighbor_table_learn(&table, &v4_b.gid, mac_1, SOURCE_DATAGRAM, 0);
+	(void)neighbor_table_learn(&table, &v4_b.gid, mac_1, SOURCE_DATAGRAM, later);
 	ck_assert_ptr_nonnull(neighbor_table_find(&table, &v4_b.gid, 2 * later, &ask));
 	ck_assert(!ask);
 	/* Of another MAC, a datagram proves nothing; an announcement does. */
-	(void)neighbor_table_learn(&table, &v4_b.gid, mac_2, SOURCE_HEARD, later);
+	(void)neighbor_table_learn(&table, &v4_b.gid, mac_2, SOURCE_DATAGRAM, later);
 	ck_assert_mem_eq(neighbor_table_find(&table, &v4_b.gid, later, &ask), mac_1, 6);
-	(void)neighbor_table_learn(&table, &v4_b.gid, mac_2, SOURCE_TOLD, later);
+	(void)neighbor_table_learn(&table, &v4_b.gid, mac_2, SOURCE_ADVERTISEMENT, later);
 	ck_assert_mem_eq(neighbor_table_find(&table, &v4_b.gid, later, &ask), mac_2, 6);
 	/* Strangers that announce themselves are none of our business. */
-	ck_assert(!neighbor_table_learn(&table, &v6_b.gid, mac_2, SOURCE_TOLD, later));
+	ck_assert(!neighbor_table_learn(&table, &v6_b.gid, mac_2, SOURCE_ADVERTISEMENT, later));
 	ck_assert_ptr_null(neighbor_table_find(&table, &v6_b.gid, later, &ask));
 }
 END_TEST
@@ -324,7 +324,7 @@ START_TEST(crowd)
 		if (i % 3)
 			(void)neighbor_table_find(&table, &gid, i, &ask);
 		else
-			(void)neighbor_table_learn(&table, &gid, mac_1, SOURCE_HEARD, i);
+			(void)neighbor_table_learn(&table, &gid, mac_1, SOURCE_DATAGRAM, i);
 		ck_assert(i % 3 || neighbor_table_find(&table, &gid, i, &ask));
 		ck_assert_uint_le(table.waiting, NEIGHBOR_SETS * NEIGHBOR_WAYS);
 	}

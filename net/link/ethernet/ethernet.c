@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* An Ethernet link: opening, closing, multicast groups.
- *
- * Everything runs under the engine's lock: nothing here is called by two threads at once. */
+/* Opening and closing an Ethernet link, multicast groups, and its smaller operations. */
 #include "net/link/ethernet/ethernet.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <linux/if_packet.h>
 #include <stdlib.h>
@@ -14,15 +13,16 @@
 #include "net/link/ethernet/private.h"
 #include "net/link/udp/address.h"
 
-void ethernet_complain(struct ethernet_link *link, enum ethernet_complaint what, const char *line)
+void ethernet_warn_once(struct ethernet_link *link, enum ethernet_warning warning, const char *line)
 {
-	if (link->complained & what)
+	if (link->warned & warning)
 		return;
-	link->complained |= what;
+	link->warned |= warning;
 	if (link->log)
 		link->log(link->log_arg, line);
 }
 
+/* FNV-1a. */
 static uint32_t hash_on(uint32_t hash, const uint8_t *p, size_t len)
 {
 	for (size_t i = 0; i < len; i++)
@@ -59,7 +59,8 @@ const struct ethernet_group *ethernet_find_group(const struct ethernet_link *lin
 	return NULL;
 }
 
-/* Tell the interface to let a group's frames in. One that lets in everything need not know, so failing is no matter. */
+/* Changes the interface's filter for a group's frames. Failure is ignored: the interface may be in
+ * promiscuous mode. */
 static void change_membership(const struct ethernet_link *link, const struct gid *group, int option)
 {
 	struct packet_mreq req = { .mr_ifindex = (int)link->ifindex,
@@ -97,6 +98,7 @@ static int ethernet_leave(struct link *base, const struct gid *group)
 	if (!known)
 		return -ENOENT;
 	own = &link->group[known - link->group];
+	assert(own->joins > 0);
 	if (--own->joins > 0)
 		return 0;
 	change_membership(link, group, PACKET_DROP_MEMBERSHIP);
@@ -118,7 +120,7 @@ static uint32_t ethernet_tx_ports(const struct link *base, uint16_t *ret, uint32
 	return n;
 }
 
-/* Trains are cut here, so nothing limits them. */
+/* The link cuts trains itself, so no interface limits them. */
 static uint16_t ethernet_max_segs(const struct link *base)
 {
 	(void)base;
@@ -137,7 +139,7 @@ static int ethernet_wait_fd(const struct link *base)
 	return ((const struct ethernet_link *)base)->poll_fd;
 }
 
-/* Frames carry their headers always. */
+/* Nothing to do: frames always carry their headers. */
 static void ethernet_show_headers(struct link *base)
 {
 	(void)base;
@@ -190,6 +192,7 @@ static int open_parts(struct ethernet_link *link)
 {
 	int rc;
 
+	assert(link->port && link->port->read && link->port->drops && link->port->close);
 	for (uint32_t i = 0; i < ETHERNET_MAX_HELD; i++) {
 		link->held[i].train.buf = malloc(TRAIN_MAX_BYTES);
 		if (!link->held[i].train.buf)
@@ -247,7 +250,8 @@ int ethernet_open(struct link **ret, const struct ethernet_cfg *cfg)
 	configure(link, cfg);
 	rc = link->ifindex ? open_parts(link) : -ENODEV;
 	if (rc != 0) {
-		link->port = NULL; /* still the caller's */
+		/* The port remains the caller's. */
+		link->port = NULL;
 		ethernet_close(&link->base);
 		return rc;
 	}

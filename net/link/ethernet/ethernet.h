@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: MIT */
-/* The Ethernet link: RoCEv2 in raw frames on a veth pair or any Ethernet interface, beside the kernel's own stack. The device has a MAC
- * and an address of its own, which no interface of the kernel has: the link answers ARP and neighbor discovery for them, and other
- * hosts reach the device as they reach any host.
+/* The Ethernet link: RoCEv2 in raw frames on a veth pair or any Ethernet interface, beside the
+ * kernel's stack. The device has a MAC and an address that no interface of the kernel has. The link
+ * answers ARP and neighbor discovery for them, so other hosts reach the device as they reach any
+ * host.
  *
- * It has the shape of net/link/udp/udp.h: trains in, arrivals out, a descriptor to wait on. What differs: every field of the headers is
- * seen, the IPv4 identification too, so the ICRC is always checked exactly; trains are cut here, packet i of one with identification
- * i, and those of UDP-link peers that the local kernel has not cut are split.
+ * The link sees every field of the headers, including the IPv4 identification, so the ICRC is
+ * always checked exactly. It cuts trains itself: packet i has identification i. Trains of UDP-link
+ * peers that the local kernel has not cut are split (split.h).
  *
- * Frames come and go by packet sockets that somebody with CAP_NET_RAW opened and handed over (net/link/ethernet/filter.h); to use them, a
- * process needs no right. */
+ * Frames pass through packet sockets that a process with CAP_NET_RAW opened and handed over
+ * (filter.h). Using them needs no capability. */
 #ifndef RXE_LINK_ETHERNET_H
 #define RXE_LINK_ETHERNET_H
 
@@ -26,48 +27,54 @@
 struct ethernet_frame {
 	const uint8_t *p;
 	uint32_t len;
-	uint32_t gso_size; /* of an uncut train, as the kernel says; 0: it says nothing */
+	uint32_t gso_size; /* packet size of an uncut train, from the kernel; 0: unknown */
 };
 
+/* Reads and sends frames of one interface. */
 struct ethernet_port {
-	int rx_fd; /* to wait on */
+	int rx_fd; /* becomes readable when read has frames */
 	int tx_fd; /* a packet socket bound to the interface */
-	/* Up to max frames, valid until the next call; 0 when nothing is there; -errno. Never blocks. */
+	/* Reads up to max frames, valid until the next call. Returns how many, or -errno. Never
+	 * blocks. */
 	int (*read)(struct ethernet_port *port, struct ethernet_frame *ret, uint32_t max);
 	uint64_t (*drops)(struct ethernet_port *port);
 	void (*close)(struct ethernet_port *port);
 };
 
-/* A port on sockets of ethernet_open_sockets(), which stay the caller's. */
+/* Opens a port on sockets of ethernet_open_sockets(), which remain the caller's. */
 int ethernet_port_sockets(struct ethernet_port **ret, int rx_fd, int tx_fd);
 
 struct ethernet_cfg {
 	const char *ifname;
 	struct gid gid;
 	uint8_t mac[FRAME_MAC_LEN];
-	/* The network that is reached directly: address bits of the prefix (0: everything is), and who knows the rest (all zero:
-	 * nobody). */
+	/* Address bits of the on-link prefix; 0: every address is on-link. */
 	uint32_t prefix_len;
+	/* Next hop of all other addresses; all zero: none. */
 	struct gid gateway;
-	uint32_t slot; /* its source ports are its own */
-	bool answers;  /* to ARP and neighbor discovery: one process does, for all slots */
-	struct ethernet_port *port; /* the link's when it was opened */
-	/* One sentence for a person, when packets cannot go; said once a cause. May be NULL. */
+	uint32_t slot; /* selects the source ports */
+	/* Answers ARP and neighbor discovery. One process does, for all slots. */
+	bool answers;
+	struct ethernet_port *port; /* the link's, once the link is open */
+	/* Logs a sentence for people when packets cannot be sent, once for each cause. May be
+	 * NULL. */
 	void (*log)(void *arg, const char *line);
 	void *log_arg;
 };
 
-/* 0, -EINVAL (a multicast address, a bad slot), -ENODEV (no such interface), -ENOMEM, -errno. While a neighbor's MAC is being resolved,
- * the link keeps some trains for it and counts them as taken; others are refused for a moment (-EAGAIN). */
+/* 0, -EINVAL (multicast address, bad slot), -ENODEV (no such interface), -ENOMEM or -errno. While a
+ * neighbor's MAC is resolved, the link holds up to ETHERNET_MAX_HELD trains and counts them as
+ * taken; link_send returns -EAGAIN for more. */
 int ethernet_open(struct link **ret, const struct ethernet_cfg *cfg);
-/* Turns answers to address resolution on or off. Turning them on announces the address to the network. */
+/* Turns answers to address resolution on or off. Turning them on announces the address to the
+ * network. */
 void ethernet_answer(struct link *link, bool answers);
 
-/* A locally administered MAC for the address on that interface, the same every time; on another interface it is another one, so
- * that two who have one address by mistake find out. */
+/* Makes a locally administered MAC from the address and the interface's MAC. Devices that share an
+ * address by mistake thus differ in MAC on different interfaces, and detect the conflict. */
 void ethernet_make_mac(uint8_t ret[static FRAME_MAC_LEN], const struct gid *gid,
 		       const char *ifname);
-/* Largest RoCE MTU (256..4096) whose packets fit the interface; 0 when none does, or there is no such interface. */
+/* Largest RoCE MTU (256..4096) whose packets fit the interface; 0: none, or no such interface. */
 uint32_t ethernet_max_mtu(const char *ifname, const struct gid *gid);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Getting at an interface's frames: libpcap compiles the filter, from an expression that a person can read and try with tcpdump, and
- * packet sockets apply it in the kernel, so each process is woken for its own slot's packets only. (libpcap's own way of
- * reading cannot be handed to another process.) Frames go out by a packet socket of their own: what one socket sends, it does not
- * hear itself, and the slots of a device must hear each other. */
+/* Packet sockets of a slot. libpcap compiles the filter from an expression that also works with
+ * tcpdump; the kernel applies it, so a process is woken for its own slot's packets only. (libpcap's
+ * own sockets cannot be handed to another process.) A second packet socket sends: a socket does not
+ * receive what it sends, and the slots of a device must receive each other's frames. */
 #include "net/link/ethernet/filter.h"
 
 #include <arpa/inet.h>
@@ -24,8 +24,8 @@
 
 #define RCVBUF_BYTES (8 * 1024 * 1024)
 #define SNDBUF_BYTES (4 * 1024 * 1024)
-#define EXPRESSION   600
-#define MAX_FILTER   512u
+#define EXPRESSION   600  /* bytes */
+#define MAX_FILTER   512u /* instructions */
 
 static int fail(const struct ethernet_filter *filter, int error)
 {
@@ -34,10 +34,11 @@ static int fail(const struct ethernet_filter *filter, int error)
 	if (!filter->log)
 		return -error;
 	if (error == EPERM || error == EACCES)
-		(void)snprintf(line, sizeof(line),
-			       "no right to raw frames on %s: start the device server as root, or "
-			       "with CAP_NET_RAW (rxe_dm(1) shows how)",
-			       filter->ifname);
+		(void)snprintf(
+			line, sizeof(line),
+			"no permission for raw frames on %s: start the device server as root, or "
+			"with CAP_NET_RAW (rxe_dm(1) shows how)",
+			filter->ifname);
 	else if (error == ENODEV || error == ENXIO)
 		(void)snprintf(line, sizeof(line), "there is no interface %s: see ip link",
 			       filter->ifname);
@@ -48,13 +49,13 @@ static int fail(const struct ethernet_filter *filter, int error)
 		(void)snprintf(line, sizeof(line), "%s is not an Ethernet interface",
 			       filter->ifname);
 	else
-		(void)snprintf(line, sizeof(line), "cannot get at the frames of %s: %s",
+		(void)snprintf(line, sizeof(line), "cannot open packet sockets on %s: %s",
 			       filter->ifname, strerror(error));
 	filter->log(filter->log_arg, line);
 	return -error;
 }
 
-/* The condition on byte 5 of the BTH, the top of the destination QPN. */
+/* The condition on byte 5 of the BTH, the top byte of the destination QPN. */
 static void slot_condition(char *ret, size_t room, const struct ethernet_filter *filter,
 			   const char *byte)
 {
@@ -88,7 +89,7 @@ static void expression(char *ret, size_t room, const struct ethernet_filter *fil
 		gid_is_v4(&filter->gid) ? "ip" : "ip6");
 }
 
-/* The caller frees it with pcap_freecode(). */
+/* The caller frees *ret with pcap_freecode(). */
 static int compile(const struct ethernet_filter *filter, struct bpf_program *ret)
 {
 	char text[EXPRESSION];
@@ -103,7 +104,8 @@ static int compile(const struct ethernet_filter *filter, struct bpf_program *ret
 	return rc == 0 ? 0 : -EINVAL;
 }
 
-/* The filter, and before it: no VLAN tag, which the kernel has put aside by then. Locked, since others will hold the socket. */
+/* Attaches the filter, after a check for VLAN tags: the kernel has removed the tag from the frame
+ * by then. Locks the filter, because other processes will hold the socket. */
 static int attach(int fd, const struct ethernet_filter *filter)
 {
 	struct sock_filter code[MAX_FILTER] = {
@@ -158,8 +160,9 @@ static int listen_for(int fd, uint32_t ifindex, uint16_t type, const uint8_t *ma
 	return setsockopt(fd, SOL_PACKET, PACKET_ADD_MEMBERSHIP, &req, sizeof(req));
 }
 
-/* Have the interface let in frames to our MAC, which is not its own, and to the groups that neighbors ask by. */
-static void let_in(int fd, uint32_t ifindex, const struct ethernet_filter *filter)
+/* Makes the interface accept frames to the device's MAC, which is not the interface's, and to the
+ * group of neighbor solicitations for its address. */
+static void accept_frames(int fd, uint32_t ifindex, const struct ethernet_filter *filter)
 {
 	uint8_t group_mac[FRAME_MAC_LEN];
 
@@ -171,7 +174,7 @@ static void let_in(int fd, uint32_t ifindex, const struct ethernet_filter *filte
 	(void)listen_for(fd, ifindex, PACKET_MR_MULTICAST, group_mac);
 }
 
-/* It receives nothing: protocol 0. */
+/* Protocol 0: the socket receives nothing. */
 static int open_tx(const struct ethernet_filter *filter, uint32_t ifindex, int *ret)
 {
 	const int fd = socket(AF_PACKET, SOCK_RAW | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
@@ -185,7 +188,7 @@ static int open_tx(const struct ethernet_filter *filter, uint32_t ifindex, int *
 		return rc;
 	}
 	set_buffer(fd, SO_SNDBUFFORCE, SO_SNDBUF, SNDBUF_BYTES);
-	let_in(fd, ifindex, filter);
+	accept_frames(fd, ifindex, filter);
 	*ret = fd;
 	return 0;
 }

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/* RoCEv2 in an Ethernet frame: headers taken apart with every length checked, and written (IBTA vol. 1, annex A17.3.1). */
+/* Parsing and writing RoCEv2 frames (IBTA vol. 1, annex A17.3.1). */
 #include "net/link/ethernet/frame.h"
 
+#include <assert.h>
 #include <string.h>
 
 #include "net/wire/headers.h"
 
 #define PROTO_UDP    17u
-#define IPV4_VERSION 0x45u /* and a header of five words: no options */
+#define IPV4_VERSION 0x45u /* version 4, header of five words: no options */
 #define IPV4_DF	     0x4000u
 #define IPV4_MF	     0x2000u
 #define IPV4_OFFSET  0x1fffu
@@ -23,14 +24,7 @@ uint16_t frame_checksum(uint32_t sum, const uint8_t *p, size_t len)
 	return (uint16_t)~sum;
 }
 
-static void map_v4(struct gid *ret, const uint8_t *p)
-{
-	memset(ret->raw, 0, 10);
-	memset(ret->raw + 10, 0xff, 2);
-	memcpy(ret->raw + 12, p, 4);
-}
-
-/* What an IP header says of what follows it. */
+/* What follows an IP header, by its length fields. */
 struct ip_payload {
 	const uint8_t *p;
 	size_t len;
@@ -60,8 +54,8 @@ static enum frame_result parse_v4(struct frame *ret, struct ip_payload *rest, co
 	ret->traffic_class = p[1];
 	ret->ip_id = get_be16(p + 4);
 	ret->hop_limit = p[8];
-	map_v4(&ret->src, p + 12);
-	map_v4(&ret->dst, p + 16);
+	gid_set_v4(&ret->src, p + 12);
+	gid_set_v4(&ret->dst, p + 16);
 	*rest = (struct ip_payload){ p + FRAME_IPV4_LEN, total - FRAME_IPV4_LEN };
 	return FRAME_OK;
 }
@@ -88,7 +82,7 @@ static enum frame_result parse_v6(struct frame *ret, struct ip_payload *rest, co
 	memcpy(ret->src.raw, p + 8, 16);
 	memcpy(ret->dst.raw, p + 24, 16);
 	*rest = (struct ip_payload){ p + FRAME_IPV6_LEN, payload_len };
-	/* A mapped address is IPv4's: over IPv6 it would be taken for what it is not. */
+	/* The rest of the code takes a mapped address for IPv4. */
 	return gid_is_v4(&ret->src) || gid_is_v4(&ret->dst) ? FRAME_BAD_IP : FRAME_OK;
 }
 
@@ -169,6 +163,7 @@ size_t frame_emit_headers(uint8_t *p, const struct frame *frame)
 	const bool v4 = gid_is_v4(&frame->dst);
 	size_t n = FRAME_ETH_LEN;
 
+	assert(frame->payload_len <= FRAME_MAX_PAYLOAD);
 	memcpy(p, frame->dst_mac, FRAME_MAC_LEN);
 	memcpy(p + FRAME_MAC_LEN, frame->src_mac, FRAME_MAC_LEN);
 	put_be16(p + 12, v4 ? ETHERTYPE_IPV4 : ETHERTYPE_IPV6);
@@ -196,7 +191,7 @@ void frame_group_mac(uint8_t ret[static FRAME_MAC_LEN], const struct gid *group)
 
 uint32_t frame_path_mtu(uint32_t link_mtu, const struct gid *gid)
 {
-	/* The longest headers that come with payload: an XRC write with immediate. */
+	/* The longest headers with payload: an XRC WRITE with immediate. */
 	const uint32_t headers = frame_header_len(gid) - FRAME_ETH_LEN + BTH_LEN + XRCETH_LEN +
 				 RETH_LEN + IMM_LEN + ICRC_LEN;
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* ARP (RFC 826) and IPv6 neighbor discovery (RFC 4861) as frames. What is not exactly as these demand (hop limit 255, a right
- * checksum, sizes of addresses) is nothing. */
+/* Parsing and writing ARP (RFC 826) and IPv6 neighbor discovery (RFC 4861) frames. Frames that
+ * break a rule (hop limit 255, checksum, sizes of addresses) are ignored. */
 #include "net/link/ethernet/neighbor.h"
 
 #include <string.h>
@@ -34,31 +34,24 @@ static bool is_zero(const uint8_t *p, size_t len)
 	return true;
 }
 
-static void map_v4(struct gid *ret, const uint8_t *p)
-{
-	memset(ret->raw, 0, 10);
-	memset(ret->raw + 10, 0xff, 2);
-	memcpy(ret->raw + 12, p, 4);
-}
-
 static enum neighbor_kind parse_arp(struct neighbor_message *ret, const uint8_t *p, size_t len)
 {
 	static const uint8_t head[6] = { 0, ARP_ETHERNET, 8, 0, FRAME_MAC_LEN, 4 };
 	uint16_t op;
 
 	if (len < ARP_LEN || memcmp(p, head, sizeof(head)) != 0)
-		return NEIGHBOR_NEITHER;
+		return NEIGHBOR_OTHER;
 	op = get_be16(p + 6);
-	ret->names_sender = !is_zero(p + 14, 4);
+	ret->has_sender = !is_zero(p + 14, 4);
 	memcpy(ret->mac, p + 8, FRAME_MAC_LEN);
-	map_v4(&ret->sender, p + 14);
-	map_v4(&ret->target, p + 24);
+	gid_set_v4(&ret->sender, p + 14);
+	gid_set_v4(&ret->target, p + 24);
 	if (op == ARP_REQUEST)
-		return NEIGHBOR_ASKS;
-	return op == ARP_REPLY && ret->names_sender ? NEIGHBOR_TELLS : NEIGHBOR_NEITHER;
+		return NEIGHBOR_SOLICITATION;
+	return op == ARP_REPLY && ret->has_sender ? NEIGHBOR_ADVERTISEMENT : NEIGHBOR_OTHER;
 }
 
-/* The option that holds a MAC; false when the options are malformed. *ret is NULL when it is not among them. */
+/* Finds the option with a MAC; *ret is NULL when it is absent. False: the options are malformed. */
 static bool find_mac(const uint8_t **ret, uint8_t option, const uint8_t *p, size_t len)
 {
 	*ret = NULL;
@@ -87,29 +80,30 @@ static uint16_t icmp_checksum(const uint8_t *ip, const uint8_t *p, size_t len)
 	return frame_checksum(sum, p, len);
 }
 
-/* ret->mac holds the frame's source: an answer to a question that came to us alone need not say its MAC. */
+/* ret->mac holds the frame's source on entry: an advertisement that answers a unicast solicitation
+ * may omit the MAC (RFC 4861, 4.4). */
 static enum neighbor_kind parse_icmp(struct neighbor_message *ret, const uint8_t *ip,
 				     const uint8_t *p, size_t len)
 {
-	const bool asks = p[0] == ND_SOLICITATION;
+	const bool solicits = p[0] == ND_SOLICITATION;
 	const uint8_t *mac;
 
-	if (!asks && p[0] != ND_ADVERTISEMENT)
-		return NEIGHBOR_NEITHER;
+	if (!solicits && p[0] != ND_ADVERTISEMENT)
+		return NEIGHBOR_OTHER;
 	memcpy(ret->target.raw, p + 8, 16);
 	if (p[1] != 0 || gid_is_multicast(&ret->target) ||
-	    !find_mac(&mac, asks ? OPT_SOURCE_MAC : OPT_TARGET_MAC, p + ND_LEN, len - ND_LEN))
-		return NEIGHBOR_NEITHER;
+	    !find_mac(&mac, solicits ? OPT_SOURCE_MAC : OPT_TARGET_MAC, p + ND_LEN, len - ND_LEN))
+		return NEIGHBOR_OTHER;
 	if (mac)
 		memcpy(ret->mac, mac, FRAME_MAC_LEN);
-	if (!asks) {
+	if (!solicits) {
 		ret->sender = ret->target;
-		ret->names_sender = true;
-		return NEIGHBOR_TELLS;
+		ret->has_sender = true;
+		return NEIGHBOR_ADVERTISEMENT;
 	}
 	memcpy(ret->sender.raw, ip + 8, 16);
-	ret->names_sender = mac && !is_zero(ip + 8, 16);
-	return NEIGHBOR_ASKS;
+	ret->has_sender = mac && !is_zero(ip + 8, 16);
+	return NEIGHBOR_SOLICITATION;
 }
 
 static enum neighbor_kind parse_v6(struct neighbor_message *ret, const uint8_t *p, size_t len)
@@ -119,32 +113,32 @@ static enum neighbor_kind parse_v6(struct neighbor_message *ret, const uint8_t *
 
 	if (len < FRAME_IPV6_LEN + ND_LEN || p[0] >> 4 != 6 || p[6] != PROTO_ICMPV6 ||
 	    p[7] != ND_HOP_LIMIT)
-		return NEIGHBOR_NEITHER;
+		return NEIGHBOR_OTHER;
 	icmp_len = get_be16(p + 4);
 	if (icmp_len < ND_LEN || icmp_len > len - FRAME_IPV6_LEN ||
 	    icmp_checksum(p, icmp, icmp_len) != 0)
-		return NEIGHBOR_NEITHER;
+		return NEIGHBOR_OTHER;
 	return parse_icmp(ret, p, icmp, icmp_len);
 }
 
 enum neighbor_kind neighbor_parse(struct neighbor_message *ret, const uint8_t *p, size_t len)
 {
 	struct neighbor_message message = { 0 };
-	enum neighbor_kind kind = NEIGHBOR_NEITHER;
+	enum neighbor_kind kind = NEIGHBOR_OTHER;
 	uint16_t ethertype;
 
 	if (len < FRAME_ETH_LEN)
-		return NEIGHBOR_NEITHER;
+		return NEIGHBOR_OTHER;
 	memcpy(message.mac, p + FRAME_MAC_LEN, FRAME_MAC_LEN);
 	ethertype = get_be16(p + 12);
 	if (ethertype == ETHERTYPE_ARP)
 		kind = parse_arp(&message, p + FRAME_ETH_LEN, len - FRAME_ETH_LEN);
 	else if (ethertype == ETHERTYPE_IPV6)
 		kind = parse_v6(&message, p + FRAME_ETH_LEN, len - FRAME_ETH_LEN);
-	/* Nobody lives at a group's address. */
+	/* No host has a group's MAC. */
 	if (message.mac[0] & 1)
-		kind = NEIGHBOR_NEITHER;
-	if (kind != NEIGHBOR_NEITHER)
+		kind = NEIGHBOR_OTHER;
+	if (kind != NEIGHBOR_OTHER)
 		*ret = message;
 	return kind;
 }
@@ -158,7 +152,7 @@ static uint8_t *put_ethernet(uint8_t *p, const uint8_t *dst, const struct neighb
 	return p + FRAME_ETH_LEN;
 }
 
-/* target_mac NULL: unknown. */
+/* target_mac is NULL when unknown. */
 static size_t put_arp(uint8_t *frame, const uint8_t *dst, const struct neighbor_self *self,
 		      uint16_t op, const struct gid *target, const uint8_t *target_mac)
 {
@@ -178,7 +172,7 @@ static size_t put_arp(uint8_t *frame, const uint8_t *dst, const struct neighbor_
 	return FRAME_ETH_LEN + ARP_LEN;
 }
 
-/* A solicitation or advertisement, our MAC in its option. */
+/* Writes a solicitation or advertisement with the sender's MAC in its option. */
 static size_t put_nd(uint8_t *frame, const uint8_t *dst_mac, const struct neighbor_self *self,
 		     const struct gid *dst, uint8_t type, uint8_t flags, const struct gid *target)
 {
@@ -218,8 +212,8 @@ void neighbor_group_mac(uint8_t ret[static FRAME_MAC_LEN], const struct gid *gid
 	frame_group_mac(ret, &group);
 }
 
-size_t neighbor_emit_question(uint8_t *p, const struct neighbor_self *self,
-			      const struct gid *target, const uint8_t *mac)
+size_t neighbor_emit_solicitation(uint8_t *p, const struct neighbor_self *self,
+				  const struct gid *target, const uint8_t *mac)
 {
 	uint8_t group_mac[FRAME_MAC_LEN];
 	struct gid group;
@@ -233,17 +227,18 @@ size_t neighbor_emit_question(uint8_t *p, const struct neighbor_self *self,
 	return put_nd(p, group_mac, self, &group, ND_SOLICITATION, 0, target);
 }
 
-size_t neighbor_emit_answer(uint8_t *p, const struct neighbor_self *self,
-			    const struct neighbor_message *question)
+size_t neighbor_emit_advertisement(uint8_t *p, const struct neighbor_self *self,
+				   const struct neighbor_message *solicitation)
 {
 	uint8_t group_mac[FRAME_MAC_LEN];
 
 	if (gid_is_v4(&self->gid))
-		return put_arp(p, question->mac, self, ARP_REPLY, &question->sender, question->mac);
-	if (question->names_sender)
-		return put_nd(p, question->mac, self, &question->sender, ND_ADVERTISEMENT,
+		return put_arp(p, solicitation->mac, self, ARP_REPLY, &solicitation->sender,
+			       solicitation->mac);
+	if (solicitation->has_sender)
+		return put_nd(p, solicitation->mac, self, &solicitation->sender, ND_ADVERTISEMENT,
 			      ND_SOLICITED | ND_OVERRIDE, &self->gid);
-	/* One that tries whether the address is free hears it as everybody does. */
+	/* The solicitation is duplicate address detection (RFC 4862): its sender has no address. */
 	frame_group_mac(group_mac, &all_nodes);
 	return put_nd(p, group_mac, self, &all_nodes, ND_ADVERTISEMENT, ND_OVERRIDE, &self->gid);
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Who has this address: ARP (RFC 826) and IPv6 neighbor discovery (RFC 4861), as frames. A device with an Ethernet address of its
- * own answers for itself, since no kernel does. Bytes to struct and back; what is known of neighbors is neighbor_table.h's. */
+/* ARP (RFC 826) and IPv6 neighbor discovery (RFC 4861) frames: bytes to struct and back. A device
+ * with an Ethernet address of its own answers itself, because the kernel does not. neighbor_table.h
+ * holds the neighbor entries. */
 #ifndef RXE_LINK_ETHERNET_NEIGHBOR_H
 #define RXE_LINK_ETHERNET_NEIGHBOR_H
 
@@ -18,34 +19,36 @@ struct neighbor_self {
 	uint8_t mac[FRAME_MAC_LEN];
 };
 
+/* The words of RFC 4861, for ARP too. */
 enum neighbor_kind {
-	NEIGHBOR_NEITHER, /* not of these protocols, or malformed: nothing to do */
-	NEIGHBOR_ASKS,	  /* who has target? */
-	NEIGHBOR_TELLS,	  /* sender is at mac */
+	NEIGHBOR_OTHER,		/* another protocol, or malformed */
+	NEIGHBOR_SOLICITATION,	/* asks for target's MAC; an ARP request */
+	NEIGHBOR_ADVERTISEMENT, /* sender has mac; an ARP reply */
 };
 
 struct neighbor_message {
-	struct gid target; /* of a question */
-	bool names_sender; /* a question may come from one who has no address yet */
+	struct gid target; /* of a solicitation */
+	/* False for duplicate address detection: the sender has no address yet. */
+	bool has_sender;
 	struct gid sender;
-	uint8_t mac[FRAME_MAC_LEN]; /* the sender's; of a nameless one, that of its frame */
+	uint8_t mac[FRAME_MAC_LEN]; /* the sender's; without sender, the frame's source */
 };
 
-/* *ret is written unless the answer is NEIGHBOR_NEITHER. */
+/* Writes *ret unless the result is NEIGHBOR_OTHER. */
 enum neighbor_kind neighbor_parse(struct neighbor_message *ret, const uint8_t *p, size_t len);
 
-/* Frames of at most NEIGHBOR_FRAME_MAX bytes; each returns its length. */
+/* Each of these writes a frame of at most NEIGHBOR_FRAME_MAX bytes and returns its length. */
 
-/* Who has target? To everybody, or to mac alone (is it still there?) when that is not NULL. */
-size_t neighbor_emit_question(uint8_t *p, const struct neighbor_self *self,
-			      const struct gid *target, const uint8_t *mac);
-/* The answer to a question for our own address. */
-size_t neighbor_emit_answer(uint8_t *p, const struct neighbor_self *self,
-			    const struct neighbor_message *question);
-/* To everybody: here I am (a gratuitous ARP, an unsolicited advertisement). */
+/* A solicitation for target: multicast or broadcast, or to mac alone when mac is not NULL. */
+size_t neighbor_emit_solicitation(uint8_t *p, const struct neighbor_self *self,
+				  const struct gid *target, const uint8_t *mac);
+/* The answer to a solicitation for self's address. */
+size_t neighbor_emit_advertisement(uint8_t *p, const struct neighbor_self *self,
+				   const struct neighbor_message *solicitation);
+/* A gratuitous ARP or unsolicited advertisement of self, to all hosts. */
 size_t neighbor_emit_announcement(uint8_t *p, const struct neighbor_self *self);
 
-/* The Ethernet address that questions for an IPv6 address are sent to (its solicited-node group). */
+/* Ethernet address of the solicited-node multicast group of an IPv6 address. */
 void neighbor_group_mac(uint8_t ret[static FRAME_MAC_LEN], const struct gid *gid);
 
 #endif

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* What is known of neighbors' Ethernet addresses: sets of four, the stalest of which makes room for a new one. */
+/* The neighbor table: sets of four entries. A new entry replaces the stalest of its set. */
 #include "net/link/ethernet/neighbor_table.h"
 
+#include <assert.h>
 #include <string.h>
 
 static struct neighbor *set_of(struct neighbor_table *table, const struct gid *gid)
@@ -25,18 +26,20 @@ static struct neighbor *find(struct neighbor_table *table, const struct gid *gid
 
 static bool is_waiting(enum neighbor_state state)
 {
-	return state == NEIGHBOR_ASKED || state == NEIGHBOR_PROBED;
+	return state == NEIGHBOR_INCOMPLETE || state == NEIGHBOR_PROBE;
 }
 
 static void set_state(struct neighbor_table *table, struct neighbor *entry,
 		      enum neighbor_state state)
 {
+	assert(table->waiting >= is_waiting(entry->state));
 	table->waiting -= is_waiting(entry->state);
 	entry->state = state;
 	table->waiting += is_waiting(state);
 }
 
-/* Does a make room sooner than b? Who is not waited for first, then who has been silent longest. */
+/* Whether a is replaced before b: entries without a solicitation under way first, then the
+ * oldest. */
 static bool is_staler(const struct neighbor *a, const struct neighbor *b)
 {
 	if (is_waiting(a->state) != is_waiting(b->state))
@@ -44,7 +47,7 @@ static bool is_staler(const struct neighbor *a, const struct neighbor *b)
 	return a->due_ns < b->due_ns;
 }
 
-static struct neighbor *make_room(struct neighbor_table *table, const struct gid *gid)
+static struct neighbor *replace(struct neighbor_table *table, const struct gid *gid)
 {
 	struct neighbor *set = set_of(table, gid), *entry = &set[0];
 
@@ -56,8 +59,8 @@ static struct neighbor *make_room(struct neighbor_table *table, const struct gid
 	return entry;
 }
 
-static void ask(struct neighbor_table *table, struct neighbor *entry, enum neighbor_state state,
-		uint64_t now_ns)
+static void solicit(struct neighbor_table *table, struct neighbor *entry, enum neighbor_state state,
+		    uint64_t now_ns)
 {
 	set_state(table, entry, state);
 	entry->tries = 1;
@@ -65,28 +68,29 @@ static void ask(struct neighbor_table *table, struct neighbor *entry, enum neigh
 }
 
 const uint8_t *neighbor_table_find(struct neighbor_table *table, const struct gid *gid,
-				   uint64_t now_ns, bool *ret_ask)
+				   uint64_t now_ns, bool *ret_solicit)
 {
 	struct neighbor *entry = find(table, gid);
 
-	*ret_ask = false;
+	*ret_solicit = false;
 	if (!entry) {
-		*ret_ask = true;
-		ask(table, make_room(table, gid), NEIGHBOR_ASKED, now_ns);
+		*ret_solicit = true;
+		solicit(table, replace(table, gid), NEIGHBOR_INCOMPLETE, now_ns);
 		return NULL;
 	}
-	if (entry->state == NEIGHBOR_KNOWN && now_ns >= entry->due_ns) {
-		*ret_ask = true;
-		ask(table, entry, NEIGHBOR_PROBED, now_ns);
+	if (entry->state == NEIGHBOR_REACHABLE && now_ns >= entry->due_ns) {
+		*ret_solicit = true;
+		solicit(table, entry, NEIGHBOR_PROBE, now_ns);
 	}
-	return entry->state == NEIGHBOR_ASKED ? NULL : entry->mac;
+	return entry->state == NEIGHBOR_INCOMPLETE ? NULL : entry->mac;
 }
 
-bool neighbor_table_just_asked(struct neighbor_table *table, const struct gid *gid, uint64_t now_ns)
+bool neighbor_table_just_solicited(struct neighbor_table *table, const struct gid *gid,
+				   uint64_t now_ns)
 {
 	const struct neighbor *entry = find(table, gid);
 
-	return entry && entry->state == NEIGHBOR_ASKED && entry->tries == 1 &&
+	return entry && entry->state == NEIGHBOR_INCOMPLETE && entry->tries == 1 &&
 	       now_ns + NEIGHBOR_RETRY_NS < entry->due_ns + NEIGHBOR_SOON_NS;
 }
 
@@ -97,16 +101,16 @@ bool neighbor_table_learn(struct neighbor_table *table, const struct gid *gid, c
 	bool awaited;
 
 	if (!entry) {
-		if (source == SOURCE_TOLD)
+		if (source == SOURCE_ADVERTISEMENT)
 			return false;
-		entry = make_room(table, gid);
-	} else if (source == SOURCE_HEARD && entry->state != NEIGHBOR_ASKED &&
+		entry = replace(table, gid);
+	} else if (source == SOURCE_DATAGRAM && entry->state != NEIGHBOR_INCOMPLETE &&
 		   memcmp(entry->mac, mac, FRAME_MAC_LEN) != 0) {
 		return false;
 	}
-	awaited = entry->state == NEIGHBOR_ASKED;
+	awaited = entry->state == NEIGHBOR_INCOMPLETE;
 	memcpy(entry->mac, mac, FRAME_MAC_LEN);
-	set_state(table, entry, NEIGHBOR_KNOWN);
+	set_state(table, entry, NEIGHBOR_REACHABLE);
 	entry->due_ns = now_ns + NEIGHBOR_FRESH_NS;
 	return awaited;
 }
@@ -118,14 +122,14 @@ static enum neighbor_step step(struct neighbor_table *table, struct neighbor *en
 	*ret_mac = NULL;
 	if (entry->tries >= NEIGHBOR_TRIES) {
 		set_state(table, entry, NEIGHBOR_FREE);
-		return NEIGHBOR_GONE;
+		return NEIGHBOR_UNREACHABLE;
 	}
-	/* The last of a probe goes to everybody: it may have moved. */
-	if (entry->state == NEIGHBOR_PROBED && entry->tries + 1 < NEIGHBOR_TRIES)
+	/* The last probe is multicast, because the neighbor's MAC may have changed. */
+	if (entry->state == NEIGHBOR_PROBE && entry->tries + 1 < NEIGHBOR_TRIES)
 		*ret_mac = entry->mac;
 	entry->tries++;
 	entry->due_ns = now_ns + NEIGHBOR_RETRY_NS;
-	return NEIGHBOR_ASK_AGAIN;
+	return NEIGHBOR_RETRANSMIT;
 }
 
 enum neighbor_step neighbor_table_due(struct neighbor_table *table, uint64_t now_ns,

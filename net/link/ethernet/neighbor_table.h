@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* What is known of neighbors' Ethernet addresses. Bounded, without a clock of its own: time is a parameter, and what shall be
- * asked is returned to the caller, who sends it.
+/* The neighbor table: Ethernet addresses of neighbors (the neighbor cache of RFC 4861, for IPv4
+ * too). Bounded and sans-I/O: time is a parameter, and the caller sends the solicitations.
  *
- * An address is ASKED for up to NEIGHBOR_TRIES times; KNOWN from the answer on; a minute after the last sign of life it is
- * PROBED (asked again, and used meanwhile). What does not answer is forgotten. */
+ * A new entry is INCOMPLETE while up to NEIGHBOR_TRIES solicitations are sent, and REACHABLE from
+ * the answer on. When an entry is used NEIGHBOR_FRESH_NS after the last packet from the neighbor,
+ * it enters PROBE: solicitations are sent again, and its MAC is used meanwhile. An entry without an
+ * answer is deleted. */
 #ifndef RXE_LINK_ETHERNET_NEIGHBOR_TABLE_H
 #define RXE_LINK_ETHERNET_NEIGHBOR_TABLE_H
 
@@ -16,59 +18,64 @@
 #define NEIGHBOR_WAYS	  4u
 #define NEIGHBOR_TRIES	  4u
 #define NEIGHBOR_RETRY_NS 250000000ull
-#define NEIGHBOR_SOON_NS  50000000ull
-#define NEIGHBOR_FRESH_NS 60000000000ull
+#define NEIGHBOR_SOON_NS  50000000ull	 /* time in which most neighbors answer */
+#define NEIGHBOR_FRESH_NS 60000000000ull /* of an entry after a packet from the neighbor */
 
 enum neighbor_state {
 	NEIGHBOR_FREE,
-	NEIGHBOR_ASKED, /* mac means nothing yet */
-	NEIGHBOR_KNOWN,
-	NEIGHBOR_PROBED, /* mac is used, and asked about */
+	NEIGHBOR_INCOMPLETE, /* mac is not valid yet */
+	NEIGHBOR_REACHABLE,
+	NEIGHBOR_PROBE, /* mac is valid, solicitations are under way */
 };
 
 struct neighbor {
 	struct gid gid;
 	uint8_t mac[FRAME_MAC_LEN];
 	enum neighbor_state state;
-	uint32_t tries;	 /* questions sent since ASKED or PROBED */
-	uint64_t due_ns; /* ask again; KNOWN: no longer fresh */
+	uint32_t tries;	 /* solicitations sent in INCOMPLETE or PROBE */
+	uint64_t due_ns; /* time of the next solicitation; REACHABLE: end of the fresh time */
 };
 
 struct neighbor_table {
 	struct neighbor set[NEIGHBOR_SETS][NEIGHBOR_WAYS];
-	uint32_t waiting; /* entries that are ASKED or PROBED */
+	uint32_t waiting; /* entries that are INCOMPLETE or PROBE */
 };
 
-/* How sure a sender's address is. */
+/* The packet from which a neighbor's MAC was learned. */
 enum neighbor_source {
-	SOURCE_TOLD, /* it answered, or announced itself: replaces what is known of one that we know */
-	SOURCE_ASKED, /* it asked for us: it will talk, so make room for it */
-	SOURCE_HEARD, /* the source of a datagram: makes room, shows life, and never replaces another MAC */
+	/* Updates an existing entry; creates none. */
+	SOURCE_ADVERTISEMENT,
+	/* A solicitation for the device itself: creates or updates an entry. */
+	SOURCE_SOLICITATION,
+	/* A datagram's source: creates or confirms an entry; never replaces a valid MAC. */
+	SOURCE_DATAGRAM,
 };
 
-/* The neighbor's MAC, or NULL while nobody has answered. *ret_ask: send a question now (to that MAC, or to everybody). */
+/* The neighbor's MAC, or NULL while the entry is INCOMPLETE. *ret_solicit: the caller sends a
+ * solicitation now (to that MAC, or multicast). */
 const uint8_t *neighbor_table_find(struct neighbor_table *table, const struct gid *gid,
-				   uint64_t now_ns, bool *ret_ask);
+				   uint64_t now_ns, bool *ret_solicit);
 
-/* Has it been asked for just now, so that an answer may come any moment? Not before NEIGHBOR_SOON_NS is that to be given up. */
-bool neighbor_table_just_asked(struct neighbor_table *table, const struct gid *gid,
-			       uint64_t now_ns);
+/* Whether the first solicitation is less than NEIGHBOR_SOON_NS old, so that an answer is likely
+ * soon. */
+bool neighbor_table_just_solicited(struct neighbor_table *table, const struct gid *gid,
+				   uint64_t now_ns);
 
-/* gid is at mac. True when somebody was waiting to learn it. */
+/* Records that gid has mac. True: the entry was INCOMPLETE. */
 bool neighbor_table_learn(struct neighbor_table *table, const struct gid *gid, const uint8_t *mac,
 			  enum neighbor_source source, uint64_t now_ns);
 
 enum neighbor_step {
-	NEIGHBOR_NOTHING,   /* no more to do now */
-	NEIGHBOR_ASK_AGAIN, /* send a question for *ret_gid, to ret_mac when it is not NULL */
-	NEIGHBOR_GONE,	    /* nobody answered for *ret_gid: it is forgotten */
+	NEIGHBOR_NOTHING,     /* nothing is due */
+	NEIGHBOR_RETRANSMIT,  /* send a solicitation for *ret_gid, to *ret_mac if not NULL */
+	NEIGHBOR_UNREACHABLE, /* *ret_gid did not answer: its entry is deleted */
 };
 
-/* What is due by now_ns, one thing at a call: call until it says NEIGHBOR_NOTHING. */
+/* Returns one step that is due by now_ns. The caller repeats until NEIGHBOR_NOTHING. */
 enum neighbor_step neighbor_table_due(struct neighbor_table *table, uint64_t now_ns,
 				      struct gid *ret_gid, const uint8_t **ret_mac);
 
-/* When to call neighbor_table_due next; UINT64_MAX: not before something is asked. */
+/* Time of the next neighbor_table_due; UINT64_MAX: no solicitation is under way. */
 uint64_t neighbor_table_deadline(const struct neighbor_table *table);
 
 #endif

@@ -21,8 +21,8 @@
 #define ETHERNET_FIRST_PORT   0xc000u
 #define ETHERNET_SEND_WAIT_MS 2
 
-/* What is said once only. */
-enum ethernet_complaint {
+/* Warnings, each logged once in the life of a link. */
+enum ethernet_warning {
 	ETHERNET_TOO_LONG = 1 << 0,
 	ETHERNET_NO_ANSWER = 1 << 1,
 	ETHERNET_NO_ROUTE = 1 << 2,
@@ -35,7 +35,7 @@ enum ethernet_complaint {
 /* A train that waits for its neighbor's MAC. */
 struct ethernet_held {
 	struct gid next_hop;
-	struct wire_train train; /* buf is ours */
+	struct wire_train train; /* buf is the link's */
 };
 
 struct ethernet_tx {
@@ -48,7 +48,7 @@ struct ethernet_rx {
 	struct ethernet_frame frame[ETHERNET_RX_BATCH];
 	uint32_t count, next;
 
-	/* Of frame next: where its hand-out stands, and what its packets have in common. */
+	/* Frame next: p and left are its remaining packets; common is the same for all. */
 	bool opened;
 	const uint8_t *p;
 	uint32_t left;
@@ -74,8 +74,8 @@ struct ethernet_link {
 	struct ethernet_port *port;
 	int poll_fd;
 	int timer_fd;
-	uint64_t timer_ns;   /* what it is set to; UINT64_MAX: not at all */
-	uint32_t complained; /* enum ethernet_complaint */
+	uint64_t timer_ns; /* expiry of timer_fd; UINT64_MAX: disarmed */
+	uint32_t warned;   /* enum ethernet_warning */
 	void (*log)(void *arg, const char *line);
 	void *log_arg;
 	struct neighbor_table neighbors;
@@ -91,28 +91,30 @@ struct ethernet_link {
 int ethernet_send(struct link *base, const struct wire_train *trains, size_t n);
 int ethernet_receive(struct link *base, struct wire_arrival *ret, size_t max);
 
-void ethernet_complain(struct ethernet_link *link, enum ethernet_complaint what, const char *line);
+void ethernet_warn_once(struct ethernet_link *link, enum ethernet_warning warning,
+			const char *line);
 const struct ethernet_group *ethernet_find_group(const struct ethernet_link *link,
 						 const struct gid *gid);
 
 /* resolve.c */
 int ethernet_timer_open(struct ethernet_link *link);
-/* Who gets frames to that address: itself, or a gateway; NULL when nobody does. */
+/* The next hop of frames to dst: dst itself or the gateway; NULL: no route. */
 const struct gid *ethernet_next_hop(const struct ethernet_link *link, const struct gid *dst);
-/* Its MAC; NULL while it is asked for. */
+/* MAC of a next hop; NULL: the link has sent a solicitation. */
 const uint8_t *ethernet_resolve(struct ethernet_link *link, const struct gid *next_hop);
 void ethernet_announce(struct ethernet_link *link);
-/* A frame may be of ARP or neighbor discovery: do what it asks. */
+/* Handles a frame that may be ARP or neighbor discovery. */
 void ethernet_neighbor_heard(struct ethernet_link *link, const struct ethernet_frame *frame,
 			     uint64_t now_ns);
+/* Learns the sender's MAC from a RoCEv2 frame. */
 void ethernet_datagram_heard(struct ethernet_link *link, const struct frame *frame,
 			     uint64_t now_ns);
-/* Ask again, give up. */
+/* Retransmits solicitations and deletes entries whose time has come. */
 void ethernet_neighbors_due(struct ethernet_link *link);
 
 /* send.c */
 void ethernet_tx_init(struct ethernet_link *link);
-/* Its neighbor is at mac, or (NULL) does not answer: the trains kept for it go, or are dropped. */
+/* Sends the trains held for a next hop to mac, or drops them when mac is NULL. */
 void ethernet_release_held(struct ethernet_link *link, const struct gid *next_hop,
 			   const uint8_t *mac);
 

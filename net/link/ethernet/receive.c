@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Receiving frames: frames become arrivals, one a packet, and the device does what ARP and neighbor discovery ask of it. */
+/* Receiving frames: RoCEv2 frames become arrivals, one for each packet; other frames go to
+ * resolve.c. */
+#include <assert.h>
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -7,7 +9,7 @@
 #include "net/link/clock.h"
 #include "net/link/ethernet/private.h"
 
-/* Is the frame for us, at both its addresses? */
+/* Whether both MAC and IP destination are the device's, or those of a joined group. */
 static bool is_ours(const struct ethernet_link *link, const struct frame *frame)
 {
 	uint8_t group_mac[FRAME_MAC_LEN];
@@ -20,7 +22,7 @@ static bool is_ours(const struct ethernet_link *link, const struct frame *frame)
 	return memcmp(frame->dst_mac, group_mac, FRAME_MAC_LEN) == 0;
 }
 
-static void begin_hand_out(struct ethernet_rx *rx, const struct frame *frame, uint32_t gso_size)
+static void begin_packets(struct ethernet_rx *rx, const struct frame *frame, uint32_t gso_size)
 {
 	const struct icrc_flow flow = { .src = frame->src,
 					.dst = frame->dst,
@@ -42,7 +44,7 @@ static void begin_hand_out(struct ethernet_rx *rx, const struct frame *frame, ui
 	};
 }
 
-/* Look at frame next. False when it has no packet for us. */
+/* Parses frame next. False: the frame has no packet for the device. */
 static bool open_frame(struct ethernet_link *link, uint64_t now_ns)
 {
 	const struct ethernet_frame *raw = &link->rx.frame[link->rx.next];
@@ -60,12 +62,13 @@ static bool open_frame(struct ethernet_link *link, uint64_t now_ns)
 	if (!is_ours(link, &frame) || frame.payload_len == 0)
 		return false;
 	ethernet_datagram_heard(link, &frame, now_ns);
-	begin_hand_out(&link->rx, &frame, raw->gso_size);
+	begin_packets(&link->rx, &frame, raw->gso_size);
 	return true;
 }
 
-static void hand_out_one(struct ethernet_rx *rx, struct wire_arrival *ret)
+static void take_packet(struct ethernet_rx *rx, struct wire_arrival *ret)
 {
+	assert(rx->opened && rx->left > 0 && rx->split.seg_len > 0);
 	*ret = rx->common;
 	ret->p = rx->p;
 	ret->len = rx->left < rx->split.seg_len ? rx->left : rx->split.seg_len;
@@ -78,27 +81,27 @@ static void hand_out_one(struct ethernet_rx *rx, struct wire_arrival *ret)
 	}
 }
 
-static size_t hand_out(struct ethernet_link *link, struct wire_arrival *ret, size_t max,
-		       uint64_t now_ns)
+static size_t take_packets(struct ethernet_link *link, struct wire_arrival *ret, size_t max,
+			   uint64_t now_ns)
 {
 	struct ethernet_rx *rx = &link->rx;
 	size_t n = 0;
 
 	while (n < max && rx->next < rx->count) {
 		if (rx->opened || open_frame(link, now_ns))
-			hand_out_one(rx, &ret[n++]);
+			take_packet(rx, &ret[n++]);
 		else
 			rx->next++;
 	}
 	return n;
 }
 
-static void explain_refused(struct ethernet_link *link, int err)
+static void warn_refused(struct ethernet_link *link, int err)
 {
 	char line[160];
 
 	(void)snprintf(line, sizeof(line), LINK_RECEIVE_REFUSED, strerror(err));
-	ethernet_complain(link, ETHERNET_NO_RECEIVE, line);
+	ethernet_warn_once(link, ETHERNET_NO_RECEIVE, line);
 }
 
 int ethernet_receive(struct link *base, struct wire_arrival *ret, size_t max)
@@ -115,12 +118,12 @@ int ethernet_receive(struct link *base, struct wire_arrival *ret, size_t max)
 		rx->next = rx->count = 0;
 		rc = link->port->read(link->port, rx->frame, ETHERNET_RX_BATCH);
 		if (rc == -EPERM || rc == -EACCES || rc == -ENOSYS)
-			explain_refused(link, -rc);
-		/* An interface that goes down says so once; it may come up again. */
+			warn_refused(link, -rc);
+		/* ENETDOWN and the like pass: the interface may come up again. */
 		if (rc <= 0)
 			return rc == -EBADF || rc == -ENOTSOCK ? rc : 0;
 		rx->count = (uint32_t)rc;
 	}
 	now_ns = clock_now_ns();
-	return (int)hand_out(link, ret, max, now_ns);
+	return (int)take_packets(link, ret, max, now_ns);
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Address resolution: asks for neighbors' MACs, answers for the device's own, and sends or drops the trains that waited. */
+/* Address resolution: solicits neighbors' MACs, answers for the device's own, and sends or drops
+ * held trains. */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <stdio.h>
@@ -19,7 +20,7 @@ int ethernet_timer_open(struct ethernet_link *link)
 	return link->timer_fd >= 0 ? 0 : -errno;
 }
 
-/* Wakes who waits on the link's descriptor, when a question is to be asked again. */
+/* Makes the link's wait descriptor readable when a solicitation is due. */
 static void set_timer(struct ethernet_link *link)
 {
 	const uint64_t due_ns = neighbor_table_deadline(&link->neighbors);
@@ -66,25 +67,25 @@ const struct gid *ethernet_next_hop(const struct ethernet_link *link, const stru
 
 static void send_frame(const struct ethernet_link *link, const uint8_t *p, size_t len)
 {
-	/* One that is lost is asked for, or asked, again. */
+	/* Errors are ignored: a lost solicitation is retransmitted by its sender. */
 	(void)!send(link->port->tx_fd, p, len, MSG_DONTWAIT | MSG_NOSIGNAL);
 }
 
-static void ask(const struct ethernet_link *link, const struct gid *target, const uint8_t *mac)
+static void solicit(const struct ethernet_link *link, const struct gid *target, const uint8_t *mac)
 {
 	uint8_t p[NEIGHBOR_FRAME_MAX];
 
-	send_frame(link, p, neighbor_emit_question(p, &link->self, target, mac));
+	send_frame(link, p, neighbor_emit_solicitation(p, &link->self, target, mac));
 }
 
 const uint8_t *ethernet_resolve(struct ethernet_link *link, const struct gid *next_hop)
 {
-	bool asking;
+	bool solicits;
 	const uint8_t *mac =
-		neighbor_table_find(&link->neighbors, next_hop, clock_now_ns(), &asking);
+		neighbor_table_find(&link->neighbors, next_hop, clock_now_ns(), &solicits);
 
-	if (asking) {
-		ask(link, next_hop, mac);
+	if (solicits) {
+		solicit(link, next_hop, mac);
 		set_timer(link);
 	}
 	return mac;
@@ -97,7 +98,7 @@ void ethernet_announce(struct ethernet_link *link)
 	send_frame(link, p, neighbor_emit_announcement(p, &link->self));
 }
 
-static void complain_conflict(struct ethernet_link *link, const uint8_t *mac)
+static void warn_conflict(struct ethernet_link *link, const uint8_t *mac)
 {
 	char line[160];
 
@@ -105,13 +106,13 @@ static void complain_conflict(struct ethernet_link *link, const uint8_t *mac)
 		       "%02x:%02x:%02x:%02x:%02x:%02x on %s has our address too: give the device "
 		       "an address that is free",
 		       mac[0], mac[1], mac[2], mac[3], mac[4], mac[5], link->ifname);
-	ethernet_complain(link, ETHERNET_CONFLICT, line);
+	ethernet_warn_once(link, ETHERNET_CONFLICT, line);
 }
 
 static void learn(struct ethernet_link *link, const struct gid *gid, const uint8_t *mac,
 		  enum neighbor_source source, uint64_t now_ns)
 {
-	/* The next set_timer is soon enough: waking once for nothing is no matter. */
+	/* The timer may now expire too early, which costs one wake-up. */
 	if (neighbor_table_learn(&link->neighbors, gid, mac, source, now_ns))
 		ethernet_release_held(link, gid, mac);
 }
@@ -122,21 +123,21 @@ void ethernet_neighbor_heard(struct ethernet_link *link, const struct ethernet_f
 	struct neighbor_message message;
 	const enum neighbor_kind kind = neighbor_parse(&message, frame->p, frame->len);
 	uint8_t p[NEIGHBOR_FRAME_MAX];
-	bool to_us;
+	bool is_for_us;
 
-	/* Our own, on their way out. */
-	if (kind == NEIGHBOR_NEITHER || memcmp(message.mac, link->self.mac, FRAME_MAC_LEN) == 0)
+	/* Packet sockets also receive the device's own frames. */
+	if (kind == NEIGHBOR_OTHER || memcmp(message.mac, link->self.mac, FRAME_MAC_LEN) == 0)
 		return;
-	if (message.names_sender && gid_equal(&message.sender, &link->self.gid)) {
-		complain_conflict(link, message.mac);
+	if (message.has_sender && gid_equal(&message.sender, &link->self.gid)) {
+		warn_conflict(link, message.mac);
 		return;
 	}
-	to_us = kind == NEIGHBOR_ASKS && gid_equal(&message.target, &link->self.gid);
-	if (message.names_sender && is_on_link(link, &message.sender))
-		learn(link, &message.sender, message.mac, to_us ? SOURCE_ASKED : SOURCE_TOLD,
-		      now_ns);
-	if (to_us && link->answers)
-		send_frame(link, p, neighbor_emit_answer(p, &link->self, &message));
+	is_for_us = kind == NEIGHBOR_SOLICITATION && gid_equal(&message.target, &link->self.gid);
+	if (message.has_sender && is_on_link(link, &message.sender))
+		learn(link, &message.sender, message.mac,
+		      is_for_us ? SOURCE_SOLICITATION : SOURCE_ADVERTISEMENT, now_ns);
+	if (is_for_us && link->answers)
+		send_frame(link, p, neighbor_emit_advertisement(p, &link->self, &message));
 }
 
 void ethernet_datagram_heard(struct ethernet_link *link, const struct frame *frame, uint64_t now_ns)
@@ -144,7 +145,7 @@ void ethernet_datagram_heard(struct ethernet_link *link, const struct frame *fra
 	if (gid_equal(&frame->src, &link->self.gid) || (frame->src_mac[0] & 1) ||
 	    gid_is_multicast(&frame->src) || !is_on_link(link, &frame->src))
 		return;
-	learn(link, &frame->src, frame->src_mac, SOURCE_HEARD, now_ns);
+	learn(link, &frame->src, frame->src_mac, SOURCE_DATAGRAM, now_ns);
 }
 
 static void give_up(struct ethernet_link *link, const struct gid *gid)
@@ -159,7 +160,7 @@ static void give_up(struct ethernet_link *link, const struct gid *gid)
 		       "the same network?",
 		       link->ifname, address);
 	ethernet_release_held(link, gid, NULL);
-	ethernet_complain(link, ETHERNET_NO_ANSWER, line);
+	ethernet_warn_once(link, ETHERNET_NO_ANSWER, line);
 }
 
 void ethernet_neighbors_due(struct ethernet_link *link)
@@ -173,17 +174,18 @@ void ethernet_neighbors_due(struct ethernet_link *link)
 	(void)!read(link->timer_fd, &expired, sizeof(expired));
 	for (;;) {
 		switch (neighbor_table_due(&link->neighbors, clock_now_ns(), &gid, &mac)) {
-		case NEIGHBOR_ASK_AGAIN: ask(link, &gid, mac); continue;
-		case NEIGHBOR_GONE: give_up(link, &gid); continue;
+		case NEIGHBOR_RETRANSMIT: solicit(link, &gid, mac); continue;
+		case NEIGHBOR_UNREACHABLE: give_up(link, &gid); continue;
 		case NEIGHBOR_NOTHING: break;
 		}
 		break;
 	}
-	/* Trains for one whom others have crowded out of the table wait for nobody. */
+	/* A neighbor's entry may have been replaced: its trains would be held forever. */
 	while (link->neighbors.waiting == 0 && link->num_held > 0) {
 		gid = link->held[0].next_hop;
 		ethernet_release_held(link, &gid, NULL);
 	}
-	link->timer_ns = UINT64_MAX; /* it has fired */
+	/* The timer has expired. */
+	link->timer_ns = UINT64_MAX;
 	set_timer(link);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Sending frames: trains are cut into frames of one packet each, many to a system call. Packet i bears IP identification i, with
- * which its ICRC was computed. */
+/* Sending frames: trains are cut into frames of one packet each, several in a system call. Packet i
+ * has IP identification i, which its ICRC covers. */
 #include <assert.h>
 #include <errno.h>
 #include <poll.h>
@@ -21,7 +21,7 @@ void ethernet_tx_init(struct ethernet_link *link)
 	}
 }
 
-/* Frames of the train's packets from first on; returns how many. */
+/* Prepares frames of the train's packets from first on. Returns how many. */
 static uint32_t fill(struct ethernet_link *link, const struct wire_train *train, const uint8_t *mac,
 		     uint32_t first)
 {
@@ -39,13 +39,10 @@ static uint32_t fill(struct ethernet_link *link, const struct wire_train *train,
 	memcpy(frame.dst_mac, mac, FRAME_MAC_LEN);
 	memcpy(frame.src_mac, link->self.mac, FRAME_MAC_LEN);
 	for (uint32_t i = first; i < train->segs && n < ETHERNET_TX_BATCH; i++, n++) {
-		const uint32_t offset = i * train->seg_len;
-		const uint32_t left = train->len - offset;
-
 		frame.ip_id = (uint16_t)i;
-		frame.payload_len = left < train->seg_len ? left : train->seg_len;
+		frame.payload_len = wire_train_packet_len(train, i);
 		tx->iov[n][0].iov_len = frame_emit_headers(tx->headers[n], &frame);
-		tx->iov[n][1].iov_base = train->buf + offset;
+		tx->iov[n][1].iov_base = wire_train_packet(train, i);
 		tx->iov[n][1].iov_len = frame.payload_len;
 	}
 	return n;
@@ -56,7 +53,7 @@ static bool would_block(int error)
 	return error == EAGAIN || error == ENOBUFS || error == ENOMEM;
 }
 
-/* What cannot go: count it, and tell a person why. */
+/* Drops packets that cannot be sent: counts them and logs the reason. */
 static void drop(struct ethernet_link *link, const struct wire_train *train, uint32_t packets,
 		 int error)
 {
@@ -69,28 +66,29 @@ static void drop(struct ethernet_link *link, const struct wire_train *train, uin
 			       "a packet of %u bytes does not fit %s: lower the path MTU, or raise "
 			       "the interface's",
 			       train->segs > 1 ? train->seg_len : train->len, link->ifname);
-		ethernet_complain(link, ETHERNET_TOO_LONG, line);
+		ethernet_warn_once(link, ETHERNET_TOO_LONG, line);
 		return;
 	case ENETDOWN:
 	case ENXIO:
 	case ENODEV:
 		(void)snprintf(line, sizeof(line),
-			       "%s is down or gone: packets are dropped; try ip link set %s up",
+			       "%s is down or removed: packets are dropped; try ip link set %s up",
 			       link->ifname, link->ifname);
-		ethernet_complain(link, ETHERNET_DOWN, line);
+		ethernet_warn_once(link, ETHERNET_DOWN, line);
 		return;
 	case ENETUNREACH:
-		ethernet_complain(
+		ethernet_warn_once(
 			link, ETHERNET_NO_ROUTE,
 			"a peer is in another network, and no gateway is known: packets to it "
 			"are dropped");
 		return;
-	case EHOSTUNREACH: /* its neighbor has been complained of */
+	/* give_up() logs a neighbor that does not answer. */
+	case EHOSTUNREACH:
 	case EAGAIN: return;
 	default:
 		(void)snprintf(line, sizeof(line), "%s refuses to send a frame (%s)", link->ifname,
 			       strerror(error));
-		ethernet_complain(link, ETHERNET_REFUSED, line);
+		ethernet_warn_once(link, ETHERNET_REFUSED, line);
 	}
 }
 
@@ -101,13 +99,14 @@ static bool wait_writable(const struct ethernet_link *link)
 	return poll(&p, 1, ETHERNET_SEND_WAIT_MS) > 0;
 }
 
-/* Send a train's packets to that MAC. False when not even the first would go now; what is stuck behind the first is lost, since
- * half a train cannot be handed back. */
+/* Sends a train's packets to a MAC. False: the first packet cannot be sent now. If a later one
+ * cannot, the rest is dropped: half a train cannot be returned to the caller. */
 static bool send_train(struct ethernet_link *link, const struct wire_train *train,
 		       const uint8_t *mac)
 {
 	uint32_t done = 0;
 
+	assert(train->segs > 0);
 	while (done < train->segs) {
 		const uint32_t n = fill(link, train, mac, done);
 		int rc;
@@ -130,8 +129,9 @@ static bool send_train(struct ethernet_link *link, const struct wire_train *trai
 	return true;
 }
 
-/* Keep a train until its neighbor answers. False when too many are kept, and the answer may come any moment: then it had better
- * be handed in again, or who begins with many datagrams would lose most of them. */
+/* Holds a train until its neighbor answers. When the link holds its most, the train is dropped.
+ * False: the answer is likely soon, so the caller keeps the train; else a UD burst to a new peer
+ * would lose all but the first trains. */
 static bool hold(struct ethernet_link *link, const struct wire_train *train,
 		 const struct gid *next_hop)
 {
@@ -139,11 +139,12 @@ static bool hold(struct ethernet_link *link, const struct wire_train *train,
 	uint8_t *buf;
 
 	if (link->num_held == ETHERNET_MAX_HELD) {
-		if (neighbor_table_just_asked(&link->neighbors, next_hop, clock_now_ns()))
+		if (neighbor_table_just_solicited(&link->neighbors, next_hop, clock_now_ns()))
 			return false;
 		drop(link, train, train->segs, EHOSTUNREACH);
 		return true;
 	}
+	assert(train->len <= TRAIN_MAX_BYTES);
 	held = &link->held[link->num_held++];
 	buf = held->train.buf;
 	memcpy(buf, train->buf, train->len);
@@ -162,7 +163,7 @@ void ethernet_release_held(struct ethernet_link *link, const struct gid *next_ho
 		struct ethernet_held held = link->held[i];
 
 		if (!gid_equal(&held.next_hop, next_hop)) {
-			/* Move up, and leave the buffer of the one that went in its place. */
+			/* Swap the entries, so that each keeps a buffer of its own. */
 			link->held[i] = link->held[kept];
 			link->held[kept++] = held;
 			continue;
@@ -175,7 +176,7 @@ void ethernet_release_held(struct ethernet_link *link, const struct gid *next_ho
 	link->num_held = kept;
 }
 
-/* False when the train must be handed in again. */
+/* False: the caller keeps the train. */
 static bool send_one(struct ethernet_link *link, const struct wire_train *train)
 {
 	const struct gid *next_hop;
@@ -186,7 +187,8 @@ static bool send_one(struct ethernet_link *link, const struct wire_train *train)
 		frame_group_mac(group_mac, &train->dst);
 		return send_train(link, train, group_mac);
 	}
-	/* The receiving sockets see what goes out too: that is how the slots of a device reach each other. */
+	/* The device's receive sockets also receive its outgoing frames: so its slots reach each
+	 * other. */
 	if (gid_equal(&train->dst, &link->self.gid))
 		return send_train(link, train, link->self.mac);
 	next_hop = ethernet_next_hop(link, &train->dst);
@@ -203,6 +205,7 @@ static bool send_one(struct ethernet_link *link, const struct wire_train *train)
 int ethernet_send(struct link *base, const struct wire_train *trains, size_t n)
 {
 	struct ethernet_link *link = (struct ethernet_link *)base;
+
 	ethernet_neighbors_due(link);
 	for (size_t i = 0; i < n; i++) {
 		assert(trains[i].tx_index < ETHERNET_TX_PORTS);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* The port of an Ethernet link on packet sockets that the device server opened. The kernel says how long the packets of an uncut train are
- * (PACKET_VNET_HDR), if it can: before 6.2 it cannot for UDP, and refuses the frame. Then it is asked no more. */
+/* The port of an Ethernet link on packet sockets that the device server opened. With
+ * PACKET_VNET_HDR the kernel reports the packet size of an uncut train. Linux before 6.2 refuses
+ * UDP trains with EINVAL; the option is then turned off. */
 #include <errno.h>
 #include <linux/if_packet.h>
 #include <linux/virtio_net.h>
@@ -16,7 +17,7 @@
 
 struct socket_port {
 	struct ethernet_port port;
-	bool says_size; /* a virtio_net_hdr stands before each frame */
+	bool has_header; /* a virtio_net_hdr precedes each frame */
 	uint64_t drops;
 	struct mmsghdr msg[ETHERNET_RX_BATCH];
 	struct iovec iov[ETHERNET_RX_BATCH][2];
@@ -24,21 +25,21 @@ struct socket_port {
 	uint8_t bytes[ETHERNET_RX_BATCH][ETHERNET_FRAME_MAX];
 };
 
-static void set_says_size(struct socket_port *port, bool says)
+static void set_has_header(struct socket_port *port, bool has)
 {
-	port->says_size = says;
+	port->has_header = has;
 	for (uint32_t i = 0; i < ETHERNET_RX_BATCH; i++) {
-		port->msg[i].msg_hdr.msg_iov = &port->iov[i][says ? 0 : 1];
-		port->msg[i].msg_hdr.msg_iovlen = says ? 2 : 1;
+		port->msg[i].msg_hdr.msg_iov = &port->iov[i][has ? 0 : 1];
+		port->msg[i].msg_hdr.msg_iovlen = has ? 2 : 1;
 	}
 }
 
-static void ask_no_more(struct socket_port *port)
+static void turn_header_off(struct socket_port *port)
 {
 	const int no = 0;
 
 	if (setsockopt(port->port.rx_fd, SOL_PACKET, PACKET_VNET_HDR, &no, sizeof(no)) == 0)
-		set_says_size(port, false);
+		set_has_header(port, false);
 }
 
 static struct ethernet_frame frame_at(const struct socket_port *port, uint32_t i)
@@ -46,13 +47,13 @@ static struct ethernet_frame frame_at(const struct socket_port *port, uint32_t i
 	const struct virtio_net_hdr *header = &port->header[i];
 	struct ethernet_frame frame = { .p = port->bytes[i], .len = port->msg[i].msg_len };
 
-	if (!port->says_size)
+	if (!port->has_header)
 		return frame;
 	frame.len = frame.len > sizeof(*header) ? frame.len - (uint32_t)sizeof(*header) : 0;
 	if ((header->gso_type & ~VIRTIO_NET_HDR_GSO_ECN) == VIRTIO_NET_HDR_GSO_UDP_L4)
 		frame.gso_size = header->gso_size;
 	else if (frame.len > 0 && header->gso_type == VIRTIO_NET_HDR_GSO_NONE)
-		frame.gso_size = ETHERNET_FRAME_MAX; /* one packet, however long */
+		frame.gso_size = ETHERNET_FRAME_MAX; /* one packet of any length */
 	return frame;
 }
 
@@ -66,8 +67,8 @@ static int socket_read(struct ethernet_port *base, struct ethernet_frame *ret, u
 			      max < ETHERNET_RX_BATCH ? max : ETHERNET_RX_BATCH, MSG_DONTWAIT,
 			      NULL);
 	} while (rc < 0 && errno == EINTR);
-	if (rc < 0 && errno == EINVAL && port->says_size) {
-		ask_no_more(port);
+	if (rc < 0 && errno == EINVAL && port->has_header) {
+		turn_header_off(port);
 		return 0;
 	}
 	if (rc < 0)
@@ -83,7 +84,7 @@ static uint64_t socket_drops(struct ethernet_port *base)
 	struct tpacket_stats stats;
 	socklen_t len = sizeof(stats);
 
-	/* Reading them sets them to zero. */
+	/* Each read resets the kernel's counts. */
 	if (getsockopt(base->rx_fd, SOL_PACKET, PACKET_STATISTICS, &stats, &len) == 0)
 		port->drops += stats.tp_drops;
 	return port->drops;
@@ -97,10 +98,10 @@ static void socket_close(struct ethernet_port *base)
 int ethernet_port_sockets(struct ethernet_port **ret, int rx_fd, int tx_fd)
 {
 	struct socket_port *port;
-	int says = 0;
-	socklen_t len = sizeof(says);
+	int has_header = 0;
+	socklen_t len = sizeof(has_header);
 
-	if (getsockopt(rx_fd, SOL_PACKET, PACKET_VNET_HDR, &says, &len) != 0)
+	if (getsockopt(rx_fd, SOL_PACKET, PACKET_VNET_HDR, &has_header, &len) != 0)
 		return -errno;
 	port = calloc(1, sizeof(*port));
 	if (!port)
@@ -114,7 +115,7 @@ int ethernet_port_sockets(struct ethernet_port **ret, int rx_fd, int tx_fd)
 		port->iov[i][0] = (struct iovec){ &port->header[i], sizeof(port->header[i]) };
 		port->iov[i][1] = (struct iovec){ port->bytes[i], sizeof(port->bytes[i]) };
 	}
-	set_says_size(port, says != 0);
+	set_has_header(port, has_header != 0);
 	*ret = &port->port;
 	return 0;
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Where the packets of an uncut train end. The kernel knows (PACKET_VNET_HDR), and says so from 6.2 on; older kernels
- * cannot say. Then sizes are tried that the first packet's BTH allows, where another BTH would follow, and the ICRC decides. */
+/* Finds where the packets of an uncut train end. Linux 6.2 reports the size (PACKET_VNET_HDR). On
+ * older kernels the code tries the sizes that the first packet's BTH allows and behind which
+ * another BTH may follow; the ICRC shows the right one. */
 #include "net/link/ethernet/split.h"
 
 #include <stdbool.h>
@@ -11,11 +12,11 @@
 #define MIN_PACKET (BTH_LEN + ICRC_LEN)
 
 struct sizes {
-	uint32_t next, last, step; /* step 0: it doubles, less its fixed part */
-	uint32_t fixed;
+	uint32_t next, last, step; /* step 0: the payload doubles */
+	uint32_t fixed;		   /* bytes beside the payload */
 };
 
-/* The sizes that a packet which begins so may have. */
+/* The sizes that a packet with this BTH may have. */
 static struct sizes sizes_of(const uint8_t *p)
 {
 	const uint32_t shape = wire_shape(p[0]);
@@ -25,7 +26,8 @@ static struct sizes sizes_of(const uint8_t *p)
 		return (struct sizes){ 1, 0, 1, 0 };
 	if (!(shape & SHAPE_PAYLOAD))
 		return (struct sizes){ fixed, fixed, 4, fixed };
-	if (!(shape & SHAPE_LAST)) /* a path MTU whole */
+	/* The payload is the path MTU. */
+	if (!(shape & SHAPE_LAST))
 		return (struct sizes){ fixed + 256, fixed + WIRE_MAX_PAYLOAD, 0, fixed };
 	return (struct sizes){ fixed, fixed + WIRE_MAX_PAYLOAD, 4, fixed };
 }
@@ -35,7 +37,7 @@ static uint32_t after(const struct sizes *sizes, uint32_t size)
 	return sizes->step ? size + sizes->step : sizes->fixed + 2 * (size - sizes->fixed);
 }
 
-/* Could a packet of the same train start at q? */
+/* Whether a packet of the same train may start at q. */
 static bool may_follow(const uint8_t *p, const uint8_t *q)
 {
 	return wire_shape(q[0]) && (q[1] & 0xf) == 0 && get_be16(q + 2) == get_be16(p + 2) &&
@@ -68,8 +70,8 @@ static uint32_t find_size(const struct icrc_flow *flow, uint16_t ip_id, const ui
 	return len;
 }
 
-/* A sender's kernel or NIC counts the identification up; a receiver that put packets together again may have found them all
- * with the same. The second packet tells. */
+/* The sender's kernel or NIC counts the identification up. A receiving kernel that merges packets
+ * accepts equal identifications too. The ICRC of the second packet shows which. */
 static uint16_t find_step(const struct icrc_flow *flow, uint16_t ip_id, const uint8_t *p,
 			  uint32_t len, uint32_t seg_len)
 {
