@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: MIT
-/* Deciding about faults: selectors, counting, and dice that fall the same way every time.
+/* Decides which rule fires for a packet: selectors, counters, and a hash in place of randomness.
  *
- * No clock, no randomness but the seed's. Every rule counts every packet it selects, whether or not another rule acted on it:
- * adding a rule does not change when the others fire. */
+ * Each rule counts each packet that it selects, even when another rule acts on it: adding a rule
+ * does not change when the others fire. */
 #include "net/link/fault/fault.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -12,21 +13,22 @@
 #include "net/wire/packet.h"
 
 #define WAYS   8u
-#define FORGET (1u << 22)   /* packets after which a PSN may have come round */
-#define SEEN   (4ull << 32) /* beside the keys of QPs */
+#define FORGET (1u << 22)   /* packets after which a PSN may have wrapped */
+#define SEEN   (4ull << 32) /* key of the count over all queue pairs; differs from each qp_key() */
 
 struct counter {
 	uint64_t key; /* 0: free */
 	uint32_t value;
-	uint32_t stamp; /* when it was used last */
+	uint32_t stamp; /* fault_counters.now at its last use */
 };
 
 struct fault_counters {
-	uint32_t now; /* counts uses */
+	uint32_t now; /* packets and events counted so far */
 	struct counter nth[FAULT_COUNTS];
 	struct counter attempt[FAULT_ATTEMPTS];
 };
 
+/* The finalizer of splitmix64. */
 uint64_t fault_mix(uint64_t h, uint64_t value)
 {
 	h += value + 0x9e3779b97f4a7c15u;
@@ -35,7 +37,8 @@ uint64_t fault_mix(uint64_t h, uint64_t value)
 	return h ^ h >> 31;
 }
 
-/* A QP by its order of creation where that is known: numbers roll on from run to run. */
+/* Identifies a queue pair by its order of creation where that is known, because QPNs differ from
+ * run to run. */
 static uint64_t qp_key(const struct fault_packet *packet)
 {
 	if (packet->qp_index != FAULT_NO_INDEX)
@@ -43,7 +46,7 @@ static uint64_t qp_key(const struct fault_packet *packet)
 	return packet->qpn ? packet->qpn : 2ull << 32 | packet->peer_qpn;
 }
 
-/* PSNs begin anywhere: what counts is how many came before. */
+/* Packets since the first PSN, because programs choose the first PSN at random. */
 static uint32_t since_first(const struct fault_packet *packet)
 {
 	return (packet->psn - packet->first_psn) & PSN_MASK;
@@ -61,8 +64,8 @@ static bool psn_inside(const struct fault_range *range, uint32_t psn)
 	return !range->set || ((psn - range->first) & PSN_MASK) <= length;
 }
 
-/* A NAK is an answer to a request of a reliable connection. */
-static bool answerable(const struct fault_packet *packet)
+/* Only requests of a reliable connection can be answered with a NAK. */
+static bool can_answer(const struct fault_packet *packet)
 {
 	const enum wire_service service = opcode_service(packet->opcode);
 
@@ -82,7 +85,7 @@ bool fault_selects(const struct fault_rule *rule, const struct fault_packet *pac
 	    !psn_inside(&rule->psn, packet->psn))
 		return false;
 	if (rule->action == FAULT_RNR_NAK || rule->action == FAULT_NAK)
-		return answerable(packet);
+		return can_answer(packet);
 	return true;
 }
 
@@ -128,14 +131,15 @@ void fault_counters_free(struct fault_counters *counters)
 	free(counters);
 }
 
-/* The counter of a key among WAYS places; the one unused for longest gives way. */
+/* Finds the counter of a key, or replaces the least recently used one of its set. */
 static struct counter *find(struct fault_counters *counters, struct counter *table, uint32_t size,
 			    uint64_t key)
 {
 	struct counter *set = &table[key % (size / WAYS) * WAYS];
 	struct counter *oldest = set;
 
-	key |= 1; /* never 0 */
+	/* 0 marks a free counter. */
+	key |= 1;
 	counters->now++;
 	for (uint32_t i = 0; i < WAYS; i++) {
 		struct counter *c = &set[i];
@@ -180,6 +184,7 @@ int fault_decide(struct fault_rules *rules, struct fault_counters *counters,
 	const uint64_t dir_op = (uint64_t)packet->dir << 8 | packet->opcode;
 	int result = -1;
 
+	assert(rules->n <= FAULT_MAX_RULES);
 	for (uint32_t i = 0; i < rules->n; i++) {
 		const struct fault_rule *rule = &rules->rule[i];
 		const uint64_t key = fault_mix(rules->id[i], qp_key(packet));

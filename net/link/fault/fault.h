@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* Fault rules for packets: which packet is dropped, doubled, delayed, corrupted or answered with a NAK.
+/* Fault rules for packets: which packet is dropped, duplicated, delayed, corrupted or answered with
+ * a NAK.
  *
- * Whether a rule fires is a pure function of seed, rule, queue pair, direction, opcode, PSN and attempt, and of a count per queue pair,
- * direction and opcode. So the same run gives the same faults, whatever the timing of threads and processes. Only `seen` counts over all
- * queue pairs, and is not repeatable when there are several. lib/inject reads and prints rules as text, and has those above the link. */
+ * Whether a rule fires is a pure function of seed, rule, queue pair, direction, opcode, PSN and
+ * attempt, and of a count for each queue pair, direction and opcode. So a run has the same faults
+ * whatever the timing of threads and processes. Only `seen` counts over all queue pairs, and is not
+ * repeatable with several. lib/inject reads and prints rules as text, and has the rules above the
+ * link. */
 #ifndef RXE_LINK_FAULT_H
 #define RXE_LINK_FAULT_H
 
@@ -21,12 +24,12 @@
 #define FAULT_SYNDROME_RNR 0x20u /* AETH: the timer code in the low five bits */
 #define FAULT_SYNDROME_NAK 0x60u /* the NAK code there */
 #define FAULT_CODE_MASK	   0x1fu
-#define FAULT_COUNTS	   4096	 /* counters of nth: rule, QP, direction and opcode each */
-#define FAULT_ATTEMPTS	   16384 /* packets whose attempts are remembered */
+#define FAULT_COUNTS	   4096	 /* counters of nth, each of a rule, QP, direction and opcode */
+#define FAULT_ATTEMPTS	   16384 /* packets whose attempts are counted */
 
 enum fault_dir {
-	FAULT_OUT, /* leaves us */
-	FAULT_IN,  /* arrives */
+	FAULT_OUT, /* sent by the device */
+	FAULT_IN,  /* received by the device */
 };
 
 enum fault_action {
@@ -42,53 +45,55 @@ enum fault_action {
 
 enum fault_part {
 	FAULT_PAYLOAD,
-	FAULT_HEADER, /* BTH and what follows it up to the payload */
+	FAULT_HEADER, /* BTH and extended headers */
 	FAULT_ICRC,
 };
 
-/* first <= n <= last; PSNs may wrap. set: the selector was given. */
+/* Selects first <= n <= last; PSNs may wrap. */
 struct fault_range {
-	bool set;
+	bool set; /* false: selects every n */
 	uint32_t first, last;
 };
 
 struct fault_rule {
 	enum fault_action action;
 
-	/* What is done. */
-	uint32_t copies;      /* duplicate: how many more */
-	uint64_t delay_ns;    /* delay: how long; reorder: at most this */
-	uint32_t behind;      /* reorder: how many later packets of the QP go before it */
+	/* Parameters of the action. */
+	uint32_t copies;      /* duplicate: additional copies */
+	uint64_t delay_ns;    /* delay; reorder: longest delay */
+	uint32_t behind;      /* reorder: later packets of the QP that pass first */
 	enum fault_part part; /* corrupt */
-	bool good_icrc; /* corrupt payload or header: with an ICRC that fits, for a receiver to believe */
-	uint32_t keep;	  /* truncate: bytes that stay, BTH included */
-	uint8_t syndrome; /* NAKs: AETH syndrome */
+	bool good_icrc;	      /* corrupt payload or header: compute the ICRC again */
+	uint32_t keep;	      /* truncate: remaining bytes, BTH included */
+	uint8_t syndrome;     /* NAKs: AETH syndrome */
 
-	/* To whom. */
+	/* Selectors. "Own" is the queue pair of this device. */
 	bool any_dir;
 	enum fault_dir dir;
 	char opcodes[FAULT_PATTERN_MAX]; /* as written: names with *, numbers, commas; "" for all */
 	uint64_t opcode_set[4];		 /* bit n of word w: opcode 64 * w + n */
-	struct fault_range qp;		 /* our QP's number */
-	struct fault_range qp_index;	 /* our QP by order of creation, from 0: "qp=#2" */
+	struct fault_range qp;		 /* own QPN */
+	struct fault_range qp_index;	 /* own QP by order of creation, from 0: "qp=#2" */
 	struct fault_range peer_qp;
 	struct fault_range psn;
-	struct fault_range attempt; /* 0: sent for the first time */
+	struct fault_range attempt; /* 0: the first transmission */
 
-	/* When. */
-	struct fault_range
-		nth;	/* counts from 1, per QP, direction and opcode; per QP and side; per verb */
-	uint32_t every; /* 0: not given */
-	struct fault_range seen; /* counts what the selectors above let through, over all QPs */
-	bool certain;		 /* no probability was given */
+	/* Selection by count and probability. */
+
+	/* Count from 1: for each QP, direction and opcode; above the link for each QP and side, or
+	 * each verb. */
+	struct fault_range nth;
+	uint32_t every;		 /* 0: not set */
+	struct fault_range seen; /* count of packets that the selectors select, over all QPs */
+	bool certain;		 /* the rule has no probability */
 	uint32_t probability;	 /* of 2^32 */
 	uint64_t seed;
 };
 
 struct fault_rules {
 	struct fault_rule rule[FAULT_MAX_RULES];
-	uint64_t fired[FAULT_MAX_RULES]; /* times it was carried out */
-	uint32_t id[FAULT_MAX_RULES];	 /* numbers that people and hashes know the rules by */
+	uint64_t fired[FAULT_MAX_RULES]; /* times that the action was done */
+	uint32_t id[FAULT_MAX_RULES]; /* stable numbers of the rules, for people and for hashes */
 	uint32_t n;
 	uint32_t next_id;
 };
@@ -98,48 +103,50 @@ struct fault_packet {
 	enum fault_dir dir;
 	uint8_t opcode;
 	uint32_t psn;
-	uint32_t qpn;	   /* ours; 0 where it is not known */
-	uint32_t qp_index; /* ours by order of creation; FAULT_NO_INDEX where that is not known */
-	uint32_t peer_qpn; /* 0 where it is not known */
-	uint32_t
-		first_psn; /* where the PSNs of this direction began, which programs choose at random; 0 where that is not known */
+	uint32_t qpn;	   /* own; 0: unknown */
+	uint32_t qp_index; /* own, by order of creation; FAULT_NO_INDEX: unknown */
+	uint32_t peer_qpn; /* 0: unknown */
+	/* First PSN of the requests that this packet belongs to, which programs choose at random;
+	 * 0: unknown. */
+	uint32_t first_psn;
 };
 
-/* What was counted about it for one rule. */
+/* Counts of a packet for one rule. */
 struct fault_count {
 	uint32_t nth;
 	uint32_t attempt;
 	uint32_t seen;
 };
 
-/* Pure. Does the rule care for this packet, and does it fire now? */
+/* Whether the rule selects this packet, and whether it fires for it. Pure. */
 bool fault_selects(const struct fault_rule *rule, const struct fault_packet *packet);
 bool fault_fires(const struct fault_rule *rule, uint32_t id, const struct fault_packet *packet,
 		 const struct fault_count *count);
-/* Bits that depend on the same things: where to spoil a packet. */
+/* A hash of the same inputs: selects the bit to corrupt. */
 uint64_t fault_dice(const struct fault_rule *rule, uint32_t id, const struct fault_packet *packet,
 		    uint32_t attempt);
 
-/* For rules above the link, which have selectors in common with packets. */
+/* For rules above the link, which share these selectors. */
 uint64_t fault_mix(uint64_t hash, uint64_t value);
 bool fault_in_range(const struct fault_range *range, uint32_t value);
-/* Pure. Does a rule that looks only at counts fire for the nth event of a kind? The owner is the queue pair that counts, 0 for none. */
+/* Whether a rule that depends on counts only fires for the nth event of a kind. owner is the queue
+ * pair that counts, 0: none. Pure. */
 bool fault_fires_at(const struct fault_rule *rule, uint32_t id, uint64_t owner, uint64_t kind,
 		    uint32_t nth);
 
-/* Counting. One for each process and device; bounded: the oldest counter gives way to a new one. */
+/* The counters of one process and device. Bounded: a new counter replaces the oldest of its set. */
 struct fault_counters;
 
 struct fault_counters *fault_counters_new(void);
 void fault_counters_free(struct fault_counters *counters);
-/* How often has this packet been seen before? Counts it. */
+/* Counts the packet. Returns how often it was counted before. */
 uint32_t fault_attempt(struct fault_counters *counters, const struct fault_packet *packet);
-/* Count the packet for every rule that selects it; the first that fires acts: its place in rules, or -1. The caller counts
- * it in fired when it has done it. */
+/* Counts the packet for each rule that selects it. Returns the index of the first rule that fires,
+ * or -1. The caller increments fired[] when it has done the action. */
 int fault_decide(struct fault_rules *rules, struct fault_counters *counters,
 		 const struct fault_packet *packet, uint32_t attempt);
 
-/* Counts an event of a kind that only the caller knows: how many there were, this one included. */
+/* Counts an event of the caller's kind. Returns the count, this event included. */
 uint32_t fault_count_event(struct fault_counters *counters, uint64_t kind);
 
 #endif

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
-/* Packets that wait in the shaper: for a time to come, or for others of their QP to go first. A few hundred at most, so a
- * plain search finds the next. */
+/* Packets that wait in the shaper, for a time or for other packets of their QP. At most FAULT_HELD,
+ * so a linear search finds the next. */
 #include "net/link/fault/hold.h"
 
+#include <assert.h>
 #include <string.h>
 
 bool hold_push(struct hold *hold, const struct flight *flight, uint64_t due_ns, uint64_t stream,
@@ -15,6 +16,7 @@ bool hold_push(struct hold *hold, const struct flight *flight, uint64_t due_ns, 
 	if (held == hold->held + FAULT_HELD || flight->len > FAULT_PACKET_MAX)
 		return false;
 
+	assert(hold->waiting < FAULT_HELD);
 	held->state = HELD_WAITING;
 	held->due_ns = due_ns;
 	held->order = hold->order++;
@@ -73,6 +75,7 @@ struct flight *hold_pop(struct hold *hold, enum fault_dir dir, uint64_t now_ns)
 	}
 	if (!first)
 		return NULL;
+	assert(hold->waiting > 0);
 	first->state = HELD_RELEASED;
 	hold->waiting--;
 	hold->released[dir]++;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Packets that wait in the shaper: private to net/link/fault_*.c. */
+/* Packets that wait in the shaper: private to net/link/fault/. */
 #ifndef RXE_LINK_FAULT_HOLD_H
 #define RXE_LINK_FAULT_HOLD_H
 
@@ -8,12 +8,12 @@
 
 #include "net/link/fault/shaper.h"
 
-/* A single packet in either direction: its bytes, and the envelope that its direction has. */
+/* A single packet in either direction, with the train or arrival that it is part of. */
 struct flight {
 	enum fault_dir dir;
 	uint8_t *p;
 	uint32_t len;
-	uint16_t index;		     /* place in its train */
+	uint16_t index; /* index in its train: the IP identification that its ICRC covers */
 	struct wire_train train;     /* FAULT_OUT */
 	struct wire_arrival arrival; /* FAULT_IN */
 };
@@ -21,15 +21,15 @@ struct flight {
 enum held_state {
 	HELD_FREE,
 	HELD_WAITING,
-	HELD_RELEASED, /* handed out: its bytes stay until the next call of its direction */
+	HELD_RELEASED, /* returned by hold_pop; its bytes are valid until hold_reclaim */
 };
 
 struct held {
 	enum held_state state;
 	uint64_t due_ns;
-	uint64_t order;	 /* of arrival here: among those due at once, first in is first out */
+	uint64_t order;	 /* packets that are due at the same time leave in this order */
 	uint64_t stream; /* QP and direction */
-	uint32_t behind; /* packets of the stream that go first; 0: only time counts */
+	uint32_t behind; /* packets of the stream that pass first; 0: only due_ns counts */
 	struct flight flight;
 };
 
@@ -41,14 +41,15 @@ struct hold {
 	uint8_t bytes[FAULT_HELD][FAULT_PACKET_MAX];
 };
 
-/* Keep a copy. False: no room, or too long. */
+/* Holds a copy of the packet. False: the hold is full, or the packet too long. */
 bool hold_push(struct hold *hold, const struct flight *flight, uint64_t due_ns, uint64_t stream,
 	       uint32_t behind);
-/* A packet of the stream went by: those that waited for it alone become due now. */
+/* A packet of the stream has passed: packets that waited for it alone become due. */
 void hold_passed(struct hold *hold, uint64_t stream, uint64_t now_ns);
 uint64_t hold_deadline(const struct hold *hold);
-/* The first that is due in that direction, or NULL. Its bytes stay until hold_reclaim. */
+/* Removes and returns the first packet that is due in that direction, or NULL. */
 struct flight *hold_pop(struct hold *hold, enum fault_dir dir, uint64_t now_ns);
+/* Frees the bytes of the packets that hold_pop returned for that direction. */
 void hold_reclaim(struct hold *hold, enum fault_dir dir);
 
 #endif

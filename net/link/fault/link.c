@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-/* Passes packets through the shaper, and queues what one side does not take at once. */
+/* Passes packets through the shaper. Queues trains that the link below does not take, and arrivals
+ * that the caller does not take. */
 #include "net/link/fault/link.h"
 
 #include <stdlib.h>
@@ -7,11 +8,11 @@
 
 #include "net/link/clock.h"
 
-/* Arrivals asked of the link below at a time. */
+/* Most arrivals in one read of the link below. */
 #define BATCH	64u
 #define IN_MAX	(BATCH * (1u + FAULT_MAX_COPIES) + 2u * FAULT_HELD)
 #define OUT_MAX (TRAIN_MAX_SEGS * (2u + FAULT_MAX_COPIES) + FAULT_HELD)
-/* Most reads of one call that yield only packets that rules drop. */
+/* Most reads in one call when rules drop all packets. */
 #define ROUNDS	 16
 #define RETRY_NS 100000u
 
@@ -19,10 +20,10 @@ struct fault_link {
 	struct link base; /* first: a struct link * is one of these */
 	struct fault_link_cfg cfg;
 	struct fault_shaper *shaper;
-	struct fault_link_stats stats;	/* without what the shaper counts */
-	struct wire_train out[OUT_MAX]; /* bytes are malloc()ed */
+	struct fault_link_stats stats;	/* without the shaper's counts */
+	struct wire_train out[OUT_MAX]; /* buf is from malloc() */
 	size_t first_out, num_out;
-	/* From the link below, not shaped yet. */
+	/* Arrivals of the link below that are not shaped yet. */
 	struct wire_arrival raw[BATCH];
 	size_t first_raw, num_raw;
 	struct wire_arrival in[IN_MAX];
@@ -30,14 +31,12 @@ struct fault_link {
 	uint8_t bytes[IN_MAX][FAULT_PACKET_MAX];
 };
 
-/* Departures. */
-
 static void keep(struct fault_link *fault, const struct wire_train *train)
 {
 	struct wire_train *copy = &fault->out[fault->num_out];
 	uint8_t *bytes = fault->num_out < OUT_MAX ? malloc(train->len) : NULL;
 
-	/* A lost packet, as in any network. */
+	/* The packet is lost, as in any network. */
 	if (!bytes) {
 		fault->stats.overflows += train->segs;
 		return;
@@ -116,9 +115,7 @@ static int fault_send(struct link *base, const struct wire_train *trains, size_t
 	return (int)taken;
 }
 
-/* Arrivals. */
-
-/* The bytes of from stay valid until the queue is empty; all others are copied. */
+/* Copies the bytes of each arrival except from's, which stay valid until the queue is empty. */
 static void queue_in(struct fault_link *fault, const struct wire_arrival *arrivals, size_t n,
 		     const struct wire_arrival *from)
 {
@@ -134,7 +131,8 @@ static void queue_in(struct fault_link *fault, const struct wire_arrival *arriva
 	}
 }
 
-/* Whether a NAK in a request's place is true depends on the requests before it, so the user must have had those. */
+/* Whether a rule answers with NAKs. The correct NAK depends on the requests before it, so the
+ * engine must have handled those: such rules get one arrival in each call. */
 static bool has_answers(const struct fault_rules *rules)
 {
 	for (uint32_t i = 0; i < rules->n; i++)
@@ -167,7 +165,7 @@ static int shape_arrivals(struct fault_link *fault, uint64_t now_ns)
 	return n;
 }
 
-/* Empties the link below, so that its wait descriptor wakes nobody. */
+/* Empties the link below, so that its wait descriptor is not readable. */
 static int drop_arrivals(struct fault_link *fault)
 {
 	struct wire_arrival arrivals[BATCH];
@@ -186,6 +184,7 @@ static size_t take_in(struct fault_link *fault, struct wire_arrival *ret, size_t
 {
 	size_t n = fault->num_in - fault->first_in;
 
+	assert(fault->first_in <= fault->num_in);
 	n = n < max ? n : max;
 	memcpy(ret, fault->in + fault->first_in, n * sizeof(*ret));
 	fault->first_in += n;

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
-/* The shaper: carries out what fault rules decide, packet by packet.
+/* The shaper: does the actions of fault rules, packet by packet.
  *
- * A train that no rule touches passes as it is. One that is touched goes in pieces: runs of untouched packets stay trains, a
- * touched packet is a train of its own. A packet's place in a train is its IP identification, which the IPv4 ICRC covers, so a
- * piece that begins later gets new ICRCs, before anything is spoiled. */
+ * A train in which no rule fires passes unchanged. Otherwise it is cut: runs of unchanged packets
+ * stay trains, each other packet is a train of its own. A packet's index in its train is its IP
+ * identification, which the IPv4 ICRC covers, so a piece of a train gets new ICRCs, before any byte
+ * is corrupted. */
 #include "net/link/fault/shaper.h"
 
 #include <assert.h>
@@ -11,23 +12,24 @@
 #include <string.h>
 
 #include "net/link/fault/hold.h"
-#include "net/link/fault/spoil.h"
+#include "net/link/fault/rewrite.h"
 #include "net/wire/headers.h"
 #include "net/wire/opcode.h"
 
 #define MAX_OUT	    (TRAIN_MAX_SEGS * (2u + FAULT_MAX_COPIES) + FAULT_HELD)
 #define MAX_IN	    (1u + FAULT_MAX_COPIES + FAULT_HELD)
 #define MAX_MUTED   64u
-#define ANSWER_PORT 0xc000 /* source port of an answer we give ourselves */
+#define ANSWER_PORT 0xc000 /* source port of a NAK to the device itself */
 
-/* A QP whose request psn was answered with a NAK: a responder takes no later request until that one comes again. */
+/* A QP whose request psn a rule answered with a NAK. Like a responder, the shaper drops later
+ * requests of the QP until that one is sent again. */
 struct muted {
 	bool set;
 	uint64_t stream;
 	uint32_t psn;
 };
 
-/* Untouched packets of the train under way that were not handed on yet. */
+/* Unchanged packets of the current train that are not in out yet. */
 struct run {
 	const struct wire_train *train;
 	uint16_t first, segs;
@@ -41,15 +43,15 @@ struct fault_shaper {
 	struct muted muted[MAX_MUTED];
 	uint32_t next_muted;
 	uint64_t overflows, unanswered;
-	uint64_t now_ns; /* of the call under way */
+	uint64_t now_ns; /* time of the current call */
 	struct wire_train out[MAX_OUT];
 	struct wire_arrival in[MAX_IN];
 	size_t num_out, num_in;
 	struct run run;
-	uint8_t scratch[FAULT_PACKET_MAX]; /* an arrival's bytes, to be spoiled */
+	uint8_t scratch[FAULT_PACKET_MAX]; /* copy of an arrival's bytes, to be corrupted */
 };
 
-/* A packet under inspection. */
+/* What the shaper knows of a packet. */
 struct inspected {
 	struct fault_packet packet;
 	struct fault_qp qp;
@@ -107,8 +109,6 @@ uint64_t fault_shaper_deadline(const struct fault_shaper *shaper)
 	return hold_deadline(&shaper->hold);
 }
 
-/* Handing on. */
-
 static struct icrc_flow flow_of(const struct fault_shaper *s, const struct flight *flight)
 {
 	if (flight->dir == FAULT_OUT)
@@ -122,23 +122,21 @@ static struct icrc_flow flow_of(const struct fault_shaper *s, const struct fligh
 
 static struct flight segment(const struct wire_train *train, uint16_t index)
 {
-	const uint32_t offset = (uint32_t)index * train->seg_len;
-	const uint32_t left = train->len - offset;
-
+	assert(index < train->segs);
 	return (struct flight){ .dir = FAULT_OUT,
-				.p = train->buf + offset,
-				.len = left < train->seg_len ? left : train->seg_len,
+				.p = wire_train_packet(train, index),
+				.len = wire_train_packet_len(train, index),
 				.index = index,
 				.train = *train };
 }
 
-/* Give a packet out of a train the ICRC that it has at another place in one. */
+/* Computes the ICRC of a packet for another index in a train. */
 static void move_to(const struct fault_shaper *s, const struct flight *flight, uint16_t index)
 {
 	const struct icrc_flow flow = flow_of(s, flight);
 
 	if (flight->index != index && gid_is_v4(&flow.dst) && flight->len >= BTH_LEN + ICRC_LEN)
-		sign(flight->p, flight->len, &flow, index);
+		fault_store_icrc(flight->p, flight->len, &flow, index);
 }
 
 static void stand_alone(const struct fault_shaper *s, struct flight *flight)
@@ -147,7 +145,7 @@ static void stand_alone(const struct fault_shaper *s, struct flight *flight)
 	flight->index = 0;
 }
 
-/* The packets of the run, as a train of their own. */
+/* Moves the run to out, as a train of its own. */
 static void flush_run(struct fault_shaper *s)
 {
 	const struct wire_train *train = s->run.train;
@@ -217,8 +215,6 @@ static void hold_back(struct fault_shaper *s, const struct flight *flight, uint6
 	emit(s, flight);
 }
 
-/* Looking. */
-
 static void inspect(struct fault_shaper *s, const struct flight *flight, struct inspected *ret)
 {
 	const enum fault_dir dir = flight->dir;
@@ -244,7 +240,7 @@ static void inspect(struct fault_shaper *s, const struct flight *flight, struct 
 		packet->qpn = ret->qp.qpn;
 		packet->qp_index = ret->qp.index;
 		packet->peer_qpn = ret->qp.peer_qpn;
-		/* An answer bears the PSN of the request. */
+		/* A response has the PSN of its request. */
 		packet->first_psn = (dir == FAULT_OUT) == !!(wire_shape(bth.opcode) & SHAPE_REQUEST)
 					    ? ret->qp.first_sq_psn
 					    : ret->qp.first_rq_psn;
@@ -261,7 +257,7 @@ static bool is_request(const struct inspected *i)
 	       (wire_shape(i->packet.opcode) & SHAPE_REQUEST);
 }
 
-/* Is this a later request of a QP that waits for an earlier one again? */
+/* Whether this is a request of a muted QP that is dropped. */
 static bool is_muted(struct fault_shaper *s, const struct inspected *i)
 {
 	if (!is_request(i))
@@ -284,10 +280,8 @@ static void mute(struct fault_shaper *s, const struct inspected *i)
 		(struct muted){ .set = true, .stream = i->stream, .psn = i->packet.psn };
 }
 
-/* Acting. */
-
-/* A NAK in the packet's place: to the peer for a packet in, to ourselves for a packet out. False: it would not be true, or
- * there is no room. */
+/* Replaces the packet by a NAK, to the peer for a packet in, to the device for a packet out. False:
+ * the NAK would be wrong, or the hold is full. */
 static bool answer(struct fault_shaper *s, const struct fault_rule *rule, const struct inspected *i,
 		   const struct flight *flight)
 {
@@ -298,9 +292,9 @@ static bool answer(struct fault_shaper *s, const struct fault_rule *rule, const 
 	if (!i->qp_known || !i->qp.can_answer || i->qp.answer_psn != i->packet.psn)
 		return false;
 	nak.p = bytes;
-	nak.len = write_nak(bytes, opcode_service(i->packet.opcode),
-			    nak.dir == FAULT_OUT ? i->qp.peer_qpn : i->qp.qpn, i->packet.psn,
-			    rule->syndrome, i->qp.msn);
+	nak.len = fault_emit_nak(bytes, opcode_service(i->packet.opcode),
+				 nak.dir == FAULT_OUT ? i->qp.peer_qpn : i->qp.qpn, i->packet.psn,
+				 rule->syndrome, i->qp.msn);
 	if (nak.dir == FAULT_OUT)
 		nak.train = (struct wire_train){ .max_segs = 1,
 						 .hop_limit = 64,
@@ -313,7 +307,7 @@ static bool answer(struct fault_shaper *s, const struct fault_rule *rule, const 
 						     .hop_limit = 64,
 						     .id_rule = IP_ID_EXACT };
 	flow = flow_of(s, &nak);
-	sign(bytes, nak.len, &flow, 0);
+	fault_store_icrc(bytes, nak.len, &flow, 0);
 	if (!hold_push(&s->hold, &nak, s->now_ns, UINT64_MAX, 0))
 		return false;
 	mute(s, i);
@@ -327,18 +321,18 @@ static void corrupt(struct fault_shaper *s, const struct fault_rule *rule,
 		memcpy(s->scratch, flight->p, flight->len);
 		flight->p = s->scratch;
 	}
-	spoil(flight->p, flight->len, rule->part, i->dice);
+	fault_flip_bit(flight->p, flight->len, rule->part, i->dice);
 	if (rule->good_icrc) {
 		const struct icrc_flow flow = flow_of(s, flight);
 
-		sign(flight->p, flight->len, &flow, 0);
+		fault_store_icrc(flight->p, flight->len, &flow, 0);
 		flight->arrival.ip_id = 0;
 		flight->arrival.id_rule = IP_ID_EXACT;
 	}
 	emit(s, flight);
 }
 
-/* Carry it out. False: not possible for this packet, which goes on as it is. */
+/* Does the action of a rule. False: impossible for this packet, which stays unchanged. */
 static bool act(struct fault_shaper *s, const struct fault_rule *rule, const struct inspected *i,
 		struct flight *flight)
 {
@@ -390,7 +384,7 @@ static void fired(struct fault_shaper *s, uint32_t at, const struct inspected *i
 		s->cfg.fired(s->cfg.arg, &firing);
 }
 
-/* Decide about a packet and carry it out. False: it is untouched. */
+/* Decides about a packet and does the action. False: no rule fires. */
 static bool judge(struct fault_shaper *s, struct flight *flight, uint64_t *ret_stream)
 {
 	struct inspected i;
@@ -403,6 +397,7 @@ static bool judge(struct fault_shaper *s, struct flight *flight, uint64_t *ret_s
 	at = fault_decide(&s->rules, s->counters, &i.packet, i.attempt);
 	if (at < 0)
 		return false;
+	assert((uint32_t)at < s->rules.n);
 	i.dice = fault_dice(&s->rules.rule[at], s->rules.id[at], &i.packet, i.attempt);
 	stand_alone(s, flight);
 	if (act(s, &s->rules.rule[at], &i, flight))
@@ -445,7 +440,7 @@ size_t fault_shaper_out(struct fault_shaper *shaper, const struct wire_train *tr
 size_t fault_shaper_in(struct fault_shaper *shaper, const struct wire_arrival *arrival,
 		       uint64_t now_ns, const struct wire_arrival **ret)
 {
-	/* The bytes are never written to here: what is spoiled is a copy. */
+	/* corrupt() copies the bytes of an arrival; no other code writes them. */
 	struct flight flight = { .dir = FAULT_IN,
 				 .p = (uint8_t *)(uintptr_t)arrival->p,
 				 .len = arrival->len,

@@ -1,13 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* The shaper: between an engine and its link, carries out what fault rules decide.
+/* The shaper: does the actions of fault rules. Sans-I/O: trains, arrivals and time in, trains and
+ * arrivals out. Packets that wait are copied; all others stay in the caller's buffers. Its user is
+ * the fault link (link.h):
  *
- * Sans-IO: trains and arrivals in, trains and arrivals out, time is the caller's. Packets that wait are copied; everything
- * else stays in the caller's buffers. Under the engine's lock, per engine call:
- *
- *   each train of rxe_engine_output()  -> fault_shaper_out() -> udp_send()
- *   each arrival of udp_receive()    -> fault_shaper_in()  -> rxe_engine_input()
- *   when fault_shaper_deadline() is up -> fault_shaper_due_out(), fault_shaper_due_in()
- */
+ *   each train that leaves               fault_shaper_out()
+ *   each packet that arrives             fault_shaper_in()
+ *   when fault_shaper_deadline() passes  fault_shaper_due_out(), fault_shaper_due_in() */
 #ifndef RXE_LINK_FAULT_SHAPER_H
 #define RXE_LINK_FAULT_SHAPER_H
 
@@ -18,29 +16,31 @@
 #include "net/link/fault/fault.h"
 #include "net/wire/train.h"
 
-#define FAULT_HELD	 256 /* packets that may wait at once; one more goes on at once, and is counted */
-#define FAULT_PACKET_MAX 4224 /* longer ones never wait and are never spoiled */
+#define FAULT_HELD	 256  /* most packets that wait; more pass at once and are counted */
+#define FAULT_PACKET_MAX 4224 /* longer packets never wait and are never corrupted */
 #define FAULT_TX_PORTS	 16
 
-/* What a shaper asks about a QP. */
+/* State of a QP that the shaper needs. */
 struct fault_qp {
 	uint32_t qpn;
 	uint32_t index; /* order of creation, or FAULT_NO_INDEX */
 	uint32_t peer_qpn;
-	/* The one PSN for which a NAK would tell the truth about all before it: what the responder expects next (packets
-	 * in), what the requester's oldest request without an answer is (packets out). */
+	/* The only PSN for which a NAK is correct. Packets in: the PSN that the responder expects.
+	 * Packets out: that of the requester's oldest unacknowledged request. */
 	bool can_answer;
 	uint32_t answer_psn;
-	uint32_t msn;			     /* for the NAK's AETH */
-	uint32_t first_sq_psn, first_rq_psn; /* where our requests began, and the peer's */
+	uint32_t msn; /* for the NAK's AETH */
+	uint32_t first_sq_psn,
+		first_rq_psn; /* first PSNs of the device's requests and the peer's */
 };
 
+/* An action that was done. */
 struct fault_firing {
 	uint32_t id; /* of the rule */
 	const struct fault_rule *rule;
 	struct fault_packet packet;
 	uint32_t attempt;
-	/* What the packet is now, and what it rode in: the train of one that leaves, the arrival of one that comes. */
+	/* The packet after the action, and the train or arrival that it is part of. */
 	const uint8_t *p;
 	uint32_t len;
 	const struct wire_train *train;
@@ -48,11 +48,12 @@ struct fault_firing {
 };
 
 struct fault_shaper_cfg {
-	uint16_t tx_ports[FAULT_TX_PORTS]; /* as the link's: the ICRC covers them */
-	/* Which QP is meant: ours by dest_qpn for packets in, the peer's for packets out. False: unknown. May be NULL. */
+	uint16_t tx_ports[FAULT_TX_PORTS]; /* the link's; the ICRC covers them */
+	/* Finds the device's QP of a packet. dest_qpn is its QPN for packets in, the peer's for
+	 * packets out. False: unknown. May be NULL. */
 	bool (*find_qp)(void *arg, enum fault_dir dir, const struct gid *peer, uint32_t dest_qpn,
 			struct fault_qp *ret);
-	/* A fault was carried out: for the log and the capture. May be NULL. */
+	/* Reports an action, for the log and the capture. May be NULL. */
 	void (*fired)(void *arg, const struct fault_firing *firing);
 	void *arg;
 };
@@ -62,27 +63,29 @@ struct fault_shaper;
 /* NULL: no memory. */
 struct fault_shaper *fault_shaper_new(const struct fault_shaper_cfg *cfg);
 void fault_shaper_free(struct fault_shaper *shaper);
-/* Its rules, to be changed between calls. */
+/* The rules. The caller may change them between calls. */
 struct fault_rules *fault_shaper_rules(struct fault_shaper *shaper);
-/* Nothing to do and nothing waiting: trains and arrivals may go past it. */
+/* Whether there are no rules and no packets wait, so that packets may bypass the shaper. */
 bool fault_shaper_idle(const struct fault_shaper *shaper);
 
-/* What is to be sent instead of the train, now and in this order; how many trains. They and their bytes are valid until the
- * next fault_shaper_out or fault_shaper_due_out. The train's bytes may have been changed. */
+/* Returns the number of trains to send instead of this train, in order. They and their bytes are
+ * valid until the next fault_shaper_out or fault_shaper_due_out. May change the train's bytes. */
 size_t fault_shaper_out(struct fault_shaper *shaper, const struct wire_train *train,
 			uint64_t now_ns, const struct wire_train **ret);
-/* The same for an arrival: valid until the next fault_shaper_in or fault_shaper_due_in. */
+/* The same for an arrival; valid until the next fault_shaper_in or fault_shaper_due_in. */
 size_t fault_shaper_in(struct fault_shaper *shaper, const struct wire_arrival *arrival,
 		       uint64_t now_ns, const struct wire_arrival **ret);
 
-/* When something that waits is due; UINT64_MAX for never. May be now: answers are due at once. */
+/* Time at which the first waiting packet is due, which may have passed; UINT64_MAX: none waits. */
 uint64_t fault_shaper_deadline(const struct fault_shaper *shaper);
+/* Return the waiting packets that are due, as fault_shaper_out and fault_shaper_in do. */
 size_t fault_shaper_due_out(struct fault_shaper *shaper, uint64_t now_ns,
 			    const struct wire_train **ret);
 size_t fault_shaper_due_in(struct fault_shaper *shaper, uint64_t now_ns,
 			   const struct wire_arrival **ret);
 
-/* Packets that should have waited but found no room, and requests that a rule wanted answered but no NAK could truthfully be. */
+/* Packets that could not wait because the hold was full; requests for which no correct NAK was
+ * possible. */
 uint64_t fault_shaper_overflows(const struct fault_shaper *shaper);
 uint64_t fault_shaper_unanswered(const struct fault_shaper *shaper);
 
