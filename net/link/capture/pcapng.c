@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Captures: packets as a pcapng file (draft-ietf-opsawg-pcapng). Little-endian throughout, whatever the machine: the section
- * header's byte-order magic says so. */
+/* Writes packets as a pcapng file (draft-ietf-opsawg-pcapng). Little-endian on every machine, as
+ * the byte-order magic of the section header states. */
 #include "net/link/capture/pcapng.h"
 
 #include <errno.h>
@@ -27,7 +27,7 @@ enum option {
 	OPT_TIME_RESOLUTION = 9,
 };
 
-/* Flags of a packet: which way, and to whom. */
+/* Flags of a packet (epb_flags): direction and kind of destination. */
 #define FLAG_INBOUND   1u
 #define FLAG_OUTBOUND  2u
 #define FLAG_UNICAST   (1u << 2)
@@ -50,7 +50,7 @@ static uint8_t *put_le64(uint8_t *p, uint64_t v)
 	return put_le32(put_le32(p, (uint32_t)v), (uint32_t)(v >> 32));
 }
 
-/* Zeros to the next multiple of four. */
+/* Appends zeros up to the next multiple of four of len. */
 static uint8_t *put_padding(uint8_t *p, size_t len)
 {
 	const size_t n = -len & 3;
@@ -76,13 +76,13 @@ static uint8_t *put_number(uint8_t *p, enum option option, uint64_t number)
 	return put_le64(put_le16(put_le16(p, option), sizeof(number)), number);
 }
 
-/* A time, as blocks have it: the upper half first. */
+/* Blocks have the upper half of a time first. */
 static uint8_t *put_time(uint8_t *p, uint64_t time_ns)
 {
 	return put_le32(put_le32(p, (uint32_t)(time_ns >> 32)), (uint32_t)time_ns);
 }
 
-/* A block's length stands at both its ends. */
+/* A block has its length at both ends. */
 static uint8_t *begin_block(uint8_t *p, uint32_t type)
 {
 	return put_le32(p, type) + 4;
@@ -103,7 +103,7 @@ static uint8_t *put_section(uint8_t *block)
 	p = put_le32(p, BYTE_ORDER);
 	p = put_le16(p, 1); /* version 1.0 */
 	p = put_le16(p, 0);
-	p = put_le32(p, 0xffffffffu); /* to the end of the file */
+	p = put_le32(p, 0xffffffffu); /* the section has no length */
 	p = put_le32(p, 0xffffffffu);
 	p = put_text(p, OPT_APPLICATION, "rxe_dm", CAPTURE_NAME_MAX);
 	p = put_option(p, OPT_END, "", 0);
@@ -117,7 +117,7 @@ static uint8_t *put_interface(uint8_t *block, const char *device)
 
 	p = put_le16(p, LINK_ETHERNET);
 	p = put_le16(p, 0);
-	p = put_le32(p, 0); /* packets are whole */
+	p = put_le32(p, 0); /* no snapshot length */
 	p = put_text(p, OPT_INTERFACE_NAME, device, CAPTURE_NAME_MAX);
 	p = put_text(
 		p, OPT_INTERFACE_DESCRIPTION,
@@ -135,7 +135,7 @@ size_t capture_format_start(uint8_t *ret, size_t room, const char *device)
 	return (size_t)(put_interface(put_section(ret), device) - ret);
 }
 
-/* Locally administered, from the address: the same for the same port in every capture. */
+/* A locally administered MAC from the address, the same in all captures. */
 static void made_up_mac(uint8_t ret[static FRAME_MAC_LEN], const struct gid *gid)
 {
 	if (gid_is_multicast(gid)) {

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
-/* Writes packets to a capture's ring. The time is read before packets are handed to the kernel and after they came from it, so that an
- * answer never stands before its request. */
+/* Writes packets to a capture's ring. Packets that leave have the time before the system call,
+ * arrivals the time after it, so a response never precedes its request. */
 #include "net/link/capture/recorder.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,16 +13,17 @@
 #include "net/wire/opcode.h"
 #include "net/wire/packet.h"
 
-/* Packets that rules changed and that have not passed yet: as many as a shaper may hold. */
+/* As many marks as a shaper may hold packets. */
 #define MAX_MARKS FAULT_HELD
 #define MARK_KEY  7u
 
+/* A note for a packet that a rule changed and that has not passed the recorder yet. */
 struct mark {
-	uint32_t left; /* packets that the note is for; 0: free */
+	uint32_t left; /* packets still to pass; 0: free */
 	enum fault_dir dir;
 	uint32_t len;
 	uint8_t key[MARK_KEY];
-	uint64_t sum; /* of the packet's bytes; 0: any bytes */
+	uint64_t sum; /* checksum of the packet's bytes; 0: any bytes */
 	char note[CAPTURE_NOTE_MAX];
 };
 
@@ -92,7 +94,7 @@ void recorder_close(struct recorder *recorder)
 	free(recorder);
 }
 
-/* Opcode, queue pair and PSN tell a packet from others; of a runt, what there is of them. */
+/* The key is opcode, destination QPN and PSN; bytes that a runt lacks count as 0. */
 static void take_key(uint8_t ret[static MARK_KEY], const uint8_t *packet, uint32_t len)
 {
 	uint8_t bth[BTH_LEN] = { 0 };
@@ -119,6 +121,7 @@ static struct mark *add_mark(struct recorder *recorder, enum fault_dir dir, cons
 {
 	struct mark *mark = &recorder->marks[recorder->next_mark++ % MAX_MARKS];
 
+	assert(uses > 0);
 	if (mark->left == 0)
 		recorder->num_marks++;
 	*mark = (struct mark){ .left = uses, .dir = dir, .len = len };
@@ -127,7 +130,7 @@ static struct mark *add_mark(struct recorder *recorder, enum fault_dir dir, cons
 	return mark;
 }
 
-/* The note of the packet, or NULL. */
+/* Returns the note for the packet, or NULL. */
 static const char *take_mark(struct recorder *recorder, enum fault_dir dir, const uint8_t *packet,
 			     uint32_t len)
 {
@@ -143,6 +146,7 @@ static const char *take_mark(struct recorder *recorder, enum fault_dir dir, cons
 		    memcmp(mark->key, key, sizeof(key)) != 0 ||
 		    (mark->sum && mark->sum != sum_of(packet, len)))
 			continue;
+		assert(recorder->num_marks > 0);
 		if (--mark->left == 0)
 			recorder->num_marks--;
 		return mark->note;
@@ -150,8 +154,8 @@ static const char *take_mark(struct recorder *recorder, enum fault_dir dir, cons
 	return NULL;
 }
 
-static void write_down(struct recorder *recorder, struct capture_record *record,
-		       const uint8_t *packet, const char *note)
+static void record_packet(struct recorder *recorder, struct capture_record *record,
+			  const uint8_t *packet, const char *note)
 {
 	if (note)
 		record->flags |= CAPTURE_FAULT;
@@ -178,15 +182,14 @@ static struct capture_record leaving(const struct recorder *recorder,
 
 static void write_sent(struct recorder *recorder, const struct wire_train *train, uint32_t index)
 {
-	const uint8_t *packet = train->buf + (size_t)index * train->seg_len;
-	const uint32_t left = train->len - index * train->seg_len;
-	const uint32_t len = train->segs > 1 && left > train->seg_len ? train->seg_len : left;
+	const uint8_t *packet = wire_train_packet(train, index);
+	const uint32_t len = wire_train_packet_len(train, index);
 	struct capture_record record = leaving(recorder, train, index, len);
 
-	write_down(recorder, &record, packet, take_mark(recorder, FAULT_OUT, packet, len));
+	record_packet(recorder, &record, packet, take_mark(recorder, FAULT_OUT, packet, len));
 }
 
-/* A packet from the same device: the process that sent it wrote it down. */
+/* Whether the packet is from the same device, whose sending process recorded it. */
 static bool is_from_inside(const struct recorder *recorder, const struct wire_arrival *arrival)
 {
 	for (uint32_t i = 0; i < recorder->cfg.num_gids; i++) {
@@ -221,7 +224,7 @@ static void write_arrived(struct recorder *recorder, const struct wire_arrival *
 	if (!note && (record.flags & CAPTURE_INSIDE) &&
 	    !atomic_load_explicit(&recorder->area->inside, memory_order_relaxed))
 		return;
-	write_down(recorder, &record, arrival->p, note);
+	record_packet(recorder, &record, arrival->p, note);
 }
 
 static void begin(struct recorder *recorder)
@@ -272,11 +275,11 @@ static void write_lost(struct recorder *recorder, const struct fault_firing *fir
 	begin(recorder);
 	record.len = firing->len;
 	record.flags |= CAPTURE_LOST;
-	write_down(recorder, &record, firing->p, note);
+	record_packet(recorder, &record, firing->p, note);
 	capture_writer_end(&recorder->writer);
 }
 
-/* The NAK that replaces the packet travels the other way. */
+/* Marks the NAK that replaces the packet, which has the other direction. */
 static void mark_answer(struct recorder *recorder, const struct fault_packet *packet,
 			const char *note)
 {
@@ -298,7 +301,7 @@ void recorder_fault(struct recorder *recorder, const struct fault_firing *firing
 	char note[CAPTURE_NOTE_MAX] = "";
 	uint32_t uses = 1;
 
-	/* add_mark copies all of it. */
+	/* add_mark copies the whole array. */
 	(void)snprintf(note, sizeof(note), "%s", text);
 	switch (firing->rule->action) {
 	case FAULT_RNR_NAK:
@@ -313,7 +316,7 @@ void recorder_fault(struct recorder *recorder, const struct fault_firing *firing
 	case FAULT_CORRUPT:
 	case FAULT_TRUNCATE: break;
 	}
-	/* The checksum tells apart two copies that differ only in what was corrupted. */
+	/* Copies of a packet may differ only in the bits that rules corrupted. */
 	add_mark(recorder, dir, firing->p, firing->len, uses, note)->sum =
 		sum_of(firing->p, firing->len);
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* The writer of a capture in one process: what leaves and what its user gets is written to the process's ring (ring.h), with the queue
- * pair and the work request that a packet belongs to, and the fault rule that changed it. */
-#ifndef RXE_LINK_RECORDER_H
-#define RXE_LINK_RECORDER_H
+/* The writer of a capture in one process. It records packets in the process's ring (ring.h), with
+ * their queue pair and work request, and with the fault rule that changed them. */
+#ifndef RXE_LINK_CAPTURE_RECORDER_H
+#define RXE_LINK_CAPTURE_RECORDER_H
 
 #include <stdint.h>
 
@@ -11,29 +11,30 @@
 #include "net/link/fault/shaper.h"
 
 struct recorder_cfg {
-	const struct link *link; /* for its ports */
-	uint32_t slot;		 /* which ring */
+	const struct link *link; /* for its source ports */
+	uint32_t slot;		 /* index of the ring */
 	int32_t pid;
 	const char *comm;
 	/* Addresses of the device. */
 	const struct gid *gids;
 	uint32_t num_gids;
-	/* Fills in queue pair and work request of a record, as far as they are known. */
+	/* Sets queue pair and work request of a record where they are known. */
 	void (*describe)(void *arg, struct capture_record *record, const uint8_t *packet);
 	void *arg;
 };
 
 struct recorder;
 
-/* Maps the ring of this process in the memory of a capture; fd stays the caller's. NULL: no memory, or it is no capture's. */
+/* Maps the ring of this process in the memory of a capture; fd remains the caller's. NULL: no
+ * memory, or fd is not a capture's. */
 struct recorder *recorder_open(const struct recorder_cfg *cfg, int fd);
 void recorder_close(struct recorder *recorder);
 
 /* For taps; arg: struct recorder. */
 extern const struct tap_observer recorder_departures, recorder_arrivals;
 
-/* A rule was carried out (struct fault_shaper_cfg.fired), which note describes. A dropped packet is written down at once, as lost; one
- * that was changed, held or doubled bears the note when it passes. */
+/* Records that a rule fired (struct fault_shaper_cfg.fired). A dropped packet is recorded at once,
+ * as lost; the note of any other packet is recorded when the packet passes. */
 void recorder_fault(struct recorder *recorder, const struct fault_firing *firing, const char *note);
 
 #endif

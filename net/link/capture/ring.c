@@ -1,23 +1,26 @@
 // SPDX-License-Identifier: MIT
-/* The ring of a capture: see the header for who does what when. */
+/* The ring of a capture. The header has the protocol of writer and readers. */
 #include "net/link/capture/ring.h"
 
+#include <assert.h>
 #include <string.h>
 
-/* In a record's place for flags: these bytes up to the ring's end hold none, the next one would not have fitted. */
+/* In place of a record's flags: the bytes up to the ring's end hold no record, because the next one
+ * did not fit. */
 #define FILLER	  UINT32_MAX
 #define ALIGNMENT 8u
 
 void capture_writer_open(struct capture_writer *ret, struct capture_ring *ring, uint32_t ring_bytes,
 			 int32_t pid, const char *comm)
 {
+	assert(capture_ring_bytes_valid(ring_bytes));
 	*ret = (struct capture_writer){ .ring = ring, .ring_bytes = ring_bytes, .pid = pid };
 	strncpy(ret->comm, comm, sizeof(ret->comm) - 1);
 	atomic_store(&ring->busy, 0);
 	atomic_store(&ring->pid, pid);
 }
 
-/* Sequentially consistent, so that the time is asked for when every reader can see it. */
+/* Sequentially consistent: every reader sees busy before the writer reads the clock. */
 void capture_writer_begin(struct capture_writer *writer)
 {
 	atomic_store(&writer->ring->busy, 1);
@@ -34,7 +37,9 @@ void capture_writer_end(struct capture_writer *writer)
 	atomic_store_explicit(&writer->ring->busy, 0, memory_order_release);
 }
 
-/* From here to end nobody may trust what lies a ring's length before. Never falls: a former writer may have got further. */
+/* Announces that bytes up to end are about to be written, so those a ring's length before are
+ * invalid. Pairs with the fence in capture_reader_read. Never decreases: a former writer may have
+ * announced more. */
 static void announce(struct capture_ring *ring, uint64_t end)
 {
 	if (atomic_load_explicit(&ring->begun, memory_order_relaxed) < end)
@@ -42,17 +47,18 @@ static void announce(struct capture_ring *ring, uint64_t end)
 	atomic_thread_fence(memory_order_seq_cst);
 }
 
-/* A place for size bytes in one piece: where it begins. */
+/* Reserves size contiguous bytes. Returns their position. */
 static uint64_t reserve(struct capture_writer *writer, uint32_t size)
 {
 	struct capture_ring *ring = writer->ring;
-	/* Others can write to done as well: where a filler would not fit, no record begins. */
+	/* Another process can write done too. The alignment keeps room for a filler. */
 	const uint64_t done = atomic_load_explicit(&ring->done, memory_order_relaxed);
 	const uint64_t at = (done + ALIGNMENT - 1) & ~(uint64_t)(ALIGNMENT - 1);
 	const uint32_t offset = (uint32_t)(at & (writer->ring_bytes - 1));
 	const uint32_t left = writer->ring_bytes - offset;
 	const uint32_t filler[2] = { left, FILLER };
 
+	assert(size % ALIGNMENT == 0 && size <= writer->ring_bytes);
 	if (size <= left) {
 		announce(ring, at + size);
 		return at;
@@ -98,7 +104,7 @@ void capture_reader_open(struct capture_reader *ret, const struct capture_ring *
 	ret->number = atomic_load(&ring->packets);
 }
 
-/* Up to two pieces, since a ring has an end. */
+/* Copies len bytes, which may wrap at the ring's end. */
 static void copy_out(const struct capture_reader *reader, uint8_t *to, size_t len)
 {
 	const size_t offset = (size_t)(reader->at & (reader->ring_bytes - 1));
@@ -129,7 +135,7 @@ size_t capture_reader_read(struct capture_reader *reader, uint8_t *to)
 	return (size_t)len;
 }
 
-/* Nothing that another process wrote is taken on trust. */
+/* Another process wrote the record, so every length is checked. */
 static bool is_sound(const struct capture_record *record, size_t left)
 {
 	return left >= sizeof(*record) && record->size >= sizeof(*record) && record->size <= left &&
@@ -138,7 +144,7 @@ static bool is_sound(const struct capture_record *record, size_t left)
 	       sizeof(*record) + record->kept + record->note_len <= record->size;
 }
 
-/* What is between two packets where the ring ended. False: the bytes make no sense. */
+/* Skips fillers. False: the bytes are malformed. */
 static bool skip_filler(const uint8_t *from, size_t len, size_t *at)
 {
 	uint32_t filler[2];

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Notes the heads of packets, and finds them again. */
+/* Records the heads of packets in a ring, and searches it. */
 #include "net/link/capture/tail.h"
 
 #include <stdlib.h>
@@ -29,15 +29,15 @@ uint32_t tail_peer(const struct gid *gid)
 	return ret;
 }
 
-/* A packet that leaves does so at the current time. The time of an arrival is set when the reader handles it, which is after this call:
- * such an entry is stamped one call later. */
+/* The engine's time advances when it handles arrivals, which is after this link's call. So entries
+ * of arrivals get their time in the next call. */
 static void stamp(struct tail *tail)
 {
 	for (; tail->stamped != tail->next; tail->stamped++)
 		tail->at[tail->stamped % TAIL_PACKETS].time_ns = *tail->now_ns;
 }
 
-static struct tail_packet *note(struct tail *tail, const uint8_t *packet, uint32_t len)
+static struct tail_packet *record(struct tail *tail, const uint8_t *packet, uint32_t len)
 {
 	struct tail_packet *entry = &tail->at[tail->next++ % TAIL_PACKETS];
 
@@ -55,14 +55,11 @@ static uint8_t count_of(size_t n)
 	return n < UINT8_MAX ? (uint8_t)n : UINT8_MAX;
 }
 
-static struct tail_packet *note_sent(struct tail *tail, const struct wire_train *train,
-				     uint32_t index)
+static struct tail_packet *record_sent(struct tail *tail, const struct wire_train *train,
+				       uint32_t index)
 {
-	const uint32_t offset = index * train->seg_len;
-	const uint32_t left = train->len - offset;
 	struct tail_packet *entry =
-		note(tail, train->buf + offset,
-		     train->segs > 1 && left > train->seg_len ? train->seg_len : left);
+		record(tail, wire_train_packet(train, index), wire_train_packet_len(train, index));
 
 	entry->peer = tail_peer(&train->dst);
 	entry->sent = 1;
@@ -78,19 +75,19 @@ static void sent(void *arg, const struct wire_train *trains, size_t n)
 	stamp(tail);
 	for (size_t i = 0; i < n; i++) {
 		const struct wire_train *train = &trains[i];
-		struct tail_packet *first = note_sent(tail, train, 0);
+		struct tail_packet *first = record_sent(tail, train, 0);
 
 		if (train->segs > 2)
 			first->skipped = count_of(train->segs - 2u);
 		if (train->segs > 1)
-			(void)note_sent(tail, train, train->segs - 1u);
+			(void)record_sent(tail, train, train->segs - 1u);
 	}
 	stamp(tail);
 }
 
-static struct tail_packet *note_arrival(struct tail *tail, const struct wire_arrival *arrival)
+static struct tail_packet *record_arrival(struct tail *tail, const struct wire_arrival *arrival)
 {
-	struct tail_packet *entry = note(tail, arrival->p, arrival->len);
+	struct tail_packet *entry = record(tail, arrival->p, arrival->len);
 
 	entry->peer = tail_peer(&arrival->src);
 	entry->sent = 0;
@@ -107,7 +104,7 @@ static void arrived(void *arg, const struct wire_arrival *arrivals, size_t n)
 		return;
 	stamp(tail);
 	while (i < n) {
-		struct tail_packet *entry = note_arrival(tail, &arrivals[i]);
+		struct tail_packet *entry = record_arrival(tail, &arrivals[i]);
 
 		if (++i == SHOWN_AT_EACH_END && n > shown) {
 			entry->skipped = count_of(n - shown);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* The packet tail: the heads of the last packets that a process sent and received, for a report of a failure. Of a call with many packets
- * only the first and the last are noted, so a call costs 3 ns beside more than a microsecond of system call. */
-#ifndef RXE_LINK_TAIL_H
-#define RXE_LINK_TAIL_H
+/* The packet tail: the heads of the last packets that a process sent and received, for failure
+ * reports. Only the first and last packets of a call are recorded, so a call costs 3 ns. */
+#ifndef RXE_LINK_CAPTURE_TAIL_H
+#define RXE_LINK_CAPTURE_TAIL_H
 
 #include <assert.h>
 #include <stdbool.h>
@@ -16,33 +16,34 @@
 
 struct tail_packet {
 	uint64_t time_ns; /* CLOCK_MONOTONIC */
-	uint32_t peer;	  /* the last 4 bytes of its address */
+	uint32_t peer;	  /* the last 4 bytes of the peer's address */
 	uint16_t len;
 	uint8_t sent;
-	/* Packets of the same call after this one that are not noted; 255: 255 or more. */
+	/* Packets of the same call behind this one that are not recorded; 255: 255 or more. */
 	uint8_t skipped;
 	uint8_t head[TAIL_HEAD];
 };
 static_assert(sizeof(struct tail_packet) == 48, "shared memory layout");
 
 struct tail {
-	const uint64_t *now_ns; /* the reader's time: no clock is asked for the tail */
+	const uint64_t *now_ns; /* the engine's time */
 	uint32_t next;		/* free-running */
-	uint32_t stamped;	/* entries before this one have their time */
+	uint32_t stamped;	/* entries before this one have a time */
 	struct tail_packet at[TAIL_PACKETS];
 };
 
-/* NULL: no memory. now_ns is advanced by who sends and receives, and outlives the tail. */
+/* NULL: no memory. *now_ns is the engine's time, and outlives the tail. */
 struct tail *tail_open(const uint64_t *now_ns);
 void tail_close(struct tail *tail);
 
 /* For taps; arg: struct tail. */
 extern const struct tap_observer tail_departures, tail_arrivals;
 
-/* Copies the last packets, up to max, for which is_wanted says true, oldest first. Returns how many. */
+/* Copies the last packets for which is_wanted returns true, at most max, oldest first. Returns how
+ * many. */
 uint32_t tail_find(struct tail *tail, bool (*is_wanted)(const struct tail_packet *, const void *),
 		   const void *arg, struct tail_packet *ret, uint32_t max);
-/* The part of an address that tail_packet.peer holds. */
+/* The value of tail_packet.peer for an address. */
 uint32_t tail_peer(const struct gid *gid);
 
 #endif

@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: MIT */
-/* A tap: a link that shows the packets of the link below it to an observer, and changes nothing. It belongs to who declared it: nothing
- * is allocated, and link_close does not apply. */
-#ifndef RXE_LINK_TAP_H
-#define RXE_LINK_TAP_H
+/* A tap: a link that shows the packets of the link below it to an observer, unchanged. The caller
+ * owns its memory; link_close does not apply. */
+#ifndef RXE_LINK_CAPTURE_TAP_H
+#define RXE_LINK_CAPTURE_TAP_H
 
 #include <stddef.h>
 
 #include "net/link/link.h"
 
-/* NULL where the observer does not care. */
+/* Each callback may be NULL. */
 struct tap_observer {
-	/* Trains are about to be handed to the link below. */
+	/* The tap is about to hand trains to the link below. */
 	void (*sending)(void *arg);
-	/* The link below took these trains; n is 0 when it took none. Each sending is followed by one sent. */
+	/* The link below took these trains; n may be 0. Each sending is followed by one sent. */
 	void (*sent)(void *arg, const struct wire_train *trains, size_t n);
-	/* The link below was asked for packets and gave these arrivals; n is 0 when it gave none. */
+	/* The link below returned these arrivals; n may be 0. */
 	void (*arrived)(void *arg, const struct wire_arrival *arrivals, size_t n);
 };
 
