@@ -25,8 +25,8 @@
  *                                  events.
  *
  * The host calls input for each arrival, expire when the deadline has passed, output until it
- * returns false, hands the trains to the link, then calls settle. Settle comes last: an ACK is
- * with the kernel before a program can see the completion that belongs to it, and an event never
+ * returns false, hands the trains to the link, then calls settle. Settle comes last: an ACK is with
+ * the kernel before a program can see the completion that belongs to it, and an event never
  * precedes the completions it is about. */
 #ifndef RXE_EMU_ENGINE_H
 #define RXE_EMU_ENGINE_H

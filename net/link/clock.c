@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* The clock of everything outside emu and net/wire. */
+/* CLOCK_MONOTONIC in nanoseconds. */
 #include "net/link/clock.h"
 
 #include <time.h>

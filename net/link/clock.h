@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The clock of everything outside emu and net/wire, which take time as a parameter. */
+/* The one clock. emu and net/wire take the time as a parameter; all other code reads it here. */
 #ifndef RXE_LINK_CLOCK_H
 #define RXE_LINK_CLOCK_H
 

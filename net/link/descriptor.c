@@ -2,6 +2,7 @@
 /* Kept descriptors: numbered high, and marked. */
 #include "net/link/descriptor.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -10,16 +11,16 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* Below 1024: programs select(2) on some. */
+/* Numbers stay below 1024, because programs select(2) on some of them. */
 #define LOWEST	512
 #define NUMBERS 256u
 
-/* A kernel without F_SETSIG: numbers are trusted. */
+/* The kernel has no F_SETSIG: an open number counts as kept. */
 static _Atomic bool no_marks;
-/* Numbers are given in turn, so that one which is still to be closed is not another's yet. */
+/* Numbers are used in turn, so a number that is about to be closed is not reused at once. */
 static _Atomic uint32_t turn;
 
-/* close(2) by itself would be a cancellation point. */
+/* Not close(2), which is a cancellation point. */
 static void close_number(int fd)
 {
 	(void)syscall(SYS_close, fd);
@@ -61,6 +62,7 @@ void descriptor_close(int fd)
 
 void descriptor_replace(int kept, int fd)
 {
+	assert(fd >= 0 && fd != kept);
 	if (descriptor_is_kept(kept) && dup3(fd, kept, O_CLOEXEC) >= 0)
 		mark(kept);
 	close_number(fd);

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: MIT */
-/* A link: what carries a device's packets. Trains go out, arrivals come in; time, queue pairs and their protocol are the caller's.
+/* A link carries the packets of a device: trains go out, arrivals come in. A link knows no queue
+ * pair.
  *
- * Two links reach a network: udp/ (sockets on port 4791) and ethernet/ (raw frames). The others are wrappers: each is a link over
- * another link, and is in the stack only while it is in use:
+ * Two links reach a network: udp/ (sockets on port 4791) and ethernet/ (raw frames). The others are
+ * wrappers. A wrapper is a link over another link, and is in the stack only while it is in use:
  *
  *   fault/       carries out fault rules: drops, delays, corrupts and answers packets
  *   capture/tap  shows packets to an observer, unchanged (a capture's ring, the packet tail)
  *
- * A packet that leaves meets the rules first and is then written down as it leaves; a packet that arrives meets the rules first and is
- * then written down as the reader gets it. So a capture is two taps, one on each side of the fault link, each for one direction:
+ * Fault rules act first, in both directions; a capture records what they leave. So a capture is two
+ * taps, one on each side of the fault link, each for one direction:
  *
  *   engine
  *     tap, arrivals
@@ -16,8 +17,8 @@
  *     tap, departures
  *   udp or ethernet
  *
- * The links never know whose packets they carry, call nothing above them except the callbacks they were opened with, and take no lock:
- * the caller has one for the whole stack. */
+ * A link calls nothing above it except the callbacks that it was opened with. It takes no lock: the
+ * caller holds one for the whole stack. */
 #ifndef RXE_LINK_H
 #define RXE_LINK_H
 
@@ -35,7 +36,8 @@ struct link;
 	"no packet can be received: recvmmsg: %s; a seccomp filter of the program or its "         \
 	"container refuses it: let it pass"
 
-/* Operations of a link. A wrapper leaves out what it does not change: the link below it does that. */
+/* Operations of a link. A wrapper has NULL where it changes nothing: the link below it does the
+ * operation. close is that of the link itself, never of the one below. */
 struct link_ops {
 	int (*send)(struct link *link, const struct wire_train *trains, size_t n);
 	int (*receive)(struct link *link, struct wire_arrival *ret, size_t max);
@@ -52,16 +54,17 @@ struct link_ops {
 	void (*close)(struct link *link);
 };
 
-/* Counted by each link for itself, from its opening on. */
+/* Counts of one link since it was opened. */
 struct link_stats {
-	uint64_t send_errors; /* packets that could never go, and were dropped */
-	uint64_t bad_frames;  /* frames to this address that are not sound RoCEv2 */
+	uint64_t send_errors; /* packets dropped because they can never be sent */
+	uint64_t bad_frames;  /* frames to this address that are malformed RoCEv2 */
 };
 
 /* The first member of every link. */
 struct link {
 	const struct link_ops *ops;
-	struct link *below; /* of a wrapper; NULL for a link that reaches the network */
+	struct link
+		*below; /* the link that a wrapper is over; NULL for one that reaches the network */
 	struct link_stats stats;
 };
 
@@ -76,8 +79,9 @@ struct link {
 		with_;                                                                             \
 	})
 
-/* Hands trains to the link, in order. Returns how many it took; fewer than n when it takes no more now, -EAGAIN when it takes none. A
- * train that can never go is dropped, counted in send_errors, and counts as taken: the transport recovers. */
+/* Hands trains to the link, in order. Returns how many it took: fewer than n when it is full,
+ * -EAGAIN when it takes none. A train that can never be sent is dropped, counted in send_errors,
+ * and counts as taken: the transport recovers. */
 static inline int link_send(struct link *link, const struct wire_train *trains, size_t n)
 {
 	struct link *with = LINK_WITH(link, send);
@@ -85,7 +89,8 @@ static inline int link_send(struct link *link, const struct wire_train *trains, 
 	return with->ops->send(with, trains, n);
 }
 
-/* Gets up to max arrivals; their bytes are valid until the next call. 0 when nothing is there, -errno otherwise. Never blocks. */
+/* Gets up to max arrivals, whose bytes are valid until the next call. Returns how many, or -errno.
+ * Never blocks. */
 static inline int link_receive(struct link *link, struct wire_arrival *ret, size_t max)
 {
 	struct link *with = LINK_WITH(link, receive);
@@ -93,8 +98,8 @@ static inline int link_receive(struct link *link, struct wire_arrival *ret, size
 	return with->ops->receive(with, ret, max);
 }
 
-/* The earliest time when a packet that a link holds back is due, CLOCK_MONOTONIC; UINT64_MAX for none. Links that wake their wait
- * descriptor by themselves have no deadline. */
+/* The earliest time at which a packet that a link holds back is due, CLOCK_MONOTONIC; UINT64_MAX:
+ * none. A link that makes its wait descriptor readable by itself has no deadline. */
 static inline uint64_t link_deadline(const struct link *link)
 {
 	uint64_t first_ns = UINT64_MAX;
@@ -107,7 +112,8 @@ static inline uint64_t link_deadline(const struct link *link)
 	return first_ns;
 }
 
-/* An epoll descriptor, the same as long as the link lives: readable when link_receive has something to do, which may be no arrival. */
+/* An epoll descriptor, the same for the life of the link. It is readable when link_receive has
+ * work, which may yield no arrival. */
 static inline int link_wait_fd(const struct link *link)
 {
 	const struct link *with = LINK_WITH(link, wait_fd);
@@ -115,7 +121,8 @@ static inline int link_wait_fd(const struct link *link)
 	return with->ops->wait_fd(with);
 }
 
-/* UDP source ports by wire_train.tx_index; the ICRC covers them. Returns how many, up to max. */
+/* UDP source ports, indexed by wire_train.tx_index; the ICRC covers them. Returns how many, at most
+ * max. */
 static inline uint32_t link_tx_ports(const struct link *link, uint16_t *ret, uint32_t max)
 {
 	const struct link *with = LINK_WITH(link, tx_ports);
@@ -123,7 +130,8 @@ static inline uint32_t link_tx_ports(const struct link *link, uint16_t *ret, uin
 	return with->ops->tx_ports(with, ret, max);
 }
 
-/* Largest number of packets in a train. It may fall to 1 when an interface proves to refuse trains: ask for each train. */
+/* Largest number of packets in a train. Falls to 1 when the interface refuses a train, so ask for
+ * each train. */
 static inline uint16_t link_max_segs(const struct link *link)
 {
 	const struct link *with = LINK_WITH(link, max_segs);
@@ -131,8 +139,9 @@ static inline uint16_t link_max_segs(const struct link *link)
 	return with->ops->max_segs(with);
 }
 
-/* Multicast: joins or leaves a group; joins nest. 0, -EINVAL (not a group, or of the other address family), -EOPNOTSUPP (the interface
- * carries no such groups), -ENOENT (leave: not joined), -ENOSPC, -errno. */
+/* Joins or leaves a multicast group; joins nest. 0, -EINVAL (not a group, or the other address
+ * family), -EOPNOTSUPP (the interface carries no such groups), -ENOENT (leave: not joined), -ENOSPC
+ * or -errno. */
 static inline int link_join(struct link *link, const struct gid *group)
 {
 	struct link *with = LINK_WITH(link, join);
@@ -147,7 +156,7 @@ static inline int link_leave(struct link *link, const struct gid *group)
 	return with->ops->leave(with, group);
 }
 
-/* True when packets to that address stay on this host, so that a local process receives them. */
+/* Whether packets to that address stay on this host. */
 static inline bool link_is_local(struct link *link, const struct gid *gid)
 {
 	struct link *with = LINK_WITH(link, is_local);
@@ -155,7 +164,8 @@ static inline bool link_is_local(struct link *link, const struct gid *gid)
 	return with->ops->is_local(with, gid);
 }
 
-/* From now on arrivals carry traffic class, hop limit and flow label; before, a link may report 0, 64 and 0. */
+/* Makes all later arrivals carry traffic class, hop limit and flow label. Before this call a link
+ * may report 0, 64 and 0. */
 static inline void link_show_headers(struct link *link)
 {
 	struct link *with = LINK_WITH(link, show_headers);
@@ -163,7 +173,7 @@ static inline void link_show_headers(struct link *link)
 	with->ops->show_headers(with);
 }
 
-/* Packets that the kernel dropped because receive buffers of the link were full. */
+/* Packets that the kernel dropped because a receive buffer of the link was full. */
 static inline uint64_t link_receive_drops(const struct link *link)
 {
 	const struct link *with = LINK_WITH(link, receive_drops);
@@ -171,7 +181,8 @@ static inline uint64_t link_receive_drops(const struct link *link)
 	return with->ops->receive_drops(with);
 }
 
-/* False when the program closed descriptors of the link (net/link/descriptor.h), or those that it was opened with. Some system calls. */
+/* False when the program closed a descriptor of the link (net/link/descriptor.h) or one that the
+ * link was opened with. One system call for each descriptor. */
 static inline bool link_has_descriptors(const struct link *link)
 {
 	const struct link *with = LINK_WITH(link, has_descriptors);
@@ -179,7 +190,7 @@ static inline bool link_has_descriptors(const struct link *link)
 	return with->ops->has_descriptors(with);
 }
 
-/* Closes this link, not those below. NULL is allowed. */
+/* Closes this link, not the links below it. NULL is allowed. */
 static inline void link_close(struct link *link)
 {
 	if (link)

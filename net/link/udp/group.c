@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: MIT
-/* The receive sockets of one address: a SO_REUSEPORT group on port 4791, steered by the BTH's destination QPN.
+/* The receive sockets of one address: a SO_REUSEPORT group on port 4791, steered by the BTH's
+ * destination QPN.
  *
- * The device server opens it and hands socket number slot to a process. The kernel asks one classic BPF program (udp_guard.c)
- * for the socket's number: the top 8 bits of the destination QPN, 0 for runts and numbers past the group. Behind the slots is
- * the sink, a socket that takes nothing: what the program steers there is dropped before it costs any process anything.
- * Nobody closes a socket in the middle (the last one would take its number), connects it or shuts it down (the group's
- * steering breaks for good). */
+ * The device server opens the group and hands socket number slot to a process. For each packet the
+ * kernel runs one classic BPF program (guard.c), which returns the number of a socket: the top 8
+ * bits of the destination QPN, or 0 for runts and for numbers past the group. The socket behind the
+ * slots is the sink, whose filter drops every packet: no process spends time on them.
+ *
+ * No socket is closed while the group is in use (the last one would take its number), connected or
+ * shut down (steering would stop for good). */
 #include <errno.h>
 #include <linux/filter.h>
 #include <netinet/udp.h>
@@ -20,17 +23,17 @@
 
 #define RCVBUF_WANTED (4 * 1024 * 1024)
 #define DRAIN_BATCH   64
-#define DRAIN_MAX     16384u /* datagrams: more than a granted buffer holds */
+#define DRAIN_MAX     16384u /* datagrams, more than a full receive buffer holds */
 #define MAX_SLOTS     256u
 
-static int on(int fd, int level, int option)
+static int enable(int fd, int level, int option)
 {
 	const int one = 1;
 
 	return setsockopt(fd, level, option, &one, sizeof(one)) == 0 ? 0 : -errno;
 }
 
-/* As much as we may have: beyond the limit of rmem_max where we are allowed to, else up to it. */
+/* Only a process with CAP_NET_ADMIN may exceed rmem_max. */
 static void grow_rcvbuf(int fd)
 {
 	const int wanted = RCVBUF_WANTED;
@@ -53,20 +56,19 @@ void udp_set_header_options(int fd, int family, bool show)
 	(void)setsockopt(fd, IPPROTO_IPV6, IPV6_FLOWINFO, &value, sizeof(value));
 }
 
-/* What makes reception better but is not needed for it. */
 void udp_set_receive_options(int fd, int family)
 {
 	grow_rcvbuf(fd);
-	(void)on(fd, IPPROTO_UDP, UDP_GRO);
+	(void)enable(fd, IPPROTO_UDP, UDP_GRO);
 	if (family == AF_INET)
 		return;
-	(void)on(fd, IPPROTO_IPV6, IPV6_V6ONLY);
-	/* Others, rdma_rxe among them, send checksum 0, which the kernel drops otherwise. */
-	(void)on(fd, IPPROTO_UDP, UDP_NO_CHECK6_RX);
+	(void)enable(fd, IPPROTO_IPV6, IPV6_V6ONLY);
+	/* Other senders, rdma_rxe among them, use checksum 0, which the kernel drops by default. */
+	(void)enable(fd, IPPROTO_UDP, UDP_NO_CHECK6_RX);
 }
 
-/* A socket that shares with nobody can be bound: no one has the address's port, not even a process of our own user that
- * would let us join its group and ruin its steering. */
+/* Checks that the address's port is free, by binding a socket without SO_REUSEPORT. With it, the
+ * bind would succeed beside another group of the same user, and change that group's steering. */
 static int probe_free(const union udp_addr *addr, socklen_t len)
 {
 	const int fd = socket(addr->sa.sa_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
@@ -75,20 +77,21 @@ static int probe_free(const union udp_addr *addr, socklen_t len)
 	if (fd < 0)
 		return -errno;
 	if (addr->sa.sa_family == AF_INET6)
-		(void)on(fd, IPPROTO_IPV6, IPV6_V6ONLY);
+		(void)enable(fd, IPPROTO_IPV6, IPV6_V6ONLY);
 	if (bind(fd, &addr->sa, len) != 0)
 		rc = -errno;
 	(void)close(fd);
 	return rc;
 }
 
-/* Never read: its filter drops all, trains whole. */
+/* The sink's filter drops every packet. UDP_GRO keeps trains whole, so each costs one run of the
+ * filter. */
 static int set_sink_options(int fd)
 {
 	struct sock_filter code[] = { BPF_STMT(BPF_RET | BPF_K, 0) };
 	const struct sock_fprog prog = { .len = 1, .filter = code };
 
-	(void)on(fd, IPPROTO_UDP, UDP_GRO);
+	(void)enable(fd, IPPROTO_UDP, UDP_GRO);
 	if (setsockopt(fd, SOL_SOCKET, SO_ATTACH_FILTER, &prog, sizeof(prog)) != 0)
 		return -errno;
 	return 0;
@@ -103,8 +106,8 @@ static int open_slot(struct udp_group *group, uint32_t slot, const union udp_add
 
 	if (fd < 0)
 		return -errno;
-	rc = on(fd, SOL_SOCKET, SO_REUSEPORT);
-	/* Before the first bind, so that no packet is ever hashed. */
+	rc = enable(fd, SOL_SOCKET, SO_REUSEPORT);
+	/* Before the first bind: without a program the kernel picks a socket by a hash. */
 	if (rc == 0 && slot == 0)
 		rc = udp_attach_steering(fd, addr->sa.sa_family, group->slots, NULL, 0);
 	if (rc == 0 && slot == group->slots)
@@ -123,14 +126,15 @@ static int open_slot(struct udp_group *group, uint32_t slot, const union udp_add
 
 static void close_slots(struct udp_group *group, uint32_t count)
 {
-	/* From the end: no socket changes its number on the way. */
+	/* From the end, so that no socket changes its number. */
 	while (count > 0)
 		(void)close(group->fd[--count]);
 	free(group->fd);
 	group->fd = NULL;
 }
 
-/* Hold a port to send from. Bound alone first, so that it is nobody else's, not even another of this group. */
+/* Binds a source port. SO_REUSEPORT is set after the bind, so the kernel picks a port that no
+ * socket has. */
 static int hold_port(struct udp_group *group, uint32_t i)
 {
 	union udp_addr addr;
@@ -142,12 +146,12 @@ static int hold_port(struct udp_group *group, uint32_t i)
 		return -errno;
 	group->tx_fd[i] = fd;
 	if (addr.sa.sa_family == AF_INET6)
-		(void)on(fd, IPPROTO_IPV6, IPV6_V6ONLY);
+		(void)enable(fd, IPPROTO_IPV6, IPV6_V6ONLY);
 	(void)setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &none, sizeof(none));
 	if (bind(fd, &addr.sa, len) != 0 || getsockname(fd, &addr.sa, &len) != 0)
 		return -errno;
 	group->tx_port[i] = udp_addr_port(&addr);
-	return on(fd, SOL_SOCKET, SO_REUSEPORT);
+	return enable(fd, SOL_SOCKET, SO_REUSEPORT);
 }
 
 static void release_ports(struct udp_group *group)

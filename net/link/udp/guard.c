@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: MIT
-/* The steering program of a group of receive sockets: which socket a packet goes to, or the sink.
+/* The steering program of a group of receive sockets: selects a socket for each packet, or the
+ * sink.
  *
- * A packet of this host came over the loopback interface, whatever its addresses. No user without CAP_NET_RAW can give it a source
- * other than a port that a socket of the user is bound to. So the kernel's own rule, a port is one user's as long as it is bound, tells
- * the device's users from others, at no cost to a process: the program runs in the sender's context.
+ * A packet that this host sent arrives over the loopback interface, whatever its addresses. Without
+ * CAP_NET_RAW its source is a port that a socket of the sending user is bound to, and the kernel
+ * lets one user only bind a port. So the source port shows whether the sender is a device of this
+ * user. The check costs the receiving process nothing: the program runs in the sender's context.
  *
- * Classic BPF jumps forward by at most 255, so steering stands wherever a packet is accepted. */
+ * Classic BPF jumps forward by at most 255 instructions, so steering is repeated wherever a packet
+ * is accepted. */
 #include <assert.h>
 #include <errno.h>
 #include <linux/filter.h>
@@ -64,7 +67,8 @@ static void drop(struct program *p, uint32_t slots)
 	put(p, BPF_RET | BPF_K, slots, 0, 0);
 }
 
-/* A packet with options or extension headers is not from a sender of ours. Leaves the source port in M[0]. */
+/* Leaves the source port in M[0]. Drops packets with IP options or extension headers: devices send
+ * none. */
 static void load_port(struct program *p, int family, uint32_t slots)
 {
 	const bool v4 = family == AF_INET;
@@ -81,7 +85,7 @@ static uint32_t word(const struct gid *gid, uint32_t i)
 	return get_be32(gid->raw + i);
 }
 
-/* Address, then any of its ports. */
+/* Accepts packets from the address and one of its ports; jumps past itself for all others. */
 static void accept_from(struct program *p, int family, const struct udp_local *from, uint32_t slots)
 {
 	const uint8_t ports = UDP_TX_SOCKETS + 1;
@@ -117,6 +121,7 @@ int udp_attach_steering(int fd, int family, uint32_t slots, const struct udp_loc
 	struct program p = { .len = 0 };
 	struct sock_fprog prog = { .filter = p.code };
 
+	assert(slots > 0 && n <= UDP_MAX_LOCALS + 1);
 	if (known)
 		build(&p, family, slots, known, n);
 	else

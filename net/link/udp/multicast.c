@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: MIT
-/* Multicast: a socket for each joined group, bound to the group's own address, so that it gets that group and nothing else.
+/* Multicast: a socket for each joined group, bound to the group's address, so it receives that
+ * group only.
  *
- * Every process of the machine that joins gets its copy, and a sender that joined hears itself. The interface is the one that
- * has our address. lo carries IPv4 groups as well, though it does not say so; IPv6 groups it does not deliver, even when
- * given a route. */
+ * Each process of the host that joins gets a copy, and a sender that joined receives its own
+ * packets. The interface is the one that has the link's address. lo carries IPv4 groups, though it
+ * lacks IFF_MULTICAST; it delivers no IPv6 groups, even with a route. */
+#include <assert.h>
 #include <errno.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -38,7 +40,7 @@ static int join(const struct udp_link *link, int fd, const struct gid *gid)
 	return setsockopt(fd, IPPROTO_IPV6, IPV6_ADD_MEMBERSHIP, &req, sizeof(req));
 }
 
-/* A socket that receives the group, in the poll set; or -errno. */
+/* Returns a socket that receives the group and is in the epoll set, or -errno. */
 static int open_group(const struct udp_link *link, const struct gid *gid)
 {
 	const int one = 1, fd = descriptor_keep(socket(
@@ -92,6 +94,7 @@ int udp_leave(struct link *base, const struct gid *group)
 
 	if (!has)
 		return -ENOENT;
+	assert(has->joins > 0);
 	if (--has->joins > 0)
 		return 0;
 	(void)epoll_ctl(link->poll_fd, EPOLL_CTL_DEL, has->fd, NULL);

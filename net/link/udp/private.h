@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What a UDP link is made of: private to net/link/udp*.c. */
+/* The parts of a UDP link: private to net/link/udp/. */
 #ifndef RXE_LINK_UDP_PRIVATE_H
 #define RXE_LINK_UDP_PRIVATE_H
 
@@ -12,11 +12,11 @@
 #include "net/link/udp/udp.h"
 
 #define UDP_RX_BATCH   4      /* datagrams of one receive call */
-#define UDP_RX_BYTES   65536u /* one datagram, or one train put together by the kernel */
+#define UDP_RX_BYTES   65536u /* one datagram, or one train that the kernel merged */
 #define UDP_RX_CONTROL 160
 #define UDP_TX_CONTROL 96
 #define UDP_MAX_GROUPS 256
-#define UDP_PEERS      64 /* remembered answers of udp_is_local */
+#define UDP_PEERS      64 /* cached results of udp_is_local */
 #define UDP_HOP_LIMIT  64
 
 /* The kernel's number; glibc's headers leave it out. */
@@ -24,14 +24,14 @@
 #define IPV6_FLOWINFO 11
 #endif
 
-/* What is said once only. */
-enum udp_complaint {
-	COMPLAIN_TOO_LONG = 1 << 0,
-	COMPLAIN_NO_ROUTE = 1 << 1,
-	COMPLAIN_NO_TRAINS = 1 << 2,
-	COMPLAIN_REFUSED = 1 << 3,
-	COMPLAIN_NO_GROUP_ROUTE = 1 << 4,
-	COMPLAIN_NO_RECEIVE = 1 << 5,
+/* Warnings, each logged once in the life of a link. */
+enum udp_warning {
+	UDP_WARN_TOO_LONG = 1 << 0,
+	UDP_WARN_NO_ROUTE = 1 << 1,
+	UDP_WARN_NO_TRAINS = 1 << 2,
+	UDP_WARN_REFUSED = 1 << 3,
+	UDP_WARN_NO_GROUP_ROUTE = 1 << 4,
+	UDP_WARN_NO_RECEIVE = 1 << 5,
 };
 
 struct udp_tx {
@@ -41,7 +41,7 @@ struct udp_tx {
 	_Alignas(8) uint8_t control[UDP_BURST][UDP_TX_CONTROL];
 };
 
-/* What the control messages of a received datagram said. */
+/* Contents of a received datagram's control messages. */
 struct udp_meta {
 	uint32_t seg_len; /* 0: one packet */
 	uint8_t traffic_class;
@@ -55,21 +55,21 @@ struct udp_rx {
 	union udp_addr name[UDP_RX_BATCH];
 	_Alignas(8) uint8_t control[UDP_RX_BATCH][UDP_RX_CONTROL];
 	uint8_t *buf;	/* UDP_RX_BATCH times UDP_RX_BYTES */
-	uint32_t batch; /* datagrams the last call asked for */
-	uint32_t count; /* datagrams it gave */
-	uint32_t next;	/* the first of them not yet handed out whole */
+	uint32_t batch; /* datagrams that the last call could return */
+	uint32_t count; /* datagrams that it returned */
+	uint32_t next;	/* the first datagram with packets left */
 
-	/* Of datagram next: where its hand-out stands, and what its packets have in common. */
+	/* Datagram next: its packets before offset are returned; common is the same for all. */
 	bool opened;
 	uint32_t offset;
 	uint32_t seg_len;
 	struct wire_arrival common;
-	struct gid dst; /* of the socket that was read */
+	struct gid dst; /* address of the socket that was read */
 };
 
 struct udp_peer {
 	struct gid gid;
-	uint32_t left; /* answers until the next look; 0: nothing known */
+	uint32_t left; /* uses until the entry expires; 0: expired */
 	bool same_host;
 };
 
@@ -89,7 +89,7 @@ struct udp_link {
 	int tx_fd[UDP_TX_SOCKETS];
 	uint16_t tx_port[UDP_TX_SOCKETS];
 	uint16_t max_segs;
-	uint32_t complained; /* enum udp_complaint */
+	uint32_t warned; /* enum udp_warning */
 	void (*log)(void *arg, const char *line);
 	void *log_arg;
 	struct udp_tx tx;
@@ -97,7 +97,7 @@ struct udp_link {
 	struct udp_peer peer[UDP_PEERS];
 	struct udp_mgroup mgroup[UDP_MAX_GROUPS];
 	uint32_t num_mgroups;
-	uint32_t turns; /* receive calls, so that groups get theirs */
+	uint32_t turns; /* calls of udp_receive that read a socket */
 };
 
 /* Operations (net/link/link.h). */
@@ -108,14 +108,14 @@ int udp_leave(struct link *base, const struct gid *group);
 bool udp_is_local(struct link *base, const struct gid *gid);
 
 void udp_tx_init(struct udp_link *link);
-/* One line of each kind, for people. */
-void udp_complain(struct udp_link *link, enum udp_complaint what, const char *line);
+void udp_warn_once(struct udp_link *link, enum udp_warning warning, const char *line);
 int udp_rx_init(struct udp_link *link);
 void udp_rx_fini(struct udp_link *link);
-/* Options of a receiving socket; used for the groups' own. */
+/* Sets options of a receiving socket that improve reception; failures are ignored. */
 void udp_set_receive_options(int fd, int family);
-/* Steering program of a group: a packet's slot, or slots for one to drop. known: senders of this host, all others of it are dropped;
- * NULL: all are accepted. */
+/* Attaches the steering program of a group. known lists the senders of this host that are accepted,
+ * the group's own among them; packets of other senders of this host go to the sink. NULL: all are
+ * accepted. */
 int udp_attach_steering(int fd, int family, uint32_t slots, const struct udp_local *known,
 			size_t n);
 void udp_set_header_options(int fd, int family, bool show);

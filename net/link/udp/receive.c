@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
-/* Receiving: datagrams and trains become arrivals, one a packet.
+/* Receiving: datagrams and trains become arrivals, one for each packet.
  *
- * A train of this machine stays whole, so the index of a packet in it is what its sender computed the ICRC with. A train of
- * another machine was cut on the way and may have been put together again by the kernel from packets of any identification:
- * there the index is a hint. */
+ * A train from this host stays whole, so a packet's index is the IP identification that its ICRC
+ * covers. A train from another host was cut, and the kernel may have merged packets of any
+ * identification into a new one: the index is a hint. */
 #include <assert.h>
 #include <errno.h>
 #include <netinet/udp.h>
@@ -15,7 +15,8 @@
 #include "net/link/udp/private.h"
 #include "net/wire/packet.h"
 
-/* When groups are joined, every Nth call reads them first. */
+/* Every Nth call reads the sockets of multicast groups first, so unicast traffic cannot starve
+ * them. */
 #define GROUPS_FIRST_EVERY 8u
 
 int udp_rx_init(struct udp_link *link)
@@ -86,7 +87,7 @@ static enum ip_id_rule id_rule(struct udp_link *link, const struct gid *src)
 	return udp_is_local(&link->base, src) ? IP_ID_RULED : IP_ID_ANY;
 }
 
-/* What the packets of datagram next have in common. */
+/* Sets what the packets of datagram next have in common. */
 static void open_datagram(struct udp_link *link)
 {
 	struct udp_rx *rx = &link->rx;
@@ -109,8 +110,8 @@ static void open_datagram(struct udp_link *link)
 	a->id_rule = id_rule(link, &a->src);
 }
 
-/* Hand out packets of what was received; returns how many. */
-static size_t hand_out(struct udp_link *link, struct wire_arrival *ret, size_t max)
+/* Returns packets of the datagrams that were read. */
+static size_t take_packets(struct udp_link *link, struct wire_arrival *ret, size_t max)
 {
 	struct udp_rx *rx = &link->rx;
 	size_t n = 0;
@@ -136,21 +137,22 @@ static size_t hand_out(struct udp_link *link, struct wire_arrival *ret, size_t m
 	return n;
 }
 
-static void explain_refused(struct udp_link *link, int err)
+static void warn_refused(struct udp_link *link, int err)
 {
 	char line[160];
 
 	(void)snprintf(line, sizeof(line), LINK_RECEIVE_REFUSED, strerror(err));
-	udp_complain(link, COMPLAIN_NO_RECEIVE, line);
+	udp_warn_once(link, UDP_WARN_NO_RECEIVE, line);
 }
 
-/* One system call on one socket: how many datagrams it gave, or -errno. */
+/* Reads a socket once. Returns the number of datagrams, or -errno. */
 static int read_socket(struct udp_link *link, int fd, const struct gid *dst)
 {
 	struct udp_rx *rx = &link->rx;
 	int rc;
 
-	/* One at a time while they come singly: looking for a second costs time that a lone packet's reader waits for. */
+	/* The batch doubles while calls fill it. A lone packet is read alone: looking for a second
+	 * one delays the first. */
 	rx->batch = rx->count < rx->batch ? 1 : rx->batch * 2;
 	if (rx->batch > UDP_RX_BATCH)
 		rx->batch = UDP_RX_BATCH;
@@ -163,12 +165,12 @@ static int read_socket(struct udp_link *link, int fd, const struct gid *dst)
 	do {
 		rc = recvmmsg(fd, rx->msg, rx->batch, MSG_DONTWAIT, NULL);
 	} while (rc < 0 && errno == EINTR);
-	/* ECONNREFUSED and its like are old news of packets that we sent: nothing arrived. */
+	/* Errors such as ECONNREFUSED concern packets that were sent before: nothing arrived. */
 	if (rc < 0) {
 		const int err = errno;
 
 		if (err == EPERM || err == EACCES || err == ENOSYS)
-			explain_refused(link, err);
+			warn_refused(link, err);
 		return err == EBADF || err == ENOTSOCK ? -err : 0;
 	}
 	rx->count = (uint32_t)rc;
@@ -213,6 +215,7 @@ static int read_any(struct udp_link *link)
 int udp_receive(struct link *base, struct wire_arrival *ret, size_t max)
 {
 	struct udp_link *link = (struct udp_link *)base;
+
 	if (max == 0)
 		return 0;
 	if (link->rx.next >= link->rx.count) {
@@ -221,12 +224,13 @@ int udp_receive(struct link *base, struct wire_arrival *ret, size_t max)
 		if (rc <= 0)
 			return rc;
 	}
-	return (int)hand_out(link, ret, max);
+	return (int)take_packets(link, ret, max);
 }
 
 int udp_receive_from(struct link *base, int rx_fd, struct wire_arrival *ret, size_t max)
 {
 	struct udp_link *link = (struct udp_link *)base;
+
 	if (max == 0)
 		return 0;
 	if (link->rx.next >= link->rx.count) {
@@ -235,5 +239,5 @@ int udp_receive_from(struct link *base, int rx_fd, struct wire_arrival *ret, siz
 		if (rc <= 0)
 			return rc;
 	}
-	return (int)hand_out(link, ret, max);
+	return (int)take_packets(link, ret, max);
 }

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
-/* Sending: trains become UDP_SEGMENT messages, several to a system call.
+/* Sending: trains become UDP_SEGMENT messages, several in a system call.
  *
- * The ICRC of segment i was computed with IP identification i, which it bears when the kernel or a NIC cuts the train. Where
- * an interface refuses trains, their packets go one by one with identification 0, so their ICRCs are computed again. */
+ * The ICRC of segment i covers IP identification i, which the kernel or a NIC sets when it cuts the
+ * train. Where an interface refuses trains, packets are sent singly with identification 0, and
+ * their ICRCs computed again. */
 #include <assert.h>
 #include <errno.h>
 #include <net/if.h>
@@ -27,16 +28,16 @@ void udp_tx_init(struct udp_link *link)
 	}
 }
 
-void udp_complain(struct udp_link *link, enum udp_complaint what, const char *line)
+void udp_warn_once(struct udp_link *link, enum udp_warning warning, const char *line)
 {
-	if (link->complained & what)
+	if (link->warned & warning)
 		return;
-	link->complained |= what;
+	link->warned |= warning;
 	if (link->log)
 		link->log(link->log_arg, line);
 }
 
-/* Append a control message; returns the bytes used so far. */
+/* Appends a control message. Returns the bytes used so far. */
 static size_t put_control(uint8_t *control, size_t used, int level, int type, const void *value,
 			  size_t len)
 {
@@ -50,7 +51,7 @@ static size_t put_control(uint8_t *control, size_t used, int level, int type, co
 	return used + CMSG_SPACE(len);
 }
 
-/* What differs from the socket's settings: usually nothing but the size of a segment. */
+/* Adds a control message for each field that differs from the socket's settings. */
 static size_t put_controls(const struct udp_link *link, uint8_t *control,
 			   const struct wire_train *train)
 {
@@ -65,7 +66,7 @@ static size_t put_controls(const struct udp_link *link, uint8_t *control,
 	if (tos != 0)
 		used = put_control(control, used, level, v4 ? IP_TOS : IPV6_TCLASS, &tos,
 				   sizeof(tos));
-	/* A group's own hop limit is 1, so it always has to be said there. */
+	/* A socket's default hop limit for multicast is 1. */
 	if (ttl != 0 && (ttl != UDP_HOP_LIMIT || gid_is_multicast(&train->dst)))
 		used = put_control(control, used, level, v4 ? IP_TTL : IPV6_HOPLIMIT, &ttl,
 				   sizeof(ttl));
@@ -91,7 +92,7 @@ static bool would_block(int error)
 	return error == EAGAIN || error == ENOBUFS || error == ENOMEM;
 }
 
-static void complain_no_route(struct udp_link *link, const struct wire_train *train, int error)
+static void warn_no_route(struct udp_link *link, const struct wire_train *train, int error)
 {
 	char name[IF_NAMESIZE] = "INTERFACE", line[200];
 
@@ -99,7 +100,7 @@ static void complain_no_route(struct udp_link *link, const struct wire_train *tr
 		(void)snprintf(line, sizeof(line),
 			       "no route to a peer: packets to it are dropped (%s)",
 			       strerror(error));
-		udp_complain(link, COMPLAIN_NO_ROUTE, line);
+		udp_warn_once(link, UDP_WARN_NO_ROUTE, line);
 		return;
 	}
 	(void)if_indextoname(link->ifindex, name);
@@ -108,10 +109,10 @@ static void complain_no_route(struct udp_link *link, const struct wire_train *tr
 		       "add %s dev %s (lo carries IPv4 groups only)",
 		       link->family == AF_INET ? "" : "-6 ",
 		       link->family == AF_INET ? "224.0.0.0/4" : "ff00::/8", name);
-	udp_complain(link, COMPLAIN_NO_GROUP_ROUTE, line);
+	udp_warn_once(link, UDP_WARN_NO_GROUP_ROUTE, line);
 }
 
-/* It can never go: count it, and tell a person why. */
+/* Drops a train that can never be sent: counts its packets and logs the reason. */
 static void drop(struct udp_link *link, const struct wire_train *train, int error)
 {
 	char line[200];
@@ -123,46 +124,46 @@ static void drop(struct udp_link *link, const struct wire_train *train, int erro
 		(void)snprintf(line, sizeof(line),
 			       "a packet of %u bytes does not fit the path to its peer: " MTU_HINT,
 			       train->segs > 1 ? train->seg_len : train->len);
-		udp_complain(link, COMPLAIN_TOO_LONG, line);
+		udp_warn_once(link, UDP_WARN_TOO_LONG, line);
 		return;
 	case ENETUNREACH:
 	case EHOSTUNREACH:
 	case ENETDOWN:
-	case EADDRNOTAVAIL: complain_no_route(link, train, error); return;
-	case EBADF: /* link_has_descriptors() reports it */
+	case EADDRNOTAVAIL: warn_no_route(link, train, error); return;
+	/* link_has_descriptors() reports a closed descriptor. */
+	case EBADF:
 	case ENOTSOCK: return;
 	default:
 		(void)snprintf(line, sizeof(line), "the kernel refuses to send a packet (%s)%s",
 			       strerror(error),
 			       error == EPERM ? ": a firewall rule forbids it" : "");
-		udp_complain(link, COMPLAIN_REFUSED, line);
+		udp_warn_once(link, UDP_WARN_REFUSED, line);
 	}
 }
 
-/* Segment i as a packet of its own, with the ICRC that identification 0 asks for. */
+/* Makes segment i a train of its own, with the ICRC for identification 0. */
 static void cut(const struct udp_link *link, const struct wire_train *train, uint32_t i,
 		struct wire_train *ret)
 {
-	const uint32_t offset = i * train->seg_len;
-	const uint32_t left = train->len - offset;
 	const struct icrc_flow flow = { .src = link->gid,
 					.dst = train->dst,
 					.src_port = link->tx_port[train->tx_index] };
 
 	*ret = *train;
-	ret->buf = train->buf + offset;
-	ret->len = left < train->seg_len ? left : train->seg_len;
+	ret->buf = wire_train_packet(train, i);
+	ret->len = wire_train_packet_len(train, i);
 	ret->segs = 1;
 	if (i > 0 && ret->len >= BTH_LEN + ICRC_LEN && link->family == AF_INET)
 		icrc_store(ret->buf + ret->len - ICRC_LEN,
 			   icrc_compute(&flow, 0, ret->buf, ret->len - ICRC_LEN));
 }
 
-/* Send n of the trains in one call; how many went, or -errno of the first. */
+/* Sends n trains of one socket in one call. Returns how many were sent, or -errno for the first. */
 static int send_batch(struct udp_link *link, const struct wire_train *trains, uint32_t n)
 {
 	int rc;
 
+	assert(n > 0 && n <= UDP_BURST);
 	for (uint32_t i = 0; i < n; i++)
 		fill(link, i, &trains[i]);
 	do {
@@ -172,7 +173,8 @@ static int send_batch(struct udp_link *link, const struct wire_train *trains, ui
 	return rc < 0 ? -errno : rc;
 }
 
-/* One by one. What does not go is lost: half a train cannot be handed back. True when any went. */
+/* Sends the packets of a train singly. Drops what cannot be sent now: half a train cannot be
+ * returned to the caller. True: at least one was sent. */
 static bool send_singles(struct udp_link *link, const struct wire_train *train)
 {
 	struct wire_train one[UDP_BURST];
@@ -198,22 +200,23 @@ static bool send_singles(struct udp_link *link, const struct wire_train *train)
 	return any;
 }
 
-/* The kernel will not have this one. A train may still go as single packets: then there will be no more trains. */
+/* Handles a train that the kernel refused. If its packets can be sent singly, no more trains are
+ * sent. */
 static void refused(struct udp_link *link, const struct wire_train *train, int error)
 {
 	if (train->segs > 1 && (error == EIO || error == EINVAL || error == EOPNOTSUPP)) {
 		if (!send_singles(link, train))
 			return;
 		link->max_segs = 1;
-		udp_complain(link, COMPLAIN_NO_TRAINS,
-			     "the interface refuses trains of packets (UDP_SEGMENT): sending them "
-			     "singly");
+		udp_warn_once(link, UDP_WARN_NO_TRAINS,
+			      "the interface refuses trains of packets (UDP_SEGMENT): sending them "
+			      "singly");
 		return;
 	}
 	drop(link, train, error);
 }
 
-/* How many from the front may share a system call: those of one socket. */
+/* How many trains from the front may share a system call: those of the same socket. */
 static uint32_t batch_of(const struct udp_link *link, const struct wire_train *trains, size_t n)
 {
 	uint32_t count = 0;
@@ -233,8 +236,9 @@ int udp_send(struct link *base, const struct wire_train *trains, size_t n)
 		const uint32_t batch = batch_of(link, trains + done, n - done);
 		int rc;
 
-		assert(trains[done].tx_index < UDP_TX_SOCKETS);
-		if (batch == 0) { /* a train, where none are wanted */
+		assert(trains[done].tx_index < UDP_TX_SOCKETS && trains[done].segs > 0);
+		/* A train made before the interface refused another. */
+		if (batch == 0) {
 			(void)send_singles(link, &trains[done++]);
 			continue;
 		}

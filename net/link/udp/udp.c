@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT
-/* A UDP link of one process: its sending sockets, its slot's receive socket, and what they share.
- *
- * Everything runs under the engine's lock: nothing here is called by two threads at once. A forked child may close the
- * link without disturbing its parent: closing takes nothing out of the shared epoll set. */
+/* Opening and closing a UDP link, and its smaller operations. A forked child may close the link
+ * without effect on its parent: closing removes nothing from the shared epoll set. */
 #include "net/link/udp/udp.h"
 
 #include <errno.h>
@@ -16,15 +14,15 @@
 #include "net/link/ethernet/frame.h"
 #include "net/link/udp/private.h"
 
-#define SNDBUF_WANTED	 (4 * 1024 * 1024)
-#define PEER_LOOKS_EVERY (1u << 18)
+#define SNDBUF_WANTED (4 * 1024 * 1024)
+#define PEER_USES     (1u << 18) /* of a cached result of udp_is_local */
 
 static int set_int(int fd, int level, int option, int value)
 {
 	return setsockopt(fd, level, option, &value, sizeof(value)) == 0 ? 0 : -errno;
 }
 
-/* Identification 0 and DF, which the ICRC counts on, come from an unconnected socket that never fragments. */
+/* The ICRC covers identification 0 and DF: an unconnected socket with PMTUDISC_DO sends both. */
 static int set_ip_options(int fd, int family, uint32_t ifindex)
 {
 	if (family == AF_INET) {
@@ -55,9 +53,9 @@ static int open_tx(struct udp_link *link, uint32_t i, uint16_t port)
 	if (rc != 0)
 		return rc;
 	(void)set_int(fd, SOL_SOCKET, SO_SNDBUF, SNDBUF_WANTED);
-	/* Nobody sends to it: what does arrive gets no memory. */
+	/* Nothing reads this socket, so packets to its port get no memory. */
 	(void)set_int(fd, SOL_SOCKET, SO_RCVBUF, 0);
-	/* The group holds the port, as do the other processes of the device. */
+	/* The group and the other processes of the device are bound to the same port. */
 	if (port)
 		(void)set_int(fd, SOL_SOCKET, SO_REUSEPORT, 1);
 	if (bind(fd, &addr.sa, len) != 0 || getsockname(fd, &addr.sa, &len) != 0)
@@ -154,7 +152,8 @@ static void udp_show_headers(struct link *base)
 	udp_set_header_options(link->rx_fd, link->family, true);
 }
 
-/* The rule is asked for every arrival, the interfaces seldom: an address may move to another machine. */
+/* Called for each arrival, so results are cached. They expire, because an address may move to
+ * another host. */
 bool udp_is_local(struct link *base, const struct gid *gid)
 {
 	struct udp_link *link = (struct udp_link *)base;
@@ -166,7 +165,7 @@ bool udp_is_local(struct link *base, const struct gid *gid)
 	if (peer->left == 0 || !gid_equal(&peer->gid, gid)) {
 		peer->gid = *gid;
 		peer->same_host = udp_addr_ifindex(gid) != 0;
-		peer->left = PEER_LOOKS_EVERY;
+		peer->left = PEER_USES;
 	}
 	peer->left--;
 	return peer->same_host;
@@ -224,8 +223,8 @@ int udp_open(struct link **ret, const struct udp_cfg *cfg)
 		return rc;
 	}
 	udp_tx_init(link);
-	udp_set_header_options(link->rx_fd, link->family,
-			       false); /* whatever the slot's former owner wanted */
+	/* The slot's former process may have turned them on. */
+	udp_set_header_options(link->rx_fd, link->family, false);
 	link->max_segs = cfg->trains && kernel_has_trains(link->tx_fd[0]) ? TRAIN_MAX_SEGS : 1;
 	*ret = &link->base;
 	return 0;
