@@ -5,7 +5,7 @@
  *
  * Thread-safe: one lock per connection. After fork() the child's first call opens a connection and
  * takes a slot of the child's own: contexts and attachments stay valid (same handles, descriptor
- * numbers and mappings), ctl_generation() changes, and ctl_attach() returns the new slot. A call
+ * numbers and mappings), and ctl_attach() returns the new slot. A call
  * fails with -ENODEV after the server has exited. */
 #ifndef RXE_CONTROL_CLIENT_H
 #define RXE_CONTROL_CLIENT_H
@@ -19,26 +19,6 @@
 #include "net/wire/gid.h"
 
 struct ctl_client; /* a connection to the server of an instance */
-
-struct ctl_device {
-	char name[64]; /* rxe_dm0 */
-	uint32_t index;
-	uint64_t node_guid; /* big-endian, as verbs wants it */
-	uint64_t sys_image_guid;
-	struct gid gids[RXE_MAX_GIDS];
-	uint32_t max_mtu; /* bytes: the largest RoCE MTU of the port */
-	uint32_t if_index;
-	char if_name[16];
-	uint64_t arena_bytes; /* size of the largest DM in an empty arena */
-	enum ctl_arena_pages arena_pages;
-	bool trains;
-	bool mlx5; /* mlx5dv_is_supported() may return true */
-	enum ctl_link link;
-	/* Only of a device on an interface: */
-	uint8_t mac[CTL_MAC_LEN];
-	uint32_t prefix_len; /* 0: every address is reached directly */
-	struct gid gateway;  /* zeros: none */
-};
 
 /* An open context. All contexts of a process on a device share its attachment: slot, socket,
  * mappings and engine. */
@@ -76,8 +56,6 @@ int ctl_connect(struct ctl_client **ret);
 void ctl_disconnect(struct ctl_client *client);
 /* True: the server has not exited. No round trip. */
 bool ctl_alive(struct ctl_client *client);
-/* Changes at the first call of a child after fork(), which has another slot. */
-uint32_t ctl_generation(struct ctl_client *client);
 int ctl_list_devices(struct ctl_client *client, struct ctl_device *ret, size_t max,
 		     size_t *ret_count);
 
@@ -100,19 +78,6 @@ int ctl_alloc_pd(struct ctl_client *client, const struct ctl_context *context,
 int ctl_use_pd(struct ctl_client *client, const struct ctl_context *context, uint32_t handle,
 	       int delta); /* QP, SRQ, AH on it */
 
-#define CTL_KEY_LOW 0x100u
-
-struct ctl_reg_mr {
-	uint32_t pd;
-	uint32_t kind; /* enum rxe_mr_kind */
-	uint64_t addr; /* virtual address, or offset in the DM or the umem */
-	uint64_t len, iova;
-	uint32_t rights; /* enum rxe_right */
-	uint32_t dm;	 /* RXE_MR_ARENA */
-	uint32_t dmah;
-	uint32_t umem; /* not 0: over this umem's memory, in any process; kind is then the umem's */
-	uint32_t low;  /* CTL_KEY_LOW | the key's lowest byte; 0: any */
-};
 int ctl_reg_mr(struct ctl_client *client, const struct ctl_context *context,
 	       const struct ctl_reg_mr *reg, uint32_t *ret_handle, uint32_t *ret_key);
 /* A region with everything replaced under its present key (or a new one, if that is dead, or if a
@@ -127,25 +92,11 @@ int ctl_alloc_dm(struct ctl_client *client, const struct ctl_context *context, u
 int ctl_export_dm(struct ctl_client *client, const struct ctl_context *context, uint32_t handle,
 		  int *ret_fd);
 
-enum ctl_dmah_field {
-	CTL_DMAH_CPU_ID = 1 << 0,
-	CTL_DMAH_PH = 1 << 1,
-	CTL_DMAH_TPH_MEM_TYPE = 1 << 2,
-};
-
-struct ctl_dmah {
-	uint32_t valid; /* enum ctl_dmah_field */
-	uint32_t cpu_id, tph_mem_type, ph;
-};
 int ctl_alloc_dmah(struct ctl_client *client, const struct ctl_context *context,
 		   const struct ctl_dmah *dmah, uint32_t *ret_handle);
 
-struct ctl_umem {
-	uint64_t addr, len; /* memory of this process */
-	uint32_t rights;
-};
 int ctl_reg_umem(struct ctl_client *client, const struct ctl_context *context,
-		 const struct ctl_umem *umem, uint32_t *ret_handle);
+		 const struct ctl_reg_mr *umem, uint32_t *ret_handle);
 
 /* Opens the XRC domain of the inode of fd, or with fd -1 a private one. flags: enum ctl_xrcd_flag.
  * -EAGAIN: the domain does not exist and CREATE is not set; -EINVAL: it exists and EXCLUSIVE is

@@ -168,16 +168,6 @@ bool ctl_alive(struct ctl_client *client)
 	return alive;
 }
 
-uint32_t ctl_generation(struct ctl_client *client)
-{
-	uint32_t generation;
-
-	pthread_mutex_lock(&client->lock);
-	generation = client->generation + (client->forked ? 1 : 0);
-	pthread_mutex_unlock(&client->lock);
-	return generation;
-}
-
 /* In the child after fork(): opens a connection of the child's own. */
 static int reconnect(struct ctl_client *client)
 {
@@ -187,7 +177,6 @@ static int reconnect(struct ctl_client *client)
 	if (rc)
 		return -ENODEV;
 	client->forked = false;
-	client->generation++;
 	if (client->server_id != server_id)
 		return -ENODEV; /* the contexts ended with the other server */
 	return ctl_held_rejoin(client);

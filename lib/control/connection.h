@@ -30,10 +30,9 @@ struct ctl_client {
 	struct ctl_client *prev, *next; /* of all in the process: for fork() */
 	pthread_mutex_t lock;
 	int sock;
-	bool dead;   /* the connection failed: every call returns -ENODEV */
-	bool forked; /* child of fork(): sock is closed, the next call connects */
-	pid_t pid;   /* owner of sock: detects a child that ran no fork() handler */
-	uint32_t generation;
+	bool dead;	    /* the connection failed: every call returns -ENODEV */
+	bool forked;	    /* child of fork(): sock is closed, the next call connects */
+	pid_t pid;	    /* owner of sock: detects a child that ran no fork() handler */
 	uint32_t role;	    /* enum ctl_role */
 	uint64_t server_id; /* run of the server that the contexts belong to */
 	pid_t server_pid;

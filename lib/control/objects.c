@@ -45,7 +45,7 @@ int ctl_list_devices(struct ctl_client *client, struct ctl_device *ret, size_t m
 
 	for (uint32_t i = 0; i < count; i++) {
 		struct ctl_call call = { .req = { .op = CTL_DEVICE, .handle = i }, .in_fd = -1 };
-		const struct ctl_msg_device *got = &call.reply.device;
+		const struct ctl_device *got = &call.reply.device;
 		int rc = ctl_do(client, &call, 0);
 
 		if (rc)
@@ -53,24 +53,8 @@ int ctl_list_devices(struct ctl_client *client, struct ctl_device *ret, size_t m
 		count = got->count;
 		if (i >= max)
 			break;
-		ret[i] = (struct ctl_device){
-			.index = got->index,
-			.node_guid = got->node_guid,
-			.sys_image_guid = got->sys_image_guid,
-			.max_mtu = got->max_mtu,
-			.if_index = got->if_index,
-			.arena_bytes = got->arena_bytes,
-			.arena_pages = (enum ctl_arena_pages)got->arena_pages,
-			.trains = got->trains && trains,
-			.mlx5 = got->mlx5,
-			.link = (enum ctl_link)got->link,
-			.prefix_len = got->prefix_len,
-			.gateway = got->gateway,
-		};
-		memcpy(ret[i].mac, got->mac, sizeof(ret[i].mac));
-		memcpy(ret[i].name, got->name, sizeof(ret[i].name));
-		memcpy(ret[i].if_name, got->if_name, sizeof(ret[i].if_name));
-		memcpy(ret[i].gids, got->gids, sizeof(ret[i].gids));
+		ret[i] = *got;
+		ret[i].trains &= trains;
 	}
 	*ret_count = count;
 	return 0;
@@ -97,18 +81,7 @@ static int do_reg_mr(struct ctl_client *client, struct ctl_call *call, const str
 {
 	int rc;
 
-	call->req.mr = (struct ctl_msg_mr){
-		.addr = reg->addr,
-		.len = reg->len,
-		.iova = reg->iova,
-		.pd = reg->pd,
-		.kind = reg->kind,
-		.rights = reg->rights,
-		.dm = reg->dm,
-		.dmah = reg->dmah,
-		.umem = reg->umem,
-		.low = reg->low,
-	};
+	call->req.mr = *reg;
 	rc = ctl_do(client, call, 0);
 	if (rc == 0)
 		*ret_key = call->reply.made.key;
@@ -163,25 +136,16 @@ int ctl_alloc_dmah(struct ctl_client *client, const struct ctl_context *context,
 {
 	struct ctl_call call = call_for(CTL_ALLOC_DMAH, context, 0);
 
-	call.req.dmah = (struct ctl_msg_dmah){
-		.valid = dmah->valid,
-		.cpu_id = dmah->cpu_id,
-		.tph_mem_type = dmah->tph_mem_type,
-		.ph = dmah->ph,
-	};
+	call.req.dmah = *dmah;
 	return do_make(client, &call, ret_handle);
 }
 
 int ctl_reg_umem(struct ctl_client *client, const struct ctl_context *context,
-		 const struct ctl_umem *umem, uint32_t *ret_handle)
+		 const struct ctl_reg_mr *umem, uint32_t *ret_handle)
 {
 	struct ctl_call call = call_for(CTL_REG_UMEM, context, 0);
 
-	call.req.mr = (struct ctl_msg_mr){
-		.addr = umem->addr,
-		.len = umem->len,
-		.rights = umem->rights,
-	};
+	call.req.mr = *umem;
 	return do_make(client, &call, ret_handle);
 }
 

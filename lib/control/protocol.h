@@ -101,18 +101,32 @@ enum ctl_kind {
 	CTL_KIND_XRCD,
 };
 
-struct ctl_msg_mr {
-	uint64_t addr, len, iova;
-	uint32_t pd, kind, rights, dm, dmah, umem;
-	uint32_t low; /* CTL_KEY_LOW | the key's lowest byte; 0: any */
+/* A region to be registered or changed; of a umem only addr, len and rights. */
+struct ctl_reg_mr {
+	uint64_t addr; /* virtual address, or offset in the DM or the umem */
+	uint64_t len, iova;
+	uint32_t pd;
+	uint32_t kind;	 /* enum rxe_mr_kind */
+	uint32_t rights; /* enum rxe_right */
+	uint32_t dm;	 /* RXE_MR_ARENA */
+	uint32_t dmah;
+	uint32_t umem; /* not 0: over this umem's memory, in any process; kind is then the umem's */
+	uint32_t low;  /* CTL_KEY_LOW | the key's lowest byte; 0: any */
 };
+#define CTL_KEY_LOW 0x100u
 
 struct ctl_msg_dm {
 	uint64_t len, offset;
 	uint32_t log_align, reserved;
 };
 
-struct ctl_msg_dmah {
+enum ctl_dmah_field {
+	CTL_DMAH_CPU_ID = 1 << 0,
+	CTL_DMAH_PH = 1 << 1,
+	CTL_DMAH_TPH_MEM_TYPE = 1 << 2,
+};
+
+struct ctl_dmah {
 	uint32_t valid; /* enum ctl_dmah_field: which of the others are set */
 	uint32_t cpu_id, tph_mem_type, ph;
 };
@@ -153,9 +167,9 @@ struct ctl_request {
 	uint64_t token; /* CTL_ADOPT */
 	int64_t delta;	/* CTL_USE_PD */
 	union {
-		struct ctl_msg_mr mr;
+		struct ctl_reg_mr mr;
 		struct ctl_msg_dm dm;
-		struct ctl_msg_dmah dmah;
+		struct ctl_dmah dmah;
 		struct ctl_msg_xrcd xrcd;
 		struct ctl_msg_capture capture;
 		struct ctl_msg_fault fault;
@@ -181,13 +195,15 @@ struct ctl_grant {
 };
 static_assert(sizeof(struct ctl_grant) == 24, "wire layout");
 
-struct ctl_msg_device {
-	char name[64];
+struct ctl_device {
+	char name[64];			    /* rxe_dm0 */
 	uint64_t node_guid, sys_image_guid; /* big-endian */
-	uint64_t arena_bytes, arena_used;
+	uint64_t arena_bytes;		    /* size of the largest DM in an empty arena */
+	uint64_t arena_used;
 	struct gid gids[RXE_MAX_GIDS];
 	uint32_t index, count; /* count: devices of the instance */
-	uint32_t max_mtu, if_index;
+	uint32_t max_mtu;      /* bytes: the largest RoCE MTU of the port */
+	uint32_t if_index;
 	uint32_t arena_pages; /* enum ctl_arena_pages: the setting */
 	char if_name[16];
 	char arena_kind[24];   /* for messages: "hugetlb 2 MiB", "pages of 4 KiB" */
@@ -212,7 +228,7 @@ struct ctl_object {
 	uint32_t dmah, umem, refs, slot;
 	int32_t pid; /* owner process of plain memory; context: its first user; 0: none */
 	uint32_t users;
-	struct ctl_msg_dmah hints;
+	struct ctl_dmah hints;
 };
 static_assert(sizeof(struct ctl_object) == 96, "wire layout");
 
@@ -254,7 +270,7 @@ struct ctl_reply {
 	uint32_t op;
 	int32_t status; /* 0 or a negative errno */
 	union {
-		struct ctl_msg_device device;
+		struct ctl_device device;
 		struct ctl_msg_attached attached;
 		struct ctl_msg_opened opened;
 		struct ctl_msg_made made;
@@ -269,6 +285,6 @@ static_assert(sizeof(struct ctl_reply) == 1024, "wire layout");
 
 #define CTL_LAYOUT                                                                                 \
 	((uint32_t)(sizeof(struct ctl_shared) ^ sizeof(struct ctl_slot) << 8 ^                     \
-		    sizeof(struct ctl_msg_device) << 20))
+		    sizeof(struct ctl_device) << 20))
 
 #endif

@@ -65,7 +65,7 @@ static int open_ethernet(const struct progress *progress, struct link **ret)
 
 static int open_phy(const struct progress *progress, struct link **ret)
 {
-	switch (progress->info->link) {
+	switch ((enum ctl_link)progress->info->link) {
 	case CTL_LINK_UDP: return open_udp(progress, ret);
 	case CTL_LINK_ETHERNET: return open_ethernet(progress, ret);
 	}

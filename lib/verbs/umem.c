@@ -105,7 +105,7 @@ static int umem_reg(struct ibv_context *context, const struct vb_umem_want *want
 		    struct vb_umem **ret)
 {
 	struct vb_context *ctx = vb_context(context);
-	struct ctl_umem reg = { .len = want->size, .rights = want->access };
+	struct ctl_reg_mr reg = { .len = want->size, .rights = want->access };
 	struct vb_umem umem = { 0 };
 	uint8_t *first = NULL;
 	int err = admit_command(context);

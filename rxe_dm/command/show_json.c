@@ -98,7 +98,7 @@ static void set_mr(json_t *ret, const struct ctl_object *object)
 	set_number(ret, "umem", object->umem);
 }
 
-static void set_hints(json_t *ret, const struct ctl_msg_dmah *hints)
+static void set_hints(json_t *ret, const struct ctl_dmah *hints)
 {
 	if (hints->valid & CTL_DMAH_CPU_ID)
 		set_number(ret, "cpu_id", hints->cpu_id);
@@ -186,7 +186,7 @@ static json_t *json_gids(const struct ctl_shared *shared)
 	return ret;
 }
 
-static json_t *json_arena(const struct ctl_msg_device *info)
+static json_t *json_arena(const struct ctl_device *info)
 {
 	json_t *ret = json_object();
 
@@ -198,7 +198,7 @@ static json_t *json_arena(const struct ctl_msg_device *info)
 	return ret;
 }
 
-static void set_link(json_t *ret, const struct ctl_msg_device *info)
+static void set_link(json_t *ret, const struct ctl_device *info)
 {
 	static const struct gid none;
 	char text[CTL_GID_STR_MAX], mac[VIEW_MAC_MAX];
@@ -285,7 +285,7 @@ static json_t *json_faults(const struct ctl_shared *shared)
 
 static json_t *json_device(const struct view_device *device)
 {
-	const struct ctl_msg_device *info = &device->info;
+	const struct ctl_device *info = &device->info;
 	json_t *ret = json_object();
 	struct rxe_counters counters;
 	struct ctl_lost lost;

@@ -87,7 +87,7 @@ static void show_head(const struct view *view, FILE *to)
 }
 
 /* On an interface the device is a host of its own. */
-static void show_link(const struct ctl_msg_device *info, FILE *to)
+static void show_link(const struct ctl_device *info, FILE *to)
 {
 	static const struct gid none;
 	char text[CTL_GID_STR_MAX], mac[VIEW_MAC_MAX];
@@ -114,7 +114,7 @@ static void show_faults(const struct ctl_shared *shared, FILE *to)
 
 static void show_device(const struct view_device *device, FILE *to)
 {
-	const struct ctl_msg_device *info = &device->info;
+	const struct ctl_device *info = &device->info;
 	static const struct gid none;
 	char text[CTL_GID_STR_MAX];
 	cell used, all, locked;
@@ -286,7 +286,7 @@ static void show_dms(const struct view_device *device, FILE *to)
 	table_end(&table);
 }
 
-static const char *memory_type(const struct ctl_msg_dmah *hints)
+static const char *memory_type(const struct ctl_dmah *hints)
 {
 	if (!(hints->valid & CTL_DMAH_TPH_MEM_TYPE))
 		return "-";
@@ -294,8 +294,7 @@ static const char *memory_type(const struct ctl_msg_dmah *hints)
 }
 
 /* "-" for a hint that was not given. */
-static const char *put_hint(cell ret, const struct ctl_msg_dmah *hints, uint32_t field,
-			    uint32_t value)
+static const char *put_hint(cell ret, const struct ctl_dmah *hints, uint32_t field, uint32_t value)
 {
 	return hints->valid & field ? put(ret, "%u", value) : put(ret, "-");
 }
@@ -309,7 +308,7 @@ static void show_dmahs(const struct view_device *device, FILE *to)
 
 	for (size_t i = 0; i < device->num_objects; i++) {
 		const struct ctl_object *object = &device->objects[i];
-		const struct ctl_msg_dmah *hints = &object->hints;
+		const struct ctl_dmah *hints = &object->hints;
 		cell handle, context, cpu, ph, refs;
 
 		if (object->kind == CTL_KIND_DMAH)

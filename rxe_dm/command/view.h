@@ -13,7 +13,7 @@
 struct ctl_client;
 
 struct view_device {
-	struct ctl_msg_device info;
+	struct ctl_device info;
 	const struct ctl_shared *shared; /* mapped to read; processes go on writing */
 	struct ctl_object *objects;
 	size_t num_objects;

@@ -35,7 +35,7 @@ struct object {
 	uint32_t key, rights, mr_kind;
 	uint32_t slot, epoch; /* of the owner */
 	int fd;		      /* XRC domain: its inode, or -1 */
-	struct ctl_msg_dmah hints;
+	struct ctl_dmah hints;
 };
 
 struct objects {

@@ -14,13 +14,13 @@
 int serve_device(struct call *call)
 {
 	const struct instance *instance = call->conn->instance;
-	struct ctl_msg_device *ret = &call->reply.device;
+	struct ctl_device *ret = &call->reply.device;
 	const struct device *device;
 
 	if (call->req.handle >= instance->num_devices)
 		return -ENODEV;
 	device = &instance->devices[call->req.handle];
-	*ret = (struct ctl_msg_device){
+	*ret = (struct ctl_device){
 		.index = device->index,
 		.count = instance->num_devices,
 		.node_guid = device->node_guid,

@@ -41,7 +41,7 @@ struct plan {
 	struct rxe_mr entry;
 };
 
-static int plan_memory(const struct call *call, const struct ctl_msg_mr *msg, struct plan *plan)
+static int plan_memory(const struct call *call, const struct ctl_reg_mr *msg, struct plan *plan)
 {
 	const struct attachment *attachment = call->conn->attached[call->device->index];
 
@@ -64,7 +64,7 @@ static int plan_memory(const struct call *call, const struct ctl_msg_mr *msg, st
 	return -EINVAL;
 }
 
-static int plan_umem(const struct call *call, const struct ctl_msg_mr *msg, struct plan *plan)
+static int plan_umem(const struct call *call, const struct ctl_reg_mr *msg, struct plan *plan)
 {
 	struct object *umem = context_find(call->context, msg->umem, CTL_KIND_UMEM);
 
@@ -80,7 +80,7 @@ static int plan_umem(const struct call *call, const struct ctl_msg_mr *msg, stru
 
 static int make_plan(const struct call *call, struct plan *plan)
 {
-	const struct ctl_msg_mr *msg = &call->req.mr;
+	const struct ctl_reg_mr *msg = &call->req.mr;
 
 	*plan = (struct plan){ .entry = { .pd = msg->pd,
 					  .iova = msg->iova,
@@ -249,7 +249,7 @@ int serve_free(struct call *call)
 
 int serve_alloc_dmah(struct call *call)
 {
-	const struct ctl_msg_dmah *hints = &call->req.dmah;
+	const struct ctl_dmah *hints = &call->req.dmah;
 	const uint32_t known = CTL_DMAH_CPU_ID | CTL_DMAH_PH | CTL_DMAH_TPH_MEM_TYPE;
 	struct object *dmah;
 
@@ -266,7 +266,7 @@ int serve_alloc_dmah(struct call *call)
 int serve_reg_umem(struct call *call)
 {
 	const struct attachment *attachment = call->conn->attached[call->device->index];
-	const struct ctl_msg_mr *msg = &call->req.mr;
+	const struct ctl_reg_mr *msg = &call->req.mr;
 	struct object *umem;
 
 	if (!attachment || msg->len > RXE_MAX_MR_SIZE || !within(msg->addr, msg->len, UINT64_MAX))

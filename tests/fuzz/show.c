@@ -104,8 +104,8 @@ static void one_step(struct take *take, struct view_device *device)
 		return;
 	case STEP_INFO: /* but for its texts, which the server ends */
 		take_block(take, &device->info.node_guid,
-			   offsetof(struct ctl_msg_device, if_name) -
-				   offsetof(struct ctl_msg_device, node_guid));
+			   offsetof(struct ctl_device, if_name) -
+				   offsetof(struct ctl_device, node_guid));
 		return;
 	case SHOW_STEPS: return;
 	}

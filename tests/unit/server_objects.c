@@ -300,7 +300,7 @@ END_TEST
 
 START_TEST(umems)
 {
-	struct ctl_umem plain = { .addr = (uintptr_t)buffer, .len = sizeof(buffer) };
+	struct ctl_reg_mr plain = { .addr = (uintptr_t)buffer, .len = sizeof(buffer) };
 	struct ctl_reg_mr reg = { .pd = p.pd, .addr = 16, .len = 16 };
 	uint32_t umem, mr, key;
 
