@@ -142,11 +142,6 @@ bool inject_word_after(struct inject_rule *rule, const char *value)
 	return inject_parse_duration(value, INJECT_MAX_AFTER_NS, &rule->after_ns);
 }
 
-bool inject_word_index(struct inject_rule *rule, const char *value)
-{
-	return inject_parse_u32(value, 0, INJECT_GIDS - 1, &rule->gid_index);
-}
-
 bool inject_word_gid(struct inject_rule *rule, const char *value)
 {
 	rule->gid = (struct gid){ .raw = { [10] = 0xff, [11] = 0xff } };

@@ -9,6 +9,7 @@
  */
 #include <errno.h>
 #include <fnmatch.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -102,36 +103,6 @@ static bool word_qp(struct inject_rule *rule, const char *value)
 	return inject_parse_rising(value, 0, QPN_MASK, &rule->packet.qp);
 }
 
-static bool word_peer_qp(struct inject_rule *rule, const char *value)
-{
-	return inject_parse_rising(value, 0, QPN_MASK, &rule->packet.peer_qp);
-}
-
-static bool word_psn(struct inject_rule *rule, const char *value)
-{
-	return inject_parse_range(value, 0, PSN_MASK, &rule->packet.psn);
-}
-
-static bool word_attempt(struct inject_rule *rule, const char *value)
-{
-	return inject_parse_rising(value, 0, UINT32_MAX, &rule->packet.attempt);
-}
-
-static bool word_nth(struct inject_rule *rule, const char *value)
-{
-	return inject_parse_rising(value, 1, UINT32_MAX, &rule->packet.nth);
-}
-
-static bool word_every(struct inject_rule *rule, const char *value)
-{
-	return inject_parse_u32(value, 1, UINT32_MAX, &rule->packet.every);
-}
-
-static bool word_seen(struct inject_rule *rule, const char *value)
-{
-	return inject_parse_rising(value, 1, UINT32_MAX, &rule->packet.seen);
-}
-
 static bool word_probability(struct inject_rule *rule, const char *value)
 {
 	char *end;
@@ -159,21 +130,11 @@ static bool word_seed(struct inject_rule *rule, const char *value)
 	return inject_parse_number(value, UINT64_MAX, &rule->packet.seed);
 }
 
-static bool word_copies(struct inject_rule *rule, const char *value)
-{
-	return inject_parse_u32(value, 1, FAULT_MAX_COPIES, &rule->packet.copies);
-}
-
 static bool word_time(struct inject_rule *rule, const char *value)
 {
 	return inject_parse_duration(
 		value, rule->action < FAULT_ACTIONS ? MAX_DELAY_NS : INJECT_MAX_AFTER_NS,
 		&rule->packet.delay_ns);
-}
-
-static bool word_behind(struct inject_rule *rule, const char *value)
-{
-	return inject_parse_u32(value, 1, 1000, &rule->packet.behind);
 }
 
 static bool word_part(struct inject_rule *rule, const char *value)
@@ -189,11 +150,6 @@ static bool word_icrc(struct inject_rule *rule, const char *value)
 {
 	rule->packet.good_icrc = strcmp(value, "good") == 0;
 	return rule->packet.good_icrc || strcmp(value, "bad") == 0;
-}
-
-static bool word_keep(struct inject_rule *rule, const char *value)
-{
-	return inject_parse_u32(value, 0, 4200, &rule->packet.keep);
 }
 
 static bool word_timer(struct inject_rule *rule, const char *value)
@@ -218,40 +174,48 @@ static bool word_code(struct inject_rule *rule, const char *value)
 }
 
 /* clang-format off */
+#define OWN(parser)                 .parse = parser
+#define NUMBER(member, least, most) .form = WORD_NUMBER, MEMBER(member, least, most)
+#define RANGE(member, most)         .form = WORD_RANGE, MEMBER(member, 0, most)
+#define RISING(member, least, most) .form = WORD_RISING, MEMBER(member, least, most)
+#define MEMBER(member, least, most) .at = offsetof(struct inject_rule, member), .min = least, .max = most
 static const struct word {
 	const char *key;
-	bool (*parse)(struct inject_rule *rule, const char *value);
 	uint32_t actions; /* that it goes with */
 	const char *right;
+	enum { WORD_PARSED, WORD_NUMBER, WORD_RANGE, WORD_RISING } form;
+	bool (*parse)(struct inject_rule *rule, const char *value); /* WORD_PARSED */
+	size_t at;         /* the other forms: member of the rule, a number or a fault_range */
+	uint32_t min, max; /* its bounds */
 } words[] = {
-	{ "dir",         word_dir,         PACKETS, "in, out or any" },
-	{ "opcode",      word_opcode,      PACKETS, "ACKNOWLEDGE, RC_SEND_ONLY, WRITE_*, a number, or several with commas; 'rxe_dm fault --help' lists them" },
-	{ "qp",          word_qp,          PACKETS | BIT(INJECT_COMPLETION), "a QP number, #N for the Nth created (from 0), or a range A..B" },
-	{ "peer_qp",     word_peer_qp,     PACKETS, "a QP number, or a range A..B" },
-	{ "psn",         word_psn,         PACKETS, "a number below 2^24, or a range A..B" },
-	{ "attempt",     word_attempt,     PACKETS, "0 for the first time a packet is sent, 1 for its repetition, or A..B" },
-	{ "nth",         word_nth,         COUNTED, "a count from 1, or a range A..B" },
-	{ "every",       word_every,       COUNTED, "a count from 1" },
-	{ "seen",        word_seen,        PACKETS, "a count from 1, or a range A..B" },
-	{ "probability", word_probability, COUNTED, "0.01 or 1%, from 0 to 1" },
-	{ "seed",        word_seed,        COUNTED, "a number" },
-	{ "copies",      word_copies,      BIT(FAULT_DUPLICATE), "1 to 3" },
-	{ "time",        word_time,        BIT(FAULT_DELAY) | BIT(INJECT_PORT_DOWN) | BIT(INJECT_GID_CHANGE), "5ms, 20us or 1s, up to 60s (port_down and gid_change: 3600s)" },
-	{ "behind",      word_behind,      BIT(FAULT_REORDER), "1 to 1000" },
-	{ "within",      word_time,        BIT(FAULT_REORDER), "5ms, 20us or 1s, up to 60s" },
-	{ "part",        word_part,        BIT(FAULT_CORRUPT), "payload, header or icrc" },
-	{ "icrc",        word_icrc,        BIT(FAULT_CORRUPT), "bad, or good for one that fits the spoiled packet" },
-	{ "keep",        word_keep,        BIT(FAULT_TRUNCATE), "0 to 4200 bytes" },
-	{ "timer",       word_timer,       BIT(FAULT_RNR_NAK), "an RNR timer code, 0 to 31" },
-	{ "code",        word_code,        BIT(FAULT_NAK), "psn_sequence, invalid_request, remote_access, remote_operation, or 0 to 31" },
-	{ "status",      inject_word_status, BIT(INJECT_COMPLETION), "IBV_WC_REM_ACCESS_ERR or any other error of enum ibv_wc_status, with or without IBV_WC_" },
-	{ "side",        inject_word_side,   BIT(INJECT_COMPLETION), "send, recv or any" },
-	{ "name",        inject_word_name,   BIT(INJECT_VERB), "ibv_reg_mr, ibv_create_*, or several with commas; 'rxe_dm fault --help' lists them" },
-	{ "errno",       inject_word_errno,  BIT(INJECT_VERB), "ENOMEM or another name of errno(3), or its number" },
-	{ "after",       inject_word_after,  DEVICE, "5ms, 20us or 1s, up to 3600s" },
-	{ "index",       inject_word_index,  BIT(INJECT_GID_CHANGE), "an index of the GID table, 0 to 15" },
-	{ "gid",         inject_word_gid,    BIT(INJECT_GID_CHANGE), "an IPv4 or IPv6 address, or none" },
-	{ "to",          inject_word_to,     BIT(INJECT_GID_CHANGE), "another index of the GID table, 0 to 15" },
+	{ "dir",          PACKETS, "in, out or any", OWN(word_dir) },
+	{ "opcode",       PACKETS, "ACKNOWLEDGE, RC_SEND_ONLY, WRITE_*, a number, or several with commas; 'rxe_dm fault --help' lists them", OWN(word_opcode) },
+	{ "qp",           PACKETS | BIT(INJECT_COMPLETION), "a QP number, #N for the Nth created (from 0), or a range A..B", OWN(word_qp) },
+	{ "peer_qp",      PACKETS, "a QP number, or a range A..B", RISING(packet.peer_qp, 0, QPN_MASK) },
+	{ "psn",          PACKETS, "a number below 2^24, or a range A..B", RANGE(packet.psn, PSN_MASK) },
+	{ "attempt",      PACKETS, "0 for the first time a packet is sent, 1 for its repetition, or A..B", RISING(packet.attempt, 0, UINT32_MAX) },
+	{ "nth",          COUNTED, "a count from 1, or a range A..B", RISING(packet.nth, 1, UINT32_MAX) },
+	{ "every",        COUNTED, "a count from 1", NUMBER(packet.every, 1, UINT32_MAX) },
+	{ "seen",         PACKETS, "a count from 1, or a range A..B", RISING(packet.seen, 1, UINT32_MAX) },
+	{ "probability",  COUNTED, "0.01 or 1%, from 0 to 1", OWN(word_probability) },
+	{ "seed",         COUNTED, "a number", OWN(word_seed) },
+	{ "copies",       BIT(FAULT_DUPLICATE), "1 to 3", NUMBER(packet.copies, 1, FAULT_MAX_COPIES) },
+	{ "time",         BIT(FAULT_DELAY) | BIT(INJECT_PORT_DOWN) | BIT(INJECT_GID_CHANGE), "5ms, 20us or 1s, up to 60s (port_down and gid_change: 3600s)", OWN(word_time) },
+	{ "behind",       BIT(FAULT_REORDER), "1 to 1000", NUMBER(packet.behind, 1, 1000) },
+	{ "within",       BIT(FAULT_REORDER), "5ms, 20us or 1s, up to 60s", OWN(word_time) },
+	{ "part",         BIT(FAULT_CORRUPT), "payload, header or icrc", OWN(word_part) },
+	{ "icrc",         BIT(FAULT_CORRUPT), "bad, or good for one that fits the spoiled packet", OWN(word_icrc) },
+	{ "keep",         BIT(FAULT_TRUNCATE), "0 to 4200 bytes", NUMBER(packet.keep, 0, 4200) },
+	{ "timer",        BIT(FAULT_RNR_NAK), "an RNR timer code, 0 to 31", OWN(word_timer) },
+	{ "code",         BIT(FAULT_NAK), "psn_sequence, invalid_request, remote_access, remote_operation, or 0 to 31", OWN(word_code) },
+	{ "status",       BIT(INJECT_COMPLETION), "IBV_WC_REM_ACCESS_ERR or any other error of enum ibv_wc_status, with or without IBV_WC_", OWN(inject_word_status) },
+	{ "side",         BIT(INJECT_COMPLETION), "send, recv or any", OWN(inject_word_side) },
+	{ "name",         BIT(INJECT_VERB), "ibv_reg_mr, ibv_create_*, or several with commas; 'rxe_dm fault --help' lists them", OWN(inject_word_name) },
+	{ "errno",        BIT(INJECT_VERB), "ENOMEM or another name of errno(3), or its number", OWN(inject_word_errno) },
+	{ "after",        DEVICE, "5ms, 20us or 1s, up to 3600s", OWN(inject_word_after) },
+	{ "index",        BIT(INJECT_GID_CHANGE), "an index of the GID table, 0 to 15", NUMBER(gid_index, 0, INJECT_GIDS - 1) },
+	{ "gid",          BIT(INJECT_GID_CHANGE), "an IPv4 or IPv6 address, or none", OWN(inject_word_gid) },
+	{ "to",           BIT(INJECT_GID_CHANGE), "another index of the GID table, 0 to 15", OWN(inject_word_to) },
 };
 /* clang-format on */
 #define NUM_WORDS (sizeof(words) / sizeof(words[0]))
@@ -302,6 +266,19 @@ static bool fail_action(const char *name, char *ret_error)
 	return false;
 }
 
+static bool parse_value(struct inject_rule *rule, const struct word *word, const char *value)
+{
+	void *at = (char *)rule + word->at;
+
+	switch (word->form) {
+	case WORD_PARSED: return word->parse(rule, value);
+	case WORD_NUMBER: return inject_parse_u32(value, word->min, word->max, at);
+	case WORD_RANGE: return inject_parse_range(value, word->min, word->max, at);
+	case WORD_RISING: return inject_parse_rising(value, word->min, word->max, at);
+	}
+	return false;
+}
+
 static bool parse_word(struct inject_rule *rule, const char *text, uint32_t *given, char *ret_error)
 {
 	const char *equals = strchr(text, '=');
@@ -322,7 +299,7 @@ static bool parse_word(struct inject_rule *rule, const char *text, uint32_t *giv
 			       inject_action_str(rule->action));
 		return false;
 	}
-	if (!words[i].parse(rule, equals + 1)) {
+	if (!parse_value(rule, &words[i], equals + 1)) {
 		(void)snprintf(ret_error, INJECT_TEXT_MAX, "%.60s: expected %s", text,
 			       words[i].right);
 		return false;

@@ -26,7 +26,6 @@ bool inject_word_status(struct inject_rule *rule, const char *value);
 bool inject_word_name(struct inject_rule *rule, const char *value);
 bool inject_word_errno(struct inject_rule *rule, const char *value);
 bool inject_word_after(struct inject_rule *rule, const char *value);
-bool inject_word_index(struct inject_rule *rule, const char *value);
 bool inject_word_gid(struct inject_rule *rule, const char *value);
 bool inject_word_to(struct inject_rule *rule, const char *value);
 
