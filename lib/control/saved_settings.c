@@ -53,21 +53,39 @@ static void write_addresses(FILE *f, const struct ctl_settings *settings)
 	fprintf(f, "\n");
 }
 
+static void write_allowed_users(FILE *f, const struct ctl_settings *settings)
+{
+	if (settings->allow_all_users)
+		fprintf(f, "allow-users=all\n");
+	for (uint32_t i = 0; i < settings->num_allowed_users; i++)
+		fprintf(f, "%s%u%s", i ? "," : "allow-users=", settings->allowed_user[i],
+			i + 1 == settings->num_allowed_users ? "\n" : "");
+}
+
 static void write_settings(FILE *f, const struct ctl_settings *settings)
 {
 	static const struct gid none;
 	char text[CTL_GID_STR_MAX];
 
+	for (size_t i = 0; i < ctl_setting_count; i++) {
+		const struct ctl_setting *setting = &ctl_setting_table[i];
+		uint32_t value;
+
+		if (setting->parse)
+			continue;
+		memcpy(&value, (const char *)settings + setting->at, sizeof(value));
+		if (setting->words)
+			fprintf(f, "%s=%s\n", setting->option, setting->words[value]);
+		else
+			fprintf(f, "%s=%u\n", setting->option, value);
+	}
 	write_addresses(f, settings);
-	fprintf(f, "link=%s\n", settings->link == CTL_LINK_ETHERNET ? "ethernet" : "udp");
+	write_allowed_users(f, settings);
 	if (settings->interface[0])
 		fprintf(f, "interface=%s\n", settings->interface);
 	if (!gid_equal(&settings->gateway, &none))
 		fprintf(f, "gateway=%s\n", ctl_gid_str(&settings->gateway, text));
 	fprintf(f, "arena=%llu\n", (unsigned long long)settings->arena_bytes);
-	fprintf(f, "slots=%u\nlinger=%u\n", settings->slots, settings->linger_s);
-	fprintf(f, "trains=%s\n", settings->trains ? "on" : "off");
-	fprintf(f, "mlx5=%s\n", settings->mlx5 ? "on" : "off");
 	if (settings->faults[0])
 		fprintf(f, "faults=%s\n", settings->faults);
 }

@@ -3,6 +3,7 @@
 #include <arpa/inet.h>
 #include <ctype.h>
 #include <errno.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -36,19 +37,6 @@ static bool parse_u32(const char *text, uint32_t min, uint32_t max, uint32_t *re
 		return false;
 	*ret = (uint32_t)value;
 	return true;
-}
-
-static bool parse_switch(const char *text, bool *ret)
-{
-	static const char *const words[] = { "off", "on", "no", "yes", "0", "1" };
-
-	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
-		if (strcmp(text, words[i]) == 0) {
-			*ret = i & 1;
-			return true;
-		}
-	}
-	return false;
 }
 
 static bool parse_instance(struct ctl_settings *settings, const char *value)
@@ -131,14 +119,6 @@ static bool parse_address(struct ctl_settings *settings, const char *value)
 	return true;
 }
 
-static bool parse_link(struct ctl_settings *settings, const char *value)
-{
-	if (strcmp(value, "udp") != 0 && strcmp(value, "ethernet") != 0)
-		return false;
-	settings->link = strcmp(value, "ethernet") == 0 ? CTL_LINK_ETHERNET : CTL_LINK_UDP;
-	return true;
-}
-
 static bool parse_interface(struct ctl_settings *settings, const char *value)
 {
 	size_t len = strlen(value);
@@ -180,48 +160,6 @@ static bool parse_arena(struct ctl_settings *settings, const char *value)
 		return false;
 	settings->arena_bytes = n << shift;
 	return true;
-}
-
-static bool parse_arena_pages(struct ctl_settings *settings, const char *value)
-{
-	static const char *const words[] = {
-		[CTL_PAGES_AUTO] = "auto",
-		[CTL_PAGES_HUGE] = "huge",
-		[CTL_PAGES_SMALL] = "small",
-	};
-
-	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
-		if (strcmp(value, words[i]) == 0) {
-			settings->arena_pages = (enum ctl_arena_pages)i;
-			return true;
-		}
-	}
-	return false;
-}
-
-static bool parse_devices(struct ctl_settings *settings, const char *value)
-{
-	return parse_u32(value, 1, CTL_DEVICE_MAX, &settings->devices);
-}
-
-static bool parse_linger(struct ctl_settings *settings, const char *value)
-{
-	return parse_u32(value, 0, 1000000, &settings->linger_s);
-}
-
-static bool parse_slots(struct ctl_settings *settings, const char *value)
-{
-	return parse_u32(value, 2, RXE_MAX_SLOTS, &settings->slots);
-}
-
-static bool parse_trains(struct ctl_settings *settings, const char *value)
-{
-	return parse_switch(value, &settings->trains);
-}
-
-static bool parse_mlx5(struct ctl_settings *settings, const char *value)
-{
-	return parse_switch(value, &settings->mlx5);
 }
 
 /* Parses "all", or user IDs separated by commas. */
@@ -268,45 +206,54 @@ static bool parse_faults(struct ctl_settings *settings, const char *value)
 	return true;
 }
 
-#define SWITCH_WORDS "on or off"
+#define NUMBER(member, least, most)                                                                \
+	.at = offsetof(struct ctl_settings, member), .min = least, .max = most
+#define WORDS(member, ...)                                                                         \
+	.at = offsetof(struct ctl_settings, member), .words = (const char *const[])                \
+	{                                                                                          \
+		__VA_ARGS__, NULL                                                                  \
+	}
+#define SWITCH(member) WORDS(member, "off", "on", "no", "yes", "0", "1"), .max = 1
 
 const struct ctl_setting ctl_setting_table[] = {
 	{ "instance", "RXE_DM_INSTANCE", "NAME", "which instance, default 'default'",
-	  parse_instance, "up to 32 letters, digits, '-', '_' or '.'" },
+	  "up to 32 letters, digits, '-', '_' or '.'", .parse = parse_instance },
 	{ "address", "RXE_DM_ADDRESS", "ADDR[/LEN][,...]",
-	  "address of each device; default the first free ones from 127.0.0.1 on", parse_address,
+	  "address of each device; default the first free ones from 127.0.0.1 on",
 	  "IPv4 or IPv6 addresses of this machine, each once, separated by commas (no wildcard, "
-	  "no multicast)" },
+	  "no multicast)",
+	  .parse = parse_address },
 	{ "link", "RXE_DM_LINK", "udp|ethernet",
-	  "UDP sockets (default), or frames on an Ethernet interface", parse_link,
-	  "udp or ethernet" },
+	  "UDP sockets (default), or frames on an Ethernet interface", "udp or ethernet",
+	  WORDS(link, "udp", "ethernet"), .max = CTL_LINK_ETHERNET },
 	{ "interface", "RXE_DM_INTERFACE", "IF", "with --link ethernet: the interface",
-	  parse_interface, "the name of a network interface" },
+	  "the name of a network interface", .parse = parse_interface },
 	{ "gateway", "RXE_DM_GATEWAY", "ADDR",
-	  "with --link ethernet: who forwards to other networks, default nobody", parse_gateway,
-	  "an IPv4 or IPv6 address" },
-	{ "arena", "RXE_DM_ARENA", "SIZE", "device memory of each device, default 64M", parse_arena,
-	  "a size such as 64M, from 64K to 1T" },
+	  "with --link ethernet: who forwards to other networks, default nobody",
+	  "an IPv4 or IPv6 address", .parse = parse_gateway },
+	{ "arena", "RXE_DM_ARENA", "SIZE", "device memory of each device, default 64M",
+	  "a size such as 64M, from 64K to 1T", .parse = parse_arena },
 	{ "arena-pages", "RXE_DM_ARENA_PAGES", "auto|huge|small",
-	  "huge pages for it: if as many stay free (default), always, never", parse_arena_pages,
-	  "auto, huge or small" },
-	{ "devices", "RXE_DM_DEVICES", "N", "number of devices, default 1", parse_devices,
-	  "a number from 1 to 16" },
+	  "huge pages for it: if as many stay free (default), always, never", "auto, huge or small",
+	  WORDS(arena_pages, "auto", "huge", "small"), .max = CTL_PAGES_SMALL },
+	{ "devices", "RXE_DM_DEVICES", "N", "number of devices, default 1", "a number from 1 to 16",
+	  NUMBER(devices, 1, CTL_DEVICE_MAX) },
 	{ "linger", "RXE_DM_LINGER", "SECONDS",
 	  "a server that a program started ends this long after the last one, default 30",
-	  parse_linger, "a number of seconds" },
+	  "a number of seconds", NUMBER(linger_s, 0, 1000000) },
 	{ "slots", "RXE_DM_SLOTS", "N", "most programs at once, plus 1 for the server, default 256",
-	  parse_slots, "a number from 2 to 256" },
+	  "a number from 2 to 256", NUMBER(slots, 2, RXE_MAX_SLOTS) },
 	{ "trains", "RXE_DM_TRAINS", "on|off",
-	  "UDP_SEGMENT and UDP_GRO, default on; off for tcpdump", parse_trains, SWITCH_WORDS },
+	  "UDP_SEGMENT and UDP_GRO, default on; off for tcpdump", "on or off", SWITCH(trains) },
 	{ "allow-users", "RXE_DM_ALLOW_USERS", "UID[,...]|all",
 	  "other users of this host whose devices may send to ours, default none",
-	  parse_allow_users, "up to 16 numbers of users ('id -u NAME' shows one), or all" },
+	  "up to 16 numbers of users ('id -u NAME' shows one), or all",
+	  .parse = parse_allow_users },
 	{ "mlx5", "RXE_DM_MLX5", "on|off", "let mlx5dv_is_supported() return true, default off",
-	  parse_mlx5, SWITCH_WORDS },
+	  "on or off", SWITCH(mlx5) },
 	{ "faults", "RXE_DM_FAULTS", "FILE",
-	  "fault rules that every device starts with, one per line", parse_faults,
-	  "an absolute path of at most 255 characters" },
+	  "fault rules that every device starts with, one per line",
+	  "an absolute path of at most 255 characters", .parse = parse_faults },
 };
 const size_t ctl_setting_count = sizeof(ctl_setting_table) / sizeof(ctl_setting_table[0]);
 
@@ -331,10 +278,28 @@ const struct ctl_setting *ctl_setting_find(const char *option)
 	return NULL;
 }
 
+static bool parse(struct ctl_settings *settings, const struct ctl_setting *setting,
+		  const char *value)
+{
+	uint32_t *at = (void *)((char *)settings + setting->at);
+
+	if (setting->parse)
+		return setting->parse(settings, value);
+	if (!setting->words)
+		return parse_u32(value, setting->min, setting->max, at);
+	for (uint32_t i = 0; setting->words[i]; i++) {
+		if (strcmp(value, setting->words[i]) == 0) {
+			*at = i % (setting->max + 1);
+			return true;
+		}
+	}
+	return false;
+}
+
 bool ctl_settings_set(struct ctl_settings *settings, const struct ctl_setting *setting,
 		      const char *name, const char *value, char why[static CTL_WHY_MAX])
 {
-	if (setting->parse(settings, value))
+	if (parse(settings, setting, value))
 		return true;
 	snprintf(why, CTL_WHY_MAX, "%s is '%.40s': it expects %s", name, value, setting->expects);
 	return false;

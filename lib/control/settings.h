@@ -25,7 +25,7 @@ struct ctl_settings {
 	uint32_t linger_s;
 	uint64_t arena_bytes;
 	enum ctl_arena_pages arena_pages;
-	bool trains, mlx5;
+	uint32_t trains, mlx5; /* 0 or 1 */
 	uint32_t allowed_user
 		[CTL_ALLOWED_USERS_MAX]; /* users of this host whose devices may send to ours */
 	uint32_t num_allowed_users;
@@ -38,8 +38,13 @@ struct ctl_setting {
 	const char *env;    /* RXE_DM_ADDRESS */
 	const char *argument;
 	const char *help;
-	bool (*parse)(struct ctl_settings *settings, const char *value);
 	const char *expects; /* for messages: "an IPv4 or IPv6 address of this machine" */
+	bool (*parse)(struct ctl_settings *settings, const char *value);
+	/* Where parse is NULL: offset of a uint32_t or an enum, and the bounds of a number or the
+	 * words for 0 to max, after which further words begin with 0 again. */
+	size_t at;
+	uint32_t min, max;
+	const char *const *words;
 };
 
 extern const struct ctl_setting ctl_setting_table[];

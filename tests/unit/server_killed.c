@@ -42,13 +42,15 @@ START_TEST(killed_it_keeps_what_it_was)
 	struct ctl_device device;
 	size_t n;
 
-	ck_assert_int_eq(fixture_command("start", "--address", "127.5.6.7", "--arena", "1M", NULL),
+	ck_assert_int_eq(fixture_command("start", "--address", "127.5.6.7", "--arena", "1M",
+					 "--arena-pages", "small", NULL),
 			 0);
 	for (int i = 0; i < 2; i++) {
 		ck_assert_int_eq(ctl_connect(&client), 0);
 		ck_assert_str_eq(address_of(client, text), "127.5.6.7");
 		ck_assert_int_eq(ctl_list_devices(client, &device, 1, &n), 0);
 		ck_assert_uint_eq(device.arena_bytes, 1 << 20);
+		ck_assert_uint_eq(device.arena_pages, CTL_PAGES_SMALL);
 		kill_server(client->server_pid);
 		ctl_disconnect(client);
 	}
