@@ -86,17 +86,14 @@ static void report(uint64_t *reported, uint64_t counted, uint64_t *counter)
 	*reported = counted;
 }
 
-/* Packets that pass the socket are counted here, before rules drop or double them. */
-static void metered_sent(void *arg, const struct wire_train *trains, size_t n)
+static void report_send_errors(struct device_link *link)
 {
-	struct device_link *link = arg;
-
-	(void)trains, (void)n;
 	if (link->phy->stats.send_errors != link->reported.send_errors)
 		report(&link->reported.send_errors, link->phy->stats.send_errors,
 		       &slot_of(link)->counters.send_err);
 }
 
+/* Arrivals are counted here, before rules drop or double them. */
 static void metered_arrived(void *arg, const struct wire_arrival *arrivals, size_t n)
 {
 	struct device_link *link = arg;
@@ -104,12 +101,14 @@ static void metered_arrived(void *arg, const struct wire_arrival *arrivals, size
 	if (link->phy->stats.bad_frames != link->reported.bad_frames)
 		report(&link->reported.bad_frames, link->phy->stats.bad_frames,
 		       &slot_of(link)->lost.link_bad_frames);
+	/* Of packets that the fault link held back and sent meanwhile. */
+	report_send_errors(link);
 	link->is_dry = n == 0;
 	if (n > 0)
 		credits_returned(progress_of(link), arrivals, (int)n);
 }
 
-static const struct tap_observer metering = { .sent = metered_sent, .arrived = metered_arrived };
+static const struct tap_observer metering = { .arrived = metered_arrived };
 
 /* From the bottom to the top; net/link/link.h gives the reason for the order. */
 void device_link_stack(struct device_link *link)
@@ -168,11 +167,14 @@ int device_link_send(struct device_link *link, const struct wire_train *trains, 
 
 	if (link->is_closed)
 		return (int)n;
-	if (!faults_apply(&link->faults))
-		return link_send(link->top, trains, n);
-	faults_follow(&link->faults);
-	sent = link_send(link->top, trains, n);
-	faults_report(&link->faults);
+	if (faults_apply(&link->faults)) {
+		faults_follow(&link->faults);
+		sent = link_send(link->top, trains, n);
+		faults_report(&link->faults);
+	} else {
+		sent = link_send(link->top, trains, n);
+	}
+	report_send_errors(link);
 	return sent;
 }
 
