@@ -11,9 +11,9 @@
 /* clang-format off */
 static const struct rc_nak naks[] = {
 	/* fault                    syndrome                   QP     event                            receive */
-	[RC_FAULT_NONE]         = { RC_ACK_NO_CREDITS,         LIVES, false, RXE_EVENT_QP_FATAL,       RXE_WC_SUCCESS },
+	[RC_FAULT_NONE]         = { AETH_ACK,                  LIVES, false, RXE_EVENT_QP_FATAL,       RXE_WC_SUCCESS },
 	[RC_FAULT_PSN_GAP]      = { RC_NAK_PSN_SEQUENCE,       LIVES, false, RXE_EVENT_QP_FATAL,       RXE_WC_SUCCESS },
-	[RC_FAULT_RNR]          = { RC_RNR,                    LIVES, false, RXE_EVENT_QP_FATAL,       RXE_WC_SUCCESS },
+	[RC_FAULT_RNR]          = { AETH_RNR_NAK,              LIVES, false, RXE_EVENT_QP_FATAL,       RXE_WC_SUCCESS },
 	[RC_FAULT_SEQUENCE]     = { RC_NAK_INVALID_REQUEST,    DIES,  true,  RXE_EVENT_QP_REQ_ERR,     RXE_WC_SUCCESS },
 	[RC_FAULT_LENGTH]       = { RC_NAK_INVALID_REQUEST,    DIES,  true,  RXE_EVENT_QP_REQ_ERR,     RXE_WC_SUCCESS },
 	[RC_FAULT_QP_RIGHTS]    = { RC_NAK_INVALID_REQUEST,    DIES,  true,  RXE_EVENT_QP_REQ_ERR,     RXE_WC_SUCCESS },
@@ -25,7 +25,7 @@ static const struct rc_nak naks[] = {
 	[RC_FAULT_RECV_MEMORY]  = { RC_NAK_REMOTE_OPERATIONAL, DIES,  false, RXE_EVENT_QP_FATAL,       RXE_WC_LOC_PROT_ERR },
 	[RC_FAULT_XRC_SRQ]      = { RC_NAK_INVALID_REQUEST,    DIES,  true,  RXE_EVENT_QP_REQ_ERR,     RXE_WC_SUCCESS },
 	[RC_FAULT_XRC_CQ]       = { RC_NAK_REMOTE_OPERATIONAL, DIES,  true,  RXE_EVENT_QP_FATAL,       RXE_WC_SUCCESS },
-	[RC_FAULT_DEFERRED]        = { RC_RNR,                    LIVES, false, RXE_EVENT_QP_FATAL,       RXE_WC_SUCCESS },
+	[RC_FAULT_DEFERRED]        = { AETH_RNR_NAK,              LIVES, false, RXE_EVENT_QP_FATAL,       RXE_WC_SUCCESS },
 	[RC_FAULT_RECV_INJECTED]    = { RC_NAK_REMOTE_OPERATIONAL, DIES,  false, RXE_EVENT_QP_FATAL,       RXE_WC_GENERAL_ERR },
 };
 /* clang-format on */

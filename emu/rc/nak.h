@@ -8,6 +8,7 @@
 
 #include "emu/cq.h"
 #include "emu/host.h"
+#include "net/wire/packet.h"
 
 /* Bits 6:5 of a syndrome. */
 enum rc_aeth_class {
@@ -17,14 +18,11 @@ enum rc_aeth_class {
 	RC_AETH_NAK = 3,
 };
 
-#define RC_ACK_NO_CREDITS 0x1f /* ACK without a credit count */
-#define RC_RNR		  0x20 /* | timer code */
-
 enum rc_nak_syndrome {
-	RC_NAK_PSN_SEQUENCE = 0x60,
-	RC_NAK_INVALID_REQUEST = 0x61,
-	RC_NAK_REMOTE_ACCESS = 0x62,
-	RC_NAK_REMOTE_OPERATIONAL = 0x63,
+	RC_NAK_PSN_SEQUENCE = AETH_NAK | 0,
+	RC_NAK_INVALID_REQUEST = AETH_NAK | 1,
+	RC_NAK_REMOTE_ACCESS = AETH_NAK | 2,
+	RC_NAK_REMOTE_OPERATIONAL = AETH_NAK | 3,
 };
 
 static inline enum rc_aeth_class rc_syndrome_class(uint8_t syndrome)

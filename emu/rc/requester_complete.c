@@ -139,7 +139,7 @@ static void nak(struct rxe_engine *engine, struct rxe_qp *qp, const struct wire_
 	case ACKNOWLEDGED_FAILED: return;
 	}
 	if (rc_syndrome_class(syndrome) == RC_AETH_RNR)
-		rnr_nak(engine, qp, syndrome & 0x1f, now_ns);
+		rnr_nak(engine, qp, syndrome & AETH_CODE_MASK, now_ns);
 	else if (syndrome == RC_NAK_PSN_SEQUENCE)
 		sequence_nak(engine, qp, now_ns);
 	else

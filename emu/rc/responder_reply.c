@@ -194,8 +194,8 @@ static enum send_result send_read(struct rxe_engine *engine, struct rxe_qp *qp,
 	struct rxe_emit emit;
 	enum mr_check result;
 
-	describe(qp, (enum wire_op)ops[first][last], psn_add(answer->psn, answer->sent),
-		 RC_ACK_NO_CREDITS, answer->msn, &packet);
+	describe(qp, (enum wire_op)ops[first][last], psn_add(answer->psn, answer->sent), AETH_ACK,
+		 answer->msn, &packet);
 	packet.payload_len = last ? answer->len - offset : qp->attr.path_mtu;
 	assert(answer->sent < answer->packets && offset <= answer->len);
 	if (!rxe_emit_start(&emit, train, &packet))
@@ -212,7 +212,7 @@ static enum send_result send_atomic(struct rxe_engine *engine, struct rxe_qp *qp
 {
 	struct wire_packet packet;
 
-	describe(qp, OP_ATOMIC_ACK, answer->psn, RC_ACK_NO_CREDITS, answer->msn, &packet);
+	describe(qp, OP_ATOMIC_ACK, answer->psn, AETH_ACK, answer->msn, &packet);
 	packet.atomic_orig = answer->orig;
 	return emit(engine, qp, train, &packet) ? SEND_OK : SEND_TRAIN_FULL;
 }
@@ -326,7 +326,7 @@ static enum output_result output_nak(struct rxe_engine *engine, struct rxe_qp *q
 	struct wire_packet packet;
 
 	assert(reply->pending == RC_PENDING_NAK);
-	if (syndrome == RC_RNR)
+	if (syndrome == AETH_RNR_NAK)
 		syndrome |= rnr_timer_for(qp, reply->fault);
 	describe(qp, OP_ACKNOWLEDGE, reply->nak_psn, syndrome, qp->rc.resp.msn, &packet);
 	if (!emit(engine, qp, train, &packet))
@@ -343,8 +343,8 @@ static bool send_ack(struct rxe_engine *engine, struct rxe_qp *qp, struct wire_t
 	struct wire_packet packet;
 
 	assert(reply->pending == RC_PENDING_ACK && reply->head == reply->tail);
-	describe(qp, OP_ACKNOWLEDGE, psn_add(qp->attr.rq_psn, PSN_MASK), RC_ACK_NO_CREDITS,
-		 qp->rc.resp.msn, &packet);
+	describe(qp, OP_ACKNOWLEDGE, psn_add(qp->attr.rq_psn, PSN_MASK), AETH_ACK, qp->rc.resp.msn,
+		 &packet);
 	if (!emit(engine, qp, train, &packet))
 		return false;
 	reply->pending = RC_PENDING_NONE;

@@ -220,7 +220,7 @@ static void emit(struct rxe_engine *engine, struct wire_train *train,
 			 .pkey = 0xffff,
 			 .dest_qpn = answer->dest_qpn,
 			 .psn = answer->psn },
-		.aeth = { .syndrome = RC_ACK_NO_CREDITS, .msn = answer->msn },
+		.aeth = { .syndrome = AETH_ACK, .msn = answer->msn },
 		.atomic_orig = answer->orig,
 	};
 	struct rxe_emit emit;

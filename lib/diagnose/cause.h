@@ -41,7 +41,7 @@ bool key_permits(const struct diagnosis *d, uint32_t key, uint32_t pd, uint32_t 
 		 uint64_t addr, uint64_t len);
 
 /* rules.c: the number of a fault rule that fired in this process or the peer's and that sends
- * NAKs with this AETH syndrome (FAULT_SYNDROME_RNR: RNR NAKs of any timer); 0: none. */
+ * NAKs with this AETH syndrome (AETH_RNR_NAK: RNR NAKs of any timer); 0: none. */
 uint32_t rule_sending_nak(const struct diagnosis *d, const struct rxe_qp *qp, uint8_t syndrome);
 /* Whether a rule that drops, delays or changes packets fired in this process or the peer's. */
 bool rules_disturb_packets(const struct diagnosis *d, const struct rxe_qp *qp);

@@ -186,7 +186,7 @@ static uint8_t syndrome_of(enum rxe_wc_status status)
 		return RC_NAK_INVALID_REQUEST;
 	if (status == RXE_WC_REM_OP_ERR)
 		return RC_NAK_REMOTE_OPERATIONAL;
-	return status == RXE_WC_RNR_RETRY_EXC_ERR ? FAULT_SYNDROME_RNR : 0;
+	return status == RXE_WC_RNR_RETRY_EXC_ERR ? AETH_RNR_NAK : 0;
 }
 
 void say_request(struct sentence *s, const struct diagnosis *d, const struct rxe_qp *qp,

@@ -8,6 +8,7 @@
 #include "lib/control/shared.h"
 #include "lib/diagnose/cause.h"
 #include "lib/inject/rule.h"
+#include "net/wire/packet.h"
 
 #define PORT_DOWN 1u /* enum ibv_port_state */
 
@@ -52,7 +53,7 @@ uint32_t rule_sending_nak(const struct diagnosis *d, const struct rxe_qp *qp, ui
 		if (!fired_rule(d, qp, place, &rule))
 			continue;
 		if ((rule.action == FAULT_NAK && rule.packet.syndrome == syndrome) ||
-		    (rule.action == FAULT_RNR_NAK && syndrome == FAULT_SYNDROME_RNR))
+		    (rule.action == FAULT_RNR_NAK && syndrome == AETH_RNR_NAK))
 			return d->shared->faults.at[place].id;
 	}
 	return 0;

@@ -9,6 +9,7 @@
 
 #include "lib/inject/rule.h"
 #include "lib/inject/value.h"
+#include "net/wire/packet.h"
 
 #define PROBABILITY_ONE 4294967296.0
 
@@ -143,7 +144,7 @@ static void put_gid(struct printer *p, const struct inject_rule *rule)
 
 static void put_packet_action(struct printer *p, const struct fault_rule *rule)
 {
-	const uint32_t code = rule->syndrome & FAULT_CODE_MASK;
+	const uint32_t code = rule->syndrome & AETH_CODE_MASK;
 
 	switch (rule->action) {
 	case FAULT_DROP: return;

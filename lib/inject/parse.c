@@ -156,9 +156,9 @@ static bool word_timer(struct inject_rule *rule, const char *value)
 {
 	uint32_t timer;
 
-	if (!inject_parse_u32(value, 0, FAULT_CODE_MASK, &timer))
+	if (!inject_parse_u32(value, 0, AETH_CODE_MASK, &timer))
 		return false;
-	rule->packet.syndrome = (uint8_t)(FAULT_SYNDROME_RNR | timer);
+	rule->packet.syndrome = (uint8_t)(AETH_RNR_NAK | timer);
 	return true;
 }
 
@@ -167,9 +167,9 @@ static bool word_code(struct inject_rule *rule, const char *value)
 	const int code = number_of(inject_nak_str, INJECT_NAKS, value);
 	uint32_t number = (uint32_t)code;
 
-	if (code < 0 && !inject_parse_u32(value, 0, FAULT_CODE_MASK, &number))
+	if (code < 0 && !inject_parse_u32(value, 0, AETH_CODE_MASK, &number))
 		return false;
-	rule->packet.syndrome = (uint8_t)(FAULT_SYNDROME_NAK | number);
+	rule->packet.syndrome = (uint8_t)(AETH_NAK | number);
 	return true;
 }
 
@@ -323,7 +323,7 @@ static void set_defaults(struct inject_rule *rule, uint32_t action)
 		rule->packet.delay_ns = DEFAULT_WITHIN;
 		return;
 	case FAULT_TRUNCATE: rule->packet.keep = BTH_LEN; return;
-	case FAULT_RNR_NAK: rule->packet.syndrome = FAULT_SYNDROME_RNR | 1; return;
+	case FAULT_RNR_NAK: rule->packet.syndrome = AETH_RNR_NAK | 1; return;
 	case FAULT_DROP:
 	case FAULT_DELAY:
 	case FAULT_CORRUPT:

@@ -55,6 +55,12 @@ struct reth {
 	uint32_t len;
 };
 
+/* AETH syndromes (IBTA 9.3.5.1): the low five bits are a value. */
+#define AETH_ACK       0x1fu /* ACK, credits not counted */
+#define AETH_RNR_NAK   0x20u /* | timer code */
+#define AETH_NAK       0x60u /* | NAK code */
+#define AETH_CODE_MASK 0x1fu
+
 struct aeth {
 	uint8_t syndrome;
 	uint32_t msn; /* 24 bits */

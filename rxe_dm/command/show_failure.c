@@ -12,6 +12,7 @@
 #include "net/link/clock.h"
 #include "net/wire/headers.h"
 #include "net/wire/opcode.h"
+#include "net/wire/packet.h"
 #include "rxe_dm/command/view.h"
 
 #define IN_THE_TABLE 5
@@ -91,7 +92,7 @@ static void add_syndrome(struct line *line, const struct tail_packet *packet, ui
 	if (offset + AETH_LEN > packet->len || offset + AETH_LEN > TAIL_HEAD)
 		return;
 	aeth_parse(&aeth, packet->head + offset);
-	code = aeth.syndrome & 0x1f;
+	code = aeth.syndrome & AETH_CODE_MASK;
 	switch (aeth.syndrome >> 5 & 3) {
 	case 0: return;
 	case 1: add(line, ", RNR NAK, timer %u", code); return;

@@ -11,8 +11,6 @@
 #include "rxe_dm/server/capture.h"
 #include "rxe_dm/server/device.h"
 
-#define ROCE_PORT     4791
-#define ACK_UNLIMITED 0x1f /* AETH syndrome: ACK, credits not counted (IBTA table 45) */
 #define ACK_MAX_BYTES 64
 
 static void send_ack(struct device *device, const struct ctl_delayed_ack *record)
@@ -23,18 +21,18 @@ static void send_ack(struct device *device, const struct ctl_delayed_ack *record
 			 .pkey = 0xffff,
 			 .dest_qpn = record->dest_qpn,
 			 .psn = record->psn },
-		.aeth = { .syndrome = ACK_UNLIMITED, .msn = record->msn },
+		.aeth = { .syndrome = AETH_ACK, .msn = record->msn },
 	};
-	const struct icrc_flow flow = { device->gid, record->peer, ROCE_PORT };
+	const struct icrc_flow flow = { device->gid, record->peer, ROCE_UDP_PORT };
 	uint8_t bytes[ACK_MAX_BYTES];
 	size_t len = wire_emit_headers(bytes, &packet);
 	union udp_addr to;
-	socklen_t to_len = udp_addr_set(&to, &record->peer, ROCE_PORT, device->if_index);
+	socklen_t to_len = udp_addr_set(&to, &record->peer, ROCE_UDP_PORT, device->if_index);
 
 	icrc_store(bytes + len, icrc_compute(&flow, 0, bytes, len));
 	capture_own(device, &record->peer,
 		    &(struct capture_answer){ .qpn = atomic_load(&record->qpn),
-					      .src_port = ROCE_PORT,
+					      .src_port = ROCE_UDP_PORT,
 					      .packet = bytes,
 					      .len = (uint32_t)len + ICRC_LEN });
 	device->shared->slot[0].counters.sent_pkts++;

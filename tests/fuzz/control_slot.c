@@ -17,7 +17,6 @@
 #include "net/wire/packet.h"
 #include "tests/fuzz/control.h"
 
-#define ROCE_PORT    4791
 #define PEERS	     2u
 #define BASE_PSN     100u
 #define LONGEST_NS   31000000000ull
@@ -221,7 +220,7 @@ void control_slot_packet(struct take *take)
 
 	if (len >= BTH_LEN + ICRC_LEN && !(flags & PACKET_BAD_ICRC))
 		icrc_store(p + len - ICRC_LEN, icrc_compute(&flow, 0, p, len - ICRC_LEN));
-	to_len = udp_addr_set(&to, &control_device()->gid, ROCE_PORT, 0);
+	to_len = udp_addr_set(&to, &control_device()->gid, ROCE_UDP_PORT, 0);
 	if (__real_sendto(peer[from].sock, p, len, MSG_DONTWAIT, &to.sa, to_len) == (ssize_t)len)
 		asked++;
 	control_turn();
@@ -287,7 +286,7 @@ int __wrap_udp_send(struct link *link, const struct wire_train *trains, size_t n
 ssize_t __wrap_sendto(int sock, const void *p, size_t len, int flags, const struct sockaddr *to,
 		      socklen_t to_len)
 {
-	struct icrc_flow flow = { .src = control_device()->gid, .src_port = ROCE_PORT };
+	struct icrc_flow flow = { .src = control_device()->gid, .src_port = ROCE_UDP_PORT };
 	struct wire_packet packet;
 	union udp_addr addr;
 

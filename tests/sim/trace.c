@@ -64,7 +64,7 @@ static const char *syndrome_str(uint8_t syndrome)
 	static const char *const names[] = { "sequence", "invalid request", "remote access",
 					     "remote operational" };
 
-	return (syndrome & 0x1f) < 4 ? names[syndrome & 0x1f] : "?";
+	return (syndrome & AETH_CODE_MASK) < 4 ? names[syndrome & AETH_CODE_MASK] : "?";
 }
 
 static void describe_request(char *to, size_t room, const struct wire_packet *packet)
@@ -98,7 +98,7 @@ static void describe_answer(char *to, size_t room, const struct wire_packet *pac
 	else if (rc_syndrome_class(syndrome) == RC_AETH_NAK)
 		snprintf(to, room, " %s", syndrome_str(syndrome));
 	else if (rc_syndrome_class(syndrome) == RC_AETH_RNR)
-		snprintf(to, room, " timer %u", syndrome & 0x1fu);
+		snprintf(to, room, " timer %u", syndrome & AETH_CODE_MASK);
 	else
 		snprintf(to, room, " msn %u", packet->aeth.msn);
 }

@@ -114,7 +114,7 @@ void inject(struct end *from, enum wire_op op, uint32_t psn, uint32_t len)
 	struct wire_packet packet = {
 		.bth = { .opcode = opcode_make(WIRE_RC, op), .psn = psn, .ack_req = true },
 		.reth = { .va = from->peer->node->base, .rkey = from->peer->node->key, .len = len },
-		.aeth = { .syndrome = RC_ACK_NO_CREDITS },
+		.aeth = { .syndrome = AETH_ACK },
 		.payload_len = wire_shape(opcode_make(WIRE_RC, op)) & SHAPE_PAYLOAD ? len : 0,
 	};
 

@@ -179,10 +179,10 @@ START_TEST(ghosts_are_ignored)
 	WRITE(64);
 	world_run_until(&w, 100);
 	skip();
-	inject_ack(b, RC_ACK_NO_CREDITS, 101);
+	inject_ack(b, AETH_ACK, 101);
 	inject_ack(b, RC_NAK_PSN_SEQUENCE, 100);
 	inject_ack(b, RC_NAK_REMOTE_ACCESS, 100);
-	inject_ack(b, RC_RNR | 1, 99);
+	inject_ack(b, AETH_RNR_NAK | 1, 99);
 	inject(b, OP_READ_RESP_ONLY, 100, 64);
 	world_run_until(&w, 200);
 	WRITE(64);

@@ -217,7 +217,7 @@ START_TEST(a_flood_of_ghost_acks_costs_nothing)
 	skip();
 	WRITE(65);
 	for (i = 0; i < 100; i++)
-		inject_ack(b, RC_ACK_NO_CREDITS, 100);
+		inject_ack(b, AETH_ACK, 100);
 	world_run(&w);
 	expect_some("267.1 b > ACK 101 msn 2\n272.1 a   send 2 SUCCESS");
 	ck_assert_uint_eq(x->counters.completer_retry_err, 0);
@@ -240,7 +240,7 @@ START_TEST(a_stranger_is_not_believed)
 	WRITE(64);
 	world_run_until(&w, 6);
 	inject_ack(d, RC_NAK_REMOTE_ACCESS, 100);
-	inject_ack(d, RC_ACK_NO_CREDITS, 100);
+	inject_ack(d, AETH_ACK, 100);
 	world_run_until(&w, 20);
 	expect("     0.0 c > WRITE_ONLY 100 len 8 ackreq\n"
 	       "     0.0 a > WRITE_ONLY 100 len 64 ackreq\n"

@@ -22,7 +22,6 @@
 #include "net/wire/packet.h"
 
 #define SLOT	3u
-#define PORT	4791
 #define PACKETS 10u
 #define BYTES	100u
 

@@ -14,6 +14,7 @@
 
 #include "lib/control/log.h"
 #include "lib/control/socket.h"
+#include "net/wire/packet.h"
 #include "server_fixture.h"
 
 #define NOBODY 65534
@@ -348,7 +349,7 @@ END_TEST
 /* Datagrams at the address: to slot 0 (the server's), runts, and to a slot that nobody has. */
 START_TEST(stray_packets)
 {
-	struct sockaddr_in to = { .sin_family = AF_INET, .sin_port = htons(4791) };
+	struct sockaddr_in to = { .sin_family = AF_INET, .sin_port = htons(ROCE_UDP_PORT) };
 	int sock = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 	struct ctl_device device;
 	uint8_t packet[64] = { 0 };

@@ -21,9 +21,8 @@
 #include "lib/control/settings.h"
 #include "lib/control/socket.h"
 #include "net/link/clock.h"
+#include "net/wire/packet.h"
 #include "server_fixture.h"
-
-#define ROCE_PORT 4791
 
 static struct ctl_client *client;
 static char output[65536];
@@ -272,7 +271,7 @@ END_TEST
 static int take_port(uint32_t last)
 {
 	struct sockaddr_in addr = { .sin_family = AF_INET,
-				    .sin_port = htons(ROCE_PORT),
+				    .sin_port = htons(ROCE_UDP_PORT),
 				    .sin_addr.s_addr = htonl(0x7f000000 | last) };
 	int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 

@@ -16,16 +16,13 @@
 
 #include "net/wire/gid.h"
 
-#define FAULT_MAX_RULES	   32
-#define FAULT_PATTERN_MAX  64
-#define FAULT_MAX_COPIES   3
-#define FAULT_NO_INDEX	   UINT32_MAX
-#define FAULT_ACTIONS	   8
-#define FAULT_SYNDROME_RNR 0x20u /* AETH: the timer code in the low five bits */
-#define FAULT_SYNDROME_NAK 0x60u /* the NAK code there */
-#define FAULT_CODE_MASK	   0x1fu
-#define FAULT_COUNTS	   4096	 /* counters of nth, each of a rule, QP, direction and opcode */
-#define FAULT_ATTEMPTS	   16384 /* packets whose attempts are counted */
+#define FAULT_MAX_RULES	  32
+#define FAULT_PATTERN_MAX 64
+#define FAULT_MAX_COPIES  3
+#define FAULT_NO_INDEX	  UINT32_MAX
+#define FAULT_ACTIONS	  8
+#define FAULT_COUNTS	  4096	/* counters of nth, each of a rule, QP, direction and opcode */
+#define FAULT_ATTEMPTS	  16384 /* packets whose attempts are counted */
 
 enum fault_dir {
 	FAULT_OUT, /* sent by the device */
