@@ -177,6 +177,17 @@ bool rxe_complete_recv(struct rxe_engine *engine, struct rxe_qp *qp,
 	return delivered;
 }
 
+void rxe_recv_fail(struct rxe_engine *engine, struct rxe_qp *qp, enum rxe_wc_status status,
+		   uint64_t now_ns)
+{
+	const struct rxe_recv_done done = { .status = status, .opcode = RXE_WC_RECV };
+
+	assert(status != RXE_WC_SUCCESS && !rxe_qp_is_reliable(qp));
+	rxe_report_failed(engine, qp, RXE_FAILED_RECV, status);
+	rxe_complete_recv(engine, qp, &done);
+	rxe_qp_fail(engine, qp, RXE_WC_SUCCESS, now_ns);
+}
+
 void rxe_flush_send(struct rxe_engine *engine, struct rxe_qp *qp)
 {
 	while (rxe_ring_used(&qp->sq) > 0)

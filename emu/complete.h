@@ -62,6 +62,10 @@ enum rxe_wc_status rxe_recv_result(struct rxe_engine *engine, struct rxe_qp *qp)
 bool rxe_complete_recv(struct rxe_engine *engine, struct rxe_qp *qp,
 		       const struct rxe_recv_done *done);
 
+/* UC and UD: completes the claimed receive with an error, and the QP enters ERR. */
+void rxe_recv_fail(struct rxe_engine *engine, struct rxe_qp *qp, enum rxe_wc_status status,
+		   uint64_t now_ns);
+
 /* Flushes with WR_FLUSH_ERR, oldest first. */
 void rxe_flush_send(struct rxe_engine *engine, struct rxe_qp *qp);
 void rxe_flush_recv(struct rxe_engine *engine, struct rxe_qp *qp);

@@ -7,19 +7,11 @@
 #include <assert.h>
 
 #include "emu/engine.h"
-
-static uint32_t slots_for(uint32_t cqe)
-{
-	uint32_t slots = 1;
-
-	while (slots < cqe)
-		slots <<= 1;
-	return slots;
-}
+#include "emu/queue.h"
 
 size_t rxe_cq_ring_bytes(uint32_t cqe)
 {
-	return slots_for(cqe) * sizeof(struct rxe_cqe);
+	return rxe_ring_slots(cqe) * sizeof(struct rxe_cqe);
 }
 
 void rxe_cq_init(struct rxe_cq *cq, void *ring, uint32_t cqe, void *owner)
@@ -27,7 +19,7 @@ void rxe_cq_init(struct rxe_cq *cq, void *ring, uint32_t cqe, void *owner)
 	assert(ring && cqe > 0);
 	memset(cq, 0, sizeof(*cq));
 	cq->ring = ring;
-	cq->mask = slots_for(cqe) - 1;
+	cq->mask = rxe_ring_slots(cqe) - 1;
 	cq->limit = cqe;
 	cq->owner = owner;
 }
@@ -159,7 +151,7 @@ void rxe_cq_clean(struct rxe_cq *cq, uint32_t qpn)
 bool rxe_cq_resize(struct rxe_cq *cq, void *ring, uint32_t cqe)
 {
 	uint32_t head = atomic_load_explicit(&cq->head, memory_order_relaxed);
-	uint32_t mask = slots_for(cqe) - 1;
+	uint32_t mask = rxe_ring_slots(cqe) - 1;
 	struct rxe_cqe *to = ring;
 	uint32_t i;
 
@@ -194,6 +186,7 @@ static bool has_unnotified(const struct rxe_cq *cq, enum rxe_cq_arm arm)
 
 bool rxe_cq_arm(struct rxe_cq *cq, enum rxe_cq_arm arm)
 {
+	assert(arm != RXE_CQ_IDLE);
 	/* Arming for solicited completions does not disarm a CQ armed for any (IBTA 11.4.2.2). */
 	if (cq->armed < arm)
 		cq->armed = arm;

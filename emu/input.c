@@ -57,6 +57,7 @@ static bool icrc_is_good_any(struct rxe_engine *engine, const struct wire_arriva
 	case ICRC_OK:
 		if (rule == IP_ID_ANY)
 			port->ruled++;
+		assert(!port || port->ruled <= RXE_PORT_PROVEN);
 		return true;
 	case ICRC_OK_ANY:
 		assert(port);
@@ -124,7 +125,7 @@ static bool is_for(const struct rxe_qp *qp, const struct wire_packet *packet,
 
 /* The peer sends while the QP is still in RTR: COMM_EST tells the program that it can go on to
  * RTS. */
-static void note_established(struct rxe_engine *engine, struct rxe_qp *qp)
+static void raise_established(struct rxe_engine *engine, struct rxe_qp *qp)
 {
 	if (qp->state != RXE_QPS_RTR || qp->comm_est)
 		return;
@@ -143,11 +144,11 @@ static void to_qp(struct rxe_engine *engine, struct rxe_qp *qp, const struct wir
 	case RXE_QPT_RC:
 	case RXE_QPT_XRC_SEND:
 	case RXE_QPT_XRC_RECV:
-		note_established(engine, qp);
+		raise_established(engine, qp);
 		rc_input(engine, qp, packet, now_ns);
 		return;
 	case RXE_QPT_UC:
-		note_established(engine, qp);
+		raise_established(engine, qp);
 		uc_input(engine, qp, packet, now_ns);
 		return;
 	case RXE_QPT_UD: ud_input(engine, qp, packet, arrival, now_ns); return;
@@ -165,8 +166,10 @@ static void to_group(struct rxe_engine *engine, const struct wire_packet *packet
 		engine->cfg.counters->rcvd_no_qp++;
 		return;
 	}
-	for (i = 0; i < group->num_qps; i++)
+	for (i = 0; i < group->num_qps; i++) {
+		assert(group->qp[i]->type == RXE_QPT_UD);
 		to_qp(engine, group->qp[i], packet, arrival, now_ns);
+	}
 }
 
 void rxe_engine_input(struct rxe_engine *engine, const struct wire_arrival *arrival,

@@ -2,7 +2,6 @@
 /* Memory regions: lookup of a key, check of an access (IBTA 10.6, 9.7.4.1.3). */
 #include "emu/mr.h"
 
-#include <assert.h>
 #include <stddef.h>
 
 const struct rxe_mr *rxe_mr_find(const struct rxe_mr_table *table, uint32_t key)

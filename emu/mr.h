@@ -30,7 +30,8 @@ enum rxe_mr_kind {
 	RXE_MR_ARENA = 2, /* addr is an offset in the device's arena */
 };
 
-/* One entry, 64 bytes. lkey and rkey are the same number: index << 16 | tag. Tags repeat late. */
+/* One entry, 64 bytes. lkey and rkey are the same number: index << 16 | tag. A tag returns
+ * after 16 uses of its index at the earliest. */
 struct rxe_mr {
 	/* 0: free. Granting stores it last (release), freeing first. Pairs with rxe_mr_find(). */
 	_Atomic uint32_t key;

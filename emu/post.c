@@ -140,6 +140,7 @@ static void fill(struct rxe_send_wqe *wqe, const struct rxe_send_wr *wr, uint32_
 	wqe->opcode = (uint16_t)wr->opcode;
 	wqe->num_sge = 0;
 	wqe->started = 0;
+	assert(wr->num_sge <= RXE_MAX_SGE);
 	if (wr->flags & RXE_SEND_INLINE) {
 		copy_inline(wqe->tail, wr);
 		return;

@@ -140,9 +140,8 @@ struct rxe_qp {
 	_Atomic uint32_t sq_polled;
 	struct rxe_ring rq;
 	struct rxe_qp_attr attr;
-	uint32_t first_sq_psn,
-		/* As set by modify: the first PSNs of this connection. */
-		first_rq_psn;
+	/* First PSNs of this connection, as modify set them. */
+	uint32_t first_sq_psn, first_rq_psn;
 	struct icrc_flow flow; /* RC, UC: local GID, peer's GID, sending port */
 	uint8_t tx_index;
 	/* SQD: the transport has not called rxe_qp_drained() yet. */

@@ -221,9 +221,9 @@ static enum modify_result check_path(const struct rxe_engine *engine,
 }
 
 /* Checks the whole request. *ret_culprit: the attribute that caused a refusal, or 0. */
-static enum modify_result judge(const struct rxe_engine *engine, const struct rxe_qp *qp,
-				const struct rxe_qp_attr *attr, uint32_t mask,
-				uint32_t *ret_culprit)
+static enum modify_result check_request(const struct rxe_engine *engine, const struct rxe_qp *qp,
+					const struct rxe_qp_attr *attr, uint32_t mask,
+					uint32_t *ret_culprit)
 {
 	const struct move *move = find_move(qp, target(qp, attr, mask));
 	enum type_index type = type_index(qp->type);
@@ -258,7 +258,7 @@ uint32_t rxe_qp_modify_culprit(const struct rxe_engine *engine, const struct rxe
 {
 	uint32_t culprit;
 
-	judge(engine, qp, attr, mask, &culprit);
+	check_request(engine, qp, attr, mask, &culprit);
 	return culprit;
 }
 
@@ -331,6 +331,7 @@ static void enter(struct rxe_engine *engine, struct rxe_qp *qp, enum rxe_qp_stat
 	case RXE_QPS_RESET: reset(engine, qp); return;
 	case RXE_QPS_ERR: rxe_qp_fail(engine, qp, RXE_WC_SUCCESS, now_ns); return;
 	case RXE_QPS_RTR:
+		assert(qp->type == RXE_QPT_UD || is_mtu(qp->attr.path_mtu));
 		qp->state = to;
 		if (rxe_qp_is_reliable(qp))
 			rc_became_rtr(engine, qp);
@@ -356,7 +357,7 @@ enum modify_result rxe_qp_modify(struct rxe_engine *engine, struct rxe_qp *qp,
 				 const struct rxe_qp_attr *attr, uint32_t mask, uint64_t now_ns)
 {
 	uint32_t culprit;
-	enum modify_result result = judge(engine, qp, attr, mask, &culprit);
+	enum modify_result result = check_request(engine, qp, attr, mask, &culprit);
 
 	if (result != MODIFY_OK)
 		return result;

@@ -13,7 +13,7 @@ static size_t round_up(size_t n, size_t to)
 	return (n + to - 1) / to * to;
 }
 
-static uint32_t slots_for(uint32_t entries)
+uint32_t rxe_ring_slots(uint32_t entries)
 {
 	uint32_t slots = 1;
 
@@ -37,7 +37,7 @@ size_t rxe_recv_stride(uint32_t max_sge)
 
 size_t rxe_ring_bytes(uint32_t entries, size_t stride)
 {
-	return entries == 0 ? 0 : slots_for(entries) * stride;
+	return entries == 0 ? 0 : rxe_ring_slots(entries) * stride;
 }
 
 void rxe_ring_init(struct rxe_ring *ring, void *mem, uint32_t entries, size_t stride)
@@ -46,7 +46,7 @@ void rxe_ring_init(struct rxe_ring *ring, void *mem, uint32_t entries, size_t st
 	*ring = (struct rxe_ring){
 		.mem = mem,
 		.stride = (uint32_t)stride,
-		.mask = slots_for(entries) - 1,
+		.mask = rxe_ring_slots(entries) - 1,
 		.limit = entries,
 	};
 }

@@ -137,6 +137,8 @@ static inline uint32_t rxe_ring_used(const struct rxe_ring *ring)
 	return ring->tail - ring->head;
 }
 
+/* Slots of a ring for this many entries: a power of two. */
+uint32_t rxe_ring_slots(uint32_t entries);
 size_t rxe_send_stride(uint32_t max_sge, uint32_t max_inline);
 size_t rxe_recv_stride(uint32_t max_sge);
 /* Bytes of a ring for this many entries; 0 entries need 0 bytes. */

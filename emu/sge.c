@@ -76,6 +76,7 @@ static bool piece_at(const struct rxe_sge *sges, uint32_t num_sge, struct rxe_cu
 	*ret = sges[cursor->index];
 	ret->addr += offset - cursor->base;
 	ret->length -= offset - cursor->base;
+	assert(ret->length > 0);
 	return true;
 }
 
@@ -113,6 +114,7 @@ enum mr_check rxe_scatter(struct rxe_engine *engine, uint32_t pd, const struct r
 {
 	const uint8_t *from = src;
 
+	assert(num_sge <= RXE_MAX_SGE);
 	while (len > 0) {
 		struct rxe_sge piece;
 		enum mr_check result;

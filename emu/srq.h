@@ -20,8 +20,8 @@ struct rxe_srq {
 	uint32_t max_sge;
 	uint32_t limit; /* armed value; 0: not armed */
 	struct rxe_ring rq;
-	uint32_t
-		loans; /* XRC: receives that other processes took and have not completed; the host counts */
+	/* XRC: receives that other processes took and have not completed. The host counts them. */
+	uint32_t loans;
 	void *owner;
 };
 

@@ -93,6 +93,7 @@ void rxe_engine_expire(struct rxe_engine *engine, uint64_t now_ns)
 	while (turns-- > 0 && rxe_engine_deadline(engine) <= now_ns) {
 		struct rxe_qp *qp = engine->timer[0];
 
+		assert(qp->timer_index == 0 && qp->deadline_ns <= now_ns);
 		rxe_qp_set_deadline(engine, qp, UINT64_MAX);
 		/* UC and UD QPs only wait for credits or deferred memory, and stay on the ready
 		 * list. */

@@ -115,6 +115,7 @@ static void complete_sent(struct rxe_engine *engine, struct rxe_qp *qp)
 {
 	const struct rxe_send_wqe *wqe = rxe_ring_at(&qp->sq, qp->sq.head);
 
+	assert(rxe_ring_used(&qp->sq) > 0);
 	if (qp->uc.sent < wqe->len)
 		return;
 	next_message(qp);
@@ -219,12 +220,8 @@ static bool begin(struct rxe_engine *engine, struct rxe_qp *qp, const struct wir
 static void fail_recv(struct rxe_engine *engine, struct rxe_qp *qp, enum rxe_wc_status status,
 		      uint64_t now_ns)
 {
-	const struct rxe_recv_done done = { .status = status, .opcode = RXE_WC_RECV };
-
 	qp->uc.message = UC_NONE;
-	rxe_report_failed(engine, qp, RXE_FAILED_RECV, status);
-	rxe_complete_recv(engine, qp, &done);
-	rxe_qp_fail(engine, qp, RXE_WC_SUCCESS, now_ns);
+	rxe_recv_fail(engine, qp, status, now_ns);
 }
 
 static void drop(struct rxe_engine *engine, struct rxe_qp *qp)

@@ -146,16 +146,6 @@ static enum mr_check store(struct rxe_engine *engine, struct rxe_qp *qp,
 	return rxe_recv_scatter(engine, qp, GRH_LEN, packet->payload, packet->payload_len);
 }
 
-static void fail_recv(struct rxe_engine *engine, struct rxe_qp *qp, enum rxe_wc_status status,
-		      uint64_t now_ns)
-{
-	const struct rxe_recv_done done = { .status = status, .opcode = RXE_WC_RECV };
-
-	rxe_report_failed(engine, qp, RXE_FAILED_RECV, status);
-	rxe_complete_recv(engine, qp, &done);
-	rxe_qp_fail(engine, qp, RXE_WC_SUCCESS, now_ns);
-}
-
 static void deliver(struct rxe_engine *engine, struct rxe_qp *qp, const struct wire_packet *packet,
 		    const struct wire_arrival *arrival, uint64_t now_ns)
 {
@@ -170,24 +160,23 @@ static void deliver(struct rxe_engine *engine, struct rxe_qp *qp, const struct w
 		.solicited = packet->bth.solicited,
 		.frame = gid_is_v4(&arrival->src) ? RXE_FRAME_IPV4 : RXE_FRAME_IPV6,
 	};
-
 	enum mr_check stored;
 
 	assert(qp->claim.held);
 	if (done.byte_len > qp->claim.len) {
-		fail_recv(engine, qp, RXE_WC_LOC_LEN_ERR, now_ns);
+		rxe_recv_fail(engine, qp, RXE_WC_LOC_LEN_ERR, now_ns);
 		return;
 	}
 	stored = store(engine, qp, packet, arrival);
 	if (stored == MR_OK && rxe_recv_result(engine, qp) != RXE_WC_SUCCESS)
-		fail_recv(engine, qp, qp->claim.injected, now_ns);
+		rxe_recv_fail(engine, qp, qp->claim.injected, now_ns);
 	else if (stored == MR_OK)
 		rxe_complete_recv(engine, qp, &done);
 	/* The receive stays claimed for the next datagram. */
 	else if (stored == MR_DEFERRED)
 		engine->cfg.counters->rcvd_dropped++;
 	else
-		fail_recv(engine, qp, RXE_WC_LOC_PROT_ERR, now_ns);
+		rxe_recv_fail(engine, qp, RXE_WC_LOC_PROT_ERR, now_ns);
 }
 
 void ud_input(struct rxe_engine *engine, struct rxe_qp *qp, const struct wire_packet *packet,

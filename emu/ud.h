@@ -9,7 +9,7 @@
 
 struct wire_arrival;
 
-/* Takes a packet for this QP: parsed and ICRC checked. The program sees its addresses in the
+/* Handles a packet for this QP, parsed and with a good ICRC. The program sees its addresses in the
  * GRH. */
 void ud_input(struct rxe_engine *engine, struct rxe_qp *qp, const struct wire_packet *packet,
 	      const struct wire_arrival *arrival, uint64_t now_ns);
