@@ -7,57 +7,56 @@
 #include "lib/control/settings.h"
 #include "rxe_dm/command/view.h"
 
-#define MAX_ROWS 200 /* of one table; what is left out is said */
+#define MAX_ROWS 200 /* of one table */
 
 struct table {
 	FILE *to;
-	const char *const *titles;
-	const int *widths; /* negative: to the left */
-	int columns;
-	uint32_t rows, left_out;
+	const char *titles;
+	uint32_t rows;
 };
 
-static void table_cells(const struct table *table, const char *const *cells)
+static struct table begin(FILE *to, const char *titles)
 {
-	fprintf(table->to, " ");
-	for (int i = 0; i < table->columns; i++)
-		fprintf(table->to, " %*s", table->widths[i], cells[i]);
-	fprintf(table->to, "\n");
+	return (struct table){ .to = to, .titles = titles };
 }
 
-static void table_row(struct table *table, const char *const *cells)
+__attribute__((format(printf, 2, 3))) static void row(struct table *table, const char *format, ...)
 {
+	va_list args;
+
 	if (table->rows == 0)
-		table_cells(table, table->titles);
-	if (++table->rows <= MAX_ROWS)
-		table_cells(table, cells);
-	else
-		table->left_out++;
+		fputs(table->titles, table->to);
+	if (++table->rows > MAX_ROWS)
+		return;
+	va_start(args, format);
+	vfprintf(table->to, format, args);
+	va_end(args);
 }
 
-static void table_end(const struct table *table)
+static void end(const struct table *table)
 {
-	if (table->left_out)
-		fprintf(table->to, "  ... and %u more: --json lists all\n", table->left_out);
+	if (table->rows > MAX_ROWS)
+		fprintf(table->to, "  ... and %u more: --json lists all\n", table->rows - MAX_ROWS);
 	if (table->rows)
 		fprintf(table->to, "\n");
 }
 
-#define CELL_MAX 40
-typedef char cell[CELL_MAX];
-
-__attribute__((format(printf, 2, 3))) static const char *put(cell ret, const char *format, ...)
+/* The object of this kind after another one; after NULL the first. */
+static const struct ctl_object *next(const struct view_device *device, enum ctl_kind kind,
+				     const struct ctl_object *object)
 {
-	va_list args;
+	const struct ctl_object *const behind = device->objects + device->num_objects;
 
-	va_start(args, format);
-	vsnprintf(ret, CELL_MAX, format, args);
-	va_end(args);
-	return ret;
+	for (object = object ? object + 1 : device->objects; object < behind; object++) {
+		if (object->kind == (uint32_t)kind)
+			return object;
+	}
+	return NULL;
 }
 
+#define CELL_MAX 32
 /* 65536: "64 KiB"; what is no round number stays in bytes. */
-static const char *put_size(cell ret, uint64_t bytes)
+static const char *put_size(char ret[static CELL_MAX], uint64_t bytes)
 {
 	static const char *const units[] = { "B", "KiB", "MiB", "GiB" };
 	size_t unit = 0;
@@ -66,7 +65,8 @@ static const char *put_size(cell ret, uint64_t bytes)
 		bytes /= 1024;
 		unit++;
 	}
-	return put(ret, "%llu %s", (unsigned long long)bytes, units[unit]);
+	snprintf(ret, CELL_MAX, "%llu %s", (unsigned long long)bytes, units[unit]);
+	return ret;
 }
 
 static void show_head(const struct view *view, FILE *to)
@@ -117,7 +117,7 @@ static void show_device(const struct view_device *device, FILE *to)
 	const struct ctl_device *info = &device->info;
 	static const struct gid none;
 	char text[CTL_GID_STR_MAX];
-	cell used, all, locked;
+	char used[CELL_MAX], all[CELL_MAX], locked[CELL_MAX];
 
 	fprintf(to, "\n%s: %sport %s, %s on %s, MTU %u, trains %s, %u of %u programs\n", info->name,
 		atomic_load(&device->shared->faults.fatal) & 1 ? "FATAL, " : "",
@@ -140,150 +140,95 @@ static void show_device(const struct view_device *device, FILE *to)
 
 static void show_programs(const struct view_device *device, FILE *to)
 {
-	static const char *const titles[] = { "PROGRAM", "PID", "SLOT", "QPS",	    "CQS",
-					      "SRQS",	 "AHS", "SENT", "RECEIVED", "LOST" };
-	static const int widths[] = { -16, 8, 5, 5, 5, 5, 5, 12, 12, 8 };
-	struct table table = { to, titles, widths, 10, 0, 0 };
+	struct table table = begin(to, "  PROGRAM               PID  SLOT   QPS   CQS  SRQS   AHS  "
+				       "       SENT     RECEIVED     LOST\n");
 
 	for (uint32_t i = 1; i < RXE_MAX_SLOTS; i++) {
 		const struct ctl_slot *slot = &device->shared->slot[i];
-		cell comm, pid, number, qps, cqs, srqs, ahs, sent, rcvd, lost;
+		char comm[16];
 
 		if (!slot->pid)
 			continue;
-		table_row(&table,
-			  (const char *[]){
-				  view_plain(comm, sizeof(comm), slot->comm, 15),
-				  put(pid, "%d", (int)slot->pid), put(number, "%u", i),
-				  put(qps, "%u", view_num_qps(slot)), put(cqs, "%u", slot->num_cqs),
-				  put(srqs, "%u", slot->num_srqs), put(ahs, "%u", slot->num_ahs),
-				  put(sent, "%llu", (unsigned long long)slot->counters.sent_pkts),
-				  put(rcvd, "%llu", (unsigned long long)slot->counters.rcvd_pkts),
-				  put(lost, "%llu",
-				      (unsigned long long)slot->lost.link_recv_drops) });
+		row(&table, "  %-16s %8d %5u %5u %5u %5u %5u %12llu %12llu %8llu\n",
+		    view_plain(comm, sizeof(comm), slot->comm, 15), (int)slot->pid, i,
+		    view_num_qps(slot), slot->num_cqs, slot->num_srqs, slot->num_ahs,
+		    (unsigned long long)slot->counters.sent_pkts,
+		    (unsigned long long)slot->counters.rcvd_pkts,
+		    (unsigned long long)slot->lost.link_recv_drops);
 	}
-	table_end(&table);
+	end(&table);
 }
 
 static void show_contexts(const struct view_device *device, FILE *to)
 {
-	static const char *const titles[] = { "CONTEXT", "PID", "USERS", "PDS",
-					      "MRS",	 "DMS", "DMAHS", "UMEMS" };
-	static const int widths[] = { -8, 8, 6, 5, 6, 5, 6, 6 };
-	struct table table = { to, titles, widths, 8, 0, 0 };
+	struct table table =
+		begin(to, "  CONTEXT       PID  USERS   PDS    MRS   DMS  DMAHS  UMEMS\n");
 
-	for (size_t i = 0; i < device->num_objects; i++) {
-		const struct ctl_object *object = &device->objects[i];
-		uint32_t h = object->handle;
-		cell handle, pid, users, pds, mrs, dms, dmahs, umems;
-
-		if (object->kind != CTL_KIND_CONTEXT)
-			continue;
-		table_row(&table, (const char *[]){
-					  put(handle, "%x", h), put(pid, "%d", (int)object->pid),
-					  put(users, "%u", object->users),
-					  put(pds, "%u", view_count(device, CTL_KIND_PD, h)),
-					  put(mrs, "%u", view_count(device, CTL_KIND_MR, h)),
-					  put(dms, "%u", view_count(device, CTL_KIND_DM, h)),
-					  put(dmahs, "%u", view_count(device, CTL_KIND_DMAH, h)),
-					  put(umems, "%u", view_count(device, CTL_KIND_UMEM, h)) });
-	}
-	table_end(&table);
+	for (const struct ctl_object *context = NULL;
+	     (context = next(device, CTL_KIND_CONTEXT, context));)
+		row(&table, "  %-8x %8d %6u %5u %6u %5u %6u %6u\n", context->handle,
+		    (int)context->pid, context->users,
+		    view_count(device, CTL_KIND_PD, context->handle),
+		    view_count(device, CTL_KIND_MR, context->handle),
+		    view_count(device, CTL_KIND_DM, context->handle),
+		    view_count(device, CTL_KIND_DMAH, context->handle),
+		    view_count(device, CTL_KIND_UMEM, context->handle));
+	end(&table);
 }
 
 static void show_qps(const struct view_device *device, FILE *to)
 {
-	static const char *const titles[] = { "QP",  "PID", "TYPE",   "STATE", "PEER QP",
-					      "MTU", "PD",  "SQ PSN", "RQ PSN" };
-	static const int widths[] = { -8, 8, -8, -6, 8, 5, 7, 9, 9 };
-	struct table table = { to, titles, widths, 9, 0, 0 };
+	struct table table = begin(
+		to,
+		"  QP            PID TYPE     STATE   PEER QP   MTU      PD    SQ PSN    RQ PSN\n");
 
 	for (uint32_t i = 1; i < RXE_MAX_SLOTS; i++) {
 		const struct ctl_slot *slot = &device->shared->slot[i];
 
 		for (uint32_t k = 0; slot->pid && k < RXE_MAX_QP; k++) {
 			const struct ctl_shared_qp *qp = &slot->qp[k];
-			cell qpn, pid, dest, mtu, pd, sq, rq;
 
 			if (!qp->qpn)
 				continue;
-			table_row(&table,
-				  (const char *[]){
-					  put(qpn, "%06x", qp->qpn), put(pid, "%d", (int)slot->pid),
-					  view_qp_type(qp->type), view_qp_state(qp->state),
-					  put(dest, "%06x", qp->dest_qpn),
-					  put(mtu, "%u", qp->path_mtu), put(pd, "%x", qp->pd),
-					  put(sq, "%u", qp->sq_psn), put(rq, "%u", qp->rq_psn) });
+			row(&table, "  %06x   %8d %-8s %-6s   %06x %5u %7x %9u %9u\n", qp->qpn,
+			    (int)slot->pid, view_qp_type(qp->type), view_qp_state(qp->state),
+			    qp->dest_qpn, qp->path_mtu, qp->pd, qp->sq_psn, qp->rq_psn);
 		}
 	}
-	table_end(&table);
+	end(&table);
 }
 
 static void show_pds(const struct view_device *device, FILE *to)
 {
-	static const char *const titles[] = { "PD", "CONTEXT", "IN USE BY" };
-	static const int widths[] = { -8, 8, 10 };
-	struct table table = { to, titles, widths, 3, 0, 0 };
+	struct table table = begin(to, "  PD        CONTEXT  IN USE BY\n");
 
-	for (size_t i = 0; i < device->num_objects; i++) {
-		const struct ctl_object *object = &device->objects[i];
-		cell handle, context, refs;
-
-		if (object->kind == CTL_KIND_PD)
-			table_row(&table, (const char *[]){ put(handle, "%x", object->handle),
-							    put(context, "%x", object->context),
-							    put(refs, "%u", object->refs) });
-	}
-	table_end(&table);
+	for (const struct ctl_object *pd = NULL; (pd = next(device, CTL_KIND_PD, pd));)
+		row(&table, "  %-8x %8x %10u\n", pd->handle, pd->context, pd->refs);
+	end(&table);
 }
 
 static void show_mrs(const struct view_device *device, FILE *to)
 {
-	static const char *const titles[] = { "MR", "KEY",    "PD",   "PID",   "MEMORY",
-					      "AT", "LENGTH", "IOVA", "RIGHTS" };
-	static const int widths[] = { -8, 8, 7, 8, -8, 14, 12, 14, -1 };
-	struct table table = { to, titles, widths, 9, 0, 0 };
+	struct table table = begin(to, "  MR            KEY      PD      PID MEMORY               "
+				       "AT       LENGTH           IOVA RIGHTS\n");
+	char rights[VIEW_RIGHTS_MAX];
 
-	for (size_t i = 0; i < device->num_objects; i++) {
-		const struct ctl_object *object = &device->objects[i];
-		cell handle, key, pd, pid, addr, len, iova;
-		char rights[VIEW_RIGHTS_MAX];
-
-		if (object->kind != CTL_KIND_MR)
-			continue;
-		table_row(&table,
-			  (const char *[]){
-				  put(handle, "%x", object->handle), put(key, "%08x", object->key),
-				  put(pd, "%x", object->pd), put(pid, "%d", (int)object->pid),
-				  view_mr_kind(object->mr_kind),
-				  put(addr, "%llx", (unsigned long long)object->addr),
-				  put(len, "%llu", (unsigned long long)object->len),
-				  put(iova, "%llx", (unsigned long long)object->iova),
-				  view_rights(object->rights, rights) });
-	}
-	table_end(&table);
+	for (const struct ctl_object *mr = NULL; (mr = next(device, CTL_KIND_MR, mr));)
+		row(&table, "  %-8x %08x %7x %8d %-8s %14llx %12llu %14llx %s\n", mr->handle,
+		    mr->key, mr->pd, (int)mr->pid, view_mr_kind(mr->mr_kind),
+		    (unsigned long long)mr->addr, (unsigned long long)mr->len,
+		    (unsigned long long)mr->iova, view_rights(mr->rights, rights));
+	end(&table);
 }
 
 static void show_dms(const struct view_device *device, FILE *to)
 {
-	static const char *const titles[] = { "DM", "CONTEXT", "OFFSET", "LENGTH", "REGIONS" };
-	static const int widths[] = { -8, 8, 12, 12, 8 };
-	struct table table = { to, titles, widths, 5, 0, 0 };
+	struct table table = begin(to, "  DM        CONTEXT       OFFSET       LENGTH  REGIONS\n");
 
-	for (size_t i = 0; i < device->num_objects; i++) {
-		const struct ctl_object *object = &device->objects[i];
-		cell handle, context, offset, len, refs;
-
-		if (object->kind == CTL_KIND_DM)
-			table_row(&table,
-				  (const char *[]){
-					  put(handle, "%x", object->handle),
-					  put(context, "%x", object->context),
-					  put(offset, "%llx", (unsigned long long)object->addr),
-					  put(len, "%llu", (unsigned long long)object->len),
-					  put(refs, "%u", object->refs) });
-	}
-	table_end(&table);
+	for (const struct ctl_object *dm = NULL; (dm = next(device, CTL_KIND_DM, dm));)
+		row(&table, "  %-8x %8x %12llx %12llu %8u\n", dm->handle, dm->context,
+		    (unsigned long long)dm->addr, (unsigned long long)dm->len, dm->refs);
+	end(&table);
 }
 
 static const char *memory_type(const struct ctl_dmah *hints)
@@ -294,57 +239,40 @@ static const char *memory_type(const struct ctl_dmah *hints)
 }
 
 /* "-" for a hint that was not given. */
-static const char *put_hint(cell ret, const struct ctl_dmah *hints, uint32_t field, uint32_t value)
+static const char *put_hint(char ret[static CELL_MAX], const struct ctl_dmah *hints, uint32_t field,
+			    uint32_t value)
 {
-	return hints->valid & field ? put(ret, "%u", value) : put(ret, "-");
+	snprintf(ret, CELL_MAX, hints->valid & field ? "%u" : "-", value);
+	return ret;
 }
 
 static void show_dmahs(const struct view_device *device, FILE *to)
 {
-	static const char *const titles[] = { "DMAH", "CONTEXT",     "CPU",
-					      "PH",   "MEMORY TYPE", "REGIONS" };
-	static const int widths[] = { -8, 8, 5, 4, 11, 8 };
-	struct table table = { to, titles, widths, 6, 0, 0 };
+	struct table table = begin(to, "  DMAH      CONTEXT   CPU   PH MEMORY TYPE  REGIONS\n");
+	char cpu[CELL_MAX], ph[CELL_MAX];
 
-	for (size_t i = 0; i < device->num_objects; i++) {
-		const struct ctl_object *object = &device->objects[i];
-		const struct ctl_dmah *hints = &object->hints;
-		cell handle, context, cpu, ph, refs;
-
-		if (object->kind == CTL_KIND_DMAH)
-			table_row(&table,
-				  (const char *[]){
-					  put(handle, "%x", object->handle),
-					  put(context, "%x", object->context),
-					  put_hint(cpu, hints, CTL_DMAH_CPU_ID, hints->cpu_id),
-					  put_hint(ph, hints, CTL_DMAH_PH, hints->ph),
-					  memory_type(hints), put(refs, "%u", object->refs) });
-	}
-	table_end(&table);
+	for (const struct ctl_object *dmah = NULL; (dmah = next(device, CTL_KIND_DMAH, dmah));)
+		row(&table, "  %-8x %8x %5s %4s %11s %8u\n", dmah->handle, dmah->context,
+		    put_hint(cpu, &dmah->hints, CTL_DMAH_CPU_ID, dmah->hints.cpu_id),
+		    put_hint(ph, &dmah->hints, CTL_DMAH_PH, dmah->hints.ph),
+		    memory_type(&dmah->hints), dmah->refs);
+	end(&table);
 }
 
 static void show_xrcds(const struct view_device *device, FILE *to)
 {
-	static const char *const titles[] = { "XRCD", "CONTEXT", "DOMAIN", "OF INODE" };
-	static const int widths[] = { -8, 8, 7, -20 };
-	struct table table = { to, titles, widths, 4, 0, 0 };
+	struct table table = begin(to, "  XRCD      CONTEXT  DOMAIN OF INODE\n");
 
-	for (size_t i = 0; i < device->num_objects; i++) {
-		const struct ctl_object *object = &device->objects[i];
-		cell handle, context, domain, inode;
-
-		if (object->kind != CTL_KIND_XRCD)
-			continue;
-		if (object->addr)
-			put(inode, "%llu of device %llx", (unsigned long long)object->addr,
-			    (unsigned long long)object->len);
+	for (const struct ctl_object *xrcd = NULL; (xrcd = next(device, CTL_KIND_XRCD, xrcd));) {
+		if (xrcd->addr)
+			row(&table, "  %-8x %8x %7u %llu of device %llx\n", xrcd->handle,
+			    xrcd->context, xrcd->key, (unsigned long long)xrcd->addr,
+			    (unsigned long long)xrcd->len);
 		else
-			put(inode, "none");
-		table_row(&table, (const char *[]){ put(handle, "%x", object->handle),
-						    put(context, "%x", object->context),
-						    put(domain, "%u", object->key), inode });
+			row(&table, "  %-8x %8x %7u none\n", xrcd->handle, xrcd->context,
+			    xrcd->key);
 	}
-	table_end(&table);
+	end(&table);
 }
 
 static void show_counters(const struct view_device *device, FILE *to)
