@@ -22,7 +22,7 @@ struct ibv_buf {
 	size_t size;
 };
 
-static void *alloc_buf(struct ibv_pd *pd, size_t size, struct ibv_buf **ret)
+void *ibv_alloc_buf(struct ibv_pd *pd, size_t size, struct ibv_buf **ret)
 {
 	struct ibv_buf *buf;
 	void *addr;
@@ -49,22 +49,12 @@ no_memory:
 	return vb_fail(ENOMEM);
 }
 
-static void free_buf(struct ibv_buf *buf)
+void ibv_free_buf(struct ibv_buf *buf)
 {
 	if (!vb_live_take(buf, VB_KIND_BUF))
 		return;
 	free(buf->addr);
 	free(buf);
-}
-
-void *ibv_alloc_buf(struct ibv_pd *pd, size_t size, struct ibv_buf **buf)
-{
-	return alloc_buf(pd, size, buf);
-}
-
-void ibv_free_buf(struct ibv_buf *buf)
-{
-	free_buf(buf);
 }
 
 bool vb_buf_holds(const struct ibv_buf *buf, const struct ibv_pd *pd, const void *addr,
@@ -90,6 +80,6 @@ struct ibv_mr *ibv_reg_buf_mr(struct ibv_pd *pd, struct ibv_buf *buf, void *addr
 
 void vb_buf_ops(struct verbs_context_65 *verbs)
 {
-	VB_BUF_OPS(verbs)->alloc_buf = alloc_buf;
-	VB_BUF_OPS(verbs)->free_buf = free_buf;
+	VB_BUF_OPS(verbs)->alloc_buf = ibv_alloc_buf;
+	VB_BUF_OPS(verbs)->free_buf = ibv_free_buf;
 }

@@ -181,7 +181,7 @@ static struct ibv_mr *reg_dm_mr(struct ibv_pd *pd, struct ibv_dm *base, uint64_t
 }
 
 /* The kernel makes the dmabuf if it has udmabuf and the server may open it (docs/DEVIATIONS.md). */
-static int export_dmabuf_fd(struct ibv_dm *dm)
+int ibv_dm_export_dmabuf_fd(struct ibv_dm *dm)
 {
 	struct vb_context *ctx;
 	int err = -EINVAL, fd = -1;
@@ -199,15 +199,10 @@ static int export_dmabuf_fd(struct ibv_dm *dm)
 	return fd;
 }
 
-int ibv_dm_export_dmabuf_fd(struct ibv_dm *dm)
-{
-	return export_dmabuf_fd(dm);
-}
-
 void vb_dm_ops(struct verbs_context_65 *verbs)
 {
 	verbs->base.alloc_dm = alloc_dm;
 	verbs->base.free_dm = free_dm;
 	verbs->base.reg_dm_mr = reg_dm_mr;
-	VB_EXPORT_OPS(verbs)->dm_export_dmabuf_fd = export_dmabuf_fd;
+	VB_EXPORT_OPS(verbs)->dm_export_dmabuf_fd = ibv_dm_export_dmabuf_fd;
 }

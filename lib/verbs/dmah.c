@@ -67,7 +67,7 @@ static struct ctl_dmah hints_of(const struct ibv_dmah_init_attr *attr)
 	return hints;
 }
 
-static struct ibv_dmah *alloc_dmah(struct ibv_context *context, struct ibv_dmah_init_attr *attr)
+struct ibv_dmah *ibv_alloc_dmah(struct ibv_context *context, struct ibv_dmah_init_attr *attr)
 {
 	struct vb_context *ctx;
 	struct vb_dmah *dmah;
@@ -103,7 +103,7 @@ no_handle:
 	return vb_fail(err);
 }
 
-static int dealloc_dmah(struct ibv_dmah *base)
+int ibv_dealloc_dmah(struct ibv_dmah *base)
 {
 	int err = vb_destroy_check(base, VB_KIND_DMAH, INJECT_VERB_dealloc_dmah);
 	struct vb_dmah *dmah = container_of(base, struct vb_dmah, base);
@@ -124,18 +124,8 @@ bool vb_dmah_handle(const struct ibv_dmah *base, const struct ibv_context *conte
 	return true;
 }
 
-struct ibv_dmah *ibv_alloc_dmah(struct ibv_context *context, struct ibv_dmah_init_attr *attr)
-{
-	return alloc_dmah(context, attr);
-}
-
-int ibv_dealloc_dmah(struct ibv_dmah *dmah)
-{
-	return dealloc_dmah(dmah);
-}
-
 void vb_dmah_ops(struct verbs_context_65 *verbs)
 {
-	VB_DMAH_OPS(verbs)->alloc_dmah = alloc_dmah;
-	VB_DMAH_OPS(verbs)->dealloc_dmah = dealloc_dmah;
+	VB_DMAH_OPS(verbs)->alloc_dmah = ibv_alloc_dmah;
+	VB_DMAH_OPS(verbs)->dealloc_dmah = ibv_dealloc_dmah;
 }

@@ -266,7 +266,7 @@ static int check_ways(const struct ibv_pd *pd, const struct ibv_mr_init_attr *at
 	return (mask & by_fd) == by_fd && (mask & IBV_REG_MR_MASK_IOVA) ? 0 : EINVAL;
 }
 
-static struct ibv_mr *reg_mr_ex(struct ibv_pd *pd, struct ibv_mr_init_attr *attr)
+struct ibv_mr *ibv_reg_mr_ex(struct ibv_pd *pd, struct ibv_mr_init_attr *attr)
 {
 	uint32_t dmah = 0;
 	uint64_t iova;
@@ -286,11 +286,6 @@ static struct ibv_mr *reg_mr_ex(struct ibv_pd *pd, struct ibv_mr_init_attr *attr
 		return reg_by_fd(pd, attr, dmah);
 	iova = attr->comp_mask & IBV_REG_MR_MASK_IOVA ? attr->iova : (uintptr_t)attr->addr;
 	return reg_by_addr(pd, attr->addr, attr->length, iova, (unsigned int)attr->access, dmah);
-}
-
-struct ibv_mr *ibv_reg_mr_ex(struct ibv_pd *pd, struct ibv_mr_init_attr *attr)
-{
-	return reg_mr_ex(pd, attr);
 }
 
 /* Checks ibv_rereg_mr() and describes the region as it is to become. 0 or an errno. */
@@ -398,5 +393,5 @@ int ibv_dereg_mr(struct ibv_mr *base)
 
 void vb_mr_ops(struct verbs_context_65 *verbs)
 {
-	VB_REG_MR_EX_OPS(verbs)->reg_mr_ex = reg_mr_ex;
+	VB_REG_MR_EX_OPS(verbs)->reg_mr_ex = ibv_reg_mr_ex;
 }

@@ -197,26 +197,15 @@ int ibv_get_pkey_index(struct ibv_context *context, uint8_t port, __be16 pkey)
 	return vb_verb_fails(context, get_pkey_index) ? -1 : 0;
 }
 
-/* The two entries of the oldest table that programs still call. */
-static int compat_query_device(struct ibv_context *context, struct ibv_device_attr *attr)
-{
-	return ibv_query_device(context, attr);
-}
-
-static int compat_query_port(struct ibv_context *context, uint8_t port,
-			     struct _compat_ibv_port_attr *attr)
-{
-	return ibv_query_port(context, port, attr);
-}
-
 void vb_query_ops(struct verbs_context_65 *verbs)
 {
 	struct ibv_context_ops *ops = &verbs->base.context.ops;
 
-	/* The type of this entry differs between releases. */
+	/* The two entries of the oldest table that programs still call. The type of the first differs between
+	 * releases. */
 	ops->_compat_query_device =
-		(__typeof__(ops->_compat_query_device))(void (*)(void))compat_query_device;
-	ops->_compat_query_port = compat_query_port;
+		(__typeof__(ops->_compat_query_device))(void (*)(void))ibv_query_device;
+	ops->_compat_query_port = ibv_query_port;
 	verbs->base.query_device_ex = query_device_ex;
 	verbs->base.query_rt_values = query_rt_values;
 	verbs->base.query_port = query_port;
