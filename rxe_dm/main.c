@@ -39,8 +39,8 @@ static void usage(FILE *to)
 		    "A software RDMA device: programs that use libibverbs find it as rxe_dm0.\n\n");
 	for (size_t i = 0; i < command_count; i++)
 		fprintf(to, "  %-8s %s\n", command_table[i].name, command_table[i].summary);
-	fprintf(to, "\n'rxe_dm COMMAND --help' lists the options of a command. "
-		    "Try: rxe_dm run ibv_devinfo\n");
+	fprintf(to, "\n'rxe_dm COMMAND --help' lists the options of a command. Try: rxe_dm run "
+		    "ibv_devinfo\n");
 }
 
 int main(int argc, char **argv)

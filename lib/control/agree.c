@@ -59,7 +59,6 @@ void ctl_agree(const char *instance, const struct ctl_device *device, size_t n)
 	if (variable)
 		ctl_log(CTL_LOG_ERROR,
 			"%s is not what instance '%s' was started with, and changes nothing now: "
-			"'rxe_dm stop' "
-			"it first, or choose another instance with RXE_DM_INSTANCE",
+			"'rxe_dm stop' it first, or choose another instance with RXE_DM_INSTANCE",
 			variable, instance);
 }

@@ -43,8 +43,7 @@ static int explain_skew(const struct ctl_client *client, const struct ctl_hello 
 {
 	ctl_log(CTL_LOG_ERROR,
 		"the device server of instance '%s' (process %d) is version %.28s, protocol %u; "
-		"this "
-		"is version %s, protocol %u%s: end it with 'rxe_dm stop%s%s', then try again",
+		"this is version %s, protocol %u%s: end it with 'rxe_dm stop%s%s', then try again",
 		client->instance, (int)client->server_pid, theirs->version, theirs->protocol,
 		RXE_DM_VERSION, CTL_PROTOCOL,
 		theirs->protocol == CTL_PROTOCOL ? " of another build" : "",
@@ -122,8 +121,7 @@ static int check_server(struct ctl_client *client, int sock)
 		return 0;
 	ctl_log(CTL_LOG_ERROR,
 		"the name of instance '%s' is taken by process %d of user %u: choose another one "
-		"with "
-		"RXE_DM_INSTANCE",
+		"with RXE_DM_INSTANCE",
 		client->instance, (int)client->server_pid, (unsigned int)uid);
 	return -EPERM;
 }

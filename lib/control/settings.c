@@ -220,8 +220,8 @@ const struct ctl_setting ctl_setting_table[] = {
 	  "up to 32 letters, digits, '-', '_' or '.'", .parse = parse_instance },
 	{ "address", "RXE_DM_ADDRESS", "ADDR[/LEN][,...]",
 	  "address of each device; default the first free ones from 127.0.0.1 on",
-	  "IPv4 or IPv6 addresses of this machine, each once, separated by commas (no wildcard, "
-	  "no multicast)",
+	  "IPv4 or IPv6 addresses of this machine, each once, separated by commas (no wildcard, no "
+	  "multicast)",
 	  .parse = parse_address },
 	{ "link", "RXE_DM_LINK", "udp|ethernet",
 	  "UDP sockets (default), or frames on an Ethernet interface", "udp or ethernet",
@@ -364,8 +364,8 @@ static bool check_link(const struct ctl_settings *settings, char why[static CTL_
 		what = wrong_for_udp(settings);
 		if (what)
 			snprintf(why, CTL_WHY_MAX,
-				 "a device on UDP sockets has no use for %s: remove it, or "
-				 "add --link ethernet (RXE_DM_LINK=ethernet)",
+				 "a device on UDP sockets has no use for %s: remove it, or add "
+				 "--link ethernet (RXE_DM_LINK=ethernet)",
 				 what);
 		break;
 	case CTL_LINK_ETHERNET:

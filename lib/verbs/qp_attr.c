@@ -114,8 +114,7 @@ static void explain(const struct vb_qp *qp, const struct rxe_qp_attr *attr, uint
 	if (result == MODIFY_NO_GRH) {
 		rxe_log(RXE_LOG_ERROR,
 			"ibv_modify_qp: QP 0x%06x: RoCE requires a GID, but is_global is 0: give "
-			"the "
-			"program a GID index (-g 0 for the pingpongs, -x 0 for perftest)",
+			"the program a GID index (-g 0 for the pingpongs, -x 0 for perftest)",
 			qp->qp.qpn);
 		return;
 	}

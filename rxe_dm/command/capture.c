@@ -271,10 +271,9 @@ static int report(const struct capturing *c)
 		fprintf(stderr, "rxe_dm: cannot write to %s: %s\n", c->name, strerror(-c->error));
 	fprintf(stderr, "%" PRIu64 " packets captured, %" PRIu64 " missed%s\n", c->packets,
 		c->missing,
-		c->missing
-			? ": they came faster than they could be written; --snap 128 or a larger "
-			  "--buffer helps"
-			: "");
+		c->missing ? ": they came faster than they could be written; --snap 128 or a "
+			     "larger --buffer helps"
+			   : "");
 	return c->error && c->error != -EPIPE ? 1 : 0;
 }
 
@@ -384,11 +383,10 @@ int command_capture(int argc, char **argv)
 	if (status != OPTIONS_OK)
 		return status;
 	if (options.rest != argc - 1) {
-		fprintf(stderr,
-			options.rest >= argc
-				? "rxe_dm: capture into which file? For example: rxe_dm capture "
-				  "packets.pcapng\n"
-				: "rxe_dm: capture takes one file, behind its options\n");
+		fprintf(stderr, options.rest >= argc
+					? "rxe_dm: capture into which file? For example: rxe_dm "
+					  "capture packets.pcapng\n"
+					: "rxe_dm: capture takes one file, behind its options\n");
 		return 2;
 	}
 	return capture_to(argv[options.rest], &w, options.settings.instance);

@@ -60,8 +60,7 @@ static bool rule_is_good(const struct asked *asked)
 	for (int i = 0; i < asked->num_words; i++) {
 		if (strncmp(asked->words[i], "--", 2) == 0) {
 			fprintf(stderr,
-				"rxe_dm: options stand before the rule: rxe_dm fault add "
-				"%s ...\n",
+				"rxe_dm: options stand before the rule: rxe_dm fault add %s ...\n",
 				asked->words[i]);
 			return false;
 		}

@@ -84,8 +84,7 @@ void fault_help(void)
 	printf("\nA rule is an action, then words in any order. Actions, and their words:\n\n");
 	print_actions();
 	printf("\nWhich packets, and when (nth= and every= count for each queue pair, direction "
-	       "and "
-	       "opcode):\n\n");
+	       "and opcode):\n\n");
 	print_selectors();
 	printf("\nNames for opcode=, with or without RC_, UC_, UD_ or XRC_ before them:\n\n");
 	print_opcodes();

@@ -37,7 +37,7 @@ static bool find_libraries(char ret[static FOLDERS_MAX])
 	if (!realpath("/proc/self/exe", exe)) {
 		ctl_log(CTL_LOG_ERROR,
 			"cannot find " LIBRARY " of this installation: /proc/self/exe: %s; is "
-			"/proc mounted ('mount -t proc proc /proc')?",
+					       "/proc mounted ('mount -t proc proc /proc')?",
 			strerror(errno));
 		return false;
 	}

@@ -69,8 +69,7 @@ static int none_running(const char *instance, bool json)
 		printf("{\n  \"instance\": \"%s\",\n  \"devices\": []\n}\n", instance);
 	else
 		printf("instance '%s' is not running: the first program started with 'rxe_dm run', "
-		       "or "
-		       "'rxe_dm start', starts it\n",
+		       "or 'rxe_dm start', starts it\n",
 		       instance);
 	return 0;
 }

@@ -22,8 +22,7 @@ static int keep_running(struct ctl_client *client, const struct command_options 
 	if (options->given) {
 		fprintf(stderr,
 			"rxe_dm: instance '%s' is running already (process %d): 'rxe_dm stop' it "
-			"first, or "
-			"choose another one with --instance\n",
+			"first, or choose another one with --instance\n",
 			options->settings.instance, (int)client->server_pid);
 		return 1;
 	}

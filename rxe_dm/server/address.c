@@ -140,10 +140,8 @@ static void explain_taken(void)
 {
 	ctl_log(CTL_LOG_ERROR,
 		"UDP port %u is in use on all addresses, by a program ('ss -ulnp sport = %u' shows "
-		"it) or by "
-		"the kernel's own rdma_rxe: end that ('modprobe -r rdma_rxe'), or use a network "
-		"namespace "
-		"of its own ('unshare -rn', then 'ip link set lo up')",
+		"it) or by the kernel's own rdma_rxe: end that ('modprobe -r rdma_rxe'), or use a "
+		"network namespace of its own ('unshare -rn', then 'ip link set lo up')",
 		ROCE_UDP_PORT, ROCE_UDP_PORT);
 }
 
@@ -172,11 +170,11 @@ static void explain(const struct gid *gid, int rc)
 	ctl_gid_str(gid, text);
 	if (rc == -EADDRNOTAVAIL) {
 		ctl_log(CTL_LOG_ERROR,
-			udp_addr_is_loopback(gid) ? "%s is not there: bring the loopback interface "
-						    "up (ip link set lo up)"
-						  : "%s is no address of this machine: choose one "
-						    "that 'ip address' shows, or none "
-						    "for 127.0.0.1",
+			udp_addr_is_loopback(gid)
+				? "%s is not there: bring the loopback interface up (ip link set "
+				  "lo up)"
+				: "%s is no address of this machine: choose one that 'ip address' "
+				  "shows, or none for 127.0.0.1",
 			text);
 		return;
 	}
@@ -194,8 +192,8 @@ static void explain(const struct gid *gid, int rc)
 	else
 		ctl_log(CTL_LOG_ERROR,
 			"UDP port %u of %s is in use by another program ('ss -ulnp sport = %u' "
-			"shows it): end "
-			"that, or choose another address with --address or RXE_DM_ADDRESS",
+			"shows it): end that, or choose another address with --address or "
+			"RXE_DM_ADDRESS",
 			ROCE_UDP_PORT, text, ROCE_UDP_PORT);
 }
 

@@ -145,8 +145,8 @@ static int open_small(struct arena *arena)
 	if (rc) {
 		ctl_log(CTL_LOG_ERROR, "no memory for an arena of %llu KiB: %s; %s",
 			(unsigned long long)(arena->bytes >> 10), strerror(-rc),
-			rc == -EFBIG ? "raise the limit of file sizes ('ulimit -f'), which "
-				       "limits shared memory, too"
+			rc == -EFBIG ? "raise the limit of file sizes ('ulimit -f'), which limits "
+				       "shared memory, too"
 				     : "choose a smaller one with --arena or RXE_DM_ARENA");
 		return rc;
 	}

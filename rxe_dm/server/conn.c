@@ -182,8 +182,7 @@ static void read_hello(struct conn *conn)
 	if (status == -EPROTO)
 		ctl_log(CTL_LOG_ERROR,
 			"refused process %d: its library is version %.28s, protocol %u; this "
-			"server is "
-			"version %s, protocol %u%s",
+			"server is version %s, protocol %u%s",
 			(int)conn->pid, hello.version, hello.protocol, RXE_DM_VERSION, CTL_PROTOCOL,
 			hello.protocol == CTL_PROTOCOL ? " of another build" : "");
 	if (status == 0)

@@ -62,8 +62,7 @@ static int open_arena(struct device *device, uint64_t bytes, enum ctl_arena_page
 	if (device->arena.locked < device->arena.bytes)
 		ctl_log(CTL_LOG_NOTICE,
 			"device memory of rxe_dm%u: %llu of %llu KiB are locked in memory, the "
-			"rest may be "
-			"swapped; raise 'ulimit -l' for more",
+			"rest may be swapped; raise 'ulimit -l' for more",
 			device->index, (unsigned long long)(device->arena.locked >> 10),
 			(unsigned long long)(device->arena.bytes >> 10));
 	return range_map_init(&device->ranges,

@@ -50,8 +50,7 @@ static int check_address(const struct device *device)
 		return 0;
 	ctl_log(CTL_LOG_ERROR,
 		"%s is an address of this machine's kernel already: a device on %s needs one of "
-		"its "
-		"own; choose a free one of that network with --address or RXE_DM_ADDRESS",
+		"its own; choose a free one of that network with --address or RXE_DM_ADDRESS",
 		ctl_gid_str(&device->gid, text), device->if_name);
 	return -EADDRINUSE;
 }

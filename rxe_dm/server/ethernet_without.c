@@ -9,9 +9,8 @@ int veth_open(struct device *device, const struct ctl_settings *settings)
 {
 	(void)device;
 	(void)settings;
-	ctl_log(CTL_LOG_ERROR,
-		"this rxe_dm was built without libpcap, which --link ethernet needs: install "
-		"libpcap-dev and build it with -Dpcap=enabled");
+	ctl_log(CTL_LOG_ERROR, "this rxe_dm was built without libpcap, which --link ethernet "
+			       "needs: install libpcap-dev and build it with -Dpcap=enabled");
 	return -EOPNOTSUPP;
 }
 

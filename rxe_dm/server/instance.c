@@ -110,14 +110,12 @@ static enum instance_result explain_holder(const struct ctl_name *name, const ch
 	if (rc == 0)
 		ctl_log(CTL_LOG_ERROR,
 			"the name of instance '%s' is taken by process %d of user %u: choose "
-			"another one with "
-			"--instance or RXE_DM_INSTANCE",
+			"another one with --instance or RXE_DM_INSTANCE",
 			instance, (int)pid, (unsigned int)uid);
 	else
 		ctl_log(CTL_LOG_ERROR,
 			"the name of instance '%s' is taken by a process that does not answer ('ss "
-			"-xlp' shows "
-			"it): choose another one with --instance or RXE_DM_INSTANCE",
+			"-xlp' shows it): choose another one with --instance or RXE_DM_INSTANCE",
 			instance);
 	return INSTANCE_FAILED;
 }

@@ -85,8 +85,7 @@ static void guard(struct device *device)
 	if (rc)
 		ctl_log(CTL_LOG_ERROR,
 			"rxe_dm%u: the packet filter of its receive sockets could not be set, "
-			"packets of "
-			"other devices of this host are dropped: %s",
+			"packets of other devices of this host are dropped: %s",
 			device->index, strerror(-rc));
 }
 
@@ -214,8 +213,7 @@ static void greet_all(struct instance *instance)
 	if (!names) {
 		ctl_log(CTL_LOG_NOTICE,
 			"cannot read /proc/net/unix, which lists the devices of this host: packets "
-			"of "
-			"devices that run already are dropped, unless --allow-users is all");
+			"of devices that run already are dropped, unless --allow-users is all");
 		return;
 	}
 	while (fgets(line, sizeof(line), names)) {
