@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Words of rules above the wire: completions by status and side, verbs by name and errno, what befalls a device. */
+/* Words of rules about completions, verbs and the device. */
 #include <arpa/inet.h>
 #include <assert.h>
 #include <fnmatch.h>

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* Injected faults: the language of rules, and the decisions about what is above the link. A rule is an action, what it applies to and
- * when, written as text: "drop opcode=ACKNOWLEDGE nth=3 qp=0x11". The first actions are of packets, which net/link/fault carries out;
- * the others end a completion in error, fail a verb, or change the device.
+/* Injected faults: the language of rules, and the decisions above the link. A rule is an action,
+ * what it applies to and when: "drop opcode=ACKNOWLEDGE nth=3 qp=0x11". net/link/fault carries out
+ * the actions on packets; the others end a completion in error, fail a verb, or change the device.
  *
- * The command checks rules, the device server stores and carries out those of the device, programs carry out the rest. Nothing here
- * keeps state: counts are the caller's. */
+ * The command checks rules. The device server stores them and carries out those of the device,
+ * programs carry out the rest. This room keeps no state: counts are the caller's. */
 #ifndef RXE_INJECT_RULE_H
 #define RXE_INJECT_RULE_H
 
@@ -39,14 +39,15 @@ enum inject_side {
 
 struct inject_rule {
 	uint32_t action; /* enum fault_action or enum inject_action */
-	/* The whole rule for an action of packets. The others use its queue pairs, counts, probability and seed, and, for the
-	 * device, delay_ns: how long the change lasts; 0: until the rule is removed. */
+	/* The whole rule for an action on packets. The others use its queue pairs, counts,
+	 * probability and seed; those of the device also delay_ns, the length of the change (0:
+	 * until the rule is removed). */
 	struct fault_rule packet;
 	uint32_t status;   /* completion: enum ibv_wc_status */
 	int error;	   /* verb: errno */
 	uint64_t after_ns; /* of the device: how long after the rule was added */
-	/* gid_change: the entry gid_index becomes gid if gid_has (zeros: empty), changes places with gid_to if gid_moves, becomes
-	 * empty if neither. */
+	/* gid_change: entry gid_index becomes gid if gid_has (zeros: empty), is exchanged with
+	 * gid_to if gid_moves, else becomes empty. */
 	uint32_t gid_index;
 	bool gid_has, gid_moves;
 	struct gid gid;
@@ -96,7 +97,8 @@ bool inject_word_help(struct inject_word_help *ret, uint32_t i);
 
 /* Adds a rule after the others. Returns its number, or 0 when there is no room. */
 uint32_t inject_rules_add(struct inject_rules *rules, const struct inject_rule *rule);
-/* Adds every line of a text that is neither empty nor a comment (#). All or, with ret_error naming the line, none. */
+/* Adds the lines of a text that are neither empty nor a comment (#): all, or none. False: ret_error
+ * names the line. */
 bool inject_rules_add_text(struct inject_rules *rules, const char *text,
 			   char ret_error[INJECT_TEXT_MAX]);
 /* Replaces ret by the rules of packets, with their numbers; its counts stay. */
@@ -108,8 +110,8 @@ bool inject_fires_completion(const struct inject_rule *rule, uint32_t id,
 bool inject_selects_verb(const struct inject_rule *rule, enum inject_verb verb);
 bool inject_fires_verb(const struct inject_rule *rule, uint32_t id, enum inject_verb verb,
 		       uint32_t nth);
-/* Counts the completion for every rule that selects it. Returns the place of the first rule that fires, or -1. *ret_nth: the count of
- * that rule. */
+/* Counts the completion for every rule that selects it. Returns the place of the first rule that
+ * fires, or -1. *ret_nth: the count of that rule. */
 int inject_decide_completion(const struct inject_rules *rules, struct fault_counters *counters,
 			     const struct inject_completion *completion, uint32_t *ret_nth);
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* The verbs that fault rules know by name: each a place in lib/verbs that asks whether it is to fail (lib/verbs/gate.h).
+/* The verbs that fault rules know by name. Each asks the gate (lib/verbs/gate.h) whether it fails.
  *
- * COMMAND: goes to the kernel and the adapter, so EIO once the device is fatal. DESTROY: the same, but rdma-core can be told to
- * let it pass (RDMAV_ALLOW_DISASSOC_DESTROY). LOCAL: memory of the process alone, as posting and polling. */
+ * COMMAND: a command of the adapter, which returns EIO once the device is fatal. DESTROY: the same,
+ * unless RDMAV_ALLOW_DISASSOC_DESTROY is set. LOCAL: works on memory of the process alone. */
 #ifndef RXE_INJECT_VERB_H
 #define RXE_INJECT_VERB_H
 

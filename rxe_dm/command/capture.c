@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-/* rxe_dm capture: the packets of a device into a pcapng file. The programs write them down themselves, into shared memory; this
- * command puts them in order. While it runs the server stays. */
+/* rxe_dm capture: writes the packets of a device to a pcapng file. The programs record them in
+ * shared memory; this command merges the records by time. The server stays while it runs. */
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -44,12 +44,12 @@ struct capturing {
 	int error;
 };
 
-static volatile sig_atomic_t told_to_end;
+static volatile sig_atomic_t ending;
 
 static void on_signal(int number)
 {
 	(void)number;
-	told_to_end = 1;
+	ending = 1;
 }
 
 static uint64_t clock_ns(clockid_t clock)
@@ -60,7 +60,8 @@ static uint64_t clock_ns(clockid_t clock)
 	return (uint64_t)ts.tv_sec * NSEC_PER_SEC + (uint64_t)ts.tv_nsec;
 }
 
-/* The best of a few looks at both clocks. One difference for all of the capture: the file stays in order when the clock is set. */
+/* Reads both clocks several times and takes the closest pair. One difference serves the whole
+ * capture: the file stays in order when the clock is set. */
 static uint64_t find_epoch(void)
 {
 	uint64_t best = UINT64_MAX, epoch_ns = 0;
@@ -98,7 +99,7 @@ static uint16_t ip_id_of(const struct capture_record *record)
 	return id;
 }
 
-/* The comment tells who; which way is seen from the device. */
+/* The direction is as seen from the device. */
 static int write_packet(struct capturing *c, const struct capture_record *record, uint64_t missing)
 {
 	char comment[CAPTURE_LINE_MAX];
@@ -129,7 +130,7 @@ static bool take(void *arg, const struct capture_record *record, uint64_t missin
 	struct capturing *c = (struct capturing *)arg;
 
 	c->missing += missing;
-	/* Another capture may have asked for more than we did. */
+	/* The rings hold what any capture wants. */
 	if ((record->flags & CAPTURE_INSIDE) && !(record->flags & CAPTURE_FAULT) && !c->both)
 		return true;
 	c->error = write_packet(c, record, missing);
@@ -158,10 +159,9 @@ static void run(struct capturing *c)
 {
 	bool more = true;
 
-	while (more && !told_to_end && ctl_alive(c->client) &&
-	       clock_ns(CLOCK_MONOTONIC) < c->end_ns)
+	while (more && !ending && ctl_alive(c->client) && clock_ns(CLOCK_MONOTONIC) < c->end_ns)
 		more = pass(c);
-	/* What was under way when the end came. */
+	/* Packets that were being written at the end. */
 	for (int i = 0; more && i < LAST_PASSES && (i == 0 || merge_is_busy(&c->merge)); i++)
 		more = pass(c);
 }
@@ -182,7 +182,8 @@ static int write_end(struct capturing *c)
 	return rc;
 }
 
-/* Everybody who is there knows of the capture, or is named. */
+/* Waits until every program has joined the capture, and names those that have not. Returns the
+ * number of programs. */
 static uint32_t wait_for_programs(const struct capturing *c)
 {
 	uint32_t there = 0, missing = 1;
@@ -242,7 +243,7 @@ static int open_file(struct capturing *c, const char *path)
 	}
 	c->name = to_stdout ? "standard output" : path;
 	c->is_new = !to_stdout && access(path, F_OK) != 0;
-	/* What is in it stays until there is a device to capture. */
+	/* Append: the old contents stay until there is a device to capture. */
 	c->file = to_stdout ? stdout : fopen(path, "abe");
 	if (!c->file) {
 		const int rc = -errno;
@@ -277,7 +278,7 @@ static int report(const struct capturing *c)
 	return c->error && c->error != -EPIPE ? 1 : 0;
 }
 
-/* Empties the file, and writes its head. Programs see later that they are captured. */
+/* Empties the file, and writes its head. */
 static int write_start(struct capturing *c, const char *name)
 {
 	int rc;

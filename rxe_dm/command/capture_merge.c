@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
-/* Putting rings in order. A ring's packets are in the order of their times, and one whose writer is not at it will have none from
- * before the moment that it was looked at. So what is older than that moment is complete, but for rings that are just being written
- * to: those hold the others back to their own newest packet. A writer that was stopped or killed meanwhile does so for a
- * moment only; what it may still write then bears the time of the packet that it comes behind. */
+/* Merges rings by time. The packets of a ring are ordered by time, and a ring whose writer is idle
+ * gets no packet from before the moment of the read. So everything older than that moment is
+ * complete, except for rings that are being written: they hold the others back to their own newest
+ * packet. A writer that was stopped or killed meanwhile does so for a short time; a packet that it
+ * still writes afterwards gets the time of the packet before it. */
 #include "rxe_dm/command/capture_merge.h"
 
 #include <errno.h>
@@ -116,7 +117,7 @@ static bool make_room(struct merge_lane *lane)
 	return true;
 }
 
-/* Take what the ring has. Without memory it stays there, and is overwritten in time: that is counted. */
+/* Reads what the ring has. Without memory the packets stay there, are overwritten, and counted. */
 static void fill(struct merge_lane *lane)
 {
 	if (atomic_load_explicit(&lane->reader.ring->done, memory_order_acquire) == lane->reader.at)

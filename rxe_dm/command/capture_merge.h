@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The rings of a device's programs, read as one row of packets in the order of their times. */
+/* The rings of a device's programs, merged into one sequence of packets by time. */
 #ifndef RXE_DM_COMMAND_CAPTURE_MERGE_H
 #define RXE_DM_COMMAND_CAPTURE_MERGE_H
 
@@ -14,10 +14,9 @@ struct merge_lane {
 	struct capture_reader reader;
 	uint8_t *bytes; /* records that were read */
 	size_t len, at, room;
-	const struct capture_record *next; /* the first of them that is not written yet; or NULL */
-	uint64_t missing;		   /* packets that should stand before it */
-	uint64_t
-		busy_since_ns; /* its writer is at it, and nothing came of it since; 0: it is not */
+	const struct capture_record *next; /* the first record not handed out; or NULL */
+	uint64_t missing;		   /* packets lost before it */
+	uint64_t busy_since_ns; /* the writer has written without a result since then; 0: idle */
 };
 
 struct merge {
@@ -29,18 +28,18 @@ struct merge {
 	uint64_t written_ns;	     /* the time of the last packet handed out */
 };
 
-/* A packet's turn. False: enough. The record's time is never before the one of the packet before. */
+/* Takes the next packet; times never decrease. False: stop. */
 typedef bool (*merge_fn)(void *arg, const struct capture_record *record, uint64_t missing);
 
-/* Map the rings; what is in them already is old. 0 or a negative errno. */
+/* Maps the rings, and skips what they hold. 0 or a negative errno. */
 int merge_open(struct merge *ret, int fd);
 void merge_close(struct merge *merge);
-/* Hand out what is certain to be in order by now (CLOCK_MONOTONIC). Returns how many packets, or -1 when it was told that it is
- * enough. */
+/* Hands out the packets whose order is certain at now_ns (CLOCK_MONOTONIC). Returns their number;
+ * -1: each() returned false. */
 int64_t merge_pass(struct merge *merge, uint64_t now_ns, merge_fn each, void *arg);
-/* Has the program in the slot found its ring? */
+/* True: the program in the slot has opened its ring. */
 bool merge_has_joined(const struct merge *merge, uint32_t slot, int32_t pid);
-/* Is anybody just writing? */
+/* True: a ring is being written. */
 bool merge_is_busy(const struct merge *merge);
 /* Packets that were overwritten before they were read. */
 uint64_t merge_missing(const struct merge *merge);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* rxe_dm fault: rules by which a device misbehaves are added, listed with how often each fired, and taken away. */
+/* rxe_dm fault: adds, lists and removes fault rules. */
 #include <errno.h>
 #include <jansson.h>
 #include <stdio.h>
@@ -46,7 +46,7 @@ static bool join_words(const struct asked *asked, char ret[INJECT_TEXT_MAX])
 	return true;
 }
 
-/* Looked at before a server is started for it. */
+/* Checks the rule before a server is started for it. False: explained. */
 static bool rule_is_good(const struct asked *asked)
 {
 	char text[INJECT_TEXT_MAX], why[INJECT_TEXT_MAX];
@@ -203,7 +203,7 @@ static int list(const struct asked *asked)
 	return rc;
 }
 
-/* Nobody is there: so there are no rules either, and none is started to look. */
+/* No server runs, so there are no rules. */
 static int list_none(const struct asked *asked, const char *instance)
 {
 	if (asked->json)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* The language of fault rules for people, from the tables that parse it: below the options in `rxe_dm fault --help`. */
+/* The language of fault rules in `rxe_dm fault --help`, printed from the tables that parse it. */
 #include <stdio.h>
 #include <string.h>
 
@@ -9,7 +9,7 @@
 
 #define WIDTH 96
 
-/* Names behind each other, in lines. */
+/* Names, wrapped into lines. */
 struct paragraph {
 	size_t column;
 };

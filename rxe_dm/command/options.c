@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Options of the subcommands, by getopt_long(3): the settings, from the table of lib/control, and each command's own. */
+/* Options of the subcommands by getopt_long(3): settings (lib/control), and each command's own. */
 #include <assert.h>
 #include <ctype.h>
 #include <errno.h>
@@ -111,7 +111,7 @@ static bool take_own(const struct command_option *own, const char *value)
 	return false;
 }
 
-/* The environment gets the setting too: a server or program that is started now has it. False: explained. */
+/* Also sets the variable, for a server or program that is started now. False: explained. */
 static bool take_setting(struct command_options *options, const struct ctl_setting *setting,
 			 const char *value)
 {

@@ -27,8 +27,7 @@ static bool has_library(const char *folder)
 	       stat(path, &st) == 0;
 }
 
-/* The private folder, seen from this program: in a build tree, in an installation moved as a whole, where it was built for.
- * False: explained. */
+/* Finds our libraries: in a build tree, a relocated installation, or the prefix. False: explained. */
 static bool find_libraries(char ret[static FOLDERS_MAX])
 {
 	char exe[PATH_MAX], from[PATH_MAX + 64];
@@ -36,9 +35,9 @@ static bool find_libraries(char ret[static FOLDERS_MAX])
 
 	if (!realpath("/proc/self/exe", exe)) {
 		ctl_log(CTL_LOG_ERROR,
-			"cannot find " LIBRARY " of this installation: /proc/self/exe: %s; is "
-					       "/proc mounted ('mount -t proc proc /proc')?",
-			strerror(errno));
+			"cannot find %s of this installation: /proc/self/exe: %s; is /proc mounted "
+			"('mount -t proc proc /proc')?",
+			LIBRARY, strerror(errno));
 		return false;
 	}
 	slash = strrchr(exe, '/');
@@ -90,8 +89,9 @@ static int set_libraries(const char *folders, bool uverbs)
 	return rc;
 }
 
-/* The program's server is up, or the settings are wrong and this was explained: here, not by a program that finds no device. One
- * that runs already keeps its settings; where they are others, the library says so to the program. Returns an exit status. */
+/* Checks the settings and starts the server, so that errors are explained here and not by a program
+ * that finds no device. A running server keeps its settings; the library reports a difference.
+ * Returns an exit status. */
 static int need_server(struct ctl_settings *settings)
 {
 	struct ctl_client *client;

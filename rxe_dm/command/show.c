@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* rxe_dm show: what is there and who uses it, once or again and again. Looking starts no server and keeps none. */
+/* rxe_dm show: prints devices and their users, once or each second. Starts and keeps no server. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -27,7 +27,7 @@ static void print_packets(const struct view *view, uint32_t qpn)
 		printf("no queue pair has gone to error by itself lately\n");
 }
 
-static int look(struct ctl_client *client, const struct show *show)
+static int show_once(struct ctl_client *client, const struct show *show)
 {
 	static struct view view;
 	int rc = view_take(&view, client);
@@ -54,7 +54,7 @@ static int show(struct ctl_client *client, const struct show *show)
 	int rc;
 
 	do {
-		rc = look(client, show);
+		rc = show_once(client, show);
 	} while (rc == 0 && show->watch && nanosleep(&second, NULL) == 0);
 	if (rc == -ENODEV && show->watch)
 		return 0; /* the server has ended */
@@ -74,7 +74,7 @@ static int none_running(const char *instance, bool json)
 	return 0;
 }
 
-/* The argument behind --packets: a QP number, as tables and messages print it (hexadecimal) or in decimal. */
+/* Reads a QP number: six hexadecimal digits, as in tables, or any C number. False: explained. */
 static bool read_qpn(const char *text, uint32_t *ret)
 {
 	const bool hexadecimal = strlen(text) == 6 && strspn(text, "0123456789abcdefABCDEF") == 6;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Queue pairs that went to error by themselves: who, why, and the last packets as far as they were noted. */
+/* Queue pairs that entered error by themselves: cause, and last recorded packets. */
 #include <infiniband/verbs.h>
 #include <inttypes.h>
 #include <stdarg.h>
@@ -17,7 +17,7 @@
 
 #define IN_THE_TABLE 5
 
-/* Processes go on writing: a copy of the pointer may come to show a newer failure than it was taken for, but a whole one. */
+/* Processes go on writing: a record may be replaced by a newer one, which is complete. */
 static size_t take(const struct ctl_failure **ret, size_t n, const struct ctl_failure *at,
 		   uint32_t count, uint32_t places)
 {
@@ -54,7 +54,7 @@ size_t view_failures(const struct view_device *device,
 	return n;
 }
 
-/* Every status: a rule can ask for those too that the engine itself never gives. */
+/* Every status: rules may name those that the engine never returns. */
 const char *view_wc_status(uint32_t status)
 {
 	const char *name = inject_status_str(status);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* rxe_dm stop: end an instance's server, of whatever version it is, and wait until it has ended. */
+/* rxe_dm stop: ends the server of an instance, of any version, and waits until it has exited. */
 #include <errno.h>
 #include <poll.h>
 #include <signal.h>
@@ -14,7 +14,7 @@
 
 #define STOP_TIMEOUT_MS 10000
 
-/* Who listens under the instance's name? Checked to be of our user, so that the signal goes to nobody else. */
+/* The process that listens under the instance's name. -EPERM: it belongs to another user. */
 static int find_server(const char *instance, pid_t *ret_pid)
 {
 	struct ctl_name name;

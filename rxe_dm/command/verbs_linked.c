@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-/* Finds a libibverbs that is linked into a program, by two names of environment variables which every release of it reads, and which
- * stay in a stripped file. */
+/* Finds a libibverbs that is linked into a program by the names of two environment variables, which
+ * every release reads and which stay in a stripped file. */
 #include <elf.h>
 #include <fcntl.h>
 #include <limits.h>

@@ -7,11 +7,12 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Whether an ELF image of len bytes holds a libibverbs of its own, so that it loads none. False for anything else, malformed files
- * too. Pure. */
+/* True: an ELF image of len bytes has a libibverbs linked in, so it loads none. False for all else,
+ * malformed files included. Pure. */
 bool verbs_linked(const uint8_t *image, size_t len);
 
-/* One notice if execvp(name) runs a program that does not load our libibverbs: one that has its own linked into it, or is setuid. */
+/* Logs a notice if execvp(name) runs a program that does not load our libibverbs: one that has its
+ * own linked in, or is setuid. */
 void verbs_linked_warn(const char *name);
 
 #endif

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Taking the picture: objects page by page, everything else read from the shared memory as it is at the moment. */
+/* Reads an instance: objects page by page, everything else from shared memory. */
 #include <errno.h>
 #include <infiniband/verbs.h>
 #include <stdlib.h>

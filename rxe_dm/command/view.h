@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What rxe_dm show looks at: a picture of an instance, taken over the control socket and from the shared memory. */
+/* The state of an instance for rxe_dm show, read over the control socket and from shared memory. */
 #ifndef RXE_DM_COMMAND_VIEW_H
 #define RXE_DM_COMMAND_VIEW_H
 
@@ -32,7 +32,7 @@ void view_drop(struct view *view);
 /* The shared memory of a device, mapped to read; the caller unmaps it. */
 int view_map_shared(const struct ctl_shared **ret, struct ctl_client *client, uint32_t index);
 
-/* The device's counters: of those who are there, and of those who were. */
+/* Sums over processes that run and those that have exited. */
 void view_counters(const struct view_device *device, struct rxe_counters *ret);
 void view_lost(const struct view_device *device, struct ctl_lost *ret);
 /* How many objects of a kind a context has (0: of the device). */
@@ -49,21 +49,23 @@ const char *view_mac(const uint8_t mac[static CTL_MAC_LEN], char ret[static VIEW
 #define VIEW_RIGHTS_MAX 128
 const char *view_rights(uint32_t rights, char ret[static VIEW_RIGHTS_MAX]);
 
-/* At most max bytes of text that a process has written, which need not end, as a terminal may see them. */
+/* Copies up to max bytes of text of another process, which may lack a NUL. Control characters become
+ * '?'. */
 const char *view_plain(char *ret, size_t size, const char *text, size_t max);
 
-/* Fault rules, oldest first: places are used again, numbers are not. The place of the rule behind number id, or -1; how often it
- * fired, in processes that are there and in those that were. */
+/* The place of the oldest fault rule numbered above id, or -1. Places are reused, numbers are not. */
 int view_next_fault(const struct ctl_shared *shared, uint32_t id);
+/* How often the rule fired, in processes that run and in those that have exited. */
 uint64_t view_fault_fired(const struct ctl_shared *shared, uint32_t place);
 
-/* Queue pairs that went to error by themselves, oldest first; how many. */
+/* Queue pairs that entered error by themselves, oldest first. Returns their number. */
 #define VIEW_MAX_FAILURES (CTL_FAILURES_KEPT + RXE_MAX_SLOTS * CTL_FAILURES_OF_SLOT)
 size_t view_failures(const struct view_device *device,
 		     const struct ctl_failure *ret[static VIEW_MAX_FAILURES]);
 const char *view_wc_status(uint32_t status);
 
-/* show_failure.c: the last ones in a line each; all of them, or those of one QP, with their packets. False: there is none. */
+/* show_failure.c: one line for each of the last failures; all failures, or those of one QP, with
+ * their packets. False: there is none. */
 void show_failures(const struct view_device *device, FILE *to);
 bool show_packets(const struct view *view, uint32_t qpn, FILE *to);
 /* One packet: "> RDMA_WRITE_ONLY psn 17 ..." */
