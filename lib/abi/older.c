@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-/* The older versions of the symbols in private.h. Each has an address of its own: the linker drops a plain name that has a
- * versioned one at the same address. Compiled without link-time optimization, which separates a top-level asm from the
- * function that it names. */
+/* The older versions of the symbols in private.h. Each has an address of its own, because the
+ * linker drops a plain name with a versioned one at the same address. Compiled without link-time
+ * optimization, which separates a top-level asm from its function. */
 #include "lib/abi/private.h"
 
 #define VERSION(name, node) __asm__(".symver older_" #name ", " #name "@" node)

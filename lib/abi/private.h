@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Symbols of rdma-core's private interface that are written by hand (symbols.tsv: PRIVATE, code). Each exists in two
- * places: under the node of the newest release here or in lib/verbs, under the older nodes in older.c. */
+/* Symbols of rdma-core's private interface that are written by hand (symbols.tsv: PRIVATE, code).
+ * Those of the newest release are here or in lib/verbs, those of older version nodes in older.c. */
 #ifndef RXE_ABI_PRIVATE_H
 #define RXE_ABI_PRIVATE_H
 

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Operations that this device does not have: each fails with EOPNOTSUPP, so that no entry of a
- * context's tables is NULL. */
+/* Operations that this device lacks: each fails with EOPNOTSUPP, so no entry of a table is NULL. */
 #ifndef RXE_ABI_REFUSE_H
 #define RXE_ABI_REFUSE_H
 

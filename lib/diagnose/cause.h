@@ -31,8 +31,7 @@ bool peer_is_local(const struct diagnosis *d, const struct rxe_qp *qp);
 void say_peer_silent(struct sentence *s, const struct diagnosis *d, const struct rxe_qp *qp);
 const char *peer_cause(const struct diagnosis *d, const struct rxe_qp *qp);
 
-/* key.c: why a key of this device does not permit an access. pd: the domain that the access
- * requires, or KEY_ANY_PD. */
+/* key.c: why a key of this device refuses an access. pd: the required domain, or KEY_ANY_PD. */
 #define KEY_ANY_PD UINT32_MAX
 const char *key_refusal(const struct diagnosis *d, uint32_t key, uint32_t pd, uint32_t rights,
 			uint64_t addr, uint64_t len);

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Keys: the table of this device's memory regions lies in shared memory, readable by every
- * process. */
+/* Keys: every process can read the device's table of memory regions in shared memory. */
 #include "emu/mr.h"
 #include "lib/control/shared.h"
 #include "lib/diagnose/cause.h"

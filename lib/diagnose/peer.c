@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* The peer's queue pair, as far as this device knows it: shared memory lists the queue pairs of
- * this device only. */
+/* The peer's queue pair, if it is on this device: shared memory lists no others. */
 #include <stdio.h>
 #include <string.h>
 
@@ -111,8 +110,7 @@ static const char *newest_cause(const struct ctl_failure *at, uint32_t size, uin
 	return NULL;
 }
 
-/* The server copies a dead process's failures to shared->failures before it clears the process's
- * slot. */
+/* The server copies a dead process's failures to shared->failures before it clears the slot. */
 const char *peer_cause(const struct diagnosis *d, const struct rxe_qp *qp)
 {
 	const uint32_t qpn = qp->attr.dest_qp_num;

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Failures of the receiving half: a request of the peer that this end refused, a receive that
- * failed. */
+/* Failures of the receiving half: a request that this end refused, a receive that failed. */
 #include <inttypes.h>
 
 #include "emu/qp.h"

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
-/* Fault rules as causes of a failure. Shared memory holds the rules as text, and each process
- * counts in its slot how often each rule fired. A peer on another device leaves no trace here
- * but its packets. */
+/* Fault rules as causes of a failure. Shared memory has the rules as text, and each slot the counts
+ * of its process. Of a peer on another device only its packets are seen. */
 #include <string.h>
 
 #include "emu/limits.h"

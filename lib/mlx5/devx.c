@@ -53,8 +53,7 @@ struct mlx5dv_devx_umem *mlx5dv_devx_umem_reg(struct ibv_context *context, void 
 	return reg(context, &want);
 }
 
-/* Physical memory is only known to be contiguous within a page: the page size or a smaller one must
- * be allowed. */
+/* Memory is known to be contiguous within a page only: its size or a smaller one must do. */
 static int check_pages(uint64_t bitmap)
 {
 	uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Declarations for sharing umems of rdma-core 65's mlx5dv.h that an older one lacks. Part of
- * <rxe_dm/newer.h>. */
+/* Sharing of umems, as rdma-core 65's mlx5dv.h declares it. Part of <rxe_dm/newer.h>. */
 #ifndef RXE_DM_MLX5DV_NEWER_H
 #define RXE_DM_MLX5DV_NEWER_H
 

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Parses CREATE_MKEY: the key's context starts at bit 0x80 of the command, the umem's fields follow
- * it. */
+/* Parses CREATE_MKEY: the key's context starts at bit 0x80, the umem's fields follow it. */
 #include "lib/mlx5/prm.h"
 
 #include <errno.h>
@@ -81,8 +80,7 @@ int prm_parse_create_mkey(struct prm_create_mkey *ret, const void *in, size_t le
 {
 	if (len < PRM_CREATE_MKEY_IN)
 		return EINVAL;
-	/* Only a plain translation of a umem for all queue pairs: no UMR, signature, encryption, or
-	 * access for another VHCA. */
+	/* Only a plain translation of a umem for all queue pairs: no UMR, no other VHCA. */
 	if (!get(in, UMEM_VALID, 1) || get(in, MKC_FREE, 1) || get(in, MKC_ACCESS_MODE_4_2, 3) ||
 	    get(in, MKC_ACCESS_MODE_1_0, 2) != ACCESS_MODE_MTT || get(in, MKC_OTHER_VHCA, 2) ||
 	    get(in, MKC_UMR_EN, 1) || get(in, MKC_QPN, 24) != ANY_QP || get(in, MKC_LENGTH64, 1) ||

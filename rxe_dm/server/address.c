@@ -26,8 +26,7 @@
 #define PORT_TRIES    100
 #define PORT_PAUSE_MS 20
 
-/* The lock listens, so that a second server can see who holds it, and for local_peers.c. -EBUSY:
- * another process holds it. */
+/* The lock listens: for local_peers.c, and to show its holder. -EBUSY: another process holds it. */
 static int lock_address(const struct gid *gid, int *ret_fd)
 {
 	struct sockaddr_un addr;
@@ -93,8 +92,7 @@ static bool is_held_by_our_user(const struct gid *gid)
 	return held;
 }
 
-/* Programs of a killed server close the address's sockets soon after the kill: waits up to 2 s for
- * that. */
+/* Programs of a killed server close its sockets soon after the kill: waits up to 2 s for that. */
 static int open_group(struct device *device, const struct gid *gid, uint32_t slots)
 {
 	int rc = udp_group_open(&device->group, gid, slots);
@@ -219,8 +217,7 @@ static int open_any(struct device *device, uint32_t slots)
 	return rc;
 }
 
-/* bind() accepts an address of an interface that is down, even 127.0.0.1, but no packet would
- * arrive. */
+/* bind() accepts the address of an interface that is down, but no packet would arrive. */
 static int check_interface(const struct device *device)
 {
 	struct ifreq req = { 0 };

@@ -32,13 +32,11 @@ struct arena_pool {
 bool arena_spares_pool(const struct arena_pool *pool, uint64_t bytes, char *ret_why,
 		       size_t why_bytes);
 
-/* 0 or a negative errno, explained on the log. Allocates no pages: the first access to each page
- * does. */
+/* 0 or a negative errno, explained on the log. Pages are allocated at their first access. */
 int arena_init(struct arena *ret, uint64_t bytes, enum ctl_arena_pages pages);
 void arena_fini(struct arena *arena);
-/* Replaces the pages of a range (whole pages of the system's size); the holder of a dmabuf keeps
- * the old ones. False: the old pages are still in place, and the range must not be granted
- * again. */
+/* Replaces the pages of a range (whole system pages); the holder of a dmabuf keeps the old ones.
+ * False: the old pages are in place, and the range must not be granted again. */
 bool arena_renew(const struct arena *arena, uint64_t offset, uint64_t len);
 
 #endif

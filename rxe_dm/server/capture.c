@@ -27,8 +27,7 @@ void capture_tell(const struct attachment *attachment)
 	const struct device *device = attachment->device;
 	const struct ctl_event event = { .type = CTL_EVENT_CAPTURE };
 
-	/* A process that does not read its events may miss the message: the capturing command names
-	 * such processes. */
+	/* A process with a full queue misses the message: the capturing command names it. */
 	if (device->capture_fd >= 0)
 		ctl_send(attachment->event_fd, &event, sizeof(event), &device->capture_fd, 1,
 			 MSG_DONTWAIT);

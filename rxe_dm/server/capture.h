@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Captures: the server makes the rings (net/link/capture/ring.h), hands them to the programs of the
- * device and to the capturing commands, and frees them with the last capture. Packets do not pass
- * through the server. */
+/* Captures: the server makes the rings (net/link/capture/ring.h), hands them to programs and
+ * commands, and frees them after the last capture. No packet passes through the server. */
 #ifndef RXE_DM_SERVER_CAPTURE_H
 #define RXE_DM_SERVER_CAPTURE_H
 

@@ -52,8 +52,7 @@ static void changed(struct loop_source *source, uint32_t events)
 
 	(void)events;
 	for (int i = 0; i < MESSAGES; i++) {
-		/* ENOBUFS ends the loop too: reports were lost, and the check below replaces
-		 * them. */
+		/* ENOBUFS ends the loop too: the check below replaces lost reports. */
 		if (recv(source->fd, bytes, sizeof(bytes), MSG_DONTWAIT) < 0)
 			break;
 	}

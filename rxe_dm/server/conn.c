@@ -87,8 +87,7 @@ void conn_close(struct conn *conn)
 	free(conn);
 }
 
-/* Finds the device and context that the request names. The process must be a user of the
- * context. */
+/* Finds the device and context of the request. The process must be a user of the context. */
 static int resolve(struct call *call, enum serve_needs needs)
 {
 	struct instance *instance = call->conn->instance;
@@ -232,8 +231,7 @@ static void death_ready(struct loop_source *source, uint32_t events)
 	conn_close(container_of(source, struct conn, death));
 }
 
-/* Opens a pidfd of the process that connected. With SO_PEERPIDFD that is certain even if its PID
- * was reused since. */
+/* Opens a pidfd of the process that connected. SO_PEERPIDFD is right even if its PID was reused. */
 static int open_pidfd(int sock, pid_t pid)
 {
 	socklen_t len = sizeof(int);

@@ -19,8 +19,7 @@ struct instance;
 struct object;
 struct user;
 
-/* What a handler returns beside 0 and a negative errno: the loop calls it again, and serves other
- * clients in between. */
+/* Results of a handler beside 0 and a negative errno: it is called again after other clients. */
 enum serve_result {
 	SERVE_MORE = 1, /* again at once: a large request is done in steps */
 	SERVE_WAIT = 2, /* again after some time: other processes must finish first */

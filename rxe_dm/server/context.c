@@ -29,8 +29,7 @@ static void free_if_unused(struct context *context)
 		context_free(context);
 }
 
-/* A holder of a cmd_fd asks for its context: the answer goes to the socket that came with the
- * question. */
+/* A holder of a cmd_fd asks for its context: the answer goes to the socket in the question. */
 static void answer_introduce(struct cmd_end *end, const struct ctl_introduce *intro, ssize_t n,
 			     int fd)
 {
@@ -70,8 +69,7 @@ static void end_ready(struct loop_source *source, uint32_t events)
 	}
 }
 
-/* Makes a socket pair whose far end becomes a cmd_fd. The near end has a name, by which a process
- * recognizes a cmd_fd. */
+/* Makes a socket pair whose far end becomes a cmd_fd. The near end's name identifies a cmd_fd. */
 static int open_end(struct context *context, int *ret_cmd_fd)
 {
 	struct instance *instance = context->device->instance;

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* A device context: ibv_open_device() makes one, ibv_import_device() joins one. The context owns
- * its objects, and lives as long as it has a user or a descriptor of its cmd_fd is open in any
- * process. */
+/* A device context: ibv_open_device() makes one, ibv_import_device() joins one. It owns its
+ * objects, and lives while it has a user or any process has its cmd_fd open. */
 #ifndef RXE_DM_SERVER_CONTEXT_H
 #define RXE_DM_SERVER_CONTEXT_H
 
@@ -56,8 +55,7 @@ struct user *context_user(const struct context *context, const struct conn *conn
 void context_leave(struct user *user);
 /* The user ends: frees what is bound to its process, and the context with its last user. */
 void context_drop_user(struct user *user);
-/* The process gives its slot back: frees the regions over its memory, in all contexts of the
- * device. */
+/* The process gives its slot back: frees its regions in all contexts of the device. */
 void context_unbind(const struct conn *conn, const struct device *device);
 void context_free(struct context *context);
 

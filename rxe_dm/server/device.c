@@ -105,9 +105,8 @@ static void frames_ready(struct loop_source *source, uint32_t events)
 		count_stray(device);
 }
 
-/* Makes an EUI-64, locally administered and the same at each start, from the machine, the device
- * and its address. index UINT32_MAX: the system image GUID, which all devices of the instance
- * share. */
+/* Makes an EUI-64, locally administered and the same at each start, from machine, device and
+ * address. index UINT32_MAX: the system image GUID, which the devices of an instance share. */
 static uint64_t make_guid(const struct device *device, uint32_t index)
 {
 	uint64_t hash = 0xcbf29ce484222325u; /* FNV-1a */

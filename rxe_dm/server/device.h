@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* One device of an instance: its address and receive sockets, its memory, and the slots of its
- * processes. */
+/* One device of an instance: address, receive sockets, memory, and the slots of its processes. */
 #ifndef RXE_DM_SERVER_DEVICE_H
 #define RXE_DM_SERVER_DEVICE_H
 
@@ -35,8 +34,7 @@ struct attachment {
 	int lost_fd; /* on an interface: a copy of its receive socket, for the drop count; else -1 */
 };
 
-/* A device on an Ethernet interface. The server's own link has slot 0, and answers ARP and neighbor
- * discovery. */
+/* A device on an interface. Its own link, of slot 0, answers ARP and neighbor discovery. */
 struct device_veth {
 	struct link *link;
 	int rx_fd, tx_fd;
@@ -102,8 +100,7 @@ void slot_give(struct attachment *attachment);
 int address_open(struct device *device, const struct ctl_settings *settings);
 void address_close(struct device *device);
 
-/* ethernet.c, or ethernet_without.c in a build without libpcap: a device on an interface. Failures
- * are explained on the log. */
+/* ethernet.c (without libpcap ethernet_without.c). Failures are explained on the log. */
 int veth_open(struct device *device, const struct ctl_settings *settings);
 void veth_close(struct device *device);
 /* Opens a pair of sockets for a process. The caller closes them. */

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Rules are added and removed between two steps of the generation, so that a process never reads
- * half of a change. */
+/* Rules change between two steps of the generation: no process reads half of a change. */
 #include "rxe_dm/server/fault.h"
 
 #include <errno.h>

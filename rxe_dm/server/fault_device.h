@@ -23,16 +23,14 @@ struct fault_timer {
 	struct inject_rule rule;
 };
 
-/* Enclose a change of the rules or the state in shared memory: a process that reads in between
- * reads again. */
+/* Enclose a change in shared memory: a process that reads in between reads again. */
 void fault_device_begin_change(struct device *device);
 void fault_device_end_change(struct device *device);
 
 /* place: index in ctl_faults.at. A cleared rule ends at the next fault_device_run(). */
 void fault_device_added(struct device *device, uint32_t place, const struct inject_rule *rule);
 void fault_device_cleared(struct device *device, uint32_t place);
-/* Starts and ends the rules that are due. Returns the milliseconds until the next is due; -1:
- * none. */
+/* Starts and ends rules that are due. Returns the milliseconds until the next one; -1: none. */
 int fault_device_run(struct device *device, uint64_t now_ns);
 
 #endif

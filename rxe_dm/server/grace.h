@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Grace periods. Each process raises its slot's gauge around a key lookup and the access that
- * follows. A key or handle that was cleared before the gauge was seen at zero is no longer in use
- * by that process. */
+/* Grace periods. A process raises its slot's gauge around a key lookup and its access. Once the
+ * gauge was seen at zero, the process does not use a key or handle that was cleared before. */
 #ifndef RXE_DM_SERVER_GRACE_H
 #define RXE_DM_SERVER_GRACE_H
 
@@ -23,8 +22,8 @@ void grace_watch(struct grace *grace, uint32_t slot);
 void grace_unwatch(struct grace *grace, uint32_t slot);
 /* Call after a key or handle was cleared: returns the stamp for grace_over(). */
 uint64_t grace_begin(struct grace *grace);
-/* True: no process can still use what was cleared before the stamp. except: a slot that is not
- * checked, or GRACE_NOBODY. */
+/* True: no process can use what was cleared before the stamp. except: a slot to skip, or
+ * GRACE_NOBODY. */
 bool grace_over(struct grace *grace, uint64_t stamp, uint32_t except);
 
 #endif

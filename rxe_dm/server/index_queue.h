@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A queue of freed table indexes: the index that rests longest is used again first. Holds each
- * index at most once. */
+/* A queue of freed table indexes, each at most once: the one that rests longest comes first. */
 #ifndef RXE_DM_SERVER_INDEX_QUEUE_H
 #define RXE_DM_SERVER_INDEX_QUEUE_H
 

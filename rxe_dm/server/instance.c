@@ -41,8 +41,7 @@ static void listener_ready(struct loop_source *source, uint32_t events)
 
 	(void)events;
 	if (fd < 0 && (errno == EMFILE || errno == ENFILE)) {
-		/* Accept the connection and close it: left pending, it would keep the listener
-		 * readable forever. */
+		/* Accept and close: left pending, it keeps the listener readable forever. */
 		close(instance->spare_fd);
 		fd = accept4(source->fd, NULL, NULL, SOCK_CLOEXEC);
 		if (fd >= 0)

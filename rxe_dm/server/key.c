@@ -1,14 +1,12 @@
 // SPDX-License-Identifier: MIT
-/* Order of the stores: an entry is filled before its key is stored, and the key is cleared before
- * the index rests. */
+/* Order of the stores: an entry is filled before its key, and its key cleared before it rests. */
 #include <assert.h>
 #include <stdlib.h>
 #include <sys/random.h>
 
 #include "rxe_dm/server/key.h"
 
-/* Largest step of a tag when its index is used again: a tag returns after 16 uses at the
- * earliest. */
+/* Largest step of a tag at the next use of its index: a tag returns after 16 uses or more. */
 #define MAX_STEP     4096u
 #define MAX_LOW_STEP 16u
 

@@ -26,8 +26,7 @@ struct keys {
 
 bool keys_init(struct keys *ret, struct rxe_mr_table *table, struct grace *grace);
 void keys_fini(struct keys *keys);
-/* Publishes an entry under a new key, and returns the key. 0: the table is full, or all free
- * indexes still rest. */
+/* Publishes an entry under a new key, and returns the key. 0: the table is full. */
 uint32_t keys_grant(struct keys *keys, const struct rxe_mr *entry);
 /* As keys_grant(); the key's lowest byte is low. */
 uint32_t keys_grant_low(struct keys *keys, const struct rxe_mr *entry, uint8_t low);

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Greetings between the devices of one host, and the packet filter (guard) of the receive sockets
- * that results. */
+/* Greetings between the devices of one host, and the packet filter that follows from them. */
 #include "rxe_dm/server/local_peers.h"
 
 #include <assert.h>
@@ -52,8 +51,7 @@ socklen_t local_peers_name(struct sockaddr_un *ret, const struct gid *gid)
 	return (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)len);
 }
 
-/* True: the process at the other end belongs to this user, or to a user that --allow-users
- * names. */
+/* True: the process at the other end belongs to this user or to one of --allow-users. */
 static bool may_send(const struct ctl_settings *settings, int fd)
 {
 	uid_t uid;

@@ -28,18 +28,15 @@ struct local_peers {
 	uint32_t awaited; /* peers that were greeted and have not answered */
 };
 
-/* The name \0rxe_dm/4791/ADDRESS, which the owner of the address listens on. Returns the length of
- * *ret. */
+/* \0rxe_dm/4791/ADDRESS, which the owner of the address listens on. Returns the length of *ret. */
 socklen_t local_peers_name(struct sockaddr_un *ret, const struct gid *gid);
 /* A negative errno: no event loop. */
 int local_peers_init(struct instance *instance);
 void local_peers_fini(struct instance *instance);
-/* Restricts the device to packets of its own processes, and begins to answer greetings. 0 or a
- * negative errno. */
+/* Admits only the device's own processes, and begins to answer greetings. 0 or a negative errno. */
 int local_peers_open(struct device *device);
 void local_peers_close(struct device *device);
-/* Greets the servers that run, and waits up to 200 ms for their answers, so that programs can send
- * at once. */
+/* Greets running servers, and waits up to 200 ms for answers: programs can then send at once. */
 void local_peers_greet(struct instance *instance);
 
 #endif

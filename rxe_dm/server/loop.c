@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Event loop on epoll. One event a call: a handler may free other sources, and no pointer to them
- * waits in a batch. */
+/* Event loop on epoll. One event a call: a handler may free other sources. */
 #include <assert.h>
 #include <errno.h>
 #include <sys/epoll.h>

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The server's event loop: level-triggered, one event a call, so that no client can starve
- * another. */
+/* The event loop: level-triggered, one event a call, so that no client starves another. */
 #ifndef RXE_DM_SERVER_LOOP_H
 #define RXE_DM_SERVER_LOOP_H
 

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: MIT
-/* The kernel counts for each socket the packets that it drops because the receive buffer is full.
- * The server holds the sockets, and reads the counts on request and when a program exits: the
- * program may be stopped while packets are lost.
+/* The kernel counts for each socket what it drops at a full receive buffer. The server reads the
+ * counts on request and when a program exits, because the program may be stopped.
  *
- * A socket's count wraps and is never reset; a slot's count is what a socket adds while the slot's
- * process has it. */
+ * A socket's count wraps and is never reset; a slot gets what its socket adds while a process has
+ * it. */
 #include "rxe_dm/server/lost.h"
 
 #include <unistd.h>

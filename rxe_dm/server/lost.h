@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Packets that the kernel dropped at a full receive buffer, counted into the slots
- * (lib/control/lost.h). */
+/* Packets dropped by the kernel at a full receive buffer, counted in slots (lib/control/lost.h). */
 #ifndef RXE_DM_SERVER_LOST_H
 #define RXE_DM_SERVER_LOST_H
 

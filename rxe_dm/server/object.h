@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* The objects of a device and their handles: contexts, protection domains, regions, device memory,
- * DMA handles, umems, XRC domains.
+/* The objects of a device and their handles.
  *
- * A handle is generation << 18 | index: a freed handle is refused for a long time instead of naming
- * another object. The live handles are in shared memory too, so that a program checks one without a
- * round trip. */
+ * A handle is generation << 18 | index: a freed one is refused for long before its value is reused.
+ * Live handles are in shared memory too: a program checks one without a round trip. */
 #ifndef RXE_DM_SERVER_OBJECT_H
 #define RXE_DM_SERVER_OBJECT_H
 
@@ -49,8 +47,7 @@ struct objects {
 
 bool objects_init(struct objects *ret, _Atomic uint32_t *live);
 void objects_fini(struct objects *objects);
-/* Returns a new object, all zeros but kind, fd and handle; NULL: the kind's limit is reached, or no
- * memory. */
+/* Returns an object of zeros but kind, fd and handle; NULL: limit of the kind, or no memory. */
 struct object *object_new(struct objects *objects, enum ctl_kind kind);
 /* The handle dies here. The caller has released what the object held: refs is 0. */
 void object_free(struct objects *objects, struct object *object);

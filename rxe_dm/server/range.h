@@ -25,8 +25,7 @@ struct range_map {
 /* granule: a power of two; lengths are rounded up to it. */
 bool range_map_init(struct range_map *ret, uint64_t len, uint64_t granule);
 void range_map_fini(struct range_map *map);
-/* The offset is a multiple of 2^log_align bytes. NULL: no free range is large enough, or no
- * memory. */
+/* The offset is a multiple of 2^log_align. NULL: no free range is large enough, or no memory. */
 struct range *range_alloc(struct range_map *map, uint64_t len, uint32_t log_align);
 void range_release(struct range_map *map, struct range *range);
 /* Returns the largest len that range_alloc() grants now. */

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* The objects of a context: how they are made, shared and freed, and what a free does to other
- * objects. */
+/* How objects of a context are made, shared and freed, and what a free does to others. */
 #include <assert.h>
 #include <errno.h>
 #include <stdlib.h>

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Requests about device memory: granted from the arena, zeroed first, and freed into rest
- * (resting.h). */
+/* Requests about device memory: granted from the arena and zeroed; a freed DM rests (resting.h). */
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/udmabuf.h>

@@ -160,8 +160,7 @@ enum others {
 	OTHERS_STUCK,  /* the wait has timed out */
 };
 
-/* Other processes may be in the middle of a copy. The reply waits for them, but not for a stopped
- * one. */
+/* Other processes may be copying. The reply waits for them, but not for a stopped one. */
 static enum others check_others(struct call *call)
 {
 	const struct attachment *attachment = call->conn->attached[call->device->index];
@@ -174,8 +173,7 @@ static enum others check_others(struct call *call)
 	return clock_now_ns() < call->deadline_ns ? OTHERS_INSIDE : OTHERS_STUCK;
 }
 
-/* Publishes the new entry: under the same key if no process can still read the old entry, else
- * under a new key. */
+/* Publishes the new entry: under a new key if a process may still read the old entry. */
 static int republish(struct keys *keys, struct object *mr, const struct rxe_mr *entry,
 		     bool reusable)
 {

@@ -26,8 +26,7 @@ static const struct object *find_domain(const struct device *device, const struc
 	return NULL;
 }
 
-/* Opens an O_PATH descriptor, which keeps the inode number from being reused and does nothing else
- * to the file. */
+/* Opens an O_PATH descriptor, which only keeps the inode number from being reused. */
 static int hold_inode(int fd)
 {
 	char path[32];

@@ -29,8 +29,7 @@ static void reset_scheduling(void)
 	setpriority(PRIO_PROCESS, 0, 0);
 	ctl_short_slice();
 	signal(SIGPIPE, SIG_IGN);
-	/* RLIMIT_FSIZE also limits shared memory: the call fails with EFBIG, and the server goes
-	 * on. */
+	/* RLIMIT_FSIZE also limits shared memory: the call then fails with EFBIG. */
 	signal(SIGXFSZ, SIG_IGN);
 }
 
@@ -54,8 +53,7 @@ static int report_up(const struct instance *instance, bool to_starter)
 	return 0;
 }
 
-/* A server that a program starts after a kill takes over the settings of the killed server, where
- * that is possible. */
+/* A server that a program starts after a kill takes over the killed server's settings. */
 static enum instance_result bring_up(struct instance *ret, const struct ctl_settings *settings,
 				     bool lingers)
 {

@@ -23,8 +23,7 @@ void slots_init(struct device *device)
 {
 	struct ctl_slot *own = &device->shared->slot[0];
 
-	/* Slot 0 is the server's: it gets runts, strays, and packets to queue pairs that do not
-	 * exist. */
+	/* Slot 0 is the server's: it gets runts, strays, and packets to unknown queue pairs. */
 	atomic_store(&own->pid, (int32_t)getpid());
 	memcpy(own->comm, "rxe_dm", 7);
 	for (uint32_t slot = 1; slot < device->slots; slot++)
@@ -100,8 +99,7 @@ int slot_take(struct device *device, struct conn *conn, int *ret_event_fd)
 	return 0;
 }
 
-/* Clears the queue pairs by freeing their pages, except the first page: a write to each entry would
- * allocate all pages. */
+/* Frees the pages of the queue pairs but the first: writing each entry would allocate them all. */
 static void forget_qps(struct device *device, uint32_t slot)
 {
 	struct ctl_slot *shared = &device->shared->slot[slot];
