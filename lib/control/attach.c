@@ -150,8 +150,7 @@ static int await_answer(int sock, int cmd_fd)
 	return 0;
 }
 
-/* Asks through cmd_fd for its context. The answer arrives on a socket of our own: other processes
- * read from cmd_fd too. */
+/* Asks through cmd_fd for its context. The answer comes on a new socket: others read cmd_fd. */
 static int ask_grant(int cmd_fd, struct ctl_grant *ret)
 {
 	struct ctl_introduce intro = { .magic = CTL_MAGIC, .protocol = CTL_PROTOCOL };

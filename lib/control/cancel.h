@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Thread cancellation (pthread_cancel(3)). System calls that may wait are cancellation points, and
- * a thread that ends in one leaves the locks that it holds locked. NO_CANCEL at the top of a
- * function keeps the thread from ending before the function returns. Of the verbs, only
- * ibv_get_cq_event and ibv_get_async_event are cancellation points, while they wait for an
- * event. */
+ * a thread that ends in one leaves its locks locked. NO_CANCEL at the top of a function keeps the
+ * thread from ending in the function. Of the verbs, only ibv_get_cq_event and ibv_get_async_event
+ * are cancellation points, while they wait. */
 #ifndef RXE_CONTROL_CANCEL_H
 #define RXE_CONTROL_CANCEL_H
 

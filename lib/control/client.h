@@ -20,8 +20,7 @@
 
 struct ctl_client; /* a connection to the server of an instance */
 
-/* An open context. All contexts of a process on a device share its attachment: slot, socket,
- * mappings and engine. */
+/* An open context. All contexts of a process on a device share its attachment. */
 struct ctl_context {
 	uint32_t handle;
 	int cmd_fd; /* another process imports the context by it: ibv_import_device() */
@@ -38,8 +37,7 @@ struct ctl_attachment {
 	uint64_t arena_bytes;
 };
 
-/* Not for programs: a capture begins (with the descriptor of its rings), or the last one ends
- * (without). */
+/* Not for programs: a capture begins (with the descriptor of its rings), or the last one ends. */
 #define CTL_EVENT_CAPTURE 0x10000u
 
 struct ctl_event {
@@ -49,9 +47,8 @@ struct ctl_event {
 };
 
 /* Connects to the instance that the environment names, and starts its server if none runs.
- * -ECONNREFUSED: the server cannot be started; -EPROTO: library and server are of different
- * versions; -EPERM: a process of another user holds the name. Each is explained by one line on the
- * log (log.h). */
+ * -ECONNREFUSED: the server cannot be started; -EPROTO: library and server differ in version;
+ * -EPERM: another user's process holds the name. Each is explained on the log (log.h). */
 int ctl_connect(struct ctl_client **ret);
 void ctl_disconnect(struct ctl_client *client);
 /* True: the server has not exited. No round trip. */
@@ -68,9 +65,8 @@ int ctl_open(struct ctl_client *client, uint32_t device, struct ctl_context *ret
 int ctl_close(struct ctl_client *client, struct ctl_context *context);
 /* True: the descriptor is the cmd_fd of a context of this client. */
 bool ctl_holds(struct ctl_client *client, int cmd_fd);
-/* Makes this process a user of the context of a received cmd_fd, which stays the caller's; *ret has
- * a cmd_fd of its own. -EINVAL: not a cmd_fd; -EXDEV: a cmd_fd of another instance; -ENODEV: its
- * server has exited. */
+/* Joins the context of a received cmd_fd, which stays the caller's; *ret has a cmd_fd of its own.
+ * -EINVAL: not a cmd_fd; -EXDEV: of another instance; -ENODEV: its server has exited. */
 int ctl_import(struct ctl_client *client, int cmd_fd, struct ctl_context *ret);
 
 int ctl_alloc_pd(struct ctl_client *client, const struct ctl_context *context,
@@ -80,9 +76,8 @@ int ctl_use_pd(struct ctl_client *client, const struct ctl_context *context, uin
 
 int ctl_reg_mr(struct ctl_client *client, const struct ctl_context *context,
 	       const struct ctl_reg_mr *reg, uint32_t *ret_handle, uint32_t *ret_key);
-/* A region with everything replaced under its present key (or a new one, if that is dead, or if a
- * process that has been stopped may still be using it). The caller keeps its own engine out of it
- * meanwhile. */
+/* Replaces everything of a region but its key (which also changes if it is dead, or if a stopped
+ * process may still use it). The caller keeps its own engine out of the region meanwhile. */
 int ctl_rereg_mr(struct ctl_client *client, const struct ctl_context *context, uint32_t handle,
 		 const struct ctl_reg_mr *reg, uint32_t *ret_key);
 
@@ -104,9 +99,8 @@ int ctl_reg_umem(struct ctl_client *client, const struct ctl_context *context,
 int ctl_open_xrcd(struct ctl_client *client, const struct ctl_context *context, int fd,
 		  uint32_t flags, uint32_t *ret_handle, uint32_t *ret_domain);
 
-/* Frees an object of the context. -EINVAL: it has no such object of that kind; -EBUSY: others use
- * it. When the call returns for a region, no other process accesses the region; the caller keeps
- * its own engine out. */
+/* Frees an object of the context. -EINVAL: no such object of that kind; -EBUSY: others use it. On
+ * return no other process accesses a freed region; the caller keeps its own engine out. */
 int ctl_free(struct ctl_client *client, const struct ctl_context *context, enum ctl_kind kind,
 	     uint32_t handle);
 /* Describes an object of the context, made by any of its users, for the import calls. -ENOENT: the

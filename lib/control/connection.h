@@ -55,8 +55,7 @@ struct ctl_call {
  * -ECONNREFUSED: no server runs (not logged without autostart). */
 int ctl_connect_as(struct ctl_client **ret, const char *instance, enum ctl_role role,
 		   bool autostart);
-/* Sends a request and waits for the reply, with want_fds descriptors. The caller does not hold
- * client->lock. */
+/* Sends a request, and waits for the reply with want_fds descriptors. Without client->lock. */
 int ctl_do(struct ctl_client *client, struct ctl_call *call, size_t want_fds);
 /* Makes sure that the connection is open and this process's own; after fork() that opens a new one
  * and joins the contexts and devices again. The caller holds client->lock. 0 or -ENODEV. */

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* The conversation with the server over one connected socket: the hello, then one request and one
- * reply at a time. */
+/* One connection to the server: the hello, then one request and one reply at a time. */
 #include "lib/control/exchange.h"
 
 #include <errno.h>
@@ -14,8 +13,7 @@
 #include "lib/control/socket.h"
 #include "net/link/descriptor.h"
 
-/* Time to wait for an answer before the server's state is checked: only a stopped server is given
- * up. */
+/* Time to wait for an answer before the server's state is checked: only a stopped one fails. */
 #define HELLO_TIMEOUT_S 10
 #define CALL_TIMEOUT_S	60
 
@@ -108,8 +106,7 @@ static int say_hello(struct ctl_client *client, int sock)
 	return theirs.status;
 }
 
-/* Any user may bind a name in the abstract namespace, so the listener's user is checked before the
- * first message. */
+/* Any user may bind an abstract name: the listener's user is checked before the first message. */
 static int check_server(struct ctl_client *client, int sock)
 {
 	uid_t uid;

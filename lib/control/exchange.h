@@ -12,9 +12,8 @@ struct ctl_client;
 /* Connects client->sock to the server of client->instance and says hello. -ECONNREFUSED: no server
  * listens; -ESHUTDOWN: the server is ending; -EPROTO, -EPERM, -ETIMEDOUT: explained on the log. */
 int ctl_exchange_open(struct ctl_client *client);
-/* Sends a request and waits for its reply with want_fds descriptors. The caller holds client->lock,
- * and client->sock is open. 0, the reply's negative errno, or -ENODEV or -ETIMEDOUT: the connection
- * is dead. */
+/* Sends a request, and waits for its reply with want_fds descriptors. Under client->lock, with
+ * client->sock open. 0, the reply's errno (negative), -ENODEV or -ETIMEDOUT: connection dead. */
 int ctl_exchange(struct ctl_client *client, struct ctl_call *call, size_t want_fds);
 
 #endif

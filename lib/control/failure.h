@@ -34,8 +34,7 @@ struct ctl_failure {
 };
 static_assert(sizeof(struct ctl_failure) % 8 == 0, "shared memory layout");
 
-/* count is never reset; the newest entry is at[(count - 1) % n]. It is raised after the entry is
- * complete. */
+/* count is never reset, and raised after its entry is complete: at[(count - 1) % n] is newest. */
 struct ctl_slot_failures {
 	_Atomic uint32_t count;
 	struct ctl_failure at[CTL_FAILURES_OF_SLOT];

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Fault rules in shared memory: the server writes them as text, processes read them and count how
- * often each fires. */
+/* Fault rules in shared memory: text that the server writes, and counts of each process. */
 #ifndef RXE_CONTROL_FAULT_H
 #define RXE_CONTROL_FAULT_H
 

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Attachments and contexts of a process: how they are made, dropped, and made again in a child of
- * fork(). */
+/* How attachments and contexts of a process are made, dropped, and made again after fork(). */
 #include "lib/control/held.h"
 
 #include <errno.h>

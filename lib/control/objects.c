@@ -26,8 +26,7 @@ static int do_make(struct ctl_client *client, struct ctl_call *call, uint32_t *r
 	return rc;
 }
 
-/* Each program may switch trains off for what it sends (RXE_DM_TRAINS), whatever the setting of the
- * server. */
+/* Each program may switch trains off for what it sends (RXE_DM_TRAINS). */
 static bool trains_wanted(void)
 {
 	struct ctl_settings settings;

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Reads a process's state from /proc, and calls sched_setattr(2), for which glibc has no
- * function. */
+/* Reads /proc, and calls sched_setattr(2), for which glibc has no function. */
 #include <sched.h>
 #include <stdint.h>
 #include <stdio.h>

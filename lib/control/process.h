@@ -6,14 +6,12 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
-/* True: a signal or a tracer has stopped the process. False also if the state is unknown: the
- * process has exited, /proc is not mounted, or pid is 0 (a PID namespace that is not visible
- * here). */
+/* True: a signal or a tracer has stopped the process. False also if unknown: the process has
+ * exited, /proc is not mounted, or pid is 0 (of a PID namespace that is not visible here). */
 bool ctl_process_is_stopped(pid_t pid);
 
-/* Requests a short time slice for the calling thread: the scheduler then prefers it at a wake-up to
- * spinning threads of the same session. For SCHED_OTHER only; keeps the nice value. Errors are
- * ignored. */
+/* Requests a short time slice for the calling thread: at a wake-up the scheduler prefers it to
+ * spinning threads of the session. For SCHED_OTHER only; keeps the nice value. Ignores errors. */
 void ctl_short_slice(void);
 
 #endif

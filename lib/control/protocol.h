@@ -44,7 +44,7 @@ enum ctl_arena_pages {
 	CTL_PAGES_SMALL, /* ordinary pages */
 };
 
-/* First message, both ways. The reply's status is 0, -EPROTO, or -ESHUTDOWN from a server that is
+/* First message, both ways. Status in the reply: 0, -EPROTO, or -ESHUTDOWN: the server is
  * ending. */
 struct ctl_hello {
 	char magic[8];
@@ -60,8 +60,7 @@ static_assert(sizeof(struct ctl_hello) == 64, "never changes");
 
 enum ctl_op {
 	CTL_DEVICE = 1, /* handle: index */
-	/* fds: shared memory, arena, receive socket, event socket; on an interface also a send
-	 * socket */
+	/* fds: shared memory, arena, receive socket, event socket; on an interface a send socket */
 	CTL_ATTACH,
 	CTL_DETACH,
 	CTL_OPEN,  /* fd: cmd_fd */
@@ -180,8 +179,7 @@ struct ctl_request {
 };
 static_assert(sizeof(struct ctl_request) == 512, "wire layout");
 
-/* The only message on a cmd_fd, sent with a new socket, on which the server answers with one struct
- * ctl_grant. */
+/* The only message on a cmd_fd, with a new socket on which the server answers by a ctl_grant. */
 struct ctl_introduce {
 	char magic[8];
 	uint32_t protocol;

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What a device server reports to the process that started it: lines on descriptor CTL_READY_FD,
- * each a tag and a text. */
+/* Reports of a device server to its starter: lines on CTL_READY_FD, each a tag and a text. */
 #ifndef RXE_CONTROL_READY_H
 #define RXE_CONTROL_READY_H
 
@@ -17,8 +16,7 @@ enum ctl_ready_tag {
 
 /* Server: sends one line. A starter that has exited is ignored. */
 void ctl_ready_send(enum ctl_ready_tag tag, const char *text);
-/* Server: sends errors and notices of the log to the starter. Descriptor CTL_READY_FD must be
- * open. */
+/* Server: sends errors and notices of the log to the starter. CTL_READY_FD must be open. */
 void ctl_ready_log(void);
 
 #endif

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* Remote requests: one process asks the owner of memory, or of an XRC SRQ, to access it on the sender's behalf.
+/* Remote requests: one process asks the owner of memory, or of an XRC SRQ, to access it.
  *
- * All processes of a device map this part of the shared memory writable; it is the only such part. The owner trusts nothing
- * in it: it looks the key up itself. Each process has at most one request in flight, in the mailbox of its slot. To send a
- * request, the sender fills the mailbox, sets its state to SENT, sets its own bit in the owner's pending words, and sends a
- * datagram to the owner's doorbell socket, whose name is in the owner's slot. */
+ * This is the only part of the shared memory that all processes map writable. The owner trusts
+ * nothing in it, and looks the key up itself. Each process has at most one request in flight, in
+ * the mailbox of its slot. The sender fills the mailbox, sets its state to SENT, sets its own bit
+ * in the owner's pending words, and sends a datagram to the owner's doorbell socket, whose name is
+ * in the owner's slot. */
 #ifndef RXE_CONTROL_REMOTE_REQUEST_H
 #define RXE_CONTROL_REMOTE_REQUEST_H
 

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* The file has one setting a line, "address=127.0.0.2", as the table of settings names and parses
- * them. */
+/* The file has one setting a line, "address=127.0.0.2", as the table of settings parses it. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>

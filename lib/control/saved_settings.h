@@ -14,10 +14,9 @@
 void ctl_saved_write(const struct ctl_settings *settings, bool stays);
 /* The instance ends in order: the next server begins with defaults. */
 void ctl_saved_remove(const char *instance);
-/* Replaces defaults in settings by those of a killed server. Values from the environment win; where
- * the environment sets an address, a link or the number of devices nothing is taken. True: a killed
- * server's settings were found; *ret_stays says whether that server was to run until 'rxe_dm
- * stop'. */
+/* Replaces defaults in settings by those of a killed server. Values from the environment win; if it
+ * sets an address, a link or the number of devices, nothing is taken. True: such settings were
+ * found; *ret_stays: that server was to run until 'rxe_dm stop'. */
 bool ctl_saved_read(struct ctl_settings *settings, bool *ret_stays);
 
 #endif

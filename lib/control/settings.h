@@ -60,8 +60,7 @@ bool ctl_settings_set(struct ctl_settings *settings, const struct ctl_setting *s
 bool ctl_setting_from_env(struct ctl_settings *settings, const struct ctl_setting *setting,
 			  char why[static CTL_WHY_MAX]);
 bool ctl_settings_from_env(struct ctl_settings *settings, char why[static CTL_WHY_MAX]);
-/* Checks that the settings fit each other, and sets devices from the addresses. False: why
- * explains. */
+/* Checks that the settings fit each other, and sets devices from the addresses. False: see why. */
 bool ctl_settings_check(struct ctl_settings *settings, char why[static CTL_WHY_MAX]);
 
 /* "127.0.0.1" or "fd00::1". */

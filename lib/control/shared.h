@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* Memory that the device server and its clients share of one device, a memfd: the key table, and
- * some pages for each slot.
+/* Memory that the server and the clients of a device share, a memfd: tables, and pages of each
+ * slot.
  *
- * The server writes the header, the tables and a slot's pid; the slot's process writes the rest of its slot. In a client
- * everything but its own slot and the remote requests is mapped read-only.
+ * The server writes the header, the tables and a slot's pid; the slot's process writes the rest of
+ * its slot. In a client all but its own slot and the remote requests is mapped read-only.
  *
- * Access to memory that a key or a DM handle names: raise the slot's gauge (inside), look the key
- * or handle up, move the bytes, lower the gauge. All sequentially consistent: the server first
- * clears the key, then reads the gauges. */
+ * Access to the memory of a key or DM handle: raise the slot's gauge (inside), look the key or
+ * handle up, move the bytes, lower the gauge. All sequentially consistent: the server first clears
+ * the key, then reads the gauges. */
 #ifndef RXE_CONTROL_SHARED_H
 #define RXE_CONTROL_SHARED_H
 
@@ -30,8 +30,8 @@
 #define CTL_SHARED_MAGIC 0x00306d645f657872ull /* "rxe_dm0" */
 #define CTL_SHARED_PAGE	 4096
 
-/* One queue pair as `rxe_dm show` prints it. Written by the client under its engine lock: qpn first
- * cleared, last set. */
+/* One queue pair for `rxe_dm show`. The client writes it under its engine lock: qpn cleared first,
+ * set last. */
 struct ctl_shared_qp {
 	_Atomic uint32_t qpn; /* 0: empty */
 	uint32_t type, state, pd;
@@ -53,19 +53,18 @@ struct ctl_slot {
 	_Atomic int32_t pid; /* 0: free */
 	/* Counts the processes that had this slot; rxe_mr.epoch is compared with it. */
 	_Atomic uint32_t epoch;
-	/* Last QPN number given out (16 bits). Outlives the process: the slot's next process
-	 * continues after it. */
+	/* Last QPN number in use (16 bits). The slot's next process continues after it. */
 	_Atomic uint32_t qpn_roll;
 	uint32_t num_cqs, num_srqs, num_ahs;
 	char comm[16];
 	/* For remote requests: the name of the doorbell socket, its length first. */
 	uint8_t doorbell[16];
-	/* A random number, and its address in the process: another process that reads it there has found the right process. */
+	/* A random number and its address in the process: proves to a reader that it found the
+	 * process. */
 	uint64_t cookie, cookie_at;
 	uint64_t qpn_key; /* written by the server: determines the order of the slot's QPNs */
-	/* Bytes of UC and UD as emu/pace.h counts them: received by the process from this slot's
-	 * socket, and sent by the process to each other slot's socket. The difference is what waits
-	 * in a socket. Hints only. */
+	/* Bytes of UC and UD (emu/pace.h): received from this slot's socket, and sent to each other
+	 * slot's socket. The difference waits in a socket. Hints only. */
 	_Alignas(64) _Atomic uint64_t taken;
 	_Alignas(64) _Atomic uint64_t offered[RXE_MAX_SLOTS];
 	_Alignas(64) struct rxe_counters counters;
@@ -103,8 +102,7 @@ struct ctl_shared {
 	struct ctl_slot slot[RXE_MAX_SLOTS];
 };
 
-/* True: the object exists. For a DM the caller raises the gauge first: the DM keeps its bytes until
- * the gauge is lowered. */
+/* True: the object exists. A DM keeps its bytes while the caller's gauge is raised. */
 static inline bool ctl_handle_live(const struct ctl_shared *shared, uint32_t handle)
 {
 	return handle && atomic_load(&shared->live[handle & (CTL_MAX_OBJECTS - 1)]) == handle;

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Sockets of the control protocol: names, whole messages with descriptors, and the peer's process
- * and user. */
+/* Sockets of the control protocol: names, whole messages with descriptors, and credentials. */
 #ifndef RXE_CONTROL_SOCKET_H
 #define RXE_CONTROL_SOCKET_H
 
@@ -29,15 +28,13 @@ bool ctl_is_cmd_fd(int fd);
 /* Sends one whole message with up to CTL_MAX_FDS descriptors. 0 or a negative errno: -EAGAIN;
  * -EPIPE: the peer has closed; ... Never raises SIGPIPE. */
 int ctl_send(int sock, const void *msg, size_t len, const int *fds, size_t num_fds, int flags);
-/* Returns the bytes received, 0 at the end, or a negative errno (-EMSGSIZE: the message is longer
- * than len). Received descriptors are CLOEXEC and go to fds, at most max_fds; others are closed.
- * *ret_num is their number. */
+/* Returns the bytes received, 0 at the end, or a negative errno (-EMSGSIZE: longer than len). Up to
+ * max_fds received descriptors, CLOEXEC, go to fds, *ret_num of them; others are closed. */
 ssize_t ctl_recv(int sock, void *msg, size_t len, int *fds, size_t max_fds, size_t *ret_num,
 		 int flags);
 void ctl_close_fds(const int *fds, size_t num);
 
-/* Process and user at the other end of a connection; for a client, of the process that called
- * listen(). */
+/* Process and user at the other end; for a client, of the process that called listen(). */
 int ctl_peer(int sock, pid_t *ret_pid, uid_t *ret_uid);
 
 #endif

@@ -2,9 +2,8 @@
 /* Autostart: a program starts a server and never has a visible child process.
  *
  * The intermediate process has exit signal 0: it raises no SIGCHLD, and only a wait with __WCLONE
- * sees it. The server is its child and is orphaned at once. Both run in the program's memory until
- * exec, as after vfork(): no pthread_atfork handler runs, and the size of the program does not
- * matter. */
+ * sees it. Its child, the server, is orphaned at once. Both run in the program's memory until exec,
+ * as after vfork(): no pthread_atfork handler runs, and the program's size does not matter. */
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -96,8 +95,7 @@ static bool locate(char ret[static PATH_MAX])
 	return is_program(ret);
 }
 
-/* Resets all signals. The child has a table of handlers of its own, so the program keeps its
- * handlers. */
+/* Resets all signals of the child, which has a table of handlers of its own. */
 static void reset_signals(void)
 {
 	struct sigaction plain = { .sa_handler = SIG_DFL };
@@ -226,8 +224,7 @@ static bool handle_line(const char *line, int *ret, bool *said_why)
 	return false;
 }
 
-/* No report yet: a slow server is waited for, an exited one has closed the pipe. -ETIMEDOUT: the
- * server is stopped. */
+/* No report yet: a slow server is waited for, an exited one closes the pipe. -ETIMEDOUT: stopped. */
 static int explain_silence(pid_t pid)
 {
 	if (!ctl_process_is_stopped(pid)) {

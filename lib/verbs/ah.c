@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Address handles (ibv_create_ah(3)): the destination of a datagram, which RoCE always addresses by
- * GID. LIDs are ignored. */
+/* Address handles (ibv_create_ah(3)). RoCE addresses by GID; LIDs are ignored. */
 #include "lib/verbs/ah.h"
 
 #include <arpa/inet.h>

@@ -19,8 +19,7 @@ static inline struct vb_ah *vb_ah(struct ibv_ah *ah)
 	return container_of(ah, struct vb_ah, base);
 }
 
-/* Converts an address vector from the verbs' form. 0, EINVAL (no GRH, wrong port), or ENETUNREACH
- * (no such source GID). */
+/* Converts an address vector. 0, EINVAL (no GRH, wrong port), or ENETUNREACH (no such GID). */
 int vb_av_from_attr(struct vb_device *dev, const struct ibv_ah_attr *attr, struct rxe_av *ret);
 
 #endif

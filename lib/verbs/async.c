@@ -123,8 +123,7 @@ static void push(struct vb_context *context, const struct ibv_async_event *event
 	eventfd_signal(context->verbs.base.context.async_fd);
 }
 
-/* An object outlives its context if a queue pair of another context uses it. Under the engine
- * lock. */
+/* An object outlives its context if a queue pair of another uses it. Under the engine lock. */
 static bool is_open(const struct vb_device *dev, const struct ibv_context *context)
 {
 	const struct vb_context *c = dev->open_contexts;
@@ -174,9 +173,8 @@ static void push_all(struct vb_device *dev, enum ibv_event_type type, int port)
 	pthread_mutex_unlock(&dev->progress.lock);
 }
 
-/* Closes the receive socket but keeps its descriptor number: a socket left in the dead server's
- * group would keep the next server from taking the address, and on an interface would fill with
- * that server's packets. */
+/* Closes the receive socket but keeps its number: in the dead server's group the socket keeps the
+ * next server from taking the address, and on an interface fills with that server's packets. */
 static void leave_group(struct vb_device *dev)
 {
 	int unbound = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);

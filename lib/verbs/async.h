@@ -46,8 +46,7 @@ void vb_async_forget_qp(struct vb_qp *qp);
 void vb_async_forget_cq(struct vb_cq *cq);
 void vb_async_forget_srq(struct vb_srq *srq);
 
-/* The counters that the verbs keep in an object: n more events are acknowledged; wait until all
- * reported ones are. */
+/* Counters of the verbs in an object: n more events are acknowledged; wait for all reported. */
 void vb_events_ack(pthread_mutex_t *mutex, pthread_cond_t *cond, uint32_t *completed, uint32_t n);
 void vb_events_wait_acked(pthread_mutex_t *mutex, pthread_cond_t *cond, const uint32_t *completed,
 			  uint32_t reported);

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* ibv_alloc_buf(): buffers in memory that suits the device. Any memory suits this device: they come
- * from the heap. */
+/* ibv_alloc_buf(): buffers in memory that suits the device. Any does: they are on the heap. */
 #include "lib/verbs/buf.h"
 
 #include <errno.h>

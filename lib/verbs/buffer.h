@@ -27,9 +27,8 @@ struct vb_buffer {
 	bool is_foreign; /* from the callback: only the callback can free it */
 };
 
-/* Allocates zeroed memory, aligned to a cache line. pd: a parent domain, whose allocator is
- * asked first; or any other domain; or NULL. Calls back from the caller's thread: hold no lock.
- * False: no memory. */
+/* Allocates zeroed memory, aligned to a cache line. The allocator of pd is asked first if pd is a
+ * parent domain; pd may be NULL. Calls back: hold no lock. False: no memory. */
 bool vb_buffer_alloc(struct vb_buffer *ret, struct ibv_pd *pd, size_t bytes,
 		     enum vb_buffer_kind kind);
 /* Frees the memory and clears *buffer. An empty buffer is allowed. Hold no lock. */

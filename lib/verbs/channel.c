@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Completion channels: events of armed CQs, read by a program that blocks on them or polls the
- * descriptor itself. */
+/* Completion channels: events of armed CQs, for programs that block or poll the descriptor. */
 #include "lib/verbs/channel.h"
 
 #include <errno.h>
@@ -23,9 +22,8 @@
 #include "net/link/clock.h"
 #include "net/link/descriptor.h"
 
-/* Time that ibv_get_cq_event() polls before it sleeps: sleeping at both ends costs some 60 us
- * per round trip. The answer of a peer that slept arrives within this time; else both ends would
- * sleep in every round. */
+/* Time that ibv_get_cq_event() polls before it sleeps: with sleeps at both ends a round trip takes
+ * some 60 us more. The answer of a peer that slept arrives within this time. */
 #define SPIN_NS 50000u
 
 struct ibv_comp_channel *ibv_create_comp_channel(struct ibv_context *context)

@@ -108,8 +108,7 @@ void vb_context_abandon(struct ibv_context *context)
 
 	for (size_t i = 0; i < sizeof(order) / sizeof(order[0]); i++) {
 		while ((object = vb_live_any(context, order[i].kind))) {
-			/* An object that another context's objects use stays allocated, but is no
-			 * longer found. */
+			/* An object that another context uses stays allocated, but is not found. */
 			if (order[i].destroy(object))
 				vb_live_take(object, order[i].kind);
 		}

@@ -205,9 +205,8 @@ no_attach:
 }
 
 /* A program duplicates a cmd_fd before it imports the duplicate, which the context then closes
- * (ibv_import_device(3)). Some programs close the duplicate themselves, and its number may belong
- * to another file later: hence the inode. A cmd_fd that was not duplicated belongs to another
- * context and stays open. */
+ * (ibv_import_device(3)). Some programs close it themselves, and its number may become another
+ * file's: hence the inode. A cmd_fd that was not duplicated is another context's, and stays. */
 static void own_import_fd(struct vb_context *ctx, struct ctl_client *client, int cmd_fd)
 {
 	struct stat st;
@@ -227,8 +226,7 @@ static void close_import_fd(const struct vb_context *ctx)
 		close(ctx->import_fd);
 }
 
-/* ibv_import_device(3). EBADF: cmd_fd is not open. Any other error: cmd_fd is not a context's, or
- * its server exited. */
+/* ibv_import_device(3). EBADF: cmd_fd is not open. Else: no context's, or its server exited. */
 struct ibv_context *ibv_import_device(int cmd_fd)
 {
 	struct ctl_client *client;

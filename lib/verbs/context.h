@@ -22,8 +22,7 @@ struct vb_context {
 	uint32_t fatal; /* value of ctl_faults.fatal at open; the context is dead once it differs */
 	bool fatal_notified; /* IBV_EVENT_DEVICE_FATAL was queued; under the engine lock */
 	bool closing;	     /* the gate lets every verb pass */
-	/* Last: programs hold a pointer to verbs.base.context, and a newer verbs_context may
-	 * grow. */
+	/* Last: programs point to verbs.base.context, and a newer verbs_context may grow. */
 	struct verbs_context_65 verbs;
 };
 
@@ -40,8 +39,7 @@ static inline struct vb_device *vb_device(struct ibv_context *context)
 /* Is it a live context of this library? In the child of a fork() the first call attaches the
  * device again. Control path only. */
 bool vb_is_context(const struct ibv_context *context);
-/* Is it a live object of this kind, created in this process on the device of context? Not for
- * contexts. */
+/* True: a live object of this kind (no context), made in this process on the device of context. */
 bool vb_is_usable(struct ibv_context *context, const void *object, enum vb_kind kind);
 
 /* Destroys the objects that a program left on a context that it closes (close.c). */

@@ -40,8 +40,7 @@ void vb_cq_notified(struct progress *progress, struct rxe_cq *cq)
 		vb_channel_notify(owner->channel, owner);
 }
 
-/* Valid only with IBV_CQ_INIT_ATTR_MASK_PD: the structure of an older program ends before this
- * member. */
+/* Only with IBV_CQ_INIT_ATTR_MASK_PD: an older program's structure ends before this member. */
 static struct ibv_pd *parent_domain(const struct ibv_cq_init_attr_ex *attr)
 {
 	return container_of(attr, const struct ibv_cq_init_attr_ex_65, base)->parent_domain;
@@ -261,8 +260,7 @@ static int req_notify_cq(struct ibv_cq *base, int solicited_only)
 	return 0;
 }
 
-/* Exchanges the CQ's ring and *ring. False: the unread completions do not fit. Under the engine
- * lock and the CQ's lock. */
+/* Exchanges the CQ's ring and *ring, under both locks. False: the completions do not fit. */
 static bool change_ring(struct vb_cq *cq, struct vb_buffer *ring, int cqe)
 {
 	struct vb_buffer old = cq->ring;

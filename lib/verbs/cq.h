@@ -49,8 +49,7 @@ static inline struct vb_cq *vb_cq(struct ibv_cq *cq)
 /* struct progress_owner: cq_notified. The CQ was armed, and a completion is ready. */
 void vb_cq_notified(struct progress *progress, struct rxe_cq *cq);
 
-/* cq_ex.c: sets the functions that read the fields of wc_flags. False: the device does not have
- * one of the fields. */
+/* cq_ex.c: sets the functions that read the fields of wc_flags. False: the device lacks a field. */
 bool vb_cq_ex_fill(struct vb_cq *cq, uint64_t wc_flags);
 /* Takes up to max completions and runs the engine if there are none. Under the reader's lock. */
 uint32_t vb_cq_take(struct vb_cq *cq, struct rxe_cqe *ret, uint32_t max);

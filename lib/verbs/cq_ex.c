@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Extended completion queues (ibv_create_cq_ex(3)): start_poll, next_poll, end_poll and what
- * they let a program read. */
+/* Extended completion queues (ibv_create_cq_ex(3)), which are read entry by entry. */
 #include <endian.h>
 #include <errno.h>
 #include <pthread.h>
@@ -35,8 +34,8 @@ static int advance(struct vb_cq *cq, bool progress)
 	return 0;
 }
 
-/* Holds the reader's lock until end_poll. A program calls end_poll only after a start_poll that
- * returned 0. */
+/* Holds the reader's lock until end_poll, which programs call after a start_poll that returned
+ * 0. */
 static int start_poll(struct ibv_cq_ex *ex, struct ibv_poll_cq_attr *attr)
 {
 	struct vb_cq *cq = of(ex);
@@ -116,8 +115,7 @@ static uint8_t read_zero(struct ibv_cq_ex *ex)
 	return 0;
 }
 
-/* RoCE has no service levels. As with other RoCE adapters, the field holds the frame type of a
- * datagram. */
+/* RoCE has no service levels. As on other RoCE adapters, this is the frame type of a datagram. */
 static uint8_t read_sl(struct ibv_cq_ex *ex)
 {
 	return of(ex)->current.frame;

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* The steps that all destroy verbs share: a live object, no injected failure, no destruction twice,
- * and the server agrees. */
+/* Steps of all destroy verbs: a live object, no injected failure, once, and the server agrees. */
 #include "lib/verbs/destroy.h"
 
 #include <errno.h>
@@ -19,8 +18,7 @@ static struct ibv_context *context_of(const void *object)
 	return *(struct ibv_context *const *)object;
 }
 
-/* Kinds whose destruction the server hears of, itself or as one user less of a domain: the child of
- * a fork() attaches first. */
+/* Kinds whose end the server learns, itself or as a user: a child of fork() attaches first. */
 #define IN_SERVER                                                                                  \
 	(1u << VB_KIND_PD | 1u << VB_KIND_MR | 1u << VB_KIND_DM | 1u << VB_KIND_DMAH |             \
 	 1u << VB_KIND_UMEM | 1u << VB_KIND_MKEY | 1u << VB_KIND_XRCD)

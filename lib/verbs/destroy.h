@@ -10,8 +10,7 @@
 #include "lib/inject/verb.h"
 #include "lib/verbs/live.h"
 
-/* May the verb destroy this object? 0, EINVAL (no live object of the kind), or the errno that a
- * fault rule injects. */
+/* May the verb destroy this object? 0, EINVAL (no such live object), or an injected errno. */
 int vb_destroy_check(const void *object, enum vb_kind kind, enum inject_verb verb);
 /* The same for libmlx5's verbs, which no fault rule names. 0, EINVAL, or EIO: dead context. */
 int vb_destroy_check_unnamed(const void *object, enum vb_kind kind);

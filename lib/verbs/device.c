@@ -163,8 +163,7 @@ static int list(struct ctl_device *ret, size_t *ret_count, struct ctl_client **r
 	return err ? err : ctl_list_devices(connection, ret, VB_MAX_DEVICES, ret_count);
 }
 
-/* ibv_get_device_list(3). Without a device server the list is empty, which is not an error. NULL
- * and ENOMEM: no memory. */
+/* ibv_get_device_list(3). Without a server the list is empty: no error. NULL, ENOMEM: no memory. */
 struct ibv_device **ibv_get_device_list(int *num_devices)
 {
 	struct ctl_device info[VB_MAX_DEVICES];

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* The process's rxe_dm devices, and the connection to the server that has them.
+/* The process's rxe_dm devices, and the connection to their server.
  *
- * A device, once listed, is never freed, so an ibv_device pointer stays valid until the process
- * ends. The first open context attaches the process to the device (slot, mappings, engine), the
- * last one detaches it. */
+ * A listed device is never freed, so an ibv_device pointer stays valid until the process ends. The
+ * first open context attaches the process (slot, mappings, engine), the last detaches it. */
 #ifndef RXE_VERBS_DEVICE_H
 #define RXE_VERBS_DEVICE_H
 
@@ -25,8 +24,7 @@ struct vb_context;
 
 struct vb_device {
 	struct ibv_device base;
-	/* Stock provider libraries look here for their own table of operations, and find one that
-	 * is nobody's. */
+	/* Stock providers look here for their operations, and find a table that is nobody's. */
 	const void *foreign;
 	struct ctl_client *client;
 	struct ctl_device info;

@@ -25,10 +25,9 @@
 	 IBV_ACCESS_REMOTE_ATOMIC | IBV_ACCESS_ZERO_BASED | IBV_ACCESS_OPTIONAL_RANGE)
 #define VB_RIGHTS (VB_ACCESS & ~IBV_ACCESS_OPTIONAL_RANGE)
 
-/* Device memory consists of words of 4 bytes: a copy starts at a word, and ends at a word or at the
- * end of the DM. A copy from offset 0 may have any length, for programs that use a DM as one
- * buffer; rdma-core's tests require that all others fail. Subtract, never add: offset + length may
- * wrap. */
+/* A DM consists of words of 4 bytes: a copy starts at a word, and ends at a word or at the end. A
+ * copy from offset 0 may have any length, for programs that use a DM as one buffer; rdma-core's
+ * tests require that all others fail. Subtract, never add: offset + length may wrap. */
 static int bounds_check(const struct vb_dm *dm, uint64_t offset, uint64_t length)
 {
 	if (offset > dm->len || length > dm->len - offset)
@@ -40,8 +39,7 @@ static int bounds_check(const struct vb_dm *dm, uint64_t offset, uint64_t length
 	return 0;
 }
 
-/* The gauge of this process's slot is raised during the copy: the server grants none of these bytes
- * again until it drops. */
+/* Raises the gauge of the slot: meanwhile the server grants none of these bytes again. */
 static int copy(struct vb_dm *dm, uint64_t offset, void *to, const void *from, size_t length)
 {
 	struct ctl_attachment *at = &vb_device(dm->base.context)->attachment;

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Device memory: ranges of the arena, granted by the server. Programs reach them by copies and by
- * keys. */
+/* Device memory: ranges of the arena, which programs reach by copies and by keys. */
 #ifndef RXE_VERBS_DM_H
 #define RXE_VERBS_DM_H
 
@@ -23,8 +22,7 @@ static inline struct vb_dm *vb_dm(struct ibv_dm *dm)
 	return container_of(dm, struct vb_dm, base);
 }
 
-/* Makes the process's object for device memory of the server. offset: in the arena. NULL: no
- * memory. */
+/* Makes the object for device memory of the server at this offset of the arena. NULL: no memory. */
 struct ibv_dm *vb_dm_wrap(struct ibv_context *context, uint32_t handle, uint64_t offset,
 			  uint64_t len);
 

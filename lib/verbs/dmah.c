@@ -27,8 +27,7 @@ struct vb_dmah {
 	uint32_t handle;
 };
 
-/* Is the CPU one that this machine may have, the hint one of four, and the memory type a known one?
- * 0 or an errno. */
+/* Do this machine and the standard have such a CPU, hint and memory type? 0 or an errno. */
 static int check(const struct ibv_dmah_init_attr *attr)
 {
 	const uint32_t known = IBV_DMAH_INIT_ATTR_MASK_CPU_ID | IBV_DMAH_INIT_ATTR_MASK_PH |

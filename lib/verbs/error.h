@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Ends of verbs that fail. Inside the library an error is a positive errno here, as the verbs
- * return it. */
+/* Ends of verbs that fail. Inside the library an error is a positive errno, as verbs return it. */
 #ifndef RXE_VERBS_ERROR_H
 #define RXE_VERBS_ERROR_H
 

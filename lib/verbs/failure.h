@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Queue pairs that go to an error state by themselves: recorded in the process's slot, for
- * `rxe_dm show`. */
+/* Records queue pairs that enter error by themselves in the slot, for `rxe_dm show`. */
 #ifndef RXE_VERBS_FAILURE_H
 #define RXE_VERBS_FAILURE_H
 

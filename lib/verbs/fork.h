@@ -10,9 +10,8 @@ struct vb_device;
 
 /* Number of fork() calls between the first process and this one. */
 uint32_t vb_forks(void);
-/* Takes the engine lock for an object that was made when vb_forks() was forks. False, and nothing
- * is locked: the process inherited the object, whose engine stayed in the parent. progress_unlock()
- * releases the lock. */
+/* Takes the engine lock for an object made when vb_forks() was forks; progress_unlock() ends it.
+ * False, and nothing is locked: the object was inherited, its engine stayed in the parent. */
 bool vb_lock_engine(struct vb_device *dev, uint32_t forks);
 
 #endif

@@ -21,8 +21,7 @@ struct vb_gate_rules;
 struct vb_gate {
 	/* The current generation of the fault rules; odd while they change. */
 	const _Atomic uint32_t *generation;
-	/* The generation in which no verb fails. OPEN_UNKNOWN, which is odd: not known yet, or some
-	 * verbs fail. */
+	/* The generation in which no verb fails. OPEN_UNKNOWN (odd): unknown, or some fail. */
 	_Atomic uint32_t open_generation;
 	pthread_mutex_t lock; /* protects the members below */
 	uint32_t fatal;	      /* value of ctl_faults.fatal when the process attached */

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* The GID table. Every entry is empty or a RoCEv2 GID whose address a socket of the device is bound
- * to. */
+/* The GID table. An entry is empty, or the RoCEv2 GID of an address of the device's sockets. */
 #include <errno.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -68,8 +67,7 @@ int ibv_query_gid_type(struct ibv_context *context, uint8_t port, unsigned int i
 	return 0;
 }
 
-/* A program's entry may be shorter or longer than this library's; all versions have the first
- * members in common. */
+/* A program's entry may be shorter or longer; all versions have the first members in common. */
 static void entry_write(void *at, size_t size, struct ibv_context *context, uint32_t index,
 			const struct gid *gid)
 {

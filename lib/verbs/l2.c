@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* The Ethernet address of a GID (ibv_resolve_eth_l2_from_gid(3)), for programs that ask. This
- * device never needs one. */
+/* The Ethernet address of a GID (ibv_resolve_eth_l2_from_gid(3)), which this device never needs. */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <stdbool.h>

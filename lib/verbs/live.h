@@ -33,8 +33,7 @@ bool vb_live_add(const void *object, enum vb_kind kind);
 bool vb_live_is(const void *object, enum vb_kind kind);
 /* Removes an object. True for exactly one caller, which may destroy the object. */
 bool vb_live_take(const void *object, enum vb_kind kind);
-/* Any object of this kind and context, or NULL. All kinds but contexts begin with a pointer to
- * their context. */
+/* Any object of this kind and context, or NULL. All kinds but contexts begin with their context. */
 void *vb_live_any(const struct ibv_context *context, enum vb_kind kind);
 /* Removes all objects of a context that closes. */
 void vb_live_remove_all(const struct ibv_context *context);

@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Calls of libmlx5.so.1 into the libibverbs.so.1 in the same directory: one private symbol, a table
- * of functions.
+/* Calls of libmlx5.so.1 into the libibverbs.so.1 beside it: one private symbol, a function table.
  *
- * Umems and memory keys are objects of libibverbs like all others. libmlx5 translates mlx5's names
- * and command formats into these calls and has no state. Functions that return int return 0 or a
- * positive errno. */
+ * Umems and memory keys are objects of libibverbs. libmlx5 translates mlx5's names and command
+ * formats into these calls, and has no state. int: 0 or a positive errno. */
 #ifndef RXE_VERBS_MLX5_CALLS_H
 #define RXE_VERBS_MLX5_CALLS_H
 

@@ -135,8 +135,7 @@ static struct ibv_mr *reg_by_addr(struct ibv_pd *pd, void *addr, size_t length, 
 struct ibv_mr *ibv_reg_mr_iova2(struct ibv_pd *pd, void *addr, size_t length, uint64_t iova,
 				unsigned int access)
 {
-	/* verbs.h may turn a program's ibv_reg_mr() into this call: the fault rules of both names
-	 * apply. */
+	/* verbs.h may turn ibv_reg_mr() into this call: the fault rules of both names apply. */
 	if (vb_is_pd(pd) && (iova == (uintptr_t)addr ? vb_verb_fails(pd->context, reg_mr)
 						     : vb_verb_fails(pd->context, reg_mr_iova)))
 		return NULL;
@@ -196,8 +195,7 @@ static int check_by_fd(const struct ibv_pd *pd, const struct ibv_mr_init_attr *a
 	return err;
 }
 
-/* Maps a dmabuf, or any other file that can be mapped, and registers the mapping as memory of this
- * process. */
+/* Maps a dmabuf, or any file that can be mapped, and registers the mapping. */
 static struct ibv_mr *reg_by_fd(struct ibv_pd *pd, const struct ibv_mr_init_attr *attr,
 				uint32_t dmah)
 {
@@ -357,8 +355,7 @@ int ibv_rereg_mr(struct ibv_mr *base, int flags, struct ibv_pd *pd, void *addr, 
 	}
 	if (vb_verb_fails(base->context, rereg_mr))
 		return IBV_REREG_MR_ERR_INPUT;
-	/* Undefined for device memory and descriptors; a region of the parent process is not the
-	 * child's to change. */
+	/* Undefined for device memory and descriptors; a parent's region is not the child's. */
 	err = mr->by_addr && !vb_live_is_inherited(mr)
 		      ? rereg_plan(mr, flags, pd, addr, length, access, &to)
 		      : EOPNOTSUPP;
@@ -371,8 +368,7 @@ int ibv_rereg_mr(struct ibv_mr *base, int flags, struct ibv_pd *pd, void *addr, 
 	return 0;
 }
 
-/* ibv_reg_mr(3). When it returns, no engine on this host accesses the region. EINVAL: no live
- * region. */
+/* ibv_reg_mr(3). On return no engine on this host accesses the region. EINVAL: no live region. */
 int ibv_dereg_mr(struct ibv_mr *base)
 {
 	int err = vb_destroy_check(base, VB_KIND_MR, INJECT_VERB_dereg_mr);

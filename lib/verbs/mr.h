@@ -28,12 +28,11 @@ static inline struct vb_mr *vb_mr(struct ibv_mr *mr)
 
 /* Are these access flags known and consistent? 0, EINVAL, or EOPNOTSUPP. */
 int vb_access_check(unsigned int access);
-/* Registers a region in the server, and makes an object that is otherwise a copy of like. NULL and
- * errno. */
+/* Registers a region, and makes an object that is otherwise a copy of like. NULL and errno. */
 struct ibv_mr *vb_mr_make(struct ibv_pd *pd, const struct vb_mr *like,
 			  const struct ctl_reg_mr *reg);
-/* Maps a range of a descriptor, from the start of its page. *ret_first is the address of its first
- * byte. 0 or an errno. */
+/* Maps a range of a descriptor from the start of its page; *ret_first is its first byte. 0 or
+ * errno. */
 int vb_map_fd(int fd, uint64_t offset, uint64_t length, bool write, void **ret_map,
 	      size_t *ret_map_len, uint8_t **ret_first);
 

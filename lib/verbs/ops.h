@@ -6,8 +6,7 @@
 
 #include "lib/abi/newer.h"
 
-/* The structure that holds an operation, which depends on whether the installed verbs.h has the
- * operation. */
+/* Where an operation is depends on whether the installed verbs.h has it. */
 #ifdef RXE_DM_HAVE_DMAH
 #define VB_DMAH_OPS(verbs) (&(verbs)->base)
 #else

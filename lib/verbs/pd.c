@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* Protection domains, thread domains, and parent domains over both. The server knows only the
- * domain below all parent domains. Key checks compare its handle, which a parent domain carries as
- * its own. */
+ * domain below all parent domains, whose handle they carry: key checks compare it. */
 #include "lib/verbs/pd.h"
 
 #include <errno.h>
@@ -178,8 +177,7 @@ static int dealloc_td(struct ibv_td *base)
 
 static int check_parent(struct ibv_context *context, const struct ibv_parent_domain_init_attr *attr)
 {
-	/* ALLOW_CC_UNPROTECTED_ALLOC is for guests whose memory is hidden from devices. This device
-	 * reaches all memory. */
+	/* ALLOW_CC_UNPROTECTED_ALLOC: for guests whose memory is hidden from adapters. */
 	const uint32_t known = IBV_PARENT_DOMAIN_INIT_ATTR_ALLOCATORS |
 			       IBV_PARENT_DOMAIN_INIT_ATTR_PD_CONTEXT | ALLOW_CC_UNPROTECTED_ALLOC;
 

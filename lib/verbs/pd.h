@@ -27,8 +27,7 @@ struct vb_pd {
 	/* Parent domain: the domain below, which may be a parent domain too; else NULL. */
 	struct vb_pd *under;
 	struct vb_td *td; /* parent domain: its thread domain, or NULL */
-	/* Parent domain with allocators: both are set, else neither. Called without locks, from the
-	 * caller's thread. */
+	/* Parent domain: both allocators or none. Called without locks, in the caller's thread. */
 	void *(*alloc)(struct ibv_pd *pd, void *pd_context, size_t size, size_t alignment,
 		       uint64_t resource_type);
 	void (*free)(struct ibv_pd *pd, void *pd_context, void *ptr, uint64_t resource_type);
@@ -41,15 +40,13 @@ static inline struct vb_pd *vb_pd(struct ibv_pd *pd)
 	return container_of(pd, struct vb_pd, base);
 }
 
-/* Is it a live domain of this library? In the child of a fork() the first call attaches the device
- * again. Control path only. */
+/* Is it a live domain? In a child of fork() the first call attaches. Control path only. */
 bool vb_is_pd(const struct ibv_pd *pd);
 
 /* Makes the process's object for a domain of the server: a copy of like. NULL: no memory. */
 struct ibv_pd *vb_pd_wrap(struct ibv_context *context, const struct vb_pd *like);
 
-/* Counts an object of this process that uses the domain, which ibv_dealloc_pd() then refuses with
- * EBUSY. 0 or an errno. */
+/* Counts an object that uses the domain: ibv_dealloc_pd() then returns EBUSY. 0 or an errno. */
 int vb_pd_use(struct ibv_pd *pd);
 void vb_pd_unuse(struct ibv_pd *pd);
 /* In the child after fork(): makes a fresh lock. */

@@ -347,8 +347,7 @@ struct ibv_qp *ibv_create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *attr)
 	return qp;
 }
 
-/* Keeps the readers of both CQs out, in the order of addresses: two QPs that share both CQs
- * cannot deadlock. */
+/* Keeps the readers of both CQs out, in the order of addresses, so that two QPs cannot deadlock. */
 static void lock_cqs(struct vb_qp *qp)
 {
 	struct vb_cq *a, *b;
@@ -375,8 +374,7 @@ static void unlock_cqs(struct vb_qp *qp)
 		pthread_mutex_unlock(&b->lock);
 }
 
-/* Removes the queue pair from the engine and its completions from the CQs. EBUSY: the QP is in a
- * multicast group. */
+/* Removes the QP from the engine, its completions from the CQs. EBUSY: in a multicast group. */
 static int leave_engine(struct vb_qp *qp)
 {
 	if (!vb_lock_engine(qp->dev, qp->forks))

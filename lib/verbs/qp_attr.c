@@ -241,8 +241,7 @@ int ibv_query_qp(struct ibv_qp *base, struct ibv_qp_attr *attr, int mask,
 
 int ibv_query_qp_data_in_order(struct ibv_qp *base, enum ibv_wr_opcode op, uint32_t flags)
 {
-	/* 0: the last byte of a write is stored last, but a retransmitted packet stores its
-	 * bytes again. */
+	/* 0: the last byte is stored last, but a retransmitted packet stores its bytes again. */
 	(void)base;
 	(void)op;
 	(void)flags;

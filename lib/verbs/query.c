@@ -71,8 +71,7 @@ int ibv_query_device(struct ibv_context *context, struct ibv_device_attr *attr)
 	return 0;
 }
 
-/* attr_size is the size of the structure that the caller was compiled with. The end of a longer one
- * is cleared. */
+/* attr_size: of the structure in the program. The end of a longer one is cleared. */
 static int query_device_ex(struct ibv_context *context,
 			   const struct ibv_query_device_ex_input *input,
 			   struct ibv_device_attr_ex *attr, size_t attr_size)
@@ -201,8 +200,8 @@ void vb_query_ops(struct verbs_context_65 *verbs)
 {
 	struct ibv_context_ops *ops = &verbs->base.context.ops;
 
-	/* The two entries of the oldest table that programs still call. The type of the first differs between
-	 * releases. */
+	/* The two entries of the oldest table that programs still call. The type of the first
+	 * differs between releases. */
 	ops->_compat_query_device =
 		(__typeof__(ops->_compat_query_device))(void (*)(void))ibv_query_device;
 	ops->_compat_query_port = ibv_query_port;

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
-/* Umems and the memory keys over them, for libmlx5 (mlx5_calls.h). A umem is memory of this process
- * for which every process that shares the context may create keys. It ends with the process, and
- * its keys with it. */
+/* Umems and memory keys over them, for libmlx5 (mlx5_calls.h). A umem is memory of this process for
+ * which all processes of the context may create keys. It and its keys end with the process. */
 #include <errno.h>
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -58,8 +57,7 @@ static int pd_number(const struct ibv_pd *pd, uint32_t *ret_pdn)
 	return err;
 }
 
-/* The live object whose handle has these low bits, or 0. The server checks that it is a domain of
- * the context. */
+/* The live object whose handle has these low bits, or 0. The server checks that it is a domain. */
 static uint32_t handle_of(const struct vb_device *dev, uint32_t pdn)
 {
 	const struct ctl_shared *shared = dev->attachment.shared;

@@ -57,8 +57,7 @@ static struct vb_qp *of(struct ibv_qp_ex *ex)
 	return container_of(ex, struct vb_qp, ex.base);
 }
 
-/* Grows an array so that it takes count more elements of size bytes. False, and builder->err is
- * set: no memory. */
+/* Makes space for count more elements of size bytes. False, and builder->err is set: no memory. */
 static bool grow(struct vb_wr_builder *builder, void *array, uint32_t *capacity, uint32_t used,
 		 uint32_t count, size_t size)
 {
@@ -285,8 +284,7 @@ static enum post_result post_one(struct vb_qp *qp, struct built_wr *built, uint6
 	return rxe_post_send(qp->dev->progress.engine, &qp->qp, &built->wr, now_ns);
 }
 
-/* Posts all requests or none: no packet leaves before the last one is accepted, so a refusal can
- * withdraw those before it. */
+/* Posts all or none: no packet leaves before the last one is accepted, so all can be withdrawn. */
 static int post_all(struct vb_qp *qp)
 {
 	struct vb_wr_builder *builder = qp->builder;

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Opens and closes XRC domains. The server maps the inode of a file to a domain; the engine
- * compares domain numbers. */
+/* XRC domains. The server maps the inode of a file to a domain; the engine compares numbers. */
 #include "lib/verbs/xrcd.h"
 
 #include <errno.h>
