@@ -64,13 +64,13 @@ def exit_at_once(build):
             through(build, f"exit_at_once_{percent}", rules, *[[program, "-c", "-g", "0", "-n", "100"]] * 8)
 
 
-def gone(build):
+def time_wait(build):
     """The ACK itself is dropped, and the first in its place: once with so few slots that the next process has the one before's."""
     for slots in (None, 3):
-        with Instance(build, "gone", linger=0, **({"slots": slots} if slots else {})) as instance:
+        with Instance(build, "time_wait", linger=0, **({"slots": slots} if slots else {})) as instance:
             instance.command("start")
             add(instance, "drop opcode=ACKNOWLEDGE dir=in nth=1..2")
-            instance.run([os.path.join(build, "tests", "client", "verbs_gone")], timeout_s=120)
+            instance.run([os.path.join(build, "tests", "client", "verbs_time_wait")], timeout_s=120)
             if fired(instance)[0] < 12:
                 raise Failure(f"ACKs were dropped {fired(instance)[0]} times only")
 
@@ -267,5 +267,5 @@ def example(build, number):
 
 CASES = {f"fault_docs_{name}": functools.partial(example, number=number)
          for number, name in enumerate(("lost_ack", "rnr_storm", "port_down"))}
-CASES |= {f"fault_{f.__name__}": f for f in (docs_verbs, pingpong, srq_pingpong, exit_at_once, gone, perftest, repeatable, rnr_storm, rnr_burst, command,
+CASES |= {f"fault_{f.__name__}": f for f in (docs_verbs, pingpong, srq_pingpong, exit_at_once, time_wait, perftest, repeatable, rnr_storm, rnr_burst, command,
                                               nobody, relative_file, shown, status_named, timed)}

@@ -93,5 +93,5 @@ static void add(TCase *tests)
 
 int main(void)
 {
-	return fixture_main("owed", add);
+	return fixture_main("delayed_ack", add);
 }

@@ -4,7 +4,7 @@
 #include "tests/trace/fixture.h"
 
 /* b's program has its last completion, and goes. */
-static void b_goes_at(double us)
+static void b_is_destroyed_at(double us)
 {
 	world_run_until(&w, us);
 	node_remove_qp(b);
@@ -17,7 +17,7 @@ START_TEST(last_ack_lost)
 	fault("drop b ACK 100");
 	RECV(64);
 	SEND(64);
-	b_goes_at(6);
+	b_is_destroyed_at(6);
 	world_run(&w);
 	expect("     0.0 a > SEND_ONLY 100 len 64 ackreq\n"
 	       "     5.0 b x ACK 100 msn 1\n"
@@ -38,7 +38,7 @@ START_TEST(lost_again_and_again)
 	fault("drop ? ACK 100");
 	fault("drop ? ACK 100");
 	WRITE(64);
-	b_goes_at(6);
+	b_is_destroyed_at(6);
 	world_run(&w);
 	expect_some("   262.1 a   timeout, 6 left, rewind to 100\n"
 		    "   267.1 ? x ACK 100 msn 1\n"
@@ -56,7 +56,7 @@ START_TEST(one_ack_for_all_that_come_together)
 	fault("drop b ACK 102");
 	RECV(4000);
 	SEND(2500);
-	b_goes_at(6);
+	b_is_destroyed_at(6);
 	skip();
 	world_run(&w);
 	expect("   262.1 a   timeout, 6 left, rewind to 100\n"
@@ -80,7 +80,7 @@ START_TEST(a_new_request_is_not_acknowledged)
 	RECV(64);
 	SEND(64);
 	SEND(65);
-	b_goes_at(6);
+	b_is_destroyed_at(6);
 	world_run(&w);
 	expect_some("     5.0 b   recv 1 SUCCESS len 64\n"
 		    "   262.1 a > SEND_ONLY 101 len 65 ackreq\n"
@@ -99,7 +99,7 @@ START_TEST(half_a_message_is_no_message)
 	fault("drop a SEND_LAST 102");
 	RECV(4000);
 	SEND(2500);
-	b_goes_at(6);
+	b_is_destroyed_at(6);
 	world_run(&w);
 	expect_some("   267.1 ?   duplicate SEND_MIDDLE 101\n"
 		    "   267.1 ? > ACK 101 msn 0\n"
@@ -114,7 +114,7 @@ START_TEST(atomic)
 	set_word(y, 0, 7);
 	ADD(1, .from = READ_AT);
 	ADD(1, .from = READ_AT);
-	b_goes_at(6);
+	b_is_destroyed_at(6);
 	skip();
 	world_run(&w);
 	expect("    10.0 a   send 1 SUCCESS\n"
@@ -134,7 +134,7 @@ START_TEST(a_read_has_no_memory_to_read)
 	connect_ends(NULL);
 	fault("drop b READ_RESP_ONLY 100");
 	READ(64, .from = READ_AT);
-	b_goes_at(6);
+	b_is_destroyed_at(6);
 	world_run(&w);
 	expect_some("   262.1 a > READ_REQUEST 100 len 64 ackreq\n"
 		    "  2097.2 a   send 1 RETRY_EXC\n");
@@ -195,7 +195,7 @@ START_TEST(not_forever)
 	fault("drop b ACK 100");
 	fault("drop ? ACK 100");
 	WRITE(64);
-	b_goes_at(6);
+	b_is_destroyed_at(6);
 	world_run(&w);
 	expect_some("536875.9 ? x ACK 100 msn 1\n"
 		    "1073741.8 a   timeout, 0 left, rewind to 100\n"
@@ -215,7 +215,7 @@ START_TEST(as_long_as_its_peer_waits)
 	fault("drop b ACK 100");
 	fault("drop ? ACK 100 x3");
 	WRITE(64);
-	b_goes_at(6);
+	b_is_destroyed_at(6);
 	world_run(&w);
 	expect_some("1610617.7 ? x ACK 100 msn 1\n"
 		    "2147488.6 ? > ACK 100 msn 1\n"
@@ -230,7 +230,7 @@ START_TEST(its_number_is_not_used_again)
 	connect_ends(NULL);
 	qpn = b->qp.qpn;
 	WRITE(64);
-	b_goes_at(20);
+	b_is_destroyed_at(20);
 	for (round = 0; round < 0x20000; round++)
 		ck_assert_uint_ne(rxe_engine_alloc_qpn(&y->engine), qpn);
 	y->engine.now_ns += RXE_TIME_WAIT_MIN_NS;
@@ -240,7 +240,7 @@ START_TEST(its_number_is_not_used_again)
 }
 END_TEST
 
-RUN_TESTS("gone", last_ack_lost, lost_again_and_again, one_ack_for_all_that_come_together,
+RUN_TESTS("time_wait", last_ack_lost, lost_again_and_again, one_ack_for_all_that_come_together,
 	  a_new_request_is_not_acknowledged, half_a_message_is_no_message, atomic,
 	  a_read_has_no_memory_to_read, a_stranger_is_not_answered,
 	  one_in_error_is_not_answered_for, not_forever, as_long_as_its_peer_waits,

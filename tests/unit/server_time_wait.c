@@ -175,11 +175,11 @@ END_TEST
 
 int main(void)
 {
-	TCase *tcase = tcase_create("gone");
+	TCase *tcase = tcase_create("time_wait");
 
 	tcase_add_checked_fixture(tcase, setup, teardown);
 	tcase_add_test(tcase, what_was_received_is_acknowledged);
 	tcase_add_test(tcase, what_was_asked_meanwhile_is_answered);
 	tcase_add_test(tcase, garbage_is_left_behind);
-	return fixture_main("server_gone", (TCase *[]){ tcase, NULL });
+	return fixture_main("server_time_wait", (TCase *[]){ tcase, NULL });
 }

@@ -155,5 +155,5 @@ static void add(TCase *tests)
 
 int main(void)
 {
-	return fixture_main("gone", add);
+	return fixture_main("time_wait", add);
 }
