@@ -25,9 +25,9 @@
  *                                  events.
  *
  * The host calls input for each arrival, expire when the deadline has passed, output until it
- * returns false, hands the trains to the link, then calls settle. Settle comes last: an ACK is with
- * the kernel before a program can see the completion that belongs to it, and an event never
- * precedes the completions it is about. */
+ * returns false, hands the trains to the link, then calls settle. Settle comes last: an ACK is
+ * with the kernel, or recorded (rc/time_wait.h), before a program can see the completion that
+ * belongs to it, and an event never precedes the completions it is about. */
 #ifndef RXE_EMU_ENGINE_H
 #define RXE_EMU_ENGINE_H
 
@@ -59,8 +59,9 @@ struct rxe_engine_cfg {
 	uint16_t tx_ports[RXE_MAX_TX_PORTS];
 	uint32_t num_tx_ports; /* at least 1 */
 	uint32_t max_mtu;      /* largest path MTU of the port, bytes */
-	/* Longest delay of the ACK of a message that completes nothing here, when a request
-	 * followed the last ACKs. 0: ACKs are never delayed. */
+	/* Longest delay of an ACK, when a request followed the last ACKs. 0: ACKs are never
+	 * delayed. Without time_wait the ACK of a message that completes a receive is not delayed
+	 * either. */
 	uint32_t ack_delay_ns;
 	/* RC: a probe is sent after this time without a response; 0: never. */
 	uint32_t probe_ns;
@@ -68,7 +69,7 @@ struct rxe_engine_cfg {
 	uint32_t qpn_last;
 	/* Key of the order of QPNs (see qpn_at() in engine.c); 0: ascending. */
 	uint64_t qpn_key;
-	/* Belongs to the host. NULL: no TIME_WAIT. */
+	/* Belongs to the host, which calls rxe_time_wait_trains_sent(). NULL: no TIME_WAIT. */
 	struct rxe_time_wait_table *time_wait;
 };
 
@@ -96,6 +97,7 @@ struct rxe_engine {
 	struct rxe_mcast mcast;
 	struct rxe_peers peers;
 	struct rxe_time_wait_answers time_wait;
+	struct rxe_delayed_acks delayed_acks;
 };
 
 void rxe_engine_init(struct rxe_engine *engine, const struct rxe_engine_cfg *cfg);

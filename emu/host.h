@@ -79,12 +79,6 @@ struct rxe_host_ops {
 	 * are on their way. */
 	uint32_t (*credits)(void *host, const struct gid *dst, uint32_t slot);
 	void (*credits_spent)(void *host, const struct gid *dst, uint32_t slot, uint32_t cost);
-	/* Both or neither may be NULL. delay_ack: the ACK of everything that the QP received is
-	 * about to be delayed while a completion becomes visible; the host records it, to send it
-	 * if the process dies. False: the ACK cannot be recorded and is sent first. ack_sent: the
-	 * recorded ACK was emitted. */
-	bool (*delay_ack)(void *host, const struct rxe_qp *qp);
-	void (*ack_sent)(void *host, const struct rxe_qp *qp);
 	/* SEND_WITH_INV: invalidates rkey of domain pd. False: the peer may not invalidate this
 	 * key. NULL: it may invalidate none. */
 	bool (*invalidate)(void *host, uint32_t pd, uint32_t rkey);

@@ -41,7 +41,7 @@ void rxe_qp_init(struct rxe_engine *engine, struct rxe_qp *qp, const struct rxe_
 	qp->deadline_ns = UINT64_MAX;
 	qp->timer_index = UINT32_MAX;
 	qp->owner = init->owner;
-	rc_reset(qp);
+	rc_reset(engine, qp);
 
 	rxe_time_wait_forget(engine, init->qpn);
 	engine->qp[init->qpn % RXE_MAX_QP] = qp;
@@ -80,7 +80,7 @@ void rxe_qp_fini(struct rxe_engine *engine, struct rxe_qp *qp)
 	assert(engine->qp[qp->qpn % RXE_MAX_QP] == qp && engine->num_qp > 0);
 	rxe_qp_set_deadline(engine, qp, UINT64_MAX);
 	rxe_time_wait_note(engine, qp);
-	rc_reset(qp);
+	rc_reset(engine, qp);
 	leave_ready(engine, qp);
 	leave_events(engine, qp);
 	if (qp->type == RXE_QPT_UD)

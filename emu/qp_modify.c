@@ -318,7 +318,7 @@ static void reset(struct rxe_engine *engine, struct rxe_qp *qp)
 	qp->comm_est = false;
 	memset(&qp->attr, 0, sizeof(qp->attr));
 	rxe_qp_set_deadline(engine, qp, UINT64_MAX);
-	rc_reset(qp);
+	rc_reset(engine, qp);
 	uc_reset(qp);
 }
 

@@ -13,12 +13,15 @@
 #include "emu/engine.h"
 #include "emu/qp.h"
 #include "emu/rc/requester_complete.h"
+#include "emu/rc/time_wait.h"
 #include "net/wire/opcode.h"
 #include "net/wire/packet.h"
 #include "net/wire/train.h"
 
-void rc_reset(struct rxe_qp *qp)
+void rc_reset(struct rxe_engine *engine, struct rxe_qp *qp)
 {
+	if (qp->rc.reply.ack_record)
+		rxe_time_wait_ack_emitted(engine, qp);
 	rc_requester_stop(qp);
 	qp->rc.req = (struct rc_requester){ 0 };
 	rc_retry_reset(&qp->rc.retry);

@@ -31,7 +31,7 @@ struct rxe_rc {
 };
 
 /* The QP is new, returns to RESET, or is destroyed. */
-void rc_reset(struct rxe_qp *qp);
+void rc_reset(struct rxe_engine *engine, struct rxe_qp *qp);
 /* The QP entered RTR, RTS or ERR. */
 void rc_became_rtr(struct rxe_engine *engine, struct rxe_qp *qp);
 void rc_became_rts(struct rxe_engine *engine, struct rxe_qp *qp);

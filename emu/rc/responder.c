@@ -6,12 +6,12 @@
 
 #include "emu/counters.h"
 #include "emu/engine.h"
-#include "emu/host.h"
 #include "emu/qp.h"
 #include "emu/rc/nak.h"
 #include "emu/rc/responder_duplicate.h"
 #include "emu/rc/responder_execute.h"
 #include "emu/rc/responder_reply.h"
+#include "emu/rc/time_wait.h"
 #include "net/wire/opcode.h"
 #include "net/wire/packet.h"
 
@@ -49,19 +49,14 @@ static void refuse(struct rxe_engine *engine, struct rxe_qp *qp, enum rc_fault f
 }
 
 /* The ACK of a single-packet message may wait if the message completes nothing here, or if the
- * host recorded the ACK. */
+ * ACK is recorded. */
 static bool may_wait(struct rxe_engine *engine, struct rxe_qp *qp, const struct wire_packet *packet)
 {
-	struct rc_reply *reply = &qp->rc.reply;
-
 	if (!(packet->shape & SHAPE_FIRST) || !(packet->shape & SHAPE_LAST))
 		return false;
 	if ((packet->shape & SHAPE_WRITE) && !(packet->shape & SHAPE_IMM))
 		return true;
-	if (!rc_reply_may_delay_ack(reply) || !engine->cfg.ops->delay_ack)
-		return false;
-	reply->is_ack_recorded = engine->cfg.ops->delay_ack(engine->cfg.host, qp);
-	return reply->is_ack_recorded;
+	return rc_reply_may_delay_ack(&qp->rc.reply) && rxe_time_wait_delay_ack(engine, qp);
 }
 
 static void expected(struct rxe_engine *engine, struct rxe_qp *qp, const struct wire_packet *packet,

@@ -16,6 +16,7 @@
 #include "emu/rc/requester.h"
 #include "emu/rc/requester_retry.h"
 #include "emu/rc/responder.h"
+#include "emu/rc/time_wait.h"
 #include "emu/sge.h"
 #include "net/wire/opcode.h"
 #include "net/wire/packet.h"
@@ -39,7 +40,7 @@ void rc_reply_reset(struct rc_reply *reply)
 	reply->resume_ns = 0;
 	reply->ack_delay_ns = 0;
 	reply->ack_delay_until_ns = 0;
-	reply->is_ack_recorded = false;
+	reply->ack_record = 0;
 	reply->last_ack_ns = 0;
 	reply->piggybacks = 0;
 	reply->threshold = PIGGYBACKS_INITIAL;
@@ -134,7 +135,7 @@ void rc_reply_nak(struct rc_reply *reply, enum rc_fault fault, uint32_t psn)
 void rc_reply_withdraw_nak(struct rc_reply *reply)
 {
 	if (reply->pending == RC_PENDING_NAK)
-		reply->pending = RC_PENDING_NONE;
+		reply->pending = reply->ack_record ? RC_PENDING_ACK : RC_PENDING_NONE;
 }
 
 bool rc_reply_is_fatal(const struct rc_reply *reply)
@@ -306,6 +307,13 @@ static void enter_error(struct rxe_engine *engine, struct rxe_qp *qp, uint64_t n
 		rxe_raise(engine, qp, nak->event);
 }
 
+/* By an ACK, a NAK, or the last response. */
+static void all_acknowledged(struct rxe_engine *engine, struct rxe_qp *qp)
+{
+	if (qp->rc.reply.ack_record)
+		rxe_time_wait_ack_emitted(engine, qp);
+}
+
 /* Memory that is not ready does not become ready sooner by a retry every 10 us. */
 static uint8_t rnr_timer_for(const struct rxe_qp *qp, enum rc_fault fault)
 {
@@ -332,6 +340,7 @@ static enum output_result output_nak(struct rxe_engine *engine, struct rxe_qp *q
 	if (!emit(engine, qp, train, &packet))
 		return OUTPUT_TRAIN_FULL;
 	reply->pending = RC_PENDING_NONE;
+	all_acknowledged(engine, qp);
 	if (nak->is_fatal)
 		enter_error(engine, qp, now_ns);
 	return OUTPUT_IDLE;
@@ -350,9 +359,7 @@ static bool send_ack(struct rxe_engine *engine, struct rxe_qp *qp, struct wire_t
 	reply->pending = RC_PENDING_NONE;
 	reply->is_overdue = false;
 	reply->ack_delay_until_ns = 0;
-	if (reply->is_ack_recorded)
-		engine->cfg.ops->ack_sent(engine->cfg.host, qp);
-	reply->is_ack_recorded = false;
+	all_acknowledged(engine, qp);
 	return true;
 }
 
@@ -365,13 +372,13 @@ enum output_result rc_reply_output(struct rxe_engine *engine, struct rxe_qp *qp,
 	if (result != OUTPUT_IDLE || reply->head != reply->tail)
 		return result;
 	switch (reply->pending) {
-	case RC_PENDING_NONE: return OUTPUT_IDLE;
+	case RC_PENDING_NONE: all_acknowledged(engine, qp); return OUTPUT_IDLE;
 	case RC_PENDING_NAK: return output_nak(engine, qp, train, now_ns);
 	case RC_PENDING_ACK:
 		/* Behind a long response an ACK would come late: the local program sees its
 		 * request complete before the peer has the ACK. */
 		if (rc_reply_ack_may_piggyback(reply, train) &&
-		    !(reply->is_ack_recorded && rc_requester_is_long(qp)))
+		    !(reply->ack_record && rc_requester_is_long(qp)))
 			return OUTPUT_IDLE;
 		return send_ack(engine, qp, train) ? OUTPUT_IDLE : OUTPUT_TRAIN_FULL;
 	}

@@ -64,8 +64,9 @@ struct rc_reply {
 	 * (piggyback): see rc_reply_may_delay_ack(). */
 	uint32_t ack_delay_ns; /* 0: never */
 	uint64_t ack_delay_until_ns;
-	/* The host sends the delayed ACK if the process dies. */
-	bool is_ack_recorded;
+	/* Number of the record from which the server sends the ACK if the process is killed
+	 * (time_wait.h), from 1. 0: no ACK is recorded. */
+	uint32_t ack_record;
 	uint64_t last_ack_ns;
 	/* ACKs in a row that were piggybacked, or could have been. */
 	uint16_t piggybacks;
@@ -79,7 +80,7 @@ bool rc_reply_push(struct rc_reply *reply, const struct rc_answer *answer);
 void rc_reply_ack(struct rc_reply *reply);
 /* The response just pushed acknowledges all requests before it. */
 void rc_reply_include_ack(struct rc_reply *reply);
-/* The ACK of a single-packet message that completes nothing here, or that the host has recorded.
+/* The ACK of a single-packet message that completes nothing here, or one that is recorded.
  * It may wait for a request to leave with. */
 void rc_reply_ack_delayed(struct rc_reply *reply, uint64_t now_ns);
 /* Whether an ACK may be delayed now. */

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* TIME_WAIT records: written when a queue pair is destroyed, searched only when a packet finds no queue pair, so a linear search
- * is fast enough. Another process, dead or hostile, may have written the table: each record is copied before it is checked. */
+/* TIME_WAIT records: written when a queue pair is destroyed or delays an ACK, searched only when a
+ * packet finds no queue pair, so a linear search is fast enough. Another process, dead or hostile,
+ * may have written the table: each record is copied before it is checked. */
 #include "emu/rc/time_wait.h"
 
+#include <assert.h>
 #include <string.h>
 
 #include "emu/counters.h"
@@ -18,8 +20,11 @@
 #include "net/wire/packet.h"
 #include "net/wire/train.h"
 
-/* A peer may wait up to four times its timeout (IBTA 9.7.6.1.3). The peer's timeout is unknown; ours stands for it. */
+/* A peer may wait up to four times its timeout (IBTA 9.7.6.1.3). The peer's timeout is unknown;
+ * ours stands for it. */
 #define PEER_TIMEOUT_FACTOR 4u
+
+#define ALL_DELAYED ((1u << RXE_MAX_DELAYED_ACKS) - 1)
 
 static uint32_t used(const struct rxe_time_wait_table *table)
 {
@@ -30,7 +35,8 @@ static uint32_t used(const struct rxe_time_wait_table *table)
 
 static uint32_t qpn_of(const struct rxe_time_wait *record)
 {
-	/* Pairs with the release in rxe_time_wait_note, where another process was the writer. */
+	/* Pairs with the releases in write_record and rxe_time_wait_trains_sent, in the process
+	 * that had the slot. */
 	return atomic_load_explicit(&record->qpn, memory_order_acquire);
 }
 
@@ -58,7 +64,8 @@ static uint64_t duration_ns(const struct rxe_qp_attr *attr)
 	return ns < RXE_TIME_WAIT_MAX_NS ? ns : RXE_TIME_WAIT_MAX_NS;
 }
 
-/* Only a queue pair that has received something answers. One with a fatal NAK pending counts as in error. */
+/* Only a queue pair that has received something answers. One with a fatal NAK pending counts as in
+ * error. */
 static bool needs_record(const struct rxe_qp *qp)
 {
 	if (!rxe_qp_is_reliable(qp) || rc_reply_is_fatal(&qp->rc.reply))
@@ -75,20 +82,13 @@ static bool needs_record(const struct rxe_qp *qp)
 	return false;
 }
 
-void rxe_time_wait_note(struct rxe_engine *engine, const struct rxe_qp *qp)
+static void write_record(const struct rxe_engine *engine, struct rxe_time_wait *record,
+			 const struct rxe_qp *qp)
 {
-	struct rxe_time_wait_table *table = engine->cfg.time_wait;
-	struct rxe_time_wait *record;
-	uint32_t place;
-
-	if (!table || !needs_record(qp))
-		return;
-	place = find(table, qp->qpn);
-	if (place == RXE_MAX_TIME_WAIT)
-		place = atomic_fetch_add_explicit(&table->count, 1, memory_order_relaxed) %
-			RXE_MAX_TIME_WAIT;
-	record = &table->at[place];
-	atomic_exchange(&record->qpn, 0); /* orders the stores below after this one */
+	/* Empty until all of it is written: the process may be killed at any instruction. The
+	 * fence orders the stores below after this one; pairs with the acquire in qpn_of. */
+	atomic_store_explicit(&record->qpn, 0, memory_order_relaxed);
+	atomic_thread_fence(memory_order_release);
 	record->dest_qpn = qp->attr.dest_qp_num;
 	record->psn = qp->attr.rq_psn;
 	record->msn = qp->rc.resp.msn;
@@ -99,8 +99,72 @@ void rxe_time_wait_note(struct rxe_engine *engine, const struct rxe_qp *qp)
 	record->traffic_class = qp->attr.av.traffic_class;
 	record->hop_limit = qp->attr.av.hop_limit;
 	record->is_xrc = qp->type == RXE_QPT_XRC_RECV;
-	record->replay = qp->rc.replay;
+	if (qp->rc.replay.count)
+		record->replay = qp->rc.replay;
+	else
+		rc_replay_reset(&record->replay);
 	atomic_store_explicit(&record->qpn, qp->qpn, memory_order_release);
+}
+
+static uint32_t newest_place(struct rxe_time_wait_table *table)
+{
+	return atomic_fetch_add_explicit(&table->count, 1, memory_order_relaxed) %
+	       RXE_MAX_TIME_WAIT;
+}
+
+void rxe_time_wait_note(struct rxe_engine *engine, const struct rxe_qp *qp)
+{
+	struct rxe_time_wait_table *table = engine->cfg.time_wait;
+	uint32_t place;
+
+	if (!table || !needs_record(qp))
+		return;
+	place = find(table, qp->qpn);
+	if (place == RXE_MAX_TIME_WAIT)
+		place = newest_place(table);
+	write_record(engine, &table->at[place], qp);
+}
+
+bool rxe_time_wait_delay_ack(struct rxe_engine *engine, struct rxe_qp *qp)
+{
+	struct rxe_delayed_acks *acks = &engine->delayed_acks;
+	uint32_t place;
+
+	/* A record is never overwritten while its ACK may be needed. So a queue pair whose record
+	 * is in use delays no other ACK, and none is delayed while the link has not taken those
+	 * emitted before. */
+	if (!engine->cfg.time_wait || acks->emitted || qp->rc.reply.ack_record ||
+	    acks->recorded == ALL_DELAYED)
+		return false;
+	place = (uint32_t)__builtin_ctz(~acks->recorded);
+	write_record(engine, &engine->cfg.time_wait->delayed[place], qp);
+	acks->recorded |= 1u << place;
+	qp->rc.reply.ack_record = place + 1;
+	return true;
+}
+
+void rxe_time_wait_ack_emitted(struct rxe_engine *engine, struct rxe_qp *qp)
+{
+	struct rc_reply *reply = &qp->rc.reply;
+
+	assert(reply->ack_record);
+	assert(engine->delayed_acks.recorded & 1u << (reply->ack_record - 1));
+	engine->delayed_acks.emitted |= 1u << (reply->ack_record - 1);
+	reply->ack_record = 0;
+}
+
+void rxe_time_wait_trains_sent(struct rxe_engine *engine)
+{
+	struct rxe_delayed_acks *acks = &engine->delayed_acks;
+
+	for (; acks->emitted; acks->emitted &= acks->emitted - 1) {
+		const uint32_t place = (uint32_t)__builtin_ctz(acks->emitted);
+
+		/* Pairs with the acquire in qpn_of. */
+		atomic_store_explicit(&engine->cfg.time_wait->delayed[place].qpn, 0,
+				      memory_order_release);
+		acks->recorded &= ~(1u << place);
+	}
 }
 
 void rxe_time_wait_forget(struct rxe_engine *engine, uint32_t qpn)
@@ -120,15 +184,20 @@ bool rxe_time_wait_is_known(const struct rxe_engine *engine, uint32_t qpn)
 	return place < RXE_MAX_TIME_WAIT && table->at[place].until_ns > engine->now_ns;
 }
 
+static uint64_t latest(uint64_t until_ns, const struct rxe_time_wait *record)
+{
+	return qpn_of(record) && record->until_ns > until_ns ? record->until_ns : until_ns;
+}
+
 uint64_t rxe_time_wait_until(const struct rxe_time_wait_table *table)
 {
 	uint32_t i, n = used(table);
 	uint64_t until_ns = 0;
 
-	for (i = 0; i < n; i++) {
-		if (qpn_of(&table->at[i]) && table->at[i].until_ns > until_ns)
-			until_ns = table->at[i].until_ns;
-	}
+	for (i = 0; i < n; i++)
+		until_ns = latest(until_ns, &table->at[i]);
+	for (i = 0; i < RXE_MAX_DELAYED_ACKS; i++)
+		until_ns = latest(until_ns, &table->delayed[i]);
 	return until_ns;
 }
 
@@ -170,12 +239,28 @@ static void push(struct rxe_time_wait_answers *answers, const struct rxe_time_wa
 		answers->at[answers->tail++ % RXE_TIME_WAIT_ANSWERS] = *answer;
 }
 
+/* An ACK of everything that the queue pair has received. */
+static struct rxe_time_wait_answer ack_of(const struct rxe_time_wait *record)
+{
+	return (struct rxe_time_wait_answer){
+		.src = record->src,
+		.dst = record->dst,
+		.flow_label = record->flow_label & 0xfffffu,
+		.traffic_class = record->traffic_class,
+		.hop_limit = record->hop_limit,
+		.is_xrc = record->is_xrc,
+		.dest_qpn = record->dest_qpn & QPN_MASK,
+		.psn = psn_add(record->psn, PSN_MASK),
+		.msn = record->msn & PSN_MASK,
+	};
+}
+
 bool rxe_time_wait_input(struct rxe_engine *engine, const struct wire_packet *packet,
 			 const struct wire_arrival *arrival, uint64_t now_ns)
 {
 	const struct rxe_time_wait_table *table = engine->cfg.time_wait;
 	uint32_t place = table ? find(table, packet->bth.dest_qpn) : RXE_MAX_TIME_WAIT;
-	struct rxe_time_wait_answer answer = { 0 };
+	struct rxe_time_wait_answer answer;
 	struct rxe_time_wait record;
 
 	if (place == RXE_MAX_TIME_WAIT || !(packet->shape & SHAPE_REQUEST) ||
@@ -186,21 +271,67 @@ bool rxe_time_wait_input(struct rxe_engine *engine, const struct wire_packet *pa
 		return false;
 	if (!is_for(&record, arrival, now_ns) || psn_diff(packet->bth.psn, record.psn) >= 0)
 		return false;
-	answer.is_atomic = packet->shape & SHAPE_ATOMIC;
-	answer.is_xrc = record.is_xrc;
-	answer.psn = answer.is_atomic ? packet->bth.psn : psn_add(record.psn, PSN_MASK);
-	if (answer.is_atomic && !rc_replay_find(&record.replay, answer.psn, &answer.orig))
-		return false;
-	answer.msn = record.msn & PSN_MASK;
-	answer.dest_qpn = record.dest_qpn & QPN_MASK;
-	answer.src = record.src;
-	answer.dst = record.dst;
-	answer.flow_label = record.flow_label & 0xfffffu;
-	answer.traffic_class = record.traffic_class;
-	answer.hop_limit = record.hop_limit;
+	answer = ack_of(&record);
+	if (packet->shape & SHAPE_ATOMIC) {
+		answer.is_atomic = true;
+		answer.psn = packet->bth.psn;
+		if (!rc_replay_find(&record.replay, answer.psn, &answer.orig))
+			return false;
+	}
 	engine->cfg.counters->duplicate_request++;
 	push(&engine->time_wait, &answer);
 	return true;
+}
+
+static bool is_own(const struct rxe_engine *engine, const struct gid *gid)
+{
+	static const struct gid none;
+	uint32_t i;
+
+	for (i = 0; i < RXE_MAX_GIDS; i++) {
+		if (gid_equal(gid, &engine->cfg.gids[i]))
+			return !gid_equal(gid, &none);
+	}
+	return false;
+}
+
+/* No packet of the peer has shown the addresses to be right. */
+static bool may_send(const struct rxe_engine *engine, const struct rxe_time_wait *record,
+		     uint64_t now_ns)
+{
+	return now_ns < record->until_ns && is_own(engine, &record->src) &&
+	       !gid_is_multicast(&record->dst) &&
+	       gid_is_v4(&record->src) == gid_is_v4(&record->dst);
+}
+
+static void adopt(struct rxe_engine *engine, const struct rxe_time_wait *delayed, uint64_t now_ns)
+{
+	struct rxe_time_wait_table *table = engine->cfg.time_wait;
+	uint32_t place = find(table, qpn_of(delayed));
+	struct rxe_time_wait_answer ack;
+	struct rxe_time_wait record;
+
+	/* A record that was written when the process exited is the newer one. */
+	memcpy(&record, place < RXE_MAX_TIME_WAIT ? &table->at[place] : delayed, sizeof(record));
+	if (!may_send(engine, &record, now_ns))
+		return;
+	if (place == RXE_MAX_TIME_WAIT)
+		memcpy(&table->at[newest_place(table)], &record, sizeof(record));
+	ack = ack_of(&record);
+	push(&engine->time_wait, &ack);
+}
+
+void rxe_time_wait_adopt_delayed(struct rxe_engine *engine, uint64_t now_ns)
+{
+	struct rxe_time_wait *delayed = engine->cfg.time_wait->delayed;
+	uint32_t i;
+
+	assert(engine->num_qp == 0);
+	for (i = 0; i < RXE_MAX_DELAYED_ACKS; i++) {
+		if (qpn_of(&delayed[i]))
+			adopt(engine, &delayed[i], now_ns);
+		atomic_store(&delayed[i].qpn, 0);
+	}
 }
 
 static void emit(struct rxe_engine *engine, struct wire_train *train,

@@ -1,12 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 /* TIME_WAIT: answers for queue pairs that were destroyed, or whose process has exited.
  *
- * The last ACK of a connection may be lost like any other packet. The peer then sends its request again (IBTA 9.7.5.1.3) and
- * must get an answer, or it fails with RETRY_EXC. A record keeps what a responder needs to answer duplicates: SENDs and WRITEs
- * with an ACK of everything received, atomics with their saved results. New requests and READs get no answer: no queue pair
- * executes them, and the memory of a READ may be unmapped.
+ * The last ACK of a connection may be lost like any other packet. The peer then sends its request
+ * again (IBTA 9.7.5.1.3) and must get an answer, or it fails with RETRY_EXC. A record keeps what a
+ * responder needs to answer duplicates: SENDs and WRITEs with an ACK of everything received,
+ * atomics with their saved results. New requests and READs get no answer: no queue pair executes
+ * them, and the memory of a READ may be unmapped.
  *
- * The host owns the table, so that it outlives the process; the device server then answers from it. One writer at a time. */
+ * An ACK may be delayed although the program sees the completion already, and the process may be
+ * killed at any instruction. So a queue pair that delays such an ACK writes its record first. If
+ * the process exits, the device server sends the ACK, and answers duplicates from then on.
+ *
+ * The host owns the table, so that it outlives the process; the device server then answers from it.
+ * One writer at a time. */
 #ifndef RXE_EMU_RC_TIME_WAIT_H
 #define RXE_EMU_RC_TIME_WAIT_H
 
@@ -24,6 +30,7 @@ struct wire_packet;
 struct wire_train;
 
 #define RXE_MAX_TIME_WAIT     256 /* records of one slot; the newest replace the oldest */
+#define RXE_MAX_DELAYED_ACKS  8	  /* ACKs of one slot delayed at a time; others are sent at once */
 #define RXE_TIME_WAIT_ANSWERS 32  /* answers waiting to be sent; further ones are dropped */
 #define RXE_TIME_WAIT_MIN_NS  1000000000ull
 #define RXE_TIME_WAIT_MAX_NS  30000000000ull
@@ -45,6 +52,14 @@ struct rxe_time_wait {
 struct rxe_time_wait_table {
 	_Atomic uint32_t count; /* free-running */
 	struct rxe_time_wait at[RXE_MAX_TIME_WAIT];
+	/* Queue pairs that exist and delay an ACK whose completion may be visible. */
+	struct rxe_time_wait delayed[RXE_MAX_DELAYED_ACKS];
+};
+
+/* The engine's own view of the table's delayed records: bit i stands for delayed[i]. */
+struct rxe_delayed_acks {
+	uint32_t recorded; /* in use */
+	uint32_t emitted;  /* of these: the ACK is in a train, or no longer due */
 };
 
 /* An answer that waits to be sent. */
@@ -62,12 +77,25 @@ struct rxe_time_wait_answers {
 	uint32_t head, tail; /* free-running */
 };
 
-/* Records a queue pair that is being destroyed, or whose process exits, if it has received anything. engine->now_ns must be current. */
+/* Records a queue pair that is being destroyed, or whose process exits, if it has received
+ * anything. engine->now_ns must be current. */
 void rxe_time_wait_note(struct rxe_engine *engine, const struct rxe_qp *qp);
+/* Records the ACK of everything that the queue pair has received, before it is delayed. The
+ * record's number goes into rc.reply.ack_record. False: the ACK must be sent at once. */
+bool rxe_time_wait_delay_ack(struct rxe_engine *engine, struct rxe_qp *qp);
+/* The recorded ACK, or what implies it, is in a train, or is no longer due. The record stays until
+ * the link has the train. */
+void rxe_time_wait_ack_emitted(struct rxe_engine *engine, struct rxe_qp *qp);
+/* The link has taken every train: deletes the records of the ACKs that were emitted. */
+void rxe_time_wait_trains_sent(struct rxe_engine *engine);
+/* For the device server, once the process has exited: sends its delayed ACKs with the next output,
+ * each once. Their records answer duplicates from then on. */
+void rxe_time_wait_adopt_delayed(struct rxe_engine *engine, uint64_t now_ns);
 /* A new queue pair takes the number: deletes its record. */
 void rxe_time_wait_forget(struct rxe_engine *engine, uint32_t qpn);
 bool rxe_time_wait_is_known(const struct rxe_engine *engine, uint32_t qpn);
-/* The latest end of TIME_WAIT in the table, ns; 0: the table has no record. */
+/* The latest end of TIME_WAIT in the table, delayed ACKs included, ns; 0: the table has no
+ * record. */
 uint64_t rxe_time_wait_until(const struct rxe_time_wait_table *table);
 /* The QPN of the record that was connected to dest_qpn at peer; 0: none. */
 uint32_t rxe_time_wait_connected_to(const struct rxe_time_wait_table *table, const struct gid *peer,

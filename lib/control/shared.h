@@ -20,7 +20,6 @@
 #include "emu/limits.h"
 #include "emu/mr.h"
 #include "emu/rc/time_wait.h"
-#include "lib/control/delayed_ack.h"
 #include "lib/control/failure.h"
 #include "lib/control/fault.h"
 #include "lib/control/lost.h"
@@ -69,12 +68,12 @@ struct ctl_slot {
 	_Alignas(64) _Atomic uint64_t offered[RXE_MAX_SLOTS];
 	_Alignas(64) struct rxe_counters counters;
 	struct ctl_lost lost; /* link_recv_drops: by the server */
-	struct ctl_delayed_ack delayed_ack[CTL_MAX_DELAYED_ACKS];
 	struct ctl_shared_qp qp[RXE_MAX_QP];
 	struct ctl_shared_srq srq[RXE_MAX_SRQ];
 	struct ctl_slot_failures failures;
 	struct ctl_fault_count faults[FAULT_MAX_RULES];
-	/* Its queue pairs in TIME_WAIT. Outlives the process: the server answers for them then. */
+	/* Its queue pairs in TIME_WAIT, and its delayed ACKs. Outlives the process: the server
+	 * answers for them then. */
 	_Alignas(CTL_SHARED_PAGE) struct rxe_time_wait_table time_wait;
 };
 

@@ -8,7 +8,6 @@
 
 #include "emu/engine.h"
 #include "lib/progress/credits.h"
-#include "lib/progress/delayed_ack.h"
 #include "lib/progress/fault.h"
 #include "lib/progress/memory.h"
 #include "lib/progress/progress.h"
@@ -103,8 +102,6 @@ static const struct rxe_host_ops host_ops = {
 	.srq_take = remote_srq_take,
 	.srq_done = remote_srq_done,
 	.completing = faults_completing,
-	.delay_ack = delayed_ack_note,
-	.ack_sent = delayed_ack_emitted,
 };
 
 void host_init_engine(struct progress *progress)

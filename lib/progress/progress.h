@@ -72,8 +72,6 @@ struct progress {
 	uint32_t random_state;
 	/* The generation of the device's table that the engine's GIDs are of. */
 	uint32_t gids_at;
-	/* Bit i: ctl_slot.delayed_ack[i] is in a train that the kernel has not taken yet. */
-	uint32_t delayed_acks_leaving;
 	struct credits credits;
 	struct remote_requests remote_requests;
 

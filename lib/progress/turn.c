@@ -6,7 +6,6 @@
 #include "emu/engine.h"
 #include "lib/control/cancel.h"
 #include "lib/progress/credits.h"
-#include "lib/progress/delayed_ack.h"
 #include "lib/progress/link.h"
 #include "lib/progress/memory.h"
 #include "lib/progress/progress.h"
@@ -42,7 +41,7 @@ static bool send_built(struct progress *progress)
 		progress->tx_first += (uint32_t)sent;
 	}
 	progress->tx_first = progress->tx_count = 0;
-	delayed_ack_sent(progress);
+	rxe_time_wait_trains_sent(progress->engine);
 	return true;
 }
 

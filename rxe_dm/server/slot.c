@@ -13,7 +13,6 @@
 #include "lib/control/log.h"
 #include "rxe_dm/server/capture.h"
 #include "rxe_dm/server/conn.h"
-#include "rxe_dm/server/delayed_ack.h"
 #include "rxe_dm/server/device.h"
 #include "rxe_dm/server/fault.h"
 #include "rxe_dm/server/lost.h"
@@ -145,7 +144,6 @@ void slot_give(struct attachment *attachment)
 
 	assert(device->slot[slot] == attachment && device->num_free < RXE_MAX_SLOTS);
 	grace_unwatch(&device->grace, slot);
-	delayed_ack_send_all(device, slot);
 	atomic_store(&device->shared->slot[slot].pid, 0);
 	atomic_store(&device->shared->slot[slot].inside, 0);
 	retire(device->shared, &device->shared->slot[slot]);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-/* An engine without queue pairs, fed from the sockets of slots whose process has exited. On the UDP link these are the group's
- * sockets, and one link sends for all. On an interface the server opens a pair of sockets for the slot, as for a process. */
+/* An engine without queue pairs, fed from the sockets of slots whose process has exited. On the UDP
+ * link these are the group's sockets, and one link sends for all. On an interface the server opens
+ * a pair of sockets for the slot, as for a process. */
 #include "rxe_dm/server/time_wait.h"
 
 #include <errno.h>
@@ -54,6 +55,11 @@ static uint32_t sender_of(const struct rxe_time_wait_table *table, const struct 
 	return rxe_time_wait_connected_to(table, &train->dst, bth.dest_qpn);
 }
 
+static bool is_port_down(const struct device *device)
+{
+	return atomic_load(&device->shared->faults.silent);
+}
+
 static void send_answers(struct time_wait_slot *slot, uint64_t now_ns)
 {
 	struct device *device = slot->device;
@@ -68,6 +74,8 @@ static void send_answers(struct time_wait_slot *slot, uint64_t now_ns)
 			.len = train.len,
 		};
 
+		if (is_port_down(device))
+			continue;
 		capture_own(device, &train.dst, &answer);
 		/* When sending fails, the peer sends its request again. */
 		if (slot->veth)
@@ -75,6 +83,17 @@ static void send_answers(struct time_wait_slot *slot, uint64_t now_ns)
 		else
 			(void)link_send(time_wait->udp, &train, 1);
 	}
+}
+
+/* The engine, set to answer for this slot. */
+static struct rxe_engine *engine_of(const struct time_wait_slot *slot)
+{
+	struct rxe_engine *engine = &slot->device->time_wait->engine;
+
+	engine->cfg.time_wait = table_of(slot->device, slot->slot);
+	if (slot->veth)
+		link_tx_ports(slot->veth, engine->cfg.tx_ports, ETHERNET_TX_PORTS);
+	return engine;
 }
 
 static int receive(struct time_wait_slot *slot, struct wire_arrival *ret)
@@ -87,20 +106,18 @@ static int receive(struct time_wait_slot *slot, struct wire_arrival *ret)
 static void packets_ready(struct loop_source *source, uint32_t events)
 {
 	struct time_wait_slot *slot = container_of(source, struct time_wait_slot, source);
-	struct rxe_engine *engine = &slot->device->time_wait->engine;
+	struct rxe_engine *engine = engine_of(slot);
 	struct wire_arrival arrivals[ARRIVALS];
 	const uint64_t now_ns = clock_now_ns();
 	int total = 0, n;
 
 	(void)events;
-	engine->cfg.time_wait = table_of(slot->device, slot->slot);
-	if (slot->veth)
-		link_tx_ports(slot->veth, engine->cfg.tx_ports, ETHERNET_TX_PORTS);
-	/* Read the socket dry: the link keeps the rest of a batch, which must not be taken for another slot's. */
+	/* Read the socket dry: the link keeps the rest of a batch, which must not be taken for
+	 * another slot's. */
 	while ((n = receive(slot, arrivals)) > 0 && total < ARRIVALS_A_TURN) {
 		total += n;
-		if (atomic_load(&slot->device->shared->faults.silent))
-			continue; /* the port is down */
+		if (is_port_down(slot->device))
+			continue;
 		capture_arrived(slot->device, arrivals, (uint32_t)n);
 		for (int i = 0; i < n; i++)
 			rxe_engine_input(engine, &arrivals[i], now_ns);
@@ -197,6 +214,13 @@ static int watch(struct device *device, uint32_t slot, uint64_t until_ns)
 	return 0;
 }
 
+/* The process delayed these ACKs, and its program may have seen the completions. */
+static void send_delayed_acks(struct time_wait_slot *slot, uint64_t now_ns)
+{
+	rxe_time_wait_adopt_delayed(engine_of(slot), now_ns);
+	send_answers(slot, now_ns);
+}
+
 void time_wait_begin(struct device *device, uint32_t slot)
 {
 	const uint64_t now_ns = clock_now_ns();
@@ -207,8 +231,9 @@ void time_wait_begin(struct device *device, uint32_t slot)
 		until_ns = now_ns + RXE_TIME_WAIT_MAX_NS;
 	if (until_ns <= now_ns || device->address_lock < 0)
 		return;
-	if (device->time_wait || open_shared_parts(device) == 0)
-		(void)watch(device, slot, until_ns);
+	if ((device->time_wait || open_shared_parts(device) == 0) &&
+	    watch(device, slot, until_ns) == 0)
+		send_delayed_acks(device->time_wait->at[slot], now_ns);
 	close_shared_parts(device);
 }
 

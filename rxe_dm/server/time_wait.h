@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* TIME_WAIT of processes that have exited: the server answers their peers from the slot's address, as emu/rc/time_wait.h says.
- * When another process takes the slot, that process answers. */
+/* TIME_WAIT of processes that have exited: the server sends the ACKs that a process delayed, and
+ * answers its peers from the slot's address, as emu/rc/time_wait.h says. When another process takes
+ * the slot, that process answers. */
 #ifndef RXE_DM_SERVER_TIME_WAIT_H
 #define RXE_DM_SERVER_TIME_WAIT_H
 
@@ -8,7 +9,8 @@
 
 struct device;
 
-/* The slot's process has exited. Best effort: without memory or descriptors the peer's retries run out. */
+/* The slot's process has exited. Best effort: without memory or descriptors the peer's retries run
+ * out. */
 void time_wait_begin(struct device *device, uint32_t slot);
 /* The slot is about to get a process, or the device ends. */
 void time_wait_end(struct device *device, uint32_t slot);

@@ -185,7 +185,8 @@ def need_sound(path, v6):
 
 
 VERBS = ["verbs_rc", "verbs_ud", "verbs_share", "verbs_fork", "verbs_events", "verbs_errors",
-         "verbs_srq", "verbs_dm", "verbs_threads", "verbs_control", "verbs_regions"]
+         "verbs_srq", "verbs_dm", "verbs_threads", "verbs_control", "verbs_regions",
+         "verbs_delayed_ack"]
 
 
 def verbs(build, name, v6=False):

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-/* A program that dies the moment it sees its last completion, by SIGKILL, with no time to send what it owes: its peer's request has
- * completed all the same. The two have talked in turns before, so ACKs have learned to wait for a request to ride behind. */
+/* A program is killed by SIGKILL as soon as it sees its last completion, while the ACK is delayed:
+ * its peer's request completes all the same. The two have sent in turns before, so the responder
+ * has learned to delay its ACKs. */
 #include <signal.h>
 #include <stdlib.h>
 #include <sys/wait.h>

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-/* Queue pairs and processes that go as soon as they have what they wanted, while a fault rule of the device takes the ACKs that their
- * peer waits for (cases_faults.py: the first of each queue pair): what was received completes all the same, what was not does not. */
+/* A queue pair is destroyed, or its process exits, right after its last completion, while a fault
+ * rule of the device drops the first ACKs of each queue pair (cases_faults.py). Requests that were
+ * received complete all the same, others do not. */
 #include <signal.h>
 #include <stdlib.h>
 #include <sys/socket.h>
@@ -73,7 +74,7 @@ static void is_killed(int sock)
 	kill(getpid(), SIGKILL);
 }
 
-static void exits_without_a_look(int sock)
+static void exits_at_once(int sock)
 {
 	struct end end;
 
@@ -82,7 +83,7 @@ static void exits_without_a_look(int sock)
 }
 
 /* The status that a message to such a receiver completes with. */
-static enum ibv_wc_status send_to(void (*receiver)(int sock), bool after_its_death)
+static enum ibv_wc_status send_to(void (*receiver)(int sock), bool after_its_end)
 {
 	struct end end;
 	struct ibv_wc wc;
@@ -94,12 +95,12 @@ static enum ibv_wc_status send_to(void (*receiver)(int sock), bool after_its_dea
 	peer = swap_addresses(sock, &end);
 	end_connect(&end, &peer);
 	meet(sock);
-	if (after_its_death)
+	if (after_its_end)
 		ck_assert_int_eq(waitpid(pid, &status, 0), pid);
 	end_post(&end, IBV_WR_SEND, 1, 0, BYTES);
 	wc = end_wait(&end);
 	close(sock);
-	if (!after_its_death)
+	if (!after_its_end)
 		ck_assert_int_eq(waitpid(pid, &status, 0), pid);
 	end_close(&end);
 	return wc.status;
@@ -140,7 +141,7 @@ END_TEST
 
 START_TEST(process_exited_before)
 {
-	ck_assert_int_eq(send_to(exits_without_a_look, true), IBV_WC_RETRY_EXC_ERR);
+	ck_assert_int_eq(send_to(exits_at_once, true), IBV_WC_RETRY_EXC_ERR);
 }
 END_TEST
 

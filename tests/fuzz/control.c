@@ -45,8 +45,8 @@ enum step {
 	STEP_FAULT,	 /* a request about fault rules */
 	STEP_FAULT_FILE, /* ... a file of them */
 	STEP_SPOIL,	 /* bytes of a slot */
-	STEP_GONE,	 /* a process says that a queue pair has gone */
-	STEP_OWES,	 /* ... that it owes an ACK */
+	STEP_RECORD,	 /* a process writes a TIME_WAIT record */
+	STEP_DELAYED,	 /* ... and one of a delayed ACK */
 	STEP_CAPTURED,	 /* bytes of a capture's rings */
 	STEP_PACKET,	 /* from the network */
 	CONTROL_STEPS,
@@ -461,8 +461,8 @@ static void one_step(struct take *take)
 	case STEP_FAULT: request_fault(client, take); return;
 	case STEP_FAULT_FILE: control_fault_file(take); return;
 	case STEP_SPOIL: control_slot_spoil(take); return;
-	case STEP_GONE: control_slot_gone(take); return;
-	case STEP_OWES: control_slot_owes(take); return;
+	case STEP_RECORD: control_slot_record(take, false); return;
+	case STEP_DELAYED: control_slot_record(take, true); return;
 	case STEP_CAPTURED: control_slot_captured(take); return;
 	case STEP_PACKET: control_slot_packet(take); return;
 	case CONTROL_STEPS: return;

@@ -34,9 +34,8 @@ void control_fault_check(void);
 void control_slot_init(void);
 /* Any bytes, anywhere in a slot. */
 void control_slot_spoil(struct take *take);
-/* A queue pair that went, and an ACK that is owed, as the process says. */
-void control_slot_gone(struct take *take);
-void control_slot_owes(struct take *take);
+/* A TIME_WAIT record, or that of a delayed ACK, as the process says. */
+void control_slot_record(struct take *take, bool is_delayed);
 /* Any bytes in the rings that the server itself writes for those who capture. */
 void control_slot_captured(struct take *take);
 void control_slot_packet(struct take *take);

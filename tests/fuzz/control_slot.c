@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* What processes leave in their slots of the shared memory when they go, and packets that come for them then. The server answers in
- * their place, and what it sends is looked at here instead of leaving: it is sound, it is what one of the records says, it goes to
- * who asked, and there is not more of it than was asked for. What a process left is its own to make up; whom it is said to is not. */
+/* Slots of processes that have exited: any records in the shared memory, and packets to them. The
+ * server answers. What it sends is checked here instead of sent: it is sound, one of the records
+ * says it, and it goes to the peer that asked, at most as often as the peer asked. A delayed ACK is
+ * sent unasked, once, to the peer that its record names. */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <netinet/in.h>
@@ -35,14 +36,11 @@ enum record_flag {
 	RECORD_SRC = 1 << 2,  /* not from our address */
 	RECORD_WILD = 1 << 3, /* numbers that are none */
 	RECORD_MANY = 1 << 4, /* and says that there are more */
+	RECORD_DST = 1 << 5,  /* to anybody */
 };
 
-/* The linker gives us the calls of rxe_dm/server/time_wait.c and rxe_dm/server/delayed_ack.c. */
+/* The linker gives us the calls of rxe_dm/server/time_wait.c. */
 int __wrap_udp_send(struct link *link, const struct wire_train *trains, size_t n);
-ssize_t __wrap_sendto(int sock, const void *p, size_t len, int flags, const struct sockaddr *to,
-		      socklen_t to_len);
-ssize_t __real_sendto(int sock, const void *p, size_t len, int flags, const struct sockaddr *to,
-		      socklen_t to_len);
 
 static struct {
 	int sock;
@@ -51,6 +49,7 @@ static struct {
 } peer[PEERS]; /* with the device's address, and another one */
 static uint64_t asked, answered;
 static bool is_touched;
+static bool is_any_peer; /* a delayed ACK may go to anybody */
 
 void control_slot_init(void)
 {
@@ -90,15 +89,22 @@ static uint32_t number_of(const struct ctl_slot *slot)
 void control_slot_spoil(struct take *take)
 {
 	static const size_t parts[] = {
-		offsetof(struct ctl_slot, inside),	offsetof(struct ctl_slot, counters),
-		offsetof(struct ctl_slot, delayed_ack), offsetof(struct ctl_slot, qp),
-		offsetof(struct ctl_slot, failures),	offsetof(struct ctl_slot, faults),
-		offsetof(struct ctl_slot, time_wait),	offsetof(struct ctl_slot, srq),
+		offsetof(struct ctl_slot, inside),
+		offsetof(struct ctl_slot, counters),
+		offsetof(struct ctl_slot, time_wait.delayed),
+		offsetof(struct ctl_slot, qp),
+		offsetof(struct ctl_slot, failures),
+		offsetof(struct ctl_slot, faults),
+		offsetof(struct ctl_slot, time_wait),
+		offsetof(struct ctl_slot, srq),
 	};
 	struct ctl_slot *slot = take_slot(take);
 	size_t at = parts[take_u8(take) % (sizeof(parts) / sizeof(parts[0]))] + take_u16(take);
 	size_t n = take_u8(take) % 32;
 
+	/* A record of a delayed ACK, perhaps. */
+	asked += RXE_MAX_DELAYED_ACKS;
+	is_any_peer = true;
 	for (; n > 0; n--, at++) {
 		const uint8_t byte = take_u8(take);
 
@@ -113,54 +119,47 @@ static uint32_t take_number(struct take *take, uint32_t base, bool is_wild)
 	return is_wild ? take_u32(take) : psn_add(base, (uint32_t)(int8_t)take_u8(take));
 }
 
-void control_slot_gone(struct take *take)
+void control_slot_record(struct take *take, bool is_delayed)
 {
 	struct ctl_slot *slot = take_slot(take);
 	const uint8_t flags = take_u8(take), place = take_u8(take), ages = take_u8(take);
 	const bool is_wild = flags & RECORD_WILD;
-	struct rxe_time_wait gone = { .dest_qpn = take_number(take, 0x30000, is_wild),
-				      .psn = take_number(take, BASE_PSN, is_wild),
-				      .msn = take_number(take, 7, is_wild),
-				      .until_ns = control_now_ns + ages * QUARTER_S_NS,
-				      .src = control_device()->gid,
-				      .dst = peer[flags & RECORD_PEER].gid,
-				      .hop_limit = 64,
-				      .is_xrc = flags & RECORD_XRC ? ages | 1 : 0 };
+	struct rxe_time_wait record = { .dest_qpn = take_number(take, 0x30000, is_wild),
+					.psn = take_number(take, BASE_PSN, is_wild),
+					.msn = take_number(take, 7, is_wild),
+					.until_ns = control_now_ns + ages * QUARTER_S_NS,
+					.src = control_device()->gid,
+					.dst = peer[flags & RECORD_PEER].gid,
+					.hop_limit = 64,
+					.is_xrc = flags & RECORD_XRC ? ages | 1 : 0 };
 
-	gone.replay.count = take_number(take, 2, is_wild);
+	record.replay.count = take_number(take, 2, is_wild);
 	for (uint32_t i = 0; i < 4; i++) {
-		gone.replay.saved[i].psn = take_number(take, BASE_PSN - 2, is_wild);
-		gone.replay.saved[i].orig = 0x1122334455667788ull + i;
+		record.replay.saved[i].psn = take_number(take, BASE_PSN - 2, is_wild);
+		record.replay.saved[i].orig = 0x1122334455667788ull + i;
 	}
 	if (ages == 255)
-		gone.until_ns = UINT64_MAX;
+		record.until_ns = UINT64_MAX;
 	if (flags & RECORD_SRC)
-		gone.src.raw[15] ^= take_u8(take);
+		record.src.raw[15] ^= take_u8(take);
+	if (flags & RECORD_DST)
+		record.dst.raw[take_u8(take) % sizeof(record.dst.raw)] ^= take_u8(take);
 	if (!slot)
 		return;
-	atomic_store(&gone.qpn, number_of(slot) << RXE_SLOT_SHIFT | place);
-	memcpy(&slot->time_wait.at[place % RXE_MAX_TIME_WAIT], &gone, sizeof(gone));
+	atomic_store(&record.qpn, number_of(slot) << RXE_SLOT_SHIFT | place);
+	if (is_delayed) {
+		memcpy(&slot->time_wait.delayed[place % RXE_MAX_DELAYED_ACKS], &record,
+		       sizeof(record));
+		/* Its ACK is sent to whom the process says, unasked. */
+		asked++;
+		is_any_peer |= flags & RECORD_DST;
+		return;
+	}
+	memcpy(&slot->time_wait.at[place % RXE_MAX_TIME_WAIT], &record, sizeof(record));
 	if (flags & RECORD_MANY)
 		atomic_store(&slot->time_wait.count, UINT32_MAX - place);
 	else if (atomic_load(&slot->time_wait.count) <= place)
 		atomic_store(&slot->time_wait.count, place + 1u);
-}
-
-void control_slot_owes(struct take *take)
-{
-	struct ctl_slot *slot = take_slot(take);
-	const uint8_t flags = take_u8(take);
-	const bool is_wild = flags & RECORD_WILD;
-	struct ctl_delayed_ack ack = { .dest_qpn = take_number(take, 0x30000, is_wild),
-				       .psn = take_number(take, BASE_PSN, is_wild),
-				       .msn = take_number(take, 7, is_wild),
-				       .peer = peer[flags & RECORD_PEER].gid };
-
-	atomic_store(&ack.qpn, take_number(take, 0x20000, is_wild));
-	if (flags & RECORD_SRC)
-		ack.peer.raw[take_u8(take) % sizeof(ack.peer.raw)] ^= take_u8(take);
-	if (slot)
-		memcpy(&slot->delayed_ack[(flags >> 5) % CTL_MAX_DELAYED_ACKS], &ack, sizeof(ack));
 }
 
 void control_slot_captured(struct take *take)
@@ -221,12 +220,12 @@ void control_slot_packet(struct take *take)
 	if (len >= BTH_LEN + ICRC_LEN && !(flags & PACKET_BAD_ICRC))
 		icrc_store(p + len - ICRC_LEN, icrc_compute(&flow, 0, p, len - ICRC_LEN));
 	to_len = udp_addr_set(&to, &control_device()->gid, ROCE_UDP_PORT, 0);
-	if (__real_sendto(peer[from].sock, p, len, MSG_DONTWAIT, &to.sa, to_len) == (ssize_t)len)
+	if (sendto(peer[from].sock, p, len, MSG_DONTWAIT, &to.sa, to_len) == (ssize_t)len)
 		asked++;
 	control_turn();
 }
 
-/* Does any record say this? */
+/* Whether a record says this. */
 static bool is_told(const struct rxe_time_wait_table *table, const struct wire_packet *packet,
 		    const struct gid *dst)
 {
@@ -274,28 +273,14 @@ int __wrap_udp_send(struct link *link, const struct wire_train *trains, size_t n
 			&(struct icrc_flow){ train->src, train->dst, ports[train->tx_index] },
 			&packet);
 		MUST(gid_equal(&train->src, &control_device()->gid));
-		MUST(gid_equal(&train->dst, &peer[0].gid) || gid_equal(&train->dst, &peer[1].gid));
+		MUST(is_any_peer || gid_equal(&train->dst, &peer[0].gid) ||
+		     gid_equal(&train->dst, &peer[1].gid));
 		for (uint32_t slot = 1; slot < control_device()->slots; slot++)
 			told |= is_told(&shared->slot[slot].time_wait, &packet, &train->dst);
 		MUST(told);
 		MUST(++answered <= asked);
 	}
 	return (int)n;
-}
-
-ssize_t __wrap_sendto(int sock, const void *p, size_t len, int flags, const struct sockaddr *to,
-		      socklen_t to_len)
-{
-	struct icrc_flow flow = { .src = control_device()->gid, .src_port = ROCE_UDP_PORT };
-	struct wire_packet packet;
-	union udp_addr addr;
-
-	MUST(sock == control_device()->group.fd[0] && flags & MSG_DONTWAIT);
-	MUST(to_len <= sizeof(addr));
-	memcpy(&addr, to, to_len);
-	udp_addr_gid(&flow.dst, &addr);
-	look_at(p, (uint32_t)len, &flow, &packet);
-	return (ssize_t)len;
 }
 
 void control_slot_end(void)
@@ -308,6 +293,6 @@ void control_slot_end(void)
 	MUST(!device->captures && !device->capture_writer && device->capture_fd < 0);
 	for (uint32_t i = 1; i < device->slots && is_touched; i++)
 		memset(&device->shared->slot[i], 0, sizeof(device->shared->slot[i]));
-	is_touched = false;
+	is_touched = is_any_peer = false;
 	memset(control_slot, 0, sizeof(control_slot));
 }

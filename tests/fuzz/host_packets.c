@@ -143,6 +143,7 @@ void host_output(struct host *host)
 		MUST(packets <= MAX_OUT);
 	}
 	host_gone_silent(host);
+	rxe_time_wait_trains_sent(&host->engine);
 	rxe_engine_settle(&host->engine);
 	host_poll(host);
 }

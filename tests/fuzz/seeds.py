@@ -264,7 +264,7 @@ SETTINGS = [
 
 # Requests: (operation, flags, handles by index, words by place). Places count from the third word of the request: 6 is the
 # first of what the operation brings along.
-(CONNECT, REQUEST, BYTES, CLOSE, SETTLE, INSIDE, INTRODUCE, CLOSE_CMD, FAULT, FAULT_FILE, SPOIL, GONE, OWES, CAPTURED,
+(CONNECT, REQUEST, BYTES, CLOSE, SETTLE, INSIDE, INTRODUCE, CLOSE_CMD, FAULT, FAULT_FILE, SPOIL, RECORD, DELAYED, CAPTURED,
  PACKET) = range(15)
 (DEVICE, ATTACH, DETACH, OPEN, CLOSE_CONTEXT, ADOPT, ALLOC_PD, DEALLOC_PD, USE_PD, REG_MR, REREG_MR, DEREG_MR, ALLOC_DM, FREE_DM,
  EXPORT_DM, ALLOC_DMAH, FREE_DMAH, REG_UMEM, DEREG_UMEM, OPEN_XRCD, CLOSE_XRCD, QUERY, OBSERVE, OBJECTS, CAPTURE,
@@ -290,19 +290,17 @@ def fault_file(text):
 
 ADD, REMOVE, CLEAR, UNKNOWN, UNENDED = 0, 1, 2, 3, 4
 PACKET_BAD_ICRC, PACKET_BAD_KEY, PACKET_BYTES = 2, 4, 8
-RECORD_XRC, RECORD_SRC, RECORD_WILD, RECORD_MANY = 2, 4, 8, 16
+RECORD_XRC, RECORD_SRC, RECORD_WILD, RECORD_MANY, RECORD_DST = 2, 4, 8, 16, 32
 
 
-def gone(place=2, flags=0, ages=20, dest=1, psn=0):
+def record(place=2, flags=0, ages=20, dest=1, psn=0, step=RECORD):
     if flags & RECORD_WILD:
-        return bytes([GONE, 0, flags, place, ages]) + struct.pack("<8I", *([0xff000001] * 8))
-    return bytes([GONE, 0, flags, place, ages, dest, psn & 0xff, 0, 0, 0, 1, 2, 3])
+        return bytes([step, 0, flags, place, ages]) + struct.pack("<8I", *([0xff000001] * 8))
+    return bytes([step, 0, flags, place, ages, dest, psn & 0xff, 0, 0, 0, 1, 2, 3])
 
 
-def owes(flags=0, number=1):
-    if flags & RECORD_WILD:
-        return bytes([OWES, 0, flags]) + struct.pack("<4I", *([0xffabcdef] * 4))
-    return bytes([OWES, 0, flags, number, 0, 0, 5]) + (bytes([0, 0x20]) if flags & RECORD_SRC else b"")
+def delayed(place=2, flags=0, ages=20):
+    return record(place, flags, ages, step=DELAYED)
 
 
 def packet(opcode, qpn=2, delta=-1, flags=0):
@@ -339,16 +337,19 @@ def slot_scripts():
         packet(0x04, flags=1) + bytes([PACKET, 0, PACKET_BYTES, 20]) + bytes(20) + bytes([PACKET, 0, PACKET_BYTES, 3, 1, 2, 3])
     capture = ask(CAPTURE, words=[(6, PAGES, 16), (7, SMALL, 100), (8, SMALL, 1)], client=1)
     look = bytes([CONNECT, 1, 1]) + capture
-    yield "gone", begin + gone() + leave + packets
-    yield "gone_xrc", begin + gone(flags=RECORD_XRC) + leave + packets
-    yield "gone_elsewhere", begin + gone(flags=1) + gone(3, RECORD_SRC) + b"\1" + leave + packets
-    yield "gone_wild", begin + gone() + gone(3, RECORD_WILD) + gone(4, RECORD_MANY, 255) + leave + packets
-    yield "gone_over", begin + gone(ages=1) + leave + packets + bytes([SETTLE, 255]) + packets
-    yield "gone_and_back", begin + gone() + leave + packets + begin * 3 + packets + leave
-    yield "gone_silent", begin + gone() + owes() + fault("port_down time=1s") + leave + packets + bytes([SETTLE, 120]) + packets
-    yield "gone_seen", look + begin + gone() + owes() + leave + packets + bytes([CAPTURED, 1, 0, 0, 16]) + bytes([255] * 16) + \
-        packets + bytes([CAPTURED, 0, 0, 0, 30]) + bytes([255] * 30) + packets + bytes([CLOSE, 1]) + packets
-    yield "owes", begin + owes() + owes(0x20 | 1) + owes(0x40 | RECORD_SRC) + owes(0x60 | RECORD_WILD) + leave
+    yield "records", begin + record() + leave + packets
+    yield "records_xrc", begin + record(flags=RECORD_XRC) + leave + packets
+    yield "records_elsewhere", begin + record(flags=1) + record(3, RECORD_SRC) + b"\1" + leave + packets
+    yield "records_wild", begin + record() + record(3, RECORD_WILD) + record(4, RECORD_MANY, 255) + leave + packets
+    yield "records_expired", begin + record(ages=1) + leave + packets + bytes([SETTLE, 255]) + packets
+    yield "records_inherited", begin + record() + leave + packets + begin * 3 + packets + leave
+    yield "records_silent", begin + record() + delayed() + fault("port_down time=1s") + leave + packets + bytes([SETTLE, 120]) + packets
+    yield "records_captured", look + begin + record() + delayed() + leave + packets + bytes([CAPTURED, 1, 0, 0, 16]) + \
+        bytes([255] * 16) + packets + bytes([CAPTURED, 0, 0, 0, 30]) + bytes([255] * 30) + packets + bytes([CLOSE, 1]) + packets
+    yield "delayed", begin + delayed() + delayed(3, RECORD_XRC) + delayed(4, ages=0) + leave + packets
+    yield "delayed_elsewhere", begin + delayed(flags=1) + delayed(3, RECORD_SRC) + b"\1" + delayed(4, RECORD_DST) + b"\x0d\1" + \
+        delayed(5, RECORD_DST) + b"\x0a\xff" + delayed(6, RECORD_DST) + b"\x0c\x9f" + leave + packets
+    yield "delayed_wild", begin + delayed(2, RECORD_WILD) + delayed(3, ages=255) + delayed(4) + record(4) + leave + packets + begin + leave
     for part in range(8):
         yield f"spoiled_{part}", begin + bytes([SPOIL, 0, part, 0, 0, 31]) + bytes([255] * 31) + fault("drop") + leave + packets
     yield "capture", look + capture + ask(CAPTURE, words=[(6, PAGES, 15)], client=1) + bytes([CLOSE, 1]) + \

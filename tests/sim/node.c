@@ -241,6 +241,8 @@ static void give_node(struct node *node)
 
 	memset(mrs->entry, 0, (node->num_mrs + 1) * sizeof(mrs->entry[0]));
 	atomic_store(&gone->count, 0);
+	for (uint32_t i = 0; i < RXE_MAX_DELAYED_ACKS; i++)
+		atomic_store(&gone->delayed[i].qpn, 0);
 	memset(node, 0, sizeof(*node));
 	node->mrs = mrs;
 	node->gone = gone;
@@ -487,6 +489,18 @@ void node_restart(struct node *node)
 	cfg.qpn_last = node->engine.qpn_next - 1;
 	rxe_engine_init(&node->engine, &cfg);
 	rxe_srq_init(&node->srq, NODE_PD, node->srq_mem, SRQ_DEPTH, MAX_SGE, NULL);
+}
+
+void node_kill(struct node *node, uint64_t now_ns)
+{
+	static struct rxe_time_wait_table left;
+
+	memcpy(&left, node->gone, sizeof(left));
+	while (node->num_ends > 0)
+		node_remove_qp(node->ends[0]);
+	memcpy(node->gone, &left, sizeof(left));
+	node_restart(node);
+	rxe_time_wait_adopt_delayed(&node->engine, now_ns);
 }
 
 struct end *node_end(const struct node *node, uint32_t qpn)

@@ -157,6 +157,9 @@ void node_retire_qp(struct end *end);
 /* The program exits: its QPs and SRQs are destroyed and another engine takes its place. Only the
  * TIME_WAIT table is kept. */
 void node_restart(struct node *node);
+/* The program is killed, and the device server takes over: the TIME_WAIT table is as the program
+ * left it, and the next output sends the delayed ACKs. */
+void node_kill(struct node *node, uint64_t now_ns);
 /* Injects status into the nth completion of one side. */
 void node_tell(struct end *end, bool is_recv, uint32_t nth, enum rxe_wc_status status);
 /* Initial value of a byte of a node's memory. */

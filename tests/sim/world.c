@@ -334,6 +334,7 @@ static void flush_node(struct world *w, struct node *node)
 		return;
 	while (rxe_engine_output(&node->engine, &train, w->now_ns))
 		split(w, node, &train);
+	rxe_time_wait_trains_sent(&node->engine);
 	note(w, node, false);
 	rxe_engine_settle(&node->engine);
 	note(w, node, false);

@@ -1,14 +1,21 @@
 /* SPDX-License-Identifier: MIT */
-/* Traces of queue pairs that are destroyed, or whose program ends, as soon as they have all they wanted, while their peer still waits
- * for an ACK: what was received is acknowledged by the process or server that is left, and nothing else is. */
+/* Queue pairs that no longer exist while their peer still waits for an ACK: destroyed, or of a
+ * program that exited or was killed. What they received is acknowledged, and nothing else is. */
 #include "tests/trace/fixture.h"
 
-/* b's program has its last completion, and goes. */
 static void b_is_destroyed_at(double us)
 {
 	world_run_until(&w, us);
 	node_remove_qp(b);
 	b = NULL;
+}
+
+static void y_is_killed_at(double us)
+{
+	world_run_until(&w, us);
+	node_kill(y, w.now_ns);
+	b = NULL;
+	world_flush(&w);
 }
 
 START_TEST(last_ack_lost)
@@ -143,7 +150,6 @@ START_TEST(a_read_has_no_memory_to_read)
 }
 END_TEST
 
-/* Nobody may have what another connection is owed. */
 START_TEST(a_stranger_is_not_answered)
 {
 	const struct node_qp_opts opts = world_opts();
@@ -165,7 +171,7 @@ START_TEST(a_stranger_is_not_answered)
 }
 END_TEST
 
-/* In error it did not answer, and neither does anybody in its place. */
+/* In error it did not answer, so nothing answers in its place. */
 START_TEST(one_in_error_is_not_answered_for)
 {
 	connect_ends(NULL);
@@ -180,7 +186,8 @@ START_TEST(one_in_error_is_not_answered_for)
 }
 END_TEST
 
-/* Its peer's timer may be longer than ours: four times eight of ours, and a second at least. */
+/* The peer's timer may be longer than ours: TIME_WAIT lasts four times our retries, and a second at
+ * least. */
 START_TEST(not_forever)
 {
 	struct node_qp_opts patient = world_opts(), usual = world_opts();
@@ -240,8 +247,95 @@ START_TEST(its_number_is_not_used_again)
 }
 END_TEST
 
+/* A SEND arrives at 5 us and completes at once; its ACK waits for a request until 25 us. */
+static void send_whose_ack_is_delayed(void)
+{
+	connect_ends(NULL);
+	b->qp.rc.reply.ack_delay_ns = 20000;
+	b->qp.rc.reply.piggybacks = b->qp.rc.reply.threshold;
+	RECV(64);
+	SEND(64);
+}
+
+START_TEST(killed_while_an_ack_is_delayed)
+{
+	send_whose_ack_is_delayed();
+	y_is_killed_at(8);
+	world_run(&w);
+	expect("     0.0 a > SEND_ONLY 100 len 64 ackreq\n"
+	       "     5.0 b   recv 1 SUCCESS len 64\n"
+	       "     8.0 ? > ACK 100 msn 1\n"
+	       "    13.0 a   send 1 SUCCESS\n");
+}
+END_TEST
+
+/* Its record then answers duplicates like every other. */
+START_TEST(delayed_ack_of_a_killed_program_lost)
+{
+	send_whose_ack_is_delayed();
+	fault("drop ? ACK 100");
+	y_is_killed_at(8);
+	world_run(&w);
+	expect("     0.0 a > SEND_ONLY 100 len 64 ackreq\n"
+	       "     5.0 b   recv 1 SUCCESS len 64\n"
+	       "     8.0 ? x ACK 100 msn 1\n"
+	       "   262.1 a   timeout, 6 left, rewind to 100\n"
+	       "   262.1 a > SEND_ONLY 100 len 64 ackreq\n"
+	       "   267.1 ?   duplicate SEND_ONLY 100\n"
+	       "   267.1 ? > ACK 100 msn 1\n"
+	       "   272.1 a   send 1 SUCCESS\n");
+}
+END_TEST
+
+START_TEST(delayed_ack_is_sent_once)
+{
+	send_whose_ack_is_delayed();
+	y_is_killed_at(8);
+	node_kill(y, w.now_ns);
+	world_flush(&w);
+	expect("     0.0 a > SEND_ONLY 100 len 64 ackreq\n"
+	       "     5.0 b   recv 1 SUCCESS len 64\n"
+	       "     8.0 ? > ACK 100 msn 1\n");
+}
+END_TEST
+
+START_TEST(killed_after_the_ack_was_sent)
+{
+	send_whose_ack_is_delayed();
+	world_run(&w);
+	skip();
+	y_is_killed_at(40);
+	world_run(&w);
+	expect("");
+}
+END_TEST
+
+/* The atomic before the SEND was executed, and its response was lost. */
+START_TEST(delayed_ack_behind_an_atomic)
+{
+	connect_ends(NULL);
+	b->qp.rc.reply.ack_delay_ns = 20000;
+	b->qp.rc.reply.piggybacks = b->qp.rc.reply.threshold;
+	fault("drop b ATOMIC_ACK 100");
+	set_word(y, 0, 7);
+	ADD(1, .from = READ_AT);
+	world_run_until(&w, 1);
+	RECV(64);
+	SEND(64);
+	y_is_killed_at(8);
+	skip();
+	world_run(&w);
+	expect_some("    18.0 ? > ATOMIC_ACK 100 orig 7\n"
+		    "    23.0 a   send 2 SUCCESS\n");
+	ck_assert_uint_eq(word_at(x, READ_AT), 7);
+	ck_assert_uint_eq(word_at(y, 0), 8);
+}
+END_TEST
+
 RUN_TESTS("time_wait", last_ack_lost, lost_again_and_again, one_ack_for_all_that_come_together,
 	  a_new_request_is_not_acknowledged, half_a_message_is_no_message, atomic,
 	  a_read_has_no_memory_to_read, a_stranger_is_not_answered,
 	  one_in_error_is_not_answered_for, not_forever, as_long_as_its_peer_waits,
-	  its_number_is_not_used_again)
+	  its_number_is_not_used_again, killed_while_an_ack_is_delayed,
+	  delayed_ack_of_a_killed_program_lost, delayed_ack_is_sent_once,
+	  killed_after_the_ack_was_sent, delayed_ack_behind_an_atomic)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-/* A process has gone, and its peer asks for an ACK that was lost: the server says what the process left behind, and nothing else,
- * whatever that is. */
+/* A process has exited. The server sends the ACKs that the process delayed, and answers duplicates
+ * from its records, and nothing else, whatever the process has written. */
 #include <check.h>
 #include <poll.h>
 #include <stdlib.h>
@@ -54,22 +54,28 @@ static struct rxe_time_wait_table *table(void)
 	return &p.at.shared->slot[p.at.slot].time_wait;
 }
 
-/* As the engine writes it down. Returns the number of the queue pair. */
-static uint32_t leave_one(uint32_t place)
+/* As the engine writes it. Returns the number of the queue pair. */
+static uint32_t write_record(struct rxe_time_wait *record, uint32_t place)
 {
-	struct rxe_time_wait *gone = &table()->at[place];
 	const uint32_t qpn = p.at.slot << RXE_SLOT_SHIFT | (0x1230 + place);
 
-	memset(gone, 0, sizeof(*gone));
-	gone->dest_qpn = OURS;
-	gone->psn = 200;
-	gone->msn = 7;
-	gone->until_ns = clock_now_ns() + RXE_TIME_WAIT_MAX_NS / 2;
-	gone->src = device_gid;
-	gone->dst = peer_gid;
-	gone->hop_limit = 64;
-	rc_replay_save(&gone->replay, 150, 4711);
-	atomic_store(&gone->qpn, qpn);
+	memset(record, 0, sizeof(*record));
+	record->dest_qpn = OURS;
+	record->psn = 200;
+	record->msn = 7;
+	record->until_ns = clock_now_ns() + RXE_TIME_WAIT_MAX_NS / 2;
+	record->src = device_gid;
+	record->dst = peer_gid;
+	record->hop_limit = 64;
+	rc_replay_save(&record->replay, 150, 4711);
+	atomic_store(&record->qpn, qpn);
+	return qpn;
+}
+
+static uint32_t leave_record(uint32_t place)
+{
+	const uint32_t qpn = write_record(&table()->at[place], place);
+
 	atomic_store(&table()->count, place + 1);
 	return qpn;
 }
@@ -117,7 +123,7 @@ static struct wire_packet answer(void)
 
 START_TEST(what_was_received_is_acknowledged)
 {
-	const uint32_t qpn = leave_one(0);
+	const uint32_t qpn = leave_record(0);
 	struct wire_packet packet;
 
 	program_close(&p);
@@ -139,10 +145,11 @@ START_TEST(what_was_received_is_acknowledged)
 }
 END_TEST
 
-/* What it asked before the process was seen to be gone waits in the socket. */
+/* A duplicate that arrives before the server sees that the process has exited waits in the
+ * socket. */
 START_TEST(what_was_asked_meanwhile_is_answered)
 {
-	const uint32_t qpn = leave_one(0);
+	const uint32_t qpn = leave_record(0);
 
 	ask(OP_WRITE_ONLY, qpn, 100);
 	program_close(&p);
@@ -150,7 +157,8 @@ START_TEST(what_was_asked_meanwhile_is_answered)
 }
 END_TEST
 
-/* A hostile process leaves anything: the server goes on, and answers for the one that makes sense. */
+/* A hostile process leaves anything: the server goes on, and answers for the one that makes
+ * sense. */
 START_TEST(garbage_is_left_behind)
 {
 	uint32_t state = 1, qpn;
@@ -161,7 +169,7 @@ START_TEST(garbage_is_left_behind)
 		state = state * 1664525u + 1013904223u;
 		bytes[i] = (uint8_t)(state >> 24);
 	}
-	qpn = leave_one(17);
+	qpn = leave_record(17);
 	atomic_store(&table()->count, UINT32_MAX);
 	program_close(&p);
 	for (uint32_t i = 0; i < 64; i++)
@@ -173,6 +181,52 @@ START_TEST(garbage_is_left_behind)
 }
 END_TEST
 
+START_TEST(delayed_ack_is_sent)
+{
+	const uint32_t qpn = write_record(&table()->delayed[3], 3);
+	struct wire_packet packet;
+
+	program_close(&p);
+	packet = answer();
+	ck_assert_uint_eq(packet.bth.opcode, opcode_make(WIRE_RC, OP_ACKNOWLEDGE));
+	ck_assert_uint_eq(packet.bth.psn, 199);
+	ck_assert_uint_eq(packet.aeth.msn, 7);
+	/* Lost: the peer asks again. */
+	ask(OP_SEND_ONLY, qpn, 199);
+	ck_assert_uint_eq(answer().bth.psn, 199);
+	ask(OP_FETCH_ADD, qpn, 150);
+	ck_assert_uint_eq(answer().atomic_orig, 4711);
+}
+END_TEST
+
+START_TEST(delayed_ack_of_an_xrc_target_is_sent)
+{
+	struct rxe_time_wait *record = &table()->delayed[0];
+
+	(void)write_record(record, 0);
+	record->is_xrc = 1;
+	program_close(&p);
+	ck_assert_uint_eq(answer().bth.opcode, opcode_make(WIRE_XRC, OP_ACKNOWLEDGE));
+}
+END_TEST
+
+/* The port is down when the process exits: its ACK is lost like any other packet, and the peer asks
+ * again. */
+START_TEST(delayed_ack_while_the_port_is_down)
+{
+	struct pollfd ready = { .fd = link_wait_fd(peer), .events = POLLIN };
+	const uint32_t qpn = write_record(&table()->delayed[0], 0);
+
+	ck_assert_int_eq(fixture_command("fault", "add", "port_down", NULL), 0);
+	program_close(&p);
+	fixture_await_programs(0);
+	ck_assert_int_eq(fixture_command("fault", "clear", NULL), 0);
+	ck_assert_int_eq(poll(&ready, 1, 0), 0);
+	ask(OP_SEND_ONLY, qpn, 199);
+	ck_assert_uint_eq(answer().bth.psn, 199);
+}
+END_TEST
+
 int main(void)
 {
 	TCase *tcase = tcase_create("time_wait");
@@ -181,5 +235,8 @@ int main(void)
 	tcase_add_test(tcase, what_was_received_is_acknowledged);
 	tcase_add_test(tcase, what_was_asked_meanwhile_is_answered);
 	tcase_add_test(tcase, garbage_is_left_behind);
+	tcase_add_test(tcase, delayed_ack_is_sent);
+	tcase_add_test(tcase, delayed_ack_of_an_xrc_target_is_sent);
+	tcase_add_test(tcase, delayed_ack_while_the_port_is_down);
 	return fixture_main("server_time_wait", (TCase *[]){ tcase, NULL });
 }
