@@ -26,6 +26,19 @@ int ctl_cm_create_channel(struct ctl_client *client, int fd, uint32_t *ret_chann
 	return rc;
 }
 
+int ctl_cm_pause(struct ctl_client *client, uint32_t channel, int *ret_fd)
+{
+	struct ctl_call call = {
+		.req = { .op = CTL_CM, .cm = { .op = CTL_CM_PAUSE_CHANNEL, .channel = channel } },
+		.in_fd = -1,
+	};
+	int rc = ctl_do(client, &call, 1);
+
+	if (rc == 0)
+		*ret_fd = call.fds[0];
+	return rc;
+}
+
 int ctl_cm_channel(struct ctl_client *client, enum ctl_cm_op op, uint32_t channel)
 {
 	const struct ctl_msg_cm req = { .op = op, .channel = channel };

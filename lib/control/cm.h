@@ -10,8 +10,9 @@
  * server gets the other end. The server sends one struct ctl_cm_event per event, in order, and never
  * blocks: events that the socket does not take wait in the server. So the library's end polls
  * readable exactly while an event is there. To take back events that it has not read, the library
- * pauses the channel, reads the socket empty, writes the other ids' events into its own copy of the
- * server's end, and resumes the channel.
+ * pauses the channel and gets the server's end, reads its own end empty, writes the other ids'
+ * events into the server's end, closes that, and resumes the channel. The library keeps no copy of
+ * the server's end: its own end shows EOF when the server dies.
  *
  * Numbers are librdmacm's: enum rdma_cm_event_type, enum rdma_port_space, enum ibv_qp_state. */
 #ifndef RXE_CONTROL_CM_H
@@ -32,7 +33,7 @@ struct ctl_client;
 enum ctl_cm_op {
 	CTL_CM_CREATE_CHANNEL = 1, /* fd in; reply.handle: the channel */
 	CTL_CM_DESTROY_CHANNEL,	   /* -EBUSY: ids use it */
-	CTL_CM_PAUSE_CHANNEL,	   /* events wait in the server */
+	CTL_CM_PAUSE_CHANNEL,	   /* events wait in the server; fd out: the server's end */
 	CTL_CM_RESUME_CHANNEL,
 	CTL_CM_CREATE_ID, /* channel, port_space, qp_type, token; reply.handle: the id */
 	/* Drops the events of the id that are not in the socket yet; reply.events: the number of
@@ -167,7 +168,9 @@ static_assert(sizeof(struct ctl_cm_event) == 488, "wire layout");
 
 /* fd: the server's end of a channel; stays the caller's. */
 int ctl_cm_create_channel(struct ctl_client *client, int fd, uint32_t *ret_channel);
-/* op: CTL_CM_DESTROY_CHANNEL, _PAUSE_CHANNEL or _RESUME_CHANNEL */
+/* *ret_fd is a descriptor of the server's end, for the caller to close. */
+int ctl_cm_pause(struct ctl_client *client, uint32_t channel, int *ret_fd);
+/* op: CTL_CM_DESTROY_CHANNEL or CTL_CM_RESUME_CHANNEL */
 int ctl_cm_channel(struct ctl_client *client, enum ctl_cm_op op, uint32_t channel);
 /* Any other request. The caller fills op and the fields that enum ctl_cm_op names. */
 int ctl_cm(struct ctl_client *client, const struct ctl_msg_cm *req, struct ctl_msg_cm_reply *ret);
