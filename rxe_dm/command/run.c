@@ -16,7 +16,7 @@
 #define LIBRARY "libibverbs.so.1"
 #define UVERBS	"librxe_dm_uverbs.so" /* by name: a path in LD_PRELOAD may have no blank in it */
 
-#define FOLDERS_MAX (4 * PATH_MAX)
+#define FOLDERS_MAX (5 * PATH_MAX)
 
 static bool has_library(const char *folder)
 {
@@ -45,7 +45,8 @@ static bool find_libraries(char ret[static FOLDERS_MAX])
 		*slash = '\0';
 	snprintf(from, sizeof(from), "%s/../lib/verbs", exe);
 	if (has_library(from)) {
-		snprintf(ret, FOLDERS_MAX, "%s:%s/../lib/mlx5:%s/../lib/uverbs", from, exe, exe);
+		snprintf(ret, FOLDERS_MAX, "%s:%s/../lib/mlx5:%s/../lib/rdmacm:%s/../lib/uverbs",
+			 from, exe, exe, exe);
 		return true;
 	}
 	snprintf(from, sizeof(from), "%s/%s", exe, RXE_DM_LIBDIR_FROM_BINDIR);

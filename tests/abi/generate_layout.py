@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 """From a table of layouts make a C file of static assertions.
 
-usage: generate_layout.py TABLE OUT.c installed|newer
+usage: generate_layout.py TABLE OUT.c installed|newer [HEADER]
 
 installed: the structures are those of the installed verbs.h; newer: ours where it has grown since.
 """
@@ -22,12 +22,13 @@ GROWN = {
 
 
 def main():
-    table, out, which = sys.argv[1:]
+    table, out, which = sys.argv[1:4]
+    headers = "".join("#include <%s>\n" % header for header in sys.argv[4:])
     with open(table, encoding="ascii") as f:
         rows = [line.split() for line in f if not line.startswith("#")]
     with open(out, "w", encoding="ascii") as f:
         f.write("/* Made by generate_layout.py. */\n#include <assert.h>\n#include <stddef.h>\n#include <time.h>\n\n"
-                '#include "lib/abi/newer.h"\n\n')
+                '#include "lib/abi/newer.h"\n%s\n' % headers)
         for struct, offset, size, field in rows:
             name, own = struct, None
             if which == "newer" and struct in GROWN:

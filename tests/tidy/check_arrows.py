@@ -18,6 +18,8 @@ ARROWS = {
     "lib/abi": [],
     "lib/verbs": ["lib/abi", "lib/progress", "lib/diagnose", "lib/inject", "lib/control", "emu", "net/wire", "net/link"],
     "lib/mlx5": ["lib/verbs", "lib/abi", "lib/control", "emu", "net/wire", "net/link"],
+    # Above libibverbs by its public calls only.
+    "lib/rdmacm": ["lib/abi", "lib/control", "emu", "net/wire", "net/link"],
     "lib/uverbs": [],
     "rxe_dm/server": ["lib/inject", "lib/control", "emu", "net/wire", "net/link"],
     "rxe_dm/command": ["lib/inject", "lib/control", "net/wire", "net/link"],

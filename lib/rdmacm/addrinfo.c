@@ -1,0 +1,246 @@
+// SPDX-License-Identifier: MIT
+/* rdma_getaddrinfo(3): names and services to IP addresses, by getaddrinfo(3). */
+#include "lib/rdmacm/addrinfo.h"
+
+#include <netdb.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/control/cancel.h"
+#include "lib/rdmacm/error.h"
+#include "lib/rdmacm/id.h"
+
+/* For SOCK_STREAM or SOCK_DGRAM: how a connection of that type is like. 0: either. */
+static int socket_type(const struct rdma_addrinfo *hints)
+{
+	int type = hints->ai_qp_type;
+
+	if (type == IBV_QPT_UD)
+		return SOCK_DGRAM;
+	return type == IBV_QPT_RC || type == IBV_QPT_UC || type == IBV_QPT_XRC_SEND ||
+			       type == IBV_QPT_XRC_RECV
+		       ? SOCK_STREAM
+		       : 0;
+}
+
+static int protocol(const struct rdma_addrinfo *hints)
+{
+	switch (hints->ai_port_space) {
+	case RDMA_PS_TCP: return IPPROTO_TCP;
+	case RDMA_PS_UDP:
+	case RDMA_PS_IPOIB: return IPPROTO_UDP;
+	case RDMA_PS_IB:
+		if (socket_type(hints) == SOCK_STREAM)
+			return IPPROTO_TCP;
+		return socket_type(hints) == SOCK_DGRAM ? IPPROTO_UDP : 0;
+	default: return 0;
+	}
+}
+
+static struct addrinfo translate_hints(const struct rdma_addrinfo *hints)
+{
+	return (struct addrinfo){
+		.ai_flags = (hints->ai_flags & RAI_PASSIVE ? AI_PASSIVE : 0) |
+			    (hints->ai_flags & RAI_NUMERICHOST ? AI_NUMERICHOST : 0),
+		.ai_family = hints->ai_family,
+		.ai_socktype = socket_type(hints),
+		.ai_protocol = protocol(hints),
+	};
+}
+
+static int copy_addr(struct sockaddr **ret, socklen_t *ret_len, const struct sockaddr *addr,
+		     socklen_t len)
+{
+	*ret = malloc(len);
+	if (!*ret)
+		return ENOMEM;
+	memcpy(*ret, addr, len);
+	*ret_len = len;
+	return 0;
+}
+
+/* What the hints leave open follows from the socket type. */
+static void translate_types(struct rdma_addrinfo *ret, const struct rdma_addrinfo *hints,
+			    const struct addrinfo *found)
+{
+	bool is_datagram = found->ai_socktype == SOCK_DGRAM;
+
+	ret->ai_family = found->ai_family;
+	ret->ai_qp_type = is_datagram ? IBV_QPT_UD : IBV_QPT_RC;
+	ret->ai_port_space = found->ai_protocol == IPPROTO_UDP ? RDMA_PS_UDP : RDMA_PS_TCP;
+	if (hints && hints->ai_qp_type)
+		ret->ai_qp_type = hints->ai_qp_type;
+	if (hints && hints->ai_port_space)
+		ret->ai_port_space = hints->ai_port_space;
+}
+
+static int translate(struct rdma_addrinfo *ret, const struct rdma_addrinfo *hints,
+		     const struct addrinfo *found)
+{
+	const char *name = found->ai_canonname;
+
+	translate_types(ret, hints, found);
+	if (hints && hints->ai_flags & RAI_PASSIVE) {
+		ret->ai_flags = RAI_PASSIVE;
+		ret->ai_src_canonname = name ? strdup(name) : NULL;
+		return copy_addr(&ret->ai_src_addr, &ret->ai_src_len, found->ai_addr,
+				 found->ai_addrlen);
+	}
+	ret->ai_dst_canonname = name ? strdup(name) : NULL;
+	return copy_addr(&ret->ai_dst_addr, &ret->ai_dst_len, found->ai_addr, found->ai_addrlen);
+}
+
+/* 0, a positive errno, or a negative EAI_*, which the manual page of getaddrinfo(3) lists. */
+static int look_up(const char *node, const char *service, const struct rdma_addrinfo *hints,
+		   struct rdma_addrinfo *ret)
+{
+	struct addrinfo asked, *found;
+	int err;
+
+	if (hints)
+		asked = translate_hints(hints);
+	err = getaddrinfo(node, service, hints ? &asked : NULL, &found);
+	if (err)
+		return err;
+	err = translate(ret, hints, found);
+	freeaddrinfo(found);
+	return err;
+}
+
+/* Without names, the addresses are in the hints. */
+static int copy_hints(struct rdma_addrinfo *ret, const struct rdma_addrinfo *hints)
+{
+	ret->ai_flags = hints->ai_flags;
+	ret->ai_family = hints->ai_family;
+	ret->ai_qp_type = hints->ai_qp_type;
+	ret->ai_port_space = hints->ai_port_space;
+	if (!hints->ai_dst_len)
+		return 0;
+	return copy_addr(&ret->ai_dst_addr, &ret->ai_dst_len, hints->ai_dst_addr,
+			 hints->ai_dst_len);
+}
+
+static int find(const char *node, const char *service, const struct rdma_addrinfo *hints,
+		struct rdma_addrinfo *ret)
+{
+	int err = node || service ? look_up(node, service, hints, ret) : copy_hints(ret, hints);
+
+	if (err || ret->ai_src_len || !hints || !hints->ai_src_len)
+		return err;
+	return copy_addr(&ret->ai_src_addr, &ret->ai_src_len, hints->ai_src_addr,
+			 hints->ai_src_len);
+}
+
+int rdma_getaddrinfo(const char *node, const char *service, const struct rdma_addrinfo *hints,
+		     struct rdma_addrinfo **res)
+{
+	struct rdma_addrinfo *info;
+	int err;
+	NO_CANCEL;
+
+	if (!res || (!node && !service && !hints))
+		return rcm_result(EINVAL);
+	/* An InfiniBand subnet's administrator does not exist on Ethernet. */
+	if (hints && hints->ai_flags & RAI_SA)
+		return rcm_result(EOPNOTSUPP);
+	info = calloc(1, sizeof(*info));
+	if (!info)
+		return rcm_result(ENOMEM);
+	err = find(node, service, hints, info);
+	if (!err) {
+		*res = info;
+		return 0;
+	}
+	rdma_freeaddrinfo(info);
+	/* A program tells EAI_* by gai_strerror(3). */
+	return err < 0 ? err : rcm_result(err);
+}
+
+void rdma_freeaddrinfo(struct rdma_addrinfo *res)
+{
+	while (res) {
+		struct rdma_addrinfo *next = res->ai_next;
+
+		free(res->ai_connect);
+		free(res->ai_route);
+		free(res->ai_src_canonname);
+		free(res->ai_dst_canonname);
+		free(res->ai_src_addr);
+		free(res->ai_dst_addr);
+		free(res);
+		res = next;
+	}
+}
+
+/* One resolution at a time. False: another one is under way, or its answer was not asked for. */
+static bool begin_resolving(struct rcm_id *id)
+{
+	bool is_free;
+
+	pthread_mutex_lock(&id->lock);
+	is_free = !id->is_resolving;
+	id->is_resolving = true;
+	pthread_mutex_unlock(&id->lock);
+	return is_free;
+}
+
+/* Ends the resolution and returns its answer. */
+static struct rdma_addrinfo *end_resolving(struct rcm_id *id)
+{
+	struct rdma_addrinfo *info;
+
+	pthread_mutex_lock(&id->lock);
+	info = id->resolved;
+	id->resolved = NULL;
+	id->is_resolving = false;
+	pthread_mutex_unlock(&id->lock);
+	return info;
+}
+
+static int resolve(struct rcm_id *id, const char *node, const char *service,
+		   const struct rdma_addrinfo *hints)
+{
+	struct rdma_addrinfo *info;
+	int err = rdma_getaddrinfo(node, service, hints, &info);
+
+	if (err)
+		return err < -1 ? ENOENT : rcm_errno();
+	pthread_mutex_lock(&id->lock);
+	id->resolved = info;
+	pthread_mutex_unlock(&id->lock);
+	err = rcm_event_add_resolved(id);
+	if (err)
+		return err;
+	return rcm_id_finish(id);
+}
+
+int rdma_resolve_addrinfo(struct rdma_cm_id *base, const char *node, const char *service,
+			  const struct rdma_addrinfo *hints)
+{
+	int err;
+
+	if (!base)
+		return rcm_result(EINVAL);
+	if (!begin_resolving(rcm_id(base)))
+		return rcm_result(EBUSY);
+	err = resolve(rcm_id(base), node, service, hints);
+	if (err)
+		rdma_freeaddrinfo(end_resolving(rcm_id(base)));
+	return rcm_result(err);
+}
+
+int rdma_query_addrinfo(struct rdma_cm_id *base, struct rdma_addrinfo **info)
+{
+	struct rcm_id *id = rcm_id(base);
+	bool is_there;
+
+	if (!base || !info)
+		return rcm_result(EINVAL);
+	pthread_mutex_lock(&id->lock);
+	is_there = id->resolved != NULL;
+	pthread_mutex_unlock(&id->lock);
+	if (!is_there)
+		return rcm_result(ENOENT);
+	*info = end_resolving(id);
+	return 0;
+}

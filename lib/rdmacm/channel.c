@@ -1,0 +1,258 @@
+// SPDX-License-Identifier: MIT
+/* Event channels, and what an id's end does to the unread events. */
+#include "lib/rdmacm/channel.h"
+
+#include <errno.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "emu/container_of.h"
+#include "lib/control/cancel.h"
+#include "lib/control/client.h"
+#include "lib/rdmacm/error.h"
+#include "lib/rdmacm/id.h"
+#include "lib/rdmacm/server.h"
+#include "net/link/descriptor.h"
+
+struct rcm_channel *rcm_channel(struct rdma_event_channel *base)
+{
+	return container_of(base, struct rcm_channel, base);
+}
+
+/* A pair of sockets, the library's end kept and the server's end sent. */
+static int connect_channel(struct rcm_channel *channel)
+{
+	int ends[2], err;
+
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends))
+		return rcm_errno();
+	err = -ctl_cm_create_channel(channel->server->client, ends[1], &channel->handle);
+	close(ends[1]);
+	if (err) {
+		close(ends[0]);
+		return err;
+	}
+	channel->base.fd = descriptor_keep(ends[0]);
+	return 0;
+}
+
+struct rdma_event_channel *rdma_create_event_channel(void)
+{
+	struct rcm_server *server = rcm_server_get();
+	struct rcm_channel *channel;
+	int err = ENOMEM;
+	NO_CANCEL;
+
+	if (!server)
+		return NULL;
+	channel = calloc(1, sizeof(*channel));
+	if (channel) {
+		channel->server = server;
+		channel->forks = rcm_forks();
+		pthread_mutex_init(&channel->lock, NULL);
+		err = connect_channel(channel);
+	}
+	if (!err)
+		return &channel->base;
+	rcm_server_put(server);
+	free(channel);
+	errno = err;
+	return NULL;
+}
+
+void rdma_destroy_event_channel(struct rdma_event_channel *base)
+{
+	struct rcm_channel *channel = rcm_channel(base);
+	NO_CANCEL;
+
+	if (!base)
+		return;
+	if (channel->forks == rcm_forks())
+		ctl_cm_channel(channel->server->client, CTL_CM_DESTROY_CHANNEL, channel->handle);
+	descriptor_close(base->fd);
+	rcm_server_put(channel->server);
+	pthread_mutex_destroy(&channel->lock);
+	free(channel);
+}
+
+/* Waits for an event and leaves it there. recv(2) rather than poll(2): SA_RESTART and O_NONBLOCK mean
+ * what they mean to any reader. */
+static int wait_for_event(const struct rcm_channel *channel)
+{
+	uint8_t byte;
+	ssize_t n;
+
+	if (!descriptor_is_kept(channel->base.fd))
+		return EBADF;
+	n = recv(channel->base.fd, &byte, sizeof(byte), MSG_PEEK);
+	if (n < 0)
+		return errno;
+	return n ? 0 : ENODEV;
+}
+
+/* False: nothing is there. */
+static bool receive(const struct rcm_channel *channel, struct ctl_cm_event *ret)
+{
+	return recv(channel->base.fd, ret, sizeof(*ret), MSG_DONTWAIT) == sizeof(*ret);
+}
+
+int rcm_channel_next(struct rcm_channel *channel, struct ctl_cm_event *ret,
+		     struct rcm_claim *ret_claim)
+{
+	bool is_claimed = false;
+	int err;
+
+	do {
+		err = wait_for_event(channel);
+		if (err == ENODEV && rcm_id_claim_removal(channel, ret_claim)) {
+			*ret = (struct ctl_cm_event){ .event = RDMA_CM_EVENT_DEVICE_REMOVAL };
+			return 0;
+		}
+		if (err)
+			return err;
+		NO_CANCEL;
+		pthread_mutex_lock(&channel->lock);
+		/* Another thread may have taken the event. */
+		if (receive(channel, ret))
+			is_claimed = rcm_id_claim(ret, ret_claim);
+		pthread_mutex_unlock(&channel->lock);
+	} while (!is_claimed);
+	return 0;
+}
+
+/* Stops the server's events to a channel. *ret_end is the server's end of it, to be given back to
+ * resume(). Returns 0 or a positive errno. */
+static int pause_channel(const struct rcm_channel *channel, int *ret_end)
+{
+	return -ctl_cm_pause(channel->server->client, channel->handle, ret_end);
+}
+
+static void resume_channel(const struct rcm_channel *channel, int end)
+{
+	close(end);
+	ctl_cm_channel(channel->server->client, CTL_CM_RESUME_CHANNEL, channel->handle);
+}
+
+/* Never full: an event of the same size has been taken out before. */
+static int send_event(int end, const struct ctl_cm_event *event)
+{
+	ssize_t n = send(end, event, sizeof(*event), MSG_DONTWAIT | MSG_NOSIGNAL);
+
+	return n == sizeof(*event) ? 0 : rcm_errno();
+}
+
+/* Events in a channel's socket. */
+static size_t count_unread(const struct rcm_channel *channel)
+{
+	int bytes = 0;
+
+	if (!descriptor_is_kept(channel->base.fd) || ioctl(channel->base.fd, FIONREAD, &bytes))
+		return 0;
+	return (size_t)bytes / sizeof(struct ctl_cm_event);
+}
+
+static bool is_wanted(const struct ctl_cm_event *event, const struct rcm_wanted *wanted)
+{
+	return event->token == wanted->token &&
+	       (!wanted->mc_token || event->mc_token == wanted->mc_token);
+}
+
+static void reject_request(struct rcm_server *server, const struct ctl_cm_event *event)
+{
+	const struct ctl_msg_cm req = { .op = CTL_CM_DESTROY_ID, .id = event->new_id };
+
+	if (event->event == RDMA_CM_EVENT_CONNECT_REQUEST)
+		rcm_server_ask(server, &req, NULL);
+}
+
+/* Takes each event out once and puts it back, so that the others keep their order, but for the wanted
+ * ones. Those go to the socket end `to`, or with -1 away. */
+static void sort_out(struct rcm_channel *channel, int end, const struct rcm_wanted *wanted, int to)
+{
+	struct ctl_cm_event event;
+
+	for (size_t n = count_unread(channel); n && receive(channel, &event); n--) {
+		if (!is_wanted(&event, wanted))
+			send_event(end, &event);
+		else if (to >= 0)
+			send_event(to, &event);
+		else
+			reject_request(channel->server, &event);
+	}
+}
+
+void rcm_channel_drop(struct rcm_channel *channel, const struct rcm_wanted *wanted)
+{
+	int end;
+
+	/* A child of fork() reads its parent's events no more. */
+	if (channel->forks != rcm_forks())
+		return;
+	/* The lock even if the socket is empty: who has taken an event out has claimed it then. */
+	pthread_mutex_lock(&channel->lock);
+	if (count_unread(channel) && pause_channel(channel, &end) == 0) {
+		sort_out(channel, end, wanted, -1);
+		resume_channel(channel, end);
+	}
+	pthread_mutex_unlock(&channel->lock);
+}
+
+static void lock_both(struct rcm_channel *a, struct rcm_channel *b)
+{
+	struct rcm_channel *first = (uintptr_t)a < (uintptr_t)b ? a : b;
+
+	pthread_mutex_lock(&first->lock);
+	pthread_mutex_lock(first == a ? &b->lock : &a->lock);
+}
+
+static int move_paused(struct rcm_channel *from, int from_end, int to_end,
+		       const struct ctl_msg_cm *req, struct ctl_msg_cm_reply *ret)
+{
+	const struct rcm_wanted wanted = { .token = req->token };
+	int err = rcm_server_ask(from->server, req, ret);
+
+	if (!err)
+		sort_out(from, from_end, &wanted, to_end);
+	return err;
+}
+
+int rcm_channel_move(struct rcm_channel *from, struct rcm_channel *to, const struct ctl_msg_cm *req,
+		     struct ctl_msg_cm_reply *ret)
+{
+	int from_end, to_end, err;
+
+	if (from == to)
+		return 0;
+	lock_both(from, to);
+	err = pause_channel(from, &from_end);
+	if (!err) {
+		err = pause_channel(to, &to_end);
+		if (!err) {
+			err = move_paused(from, from_end, to_end, req, ret);
+			resume_channel(to, to_end);
+		}
+		resume_channel(from, from_end);
+	}
+	pthread_mutex_unlock(&from->lock);
+	pthread_mutex_unlock(&to->lock);
+	return err;
+}
+
+int rcm_channel_add(struct rcm_channel *channel, const struct ctl_cm_event *event)
+{
+	int end, err;
+
+	if (channel->forks != rcm_forks())
+		return EINVAL;
+	pthread_mutex_lock(&channel->lock);
+	err = pause_channel(channel, &end);
+	if (!err) {
+		err = send_event(end, event);
+		resume_channel(channel, end);
+	}
+	pthread_mutex_unlock(&channel->lock);
+	return err;
+}

@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: MIT
+/* The devices that this process has opened through librdmacm. */
+#include "lib/rdmacm/device.h"
+
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <utlist.h>
+
+#include "lib/rdmacm/error.h"
+#include "lib/rdmacm/server.h"
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static struct rcm_device *devices;
+
+void rcm_devices_forked(void)
+{
+	pthread_mutex_init(&lock, NULL);
+}
+
+static uint8_t at_most_254(int value)
+{
+	/* 255 means "as many as possible" (RDMA_MAX_RESP_RES). */
+	return (uint8_t)(value < 254 ? value : 254);
+}
+
+static struct rcm_device *open_device(struct ibv_device *base, uint32_t server_serial)
+{
+	struct rcm_device *device = calloc(1, sizeof(*device));
+	struct ibv_device_attr attr;
+	int err;
+
+	if (!device)
+		return NULL;
+	device->verbs = ibv_open_device(base);
+	err = device->verbs ? ibv_query_device(device->verbs, &attr) : rcm_errno();
+	if (err) {
+		if (device->verbs)
+			ibv_close_device(device->verbs);
+		free(device);
+		errno = err;
+		return NULL;
+	}
+	device->guid = ibv_get_device_guid(base);
+	device->server_serial = server_serial;
+	device->max_initiator_depth = at_most_254(attr.max_qp_init_rd_atom);
+	device->max_responder_resources = at_most_254(attr.max_qp_rd_atom);
+	LL_APPEND(devices, device);
+	return device;
+}
+
+/* The device with this GUID, or NULL. */
+static struct rcm_device *find(uint64_t guid, uint32_t server_serial)
+{
+	struct rcm_device *device;
+
+	LL_FOREACH (devices, device) {
+		if (device->guid == guid && device->server_serial == server_serial)
+			return device;
+	}
+	return NULL;
+}
+
+/* Opens every device that libibverbs lists, or with a GUID only that one. */
+static void open_listed(uint32_t server_serial, uint64_t guid)
+{
+	struct ibv_device **list = ibv_get_device_list(NULL);
+
+	for (size_t i = 0; list && list[i]; i++) {
+		uint64_t its = ibv_get_device_guid(list[i]);
+
+		if ((!guid || guid == its) && !find(its, server_serial))
+			open_device(list[i], server_serial);
+	}
+	if (list)
+		ibv_free_device_list(list);
+}
+
+static int hold_locked(struct rcm_device *device)
+{
+	if (!device)
+		return ENODEV;
+	if (!device->pd)
+		device->pd = ibv_alloc_pd(device->verbs);
+	if (!device->pd)
+		return rcm_errno();
+	device->refs++;
+	return 0;
+}
+
+int rcm_device_get(const struct rcm_server *server, uint64_t guid, struct rcm_device **ret)
+{
+	struct rcm_device *device;
+	int err;
+
+	pthread_mutex_lock(&lock);
+	device = find(guid, server->serial);
+	if (!device) {
+		open_listed(server->serial, guid);
+		device = find(guid, server->serial);
+	}
+	err = hold_locked(device);
+	pthread_mutex_unlock(&lock);
+	if (!err)
+		*ret = device;
+	return err;
+}
+
+void rcm_device_put(struct rcm_device *device)
+{
+	pthread_mutex_lock(&lock);
+	/* A program's objects may still use the domain: it stays then, and is used again. */
+	if (--device->refs == 0) {
+		if (device->xrcd && !ibv_close_xrcd(device->xrcd))
+			device->xrcd = NULL;
+		if (!ibv_dealloc_pd(device->pd))
+			device->pd = NULL;
+	}
+	pthread_mutex_unlock(&lock);
+}
+
+struct ibv_xrcd *rcm_device_xrcd(struct rcm_device *device)
+{
+	struct ibv_xrcd_init_attr attr = {
+		.comp_mask = IBV_XRCD_INIT_ATTR_FD | IBV_XRCD_INIT_ATTR_OFLAGS,
+		.fd = -1,
+		.oflags = O_CREAT,
+	};
+	struct ibv_xrcd *xrcd;
+
+	pthread_mutex_lock(&lock);
+	if (!device->xrcd)
+		device->xrcd = ibv_open_xrcd(device->verbs, &attr);
+	xrcd = device->xrcd;
+	pthread_mutex_unlock(&lock);
+	return xrcd;
+}
+
+static struct ibv_context **list_contexts(uint32_t server_serial, int *ret_count)
+{
+	struct ibv_context **list;
+	struct rcm_device *device;
+	size_t max = 0, count = 0;
+
+	LL_COUNT(devices, device, max);
+	list = calloc(max + 1, sizeof(struct ibv_context *));
+	if (!list)
+		return NULL;
+	LL_FOREACH (devices, device) {
+		if (device->server_serial == server_serial)
+			list[count++] = device->verbs;
+	}
+	*ret_count = (int)count;
+	return list;
+}
+
+/* rdma_get_devices(3): contexts stay open until the process ends. */
+struct ibv_context **rdma_get_devices(int *num_devices)
+{
+	struct rcm_server *server = rcm_server_get();
+	struct ibv_context **list = NULL;
+	int count = 0;
+
+	if (server) {
+		pthread_mutex_lock(&lock);
+		open_listed(server->serial, 0);
+		list = list_contexts(server->serial, &count);
+		pthread_mutex_unlock(&lock);
+		rcm_server_put(server);
+	}
+	if (num_devices)
+		*num_devices = count;
+	return list;
+}
+
+void rdma_free_devices(struct ibv_context **list)
+{
+	free(list);
+}

@@ -1,0 +1,347 @@
+// SPDX-License-Identifier: MIT
+/* Ids: their life, and the events that count for them. */
+#include "lib/rdmacm/id.h"
+
+#include <stdatomic.h>
+#include <stdlib.h>
+
+#include "emu/container_of.h"
+#include "lib/control/cancel.h"
+#include "lib/rdmacm/address.h"
+#include "lib/rdmacm/channel.h"
+#include "lib/rdmacm/device.h"
+#include "lib/rdmacm/error.h"
+#include "lib/rdmacm/member.h"
+#include "lib/rdmacm/server.h"
+
+static pthread_mutex_t ids_lock = PTHREAD_MUTEX_INITIALIZER;
+static struct rcm_id *ids; /* by token */
+
+struct rcm_id *rcm_id(struct rdma_cm_id *base)
+{
+	return container_of(base, struct rcm_id, base);
+}
+
+uint64_t rcm_token(void)
+{
+	static _Atomic uint64_t last;
+
+	return atomic_fetch_add(&last, 1) + 1;
+}
+
+/* The ids of the parent get no more events here. */
+void rcm_ids_forked(void)
+{
+	pthread_mutex_init(&ids_lock, NULL);
+	ids = NULL;
+}
+
+static void add_id(struct rcm_id *id)
+{
+	pthread_mutex_lock(&ids_lock);
+	HASH_ADD(hh, ids, token, sizeof(id->token), id);
+	pthread_mutex_unlock(&ids_lock);
+}
+
+static void remove_id(struct rcm_id *id)
+{
+	pthread_mutex_lock(&ids_lock);
+	HASH_DELETE(hh, ids, id);
+	pthread_mutex_unlock(&ids_lock);
+}
+
+bool rcm_id_claim(const struct ctl_cm_event *event, struct rcm_claim *ret)
+{
+	struct rcm_claim claim = { 0 };
+	bool is_known;
+
+	pthread_mutex_lock(&ids_lock);
+	HASH_FIND(hh, ids, &event->token, sizeof(event->token), claim.id);
+	if (claim.id) {
+		pthread_mutex_lock(&claim.id->lock);
+		if (event->mc_token)
+			claim.member = rcm_member_claim(claim.id, event->mc_token);
+		is_known = !event->mc_token || claim.member;
+		claim.id->claimed += is_known;
+		pthread_mutex_unlock(&claim.id->lock);
+	} else {
+		is_known = false;
+	}
+	pthread_mutex_unlock(&ids_lock);
+	if (is_known)
+		*ret = claim;
+	return is_known;
+}
+
+bool rcm_id_claim_removal(const struct rcm_channel *channel, struct rcm_claim *ret)
+{
+	struct rcm_id *id;
+
+	pthread_mutex_lock(&ids_lock);
+	for (id = ids; id; id = id->hh.next) {
+		if (id->base.channel == &channel->base && id->device && !id->is_removed)
+			break;
+	}
+	if (id) {
+		pthread_mutex_lock(&id->lock);
+		id->is_removed = true;
+		id->claimed++;
+		pthread_mutex_unlock(&id->lock);
+		*ret = (struct rcm_claim){ .id = id };
+	}
+	pthread_mutex_unlock(&ids_lock);
+	return id != NULL;
+}
+
+void rcm_id_ack(const struct rcm_claim *claim)
+{
+	pthread_mutex_lock(&claim->id->lock);
+	if (claim->member)
+		claim->member->acked++;
+	claim->id->acked++;
+	pthread_cond_broadcast(&claim->id->acknowledged);
+	pthread_mutex_unlock(&claim->id->lock);
+}
+
+static void await_acks(struct rcm_id *id)
+{
+	pthread_mutex_lock(&id->lock);
+	while (id->acked != id->claimed)
+		pthread_cond_wait(&id->acknowledged, &id->lock);
+	pthread_mutex_unlock(&id->lock);
+}
+
+static void free_id(struct rcm_id *id)
+{
+	if (id->device)
+		rcm_device_put(id->device);
+	if (id->sync && id->base.channel)
+		rdma_destroy_event_channel(id->base.channel);
+	rcm_members_free(id);
+	if (id->resolved)
+		rdma_freeaddrinfo(id->resolved);
+	free(id->base.route.path_rec);
+	free(id->connect_data);
+	free(id->qp_init_attr);
+	pthread_cond_destroy(&id->acknowledged);
+	pthread_mutex_destroy(&id->lock);
+	free(id);
+}
+
+/* channel NULL: one of its own. NULL, and errno. */
+static struct rcm_id *new_id(struct rdma_event_channel *channel, void *context,
+			     enum rdma_port_space ps, enum ibv_qp_type qp_type)
+{
+	struct rcm_id *id = calloc(1, sizeof(*id));
+
+	if (!id)
+		return NULL;
+	pthread_mutex_init(&id->lock, NULL);
+	pthread_cond_init(&id->acknowledged, NULL);
+	id->token = rcm_token();
+	id->forks = rcm_forks();
+	id->sync = !channel;
+	id->base.channel = channel ? channel : rdma_create_event_channel();
+	id->base.context = context;
+	id->base.ps = ps;
+	id->base.qp_type = qp_type;
+	if (id->base.channel)
+		return id;
+	free_id(id);
+	return NULL;
+}
+
+struct ctl_msg_cm rcm_id_request(const struct rcm_id *id, enum ctl_cm_op op)
+{
+	return (struct ctl_msg_cm){ .op = op, .id = id->handle };
+}
+
+int rcm_id_ask(const struct rcm_id *id, const struct ctl_msg_cm *req, struct ctl_msg_cm_reply *ret)
+{
+	/* An id of the parent of a fork() belongs to the parent's connection. */
+	if (id->forks != rcm_forks())
+		return EINVAL;
+	return rcm_server_ask(rcm_channel(id->base.channel)->server, req, ret);
+}
+
+static int create_on_server(struct rcm_id *id)
+{
+	const struct rcm_channel *channel = rcm_channel(id->base.channel);
+	const struct ctl_msg_cm req = {
+		.op = CTL_CM_CREATE_ID,
+		.channel = channel->handle,
+		.token = id->token,
+		.port_space = id->base.ps,
+		.qp_type = id->base.qp_type,
+	};
+	struct ctl_msg_cm_reply reply;
+	int err;
+
+	if (channel->forks != rcm_forks())
+		return EINVAL;
+	err = rcm_server_ask(channel->server, &req, &reply);
+	if (!err)
+		id->handle = reply.handle;
+	return err;
+}
+
+int rcm_id_create(struct rdma_event_channel *channel, void *context, enum rdma_port_space ps,
+		  enum ibv_qp_type qp_type, struct rcm_id **ret)
+{
+	struct rcm_id *id = new_id(channel, context, ps, qp_type);
+	int err;
+
+	if (!id)
+		return rcm_errno();
+	/* Before the server knows the token. */
+	add_id(id);
+	err = create_on_server(id);
+	if (err) {
+		remove_id(id);
+		free_id(id);
+		return err;
+	}
+	*ret = id;
+	return 0;
+}
+
+int rdma_create_id(struct rdma_event_channel *channel, struct rdma_cm_id **id, void *context,
+		   enum rdma_port_space ps)
+{
+	bool is_datagram = ps == RDMA_PS_UDP || ps == RDMA_PS_IPOIB;
+	struct rcm_id *made;
+	int err;
+
+	if (!id)
+		return rcm_result(EINVAL);
+	err = rcm_id_create(channel, context, ps, is_datagram ? IBV_QPT_UD : IBV_QPT_RC, &made);
+	if (!err)
+		*id = &made->base;
+	return rcm_result(err);
+}
+
+/* The server forgets the id, and its unread events go. */
+static int end_on_server(struct rcm_id *id)
+{
+	const struct ctl_msg_cm req = rcm_id_request(id, CTL_CM_DESTROY_ID);
+	const struct rcm_wanted wanted = { .token = id->token };
+	int err = rcm_id_ask(id, &req, NULL);
+
+	/* ENODEV: the id ended with the server. */
+	if (err && err != ENODEV && id->forks == rcm_forks())
+		return err;
+	rcm_channel_drop(rcm_channel(id->base.channel), &wanted);
+	return 0;
+}
+
+int rdma_destroy_id(struct rdma_cm_id *base)
+{
+	struct rcm_id *id = rcm_id(base);
+	int err;
+	NO_CANCEL;
+
+	if (!base)
+		return rcm_result(EINVAL);
+	err = end_on_server(id);
+	if (err)
+		return rcm_result(err);
+	if (id->forks == rcm_forks())
+		remove_id(id);
+	rcm_id_drop_event(id);
+	await_acks(id);
+	free_id(id);
+	return 0;
+}
+
+/* From its channel to another; channel NULL: one of its own. */
+static int migrate(struct rcm_id *id, struct rdma_event_channel *channel)
+{
+	struct rdma_event_channel *before = id->base.channel;
+	struct rdma_event_channel *to = channel ? channel : rdma_create_event_channel();
+	struct ctl_msg_cm req = rcm_id_request(id, CTL_CM_MIGRATE);
+	struct ctl_msg_cm_reply reply;
+	int err;
+
+	if (!to)
+		return rcm_errno();
+	req.channel = rcm_channel(to)->handle;
+	req.token = id->token;
+	err = rcm_channel_move(rcm_channel(before), rcm_channel(to), &req, &reply);
+	if (err) {
+		if (!channel)
+			rdma_destroy_event_channel(to);
+		return err;
+	}
+	rcm_id_drop_event(id);
+	if (id->sync)
+		rdma_destroy_event_channel(before);
+	id->sync = !channel;
+	id->base.channel = to;
+	return 0;
+}
+
+int rdma_migrate_id(struct rdma_cm_id *base, struct rdma_event_channel *channel)
+{
+	struct rcm_id *id = rcm_id(base);
+	int err;
+	NO_CANCEL;
+
+	/* A synchronous id has a channel of its own already. */
+	if (!base || (id->sync && !channel) || id->forks != rcm_forks())
+		return rcm_result(EINVAL);
+	err = migrate(id, channel);
+	/* What was read from the old channel is the program's until acknowledged. */
+	if (!err)
+		await_acks(id);
+	return rcm_result(err);
+}
+
+struct rcm_id *rcm_id_of_request(struct rcm_id *listener, const struct ctl_cm_event *event)
+{
+	const struct ctl_msg_cm reject = { .op = CTL_CM_DESTROY_ID, .id = event->new_id };
+	struct rcm_id *id = new_id(listener->base.channel, listener->base.context,
+				   listener->base.ps, listener->base.qp_type);
+	int err;
+
+	if (!id) {
+		rcm_id_ask(listener, &reject, NULL);
+		return NULL;
+	}
+	id->handle = event->new_id;
+	id->initiator_depth = event->conn.initiator_depth;
+	id->responder_resources = event->conn.responder_resources;
+	id->remote_ece.vendor = event->conn.ece_vendor;
+	id->remote_ece.options = event->conn.ece_options;
+	add_id(id);
+	err = listener->sync ? migrate(id, NULL) : 0;
+	if (!err)
+		err = rcm_address_fill(id, &event->addr);
+	if (!err)
+		return id;
+	rdma_destroy_id(&id->base);
+	return NULL;
+}
+
+void rcm_id_drop_event(struct rcm_id *id)
+{
+	struct rdma_cm_event *event = id->base.event;
+
+	id->base.event = NULL;
+	if (event)
+		rdma_ack_cm_event(event);
+}
+
+int rcm_id_finish(struct rcm_id *id)
+{
+	int status;
+
+	if (!id->sync)
+		return 0;
+	rcm_id_drop_event(id);
+	if (rdma_get_cm_event(id->base.channel, &id->base.event))
+		return rcm_errno();
+	status = id->base.event->status;
+	if (status && id->base.event->event == RDMA_CM_EVENT_REJECTED)
+		return ECONNREFUSED;
+	return status < 0 ? -status : status;
+}

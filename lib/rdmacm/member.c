@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: MIT
+/* Joining and leaving of multicast groups. */
+#include "lib/rdmacm/member.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <utlist.h>
+
+#include "lib/control/cancel.h"
+#include "lib/rdmacm/address.h"
+#include "lib/rdmacm/channel.h"
+#include "lib/rdmacm/error.h"
+#include "lib/rdmacm/id.h"
+
+struct rcm_member *rcm_member_claim(struct rcm_id *id, uint64_t token)
+{
+	struct rcm_member *member;
+
+	LL_FOREACH (id->members, member) {
+		if (member->token == token) {
+			member->claimed++;
+			return member;
+		}
+	}
+	return NULL;
+}
+
+int rcm_member_joined(struct rcm_id *id, struct rcm_member *member, const struct ibv_ah_attr *ah)
+{
+	int err;
+
+	member->mgid = ah->grh.dgid;
+	member->mlid = ah->dlid;
+	if (!id->base.qp || member->is_sender_only)
+		return 0;
+	err = ibv_attach_mcast(id->base.qp, &member->mgid, member->mlid);
+	member->is_attached = !err;
+	return err;
+}
+
+void rcm_members_free(struct rcm_id *id)
+{
+	struct rcm_member *member, *next;
+
+	LL_FOREACH_SAFE (id->members, member, next)
+		free(member);
+	id->members = NULL;
+}
+
+static void unlink_member(struct rcm_id *id, struct rcm_member *member)
+{
+	pthread_mutex_lock(&id->lock);
+	LL_DELETE(id->members, member);
+	pthread_mutex_unlock(&id->lock);
+}
+
+static int join_on_server(struct rcm_id *id, struct rcm_member *member, const struct sockaddr *addr)
+{
+	struct ctl_msg_cm req = rcm_id_request(id, CTL_CM_JOIN);
+	struct ctl_msg_cm_reply reply;
+	int err = rcm_address_pack(&req.dst, addr);
+
+	req.join_flags = member->is_sender_only ? RDMA_MC_JOIN_FLAG_SENDONLY_FULLMEMBER
+						: RDMA_MC_JOIN_FLAG_FULLMEMBER;
+	req.token = member->token;
+	if (!err)
+		err = rcm_id_ask(id, &req, &reply);
+	if (!err)
+		member->handle = reply.handle;
+	return err;
+}
+
+static int join(struct rcm_id *id, const struct sockaddr *addr, uint32_t flags, void *context)
+{
+	struct rcm_member *member;
+	int err;
+
+	if (!rcm_address_len(addr))
+		return EINVAL;
+	member = calloc(1, sizeof(*member));
+	if (!member)
+		return ENOMEM;
+	member->token = rcm_token();
+	member->context = context;
+	member->is_sender_only = flags == RDMA_MC_JOIN_FLAG_SENDONLY_FULLMEMBER;
+	memcpy(&member->addr, addr, rcm_address_len(addr));
+	/* Before the server knows the token. */
+	pthread_mutex_lock(&id->lock);
+	LL_PREPEND(id->members, member);
+	pthread_mutex_unlock(&id->lock);
+
+	err = join_on_server(id, member, addr);
+	if (err) {
+		unlink_member(id, member);
+		free(member);
+		return err;
+	}
+	return rcm_id_finish(id);
+}
+
+int rdma_join_multicast(struct rdma_cm_id *base, struct sockaddr *addr, void *context)
+{
+	if (!base)
+		return rcm_result(EINVAL);
+	return rcm_result(join(rcm_id(base), addr, RDMA_MC_JOIN_FLAG_FULLMEMBER, context));
+}
+
+int rdma_join_multicast_ex(struct rdma_cm_id *base, struct rdma_cm_join_mc_attr_ex *attr,
+			   void *context)
+{
+	const uint32_t both = RDMA_CM_JOIN_MC_ATTR_ADDRESS | RDMA_CM_JOIN_MC_ATTR_JOIN_FLAGS;
+
+	if (!base || !attr)
+		return rcm_result(EINVAL);
+	if (attr->comp_mask >= RDMA_CM_JOIN_MC_ATTR_RESERVED)
+		return rcm_result(ENOTSUP);
+	if (attr->comp_mask != both || attr->join_flags >= RDMA_MC_JOIN_FLAG_RESERVED)
+		return rcm_result(EINVAL);
+	return rcm_result(join(rcm_id(base), attr->addr, attr->join_flags, context));
+}
+
+static struct rcm_member *find(struct rcm_id *id, const struct sockaddr *addr)
+{
+	size_t len = rcm_address_len(addr);
+	struct rcm_member *member;
+
+	pthread_mutex_lock(&id->lock);
+	LL_FOREACH (id->members, member) {
+		if (len && !memcmp(&member->addr, addr, len))
+			break;
+	}
+	pthread_mutex_unlock(&id->lock);
+	return member;
+}
+
+static void await_acks(struct rcm_id *id, const struct rcm_member *member)
+{
+	pthread_mutex_lock(&id->lock);
+	while (member->acked != member->claimed)
+		pthread_cond_wait(&id->acknowledged, &id->lock);
+	pthread_mutex_unlock(&id->lock);
+}
+
+int rdma_leave_multicast(struct rdma_cm_id *base, struct sockaddr *addr)
+{
+	struct rcm_id *id = rcm_id(base);
+	struct rcm_member *member;
+	struct ctl_msg_cm req;
+	int err;
+	NO_CANCEL;
+
+	if (!base || !rcm_address_len(addr))
+		return rcm_result(EINVAL);
+	member = find(id, addr);
+	if (!member)
+		return rcm_result(EADDRNOTAVAIL);
+	if (base->qp && member->is_attached)
+		ibv_detach_mcast(base->qp, &member->mgid, member->mlid);
+
+	req = rcm_id_request(id, CTL_CM_LEAVE);
+	req.membership = member->handle;
+	err = rcm_id_ask(id, &req, NULL);
+	rcm_channel_drop(rcm_channel(base->channel),
+			 &(struct rcm_wanted){ id->token, member->token });
+	unlink_member(id, member);
+	/* A synchronous id may hold the event of the join. */
+	rcm_id_drop_event(id);
+	await_acks(id, member);
+	free(member);
+	return rcm_result(err);
+}

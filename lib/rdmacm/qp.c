@@ -1,0 +1,289 @@
+// SPDX-License-Identifier: MIT
+/* Queue pairs of ids, with their completion queues. */
+#include "lib/rdmacm/qp.h"
+
+#include <string.h>
+
+#include "lib/rdmacm/device.h"
+#include "lib/rdmacm/error.h"
+#include "lib/rdmacm/id.h"
+#include "lib/rdmacm/queues.h"
+
+void rcm_qp_unpack_ah(struct ibv_ah_attr *ret, const struct ctl_cm_ah *ah)
+{
+	*ret = (struct ibv_ah_attr){
+		.grh = { .flow_label = ah->flow_label,
+			 .sgid_index = ah->sgid_index,
+			 .hop_limit = ah->hop_limit,
+			 .traffic_class = ah->traffic_class },
+		.dlid = ah->dlid,
+		.sl = ah->sl,
+		.src_path_bits = ah->src_path_bits,
+		.static_rate = ah->static_rate,
+		.is_global = ah->is_global,
+		.port_num = ah->port_num,
+	};
+	memcpy(&ret->grh.dgid, &ah->dgid, sizeof(ah->dgid));
+}
+
+static void unpack_attr(struct ibv_qp_attr *ret, const struct ctl_cm_qp_attr *attr)
+{
+	*ret = (struct ibv_qp_attr){
+		.qp_state = (enum ibv_qp_state)attr->qp_state,
+		.path_mtu = (enum ibv_mtu)attr->path_mtu,
+		.qkey = attr->qkey,
+		.rq_psn = attr->rq_psn,
+		.sq_psn = attr->sq_psn,
+		.dest_qp_num = attr->dest_qpn,
+		.qp_access_flags = attr->access_flags,
+		.pkey_index = attr->pkey_index,
+		.port_num = attr->port_num,
+		.max_rd_atomic = attr->max_rd_atomic,
+		.max_dest_rd_atomic = attr->max_dest_rd_atomic,
+		.min_rnr_timer = attr->min_rnr_timer,
+		.timeout = attr->timeout,
+		.retry_cnt = attr->retry_cnt,
+		.rnr_retry = attr->rnr_retry,
+	};
+	rcm_qp_unpack_ah(&ret->ah_attr, &attr->ah);
+}
+
+static int ask_attr(const struct rcm_id *id, enum ibv_qp_state state, struct ibv_qp_attr *ret,
+		    int *ret_mask)
+{
+	struct ctl_msg_cm req = rcm_id_request(id, CTL_CM_INIT_QP_ATTR);
+	struct ctl_msg_cm_reply reply;
+	int err;
+
+	req.qp_state = state;
+	err = rcm_id_ask(id, &req, &reply);
+	if (err)
+		return err;
+	unpack_attr(ret, &reply.attr);
+	*ret_mask = (int)reply.attr.mask;
+	return 0;
+}
+
+int rdma_init_qp_attr(struct rdma_cm_id *base, struct ibv_qp_attr *attr, int *attr_mask)
+{
+	if (!base || !attr || !attr_mask)
+		return rcm_result(EINVAL);
+	return rcm_result(ask_attr(rcm_id(base), attr->qp_state, attr, attr_mask));
+}
+
+/* As the connection manager says for the state. */
+static int to_init(const struct rcm_id *id, struct ibv_qp *qp)
+{
+	struct ibv_qp_attr attr;
+	int mask, err = ask_attr(id, IBV_QPS_INIT, &attr, &mask);
+
+	return err ? err : ibv_modify_qp(qp, &attr, mask);
+}
+
+int rcm_qp_to_rtr(struct rcm_id *id, uint8_t responder_resources)
+{
+	struct ibv_qp_attr attr;
+	int mask, err;
+
+	if (!id->base.qp)
+		return 0;
+	/* Once more: the rights follow from the connection's parameters. */
+	err = to_init(id, id->base.qp);
+	if (!err)
+		err = ask_attr(id, IBV_QPS_RTR, &attr, &mask);
+	if (err)
+		return err;
+	if (responder_resources != RDMA_MAX_RESP_RES)
+		attr.max_dest_rd_atomic = responder_resources;
+	return ibv_modify_qp(id->base.qp, &attr, mask);
+}
+
+int rcm_qp_to_rts(struct rcm_id *id, uint8_t initiator_depth)
+{
+	struct ibv_qp_attr attr;
+	int mask, err;
+
+	if (!id->base.qp)
+		return 0;
+	err = ask_attr(id, IBV_QPS_RTS, &attr, &mask);
+	if (err)
+		return err;
+	if (initiator_depth != RDMA_MAX_INIT_DEPTH)
+		attr.max_rd_atomic = initiator_depth;
+	return ibv_modify_qp(id->base.qp, &attr, mask);
+}
+
+int rcm_qp_to_error(struct rcm_id *id)
+{
+	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_ERR };
+
+	return id->base.qp ? ibv_modify_qp(id->base.qp, &attr, IBV_QP_STATE) : 0;
+}
+
+/* A queue pair for datagrams sends and receives from the beginning. */
+static int make_ready(struct rcm_id *id, struct ibv_qp *qp)
+{
+	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_RTR };
+	int err = to_init(id, qp);
+
+	if (err || id->base.qp_type != IBV_QPT_UD)
+		return err;
+	err = ibv_modify_qp(qp, &attr, IBV_QP_STATE);
+	if (err)
+		return err;
+	attr.qp_state = IBV_QPS_RTS;
+	return ibv_modify_qp(qp, &attr, IBV_QP_STATE | IBV_QP_SQ_PSN);
+}
+
+/* A device without ECE, as this one is, says EOPNOTSUPP. */
+static int query_ece(struct ibv_qp *qp, struct ibv_ece *ret)
+{
+	int err;
+
+	*ret = (struct ibv_ece){ 0 };
+	err = ibv_query_ece(qp, ret);
+	return err == EOPNOTSUPP ? 0 : err;
+}
+
+static int set_ece(struct ibv_qp *qp, uint32_t vendor, uint32_t options)
+{
+	struct ibv_ece ece = { .vendor_id = vendor, .options = options };
+	int err = ibv_set_ece(qp, &ece);
+
+	return err == EOPNOTSUPP ? 0 : err;
+}
+
+/* Options of the local side; of a request also those of the other side, if both are of one vendor. */
+static int agree_on_ece(struct rcm_id *id, struct ibv_qp *qp)
+{
+	const struct rcm_ece *remote = &id->remote_ece;
+	struct ibv_ece ece;
+	int err = query_ece(qp, &ece);
+
+	if (err)
+		return err;
+	id->local_ece = (struct rcm_ece){ ece.vendor_id, ece.options };
+	if (!remote->vendor)
+		return 0;
+	return set_ece(qp, ece.vendor_id, remote->vendor == ece.vendor_id ? remote->options : 0);
+}
+
+int rcm_qp_set_remote_ece(struct rcm_id *id, uint32_t vendor, uint32_t options)
+{
+	if (vendor && vendor != id->local_ece.vendor)
+		return EINVAL;
+	id->remote_ece.vendor = vendor;
+	return set_ece(id->base.qp, id->local_ece.vendor, vendor ? options : 0);
+}
+
+int rcm_qp_read_ece(struct rcm_id *id)
+{
+	struct ibv_ece ece;
+	int err = query_ece(id->base.qp, &ece);
+
+	if (!err)
+		id->local_ece.options = ece.options;
+	return err;
+}
+
+int rdma_set_local_ece(struct rdma_cm_id *base, struct ibv_ece *ece)
+{
+	if (!base || base->qp || !ece || !ece->vendor_id || ece->comp_mask)
+		return rcm_result(EINVAL);
+	rcm_id(base)->local_ece = (struct rcm_ece){ ece->vendor_id, ece->options };
+	return 0;
+}
+
+int rdma_get_remote_ece(struct rdma_cm_id *base, struct ibv_ece *ece)
+{
+	if (!base || base->qp || !ece)
+		return rcm_result(EINVAL);
+	*ece = (struct ibv_ece){
+		.vendor_id = rcm_id(base)->remote_ece.vendor,
+		.options = rcm_id(base)->remote_ece.options,
+	};
+	return 0;
+}
+
+/* What the id has goes where the program has named nothing. EINVAL: the two contradict. */
+static int complete_attr(struct rcm_id *id, struct ibv_qp_init_attr_ex *attr)
+{
+	struct rdma_cm_id *base = &id->base;
+
+	if (!(attr->comp_mask & IBV_QP_INIT_ATTR_PD) || !attr->pd) {
+		attr->comp_mask |= IBV_QP_INIT_ATTR_PD;
+		attr->pd = base->pd;
+	} else if (base->verbs != attr->pd->context) {
+		return EINVAL;
+	}
+	if (base->qp_type != IBV_QPT_XRC_RECV ||
+	    ((attr->comp_mask & IBV_QP_INIT_ATTR_XRCD) && attr->xrcd))
+		return 0;
+	attr->comp_mask |= IBV_QP_INIT_ATTR_XRCD;
+	attr->xrcd = rcm_device_xrcd(id->device);
+	return attr->xrcd ? 0 : rcm_errno();
+}
+
+static int create_qp(struct rcm_id *id, struct ibv_qp_init_attr_ex *attr)
+{
+	struct ibv_qp *qp = ibv_create_qp_ex(id->base.verbs, attr);
+	int err;
+
+	if (!qp)
+		return rcm_errno();
+	err = agree_on_ece(id, qp);
+	if (!err)
+		err = make_ready(id, qp);
+	if (err) {
+		ibv_destroy_qp(qp);
+		return err;
+	}
+	id->base.qp = qp;
+	id->base.pd = qp->pd;
+	return id->remote_ece.vendor ? rcm_qp_read_ece(id) : 0;
+}
+
+int rdma_create_qp_ex(struct rdma_cm_id *base, struct ibv_qp_init_attr_ex *attr)
+{
+	int err;
+
+	/* Without a device there is nothing to make it on. */
+	if (!base || !attr || base->qp || !base->verbs)
+		return rcm_result(EINVAL);
+	err = complete_attr(rcm_id(base), attr);
+	if (!err)
+		err = rcm_queues_for_qp(base, attr);
+	if (err)
+		return rcm_result(err);
+	if (base->srq && !attr->srq)
+		attr->srq = base->srq;
+	err = create_qp(rcm_id(base), attr);
+	if (err)
+		rcm_queues_destroy(base);
+	return rcm_result(err);
+}
+
+int rdma_create_qp(struct rdma_cm_id *base, struct ibv_pd *pd, struct ibv_qp_init_attr *attr)
+{
+	struct ibv_qp_init_attr_ex attr_ex = { .comp_mask = IBV_QP_INIT_ATTR_PD };
+	int ret;
+
+	if (!base || !attr)
+		return rcm_result(EINVAL);
+	/* struct ibv_qp_init_attr is how struct ibv_qp_init_attr_ex begins. */
+	memcpy(&attr_ex, attr, sizeof(*attr));
+	attr_ex.comp_mask = IBV_QP_INIT_ATTR_PD;
+	attr_ex.pd = pd ? pd : base->pd;
+	ret = rdma_create_qp_ex(base, &attr_ex);
+	memcpy(attr, &attr_ex, sizeof(*attr));
+	return ret;
+}
+
+void rdma_destroy_qp(struct rdma_cm_id *base)
+{
+	if (!base || !base->qp)
+		return;
+	ibv_destroy_qp(base->qp);
+	base->qp = NULL;
+	rcm_queues_destroy(base);
+}
