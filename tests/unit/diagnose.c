@@ -1,0 +1,356 @@
+// SPDX-License-Identifier: MIT
+/* lib/diagnose: the sentence for each kind of failure. */
+#include <check.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "emu/limits.h"
+#include "emu/queue.h"
+#include "lib/control/shared.h"
+#include "lib/diagnose/diagnose.h"
+
+#define OWN_SLOT 1
+#define PEER_QPN 0x020005u
+#define WR_ID	 0x77
+#define KEY	 0x00010203u
+#define NOBODY	 999999999 /* no process has this PID */
+
+static struct ctl_shared *shared;
+static struct gid gids[RXE_MAX_GIDS];
+static struct rxe_qp qp;
+static union {
+	struct rxe_send_wqe head;
+	uint8_t room[sizeof(struct rxe_send_wqe) + sizeof(struct rxe_sge)];
+} request;
+
+static struct ctl_slot *peer_slot(void)
+{
+	return &shared->slot[PEER_QPN >> RXE_SLOT_SHIFT];
+}
+
+static struct ctl_shared_qp *peer_qp(void)
+{
+	return &peer_slot()->qp[PEER_QPN % RXE_MAX_QP];
+}
+
+/* A connected queue pair whose peer is on the same device, and a write of three packets in its send queue. */
+static void setup(void)
+{
+	const struct gid here = { .raw = { [10] = 0xff, [11] = 0xff, 127, 0, 0, 1 } };
+
+	shared = calloc(1, sizeof(*shared));
+	ck_assert_ptr_nonnull(shared);
+	gids[0] = here;
+	qp = (struct rxe_qp){
+		.qpn = 0x010001,
+		.type = RXE_QPT_RC,
+		.pd = 2,
+		.sq = { .mem = request.room, .stride = sizeof(request), .tail = 1 },
+		.attr = { .dest_qp_num = PEER_QPN,
+			  .retry_cnt = 7,
+			  .rnr_retry = 2,
+			  .path_mtu = 1024,
+			  .max_dest_rd_atomic = 4 },
+		.flow.dst = here,
+		.rc.req = { .una_psn = 7, .sent_psn = 10 },
+	};
+	request.head = (struct rxe_send_wqe){ .wr_id = WR_ID,
+					      .opcode = RXE_WR_RDMA_WRITE,
+					      .rkey = KEY,
+					      .remote_addr = 0x1004,
+					      .len = 64 };
+	memcpy(peer_slot()->comm, "peer", 5);
+	peer_slot()->pid = NOBODY;
+	peer_qp()->qpn = PEER_QPN;
+	peer_qp()->state = RXE_QPS_RTS;
+	peer_qp()->dest_qpn = qp.qpn;
+	shared->port_state = 4; /* IBV_PORT_ACTIVE */
+}
+
+static void teardown(void)
+{
+	free(shared);
+}
+
+static const char *why(enum rxe_failed what, enum rxe_wc_status status)
+{
+	static char text[CTL_FAILURE_WHY];
+	const struct diagnosis d = { .gids = gids, .shared = shared, .slot = OWN_SLOT };
+
+	diagnose_failure(text, sizeof(text), &d, &qp, what, status);
+	return text;
+}
+
+static const char *send_failed(enum rxe_wc_status status)
+{
+	return why(RXE_FAILED_SEND, status);
+}
+
+static const char *refused(enum rc_fault fault)
+{
+	qp.rc.reply.fault = fault;
+	qp.rc.reply.nak_psn = 9;
+	return why(RXE_FAILED_RESPONSE, RXE_WC_SUCCESS);
+}
+
+/* Rule 3, which fired once in this process. */
+static void fire_rule(const char *text)
+{
+	shared->faults.at[0].id = 3;
+	strcpy(shared->faults.at[0].text, text);
+	shared->slot[OWN_SLOT].faults[0].id = 3;
+	shared->slot[OWN_SLOT].faults[0].fired = 1;
+}
+
+/* An entry of the key table: [0x1000, 0x1040) in domain pd. */
+static void add_key(uint32_t pd, uint32_t rights)
+{
+	struct rxe_mr *mr = &shared->mrs.entry[rxe_key_index(KEY)];
+
+	mr->pd = pd;
+	mr->rights = rights;
+	mr->iova = 0x1000;
+	mr->len = 64;
+	mr->key = KEY;
+}
+
+#define RETRIES "sent PSN 7..9 8 times, no answer: "
+static void expect_silent(const char *cause)
+{
+	char all[CTL_FAILURE_WHY];
+
+	(void)snprintf(all, sizeof(all), RETRIES "%s", cause);
+	ck_assert_str_eq(send_failed(RXE_WC_RETRY_EXC_ERR), all);
+}
+
+START_TEST(a_local_peer_is_silent)
+{
+	expect_silent("peer (process 999999999) has the QP, but did not run in time, or packets "
+		      "were lost "
+		      "('rxe_dm show' counts lost packets)");
+	fire_rule("drop opcode=ACKNOWLEDGE");
+	expect_silent("peer (process 999999999) has the QP, but fault rules drop, delay or change "
+		      "packets "
+		      "('rxe_dm fault list')");
+	peer_qp()->dest_qpn = 0x010007;
+	expect_silent("QP 0x020005 is connected to QP 0x010007, not to this one");
+	peer_qp()->state = RXE_QPS_INIT;
+	expect_silent("QP 0x020005 of peer (process 999999999) is in state INIT");
+	peer_qp()->qpn = 0;
+	expect_silent("peer (process 999999999) has no QP 0x020005");
+	peer_slot()->pid = 0;
+	expect_silent("the program of QP 0x020005 has exited");
+	shared->port_state = 1; /* IBV_PORT_DOWN */
+	expect_silent("the port is down: its interface is down or was removed");
+	shared->faults.silent = 1;
+	expect_silent("the port is down by a fault rule ('rxe_dm fault list')");
+}
+END_TEST
+
+START_TEST(a_stopped_peer_is_silent)
+{
+	pid_t pid = fork();
+	int status;
+
+	if (pid == 0) {
+		raise(SIGSTOP);
+		_exit(0);
+	}
+	ck_assert_int_eq(waitpid(pid, &status, WUNTRACED), pid);
+	peer_slot()->pid = pid;
+	ck_assert_ptr_nonnull(
+		strstr(send_failed(RXE_WC_RETRY_EXC_ERR), "has the QP, but is stopped"));
+	kill(pid, SIGKILL);
+	ck_assert_int_eq(waitpid(pid, &status, 0), pid);
+}
+END_TEST
+
+START_TEST(a_foreign_peer_is_silent)
+{
+	qp.flow.dst.raw[15] = 9;
+	qp.attr.retry_cnt = 0;
+	qp.rc.req.sent_psn = 8;
+	ck_assert_str_eq(
+		send_failed(RXE_WC_RETRY_EXC_ERR),
+		"sent PSN 7 once, no answer: the peer has exited, its address is wrong, or UDP "
+		"port 4791 is blocked");
+	fire_rule("delay time=5ms");
+	ck_assert_ptr_nonnull(
+		strstr(send_failed(RXE_WC_RETRY_EXC_ERR), "; or fault rules here drop"));
+}
+END_TEST
+
+START_TEST(naks_of_the_peer)
+{
+	ck_assert_str_eq(
+		send_failed(RXE_WC_RNR_RETRY_EXC_ERR),
+		"the peer answered PSN 7 with an RNR NAK 3 times (rnr_retry 2): it has no receive "
+		"posted; post receives earlier, or set a larger rnr_retry (7: no limit)");
+	ck_assert_str_eq(
+		send_failed(RXE_WC_REM_INV_REQ_ERR),
+		"invalid request NAK for PSN 7: the peer's QP does not accept an RDMA write (its "
+		"access flags)");
+	request.head.opcode = RXE_WR_ATOMIC_FETCH_AND_ADD;
+	request.head.remote_addr = 0x1004;
+	ck_assert_str_eq(
+		send_failed(RXE_WC_REM_INV_REQ_ERR),
+		"invalid request NAK for PSN 7: the address of an atomic, 0x1004, is not a "
+		"multiple of 8");
+	request.head.opcode = RXE_WR_SEND;
+	ck_assert_str_eq(
+		send_failed(RXE_WC_REM_INV_REQ_ERR),
+		"invalid request NAK for PSN 7: the peer's receive is shorter than the 64 bytes "
+		"sent");
+	ck_assert_str_eq(send_failed(RXE_WC_REM_OP_ERR),
+			 "operational NAK for PSN 7: the peer could not complete its own receive");
+	peer_slot()->failures.at[0].qpn = PEER_QPN;
+	strcpy(peer_slot()->failures.at[0].why, "its receive names unmapped memory");
+	peer_slot()->failures.count = 1;
+	ck_assert_str_eq(
+		send_failed(RXE_WC_REM_OP_ERR),
+		"operational NAK for PSN 7: the peer reports: its receive names unmapped memory");
+}
+END_TEST
+
+START_TEST(keys_of_the_peer)
+{
+#define REFUSED                                                                                    \
+	"remote access NAK for PSN 7: rkey 0x00010203 does not permit an RDMA write of 64 bytes "  \
+	"at 0x1004: "
+	ck_assert_str_eq(send_failed(RXE_WC_REM_ACCESS_ERR), REFUSED "the key is not registered");
+	add_key(5, RXE_REMOTE_READ);
+	ck_assert_str_eq(send_failed(RXE_WC_REM_ACCESS_ERR),
+			 REFUSED "the region was registered without that access right");
+	add_key(5, RXE_REMOTE_WRITE);
+	ck_assert_str_eq(send_failed(RXE_WC_REM_ACCESS_ERR),
+			 REFUSED "the range is not inside the region");
+	request.head.remote_addr = 0x1000;
+	ck_assert_ptr_nonnull(strstr(
+		send_failed(RXE_WC_REM_ACCESS_ERR),
+		": the region belongs to another protection domain, or its memory is unmapped"));
+	request.head.opcode = RXE_WR_SEND_WITH_INV;
+	ck_assert_str_eq(send_failed(RXE_WC_REM_ACCESS_ERR),
+			 "remote access NAK for PSN 7: the peer refused to invalidate the key of "
+			 "this request");
+}
+END_TEST
+
+START_TEST(own_memory)
+{
+	const struct rxe_sge sge = { .addr = 0x1000, .length = 64, .lkey = KEY };
+
+	memcpy(request.head.tail, &sge, sizeof(sge));
+	request.head.num_sge = 1;
+#define PROTECTION "local protection error of the RDMA write with wr_id 0x77: "
+	ck_assert_str_eq(send_failed(RXE_WC_LOC_PROT_ERR), PROTECTION
+			 "lkey 0x00010203 does not permit access to 64 bytes at 0x1000: the key is "
+			 "not registered");
+	add_key(5, 0);
+	ck_assert_str_eq(send_failed(RXE_WC_LOC_PROT_ERR), PROTECTION
+			 "lkey 0x00010203 does not permit access to 64 bytes at 0x1000: the region "
+			 "belongs to another protection domain");
+	add_key(2, 0);
+	ck_assert_str_eq(send_failed(RXE_WC_LOC_PROT_ERR),
+			 PROTECTION "the memory behind one of its keys is unmapped");
+}
+END_TEST
+
+START_TEST(rules_that_answer)
+{
+	fire_rule("nak code=remote_access");
+	ck_assert_str_eq(
+		send_failed(RXE_WC_REM_ACCESS_ERR),
+		"fault rule 3 sent the NAK for PSN 7 in place of the peer ('rxe_dm fault list')");
+	fire_rule("nak code=psn_sequence");
+	ck_assert_str_eq(
+		send_failed(RXE_WC_RETRY_EXC_ERR),
+		"sent PSN 7..9 8 times, and fault rule 3 answered with PSN sequence error NAKs "
+		"('rxe_dm fault list')");
+	qp.injected = true;
+	ck_assert_str_eq(send_failed(RXE_WC_RETRY_EXC_ERR),
+			 "a fault rule injected this error ('rxe_dm fault list')");
+}
+END_TEST
+
+START_TEST(refused_requests)
+{
+	qp.rc.resp.rkey = KEY;
+	qp.rc.resp.va = 0x2000;
+	qp.rc.resp.len = 64;
+	ck_assert_str_eq(
+		refused(RC_FAULT_KEY),
+		"refused the peer's request, PSN 9: rkey 0x00010203 does not permit access to 64 "
+		"bytes at 0x2000: the key is not registered");
+	qp.rc.resp.va = 0x1000;
+	add_key(2, RXE_REMOTE_WRITE);
+	ck_assert_ptr_nonnull(
+		strstr(refused(RC_FAULT_KEY),
+		       ": the region was registered without that access right, or its memory is "
+		       "unmapped"));
+	ck_assert_str_eq(
+		refused(RC_FAULT_TOO_MANY),
+		"refused the peer's request, PSN 9: more RDMA reads and atomics are outstanding "
+		"than max_dest_rd_atomic (4)");
+	ck_assert_str_eq(
+		refused(RC_FAULT_LENGTH),
+		"refused the peer's request, PSN 9: a packet's length contradicts its headers: "
+		"check that both sides have the same path MTU (here 1024)");
+}
+END_TEST
+
+START_TEST(receives_and_queues)
+{
+	struct rxe_cq cq = { .overrun = true };
+
+	qp.claim.wr_id = WR_ID;
+	qp.claim.len = 16;
+	ck_assert_str_eq(why(RXE_FAILED_RECV, RXE_WC_LOC_LEN_ERR),
+			 "the receive with wr_id 0x77 holds 16 bytes, and the message is longer");
+	qp.send_cq = &cq;
+	ck_assert_str_eq(
+		why(RXE_FAILED_CQ, RXE_WC_SUCCESS),
+		"its send completion queue overran: create a larger one, or poll it more often");
+}
+END_TEST
+
+START_TEST(a_long_sentence_is_cut_off)
+{
+	const struct diagnosis d = { .gids = gids, .shared = shared, .slot = OWN_SLOT };
+	char text[9];
+
+	memset(text, 'x', sizeof(text));
+	diagnose_failure(text, 8, &d, &qp, RXE_FAILED_SEND, RXE_WC_RETRY_EXC_ERR);
+	ck_assert_str_eq(text, "sent PS");
+	ck_assert_int_eq(text[8], 'x');
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("diagnose");
+	TCase *tcase = tcase_create("sentences");
+	SRunner *runner;
+	int failed;
+
+	tcase_add_checked_fixture(tcase, setup, teardown);
+	tcase_add_test(tcase, a_local_peer_is_silent);
+	tcase_add_test(tcase, a_stopped_peer_is_silent);
+	tcase_add_test(tcase, a_foreign_peer_is_silent);
+	tcase_add_test(tcase, naks_of_the_peer);
+	tcase_add_test(tcase, keys_of_the_peer);
+	tcase_add_test(tcase, own_memory);
+	tcase_add_test(tcase, rules_that_answer);
+	tcase_add_test(tcase, refused_requests);
+	tcase_add_test(tcase, receives_and_queues);
+	tcase_add_test(tcase, a_long_sentence_is_cut_off);
+	suite_add_tcase(suite, tcase);
+	runner = srunner_create(suite);
+	srunner_run_all(runner, CK_NORMAL);
+	failed = srunner_ntests_failed(runner);
+	srunner_free(runner);
+	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}
