@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: MIT
 /* The peer's queue pair, if it is on this device: shared memory lists no others. */
-#include <stdio.h>
-#include <string.h>
-
 #include "emu/limits.h"
+#include "lib/control/process.h"
 #include "lib/control/shared.h"
 #include "lib/diagnose/cause.h"
 #include "net/wire/gid.h"
@@ -24,30 +22,13 @@ bool peer_is_local(const struct diagnosis *d, const struct rxe_qp *qp)
 	return false;
 }
 
-/* The state in /proc/PID/stat follows the name in parentheses: T if a signal stopped the
- * process, t if a debugger did. */
-static bool is_stopped(int32_t pid)
-{
-	char path[32], text[256] = "";
-	const char *state;
-	FILE *f;
-
-	(void)snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
-	f = fopen(path, "re");
-	if (!f)
-		return false;
-	state = fgets(text, sizeof(text), f) ? strrchr(text, ')') : NULL;
-	(void)fclose(f);
-	return state && (state[2] == 'T' || state[2] == 't');
-}
-
 static void say_connected(struct sentence *s, const struct diagnosis *d, const struct rxe_qp *qp,
 			  const struct ctl_slot *slot)
 {
 	const int32_t pid = atomic_load(&slot->pid);
 
 	say(s, "%.15s (process %d) has the QP, but ", slot->comm, (int)pid);
-	if (is_stopped(pid))
+	if (ctl_process_is_stopped(pid))
 		say(s, "is stopped");
 	else if (rules_disturb_packets(d, qp))
 		say(s, "fault rules drop, delay or change packets ('rxe_dm fault list')");
