@@ -42,6 +42,17 @@ static int attach_locked(struct vb_device *dev)
 	return err;
 }
 
+/* Logs once for each fork why control verbs fail. Under the device's lock. */
+static void explain_fork(struct vb_device *dev, int err)
+{
+	if (dev->failed_fork != vb_forks())
+		rxe_log(RXE_LOG_WARNING,
+			"this child of fork() cannot use %s: %s; is the device server running "
+			"('rxe_dm show'), and are descriptors left ('ulimit -n')?",
+			dev->base.name, strerror(-err));
+	dev->failed_fork = vb_forks();
+}
+
 /* The first control verb of a forked child: it gets a slot and an engine of its own. Under the
  * device's lock. */
 static int attach_again(struct vb_device *dev)
@@ -49,14 +60,16 @@ static int attach_again(struct vb_device *dev)
 	struct ctl_attachment more;
 	int err = ctl_attach(dev->client, dev->info.index, &dev->attachment);
 
+	if (!err) {
+		/* The client counted the attachment of the parent and this one: give one back. */
+		more = dev->attachment;
+		ctl_detach(dev->client, dev->info.index, &more);
+		vb_gate_attached(dev);
+		err = progress_start(&dev->progress);
+	}
 	if (err)
-		return err;
-	/* The client counted the attachment of the parent and this one: give one back. */
-	more = dev->attachment;
-	ctl_detach(dev->client, dev->info.index, &more);
-	vb_gate_attached(dev);
-	err = progress_start(&dev->progress);
-	if (!err)
+		explain_fork(dev, err);
+	else
 		atomic_store(&dev->forks, vb_forks());
 	return err;
 }

@@ -32,6 +32,7 @@ struct vb_device {
 	pthread_mutex_t lock;		  /* serializes attach and detach */
 	uint32_t contexts;		  /* open ones; under lock */
 	_Atomic uint32_t forks;		  /* value of vb_forks() when the process attached */
+	uint32_t failed_fork;		  /* value of vb_forks() when that failed */
 	struct ctl_attachment attachment; /* valid while contexts is not 0 */
 	struct progress progress;
 	struct vb_context

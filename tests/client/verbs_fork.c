@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -169,6 +170,36 @@ START_TEST(inherited_extended_queue_is_dead)
 }
 END_TEST
 
+/* Verbs fail, and the reason is logged once. */
+static void use_without_descriptors(struct end *end)
+{
+	const struct rlimit none = { 0 };
+	FILE *log = tmpfile();
+	char text[2000] = "", *line;
+
+	ck_assert_ptr_nonnull(log);
+	ck_assert_int_ge(dup2(fileno(log), STDERR_FILENO), 0);
+	ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &none), 0);
+	for (int i = 0; i < 3; i++)
+		if (ibv_alloc_pd(end->context))
+			_exit(1);
+	rewind(log);
+	if (fread(text, 1, sizeof(text) - 1, log) == 0)
+		_exit(3);
+	line = strstr(text, "this child of fork() cannot use rxe_dm0: ");
+	if (!line || strstr(line + 1, "this child of fork()"))
+		_exit(2);
+}
+
+START_TEST(child_without_descriptors)
+{
+	struct end end = { .context = fixture_open() };
+
+	in_child(use_without_descriptors, &end);
+	ck_assert_int_eq(ibv_close_device(end.context), 0);
+}
+END_TEST
+
 /* Until the server knows that the process has ended. */
 static void wait_forgotten(pid_t pid)
 {
@@ -238,6 +269,7 @@ static void add(TCase *tests)
 	tcase_add_test(tests, child_that_tidies_up);
 	tcase_add_test(tests, child_opens_the_device_itself);
 	tcase_add_test(tests, forks_under_way);
+	tcase_add_test(tests, child_without_descriptors);
 	tcase_add_test(tests, child_goes_on_without_its_parent);
 }
 
