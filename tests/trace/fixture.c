@@ -8,6 +8,7 @@
 
 #include "emu/rc/nak.h"
 #include "net/wire/opcode.h"
+#include "tests/suite.h"
 
 struct world w;
 struct node *x, *y;
@@ -135,18 +136,12 @@ int run_tests(const char *theme, const TTest *const *tests, size_t num)
 {
 	Suite *suite = suite_create(theme);
 	TCase *tcase = tcase_create(theme);
-	SRunner *runner;
 	size_t i;
-	int failed;
 
 	tcase_set_timeout(tcase, 60);
 	tcase_add_checked_fixture(tcase, fixture_setup, fixture_teardown);
 	for (i = 0; i < num; i++)
 		tcase_add_test(tcase, tests[i]);
 	suite_add_tcase(suite, tcase);
-	runner = srunner_create(suite);
-	srunner_run_all(runner, CK_NORMAL);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+	return suite_run(suite);
 }

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tests/suite.h"
 #include "tests/trace/fixture.h"
 #include "tests/trace/golden_bytes.h"
 
@@ -249,16 +250,10 @@ int main(void)
 {
 	Suite *suite = suite_create("golden_datagrams");
 	TCase *tc = tcase_create("uc and ud");
-	SRunner *runner;
-	int failed;
 
 	tcase_add_checked_fixture(tc, fixture_setup, fixture_teardown);
 	tcase_add_loop_test(tc, our_receiver, 0, sizeof(goldens) / sizeof(goldens[0]));
 	tcase_add_loop_test(tc, our_sender, 0, sizeof(goldens) / sizeof(goldens[0]));
 	suite_add_tcase(suite, tc);
-	runner = srunner_create(suite);
-	srunner_run_all(runner, CK_NORMAL);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+	return suite_run(suite);
 }

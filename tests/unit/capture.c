@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "net/link/capture/pcapng.h"
+#include "tests/suite.h"
 #include "wire_vectors.h"
 
 #define START_NS 1700000000123456789ull
@@ -234,8 +235,6 @@ int main(void)
 {
 	Suite *suite = suite_create("capture");
 	TCase *tc = tcase_create("pcapng");
-	SRunner *runner;
-	int failed;
 
 	num_vectors = vectors_load(&vectors);
 	tcase_set_timeout(tc, 60);
@@ -245,9 +244,5 @@ int main(void)
 	tcase_add_test(tc, long_texts);
 	tcase_add_test(tc, full_disk);
 	suite_add_tcase(suite, tc);
-	runner = srunner_create(suite);
-	srunner_run_all(runner, CK_NORMAL);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+	return suite_run(suite);
 }

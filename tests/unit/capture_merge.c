@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "rxe_dm/command/capture_merge.h"
+#include "tests/suite.h"
 
 #define RINGS 3
 #define MS    1000000ull
@@ -169,8 +170,6 @@ int main(void)
 {
 	Suite *suite = suite_create("capture_merge");
 	TCase *tcase = tcase_create("capture_merge");
-	SRunner *runner;
-	int failed;
 
 	tcase_add_checked_fixture(tcase, setup, teardown);
 	tcase_add_test(tcase, in_order_of_time);
@@ -180,9 +179,5 @@ int main(void)
 	tcase_add_test(tcase, many);
 	tcase_add_test(tcase, something_else);
 	suite_add_tcase(suite, tcase);
-	runner = srunner_create(suite);
-	srunner_run_all(runner, CK_NORMAL);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed != 0;
+	return suite_run(suite);
 }

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "net/link/capture/ring.h"
+#include "tests/suite.h"
 
 #define BYTES  CAPTURE_RING_MIN
 #define RACE_N 200000u
@@ -262,8 +263,6 @@ int main(void)
 {
 	Suite *suite = suite_create("capture_ring");
 	TCase *tcase = tcase_create("capture_ring");
-	SRunner *runner;
-	int failed;
 
 	tcase_add_checked_fixture(tcase, setup, teardown);
 	tcase_set_timeout(tcase, 60);
@@ -277,9 +276,5 @@ int main(void)
 	tcase_add_test(tcase, sizes_of_a_ring);
 	tcase_add_test(tcase, while_it_is_written);
 	suite_add_tcase(suite, tcase);
-	runner = srunner_create(suite);
-	srunner_run_all(runner, CK_NORMAL);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed != 0;
+	return suite_run(suite);
 }

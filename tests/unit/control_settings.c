@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "lib/control/settings.h"
+#include "tests/suite.h"
 
 static struct ctl_settings settings;
 static char why[CTL_WHY_MAX];
@@ -198,8 +199,6 @@ int main(void)
 {
 	Suite *suite = suite_create("control_settings");
 	TCase *tcase = tcase_create("parse");
-	SRunner *runner;
-	int failed;
 
 	tcase_add_checked_fixture(tcase, setup, NULL);
 	tcase_add_test(tcase, sizes);
@@ -211,9 +210,5 @@ int main(void)
 	tcase_add_test(tcase, links);
 	tcase_add_test(tcase, links_get_what_is_theirs);
 	suite_add_tcase(suite, tcase);
-	runner = srunner_create(suite);
-	srunner_run_all(runner, CK_NORMAL);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed ? 1 : 0;
+	return suite_run(suite);
 }

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "lib/control/socket.h"
+#include "tests/suite.h"
 
 static int pair[2];
 
@@ -127,8 +128,6 @@ int main(void)
 {
 	Suite *suite = suite_create("control_socket");
 	TCase *tcase = tcase_create("socket");
-	SRunner *runner;
-	int failed;
 
 	tcase_add_checked_fixture(tcase, setup, teardown);
 	tcase_add_test(tcase, message_with_descriptors);
@@ -138,9 +137,5 @@ int main(void)
 	tcase_add_test(tcase, names_fit);
 	tcase_add_test(tcase, only_a_cmd_fd_is_a_cmd_fd);
 	suite_add_tcase(suite, tcase);
-	runner = srunner_create(suite);
-	srunner_run_all(runner, CK_NORMAL);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed ? 1 : 0;
+	return suite_run(suite);
 }

@@ -20,6 +20,7 @@
 #include "net/link/udp/udp.h"
 #include "net/wire/opcode.h"
 #include "net/wire/packet.h"
+#include "tests/suite.h"
 
 #define SLOT	3u
 #define PACKETS 10u
@@ -181,8 +182,6 @@ int main(void)
 {
 	TCase *tcase = tcase_create("room");
 	Suite *suite = suite_create("room");
-	SRunner *runner;
-	int failed;
 
 	tcase_add_checked_fixture(tcase, setup, teardown);
 	tcase_add_test(tcase, without_rules);
@@ -190,9 +189,5 @@ int main(void)
 	tcase_add_test(tcase, what_a_rule_doubles_was_taken_once);
 	tcase_add_test(tcase, what_a_rule_holds_was_taken);
 	suite_add_tcase(suite, tcase);
-	runner = srunner_create(suite);
-	srunner_run_all(runner, CK_NORMAL);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+	return suite_run(suite);
 }

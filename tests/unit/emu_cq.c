@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "emu_fixture.h"
+#include "tests/suite.h"
 
 #define CQE 5u
 
@@ -284,8 +285,6 @@ int main(void)
 {
 	Suite *suite = suite_create("emu_cq");
 	TCase *tcase = tcase_create("cq");
-	SRunner *runner = srunner_create(suite);
-	int failed;
 
 	tcase_add_checked_fixture(tcase, setup, teardown);
 	tcase_add_test(tcase, ring_is_rounded_up);
@@ -302,8 +301,5 @@ int main(void)
 	tcase_add_test(tcase, clean_keeps_the_others);
 	tcase_add_test(tcase, resize_carries_over);
 	suite_add_tcase(suite, tcase);
-	srunner_run_all(runner, CK_ENV);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed != 0;
+	return suite_run(suite);
 }

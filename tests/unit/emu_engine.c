@@ -17,6 +17,7 @@
 #include "net/wire/opcode.h"
 #include "net/wire/packet.h"
 #include "net/wire/train.h"
+#include "tests/suite.h"
 
 static struct end *end;
 static struct qp_set set;
@@ -416,8 +417,6 @@ int main(void)
 {
 	Suite *suite = suite_create("emu_engine");
 	TCase *tcase = tcase_create("engine");
-	SRunner *runner = srunner_create(suite);
-	int failed;
 
 	tcase_add_checked_fixture(tcase, setup, teardown);
 	tcase_add_test(tcase, numbers_roll_on);
@@ -434,8 +433,5 @@ int main(void)
 	tcase_add_test(tcase, failing_in_order);
 	tcase_add_test(tcase, gone_without_a_trace);
 	suite_add_tcase(suite, tcase);
-	srunner_run_all(runner, CK_ENV);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed != 0;
+	return suite_run(suite);
 }

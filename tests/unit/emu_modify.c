@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "emu_fixture.h"
+#include "tests/suite.h"
 
 #define STATES 7
 
@@ -384,8 +385,6 @@ int main(void)
 {
 	Suite *suite = suite_create("emu_modify");
 	TCase *tcase = tcase_create("states");
-	SRunner *runner = srunner_create(suite);
-	int failed;
 
 	tcase_add_checked_fixture(tcase, setup, teardown);
 	tcase_set_timeout(tcase, 60);
@@ -399,8 +398,5 @@ int main(void)
 	tcase_add_test(tcase, query_shows_what_was_set);
 	tcase_add_test(tcase, drained_is_said_once);
 	suite_add_tcase(suite, tcase);
-	srunner_run_all(runner, CK_ENV);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed != 0;
+	return suite_run(suite);
 }

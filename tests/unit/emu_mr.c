@@ -4,6 +4,7 @@
 
 #include "emu/mr.h"
 #include "emu_fixture.h"
+#include "tests/suite.h"
 
 static void expect(uint64_t iova, uint64_t region_len, uint64_t at, uint64_t len,
 		   enum mr_check want)
@@ -76,16 +77,11 @@ int main(void)
 {
 	Suite *suite = suite_create("emu_mr");
 	TCase *tcase = tcase_create("mr");
-	SRunner *runner = srunner_create(suite);
-	int failed;
 
 	tcase_add_test(tcase, edges_of_a_region);
 	tcase_add_test(tcase, nothing_wraps);
 	tcase_add_test(tcase, rights_and_domains);
 	tcase_add_test(tcase, keys);
 	suite_add_tcase(suite, tcase);
-	srunner_run_all(runner, CK_ENV);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed != 0;
+	return suite_run(suite);
 }

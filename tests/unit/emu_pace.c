@@ -10,6 +10,7 @@
 #include "emu_fixture.h"
 #include "net/wire/gid.h"
 #include "net/wire/train.h"
+#include "tests/suite.h"
 
 static struct end *end;
 static struct qp_set set, other;
@@ -139,8 +140,6 @@ int main(void)
 {
 	Suite *suite = suite_create("emu_pace");
 	TCase *tcase = tcase_create("pace");
-	SRunner *runner = srunner_create(suite);
-	int failed;
 
 	tcase_add_checked_fixture(tcase, setup, teardown);
 	tcase_add_test(tcase, as_many_as_there_is_room);
@@ -148,8 +147,5 @@ int main(void)
 	tcase_add_test(tcase, not_forever);
 	tcase_add_test(tcase, datagrams_too);
 	suite_add_tcase(suite, tcase);
-	srunner_run_all(runner, CK_ENV);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed != 0;
+	return suite_run(suite);
 }

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "emu_fixture.h"
+#include "tests/suite.h"
 
 static struct end *end, *peer;
 static struct qp_set rc, uc, ud, peer_rc;
@@ -303,8 +304,6 @@ int main(void)
 {
 	Suite *suite = suite_create("emu_post");
 	TCase *tcase = tcase_create("post");
-	SRunner *runner = srunner_create(suite);
-	int failed;
 
 	tcase_add_checked_fixture(tcase, setup, teardown);
 	tcase_add_test(tcase, sizes_of_rings);
@@ -321,8 +320,5 @@ int main(void)
 	tcase_add_test(tcase, datagrams_need_an_address);
 	tcase_add_test(tcase, receives_with_an_srq);
 	suite_add_tcase(suite, tcase);
-	srunner_run_all(runner, CK_ENV);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed != 0;
+	return suite_run(suite);
 }

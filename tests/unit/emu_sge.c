@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "emu_fixture.h"
+#include "tests/suite.h"
 
 #define MESSAGE 300u
 
@@ -169,8 +170,6 @@ int main(void)
 {
 	Suite *suite = suite_create("emu_sge");
 	TCase *tcase = tcase_create("sge");
-	SRunner *runner = srunner_create(suite);
-	int failed;
 
 	tcase_add_checked_fixture(tcase, setup, teardown);
 	tcase_add_test(tcase, gather_any_order);
@@ -179,8 +178,5 @@ int main(void)
 	tcase_add_test(tcase, keys_are_checked);
 	tcase_add_test(tcase, remote_keys);
 	suite_add_tcase(suite, tcase);
-	srunner_run_all(runner, CK_ENV);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed != 0;
+	return suite_run(suite);
 }

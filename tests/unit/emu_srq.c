@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "emu_fixture.h"
+#include "tests/suite.h"
 
 #define WRS 8u
 
@@ -145,8 +146,6 @@ int main(void)
 {
 	Suite *suite = suite_create("emu_srq");
 	TCase *tcase = tcase_create("srq");
-	SRunner *runner = srunner_create(suite);
-	int failed;
 
 	tcase_add_checked_fixture(tcase, setup, teardown);
 	tcase_add_test(tcase, oldest_first);
@@ -155,8 +154,5 @@ int main(void)
 	tcase_add_test(tcase, claims_outlive_their_slot);
 	tcase_add_test(tcase, last_wqe);
 	suite_add_tcase(suite, tcase);
-	srunner_run_all(runner, CK_ENV);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed != 0;
+	return suite_run(suite);
 }

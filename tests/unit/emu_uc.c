@@ -12,6 +12,7 @@
 #include "net/wire/opcode.h"
 #include "net/wire/packet.h"
 #include "net/wire/train.h"
+#include "tests/suite.h"
 
 static struct end *a, *b;
 static struct qp_set from, to;
@@ -324,8 +325,6 @@ int main(void)
 {
 	Suite *suite = suite_create("emu_uc");
 	TCase *tcase = tcase_create("uc");
-	SRunner *runner = srunner_create(suite);
-	int failed;
 
 	tcase_add_checked_fixture(tcase, setup, teardown);
 	tcase_add_test(tcase, sends_are_cut);
@@ -339,8 +338,5 @@ int main(void)
 	tcase_add_test(tcase, signals);
 	tcase_add_test(tcase, draining);
 	suite_add_tcase(suite, tcase);
-	srunner_run_all(runner, CK_ENV);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed != 0;
+	return suite_run(suite);
 }

@@ -5,6 +5,7 @@
 #include "emu_fixture.h"
 #include "net/wire/grh.h"
 #include "net/wire/opcode.h"
+#include "tests/suite.h"
 
 #define QKEY 0x11223344u
 
@@ -297,8 +298,6 @@ int main(void)
 {
 	Suite *suite = suite_create("emu_ud");
 	TCase *tcase = tcase_create("ud");
-	SRunner *runner = srunner_create(suite);
-	int failed;
 
 	tcase_add_checked_fixture(tcase, setup, teardown);
 	tcase_add_test(tcase, arrives_behind_forty_bytes);
@@ -314,8 +313,5 @@ int main(void)
 	tcase_add_test(tcase, groups);
 	tcase_add_test(tcase, groups_are_bounded);
 	suite_add_tcase(suite, tcase);
-	srunner_run_all(runner, CK_ENV);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed != 0;
+	return suite_run(suite);
 }

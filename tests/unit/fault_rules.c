@@ -8,6 +8,7 @@
 #include "lib/inject/rule.h"
 #include "lib/inject/value.h"
 #include "net/wire/opcode.h"
+#include "tests/suite.h"
 
 #define RC_ACK	     0x11
 #define RC_SEND_ONLY 0x04
@@ -535,8 +536,6 @@ int main(void)
 {
 	Suite *suite = suite_create("fault_rules");
 	TCase *tc = tcase_create("text");
-	SRunner *runner;
-	int failed;
 
 	tcase_add_test(tc, round_trip);
 	tcase_add_test(tc, told_what_is_wrong);
@@ -559,9 +558,5 @@ int main(void)
 	tcase_add_test(tc, attempts);
 	tcase_add_test(tc, bounded);
 	suite_add_tcase(suite, tc);
-	runner = srunner_create(suite);
-	srunner_run_all(runner, CK_NORMAL);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+	return suite_run(suite);
 }

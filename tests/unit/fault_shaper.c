@@ -12,6 +12,7 @@
 #include "net/wire/headers.h"
 #include "net/wire/opcode.h"
 #include "net/wire/packet.h"
+#include "tests/suite.h"
 
 #define LOCAL_QP  0x010005u
 #define PEER_QP	  0x020006u
@@ -507,8 +508,6 @@ int main(void)
 {
 	Suite *suite = suite_create("fault_shaper");
 	TCase *tc = tcase_create("shaper");
-	SRunner *runner;
-	int failed;
 
 	tcase_add_checked_fixture(tc, setup, teardown);
 	tcase_add_test(tc, untouched);
@@ -529,9 +528,5 @@ int main(void)
 	tcase_add_test(tc, overflow);
 	tcase_add_test(tc, runts);
 	suite_add_tcase(suite, tc);
-	runner = srunner_create(suite);
-	srunner_run_all(runner, CK_NORMAL);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+	return suite_run(suite);
 }

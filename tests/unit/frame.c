@@ -7,6 +7,7 @@
 
 #include "net/link/ethernet/frame.h"
 #include "net/wire/headers.h"
+#include "tests/suite.h"
 #include "wire_vectors.h"
 
 #define IP  14u
@@ -219,8 +220,6 @@ int main(void)
 {
 	Suite *suite = suite_create("frame");
 	TCase *tc = tcase_create("framing");
-	SRunner *runner;
-	int failed;
 
 	num_vectors = vectors_load(&vectors);
 	for (size_t i = 0; i < num_vectors; i++) {
@@ -240,9 +239,5 @@ int main(void)
 	tcase_add_test(tc, longest);
 	tcase_add_test(tc, group_macs);
 	suite_add_tcase(suite, tc);
-	runner = srunner_create(suite);
-	srunner_run_all(runner, CK_NORMAL);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+	return suite_run(suite);
 }

@@ -8,6 +8,7 @@
 #include "net/link/ethernet/neighbor.h"
 #include "net/link/ethernet/neighbor_table.h"
 #include "net/wire/headers.h"
+#include "tests/suite.h"
 
 static const struct neighbor_self v4_a = { { { [10] = 0xff, 0xff, 10, 9, 0, 1 } },
 					   { 2, 0, 0, 0, 0, 0xa } };
@@ -339,8 +340,6 @@ int main(void)
 {
 	Suite *suite = suite_create("neighbor");
 	TCase *frames = tcase_create("frames"), *known = tcase_create("table");
-	SRunner *runner;
-	int failed;
 
 	tcase_add_test(frames, arp_of_linux);
 	tcase_add_test(frames, conversations);
@@ -357,9 +356,5 @@ int main(void)
 	tcase_add_test(known, crowd);
 	suite_add_tcase(suite, frames);
 	suite_add_tcase(suite, known);
-	runner = srunner_create(suite);
-	srunner_run_all(runner, CK_NORMAL);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+	return suite_run(suite);
 }

@@ -5,6 +5,7 @@
 
 #include "emu/qp.h"
 #include "emu/rc/nak.h"
+#include "tests/suite.h"
 
 /* IBTA table 45, in units of 10 us. */
 START_TEST(rnr_timer_codes)
@@ -82,8 +83,6 @@ int main(void)
 {
 	Suite *suite = suite_create("rc_retry");
 	TCase *tcase = tcase_create("rc_retry");
-	SRunner *runner;
-	int failed;
 
 	tcase_add_test(tcase, rnr_timer_codes);
 	tcase_add_test(tcase, timeout_codes);
@@ -91,9 +90,5 @@ int main(void)
 	tcase_add_test(tcase, timer_runs_from_the_oldest);
 	tcase_add_test(tcase, nak_codes);
 	suite_add_tcase(suite, tcase);
-	runner = srunner_create(suite);
-	srunner_run_all(runner, CK_NORMAL);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+	return suite_run(suite);
 }

@@ -5,6 +5,7 @@
 
 #include "emu/rc/requester_rtt.h"
 #include "emu/rc/requester_window.h"
+#include "tests/suite.h"
 
 START_TEST(open_until_something_is_lost)
 {
@@ -128,8 +129,6 @@ int main(void)
 {
 	Suite *suite = suite_create("rc_window");
 	TCase *tcase = tcase_create("rc_window");
-	SRunner *runner;
-	int failed;
 
 	tcase_add_test(tcase, open_until_something_is_lost);
 	tcase_add_test(tcase, less_with_each_loss);
@@ -140,9 +139,5 @@ int main(void)
 	tcase_add_test(tcase, round_trips);
 	tcase_add_test(tcase, what_was_sent_twice_is_not_timed);
 	suite_add_tcase(suite, tcase);
-	runner = srunner_create(suite);
-	srunner_run_all(runner, CK_NORMAL);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+	return suite_run(suite);
 }

@@ -22,6 +22,7 @@
 #include "lib/progress/remote.h"
 #include "lib/verbs/device.h"
 #include "lib/verbs/srq.h"
+#include "tests/suite.h"
 
 #define OWN	  3u
 #define OTHER	  7u
@@ -193,8 +194,6 @@ int main(void)
 {
 	Suite *suite = suite_create("remote");
 	TCase *tcase = tcase_create("remote");
-	SRunner *runner = srunner_create(suite);
-	int failed;
 
 	tcase_add_checked_fixture(tcase, setup, teardown);
 	tcase_set_timeout(tcase, 120);
@@ -202,8 +201,5 @@ int main(void)
 	tcase_add_test(tcase, is_read_once);
 	tcase_add_test(tcase, an_srq_takes_one_completion_for_each_receive);
 	suite_add_tcase(suite, tcase);
-	srunner_run_all(runner, CK_ENV);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+	return suite_run(suite);
 }

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "rxe_dm/server/arena.h"
+#include "tests/suite.h"
 
 #define PAGE  4096u
 #define BYTES (16u * PAGE)
@@ -96,17 +97,11 @@ int main(void)
 {
 	Suite *suite = suite_create("server_arena");
 	TCase *tcase = tcase_create("arena");
-	SRunner *runner;
-	int failed;
 
 	tcase_add_checked_fixture(tcase, setup, teardown);
 	tcase_add_test(tcase, what_the_pool_can_spare);
 	tcase_add_test(tcase, nobody_cuts_it);
 	tcase_add_test(tcase, pages_that_somebody_holds);
 	suite_add_tcase(suite, tcase);
-	runner = srunner_create(suite);
-	srunner_run_all(runner, CK_NORMAL);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed ? 1 : 0;
+	return suite_run(suite);
 }

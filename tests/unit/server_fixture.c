@@ -17,6 +17,7 @@
 #include "lib/control/log.h"
 #include "net/link/clock.h"
 #include "private_network.h"
+#include "tests/suite.h"
 
 static char last_log[600], kept_log[600];
 static char instance[40];
@@ -264,8 +265,6 @@ void fixture_await_programs(uint32_t count)
 int fixture_main(const char *name, TCase *const *tcases)
 {
 	Suite *suite = suite_create(name);
-	SRunner *runner;
-	int failed;
 
 	is_private = private_network();
 	unsetenv("RXE_DM_ADDRESS");
@@ -276,9 +275,5 @@ int fixture_main(const char *name, TCase *const *tcases)
 		tcase_set_timeout(*tcases, 20);
 		suite_add_tcase(suite, *tcases);
 	}
-	runner = srunner_create(suite);
-	srunner_run_all(runner, CK_NORMAL);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed ? 1 : 0;
+	return suite_run(suite);
 }

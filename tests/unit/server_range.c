@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "rxe_dm/server/range.h"
+#include "tests/suite.h"
 
 #define GRANULE	 4096u
 #define GRANULES 1024u
@@ -178,8 +179,6 @@ int main(void)
 {
 	Suite *suite = suite_create("server_range");
 	TCase *tcase = tcase_create("range");
-	SRunner *runner;
-	int failed;
 
 	tcase_add_checked_fixture(tcase, setup, teardown);
 	tcase_set_timeout(tcase, 60);
@@ -188,9 +187,5 @@ int main(void)
 	tcase_add_test(tcase, alignment_beyond_the_arena);
 	tcase_add_test(tcase, stated_bound);
 	suite_add_tcase(suite, tcase);
-	runner = srunner_create(suite);
-	srunner_run_all(runner, CK_NORMAL);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed ? 1 : 0;
+	return suite_run(suite);
 }

@@ -9,6 +9,7 @@
 #include "rxe_dm/server/grace.h"
 #include "rxe_dm/server/key.h"
 #include "rxe_dm/server/object.h"
+#include "tests/suite.h"
 
 static struct ctl_shared *shared;
 static struct objects objects;
@@ -196,8 +197,6 @@ int main(void)
 {
 	Suite *suite = suite_create("server_tables");
 	TCase *tcase = tcase_create("tables");
-	SRunner *runner;
-	int failed;
 
 	tcase_add_checked_fixture(tcase, setup, teardown);
 	tcase_set_timeout(tcase, 30);
@@ -210,9 +209,5 @@ int main(void)
 	tcase_add_test(tcase, the_table_is_as_large_as_it_says);
 	tcase_add_test(tcase, grace_waits_for_each_process_once);
 	suite_add_tcase(suite, tcase);
-	runner = srunner_create(suite);
-	srunner_run_all(runner, CK_NORMAL);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed ? 1 : 0;
+	return suite_run(suite);
 }

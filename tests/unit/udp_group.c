@@ -7,6 +7,7 @@
 #include <sys/socket.h>
 
 #include "private_network.h"
+#include "tests/suite.h"
 #include "udp_fixture.h"
 
 #define SLOTS 8u
@@ -328,8 +329,6 @@ int main(void)
 {
 	Suite *suite = suite_create("udp_group");
 	TCase *tc = tcase_create("steering");
-	SRunner *runner;
-	int failed;
 
 	(void)private_network();
 	tcase_add_test(tc, steering_v4);
@@ -347,9 +346,5 @@ int main(void)
 	tcase_add_test(tc, guard_v6);
 	tcase_add_test(tc, guard_many);
 	suite_add_tcase(suite, tc);
-	runner = srunner_create(suite);
-	srunner_run_all(runner, CK_NORMAL);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+	return suite_run(suite);
 }

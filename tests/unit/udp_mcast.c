@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "private_network.h"
+#include "tests/suite.h"
 #include "udp_fixture.h"
 
 #define QPN 0xffffffu
@@ -174,8 +175,6 @@ int main(void)
 {
 	Suite *suite = suite_create("udp_mcast");
 	TCase *tc = tcase_create("mcast");
-	SRunner *runner;
-	int failed;
 
 	(void)private_network();
 	tcase_add_test(tc, group_v4);
@@ -183,9 +182,5 @@ int main(void)
 	tcase_add_test(tc, leaving);
 	tcase_add_test(tc, both_kinds);
 	suite_add_tcase(suite, tc);
-	runner = srunner_create(suite);
-	srunner_run_all(runner, CK_NORMAL);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+	return suite_run(suite);
 }

@@ -18,6 +18,7 @@
 #include <unistd.h>
 
 #include "private_network.h"
+#include "tests/suite.h"
 #include "udp_fixture.h"
 
 #define QPN 0x000102u
@@ -400,8 +401,6 @@ int main(void)
 {
 	Suite *suite = suite_create("udp_train");
 	TCase *tc = tcase_create("trains");
-	SRunner *runner;
-	int failed;
 
 	(void)private_network();
 	tcase_add_test(tc, sizes_v4);
@@ -422,9 +421,5 @@ int main(void)
 	tcase_add_test(tc, receiving_is_refused);
 	tcase_add_test(tc, addresses);
 	suite_add_tcase(suite, tc);
-	runner = srunner_create(suite);
-	srunner_run_all(runner, CK_NORMAL);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+	return suite_run(suite);
 }

@@ -20,6 +20,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "tests/suite.h"
 #include "udp_fixture.h"
 #include "veth_pair.h"
 
@@ -346,8 +347,6 @@ int main(void)
 {
 	Suite *suite = suite_create("udp_veth");
 	TCase *tc = tcase_create("veth");
-	SRunner *runner;
-	int failed;
 
 	if (pair_make() != 0) {
 		(void)puts("skipped: needs root or user namespaces, and ip, to join two "
@@ -365,9 +364,5 @@ int main(void)
 	tcase_add_test(tc, groups);
 	tcase_add_test(tc, mtu);
 	suite_add_tcase(suite, tc);
-	runner = srunner_create(suite);
-	srunner_run_all(runner, CK_NORMAL);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+	return suite_run(suite);
 }

@@ -24,6 +24,7 @@
 #include "net/link/udp/udp.h"
 #include "net/wire/opcode.h"
 #include "net/wire/packet.h"
+#include "tests/suite.h"
 
 #define SLOT  3u
 #define RINGS 8u
@@ -347,8 +348,6 @@ int main(void)
 {
 	Suite *suite = suite_create("verbs_capture");
 	TCase *tcase = tcase_create("verbs_capture");
-	SRunner *runner;
-	int failed;
 
 	tcase_add_checked_fixture(tcase, setup, teardown);
 	tcase_add_test(tcase, what_passes);
@@ -358,9 +357,5 @@ int main(void)
 	tcase_add_test(tcase, answered_by_a_fault);
 	tcase_add_test(tcase, no_capture_no_harm);
 	suite_add_tcase(suite, tcase);
-	runner = srunner_create(suite);
-	srunner_run_all(runner, CK_NORMAL);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed != 0;
+	return suite_run(suite);
 }

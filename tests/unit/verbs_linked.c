@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "rxe_dm/command/verbs_linked.h"
+#include "tests/suite.h"
 
 #define PARTS 2
 
@@ -95,16 +96,10 @@ int main(void)
 {
 	Suite *suite = suite_create("verbs_linked");
 	TCase *tcase = tcase_create("verbs_linked");
-	SRunner *runner;
-	int failed;
 
 	tcase_add_test(tcase, both_names);
 	tcase_add_test(tcase, only_what_is_loaded);
 	tcase_add_test(tcase, malformed);
 	suite_add_tcase(suite, tcase);
-	runner = srunner_create(suite);
-	srunner_run_all(runner, CK_NORMAL);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed ? 1 : 0;
+	return suite_run(suite);
 }

@@ -5,6 +5,7 @@
 
 #include "emu/limits.h"
 #include "lib/verbs/live.h"
+#include "tests/suite.h"
 
 struct ibv_context {
 	int nothing;
@@ -103,16 +104,11 @@ int main(void)
 {
 	Suite *suite = suite_create("verbs_live");
 	TCase *tcase = tcase_create("live");
-	SRunner *runner = srunner_create(suite);
-	int failed;
 
 	suite_add_tcase(suite, tcase);
 	tcase_add_test(tcase, lives_until_taken);
 	tcase_add_test(tcase, thousands_come_and_go);
 	tcase_add_loop_test(tcase, limits_are_kept, 0, 3);
 	tcase_add_test(tcase, a_context_takes_its_own_along);
-	srunner_run_all(runner, CK_NORMAL);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+	return suite_run(suite);
 }

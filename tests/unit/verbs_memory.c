@@ -17,6 +17,7 @@
 #include "lib/progress/memory.h"
 #include "lib/progress/progress.h"
 #include "lib/verbs/device.h"
+#include "tests/suite.h"
 
 static uint8_t *pages(size_t n)
 {
@@ -412,8 +413,6 @@ int main(void)
 {
 	Suite *suite = suite_create("verbs_memory");
 	TCase *tcase = tcase_create("memory");
-	SRunner *runner = srunner_create(suite);
-	int failed;
 
 	suite_add_tcase(suite, tcase);
 	tcase_add_test(tcase, probe_finds_what_is_there);
@@ -432,8 +431,5 @@ int main(void)
 	tcase_add_test_raise_signal(tcase, a_handler_for_one_time, SIGSEGV);
 	tcase_add_test_raise_signal(tcase, a_signal_that_is_sent_ends_the_program, SIGSEGV);
 	tcase_add_test_raise_signal(tcase, without_a_handler_the_program_dies_as_before, SIGSEGV);
-	srunner_run_all(runner, CK_NORMAL);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+	return suite_run(suite);
 }

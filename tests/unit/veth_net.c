@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "net/link/ethernet/filter.h"
+#include "tests/suite.h"
 #include "udp_fixture.h"
 #include "veth_pair.h"
 
@@ -536,8 +537,6 @@ int main(void)
 {
 	Suite *suite = suite_create("veth_net");
 	TCase *tc = tcase_create("veth");
-	SRunner *runner;
-	int failed;
 
 	if (pair_make() != 0) {
 		(void)puts("skipped: needs root or user namespaces, and ip, to join two "
@@ -560,9 +559,5 @@ int main(void)
 	tcase_add_test(tc, no_right);
 	tcase_add_test(tc, not_there);
 	suite_add_tcase(suite, tc);
-	runner = srunner_create(suite);
-	srunner_run_all(runner, CK_NORMAL);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+	return suite_run(suite);
 }

@@ -8,6 +8,7 @@
 #include "net/wire/headers.h"
 #include "net/wire/opcode.h"
 #include "net/wire/train.h"
+#include "tests/suite.h"
 
 static const struct icrc_flow flows[2] = {
 	{ .src = { { [10] = 0xff, 0xff, 10, 0, 0, 1 } },
@@ -163,8 +164,6 @@ int main(void)
 {
 	Suite *suite = suite_create("veth_split");
 	TCase *tc = tcase_create("trains");
-	SRunner *runner;
-	int failed;
 
 	tcase_set_timeout(tc, 60);
 	tcase_add_test(tc, whole_mtu);
@@ -174,9 +173,5 @@ int main(void)
 	tcase_add_test(tc, payload_in_disguise);
 	tcase_add_test(tc, nonsense);
 	suite_add_tcase(suite, tc);
-	runner = srunner_create(suite);
-	srunner_run_all(runner, CK_NORMAL);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+	return suite_run(suite);
 }

@@ -9,6 +9,7 @@
 #include "net/wire/headers.h"
 #include "net/wire/opcode.h"
 #include "net/wire/train.h"
+#include "tests/suite.h"
 
 /* IBTA vol. 1, table 38, and annexes A14 and A17: the bytes of BTH and extended headers by opcode. */
 static const struct {
@@ -327,8 +328,6 @@ int main(void)
 {
 	Suite *suite = suite_create("wire");
 	TCase *tc = tcase_create("formats");
-	SRunner *runner;
-	int failed;
 
 	tcase_set_timeout(tc, 60);
 	tcase_add_test(tc, opcodes);
@@ -344,9 +343,5 @@ int main(void)
 	tcase_add_test(tc, train_of_equals);
 	tcase_add_test(tc, train_limits);
 	suite_add_tcase(suite, tc);
-	runner = srunner_create(suite);
-	srunner_run_all(runner, CK_NORMAL);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+	return suite_run(suite);
 }

@@ -8,6 +8,7 @@
 
 #include "net/wire/cm.h"
 #include "net/wire/packet.h"
+#include "tests/suite.h"
 #include "wire_vectors.h"
 
 #define CM_MADS 12u
@@ -253,8 +254,6 @@ int main(void)
 {
 	Suite *suite = suite_create("wire_cm");
 	TCase *tc = tcase_create("messages");
-	SRunner *runner;
-	int failed;
 
 	num_vectors = vectors_load(&vectors);
 	tcase_add_test(tc, parse_and_emit);
@@ -266,9 +265,5 @@ int main(void)
 	tcase_add_test(tc, not_ours);
 	tcase_add_test(tc, ip_header);
 	suite_add_tcase(suite, tc);
-	runner = srunner_create(suite);
-	srunner_run_all(runner, CK_NORMAL);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+	return suite_run(suite);
 }

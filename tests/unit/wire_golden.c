@@ -7,6 +7,7 @@
 
 #include "net/wire/opcode.h"
 #include "net/wire/packet.h"
+#include "tests/suite.h"
 #include "wire_vectors.h"
 
 #define PACKETS	     763u /* as tests/wire/README.md counts them */
@@ -186,8 +187,6 @@ int main(void)
 {
 	Suite *suite = suite_create("wire_golden");
 	TCase *tc = tcase_create("packets of rdma_rxe");
-	SRunner *runner;
-	int failed;
 
 	num_vectors = vectors_load(&vectors);
 	tcase_set_timeout(tc, 60);
@@ -201,9 +200,5 @@ int main(void)
 	tcase_add_test(tc, what_the_icrc_leaves_out);
 	tcase_add_test(tc, flow_counts);
 	suite_add_tcase(suite, tc);
-	runner = srunner_create(suite);
-	srunner_run_all(runner, CK_NORMAL);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+	return suite_run(suite);
 }

@@ -9,6 +9,7 @@
 #include "net/wire/headers.h"
 #include "net/wire/opcode.h"
 #include "net/wire/packet.h"
+#include "tests/suite.h"
 #include "wire_vectors.h"
 
 #define SHORT_LENGTHS 64u
@@ -179,8 +180,6 @@ int main(void)
 {
 	Suite *suite = suite_create("wire_hostile");
 	TCase *tc = tcase_create("hostile");
-	SRunner *runner;
-	int failed;
 
 	num_vectors = vectors_load(&vectors);
 	tcase_set_timeout(tc, 250);
@@ -191,9 +190,5 @@ int main(void)
 	tcase_add_test(tc, pad);
 	tcase_add_test(tc, untouched_when_refused);
 	suite_add_tcase(suite, tc);
-	runner = srunner_create(suite);
-	srunner_run_all(runner, CK_NORMAL);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+	return suite_run(suite);
 }
