@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
 /* What goes wrong between two ends: each fault has its completion on both sides, and the queues flush behind it. */
 #include <pthread.h>
-#include <setjmp.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "fault_at.h"
 #include "fixture.h"
 
 /* A write that the responder refuses: remote access error here, an access event there, both queue pairs in error. */
@@ -282,23 +282,6 @@ START_TEST(receive_memory_has_gone)
 }
 END_TEST
 
-static sigjmp_buf back;
-static volatile sig_atomic_t segv_calls, bus_calls;
-
-static void on_segv(int sig)
-{
-	(void)sig;
-	segv_calls++;
-	siglongjmp(back, 1);
-}
-
-static void on_bus(int sig)
-{
-	(void)sig;
-	bus_calls++;
-	siglongjmp(back, 1);
-}
-
 static void write_to_and_from(struct end *a, uint8_t *page, const struct ibv_mr *mr, bool own)
 {
 	struct ibv_sge sge;
@@ -313,12 +296,6 @@ static void write_to_and_from(struct end *a, uint8_t *page, const struct ibv_mr 
 	}
 	ck_assert_int_eq(ibv_post_send(a->qp, &wr, &bad), 0);
 	end_wait_for(a, 1, own ? IBV_WC_LOC_PROT_ERR : IBV_WC_REM_ACCESS_ERR);
-}
-
-static void fault_at(volatile uint8_t *p)
-{
-	if (sigsetjmp(back, 1) == 0)
-		*p = 1;
 }
 
 /* A page to unmap, and one beyond the end of its file. */

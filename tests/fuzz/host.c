@@ -4,6 +4,7 @@
 
 #include "net/wire/opcode.h"
 #include "tests/fuzz/host_memory.h"
+#include "tests/qp_required.h"
 
 #define LARGE_CQE 4096u
 #define SMALL_CQE 3u
@@ -83,27 +84,6 @@ void host_add_qp(struct host *host, enum host_qp_name name, uint32_t qpn)
 		MUST(rxe_mcast_attach(&host->engine, &q->qp, &host->group) == MCAST_FIRST);
 }
 
-static uint32_t mask_for(enum rxe_qp_type type, enum rxe_qp_state to)
-{
-	uint32_t mask = RXE_QP_STATE;
-
-	if (to == RXE_QPS_INIT)
-		return mask | RXE_QP_PKEY_INDEX | RXE_QP_PORT |
-		       (type == RXE_QPT_UD ? RXE_QP_QKEY : RXE_QP_ACCESS_FLAGS);
-	if (to == RXE_QPS_RTR && type != RXE_QPT_UD)
-		mask |= RXE_QP_AV | RXE_QP_PATH_MTU | RXE_QP_DEST_QPN | RXE_QP_RQ_PSN;
-	if (to == RXE_QPS_RTR && (type == RXE_QPT_RC || type == RXE_QPT_XRC_RECV))
-		mask |= RXE_QP_MAX_DEST_RD_ATOMIC | RXE_QP_MIN_RNR_TIMER;
-	if (to == RXE_QPS_RTS)
-		mask |= RXE_QP_SQ_PSN;
-	if (to == RXE_QPS_RTS && (type == RXE_QPT_RC || type == RXE_QPT_XRC_SEND))
-		mask |= RXE_QP_TIMEOUT | RXE_QP_RETRY_CNT | RXE_QP_RNR_RETRY |
-			RXE_QP_MAX_QP_RD_ATOMIC;
-	if (to == RXE_QPS_RTS && type == RXE_QPT_XRC_RECV)
-		mask |= RXE_QP_TIMEOUT;
-	return mask;
-}
-
 static struct rxe_qp_attr attr_for(const struct host *host, const struct host_qp *q,
 				   enum rxe_qp_state to, const struct host_setup *setup)
 {
@@ -144,7 +124,7 @@ void host_modify(struct host *host, enum host_qp_name name, enum rxe_qp_state to
 {
 	struct host_qp *q = &host->qp[name];
 	const struct rxe_qp_attr attr = attr_for(host, q, to, setup);
-	uint32_t mask = mask_for(q->qp.type, to);
+	uint32_t mask = qp_required(q->qp.type, to);
 
 	if (q->gone.is_gone)
 		return;

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "net/wire/train.h"
+#include "tests/qp_required.h"
 
 #define CQ_ENTRIES    16384u
 #define MAX_SGE	      8u
@@ -379,32 +380,15 @@ struct end *node_add_qp_numbered(struct node *node, char letter, const struct no
 	return end;
 }
 
-static void must_modify(struct end *end, const struct rxe_qp_attr *attr, uint32_t mask)
+static void modify_to(struct end *end, struct rxe_qp_attr *attr, enum rxe_qp_state to)
 {
-	enum modify_result result =
-		rxe_qp_modify(&end->node->engine, &end->qp, attr, mask, end->node->engine.now_ns);
+	enum modify_result result;
 
+	attr->qp_state = to;
+	result = rxe_qp_modify(&end->node->engine, &end->qp, attr, qp_required(end->qp.type, to),
+			       end->node->engine.now_ns);
 	assert(result == MODIFY_OK);
 	(void)result;
-}
-
-#define INIT_RIGHTS RXE_QP_ACCESS_FLAGS
-#define RTR_UC	    (RXE_QP_AV | RXE_QP_PATH_MTU | RXE_QP_DEST_QPN | RXE_QP_RQ_PSN)
-#define RTR_RC	    (RTR_UC | RXE_QP_MAX_DEST_RD_ATOMIC | RXE_QP_MIN_RNR_TIMER)
-#define RTS_RC                                                                                     \
-	(RXE_QP_TIMEOUT | RXE_QP_RETRY_CNT | RXE_QP_RNR_RETRY | RXE_QP_SQ_PSN |                    \
-	 RXE_QP_MAX_QP_RD_ATOMIC)
-
-/* RESET to RTS, with what each move takes. */
-static void through(struct end *end, struct rxe_qp_attr *attr, uint32_t init, uint32_t rtr,
-		    uint32_t rts)
-{
-	attr->qp_state = RXE_QPS_INIT;
-	must_modify(end, attr, RXE_QP_STATE | RXE_QP_PKEY_INDEX | RXE_QP_PORT | init);
-	attr->qp_state = RXE_QPS_RTR;
-	must_modify(end, attr, RXE_QP_STATE | rtr);
-	attr->qp_state = RXE_QPS_RTS;
-	must_modify(end, attr, RXE_QP_STATE | rts);
 }
 
 void node_connect(struct end *end, struct end *peer, const struct node_qp_opts *opts,
@@ -417,7 +401,6 @@ void node_connect_to(struct end *end, struct end *peer, const struct node_qp_opt
 		     uint32_t peer_psn, const struct gid *peer_gid)
 {
 	struct rxe_qp_attr attr = {
-		.qp_state = RXE_QPS_INIT,
 		.port_num = 1,
 		.qp_access_flags = opts->rights,
 		.path_mtu = opts->mtu,
@@ -436,15 +419,9 @@ void node_connect_to(struct end *end, struct end *peer, const struct node_qp_opt
 	};
 
 	end->peer = peer;
-	switch (end->qp.type) {
-	case RXE_QPT_RC: through(end, &attr, INIT_RIGHTS, RTR_RC, RTS_RC); break;
-	case RXE_QPT_UC: through(end, &attr, INIT_RIGHTS, RTR_UC, RXE_QP_SQ_PSN); break;
-	case RXE_QPT_UD: through(end, &attr, RXE_QP_QKEY, 0, RXE_QP_SQ_PSN); break;
-	case RXE_QPT_XRC_SEND: through(end, &attr, INIT_RIGHTS, RTR_UC, RTS_RC); break;
-	case RXE_QPT_XRC_RECV:
-		through(end, &attr, INIT_RIGHTS, RTR_RC, RXE_QP_TIMEOUT | RXE_QP_SQ_PSN);
-		break;
-	}
+	modify_to(end, &attr, RXE_QPS_INIT);
+	modify_to(end, &attr, RXE_QPS_RTR);
+	modify_to(end, &attr, RXE_QPS_RTS);
 	end->seen_state = end->qp.state;
 	end->seen_cur = end->qp.rc.req.cur_psn;
 }

@@ -11,12 +11,12 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "device_fixture.h"
 #include "emu/engine.h"
 #include "emu/pace.h"
 #include "lib/control/client.h"
 #include "lib/progress/link.h"
 #include "lib/progress/progress.h"
-#include "lib/verbs/device.h"
 #include "net/link/udp/udp.h"
 #include "net/wire/opcode.h"
 #include "net/wire/packet.h"
@@ -48,19 +48,11 @@ static struct gid loopback(uint8_t last)
 static void setup(void)
 {
 	struct udp_cfg link = { .trains = false };
-	struct ctl_shared *shared;
 
 	here = loopback(1);
-	dev = calloc(1, sizeof(*dev));
+	dev = device_new(SLOT);
 	device_link = &dev->progress.link;
-	progress_init(&dev->progress, NULL, &dev->info, &dev->attachment);
-	dev->progress.engine = calloc(1, sizeof(struct rxe_engine));
 	dev->info.gids[0] = here;
-	dev->attachment.slot = SLOT;
-	shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE,
-		      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-	ck_assert_ptr_ne(shared, MAP_FAILED);
-	dev->attachment.shared = shared;
 	ck_assert_int_eq(udp_group_open(&group, &here, 8), 0);
 	link.gid = here;
 	link.rx_fd = group.fd[SLOT];
@@ -80,9 +72,7 @@ static void teardown(void)
 	link_close(peer);
 	udp_group_close(&group);
 	close(peer_fd);
-	munmap(dev->attachment.shared, sizeof(struct ctl_shared));
-	free(dev->progress.engine);
-	free(dev);
+	device_free(dev);
 }
 
 static void rule(const char *text)

@@ -18,6 +18,7 @@
 #include "emu/srq.h"
 #include "net/wire/gid.h"
 #include "net/wire/packet.h"
+#include "tests/qp_required.h"
 
 #define FIXTURE_PD	  7u
 #define FIXTURE_MEM	  (1u << 20)
@@ -61,8 +62,6 @@ void qp_new(struct end *end, struct qp_set *ret, enum rxe_qp_type type, struct r
 void qp_free(struct end *end, struct qp_set *set);
 /* Valid values of all attributes, towards host and qpn. */
 struct rxe_qp_attr good_attr(uint8_t host, uint32_t qpn);
-/* Exactly the attributes that the move of this type requires. */
-uint32_t needed(enum rxe_qp_type type, enum rxe_qp_state to);
 void qp_to(struct end *end, struct qp_set *set, enum rxe_qp_state to, uint8_t host, uint32_t qpn);
 
 struct rxe_sge sge_at(uint32_t offset, uint32_t len, uint32_t key);

@@ -49,7 +49,7 @@ static struct row wanted(enum rxe_qp_type type, uint32_t from, uint32_t to)
 {
 	bool rc = type == RXE_QPT_RC, ud = type == RXE_QPT_UD, uc = type == RXE_QPT_UC;
 	bool tgt = type == RXE_QPT_XRC_RECV;
-	uint32_t must = needed(type, (enum rxe_qp_state)to) & ~(uint32_t)RXE_QP_STATE;
+	uint32_t must = qp_required(type, (enum rxe_qp_state)to) & ~(uint32_t)RXE_QP_STATE;
 	uint32_t key = ud ? QKEY : ACC, timer = rc || tgt ? RNRT : 0;
 
 	if (to == RXE_QPS_RESET || to == RXE_QPS_ERR)
@@ -176,7 +176,7 @@ START_TEST(the_other_half_is_ignored)
 	for (to = RXE_QPS_INIT; to <= RXE_QPS_RTS; to++) {
 		attr.qp_state = (enum rxe_qp_state)to;
 		ck_assert_int_eq(rxe_qp_modify(&end->engine, &set.qp, &attr,
-					       needed(RXE_QPT_RC, attr.qp_state), 0),
+					       qp_required(RXE_QPT_RC, attr.qp_state), 0),
 				 MODIFY_OK);
 	}
 	rxe_qp_query(&set.qp, &seen);
@@ -212,8 +212,8 @@ static void check_value(uint32_t to, uint32_t bit, const struct rxe_qp_attr *att
 {
 	uint32_t from = to - 1, culprit;
 
-	ck_assert_int_eq(try(RXE_QPT_RC, from, to, needed(RXE_QPT_RC, (enum rxe_qp_state)to), attr,
-			     &culprit),
+	ck_assert_int_eq(try(RXE_QPT_RC, from, to, qp_required(RXE_QPT_RC, (enum rxe_qp_state)to),
+			     attr, &culprit),
 			 want);
 	ck_assert_uint_eq(culprit, want == MODIFY_BAD_VALUE ? bit : 0);
 }

@@ -10,6 +10,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include "device_fixture.h"
 #include "emu/cq.h"
 #include "emu/engine.h"
 #include "emu/limits.h"
@@ -20,7 +21,6 @@
 #include "lib/progress/memory.h"
 #include "lib/progress/progress.h"
 #include "lib/progress/remote.h"
-#include "lib/verbs/device.h"
 #include "lib/verbs/srq.h"
 #include "tests/suite.h"
 
@@ -43,20 +43,12 @@ static _Atomic bool stop;
 
 static void setup(void)
 {
-	void *shared = mmap(NULL, sizeof(struct ctl_shared), PROT_READ | PROT_WRITE,
-			    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	struct rxe_mr *mr;
 
-	ck_assert_ptr_ne(shared, MAP_FAILED);
-	dev = calloc(1, sizeof(*dev));
+	dev = device_new(OWN);
 	pages = calloc(3, PAGE);
-	ck_assert(dev && pages);
+	ck_assert_ptr_nonnull(pages);
 	memset(pages, UNTOUCHED, (size_t)3 * PAGE);
-	dev->attachment.shared = shared;
-	dev->attachment.slot = OWN;
-	progress_init(&dev->progress, NULL, &dev->info, &dev->attachment);
-	dev->progress.engine = calloc(1, sizeof(struct rxe_engine));
-	ck_assert_ptr_nonnull(dev->progress.engine);
 	mailbox = &dev->attachment.shared->remote_requests.mailbox[OTHER];
 	mr = &dev->attachment.shared->mrs.entry[rxe_key_index(KEY)];
 	*mr = (struct rxe_mr){ .kind = RXE_MR_PLAIN,
@@ -70,9 +62,7 @@ static void setup(void)
 
 static void teardown(void)
 {
-	munmap(dev->attachment.shared, sizeof(struct ctl_shared));
-	free(dev->progress.engine);
-	free(dev);
+	device_free(dev);
 	free(pages);
 }
 

@@ -29,6 +29,15 @@ static void keep_line(enum ctl_log_level level, const char *line)
 		snprintf(last_log, sizeof(last_log), "%s", line);
 }
 
+const char *fixture_address(struct ctl_client *client, char text[static CTL_GID_STR_MAX])
+{
+	struct ctl_device device;
+	size_t n;
+
+	ck_assert_int_eq(ctl_list_devices(client, &device, 1, &n), 0);
+	return ctl_gid_str(&device.gids[0], text);
+}
+
 const char *fixture_log(void)
 {
 	memcpy(kept_log, last_log, sizeof(kept_log));

@@ -11,6 +11,7 @@
 
 #include "lib/control/client.h"
 #include "lib/control/connection.h"
+#include "lib/control/settings.h"
 
 #define WAIT_MS 60000 /* to find what hangs: a busy machine takes its time */
 
@@ -19,6 +20,8 @@ void fixture_setup(void);
 void fixture_teardown(void);
 const char *fixture_instance(void);
 bool fixture_is_private(void); /* a network namespace of our own */
+/* The first address of the client's device 0 as text. */
+const char *fixture_address(struct ctl_client *client, char text[static CTL_GID_STR_MAX]);
 /* The last line that was logged, "" when none; forgets it. */
 const char *fixture_log(void);
 

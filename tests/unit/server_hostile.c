@@ -254,18 +254,25 @@ START_TEST(one_who_does_not_read)
 }
 END_TEST
 
-START_TEST(a_second_request_before_the_answer)
+/* Opens a context, and returns a request for 64 MiB in it. */
+static struct ctl_request large_request(int sock, int *ret_fd)
 {
 	struct ctl_request req = { .op = CTL_OPEN };
 	struct ctl_reply reply;
-	int sock = raw_client(), fd;
 	size_t n;
 
 	ck_assert_int_eq(ctl_send(sock, &req, sizeof(req), NULL, 0, 0), 0);
-	ck_assert_int_eq(ctl_recv(sock, &reply, sizeof(reply), &fd, 1, &n, 0), sizeof(reply));
-	req = (struct ctl_request){ .op = CTL_ALLOC_DM,
-				    .context = reply.opened.handle,
-				    .dm.len = 64 << 20 };
+	ck_assert_int_eq(ctl_recv(sock, &reply, sizeof(reply), ret_fd, 1, &n, 0), sizeof(reply));
+	return (struct ctl_request){ .op = CTL_ALLOC_DM,
+				     .context = reply.opened.handle,
+				     .dm.len = 64 << 20 };
+}
+
+START_TEST(a_second_request_before_the_answer)
+{
+	int fd, sock = raw_client();
+	const struct ctl_request req = large_request(sock, &fd);
+
 	ck_assert_int_eq(ctl_send(sock, &req, sizeof(req), NULL, 0, 0), 0);
 	ck_assert_int_eq(ctl_send(sock, &req, sizeof(req), NULL, 0, 0), 0);
 	expect_closed(sock);
@@ -277,16 +284,10 @@ END_TEST
 /* A large grant is zeroed bit by bit: others do not wait for it. */
 START_TEST(a_large_grant_holds_up_nobody)
 {
-	struct ctl_request req = { .op = CTL_OPEN };
+	int fd, sock = raw_client();
+	const struct ctl_request req = large_request(sock, &fd);
 	struct ctl_reply reply;
-	int sock = raw_client(), fd;
-	size_t n;
 
-	ck_assert_int_eq(ctl_send(sock, &req, sizeof(req), NULL, 0, 0), 0);
-	ck_assert_int_eq(ctl_recv(sock, &reply, sizeof(reply), &fd, 1, &n, 0), sizeof(reply));
-	req = (struct ctl_request){ .op = CTL_ALLOC_DM,
-				    .context = reply.opened.handle,
-				    .dm.len = 64 << 20 };
 	ck_assert_int_eq(ctl_send(sock, &req, sizeof(req), NULL, 0, 0), 0);
 	still_served();
 	ck_assert_int_eq(recv(sock, &reply, sizeof(reply), MSG_DONTWAIT), -1); /* not done yet */

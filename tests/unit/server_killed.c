@@ -16,15 +16,6 @@
 
 static struct ctl_client *client;
 
-static const char *address_of(struct ctl_client *of, char text[static CTL_GID_STR_MAX])
-{
-	struct ctl_device device;
-	size_t n;
-
-	ck_assert_int_eq(ctl_list_devices(of, &device, 1, &n), 0);
-	return ctl_gid_str(&device.gids[0], text);
-}
-
 /* SIGKILL, and until it has gone: its name is free then, the sockets of its programs are not. */
 static void kill_server(pid_t server)
 {
@@ -47,7 +38,7 @@ START_TEST(killed_it_keeps_what_it_was)
 			 0);
 	for (int i = 0; i < 2; i++) {
 		ck_assert_int_eq(ctl_connect(&client), 0);
-		ck_assert_str_eq(address_of(client, text), "127.5.6.7");
+		ck_assert_str_eq(fixture_address(client, text), "127.5.6.7");
 		ck_assert_int_eq(ctl_list_devices(client, &device, 1, &n), 0);
 		ck_assert_uint_eq(device.arena_bytes, 1 << 20);
 		ck_assert_uint_eq(device.arena_pages, CTL_PAGES_SMALL);
@@ -57,12 +48,12 @@ START_TEST(killed_it_keeps_what_it_was)
 	/* What the environment says comes first, and an end in order leaves nothing behind. */
 	setenv("RXE_DM_ADDRESS", "127.5.6.8", 1);
 	ck_assert_int_eq(ctl_connect(&client), 0);
-	ck_assert_str_eq(address_of(client, text), "127.5.6.8");
+	ck_assert_str_eq(fixture_address(client, text), "127.5.6.8");
 	ctl_disconnect(client);
 	ck_assert_int_eq(fixture_command("stop", NULL), 0);
 	unsetenv("RXE_DM_ADDRESS");
 	ck_assert_int_eq(ctl_connect(&client), 0);
-	ck_assert_str_ne(address_of(client, text), "127.5.6.8");
+	ck_assert_str_ne(fixture_address(client, text), "127.5.6.8");
 	ctl_disconnect(client);
 }
 END_TEST
@@ -82,7 +73,7 @@ START_TEST(killed_and_its_address_taken)
 	ck_assert_int_eq(ctl_connect_as(&other, "test-other", CTL_ROLE_PROGRAM, true), 0);
 	unsetenv("RXE_DM_ADDRESS");
 	ck_assert_int_eq(ctl_connect(&client), 0);
-	ck_assert_str_ne(address_of(client, text), "127.5.6.9");
+	ck_assert_str_ne(fixture_address(client, text), "127.5.6.9");
 	ctl_disconnect(client);
 	ctl_disconnect(other);
 	ck_assert_int_eq(fixture_command("stop", "--instance", "test-other", NULL), 0);
@@ -114,11 +105,11 @@ START_TEST(killed_amid_its_programs)
 
 	channel_wait(channel);
 	ck_assert_int_eq(ctl_connect(&client), 0);
-	address_of(client, before);
+	fixture_address(client, before);
 	kill_server(client->server_pid);
 	ctl_disconnect(client);
 	ck_assert_int_eq(ctl_connect(&client), 0);
-	ck_assert_str_eq(address_of(client, after), before);
+	ck_assert_str_eq(fixture_address(client, after), before);
 	ctl_disconnect(client);
 	channel_say(channel);
 	ck_assert_int_eq(child_wait(pid), 0);

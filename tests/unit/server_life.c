@@ -32,15 +32,6 @@ static int64_t now_ms(void)
 	return (int64_t)(clock_now_ns() / 1000000);
 }
 
-static const char *address_of(struct ctl_client *of, char text[static CTL_GID_STR_MAX])
-{
-	struct ctl_device device;
-	size_t n;
-
-	ck_assert_int_eq(ctl_list_devices(of, &device, 1, &n), 0);
-	return ctl_gid_str(&device.gids[0], text);
-}
-
 static volatile sig_atomic_t children_seen;
 
 static void count_child(int sig)
@@ -244,7 +235,7 @@ START_TEST(two_instances)
 	ck_assert_int_eq(ctl_connect(&client), 0);
 	ck_assert_int_eq(ctl_connect_as(&other, "test-other", CTL_ROLE_PROGRAM, true), 0);
 	ck_assert_uint_ne(client->server_id, other->server_id);
-	ck_assert_str_ne(address_of(client, one), address_of(other, two));
+	ck_assert_str_ne(fixture_address(client, one), fixture_address(other, two));
 	ctl_disconnect(other);
 	ctl_disconnect(client);
 	ck_assert_int_eq(fixture_command("stop", "--instance", "test-other", NULL), 0);
@@ -256,7 +247,7 @@ START_TEST(an_address_is_taken)
 	char text[CTL_GID_STR_MAX];
 
 	ck_assert_int_eq(ctl_connect(&client), 0);
-	address_of(client, text);
+	fixture_address(client, text);
 	ck_assert_int_eq(fixture_output(output, sizeof(output), "start", "--instance", "test-other",
 					"--address", text, NULL),
 			 1);
@@ -303,7 +294,7 @@ START_TEST(the_next_free_address)
 	first = take_port(1);
 	second = take_port(2);
 	ck_assert_int_eq(ctl_connect(&client), 0);
-	ck_assert_str_eq(address_of(client, text), "127.0.0.3");
+	ck_assert_str_eq(fixture_address(client, text), "127.0.0.3");
 	ctl_disconnect(client);
 	close(first);
 	close(second);
@@ -341,7 +332,7 @@ START_TEST(ipv6)
 
 	setenv("RXE_DM_ADDRESS", "::1", 1);
 	ck_assert_int_eq(ctl_connect(&client), 0);
-	ck_assert_str_eq(address_of(client, text), "::1");
+	ck_assert_str_eq(fixture_address(client, text), "::1");
 	ctl_disconnect(client);
 }
 END_TEST

@@ -12,12 +12,12 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "device_fixture.h"
 #include "emu/engine.h"
 #include "lib/control/client.h"
 #include "lib/inject/rule.h"
 #include "lib/progress/link.h"
 #include "lib/progress/progress.h"
-#include "lib/verbs/device.h"
 #include "net/link/capture/recorder.h"
 #include "net/link/capture/ring.h"
 #include "net/link/fault/shaper.h"
@@ -96,15 +96,9 @@ static void setup(void)
 
 	here = loopback(1);
 	there = loopback(2);
-	dev = calloc(1, sizeof(*dev));
+	dev = device_new(SLOT);
 	device_link = &dev->progress.link;
-	progress_init(&dev->progress, NULL, &dev->info, &dev->attachment);
-	dev->progress.engine = calloc(1, sizeof(struct rxe_engine));
 	dev->info.gids[0] = here;
-	dev->attachment.slot = SLOT;
-	dev->attachment.shared = mmap(NULL, sizeof(struct ctl_shared), PROT_READ | PROT_WRITE,
-				      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-	ck_assert_ptr_ne(dev->attachment.shared, MAP_FAILED);
 	slot = &dev->attachment.shared->slot[SLOT];
 	atomic_store(&slot->pid, 4711);
 	memcpy(slot->comm, "program", 8);
@@ -126,9 +120,7 @@ static void teardown(void)
 	fault_shaper_free(shaper);
 	link_close(device_link->phy);
 	close(rx_fd);
-	munmap(dev->attachment.shared, sizeof(struct ctl_shared));
-	free(dev->progress.engine);
-	free(dev);
+	device_free(dev);
 }
 
 static void rule(const char *text)

@@ -3,7 +3,6 @@
 #include <check.h>
 #include <errno.h>
 #include <pthread.h>
-#include <setjmp.h>
 #include <signal.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -17,6 +16,7 @@
 #include "lib/progress/memory.h"
 #include "lib/progress/progress.h"
 #include "lib/verbs/device.h"
+#include "tests/client/fault_at.h"
 #include "tests/suite.h"
 
 static uint8_t *pages(size_t n)
@@ -207,7 +207,6 @@ START_TEST(atomics)
 }
 END_TEST
 
-static sigjmp_buf back;
 static volatile sig_atomic_t theirs;
 
 static void their_handler(int sig)
@@ -232,28 +231,6 @@ START_TEST(a_fault_of_the_program_goes_to_the_program)
 	ck_assert(!memory_copy_in_order(p, buf, 8)); /* and ours still works */
 }
 END_TEST
-
-static volatile sig_atomic_t segv_calls, bus_calls;
-
-static void on_segv(int sig)
-{
-	(void)sig;
-	segv_calls++;
-	siglongjmp(back, 1);
-}
-
-static void on_bus(int sig)
-{
-	(void)sig;
-	bus_calls++;
-	siglongjmp(back, 1);
-}
-
-static void fault_at(volatile uint8_t *p)
-{
-	if (sigsetjmp(back, 1) == 0)
-		*p = 1;
-}
 
 /* A mapping whose second page lies beyond the end of its file: SIGBUS. */
 static uint8_t *beyond_its_file(void)
