@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* Compares the settings of a running server with the environment. Settings take effect when a
- * server starts: a program that asks for others later is told why it does not get them. */
+ * server starts: a program that asks for others later gets the reason on its log. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

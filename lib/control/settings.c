@@ -338,7 +338,7 @@ static const char *wrong_for_udp(const struct ctl_settings *settings)
 	return NULL;
 }
 
-static const char *wrong_for_veth(const struct ctl_settings *settings)
+static const char *wrong_for_ethernet(const struct ctl_settings *settings)
 {
 	static const struct gid none;
 
@@ -369,7 +369,7 @@ static bool check_link(const struct ctl_settings *settings, char why[static CTL_
 				 what);
 		break;
 	case CTL_LINK_ETHERNET:
-		what = wrong_for_veth(settings);
+		what = wrong_for_ethernet(settings);
 		if (what)
 			snprintf(why, CTL_WHY_MAX, "a device with --link ethernet needs %s", what);
 		break;

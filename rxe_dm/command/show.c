@@ -22,9 +22,9 @@ static void print_packets(const struct view *view, uint32_t qpn)
 	if (show_packets(view, qpn, stdout))
 		return;
 	if (qpn)
-		printf("QP 0x%06x has not gone to error by itself lately\n", qpn);
+		printf("QP 0x%06x has not entered error by itself lately\n", qpn);
 	else
-		printf("no queue pair has gone to error by itself lately\n");
+		printf("no queue pair has entered error by itself lately\n");
 }
 
 static int show_once(struct ctl_client *client, const struct show *show)

@@ -276,7 +276,7 @@ static int open_interface(struct device *device, const struct ctl_settings *sett
 	memcpy(device->if_name, settings->interface, sizeof(device->if_name));
 	rc = check_interface(device);
 	if (rc == 0)
-		rc = veth_open(device, settings);
+		rc = ethernet_device_open(device, settings);
 	return rc;
 }
 
@@ -296,7 +296,7 @@ void address_close(struct device *device)
 		return;
 	local_peers_close(device);
 	udp_group_close(&device->group);
-	veth_close(device);
+	ethernet_device_close(device);
 	close(device->address_lock);
 	device->address_lock = -1;
 }

@@ -22,7 +22,7 @@ struct arena {
 
 /* The machine's pool of huge pages of the default size. */
 struct arena_pool {
-	uint64_t page_bytes; /* 0: no pool, or /proc does not tell */
+	uint64_t page_bytes; /* 0: no pool, or unknown */
 	uint64_t free;	     /* pages neither in use nor reserved */
 };
 

@@ -93,12 +93,12 @@ static void strays_ready(struct loop_source *source, uint32_t events)
 	}
 }
 
-/* As strays_ready(), on an interface: link_veth_recv() also answers ARP and neighbor discovery. */
+/* As strays_ready(), on an interface: the link also answers ARP and neighbor discovery. */
 static void frames_ready(struct loop_source *source, uint32_t events)
 {
 	struct device *device = container_of(source, struct device, strays);
 	struct wire_arrival arrivals[STRAYS_A_TURN];
-	int n = link_receive(device->veth.link, arrivals, STRAYS_A_TURN);
+	int n = link_receive(device->ethernet.link, arrivals, STRAYS_A_TURN);
 
 	(void)events;
 	for (int i = 0; i < n; i++)
@@ -143,7 +143,7 @@ static void watch_strays(struct device *device)
 		device->strays.ready = strays_ready;
 		break;
 	case CTL_LINK_ETHERNET:
-		device->strays.fd = link_wait_fd(device->veth.link);
+		device->strays.fd = link_wait_fd(device->ethernet.link);
 		device->strays.ready = frames_ready;
 		break;
 	}
@@ -188,7 +188,7 @@ int device_init(struct device *ret, struct instance *instance, uint32_t index)
 				.shared_fd = -1,
 				.capture_fd = -1,
 				.carrier.fd = -1,
-				.veth = { .rx_fd = -1, .tx_fd = -1 },
+				.ethernet = { .rx_fd = -1, .tx_fd = -1 },
 				.arena.fd = -1 };
 	rc = bring_up(ret, &instance->settings);
 	if (rc)

@@ -35,7 +35,7 @@ struct attachment {
 };
 
 /* A device on an interface. Its own link, of slot 0, answers ARP and neighbor discovery. */
-struct device_veth {
+struct device_ethernet {
 	struct link *link;
 	int rx_fd, tx_fd;
 	uint8_t mac[FRAME_MAC_LEN];
@@ -51,10 +51,10 @@ struct device {
 	struct loop_source greeters; /* connections to that name (local_peers.h) */
 	uint32_t foreign_before;     /* foreign drops at the last update (lost.h) */
 	enum ctl_link link;
-	struct udp_group group;	    /* CTL_LINK_UDP */
-	struct device_veth veth;    /* CTL_LINK_ETHERNET */
-	struct loop_source strays;  /* slot 0's socket or link: packets to no process */
-	struct loop_source carrier; /* CTL_LINK_ETHERNET: the kernel's reports on interfaces */
+	struct udp_group group;		 /* CTL_LINK_UDP */
+	struct device_ethernet ethernet; /* CTL_LINK_ETHERNET */
+	struct loop_source strays;	 /* slot 0's socket or link: packets to no process */
+	struct loop_source carrier;	 /* CTL_LINK_ETHERNET: the kernel's reports on interfaces */
 	bool no_carrier;
 	uint32_t slots, rcvbuf;
 	uint32_t max_mtu, if_index;
@@ -101,12 +101,12 @@ int address_open(struct device *device, const struct ctl_settings *settings);
 void address_close(struct device *device);
 
 /* ethernet.c (without libpcap ethernet_without.c). Failures are explained on the log. */
-int veth_open(struct device *device, const struct ctl_settings *settings);
-void veth_close(struct device *device);
+int ethernet_device_open(struct device *device, const struct ctl_settings *settings);
+void ethernet_device_close(struct device *device);
 /* Opens a pair of sockets for a process. The caller closes them. */
-int veth_open_slot(struct device *device, uint32_t slot, int *ret_rx_fd, int *ret_tx_fd);
-/* As veth_open_slot(), with a link on the pair, for the server itself. */
-int veth_open_link(struct device *device, uint32_t slot, struct link **ret, int *ret_rx_fd,
-		   int *ret_tx_fd);
+int ethernet_device_sockets(struct device *device, uint32_t slot, int *ret_rx_fd, int *ret_tx_fd);
+/* As ethernet_device_sockets(), with a link on the pair, for the server itself. */
+int ethernet_device_link(struct device *device, uint32_t slot, struct link **ret, int *ret_rx_fd,
+			 int *ret_tx_fd);
 
 #endif

@@ -27,7 +27,7 @@ static void log_link(void *arg, const char *line)
 	ctl_log(CTL_LOG_NOTICE, "%s", line);
 }
 
-int veth_open_slot(struct device *device, uint32_t slot, int *ret_rx_fd, int *ret_tx_fd)
+int ethernet_device_sockets(struct device *device, uint32_t slot, int *ret_rx_fd, int *ret_tx_fd)
 {
 	struct ethernet_filter filter = {
 		.ifname = device->if_name,
@@ -37,7 +37,7 @@ int veth_open_slot(struct device *device, uint32_t slot, int *ret_rx_fd, int *re
 		.log = log_failure,
 	};
 
-	memcpy(filter.mac, device->veth.mac, sizeof(filter.mac));
+	memcpy(filter.mac, device->ethernet.mac, sizeof(filter.mac));
 	return ethernet_open_sockets(&filter, ret_rx_fd, ret_tx_fd);
 }
 
@@ -69,12 +69,12 @@ static int check_mtu(struct device *device)
 static int open_link(const struct device *device, uint32_t slot, int rx_fd, int tx_fd,
 		     struct link **ret)
 {
-	const struct device_veth *veth = &device->veth;
+	const struct device_ethernet *ethernet = &device->ethernet;
 	struct ethernet_cfg cfg = {
 		.ifname = device->if_name,
 		.gid = device->gid,
-		.prefix_len = veth->prefix_len,
-		.gateway = veth->gateway,
+		.prefix_len = ethernet->prefix_len,
+		.gateway = ethernet->gateway,
 		.slot = slot,
 		.answers = slot == 0,
 		.log = log_link,
@@ -83,17 +83,17 @@ static int open_link(const struct device *device, uint32_t slot, int rx_fd, int 
 
 	if (rc)
 		return rc;
-	memcpy(cfg.mac, veth->mac, sizeof(cfg.mac));
+	memcpy(cfg.mac, ethernet->mac, sizeof(cfg.mac));
 	rc = ethernet_open(ret, &cfg);
 	if (rc)
 		cfg.port->close(cfg.port);
 	return rc;
 }
 
-int veth_open_link(struct device *device, uint32_t slot, struct link **ret, int *ret_rx_fd,
-		   int *ret_tx_fd)
+int ethernet_device_link(struct device *device, uint32_t slot, struct link **ret, int *ret_rx_fd,
+			 int *ret_tx_fd)
 {
-	int rc = veth_open_slot(device, slot, ret_rx_fd, ret_tx_fd);
+	int rc = ethernet_device_sockets(device, slot, ret_rx_fd, ret_tx_fd);
 
 	return rc ? rc : open_link(device, slot, *ret_rx_fd, *ret_tx_fd, ret);
 }
@@ -107,37 +107,37 @@ static uint32_t granted(int fd)
 	return bytes > 0 ? (uint32_t)bytes : 0;
 }
 
-int veth_open(struct device *device, const struct ctl_settings *settings)
+int ethernet_device_open(struct device *device, const struct ctl_settings *settings)
 {
-	struct device_veth *veth = &device->veth;
+	struct device_ethernet *ethernet = &device->ethernet;
 	int rc = check_address(device);
 
 	if (rc)
 		return rc;
-	ethernet_make_mac(veth->mac, &device->gid, device->if_name);
-	veth->prefix_len = settings->prefix_len[device->index];
-	veth->gateway = settings->gateway;
-	rc = veth_open_slot(device, 0, &veth->rx_fd, &veth->tx_fd);
+	ethernet_make_mac(ethernet->mac, &device->gid, device->if_name);
+	ethernet->prefix_len = settings->prefix_len[device->index];
+	ethernet->gateway = settings->gateway;
+	rc = ethernet_device_sockets(device, 0, &ethernet->rx_fd, &ethernet->tx_fd);
 	if (rc == 0)
 		rc = check_mtu(device);
 	if (rc)
 		return rc;
-	device->rcvbuf = granted(veth->rx_fd);
-	rc = open_link(device, 0, veth->rx_fd, veth->tx_fd, &veth->link);
+	device->rcvbuf = granted(ethernet->rx_fd);
+	rc = open_link(device, 0, ethernet->rx_fd, ethernet->tx_fd, &ethernet->link);
 	if (rc)
 		ctl_log(CTL_LOG_ERROR, "no link on %s: %s", device->if_name, strerror(-rc));
 	return rc;
 }
 
-void veth_close(struct device *device)
+void ethernet_device_close(struct device *device)
 {
-	struct device_veth *veth = &device->veth;
+	struct device_ethernet *ethernet = &device->ethernet;
 
-	link_close(veth->link);
-	veth->link = NULL;
-	if (veth->rx_fd >= 0)
-		(void)close(veth->rx_fd);
-	if (veth->tx_fd >= 0)
-		(void)close(veth->tx_fd);
-	veth->rx_fd = veth->tx_fd = -1;
+	link_close(ethernet->link);
+	ethernet->link = NULL;
+	if (ethernet->rx_fd >= 0)
+		(void)close(ethernet->rx_fd);
+	if (ethernet->tx_fd >= 0)
+		(void)close(ethernet->tx_fd);
+	ethernet->rx_fd = ethernet->tx_fd = -1;
 }

@@ -5,7 +5,7 @@
 #include "lib/control/log.h"
 #include "rxe_dm/server/device.h"
 
-int veth_open(struct device *device, const struct ctl_settings *settings)
+int ethernet_device_open(struct device *device, const struct ctl_settings *settings)
 {
 	(void)device;
 	(void)settings;
@@ -14,12 +14,12 @@ int veth_open(struct device *device, const struct ctl_settings *settings)
 	return -EOPNOTSUPP;
 }
 
-void veth_close(struct device *device)
+void ethernet_device_close(struct device *device)
 {
 	(void)device;
 }
 
-int veth_open_slot(struct device *device, uint32_t slot, int *ret_rx_fd, int *ret_tx_fd)
+int ethernet_device_sockets(struct device *device, uint32_t slot, int *ret_rx_fd, int *ret_tx_fd)
 {
 	(void)device;
 	(void)slot;
@@ -28,9 +28,9 @@ int veth_open_slot(struct device *device, uint32_t slot, int *ret_rx_fd, int *re
 	return -EOPNOTSUPP;
 }
 
-int veth_open_link(struct device *device, uint32_t slot, struct link **ret, int *ret_rx_fd,
-		   int *ret_tx_fd)
+int ethernet_device_link(struct device *device, uint32_t slot, struct link **ret, int *ret_rx_fd,
+			 int *ret_tx_fd)
 {
 	(void)ret;
-	return veth_open_slot(device, slot, ret_rx_fd, ret_tx_fd);
+	return ethernet_device_sockets(device, slot, ret_rx_fd, ret_tx_fd);
 }

@@ -128,8 +128,8 @@ static void become(struct device *device, const struct state *was, const struct 
 	memcpy(shared->gids, to->gids, sizeof(shared->gids));
 	fault_device_end_change(device);
 	/* A silent device answers neither ARP nor neighbor discovery. */
-	if (device->veth.link)
-		ethernet_answer(device->veth.link, !to->is_silent);
+	if (device->ethernet.link)
+		ethernet_answer(device->ethernet.link, !to->is_silent);
 
 	if (to->is_fatal && !was->is_fatal)
 		announce(device, IBV_EVENT_DEVICE_FATAL, "a fault rule makes the device fatal");

@@ -19,7 +19,7 @@ static int socket_of(const struct device *device, uint32_t slot)
 	case CTL_LINK_UDP: return device->group.fd[slot];
 	case CTL_LINK_ETHERNET:
 		if (slot == 0)
-			return device->veth.rx_fd;
+			return device->ethernet.rx_fd;
 		return device->slot[slot] ? device->slot[slot]->lost_fd : -1;
 	}
 	return -1;

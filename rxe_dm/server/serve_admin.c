@@ -37,12 +37,12 @@ int serve_device(struct call *call)
 		.slots_used = device->slots - 1 - device->num_free,
 		.rcvbuf = device->rcvbuf,
 		.link = device->link,
-		.prefix_len = device->veth.prefix_len,
-		.gateway = device->veth.gateway,
+		.prefix_len = device->ethernet.prefix_len,
+		.gateway = device->ethernet.gateway,
 		.gids = { device->gid },
 	};
 	snprintf(ret->name, sizeof(ret->name), "rxe_dm%u", device->index);
-	memcpy(ret->mac, device->veth.mac, sizeof(ret->mac));
+	memcpy(ret->mac, device->ethernet.mac, sizeof(ret->mac));
 	memcpy(ret->if_name, device->if_name, sizeof(ret->if_name));
 	memcpy(ret->arena_kind, device->arena.kind, sizeof(ret->arena_kind));
 	memcpy(ret->arena_why, device->arena.why, sizeof(ret->arena_why));

@@ -24,7 +24,7 @@ static int hand_out_link(struct call *call, struct attachment *attachment)
 	}
 	call->num_out = 5;
 	call->keep_out = 2;
-	rc = veth_open_slot(device, slot, &call->out_fd[2], &call->out_fd[4]);
+	rc = ethernet_device_sockets(device, slot, &call->out_fd[2], &call->out_fd[4]);
 	if (rc == 0)
 		attachment->lost_fd = fcntl(call->out_fd[2], F_DUPFD_CLOEXEC, 0);
 	return rc;

@@ -169,8 +169,8 @@ static int open_link(struct time_wait_slot *slot)
 	switch (device->link) {
 	case CTL_LINK_UDP: slot->source.fd = device->group.fd[slot->slot]; return 0;
 	case CTL_LINK_ETHERNET: {
-		int rc =
-			veth_open_link(device, slot->slot, &slot->veth, &slot->rx_fd, &slot->tx_fd);
+		int rc = ethernet_device_link(device, slot->slot, &slot->veth, &slot->rx_fd,
+					      &slot->tx_fd);
 
 		slot->source.fd = rc ? -1 : link_wait_fd(slot->veth);
 		return rc;
