@@ -240,8 +240,8 @@ void rxe_qp_fail_send(struct rxe_engine *engine, struct rxe_qp *qp, enum rxe_wc_
 /* In SQD: nothing is in flight any more. Raises SQ_DRAINED if the program asked for it; no effect
  * in other states. A QP that enters SQD is made ready, so its transport sees SQD in output. */
 void rxe_qp_drained(struct rxe_engine *engine, struct rxe_qp *qp);
-/* Sends a delayed ACK with the next output: the QP is about to be destroyed, or its process to
- * exit. */
+/* Sends a delayed ACK with the next output: the QP is about to enter ERR or RESET or to be
+ * destroyed, or its process to exit. */
 void rxe_qp_flush_delayed_ack(struct rxe_engine *engine, struct rxe_qp *qp);
 void rxe_qp_set_deadline(struct rxe_engine *engine, struct rxe_qp *qp, uint64_t deadline_ns);
 void rxe_qp_set_ready(struct rxe_engine *engine, struct rxe_qp *qp);

@@ -154,6 +154,16 @@ static void forget_completions(struct vb_qp *qp)
 	}
 }
 
+/* In ERR and RESET a queue pair sends nothing, so its delayed ACK leaves before. */
+static void send_delayed_ack(struct vb_qp *qp, const struct rxe_qp_attr *attr, uint32_t mask)
+{
+	if (!(mask & RXE_QP_STATE) ||
+	    (attr->qp_state != RXE_QPS_ERR && attr->qp_state != RXE_QPS_RESET))
+		return;
+	rxe_qp_flush_delayed_ack(qp->dev->progress.engine, &qp->qp);
+	progress_transmit(&qp->dev->progress, clock_now_ns());
+}
+
 int ibv_modify_qp(struct ibv_qp *base, struct ibv_qp_attr *attr, int mask)
 {
 	struct vb_qp *qp = vb_qp(base);
@@ -168,6 +178,7 @@ int ibv_modify_qp(struct ibv_qp *base, struct ibv_qp_attr *attr, int mask)
 	if (!vb_lock_engine(qp->dev, qp->forks))
 		return EINVAL;
 	progress_follow_gids(&qp->dev->progress);
+	send_delayed_ack(qp, &in, (uint32_t)mask);
 	result = rxe_qp_modify(qp->dev->progress.engine, &qp->qp, &in, (uint32_t)mask,
 			       clock_now_ns());
 	if (result == MODIFY_OK) {
