@@ -1,0 +1,344 @@
+/* SPDX-License-Identifier: MIT */
+/* What lib/progress/schedule.c decides for the background thread, as traces in virtual time. */
+#include <stdlib.h>
+
+#include "tests/trace/schedule_fixture.h"
+
+START_TEST(a_poller_takes_the_background_thread_off_the_link)
+{
+	background();
+	waits_on_link(NEVER);
+	polls_packets(8);
+	polls_packet();
+	polls_packet();
+	link_wakes();
+	for (int i = 0; i < 6; i++)
+		steps_back_beside_poller();
+	expect("     0.0 background -> WAIT_ON_LINK\n"
+	       "     0.0 background waits\n"
+	       "     0.0 program polls, finds 8 packets\n"
+	       "     0.0 program polls, finds a packet -> WAKE_BACKGROUND\n"
+	       "     0.0 program polls, finds a packet -> NOTHING\n"
+	       "     0.0 background wakes\n"
+	       "     0.0 background -> STEP_BACK until 50.0\n"
+	       "    50.0 background -> STEP_BACK until 150.0\n"
+	       "   150.0 background -> STEP_BACK until 350.0\n"
+	       "   350.0 background -> STEP_BACK until 750.0\n"
+	       "   750.0 background -> STEP_BACK until 1550.0\n"
+	       "  1550.0 background -> STEP_BACK until 2350.0\n");
+}
+END_TEST
+
+START_TEST(armed_completion_queues_keep_steps_back_short)
+{
+	polls_packets(8);
+	schedule_cq_armed(&s);
+	steps_back_beside_poller();
+	steps_back_beside_poller();
+	schedule_cq_disarmed(&s);
+	steps_back_beside_poller();
+	expect("     0.0 program polls, finds 8 packets\n"
+	       "     0.0 background -> STEP_BACK until 50.0\n"
+	       "    50.0 background -> STEP_BACK until 100.0\n"
+	       "   100.0 background -> STEP_BACK until 300.0\n");
+}
+END_TEST
+
+START_TEST(a_program_that_will_sleep_brings_the_background_thread_back)
+{
+	will_sleep();
+	polls_packets(8);
+	background();
+	pass(20 * US);
+	will_sleep();
+	schedule_step_back_returned(&s, now_ns, true);
+	background();
+	expect("     0.0 program will sleep -> NOTHING\n"
+	       "     0.0 program polls, finds 8 packets\n"
+	       "     0.0 background -> STEP_BACK until 50.0\n"
+	       "    20.0 program will sleep -> WAKE_BACKGROUND\n"
+	       "    20.0 background -> WAIT_ON_LINK\n");
+}
+END_TEST
+
+START_TEST(a_poller_that_lost_its_processor_gets_it_back)
+{
+	polls_packets(8);
+	background();
+	pass(50 * US);
+	schedule_step_back_returned(&s, now_ns, false);
+	background();
+	background_yields_for(10 * US);
+	polls_empty(NEVER);
+	background();
+	expect("     0.0 program polls, finds 8 packets\n"
+	       "     0.0 background -> STEP_BACK until 50.0\n"
+	       "    50.0 background -> YIELD\n"
+	       "    60.0 background yielded for 10.0\n"
+	       "    60.0 program polls, finds nothing -> YIELD\n"
+	       "    60.0 background -> STEP_BACK until 160.0\n");
+}
+END_TEST
+
+START_TEST(a_packet_that_waited_ends_stepping_back)
+{
+	polls_packets(8);
+	background();
+	pass(50 * US);
+	schedule_step_back_returned(&s, now_ns, false);
+	for (int i = 0; i < 3; i++) {
+		background();
+		background_yields_for(10 * US);
+	}
+	background();
+	schedule_link_looked_at(&s, true);
+	background();
+	link_wakes();
+	background();
+	expect("     0.0 program polls, finds 8 packets\n"
+	       "     0.0 background -> STEP_BACK until 50.0\n"
+	       "    50.0 background -> YIELD\n"
+	       "    60.0 background yielded for 10.0\n"
+	       "    60.0 background -> YIELD\n"
+	       "    70.0 background yielded for 10.0\n"
+	       "    70.0 background -> YIELD\n"
+	       "    80.0 background yielded for 10.0\n"
+	       "    80.0 background -> LOOK_AT_LINK\n"
+	       "    80.0 background -> WAIT_ON_LINK\n"
+	       "    80.0 background wakes\n"
+	       "    80.0 background -> RUN_ENGINE\n");
+}
+END_TEST
+
+START_TEST(a_program_that_calls_nothing_is_served)
+{
+	background();
+	waits_on_link(NEVER);
+	pass(100 * US);
+	link_wakes();
+	background();
+	runs_engine(OTHER_CPU, true);
+	pass(40 * US);
+	background();
+	runs_engine(OTHER_CPU, false);
+	background();
+	background_yields_for(9 * US);
+	pass(1 * US);
+	background();
+	runs_engine(OTHER_CPU, false);
+	background();
+	background_yields_for(1 * US);
+	background();
+	expect("     0.0 background -> WAIT_ON_LINK\n"
+	       "     0.0 background waits\n"
+	       "   100.0 background wakes\n"
+	       "   100.0 background -> RUN_ENGINE\n"
+	       "   100.0 background ran the engine, packet\n"
+	       "   140.0 background -> RUN_ENGINE\n"
+	       "   140.0 background ran the engine, nothing\n"
+	       "   140.0 background -> YIELD\n"
+	       "   149.0 background yielded for 9.0\n"
+	       "   150.0 background -> RUN_ENGINE\n"
+	       "   150.0 background ran the engine, nothing\n"
+	       "   150.0 background -> YIELD\n"
+	       "   151.0 background yielded for 1.0\n"
+	       "   151.0 background -> WAIT_ON_LINK\n");
+}
+END_TEST
+
+START_TEST(a_processor_that_others_want_is_left)
+{
+	background();
+	link_wakes();
+	background();
+	runs_engine(OTHER_CPU, false);
+	background();
+	background_yields_for(11 * US);
+	background();
+	expect("     0.0 background -> WAIT_ON_LINK\n"
+	       "     0.0 background wakes\n"
+	       "     0.0 background -> RUN_ENGINE\n"
+	       "     0.0 background ran the engine, nothing\n"
+	       "     0.0 background -> YIELD\n"
+	       "    11.0 background yielded for 11.0\n"
+	       "    11.0 background -> WAIT_ON_LINK\n");
+}
+END_TEST
+
+START_TEST(the_program_s_processor_is_left_at_once)
+{
+	schedule_posted(&s, now_ns, PROGRAMS_CPU);
+	background();
+	pass(MS(5) - 1);
+	link_wakes();
+	background();
+	runs_engine(PROGRAMS_CPU, false);
+	background();
+	pass(1);
+	link_wakes();
+	background();
+	runs_engine(PROGRAMS_CPU, false);
+	background();
+	expect("     0.0 background -> WAIT_ON_LINK\n"
+	       "  5000.0 background wakes\n"
+	       "  5000.0 background -> RUN_ENGINE\n"
+	       "  5000.0 background ran the engine, nothing\n"
+	       "  5000.0 background -> WAIT_ON_LINK\n"
+	       "  5000.0 background wakes\n"
+	       "  5000.0 background -> RUN_ENGINE\n"
+	       "  5000.0 background ran the engine, nothing\n"
+	       "  5000.0 background -> YIELD\n");
+}
+END_TEST
+
+START_TEST(a_long_message_keeps_its_poller_near)
+{
+	polls_packets(8);
+	pass(300 * US);
+	engine_held = true;
+	background();
+	engine_held = false;
+	schedule_step_back_returned(&s, now_ns, true);
+	background();
+	expect("     0.0 program polls, finds 8 packets\n"
+	       "   300.0 background -> STEP_BACK until 350.0\n"
+	       "   300.0 background -> WAIT_ON_LINK\n");
+}
+END_TEST
+
+START_TEST(a_delayed_ack_wakes_nobody_for_a_millisecond)
+{
+	background();
+	waits_on_link(NEVER);
+	released(now_ns + 20 * US, true);
+	link_wakes();
+	pass(10 * US);
+	released(now_ns + 10 * US, true);
+	pass(100 * US);
+	schedule_polled(&s, now_ns, PROGRAMS_CPU);
+	background();
+	runs_engine(OTHER_CPU, false);
+	background();
+	waits_on_link(now_ns + 15 * US);
+	link_wakes();
+	background();
+	runs_engine(OTHER_CPU, false);
+	pass(MS(5));
+	background();
+	waits_on_link(now_ns + MS(8));
+	expect("     0.0 background -> WAIT_ON_LINK\n"
+	       "     0.0 background waits\n"
+	       "     0.0 engine released -> WAKE_BACKGROUND\n"
+	       "     0.0 background wakes\n"
+	       "    10.0 engine released -> NOTHING\n"
+	       "   110.0 background -> RUN_ENGINE\n"
+	       "   110.0 background ran the engine, nothing\n"
+	       "   110.0 background -> WAIT_ON_LINK\n"
+	       "   110.0 background waits until 125.0\n"
+	       "   110.0 background wakes\n"
+	       "   110.0 background -> RUN_ENGINE\n"
+	       "   110.0 background ran the engine, nothing\n"
+	       "  5110.0 background -> WAIT_ON_LINK\n"
+	       "  5110.0 background waits until 13110.0\n");
+}
+END_TEST
+
+START_TEST(held_acks_are_looked_at_every_millisecond)
+{
+	released(now_ns + 20 * US, true);
+	pass(50 * US);
+	background();
+	waits_on_link(now_ns + MS(8));
+	expect("     0.0 engine released -> WAKE_BACKGROUND\n"
+	       "    50.0 background -> WAIT_ON_LINK\n"
+	       "    50.0 background waits until 1050.0\n");
+}
+END_TEST
+
+START_TEST(an_earlier_timer_wakes_the_background_thread)
+{
+	background();
+	waits_on_link(now_ns + MS(8));
+	released(now_ns + MS(9), true);
+	released(now_ns + MS(2), true);
+	released(now_ns + MS(2), true);
+	expect("     0.0 background -> WAIT_ON_LINK\n"
+	       "     0.0 background waits until 8000.0\n"
+	       "     0.0 engine released -> NOTHING\n"
+	       "     0.0 engine released -> WAKE_BACKGROUND\n"
+	       "     0.0 engine released -> NOTHING\n");
+}
+END_TEST
+
+START_TEST(a_program_that_got_all_is_not_taken_for_a_poller)
+{
+	polls_packets(8);
+	released(NEVER, false);
+	schedule_polled_found(&s, now_ns);
+	background();
+	link_wakes();
+	background();
+	expect("     0.0 program polls, finds 8 packets\n"
+	       "     0.0 engine released -> NOTHING\n"
+	       "     0.0 background -> WAIT_ON_LINK\n"
+	       "     0.0 background wakes\n"
+	       "     0.0 background -> RUN_ENGINE\n");
+}
+END_TEST
+
+START_TEST(unsent_packets_are_tried_again)
+{
+	const struct schedule_timers timers = { NEVER, NEVER, .unsent = true };
+
+	background();
+	ck_assert_uint_eq(schedule_link_wait_began(&s, now_ns, &timers), now_ns + 100 * US);
+}
+END_TEST
+
+START_TEST(the_background_thread_exits_when_told)
+{
+	background();
+	schedule_stop(&s);
+	link_wakes();
+	background();
+	expect("     0.0 background -> WAIT_ON_LINK\n"
+	       "     0.0 background wakes\n"
+	       "     0.0 background -> EXIT\n");
+}
+END_TEST
+
+static Suite *schedule_suite(void)
+{
+	Suite *suite = suite_create("schedule_background");
+	TCase *tc = tcase_create("schedule_background");
+
+	tcase_add_checked_fixture(tc, setup, NULL);
+	tcase_add_test(tc, a_poller_takes_the_background_thread_off_the_link);
+	tcase_add_test(tc, armed_completion_queues_keep_steps_back_short);
+	tcase_add_test(tc, a_program_that_will_sleep_brings_the_background_thread_back);
+	tcase_add_test(tc, a_poller_that_lost_its_processor_gets_it_back);
+	tcase_add_test(tc, a_packet_that_waited_ends_stepping_back);
+	tcase_add_test(tc, a_program_that_calls_nothing_is_served);
+	tcase_add_test(tc, a_processor_that_others_want_is_left);
+	tcase_add_test(tc, the_program_s_processor_is_left_at_once);
+	tcase_add_test(tc, a_long_message_keeps_its_poller_near);
+	tcase_add_test(tc, a_delayed_ack_wakes_nobody_for_a_millisecond);
+	tcase_add_test(tc, held_acks_are_looked_at_every_millisecond);
+	tcase_add_test(tc, an_earlier_timer_wakes_the_background_thread);
+	tcase_add_test(tc, a_program_that_got_all_is_not_taken_for_a_poller);
+	tcase_add_test(tc, unsent_packets_are_tried_again);
+	tcase_add_test(tc, the_background_thread_exits_when_told);
+	suite_add_tcase(suite, tc);
+	return suite;
+}
+
+int main(void)
+{
+	SRunner *runner = srunner_create(schedule_suite());
+	int failed;
+
+	srunner_run_all(runner, CK_NORMAL);
+	failed = srunner_ntests_failed(runner);
+	srunner_free(runner);
+	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}

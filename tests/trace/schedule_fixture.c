@@ -1,0 +1,198 @@
+/* SPDX-License-Identifier: MIT */
+/* The fixture of the traces of lib/progress/schedule.c. */
+#include "tests/trace/schedule_fixture.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct schedule s;
+uint64_t now_ns;
+bool engine_held;
+static char trace[8192];
+static size_t trace_len;
+
+static bool is_engine_held(void *arg)
+{
+	(void)arg;
+	return engine_held;
+}
+
+/* Time 0 is a second after the machine's start: 0 is no time for the schedule. */
+static double us(uint64_t ns)
+{
+	return ((double)ns - 1e9) / US;
+}
+
+void setup(void)
+{
+	memset(&s, 0, sizeof(s));
+	schedule_start(&s, is_engine_held, NULL);
+	now_ns = 1000000000u;
+	engine_held = false;
+	trace_len = 0;
+	trace[0] = '\0';
+}
+
+__attribute__((format(printf, 1, 2))) static void note(const char *format, ...)
+{
+	va_list args;
+
+	trace_len += (size_t)snprintf(trace + trace_len, sizeof(trace) - trace_len, "%8.1f ",
+				      us(now_ns));
+	va_start(args, format);
+	trace_len += (size_t)vsnprintf(trace + trace_len, sizeof(trace) - trace_len, format, args);
+	va_end(args);
+	ck_assert_uint_lt(trace_len, sizeof(trace));
+}
+
+void expect_at(const char *text, int line)
+{
+	if (strcmp(trace, text) != 0)
+		ck_abort_msg("line %d: expected\n%sgot\n%s", line, text, trace);
+	trace_len = 0;
+	trace[0] = '\0';
+}
+
+static const char *const action_name[] = {
+	[SCHEDULE_NOTHING] = "NOTHING",
+	[SCHEDULE_YIELD] = "YIELD",
+	[SCHEDULE_SLEEP] = "SLEEP",
+	[SCHEDULE_WAKE_BACKGROUND] = "WAKE_BACKGROUND",
+	[SCHEDULE_WAIT_ON_LINK] = "WAIT_ON_LINK",
+	[SCHEDULE_STEP_BACK] = "STEP_BACK",
+	[SCHEDULE_LOOK_AT_LINK] = "LOOK_AT_LINK",
+	[SCHEDULE_RUN_ENGINE] = "RUN_ENGINE",
+	[SCHEDULE_EXIT] = "EXIT",
+};
+
+void note_decision(const char *what, const struct schedule_decision *decision)
+{
+	if (decision->until_ns)
+		note("%s -> %s until %.1f\n", what, action_name[decision->action],
+		     us(decision->until_ns));
+	else
+		note("%s -> %s\n", what, action_name[decision->action]);
+}
+
+void pass(uint64_t ns)
+{
+	now_ns += ns;
+}
+
+/* The program. */
+
+struct schedule_decision polls_empty(uint64_t due_ns)
+{
+	struct schedule_decision decision;
+
+	schedule_polled(&s, now_ns, PROGRAMS_CPU);
+	decision = schedule_polled_empty(&s, now_ns, due_ns);
+	note_decision("program polls, finds nothing", &decision);
+	return decision;
+}
+
+void yields_for(uint64_t ns)
+{
+	const uint64_t asked_ns = now_ns;
+
+	pass(ns);
+	schedule_yield_returned(&s, asked_ns, now_ns);
+	note("program yielded for %.1f\n", (double)ns / US);
+}
+
+void sleeps(const struct schedule_decision *decision, bool timed_out)
+{
+	ck_assert_int_eq(decision->action, SCHEDULE_SLEEP);
+	if (timed_out)
+		now_ns = decision->until_ns;
+	schedule_sleep_returned(&s, decision, timed_out);
+	note("program wakes, %s\n", timed_out ? "no packet" : "packet");
+}
+
+void polls_packet(void)
+{
+	struct schedule_decision decision;
+
+	schedule_polled(&s, now_ns, PROGRAMS_CPU);
+	decision = schedule_packet_arrived(&s);
+	note_decision("program polls, finds a packet", &decision);
+}
+
+void polls_packets(unsigned int n)
+{
+	note("program polls, finds %u packets\n", n);
+	while (n--) {
+		schedule_polled(&s, now_ns, PROGRAMS_CPU);
+		ck_assert_int_eq(schedule_packet_arrived(&s).action, SCHEDULE_NOTHING);
+	}
+}
+
+void will_sleep(void)
+{
+	const struct schedule_decision decision = schedule_program_will_sleep(&s);
+
+	note_decision("program will sleep", &decision);
+}
+
+/* The engine, released with this deadline. */
+void released(uint64_t deadline_ns, bool expecting)
+{
+	const struct schedule_timers timers = { .engine_ns = deadline_ns, .link_ns = NEVER };
+	const struct schedule_decision decision =
+		schedule_engine_released(&s, now_ns, &timers, expecting);
+
+	note_decision("engine released", &decision);
+}
+
+/* The background thread. */
+
+struct schedule_decision background(void)
+{
+	const struct schedule_decision decision = schedule_background_next(&s, now_ns);
+
+	note_decision("background", &decision);
+	return decision;
+}
+
+void waits_on_link(uint64_t deadline_ns)
+{
+	const struct schedule_timers timers = { .engine_ns = deadline_ns, .link_ns = NEVER };
+	const uint64_t until_ns = schedule_link_wait_began(&s, now_ns, &timers);
+
+	if (until_ns == NEVER)
+		note("background waits\n");
+	else
+		note("background waits until %.1f\n", us(until_ns));
+}
+
+void link_wakes(void)
+{
+	schedule_link_wait_returned(&s);
+	note("background wakes\n");
+}
+
+void runs_engine(int cpu, bool arrived)
+{
+	schedule_engine_ran(&s, now_ns, cpu, arrived);
+	note("background ran the engine, %s\n", arrived ? "packet" : "nothing");
+}
+
+void background_yields_for(uint64_t ns)
+{
+	pass(ns);
+	schedule_background_yielded(&s, ns);
+	note("background yielded for %.1f\n", (double)ns / US);
+}
+
+/* Steps back until the time is over, while the program polls without finding anything. */
+void steps_back_beside_poller(void)
+{
+	const struct schedule_decision decision = background();
+
+	ck_assert_int_eq(decision.action, SCHEDULE_STEP_BACK);
+	now_ns = decision.until_ns;
+	schedule_polled(&s, now_ns - 5 * US, PROGRAMS_CPU);
+	schedule_step_back_returned(&s, now_ns, false);
+}

@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: MIT */
+/* A program, its engine and its background thread, as lib/progress/schedule.c sees them: each function
+ * reports an event in virtual time and notes it with the decision, a line each. */
+#ifndef RXE_TRACE_SCHEDULE_FIXTURE_H
+#define RXE_TRACE_SCHEDULE_FIXTURE_H
+
+#include <check.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "lib/progress/schedule.h"
+
+#define US	     1000u
+#define PROGRAMS_CPU 0
+#define OTHER_CPU    1
+#define NEVER	     UINT64_MAX
+#define MS(n)	     ((uint64_t)(n)*1000 * US)
+#define expect(text) expect_at(text, __LINE__)
+
+extern struct schedule s;
+extern uint64_t now_ns;
+extern bool engine_held;
+
+void setup(void);
+void expect_at(const char *text, int line);
+void note_decision(const char *what, const struct schedule_decision *decision);
+void pass(uint64_t ns);
+
+/* The program. */
+struct schedule_decision polls_empty(uint64_t due_ns);
+void yields_for(uint64_t ns);
+void sleeps(const struct schedule_decision *decision, bool timed_out);
+void polls_packet(void);
+void polls_packets(unsigned int n);
+void will_sleep(void);
+
+/* The engine, released with this deadline. */
+void released(uint64_t deadline_ns, bool expecting);
+
+/* The background thread. */
+struct schedule_decision background(void);
+void waits_on_link(uint64_t deadline_ns);
+void link_wakes(void);
+void runs_engine(int cpu, bool arrived);
+void background_yields_for(uint64_t ns);
+
+/* Steps back until the time is over, while the program polls without finding anything. */
+void steps_back_beside_poller(void);
+
+#endif
