@@ -28,13 +28,19 @@ bool progress_lock(struct progress *progress)
 	return true;
 }
 
+struct schedule_timers progress_timers(const struct progress *progress)
+{
+	return (struct schedule_timers){
+		.engine_ns = rxe_engine_deadline(progress->engine),
+		.link_ns = link_deadline(progress->link.top),
+		.unsent = progress->tx_first < progress->tx_count,
+	};
+}
+
 void progress_unlock(struct progress *progress)
 {
 	const struct rxe_engine *engine = progress->engine;
-	const struct schedule_timers timers = {
-		.engine_ns = rxe_engine_deadline(engine),
-		.link_ns = link_deadline(progress->link.top),
-	};
+	const struct schedule_timers timers = progress_timers(progress);
 	const struct schedule_decision decision = schedule_engine_released(
 		&progress->schedule, engine->now_ns, &timers, engine->open_wrs != 0);
 

@@ -117,6 +117,8 @@ void progress_unlock(struct progress *progress);
 
 /* Under the lock. now_ns was read under the lock, too: the engine's time never goes back. */
 
+/* When the engine has something to do although no packet arrives. */
+struct schedule_timers progress_timers(const struct progress *progress);
 /* Sends what is ready and publishes completions. Returns whether something left for a process of
  * this host. */
 bool progress_transmit(struct progress *progress, uint64_t now_ns);

@@ -208,6 +208,8 @@ struct schedule_decision schedule_engine_released(struct schedule *s, uint64_t n
 		set(&s->ack_held_at_ns, now_ns);
 		deadline_ns = now_ns + TICK_NS;
 	}
+	if (timers->unsent)
+		deadline_ns = smaller(deadline_ns, now_ns + RESEND_NS);
 	if (expecting != schedule_expects_more(s))
 		atomic_store_explicit(&s->expecting, expecting, memory_order_relaxed);
 	if (deadline_ns >= get(&s->background_due_ns))

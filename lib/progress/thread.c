@@ -15,7 +15,6 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "emu/engine.h"
 #include "lib/control/process.h"
 #include "lib/progress/eventfd.h"
 #include "lib/progress/progress.h"
@@ -116,17 +115,13 @@ static int wait_for_events(struct progress *progress, uint64_t ns)
  * descriptors. */
 static uint64_t link_wait_length_ns(struct progress *progress)
 {
+	struct schedule_timers timers;
 	uint64_t now_ns, until_ns;
 
 	pthread_mutex_lock(&progress->lock);
 	now_ns = clock_now_ns();
-	until_ns =
-		schedule_link_wait_began(&progress->schedule, now_ns,
-					 &(struct schedule_timers){
-						 .engine_ns = rxe_engine_deadline(progress->engine),
-						 .link_ns = link_deadline(progress->link.top),
-						 .unsent = progress->tx_first < progress->tx_count,
-					 });
+	timers = progress_timers(progress);
+	until_ns = schedule_link_wait_began(&progress->schedule, now_ns, &timers);
 	pthread_mutex_unlock(&progress->lock);
 	if (until_ns > now_ns + LONGEST_WAIT_NS)
 		return LONGEST_WAIT_NS;

@@ -295,6 +295,24 @@ START_TEST(unsent_packets_are_tried_again)
 }
 END_TEST
 
+START_TEST(packets_that_the_kernel_refuses_wake_the_background_thread)
+{
+	const struct schedule_timers timers = { NEVER, NEVER, .unsent = true };
+	struct schedule_decision decision;
+
+	background();
+	waits_on_link(NEVER);
+	decision = schedule_engine_released(&s, now_ns, &timers, false);
+	note_decision("engine released, packets are unsent", &decision);
+	decision = schedule_engine_released(&s, now_ns, &timers, false);
+	note_decision("engine released, packets are unsent", &decision);
+	expect("     0.0 background -> WAIT_ON_LINK\n"
+	       "     0.0 background waits\n"
+	       "     0.0 engine released, packets are unsent -> WAKE_BACKGROUND\n"
+	       "     0.0 engine released, packets are unsent -> NOTHING\n");
+}
+END_TEST
+
 START_TEST(the_background_thread_exits_when_told)
 {
 	background();
@@ -327,6 +345,7 @@ static Suite *schedule_suite(void)
 	tcase_add_test(tc, an_earlier_timer_wakes_the_background_thread);
 	tcase_add_test(tc, a_program_that_got_all_is_not_taken_for_a_poller);
 	tcase_add_test(tc, unsent_packets_are_tried_again);
+	tcase_add_test(tc, packets_that_the_kernel_refuses_wake_the_background_thread);
 	tcase_add_test(tc, the_background_thread_exits_when_told);
 	suite_add_tcase(suite, tc);
 	return suite;
