@@ -236,10 +236,11 @@ static bool poller_is_near(struct schedule *s, uint64_t now_ns)
 	       s->is_engine_held(s->arg);
 }
 
-/* Leaves stepping_back set when it returns true. */
+/* Leaves stepping_back set when it returns true. On an oversubscribed machine a poller that is near
+ * may wait for this very processor. */
 static bool may_step_back(struct schedule *s, uint64_t now_ns)
 {
-	if (atomic_load(&s->poller_arrivals) < STEP_BACK_ARRIVALS)
+	if (atomic_load(&s->poller_arrivals) < STEP_BACK_ARRIVALS && !is_oversubscribed(s, now_ns))
 		return false;
 	/* Before the look at polled_at_ns: pairs with schedule_program_will_sleep(). */
 	atomic_store(&s->stepping_back, true);
@@ -297,10 +298,18 @@ static struct schedule_decision poller_seen(struct schedule *s, uint64_t now_ns)
 	return become_idle(s, now_ns);
 }
 
+/* After LISTENING only a poll that came since counts: while the packet waits, the thread would find it
+ * on the link again at once. */
+static bool has_polled(struct schedule *s, uint64_t now_ns)
+{
+	return get(&s->polled_at_ns) != s->watched_poll_ns ||
+	       (atomic_load(&s->stepping_back) && poller_is_near(s, now_ns));
+}
+
 static struct schedule_decision watch(struct schedule *s, uint64_t now_ns)
 {
 	if (now_ns < s->watch_until_ns) {
-		if (poller_is_near(s, now_ns) || get(&s->polled_at_ns) != s->watched_poll_ns)
+		if (has_polled(s, now_ns))
 			return poller_seen(s, now_ns);
 		return decide(SCHEDULE_YIELD);
 	}

@@ -30,16 +30,17 @@
  * The background thread:
  *
  *   state            event                                     next state
- *   IDLE             pollers found 8 arrivals, one is near     STEPPING_BACK
+ *   IDLE             a poller suffices                         STEPPING_BACK
  *                    else                                      LISTENING
- *   LISTENING        woken; pollers found 8, one is near       STEPPING_BACK
+ *   LISTENING        woken; a poller suffices                  STEPPING_BACK
  *   (on the link)    woken; a poller found the last arrival
  *                    and expects more                          WATCHING
  *                    woken; else                               SERVING
  *   STEPPING_BACK    an event other than a packet              IDLE
  *   (not the link)   time over                                 WATCHING
  *   WATCHING         the program polled                        IDLE; the next step back is longer
- *   (30 us, yields)  it did not, after LISTENING               SERVING
+ *   (30 us, yields)  (after LISTENING: since it was woken)
+ *                    it did not, after LISTENING               SERVING
  *                    it did not, after STEPPING_BACK           LOOKING
  *   LOOKING          a packet waits                            IDLE; 8 arrivals count from 0
  *                    none waits                                IDLE
@@ -47,6 +48,8 @@
  *                    or the program's processor is this one,
  *                    or a yield took more than 10 us           IDLE
  *
+ * A poller suffices when one is near, and pollers have found 8 arrivals or the machine is
+ * oversubscribed: there the poller may wait for the processor that the background thread has.
  * A poller is near when it polled within 20 us, sleeps on the link, or holds the engine. A poller
  * that finds what arrives takes the background thread off the link (WAKE_BACKGROUND): each packet
  * would wake that thread for nothing, at the sender's cost. A program that is about to sleep in the

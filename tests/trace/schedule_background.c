@@ -110,6 +110,61 @@ START_TEST(a_packet_that_waited_ends_stepping_back)
 }
 END_TEST
 
+START_TEST(a_poller_that_has_not_run_since_its_packet_came_gets_the_processor)
+{
+	background();
+	waits_on_link(NEVER);
+	polls_packets(3);
+	released(NEVER, true);
+	pass(5 * US);
+	link_wakes();
+	background();
+	background_yields_for(2 * US);
+	background();
+	background_yields_for(2 * US);
+	polls_packet();
+	background();
+	expect("     0.0 background -> WAIT_ON_LINK\n"
+	       "     0.0 background waits\n"
+	       "     0.0 program polls, finds 3 packets\n"
+	       "     0.0 engine released -> NOTHING\n"
+	       "     5.0 background wakes\n"
+	       "     5.0 background -> YIELD\n"
+	       "     7.0 background yielded for 2.0\n"
+	       "     7.0 background -> YIELD\n"
+	       "     9.0 background yielded for 2.0\n"
+	       "     9.0 program polls, finds a packet -> NOTHING\n"
+	       "     9.0 background -> WAIT_ON_LINK\n");
+}
+END_TEST
+
+START_TEST(a_poller_that_sleeps_on_the_link_gets_its_packet)
+{
+	struct schedule_decision decision;
+
+	background();
+	waits_on_link(NEVER);
+	polls_empty(NEVER);
+	yields_for(400 * US);
+	decision = polls_empty(NEVER);
+	pass(30 * US);
+	link_wakes();
+	background();
+	pass(10 * US);
+	sleeps(&decision, false);
+	polls_packet();
+	expect("     0.0 background -> WAIT_ON_LINK\n"
+	       "     0.0 background waits\n"
+	       "     0.0 program polls, finds nothing -> YIELD\n"
+	       "   400.0 program yielded for 400.0\n"
+	       "   400.0 program polls, finds nothing -> SLEEP until 450.0\n"
+	       "   430.0 background wakes\n"
+	       "   430.0 background -> STEP_BACK until 480.0\n"
+	       "   440.0 program wakes, packet\n"
+	       "   440.0 program polls, finds a packet -> NOTHING\n");
+}
+END_TEST
+
 START_TEST(a_program_that_calls_nothing_is_served)
 {
 	background();
@@ -336,6 +391,8 @@ static Suite *schedule_suite(void)
 	tcase_add_test(tc, a_program_that_will_sleep_brings_the_background_thread_back);
 	tcase_add_test(tc, a_poller_that_lost_its_processor_gets_it_back);
 	tcase_add_test(tc, a_packet_that_waited_ends_stepping_back);
+	tcase_add_test(tc, a_poller_that_has_not_run_since_its_packet_came_gets_the_processor);
+	tcase_add_test(tc, a_poller_that_sleeps_on_the_link_gets_its_packet);
 	tcase_add_test(tc, a_program_that_calls_nothing_is_served);
 	tcase_add_test(tc, a_processor_that_others_want_is_left);
 	tcase_add_test(tc, the_program_s_processor_is_left_at_once);
