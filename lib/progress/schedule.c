@@ -253,11 +253,15 @@ static bool may_step_back(struct schedule *s, uint64_t now_ns)
 static struct schedule_decision step_back(struct schedule *s, uint64_t now_ns)
 {
 	const uint64_t length_ns = atomic_load(&s->armed_cqs) ? STEP_BACK_MIN_NS : s->step_back_ns;
+	uint64_t until_ns = now_ns + length_ns;
 
 	assert(length_ns >= STEP_BACK_MIN_NS && length_ns <= STEP_BACK_MAX_NS);
+	/* Not beyond the timer that woke the thread, or it would wake the thread again. */
+	if (s->due_ns > now_ns)
+		until_ns = smaller(until_ns, s->due_ns);
 	s->state = SCHEDULE_STEPPING_BACK;
-	atomic_store(&s->background_due_ns, now_ns + length_ns);
-	return decide_until(SCHEDULE_STEP_BACK, now_ns + length_ns);
+	atomic_store(&s->background_due_ns, until_ns);
+	return decide_until(SCHEDULE_STEP_BACK, until_ns);
 }
 
 static struct schedule_decision become_idle(struct schedule *s, uint64_t now_ns)
@@ -372,12 +376,14 @@ void schedule_link_wait_returned(struct schedule *s)
 {
 	assert(s->state == SCHEDULE_LISTENING);
 	atomic_store(&s->listening, false);
+	s->due_ns = atomic_exchange(&s->background_due_ns, 0);
 	s->state = SCHEDULE_WOKEN;
 }
 
 void schedule_step_back_returned(struct schedule *s, uint64_t now_ns, bool was_woken)
 {
 	assert(s->state == SCHEDULE_STEPPING_BACK);
+	s->due_ns = atomic_exchange(&s->background_due_ns, 0);
 	if (was_woken) {
 		atomic_store(&s->stepping_back, false);
 		s->state = SCHEDULE_IDLE;

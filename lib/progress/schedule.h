@@ -137,7 +137,7 @@ struct schedule {
 	_Atomic uint32_t sleepers;
 	/* When an ACK was last held back. */
 	_Atomic uint64_t ack_held_at_ns;
-	/* When the background thread looks at the timers next. */
+	/* When the background thread looks at the timers next; 0: it does before it waits again. */
 	_Atomic uint64_t background_due_ns;
 	_Atomic bool listening;
 	_Atomic bool stepping_back;
@@ -145,6 +145,8 @@ struct schedule {
 
 	/* Of the background thread alone. */
 	enum schedule_state state;
+	/* What background_due_ns was when the last wait ended. */
+	uint64_t due_ns;
 	uint64_t step_back_ns;
 	uint64_t watched_poll_ns, watch_until_ns;
 	uint64_t ran_at_ns, serve_until_ns;

@@ -325,6 +325,48 @@ START_TEST(an_earlier_timer_wakes_the_background_thread)
 }
 END_TEST
 
+START_TEST(no_timer_wakes_a_thread_that_is_awake)
+{
+	background();
+	waits_on_link(NEVER);
+	link_wakes();
+	background();
+	released(now_ns + MS(8), false);
+	runs_engine(OTHER_CPU, true);
+	expect("     0.0 background -> WAIT_ON_LINK\n"
+	       "     0.0 background waits\n"
+	       "     0.0 background wakes\n"
+	       "     0.0 background -> RUN_ENGINE\n"
+	       "     0.0 engine released -> NOTHING\n"
+	       "     0.0 background ran the engine, packet\n");
+}
+END_TEST
+
+START_TEST(a_timer_wakes_a_thread_that_stepped_back_once)
+{
+	const uint64_t due_ns = now_ns + 500 * US;
+
+	polls_packets(8);
+	for (int i = 0; i < 3; i++)
+		steps_back_beside_poller();
+	background();
+	released(due_ns, true);
+	pass(10 * US);
+	schedule_polled(&s, now_ns, PROGRAMS_CPU);
+	schedule_step_back_returned(&s, now_ns, true);
+	background();
+	released(due_ns, true);
+	expect("     0.0 program polls, finds 8 packets\n"
+	       "     0.0 background -> STEP_BACK until 50.0\n"
+	       "    50.0 background -> STEP_BACK until 150.0\n"
+	       "   150.0 background -> STEP_BACK until 350.0\n"
+	       "   350.0 background -> STEP_BACK until 750.0\n"
+	       "   350.0 engine released -> WAKE_BACKGROUND\n"
+	       "   360.0 background -> STEP_BACK until 500.0\n"
+	       "   360.0 engine released -> NOTHING\n");
+}
+END_TEST
+
 START_TEST(a_program_that_got_all_is_not_taken_for_a_poller)
 {
 	polls_packets(8);
@@ -400,6 +442,8 @@ static Suite *schedule_suite(void)
 	tcase_add_test(tc, a_delayed_ack_wakes_nobody_for_a_millisecond);
 	tcase_add_test(tc, held_acks_are_looked_at_every_millisecond);
 	tcase_add_test(tc, an_earlier_timer_wakes_the_background_thread);
+	tcase_add_test(tc, no_timer_wakes_a_thread_that_is_awake);
+	tcase_add_test(tc, a_timer_wakes_a_thread_that_stepped_back_once);
 	tcase_add_test(tc, a_program_that_got_all_is_not_taken_for_a_poller);
 	tcase_add_test(tc, unsent_packets_are_tried_again);
 	tcase_add_test(tc, packets_that_the_kernel_refuses_wake_the_background_thread);
