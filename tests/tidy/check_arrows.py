@@ -26,7 +26,7 @@ ARROWS = {
     # main.c hands over to one of the two.
     "rxe_dm": ["rxe_dm/server", "rxe_dm/command", "lib/control"],
     "tests": ["net/wire", "net/link", "emu", "lib/inject", "lib/control", "lib/abi", "lib/progress", "lib/diagnose",
-              "lib/verbs", "lib/mlx5", "rxe_dm/server", "rxe_dm/command"],
+              "lib/verbs", "lib/mlx5", "lib/rdmacm", "rxe_dm/server", "rxe_dm/command"],
     "examples": [],
 }
 

@@ -1,0 +1,369 @@
+// SPDX-License-Identifier: MIT
+/* librdmacm's event channels against a stand-in for the connection manager, which counts ids and writes the events that a test wants:
+ * which events a program gets, in which order, and what becomes of those of an id that ends, moves or is listened on. */
+#include <check.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "lib/control/client.h"
+#include "lib/control/cm.h"
+#include "lib/rdmacm/newer.h"
+#include "tests/suite.h"
+
+#define MAX 32
+
+static struct {
+	int ends[MAX]; /* of channels */
+	bool paused[MAX];
+	uint64_t tokens[MAX]; /* of ids */
+	uint32_t where[MAX];  /* their channels */
+	bool ended[MAX];
+	uint32_t channels, ids;
+	bool dead;
+} manager;
+
+/* The stand-in: what the library calls of lib/control and of libibverbs. */
+static struct ibv_device *no_devices[2];
+
+struct ibv_device **ibv_get_device_list(int *count)
+{
+	if (count)
+		*count = 1;
+	return no_devices;
+}
+
+void ibv_free_device_list(struct ibv_device **list)
+{
+	(void)list;
+}
+
+int ctl_connect(struct ctl_client **ret)
+{
+	*ret = (struct ctl_client *)&manager;
+	return 0;
+}
+
+void ctl_disconnect(struct ctl_client *client)
+{
+	(void)client;
+}
+
+bool ctl_alive(struct ctl_client *client)
+{
+	(void)client;
+	return !manager.dead;
+}
+
+int ctl_cm_create_channel(struct ctl_client *client, int fd, uint32_t *ret_channel)
+{
+	(void)client;
+	*ret_channel = manager.channels++;
+	manager.ends[*ret_channel] = dup(fd);
+	return 0;
+}
+
+int ctl_cm_pause(struct ctl_client *client, uint32_t channel, int *ret_fd)
+{
+	(void)client;
+	if (manager.dead)
+		return -ENODEV;
+	ck_assert(!manager.paused[channel]);
+	manager.paused[channel] = true;
+	*ret_fd = dup(manager.ends[channel]);
+	return 0;
+}
+
+int ctl_cm_channel(struct ctl_client *client, enum ctl_cm_op op, uint32_t channel)
+{
+	(void)client;
+	if (op == CTL_CM_RESUME_CHANNEL) {
+		ck_assert(manager.paused[channel]);
+		manager.paused[channel] = false;
+	} else {
+		close(manager.ends[channel]);
+	}
+	return 0;
+}
+
+int ctl_cm(struct ctl_client *client, const struct ctl_msg_cm *req, struct ctl_msg_cm_reply *ret)
+{
+	(void)client;
+	*ret = (struct ctl_msg_cm_reply){ 0 };
+	if (manager.dead)
+		return -ENODEV;
+	if (req->op == CTL_CM_CREATE_ID) {
+		ret->handle = manager.ids++;
+		manager.tokens[ret->handle] = req->token;
+		manager.where[ret->handle] = req->channel;
+	} else if (req->op == CTL_CM_MIGRATE) {
+		manager.where[req->id] = req->channel;
+		manager.tokens[req->id] = req->token;
+	} else if (req->op == CTL_CM_DESTROY_ID) {
+		ck_assert(!manager.ended[req->id]);
+		manager.ended[req->id] = true;
+	}
+	return 0;
+}
+
+/* An event of an id; a request names a new one. */
+static void tell(uint32_t id, enum rdma_cm_event_type type, int status)
+{
+	struct ctl_cm_event event = {
+		.token = manager.tokens[id], .id = id, .event = type, .status = status
+	};
+
+	if (type == RDMA_CM_EVENT_CONNECT_REQUEST)
+		event.new_id = manager.ids++;
+	ck_assert(!manager.paused[manager.where[id]]);
+	ck_assert_int_eq(send(manager.ends[manager.where[id]], &event, sizeof(event), MSG_DONTWAIT),
+			 sizeof(event));
+}
+
+static struct rdma_event_channel *channel_open(void)
+{
+	struct rdma_event_channel *channel = rdma_create_event_channel();
+
+	ck_assert_ptr_nonnull(channel);
+	ck_assert_int_eq(fcntl(channel->fd, F_SETFL, O_NONBLOCK), 0);
+	return channel;
+}
+
+static struct rdma_cm_id *id_open(struct rdma_event_channel *channel)
+{
+	struct rdma_cm_id *id;
+
+	ck_assert_int_eq(rdma_create_id(channel, &id, NULL, RDMA_PS_TCP), 0);
+	return id;
+}
+
+static void expect(struct rdma_event_channel *channel, const struct rdma_cm_id *id, int status)
+{
+	struct rdma_cm_event *event;
+
+	ck_assert_int_eq(rdma_get_cm_event(channel, &event), 0);
+	ck_assert_ptr_eq(event->id, id);
+	ck_assert_int_eq(event->status, status);
+	ck_assert_int_eq(rdma_ack_cm_event(event), 0);
+}
+
+static void expect_nothing(struct rdma_event_channel *channel)
+{
+	struct pollfd poll_fd = { .fd = channel->fd, .events = POLLIN };
+	struct rdma_cm_event *event;
+
+	ck_assert_int_eq(poll(&poll_fd, 1, 0), 0);
+	ck_assert_int_eq(rdma_get_cm_event(channel, &event), -1);
+	ck_assert_int_eq(errno, EAGAIN);
+}
+
+static void end(struct rdma_cm_id *id)
+{
+	ck_assert_int_eq(rdma_destroy_id(id), 0);
+}
+
+START_TEST(events_of_an_id_that_ended)
+{
+	struct rdma_event_channel *channel = channel_open();
+	struct rdma_cm_id *ids[3];
+
+	for (uint32_t i = 0; i < 3; i++)
+		ids[i] = id_open(channel);
+	for (int round = 0; round < 5; round++) {
+		for (uint32_t i = 0; i < 3; i++)
+			tell(i, RDMA_CM_EVENT_UNREACHABLE, round);
+	}
+	end(ids[1]);
+	for (int round = 0; round < 5; round++) {
+		expect(channel, ids[0], round);
+		expect(channel, ids[2], round);
+	}
+	expect_nothing(channel);
+	end(ids[0]);
+	end(ids[2]);
+	rdma_destroy_event_channel(channel);
+}
+END_TEST
+
+START_TEST(events_of_an_id_that_moved)
+{
+	struct rdma_event_channel *from = channel_open(), *to = channel_open();
+	struct rdma_cm_id *moves = id_open(from), *stays = id_open(from), *there = id_open(to);
+
+	tell(0, RDMA_CM_EVENT_UNREACHABLE, 1);
+	tell(1, RDMA_CM_EVENT_UNREACHABLE, 2);
+	tell(0, RDMA_CM_EVENT_UNREACHABLE, 3);
+	tell(2, RDMA_CM_EVENT_UNREACHABLE, 4);
+	ck_assert_int_eq(rdma_migrate_id(moves, to), 0);
+	tell(0, RDMA_CM_EVENT_UNREACHABLE, 5);
+	expect(from, stays, 2);
+	expect_nothing(from);
+	expect(to, there, 4);
+	expect(to, moves, 1);
+	expect(to, moves, 3);
+	expect(to, moves, 5);
+	expect_nothing(to);
+	ck_assert_int_eq(rdma_migrate_id(moves, to), 0); /* where it is */
+	end(moves);
+	end(stays);
+	end(there);
+	rdma_destroy_event_channel(from);
+	rdma_destroy_event_channel(to);
+}
+END_TEST
+
+/* The ids of unread requests end with their listener. */
+START_TEST(requests_of_a_listener_that_ended)
+{
+	struct rdma_event_channel *channel = channel_open();
+	struct rdma_cm_id *listener = id_open(channel);
+	struct rdma_cm_event *event;
+	struct rdma_cm_id *id;
+
+	tell(0, RDMA_CM_EVENT_CONNECT_REQUEST, 0);
+	tell(0, RDMA_CM_EVENT_CONNECT_REQUEST, 0);
+	tell(0, RDMA_CM_EVENT_CONNECT_REQUEST, 0);
+	ck_assert_int_eq(rdma_get_cm_event(channel, &event), 0);
+	id = event->id;
+	ck_assert_ptr_ne(id, listener);
+	ck_assert_ptr_eq(event->listen_id, listener);
+	ck_assert_int_eq(rdma_ack_cm_event(event), 0);
+	end(listener);
+	ck_assert(!manager.ended[1] && manager.ended[2] && manager.ended[3]);
+	expect_nothing(channel);
+	end(id);
+	ck_assert(manager.ended[1]);
+	rdma_destroy_event_channel(channel);
+}
+END_TEST
+
+/* As many as a socket takes: none is lost when others are taken out. */
+START_TEST(full_channel)
+{
+	struct rdma_event_channel *channel = channel_open();
+	struct rdma_cm_id *stays = id_open(channel), *goes = id_open(channel);
+	struct ctl_cm_event event = { .token = manager.tokens[0],
+				      .event = RDMA_CM_EVENT_UNREACHABLE };
+	int count = 0;
+
+	tell(1, RDMA_CM_EVENT_UNREACHABLE, 0);
+	for (; send(manager.ends[0], &event, sizeof(event), MSG_DONTWAIT) == sizeof(event); count++)
+		event.status++;
+	ck_assert_int_gt(count, 50);
+	end(goes);
+	for (int i = 0; i < count; i++)
+		expect(channel, stays, i);
+	expect_nothing(channel);
+	end(stays);
+	rdma_destroy_event_channel(channel);
+}
+END_TEST
+
+/* Events that come late, of an id that is no more. */
+START_TEST(late_events)
+{
+	struct rdma_event_channel *channel = channel_open();
+	struct rdma_cm_id *first = id_open(channel), *second;
+
+	end(first);
+	second = id_open(channel);
+	tell(0, RDMA_CM_EVENT_UNREACHABLE, 1);
+	tell(1, RDMA_CM_EVENT_UNREACHABLE, 2);
+	expect(channel, second, 2);
+	end(second);
+	rdma_destroy_event_channel(channel);
+}
+END_TEST
+
+START_TEST(events_of_the_program)
+{
+	struct rdma_event_channel *channel = channel_open();
+	struct rdma_cm_id *id = id_open(channel);
+	const uint64_t arg = 0x123456789abcdef0;
+	struct rdma_cm_event *event;
+
+	ck_assert_int_eq(rdma_write_cm_event(id, RDMA_CM_EVENT_USER, 7, arg), 0);
+	ck_assert_int_eq(rdma_get_cm_event(channel, &event), 0);
+	ck_assert_int_eq(event->event, RDMA_CM_EVENT_USER);
+	ck_assert_int_eq(event->status, 7);
+	ck_assert_mem_eq(&event->param, &arg, sizeof(arg));
+	ck_assert_int_eq(rdma_ack_cm_event(event), 0);
+	ck_assert_int_eq(rdma_write_cm_event(id, RDMA_CM_EVENT_ESTABLISHED, 0, 0), -1);
+	ck_assert_int_eq(errno, EINVAL);
+	end(id);
+	rdma_destroy_event_channel(channel);
+}
+END_TEST
+
+START_TEST(addresses_by_event)
+{
+	struct rdma_event_channel *channel = channel_open();
+	struct rdma_cm_id *id = id_open(channel);
+	struct rdma_addrinfo hints = { .ai_flags = RAI_NUMERICHOST | RAI_DNS }, *info;
+	struct rdma_cm_event *event;
+
+	ck_assert_int_eq(rdma_query_addrinfo(id, &info), -1);
+	ck_assert_int_eq(errno, ENOENT);
+	ck_assert_int_eq(rdma_resolve_addrinfo(id, "192.0.2.1", "7", &hints), 0);
+	ck_assert_int_eq(rdma_resolve_addrinfo(id, "192.0.2.1", "7", &hints), -1);
+	ck_assert_int_eq(errno, EBUSY);
+	ck_assert_int_eq(rdma_get_cm_event(channel, &event), 0);
+	ck_assert_int_eq(event->event, RDMA_CM_EVENT_ADDRINFO_RESOLVED);
+	ck_assert_int_eq(rdma_ack_cm_event(event), 0);
+	ck_assert_int_eq(rdma_query_addrinfo(id, &info), 0);
+	ck_assert_int_eq(info->ai_dst_addr->sa_family, AF_INET);
+	rdma_freeaddrinfo(info);
+	/* An answer that nobody asks for goes with its id. */
+	ck_assert_int_eq(rdma_resolve_addrinfo(id, "192.0.2.1", "7", &hints), 0);
+	end(id);
+	rdma_destroy_event_channel(channel);
+}
+END_TEST
+
+START_TEST(manager_dies)
+{
+	struct rdma_event_channel *channel = channel_open();
+	struct rdma_cm_id *id = id_open(channel);
+	struct rdma_cm_event *event;
+
+	tell(0, RDMA_CM_EVENT_UNREACHABLE, 1);
+	manager.dead = true;
+	close(manager.ends[0]);
+	expect(channel, id, 1);
+	ck_assert_int_eq(rdma_get_cm_event(channel, &event), -1); /* bound to no device */
+	ck_assert_int_eq(errno, ENODEV);
+	ck_assert_int_eq(rdma_listen(id, 1), -1);
+	ck_assert_int_eq(errno, ENODEV);
+	end(id);
+	rdma_destroy_event_channel(channel);
+	manager.dead = false;
+	channel = channel_open(); /* of the next one */
+	rdma_destroy_event_channel(channel);
+}
+END_TEST
+
+int main(void)
+{
+	const TTest *const tests[] = {
+		events_of_an_id_that_ended,
+		events_of_an_id_that_moved,
+		requests_of_a_listener_that_ended,
+		full_channel,
+		late_events,
+		events_of_the_program,
+		addresses_by_event,
+		manager_dies,
+	};
+	Suite *suite = suite_create("rdmacm_channel");
+	TCase *cases = tcase_create("events");
+
+	for (size_t i = 0; i < sizeof(tests) / sizeof(tests[0]); i++)
+		tcase_add_test(cases, tests[i]);
+	suite_add_tcase(suite, cases);
+	return suite_run(suite);
+}
