@@ -5,6 +5,7 @@
  * mmap without MAP_NORESERVE reserves pages of the pool, so no first access can fail. memfd_create
  * and ftruncate succeed even with an empty pool; with MAP_NORESERVE the first access would raise
  * SIGBUS. */
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdbool.h>
@@ -205,6 +206,7 @@ bool arena_renew(const struct arena *arena, uint64_t offset, uint64_t len)
 {
 	off_t data;
 
+	assert(offset <= arena->mapped && len <= arena->mapped - offset);
 	if (fallocate(arena->fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, (off_t)offset,
 		      (off_t)len))
 		return false;

@@ -3,6 +3,7 @@
  * Several captures share the rings, which hold what any of them wants. */
 #include "rxe_dm/server/capture.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <infiniband/verbs.h>
@@ -74,6 +75,7 @@ static int open_rings(struct device *device, uint32_t ring_bytes)
 	void *page = MAP_FAILED;
 	int fd = memfd_create("rxe_dm capture", MFD_CLOEXEC | MFD_ALLOW_SEALING);
 
+	assert(!device->capture_area && device->capture_fd < 0);
 	if (fd < 0)
 		return -errno;
 	if (ftruncate(fd, (off_t)bytes) == 0 &&
@@ -159,6 +161,7 @@ void capture_arrived(const struct device *device, const struct wire_arrival *arr
 
 static void close_rings(struct device *device)
 {
+	assert(device->capture_area && !device->captures);
 	if (device->capture_writer)
 		munmap(device->capture_writer->ring,
 		       sizeof(struct capture_ring) + device->capture_writer->ring_bytes);

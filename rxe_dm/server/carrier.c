@@ -4,6 +4,7 @@
  * different one: packet sockets do not follow it. */
 #include "rxe_dm/server/carrier.h"
 
+#include <assert.h>
 #include <linux/ethtool.h>
 #include <linux/rtnetlink.h>
 #include <linux/sockios.h>
@@ -64,6 +65,7 @@ void carrier_open(struct device *device)
 	struct sockaddr_nl here = { .nl_family = AF_NETLINK, .nl_groups = RTMGRP_LINK };
 	const int fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC | SOCK_NONBLOCK, NETLINK_ROUTE);
 
+	assert(device->link == CTL_LINK_ETHERNET && device->carrier.fd < 0);
 	if (fd < 0)
 		return;
 	device->carrier = (struct loop_source){ .fd = fd, .ready = changed };

@@ -110,6 +110,7 @@ static int resolve(struct call *call, enum serve_needs needs)
 
 static int send_reply(struct call *call, int status)
 {
+	assert(call->num_out <= CTL_MAX_FDS && call->keep_out <= call->num_out);
 	call->reply.op = call->req.op;
 	call->reply.status = status;
 	return ctl_send(call->conn->sock.fd, &call->reply, sizeof(call->reply), call->out_fd,
@@ -139,6 +140,7 @@ static void run_call(struct conn *conn)
 
 void conn_resume(struct conn *conn)
 {
+	assert(conn->pending && conn->role);
 	run_call(conn);
 }
 
@@ -263,6 +265,7 @@ void conn_open(struct instance *instance, int fd)
 {
 	struct conn *conn = (struct conn *)calloc(1, sizeof(*conn));
 
+	assert(fd >= 0 && instance->num_conns < MAX_CONNS);
 	if (!conn) {
 		close(fd);
 		return;

@@ -118,6 +118,7 @@ static struct user *add_user(struct context *context, struct conn *conn)
 {
 	struct user *user = (struct user *)calloc(1, sizeof(*user));
 
+	assert(!context_user(context, conn));
 	if (!user)
 		return NULL;
 	user->context = context;

@@ -4,6 +4,7 @@
  * rules may overlap, and end in any order. */
 #include "rxe_dm/server/fault_device.h"
 
+#include <assert.h>
 #include <infiniband/verbs.h>
 #include <string.h>
 
@@ -35,6 +36,7 @@ static void change_gid(struct gid gids[RXE_MAX_GIDS], const struct inject_rule *
 {
 	const struct gid was = gids[rule->gid_index];
 
+	assert(rule->gid_index < RXE_MAX_GIDS && rule->gid_to < RXE_MAX_GIDS);
 	gids[rule->gid_index] = rule->gid_moves ? gids[rule->gid_to] : rule->gid;
 	if (rule->gid_moves)
 		gids[rule->gid_to] = was;
@@ -102,13 +104,16 @@ static void announce(struct device *device, enum ibv_event_type type, const char
 
 void fault_device_begin_change(struct device *device)
 {
-	atomic_fetch_add(&device->shared->faults.generation, 1);
+	const uint32_t before = atomic_fetch_add(&device->shared->faults.generation, 1);
+
+	assert(!(before & 1));
 }
 
 void fault_device_end_change(struct device *device)
 {
 	struct ctl_faults *faults = &device->shared->faults;
 
+	assert(atomic_load(&faults->generation) & 1);
 	device->num_faults = 0;
 	for (uint32_t i = 0; i < FAULT_MAX_RULES; i++)
 		device->num_faults += faults->at[i].id != 0;
@@ -165,6 +170,7 @@ void fault_device_added(struct device *device, uint32_t place, const struct inje
 {
 	const uint64_t now_ns = clock_now_ns();
 
+	assert(device->shared->faults.at[place].id != 0);
 	fault_device_cleared(device, place);
 	if (!is_ours(rule->action))
 		return;

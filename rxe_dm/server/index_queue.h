@@ -28,6 +28,7 @@ static inline void index_queue_fini(struct index_queue *queue)
 
 static inline void index_queue_put(struct index_queue *queue, uint32_t index)
 {
+	assert(queue->next);
 	if (queue->count++)
 		queue->next[queue->last] = index;
 	else

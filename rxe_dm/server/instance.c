@@ -217,6 +217,8 @@ enum instance_result instance_init(struct instance *ret, const struct ctl_settin
 {
 	enum instance_result result;
 
+	assert(settings->devices >= 1 && settings->devices <= CTL_DEVICE_MAX);
+	assert(!settings->num_addresses || settings->num_addresses == settings->devices);
 	memset(ret, 0, sizeof(*ret));
 	ret->settings = *settings;
 	ret->persistent = persistent;

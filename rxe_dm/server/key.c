@@ -89,6 +89,7 @@ static uint32_t publish(struct keys *keys, uint32_t index, uint16_t tag, const s
 	struct rxe_mr *mr = &keys->table->entry[index];
 	uint32_t key = index << 16 | tag;
 
+	assert(index > 0 && index < RXE_MAX_MR && atomic_load(&mr->key) == 0);
 	keys->tag[index] = tag;
 	fill(mr, entry);
 	atomic_store(&mr->key, key); /* pairs with rxe_mr_find */

@@ -103,6 +103,7 @@ static void peer_free(struct local_peer *peer)
 	struct local_peers *peers = &device->instance->local_peers;
 	const bool known = peer->known;
 
+	assert(peers->count > 0);
 	answered(peer);
 	loop_del(&peers->loop, &peer->source);
 	close(peer->source.fd);

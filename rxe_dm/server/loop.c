@@ -16,6 +16,7 @@ int loop_add(struct loop *loop, struct loop_source *source, uint32_t events)
 {
 	struct epoll_event event = { .events = events, .data.ptr = source };
 
+	assert(source->ready && source->fd >= 0);
 	return epoll_ctl(loop->epoll_fd, EPOLL_CTL_ADD, source->fd, &event) ? -errno : 0;
 }
 

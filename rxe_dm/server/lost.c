@@ -6,6 +6,7 @@
  * it. */
 #include "rxe_dm/server/lost.h"
 
+#include <assert.h>
 #include <unistd.h>
 
 #include "rxe_dm/server/device.h"
@@ -27,6 +28,7 @@ static int socket_of(const struct device *device, uint32_t slot)
 
 void lost_begin(struct device *device, uint32_t slot)
 {
+	assert(slot > 0 && device->slot[slot]);
 	device->lost_before[slot] = link_socket_drops(socket_of(device, slot));
 }
 

@@ -43,6 +43,7 @@ struct object *object_new(struct objects *objects, enum ctl_kind kind)
 	struct object *object;
 	uint32_t index;
 
+	assert(kind > CTL_KIND_FREE && kind < OBJECT_KINDS);
 	if (objects->count[kind] >= limits[kind])
 		return NULL;
 	object = (struct object *)calloc(1, sizeof(*object));

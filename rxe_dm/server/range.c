@@ -60,6 +60,7 @@ static struct range *cut_front(struct range_map *map, struct range *range, uint6
 
 static struct range *grant(struct range_map *map, struct range *range, uint64_t skip, uint64_t len)
 {
+	assert(!range->used && len > 0 && skip <= range->len - len);
 	if (skip && !cut_front(map, range, skip))
 		return NULL;
 	if (range->len > len) {

@@ -13,6 +13,7 @@ struct object *context_new_object(struct context *context, enum ctl_kind kind)
 {
 	struct object *object = object_new(&context->device->objects, kind);
 
+	assert(kind != CTL_KIND_CONTEXT);
 	if (!object)
 		return NULL;
 	object->context = context;
@@ -30,6 +31,7 @@ struct object *context_find(const struct context *context, uint32_t handle, enum
 
 void object_own(struct object *object, struct user *user)
 {
+	assert(!object->owner && object->context == user->context);
 	object->owner = user;
 	DL_APPEND2(user->owned, object, oprev, onext);
 }
@@ -54,6 +56,7 @@ void object_hold(struct object **place, struct object *object)
 
 static void kill_key(struct object *mr)
 {
+	assert(mr->kind == CTL_KIND_MR);
 	if (mr->key)
 		keys_revoke(&mr->context->device->keys, mr->key);
 	mr->key = 0;
@@ -86,6 +89,7 @@ void context_free_object(struct object *object)
 	struct context *context = object->context;
 	struct resting_range *memory = object->memory;
 
+	assert(context->self->refs > 0 && (!memory || object->kind == CTL_KIND_DM));
 	if (object->kind == CTL_KIND_MR)
 		release_region(object);
 	if (object->kind == CTL_KIND_UMEM)

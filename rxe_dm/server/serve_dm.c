@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* Requests about device memory: granted from the arena and zeroed; a freed DM rests (resting.h). */
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/udmabuf.h>
@@ -24,6 +25,7 @@ static int zero_some(struct call *call)
 
 	if (!dm)
 		return -ENOMEM; /* another user of the context has freed it by its handle */
+	assert(call->done < dm->memory->range->len);
 	left = dm->memory->range->len - call->done;
 	step = left < ZERO_STEP ? left : ZERO_STEP;
 	memset(call->device->arena.base + dm->addr + call->done, 0, step);

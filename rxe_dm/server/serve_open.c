@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* Requests that attach a process to a device and open, join and close contexts. */
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <unistd.h>
@@ -16,6 +17,7 @@ static int hand_out_link(struct call *call, struct attachment *attachment)
 	const uint32_t slot = attachment->slot;
 	int rc;
 
+	assert(attachment->device == device && attachment->lost_fd < 0);
 	call->num_out = 4;
 	call->keep_out = 3;
 	if (device->link == CTL_LINK_UDP) {

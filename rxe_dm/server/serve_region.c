@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 /* Requests about protection domains, regions, DMA handles and umems. A wrong request is refused
  * with the errno of the manual page; nothing that a program sends is trusted. */
+#include <assert.h>
 #include <errno.h>
 #include <string.h>
 #include <utlist.h>
@@ -103,6 +104,7 @@ static int make_plan(const struct call *call, struct plan *plan)
 /* Applies the plan to a region. Its key has been published. */
 static void carry_out(struct call *call, struct object *mr, const struct plan *plan)
 {
+	assert(mr->key && plan->pd && plan->pd->kind == CTL_KIND_PD);
 	object_hold(&mr->pd, plan->pd);
 	object_hold(&mr->dm, plan->dm);
 	object_hold(&mr->dmah, plan->dmah);

@@ -22,6 +22,7 @@ void slots_init(struct device *device)
 {
 	struct ctl_slot *own = &device->shared->slot[0];
 
+	assert(device->num_free == 0 && device->slots >= 2 && device->slots <= RXE_MAX_SLOTS);
 	/* Slot 0 is the server's: it gets runts, strays, and packets to unknown queue pairs. */
 	atomic_store(&own->pid, (int32_t)getpid());
 	memcpy(own->comm, "rxe_dm", 7);
@@ -89,6 +90,7 @@ int slot_take(struct device *device, struct conn *conn, int *ret_event_fd)
 					   .lost_fd = -1 };
 	device->first_free = (device->first_free + 1) % RXE_MAX_SLOTS;
 	device->num_free--;
+	assert(attachment->slot > 0 && !device->slot[attachment->slot]);
 	clean(device, attachment->slot, conn->pid);
 	grace_watch(&device->grace, attachment->slot);
 	device->slot[attachment->slot] = attachment;
