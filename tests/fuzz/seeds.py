@@ -5,10 +5,13 @@ usage: seeds.py WIRE_FOLDER STAMP     writes seeds/TARGET/NAME beside STAMP"""
 
 import json
 import os
+import re
 import shutil
 import struct
 import sys
+from types import SimpleNamespace
 
+ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
 ROCE_PORT = 4791
 SERVICE_QP = {0: 0, 1: 2, 3: 3, 5: 0}  # RC, UC, UD, XRC: which of the host's queue pairs a packet names
 XRC_RECV, XRC_SEND = 4, 5  # ... and what is posted
@@ -16,6 +19,19 @@ ANSWERS = {0x0d, 0x0e, 0x0f, 0x10, 0x11, 0x12}
 SENDS = {0x00, 0x04, 0x05, 0x09, 0x0b, 0x17}  # that begin with a receive, or need one at the end
 STEP_FORGED, STEP_BYTES, STEP_RECV, STEP_SEND, STEP_TIME, STEP_OUTPUT, STEP_MODIFY, STEP_REVOKE, STEP_ARM, STEP_GO, STEP_SPOIL, STEP_LATE = range(12)
 KEEP_PSN = 1 << 3
+
+
+def enum(path, name, prefix):
+    """The values of an enum in a C source, so that scripts follow its changes."""
+    with open(os.path.join(ROOT, path), encoding="utf-8") as file:
+        text = re.sub(r"/\*.*?\*/", "", file.read(), flags=re.DOTALL)
+    body = re.search(r"enum %s \{(.*?)\}" % name, text, re.DOTALL)[1]
+    values, value = SimpleNamespace(), 0
+    for found in re.finditer(r"(\w+)\s*(?:=\s*(\d+))?\s*,", body):
+        value = int(found[2]) if found[2] else value
+        setattr(values, found[1].removeprefix(prefix), value)
+        value += 1
+    return values
 
 
 def frames(path):
@@ -264,28 +280,30 @@ SETTINGS = [
 
 # Requests: (operation, flags, handles by index, words by place). Places count from the third word of the request: 6 is the
 # first of what the operation brings along.
-(CONNECT, REQUEST, BYTES, CLOSE, SETTLE, INSIDE, INTRODUCE, CLOSE_CMD, FAULT, FAULT_FILE, SPOIL, RECORD, DELAYED, CAPTURED,
- PACKET) = range(15)
-(DEVICE, ATTACH, DETACH, OPEN, CLOSE_CONTEXT, ADOPT, ALLOC_PD, DEALLOC_PD, USE_PD, REG_MR, REREG_MR, DEREG_MR, ALLOC_DM, FREE_DM,
- EXPORT_DM, ALLOC_DMAH, FREE_DMAH, REG_UMEM, DEREG_UMEM, OPEN_XRCD, CLOSE_XRCD, QUERY, OBSERVE, OBJECTS, CAPTURE,
- FAULTS, STATUS, STAY, STOP) = range(29)
+STEP = enum("tests/fuzz/control.c", "step", "STEP_")
+OP = enum("lib/control/protocol.h", "ctl_op", "CTL_")
+KIND = enum("lib/control/protocol.h", "ctl_kind", "CTL_KIND_")
 SMALL, HANDLE, PAGES, ANY = range(4)
 
 
 def ask(op, how=0, context=1, handle=0, words=(), client=0):
-    script = bytes([REQUEST, client, op, how, context, handle, len(words)])
+    script = bytes([STEP.REQUEST, client, op - 1, how, context, handle, len(words)])
     for place, kind, value in words:
         script += bytes([place | kind << 6]) + (struct.pack("<I", value) if kind == ANY else bytes([value]))
     return script
 
 
+def free(kind, how=0, context=1, handle=0, client=0):
+    return ask(OP.FREE, how, context, handle, [(6, SMALL, kind)], client)
+
+
 def fault(text, what=0, back=0, client=0, how=0):
     data = text.encode()[:255]
-    return bytes([FAULT, client, how, what, back, len(data)]) + data
+    return bytes([STEP.FAULT, client, how, what, back, len(data)]) + data
 
 
 def fault_file(text):
-    return bytes([FAULT_FILE]) + struct.pack("<H", len(text)) + text.encode()
+    return bytes([STEP.FAULT_FILE]) + struct.pack("<H", len(text)) + text.encode()
 
 
 ADD, REMOVE, CLEAR, UNKNOWN, UNENDED = 0, 1, 2, 3, 4
@@ -293,81 +311,81 @@ PACKET_BAD_ICRC, PACKET_BAD_KEY, PACKET_BYTES = 2, 4, 8
 RECORD_XRC, RECORD_SRC, RECORD_WILD, RECORD_MANY, RECORD_DST = 2, 4, 8, 16, 32
 
 
-def record(place=2, flags=0, ages=20, dest=1, psn=0, step=RECORD):
+def record(place=2, flags=0, ages=20, dest=1, psn=0, step=STEP.RECORD):
     if flags & RECORD_WILD:
         return bytes([step, 0, flags, place, ages]) + struct.pack("<8I", *([0xff000001] * 8))
     return bytes([step, 0, flags, place, ages, dest, psn & 0xff, 0, 0, 0, 1, 2, 3])
 
 
 def delayed(place=2, flags=0, ages=20):
-    return record(place, flags, ages, step=DELAYED)
+    return record(place, flags, ages, step=STEP.DELAYED)
 
 
 def packet(opcode, qpn=2, delta=-1, flags=0):
-    return bytes([PACKET, 0, flags, opcode, qpn, delta & 0xff, 8])
+    return bytes([STEP.PACKET, 0, flags, opcode, qpn, delta & 0xff, 8])
 
 
 def fault_scripts():
-    begin = bytes([CONNECT, 0, 0]) + ask(ATTACH, context=9) + ask(OPEN, context=9)
+    begin = bytes([STEP.CONNECT, 0, 0]) + ask(OP.ATTACH, context=9) + ask(OP.OPEN, context=9)
     rules = [rule for text in RULES for rule in text.split("\n") if rule]
     for first in range(0, len(rules), 6):
         some = rules[first:first + 6]
-        yield f"faults_{first}", begin + b"".join(fault(rule) for rule in some) + bytes([SETTLE, 200]) + \
-            fault("", REMOVE) + fault("", REMOVE, 2) + fault("", REMOVE) + bytes([SETTLE, 200]) + fault("", CLEAR)
+        yield f"faults_{first}", begin + b"".join(fault(rule) for rule in some) + bytes([STEP.SETTLE, 200]) + \
+            fault("", REMOVE) + fault("", REMOVE, 2) + fault("", REMOVE) + bytes([STEP.SETTLE, 200]) + fault("", CLEAR)
     down = ["port_down time=200ms", "gid_change gid=none", "device_fatal after=20us time=1s", "gid_change index=0 to=3",
             "port_down after=500ms", "gid_change index=3 gid=::ffff:127.0.0.1 time=1s"]
-    yield "faults_overlap", begin + b"".join(fault(rule) + bytes([SETTLE, 10]) for rule in down) + \
-        b"".join(bytes([SETTLE, 30]) + fault("", REMOVE, n) for n in (5, 0, 3, 1, 4, 2))
+    yield "faults_overlap", begin + b"".join(fault(rule) + bytes([STEP.SETTLE, 10]) for rule in down) + \
+        b"".join(bytes([STEP.SETTLE, 30]) + fault("", REMOVE, n) for n in (5, 0, 3, 1, 4, 2))
     yield "faults_full", begin + fault("drop") * 34 + fault("", CLEAR) + fault("drop", UNKNOWN)
     bad = ["", " ", "drop opcode=", "nak code=99", "verb name=* errno=99999", "drop\nport_down", "\x1b[2J", "drop psn=1..", "x" * 255,
            "completion status=0", "gid_change index=16", "port_down nth=3", "drop # not here", "delay time=99999999999999999999s"]
     yield "faults_bad", begin + b"".join(fault(text) for text in bad) + fault("drop" + " " * 250, ADD | UNENDED) + \
         fault("drop", how=16)
-    yield "faults_file", fault_file("\n".join(rules)) + bytes([CONNECT, 0, 0]) + fault("", REMOVE) + fault_file("drop\n" * 40)
+    yield "faults_file", fault_file("\n".join(rules)) + bytes([STEP.CONNECT, 0, 0]) + fault("", REMOVE) + fault_file("drop\n" * 40)
     yield "faults_bad_file", fault_file("drop\nport_down\nbad\n") + fault_file("") + fault_file("#\n\n \n") + \
         fault_file("drop opcode=\x1b[31m\r") + fault_file("drop\0") + fault_file("delay time=1s")
-    yield "faults_left", begin + fault("port_down") + fault("gid_change gid=fe80::1") + bytes([CLOSE, 0, SETTLE, 9])
+    yield "faults_left", begin + fault("port_down") + fault("gid_change gid=fe80::1") + bytes([STEP.CLOSE, 0, STEP.SETTLE, 9])
 
 
 def slot_scripts():
-    begin = bytes([CONNECT, 0, 0]) + ask(ATTACH, context=9) + ask(OPEN, context=9)
-    leave = bytes([CLOSE, 0, SETTLE, 1])
+    begin = bytes([STEP.CONNECT, 0, 0]) + ask(OP.ATTACH, context=9) + ask(OP.OPEN, context=9)
+    leave = bytes([STEP.CLOSE, 0, STEP.SETTLE, 1])
     packets = b"".join(packet(op) for op in (0x04, 0x0a, 0x0c, 0x11, 0x24, 0xa4)) + packet(0x14, delta=-2) + packet(0x13, delta=-1) + \
         packet(0x04, delta=0) + packet(0x04, 3) + packet(0x04, flags=PACKET_BAD_ICRC) + packet(0x04, flags=PACKET_BAD_KEY) + \
-        packet(0x04, flags=1) + bytes([PACKET, 0, PACKET_BYTES, 20]) + bytes(20) + bytes([PACKET, 0, PACKET_BYTES, 3, 1, 2, 3])
-    capture = ask(CAPTURE, words=[(6, PAGES, 16), (7, SMALL, 100), (8, SMALL, 1)], client=1)
-    look = bytes([CONNECT, 1, 1]) + capture
+        packet(0x04, flags=1) + bytes([STEP.PACKET, 0, PACKET_BYTES, 20]) + bytes(20) + bytes([STEP.PACKET, 0, PACKET_BYTES, 3, 1, 2, 3])
+    capture = ask(OP.CAPTURE, words=[(6, PAGES, 16), (7, SMALL, 100), (8, SMALL, 1)], client=1)
+    look = bytes([STEP.CONNECT, 1, 1]) + capture
     yield "records", begin + record() + leave + packets
     yield "records_xrc", begin + record(flags=RECORD_XRC) + leave + packets
     yield "records_elsewhere", begin + record(flags=1) + record(3, RECORD_SRC) + b"\1" + leave + packets
     yield "records_wild", begin + record() + record(3, RECORD_WILD) + record(4, RECORD_MANY, 255) + leave + packets
-    yield "records_expired", begin + record(ages=1) + leave + packets + bytes([SETTLE, 255]) + packets
+    yield "records_expired", begin + record(ages=1) + leave + packets + bytes([STEP.SETTLE, 255]) + packets
     yield "records_inherited", begin + record() + leave + packets + begin * 3 + packets + leave
-    yield "records_silent", begin + record() + delayed() + fault("port_down time=1s") + leave + packets + bytes([SETTLE, 120]) + packets
-    yield "records_captured", look + begin + record() + delayed() + leave + packets + bytes([CAPTURED, 1, 0, 0, 16]) + \
-        bytes([255] * 16) + packets + bytes([CAPTURED, 0, 0, 0, 30]) + bytes([255] * 30) + packets + bytes([CLOSE, 1]) + packets
+    yield "records_silent", begin + record() + delayed() + fault("port_down time=1s") + leave + packets + bytes([STEP.SETTLE, 120]) + packets
+    yield "records_captured", look + begin + record() + delayed() + leave + packets + bytes([STEP.CAPTURED, 1, 0, 0, 16]) + \
+        bytes([255] * 16) + packets + bytes([STEP.CAPTURED, 0, 0, 0, 30]) + bytes([255] * 30) + packets + bytes([STEP.CLOSE, 1]) + packets
     yield "delayed", begin + delayed() + delayed(3, RECORD_XRC) + delayed(4, ages=0) + leave + packets
     yield "delayed_elsewhere", begin + delayed(flags=1) + delayed(3, RECORD_SRC) + b"\1" + delayed(4, RECORD_DST) + b"\x0d\1" + \
         delayed(5, RECORD_DST) + b"\x0a\xff" + delayed(6, RECORD_DST) + b"\x0c\x9f" + leave + packets
     yield "delayed_wild", begin + delayed(2, RECORD_WILD) + delayed(3, ages=255) + delayed(4) + record(4) + leave + packets + begin + leave
     for part in range(8):
-        yield f"spoiled_{part}", begin + bytes([SPOIL, 0, part, 0, 0, 31]) + bytes([255] * 31) + fault("drop") + leave + packets
-    yield "capture", look + capture + ask(CAPTURE, words=[(6, PAGES, 15)], client=1) + bytes([CLOSE, 1]) + \
-        bytes([CONNECT, 2, 1]) + ask(CAPTURE, words=[(6, PAGES, 32), (7, SMALL, 1)], client=2) + begin
+        yield f"spoiled_{part}", begin + bytes([STEP.SPOIL, 0, part, 0, 0, 31]) + bytes([255] * 31) + fault("drop") + leave + packets
+    yield "capture", look + capture + ask(OP.CAPTURE, words=[(6, PAGES, 15)], client=1) + bytes([STEP.CLOSE, 1]) + \
+        bytes([STEP.CONNECT, 2, 1]) + ask(OP.CAPTURE, words=[(6, PAGES, 32), (7, SMALL, 1)], client=2) + begin
 
 
 def xrcd_scripts():
-    begin = bytes([CONNECT, 0, 0]) + ask(ATTACH, context=9) + ask(OPEN, context=9)
+    begin = bytes([STEP.CONNECT, 0, 0]) + ask(OP.ATTACH, context=9) + ask(OP.OPEN, context=9)
     create, exclusive, unknown = [(6, SMALL, 1)], [(6, SMALL, 3)], [(6, SMALL, 4)]
-    yield "xrcd", begin + ask(OPEN_XRCD) + ask(OPEN_XRCD, words=create) + ask(OPEN_XRCD, words=create) + ask(QUERY, handle=3) + \
-        ask(CLOSE_XRCD, handle=2) + ask(CLOSE_XRCD, handle=2) + ask(CLOSE_XRCD, handle=1) + ask(OPEN_XRCD, words=unknown)
-    yield "xrcd_of_a_file", begin + ask(OPEN_XRCD, 1) + ask(OPEN_XRCD, 1, words=exclusive) + ask(OPEN_XRCD, 1, words=exclusive) + \
-        ask(OPEN_XRCD, 1, words=create) + ask(OPEN_XRCD, 1) + ask(OPEN_XRCD, 3, words=create) + ask(OBJECTS) + \
-        ask(CLOSE_XRCD, handle=2) + ask(OPEN_XRCD, 1) + ask(ALLOC_PD) + ask(CLOSE_CONTEXT)
-    other = bytes([CONNECT, 1, 0]) + ask(OPEN, context=9, client=1)
-    yield "xrcd_of_two", begin + ask(OPEN_XRCD, 1, words=create) + other + ask(OPEN_XRCD, 1, context=3, client=1) + \
-        ask(CLOSE_XRCD, context=3, handle=2, client=1) + bytes([CLOSE, 0, SETTLE, 1]) + ask(OPEN_XRCD, 1, context=3, client=1) + \
-        ask(OPEN_XRCD, 3, context=3, client=1) + ask(OPEN_XRCD, 3, context=3, words=create, client=1)
+    yield "xrcd", begin + ask(OP.OPEN_XRCD) + ask(OP.OPEN_XRCD, words=create) + ask(OP.OPEN_XRCD, words=create) + ask(OP.QUERY, handle=3) + \
+        free(KIND.XRCD, handle=2) + free(KIND.XRCD, handle=2) + free(KIND.XRCD, handle=1) + ask(OP.OPEN_XRCD, words=unknown)
+    yield "xrcd_of_a_file", begin + ask(OP.OPEN_XRCD, 1) + ask(OP.OPEN_XRCD, 1, words=exclusive) + ask(OP.OPEN_XRCD, 1, words=exclusive) + \
+        ask(OP.OPEN_XRCD, 1, words=create) + ask(OP.OPEN_XRCD, 1) + ask(OP.OPEN_XRCD, 3, words=create) + ask(OP.OBJECTS) + \
+        free(KIND.XRCD, handle=2) + ask(OP.OPEN_XRCD, 1) + ask(OP.ALLOC_PD) + ask(OP.CLOSE)
+    other = bytes([STEP.CONNECT, 1, 0]) + ask(OP.OPEN, context=9, client=1)
+    yield "xrcd_of_two", begin + ask(OP.OPEN_XRCD, 1, words=create) + other + ask(OP.OPEN_XRCD, 1, context=3, client=1) + \
+        free(KIND.XRCD, context=3, handle=2, client=1) + bytes([STEP.CLOSE, 0, STEP.SETTLE, 1]) + ask(OP.OPEN_XRCD, 1, context=3, client=1) + \
+        ask(OP.OPEN_XRCD, 3, context=3, client=1) + ask(OP.OPEN_XRCD, 3, context=3, words=create, client=1)
 
 
 def control_scripts():
@@ -375,37 +393,44 @@ def control_scripts():
     yield from slot_scripts()
     yield from xrcd_scripts()
     # known[0]: of the attach; known[1]: the context; known[2]: the domain
-    begin = bytes([CONNECT, 0, 0]) + ask(ATTACH, context=9) + ask(OPEN, context=9) + ask(ALLOC_PD)
+    begin = bytes([STEP.CONNECT, 0, 0]) + ask(OP.ATTACH, context=9) + ask(OP.OPEN, context=9) + ask(OP.ALLOC_PD)
     plain = [(6, PAGES, 1), (8, PAGES, 1), (10, PAGES, 1), (12, HANDLE, 2), (13, SMALL, 1), (14, SMALL, 15)]
     arena = [(8, SMALL, 64), (12, HANDLE, 2), (13, SMALL, 2), (14, SMALL, 15), (15, HANDLE, 3)]
-    yield "regions", begin + ask(REG_MR, words=plain) + ask(REREG_MR, handle=3, words=plain) + \
-        bytes([INSIDE, 0x12]) + ask(DEREG_MR, handle=3) + ask(REG_MR, 3, words=plain) + ask(QUERY, handle=5)
-    yield "device_memory", begin + ask(ALLOC_DM, words=[(6, PAGES, 2), (10, SMALL, 12)]) + ask(REG_MR, words=arena) + \
-        ask(FREE_DM, handle=3) + ask(DEREG_MR, handle=4) + ask(FREE_DM, handle=3) + \
-        ask(ALLOC_DM, words=[(6, PAGES, 255)]) + ask(EXPORT_DM, handle=3) + ask(OBJECTS) + ask(QUERY, handle=3)
-    yield "hints", begin + ask(ALLOC_DMAH, words=[(6, SMALL, 7), (7, SMALL, 1)]) + ask(FREE_DMAH, handle=3) + \
-        ask(REG_UMEM, words=[(8, PAGES, 2), (14, SMALL, 1)]) + \
-        ask(REG_MR, words=[(8, PAGES, 1), (12, HANDLE, 2), (13, SMALL, 1), (17, HANDLE, 5)]) + \
-        ask(DEREG_UMEM, handle=5) + ask(REG_UMEM, 3, words=[(8, PAGES, 2)]) + ask(USE_PD, handle=2, words=[(4, SMALL, 3)])
-    yield "shared", begin + bytes([INTRODUCE, 0, 0, CONNECT, 1, 0]) + ask(ADOPT, client=1, context=3) + \
-        ask(ATTACH, context=9, client=1) + ask(REG_MR, words=plain, client=1) + bytes([CLOSE, 0, SETTLE, 3]) + ask(QUERY, client=1, handle=2) + \
-        bytes([CLOSE_CMD, 0]) + ask(CLOSE_CONTEXT, client=1)
-    yield "no_slot", b"".join(bytes([CONNECT, n, 0]) + ask(ATTACH, context=9, client=n) for n in range(4)) + bytes([CLOSE, 1]) + \
-        ask(ATTACH, context=9, client=3)
-    other = bytes([CONNECT, 1, 0]) + ask(ATTACH, context=9, client=1)
-    yield "inside", begin + other + ask(REG_MR, words=plain) + bytes([INSIDE, 0x11]) + ask(REREG_MR, handle=4, words=plain) + \
-        ask(DEREG_MR, 4, handle=4) + bytes([SETTLE, 2, INSIDE, 0x01, SETTLE, 20]) + ask(DEREG_MR, handle=5) + ask(REG_MR, words=plain) + \
-        bytes([INSIDE, 0x11]) + ask(DEREG_MR, 4, handle=6) + bytes([CLOSE, 0, SETTLE, 1])
-    yield "inside_device_memory", begin + other + ask(ALLOC_DM, words=[(6, PAGES, 200)]) + bytes([INSIDE, 0x11]) + ask(FREE_DM, handle=4) + \
-        ask(ALLOC_DM, 4, words=[(6, PAGES, 200)]) + bytes([SETTLE, 5, INSIDE, 1, SETTLE, 5])
+    yield "regions", begin + ask(OP.REG_MR, words=plain) + ask(OP.REREG_MR, handle=3, words=plain) + \
+        bytes([STEP.INSIDE, 0x12]) + free(KIND.MR, handle=3) + ask(OP.REG_MR, 3, words=plain) + ask(OP.QUERY, handle=5)
+    yield "device_memory", begin + ask(OP.ALLOC_DM, words=[(6, PAGES, 2), (10, SMALL, 12)]) + ask(OP.REG_MR, words=arena) + \
+        free(KIND.DM, handle=3) + free(KIND.MR, handle=4) + free(KIND.DM, handle=3) + \
+        ask(OP.ALLOC_DM, words=[(6, PAGES, 255)]) + ask(OP.EXPORT_DM, handle=3) + ask(OP.OBJECTS) + ask(OP.QUERY, handle=3)
+    yield "hints", begin + ask(OP.ALLOC_DMAH, words=[(6, SMALL, 7), (7, SMALL, 1)]) + free(KIND.DMAH, handle=3) + \
+        ask(OP.REG_UMEM, words=[(8, PAGES, 2), (14, SMALL, 1)]) + \
+        ask(OP.REG_MR, words=[(8, PAGES, 1), (12, HANDLE, 2), (13, SMALL, 1), (17, HANDLE, 5)]) + \
+        free(KIND.UMEM, handle=5) + ask(OP.REG_UMEM, 3, words=[(8, PAGES, 2)]) + ask(OP.USE_PD, handle=2, words=[(4, SMALL, 3)])
+    yield "shared", begin + bytes([STEP.INTRODUCE, 0, 0, STEP.CONNECT, 1, 0]) + ask(OP.ADOPT, client=1, context=3) + \
+        ask(OP.ATTACH, context=9, client=1) + ask(OP.REG_MR, words=plain, client=1) + bytes([STEP.CLOSE, 0, STEP.SETTLE, 3]) + ask(OP.QUERY, client=1, handle=2) + \
+        bytes([STEP.CLOSE_CMD, 0]) + ask(OP.CLOSE, client=1)
+    yield "no_slot", b"".join(bytes([STEP.CONNECT, n, 0]) + ask(OP.ATTACH, context=9, client=n) for n in range(4)) + bytes([STEP.CLOSE, 1]) + \
+        ask(OP.ATTACH, context=9, client=3)
+    umem = ask(OP.REG_UMEM, words=[(8, PAGES, 2), (14, SMALL, 15)])
+    over_umem = [(8, PAGES, 1), (12, HANDLE, 2), (13, SMALL, 1), (14, SMALL, 15), (17, HANDLE, 3)]
+    # A region whose key names a slot without a process: over the umem of a process that left its slot.
+    yield "region_without_a_slot", begin + umem + ask(OP.DETACH, context=9) + ask(OP.REG_MR, words=over_umem)
+    yield "region_over_memory_that_left", begin + umem + bytes([STEP.INTRODUCE, 0, 0, STEP.CONNECT, 1, 0]) + \
+        ask(OP.ADOPT, client=1, context=4) + ask(OP.ATTACH, context=9, client=1) + ask(OP.DETACH, context=9) + \
+        ask(OP.REG_MR, words=over_umem, client=1)
+    other = bytes([STEP.CONNECT, 1, 0]) + ask(OP.ATTACH, context=9, client=1)
+    yield "inside", begin + other + ask(OP.REG_MR, words=plain) + bytes([STEP.INSIDE, 0x11]) + ask(OP.REREG_MR, handle=4, words=plain) + \
+        free(KIND.MR, 4, handle=4) + bytes([STEP.SETTLE, 2, STEP.INSIDE, 0x01, STEP.SETTLE, 20]) + free(KIND.MR, handle=5) + ask(OP.REG_MR, words=plain) + \
+        bytes([STEP.INSIDE, 0x11]) + free(KIND.MR, 4, handle=6) + bytes([STEP.CLOSE, 0, STEP.SETTLE, 1])
+    yield "inside_device_memory", begin + other + ask(OP.ALLOC_DM, words=[(6, PAGES, 200)]) + bytes([STEP.INSIDE, 0x11]) + free(KIND.DM, handle=4) + \
+        ask(OP.ALLOC_DM, 4, words=[(6, PAGES, 200)]) + bytes([STEP.SETTLE, 5, STEP.INSIDE, 1, STEP.SETTLE, 5])
     long = [(6, ANY, 0x108000)]
-    yield "long_device_memory", begin + ask(ALLOC_DM, words=long) + ask(FREE_DM, handle=3) + ask(ALLOC_DM, 4, words=long) + \
-        ask(QUERY, handle=2) + bytes([CONNECT, 0, 0]) + ask(OPEN, context=9) + ask(ALLOC_DM, 4, context=5, words=long) + bytes([CLOSE, 0])
-    yield "in_use", begin + ask(REG_MR, words=plain) + ask(DEALLOC_PD, handle=2) + ask(DEREG_MR, handle=3) + \
-        ask(DEALLOC_PD, handle=2) + ask(CLOSE_CONTEXT)
-    yield "bytes", begin + bytes([CONNECT, 1, 0x81, 8, 3, CONNECT, 2, 0, BYTES, 2, 20, 2]) + bytes(20) + \
-        ask(ALLOC_DM, 4, words=[(6, PAGES, 200)]) + ask(ALLOC_DM, words=[(6, PAGES, 1)])
-    for op in range(DEVICE, STOP + 1):
+    yield "long_device_memory", begin + ask(OP.ALLOC_DM, words=long) + free(KIND.DM, handle=3) + ask(OP.ALLOC_DM, 4, words=long) + \
+        ask(OP.QUERY, handle=2) + bytes([STEP.CONNECT, 0, 0]) + ask(OP.OPEN, context=9) + ask(OP.ALLOC_DM, 4, context=5, words=long) + bytes([STEP.CLOSE, 0])
+    yield "in_use", begin + ask(OP.REG_MR, words=plain) + free(KIND.PD, handle=2) + free(KIND.MR, handle=3) + \
+        free(KIND.PD, handle=2) + ask(OP.CLOSE)
+    yield "bytes", begin + bytes([STEP.CONNECT, 1, 0x81, 8, 3, STEP.CONNECT, 2, 0, STEP.BYTES, 2, 20, 2]) + bytes(20) + \
+        ask(OP.ALLOC_DM, 4, words=[(6, PAGES, 200)]) + ask(OP.ALLOC_DM, words=[(6, PAGES, 1)])
+    for op in range(OP.DEVICE, OP.OP_END):
         yield f"op_{op}", begin + ask(op, handle=2) + ask(op, 1)
 
 
