@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: MIT */
+/* The communication manager: what comes in, and what time brings. */
+#include "lib/cm/cm.h"
+
+#include <stdlib.h>
+#include <utlist.h>
+
+#include "lib/cm/id.h"
+
+struct cm *cm_new(const struct cm_cfg *cfg)
+{
+	struct cm *cm = calloc(1, sizeof(*cm));
+
+	if (!cm)
+		return NULL;
+	cm->cfg = *cfg;
+	cm->tid_high = cfg->ops->random(cfg->host);
+	return cm;
+}
+
+void cm_free(struct cm *cm)
+{
+	while (cm->ids)
+		cm_id_free(cm->ids);
+	free(cm->timers);
+	free(cm);
+}
+
+static void dispatch(struct cm *cm, const struct cm_path *path, const struct cm_msg *msg,
+		     uint64_t now_ns)
+{
+	switch (msg->attr) {
+	case CM_REQ: cm_req_received(cm, path, msg, now_ns); break;
+	case CM_MRA: cm_mra_received(cm, path, msg, now_ns); break;
+	case CM_REJ: cm_rej_received(cm, path, msg, now_ns); break;
+	case CM_REP: cm_rep_received(cm, path, msg, now_ns); break;
+	case CM_RTU: cm_rtu_received(cm, path, msg); break;
+	case CM_DREQ: cm_dreq_received(cm, path, msg, now_ns); break;
+	case CM_DREP: cm_drep_received(cm, path, msg, now_ns); break;
+	case CM_SIDR_REQ: cm_sidr_req_received(cm, path, msg); break;
+	case CM_SIDR_REP: cm_sidr_rep_received(cm, path, msg); break;
+	case CM_LAP: cm_lap_received(cm, path, msg); break;
+	case CM_APR: break; /* no LAP is ever sent */
+	}
+}
+
+void cm_input(struct cm *cm, const struct cm_path *path, const uint8_t mad[static CM_MAD_BYTES],
+	      uint64_t now_ns)
+{
+	enum cm_fault fault = CM_FAULT_NONE;
+	struct cm_msg msg;
+
+	if (!cm_msg_parse(&msg, mad))
+		return;
+	if (cm->cfg.ops->fault)
+		fault = cm->cfg.ops->fault(cm->cfg.host, &msg, false);
+	if (fault == CM_FAULT_DROP)
+		return;
+	dispatch(cm, path, &msg, now_ns);
+	if (fault == CM_FAULT_DUPLICATE)
+		dispatch(cm, path, &msg, now_ns);
+}
+
+uint64_t cm_deadline(const struct cm *cm)
+{
+	const struct cm_id *first = cm_timer_first(cm);
+
+	return first ? first->deadline_ns : UINT64_MAX;
+}
+
+/* The wait that an MRA had extended is over. */
+static enum cm_state without_mra(enum cm_state state)
+{
+	if (state == CM_STATE_MRA_REQ_RCVD)
+		return CM_STATE_REQ_SENT;
+	if (state == CM_STATE_MRA_REP_RCVD)
+		return CM_STATE_REP_SENT;
+	return state;
+}
+
+/* Retries are used up. */
+static void give_up(struct cm_id *id, uint64_t now_ns)
+{
+	enum cm_event_type type;
+
+	if (id->state == CM_STATE_REQ_SENT) {
+		type = CM_EVENT_REQ_TIMED_OUT;
+		cm_rej_timeout(id);
+		cm_id_enter_idle(id);
+	} else if (id->state == CM_STATE_REP_SENT) {
+		type = CM_EVENT_REP_TIMED_OUT;
+		cm_rej_timeout(id);
+		cm_time_wait_enter(id, now_ns);
+	} else if (id->state == CM_STATE_DREQ_SENT) {
+		type = CM_EVENT_DREQ_TIMED_OUT;
+		cm_time_wait_enter(id, now_ns);
+	} else {
+		type = CM_EVENT_SIDR_REQ_TIMED_OUT;
+		cm_id_enter_idle(id);
+	}
+	cm_id_report(id, type, NULL, NULL);
+}
+
+static void expire(struct cm_id *id, uint64_t now_ns)
+{
+	cm_timer_stop(id);
+	id->state = without_mra(id->state);
+	switch (id->state) {
+	case CM_STATE_REQ_SENT:
+	case CM_STATE_REP_SENT:
+	case CM_STATE_DREQ_SENT:
+	case CM_STATE_SIDR_REQ_SENT:
+		if (!cm_last_retry_again(id, now_ns))
+			give_up(id, now_ns);
+		break;
+	case CM_STATE_TIME_WAIT:
+		cm_id_enter_idle(id);
+		cm_id_report(id, CM_EVENT_TIME_WAIT_EXIT, NULL, NULL);
+		break;
+	case CM_STATE_REJ_SENT:
+	case CM_STATE_SIDR_REP_SENT:
+		cm_id_enter_idle(id);
+		cm_id_settle(id);
+		break;
+	case CM_STATE_IDLE:
+	case CM_STATE_LISTEN:
+	case CM_STATE_REP_RCVD:
+	case CM_STATE_MRA_REP_SENT:
+	case CM_STATE_REQ_RCVD:
+	case CM_STATE_MRA_REQ_SENT:
+	case CM_STATE_ESTABLISHED:
+	case CM_STATE_DREQ_RCVD:
+	case CM_STATE_SIDR_REQ_RCVD:
+	case CM_STATE_MRA_REQ_RCVD:
+	case CM_STATE_MRA_REP_RCVD: break;
+	}
+}
+
+void cm_expire(struct cm *cm, uint64_t now_ns)
+{
+	while (cm_deadline(cm) <= now_ns)
+		expire(cm_timer_first(cm), now_ns);
+}
+
+uint32_t cm_num_ids(const struct cm *cm)
+{
+	return cm->num_ids;
+}
+
+void cm_each(struct cm *cm, void (*each)(void *arg, const struct cm_id *id), void *arg)
+{
+	const struct cm_id *id;
+
+	DL_FOREACH (cm->ids, id)
+		each(arg, id);
+}

@@ -1,0 +1,176 @@
+/* SPDX-License-Identifier: MIT */
+/* REP, RTU and MRA: the answer to a REQ, the answer to that, and the promise of either. */
+#include <errno.h>
+
+#include "lib/cm/id.h"
+
+/* The ACK timeout of a connection: the target's delay and two packet lifetimes, rounded up where
+ * both are about equal (12.7.34). */
+static uint8_t ack_timeout(uint8_t ack_delay, uint8_t timeout_without)
+{
+	const uint8_t more = ack_delay > timeout_without ? ack_delay : timeout_without;
+	const uint8_t less = ack_delay > timeout_without ? timeout_without : ack_delay;
+	const uint8_t sum = (uint8_t)(more + (less + 1 >= more));
+
+	return sum < 31 ? sum : 31;
+}
+
+static uint32_t qpn_of(const struct cm_id *id, const struct cm_rep *rep)
+{
+	return id->is_xrc ? rep->local_eecn : rep->local_qpn;
+}
+
+int cm_send_rep(struct cm_id *id, const struct cm_msg *msg, uint64_t now_ns)
+{
+	if ((id->state != CM_STATE_REQ_RCVD && id->state != CM_STATE_MRA_REQ_SENT) ||
+	    !cm_msg_is_sendable(msg, CM_REP))
+		return -EINVAL;
+	id->local_qpn = qpn_of(id, &msg->u.rep);
+	id->local_ca_guid = msg->u.rep.local_ca_guid;
+	id->state = CM_STATE_REP_SENT;
+	cm_last_set(id, msg);
+	cm_last_retry(id, now_ns);
+	return 0;
+}
+
+int cm_send_rtu(struct cm_id *id, const struct cm_msg *msg, uint64_t now_ns)
+{
+	(void)now_ns;
+	if ((id->state != CM_STATE_REP_RCVD && id->state != CM_STATE_MRA_REP_SENT) ||
+	    !cm_msg_is_sendable(msg, CM_RTU))
+		return -EINVAL;
+	id->state = CM_STATE_ESTABLISHED;
+	cm_last_set(id, msg);
+	cm_last_send(id);
+	return 0;
+}
+
+int cm_established(struct cm_id *id)
+{
+	if (id->state != CM_STATE_REP_SENT && id->state != CM_STATE_MRA_REP_RCVD)
+		return -EINVAL;
+	cm_timer_stop(id);
+	id->state = CM_STATE_ESTABLISHED;
+	cm_id_report(id, CM_EVENT_RTU_RECEIVED, NULL, NULL);
+	return 0;
+}
+
+static void rep_again(struct cm_id *id)
+{
+	/* ESTABLISHED: the RTU. A passive end has its REP there, but nobody sends it another. */
+	if (id->state == CM_STATE_ESTABLISHED || id->state == CM_STATE_MRA_REP_SENT)
+		cm_last_send(id);
+}
+
+/* The peer's end of the connection, as the REP says. False: it is another connection's (already),
+ * or there is no memory. */
+static bool take_remote(struct cm_id *id, const struct cm_msg *msg)
+{
+	const struct cm_rep *rep = &msg->u.rep;
+
+	if (cm_find_remote(id->cm, rep->local_ca_guid, msg->local_comm_id) ||
+	    !cm_table_add_remote(id, rep->local_ca_guid, msg->local_comm_id))
+		return false;
+	if (cm_table_add_remote_qp(id, rep->local_ca_guid, qpn_of(id, rep)))
+		return true;
+	cm_table_drop_remote(id);
+	return false;
+}
+
+static void rep_taken(struct cm_id *id, const struct cm_path *path, const struct cm_msg *msg,
+		      uint64_t now_ns)
+{
+	const struct cm_rep *rep = &msg->u.rep;
+	struct cm_id *old = cm_find_remote_qp(id->cm, rep->local_ca_guid, qpn_of(id, rep));
+
+	if (old) {
+		cm_rej_stateless(id->cm, path, msg, CM_REJ_STALE_CONNECTION);
+		cm_end_stale(old, now_ns);
+		return;
+	}
+	if (!take_remote(id, msg))
+		return;
+	cm_timer_stop(id);
+	id->ack_timeout = ack_timeout(rep->target_ack_delay, id->ack_timeout);
+	id->has_last = false;
+	id->state = CM_STATE_REP_RCVD;
+	cm_id_report(id, CM_EVENT_REP_RECEIVED, path, msg);
+}
+
+void cm_rep_received(struct cm *cm, const struct cm_path *path, const struct cm_msg *msg,
+		     uint64_t now_ns)
+{
+	struct cm_id *id = cm_find_comm_id(cm, msg->remote_comm_id);
+
+	if (id && (id->state == CM_STATE_REQ_SENT || id->state == CM_STATE_MRA_REQ_RCVD))
+		rep_taken(id, path, msg, now_ns);
+	else if (id && id->in_remote && id->remote.comm_id == msg->local_comm_id)
+		rep_again(id);
+	else
+		cm_rej_stateless(cm, path, msg, CM_REJ_INVALID_COMM_ID);
+}
+
+void cm_rtu_received(struct cm *cm, const struct cm_path *path, const struct cm_msg *msg)
+{
+	struct cm_id *id = cm_find_pair(cm, msg->remote_comm_id, msg->local_comm_id);
+
+	if (id && id->reject_reason)
+		cm_last_send(id); /* the REJ, or the DREQ behind it, has not arrived */
+	if (!id || (id->state != CM_STATE_REP_SENT && id->state != CM_STATE_MRA_REP_RCVD))
+		return;
+	cm_timer_stop(id);
+	id->state = CM_STATE_ESTABLISHED;
+	cm_id_report(id, CM_EVENT_RTU_RECEIVED, path, msg);
+}
+
+/* Prepares an MRA for what has been received. False: there is nothing to promise. */
+static bool mra_set(struct cm_id *id, const struct cm_msg *msg)
+{
+	struct cm_msg mra = *msg;
+
+	if (id->state == CM_STATE_REQ_RCVD) {
+		id->state = CM_STATE_MRA_REQ_SENT;
+		mra.u.mra.message_mraed = CM_ANSWERED_REQ;
+	} else if (id->state == CM_STATE_REP_RCVD) {
+		id->state = CM_STATE_MRA_REP_SENT;
+		mra.u.mra.message_mraed = CM_ANSWERED_REP;
+	} else {
+		return false;
+	}
+	cm_last_set(id, &mra);
+	return true;
+}
+
+int cm_send_mra(struct cm_id *id, const struct cm_msg *msg, uint64_t now_ns)
+{
+	(void)now_ns;
+	if (!cm_msg_is_sendable(msg, CM_MRA) || !mra_set(id, msg))
+		return -EINVAL;
+	cm_last_send(id);
+	return 0;
+}
+
+int cm_defer_mra(struct cm_id *id, uint8_t service_timeout)
+{
+	const struct cm_msg msg = { .attr = CM_MRA, .u.mra.service_timeout = service_timeout };
+
+	return mra_set(id, &msg) ? 0 : -EINVAL;
+}
+
+/* An MRA that answers a retry extends the wait again. */
+void cm_mra_received(struct cm *cm, const struct cm_path *path, const struct cm_msg *msg,
+		     uint64_t now_ns)
+{
+	struct cm_id *id = cm_find_comm_id(cm, msg->remote_comm_id);
+	const uint8_t answers = msg->u.mra.message_mraed;
+
+	if (id && id->state == CM_STATE_REQ_SENT && answers == CM_ANSWERED_REQ)
+		id->state = CM_STATE_MRA_REQ_RCVD;
+	else if (id && id->state == CM_STATE_REP_SENT && answers == CM_ANSWERED_REP &&
+		 id->remote.comm_id == msg->local_comm_id)
+		id->state = CM_STATE_MRA_REP_RCVD;
+	else
+		return;
+	cm_last_extend(id, msg->u.mra.service_timeout, now_ns);
+	cm_id_report(id, CM_EVENT_MRA_RECEIVED, path, msg);
+}

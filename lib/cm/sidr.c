@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: MIT */
+/* SIDR: resolves a service ID to a queue pair for datagrams (12.11). */
+#include <errno.h>
+
+#include "lib/cm/id.h"
+
+/* A SIDR_REQ does not say when it comes again: two of the retries that Linux makes, of 4.3 s. */
+#define DUPLICATES_NS 8600000000ull
+
+int cm_send_sidr_req(struct cm_id *id, const struct cm_path *path, const struct cm_msg *msg,
+		     uint64_t timeout_ns, uint8_t max_retries, uint64_t now_ns)
+{
+	if (id->state != CM_STATE_IDLE || !cm_msg_is_sendable(msg, CM_SIDR_REQ))
+		return -EINVAL;
+	if (!cm_table_add_comm_id(id))
+		return -ENOMEM;
+	id->path = *path;
+	id->service_id = msg->u.sidr_req.service_id;
+	id->tid = (uint64_t)id->cm->tid_high << 32 | id->local_comm_id;
+	id->timeout_ns = timeout_ns;
+	id->max_retries = max_retries;
+	id->state = CM_STATE_SIDR_REQ_SENT;
+	cm_last_set(id, msg);
+	id->last.u.sidr_req.request_id = id->local_comm_id;
+	cm_last_retry(id, now_ns);
+	return 0;
+}
+
+int cm_send_sidr_rep(struct cm_id *id, const struct cm_msg *msg, uint64_t now_ns)
+{
+	if (id->state != CM_STATE_SIDR_REQ_RCVD || !cm_msg_is_sendable(msg, CM_SIDR_REP))
+		return -EINVAL;
+	cm_last_set(id, msg);
+	id->last.u.sidr_rep.request_id = (uint32_t)id->request.request_id;
+	id->last.u.sidr_rep.service_id = id->service_id;
+	cm_last_send(id);
+	id->state = CM_STATE_SIDR_REP_SENT;
+	cm_timer_set(id, now_ns + DUPLICATES_NS);
+	return 0;
+}
+
+static void refuse(struct cm *cm, const struct cm_path *path, const struct cm_msg *to,
+		   enum cm_sidr_status status)
+{
+	struct cm_msg rep = { .attr = CM_SIDR_REP };
+
+	rep.u.sidr_rep.request_id = to->u.sidr_req.request_id;
+	rep.u.sidr_rep.service_id = to->u.sidr_req.service_id;
+	rep.u.sidr_rep.status = (uint8_t)status;
+	cm_answer_stateless(cm, path, to, &rep);
+}
+
+static struct cm_id *passive_end(struct cm *cm, const struct cm_path *path,
+				 const struct cm_msg *msg)
+{
+	struct cm_id *id = cm_id_create(cm, NULL);
+
+	if (!id)
+		return NULL;
+	id->path = *path;
+	id->service_id = msg->u.sidr_req.service_id;
+	id->tid = msg->tid;
+	id->state = CM_STATE_SIDR_REQ_RCVD;
+	if (cm_table_add_request(id, &path->dst, msg->u.sidr_req.request_id))
+		return id;
+	cm_id_free(id);
+	return NULL;
+}
+
+void cm_sidr_req_received(struct cm *cm, const struct cm_path *path, const struct cm_msg *msg)
+{
+	struct cm_id *id = cm_find_request(cm, &path->dst, msg->u.sidr_req.request_id);
+	struct cm_event event = { .type = CM_EVENT_SIDR_REQ_RECEIVED, .path = path, .msg = msg };
+
+	if (id) {
+		cm_last_send(id); /* nothing, until it is answered */
+		return;
+	}
+	event.listener = cm_listen_find(cm, msg->u.sidr_req.service_id, path);
+	if (!event.listener) {
+		refuse(cm, path, msg, CM_SIDR_UNSUPPORTED);
+		return;
+	}
+	event.id = passive_end(cm, path, msg);
+	if (!event.id) {
+		refuse(cm, path, msg, CM_SIDR_NO_QP);
+		return;
+	}
+	event.user = event.listener->user;
+	cm->cfg.ops->event(cm->cfg.host, &event);
+}
+
+void cm_sidr_rep_received(struct cm *cm, const struct cm_path *path, const struct cm_msg *msg)
+{
+	struct cm_id *id = cm_find_comm_id(cm, msg->u.sidr_rep.request_id);
+
+	if (!id || id->state != CM_STATE_SIDR_REQ_SENT)
+		return;
+	cm_id_enter_idle(id);
+	cm_id_report(id, CM_EVENT_SIDR_REP_RECEIVED, path, msg);
+}
