@@ -168,17 +168,32 @@ static void reject_request(struct rcm_server *server, const struct ctl_cm_event 
 		rcm_server_ask(server, &req, NULL);
 }
 
+/* The ids of requests go where their events go. */
+static void pass_on(const struct ctl_cm_event *event, const struct rcm_channel *to, int to_end)
+{
+	const struct ctl_msg_cm req = {
+		.op = CTL_CM_MIGRATE,
+		.id = event->new_id,
+		.channel = to->handle,
+	};
+
+	if (event->event == RDMA_CM_EVENT_CONNECT_REQUEST)
+		rcm_server_ask(to->server, &req, NULL);
+	send_event(to_end, event);
+}
+
 /* Takes each event out once and puts it back, so that the others keep their order, but for the wanted
- * ones. Those go to the socket end `to`, or with -1 away. */
-static void sort_out(struct rcm_channel *channel, int end, const struct rcm_wanted *wanted, int to)
+ * ones. Those go to another channel, or with NULL away. */
+static void sort_out(struct rcm_channel *channel, int end, const struct rcm_wanted *wanted,
+		     const struct rcm_channel *to, int to_end)
 {
 	struct ctl_cm_event event;
 
 	for (size_t n = count_unread(channel); n && receive(channel, &event); n--) {
 		if (!is_wanted(&event, wanted))
 			send_event(end, &event);
-		else if (to >= 0)
-			send_event(to, &event);
+		else if (to)
+			pass_on(&event, to, to_end);
 		else
 			reject_request(channel->server, &event);
 	}
@@ -194,7 +209,7 @@ void rcm_channel_drop(struct rcm_channel *channel, const struct rcm_wanted *want
 	/* The lock even if the socket is empty: who has taken an event out has claimed it then. */
 	pthread_mutex_lock(&channel->lock);
 	if (count_unread(channel) && pause_channel(channel, &end) == 0) {
-		sort_out(channel, end, wanted, -1);
+		sort_out(channel, end, wanted, NULL, -1);
 		resume_channel(channel, end);
 	}
 	pthread_mutex_unlock(&channel->lock);
@@ -208,19 +223,18 @@ static void lock_both(struct rcm_channel *a, struct rcm_channel *b)
 	pthread_mutex_lock(first == a ? &b->lock : &a->lock);
 }
 
-static int move_paused(struct rcm_channel *from, int from_end, int to_end,
-		       const struct ctl_msg_cm *req, struct ctl_msg_cm_reply *ret)
+static int move_paused(struct rcm_channel *from, int from_end, struct rcm_channel *to, int to_end,
+		       const struct ctl_msg_cm *req)
 {
 	const struct rcm_wanted wanted = { .token = req->token };
-	int err = rcm_server_ask(from->server, req, ret);
+	int err = rcm_server_ask(from->server, req, NULL);
 
 	if (!err)
-		sort_out(from, from_end, &wanted, to_end);
+		sort_out(from, from_end, &wanted, to, to_end);
 	return err;
 }
 
-int rcm_channel_move(struct rcm_channel *from, struct rcm_channel *to, const struct ctl_msg_cm *req,
-		     struct ctl_msg_cm_reply *ret)
+int rcm_channel_move(struct rcm_channel *from, struct rcm_channel *to, const struct ctl_msg_cm *req)
 {
 	int from_end, to_end, err;
 
@@ -231,7 +245,7 @@ int rcm_channel_move(struct rcm_channel *from, struct rcm_channel *to, const str
 	if (!err) {
 		err = pause_channel(to, &to_end);
 		if (!err) {
-			err = move_paused(from, from_end, to_end, req, ret);
+			err = move_paused(from, from_end, to, to_end, req);
 			resume_channel(to, to_end);
 		}
 		resume_channel(from, from_end);

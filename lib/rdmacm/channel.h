@@ -42,8 +42,8 @@ int rcm_channel_next(struct rcm_channel *channel, struct ctl_cm_event *ret,
  * events any more. */
 void rcm_channel_drop(struct rcm_channel *channel, const struct rcm_wanted *wanted);
 /* Moves an id to another channel by the request, with its unread events. 0 or a positive errno. */
-int rcm_channel_move(struct rcm_channel *from, struct rcm_channel *to, const struct ctl_msg_cm *req,
-		     struct ctl_msg_cm_reply *ret);
+int rcm_channel_move(struct rcm_channel *from, struct rcm_channel *to,
+		     const struct ctl_msg_cm *req);
 /* Adds an event of the library's own. 0 or a positive errno. */
 int rcm_channel_add(struct rcm_channel *channel, const struct ctl_cm_event *event);
 

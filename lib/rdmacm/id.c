@@ -259,14 +259,13 @@ static int migrate(struct rcm_id *id, struct rdma_event_channel *channel)
 	struct rdma_event_channel *before = id->base.channel;
 	struct rdma_event_channel *to = channel ? channel : rdma_create_event_channel();
 	struct ctl_msg_cm req = rcm_id_request(id, CTL_CM_MIGRATE);
-	struct ctl_msg_cm_reply reply;
 	int err;
 
 	if (!to)
 		return rcm_errno();
 	req.channel = rcm_channel(to)->handle;
 	req.token = id->token;
-	err = rcm_channel_move(rcm_channel(before), rcm_channel(to), &req, &reply);
+	err = rcm_channel_move(rcm_channel(before), rcm_channel(to), &req);
 	if (err) {
 		if (!channel)
 			rdma_destroy_event_channel(to);

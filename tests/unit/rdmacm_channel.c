@@ -103,7 +103,8 @@ int ctl_cm(struct ctl_client *client, const struct ctl_msg_cm *req, struct ctl_m
 		manager.where[ret->handle] = req->channel;
 	} else if (req->op == CTL_CM_MIGRATE) {
 		manager.where[req->id] = req->channel;
-		manager.tokens[req->id] = req->token;
+		if (req->token)
+			manager.tokens[req->id] = req->token;
 	} else if (req->op == CTL_CM_DESTROY_ID) {
 		ck_assert(!manager.ended[req->id]);
 		manager.ended[req->id] = true;
@@ -118,8 +119,10 @@ static void tell(uint32_t id, enum rdma_cm_event_type type, int status)
 		.token = manager.tokens[id], .id = id, .event = type, .status = status
 	};
 
-	if (type == RDMA_CM_EVENT_CONNECT_REQUEST)
+	if (type == RDMA_CM_EVENT_CONNECT_REQUEST) {
 		event.new_id = manager.ids++;
+		manager.where[event.new_id] = manager.where[id];
+	}
 	ck_assert(!manager.paused[manager.where[id]]);
 	ck_assert_int_eq(send(manager.ends[manager.where[id]], &event, sizeof(event), MSG_DONTWAIT),
 			 sizeof(event));
@@ -242,6 +245,29 @@ START_TEST(requests_of_a_listener_that_ended)
 }
 END_TEST
 
+/* ... and move with it: where the program reads of the id, the id's own events come. */
+START_TEST(requests_of_a_listener_that_moved)
+{
+	struct rdma_event_channel *from = channel_open(), *to = channel_open();
+	struct rdma_cm_id *listener = id_open(from), *id;
+	struct rdma_cm_event *event;
+
+	tell(0, RDMA_CM_EVENT_CONNECT_REQUEST, 0);
+	ck_assert_int_eq(rdma_migrate_id(listener, to), 0);
+	expect_nothing(from);
+	ck_assert_int_eq(rdma_get_cm_event(to, &event), 0);
+	ck_assert_ptr_eq(event->listen_id, listener);
+	id = event->id;
+	ck_assert_ptr_eq(id->channel, to);
+	ck_assert_uint_eq(manager.where[1], manager.where[0]);
+	ck_assert_int_eq(rdma_ack_cm_event(event), 0);
+	end(listener);
+	end(id);
+	rdma_destroy_event_channel(from);
+	rdma_destroy_event_channel(to);
+}
+END_TEST
+
 /* As many as a socket takes: none is lost when others are taken out. */
 START_TEST(full_channel)
 {
@@ -353,6 +379,7 @@ int main(void)
 		events_of_an_id_that_ended,
 		events_of_an_id_that_moved,
 		requests_of_a_listener_that_ended,
+		requests_of_a_listener_that_moved,
 		full_channel,
 		late_events,
 		events_of_the_program,
