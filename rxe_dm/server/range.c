@@ -117,15 +117,3 @@ void range_release(struct range_map *map, struct range *range)
 	if (range != map->all && !range->prev->used)
 		merge_next(map, range->prev);
 }
-
-uint64_t range_largest(const struct range_map *map)
-{
-	const struct range *range;
-	uint64_t largest = 0;
-
-	DL_FOREACH (map->all, range) {
-		if (!range->used && range->len > largest)
-			largest = range->len;
-	}
-	return largest;
-}

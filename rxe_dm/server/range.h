@@ -28,7 +28,5 @@ void range_map_fini(struct range_map *map);
 /* The offset is a multiple of 2^log_align. NULL: no free range is large enough, or no memory. */
 struct range *range_alloc(struct range_map *map, uint64_t len, uint32_t log_align);
 void range_release(struct range_map *map, struct range *range);
-/* Returns the largest len that range_alloc() grants now. */
-uint64_t range_largest(const struct range_map *map);
 
 #endif

@@ -266,7 +266,6 @@ START_TEST(dropped)
 	ck_assert_str_eq(fired_log, "1:drop psn 102 attempt 0\n"
 				    "1:drop psn 103 attempt 0\n"
 				    "2:drop psn 8 attempt 0\n");
-	ck_assert_uint_eq(fault_shaper_rules(shaper)->fired[0], 2);
 }
 END_TEST
 
@@ -394,7 +393,7 @@ START_TEST(truncated)
 	      "truncate keep=0 nth=5");
 	out(100, 5, 0);
 	expect("out:[ 100 ][ runt(9) ][ 102! ][ 103 ][ runt(0) ]\n");
-	ck_assert_uint_eq(fault_shaper_rules(shaper)->fired[2], 0);
+	ck_assert_ptr_null(strstr(fired_log, "3:"));
 }
 END_TEST
 
@@ -454,7 +453,6 @@ START_TEST(not_answered)
 	due(0);
 	expect("out:[ 100 ][ 101 ]\nout:[ 102 ]\nin: 7\n");
 	ck_assert_uint_eq(fault_shaper_unanswered(shaper), 4);
-	ck_assert_uint_eq(fault_shaper_rules(shaper)->fired[0], 0);
 	ck_assert_str_eq(fired_log, "");
 }
 END_TEST

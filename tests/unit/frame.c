@@ -26,7 +26,6 @@ static enum frame_result parse_copy(struct frame *ret, const uint8_t *p, size_t 
 		ck_assert(ret->payload >= copy);
 		ck_assert(ret->payload + ret->payload_len <= copy + len);
 	}
-	ck_assert_str_ne(frame_result_str(result), "?");
 	free(copy);
 	return result;
 }

@@ -200,17 +200,3 @@ uint32_t frame_path_mtu(uint32_t link_mtu, const struct gid *gid)
 			return mtu;
 	return 0;
 }
-
-const char *frame_result_str(enum frame_result result)
-{
-	switch (result) {
-	case FRAME_OK: return "a RoCEv2 frame";
-	case FRAME_RUNT: return "shorter than its headers say";
-	case FRAME_NOT_ROCE: return "not UDP port 4791";
-	case FRAME_BAD_IP: return "IP header with options, without DF or of the wrong version";
-	case FRAME_BAD_CHECKSUM: return "wrong IPv4 header checksum";
-	case FRAME_FRAGMENT: return "a fragment";
-	case FRAME_BAD_UDP: return "UDP and IP lengths disagree";
-	}
-	return "?";
-}

@@ -89,7 +89,6 @@ struct fault_rule {
 
 struct fault_rules {
 	struct fault_rule rule[FAULT_MAX_RULES];
-	uint64_t fired[FAULT_MAX_RULES]; /* times that the action was done */
 	uint32_t id[FAULT_MAX_RULES]; /* stable numbers of the rules, for people and for hashes */
 	uint32_t n;
 	uint32_t next_id;
@@ -139,7 +138,7 @@ void fault_counters_free(struct fault_counters *counters);
 /* Counts the packet. Returns how often it was counted before. */
 uint32_t fault_attempt(struct fault_counters *counters, const struct fault_packet *packet);
 /* Counts the packet for each rule that selects it. Returns the index of the first rule that fires,
- * or -1. The caller increments fired[] when it has done the action. */
+ * or -1. */
 int fault_decide(struct fault_rules *rules, struct fault_counters *counters,
 		 const struct fault_packet *packet, uint32_t attempt);
 

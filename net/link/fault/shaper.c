@@ -379,7 +379,6 @@ static void fired(struct fault_shaper *s, uint32_t at, const struct inspected *i
 					     .train = &flight->train,
 					     .arrival = &flight->arrival };
 
-	s->rules.fired[at]++;
 	if (s->cfg.fired)
 		s->cfg.fired(s->cfg.arg, &firing);
 }
