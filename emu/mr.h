@@ -22,6 +22,7 @@ enum rxe_right {
 	RXE_REMOTE_ATOMIC = 1 << 3,
 	RXE_MW_BIND = 1 << 4,
 	RXE_ZERO_BASED = 1 << 5,
+	RXE_ON_DEMAND = 1 << 6,
 	RXE_RELAXED_ORDERING = 1 << 20,
 };
 

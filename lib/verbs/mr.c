@@ -26,11 +26,11 @@
 #define ACCESS_KNOWN                                                                               \
 	(IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ |               \
 	 IBV_ACCESS_REMOTE_ATOMIC | IBV_ACCESS_MW_BIND | IBV_ACCESS_ZERO_BASED |                   \
-	 IBV_ACCESS_HUGETLB | IBV_ACCESS_OPTIONAL_RANGE)
+	 IBV_ACCESS_ON_DEMAND | IBV_ACCESS_HUGETLB | IBV_ACCESS_OPTIONAL_RANGE)
 #define RIGHTS                                                                                     \
 	(IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ |               \
 	 IBV_ACCESS_REMOTE_ATOMIC | IBV_ACCESS_MW_BIND | IBV_ACCESS_ZERO_BASED |                   \
-	 IBV_ACCESS_RELAXED_ORDERING)
+	 IBV_ACCESS_ON_DEMAND | IBV_ACCESS_RELAXED_ORDERING)
 #define DMABUF_ACCESS                                                                              \
 	(IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ |               \
 	 IBV_ACCESS_REMOTE_ATOMIC | IBV_ACCESS_OPTIONAL_RANGE)
@@ -38,8 +38,6 @@
 /* IBTA 10.6.3.1: remote write and remote atomic access require local write access. */
 int vb_access_check(unsigned int access)
 {
-	if (access & IBV_ACCESS_ON_DEMAND)
-		return EOPNOTSUPP;
 	if (access & ~(unsigned int)ACCESS_KNOWN)
 		return EINVAL;
 	if ((access & (IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_ATOMIC)) &&
@@ -91,6 +89,22 @@ static int range_check(uint64_t addr, uint64_t length, uint64_t iova)
 	return 0;
 }
 
+/* May this memory be registered? An on-demand region need not be mapped, and no page is touched; the
+ * implicit one is the whole address space. 0 or an errno. */
+static int memory_check(const void *addr, size_t length, uint64_t iova, unsigned int access)
+{
+	int err;
+
+	if (!(access & IBV_ACCESS_ON_DEMAND)) {
+		err = range_check((uintptr_t)addr, length, iova);
+		return err ? err : memory_admit(addr, length, access & IBV_ACCESS_LOCAL_WRITE);
+	}
+	memory_guard();
+	if (length == SIZE_MAX)
+		return addr || iova || (access & IBV_ACCESS_HUGETLB) ? EINVAL : 0;
+	return range_check((uintptr_t)addr, length, iova);
+}
+
 static struct ctl_reg_mr plain(const struct ibv_pd *pd, const void *addr, size_t length,
 			       uint64_t iova, unsigned int access)
 {
@@ -115,9 +129,7 @@ static struct ibv_mr *reg_by_addr(struct ibv_pd *pd, void *addr, size_t length, 
 		return vb_fail(EINVAL);
 	err = vb_access_check(access);
 	if (!err)
-		err = range_check((uintptr_t)addr, length, iova);
-	if (!err)
-		err = memory_admit(addr, length, access & IBV_ACCESS_LOCAL_WRITE);
+		err = memory_check(addr, length, iova, access);
 	if (err)
 		return vb_fail(err);
 
@@ -129,9 +141,9 @@ static struct ibv_mr *reg_by_addr(struct ibv_pd *pd, void *addr, size_t length, 
 	return vb_mr_make(pd, &like, &reg);
 }
 
-/* ibv_reg_mr(3). EINVAL: bad domain, access flags or length. EOPNOTSUPP: IBV_ACCESS_ON_DEMAND.
- * EFAULT: the memory is not mapped, or not writable although access includes writes. ENOMEM: the
- * key table is full, or the memory is more than the machine can hold. */
+/* ibv_reg_mr(3). EINVAL: bad domain, access flags or length. EFAULT: the memory is not mapped, or
+ * not writable although access includes writes. ENOMEM: the key table is full, or the memory is
+ * more than the machine can hold. */
 struct ibv_mr *ibv_reg_mr_iova2(struct ibv_pd *pd, void *addr, size_t length, uint64_t iova,
 				unsigned int access)
 {
@@ -277,6 +289,9 @@ struct ibv_mr *ibv_reg_mr_ex(struct ibv_pd *pd, struct ibv_mr_init_attr *attr)
 	err = check_ways(pd, attr);
 	if (err)
 		return vb_fail(err);
+	/* As mlx5: an adapter cannot steer what it pages. rdma-core's tests demand it. */
+	if ((attr->comp_mask & IBV_REG_MR_MASK_DMAH) && (attr->access & IBV_ACCESS_ON_DEMAND))
+		return vb_fail(EOPNOTSUPP);
 	if ((attr->comp_mask & IBV_REG_MR_MASK_DMAH) &&
 	    !vb_dmah_handle(attr->dmah, pd->context, &dmah))
 		return vb_fail(EINVAL);
@@ -308,11 +323,7 @@ static int rereg_plan(const struct vb_mr *mr, int flags, struct ibv_pd *pd, void
 	if (ret->access & IBV_ACCESS_ZERO_BASED)
 		ret->iova = 0;
 	err = vb_access_check(ret->access);
-	if (!err)
-		err = range_check((uintptr_t)ret->base.addr, ret->base.length, ret->iova);
-	if (err)
-		return err;
-	return memory_admit(ret->base.addr, ret->base.length, ret->access & IBV_ACCESS_LOCAL_WRITE);
+	return err ? err : memory_check(ret->base.addr, ret->base.length, ret->iova, ret->access);
 }
 
 static int rereg(struct vb_mr *mr, struct vb_mr *to)

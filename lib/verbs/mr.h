@@ -26,7 +26,7 @@ static inline struct vb_mr *vb_mr(struct ibv_mr *mr)
 	return container_of(mr, struct vb_mr, base);
 }
 
-/* Are these access flags known and consistent? 0, EINVAL, or EOPNOTSUPP. */
+/* Are these access flags known and consistent? 0 or EINVAL. */
 int vb_access_check(unsigned int access);
 /* Registers a region, and makes an object that is otherwise a copy of like. NULL and errno. */
 struct ibv_mr *vb_mr_make(struct ibv_pd *pd, const struct vb_mr *like,

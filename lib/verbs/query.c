@@ -23,6 +23,13 @@
 #define PHYS_UP	    5
 #define PHYS_DOWN   3
 
+/* Every region is paged on demand, so a transport does on demand what it does at all. */
+#define ODP_UD (IBV_ODP_SUPPORT_SEND | IBV_ODP_SUPPORT_RECV | IBV_ODP_SUPPORT_SRQ_RECV)
+#define ODP_UC (IBV_ODP_SUPPORT_SEND | IBV_ODP_SUPPORT_RECV | IBV_ODP_SUPPORT_WRITE)
+#define ODP_RC (ODP_UD | IBV_ODP_SUPPORT_WRITE | IBV_ODP_SUPPORT_READ | IBV_ODP_SUPPORT_ATOMIC)
+/* XRC receives by SRQs only. */
+#define ODP_XRC (ODP_RC & ~IBV_ODP_SUPPORT_RECV)
+
 static void device_attr(const struct vb_device *dev, struct ibv_device_attr *ret)
 {
 	*ret = (struct ibv_device_attr){
@@ -86,6 +93,11 @@ static int query_device_ex(struct ibv_context *context,
 		return errno;
 	dev = vb_device(context);
 	device_attr(dev, &full.base.orig_attr);
+	full.base.odp_caps = (struct ibv_odp_caps){
+		.general_caps = IBV_ODP_SUPPORT | IBV_ODP_SUPPORT_IMPLICIT,
+		.per_transport_caps = { ODP_RC, ODP_UC, ODP_UD },
+	};
+	full.base.xrc_odp_caps = ODP_XRC;
 	full.base.completion_timestamp_mask = UINT64_MAX;
 	full.base.hca_core_clock = 1000000; /* kHz: timestamps count nanoseconds */
 	full.base.device_cap_flags_ex = full.base.orig_attr.device_cap_flags;

@@ -109,7 +109,8 @@ static int umem_reg(struct ibv_context *context, const struct vb_umem_want *want
 	int err = admit_command(context);
 
 	if (!err)
-		err = vb_access_check(want->access);
+		err = want->access & IBV_ACCESS_ON_DEMAND ? EOPNOTSUPP
+							  : vb_access_check(want->access);
 	if (!err && want->size == 0)
 		err = EINVAL;
 	if (!err)

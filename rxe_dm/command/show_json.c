@@ -10,7 +10,10 @@
 
 static void set_number(json_t *to, const char *name, uint64_t value)
 {
-	json_object_set_new(to, name, json_integer((json_int_t)value));
+	/* The length of an implicit on-demand region is 2^64 - 1. */
+	json_object_set_new(to, name,
+			    value > INT64_MAX ? json_real((double)value)
+					      : json_integer((json_int_t)value));
 }
 
 static void set_string(json_t *to, const char *name, const char *value)

@@ -205,13 +205,10 @@ const char *view_rights(uint32_t rights, char ret[static VIEW_RIGHTS_MAX])
 		uint32_t bit;
 		const char *name;
 	} names[] = {
-		{ RXE_LOCAL_WRITE, "local_write" },
-		{ RXE_REMOTE_WRITE, "remote_write" },
-		{ RXE_REMOTE_READ, "remote_read" },
-		{ RXE_REMOTE_ATOMIC, "remote_atomic" },
-		{ RXE_MW_BIND, "mw_bind" },
-		{ RXE_ZERO_BASED, "zero_based" },
-		{ RXE_RELAXED_ORDERING, "relaxed_order" },
+		{ RXE_LOCAL_WRITE, "local_write" }, { RXE_REMOTE_WRITE, "remote_write" },
+		{ RXE_REMOTE_READ, "remote_read" }, { RXE_REMOTE_ATOMIC, "remote_atomic" },
+		{ RXE_MW_BIND, "mw_bind" },	    { RXE_ZERO_BASED, "zero_based" },
+		{ RXE_ON_DEMAND, "on_demand" },	    { RXE_RELAXED_ORDERING, "relaxed_order" },
 	};
 	size_t len = 0;
 

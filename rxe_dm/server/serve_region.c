@@ -79,6 +79,13 @@ static int plan_umem(const struct call *call, const struct ctl_reg_mr *msg, stru
 	return 0;
 }
 
+/* The implicit on-demand region: the whole address space of the process. */
+static bool is_implicit(const struct ctl_reg_mr *msg)
+{
+	return (msg->rights & RXE_ON_DEMAND) && msg->kind == RXE_MR_PLAIN && !msg->umem &&
+	       msg->addr == 0 && msg->iova == 0 && msg->len == UINT64_MAX;
+}
+
 static int make_plan(const struct call *call, struct plan *plan)
 {
 	const struct ctl_reg_mr *msg = &call->req.mr;
@@ -91,7 +98,8 @@ static int make_plan(const struct call *call, struct plan *plan)
 					  .kind = msg->kind,
 					  .dmah = msg->dmah } };
 	plan->pd = context_find(call->context, msg->pd, CTL_KIND_PD);
-	if (!plan->pd || msg->len > RXE_MAX_MR_SIZE || !within(msg->iova, msg->len, UINT64_MAX))
+	if (!plan->pd || (msg->len > RXE_MAX_MR_SIZE && !is_implicit(msg)) ||
+	    !within(msg->iova, msg->len, UINT64_MAX))
 		return -EINVAL;
 	if (msg->dmah) {
 		plan->dmah = context_find(call->context, msg->dmah, CTL_KIND_DMAH);

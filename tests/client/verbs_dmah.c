@@ -165,6 +165,25 @@ START_TEST(of_another_context)
 }
 END_TEST
 
+/* rdma-core's own tests demand it. */
+START_TEST(not_on_demand)
+{
+	static uint8_t bytes[64];
+	struct ibv_dmah_init_attr attr = hints(0);
+	struct ibv_dmah *dmah = ibv_alloc_dmah(context, &attr);
+	struct ibv_mr_init_attr want = {
+		.length = sizeof(bytes),
+		.access = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_ON_DEMAND,
+		.comp_mask = IBV_REG_MR_MASK_ADDR | IBV_REG_MR_MASK_DMAH,
+		.addr = bytes,
+		.dmah = dmah,
+	};
+
+	expect_no_mr(want, EOPNOTSUPP);
+	ck_assert_int_eq(ibv_dealloc_dmah(dmah), 0);
+}
+END_TEST
+
 static bool shown(const char *what)
 {
 	char line[4096];
@@ -234,6 +253,34 @@ START_TEST(ways_of_reg_mr_ex)
 						.addr = bytes },
 		     EOPNOTSUPP);
 	close(fd);
+}
+END_TEST
+
+START_TEST(on_demand_by_reg_mr_ex)
+{
+	struct ibv_mr_init_attr attr = {
+		.length = PAGE,
+		.access = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_ON_DEMAND,
+		.comp_mask = IBV_REG_MR_MASK_ADDR,
+		.addr = (void *)PAGE, /* not mapped */
+	};
+	struct ibv_mr *mr = reg(attr);
+
+	ck_assert_ptr_nonnull(mr);
+	ck_assert_int_eq(ibv_dereg_mr(mr), 0);
+	attr.length = SIZE_MAX;
+	expect_no_mr(attr, EINVAL);
+	attr.addr = NULL;
+	mr = reg(attr);
+	ck_assert_ptr_nonnull(mr);
+	ck_assert_uint_eq(mr->length, SIZE_MAX);
+	ck_assert_int_eq(ibv_dereg_mr(mr), 0);
+	attr.comp_mask |= IBV_REG_MR_MASK_IOVA;
+	attr.iova = PAGE;
+	expect_no_mr(attr, EINVAL);
+	attr.length = PAGE;
+	attr.comp_mask = IBV_REG_MR_MASK_FD | IBV_REG_MR_MASK_FD_OFFSET | IBV_REG_MR_MASK_IOVA;
+	expect_no_mr(attr, EINVAL);
 }
 END_TEST
 
@@ -380,8 +427,10 @@ static void add(TCase *tests)
 	tcase_add_test(tests, fields_not_named);
 	tcase_add_test(tests, busy_while_used);
 	tcase_add_test(tests, of_another_context);
+	tcase_add_test(tests, not_on_demand);
 	tcase_add_test(tests, seen_in_show);
 	tcase_add_test(tests, ways_of_reg_mr_ex);
+	tcase_add_test(tests, on_demand_by_reg_mr_ex);
 	tcase_add_test(tests, what_a_descriptor_must_be);
 	tcase_add_test(tests, buffers);
 	tcase_add_test(tests, traffic);

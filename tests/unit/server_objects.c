@@ -142,6 +142,33 @@ START_TEST(bad_regions)
 }
 END_TEST
 
+/* The whole address space, in this one form. */
+START_TEST(implicit_on_demand_region)
+{
+	struct ctl_reg_mr good = { .pd = p.pd,
+				   .kind = RXE_MR_PLAIN,
+				   .len = UINT64_MAX,
+				   .rights = RXE_LOCAL_WRITE | RXE_ON_DEMAND };
+	struct ctl_reg_mr bad[5];
+	uint32_t handle, key;
+
+	for (size_t i = 0; i < 5; i++)
+		bad[i] = good;
+	bad[0].rights = RXE_LOCAL_WRITE;
+	bad[1].len = UINT64_MAX - 1;
+	bad[2].addr = 1;
+	bad[3].iova = 1;
+	bad[4].kind = RXE_MR_ARENA;
+	for (size_t i = 0; i < 5; i++)
+		ck_assert_msg(ctl_reg_mr(p.client, &p.context, &bad[i], &handle, &key) == -EINVAL,
+			      "case %zu", i);
+	ck_assert_int_eq(ctl_reg_mr(p.client, &p.context, &good, &handle, &key), 0);
+	ck_assert_uint_eq(p.at.shared->mrs.entry[rxe_key_index(key)].len, UINT64_MAX);
+	ck_assert_int_eq(ctl_free(p.client, &p.context, CTL_KIND_MR, handle), 0);
+	program_close(&p);
+}
+END_TEST
+
 START_TEST(device_memory)
 {
 	uint32_t dm, mr;
@@ -360,6 +387,7 @@ int main(void)
 	tcase_add_test(tcase, a_region_is_published);
 	tcase_add_test(tcase, a_region_registered_again);
 	tcase_add_test(tcase, bad_regions);
+	tcase_add_test(tcase, implicit_on_demand_region);
 	tcase_add_test(tcase, device_memory);
 	tcase_add_test(tcase, device_memory_is_zero_to_its_end);
 	tcase_add_test(tcase, device_memory_bounds);
