@@ -62,6 +62,9 @@ struct ibv_ece {
 #ifndef RXE_DM_HAVE_DM_HANDLE
 #define IBV_DM_MASK_HANDLE (1 << 0)
 #endif
+#ifndef RXE_DM_HAVE_PREFETCH_NO_FAULT
+#define IBV_ADVISE_MR_ADVICE_PREFETCH_NO_FAULT ((enum ibv_advise_mr_advice)2)
+#endif
 #ifndef RXE_DM_HAVE_CQ_PARENT_DOMAIN
 #define IBV_CQ_INIT_ATTR_MASK_PD (1 << 1)
 #endif

@@ -21,8 +21,6 @@
 
 #pragma GCC diagnostic ignored "-Wunused-parameter"
 
-REFUSE_INT(advise_mr, struct ibv_pd *pd, enum ibv_advise_mr_advice advice, uint32_t flags,
-	   struct ibv_sge *sg_list, uint32_t num_sge)
 REFUSE_PTR(struct ibv_mr, alloc_null_mr, struct ibv_pd *pd)
 REFUSE_INT(read_counters, struct ibv_counters *counters, uint64_t *values, uint32_t n,
 	   uint32_t flags)
@@ -99,7 +97,6 @@ static void refuse_basic(struct ibv_context_ops *ops)
 
 void abi_refuse_ops(struct verbs_context *verbs)
 {
-	verbs->advise_mr = advise_mr;
 	verbs->alloc_null_mr = alloc_null_mr;
 	verbs->read_counters = read_counters;
 	verbs->attach_counters_point_flow = attach_counters;

@@ -17,13 +17,14 @@ INCLUDE = pathlib.Path("/usr/include/infiniband")
 OBJECTS = ["lib/verbs/librxe_verbs.a", "lib/verbs/libverbs_versions.a"] + [
     "lib/mlx5/libmlx5.so.1.27.0.p/%s.c.o" % name for name in ("devx", "mlx5", "prm")]
 
-# What joined the headers, and in which release: a member (of a structure or an enum), a function or a whole type.
+# What joined the headers, and in which release: a member (of a structure or an enum), a macro, a function or a whole type.
 SINCE = [
     (29, "verbs.h", "member", "IBV_CQ_INIT_ATTR_MASK_PD"),
     (29, "verbs.h", "member", "parent_domain"),
     (31, "verbs.h", "function", "ibv_set_ece"),
     (31, "verbs.h", "function", "ibv_query_ece"),
     (31, "verbs.h", "type", "struct ibv_ece"),
+    (32, "verbs_api.h", "macro", "IBV_ADVISE_MR_ADVICE_PREFETCH_NO_FAULT"),
     (32, "verbs.h", "inline", "ibv_query_gid_ex"),
     (32, "verbs.h", "inline", "ibv_query_gid_table"),
     (32, "verbs.h", "function", "_ibv_query_gid_ex"),
@@ -118,6 +119,8 @@ def pattern(kind, name):
         return r"^%s\s*\{.*?^\};\n" % re.sub(r"\s", r"\\s+", name)
     if kind == "inline":
         return r"^static inline [^;{}]*\b%s\([^{]*\{.*?^\}\n" % name
+    if kind == "macro":
+        return r"^#define %s\s.*?\n" % name
     if kind == "function":
         return r"^[a-z][^;{}#]*?\b%s\([^;{]*\);\n" % name
     return r"^\t[^;,{}]*\b%s\b[^;]*?%s\n" % (name, "," if name.isupper() else ";")
@@ -130,7 +133,7 @@ def derive(release, text, header):
             text, n = re.subn(pattern(kind, name), "", text, flags=re.M | re.S)
             if n != 1:
                 sys.exit("%s: %s is there %d times" % (header, name, n))
-    for since, name, behind, more in MORE if header == "verbs.h" else MORE_MLX5:
+    for since, name, behind, more in {"verbs.h": MORE, "mlx5dv.h": MORE_MLX5}.get(header, []):
         if since <= release and not re.search(r"\b%s\b" % name, text):
             text, n = re.subn(behind, lambda found, more=more: found.group(0) + more, text, count=1)
             if n != 1:
@@ -143,7 +146,7 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         include = pathlib.Path(folder) / "include/infiniband"
         include.mkdir(parents=True)
-        for header in ("verbs.h", "mlx5dv.h"):
+        for header in ("verbs.h", "verbs_api.h", "mlx5dv.h"):
             text = derive(release, (INCLUDE / header).read_text(encoding="utf-8"), header)
             (include / header).write_text(text, encoding="utf-8")
         build = folder + "/build"

@@ -191,6 +191,7 @@ END_TEST
 START_TEST(memory)
 {
 	struct ibv_mr_init_attr attr = { .length = 8, .addr = a.memory };
+	struct ibv_sge sge = { (uintptr_t)a.memory, 8, a.mr->lkey };
 
 	for (int i = 0; i < WHATS; i++) {
 		REFUSED(ibv_rereg_mr(bad.mr[i], IBV_REREG_MR_CHANGE_ACCESS, NULL, NULL, 0, 0));
@@ -211,6 +212,7 @@ START_TEST(memory)
 		REFUSED_NULL(ibv_reg_buf_mr(a.pd, bad.buf[i], a.memory, 8, 0));
 	}
 	for (int i = FOREIGN; i < WHATS; i++) {
+		REFUSED(ibv_advise_mr(bad.pd[i], IBV_ADVISE_MR_ADVICE_PREFETCH, 0, &sge, 1));
 		REFUSED(ibv_free_dm(bad.dm[i]));
 		REFUSED_NULL(ibv_reg_dm_mr(a.pd, bad.dm[i], 0, 8, IBV_ACCESS_ZERO_BASED));
 		REFUSED(ibv_dealloc_td(bad.td[i]));
@@ -346,7 +348,6 @@ START_TEST(not_built)
 	REFUSED_NULL(ibv_create_flow(a.qp, NULL));
 	REFUSED_NULL(ibv_create_counters(a.context, NULL));
 	REFUSED_NULL(ibv_create_rwq_ind_table(a.context, NULL));
-	REFUSED(ibv_advise_mr(a.pd, IBV_ADVISE_MR_ADVICE_PREFETCH, 0, NULL, 0));
 	REFUSED(ibv_modify_cq(a.cq, &moderate));
 	REFUSED(ibv_get_srq_num((struct ibv_srq *)(void *)&foreign, &number));
 }

@@ -131,6 +131,17 @@ static int call_dereg_mr(void)
 	return ibv_dereg_mr(mr);
 }
 
+static int call_advise_mr(void)
+{
+	const unsigned int access = IBV_ACCESS_ON_DEMAND;
+	struct ibv_mr *mr = ibv_reg_mr(v.pd, v.memory, sizeof(v.memory), access);
+	struct ibv_sge sge = { (uintptr_t)v.memory, sizeof(v.memory), mr->lkey };
+	int err = ibv_advise_mr(v.pd, IBV_ADVISE_MR_ADVICE_PREFETCH, 0, &sge, 1);
+
+	ibv_dereg_mr(mr);
+	return err;
+}
+
 static int call_alloc_dm(void)
 {
 	struct ibv_alloc_dm_attr attr = { .length = 4096 };
@@ -296,6 +307,7 @@ static const struct {
 	ROW(reg_mr),
 	ROW(reg_mr_iova),
 	ROW(dereg_mr),
+	ROW(advise_mr),
 	ROW(alloc_parent_domain),
 	ROW(alloc_dm),
 	ROW(memcpy_to_dm),
