@@ -1,0 +1,251 @@
+/* SPDX-License-Identifier: MIT */
+/* The scheduler's model: one run queue for all processors, first come, first served. */
+#include "tests/sim/kernel.h"
+
+#include <assert.h>
+#include <stddef.h>
+#include <string.h>
+
+#define SWITCH_NS 1200u
+#define YIELD_NS  300u
+
+void kernel_init(struct kernel *kernel, const struct kernel_cfg *cfg, uint64_t now_ns)
+{
+	assert(cfg->num_cpus > 0 && cfg->num_cpus <= KERNEL_MAX_CPUS);
+	*kernel = (struct kernel){
+		.cfg = *cfg,
+		.now_ns = now_ns,
+		.timer_ns = UINT64_MAX,
+		.stepping = -1,
+	};
+}
+
+static void enqueue(struct kernel *kernel, struct kernel_thread *thread, bool first)
+{
+	struct kernel_thread **queue = kernel->queue;
+
+	assert(kernel->num_queued < KERNEL_MAX_THREADS);
+	thread->state = KERNEL_QUEUED;
+	if (first)
+		memmove(queue + 1, queue, kernel->num_queued * sizeof(*queue));
+	queue[first ? 0 : kernel->num_queued] = thread;
+	kernel->num_queued++;
+}
+
+void kernel_add(struct kernel *kernel, struct kernel_thread *thread)
+{
+	assert(kernel->num_threads < KERNEL_MAX_THREADS);
+	kernel->thread[kernel->num_threads++] = thread;
+	enqueue(kernel, thread, false);
+}
+
+static bool may_use(const struct kernel_thread *thread, int cpu)
+{
+	return thread->pinned == KERNEL_ANY_CPU || thread->pinned == cpu;
+}
+
+/* Place in the queue of the first thread that may use the processor; num_queued: none. */
+static uint32_t find_queued(const struct kernel *kernel, int cpu)
+{
+	uint32_t i = 0;
+
+	while (i < kernel->num_queued && !may_use(kernel->queue[i], cpu))
+		i++;
+	return i;
+}
+
+/* Gives an idle processor to a thread of the queue. */
+static void dispatch(struct kernel *kernel, int cpu)
+{
+	const uint32_t place = find_queued(kernel, cpu);
+	struct kernel_thread **queue = kernel->queue, *thread;
+
+	assert(!kernel->cpu[cpu].thread);
+	if (place == kernel->num_queued)
+		return;
+	thread = queue[place];
+	kernel->num_queued--;
+	memmove(queue + place, queue + place + 1, (kernel->num_queued - place) * sizeof(*queue));
+	thread->state = KERNEL_RUNS;
+	thread->cpu = cpu;
+	kernel->cpu[cpu] = (struct kernel_cpu){
+		.thread = thread,
+		.dispatched_ns = kernel->now_ns,
+		.busy_until_ns = kernel->now_ns + SWITCH_NS + thread->left_ns,
+	};
+}
+
+/* The processor's thread goes back to the queue, behind all others. */
+static void take_away(struct kernel *kernel, int cpu)
+{
+	struct kernel_cpu *at = &kernel->cpu[cpu];
+
+	assert(at->busy_until_ns >= kernel->now_ns);
+	at->thread->left_ns = at->busy_until_ns - kernel->now_ns;
+	enqueue(kernel, at->thread, false);
+	at->thread = NULL;
+}
+
+/* The processor that a woken thread gets: an idle one, else one to preempt; -1: none. */
+static int find_cpu(const struct kernel *kernel, const struct kernel_thread *thread)
+{
+	int ret = -1;
+
+	for (int i = 0; i < kernel->cfg.num_cpus; i++) {
+		const struct kernel_cpu *cpu = &kernel->cpu[i];
+
+		if (!may_use(thread, i))
+			continue;
+		if (!cpu->thread)
+			return i;
+		if (kernel->cfg.wake_up == KERNEL_WAKE_PREEMPTS &&
+		    kernel->now_ns - cpu->dispatched_ns >= kernel->cfg.granularity_ns)
+			ret = i;
+	}
+	return ret;
+}
+
+static void end_wait(struct kernel *kernel, struct kernel_thread *thread, bool timed_out)
+{
+	const int cpu = find_cpu(kernel, thread);
+
+	thread->timed_out = timed_out;
+	thread->left_ns = 0;
+	enqueue(kernel, thread, kernel->cfg.wake_up != KERNEL_WAKE_IS_LAST);
+	if (cpu < 0)
+		return;
+	if (cpu == kernel->stepping) {
+		kernel->preempts_stepping = true;
+		return;
+	}
+	if (kernel->cpu[cpu].thread)
+		take_away(kernel, cpu);
+	dispatch(kernel, cpu);
+}
+
+void kernel_wake(struct kernel *kernel, struct kernel_thread *thread)
+{
+	if (thread->state == KERNEL_WAITS)
+		end_wait(kernel, thread, false);
+}
+
+static void begin_wait(struct kernel *kernel, struct kernel_thread *thread, uint64_t until_ns)
+{
+	thread->state = KERNEL_WAITS;
+	if (until_ns < kernel->now_ns)
+		until_ns = kernel->now_ns;
+	thread->until_ns = until_ns == UINT64_MAX ? UINT64_MAX : until_ns + kernel->cfg.slack_ns;
+	if (thread->until_ns < kernel->timer_ns)
+		kernel->timer_ns = thread->until_ns;
+}
+
+/* Returns whether the thread keeps its processor. */
+static bool carry_out(struct kernel *kernel, int cpu, const struct kernel_next *next)
+{
+	struct kernel_cpu *at = &kernel->cpu[cpu];
+
+	switch (next->operation) {
+	case KERNEL_RUN:
+		assert(next->ns > 0);
+		at->busy_until_ns = kernel->now_ns + next->ns;
+		return true;
+	case KERNEL_YIELD: at->busy_until_ns = kernel->now_ns + YIELD_NS; return at->keeps_slice;
+	case KERNEL_WAIT: begin_wait(kernel, at->thread, next->until_ns); break;
+	case KERNEL_EXIT: at->thread->state = KERNEL_EXITED; break;
+	}
+	at->thread = NULL;
+	return false;
+}
+
+/* The processor's thread has finished its operation. */
+static void step(struct kernel *kernel, int cpu)
+{
+	struct kernel_cpu *at = &kernel->cpu[cpu];
+	struct kernel_next next;
+	bool keeps;
+
+	kernel->stepping = cpu;
+	kernel->preempts_stepping = false;
+	next = at->thread->next(at->thread);
+	keeps = carry_out(kernel, cpu, &next) && !kernel->preempts_stepping;
+	kernel->stepping = -1;
+	if (keeps)
+		return;
+	if (at->thread && find_queued(kernel, cpu) == kernel->num_queued)
+		return;
+	if (at->thread)
+		take_away(kernel, cpu);
+	dispatch(kernel, cpu);
+	at->keeps_slice = kernel->cfg.yields_cost_slices && next.operation == KERNEL_YIELD;
+}
+
+static void expire_waits(struct kernel *kernel)
+{
+	if (kernel->now_ns < kernel->timer_ns)
+		return;
+	kernel->timer_ns = UINT64_MAX;
+	for (uint32_t i = 0; i < kernel->num_threads; i++) {
+		struct kernel_thread *thread = kernel->thread[i];
+
+		if (thread->state != KERNEL_WAITS)
+			continue;
+		if (thread->until_ns <= kernel->now_ns)
+			end_wait(kernel, thread, true);
+		else if (thread->until_ns < kernel->timer_ns)
+			kernel->timer_ns = thread->until_ns;
+	}
+}
+
+/* When the processor's thread ends its operation or its time slice; UINT64_MAX: it is idle. */
+static uint64_t next_event(struct kernel *kernel, int cpu)
+{
+	const struct kernel_cpu *at = &kernel->cpu[cpu];
+	uint64_t slice_end_ns;
+
+	if (!at->thread && kernel->num_queued > 0)
+		dispatch(kernel, cpu);
+	if (!at->thread)
+		return UINT64_MAX;
+	slice_end_ns = at->dispatched_ns + kernel->cfg.slice_ns;
+	if (at->busy_until_ns <= slice_end_ns || find_queued(kernel, cpu) == kernel->num_queued)
+		return at->busy_until_ns;
+	return slice_end_ns > kernel->now_ns ? slice_end_ns : kernel->now_ns;
+}
+
+/* The processor's next event is now. */
+static void serve(struct kernel *kernel, int cpu)
+{
+	if (kernel->cpu[cpu].busy_until_ns <= kernel->now_ns) {
+		step(kernel, cpu);
+	} else {
+		take_away(kernel, cpu);
+		dispatch(kernel, cpu);
+	}
+}
+
+void kernel_run(struct kernel *kernel, uint64_t until_ns)
+{
+	for (;;) {
+		uint64_t next_ns = UINT64_MAX;
+		int cpu = 0;
+
+		for (int i = 0; i < kernel->cfg.num_cpus; i++) {
+			const uint64_t at_ns = next_event(kernel, i);
+
+			if (at_ns < next_ns) {
+				next_ns = at_ns;
+				cpu = i;
+			}
+		}
+		if (next_ns > until_ns && kernel->timer_ns > until_ns)
+			break;
+		if (kernel->timer_ns <= next_ns) {
+			kernel->now_ns = kernel->timer_ns;
+			expire_waits(kernel);
+		} else {
+			kernel->now_ns = next_ns;
+			serve(kernel, cpu);
+		}
+	}
+	kernel->now_ns = until_ns;
+}

@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: MIT */
+/* A kernel's scheduler as a simple model in virtual time: processors, one run queue, time slices,
+ * yields, sleeps and wake-ups.
+ *
+ * A thread is a function. The model calls it when the thread has a processor and has finished its
+ * last operation, and the function returns the next one. The function's own work takes no time and
+ * is not interrupted; the operation takes time, and the thread may lose its processor meanwhile,
+ * with whatever locks it holds. Called by tests/sim/programs.c and tests/sim/processors.c. */
+#ifndef RXE_SIM_KERNEL_H
+#define RXE_SIM_KERNEL_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#define KERNEL_MAX_CPUS	   4
+#define KERNEL_MAX_THREADS 96
+#define KERNEL_ANY_CPU	   (-1)
+
+enum kernel_operation {
+	KERNEL_RUN,   /* ns of processor time */
+	KERNEL_YIELD, /* sched_yield(2) */
+	KERNEL_WAIT,  /* until kernel_wake(), or until_ns and the timers' slack */
+	KERNEL_EXIT,
+};
+
+struct kernel_next {
+	enum kernel_operation operation;
+	uint64_t ns;
+	uint64_t until_ns;
+};
+
+enum kernel_state {
+	KERNEL_WAITS,
+	KERNEL_QUEUED,
+	KERNEL_RUNS,
+	KERNEL_EXITED,
+};
+
+struct kernel_thread {
+	struct kernel_next (*next)(struct kernel_thread *thread);
+	/* The processor that it may use, or KERNEL_ANY_CPU. */
+	int pinned;
+	enum kernel_state state;
+	/* The processor that it has or had last. */
+	int cpu;
+	/* Processor time that the operation under way still takes. */
+	uint64_t left_ns;
+	/* Of a wait. */
+	uint64_t until_ns;
+	bool timed_out;
+};
+
+/* When a woken thread runs, where no processor is idle. */
+enum kernel_wake_up {
+	KERNEL_WAKE_PREEMPTS, /* at once, in place of a thread that has had granularity_ns */
+	KERNEL_WAKE_IS_NEXT,  /* when a thread gives its processor away, or its slice is over */
+	KERNEL_WAKE_IS_LAST,  /* after all others */
+	KERNEL_NUM_WAKE_UPS,
+};
+
+struct kernel_cfg {
+	int num_cpus;
+	uint64_t slice_ns;
+	/* A thread that has its processor from another's yield keeps it for a time slice: its own
+	 * yields return at once. */
+	bool yields_cost_slices;
+	uint64_t granularity_ns;
+	/* A timed wait lasts longer by this much. */
+	uint64_t slack_ns;
+	enum kernel_wake_up wake_up;
+};
+
+struct kernel_cpu {
+	struct kernel_thread *thread; /* NULL: idle */
+	uint64_t dispatched_ns;
+	bool keeps_slice;
+	uint64_t busy_until_ns;
+};
+
+struct kernel {
+	struct kernel_cfg cfg;
+	uint64_t now_ns;
+	struct kernel_cpu cpu[KERNEL_MAX_CPUS];
+	struct kernel_thread *queue[KERNEL_MAX_THREADS];
+	uint32_t num_queued;
+	struct kernel_thread *thread[KERNEL_MAX_THREADS];
+	uint32_t num_threads;
+	/* When the first timed wait ends. */
+	uint64_t timer_ns;
+	/* The processor whose thread's function runs, or -1; that thread is preempted after it. */
+	int stepping;
+	bool preempts_stepping;
+};
+
+void kernel_init(struct kernel *kernel, const struct kernel_cfg *cfg, uint64_t now_ns);
+/* A new thread is in the run queue. */
+void kernel_add(struct kernel *kernel, struct kernel_thread *thread);
+/* Runs all threads up to this time. */
+void kernel_run(struct kernel *kernel, uint64_t until_ns);
+/* Ends the thread's wait, if it waits. */
+void kernel_wake(struct kernel *kernel, struct kernel_thread *thread);
+
+#endif

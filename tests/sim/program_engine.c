@@ -1,0 +1,187 @@
+/* SPDX-License-Identifier: MIT */
+/* The simulated engine: a socket full of packets, timers, and what the kernel refuses to send. */
+#include <assert.h>
+
+#include "tests/sim/program.h"
+
+#define PACKET_NS      500u
+#define SEND_NS	       900u
+#define WAKE_NS	       900u
+#define REFUSES_MAX_NS 400000u
+
+static uint64_t smaller(uint64_t a, uint64_t b)
+{
+	return a < b ? a : b;
+}
+
+uint64_t program_deadline_ns(const struct program *program)
+{
+	uint64_t ret = NEVER;
+
+	for (uint32_t i = 0; i < program->num_threads; i++) {
+		ret = smaller(ret, program->thread[i].ack_due_ns);
+		ret = smaller(ret, program->thread[i].held_until_ns);
+	}
+	return ret;
+}
+
+struct schedule_timers program_timers(const struct program *program)
+{
+	return (struct schedule_timers){
+		.engine_ns = program_deadline_ns(program),
+		.link_ns = NEVER,
+		.unsent = program->unsent_since_ns != 0,
+	};
+}
+
+static bool is_expecting(const struct program *program)
+{
+	for (uint32_t i = 0; i < program->num_threads; i++) {
+		const struct actor *actor = &program->thread[i];
+		const bool has_receives = actor->role == ROLE_POLLS || actor->role == ROLE_EVENTS;
+
+		if (!actor->done &&
+		    (has_receives || (actor->role == ROLE_MEMORY && actor->unacked)))
+			return true;
+	}
+	return false;
+}
+
+uint64_t program_wake_background(struct program *program)
+{
+	program->wake_pending = true;
+	actor_wake(&program->background, WAIT_WAKE);
+	return WAKE_NS;
+}
+
+/* progress_unlock(). Returns the processor time that it takes. */
+uint64_t actor_release(struct actor *actor)
+{
+	struct program *program = actor->program;
+	const struct schedule_timers at = program_timers(program);
+	const struct schedule_decision decision = schedule_engine_released(
+		&program->schedule, program->engine_now_ns, &at, is_expecting(program));
+
+	actor_unlock(actor);
+	actor_note_decision(actor, &decision);
+	if (decision.action != SCHEDULE_WAKE_BACKGROUND)
+		return CALL_NS;
+	program->programs->observer->engine_woke(program);
+	return program_wake_background(program);
+}
+
+/* Returns the processor time of the sender. */
+static uint64_t deliver(struct actor *to, bool is_ack)
+{
+	struct program *program = to->program;
+	const uint32_t place = program->socket_tail++ % PROGRAM_SOCKET;
+
+	assert(program->socket_tail - program->socket_head <= PROGRAM_SOCKET);
+	program->socket[place] = (struct packet){
+		.to = to,
+		.is_ack = is_ack,
+		.arrived_ns = program_clock_ns(program),
+	};
+	return SEND_NS + (program_wake_any(program, WAIT_LINK) ? WAKE_NS : 0);
+}
+
+static uint64_t send_all(struct actor *actor)
+{
+	uint64_t took_ns = 0;
+
+	for (; actor->to_send > 0; actor->to_send--) {
+		took_ns += deliver(actor->peer, false);
+		actor->unacked = true;
+		actor->ack_due_ns = NEVER;
+	}
+	return took_ns;
+}
+
+/* Returns the processor time that it takes; 0: nothing was sent. */
+uint64_t program_transmit(struct program *program)
+{
+	uint64_t took_ns = 0;
+
+	for (uint32_t i = 0; i < program->num_threads; i++) {
+		if (program->thread[i].to_send == 0)
+			continue;
+		if (program_clock_ns(program) >= program->refuses_until_ns &&
+		    program_chance(program, program->programs->cfg.refused))
+			program->refuses_until_ns =
+				program_clock_ns(program) +
+				programs_random(program->programs, REFUSES_MAX_NS);
+		if (program_clock_ns(program) < program->refuses_until_ns) {
+			if (!program->unsent_since_ns)
+				program->unsent_since_ns = program_clock_ns(program);
+			return took_ns;
+		}
+		took_ns += send_all(&program->thread[i]);
+	}
+	program->unsent_since_ns = 0;
+	return took_ns;
+}
+
+static void expire(struct program *program)
+{
+	for (uint32_t i = 0; i < program->num_threads; i++) {
+		struct actor *actor = &program->thread[i];
+
+		if (actor->held_until_ns <= program->engine_now_ns) {
+			actor->to_send += actor->held;
+			actor->held = 0;
+			actor->held_until_ns = NEVER;
+		}
+		if (actor->ack_due_ns <= program->engine_now_ns) {
+			actor->ack_due_ns = NEVER;
+			deliver(actor->peer, true);
+		}
+	}
+}
+
+static void message_arrived(struct actor *actor)
+{
+	struct program *program = actor->program;
+
+	actor->unacked = false;
+	if (actor->role == ROLE_SLEEPS || actor->role == ROLE_BUSY) {
+		actor->found++;
+		actor->found_at_ns = program_clock_ns(program);
+		actor->to_send += !program->programs->finishing;
+		return;
+	}
+	actor->completions++;
+	if (actor->ack_due_ns == NEVER)
+		actor->ack_due_ns = program->engine_now_ns +
+				    (program->programs->cfg.holds_acks ? SCHEDULE_ACK_HOLD_NS : 0);
+	if (!actor->armed)
+		return;
+	actor->armed = false;
+	schedule_cq_disarmed(&program->schedule);
+	actor->events++;
+	actor_wake(actor, WAIT_EVENT);
+}
+
+/* progress_run(). Returns the processor time that it takes. */
+uint64_t actor_run_engine(struct actor *actor)
+{
+	struct program *program = actor->program;
+	uint64_t took_ns = CALL_NS;
+
+	assert(program->holder == actor);
+	program->engine_now_ns = actor->now_ns;
+	actor->arrived = program->socket_head != program->socket_tail;
+	while (program->socket_head != program->socket_tail) {
+		const struct packet packet =
+			program->socket[program->socket_head++ % PROGRAM_SOCKET];
+
+		program->programs->observer->packet_received(program, &packet);
+		if (packet.is_ack)
+			packet.to->unacked = false;
+		else
+			message_arrived(packet.to);
+		took_ns += PACKET_NS;
+	}
+	if (program_deadline_ns(program) <= program->engine_now_ns)
+		expire(program);
+	return took_ns + program_transmit(program);
+}

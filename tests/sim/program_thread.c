@@ -1,0 +1,278 @@
+/* SPDX-License-Identifier: MIT */
+/* Threads of a simulated program, as lib/progress/poll.c, lib/verbs/cq.c and channel.c run them.
+ * Each function is a step: it names the next one, and returns what the thread does until then. */
+#include <assert.h>
+
+#include "tests/sim/program.h"
+
+#define RECEIVE_NS 350u
+#define SPIN_NS	   700u
+#define BUSY_NS	   50000u
+/* As in the files above. */
+#define ENGINE_BUSY_NS 50000u
+#define EVENT_SPIN_NS  30000u
+
+static struct kernel_next take(struct actor *actor);
+static struct kernel_next took(struct actor *actor);
+static struct kernel_next event_spin(struct actor *actor);
+
+/* Threads of the program: lib/progress/poll.c. */
+
+static struct kernel_next yield_returned(struct actor *actor)
+{
+	schedule_yield_returned(&actor->program->schedule, actor->now_ns,
+				program_clock_ns(actor->program));
+	return actor_run(actor, actor->after_poll, CALL_NS);
+}
+
+static struct kernel_next sleep_returned(struct actor *actor)
+{
+	const bool ready = actor->program->socket_head != actor->program->socket_tail;
+
+	schedule_sleep_returned(&actor->program->schedule, &actor->decision, !ready);
+	return actor_run(actor, actor->after_poll, CALL_NS);
+}
+
+static struct kernel_next sleep_on_link(struct actor *actor)
+{
+	struct program *program = actor->program;
+
+	program->programs->observer->poll_sleeps(program);
+	if (program->socket_head != program->socket_tail)
+		return actor_run(actor, sleep_returned, CALL_NS);
+	return actor_waits(actor, sleep_returned, WAIT_LINK,
+			   program_clock_ns(program) + actor->decision.until_ns - actor->now_ns);
+}
+
+static struct kernel_next carry_out(struct actor *actor, struct schedule_decision decision)
+{
+	actor->decision = decision;
+	actor_note_decision(actor, &decision);
+	switch (decision.action) {
+	case SCHEDULE_NOTHING: return actor_run(actor, actor->after_poll, CALL_NS);
+	case SCHEDULE_YIELD: return actor_yields(actor, yield_returned);
+	case SCHEDULE_SLEEP: return sleep_on_link(actor);
+	case SCHEDULE_WAKE_BACKGROUND:
+		return actor_run(actor, actor->after_poll, program_wake_background(actor->program));
+	case SCHEDULE_WAIT_ON_LINK:
+	case SCHEDULE_STEP_BACK:
+	case SCHEDULE_LOOK_AT_LINK:
+	case SCHEDULE_RUN_ENGINE:
+	case SCHEDULE_EXIT: break;
+	}
+	assert(false && "a decision for the background thread");
+	return actor_exits();
+}
+
+/* Has what the thread polls for come? */
+static bool is_poll_over(const struct actor *actor)
+{
+	return actor->after_poll == event_spin ? actor->events > 0 : actor->completions > 0;
+}
+
+static struct kernel_next back_off(struct actor *actor)
+{
+	struct schedule *schedule = &actor->program->schedule;
+
+	actor->now_ns = schedule_active_at_ns(schedule);
+	return carry_out(actor, schedule_polled_empty(schedule, actor->now_ns, actor->due_ns));
+}
+
+static struct kernel_next poll_ran(struct actor *actor)
+{
+	struct program *program = actor->program;
+	uint64_t took_ns = CALL_NS;
+
+	if (actor->arrived &&
+	    schedule_packet_arrived(&program->schedule).action == SCHEDULE_WAKE_BACKGROUND) {
+		actor_note(actor, "takes the background thread off the link");
+		took_ns += program_wake_background(program);
+	}
+	actor->due_ns = program_deadline_ns(program);
+	took_ns += actor_release(actor);
+	return actor_run(actor,
+			 actor->arrived || is_poll_over(actor) ? actor->after_poll : back_off,
+			 took_ns);
+}
+
+static struct kernel_next poll_runs(struct actor *actor)
+{
+	return actor_run(actor, poll_ran, actor_run_engine(actor));
+}
+
+/* progress_poll_once(), then progress_back_off() unless it found what it looked for; then
+ * after_poll. */
+static struct kernel_next poll(struct actor *actor)
+{
+	struct program *program = actor->program;
+	const bool locked = actor_trylock(actor);
+
+	actor->now_ns = program_clock_ns(program);
+	schedule_polled(&program->schedule, actor->now_ns, actor->thread.cpu);
+	program->programs->observer->polled(program);
+	if (locked)
+		return actor_run(actor, poll_runs, RECEIVE_NS);
+	actor->due_ns = actor->now_ns + ENGINE_BUSY_NS;
+	return actor_run(actor, back_off, CALL_NS);
+}
+
+/* What programs do. */
+
+static struct kernel_next ended(struct actor *actor)
+{
+	struct program *program = actor->program;
+
+	if (actor->armed)
+		schedule_cq_disarmed(&program->schedule);
+	actor->armed = false;
+	actor->done = true;
+	program->engine_now_ns = program_clock_ns(program);
+	actor_release(actor);
+	return actor_exits();
+}
+
+static struct kernel_next spin_on_memory(struct actor *actor);
+
+static struct kernel_next get_message(struct actor *actor)
+{
+	if (actor->program->programs->finishing)
+		return actor_lock(actor, ended);
+	switch (actor->role) {
+	case ROLE_POLLS:
+	case ROLE_EVENTS: return take(actor);
+	case ROLE_MEMORY: return spin_on_memory(actor);
+	case ROLE_SLEEPS: return actor_waits(actor, get_message, WAIT_EVENT, NEVER);
+	case ROLE_BUSY: return actor_run(actor, get_message, BUSY_NS);
+	case NUM_ROLES: break;
+	}
+	return actor_exits();
+}
+
+static struct kernel_next transmitted(struct actor *actor)
+{
+	struct schedule *schedule = &actor->program->schedule;
+	const uint64_t took_ns = actor_release(actor);
+
+	actor->after_poll = get_message;
+	if (actor->arrived)
+		return carry_out(actor, schedule_sent_to_local_peer(schedule, actor->now_ns));
+	return actor_run(actor, get_message, took_ns);
+}
+
+/* progress_posted(), under the lock. */
+static struct kernel_next posted(struct actor *actor)
+{
+	struct program *program = actor->program;
+	const bool was_idle = !actor->unacked;
+	uint64_t took_ns;
+
+	actor->now_ns = program->engine_now_ns = program_clock_ns(program);
+	if (program_chance(program, program->programs->cfg.held)) {
+		actor->held += actor->to_post;
+		actor->held_until_ns =
+			actor->now_ns + programs_random(program->programs, PROGRAM_HELD_MAX_NS);
+	} else {
+		actor->to_send += actor->to_post;
+	}
+	actor->to_post = 0;
+	schedule_posted(&program->schedule, actor->now_ns, actor->thread.cpu);
+	took_ns = program_transmit(program);
+	actor->arrived = took_ns > 0 && was_idle;
+	return actor_run(actor, transmitted, took_ns + CALL_NS);
+}
+
+struct kernel_next program_thread_begins(struct actor *actor)
+{
+	if (actor->to_post == 0 || actor->program->programs->finishing)
+		return get_message(actor);
+	return actor_lock(actor, posted);
+}
+
+/* The program takes a completion, or finds a message in its memory, and answers. */
+static struct kernel_next found(struct actor *actor)
+{
+	const struct programs_cfg *cfg = &actor->program->programs->cfg;
+	uint64_t took_ns = CALL_NS;
+
+	assert(actor->completions > 0);
+	actor->completions--;
+	actor->found++;
+	actor->found_at_ns = program_clock_ns(actor->program);
+	actor->to_post++;
+	if (program_chance(actor->program, cfg->thinks))
+		took_ns += programs_random(actor->program->programs, (uint32_t)cfg->think_max_ns);
+	return actor_run(actor, program_thread_begins, took_ns);
+}
+
+/* vb_cq_take(). A program that takes events goes back to sleep when there is nothing to take. */
+static struct kernel_next take(struct actor *actor)
+{
+	struct schedule *schedule = &actor->program->schedule;
+
+	actor->after_poll = actor->role == ROLE_EVENTS ? took : take;
+	if (actor->completions > 0) {
+		schedule_polled_found(schedule, schedule_expects_more(schedule)
+							? program_clock_ns(actor->program)
+							: 0);
+		return found(actor);
+	}
+	return actor->program->programs->finishing ? get_message(actor) : poll(actor);
+}
+
+static struct kernel_next spin_on_memory(struct actor *actor)
+{
+	if (actor->completions > 0)
+		return found(actor);
+	if (actor->program->programs->finishing)
+		return get_message(actor);
+	return actor_run(actor, spin_on_memory, SPIN_NS);
+}
+
+static struct kernel_next event_wait(struct actor *actor)
+{
+	if (actor->program->programs->finishing)
+		return get_message(actor);
+	if (actor->events == 0)
+		return actor_waits(actor, event_wait, WAIT_EVENT, NEVER);
+	actor->events = 0;
+	return take(actor);
+}
+
+static struct kernel_next event_spin(struct actor *actor)
+{
+	uint64_t took_ns = CALL_NS;
+
+	actor->after_poll = event_spin;
+	if (actor->events == 0 && program_clock_ns(actor->program) < actor->spin_until_ns)
+		return poll(actor);
+	if (actor->events == 0 && schedule_program_will_sleep(&actor->program->schedule).action ==
+					  SCHEDULE_WAKE_BACKGROUND) {
+		actor_note(actor, "will sleep, WAKE_BACKGROUND");
+		took_ns = program_wake_background(actor->program);
+	}
+	return actor_run(actor, event_wait, took_ns);
+}
+
+/* ibv_req_notify_cq(), then ibv_get_cq_event(). */
+static struct kernel_next armed(struct actor *actor)
+{
+	struct program *program = actor->program;
+
+	assert(!actor->armed);
+	program->engine_now_ns = program_clock_ns(program);
+	if (actor->completions > 0) {
+		actor->events++;
+	} else {
+		actor->armed = true;
+		schedule_cq_armed(&program->schedule);
+	}
+	actor->spin_until_ns = program_clock_ns(program) + EVENT_SPIN_NS;
+	return actor_run(actor, event_spin, actor_release(actor));
+}
+
+static struct kernel_next took(struct actor *actor)
+{
+	if (actor->completions > 0)
+		return take(actor);
+	return actor->armed ? event_spin(actor) : actor_lock(actor, armed);
+}

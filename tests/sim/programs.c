@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: MIT */
+/* Sets up programs and conversations on simulated processors. */
+#include "tests/sim/programs.h"
+
+#include <assert.h>
+#include <string.h>
+
+#include "emu/container_of.h"
+#include "tests/sim/program.h"
+
+#define HOG_NS 50000u
+
+/* splitmix64 */
+uint32_t programs_random(struct programs *programs, uint32_t limit)
+{
+	uint64_t z = programs->seed += 0x9e3779b97f4a7c15ull;
+
+	z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9ull;
+	z = (z ^ z >> 27) * 0x94d049bb133111ebull;
+	return (uint32_t)((z ^ z >> 31) % limit);
+}
+
+static struct kernel_next step_actor(struct kernel_thread *thread)
+{
+	struct actor *actor = container_of(thread, struct actor, thread);
+
+	return actor->step(actor);
+}
+
+static void add_actor(struct program *program, struct actor *actor, actor_step step, int pinned)
+{
+	*actor = (struct actor){
+		.thread = { .next = step_actor, .pinned = pinned },
+		.program = program,
+		.step = step,
+		.held_until_ns = NEVER,
+		.ack_due_ns = NEVER,
+		.found_at_ns = program_clock_ns(program),
+	};
+	kernel_add(&program->programs->kernel, &actor->thread);
+}
+
+struct program *programs_add(struct programs *programs)
+{
+	struct program *program = &programs->program[programs->num++];
+
+	assert(programs->num <= PROGRAMS_MAX);
+	memset(program, 0, sizeof(*program));
+	program->programs = programs;
+	program->engine_now_ns = programs->kernel.now_ns;
+	schedule_start(&program->schedule, program_is_held, program);
+	add_actor(program, &program->background, program_background_begins, KERNEL_ANY_CPU);
+	return program;
+}
+
+static struct actor *add_thread(struct program *program, enum program_role role, int pinned)
+{
+	struct actor *actor = &program->thread[program->num_threads++];
+
+	assert(program->num_threads <= PROGRAM_MAX_THREADS);
+	add_actor(program, actor, program_thread_begins, pinned);
+	actor->role = role;
+	return actor;
+}
+
+void programs_connect(struct programs *programs, struct program *a, enum program_role role_a,
+		      struct program *b, enum program_role role_b, int pinned)
+{
+	struct actor *first = add_thread(a, role_a, pinned);
+	struct actor *second = add_thread(b, role_b, pinned);
+
+	first->peer = second;
+	second->peer = first;
+	first->to_post = programs->cfg.window;
+}
+
+static struct kernel_next hog_runs(struct kernel_thread *thread)
+{
+	(void)thread;
+	return (struct kernel_next){ .operation = KERNEL_RUN, .ns = HOG_NS };
+}
+
+void programs_add_hog(struct programs *programs)
+{
+	struct kernel_thread *hog = &programs->hog[programs->num_hogs++];
+
+	assert(programs->num_hogs <= KERNEL_MAX_CPUS);
+	*hog = (struct kernel_thread){ .next = hog_runs, .pinned = KERNEL_ANY_CPU };
+	kernel_add(&programs->kernel, hog);
+}
+
+void programs_finish(struct programs *programs)
+{
+	programs->finishing = true;
+	for (uint32_t i = 0; i < programs->num; i++)
+		program_wake_any(&programs->program[i], WAIT_EVENT);
+}
+
+void program_stop(struct program *program)
+{
+	schedule_stop(&program->schedule);
+	program_wake_background(program);
+}

@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: MIT */
+/* Programs on simulated processors, each with a device and its background thread. The threads call
+ * lib/progress/schedule.h as lib/progress/poll.c, thread.c, host.c and progress.c do, in the same
+ * order, and carry out what it decides. The engine is a queue of packets and a few timers. Called
+ * by tests/sim/processors.c. */
+#ifndef RXE_SIM_PROGRAMS_H
+#define RXE_SIM_PROGRAMS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "lib/progress/schedule.h"
+#include "tests/sim/kernel.h"
+
+#define PROGRAMS_MAX	    24
+#define PROGRAM_MAX_THREADS 2
+#define PROGRAM_SOCKET	    64
+/* A timer holds a message for no longer. */
+#define PROGRAM_HELD_MAX_NS 3000000u
+
+enum program_role {
+	ROLE_POLLS,  /* polls its completion queue */
+	ROLE_EVENTS, /* arms its completion queue and sleeps */
+	ROLE_MEMORY, /* spins on its own memory, calls the device only to send */
+	ROLE_SLEEPS, /* the target of one-sided operations sleeps */
+	ROLE_BUSY,   /* the target of one-sided operations computes */
+	NUM_ROLES,
+};
+
+enum program_wait {
+	WAIT_NOTHING,
+	WAIT_LINK = 1,
+	WAIT_WAKE = 2, /* an eventfd of the background thread */
+	WAIT_LOCK = 4,
+	WAIT_EVENT = 8,
+};
+
+struct program;
+struct actor;
+typedef struct kernel_next (*actor_step)(struct actor *actor);
+
+/* A thread. One of the program has one end of a conversation. */
+struct actor {
+	struct kernel_thread thread;
+	struct program *program;
+	uint32_t waits_on; /* enum program_wait */
+	actor_step step;
+	actor_step after_lock, after_poll;
+	struct schedule_decision decision;
+	uint64_t now_ns, due_ns, spin_until_ns;
+	bool arrived;
+
+	/* Of a thread of the program. */
+	struct actor *peer;
+	enum program_role role;
+	uint32_t to_post;
+	/* Under the engine lock: messages to send, messages that a timer holds, its time. */
+	uint32_t to_send, held;
+	uint64_t held_until_ns, ack_due_ns;
+	/* Something was sent that the peer has not acknowledged. */
+	bool unacked;
+	uint32_t completions, events;
+	bool armed, done;
+	/* Messages of its peer that it has found, and when the last one. */
+	uint64_t found, found_at_ns;
+};
+
+struct packet {
+	struct actor *to;
+	bool is_ack;
+	uint64_t arrived_ns;
+};
+
+struct program {
+	struct programs *programs;
+	struct schedule schedule;
+	struct actor *holder; /* of the engine lock; NULL: free */
+	uint64_t engine_now_ns;
+	/* The kernel takes no packets before this time; packets wait. */
+	uint64_t refuses_until_ns, unsent_since_ns;
+	struct packet socket[PROGRAM_SOCKET];
+	uint32_t socket_head, socket_tail;
+	bool wake_pending;
+	struct actor background, thread[PROGRAM_MAX_THREADS];
+	uint32_t num_threads;
+};
+
+/* What the oracle hears. */
+struct programs_observer {
+	void (*packet_received)(struct program *program, const struct packet *packet);
+	void (*polled)(struct program *program);
+	void (*poll_sleeps)(struct program *program);
+	void (*background_decided)(struct program *program,
+				   const struct schedule_decision *decision);
+	/* The background thread waited on the link. slept: it found nothing there. */
+	void (*link_wait_returned)(struct program *program, bool slept);
+	/* A thread that released the engine woke the background thread. */
+	void (*engine_woke)(struct program *program);
+};
+
+struct programs_cfg {
+	bool holds_acks;
+	/* In 1000: messages after which a program computes, at most this long; messages that a timer
+	 * holds; sends that the kernel refuses. */
+	uint32_t thinks, held, refused;
+	uint64_t think_max_ns;
+	/* Messages that a conversation begins with. */
+	uint32_t window;
+};
+
+struct programs {
+	struct kernel kernel;
+	struct programs_cfg cfg;
+	const struct programs_observer *observer;
+	uint64_t seed;
+	bool shows_trace;
+	/* Nobody sends any more. */
+	bool finishing;
+	struct program program[PROGRAMS_MAX];
+	uint32_t num;
+	struct kernel_thread hog[KERNEL_MAX_CPUS];
+	uint32_t num_hogs;
+};
+
+uint32_t programs_random(struct programs *programs, uint32_t limit);
+struct program *programs_add(struct programs *programs);
+/* A conversation between two threads of two programs. The first begins. */
+void programs_connect(struct programs *programs, struct program *a, enum program_role role_a,
+		      struct program *b, enum program_role role_b, int pinned);
+/* A thread of something else, which computes. */
+void programs_add_hog(struct programs *programs);
+/* All end what they do, and send nothing more. */
+void programs_finish(struct programs *programs);
+/* The device is closed: the background thread shall exit. */
+void program_stop(struct program *program);
+/* The earliest deadline of the program's engine, UINT64_MAX: none. */
+uint64_t program_deadline_ns(const struct program *program);
+
+#endif
