@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The device server under attack, and what is done to it beside its connections: what stands in its clients' shared memory when they
- * are gone, packets, fault rules. */
+/* The device server under attack by other means than its connections: shared memory of processes
+ * that have exited, packets, fault rules. */
 #ifndef TESTS_FUZZ_CONTROL_H
 #define TESTS_FUZZ_CONTROL_H
 

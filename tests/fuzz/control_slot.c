@@ -230,17 +230,17 @@ static bool is_told(const struct rxe_time_wait_table *table, const struct wire_p
 		    const struct gid *dst)
 {
 	for (uint32_t i = 0; i < RXE_MAX_TIME_WAIT; i++) {
-		const struct rxe_time_wait *gone = &table->at[i];
+		const struct rxe_time_wait *record = &table->at[i];
 		uint64_t orig;
 
-		if (!gid_equal(&gone->dst, dst) ||
-		    (gone->dest_qpn & QPN_MASK) != packet->bth.dest_qpn)
+		if (!gid_equal(&record->dst, dst) ||
+		    (record->dest_qpn & QPN_MASK) != packet->bth.dest_qpn)
 			continue;
 		if (packet->shape & SHAPE_ATOMIC_ACK_ETH) {
-			if (rc_replay_find(&gone->replay, packet->bth.psn, &orig) &&
+			if (rc_replay_find(&record->replay, packet->bth.psn, &orig) &&
 			    orig == packet->atomic_orig)
 				return true;
-		} else if (psn_add(gone->psn, PSN_MASK) == packet->bth.psn) {
+		} else if (psn_add(record->psn, PSN_MASK) == packet->bth.psn) {
 			return true;
 		}
 	}

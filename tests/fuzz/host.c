@@ -126,7 +126,7 @@ void host_modify(struct host *host, enum host_qp_name name, enum rxe_qp_state to
 	const struct rxe_qp_attr attr = attr_for(host, q, to, setup);
 	uint32_t mask = qp_required(q->qp.type, to);
 
-	if (q->gone.is_gone)
+	if (q->time_wait.is_destroyed)
 		return;
 	/* From SQD and SQE, back without new attributes. */
 	if (to == RXE_QPS_RTS && q->qp.state != RXE_QPS_RTR)
@@ -151,7 +151,7 @@ void host_connect(struct host *host, enum host_qp_name name, const struct host_s
 }
 
 /* A table that is used again must not show what stood in it. */
-static struct rxe_time_wait_table *empty_gone_table(void)
+static struct rxe_time_wait_table *empty_table(void)
 {
 	static struct rxe_time_wait_table table;
 
@@ -183,7 +183,7 @@ struct host *host_new(const struct host_setup *setup)
 	host->now_ns = 1000000;
 	memory_new(host);
 	cfg.mrs = host->mrs;
-	cfg.time_wait = host->gone = empty_gone_table();
+	cfg.time_wait = host->time_wait = empty_table();
 	rxe_engine_init(&host->engine, &cfg);
 	host->cq_mem = zeros(rxe_cq_ring_bytes(cqe));
 	rxe_cq_init(&host->cq, host->cq_mem, cqe, NULL);
@@ -219,7 +219,7 @@ void host_recv(struct host *host, enum host_qp_name name, uint32_t len, uint32_t
 	enum post_result result;
 	uint32_t at = 0;
 
-	if (!slot || host->qp[name].gone.is_gone)
+	if (!slot || host->qp[name].time_wait.is_destroyed)
 		return;
 	len %= HOST_SLOT + 1;
 	for (uint32_t i = 0; i < wr.num_sge; i++) {
@@ -259,7 +259,7 @@ void host_send(struct host *host, enum host_qp_name name, const struct rxe_send_
 	struct rxe_send_wr wr = *like;
 	struct rxe_sge sge = { host_iova(REGION_SOURCE), len % 70001, host_key(REGION_SOURCE) };
 
-	if (q->gone.is_gone)
+	if (q->time_wait.is_destroyed)
 		return;
 	if (brings_back(wr.opcode)) {
 		slot = free_slot(host->result);
@@ -300,7 +300,7 @@ void host_free(struct host *host)
 	for (uint32_t i = 0; i < HOST_QPS; i++) {
 		struct host_qp *q = &host->qp[i];
 
-		if (q->gone.is_gone)
+		if (q->time_wait.is_destroyed)
 			continue;
 		MUST(q->qp.state == RXE_QPS_ERR || q->qp.state == RXE_QPS_RESET);
 		MUST(rxe_ring_used(&q->qp.sq) == 0 && rxe_ring_used(&q->qp.rq) == 0);
@@ -309,7 +309,7 @@ void host_free(struct host *host)
 	for (uint32_t i = 0; i < HOST_SLOTS && !host->is_small; i++)
 		MUST(!host->recv[i].open || host->recv[i].queue >= HOST_QPS);
 	for (uint32_t i = 0; i < HOST_QPS; i++) {
-		if (!host->qp[i].gone.is_gone)
+		if (!host->qp[i].time_wait.is_destroyed)
 			rxe_qp_fini(&host->engine, &host->qp[i].qp);
 		free(host->qp[i].sq_mem);
 		free(host->qp[i].rq_mem);

@@ -66,9 +66,9 @@ struct host_slot {
 	uint64_t written; /* bytes that landed in it, some perhaps twice */
 };
 
-/* What became of a queue pair, and what its peer may still be told: kept apart from the record of emu/rc/time_wait.c. */
-struct host_gone {
-	bool is_gone;
+/* The answers that a destroyed queue pair's peer may get, apart from the record of emu/rc/time_wait.c. */
+struct host_time_wait {
+	bool is_destroyed;
 	bool answers; /* it has received something, and was not about to refuse something for good */
 	uint64_t since_ns, until_ns;
 	uint32_t due, due_atomics; /* duplicates that came since the last output */
@@ -82,7 +82,7 @@ struct host_atomic {
 
 struct host_qp {
 	struct rxe_qp qp;
-	struct host_gone gone;
+	struct host_time_wait time_wait;
 	struct host_atomic atomic[RXE_MAX_RD_ATOMIC]; /* the last that were carried out */
 	uint32_t atomics;			      /* free-running */
 	uint32_t peer_qpn;
@@ -110,11 +110,11 @@ struct host {
 	uint64_t answers[HOST_QPS]; /* packets to the requester that were good */
 	bool is_small;		    /* the CQ: it may overrun, and then completions are lost */
 	bool sends_posted;
-	struct rxe_time_wait_table *gone;
+	struct rxe_time_wait_table *time_wait;
 	bool is_deferred;	  /* memory cannot be had just now */
 	bool to_group;		  /* what arrives is for the multicast group */
-	bool gone_is_wild;	  /* its records were overwritten */
-	uint32_t gone_due;	  /* answers that may leave for those that have gone */
+	bool table_is_wild;	  /* its records were overwritten */
+	uint32_t answers_due;	  /* answers that may leave for destroyed queue pairs */
 	struct host_qp *arriving; /* whose packet is being looked at, */
 	uint32_t arriving_psn;	  /* ... and its PSN */
 	uint16_t max_segs;
@@ -147,8 +147,10 @@ void host_modify(struct host *host, enum host_qp_name name, enum rxe_qp_state to
 void host_recv(struct host *host, enum host_qp_name name, uint32_t len, uint32_t pieces);
 void host_send(struct host *host, enum host_qp_name name, const struct rxe_send_wr *like,
 	       uint32_t len);
-/* The queue pair goes while its peer still talks; or, destroyed, is created again with the same number. */
-void host_go(struct host *host, enum host_qp_name name, const struct host_setup *setup);
+/* Destroys the queue pair while its peer sends on, or creates a destroyed one again with the same
+ * number. */
+void host_destroy_or_create(struct host *host, enum host_qp_name name,
+			    const struct host_setup *setup);
 /* A new one, in RESET, or as it is set up. */
 void host_add_qp(struct host *host, enum host_qp_name name, uint32_t qpn);
 void host_connect(struct host *host, enum host_qp_name name, const struct host_setup *setup);
@@ -156,13 +158,13 @@ void host_connect(struct host *host, enum host_qp_name name, const struct host_s
 void host_forget(struct host *host, enum host_qp_name name);
 void host_atomic_done(struct host *host, uint64_t orig);
 /* Anything may stand in the records: the device server reads those of other processes. */
-void host_gone_spoil(struct host *host, struct take *take);
+void host_time_wait_spoil(struct host *host, struct take *take);
 /* A packet came for a number that nobody has. duplicates: how many the counters took it for. */
-void host_gone_arrived(struct host *host, const struct wire_packet *packet, bool is_good,
-		       uint64_t duplicates);
-/* This train left for a queue pair that has gone; and that was all for now. */
-void host_gone_sent(struct host *host, const struct wire_train *train);
-void host_gone_silent(struct host *host);
+void host_time_wait_arrived(struct host *host, const struct wire_packet *packet, bool is_good,
+			    uint64_t duplicates);
+/* This train was sent for a destroyed queue pair; no more are sent for now. */
+void host_time_wait_sent(struct host *host, const struct wire_train *train);
+void host_time_wait_silent(struct host *host);
 
 /* One packet from the link. is_good: nothing before the queue pair has a reason to drop it. */
 void host_input(struct host *host, const uint8_t *p, uint32_t len, const struct gid *src,

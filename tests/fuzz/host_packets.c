@@ -40,7 +40,7 @@ void host_input(struct host *host, const uint8_t *p, uint32_t len, const struct 
 	bool may = true;
 
 	if (is_sound && host->to_group && packet.bth.dest_qpn == QPN_MASK)
-		q = host->qp[QP_UD].gone.is_gone ? NULL : &host->qp[QP_UD];
+		q = host->qp[QP_UD].time_wait.is_destroyed ? NULL : &host->qp[QP_UD];
 	else if (is_sound)
 		q = qp_to(host, &packet);
 	if (q) {
@@ -57,8 +57,8 @@ void host_input(struct host *host, const uint8_t *p, uint32_t len, const struct 
 	if (!q || !may)
 		MUST(host->effects == effects);
 	if (is_sound && !q)
-		host_gone_arrived(host, &packet, is_good,
-				  host->counters.duplicate_request - duplicates);
+		host_time_wait_arrived(host, &packet, is_good,
+				       host->counters.duplicate_request - duplicates);
 	if (q && !is_good)
 		MUST(memcmp(&before, &q->qp, sizeof(before)) == 0);
 	rxe_engine_settle(&host->engine);
@@ -119,7 +119,7 @@ void host_output(struct host *host)
 	uint32_t packets = 0;
 
 	for (;;) {
-		const uint32_t gone = host->engine.time_wait.head;
+		const uint32_t answered = host->engine.time_wait.head;
 		uint16_t index = 0;
 
 		for (uint32_t i = 0; i < HOST_QPS; i++)
@@ -128,8 +128,8 @@ void host_output(struct host *host)
 			break;
 		MUST(train.segs > 0 && train.segs <= host->max_segs &&
 		     train.len <= TRAIN_MAX_BYTES);
-		if (host->engine.time_wait.head != gone) {
-			host_gone_sent(host, &train);
+		if (host->engine.time_wait.head != answered) {
+			host_time_wait_sent(host, &train);
 			continue;
 		}
 		for (uint32_t at = 0; at < train.len; at += train.seg_len, index++) {
@@ -142,7 +142,7 @@ void host_output(struct host *host)
 		packets += index;
 		MUST(packets <= MAX_OUT);
 	}
-	host_gone_silent(host);
+	host_time_wait_silent(host);
 	rxe_time_wait_trains_sent(&host->engine);
 	rxe_engine_settle(&host->engine);
 	host_poll(host);

@@ -278,14 +278,14 @@ static void step_arm(struct host *host, struct take *take)
 }
 
 /* One is destroyed, or created again; or seconds pass, so that what is remembered is forgotten. */
-static void step_go(struct host *host, const struct host_setup *setup, struct take *take)
+static void step_destroy(struct host *host, const struct host_setup *setup, struct take *take)
 {
 	const uint8_t byte = take_u8(take);
 
 	if (byte & 8)
 		host_advance(host, (byte >> 4) * 4000000000ull);
 	else
-		host_go(host, (enum host_qp_name)((byte & 7) % HOST_QPS), setup);
+		host_destroy_or_create(host, (enum host_qp_name)((byte & 7) % HOST_QPS), setup);
 }
 
 void script_run(struct host *host, const struct host_setup *setup, struct take *take, bool sends)
@@ -304,9 +304,9 @@ void script_run(struct host *host, const struct host_setup *setup, struct take *
 		case STEP_MODIFY: step_modify(host, setup, take); break;
 		case STEP_REVOKE: step_revoke(host, take); break;
 		case STEP_ARM: step_arm(host, take); break;
-		case STEP_GO: step_go(host, setup, take); break;
+		case STEP_DESTROY: step_destroy(host, setup, take); break;
 		case STEP_LATE: host->is_deferred = take_u8(take) & 1; break;
-		case STEP_SPOIL: host_gone_spoil(host, take); break;
+		case STEP_SPOIL: host_time_wait_spoil(host, take); break;
 		case SCRIPT_STEPS: break;
 		}
 	}

@@ -18,9 +18,9 @@ enum script_step {
 	STEP_MODIFY,
 	STEP_REVOKE,
 	STEP_ARM,
-	STEP_GO,    /* a queue pair goes, or a long time passes */
-	STEP_SPOIL, /* what is remembered of those that have gone is overwritten */
-	STEP_LATE,  /* memory cannot be had for a while */
+	STEP_DESTROY, /* a queue pair is destroyed, or a long time passes */
+	STEP_SPOIL,   /* TIME_WAIT records are overwritten */
+	STEP_LATE,    /* memory cannot be had for a while */
 	SCRIPT_STEPS,
 };
 

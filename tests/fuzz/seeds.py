@@ -17,7 +17,7 @@ SERVICE_QP = {0: 0, 1: 2, 3: 3, 5: 0}  # RC, UC, UD, XRC: which of the host's qu
 XRC_RECV, XRC_SEND = 4, 5  # ... and what is posted
 ANSWERS = {0x0d, 0x0e, 0x0f, 0x10, 0x11, 0x12}
 SENDS = {0x00, 0x04, 0x05, 0x09, 0x0b, 0x17}  # that begin with a receive, or need one at the end
-STEP_FORGED, STEP_BYTES, STEP_RECV, STEP_SEND, STEP_TIME, STEP_OUTPUT, STEP_MODIFY, STEP_REVOKE, STEP_ARM, STEP_GO, STEP_SPOIL, STEP_LATE = range(12)
+STEP_FORGED, STEP_BYTES, STEP_RECV, STEP_SEND, STEP_TIME, STEP_OUTPUT, STEP_MODIFY, STEP_REVOKE, STEP_ARM, STEP_DESTROY, STEP_SPOIL, STEP_LATE = range(12)
 KEEP_PSN = 1 << 3
 
 
@@ -204,7 +204,7 @@ def neighbors():
 
 # enum host_qp_name, and the service whose packets it takes.
 GOING = {"rc": (0, 0), "rc_srq": (1, 0), "uc": (2, 1), "ud": (3, 3), "xrc": (5, 5)}
-LONG = 8  # a flag of STEP_GO: four seconds, times what stands above it
+LONG = 8  # a flag of STEP_DESTROY: four seconds, times what stands above it
 
 
 def forge(name, opcode, delta=0, flags=0, length=8):
@@ -231,18 +231,18 @@ def going(name):
     begin += b"".join(struct.pack("<BBH", STEP_RECV, XRC_RECV if qp == 5 else qp, 100) for _ in range(4))
     begin += forge(name, 4) + forge(name, 0x14) + forge(name, 0x0a) + forge(name, 0x13) + forge(name, 0x0c)
     begin += bytes([STEP_OUTPUT])
-    go = bytes([STEP_GO, qp])
+    destroy = bytes([STEP_DESTROY, qp])
     again = forge(name, 4, -5) + forge(name, 0x14, -4) + forge(name, 0x14, -5) + forge(name, 0x13, -2) + forge(name, 0x0a, -3) + \
         forge(name, 0x0c, -1) + forge(name, 4) + forge(name, 4, 1) + forge(name, 4, -1, STRANGER) + forge(name, 4, -1, BAD_ICRC) + \
         forge(name, 4, -1, BAD_PKEY)
     half = forge(name, 0) + bytes([STEP_OUTPUT])
-    yield "again", begin + go + again + bytes([STEP_OUTPUT]) + again + bytes([STEP_OUTPUT])
-    yield "too_late", begin + go + bytes([STEP_GO, LONG | 0x80]) + again + bytes([STEP_OUTPUT])
-    yield "again", begin + go + again + go + again + bytes([STEP_OUTPUT]) + go + again + bytes([STEP_OUTPUT])
-    yield "half", begin + half + go + forge(name, 0, -1) + forge(name, 1) + bytes([STEP_OUTPUT])
-    yield "many", begin + go + forge(name, 0x14, -4) * 40 + bytes([STEP_OUTPUT]) + forge(name, 4, -5) * 40
-    yield "failed", begin + forge(name, 2, 0) + go + again + bytes([STEP_OUTPUT])
-    yield "wild", begin + go + spoil(0, 4, bytes(range(250, 255)) * 3) + again + bytes([STEP_OUTPUT]) + \
+    yield "again", begin + destroy + again + bytes([STEP_OUTPUT]) + again + bytes([STEP_OUTPUT])
+    yield "too_late", begin + destroy + bytes([STEP_DESTROY, LONG | 0x80]) + again + bytes([STEP_OUTPUT])
+    yield "created_again", begin + destroy + again + destroy + again + bytes([STEP_OUTPUT]) + destroy + again + bytes([STEP_OUTPUT])
+    yield "half", begin + half + destroy + forge(name, 0, -1) + forge(name, 1) + bytes([STEP_OUTPUT])
+    yield "many", begin + destroy + forge(name, 0x14, -4) * 40 + bytes([STEP_OUTPUT]) + forge(name, 4, -5) * 40
+    yield "failed", begin + forge(name, 2, 0) + destroy + again + bytes([STEP_OUTPUT])
+    yield "wild", begin + destroy + spoil(0, 4, bytes(range(250, 255)) * 3) + again + bytes([STEP_OUTPUT]) + \
         spoil(0, 4, struct.pack("<III", 0x20100 + qp, 0xffffffff, 0xffffffff), 0xffffffff) + again + bytes([STEP_OUTPUT]) + \
         spoil(0, 0, struct.pack("<III", 0x10100 + qp, 1, 0), 0) + again
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Queue pairs of the host under attack that go while their peer still talks. What it may be told then is found out here a second
- * time, from what was received and carried out: an ACK of that for each duplicate of it, the result of each of the last atomics, and
- * nothing else. When the records were overwritten, as hostile processes may, what leaves must still be sound, and no more than came. */
+/* Queue pairs of the host under attack that are destroyed while their peer sends on. The answers that
+ * the peer may get are computed here a second time from what was received and executed: an ACK for
+ * each duplicate, the result of each of the last atomics, and nothing else. After records were
+ * overwritten, as hostile processes may do, answers must still be sound, and no more than requests. */
 #include "emu/rc/time_wait.h"
 #include "net/wire/opcode.h"
 #include "tests/fuzz/host.h"
@@ -20,89 +21,90 @@ static bool has_received(const struct rxe_qp *qp)
 static const struct rxe_time_wait *record_of(const struct host *host, uint32_t qpn)
 {
 	for (uint32_t i = 0; i < RXE_MAX_TIME_WAIT; i++) {
-		if (atomic_load(&host->gone->at[i].qpn) == qpn)
-			return &host->gone->at[i];
+		if (atomic_load(&host->time_wait->at[i].qpn) == qpn)
+			return &host->time_wait->at[i];
 	}
 	return NULL;
 }
 
-/* As the server does, which looks after processes that it knows nothing of. */
+/* As the server does for a process that has exited. */
 static void look_at_table(const struct host *host)
 {
-	const uint64_t until_ns = rxe_time_wait_until(host->gone);
+	const uint64_t until_ns = rxe_time_wait_until(host->time_wait);
 
 	for (uint32_t i = 0; i < HOST_QPS; i++) {
 		const struct host_qp *q = &host->qp[i];
 		const uint32_t qpn =
-			rxe_time_wait_connected_to(host->gone, &host->peer, q->peer_qpn);
+			rxe_time_wait_connected_to(host->time_wait, &host->peer, q->peer_qpn);
 
-		if (host->gone_is_wild)
+		if (host->table_is_wild)
 			continue;
-		MUST(qpn == (q->gone.is_gone && q->gone.answers ? q->qp.qpn : 0));
+		MUST(qpn == (q->time_wait.is_destroyed && q->time_wait.answers ? q->qp.qpn : 0));
 		if (qpn)
-			MUST(until_ns >= q->gone.until_ns);
+			MUST(until_ns >= q->time_wait.until_ns);
 	}
 }
 
-/* It may not be given to anybody else as long as its peer may ask. */
+/* The number is not given out again while the peer may ask. */
 static void look_at_numbers(struct host *host)
 {
 	const uint32_t qpn = rxe_engine_alloc_qpn(&host->engine);
 
-	for (uint32_t i = 0; i < HOST_QPS && !host->gone_is_wild; i++) {
+	for (uint32_t i = 0; i < HOST_QPS && !host->table_is_wild; i++) {
 		const struct host_qp *q = &host->qp[i];
 
-		MUST(q->gone.is_gone || qpn != q->qp.qpn);
-		if (q->gone.answers && q->gone.until_ns > host->engine.now_ns)
+		MUST(q->time_wait.is_destroyed || qpn != q->qp.qpn);
+		if (q->time_wait.answers && q->time_wait.until_ns > host->engine.now_ns)
 			MUST(qpn != q->qp.qpn);
 	}
 }
 
-static void go(struct host *host, struct host_qp *q)
+static void destroy(struct host *host, struct host_qp *q)
 {
 	const struct rxe_time_wait *record;
 
-	q->gone = (struct host_gone){ .is_gone = true,
-				      .answers = has_received(&q->qp),
-				      .since_ns = host->now_ns };
+	q->time_wait = (struct host_time_wait){ .is_destroyed = true,
+						.answers = has_received(&q->qp),
+						.since_ns = host->now_ns };
 	host->engine.now_ns = host->now_ns;
 	rxe_qp_fini(&host->engine, &q->qp);
 	record = record_of(host, q->qp.qpn);
-	if (host->gone_is_wild)
+	if (host->table_is_wild)
 		return;
-	MUST(!record == !q->gone.answers);
+	MUST(!record == !q->time_wait.answers);
 	if (!record)
 		return;
-	q->gone.until_ns = record->until_ns;
+	q->time_wait.until_ns = record->until_ns;
 	MUST(record->until_ns - host->now_ns >= RXE_TIME_WAIT_MIN_NS);
 	MUST(record->until_ns - host->now_ns <= RXE_TIME_WAIT_MAX_NS);
 }
 
-static void come(struct host *host, struct host_qp *q, enum host_qp_name name,
-		 const struct host_setup *setup)
+static void create(struct host *host, struct host_qp *q, enum host_qp_name name,
+		   const struct host_setup *setup)
 {
 	const uint32_t qpn = q->qp.qpn;
 
 	free(q->sq_mem);
 	free(q->rq_mem);
-	q->gone = (struct host_gone){ 0 };
+	q->time_wait = (struct host_time_wait){ 0 };
 	q->failed = false;
 	q->atomics = 0;
 	host_add_qp(host, name, qpn);
-	MUST(host->gone_is_wild || !record_of(host, qpn));
+	MUST(host->table_is_wild || !record_of(host, qpn));
 	host_connect(host, name, setup);
 }
 
-void host_go(struct host *host, enum host_qp_name name, const struct host_setup *setup)
+void host_destroy_or_create(struct host *host, enum host_qp_name name,
+			    const struct host_setup *setup)
 {
 	struct host_qp *q = &host->qp[name];
 
 	host_output(host);
-	if (q->gone.is_gone) {
-		come(host, q, name, setup);
+	if (q->time_wait.is_destroyed) {
+		create(host, q, name, setup);
 	} else {
 		host_forget(host, name);
-		go(host, q);
+		destroy(host, q);
 	}
 	rxe_engine_settle(&host->engine);
 	host_poll(host);
@@ -130,28 +132,28 @@ static const struct host_atomic *find_atomic(const struct host_qp *q, uint32_t p
 	return NULL;
 }
 
-void host_gone_spoil(struct host *host, struct take *take)
+void host_time_wait_spoil(struct host *host, struct take *take)
 {
 	const uint8_t which = take_u8(take);
-	uint8_t *p = (uint8_t *)&host->gone->at[which % HOST_QPS];
+	uint8_t *p = (uint8_t *)&host->time_wait->at[which % HOST_QPS];
 	size_t at = take_u16(take) % sizeof(struct rxe_time_wait), n = take_u8(take) % 20;
 
 	/* One that is there, or any number of them. */
 	if (which & 0x80)
-		atomic_store(&host->gone->count, take_u32(take));
+		atomic_store(&host->time_wait->count, take_u32(take));
 	for (; n > 0 && at < sizeof(struct rxe_time_wait); n--, at++)
 		p[at] = take_u8(take);
-	host->gone_is_wild = true;
+	host->table_is_wild = true;
 	look_at_table(host);
 }
 
-/* Does this ask for what its queue pair had received? */
+/* Whether the queue pair had received this request. */
 static bool is_duplicate(const struct host *host, const struct host_qp *q,
 			 const struct wire_packet *packet)
 {
 	const enum wire_service service = q->qp.type == RXE_QPT_XRC_RECV ? WIRE_XRC : WIRE_RC;
 
-	if (!q->gone.answers || host->now_ns >= q->gone.until_ns)
+	if (!q->time_wait.answers || host->now_ns >= q->time_wait.until_ns)
 		return false;
 	if (!(packet->shape & SHAPE_REQUEST) || (packet->shape & SHAPE_READ) ||
 	    opcode_service(packet->bth.opcode) != service)
@@ -161,30 +163,30 @@ static bool is_duplicate(const struct host *host, const struct host_qp *q,
 	return !(packet->shape & SHAPE_ATOMIC) || find_atomic(q, packet->bth.psn);
 }
 
-static struct host_qp *gone_qp(struct host *host, uint32_t qpn)
+static struct host_qp *destroyed_qp(struct host *host, uint32_t qpn)
 {
 	for (uint32_t i = 0; i < HOST_QPS; i++) {
-		if (host->qp[i].gone.is_gone && host->qp[i].qp.qpn == qpn)
+		if (host->qp[i].time_wait.is_destroyed && host->qp[i].qp.qpn == qpn)
 			return &host->qp[i];
 	}
 	return NULL;
 }
 
-void host_gone_arrived(struct host *host, const struct wire_packet *packet, bool is_good,
-		       uint64_t duplicates)
+void host_time_wait_arrived(struct host *host, const struct wire_packet *packet, bool is_good,
+			    uint64_t duplicates)
 {
-	struct host_qp *q = gone_qp(host, packet->bth.dest_qpn);
+	struct host_qp *q = destroyed_qp(host, packet->bth.dest_qpn);
 	const bool expected = q && is_good && !host->to_group && is_duplicate(host, q, packet);
 
 	MUST(duplicates <= 1);
-	host->gone_due += (uint32_t)duplicates;
-	if (host->gone_is_wild)
+	host->answers_due += (uint32_t)duplicates;
+	if (host->table_is_wild)
 		return;
 	MUST(duplicates == expected);
 	if (expected && packet->shape & SHAPE_ATOMIC)
-		q->gone.due_atomics++;
+		q->time_wait.due_atomics++;
 	else if (expected)
-		q->gone.due++;
+		q->time_wait.due++;
 }
 
 static void answers_truly(struct host *host, const struct wire_train *train,
@@ -197,21 +199,21 @@ static void answers_truly(struct host *host, const struct wire_train *train,
 		if (host->qp[i].peer_qpn == packet->bth.dest_qpn)
 			q = &host->qp[i];
 	}
-	MUST(q && q->gone.is_gone);
+	MUST(q && q->time_wait.is_destroyed);
 	MUST(opcode_service(packet->bth.opcode) ==
 	     (q->qp.type == RXE_QPT_XRC_RECV ? WIRE_XRC : WIRE_RC));
 	if (packet->shape & SHAPE_ATOMIC_ACK_ETH) {
 		const struct host_atomic *atomic = find_atomic(q, packet->bth.psn);
 
 		MUST(atomic && atomic->orig == packet->atomic_orig);
-		MUST(q->gone.answered_atomics++ < q->gone.due_atomics);
+		MUST(q->time_wait.answered_atomics++ < q->time_wait.due_atomics);
 	} else {
 		MUST(packet->bth.psn == psn_add(q->qp.attr.rq_psn, PSN_MASK));
-		MUST(q->gone.answered++ < q->gone.due);
+		MUST(q->time_wait.answered++ < q->time_wait.due);
 	}
 }
 
-void host_gone_sent(struct host *host, const struct wire_train *train)
+void host_time_wait_sent(struct host *host, const struct wire_train *train)
 {
 	const struct icrc_flow flow = { train->src, train->dst,
 					(uint16_t)(HOST_PORT + train->tx_index) };
@@ -222,26 +224,27 @@ void host_gone_sent(struct host *host, const struct wire_train *train)
 	MUST(icrc_check(&flow, IP_ID_EXACT, 0, host->out, train->len) == ICRC_OK);
 	MUST(!(packet.shape & SHAPE_REQUEST) && packet.payload_len == 0);
 	MUST(packet.shape & SHAPE_AETH && packet.aeth.syndrome >> 5 == 0);
-	MUST(host->gone_due-- > 0);
-	if (!host->gone_is_wild)
+	MUST(host->answers_due-- > 0);
+	if (!host->table_is_wild)
 		answers_truly(host, train, &packet);
 }
 
-/* Nobody who asked rightly was forgotten, unless there were too many. */
-void host_gone_silent(struct host *host)
+/* Each duplicate was answered, unless there were too many. */
+void host_time_wait_silent(struct host *host)
 {
 	uint32_t due = 0;
 
 	for (uint32_t i = 0; i < HOST_QPS; i++)
-		due += host->qp[i].gone.due + host->qp[i].gone.due_atomics;
+		due += host->qp[i].time_wait.due + host->qp[i].time_wait.due_atomics;
 	for (uint32_t i = 0; i < HOST_QPS; i++) {
-		struct host_gone *gone = &host->qp[i].gone;
+		struct host_time_wait *time_wait = &host->qp[i].time_wait;
 
-		if (due <= RXE_TIME_WAIT_ANSWERS && !host->gone_is_wild) {
-			MUST(gone->answered_atomics == gone->due_atomics);
-			MUST(!gone->due == !gone->answered);
+		if (due <= RXE_TIME_WAIT_ANSWERS && !host->table_is_wild) {
+			MUST(time_wait->answered_atomics == time_wait->due_atomics);
+			MUST(!time_wait->due == !time_wait->answered);
 		}
-		gone->due = gone->due_atomics = gone->answered = gone->answered_atomics = 0;
+		time_wait->due = time_wait->due_atomics = time_wait->answered =
+			time_wait->answered_atomics = 0;
 	}
-	host->gone_due = 0;
+	host->answers_due = 0;
 }
