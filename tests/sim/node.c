@@ -20,7 +20,7 @@ static bool is_there(const struct node *node, uint64_t addr, size_t len)
 {
 	assert(addr >= node->base && len <= node->mem_len &&
 	       addr - node->base <= node->mem_len - len);
-	return addr + len <= node->gone_at || addr >= node->time_wait_end;
+	return addr + len <= node->unmapped_at || addr >= node->unmapped_end;
 }
 
 bool node_draws_deferred(struct node *node)
@@ -228,7 +228,7 @@ static struct node *take_node(void)
 		return spare[--num_spare];
 	node = zalloc(sizeof(*node));
 	node->mrs = zalloc(sizeof(struct rxe_mr_table));
-	node->gone = zalloc(sizeof(struct rxe_time_wait_table));
+	node->time_wait = zalloc(sizeof(struct rxe_time_wait_table));
 	node->cq_mem = zalloc(rxe_cq_ring_bytes(CQ_ENTRIES));
 	node->srq_mem = zalloc(rxe_ring_bytes(SRQ_DEPTH, rxe_recv_stride(MAX_SGE)));
 	return node;
@@ -237,16 +237,16 @@ static struct node *take_node(void)
 static void give_node(struct node *node)
 {
 	struct rxe_mr_table *mrs = node->mrs;
-	struct rxe_time_wait_table *gone = node->gone;
+	struct rxe_time_wait_table *time_wait = node->time_wait;
 	void *cq_mem = node->cq_mem, *srq_mem = node->srq_mem;
 
 	memset(mrs->entry, 0, (node->num_mrs + 1) * sizeof(mrs->entry[0]));
-	atomic_store(&gone->count, 0);
+	atomic_store(&time_wait->count, 0);
 	for (uint32_t i = 0; i < RXE_MAX_DELAYED_ACKS; i++)
-		atomic_store(&gone->delayed[i].qpn, 0);
+		atomic_store(&time_wait->delayed[i].qpn, 0);
 	memset(node, 0, sizeof(*node));
 	node->mrs = mrs;
-	node->gone = gone;
+	node->time_wait = time_wait;
 	node->cq_mem = cq_mem;
 	node->srq_mem = srq_mem;
 	if (num_spare < sizeof(spare) / sizeof(spare[0])) {
@@ -254,7 +254,7 @@ static void give_node(struct node *node)
 		return;
 	}
 	free(node->mrs);
-	free(node->gone);
+	free(node->time_wait);
 	free(node->cq_mem);
 	free(node->srq_mem);
 	free(node);
@@ -273,14 +273,14 @@ struct node *node_new(uint32_t index, uint32_t mem_len)
 		.tx_ports = { (uint16_t)(0xc000 + index) },
 		.num_tx_ports = 1,
 		.max_mtu = 4096,
-		.time_wait = node->gone,
+		.time_wait = node->time_wait,
 	};
 	uint32_t i;
 
 	node->index = index;
 	node->base = 0x100000000ull * (index + 1);
-	node->gone_at = UINT64_MAX;
-	node->time_wait_end = 0;
+	node->unmapped_at = UINT64_MAX;
+	node->unmapped_end = 0;
 	node->max_segs = TRAIN_MAX_SEGS;
 	node->mem = malloc(mem_len);
 	assert(node->mem);
@@ -472,10 +472,10 @@ void node_kill(struct node *node, uint64_t now_ns)
 {
 	static struct rxe_time_wait_table left;
 
-	memcpy(&left, node->gone, sizeof(left));
+	memcpy(&left, node->time_wait, sizeof(left));
 	while (node->num_ends > 0)
 		node_remove_qp(node->ends[0]);
-	memcpy(node->gone, &left, sizeof(left));
+	memcpy(node->time_wait, &left, sizeof(left));
 	node_restart(node);
 	rxe_time_wait_adopt_delayed(&node->engine, now_ns);
 }

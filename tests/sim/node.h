@@ -66,15 +66,15 @@ struct node {
 	struct rxe_engine engine;
 	struct rxe_counters counters;
 	struct rxe_mr_table *mrs;
-	struct rxe_time_wait_table *gone;
+	struct rxe_time_wait_table *time_wait;
 	uint32_t num_mrs;
 	uint8_t *mem;
 	uint32_t mem_len;
 	uint64_t base; /* address of mem[0] */
 	uint32_t key;  /* of all memory, with all rights */
-	/* Accesses from here to time_wait_end fail: the memory is unmapped. */
-	uint64_t gone_at;
-	uint64_t time_wait_end;
+	/* Accesses from here to unmapped_end fail: the memory is unmapped. */
+	uint64_t unmapped_at;
+	uint64_t unmapped_end;
 	/* Accesses from here to deferred_end are deferred until deferred_until_ns. */
 	uint64_t deferred_at;
 	uint64_t deferred_end, deferred_until_ns;

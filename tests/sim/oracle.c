@@ -136,18 +136,18 @@ void oracle_lose_memory(const struct party *party)
 {
 	struct node *node = party->end->node;
 
-	node->gone_at = node->base + party->base + AREA_SOURCE;
-	node->time_wait_end = node->gone_at + AREA_SOURCE_LEN;
+	node->unmapped_at = node->base + party->base + AREA_SOURCE;
+	node->unmapped_end = node->unmapped_at + AREA_SOURCE_LEN;
 }
 
 static void find_memory(const struct party *party)
 {
 	struct node *node = party->end->node;
 
-	if (node->gone_at != node->base + party->base + AREA_SOURCE)
+	if (node->unmapped_at != node->base + party->base + AREA_SOURCE)
 		return;
-	node->gone_at = UINT64_MAX;
-	node->time_wait_end = 0;
+	node->unmapped_at = UINT64_MAX;
+	node->unmapped_end = 0;
 }
 
 /* A new life of the party, over the memory as it is. */
@@ -197,7 +197,7 @@ void oracle_add_pair(struct oracle *o, struct node *x, struct node *y, const uin
 	}
 }
 
-/* Its own receives are gone; of a shared queue, the one it had in hand. */
+/* Forgets its own receives; of a shared queue, the claimed one. */
 static void forget_recvs(struct oracle *o, struct party *party)
 {
 	const struct rxe_qp *qp = &party->end->qp;
@@ -230,18 +230,18 @@ void oracle_vanish(struct oracle *o, struct party *party)
 	to_reset(o, party);
 }
 
-/* Its peer's peer may only be gone: what was received is acknowledged all the same. */
+/* The party's peer is destroyed, and nothing else fails: what the peer has received is acknowledged. */
 static void desert(struct party *party)
 {
 	party->deserted = !party->may_fail && !party->is_forged;
 	party->may_fail = true;
 }
 
-/* Destroyed: what it owed has left, and what was under way has nowhere to go. */
+/* The ACKs of the QP have left; packets on their way to it find no QP. */
 static void destroy(struct oracle *o, struct party *party)
 {
 	forget_recvs(o, party);
-	oracle_gone_note(o, party);
+	oracle_time_wait_note(o, party);
 	node_retire_qp(party->end);
 }
 
@@ -269,7 +269,7 @@ void oracle_leave(struct oracle *o, struct party *party, bool ends)
 }
 
 /* PSNs begin far from the old ones: what is still under way from the former life must not be taken for this one's. An unreliable
- * QP takes any PSN for a beginning, and a read from before may come again and find its key gone: those get a new number. */
+ * QP takes any PSN for a beginning, and a read from before may come again and find its key freed: those get a new number. */
 static void leave(struct oracle *o, struct party *party, bool reset)
 {
 	struct end *end = party->end;
@@ -559,5 +559,5 @@ void oracle_final(struct oracle *o)
 	for (i = 0; i < o->num_parties; i++)
 		check_party(o, &o->party[i]);
 	oracle_xrc_final(o);
-	oracle_gone_final(o);
+	oracle_time_wait_final(o);
 }

@@ -14,14 +14,14 @@
 
 #include "tests/sim/world.h"
 
-#define ORACLE_MAX_PARTIES 8
-#define ORACLE_MAX_GONE	   64
-#define ORACLE_MAX_OPS	   256
-#define ORACLE_SLOTS	   24 /* receives, and reads, at a time */
-#define ORACLE_SLOT_BYTES  4096u
-#define ORACLE_RECVS	   1024 /* more than there are slots in all */
-#define ORACLE_WORDS	   8
-#define ORACLE_WRITE_BYTES 12288u /* of a reliable write, at most */
+#define ORACLE_MAX_PARTIES   8
+#define ORACLE_MAX_TIME_WAIT 64
+#define ORACLE_MAX_OPS	     256
+#define ORACLE_SLOTS	     24 /* receives, and reads, at a time */
+#define ORACLE_SLOT_BYTES    4096u
+#define ORACLE_RECVS	     1024 /* more than there are slots in all */
+#define ORACLE_WORDS	     8
+#define ORACLE_WRITE_BYTES   12288u /* of a reliable write, at most */
 /* Of an unreliable write: each of the last 16 has its own place. */
 #define ORACLE_UC_BYTES 1024u
 
@@ -99,11 +99,11 @@ struct sightings {
 	uint64_t recvs, sends; /* completions, good ones; sends as far as they were signalled */
 	struct rxe_counters before;
 	uint32_t rq_psn;
-	bool is_for_gone; /* a TIME_WAIT record must answer for its QP */
+	bool is_for_time_wait; /* a TIME_WAIT record must answer for its QP */
 };
 
 /* A destroyed QP, and what TIME_WAIT may answer for it. */
-struct oracle_gone {
+struct oracle_time_wait {
 	const struct node *node;
 	struct end *peer; /* the peer, possibly destroyed too */
 	uint32_t qpn, dest_qpn;
@@ -112,8 +112,8 @@ struct oracle_gone {
 	bool is_xrc;
 	bool answers; /* it had received something, and was not in error */
 	bool is_forged;
-	bool owes_ack;
-	uint32_t owed_atomics;
+	bool ack_due;
+	uint32_t atomics_due;
 	uint32_t num_atomics;
 	struct {
 		uint32_t psn;
@@ -136,10 +136,10 @@ struct oracle {
 	uint64_t recv_number; /* of the last receive posted: its wr_id */
 	struct recv_place {
 		uint8_t party, slot;
-	} recv_place[ORACLE_RECVS];		  /* of receives, by number */
-	uint64_t given_up;			  /* requests that ran out of retries */
-	struct oracle_gone gone[ORACLE_MAX_GONE]; /* the newest, by number */
-	uint32_t num_gone;
+	} recv_place[ORACLE_RECVS]; /* of receives, by number */
+	uint64_t given_up;	    /* requests that ran out of retries */
+	struct oracle_time_wait time_wait[ORACLE_MAX_TIME_WAIT]; /* the newest, by number */
+	uint32_t num_time_wait;
 };
 
 void oracle_init(struct oracle *o, struct world *w, uint64_t seed);
@@ -204,24 +204,24 @@ void oracle_xrc_recv_missing(struct oracle *o, struct node *node);
 void oracle_xrc_check_cq(const struct oracle *o, const struct party *party, uint32_t srq,
 			 const struct rxe_cq *cq);
 void oracle_xrc_final(const struct oracle *o);
-/* The program exited: all SRQs of the host are gone. */
+/* The program exited, and with it all SRQs of the host. */
 void oracle_xrc_forget(struct oracle *o, struct node *node);
 /* Post a receive into that slot of the party's. */
 struct rxe_sge oracle_take_slot(struct oracle *o, struct party *party, uint32_t slot, uint32_t len,
 				uint32_t lkey);
 /* The party's QP is about to be destroyed. */
-void oracle_gone_note(struct oracle *o, const struct party *party);
+void oracle_time_wait_note(struct oracle *o, const struct party *party);
 /* A packet for no QP arrives, and has arrived; one leaves from no QP; nothing is pending any
  * more. */
-void oracle_gone_arrives(struct oracle *o, const struct node *node,
-			 const struct wire_packet *packet);
-void oracle_gone_arrived(struct oracle *o, const struct node *node,
-			 const struct wire_packet *packet);
-void oracle_gone_answered(struct oracle *o, const struct node *node,
-			  const struct wire_packet *packet);
-void oracle_gone_check(const struct oracle *o);
+void oracle_time_wait_arrives(struct oracle *o, const struct node *node,
+			      const struct wire_packet *packet);
+void oracle_time_wait_arrived(struct oracle *o, const struct node *node,
+			      const struct wire_packet *packet);
+void oracle_time_wait_answered(struct oracle *o, const struct node *node,
+			       const struct wire_packet *packet);
+void oracle_time_wait_check(const struct oracle *o);
 /* Nothing more will happen: each remaining peer sends a duplicate, in time and too late. */
-void oracle_gone_final(struct oracle *o);
+void oracle_time_wait_final(struct oracle *o);
 struct party *oracle_party_of(struct oracle *o, const struct end *end);
 /* The party's bytes: at an offset of its own, and what is sent from an offset of its source. */
 uint8_t *oracle_mem(const struct party *party, uint32_t at);

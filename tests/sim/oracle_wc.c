@@ -102,12 +102,13 @@ static bool is_out_of_reach(const struct oracle *o, const struct party *party, u
 	const struct op *op = &party->ops[index];
 	uint32_t i;
 
-	for (i = o->num_gone; i > 0; i--) {
-		const struct oracle_gone *gone = &o->gone[(i - 1) % ORACLE_MAX_GONE];
+	for (i = o->num_time_wait; i > 0; i--) {
+		const struct oracle_time_wait *record =
+			&o->time_wait[(i - 1) % ORACLE_MAX_TIME_WAIT];
 
-		if (gone->peer == party->end)
-			return op->opcode == RXE_WR_RDMA_READ || !gone->answers ||
-			       psn_diff(op->psn_last, gone->psn) >= 0;
+		if (record->peer == party->end)
+			return op->opcode == RXE_WR_RDMA_READ || !record->answers ||
+			       psn_diff(op->psn_last, record->psn) >= 0;
 	}
 	return false;
 }

@@ -10,7 +10,7 @@ static void saw_packet(void *context, struct node *node, struct end *from,
 	struct oracle *o = context;
 
 	if (!from) {
-		oracle_gone_answered(o, node, packet);
+		oracle_time_wait_answered(o, node, packet);
 		return;
 	}
 	if ((packet->shape & SHAPE_AETH) && rc_syndrome_class(packet->aeth.syndrome) == RC_AETH_RNR)
@@ -66,7 +66,7 @@ static void saw_arriving(void *context, struct node *node, struct end *to, uint3
 	seen->before = node->counters;
 	seen->rq_psn = to ? to->qp.attr.rq_psn : 0;
 	if (!to && packet)
-		oracle_gone_arrives(o, node, packet);
+		oracle_time_wait_arrives(o, node, packet);
 	if (to && packet && requests(to) && !(packet->shape & SHAPE_REQUEST))
 		note_answer(oracle_party_of(o, to), packet);
 }
@@ -93,7 +93,7 @@ static void check_counters(const struct oracle *o, const struct node *node, cons
 	const struct rxe_counters *before = &o->seen[node->index].before;
 	const struct rxe_counters *after = &node->counters;
 	const bool is_request = packet && (packet->shape & SHAPE_REQUEST) && to && responds(to);
-	const bool may_be_again = packet && !to; /* see oracle_gone_arrived() */
+	const bool may_be_again = packet && !to; /* see oracle_time_wait_arrived() */
 
 #define GREW(name, may) check_grew(o, node, #name, before->name, after->name, may)
 	GREW(rcvd_pkts, true);
@@ -143,7 +143,7 @@ static void saw_arrived(void *context, struct node *node, struct end *to, uint32
 	(void)len;
 	check_counters(o, node, to, packet, ahead);
 	if (!to && packet)
-		oracle_gone_arrived(o, node, packet);
+		oracle_time_wait_arrived(o, node, packet);
 	if (is_request)
 		check_expected(o, to, packet, seen->rq_psn, ahead);
 }
@@ -181,7 +181,8 @@ static void saw_write(void *context, struct node *node, uint32_t at, uint32_t le
 	for (i = 0; i < o->num_parties; i++) {
 		const struct party *party = &o->party[i];
 
-		/* Who has left has nothing more to grant; but its receives may be others' in a shared queue. */
+		/* Who has left has nothing more to grant; but its receives may be others' in a
+		 * shared queue. */
 		if (party->has_left && at >= party->base && at - party->base < AREA_RECVS &&
 		    party->end->node == node)
 			break;
@@ -216,7 +217,8 @@ static void check_node(const struct oracle *o, const struct node *node)
 				    exact[i].name, (unsigned long long)exact[i].counted,
 				    (unsigned long long)exact[i].seen);
 	}
-	/* One that is owed may be overtaken by the receive it asked for; none leaves uncounted. */
+	/* A pending RNR NAK may be withdrawn when the receive is posted first; none leaves
+	 * uncounted. */
 	if (counters->send_rnr_err < seen->rnr_naks_sent || counters->rdma_recvs < seen->recvs)
 		oracle_fail(
 			o, "node %u: counters say %llu RNR NAKs, %llu receives; seen %llu, %llu",
@@ -231,7 +233,7 @@ static void saw_step(void *context)
 	uint32_t i;
 
 	oracle_check_state(o);
-	oracle_gone_check(o);
+	oracle_time_wait_check(o);
 	for (i = 0; i < o->w->num_nodes; i++)
 		check_node(o, o->w->node[i]);
 }

@@ -238,7 +238,7 @@ END_TEST
 
 static bool is_recorded(const struct end *end)
 {
-	const struct rxe_time_wait *delayed = end->node->gone->delayed;
+	const struct rxe_time_wait *delayed = end->node->time_wait->delayed;
 
 	for (uint32_t i = 0; i < RXE_MAX_DELAYED_ACKS; i++) {
 		if (delayed[i].qpn == end->qp.qpn)

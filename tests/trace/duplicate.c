@@ -299,8 +299,8 @@ START_TEST(read_whose_memory_goes_before_it_is_answered_again)
 	connect_ends(NULL);
 	READ(2000, .from = READ_AT, .to = 0x1000);
 	world_run(&w);
-	y->gone_at = y->base + 0x1400;
-	y->time_wait_end = y->gone_at + 0x1000;
+	y->unmapped_at = y->base + 0x1400;
+	y->unmapped_end = y->unmapped_at + 0x1000;
 	skip();
 	inject_read(100, y->base + 0x1000, y->key, 2000);
 	world_run(&w);

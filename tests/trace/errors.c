@@ -143,8 +143,8 @@ END_TEST
 START_TEST(read_of_memory_that_is_gone)
 {
 	connect_ends(NULL);
-	y->gone_at = y->base + 0x1400;
-	y->time_wait_end = y->base + 0x2000;
+	y->unmapped_at = y->base + 0x1400;
+	y->unmapped_end = y->base + 0x2000;
 	READ(3000, .from = READ_AT, .to = 0x1000);
 	world_run(&w);
 	expect("     0.0 a > READ_REQUEST 100 len 3000 ackreq\n"

@@ -36,8 +36,8 @@ END_TEST
 START_TEST(in_the_middle_of_a_message)
 {
 	connect_ends(NULL);
-	x->gone_at = x->base + 0x1400;
-	x->time_wait_end = x->base + 0x2000;
+	x->unmapped_at = x->base + 0x1400;
+	x->unmapped_end = x->base + 0x2000;
 	WRITE(3000, .from = 0x1000);
 	world_run(&w);
 	expect("     0.0 a > WRITE_FIRST 100 len 1024\n"

@@ -355,7 +355,7 @@ START_TEST(read_answer_is_lost)
 END_TEST
 
 /* Its completion would have nowhere to go. */
-/* A duplicate that names an SRQ of another domain, a key that there is not, or an SRQ that has gone. */
+/* A duplicate that names an SRQ of another domain, a key that there is not, or an SRQ that was destroyed. */
 START_TEST(read_again_that_makes_no_sense)
 {
 	struct wire_packet again = {
@@ -459,8 +459,8 @@ START_TEST(told_of_too_late)
 }
 END_TEST
 
-/* The last ACK is lost, and the target has been destroyed: its TIME_WAIT answers are XRC. */
-START_TEST(target_has_gone)
+/* The last ACK is lost: the TIME_WAIT answers for an XRC target are XRC packets. */
+START_TEST(destroyed_target)
 {
 	connect_xrc();
 	world_srq_recv(&w, y, 71, RECV_AT, 64);
@@ -510,4 +510,4 @@ RUN_TESTS("xrc", send, write_read_atomic, write_with_immediate, ack_is_lost, ato
 	  an_srq_for_each_request, a_domain_for_each_request, another_srq_half_way,
 	  another_srq_when_it_comes_again, read_answer_is_lost, read_again_that_makes_no_sense,
 	  cq_of_the_srq_has_overrun, srq_of_another_process, an_injected_error_is_for_one_receive,
-	  told_of_too_late, target_has_gone, halves)
+	  told_of_too_late, destroyed_target, halves)

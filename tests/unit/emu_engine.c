@@ -393,8 +393,8 @@ START_TEST(failing_in_order)
 }
 END_TEST
 
-/* A QP that goes leaves no completions, no timer, no place on a list. */
-START_TEST(gone_without_a_trace)
+/* A destroyed QP leaves no completion and no timer, and is on no list. */
+START_TEST(destroyed_without_a_trace)
 {
 	const struct rxe_sge sge = sge_at(0, 8, KEY_ALL);
 	struct rxe_send_wr wr = send_wr(1, &sge);
@@ -431,7 +431,7 @@ int main(void)
 	tcase_add_test(tcase, turns);
 	tcase_add_test(tcase, deadlines);
 	tcase_add_test(tcase, failing_in_order);
-	tcase_add_test(tcase, gone_without_a_trace);
+	tcase_add_test(tcase, destroyed_without_a_trace);
 	suite_add_tcase(suite, tcase);
 	return suite_run(suite);
 }
