@@ -20,7 +20,6 @@
 #include "lib/control/held.h"
 #include "lib/control/log.h"
 #include "lib/control/ready.h"
-#include "lib/control/start.h"
 #include "net/link/descriptor.h"
 
 #define CONNECT_TRIES	 400

@@ -55,6 +55,10 @@ struct ctl_call {
  * -ECONNREFUSED: no server runs (not logged without autostart). */
 int ctl_connect_as(struct ctl_client **ret, const char *instance, enum ctl_role role,
 		   bool autostart);
+/* start.c: runs `rxe_dm ARGS... --ready-fd=3` as a process of its own, and waits until the server
+ * reports its state. 0: it is up. -EALREADY: another server of the instance is up or starts.
+ * Otherwise a negative errno, explained on the log. */
+int ctl_start_server(const char *const *args);
 /* Sends a request, and waits for the reply with want_fds descriptors. Without client->lock. */
 int ctl_do(struct ctl_client *client, struct ctl_call *call, size_t want_fds);
 /* Makes sure that the connection is open and this process's own; after fork() that opens a new one

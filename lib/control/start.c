@@ -23,10 +23,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "lib/control/connection.h"
 #include "lib/control/log.h"
 #include "lib/control/process.h"
 #include "lib/control/ready.h"
-#include "lib/control/start.h"
 
 /* Time to wait for a report before the server's state is checked. */
 #define START_TIMEOUT_MS 10000

@@ -9,7 +9,7 @@
 
 struct rxe_send_wqe;
 
-/* sentence.c: text that grows and is cut off at size. */
+/* diagnose.c: text that grows and is cut off at size. */
 struct sentence {
 	char *text;
 	size_t size, len;

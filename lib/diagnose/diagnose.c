@@ -2,8 +2,24 @@
 /* The entry: which kind of failure it is. */
 #include "lib/diagnose/diagnose.h"
 
+#include <stdarg.h>
+#include <stdio.h>
+
 #include "emu/cq.h"
 #include "lib/diagnose/cause.h"
+
+void say(struct sentence *s, const char *format, ...)
+{
+	va_list args;
+	int n;
+
+	va_start(args, format);
+	n = vsnprintf(s->text + s->len, s->size - s->len, format, args);
+	va_end(args);
+	s->len += n > 0 ? (size_t)n : 0;
+	if (s->len >= s->size)
+		s->len = s->size - 1;
+}
 
 void diagnose_failure(char *ret, size_t size, const struct diagnosis *d, const struct rxe_qp *qp,
 		      enum rxe_failed what, enum rxe_wc_status status)

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: MIT
 /* ibv_alloc_buf(): buffers in memory that suits the device. Any does: they are on the heap. */
-#include "lib/verbs/buf.h"
-
 #include <errno.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -11,6 +9,7 @@
 #include "lib/verbs/error.h"
 #include "lib/verbs/gate.h"
 #include "lib/verbs/live.h"
+#include "lib/verbs/mr.h"
 #include "lib/verbs/ops.h"
 #include "lib/verbs/pd.h"
 

@@ -14,8 +14,8 @@
 #include "lib/verbs/async.h"
 #include "lib/verbs/cq.h"
 #include "lib/verbs/error.h"
-#include "lib/verbs/failure.h"
 #include "lib/verbs/gate.h"
+#include "lib/verbs/qp.h"
 
 /* Stands where stock providers keep their table of operations. Its address is none of theirs. */
 static const void *const no_provider[64];

@@ -2,8 +2,6 @@
 /* DMA handles: hints about the processor that works on a region's memory (TLP processing hints,
  * PCIe 6.2). The server keeps and shows them, and counts the regions that use one. No data is
  * steered by them: docs/DEVIATIONS.md says why. */
-#include "lib/verbs/dmah.h"
-
 #include <errno.h>
 #include <stddef.h>
 #include <stdlib.h>
@@ -18,6 +16,7 @@
 #include "lib/verbs/error.h"
 #include "lib/verbs/gate.h"
 #include "lib/verbs/live.h"
+#include "lib/verbs/mr.h"
 #include "lib/verbs/ops.h"
 
 #define MAX_PH 3 /* a field of two bits */

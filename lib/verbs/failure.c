@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: MIT
 /* Records a failure in the process's slot: the server keeps the record when the process exits. */
-#include "lib/verbs/failure.h"
-
 #include <stdatomic.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -18,6 +16,7 @@
 #include "lib/progress/packet_qp.h"
 #include "lib/progress/progress.h"
 #include "lib/verbs/device.h"
+#include "lib/verbs/qp.h"
 #include "net/link/clock.h"
 
 static uint64_t since_1970_ns(void)

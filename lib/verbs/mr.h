@@ -11,6 +11,8 @@
 #include "lib/abi/newer.h"
 
 struct ctl_reg_mr;
+struct ibv_buf;
+struct ibv_dmah;
 
 struct vb_mr {
 	struct ibv_mr base;
@@ -31,6 +33,12 @@ int vb_access_check(unsigned int access);
 /* Registers a region, and makes an object that is otherwise a copy of like. NULL and errno. */
 struct ibv_mr *vb_mr_make(struct ibv_pd *pd, const struct vb_mr *like,
 			  const struct ctl_reg_mr *reg);
+/* buf.c: does [addr, addr + length) lie in a live buffer of exactly this domain? */
+bool vb_buf_holds(const struct ibv_buf *buf, const struct ibv_pd *pd, const void *addr,
+		  size_t length);
+/* dmah.c: finds the server's handle of a live DMA handle of this context. */
+bool vb_dmah_handle(const struct ibv_dmah *dmah, const struct ibv_context *context,
+		    uint32_t *ret_handle);
 /* Maps a range of a descriptor from the start of its page; *ret_first is its first byte. 0 or
  * errno. */
 int vb_map_fd(int fd, uint64_t offset, uint64_t length, bool write, void **ret_map,

@@ -9,10 +9,12 @@
 #include <stdint.h>
 
 #include "emu/container_of.h"
+#include "emu/host.h"
 #include "emu/qp.h"
 #include "lib/abi/newer.h"
 #include "lib/verbs/buffer.h"
 
+struct progress;
 struct vb_device;
 struct vb_wr_builder;
 
@@ -36,6 +38,11 @@ static inline struct vb_qp *vb_qp(struct ibv_qp *qp)
 
 /* Writes the attributes that `rxe_dm show` prints to shared memory. Under the engine lock. */
 void vb_qp_publish(struct vb_qp *qp);
+
+/* failure.c, struct progress_owner: qp_failed. Records a queue pair that entered error by itself in
+ * the slot, for `rxe_dm show`. Under the engine lock. */
+void vb_qp_failed(struct progress *progress, const struct rxe_qp *qp, enum rxe_failed what,
+		  uint32_t status);
 
 /* post.c: the errno of a result. */
 int vb_post_errno(enum post_result result);

@@ -2,7 +2,7 @@
 /* The kernel reports every change of every interface; each report only triggers a check of the
  * device's interface. An interface that was deleted and created again under the same name is a
  * different one: packet sockets do not follow it. */
-#include "rxe_dm/server/carrier.h"
+#include "rxe_dm/server/device.h"
 
 #include <assert.h>
 #include <linux/ethtool.h>
@@ -16,7 +16,6 @@
 #include <unistd.h>
 
 #include "net/link/clock.h"
-#include "rxe_dm/server/device.h"
 #include "rxe_dm/server/instance.h"
 
 #define MESSAGES 64 /* read in one turn */

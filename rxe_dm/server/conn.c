@@ -23,31 +23,13 @@
 #define SO_PEERPIDFD 77 /* Linux 6.5 */
 #endif
 
-const struct serve_row serve_table[CTL_OP_END] = {
-	[CTL_DEVICE] = { serve_device, NEEDS_NOTHING },
-	[CTL_ATTACH] = { serve_attach, NEEDS_DEVICE },
-	[CTL_DETACH] = { serve_detach, NEEDS_DEVICE },
-	[CTL_OPEN] = { serve_open, NEEDS_DEVICE },
-	[CTL_CLOSE] = { serve_close, NEEDS_CONTEXT },
-	[CTL_ADOPT] = { serve_adopt, NEEDS_DEVICE },
-	[CTL_ALLOC_PD] = { serve_alloc_pd, NEEDS_CONTEXT },
-	[CTL_USE_PD] = { serve_use_pd, NEEDS_CONTEXT },
-	[CTL_REG_MR] = { serve_reg_mr, NEEDS_CONTEXT },
-	[CTL_REREG_MR] = { serve_rereg_mr, NEEDS_CONTEXT },
-	[CTL_ALLOC_DM] = { serve_alloc_dm, NEEDS_CONTEXT },
-	[CTL_EXPORT_DM] = { serve_export_dm, NEEDS_CONTEXT },
-	[CTL_ALLOC_DMAH] = { serve_alloc_dmah, NEEDS_CONTEXT },
-	[CTL_REG_UMEM] = { serve_reg_umem, NEEDS_CONTEXT },
-	[CTL_OPEN_XRCD] = { serve_open_xrcd, NEEDS_CONTEXT },
-	[CTL_FREE] = { serve_free, NEEDS_CONTEXT },
-	[CTL_QUERY] = { serve_query, NEEDS_CONTEXT },
-	[CTL_OBSERVE] = { serve_observe, NEEDS_DEVICE },
-	[CTL_OBJECTS] = { serve_objects, NEEDS_DEVICE },
-	[CTL_CAPTURE] = { serve_capture, NEEDS_DEVICE },
-	[CTL_FAULT] = { serve_fault, NEEDS_DEVICE },
-	[CTL_CM] = { serve_cm, NEEDS_NOTHING },
-	[CTL_STATUS] = { serve_status, NEEDS_NOTHING },
-	[CTL_STAY] = { serve_stay, NEEDS_NOTHING },
+static const struct serve_row {
+	int (*serve)(struct call *call);
+	enum serve_needs needs;
+} serve_table[CTL_OP_END] = {
+#define X(op, serve, needs) [op] = { serve, needs },
+	SERVE_TABLE(X)
+#undef X
 };
 
 static void end_call(struct call *call)

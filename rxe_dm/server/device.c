@@ -14,7 +14,6 @@
 #include "lib/control/client.h"
 #include "lib/control/log.h"
 #include "lib/control/socket.h"
-#include "rxe_dm/server/carrier.h"
 #include "rxe_dm/server/conn.h"
 #include "rxe_dm/server/context.h"
 #include "rxe_dm/server/device.h"

@@ -49,7 +49,7 @@ struct device {
 	struct gid gid;
 	int address_lock;	     /* holds \0rxe_dm/4791/ADDRESS */
 	struct loop_source greeters; /* connections to that name (local_peers.h) */
-	uint32_t foreign_before;     /* foreign drops at the last update (lost.h) */
+	uint32_t foreign_before;     /* foreign drops at the last update (lost.c) */
 	enum ctl_link link;
 	struct udp_group group;		 /* CTL_LINK_UDP */
 	struct device_ethernet ethernet; /* CTL_LINK_ETHERNET */
@@ -95,6 +95,23 @@ void slots_init(struct device *device);
  * client's end. -ENOSPC: none is free. */
 int slot_take(struct device *device, struct conn *conn, int *ret_event_fd);
 void slot_give(struct attachment *attachment);
+/* Sends an asynchronous event (enum ibv_event_type) to every process on the device. A process whose
+ * queue is full misses it, and reads the same state from shared memory. */
+void slots_send_event(const struct device *device, uint32_t type);
+
+/* carrier.c: the port of a device on an interface follows the interface. It is DOWN while the
+ * interface is down, lacks a carrier or does not exist, and programs get the events of a pulled
+ * cable. Best effort: without reports of the kernel the port does not change. */
+void carrier_open(struct device *device);
+void carrier_close(struct device *device);
+
+/* lost.c: packets that the kernel dropped at a full receive buffer (lib/control/lost.h). */
+/* A process takes the slot: drops before this call do not count for the process. */
+void lost_begin(struct device *device, uint32_t slot);
+/* Brings the counts of all slots up to date. */
+void lost_update(struct device *device);
+/* The slot's process exits: moves its counts into the device's sums. */
+void lost_retire(struct device *device, uint32_t slot);
 
 /* address.c: the address, and the link that serves it. */
 int address_open(struct device *device, const struct ctl_settings *settings);

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: MIT
 /* Rules change between two steps of the generation: no process reads half of a change. */
-#include "rxe_dm/server/fault.h"
-
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>

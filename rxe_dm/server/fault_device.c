@@ -12,7 +12,6 @@
 #include "lib/inject/rule.h"
 #include "net/link/clock.h"
 #include "rxe_dm/server/device.h"
-#include "rxe_dm/server/event.h"
 #include "rxe_dm/server/instance.h"
 
 #define NSEC_PER_MSEC 1000000ull
@@ -99,7 +98,7 @@ static void present(const struct device *device, struct state *ret)
 static void announce(struct device *device, enum ibv_event_type type, const char *what)
 {
 	ctl_log(CTL_LOG_NOTICE, "rxe_dm%u: %s", device->index, what);
-	event_send(device, type);
+	slots_send_event(device, type);
 }
 
 void fault_device_begin_change(struct device *device)

@@ -23,6 +23,12 @@ struct fault_timer {
 	struct inject_rule rule;
 };
 
+/* fault.c: the rules of a device in shared memory, where its processes read them. Adds the rules of a
+ * file, all or none: 0, or a negative errno, explained on the log. */
+int faults_load(struct device *device, const char *path);
+/* The slot's process exits: adds its counts to the sums. */
+void faults_retire(struct device *device, uint32_t slot);
+
 /* Enclose a change in shared memory: a process that reads in between reads again. */
 void fault_device_begin_change(struct device *device);
 void fault_device_end_change(struct device *device);

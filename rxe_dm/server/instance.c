@@ -19,10 +19,10 @@
 #include <utlist.h>
 
 #include "lib/control/log.h"
+#include "lib/control/saved_settings.h"
 #include "lib/control/socket.h"
 #include "net/link/clock.h"
-#include "rxe_dm/server/event.h"
-#include "rxe_dm/server/fault.h"
+#include "rxe_dm/server/fault_device.h"
 #include "rxe_dm/server/instance.h"
 #include "rxe_dm/server/resting.h"
 #include "rxe_dm/server/time_wait.h"
@@ -303,7 +303,7 @@ static void announce_end(struct instance *instance)
 
 		atomic_store(&device->shared->port_state, IBV_PORT_DOWN);
 		atomic_store(&device->shared->ended, 1);
-		event_send(device, IBV_EVENT_DEVICE_FATAL);
+		slots_send_event(device, IBV_EVENT_DEVICE_FATAL);
 	}
 }
 
@@ -329,6 +329,17 @@ void instance_run(struct instance *instance)
 			break;
 	}
 	announce_end(instance);
+}
+
+/* The addresses that the devices have, also where the settings left the choice to the server. */
+void instance_save(const struct instance *instance)
+{
+	struct ctl_settings running = instance->settings;
+
+	running.num_addresses = instance->num_devices;
+	for (uint32_t i = 0; i < instance->num_devices; i++)
+		running.address[i] = instance->devices[i].gid;
+	ctl_saved_write(&running, instance->persistent);
 }
 
 static void close_source(struct loop_source *source)

@@ -4,8 +4,6 @@
  *
  * A socket's count wraps and is never reset; a slot gets what its socket adds while a process has
  * it. */
-#include "rxe_dm/server/lost.h"
-
 #include <assert.h>
 #include <unistd.h>
 

@@ -8,8 +8,6 @@
 #include "net/link/clock.h"
 #include "rxe_dm/server/context.h"
 #include "rxe_dm/server/instance.h"
-#include "rxe_dm/server/lost.h"
-#include "rxe_dm/server/saved.h"
 
 int serve_device(struct call *call)
 {
@@ -134,6 +132,6 @@ int serve_status(struct call *call)
 int serve_stay(struct call *call)
 {
 	call->conn->instance->persistent = true;
-	saved_write(call->conn->instance);
+	instance_save(call->conn->instance);
 	return 0;
 }

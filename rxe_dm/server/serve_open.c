@@ -7,7 +7,6 @@
 
 #include "rxe_dm/server/context.h"
 #include "rxe_dm/server/instance.h"
-#include "rxe_dm/server/lost.h"
 
 /* Hands out the slot's socket; on an interface a new pair, of which the server keeps a copy of the
  * receive socket, for its drop count. */

@@ -14,7 +14,6 @@
 #include "lib/control/ready.h"
 #include "lib/control/saved_settings.h"
 #include "rxe_dm/server/instance.h"
-#include "rxe_dm/server/saved.h"
 
 /* The starter may be pinned to processors, or in another scheduling class. A request takes a few
  * microseconds: with a short time slice the server runs it beside programs that poll. */
@@ -77,7 +76,7 @@ int server_run(const struct ctl_settings *settings, bool lingers, bool to_starte
 	reset_scheduling();
 	switch (bring_up(&instance, settings, lingers)) {
 	case INSTANCE_UP:
-		saved_write(&instance);
+		instance_save(&instance);
 		status = report_up(&instance, to_starter);
 		instance_run(&instance);
 		ctl_saved_remove(settings->instance);

@@ -10,12 +10,13 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "lib/control/client.h"
 #include "lib/control/log.h"
+#include "lib/control/socket.h"
 #include "rxe_dm/server/capture.h"
 #include "rxe_dm/server/conn.h"
 #include "rxe_dm/server/device.h"
-#include "rxe_dm/server/fault.h"
-#include "rxe_dm/server/lost.h"
+#include "rxe_dm/server/fault_device.h"
 #include "rxe_dm/server/time_wait.h"
 
 void slots_init(struct device *device)
@@ -121,6 +122,17 @@ static void retire(struct ctl_shared *shared, struct ctl_slot *slot)
 	memset(&slot->counters, 0, sizeof(slot->counters));
 	slot->num_cqs = slot->num_srqs = slot->num_ahs = 0;
 	memset(slot->comm, 0, sizeof(slot->comm));
+}
+
+void slots_send_event(const struct device *device, uint32_t type)
+{
+	const struct ctl_event event = { .type = type, .port = 1 };
+
+	for (uint32_t slot = 1; slot < RXE_MAX_SLOTS; slot++) {
+		if (device->slot[slot])
+			ctl_send(device->slot[slot]->event_fd, &event, sizeof(event), NULL, 0,
+				 MSG_DONTWAIT);
+	}
 }
 
 /* Keeps the failures of the process's queue pairs for rxe_dm show. */
