@@ -37,6 +37,8 @@ def matrix():
         program = f"ib_{verb}_bw"
         rows[f"{verb}_bw_8_qps"] = [program, "-q", "8", "-n", "500"], 1
         rows[f"{verb}_bw_bidirectional"] = [program, "-b", "-n", "1000"], 1
+        if verb != "atomic":  # perftest excludes it
+            rows[f"{verb}_bw_odp"] = [program, "--odp", "-n", "500"], 1
     rows["atomic_bw_cmp_swap"] = ["ib_atomic_bw", "-A", "CMP_AND_SWAP"], 1
     for verb in ("send", "write"):
         for kind in ("lat", "bw"):
@@ -47,6 +49,7 @@ def matrix():
     rows["send_bw_xrc_8_qps"] = ["ib_send_bw", "-c", "XRC", "-q", "8", "-n", "200"], 1
     rows["send_lat_ud"] = ["ib_send_lat", "-c", "UD"], 1
     rows["send_bw_ud"] = ["ib_send_bw", "-c", "UD", "-s", "1024"], 1
+    rows["send_bw_ud_odp"] = ["ib_send_bw", "-c", "UD", "-s", "1024", "--odp", "-n", "500"], 1
     rows["send_bw_ud_8_qps"] = ["ib_send_bw", "-c", "UD", "-s", "1024", "-q", "8", "-n", "200"], 1
     rows["send_bw_srq"] = ["ib_send_bw", "--use-srq", "-n", "500"], 1
     rows["write_bw_mtu4096"] = ["ib_write_bw", "-m", "4096"], 1

@@ -34,6 +34,9 @@ OPTIONS = {
     "rc_pingpong_new_send": ["ibv_rc_pingpong", "-N"],
     "rc_pingpong_new_send_dm": ["ibv_rc_pingpong", "-N", "-j", "-c"],
     "rc_pingpong_rx1": ["ibv_rc_pingpong", "-r", "1"],
+    "rc_pingpong_odp": ["ibv_rc_pingpong", "-o", "-c"],
+    "rc_pingpong_odp_implicit": ["ibv_rc_pingpong", "-O", "-c"],
+    "rc_pingpong_odp_prefetch": ["ibv_rc_pingpong", "-o", "-P", "-c"],
     "uc_pingpong": ["ibv_uc_pingpong"],
     "uc_pingpong_events": ["ibv_uc_pingpong", "-e"],
     "uc_pingpong_check": ["ibv_uc_pingpong", "-c"],
@@ -42,6 +45,7 @@ OPTIONS = {
     "ud_pingpong_check": ["ibv_ud_pingpong", "-c", "-s", "1000"],
     "srq_pingpong": ["ibv_srq_pingpong", "-q", "16"],
     "srq_pingpong_events": ["ibv_srq_pingpong", "-q", "16", "-e"],
+    "srq_pingpong_odp": ["ibv_srq_pingpong", "-q", "4", "-c", "-o"],
     "srq_pingpong_check": ["ibv_srq_pingpong", "-q", "4", "-c"],
 }
 
@@ -92,6 +96,7 @@ CASES = {name: functools.partial(pingpong, name=name, args=args + ["-g", "0"])
 CASES.update({
     "xsrq_pingpong": functools.partial(xsrq_pingpong, args=["-n", "1000"]),
     "xsrq_pingpong_events": functools.partial(xsrq_pingpong, args=["-n", "1000", "-e"]),
+    "xsrq_pingpong_odp": functools.partial(xsrq_pingpong, args=["-n", "1000", "-o"]),
     "xsrq_pingpong_3_clients": xsrq_pingpong_many,
     "xsrq_pingpong_64k": functools.partial(xsrq_pingpong, args=["-n", "200", "-s", "65536", "-m", "4096"]),
 })

@@ -6,6 +6,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "attempt.h"
 #include "fixture.h"
 #include "pages.h"
 
@@ -209,77 +210,18 @@ static void arrange(enum state state)
 	}
 }
 
-static const struct operation {
-	enum ibv_wr_opcode opcode;
-	bool writes_local, receives;
-} operations[] = {
-	{ IBV_WR_SEND, false, true },
-	{ IBV_WR_RDMA_WRITE, false, false },
-	{ IBV_WR_RDMA_WRITE_WITH_IMM, false, false },
-	{ IBV_WR_RDMA_READ, true, false },
-	{ IBV_WR_ATOMIC_FETCH_AND_ADD, true, false },
-	{ IBV_WR_ATOMIC_CMP_AND_SWP, true, false },
-};
-#define OPERATIONS (sizeof(operations) / sizeof(operations[0]))
-
-static bool writes(const struct operation *op, bool local)
+static void try(const struct operation *op, const struct ibv_mr *mr, void *at, bool local,
+		enum ibv_wc_status status)
 {
-	return local ? op->writes_local : op->opcode != IBV_WR_RDMA_READ;
-}
-
-/* One operation from a to b, of which one side has the region and the other its ordinary memory. */
-static enum ibv_wc_status attempt(const struct operation *op, const struct ibv_mr *mr, void *at,
-				  bool local)
-{
-	struct ibv_recv_wr recv = { .wr_id = 2, .num_sge = 1 }, *bad_recv;
-	struct ibv_sge to = { (uintptr_t)at, 8, mr->lkey }, sge, in = to;
-	struct ibv_send_wr wr = end_wr(&a, &sge, op->opcode, 1, 0, 8), *bad;
-
-	if (local)
-		in = (struct ibv_sge){ (uintptr_t)b.memory, 8, b.mr->lkey };
-	if (b.cfg.type == IBV_QPT_UD)
-		in.length += 40; /* a GRH */
-	if (op->receives)
-		recv.sg_list = &in;
-	else
-		recv.num_sge = 0;
-	if (b.srq)
-		ck_assert_int_eq(ibv_post_srq_recv(b.srq, &recv, &bad_recv), 0);
-	else
-		ck_assert_int_eq(ibv_post_recv(b.qp, &recv, &bad_recv), 0);
-	if (local) {
-		sge = to;
-	} else if (op->opcode >= IBV_WR_ATOMIC_CMP_AND_SWP) {
-		wr.wr.atomic.remote_addr = (uintptr_t)at;
-		wr.wr.atomic.rkey = mr->rkey;
-	} else if (!op->receives) {
-		wr.wr.rdma.remote_addr = (uintptr_t)at;
-		wr.wr.rdma.rkey = mr->rkey;
-	}
-	ck_assert_int_eq(ibv_post_send(a.qp, &wr, &bad), 0);
-	return end_wait(&a).status;
-}
-
-static void expect_attempt(const struct operation *op, struct ibv_mr *mr, void *at, bool local,
-			   enum ibv_wc_status status)
-{
-	enum ibv_wc_status found;
-
 	connect_ends(IBV_QPT_RC, false);
-	found = attempt(op, mr, at, local);
-	ck_assert_msg(found == status, "operation %d, %s: %s, expected %s", op->opcode,
-		      local ? "local" : "remote", ibv_wc_status_str(found),
-		      ibv_wc_status_str(status));
-	if (op->receives && !local)
-		end_wait_for(&b, 2, status ? IBV_WC_LOC_PROT_ERR : IBV_WC_SUCCESS);
+	attempt_expect(&a, &b, op, mr->lkey, (uintptr_t)at, local, status);
 	ends_close(&a, &b);
 }
 
-static enum ibv_wc_status refusal(const struct operation *op, bool local)
+static enum ibv_wc_status attempt(const struct operation *op, const struct ibv_mr *mr, void *at,
+				  bool local)
 {
-	if (local)
-		return IBV_WC_LOC_PROT_ERR;
-	return op->receives ? IBV_WC_REM_OP_ERR : IBV_WC_REM_ACCESS_ERR;
+	return attempt_status(&a, &b, op, mr->lkey, (uintptr_t)at, local);
 }
 
 /* Under one key all the time: an access fails while it cannot be resolved, and works once it can. */
@@ -290,12 +232,12 @@ START_TEST(every_operation)
 
 	for (int local = 0; local < 2; local++) {
 		for (enum state state = ABSENT; state < STATES; state++) {
-			if (state == READ_ONLY && !writes(op, local))
+			if (state == READ_ONLY && !attempt_writes(op, local))
 				continue;
 			arrange(state);
-			expect_attempt(op, mr, place + PAGE, local, refusal(op, local));
+			try(op, mr, place + PAGE, local, attempt_refusal(op, local));
 			pages_map(place, PROT_READ | PROT_WRITE);
-			expect_attempt(op, mr, place + PAGE, local, IBV_WC_SUCCESS);
+			try(op, mr, place + PAGE, local, IBV_WC_SUCCESS);
 		}
 	}
 	ck_assert_int_eq(ibv_dereg_mr(mr), 0);
@@ -312,9 +254,9 @@ START_TEST(implicit)
 
 	for (int local = 0; local < 2; local++) {
 		for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
-			expect_attempt(op, mr, bad[i], local, refusal(op, local));
-		expect_attempt(op, mr, &word, local, IBV_WC_SUCCESS);
-		expect_attempt(op, mr, heap, local, IBV_WC_SUCCESS);
+			try(op, mr, bad[i], local, attempt_refusal(op, local));
+		try(op, mr, &word, local, IBV_WC_SUCCESS);
+		try(op, mr, heap, local, IBV_WC_SUCCESS);
 	}
 	free(heap);
 	ck_assert_int_eq(ibv_dereg_mr(mr), 0);
