@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-/* Captures of this process's packets begin, end, and learn which queue pair and work request a packet belongs to. */
+/* Captures of this process's packets begin, end, and learn which queue pair and work request a
+ * packet belongs to. */
 #include <stdio.h>
 #include <unistd.h>
 

@@ -25,7 +25,8 @@ struct credits {
 	uint32_t num_live;
 	uint16_t live[RXE_MAX_SLOTS];
 	struct {
-		uint64_t offered; /* by others */
+		/* By others. */
+		uint64_t offered;
 		uint64_t at_ns;
 	} to[RXE_MAX_SLOTS];
 	/* Something was received since our own sum was last corrected. */

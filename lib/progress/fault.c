@@ -42,7 +42,8 @@ void faults_copy_rules(const struct ctl_faults *from, struct inject_rules *rules
 		memcpy(text, from->at[next].text, sizeof(text));
 		text[sizeof(text) - 1] = '\0';
 		if (!inject_rule_parse(&rules->rule[rules->n], text, why))
-			continue; /* half of a change */
+			/* Half of a change. */
+			continue;
 		rules->id[rules->n] = id;
 		place[rules->n++] = next;
 	}
@@ -102,7 +103,8 @@ static void fired(void *arg, const struct fault_firing *firing)
 
 	faults_count(faults->progress, faults->place[at], firing->id);
 	device_link_fault(&faults->progress->link, firing, &faults->rules->rule[at]);
-	/* +N: N PSNs after the connection's first; #N: by order of creation. Both are the same in the next run. */
+	/* +N: N PSNs after the connection's first; #N: by order of creation. Both are the same in
+	 * the next run. */
 	rxe_log(RXE_LOG_INFO,
 		"fault %u: %s %s_%s psn %u (+%u) of QP 0x%06x (#%d) %s QP 0x%06x, attempt %u",
 		firing->id, inject_action_str(firing->rule->action),

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Fault rules in this process: while the device has rules, the fault link (net/link/fault/link.h) is in the stack, and completions are
- * decided here. The rules stand in shared memory; a change is seen by one relaxed load. Under the engine lock. */
+/* Fault rules in this process: while the device has rules, the fault link (net/link/fault/link.h)
+ * is in the stack, and completions are decided here. The rules stand in shared memory; a change is
+ * seen by one relaxed load. Under the engine lock. */
 #ifndef RXE_PROGRESS_FAULT_H
 #define RXE_PROGRESS_FAULT_H
 
@@ -17,20 +18,26 @@ struct rxe_qp;
 
 struct faults {
 	struct progress *progress;
-	const _Atomic uint32_t *now;	    /* the generation of the rules */
-	uint32_t generation;		    /* the one that link has */
-	struct fault_link *link;	    /* NULL: no rules, and nothing waits */
-	struct inject_rules *rules;	    /* NULL: none */
-	struct fault_counters *completions; /* counted */
-	/* In shared memory, of each of the rules. */
+	/* Current generation of the device's rules, in shared memory. */
+	const _Atomic uint32_t *now;
+	/* Generation of the rules below. */
+	uint32_t generation;
+	/* NULL: the device has no rules, and no packet waits for one. The next two go with it. */
+	struct fault_link *link;
+	struct inject_rules *rules;
+	/* Completions counted so far, by rule. */
+	struct fault_counters *completions;
+	/* Place of each rule in shared memory. */
 	uint32_t place[FAULT_MAX_RULES];
-	struct fault_link_stats reported; /* of the link, so much is in the slot's counters */
+	/* Counts of the link that the slot's counters include. */
+	struct fault_link_stats reported;
 };
 
+/* The device's link opens or closes. */
 void faults_open(struct faults *faults, struct progress *progress);
 void faults_close(struct faults *faults);
 
-/* Copies the rules as they stand, oldest first, and the place of each in shared memory. */
+/* Copies the rules, oldest first, and the place of each in shared memory. */
 void faults_copy_rules(const struct ctl_faults *from, struct inject_rules *rules,
 		       uint32_t place[FAULT_MAX_RULES]);
 /* Counts that the rule at this place has fired. */

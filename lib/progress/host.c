@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-/* The host of the engine: its settings, and the calls that it makes (struct rxe_host_ops). Under the
- * engine lock. */
+/* The host of the engine: its settings, and the calls that it makes (struct rxe_host_ops). Under
+ * the engine lock. */
 #include "lib/progress/host.h"
 
 #include <stdatomic.h>
@@ -124,7 +124,8 @@ void host_init_engine(struct progress *progress)
 	memcpy(cfg.gids, progress->info->gids, sizeof(cfg.gids));
 	cfg.num_tx_ports = link_tx_ports(progress->link.phy, cfg.tx_ports, RXE_MAX_TX_PORTS);
 	rxe_engine_init(progress->engine, &cfg);
-	progress->gids_at = 1; /* no generation: the table has an odd one only while it changes */
+	/* No generation of a table is odd. */
+	progress->gids_at = 1;
 	progress_follow_gids(progress);
 	faults_follow(&progress->link.faults);
 }

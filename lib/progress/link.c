@@ -40,7 +40,8 @@ static int open_udp(const struct progress *progress, struct link **ret)
 	return udp_open(ret, &cfg);
 }
 
-/* The device server answers address resolution; this process only resolves the neighbors that it sends to. */
+/* The device server answers address resolution; this process only resolves the neighbors that it
+ * sends to. */
 static int open_ethernet(const struct progress *progress, struct link **ret)
 {
 	struct ethernet_cfg cfg = {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* The link of a device in this process: a stack of links (net/link/link.h) that device_link_open and its helpers build, and what the
- * process's slot counts about it. The engine's packets enter and leave here. Under the engine lock throughout. */
+/* The link of a device in this process: a stack of links (net/link/link.h) that device_link_open
+ * and its helpers build, and what the process's slot counts about it. The engine's packets enter
+ * and leave here. Under the engine lock throughout. */
 #ifndef RXE_PROGRESS_LINK_H
 #define RXE_PROGRESS_LINK_H
 
@@ -18,15 +19,22 @@ struct recorder;
 struct tail;
 
 struct device_link {
-	struct link *top;	   /* the stack: packets go through here */
-	struct link *phy;	   /* its bottom, UDP or Ethernet; NULL: closed */
-	struct tail *tail;	   /* the last packets; NULL: not noted */
-	struct recorder *recorder; /* NULL: no capture is under way */
+	/* Packets enter and leave the stack here. */
+	struct link *top;
+	/* Bottom of the stack, UDP or Ethernet; NULL: closed. */
+	struct link *phy;
+	/* The last packets; NULL: the user does not want them. */
+	struct tail *tail;
+	/* NULL: no capture is under way. */
+	struct recorder *recorder;
 	struct faults faults;
-	bool is_closed; /* the program closed its descriptors: nothing is sent or received */
-	bool is_dry;	/* the socket had nothing when it was last read */
+	/* The program closed the device's descriptors: nothing is sent or received. */
+	bool is_closed;
+	/* The last receive found the socket empty. */
+	bool is_dry;
 	struct tap meter, departures[2], arrivals[2];
-	struct link_stats reported; /* of phy, so much is in the slot's counters */
+	/* Counts of phy that the slot's counters include. */
+	struct link_stats reported;
 };
 
 /* 0 or a negative errno. now_ns: the engine's time. */
@@ -35,13 +43,14 @@ void device_link_close(struct device_link *link);
 /* Builds the stack again, after tail, recorder or faults changed. */
 void device_link_stack(struct device_link *link);
 
-/* A capture has begun, with the descriptor of its rings (closed here), or the last one has ended (-1). Takes the engine lock. */
+/* A capture has begun, with the descriptor of its rings (closed here), or the last one has ended
+ * (-1). Takes the engine lock. */
 void device_link_capture(struct progress *progress, int fd);
 /* For lib/progress/fault.c: this rule was carried out. */
 void device_link_fault(struct device_link *link, const struct fault_firing *firing,
 		       const struct inject_rule *rule);
 
-/* As link_send and link_receive, after a look at the fault rules. */
+/* As link_send() and link_receive(), by the fault rules as they are now. */
 int device_link_send(struct device_link *link, const struct wire_train *trains, size_t n);
 int device_link_receive(struct device_link *link, struct wire_arrival *ret, size_t max);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* The library's log. Also takes what lib/control says in this process. */
+/* The library's log. */
 #include "lib/progress/log.h"
 
 #include <errno.h>
@@ -16,8 +16,9 @@
 #include "net/link/descriptor.h"
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
-static int most = RXE_LOG_WARNING;
-static int file_fd = -1; /* VERBS_LOG_FILE */
+static int highest_level = RXE_LOG_WARNING;
+/* VERBS_LOG_FILE. */
+static int file_fd = -1;
 
 static void read_environment(void)
 {
@@ -25,7 +26,7 @@ static void read_environment(void)
 	const char *file = secure_getenv("VERBS_LOG_FILE");
 
 	if (level && *level)
-		most = (int)strtol(level, NULL, 10);
+		highest_level = (int)strtol(level, NULL, 10);
 	if (file && *file)
 		file_fd = descriptor_keep(
 			open(file, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0666));
@@ -42,7 +43,7 @@ void rxe_log(enum rxe_log_level level, const char *format, ...)
 	NO_CANCEL;
 
 	pthread_once(&once, read_environment);
-	if ((int)level > most)
+	if ((int)level > highest_level)
 		return;
 
 	memcpy(line, prefix, len);
@@ -53,7 +54,7 @@ void rxe_log(enum rxe_log_level level, const char *format, ...)
 		return;
 	len += (size_t)n < sizeof(line) - len - 1 ? (size_t)n : sizeof(line) - len - 2;
 	line[len++] = '\n';
-	/* One write, so that lines of several processes do not mix. Nobody to tell if it fails. */
+	/* One write, so that lines of several processes do not mix. */
 	if (write(descriptor_is_kept(file_fd) ? file_fd : STDERR_FILENO, line, len) < 0)
 		errno = saved;
 	errno = saved;

@@ -8,7 +8,8 @@
  * A program may replace the handlers at any time, and may block both signals in a thread: a fault
  * would then kill the process. So the first access of a run of the engine asks the kernel for the
  * handlers and unblocks both signals. These are three system calls, 0.8 us of an 8-byte round trip
- * on each side; a thread that had both signals unblocked therefore trusts the answer for CHECK_NS. */
+ * on each side; a thread that had both signals unblocked therefore trusts the answer for
+ * CHECK_NS. */
 #include "lib/progress/memory.h"
 
 #include <assert.h>

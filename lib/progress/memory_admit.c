@@ -54,8 +54,9 @@ uint64_t memory_absent(const void *addr, size_t len)
 		size_t pages = (end - at + page - 1) / page;
 
 		pages = pages < PAGES_AT_ONCE ? pages : PAGES_AT_ONCE;
+		/* Not mapped: memory_probe() fails. */
 		if (mincore((void *)at, pages * page, present))
-			return absent; /* not mapped: memory_probe() fails */
+			return absent;
 		for (size_t i = 0; i < pages; i++)
 			absent += present[i] & 1 ? 0 : page;
 		at += pages * page;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-/* Finds the queue pair and the work request of a packet. A request of RC is found by its PSNs: the requests in the send queue that have
- * started stand in the order of their PSNs. */
+/* Finds the queue pair and the work request of a packet. A request of RC is found by its PSNs: the
+ * requests in the send queue that have started stand in the order of their PSNs. */
 #include "lib/progress/packet_qp.h"
 
 #include "emu/engine.h"
@@ -21,7 +21,8 @@ static bool is_connected_to(const struct rxe_qp *qp, const struct gid *peer, uin
 struct rxe_qp *packet_qp_connected_to(const struct rxe_engine *engine, const struct gid *peer,
 				      uint32_t qpn)
 {
-	/* Two programs that connect their queue pairs in the same order use the same place at both ends. */
+	/* Two programs that connect their queue pairs in the same order use the same place at both
+	 * ends. */
 	if (is_connected_to(engine->qp[qpn % RXE_MAX_QP], peer, qpn))
 		return engine->qp[qpn % RXE_MAX_QP];
 	for (uint32_t i = 0, seen = 0; i < RXE_MAX_QP && seen < engine->num_qp; i++) {

@@ -2,8 +2,8 @@
 /* The host of a device's engine in this process: when the engine runs and in which thread, whose
  * memory it reaches, by which link its packets travel, how full local peers' sockets are.
  *
- * Knows no verbs object: it tells its owner (struct progress_owner) what happened to one. Called by
- * lib/verbs.
+ * Knows no verbs object: it reports to its owner (struct progress_owner) what happened to one.
+ * Called by lib/verbs.
  *
  * The thread that holds the engine lock runs the engine: a thread of the program that posts or
  * polls, or the background thread. schedule.h says which and when. Lock order: the device's lock,
@@ -33,8 +33,8 @@ struct rxe_qp;
 /* Trains that one system call sends at most. */
 #define PROGRESS_TRAINS 4
 
-/* What progress tells its owner, who holds the objects of programs. Under the engine lock, except
- * server_event_ready. */
+/* What progress reports to its owner, which holds the objects of programs. Under the engine lock,
+ * except server_event_ready. */
 struct progress_owner {
 	/* An armed completion queue has a completion that its program asked to hear of. */
 	void (*cq_notified)(struct progress *progress, struct rxe_cq *cq);

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: MIT
-/* Access to the memory of another process. Plain copies go through the kernel (process_vm_readv(2)) where it permits them. All
- * other copies, and every atomic, are remote requests: the owner's engine executes them, in the thread that runs it next.
+/* Access to the memory of another process. Plain copies go through the kernel (process_vm_readv(2))
+ * where it permits them. All other copies, and every atomic, are remote requests: the owner's
+ * engine executes them, in the thread that runs it next.
  *
- * The sender waits with its own engine lock held, and executes what others send to it meanwhile, so two processes that wait for
- * each other both make progress. The wait is short. If the owner has not begun by its end, the sender withdraws the request and
- * the access is deferred: the engine tries again, and the other queue pairs of this process go on meanwhile. An owner that is
- * slow but makes progress gets a longer wait next time. An owner that makes none gets no further request before it does, and
- * after TIMEOUT_NS every access to its memory fails. */
+ * The sender waits with its own engine lock held, and executes what others send to it meanwhile, so
+ * two processes that wait for each other both make progress. The wait is short. If the owner has
+ * not begun by its end, the sender withdraws the request and the access is deferred: the engine
+ * tries again, and the other queue pairs of this process go on meanwhile. An owner that is slow but
+ * makes progress gets a longer wait next time. An owner that makes none gets no further request
+ * before it does, and after TIMEOUT_NS every access to its memory fails. */
 #include "lib/progress/remote.h"
 
 #include <errno.h>
@@ -28,12 +30,15 @@
 #include "net/link/clock.h"
 #include "net/link/descriptor.h"
 
-#define TIMEOUT_NS    500000000u /* an owner that answers nothing for this long is taken for stopped */
-#define WAIT_RECV_NS  100000000u /* for a receive: the peer would get an RNR NAK instead */
-#define WAIT_NS	      1000000u	 /* first wait for an answer */
+/* An owner that answers nothing for this long counts as stopped. */
+#define TIMEOUT_NS 500000000u
+/* First wait for an answer; for a receive, where the peer would get an RNR NAK instead. */
+#define WAIT_NS	     1000000u
+#define WAIT_RECV_NS 100000000u
+/* A sender that waits spins this long, then sleeps between looks at the mailbox. */
 #define SPIN_NS	      30000u
-#define RING_AGAIN_NS 5000000u
 #define SLEEP_NS      20000
+#define RING_AGAIN_NS 5000000u
 #define NAME_OFFSET   offsetof(struct sockaddr_un, sun_path)
 
 static struct ctl_slot *slot_of(const struct progress *progress, uint32_t slot)
@@ -46,13 +51,15 @@ static struct ctl_remote_requests *remote_requests(const struct progress *progre
 	return &progress->attachment->shared->remote_requests;
 }
 
-/* A random number at an address that the slot names: identifies this process (a child of fork() has another number). */
+/* A random number at an address that the slot names: identifies this process (a child of fork() has
+ * another number). */
 static uint64_t cookie;
 
 static void show_cookie(struct ctl_slot *slot)
 {
 	if (getrandom(&cookie, sizeof(cookie), 0) != sizeof(cookie))
-		cookie = 0; /* others then use remote requests */
+		/* Others use remote requests then. */
+		cookie = 0;
 	slot->cookie = cookie;
 	slot->cookie_at = (uintptr_t)&cookie;
 }
@@ -247,7 +254,8 @@ static struct remote_peer *peer_of(struct progress *progress, const struct rxe_m
 	return peer;
 }
 
-/* True: the owner has answered nothing for TIMEOUT_NS, and the access fails. False: the access is deferred. */
+/* True: the owner has answered nothing for TIMEOUT_NS, and the access fails. False: the access is
+ * deferred. */
 static bool has_timed_out(struct progress *progress, const struct remote_peer *peer)
 {
 	bool failed = clock_now_ns() - peer->unanswered_since_ns > TIMEOUT_NS;
@@ -273,8 +281,8 @@ static void answered(struct remote_peer *peer, uint64_t waited_ns)
 		peer->wait_ns /= 2;
 }
 
-/* Waits until the request is done, or the owner has not begun in time, or has exited. A request that has begun cannot be withdrawn;
- * it ends soon, unless the owner is stopped inside it. */
+/* Waits until the request is done, or the owner has not begun in time, or has exited. A request
+ * that has begun cannot be withdrawn; it ends soon, unless the owner is stopped inside it. */
 static bool wait_for(struct progress *progress, struct ctl_remote_request *e,
 		     const struct rxe_mr *mr, uint64_t sent)
 {
@@ -316,7 +324,8 @@ static void has_made_progress(struct remote_peer *peer, uint64_t now_ns)
 		peer->unanswered_since_ns = 0;
 }
 
-/* Sends the filled mailbox and waits. An unresponsive owner that has not cleared our pending bit gets no request. */
+/* Sends the filled mailbox and waits. An unresponsive owner that has not cleared our pending bit
+ * gets no request. */
 static bool send_request(struct progress *progress, struct ctl_remote_request *e,
 			 const struct rxe_mr *mr)
 {
@@ -345,7 +354,8 @@ static bool send_request(struct progress *progress, struct ctl_remote_request *e
 	return wait_for(progress, e, mr, sent);
 }
 
-/* Fills this process's mailbox. NULL: the owner has exited, or an owner that timed out still executes our last request. */
+/* Fills this process's mailbox. NULL: the owner has exited, or an owner that timed out still
+ * executes our last request. */
 static struct ctl_remote_request *take_mailbox(struct progress *progress, const struct rxe_mr *mr,
 					       uint32_t op, uint64_t iova, size_t len)
 {
@@ -365,8 +375,9 @@ static struct ctl_remote_request *take_mailbox(struct progress *progress, const 
 	return e;
 }
 
-/* Whether the kernel permits copies to and from this owner. The server's view of the pid may be of another pid namespace, so the
- * first copy reads the owner's cookie and compares it with the slot's. */
+/* Whether the kernel permits copies to and from this owner. The server's view of the pid may be of
+ * another pid namespace, so the first copy reads the owner's cookie and compares it with the
+ * slot's. */
 static bool vm_allowed(struct progress *progress, const struct rxe_mr *mr)
 {
 	struct remote_peer *peer = peer_of(progress, mr);
@@ -388,8 +399,9 @@ static bool vm_allowed(struct progress *progress, const struct rxe_mr *mr)
 
 enum vm {
 	VM_DONE,
-	VM_FAULT,   /* no such memory */
-	VM_REFUSED, /* send a remote request */
+	VM_FAULT,
+	/* By the kernel: send a remote request. */
+	VM_REFUSED,
 };
 
 static enum vm vm_copy(struct progress *progress, const struct rxe_mr *mr, uint64_t iova,

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Access to a region in another process's memory: through the kernel where it permits, else by a remote request to the owner. */
+/* Access to a region in another process's memory: through the kernel where it permits, else by a
+ * remote request to the owner. */
 #ifndef RXE_PROGRESS_REMOTE_H
 #define RXE_PROGRESS_REMOTE_H
 
@@ -14,35 +15,49 @@ struct progress;
 
 /* State towards the process of another slot. The engine lock protects it. */
 struct remote_peer {
-	uint32_t epoch; /* of the process that this describes */
-	bool checked;	/* whether the kernel permits copies was tested */
-	bool refused;	/* the kernel does not permit copies */
-	/* It left our last request in the mailbox: it gets no other before it has read its pending words. */
+	/* Of the process that this describes. */
+	uint32_t epoch;
+	/* A test has shown whether the kernel permits copies; it does not. */
+	bool checked;
+	bool refused;
+	/* The owner left our last request in the mailbox: it gets no other before it has read its
+	 * pending words. */
 	bool unresponsive;
-	uint32_t wait_ns;	      /* time to wait for an answer with the engine lock held */
-	uint64_t rang_ns;	      /* when its doorbell last rang */
-	uint64_t unanswered_since_ns; /* 0: it answers */
+	/* Time to wait for an answer with the engine lock held. */
+	uint32_t wait_ns;
+	/* When its doorbell last rang. */
+	uint64_t rang_ns;
+	/* 0: it answers. */
+	uint64_t unanswered_since_ns;
 };
 
 struct remote_requests {
-	int doorbell_fd; /* -1: none; readable after a doorbell */
+	/* Readable after a doorbell; -1: none. */
+	int doorbell_fd;
+	/* Of the last request. */
 	uint64_t number;
-	uint32_t owner, epoch; /* the process that was last asked */
-	bool no_vm;	       /* RXE_DM_NO_VM=1: as if the kernel refused every copy */
-	bool is_deferred;      /* the last access may be tried again */
+	/* The process that got the last request. */
+	uint32_t owner, epoch;
+	/* RXE_DM_NO_VM=1: as if the kernel refused every copy. */
+	bool no_vm;
+	/* The last access may be tried again. */
+	bool is_deferred;
 	struct remote_peer peer[RXE_MAX_SLOTS];
 };
 
-/* The process has attached: opens the doorbell socket and publishes its name. Without one, other processes cannot wake this one. */
+/* The process has attached: opens the doorbell socket and publishes its name. Without one, other
+ * processes cannot wake this one. */
 void remote_open(struct progress *progress);
 void remote_close(struct progress *progress);
-/* Executes the requests that other processes have sent. Callers hold the engine lock and the gauge. */
+/* Executes the requests that other processes have sent. Callers hold the engine lock and the
+ * gauge. */
 void remote_run(struct progress *progress);
 /* The doorbell's descriptor is readable: reads it empty. */
 void remote_doorbell_rang(struct progress *progress);
 
-/* Accesses plain memory of another process; the caller has checked the key, and holds the engine lock and the gauge. False: the
- * owner has not answered yet (remote_was_deferred()), has exited, or the memory is unmapped. */
+/* Accesses plain memory of another process; the caller has checked the key, and holds the engine
+ * lock and the gauge. False: the owner has not answered yet (remote_was_deferred()), has exited, or
+ * the memory is unmapped. */
 bool remote_read(struct progress *progress, const struct rxe_mr *mr, uint64_t iova, void *dst,
 		 size_t len);
 bool remote_write(struct progress *progress, const struct rxe_mr *mr, uint64_t iova,
@@ -53,8 +68,8 @@ bool remote_ask(struct progress *progress, uint32_t owner, uint32_t epoch, uint3
 bool remote_atomic(struct progress *progress, const struct rxe_mr *mr, uint64_t iova,
 		   enum rxe_atomic_op op, uint64_t compare_or_add, uint64_t swap,
 		   uint64_t *ret_orig);
-/* Call once, right after an access failed. True: the owner has not answered yet. Then the access has not happened, and may be
- * tried again. */
+/* Call once, right after an access failed. True: the owner has not answered yet. Then the access
+ * has not happened, and may be tried again. */
 bool remote_was_deferred(void *host);
 
 #endif

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: MIT
-/* XRC SRQs of other processes. The owner publishes each SRQ in its slot: number, protection domain, XRC domain. The engine with the
- * target queue pair takes a receive by remote request, writes the memory as any foreign region, and returns the completion by remote
- * request. The owner trusts nothing: it looks up the SRQ and its domain, and accepts no more completions than it handed out receives. */
+/* XRC SRQs of other processes. The owner publishes each SRQ in its slot: number, protection domain,
+ * XRC domain. The engine with the target queue pair takes a receive by remote request, writes the
+ * memory as any foreign region, and returns the completion by remote request. The owner trusts
+ * nothing: it looks up the SRQ and its domain, and accepts no more completions than it handed out
+ * receives. */
 #include "lib/progress/remote_srq.h"
 
 #include <string.h>
@@ -114,7 +116,8 @@ static bool complete(struct progress *progress, struct rxe_srq *srq,
 		return false;
 	srq->loans--;
 	memcpy(&cqe, e->bytes, sizeof(cqe));
-	cqe.sq_polled = NULL; /* another process wrote the entry: trust no pointer in it */
+	/* Another process wrote the entry: trust no pointer in it. */
+	cqe.sq_polled = NULL;
 	/* The process that received the message has counted it. */
 	return rxe_cq_push(progress->engine, srq->cq, &cqe);
 }

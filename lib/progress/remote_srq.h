@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* XRC SRQs of other processes: a request to an XRC target may name an SRQ of another process in the same XRC domain. */
+/* XRC SRQs of other processes: a request to an XRC target may name an SRQ of another process in the
+ * same XRC domain. */
 #ifndef RXE_PROGRESS_REMOTE_SRQ_H
 #define RXE_PROGRESS_REMOTE_SRQ_H
 
@@ -21,7 +22,8 @@ bool remote_srq_find(void *host, uint32_t srqn, uint32_t xrcd, uint32_t *ret_pd)
 bool remote_srq_take(void *host, uint32_t srqn, uint32_t xrcd, struct rxe_claim *ret);
 bool remote_srq_done(void *host, const struct rxe_claim *claim, const struct rxe_cqe *cqe);
 
-/* Executes another process's request to our SRQ srqn in XRC domain xrcd. len: bytes in the mailbox. Callers hold the engine lock. */
+/* Executes another process's request to our SRQ srqn in XRC domain xrcd. len: bytes in the mailbox.
+ * Callers hold the engine lock. */
 bool remote_srq_serve(struct progress *progress, struct ctl_remote_request *e, uint32_t op,
 		      uint32_t srqn, uint64_t xrcd, uint32_t len);
 

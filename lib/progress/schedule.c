@@ -5,29 +5,34 @@
 #include <assert.h>
 #include <stddef.h>
 
-/* Of a poller. */
-#define YIELD_QUIET_NS	   2000u   /* nobody else wanted the processor */
-#define QUIET_NS	   3000u   /* no yield for this long */
-#define YIELD_EXPENSIVE_NS 300000u /* others had their time slices */
+/* Of a poller: a yield that returns sooner shows that no other thread wanted the processor, and
+ * there is no other for QUIET_NS; one that lasts longer, that others had their time slices. */
+#define YIELD_QUIET_NS	   2000u
+#define QUIET_NS	   3000u
+#define YIELD_EXPENSIVE_NS 300000u
 #define OVERSUBSCRIBED_NS  20000000u
-/* A poll may last longer than it must: another thread found the packet, or the program has other
+/* A sleep may last longer than it must: another thread found the packet, or the program has other
  * things to do. */
 #define SLEEP_MIN_NS 50000u
 #define SLEEP_MAX_NS 250000u
 
-/* Of the background thread. */
-#define LINGER_NS	   50000u   /* serves on after the last packet */
-#define POLLER_NEAR_NS	   20000u   /* after a poll */
-#define POLLER_GONE_NS	   5000000u /* after its last poll or post a program does something else */
+/* Of the background thread: it serves on for LINGER_NS after the last packet. */
+#define LINGER_NS 50000u
+/* A poller is near for this long after a poll. A program that has neither polled nor posted for the
+ * longer time does something else. */
+#define POLLER_NEAR_NS	   20000u
+#define POLLED_LONG_AGO_NS 5000000u
 #define STEP_BACK_ARRIVALS 8u
 #define STEP_BACK_MIN_NS   50000u
 #define STEP_BACK_MAX_NS   800000u
-#define WATCH_NS	   30000u /* a poller that has a processor polls within this time */
-#define YIELD_WANTED_NS                                                                            \
-	10000u /* an interrupt may take as long, a program that spins takes longer */
-#define TICK_NS		   1000000u /* an ACK is held no longer when nobody polls */
-#define ACK_HELD_LATELY_NS 5000000u
-#define RESEND_NS	   100000u
+/* A poller that has a processor polls within this time. */
+#define WATCH_NS 30000u
+/* A yield that lasts longer shows that a program spins: an interrupt takes no longer. */
+#define YIELD_WANTED_NS 10000u
+/* When no thread polls, ACKs are held no longer than this. */
+#define TICK_NS		     1000000u
+#define ACK_HELD_RECENTLY_NS 5000000u
+#define RESEND_NS	     100000u
 
 /* A step back never delays a held ACK beyond the tick. */
 static_assert(STEP_BACK_MAX_NS < TICK_NS, "a step back ends before the next tick");
@@ -222,7 +227,7 @@ struct schedule_decision schedule_engine_released(struct schedule *s, uint64_t n
 
 static bool polled_long_ago(uint64_t polled_at_ns, uint64_t now_ns)
 {
-	return polled_at_ns + POLLER_GONE_NS <= now_ns;
+	return polled_at_ns + POLLED_LONG_AGO_NS <= now_ns;
 }
 
 static bool poller_is_near(struct schedule *s, uint64_t now_ns)
@@ -242,7 +247,7 @@ static bool may_step_back(struct schedule *s, uint64_t now_ns)
 {
 	if (atomic_load(&s->poller_arrivals) < STEP_BACK_ARRIVALS && !is_oversubscribed(s, now_ns))
 		return false;
-	/* Before the look at polled_at_ns: pairs with schedule_program_will_sleep(). */
+	/* Before the load of polled_at_ns: pairs with schedule_program_will_sleep(). */
 	atomic_store(&s->stepping_back, true);
 	if (poller_is_near(s, now_ns))
 		return true;
@@ -280,16 +285,17 @@ static struct schedule_decision serve(struct schedule *s, uint64_t now_ns)
 	return decide(SCHEDULE_RUN_ENGINE);
 }
 
-/* A program that polled lately may have lost its processor, most likely to this thread, which gives
- * it back to see. */
+/* A program that polled recently may have lost its processor, most likely to this thread, which
+ * yields to see. */
 static void begin_watch(struct schedule *s, uint64_t now_ns)
 {
 	const uint64_t polled_at_ns = get(&s->polled_at_ns);
-	const bool is_gone = polled_at_ns && polled_at_ns + POLLER_GONE_NS < now_ns;
 
 	s->state = SCHEDULE_WATCHING;
 	s->watched_poll_ns = polled_at_ns;
-	s->watch_until_ns = is_gone ? now_ns : now_ns + WATCH_NS;
+	s->watch_until_ns = now_ns;
+	if (!polled_at_ns || !polled_long_ago(polled_at_ns, now_ns))
+		s->watch_until_ns += WATCH_NS;
 }
 
 static struct schedule_decision poller_seen(struct schedule *s, uint64_t now_ns)
@@ -302,8 +308,8 @@ static struct schedule_decision poller_seen(struct schedule *s, uint64_t now_ns)
 	return become_idle(s, now_ns);
 }
 
-/* After LISTENING only a poll that came since counts: while the packet waits, the thread would find it
- * on the link again at once. */
+/* After LISTENING only a poll that came since counts: while the packet waits, the thread would find
+ * it on the link again at once. */
 static bool has_polled(struct schedule *s, uint64_t now_ns)
 {
 	return get(&s->polled_at_ns) != s->watched_poll_ns ||
@@ -366,7 +372,7 @@ uint64_t schedule_link_wait_began(struct schedule *s, uint64_t now_ns,
 	assert(s->state == SCHEDULE_LISTENING);
 	if (timers->unsent)
 		until_ns = smaller(until_ns, now_ns + RESEND_NS);
-	if (atomic_load(&s->ack_held_at_ns) + ACK_HELD_LATELY_NS > now_ns)
+	if (atomic_load(&s->ack_held_at_ns) + ACK_HELD_RECENTLY_NS > now_ns)
 		until_ns = smaller(until_ns, now_ns + TICK_NS);
 	atomic_store(&s->background_due_ns, until_ns);
 	return until_ns;
@@ -429,8 +435,8 @@ void schedule_background_yielded(struct schedule *s, uint64_t took_ns)
 	assert(s->state == SCHEDULE_SERVED_NOTHING || s->state == SCHEDULE_WATCHING);
 	if (s->state == SCHEDULE_WATCHING)
 		return;
-	/* Where another thread wanted the processor, each further look costs that thread more than
-	 * it is worth, and this one the scheduler's favour, which the next packet needs. */
+	/* Where another thread wants the processor, each further yield delays that thread, and puts
+	 * this one in debt: it waits for a processor when the next packet comes. */
 	if (took_ns > YIELD_WANTED_NS || s->ran_at_ns >= s->serve_until_ns)
 		s->state = SCHEDULE_IDLE;
 	else

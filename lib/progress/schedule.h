@@ -57,7 +57,7 @@
  *
  * Timers. The background thread serves the engine's deadlines. A deadline within 20 us is a delayed
  * ACK that waits for a request to ride behind. It does not wake the thread: a poller sees to it,
- * and while ACKs are held the thread looks every millisecond.
+ * and while ACKs are held the thread runs the engine every millisecond.
  *
  * Measured on 2 cores. Two processes on one CPU: 4 to 8 ms a round trip when neither yields, 4.5 us
  * when both do. Beside a busy third program an unconditional yield costs up to 2 ms. A background
@@ -79,12 +79,17 @@
 enum schedule_action {
 	SCHEDULE_NOTHING,
 	SCHEDULE_YIELD,
-	SCHEDULE_SLEEP,		  /* a poller: on the link, until until_ns */
-	SCHEDULE_WAKE_BACKGROUND, /* the background thread shall decide again */
-	/* Of the background thread only. */
-	SCHEDULE_WAIT_ON_LINK, /* and on everything else, until schedule_link_wait_began() says */
-	SCHEDULE_STEP_BACK,    /* wait on everything except the link, until until_ns */
-	SCHEDULE_LOOK_AT_LINK, /* does a packet wait? */
+	/* A poller sleeps on the link until until_ns. */
+	SCHEDULE_SLEEP,
+	/* The background thread shall decide again. */
+	SCHEDULE_WAKE_BACKGROUND,
+	/* The rest is for the background thread alone. It waits on the link and on everything else,
+	 * until the time that schedule_link_wait_began() returns. */
+	SCHEDULE_WAIT_ON_LINK,
+	/* It waits on everything except the link, until until_ns. */
+	SCHEDULE_STEP_BACK,
+	/* It asks whether a packet waits. */
+	SCHEDULE_LOOK_AT_LINK,
 	SCHEDULE_RUN_ENGINE,
 	SCHEDULE_EXIT,
 };
@@ -92,7 +97,7 @@ enum schedule_action {
 struct schedule_decision {
 	enum schedule_action action;
 	uint64_t until_ns;
-	/* SCHEDULE_SLEEP: the longest that it might have been. */
+	/* SCHEDULE_SLEEP: the limit of its length. */
 	uint64_t longest_ns;
 };
 
@@ -137,7 +142,7 @@ struct schedule {
 	_Atomic uint32_t sleepers;
 	/* When an ACK was last held back. */
 	_Atomic uint64_t ack_held_at_ns;
-	/* When the background thread looks at the timers next; 0: it does before it waits again. */
+	/* When the background thread reads the timers next; 0: before its next wait. */
 	_Atomic uint64_t background_due_ns;
 	_Atomic bool listening;
 	_Atomic bool stepping_back;
