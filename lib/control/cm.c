@@ -46,6 +46,19 @@ int ctl_cm_channel(struct ctl_client *client, enum ctl_cm_op op, uint32_t channe
 	return ctl_cm(client, &req, NULL);
 }
 
+int ctl_cm_list(struct ctl_client *client, uint32_t first, struct ctl_cm_page *ret)
+{
+	struct ctl_call call = {
+		.req = { .op = CTL_CM, .cm = { .op = CTL_CM_LIST, .id = first } },
+		.in_fd = -1,
+	};
+	int rc = ctl_do(client, &call, 0);
+
+	if (rc == 0)
+		*ret = call.reply.cm_page;
+	return rc;
+}
+
 int ctl_cm(struct ctl_client *client, const struct ctl_msg_cm *req, struct ctl_msg_cm_reply *ret)
 {
 	struct ctl_call call = { .req = { .op = CTL_CM, .cm = *req }, .in_fd = -1 };

@@ -57,6 +57,7 @@ enum ctl_cm_op {
 	CTL_CM_MIGRATE,	     /* channel: the new one, token (0: unchanged); reply.events as above */
 	CTL_CM_JOIN,	     /* dst: the group, join_flags, token; reply.handle: the membership */
 	CTL_CM_LEAVE,	     /* membership; reply.events: as above, of the membership */
+	CTL_CM_LIST,	     /* id: the first, 0: of all; the reply is a struct ctl_cm_page */
 	CTL_CM_OP_END,
 };
 
@@ -148,6 +149,43 @@ struct ctl_msg_cm_reply {
 };
 static_assert(sizeof(struct ctl_msg_cm_reply) == 224, "wire layout");
 
+enum ctl_cm_state {
+	CTL_CM_IDLE,
+	CTL_CM_BOUND,
+	CTL_CM_ADDR_RESOLVED,
+	CTL_CM_ROUTE_RESOLVED,
+	CTL_CM_LISTENING,
+	CTL_CM_CONNECTING,
+	CTL_CM_REQUESTED, /* a connection request that the program has not answered */
+	CTL_CM_ESTABLISHED,
+	CTL_CM_DISCONNECTING,
+	CTL_CM_DISCONNECTED,
+	CTL_CM_REJECTED, /* also: unreachable */
+};
+
+/* An id as `rxe_dm show` prints it. */
+struct ctl_cm_listed {
+	uint32_t id;
+	int32_t pid;
+	uint32_t port_space, state; /* enum ctl_cm_state */
+	uint32_t port_num, device;  /* port_num 0: not bound to a device */
+	uint32_t qpn, remote_qpn;
+	uint32_t backlog, unread; /* listeners */
+	uint32_t reject;	  /* enum cm_reject_reason of the last REJ; 0: none */
+	uint32_t reserved;
+	union ctl_cm_sockaddr local, remote;
+};
+static_assert(sizeof(struct ctl_cm_listed) == 112, "wire layout");
+
+#define CTL_CM_PAGE 9
+
+struct ctl_cm_page {
+	uint32_t count;
+	uint32_t next; /* 0: no more */
+	struct ctl_cm_listed id[CTL_CM_PAGE];
+};
+static_assert(sizeof(struct ctl_cm_page) == 1016, "wire layout");
+
 /* A message on an event channel. */
 struct ctl_cm_event {
 	uint64_t token;	    /* of the id; CONNECT_REQUEST: of the listener */
@@ -172,6 +210,8 @@ int ctl_cm_create_channel(struct ctl_client *client, int fd, uint32_t *ret_chann
 int ctl_cm_pause(struct ctl_client *client, uint32_t channel, int *ret_fd);
 /* op: CTL_CM_DESTROY_CHANNEL or CTL_CM_RESUME_CHANNEL */
 int ctl_cm_channel(struct ctl_client *client, enum ctl_cm_op op, uint32_t channel);
+/* The first CTL_CM_PAGE ids from an id on. */
+int ctl_cm_list(struct ctl_client *client, uint32_t first, struct ctl_cm_page *ret);
 /* Any other request. The caller fills op and the fields that enum ctl_cm_op names. */
 int ctl_cm(struct ctl_client *client, const struct ctl_msg_cm *req, struct ctl_msg_cm_reply *ret);
 

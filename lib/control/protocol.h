@@ -276,6 +276,7 @@ struct ctl_reply {
 		struct ctl_msg_page page;
 		struct ctl_msg_status info;
 		struct ctl_msg_cm_reply cm;
+		struct ctl_cm_page cm_page;
 		uint8_t room[1016];
 	};
 };
