@@ -14,6 +14,7 @@ ARROWS = {
     "lib/inject": ["net/wire", "net/link"],
     "lib/control": ["lib/inject", "emu", "net/wire", "net/link"],
     "lib/cm": ["net/wire"],
+    "lib/cma": ["lib/cm", "lib/control", "net/wire"],
     "lib/progress": ["lib/inject", "lib/control", "emu", "net/wire", "net/link"],
     "lib/diagnose": ["lib/inject", "lib/control", "emu", "net/wire", "net/link"],
     "lib/abi": [],
@@ -22,11 +23,11 @@ ARROWS = {
     # Above libibverbs by its public calls only.
     "lib/rdmacm": ["lib/abi", "lib/control", "emu", "net/wire", "net/link"],
     "lib/uverbs": [],
-    "rxe_dm/server": ["lib/cm", "lib/inject", "lib/control", "emu", "net/wire", "net/link"],
+    "rxe_dm/server": ["lib/cma", "lib/cm", "lib/inject", "lib/control", "emu", "net/wire", "net/link"],
     "rxe_dm/command": ["lib/inject", "lib/control", "net/wire", "net/link"],
     # main.c hands over to one of the two.
     "rxe_dm": ["rxe_dm/server", "rxe_dm/command", "lib/control"],
-    "tests": ["net/wire", "net/link", "emu", "lib/cm", "lib/inject", "lib/control", "lib/abi", "lib/progress", "lib/diagnose",
+    "tests": ["net/wire", "net/link", "emu", "lib/cma", "lib/cm", "lib/inject", "lib/control", "lib/abi", "lib/progress", "lib/diagnose",
               "lib/verbs", "lib/mlx5", "lib/rdmacm", "rxe_dm/server", "rxe_dm/command"],
     "examples": [],
 }

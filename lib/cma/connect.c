@@ -1,0 +1,277 @@
+// SPDX-License-Identifier: MIT
+/* Requests of both sides of a connection, turned into messages. */
+#include <errno.h>
+#include <string.h>
+
+#include "lib/cma/private.h"
+
+#define RESPONSE_TIMEOUT 20 /* 4.096 us << 20, each side's, as Linux */
+#define MAX_CM_RETRIES	 15
+#define TARGET_ACK_DELAY 15
+#define SIDR_TIMEOUT_NS	 4096000000ull
+#define MAX_ACK_TIMEOUT	 31 /* 5 bits */
+
+static uint8_t at_most(uint8_t value, uint8_t limit)
+{
+	return value < limit ? value : limit;
+}
+
+/* False: more private data than the message holds. */
+static bool put_private(struct cm_msg *msg, const struct ctl_cm_conn *conn, size_t limit)
+{
+	if (conn->private_len > limit)
+		return false;
+	memcpy(msg->private_data, conn->private_data, conn->private_len);
+	msg->private_len = conn->private_len;
+	return true;
+}
+
+/* Private data of the IP port spaces begins with the endpoints. */
+static bool put_endpoints(struct cm_msg *msg, const struct rdma_id *id,
+			  const struct ctl_cm_conn *conn, size_t limit)
+{
+	const struct cm_ip_header header = {
+		.ip_version = id->local.family == AF_INET ? 4 : 6,
+		.src_port = id->local.port,
+		.src = id->local.address,
+		.dst = id->remote.address,
+	};
+
+	if (conn->private_len > limit - CM_IP_HEADER_BYTES)
+		return false;
+	cm_ip_header_emit(msg->private_data, &header);
+	memcpy(msg->private_data + CM_IP_HEADER_BYTES, conn->private_data, conn->private_len);
+	msg->private_len = (uint8_t)(CM_IP_HEADER_BYTES + conn->private_len);
+	return true;
+}
+
+static uint64_t service_of(const struct rdma_id *id)
+{
+	return cm_ip_service_id((uint16_t)id->port_space, id->remote.port);
+}
+
+uint8_t rdma_ack_timeout(uint8_t ack_delay, uint8_t life_time)
+{
+	/* The sum of twice the life time and the delay, as a power of two: the larger of both, and one
+	 * more where the other one is not less than half of it. */
+	const int round_trip = life_time + 1;
+	const int larger = round_trip > ack_delay ? round_trip : ack_delay;
+	const int smaller = round_trip > ack_delay ? ack_delay : round_trip;
+	const int timeout = larger + (larger - smaller <= 1);
+
+	return (uint8_t)(timeout < MAX_ACK_TIMEOUT ? timeout : MAX_ACK_TIMEOUT);
+}
+
+static struct cm_path path_of(const struct rdma_id *id)
+{
+	return (struct cm_path){
+		.device = id->device,
+		.src = id->ids->device[id->device].gid,
+		.dst = id->dgid,
+		.flow_label = id->flow_label,
+		.traffic_class = id->traffic_class,
+		.hop_limit = id->hop_limit,
+	};
+}
+
+static void put_transport(struct cm_req *req, uint32_t qp_type)
+{
+	req->transport = CM_TRANSPORT_RC;
+	if (qp_type == IBV_QPT_UC)
+		req->transport = CM_TRANSPORT_UC;
+	if (qp_type != IBV_QPT_XRC_SEND)
+		return;
+	req->transport = CM_TRANSPORT_EXTENDED;
+	req->extended_transport = CM_TRANSPORT_EXTENDED_XRC;
+}
+
+static void put_path(struct cm_path_record *ret, const struct rdma_id *id)
+{
+	*ret = (struct cm_path_record){
+		.local_lid = CM_LID_PERMISSIVE,
+		.remote_lid = CM_LID_PERMISSIVE,
+		.local_gid = id->ids->device[id->device].gid,
+		.remote_gid = id->dgid,
+		.flow_label = id->flow_label,
+		.traffic_class = id->traffic_class,
+		.hop_limit = id->hop_limit,
+		.ack_timeout = id->exchange.ack_timeout,
+	};
+}
+
+static void put_req(struct cm_req *req, const struct rdma_id *id, const struct ctl_cm_conn *conn)
+{
+	*req = (struct cm_req){
+		.service_id = service_of(id),
+		.local_ca_guid = id->ids->device[id->device].node_guid,
+		.local_qpn = id->qpn,
+		.starting_psn = id->psn,
+		.responder_resources = conn->responder_resources,
+		.initiator_depth = conn->initiator_depth,
+		.flow_control = conn->flow_control != 0,
+		.remote_cm_timeout = RESPONSE_TIMEOUT,
+		.local_cm_timeout = RESPONSE_TIMEOUT,
+		.retry_count = at_most(conn->retry_count, RDMA_MAX_RETRY),
+		.rnr_retry_count = at_most(conn->rnr_retry_count, RDMA_MAX_RETRY),
+		.max_cm_retries = MAX_CM_RETRIES,
+		.path_mtu = id->path_mtu,
+		.srq = id->srq,
+		.pkey = RDMA_PKEY,
+		.vendor_id = conn->ece_vendor,
+	};
+	put_transport(req, id->qp_type);
+	put_path(&req->primary, id);
+}
+
+/* Keeps what INIT_QP_ATTR needs. */
+static void keep_params(struct rdma_id *id, const struct ctl_cm_conn *conn)
+{
+	id->qpn = conn->qpn;
+	id->srq = conn->srq != 0;
+	if (conn->starting_psn)
+		id->psn = conn->starting_psn & 0xffffff;
+	id->exchange.responder_resources = conn->responder_resources;
+	id->exchange.initiator_depth = conn->initiator_depth;
+}
+
+static int send_first(struct rdma_id *id, const struct cm_msg *msg, uint64_t now_ns)
+{
+	const struct cm_path path = path_of(id);
+	int rc;
+
+	id->cm = cm_id_create(id->ids->cm, id);
+	if (!id->cm)
+		return -ENOMEM;
+	rc = rdma_id_is_datagram(id)
+		     ? cm_send_sidr_req(id->cm, &path, msg, SIDR_TIMEOUT_NS, MAX_CM_RETRIES, now_ns)
+		     : cm_send_req(id->cm, &path, msg, now_ns);
+	if (rc) {
+		cm_id_destroy(id->cm, now_ns);
+		id->cm = NULL;
+		return rc;
+	}
+	id->state = ID_CONNECT;
+	return 0;
+}
+
+static int connect_datagram(struct rdma_id *id, const struct ctl_cm_conn *conn, uint64_t now_ns)
+{
+	struct cm_msg msg = {
+		.attr = CM_SIDR_REQ,
+		.u.sidr_req = { .pkey = RDMA_PKEY, .service_id = service_of(id) },
+	};
+
+	if (!put_endpoints(&msg, id, conn, CM_SIDR_REQ_PRIVATE))
+		return -EINVAL;
+	return send_first(id, &msg, now_ns);
+}
+
+int rdma_id_connect(struct rdma_id *id, const struct ctl_cm_conn *conn, uint64_t now_ns)
+{
+	struct cm_msg msg = { .attr = CM_REQ, .ece_options = conn->ece_options };
+
+	if (id->state != ID_ROUTE_RESOLVED)
+		return -EINVAL;
+	if (rdma_id_is_datagram(id))
+		return connect_datagram(id, conn, now_ns);
+	if (!put_endpoints(&msg, id, conn, CM_REQ_PRIVATE))
+		return -EINVAL;
+	keep_params(id, conn);
+	id->exchange.retry_count = at_most(conn->retry_count, RDMA_MAX_RETRY);
+	id->exchange.mtu = id->path_mtu;
+	id->exchange.ack_timeout = id->has_ack_timeout && id->ack_timeout
+					   ? id->ack_timeout
+					   : rdma_ack_timeout(TARGET_ACK_DELAY, RDMA_LIFE_TIME);
+	put_req(&msg.u.req, id, conn);
+	return send_first(id, &msg, now_ns);
+}
+
+static int answer_datagram(struct rdma_id *id, const struct ctl_cm_conn *conn, uint8_t status,
+			   uint64_t now_ns)
+{
+	struct cm_msg msg = {
+		.attr = CM_SIDR_REP,
+		.u.sidr_rep = { .status = status,
+				.service_id = cm_ip_service_id((uint16_t)id->port_space,
+							       id->local.port) },
+	};
+
+	if (!put_private(&msg, conn, CM_SIDR_REP_PRIVATE))
+		return -EINVAL;
+	if (status == CM_SIDR_SUCCESS) {
+		id->qpn = conn->qpn;
+		msg.u.sidr_rep.qpn = conn->qpn;
+		msg.u.sidr_rep.qkey = id->qkey ? id->qkey : RDMA_UDP_QKEY;
+	}
+	return cm_send_sidr_rep(id->cm, &msg, now_ns);
+}
+
+int rdma_id_accept(struct rdma_id *id, const struct ctl_cm_conn *conn, uint64_t now_ns)
+{
+	struct cm_msg msg = { .attr = CM_REP, .ece_options = conn->ece_options };
+
+	if (id->state != ID_CONNECT || !id->cm)
+		return -EINVAL;
+	if (rdma_id_is_datagram(id))
+		return answer_datagram(id, conn, CM_SIDR_SUCCESS, now_ns);
+	if (!put_private(&msg, conn, CM_REP_PRIVATE))
+		return -EINVAL;
+	keep_params(id, conn);
+	msg.u.rep = (struct cm_rep){
+		.local_qpn = id->qpn,
+		.starting_psn = id->psn,
+		.responder_resources = conn->responder_resources,
+		.initiator_depth = conn->initiator_depth,
+		.target_ack_delay = TARGET_ACK_DELAY,
+		.flow_control = conn->flow_control != 0,
+		.rnr_retry_count = at_most(conn->rnr_retry_count, RDMA_MAX_RETRY),
+		.srq = id->srq,
+		.local_ca_guid = id->ids->device[id->device].node_guid,
+		.vendor_id = conn->ece_vendor,
+	};
+	return cm_send_rep(id->cm, &msg, now_ns);
+}
+
+int rdma_id_reject(struct rdma_id *id, const struct ctl_cm_conn *conn, uint64_t now_ns)
+{
+	struct cm_msg msg = { .attr = CM_REJ };
+
+	if (!id->cm)
+		return -EINVAL;
+	if (rdma_id_is_datagram(id))
+		return answer_datagram(id, conn, CM_SIDR_REJECTED, now_ns);
+	if (!put_private(&msg, conn, CM_REJ_PRIVATE))
+		return -EINVAL;
+	msg.u.rej.reason = conn->reason ? (uint16_t)conn->reason : CM_REJ_CONSUMER_DEFINED;
+	id->reject = msg.u.rej.reason;
+	return cm_send_rej(id->cm, &msg, now_ns);
+}
+
+int rdma_id_establish(struct rdma_id *id, uint64_t now_ns)
+{
+	const struct cm_msg msg = { .attr = CM_RTU };
+
+	if (id->state != ID_CONNECT || !id->cm || rdma_id_is_datagram(id))
+		return -EINVAL;
+	return cm_send_rtu(id->cm, &msg, now_ns);
+}
+
+int rdma_id_notify(struct rdma_id *id, uint32_t event)
+{
+	if (!id->cm || event != IBV_EVENT_COMM_EST)
+		return -EINVAL;
+	return cm_established(id->cm);
+}
+
+int rdma_id_disconnect(struct rdma_id *id, uint64_t now_ns)
+{
+	const struct cm_msg dreq = { .attr = CM_DREQ, .u.dreq = { id->exchange.remote_qpn } };
+	const struct cm_msg drep = { .attr = CM_DREP };
+
+	if (!id->cm)
+		return -EINVAL;
+	/* As in Linux the call succeeds in any state. */
+	if (cm_send_dreq(id->cm, &dreq, now_ns))
+		(void)cm_send_drep(id->cm, &drep, now_ns);
+	return 0;
+}

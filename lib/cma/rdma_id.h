@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: MIT */
+/* The ids of librdmacm (struct rdma_cm_id), without I/O: addresses, ports, listeners, and the
+ * connections of one instance over all of its devices. This is the part that Linux has in its
+ * RDMA connection manager agent; the exchanges of messages below it are cm.h's.
+ *
+ * Requests of programs, arrived messages and the time go in; messages and events come out. Makes no
+ * system call and asks no clock. The device server hosts it (rxe_dm/server/cm.h).
+ *
+ * Requests return 0 or a negative errno: the one that the manual page of the librdmacm function
+ * names, else Linux's. Results of librdmacm's asynchronous functions are events. */
+#ifndef RXE_CMA_RDMA_ID_H
+#define RXE_CMA_RDMA_ID_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "lib/cm/cm.h"
+#include "lib/control/cm.h"
+#include "net/wire/gid.h"
+
+struct rdma_ids; /* the ids of one instance */
+struct rdma_id;
+
+struct rdma_device {
+	struct gid gid;
+	uint64_t node_guid; /* big-endian, as verbs has it */
+	uint8_t mtu;	    /* enum ibv_mtu: the port's */
+	/* True: the device has routes of its own (an Ethernet link); the host's do not matter. */
+	bool own_routes;
+};
+
+/* The host's own data of an id. A new id of a connection request gets its listener's owner and
+ * channel. */
+struct rdma_id_user {
+	void *owner, *channel;
+	uint64_t token;	 /* 0: events are dropped */
+	uint32_t events; /* put into the channel's socket */
+	/* A new id: the place of its connection request among the events of the channel;
+	 * UINT64_MAX: not in the socket yet. */
+	uint64_t request;
+};
+
+struct rdma_ids_ops {
+	/* Sends a MAD to QP 1 of path->dst. Failure is loss. */
+	void (*send)(void *host, const struct cm_path *path, const uint8_t mad[CM_MAD_BYTES]);
+	/* Queues an event. Does not call back into this interface. */
+	void (*event)(void *host, struct rdma_id *id, const struct ctl_cm_event *event);
+	/* The number of the listener's connection requests that its program has not read. */
+	uint32_t (*unread)(void *host, struct rdma_id *listener);
+	uint32_t (*random)(void *host);
+	/* The source address that the host's routes choose for a destination, or a negative errno. */
+	int (*route)(void *host, const struct gid *dst, uint32_t scope_id, struct gid *ret_src);
+	/* True: the address is the host's. */
+	bool (*has_address)(void *host, const struct gid *address);
+	/* A fault rule's decision on a message. NULL: no faults. */
+	enum cm_fault (*fault)(void *host, const struct cm_msg *msg, bool outgoing);
+};
+
+struct rdma_ids_cfg {
+	const struct rdma_ids_ops *ops;
+	void *host;
+	uint32_t max_ids;
+};
+
+struct rdma_ids *rdma_ids_new(const struct rdma_ids_cfg *cfg); /* NULL: no memory */
+void rdma_ids_free(struct rdma_ids *ids);		       /* all ids end in silence */
+/* Adds device number rdma_ids_add_device() has been called before. */
+void rdma_ids_add_device(struct rdma_ids *ids, const struct rdma_device *device);
+/* path->src is the device's own address. All times: CLOCK_MONOTONIC, nanoseconds. */
+void rdma_ids_input(struct rdma_ids *ids, const struct cm_path *path,
+		    const uint8_t mad[CM_MAD_BYTES], uint64_t now_ns);
+uint64_t rdma_ids_deadline(const struct rdma_ids *ids); /* UINT64_MAX: none */
+void rdma_ids_expire(struct rdma_ids *ids, uint64_t now_ns);
+
+int rdma_id_create(struct rdma_ids *ids, uint32_t port_space, uint32_t qp_type,
+		   const struct rdma_id_user *user, struct rdma_id **ret);
+/* Tells the other side: REJ or DREQ, by the state. */
+void rdma_id_destroy(struct rdma_id *id, uint64_t now_ns);
+struct rdma_id *rdma_id_find(const struct rdma_ids *ids, uint32_t handle); /* NULL: none */
+/* The id after this one, in the order of their creation; NULL: the first, or the end. */
+struct rdma_id *rdma_id_next(const struct rdma_ids *ids, const struct rdma_id *id);
+uint32_t rdma_id_handle(const struct rdma_id *id);
+struct rdma_id_user *rdma_id_user(struct rdma_id *id);
+/* The listener whose connection request made this id; NULL: none, or the listener has ended. */
+const struct rdma_id *rdma_id_listener(const struct rdma_id *id);
+
+int rdma_id_bind(struct rdma_id *id, const union ctl_cm_sockaddr *addr);
+int rdma_id_resolve_addr(struct rdma_id *id, const union ctl_cm_sockaddr *src,
+			 const union ctl_cm_sockaddr *dst);
+int rdma_id_resolve_route(struct rdma_id *id);
+int rdma_id_listen(struct rdma_id *id, uint32_t backlog);
+int rdma_id_connect(struct rdma_id *id, const struct ctl_cm_conn *conn, uint64_t now_ns);
+int rdma_id_accept(struct rdma_id *id, const struct ctl_cm_conn *conn, uint64_t now_ns);
+int rdma_id_reject(struct rdma_id *id, const struct ctl_cm_conn *conn, uint64_t now_ns);
+int rdma_id_establish(struct rdma_id *id, uint64_t now_ns);
+/* event: enum ibv_event_type */
+int rdma_id_notify(struct rdma_id *id, uint32_t event);
+int rdma_id_disconnect(struct rdma_id *id, uint64_t now_ns);
+/* Attributes of the program's QP for its transition to a state. */
+int rdma_id_init_qp_attr(const struct rdma_id *id, uint32_t qp_state, struct ctl_cm_qp_attr *ret);
+void rdma_id_query(const struct rdma_id *id, struct ctl_cm_addr *ret);
+/* For people; pid and unread are left to the host. */
+void rdma_id_describe(const struct rdma_id *id, struct ctl_cm_listed *ret);
+int rdma_id_set_option(struct rdma_id *id, uint32_t level, uint32_t name, const void *value,
+		       size_t len);
+int rdma_id_join(struct rdma_id *id, const union ctl_cm_sockaddr *group, uint64_t token,
+		 uint32_t *ret_membership);
+int rdma_id_leave(struct rdma_id *id, uint32_t membership, uint64_t *ret_token);
+
+#endif

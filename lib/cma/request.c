@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: MIT
+/* Connection requests: the endpoints in a REQ or SIDR_REQ choose the listener, which gets a new id
+ * and the event CONNECT_REQUEST. */
+#include <assert.h>
+#include <errno.h>
+#include <string.h>
+
+#include "lib/cma/private.h"
+
+static struct endpoint endpoint_of(const struct cm_ip_header *header, const struct gid *address,
+				   uint16_t port)
+{
+	return (struct endpoint){
+		.family = header->ip_version == 4 ? AF_INET : AF_INET6,
+		.port = port,
+		.address = *address,
+	};
+}
+
+static void refuse(const struct rdma_ids *ids, const struct cm_event *event)
+{
+	struct cm_msg msg = { .attr = CM_REJ, .u.rej = { .reason = CM_REJ_INVALID_SERVICE_ID } };
+
+	if (event->type == CM_EVENT_SIDR_REQ_RECEIVED) {
+		msg = (struct cm_msg){ .attr = CM_SIDR_REP,
+				       .u.sidr_rep = { .status = CM_SIDR_UNSUPPORTED } };
+		(void)cm_send_sidr_rep(event->id, &msg, ids->now_ns);
+	} else {
+		(void)cm_send_rej(event->id, &msg, ids->now_ns);
+	}
+	cm_id_destroy(event->id, ids->now_ns);
+}
+
+/* 0: a transport that cannot be connected here. */
+static uint32_t qp_type_of(const struct cm_req *req)
+{
+	if (req->transport == CM_TRANSPORT_RC)
+		return IBV_QPT_RC;
+	if (req->transport == CM_TRANSPORT_UC)
+		return IBV_QPT_UC;
+	return req->transport == CM_TRANSPORT_EXTENDED &&
+			       req->extended_transport == CM_TRANSPORT_EXTENDED_XRC
+		       ? IBV_QPT_XRC_RECV
+		       : 0;
+}
+
+static uint8_t smaller(uint8_t a, uint8_t b)
+{
+	return a < b ? a : b;
+}
+
+static void keep_req(struct rdma_id *id, const struct cm_req *req, const struct cm_path *path)
+{
+	id->path_mtu = smaller(req->path_mtu, id->path_mtu);
+	id->flow_label = req->primary.flow_label;
+	id->traffic_class = req->primary.traffic_class;
+	if (req->primary.hop_limit > 1)
+		id->hop_limit = req->primary.hop_limit;
+	/* A GID of the other family cannot be reached from this device. */
+	if (gid_is_v4(&req->primary.local_gid) == gid_is_v4(&path->src))
+		id->dgid = req->primary.local_gid;
+	id->exchange = (struct rdma_exchange){
+		.peer_known = true,
+		.remote_qpn = req->local_qpn,
+		.sq_psn = req->starting_psn,
+		.mtu = id->path_mtu,
+		.responder_resources = req->initiator_depth,
+		.initiator_depth = req->responder_resources,
+		.retry_count = req->retry_count,
+		.rnr_retry_count = req->rnr_retry_count,
+		.ack_timeout = req->primary.ack_timeout,
+	};
+}
+
+static struct rdma_id *new_id(struct rdma_id *listener, const struct cm_event *event,
+			      const struct cm_ip_header *header)
+{
+	const bool datagram = event->type == CM_EVENT_SIDR_REQ_RECEIVED;
+	const uint32_t qp_type = datagram ? IBV_QPT_UD : qp_type_of(&event->msg->u.req);
+	struct rdma_id *id = rdma_id_new(listener->ids, listener->port_space, qp_type);
+
+	if (!id)
+		return NULL;
+	id->user.owner = listener->user.owner;
+	id->user.channel = listener->user.channel;
+	id->user.request = UINT64_MAX;
+	id->listener = listener;
+	id->local = endpoint_of(header, &header->dst, listener->local.port);
+	id->remote = endpoint_of(header, &header->src, header->src_port);
+	rdma_id_set_device(id, event->path->device);
+	id->dgid = event->path->dst;
+	id->num_paths = 1;
+	if (!datagram)
+		keep_req(id, &event->msg->u.req, event->path);
+	id->cm = event->id;
+	id->state = ID_CONNECT;
+	cm_id_set_user(event->id, id);
+	return id;
+}
+
+static void put_conn(struct ctl_cm_conn *ret, const struct cm_event *event)
+{
+	const struct cm_req *req = &event->msg->u.req;
+	const bool datagram = event->type == CM_EVENT_SIDR_REQ_RECEIVED;
+	const int len =
+		(int)(datagram ? CM_SIDR_REQ_PRIVATE : CM_REQ_PRIVATE) - (int)CM_IP_HEADER_BYTES;
+
+	if (!datagram)
+		*ret = (struct ctl_cm_conn){
+			.qpn = req->local_qpn,
+			.ece_vendor = req->vendor_id,
+			.ece_options = event->msg->ece_options,
+			.responder_resources = req->initiator_depth,
+			.initiator_depth = req->responder_resources,
+			.flow_control = req->flow_control,
+			.retry_count = req->retry_count,
+			.rnr_retry_count = req->rnr_retry_count,
+			.srq = req->srq,
+		};
+	ret->private_len = (uint8_t)len;
+	memcpy(ret->private_data, event->msg->private_data + CM_IP_HEADER_BYTES, (size_t)len);
+}
+
+static void report(struct rdma_id *id, const struct cm_event *event)
+{
+	struct ctl_cm_event report = { .event = RDMA_CM_EVENT_CONNECT_REQUEST,
+				       .new_id = id->handle };
+
+	put_conn(&report.conn, event);
+	rdma_id_query(id, &report.addr);
+	if (event->type == CM_EVENT_REQ_RECEIVED)
+		cm_defer_mra(id->cm, RDMA_MRA_TIMEOUT);
+	rdma_id_emit(id->listener, &report);
+}
+
+void rdma_request_received(struct rdma_ids *ids, const struct cm_event *event)
+{
+	const struct rdma_port *port = (const struct rdma_port *)event->user;
+	struct cm_ip_header header;
+	struct rdma_id *listener = NULL, *id;
+	struct endpoint local;
+
+	assert(port && port->listener == event->listener);
+	if (cm_ip_header_parse(&header, event->msg->private_data)) {
+		local = endpoint_of(&header, &header.dst, 0);
+		listener = rdma_port_match(port, event->path->device, &local);
+	}
+	if (!listener ||
+	    (event->type == CM_EVENT_REQ_RECEIVED && qp_type_of(&event->msg->u.req) == 0)) {
+		refuse(ids, event);
+		return;
+	}
+	/* Beyond the backlog the request is dropped: the other side sends it again. */
+	if (ids->ops->unread(ids->host, listener) >= listener->backlog) {
+		cm_id_forget(event->id);
+		return;
+	}
+	id = new_id(listener, event, &header);
+	if (id)
+		report(id, event);
+	else
+		cm_id_forget(event->id);
+}

@@ -1,0 +1,205 @@
+// SPDX-License-Identifier: MIT
+/* Addresses of an id: bind, resolve address, resolve route, listen. A device is chosen as Linux
+ * does: by the source address, else by the source address that the host's routes choose. */
+#include <errno.h>
+#include <string.h>
+
+#include "lib/cma/private.h"
+
+#define FLOW_LABEL_MASK 0xfffffu
+
+static bool find_device(const struct rdma_ids *ids, const struct gid *gid, uint32_t *ret)
+{
+	for (uint32_t i = 0; i < ids->num_devices; i++) {
+		if (gid_equal(&ids->device[i].gid, gid)) {
+			*ret = i;
+			return true;
+		}
+	}
+	return false;
+}
+
+static bool same_kind(const struct rdma_device *device, const struct endpoint *endpoint)
+{
+	return gid_is_v4(&device->gid) ==
+	       (endpoint->family == AF_INET || gid_is_v4(&endpoint->address));
+}
+
+/* Binds to a device, unless the address is the wildcard. */
+static int bind_device(struct rdma_id *id, const struct endpoint *local)
+{
+	const struct rdma_ids *ids = id->ids;
+	uint32_t device;
+
+	if (endpoint_is_any(local))
+		return 0;
+	if (!find_device(ids, &local->address, &device))
+		return ids->ops->has_address(ids->host, &local->address) ? -ENODEV : -EADDRNOTAVAIL;
+	rdma_id_set_device(id, device);
+	return 0;
+}
+
+static int bind_endpoint(struct rdma_id *id, const struct endpoint *local)
+{
+	int rc = bind_device(id, local);
+
+	if (rc)
+		return rc;
+	id->local = *local;
+	if (!id->af_only_set)
+		id->af_only = local->family == AF_INET;
+	rc = rdma_port_take(id, local->port);
+	if (rc) {
+		id->local = (struct endpoint){ 0 };
+		id->has_device = false;
+		return rc;
+	}
+	id->remote = endpoint_any(local->family);
+	id->state = ID_BOUND;
+	return 0;
+}
+
+int rdma_id_bind(struct rdma_id *id, const union ctl_cm_sockaddr *addr)
+{
+	struct endpoint local;
+	int rc = endpoint_parse(&local, addr);
+
+	if (rc)
+		return rc;
+	return id->state == ID_IDLE ? bind_endpoint(id, &local) : -EINVAL;
+}
+
+/* The wildcard address as destination means this host: any device of the family. */
+static int choose_loopback(const struct rdma_id *id, uint32_t *ret)
+{
+	const struct rdma_ids *ids = id->ids;
+
+	for (uint32_t i = 0; i < ids->num_devices; i++) {
+		if (gid_is_v4(&ids->device[i].gid) == (id->local.family == AF_INET)) {
+			*ret = i;
+			return 0;
+		}
+	}
+	return -ENODEV;
+}
+
+static int choose_by_route(const struct rdma_ids *ids, const struct endpoint *dst, uint32_t *ret)
+{
+	struct gid src;
+	int rc = ids->ops->route(ids->host, &dst->address, dst->scope_id, &src);
+
+	if (rc == 0 && find_device(ids, &src, ret))
+		return 0;
+	for (uint32_t i = 0; i < ids->num_devices; i++) {
+		const struct rdma_device *device = &ids->device[i];
+
+		if (same_kind(device, dst) && (rc == 0 || device->own_routes)) {
+			*ret = i;
+			return 0;
+		}
+	}
+	return rc ? rc : -ENODEV;
+}
+
+/* The device is bound: only the destination can be wrong. */
+static int check_route(const struct rdma_id *id, const struct endpoint *dst)
+{
+	const struct rdma_ids *ids = id->ids;
+	const struct rdma_device *device = &ids->device[id->device];
+	struct gid src;
+
+	if (!same_kind(device, dst))
+		return -ENODEV;
+	return device->own_routes ? 0
+				  : ids->ops->route(ids->host, &dst->address, dst->scope_id, &src);
+}
+
+static int choose_device(struct rdma_id *id, struct endpoint *dst, uint32_t *ret)
+{
+	uint32_t there;
+	int rc = 0;
+
+	if (id->has_device)
+		*ret = id->device;
+	if (endpoint_is_any(dst)) {
+		if (!id->has_device)
+			rc = choose_loopback(id, ret);
+		if (rc == 0)
+			dst->address = id->ids->device[*ret].gid;
+		return rc;
+	}
+	if (find_device(id->ids, &dst->address, &there)) {
+		if (!id->has_device)
+			*ret = there;
+		return 0;
+	}
+	return id->has_device ? check_route(id, dst) : choose_by_route(id->ids, dst, ret);
+}
+
+static void resolve(struct rdma_id *id, struct endpoint *dst)
+{
+	uint32_t device = 0;
+	int rc = choose_device(id, dst, &device);
+
+	if (rc) {
+		rdma_id_emit_status(id, RDMA_CM_EVENT_ADDR_ERROR, rc);
+		return;
+	}
+	rdma_id_set_device(id, device);
+	id->local.address = id->ids->device[device].gid;
+	id->remote = *dst;
+	id->state = ID_ADDR_RESOLVED;
+	rdma_id_emit_status(id, RDMA_CM_EVENT_ADDR_RESOLVED, 0);
+}
+
+int rdma_id_resolve_addr(struct rdma_id *id, const union ctl_cm_sockaddr *src,
+			 const union ctl_cm_sockaddr *dst)
+{
+	struct endpoint local, remote;
+	int rc = endpoint_parse(&remote, dst);
+
+	if (rc)
+		return rc;
+	if (id->state == ID_IDLE) {
+		local = endpoint_any(remote.family);
+		if (src->any.sa_family != AF_UNSPEC)
+			rc = endpoint_parse(&local, src);
+		if (rc == 0)
+			rc = bind_endpoint(id, &local);
+	}
+	if (rc)
+		return rc;
+	if (id->state != ID_BOUND || id->local.family != remote.family)
+		return -EINVAL;
+	resolve(id, &remote);
+	return 0;
+}
+
+int rdma_id_resolve_route(struct rdma_id *id)
+{
+	if (id->state != ID_ADDR_RESOLVED)
+		return -EINVAL;
+	id->num_paths = 1;
+	id->dgid = id->remote.address;
+	id->flow_label = id->ids->ops->random(id->ids->host) & FLOW_LABEL_MASK;
+	id->state = ID_ROUTE_RESOLVED;
+	rdma_id_emit_status(id, RDMA_CM_EVENT_ROUTE_RESOLVED, 0);
+	return 0;
+}
+
+int rdma_id_listen(struct rdma_id *id, uint32_t backlog)
+{
+	const struct endpoint any = endpoint_any(AF_INET);
+	int rc = id->state == ID_IDLE ? bind_endpoint(id, &any) : 0;
+
+	if (rc)
+		return rc;
+	if (id->state != ID_BOUND)
+		return -EINVAL;
+	rc = rdma_port_listen(id);
+	if (rc)
+		return rc;
+	id->backlog = backlog > 0 && backlog < RDMA_MAX_BACKLOG ? backlog : RDMA_MAX_BACKLOG;
+	id->state = ID_LISTEN;
+	return 0;
+}

@@ -1,0 +1,683 @@
+// SPDX-License-Identifier: MIT
+/* Ids of librdmacm: what each side of a connection is told, and in which order. */
+#include <errno.h>
+#include <infiniband/verbs.h>
+#include <string.h>
+
+#include "rdma_id_fixture.h"
+
+static const struct ctl_cm_conn plain = { .qpn = 0x111, .retry_count = 7, .rnr_retry_count = 6 };
+
+START_TEST(connect_and_disconnect)
+{
+	const union ctl_cm_sockaddr none = { 0 }, dst = address("10.0.0.2:7174");
+	struct rdma_id *active = tcp_id(&a, 10), *passive;
+
+	listener(&b, RDMA_PS_TCP, "0.0.0.0:7174", 20);
+	ck_assert_int_eq(rdma_id_resolve_addr(active, &none, &dst), 0);
+	ck_assert_int_eq(rdma_id_resolve_route(active), 0);
+	ck_assert_int_eq(rdma_id_connect(active, &plain, now_ns), 0);
+	deliver();
+	passive = requested(&b);
+	rdma_id_user(passive)->token = 30;
+	ck_assert_int_eq(rdma_id_accept(passive, &plain, now_ns), 0);
+	deliver();
+	ck_assert_int_eq(rdma_id_establish(active, now_ns), 0);
+	deliver();
+	expect("     0 a ADDR_RESOLVED of 10\n"
+	       "     0 a ROUTE_RESOLVED of 10\n"
+	       "     0 a > REQ port 7174\n"
+	       "     0 b CONNECT_REQUEST of 20\n"
+	       "     0 b > REP\n"
+	       "     0 a CONNECT_RESPONSE of 10\n"
+	       "     0 a > RTU\n"
+	       "     0 b ESTABLISHED of 30\n");
+
+	ck_assert_int_eq(rdma_id_disconnect(active, now_ns), 0);
+	deliver();
+	ck_assert_int_eq(rdma_id_disconnect(passive, now_ns), 0);
+	deliver();
+	expect("     0 a > DREQ\n"
+	       "     0 b DISCONNECTED of 30\n"
+	       "     0 b > DREP\n"
+	       "     0 a DISCONNECTED of 10\n");
+	pass_ms(60000);
+	expect("  2147 a TIMEWAIT_EXIT of 10\n"
+	       "  2147 b TIMEWAIT_EXIT of 30\n");
+}
+END_TEST
+
+/* Both sides are ids of one instance. */
+START_TEST(connect_to_oneself)
+{
+	struct rdma_id *active = resolved(&b, RDMA_PS_TCP, "10.0.0.2:7174", 10), *passive;
+
+	listener(&b, RDMA_PS_TCP, "0.0.0.0:7174", 20);
+	ck_assert_int_eq(rdma_id_connect(active, &plain, now_ns), 0);
+	deliver();
+	passive = requested(&b);
+	rdma_id_user(passive)->token = 30;
+	ck_assert_int_eq(rdma_id_accept(passive, &(struct ctl_cm_conn){ .qpn = 0x222 }, now_ns), 0);
+	deliver();
+	ck_assert_int_eq(rdma_id_establish(active, now_ns), 0);
+	deliver();
+	ck_assert_int_eq(rdma_id_disconnect(passive, now_ns), 0);
+	deliver();
+	ck_assert_int_eq(rdma_id_disconnect(active, now_ns), 0);
+	deliver();
+	expect("     0 b > REQ port 7174\n"
+	       "     0 b CONNECT_REQUEST of 20\n"
+	       "     0 b > REP\n"
+	       "     0 b CONNECT_RESPONSE of 10\n"
+	       "     0 b > RTU\n"
+	       "     0 b ESTABLISHED of 30\n"
+	       "     0 b > DREQ\n"
+	       "     0 b DISCONNECTED of 10\n"
+	       "     0 b > DREP\n"
+	       "     0 b DISCONNECTED of 30\n");
+}
+END_TEST
+
+START_TEST(nobody_listens)
+{
+	struct rdma_id *active = resolved(&a, RDMA_PS_TCP, "10.0.0.2:7174", 10);
+
+	ck_assert_int_eq(rdma_id_connect(active, &plain, now_ns), 0);
+	deliver();
+	expect("     0 a > REQ port 7174\n"
+	       "     0 b > REJ reason 8\n"
+	       "     0 a REJECTED of 10, status 8\n");
+}
+END_TEST
+
+/* A program of another address of the instance listens on the port. */
+START_TEST(nobody_listens_on_this_address)
+{
+	struct rdma_id *active = resolved(&a, RDMA_PS_TCP, "10.0.0.2:7174", 10);
+
+	listener(&b, RDMA_PS_TCP, "[fd00::2]:7174", 20);
+	ck_assert_int_eq(rdma_id_connect(active, &plain, now_ns), 0);
+	deliver();
+	expect("     0 a > REQ port 7174\n"
+	       "     0 b > REJ reason 8\n"
+	       "     0 a REJECTED of 10, status 8\n");
+}
+END_TEST
+
+START_TEST(rejected_with_private_data)
+{
+	struct ctl_cm_conn no = { .private_len = 148, .private_data = "full" };
+	struct rdma_id *active = resolved(&a, RDMA_PS_TCP, "10.0.0.2:7174", 10);
+
+	listener(&b, RDMA_PS_TCP, "10.0.0.2:7174", 20);
+	ck_assert_int_eq(rdma_id_connect(active, &plain, now_ns), 0);
+	deliver();
+	no.private_len = 149;
+	ck_assert_int_eq(rdma_id_reject(requested(&b), &no, now_ns), -EINVAL);
+	no.private_len = 148;
+	ck_assert_int_eq(rdma_id_reject(requested(&b), &no, now_ns), 0);
+	deliver();
+	expect("     0 a > REQ port 7174\n"
+	       "     0 b CONNECT_REQUEST of 20\n"
+	       "     0 b > REJ reason 28\n"
+	       "     0 a REJECTED of 10, status 28\n");
+	ck_assert_uint_eq(a.last.conn.private_len, 148);
+	ck_assert_str_eq((const char *)a.last.conn.private_data, "full");
+}
+END_TEST
+
+START_TEST(private_data_limits)
+{
+	struct ctl_cm_conn conn = { .qpn = 0x111, .private_len = 57 };
+	struct rdma_id *active = resolved(&a, RDMA_PS_TCP, "10.0.0.2:7174", 10);
+
+	listener(&b, RDMA_PS_TCP, "0.0.0.0:7174", 20);
+	ck_assert_int_eq(rdma_id_connect(active, &conn, now_ns), -EINVAL);
+	conn.private_len = 56;
+	memset(conn.private_data, 0x5a, sizeof(conn.private_data));
+	ck_assert_int_eq(rdma_id_connect(active, &conn, now_ns), 0);
+	deliver();
+	ck_assert_uint_eq(b.last.conn.private_len, 56);
+	ck_assert_uint_eq(b.last.conn.private_data[55], 0x5a);
+	conn.private_len = 197;
+	ck_assert_int_eq(rdma_id_accept(requested(&b), &conn, now_ns), -EINVAL);
+	conn.private_len = 196;
+	ck_assert_int_eq(rdma_id_accept(requested(&b), &conn, now_ns), 0);
+	deliver();
+	ck_assert_uint_eq(a.last.conn.private_len, 196);
+	ck_assert_uint_eq(a.last.conn.private_data[195], 0x5a);
+}
+END_TEST
+
+/* Both sides see the depths from their own end, and their queue pairs fit together. */
+START_TEST(queue_pair_attributes)
+{
+	const struct ctl_cm_conn ask = { .qpn = 0x111,
+					 .responder_resources = 4,
+					 .initiator_depth = 3,
+					 .retry_count = 9,
+					 .rnr_retry_count = 5 };
+	const struct ctl_cm_conn answer = {
+		.qpn = 0x222, .responder_resources = 2, .initiator_depth = 1, .rnr_retry_count = 4
+	};
+	struct rdma_id *active = resolved(&a, RDMA_PS_TCP, "10.0.0.2:7174", 10), *passive;
+	struct ctl_cm_qp_attr rtr, rts, peer;
+
+	listener(&b, RDMA_PS_TCP, "0.0.0.0:7174", 20);
+	ck_assert_int_eq(rdma_id_connect(active, &ask, now_ns), 0);
+	ck_assert_int_eq(rdma_id_init_qp_attr(active, IBV_QPS_RTR, &rtr), -EINVAL);
+	deliver();
+	passive = requested(&b);
+	ck_assert_uint_eq(b.last.conn.responder_resources, 3);
+	ck_assert_uint_eq(b.last.conn.initiator_depth, 4);
+	ck_assert_uint_eq(b.last.conn.retry_count, 7);
+	ck_assert_uint_eq(b.last.conn.qpn, 0x111);
+	ck_assert_int_eq(rdma_id_accept(passive, &answer, now_ns), 0);
+	deliver();
+	ck_assert_uint_eq(a.last.conn.responder_resources, 1);
+	ck_assert_uint_eq(a.last.conn.initiator_depth, 2);
+
+	ck_assert_int_eq(rdma_id_init_qp_attr(active, IBV_QPS_RTR, &rtr), 0);
+	ck_assert_uint_eq(rtr.mask, IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN |
+					    IBV_QP_RQ_PSN | IBV_QP_MAX_DEST_RD_ATOMIC |
+					    IBV_QP_MIN_RNR_TIMER);
+	ck_assert_uint_eq(rtr.dest_qpn, 0x222);
+	ck_assert_uint_eq(rtr.max_dest_rd_atomic, 1);
+	ck_assert_uint_eq(rtr.path_mtu, IBV_MTU_4096);
+	ck_assert_uint_eq(rtr.ah.is_global, 1);
+	ck_assert_int_eq(rdma_id_init_qp_attr(passive, IBV_QPS_RTS, &peer), 0);
+	ck_assert_uint_eq(peer.sq_psn, rtr.rq_psn);
+	ck_assert_uint_eq(peer.rnr_retry, 5);
+	ck_assert_uint_eq(peer.max_rd_atomic, 1);
+
+	ck_assert_int_eq(rdma_id_init_qp_attr(active, IBV_QPS_RTS, &rts), 0);
+	ck_assert_uint_eq(rts.mask, IBV_QP_STATE | IBV_QP_SQ_PSN | IBV_QP_TIMEOUT |
+					    IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY |
+					    IBV_QP_MAX_QP_RD_ATOMIC);
+	ck_assert_uint_eq(rts.max_rd_atomic, 2);
+	ck_assert_uint_eq(rts.retry_cnt, 7);
+	ck_assert_uint_eq(rts.rnr_retry, 4);
+	ck_assert_uint_eq(rts.timeout, 19);
+	ck_assert_int_eq(rdma_id_init_qp_attr(passive, IBV_QPS_RTR, &peer), 0);
+	ck_assert_uint_eq(peer.rq_psn, rts.sq_psn);
+	ck_assert_uint_eq(peer.max_dest_rd_atomic, 2);
+}
+END_TEST
+
+START_TEST(queue_pair_before_it_connects)
+{
+	struct rdma_id *active = resolved(&a, RDMA_PS_TCP, "10.0.0.2:7174", 10);
+	struct ctl_cm_qp_attr attr;
+
+	ck_assert_int_eq(rdma_id_init_qp_attr(active, IBV_QPS_INIT, &attr), 0);
+	ck_assert_uint_eq(attr.mask,
+			  IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS);
+	ck_assert_uint_eq(attr.access_flags, 0);
+	ck_assert_uint_eq(attr.port_num, 1);
+}
+END_TEST
+
+START_TEST(bind_errors)
+{
+	const union ctl_cm_sockaddr any = address("0.0.0.0:7174"), any6 = address("[::]:7174");
+	const union ctl_cm_sockaddr mine = address("10.0.0.1:7174");
+	const union ctl_cm_sockaddr none = { 0 }, nowhere = address("10.9.9.9:1");
+	const union ctl_cm_sockaddr without_device = address("192.0.2.7:1");
+	struct rdma_id *id = tcp_id(&a, 10);
+
+	ck_assert_int_eq(rdma_id_bind(id, &none), -EAFNOSUPPORT);
+	ck_assert_int_eq(rdma_id_bind(id, &nowhere), -EADDRNOTAVAIL);
+	ck_assert_int_eq(rdma_id_bind(id, &without_device), -ENODEV);
+	ck_assert_int_eq(rdma_id_bind(id, &mine), 0);
+	ck_assert_int_eq(rdma_id_bind(id, &mine), -EINVAL);
+	ck_assert_int_eq(rdma_id_bind(tcp_id(&a, 11), &mine), -EADDRINUSE);
+	ck_assert_int_eq(rdma_id_bind(tcp_id(&a, 11), &any), -EADDRNOTAVAIL);
+	ck_assert_int_eq(rdma_id_bind(tcp_id(&a, 11), &any6), -EADDRNOTAVAIL);
+	/* Another port space, and another instance, have ports of their own. */
+	ck_assert_int_eq(rdma_id_bind(make_id(&a, RDMA_PS_UDP, 12), &any), 0);
+	rdma_id_destroy(id, now_ns);
+	ck_assert_int_eq(rdma_id_bind(tcp_id(&a, 13), &any), 0);
+}
+END_TEST
+
+START_TEST(addresses_share_a_port)
+{
+	const union ctl_cm_sockaddr any4 = address("0.0.0.0:7174"), any6 = address("[::]:7174");
+	const int on = 1;
+	struct rdma_id *first = tcp_id(&a, 10), *second = tcp_id(&a, 11);
+
+	ck_assert_int_eq(rdma_id_bind(first, &any4), 0);
+	ck_assert_int_eq(
+		rdma_id_set_option(second, RDMA_OPTION_ID, RDMA_OPTION_ID_AFONLY, &on, sizeof(on)),
+		0);
+	ck_assert_int_eq(rdma_id_bind(second, &any6), 0);
+	ck_assert_int_eq(rdma_id_listen(first, 1), 0);
+	ck_assert_int_eq(rdma_id_listen(second, 1), 0);
+}
+END_TEST
+
+/* Two that allow each other may bind, but only one of them may listen. */
+START_TEST(reuse_address)
+{
+	const union ctl_cm_sockaddr any = address("0.0.0.0:7174");
+	const int on = 1;
+	struct rdma_id *id[2] = { tcp_id(&a, 10), tcp_id(&a, 11) };
+
+	for (int i = 0; i < 2; i++) {
+		ck_assert_int_eq(rdma_id_set_option(id[i], RDMA_OPTION_ID, RDMA_OPTION_ID_REUSEADDR,
+						    &on, sizeof(on)),
+				 0);
+		ck_assert_int_eq(rdma_id_bind(id[i], &any), 0);
+	}
+	ck_assert_int_eq(rdma_id_listen(id[0], 1), 0);
+	ck_assert_int_eq(rdma_id_listen(id[1], 1), -EADDRNOTAVAIL);
+}
+END_TEST
+
+START_TEST(ephemeral_ports)
+{
+	const union ctl_cm_sockaddr any = address("0.0.0.0:0");
+	struct rdma_id *id[2] = { tcp_id(&a, 10), tcp_id(&a, 11) };
+	struct ctl_cm_addr addr[2];
+
+	for (int i = 0; i < 2; i++) {
+		ck_assert_int_eq(rdma_id_bind(id[i], &any), 0);
+		rdma_id_query(id[i], &addr[i]);
+		ck_assert_uint_ge(ntohs(addr[i].local.in.sin_port), 32768);
+		ck_assert_uint_eq(addr[i].port_num, 0);
+	}
+	ck_assert_uint_ne(addr[0].local.in.sin_port, addr[1].local.in.sin_port);
+}
+END_TEST
+
+START_TEST(resolve_errors)
+{
+	const union ctl_cm_sockaddr none = { 0 }, dst = address("10.0.0.2:7174");
+	const union ctl_cm_sockaddr dst6 = address("[fd00::2]:7174");
+	struct rdma_id *id = tcp_id(&a, 10);
+
+	ck_assert_int_eq(rdma_id_resolve_route(id), -EINVAL);
+	ck_assert_int_eq(rdma_id_connect(id, &plain, now_ns), -EINVAL);
+	a.route_error = -EHOSTUNREACH;
+	ck_assert_int_eq(rdma_id_resolve_addr(id, &none, &dst), 0);
+	expect("     0 a ADDR_ERROR of 10, status -113\n");
+	/* The id is bound now, and may try again. */
+	a.route_error = 0;
+	ck_assert_int_eq(rdma_id_resolve_addr(id, &none, &dst6), -EINVAL);
+	ck_assert_int_eq(rdma_id_resolve_addr(id, &none, &dst), 0);
+	expect("     0 a ADDR_RESOLVED of 10\n");
+	ck_assert_int_eq(rdma_id_resolve_addr(id, &none, &dst), -EINVAL);
+	ck_assert_int_eq(rdma_id_listen(id, 1), -EINVAL);
+}
+END_TEST
+
+/* The device: that of the source, of the destination's own address, of the route, or the one of
+ * the family. */
+START_TEST(resolve_chooses_a_device)
+{
+	static const struct {
+		const char *src, *dst;
+		uint32_t device;
+	} cases[] = {
+		{ "", "10.0.0.2:1", 0 },
+		{ "", "[fd00::2]:1", 1 },
+		{ "", "[fd00::1]:1", 1 },
+		{ "", "0.0.0.0:1", 0 },
+		{ "[fd00::1]:0", "[fd00::2]:1", 1 },
+		{ "10.0.0.1:0", "10.0.0.1:1", 0 },
+	};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		const union ctl_cm_sockaddr src = address(cases[i].src);
+		const union ctl_cm_sockaddr dst = address(cases[i].dst);
+		struct rdma_id *id = tcp_id(&a, 10);
+		struct ctl_cm_addr addr;
+
+		ck_assert_int_eq(rdma_id_resolve_addr(id, &src, &dst), 0);
+		expect("     0 a ADDR_RESOLVED of 10\n");
+		rdma_id_query(id, &addr);
+		ck_assert_uint_eq(addr.device, cases[i].device);
+		ck_assert_uint_eq(addr.port_num, 1);
+		ck_assert_uint_ne(addr.node_guid, 0);
+		rdma_id_destroy(id, now_ns);
+	}
+}
+END_TEST
+
+START_TEST(endpoints_of_a_connection)
+{
+	struct rdma_id *active = resolved(&a, RDMA_PS_TCP, "10.0.0.2:7174", 10);
+	struct ctl_cm_addr ours, theirs;
+
+	listener(&b, RDMA_PS_TCP, "[::]:7174", 20);
+	ck_assert_int_eq(rdma_id_connect(active, &plain, now_ns), 0);
+	deliver();
+	rdma_id_query(active, &ours);
+	rdma_id_query(requested(&b), &theirs);
+	ck_assert_mem_eq(&ours.local, &theirs.remote, sizeof(ours.local));
+	ck_assert_mem_eq(&ours.remote, &theirs.local, sizeof(ours.local));
+	ck_assert_mem_eq(&ours.dgid, &theirs.sgid, sizeof(ours.dgid));
+	ck_assert_mem_eq(&ours.sgid, &theirs.dgid, sizeof(ours.dgid));
+	ck_assert_uint_eq(theirs.num_paths, 1);
+	ck_assert_mem_eq(&b.last.addr, &theirs, sizeof(theirs));
+}
+END_TEST
+
+/* A port with smaller packets: both queue pairs get its MTU. */
+START_TEST(path_mtu)
+{
+	struct rdma_id *active = resolved(&a, RDMA_PS_TCP, "[fd00::2]:7174", 10);
+	struct ctl_cm_qp_attr attr;
+
+	listener(&b, RDMA_PS_TCP, "[::]:7174", 20);
+	ck_assert_int_eq(rdma_id_connect(active, &plain, now_ns), 0);
+	deliver();
+	ck_assert_int_eq(rdma_id_init_qp_attr(requested(&b), IBV_QPS_RTR, &attr), 0);
+	ck_assert_uint_eq(attr.path_mtu, IBV_MTU_1024);
+}
+END_TEST
+
+/* Beyond the backlog a request is dropped, and the active side sends it again. */
+START_TEST(backlog)
+{
+	struct rdma_id *active = resolved(&a, RDMA_PS_TCP, "10.0.0.2:7174", 10);
+
+	listener(&b, RDMA_PS_TCP, "0.0.0.0:7174", 20);
+	b.unread = 4;
+	ck_assert_int_eq(rdma_id_connect(active, &plain, now_ns), 0);
+	deliver();
+	expect("     0 a > REQ port 7174\n");
+	b.unread = 3;
+	pass_ms(10000);
+	expect("  6442 a > REQ port 7174\n"
+	       "  6442 b CONNECT_REQUEST of 20\n");
+}
+END_TEST
+
+/* The program takes its time: a repeated REQ is answered by an MRA. */
+START_TEST(slow_program)
+{
+	struct rdma_id *active = resolved(&a, RDMA_PS_TCP, "10.0.0.2:7174", 10);
+
+	listener(&b, RDMA_PS_TCP, "0.0.0.0:7174", 20);
+	ck_assert_int_eq(rdma_id_connect(active, &plain, now_ns), 0);
+	pass_ms(30000);
+	expect("     0 a > REQ port 7174\n"
+	       "     0 b CONNECT_REQUEST of 20\n"
+	       "  6442 a > REQ port 7174\n"
+	       "  6442 b > MRA\n");
+	ck_assert_int_eq(rdma_id_accept(requested(&b), &plain, now_ns), 0);
+	deliver();
+	expect(" 30000 b > REP\n"
+	       " 30000 a CONNECT_RESPONSE of 10\n");
+}
+END_TEST
+
+START_TEST(unreachable)
+{
+	struct rdma_id *active = resolved(&a, RDMA_PS_TCP, "10.0.0.2:7174", 10);
+
+	lose(100);
+	ck_assert_int_eq(rdma_id_connect(active, &plain, now_ns), 0);
+	forget();
+	pass_ms(90000);
+	forget();
+	pass_ms(20000);
+	expect(" 90194 a > REQ port 7174, lost\n"
+	       " 96636 a > REQ port 7174, lost\n"
+	       "103079 a > REJ reason 4, lost\n"
+	       "103079 a UNREACHABLE of 10, status -110\n");
+}
+END_TEST
+
+START_TEST(ids_of_a_dead_program)
+{
+	struct rdma_id *passive, *active = connected(&passive), *second;
+
+	rdma_id_destroy(passive, now_ns);
+	deliver();
+	expect("     0 b > DREQ\n"
+	       "     0 a DISCONNECTED of 10\n");
+	rdma_id_disconnect(active, now_ns);
+	deliver();
+	expect("     0 a > DREP\n");
+
+	second = resolved(&a, RDMA_PS_TCP, "10.0.0.2:7174", 11);
+	ck_assert_int_eq(rdma_id_connect(second, &(struct ctl_cm_conn){ .qpn = 0x333 }, now_ns), 0);
+	deliver();
+	rdma_id_destroy(requested(&b), now_ns);
+	deliver();
+	expect("     0 a > REQ port 7174\n"
+	       "     0 b CONNECT_REQUEST of 20\n"
+	       "     0 b > REJ reason 28\n"
+	       "     0 a REJECTED of 11, status 28\n");
+}
+END_TEST
+
+START_TEST(peer_without_answer)
+{
+	struct rdma_id *passive, *active = connected(&passive);
+
+	lose(100);
+	ck_assert_int_eq(rdma_id_disconnect(active, now_ns), 0);
+	forget();
+	pass_ms(300000);
+	ck_assert_uint_eq(a.last.event, RDMA_CM_EVENT_TIMEWAIT_EXIT);
+	ck_assert_uint_eq(b.last.event, RDMA_CM_EVENT_ESTABLISHED);
+}
+END_TEST
+
+START_TEST(time_wait_ends)
+{
+	struct rdma_id *passive, *active = connected(&passive);
+
+	ck_assert_int_eq(rdma_id_disconnect(active, now_ns), 0);
+	deliver();
+	ck_assert_int_eq(rdma_id_disconnect(passive, now_ns), 0);
+	deliver();
+	forget();
+	pass_ms(100000);
+	ck_assert_uint_eq(a.last.event, RDMA_CM_EVENT_TIMEWAIT_EXIT);
+	ck_assert_uint_eq(b.last.event, RDMA_CM_EVENT_TIMEWAIT_EXIT);
+}
+END_TEST
+
+/* The RTU is lost, and data arrives: the program says so. */
+START_TEST(data_before_the_rtu)
+{
+	struct rdma_id *active = resolved(&a, RDMA_PS_TCP, "10.0.0.2:7174", 10), *passive;
+
+	listener(&b, RDMA_PS_TCP, "0.0.0.0:7174", 20);
+	ck_assert_int_eq(rdma_id_connect(active, &plain, now_ns), 0);
+	deliver();
+	passive = requested(&b);
+	rdma_id_user(passive)->token = 30;
+	ck_assert_int_eq(rdma_id_accept(passive, &plain, now_ns), 0);
+	deliver();
+	lose(1);
+	ck_assert_int_eq(rdma_id_establish(active, now_ns), 0);
+	forget();
+	ck_assert_int_eq(rdma_id_notify(passive, IBV_EVENT_QP_FATAL), -EINVAL);
+	ck_assert_int_eq(rdma_id_notify(passive, IBV_EVENT_COMM_EST), 0);
+	expect("     0 b ESTABLISHED of 30\n");
+}
+END_TEST
+
+START_TEST(datagrams)
+{
+	const struct ctl_cm_conn ask = { .private_len = 180, .private_data = "who" };
+	const struct ctl_cm_conn answer = { .qpn = 0x222,
+					    .private_len = 136,
+					    .private_data = "me" };
+	struct ctl_cm_conn too_long = { .private_len = 181 };
+	struct rdma_id *active = resolved(&a, RDMA_PS_UDP, "10.0.0.2:7174", 10), *passive;
+	struct ctl_cm_qp_attr attr;
+
+	listener(&b, RDMA_PS_UDP, "0.0.0.0:7174", 20);
+	ck_assert_int_eq(rdma_id_connect(active, &too_long, now_ns), -EINVAL);
+	ck_assert_int_eq(rdma_id_connect(active, &ask, now_ns), 0);
+	deliver();
+	passive = requested(&b);
+	ck_assert_uint_eq(b.last.conn.private_len, 180);
+	ck_assert_str_eq((const char *)b.last.conn.private_data, "who");
+	too_long.private_len = 137;
+	ck_assert_int_eq(rdma_id_accept(passive, &too_long, now_ns), -EINVAL);
+	ck_assert_int_eq(rdma_id_accept(passive, &answer, now_ns), 0);
+	deliver();
+	expect("     0 a > SIDR_REQ\n"
+	       "     0 b CONNECT_REQUEST of 20\n"
+	       "     0 b > SIDR_REP status 0\n"
+	       "     0 a ESTABLISHED of 10\n");
+	ck_assert_uint_eq(a.last.conn.qpn, 0x222);
+	ck_assert_uint_eq(a.last.conn.qkey, 0x01234567);
+	ck_assert_uint_eq(a.last.conn.private_len, 136);
+	ck_assert_uint_eq(a.last.ah.dgid.raw[15], 2);
+	ck_assert_int_eq(rdma_id_init_qp_attr(active, IBV_QPS_INIT, &attr), 0);
+	ck_assert_uint_eq(attr.mask, IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_QKEY);
+	ck_assert_uint_eq(attr.qkey, 0x01234567);
+}
+END_TEST
+
+START_TEST(datagrams_refused)
+{
+	struct rdma_id *active[2];
+
+	active[0] = resolved(&a, RDMA_PS_UDP, "10.0.0.2:7174", 10);
+	active[1] = resolved(&a, RDMA_PS_UDP, "10.0.0.2:7175", 11);
+	listener(&b, RDMA_PS_UDP, "0.0.0.0:7174", 20);
+	ck_assert_int_eq(rdma_id_connect(active[0], &plain, now_ns), 0);
+	deliver();
+	ck_assert_int_eq(rdma_id_reject(requested(&b), &(struct ctl_cm_conn){ 0 }, now_ns), 0);
+	deliver();
+	ck_assert_int_eq(rdma_id_connect(active[1], &plain, now_ns), 0);
+	deliver();
+	expect("     0 a > SIDR_REQ\n"
+	       "     0 b CONNECT_REQUEST of 20\n"
+	       "     0 b > SIDR_REP status 2\n"
+	       "     0 a UNREACHABLE of 10, status 2\n"
+	       "     0 a > SIDR_REQ\n"
+	       "     0 b > SIDR_REP status 1\n"
+	       "     0 a UNREACHABLE of 11, status 1\n");
+}
+END_TEST
+
+START_TEST(multicast)
+{
+	const union ctl_cm_sockaddr local = address("10.0.0.1:0"), group = address("239.1.2.3:0");
+	const union ctl_cm_sockaddr single = address("10.0.0.2:0");
+	struct rdma_id *id = make_id(&a, RDMA_PS_UDP, 10);
+	uint64_t token = 0;
+	uint32_t member;
+
+	ck_assert_int_eq(rdma_id_join(id, &group, 77, &member), -EINVAL);
+	ck_assert_int_eq(rdma_id_bind(id, &local), 0);
+	ck_assert_int_eq(rdma_id_join(id, &single, 77, &member), -EINVAL);
+	ck_assert_int_eq(rdma_id_join(id, &group, 77, &member), 0);
+	expect("     0 a MULTICAST_JOIN of 10\n");
+	ck_assert_uint_eq(a.last.mc_token, 77);
+	ck_assert_uint_eq(a.last.conn.qpn, 0xffffff);
+	ck_assert_uint_eq(a.last.conn.qkey, 0x01234567);
+	ck_assert_mem_eq(a.last.ah.dgid.raw + 12, &group.in.sin_addr, 4);
+	ck_assert_int_eq(rdma_id_leave(id, member + 1, &token), -EINVAL);
+	ck_assert_int_eq(rdma_id_leave(id, member, &token), 0);
+	ck_assert_uint_eq(token, 77);
+}
+END_TEST
+
+START_TEST(options)
+{
+	const uint8_t tos = 0x68, timeout = 14, too_long = 32;
+	struct rdma_id *id = tcp_id(&a, 10);
+	struct ctl_cm_addr addr;
+
+	ck_assert_int_eq(rdma_id_set_option(id, RDMA_OPTION_ID, 99, &tos, 1), -ENOSYS);
+	ck_assert_int_eq(rdma_id_set_option(id, 99, RDMA_OPTION_ID_TOS, &tos, 1), -ENOSYS);
+	ck_assert_int_eq(rdma_id_set_option(id, RDMA_OPTION_ID, RDMA_OPTION_ID_TOS, &tos, 4),
+			 -EINVAL);
+	ck_assert_int_eq(rdma_id_set_option(id, RDMA_OPTION_ID, RDMA_OPTION_ID_TOS, &tos, 1), 0);
+	ck_assert_int_eq(
+		rdma_id_set_option(id, RDMA_OPTION_ID, RDMA_OPTION_ID_ACK_TIMEOUT, &too_long, 1),
+		-EINVAL);
+	ck_assert_int_eq(
+		rdma_id_set_option(id, RDMA_OPTION_ID, RDMA_OPTION_ID_ACK_TIMEOUT, &timeout, 1), 0);
+	rdma_id_query(id, &addr);
+	ck_assert_uint_eq(addr.traffic_class, 0x68);
+	ck_assert_uint_eq(addr.packet_life_time, 13);
+}
+END_TEST
+
+START_TEST(port_spaces)
+{
+	const struct rdma_id_user user = { .token = 1 };
+	struct rdma_id *id;
+
+	ck_assert_int_eq(rdma_id_create(a.ids, 0x999, IBV_QPT_RC, &user, &id), -EINVAL);
+	ck_assert_int_eq(rdma_id_create(a.ids, RDMA_PS_IB, IBV_QPT_UC, &user, &id), 0);
+}
+END_TEST
+
+/* The listener ends: its new ids live on. */
+START_TEST(listener_ends_first)
+{
+	struct rdma_id *active = resolved(&a, RDMA_PS_TCP, "10.0.0.2:7174", 10);
+	struct rdma_id *listening = listener(&b, RDMA_PS_TCP, "0.0.0.0:7174", 20);
+
+	ck_assert_int_eq(rdma_id_connect(active, &plain, now_ns), 0);
+	deliver();
+	rdma_id_destroy(listening, now_ns);
+	ck_assert_ptr_null(rdma_id_listener(requested(&b)));
+	ck_assert_int_eq(rdma_id_accept(requested(&b), &plain, now_ns), 0);
+	deliver();
+	ck_assert_uint_eq(a.last.event, RDMA_CM_EVENT_CONNECT_RESPONSE);
+	ck_assert_int_eq(
+		rdma_id_bind(tcp_id(&b, 21),
+			     &(union ctl_cm_sockaddr){
+				     .in = { .sin_family = AF_INET, .sin_port = htons(7174) } }),
+		0);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("rdma_id");
+	TCase *tc = tcase_create("rdma_id");
+	SRunner *runner;
+	int failed;
+
+	tcase_add_checked_fixture(tc, fixture_setup, fixture_teardown);
+	tcase_add_test(tc, connect_and_disconnect);
+	tcase_add_test(tc, connect_to_oneself);
+	tcase_add_test(tc, nobody_listens);
+	tcase_add_test(tc, nobody_listens_on_this_address);
+	tcase_add_test(tc, rejected_with_private_data);
+	tcase_add_test(tc, private_data_limits);
+	tcase_add_test(tc, queue_pair_attributes);
+	tcase_add_test(tc, queue_pair_before_it_connects);
+	tcase_add_test(tc, bind_errors);
+	tcase_add_test(tc, addresses_share_a_port);
+	tcase_add_test(tc, reuse_address);
+	tcase_add_test(tc, ephemeral_ports);
+	tcase_add_test(tc, resolve_errors);
+	tcase_add_test(tc, resolve_chooses_a_device);
+	tcase_add_test(tc, endpoints_of_a_connection);
+	tcase_add_test(tc, path_mtu);
+	tcase_add_test(tc, backlog);
+	tcase_add_test(tc, slow_program);
+	tcase_add_test(tc, unreachable);
+	tcase_add_test(tc, ids_of_a_dead_program);
+	tcase_add_test(tc, peer_without_answer);
+	tcase_add_test(tc, time_wait_ends);
+	tcase_add_test(tc, data_before_the_rtu);
+	tcase_add_test(tc, datagrams);
+	tcase_add_test(tc, datagrams_refused);
+	tcase_add_test(tc, multicast);
+	tcase_add_test(tc, options);
+	tcase_add_test(tc, port_spaces);
+	tcase_add_test(tc, listener_ends_first);
+	suite_add_tcase(suite, tc);
+	runner = srunner_create(suite);
+	srunner_run_all(runner, CK_NORMAL);
+	failed = srunner_ntests_failed(runner);
+	srunner_free(runner);
+	return failed != 0;
+}

@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: MIT */
+/* Two instances of the connection manager, a and b, joined by a queue of MADs, in simulated time.
+ * All that they send and all events of their programs become lines of a trace. */
+#ifndef TESTS_RDMA_ID_FIXTURE_H
+#define TESTS_RDMA_ID_FIXTURE_H
+
+#include <check.h>
+#include <rdma/rdma_cma.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "lib/cma/rdma_id.h"
+
+struct side {
+	char name;
+	struct rdma_ids *ids;
+	struct ctl_cm_event last; /* the last event */
+	uint32_t unread;	  /* the host's answer */
+	int route_error;	  /* the host's answer; 0: the source is route_src */
+	struct gid route_src;
+};
+
+/* Each side has a device 0: a at 10.0.0.1, b at 10.0.0.2; and a device 1: a at fd00::1, b at
+ * fd00::2. */
+extern struct side a, b;
+extern uint64_t now_ns;
+
+void fixture_setup(void);
+void fixture_teardown(void);
+
+/* "10.0.0.1:7174", "[fd00::1]:7174", "" (no address) */
+union ctl_cm_sockaddr address(const char *text);
+/* Makes an id. token: of its events, which the trace shows. */
+struct rdma_id *make_id(struct side *side, uint32_t port_space, uint64_t token);
+struct rdma_id *tcp_id(struct side *side, uint64_t token);
+/* A TCP or UDP listener at an address. */
+struct rdma_id *listener(struct side *side, uint32_t port_space, const char *where, uint64_t token);
+/* An id with a resolved route; forgets the trace of that. */
+struct rdma_id *resolved(struct side *side, uint32_t port_space, const char *to, uint64_t token);
+/* The new id of the last connection request of a side. */
+struct rdma_id *requested(struct side *side);
+/* Connects a to a listener on b, whose new id is *ret_passive (token 30); forgets the trace. */
+struct rdma_id *connected(struct rdma_id **ret_passive);
+
+/* Delivers all MADs that wait. */
+void deliver(void);
+/* The next n MADs get lost. */
+void lose(uint32_t n);
+/* Lets time pass, with all timers and all deliveries. */
+void pass_ms(uint32_t ms);
+
+/* The trace since the last call must be this. A line: milliseconds, the side, and ">" and a message
+ * with its reason or port, or an event with its token and status. */
+void expect(const char *trace);
+void forget(void);
+
+#endif
