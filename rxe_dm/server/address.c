@@ -19,6 +19,7 @@
 #include "net/link/udp/address.h"
 #include "net/wire/packet.h"
 #include "rxe_dm/server/device.h"
+#include "rxe_dm/server/gsi.h"
 #include "rxe_dm/server/instance.h"
 #include "rxe_dm/server/local_peers.h"
 
@@ -295,6 +296,7 @@ void address_close(struct device *device)
 	if (device->address_lock < 0)
 		return;
 	local_peers_close(device);
+	gsi_close(device);
 	udp_group_close(&device->group);
 	ethernet_device_close(device);
 	close(device->address_lock);

@@ -18,6 +18,7 @@
 #include "net/link/capture/ring.h"
 #include "net/link/clock.h"
 #include "net/wire/headers.h"
+#include "net/wire/mad.h"
 #include "net/wire/packet.h"
 #include "rxe_dm/server/conn.h"
 #include "rxe_dm/server/device.h"
@@ -107,6 +108,12 @@ static void write_down(const struct device *device, struct capture_record *recor
 	capture_writer_end(writer);
 }
 
+/* The server sends and receives for QP 1, and for RC queue pairs of processes that have exited. */
+static uint8_t type_of(uint32_t qpn)
+{
+	return qpn == MAD_GSI_QPN ? IBV_QPT_UD : IBV_QPT_RC;
+}
+
 void capture_own(const struct device *device, const struct gid *dst,
 		 const struct capture_answer *answer)
 {
@@ -117,13 +124,15 @@ void capture_own(const struct device *device, const struct gid *dst,
 		.src_port = answer->src_port,
 		.len = answer->len,
 		.qpn = answer->qpn,
-		.qp_type = IBV_QPT_RC,
+		.qp_type = type_of(answer->qpn),
 		.hop_limit = 64,
 	};
 
 	if (device->capture_writer)
 		write_down(device, &record, answer->packet,
-			   "sent by the server for a process that has exited");
+			   answer->qpn == MAD_GSI_QPN
+				   ? "sent by the connection manager"
+				   : "sent by the server for a process that has exited");
 }
 
 static uint32_t qpn_of(const struct wire_arrival *arrival)
@@ -147,7 +156,7 @@ void capture_arrived(const struct device *device, const struct wire_arrival *arr
 			.src_port = arrival->src_port,
 			.len = arrival->len,
 			.qpn = qpn_of(arrival),
-			.qp_type = IBV_QPT_RC,
+			.qp_type = type_of(qpn_of(arrival)),
 			.ip_id = arrival->ip_id,
 			.traffic_class = arrival->traffic_class,
 			.hop_limit = arrival->hop_limit,
@@ -155,7 +164,9 @@ void capture_arrived(const struct device *device, const struct wire_arrival *arr
 		};
 
 		if (!gid_equal(&arrival->src, &device->gid))
-			write_down(device, &record, arrival->p, "to a process that has exited");
+			write_down(device, &record, arrival->p,
+				   record.qpn == MAD_GSI_QPN ? "to the connection manager"
+							     : "to a process that has exited");
 	}
 }
 

@@ -14,6 +14,7 @@
 #include "lib/control/log.h"
 #include "lib/control/socket.h"
 #include "rxe_dm/server/capture.h"
+#include "rxe_dm/server/cm.h"
 #include "rxe_dm/server/conn.h"
 #include "rxe_dm/server/context.h"
 #include "rxe_dm/server/device.h"
@@ -57,6 +58,7 @@ void conn_close(struct conn *conn)
 			slot_give(conn->attached[i]);
 	}
 	captures_end(conn);
+	cm_end_conn(conn);
 	loop_del(&instance->loop, &conn->sock);
 	close(conn->sock.fd);
 	if (conn->death.fd >= 0) {

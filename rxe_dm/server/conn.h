@@ -13,6 +13,7 @@
 
 struct attachment;
 struct capture;
+struct cm_channel;
 struct context;
 struct device;
 struct instance;
@@ -52,6 +53,8 @@ struct conn {
 	struct user *users;
 	struct attachment *attached[CTL_DEVICE_MAX];
 	struct capture *captures; /* captures that this connection has started */
+	struct cm_channel *cm_channels;
+	uint32_t last_cm_channel;
 	int pending; /* enum serve_result: call is in progress, and nothing is read meanwhile; 0: none */
 	struct call call;
 };

@@ -17,13 +17,13 @@
 #include "rxe_dm/server/conn.h"
 #include "rxe_dm/server/context.h"
 #include "rxe_dm/server/device.h"
+#include "rxe_dm/server/gsi.h"
 #include "rxe_dm/server/instance.h"
 #include "rxe_dm/server/local_peers.h"
 #include "rxe_dm/server/resting.h"
 #include "rxe_dm/server/time_wait.h"
 
-#define DM_GRANULE    4096 /* bytes; a DM has whole pages, so that a dmabuf can name them */
-#define STRAYS_A_TURN 64   /* packets read in one turn */
+#define DM_GRANULE 4096 /* bytes; a DM has whole pages, so that a dmabuf can name them */
 
 /* Clients map the header and the tables read-only. The seals keep them from truncating the file. */
 static int open_shared(struct device *device)
@@ -70,40 +70,6 @@ static int open_arena(struct device *device, uint64_t bytes, enum ctl_arena_page
 		       : -ENOMEM;
 }
 
-static void count_stray(struct device *device)
-{
-	struct rxe_counters *counters = &device->shared->slot[0].counters;
-
-	counters->rcvd_pkts++;
-	counters->rcvd_dropped++;
-}
-
-/* Reads and counts datagrams to no process, so that the socket does not stay full. */
-static void strays_ready(struct loop_source *source, uint32_t events)
-{
-	struct device *device = container_of(source, struct device, strays);
-	char byte;
-
-	(void)events;
-	for (int i = 0; i < STRAYS_A_TURN; i++) {
-		if (recv(source->fd, &byte, 1, MSG_DONTWAIT | MSG_TRUNC) < 0)
-			return;
-		count_stray(device);
-	}
-}
-
-/* As strays_ready(), on an interface: the link also answers ARP and neighbor discovery. */
-static void frames_ready(struct loop_source *source, uint32_t events)
-{
-	struct device *device = container_of(source, struct device, strays);
-	struct wire_arrival arrivals[STRAYS_A_TURN];
-	int n = link_receive(device->ethernet.link, arrivals, STRAYS_A_TURN);
-
-	(void)events;
-	for (int i = 0; i < n; i++)
-		count_stray(device);
-}
-
 /* Makes an EUI-64, locally administered and the same at each start, from machine, device and
  * address. index UINT32_MAX: the system image GUID, which the devices of an instance share. */
 static uint64_t make_guid(const struct device *device, uint32_t index)
@@ -134,20 +100,6 @@ static uint64_t make_guid(const struct device *device, uint32_t index)
 	return ret;
 }
 
-static void watch_strays(struct device *device)
-{
-	switch (device->link) {
-	case CTL_LINK_UDP:
-		device->strays.fd = device->group.fd[0];
-		device->strays.ready = strays_ready;
-		break;
-	case CTL_LINK_ETHERNET:
-		device->strays.fd = link_wait_fd(device->ethernet.link);
-		device->strays.ready = frames_ready;
-		break;
-	}
-}
-
 static int bring_up(struct device *device, const struct ctl_settings *settings)
 {
 	int rc = address_open(device, settings);
@@ -168,10 +120,9 @@ static int bring_up(struct device *device, const struct ctl_settings *settings)
 	device->sys_image_guid = make_guid(device, UINT32_MAX);
 	memcpy(device->shared->tx_ports, device->group.tx_port, sizeof(device->shared->tx_ports));
 	slots_init(device);
-	watch_strays(device);
 	rc = local_peers_open(device);
 	if (rc == 0)
-		rc = loop_add(&device->instance->loop, &device->strays, EPOLLIN);
+		rc = gsi_open(device);
 	if (rc == 0 && device->link == CTL_LINK_ETHERNET)
 		carrier_open(device);
 	return rc;

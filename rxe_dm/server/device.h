@@ -21,6 +21,7 @@
 struct capture;
 struct capture_writer;
 struct conn;
+struct gsi;
 struct time_wait;
 struct instance;
 struct resting_range;
@@ -53,8 +54,9 @@ struct device {
 	enum ctl_link link;
 	struct udp_group group;		 /* CTL_LINK_UDP */
 	struct device_ethernet ethernet; /* CTL_LINK_ETHERNET */
-	struct loop_source strays;	 /* slot 0's socket or link: packets to no process */
-	struct loop_source carrier;	 /* CTL_LINK_ETHERNET: the kernel's reports on interfaces */
+	struct loop_source strays;  /* slot 0's socket or link: QP 1, and packets to no process */
+	struct gsi *gsi;	    /* QP 1 */
+	struct loop_source carrier; /* CTL_LINK_ETHERNET: the kernel's reports on interfaces */
 	bool no_carrier;
 	uint32_t slots, rcvbuf;
 	uint32_t max_mtu, if_index;

@@ -22,6 +22,7 @@
 #include "lib/control/saved_settings.h"
 #include "lib/control/socket.h"
 #include "net/link/clock.h"
+#include "rxe_dm/server/cm.h"
 #include "rxe_dm/server/fault_device.h"
 #include "rxe_dm/server/instance.h"
 #include "rxe_dm/server/resting.h"
@@ -32,7 +33,7 @@
 #define SERVER_FDS	64u
 #define NAME_TRIES	200
 #define NAME_PAUSE_MS	10
-#define DEVICE_FDS	8u /* without slots: sockets, memory, address */
+#define DEVICE_FDS	13u /* without slots: sockets, memory, address, QP 1 */
 
 static void listener_ready(struct loop_source *source, uint32_t events)
 {
@@ -208,6 +209,10 @@ static enum instance_result bring_up(struct instance *instance)
 		    faults_load(&instance->devices[i], instance->settings.faults))
 			return INSTANCE_FAILED;
 	}
+	if (cm_open(instance)) {
+		ctl_log(CTL_LOG_ERROR, "no memory for the connection manager");
+		return INSTANCE_FAILED;
+	}
 	local_peers_greet(instance);
 	return INSTANCE_UP;
 }
@@ -325,6 +330,7 @@ void instance_run(struct instance *instance)
 			timeout_ms = earlier(timeout_ms, fault_device_run(&instance->devices[i],
 									  clock_now_ns()));
 		}
+		timeout_ms = earlier(timeout_ms, cm_run(instance, clock_now_ns()));
 		if (loop_once(&instance->loop, earlier(timeout_ms, left_ms)) < 0)
 			break;
 	}
@@ -351,6 +357,8 @@ static void close_source(struct loop_source *source)
 
 void instance_fini(struct instance *instance)
 {
+	/* While the devices can still send: peers hear of the end of their connections. */
+	cm_close(instance);
 	/* Addresses first: a program that finds the name free starts a server, which needs them. */
 	for (uint32_t i = 0; i < instance->num_devices; i++)
 		address_close(&instance->devices[i]);

@@ -14,6 +14,8 @@
 
 #define MAX_CONNS 4096
 
+struct rdma_ids;
+
 struct instance {
 	struct ctl_settings settings;
 	struct loop loop;
@@ -31,6 +33,7 @@ struct instance {
 	uint32_t num_conns;
 	uint32_t num_devices;
 	struct device devices[CTL_DEVICE_MAX];
+	struct rdma_ids *cm; /* the connection manager (cm.h) */
 };
 
 enum instance_result {

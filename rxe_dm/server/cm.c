@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: MIT
+/* The operations that the ids of librdmacm need of a host, and their start and end. */
+#include "rxe_dm/server/cm.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <sys/random.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "net/link/clock.h"
+#include "net/link/udp/address.h"
+#include "rxe_dm/server/conn.h"
+#include "rxe_dm/server/gsi.h"
+#include "rxe_dm/server/instance.h"
+
+#define ROUTE_PORT 4791
+
+static void send_mad(void *host, const struct cm_path *path, const uint8_t mad[CM_MAD_BYTES])
+{
+	struct instance *instance = (struct instance *)host;
+
+	if (path->device < instance->num_devices)
+		gsi_send(&instance->devices[path->device], path, mad);
+}
+
+static void put_event(void *host, struct rdma_id *id, const struct ctl_cm_event *event)
+{
+	(void)host;
+	cm_channel_put(id, event);
+}
+
+static uint32_t count_unread(void *host, struct rdma_id *listener)
+{
+	return cm_channel_unread(((struct instance *)host)->cm, listener);
+}
+
+static uint32_t draw(void *host)
+{
+	uint32_t ret;
+
+	(void)host;
+	if (getrandom(&ret, sizeof(ret), 0) != sizeof(ret))
+		ret = (uint32_t)clock_now_ns();
+	return ret;
+}
+
+/* connect() on a datagram socket sends nothing: it asks the routes for the source address. */
+static int find_route(void *host, const struct gid *dst, uint32_t scope_id, struct gid *ret_src)
+{
+	union udp_addr addr;
+	socklen_t len = udp_addr_set(&addr, dst, ROUTE_PORT, scope_id);
+	const int fd = socket(udp_addr_family(dst), SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	int rc = 0;
+
+	(void)host;
+	if (fd < 0)
+		return -errno;
+	if (connect(fd, &addr.sa, len) || getsockname(fd, &addr.sa, &len))
+		rc = -errno;
+	close(fd);
+	if (rc == 0)
+		udp_addr_gid(ret_src, &addr);
+	return rc;
+}
+
+static bool has_address(void *host, const struct gid *address)
+{
+	(void)host;
+	return udp_addr_ifindex(address) != 0;
+}
+
+static const struct rdma_ids_ops ids_ops = {
+	.send = send_mad,
+	.event = put_event,
+	.unread = count_unread,
+	.random = draw,
+	.route = find_route,
+	.has_address = has_address,
+};
+
+/* enum ibv_mtu */
+static uint8_t mtu_code(uint32_t bytes)
+{
+	uint8_t code = 1; /* 256 bytes */
+
+	while (code < 5 && bytes >= 512u << (code - 1))
+		code++;
+	return code;
+}
+
+int cm_open(struct instance *instance)
+{
+	const struct rdma_ids_cfg cfg = {
+		.ops = &ids_ops,
+		.host = instance,
+		.max_ids = CM_MAX_IDS,
+	};
+
+	instance->cm = rdma_ids_new(&cfg);
+	if (!instance->cm)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < instance->num_devices; i++) {
+		const struct device *device = &instance->devices[i];
+		const struct rdma_device described = {
+			.gid = device->gid,
+			.node_guid = device->node_guid,
+			.mtu = mtu_code(device->max_mtu),
+			.own_routes = device->link == CTL_LINK_ETHERNET,
+		};
+
+		rdma_ids_add_device(instance->cm, &described);
+	}
+	return 0;
+}
+
+void cm_close(struct instance *instance)
+{
+	if (!instance->cm)
+		return;
+	for (struct conn *conn = instance->conns; conn; conn = conn->next)
+		cm_end_conn(conn);
+	rdma_ids_free(instance->cm);
+	instance->cm = NULL;
+}
+
+void cm_arrived(struct instance *instance, const struct cm_path *path, const uint8_t *mad,
+		uint64_t now_ns)
+{
+	if (instance->cm)
+		rdma_ids_input(instance->cm, path, mad, now_ns);
+}
+
+int cm_run(struct instance *instance, uint64_t now_ns)
+{
+	uint64_t deadline_ns;
+
+	if (rdma_ids_deadline(instance->cm) <= now_ns)
+		rdma_ids_expire(instance->cm, now_ns);
+	deadline_ns = rdma_ids_deadline(instance->cm);
+	if (deadline_ns == UINT64_MAX)
+		return -1;
+	return deadline_ns <= now_ns ? 0 : (int)((deadline_ns - now_ns) / 1000000 % 1000000000) + 1;
+}
+
+/* Listeners first: their connection requests end with them. */
+static struct rdma_id *first_of(const struct conn *conn)
+{
+	const struct rdma_ids *ids = conn->instance->cm;
+	struct rdma_id *id = NULL;
+
+	while ((id = rdma_id_next(ids, id))) {
+		if (rdma_id_user(id)->owner == conn)
+			break;
+	}
+	return id;
+}
+
+void cm_end_conn(struct conn *conn)
+{
+	const uint64_t now_ns = clock_now_ns();
+	struct rdma_id *id;
+
+	if (!conn->cm_channels)
+		return;
+	while ((id = first_of(conn)))
+		cm_end_id(id, now_ns);
+	while (conn->cm_channels)
+		cm_channel_close(conn->cm_channels);
+}

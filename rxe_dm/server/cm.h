@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: MIT */
+/* Hosts the connection manager (lib/cma/rdma_id.h) for all devices of the instance: timers, MADs over
+ * QP 1 (gsi.h), and event channels of programs.
+ *
+ * It runs in the server since QP 1 exists once for each device, ports belong to the instance, and
+ * somebody must send the DREQ of a killed process and live through its TIME_WAIT. */
+#ifndef RXE_DM_SERVER_CM_H
+#define RXE_DM_SERVER_CM_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "lib/cma/rdma_id.h"
+#include "lib/control/cm.h"
+#include "rxe_dm/server/loop.h"
+
+struct conn;
+struct instance;
+
+/* An event that the socket has not taken yet. */
+struct cm_queued {
+	struct cm_queued *prev, *next;
+	struct ctl_cm_event event;
+};
+
+/* The server's end of an event channel. */
+struct cm_channel {
+	struct cm_channel *prev, *next; /* of the connection */
+	struct conn *conn;
+	uint32_t handle;
+	struct loop_source sock; /* in the loop while blocked */
+	bool paused;		 /* the library takes events back */
+	bool blocked;		 /* the socket is full */
+	struct cm_queued *queue;
+	uint32_t queued;
+	uint64_t sent;	 /* events put into the socket */
+	uint32_t charge; /* what the kernel counts for one event in the socket; 0: not known yet */
+};
+
+#define CM_MAX_IDS   65536 /* of the instance */
+#define CM_QUEUE_MAX 4096  /* events; requests beyond that fail */
+
+/* 0 or -ENOMEM. */
+int cm_open(struct instance *instance);
+/* Ends all ids: peers hear of it. */
+void cm_close(struct instance *instance);
+/* mad: CM_MAD_BYTES */
+void cm_arrived(struct instance *instance, const struct cm_path *path, const uint8_t *mad,
+		uint64_t now_ns);
+/* Runs due timers. Returns the time to the next in milliseconds, -1: none. */
+int cm_run(struct instance *instance, uint64_t now_ns);
+/* The connection closes: its ids and channels end. */
+void cm_end_conn(struct conn *conn);
+
+/* Takes over the descriptor. -EINVAL: not an end of a socket pair; -ENOMEM. */
+int cm_channel_open(struct conn *conn, int fd, struct cm_channel **ret);
+struct cm_channel *cm_channel_find(const struct conn *conn, uint32_t handle); /* NULL: none */
+/* No id uses it. */
+void cm_channel_close(struct cm_channel *channel);
+bool cm_channel_in_use(const struct cm_channel *channel);
+void cm_channel_pause(struct cm_channel *channel, bool paused);
+/* Moves the events of an id that wait in the server to another channel; ids of connection requests
+ * among them move, too. */
+void cm_channel_move(struct rdma_id *id, struct cm_channel *to);
+/* Drops the waiting events of a membership. Returns their number. */
+uint32_t cm_channel_drop_membership(struct cm_channel *channel, uint64_t mc_token);
+/* Drops the waiting events of the id, and ends it. */
+void cm_end_id(struct rdma_id *id, uint64_t now_ns);
+/* The number of the listener's connection requests that its program has not read. */
+uint32_t cm_channel_unread(const struct rdma_ids *ids, struct rdma_id *listener);
+/* Puts an event into the channel of an id. */
+void cm_channel_put(struct rdma_id *id, const struct ctl_cm_event *event);
+
+#endif

@@ -1,0 +1,277 @@
+// SPDX-License-Identifier: MIT
+/* Event channels: events go into the program's socket as long as it takes them, and wait here when
+ * it does not. The server never blocks on a program. */
+#include <assert.h>
+#include <errno.h>
+#include <linux/sockios.h>
+#include <rdma/rdma_cma.h>
+#include <stdlib.h>
+#include <sys/epoll.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+#include <utlist.h>
+
+#include "lib/control/socket.h"
+#include "rxe_dm/server/cm.h"
+#include "rxe_dm/server/conn.h"
+#include "rxe_dm/server/instance.h"
+
+#define NOT_SENT UINT64_MAX
+
+/* Bytes that the kernel counts for what the program has not read. */
+static uint32_t unread_bytes(const struct cm_channel *channel)
+{
+	int bytes = 0;
+
+	return ioctl(channel->sock.fd, SIOCOUTQ, &bytes) || bytes < 0 ? 0 : (uint32_t)bytes;
+}
+
+/* The number of events that the program has read. */
+static uint64_t read_events(const struct cm_channel *channel)
+{
+	const uint32_t bytes = unread_bytes(channel);
+	const uint64_t unread =
+		channel->charge ? (bytes + channel->charge - 1) / channel->charge : 0;
+
+	return channel->sent > unread ? channel->sent - unread : 0;
+}
+
+/* Accounts an event that the socket has taken. */
+static void count_sent(struct cm_channel *channel, const struct ctl_cm_event *event)
+{
+	struct rdma_ids *ids = channel->conn->instance->cm;
+	struct rdma_id *id = rdma_id_find(ids, event->id);
+	struct rdma_id *new_id;
+
+	channel->sent++;
+	if (!channel->charge)
+		channel->charge = unread_bytes(channel);
+	if (id)
+		rdma_id_user(id)->events++;
+	if (event->event != RDMA_CM_EVENT_CONNECT_REQUEST)
+		return;
+	new_id = rdma_id_find(ids, event->new_id);
+	if (new_id)
+		rdma_id_user(new_id)->request = channel->sent;
+}
+
+static void block(struct cm_channel *channel, bool blocked)
+{
+	struct loop *loop = &channel->conn->instance->loop;
+
+	if (channel->blocked == blocked)
+		return;
+	if (blocked)
+		(void)loop_add(loop, &channel->sock, EPOLLOUT);
+	else
+		loop_del(loop, &channel->sock);
+	channel->blocked = blocked;
+}
+
+static void remove_queued(struct cm_channel *channel, struct cm_queued *queued)
+{
+	DL_DELETE(channel->queue, queued);
+	channel->queued--;
+	free(queued);
+}
+
+static void flush(struct cm_channel *channel)
+{
+	struct cm_queued *queued, *next;
+	int rc;
+
+	if (channel->paused)
+		return;
+	DL_FOREACH_SAFE (channel->queue, queued, next) {
+		rc = ctl_send(channel->sock.fd, &queued->event, sizeof(queued->event), NULL, 0,
+			      MSG_DONTWAIT);
+		if (rc == -EAGAIN || rc == -ENOBUFS) {
+			block(channel, true);
+			return;
+		}
+		/* Without a reader the event is lost, and the program's ids end soon. */
+		if (rc == 0)
+			count_sent(channel, &queued->event);
+		remove_queued(channel, queued);
+	}
+	block(channel, false);
+}
+
+static void sock_ready(struct loop_source *source, uint32_t events)
+{
+	(void)events;
+	flush(container_of(source, struct cm_channel, sock));
+}
+
+void cm_channel_put(struct rdma_id *id, const struct ctl_cm_event *event)
+{
+	struct cm_channel *channel = (struct cm_channel *)rdma_id_user(id)->channel;
+	struct cm_queued *queued = (struct cm_queued *)malloc(sizeof(*queued));
+
+	if (!queued)
+		return;
+	queued->event = *event;
+	DL_APPEND(channel->queue, queued);
+	channel->queued++;
+	if (!channel->blocked)
+		flush(channel);
+}
+
+/* True: an end of a socketpair(AF_UNIX, SOCK_SEQPACKET). A socket that is connected to a name may be
+ * the client's end of its own connection, which would never show EOF while the server holds it. */
+static bool is_pair_end(int fd)
+{
+	struct sockaddr_un peer;
+	socklen_t len = sizeof(peer), type_len = sizeof(int);
+	int type = 0;
+
+	return getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &type_len) == 0 &&
+	       type == SOCK_SEQPACKET && getpeername(fd, (struct sockaddr *)&peer, &len) == 0 &&
+	       len == sizeof(sa_family_t) && peer.sun_family == AF_UNIX;
+}
+
+int cm_channel_open(struct conn *conn, int fd, struct cm_channel **ret)
+{
+	struct cm_channel *channel;
+
+	if (!is_pair_end(fd))
+		return -EINVAL;
+	channel = (struct cm_channel *)calloc(1, sizeof(*channel));
+	if (!channel)
+		return -ENOMEM;
+	channel->conn = conn;
+	channel->handle = ++conn->last_cm_channel;
+	channel->sock = (struct loop_source){ .fd = fd, .ready = sock_ready };
+	DL_APPEND(conn->cm_channels, channel);
+	*ret = channel;
+	return 0;
+}
+
+struct cm_channel *cm_channel_find(const struct conn *conn, uint32_t handle)
+{
+	struct cm_channel *channel;
+
+	DL_FOREACH (conn->cm_channels, channel) {
+		if (channel->handle == handle)
+			return channel;
+	}
+	return NULL;
+}
+
+bool cm_channel_in_use(const struct cm_channel *channel)
+{
+	const struct rdma_ids *ids = channel->conn->instance->cm;
+	struct rdma_id *id = NULL;
+
+	while ((id = rdma_id_next(ids, id))) {
+		if (rdma_id_user(id)->channel == channel)
+			return true;
+	}
+	return false;
+}
+
+void cm_channel_close(struct cm_channel *channel)
+{
+	struct cm_queued *queued, *next;
+
+	assert(!cm_channel_in_use(channel));
+	block(channel, false);
+	DL_FOREACH_SAFE (channel->queue, queued, next)
+		remove_queued(channel, queued);
+	close(channel->sock.fd);
+	DL_DELETE(channel->conn->cm_channels, channel);
+	free(channel);
+}
+
+void cm_channel_pause(struct cm_channel *channel, bool paused)
+{
+	channel->paused = paused;
+	if (paused)
+		block(channel, false);
+	else
+		flush(channel);
+}
+
+static void move_id(struct rdma_id *id, struct cm_channel *to)
+{
+	rdma_id_user(id)->channel = to;
+	rdma_id_user(id)->request = 0;
+}
+
+void cm_channel_move(struct rdma_id *id, struct cm_channel *to)
+{
+	struct cm_channel *from = (struct cm_channel *)rdma_id_user(id)->channel;
+	struct rdma_ids *ids = to->conn->instance->cm;
+	struct cm_queued *queued, *next;
+	struct rdma_id *new_id;
+
+	move_id(id, to);
+	if (from == to)
+		return;
+	DL_FOREACH_SAFE (from->queue, queued, next) {
+		if (queued->event.id != rdma_id_handle(id))
+			continue;
+		DL_DELETE(from->queue, queued);
+		from->queued--;
+		DL_APPEND(to->queue, queued);
+		to->queued++;
+		new_id = queued->event.new_id ? rdma_id_find(ids, queued->event.new_id) : NULL;
+		if (new_id) {
+			move_id(new_id, to);
+			rdma_id_user(new_id)->request = NOT_SENT;
+		}
+	}
+	if (!to->blocked)
+		flush(to);
+}
+
+uint32_t cm_channel_drop_membership(struct cm_channel *channel, uint64_t mc_token)
+{
+	struct cm_queued *queued, *next;
+	uint32_t dropped = 0;
+
+	DL_FOREACH_SAFE (channel->queue, queued, next) {
+		if (!mc_token || queued->event.mc_token != mc_token)
+			continue;
+		remove_queued(channel, queued);
+		dropped++;
+	}
+	return dropped;
+}
+
+void cm_end_id(struct rdma_id *id, uint64_t now_ns)
+{
+	struct cm_channel *channel = (struct cm_channel *)rdma_id_user(id)->channel;
+	struct rdma_ids *ids = channel->conn->instance->cm;
+	const uint32_t handle = rdma_id_handle(id);
+	struct cm_queued *queued, *next;
+	struct rdma_id *new_id;
+
+	DL_FOREACH_SAFE (channel->queue, queued, next) {
+		if (queued->event.id != handle)
+			continue;
+		new_id = queued->event.new_id ? rdma_id_find(ids, queued->event.new_id) : NULL;
+		if (new_id)
+			rdma_id_destroy(new_id, now_ns);
+		remove_queued(channel, queued);
+	}
+	rdma_id_destroy(id, now_ns);
+}
+
+/* A request is unread while its event waits here, or is among the last in the socket. */
+uint32_t cm_channel_unread(const struct rdma_ids *ids, struct rdma_id *listener)
+{
+	const struct cm_channel *channel =
+		(const struct cm_channel *)rdma_id_user(listener)->channel;
+	const uint64_t read = read_events(channel);
+	struct rdma_id *id = NULL;
+	uint32_t unread = 0;
+
+	if (channel->queued >= CM_QUEUE_MAX)
+		return UINT32_MAX;
+	while ((id = rdma_id_next(ids, id)))
+		unread += rdma_id_listener(id) == listener && rdma_id_user(id)->request > read;
+	return unread;
+}

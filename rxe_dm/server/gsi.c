@@ -1,0 +1,232 @@
+// SPDX-License-Identifier: MIT
+/* Packets of QP 1: UD SEND_ONLY of one MAD each, as Linux sends them. */
+#include "rxe_dm/server/gsi.h"
+
+#include <errno.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+
+#include "lib/cm/cm.h"
+#include "lib/control/log.h"
+#include "net/link/clock.h"
+#include "net/link/udp/address.h"
+#include "net/link/udp/udp.h"
+#include "net/wire/headers.h"
+#include "net/wire/icrc.h"
+#include "net/wire/opcode.h"
+#include "net/wire/packet.h"
+#include "rxe_dm/server/capture.h"
+#include "rxe_dm/server/cm.h"
+#include "rxe_dm/server/device.h"
+#include "rxe_dm/server/instance.h"
+
+#define GSI_PKEY    0xffffu
+#define PKEY_BASE   0x7fffu
+#define GSI_HEADERS (BTH_LEN + DETH_LEN)
+#define GSI_PACKET  (GSI_HEADERS + CM_MAD_BYTES + ICRC_LEN)
+#define ARRIVALS    256 /* what the link reads at once, so that it keeps nothing */
+
+struct gsi {
+	struct link *link; /* CTL_LINK_UDP: its own; CTL_LINK_ETHERNET: the server's */
+	bool owns_link;
+	uint32_t psn;
+	struct wire_arrival arrivals[ARRIVALS];
+};
+
+static bool is_down(const struct device *device)
+{
+	return atomic_load(&device->shared->faults.silent) != 0;
+}
+
+/* The largest number of identifications is tried for packets of other machines: UDP sockets do not
+ * show it (icrc.h). */
+static bool icrc_is_good(const struct device *device, const struct wire_arrival *arrival)
+{
+	const struct icrc_flow flow = { arrival->src, arrival->dst, arrival->src_port };
+	enum ip_id_rule rule = arrival->id_rule;
+
+	if (rule == IP_ID_ANY &&
+	    (udp_addr_is_loopback(&arrival->src) || gid_equal(&arrival->src, &device->gid)))
+		rule = IP_ID_RULED;
+	return icrc_check(&flow, rule, arrival->ip_id, arrival->p, arrival->len) != ICRC_BAD;
+}
+
+static uint32_t qpn_of(const struct wire_arrival *arrival)
+{
+	struct bth bth = { 0 };
+
+	if (arrival->len >= BTH_LEN)
+		bth_parse(&bth, arrival->p);
+	return bth.dest_qpn;
+}
+
+/* Checks a packet to QP 1 as IBTA 9.6 and 9.8.3 demand, in the engine's order, and counts what is
+ * wrong with it. */
+static bool check_packet(const struct device *device, const struct wire_arrival *arrival,
+			 struct wire_packet *ret)
+{
+	struct rxe_counters *counters = &device->shared->slot[0].counters;
+
+	if (qpn_of(arrival) != MAD_GSI_QPN) {
+		counters->rcvd_dropped++;
+		return false;
+	}
+	if (wire_parse(ret, arrival->p, arrival->len) != WIRE_OK) {
+		counters->rcvd_malformed++;
+		return false;
+	}
+	if (!icrc_is_good(device, arrival)) {
+		counters->rcvd_bad_icrc++;
+		return false;
+	}
+	if (ret->bth.opcode != opcode_make(WIRE_UD, OP_SEND_ONLY) ||
+	    ret->payload_len != CM_MAD_BYTES || !gid_equal(&arrival->dst, &device->gid)) {
+		counters->rcvd_dropped++;
+		return false;
+	}
+	if (ret->deth.qkey != MAD_GSI_QKEY || (ret->bth.pkey & PKEY_BASE) != PKEY_BASE) {
+		counters->rcvd_bad_key++;
+		return false;
+	}
+	return true;
+}
+
+static void receive_packet(struct device *device, const struct wire_arrival *arrival)
+{
+	struct rxe_counters *counters = &device->shared->slot[0].counters;
+	const struct cm_path path = {
+		.device = device->index,
+		.src = device->gid,
+		.dst = arrival->src,
+		.flow_label = arrival->flow_label,
+		.traffic_class = arrival->traffic_class,
+		.hop_limit = arrival->hop_limit,
+	};
+	struct wire_packet packet;
+
+	counters->rcvd_pkts++;
+	if (!check_packet(device, arrival, &packet))
+		return;
+	counters->rcvd_bytes += arrival->len;
+	capture_arrived(device, arrival, 1);
+	cm_arrived(device->instance, &path, packet.payload, clock_now_ns());
+}
+
+static void packets_ready(struct loop_source *source, uint32_t events)
+{
+	struct device *device = container_of(source, struct device, strays);
+	struct gsi *gsi = device->gsi;
+	int n = link_receive(gsi->link, gsi->arrivals, ARRIVALS);
+
+	(void)events;
+	if (is_down(device))
+		return;
+	for (int i = 0; i < n; i++)
+		receive_packet(device, &gsi->arrivals[i]);
+}
+
+static uint32_t build_packet(struct gsi *gsi, const struct icrc_flow *flow,
+			     const uint8_t mad[CM_MAD_BYTES], uint8_t ret[GSI_PACKET])
+{
+	const struct wire_packet packet = {
+		.bth = { .opcode = opcode_make(WIRE_UD, OP_SEND_ONLY),
+			 .pkey = GSI_PKEY,
+			 .dest_qpn = MAD_GSI_QPN,
+			 .ack_req = true, /* as Linux sends it; it means nothing on UD */
+			 .psn = gsi->psn },
+		.deth = { .qkey = MAD_GSI_QKEY, .src_qpn = MAD_GSI_QPN },
+	};
+	size_t len = wire_emit_headers(ret, &packet);
+
+	gsi->psn = psn_add(gsi->psn, 1);
+	memcpy(ret + len, mad, CM_MAD_BYTES);
+	len += CM_MAD_BYTES;
+	icrc_store(ret + len, icrc_compute(flow, 0, ret, len));
+	return (uint32_t)len + ICRC_LEN;
+}
+
+void gsi_send(struct device *device, const struct cm_path *path, const uint8_t mad[CM_MAD_BYTES])
+{
+	struct rxe_counters *counters = &device->shared->slot[0].counters;
+	struct gsi *gsi = device->gsi;
+	struct icrc_flow flow = { .src = device->gid, .dst = path->dst };
+	uint8_t bytes[GSI_PACKET];
+	struct wire_train train = {
+		.buf = bytes,
+		.segs = 1,
+		.max_segs = 1,
+		.traffic_class = path->traffic_class,
+		.hop_limit = path->hop_limit,
+		.flow_label = path->flow_label,
+		.src = device->gid,
+		.dst = path->dst,
+	};
+
+	if (is_down(device))
+		return;
+	(void)link_tx_ports(gsi->link, &flow.src_port, 1);
+	train.len = build_packet(gsi, &flow, mad, bytes);
+	train.seg_len = (uint16_t)train.len;
+	counters->sent_pkts++;
+	counters->sent_bytes += train.len;
+	capture_own(device, &path->dst,
+		    &(struct capture_answer){ .qpn = MAD_GSI_QPN,
+					      .src_port = flow.src_port,
+					      .packet = bytes,
+					      .len = train.len });
+	(void)link_send(gsi->link, &train, 1);
+}
+
+static int open_link(struct device *device, struct gsi *gsi)
+{
+	struct udp_cfg cfg = { .gid = device->gid };
+	int rc = 0;
+
+	switch (device->link) {
+	case CTL_LINK_UDP:
+		cfg.rx_fd = device->group.fd[0];
+		memcpy(cfg.tx_port, device->group.tx_port, sizeof(cfg.tx_port));
+		rc = udp_open(&gsi->link, &cfg);
+		gsi->owns_link = rc == 0;
+		break;
+	case CTL_LINK_ETHERNET: gsi->link = device->ethernet.link; break;
+	}
+	if (rc)
+		ctl_log(CTL_LOG_ERROR, "no QP 1 on rxe_dm%u: %s", device->index, strerror(-rc));
+	return rc;
+}
+
+int gsi_open(struct device *device)
+{
+	struct gsi *gsi = (struct gsi *)calloc(1, sizeof(*gsi));
+	int rc = gsi ? open_link(device, gsi) : -ENOMEM;
+
+	if (rc) {
+		free(gsi);
+		return rc;
+	}
+	device->gsi = gsi;
+	device->strays =
+		(struct loop_source){ .fd = device->link == CTL_LINK_UDP ? device->group.fd[0]
+									 : link_wait_fd(gsi->link),
+				      .ready = packets_ready };
+	rc = loop_add(&device->instance->loop, &device->strays, EPOLLIN);
+	if (rc)
+		gsi_close(device);
+	return rc;
+}
+
+void gsi_close(struct device *device)
+{
+	struct gsi *gsi = device->gsi;
+
+	if (!gsi)
+		return;
+	loop_del(&device->instance->loop, &device->strays);
+	if (gsi->owns_link)
+		link_close(gsi->link);
+	free(gsi);
+	device->gsi = NULL;
+}

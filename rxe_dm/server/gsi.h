@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: MIT */
+/* QP 1 of a device, the general services interface: it sends and receives management datagrams
+ * (MADs). Slot 0's socket receives what is addressed to it, among packets to no process, which are
+ * counted and dropped here. */
+#ifndef RXE_DM_SERVER_GSI_H
+#define RXE_DM_SERVER_GSI_H
+
+#include <stdint.h>
+
+#include "net/wire/cm.h"
+
+struct cm_path;
+struct device;
+
+/* 0, or a negative errno that has been explained on the log. */
+int gsi_open(struct device *device);
+void gsi_close(struct device *device);
+/* Sends a MAD to QP 1 of path->dst. Failure is loss: the sender of the MAD repeats it. */
+void gsi_send(struct device *device, const struct cm_path *path, const uint8_t mad[CM_MAD_BYTES]);
+
+#endif
