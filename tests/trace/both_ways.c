@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* Traces of two ends that talk at the same time. */
+/* Traces of two ends that send at the same time. */
 #include "tests/trace/fixture.h"
 
 START_TEST(an_ack_rides_behind_a_request)
 {
-	/* At 10 us b gets the answer that its fenced request waits for, and a request to acknowledge: one train. */
+	/* At 10 us b gets the response that its fenced request waits for, and a request to
+	 * acknowledge: both leave in one train. */
 	connect_ends(NULL);
 	RECV(64);
 	world_recv(&w, a, RECV_AT, 64);

@@ -48,7 +48,8 @@ START_TEST(equal_sizes_share_a_train)
 }
 END_TEST
 
-/* Ten are under way: what comes one by one meanwhile waits for company or for an answer, whichever is first. */
+/* Ten are under way: what comes one by one meanwhile waits for company or for an answer, whichever
+ * is first. */
 START_TEST(small_requests_gather_behind_others)
 {
 	uint32_t i;
@@ -101,7 +102,8 @@ START_TEST(a_large_request_waits_for_nobody)
 }
 END_TEST
 
-/* A small request at the end of the queue is no reason to stop inside a long message, where nothing has asked for an answer. */
+/* A small request at the end of the queue is no reason to stop inside a long message, where nothing
+ * has asked for an answer. */
 START_TEST(a_message_under_way_waits_for_nobody)
 {
 	connect_ends(NULL);
@@ -121,7 +123,8 @@ START_TEST(a_message_under_way_waits_for_nobody)
 }
 END_TEST
 
-/* A window that was full opens by what an ACK covers: were each packet to ask again, it would open by one packet forever. */
+/* A window that was full opens by what an ACK covers: were each packet to ask again, it would open
+ * by one packet forever. */
 START_TEST(a_full_window_does_not_open_by_single_packets)
 {
 	uint32_t i;
@@ -191,7 +194,8 @@ START_TEST(several_qps_share_an_ack_train)
 }
 END_TEST
 
-/* Writes to and fro, each 2 us after the other's came: after a few, an ACK waits for the write that follows. */
+/* Writes to and fro, each 2 us after the other's came: after a few, an ACK waits for the write that
+ * follows. */
 static void volley(uint32_t turns)
 {
 	while (turns-- > 0) {

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* Traces of memory that cannot be reached for a while: its host says "later", and nothing but the queue pair that wants it
- * waits. */
+/* Traces of deferred memory accesses: the host reports that memory is not ready, and only the queue
+ * pair that needs it waits. */
 #include "tests/trace/fixture.h"
 
 #define PLACE 0x300000u
 
-/* Memory of a node from PLACE on, for the first N microseconds. */
+/* Defers accesses to a node's memory from PLACE on, for the first N microseconds. */
 static void defer_until(struct node *node, uint64_t us)
 {
 	node->deferred_at = node->base + PLACE;
@@ -32,7 +32,7 @@ START_TEST(a_write_comes_again)
 }
 END_TEST
 
-/* The packets that have landed stay, and only the rest is asked for. */
+/* Packets that were stored stay valid, and only the rest is requested again. */
 START_TEST(in_the_middle_of_a_write)
 {
 	connect_ends(NULL);
@@ -77,7 +77,7 @@ START_TEST(a_receive)
 }
 END_TEST
 
-/* However often it comes, it happens once. */
+/* An atomic that is requested several times is executed once. */
 START_TEST(an_atomic)
 {
 	connect_ends(NULL);
@@ -103,7 +103,7 @@ START_TEST(an_atomic)
 }
 END_TEST
 
-/* A responder's pause is its own: the requester waits as for any answer that takes its time. */
+/* The responder's delay is its own: the requester waits as for any slow response. */
 START_TEST(a_read)
 {
 	struct node_qp_opts opts = world_opts();
@@ -143,7 +143,8 @@ START_TEST(what_is_to_be_sent)
 }
 END_TEST
 
-/* The timer does not run for what the peer was never asked: nothing is spent, however long it takes. */
+/* The timer does not run for requests that were not sent, so a deferral of any length spends no
+ * retry. */
 START_TEST(costs_no_retries)
 {
 	struct node_qp_opts opts = world_opts();
@@ -164,7 +165,7 @@ START_TEST(costs_no_retries)
 }
 END_TEST
 
-/* Behind others that wait for an answer it may wait for company, but the time of its waiting is over. */
+/* A deferred request behind others is sent as soon as its time is over. */
 START_TEST(behind_others)
 {
 	struct node_qp_opts opts = world_opts();
@@ -210,7 +211,7 @@ START_TEST(behind_others)
 }
 END_TEST
 
-/* Two reasons to wait, of which one ends first. */
+/* Two reasons to wait, one of which ends first. */
 START_TEST(behind_one_that_the_peer_is_not_ready_for)
 {
 	connect_ends(NULL);
@@ -234,7 +235,8 @@ START_TEST(behind_one_that_the_peer_is_not_ready_for)
 }
 END_TEST
 
-/* Where an answer lands. Those behind it come in vain, and are no sign of a loss. */
+/* The memory of a READ response is deferred. Responses behind it are dropped, and count as no
+ * loss. */
 START_TEST(where_a_read_lands)
 {
 	connect_ends(NULL);
@@ -293,7 +295,7 @@ START_TEST(where_an_atomic_lands)
 }
 END_TEST
 
-/* Another pair of the same two hosts. */
+/* Another connected pair of the same two hosts. */
 START_TEST(others_go_on)
 {
 	struct node_qp_opts opts = world_opts();
@@ -325,7 +327,8 @@ START_TEST(others_go_on)
 }
 END_TEST
 
-/* A connection that promises nothing sends late, and drops what comes too soon; the receive serves the next message. */
+/* UC sends later, and drops a packet whose memory is deferred; the receive serves the next
+ * message. */
 START_TEST(unreliable)
 {
 	struct node_qp_opts opts = world_opts();
@@ -372,7 +375,7 @@ START_TEST(datagrams)
 }
 END_TEST
 
-/* A queue pair that ends does not come back for it. */
+/* A queue pair in ERR drops its deferred access. */
 START_TEST(ends_meanwhile)
 {
 	connect_ends(NULL);
@@ -386,8 +389,8 @@ START_TEST(ends_meanwhile)
 }
 END_TEST
 
-/* The ACK of the write may be held, but not for longer than the answer before it waits; and when its time is over while that one
- * still does, nobody is woken for it again and again. */
+/* The ACK of the write may be delayed, but not longer than the response before it is deferred. When
+ * the delay ends first, the queue pair is not called again and again. */
 START_TEST(a_held_ack_behind_a_read)
 {
 	struct node_qp_opts opts = world_opts();
@@ -400,7 +403,7 @@ START_TEST(a_held_ack_behind_a_read)
 	READ(64, .to = PLACE, .from = READ_AT);
 	WRITE(8);
 	world_run_until(&w, 24);
-	(void)world_step(&w, 26000); /* the holding ends */
+	(void)world_step(&w, 26000); /* the delay ends */
 	ck_assert_uint_gt(rxe_engine_deadline(&y->engine), 26000);
 	world_run(&w);
 	expect("     0.0 a > READ_REQUEST 100 len 64 ackreq\n"

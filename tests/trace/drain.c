@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Traces of SQD: what is under way finishes, what is not begun waits. */
+/* Traces of SQD: requests in flight finish, the others wait. */
 #include "tests/trace/fixture.h"
 
 START_TEST(idle)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Traces of packets that come twice, or come again: answered again, done once. */
+/* Traces of duplicates: answered again, executed once. */
 #include "tests/trace/fixture.h"
 
 START_TEST(send)
@@ -159,7 +159,7 @@ END_TEST
 
 START_TEST(atomic_from_long_ago_is_not_known)
 {
-	/* Sixteen results are kept; the seventeenth last is dropped in silence. */
+	/* Sixteen results are kept; a duplicate of an older atomic is dropped. */
 	uint32_t i;
 
 	connect_ends(NULL);
@@ -193,7 +193,7 @@ START_TEST(read_beyond_what_was_asked_is_dropped)
 }
 END_TEST
 
-/* A READ request as a would send it, but for these. */
+/* A READ request as a would send it, except for these fields. */
 static void inject_read(uint32_t psn, uint64_t va, uint32_t rkey, uint32_t len)
 {
 	struct wire_packet packet = {
@@ -247,7 +247,7 @@ START_TEST(two_reads_asked_for_as_one)
 }
 END_TEST
 
-/* What a stranger may send who knows no more than that the QP is there. */
+/* Packets of a stranger who knows only the QPN. */
 START_TEST(reads_that_never_were_are_dropped)
 {
 	uint32_t other;
@@ -271,12 +271,12 @@ START_TEST(reads_that_never_were_are_dropped)
 	world_run(&w);
 	expect_some("   267.1 b   duplicate READ_REQUEST 102\n");
 	ck_assert_uint_eq(y->counters.duplicate_request, 9);
-	ck_assert_uint_eq(y->sent, 4); /* the answers to two reads */
+	ck_assert_uint_eq(y->sent, 4); /* the responses to two READs */
 	expect_b_lives();
 }
 END_TEST
 
-START_TEST(read_that_comes_when_its_region_has_gone)
+START_TEST(duplicate_read_of_an_unmapped_region)
 {
 	uint32_t key;
 
@@ -313,7 +313,7 @@ END_TEST
 
 START_TEST(read_from_long_ago_is_not_known)
 {
-	/* Thirty-two are remembered. */
+	/* Thirty-two READs are remembered. */
 	uint32_t i;
 
 	connect_ends(NULL);
@@ -332,7 +332,7 @@ START_TEST(read_from_long_ago_is_not_known)
 }
 END_TEST
 
-/* Nothing that comes with an old PSN fails the QP, whatever else is wrong with it. */
+/* No packet with an old PSN fails the QP, whatever else is wrong with it. */
 START_TEST(broken_duplicates)
 {
 	struct wire_packet swap = {
@@ -364,6 +364,6 @@ END_TEST
 RUN_TESTS("duplicate", send, write, read, atomic, ack, read_response, nak, middle_of_a_message,
 	  sent_again_after_the_ack_was_lost, atomic_from_long_ago_is_not_known,
 	  read_beyond_what_was_asked_is_dropped, rest_of_a_read, two_reads_asked_for_as_one,
-	  reads_that_never_were_are_dropped, read_that_comes_when_its_region_has_gone,
+	  reads_that_never_were_are_dropped, duplicate_read_of_an_unmapped_region,
 	  read_whose_memory_goes_before_it_is_answered_again, read_from_long_ago_is_not_known,
 	  broken_duplicates)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Traces of faults that a responder finds: its NAK, and both sides' completions and events. */
+/* Traces of faults that a responder detects: its NAK, and completions and events of both sides. */
 #include "tests/trace/fixture.h"
 
 START_TEST(write_with_a_wrong_key)
@@ -140,7 +140,7 @@ START_TEST(read_from_a_qp_without_the_right)
 }
 END_TEST
 
-START_TEST(read_of_memory_that_is_gone)
+START_TEST(read_of_unmapped_memory)
 {
 	connect_ends(NULL);
 	y->unmapped_at = y->base + 0x1400;
@@ -322,7 +322,7 @@ END_TEST
 
 START_TEST(too_many_reads)
 {
-	/* The requester may have two open, the responder says one. */
+	/* The requester may have two in flight, the responder allows one. */
 	connect_ends(NULL);
 	b->qp.attr.max_dest_rd_atomic = 1;
 	READ(8, .from = READ_AT);
@@ -343,7 +343,7 @@ END_TEST
 RUN_TESTS("errors", write_with_a_wrong_key, write_beyond_the_region,
 	  write_to_a_region_without_the_right, write_to_a_qp_without_the_right,
 	  region_goes_in_the_middle, read_with_a_wrong_key, read_beyond_the_region,
-	  read_from_a_qp_without_the_right, read_of_memory_that_is_gone,
+	  read_from_a_qp_without_the_right, read_of_unmapped_memory,
 	  answers_before_the_nak_still_leave, atomic_with_a_wrong_key,
 	  atomic_on_a_region_without_the_right, atomic_that_is_not_aligned,
 	  send_longer_than_the_receive, send_of_several_longer_than_the_receive,

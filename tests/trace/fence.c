@@ -74,7 +74,7 @@ END_TEST
 
 START_TEST(holds_when_sent_again)
 {
-	/* Both are lost; the second must not overtake the answer the second time either. */
+	/* Both are lost; the second does not overtake the response when it is sent again. */
 	connect_ends(NULL);
 	fault("drop b READ_RESP_ONLY 100");
 	READ(8, .from = READ_AT);

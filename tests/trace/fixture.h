@@ -27,21 +27,22 @@ void expect_at(const char *text, const char *file, int line);
  * between. */
 #define expect_some(text) expect_some_at(text, __FILE__, __LINE__)
 void expect_some_at(const char *text, const char *file, int line);
-/* Discards the trace. */
+/* Discards the trace so far. */
 void skip(void);
 void fault(const char *rule);
-/* Expects len bytes at these places of two nodes to be equal. */
+/* Expects len bytes at these addresses of two nodes to be equal. */
 void expect_same(const struct node *n, uint32_t at, const struct node *m, uint32_t m_at,
 		 uint32_t len);
 
-/* A 64-bit word of a node. */
+/* The 64-bit word at an address of a node. */
 uint64_t word_at(const struct node *n, uint32_t at);
 void set_word(struct node *n, uint32_t at, uint64_t value);
-/* The next packet that a would send to b, but with this opcode, PSN and payload length. */
+/* Sends the packet that would come next from an end, but with this opcode, PSN and payload
+ * length. */
 void inject(struct end *from, enum wire_op op, uint32_t psn, uint32_t len);
 void inject_ack(struct end *from, uint8_t syndrome, uint32_t psn);
 
-/* Run the tests of one theme. */
+/* Runs the tests of one theme. */
 int run_tests(const char *theme, const TTest *const *tests, size_t num);
 #define RUN_TESTS(theme, ...)                                                                      \
 	int main(void)                                                                             \
@@ -51,7 +52,7 @@ int run_tests(const char *theme, const TTest *const *tests, size_t num);
 		return run_tests(theme, tests, sizeof(tests) / sizeof(tests[0]));                  \
 	}
 
-/* Post to an end: POST(a, SEND, 64, .imm = 3). */
+/* Posts to an end: POST(a, SEND, 64, .imm = 3). */
 #define POST(end, opcode, n, ...)                                                                  \
 	world_post(&w, end, (struct post){ .op = RXE_WR_##opcode, .len = (n), __VA_ARGS__ })
 #define SEND(n, ...)  POST(a, SEND, n, __VA_ARGS__)
@@ -60,10 +61,10 @@ int run_tests(const char *theme, const TTest *const *tests, size_t num);
 #define ADD(n, ...)   POST(a, ATOMIC_FETCH_AND_ADD, 8, .compare_add = (n), __VA_ARGS__)
 #define SWAP(was, now, ...)                                                                        \
 	POST(a, ATOMIC_CMP_AND_SWP, 8, .compare_add = (was), .swap = (now), __VA_ARGS__)
-/* Receives of b are stored here. */
+/* Address of b's receives. */
 #define RECV_AT 0x100000u
 #define RECV(n) world_recv(&w, b, RECV_AT, n)
-/* READ results are stored here, apart from what is sent. */
+/* Address of READ results, apart from the bytes that are sent. */
 #define READ_AT 0x200000u
 
 #endif

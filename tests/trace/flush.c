@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Traces of queues that are flushed. */
+/* Traces of flushed queues. */
 #include "tests/trace/fixture.h"
 
 START_TEST(program_moves_to_err)

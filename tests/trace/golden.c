@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* The conversations that Linux's rdma_rxe had with itself (tests/wire), with one side of each played by our engine: its requests
- * are given to our responder, its answers to our requester, and what ours says is compared with what it said: operation, PSN,
- * syndrome, MSN, values, payload; then byte for byte. Where the two differ on purpose (docs/DEVIATIONS.md) the table says so. */
+/* The conversations of Linux's rdma_rxe with itself (tests/wire), with our engine in the place of
+ * each side in turn. Its requests go to our responder, its responses to our requester. Our packets
+ * are compared with its packets: operation, PSN, syndrome, MSN, values, payload; then byte for
+ * byte. The table marks intended differences (docs/DEVIATIONS.md). */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,7 +12,7 @@
 #include "tests/trace/golden_bytes.h"
 #include "tests/unit/wire_vectors.h"
 
-#define BUFFER	   0x10000u /* where the program's buffer is in a node's memory */
+#define BUFFER	   0x10000u /* address of the program's buffer in a node's memory */
 #define BUFFER_LEN 0x10000u
 #define ALL	   (RXE_REMOTE_WRITE | RXE_REMOTE_READ | RXE_REMOTE_ATOMIC)
 #define MAX_OPS	   6
@@ -26,24 +27,24 @@ struct golden {
 	uint32_t rights;    /* of the region; 0: all */
 	uint32_t qp_rights; /* 0: all */
 	uint32_t recv_len;
-	uint32_t recv_from; /* receives are there from this request on */
-	uint32_t lost[6];   /* numbers of packets that did not arrive */
+	uint32_t recv_from; /* receives are posted from this request on */
+	uint32_t lost[6];   /* numbers of packets that were lost */
 	uint32_t psn;	    /* the requester's first; 0: 256 */
 	uint64_t word;	    /* at the start of the responder's buffer */
 	uint8_t retries;    /* of both kinds; 0: 7 */
 	uint8_t rnr_timer;  /* code; 0: 20 */
 	uint8_t rd_atomic;  /* 0: 16 */
-	bool reads_again;   /* rdma_rxe goes on with MIDDLE where we begin with FIRST */
-	uint8_t syndrome;   /* ours, where rdma_rxe's is another */
-	bool only_answers;  /* our requester goes back less far, or the capture lacks answers */
-	bool only_end;	    /* packets are missing in the capture: only the bytes count */
+	bool reads_again;   /* rdma_rxe continues with MIDDLE where we begin with FIRST */
+	uint8_t syndrome;   /* our syndrome, where rdma_rxe's is another */
+	bool only_answers;  /* our requester goes back less far, or the capture lacks responses */
+	bool only_end;	    /* the capture lacks packets: only the bytes count */
 	struct {
 		enum rxe_wr_opcode opcode;
 		uint32_t len;
 		uint32_t flags;
 	} ops[MAX_OPS];
 	uint32_t num_ops;
-	enum rxe_wc_status status; /* of the last request that is not flushed */
+	enum rxe_wc_status status; /* status of the last request that is not flushed */
 };
 
 #define OPS(n) .num_ops = (n), .ops =
@@ -101,7 +102,7 @@ static const struct golden goldens[] = {
 
 #define NUM_GOLDENS (sizeof(goldens) / sizeof(goldens[0]))
 
-/* What our engine said, not yet compared. */
+/* Packets of our engine that are not compared yet. */
 static struct said {
 	struct wire_packet packet;
 	uint8_t bytes[4200];
@@ -114,7 +115,7 @@ static size_t num_vectors;
 static struct node *ours;
 static struct end *end;
 static uint64_t now_ns;
-static bool over_udp; /* whose sockets do not show the IPv4 identification */
+static bool over_udp; /* ends whose sockets do not show the IPv4 identification */
 
 static void complain(const struct golden *g, const struct vector *v, const char *why)
 {
@@ -140,7 +141,8 @@ static bool is_lost(const struct vector *v, const struct golden *g)
 	return false;
 }
 
-/* The next packet of the conversation from *at on; the first one of it tells who asks. */
+/* Returns the next packet of the conversation from *at on. The first one shows which side is the
+ * requester. */
 static const struct vector *next_of(const struct golden *g, size_t *at, struct wire_packet *ret)
 {
 	for (; *at < num_vectors; (*at)++) {
@@ -165,7 +167,7 @@ static void say(void)
 	static uint8_t buf[TRAIN_MAX_BYTES];
 	struct wire_train train = { .buf = buf, .max_segs = 1 };
 
-	/* rdma_rxe asks for as much at a time behind a loss as before. */
+	/* After a loss rdma_rxe requests as much at a time as before. */
 	rc_window_reset(&end->qp.rc.req.window, false);
 	while (rxe_engine_output(&ours->engine, &train, now_ns)) {
 		struct said *s = &said[num_said++];
@@ -196,7 +198,7 @@ static void hear(const struct vector *v)
 		complain(NULL, v, "we do not take it");
 }
 
-/* Our engine takes the place of one side: its address, its QPN, its buffer and key. v: a request. */
+/* Our engine takes the place of one side, with its address, QPN, buffer and key. v is a request. */
 static void take_place(const struct golden *g, const struct vector *v, bool responder)
 {
 	uint32_t psn = g->psn ? g->psn : 0x100;
@@ -244,7 +246,7 @@ static void leave_place(void)
 	w.num_nodes--;
 }
 
-/* The windows of rc_send_inv: bound before they are written to. */
+/* The windows of rc_send_inv are bound before they are written to. */
 static void bind_window(const struct golden *g, const struct wire_packet *packet)
 {
 	struct rxe_mr *mr = &ours->mrs->entry[rxe_key_index(packet->reth.rkey)];
@@ -295,7 +297,7 @@ static void post_receives(const struct golden *g)
 		world_recv(&w, end, 0x40000 + i * 0x4000, g->recv_len);
 }
 
-/* However they came: the requester wrote at least so much of its buffer to the start of ours. */
+/* In any order, the requester wrote at least so much of its buffer to the start of ours. */
 static void check_written(const struct golden *g)
 {
 	uint32_t i;
@@ -356,7 +358,7 @@ static void compare_request(const struct golden *g, const struct vector *v,
 		}
 		if (next_said < num_said)
 			mine = &said[next_said++].packet;
-		/* We may have sent more, before the answer that made us go back. */
+		/* We may have sent more, before the response that made us go back. */
 	} while (!mine || mine->bth.psn != theirs->bth.psn);
 	if (mine->bth.opcode != theirs->bth.opcode)
 		complain(g, v, "another operation");
@@ -379,7 +381,7 @@ static void compare_request(const struct golden *g, const struct vector *v,
 		complain(g, v, "other bytes");
 }
 
-/* What the table leaves out is in the packets: keys, addresses, operands. */
+/* Keys, addresses and operands come from the packets, not from the table. */
 static void fill_from_packets(const struct golden *g, uint32_t index, struct rxe_send_wr *wr)
 {
 	struct wire_packet packet;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* The unreliable conversations of Linux's rdma_rxe (tests/wire, uc_* and ud_*): what it sent is given to our receiver, and must
- * complete receives with the same lengths, immediates and bytes; and asked for the same, ours sends the same bytes. */
+/* The unreliable conversations of Linux's rdma_rxe (tests/wire, uc_* and ud_*). Its packets go to
+ * our receiver, which must complete receives with the same lengths, immediates and bytes; and the
+ * same requests must send the same bytes. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,10 +10,10 @@
 #include "tests/trace/fixture.h"
 #include "tests/trace/golden_bytes.h"
 
-#define BUFFER	    0x10000u /* where the program's buffer is in a node's memory */
+#define BUFFER	    0x10000u /* address of the program's buffer in a node's memory */
 #define RECEIVES_AT 0x40000u
 #define RECEIVE_LEN 0x2000u
-#define SEED	    0x11 /* of the requester's buffer: byte i is 7 * i + SEED */
+#define SEED	    0x11 /* byte i of the requester's buffer is 7 * i + SEED */
 #define IMM	    0xa1b2c3d4u
 #define QKEY	    0x11223344u
 #define GRH	    40u
@@ -27,17 +28,18 @@ struct golden {
 	enum rxe_qp_type type;
 	uint32_t qpn; /* of both */
 	uint32_t rkey;
-	uint32_t lost; /* number of the packet that did not arrive */
+	uint32_t lost; /* number of the lost packet */
 	struct {
 		enum rxe_wr_opcode opcode;
 		uint32_t len;
 		bool unheard; /* completes nothing at the receiver */
 	} ops[MAX_OPS];
 	uint32_t num_ops;
-	const char *grh; /* before the first payload, as rdma_rxe has it */
+	const char *grh; /* before the first payload, as in rdma_rxe */
 };
 
-/* rdma_rxe loses the message after the one that lost a packet, too: ours does not (docs/DEVIATIONS.md). */
+/* rdma_rxe also loses the message after one that lost a packet; ours does not
+ * (docs/DEVIATIONS.md). */
 /* clang-format off */
 static const struct golden goldens[] = {
 	{ "uc_send", RXE_QPT_UC, 0x24, .num_ops = 4, .ops = { { S, 8, 0 }, { S, 3500, 0 }, { SI, 16, 0 }, { SI, 2500, 0 } } },
@@ -68,7 +70,7 @@ static const struct vector *next_of(const struct golden *g, size_t *at)
 	return NULL;
 }
 
-/* Our engine has that address, and the QP of either side. */
+/* Our engine has the address and the QP of either side. */
 static void take_place(const struct golden *g, const struct vector *v, bool receives)
 {
 	struct node_qp_opts opts = world_opts();
@@ -128,7 +130,7 @@ static void hear(const struct vector *v)
 	rxe_engine_settle(&ours->engine);
 }
 
-/* The first len bytes of the requester's buffer are there. */
+/* Expects the first len bytes of the requester's buffer. */
 static void expect_bytes(const struct golden *g, uint32_t op, const uint8_t *p, uint32_t len)
 {
 	for (uint32_t i = 0; i < len; i++)
@@ -146,7 +148,7 @@ static void expect_grh(const struct golden *g, const uint8_t *p)
 	}
 }
 
-/* The n-th receive has what that operation sent. */
+/* Expects the n-th receive to hold what that operation sent. */
 static void expect_receive(const struct golden *g, uint32_t op, uint32_t n)
 {
 	const bool writes = g->ops[op].opcode == WI, imm = writes || g->ops[op].opcode == SI;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Traces of completions that the host wants to end in error (rxe_host_ops.completing): what would have been success fails its QP as an
- * error of its own would, whatever was under way. */
+/* Traces of injected errors (rxe_host_ops.completing): a completion that would have been success
+ * fails its QP as an error of its own does. */
 #include "tests/trace/fixture.h"
 
 START_TEST(second_send)
@@ -42,7 +42,8 @@ END_TEST
 
 START_TEST(one_ack_for_several)
 {
-	/* The ACK acknowledges more than the one that fails: the rest is flushed, though the peer has done it. */
+	/* The ACK acknowledges more than the request that fails: the rest is flushed, though the
+	 * peer has executed it. */
 	connect_ends(NULL);
 	node_tell(a, false, 1, RXE_WC_GENERAL_ERR);
 	WRITE(3000);
@@ -83,7 +84,7 @@ END_TEST
 
 START_TEST(an_answer_behind_it)
 {
-	/* A NAK that acknowledges what fails on the way is of no use to a QP in ERR. */
+	/* A NAK that also acknowledges the request that fails is ignored by the QP in ERR. */
 	connect_ends(NULL);
 	node_tell(a, false, 1, RXE_WC_BAD_RESP_ERR);
 	WRITE(64);
@@ -164,7 +165,7 @@ END_TEST
 
 START_TEST(unreliable)
 {
-	/* UC: a send that fails leaves the receiving half alive; a receive that fails does not. */
+	/* UC: a failed send leaves the receiving half alive; a failed receive does not. */
 	struct node_qp_opts opts = world_opts();
 
 	opts.type = RXE_QPT_UC;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Traces of faults that a requester finds, in its own memory or in what its peer sends. */
+/* Traces of faults that a requester detects, in its own memory or in its peer's packets. */
 #include "emu/rc/nak.h"
 #include "tests/trace/fixture.h"
 
@@ -174,7 +174,7 @@ END_TEST
 
 START_TEST(ghosts_are_ignored)
 {
-	/* An ACK for what was never sent, NAKs of what is done. */
+	/* An ACK of a PSN that was never sent, and NAKs of acknowledged requests. */
 	connect_ends(NULL);
 	WRITE(64);
 	world_run_until(&w, 100);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Traces of loss: each packet of each operation lost once, and what brings it back. A NAK does wherever there can be one. */
+/* Traces of loss: each packet of each operation is lost once. A NAK recovers it wherever there can
+ * be one. */
 #include "tests/trace/fixture.h"
 
 START_TEST(send_first)
@@ -397,7 +398,8 @@ END_TEST
 
 START_TEST(acks_behind_a_missing_answer_spend_once)
 {
-	/* Each duplicate is acknowledged with the newest PSN; only the first such ACK tells that the read has no answer. */
+	/* Each duplicate is acknowledged with the newest PSN; only the first such ACK shows that
+	 * the READ has no response. */
 	uint32_t i;
 
 	connect_ends(NULL);
@@ -538,7 +540,7 @@ START_TEST(corrupted_is_lost)
 }
 END_TEST
 
-START_TEST(late_packet_costs_a_nak)
+START_TEST(a_delayed_packet_costs_a_nak)
 {
 	connect_ends(NULL);
 	fault("delay a SEND_MIDDLE 101 3");
@@ -569,4 +571,4 @@ RUN_TESTS("loss", send_first, send_middle, send_last, send_last_with_another_beh
 	  read_response_middle, read_response_middle_twice, read_response_last,
 	  read_response_last_with_a_send_behind, acks_behind_a_missing_answer_spend_once,
 	  atomic_request, atomic_ack, one_of_three_atomic_acks, corrupted_is_lost,
-	  late_packet_costs_a_nak)
+	  a_delayed_packet_costs_a_nak)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Traces of requests that break the rules: out of sequence, of a wrong length. */
+/* Traces of malformed requests: out of sequence, or of a wrong length. */
 #include "tests/trace/fixture.h"
 
 START_TEST(middle_without_a_first)
@@ -130,7 +130,7 @@ START_TEST(write_first_as_long_as_its_message)
 }
 END_TEST
 
-/* A write of 1032 bytes whose last packet brings len. */
+/* A WRITE of 1032 bytes whose last packet has len bytes. */
 static void inject_write_that_ends_with(uint32_t len)
 {
 	static const uint8_t payload[1024];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Traces of how much may be under way: reads and atomics, and bytes to one peer. */
+/* Traces of limits of what is in flight: READs and atomics, and bytes to one peer. */
 #include "tests/trace/fixture.h"
 
 START_TEST(reads_up_to_max_rd_atomic)
@@ -69,7 +69,7 @@ START_TEST(a_long_write_keeps_to_its_window)
 	ck_assert_uint_gt(most, RXE_WINDOW_BYTES * 3 / 4);
 	ck_assert_uint_eq(a->qp.rc.req.in_flight, 0);
 	expect_same(x, 0, y, 0x100000, 1u << 20);
-	/* No timer had to help. */
+	/* No timer expired. */
 	ck_assert_uint_eq(x->counters.completer_retry_err, 0);
 	ck_assert_uint_eq(y->counters.duplicate_request, 0);
 }
@@ -132,7 +132,7 @@ END_TEST
 
 START_TEST(a_stranger_reads_a_lot_at_a_time)
 {
-	/* It asks for 256 KiB in one request: it gets them in bursts. */
+	/* A READ of 256 KiB in one request is answered in bursts. */
 	connect_with_mtu(4096);
 	w.trace.quiet = 1;
 	inject(a, OP_READ_REQUEST, 100, 1u << 18);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Traces of a requester that hears nothing for a good while, and asks again by its oldest packet, long before its ACK timer is over: a
- * lost ACK or NAK that nothing behind it makes good then costs little. */
+/* Traces of probes: a requester without a response sends its oldest packet again, long before its
+ * ACK timer expires. So a lost ACK or NAK at the end costs little. */
 #include "tests/trace/fixture.h"
 
 static void connect_probing(void)
@@ -52,7 +52,7 @@ START_TEST(lost_nak)
 }
 END_TEST
 
-/* The first answer tells of what came before; then the packet that is missing is the oldest. */
+/* The first response acknowledges what was before; then the missing packet is the oldest. */
 START_TEST(lost_last_packet)
 {
 	connect_probing();
@@ -78,7 +78,7 @@ START_TEST(lost_read_answer)
 }
 END_TEST
 
-/* Again after twice the time. The timer is where it was. */
+/* The next probe follows after twice the time. The ACK timer is unchanged. */
 START_TEST(lost_as_well)
 {
 	connect_probing();
@@ -103,7 +103,8 @@ START_TEST(lost_as_well)
 }
 END_TEST
 
-/* Two were lost, and nothing came behind them: the probe brings the first, and what went behind it goes again at once. */
+/* Two packets were lost at the end: the probe delivers the first, and the packets behind it are
+ * sent again at once. */
 START_TEST(lost_last_packets)
 {
 	connect_probing();
@@ -126,7 +127,7 @@ START_TEST(lost_last_packets)
 }
 END_TEST
 
-/* It asks for one packet; that it comes tells that the others do not. */
+/* The probe asks for one packet. Its response shows that the others are missing. */
 START_TEST(lost_long_read_answer)
 {
 	connect_probing();
@@ -151,7 +152,7 @@ START_TEST(lost_long_read_answer)
 }
 END_TEST
 
-/* As programs have it: asks after 8 ms, where the ACK timer is four times that. */
+/* The usual setting: a probe after 8 ms, an ACK timer four times as long. */
 static void connect_patient(void)
 {
 	struct node_qp_opts opts = world_opts();
@@ -161,8 +162,8 @@ static void connect_patient(void)
 	connect_ends(&opts);
 }
 
-/* Where packets get lost and a round trip takes 10 us, 8 ms are long; but not less than 1 ms, for a peer that does something else
- * for a moment. */
+/* Where packets are lost and a round trip takes 10 us, the probe is sent earlier, but not before 1
+ * ms, because a peer may be busy for a moment. */
 START_TEST(sooner_where_packets_get_lost)
 {
 	connect_patient();
@@ -183,7 +184,7 @@ START_TEST(sooner_where_packets_get_lost)
 }
 END_TEST
 
-/* Else quick answers make no hurry: most probes would be for nothing. */
+/* Without losses, short round trips do not shorten the probe: most probes would be useless. */
 START_TEST(no_sooner_without_losses)
 {
 	connect_patient();
@@ -223,7 +224,7 @@ START_TEST(asked_for_nothing)
 }
 END_TEST
 
-/* A timer that is as short is what its setter wanted. */
+/* An ACK timer shorter than the probe is kept as the program set it. */
 START_TEST(not_beside_a_short_timer)
 {
 	struct node_qp_opts opts = world_opts();

@@ -126,7 +126,7 @@ START_TEST(atomic_answered_again)
 }
 END_TEST
 
-/* The ACK of 0xffffff alone: the next without an answer is 0. */
+/* The ACK of 0xffffff alone: the next unacknowledged PSN is 0. */
 START_TEST(ack_of_the_last_number)
 {
 	struct node_qp_opts opts = world_opts();

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* Traces of what makes a transport good under faults, where no other theme tells it: reordering, gaps one after the other, a storm
- * of RNR NAKs, floods that must cost no memory. The list of them all, with their traces, is in docs/TESTING.md. */
+/* Traces of a transport's quality under faults: reordering, several gaps, a storm of RNR NAKs,
+ * floods within bounded memory. docs/TESTING.md lists them all with their traces. */
 #include "emu/rc/nak.h"
 #include "tests/trace/fixture.h"
 
-/* One packet overtaken by all behind it: one NAK, one retransmission, no timeout. */
+/* One packet overtaken by all others: one NAK, one retransmission, no timeout. */
 START_TEST(reordered_within_a_window)
 {
 	connect_ends(NULL);
@@ -31,7 +31,7 @@ START_TEST(reordered_within_a_window)
 }
 END_TEST
 
-/* An answer overtaken by a later one: asked for again, and the late one is taken or ignored. */
+/* A response overtaken by a later one is requested again; the delayed one is taken or ignored. */
 START_TEST(read_responses_change_places)
 {
 	connect_ends(NULL);
@@ -68,8 +68,9 @@ START_TEST(acks_change_places)
 }
 END_TEST
 
-/* Early, then the missing one, before anything left: no NAK, for nothing is missing any more. */
-START_TEST(a_gap_that_closes_at_once_is_not_told)
+/* An early packet, then the missing one before any output: no NAK, because nothing is missing any
+ * more. */
+START_TEST(a_gap_that_closes_at_once_causes_no_nak)
 {
 	connect_ends(NULL);
 	inject(a, OP_WRITE_ONLY, 101, 8);
@@ -82,8 +83,8 @@ START_TEST(a_gap_that_closes_at_once_is_not_told)
 }
 END_TEST
 
-/* One NAK a gap: the second gap has one of its own, though nobody waited for a timeout. */
-START_TEST(a_second_gap_is_told_too)
+/* One NAK for each gap: the second gap has its own, without a timeout. */
+START_TEST(a_second_gap_causes_a_nak_too)
 {
 	connect_ends(NULL);
 	fault("drop a WRITE_ONLY 100");
@@ -121,7 +122,8 @@ START_TEST(a_second_gap_is_told_too)
 }
 END_TEST
 
-/* The answer to a whole storm: every QP waits out its time, nobody spends a retry on another's, all arrive. */
+/* After a storm of RNR NAKs every QP waits for its own time, none spends retries of another, and
+ * all messages arrive. */
 START_TEST(rnr_storm)
 {
 	struct node_qp_opts opts = world_opts();
@@ -164,7 +166,7 @@ START_TEST(rnr_storm)
 }
 END_TEST
 
-/* An RNR NAK told twice is one wait, and costs one of the budget. */
+/* A duplicated RNR NAK causes one wait, and spends one retry. */
 START_TEST(rnr_nak_twice_is_one)
 {
 	struct node_qp_opts opts = world_opts();
@@ -186,7 +188,8 @@ START_TEST(rnr_nak_twice_is_one)
 }
 END_TEST
 
-/* Whatever a peer asks again, no more than RXE_MAX_RD_ATOMIC answers wait; what is beyond counts as lost. */
+/* At most RXE_MAX_RD_ATOMIC responses wait, whatever a peer requests again; the rest counts as
+ * lost. */
 START_TEST(a_flood_of_duplicate_reads_is_bounded)
 {
 	uint32_t i;
@@ -206,7 +209,7 @@ START_TEST(a_flood_of_duplicate_reads_is_bounded)
 }
 END_TEST
 
-/* The same ACK a hundred times: nothing is sent again, nothing is spent. */
+/* A hundred equal ACKs: nothing is sent again, and no retry is spent. */
 START_TEST(a_flood_of_ghost_acks_costs_nothing)
 {
 	uint32_t i;
@@ -224,7 +227,8 @@ START_TEST(a_flood_of_ghost_acks_costs_nothing)
 }
 END_TEST
 
-/* The right number and the right PSN, from a host that is not the peer: neither its requests nor its answers are taken. */
+/* The right QPN and PSN from a host that is not the peer: its requests and responses are
+ * dropped. */
 START_TEST(a_stranger_is_not_believed)
 {
 	struct node_qp_opts opts = world_opts();
@@ -253,7 +257,7 @@ START_TEST(a_stranger_is_not_believed)
 }
 END_TEST
 
-/* Nothing is believed of a PSN that was never sent, a NAK least of all. */
+/* A response with a PSN that was never sent is ignored, NAKs included. */
 START_TEST(naks_from_the_future_are_ignored)
 {
 	connect_ends(NULL);
@@ -271,7 +275,7 @@ START_TEST(naks_from_the_future_are_ignored)
 END_TEST
 
 RUN_TESTS("quality", reordered_within_a_window, read_responses_change_places, acks_change_places,
-	  a_gap_that_closes_at_once_is_not_told, a_second_gap_is_told_too, rnr_storm,
+	  a_gap_that_closes_at_once_causes_no_nak, a_second_gap_causes_a_nak_too, rnr_storm,
 	  rnr_nak_twice_is_one, a_flood_of_duplicate_reads_is_bounded,
 	  a_flood_of_ghost_acks_costs_nothing, a_stranger_is_not_believed,
 	  naks_from_the_future_are_ignored)

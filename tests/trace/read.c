@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Traces of RDMA READ: one packet, several, none, scattered, and more than one request asks for. */
+/* Traces of RDMA READ: one packet, several, none, scattered, and more than one request covers. */
 #include "tests/trace/fixture.h"
 
 START_TEST(one_packet)

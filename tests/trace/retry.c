@@ -53,7 +53,7 @@ START_TEST(timeout_0_waits_forever)
 	world_run(&w);
 	expect("     0.0 a x WRITE_ONLY 100 len 64 ackreq\n");
 	ck_assert_uint_eq(rxe_engine_deadline(&x->engine), UINT64_MAX);
-	/* A later request brings it back. */
+	/* The NAK of a later request shows the loss. */
 	WRITE(65);
 	world_run(&w);
 	expect("     0.0 a > WRITE_ONLY 101 len 65 ackreq\n"

@@ -2,7 +2,7 @@
 /* Traces of receivers that are not ready. */
 #include "tests/trace/fixture.h"
 
-START_TEST(receive_comes_late)
+START_TEST(receive_is_posted_later)
 {
 	connect_ends(NULL);
 	SEND(64);
@@ -225,7 +225,7 @@ START_TEST(nak_lost)
 }
 END_TEST
 
-RUN_TESTS("rnr", receive_comes_late, budget_used_up, no_budget_at_all, seven_is_forever,
+RUN_TESTS("rnr", receive_is_posted_later, budget_used_up, no_budget_at_all, seven_is_forever,
 	  code_0_is_the_longest, a_long_message_waits_at_its_first_packet,
 	  a_write_with_immediate_waits_at_its_last, those_behind_wait_too,
 	  budget_comes_back_with_progress, nak_lost)

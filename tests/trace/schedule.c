@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What lib/progress/schedule.c decides for threads of the program, as traces in virtual time. A line:
- * microseconds, the thread, the event, the decision. */
+/* What lib/progress/schedule.c decides for threads of the program, as traces in virtual time. A
+ * line: microseconds, the thread, the event, the decision. */
 #include <stdlib.h>
 
 #include "tests/trace/schedule_fixture.h"

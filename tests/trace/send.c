@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Traces of SEND: one packet, several, with immediate, inline, from many pieces, with invalidate. */
+/* Traces of SEND: one packet, several, with immediate, inline, gathered, with invalidate. */
 #include "tests/trace/fixture.h"
 
 START_TEST(one_packet)
@@ -187,7 +187,7 @@ START_TEST(invalidate)
 	       "     5.0 b   recv 1 SUCCESS len 16 inv 0x20051\n"
 	       "    10.0 a   send 1 SUCCESS\n"
 	       "    10.0 a   send 2 SUCCESS\n");
-	/* The key is void now. */
+	/* The key is invalid now. */
 	ck_assert_ptr_null(rxe_mr_find(y->mrs, window));
 }
 END_TEST

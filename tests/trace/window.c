@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Traces of how much is under way when packets get lost: less after each loss, more with what is answered, and without a loss no less
- * than ever. */
+/* Traces of the window: smaller after each loss, larger with acknowledged packets, unlimited
+ * without a loss. */
 #include "emu/rc/nak.h"
 #include "tests/trace/fixture.h"
 
@@ -14,7 +14,7 @@ static uint32_t in_flight(void)
 	return (uint32_t)psn_diff(a->qp.rc.req.cur_psn, a->qp.rc.req.una_psn);
 }
 
-/* Runs to the end; the most packets that were under way at once. */
+/* Runs to the end. Returns the most packets that were in flight at once. */
 static uint32_t run_for_most(void)
 {
 	uint32_t most = 0;
@@ -59,7 +59,7 @@ START_TEST(once_for_each_loss)
 {
 	connect_with_mtu(4096);
 	w.trace.quiet = 1;
-	/* All these are of one flight, and the NAKs that might follow of one gap. */
+	/* All these are of one flight, and the NAKs that may follow are of one gap. */
 	fault("drop a WRITE_MIDDLE 110");
 	fault("drop a WRITE_MIDDLE 112");
 	fault("drop a WRITE_MIDDLE 120");
@@ -81,14 +81,15 @@ START_TEST(it_grows_again)
 	world_run(&w);
 	WRITE(1u << 20, .to = 0x100000);
 	world_run(&w);
-	/* As much as the peer's socket takes is under way again. */
+	/* As much as the peer's socket takes is in flight again. */
 	WRITE(1u << 20, .to = 0x100000);
 	ck_assert_uint_eq(run_for_most(), RXE_WINDOW_BYTES / (4096 + RC_PACKET_COST));
 	ck_assert_uint_eq(x->counters.completer_retry_err, 1);
 }
 END_TEST
 
-/* Lost six times in a row: no less than RC_WINDOW_MIN go at once, and an answer is asked for early enough for no timer to help. */
+/* Six losses in a row: at least RC_WINDOW_MIN packets are sent at once, and an ACK is requested
+ * early enough that no timer expires. */
 START_TEST(the_smallest_window_does_not_stall)
 {
 	connect_with_mtu(1024);
@@ -103,7 +104,7 @@ START_TEST(the_smallest_window_does_not_stall)
 	expect_same(x, 0, y, 0x100000, 1u << 18);
 	ck_assert_uint_eq(x->counters.completer_retry_err, 6);
 	ck_assert_uint_lt(w.now_ns, 262000); /* no timeout */
-	/* ... and not for each packet. */
+	/* fewer than one for each packet */
 	ck_assert_uint_lt(y->sent, x->sent / 2);
 }
 END_TEST
@@ -116,7 +117,7 @@ static uint32_t room_here(void *host, const struct gid *dst, uint32_t slot)
 	return 1;
 }
 
-/* Lost as often, but the peer is a socket of this host. */
+/* As many losses, but the peer's socket is on this host. */
 START_TEST(more_is_left_within_a_host)
 {
 	static struct rxe_host_ops ops; /* the teardown uses them too */
@@ -150,7 +151,7 @@ START_TEST(a_reader_asks_for_less_at_a_time)
 	fault("drop b READ_RESP_MIDDLE 105");
 	READ(1u << 18, .from = READ_AT);
 	world_run(&w);
-	/* 48 packets were under way, so 24 may be: twice 8, each up to a multiple of 8. */
+	/* 48 packets were in flight, so the window is 24: twice 8, each up to a multiple of 8. */
 	expect_some("     0.0 a > READ_REQUEST 100 len 65536 ackreq\n"
 		    "     0.0 a > READ_REQUEST 116 len 65536 ackreq\n"
 		    "    10.0 a   rewind to 105\n"
@@ -163,8 +164,9 @@ START_TEST(a_reader_asks_for_less_at_a_time)
 }
 END_TEST
 
-/* An answer to the larger request comes late, when the same has been asked for in smaller parts: it is what it is. */
-START_TEST(late_answers_to_the_larger_request)
+/* A delayed response to the larger request arrives after smaller requests for the same bytes: it is
+ * accepted. */
+START_TEST(delayed_responses_to_the_larger_request)
 {
 	struct node_qp_opts opts = world_opts();
 
@@ -228,6 +230,6 @@ END_TEST
 
 RUN_TESTS("window", a_loss_halves_what_is_under_way, once_for_each_loss, it_grows_again,
 	  the_smallest_window_does_not_stall, more_is_left_within_a_host,
-	  a_reader_asks_for_less_at_a_time, late_answers_to_the_larger_request,
+	  a_reader_asks_for_less_at_a_time, delayed_responses_to_the_larger_request,
 	  an_rnr_nak_changes_nothing, a_slow_peer_changes_nothing,
 	  a_new_connection_remembers_nothing)

@@ -68,7 +68,7 @@ END_TEST
 
 START_TEST(then_send_tells)
 {
-	/* What was written before a send is there when the receive completes. */
+	/* Bytes written before a SEND are stored when the receive completes. */
 	connect_ends(NULL);
 	RECV(8);
 	WRITE(2000, .to = 0x3000, .quiet = true);

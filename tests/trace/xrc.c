@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Traces of XRC: a sends (XRC_SEND), b is its target (XRC_RECV), and every request names an SRQ of y (annex A14). */
+/* Traces of XRC: a sends (XRC_SEND), b is its target (XRC_RECV), and every request names an SRQ of
+ * y (annex A14). */
 #include "tests/trace/fixture.h"
 
 #define SRQN 0x20001u
@@ -313,7 +314,8 @@ START_TEST(another_srq_half_way)
 }
 END_TEST
 
-/* Nor does one that could not land, and comes again with another name, get the receive that the first took. */
+/* Nor does one that could not land, and comes again with another name, get the receive that the
+ * first took. */
 START_TEST(another_srq_when_it_comes_again)
 {
 	struct wire_packet again = {
@@ -355,7 +357,8 @@ START_TEST(read_answer_is_lost)
 END_TEST
 
 /* Its completion would have nowhere to go. */
-/* A duplicate that names an SRQ of another domain, a key that there is not, or an SRQ that was destroyed. */
+/* A duplicate that names an SRQ of another domain, a key that there is not, or an SRQ that was
+ * destroyed. */
 START_TEST(read_again_that_makes_no_sense)
 {
 	struct wire_packet again = {
@@ -411,7 +414,8 @@ START_TEST(srq_of_another_process)
 }
 END_TEST
 
-/* What the host said of an earlier receive does not stick to the queue pair when it is connected again. */
+/* What the host said of an earlier receive does not stick to the queue pair when it is connected
+ * again. */
 START_TEST(an_injected_error_is_for_one_receive)
 {
 	struct node_qp_opts opts = xrc(), others = xrc();
@@ -439,8 +443,9 @@ START_TEST(an_injected_error_is_for_one_receive)
 }
 END_TEST
 
-/* ... which does not answer at once when the message is whole: it is told when the peer sends the packet again, and once. */
-START_TEST(told_of_too_late)
+/* ... which does not answer at once when the message is whole: it is told when the peer sends the
+ * packet again, and once. */
+START_TEST(completed_by_the_duplicate)
 {
 	uint32_t other;
 
@@ -510,4 +515,4 @@ RUN_TESTS("xrc", send, write_read_atomic, write_with_immediate, ack_is_lost, ato
 	  an_srq_for_each_request, a_domain_for_each_request, another_srq_half_way,
 	  another_srq_when_it_comes_again, read_answer_is_lost, read_again_that_makes_no_sense,
 	  cq_of_the_srq_has_overrun, srq_of_another_process, an_injected_error_is_for_one_receive,
-	  told_of_too_late, destroyed_target, halves)
+	  completed_by_the_duplicate, destroyed_target, halves)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Captures: the golden packets written as pcapng, read back by libpcap (times to the nanosecond, IP and UDP headers the same bytes
- * as rdma_rxe's own) and by tshark (nothing malformed, comments and directions in their places). */
+/* Captures: the golden packets written as pcapng and read back by libpcap (times to the nanosecond,
+ * IP and UDP headers the same bytes as rdma_rxe's) and by tshark (nothing malformed, comments and
+ * directions in their places). */
 #include <check.h>
 #include <errno.h>
 #include <pcap/pcap.h>
@@ -39,7 +40,7 @@ static struct capture_packet packet_of(size_t i)
 	};
 }
 
-/* All of them into a new file, whose name the caller frees and removes. */
+/* Writes all packets to a new file. The caller frees its name and removes it. */
 static char *write_all(void)
 {
 	char *path = strdup("capture-XXXXXX");
@@ -94,11 +95,11 @@ END_TEST
 
 static bool have_tshark(void)
 {
-	/* NOLINTNEXTLINE(cert-env33-c): a fixed string of ours */
+	/* NOLINTNEXTLINE(cert-env33-c): the string is fixed */
 	return system("tshark --version >/dev/null 2>&1") == 0;
 }
 
-/* A field of a line that tshark wrote, tabs between. */
+/* Returns a field of a line that tshark wrote, which tabs separate. */
 static void field(char *ret, size_t room, const char *line, int index)
 {
 	size_t n;
@@ -111,7 +112,7 @@ static void field(char *ret, size_t room, const char *line, int index)
 	ret[n] = 0;
 }
 
-/* Of packet i: malformed, opcode, comment, flags, ICRC. */
+/* Expects these fields for packet i: malformed, opcode, comment, flags, ICRC. */
 static void expect_line(size_t i, const char *line)
 {
 	char text[200], want[20];
@@ -132,7 +133,7 @@ static void expect_line(size_t i, const char *line)
 	ck_assert_str_eq(text, want);
 }
 
-/* Not for rpcordma: it guesses at payloads, and calls those that it takes for its own malformed. */
+/* rpcordma is turned off: its heuristics claim payloads and then report them as malformed. */
 START_TEST(read_by_tshark)
 {
 	char command[400], line[1000];
@@ -193,7 +194,7 @@ START_TEST(room_is_checked)
 }
 END_TEST
 
-/* Comments and names of any length stay inside the room that the header promises. */
+/* Comments and names of any length fit the room that the header promises. */
 START_TEST(long_texts)
 {
 	char text[3 * CAPTURE_COMMENT_MAX];

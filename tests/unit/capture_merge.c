@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Rings of several programs become one row in the order of time; nobody who is stopped or dies holds it up. */
+/* Rings of several programs are merged in the order of time. A program that is stopped or dies
+ * delays none of the others. */
 #include <check.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -93,7 +94,8 @@ START_TEST(in_order_of_time)
 }
 END_TEST
 
-/* Who is writing may still bring a packet of the time that it has told: later ones of others wait for it. */
+/* A program that is writing may still add a packet with the time that it announced. Later packets
+ * of other programs wait for it. */
 START_TEST(waits_for_the_writer)
 {
 	put(0, 10);
@@ -109,7 +111,7 @@ START_TEST(waits_for_the_writer)
 }
 END_TEST
 
-/* ... but not forever. What comes of it after all stands where the file is by then. */
+/* The wait has a bound. A packet that comes after it is written where the file is by then. */
 START_TEST(goes_on_without_a_stopped_one)
 {
 	put(0, 10);
@@ -137,7 +139,7 @@ START_TEST(programs_are_found)
 }
 END_TEST
 
-/* Small reads and large, with some left waiting each time. */
+/* Small and large reads, with some packets left waiting each time. */
 START_TEST(many)
 {
 	uint64_t now = 1, count = 0;

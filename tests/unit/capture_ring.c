@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The rings of a capture: what is put in comes out, whole and counted, whatever the reader's pace and however a writer ends. */
+/* The rings of a capture: what is written is read, whole and counted, at any pace of the reader and
+ * however a writer ends. */
 #include <check.h>
 #include <pthread.h>
 #include <stdlib.h>
@@ -70,7 +71,7 @@ static void expect_whole(const struct capture_record *record)
 	ck_assert_mem_eq(capture_record_note(record), "note", record->note_len);
 }
 
-/* Read what there is; how many packets. */
+/* Reads what is there. Returns the number of packets. */
 static uint64_t take(void)
 {
 	const size_t len = capture_reader_read(&reader, out);
@@ -96,7 +97,7 @@ START_TEST(comes_out_as_put)
 }
 END_TEST
 
-/* At every place in the ring a record may begin and end. */
+/* A record may begin and end at every place of the ring. */
 START_TEST(over_the_end)
 {
 	uint64_t number = 0;
@@ -119,7 +120,8 @@ START_TEST(overrun_is_counted)
 	for (number = 0; number < 1000; number++)
 		put(number);
 	got = take();
-	ck_assert_uint_eq(got, 0); /* it is a ring's length behind, and goes on with what comes */
+	/* The reader is a ring's length behind, and continues with the next packet. */
+	ck_assert_uint_eq(got, 0);
 	ck_assert_uint_eq(capture_reader_unread(&reader), 1000);
 	put(number++);
 	got += take();
@@ -145,7 +147,8 @@ START_TEST(only_so_much_is_kept)
 }
 END_TEST
 
-/* It had announced a record, and written some of it. Its successor goes on behind the last whole one. */
+/* The writer died in the middle of a record. Its successor continues behind the last whole
+ * record. */
 START_TEST(writer_dies_half_way)
 {
 	uint64_t done;
@@ -165,7 +168,7 @@ START_TEST(writer_dies_half_way)
 }
 END_TEST
 
-/* Another process of the user may write anything at all. */
+/* Another process of the user may write any bytes. */
 START_TEST(nonsense_is_no_packet)
 {
 	uint32_t seed = 1;
@@ -180,7 +183,7 @@ START_TEST(nonsense_is_no_packet)
 			out[i] = (uint8_t)(seed >> 24 & (round % 2 ? 0xff : 0x81));
 		}
 		if (round % 3 == 0)
-			memset(out + 4, 0xff, 4); /* a filler, it says */
+			memset(out + 4, 0xff, 4); /* claims to be a filler */
 		while ((record = capture_reader_next(&reader, out, len, &at))) {
 			ck_assert_uint_le(at, len);
 			ck_assert_uint_le(sizeof(*record) + record->kept + record->note_len,
@@ -191,7 +194,7 @@ START_TEST(nonsense_is_no_packet)
 }
 END_TEST
 
-/* A ring's own writer is careful too: it keeps to its ring wherever others say that it has got to, and goes on there. */
+/* Other processes may write done. The ring's writer stays inside the ring, and continues there. */
 START_TEST(a_place_where_no_record_ends)
 {
 	const size_t all = sizeof(*ring) + BYTES;
@@ -243,7 +246,7 @@ static void *write_many(void *arg)
 	return NULL;
 }
 
-/* Whatever the reader sees is whole, and what it does not see is counted. */
+/* What the reader returns is whole, and what it omits is counted. */
 START_TEST(while_it_is_written)
 {
 	pthread_t thread;

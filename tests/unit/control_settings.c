@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-/* Settings: what is taken, what is refused, and that the message says which variable, what it has and what it expects. */
+/* Settings: accepted and refused values. The message names the variable, its value and what is
+ * expected. */
 #include <check.h>
 #include <stdlib.h>
 #include <string.h>
@@ -105,7 +106,7 @@ START_TEST(addresses)
 		"::ffff:0.0.0.0",
 		"127.0.0.1,127.0.0.1",
 		"127.0.0.1,::ffff:127.0.0.1",
-		/* one more than there may be */
+		/* one more than allowed */
 		("1::1,1::2,1::3,1::4,1::5,1::6,1::7,1::8,1::9,1::a,1::b,1::c,1::d,1::e,1::f,2::,3:"
 		 ":"),
 	};
@@ -130,7 +131,7 @@ START_TEST(messages_name_the_variable)
 	ck_assert_ptr_nonnull(strstr(why, "'lots'"));
 	ck_assert_ptr_nonnull(strstr(why, "64M"));
 
-	setenv("RXE_DM_ARENA", "", 1); /* empty is as not set */
+	setenv("RXE_DM_ARENA", "", 1); /* empty counts as not set */
 	setenv("RXE_DM_LINGER", "7", 1);
 	ck_assert(ctl_settings_from_env(&settings, why));
 	ck_assert_uint_eq(settings.linger_s, 7);
@@ -172,7 +173,7 @@ START_TEST(links)
 }
 END_TEST
 
-/* What a link needs, and what means nothing to it: refused, never ignored. */
+/* Settings of the other link are refused, never ignored. */
 START_TEST(links_get_what_is_theirs)
 {
 	ck_assert(set("link", "ethernet") && !ctl_settings_check(&settings, why));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* The control socket's ground floor: whole messages, descriptors that never leak, names that fit. */
+/* The control socket: whole messages, descriptors that never leak, names that fit. */
 #include <check.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -78,7 +78,7 @@ START_TEST(too_long_is_refused_whole)
 }
 END_TEST
 
-START_TEST(the_other_side_has_gone)
+START_TEST(the_other_side_has_closed)
 {
 	char got[4];
 
@@ -133,7 +133,7 @@ int main(void)
 	tcase_add_test(tcase, message_with_descriptors);
 	tcase_add_test(tcase, unwanted_descriptors_are_closed);
 	tcase_add_test(tcase, too_long_is_refused_whole);
-	tcase_add_test(tcase, the_other_side_has_gone);
+	tcase_add_test(tcase, the_other_side_has_closed);
 	tcase_add_test(tcase, names_fit);
 	tcase_add_test(tcase, only_a_cmd_fd_is_a_cmd_fd);
 	suite_add_tcase(suite, tcase);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* The credits that a process returns are what it took from its socket, whatever fault rules make of it on the way to the engine: local
- * peers pace datagrams by them (emu/pace.h). Real sockets, the rules in memory of the test. */
+/* The credits that a process returns equal what it read from its socket, whatever fault rules do to
+ * the packets before the engine. Local peers pace datagrams by credits (emu/pace.h). Sockets are
+ * real; the rules are in the test's memory. */
 #include <check.h>
 #include <stdatomic.h>
 #include <stddef.h>
@@ -84,7 +85,7 @@ static void rule(const char *text)
 	atomic_fetch_add(&faults->generation, 2);
 }
 
-/* Datagrams to the slot's socket; what they cost, as their sender counts it. */
+/* Sends datagrams to the slot's socket. Returns their cost as their sender counts it. */
 static uint64_t offer(uint32_t n)
 {
 	uint8_t bytes[WIRE_MAX_HEADERS + BYTES + ICRC_LEN] = { 0 };
@@ -111,7 +112,7 @@ static uint64_t offer(uint32_t n)
 	return (uint64_t)n * rxe_pace_cost(len);
 }
 
-/* Everything that the engine would be given. */
+/* Receives everything that the engine would receive. */
 static uint32_t take_all(void)
 {
 	struct wire_arrival arrivals[64];

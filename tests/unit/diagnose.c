@@ -37,7 +37,8 @@ static struct ctl_shared_qp *peer_qp(void)
 	return &peer_slot()->qp[PEER_QPN % RXE_MAX_QP];
 }
 
-/* A connected queue pair whose peer is on the same device, and a write of three packets in its send queue. */
+/* A connected queue pair whose peer is on the same device, and a write of three packets in its send
+ * queue. */
 static void setup(void)
 {
 	const struct gid here = { .raw = { [10] = 0xff, [11] = 0xff, 127, 0, 0, 1 } };

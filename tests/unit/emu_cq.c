@@ -108,7 +108,7 @@ START_TEST(overrun_is_for_good)
 	ck_assert_int_eq(end->event[0].type, RXE_EVENT_CQ_ERR);
 	ck_assert_ptr_eq(end->event[0].cq, &cq);
 	expect_ids("01234");
-	/* room again, but not for this CQ */
+	/* the ring has room, but this CQ has not */
 	ck_assert(!push(9, 0));
 	ck_assert_uint_eq(end->num_events, 1);
 }
@@ -135,7 +135,7 @@ START_TEST(overrun_fails_its_qps)
 	ck_assert_ptr_eq(end->event[1].qp, &set.qp);
 	ck_assert_int_eq(set.qp.state, RXE_QPS_ERR);
 	ck_assert_int_eq(other.qp.state, RXE_QPS_RTS);
-	/* The other CQ is well: its receive is flushed into it. */
+	/* The other CQ is sound: its receive is flushed into it. */
 	ck_assert_uint_eq(poll_one(&set.recv_cq).status, RXE_WC_WR_FLUSH_ERR);
 	qp_free(end, &set);
 	qp_free(end, &other);
@@ -168,7 +168,7 @@ START_TEST(armed_for_solicited)
 	push_solicited(RXE_WC_WR_FLUSH_ERR, 0);
 	ck_assert_uint_eq(end->num_notified, 2);
 	ck_assert_uint_eq(rxe_cq_poll(&cq, cqe, 2), 1);
-	/* What was asked for stays asked for. */
+	/* A weaker arming does not cancel a stronger one. */
 	ck_assert(!rxe_cq_arm(&cq, RXE_CQ_ARM_ANY));
 	ck_assert(!rxe_cq_arm(&cq, RXE_CQ_ARM_SOLICITED));
 	push_solicited(RXE_WC_SUCCESS, 0);
@@ -176,7 +176,8 @@ START_TEST(armed_for_solicited)
 }
 END_TEST
 
-/* Armed between push and settle: the completion comes after the arming, so it counts. */
+/* Arming between push and settle: the completion becomes visible after the arming, so it makes an
+ * event. */
 START_TEST(armed_before_settling)
 {
 	ck_assert(push(1, 0));
@@ -186,7 +187,7 @@ START_TEST(armed_before_settling)
 }
 END_TEST
 
-/* A completion that is unread when its CQ is armed makes the event, which is due at once, and the CQ is idle. */
+/* Arming a CQ with an unread completion makes the event at once, and the CQ stays idle. */
 START_TEST(armed_with_unread_completions)
 {
 	struct rxe_cqe cqe;
@@ -202,7 +203,8 @@ START_TEST(armed_with_unread_completions)
 }
 END_TEST
 
-/* A program takes the event, arms, and then polls (perftest -e): the completion makes one event, not two. */
+/* A program takes the event, arms, and then polls (perftest -e): the completion makes one event,
+ * not two. */
 START_TEST(armed_before_the_completion_is_read)
 {
 	struct rxe_cqe cqe;

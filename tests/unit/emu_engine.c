@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-/* The engine around the transports: numbers, demultiplexing, checks on arrival, turns, deadlines, failing. */
+/* The engine around the transports: numbers, demultiplexing, checks of arrivals, turns, deadlines,
+ * failing. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -34,11 +35,11 @@ static void teardown(void)
 	end_free(end);
 }
 
-/* Every number of an index comes before any comes again; reserved ones never. */
+/* Every number of an index is used before any is used again; reserved numbers never are. */
 START_TEST(numbers_roll_on)
 {
 	uint8_t *seen = calloc(1, 1 << 24);
-	uint32_t i, n = 65536 - 2 - 1; /* but 0, 1, and the one that the fixture has */
+	uint32_t i, n = 65536 - 2 - 1; /* without 0, 1, and the fixture's */
 
 	ck_assert_ptr_nonnull(seen);
 	seen[set.qp.qpn] = 1;
@@ -56,7 +57,7 @@ START_TEST(numbers_roll_on)
 }
 END_TEST
 
-/* The slot's next process goes on behind the last number. */
+/* The slot's next process continues behind the last number. */
 START_TEST(numbers_outlive_a_process)
 {
 	struct rxe_engine_cfg cfg = end->engine.cfg;
@@ -69,7 +70,7 @@ START_TEST(numbers_outlive_a_process)
 		uint32_t want = (last + i) & 0xffff;
 
 		if (want ==
-		    0) /* 0 and 1 are reserved: their indices are a turn ahead from here on */
+		    0) /* 0 and 1 are reserved, so their indices are one round ahead from here on */
 			break;
 		ck_assert_uint_eq(rxe_engine_alloc_qpn(&end->engine) & 0xffff, want);
 	}
@@ -77,7 +78,7 @@ START_TEST(numbers_outlive_a_process)
 }
 END_TEST
 
-/* With a key the same numbers come, each once, in an order that the key makes. */
+/* With a key the same numbers are used once each, in an order that depends on the key. */
 START_TEST(numbers_are_shuffled)
 {
 	struct rxe_engine_cfg cfg = end->engine.cfg;
@@ -148,7 +149,7 @@ static struct wire_packet packet_to(uint32_t qpn, enum wire_service service)
 	};
 }
 
-/* What must be true of a packet before the QP sees it, one wrong at a time. */
+/* Each check of a packet before the QP sees it, with one field wrong at a time. */
 START_TEST(checks_on_arrival)
 {
 	const struct gid peer = fixture_gid(1), us = fixture_gid(2), stranger = fixture_gid(3);
@@ -202,7 +203,7 @@ static void arrive(struct rxe_engine *engine, uint8_t *p, uint32_t len, uint16_t
 	rxe_engine_input(engine, &arrival, 0);
 }
 
-/* The identification: anything goes until a peer has kept the rule for a while. */
+/* The IP identification: any is accepted until the peer has kept the rule for some packets. */
 START_TEST(ports_that_keep_the_rule)
 {
 	const struct gid peer = fixture_gid(1), us = fixture_gid(2),
@@ -213,20 +214,21 @@ START_TEST(ports_that_keep_the_rule)
 
 	for (i = 0; i < RXE_PORT_PROVEN - 1; i++)
 		arrive(&end->engine, p, len, 0, &peer, IP_ID_ANY);
-	arrive(&end->engine, p, len, 777, &peer, IP_ID_ANY); /* it does not: start again */
+	arrive(&end->engine, p, len, 777, &peer, IP_ID_ANY); /* the rule is broken: start again */
 	ck_assert_uint_eq(end->counters.rcvd_bad_icrc, 0);
 	for (i = 0; i < RXE_PORT_PROVEN; i++)
 		arrive(&end->engine, p, len, 0, &peer, IP_ID_ANY);
 	ck_assert_uint_eq(end->counters.rcvd_bad_icrc, 0);
-	arrive(&end->engine, p, len, 777, &peer, IP_ID_ANY); /* proven: held to it */
+	arrive(&end->engine, p, len, 777, &peer, IP_ID_ANY); /* proven: only the rule is accepted */
 	ck_assert_uint_eq(end->counters.rcvd_bad_icrc, 1);
-	/* ... which is to count packets of a train from 0: one that was cut on its way comes piece by piece. */
+	/* The rule counts packets of a train from 0. A train that was cut on its way arrives in
+	 * pieces. */
 	for (i = 0; i < ICRC_TRAIN_IDS; i++)
 		arrive(&end->engine, p, len, (uint16_t)i, &peer, IP_ID_ANY);
 	ck_assert_uint_eq(end->counters.rcvd_bad_icrc, 1);
 	arrive(&end->engine, p, len, ICRC_TRAIN_IDS, &peer, IP_ID_ANY);
 	ck_assert_uint_eq(end->counters.rcvd_bad_icrc, 2);
-	/* this host and seen identifications are strict from the first packet */
+	/* this host, and identifications that the link sees, are strict from the first packet */
 	arrive(&end->engine, p, len, 777, &us, IP_ID_ANY);
 	arrive(&end->engine, p, len, 777, &local, IP_ID_ANY);
 	arrive(&end->engine, p, len, 777, &peer, IP_ID_EXACT);
@@ -236,7 +238,7 @@ START_TEST(ports_that_keep_the_rule)
 }
 END_TEST
 
-/* More peers than places: those with bytes in flight are the last to be forgotten. */
+/* With more peers than entries, those with bytes in flight are replaced last. */
 START_TEST(peers_are_remembered)
 {
 	struct rxe_peers *peers = &end->engine.peers;
@@ -253,7 +255,7 @@ START_TEST(peers_are_remembered)
 }
 END_TEST
 
-/* No bit of a packet may flip unseen, and nothing that is no packet gets far. */
+/* Every flipped bit is detected, and malformed packets are dropped early. */
 START_TEST(noise)
 {
 	const struct gid peer = fixture_gid(1), us = fixture_gid(2);
@@ -276,7 +278,7 @@ START_TEST(noise)
 }
 END_TEST
 
-/* QPs to one socket share a train; the one to another waits, but never long. */
+/* QPs to one socket share a train. The QP to another socket waits for a bounded time. */
 START_TEST(turns)
 {
 	static uint8_t buf[TRAIN_MAX_BYTES];
@@ -359,7 +361,8 @@ START_TEST(deadlines)
 }
 END_TEST
 
-/* First the head with its reason, then the rest in order, signalled or not; then the claimed receive, then the others. */
+/* The head completes with its reason, then the others in order, signalled or not; then the claimed
+ * receive, then the other receives. */
 START_TEST(failing_in_order)
 {
 	const struct rxe_sge sge = sge_at(0, 8, KEY_ALL);

@@ -105,7 +105,7 @@ static const struct rxe_host_ops ops = {
 	.random = random32,
 };
 
-static void region(struct end *end, uint32_t key, uint32_t pd, uint32_t rights, uint32_t gone)
+static void region(struct end *end, uint32_t key, uint32_t pd, uint32_t rights, uint32_t owner)
 {
 	struct rxe_mr *mr = &end->mrs->entry[rxe_key_index(key)];
 
@@ -113,7 +113,7 @@ static void region(struct end *end, uint32_t key, uint32_t pd, uint32_t rights, 
 	mr->iova = FIXTURE_IOVA;
 	mr->len = FIXTURE_MEM;
 	mr->rights = rights;
-	mr->owner = gone;
+	mr->owner = owner;
 	atomic_store(&mr->key, key);
 }
 
@@ -137,7 +137,7 @@ struct end *end_new(uint8_t host, uint32_t slot)
 	region(end, KEY_ALL, FIXTURE_PD, 0xf, 0);
 	region(end, KEY_READ, FIXTURE_PD, 0, 0);
 	region(end, KEY_OTHER, FIXTURE_PD + 1, 0xf, 0);
-	region(end, KEY_GONE, FIXTURE_PD, 0xf, 1);
+	region(end, KEY_UNMAPPED, FIXTURE_PD, 0xf, 1);
 	cfg.mrs = end->mrs;
 	cfg.counters = &end->counters;
 	rxe_engine_init(&end->engine, &cfg);

@@ -28,12 +28,12 @@
 #define FIXTURE_INLINE	  128u
 #define FIXTURE_MAX_EVENT 32u
 
-/* Keys of the regions that every end has; each is the whole of its memory at iova FIXTURE_IOVA. */
+/* Keys of the regions of every end. Each region is the whole memory, at iova FIXTURE_IOVA. */
 #define FIXTURE_IOVA 0x100000000ull
 #define KEY_ALL	     (1u << 16 | 0x11) /* every right */
 #define KEY_READ     (2u << 16 | 0x22) /* local read only */
 #define KEY_OTHER    (3u << 16 | 0x33) /* every right, another PD */
-#define KEY_GONE     (4u << 16 | 0x44) /* every right, memory unmapped */
+#define KEY_UNMAPPED (4u << 16 | 0x44) /* every right, memory unmapped */
 
 struct end {
 	struct rxe_engine engine;
@@ -56,29 +56,29 @@ struct gid fixture_gid(uint8_t host);
 struct end *end_new(uint8_t host, uint32_t slot);
 void end_free(struct end *end);
 
-/* Space for cqe completions on both sides. */
+/* Both CQs have cqe entries. */
 void qp_new(struct end *end, struct qp_set *ret, enum rxe_qp_type type, struct rxe_srq *srq,
 	    uint32_t cqe);
 void qp_free(struct end *end, struct qp_set *set);
-/* Valid values of all attributes, towards host and qpn. */
+/* Valid values of all attributes, with host and qpn as the peer. */
 struct rxe_qp_attr good_attr(uint8_t host, uint32_t qpn);
 void qp_to(struct end *end, struct qp_set *set, enum rxe_qp_state to, uint8_t host, uint32_t qpn);
 
 struct rxe_sge sge_at(uint32_t offset, uint32_t len, uint32_t key);
 enum post_result post_recv(struct end *end, struct qp_set *set, uint64_t wr_id, struct rxe_sge sge);
-/* A signalled SEND of one SGE, to be modified before posting. */
+/* A signalled SEND of one SGE; the caller may change it before posting. */
 struct rxe_send_wr send_wr(uint64_t wr_id, const struct rxe_sge *sge);
 /* One completion, or status UINT32_MAX. */
 struct rxe_cqe poll_one(struct rxe_cq *cq);
 
-/* Which packets of a train to leave out, by number since the last fixture_run(): bit i. */
+/* Packets to drop, by number since the last fixture_run(): bit i. */
 extern uint64_t fixture_drop;
-/* Every packet that left, since the last fixture_run(), as opcodes. */
+/* Opcodes of the packets sent since the last fixture_run(). */
 extern uint8_t fixture_opcode[4096];
 extern uint32_t fixture_packets, fixture_trains;
 /* Carries trains both ways until both engines are idle, then settles both. */
 void fixture_run(struct end *a, struct end *b);
-/* One arrival made from a packet: headers, payload, ICRC. */
+/* Delivers a packet: writes headers, payload and ICRC. */
 void inject(struct end *to, struct wire_packet *packet, const void *payload, const struct gid *src,
 	    const struct gid *dst);
 

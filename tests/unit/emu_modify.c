@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-/* The QP state table, exhaustively: every pair of states, every type, every attribute bit, against a second writing of
- * ibv_modify_qp(3)'s table. It agrees with the table that Linux checks every device's moves with. */
+/* The QP state table, exhaustively: every pair of states, every type, every attribute bit, against
+ * a second implementation of ibv_modify_qp(3)'s table. That one agrees with the table by which
+ * Linux checks all devices. */
 #include <string.h>
 
 #include "emu_fixture.h"
@@ -36,7 +37,7 @@ struct row {
 	uint32_t must, may;
 };
 
-/* What Linux removes from the mask before it looks at it. */
+/* Attributes that Linux removes from the mask first. */
 static uint32_t stripped(enum rxe_qp_type type)
 {
 	if (type == RXE_QPT_XRC_SEND)
@@ -44,7 +45,7 @@ static uint32_t stripped(enum rxe_qp_type type)
 	return type == RXE_QPT_XRC_RECV ? RDA | RTY | RNR : 0;
 }
 
-/* What the manual page says, asked rather than drawn. */
+/* The table of the manual page as code. */
 static struct row wanted(enum rxe_qp_type type, uint32_t from, uint32_t to)
 {
 	bool rc = type == RXE_QPT_RC, ud = type == RXE_QPT_UD, uc = type == RXE_QPT_UC;
@@ -92,7 +93,7 @@ static void teardown(void)
 	end_free(end);
 }
 
-/* Try a move from a fresh QP put into that state. */
+/* Tries a move from a new QP in that state. */
 static enum modify_result try(enum rxe_qp_type type, uint32_t from, uint32_t to, uint32_t mask,
 			      const struct rxe_qp_attr *change, uint32_t *ret_culprit)
 {
@@ -161,7 +162,8 @@ START_TEST(every_move_and_every_bit)
 }
 END_TEST
 
-/* perftest sets RC's attributes on the two halves of XRC. What a half lacks is neither checked nor kept. */
+/* perftest sets RC's attributes on both halves of XRC. Attributes that a half lacks are neither
+ * checked nor stored. */
 START_TEST(the_other_half_is_ignored)
 {
 	static const enum rxe_qp_type halves[] = { RXE_QPT_XRC_SEND, RXE_QPT_XRC_RECV };
@@ -194,7 +196,7 @@ START_TEST(the_other_half_is_ignored)
 }
 END_TEST
 
-/* Without STATE in the mask the QP stays where it is, by the rules of that. */
+/* Without STATE in the mask the QP keeps its state, and that state's rules apply. */
 START_TEST(no_state_in_the_mask)
 {
 	uint32_t culprit;
@@ -206,7 +208,7 @@ START_TEST(no_state_in_the_mask)
 }
 END_TEST
 
-/* One value after the other, each the first that is too much. */
+/* Each value in turn is the first that is out of range. */
 static void check_value(uint32_t to, uint32_t bit, const struct rxe_qp_attr *attr,
 			enum modify_result want)
 {
@@ -296,7 +298,7 @@ START_TEST(cur_state_must_be_true)
 }
 END_TEST
 
-/* RESET forgets: queued work, attributes, deadlines. */
+/* RESET clears queued work, attributes and deadlines. */
 START_TEST(reset_clears_everything)
 {
 	const struct rxe_sge sge = sge_at(0, 8, KEY_ALL);
@@ -316,7 +318,7 @@ START_TEST(reset_clears_everything)
 	ck_assert_uint_eq(rxe_engine_deadline(&end->engine), UINT64_MAX);
 	rxe_qp_query(&set.qp, &seen);
 	ck_assert_mem_eq(&seen, &none, sizeof(none));
-	/* and may be used again */
+	/* the QP can be used again */
 	qp_to(end, &set, RXE_QPS_RTS, 2, 9);
 	qp_free(end, &set);
 }
@@ -332,7 +334,7 @@ START_TEST(query_shows_what_was_set)
 	rxe_qp_query(&set.qp, &seen);
 	ck_assert_int_eq(seen.qp_state, RXE_QPS_RTS);
 	ck_assert_int_eq(seen.cur_qp_state, RXE_QPS_RTS);
-	ck_assert_uint_eq(seen.qkey, 0); /* no attribute of RC */
+	ck_assert_uint_eq(seen.qkey, 0); /* not an attribute of RC */
 	ck_assert_uint_eq(seen.path_mtu, given.path_mtu);
 	ck_assert_uint_eq(seen.rq_psn, given.rq_psn);
 	ck_assert_uint_eq(seen.sq_psn, given.sq_psn);
@@ -352,7 +354,7 @@ START_TEST(query_shows_what_was_set)
 }
 END_TEST
 
-/* SQD: attributes wait for the drain; the notice comes when it was asked for. */
+/* SQD: attributes change only after the drain; the event comes if the program asked for it. */
 START_TEST(drained_is_said_once)
 {
 	struct rxe_qp_attr attr = good_attr(2, 9);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Memory regions: keys found, accesses judged, up to the edge of the address space. */
+/* Memory regions: lookup of keys and checks of accesses, up to the edge of the address space. */
 #include <stdlib.h>
 
 #include "emu/mr.h"
@@ -30,13 +30,13 @@ START_TEST(nothing_wraps)
 {
 	const uint64_t top = UINT64_MAX;
 
-	/* the last bytes there are: [2^64 - 100, 2^64) */
+	/* the last bytes of the address space: [2^64 - 100, 2^64) */
 	expect(top - 99, 100, top, 1, MR_OK);
 	expect(top - 99, 100, top, 2, MR_BAD_RANGE);
 	expect(top - 99, 100, top - 99, 100, MR_OK);
 	expect(top - 99, 100, 0, 1, MR_BAD_RANGE);
 	expect(top - 99, 100, top - 99, top, MR_BAD_RANGE);
-	/* an access whose end wraps to inside */
+	/* an access whose end wraps into the region */
 	expect(1000, 100, top - 10, 1100, MR_BAD_RANGE);
 	expect(1000, 100, 1050, top - 40, MR_BAD_RANGE);
 	expect(0, top, 0, top, MR_OK);

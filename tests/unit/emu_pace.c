@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-/* Pacing: UC and UD wait for room at the receiver's socket, other QPs do not wait for them, and the wait has a bound. */
+/* Pacing: UC and UD wait for credits of the receiver's socket, other QPs do not wait for them, and
+ * the wait has a bound. */
 #include <string.h>
 
 #include "emu/engine.h"
@@ -71,7 +72,7 @@ START_TEST(as_many_as_there_is_room)
 
 	for (i = 0; i < 10; i++)
 		post(&set, 64);
-	room_left = 3 * cost - 1; /* the last one may stick out */
+	room_left = 3 * cost - 1; /* the last packet may exceed the credits */
 	ck_assert(rxe_engine_output(&end->engine, &train, 0));
 	ck_assert_uint_eq(train.segs, 3);
 	ck_assert_uint_eq(offered_sum, 3 * cost);
@@ -97,7 +98,8 @@ START_TEST(others_pass_by)
 }
 END_TEST
 
-/* A receiver that never reads: the wait ends, until its socket has space again. */
+/* A receiver that never reads: the wait ends after a time-out, until the socket has credits
+ * again. */
 START_TEST(not_forever)
 {
 	const uint64_t over_ns = RXE_PACE_TIMEOUT_NS + 2;

@@ -102,7 +102,8 @@ static void reset(struct qp_set *set)
 	qp_to(end, set, RXE_QPS_RTS, 2, peer_rc.qp.qpn);
 }
 
-/* A completion, once polled, frees the slots of its request and of the unsignalled ones before it; execution frees none. */
+/* A polled completion frees the slots of its request and of the unsignalled ones before it.
+ * Execution frees none. */
 START_TEST(polling_frees_slots)
 {
 	struct qp_set *const sets[] = { &rc, &uc, &ud };
@@ -131,7 +132,7 @@ START_TEST(flushed_requests_hold_their_slots)
 }
 END_TEST
 
-/* RESET frees all slots; a completion from before RESET, polled after it, changes nothing. */
+/* RESET frees all slots. A completion from before RESET that is polled after it changes nothing. */
 START_TEST(reset_frees_all_slots)
 {
 	uc.qp.sq.head = uc.qp.sq.tail = UINT32_MAX - 20; /* the counts wrap below */
@@ -192,7 +193,7 @@ START_TEST(states_for_posting)
 }
 END_TEST
 
-/* Taken and flushed at once, signalled or not. */
+/* Posted and flushed at once, signalled or not. */
 START_TEST(posting_in_error)
 {
 	uc.qp.state = RXE_QPS_ERR;

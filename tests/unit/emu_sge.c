@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-/* Gather and scatter: any offset after any other, lists with holes, keys that fail, and remote keys. */
+/* Gather and scatter: any offset after any other, lists with empty elements, keys that fail, and
+ * remote keys. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -26,8 +27,8 @@ static void setup(void)
 	for (i = 0; i < 4096; i++)
 		end->mem[i] = (uint8_t)(7 * i + i / 256);
 	for (i = 0; i < 5; i++) {
-		sge[i] = sge_at(pieces[i].offset, pieces[i].len,
-				pieces[i].len ? KEY_ALL : 0xbad); /* an empty one has no key */
+		/* The key of an empty element is not checked. */
+		sge[i] = sge_at(pieces[i].offset, pieces[i].len, pieces[i].len ? KEY_ALL : 0xbad);
 		memcpy(model + done, end->mem + pieces[i].offset, pieces[i].len);
 		done += pieces[i].len;
 	}
@@ -123,10 +124,10 @@ START_TEST(keys_are_checked)
 	ck_assert_int_eq(scatter_to(sge_at(0, 8, KEY_ALL)), MR_OK);
 	ck_assert_int_eq(scatter_to(sge_at(0, 8, KEY_READ)), MR_BAD_RIGHTS);
 	ck_assert_int_eq(scatter_to(sge_at(0, 8, KEY_OTHER)), MR_BAD_PD);
-	ck_assert_int_eq(scatter_to(sge_at(0, 8, KEY_GONE)), MR_FAULT);
+	ck_assert_int_eq(scatter_to(sge_at(0, 8, KEY_UNMAPPED)), MR_FAULT);
 	ck_assert_int_eq(scatter_to(sge_at(0, 8, 0xdead0000)), MR_BAD_KEY);
 	ck_assert_int_eq(scatter_to(sge_at(FIXTURE_MEM, 8, KEY_ALL)), MR_BAD_RANGE);
-	/* reading one's own memory needs no right */
+	/* reading local memory needs no right */
 	memcpy(wqe->tail, &readable, sizeof(readable));
 	ck_assert_int_eq(rxe_gather(&end->engine, FIXTURE_PD, wqe, &cursor, 0, got, 8), MR_OK);
 }
@@ -157,10 +158,10 @@ START_TEST(remote_keys)
 			 MR_BAD_RIGHTS);
 	ck_assert_int_eq(rxe_remote_write(engine, FIXTURE_PD, KEY_OTHER, FIXTURE_IOVA, &word, 8),
 			 MR_BAD_PD);
-	ck_assert_int_eq(rxe_remote_atomic(engine, FIXTURE_PD, KEY_GONE, FIXTURE_IOVA,
+	ck_assert_int_eq(rxe_remote_atomic(engine, FIXTURE_PD, KEY_UNMAPPED, FIXTURE_IOVA,
 					   RXE_FETCH_ADD, 1, 0, &orig),
 			 MR_FAULT);
-	/* nothing touched, nothing checked */
+	/* an access of length 0 checks no key */
 	ck_assert_int_eq(rxe_reach(engine, FIXTURE_PD, 0, RXE_REMOTE_READ, 5, 0, &mr), MR_OK);
 	ck_assert_ptr_null(mr);
 }

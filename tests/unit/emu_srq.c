@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-/* Shared receive queues: order, limit event once an arming, several QPs drawing, the last-WQE event. */
+/* Shared receive queues: order, one limit event for each arming, several QPs, the last-WQE
+ * event. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -92,7 +93,8 @@ START_TEST(limit_reached_already)
 }
 END_TEST
 
-/* A claimed receive is the QP's: its slot may be posted to while the message is still coming. */
+/* A claimed receive belongs to the QP: its slot may be reused while the message is still
+ * arriving. */
 START_TEST(claims_outlive_their_slot)
 {
 	struct qp_set one, two;
@@ -102,7 +104,7 @@ START_TEST(claims_outlive_their_slot)
 	fill(WRS);
 	ck_assert(rxe_recv_claim(&end->engine, &one.qp));
 	ck_assert(rxe_recv_claim(&end->engine, &two.qp));
-	ck_assert(rxe_recv_claim(&end->engine, &one.qp)); /* still the same */
+	ck_assert(rxe_recv_claim(&end->engine, &one.qp)); /* unchanged */
 	ck_assert_int_eq(post(70), POST_OK);
 	ck_assert_int_eq(post(71), POST_OK);
 	ck_assert_uint_eq(one.qp.claim.wr_id, 0);
@@ -114,7 +116,8 @@ START_TEST(claims_outlive_their_slot)
 }
 END_TEST
 
-/* In error the QP flushes what it claimed, leaves the rest to others, and says that it takes no more. */
+/* A QP in error flushes its claimed receive, leaves the others in the SRQ, and raises
+ * LAST_WQE_REACHED. */
 START_TEST(last_wqe)
 {
 	struct rxe_qp_attr attr = { .qp_state = RXE_QPS_ERR };
@@ -135,7 +138,7 @@ START_TEST(last_wqe)
 	ck_assert_uint_eq(end->num_events, 1);
 	ck_assert_int_eq(end->event[0].type, RXE_EVENT_QP_LAST_WQE_REACHED);
 	ck_assert_ptr_eq(end->event[0].qp, &set.qp);
-	/* already there: no second event */
+	/* in ERR already: no second event */
 	ck_assert_int_eq(rxe_qp_modify(&end->engine, &set.qp, &attr, RXE_QP_STATE, 0), MODIFY_OK);
 	ck_assert_uint_eq(end->num_events, 1);
 	qp_free(end, &set);

@@ -60,7 +60,7 @@ static void receives(uint32_t n, uint32_t len)
 		ck_assert_int_eq(post_recv(b, &to, i, sge_at(i * 8192, len, KEY_ALL)), POST_OK);
 }
 
-/* The opcodes that left since the last run, by name. */
+/* Opcodes sent since the last run, by name. */
 static void expect_packets(const char *want)
 {
 	char got[512] = "";
@@ -107,7 +107,7 @@ START_TEST(sends_are_cut)
 	ck_assert_mem_eq(b->mem + 16384, a->mem, 2048);
 	ck_assert_uint_eq(poll_one(&from.send_cq).wr_id, 8);
 	ck_assert_uint_eq(poll_one(&from.send_cq).wr_id, 3500);
-	/* the PSN went round 2^24: it began at 0xfffffe */
+	/* the PSN wrapped at 2^24: it began at 0xfffffe */
 	ck_assert_uint_eq(from.qp.attr.sq_psn, 6);
 	ck_assert_uint_eq(to.qp.attr.rq_psn, 6);
 }
@@ -135,7 +135,7 @@ START_TEST(writes_are_cut)
 }
 END_TEST
 
-/* One lost packet costs one message, and its receive serves the next. */
+/* A lost packet loses one message, whose receive serves the next. */
 START_TEST(a_loss_costs_one_message)
 {
 	uint32_t lost;
@@ -186,10 +186,10 @@ START_TEST(receive_too_short)
 }
 END_TEST
 
-/* The peer has no say in which memory is written: nothing happens, and nobody is told. */
+/* A WRITE outside of the peer's rights changes nothing, and neither side is informed. */
 START_TEST(writes_that_may_not)
 {
-	const uint32_t keys[] = { KEY_READ, KEY_OTHER, 0, KEY_GONE };
+	const uint32_t keys[] = { KEY_READ, KEY_OTHER, 0, KEY_UNMAPPED };
 	uint32_t i;
 
 	for (i = 0; i < 4; i++) {
@@ -230,7 +230,7 @@ static void packet(uint8_t op, uint32_t psn, uint32_t payload_len, uint32_t writ
 	inject(b, &p, bytes, &src, &dst);
 }
 
-/* What a peer may send that no message is made of. */
+/* Packets that do not form a message. */
 START_TEST(nonsense)
 {
 	receives(2, 8192);
@@ -238,19 +238,19 @@ START_TEST(nonsense)
 	packet(OP_SEND_FIRST, 2, 1000, 0);  /* not a full packet */
 	packet(OP_SEND_LAST, 3, 8, 0);
 	packet(OP_SEND_FIRST, 4, 1024, 0);
-	packet(OP_WRITE_LAST, 5, 8, 0); /* another message's end */
+	packet(OP_WRITE_LAST, 5, 8, 0); /* the end of another message */
 	packet(OP_SEND_FIRST, 6, 1024, 0);
-	packet(OP_SEND_LAST, 7, 0, 0);	  /* an empty last */
+	packet(OP_SEND_LAST, 7, 0, 0);	  /* an empty last packet */
 	packet(OP_SEND_ONLY, 8, 1028, 0); /* longer than the path MTU */
-	packet(OP_WRITE_ONLY, 9, 8, 12);  /* shorter than it said */
-	packet(OP_WRITE_ONLY, 10, 12, 8); /* longer */
+	packet(OP_WRITE_ONLY, 9, 8, 12);  /* shorter than its RETH */
+	packet(OP_WRITE_ONLY, 10, 12, 8); /* longer than its RETH */
 	packet(OP_WRITE_FIRST, 11, 1024, 1024);
 	packet(OP_WRITE_FIRST, 12, 1024, 1 << 30); /* past the region */
 	packet(OP_SEND_FIRST, 13, 1024, 0);
-	packet(OP_SEND_LAST, 13, 8, 0); /* the PSN again */
+	packet(OP_SEND_LAST, 13, 8, 0); /* the same PSN again */
 	ck_assert_uint_eq(b->counters.rcvd_dropped, 11);
 	expect_no_recv();
-	packet(OP_SEND_ONLY, 0x123456, 8, 0); /* an opener always counts */
+	packet(OP_SEND_ONLY, 0x123456, 8, 0); /* a first packet always opens a message */
 	expect_recv(0, RXE_WC_SUCCESS, 8);
 	ck_assert_uint_eq(rxe_ring_used(&to.qp.rq), 1);
 }
@@ -260,7 +260,7 @@ START_TEST(send_error_stops_the_queue)
 {
 	receives(1, 8192);
 	post(RXE_WR_SEND, 3000, KEY_ALL);
-	post(RXE_WR_SEND, 8, KEY_GONE);
+	post(RXE_WR_SEND, 8, KEY_UNMAPPED);
 	post(RXE_WR_SEND, 9, KEY_ALL);
 	fixture_run(a, b);
 	expect_recv(0, RXE_WC_SUCCESS, 3000);
@@ -271,7 +271,7 @@ START_TEST(send_error_stops_the_queue)
 }
 END_TEST
 
-/* Only the signalled ones are told of. */
+/* Only signalled sends complete. */
 START_TEST(signals)
 {
 	const struct rxe_sge sge = sge_at(0, 8, KEY_ALL);
@@ -293,7 +293,7 @@ START_TEST(signals)
 }
 END_TEST
 
-/* SQD lets the message under way out, and keeps the next. */
+/* SQD sends the rest of the current message, and keeps the next. */
 START_TEST(draining)
 {
 	static uint8_t buf[TRAIN_MAX_BYTES];

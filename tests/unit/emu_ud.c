@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Datagrams between two engines: what arrives, what is dropped, what fails, and groups. */
+/* Datagrams between two engines: delivery, drops, errors and multicast groups. */
 #include <string.h>
 
 #include "emu_fixture.h"
@@ -88,7 +88,7 @@ START_TEST(arrives_behind_forty_bytes)
 }
 END_TEST
 
-/* 1 would end at the first router, though programs that ask for it mean no such thing. */
+/* A hop limit of 1 would end at the first router; programs that set 1 do not mean that. */
 START_TEST(hop_limit_of_one)
 {
 	const struct rxe_sge sge = sge_at(0, 8, KEY_ALL);
@@ -126,7 +126,7 @@ START_TEST(qkeys)
 	send_one(&wr);
 	ck_assert_uint_eq(b->counters.rcvd_bad_key, 1);
 	ck_assert_uint_eq(poll_one(&to.recv_cq).status, UINT32_MAX);
-	/* the high bit: the QP's own, whatever the rest says */
+	/* the high bit selects the QP's own Q_Key */
 	wr.remote_qkey = 0x80000000;
 	send_one(&wr);
 	ck_assert_uint_eq(poll_one(&to.recv_cq).status, RXE_WC_SUCCESS);
@@ -159,7 +159,7 @@ START_TEST(receive_without_right)
 }
 END_TEST
 
-/* A bad send stops the send queue, not the receives; modify brings it back. */
+/* A bad send stops the send queue but not the receives; modify restarts it. */
 START_TEST(send_error_and_back)
 {
 	const struct rxe_sge good = sge_at(0, 8, KEY_ALL), bad = sge_at(0, 8, KEY_OTHER);
@@ -167,7 +167,7 @@ START_TEST(send_error_and_back)
 	struct rxe_qp_attr attr = { .qp_state = RXE_QPS_RTS };
 	uint32_t i;
 
-	wr[2].flags = 0; /* unsignalled, flushed all the same */
+	wr[2].flags = 0; /* unsignalled, but flushed with a completion */
 	for (i = 0; i < 4; i++)
 		ck_assert_int_eq(post_recv(b, &to, i, sge_at(0, 64, KEY_ALL)), POST_OK);
 	for (i = 0; i < 3; i++)
@@ -207,7 +207,7 @@ START_TEST(a_train_of_datagrams)
 }
 END_TEST
 
-/* Another address, another slot: another train. */
+/* Another address or another slot needs another train. */
 START_TEST(trains_go_one_way)
 {
 	const struct rxe_sge sge = sge_at(0, 64, KEY_ALL);

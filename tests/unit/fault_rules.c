@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Fault rules: what people may write, what they are told when it is wrong, and when a rule fires. */
+/* Fault rules: the language, its error messages, and when a rule fires. */
 #include <check.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -43,7 +43,7 @@ static struct fault_packet packet_of(enum fault_dir dir, uint8_t opcode, uint32_
 	};
 }
 
-/* Every text, and the text it is shown as: which parses to the same again. */
+/* Each text, and its normal form, which parses to the same rule. */
 START_TEST(round_trip)
 {
 	static const char *const row[][2] = {
@@ -116,7 +116,7 @@ START_TEST(round_trip)
 }
 END_TEST
 
-/* What a rule above the wire fires on depends on what it names and on counts, and on nothing else. */
+/* A rule above the link depends only on its selectors and on counts. */
 START_TEST(completions_counted)
 {
 	static struct inject_rules rules;
@@ -226,7 +226,7 @@ static const char *const bad_text[][2] = {
 	{ "device_fatal time=1s", "time= does not go with device_fatal" },
 };
 
-START_TEST(told_what_is_wrong)
+START_TEST(messages_say_what_is_wrong)
 {
 	for (size_t i = 0; i < sizeof(bad_text) / sizeof(bad_text[0]); i++) {
 		char error[INJECT_TEXT_MAX] = "";
@@ -275,7 +275,7 @@ START_TEST(files)
 	ck_assert_uint_eq(rules.id[1], 2);
 	ck_assert_uint_eq(rules.rule[1].action, FAULT_DELAY);
 
-	/* The table has an end. */
+	/* The table is full. */
 	for (uint32_t i = rules.n; i < FAULT_MAX_RULES; i++)
 		ck_assert_uint_eq(inject_rules_add(&rules, &rules.rule[0]), i + 1);
 	ck_assert(!inject_rules_add_text(&rules, "drop", error));
@@ -338,7 +338,7 @@ START_TEST(selectors)
 		p.psn = (0xfffffc + i) & 0xffffff;
 		ck_assert_int_eq(fault_selects(&psn, &p), i >= 2 && i <= 5);
 	}
-	/* Only requests of reliable connections are answered. */
+	/* Only requests of reliable connections can be answered. */
 	p.opcode = RC_ACK;
 	ck_assert(!fault_selects(&rnr, &p));
 	p.opcode = 0x64;
@@ -346,7 +346,7 @@ START_TEST(selectors)
 }
 END_TEST
 
-/* Which of the first n packets, with PSNs from 0, does a rule fire for? A mask. */
+/* Returns a mask: for which of the first n packets, with PSNs from 0, the rule fires. */
 static uint64_t firings(struct fault_rules *rules, struct fault_counters *counters,
 			struct fault_packet p, uint32_t n)
 {
@@ -389,7 +389,8 @@ START_TEST(counted)
 }
 END_TEST
 
-/* A process reads all rules again when one is added or cleared: the counts of the others go on. */
+/* A process reads all rules again when one is added or cleared. The counts of the others
+ * continue. */
 START_TEST(counts_outlive_a_change)
 {
 	const struct fault_packet p = packet_of(FAULT_OUT, RC_SEND_ONLY, 9, 0);
@@ -409,7 +410,7 @@ START_TEST(counts_outlive_a_change)
 }
 END_TEST
 
-/* Counts are per QP, direction and opcode, whatever comes between. */
+/* Counts are per QP, direction and opcode, independent of other packets. */
 START_TEST(counted_apart)
 {
 	struct fault_rules rules = { 0 };
@@ -434,7 +435,7 @@ START_TEST(counted_apart)
 }
 END_TEST
 
-/* The first that fires acts; the others count on. */
+/* The first rule that fires acts; the others continue to count. */
 START_TEST(several_rules)
 {
 	struct inject_rules written = { 0 };
@@ -459,7 +460,7 @@ START_TEST(several_rules)
 }
 END_TEST
 
-/* Dice fall the same way in every run, and near enough to what was asked. */
+/* The same seed gives the same result in every run, with the probability that the rule names. */
 START_TEST(repeatable)
 {
 	struct fault_packet p = packet_of(FAULT_OUT, RC_SEND_ONLY, 0x010009, 0);
@@ -472,7 +473,7 @@ START_TEST(repeatable)
 	ck_assert_uint_ne(firings_of("drop probability=0.25 seed=2", p, 64), first);
 	p.qpn++;
 	ck_assert_uint_ne(firings_of("drop probability=0.25 seed=1", p, 64), first);
-	/* By order of creation, the number does not matter. */
+	/* QPs are identified by order of creation; the number does not matter. */
 	p.qp_index = 4;
 	const uint64_t by_index = firings_of("drop probability=0.25 seed=1", p, 64);
 
@@ -486,7 +487,7 @@ START_TEST(repeatable)
 }
 END_TEST
 
-/* A repetition is another throw of the dice, and is known as one. */
+/* A repeated packet has another attempt number, and so another hash. */
 START_TEST(attempts)
 {
 	struct fault_counters *counters = fault_counters_new();
@@ -512,7 +513,7 @@ START_TEST(attempts)
 }
 END_TEST
 
-/* However many QPs and PSNs: memory stays what it was, and new ones are counted from the start. */
+/* With any number of QPs and PSNs memory stays bounded, and new ones count from the start. */
 START_TEST(bounded)
 {
 	struct fault_rules rules = { 0 };
@@ -538,7 +539,7 @@ int main(void)
 	TCase *tc = tcase_create("text");
 
 	tcase_add_test(tc, round_trip);
-	tcase_add_test(tc, told_what_is_wrong);
+	tcase_add_test(tc, messages_say_what_is_wrong);
 	tcase_add_test(tc, long_texts);
 	tcase_add_test(tc, files);
 #ifdef SYSTEM_HAS_NAMES

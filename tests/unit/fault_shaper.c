@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-/* The shaper as traces: a train goes in, and what comes out is told as text. Every packet that was not spoiled on purpose has
- * an ICRC that agrees with its place in its train. */
+/* The shaper as traces: a train goes in, and the output is compared as text. Each packet that no
+ * rule corrupts has the ICRC for its index in its train. */
 #include <check.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -101,7 +101,7 @@ static void write_packet(uint8_t *p, enum wire_op op, uint32_t dest_qpn, uint32_
 	bth_emit(p, &bth);
 }
 
-/* One packet of a train or an arrival: its PSN, and marks for what is not as it should be. */
+/* Describes a packet of a train or an arrival: its PSN, and marks for what is wrong. */
 static void tell(const uint8_t *p, uint32_t len, const struct icrc_flow *flow, enum ip_id_rule rule,
 		 uint16_t ip_id)
 {
@@ -153,7 +153,7 @@ static void tell_arrivals(const struct wire_arrival *a, size_t n)
 	}
 }
 
-/* A train of segs SEND_ONLY from psn. */
+/* Makes a train of segs SEND_ONLY from psn. */
 static void make_train(uint32_t psn, uint16_t segs)
 {
 	const struct icrc_flow flow = { .src = us, .dst = them, .src_port = TX_PORT };
@@ -170,7 +170,7 @@ static void make_train(uint32_t psn, uint16_t segs)
 	}
 }
 
-/* It goes out at now. */
+/* Sends it at time now. */
 static void out(uint32_t psn, uint16_t segs, uint64_t now_ns)
 {
 	const struct wire_train *ret;
@@ -183,7 +183,7 @@ static void out(uint32_t psn, uint16_t segs, uint64_t now_ns)
 	say("\n");
 }
 
-/* A SEND_ONLY comes in, as number index of a train. */
+/* Delivers a SEND_ONLY with index in its train. */
 static void in(uint32_t psn, uint16_t index, uint64_t now_ns)
 {
 	const struct icrc_flow flow = { .src = them, .dst = us, .src_port = PEER_PORT };
@@ -247,7 +247,7 @@ START_TEST(untouched)
 }
 END_TEST
 
-/* A gap in a train: what is before it and behind it stay trains, with ICRCs to match. */
+/* A dropped packet: those before and behind it stay trains, with new ICRCs. */
 START_TEST(dropped)
 {
 	rules("drop psn=102..103 attempt=0");
@@ -313,8 +313,8 @@ START_TEST(delayed)
 }
 END_TEST
 
-/* What waited goes when its time has come, even if nobody asked: with the next packet. */
-START_TEST(late)
+/* A packet that waited leaves when it is due, with the next packet if nothing asked before. */
+START_TEST(due_with_the_next_packet)
 {
 	rules("delay time=1ms nth=1");
 	out(100, 1, 0);
@@ -341,7 +341,7 @@ START_TEST(reordered)
 }
 END_TEST
 
-/* Nothing follows: it goes when it has waited long enough. */
+/* No packet follows: it leaves at its latest time. */
 START_TEST(reordered_last)
 {
 	rules("reorder behind=2 within=3ms nth=2");
@@ -352,7 +352,7 @@ START_TEST(reordered_last)
 }
 END_TEST
 
-/* One bit, seen by the ICRC: ! is a bad ICRC, ~ a byte of payload that is not as it was sent. */
+/* One flipped bit is seen by the ICRC: ! is a bad ICRC, ~ a changed byte of payload. */
 START_TEST(corrupted)
 {
 	rules("corrupt part=payload nth=1\ncorrupt part=payload icrc=good nth=2\n"
@@ -370,7 +370,7 @@ START_TEST(corrupted)
 }
 END_TEST
 
-/* Whatever header bit is hit, the ICRC tells. */
+/* Every flipped bit of the headers changes the ICRC. */
 START_TEST(corrupted_headers)
 {
 	const struct icrc_flow flow = { .src = us, .dst = them, .src_port = TX_PORT };
@@ -397,7 +397,7 @@ START_TEST(truncated)
 }
 END_TEST
 
-/* A responder that is not ready: the peer gets the NAK, later requests are lost until the one comes again. */
+/* An RNR NAK to the peer: later requests are dropped until that one comes again. */
 START_TEST(rnr_in)
 {
 	rules("rnr_nak dir=in timer=14 nth=2");
@@ -426,7 +426,7 @@ START_TEST(rnr_in)
 }
 END_TEST
 
-/* A requester that is told so: its own packets stay here. */
+/* An RNR NAK to the device itself: its own packets are not sent. */
 START_TEST(nak_out)
 {
 	rules("nak dir=out code=remote_access psn=101");
@@ -440,7 +440,7 @@ START_TEST(nak_out)
 }
 END_TEST
 
-/* A NAK says that all before it arrived. Where that is not known, the rule does not lie: the packet goes on. */
+/* A NAK acknowledges all before it. Where that is unknown, no NAK is sent and the packet passes. */
 START_TEST(not_answered)
 {
 	rules("rnr_nak");
@@ -457,7 +457,7 @@ START_TEST(not_answered)
 }
 END_TEST
 
-/* QPs by order of creation, also where a packet does not name ours. */
+/* Selection by order of creation, also where the packet does not name the device's QP. */
 START_TEST(by_index)
 {
 	rules("drop qp=#3");
@@ -471,7 +471,7 @@ START_TEST(by_index)
 }
 END_TEST
 
-/* More than can wait: the rest goes on at once and is counted. */
+/* More packets than can wait: the rest passes at once and is counted. */
 START_TEST(overflow)
 {
 	rules("delay time=10ms");
@@ -513,7 +513,7 @@ int main(void)
 	tcase_add_test(tc, all_dropped);
 	tcase_add_test(tc, duplicated);
 	tcase_add_test(tc, delayed);
-	tcase_add_test(tc, late);
+	tcase_add_test(tc, due_with_the_next_packet);
 	tcase_add_test(tc, reordered);
 	tcase_add_test(tc, reordered_last);
 	tcase_add_test(tc, corrupted);

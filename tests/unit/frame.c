@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Ethernet framing against the frames of rdma_rxe (tests/wire): taken apart and written again they are the same bytes. Then every
- * way in which a frame can be wrong, one at a time, and frames cut short and with bits flipped. */
+/* Ethernet framing against the frames of rdma_rxe (tests/wire): parsed and written again they are
+ * the same bytes. Then each malformed field, one at a time, truncated frames and flipped bits. */
 #include <check.h>
 #include <stdlib.h>
 #include <string.h>
@@ -56,14 +56,14 @@ START_TEST(parse_and_emit)
 }
 END_TEST
 
-/* Put the IPv4 checksum right again after a change. */
+/* Computes the IPv4 checksum again after a change. */
 static void mend(uint8_t *frame)
 {
 	put_be16(frame + IP + 10, 0);
 	put_be16(frame + IP + 10, frame_checksum(0, frame + IP, 20));
 }
 
-/* The result on a frame of which one byte was set. */
+/* Returns the result for a frame of which one byte was set. */
 static enum frame_result with(const struct vector *v, size_t at, uint8_t value, bool mended)
 {
 	uint8_t *p = exact_copy(v->frame, v->frame_len);
@@ -104,7 +104,7 @@ START_TEST(v4_one_thing_wrong)
 	ck_assert_int_eq(with(v, UDP + 2, 0x13, false), FRAME_NOT_ROCE);
 	ck_assert_int_eq(with(v, UDP + 5, (uint8_t)(v->frame[UDP + 5] + 4), false), FRAME_BAD_UDP);
 	ck_assert_int_eq(with(v, UDP + 5, (uint8_t)(v->frame[UDP + 5] - 4), false), FRAME_BAD_UDP);
-	/* The kernel's half-computed checksum is no matter. */
+	/* The local kernel may leave the UDP checksum incomplete: it is ignored. */
 	ck_assert_int_eq(with(v, UDP + 6, 0x77, false), FRAME_OK);
 }
 END_TEST
@@ -124,7 +124,7 @@ START_TEST(v6_one_thing_wrong)
 }
 END_TEST
 
-/* IPv6 that claims to come from a mapped address would be taken for IPv4's. */
+/* A mapped address over IPv6 would be taken for IPv4. */
 START_TEST(v6_with_mapped_address)
 {
 	static const uint8_t mapped[16] = { [10] = 0xff, 0xff, 10, 9, 0, 2 };

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* ARP and neighbor discovery: frames as Linux sends them, each field wrong in turn, answers that a second device understands; and
- * the table of neighbors in time that the test makes. */
+/* ARP and neighbor discovery: frames as Linux sends them, each field wrong in turn, answers that a
+ * second device understands; and the neighbor table in simulated time. */
 #include <check.h>
 #include <stdlib.h>
 #include <string.h>
@@ -52,30 +52,30 @@ START_TEST(arp_of_linux)
 }
 END_TEST
 
-/* Question and answer between two devices, and what is in the frames that carry them. */
+/* Solicitation and advertisement between two devices, and the fields of their frames. */
 static void converse(const struct neighbor_self *a, const struct neighbor_self *b)
 {
 	uint8_t question[NEIGHBOR_FRAME_MAX], answer[NEIGHBOR_FRAME_MAX];
-	struct neighbor_message asked, told;
+	struct neighbor_message solicited, answered;
 	size_t n = neighbor_emit_solicitation(question, a, &b->gid, NULL);
 
 	ck_assert_uint_le(n, NEIGHBOR_FRAME_MAX);
-	ck_assert_uint_eq(question[0] & 1, 1); /* to a group */
-	ck_assert_int_eq(parse_copy(&asked, question, n), NEIGHBOR_SOLICITATION);
-	ck_assert(gid_equal(&asked.target, &b->gid) && gid_equal(&asked.sender, &a->gid));
-	ck_assert(asked.has_sender);
-	ck_assert_mem_eq(asked.mac, a->mac, 6);
+	ck_assert_uint_eq(question[0] & 1, 1); /* multicast */
+	ck_assert_int_eq(parse_copy(&solicited, question, n), NEIGHBOR_SOLICITATION);
+	ck_assert(gid_equal(&solicited.target, &b->gid) && gid_equal(&solicited.sender, &a->gid));
+	ck_assert(solicited.has_sender);
+	ck_assert_mem_eq(solicited.mac, a->mac, 6);
 
-	n = neighbor_emit_advertisement(answer, b, &asked);
+	n = neighbor_emit_advertisement(answer, b, &solicited);
 	ck_assert_mem_eq(answer, a->mac, 6);
 	ck_assert_mem_eq(answer + 6, b->mac, 6);
-	ck_assert_int_eq(parse_copy(&told, answer, n), NEIGHBOR_ADVERTISEMENT);
-	ck_assert(gid_equal(&told.sender, &b->gid));
-	ck_assert_mem_eq(told.mac, b->mac, 6);
+	ck_assert_int_eq(parse_copy(&answered, answer, n), NEIGHBOR_ADVERTISEMENT);
+	ck_assert(gid_equal(&answered.sender, &b->gid));
+	ck_assert_mem_eq(answered.mac, b->mac, 6);
 
 	n = neighbor_emit_solicitation(question, a, &b->gid, b->mac);
 	ck_assert_mem_eq(question, b->mac, 6);
-	ck_assert_int_eq(parse_copy(&asked, question, n), NEIGHBOR_SOLICITATION);
+	ck_assert_int_eq(parse_copy(&solicited, question, n), NEIGHBOR_SOLICITATION);
 }
 
 START_TEST(conversations)
@@ -110,7 +110,7 @@ static void mend(uint8_t *p, size_t len)
 	put_be16(p + 56, frame_checksum(sum, p + 54, len - 54));
 }
 
-/* Somebody tries whether our address is free: it has none itself. */
+/* Duplicate address detection: the sender has no address yet. */
 START_TEST(nameless)
 {
 	struct neighbor_message message;
@@ -137,7 +137,7 @@ START_TEST(nameless)
 }
 END_TEST
 
-/* An advertisement without its MAC comes from the frame's sender. */
+/* An advertisement without a MAC option has the frame's source. */
 START_TEST(mac_of_the_frame)
 {
 	struct neighbor_message message = { .mac = { 2, 0, 0, 0, 0, 0xa }, .has_sender = true };
@@ -153,7 +153,7 @@ START_TEST(mac_of_the_frame)
 }
 END_TEST
 
-/* One byte set, the checksum right again when mended. */
+/* Sets one byte; mended: with the right checksum. */
 static enum neighbor_kind with(const struct neighbor_self *self, const struct gid *target,
 			       size_t at, uint8_t value, bool mended)
 {
@@ -175,7 +175,8 @@ START_TEST(one_thing_wrong)
 	for (size_t at = 14; at < 20; at++)
 		ck_assert_int_eq(with(s, t, at, 99, false), NEIGHBOR_OTHER);
 	ck_assert_int_eq(with(s, t, 21, 3, false), NEIGHBOR_OTHER);
-	ck_assert_int_eq(with(s, t, 22, 0xff, false), NEIGHBOR_OTHER); /* lives at a group */
+	/* A group's MAC as the sender. */
+	ck_assert_int_eq(with(s, t, 22, 0xff, false), NEIGHBOR_OTHER);
 	ck_assert_int_eq(with(s, t, 13, 0x00, false), NEIGHBOR_OTHER);
 
 	s = &v6_a;
@@ -184,11 +185,12 @@ START_TEST(one_thing_wrong)
 	ck_assert_int_eq(with(s, t, 19, 23, true), NEIGHBOR_OTHER);
 	ck_assert_int_eq(with(s, t, 19, 33, true), NEIGHBOR_OTHER);
 	ck_assert_int_eq(with(s, t, 20, 17, true), NEIGHBOR_OTHER);
-	ck_assert_int_eq(with(s, t, 21, 254, true), NEIGHBOR_OTHER); /* came through a router */
+	/* Hop limit of a routed packet. */
+	ck_assert_int_eq(with(s, t, 21, 254, true), NEIGHBOR_OTHER);
 	ck_assert_int_eq(with(s, t, 54, 134, true), NEIGHBOR_OTHER);
 	ck_assert_int_eq(with(s, t, 55, 1, true), NEIGHBOR_OTHER);
-	ck_assert_int_eq(with(s, t, 62, 0xff, true), NEIGHBOR_OTHER); /* asks for a group */
-	ck_assert_int_eq(with(s, t, 79, 0, true), NEIGHBOR_OTHER);    /* endless options */
+	ck_assert_int_eq(with(s, t, 62, 0xff, true), NEIGHBOR_OTHER); /* the target is a group */
+	ck_assert_int_eq(with(s, t, 79, 0, true), NEIGHBOR_OTHER);    /* an option of length 0 */
 	ck_assert_int_eq(with(s, t, 79, 2, true), NEIGHBOR_OTHER);
 	ck_assert_int_eq(with(s, t, 80, 4, false), NEIGHBOR_OTHER); /* checksum */
 	ck_assert_int_eq(with(s, t, 80, 4, true), NEIGHBOR_SOLICITATION);
@@ -281,7 +283,7 @@ START_TEST(grown_old)
 	ck_assert(!ask);
 	ck_assert_mem_eq(neighbor_table_find(&table, &v4_b.gid, now, &ask), mac_1, 6);
 	ck_assert(ask);
-	/* First it is asked itself, at last everybody; then it is forgotten. */
+	/* The neighbor itself is solicited first, then all hosts; then the entry is deleted. */
 	for (uint32_t i = 1; i < NEIGHBOR_TRIES; i++) {
 		now = neighbor_table_deadline(&table);
 		ck_assert_int_eq(due(now, &mac), NEIGHBOR_RETRANSMIT);
@@ -301,12 +303,12 @@ START_TEST(signs_of_life)
 	(void)neighbor_table_learn(&table, &v4_b.gid, mac_1, SOURCE_DATAGRAM, later);
 	ck_assert_ptr_nonnull(neighbor_table_find(&table, &v4_b.gid, 2 * later, &ask));
 	ck_assert(!ask);
-	/* Of another MAC, a datagram proves nothing; an announcement does. */
+	/* A datagram does not change a known MAC; an advertisement does. */
 	(void)neighbor_table_learn(&table, &v4_b.gid, mac_2, SOURCE_DATAGRAM, later);
 	ck_assert_mem_eq(neighbor_table_find(&table, &v4_b.gid, later, &ask), mac_1, 6);
 	(void)neighbor_table_learn(&table, &v4_b.gid, mac_2, SOURCE_ADVERTISEMENT, later);
 	ck_assert_mem_eq(neighbor_table_find(&table, &v4_b.gid, later, &ask), mac_2, 6);
-	/* Strangers that announce themselves are none of our business. */
+	/* Advertisements of unknown neighbors create no entry. */
 	ck_assert(!neighbor_table_learn(&table, &v6_b.gid, mac_2, SOURCE_ADVERTISEMENT, later));
 	ck_assert_ptr_null(neighbor_table_find(&table, &v6_b.gid, later, &ask));
 }

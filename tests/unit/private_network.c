@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* A network namespace for a test program, or the one it is in, alone. */
+/* A network namespace of the test's own, or exclusive use of the current one. */
 #include "private_network.h"
 
 #include <fcntl.h>
@@ -11,7 +11,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-/* The lock is on the namespace itself. The kernel gives it back when the process ends. */
+/* The lock is on the namespace itself. The kernel releases it when the process ends. */
 static void wait_until_alone(void)
 {
 	int fd = open("/proc/self/ns/net", O_RDONLY | O_CLOEXEC);

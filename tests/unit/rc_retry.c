@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* rc_retry alone: the codes of its timers, against the standard's tables, and its budgets. */
+/* rc_retry alone: its timer codes against the standard's tables, and its budgets. */
 #include <check.h>
 #include <stdlib.h>
 
@@ -69,7 +69,7 @@ START_TEST(timer_runs_from_the_oldest)
 }
 END_TEST
 
-/* IBTA table 56: what a NAK means to the requester. */
+/* IBTA table 56: the requester's reaction to a NAK. */
 START_TEST(nak_codes)
 {
 	ck_assert_int_eq(rc_nak_status(0x61), RXE_WC_REM_INV_REQ_ERR);

@@ -21,7 +21,7 @@ START_TEST(open_until_something_is_lost)
 }
 END_TEST
 
-/* Half of what was under way at most, not of what might have been; and never below the least. */
+/* At most half of the packets in flight, not of the window; never below the minimum. */
 START_TEST(less_with_each_loss)
 {
 	struct rc_window window;
@@ -99,7 +99,7 @@ START_TEST(round_trips)
 
 	ck_assert_uint_eq(rc_rtt_timeout_ns(&rtt, 1000, 9000000), 9000000);
 	rc_rtt_sent(&rtt, 0xffffff, 100000);
-	rc_rtt_sent(&rtt, 3, 150000); /* one at a time */
+	rc_rtt_sent(&rtt, 3, 150000); /* one packet at a time */
 	rc_rtt_acknowledged(&rtt, 0xffffff, 160000);
 	ck_assert(rtt.is_timing);
 	rc_rtt_acknowledged(&rtt, 0, 180000);

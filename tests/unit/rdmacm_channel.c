@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-/* librdmacm's event channels against a stand-in for the connection manager, which counts ids and writes the events that a test wants:
- * which events a program gets, in which order, and what becomes of those of an id that ends, moves or is listened on. */
+/* librdmacm's event channels against a stand-in for the connection manager, which counts ids and
+ * writes the events that a test wants: which events a program gets, in which order, and what
+ * becomes of those of an id that ends, moves or is listened on. */
 #include <check.h>
 #include <errno.h>
 #include <fcntl.h>

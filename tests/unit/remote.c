@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-/* Other processes write remote requests, and may write on while one runs: what was checked is what is executed. */
+/* Other processes write remote requests, and may change one while it runs: the values that were
+ * checked are the ones that are used. */
 #include <check.h>
 #include <pthread.h>
 #include <stdatomic.h>
@@ -38,7 +39,7 @@
 
 static struct vb_device *dev;
 static struct ctl_remote_request *mailbox;
-static uint8_t *pages; /* the second of three is registered */
+static uint8_t *pages; /* the second of three pages is registered */
 static _Atomic bool stop;
 
 static void setup(void)
@@ -113,7 +114,7 @@ START_TEST(reaches_its_region_and_no_more)
 }
 END_TEST
 
-/* A place in the region, and one behind it, in turns. */
+/* Alternates between an address in the region and one behind it. */
 static void *keep_writing(void *arg)
 {
 	(void)arg;
@@ -143,7 +144,7 @@ START_TEST(is_read_once)
 }
 END_TEST
 
-/* An XRC SRQ hands out receives within its domain, and takes one completion for each: no more, and no other. */
+/* An XRC SRQ loans receives within its domain, and takes one completion for each. */
 START_TEST(an_srq_takes_one_completion_for_each_receive)
 {
 	const uint32_t take = sizeof(struct ctl_remote_recv), done = sizeof(struct rxe_cqe);
@@ -161,7 +162,7 @@ START_TEST(an_srq_takes_one_completion_for_each_receive)
 				 POST_OK);
 
 	memset(mailbox->bytes, 0, sizeof(mailbox->bytes));
-	ck_assert(!ask_of(SRQN, CTL_REMOTE_SRQ_DONE, DOMAIN, done)); /* no receive is out */
+	ck_assert(!ask_of(SRQN, CTL_REMOTE_SRQ_DONE, DOMAIN, done)); /* no receive is on loan */
 	ck_assert(!ask_of(SRQN, CTL_REMOTE_SRQ_TAKE, DOMAIN + 1, take));
 	ck_assert(!ask_of(SRQN + 1, CTL_REMOTE_SRQ_TAKE, DOMAIN, take));
 	ck_assert(!ask_of(SRQN, CTL_REMOTE_SRQ_TAKE, DOMAIN, take - 1));

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-/* The pages behind device memory: zeroed, sealed, and new ones for a range whose old pages somebody holds. */
+/* The pages behind device memory: zeroed, sealed, and replaced when another process still holds the
+ * old pages of a range. */
 #include <check.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -25,7 +26,7 @@ static void teardown(void)
 	ck_assert_ptr_null(arena.base);
 }
 
-/* The pool keeps as many free pages as the arena takes, or the arena takes none. */
+/* The pool has as many free pages as the arena uses, or the arena uses none of it. */
 START_TEST(what_the_pool_can_spare)
 {
 	static const struct {
@@ -64,8 +65,8 @@ START_TEST(nobody_cuts_it)
 }
 END_TEST
 
-/* The pipe holds the pages as a dmabuf would (or a copy, on kernels that make one). Those of a pool of huge pages, where the machine
- * has one, no pipe takes. */
+/* The pipe holds the pages as a dmabuf would (or a copy, on kernels that copy). A pipe cannot hold
+ * pages of a huge page pool. */
 START_TEST(pages_that_somebody_holds)
 {
 	uint8_t held[PAGE];
@@ -82,7 +83,7 @@ START_TEST(pages_that_somebody_holds)
 			ck_assert_uint_eq(arena.base[i], i / PAGE == 4 || i / PAGE == 5 ? 0 : 'a');
 		memset(arena.base + 4 * PAGE, 'b', PAGE);
 	} else {
-		ck_assert_uint_gt(arena.page, PAGE); /* only huge ones may stay */
+		ck_assert_uint_gt(arena.page, PAGE); /* only huge pages may remain */
 	}
 	if (is_held)
 		ck_assert_int_eq(read(pipe_fd[0], held, PAGE), PAGE);

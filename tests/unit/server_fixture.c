@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-/* The fixture of the server tests. Waiting is poll() or asking the server again; an alarm bounds the wait. */
+/* The fixture of server tests. It waits by poll() or by asking the server again; an alarm bounds
+ * the wait. */
 #include "server_fixture.h"
 
 #include <errno.h>
@@ -212,7 +213,7 @@ void child_kill(pid_t pid)
 	child_wait(pid);
 }
 
-/* A command's look: it counts as nobody. */
+/* Connects as a command, which does not count as a program. */
 static struct ctl_client *look(void)
 {
 	struct ctl_client *client;

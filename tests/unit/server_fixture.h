@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* A world for tests with real server processes: an instance of the test's own, in a network namespace of its own where that is
- * allowed, and its end. Log lines are kept to be looked at. */
+/* The fixture of tests with real server processes: an instance of the test's own, in a network
+ * namespace of its own where that is allowed. It keeps the last log line. */
 #ifndef TESTS_SERVER_FIXTURE_H
 #define TESTS_SERVER_FIXTURE_H
 
@@ -13,21 +13,22 @@
 #include "lib/control/connection.h"
 #include "lib/control/settings.h"
 
-#define WAIT_MS 60000 /* to find what hangs: a busy machine takes its time */
+#define WAIT_MS 60000 /* finds hangs; a busy machine is slow */
 
-/* Fixture of each test: nothing runs before, nothing after. */
+/* Run before and after each test: no server is running. */
 void fixture_setup(void);
 void fixture_teardown(void);
 const char *fixture_instance(void);
-bool fixture_is_private(void); /* a network namespace of our own */
+bool fixture_is_private(void); /* whether the test has a network namespace of its own */
 /* The first address of the client's device 0 as text. */
 const char *fixture_address(struct ctl_client *client, char text[static CTL_GID_STR_MAX]);
-/* The last line that was logged, "" when none; forgets it. */
+/* Returns and clears the last log line; "": none. */
 const char *fixture_log(void);
 
-/* Run the server or the command with these arguments (up to a NULL) and wait; returns its exit status. */
+/* Runs the server or the command with these arguments (up to a NULL) and waits. Returns its exit
+ * status. */
 int fixture_command(const char *arg, ...) __attribute__((sentinel));
-/* The same, with what it printed, as far as it fits. */
+/* The same, with its output as far as it fits. */
 int fixture_output(char *ret, size_t len, const char *arg, ...) __attribute__((sentinel));
 
 /* A program on device 0 with a context and a PD. */
@@ -42,22 +43,22 @@ void program_close(struct program *program);
 uint32_t program_reg(struct program *program, const void *addr, uint64_t len, uint32_t *ret_key);
 uint32_t program_reg_dm(struct program *program, uint32_t dm, uint64_t offset, uint64_t len);
 
-/* A child process that runs this and exits with 0 unless a check fails. Stays in what as long as it likes. */
+/* Starts a child process that runs what and exits with 0 unless a check fails. */
 pid_t child_start(void (*what)(int channel), int *ret_channel);
-/* Wait for one byte of the other side, or say one. */
+/* Wait for a byte of the other side, or send one. */
 void channel_wait(int channel);
 void channel_say(int channel);
 int child_wait(pid_t pid); /* status of waitpid */
 void child_kill(pid_t pid);
 
-/* How many objects of a kind device 0 has, and how many programs: as a command sees it. */
+/* Number of objects of a kind of device 0, and of programs, as a command sees them. */
 uint32_t fixture_objects(enum ctl_kind kind);
 uint32_t fixture_programs(void);
-/* Ask again and again, for at most five seconds, until there are n. */
+/* Repeat the question for at most five seconds until there are count. */
 void fixture_await_objects(enum ctl_kind kind, uint32_t count);
 void fixture_await_programs(uint32_t count);
 
-/* Run these cases, up to a NULL. */
+/* Runs these cases, up to a NULL. */
 int fixture_main(const char *name, TCase *const *tcases);
 
 #endif

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-/* A server among hostile processes: other versions, squatters, garbage, clients that do not listen. It refuses, and goes on serving
- * the others. */
+/* A server among hostile processes: other versions, other listeners, garbage, clients that do not
+ * read. It refuses them and continues to serve the others. */
 #include <arpa/inet.h>
 #include <check.h>
 #include <errno.h>
@@ -51,7 +51,7 @@ static int raw_client(void)
 	return sock;
 }
 
-/* The server ends the connection: nothing more comes. */
+/* The server ends the connection: nothing more arrives. */
 static void expect_closed(int sock)
 {
 	struct pollfd ready = { .fd = sock, .events = POLLIN };
@@ -197,7 +197,7 @@ static bool answered(int sock, const struct ctl_request *req, int fd)
 	return n == sizeof(reply);
 }
 
-/* Well-formed records with any content, with and without descriptors: each gets an answer. */
+/* Well-formed messages with any content, with and without descriptors: each gets an answer. */
 START_TEST(random_requests)
 {
 	int sock = raw_client(), before = open_fds(p.client->server_pid);
@@ -281,7 +281,7 @@ START_TEST(a_second_request_before_the_answer)
 }
 END_TEST
 
-/* A large grant is zeroed bit by bit: others do not wait for it. */
+/* A large grant is zeroed in steps: others do not wait for it. */
 START_TEST(a_large_grant_holds_up_nobody)
 {
 	int fd, sock = raw_client();
@@ -324,7 +324,7 @@ START_TEST(garbage_through_a_cmd_fd)
 	ck_assert_int_eq(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair), 0);
 	ck_assert_int_eq(ctl_send(fd, &intro, sizeof(intro), &pair[1], 1, 0), 0);
 	close(pair[1]);
-	ck_assert_int_eq(recv(pair[0], &byte, 1, 0), 0); /* another version gets nothing */
+	ck_assert_int_eq(recv(pair[0], &byte, 1, 0), 0); /* another version gets no answer */
 	close(pair[0]);
 	intro.protocol = CTL_PROTOCOL;
 	pair[0] = open("/dev/null", O_RDONLY | O_CLOEXEC);
@@ -347,7 +347,7 @@ START_TEST(a_wrong_token)
 }
 END_TEST
 
-/* Datagrams at the address: to slot 0 (the server's), runts, and to a slot that nobody has. */
+/* Datagrams to the address: to slot 0 (the server's), runts, and to a slot without a process. */
 START_TEST(stray_packets)
 {
 	struct sockaddr_in to = { .sin_family = AF_INET, .sin_port = htons(ROCE_UDP_PORT) };
@@ -369,7 +369,7 @@ START_TEST(stray_packets)
 }
 END_TEST
 
-/* No server of ours in these: somebody else has the name. */
+/* Another process listens under the server's name. */
 static int squat(bool listening)
 {
 	struct ctl_name name;
@@ -397,7 +397,7 @@ START_TEST(the_name_is_squatted)
 	pid_t pid;
 
 	if (geteuid() != 0 || setgid(0) != 0)
-		return; /* only root can be two users */
+		return; /* only root can act as two users */
 	pid = child_start(squat_as_nobody, &channel);
 	channel_wait(channel);
 	ck_assert_int_eq(ctl_connect(&client), -EPERM);
@@ -452,12 +452,12 @@ START_TEST(a_newer_server)
 	ck_assert_msg(strstr(line, "version 9.9.9, protocol 99") && strstr(line, RXE_DM_VERSION) &&
 			      strstr(line, "rxe_dm stop"),
 		      "%s", line);
-	ck_assert_int_eq(fixture_command("stop", NULL), 0); /* works with every version */
+	ck_assert_int_eq(fixture_command("stop", NULL), 0); /* independent of the version */
 	child_wait(pid);
 }
 END_TEST
 
-/* Another user comes to our server. */
+/* A program of another user connects to the server. */
 static void come_as_nobody(int channel)
 {
 	struct ctl_name name;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-/* The end of a server: by a signal in order, and by a kill, after which the next one has its address and settings, also while programs
- * of the dead one hold its port. */
+/* The end of a server: in order by a signal, and by a kill. After a kill the next server has its
+ * address and settings, also while programs of the killed one still have its port. */
 #include <check.h>
 #include <poll.h>
 #include <signal.h>
@@ -16,7 +16,8 @@
 
 static struct ctl_client *client;
 
-/* SIGKILL, and until it has gone: its name is free then, the sockets of its programs are not. */
+/* Kills the server and waits for its end: its name is free then, the sockets of its programs are
+ * not. */
 static void kill_server(pid_t server)
 {
 	struct pollfd ended = { .fd = (int)syscall(SYS_pidfd_open, server, 0), .events = POLLIN };
@@ -45,7 +46,7 @@ START_TEST(killed_it_keeps_what_it_was)
 		kill_server(client->server_pid);
 		ctl_disconnect(client);
 	}
-	/* What the environment says comes first, and an end in order leaves nothing behind. */
+	/* The environment takes precedence, and an orderly end removes the settings. */
 	setenv("RXE_DM_ADDRESS", "127.5.6.8", 1);
 	ck_assert_int_eq(ctl_connect(&client), 0);
 	ck_assert_str_eq(fixture_address(client, text), "127.5.6.8");
@@ -80,8 +81,8 @@ START_TEST(killed_and_its_address_taken)
 }
 END_TEST
 
-/* A program that lets go of its socket when it gets round to it. */
-static void let_go_late(int channel)
+/* A program that closes its socket some time later. */
+static void close_later(int channel)
 {
 	struct pollfd nothing = { .fd = -1 };
 	struct ctl_attachment at;
@@ -101,7 +102,7 @@ START_TEST(killed_amid_its_programs)
 {
 	char before[CTL_GID_STR_MAX], after[CTL_GID_STR_MAX];
 	int channel;
-	pid_t pid = child_start(let_go_late, &channel);
+	pid_t pid = child_start(close_later, &channel);
 
 	channel_wait(channel);
 	ck_assert_int_eq(ctl_connect(&client), 0);
@@ -116,7 +117,8 @@ START_TEST(killed_amid_its_programs)
 }
 END_TEST
 
-/* The server ends in order, with an exit status and not by a signal, while a program still has a slot. */
+/* The server ends in order, with an exit status and not by a signal, while a program still has a
+ * slot. */
 START_TEST(stop_ends_in_order)
 {
 	int status, ready[2];

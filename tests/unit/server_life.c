@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-/* A server's life: born from a program that must not notice, alone under its name and on its address, gone when told or when
- * nobody needs it any more. */
+/* The life of a server: started by a program without side effects on it, unique under its name and
+ * on its address, ended by a command or when it is idle. */
 #include <check.h>
 #include <errno.h>
 #include <infiniband/verbs.h>
@@ -42,7 +42,7 @@ static void count_child(int sig)
 
 START_TEST(born_unnoticed)
 {
-	/* The check framework's own fork has no part in this: only who comes from here on. */
+	/* libcheck's own fork is over: only children from here on count. */
 	signal(SIGCHLD, count_child);
 	ck_assert_int_eq(ctl_connect(&client), 0);
 	ck_assert_int_eq(children_seen, 0);
@@ -54,7 +54,8 @@ START_TEST(born_unnoticed)
 }
 END_TEST
 
-/* A session of its own is a scheduling group of its own, which polling programs of another one starve. */
+/* A session of its own would be a scheduling group of its own, which polling programs of another
+ * group starve. */
 START_TEST(of_its_starters_session)
 {
 	ck_assert_int_eq(ctl_connect(&client), 0);
@@ -68,7 +69,7 @@ START_TEST(of_its_starters_session)
 }
 END_TEST
 
-/* What /proc says of one of the server's descriptors. */
+/* Reads what /proc says of one of the server's descriptors. */
 static const char *server_fd(int fd, char ret[static PATH_MAX])
 {
 	char path[64];
@@ -105,7 +106,7 @@ START_TEST(inherits_nothing)
 	ck_assert_int_eq(n, 1);
 	ck_assert_int_eq(text[0], '/');
 
-	/* The pipe ends with us: the server does not hold it. */
+	/* The pipe ends with the test: the server does not hold it. */
 	close(pipe_fds[1]);
 	close(high);
 	ck_assert_int_eq(read(pipe_fds[0], text, 1), 0);
@@ -161,7 +162,7 @@ START_TEST(many_starters_one_server)
 }
 END_TEST
 
-/* A server of our name that is kept from its processor, and then ends. */
+/* A server under the name that does not get the processor, and then ends. */
 static void be_slow(int channel, bool listens, int ms)
 {
 	struct pollfd nothing = { .fd = -1 };
@@ -184,7 +185,8 @@ static void bind_the_name(int channel)
 
 static void do_not_answer(int channel)
 {
-	be_slow(channel, true, 11000); /* longer than a client is patient without a look */
+	/* Longer than a client waits without a check of the server. */
+	be_slow(channel, true, 11000);
 }
 
 START_TEST(the_first_does_not_listen_yet)
@@ -211,7 +213,7 @@ START_TEST(slow_is_no_failure)
 }
 END_TEST
 
-START_TEST(stopped_is_told)
+START_TEST(a_stopped_server_is_reported)
 {
 	struct ctl_client *other;
 
@@ -258,7 +260,7 @@ START_TEST(an_address_is_taken)
 }
 END_TEST
 
-/* Somebody else's socket on 127.0.0.last:4791. */
+/* Binds another process's socket to 127.0.0.last:4791. */
 static int take_port(uint32_t last)
 {
 	struct sockaddr_in addr = { .sin_family = AF_INET,
@@ -322,7 +324,7 @@ START_TEST(a_setting_is_wrong)
 	setenv("RXE_DM_SERVER", "/nonexistent/rxe_dm", 1);
 	ck_assert_int_eq(ctl_connect(&client), -ECONNREFUSED);
 	ck_assert_ptr_nonnull(strstr(fixture_log(), "no device server at /nonexistent/rxe_dm"));
-	exit(0); /* there is nothing to stop, and nothing to stop it with */
+	exit(0); /* there is no server to stop */
 }
 END_TEST
 
@@ -366,7 +368,7 @@ START_TEST(several_devices)
 }
 END_TEST
 
-START_TEST(settings_that_come_too_late)
+START_TEST(settings_of_a_running_server)
 {
 	struct ctl_device device;
 	size_t n;
@@ -378,7 +380,7 @@ START_TEST(settings_that_come_too_late)
 	ck_assert_int_eq(ctl_connect(&client), 0);
 	ck_assert_str_eq(fixture_log(), "");
 	ck_assert_int_eq(ctl_list_devices(client, &device, 1, &n), 0);
-	ck_assert(!device.trains); /* that a program does for itself */
+	ck_assert(!device.trains); /* done by the program itself */
 	ctl_disconnect(client);
 	setenv("RXE_DM_ARENA", "1M", 1);
 	ck_assert_int_eq(ctl_connect(&client), 0);
@@ -411,7 +413,7 @@ START_TEST(slots_run_out)
 	int channel[4], rc;
 	pid_t pid[4];
 
-	setenv("RXE_DM_SLOTS", "4", 1); /* one is the server's */
+	setenv("RXE_DM_SLOTS", "4", 1); /* one belongs to the server */
 	for (int i = 0; i < 4; i++) {
 		pid[i] = child_start(attach_and_stay, &channel[i]);
 		ck_assert_int_eq(recv(channel[i], &rc, sizeof(rc), 0), sizeof(rc));
@@ -427,7 +429,7 @@ START_TEST(slots_run_out)
 }
 END_TEST
 
-START_TEST(stop_is_told)
+START_TEST(stop_is_reported)
 {
 	struct program p;
 	struct pollfd ready = { .events = POLLIN };
@@ -448,7 +450,7 @@ START_TEST(stop_is_told)
 	ck_assert_int_eq(recv(p.at.event_fd, &event, sizeof(event), 0), 0);
 	ck_assert_int_eq(ctl_alloc_pd(p.client, &p.context, &handle), -ENODEV);
 	ck_assert_int_eq(ctl_free(p.client, &p.context, CTL_KIND_PD, p.pd), -ENODEV);
-	p.at.arena[0] = 1; /* the memory is still there to be touched */
+	p.at.arena[0] = 1; /* the memory is still mapped */
 	ctl_close(p.client, &p.context);
 	ctl_detach(p.client, 0, &p.at);
 	ctl_disconnect(p.client);
@@ -458,7 +460,7 @@ START_TEST(stop_is_told)
 }
 END_TEST
 
-/* Until nobody listens under the name any more; how long that took. */
+/* Waits until no process listens under the name. Returns the time that took. */
 static int64_t await_end(void)
 {
 	int64_t start = now_ms();
@@ -563,7 +565,7 @@ START_TEST(the_command_refuses)
 	ck_assert_int_eq(fixture_command("--help", NULL), 0);
 	ck_assert_int_eq(fixture_output(output, sizeof(output), "start", "--help", NULL), 0);
 	ck_assert_ptr_nonnull(strstr(output, "RXE_DM_ARENA"));
-	/* Those that start nothing list nothing but what they take. */
+	/* Commands that start no server list only the settings that they accept. */
 	ck_assert_int_eq(fixture_output(output, sizeof(output), "show", "--help", NULL), 0);
 	ck_assert_ptr_nonnull(strstr(output, "RXE_DM_INSTANCE"));
 	ck_assert_ptr_null(strstr(output, "RXE_DM_ARENA"));
@@ -605,7 +607,7 @@ START_TEST(another_network_namespace)
 	pid = child_start(look_from_elsewhere, &channel);
 	ck_assert_int_eq(recv(channel, &id, sizeof(id), 0), sizeof(id));
 	ck_assert_int_eq(child_wait(pid), 0);
-	ck_assert_uint_ne(id, client->server_id); /* 0: not allowed to try */
+	ck_assert_uint_ne(id, client->server_id); /* 0: the test may not try */
 	ck_assert(ctl_alive(client));
 	ctl_disconnect(client);
 }
@@ -642,7 +644,7 @@ int main(int argc, char **argv)
 	tcase_add_test(tcase, many_starters_one_server);
 	tcase_add_test(tcase, the_first_does_not_listen_yet);
 	tcase_add_test(tcase, slow_is_no_failure);
-	tcase_add_test(tcase, stopped_is_told);
+	tcase_add_test(tcase, a_stopped_server_is_reported);
 	tcase_add_test(tcase, two_instances);
 	tcase_add_test(tcase, an_address_is_taken);
 	tcase_add_test(tcase, a_port_is_taken);
@@ -651,9 +653,9 @@ int main(int argc, char **argv)
 	tcase_add_test(tcase, a_setting_is_wrong);
 	tcase_add_test(tcase, ipv6);
 	tcase_add_test(tcase, several_devices);
-	tcase_add_test(tcase, settings_that_come_too_late);
+	tcase_add_test(tcase, settings_of_a_running_server);
 	tcase_add_test(tcase, slots_run_out);
-	tcase_add_test(tcase, stop_is_told);
+	tcase_add_test(tcase, stop_is_reported);
 	tcase_add_test(tcase, lingers_and_ends);
 	tcase_add_test(tcase, an_idle_server_ends_after_a_killed_client);
 	tcase_add_test(tcase, started_to_stay);

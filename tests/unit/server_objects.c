@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* A program and its objects, with a real server: what is granted, what is refused, and with which errno. */
+/* A program and its objects, with a real server: grants and refusals, with the errno of each. */
 #include <check.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -66,8 +66,8 @@ END_TEST
 
 START_TEST(the_tables_are_not_ours_to_write)
 {
-	signal(SIGSEGV, SIG_DFL);			       /* no sanitizer's */
-	atomic_store(&p.at.shared->slot[p.at.slot].inside, 0); /* our own slot is */
+	signal(SIGSEGV, SIG_DFL);			       /* not a sanitizer's */
+	atomic_store(&p.at.shared->slot[p.at.slot].inside, 0); /* the program's own slot is valid */
 	atomic_store(&p.at.shared->live[1], 0);
 }
 END_TEST
@@ -103,11 +103,11 @@ START_TEST(a_region_registered_again)
 	ck_assert_int_eq(ctl_alloc_pd(p.client, &p.context, &other_pd), 0);
 	reg.pd = other_pd + 1000;
 	ck_assert_int_eq(ctl_rereg_mr(p.client, &p.context, mr, &reg, &new_key), -EINVAL);
-	ck_assert_uint_eq(p.at.shared->mrs.entry[rxe_key_index(key)].key, key); /* as it was */
+	ck_assert_uint_eq(p.at.shared->mrs.entry[rxe_key_index(key)].key, key); /* unchanged */
 
 	reg.pd = other_pd;
 	ck_assert_int_eq(ctl_rereg_mr(p.client, &p.context, mr, &reg, &new_key), 0);
-	ck_assert_uint_eq(key, new_key); /* peers go on using the one they know */
+	ck_assert_uint_eq(key, new_key); /* peers continue to use the known key */
 	ck_assert_uint_eq(p.at.shared->mrs.entry[rxe_key_index(key)].key, key);
 	ck_assert_uint_eq(p.at.shared->mrs.entry[rxe_key_index(key)].len, 7);
 	ck_assert_int_eq(ctl_free(p.client, &p.context, CTL_KIND_PD, other_pd), -EBUSY);
@@ -126,7 +126,7 @@ START_TEST(bad_regions)
 	for (size_t i = 0; i < 9; i++)
 		bad[i] = good;
 	bad[0].pd = 0;
-	bad[1].pd = p.context.handle; /* a handle, but of no PD */
+	bad[1].pd = p.context.handle; /* a handle, but not of a PD */
 	bad[2].kind = 0;
 	bad[3].kind = 99;
 	bad[4].addr = UINT64_MAX - 4;
@@ -180,7 +180,7 @@ START_TEST(device_memory)
 	program_reg_dm(&p, dm, 5000, 0);
 	ck_assert_int_eq(ctl_free(p.client, &p.context, CTL_KIND_DM, dm), -EBUSY);
 	ck_assert_int_eq(ctl_free(p.client, &p.context, CTL_KIND_MR, mr), 0);
-	ck_assert_int_eq(ctl_free(p.client, &p.context, CTL_KIND_DM, dm), -EBUSY); /* one is left */
+	ck_assert_int_eq(ctl_free(p.client, &p.context, CTL_KIND_DM, dm), -EBUSY); /* one remains */
 	ck_assert_int_eq(ctl_free(p.client, &p.context, CTL_KIND_MR, mr + 1), 0);
 	ck_assert_int_eq(ctl_free(p.client, &p.context, CTL_KIND_DM, dm), 0);
 	ck_assert_int_eq(ctl_free(p.client, &p.context, CTL_KIND_DM, dm), -EINVAL);
@@ -193,7 +193,8 @@ START_TEST(device_memory)
 }
 END_TEST
 
-/* All of the arena is dirtied and freed; what is granted of it then, at lengths beside any step of the server's, is zero. */
+/* The whole arena is written and freed. What is granted of it then, at lengths beside the server's
+ * steps, is zero. */
 START_TEST(device_memory_is_zero_to_its_end)
 {
 	static const uint64_t lengths[] = { 1, (1 << 20) + 1, (3 << 20) - 1, (7 << 20) + 4095,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-/* The arena's allocator against a model of one byte a granule: what is granted is free, aligned and inside; a refusal means that
- * nothing fits; an empty arena is one piece again. */
+/* The arena's allocator against a model of one byte for each granule: what is granted is free,
+ * aligned and inside; a refusal means that nothing fits; an empty arena is one range again. */
 #include <check.h>
 #include <stdlib.h>
 #include <string.h>
@@ -45,7 +45,7 @@ static void mark(const struct range *range, uint8_t from, uint8_t to)
 	}
 }
 
-/* Would an aligned run of n granules fit? */
+/* Whether an aligned run of n granules fits. */
 static bool model_fits(uint32_t granules, uint32_t align)
 {
 	for (uint32_t at = 0; at + granules <= GRANULES; at += align) {
@@ -55,7 +55,7 @@ static bool model_fits(uint32_t granules, uint32_t align)
 	return false;
 }
 
-/* Adjacent free ranges are merged, and the list is in the order of addresses, without a hole. */
+/* Adjacent free ranges are merged, and the list is ordered by address, without a gap. */
 static void check_list(void)
 {
 	uint64_t at = 0, used = 0;
@@ -113,7 +113,7 @@ START_TEST(random_against_model)
 		if (step % 100 == 0)
 			check_list();
 	}
-	ck_assert_uint_gt(refused, 0); /* or the arena was never full */
+	ck_assert_uint_gt(refused, 0); /* else the arena was never full */
 	while (num)
 		range_release(&map, live[--num]);
 	check_list();
@@ -149,7 +149,8 @@ START_TEST(alignment_beyond_the_arena)
 }
 END_TEST
 
-/* The header's bound, for pieces of 1 to 16 granules: while no more than arena / (1 + log2(16)) is live, nothing is refused. */
+/* The header's bound, for pieces of 1 to 16 granules: while at most arena / (1 + log2(16)) is live,
+ * nothing is refused. */
 START_TEST(stated_bound)
 {
 	struct range *live[GRANULES];

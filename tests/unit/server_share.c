@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-/* Sharing and dying: contexts imported by other processes, fork(), kill -9 at any point, and who is still inside. */
+/* Sharing and exit: contexts imported by other processes, fork(), kill -9 at any point, and raised
+ * gauges. */
 #include <check.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -16,8 +17,7 @@
 
 static struct program p;
 static uint8_t buffer[4096];
-static int
-	passed_fd; /* a cmd_fd that a child takes over: one that nobody put out of use at fork() */
+static int passed_fd; /* a cmd_fd that a child takes over */
 
 static int64_t now_ms(void)
 {
@@ -58,7 +58,8 @@ START_TEST(import)
 	ck_assert_uint_eq(fixture_objects(CTL_KIND_CONTEXT), 1);
 	ck_assert_uint_eq(fixture_objects(CTL_KIND_DM), 1);
 
-	/* The importer is killed: what it made in the context stays, as the context does. */
+	/* The importer is killed: objects that it made in the context remain, and so does the
+	 * context. */
 	child_kill(pid);
 	fixture_await_programs(1);
 	ck_assert_uint_eq(fixture_objects(CTL_KIND_DM), 1);
@@ -99,7 +100,7 @@ START_TEST(import_of_something_else)
 }
 END_TEST
 
-/* Opens, registers its own memory, and hands the cmd_fd over. */
+/* Opens a context, registers memory, and passes the cmd_fd on. */
 static void open_and_hand_over(int channel)
 {
 	uint32_t key;
@@ -124,7 +125,7 @@ START_TEST(a_context_lives_in_a_descriptor)
 	ck_assert_int_eq(ctl_recv(channel, &pd, sizeof(pd), &fd, 1, &n, 0), sizeof(pd));
 	ck_assert_uint_eq(n, 1);
 	child_kill(pid);
-	fixture_await_objects(CTL_KIND_MR, 0); /* its memory is gone with it */
+	fixture_await_objects(CTL_KIND_MR, 0); /* its memory ended with it */
 	ck_assert_uint_eq(fixture_objects(CTL_KIND_CONTEXT), 2);
 
 	ck_assert_int_eq(ctl_import(p.client, fd, &imported), 0);
@@ -137,7 +138,7 @@ START_TEST(a_context_lives_in_a_descriptor)
 }
 END_TEST
 
-/* Forks, and both live on. */
+/* Forks, and both processes continue. */
 static void fork_and_stay(int channel)
 {
 	uint32_t key;
@@ -147,7 +148,7 @@ static void fork_and_stay(int channel)
 	program_reg(&mine, buffer, sizeof(buffer), &key);
 	ck_assert_int_eq(ctl_use_pd(mine.client, &mine.context, mine.pd, 3), 0);
 	if (fork() == 0) {
-		/* Without a call of ours, until the test closes the channel. */
+		/* Calls nothing of the library until the test closes the channel. */
 		channel_say(channel);
 		while (recv(channel, buffer, 1, 0) > 0)
 			;
@@ -165,7 +166,8 @@ START_TEST(killed_with_a_forked_child_alive)
 	channel_wait(channel);
 	ck_assert_uint_eq(fixture_objects(CTL_KIND_CONTEXT), 2);
 	child_kill(pid);
-	/* The regions go with the process. The context stays with the child, which inherited its descriptor. */
+	/* The regions end with the process. The context remains with the child, which inherited its
+	 * descriptor. */
 	fixture_await_objects(CTL_KIND_MR, 0);
 	fixture_await_programs(1);
 	ck_assert_uint_eq(fixture_objects(CTL_KIND_CONTEXT), 2);
@@ -191,7 +193,7 @@ static void use_inherited_context(int channel)
 	ck_assert_ptr_eq(at.shared, p.at.shared);
 	ck_assert_int_eq(at.rx_fd, p.at.rx_fd);
 	ck_assert_int_eq(at.shared->slot[at.slot].pid, getpid());
-	atomic_store(&at.shared->slot[at.slot].inside, 0); /* ours to write */
+	atomic_store(&at.shared->slot[at.slot].inside, 0); /* writable by the test */
 	ck_assert_int_eq(cmd_fd, p.context.cmd_fd);
 	ck_assert(ctl_is_cmd_fd(cmd_fd));
 	mr = program_reg(&p, buffer, sizeof(buffer), &key);
@@ -215,7 +217,7 @@ START_TEST(a_forked_child_has_control_verbs)
 }
 END_TEST
 
-/* A child that only exits, or execs, leaves the parent's things alone. */
+/* A child that only exits or execs changes nothing of the parent's. */
 static void do_nothing(int channel)
 {
 	(void)channel;
@@ -258,7 +260,7 @@ START_TEST(memory_rests_until_nobody_is_inside)
 	ck_assert_int_eq(ctl_alloc_dm(p.client, &p.context, whole, 0, &dm, &offset), 0);
 	mr = program_reg_dm(&p, dm, 0, whole);
 
-	/* It waits for the other process, within a bound. */
+	/* The server waits for the other process, for a bounded time. */
 	start = now_ms();
 	ck_assert_int_eq(ctl_free(p.client, &p.context, CTL_KIND_MR, mr), 0);
 	ck_assert_int_ge(now_ms() - start, 90);
@@ -283,7 +285,7 @@ START_TEST(a_key_in_use_gets_no_new_meaning)
 
 	channel_wait(channel);
 	ck_assert_int_eq(ctl_rereg_mr(p.client, &p.context, mr, &reg, &new_key), 0);
-	ck_assert_uint_ne(new_key, key); /* who is inside may hold the old entry */
+	ck_assert_uint_ne(new_key, key); /* a process with a raised gauge may have the old entry */
 	ck_assert_uint_eq(p.at.shared->mrs.entry[rxe_key_index(key)].key, 0);
 	ck_assert_uint_eq(p.at.shared->mrs.entry[rxe_key_index(key)].len, 100);
 	ck_assert_uint_eq(p.at.shared->mrs.entry[rxe_key_index(new_key)].len, 7);
@@ -352,7 +354,7 @@ START_TEST(killed_anywhere)
 }
 END_TEST
 
-/* Anonymous memory of the server, KiB. */
+/* Anonymous memory of the server in KiB. */
 static long server_memory(void)
 {
 	char path[64], line[128];
@@ -370,8 +372,8 @@ static long server_memory(void)
 	return kib;
 }
 
-/* A process that gives its slot back stays in its contexts, but its memory leaves with it: the next process in the slot is another
- * process, in which the same addresses mean something else. */
+/* A process that detaches stays in its contexts, but its memory leaves with it: in the slot's next
+ * process the same addresses mean something else. */
 START_TEST(a_slot_goes_with_its_memory)
 {
 	const struct ctl_reg_mr all = { .addr = (uintptr_t)buffer, .len = sizeof(buffer) };
@@ -415,7 +417,7 @@ static void one_cycle(void)
 	ctl_disconnect(q.client);
 }
 
-/* A sanitizer keeps what was freed: gcc says that it is there by a macro, clang by a feature. */
+/* Whether a sanitizer keeps freed memory: gcc defines a macro, clang a feature. */
 #ifndef __has_feature
 #define __has_feature(x) 0
 #endif
@@ -449,7 +451,7 @@ START_TEST(slots_go_round)
 	epoch = p.at.shared->slot[p.at.slot].epoch;
 	program_close(&p);
 	program_open(&p);
-	ck_assert_uint_ne(p.at.slot, first); /* the one free for longest */
+	ck_assert_uint_ne(p.at.slot, first); /* the slot that was free for longest */
 	ck_assert_int_eq(p.at.shared->slot[first].pid, 0);
 	ck_assert_uint_eq(p.at.shared->retired.sent_pkts, 5);
 	ck_assert_uint_eq(p.at.shared->slot[first].counters.sent_pkts, 0);

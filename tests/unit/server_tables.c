@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-/* Handles, keys and grace periods: nothing that was freed is soon used again, and nothing is given out while somebody may still
- * be inside. */
+/* Handles, keys and grace periods: freed numbers are not reused soon, and nothing is granted while
+ * a gauge may still protect it. */
 #include <check.h>
 #include <stdlib.h>
 #include <string.h>
@@ -154,7 +154,7 @@ START_TEST(the_table_is_as_large_as_it_says)
 	}
 	ck_assert_uint_eq(n, RXE_MAX_MR - 1);
 
-	/* A freed entry waits for those inside, then serves again, under another key. */
+	/* A freed entry waits for raised gauges, then is granted again, under another key. */
 	grace_watch(&grace, 3);
 	atomic_store(&shared->slot[3].inside, 1);
 	keys_revoke(&keys, last);
@@ -175,9 +175,9 @@ START_TEST(grace_waits_for_each_process_once)
 	atomic_store(&shared->slot[1].inside, 1);
 	stamp = grace_begin(&grace);
 	ck_assert(!grace_over(&grace, stamp, GRACE_NOBODY));
-	ck_assert(grace_over(&grace, stamp, 1)); /* 1 answers for itself */
+	ck_assert(grace_over(&grace, stamp, 1)); /* slot 1 is its own witness */
 
-	/* Seen outside once is enough: who comes in later finds nothing. */
+	/* One sight of a gauge at zero suffices: a process that raises it later finds no key. */
 	atomic_store(&shared->slot[1].inside, 0);
 	ck_assert(grace_over(&grace, stamp, GRACE_NOBODY));
 	atomic_store(&shared->slot[1].inside, 1);
@@ -185,7 +185,8 @@ START_TEST(grace_waits_for_each_process_once)
 	stamp = grace_begin(&grace);
 	ck_assert(!grace_over(&grace, stamp, GRACE_NOBODY));
 
-	/* Who came after it was taken never saw it; who has gone does not matter. */
+	/* A process that came after the key was cleared never saw it; one that exited does not
+	 * count. */
 	atomic_store(&shared->slot[5].inside, 1);
 	grace_watch(&grace, 5);
 	grace_unwatch(&grace, 1);

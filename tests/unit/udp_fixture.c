@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Two ends of UDP links for tests. Waiting is poll() with a bound; nothing sleeps. */
+/* Two ends of UDP links for tests. Waits by poll() with a bound; nothing sleeps. */
 #include "udp_fixture.h"
 
 #include <arpa/inet.h>
@@ -75,7 +75,8 @@ void train_begin(struct wire_train *train, uint8_t *buf, const struct udp_end *f
 				      .dst = *dst };
 }
 
-/* Bytes that follow from psn behind a sound BTH: steering, and who looks for the packets of a train, read it. */
+/* Writes bytes that follow from psn, behind a valid BTH, which steering and the splitting of trains
+ * read. */
 static void fill_packet(uint8_t *p, uint32_t qpn, uint32_t psn, uint32_t len)
 {
 	for (uint32_t i = 0; i < len; i++)

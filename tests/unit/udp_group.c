@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-/* The group of receive sockets: which slot a packet reaches, who may have the address, what a reused slot keeps. */
+/* The group of receive sockets: the slot that a packet reaches, exclusive use of the address, what
+ * a reused slot keeps. */
 #include <check.h>
 #include <errno.h>
 #include <stdlib.h>
@@ -23,7 +24,7 @@ static void send_one(struct udp_end *from, const struct gid *dst, uint32_t qpn, 
 	ck_assert_int_eq(link_send(from->link, &train, 1), 1);
 }
 
-/* Each packet reaches the socket that its QPN's top bits name, and no other. */
+/* Each packet reaches the socket that the top bits of its QPN select, and no other. */
 static void check_steering(const char *from_address, const char *to_address)
 {
 	static const struct {
@@ -85,7 +86,7 @@ START_TEST(steering_v6_to_itself)
 }
 END_TEST
 
-/* All the slots a device has. */
+/* As many slots as a device has. */
 START_TEST(steering_256)
 {
 	const struct gid dst = gid_of("127.77.0.2");
@@ -115,7 +116,7 @@ START_TEST(address_taken)
 
 	ck_assert_int_eq(udp_group_open(&first, &gid, 2), 0);
 	ck_assert_int_eq(udp_group_open(&second, &gid, 2), -EADDRINUSE);
-	/* ... and the first one was not disturbed. */
+	/* The first group still works. */
 	udp_group_close(&first);
 	ck_assert_int_eq(udp_group_open(&second, &gid, 2), 0);
 	udp_group_close(&second);
@@ -136,7 +137,7 @@ START_TEST(address_bad)
 }
 END_TEST
 
-/* What a former owner left unread does not reach the next one; other slots keep theirs. */
+/* What a former process left unread does not reach the next one; other slots keep theirs. */
 START_TEST(drained_slot)
 {
 	const struct gid dst = gid_of("127.77.0.2");
@@ -167,7 +168,7 @@ START_TEST(drained_slot)
 }
 END_TEST
 
-/* The owner's copy of a slot's socket goes; the group and its steering stay. */
+/* The process closes its copy of a slot's socket; group and steering are unchanged. */
 START_TEST(reused_slot)
 {
 	const struct gid dst = gid_of("127.77.0.2");
@@ -189,7 +190,7 @@ START_TEST(reused_slot)
 }
 END_TEST
 
-/* A link that sends from the ports that the end's group holds, as a process of its device has it. */
+/* Opens a link that sends from the ports of the end's group, as a process of its device does. */
 static struct link *end_process(struct udp_end *end, uint32_t slot)
 {
 	struct udp_cfg cfg = { .gid = end->group.gid,
@@ -219,7 +220,8 @@ static bool arrives(struct link *at)
 	return await(at, got, 4) == 3;
 }
 
-/* Of this host's packets a guarded group takes those of its own ports and of the senders it knows, and counts the others. */
+/* A guarded group accepts packets of this host from its own ports and from known senders, and
+ * counts the others. */
 static void check_guard(const char *from_address, const char *to_address)
 {
 	const struct gid dst = gid_of(to_address);
@@ -235,11 +237,11 @@ static void check_guard(const char *from_address, const char *to_address)
 	known.gid = a.group.gid;
 	memcpy(known.port, a.group.tx_port, sizeof(known.port));
 
-	/* Not guarded: all. */
+	/* Without the guard all are accepted. */
 	send_by(a.link, &a, &dst, 0, 0x010002);
 	ck_assert(arrives(at));
 
-	/* Its own alone. */
+	/* Only its own. */
 	ck_assert_int_eq(udp_group_guard(&b.group, NULL, 0), 0);
 	send_by(a.link, &a, &dst, 0, 0x010002);
 	send_by(theirs, &a, &dst, 1, 0x010002);
@@ -249,7 +251,7 @@ static void check_guard(const char *from_address, const char *to_address)
 		ck_assert(arrives(at));
 	}
 
-	/* A known one too, but only from its group's ports. */
+	/* A known sender is accepted too, but only from its group's ports. */
 	ck_assert_int_eq(udp_group_guard(&b.group, &known, 1), 0);
 	send_by(a.link, &a, &dst, 0, 0x010002);
 	ck_assert_uint_eq(udp_group_foreign(&b.group), 3);
@@ -260,7 +262,7 @@ static void check_guard(const char *from_address, const char *to_address)
 	send_by(own, &b, &dst, 0, 0x010002);
 	ck_assert(arrives(at));
 
-	/* Until it has gone. */
+	/* Until it is removed from the list. */
 	ck_assert_int_eq(udp_group_guard(&b.group, NULL, 0), 0);
 	send_by(theirs, &a, &dst, 0, 0x010002);
 	ck_assert_uint_eq(udp_group_foreign(&b.group), 4);
@@ -279,7 +281,7 @@ START_TEST(guard_v4)
 }
 END_TEST
 
-/* An address of the test's own network beside ::1, if it may have one. */
+/* Adds an address of the test's own network beside ::1, if the test may. */
 static bool add_address_v6(void)
 {
 	return system("ip -6 address add fd00:77::1/128 dev lo nodad 2>/dev/null") == 0;
@@ -292,7 +294,7 @@ START_TEST(guard_v6)
 }
 END_TEST
 
-/* As many as may be known, ours the last of them. */
+/* The most known senders, the test's the last of them. */
 static void check_many(const char *address, const char *other)
 {
 	static struct udp_local known[UDP_MAX_LOCALS + 1];

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Multicast between links on lo: who joined hears, who left does not, and other groups stay out. */
+/* Multicast between links on lo: members receive, others do not, and groups are separate. */
 #include <check.h>
 #include <errno.h>
 #include <stdlib.h>
@@ -62,7 +62,7 @@ START_TEST(group_v4)
 	expect_group(c, &other, 3);
 	ck_assert(nothing(b.link));
 
-	/* A sender that joined hears itself, once. */
+	/* A sender that joined receives its own packet once. */
 	ck_assert_int_eq(link_join(a.link, &group), 0);
 	send_group(&a, &group, 2);
 	expect_group(a.link, &group, 2);
@@ -75,7 +75,7 @@ START_TEST(group_v4)
 }
 END_TEST
 
-/* lo does not carry IPv6 groups: a refusal, and a sender learns of it once. */
+/* lo carries no IPv6 groups: joining is refused, and a sender is informed once. */
 START_TEST(group_v6)
 {
 	const struct gid group = gid_of("ff12::77:1");
@@ -104,7 +104,7 @@ START_TEST(leaving)
 	ck_assert_int_eq(link_join(b.link, &plain), -EINVAL);
 	ck_assert_int_eq(link_join(b.link, &v6), -EINVAL);
 
-	/* Joins nest: the group stays until the last has left. */
+	/* Joins nest: the group remains until the last leave. */
 	ck_assert_int_eq(link_join(b.link, &group), 0);
 	ck_assert_int_eq(link_join(b.link, &group), 0);
 	ck_assert_int_eq(link_leave(b.link, &group), 0);
@@ -115,7 +115,7 @@ START_TEST(leaving)
 	ck_assert(nothing(b.link));
 	ck_assert_int_eq(link_leave(b.link, &group), -ENOENT);
 
-	/* And back again, up to as many groups as there is room for. */
+	/* Joining again works, up to the most groups. */
 	for (uint32_t i = 0;; i++) {
 		struct gid many = gid_of("239.77.2.0");
 		int rc;
@@ -136,7 +136,7 @@ START_TEST(leaving)
 }
 END_TEST
 
-/* Groups and the slot's own packets side by side: a busy slot does not starve a group, nor the other way round. */
+/* Groups and the slot's own packets together: neither starves the other. */
 START_TEST(both_kinds)
 {
 	const struct gid group = gid_of("239.77.1.1");
@@ -160,7 +160,7 @@ START_TEST(both_kinds)
 			multicast++;
 		else
 			unicast++;
-		/* Neither was put off until the other had run dry. */
+		/* Neither waited until the other was empty. */
 		if (++calls == 59)
 			ck_assert(unicast > 0 && multicast > 0);
 	}

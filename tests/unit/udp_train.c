@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-/* Trains and single packets over real sockets: what goes in at one end comes out at the other, cut as it was made, and
- * every ICRC agrees by the arrival's own rule. */
+/* Trains and single packets over real sockets: they arrive cut as they were made, and every ICRC is
+ * right by the arrival's own rule. */
 #include <check.h>
 #include <errno.h>
 #include <linux/filter.h>
@@ -43,7 +43,8 @@ static void close_pair(struct udp_end *a, struct udp_end *b)
 	end_close(a);
 }
 
-/* Packets of len, the last of last bytes, as many as fit one train up to segs. Returns how many. */
+/* Makes packets of len, the last of last bytes, as many as fit one train up to segs. Returns how
+ * many. */
 static uint32_t make_train(struct wire_train *ret, uint8_t *bytes, const struct udp_end *from,
 			   const struct udp_end *to, uint32_t segs, uint32_t len, uint32_t last)
 {
@@ -57,7 +58,7 @@ static uint32_t make_train(struct wire_train *ret, uint8_t *bytes, const struct 
 	return n;
 }
 
-/* Receive the train's packets; max arrivals a call. */
+/* Receives the train's packets, max arrivals in a call. */
 static void expect_train(const struct udp_end *to, uint32_t n, uint32_t len, uint32_t last,
 			 size_t max)
 {
@@ -87,7 +88,7 @@ static void check_sizes(const char *from, const char *to, bool trains)
 			const uint32_t got_last = n < segs[s] ? len : last;
 
 			if (n < segs[s] && last != len)
-				continue; /* the last one did not fit: the next size's turn */
+				continue; /* the last one did not fit: the next size follows */
 			ck_assert_int_eq(link_send(a.link, train, 1), 1);
 			expect_train(&b, n, len, got_last, TRAIN_MAX_SEGS);
 		}
@@ -103,7 +104,7 @@ START_TEST(sizes_v4)
 }
 END_TEST
 
-/* Trains handed to a link that sends none go packet by packet, and their ICRCs are made to fit. */
+/* Trains handed to a link that sends none are sent singly, with new ICRCs. */
 START_TEST(sizes_v4_trains_off)
 {
 	check_sizes("127.77.0.1", "127.77.0.2", false);
@@ -122,7 +123,7 @@ START_TEST(sizes_v6_trains_off)
 }
 END_TEST
 
-/* A caller with little room gets the train in portions, and no packet twice. */
+/* A caller with little room receives the train in portions, and no packet twice. */
 START_TEST(portions)
 {
 	struct udp_end a, b;
@@ -138,7 +139,8 @@ START_TEST(portions)
 }
 END_TEST
 
-/* More trains than one system call takes, over all sending sockets: all arrive, in order for each socket. */
+/* More trains than one system call takes, over all sending sockets: all arrive, in order for each
+ * socket. */
 START_TEST(many_trains)
 {
 	uint32_t next[UDP_TX_SOCKETS] = { 0 };
@@ -208,7 +210,7 @@ START_TEST(header_fields)
 }
 END_TEST
 
-/* One wrong bit, anywhere: the ICRC says so. */
+/* The ICRC detects each wrong bit. */
 START_TEST(wrong_icrc)
 {
 	struct wire_arrival got;
@@ -226,7 +228,7 @@ START_TEST(wrong_icrc)
 }
 END_TEST
 
-/* Nobody there: packets vanish, as on any wire, and the sockets stay usable. */
+/* No receiver: packets are lost, and the sockets stay usable. */
 START_TEST(closed_port)
 {
 	const struct gid nobody = gid_of("127.77.0.99");
@@ -247,7 +249,7 @@ START_TEST(closed_port)
 }
 END_TEST
 
-/* No route: counted, said once, and what stands behind it goes. */
+/* No route: counted, logged once, and the trains behind it are sent. */
 START_TEST(no_route)
 {
 	const struct gid nowhere = gid_of("192.0.2.7");
@@ -261,14 +263,15 @@ START_TEST(no_route)
 	train[2] = train[0];
 	ck_assert_int_eq(link_send(a.link, train, 3), 3);
 	expect_train(&b, 4, 64, 64, 8);
-	/* A shared network may have a route to there after all, but answers do not come either way. */
+	/* A shared network may have a route there after all; answers do not come either way. */
 	ck_assert_uint_le(a.says, 1);
 	ck_assert_uint_le(a.link->stats.send_errors, 6);
 	close_pair(&a, &b);
 }
 END_TEST
 
-/* A receiver that does not look: packets are lost, the sender neither blocks nor fails, and the link recovers. */
+/* A receiver that does not read: packets are lost, the sender neither blocks nor fails, and the
+ * link recovers. */
 START_TEST(buffers_full)
 {
 	struct wire_arrival got[TRAIN_MAX_SEGS];
@@ -300,7 +303,7 @@ static bool set_lo_mtu(int mtu)
 	return done;
 }
 
-/* Too long for the path: dropped, counted, said once with what to do; shorter ones go on. */
+/* Too long for the path: dropped, counted, logged once with advice; shorter packets pass. */
 START_TEST(too_long)
 {
 	const struct gid self = gid_of("127.77.0.1");
@@ -344,7 +347,8 @@ START_TEST(polled)
 }
 END_TEST
 
-/* As a container's filter does. For good: each test has a process of its own. */
+/* As a container's seccomp filter does. It cannot be removed: each test has a process of its
+ * own. */
 static int refuse_recvmmsg(void)
 {
 	struct sock_filter code[] = {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
-/* The UDP link between two network namespaces joined by a veth pair: trains that stay whole, trains that the kernel cuts
- * (segment i bears IP identification i: seen in the frames themselves), IPv6, and groups.
+/* The UDP link between two network namespaces joined by a veth pair: trains that stay whole, trains
+ * that the kernel cuts (segment i has IP identification i, as the frames show), IPv6, and groups.
  *
- * One process holds sockets of both namespaces: a socket stays where it was made. Skips (77) where namespaces are not ours to
- * make. */
+ * One process has sockets of both namespaces: a socket stays where it was made. Skips (77) where
+ * the test may not make namespaces. */
 #include <check.h>
 #include <errno.h>
 #include <linux/ethtool.h>
@@ -44,7 +44,8 @@ static int ethtool(const char *dev, void *request)
 	return rc;
 }
 
-/* How many offloads the kernel knows: newer ones demand the right number when asked for their names. */
+/* The number of offloads that the kernel knows: newer kernels demand it in requests for their
+ * names. */
 static uint32_t count_features(const char *dev)
 {
 	static _Alignas(8) uint8_t bytes[sizeof(struct ethtool_sset_info) + sizeof(uint32_t)];
@@ -55,7 +56,8 @@ static uint32_t count_features(const char *dev)
 	return ethtool(dev, info) == 0 ? info->data[0] : 0;
 }
 
-/* Set an offload by its name in the kernel's list. False when there is none such, or it is fixed. */
+/* Sets an offload by its name in the kernel's list. False: there is no such offload, or it is
+ * fixed. */
 static bool set_feature(const char *dev, const char *name, bool on)
 {
 	static _Alignas(8) uint8_t names[sizeof(struct ethtool_gstrings) + MAX_STRING];
@@ -118,7 +120,7 @@ static uint32_t send_train(const struct gid *dst, uint32_t segs, uint32_t len, u
 	return n;
 }
 
-/* Receive a train: every ICRC must be explained, and by_rule of them at least by the rule itself. */
+/* Receives a train: every ICRC is explained, at least by_rule of them by the rule itself. */
 static void expect_train(uint32_t n, uint32_t len, uint32_t last, enum ip_id_rule rule,
 			 uint32_t by_rule)
 {
@@ -146,7 +148,7 @@ static void expect_train(uint32_t n, uint32_t len, uint32_t last, enum ip_id_rul
 	ck_assert(nothing(b.link));
 }
 
-/* Frames as they cross: a packet socket on vb. */
+/* Frames on the wire: a packet socket on vb. */
 static int open_tap(void)
 {
 	struct sockaddr_ll any = { .sll_family = AF_PACKET, .sll_protocol = htons(ETH_P_IP) };
@@ -160,7 +162,7 @@ static int open_tap(void)
 	return fd;
 }
 
-/* The next RoCE frame's IP identification, having checked its ICRC against it; -1 when none came. */
+/* Returns the IP identification of the next RoCE frame, whose ICRC matches it; -1: none came. */
 static int tapped_id(int fd, uint32_t *ret_len)
 {
 	static uint8_t p[FRAME_MAX];
@@ -183,7 +185,7 @@ static int tapped_id(int fd, uint32_t *ret_len)
 	return id;
 }
 
-/* Untouched, veth carries a train as one frame; index and identification agree at the far end. */
+/* veth carries an uncut train as one frame; index and identification agree at the far end. */
 START_TEST(whole_trains)
 {
 	open_ends("10.77.0.1", "10.77.0.2", true);
@@ -196,7 +198,7 @@ START_TEST(whole_trains)
 }
 END_TEST
 
-/* Cut by the kernel: packet i bears identification i, and its ICRC says the same. */
+/* The kernel cuts the train: packet i has identification i, which its ICRC covers. */
 START_TEST(cut_trains)
 {
 	uint32_t n, len;
@@ -214,7 +216,8 @@ START_TEST(cut_trains)
 			ck_assert_int_eq(tapped_id(tap, &len), (int)i);
 			ck_assert_uint_eq(len, i + 1 == n ? 64 : 512 + 28);
 		}
-		/* Without receive offload each comes alone; only the first is known by the rule. */
+		/* Without receive offload each packet arrives alone; only the first fits the
+		 * rule. */
 		expect_train(n, 512 + 28, 64, IP_ID_ANY, 1);
 	}
 	(void)close(tap);
@@ -222,7 +225,7 @@ START_TEST(cut_trains)
 }
 END_TEST
 
-/* Cut, and put together again by the receiver's GRO. */
+/* The train is cut, and merged again by the receiver's GRO. */
 START_TEST(cut_and_joined)
 {
 	pair_enter(PAIR_A);
@@ -239,7 +242,8 @@ START_TEST(cut_and_joined)
 }
 END_TEST
 
-/* An interface that computes no checksums: an older kernel refuses trains there. All packets arrive, trains or not. */
+/* An interface without checksum offload: an older kernel refuses trains. All packets arrive, as
+ * trains or not. */
 START_TEST(no_checksum_offload)
 {
 	uint32_t n;
@@ -256,7 +260,7 @@ START_TEST(no_checksum_offload)
 }
 END_TEST
 
-/* Single packets bear identification 0. */
+/* Single packets have identification 0. */
 START_TEST(singles)
 {
 	uint32_t len;
@@ -316,7 +320,7 @@ START_TEST(groups)
 }
 END_TEST
 
-/* The interface's MTU decides. */
+/* The interface's MTU limits packets. */
 START_TEST(mtu)
 {
 	const struct gid v4 = gid_of("10.77.0.1"), v6 = gid_of("fd77::1");
@@ -331,7 +335,7 @@ START_TEST(mtu)
 }
 END_TEST
 
-/* Each test starts with the offloads as they were. */
+/* Restores the offloads before each test. */
 static void restore(void)
 {
 	pair_enter(PAIR_B);

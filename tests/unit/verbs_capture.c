@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What a process writes down while somebody captures: what leaves, what arrives, and what faults did to either. The shaper is the real
- * one, the rings are memory of the test. */
+/* What a process records for a capture: packets that leave and arrive, and what fault rules do to
+ * them. The shaper is real, the rings are the test's memory. */
 #include <check.h>
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -131,7 +131,7 @@ static void rule(const char *text)
 	inject_packet_rules(fault_shaper_rules(shaper), &rules);
 }
 
-/* Packets psn, psn + 1, ... of one write, as a train. */
+/* Makes a train of packets psn, psn + 1, ... of one WRITE. */
 static struct wire_train train_of(uint32_t psn, uint32_t n)
 {
 	struct wire_train train = { .buf = train_mem,
@@ -162,7 +162,7 @@ static void record_departures(const struct wire_train *trains, size_t n)
 	recorder_departures.sent(device_link->recorder, trains, n);
 }
 
-/* Through the shaper, as a link that takes everything. */
+/* Sends through the shaper, as a link that takes everything. */
 static void send_train(const struct wire_train *train)
 {
 	const struct wire_train *out;
@@ -229,7 +229,7 @@ START_TEST(what_passes)
 
 	send_train(&train);
 	arrive(&there, 7);
-	arrive(&here, 8); /* from the same device: its sender has recorded it */
+	arrive(&here, 8); /* from the same device: its sender recorded it */
 	ck_assert_uint_eq(look(seen, 16), 6);
 	for (uint32_t i = 0; i < 5; i++)
 		expect(&seen[i], 100 + i, CAPTURE_SENT, "");
@@ -241,7 +241,7 @@ START_TEST(what_passes)
 }
 END_TEST
 
-/* Each is there, and tells its rule; the others say nothing. */
+/* Each is recorded and names its rule; the others have no note. */
 START_TEST(faults_on_the_way_out)
 {
 	const uint32_t sent = CAPTURE_SENT, marked = CAPTURE_SENT | CAPTURE_FAULT;
@@ -267,7 +267,7 @@ START_TEST(faults_on_the_way_out)
 }
 END_TEST
 
-/* What waits has its note when it goes. */
+/* A packet that waits has its note when it leaves. */
 START_TEST(held_back)
 {
 	const struct wire_train train = train_of(200, 3);
@@ -287,7 +287,7 @@ START_TEST(held_back)
 }
 END_TEST
 
-/* On the way in: also those from inside, which are written down as sent by others. */
+/* Arrivals, also those of the same device, which their sender recorded too. */
 START_TEST(faults_on_the_way_in)
 {
 	struct seen seen[16];
@@ -304,7 +304,7 @@ START_TEST(faults_on_the_way_in)
 }
 END_TEST
 
-/* The request that was answered in the peer's place, and the answer. */
+/* The request that a rule answered in the peer's place, and the answer. */
 START_TEST(answered_by_a_fault)
 {
 	const struct wire_train *out;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* A libibverbs inside a program is found in what is loaded read-only, and a malformed file is none. */
+/* Finds a libibverbs inside a program among its read-only mappings; malformed files are ignored. */
 #include <check.h>
 #include <elf.h>
 #include <stdlib.h>
@@ -37,7 +37,7 @@ static void make(const char *first, const char *second)
 
 static bool linked(size_t len)
 {
-	/* In memory of just that size, for the address sanitizer. */
+	/* A copy in memory of exactly that size, for the address sanitizer. */
 	uint8_t *copy = (uint8_t *)malloc(len + !len);
 	bool ret;
 

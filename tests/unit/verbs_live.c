@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-/* The table of live objects: what was destroyed is a stranger, and one context's end takes along only its own. */
+/* The table of live objects: destroyed objects are unknown, and the end of a context removes its
+ * own objects only. */
 #include <check.h>
 #include <stdlib.h>
 
@@ -29,7 +30,7 @@ START_TEST(lives_until_taken)
 	ck_assert(!vb_live_take(&a, VB_KIND_MR));
 	ck_assert(vb_live_take(&a, VB_KIND_PD));
 	ck_assert(!vb_live_take(&a, VB_KIND_PD));
-	/* The allocator gives the same address out again. */
+	/* The allocator returns the same address again. */
 	ck_assert(vb_live_add(&a, VB_KIND_MR));
 	ck_assert(!vb_live_is(&a, VB_KIND_PD));
 	ck_assert(vb_live_take(&a, VB_KIND_MR));
@@ -71,7 +72,7 @@ START_TEST(a_context_takes_its_own_along)
 }
 END_TEST
 
-/* One more than ibv_query_device(3) reports is refused, until one goes. */
+/* One more than ibv_query_device(3) reports is refused until another is destroyed. */
 START_TEST(limits_are_kept)
 {
 	static const struct {

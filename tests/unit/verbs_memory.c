@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-/* Memory that was unmapped is an error and not a crash, and the program's own signal handlers stay in effect. */
+/* An access to unmapped memory is an error and not a crash, and the program's own signal handlers
+ * stay in effect. */
 #include <check.h>
 #include <errno.h>
 #include <pthread.h>
@@ -66,7 +67,8 @@ START_TEST(pages_that_are_not_present)
 }
 END_TEST
 
-/* All the memory that the machine has, some of which is in use, and a page more. No page becomes present. */
+/* All the memory of the machine, some of which is in use, and one page more. No page becomes
+ * present. */
 START_TEST(more_than_there_is)
 {
 	size_t all = (size_t)sysconf(_SC_PHYS_PAGES) * 4096;
@@ -76,7 +78,7 @@ START_TEST(more_than_there_is)
 			       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 
 		if (p == MAP_FAILED)
-			return; /* this kernel gives no more than there is */
+			return; /* this kernel maps no more than there is */
 		ck_assert_int_eq(memory_admit(p, len, true), ENOMEM);
 		ck_assert_uint_eq(memory_absent(p, len), len);
 		munmap(p, len);
@@ -98,15 +100,16 @@ START_TEST(copy_survives_unmapped_memory)
 		ck_assert(!memory_copy(buf, p + 4000, 200));
 	}
 	ck_assert(memory_copy(buf, p, 200));
-#ifndef __SANITIZE_ADDRESS__ /* its memcpy looks such addresses up in a shadow that is not there, and faults elsewhere */
+#ifndef __SANITIZE_ADDRESS__ /* its memcpy looks up such addresses in a shadow that is not mapped, and faults elsewhere */
 	ck_assert(!memory_copy(buf, (void *)0x7ffffffffff8, 64));
-	ck_assert(!memory_copy(buf, (void *)0xdead000000000000, 64)); /* no address at all */
+	ck_assert(!memory_copy(buf, (void *)0xdead000000000000, 64)); /* not an address */
 #endif
 	munmap(p, 4096);
 }
 END_TEST
 
-/* The access fails at the page that is not there, and what lies behind it was not stored: the last word comes last. */
+/* The access fails at the missing page, and what lies behind it was not stored: the last word comes
+ * last. */
 START_TEST(the_last_word_lands_last)
 {
 	static const size_t lens[] = { 9, 12, 15, 16, 24, 64, 1000, 4096 };
@@ -175,7 +178,7 @@ START_TEST(regions_are_found_by_kind)
 	dev->attachment.shared = mmap(NULL, sizeof(struct ctl_shared), PROT_READ | PROT_WRITE,
 				      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	ck_assert_ptr_ne(dev->attachment.shared, MAP_FAILED);
-	plain.owner = 4; /* another process's, and there is none */
+	plain.owner = 4; /* another process's, which does not exist */
 	ck_assert(!memory_host_write(&dev->progress, &plain, 0x1008, &word, 8));
 	ck_assert(!memory_host_read(&dev->progress, &plain, 0x1008, &word, 8));
 	ck_assert(!memory_host_atomic(&dev->progress, &plain, 0x1008, RXE_FETCH_ADD, 1, 0, &got));
@@ -221,14 +224,14 @@ START_TEST(a_fault_of_the_program_goes_to_the_program)
 	uint8_t *p = pages(1), buf[8] = { 0 };
 
 	sigaction(SIGSEGV, &sa, NULL);
-	ck_assert(memory_probe(p, 8, true)); /* our handler goes in front */
+	ck_assert(memory_probe(p, 8, true)); /* our handler is installed in front */
 	munmap(p, 4096);
 	ck_assert(!memory_copy_in_order(p, buf, 8));
 	ck_assert_int_eq(theirs, 0);
 	if (sigsetjmp(back, 1) == 0)
 		*(volatile uint8_t *)p = 1;
 	ck_assert_int_eq(theirs, SIGSEGV);
-	ck_assert(!memory_copy_in_order(p, buf, 8)); /* and ours still works */
+	ck_assert(!memory_copy_in_order(p, buf, 8)); /* our handler still works */
 }
 END_TEST
 
@@ -245,26 +248,26 @@ static uint8_t *beyond_its_file(void)
 	return p + 4096;
 }
 
-/* Each signal has its own handler, whether ours was put in front of it or it was put over ours. */
+/* Each signal has its own handler, installed before ours or over it. */
 START_TEST(each_signal_goes_to_its_own_handler)
 {
 	struct sigaction segv = { .sa_handler = on_segv, .sa_flags = SA_NODEFER };
 	struct sigaction bus = { .sa_handler = on_bus, .sa_flags = SA_NODEFER };
-	uint8_t *gone = pages(1), *beyond = beyond_its_file(), buf[8] = { 0 };
+	uint8_t *unmapped = pages(1), *beyond = beyond_its_file(), buf[8] = { 0 };
 
-	munmap(gone, 4096);
+	munmap(unmapped, 4096);
 	if (_i == 1)
 		memory_guard();
 	sigaction(SIGSEGV, &segv, NULL);
 	sigaction(SIGBUS, &bus, NULL);
 	for (int i = 1; i <= 3; i++) {
-		ck_assert(!memory_copy_in_order(gone, buf, 8));
+		ck_assert(!memory_copy_in_order(unmapped, buf, 8));
 		ck_assert(!memory_copy_in_order(beyond, buf, 8));
 		memory_turn_ends();
 		fault_at(beyond);
 		ck_assert_int_eq(bus_calls, i);
 		ck_assert_int_eq(segv_calls, i - 1);
-		fault_at(gone);
+		fault_at(unmapped);
 		ck_assert_int_eq(bus_calls, i);
 		ck_assert_int_eq(segv_calls, i);
 	}
@@ -281,7 +284,8 @@ static void then_the_one_before(int sig, siginfo_t *info, void *ucontext)
 		found.sa_sigaction(sig, info, ucontext);
 }
 
-/* A handler over ours which calls ours: ours is in front again at the next access, and a fault goes through all of them once. */
+/* A handler over ours that calls ours: ours is in front again at the next access, and a fault
+ * passes through each once. */
 START_TEST(a_handler_that_calls_ours)
 {
 	struct sigaction elder = { .sa_handler = on_segv, .sa_flags = SA_NODEFER };
@@ -324,7 +328,7 @@ START_TEST(signals_blocked_by_the_thread)
 }
 END_TEST
 
-/* A handler for one time is called once. */
+/* A handler with SA_RESETHAND is called once. */
 START_TEST(a_handler_for_one_time)
 {
 	struct sigaction once = { .sa_handler = SIG_DFL };
@@ -355,7 +359,8 @@ static void hand_on(int sig, siginfo_t *info, void *ucontext)
 	ours.sa_sigaction(sig, info, ucontext);
 }
 
-/* Language runtimes and sanitizers do so: a handler in front of ours that runs with every signal blocked, and asks ours first. */
+/* Language runtimes and sanitizers do this: a handler in front of ours that runs with all signals
+ * blocked and calls ours first. */
 START_TEST(a_handler_in_front_blocks_signals)
 {
 	struct sigaction sa = { .sa_sigaction = hand_on, .sa_flags = SA_SIGINFO };
@@ -379,7 +384,7 @@ START_TEST(without_a_handler_the_program_dies_as_before)
 {
 	uint8_t *p = pages(1);
 
-	signal(SIGSEGV, SIG_DFL); /* a sanitizer has one */
+	signal(SIGSEGV, SIG_DFL); /* a sanitizer installs one */
 	memory_guard();
 	munmap(p, 4096);
 	*(volatile uint8_t *)p = 1;

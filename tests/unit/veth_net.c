@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* The veth link between two network namespaces: a device with a MAC and an address of its own on va, and on vb either the kernel with a
- * UDP link or another such device.
+/* The Ethernet link between two network namespaces: a device with a MAC and an address of its own
+ * on va; on vb the kernel with a UDP link, or another such device.
  *
- * Skips (77) where namespaces are not ours to make. */
+ * Skips (77) where the test may not make namespaces. */
 #include <check.h>
 #include <errno.h>
 #include <poll.h>
@@ -20,7 +20,7 @@
 #define QPN    0x000102u
 #define NOBODY 65534
 
-/* A device on a veth, and what it said last. */
+/* A device on a veth, and its last warning. */
 struct device {
 	struct ethernet_filter filter;
 	struct link *link;
@@ -35,7 +35,7 @@ static struct device dev, other;
 static struct udp_end kernel;
 static uint8_t buf[TRAIN_MAX_BYTES];
 static struct wire_train train;
-static uint32_t side_by_side; /* arrivals that lie behind another of their frame */
+static uint32_t side_by_side; /* arrivals that are not the first of their frame */
 
 static void hear(void *arg, const char *line)
 {
@@ -88,7 +88,8 @@ static void device_close(struct device *d)
 		(void)close(d->tx_fd);
 }
 
-/* The next arrivals, waiting for them: how many, 0 when none came. Questions are answered meanwhile. */
+/* Waits for the next arrivals. Returns how many; 0: none came. Solicitations are answered
+ * meanwhile. */
 static int device_await(struct device *d, struct wire_arrival *ret, size_t max)
 {
 	struct pollfd p = { .fd = link_wait_fd(d->link), .events = POLLIN };
@@ -99,7 +100,7 @@ static int device_await(struct device *d, struct wire_arrival *ret, size_t max)
 	return n;
 }
 
-/* Let a device do what ARP asks of it, until nothing is left to read. */
+/* Lets a device answer ARP until nothing is left to read. */
 static void device_serve(struct device *d)
 {
 	struct pollfd p = { .fd = link_wait_fd(d->link), .events = POLLIN };
@@ -109,7 +110,7 @@ static void device_serve(struct device *d)
 		ck_assert_int_eq(link_receive(d->link, &a, 1), 0);
 }
 
-/* A train of device d in buf. */
+/* Makes a train of device d in buf. */
 static uint32_t make_train(const struct device *d, const char *to, uint32_t qpn, uint32_t segs,
 			   uint32_t len, uint32_t last)
 {
@@ -124,7 +125,7 @@ static uint32_t make_train(const struct device *d, const char *to, uint32_t qpn,
 	return n + train_packet(&train, &from, qpn, n, last);
 }
 
-/* n packets, each right by its own rule, as arrival_good wants it. */
+/* Expects n packets, each right by its own rule, as arrival_good checks. */
 static void expect(struct device *d, uint32_t qpn, uint32_t n, uint32_t len, uint32_t last)
 {
 	struct wire_arrival got[TRAIN_MAX_SEGS];
@@ -143,7 +144,7 @@ static void expect(struct device *d, uint32_t qpn, uint32_t n, uint32_t len, uin
 	device_serve(d);
 }
 
-/* At the kernel's end identifications are not seen: every ICRC must be explained by some. */
+/* The kernel's end does not see identifications: every ICRC must match some identification. */
 static void expect_at_kernel(uint32_t n)
 {
 	struct wire_arrival got[TRAIN_MAX_SEGS];
@@ -151,7 +152,7 @@ static void expect_at_kernel(uint32_t n)
 	for (uint32_t psn = 0; psn < n;) {
 		int k;
 
-		device_serve(&dev); /* the kernel may ask before it answers */
+		device_serve(&dev); /* the kernel may solicit before it answers */
 		k = await(kernel.link, got, TRAIN_MAX_SEGS);
 		ck_assert_int_gt(k, 0);
 		for (int i = 0; i < k; i++, psn++) {
@@ -186,7 +187,7 @@ static const struct {
 	{ "fd77::9", "fd77::2", "ff15::77:1" },
 };
 
-#define FAMILIES 2 /* of addresses: what tests loop over */
+#define FAMILIES 2 /* kinds of addresses, the index of loop tests */
 
 static void open_both(int family)
 {
@@ -206,7 +207,8 @@ static void close_both(void)
 	end_close(&kernel);
 }
 
-/* The device asks for the kernel's MAC, keeps the train meanwhile, and sends it when it has the answer. */
+/* The device solicits the kernel's MAC, holds the train meanwhile, and sends it after the
+ * answer. */
 START_TEST(to_the_kernel)
 {
 	for (int turn = 1; turn <= 3; turn++) {
@@ -227,7 +229,7 @@ START_TEST(to_the_kernel)
 }
 END_TEST
 
-/* The kernel asks for the device's MAC; its trains come uncut, and are split exactly. */
+/* The kernel solicits the device's MAC; its trains arrive uncut, and are split exactly. */
 START_TEST(from_the_kernel)
 {
 	static const uint32_t lens[] = { 4096 + 16, 1024 + 28, 80, 32 };
@@ -245,7 +247,7 @@ START_TEST(from_the_kernel)
 }
 END_TEST
 
-/* What the kernel cuts itself bears counted identifications. */
+/* Trains that the kernel cuts have counted identifications. */
 START_TEST(cut_by_the_kernel)
 {
 	open_both(_i);
@@ -259,7 +261,7 @@ START_TEST(cut_by_the_kernel)
 }
 END_TEST
 
-/* Neither end is the kernel's. */
+/* Both ends are Ethernet links. */
 START_TEST(between_devices)
 {
 	const char *const there = _i ? "fd77::8" : "10.77.0.8";
@@ -273,11 +275,11 @@ START_TEST(between_devices)
 
 		ck_assert_int_eq(link_send(dev.link, &train, 1), 1);
 		if (segs == 1) {
-			device_serve(&other); /* the question */
-			device_serve(&dev);   /* the answer */
+			device_serve(&other); /* the solicitation */
+			device_serve(&dev);   /* the advertisement */
 		}
 		expect(&other, QPN, n, 4096 + 16, 200);
-		/* It came from somebody: no question is needed. */
+		/* The datagram's source is known: no solicitation is needed. */
 		n = make_train(&other, address[_i].device, QPN, segs, 256 + 28, 100);
 		ck_assert_int_eq(link_send(other.link, &train, 1), 1);
 		expect(&dev, QPN, n, 256 + 28, 100);
@@ -287,7 +289,7 @@ START_TEST(between_devices)
 }
 END_TEST
 
-/* Two slots of a device get what is for their QPNs, from each other and from themselves too. */
+/* Two slots of a device receive the packets for their QPNs, from each other and from themselves. */
 START_TEST(slots)
 {
 	const char *const here = address[_i].device;
@@ -307,7 +309,7 @@ START_TEST(slots)
 		ck_assert_int_eq(link_send(from->link, &train, 1), 1);
 		expect(&dev, 0x000001, n, 300, 100);
 	}
-	/* A QPN of no slot is the server's. */
+	/* A QPN without a slot belongs to the server. */
 	n = make_train(&other, here, 0xf00001, 1, 300, 300);
 	ck_assert_int_eq(link_send(other.link, &train, 1), 1);
 	expect(&dev, 0xf00001, n, 300, 300);
@@ -334,11 +336,11 @@ START_TEST(groups)
 	send_from_kernel(address[_i].group, 3, 300, 100);
 	expect(&dev, QPN, 3, 300, 100);
 
-	/* And to the kernel's members of it. */
+	/* The kernel's members of the group receive too. */
 	ck_assert_int_eq(link_join(kernel.link, &group), 0);
 	n = make_train(&dev, address[_i].group, QPN, 3, 300, 100);
 	ck_assert_int_eq(link_send(dev.link, &train, 1), 1);
-	expect(&dev, QPN, n, 300, 100); /* a member hears itself */
+	expect(&dev, QPN, n, 300, 100); /* a member receives its own packets */
 	expect_at_kernel(n);
 
 	ck_assert_int_eq(link_leave(dev.link, &group), 0);
@@ -350,7 +352,7 @@ START_TEST(groups)
 }
 END_TEST
 
-/* Every field of the headers is seen, and sent. */
+/* Every field of the headers is received, and sent. */
 START_TEST(headers)
 {
 	const bool v4 = _i == 0;
@@ -372,7 +374,7 @@ START_TEST(headers)
 }
 END_TEST
 
-/* Trains for one who does not answer are kept for a second, then dropped, and a person is told. */
+/* Trains for a neighbor that does not answer are held for a second, then dropped with a warning. */
 START_TEST(nobody_there)
 {
 	struct pollfd p;
@@ -384,7 +386,8 @@ START_TEST(nobody_there)
 	(void)make_train(&dev, "10.77.0.66", QPN, 2, 300, 100);
 	for (int i = 0; i < 4; i++)
 		ck_assert_int_eq(link_send(dev.link, &train, 1), 1);
-	/* Four are kept; the others wait for a moment, and are dropped after that. */
+	/* Four are held; the link returns -EAGAIN for others, and drops them after
+	 * NEIGHBOR_SOON_NS. */
 	ck_assert_int_eq(link_send(dev.link, &train, 1), -EAGAIN);
 	while (link_send(dev.link, &train, 1) == -EAGAIN)
 		(void)poll(NULL, 0, 5);
@@ -403,7 +406,7 @@ START_TEST(nobody_there)
 }
 END_TEST
 
-/* The interface's MTU decides, and going over it is told. */
+/* The interface's MTU limits packets; a longer one causes a warning. */
 START_TEST(mtu)
 {
 	const struct gid v4 = gid_of("10.77.0.9");
@@ -424,7 +427,7 @@ START_TEST(mtu)
 }
 END_TEST
 
-/* Down is reported, and ends: the link works again when the interface does. */
+/* An interface that is down causes a warning; the link works again when the interface does. */
 START_TEST(down_and_up)
 {
 	struct wire_arrival a;
@@ -446,7 +449,7 @@ START_TEST(down_and_up)
 }
 END_TEST
 
-/* Somebody has our address, and announces it: a person is told. */
+/* Another host announces the device's address: a warning. */
 START_TEST(conflict)
 {
 	pair_enter(PAIR_A);
@@ -467,7 +470,7 @@ static int read_refused(struct ethernet_port *port, struct ethernet_frame *ret, 
 	return -EPERM;
 }
 
-/* A seccomp filter refuses recvmmsg(): one line says so, and nothing arrives. */
+/* A seccomp filter refuses recvmmsg(): one warning, and nothing arrives. */
 START_TEST(receive_refused)
 {
 	struct wire_arrival got;
@@ -486,7 +489,7 @@ START_TEST(receive_refused)
 }
 END_TEST
 
-/* Without CAP_NET_RAW: one line that says what to do. */
+/* Without CAP_NET_RAW: one warning with advice. */
 START_TEST(no_right)
 {
 	struct ethernet_filter filter = {

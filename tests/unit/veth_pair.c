@@ -19,10 +19,10 @@ void pair_enter(enum pair_end end)
 
 bool pair_run(const char *command)
 {
-	return system(command) == 0; /* NOLINT(cert-env33-c): a fixed string of ours */
+	return system(command) == 0; /* NOLINT(cert-env33-c): the string is fixed */
 }
 
-/* A child sits in the second namespace while ip moves the peer there by the child's process id. */
+/* A child stays in the second namespace while ip moves the peer there by the child's process id. */
 static bool move_peer(void)
 {
 	int there[2], done[2];

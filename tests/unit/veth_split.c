@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Trains that nobody has cut: their packets are found, by what the kernel says or by their ICRCs alone. */
+/* Uncut trains: their packets are found by the kernel's size or by their ICRCs. */
 #include <check.h>
 #include <stdlib.h>
 #include <string.h>
@@ -44,7 +44,8 @@ static uint32_t add(const struct spec *spec, uint32_t i, uint8_t opcode, uint32_
 	return n + ICRC_LEN;
 }
 
-/* A train of n packets of the same opcode, the last with less payload; returns the size of one. */
+/* Makes a train of n packets of the same opcode, the last with less payload. Returns the size of
+ * one. */
 static uint32_t make(const struct spec *spec, uint8_t opcode, uint32_t n, uint32_t payload_len,
 		     uint32_t last_len)
 {
@@ -86,7 +87,7 @@ START_TEST(whole_mtu)
 }
 END_TEST
 
-/* Any size at all, the last shorter; together smaller than a frame may be, so that only the ICRC tells. */
+/* Any size, the last shorter; together smaller than a frame, so that only the ICRC decides. */
 START_TEST(small_messages)
 {
 	for (uint32_t len = 0; len < 600; len++) {
@@ -110,7 +111,7 @@ START_TEST(acknowledges)
 }
 END_TEST
 
-/* Cut and put together again, each with the same identification. */
+/* Cut and merged again, with equal identifications. */
 START_TEST(same_identification)
 {
 	const struct spec spec = { &flows[0], 77, 0, 1 };
@@ -122,7 +123,7 @@ START_TEST(same_identification)
 }
 END_TEST
 
-/* A payload full of what looks like packets: one packet stays one, and the search ends. */
+/* A payload that looks like packets: it stays one packet, and the search ends. */
 START_TEST(payload_in_disguise)
 {
 	const struct spec spec = { &flows[0], 3, 1, 0 };
@@ -139,7 +140,7 @@ START_TEST(payload_in_disguise)
 }
 END_TEST
 
-/* Nonsense is one packet, and nothing is read past it. */
+/* Malformed bytes are one packet, and nothing is read past them. */
 START_TEST(nonsense)
 {
 	uint32_t state = 1;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* The wire formats against the standard's own tables: opcodes and what they carry, headers bit by bit, PSN arithmetic, the
- * ICRC's rules for the IPv4 identification, the 40 bytes before a UD payload, and trains. */
+/* The wire formats against the standard's tables: opcodes and their headers bit by bit, PSN
+ * arithmetic, the ICRC's rules for the IPv4 identification, the 40 bytes before a UD payload, and
+ * trains. */
 #include <check.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,7 +12,8 @@
 #include "net/wire/train.h"
 #include "tests/suite.h"
 
-/* IBTA vol. 1, table 38, and annexes A14 and A17: the bytes of BTH and extended headers by opcode. */
+/* IBTA vol. 1, table 38, and annexes A14 and A17: the bytes of BTH and extended headers by
+ * opcode. */
 static const struct {
 	uint8_t rc, uc, ud, xrc;
 } header_len[32] = {
@@ -58,7 +60,8 @@ START_TEST(opcodes)
 }
 END_TEST
 
-/* Where a message opens and closes, who gets it, and what may carry payload. */
+/* For each opcode: whether it opens or closes a message, its receiver, and whether it may carry
+ * payload. */
 START_TEST(shapes)
 {
 	static const uint8_t first[] = { 0x00, 0x04, 0x05, 0x06, 0x0a, 0x0b, 0x0c,
@@ -121,7 +124,7 @@ static const struct icrc_flow flow_v6 = {
 	.src_port = 49152,
 };
 
-/* A packet of len bytes, ICRC included, as a sender with that identification sends it. */
+/* A packet of len bytes, ICRC included, with that identification. */
 static void make_packet(uint8_t *p, size_t len, const struct icrc_flow *flow, uint16_t ip_id)
 {
 	for (size_t i = 0; i < len; i++)
@@ -141,7 +144,7 @@ static int by_value(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-/* Each identification is found, whatever was assumed; and each has a CRC of its own. */
+/* Each identification is found from any guess; and each has a CRC of its own. */
 START_TEST(any_identification)
 {
 	static uint32_t crc[65536];
@@ -187,7 +190,8 @@ START_TEST(v6_has_no_identification)
 	ck_assert_int_eq(icrc_check(&flow_v6, IP_ID_EXACT, 9, p, sizeof(p)), ICRC_OK);
 	p[50] ^= 1;
 	ck_assert_int_eq(icrc_check(&flow_v6, IP_ID_ANY, 5, p, sizeof(p)), ICRC_BAD);
-	/* Made as v4 would be with some identification: 16 bits of difference do not pass over v6. */
+	/* Made as for IPv4 with some identification: 16 bits of difference do not pass over
+	 * IPv6. */
 	p[50] ^= 1;
 	for (unsigned bit = 0; bit < 32; bit++) {
 		p[sizeof(p) - 4 + bit / 8] ^= (uint8_t)(1u << bit % 8);
@@ -217,7 +221,7 @@ static uint16_t folded_sum(const uint8_t *p, size_t len)
 	return (uint16_t)sum;
 }
 
-/* As cases.json has it for ud_send: what rdma_rxe handed out. */
+/* From cases.json for ud_send: what rdma_rxe delivered. */
 START_TEST(grh_v4)
 {
 	static const uint8_t want[GRH_LEN] = {
@@ -236,7 +240,8 @@ START_TEST(grh_v4)
 	grh_emit(p, &fields);
 	ck_assert_mem_eq(p, want, GRH_LEN);
 
-	/* Not seen by the link: another checksum, right for what stands there. */
+	/* The link does not see the identification: the checksum differs, and is right for the
+	 * bytes. */
 	fields.ip_id = 0;
 	grh_emit(p, &fields);
 	ck_assert_uint_eq(folded_sum(p + 20, 20), 0xffff);
@@ -253,7 +258,7 @@ START_TEST(grh_v4)
 }
 END_TEST
 
-/* And for ud_ipv6. */
+/* From cases.json for ud_ipv6. */
 START_TEST(grh_v6)
 {
 	static const uint8_t want[GRH_LEN] = {
@@ -306,7 +311,7 @@ START_TEST(train_limits)
 		n++;
 	ck_assert_uint_eq(n, TRAIN_MAX_BYTES / (4096 + 28));
 	ck_assert_uint_le(train.len, TRAIN_MAX_BYTES);
-	/* What is left takes a shorter last one. */
+	/* The remaining space fits a shorter last packet. */
 	ck_assert_ptr_nonnull(wire_train_add(&train, TRAIN_MAX_BYTES - train.len));
 	ck_assert_uint_eq(train.len, TRAIN_MAX_BYTES);
 

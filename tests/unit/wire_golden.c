@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Packets of Linux's rdma_rxe (tests/wire): each parses, is emitted again byte for byte, and agrees with its ICRC; no bit of it
- * that the ICRC covers may change, and nothing of it is read beyond its end. */
+/* Packets of Linux's rdma_rxe (tests/wire): each parses, is emitted again byte for byte, and agrees
+ * with its ICRC. No bit that the ICRC covers may change, and no byte beyond its end is read. */
 #include <check.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,8 +10,8 @@
 #include "tests/suite.h"
 #include "wire_vectors.h"
 
-#define PACKETS	     763u /* as tests/wire/README.md counts them */
-#define RESV8A	     4u	  /* the byte of FECN and BECN, which the ICRC takes as ones */
+#define PACKETS	     763u /* counts of tests/wire/README.md */
+#define RESV8A	     4u	  /* the byte of FECN and BECN, which the ICRC does not cover */
 #define BITS_CHECKED 90u  /* a packet's first and last bytes; the rest is payload */
 
 static const struct vector *vectors;
@@ -28,7 +28,8 @@ START_TEST(all_there)
 }
 END_TEST
 
-/* Every operation of the three services that we speak: what docs/INTEROP.md says of each rests on these files. */
+/* Every operation of the three services: what docs/INTEROP.md states for each rests on these
+ * files. */
 START_TEST(every_operation_is_there)
 {
 	bool seen[256] = { false };
@@ -69,7 +70,7 @@ START_TEST(parse_and_emit)
 }
 END_TEST
 
-/* The identification that it bore is the only one. */
+/* The identification of the frame is the only one that fits. */
 START_TEST(icrc_agrees)
 {
 	for (size_t i = 0; i < num_vectors; i++) {
@@ -92,7 +93,7 @@ START_TEST(icrc_agrees)
 }
 END_TEST
 
-/* How many of a packet's one-bit changes this rule lets pass, having changed each of them back. */
+/* Counts the one-bit changes of a packet that this rule accepts. Reverts each. */
 static uint32_t flips_passed(const struct vector *v, enum ip_id_rule rule, uint16_t ip_id)
 {
 	uint8_t *p = exact_copy(v->p, v->len);
@@ -111,7 +112,7 @@ static uint32_t flips_passed(const struct vector *v, enum ip_id_rule rule, uint1
 	return passed;
 }
 
-/* Whatever is guessed, the one that it bore is found; a packet that is spoiled keeps the guess. */
+/* Any guess finds the packet's identification; for a corrupted packet the guess stays. */
 START_TEST(identification_is_found)
 {
 	for (size_t i = 0; i < num_vectors; i++) {
@@ -165,7 +166,7 @@ START_TEST(what_the_icrc_leaves_out)
 }
 END_TEST
 
-/* What the addresses and the port say is covered. */
+/* The ICRC covers addresses and port. */
 START_TEST(flow_counts)
 {
 	for (size_t i = 0; i < num_vectors; i += 3) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* What nobody should send: every opcode at every short length, every truncation, bits flipped. Whatever parses is sound (its
- * payload lies inside it) and is emitted again as it was; nothing is read past the end (each input ends where its allocation
- * does: run it under a sanitizer or valgrind). */
+/* Malformed packets: every opcode at every short length, every truncation, flipped bits. What
+ * parses is sound (its payload lies inside it) and is emitted again unchanged; nothing is read past
+ * the end (each input ends where its allocation ends: run it under a sanitizer or valgrind). */
 #include <check.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,7 +19,7 @@ static const struct vector *vectors;
 static size_t num_vectors;
 static uint32_t parsed;
 
-/* Reserved bits are not remembered: a header is compared after one round, not with what came. */
+/* Reserved bits are not kept: a header is compared after one round, not with the input. */
 static void must_survive(const struct wire_packet *packet)
 {
 	uint8_t once[WIRE_MAX_PACKET] = { 0 }, twice[WIRE_MAX_HEADERS];
@@ -77,7 +77,7 @@ START_TEST(every_opcode_at_every_length)
 				else if (len & 3)
 					ck_assert_int_ne(result, WIRE_OK);
 			}
-			flags += flags & 0xf ? 14 : 0; /* versions 0 and 1 are enough */
+			flags += flags & 0xf ? 14 : 0; /* versions 0 and 1 suffice */
 		}
 	}
 	ck_assert_uint_gt(parsed, 0);
@@ -90,7 +90,7 @@ START_TEST(every_truncation)
 		const struct vector *v = &vectors[i];
 		const uint32_t header_len = wire_header_len(v->p[0]);
 
-		/* The same packet again and again teaches nothing. */
+		/* Repeating one packet tests nothing new. */
 		if (i > 0 && v->len == vectors[i - 1].len && v->p[0] == vectors[i - 1].p[0])
 			continue;
 		for (size_t len = 0; len < v->len; len++) {
@@ -119,7 +119,7 @@ START_TEST(bits_flipped)
 				state ^= state << 13;
 				state ^= state >> 7;
 				state ^= state << 17;
-				/* Half of them where the headers are. */
+				/* Half of them in the headers. */
 				p[state / 16 % (state & 8 ? v->len : 16)] ^=
 					(uint8_t)(1u << (state & 7));
 			}
@@ -154,7 +154,7 @@ START_TEST(pad)
 		ck_assert_int_eq(feed(p, 20), WIRE_OK);
 		ck_assert_int_eq(feed(p, 21), WIRE_BAD_PAD);
 	}
-	/* No payload, no pad: an acknowledge of 4 bytes too many. */
+	/* No payload, no pad: an acknowledge that is 4 bytes too long. */
 	p[0] = OP_ACKNOWLEDGE;
 	p[1] = 0;
 	ck_assert_int_eq(feed(p, 20), WIRE_OK);
@@ -162,7 +162,7 @@ START_TEST(pad)
 }
 END_TEST
 
-/* What is refused leaves the caller's struct alone. */
+/* A refused packet leaves the caller's struct unchanged. */
 START_TEST(untouched_when_refused)
 {
 	struct wire_packet packet;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The golden packets of tests/wire for tests, read by libpcap. The headers are taken apart here by hand, so that the tests do
- * not lean on the code that they test. */
+/* The golden packets of tests/wire for tests, read by libpcap. The headers are parsed by hand here,
+ * so that the tests do not depend on the code under test. */
 #include "wire_vectors.h"
 
 #include <dirent.h>
@@ -45,7 +45,7 @@ static void map_v4(struct gid *ret, const uint8_t *p)
 	memcpy(ret->raw + 12, p, 4);
 }
 
-/* IP header at p; returns the UDP header, or NULL when it is none of RoCE's. */
+/* Parses the IP header at p. Returns the UDP header; NULL: not RoCE. */
 static const uint8_t *take_ip(struct vector *v, const uint8_t *p)
 {
 	if (p[0] == 0x45 && p[9] == 17) {
