@@ -127,6 +127,8 @@ void rc_reply_duplicate_arrived(struct rc_reply *reply)
 
 void rc_reply_nak(struct rc_reply *reply, enum rc_fault fault, uint32_t psn)
 {
+	if (reply->pending != RC_PENDING_NAK)
+		reply->nak_implies_ack = reply->pending == RC_PENDING_ACK;
 	reply->pending = RC_PENDING_NAK;
 	reply->fault = fault;
 	reply->nak_psn = psn;
@@ -135,7 +137,7 @@ void rc_reply_nak(struct rc_reply *reply, enum rc_fault fault, uint32_t psn)
 void rc_reply_withdraw_nak(struct rc_reply *reply)
 {
 	if (reply->pending == RC_PENDING_NAK)
-		reply->pending = reply->ack_record ? RC_PENDING_ACK : RC_PENDING_NONE;
+		reply->pending = reply->nak_implies_ack ? RC_PENDING_ACK : RC_PENDING_NONE;
 }
 
 bool rc_reply_is_fatal(const struct rc_reply *reply)

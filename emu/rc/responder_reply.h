@@ -55,6 +55,7 @@ struct rc_reply {
 	 * before. */
 	enum rc_fault fault;
 	uint32_t nak_psn;
+	bool nak_implies_ack; /* an ACK was pending before the NAK */
 	/* The ACK did not fit behind the requests of a train: it is sent first next time. */
 	bool is_overdue;
 	uint32_t burst; /* bytes sent without a pause */

@@ -353,6 +353,22 @@ START_TEST(a_nak_that_is_withdrawn_leaves_the_held_ack)
 }
 END_TEST
 
+/* The SEND, a gap behind it and the packet that closes the gap arrive in one turn. */
+START_TEST(a_nak_that_is_withdrawn_leaves_the_ack)
+{
+	connect_ends(NULL);
+	fault("delay a WRITE_FIRST 101 2");
+	y->asleep_until_ns = 20000;
+	RECV(8);
+	SEND(8);
+	WRITE(2500);
+	world_run_until(&w, 26);
+	expect_some("    20.0 b > ACK 101 msn 1\n"
+		    "    20.0 b   recv 1 SUCCESS len 8\n"
+		    "    25.0 a   send 1 SUCCESS\n");
+}
+END_TEST
+
 START_TEST(an_ack_does_not_wait_behind_a_long_answer)
 {
 	connect_ends(NULL);
@@ -407,4 +423,5 @@ RUN_TESTS("coalesce", a_batch_has_one_ack, equal_sizes_share_a_train,
 	  an_ack_is_held_where_requests_follow, a_recorded_ack_of_what_completes_a_receive_is_held,
 	  one_that_cannot_be_recorded_is_not_held, a_read_response_takes_the_place_of_a_held_ack,
 	  a_nak_takes_the_place_of_a_held_ack, a_nak_that_is_withdrawn_leaves_the_held_ack,
-	  an_ack_does_not_wait_behind_a_long_answer, a_duplicate_ends_the_holding)
+	  a_nak_that_is_withdrawn_leaves_the_ack, an_ack_does_not_wait_behind_a_long_answer,
+	  a_duplicate_ends_the_holding)
