@@ -71,7 +71,10 @@ struct party {
 	uint32_t first_psn; /* of this life */
 	uint32_t next_psn;  /* of the next op */
 	uint32_t acked_psn; /* highest PSN that was acknowledged */
-	bool failed;	    /* an error completion came: flushes follow */
+	/* Highest PSN acknowledged by a packet that the peer sent, and highest last PSN of a message
+	 * whose receive completed there. */
+	uint32_t ack_sent_psn, received_psn;
+	bool failed; /* an error completion came: flushes follow */
 	/* Something was done to this pair that ends in an error. */
 	bool may_fail;
 	/* Moved to RESET or destroyed: its requests do not complete. */
@@ -190,6 +193,8 @@ bool oracle_is_awaited(const struct op *op);
 /* Does it bring something back? */
 bool oracle_uses_slot(const struct op *op);
 bool oracle_is_reliable(const struct party *party);
+/* RTR, RTS or SQD: the QP answers requests. */
+bool oracle_is_receiving(const struct rxe_qp *qp);
 bool oracle_is_xrc(const struct party *party);
 bool oracle_is_target(const struct party *party); /* of XRC */
 /* The keys that a request needs at its target. */

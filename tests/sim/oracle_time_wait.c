@@ -32,7 +32,7 @@ static struct oracle_time_wait *find(struct oracle *o, const struct node *node, 
 	return NULL;
 }
 
-static bool is_in_touch(const struct rxe_qp *qp)
+bool oracle_is_receiving(const struct rxe_qp *qp)
 {
 	return qp->state == RXE_QPS_RTR || qp->state == RXE_QPS_RTS || qp->state == RXE_QPS_SQD;
 }
@@ -52,7 +52,7 @@ void oracle_time_wait_note(struct oracle *o, const struct party *party)
 					     .left_ns = o->w->now_ns,
 					     .is_xrc = oracle_is_target(party),
 					     .is_forged = party->is_forged };
-	record->answers = oracle_is_reliable(party) && is_in_touch(qp) &&
+	record->answers = oracle_is_reliable(party) && oracle_is_receiving(qp) &&
 			  qp->attr.rq_psn != from->first_psn && !rc_reply_is_fatal(&qp->rc.reply);
 	for (i = 0; i < from->num_ops; i++) {
 		const struct op *op = &from->ops[i];

@@ -190,6 +190,8 @@ static void received_reliably(struct oracle *o, struct party *party, const struc
 	if (i == from->num_ops)
 		oracle_fail(o, "%c: a message that nobody sent", party->end->letter);
 	from->ops[i].arrived++;
+	if (psn_diff(from->ops[i].psn_last, from->received_psn) > 0)
+		from->received_psn = from->ops[i].psn_last;
 	check_message(o, party, &from->ops[i], cqe, recv);
 	while (from->delivered < from->num_ops && !oracle_is_awaited(&from->ops[from->delivered]))
 		from->delivered++;

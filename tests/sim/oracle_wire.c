@@ -4,6 +4,23 @@
 #include "net/wire/opcode.h"
 #include "tests/sim/oracle.h"
 
+/* A response acknowledges its own PSN and all before it, a NAK all before its own. */
+static uint32_t acknowledged_psn(const struct wire_packet *packet)
+{
+	bool is_ack = (packet->shape & (SHAPE_READ | SHAPE_ATOMIC)) ||
+		      rc_syndrome_class(packet->aeth.syndrome) == RC_AETH_ACK;
+
+	return is_ack ? packet->bth.psn : psn_add(packet->bth.psn, PSN_MASK);
+}
+
+static void note_response_sent(struct party *party, const struct wire_packet *packet)
+{
+	uint32_t acked = acknowledged_psn(packet);
+
+	if (psn_diff(acked, party->peer->ack_sent_psn) > 0)
+		party->peer->ack_sent_psn = acked;
+}
+
 static void saw_packet(void *context, struct node *node, struct end *from,
 		       const struct wire_packet *packet)
 {
@@ -15,6 +32,8 @@ static void saw_packet(void *context, struct node *node, struct end *from,
 	}
 	if ((packet->shape & SHAPE_AETH) && rc_syndrome_class(packet->aeth.syndrome) == RC_AETH_RNR)
 		o->seen[from->node->index].rnr_naks_sent++;
+	if (packet->shape & SHAPE_AETH)
+		note_response_sent(oracle_party_of(o, from), packet);
 	switch (from->seen_state) {
 	case RXE_QPS_RTR:
 	case RXE_QPS_RTS:
@@ -33,8 +52,7 @@ static void note_answer(struct party *party, const struct wire_packet *packet)
 {
 	uint32_t psn = packet->bth.psn, i;
 	bool own = packet->shape & (SHAPE_READ | SHAPE_ATOMIC);
-	bool is_ack = own || rc_syndrome_class(packet->aeth.syndrome) == RC_AETH_ACK;
-	uint32_t acked = is_ack ? psn : psn_add(psn, PSN_MASK);
+	uint32_t acked = acknowledged_psn(packet);
 
 	if (psn_diff(psn, party->next_psn) >= 0)
 		return;
@@ -227,6 +245,34 @@ static void check_node(const struct oracle *o, const struct node *node)
 			(unsigned long long)seen->rnr_naks_sent, (unsigned long long)seen->recvs);
 }
 
+static bool is_recorded(const struct end *end, uint32_t psn)
+{
+	const struct rxe_time_wait *delayed = end->node->time_wait->delayed;
+	uint32_t i;
+
+	for (i = 0; i < RXE_MAX_DELAYED_ACKS; i++) {
+		if (delayed[i].qpn == end->qp.qpn && psn_diff(delayed[i].psn, psn) > 0)
+			return true;
+	}
+	return false;
+}
+
+/* The program may be killed now: an ACK of each message that has completed was sent, or is
+ * recorded. It may still wait behind a response to a READ, which the program cannot give any more
+ * either. */
+static void check_acknowledged(const struct oracle *o, const struct party *party)
+{
+	const struct end *to = party->peer->end;
+	const struct rc_reply *reply = &to->qp.rc.reply;
+
+	if (!oracle_is_reliable(party) || party->is_forged || !oracle_is_receiving(&to->qp))
+		return;
+	if (psn_diff(party->received_psn, party->ack_sent_psn) > 0 && reply->head == reply->tail &&
+	    !is_recorded(to, party->received_psn))
+		oracle_fail(o, "%c: the ACK of PSN %u was neither sent nor recorded", to->letter,
+			    party->received_psn);
+}
+
 static void saw_step(void *context)
 {
 	const struct oracle *o = context;
@@ -234,6 +280,8 @@ static void saw_step(void *context)
 
 	oracle_check_state(o);
 	oracle_time_wait_check(o);
+	for (i = 0; i < o->num_parties; i++)
+		check_acknowledged(o, &o->party[i]);
 	for (i = 0; i < o->w->num_nodes; i++)
 		check_node(o, o->w->node[i]);
 }
