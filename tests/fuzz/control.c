@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Fuzz target: the device server under hostile clients, in this process. Connections are socket pairs that the server is handed; its
- * loop is turned by hand, and its clock is the script's. Whatever comes, each well-formed request gets one answer, and when all
- * have left nothing is left of theirs: no object, no key, no slot, no byte of the arena, no descriptor. */
+/* Fuzz target: the device server with hostile clients, in this process. Connections are socket
+ * pairs that the server is handed; the script turns its loop and sets its clock. Each well-formed
+ * request gets one answer. After all clients have left, no object, key, slot, byte of the arena or
+ * descriptor of theirs is left. */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -30,7 +31,7 @@
 
 struct client {
 	int sock;	 /* -1: not connected */
-	bool is_waiting; /* for an answer that it did not stay for */
+	bool is_waiting; /* for an answer that the client did not receive yet */
 };
 
 enum step {
@@ -43,12 +44,12 @@ enum step {
 	STEP_INTRODUCE,
 	STEP_CLOSE_CMD,
 	STEP_FAULT,	 /* a request about fault rules */
-	STEP_FAULT_FILE, /* ... a file of them */
-	STEP_SPOIL,	 /* bytes of a slot */
+	STEP_FAULT_FILE, /* a file of fault rules */
+	STEP_SPOIL,	 /* any bytes in a slot */
 	STEP_RECORD,	 /* a process writes a TIME_WAIT record */
-	STEP_DELAYED,	 /* ... and one of a delayed ACK */
-	STEP_CAPTURED,	 /* bytes of a capture's rings */
-	STEP_PACKET,	 /* from the network */
+	STEP_DELAYED,	 /* a process writes the record of a delayed ACK */
+	STEP_CAPTURED,	 /* any bytes in a capture's rings */
+	STEP_PACKET,	 /* a packet from the network */
 	CONTROL_STEPS,
 };
 
@@ -59,14 +60,14 @@ struct instance control_instance;
 uint64_t control_now_ns;
 uint32_t control_slot[CONTROL_KNOWN_SLOTS];
 
-static int spare_fd, memory_fd; /* to send along */
+static int spare_fd, memory_fd; /* passed along with requests */
 static int fds_at_first;
 
 static struct client clients[MAX_CLIENTS];
-static uint32_t known[MAX_KNOWN], num_known; /* handles that the server gave out */
+static uint32_t known[MAX_KNOWN], num_known; /* handles that the server returned */
 static uint32_t num_slots;
 static uint64_t token;
-static uint32_t keys[MAX_KEYS], num_keys; /* that regions got */
+static uint32_t keys[MAX_KEYS], num_keys; /* keys of granted regions */
 static int cmd_fd[MAX_CMD_FDS];
 static uint32_t num_cmd_fds;
 
@@ -91,7 +92,8 @@ static void silence(enum ctl_log_level level, const char *line)
 {
 	(void)level;
 	MUST(line[0]);
-	/* It goes to terminals and into files line by line, whichever program the words in it come from. */
+	/* Log lines go to terminals and files, so they contain no control characters of other
+	 * programs. */
 	for (; *line; line++)
 		MUST((uint8_t)*line >= ' ' && *line != 0x7f);
 }
@@ -109,7 +111,8 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
 	(void)snprintf(settings.instance, sizeof(settings.instance), "fuzz-%d", (int)getpid());
 	settings.devices = 1;
 	settings.slots = 4;
-	settings.arena_bytes = (1u << 20) + (1u << 16); /* more than is zeroed in one go */
+	settings.arena_bytes =
+		(1u << 20) + (1u << 16); /* more than the server zeroes in one step */
 	if (instance_init(&control_instance, &settings, true) != INSTANCE_UP) {
 		(void)fprintf(stderr, "no device server can be had here\n");
 		exit(EXIT_FAILURE);
@@ -190,7 +193,7 @@ static const struct rxe_mr *entry_of(uint32_t key)
 	return &control_instance.devices[0].shared->mrs.entry[rxe_key_index(key)];
 }
 
-/* A region was granted: it is within what its context has. */
+/* Checks that a granted region is inside of what its context has. */
 static void check_region(uint32_t key)
 {
 	const struct device *device = &control_instance.devices[0];
@@ -239,7 +242,7 @@ static void learn(const struct ctl_request *req, const struct ctl_reply *reply, 
 		control_fault_answered(req, reply);
 }
 
-/* The answer to a request, within bounded time; a second request instead of waiting is punished. */
+/* Waits for the answer to a request, for a bounded time. */
 static void await_answer(struct client *client, const struct ctl_request *req)
 {
 	struct ctl_reply reply;
@@ -268,7 +271,7 @@ static uint32_t take_handle(struct take *take)
 	return known[take_u8(take) % MAX_KNOWN];
 }
 
-/* Words of the request by place: handles that are known, small numbers, any. */
+/* Sets words of the request: known handles, small numbers, or any value. */
 static void take_words(struct take *take, struct ctl_request *req)
 {
 	uint32_t words[REQUEST_WORDS];
@@ -299,7 +302,8 @@ static void ask(struct client *client, const struct ctl_request *req, uint8_t ho
 		leave(client);
 		return;
 	}
-	if (client->is_waiting) { /* for the answer to another one: nobody may do that */
+	/* A second request before the answer to the first ends the connection. */
+	if (client->is_waiting) {
 		control_turn();
 		leave(client);
 	} else if (how & 4) {
@@ -349,7 +353,7 @@ static void send_bytes(struct client *client, struct take *take)
 	leave(client);
 }
 
-/* A process says in shared memory that it is in the middle of a copy, and stays there. */
+/* A process raises its gauge, and does not lower it. */
 static void stay_inside(struct take *take)
 {
 	const uint8_t byte = take_u8(take);
@@ -397,7 +401,7 @@ static void close_cmd(struct take *take)
 	control_turn();
 }
 
-/* Rules stay when those who made them leave. */
+/* Rules remain when the process that made them ends. */
 static void clear_faults(void)
 {
 	struct ctl_request req = { .op = CTL_FAULT, .fault = { .what = CTL_FAULT_CLEAR } };
@@ -410,7 +414,7 @@ static void clear_faults(void)
 	control_fault_check();
 }
 
-/* All leave: nothing may be left. */
+/* All clients leave: nothing of theirs remains. */
 static void all_leave(void)
 {
 	const struct device *device = control_device();
@@ -435,7 +439,7 @@ static void all_leave(void)
 		MUST(atomic_load(&entry_of(keys[num_keys - 1])->key) != keys[num_keys - 1]);
 	if (runs++ % 64 == 1)
 		fds_at_first = fds_at_first ? fds_at_first : count_fds();
-	/* What leaks once leaks again. */
+	/* Counts descriptors only now and then: a leak repeats. */
 	if (runs % 64 == 3 && fds_at_first)
 		MUST(count_fds() <= fds_at_first + 8);
 }

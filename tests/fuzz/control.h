@@ -12,7 +12,7 @@
 extern struct instance control_instance;
 /* The script's clock. */
 extern uint64_t control_now_ns;
-/* Slots that processes got, by the order in which they did, modulo their number; 0: none did. */
+/* Slots of the processes that attached, in order, modulo the size; 0: none. */
 extern uint32_t control_slot[CONTROL_KNOWN_SLOTS];
 
 static inline struct device *control_device(void)
@@ -20,29 +20,29 @@ static inline struct device *control_device(void)
 	return &control_instance.devices[0];
 }
 
-/* What instance_run() does, once. */
+/* Does what instance_run() does in one turn. */
 void control_turn(void);
 
-/* control_fault.c: a request about fault rules with any text, and what must come of it; rules out of a file. */
+/* control_fault.c: requests with any fault rules and their results; rules from a file. */
 void control_fault_take(struct ctl_request *req, struct take *take);
 void control_fault_answered(const struct ctl_request *req, const struct ctl_reply *reply);
 void control_fault_file(struct take *take);
-/* What processes are shown is sound, and when no rule is left the device is as it came up. */
+/* What processes see is sound, and without rules the device is in its first state. */
 void control_fault_check(void);
 
 /* control_slot.c */
 void control_slot_init(void);
-/* Any bytes, anywhere in a slot. */
+/* Writes any bytes to any place of a slot. */
 void control_slot_spoil(struct take *take);
-/* A TIME_WAIT record, or that of a delayed ACK, as the process says. */
+/* Writes a TIME_WAIT record, or that of a delayed ACK, as a process does. */
 void control_slot_record(struct take *take, bool is_delayed);
-/* Any bytes in the rings that the server itself writes for those who capture. */
+/* Writes any bytes to the rings that the server writes for captures. */
 void control_slot_captured(struct take *take);
 void control_slot_packet(struct take *take);
-/* Everybody has left: nothing is answered any more, and nothing is left in the slots. */
+/* All processes have ended: nothing is answered any more, and the slots are empty. */
 void control_slot_end(void);
 
-/* control_xrcd.c: a domain was opened. */
+/* control_xrcd.c: an XRC domain was opened. */
 void control_xrcd_opened(const struct ctl_request *req, const struct ctl_reply *reply);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Fault rules of the server under attack: by request and out of a file. What stands in the shared memory, where processes read it, is
- * sound at all times: rules that parse, a port and a GID table that belong together. */
+/* Fault rules of the server under attack, by request and from a file. What processes read in the
+ * shared memory is always sound: rules that parse, a port and a GID table that agree. */
 #include <errno.h>
 #include <infiniband/verbs.h>
 #include <sys/mman.h>
@@ -12,7 +12,7 @@
 
 enum fault_flag {
 	FAULT_WHAT = 3,
-	FAULT_FULL = 1 << 2, /* the text does not end */
+	FAULT_FULL = 1 << 2, /* without a terminating zero */
 };
 
 void control_fault_take(struct ctl_request *req, struct take *take)
@@ -23,7 +23,7 @@ void control_fault_take(struct ctl_request *req, struct take *take)
 
 	req->op = CTL_FAULT;
 	req->fault.what = whats[flags & FAULT_WHAT];
-	/* One of the last that were given, or none of them. */
+	/* One of the last rules, or none of them. */
 	req->fault.id = control_device()->shared->faults.next_id - take_u8(take);
 	len = take_u8(take);
 	memset(req->fault.text, flags & FAULT_FULL ? ' ' : 0, sizeof(req->fault.text));
@@ -75,7 +75,7 @@ void control_fault_answered(const struct ctl_request *req, const struct ctl_repl
 	control_fault_check();
 }
 
-/* All of its rules, or none: but for those for which there is no room. */
+/* All of its rules are added, or none, except those for which the table has no room. */
 void control_fault_file(struct take *take)
 {
 	const struct device *device = control_device();

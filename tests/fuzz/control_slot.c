@@ -226,8 +226,8 @@ void control_slot_packet(struct take *take)
 }
 
 /* Whether a record says this. */
-static bool is_told(const struct rxe_time_wait_table *table, const struct wire_packet *packet,
-		    const struct gid *dst)
+static bool is_from_record(const struct rxe_time_wait_table *table,
+			   const struct wire_packet *packet, const struct gid *dst)
 {
 	for (uint32_t i = 0; i < RXE_MAX_TIME_WAIT; i++) {
 		const struct rxe_time_wait *record = &table->at[i];
@@ -266,7 +266,7 @@ int __wrap_udp_send(struct link *link, const struct wire_train *trains, size_t n
 	for (size_t i = 0; i < n; i++) {
 		const struct wire_train *train = &trains[i];
 		struct wire_packet packet;
-		bool told = false;
+		bool is_recorded = false;
 
 		MUST(train->segs == 1 && train->tx_index < num);
 		look_at(train->buf, train->len,
@@ -276,8 +276,9 @@ int __wrap_udp_send(struct link *link, const struct wire_train *trains, size_t n
 		MUST(is_any_peer || gid_equal(&train->dst, &peer[0].gid) ||
 		     gid_equal(&train->dst, &peer[1].gid));
 		for (uint32_t slot = 1; slot < control_device()->slots; slot++)
-			told |= is_told(&shared->slot[slot].time_wait, &packet, &train->dst);
-		MUST(told);
+			is_recorded |=
+				is_from_record(&shared->slot[slot].time_wait, &packet, &train->dst);
+		MUST(is_recorded);
 		MUST(++answered <= asked);
 	}
 	return (int)n;

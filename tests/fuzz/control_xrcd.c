@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* XRC domains of the server under attack: those of one inode are one, all others are different, and each was opened as it was asked
- * for. */
+/* XRC domains of the server under attack: domains of one inode are equal, all others differ, and
+ * each was opened as requested. */
 #include <sys/stat.h>
 
 #include "rxe_dm/server/context.h"

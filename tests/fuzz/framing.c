@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Fuzz target: how frames and datagrams become packets. Ethernet frames are parsed, and emitted again; trains that nobody has cut
- * are cut; datagrams with whatever control messages come from recvmmsg(), which is ours here. Whatever they say, the packets
- * handed out are the datagram's bytes, each once, in order. */
+/* Fuzz target: how frames and datagrams become packets. Ethernet frames are parsed and emitted
+ * again; uncut trains are split; datagrams with any control messages come from a replaced
+ * recvmmsg(). The packets returned are always the datagram's bytes, each once, in order. */
 #include <netinet/udp.h>
 #include <sys/socket.h>
 
@@ -16,13 +16,13 @@
 
 #define MAX_PACKETS (UDP_RX_BATCH * 65536u)
 
-/* The linker gives us the calls of net/link/udp/receive.c. */
+/* The linker redirects the calls of net/link/udp/receive.c. */
 int __wrap_recvmmsg(int sock, struct mmsghdr *msgs, unsigned int n, int flags,
 		    struct timespec *timeout);
 
 static struct udp_link *link;
-static struct take datagrams;	   /* what the socket still has */
-static size_t sizes[UDP_RX_BATCH]; /* of what it gave last */
+static struct take datagrams;	   /* bytes that the socket still has */
+static size_t sizes[UDP_RX_BATCH]; /* lengths of the datagrams of the last read */
 static unsigned int given;
 
 int LLVMFuzzerInitialize(int *argc, char ***argv)
@@ -37,7 +37,7 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
 	return 0;
 }
 
-/* One datagram: its length, how it was cut, its sender's family, control bytes of any kind, and bytes. */
+/* One datagram: its length, how it was cut, its sender's family, any control bytes, and bytes. */
 static void give(struct mmsghdr *msg)
 {
 	struct sockaddr_in6 from = { .sin6_family = AF_INET6, .sin6_port = htons(49152) };
@@ -83,7 +83,7 @@ int __wrap_recvmmsg(int sock, struct mmsghdr *msgs, unsigned int n, int flags,
 	return (int)given;
 }
 
-/* All that came out of the datagrams since the last receive. */
+/* All packets of the datagrams since the last receive. */
 static void check_arrivals(const struct wire_arrival *arrival, size_t n, size_t *at, size_t *offset)
 {
 	for (size_t i = 0; i < n; i++) {
@@ -135,7 +135,7 @@ static void cut(const struct frame *frame, uint32_t gso_size)
 	MUST(split.id_step <= 1);
 }
 
-/* A frame that was taken: what is emitted of it is taken again, and says the same. */
+/* A parsed frame, emitted again, parses to the same frame. */
 static void emit_again(const struct frame *frame)
 {
 	static uint8_t bytes[FRAME_MAX_HEADERS + FRAME_MAX_PAYLOAD];
@@ -156,7 +156,7 @@ static void emit_again(const struct frame *frame)
 	MUST(second.payload_len == frame->payload_len);
 }
 
-/* What we say ourselves is understood by such as us. */
+/* Frames that the device sends are understood by another device. */
 static void ask_ourselves(const struct neighbor_self *self, const struct gid *target,
 			  const uint8_t *mac)
 {
@@ -176,7 +176,7 @@ static void ask_ourselves(const struct neighbor_self *self, const struct gid *ta
 	     memcmp(message.mac, self->mac, FRAME_MAC_LEN) == 0);
 }
 
-/* The link's other half: questions for addresses are answered from what they say. */
+/* Solicitations for the device's address are answered with their own fields. */
 static void ask(const uint8_t *p, size_t len, bool v6)
 {
 	const struct gid v6_gid = { { 0xfd, [15] = 9 } };
@@ -196,12 +196,12 @@ static void ask(const uint8_t *p, size_t len, bool v6)
 	     memcmp(message.mac, self.mac, FRAME_MAC_LEN) == 0);
 }
 
-/* Neighbors that say what they like about themselves and others: a script. What is known was said of that address, nothing that
- * was merely heard replaces it, and what is due ends. */
+/* A script of neighbors that send any claims about themselves and others. A known MAC was claimed
+ * for that address, a datagram replaces none, and what is due ends. */
 static void know(struct take take)
 {
 	static struct neighbor_table table;
-	static uint8_t last[256]; /* by address: the MAC that it has */
+	static uint8_t last[256]; /* the MAC of each address */
 	uint64_t now_ns = 1;
 	struct gid gid = { { 0xfd } };
 	bool does_ask;
@@ -241,7 +241,7 @@ static void know(struct take take)
 	}
 }
 
-/* IPv4's header checksum is made right, as the fuzzer would hardly guess it. */
+/* The right IPv4 header checksum, which the fuzzer would hardly guess. */
 static void sign_ip(uint8_t *p, size_t len)
 {
 	uint16_t sum;
@@ -254,7 +254,7 @@ static void sign_ip(uint8_t *p, size_t len)
 	p[25] = (uint8_t)sum;
 }
 
-/* ... and the ICMPv6 checksum. */
+/* The right ICMPv6 checksum. */
 static void sign_icmp(uint8_t *p, size_t len)
 {
 	uint8_t *ip = p + FRAME_ETH_LEN, *icmp = ip + FRAME_IPV6_LEN;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The host under attack: made, posted to, and taken down, after which nothing of what was posted may be left. */
+/* The host under attack: set up, posted to, and taken down, after which no posted request may be
+ * left. */
 #include "tests/fuzz/host.h"
 
 #include "net/wire/opcode.h"
@@ -128,13 +129,13 @@ void host_modify(struct host *host, enum host_qp_name name, enum rxe_qp_state to
 
 	if (q->time_wait.is_destroyed)
 		return;
-	/* From SQD and SQE, back without new attributes. */
+	/* SQD and SQE return to RTS without new attributes. */
 	if (to == RXE_QPS_RTS && q->qp.state != RXE_QPS_RTR)
 		mask = RXE_QP_STATE;
 	if (rxe_qp_modify(&host->engine, &q->qp, &attr, mask, host->now_ns) != MODIFY_OK)
 		return;
 	if (to == RXE_QPS_RESET) {
-		rxe_cq_clean(&host->cq, q->qp.qpn); /* its driver's part */
+		rxe_cq_clean(&host->cq, q->qp.qpn); /* the driver's part of RESET */
 		host_forget(host, name);
 		q->atomics = 0;
 	}
@@ -150,7 +151,7 @@ void host_connect(struct host *host, enum host_qp_name name, const struct host_s
 		host_modify(host, name, (enum rxe_qp_state)s, setup);
 }
 
-/* A table that is used again must not show what stood in it. */
+/* A table that is used again must not show earlier records. */
 static struct rxe_time_wait_table *empty_table(void)
 {
 	static struct rxe_time_wait_table table;

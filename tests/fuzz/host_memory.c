@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* The memory of the host under attack: regions, and what may be done to each. */
+/* The memory of the host under attack: regions, and the permitted accesses of each. */
 #include "tests/fuzz/host_memory.h"
 
 #define RIGHTS_ALL (RXE_LOCAL_WRITE | RXE_REMOTE_WRITE | RXE_REMOTE_READ | RXE_REMOTE_ATOMIC)
 
-/* Odd lengths, so that what is off by one is seen. */
+/* Odd lengths, so that off-by-one errors are detected. */
 static const struct {
 	uint64_t iova;
 	uint32_t len, rights, pd;
@@ -15,7 +15,7 @@ static const struct {
 	[REGION_RESULTS] = { 0x400000000, HOST_SLOTS *HOST_SLOT, RXE_LOCAL_WRITE, HOST_PD },
 	[REGION_SOURCE] = { 0x500000000, 70001, 0, HOST_PD },
 	[REGION_FOREIGN] = { 0x600000000, 4096, RIGHTS_ALL, HOST_PD + 1 },
-	[REGION_GONE] = { 0x700000000, 4096, RIGHTS_ALL, HOST_PD },
+	[REGION_UNMAPPED] = { 0x700000000, 4096, RIGHTS_ALL, HOST_PD },
 	[REGION_WINDOW] = { 0x800000000, 1001, RXE_LOCAL_WRITE | RXE_REMOTE_WRITE | RXE_MW_BIND,
 			    HOST_PD },
 	[REGION_EDGE] = { UINT64_MAX - 4096, 4096, RIGHTS_ALL, HOST_PD },
@@ -43,7 +43,7 @@ void host_revoke(struct host *host, enum host_region region, bool revoked)
 			      memory_order_release);
 }
 
-/* What every region holds in the beginning. */
+/* The initial content of every region. */
 static uint8_t pattern[70001];
 
 static void make_pattern(void)
@@ -74,11 +74,11 @@ void memory_new(struct host *host)
 	}
 }
 
-/* Those that nobody may write are as they were. */
+/* Regions without write access are unchanged. */
 void memory_free(struct host *host)
 {
 	static const enum host_region still[] = { REGION_READ_ONLY, REGION_SOURCE, REGION_FOREIGN,
-						  REGION_GONE, REGION_DEAD };
+						  REGION_UNMAPPED, REGION_DEAD };
 
 	for (size_t i = 0; i < sizeof(still) / sizeof(still[0]); i++)
 		MUST(memcmp(host->bytes[still[i]], pattern, plan[still[i]].len) == 0);
@@ -86,7 +86,7 @@ void memory_free(struct host *host)
 		free(host->bytes[i]);
 }
 
-/* Where the bytes are; everything that the engine must have checked is checked again. */
+/* Returns the bytes of an access, and repeats all checks that the engine must have made. */
 static uint8_t *touch(const struct host *host, const struct rxe_mr *mr, uint64_t iova, size_t len,
 		      enum host_region *ret_region)
 {
@@ -95,12 +95,12 @@ static uint8_t *touch(const struct host *host, const struct rxe_mr *mr, uint64_t
 	MUST(region > 0 && region < HOST_REGIONS);
 	MUST(region != REGION_FOREIGN && region != REGION_DEAD);
 	MUST(iova >= mr->iova && len <= mr->len && iova - mr->iova <= mr->len - len);
-	/* To be asked for again, as if nothing had been. */
-	*ret_region = host->is_deferred ? REGION_GONE : (enum host_region)region;
+	/* A deferred access is repeated later. */
+	*ret_region = host->is_deferred ? REGION_UNMAPPED : (enum host_region)region;
 	return host->bytes[region] + (iova - mr->iova);
 }
 
-/* Bytes of a slot: it is open, and they are among those that were posted. */
+/* Checks that the bytes are part of an open slot. */
 static void land_in_slot(struct host_slot *slots, size_t at, size_t len)
 {
 	struct host_slot *slot = &slots[at / HOST_SLOT];
@@ -116,7 +116,7 @@ static bool mem_read(void *context, const struct rxe_mr *mr, uint64_t iova, void
 	enum host_region region;
 	const uint8_t *p = touch(host, mr, iova, len, &region);
 
-	if (region == REGION_GONE)
+	if (region == REGION_UNMAPPED)
 		return false;
 	MUST(region == REGION_REMOTE || region == REGION_READ_ONLY || region == REGION_EDGE ||
 	     (region == REGION_SOURCE && host->sends_posted));
@@ -131,7 +131,7 @@ static bool mem_write(void *context, const struct rxe_mr *mr, uint64_t iova, con
 	enum host_region region;
 	uint8_t *p = touch(host, mr, iova, len, &region);
 
-	if (region == REGION_GONE)
+	if (region == REGION_UNMAPPED)
 		return false;
 	if (region == REGION_RECEIVES)
 		land_in_slot(host->recv, (size_t)(p - host->bytes[region]), len);
@@ -152,7 +152,7 @@ static bool mem_atomic(void *context, const struct rxe_mr *mr, uint64_t iova, en
 	uint64_t value;
 	uint8_t *p = touch(host, mr, iova, sizeof(value), &region);
 
-	if (region == REGION_GONE)
+	if (region == REGION_UNMAPPED)
 		return false;
 	MUST(region == REGION_REMOTE || region == REGION_EDGE);
 	MUST(iova % sizeof(value) == 0);

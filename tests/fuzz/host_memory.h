@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The regions of the host under attack: for host.c alone. */
+/* The regions of the host under attack: private to host.c. */
 #ifndef TESTS_FUZZ_HOST_MEMORY_H
 #define TESTS_FUZZ_HOST_MEMORY_H
 

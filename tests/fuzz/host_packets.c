@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* Packets in and out of the host under attack, and its completions: what the oracle demands of each. */
+/* Packets to and from the host under attack, and its completions: the oracle's checks of each. */
 #include "net/wire/opcode.h"
 #include "tests/fuzz/host.h"
 
-#define MAX_OUT	    8192u /* packets at one moment, whatever the peer asked for */
+#define MAX_OUT	    8192u /* most packets in one output, whatever the peer requested */
 #define MAX_EXPIRES 4096u
 #define MAX_STANDS  8u
 
@@ -14,7 +14,7 @@ static struct host_qp *qp_to(struct host *host, const struct wire_packet *packet
 	return qp ? qp->owner : NULL;
 }
 
-/* A request that is not the expected one does nothing, be it old or early. */
+/* A request other than the expected one has no effect, old or early. */
 static bool may_have_effect(const struct host_qp *q, const struct wire_packet *packet)
 {
 	return !rxe_qp_is_reliable(&q->qp) || !(packet->shape & SHAPE_REQUEST) ||
@@ -105,7 +105,7 @@ static void look_at(struct host *host, const struct wire_train *train, const uin
 	MUST(packet.payload_len <= q->qp.attr.path_mtu || q->qp.type == RXE_QPT_UD);
 	if (!rxe_qp_is_reliable(&q->qp))
 		return;
-	/* An answer to what has arrived, or a request that was posted. */
+	/* A response to what arrived, or a posted request. */
 	if (packet.shape & SHAPE_REQUEST)
 		MUST(psn_diff(packet.bth.psn, q->qp.attr.sq_psn) < 0);
 	else
@@ -162,7 +162,7 @@ void host_advance(struct host *host, uint64_t ns)
 			host->now_ns = due_ns;
 		rxe_engine_expire(&host->engine, host->now_ns);
 		host_output(host);
-		/* A timer may fire in vain now and then; a host must not spin. */
+		/* A timer may expire without effect now and then; an engine must not spin. */
 		MUST(stands < MAX_STANDS);
 	}
 	host->now_ns = until_ns;
@@ -178,7 +178,7 @@ static void received(struct host *host, struct host_qp *q, const struct rxe_cqe 
 	slot = &host->recv[cqe->wr_id];
 	MUST(slot->open);
 	MUST(slot->queue == (is_xrc ? HOST_QUEUE_XRC : has_srq ? HOST_QPS : q - host->qp));
-	/* Those of a queue of its own come in the order in which they were posted. */
+	/* Receives of a QP's own queue complete in the order of posting. */
 	MUST(has_srq || slot->number > q->recvs_done);
 	q->recvs_done = slot->number;
 	slot->open = false;
@@ -195,7 +195,7 @@ static void sent(struct host *host, struct host_qp *q, const struct rxe_cqe *cqe
 	if (q->failed)
 		MUST(cqe->status == RXE_WC_WR_FLUSH_ERR);
 	q->failed |= cqe->status != RXE_WC_SUCCESS;
-	/* No request is done before something came that says so. */
+	/* No request completes before a response acknowledges it. */
 	if (cqe->status == RXE_WC_SUCCESS && rxe_qp_is_reliable(&q->qp))
 		MUST(host->answers[name] > q->answers_at[cqe->wr_id % 64]);
 	for (; q->sends_done < cqe->wr_id; q->sends_done++) {

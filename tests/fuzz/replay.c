@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* main() for compilers without libFuzzer: each file that is named, or lies in a folder that is named, goes to the target once. So
- * the corpora are tests in every build. A folder that is not there has no findings in it. */
+/* main() for compilers without libFuzzer: each named file, and each file of a named folder, goes to
+ * the target once. So the corpora are tests in every build. A missing folder has no findings. */
 #include <dirent.h>
 #include <errno.h>
 

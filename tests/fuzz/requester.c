@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Fuzz target: queue pairs with requests under way, and a peer that answers what it likes. Beside what host*.c looks at in the responder:
- * requests complete in order, once, and not before an answer came; what comes back lands where its request wanted it. */
+/* Fuzz target: queue pairs with requests in flight, and a peer that answers anything. The oracle is
+ * host*.c; beside the responder's checks, requests complete in order, once, and not before a
+ * response; READ data is stored where its request says. */
 #include "tests/fuzz/script.h"
 
 int LLVMFuzzerInitialize(int *argc, char ***argv)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Fuzz target: a peer that sends whatever it likes to queue pairs of every type that only receive. The oracle is host*.c: nothing is
- * touched against its rights, no old or early request has an effect, each receive completes once, what is sent in answer is sound. */
+/* Fuzz target: a peer that sends anything to queue pairs of every type that only receive. The
+ * oracle is host*.c: no access without the right, no effect of an old or early request, each
+ * receive completes once, responses are sound. */
 #include "tests/fuzz/script.h"
 
 int LLVMFuzzerInitialize(int *argc, char ***argv)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Fuzz target: the rings that a capture reads. Who writes them are the programs of the device, and nothing that they write is to be
- * trusted: positions, sizes, times. Some of it is written properly, by capture_writer_put(); then anything is put anywhere. What is
- * handed out lies within what was read, in the order of its times, and makes a comment that ends. */
+/* Fuzz target: the rings that a capture reads. Programs of the device write them, so positions,
+ * sizes and times cannot be trusted. capture_writer_put() writes some records; then any bytes are
+ * written anywhere. Each record returned lies within the bytes that were read, in the order of
+ * time, and its comment is terminated. */
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -24,7 +25,7 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
 	area_bytes = capture_ring_offset(CAPTURE_RING_MIN, RINGS);
 	area_fd = memfd_create("ring", MFD_CLOEXEC);
 	MUST(area_fd >= 0 && ftruncate(area_fd, (off_t)area_bytes) == 0);
-	/* Nothing may be touched behind the last ring. */
+	/* No byte behind the last ring may be accessed. */
 	area = mmap(NULL, area_bytes + CAPTURE_PAGE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	MUST(area != MAP_FAILED);
 	MUST(mmap(area, area_bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, area_fd, 0) ==
@@ -57,7 +58,7 @@ static bool look(void *arg, const struct capture_record *record, uint64_t missin
 	return true;
 }
 
-/* As a program does. */
+/* Writes as a program does. */
 static void write_well(struct take *take, uint64_t now_ns)
 {
 	static const uint8_t packet[300];
@@ -78,7 +79,8 @@ static void write_well(struct take *take, uint64_t now_ns)
 	MUST(memcmp(&other, ring_at(index + 1), sizeof(other)) == 0);
 }
 
-/* Anything to a ring's head, or near where the next record would be; or to the first page, that the server wrote. */
+/* Writes anything to a ring's head, near the next record, or to the first page, which is the
+ * server's. */
 static void write_badly(struct take *take)
 {
 	const uint8_t where = take_u8(take);
@@ -101,7 +103,7 @@ static void write_badly(struct take *take)
 		ring->bytes[(done + value++) % CAPTURE_RING_MIN] = take_u8(take);
 }
 
-/* The first page is as the server made it, the rings are new: an input finds nothing of the one before. */
+/* Restores the first page and the rings, so that inputs are independent. */
 static void reset(void)
 {
 	struct capture_area *first = (struct capture_area *)(void *)area;

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* Fuzz target: fault rules as people write them, and packets that they are let loose on. A rule that was taken prints as text that
- * means the same; a packet that passes the shaper is at most as long as a packet can be, and none comes back forever. */
+/* Fuzz target: fault rules as people write them, and packets that they act on. An accepted rule
+ * prints as text with the same meaning; a packet that passes the shaper is not longer than packets
+ * may be, and no packet circulates forever. */
 #include "lib/inject/rule.h"
 #include "net/link/fault/shaper.h"
 #include "net/wire/packet.h"
 #include "tests/fuzz/target.h"
 
-#define MAX_COMING 4096u /* packets out of one call and all that follows from it */
+#define MAX_COMING 4096u /* most packets from one call and its consequences */
 
 int LLVMFuzzerInitialize(int *argc, char ***argv)
 {
@@ -26,7 +27,7 @@ static void above(const struct inject_rule *rule)
 	MUST(rule->action >= FAULT_ACTIONS || rule->packet.action == rule->action);
 }
 
-/* The same questions have the same answers, and what is counted is counted by side. */
+/* Equal questions have equal answers, and counts are kept for each side. */
 static void complete(const struct inject_rule *rule)
 {
 	struct inject_rules *rules = calloc(1, sizeof(*rules));
@@ -101,7 +102,7 @@ static bool find_qp(void *arg, enum fault_dir dir, const struct gid *peer, uint3
 	return true;
 }
 
-/* Is there a rule that leaves nothing of a packet? */
+/* Whether a rule leaves no byte of a packet. */
 static bool may_be_empty(const struct fault_rules *rules)
 {
 	for (uint32_t i = 0; i < rules->n; i++) {
@@ -142,7 +143,7 @@ static uint32_t look_at_arrivals(const struct wire_arrival *arrival, size_t n)
 	return (uint32_t)n + (seen & 0);
 }
 
-/* Let all that waits come out. */
+/* Releases all packets that wait. */
 static void drain(struct fault_shaper *shaper, uint64_t *now_ns, uint32_t coming)
 {
 	const struct wire_arrival *arrivals;
@@ -162,7 +163,7 @@ static void drain(struct fault_shaper *shaper, uint64_t *now_ns, uint32_t coming
 	}
 }
 
-/* A train, or an arrival: N packets of a size, with bytes from the input. */
+/* A train, or an arrival: N packets of one size, with bytes from the input. */
 static void one_packet(struct fault_shaper *shaper, struct take *take, uint64_t *now_ns)
 {
 	const uint8_t kind = take_u8(take);
@@ -219,7 +220,7 @@ static void shape(const char *text, struct take take)
 	free(rules);
 }
 
-/* Text up to the first NUL; packets behind it. */
+/* Text up to the first NUL, then packets. */
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	const uint8_t *end = size ? memchr(data, '\0', size) : NULL;

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/* Scripts: each step is a byte that says what, and what it needs behind it. Packets are made relative to what the queue pair
- * expects, and with the ICRC that they need, unless the script says otherwise: a fuzzer that had to guess these would never come
- * far. */
+/* Scripts: each step is a byte with its operands behind it. Packets are made relative to the state
+ * of the queue pair, with the right ICRC unless the script says otherwise: a fuzzer would hardly
+ * guess these. */
 #include "tests/fuzz/script.h"
 
 #include "net/wire/headers.h"
 #include "net/wire/opcode.h"
 
 enum forge_flag {
-	FORGE_QP = 3, /* which; 0 and 1 for XRC: the one that such a packet is for */
+	FORGE_QP = 3, /* selects the QP; XRC: 0 and 1 select the one that the packet is for */
 	FORGE_SOLICITED = 1 << 2,
 	FORGE_ACK_REQ = 1 << 3,
 	FORGE_STRANGER = 1 << 4, /* from another address */
@@ -26,7 +26,7 @@ enum bytes_flag {
 	BYTES_GROUP = 1 << 6, /* to the multicast group */
 };
 
-/* Two bits of a script name one of the first four; XRC's are found by the packet. */
+/* Two bits select one of the first four QPs; the packet selects those of XRC. */
 static struct host_qp *qp_for(struct host *host, uint8_t flags, uint8_t opcode)
 {
 	if (opcode_service(opcode) != WIRE_XRC || flags & 2)
@@ -34,7 +34,7 @@ static struct host_qp *qp_for(struct host *host, uint8_t flags, uint8_t opcode)
 	return &host->qp[wire_shape(opcode) & SHAPE_REQUEST ? QP_XRC_RECV : QP_XRC_SEND];
 }
 
-/* ... or by a byte that has room for more. */
+/* A byte selects any QP. */
 static enum host_qp_name name_of(uint8_t byte, bool is_xrc)
 {
 	if (is_xrc)
@@ -64,7 +64,8 @@ static void arrive(struct host *host, uint8_t *p, size_t len, bool stranger, boo
 	free(exact);
 }
 
-/* PSNs as the queue pair sees them: requests from the expected one, answers from the oldest request without one. */
+/* PSNs as the queue pair expects them: requests from the next one, responses from the oldest
+ * unacknowledged request. */
 static uint32_t base_psn(const struct host_qp *q, uint32_t shape)
 {
 	return shape & SHAPE_REQUEST || !rxe_qp_is_reliable(&q->qp) ? q->qp.attr.rq_psn
@@ -165,7 +166,7 @@ static void step_forged(struct host *host, struct take *take)
 	       q);
 }
 
-/* Of the place that it is for, or of the queue pair. */
+/* The key of the region at that place, or of the queue pair. */
 static void put_good_key(const struct host *host, uint8_t *p, size_t len, uint32_t shape)
 {
 	const size_t at = BTH_LEN + (shape & SHAPE_XRCETH ? XRCETH_LEN : 0);
@@ -180,7 +181,7 @@ static void put_good_key(const struct host *host, uint8_t *p, size_t len, uint32
 		put_be32(p + BTH_LEN, 0x11223344);
 }
 
-/* Bytes of a packet, as many as the script says and has. */
+/* Bytes of a packet, as many as the script has. */
 static void step_bytes(struct host *host, struct take *take)
 {
 	const uint8_t flags = take_u8(take);
@@ -305,7 +306,7 @@ void script_run(struct host *host, const struct host_setup *setup, struct take *
 		case STEP_REVOKE: step_revoke(host, take); break;
 		case STEP_ARM: step_arm(host, take); break;
 		case STEP_DESTROY: step_destroy(host, setup, take); break;
-		case STEP_LATE: host->is_deferred = take_u8(take) & 1; break;
+		case STEP_DEFER: host->is_deferred = take_u8(take) & 1; break;
 		case STEP_SPOIL: host_time_wait_spoil(host, take); break;
 		case SCRIPT_STEPS: break;
 		}

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* The input of the responder and requester targets: a script of packets that arrive, receives and sends that are posted, time that
- * passes, and what a program does to its queue pairs meanwhile. seeds.py writes scripts of real packets. */
+/* The input of the responder and requester targets: a script of arriving packets, posted receives
+ * and sends, time, and what a program does to its queue pairs. seeds.py makes scripts of real
+ * packets. */
 #ifndef TESTS_FUZZ_SCRIPT_H
 #define TESTS_FUZZ_SCRIPT_H
 
@@ -9,7 +10,7 @@
 #define SCRIPT_MAX_STEPS 400u
 
 enum script_step {
-	STEP_FORGED, /* a packet told by its parts, so that most of it makes sense */
+	STEP_FORGED, /* a packet by its fields, so that most of it is valid */
 	STEP_BYTES,  /* a packet as bytes */
 	STEP_RECV,
 	STEP_SEND,
@@ -20,11 +21,11 @@ enum script_step {
 	STEP_ARM,
 	STEP_DESTROY, /* a queue pair is destroyed, or a long time passes */
 	STEP_SPOIL,   /* TIME_WAIT records are overwritten */
-	STEP_LATE,    /* memory cannot be had for a while */
+	STEP_DEFER,   /* accesses to memory are deferred, or not any more */
 	SCRIPT_STEPS,
 };
 
-/* Carry out the rest of the input on a host that was set up; sends: whether it may post any. */
+/* Runs the rest of the input on a host. sends: whether the script may post sends. */
 void script_run(struct host *host, const struct host_setup *setup, struct take *take, bool sends);
 
 #endif

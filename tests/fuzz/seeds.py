@@ -13,12 +13,6 @@ from types import SimpleNamespace
 
 ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
 ROCE_PORT = 4791
-SERVICE_QP = {0: 0, 1: 2, 3: 3, 5: 0}  # RC, UC, UD, XRC: which of the host's queue pairs a packet names
-XRC_RECV, XRC_SEND = 4, 5  # ... and what is posted
-ANSWERS = {0x0d, 0x0e, 0x0f, 0x10, 0x11, 0x12}
-SENDS = {0x00, 0x04, 0x05, 0x09, 0x0b, 0x17}  # that begin with a receive, or need one at the end
-STEP_FORGED, STEP_BYTES, STEP_RECV, STEP_SEND, STEP_TIME, STEP_OUTPUT, STEP_MODIFY, STEP_REVOKE, STEP_ARM, STEP_DESTROY, STEP_SPOIL, STEP_LATE = range(12)
-KEEP_PSN = 1 << 3
 
 
 def enum(path, name, prefix):
@@ -32,6 +26,14 @@ def enum(path, name, prefix):
         setattr(values, found[1].removeprefix(prefix), value)
         value += 1
     return values
+
+
+SERVICE_QP = {0: 0, 1: 2, 3: 3, 5: 0}  # RC, UC, UD, XRC: which of the host's queue pairs a packet names
+XRC_RECV, XRC_SEND = 4, 5  # and what is posted
+ANSWERS = {0x0d, 0x0e, 0x0f, 0x10, 0x11, 0x12}
+SENDS = {0x00, 0x04, 0x05, 0x09, 0x0b, 0x17}  # operations that take a receive
+ACT = enum("tests/fuzz/script.h", "script_step", "STEP_")
+KEEP_PSN = 1 << 3
 
 
 def frames(path):
@@ -68,7 +70,7 @@ def setup(packets, is_answer):
 
 def bytes_step(packet, delta=0, flags=0):
     qp = SERVICE_QP.get(packet[0] >> 5, 0)
-    return struct.pack("<BBbH", STEP_BYTES, qp | flags, delta, len(packet)) + packet
+    return struct.pack("<BBbH", ACT.BYTES, qp | flags, delta, len(packet)) + packet
 
 
 def requests(packets):
@@ -77,24 +79,24 @@ def requests(packets):
         if packet[0] & 0x1f in ANSWERS:
             continue
         if packet[0] & 0x1f in SENDS:
-            script += struct.pack("<BBH", STEP_RECV, SERVICE_QP.get(packet[0] >> 5, 0), 2048)
-        script += bytes_step(packet, flags=KEEP_PSN) + bytes([STEP_OUTPUT])
+            script += struct.pack("<BBH", ACT.RECV, SERVICE_QP.get(packet[0] >> 5, 0), 2048)
+        script += bytes_step(packet, flags=KEEP_PSN) + bytes([ACT.OUTPUT])
     return script
 
 
 def answers(packets, case):
-    """What the requester of the capture was asked to do, and what it was answered."""
+    """The requests that a capture's requester posted, and the responses to them."""
     of_wr = {0: 0, 1: 1, 2: 2, 3: 3, 4: 4, 5: 5, 6: 6, 9: 7}
     script = setup(packets, False)
     for wr in case.get("requester did", [])[:16]:
-        script += struct.pack("<BBBH", STEP_SEND, 0, of_wr.get(wr.get("op", 2), 2),
+        script += struct.pack("<BBBH", ACT.SEND, 0, of_wr.get(wr.get("op", 2), 2),
                               min(wr.get("length", 8), 0xfffc))
-    script += bytes([STEP_OUTPUT])
+    script += bytes([ACT.OUTPUT])
     for packet in packets:
         if packet[0] & 0x1f in ANSWERS:
-            script += bytes_step(packet, flags=KEEP_PSN) + bytes([STEP_OUTPUT])
+            script += bytes_step(packet, flags=KEEP_PSN) + bytes([ACT.OUTPUT])
         else:
-            script += struct.pack("<BH", STEP_TIME, 20)
+            script += struct.pack("<BH", ACT.TIME, 20)
     return script
 
 
@@ -105,13 +107,13 @@ def forged(opcodes, answering):
         qp = SERVICE_QP[opcode >> 5]
         xrc = opcode >> 5 == 5
         if answering:
-            script += struct.pack("<BBBH", STEP_SEND, XRC_SEND if xrc else qp, opcode % 8, 600) + bytes([STEP_OUTPUT])
+            script += struct.pack("<BBBH", ACT.SEND, XRC_SEND if xrc else qp, opcode % 8, 600) + bytes([ACT.OUTPUT])
         else:
-            script += struct.pack("<BBH", STEP_RECV, XRC_RECV if xrc else qp, 2000)
+            script += struct.pack("<BBH", ACT.RECV, XRC_RECV if xrc else qp, 2000)
         srq = b"\1" if xrc and opcode & 0x1f not in ANSWERS else b""
         place = bytes([1, 0, 0, 0x40, 0]) if opcode & 0x1f in (6, 0xa, 0xb, 0xc, 0x13, 0x14) else b""
-        script += bytes([STEP_FORGED, qp | 8, opcode, 0]) + srq + place + bytes([0x40, 0]) * 2
-        script += bytes([STEP_OUTPUT])
+        script += bytes([ACT.FORGED, qp | 8, opcode, 0]) + srq + place + bytes([0x40, 0]) * 2
+        script += bytes([ACT.OUTPUT])
     return script
 
 
@@ -121,11 +123,11 @@ ERR, SQD, RTS, RESET, INIT, RTR = range(6)
 
 
 def again_in(qp, *states):
-    return b"".join(bytes([STEP_MODIFY, qp | state * 4]) for state in states)
+    return b"".join(bytes([ACT.MODIFY, qp | state * 4]) for state in states)
 
 
 def borders(region, length, rts):
-    """Each way to touch a region, in it, at its end, past it, before it."""
+    """Each kind of access to a region: inside, at its end, behind it, before it."""
     script = bytes([0, 2, 0x77, 0x2e]) + b"\x00\x01\x00" * 2
     for opcode in (0x0a, 0x0c, 0x13, 0x14, 0x2a):
         for offset, size in ((0, 8), (length - 8, 8), (length - 7, 8), (length, 1), (-1, 2), (0, length), (8, length)):
@@ -133,10 +135,10 @@ def borders(region, length, rts):
             offset = max(min(offset, 32767), -32768)
             place = struct.pack("<Bh", region, offset) if opcode in (0x13, 0x14) else \
                 struct.pack("<BhH", region, offset, min(size, 0xfff0))
-            script += bytes([STEP_FORGED, qp | 8, opcode, 0]) + place
+            script += bytes([ACT.FORGED, qp | 8, opcode, 0]) + place
             script += struct.pack("<HH", 1, 1) if opcode in (0x13, 0x14) else b""
             script += struct.pack("<H", min(size, 4096)) if opcode & 0x1f == 0x0a else b""
-            script += bytes([STEP_OUTPUT]) + again_in(qp, RESET, INIT, RTR, *([RTS] if rts else []))
+            script += bytes([ACT.OUTPUT]) + again_in(qp, RESET, INIT, RTR, *([RTS] if rts else []))
     return script
 
 
@@ -144,45 +146,45 @@ STRANGER, BAD_ICRC, BAD_PKEY = 1 << 4, 1 << 5, 1 << 7
 
 
 def intruders(rts):
-    """Good packets but for the sender, the ICRC or the key, to each kind of queue pair; receives that are too short."""
+    """Packets with a wrong sender, ICRC or key, to each kind of queue pair; receives that are too short."""
     script = bytes([0, 2, 0x77, 0x2e]) + b"\x00\x01\x00" * 2
     for flaw in (STRANGER, BAD_ICRC, BAD_PKEY):
         for opcode, qp in ((0x04, 0), (0x04, 1), (0x0a, 0), (0x24, 2), (0x2a, 2), (0x64, 3), (0x11, 0)):
             place = struct.pack("<BhH", 1, 0, 64) if opcode & 0x1f == 0x0a else b""
             parts = b"\1" if opcode == 0x64 else bytes([0, 1]) if opcode == 0x11 else b""
-            script += struct.pack("<BBH", STEP_RECV, qp, 64)
-            script += struct.pack("<BBBH", STEP_SEND, 0, 2, 64) + bytes([STEP_OUTPUT]) if rts else b""
-            script += bytes([STEP_FORGED, qp | flaw, opcode, 0]) + place + parts
+            script += struct.pack("<BBH", ACT.RECV, qp, 64)
+            script += struct.pack("<BBBH", ACT.SEND, 0, 2, 64) + bytes([ACT.OUTPUT]) if rts else b""
+            script += bytes([ACT.FORGED, qp | flaw, opcode, 0]) + place + parts
             script += struct.pack("<H", 64) if opcode != 0x11 else b""
-            script += bytes([STEP_OUTPUT])
+            script += bytes([ACT.OUTPUT])
     for qp, opcode in ((0, 0x04), (2, 0x24), (3, 0x64)):
-        script += struct.pack("<BBH", STEP_RECV, qp, 60)
-        script += bytes([STEP_FORGED, qp, opcode, 0]) + (b"\1" if qp == 3 else b"") + struct.pack("<H", 64)
+        script += struct.pack("<BBH", ACT.RECV, qp, 60)
+        script += bytes([ACT.FORGED, qp, opcode, 0]) + (b"\1" if qp == 3 else b"") + struct.pack("<H", 64)
     return script
 
 
-def late(rts):
-    """Memory that cannot be had for a while, that goes before the answer comes; a datagram to a group."""
+def deferred(rts):
+    """Deferred memory, memory that is unmapped before the response arrives; a datagram to a group."""
     script = bytes([0x18, 2, 0x77, 0x2e]) + b"\x00\x01\x00" * 2
-    write = bytes([STEP_FORGED, 8, 0x0a, 0]) + struct.pack("<BhHH", 1, 0, 64, 64)
-    read = bytes([STEP_FORGED, 8, 0x0c, 0]) + struct.pack("<BhH", 1, 0, 64)
-    add = bytes([STEP_FORGED, 8, 0x14, 0]) + struct.pack("<BhHH", 1, 0, 1, 1)
-    wait = bytes([STEP_OUTPUT, STEP_TIME]) + struct.pack("<H", 3000)
-    for packet in (write, read, add, bytes([STEP_RECV, 0, 64, 0, STEP_FORGED, 8, 4, 0, 64, 0])):
-        script += bytes([STEP_LATE, 1]) + packet + wait + packet + wait + bytes([STEP_LATE, 0]) + packet + wait
-    script += bytes([STEP_RECV, 3, 0, 1]) + struct.pack("<BBbH", STEP_BYTES, 3 | 1 << 6, 0, 36) + bytes([0x64, 0x40, 0xff, 0xff]) + bytes(32)
+    write = bytes([ACT.FORGED, 8, 0x0a, 0]) + struct.pack("<BhHH", 1, 0, 64, 64)
+    read = bytes([ACT.FORGED, 8, 0x0c, 0]) + struct.pack("<BhH", 1, 0, 64)
+    add = bytes([ACT.FORGED, 8, 0x14, 0]) + struct.pack("<BhHH", 1, 0, 1, 1)
+    wait = bytes([ACT.OUTPUT, ACT.TIME]) + struct.pack("<H", 3000)
+    for packet in (write, read, add, bytes([ACT.RECV, 0, 64, 0, ACT.FORGED, 8, 4, 0, 64, 0])):
+        script += bytes([ACT.DEFER, 1]) + packet + wait + packet + wait + bytes([ACT.DEFER, 0]) + packet + wait
+    script += bytes([ACT.RECV, 3, 0, 1]) + struct.pack("<BBbH", ACT.BYTES, 3 | 1 << 6, 0, 36) + bytes([0x64, 0x40, 0xff, 0xff]) + bytes(32)
     if rts:
-        answer = bytes([STEP_FORGED, 8, 0x10, 0, 0, 1]) + struct.pack("<H", 64)
-        for before, after in ((bytes([STEP_LATE, 1]), bytes([STEP_LATE, 0])), (bytes([STEP_REVOKE, 4 | 16]), bytes([STEP_REVOKE, 4]))):
-            script += struct.pack("<BBBH", STEP_SEND, 0, 4, 64) + bytes([STEP_OUTPUT]) + before + answer + wait + after + wait + answer
+        answer = bytes([ACT.FORGED, 8, 0x10, 0, 0, 1]) + struct.pack("<H", 64)
+        for before, after in ((bytes([ACT.DEFER, 1]), bytes([ACT.DEFER, 0])), (bytes([ACT.REVOKE, 4 | 16]), bytes([ACT.REVOKE, 4]))):
+            script += struct.pack("<BBBH", ACT.SEND, 0, 4, 64) + bytes([ACT.OUTPUT]) + before + answer + wait + after + wait + answer
             script += again_in(0, RESET, INIT, RTR, RTS)
-        script += bytes([STEP_LATE, 1]) + struct.pack("<BBBH", STEP_SEND, 0, 2, 64) + wait + bytes([STEP_LATE, 0]) + wait
-        script += struct.pack("<BBBH", STEP_SEND, 0, 2, 64) + wait * 4
+        script += bytes([ACT.DEFER, 1]) + struct.pack("<BBBH", ACT.SEND, 0, 2, 64) + wait + bytes([ACT.DEFER, 0]) + wait
+        script += struct.pack("<BBBH", ACT.SEND, 0, 2, 64) + wait * 4
     return script
 
 
 def neighbors():
-    """Who has an address, in ARP and in neighbor discovery; what neighbors say, in turns."""
+    """Solicitations in ARP and neighbor discovery; a script of neighbors' claims."""
     us, them = b"\x02\0\0\0\0\x09", b"\x02\0\0\0\0\x05"
     for op in (1, 2, 3):
         arp = struct.pack(">HHBBH", 1, 0x800, 6, 4, op) + them + bytes([127, 0, 0, 5]) + bytes(6) + bytes([127, 0, 0, 9])
@@ -204,12 +206,12 @@ def neighbors():
 
 # enum host_qp_name, and the service whose packets it takes.
 GOING = {"rc": (0, 0), "rc_srq": (1, 0), "uc": (2, 1), "ud": (3, 3), "xrc": (5, 5)}
-LONG = 8  # a flag of STEP_DESTROY: four seconds, times what stands above it
+LONG = 8  # a flag of ACT.DESTROY: four seconds, times the bits above it
 
 
 def forge(name, opcode, delta=0, flags=0, length=8):
     qp, service = GOING[name]
-    script = bytes([STEP_FORGED, (0 if service == 5 else qp) | 8 | flags, service << 5 | opcode, delta & 0xff])
+    script = bytes([ACT.FORGED, (0 if service == 5 else qp) | 8 | flags, service << 5 | opcode, delta & 0xff])
     script += b"\1" if service in (3, 5) else b""
     if opcode in (0x13, 0x14):
         return script + bytes([1, 0, 0, 5, 0, 1, 0])
@@ -220,30 +222,30 @@ def forge(name, opcode, delta=0, flags=0, length=8):
 
 def spoil(record, at, data, count=None):
     which = record | (0x80 if count is not None else 0)
-    head = struct.pack("<BBHB", STEP_SPOIL, which, at, len(data))
+    head = struct.pack("<BBHB", ACT.SPOIL, which, at, len(data))
     return head + (struct.pack("<I", count) if count is not None else b"") + data
 
 
 def going(name):
-    """What came before a queue pair went comes again, then what did not, again when it is created again, and when it is too late."""
+    """Duplicates for a destroyed queue pair, new requests, duplicates after it is created again, and after TIME_WAIT."""
     qp = GOING[name][0]
     begin = bytes([0, 2, 0x77, 0x2e]) + b"\xfe\xff\xff" * 2
-    begin += b"".join(struct.pack("<BBH", STEP_RECV, XRC_RECV if qp == 5 else qp, 100) for _ in range(4))
+    begin += b"".join(struct.pack("<BBH", ACT.RECV, XRC_RECV if qp == 5 else qp, 100) for _ in range(4))
     begin += forge(name, 4) + forge(name, 0x14) + forge(name, 0x0a) + forge(name, 0x13) + forge(name, 0x0c)
-    begin += bytes([STEP_OUTPUT])
-    destroy = bytes([STEP_DESTROY, qp])
+    begin += bytes([ACT.OUTPUT])
+    destroy = bytes([ACT.DESTROY, qp])
     again = forge(name, 4, -5) + forge(name, 0x14, -4) + forge(name, 0x14, -5) + forge(name, 0x13, -2) + forge(name, 0x0a, -3) + \
         forge(name, 0x0c, -1) + forge(name, 4) + forge(name, 4, 1) + forge(name, 4, -1, STRANGER) + forge(name, 4, -1, BAD_ICRC) + \
         forge(name, 4, -1, BAD_PKEY)
-    half = forge(name, 0) + bytes([STEP_OUTPUT])
-    yield "again", begin + destroy + again + bytes([STEP_OUTPUT]) + again + bytes([STEP_OUTPUT])
-    yield "too_late", begin + destroy + bytes([STEP_DESTROY, LONG | 0x80]) + again + bytes([STEP_OUTPUT])
-    yield "created_again", begin + destroy + again + destroy + again + bytes([STEP_OUTPUT]) + destroy + again + bytes([STEP_OUTPUT])
-    yield "half", begin + half + destroy + forge(name, 0, -1) + forge(name, 1) + bytes([STEP_OUTPUT])
-    yield "many", begin + destroy + forge(name, 0x14, -4) * 40 + bytes([STEP_OUTPUT]) + forge(name, 4, -5) * 40
-    yield "failed", begin + forge(name, 2, 0) + destroy + again + bytes([STEP_OUTPUT])
-    yield "wild", begin + destroy + spoil(0, 4, bytes(range(250, 255)) * 3) + again + bytes([STEP_OUTPUT]) + \
-        spoil(0, 4, struct.pack("<III", 0x20100 + qp, 0xffffffff, 0xffffffff), 0xffffffff) + again + bytes([STEP_OUTPUT]) + \
+    half = forge(name, 0) + bytes([ACT.OUTPUT])
+    yield "again", begin + destroy + again + bytes([ACT.OUTPUT]) + again + bytes([ACT.OUTPUT])
+    yield "after_time_wait", begin + destroy + bytes([ACT.DESTROY, LONG | 0x80]) + again + bytes([ACT.OUTPUT])
+    yield "created_again", begin + destroy + again + destroy + again + bytes([ACT.OUTPUT]) + destroy + again + bytes([ACT.OUTPUT])
+    yield "half", begin + half + destroy + forge(name, 0, -1) + forge(name, 1) + bytes([ACT.OUTPUT])
+    yield "many", begin + destroy + forge(name, 0x14, -4) * 40 + bytes([ACT.OUTPUT]) + forge(name, 4, -5) * 40
+    yield "failed", begin + forge(name, 2, 0) + destroy + again + bytes([ACT.OUTPUT])
+    yield "wild", begin + destroy + spoil(0, 4, bytes(range(250, 255)) * 3) + again + bytes([ACT.OUTPUT]) + \
+        spoil(0, 4, struct.pack("<III", 0x20100 + qp, 0xffffffff, 0xffffffff), 0xffffffff) + again + bytes([ACT.OUTPUT]) + \
         spoil(0, 0, struct.pack("<III", 0x10100 + qp, 1, 0), 0) + again
 
 
@@ -279,7 +281,7 @@ SETTINGS = [
 
 
 # Requests: (operation, flags, handles by index, words by place). Places count from the third word of the request: 6 is the
-# first of what the operation brings along.
+# first of the operation's own.
 STEP = enum("tests/fuzz/control.c", "step", "STEP_")
 OP = enum("lib/control/protocol.h", "ctl_op", "CTL_")
 KIND = enum("lib/control/protocol.h", "ctl_kind", "CTL_KIND_")
@@ -490,7 +492,7 @@ def add_wire(corpus, name, number, frame):
 
 
 def datagrams(packets):
-    """What recvmmsg() gives: each alone, and equal ones as a train."""
+    """Datagrams as recvmmsg() returns them: each alone, and equal ones as a train."""
     singles = b"".join(struct.pack("<HBH", len(p), 0, 0) + p for p in packets[:8])
     equal = [p for p in packets if len(p) == len(packets[0])][:8]
     train = b"".join(equal)
@@ -531,8 +533,8 @@ def add_scripts(corpus):
     for region, length in REGIONS.items():
         corpus.add("responder", f"borders_{region}", borders(region, length, False))
         corpus.add("requester", f"borders_{region}", borders(region, length, True))
-    corpus.add("responder", "late", late(False))
-    corpus.add("requester", "late", late(True))
+    corpus.add("responder", "deferred", deferred(False))
+    corpus.add("requester", "deferred", deferred(True))
     for name, script in neighbors():
         corpus.add("framing", name, script)
     for name, script in control_scripts():

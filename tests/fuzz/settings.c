@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Fuzz target: settings, as options of the command. Each line is an argument. A value is taken whole and within its bounds, or
- * refused with one line that says why. */
+/* Fuzz target: settings, as options of the command. Each line is an argument. A value is accepted
+ * whole and within its bounds, or refused with one line that says why. */
 #include <unistd.h>
 
 #include "lib/control/log.h"
@@ -89,7 +89,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	char *argv[MAX_ARGS + 1] = { start }, *copies[MAX_ARGS];
 	int argc = 1;
 
-	/* Commands take different settings. */
+	/* Commands accept different settings. */
 	if (size && (data[0] == '@' || data[0] == '!')) {
 		argv[0] = data[0] == '@' ? fault : show;
 		data++;
@@ -99,7 +99,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		const uint8_t *end = memchr(data, '\n', size);
 		size_t len = end ? (size_t)(end - data) : size;
 
-		/* Each in a block of its own, as long as it is. */
+		/* Each in a block of its exact length. */
 		copies[argc] = argv[argc] = exact_string(data, len);
 		argc++;
 		len += end ? 1 : 0;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Fuzz target: what rxe_dm show makes of shared memory that processes write as they like. Whatever stands in their slots, it ends, its
- * tables tell a terminal nothing but text, and its JSON is JSON. */
+/* Fuzz target: what rxe_dm show prints of shared memory that processes write. For any content it
+ * ends, its tables contain nothing but text for a terminal, and its JSON is valid. */
 #include <jansson.h>
 #include <sys/mman.h>
 
@@ -14,8 +14,8 @@
 
 enum step {
 	STEP_SLOT,    /* bytes of a slot */
-	STEP_KEPT,    /* ... of what is kept of slots that were given back */
-	STEP_FAILURE, /* a failure that makes sense */
+	STEP_KEPT,    /* bytes of the records of former processes */
+	STEP_FAILURE, /* a plausible failure */
 	STEP_OBJECT,
 	STEP_INFO, /* bytes of what the server says of its device */
 	SHOW_STEPS,
@@ -66,7 +66,7 @@ static void spoil_slot(struct take *take)
 	take_block(take, (uint8_t *)slot + part, sizeof(*slot) - part);
 }
 
-/* Texts that may be too long to end, packets of any operation. */
+/* Texts that may be too long to be terminated, packets of any operation. */
 static void add_failure(struct take *take)
 {
 	struct ctl_slot *slot = take_slot(take);
@@ -102,7 +102,7 @@ static void one_step(struct take *take, struct view_device *device)
 		take_block(take, &device->objects[device->num_objects++],
 			   sizeof(struct ctl_object));
 		return;
-	case STEP_INFO: /* but for its texts, which the server ends */
+	case STEP_INFO: /* except its texts, which the server terminates */
 		take_block(take, &device->info.node_guid,
 			   offsetof(struct ctl_device, if_name) -
 				   offsetof(struct ctl_device, node_guid));
@@ -111,7 +111,7 @@ static void one_step(struct take *take, struct view_device *device)
 	}
 }
 
-/* JSON may have DEL in its strings. */
+/* Strings of JSON may contain DEL. */
 static void is_plain(const char *text, size_t len, char not_even)
 {
 	MUST(len < MOST_TEXT && strlen(text) == len);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* What every fuzz target is made of: the entry that libFuzzer, or replay.c, calls, what it must never see, and its input read as
- * a script. Numbers are little-endian, so that seeds.py can write them. */
+/* The base of every fuzz target: the entry that libFuzzer or replay.c calls, the report of a
+ * finding, and reading the input as a script. Numbers are little-endian, so that seeds.py can write
+ * them. */
 #ifndef TESTS_FUZZ_TARGET_H
 #define TESTS_FUZZ_TARGET_H
 
@@ -24,7 +25,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 		}                                                                                  \
 	} while (0)
 
-/* What is left of the input. Past its end everything is 0. */
+/* The rest of the input. Past its end everything is 0. */
 struct take {
 	const uint8_t *p;
 	size_t left;
@@ -54,7 +55,8 @@ static inline uint32_t take_u32(struct take *take)
 	return (uint32_t)take_bytes(take, 4);
 }
 
-/* Bytes of a block of exactly that size, so that the sanitizer sees who reads past them. The caller frees it. */
+/* Returns a copy in a block of exactly that size, so that the sanitizer detects a read past it. The
+ * caller frees it. */
 static inline uint8_t *exact_block(const uint8_t *p, size_t len)
 {
 	uint8_t *block = malloc(len ? len : 1);
@@ -65,7 +67,7 @@ static inline uint8_t *exact_block(const uint8_t *p, size_t len)
 	return block;
 }
 
-/* ... as a string. */
+/* The same, terminated as a string. */
 static inline char *exact_string(const uint8_t *p, size_t len)
 {
 	char *text = malloc(len + 1);

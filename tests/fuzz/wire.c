@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Fuzz target: any bytes as a RoCEv2 packet. What parses is emitted again to the same bytes; an ICRC that was computed is the one
- * that is accepted, under each rule for the IP identification, and one changed bit is not. */
+/* Fuzz target: any bytes as a RoCEv2 packet. What parses is emitted again to the same bytes. A
+ * computed ICRC is accepted under each rule for the IP identification, and not with one flipped
+ * bit. */
 #include "net/wire/headers.h"
 #include "net/wire/icrc.h"
 #include "net/wire/opcode.h"
@@ -13,7 +14,7 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
 	return 0;
 }
 
-/* Reserved bits are sent as 0: they are blanked before bytes are compared. */
+/* Reserved bits are sent as 0, so they are cleared before bytes are compared. */
 static void blank_reserved(uint8_t *p, uint32_t shape)
 {
 	size_t at = BTH_LEN;
@@ -75,7 +76,7 @@ static void check_icrc(const struct icrc_flow *flow, uint16_t ip_id, uint8_t *p,
 		MUST(icrc_check(flow, IP_ID_EXACT, (uint16_t)(ip_id + 1), p, len) == ICRC_BAD);
 	if (v4 && ip_id != 0)
 		MUST(icrc_check(flow, IP_ID_RULED, (uint16_t)(ip_id + 1), p, len) == ICRC_BAD);
-	if (at == 4) /* FECN, BECN and what is reserved there: routers may change it */
+	if (at == 4) /* FECN, BECN and reserved bits, which routers may change */
 		return;
 	p[at] ^= (uint8_t)(1u << bit % 8);
 	MUST(icrc_check(flow, IP_ID_EXACT, ip_id, p, len) == ICRC_BAD);
