@@ -162,6 +162,11 @@ void device_link_close(struct device_link *link)
 	link->phy = link->top = NULL;
 }
 
+void device_link_cut(struct device_link *link)
+{
+	link->is_closed = true;
+}
+
 int device_link_send(struct device_link *link, const struct wire_train *trains, size_t n)
 {
 	int sent;

@@ -40,6 +40,8 @@ struct device_link {
 /* 0 or a negative errno. now_ns: the engine's time. */
 int device_link_open(struct progress *progress, const uint64_t *now_ns);
 void device_link_close(struct device_link *link);
+/* The program closed the device's descriptors. */
+void device_link_cut(struct device_link *link);
 /* Builds the stack again, after tail, recorder or faults changed. */
 void device_link_stack(struct device_link *link);
 

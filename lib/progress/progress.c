@@ -11,6 +11,7 @@
 
 #include "emu/engine.h"
 #include "emu/qp.h"
+#include "lib/progress/descriptors.h"
 #include "lib/progress/host.h"
 #include "net/link/clock.h"
 #include "net/link/descriptor.h"
@@ -118,8 +119,7 @@ int progress_start(struct progress *progress)
 	remote_open(progress);
 	/* A capture that is under way gets the first packet, too. */
 	(void)progress->owner->server_event_ready(progress);
-	progress->check_ns = 0;
-	atomic_store(&progress->closed, false);
+	descriptors_opened(progress);
 	pthread_mutex_lock(&progress->lock);
 	progress->engine = engine;
 	host_init_engine(progress);
@@ -153,7 +153,7 @@ static void flush(struct progress *progress)
 	for (uint32_t i = 0; i < RXE_MAX_QP; i++)
 		if (engine->qp[i])
 			rxe_qp_flush_delayed_ack(engine, engine->qp[i]);
-	progress->check_ns = 0;
+	descriptors_suspect(progress);
 	progress_transmit(progress, clock_now_ns());
 	for (uint32_t i = 0; i < RXE_MAX_QP; i++)
 		if (engine->qp[i])
@@ -194,8 +194,6 @@ void progress_drop_in_child(struct progress *progress)
 	schedule_forked(&progress->schedule);
 	if (!progress->engine)
 		return;
-	if (progress->has_thread)
-		progress_thread_forget(progress);
-	progress->has_thread = false;
+	progress_thread_forget(progress);
 	free_all(progress);
 }

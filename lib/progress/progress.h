@@ -67,7 +67,8 @@ struct progress {
 	uint32_t tx_first, tx_count;
 	/* Consecutive receives that found packets. */
 	uint32_t receives_found;
-	/* When to check next whether the program closed descriptors of the device. */
+	/* When to check next whether the program closed descriptors of the device. Of
+	 * descriptors.c, as is is_missing_descriptors. */
 	uint64_t check_ns;
 	uint32_t random_state;
 	/* The generation of the device's table that the engine's GIDs are of. */
@@ -79,7 +80,7 @@ struct progress {
 
 	/* The program closed descriptors of the device: their numbers are not the device's any
 	 * more. */
-	_Atomic bool closed;
+	_Atomic bool is_missing_descriptors;
 
 	/* The background thread, and what it waits on. */
 	bool has_thread;

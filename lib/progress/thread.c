@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "lib/control/process.h"
+#include "lib/progress/descriptors.h"
 #include "lib/progress/eventfd.h"
 #include "lib/progress/progress.h"
 #include "net/link/clock.h"
@@ -163,7 +164,7 @@ static void run_engine(struct progress *progress)
 		now_ns = clock_now_ns();
 		/* A program that closed the socket may have one of its own at the number. */
 		if (!descriptor_is_kept(progress->attachment->rx_fd))
-			progress->check_ns = 0;
+			descriptors_suspect(progress);
 		arrived = progress_run(progress, now_ns);
 		progress_unlock(progress);
 	} else {
@@ -185,7 +186,7 @@ static void *thread_main(void *arg)
 	struct progress *progress = arg;
 
 	set_affinity_and_slice();
-	while (!atomic_load(&progress->closed)) {
+	while (!descriptors_are_missing(progress)) {
 		const uint64_t now_ns = clock_now_ns();
 		const struct schedule_decision decision =
 			schedule_background_next(&progress->schedule, now_ns);
@@ -284,7 +285,10 @@ void progress_thread_stop(struct progress *progress)
 
 void progress_thread_forget(struct progress *progress)
 {
+	if (!progress->has_thread)
+		return;
 	close_epoll(progress);
+	progress->has_thread = false;
 }
 
 void progress_thread_wake(struct progress *progress)

@@ -6,18 +6,16 @@
 #include "emu/engine.h"
 #include "lib/control/cancel.h"
 #include "lib/progress/credits.h"
+#include "lib/progress/descriptors.h"
 #include "lib/progress/link.h"
 #include "lib/progress/memory.h"
 #include "lib/progress/progress.h"
 #include "lib/progress/remote.h"
-#include "net/link/descriptor.h"
 #include "net/link/link.h"
 #include "net/wire/opcode.h"
 
 #define ARRIVALS       (2 * TRAIN_MAX_SEGS)
 #define RECEIVE_ROUNDS 4
-/* How often the descriptors are checked. */
-#define CHECK_NS 1000000u
 /* Fewer arrivals are answered before the link is asked again, unless this many receives in a row
  * found some. */
 #define FEW_ARRIVALS  8
@@ -81,37 +79,12 @@ static bool transmit(struct progress *progress, uint64_t now_ns)
 	return to_local_peer;
 }
 
-static bool has_descriptors(const struct progress *progress)
-{
-	if (progress->has_thread &&
-	    (!descriptor_is_kept(progress->all_fd) || !descriptor_is_kept(progress->events_fd)))
-		return false;
-	return descriptor_is_kept(progress->wake_fd) &&
-	       descriptor_is_kept(progress->attachment->event_fd) &&
-	       descriptor_is_kept(progress->remote_requests.doorbell_fd) &&
-	       link_has_descriptors(progress->link.phy);
-}
-
-/* Some programs close all descriptors, as daemons do, and open others, which get the same
- * numbers. */
-static void check_descriptors(struct progress *progress, uint64_t now_ns)
-{
-	if (now_ns < progress->check_ns || atomic_load(&progress->closed))
-		return;
-	progress->check_ns = now_ns + CHECK_NS;
-	if (has_descriptors(progress))
-		return;
-	progress->link.is_closed = true;
-	atomic_store(&progress->closed, true);
-	progress->owner->descriptors_closed(progress);
-}
-
 bool progress_transmit(struct progress *progress, uint64_t now_ns)
 {
 	bool to_local_peer;
 	NO_CANCEL;
 
-	check_descriptors(progress, now_ns);
+	descriptors_check(progress, now_ns);
 	atomic_fetch_add(gauge(progress), 1);
 	memory_turn_begins(now_ns);
 	to_local_peer = transmit(progress, now_ns);
@@ -155,7 +128,7 @@ static bool receive(struct progress *progress, uint64_t now_ns)
 		int n = device_link_receive(&progress->link, arrivals, ARRIVALS);
 
 		if (n < 0)
-			progress->check_ns = 0;
+			descriptors_suspect(progress);
 		if (progress->link.is_dry)
 			credits_socket_empty(progress, now_ns);
 		input(progress->engine, arrivals, n, now_ns);
@@ -172,7 +145,7 @@ bool progress_run(struct progress *progress, uint64_t now_ns)
 	bool any;
 	NO_CANCEL;
 
-	check_descriptors(progress, now_ns);
+	descriptors_check(progress, now_ns);
 	atomic_fetch_add(gauge(progress), 1);
 	memory_turn_begins(now_ns);
 	any = receive(progress, now_ns);
