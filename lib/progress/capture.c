@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 /* Captures of this process's packets begin, end, and learn which queue pair and work request a
  * packet belongs to. */
+#include <assert.h>
 #include <stdio.h>
 #include <unistd.h>
 
@@ -22,6 +23,7 @@ static void describe(void *arg, struct capture_record *record, const uint8_t *pa
 				       : packet_qp_arrived(engine, packet, record->len);
 	const struct rxe_send_wqe *wqe;
 
+	assert(engine);
 	if (!qp)
 		return;
 	record->flags |= CAPTURE_HAS_QP;
@@ -51,6 +53,7 @@ static struct recorder *open_recorder(struct progress *progress, int fd)
 	};
 	struct recorder *recorder = recorder_open(&cfg, fd);
 
+	assert(progress_is_locked(progress));
 	if (!recorder)
 		rxe_log(RXE_LOG_WARNING,
 			"a capture on %s has begun, but its memory cannot be mapped: packets "
@@ -82,6 +85,7 @@ void device_link_fault(struct device_link *link, const struct fault_firing *firi
 	if (!link->recorder)
 		return;
 	len = snprintf(note, sizeof(note), "fault %u: ", firing->id);
+	assert(len > 0 && (size_t)len < sizeof(note));
 	(void)inject_rule_format(note + len, sizeof(note) - (size_t)len, rule);
 	recorder_fault(link->recorder, firing, note);
 }

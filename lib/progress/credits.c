@@ -47,6 +47,7 @@ static uint64_t offered_by_others(const struct progress *progress, struct credit
 {
 	uint64_t sum = 0;
 
+	assert(to < RXE_MAX_SLOTS);
 	list_live(progress, credits, now_ns);
 	for (uint32_t i = 0; i < credits->num_live; i++) {
 		if (credits->live[i] != progress->attachment->slot)

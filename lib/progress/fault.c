@@ -38,6 +38,7 @@ void faults_copy_rules(const struct ctl_faults *from, struct inject_rules *rules
 		}
 		if (next == FAULT_MAX_RULES)
 			return;
+		assert(rules->n < FAULT_MAX_RULES);
 		id = from->at[next].id;
 		memcpy(text, from->at[next].text, sizeof(text));
 		text[sizeof(text) - 1] = '\0';
@@ -77,6 +78,7 @@ void faults_count(struct progress *progress, uint32_t place, uint32_t id)
 	struct ctl_slot *slot = &progress->attachment->shared->slot[progress->attachment->slot];
 	struct ctl_fault_count *count = &slot->faults[place];
 
+	assert(place < FAULT_MAX_RULES && id != 0);
 	if (atomic_load_explicit(&count->id, memory_order_relaxed) != id) {
 		atomic_store(&count->fired, 0);
 		atomic_store(&count->id, id);
@@ -122,6 +124,9 @@ void faults_report(struct faults *faults)
 	if (!faults->link)
 		return;
 	stats = fault_link_stats(faults->link);
+	assert(stats.overflows >= faults->reported.overflows &&
+	       stats.unanswered >= faults->reported.unanswered &&
+	       stats.silent_drops >= faults->reported.silent_drops);
 	lost->fault_overflows += stats.overflows - faults->reported.overflows;
 	lost->fault_unanswered += stats.unanswered - faults->reported.unanswered;
 	lost->port_down_drops += stats.silent_drops - faults->reported.silent_drops;
@@ -153,6 +158,7 @@ static void open_link(struct faults *faults)
 		.is_silent = is_silent,
 	};
 
+	assert(!faults->link && !faults->rules && !faults->completions);
 	faults->reported = (struct fault_link_stats){ 0 };
 	faults->link = fault_link_open(&cfg, faults->progress->link.phy);
 	faults->completions = fault_counters_new();

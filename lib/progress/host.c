@@ -3,6 +3,7 @@
  * the engine lock. */
 #include "lib/progress/host.h"
 
+#include <assert.h>
 #include <stdatomic.h>
 #include <string.h>
 
@@ -23,6 +24,8 @@ static uint32_t host_random(void *host)
 	struct progress *progress = host;
 	uint32_t x = progress->random_state;
 
+	/* 0 would be followed by 0. */
+	assert(x != 0);
 	x ^= x << 13;
 	x ^= x >> 17;
 	x ^= x << 5;
@@ -67,6 +70,7 @@ struct gid progress_gid(const struct progress *progress, uint32_t index)
 	uint32_t before;
 	struct gid ret;
 
+	assert(index < RXE_MAX_GIDS);
 	/* The table changes between two odd moments of the generation. */
 	do {
 		before = atomic_load(&shared->faults.generation);
@@ -80,6 +84,7 @@ void progress_follow_gids(struct progress *progress)
 {
 	const uint32_t now = atomic_load(&progress->attachment->shared->faults.generation);
 
+	assert(progress->engine && progress_is_locked(progress));
 	if (now == progress->gids_at)
 		return;
 	for (uint32_t i = 0; i < RXE_MAX_GIDS; i++)
@@ -121,6 +126,8 @@ void host_init_engine(struct progress *progress)
 		.time_wait = &shared->slot[progress->attachment->slot].time_wait,
 	};
 
+	assert(progress->attachment->slot > 0 && progress->attachment->slot < RXE_MAX_SLOTS);
+	assert(progress_is_locked(progress));
 	memcpy(cfg.gids, progress->info->gids, sizeof(cfg.gids));
 	cfg.num_tx_ports = link_tx_ports(progress->link.phy, cfg.tx_ports, RXE_MAX_TX_PORTS);
 	rxe_engine_init(progress->engine, &cfg);

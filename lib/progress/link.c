@@ -2,6 +2,7 @@
 /* Opens a device's link and stacks the wrappers that are in use over it. */
 #include "lib/progress/link.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -83,6 +84,7 @@ static struct ctl_slot *slot_of(struct device_link *link)
 /* Adds what the link counted since the last call to a counter of the slot. */
 static void report(uint64_t *reported, uint64_t counted, uint64_t *counter)
 {
+	assert(counted >= *reported);
 	*counter += counted - *reported;
 	*reported = counted;
 }
@@ -139,8 +141,11 @@ static bool wants_tail(void)
 int device_link_open(struct progress *progress, const uint64_t *now_ns)
 {
 	struct device_link *link = &progress->link;
-	int err = open_phy(progress, &link->phy);
+	int err;
 
+	/* device_link_close() has closed the link of an earlier attachment. */
+	assert(!link->phy && !link->recorder && !link->tail);
+	err = open_phy(progress, &link->phy);
 	if (err)
 		return err;
 	link->reported = (struct link_stats){ 0 };
@@ -171,6 +176,7 @@ int device_link_send(struct device_link *link, const struct wire_train *trains, 
 {
 	int sent;
 
+	assert(n > 0);
 	if (link->is_closed)
 		return (int)n;
 	if (faults_apply(&link->faults)) {

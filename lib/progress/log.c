@@ -2,6 +2,7 @@
 /* The library's log. */
 #include "lib/progress/log.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
@@ -54,6 +55,7 @@ void rxe_log(enum rxe_log_level level, const char *format, ...)
 		return;
 	len += (size_t)n < sizeof(line) - len - 1 ? (size_t)n : sizeof(line) - len - 2;
 	line[len++] = '\n';
+	assert(len <= sizeof(line));
 	/* One write, so that lines of several processes do not mix. */
 	if (write(descriptor_is_kept(file_fd) ? file_fd : STDERR_FILENO, line, len) < 0)
 		errno = saved;

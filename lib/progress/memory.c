@@ -154,6 +154,7 @@ static unsigned int layer_for(unsigned int which, const struct sigaction *theirs
 	struct sigaction *f = former[which];
 	unsigned int i = 0;
 
+	assert(num_layers[which] <= LAYERS);
 	while (i < num_layers[which] &&
 	       (f[i].sa_sigaction != theirs->sa_sigaction || f[i].sa_flags != theirs->sa_flags))
 		i++;
@@ -193,6 +194,7 @@ static void make_ready(void)
 {
 	sigset_t faults;
 
+	assert(!turn.ready && !turn.blocked);
 	sigemptyset(&faults);
 	sigaddset(&faults, SIGSEGV);
 	sigaddset(&faults, SIGBUS);
@@ -205,6 +207,8 @@ static void make_ready(void)
 
 void memory_turn_begins(uint64_t now_ns)
 {
+	/* The thread's last turn has ended, and restored its signal mask. */
+	assert(!turn.blocked);
 	turn.now_ns = now_ns;
 	turn.ready = now_ns < turn.trusted_until_ns;
 }
@@ -253,7 +257,7 @@ MAY_FAULT static void store_word(uint8_t *dst, const uint8_t *src, size_t size)
 		memcpy(&w2, src, 2);
 		__atomic_store_n((uint16_t *)(void *)dst, w2, __ATOMIC_RELEASE);
 		return;
-	default: __atomic_store_n(dst, *src, __ATOMIC_RELEASE);
+	default: assert(size == 1); __atomic_store_n(dst, *src, __ATOMIC_RELEASE);
 	}
 }
 

@@ -15,6 +15,7 @@
 
 /* Another thread runs the engine, and may find the packet. */
 #define ENGINE_BUSY_NS 50000u
+#define NS_PER_S       1000000000
 
 /* A bare system call: ppoll() would end a thread that the program cancels here. */
 static void sleep_on_link(struct progress *progress, const struct schedule_decision *decision,
@@ -22,7 +23,10 @@ static void sleep_on_link(struct progress *progress, const struct schedule_decis
 {
 	struct pollfd link = { .fd = link_wait_fd(progress->link.phy), .events = POLLIN };
 	struct timespec timeout = { .tv_nsec = (long)(decision->until_ns - now_ns) };
-	const long ready = syscall(SYS_ppoll, &link, 1, &timeout, NULL, (size_t)0);
+	long ready;
+
+	assert(decision->until_ns >= now_ns && timeout.tv_nsec < NS_PER_S);
+	ready = syscall(SYS_ppoll, &link, 1, &timeout, NULL, (size_t)0);
 
 	schedule_sleep_returned(&progress->schedule, decision, ready == 0);
 }
@@ -50,6 +54,7 @@ void progress_posted(struct progress *progress, bool was_idle, uint64_t now_ns)
 {
 	bool to_local_peer;
 
+	assert(progress->engine);
 	schedule_posted(&progress->schedule, now_ns, sched_getcpu());
 	to_local_peer = progress_transmit(progress, now_ns);
 	progress_unlock(progress);
@@ -86,6 +91,8 @@ void progress_back_off(struct progress *progress, uint64_t due_ns)
 	/* The time of the poll is close enough. */
 	const uint64_t now_ns = schedule_active_at_ns(&progress->schedule);
 
+	/* 0: progress_poll_once() found something. */
+	assert(due_ns != 0);
 	carry_out(progress, schedule_polled_empty(&progress->schedule, now_ns, due_ns), now_ns);
 }
 

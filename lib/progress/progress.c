@@ -3,6 +3,7 @@
  * calls that it makes. */
 #include "lib/progress/progress.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <sched.h>
 #include <stdlib.h>
@@ -31,6 +32,7 @@ bool progress_lock(struct progress *progress)
 
 struct schedule_timers progress_timers(const struct progress *progress)
 {
+	assert(progress->engine && progress->tx_first <= progress->tx_count);
 	return (struct schedule_timers){
 		.engine_ns = rxe_engine_deadline(progress->engine),
 		.link_ns = link_deadline(progress->link.top),
@@ -48,6 +50,14 @@ void progress_unlock(struct progress *progress)
 	pthread_mutex_unlock(&progress->lock);
 	if (decision.action == SCHEDULE_WAKE_BACKGROUND)
 		progress_thread_wake(progress);
+}
+
+bool progress_is_locked(struct progress *progress)
+{
+	if (pthread_mutex_trylock(&progress->lock) != 0)
+		return true;
+	pthread_mutex_unlock(&progress->lock);
+	return false;
 }
 
 void progress_quiesce(struct progress *progress)
@@ -89,6 +99,7 @@ static void init_lock(struct progress *progress)
 void progress_init(struct progress *progress, const struct progress_owner *owner,
 		   const struct ctl_device *info, const struct ctl_attachment *attachment)
 {
+	assert(info && attachment);
 	progress->owner = owner;
 	progress->info = info;
 	progress->attachment = attachment;
@@ -100,6 +111,8 @@ int progress_start(struct progress *progress)
 	struct rxe_engine *engine = calloc(1, sizeof(*engine));
 	int err = engine ? open_fds(progress, engine) : -ENOMEM;
 
+	/* progress_stop() has freed those of an earlier attachment. */
+	assert(!progress->engine && !progress->tx_mem && !progress->has_thread);
 	progress->tx_mem = malloc((size_t)PROGRESS_TRAINS * 65536);
 	if (!err && !progress->tx_mem) {
 		device_link_close(&progress->link);
@@ -134,7 +147,7 @@ int progress_start(struct progress *progress)
 /* No other thread uses the engine any more. */
 static void free_all(struct progress *progress)
 {
-
+	assert(progress->engine && !progress->has_thread);
 	remote_close(progress);
 	device_link_close(&progress->link);
 	descriptor_close(progress->wake_fd);
@@ -150,6 +163,7 @@ static void flush(struct progress *progress)
 {
 	struct rxe_engine *engine = progress->engine;
 
+	assert(engine && progress_is_locked(progress));
 	for (uint32_t i = 0; i < RXE_MAX_QP; i++)
 		if (engine->qp[i])
 			rxe_qp_flush_delayed_ack(engine, engine->qp[i]);
@@ -162,7 +176,6 @@ static void flush(struct progress *progress)
 
 void progress_exit(struct progress *progress)
 {
-
 	/* A thread that holds the lock when exit() is called may never release it. */
 	for (int attempt = 0; attempt < EXIT_ATTEMPTS; attempt++) {
 		if (pthread_mutex_trylock(&progress->lock) == 0) {
@@ -177,7 +190,6 @@ void progress_exit(struct progress *progress)
 
 void progress_stop(struct progress *progress)
 {
-
 	progress_thread_stop(progress);
 	pthread_mutex_lock(&progress->lock);
 	if (progress->engine) {
@@ -189,7 +201,6 @@ void progress_stop(struct progress *progress)
 
 void progress_drop_in_child(struct progress *progress)
 {
-
 	init_lock(progress);
 	schedule_forked(&progress->schedule);
 	if (!progress->engine)

@@ -115,6 +115,8 @@ void progress_quiesce(struct progress *progress);
  * fork()). */
 bool progress_lock(struct progress *progress);
 void progress_unlock(struct progress *progress);
+/* Whether some thread holds the engine lock. */
+bool progress_is_locked(struct progress *progress);
 
 /* Under the lock. now_ns was read under the lock, too: the engine's time never goes back. */
 

@@ -11,6 +11,7 @@
  * before it does, and after TIMEOUT_NS every access to its memory fails. */
 #include "lib/progress/remote.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <sched.h>
 #include <stdlib.h>
@@ -247,6 +248,7 @@ static struct remote_peer *peer_of(struct progress *progress, const struct rxe_m
 {
 	struct remote_peer *peer = &progress->remote_requests.peer[mr->owner];
 
+	assert(mr->owner < RXE_MAX_SLOTS && mr->owner != progress->attachment->slot);
 	if (peer->epoch != mr->epoch)
 		*peer = (struct remote_peer){ .epoch = mr->epoch };
 	if (peer->wait_ns == 0)
@@ -260,6 +262,7 @@ static bool has_timed_out(struct progress *progress, const struct remote_peer *p
 {
 	bool failed = clock_now_ns() - peer->unanswered_since_ns > TIMEOUT_NS;
 
+	assert(peer->unresponsive && peer->unanswered_since_ns != 0);
 	progress->remote_requests.is_deferred = !failed;
 	return failed;
 }
@@ -290,6 +293,7 @@ static bool wait_for(struct progress *progress, struct ctl_remote_request *e,
 	uint64_t begin_ns = clock_now_ns(), rang_ns = begin_ns, now_ns = begin_ns;
 	struct remote_peer *peer = peer_of(progress, mr);
 
+	assert((sent & CTL_REMOTE_PHASE) == CTL_REMOTE_SENT);
 	while (atomic_load(&e->state) != done) {
 		uint64_t expected = sent;
 		bool exited = !is_there(progress, mr->owner, mr->epoch);
@@ -363,6 +367,7 @@ static struct ctl_remote_request *take_mailbox(struct progress *progress, const 
 		&remote_requests(progress)->mailbox[progress->attachment->slot];
 	const struct remote_requests *own = &progress->remote_requests;
 
+	assert(len > 0 && len <= CTL_REMOTE_BYTES);
 	if (!is_there(progress, mr->owner, mr->epoch))
 		return NULL;
 	if ((atomic_load(&e->state) & CTL_REMOTE_PHASE) == CTL_REMOTE_TAKEN &&

@@ -6,6 +6,7 @@
  * receives. */
 #include "lib/progress/remote_srq.h"
 
+#include <assert.h>
 #include <string.h>
 
 #include "emu/complete.h"
@@ -27,6 +28,8 @@ void remote_srq_publish(struct progress *progress, const struct rxe_srq *srq)
 {
 	struct ctl_shared_srq *entry = entry_of(progress, progress->attachment->slot, srq->srqn);
 
+	/* Other processes find the slot in the number. */
+	assert(srq->srqn >> RXE_SLOT_SHIFT == progress->attachment->slot);
 	entry->pd = srq->pd;
 	entry->xrcd = srq->xrcd;
 	/* Pairs with the acquire in remote_srq_find. */
@@ -61,6 +64,8 @@ bool remote_srq_take(void *host, uint32_t srqn, uint32_t xrcd, struct rxe_claim 
 	const uint32_t epoch = atomic_load(&progress->attachment->shared->slot[owner].epoch);
 	struct ctl_remote_recv recv = { 0 };
 
+	/* remote_srq_find() has checked the number. */
+	assert(owner < RXE_MAX_SLOTS && owner != progress->attachment->slot);
 	if (!remote_ask(progress, owner, epoch, CTL_REMOTE_SRQ_TAKE, srqn, xrcd, &recv,
 			sizeof(recv)) ||
 	    recv.num_sge > RXE_MAX_SGE)
@@ -97,6 +102,7 @@ static bool hand_out(struct progress *progress, struct rxe_srq *srq, struct ctl_
 	wqe = rxe_srq_pop(engine, srq);
 	if (!wqe)
 		return false;
+	assert(engine->open_wrs > 0);
 	engine->open_wrs--;
 	srq->loans++;
 	recv.wr_id = wqe->wr_id;

@@ -64,6 +64,7 @@ static struct schedule_decision decide_until(enum schedule_action action, uint64
 
 void schedule_start(struct schedule *s, bool (*is_engine_held)(void *arg), void *arg)
 {
+	assert(is_engine_held);
 	set(&s->sleep_ns, SLEEP_MIN_NS);
 	atomic_store(&s->background_due_ns, UINT64_MAX);
 	atomic_store(&s->listening, false);
@@ -120,6 +121,7 @@ void schedule_yield_returned(struct schedule *s, uint64_t asked_ns, uint64_t now
 {
 	const uint64_t took_ns = now_ns - asked_ns;
 
+	assert(now_ns >= asked_ns);
 	if (took_ns < YIELD_QUIET_NS) {
 		set(&s->quiet_until_ns, now_ns + QUIET_NS);
 	} else if (took_ns > YIELD_EXPENSIVE_NS) {
@@ -143,6 +145,7 @@ struct schedule_decision schedule_polled_empty(struct schedule *s, uint64_t now_
 {
 	const uint64_t longest_ns = get(&s->sleep_ns);
 
+	assert(longest_ns <= SLEEP_MAX_NS);
 	if (!is_oversubscribed(s, now_ns))
 		return schedule_sent_to_local_peer(s, now_ns);
 	if (due_ns <= now_ns)
@@ -261,6 +264,7 @@ static struct schedule_decision step_back(struct schedule *s, uint64_t now_ns)
 	uint64_t until_ns = now_ns + length_ns;
 
 	assert(length_ns >= STEP_BACK_MIN_NS && length_ns <= STEP_BACK_MAX_NS);
+	assert(atomic_load(&s->stepping_back));
 	/* Not beyond the timer that woke the thread, or it would wake the thread again. */
 	if (s->due_ns > now_ns)
 		until_ns = smaller(until_ns, s->due_ns);
@@ -273,6 +277,7 @@ static struct schedule_decision become_idle(struct schedule *s, uint64_t now_ns)
 {
 	if (may_step_back(s, now_ns))
 		return step_back(s, now_ns);
+	assert(!atomic_load(&s->stepping_back));
 	s->state = SCHEDULE_LISTENING;
 	atomic_store(&s->listening, true);
 	return decide(SCHEDULE_WAIT_ON_LINK);
@@ -280,6 +285,7 @@ static struct schedule_decision become_idle(struct schedule *s, uint64_t now_ns)
 
 static struct schedule_decision serve(struct schedule *s, uint64_t now_ns)
 {
+	assert(!atomic_load(&s->stepping_back));
 	s->state = SCHEDULE_SERVING;
 	s->serve_until_ns = now_ns + LINGER_NS;
 	return decide(SCHEDULE_RUN_ENGINE);
@@ -388,7 +394,7 @@ void schedule_link_wait_returned(struct schedule *s)
 
 void schedule_step_back_returned(struct schedule *s, uint64_t now_ns, bool was_woken)
 {
-	assert(s->state == SCHEDULE_STEPPING_BACK);
+	assert(s->state == SCHEDULE_STEPPING_BACK && atomic_load(&s->stepping_back));
 	s->due_ns = atomic_exchange(&s->background_due_ns, 0);
 	if (was_woken) {
 		atomic_store(&s->stepping_back, false);
@@ -400,7 +406,7 @@ void schedule_step_back_returned(struct schedule *s, uint64_t now_ns, bool was_w
 
 void schedule_link_looked_at(struct schedule *s, bool packet_waits)
 {
-	assert(s->state == SCHEDULE_LOOKING);
+	assert(s->state == SCHEDULE_LOOKING && atomic_load(&s->stepping_back));
 	if (packet_waits) {
 		atomic_store(&s->poller_arrivals, 0);
 		s->step_back_ns = STEP_BACK_MIN_NS;

@@ -72,15 +72,10 @@ static int wait_ns(int epoll_fd, struct epoll_event *ret, uint64_t ns)
 	return wait_ms(epoll_fd, ret, ns);
 }
 
-/* For struct schedule. */
+/* For struct schedule. The background thread asks, and does not hold the lock itself. */
 static bool is_engine_held(void *arg)
 {
-	struct progress *progress = arg;
-
-	if (pthread_mutex_trylock(&progress->lock) != 0)
-		return true;
-	pthread_mutex_unlock(&progress->lock);
-	return false;
+	return progress_is_locked(arg);
 }
 
 static void drain_wake(struct progress *progress)
@@ -98,6 +93,7 @@ static int wait_for_events(struct progress *progress, uint64_t ns)
 	struct epoll_event events[MAX_EVENTS];
 	const int n = wait_ns(progress->events_fd, events, ns);
 
+	assert(n <= MAX_EVENTS);
 	for (int i = 0; i < n; i++) {
 		if (events[i].data.u32 == SOURCE_WAKE)
 			drain_wake(progress);
@@ -142,8 +138,10 @@ static void wait_on_link(struct progress *progress)
 
 static void step_back(struct progress *progress, uint64_t ns)
 {
-	const int n = wait_for_events(progress, ns);
+	int n;
 
+	assert(ns > 0 && ns < LONGEST_WAIT_NS);
+	n = wait_for_events(progress, ns);
 	schedule_step_back_returned(&progress->schedule, clock_now_ns(), n != 0);
 }
 
@@ -249,6 +247,7 @@ int progress_thread_start(struct progress *progress)
 	sigset_t all, before;
 	int err;
 
+	assert(progress->engine && progress_is_locked(progress));
 	if (progress->has_thread)
 		return 0;
 	err = open_epoll(progress);
@@ -276,6 +275,8 @@ void progress_thread_stop(struct progress *progress)
 {
 	if (!progress->has_thread)
 		return;
+	/* A thread cannot wait for its own end. */
+	assert(!pthread_equal(pthread_self(), progress->thread));
 	schedule_stop(&progress->schedule);
 	progress_thread_wake(progress);
 	pthread_join(progress->thread, NULL);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 /* One turn of the engine: receive, remote requests, timers, transmit, publish. Under the engine
  * lock. */
+#include <assert.h>
 #include <stdatomic.h>
 
 #include "emu/engine.h"
@@ -36,6 +37,7 @@ static bool send_built(struct progress *progress)
 
 		if (sent <= 0)
 			return false;
+		assert((uint32_t)sent <= progress->tx_count - progress->tx_first);
 		progress->tx_first += (uint32_t)sent;
 	}
 	progress->tx_first = progress->tx_count = 0;
@@ -49,6 +51,8 @@ static bool build(struct progress *progress, uint64_t now_ns)
 	bool to_local_peer = false;
 	uint16_t max_segs = link_max_segs(progress->link.phy);
 
+	/* The trains in front have left. */
+	assert(progress->tx_first == 0 && progress->tx_count == 0);
 	while (progress->tx_count < PROGRESS_TRAINS) {
 		struct wire_train *train = &progress->tx[progress->tx_count];
 
@@ -58,6 +62,8 @@ static bool build(struct progress *progress, uint64_t now_ns)
 		};
 		if (!rxe_engine_output(progress->engine, train, now_ns))
 			break;
+		assert(train->len > 0 && train->len <= TRAIN_MAX_BYTES);
+		assert(train->segs > 0 && train->segs <= max_segs);
 		to_local_peer |= link_is_local(progress->link.phy, &train->dst);
 		progress->tx_count++;
 	}
@@ -84,6 +90,7 @@ bool progress_transmit(struct progress *progress, uint64_t now_ns)
 	bool to_local_peer;
 	NO_CANCEL;
 
+	assert(progress->engine);
 	descriptors_check(progress, now_ns);
 	atomic_fetch_add(gauge(progress), 1);
 	memory_turn_begins(now_ns);
@@ -127,6 +134,7 @@ static bool receive(struct progress *progress, uint64_t now_ns)
 	for (int round = 0; round < RECEIVE_ROUNDS; round++) {
 		int n = device_link_receive(&progress->link, arrivals, ARRIVALS);
 
+		assert(n <= (int)ARRIVALS);
 		if (n < 0)
 			descriptors_suspect(progress);
 		if (progress->link.is_dry)
@@ -145,6 +153,8 @@ bool progress_run(struct progress *progress, uint64_t now_ns)
 	bool any;
 	NO_CANCEL;
 
+	/* The engine's time never goes back: the caller read the clock under the lock. */
+	assert(progress->engine && now_ns >= progress->engine->now_ns);
 	descriptors_check(progress, now_ns);
 	atomic_fetch_add(gauge(progress), 1);
 	memory_turn_begins(now_ns);
