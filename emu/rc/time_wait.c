@@ -283,23 +283,11 @@ bool rxe_time_wait_input(struct rxe_engine *engine, const struct wire_packet *pa
 	return true;
 }
 
-static bool is_own(const struct rxe_engine *engine, const struct gid *gid)
-{
-	static const struct gid none;
-	uint32_t i;
-
-	for (i = 0; i < RXE_MAX_GIDS; i++) {
-		if (gid_equal(gid, &engine->cfg.gids[i]))
-			return !gid_equal(gid, &none);
-	}
-	return false;
-}
-
 /* No packet of the peer has shown the addresses to be right. */
 static bool may_send(const struct rxe_engine *engine, const struct rxe_time_wait *record,
 		     uint64_t now_ns)
 {
-	return now_ns < record->until_ns && is_own(engine, &record->src) &&
+	return gid_equal(&record->src, &engine->cfg.gids[0]) && now_ns < record->until_ns &&
 	       !gid_is_multicast(&record->dst) &&
 	       gid_is_v4(&record->src) == gid_is_v4(&record->dst);
 }

@@ -89,7 +89,7 @@ void rxe_time_wait_ack_emitted(struct rxe_engine *engine, struct rxe_qp *qp);
 /* The link has taken every train: deletes the records of the ACKs that were emitted. */
 void rxe_time_wait_trains_sent(struct rxe_engine *engine);
 /* For the device server, once the process has exited: sends its delayed ACKs with the next output,
- * each once. Their records answer duplicates from then on. */
+ * each once, from the engine's first GID. Their records answer duplicates from then on. */
 void rxe_time_wait_adopt_delayed(struct rxe_engine *engine, uint64_t now_ns);
 /* A new queue pair takes the number: deletes its record. */
 void rxe_time_wait_forget(struct rxe_engine *engine, uint32_t qpn);

@@ -82,8 +82,7 @@ struct device {
 	uint32_t
 		lost_before[RXE_MAX_SLOTS]; /* drop count of the slot's socket at the last update */
 	uint32_t num_faults;		    /* rules in the shared memory */
-	struct time_wait
-		*time_wait; /* processes that have gone, and are answered for; NULL: none */
+	struct time_wait *time_wait;	    /* NULL: no slot is in TIME_WAIT */
 	struct fault_timer fault_timers[FAULT_MAX_RULES]; /* by place: rules of the device itself */
 };
 

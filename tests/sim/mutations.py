@@ -182,7 +182,7 @@ MUTATIONS = [
     ("delayed_ack_only_recorded", "emu/rc/time_wait.c", "\tpush(&engine->time_wait, &ack);\n", "\t(void)ack;\n",
      "the server does not send the ACKs that a killed process delayed"),
     ("delayed_ack_sent_again", "emu/rc/time_wait.c", "\t\tatomic_store(&delayed[i].qpn, 0);\n", "", "the server sends a delayed ACK each time that a process exits"),
-    ("delayed_ack_from_anybody", "emu/rc/time_wait.c", "now_ns < record->until_ns && is_own(engine, &record->src) &&", "now_ns < record->until_ns &&",
+    ("delayed_ack_from_anybody", "emu/rc/time_wait.c", "gid_equal(&record->src, &engine->cfg.gids[0]) && now_ns", "now_ns",
      "the server sends a delayed ACK whose address is not its own"),
     ("time_wait_speaks_rc_only", "emu/rc/time_wait.c", "opcode_make(answer->is_xrc ? WIRE_XRC : WIRE_RC,", "opcode_make(WIRE_RC,",
      "an XRC target in TIME_WAIT is answered for in RC's words"),
