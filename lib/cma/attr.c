@@ -4,9 +4,15 @@
 
 #include "lib/cma/private.h"
 
-static bool is_reliable(const struct rdma_id *id)
+/* XRC splits the reliable queue pair in two: XRC_SEND requests, XRC_RECV responds. */
+static bool is_requester(const struct rdma_id *id)
 {
-	return id->qp_type != IBV_QPT_UC;
+	return id->qp_type == IBV_QPT_RC || id->qp_type == IBV_QPT_XRC_SEND;
+}
+
+static bool is_responder(const struct rdma_id *id)
+{
+	return id->qp_type == IBV_QPT_RC || id->qp_type == IBV_QPT_XRC_RECV;
 }
 
 static int attr_init(const struct rdma_id *id, struct ctl_cm_qp_attr *ret)
@@ -37,7 +43,7 @@ static int attr_rtr(const struct rdma_id *id, struct ctl_cm_qp_attr *ret)
 	ret->path_mtu = exchange->mtu;
 	ret->dest_qpn = exchange->remote_qpn;
 	ret->rq_psn = id->psn;
-	if (is_reliable(id)) {
+	if (is_responder(id)) {
 		ret->mask |= IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER;
 		ret->max_dest_rd_atomic = exchange->responder_resources;
 	}
@@ -52,10 +58,12 @@ static int attr_rts(const struct rdma_id *id, struct ctl_cm_qp_attr *ret)
 		return -EINVAL;
 	ret->mask = IBV_QP_STATE | IBV_QP_SQ_PSN;
 	ret->sq_psn = exchange->sq_psn;
-	if (is_reliable(id)) {
-		ret->mask |= IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY |
-			     IBV_QP_MAX_QP_RD_ATOMIC;
+	if (is_requester(id) || is_responder(id)) {
+		ret->mask |= IBV_QP_TIMEOUT;
 		ret->timeout = id->has_ack_timeout ? id->ack_timeout : exchange->ack_timeout;
+	}
+	if (is_requester(id)) {
+		ret->mask |= IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | IBV_QP_MAX_QP_RD_ATOMIC;
 		ret->retry_cnt = exchange->retry_count;
 		ret->rnr_retry = exchange->rnr_retry_count;
 		ret->max_rd_atomic = exchange->initiator_depth;

@@ -271,3 +271,13 @@ void rdma_id_emit_status(struct rdma_id *id, enum rdma_cm_event_type type, int s
 
 	rdma_id_emit(id, &event);
 }
+
+void rdma_ids_device_event(struct rdma_ids *ids, uint32_t device, uint32_t type)
+{
+	struct rdma_id *id, *next;
+
+	HASH_ITER (hh, ids->by_handle, id, next) {
+		if (id->has_device && id->device == device)
+			rdma_id_emit_status(id, (enum rdma_cm_event_type)type, 0);
+	}
+}

@@ -65,8 +65,10 @@ struct rdma_ids_cfg {
 
 struct rdma_ids *rdma_ids_new(const struct rdma_ids_cfg *cfg); /* NULL: no memory */
 void rdma_ids_free(struct rdma_ids *ids);		       /* all ids end in silence */
-/* Adds device number rdma_ids_add_device() has been called before. */
+/* Adds a device. The first one is number 0. */
 void rdma_ids_add_device(struct rdma_ids *ids, const struct rdma_device *device);
+/* DEVICE_REMOVAL or ADDR_CHANGE (enum rdma_cm_event_type) of a device: all its ids get the event. */
+void rdma_ids_device_event(struct rdma_ids *ids, uint32_t device, uint32_t type);
 /* path->src is the device's own address. All times: CLOCK_MONOTONIC, nanoseconds. */
 void rdma_ids_input(struct rdma_ids *ids, const struct cm_path *path,
 		    const uint8_t mad[CM_MAD_BYTES], uint64_t now_ns);

@@ -3,6 +3,8 @@
 #include "rxe_dm/server/cm.h"
 
 #include <errno.h>
+#include <infiniband/verbs.h>
+#include <rdma/rdma_cma.h>
 #include <stdlib.h>
 #include <sys/random.h>
 #include <sys/socket.h>
@@ -141,6 +143,16 @@ int cm_run(struct instance *instance, uint64_t now_ns)
 	if (deadline_ns == UINT64_MAX)
 		return -1;
 	return deadline_ns <= now_ns ? 0 : (int)((deadline_ns - now_ns) / 1000000 % 1000000000) + 1;
+}
+
+void cm_device_event(const struct device *device, uint32_t type)
+{
+	struct rdma_ids *ids = device->instance->cm;
+
+	if (ids && type == IBV_EVENT_DEVICE_FATAL)
+		rdma_ids_device_event(ids, device->index, RDMA_CM_EVENT_DEVICE_REMOVAL);
+	if (ids && type == IBV_EVENT_GID_CHANGE)
+		rdma_ids_device_event(ids, device->index, RDMA_CM_EVENT_ADDR_CHANGE);
 }
 
 /* Listeners first: their connection requests end with them. */

@@ -15,6 +15,7 @@
 #include "rxe_dm/server/loop.h"
 
 struct conn;
+struct device;
 struct instance;
 
 /* An event that the socket has not taken yet. */
@@ -49,6 +50,8 @@ void cm_arrived(struct instance *instance, const struct cm_path *path, const uin
 		uint64_t now_ns);
 /* Runs due timers. Returns the time to the next in milliseconds, -1: none. */
 int cm_run(struct instance *instance, uint64_t now_ns);
+/* Something happened to a device (enum ibv_event_type): its ids hear of it. */
+void cm_device_event(const struct device *device, uint32_t type);
 /* The connection closes: its ids and channels end. */
 void cm_end_conn(struct conn *conn);
 

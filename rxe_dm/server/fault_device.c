@@ -11,6 +11,7 @@
 #include "lib/control/log.h"
 #include "lib/inject/rule.h"
 #include "net/link/clock.h"
+#include "rxe_dm/server/cm.h"
 #include "rxe_dm/server/device.h"
 #include "rxe_dm/server/instance.h"
 
@@ -99,6 +100,7 @@ static void announce(struct device *device, enum ibv_event_type type, const char
 {
 	ctl_log(CTL_LOG_NOTICE, "rxe_dm%u: %s", device->index, what);
 	slots_send_event(device, type);
+	cm_device_event(device, type);
 }
 
 void fault_device_begin_change(struct device *device)

@@ -217,133 +217,6 @@ START_TEST(queue_pair_before_it_connects)
 }
 END_TEST
 
-START_TEST(bind_errors)
-{
-	const union ctl_cm_sockaddr any = address("0.0.0.0:7174"), any6 = address("[::]:7174");
-	const union ctl_cm_sockaddr mine = address("10.0.0.1:7174");
-	const union ctl_cm_sockaddr none = { 0 }, nowhere = address("10.9.9.9:1");
-	const union ctl_cm_sockaddr without_device = address("192.0.2.7:1");
-	struct rdma_id *id = tcp_id(&a, 10);
-
-	ck_assert_int_eq(rdma_id_bind(id, &none), -EAFNOSUPPORT);
-	ck_assert_int_eq(rdma_id_bind(id, &nowhere), -EADDRNOTAVAIL);
-	ck_assert_int_eq(rdma_id_bind(id, &without_device), -ENODEV);
-	ck_assert_int_eq(rdma_id_bind(id, &mine), 0);
-	ck_assert_int_eq(rdma_id_bind(id, &mine), -EINVAL);
-	ck_assert_int_eq(rdma_id_bind(tcp_id(&a, 11), &mine), -EADDRINUSE);
-	ck_assert_int_eq(rdma_id_bind(tcp_id(&a, 11), &any), -EADDRNOTAVAIL);
-	ck_assert_int_eq(rdma_id_bind(tcp_id(&a, 11), &any6), -EADDRNOTAVAIL);
-	/* Another port space, and another instance, have ports of their own. */
-	ck_assert_int_eq(rdma_id_bind(make_id(&a, RDMA_PS_UDP, 12), &any), 0);
-	rdma_id_destroy(id, now_ns);
-	ck_assert_int_eq(rdma_id_bind(tcp_id(&a, 13), &any), 0);
-}
-END_TEST
-
-START_TEST(addresses_share_a_port)
-{
-	const union ctl_cm_sockaddr any4 = address("0.0.0.0:7174"), any6 = address("[::]:7174");
-	const int on = 1;
-	struct rdma_id *first = tcp_id(&a, 10), *second = tcp_id(&a, 11);
-
-	ck_assert_int_eq(rdma_id_bind(first, &any4), 0);
-	ck_assert_int_eq(
-		rdma_id_set_option(second, RDMA_OPTION_ID, RDMA_OPTION_ID_AFONLY, &on, sizeof(on)),
-		0);
-	ck_assert_int_eq(rdma_id_bind(second, &any6), 0);
-	ck_assert_int_eq(rdma_id_listen(first, 1), 0);
-	ck_assert_int_eq(rdma_id_listen(second, 1), 0);
-}
-END_TEST
-
-/* Two that allow each other may bind, but only one of them may listen. */
-START_TEST(reuse_address)
-{
-	const union ctl_cm_sockaddr any = address("0.0.0.0:7174");
-	const int on = 1;
-	struct rdma_id *id[2] = { tcp_id(&a, 10), tcp_id(&a, 11) };
-
-	for (int i = 0; i < 2; i++) {
-		ck_assert_int_eq(rdma_id_set_option(id[i], RDMA_OPTION_ID, RDMA_OPTION_ID_REUSEADDR,
-						    &on, sizeof(on)),
-				 0);
-		ck_assert_int_eq(rdma_id_bind(id[i], &any), 0);
-	}
-	ck_assert_int_eq(rdma_id_listen(id[0], 1), 0);
-	ck_assert_int_eq(rdma_id_listen(id[1], 1), -EADDRNOTAVAIL);
-}
-END_TEST
-
-START_TEST(ephemeral_ports)
-{
-	const union ctl_cm_sockaddr any = address("0.0.0.0:0");
-	struct rdma_id *id[2] = { tcp_id(&a, 10), tcp_id(&a, 11) };
-	struct ctl_cm_addr addr[2];
-
-	for (int i = 0; i < 2; i++) {
-		ck_assert_int_eq(rdma_id_bind(id[i], &any), 0);
-		rdma_id_query(id[i], &addr[i]);
-		ck_assert_uint_ge(ntohs(addr[i].local.in.sin_port), 32768);
-		ck_assert_uint_eq(addr[i].port_num, 0);
-	}
-	ck_assert_uint_ne(addr[0].local.in.sin_port, addr[1].local.in.sin_port);
-}
-END_TEST
-
-START_TEST(resolve_errors)
-{
-	const union ctl_cm_sockaddr none = { 0 }, dst = address("10.0.0.2:7174");
-	const union ctl_cm_sockaddr dst6 = address("[fd00::2]:7174");
-	struct rdma_id *id = tcp_id(&a, 10);
-
-	ck_assert_int_eq(rdma_id_resolve_route(id), -EINVAL);
-	ck_assert_int_eq(rdma_id_connect(id, &plain, now_ns), -EINVAL);
-	a.route_error = -EHOSTUNREACH;
-	ck_assert_int_eq(rdma_id_resolve_addr(id, &none, &dst), 0);
-	expect("     0 a ADDR_ERROR of 10, status -113\n");
-	/* The id is bound now, and may try again. */
-	a.route_error = 0;
-	ck_assert_int_eq(rdma_id_resolve_addr(id, &none, &dst6), -EINVAL);
-	ck_assert_int_eq(rdma_id_resolve_addr(id, &none, &dst), 0);
-	expect("     0 a ADDR_RESOLVED of 10\n");
-	ck_assert_int_eq(rdma_id_resolve_addr(id, &none, &dst), -EINVAL);
-	ck_assert_int_eq(rdma_id_listen(id, 1), -EINVAL);
-}
-END_TEST
-
-/* The device: that of the source, of the destination's own address, of the route, or the one of
- * the family. */
-START_TEST(resolve_chooses_a_device)
-{
-	static const struct {
-		const char *src, *dst;
-		uint32_t device;
-	} cases[] = {
-		{ "", "10.0.0.2:1", 0 },
-		{ "", "[fd00::2]:1", 1 },
-		{ "", "[fd00::1]:1", 1 },
-		{ "", "0.0.0.0:1", 0 },
-		{ "[fd00::1]:0", "[fd00::2]:1", 1 },
-		{ "10.0.0.1:0", "10.0.0.1:1", 0 },
-	};
-
-	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		const union ctl_cm_sockaddr src = address(cases[i].src);
-		const union ctl_cm_sockaddr dst = address(cases[i].dst);
-		struct rdma_id *id = tcp_id(&a, 10);
-		struct ctl_cm_addr addr;
-
-		ck_assert_int_eq(rdma_id_resolve_addr(id, &src, &dst), 0);
-		expect("     0 a ADDR_RESOLVED of 10\n");
-		rdma_id_query(id, &addr);
-		ck_assert_uint_eq(addr.device, cases[i].device);
-		ck_assert_uint_eq(addr.port_num, 1);
-		ck_assert_uint_ne(addr.node_guid, 0);
-		rdma_id_destroy(id, now_ns);
-	}
-}
-END_TEST
-
 START_TEST(endpoints_of_a_connection)
 {
 	struct rdma_id *active = resolved(&a, RDMA_PS_TCP, "10.0.0.2:7174", 10);
@@ -584,35 +457,44 @@ START_TEST(multicast)
 }
 END_TEST
 
-START_TEST(options)
+/* Only ids that are bound to the device hear of it. */
+START_TEST(device_events)
 {
-	const uint8_t tos = 0x68, timeout = 14, too_long = 32;
-	struct rdma_id *id = tcp_id(&a, 10);
-	struct ctl_cm_addr addr;
-
-	ck_assert_int_eq(rdma_id_set_option(id, RDMA_OPTION_ID, 99, &tos, 1), -ENOSYS);
-	ck_assert_int_eq(rdma_id_set_option(id, 99, RDMA_OPTION_ID_TOS, &tos, 1), -ENOSYS);
-	ck_assert_int_eq(rdma_id_set_option(id, RDMA_OPTION_ID, RDMA_OPTION_ID_TOS, &tos, 4),
-			 -EINVAL);
-	ck_assert_int_eq(rdma_id_set_option(id, RDMA_OPTION_ID, RDMA_OPTION_ID_TOS, &tos, 1), 0);
-	ck_assert_int_eq(
-		rdma_id_set_option(id, RDMA_OPTION_ID, RDMA_OPTION_ID_ACK_TIMEOUT, &too_long, 1),
-		-EINVAL);
-	ck_assert_int_eq(
-		rdma_id_set_option(id, RDMA_OPTION_ID, RDMA_OPTION_ID_ACK_TIMEOUT, &timeout, 1), 0);
-	rdma_id_query(id, &addr);
-	ck_assert_uint_eq(addr.traffic_class, 0x68);
-	ck_assert_uint_eq(addr.packet_life_time, 13);
+	resolved(&a, RDMA_PS_TCP, "10.0.0.2:7174", 10);
+	resolved(&a, RDMA_PS_TCP, "[fd00::2]:7174", 11);
+	listener(&a, RDMA_PS_TCP, "0.0.0.0:7174", 12);
+	rdma_ids_device_event(a.ids, 1, RDMA_CM_EVENT_ADDR_CHANGE);
+	rdma_ids_device_event(a.ids, 0, RDMA_CM_EVENT_DEVICE_REMOVAL);
+	expect("     0 a ADDR_CHANGE of 11\n"
+	       "     0 a DEVICE_REMOVAL of 10\n");
 }
 END_TEST
 
-START_TEST(port_spaces)
+/* XRC: the active side requests, the passive side responds. */
+START_TEST(extended_transport)
 {
-	const struct rdma_id_user user = { .token = 1 };
-	struct rdma_id *id;
+	const union ctl_cm_sockaddr none = { 0 }, dst = address("10.0.0.2:7174");
+	const struct rdma_id_user user = { .owner = &a, .token = 10 };
+	struct ctl_cm_qp_attr attr;
+	struct rdma_id *active, *passive;
 
-	ck_assert_int_eq(rdma_id_create(a.ids, 0x999, IBV_QPT_RC, &user, &id), -EINVAL);
-	ck_assert_int_eq(rdma_id_create(a.ids, RDMA_PS_IB, IBV_QPT_UC, &user, &id), 0);
+	listener(&b, RDMA_PS_IB, "0.0.0.0:7174", 20);
+	ck_assert_int_eq(rdma_id_create(a.ids, RDMA_PS_IB, IBV_QPT_XRC_SEND, &user, &active), 0);
+	ck_assert_int_eq(rdma_id_resolve_addr(active, &none, &dst), 0);
+	ck_assert_int_eq(rdma_id_resolve_route(active), 0);
+	ck_assert_int_eq(rdma_id_connect(active, &plain, now_ns), 0);
+	deliver();
+	passive = requested(&b);
+	ck_assert_int_eq(rdma_id_init_qp_attr(passive, IBV_QPS_RTR, &attr), 0);
+	ck_assert(attr.mask & IBV_QP_MIN_RNR_TIMER);
+	ck_assert_int_eq(rdma_id_init_qp_attr(passive, IBV_QPS_RTS, &attr), 0);
+	ck_assert_uint_eq(attr.mask, IBV_QP_STATE | IBV_QP_SQ_PSN | IBV_QP_TIMEOUT);
+	ck_assert_int_eq(rdma_id_accept(passive, &plain, now_ns), 0);
+	deliver();
+	ck_assert_int_eq(rdma_id_init_qp_attr(active, IBV_QPS_RTR, &attr), 0);
+	ck_assert(!(attr.mask & IBV_QP_MIN_RNR_TIMER));
+	ck_assert_int_eq(rdma_id_init_qp_attr(active, IBV_QPS_RTS, &attr), 0);
+	ck_assert(attr.mask & IBV_QP_RETRY_CNT);
 }
 END_TEST
 
@@ -653,12 +535,6 @@ int main(void)
 	tcase_add_test(tc, private_data_limits);
 	tcase_add_test(tc, queue_pair_attributes);
 	tcase_add_test(tc, queue_pair_before_it_connects);
-	tcase_add_test(tc, bind_errors);
-	tcase_add_test(tc, addresses_share_a_port);
-	tcase_add_test(tc, reuse_address);
-	tcase_add_test(tc, ephemeral_ports);
-	tcase_add_test(tc, resolve_errors);
-	tcase_add_test(tc, resolve_chooses_a_device);
 	tcase_add_test(tc, endpoints_of_a_connection);
 	tcase_add_test(tc, path_mtu);
 	tcase_add_test(tc, backlog);
@@ -671,8 +547,8 @@ int main(void)
 	tcase_add_test(tc, datagrams);
 	tcase_add_test(tc, datagrams_refused);
 	tcase_add_test(tc, multicast);
-	tcase_add_test(tc, options);
-	tcase_add_test(tc, port_spaces);
+	tcase_add_test(tc, device_events);
+	tcase_add_test(tc, extended_transport);
 	tcase_add_test(tc, listener_ends_first);
 	suite_add_tcase(suite, tc);
 	runner = srunner_create(suite);
