@@ -315,4 +315,5 @@ void show_table(const struct view *view, FILE *to)
 		show_failures(device, to);
 		show_counters(device, to);
 	}
+	show_ids(view, to);
 }

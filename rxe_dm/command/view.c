@@ -81,6 +81,8 @@ int view_take(struct view *ret, struct ctl_client *client)
 		ret->num_devices++;
 		rc = take_device(&ret->device[i], client, i);
 	}
+	if (rc == 0)
+		rc = view_take_ids(ret, client);
 	if (rc)
 		view_drop(ret);
 	return rc;
@@ -96,6 +98,9 @@ void view_drop(struct view *view)
 			munmap((void *)(uintptr_t)device->shared, sizeof(*device->shared));
 	}
 	view->num_devices = 0;
+	free(view->ids);
+	view->ids = NULL;
+	view->num_ids = 0;
 }
 
 static void add_counters(struct rxe_counters *sum, const struct rxe_counters *add)

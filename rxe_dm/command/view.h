@@ -11,6 +11,7 @@
 #include "lib/control/protocol.h"
 
 struct ctl_client;
+struct json_t;
 
 struct view_device {
 	struct ctl_device info;
@@ -23,6 +24,8 @@ struct view {
 	struct ctl_msg_status status;
 	uint32_t num_devices;
 	struct view_device device[CTL_DEVICE_MAX];
+	struct ctl_cm_listed *ids; /* of the connection manager */
+	size_t num_ids;
 };
 
 /* 0 or a negative errno. */
@@ -71,6 +74,18 @@ bool show_packets(const struct view *view, uint32_t qpn, FILE *to);
 /* One packet: "> RDMA_WRITE_ONLY psn 17 ..." */
 #define VIEW_PACKET_MAX 200
 const char *view_packet(const struct tail_packet *packet, char ret[static VIEW_PACKET_MAX]);
+
+/* view_cm.c: ids of the connection manager. 0 or a negative errno. */
+int view_take_ids(struct view *view, struct ctl_client *client);
+const char *view_port_space(uint32_t port_space); /* enum rdma_port_space */
+const char *view_id_state(uint32_t state);	  /* enum ctl_cm_state */
+const char *view_reject(uint32_t reason);	  /* enum cm_reject_reason */
+#define VIEW_ENDPOINT_MAX 64
+const char *view_endpoint(const union ctl_cm_sockaddr *addr, char ret[static VIEW_ENDPOINT_MAX]);
+
+/* show_cm.c */
+void show_ids(const struct view *view, FILE *to);
+struct json_t *show_json_ids(const struct view *view);
 
 /* show_table.c, show_json.c */
 void show_table(const struct view *view, FILE *to);

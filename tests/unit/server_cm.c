@@ -197,6 +197,41 @@ START_TEST(connect_and_disconnect)
 }
 END_TEST
 
+/* What rxe_dm show says of a listener, of a connection, and of one that nobody accepts. */
+START_TEST(shown)
+{
+	static char output[65536];
+	uint32_t passive, refused;
+
+	refused = resolved(&client, RDMA_PS_TCP);
+	ck_assert_int_eq(ask_conn(&client, CTL_CM_CONNECT, refused, 0), 0);
+	next_event(&client, RDMA_CM_EVENT_REJECTED);
+	listener(&server, RDMA_PS_TCP, 5);
+	connected(&passive);
+	ck_assert_int_eq(fixture_output(output, sizeof(output), "show", NULL), 0);
+	ck_assert_msg(strstr(output, "tcp   0.0.0.0:7174 listening, process "), "%s", output);
+	ck_assert_ptr_nonnull(strstr(output, ", 0 of 5 requests not read"));
+	ck_assert_ptr_nonnull(strstr(output, " -> 127.0.0.1:7174 established, process "));
+	ck_assert_ptr_nonnull(strstr(output, "rejected: nobody listens on the port (8)"));
+	ck_assert_int_eq(fixture_output(output, sizeof(output), "show", "--json", NULL), 0);
+	ck_assert_ptr_nonnull(strstr(output, "\"state\": \"listening\""));
+	ck_assert_ptr_nonnull(strstr(output, "\"reject_reason\": 8"));
+}
+END_TEST
+
+/* A fault rule removes the device: ids on it hear of that. */
+START_TEST(device_removed)
+{
+	uint32_t passive;
+
+	listener(&server, RDMA_PS_TCP, 1);
+	connected(&passive);
+	ck_assert_int_eq(fixture_command("fault", "add", "device_fatal", NULL), 0);
+	next_event(&client, RDMA_CM_EVENT_DEVICE_REMOVAL);
+	next_event(&server, RDMA_CM_EVENT_DEVICE_REMOVAL);
+}
+END_TEST
+
 START_TEST(refusals)
 {
 	const uint32_t active = resolved(&client, RDMA_PS_TCP);
@@ -407,6 +442,8 @@ int main(void)
 
 	tcase_add_checked_fixture(tc, setup, teardown);
 	tcase_add_test(tc, connect_and_disconnect);
+	tcase_add_test(tc, shown);
+	tcase_add_test(tc, device_removed);
 	tcase_add_test(tc, refusals);
 	tcase_add_test(tc, death_of_a_program);
 	tcase_add_test(tc, death_of_a_listener);
