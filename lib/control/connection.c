@@ -167,7 +167,6 @@ bool ctl_alive(struct ctl_client *client)
 	return alive;
 }
 
-/* In the child after fork(): opens a connection of the child's own. */
 static int reconnect(struct ctl_client *client)
 {
 	uint64_t server_id = client->server_id;

@@ -162,7 +162,6 @@ static bool parse_arena(struct ctl_settings *settings, const char *value)
 	return true;
 }
 
-/* Parses "all", or user IDs separated by commas. */
 static bool parse_allow_users(struct ctl_settings *settings, const char *value)
 {
 	uint32_t user[CTL_ALLOWED_USERS_MAX], n = 0;

@@ -52,7 +52,6 @@ static bool is_program(const char *path)
 	return stat(path, &st) == 0 && S_ISREG(st.st_mode) && access(path, X_OK) == 0;
 }
 
-/* Finds the folder of the library or program that contains this code. */
 static bool own_folder(char ret[static PATH_MAX])
 {
 	Dl_info info;

@@ -307,7 +307,6 @@ static bool parse_word(struct inject_rule *rule, const char *text, uint32_t *giv
 	return true;
 }
 
-/* What an action does when nothing more is said. */
 static void set_defaults(struct inject_rule *rule, uint32_t action)
 {
 	*rule = (struct inject_rule){ .action = action,

@@ -19,7 +19,6 @@
 #include "lib/verbs/srq.h"
 #include "lib/verbs/xrcd.h"
 
-/* Finds a multicast group that the queue pair is attached to. */
 static bool find_group(struct vb_qp *qp, union ibv_gid *ret)
 {
 	const struct rxe_mcast *mcast;

@@ -29,7 +29,6 @@ static void multicast_mac(const struct gid *gid, uint8_t ret[ETHERNET_LL_SIZE])
 	}
 }
 
-/* The kernel's neighbor entry of an IPv4 address. */
 static bool neighbor_mac(const struct gid *gid, uint8_t ret[ETHERNET_LL_SIZE])
 {
 	char line[256], ip[64], mac[32], want[INET_ADDRSTRLEN];

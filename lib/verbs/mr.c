@@ -188,7 +188,6 @@ int vb_map_fd(int fd, uint64_t offset, uint64_t length, bool write, void **ret_m
 	return 0;
 }
 
-/* Checks a registration by descriptor. 0 or an errno. */
 static int check_by_fd(const struct ibv_pd *pd, const struct ibv_mr_init_attr *attr)
 {
 	const uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);

@@ -74,7 +74,6 @@ static bool pd_fits(struct ibv_context *context, const struct ibv_qp_init_attr_e
 	       vb_device(attr->pd->context) == vb_device(context);
 }
 
-/* Are the objects that the type requires present and usable? */
 static int check_parts(struct ibv_context *context, const struct ibv_qp_init_attr_ex *attr)
 {
 	if (attr->qp_type != IBV_QPT_RC && attr->qp_type != IBV_QPT_UC &&
@@ -170,7 +169,6 @@ static void return_memory(struct vb_qp *qp, struct ibv_pd *pd)
 	vb_buffer_free(&qp->rq_memory, pd, VB_BUFFER_QP_RECV);
 }
 
-/* Allocates a QPN and adds the queue pair to the engine. */
 static int enter_engine(struct vb_qp *qp, const struct ibv_qp_init_attr_ex *attr)
 {
 	struct rxe_qp_init init = {

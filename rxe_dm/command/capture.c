@@ -278,7 +278,6 @@ static int report(const struct capturing *c)
 	return c->error && c->error != -EPIPE ? 1 : 0;
 }
 
-/* Empties the file, and writes its head. */
 static int write_start(struct capturing *c, const char *name)
 {
 	int rc;
@@ -321,7 +320,6 @@ static int capture(struct capturing *c, uint32_t device, uint32_t ring_bytes)
 	return report(c);
 }
 
-/* Numbers of the command line. */
 struct wishes {
 	uint64_t max_packets, length_s, keep, buffer_mib, device;
 	bool both;

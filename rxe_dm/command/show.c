@@ -10,7 +10,6 @@
 #include "rxe_dm/command/command.h"
 #include "rxe_dm/command/view.h"
 
-/* What is to be shown, and how. */
 struct show {
 	bool json, watch;
 	bool packets; /* of failed queue pairs only */

@@ -46,7 +46,6 @@ bool verbs_linked(const uint8_t *image, size_t len)
 	return fork_safe && warnings;
 }
 
-/* The file that execvp would run. */
 static bool find_program(const char *name, char ret[static PATH_MAX])
 {
 	const char *path = getenv("PATH");

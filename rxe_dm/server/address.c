@@ -196,7 +196,6 @@ static void explain(const struct gid *gid, int rc)
 			ROCE_UDP_PORT, text, ROCE_UDP_PORT);
 }
 
-/* Takes the first free address from 127.0.0.1 on. */
 static int open_any(struct device *device, uint32_t slots)
 {
 	struct gid gid = { .raw = { [10] = 0xff, [11] = 0xff, 127, 0, 0, 1 } };

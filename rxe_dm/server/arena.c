@@ -126,7 +126,6 @@ bool arena_spares_pool(const struct arena_pool *pool, uint64_t bytes, char *ret_
 	return spares;
 }
 
-/* True: the arena has huge pages. */
 static bool open_huge(struct arena *arena)
 {
 	if (open_memory(arena, MFD_HUGETLB))

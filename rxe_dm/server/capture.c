@@ -184,7 +184,6 @@ static void close_rings(struct device *device)
 	device->capture_fd = -1;
 }
 
-/* Combines what all captures want. */
 static void update_wants(struct device *device)
 {
 	const struct capture *capture;

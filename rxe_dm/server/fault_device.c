@@ -17,7 +17,6 @@
 
 #define NSEC_PER_MSEC 1000000ull
 
-/* The state that processes see. */
 struct state {
 	uint32_t port; /* enum ibv_port_state */
 	bool is_fatal, is_silent;

@@ -242,7 +242,6 @@ enum instance_result instance_init(struct instance *ret, const struct ctl_settin
 	return result;
 }
 
-/* Begins or ends the linger time. */
 static void check_idle(struct instance *instance)
 {
 	struct conn *conn;

@@ -39,7 +39,6 @@ static uint32_t random32(void)
 	return ret;
 }
 
-/* A random index among those never used. */
 static uint32_t take_fresh(struct keys *keys)
 {
 	const uint32_t at = keys->fresh + random32() % (RXE_MAX_MR - keys->fresh);

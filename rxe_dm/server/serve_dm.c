@@ -17,7 +17,6 @@
 #define ZERO_STEP	 (1u << 20)    /* bytes zeroed before other clients are served */
 #define WAIT_FOR_REST_NS 1000000000ull /* time to wait for memory that still rests */
 
-/* Zeroes one step of a new DM. */
 static int zero_some(struct call *call)
 {
 	struct object *dm = context_find(call->context, call->made, CTL_KIND_DM);

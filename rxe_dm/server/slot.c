@@ -135,7 +135,6 @@ void slots_send_event(const struct device *device, uint32_t type)
 	}
 }
 
-/* Keeps the failures of the process's queue pairs for rxe_dm show. */
 static void keep_failures(struct ctl_shared *shared, const struct ctl_slot_failures *failures)
 {
 	struct ctl_kept_failures *kept = &shared->failures;
