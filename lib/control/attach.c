@@ -67,7 +67,7 @@ static int hold_context(struct ctl_client *client, const struct ctl_call *call,
 	held->token = call->reply.opened.token;
 	held->cmd_fd = descriptor_keep(call->fds[0]);
 	DL_APPEND(client->contexts, held);
-	*ret = (struct ctl_context){ held->handle, held->cmd_fd, held->device };
+	*ret = (struct ctl_context){ client, held->handle, held->cmd_fd, held->device };
 	return 0;
 }
 
@@ -91,12 +91,13 @@ int ctl_open(struct ctl_client *client, uint32_t device, struct ctl_context *ret
 	return enter_context(client, &call, ret);
 }
 
-int ctl_close(struct ctl_client *client, struct ctl_context *context)
+int ctl_close(struct ctl_context *context)
 {
 	struct ctl_call call = {
 		.req = { .op = CTL_CLOSE, .device = context->device, .context = context->handle },
 		.in_fd = -1
 	};
+	struct ctl_client *client = context->client;
 	struct held_context *held;
 	int rc = 0;
 	NO_CANCEL;

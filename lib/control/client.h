@@ -22,6 +22,7 @@ struct ctl_client; /* a connection to the server of an instance */
 
 /* An open context. All contexts of a process on a device share its attachment. */
 struct ctl_context {
+	struct ctl_client *client;
 	uint32_t handle;
 	int cmd_fd; /* another process imports the context by it: ibv_import_device() */
 	uint32_t device;
@@ -62,51 +63,48 @@ int ctl_attach(struct ctl_client *client, uint32_t device, struct ctl_attachment
 void ctl_detach(struct ctl_client *client, uint32_t device, struct ctl_attachment *attachment);
 int ctl_open(struct ctl_client *client, uint32_t device, struct ctl_context *ret);
 /* Ends this process's use of a context, which the last user frees; closes context->cmd_fd. */
-int ctl_close(struct ctl_client *client, struct ctl_context *context);
+int ctl_close(struct ctl_context *context);
 /* True: the descriptor is the cmd_fd of a context of this client. */
 bool ctl_holds(struct ctl_client *client, int cmd_fd);
 /* Joins the context of a received cmd_fd, which stays the caller's; *ret has a cmd_fd of its own.
  * -EINVAL: not a cmd_fd; -EXDEV: of another instance; -ENODEV: its server has exited. */
 int ctl_import(struct ctl_client *client, int cmd_fd, struct ctl_context *ret);
 
-int ctl_alloc_pd(struct ctl_client *client, const struct ctl_context *context,
-		 uint32_t *ret_handle);
-int ctl_use_pd(struct ctl_client *client, const struct ctl_context *context, uint32_t handle,
+int ctl_alloc_pd(const struct ctl_context *context, uint32_t *ret_handle);
+int ctl_use_pd(const struct ctl_context *context, uint32_t handle,
 	       int delta); /* QP, SRQ, AH on it */
 
-int ctl_reg_mr(struct ctl_client *client, const struct ctl_context *context,
-	       const struct ctl_reg_mr *reg, uint32_t *ret_handle, uint32_t *ret_key);
+int ctl_reg_mr(const struct ctl_context *context, const struct ctl_reg_mr *reg,
+	       uint32_t *ret_handle, uint32_t *ret_key);
 /* Replaces everything of a region but its key (which also changes if it is dead, or if a stopped
  * process may still use it). The caller keeps its own engine out of the region meanwhile. */
-int ctl_rereg_mr(struct ctl_client *client, const struct ctl_context *context, uint32_t handle,
-		 const struct ctl_reg_mr *reg, uint32_t *ret_key);
+int ctl_rereg_mr(const struct ctl_context *context, uint32_t handle, const struct ctl_reg_mr *reg,
+		 uint32_t *ret_key);
 
-int ctl_alloc_dm(struct ctl_client *client, const struct ctl_context *context, uint64_t len,
-		 uint32_t log_align, uint32_t *ret_handle, uint64_t *ret_offset);
+int ctl_alloc_dm(const struct ctl_context *context, uint64_t len, uint32_t log_align,
+		 uint32_t *ret_handle, uint64_t *ret_offset);
 /* Makes a dmabuf of a DM; -EOPNOTSUPP: the kernel has no udmabuf (docs/DEVIATIONS.md). */
-int ctl_export_dm(struct ctl_client *client, const struct ctl_context *context, uint32_t handle,
-		  int *ret_fd);
+int ctl_export_dm(const struct ctl_context *context, uint32_t handle, int *ret_fd);
 
-int ctl_alloc_dmah(struct ctl_client *client, const struct ctl_context *context,
-		   const struct ctl_dmah *dmah, uint32_t *ret_handle);
+int ctl_alloc_dmah(const struct ctl_context *context, const struct ctl_dmah *dmah,
+		   uint32_t *ret_handle);
 
-int ctl_reg_umem(struct ctl_client *client, const struct ctl_context *context,
-		 const struct ctl_reg_mr *umem, uint32_t *ret_handle);
+int ctl_reg_umem(const struct ctl_context *context, const struct ctl_reg_mr *umem,
+		 uint32_t *ret_handle);
 
 /* Opens the XRC domain of the inode of fd, or with fd -1 a private one. flags: enum ctl_xrcd_flag.
  * -EAGAIN: the domain does not exist and CREATE is not set; -EINVAL: it exists and EXCLUSIVE is
  * set. *ret_domain is its number, the same for all who open it. */
-int ctl_open_xrcd(struct ctl_client *client, const struct ctl_context *context, int fd,
-		  uint32_t flags, uint32_t *ret_handle, uint32_t *ret_domain);
+int ctl_open_xrcd(const struct ctl_context *context, int fd, uint32_t flags, uint32_t *ret_handle,
+		  uint32_t *ret_domain);
 
 /* Frees an object of the context. -EINVAL: no such object of that kind; -EBUSY: others use it. On
  * return no other process accesses a freed region; the caller keeps its own engine out. */
-int ctl_free(struct ctl_client *client, const struct ctl_context *context, enum ctl_kind kind,
-	     uint32_t handle);
+int ctl_free(const struct ctl_context *context, enum ctl_kind kind, uint32_t handle);
 /* Describes an object of the context, made by any of its users, for the import calls. -ENOENT: the
  * context has no such object of that kind. */
 struct ctl_object;
-int ctl_query(struct ctl_client *client, const struct ctl_context *context, uint32_t kind,
-	      uint32_t handle, struct ctl_object *ret);
+int ctl_query(const struct ctl_context *context, uint32_t kind, uint32_t handle,
+	      struct ctl_object *ret);
 
 #endif

@@ -17,9 +17,9 @@ static struct ctl_call call_for(enum ctl_op op, const struct ctl_context *contex
 	};
 }
 
-static int do_make(struct ctl_client *client, struct ctl_call *call, uint32_t *ret_handle)
+static int do_make(const struct ctl_context *context, struct ctl_call *call, uint32_t *ret_handle)
 {
-	int rc = ctl_do(client, call, 0);
+	int rc = ctl_do(context->client, call, 0);
 
 	if (rc == 0)
 		*ret_handle = call->reply.made.handle;
@@ -59,123 +59,120 @@ int ctl_list_devices(struct ctl_client *client, struct ctl_device *ret, size_t m
 	return 0;
 }
 
-int ctl_alloc_pd(struct ctl_client *client, const struct ctl_context *context, uint32_t *ret_handle)
+int ctl_alloc_pd(const struct ctl_context *context, uint32_t *ret_handle)
 {
 	struct ctl_call call = call_for(CTL_ALLOC_PD, context, 0);
 
-	return do_make(client, &call, ret_handle);
+	return do_make(context, &call, ret_handle);
 }
 
-int ctl_use_pd(struct ctl_client *client, const struct ctl_context *context, uint32_t handle,
-	       int delta)
+int ctl_use_pd(const struct ctl_context *context, uint32_t handle, int delta)
 {
 	struct ctl_call call = call_for(CTL_USE_PD, context, handle);
 
 	call.req.delta = delta;
-	return ctl_do(client, &call, 0);
+	return ctl_do(context->client, &call, 0);
 }
 
-static int do_reg_mr(struct ctl_client *client, struct ctl_call *call, const struct ctl_reg_mr *reg,
-		     uint32_t *ret_key)
+static int do_reg_mr(const struct ctl_context *context, struct ctl_call *call,
+		     const struct ctl_reg_mr *reg, uint32_t *ret_key)
 {
 	int rc;
 
 	call->req.mr = *reg;
-	rc = ctl_do(client, call, 0);
+	rc = ctl_do(context->client, call, 0);
 	if (rc == 0)
 		*ret_key = call->reply.made.key;
 	return rc;
 }
 
-int ctl_reg_mr(struct ctl_client *client, const struct ctl_context *context,
-	       const struct ctl_reg_mr *reg, uint32_t *ret_handle, uint32_t *ret_key)
+int ctl_reg_mr(const struct ctl_context *context, const struct ctl_reg_mr *reg,
+	       uint32_t *ret_handle, uint32_t *ret_key)
 {
 	struct ctl_call call = call_for(CTL_REG_MR, context, 0);
-	int rc = do_reg_mr(client, &call, reg, ret_key);
+	int rc = do_reg_mr(context, &call, reg, ret_key);
 
 	if (rc == 0)
 		*ret_handle = call.reply.made.handle;
 	return rc;
 }
 
-int ctl_rereg_mr(struct ctl_client *client, const struct ctl_context *context, uint32_t handle,
-		 const struct ctl_reg_mr *reg, uint32_t *ret_key)
+int ctl_rereg_mr(const struct ctl_context *context, uint32_t handle, const struct ctl_reg_mr *reg,
+		 uint32_t *ret_key)
 {
 	struct ctl_call call = call_for(CTL_REREG_MR, context, handle);
 
-	return do_reg_mr(client, &call, reg, ret_key);
+	return do_reg_mr(context, &call, reg, ret_key);
 }
 
-int ctl_alloc_dm(struct ctl_client *client, const struct ctl_context *context, uint64_t len,
-		 uint32_t log_align, uint32_t *ret_handle, uint64_t *ret_offset)
+int ctl_alloc_dm(const struct ctl_context *context, uint64_t len, uint32_t log_align,
+		 uint32_t *ret_handle, uint64_t *ret_offset)
 {
 	struct ctl_call call = call_for(CTL_ALLOC_DM, context, 0);
 	int rc;
 
 	call.req.dm = (struct ctl_msg_dm){ .len = len, .log_align = log_align };
-	rc = do_make(client, &call, ret_handle);
+	rc = do_make(context, &call, ret_handle);
 	if (rc == 0)
 		*ret_offset = call.reply.made.offset;
 	return rc;
 }
 
-int ctl_export_dm(struct ctl_client *client, const struct ctl_context *context, uint32_t handle,
-		  int *ret_fd)
+int ctl_export_dm(const struct ctl_context *context, uint32_t handle, int *ret_fd)
 {
 	struct ctl_call call = call_for(CTL_EXPORT_DM, context, handle);
-	int rc = ctl_do(client, &call, 1);
+	int rc = ctl_do(context->client, &call, 1);
 
 	if (rc == 0)
 		*ret_fd = call.fds[0];
 	return rc;
 }
 
-int ctl_alloc_dmah(struct ctl_client *client, const struct ctl_context *context,
-		   const struct ctl_dmah *dmah, uint32_t *ret_handle)
+int ctl_alloc_dmah(const struct ctl_context *context, const struct ctl_dmah *dmah,
+		   uint32_t *ret_handle)
 {
 	struct ctl_call call = call_for(CTL_ALLOC_DMAH, context, 0);
 
 	call.req.dmah = *dmah;
-	return do_make(client, &call, ret_handle);
+	return do_make(context, &call, ret_handle);
 }
 
-int ctl_reg_umem(struct ctl_client *client, const struct ctl_context *context,
-		 const struct ctl_reg_mr *umem, uint32_t *ret_handle)
+int ctl_reg_umem(const struct ctl_context *context, const struct ctl_reg_mr *umem,
+		 uint32_t *ret_handle)
 {
 	struct ctl_call call = call_for(CTL_REG_UMEM, context, 0);
 
 	call.req.mr = *umem;
-	return do_make(client, &call, ret_handle);
+	return do_make(context, &call, ret_handle);
 }
 
-int ctl_open_xrcd(struct ctl_client *client, const struct ctl_context *context, int fd,
-		  uint32_t flags, uint32_t *ret_handle, uint32_t *ret_domain)
+int ctl_open_xrcd(const struct ctl_context *context, int fd, uint32_t flags, uint32_t *ret_handle,
+		  uint32_t *ret_domain)
 {
 	struct ctl_call call = call_for(CTL_OPEN_XRCD, context, 0);
 	int rc;
 
 	call.in_fd = fd;
 	call.req.xrcd.flags = flags;
-	rc = do_make(client, &call, ret_handle);
+	rc = do_make(context, &call, ret_handle);
 	if (rc == 0)
 		*ret_domain = call.reply.made.key;
 	return rc;
 }
 
-int ctl_free(struct ctl_client *client, const struct ctl_context *context, enum ctl_kind kind,
-	     uint32_t handle)
+int ctl_free(const struct ctl_context *context, enum ctl_kind kind, uint32_t handle)
 {
 	struct ctl_call call = call_for(CTL_FREE, context, handle);
 
 	call.req.kind = kind;
-	return ctl_do(client, &call, 0);
+	return ctl_do(context->client, &call, 0);
 }
 
-int ctl_query(struct ctl_client *client, const struct ctl_context *context, uint32_t kind,
-	      uint32_t handle, struct ctl_object *ret)
+int ctl_query(const struct ctl_context *context, uint32_t kind, uint32_t handle,
+	      struct ctl_object *ret)
 {
 	struct ctl_call call = call_for(CTL_QUERY, context, handle);
-	int rc = ctl_do(client, &call, 0);
+	int rc = ctl_do(context->client, &call, 0);
 
 	if (rc == 0 && call.reply.object.kind != kind)
 		rc = -ENOENT;

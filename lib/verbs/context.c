@@ -208,7 +208,7 @@ struct ibv_context *ibv_open_device(struct ibv_device *device)
 	return &ctx->verbs.base.context;
 
 no_finish:
-	ctl_close(dev->client, &ctx->ctl);
+	ctl_close(&ctx->ctl);
 no_open:
 	detach(dev);
 no_attach:
@@ -273,7 +273,7 @@ struct ibv_context *ibv_import_device(int cmd_fd)
 no_finish:
 	detach(ctx->dev);
 no_attach:
-	ctl_close(client, &ctx->ctl);
+	ctl_close(&ctx->ctl);
 no_import:
 	free(ctx);
 	return vb_fail(-err);
@@ -300,7 +300,7 @@ int ibv_close_device(struct ibv_context *context)
 	vb_async_fini(ctx);
 	vb_live_remove_all(context);
 	/* An error means that the server exited, and its objects with it. */
-	ctl_close(ctx->dev->client, &ctx->ctl);
+	ctl_close(&ctx->ctl);
 	close_import_fd(ctx);
 	detach(ctx->dev);
 	pthread_mutex_destroy(&context->mutex);

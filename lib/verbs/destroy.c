@@ -50,7 +50,7 @@ int vb_destroy_take(void *object, enum vb_kind kind, enum ctl_kind in_server, ui
 
 	if (!vb_live_take(object, kind))
 		return EINVAL;
-	err = local ? 0 : -ctl_free(ctx->dev->client, &ctx->ctl, in_server, handle);
+	err = local ? 0 : -ctl_free(&ctx->ctl, in_server, handle);
 	/* A server that exited has destroyed its objects. */
 	if (!err || err == ENODEV)
 		return 0;

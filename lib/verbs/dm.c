@@ -123,13 +123,12 @@ static struct ibv_dm *alloc_dm(struct ibv_context *context, struct ibv_alloc_dm_
 	ctx = vb_context(context);
 	if (attr->length > ctx->dev->info.arena_bytes || attr->log_align_req > 63)
 		return vb_fail(EINVAL);
-	err = -ctl_alloc_dm(ctx->dev->client, &ctx->ctl, attr->length, attr->log_align_req, &handle,
-			    &offset);
+	err = -ctl_alloc_dm(&ctx->ctl, attr->length, attr->log_align_req, &handle, &offset);
 	if (err)
 		return vb_fail(err);
 	dm = vb_dm_wrap(context, handle, offset, attr->length);
 	if (!dm) {
-		ctl_free(ctx->dev->client, &ctx->ctl, CTL_KIND_DM, handle);
+		ctl_free(&ctx->ctl, CTL_KIND_DM, handle);
 		return vb_fail(ENOMEM);
 	}
 	return dm;
@@ -188,7 +187,7 @@ int ibv_dm_export_dmabuf_fd(struct ibv_dm *dm)
 		if (vb_verb_fails(dm->context, dm_export_dmabuf_fd))
 			return -1;
 		ctx = vb_context(dm->context);
-		err = ctl_export_dm(ctx->dev->client, &ctx->ctl, vb_dm(dm)->newer.handle, &fd);
+		err = ctl_export_dm(&ctx->ctl, vb_dm(dm)->newer.handle, &fd);
 	}
 	if (err) {
 		errno = -err;

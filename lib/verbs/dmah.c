@@ -86,7 +86,7 @@ struct ibv_dmah *ibv_alloc_dmah(struct ibv_context *context, struct ibv_dmah_ini
 	ctx = vb_context(context);
 	hints = hints_of(attr);
 	dmah->base.context = context;
-	err = -ctl_alloc_dmah(ctx->dev->client, &ctx->ctl, &hints, &dmah->handle);
+	err = -ctl_alloc_dmah(&ctx->ctl, &hints, &dmah->handle);
 	if (err)
 		goto no_handle;
 	if (!vb_live_add(dmah, VB_KIND_DMAH))
@@ -95,7 +95,7 @@ struct ibv_dmah *ibv_alloc_dmah(struct ibv_context *context, struct ibv_dmah_ini
 
 no_object:
 	err = ENOMEM;
-	ctl_free(ctx->dev->client, &ctx->ctl, CTL_KIND_DMAH, dmah->handle);
+	ctl_free(&ctx->ctl, CTL_KIND_DMAH, dmah->handle);
 no_handle:
 	free(dmah);
 	return vb_fail(err);

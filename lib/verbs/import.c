@@ -24,7 +24,7 @@ static int look_up(struct ibv_context *context, enum ctl_kind kind, uint32_t han
 {
 	struct vb_context *ctx = vb_context(context);
 
-	return -ctl_query(ctx->dev->client, &ctx->ctl, (uint32_t)kind, handle, ret);
+	return -ctl_query(&ctx->ctl, (uint32_t)kind, handle, ret);
 }
 
 /* ibv_import_pd(3). ENOENT: the context has no domain of this handle. */

@@ -56,7 +56,7 @@ struct ibv_mr *vb_mr_make(struct ibv_pd *pd, const struct vb_mr *like, const str
 	err = vb_pd_use(pd);
 	if (err)
 		goto no_pd;
-	err = -ctl_reg_mr(ctx->dev->client, &ctx->ctl, reg, &mr->base.handle, &mr->base.lkey);
+	err = -ctl_reg_mr(&ctx->ctl, reg, &mr->base.handle, &mr->base.lkey);
 	if (err)
 		goto no_reg;
 	mr->base.context = pd->context;
@@ -69,7 +69,7 @@ struct ibv_mr *vb_mr_make(struct ibv_pd *pd, const struct vb_mr *like, const str
 	return &mr->base;
 
 no_object:
-	ctl_free(ctx->dev->client, &ctx->ctl, CTL_KIND_MR, mr->base.handle);
+	ctl_free(&ctx->ctl, CTL_KIND_MR, mr->base.handle);
 no_reg:
 	vb_pd_unuse(pd);
 no_pd:
@@ -336,7 +336,7 @@ static int rereg(struct vb_mr *mr, struct vb_mr *to)
 	/* The key stays and its meaning changes. The lock keeps this engine out of the region
 	 * meanwhile; the server waits for the engines of other processes. */
 	locked = progress_lock(&ctx->dev->progress);
-	err = -ctl_rereg_mr(ctx->dev->client, &ctx->ctl, mr->base.handle, &reg, &to->base.lkey);
+	err = -ctl_rereg_mr(&ctx->ctl, mr->base.handle, &reg, &to->base.lkey);
 	if (locked)
 		progress_unlock(&ctx->dev->progress);
 	if (err) {

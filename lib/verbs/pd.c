@@ -41,8 +41,7 @@ int vb_pd_use(struct ibv_pd *base)
 
 	pthread_mutex_lock(&lock);
 	if (atomic_load(&pd->users) == 0)
-		err = ctl_use_pd(vb_device(base->context)->client, &vb_context(base->context)->ctl,
-				 base->handle, 1);
+		err = ctl_use_pd(&vb_context(base->context)->ctl, base->handle, 1);
 	if (!err)
 		atomic_fetch_add(&pd->users, 1);
 	pthread_mutex_unlock(&lock);
@@ -61,8 +60,7 @@ void vb_pd_unuse(struct ibv_pd *base)
 
 	pthread_mutex_lock(&lock);
 	if (atomic_fetch_sub(&pd->users, 1) == 1)
-		ctl_use_pd(vb_device(base->context)->client, &vb_context(base->context)->ctl,
-			   base->handle, -1);
+		ctl_use_pd(&vb_context(base->context)->ctl, base->handle, -1);
 	pthread_mutex_unlock(&lock);
 }
 
@@ -105,12 +103,12 @@ struct ibv_pd *ibv_alloc_pd(struct ibv_context *context)
 	if (vb_verb_fails(context, alloc_pd))
 		return NULL;
 	ctx = vb_context(context);
-	err = ctl_alloc_pd(ctx->dev->client, &ctx->ctl, &like.base.handle);
+	err = ctl_alloc_pd(&ctx->ctl, &like.base.handle);
 	if (err)
 		return vb_fail(-err);
 	pd = vb_pd_wrap(context, &like);
 	if (!pd) {
-		ctl_free(ctx->dev->client, &ctx->ctl, CTL_KIND_PD, like.base.handle);
+		ctl_free(&ctx->ctl, CTL_KIND_PD, like.base.handle);
 		return vb_fail(ENOMEM);
 	}
 	return pd;

@@ -119,14 +119,14 @@ static int umem_reg(struct ibv_context *context, const struct vb_umem_want *want
 		return err;
 
 	reg.addr = (uintptr_t)first;
-	err = -ctl_reg_umem(ctx->dev->client, &ctx->ctl, &reg, &umem.umem_id);
+	err = -ctl_reg_umem(&ctx->ctl, &reg, &umem.umem_id);
 	if (err)
 		goto no_reg;
 	err = wrap(context, &umem, ret);
 	if (!err)
 		return 0;
 
-	ctl_free(ctx->dev->client, &ctx->ctl, CTL_KIND_UMEM, umem.umem_id);
+	ctl_free(&ctx->ctl, CTL_KIND_UMEM, umem.umem_id);
 no_reg:
 	if (umem.map)
 		munmap(umem.map, umem.map_len);
@@ -141,7 +141,7 @@ static int umem_import(struct ibv_context *context, uint32_t umem_id, struct vb_
 	int err = admit_command(context);
 
 	if (!err)
-		err = -ctl_query(ctx->dev->client, &ctx->ctl, CTL_KIND_UMEM, umem_id, &object);
+		err = -ctl_query(&ctx->ctl, CTL_KIND_UMEM, umem_id, &object);
 	return err ? err : wrap(context, &like, ret);
 }
 
@@ -180,7 +180,7 @@ static int check_rights(const struct vb_context *ctx, const struct vb_mkey_want 
 	const uint32_t writing =
 		IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_ATOMIC;
 	struct ctl_object object;
-	int err = -ctl_query(ctx->dev->client, &ctx->ctl, CTL_KIND_UMEM, want->umem_id, &object);
+	int err = -ctl_query(&ctx->ctl, CTL_KIND_UMEM, want->umem_id, &object);
 
 	if (err)
 		return err == ENOENT ? EINVAL : err;
@@ -213,9 +213,9 @@ static int mkey_create(struct ibv_context *context, const struct vb_mkey_want *w
 		.low = CTL_KEY_LOW | want->low,
 	};
 	mkey->context = context;
-	err = -ctl_reg_mr(ctx->dev->client, &ctx->ctl, &reg, &mkey->handle, &mkey->key);
+	err = -ctl_reg_mr(&ctx->ctl, &reg, &mkey->handle, &mkey->key);
 	if (!err && !vb_live_add(mkey, VB_KIND_MKEY)) {
-		ctl_free(ctx->dev->client, &ctx->ctl, CTL_KIND_MR, mkey->handle);
+		ctl_free(&ctx->ctl, CTL_KIND_MR, mkey->handle);
 		err = ENOMEM;
 	}
 	if (err)

@@ -66,8 +66,7 @@ static struct ibv_xrcd *open_xrcd(struct ibv_context *context, struct ibv_xrcd_i
 	xrcd->base.context = context;
 	flags = (attr->oflags & O_CREAT ? (uint32_t)CTL_XRCD_CREATE : 0) |
 		(attr->oflags & O_EXCL ? (uint32_t)CTL_XRCD_EXCLUSIVE : 0);
-	err = -ctl_open_xrcd(ctx->dev->client, &ctx->ctl, attr->fd, flags, &xrcd->handle,
-			     &xrcd->domain);
+	err = -ctl_open_xrcd(&ctx->ctl, attr->fd, flags, &xrcd->handle, &xrcd->domain);
 	if (err) {
 		explain(attr, err);
 		goto no_handle;
@@ -78,7 +77,7 @@ static struct ibv_xrcd *open_xrcd(struct ibv_context *context, struct ibv_xrcd_i
 
 no_object:
 	err = ENOMEM;
-	ctl_free(ctx->dev->client, &ctx->ctl, CTL_KIND_XRCD, xrcd->handle);
+	ctl_free(&ctx->ctl, CTL_KIND_XRCD, xrcd->handle);
 no_handle:
 	free(xrcd);
 	return vb_fail(err);

@@ -128,13 +128,13 @@ void program_open(struct program *ret)
 	ck_assert_msg(rc == 0, "connect: %s (%s)", strerror(-rc), fixture_log());
 	ck_assert_int_eq(ctl_attach(ret->client, 0, &ret->at), 0);
 	ck_assert_int_eq(ctl_open(ret->client, 0, &ret->context), 0);
-	ck_assert_int_eq(ctl_alloc_pd(ret->client, &ret->context, &ret->pd), 0);
+	ck_assert_int_eq(ctl_alloc_pd(&ret->context, &ret->pd), 0);
 }
 
 void program_close(struct program *program)
 {
-	ck_assert_int_eq(ctl_free(program->client, &program->context, CTL_KIND_PD, program->pd), 0);
-	ck_assert_int_eq(ctl_close(program->client, &program->context), 0);
+	ck_assert_int_eq(ctl_free(&program->context, CTL_KIND_PD, program->pd), 0);
+	ck_assert_int_eq(ctl_close(&program->context), 0);
 	ctl_detach(program->client, 0, &program->at);
 	ctl_disconnect(program->client);
 }
@@ -149,7 +149,7 @@ uint32_t program_reg(struct program *program, const void *addr, uint64_t len, ui
 				  .rights = RXE_LOCAL_WRITE };
 	uint32_t handle = 0;
 
-	ck_assert_int_eq(ctl_reg_mr(program->client, &program->context, &reg, &handle, ret_key), 0);
+	ck_assert_int_eq(ctl_reg_mr(&program->context, &reg, &handle, ret_key), 0);
 	return handle;
 }
 
@@ -163,7 +163,7 @@ uint32_t program_reg_dm(struct program *program, uint32_t dm, uint64_t offset, u
 				  .rights = RXE_LOCAL_WRITE };
 	uint32_t handle = 0, key;
 
-	ck_assert_int_eq(ctl_reg_mr(program->client, &program->context, &reg, &handle, &key), 0);
+	ck_assert_int_eq(ctl_reg_mr(&program->context, &reg, &handle, &key), 0);
 	return handle;
 }
 

@@ -69,8 +69,8 @@ static void still_served(void)
 {
 	uint32_t pd;
 
-	ck_assert_int_eq(ctl_alloc_pd(p.client, &p.context, &pd), 0);
-	ck_assert_int_eq(ctl_free(p.client, &p.context, CTL_KIND_PD, pd), 0);
+	ck_assert_int_eq(ctl_alloc_pd(&p.context, &pd), 0);
+	ck_assert_int_eq(ctl_free(&p.context, CTL_KIND_PD, pd), 0);
 }
 
 static void setup(void)
@@ -331,7 +331,7 @@ START_TEST(garbage_through_a_cmd_fd)
 	ck_assert_int_eq(ctl_send(fd, &intro, sizeof(intro), &pair[0], 1, 0), 0);
 	close(pair[0]);
 	ck_assert_int_eq(ctl_import(p.client, fd, &again), 0);
-	ck_assert_int_eq(ctl_close(p.client, &again), 0);
+	ck_assert_int_eq(ctl_close(&again), 0);
 }
 END_TEST
 

@@ -448,10 +448,10 @@ START_TEST(stop_is_reported)
 	ck_assert_int_eq(recv(p.at.event_fd, &event, sizeof(event), 0), sizeof(event));
 	ck_assert_uint_eq(event.type, IBV_EVENT_DEVICE_FATAL);
 	ck_assert_int_eq(recv(p.at.event_fd, &event, sizeof(event), 0), 0);
-	ck_assert_int_eq(ctl_alloc_pd(p.client, &p.context, &handle), -ENODEV);
-	ck_assert_int_eq(ctl_free(p.client, &p.context, CTL_KIND_PD, p.pd), -ENODEV);
+	ck_assert_int_eq(ctl_alloc_pd(&p.context, &handle), -ENODEV);
+	ck_assert_int_eq(ctl_free(&p.context, CTL_KIND_PD, p.pd), -ENODEV);
 	p.at.arena[0] = 1; /* the memory is still mapped */
-	ctl_close(p.client, &p.context);
+	ctl_close(&p.context);
 	ctl_detach(p.client, 0, &p.at);
 	ctl_disconnect(p.client);
 

@@ -86,11 +86,11 @@ START_TEST(a_region_is_published)
 	ck_assert_uint_eq(entry->epoch, p.at.shared->slot[p.at.slot].epoch);
 	ck_assert(ctl_handle_live(p.at.shared, mr));
 
-	ck_assert_int_eq(ctl_free(p.client, &p.context, CTL_KIND_PD, p.pd), -EBUSY);
-	ck_assert_int_eq(ctl_free(p.client, &p.context, CTL_KIND_MR, mr), 0);
+	ck_assert_int_eq(ctl_free(&p.context, CTL_KIND_PD, p.pd), -EBUSY);
+	ck_assert_int_eq(ctl_free(&p.context, CTL_KIND_MR, mr), 0);
 	ck_assert_uint_eq(entry->key, 0);
 	ck_assert(!ctl_handle_live(p.at.shared, mr));
-	ck_assert_int_eq(ctl_free(p.client, &p.context, CTL_KIND_MR, mr), -EINVAL);
+	ck_assert_int_eq(ctl_free(&p.context, CTL_KIND_MR, mr), -EINVAL);
 	program_close(&p);
 }
 END_TEST
@@ -100,19 +100,19 @@ START_TEST(a_region_registered_again)
 	struct ctl_reg_mr reg = { .kind = RXE_MR_PLAIN, .addr = 0x1000, .iova = 0x1000, .len = 7 };
 	uint32_t key, new_key, other_pd, mr = program_reg(&p, buffer, 100, &key);
 
-	ck_assert_int_eq(ctl_alloc_pd(p.client, &p.context, &other_pd), 0);
+	ck_assert_int_eq(ctl_alloc_pd(&p.context, &other_pd), 0);
 	reg.pd = other_pd + 1000;
-	ck_assert_int_eq(ctl_rereg_mr(p.client, &p.context, mr, &reg, &new_key), -EINVAL);
+	ck_assert_int_eq(ctl_rereg_mr(&p.context, mr, &reg, &new_key), -EINVAL);
 	ck_assert_uint_eq(p.at.shared->mrs.entry[rxe_key_index(key)].key, key); /* unchanged */
 
 	reg.pd = other_pd;
-	ck_assert_int_eq(ctl_rereg_mr(p.client, &p.context, mr, &reg, &new_key), 0);
+	ck_assert_int_eq(ctl_rereg_mr(&p.context, mr, &reg, &new_key), 0);
 	ck_assert_uint_eq(key, new_key); /* peers continue to use the known key */
 	ck_assert_uint_eq(p.at.shared->mrs.entry[rxe_key_index(key)].key, key);
 	ck_assert_uint_eq(p.at.shared->mrs.entry[rxe_key_index(key)].len, 7);
-	ck_assert_int_eq(ctl_free(p.client, &p.context, CTL_KIND_PD, other_pd), -EBUSY);
-	ck_assert_int_eq(ctl_free(p.client, &p.context, CTL_KIND_MR, mr), 0);
-	ck_assert_int_eq(ctl_free(p.client, &p.context, CTL_KIND_PD, other_pd), 0);
+	ck_assert_int_eq(ctl_free(&p.context, CTL_KIND_PD, other_pd), -EBUSY);
+	ck_assert_int_eq(ctl_free(&p.context, CTL_KIND_MR, mr), 0);
+	ck_assert_int_eq(ctl_free(&p.context, CTL_KIND_PD, other_pd), 0);
 	program_close(&p);
 }
 END_TEST
@@ -135,8 +135,8 @@ START_TEST(bad_regions)
 	bad[7].kind = RXE_MR_ARENA; /* without a DM */
 	bad[8].dmah = 12345;
 	for (size_t i = 0; i < 9; i++)
-		ck_assert_msg(ctl_reg_mr(p.client, &p.context, &bad[i], &handle, &key) == -EINVAL,
-			      "case %zu", i);
+		ck_assert_msg(ctl_reg_mr(&p.context, &bad[i], &handle, &key) == -EINVAL, "case %zu",
+			      i);
 	ck_assert_uint_eq(fixture_objects(CTL_KIND_MR), 0);
 	program_close(&p);
 }
@@ -160,11 +160,11 @@ START_TEST(implicit_on_demand_region)
 	bad[3].iova = 1;
 	bad[4].kind = RXE_MR_ARENA;
 	for (size_t i = 0; i < 5; i++)
-		ck_assert_msg(ctl_reg_mr(p.client, &p.context, &bad[i], &handle, &key) == -EINVAL,
-			      "case %zu", i);
-	ck_assert_int_eq(ctl_reg_mr(p.client, &p.context, &good, &handle, &key), 0);
+		ck_assert_msg(ctl_reg_mr(&p.context, &bad[i], &handle, &key) == -EINVAL, "case %zu",
+			      i);
+	ck_assert_int_eq(ctl_reg_mr(&p.context, &good, &handle, &key), 0);
 	ck_assert_uint_eq(p.at.shared->mrs.entry[rxe_key_index(key)].len, UINT64_MAX);
-	ck_assert_int_eq(ctl_free(p.client, &p.context, CTL_KIND_MR, handle), 0);
+	ck_assert_int_eq(ctl_free(&p.context, CTL_KIND_MR, handle), 0);
 	program_close(&p);
 }
 END_TEST
@@ -174,19 +174,19 @@ START_TEST(device_memory)
 	uint32_t dm, mr;
 	uint64_t offset;
 
-	ck_assert_int_eq(ctl_alloc_dm(p.client, &p.context, 5000, 0, &dm, &offset), 0);
+	ck_assert_int_eq(ctl_alloc_dm(&p.context, 5000, 0, &dm, &offset), 0);
 	memset(p.at.arena + offset, 0xee, 5000);
 	mr = program_reg_dm(&p, dm, 100, 4900);
 	program_reg_dm(&p, dm, 5000, 0);
-	ck_assert_int_eq(ctl_free(p.client, &p.context, CTL_KIND_DM, dm), -EBUSY);
-	ck_assert_int_eq(ctl_free(p.client, &p.context, CTL_KIND_MR, mr), 0);
-	ck_assert_int_eq(ctl_free(p.client, &p.context, CTL_KIND_DM, dm), -EBUSY); /* one remains */
-	ck_assert_int_eq(ctl_free(p.client, &p.context, CTL_KIND_MR, mr + 1), 0);
-	ck_assert_int_eq(ctl_free(p.client, &p.context, CTL_KIND_DM, dm), 0);
-	ck_assert_int_eq(ctl_free(p.client, &p.context, CTL_KIND_DM, dm), -EINVAL);
+	ck_assert_int_eq(ctl_free(&p.context, CTL_KIND_DM, dm), -EBUSY);
+	ck_assert_int_eq(ctl_free(&p.context, CTL_KIND_MR, mr), 0);
+	ck_assert_int_eq(ctl_free(&p.context, CTL_KIND_DM, dm), -EBUSY); /* one remains */
+	ck_assert_int_eq(ctl_free(&p.context, CTL_KIND_MR, mr + 1), 0);
+	ck_assert_int_eq(ctl_free(&p.context, CTL_KIND_DM, dm), 0);
+	ck_assert_int_eq(ctl_free(&p.context, CTL_KIND_DM, dm), -EINVAL);
 
 	/* The next owner finds zeros. */
-	ck_assert_int_eq(ctl_alloc_dm(p.client, &p.context, 8192, 0, &dm, &offset), 0);
+	ck_assert_int_eq(ctl_alloc_dm(&p.context, 8192, 0, &dm, &offset), 0);
 	for (uint64_t i = 0; i < 8192; i++)
 		ck_assert_uint_eq(p.at.arena[offset + i], 0);
 	program_close(&p);
@@ -202,14 +202,14 @@ START_TEST(device_memory_is_zero_to_its_end)
 	uint64_t offset, len;
 	uint32_t dm;
 
-	ck_assert_int_eq(ctl_alloc_dm(p.client, &p.context, ARENA, 0, &dm, &offset), 0);
+	ck_assert_int_eq(ctl_alloc_dm(&p.context, ARENA, 0, &dm, &offset), 0);
 	memset(p.at.arena + offset, 0xee, ARENA);
-	ck_assert_int_eq(ctl_free(p.client, &p.context, CTL_KIND_DM, dm), 0);
+	ck_assert_int_eq(ctl_free(&p.context, CTL_KIND_DM, dm), 0);
 	for (size_t i = 0; i < sizeof(lengths) / sizeof(lengths[0]); i++) {
 		const uint8_t *bytes;
 
 		len = lengths[i];
-		ck_assert_int_eq(ctl_alloc_dm(p.client, &p.context, len, 0, &dm, &offset), 0);
+		ck_assert_int_eq(ctl_alloc_dm(&p.context, len, 0, &dm, &offset), 0);
 		bytes = p.at.arena + offset;
 		ck_assert_uint_eq(bytes[0], 0);
 		ck_assert_msg(memcmp(bytes, bytes + 1, len - 1) == 0, "length %llu",
@@ -225,12 +225,12 @@ START_TEST(device_memory_bounds)
 	uint32_t dm, other, handle, key;
 	uint64_t offset;
 
-	ck_assert_int_eq(ctl_alloc_dm(p.client, &p.context, ARENA + 1, 0, &dm, &offset), -ENOMEM);
-	ck_assert_int_eq(ctl_alloc_dm(p.client, &p.context, UINT64_MAX, 0, &dm, &offset), -ENOMEM);
-	ck_assert_int_eq(ctl_alloc_dm(p.client, &p.context, 0, 0, &dm, &offset), -EINVAL);
-	ck_assert_int_eq(ctl_alloc_dm(p.client, &p.context, 1, 64, &dm, &offset), -EINVAL);
-	ck_assert_int_eq(ctl_alloc_dm(p.client, &p.context, ARENA, 0, &dm, &offset), 0);
-	ck_assert_int_eq(ctl_alloc_dm(p.client, &p.context, 1, 0, &other, &offset), -ENOMEM);
+	ck_assert_int_eq(ctl_alloc_dm(&p.context, ARENA + 1, 0, &dm, &offset), -ENOMEM);
+	ck_assert_int_eq(ctl_alloc_dm(&p.context, UINT64_MAX, 0, &dm, &offset), -ENOMEM);
+	ck_assert_int_eq(ctl_alloc_dm(&p.context, 0, 0, &dm, &offset), -EINVAL);
+	ck_assert_int_eq(ctl_alloc_dm(&p.context, 1, 64, &dm, &offset), -EINVAL);
+	ck_assert_int_eq(ctl_alloc_dm(&p.context, ARENA, 0, &dm, &offset), 0);
+	ck_assert_int_eq(ctl_alloc_dm(&p.context, 1, 0, &other, &offset), -ENOMEM);
 
 	reg.dm = dm;
 	for (int i = 0; i < 4; i++) {
@@ -239,12 +239,11 @@ START_TEST(device_memory_bounds)
 
 		reg.addr = addr[i];
 		reg.len = len[i];
-		ck_assert_int_eq(ctl_reg_mr(p.client, &p.context, &reg, &handle, &key), -EINVAL);
+		ck_assert_int_eq(ctl_reg_mr(&p.context, &reg, &handle, &key), -EINVAL);
 	}
-	ck_assert_int_eq(ctl_free(p.client, &p.context, CTL_KIND_DM, dm), 0);
+	ck_assert_int_eq(ctl_free(&p.context, CTL_KIND_DM, dm), 0);
 	for (uint32_t log_align = 0; log_align <= 24; log_align++) {
-		ck_assert_int_eq(ctl_alloc_dm(p.client, &p.context, 100, log_align, &dm, &offset),
-				 0);
+		ck_assert_int_eq(ctl_alloc_dm(&p.context, 100, log_align, &dm, &offset), 0);
 		ck_assert_uint_eq(offset & ((1ull << log_align) - 1), 0);
 	}
 	program_close(&p);
@@ -253,11 +252,11 @@ END_TEST
 
 START_TEST(pds_know_their_users)
 {
-	ck_assert_int_eq(ctl_use_pd(p.client, &p.context, p.pd, 2), 0);
-	ck_assert_int_eq(ctl_free(p.client, &p.context, CTL_KIND_PD, p.pd), -EBUSY);
-	ck_assert_int_eq(ctl_use_pd(p.client, &p.context, p.pd, -3), -EINVAL);
-	ck_assert_int_eq(ctl_use_pd(p.client, &p.context, p.pd, -2), 0);
-	ck_assert_int_eq(ctl_use_pd(p.client, &p.context, p.pd + 1, 1), -EINVAL);
+	ck_assert_int_eq(ctl_use_pd(&p.context, p.pd, 2), 0);
+	ck_assert_int_eq(ctl_free(&p.context, CTL_KIND_PD, p.pd), -EBUSY);
+	ck_assert_int_eq(ctl_use_pd(&p.context, p.pd, -3), -EINVAL);
+	ck_assert_int_eq(ctl_use_pd(&p.context, p.pd, -2), 0);
+	ck_assert_int_eq(ctl_use_pd(&p.context, p.pd + 1, 1), -EINVAL);
 	program_close(&p);
 }
 END_TEST
@@ -270,17 +269,17 @@ START_TEST(contexts_are_apart)
 
 	ck_assert_int_eq(ctl_open(p.client, 0, &other), 0);
 	ck_assert_int_eq(ctl_open(p.client, 7, &wrong), -ENODEV);
-	ck_assert_int_eq(ctl_alloc_pd(p.client, &other, &pd), 0);
-	ck_assert_int_eq(ctl_free(p.client, &other, CTL_KIND_PD, p.pd), -EINVAL);
-	ck_assert_int_eq(ctl_free(p.client, &p.context, CTL_KIND_PD, pd), -EINVAL);
-	ck_assert_int_eq(ctl_reg_mr(p.client, &other, &reg, &handle, &key), -EINVAL);
+	ck_assert_int_eq(ctl_alloc_pd(&other, &pd), 0);
+	ck_assert_int_eq(ctl_free(&other, CTL_KIND_PD, p.pd), -EINVAL);
+	ck_assert_int_eq(ctl_free(&p.context, CTL_KIND_PD, pd), -EINVAL);
+	ck_assert_int_eq(ctl_reg_mr(&other, &reg, &handle, &key), -EINVAL);
 	wrong = other;
 	wrong.handle = p.pd; /* not a context at all */
-	ck_assert_int_eq(ctl_alloc_pd(p.client, &wrong, &pd), -EBADF);
+	ck_assert_int_eq(ctl_alloc_pd(&wrong, &pd), -EBADF);
 	wrong = other;
-	ck_assert_int_eq(ctl_close(p.client, &other), 0);
-	ck_assert_int_eq(ctl_alloc_pd(p.client, &wrong, &pd), -EBADF);
-	ck_assert_int_eq(ctl_close(p.client, &wrong), -EBADF);
+	ck_assert_int_eq(ctl_close(&other), 0);
+	ck_assert_int_eq(ctl_alloc_pd(&wrong, &pd), -EBADF);
+	ck_assert_int_eq(ctl_close(&wrong), -EBADF);
 	program_close(&p);
 }
 END_TEST
@@ -291,10 +290,10 @@ START_TEST(closing_frees_what_was_left)
 	uint64_t offset;
 
 	program_reg(&p, buffer, 100, &key);
-	ck_assert_int_eq(ctl_alloc_dm(p.client, &p.context, 100, 0, &dm, &offset), 0);
+	ck_assert_int_eq(ctl_alloc_dm(&p.context, 100, 0, &dm, &offset), 0);
 	program_reg_dm(&p, dm, 0, 100);
-	ck_assert_int_eq(ctl_use_pd(p.client, &p.context, p.pd, 1), 0);
-	ck_assert_int_eq(ctl_close(p.client, &p.context), 0);
+	ck_assert_int_eq(ctl_use_pd(&p.context, p.pd, 1), 0);
+	ck_assert_int_eq(ctl_close(&p.context), 0);
 	ck_assert_uint_eq(p.at.shared->mrs.entry[rxe_key_index(key)].key, 0);
 	fixture_await_objects(CTL_KIND_CONTEXT, 0);
 	ck_assert_uint_eq(fixture_objects(CTL_KIND_PD), 0);
@@ -311,17 +310,17 @@ START_TEST(hints)
 	uint32_t handle, mr, key;
 	struct ctl_object seen;
 
-	ck_assert_int_eq(ctl_alloc_dmah(p.client, &p.context, &bad, &handle), -EINVAL);
-	ck_assert_int_eq(ctl_alloc_dmah(p.client, &p.context, &dmah, &handle), 0);
+	ck_assert_int_eq(ctl_alloc_dmah(&p.context, &bad, &handle), -EINVAL);
+	ck_assert_int_eq(ctl_alloc_dmah(&p.context, &dmah, &handle), 0);
 	reg.dmah = handle;
-	ck_assert_int_eq(ctl_reg_mr(p.client, &p.context, &reg, &mr, &key), 0);
+	ck_assert_int_eq(ctl_reg_mr(&p.context, &reg, &mr, &key), 0);
 	ck_assert_uint_eq(p.at.shared->mrs.entry[rxe_key_index(key)].dmah, handle);
-	ck_assert_int_eq(ctl_free(p.client, &p.context, CTL_KIND_DMAH, handle), -EBUSY);
-	ck_assert_int_eq(ctl_query(p.client, &p.context, CTL_KIND_DMAH, handle, &seen), 0);
+	ck_assert_int_eq(ctl_free(&p.context, CTL_KIND_DMAH, handle), -EBUSY);
+	ck_assert_int_eq(ctl_query(&p.context, CTL_KIND_DMAH, handle, &seen), 0);
 	ck_assert_uint_eq(seen.hints.cpu_id, 3);
-	ck_assert_int_eq(ctl_query(p.client, &p.context, CTL_KIND_DM, handle, &seen), -ENOENT);
-	ck_assert_int_eq(ctl_free(p.client, &p.context, CTL_KIND_MR, mr), 0);
-	ck_assert_int_eq(ctl_free(p.client, &p.context, CTL_KIND_DMAH, handle), 0);
+	ck_assert_int_eq(ctl_query(&p.context, CTL_KIND_DM, handle, &seen), -ENOENT);
+	ck_assert_int_eq(ctl_free(&p.context, CTL_KIND_MR, mr), 0);
+	ck_assert_int_eq(ctl_free(&p.context, CTL_KIND_DMAH, handle), 0);
 	program_close(&p);
 }
 END_TEST
@@ -332,16 +331,16 @@ START_TEST(umems)
 	struct ctl_reg_mr reg = { .pd = p.pd, .addr = 16, .len = 16 };
 	uint32_t umem, mr, key;
 
-	ck_assert_int_eq(ctl_reg_umem(p.client, &p.context, &plain, &umem), 0);
+	ck_assert_int_eq(ctl_reg_umem(&p.context, &plain, &umem), 0);
 	reg.umem = umem;
-	ck_assert_int_eq(ctl_reg_mr(p.client, &p.context, &reg, &mr, &key), 0);
+	ck_assert_int_eq(ctl_reg_mr(&p.context, &reg, &mr, &key), 0);
 	ck_assert_uint_eq(p.at.shared->mrs.entry[rxe_key_index(key)].addr, (uintptr_t)buffer + 16);
 	ck_assert_uint_eq(p.at.shared->mrs.entry[rxe_key_index(key)].owner, p.at.slot);
-	ck_assert_int_eq(ctl_free(p.client, &p.context, CTL_KIND_UMEM, umem), -EBUSY);
-	ck_assert_int_eq(ctl_free(p.client, &p.context, CTL_KIND_MR, mr), 0);
+	ck_assert_int_eq(ctl_free(&p.context, CTL_KIND_UMEM, umem), -EBUSY);
+	ck_assert_int_eq(ctl_free(&p.context, CTL_KIND_MR, mr), 0);
 	reg.addr = sizeof(buffer);
-	ck_assert_int_eq(ctl_reg_mr(p.client, &p.context, &reg, &mr, &key), -EINVAL);
-	ck_assert_int_eq(ctl_free(p.client, &p.context, CTL_KIND_UMEM, umem), 0);
+	ck_assert_int_eq(ctl_reg_mr(&p.context, &reg, &mr, &key), -EINVAL);
+	ck_assert_int_eq(ctl_free(&p.context, CTL_KIND_UMEM, umem), 0);
 }
 END_TEST
 
@@ -353,10 +352,10 @@ static void *hammer(void *arg)
 		uint32_t pd, dm;
 		uint64_t offset;
 
-		*failures += ctl_alloc_pd(p.client, &p.context, &pd) != 0;
-		*failures += ctl_alloc_dm(p.client, &p.context, 100, 0, &dm, &offset) != 0;
-		*failures += ctl_free(p.client, &p.context, CTL_KIND_DM, dm) != 0;
-		*failures += ctl_free(p.client, &p.context, CTL_KIND_PD, pd) != 0;
+		*failures += ctl_alloc_pd(&p.context, &pd) != 0;
+		*failures += ctl_alloc_dm(&p.context, 100, 0, &dm, &offset) != 0;
+		*failures += ctl_free(&p.context, CTL_KIND_DM, dm) != 0;
+		*failures += ctl_free(&p.context, CTL_KIND_PD, pd) != 0;
 	}
 	return NULL;
 }

@@ -38,8 +38,8 @@ static void import_and_use(int channel)
 	ck_assert_uint_eq(imported.handle, p.context.handle);
 	ck_assert_uint_eq(imported.device, 0);
 	ck_assert_uint_ne(other.at.slot, p.at.slot);
-	ck_assert_int_eq(ctl_query(other.client, &imported, CTL_KIND_PD, p.pd, &seen), 0);
-	ck_assert_int_eq(ctl_alloc_dm(other.client, &imported, 4096, 0, &dm, &offset), 0);
+	ck_assert_int_eq(ctl_query(&imported, CTL_KIND_PD, p.pd, &seen), 0);
+	ck_assert_int_eq(ctl_alloc_dm(&imported, 4096, 0, &dm, &offset), 0);
 	memset(other.at.arena + offset, 0x5a, 4096);
 	channel_say(channel);
 	channel_wait(channel);
@@ -63,7 +63,7 @@ START_TEST(import)
 	child_kill(pid);
 	fixture_await_programs(1);
 	ck_assert_uint_eq(fixture_objects(CTL_KIND_DM), 1);
-	ck_assert_int_eq(ctl_query(p.client, &p.context, CTL_KIND_PD, p.pd, &seen), 0);
+	ck_assert_int_eq(ctl_query(&p.context, CTL_KIND_PD, p.pd, &seen), 0);
 	close(passed_fd);
 	program_close(&p);
 	fixture_await_objects(CTL_KIND_CONTEXT, 0);
@@ -78,7 +78,7 @@ START_TEST(import_twice_in_one_process)
 	ck_assert_int_eq(ctl_import(p.client, p.context.cmd_fd, &again), 0);
 	ck_assert_uint_eq(again.handle, p.context.handle);
 	ck_assert_int_ne(again.cmd_fd, p.context.cmd_fd);
-	ck_assert_int_eq(ctl_close(p.client, &again), 0);
+	ck_assert_int_eq(ctl_close(&again), 0);
 	program_close(&p); /* still there */
 }
 END_TEST
@@ -130,9 +130,9 @@ START_TEST(a_context_lives_in_a_descriptor)
 
 	ck_assert_int_eq(ctl_import(p.client, fd, &imported), 0);
 	close(fd);
-	ck_assert_int_eq(ctl_query(p.client, &imported, CTL_KIND_PD, pd, &seen), 0);
-	ck_assert_int_eq(ctl_free(p.client, &imported, CTL_KIND_PD, pd), 0);
-	ck_assert_int_eq(ctl_close(p.client, &imported), 0);
+	ck_assert_int_eq(ctl_query(&imported, CTL_KIND_PD, pd, &seen), 0);
+	ck_assert_int_eq(ctl_free(&imported, CTL_KIND_PD, pd), 0);
+	ck_assert_int_eq(ctl_close(&imported), 0);
 	fixture_await_objects(CTL_KIND_CONTEXT, 1);
 	program_close(&p);
 }
@@ -146,7 +146,7 @@ static void fork_and_stay(int channel)
 
 	program_open(&mine);
 	program_reg(&mine, buffer, sizeof(buffer), &key);
-	ck_assert_int_eq(ctl_use_pd(mine.client, &mine.context, mine.pd, 3), 0);
+	ck_assert_int_eq(ctl_use_pd(&mine.context, mine.pd, 3), 0);
 	if (fork() == 0) {
 		/* Calls nothing of the library until the test closes the channel. */
 		channel_say(channel);
@@ -186,7 +186,7 @@ static void use_inherited_context(int channel)
 	int cmd_fd = p.context.cmd_fd;
 	struct ctl_attachment at;
 
-	ck_assert_int_eq(ctl_alloc_pd(p.client, &p.context, &pd), 0);
+	ck_assert_int_eq(ctl_alloc_pd(&p.context, &pd), 0);
 	ck_assert_int_eq(ctl_attach(p.client, 0, &at), 0);
 	ck_assert_uint_ne(at.slot, old_slot);
 	ck_assert_ptr_eq(at.arena, p.at.arena);
@@ -198,8 +198,8 @@ static void use_inherited_context(int channel)
 	ck_assert(ctl_is_cmd_fd(cmd_fd));
 	mr = program_reg(&p, buffer, sizeof(buffer), &key);
 	ck_assert_uint_eq(at.shared->mrs.entry[rxe_key_index(key)].owner, at.slot);
-	ck_assert_int_eq(ctl_free(p.client, &p.context, CTL_KIND_MR, mr), 0);
-	ck_assert_int_eq(ctl_free(p.client, &p.context, CTL_KIND_PD, pd), 0);
+	ck_assert_int_eq(ctl_free(&p.context, CTL_KIND_MR, mr), 0);
+	ck_assert_int_eq(ctl_free(&p.context, CTL_KIND_PD, pd), 0);
 	channel_say(channel);
 }
 
@@ -257,21 +257,21 @@ START_TEST(memory_rests_until_nobody_is_inside)
 	int64_t start;
 
 	channel_wait(channel);
-	ck_assert_int_eq(ctl_alloc_dm(p.client, &p.context, whole, 0, &dm, &offset), 0);
+	ck_assert_int_eq(ctl_alloc_dm(&p.context, whole, 0, &dm, &offset), 0);
 	mr = program_reg_dm(&p, dm, 0, whole);
 
 	/* The server waits for the other process, for a bounded time. */
 	start = now_ms();
-	ck_assert_int_eq(ctl_free(p.client, &p.context, CTL_KIND_MR, mr), 0);
+	ck_assert_int_eq(ctl_free(&p.context, CTL_KIND_MR, mr), 0);
 	ck_assert_int_ge(now_ms() - start, 90);
 	ck_assert_int_lt(now_ms() - start, 2000);
-	ck_assert_int_eq(ctl_free(p.client, &p.context, CTL_KIND_DM, dm), 0);
+	ck_assert_int_eq(ctl_free(&p.context, CTL_KIND_DM, dm), 0);
 	ck_assert(!ctl_handle_live(p.at.shared, dm));
-	ck_assert_int_eq(ctl_alloc_dm(p.client, &p.context, 4096, 0, &dm, &offset), -ENOMEM);
+	ck_assert_int_eq(ctl_alloc_dm(&p.context, 4096, 0, &dm, &offset), -ENOMEM);
 
 	channel_say(channel);
 	channel_wait(channel);
-	ck_assert_int_eq(ctl_alloc_dm(p.client, &p.context, whole, 0, &dm, &offset), 0);
+	ck_assert_int_eq(ctl_alloc_dm(&p.context, whole, 0, &dm, &offset), 0);
 	child_kill(pid);
 }
 END_TEST
@@ -284,15 +284,15 @@ START_TEST(a_key_in_use_gets_no_new_meaning)
 	pid_t pid = child_start(be_inside, &channel);
 
 	channel_wait(channel);
-	ck_assert_int_eq(ctl_rereg_mr(p.client, &p.context, mr, &reg, &new_key), 0);
+	ck_assert_int_eq(ctl_rereg_mr(&p.context, mr, &reg, &new_key), 0);
 	ck_assert_uint_ne(new_key, key); /* a process with a raised gauge may have the old entry */
 	ck_assert_uint_eq(p.at.shared->mrs.entry[rxe_key_index(key)].key, 0);
 	ck_assert_uint_eq(p.at.shared->mrs.entry[rxe_key_index(key)].len, 100);
 	ck_assert_uint_eq(p.at.shared->mrs.entry[rxe_key_index(new_key)].len, 7);
 	child_kill(pid);
-	ck_assert_int_eq(ctl_rereg_mr(p.client, &p.context, mr, &reg, &key), 0);
+	ck_assert_int_eq(ctl_rereg_mr(&p.context, mr, &reg, &key), 0);
 	ck_assert_uint_eq(new_key, key);
-	ck_assert_int_eq(ctl_free(p.client, &p.context, CTL_KIND_MR, mr), 0);
+	ck_assert_int_eq(ctl_free(&p.context, CTL_KIND_MR, mr), 0);
 	program_close(&p);
 }
 END_TEST
@@ -305,10 +305,10 @@ START_TEST(a_killed_process_is_not_inside)
 	pid_t pid = child_start(be_inside, &channel);
 
 	channel_wait(channel);
-	ck_assert_int_eq(ctl_alloc_dm(p.client, &p.context, whole, 0, &dm, &offset), 0);
-	ck_assert_int_eq(ctl_free(p.client, &p.context, CTL_KIND_DM, dm), 0);
+	ck_assert_int_eq(ctl_alloc_dm(&p.context, whole, 0, &dm, &offset), 0);
+	ck_assert_int_eq(ctl_free(&p.context, CTL_KIND_DM, dm), 0);
 	child_kill(pid);
-	ck_assert_int_eq(ctl_alloc_dm(p.client, &p.context, whole, 0, &dm, &offset), 0);
+	ck_assert_int_eq(ctl_alloc_dm(&p.context, whole, 0, &dm, &offset), 0);
 }
 END_TEST
 
@@ -321,14 +321,12 @@ static void come_and_go(int channel)
 	program_open(&mine);
 	channel_say(channel);
 	for (;;) {
-		ck_assert_int_eq(ctl_alloc_dm(mine.client, &mine.context, 100000, 3, &dm, &offset),
-				 0);
+		ck_assert_int_eq(ctl_alloc_dm(&mine.context, 100000, 3, &dm, &offset), 0);
 		program_reg(&mine, buffer, 10, &key);
 		program_reg_dm(&mine, dm, 0, 10);
-		ctl_use_pd(mine.client, &mine.context, mine.pd, 1);
-		if (ctl_close(mine.client, &mine.context) ||
-		    ctl_open(mine.client, 0, &mine.context) ||
-		    ctl_alloc_pd(mine.client, &mine.context, &mine.pd))
+		ctl_use_pd(&mine.context, mine.pd, 1);
+		if (ctl_close(&mine.context) || ctl_open(mine.client, 0, &mine.context) ||
+		    ctl_alloc_pd(&mine.context, &mine.pd))
 			_exit(1);
 	}
 }
@@ -383,17 +381,17 @@ START_TEST(a_slot_goes_with_its_memory)
 
 	program_open(&q);
 	mr = program_reg(&q, buffer, 10, &key);
-	ck_assert_int_eq(ctl_reg_umem(q.client, &q.context, &all, &umem), 0);
+	ck_assert_int_eq(ctl_reg_umem(&q.context, &all, &umem), 0);
 	reg.pd = q.pd;
 	reg.umem = umem;
-	ck_assert_int_eq(ctl_reg_mr(q.client, &q.context, &reg, &over, &over_key), 0);
+	ck_assert_int_eq(ctl_reg_mr(&q.context, &reg, &over, &over_key), 0);
 	ck_assert_uint_eq(p.at.shared->mrs.entry[rxe_key_index(over_key)].key, over_key);
 	ctl_detach(q.client, 0, &q.at);
 	ck_assert_uint_ne(p.at.shared->mrs.entry[rxe_key_index(key)].key, key);
 	ck_assert_uint_ne(p.at.shared->mrs.entry[rxe_key_index(over_key)].key, over_key);
-	ck_assert_int_eq(ctl_free(q.client, &q.context, CTL_KIND_MR, mr), -EINVAL);
-	ck_assert_int_eq(ctl_reg_mr(q.client, &q.context, &reg, &over, &over_key), -EINVAL);
-	ck_assert_int_eq(ctl_close(q.client, &q.context), 0);
+	ck_assert_int_eq(ctl_free(&q.context, CTL_KIND_MR, mr), -EINVAL);
+	ck_assert_int_eq(ctl_reg_mr(&q.context, &reg, &over, &over_key), -EINVAL);
+	ck_assert_int_eq(ctl_close(&q.context), 0);
 	ctl_disconnect(q.client);
 }
 END_TEST
@@ -408,11 +406,11 @@ static void one_cycle(void)
 	program_open(&q);
 	ck_assert_int_eq(ctl_import(q.client, q.context.cmd_fd, &again), 0);
 	mr = program_reg(&q, buffer, 10, &key);
-	ck_assert_int_eq(ctl_alloc_dm(q.client, &q.context, 100, 0, &dm, &offset), 0);
+	ck_assert_int_eq(ctl_alloc_dm(&q.context, 100, 0, &dm, &offset), 0);
 	program_reg_dm(&q, dm, 0, 100);
-	ck_assert_int_eq(ctl_free(q.client, &q.context, CTL_KIND_MR, mr), 0);
-	ck_assert_int_eq(ctl_close(q.client, &again), 0);
-	ck_assert_int_eq(ctl_close(q.client, &q.context), 0);
+	ck_assert_int_eq(ctl_free(&q.context, CTL_KIND_MR, mr), 0);
+	ck_assert_int_eq(ctl_close(&again), 0);
+	ck_assert_int_eq(ctl_close(&q.context), 0);
 	ctl_detach(q.client, 0, &q.at);
 	ctl_disconnect(q.client);
 }
