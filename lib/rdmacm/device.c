@@ -110,12 +110,8 @@ void rcm_device_put(struct rcm_device *device)
 {
 	pthread_mutex_lock(&lock);
 	/* A program's objects may still use the domain: it stays then, and is used again. */
-	if (--device->refs == 0) {
-		if (device->xrcd && !ibv_close_xrcd(device->xrcd))
-			device->xrcd = NULL;
-		if (!ibv_dealloc_pd(device->pd))
-			device->pd = NULL;
-	}
+	if (--device->refs == 0 && !ibv_dealloc_pd(device->pd))
+		device->pd = NULL;
 	pthread_mutex_unlock(&lock);
 }
 

@@ -17,7 +17,7 @@ struct rcm_device {
 	uint32_t refs;		/* ids */
 	struct ibv_context *verbs;
 	struct ibv_pd *pd;
-	struct ibv_xrcd *xrcd; /* default XRC domain, opened on demand */
+	struct ibv_xrcd *xrcd; /* default XRC domain, opened on demand, for good */
 	uint8_t max_initiator_depth, max_responder_resources;
 };
 

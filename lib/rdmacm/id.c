@@ -36,17 +36,20 @@ void rcm_ids_forked(void)
 	ids = NULL;
 }
 
-static void add_id(struct rcm_id *id)
+/* 0 or ENOMEM. */
+static int add_id(struct rcm_id *id)
 {
 	pthread_mutex_lock(&ids_lock);
 	HASH_ADD(hh, ids, token, sizeof(id->token), id);
 	pthread_mutex_unlock(&ids_lock);
+	return id->hh.tbl ? 0 : ENOMEM;
 }
 
 static void remove_id(struct rcm_id *id)
 {
 	pthread_mutex_lock(&ids_lock);
-	HASH_DELETE(hh, ids, id);
+	if (id->hh.tbl)
+		HASH_DELETE(hh, ids, id);
 	pthread_mutex_unlock(&ids_lock);
 }
 
@@ -194,8 +197,9 @@ int rcm_id_create(struct rdma_event_channel *channel, void *context, enum rdma_p
 	if (!id)
 		return rcm_errno();
 	/* Before the server knows the token. */
-	add_id(id);
-	err = create_on_server(id);
+	err = add_id(id);
+	if (!err)
+		err = create_on_server(id);
 	if (err) {
 		remove_id(id);
 		free_id(id);
@@ -311,8 +315,9 @@ struct rcm_id *rcm_id_of_request(struct rcm_id *listener, const struct ctl_cm_ev
 	id->responder_resources = event->conn.responder_resources;
 	id->remote_ece.vendor = event->conn.ece_vendor;
 	id->remote_ece.options = event->conn.ece_options;
-	add_id(id);
-	err = listener->sync ? migrate(id, NULL) : 0;
+	err = add_id(id);
+	if (!err && listener->sync)
+		err = migrate(id, NULL);
 	if (!err)
 		err = rcm_address_fill(id, &event->addr);
 	if (!err)

@@ -11,6 +11,10 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+
+#define HASH_NONFATAL_OOM 1
+/* uthash's default hash falls through the cases of a switch, which clang warns of. */
+#define HASH_FUNCTION(key, len, hash) HASH_OAT(key, len, hash)
 #include <uthash.h>
 
 #include "lib/control/cm.h"
