@@ -3,6 +3,7 @@
 #include "lib/rdmacm/channel.h"
 
 #include <errno.h>
+#include <stdatomic.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <sys/ioctl.h>
@@ -52,6 +53,7 @@ struct rdma_event_channel *rdma_create_event_channel(void)
 	if (channel) {
 		channel->server = server;
 		channel->forks = rcm_forks();
+		channel->holders = 1;
 		pthread_mutex_init(&channel->lock, NULL);
 		err = connect_channel(channel);
 	}
@@ -63,31 +65,45 @@ struct rdma_event_channel *rdma_create_event_channel(void)
 	return NULL;
 }
 
-void rdma_destroy_event_channel(struct rdma_event_channel *base)
+/* The last holder ends the channel at the server: sooner, the waiting threads would hear of it. */
+static void let_go(void *arg)
 {
-	struct rcm_channel *channel = rcm_channel(base);
+	struct rcm_channel *channel = (struct rcm_channel *)arg;
+	int saved = errno;
 	NO_CANCEL;
 
-	if (!base)
+	if (atomic_fetch_sub(&channel->holders, 1) != 1)
 		return;
 	if (channel->forks == rcm_forks())
 		ctl_cm_channel(channel->server->client, CTL_CM_DESTROY_CHANNEL, channel->handle);
-	descriptor_close(base->fd);
 	rcm_server_put(channel->server);
 	pthread_mutex_destroy(&channel->lock);
 	free(channel);
+	errno = saved;
+}
+
+void rdma_destroy_event_channel(struct rdma_event_channel *base)
+{
+	if (!base)
+		return;
+	descriptor_close(base->fd);
+	let_go(rcm_channel(base));
 }
 
 /* Waits for an event and leaves it there. recv(2) rather than poll(2): SA_RESTART and O_NONBLOCK mean
  * what they mean to any reader. */
-static int wait_for_event(const struct rcm_channel *channel)
+static int wait_for_event(struct rcm_channel *channel)
 {
+	int fd = channel->base.fd;
 	uint8_t byte;
 	ssize_t n;
 
-	if (!descriptor_is_kept(channel->base.fd))
+	if (!descriptor_is_kept(fd))
 		return EBADF;
-	n = recv(channel->base.fd, &byte, sizeof(byte), MSG_PEEK);
+	atomic_fetch_add(&channel->holders, 1);
+	pthread_cleanup_push(let_go, channel);
+	n = recv(fd, &byte, sizeof(byte), MSG_PEEK);
+	pthread_cleanup_pop(1);
 	if (n < 0)
 		return errno;
 	return n ? 0 : ENODEV;

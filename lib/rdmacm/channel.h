@@ -24,7 +24,10 @@ struct rcm_channel {
 	pthread_mutex_t lock; /* taking events out of the socket */
 	struct rcm_server *server;
 	uint32_t handle; /* the server's */
-	uint32_t forks;	 /* rcm_forks() when it was made */
+	/* The program, and each thread that waits for an event. A program may destroy a channel that a
+	 * thread of it waits on: the thread goes on waiting. */
+	_Atomic uint32_t holders;
+	uint32_t forks; /* rcm_forks() when it was made */
 };
 
 /* Which unread events are meant: those of an id, or of one membership of it. */
