@@ -272,5 +272,5 @@ int ibv_query_ece(struct ibv_qp *qp, struct ibv_ece *ece)
 	if (!vb_live_is(qp, VB_KIND_QP) || !ece)
 		return EINVAL;
 	*ece = (struct ibv_ece){ 0 };
-	return 0;
+	return EOPNOTSUPP;
 }
