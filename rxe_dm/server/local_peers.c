@@ -14,18 +14,23 @@
 #include <utlist.h>
 
 #include "lib/control/log.h"
+#include "lib/control/process.h"
 #include "lib/control/socket.h"
 #include "net/link/clock.h"
 #include "net/link/udp/address.h"
 #include "rxe_dm/server/device.h"
 #include "rxe_dm/server/instance.h"
 
-/* Time to wait for all answers together; a stopped server does not answer. */
-#define ANSWERS_MS  200
+/* Longest time to wait for the answers of servers that are not stopped: without an answer the peers'
+ * first packets are dropped as foreign. */
+#define ANSWERS_MS  5000
+#define ANSWER_MS   20 /* between two looks for stopped servers */
 #define NAME_PREFIX "rxe_dm/4791/"
 #define MAGIC	    "rxe_dmL1"
+#define LISTENS	    0x10000u /* flag in /proc/net/unix */
 
-/* Each side sends one. */
+/* Each side sends one: first the server that has just started, then the other one, which lets its
+ * packets pass by then. */
 struct greeting {
 	char magic[8];
 	struct udp_local from;
@@ -37,6 +42,8 @@ struct local_peer {
 	struct loop_source source;
 	struct device *device; /* the device of this server */
 	bool awaited, known;
+	bool greeted; /* our greeting has been sent */
+	pid_t pid;    /* of its server; 0: unknown */
 	struct udp_local from;
 };
 
@@ -52,12 +59,11 @@ socklen_t local_peers_name(struct sockaddr_un *ret, const struct gid *gid)
 }
 
 /* True: the process at the other end belongs to this user or to one of --allow-users. */
-static bool may_send(const struct ctl_settings *settings, int fd)
+static bool may_send(const struct ctl_settings *settings, int fd, pid_t *ret_pid)
 {
 	uid_t uid;
-	pid_t pid;
 
-	if (ctl_peer(fd, &pid, &uid))
+	if (ctl_peer(fd, ret_pid, &uid))
 		return false;
 	for (uint32_t i = 0; i < settings->num_allowed_users; i++) {
 		if (settings->allowed_user[i] == uid)
@@ -114,6 +120,16 @@ static void peer_free(struct local_peer *peer)
 		guard(device);
 }
 
+static bool send_greeting(struct local_peer *peer)
+{
+	struct greeting greeting = { .magic = MAGIC, .from.gid = peer->device->gid };
+
+	memcpy(greeting.from.port, peer->device->group.tx_port, sizeof(greeting.from.port));
+	peer->greeted =
+		ctl_send(peer->source.fd, &greeting, sizeof(greeting), NULL, 0, MSG_DONTWAIT) == 0;
+	return peer->greeted;
+}
+
 static void peer_ready(struct loop_source *source, uint32_t events)
 {
 	struct local_peer *peer = container_of(source, struct local_peer, source);
@@ -132,27 +148,28 @@ static void peer_ready(struct loop_source *source, uint32_t events)
 	peer->known = true;
 	guard(peer->device);
 	answered(peer);
+	if (!peer->greeted && !send_greeting(peer))
+		peer_free(peer);
 }
 
-/* Takes over the socket. Both sides send at once, so neither waits for the other. */
+/* Takes over the socket of a connection that this server made (awaited: for its answer) or accepted. */
 static void peer_new(struct device *device, int fd, bool awaited)
 {
 	struct local_peers *peers = &device->instance->local_peers;
-	struct greeting greeting = { .magic = MAGIC, .from.gid = device->gid };
 	struct local_peer *peer = NULL;
+	pid_t pid = 0;
 
-	memcpy(greeting.from.port, device->group.tx_port, sizeof(greeting.from.port));
 	if (device->link == CTL_LINK_UDP && peers->count < UDP_MAX_LOCALS &&
-	    may_send(&device->instance->settings, fd) &&
-	    ctl_send(fd, &greeting, sizeof(greeting), NULL, 0, MSG_DONTWAIT) == 0)
+	    may_send(&device->instance->settings, fd, &pid))
 		peer = (struct local_peer *)calloc(1, sizeof(*peer));
 	if (!peer) {
 		close(fd);
 		return;
 	}
-	peer->device = device;
-	peer->source = (struct loop_source){ .fd = fd, .ready = peer_ready };
-	if (loop_add(&peers->loop, &peer->source, EPOLLIN)) {
+	*peer = (struct local_peer){ .source = { .fd = fd, .ready = peer_ready },
+				     .device = device,
+				     .pid = pid };
+	if ((awaited && !send_greeting(peer)) || loop_add(&peers->loop, &peer->source, EPOLLIN)) {
 		close(fd);
 		free(peer);
 		return;
@@ -191,12 +208,15 @@ static void greet(struct device *device, const struct gid *gid)
 		peer_new(device, fd, true);
 }
 
-/* "... @rxe_dm/4791/127.0.0.1", as the kernel lists it. */
+/* A line of /proc/net/unix: "Num RefCount Protocol Flags Type St Inode @rxe_dm/4791/127.0.0.1". The
+ * accepted connections of a server have its name, too; only the flag of listening sockets tells them
+ * apart. */
 static bool parse_name(char *line, struct gid *ret)
 {
 	char *name = strstr(line, "@" NAME_PREFIX);
+	unsigned int flags;
 
-	if (!name)
+	if (!name || sscanf(line, "%*s %*s %*s %x", &flags) != 1 || !(flags & LISTENS))
 		return false;
 	name += sizeof("@" NAME_PREFIX) - 1;
 	name[strcspn(name, "\n@")] = '\0';
@@ -226,15 +246,29 @@ static void greet_all(struct instance *instance)
 	fclose(names);
 }
 
+static void forget_stopped(struct local_peers *peers)
+{
+	struct local_peer *peer;
+
+	DL_FOREACH (peers->list, peer) {
+		if (peer->awaited && ctl_process_is_stopped(peer->pid))
+			answered(peer);
+	}
+}
+
 void local_peers_greet(struct instance *instance)
 {
 	const uint64_t until_ns = clock_now_ns() + ANSWERS_MS * 1000000ull;
 	struct local_peers *peers = &instance->local_peers;
+	int n;
 
 	greet_all(instance);
 	while (peers->awaited && clock_now_ns() < until_ns) {
-		if (loop_once(&peers->loop, ANSWERS_MS / 10) < 0)
+		n = loop_once(&peers->loop, ANSWER_MS);
+		if (n < 0)
 			return;
+		if (n == 0)
+			forget_stopped(peers);
 	}
 }
 
