@@ -207,17 +207,25 @@ static void show_pds(const struct view_device *device, FILE *to)
 	end(&table);
 }
 
+static const char *put_len(char ret[static CELL_MAX], uint64_t len)
+{
+	if (len == UINT64_MAX)
+		return "all"; /* an implicit on-demand region */
+	snprintf(ret, CELL_MAX, "%llu", (unsigned long long)len);
+	return ret;
+}
+
 static void show_mrs(const struct view_device *device, FILE *to)
 {
 	struct table table = begin(to, "  MR            KEY      PD      PID MEMORY               "
 				       "AT       LENGTH           IOVA RIGHTS\n");
-	char rights[VIEW_RIGHTS_MAX];
+	char rights[VIEW_RIGHTS_MAX], len[CELL_MAX];
 
 	for (const struct ctl_object *mr = NULL; (mr = next(device, CTL_KIND_MR, mr));)
-		row(&table, "  %-8x %08x %7x %8d %-8s %14llx %12llu %14llx %s\n", mr->handle,
-		    mr->key, mr->pd, (int)mr->pid, view_mr_kind(mr->mr_kind),
-		    (unsigned long long)mr->addr, (unsigned long long)mr->len,
-		    (unsigned long long)mr->iova, view_rights(mr->rights, rights));
+		row(&table, "  %-8x %08x %7x %8d %-8s %14llx %12s %14llx %s\n", mr->handle, mr->key,
+		    mr->pd, (int)mr->pid, view_mr_kind(mr->mr_kind), (unsigned long long)mr->addr,
+		    put_len(len, mr->len), (unsigned long long)mr->iova,
+		    view_rights(mr->rights, rights));
 	end(&table);
 }
 

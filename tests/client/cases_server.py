@@ -10,7 +10,7 @@ import sys
 import tempfile
 
 from cases_trouble import all_values
-from instance import Instance
+from instance import Instance, free_port
 from program import Failure, Skip
 
 NOBODY = "65534"
@@ -264,6 +264,18 @@ def show(build):
             raise Failure("rxe_dm show --json is no object")
 
 
+def show_implicit_region(build):
+    """A region over the whole address space is shown as such."""
+    with Instance(build, "show_implicit") as instance:
+        instance.serve(["ibv_rc_pingpong", "-g", "0", "-O"], free_port())
+        table = instance.command("show").stdout
+        if not re.search(r"memory +0 +all +0 local_write on_demand\n", table):
+            raise Failure(f"rxe_dm show has no such region:\n{table}")
+        lengths = [int(region["length"]) for region in instance.show()["devices"][0]["mrs"]]
+        if lengths != [1 << 64]:  # the next number to 2^64 - 1 that JSON programs can read
+            raise Failure(f"rxe_dm show --json says {lengths}")
+
+
 def stop_without_server(build):
     with Instance(build, "stop_twice") as instance:
         instance.command("start")
@@ -291,5 +303,6 @@ CASES = {
     "two_instances": two_instances,
     "across_instances": across_instances,
     "show": show,
+    "show_implicit_region": show_implicit_region,
     "stop_without_server": stop_without_server,
 }
