@@ -72,7 +72,8 @@ struct host_slot {
  * emu/rc/time_wait.c. */
 struct host_time_wait {
 	bool is_destroyed;
-	bool answers; /* it has received something, and was not about to refuse something for good */
+	/* The QP has received something, and no fatal NAK was due. */
+	bool answers;
 	uint64_t since_ns, until_ns;
 	uint32_t due, due_atomics; /* duplicates that came since the last output */
 	uint32_t answered, answered_atomics;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Small scripts, and every fate of their first packets: each subset of them dropped, doubled, or held back behind the next. All
- * must end well, with the right bytes, each atomic once; the oracle looks at every step.
+/* Small scripts with every fate of their first packets: each subset of them is dropped, duplicated,
+ * or delayed behind the next. All must finish with the right bytes and each atomic executed once;
+ * the oracle checks every step.
  *
  *     exhaustive [SCRIPT FATE SUBSET]     one of them alone, with its trace */
 #include <malloc.h>
@@ -142,7 +143,7 @@ static bool may_leave(void)
 	       party->end->qp.attr.rq_psn == party->peer->next_psn;
 }
 
-/* Missing receives are posted late. */
+/* Missing receives are posted at the end. */
 static void run(bool shows_trace, void (*retell)(void))
 {
 	const uint64_t until_ns = 60ull * 1000 * 1000 * 1000;

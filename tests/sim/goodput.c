@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* What a lossy network leaves of the throughput: one pair, 64 KiB requests, always 16 of them posted, over a link of 10 Gbit/s
- * and 5 us one way; ten seeds each. Virtual time: the table is the same on every machine, is kept in the tree (goodput.txt), and
- * a change to it is seen in review.
+/* Throughput of a lossy network: one pair, 16 posted requests of 64 KiB, a link of 10 Gbit/s and 5
+ * us one way; ten seeds each. Virtual time makes the table the same on every machine. goodput.txt
+ * keeps it, so a review sees changes.
  *
  *     goodput                    prints the table
- *     goodput --compare FILE     says where it differs from the one in the file */
+ *     goodput --compare FILE     prints the differences from the table in the file */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -134,7 +134,7 @@ static void name_fault(const struct link_dice *dice, char *to, size_t room)
 	else if (dice->dup)
 		(void)snprintf(to, room, "%.1f%% doubled", dice->dup / 10.0);
 	else if (dice->delay)
-		(void)snprintf(to, room, "%.1f%% late", dice->delay / 10.0);
+		(void)snprintf(to, room, "%.1f%% delayed", dice->delay / 10.0);
 	else if (dice->corrupt)
 		(void)snprintf(to, room, "%.1f%% corrupt", dice->corrupt / 10.0);
 	else
@@ -171,7 +171,7 @@ static void table(FILE *to)
 	}
 }
 
-/* Line by line; the number of those that differ. */
+/* Compares line by line. Returns the number of lines that differ. */
 static int compare(FILE *is, FILE *was)
 {
 	char now[128], then[128];

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Random lives: networks, hosts, queue pairs and accidents, and how the dice choose among them. */
+/* Random lives: networks, hosts, queue pairs and accidents, and how the random numbers choose
+ * them. */
 #include "tests/sim/life.h"
 
 #include "net/wire/opcode.h"
@@ -11,7 +12,7 @@ static uint32_t dice(struct world *w, uint32_t limit)
 	return link_random(&w->link, limit);
 }
 
-/* Perfect, one that loses, one that shuffles, one that does both; and each of them wide or narrow. */
+/* Perfect, with losses, with reordering, with both; each of them wide or narrow. */
 static void choose_network(struct oracle *o)
 {
 	struct link *link = &o->w->link;
@@ -221,7 +222,7 @@ void life_forge(struct oracle *o, struct party *party)
 		forge_one(o, party);
 }
 
-/* Something that no pair survives, and sometimes a new connection after it. */
+/* An accident that ends the pair, and sometimes a new connection after it. */
 static void wreck(struct oracle *o, struct party *party)
 {
 	struct world *w = o->w;
@@ -235,7 +236,7 @@ static void wreck(struct oracle *o, struct party *party)
 		break;
 	case 1: node_dereg(party->end->node, party->keys[0].target); break;
 	case 2:
-		if (!party->opts.use_srq && !oracle_is_xrc(party)) /* others might draw it */
+		if (!party->opts.use_srq && !oracle_is_xrc(party)) /* others might use it */
 			oracle_recv(o, party, 1);
 		break;
 	case 3: post_something(o, party, 1); break;
@@ -282,7 +283,7 @@ static void drain_or_resume(struct oracle *o, struct party *party)
 	}
 }
 
-/* Events that harm no pair. */
+/* Events without effect on any pair. */
 static void happen(struct oracle *o, struct party *party)
 {
 	struct world *w = o->w;

@@ -180,7 +180,7 @@ static uint8_t byte_of(uint32_t index, uint32_t at)
 	return (uint8_t)(at * 7 + (at >> 8) * 13 + index * 101);
 }
 
-/* What a node's memory holds in the beginning, over and over. */
+/* The initial content of a node's memory, repeated. */
 static const uint8_t *pattern_of(uint32_t index)
 {
 	static uint8_t pattern[NODE_PATTERNS][PATTERN];

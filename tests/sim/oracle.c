@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The oracle's model: parties, what they post, and what must be true in the end. */
+/* The oracle's model: parties, the requests that they post, and the required final state. */
 #include "tests/sim/oracle.h"
 
 #include <stdarg.h>
@@ -9,7 +9,7 @@
 
 #define LAST_LINES 40
 
-/* The last lines of a trace, which tell how it came to this. */
+/* The last lines of a trace, which lead to the failure. */
 static void tell(const char *text, uint32_t most)
 {
 	const char *from = text + strlen(text);
@@ -150,7 +150,7 @@ static void find_memory(const struct party *party)
 	node->unmapped_end = 0;
 }
 
-/* A new life of the party, over the memory as it is. */
+/* A new life of the party, with the memory as it is. */
 static void begin(struct party *party, struct end *end)
 {
 	struct node *node = end->node;
@@ -198,7 +198,7 @@ void oracle_add_pair(struct oracle *o, struct node *x, struct node *y, const uin
 	}
 }
 
-/* Forgets its own receives; of a shared queue, the claimed one. */
+/* Drops the model of its own receives; of a shared queue, the claimed one. */
 static void forget_recvs(struct oracle *o, struct party *party)
 {
 	const struct rxe_qp *qp = &party->end->qp;
@@ -231,14 +231,15 @@ void oracle_vanish(struct oracle *o, struct party *party)
 	to_reset(o, party);
 }
 
-/* The party's peer is destroyed, and nothing else fails: what the peer has received is acknowledged. */
+/* The party's peer is destroyed, and nothing else fails: what the peer has received is
+ * acknowledged. */
 static void desert(struct party *party)
 {
 	party->deserted = !party->may_fail && !party->is_forged;
 	party->may_fail = true;
 }
 
-/* The ACKs of the QP have left; packets on their way to it find no QP. */
+/* The ACKs of the QP are sent; packets on their way to it find no QP. */
 static void destroy(struct oracle *o, struct party *party)
 {
 	forget_recvs(o, party);
@@ -269,8 +270,9 @@ void oracle_leave(struct oracle *o, struct party *party, bool ends)
 	}
 }
 
-/* PSNs begin far from the old ones: what is still under way from the former life must not be taken for this one's. An unreliable
- * QP takes any PSN for a beginning, and a read from before may come again and find its key freed: those get a new number. */
+/* PSNs begin far from the old ones, so that packets of the former life are not taken for this
+ * one's. An unreliable QP accepts any PSN as a beginning, and an old READ may find its key freed:
+ * these get a new QPN. */
 static void leave(struct oracle *o, struct party *party, bool reset)
 {
 	struct end *end = party->end;
@@ -296,7 +298,8 @@ void oracle_renew_pair(struct oracle *o, struct party *party, bool reset)
 	bool clean;
 	uint32_t i;
 
-	/* The receives of an XRC target complete in a CQ that outlives it: its program looks first. */
+	/* The receives of an XRC target complete in a CQ that outlives it: its program polls
+	 * first. */
 	for (i = 0; i < 2; i++) {
 		if (oracle_is_target(both[i]))
 			world_wait(o->w, both[i]->end->node);
@@ -336,7 +339,7 @@ static void aim(struct post *post, const struct party *peer, uint32_t area, uint
 	post->rkey = key;
 }
 
-/* The request as the engine wants it; and the model changes as if it had been carried out. */
+/* Makes the engine's request, and changes the model as if it was executed. */
 static struct post prepare(struct party *party, struct op *op)
 {
 	struct party *peer = party->peer;
@@ -387,7 +390,8 @@ static uint32_t packets_of(const struct party *party, uint32_t len)
 	return len > 0 ? (len - 1) / party->opts.mtu + 1 : 1;
 }
 
-/* None at all; or one of the same memory, in a protection domain that is not the SRQ's. */
+/* A key that does not exist; or one of the same memory, in a protection domain other than the
+ * SRQ's. */
 static uint32_t wrong_key(struct oracle *o, const struct party *party, const struct op *op)
 {
 	const struct party *peer = party->peer;
@@ -486,7 +490,7 @@ void oracle_recv_missing(struct oracle *o, struct party *party)
 		oracle_xrc_recv_missing(o, party->end->node);
 		return;
 	}
-	/* Those that draw from the same queue may take them first. */
+	/* Messages to the same queue may take them first. */
 	for (i = 0; i < o->num_parties; i++) {
 		const struct party *other = &o->party[i];
 
@@ -498,7 +502,7 @@ void oracle_recv_missing(struct oracle *o, struct party *party)
 		;
 }
 
-/* Bytes that nobody was allowed to write. */
+/* Bytes outside of granted regions. */
 static void check_still(const struct oracle *o, const struct party *party, uint32_t at,
 			uint32_t len)
 {

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* The oracle of the simulator: a model of what must happen, and a look at every completion, packet, byte and step.
+/* The oracle of the simulator: a model of all requests, and checks of every completion, packet,
+ * byte and step.
  *
- * It knows each request in the order it was posted. Reliable: a message arrives once, in order, with its bytes; a write changes
- * its target as the writes' order says; an atomic's result tells that it ran once; a request is done only when its answer has
- * arrived; completions come in order, one for each signalled request, and after an error everything else is flushed. Unreliable:
- * what arrives is whole and was sent. Always: no byte is stored where nothing was granted, no packet leaves a QP that may not
- * talk, events have a reason, counters are those of the packets that were seen. */
+ * The model has each request in the order of posting. Reliable: a message arrives once, in order,
+ * with its bytes; a WRITE changes its target in the order of the WRITEs; an atomic's result shows
+ * that it ran once; a request completes only after its response; completions are in order, one for
+ * each signalled request, and after an error all others are flushed. Unreliable: what arrives is
+ * whole and was sent. Always: no byte is stored outside of granted regions, no packet leaves a QP
+ * in a state that does not send, events have a cause, counters agree with the packets. */
 #ifndef RXE_SIM_ORACLE_H
 #define RXE_SIM_ORACLE_H
 
@@ -17,16 +19,16 @@
 #define ORACLE_MAX_PARTIES   8
 #define ORACLE_MAX_TIME_WAIT 64
 #define ORACLE_MAX_OPS	     256
-#define ORACLE_SLOTS	     24 /* receives, and reads, at a time */
+#define ORACLE_SLOTS	     24 /* most open receives, and READs */
 #define ORACLE_SLOT_BYTES    4096u
-#define ORACLE_RECVS	     1024 /* more than there are slots in all */
+#define ORACLE_RECVS	     1024 /* more than all slots together */
 #define ORACLE_WORDS	     8
-#define ORACLE_WRITE_BYTES   12288u /* of a reliable write, at most */
-/* Of an unreliable write: each of the last 16 has its own place. */
+#define ORACLE_WRITE_BYTES   12288u /* most bytes of a reliable WRITE */
+/* Each of the last 16 unreliable WRITEs has a place of its own. */
 #define ORACLE_UC_BYTES 1024u
 
-/* Areas of an end's memory, from its own offset on. Nothing belongs between them. */
-#define AREA_SOURCE	0x100u /* never changes: sent, written and read from */
+/* Areas of an end's memory, from its own offset on. The bytes between them never change. */
+#define AREA_SOURCE	0x100u /* constant: the source of SENDs and WRITEs, read by READs */
 #define AREA_SOURCE_LEN 0x4000u
 #define AREA_TARGET	0x4200u /* written by the peer */
 #define AREA_TARGET_LEN 0x4000u
@@ -38,19 +40,19 @@
 struct op {
 	enum rxe_wr_opcode opcode;
 	uint32_t len;
-	uint32_t from, to; /* offsets in the areas concerned */
+	uint32_t from, to; /* offsets in the areas of the operation */
 	uint32_t imm;
 	bool signalled;
-	bool answered;	  /* read, atomic: the last packet of the answer arrived */
+	bool answered;	  /* READ, atomic: the last packet of the response arrived */
 	uint32_t slot;	  /* of results */
-	uint32_t srq;	  /* XRC: which of its target's host it names */
-	bool unpermitted; /* it uses something without a right to it */
-	uint64_t orig;	  /* atomic: what it must return */
+	uint32_t srq;	  /* XRC: the SRQ of its target's host that it names */
+	bool unpermitted; /* it uses a key without the right */
+	uint64_t orig;	  /* atomic: the expected result */
 	uint32_t psn_last;
 	uint32_t arrived; /* times that it was delivered */
 };
 
-/* What stands for an end's memory in one protection domain. */
+/* Keys of an end's memory in one protection domain. */
 struct party_keys {
 	uint32_t source, target, words, recvs;
 };
@@ -71,11 +73,11 @@ struct party {
 	uint32_t first_psn; /* of this life */
 	uint32_t next_psn;  /* of the next op */
 	uint32_t acked_psn; /* highest PSN that was acknowledged */
-	/* Highest PSN acknowledged by a packet that the peer sent, and highest last PSN of a message
-	 * whose receive completed there. */
+	/* Highest PSN acknowledged by a packet that the peer sent, and highest last PSN of a
+	 * message whose receive completed there. */
 	uint32_t ack_sent_psn, received_psn;
-	bool failed; /* an error completion came: flushes follow */
-	/* Something was done to this pair that ends in an error. */
+	bool failed; /* an error completed: flushes follow */
+	/* This pair must end in an error. */
 	bool may_fail;
 	/* Moved to RESET or destroyed: its requests do not complete. */
 	bool vanished;
@@ -83,7 +85,7 @@ struct party {
 	bool has_left;
 	/* Only the peer was destroyed. */
 	bool deserted;
-	/* Packets were forged: arrivals are not what was sent, or not in its order. */
+	/* Packets were forged: arrivals differ from what was sent, or from its order. */
 	bool is_forged;
 	bool slot_taken[ORACLE_SLOTS]; /* reads and atomics under way */
 	bool recv_taken[ORACLE_SLOTS];
@@ -93,13 +95,13 @@ struct party {
 		[AREA_TARGET_LEN]; /* the model of its target, peer's writes applied as posted */
 };
 
-/* What the oracle saw of a node's packets, for comparison with its counters. */
+/* Counts of a node's packets, to compare with its counters. */
 struct sightings {
 	uint64_t sent_pkts, sent_bytes;
 	uint64_t rcvd_pkts, rcvd_bytes;
 	uint64_t corrupt;
 	uint64_t rnr_naks_sent;
-	uint64_t recvs, sends; /* completions, good ones; sends as far as they were signalled */
+	uint64_t recvs, sends; /* successful completions; sends only if they were signalled */
 	struct rxe_counters before;
 	uint32_t rq_psn;
 	bool is_for_time_wait; /* a TIME_WAIT record must answer for its QP */
@@ -166,7 +168,7 @@ void oracle_lose_memory(const struct party *party);
 void oracle_post(struct oracle *o, struct party *party, struct op op, uint32_t sabotage);
 /* Post a receive into a free slot; false: none is free. */
 bool oracle_recv(struct oracle *o, struct party *party, uint32_t len);
-/* Is there a free slot for a read or atomic? */
+/* Whether a slot for a READ or atomic is free. */
 bool oracle_find_slot(const struct party *party, uint32_t *ret_slot);
 /* XRC: creates the missing SRQs of the host of targets. */
 void oracle_xrc_begin(struct oracle *o, struct node *node);
@@ -179,18 +181,18 @@ void oracle_recv_missing(struct oracle *o, struct party *party);
 /* Nothing more will happen: checks the final state. */
 void oracle_final(struct oracle *o);
 
-/* Among the parts of the oracle. */
+/* Shared by the files of the oracle. */
 void oracle_watch_packets(struct oracle *o);
 void oracle_watch_node(struct oracle *o, struct node *node);
 void oracle_watch_completions(struct oracle *o);
 void oracle_check_state(const struct oracle *o);
 void oracle_check_result(const struct oracle *o, struct party *party, const struct op *op);
-/* Is the slot of that receive in use? */
+/* Whether the slot of that receive is in use. */
 bool *oracle_recv_taken(struct oracle *o, uint64_t wr_id);
 bool oracle_needs_recv(const struct op *op);
-/* ... and has not got it. */
+/* Whether the request's peer has not received it. */
 bool oracle_is_awaited(const struct op *op);
-/* Does it bring something back? */
+/* Whether the operation has a result. */
 bool oracle_uses_slot(const struct op *op);
 bool oracle_is_reliable(const struct party *party);
 /* RTR, RTS or SQD: the QP answers requests. */
@@ -228,7 +230,8 @@ void oracle_time_wait_check(const struct oracle *o);
 /* Nothing more will happen: each remaining peer sends a duplicate, in time and too late. */
 void oracle_time_wait_final(struct oracle *o);
 struct party *oracle_party_of(struct oracle *o, const struct end *end);
-/* The party's bytes: at an offset of its own, and what is sent from an offset of its source. */
+/* The party's bytes: at an offset of its own; the bytes that it sends begin at an offset of its
+ * source. */
 uint8_t *oracle_mem(const struct party *party, uint32_t at);
 const uint8_t *oracle_source(const struct party *party, uint32_t at);
 

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* The oracle looks at completions and events: each request once, in order, well or for a reason, and with its bytes. */
+/* The oracle's checks of completions and events: each request once, in order, successful or with a
+ * cause, and with its bytes. */
 #include <string.h>
 
 #include "tests/sim/oracle.h"
 
-/* A request is over, well: what it brought back is there. */
+/* A request completed with success: its result is stored. */
 void oracle_check_result(const struct oracle *o, struct party *party, const struct op *op)
 {
 	const uint8_t *slot = oracle_mem(party, AREA_READS + op->slot * ORACLE_SLOT_BYTES);
@@ -27,7 +28,7 @@ void oracle_check_result(const struct oracle *o, struct party *party, const stru
 			    (unsigned long long)orig, (unsigned long long)op->orig);
 }
 
-/* Done is what the peer said is done: an answer that covers it has arrived; of a read or an atomic, its own. */
+/* A request completes after a response that covers it; a READ or an atomic after its own. */
 static void check_answered(const struct oracle *o, const struct party *party, uint32_t index)
 {
 	const struct op *op = &party->ops[index];
@@ -39,7 +40,8 @@ static void check_answered(const struct oracle *o, const struct party *party, ui
 			    party->end->letter, index + 1, op->psn_last);
 }
 
-/* A message that is done has been received: its receive's completion could be seen before the ACK left. */
+/* A message that completed was received: its receive's completion was visible before the ACK was
+ * sent. */
 static void check_delivered(const struct oracle *o, const struct party *party, uint32_t index)
 {
 	uint32_t i;
@@ -53,7 +55,7 @@ static void check_delivered(const struct oracle *o, const struct party *party, u
 	}
 }
 
-/* When all is done, all is there. */
+/* When all requests have completed, all bytes are stored. */
 static void check_target(const struct oracle *o, const struct party *party)
 {
 	const struct party *peer = party->peer;
@@ -96,7 +98,7 @@ static void sent_well(struct oracle *o, struct party *party, uint32_t index)
 	check_target(o, party);
 }
 
-/* Its peer has left, and will not answer: but somebody does in its place for what was received, unless it brings something back. */
+/* The peer was destroyed: TIME_WAIT acknowledges what it received, except READs and atomics. */
 static bool is_out_of_reach(const struct oracle *o, const struct party *party, uint32_t index)
 {
 	const struct op *op = &party->ops[index];
@@ -178,7 +180,7 @@ static void check_message(const struct oracle *o, const struct party *to, const 
 			    op->len);
 }
 
-/* In order; of XRC, for each SRQ: the others may have their completions in another CQ. */
+/* In order; for XRC in the order of each SRQ, because SRQs may complete in different CQs. */
 static void received_reliably(struct oracle *o, struct party *party, const struct rxe_cqe *cqe,
 			      const uint8_t *recv, uint32_t srq)
 {
@@ -197,7 +199,8 @@ static void received_reliably(struct oracle *o, struct party *party, const struc
 		from->delivered++;
 }
 
-/* Each byte is the request's; or, where packets overtake others, that of one before it at the same place. */
+/* Each byte is the request's; where packets are reordered, it may be an earlier request's for the
+ * same place. */
 static bool is_in_place(const struct oracle *o, const struct party *party, uint32_t index)
 {
 	const struct party *from = party->peer;
@@ -219,7 +222,8 @@ static bool is_in_place(const struct oracle *o, const struct party *party, uint3
 	return true;
 }
 
-/* Which one it is, its immediate says. Where the network keeps order and doubles nothing, so do we. */
+/* The immediate identifies the request. Where the network neither reorders nor duplicates, messages
+ * arrive in order and once. */
 static void received_unreliably(struct oracle *o, struct party *party, const struct rxe_cqe *cqe,
 				const uint8_t *recv)
 {
@@ -236,7 +240,7 @@ static void received_unreliably(struct oracle *o, struct party *party, const str
 	op->arrived++;
 	from->delivered = index + 1;
 	check_message(o, party, op, cqe, recv);
-	/* A place in the target is written again by the sixteenth request after this. */
+	/* The sixteenth request after this one writes the same place again. */
 	if (op->opcode == RXE_WR_RDMA_WRITE_WITH_IMM && index + 16 >= from->num_ops &&
 	    !is_in_place(o, party, index))
 		oracle_fail(o, "%c: a write of %u bytes brought others", party->end->letter,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The oracle looks at packets, at the bytes they store, and at what the counters make of them. */
+/* The oracle's checks of packets, of the bytes that they store, and of the counters. */
 #include "emu/rc/nak.h"
 #include "net/wire/opcode.h"
 #include "tests/sim/oracle.h"
@@ -47,7 +47,7 @@ static void saw_packet(void *context, struct node *node, struct end *from,
 	}
 }
 
-/* An answer speaks for all before it; one to a read or an atomic for that. */
+/* A response acknowledges all before it; the response to a READ or an atomic also that request. */
 static void note_answer(struct party *party, const struct wire_packet *packet)
 {
 	uint32_t psn = packet->bth.psn, i;
@@ -89,7 +89,7 @@ static void saw_arriving(void *context, struct node *node, struct end *to, uint3
 		note_answer(oracle_party_of(o, to), packet);
 }
 
-/* By how much a counter may have grown by one packet. */
+/* Bounds of the growth of a counter by one packet. */
 static void check_grew(const struct oracle *o, const struct node *node, const char *name,
 		       uint64_t before, uint64_t after, bool may)
 {
@@ -135,7 +135,7 @@ static void check_counters(const struct oracle *o, const struct node *node, cons
 		oracle_fail(o, "node %u: it sent while it received", node->index);
 }
 
-/* The expected PSN moves by what a request in order takes, and by nothing else. */
+/* A request in order advances the expected PSN by its packets; nothing else does. */
 static void check_expected(const struct oracle *o, const struct end *to,
 			   const struct wire_packet *packet, uint32_t was, int32_t ahead)
 {
@@ -199,8 +199,8 @@ static void saw_write(void *context, struct node *node, uint32_t at, uint32_t le
 	for (i = 0; i < o->num_parties; i++) {
 		const struct party *party = &o->party[i];
 
-		/* Who has left has nothing more to grant; but its receives may be others' in a
-		 * shared queue. */
+		/* A destroyed QP grants nothing; but its receives may belong to others of a shared
+		 * queue. */
 		if (party->has_left && at >= party->base && at - party->base < AREA_RECVS &&
 		    party->end->node == node)
 			break;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* XRC in the fleet: hosts with three SRQs, in two XRC domains and two protection domains, of this process and of another one. Several
- * initiators have their targets on one host; each request names an SRQ of its target's domain, and that one's receives, keys and
- * completion queue serve it. A target's slots for receives are shared out among the SRQs: slot n belongs to SRQ n modulo three. */
+/* XRC in the oracle: hosts with three SRQs, in two XRC domains and two protection domains, of this
+ * process and of another one. Several initiators have their targets on one host; each request names
+ * an SRQ of its target's domain, whose receives, keys and completion queue it uses. Slot n of a
+ * target's receives belongs to SRQ n modulo three. */
 #include <string.h>
 
 #include "tests/sim/oracle.h"
@@ -108,7 +109,7 @@ void oracle_xrc_forget(struct oracle *o, struct node *node)
 		forget(o, node, which);
 }
 
-/* Its receives go with it; and a request that names it from now on is refused. */
+/* Its receives are dropped; later requests that name it are refused. */
 void oracle_xrc_destroy(struct oracle *o, struct node *node)
 {
 	uint32_t i;
@@ -150,7 +151,7 @@ bool oracle_xrc_recv(struct oracle *o, struct party *party, uint32_t len)
 	return recv_into(o, party, link_random(&o->w->link, NODE_XSRQS), len);
 }
 
-/* Receives that messages to the host's SRQ still need, and that there are. */
+/* Counts the receives that messages to the host's SRQ still need, and those that exist. */
 static uint32_t missing(const struct oracle *o, const struct node *node, uint32_t which)
 {
 	uint32_t ret = 0, i, k;
@@ -176,7 +177,7 @@ bool oracle_xrc_holds(const struct party *party, uint32_t which)
 	       qp->rc.resp.srqn == x->srq.srqn;
 }
 
-/* Of the SRQ: posted, or held by a target; and what our book says. */
+/* Receives of the SRQ that are posted or claimed by a target, compared with the model. */
 static void count(const struct oracle *o, const struct node *node, uint32_t which,
 		  uint32_t *ret_there, uint32_t *ret_booked)
 {
@@ -220,7 +221,7 @@ void oracle_xrc_check_cq(const struct oracle *o, const struct party *party, uint
 			    party->end->letter, srq);
 }
 
-/* None was lost, and none spent on what was refused. */
+/* No receive was lost, and none was used for a refused request. */
 void oracle_xrc_final(const struct oracle *o)
 {
 	uint32_t i, which, there, booked;

@@ -100,8 +100,8 @@ struct programs_observer {
 
 struct programs_cfg {
 	bool holds_acks;
-	/* In 1000: messages after which a program computes, at most this long; messages that a timer
-	 * holds; sends that the kernel refuses. */
+	/* In 1000: messages after which a program computes, at most this long; messages that a
+	 * timer holds; sends that the kernel refuses. */
 	uint32_t thinks, held, refused;
 	uint64_t think_max_ns;
 	/* Messages that a conversation begins with. */

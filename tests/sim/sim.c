@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* Many short lives of a small world, a seed each, with the oracle looking on.
+/* Many short random lives of a small simulation, one for each seed, under the oracle.
  *
  *     sim [--seed N] [--count N] [--trace]     count seeds from N on; --seed alone: that one
  *
- * A run that fails is told again with its trace: the last lines, the seed, and the command that replays it. */
+ * A run that fails runs again with its trace: the program prints the last lines, the seed, and the
+ * command that replays it. */
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -29,7 +30,8 @@ static uint64_t run_seed(uint64_t seed, bool shows_trace, void (*retell)(void))
 	return oracle.given_up;
 }
 
-/* The seed under way, when the engine itself stopped: an assertion, or a sanitizer. Nothing but write is allowed here. */
+/* Prints the seed when the engine itself stopped, by an assertion or a sanitizer. Only write(2) is
+ * safe here. */
 static void say_seed(void)
 {
 	char line[128];

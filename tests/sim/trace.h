@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* What happened in the world, as lines that a person can read:
+/* Traces of the simulation, as lines for people:
  *
- *      0.0 a > SEND_ONLY 100 len 64 ackreq     an end sent a packet; x: it was lost, d: doubled, l: late, c: corrupted
- *      5.0 b   recv 1 SUCCESS len 64           a completion, an event, a rewind, a packet that was not taken
- */
+ *      0.0 a > SEND_ONLY 100 len 64 ackreq     an end sent a packet; x: it was lost, d: duplicated,
+ *                                              l: delayed, c: corrupted
+ *      5.0 b   recv 1 SUCCESS len 64           a completion, an event, a rewind or a dropped
+ *                                              packet */
 #ifndef RXE_SIM_TRACE_H
 #define RXE_SIM_TRACE_H
 

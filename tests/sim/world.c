@@ -145,7 +145,7 @@ enum post_result world_srq_recv(struct world *w, struct node *node, uint64_t wr_
 	return rxe_post_srq_recv(&node->engine, &node->srq, &wr);
 }
 
-/* Reads the completions that are visible, up to there. */
+/* Reads the completions that were visible up to there. */
 static void poll_cq(struct world *w, struct node *node, struct rxe_cq *cq, uint32_t visible)
 {
 	struct rxe_cqe cqe;
@@ -243,7 +243,7 @@ static struct node *find_node(const struct world *w, const struct gid *gid)
 	return NULL;
 }
 
-/* Anywhere but where the ICRC does not look: the BTH's fifth byte. */
+/* Any byte but the fifth of the BTH, which the ICRC does not cover. */
 static void corrupt(struct world *w, struct flying *flying)
 {
 	uint32_t at = link_random(&w->link, flying->len);
@@ -265,7 +265,7 @@ static void launch(struct world *w, struct flying *flying, struct end *from,
 	flying->at_ns = w->now_ns + w->link.delay_ns;
 	if (act != LINK_DROP && !link_queue(&w->link, flying))
 		act = LINK_FULL;
-	flying->at_ns += delay_ns; /* on another way than those behind it */
+	flying->at_ns += delay_ns; /* on another path than those behind it */
 	trace_packet(&w->trace, w->now_ns, from ? from->letter : '?', marks[act], packet);
 	switch (act) {
 	case LINK_FULL:
@@ -376,7 +376,7 @@ void world_inject(struct world *w, struct end *from, struct wire_packet *packet,
 	launch(w, &flying, from, packet);
 }
 
-/* Packets that the engine did not take as the next in order. */
+/* Packets other than the expected next one. */
 static void note_input(struct world *w, const struct node *node, const struct rxe_counters *before,
 		       const struct flying *flying)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* The world: engines on hosts of plain memory, joined by a simulated link, in virtual time.
+/* The simulation: engines on hosts of plain memory, joined by a simulated link, in virtual time.
  *
- * Whatever is posted leaves when the world runs; packets that arrive at one host at the same time are taken in together before
- * anything leaves again, as a batch from a socket is. */
+ * Posted requests are sent when the simulation runs. Packets that arrive at one host at the same
+ * time are handled together before anything is sent, like a batch from a socket. */
 #ifndef RXE_SIM_WORLD_H
 #define RXE_SIM_WORLD_H
 
