@@ -30,9 +30,9 @@ struct ctl_context {
 
 struct ctl_attachment {
 	uint32_t slot;
-	int rx_fd; /* the slot's socket; of a UDP link: connect() and shutdown() are forbidden */
-	int tx_fd; /* on an interface: the packet socket to send frames by; else -1 */
-	int event_fd; /* readable SEQPACKET: struct ctl_event records from the server; EOF when it ended */
+	int rx_fd;    /* the slot's socket; of a UDP link: connect() and shutdown() are forbidden */
+	int tx_fd;    /* on an interface: the packet socket to send frames by; else -1 */
+	int event_fd; /* SEQPACKET of struct ctl_event; the end: the server has exited */
 	struct ctl_shared *shared;
 	uint8_t *arena;
 	uint64_t arena_bytes;
@@ -42,8 +42,7 @@ struct ctl_attachment {
 #define CTL_EVENT_CAPTURE 0x10000u
 
 struct ctl_event {
-	uint32_t
-		type; /* enum ibv_event_type: PORT_ACTIVE, PORT_ERR, GID_CHANGE, DEVICE_FATAL; or one of ours */
+	uint32_t type; /* enum ibv_event_type, or CTL_EVENT_CAPTURE */
 	uint32_t port;
 };
 

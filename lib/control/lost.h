@@ -17,7 +17,7 @@
 	X(link_bad_frames) /* on an interface: frames to the device that are not valid RoCE v2 */   \
 	X(fault_overflows) /* packets that a rule could not delay: too many are delayed already */  \
 	X(fault_unanswered) /* requests that a rule could not answer: no NAK would be valid */      \
-	X(port_down_drops) /* packets while the port is down or its address is not in the GID table */
+	X(port_down_drops)  /* while the port is down or its address is not in the GID table */
 
 struct ctl_lost {
 #define X(name) uint64_t name;

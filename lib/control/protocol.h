@@ -219,10 +219,10 @@ struct ctl_device {
 struct ctl_object {
 	uint32_t handle, kind; /* enum ctl_kind */
 	uint32_t context, pd;
-	uint64_t addr, len,
-		iova; /* DM: addr is the offset in the arena; XRCD: inode and its device, 0: of its own */
-	uint32_t key, /* XRCD: the domain's number, the same for all who opened it */
-		rights, mr_kind, dm;
+	/* DM: addr is the offset in the arena. XRCD: addr is the inode (0: none), len its device, key
+	 * the domain's number, the same for all who opened it. */
+	uint64_t addr, len, iova;
+	uint32_t key, rights, mr_kind, dm;
 	uint32_t dmah, umem, refs, slot;
 	int32_t pid; /* owner process of plain memory; context: its first user; 0: none */
 	uint32_t users;

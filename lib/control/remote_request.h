@@ -23,7 +23,7 @@ enum ctl_remote_op {
 	CTL_REMOTE_WRITE,
 	CTL_REMOTE_CMP_SWAP,
 	CTL_REMOTE_FETCH_ADD,
-	CTL_REMOTE_SRQ_TAKE, /* key: SRQ number, iova: XRC domain; bytes: returns struct ctl_remote_recv */
+	CTL_REMOTE_SRQ_TAKE, /* key: SRQ number, iova: XRC domain; returns a ctl_remote_recv */
 	CTL_REMOTE_SRQ_DONE, /* key, iova: likewise; bytes: the completion, struct rxe_cqe */
 };
 

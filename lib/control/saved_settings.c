@@ -63,7 +63,6 @@ static void write_allowed_users(FILE *f, const struct ctl_settings *settings)
 
 static void write_settings(FILE *f, const struct ctl_settings *settings)
 {
-	static const struct gid none;
 	char text[CTL_GID_STR_MAX];
 
 	for (size_t i = 0; i < ctl_setting_count; i++) {
@@ -82,7 +81,7 @@ static void write_settings(FILE *f, const struct ctl_settings *settings)
 	write_allowed_users(f, settings);
 	if (settings->interface[0])
 		fprintf(f, "interface=%s\n", settings->interface);
-	if (!gid_equal(&settings->gateway, &none))
+	if (!gid_is_zero(&settings->gateway))
 		fprintf(f, "gateway=%s\n", ctl_gid_str(&settings->gateway, text));
 	fprintf(f, "arena=%llu\n", (unsigned long long)settings->arena_bytes);
 	if (settings->faults[0])

@@ -68,9 +68,7 @@ bool ctl_gid_parse(struct gid *ret, const char *text)
 /* True: others can send to the address: it is no wildcard, multicast or broadcast address. */
 static bool usable_address(const struct gid *gid)
 {
-	static const struct gid zero;
-
-	if (gid_is_multicast(gid) || gid_equal(gid, &zero))
+	if (gid_is_multicast(gid) || gid_is_zero(gid))
 		return false;
 	return !gid_is_v4(gid) || (gid->raw[12] != 0 && gid->raw[12] < 240);
 }
@@ -324,11 +322,9 @@ bool ctl_settings_from_env(struct ctl_settings *settings, char why[static CTL_WH
 /* Returns a setting that only a device on an interface has, or NULL. */
 static const char *wrong_for_udp(const struct ctl_settings *settings)
 {
-	static const struct gid none;
-
 	if (settings->interface[0])
 		return "an interface";
-	if (!gid_equal(&settings->gateway, &none))
+	if (!gid_is_zero(&settings->gateway))
 		return "a gateway";
 	for (uint32_t i = 0; i < settings->num_addresses; i++) {
 		if (settings->prefix_len[i])
@@ -339,14 +335,12 @@ static const char *wrong_for_udp(const struct ctl_settings *settings)
 
 static const char *wrong_for_ethernet(const struct ctl_settings *settings)
 {
-	static const struct gid none;
-
 	if (!settings->interface[0])
 		return "an interface: --interface or RXE_DM_INTERFACE";
 	if (settings->num_addresses == 0)
 		return "an unused address: --address or RXE_DM_ADDRESS";
 	for (uint32_t i = 0; i < settings->num_addresses; i++) {
-		if (!gid_equal(&settings->gateway, &none) &&
+		if (!gid_is_zero(&settings->gateway) &&
 		    gid_is_v4(&settings->gateway) != gid_is_v4(&settings->address[i]))
 			return "a gateway of the addresses' family: --gateway or RXE_DM_GATEWAY";
 	}

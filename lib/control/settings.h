@@ -26,8 +26,8 @@ struct ctl_settings {
 	uint64_t arena_bytes;
 	enum ctl_arena_pages arena_pages;
 	uint32_t trains, mlx5; /* 0 or 1 */
-	uint32_t allowed_user
-		[CTL_ALLOWED_USERS_MAX]; /* users of this host whose devices may send to ours */
+	/* Users of this host whose devices may send to ours. */
+	uint32_t allowed_user[CTL_ALLOWED_USERS_MAX];
 	uint32_t num_allowed_users;
 	bool allow_all_users; /* every user of this host may */
 	char faults[256];     /* file of fault rules; "" for none */

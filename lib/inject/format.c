@@ -127,7 +127,6 @@ static void put_verb(struct printer *p, const struct inject_rule *rule)
 
 static void put_gid(struct printer *p, const struct inject_rule *rule)
 {
-	static const struct gid none;
 	const bool v4 = gid_is_v4(&rule->gid);
 	char text[INET6_ADDRSTRLEN] = "none";
 
@@ -136,7 +135,7 @@ static void put_gid(struct printer *p, const struct inject_rule *rule)
 		put(p, " to=%" PRIu32, rule->gid_to);
 	if (!rule->gid_has)
 		return;
-	if (!gid_equal(&rule->gid, &none))
+	if (!gid_is_zero(&rule->gid))
 		inet_ntop(v4 ? AF_INET : AF_INET6, rule->gid.raw + (v4 ? 12 : 0), text,
 			  sizeof(text));
 	put(p, " gid=%s", text);

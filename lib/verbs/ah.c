@@ -26,16 +26,15 @@
 
 int vb_av_from_attr(struct vb_device *dev, const struct ibv_ah_attr *attr, struct rxe_av *ret)
 {
-	static const struct gid zeros;
 	struct gid dgid, sgid;
 
 	if (!attr->is_global || attr->port_num != PORT || attr->grh.sgid_index >= RXE_MAX_GIDS)
 		return EINVAL;
 	memcpy(dgid.raw, attr->grh.dgid.raw, sizeof(dgid.raw));
-	if (gid_equal(&dgid, &zeros))
+	if (gid_is_zero(&dgid))
 		return EINVAL;
 	sgid = progress_gid(&dev->progress, attr->grh.sgid_index);
-	if (gid_equal(&sgid, &zeros) || gid_is_v4(&sgid) != gid_is_v4(&dgid))
+	if (gid_is_zero(&sgid) || gid_is_v4(&sgid) != gid_is_v4(&dgid))
 		return ENETUNREACH;
 
 	*ret = (struct rxe_av){
@@ -152,10 +151,9 @@ static int source_index(const struct vb_device *dev, const struct sender *from)
 	memcpy(to.raw, from->dgid.raw, sizeof(to.raw));
 	memcpy(sender.raw, from->sgid.raw, sizeof(sender.raw));
 	for (int i = 0; i < RXE_MAX_GIDS; i++) {
-		static const struct gid zeros;
 		const struct gid own = progress_gid(&dev->progress, (uint32_t)i);
 
-		if (gid_equal(&own, &zeros))
+		if (gid_is_zero(&own))
 			continue;
 		if (gid_equal(&own, &to) ||
 		    (gid_is_multicast(&to) && gid_is_v4(&own) == gid_is_v4(&sender)))

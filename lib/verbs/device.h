@@ -35,9 +35,8 @@ struct vb_device {
 	uint32_t failed_fork;		  /* value of vb_forks() when that failed */
 	struct ctl_attachment attachment; /* valid while contexts is not 0 */
 	struct progress progress;
-	struct vb_context
-		*open_contexts; /* receivers of asynchronous events; under the engine lock */
-	struct vb_gate gate;	/* verbs that fault rules let fail */
+	struct vb_context *open_contexts; /* they get events; under the engine lock */
+	struct vb_gate gate;		  /* verbs that fault rules let fail */
 };
 static_assert(offsetof(struct vb_device, foreign) == 664, "where stock providers look");
 

@@ -22,13 +22,6 @@ enum gid_type_sysfs {
 	GID_TYPE_V2,
 };
 
-static bool is_empty(const struct gid *gid)
-{
-	static const struct gid zeros;
-
-	return gid_equal(gid, &zeros);
-}
-
 /* Reads an entry. False: no live context, or no such entry. */
 static bool slot(struct ibv_context *context, uint32_t port, uint64_t index, struct gid *ret)
 {
@@ -63,7 +56,7 @@ int ibv_query_gid_type(struct ibv_context *context, uint8_t port, unsigned int i
 	}
 	if (vb_verb_fails(context, query_gid_type))
 		return -1;
-	*type = is_empty(&gid) ? GID_TYPE_V1 : GID_TYPE_V2;
+	*type = gid_is_zero(&gid) ? GID_TYPE_V1 : GID_TYPE_V2;
 	return 0;
 }
 
@@ -95,7 +88,7 @@ int _ibv_query_gid_ex(struct ibv_context *context, uint32_t port, uint32_t index
 		return EOPNOTSUPP;
 	if (vb_verb_fails(context, query_gid_ex))
 		return errno;
-	if (is_empty(&gid))
+	if (gid_is_zero(&gid))
 		return ENODATA;
 	entry_write(entry, entry_size, context, index, &gid);
 	return 0;
@@ -116,7 +109,7 @@ ssize_t _ibv_query_gid_table(struct ibv_context *context, struct ibv_gid_entry *
 	for (uint32_t i = 0; i < RXE_MAX_GIDS; i++) {
 		const struct gid gid = progress_gid(&vb_device(context)->progress, i);
 
-		if (is_empty(&gid))
+		if (gid_is_zero(&gid))
 			continue;
 		if (n == max_entries)
 			return -EINVAL; /* entries has no space for all GIDs */

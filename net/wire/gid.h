@@ -32,6 +32,14 @@ static inline bool gid_equal(const struct gid *a, const struct gid *b)
 	return memcmp(a->raw, b->raw, sizeof(a->raw)) == 0;
 }
 
+/* True: the GID of an empty table entry. */
+static inline bool gid_is_zero(const struct gid *gid)
+{
+	static const struct gid zero;
+
+	return gid_equal(gid, &zero);
+}
+
 /* Multicast: ff00::/8, or 224.0.0.0/4 in mapped form. */
 static inline bool gid_is_multicast(const struct gid *gid)
 {

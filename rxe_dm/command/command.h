@@ -50,9 +50,9 @@ extern const struct command command_table[];
 extern const size_t command_count;
 
 #define OPTIONS_OK (-1)
-/* Reads the environment, then argv from 1 on; argv[0] is the command. Puts the settings among the
- * options into the environment, for a server or program that the command starts. Returns OPTIONS_OK,
- * or the exit status after help or an explained error. */
+/* Reads the environment, then argv from 1 on; argv[0] is the command. Puts settings among the
+ * options into the environment, for a server or program that is started. Returns OPTIONS_OK, or the
+ * exit status after help or an explained error. */
 int options_parse(struct command_options *ret, int argc, char **argv,
 		  const struct command_option *own);
 /* Checks that no argument follows the options. False: explained. */

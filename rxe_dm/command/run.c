@@ -14,7 +14,7 @@
 #include "rxe_dm/command/verbs_linked.h"
 
 #define LIBRARY "libibverbs.so.1"
-#define UVERBS	"librxe_dm_uverbs.so" /* by name: a path in LD_PRELOAD may have no blank in it */
+#define UVERBS	"librxe_dm_uverbs.so" /* a path in LD_PRELOAD has no blank */
 
 #define FOLDERS_MAX (5 * PATH_MAX)
 
@@ -27,7 +27,7 @@ static bool has_library(const char *folder)
 	       stat(path, &st) == 0;
 }
 
-/* Finds our libraries: in a build tree, a relocated installation, or the prefix. False: explained. */
+/* In a build tree, a relocated installation, or the prefix. False: explained. */
 static bool find_libraries(char ret[static FOLDERS_MAX])
 {
 	char exe[PATH_MAX], from[PATH_MAX + 64];

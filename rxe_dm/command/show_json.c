@@ -169,14 +169,13 @@ static void set_objects(json_t *to, const struct view_device *device)
 
 static json_t *json_gids(const struct ctl_shared *shared)
 {
-	static const struct gid none;
 	json_t *ret = json_array();
 
 	for (uint32_t i = 0; i < RXE_MAX_GIDS; i++) {
 		char text[CTL_GID_STR_MAX + 8], address[CTL_GID_STR_MAX];
 		json_t *gid;
 
-		if (gid_equal(&shared->gids[i], &none))
+		if (gid_is_zero(&shared->gids[i]))
 			continue;
 		gid = json_object();
 		snprintf(text, sizeof(text), "%s%s", gid_is_v4(&shared->gids[i]) ? "::ffff:" : "",
@@ -203,7 +202,6 @@ static json_t *json_arena(const struct ctl_device *info)
 
 static void set_link(json_t *ret, const struct ctl_device *info)
 {
-	static const struct gid none;
 	char text[CTL_GID_STR_MAX], mac[VIEW_MAC_MAX];
 
 	set_string(ret, "link", view_link(info->link));
@@ -213,7 +211,7 @@ static void set_link(json_t *ret, const struct ctl_device *info)
 	set_string(ret, "mac", view_mac(info->mac, mac));
 	if (info->prefix_len)
 		set_number(ret, "prefix_len", info->prefix_len);
-	if (!gid_equal(&info->gateway, &none))
+	if (!gid_is_zero(&info->gateway))
 		set_string(ret, "gateway", ctl_gid_str(&info->gateway, text));
 }
 

@@ -89,7 +89,6 @@ static void show_head(const struct view *view, FILE *to)
 /* On an interface the device is a host of its own. */
 static void show_link(const struct ctl_device *info, FILE *to)
 {
-	static const struct gid none;
 	char text[CTL_GID_STR_MAX], mac[VIEW_MAC_MAX];
 
 	if (info->link != CTL_LINK_ETHERNET)
@@ -98,7 +97,7 @@ static void show_link(const struct ctl_device *info, FILE *to)
 		view_mac(info->mac, mac));
 	if (info->prefix_len)
 		fprintf(to, ", network /%u", info->prefix_len);
-	if (!gid_equal(&info->gateway, &none))
+	if (!gid_is_zero(&info->gateway))
 		fprintf(to, ", gateway %s", ctl_gid_str(&info->gateway, text));
 	fprintf(to, "\n");
 }
@@ -115,7 +114,6 @@ static void show_faults(const struct ctl_shared *shared, FILE *to)
 static void show_device(const struct view_device *device, FILE *to)
 {
 	const struct ctl_device *info = &device->info;
-	static const struct gid none;
 	char text[CTL_GID_STR_MAX];
 	char used[CELL_MAX], all[CELL_MAX], locked[CELL_MAX];
 
@@ -128,7 +126,7 @@ static void show_device(const struct view_device *device, FILE *to)
 	for (uint32_t i = 0; i < RXE_MAX_GIDS; i++) {
 		const struct gid *gid = &device->shared->gids[i];
 
-		if (!gid_equal(gid, &none))
+		if (!gid_is_zero(gid))
 			fprintf(to, "  GID %u: %s%s, RoCE v2\n", i, gid_is_v4(gid) ? "::ffff:" : "",
 				ctl_gid_str(gid, text));
 	}

@@ -52,11 +52,10 @@ const char *view_mac(const uint8_t mac[static CTL_MAC_LEN], char ret[static VIEW
 #define VIEW_RIGHTS_MAX 128
 const char *view_rights(uint32_t rights, char ret[static VIEW_RIGHTS_MAX]);
 
-/* Copies up to max bytes of text of another process, which may lack a NUL. Control characters become
- * '?'. */
+/* Copies up to max bytes of another process's text, without control characters. */
 const char *view_plain(char *ret, size_t size, const char *text, size_t max);
 
-/* The place of the oldest fault rule numbered above id, or -1. Places are reused, numbers are not. */
+/* The place of the oldest fault rule numbered above id, or -1. Places are reused, not numbers. */
 int view_next_fault(const struct ctl_shared *shared, uint32_t id);
 /* How often the rule fired, in processes that run and in those that have exited. */
 uint64_t view_fault_fired(const struct ctl_shared *shared, uint32_t place);

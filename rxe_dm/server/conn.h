@@ -55,7 +55,7 @@ struct conn {
 	struct capture *captures; /* captures that this connection has started */
 	struct cm_channel *cm_channels;
 	uint32_t last_cm_channel;
-	int pending; /* enum serve_result: call is in progress, and nothing is read meanwhile; 0: none */
+	int pending; /* enum serve_result of the call in progress; 0: none, the next is read */
 	struct call call;
 };
 

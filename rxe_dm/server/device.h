@@ -79,10 +79,9 @@ struct device {
 	struct capture_area *capture_area;     /* first page of the rings; NULL: no capture runs */
 	struct capture_writer *capture_writer; /* for packets that the server itself sends */
 	int capture_fd;
-	uint32_t
-		lost_before[RXE_MAX_SLOTS]; /* drop count of the slot's socket at the last update */
-	uint32_t num_faults;		    /* rules in the shared memory */
-	struct time_wait *time_wait;	    /* NULL: no slot is in TIME_WAIT */
+	uint32_t lost_before[RXE_MAX_SLOTS]; /* drops of its socket at the last update */
+	uint32_t num_faults;		     /* rules in the shared memory */
+	struct time_wait *time_wait;	     /* NULL: no slot is in TIME_WAIT */
 	struct fault_timer fault_timers[FAULT_MAX_RULES]; /* by place: rules of the device itself */
 };
 

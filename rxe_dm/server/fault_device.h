@@ -23,8 +23,7 @@ struct fault_timer {
 	struct inject_rule rule;
 };
 
-/* fault.c: the rules of a device in shared memory, where its processes read them. Adds the rules of a
- * file, all or none: 0, or a negative errno, explained on the log. */
+/* fault.c: adds the rules of a file, all or none. 0, or a negative errno, explained on the log. */
 int faults_load(struct device *device, const char *path);
 /* The slot's process exits: adds its counts to the sums. */
 void faults_retire(struct device *device, uint32_t slot);

@@ -21,8 +21,8 @@ struct instance {
 	struct loop loop;
 	struct loop_source listener, signals;
 	struct local_peers local_peers;
-	int spare_fd; /* closed for a moment to accept and refuse a client when no descriptor is left */
-	uint64_t id; /* random: identifies this run of the server */
+	int spare_fd; /* closed to accept and refuse a client when no other is left */
+	uint64_t id;  /* random: identifies this run of the server */
 	uint64_t serial;
 	uint64_t started_ns;
 	bool persistent;	/* runs until 'rxe_dm stop' */
