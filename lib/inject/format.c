@@ -11,8 +11,6 @@
 #include "lib/inject/value.h"
 #include "net/wire/packet.h"
 
-#define PROBABILITY_ONE 4294967296.0
-
 struct printer {
 	char *buf;
 	size_t size;
@@ -105,9 +103,10 @@ static void put_probability(struct printer *p, uint32_t probability)
 	for (int digits = 1; digits <= 12; digits++) {
 		double read;
 
-		(void)snprintf(text, sizeof(text), "%.*g", digits, probability / PROBABILITY_ONE);
+		(void)snprintf(text, sizeof(text), "%.*g", digits,
+			       probability / INJECT_PROBABILITY_ONE);
 		/* With few digits 0.97 is 1, which no uint32_t is. */
-		read = strtod(text, NULL) * PROBABILITY_ONE + 0.5;
+		read = strtod(text, NULL) * INJECT_PROBABILITY_ONE + 0.5;
 		if (read >= probability && read < probability + 1.0)
 			break;
 	}

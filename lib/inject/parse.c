@@ -19,9 +19,8 @@
 #include "net/wire/opcode.h"
 #include "net/wire/packet.h"
 
-#define MAX_DELAY_NS	60000000000ull
-#define DEFAULT_WITHIN	1000000ull
-#define PROBABILITY_ONE 4294967296.0
+#define MAX_DELAY_NS   60000000000ull
+#define DEFAULT_WITHIN 1000000ull
 
 #define BIT(action) (1u << (action))
 #define PACKETS	    (BIT(FAULT_ACTIONS) - 1)
@@ -120,7 +119,7 @@ static bool word_probability(struct inject_rule *rule, const char *value)
 	rule->packet.certain = p >= 1;
 	if (rule->packet.certain)
 		return true;
-	p = p * PROBABILITY_ONE + 0.5;
+	p = p * INJECT_PROBABILITY_ONE + 0.5;
 	rule->packet.probability = p >= UINT32_MAX ? UINT32_MAX : (uint32_t)p;
 	return true;
 }

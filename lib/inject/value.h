@@ -8,7 +8,8 @@
 
 #include "lib/inject/rule.h"
 
-#define INJECT_WORD_MAX 96
+#define INJECT_WORD_MAX	       96
+#define INJECT_PROBABILITY_ONE 4294967296.0 /* fault_rule.probability is a part of it */
 
 bool inject_parse_number(const char *text, uint64_t max, uint64_t *ret);
 bool inject_parse_u32(const char *text, uint32_t min, uint32_t max, uint32_t *ret);

@@ -20,7 +20,6 @@
 #include "lib/verbs/live.h"
 #include "lib/verbs/pd.h"
 
-#define PORT 1
 /* RoCEv2 annex A17.4.5.1: an IPv4 header takes the last 20 of the 40 bytes of a GRH. */
 #define GRH_V4_OFF 20
 
@@ -28,7 +27,7 @@ int vb_av_from_attr(struct vb_device *dev, const struct ibv_ah_attr *attr, struc
 {
 	struct gid dgid, sgid;
 
-	if (!attr->is_global || attr->port_num != PORT || attr->grh.sgid_index >= RXE_MAX_GIDS)
+	if (!attr->is_global || attr->port_num != VB_PORT || attr->grh.sgid_index >= RXE_MAX_GIDS)
 		return EINVAL;
 	memcpy(dgid.raw, attr->grh.dgid.raw, sizeof(dgid.raw));
 	if (gid_is_zero(&dgid))
@@ -95,18 +94,10 @@ int ibv_destroy_ah(struct ibv_ah *ah)
 }
 
 struct sender {
-	union ibv_gid sgid, dgid; /* of the received packet */
+	struct gid sgid, dgid; /* of the received packet */
 	uint32_t flow_label;
 	uint8_t traffic_class;
 };
-
-static void map_v4(union ibv_gid *ret, const uint8_t addr[4])
-{
-	memset(ret, 0, sizeof(*ret));
-	ret->raw[10] = 0xff;
-	ret->raw[11] = 0xff;
-	memcpy(ret->raw + 12, addr, 4);
-}
 
 /* Is there an IPv4 header at ip? Checks version, header length and checksum. */
 static bool is_v4(const uint8_t *ip)
@@ -127,16 +118,16 @@ static bool sender_of(const struct ibv_grh *grh, struct sender *ret)
 	uint32_t first = ntohl(grh->version_tclass_flow);
 
 	if (first >> 28 == 6) {
-		ret->sgid = grh->sgid;
-		ret->dgid = grh->dgid;
+		memcpy(ret->sgid.raw, grh->sgid.raw, sizeof(ret->sgid.raw));
+		memcpy(ret->dgid.raw, grh->dgid.raw, sizeof(ret->dgid.raw));
 		ret->flow_label = first & 0xfffff;
 		ret->traffic_class = (uint8_t)(first >> 20);
 		return true;
 	}
 	if (!is_v4(ip))
 		return false;
-	map_v4(&ret->sgid, ip + 12);
-	map_v4(&ret->dgid, ip + 16);
+	gid_set_v4(&ret->sgid, ip + 12);
+	gid_set_v4(&ret->dgid, ip + 16);
 	ret->flow_label = 0;
 	ret->traffic_class = ip[1];
 	return true;
@@ -146,17 +137,13 @@ static bool sender_of(const struct ibv_grh *grh, struct sender *ret)
  * the sender's address family. */
 static int source_index(const struct vb_device *dev, const struct sender *from)
 {
-	struct gid to, sender;
-
-	memcpy(to.raw, from->dgid.raw, sizeof(to.raw));
-	memcpy(sender.raw, from->sgid.raw, sizeof(sender.raw));
 	for (int i = 0; i < RXE_MAX_GIDS; i++) {
 		const struct gid own = progress_gid(&dev->progress, (uint32_t)i);
 
 		if (gid_is_zero(&own))
 			continue;
-		if (gid_equal(&own, &to) ||
-		    (gid_is_multicast(&to) && gid_is_v4(&own) == gid_is_v4(&sender)))
+		if (gid_equal(&own, &from->dgid) ||
+		    (gid_is_multicast(&from->dgid) && gid_is_v4(&own) == gid_is_v4(&from->sgid)))
 			return i;
 	}
 	return -1;
@@ -168,7 +155,7 @@ int ibv_init_ah_from_wc(struct ibv_context *context, uint8_t port_num, struct ib
 	struct sender from;
 	int index;
 
-	if (!vb_is_context(context) || port_num != PORT || !wc || !ret ||
+	if (!vb_is_context(context) || port_num != VB_PORT || !wc || !ret ||
 	    !(wc->wc_flags & IBV_WC_GRH) || !grh || !sender_of(grh, &from))
 		goto invalid;
 	if (vb_verb_fails(context, init_ah_from_wc))
@@ -178,8 +165,7 @@ int ibv_init_ah_from_wc(struct ibv_context *context, uint8_t port_num, struct ib
 		goto invalid;
 
 	*ret = (struct ibv_ah_attr){
-		.grh = { .dgid = from.sgid,
-			 .flow_label = from.flow_label,
+		.grh = { .flow_label = from.flow_label,
 			 .sgid_index = (uint8_t)index,
 			 .hop_limit = 64,
 			 .traffic_class = from.traffic_class },
@@ -189,6 +175,7 @@ int ibv_init_ah_from_wc(struct ibv_context *context, uint8_t port_num, struct ib
 		.is_global = 1,
 		.port_num = port_num,
 	};
+	memcpy(ret->grh.dgid.raw, from.sgid.raw, sizeof(ret->grh.dgid.raw));
 	return 0;
 
 invalid:

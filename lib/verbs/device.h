@@ -19,6 +19,7 @@
 #include "lib/verbs/gate.h"
 
 #define VB_MAX_DEVICES 16
+#define VB_PORT	       1 /* the only port of a device */
 
 struct vb_context;
 

@@ -14,8 +14,6 @@
 #include "lib/verbs/context.h"
 #include "lib/verbs/gate.h"
 
-#define PORT 1
-
 /* Results of ibv_query_gid_type(): v1 or InfiniBand, v2. */
 enum gid_type_sysfs {
 	GID_TYPE_V1,
@@ -25,7 +23,7 @@ enum gid_type_sysfs {
 /* Reads an entry. False: no live context, or no such entry. */
 static bool slot(struct ibv_context *context, uint32_t port, uint64_t index, struct gid *ret)
 {
-	if (!vb_is_context(context) || port != PORT || index >= RXE_MAX_GIDS)
+	if (!vb_is_context(context) || port != VB_PORT || index >= RXE_MAX_GIDS)
 		return false;
 	*ret = progress_gid(&vb_device(context)->progress, (uint32_t)index);
 	return true;
@@ -67,7 +65,7 @@ static void entry_write(void *at, size_t size, struct ibv_context *context, uint
 	const struct vb_device *dev = vb_device(context);
 	struct ibv_gid_entry entry = {
 		.gid_index = index,
-		.port_num = PORT,
+		.port_num = VB_PORT,
 		.gid_type = IBV_GID_TYPE_ROCE_V2,
 		.ndev_ifindex = dev->info.if_index,
 	};

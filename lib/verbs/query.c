@@ -16,7 +16,6 @@
 #include "lib/verbs/mtu.h"
 #include "lib/verbs/ops.h"
 
-#define PORT	    1
 #define PORT_WIDTH  2	/* 4X */
 #define PORT_SPEED  8	/* 10 Gb/s a lane: 40 together, which is what loopback carries */
 #define PORT_100MBS 400 /* the same in units of 100 Mb/s */
@@ -150,7 +149,7 @@ static int query_port_n(struct ibv_context *context, uint32_t port, void *attr, 
 {
 	struct ibv_port_attr_65 full;
 
-	if (!vb_is_context(context) || !attr || port != PORT)
+	if (!vb_is_context(context) || !attr || port != VB_PORT)
 		return EINVAL;
 	if (vb_verb_fails(context, query_port))
 		return errno;
@@ -177,7 +176,7 @@ int ibv_query_port(struct ibv_context *context, uint8_t port, struct _compat_ibv
 
 int ibv_query_port_speed(struct ibv_context *context, uint32_t port, uint64_t *speed)
 {
-	if (!vb_is_context(context) || port != PORT || !speed)
+	if (!vb_is_context(context) || port != VB_PORT || !speed)
 		return EINVAL;
 	if (vb_verb_fails(context, query_port_speed))
 		return errno;
@@ -187,7 +186,7 @@ int ibv_query_port_speed(struct ibv_context *context, uint32_t port, uint64_t *s
 
 int ibv_query_pkey(struct ibv_context *context, uint8_t port, int index, __be16 *pkey)
 {
-	if (!vb_is_context(context) || port != PORT || index != 0 || !pkey) {
+	if (!vb_is_context(context) || port != VB_PORT || index != 0 || !pkey) {
 		errno = EINVAL;
 		return -1;
 	}
@@ -200,7 +199,7 @@ int ibv_query_pkey(struct ibv_context *context, uint8_t port, int index, __be16 
 int ibv_get_pkey_index(struct ibv_context *context, uint8_t port, __be16 pkey)
 {
 	/* The membership bit is ignored: 0x7fff matches 0xffff. */
-	if (!vb_is_context(context) || port != PORT ||
+	if (!vb_is_context(context) || port != VB_PORT ||
 	    (pkey | __builtin_bswap16(0x8000)) != 0xffff) {
 		errno = EINVAL;
 		return -1;

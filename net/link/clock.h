@@ -5,6 +5,8 @@
 
 #include <stdint.h>
 
+#define NSEC_PER_SEC 1000000000ull
+
 /* CLOCK_MONOTONIC in nanoseconds. */
 uint64_t clock_now_ns(void);
 

@@ -14,13 +14,13 @@
 
 #include "lib/control/connection.h"
 #include "net/link/capture/pcapng.h"
+#include "net/link/clock.h"
 #include "net/wire/icrc.h"
 #include "rxe_dm/command/capture_comment.h"
 #include "rxe_dm/command/capture_merge.h"
 #include "rxe_dm/command/command.h"
 #include "rxe_dm/command/view.h"
 
-#define NSEC_PER_SEC 1000000000ull
 #define FILE_BUFFER  (1u << 20)
 #define REST_NS	     5000000 /* when nothing comes */
 #define REST_BUSY_NS 500000

@@ -28,7 +28,6 @@
 #include "rxe_dm/server/resting.h"
 #include "rxe_dm/server/time_wait.h"
 
-#define NSEC_PER_SEC	1000000000ull
 #define FIRST_CLIENT_NS (5 * NSEC_PER_SEC) /* shortest wait of a new server for its first program */
 #define SERVER_FDS	64u
 #define NAME_TRIES	200
