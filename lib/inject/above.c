@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "lib/inject/value.h"
+#include "net/wire/cm.h"
 
 #define ERRNO_MAX 4095
 #define PREFIX	  "IBV_WC_"
@@ -116,6 +117,31 @@ bool inject_word_name(struct inject_rule *rule, const char *value)
 			return false;
 	(void)snprintf(rule->verbs, sizeof(rule->verbs), "%s", value);
 	return rule->verb_set[0] || rule->verb_set[1];
+}
+
+static bool add_message(struct inject_rule *rule, const char *name)
+{
+	for (uint32_t attr = CM_REQ; attr <= CM_APR; attr++) {
+		if (strcmp(cm_attr_str((enum cm_attr)attr), name) != 0)
+			continue;
+		rule->message_set |= 1u << (attr - CM_REQ);
+		return true;
+	}
+	return false;
+}
+
+bool inject_word_message(struct inject_rule *rule, const char *value)
+{
+	char list[FAULT_PATTERN_MAX], *save = NULL;
+
+	if (strlen(value) >= sizeof(list) || !*value)
+		return false;
+	(void)snprintf(list, sizeof(list), "%s", value);
+	for (char *p = strtok_r(list, ",", &save); p; p = strtok_r(NULL, ",", &save))
+		if (!add_message(rule, p))
+			return false;
+	(void)snprintf(rule->messages, sizeof(rule->messages), "%s", value);
+	return rule->message_set != 0;
 }
 
 bool inject_word_errno(struct inject_rule *rule, const char *value)

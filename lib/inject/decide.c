@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: MIT
 /* Decisions about completions and verbs. */
 #include "lib/inject/rule.h"
+#include "net/wire/cm.h"
 
 #define KIND_COMPLETION 0x10000u
 #define KIND_VERB	0x20000u
+#define KIND_MESSAGE	0x30000u
 
 static uint64_t owner_of(const struct inject_completion *completion)
 {
@@ -26,6 +28,22 @@ bool inject_fires_verb(const struct inject_rule *rule, uint32_t id, enum inject_
 		       uint32_t nth)
 {
 	return fault_fires_at(&rule->packet, id, 0, KIND_VERB | verb, nth);
+}
+
+bool inject_selects_message(const struct inject_rule *rule, uint32_t attr, enum fault_dir dir)
+{
+	if (rule->action == INJECT_CM_REJECT)
+		return attr == CM_REQ && dir == FAULT_IN;
+	if (rule->action != INJECT_CM_DROP && rule->action != INJECT_CM_DUPLICATE)
+		return false;
+	return (rule->packet.any_dir || rule->packet.dir == dir) &&
+	       (!rule->message_set || rule->message_set >> (attr - CM_REQ) & 1);
+}
+
+bool inject_fires_message(const struct inject_rule *rule, uint32_t id, uint32_t attr,
+			  enum fault_dir dir, uint32_t nth)
+{
+	return fault_fires_at(&rule->packet, id, 0, KIND_MESSAGE | attr << 1 | dir, nth);
 }
 
 static bool selects_completion(const struct inject_rule *rule,

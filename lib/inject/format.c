@@ -34,6 +34,10 @@ static const struct {
 	[INJECT_PORT_DOWN] = { "port_down", "the port is down" },
 	[INJECT_GID_CHANGE] = { "gid_change", "an entry of the GID table changes" },
 	[INJECT_DEVICE_FATAL] = { "device_fatal", "the device dies" },
+	[INJECT_CM_DROP] = { "cm_drop", "a message of the connection manager is lost" },
+	[INJECT_CM_DUPLICATE] = { "cm_duplicate",
+				  "a message of the connection manager comes twice" },
+	[INJECT_CM_REJECT] = { "cm_reject", "a connection request is rejected" },
 };
 
 const char *inject_action_str(uint32_t action)
@@ -185,6 +189,10 @@ static void put_action(struct printer *p, const struct inject_rule *rule)
 		put_verb(p, rule);
 	else if (rule->action == INJECT_GID_CHANGE)
 		put_gid(p, rule);
+	else if (rule->action == INJECT_CM_REJECT)
+		put(p, " reason=%" PRIu32, rule->reason);
+	else if (rule->messages[0])
+		put(p, " message=%s", rule->messages);
 }
 
 int inject_rule_format(char *buf, size_t size, const struct inject_rule *rule)

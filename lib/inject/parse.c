@@ -16,6 +16,7 @@
 
 #include "lib/inject/rule.h"
 #include "lib/inject/value.h"
+#include "net/wire/cm.h"
 #include "net/wire/opcode.h"
 #include "net/wire/packet.h"
 
@@ -24,8 +25,10 @@
 
 #define BIT(action) (1u << (action))
 #define PACKETS	    (BIT(FAULT_ACTIONS) - 1)
-#define COUNTED	    (PACKETS | BIT(INJECT_COMPLETION) | BIT(INJECT_VERB))
-#define DEVICE	    (BIT(INJECT_PORT_DOWN) | BIT(INJECT_GID_CHANGE) | BIT(INJECT_DEVICE_FATAL))
+#define CM_MESSAGES (BIT(INJECT_CM_DROP) | BIT(INJECT_CM_DUPLICATE))
+#define COUNTED                                                                                    \
+	(PACKETS | BIT(INJECT_COMPLETION) | BIT(INJECT_VERB) | CM_MESSAGES | BIT(INJECT_CM_REJECT))
+#define DEVICE (BIT(INJECT_PORT_DOWN) | BIT(INJECT_GID_CHANGE) | BIT(INJECT_DEVICE_FATAL))
 
 /* The number of a name among n that str gives, or -1. */
 static int number_of(const char *(*str)(uint32_t), uint32_t n, const char *name)
@@ -187,7 +190,7 @@ static const struct word {
 	size_t at;         /* the other forms: member of the rule, a number or a fault_range */
 	uint32_t min, max; /* its bounds */
 } words[] = {
-	{ "dir",          PACKETS, "in, out or any", OWN(word_dir) },
+	{ "dir",          PACKETS | CM_MESSAGES, "in, out or any", OWN(word_dir) },
 	{ "opcode",       PACKETS, "ACKNOWLEDGE, RC_SEND_ONLY, WRITE_*, a number, or several with commas; 'rxe_dm fault --help' lists them", OWN(word_opcode) },
 	{ "qp",           PACKETS | BIT(INJECT_COMPLETION), "a QP number, #N for the Nth created (from 0), or a range A..B", OWN(word_qp) },
 	{ "peer_qp",      PACKETS, "a QP number, or a range A..B", RISING(packet.peer_qp, 0, QPN_MASK) },
@@ -214,6 +217,8 @@ static const struct word {
 	{ "after",        DEVICE, "5ms, 20us or 1s, up to 3600s", OWN(inject_word_after) },
 	{ "index",        BIT(INJECT_GID_CHANGE), "an index of the GID table, 0 to 15", NUMBER(gid_index, 0, INJECT_GIDS - 1) },
 	{ "gid",          BIT(INJECT_GID_CHANGE), "an IPv4 or IPv6 address, or none", OWN(inject_word_gid) },
+	{ "message",      CM_MESSAGES, "REQ, REP, RTU, REJ, MRA, DREQ, DREP, SIDR_REQ, SIDR_REP, or several with commas", OWN(inject_word_message) },
+	{ "reason",       BIT(INJECT_CM_REJECT), "a reason of a REJ, 1 to 65535", NUMBER(reason, 1, 65535) },
 	{ "to",           BIT(INJECT_GID_CHANGE), "another index of the GID table, 0 to 15", OWN(inject_word_to) },
 };
 /* clang-format on */
@@ -311,6 +316,8 @@ static void set_defaults(struct inject_rule *rule, uint32_t action)
 	*rule = (struct inject_rule){ .action = action,
 				      .any_side = true,
 				      .packet = { .any_dir = true, .certain = true } };
+	if (action == INJECT_CM_REJECT)
+		rule->reason = CM_REJ_CONSUMER_DEFINED;
 	if (action >= FAULT_ACTIONS)
 		return;
 	rule->packet.action = (enum fault_action)action;

@@ -29,6 +29,10 @@ enum inject_action {
 	INJECT_PORT_DOWN,
 	INJECT_GID_CHANGE,
 	INJECT_DEVICE_FATAL,
+	/* Messages of the connection manager: the server, too. */
+	INJECT_CM_DROP,
+	INJECT_CM_DUPLICATE,
+	INJECT_CM_REJECT,
 	INJECT_ACTIONS,
 };
 
@@ -58,6 +62,10 @@ struct inject_rule {
 	/* verb: as written, and bit n of word w for verb 64 * w + n */
 	char verbs[FAULT_PATTERN_MAX];
 	uint64_t verb_set[2];
+	/* cm_*: as written, and bit n for attribute ID 0x10 + n. None: all messages. */
+	char messages[FAULT_PATTERN_MAX];
+	uint32_t message_set;
+	uint32_t reason; /* cm_reject: enum cm_reject_reason */
 };
 
 struct inject_rules {
@@ -110,6 +118,10 @@ bool inject_fires_completion(const struct inject_rule *rule, uint32_t id,
 bool inject_selects_verb(const struct inject_rule *rule, enum inject_verb verb);
 bool inject_fires_verb(const struct inject_rule *rule, uint32_t id, enum inject_verb verb,
 		       uint32_t nth);
+/* attr: enum cm_attr. The nth message of its kind and direction. */
+bool inject_selects_message(const struct inject_rule *rule, uint32_t attr, enum fault_dir dir);
+bool inject_fires_message(const struct inject_rule *rule, uint32_t id, uint32_t attr,
+			  enum fault_dir dir, uint32_t nth);
 /* Counts the completion for every rule that selects it. Returns the place of the first rule that
  * fires, or -1. *ret_nth: the count of that rule. */
 int inject_decide_completion(const struct inject_rules *rules, struct fault_counters *counters,

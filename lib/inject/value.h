@@ -28,6 +28,7 @@ bool inject_word_name(struct inject_rule *rule, const char *value);
 bool inject_word_errno(struct inject_rule *rule, const char *value);
 bool inject_word_after(struct inject_rule *rule, const char *value);
 bool inject_word_gid(struct inject_rule *rule, const char *value);
+bool inject_word_message(struct inject_rule *rule, const char *value);
 bool inject_word_to(struct inject_rule *rule, const char *value);
 
 #endif

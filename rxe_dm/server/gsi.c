@@ -20,6 +20,7 @@
 #include "rxe_dm/server/capture.h"
 #include "rxe_dm/server/cm.h"
 #include "rxe_dm/server/device.h"
+#include "rxe_dm/server/gsi_fault.h"
 #include "rxe_dm/server/instance.h"
 
 #define GSI_PKEY    0xffffu
@@ -32,6 +33,7 @@ struct gsi {
 	struct link *link; /* CTL_LINK_UDP: its own; CTL_LINK_ETHERNET: the server's */
 	bool owns_link;
 	uint32_t psn;
+	struct gsi_faults faults;
 	struct wire_arrival arrivals[ARRIVALS];
 };
 
@@ -93,6 +95,26 @@ static bool check_packet(const struct device *device, const struct wire_arrival 
 	return true;
 }
 
+/* A MAD goes to the connection manager, as far as fault rules let it. */
+static void deliver(struct device *device, const struct cm_path *path, const uint8_t *mad)
+{
+	uint8_t rej[CM_MAD_BYTES];
+	uint16_t reason = 0;
+
+	switch (gsi_fault_decide(device, &device->gsi->faults, mad, FAULT_IN, &reason)) {
+	case GSI_FAULT_DUPLICATE:
+		cm_arrived(device->instance, path, mad, clock_now_ns());
+		cm_arrived(device->instance, path, mad, clock_now_ns());
+		return;
+	case GSI_FAULT_NONE: cm_arrived(device->instance, path, mad, clock_now_ns()); return;
+	case GSI_FAULT_REJECT:
+		gsi_fault_answer(rej, mad, reason);
+		gsi_send(device, path, rej);
+		return;
+	case GSI_FAULT_DROP: return;
+	}
+}
+
 static void receive_packet(struct device *device, const struct wire_arrival *arrival)
 {
 	struct rxe_counters *counters = &device->shared->slot[0].counters;
@@ -111,7 +133,7 @@ static void receive_packet(struct device *device, const struct wire_arrival *arr
 		return;
 	counters->rcvd_bytes += arrival->len;
 	capture_arrived(device, arrival, 1);
-	cm_arrived(device->instance, &path, packet.payload, clock_now_ns());
+	deliver(device, &path, packet.payload);
 }
 
 static void packets_ready(struct loop_source *source, uint32_t events)
@@ -147,7 +169,8 @@ static uint32_t build_packet(struct gsi *gsi, const struct icrc_flow *flow,
 	return (uint32_t)len + ICRC_LEN;
 }
 
-void gsi_send(struct device *device, const struct cm_path *path, const uint8_t mad[CM_MAD_BYTES])
+static void send_mad(struct device *device, const struct cm_path *path,
+		     const uint8_t mad[CM_MAD_BYTES])
 {
 	struct rxe_counters *counters = &device->shared->slot[0].counters;
 	struct gsi *gsi = device->gsi;
@@ -164,8 +187,6 @@ void gsi_send(struct device *device, const struct cm_path *path, const uint8_t m
 		.dst = path->dst,
 	};
 
-	if (is_down(device))
-		return;
 	(void)link_tx_ports(gsi->link, &flow.src_port, 1);
 	train.len = build_packet(gsi, &flow, mad, bytes);
 	train.seg_len = (uint16_t)train.len;
@@ -177,6 +198,23 @@ void gsi_send(struct device *device, const struct cm_path *path, const uint8_t m
 					      .packet = bytes,
 					      .len = train.len });
 	(void)link_send(gsi->link, &train, 1);
+}
+
+void gsi_send(struct device *device, const struct cm_path *path, const uint8_t mad[CM_MAD_BYTES])
+{
+	uint16_t reason = 0;
+
+	if (is_down(device))
+		return;
+	switch (gsi_fault_decide(device, &device->gsi->faults, mad, FAULT_OUT, &reason)) {
+	case GSI_FAULT_DUPLICATE:
+		send_mad(device, path, mad);
+		send_mad(device, path, mad);
+		return;
+	case GSI_FAULT_NONE:
+	case GSI_FAULT_REJECT: send_mad(device, path, mad); return;
+	case GSI_FAULT_DROP: return;
+	}
 }
 
 static int open_link(struct device *device, struct gsi *gsi)

@@ -219,6 +219,28 @@ START_TEST(shown)
 }
 END_TEST
 
+/* Rules for messages: a lost REQ is sent again; a rejected one never reaches the program. */
+START_TEST(message_rules)
+{
+	const uint32_t active = resolved(&client, RDMA_PS_TCP);
+	struct ctl_cm_event event;
+
+	listener(&server, RDMA_PS_TCP, 1);
+	ck_assert_int_eq(fixture_command("fault", "add", "cm_reject", "reason=3", "nth=1", NULL),
+			 0);
+	ck_assert_int_eq(ask_conn(&client, CTL_CM_CONNECT, active, 0), 0);
+	event = next_event(&client, RDMA_CM_EVENT_REJECTED);
+	ck_assert_int_eq(event.status, 3);
+	ck_assert(!has_event(&server));
+	ck_assert_int_eq(fixture_command("fault", "add", "cm_duplicate", "message=REQ,REP", NULL),
+			 0);
+	ck_assert_int_eq(fixture_command("fault", "add", "cm_drop", "message=DREP", NULL), 0);
+	connected(&(uint32_t){ 0 });
+	ck_assert(!has_event(&server));
+	ck_assert(!has_event(&client));
+}
+END_TEST
+
 /* A fault rule removes the device: ids on it hear of that. */
 START_TEST(device_removed)
 {
@@ -443,6 +465,7 @@ int main(void)
 	tcase_add_checked_fixture(tc, setup, teardown);
 	tcase_add_test(tc, connect_and_disconnect);
 	tcase_add_test(tc, shown);
+	tcase_add_test(tc, message_rules);
 	tcase_add_test(tc, device_removed);
 	tcase_add_test(tc, refusals);
 	tcase_add_test(tc, death_of_a_program);

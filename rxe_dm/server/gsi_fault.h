@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: MIT */
+/* Fault rules for messages of the connection manager: cm_drop, cm_duplicate and cm_reject. The
+ * server carries them out at QP 1, where all messages of the device pass. */
+#ifndef RXE_DM_SERVER_GSI_FAULT_H
+#define RXE_DM_SERVER_GSI_FAULT_H
+
+#include <stdint.h>
+
+#include "net/link/fault/fault.h"
+#include "net/wire/cm.h"
+
+struct device;
+
+/* Counts of nth= and every=, by the place of a rule, direction and message. */
+struct gsi_faults {
+	uint32_t id[FAULT_MAX_RULES]; /* number of the rule that the counts are of */
+	uint32_t count[FAULT_MAX_RULES][2][CM_APR - CM_REQ + 1];
+};
+
+enum gsi_fault {
+	GSI_FAULT_NONE,
+	GSI_FAULT_DROP,
+	GSI_FAULT_DUPLICATE,
+	GSI_FAULT_REJECT, /* a REQ that arrived: answer it with a REJ */
+};
+
+/* Counts the message for each rule that selects it. The first rule that fires decides; its reason
+ * goes to *ret_reason. */
+enum gsi_fault gsi_fault_decide(struct device *device, struct gsi_faults *faults,
+				const uint8_t mad[CM_MAD_BYTES], enum fault_dir dir,
+				uint16_t *ret_reason);
+/* The REJ that answers a REQ. */
+void gsi_fault_answer(uint8_t ret_mad[CM_MAD_BYTES], const uint8_t req[CM_MAD_BYTES],
+		      uint16_t reason);
+
+#endif
