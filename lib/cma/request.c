@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* Connection requests: the endpoints in a REQ or SIDR_REQ choose the listener, which gets a new id
  * and the event CONNECT_REQUEST. */
-#include <assert.h>
-#include <errno.h>
 #include <string.h>
 
 #include "lib/cma/private.h"
@@ -17,17 +15,17 @@ static struct endpoint endpoint_of(const struct cm_ip_header *header, const stru
 	};
 }
 
-static void refuse(const struct rdma_ids *ids, const struct cm_event *event)
+static void refuse(const struct rdma_ids *ids, const struct cm_event *event,
+		   enum cm_reject_reason reason)
 {
-	struct cm_msg msg = { .attr = CM_REJ, .u.rej = { .reason = CM_REJ_INVALID_SERVICE_ID } };
+	const struct cm_msg rej = { .attr = CM_REJ, .u.rej = { .reason = (uint16_t)reason } };
+	const struct cm_msg rep = { .attr = CM_SIDR_REP,
+				    .u.sidr_rep = { .status = CM_SIDR_UNSUPPORTED } };
 
-	if (event->type == CM_EVENT_SIDR_REQ_RECEIVED) {
-		msg = (struct cm_msg){ .attr = CM_SIDR_REP,
-				       .u.sidr_rep = { .status = CM_SIDR_UNSUPPORTED } };
-		(void)cm_send_sidr_rep(event->id, &msg, ids->now_ns);
-	} else {
-		(void)cm_send_rej(event->id, &msg, ids->now_ns);
-	}
+	if (event->type == CM_EVENT_SIDR_REQ_RECEIVED)
+		(void)cm_send_sidr_rep(event->id, &rep, ids->now_ns);
+	else
+		(void)cm_send_rej(event->id, &rej, ids->now_ns);
 	cm_id_destroy(event->id, ids->now_ns);
 }
 
@@ -133,21 +131,41 @@ static void report(struct rdma_id *id, const struct cm_event *event)
 	rdma_id_emit(id->listener, &report);
 }
 
-void rdma_request_received(struct rdma_ids *ids, const struct cm_event *event)
+/* What is wrong with a REQ whatever its listener; 0: nothing. */
+static enum cm_reject_reason check_req(const struct cm_event *event)
+{
+	const struct cm_req *req = &event->msg->u.req;
+
+	if (event->type != CM_EVENT_REQ_RECEIVED)
+		return (enum cm_reject_reason)0;
+	if (!qp_type_of(req))
+		return CM_REJ_INVALID_TRANSPORT_TYPE;
+	if (req->path_mtu < IBV_MTU_256 || req->path_mtu > IBV_MTU_4096)
+		return CM_REJ_INVALID_MTU;
+	return (enum cm_reject_reason)0;
+}
+
+static struct rdma_id *find_listener(const struct cm_event *event, struct cm_ip_header *ret_header)
 {
 	const struct rdma_port *port = (const struct rdma_port *)event->user;
-	struct cm_ip_header header;
-	struct rdma_id *listener = NULL, *id;
 	struct endpoint local;
 
-	assert(port && port->listener == event->listener);
-	if (cm_ip_header_parse(&header, event->msg->private_data)) {
-		local = endpoint_of(&header, &header.dst, 0);
-		listener = rdma_port_match(port, event->path->device, &local);
-	}
-	if (!listener ||
-	    (event->type == CM_EVENT_REQ_RECEIVED && qp_type_of(&event->msg->u.req) == 0)) {
-		refuse(ids, event);
+	if (!cm_ip_header_parse(ret_header, event->msg->private_data))
+		return NULL;
+	local = endpoint_of(ret_header, &ret_header->dst, 0);
+	return rdma_port_match(port, event->path->device, &local);
+}
+
+void rdma_request_received(struct rdma_ids *ids, const struct cm_event *event)
+{
+	struct cm_ip_header header;
+	struct rdma_id *listener = find_listener(event, &header), *id;
+	enum cm_reject_reason reason = check_req(event);
+
+	if (!listener)
+		reason = CM_REJ_INVALID_SERVICE_ID;
+	if (reason) {
+		refuse(ids, event, reason);
 		return;
 	}
 	/* Beyond the backlog the request is dropped: the other side sends it again. */

@@ -250,6 +250,39 @@ START_TEST(path_mtu)
 }
 END_TEST
 
+/* A REQ that no queue pair could be connected by. */
+START_TEST(unsound_requests)
+{
+	const struct cm_path path = { .src = { .raw = { [10] = 0xff, [11] = 0xff, 10, 0, 0, 2 } },
+				      .dst = { .raw = { [10] = 0xff, [11] = 0xff, 10, 0, 0, 1 } } };
+	struct cm_msg req = { .attr = CM_REQ,
+			      .local_comm_id = 5,
+			      .u.req = { .service_id = cm_ip_service_id(RDMA_PS_TCP, 7174),
+					 .local_qpn = 9,
+					 .transport = CM_TRANSPORT_RD,
+					 .path_mtu = IBV_MTU_1024 } };
+	const struct cm_ip_header header = { .ip_version = 4, .src = path.dst, .dst = path.src };
+	uint8_t mad[CM_MAD_BYTES];
+
+	listener(&b, RDMA_PS_TCP, "0.0.0.0:7174", 20);
+	cm_msg_emit(mad, &req); /* without endpoints */
+	rdma_ids_input(b.ids, &path, mad, now_ns);
+	cm_ip_header_emit(req.private_data, &header);
+	req.private_len = CM_IP_HEADER_BYTES;
+	req.local_comm_id++;
+	cm_msg_emit(mad, &req);
+	rdma_ids_input(b.ids, &path, mad, now_ns);
+	req.u.req.transport = CM_TRANSPORT_RC;
+	req.u.req.path_mtu = 0;
+	req.local_comm_id++;
+	cm_msg_emit(mad, &req);
+	rdma_ids_input(b.ids, &path, mad, now_ns);
+	expect("     0 b > REJ reason 8\n"
+	       "     0 b > REJ reason 9\n"
+	       "     0 b > REJ reason 26\n");
+}
+END_TEST
+
 /* Beyond the backlog a request is dropped, and the active side sends it again. */
 START_TEST(backlog)
 {
@@ -537,6 +570,7 @@ int main(void)
 	tcase_add_test(tc, queue_pair_before_it_connects);
 	tcase_add_test(tc, endpoints_of_a_connection);
 	tcase_add_test(tc, path_mtu);
+	tcase_add_test(tc, unsound_requests);
 	tcase_add_test(tc, backlog);
 	tcase_add_test(tc, slow_program);
 	tcase_add_test(tc, unreachable);
