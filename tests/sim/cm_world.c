@@ -29,9 +29,10 @@ struct cm_path cm_world_path(const struct cm_host *from, const struct cm_host *t
 	return (struct cm_path){ .src = from->gid, .dst = to->gid, .hop_limit = 64 };
 }
 
-static int arrives_later(const struct cm_flight *a, const struct cm_flight *b)
+/* Of two that arrive at once, the one that was sent first comes first. */
+static int arrives_later(const struct cm_flight *a, const struct cm_flight *sent_later)
 {
-	return a->at_ns < b->at_ns ? -1 : a->at_ns > b->at_ns;
+	return a->at_ns <= sent_later->at_ns ? -1 : 1;
 }
 
 static void fly(struct cm_host *from, struct cm_host *to, const uint8_t *mad, uint64_t delay_ns)
@@ -124,8 +125,11 @@ static void arrive(struct cm_world *w)
 	struct cm_flight *flight = w->flights;
 	struct cm_host *to = &w->hosts[flight->to];
 	const struct cm_path path = cm_world_path(to, &w->hosts[flight->from]);
+	struct cm_msg msg;
 
 	DL_DELETE(w->flights, flight);
+	if (to->cm && w->hooks->arriving && cm_msg_parse(&msg, flight->mad))
+		w->hooks->arriving(w->arg, to, &msg);
 	if (to->cm)
 		cm_input(to->cm, &path, flight->mad, w->now_ns);
 	free(flight);
