@@ -51,7 +51,8 @@ struct cm_id {
 	uint64_t tid; /* of the exchange; a DREQ begins another */
 	uint32_t local_comm_id, local_qpn, remote_qpn;
 	uint64_t local_ca_guid;
-	bool is_xrc; /* the passive QP number is in the REP's EE context number */
+	uint32_t refused_comm_id; /* active: the end whose REP was stale; 0: none */
+	bool is_xrc;		  /* the passive QP number is in the REP's EE context number */
 	struct cm_remote_key remote;
 	struct cm_qp_key remote_qp;
 	struct cm_request_key request;
@@ -159,7 +160,7 @@ void cm_sidr_rep_received(struct cm *cm, const struct cm_path *path, const struc
 void cm_rej_emit(struct cm_id *id, const struct cm_msg *msg);
 /* A REJ of reason 4 (timeout), with our CA GUID as additional information. */
 void cm_rej_timeout(struct cm_id *id);
-/* A REJ for a REQ or REP of which no id is known. */
+/* A REJ for a REQ, REP or RTU of which no id is known. */
 void cm_rej_stateless(struct cm *cm, const struct cm_path *path, const struct cm_msg *to,
 		      enum cm_reject_reason reason);
 

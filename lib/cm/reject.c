@@ -59,7 +59,9 @@ void cm_rej_stateless(struct cm *cm, const struct cm_path *path, const struct cm
 	struct cm_msg rej = { .attr = CM_REJ };
 
 	rej.u.rej.reason = (uint16_t)reason;
-	rej.u.rej.message_rejected = to->attr == CM_REP ? CM_ANSWERED_REP : CM_ANSWERED_REQ;
+	rej.u.rej.message_rejected = to->attr == CM_REQ	  ? CM_ANSWERED_REQ
+				     : to->attr == CM_REP ? CM_ANSWERED_REP
+							  : CM_ANSWERED_OTHER;
 	cm_answer_stateless(cm, path, to, &rej);
 }
 

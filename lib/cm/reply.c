@@ -83,9 +83,12 @@ static void rep_taken(struct cm_id *id, const struct cm_path *path, const struct
 	const struct cm_rep *rep = &msg->u.rep;
 	struct cm_id *old = cm_find_remote_qp(id->cm, rep->local_ca_guid, qpn_of(id, rep));
 
-	if (old) {
+	/* A REP that was refused once is refused when it comes again, too: its sender is gone. */
+	if (old || msg->local_comm_id == id->refused_comm_id) {
+		id->refused_comm_id = msg->local_comm_id;
 		cm_rej_stateless(id->cm, path, msg, CM_REJ_STALE_CONNECTION);
-		cm_end_stale(old, now_ns);
+		if (old)
+			cm_end_stale(old, now_ns);
 		return;
 	}
 	if (!take_remote(id, msg))
@@ -114,9 +117,14 @@ void cm_rtu_received(struct cm *cm, const struct cm_path *path, const struct cm_
 {
 	struct cm_id *id = cm_find_pair(cm, msg->remote_comm_id, msg->local_comm_id);
 
-	if (id && id->reject_reason)
+	if (!id) {
+		/* The other end takes for established what is over here. */
+		cm_rej_stateless(cm, path, msg, CM_REJ_INVALID_COMM_ID);
+		return;
+	}
+	if (id->reject_reason)
 		cm_last_send(id); /* the REJ, or the DREQ behind it, has not arrived */
-	if (!id || (id->state != CM_STATE_REP_SENT && id->state != CM_STATE_MRA_REP_RCVD))
+	if (id->state != CM_STATE_REP_SENT && id->state != CM_STATE_MRA_REP_RCVD)
 		return;
 	cm_timer_stop(id);
 	id->state = CM_STATE_ESTABLISHED;

@@ -290,6 +290,40 @@ START_TEST(stale_rep)
 }
 END_TEST
 
+/* Of two REPs the first is refused as stale. The second, which was late, does not connect to an end
+ * that is gone. */
+START_TEST(stale_rep_twice)
+{
+	struct cm_msg rep = rep_of(b);
+	struct cm_id_info info;
+
+	established();
+	cm_world_restart(b, true);
+	listen_at(b);
+	connect_to(b);
+	run_ms(1);
+	cm_id_info(idb, &info);
+	accept_it();
+	run_ms(20);
+	skip();
+	ck_assert_int_eq(cm_id_state(ida), CM_STATE_REQ_SENT);
+	rep.local_comm_id = info.local_comm_id;
+	rep.remote_comm_id = info.remote_comm_id;
+	inject(b, a, &rep);
+	expect("    24.0 a > REJ of REP, reason 10\n");
+}
+END_TEST
+
+/* The other end takes for established what is over here. */
+START_TEST(rtu_of_nobody)
+{
+	const struct cm_msg rtu = { .attr = CM_RTU, .local_comm_id = 5, .remote_comm_id = 6 };
+
+	inject(a, b, &rtu);
+	expect("     0.0 b > REJ of other, reason 6\n");
+}
+END_TEST
+
 START_TEST(no_resources)
 {
 	listen_at(b);
@@ -386,4 +420,5 @@ END_TEST
 RUN_TESTS("cm_refuse", nobody_listens, listens_at_another_address, address_in_use, program_refuses,
 	  rej_lost, refused_and_asks_again, active_end_refuses_the_rep, refusal_of_the_rep_lost,
 	  rep_withdrawn, rep_withdrawn_rej_lost, stale_connection, stale_in_time_wait, stale_rep,
-	  no_resources, forgotten, lap_refused, rej_of_a_connection, active_end_gives_up)
+	  stale_rep_twice, rtu_of_nobody, no_resources, forgotten, lap_refused, rej_of_a_connection,
+	  active_end_gives_up)
