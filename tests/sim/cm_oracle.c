@@ -147,6 +147,9 @@ void cm_oracle_look(struct cm_sim *s, struct cm_end *end, bool is_free)
 		cm_oracle_fail(s, "TIME_WAIT_EXIT behind %s", cm_state_str(end->seen));
 	if (is_free && s->w.now_ns - end->since_ns < 4096ull << end->ack_timeout)
 		cm_oracle_fail(s, "TIME_WAIT is too short");
+	/* Twice as long where delay and lifetime add up. */
+	if (is_free && s->w.now_ns - end->since_ns > 4096ull << (end->ack_timeout + 1))
+		cm_oracle_fail(s, "TIME_WAIT is too long");
 	if (was_used && now != end->seen && now != CM_STATE_TIME_WAIT &&
 	    now != CM_STATE_DREQ_SENT && now != CM_STATE_DREQ_RCVD)
 		cm_oracle_fail(s, "%s behind %s", cm_state_str(now), cm_state_str(end->seen));
