@@ -10,10 +10,15 @@ static void refuse(struct cm_id *id, uint64_t now_ns)
 	(void)cm_send_rej(id, &rej, now_ns);
 }
 
+/* The target of an XRC connection may outlive the program that accepted it. */
 static void disconnect(struct cm_id *id, uint64_t now_ns)
 {
 	const struct cm_msg dreq = { .attr = CM_DREQ };
 
+	if (id->is_xrc && id->is_passive) {
+		cm_id_enter_idle(id);
+		return;
+	}
 	(void)cm_send_dreq(id, &dreq, now_ns);
 }
 

@@ -131,6 +131,7 @@ void cm_id_enter_idle(struct cm_id *id)
 	id->remote_qpn = 0;
 	id->refused_comm_id = 0;
 	id->reject_reason = 0;
+	id->is_passive = false;
 	id->has_last = false;
 	id->state = CM_STATE_IDLE;
 }

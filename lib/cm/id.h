@@ -52,7 +52,7 @@ struct cm_id {
 	uint32_t local_comm_id, local_qpn, remote_qpn;
 	uint64_t local_ca_guid;
 	uint32_t refused_comm_id; /* active: the end whose REP was stale; 0: none */
-	bool is_xrc;		  /* the passive QP number is in the REP's EE context number */
+	bool is_xrc, is_passive;
 	struct cm_remote_key remote;
 	struct cm_qp_key remote_qp;
 	struct cm_request_key request;

@@ -15,9 +15,13 @@ static uint8_t ack_timeout(uint8_t ack_delay, uint8_t timeout_without)
 	return sum < 31 ? sum : 31;
 }
 
-static uint32_t qpn_of(const struct cm_id *id, const struct cm_rep *rep)
+/* The target of an XRC connection is where other transports have an EE context, and takes its
+ * requests from SRQs (annex A14). */
+static void put_xrc_target(struct cm_rep *rep)
 {
-	return id->is_xrc ? rep->local_eecn : rep->local_qpn;
+	rep->local_eecn = rep->local_qpn;
+	rep->local_qpn = 0;
+	rep->srq = true;
 }
 
 int cm_send_rep(struct cm_id *id, const struct cm_msg *msg, uint64_t now_ns)
@@ -25,10 +29,12 @@ int cm_send_rep(struct cm_id *id, const struct cm_msg *msg, uint64_t now_ns)
 	if ((id->state != CM_STATE_REQ_RCVD && id->state != CM_STATE_MRA_REQ_SENT) ||
 	    !cm_msg_is_sendable(msg, CM_REP))
 		return -EINVAL;
-	id->local_qpn = qpn_of(id, &msg->u.rep);
+	id->local_qpn = msg->u.rep.local_qpn;
 	id->local_ca_guid = msg->u.rep.local_ca_guid;
 	id->state = CM_STATE_REP_SENT;
 	cm_last_set(id, msg);
+	if (id->is_xrc)
+		put_xrc_target(&id->last.u.rep);
 	cm_last_retry(id, now_ns);
 	return 0;
 }
@@ -71,7 +77,7 @@ static bool take_remote(struct cm_id *id, const struct cm_msg *msg)
 	if (cm_find_remote(id->cm, rep->local_ca_guid, msg->local_comm_id) ||
 	    !cm_table_add_remote(id, rep->local_ca_guid, msg->local_comm_id))
 		return false;
-	if (cm_table_add_remote_qp(id, rep->local_ca_guid, qpn_of(id, rep)))
+	if (cm_table_add_remote_qp(id, rep->local_ca_guid, rep->local_qpn))
 		return true;
 	cm_table_drop_remote(id);
 	return false;
@@ -81,7 +87,7 @@ static void rep_taken(struct cm_id *id, const struct cm_path *path, const struct
 		      uint64_t now_ns)
 {
 	const struct cm_rep *rep = &msg->u.rep;
-	struct cm_id *old = cm_find_remote_qp(id->cm, rep->local_ca_guid, qpn_of(id, rep));
+	struct cm_id *old = cm_find_remote_qp(id->cm, rep->local_ca_guid, rep->local_qpn);
 
 	/* A REP that was refused once is refused when it comes again, too: its sender is gone. */
 	if (old || msg->local_comm_id == id->refused_comm_id) {
@@ -104,9 +110,12 @@ void cm_rep_received(struct cm *cm, const struct cm_path *path, const struct cm_
 		     uint64_t now_ns)
 {
 	struct cm_id *id = cm_find_comm_id(cm, msg->remote_comm_id);
+	struct cm_msg rep = *msg;
 
+	if (id && id->is_xrc)
+		rep.u.rep.local_qpn = rep.u.rep.local_eecn;
 	if (id && (id->state == CM_STATE_REQ_SENT || id->state == CM_STATE_MRA_REQ_RCVD))
-		rep_taken(id, path, msg, now_ns);
+		rep_taken(id, path, &rep, now_ns);
 	else if (id && id->in_remote && id->remote.comm_id == msg->local_comm_id)
 		rep_again(id);
 	else

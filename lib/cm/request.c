@@ -89,6 +89,7 @@ static struct cm_id *passive_end(struct cm *cm, const struct cm_path *path,
 	/* The active end's interval between two REQs, twice. */
 	id->duplicates_ns = 2 * cm_timeout_ns(req->remote_cm_timeout, CM_MAX_TIMEOUT) +
 			    4 * cm_timeout_ns(lifetime(req->primary.ack_timeout), CM_MAX_TIMEOUT);
+	id->is_passive = true;
 	id->state = CM_STATE_REQ_RCVD;
 	if (cm_table_add_comm_id(id) &&
 	    cm_table_add_remote(id, req->local_ca_guid, msg->local_comm_id) &&

@@ -393,6 +393,37 @@ START_TEST(connects_to_itself)
 }
 END_TEST
 
+/* An XRC target is where other REPs have an EE context, and stays when its program leaves. */
+START_TEST(xrc_target)
+{
+	const struct cm_path path = cm_world_path(a, b);
+	struct cm_msg req = req_of(a, b);
+	struct cm_id_info info;
+
+	listen_at(b);
+	req.u.req.transport = CM_TRANSPORT_EXTENDED;
+	req.u.req.extended_transport = CM_TRANSPORT_EXTENDED_XRC;
+	ida = cm_id_create(a->cm, NULL);
+	ck_assert_int_eq(cm_send_req(ida, &path, &req, cw.now_ns), 0);
+	run_ms(1);
+	accept_it();
+	run_ms(1);
+	cm_id_info(ida, &info);
+	ck_assert_uint_eq(info.remote_qpn, QPN_B);
+	rtu();
+	run_ms(1);
+	cm_id_destroy(idb, cw.now_ns);
+	expect_ids(b, 1);
+	skip();
+	ck_assert_int_eq(send_plain(ida, CM_DREQ), 0);
+	run();
+	expect("     3.0 a > DREQ qpn 22\n"
+	       "     4.0 b > DREP\n"
+	       "     5.0 a   DREP_RECEIVED\n"
+	       "     9.2 a   TIME_WAIT_EXIT\n");
+}
+END_TEST
+
 /* Calls that the state does not permit, and more private data than a message carries. */
 START_TEST(calls_out_of_turn)
 {
@@ -421,4 +452,5 @@ END_TEST
 RUN_TESTS("cm_connect", connects_and_disconnects, req_lost, req_retries_used_up,
 	  connects_after_a_timeout, req_twice, req_again_behind_the_rep, req_late_in_time_wait,
 	  rep_lost, rtu_lost, rep_retries_used_up, rtu_twice, data_before_the_rtu,
-	  mra_extends_the_wait, mra_runs_out, deferred_mra, connects_to_itself, calls_out_of_turn)
+	  mra_extends_the_wait, mra_runs_out, deferred_mra, connects_to_itself, xrc_target,
+	  calls_out_of_turn)
