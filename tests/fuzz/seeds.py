@@ -473,6 +473,51 @@ def ring_scripts():
     yield "first_page", bytes([1, 5, 1]) + struct.pack("<II", 1, 65544) + put + look
 
 
+def cm_scripts(folder):
+    """Exchanges of the connection manager with itself: each call, then what it sent comes back. And the MADs of Linux's."""
+    step = enum("tests/fuzz/cm.c", "step", "STEP_")
+    do = enum("tests/fuzz/cm.c", "call", "CALL_")
+
+    def call(slot, what, *parts):
+        return bytes([step.CALL, slot, what, *parts])
+
+    def sent(which=0, in_event=0):
+        return bytes([step.SENT | in_event << 3, which])
+
+    def wait(count, shift):
+        return bytes([step.TIME]) + struct.pack("<HB", count, shift)
+    later = wait(1000, 20)
+    listen = call(0, do.CREATE) + call(0, do.LISTEN, 0, 0) + call(1, do.CREATE)
+    req = listen + call(1, do.REQ, 0, 0, 0, 1, 0, 2, 14, 10)
+    rep = req + sent() + call(2, do.REP, 0, 0, 2, 0)
+    rtu = rep + sent() + call(1, do.RTU, 0, 0)
+    up = rtu + sent()
+    dreq = up + call(1, do.DREQ, 0, 0)
+    down = dreq + sent() + call(2, do.DREP, 0, 0) + sent()
+    yield "common", down + later
+    yield "duplicates", req + sent() * 2 + call(2, do.REP, 0, 0, 2, 0) + sent(1) + sent() * 2 + call(1, do.RTU, 0, 0) + sent(1) + sent() * 3 + later
+    yield "timeouts", req + later * 4 + rep[len(listen):] + later * 20
+    yield "mra", req + sent() + call(2, do.MRA, 0, 0, 20) + sent() + call(2, do.REP, 0, 0, 2, 0) + sent() + call(1, do.DEFER, 20) + later + sent() + later
+    yield "refused", req + sent() + call(2, do.REJ, 0, 0, 28, 0) + sent() + later + rep + call(1, do.REJ, 0, 0, 77, 0) + sent() + later
+    yield "withdrawn", rep + call(2, do.REJ, 0, 0, 28, 0) + sent(1) + call(1, do.RTU, 0, 0) + sent() + later * 3
+    yield "both", dreq + call(2, do.DREQ, 0, 0) + sent(1) + sent(1) + sent() + later
+    yield "stale", up + call(3, do.CREATE) + call(3, do.REQ, 0, 0, 0, 1, 0, 2, 14, 10) + sent() * 2 + sent(1) + later * 8
+    yield "sidr", listen + call(1, do.SIDR_REQ, 0, 0, 0) + sent() * 2 + call(2, do.SIDR_REP, 0, 0, 0) + sent() + sent(1) + wait(60000, 20)
+    for name, script in ("req", req), ("rep", rep), ("rtu", rtu), ("up", up), ("dreq", dreq), ("down", down):
+        for slot in (1, 2):
+            yield f"left_{name}_{slot}", script + call(slot, do.DESTROY) + (sent() + sent(1) + later) * 3
+    for name, what in vars(do).items():
+        yield f"in_event_{name}", req + sent(0, what) + sent(0, what) + later
+    forged = b"".join(bytes([step.FORGED, 0, slot, kind]) + bytes(8) for slot in (1, 2) for kind in range(11))
+    yield "forged", up + forged + later
+    yield "forged_early", rep + forged + later
+    for file in sorted(os.listdir(folder)):
+        packets = [packet_of(f)[3] for f in frames(os.path.join(folder, file))] if file.startswith("cm_") else []
+        for number, packet in enumerate(packets):
+            if packet[0] == 0x64 and len(packet) == 12 + 8 + 256 + 4:
+                yield f"{file[:-5]}_{number}", bytes([step.BYTES, 0]) + packet[20:276]
+
+
 class Corpus:
     def __init__(self, folder):
         self.folder = folder
@@ -520,7 +565,7 @@ def add_captures(corpus, folder):
             corpus.add("requester", name, answers(packets[:100], cases.get(name, {})))
 
 
-def add_scripts(corpus):
+def add_scripts(corpus, folder):
     for service in (0, 0x20, 0x60, 0xa0):
         ops = [service | op for op in range(0x18) if service != 0x60 or op in (4, 5)]
         corpus.add("responder", f"forged_{service:02x}", forged(ops, False))
@@ -535,6 +580,8 @@ def add_scripts(corpus):
         corpus.add("requester", f"borders_{region}", borders(region, length, True))
     corpus.add("responder", "deferred", deferred(False))
     corpus.add("requester", "deferred", deferred(True))
+    for name, script in cm_scripts(folder):
+        corpus.add("cm", name, script)
     for name, script in neighbors():
         corpus.add("framing", name, script)
     for name, script in control_scripts():
@@ -553,7 +600,7 @@ def main():
     folder, stamp = sys.argv[1:]
     corpus = Corpus(os.path.join(os.path.dirname(stamp), "seeds"))
     add_captures(corpus, folder)
-    add_scripts(corpus)
+    add_scripts(corpus, folder)
     with open(stamp, "w", encoding="utf-8"):
         pass
 
