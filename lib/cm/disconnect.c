@@ -87,12 +87,22 @@ static bool take_dreq(struct cm_id *id, const struct cm_msg *dreq, uint64_t now_
 	return false;
 }
 
+/* A DREQ that overtakes the REP: the end that sent both is gone when its REP arrives. */
+static void forget_end(struct cm *cm, const struct cm_msg *dreq)
+{
+	struct cm_id *id = cm_find_comm_id(cm, dreq->remote_comm_id);
+
+	if (id && (id->state == CM_STATE_REQ_SENT || id->state == CM_STATE_MRA_REQ_RCVD))
+		id->refused_comm_id = dreq->local_comm_id;
+}
+
 void cm_dreq_received(struct cm *cm, const struct cm_path *path, const struct cm_msg *msg,
 		      uint64_t now_ns)
 {
 	struct cm_id *id = cm_find_pair(cm, msg->remote_comm_id, msg->local_comm_id);
 
 	if (!id) {
+		forget_end(cm, msg);
 		answer_dreq(cm, path, msg);
 		return;
 	}

@@ -51,7 +51,7 @@ struct cm_id {
 	uint64_t tid; /* of the exchange; a DREQ begins another */
 	uint32_t local_comm_id, local_qpn, remote_qpn;
 	uint64_t local_ca_guid;
-	uint32_t refused_comm_id; /* active: the end whose REP was stale; 0: none */
+	uint32_t refused_comm_id; /* active: an end that is gone, whose REP may be late; 0: none */
 	bool is_xrc, is_passive;
 	struct cm_remote_key remote;
 	struct cm_qp_key remote_qp;

@@ -95,6 +95,7 @@ static int send_req(struct cm_sim *s, struct cm_end *end, struct cm_host *to)
 	msg.u.req.primary.ack_timeout = (uint8_t)(8 + cm_sim_random(s, 6));
 	end->is_active = true;
 	end->is_answered = false;
+	end->remote_guid = 0;
 	end->ack_timeout = msg.u.req.primary.ack_timeout;
 	return cm_send_req(end->id, &path, &msg, s->w.now_ns);
 }

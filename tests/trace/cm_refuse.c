@@ -314,6 +314,32 @@ START_TEST(stale_rep_twice)
 }
 END_TEST
 
+/* The passive end withdraws its REP. The REJ is lost, the DREQ overtakes the REP: when that arrives at
+ * last, it connects to nobody. */
+START_TEST(rep_behind_the_dreq)
+{
+	listen_at(b);
+	connect_to(b);
+	run_ms(60);
+	delay_next(b, CM_REP, 100);
+	accept_it();
+	lose(b, CM_REJ, 1);
+	lose(a, CM_REQ, 1);
+	cm_id_destroy(idb, cw.now_ns);
+	run_ms(110);
+	expect("     0.0 a > REQ\n"
+	       "     1.0 b   REQ_RECEIVED\n"
+	       "    60.0 b > REP (late)\n"
+	       "    60.0 b > REJ of other, reason 28 (lost)\n"
+	       "    71.3 a > REQ (lost)\n"
+	       "   127.1 b > DREQ qpn 11\n"
+	       "   128.1 a > DREP\n"
+	       "   142.6 a > REQ\n"
+	       "   143.6 b   REQ_RECEIVED\n"
+	       "   160.0 a > REJ of REP, reason 10\n");
+}
+END_TEST
+
 /* The other end takes for established what is over here. */
 START_TEST(rtu_of_nobody)
 {
@@ -420,5 +446,5 @@ END_TEST
 RUN_TESTS("cm_refuse", nobody_listens, listens_at_another_address, address_in_use, program_refuses,
 	  rej_lost, refused_and_asks_again, active_end_refuses_the_rep, refusal_of_the_rep_lost,
 	  rep_withdrawn, rep_withdrawn_rej_lost, stale_connection, stale_in_time_wait, stale_rep,
-	  stale_rep_twice, rtu_of_nobody, no_resources, forgotten, lap_refused, rej_of_a_connection,
-	  active_end_gives_up)
+	  stale_rep_twice, rep_behind_the_dreq, rtu_of_nobody, no_resources, forgotten, lap_refused,
+	  rej_of_a_connection, active_end_gives_up)
