@@ -253,9 +253,9 @@ def failures(build):
             raise Failure("'show' says nothing of the failures")
 
 
-def peer_gone(build):
+def peer_exited(build):
     """The most common of all: the other program is no more."""
-    with Instance(build, "peer_gone") as instance:
+    with Instance(build, "peer_exited") as instance:
         port = free_port()
         server = instance.serve(["ib_write_bw", "-F", "-x", "0", "-D", "240"], port)
         client = instance.join(["ib_write_bw", "-F", "-x", "0", "-D", "240"], port)
@@ -524,6 +524,6 @@ CASES = {
     "capture_spared": spared,
     "capture_piped": piped,
     "capture_two_devices": two_devices,
-    "failures_told": failures,
-    "failures_peer_gone": peer_gone,
+    "failures_reported": failures,
+    "failures_peer_exited": peer_exited,
 }

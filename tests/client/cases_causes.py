@@ -56,8 +56,8 @@ RULES = {
     "nak_sequence": ("nak code=psn_sequence dir=in opcode=SEND_LAST", "RETRY_EXC_ERR", "fault rule 1 answered with PSN sequence error NAKs"),
     "receive": ("completion status=LOC_PROT_ERR side=recv nth=5", "REM_OP_ERR", "operational NAK .* the peer reports: a fault rule injected"),
     # The peer has exited when its NAK arrives.
-    "receive_late": ("completion status=LOC_PROT_ERR side=recv nth=5; delay time=200ms dir=in opcode=ACKNOWLEDGE",
-                     "REM_OP_ERR", "operational NAK .* the peer reports: a fault rule injected"),
+    "receive_delayed": ("completion status=LOC_PROT_ERR side=recv nth=5; delay time=200ms dir=in opcode=ACKNOWLEDGE",
+                        "REM_OP_ERR", "operational NAK .* the peer reports: a fault rule injected"),
 }
 CASES = {f"cause_{name}": functools.partial(by_rule, rule=rule, status=status, cause=cause)
          for name, (rule, status, cause) in RULES.items()}

@@ -189,11 +189,11 @@ def echo(build):
         server.wait_for_line("(?s)disconnected.*disconnected")
 
 
-# The tests ask an interface of the device for its address, and the device has none: they are told.
+# The tests ask an interface of the device for its address; the device has no interface, so this answers.
 TOLD = """
-def _told(self, dev, port, idx):
+def _device_address(self, dev, port, idx):
     self.args.append([dev, port, idx, os.environ["RXE_DM_ADDRESS"], None])
-RDMATestCase._get_ip_mac = _told
+RDMATestCase._get_ip_mac = _device_address
 """
 
 

@@ -56,7 +56,7 @@ static void set_all(void **row, void *gone, void *other)
 }
 
 /* Made and destroyed, of each kind one; none is made afterwards, so that no address comes back to life. */
-static void make_gone(void)
+static void make_destroyed(void)
 {
 	struct ibv_ah_attr way = { .is_global = 1, .port_num = 1, .grh = { .dgid = a.peer.gid } };
 	struct ibv_alloc_dm_attr dm_attr = { .length = 4096 };
@@ -97,7 +97,7 @@ static void make_gone(void)
 static void setup(void)
 {
 	ends_open(&a, &b, NULL);
-	make_gone();
+	make_destroyed();
 	foreign.context = a.context;
 }
 

@@ -215,7 +215,7 @@ static uint8_t *new_page(void)
 }
 
 /* Memory that the program gave back before it deregistered it: an error, never a crash. */
-START_TEST(local_memory_has_gone)
+START_TEST(local_memory_is_unmapped)
 {
 	struct end a, b;
 	uint8_t *page = new_page();
@@ -237,7 +237,7 @@ START_TEST(local_memory_has_gone)
 }
 END_TEST
 
-START_TEST(remote_memory_has_gone)
+START_TEST(remote_memory_is_unmapped)
 {
 	for (int op = 0; op < 3; op++) {
 		static const enum ibv_wr_opcode ops[] = { IBV_WR_RDMA_WRITE, IBV_WR_RDMA_READ,
@@ -260,7 +260,7 @@ START_TEST(remote_memory_has_gone)
 }
 END_TEST
 
-START_TEST(receive_memory_has_gone)
+START_TEST(receive_memory_is_unmapped)
 {
 	struct end a, b;
 	uint8_t *page = new_page();
@@ -425,9 +425,9 @@ static void add(TCase *tests)
 	tcase_add_test(tests, receive_too_short);
 	tcase_add_test(tests, receive_with_a_bad_key);
 	tcase_add_test(tests, atomic_not_aligned);
-	tcase_add_test(tests, local_memory_has_gone);
-	tcase_add_test(tests, remote_memory_has_gone);
-	tcase_add_test(tests, receive_memory_has_gone);
+	tcase_add_test(tests, local_memory_is_unmapped);
+	tcase_add_test(tests, remote_memory_is_unmapped);
+	tcase_add_test(tests, receive_memory_is_unmapped);
 	tcase_add_loop_test(tests, handlers_of_the_program_come_later, 0, 8);
 	tcase_add_test(tests, to_error_flushes_and_back_again);
 	tcase_add_test(tests, reset_takes_what_a_receive_cq_of_its_own_holds);

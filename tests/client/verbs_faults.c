@@ -313,7 +313,7 @@ END_TEST
 
 /* A READ request is delayed, sent again and answered, and its region deregistered. Then it arrives: a duplicate that cannot be answered,
  * which costs the queue pair nothing. A datagram that is delayed for longer tells when that has been. */
-START_TEST(read_that_comes_when_its_region_has_gone)
+START_TEST(duplicate_read_of_an_unmapped_region)
 {
 	const struct end_cfg datagrams = { .type = IBV_QPT_UD };
 	struct end a, b, c, d;
@@ -352,7 +352,7 @@ static void add_tests(TCase *tests)
 	tcase_add_test(tests, completion_of_each_status);
 	tcase_add_test(tests, completion_of_a_receive);
 	tcase_add_test(tests, completion_of_a_datagram);
-	tcase_add_test(tests, read_that_comes_when_its_region_has_gone);
+	tcase_add_test(tests, duplicate_read_of_an_unmapped_region);
 	tcase_add_test(tests, port_for_a_while);
 	tcase_add_test(tests, port_for_too_long);
 	tcase_add_test(tests, gid_moves);

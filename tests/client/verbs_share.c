@@ -468,7 +468,7 @@ static bool is_in_owner(enum access access)
 
 /* The owner stands still, and only the queue pair that needs it waits: another one goes on at its pace. Then it goes on, and what
  * was late has happened, once. */
-static void access_late(struct middle *m, struct pair *other, enum access access)
+static void access_of_a_stopped_owner(struct middle *m, struct pair *other, enum access access)
 {
 	const struct end_address owner = { .rkey = m->letter.rkey, .addr = m->letter.addr };
 	uint32_t len = access == ACCESS_ADD ? 8 : 5000;
@@ -513,7 +513,7 @@ START_TEST(others_go_on)
 
 	middle_open(&m);
 	pair_open(&m, &other, NULL);
-	access_late(&m, &other, (enum access)_i);
+	access_of_a_stopped_owner(&m, &other, (enum access)_i);
 	pair_close(&other);
 	middle_close(&m);
 	end_owner(&m);

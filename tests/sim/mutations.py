@@ -198,7 +198,7 @@ MUTATIONS = [
     ("xrc_held_receive_of_another", "emu/rc/responder_execute.c", "bool begun = qp->claim.held || !(", "bool begun = !(",
      "XRC: a packet that comes again with another SRQ has the receive of the first"),
     ("xrc_srq_changes_half_way", "emu/rc/responder_execute.c", "if (begun && packet->xrc_srqn != resp->srqn)\n\t\treturn RC_FAULT_SEQUENCE;\n", "(void)begun;\n", "XRC: a message may go on with another SRQ"),
-    ("xrc_srq_gone_still_held", "emu/srq.c", "\t\tqp->claim.held = false;\n", "", "XRC: a receive outlives its SRQ"),
+    ("xrc_srq_destroyed_still_held", "emu/srq.c", "\t\tqp->claim.held = false;\n", "", "XRC: a receive outlives its SRQ"),
     ("xrc_sender_is_asked", "emu/input.c", "service == WIRE_XRC && !(packet->shape & SHAPE_REQUEST) &&", "service == WIRE_XRC &&",
      "XRC: the initiator takes requests"),
     ("xrc_target_is_answered", "emu/input.c", "service == WIRE_XRC && (packet->shape & SHAPE_REQUEST) &&", "service == WIRE_XRC &&",

@@ -410,7 +410,7 @@ START_TEST(packets_that_the_kernel_refuses_wake_the_background_thread)
 }
 END_TEST
 
-START_TEST(the_background_thread_exits_when_told)
+START_TEST(the_background_thread_exits_when_asked)
 {
 	background();
 	schedule_stop(&s);
@@ -447,7 +447,7 @@ static Suite *schedule_suite(void)
 	tcase_add_test(tc, a_program_that_got_all_is_not_taken_for_a_poller);
 	tcase_add_test(tc, unsent_packets_are_tried_again);
 	tcase_add_test(tc, packets_that_the_kernel_refuses_wake_the_background_thread);
-	tcase_add_test(tc, the_background_thread_exits_when_told);
+	tcase_add_test(tc, the_background_thread_exits_when_asked);
 	suite_add_tcase(suite, tc);
 	return suite;
 }
