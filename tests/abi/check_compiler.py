@@ -16,9 +16,9 @@ import sys
 import tempfile
 
 FOLDERS = ("net/", "emu/", "lib/")
-HEADERS = ("infiniband", "libdeflate.h", "uthash.h", "utlist.h")
+HEADERS = ("infiniband", "rdma", "libdeflate.h", "uthash.h", "utlist.h")
 # musl's compiler sees none of the kernel's headers either; a cross compiler has its own.
-KERNEL = ("linux", "asm", "asm-generic", "rdma")
+KERNEL = ("linux", "asm", "asm-generic")
 FLAGS = ["-std=gnu11", "-D_GNU_SOURCE", "-O0", "-Wall", "-Wextra", "-Werror", "-fPIC", "-fvisibility=hidden",
          "-fno-strict-aliasing", "-c", "-o", "/dev/null"]
 
@@ -57,7 +57,7 @@ def main():
         for name in HEADERS + (KERNEL if "musl" in compiler else ()):
             if installed(name):
                 os.symlink(installed(name), os.path.join(folder, name))
-        include = ["-I" + root, "-I" + build] + ["-I%s/%s" % (build, p) for p in ("lib/abi", "lib/mlx5")] + ["-isystem", folder]
+        include = ["-I" + root, "-I" + build] + ["-I%s/%s" % (build, p) for p in ("lib/abi", "lib/mlx5", "lib/rdmacm")] + ["-isystem", folder]
 
         def compile_one(item):
             command = [compiler] + FLAGS + include + item[1] + [os.path.join(root, item[0])]
