@@ -59,6 +59,13 @@ struct endpoint endpoint_any(sa_family_t family)
 	return ret;
 }
 
+bool gid_is_loopback(const struct gid *gid)
+{
+	static const struct gid loopback_v6 = { .raw = { [15] = 1 } };
+
+	return gid_is_v4(gid) ? gid->raw[12] == 127 : gid_equal(gid, &loopback_v6);
+}
+
 bool endpoint_is_any(const struct endpoint *endpoint)
 {
 	static const struct gid any_v6 = { 0 };

@@ -25,5 +25,6 @@ void endpoint_emit(union ctl_cm_sockaddr *ret, const struct endpoint *endpoint);
 /* The wildcard address, port 0. */
 struct endpoint endpoint_any(sa_family_t family);
 bool endpoint_is_any(const struct endpoint *endpoint);
+bool gid_is_loopback(const struct gid *gid); /* 127.0.0.0/8, ::1 */
 
 #endif

@@ -39,6 +39,19 @@ static int bind_device(struct rdma_id *id, const struct endpoint *local)
 	return 0;
 }
 
+/* As in Linux, a loopback address means any address of this host. Not so where a device has one: each
+ * instance of this host has its own then. */
+static void widen_loopback(const struct rdma_ids *ids, struct endpoint *endpoint)
+{
+	if (!gid_is_loopback(&endpoint->address))
+		return;
+	for (uint32_t i = 0; i < ids->num_devices; i++) {
+		if (gid_is_loopback(&ids->device[i].gid))
+			return;
+	}
+	endpoint->address = endpoint_any(endpoint->family).address;
+}
+
 static int bind_endpoint(struct rdma_id *id, const struct endpoint *local)
 {
 	int rc = bind_device(id, local);
@@ -66,6 +79,7 @@ int rdma_id_bind(struct rdma_id *id, const union ctl_cm_sockaddr *addr)
 
 	if (rc)
 		return rc;
+	widen_loopback(id->ids, &local);
 	return id->state == ID_IDLE ? bind_endpoint(id, &local) : -EINVAL;
 }
 
@@ -160,10 +174,12 @@ int rdma_id_resolve_addr(struct rdma_id *id, const union ctl_cm_sockaddr *src,
 
 	if (rc)
 		return rc;
+	widen_loopback(id->ids, &remote);
 	if (id->state == ID_IDLE) {
 		local = endpoint_any(remote.family);
 		if (src->any.sa_family != AF_UNSPEC)
 			rc = endpoint_parse(&local, src);
+		widen_loopback(id->ids, &local);
 		if (rc == 0)
 			rc = bind_endpoint(id, &local);
 	}

@@ -116,6 +116,9 @@ START_TEST(resolve_chooses_a_device)
 		{ "", "0.0.0.0:1", 0 },
 		{ "[fd00::1]:0", "[fd00::2]:1", 1 },
 		{ "10.0.0.1:0", "10.0.0.1:1", 0 },
+		{ "", "127.0.0.1:1", 0 }, /* of no device: this host */
+		{ "", "[::1]:1", 1 },
+		{ "127.0.0.1:0", "10.0.0.2:1", 0 },
 	};
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
