@@ -254,6 +254,8 @@ MUTATIONS = [
     # who runs the engine
     ("no_timer_wakes", "lib/progress/schedule.c", "\tset(&s->background_due_ns, deadline_ns);\n\treturn decide(SCHEDULE_WAKE_BACKGROUND);",
      "\tset(&s->background_due_ns, deadline_ns);\n\treturn decide(SCHEDULE_NOTHING);", "a new timer does not wake the background thread", "processors"),
+    ("sleeper_not_reported", "lib/progress/schedule.c", "decide(atomic_load(&s->stepping_back) ? SCHEDULE_WAKE_BACKGROUND : SCHEDULE_NOTHING)",
+     "decide(SCHEDULE_NOTHING)", "a program that is about to sleep does not wake a background thread that stepped back", "processors"),
     ("steps_back_forever", "lib/progress/schedule.c", "\tif (!polled_at_ns || polled_long_ago(polled_at_ns, now_ns))\n\t\treturn false;\n",
      "\tif (polled_at_ns <= now_ns)\n\t\treturn true;\n", "the background thread steps back for a program that polls no more", "processors"),
     ("never_oversubscribed", "lib/progress/schedule.c", "set(&s->oversubscribed_until_ns, now_ns + OVERSUBSCRIBED_NS)",
