@@ -5,6 +5,9 @@
  * Knows no verbs object: it reports to its owner (struct progress_owner) what happened to one.
  * Called by lib/verbs.
  *
+ * progress.c starts and ends the engine, turn.c runs it, host.c implements the calls that it makes;
+ * poll.c and thread.c are the threads that run it.
+ *
  * The thread that holds the engine lock runs the engine: a thread of the program that posts or
  * polls, or the background thread. schedule.h says which and when. Lock order: the device's lock,
  * the engine lock, a completion queue's poll lock, an event queue's lock. */
