@@ -273,6 +273,10 @@ MUTATIONS = [
     # the connection manager
     ("cm_stale_taken", "lib/cm/request.c", "id = cm_find_remote_qp(cm, req->local_ca_guid, req->local_qpn);", "id = NULL;",
      "a queue pair may be in two connections", "sim_cm"),
+    ("cm_rep_of_nobody", "lib/cm/reply.c", "\telse\n\t\tcm_rej_stateless(cm, path, msg, CM_REJ_INVALID_COMM_ID);", "",
+     "a REP for no connection is not refused", "cm_exhaustive"),
+    ("cm_dreq_of_nobody", "lib/cm/disconnect.c", "\t\tanswer_dreq(cm, path, msg);\n\t\treturn;", "\t\treturn;",
+     "a DREQ for no connection is not answered", "cm_exhaustive"),
     ("cm_no_time_wait", "lib/cm/disconnect.c",
      "\tcm_time_wait_enter(id, now_ns);\n\tcm_id_report(id, CM_EVENT_DREP_RECEIVED",
      "\t(void)now_ns;\n\tcm_id_enter_idle(id);\n\tcm_id_report(id, CM_EVENT_DREP_RECEIVED", "a connection that ends is over at once", "sim_cm"),
@@ -287,6 +291,6 @@ MUTATIONS = [
      "\t(void)dreq;\n\tcm_time_wait_enter(id, now_ns);", "a REP is withdrawn by one REJ, which may be lost", "sim_cm"),
     ("cm_timers_late", "lib/cm/timer.c", "child++;", ";", "the heap of timers forgets which is first", "sim_cm"),
     ("cm_rtu_not_again", "lib/cm/reply.c", "if (id->state == CM_STATE_ESTABLISHED || id->state == CM_STATE_MRA_REP_SENT)",
-     "if (id->state == CM_STATE_MRA_REP_SENT)", "a REP that comes again gets no RTU", "cm_connect"),
+     "if (id->state == CM_STATE_MRA_REP_SENT)", "a REP that comes again gets no RTU", "cm_exhaustive"),
     ("cm_refused_qp_kept", "lib/cm/reject.c", "\tcm_table_drop_remote_qp(id);\n", "", "a refused queue pair may not ask again", "cm_refuse"),
 ]
