@@ -107,16 +107,8 @@ static bool add_verb(struct inject_rule *rule, const char *pattern)
 
 bool inject_word_name(struct inject_rule *rule, const char *value)
 {
-	char list[FAULT_PATTERN_MAX], *save = NULL;
-
-	if (strlen(value) >= sizeof(list) || !*value)
-		return false;
-	(void)snprintf(list, sizeof(list), "%s", value);
-	for (char *p = strtok_r(list, ",", &save); p; p = strtok_r(NULL, ",", &save))
-		if (!add_verb(rule, p))
-			return false;
-	(void)snprintf(rule->verbs, sizeof(rule->verbs), "%s", value);
-	return rule->verb_set[0] || rule->verb_set[1];
+	return inject_parse_list(rule, value, add_verb, rule->verbs) &&
+	       (rule->verb_set[0] || rule->verb_set[1]);
 }
 
 static bool add_message(struct inject_rule *rule, const char *name)

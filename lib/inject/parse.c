@@ -74,18 +74,9 @@ static bool add_opcode(struct inject_rule *rule, const char *pattern)
 	return any;
 }
 
-static bool word_opcode(struct inject_rule *rule, const char *text)
+static bool word_opcode(struct inject_rule *rule, const char *value)
 {
-	char list[FAULT_PATTERN_MAX], *save = NULL;
-
-	if (strlen(text) >= sizeof(list) || !*text)
-		return false;
-	(void)snprintf(list, sizeof(list), "%s", text);
-	for (char *p = strtok_r(list, ",", &save); p; p = strtok_r(NULL, ",", &save))
-		if (!add_opcode(rule, p))
-			return false;
-	(void)snprintf(rule->packet.opcodes, sizeof(rule->packet.opcodes), "%s", text);
-	return true;
+	return inject_parse_list(rule, value, add_opcode, rule->packet.opcodes);
 }
 
 /* Words. */

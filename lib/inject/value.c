@@ -77,3 +77,20 @@ bool inject_parse_duration(const char *text, uint64_t max_ns, uint64_t *ret)
 	}
 	return false;
 }
+
+bool inject_parse_list(struct inject_rule *rule, const char *value,
+		       bool (*add)(struct inject_rule *rule, const char *pattern),
+		       char ret[static FAULT_PATTERN_MAX])
+{
+	char list[FAULT_PATTERN_MAX], *save = NULL;
+
+	if (strlen(value) >= sizeof(list) || !*value)
+		return false;
+	memcpy(list, value, strlen(value) + 1);
+	for (char *p = strtok_r(list, ",", &save); p; p = strtok_r(NULL, ",", &save)) {
+		if (!add(rule, p))
+			return false;
+	}
+	memcpy(ret, value, strlen(value) + 1);
+	return true;
+}

@@ -18,6 +18,11 @@ bool inject_parse_range(const char *text, uint32_t min, uint32_t max, struct fau
 bool inject_parse_rising(const char *text, uint32_t min, uint32_t max, struct fault_range *ret);
 bool inject_parse_duration(const char *text, uint64_t max_ns, uint64_t *ret);
 
+/* Adds each pattern of a list with commas to the rule, and copies the list to ret. */
+bool inject_parse_list(struct inject_rule *rule, const char *value,
+		       bool (*add)(struct inject_rule *rule, const char *pattern),
+		       char ret[static FAULT_PATTERN_MAX]);
+
 /* errno.c: "ENOMEM" for ENOMEM; NULL if the number has no name. */
 const char *inject_errno_name(int error);
 

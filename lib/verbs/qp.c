@@ -345,8 +345,8 @@ struct ibv_qp *ibv_create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *attr)
 	return qp;
 }
 
-/* Keeps the readers of both CQs out, in the order of addresses, so that two QPs cannot deadlock. */
-static void lock_cqs(struct vb_qp *qp)
+/* Locks or unlocks the readers of both CQs, in the order of addresses: two QPs cannot deadlock. */
+static void on_cqs(struct vb_qp *qp, int (*act)(pthread_mutex_t *mutex))
 {
 	struct vb_cq *a, *b;
 
@@ -354,22 +354,9 @@ static void lock_cqs(struct vb_qp *qp)
 		return;
 	a = qp->qp.send_cq->owner;
 	b = qp->qp.recv_cq->owner;
-	pthread_mutex_lock(a < b ? &a->lock : &b->lock);
+	act(a < b ? &a->lock : &b->lock);
 	if (a != b)
-		pthread_mutex_lock(a < b ? &b->lock : &a->lock);
-}
-
-static void unlock_cqs(struct vb_qp *qp)
-{
-	struct vb_cq *a, *b;
-
-	if (!qp->qp.send_cq)
-		return;
-	a = qp->qp.send_cq->owner;
-	b = qp->qp.recv_cq->owner;
-	pthread_mutex_unlock(&a->lock);
-	if (a != b)
-		pthread_mutex_unlock(&b->lock);
+		act(a < b ? &b->lock : &a->lock);
 }
 
 /* Removes the QP from the engine, its completions from the CQs. EBUSY: in a multicast group. */
@@ -383,9 +370,9 @@ static int leave_engine(struct vb_qp *qp)
 	}
 	rxe_qp_flush_delayed_ack(qp->dev->progress.engine, &qp->qp);
 	progress_transmit(&qp->dev->progress, clock_now_ns());
-	lock_cqs(qp);
+	on_cqs(qp, pthread_mutex_lock);
 	rxe_qp_fini(qp->dev->progress.engine, &qp->qp);
-	unlock_cqs(qp);
+	on_cqs(qp, pthread_mutex_unlock);
 	atomic_store_explicit(&shared_qp(qp)->qpn, 0, memory_order_release);
 	progress_unlock(&qp->dev->progress);
 	return 0;

@@ -96,16 +96,17 @@ static struct built_wr *add(struct ibv_qp_ex *ex, enum rxe_wr_opcode opcode)
 	return built;
 }
 
-static void add_remote(struct ibv_qp_ex *ex, enum rxe_wr_opcode opcode, uint32_t rkey,
-		       uint64_t remote_addr, uint32_t imm)
+static struct built_wr *add_remote(struct ibv_qp_ex *ex, enum rxe_wr_opcode opcode, uint32_t rkey,
+				   uint64_t remote_addr, uint32_t imm)
 {
 	struct built_wr *built = add(ex, opcode);
 
-	if (!built)
-		return;
-	built->wr.rkey = rkey;
-	built->wr.remote_addr = remote_addr;
-	built->wr.imm_or_rkey = imm;
+	if (built) {
+		built->wr.rkey = rkey;
+		built->wr.remote_addr = remote_addr;
+		built->wr.imm_or_rkey = imm;
+	}
+	return built;
 }
 
 static void wr_rdma_write(struct ibv_qp_ex *ex, uint32_t rkey, uint64_t remote_addr)
@@ -141,12 +142,10 @@ static void wr_send_inv(struct ibv_qp_ex *ex, uint32_t rkey)
 static void add_atomic(struct ibv_qp_ex *ex, enum rxe_wr_opcode opcode, uint32_t rkey,
 		       uint64_t remote_addr, uint64_t compare_add, uint64_t swap)
 {
-	struct built_wr *built = add(ex, opcode);
+	struct built_wr *built = add_remote(ex, opcode, rkey, remote_addr, 0);
 
 	if (!built)
 		return;
-	built->wr.rkey = rkey;
-	built->wr.remote_addr = remote_addr;
 	built->wr.compare_add = compare_add;
 	built->wr.swap = swap;
 }
