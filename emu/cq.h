@@ -144,11 +144,5 @@ bool rxe_cq_resize(struct rxe_cq *cq, void *ring, uint32_t cqe);
 /* Arms the CQ, under the engine lock. True: a completion of the kind that arm names is visible,
  * unread and without an event. The caller then makes the event, and the CQ stays idle. */
 bool rxe_cq_arm(struct rxe_cq *cq, enum rxe_cq_arm arm);
-static inline bool rxe_cq_is_empty(const struct rxe_cq *cq)
-{
-	return atomic_load_explicit(&((struct rxe_cq *)(uintptr_t)cq)->visible,
-				    memory_order_acquire) ==
-	       atomic_load_explicit(&((struct rxe_cq *)(uintptr_t)cq)->head, memory_order_relaxed);
-}
 
 #endif

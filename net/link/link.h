@@ -49,7 +49,6 @@ struct link_ops {
 	int (*leave)(struct link *link, const struct gid *group);
 	bool (*is_local)(struct link *link, const struct gid *gid);
 	void (*show_headers)(struct link *link);
-	uint64_t (*receive_drops)(const struct link *link);
 	bool (*has_descriptors)(const struct link *link);
 	void (*close)(struct link *link);
 };
@@ -171,14 +170,6 @@ static inline void link_show_headers(struct link *link)
 	struct link *with = LINK_WITH(link, show_headers);
 
 	with->ops->show_headers(with);
-}
-
-/* Packets that the kernel dropped because a receive buffer of the link was full. */
-static inline uint64_t link_receive_drops(const struct link *link)
-{
-	const struct link *with = LINK_WITH(link, receive_drops);
-
-	return with->ops->receive_drops(with);
 }
 
 /* False when the program closed a descriptor of the link (net/link/descriptor.h) or one that the

@@ -392,7 +392,7 @@ START_TEST(failing_in_order)
 		ck_assert_uint_eq(cqe.wr_id, 10 + i);
 		ck_assert_uint_eq(cqe.status, RXE_WC_WR_FLUSH_ERR);
 	}
-	ck_assert(rxe_cq_is_empty(&set.send_cq) && rxe_cq_is_empty(&set.recv_cq));
+	ck_assert(cq_is_empty(&set.send_cq) && cq_is_empty(&set.recv_cq));
 }
 END_TEST
 
@@ -408,7 +408,7 @@ START_TEST(destroyed_without_a_trace)
 	ck_assert_int_eq(rxe_post_send(&end->engine, &set.qp, &wr, 0), POST_OK);
 	rxe_qp_set_deadline(&end->engine, &set.qp, 4);
 	qp_free(end, &set);
-	ck_assert(rxe_cq_is_empty(&set.send_cq));
+	ck_assert(cq_is_empty(&set.send_cq));
 	ck_assert_ptr_null(end->engine.ready);
 	ck_assert_uint_eq(end->engine.num_timers, 0);
 	ck_assert_ptr_null(rxe_engine_find_qp(&end->engine, set.qp.qpn));

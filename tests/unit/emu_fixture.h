@@ -68,6 +68,11 @@ struct rxe_sge sge_at(uint32_t offset, uint32_t len, uint32_t key);
 enum post_result post_recv(struct end *end, struct qp_set *set, uint64_t wr_id, struct rxe_sge sge);
 /* A signalled SEND of one SGE; the caller may change it before posting. */
 struct rxe_send_wr send_wr(uint64_t wr_id, const struct rxe_sge *sge);
+/* Whether no completion is visible. */
+static inline bool cq_is_empty(struct rxe_cq *cq)
+{
+	return atomic_load(&cq->visible) == atomic_load(&cq->head);
+}
 /* One completion, or status UINT32_MAX. */
 struct rxe_cqe poll_one(struct rxe_cq *cq);
 

@@ -312,7 +312,7 @@ START_TEST(reset_clears_everything)
 	rxe_qp_set_deadline(&end->engine, &set.qp, 5);
 	ck_assert_int_eq(rxe_qp_modify(&end->engine, &set.qp, &attr, RXE_QP_STATE, 0), MODIFY_OK);
 	rxe_engine_settle(&end->engine);
-	ck_assert(rxe_cq_is_empty(&set.send_cq) && rxe_cq_is_empty(&set.recv_cq));
+	ck_assert(cq_is_empty(&set.send_cq) && cq_is_empty(&set.recv_cq));
 	ck_assert_uint_eq(rxe_ring_used(&set.qp.sq), 0);
 	ck_assert_uint_eq(rxe_ring_used(&set.qp.rq), 0);
 	ck_assert_uint_eq(rxe_engine_deadline(&end->engine), UINT64_MAX);

@@ -202,7 +202,7 @@ static void close_both(void)
 	ck_assert_uint_eq(dev.says, 0);
 	ck_assert_uint_eq(dev.link->stats.send_errors, 0);
 	ck_assert_uint_eq(dev.link->stats.bad_frames, 0);
-	ck_assert_uint_eq(link_receive_drops(dev.link), 0);
+	ck_assert_uint_eq(link_socket_drops(dev.rx_fd), 0);
 	device_close(&dev);
 	end_close(&kernel);
 }

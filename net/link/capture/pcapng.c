@@ -3,6 +3,7 @@
  * the byte-order magic of the section header states. */
 #include "net/link/capture/pcapng.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <string.h>
 
@@ -130,9 +131,13 @@ static uint8_t *put_interface(uint8_t *block, const char *device)
 
 size_t capture_format_start(uint8_t *ret, size_t room, const char *device)
 {
+	const uint8_t *end;
+
 	if (room < CAPTURE_START_ROOM)
 		return 0;
-	return (size_t)(put_interface(put_section(ret), device) - ret);
+	end = put_interface(put_section(ret), device);
+	assert((size_t)(end - ret) <= room);
+	return (size_t)(end - ret);
 }
 
 /* A locally administered MAC from the address, the same in all captures. */
@@ -200,8 +205,9 @@ size_t capture_format_packet(uint8_t *ret, size_t room, const struct capture_pac
 	p = put_option(p, OPT_PACKET_FLAGS, flags, sizeof(flags));
 	if (packet->missing > 0)
 		p = put_number(p, OPT_PACKET_DROPCOUNT, packet->missing);
-	p = put_option(p, OPT_END, "", 0);
-	return (size_t)(end_block(ret, p) - ret);
+	p = end_block(ret, put_option(p, OPT_END, "", 0));
+	assert((size_t)(p - ret) <= room);
+	return (size_t)(p - ret);
 }
 
 size_t capture_format_end(uint8_t *ret, size_t room, const struct capture_totals *totals)
@@ -215,8 +221,9 @@ size_t capture_format_end(uint8_t *ret, size_t room, const struct capture_totals
 	p = put_time(p, totals->time_ns);
 	p = put_number(p, OPT_STATISTICS_RECEIVED, totals->packets);
 	p = put_number(p, OPT_STATISTICS_DROPPED, totals->missing);
-	p = put_option(p, OPT_END, "", 0);
-	return (size_t)(end_block(ret, p) - ret);
+	p = end_block(ret, put_option(p, OPT_END, "", 0));
+	assert((size_t)(p - ret) <= room);
+	return (size_t)(p - ret);
 }
 
 static int write_bytes(FILE *file, const uint8_t *p, size_t len)

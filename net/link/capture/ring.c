@@ -165,6 +165,7 @@ const struct capture_record *capture_reader_next(struct capture_reader *reader, 
 {
 	const struct capture_record *record;
 
+	assert(*at <= len);
 	if (!skip_filler(from, len, at))
 		return NULL;
 	record = (const struct capture_record *)(const void *)(from + *at);

@@ -127,13 +127,6 @@ static uint16_t ethernet_max_segs(const struct link *base)
 	return TRAIN_MAX_SEGS;
 }
 
-static uint64_t ethernet_receive_drops(const struct link *base)
-{
-	struct ethernet_port *port = ((const struct ethernet_link *)base)->port;
-
-	return port->drops(port);
-}
-
 static int ethernet_wait_fd(const struct link *base)
 {
 	return ((const struct ethernet_link *)base)->poll_fd;
@@ -176,7 +169,6 @@ static const struct link_ops ops = {
 	.leave = ethernet_leave,
 	.is_local = ethernet_is_local,
 	.show_headers = ethernet_show_headers,
-	.receive_drops = ethernet_receive_drops,
 	.has_descriptors = ethernet_has_descriptors,
 	.close = ethernet_close,
 };
@@ -192,7 +184,7 @@ static int open_parts(struct ethernet_link *link)
 {
 	int rc;
 
-	assert(link->port && link->port->read && link->port->drops && link->port->close);
+	assert(link->port && link->port->read && link->port->close);
 	for (uint32_t i = 0; i < ETHERNET_MAX_HELD; i++) {
 		link->held[i].train.buf = malloc(TRAIN_MAX_BYTES);
 		if (!link->held[i].train.buf)
@@ -226,7 +218,8 @@ static void configure(struct ethernet_link *link, const struct ethernet_cfg *cfg
 	link->ifindex = if_nametoindex(cfg->ifname);
 	link->prefix_len = cfg->prefix_len;
 	link->gateway = cfg->gateway;
-	link->has_gateway = !gid_equal(&cfg->gateway, &none);
+	link->has_gateway = !gid_equal(&cfg->gateway, &none) &&
+			    gid_is_v4(&cfg->gateway) == gid_is_v4(&cfg->gid);
 	link->answers = cfg->answers;
 	link->port = cfg->port;
 	link->log = cfg->log;

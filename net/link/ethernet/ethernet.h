@@ -37,7 +37,6 @@ struct ethernet_port {
 	/* Reads up to max frames, valid until the next call. Returns how many, or -errno. Never
 	 * blocks. */
 	int (*read)(struct ethernet_port *port, struct ethernet_frame *ret, uint32_t max);
-	uint64_t (*drops)(struct ethernet_port *port);
 	void (*close)(struct ethernet_port *port);
 };
 
@@ -50,7 +49,7 @@ struct ethernet_cfg {
 	uint8_t mac[FRAME_MAC_LEN];
 	/* Address bits of the on-link prefix; 0: every address is on-link. */
 	uint32_t prefix_len;
-	/* Next hop of all other addresses; all zero: none. */
+	/* Next hop of all other addresses; all zero, or of the other address family: none. */
 	struct gid gateway;
 	uint32_t slot; /* selects the source ports */
 	/* Answers ARP and neighbor discovery. One process does, for all slots. */

@@ -3,6 +3,7 @@
  * break a rule (hop limit 255, checksum, sizes of addresses) are ignored. */
 #include "net/link/ethernet/neighbor.h"
 
+#include <assert.h>
 #include <string.h>
 
 #include "net/wire/headers.h"
@@ -158,6 +159,7 @@ static size_t put_arp(uint8_t *frame, const uint8_t *dst, const struct neighbor_
 {
 	uint8_t *p = put_ethernet(frame, dst, self, ETHERTYPE_ARP);
 
+	assert(gid_is_v4(&self->gid) && gid_is_v4(target));
 	put_be16(p, ARP_ETHERNET);
 	put_be16(p + 2, ETHERTYPE_IPV4);
 	p[4] = FRAME_MAC_LEN;
@@ -179,6 +181,7 @@ static size_t put_nd(uint8_t *frame, const uint8_t *dst_mac, const struct neighb
 	uint8_t *ip = put_ethernet(frame, dst_mac, self, ETHERTYPE_IPV6);
 	uint8_t *p = ip + FRAME_IPV6_LEN;
 
+	assert(!gid_is_v4(&self->gid) && !gid_is_v4(target));
 	put_be32(ip, 6u << 28);
 	put_be16(ip + 4, ND_LEN_MAC);
 	ip[6] = PROTO_ICMPV6;

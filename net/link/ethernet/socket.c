@@ -18,7 +18,6 @@
 struct socket_port {
 	struct ethernet_port port;
 	bool has_header; /* a virtio_net_hdr precedes each frame */
-	uint64_t drops;
 	struct mmsghdr msg[ETHERNET_RX_BATCH];
 	struct iovec iov[ETHERNET_RX_BATCH][2];
 	struct virtio_net_hdr header[ETHERNET_RX_BATCH];
@@ -78,18 +77,6 @@ static int socket_read(struct ethernet_port *base, struct ethernet_frame *ret, u
 	return rc;
 }
 
-static uint64_t socket_drops(struct ethernet_port *base)
-{
-	struct socket_port *port = (struct socket_port *)base;
-	struct tpacket_stats stats;
-	socklen_t len = sizeof(stats);
-
-	/* Each read resets the kernel's counts. */
-	if (getsockopt(base->rx_fd, SOL_PACKET, PACKET_STATISTICS, &stats, &len) == 0)
-		port->drops += stats.tp_drops;
-	return port->drops;
-}
-
 static void socket_close(struct ethernet_port *base)
 {
 	free(base);
@@ -106,11 +93,9 @@ int ethernet_port_sockets(struct ethernet_port **ret, int rx_fd, int tx_fd)
 	port = calloc(1, sizeof(*port));
 	if (!port)
 		return -ENOMEM;
-	port->port = (struct ethernet_port){ .rx_fd = rx_fd,
-					     .tx_fd = tx_fd,
-					     .read = socket_read,
-					     .drops = socket_drops,
-					     .close = socket_close };
+	port->port = (struct ethernet_port){
+		.rx_fd = rx_fd, .tx_fd = tx_fd, .read = socket_read, .close = socket_close
+	};
 	for (uint32_t i = 0; i < ETHERNET_RX_BATCH; i++) {
 		port->iov[i][0] = (struct iovec){ &port->header[i], sizeof(port->header[i]) };
 		port->iov[i][1] = (struct iovec){ port->bytes[i], sizeof(port->bytes[i]) };

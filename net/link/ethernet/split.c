@@ -4,6 +4,7 @@
  * another BTH may follow; the ICRC shows the right one. */
 #include "net/link/ethernet/split.h"
 
+#include <assert.h>
 #include <stdbool.h>
 
 #include "net/wire/headers.h"
@@ -95,6 +96,7 @@ struct ethernet_split ethernet_split(const struct icrc_flow *flow, uint16_t ip_i
 		split.seg_len = gso_size < len ? gso_size : len;
 	else if (len >= 2 * MIN_PACKET && !is_right(flow, ip_id, p, len))
 		split.seg_len = find_size(flow, ip_id, p, len);
+	assert(split.seg_len > 0 || len == 0);
 	if (split.seg_len < len)
 		split.id_step = find_step(flow, ip_id, p, len, split.seg_len);
 	return split;

@@ -33,7 +33,7 @@ struct fault_link {
 
 static void keep(struct fault_link *fault, const struct wire_train *train)
 {
-	struct wire_train *copy = &fault->out[fault->num_out];
+	struct wire_train *copy = &fault->out[fault->num_out]; /* not used when the queue is full */
 	uint8_t *bytes = fault->num_out < OUT_MAX ? malloc(train->len) : NULL;
 
 	/* The packet is lost, as in any network. */
@@ -57,6 +57,7 @@ static void pass_out(struct fault_link *fault, const struct wire_train *trains, 
 		if (sent <= 0)
 			break;
 		taken += (size_t)sent;
+		assert(taken <= n);
 	}
 	for (; taken < n; taken++)
 		keep(fault, &trains[taken]);
@@ -71,6 +72,7 @@ static bool pass_kept(struct fault_link *fault)
 
 		if (sent <= 0)
 			return false;
+		assert((size_t)sent <= fault->num_out - fault->first_out);
 		for (int i = 0; i < sent; i++)
 			free(fault->out[fault->first_out++].buf);
 	}

@@ -9,6 +9,7 @@
  *
  * No socket is closed while the group is in use (the last one would take its number), connected or
  * shut down (steering would stop for good). */
+#include <assert.h>
 #include <errno.h>
 #include <linux/filter.h>
 #include <netinet/udp.h>
@@ -242,6 +243,7 @@ void udp_group_drain(struct udp_group *group, uint32_t slot)
 {
 	struct mmsghdr msg[DRAIN_BATCH] = { 0 };
 
+	assert(slot < group->slots);
 	for (uint32_t done = 0; done < DRAIN_MAX;) {
 		const int n =
 			recvmmsg(group->fd[slot], msg, DRAIN_BATCH, MSG_DONTWAIT | MSG_TRUNC, NULL);

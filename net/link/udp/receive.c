@@ -122,6 +122,7 @@ static size_t take_packets(struct udp_link *link, struct wire_arrival *ret, size
 
 		if (!rx->opened)
 			open_datagram(link);
+		assert(rx->offset <= total);
 		left = total - rx->offset;
 		ret[n] = rx->common;
 		ret[n].p = (const uint8_t *)rx->iov[rx->next].iov_base + rx->offset;
@@ -151,6 +152,7 @@ static int read_socket(struct udp_link *link, int fd, const struct gid *dst)
 	struct udp_rx *rx = &link->rx;
 	int rc;
 
+	assert(rx->next >= rx->count && rx->batch > 0);
 	/* The batch doubles while calls fill it. A lone packet is read alone: looking for a second
 	 * one delays the first. */
 	rx->batch = rx->count < rx->batch ? 1 : rx->batch * 2;

@@ -135,16 +135,6 @@ uint32_t link_socket_drops(int fd)
 	return info[SK_MEMINFO_DROPS];
 }
 
-static uint64_t udp_receive_drops(const struct link *base)
-{
-	const struct udp_link *link = (const struct udp_link *)base;
-	uint64_t sum = link_socket_drops(link->rx_fd);
-
-	for (uint32_t i = 0; i < link->num_mgroups; i++)
-		sum += link_socket_drops(link->mgroup[i].fd);
-	return sum;
-}
-
 static void udp_show_headers(struct link *base)
 {
 	const struct udp_link *link = (const struct udp_link *)base;
@@ -191,7 +181,6 @@ static const struct link_ops ops = {
 	.leave = udp_leave,
 	.is_local = udp_is_local,
 	.show_headers = udp_show_headers,
-	.receive_drops = udp_receive_drops,
 	.has_descriptors = udp_has_descriptors,
 	.close = udp_close,
 };
