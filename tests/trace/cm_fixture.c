@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The fixture of the connection manager's traces. */
 #include "tests/trace/cm_fixture.h"
+#include "tests/suite.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -281,16 +282,10 @@ int run_tests(const char *theme, const TTest *const *tests, size_t num)
 {
 	Suite *suite = suite_create(theme);
 	TCase *tcase = tcase_create(theme);
-	SRunner *runner;
-	int failed;
 
 	tcase_add_checked_fixture(tcase, cm_setup, cm_teardown);
 	for (size_t i = 0; i < num; i++)
 		tcase_add_test(tcase, tests[i]);
 	suite_add_tcase(suite, tcase);
-	runner = srunner_create(suite);
-	srunner_run_all(runner, CK_NORMAL);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+	return suite_run(suite);
 }

@@ -8,6 +8,7 @@
 
 #include "lib/cm/cm.h"
 #include "net/wire/packet.h"
+#include "tests/suite.h"
 #include "tests/unit/wire_vectors.h"
 
 enum role { ACTIVE = 2, PASSIVE = 1 }; /* last byte of the end's address */
@@ -226,15 +227,9 @@ int main(void)
 {
 	Suite *suite = suite_create("cm_golden");
 	TCase *tc = tcase_create("exchanges of Linux");
-	SRunner *runner;
-	int failed;
 
 	num_vectors = vectors_load(&vectors);
 	tcase_add_loop_test(tc, same_bytes, 0, sizeof(goldens) / sizeof(goldens[0]));
 	suite_add_tcase(suite, tc);
-	runner = srunner_create(suite);
-	srunner_run_all(runner, CK_NORMAL);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+	return suite_run(suite);
 }

@@ -12,6 +12,7 @@
 #include "emu/queue.h"
 #include "lib/control/shared.h"
 #include "lib/diagnose/diagnose.h"
+#include "tests/suite.h"
 
 #define OWN_SLOT 1
 #define PEER_QPN 0x020005u
@@ -334,8 +335,6 @@ int main(void)
 {
 	Suite *suite = suite_create("diagnose");
 	TCase *tcase = tcase_create("sentences");
-	SRunner *runner;
-	int failed;
 
 	tcase_add_checked_fixture(tcase, setup, teardown);
 	tcase_add_test(tcase, a_local_peer_is_silent);
@@ -349,9 +348,5 @@ int main(void)
 	tcase_add_test(tcase, receives_and_queues);
 	tcase_add_test(tcase, a_long_sentence_is_cut_off);
 	suite_add_tcase(suite, tcase);
-	runner = srunner_create(suite);
-	srunner_run_all(runner, CK_NORMAL);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+	return suite_run(suite);
 }

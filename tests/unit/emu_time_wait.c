@@ -12,6 +12,7 @@
 #include "emu_fixture.h"
 #include "net/wire/opcode.h"
 #include "net/wire/train.h"
+#include "tests/suite.h"
 
 #define PEER_QPN   0x030042u
 #define FIRST_PSN  0xfffffeu
@@ -307,8 +308,6 @@ int main(void)
 {
 	Suite *suite = suite_create("emu_time_wait");
 	TCase *tcase = tcase_create("delayed ACKs");
-	SRunner *runner = srunner_create(suite);
-	int failed;
 
 	tcase_set_timeout(tcase, 60);
 	tcase_add_checked_fixture(tcase, setup, teardown);
@@ -322,8 +321,5 @@ int main(void)
 	tcase_add_test(tcase, unsound_ones_are_not_sent);
 	tcase_add_test(tcase, killed_at_any_instruction);
 	suite_add_tcase(suite, tcase);
-	srunner_run_all(runner, CK_ENV);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed != 0;
+	return suite_run(suite);
 }

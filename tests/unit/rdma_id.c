@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "rdma_id_fixture.h"
+#include "tests/suite.h"
 
 static const struct ctl_cm_conn plain = { .qpn = 0x111, .retry_count = 7, .rnr_retry_count = 6 };
 
@@ -556,8 +557,6 @@ int main(void)
 {
 	Suite *suite = suite_create("rdma_id");
 	TCase *tc = tcase_create("rdma_id");
-	SRunner *runner;
-	int failed;
 
 	tcase_add_checked_fixture(tc, fixture_setup, fixture_teardown);
 	tcase_add_test(tc, connect_and_disconnect);
@@ -585,9 +584,5 @@ int main(void)
 	tcase_add_test(tc, extended_transport);
 	tcase_add_test(tc, listener_ends_first);
 	suite_add_tcase(suite, tc);
-	runner = srunner_create(suite);
-	srunner_run_all(runner, CK_NORMAL);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed != 0;
+	return suite_run(suite);
 }
