@@ -21,7 +21,7 @@ static int attr_init(const struct rdma_id *id, struct ctl_cm_qp_attr *ret)
 	ret->port_num = 1;
 	if (rdma_id_is_datagram(id)) {
 		ret->mask |= IBV_QP_QKEY;
-		ret->qkey = id->qkey ? id->qkey : RDMA_UDP_QKEY;
+		ret->qkey = id->qkey ? id->qkey : RCM_UDP_QKEY;
 		return 0;
 	}
 	ret->mask |= IBV_QP_ACCESS_FLAGS;

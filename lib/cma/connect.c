@@ -201,7 +201,7 @@ static int answer_datagram(struct rdma_id *id, const struct ctl_cm_conn *conn, u
 	if (status == CM_SIDR_SUCCESS) {
 		id->qpn = conn->qpn;
 		msg.u.sidr_rep.qpn = conn->qpn;
-		msg.u.sidr_rep.qkey = id->qkey ? id->qkey : RDMA_UDP_QKEY;
+		msg.u.sidr_rep.qkey = id->qkey ? id->qkey : RCM_UDP_QKEY;
 	}
 	return cm_send_sidr_rep(id->cm, &msg, now_ns);
 }

@@ -19,7 +19,7 @@ static void rep_received(struct rdma_id *id, const struct cm_msg *msg)
 	const struct cm_rep *rep = &msg->u.rep;
 	struct rdma_exchange *exchange = &id->exchange;
 	struct ctl_cm_event event = {
-		.event = RDMA_CM_EVENT_CONNECT_RESPONSE,
+		.event = RCM_EVENT_CONNECT_RESPONSE,
 		.conn = { .qpn = rep->local_qpn,
 			  .ece_vendor = rep->vendor_id,
 			  .ece_options = msg->ece_options,
@@ -45,8 +45,7 @@ static void rep_received(struct rdma_id *id, const struct cm_msg *msg)
 
 static void rejected(struct rdma_id *id, const struct cm_msg *msg)
 {
-	struct ctl_cm_event event = { .event = RDMA_CM_EVENT_REJECTED,
-				      .status = msg->u.rej.reason };
+	struct ctl_cm_event event = { .event = RCM_EVENT_REJECTED, .status = msg->u.rej.reason };
 
 	id->reject = msg->u.rej.reason;
 	put_private(&event.conn, msg, CM_REJ_PRIVATE);
@@ -56,7 +55,7 @@ static void rejected(struct rdma_id *id, const struct cm_msg *msg)
 static void disconnected(struct rdma_id *id, int status)
 {
 	id->state = ID_DISCONNECT;
-	rdma_id_emit_status(id, RDMA_CM_EVENT_DISCONNECTED, status);
+	rdma_id_emit_status(id, RCM_EVENT_DISCONNECTED, status);
 }
 
 void rdma_id_fill_ah(const struct rdma_id *id, struct ctl_cm_ah *ret)
@@ -74,11 +73,11 @@ void rdma_id_fill_ah(const struct rdma_id *id, struct ctl_cm_ah *ret)
 static void sidr_rep_received(struct rdma_id *id, const struct cm_msg *msg)
 {
 	const struct cm_sidr_rep *rep = &msg->u.sidr_rep;
-	struct ctl_cm_event event = { .event = RDMA_CM_EVENT_ESTABLISHED };
+	struct ctl_cm_event event = { .event = RCM_EVENT_ESTABLISHED };
 
 	put_private(&event.conn, msg, CM_SIDR_REP_PRIVATE);
 	if (rep->status != CM_SIDR_SUCCESS) {
-		event.event = RDMA_CM_EVENT_UNREACHABLE;
+		event.event = RCM_EVENT_UNREACHABLE;
 		event.status = rep->status;
 	} else {
 		event.conn.qpn = rep->qpn;
@@ -95,10 +94,10 @@ static void connecting(struct rdma_id *id, const struct cm_event *event)
 	case CM_EVENT_REQ_TIMED_OUT:
 	case CM_EVENT_REP_TIMED_OUT:
 	case CM_EVENT_SIDR_REQ_TIMED_OUT:
-		rdma_id_emit_status(id, RDMA_CM_EVENT_UNREACHABLE, -ETIMEDOUT);
+		rdma_id_emit_status(id, RCM_EVENT_UNREACHABLE, -ETIMEDOUT);
 		break;
 	case CM_EVENT_REP_RECEIVED: rep_received(id, event->msg); break;
-	case CM_EVENT_RTU_RECEIVED: rdma_id_emit_status(id, RDMA_CM_EVENT_ESTABLISHED, 0); break;
+	case CM_EVENT_RTU_RECEIVED: rdma_id_emit_status(id, RCM_EVENT_ESTABLISHED, 0); break;
 	case CM_EVENT_REJ_RECEIVED: rejected(id, event->msg); break;
 	case CM_EVENT_DREQ_RECEIVED:
 	case CM_EVENT_DREP_RECEIVED: disconnected(id, 0); break;
@@ -121,7 +120,7 @@ void rdma_cm_event(void *host, const struct cm_event *event)
 	}
 	assert(id);
 	if (event->type == CM_EVENT_TIME_WAIT_EXIT && id->state == ID_DISCONNECT)
-		rdma_id_emit_status(id, RDMA_CM_EVENT_TIMEWAIT_EXIT, 0);
+		rdma_id_emit_status(id, RCM_EVENT_TIMEWAIT_EXIT, 0);
 	else if (id->state == ID_CONNECT)
 		connecting(id, event);
 }

@@ -10,9 +10,9 @@ static void report(struct rdma_id *id, const struct rdma_membership *membership,
 		   const struct gid *group)
 {
 	struct ctl_cm_event event = {
-		.event = RDMA_CM_EVENT_MULTICAST_JOIN,
+		.event = RCM_EVENT_MULTICAST_JOIN,
 		.mc_token = membership->token,
-		.conn = { .qpn = RDMA_MCAST_QPN, .qkey = id->qkey ? id->qkey : RDMA_UDP_QKEY },
+		.conn = { .qpn = RDMA_MCAST_QPN, .qkey = id->qkey ? id->qkey : RCM_UDP_QKEY },
 	};
 
 	rdma_id_fill_ah(id, &event.ah);

@@ -70,13 +70,13 @@ static int set_ack_timeout(struct rdma_id *id, const void *value, size_t len)
 int rdma_id_set_option(struct rdma_id *id, uint32_t level, uint32_t name, const void *value,
 		       size_t len)
 {
-	if (level != RDMA_OPTION_ID)
+	if (level != RCM_OPTION_ID)
 		return -ENOSYS;
-	switch (name) {
-	case RDMA_OPTION_ID_TOS: return get_byte(value, len, &id->traffic_class);
-	case RDMA_OPTION_ID_REUSEADDR: return set_reuse_address(id, value, len);
-	case RDMA_OPTION_ID_AFONLY: return set_af_only(id, value, len);
-	case RDMA_OPTION_ID_ACK_TIMEOUT: return set_ack_timeout(id, value, len);
-	default: return -ENOSYS;
+	switch ((enum rcm_option)name) {
+	case RCM_OPTION_ID_TOS: return get_byte(value, len, &id->traffic_class);
+	case RCM_OPTION_ID_REUSEADDR: return set_reuse_address(id, value, len);
+	case RCM_OPTION_ID_AFONLY: return set_af_only(id, value, len);
+	case RCM_OPTION_ID_ACK_TIMEOUT: return set_ack_timeout(id, value, len);
 	}
+	return -ENOSYS;
 }

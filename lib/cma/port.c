@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /* Ports belong to the instance, not to a device: ids of all programs and devices share the ports of
  * a port space. Two ids share one port only if their addresses differ, or if both said so
- * (RDMA_OPTION_ID_REUSEADDR). All listeners of a port share one service ID, hence one listener of
+ * (RCM_OPTION_ID_REUSEADDR). All listeners of a port share one service ID, hence one listener of
  * cm.h; the endpoints in a connection request choose among them. */
 #include <assert.h>
 #include <errno.h>

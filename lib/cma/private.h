@@ -4,10 +4,10 @@
 #define RXE_CMA_PRIVATE_H
 
 #include <infiniband/verbs.h>
-#include <rdma/rdma_cma.h>
 
 #include "lib/cma/endpoint.h"
 #include "lib/cma/rdma_id.h"
+#include "lib/control/rcm.h"
 
 /* uthash's default hash falls through the cases of a switch, which clang warns of. */
 #define HASH_FUNCTION(key, len, hash)                                                              \
@@ -88,7 +88,7 @@ struct rdma_id {
 	uint32_t flow_label;
 	uint8_t traffic_class, hop_limit;
 	uint8_t path_mtu;
-	uint8_t ack_timeout; /* RDMA_OPTION_ID_ACK_TIMEOUT */
+	uint8_t ack_timeout; /* RCM_OPTION_ID_ACK_TIMEOUT */
 	bool has_ack_timeout;
 
 	struct cm_id *cm; /* NULL: no message has been sent or received */
@@ -117,7 +117,7 @@ struct rdma_id *rdma_id_new(struct rdma_ids *ids, uint32_t port_space, uint32_t 
 void rdma_id_set_device(struct rdma_id *id, uint32_t device);
 /* Fills in id, token and addresses, and hands the event to the host. */
 void rdma_id_emit(struct rdma_id *id, struct ctl_cm_event *event);
-void rdma_id_emit_status(struct rdma_id *id, enum rdma_cm_event_type type, int status);
+void rdma_id_emit_status(struct rdma_id *id, enum rcm_event type, int status);
 
 /* port.c */
 int rdma_port_take(struct rdma_id *id, uint16_t port); /* port 0: an ephemeral one */

@@ -166,13 +166,13 @@ struct rdma_id *rdma_id_new(struct rdma_ids *ids, uint32_t port_space, uint32_t 
  * connection manager does not connect. */
 static uint32_t qp_type_of(uint32_t port_space, uint32_t qp_type)
 {
-	switch (port_space) {
-	case RDMA_PS_TCP: return IBV_QPT_RC;
-	case RDMA_PS_UDP:
-	case RDMA_PS_IPOIB: return IBV_QPT_UD;
-	case RDMA_PS_IB: return qp_type;
-	default: return 0;
+	switch ((enum rcm_port_space)port_space) {
+	case RCM_PS_TCP: return IBV_QPT_RC;
+	case RCM_PS_UDP:
+	case RCM_PS_IPOIB: return IBV_QPT_UD;
+	case RCM_PS_IB: return qp_type;
 	}
+	return 0;
 }
 
 int rdma_id_create(struct rdma_ids *ids, uint32_t port_space, uint32_t qp_type,
@@ -260,12 +260,12 @@ void rdma_id_emit(struct rdma_id *id, struct ctl_cm_event *event)
 		return;
 	event->id = id->handle;
 	event->token = id->user.token;
-	if (event->event != RDMA_CM_EVENT_CONNECT_REQUEST)
+	if (event->event != RCM_EVENT_CONNECT_REQUEST)
 		rdma_id_query(id, &event->addr);
 	id->ids->ops->event(id->ids->host, id, event);
 }
 
-void rdma_id_emit_status(struct rdma_id *id, enum rdma_cm_event_type type, int status)
+void rdma_id_emit_status(struct rdma_id *id, enum rcm_event type, int status)
 {
 	struct ctl_cm_event event = { .event = type, .status = status };
 
@@ -278,6 +278,6 @@ void rdma_ids_device_event(struct rdma_ids *ids, uint32_t device, uint32_t type)
 
 	HASH_ITER (hh, ids->by_handle, id, next) {
 		if (id->has_device && id->device == device)
-			rdma_id_emit_status(id, (enum rdma_cm_event_type)type, 0);
+			rdma_id_emit_status(id, (enum rcm_event)type, 0);
 	}
 }

@@ -121,8 +121,7 @@ static void put_conn(struct ctl_cm_conn *ret, const struct cm_event *event)
 
 static void report(struct rdma_id *id, const struct cm_event *event)
 {
-	struct ctl_cm_event report = { .event = RDMA_CM_EVENT_CONNECT_REQUEST,
-				       .new_id = id->handle };
+	struct ctl_cm_event report = { .event = RCM_EVENT_CONNECT_REQUEST, .new_id = id->handle };
 
 	put_conn(&report.conn, event);
 	rdma_id_query(id, &report.addr);

@@ -156,14 +156,14 @@ static void resolve(struct rdma_id *id, struct endpoint *dst)
 	int rc = choose_device(id, dst, &device);
 
 	if (rc) {
-		rdma_id_emit_status(id, RDMA_CM_EVENT_ADDR_ERROR, rc);
+		rdma_id_emit_status(id, RCM_EVENT_ADDR_ERROR, rc);
 		return;
 	}
 	rdma_id_set_device(id, device);
 	id->local.address = id->ids->device[device].gid;
 	id->remote = *dst;
 	id->state = ID_ADDR_RESOLVED;
-	rdma_id_emit_status(id, RDMA_CM_EVENT_ADDR_RESOLVED, 0);
+	rdma_id_emit_status(id, RCM_EVENT_ADDR_RESOLVED, 0);
 }
 
 int rdma_id_resolve_addr(struct rdma_id *id, const union ctl_cm_sockaddr *src,
@@ -199,7 +199,7 @@ int rdma_id_resolve_route(struct rdma_id *id)
 	id->dgid = id->remote.address;
 	id->flow_label = id->ids->ops->random(id->ids->host) & FLOW_LABEL_MASK;
 	id->state = ID_ROUTE_RESOLVED;
-	rdma_id_emit_status(id, RDMA_CM_EVENT_ROUTE_RESOLVED, 0);
+	rdma_id_emit_status(id, RCM_EVENT_ROUTE_RESOLVED, 0);
 	return 0;
 }
 

@@ -14,7 +14,7 @@
  * events into the server's end, closes that, and resumes the channel. The library keeps no copy of
  * the server's end: its own end shows EOF when the server dies.
  *
- * Numbers are librdmacm's: enum rdma_cm_event_type, enum rdma_port_space, enum ibv_qp_state. */
+ * Numbers are librdmacm's (rcm.h: events, port spaces) and libibverbs' (enum ibv_qp_state). */
 #ifndef RXE_CONTROL_CM_H
 #define RXE_CONTROL_CM_H
 

@@ -2,11 +2,11 @@
 /* Ids of the connection manager: reads them, and names what their numbers mean. */
 #include <arpa/inet.h>
 #include <errno.h>
-#include <rdma/rdma_cma.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "lib/control/cm.h"
+#include "lib/control/rcm.h"
 #include "net/wire/cm.h"
 #include "rxe_dm/command/view.h"
 
@@ -35,13 +35,13 @@ int view_take_ids(struct view *view, struct ctl_client *client)
 
 const char *view_port_space(uint32_t port_space)
 {
-	switch (port_space) {
-	case RDMA_PS_TCP: return "tcp";
-	case RDMA_PS_UDP: return "udp";
-	case RDMA_PS_IB: return "ib";
-	case RDMA_PS_IPOIB: return "ipoib";
-	default: return "?";
+	switch ((enum rcm_port_space)port_space) {
+	case RCM_PS_TCP: return "tcp";
+	case RCM_PS_UDP: return "udp";
+	case RCM_PS_IB: return "ib";
+	case RCM_PS_IPOIB: return "ipoib";
 	}
+	return "?";
 }
 
 const char *view_id_state(uint32_t state)

@@ -4,12 +4,12 @@
 
 #include <errno.h>
 #include <infiniband/verbs.h>
-#include <rdma/rdma_cma.h>
 #include <stdlib.h>
 #include <sys/random.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "lib/control/rcm.h"
 #include "net/link/clock.h"
 #include "net/link/udp/address.h"
 #include "rxe_dm/server/conn.h"
@@ -150,9 +150,9 @@ void cm_device_event(const struct device *device, uint32_t type)
 	struct rdma_ids *ids = device->instance->cm;
 
 	if (ids && type == IBV_EVENT_DEVICE_FATAL)
-		rdma_ids_device_event(ids, device->index, RDMA_CM_EVENT_DEVICE_REMOVAL);
+		rdma_ids_device_event(ids, device->index, RCM_EVENT_DEVICE_REMOVAL);
 	if (ids && type == IBV_EVENT_GID_CHANGE)
-		rdma_ids_device_event(ids, device->index, RDMA_CM_EVENT_ADDR_CHANGE);
+		rdma_ids_device_event(ids, device->index, RCM_EVENT_ADDR_CHANGE);
 }
 
 /* Listeners first: their connection requests end with them. */

@@ -4,7 +4,6 @@
 #include <assert.h>
 #include <errno.h>
 #include <linux/sockios.h>
-#include <rdma/rdma_cma.h>
 #include <stdlib.h>
 #include <sys/epoll.h>
 #include <sys/ioctl.h>
@@ -13,6 +12,7 @@
 #include <unistd.h>
 #include <utlist.h>
 
+#include "lib/control/rcm.h"
 #include "lib/control/socket.h"
 #include "rxe_dm/server/cm.h"
 #include "rxe_dm/server/conn.h"
@@ -50,7 +50,7 @@ static void count_sent(struct cm_channel *channel, const struct ctl_cm_event *ev
 		channel->charge = unread_bytes(channel);
 	if (id)
 		rdma_id_user(id)->events++;
-	if (event->event != RDMA_CM_EVENT_CONNECT_REQUEST)
+	if (event->event != RCM_EVENT_CONNECT_REQUEST)
 		return;
 	new_id = rdma_id_find(ids, event->new_id);
 	if (new_id)

@@ -14,7 +14,7 @@ START_TEST(connect_and_disconnect)
 	const union ctl_cm_sockaddr none = { 0 }, dst = address("10.0.0.2:7174");
 	struct rdma_id *active = tcp_id(&a, 10), *passive;
 
-	listener(&b, RDMA_PS_TCP, "0.0.0.0:7174", 20);
+	listener(&b, RCM_PS_TCP, "0.0.0.0:7174", 20);
 	ck_assert_int_eq(rdma_id_resolve_addr(active, &none, &dst), 0);
 	ck_assert_int_eq(rdma_id_resolve_route(active), 0);
 	ck_assert_int_eq(rdma_id_connect(active, &plain, now_ns), 0);
@@ -51,9 +51,9 @@ END_TEST
 /* Both sides are ids of one instance. */
 START_TEST(connect_to_oneself)
 {
-	struct rdma_id *active = resolved(&b, RDMA_PS_TCP, "10.0.0.2:7174", 10), *passive;
+	struct rdma_id *active = resolved(&b, RCM_PS_TCP, "10.0.0.2:7174", 10), *passive;
 
-	listener(&b, RDMA_PS_TCP, "0.0.0.0:7174", 20);
+	listener(&b, RCM_PS_TCP, "0.0.0.0:7174", 20);
 	ck_assert_int_eq(rdma_id_connect(active, &plain, now_ns), 0);
 	deliver();
 	passive = requested(&b);
@@ -81,7 +81,7 @@ END_TEST
 
 START_TEST(nobody_listens)
 {
-	struct rdma_id *active = resolved(&a, RDMA_PS_TCP, "10.0.0.2:7174", 10);
+	struct rdma_id *active = resolved(&a, RCM_PS_TCP, "10.0.0.2:7174", 10);
 
 	ck_assert_int_eq(rdma_id_connect(active, &plain, now_ns), 0);
 	deliver();
@@ -94,9 +94,9 @@ END_TEST
 /* A program of another address of the instance listens on the port. */
 START_TEST(nobody_listens_on_this_address)
 {
-	struct rdma_id *active = resolved(&a, RDMA_PS_TCP, "10.0.0.2:7174", 10);
+	struct rdma_id *active = resolved(&a, RCM_PS_TCP, "10.0.0.2:7174", 10);
 
-	listener(&b, RDMA_PS_TCP, "[fd00::2]:7174", 20);
+	listener(&b, RCM_PS_TCP, "[fd00::2]:7174", 20);
 	ck_assert_int_eq(rdma_id_connect(active, &plain, now_ns), 0);
 	deliver();
 	expect("     0 a > REQ port 7174\n"
@@ -108,9 +108,9 @@ END_TEST
 START_TEST(rejected_with_private_data)
 {
 	struct ctl_cm_conn no = { .private_len = 148, .private_data = "full" };
-	struct rdma_id *active = resolved(&a, RDMA_PS_TCP, "10.0.0.2:7174", 10);
+	struct rdma_id *active = resolved(&a, RCM_PS_TCP, "10.0.0.2:7174", 10);
 
-	listener(&b, RDMA_PS_TCP, "10.0.0.2:7174", 20);
+	listener(&b, RCM_PS_TCP, "10.0.0.2:7174", 20);
 	ck_assert_int_eq(rdma_id_connect(active, &plain, now_ns), 0);
 	deliver();
 	no.private_len = 149;
@@ -130,9 +130,9 @@ END_TEST
 START_TEST(private_data_limits)
 {
 	struct ctl_cm_conn conn = { .qpn = 0x111, .private_len = 57 };
-	struct rdma_id *active = resolved(&a, RDMA_PS_TCP, "10.0.0.2:7174", 10);
+	struct rdma_id *active = resolved(&a, RCM_PS_TCP, "10.0.0.2:7174", 10);
 
-	listener(&b, RDMA_PS_TCP, "0.0.0.0:7174", 20);
+	listener(&b, RCM_PS_TCP, "0.0.0.0:7174", 20);
 	ck_assert_int_eq(rdma_id_connect(active, &conn, now_ns), -EINVAL);
 	conn.private_len = 56;
 	memset(conn.private_data, 0x5a, sizeof(conn.private_data));
@@ -161,10 +161,10 @@ START_TEST(queue_pair_attributes)
 	const struct ctl_cm_conn answer = {
 		.qpn = 0x222, .responder_resources = 2, .initiator_depth = 1, .rnr_retry_count = 4
 	};
-	struct rdma_id *active = resolved(&a, RDMA_PS_TCP, "10.0.0.2:7174", 10), *passive;
+	struct rdma_id *active = resolved(&a, RCM_PS_TCP, "10.0.0.2:7174", 10), *passive;
 	struct ctl_cm_qp_attr rtr, rts, peer;
 
-	listener(&b, RDMA_PS_TCP, "0.0.0.0:7174", 20);
+	listener(&b, RCM_PS_TCP, "0.0.0.0:7174", 20);
 	ck_assert_int_eq(rdma_id_connect(active, &ask, now_ns), 0);
 	ck_assert_int_eq(rdma_id_init_qp_attr(active, IBV_QPS_RTR, &rtr), -EINVAL);
 	deliver();
@@ -207,7 +207,7 @@ END_TEST
 
 START_TEST(queue_pair_before_it_connects)
 {
-	struct rdma_id *active = resolved(&a, RDMA_PS_TCP, "10.0.0.2:7174", 10);
+	struct rdma_id *active = resolved(&a, RCM_PS_TCP, "10.0.0.2:7174", 10);
 	struct ctl_cm_qp_attr attr;
 
 	ck_assert_int_eq(rdma_id_init_qp_attr(active, IBV_QPS_INIT, &attr), 0);
@@ -220,10 +220,10 @@ END_TEST
 
 START_TEST(endpoints_of_a_connection)
 {
-	struct rdma_id *active = resolved(&a, RDMA_PS_TCP, "10.0.0.2:7174", 10);
+	struct rdma_id *active = resolved(&a, RCM_PS_TCP, "10.0.0.2:7174", 10);
 	struct ctl_cm_addr ours, theirs;
 
-	listener(&b, RDMA_PS_TCP, "[::]:7174", 20);
+	listener(&b, RCM_PS_TCP, "[::]:7174", 20);
 	ck_assert_int_eq(rdma_id_connect(active, &plain, now_ns), 0);
 	deliver();
 	rdma_id_query(active, &ours);
@@ -240,10 +240,10 @@ END_TEST
 /* A port with smaller packets: both queue pairs get its MTU. */
 START_TEST(path_mtu)
 {
-	struct rdma_id *active = resolved(&a, RDMA_PS_TCP, "[fd00::2]:7174", 10);
+	struct rdma_id *active = resolved(&a, RCM_PS_TCP, "[fd00::2]:7174", 10);
 	struct ctl_cm_qp_attr attr;
 
-	listener(&b, RDMA_PS_TCP, "[::]:7174", 20);
+	listener(&b, RCM_PS_TCP, "[::]:7174", 20);
 	ck_assert_int_eq(rdma_id_connect(active, &plain, now_ns), 0);
 	deliver();
 	ck_assert_int_eq(rdma_id_init_qp_attr(requested(&b), IBV_QPS_RTR, &attr), 0);
@@ -258,14 +258,14 @@ START_TEST(unsound_requests)
 				      .dst = { .raw = { [10] = 0xff, [11] = 0xff, 10, 0, 0, 1 } } };
 	struct cm_msg req = { .attr = CM_REQ,
 			      .local_comm_id = 5,
-			      .u.req = { .service_id = cm_ip_service_id(RDMA_PS_TCP, 7174),
+			      .u.req = { .service_id = cm_ip_service_id(RCM_PS_TCP, 7174),
 					 .local_qpn = 9,
 					 .transport = CM_TRANSPORT_RD,
 					 .path_mtu = IBV_MTU_1024 } };
 	const struct cm_ip_header header = { .ip_version = 4, .src = path.dst, .dst = path.src };
 	uint8_t mad[CM_MAD_BYTES];
 
-	listener(&b, RDMA_PS_TCP, "0.0.0.0:7174", 20);
+	listener(&b, RCM_PS_TCP, "0.0.0.0:7174", 20);
 	cm_msg_emit(mad, &req); /* without endpoints */
 	rdma_ids_input(b.ids, &path, mad, now_ns);
 	cm_ip_header_emit(req.private_data, &header);
@@ -287,9 +287,9 @@ END_TEST
 /* Beyond the backlog a request is dropped, and the active side sends it again. */
 START_TEST(backlog)
 {
-	struct rdma_id *active = resolved(&a, RDMA_PS_TCP, "10.0.0.2:7174", 10);
+	struct rdma_id *active = resolved(&a, RCM_PS_TCP, "10.0.0.2:7174", 10);
 
-	listener(&b, RDMA_PS_TCP, "0.0.0.0:7174", 20);
+	listener(&b, RCM_PS_TCP, "0.0.0.0:7174", 20);
 	b.unread = 4;
 	ck_assert_int_eq(rdma_id_connect(active, &plain, now_ns), 0);
 	deliver();
@@ -304,9 +304,9 @@ END_TEST
 /* The program takes its time: a repeated REQ is answered by an MRA. */
 START_TEST(slow_program)
 {
-	struct rdma_id *active = resolved(&a, RDMA_PS_TCP, "10.0.0.2:7174", 10);
+	struct rdma_id *active = resolved(&a, RCM_PS_TCP, "10.0.0.2:7174", 10);
 
-	listener(&b, RDMA_PS_TCP, "0.0.0.0:7174", 20);
+	listener(&b, RCM_PS_TCP, "0.0.0.0:7174", 20);
 	ck_assert_int_eq(rdma_id_connect(active, &plain, now_ns), 0);
 	pass_ms(30000);
 	expect("     0 a > REQ port 7174\n"
@@ -322,7 +322,7 @@ END_TEST
 
 START_TEST(unreachable)
 {
-	struct rdma_id *active = resolved(&a, RDMA_PS_TCP, "10.0.0.2:7174", 10);
+	struct rdma_id *active = resolved(&a, RCM_PS_TCP, "10.0.0.2:7174", 10);
 
 	lose(100);
 	ck_assert_int_eq(rdma_id_connect(active, &plain, now_ns), 0);
@@ -349,7 +349,7 @@ START_TEST(ids_of_a_dead_program)
 	deliver();
 	expect("     0 a > DREP\n");
 
-	second = resolved(&a, RDMA_PS_TCP, "10.0.0.2:7174", 11);
+	second = resolved(&a, RCM_PS_TCP, "10.0.0.2:7174", 11);
 	ck_assert_int_eq(rdma_id_connect(second, &(struct ctl_cm_conn){ .qpn = 0x333 }, now_ns), 0);
 	deliver();
 	rdma_id_destroy(requested(&b), now_ns);
@@ -369,8 +369,8 @@ START_TEST(peer_without_answer)
 	ck_assert_int_eq(rdma_id_disconnect(active, now_ns), 0);
 	forget();
 	pass_ms(300000);
-	ck_assert_uint_eq(a.last.event, RDMA_CM_EVENT_TIMEWAIT_EXIT);
-	ck_assert_uint_eq(b.last.event, RDMA_CM_EVENT_ESTABLISHED);
+	ck_assert_uint_eq(a.last.event, RCM_EVENT_TIMEWAIT_EXIT);
+	ck_assert_uint_eq(b.last.event, RCM_EVENT_ESTABLISHED);
 }
 END_TEST
 
@@ -384,17 +384,17 @@ START_TEST(time_wait_ends)
 	deliver();
 	forget();
 	pass_ms(100000);
-	ck_assert_uint_eq(a.last.event, RDMA_CM_EVENT_TIMEWAIT_EXIT);
-	ck_assert_uint_eq(b.last.event, RDMA_CM_EVENT_TIMEWAIT_EXIT);
+	ck_assert_uint_eq(a.last.event, RCM_EVENT_TIMEWAIT_EXIT);
+	ck_assert_uint_eq(b.last.event, RCM_EVENT_TIMEWAIT_EXIT);
 }
 END_TEST
 
 /* The RTU is lost, and data arrives: the program says so. */
 START_TEST(data_before_the_rtu)
 {
-	struct rdma_id *active = resolved(&a, RDMA_PS_TCP, "10.0.0.2:7174", 10), *passive;
+	struct rdma_id *active = resolved(&a, RCM_PS_TCP, "10.0.0.2:7174", 10), *passive;
 
-	listener(&b, RDMA_PS_TCP, "0.0.0.0:7174", 20);
+	listener(&b, RCM_PS_TCP, "0.0.0.0:7174", 20);
 	ck_assert_int_eq(rdma_id_connect(active, &plain, now_ns), 0);
 	deliver();
 	passive = requested(&b);
@@ -417,10 +417,10 @@ START_TEST(datagrams)
 					    .private_len = 136,
 					    .private_data = "me" };
 	struct ctl_cm_conn too_long = { .private_len = 181 };
-	struct rdma_id *active = resolved(&a, RDMA_PS_UDP, "10.0.0.2:7174", 10), *passive;
+	struct rdma_id *active = resolved(&a, RCM_PS_UDP, "10.0.0.2:7174", 10), *passive;
 	struct ctl_cm_qp_attr attr;
 
-	listener(&b, RDMA_PS_UDP, "0.0.0.0:7174", 20);
+	listener(&b, RCM_PS_UDP, "0.0.0.0:7174", 20);
 	ck_assert_int_eq(rdma_id_connect(active, &too_long, now_ns), -EINVAL);
 	ck_assert_int_eq(rdma_id_connect(active, &ask, now_ns), 0);
 	deliver();
@@ -449,9 +449,9 @@ START_TEST(datagrams_refused)
 {
 	struct rdma_id *active[2];
 
-	active[0] = resolved(&a, RDMA_PS_UDP, "10.0.0.2:7174", 10);
-	active[1] = resolved(&a, RDMA_PS_UDP, "10.0.0.2:7175", 11);
-	listener(&b, RDMA_PS_UDP, "0.0.0.0:7174", 20);
+	active[0] = resolved(&a, RCM_PS_UDP, "10.0.0.2:7174", 10);
+	active[1] = resolved(&a, RCM_PS_UDP, "10.0.0.2:7175", 11);
+	listener(&b, RCM_PS_UDP, "0.0.0.0:7174", 20);
 	ck_assert_int_eq(rdma_id_connect(active[0], &plain, now_ns), 0);
 	deliver();
 	ck_assert_int_eq(rdma_id_reject(requested(&b), &(struct ctl_cm_conn){ 0 }, now_ns), 0);
@@ -472,7 +472,7 @@ START_TEST(multicast)
 {
 	const union ctl_cm_sockaddr local = address("10.0.0.1:0"), group = address("239.1.2.3:0");
 	const union ctl_cm_sockaddr single = address("10.0.0.2:0");
-	struct rdma_id *id = make_id(&a, RDMA_PS_UDP, 10);
+	struct rdma_id *id = make_id(&a, RCM_PS_UDP, 10);
 	uint64_t token = 0;
 	uint32_t member;
 
@@ -494,11 +494,11 @@ END_TEST
 /* Only ids that are bound to the device hear of it. */
 START_TEST(device_events)
 {
-	resolved(&a, RDMA_PS_TCP, "10.0.0.2:7174", 10);
-	resolved(&a, RDMA_PS_TCP, "[fd00::2]:7174", 11);
-	listener(&a, RDMA_PS_TCP, "0.0.0.0:7174", 12);
-	rdma_ids_device_event(a.ids, 1, RDMA_CM_EVENT_ADDR_CHANGE);
-	rdma_ids_device_event(a.ids, 0, RDMA_CM_EVENT_DEVICE_REMOVAL);
+	resolved(&a, RCM_PS_TCP, "10.0.0.2:7174", 10);
+	resolved(&a, RCM_PS_TCP, "[fd00::2]:7174", 11);
+	listener(&a, RCM_PS_TCP, "0.0.0.0:7174", 12);
+	rdma_ids_device_event(a.ids, 1, RCM_EVENT_ADDR_CHANGE);
+	rdma_ids_device_event(a.ids, 0, RCM_EVENT_DEVICE_REMOVAL);
 	expect("     0 a ADDR_CHANGE of 11\n"
 	       "     0 a DEVICE_REMOVAL of 10\n");
 }
@@ -512,8 +512,8 @@ START_TEST(extended_transport)
 	struct ctl_cm_qp_attr attr;
 	struct rdma_id *active, *passive;
 
-	listener(&b, RDMA_PS_IB, "0.0.0.0:7174", 20);
-	ck_assert_int_eq(rdma_id_create(a.ids, RDMA_PS_IB, IBV_QPT_XRC_SEND, &user, &active), 0);
+	listener(&b, RCM_PS_IB, "0.0.0.0:7174", 20);
+	ck_assert_int_eq(rdma_id_create(a.ids, RCM_PS_IB, IBV_QPT_XRC_SEND, &user, &active), 0);
 	ck_assert_int_eq(rdma_id_resolve_addr(active, &none, &dst), 0);
 	ck_assert_int_eq(rdma_id_resolve_route(active), 0);
 	ck_assert_int_eq(rdma_id_connect(active, &plain, now_ns), 0);
@@ -535,8 +535,8 @@ END_TEST
 /* The listener ends: its new ids live on. */
 START_TEST(listener_ends_first)
 {
-	struct rdma_id *active = resolved(&a, RDMA_PS_TCP, "10.0.0.2:7174", 10);
-	struct rdma_id *listening = listener(&b, RDMA_PS_TCP, "0.0.0.0:7174", 20);
+	struct rdma_id *active = resolved(&a, RCM_PS_TCP, "10.0.0.2:7174", 10);
+	struct rdma_id *listening = listener(&b, RCM_PS_TCP, "0.0.0.0:7174", 20);
 
 	ck_assert_int_eq(rdma_id_connect(active, &plain, now_ns), 0);
 	deliver();
@@ -544,7 +544,7 @@ START_TEST(listener_ends_first)
 	ck_assert_ptr_null(rdma_id_listener(requested(&b)));
 	ck_assert_int_eq(rdma_id_accept(requested(&b), &plain, now_ns), 0);
 	deliver();
-	ck_assert_uint_eq(a.last.event, RDMA_CM_EVENT_CONNECT_RESPONSE);
+	ck_assert_uint_eq(a.last.event, RCM_EVENT_CONNECT_RESPONSE);
 	ck_assert_int_eq(
 		rdma_id_bind(tcp_id(&b, 21),
 			     &(union ctl_cm_sockaddr){

@@ -1,11 +1,30 @@
 // SPDX-License-Identifier: MIT
 /* Addresses of ids: ports, devices and routes, and options. */
+#include <assert.h>
 #include <errno.h>
 #include <infiniband/verbs.h>
 #include <string.h>
 
 #include "rdma_id_fixture.h"
 #include "tests/suite.h"
+
+#if __has_include(<rdma/rdma_cma.h>)
+#include <rdma/rdma_cma.h>
+
+static_assert((int)RCM_EVENT_ADDR_RESOLVED == (int)RDMA_CM_EVENT_ADDR_RESOLVED &&
+		      (int)RCM_EVENT_CONNECT_REQUEST == (int)RDMA_CM_EVENT_CONNECT_REQUEST &&
+		      (int)RCM_EVENT_REJECTED == (int)RDMA_CM_EVENT_REJECTED &&
+		      (int)RCM_EVENT_TIMEWAIT_EXIT == (int)RDMA_CM_EVENT_TIMEWAIT_EXIT,
+	      "events");
+static_assert((int)RCM_PS_IPOIB == (int)RDMA_PS_IPOIB && (int)RCM_PS_TCP == (int)RDMA_PS_TCP &&
+		      (int)RCM_PS_UDP == (int)RDMA_PS_UDP && (int)RCM_PS_IB == (int)RDMA_PS_IB,
+	      "port spaces");
+static_assert((int)RCM_OPTION_ID == (int)RDMA_OPTION_ID &&
+		      (int)RCM_OPTION_ID_TOS == (int)RDMA_OPTION_ID_TOS &&
+		      (int)RCM_OPTION_ID_ACK_TIMEOUT == (int)RDMA_OPTION_ID_ACK_TIMEOUT,
+	      "options");
+static_assert(RCM_UDP_QKEY == RDMA_UDP_QKEY, "Q_Key");
+#endif
 
 static const struct ctl_cm_conn plain = { .qpn = 0x111 };
 
@@ -26,7 +45,7 @@ START_TEST(bind_errors)
 	ck_assert_int_eq(rdma_id_bind(tcp_id(&a, 11), &any), -EADDRNOTAVAIL);
 	ck_assert_int_eq(rdma_id_bind(tcp_id(&a, 11), &any6), -EADDRNOTAVAIL);
 	/* Another port space, and another instance, have ports of their own. */
-	ck_assert_int_eq(rdma_id_bind(make_id(&a, RDMA_PS_UDP, 12), &any), 0);
+	ck_assert_int_eq(rdma_id_bind(make_id(&a, RCM_PS_UDP, 12), &any), 0);
 	rdma_id_destroy(id, now_ns);
 	ck_assert_int_eq(rdma_id_bind(tcp_id(&a, 13), &any), 0);
 }
@@ -40,7 +59,7 @@ START_TEST(addresses_share_a_port)
 
 	ck_assert_int_eq(rdma_id_bind(first, &any4), 0);
 	ck_assert_int_eq(
-		rdma_id_set_option(second, RDMA_OPTION_ID, RDMA_OPTION_ID_AFONLY, &on, sizeof(on)),
+		rdma_id_set_option(second, RCM_OPTION_ID, RCM_OPTION_ID_AFONLY, &on, sizeof(on)),
 		0);
 	ck_assert_int_eq(rdma_id_bind(second, &any6), 0);
 	ck_assert_int_eq(rdma_id_listen(first, 1), 0);
@@ -56,7 +75,7 @@ START_TEST(reuse_address)
 	struct rdma_id *id[2] = { tcp_id(&a, 10), tcp_id(&a, 11) };
 
 	for (int i = 0; i < 2; i++) {
-		ck_assert_int_eq(rdma_id_set_option(id[i], RDMA_OPTION_ID, RDMA_OPTION_ID_REUSEADDR,
+		ck_assert_int_eq(rdma_id_set_option(id[i], RCM_OPTION_ID, RCM_OPTION_ID_REUSEADDR,
 						    &on, sizeof(on)),
 				 0);
 		ck_assert_int_eq(rdma_id_bind(id[i], &any), 0);
@@ -145,16 +164,16 @@ START_TEST(options)
 	struct rdma_id *id = tcp_id(&a, 10);
 	struct ctl_cm_addr addr;
 
-	ck_assert_int_eq(rdma_id_set_option(id, RDMA_OPTION_ID, 99, &tos, 1), -ENOSYS);
-	ck_assert_int_eq(rdma_id_set_option(id, 99, RDMA_OPTION_ID_TOS, &tos, 1), -ENOSYS);
-	ck_assert_int_eq(rdma_id_set_option(id, RDMA_OPTION_ID, RDMA_OPTION_ID_TOS, &tos, 4),
+	ck_assert_int_eq(rdma_id_set_option(id, RCM_OPTION_ID, 99, &tos, 1), -ENOSYS);
+	ck_assert_int_eq(rdma_id_set_option(id, 99, RCM_OPTION_ID_TOS, &tos, 1), -ENOSYS);
+	ck_assert_int_eq(rdma_id_set_option(id, RCM_OPTION_ID, RCM_OPTION_ID_TOS, &tos, 4),
 			 -EINVAL);
-	ck_assert_int_eq(rdma_id_set_option(id, RDMA_OPTION_ID, RDMA_OPTION_ID_TOS, &tos, 1), 0);
+	ck_assert_int_eq(rdma_id_set_option(id, RCM_OPTION_ID, RCM_OPTION_ID_TOS, &tos, 1), 0);
 	ck_assert_int_eq(
-		rdma_id_set_option(id, RDMA_OPTION_ID, RDMA_OPTION_ID_ACK_TIMEOUT, &too_long, 1),
+		rdma_id_set_option(id, RCM_OPTION_ID, RCM_OPTION_ID_ACK_TIMEOUT, &too_long, 1),
 		-EINVAL);
 	ck_assert_int_eq(
-		rdma_id_set_option(id, RDMA_OPTION_ID, RDMA_OPTION_ID_ACK_TIMEOUT, &timeout, 1), 0);
+		rdma_id_set_option(id, RCM_OPTION_ID, RCM_OPTION_ID_ACK_TIMEOUT, &timeout, 1), 0);
 	rdma_id_query(id, &addr);
 	ck_assert_uint_eq(addr.traffic_class, 0x68);
 	ck_assert_uint_eq(addr.packet_life_time, 13);
@@ -167,7 +186,7 @@ START_TEST(port_spaces)
 	struct rdma_id *id;
 
 	ck_assert_int_eq(rdma_id_create(a.ids, 0x999, IBV_QPT_RC, &user, &id), -EINVAL);
-	ck_assert_int_eq(rdma_id_create(a.ids, RDMA_PS_IB, IBV_QPT_UC, &user, &id), 0);
+	ck_assert_int_eq(rdma_id_create(a.ids, RCM_PS_IB, IBV_QPT_UC, &user, &id), 0);
 }
 END_TEST
 

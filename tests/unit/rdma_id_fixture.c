@@ -89,19 +89,19 @@ static void send_mad(void *host, const struct cm_path *path, const uint8_t mad[C
 }
 
 static const char *const event_names[] = {
-	[RDMA_CM_EVENT_ADDR_RESOLVED] = "ADDR_RESOLVED",
-	[RDMA_CM_EVENT_ADDR_ERROR] = "ADDR_ERROR",
-	[RDMA_CM_EVENT_ROUTE_RESOLVED] = "ROUTE_RESOLVED",
-	[RDMA_CM_EVENT_CONNECT_REQUEST] = "CONNECT_REQUEST",
-	[RDMA_CM_EVENT_CONNECT_RESPONSE] = "CONNECT_RESPONSE",
-	[RDMA_CM_EVENT_UNREACHABLE] = "UNREACHABLE",
-	[RDMA_CM_EVENT_REJECTED] = "REJECTED",
-	[RDMA_CM_EVENT_ESTABLISHED] = "ESTABLISHED",
-	[RDMA_CM_EVENT_DISCONNECTED] = "DISCONNECTED",
-	[RDMA_CM_EVENT_DEVICE_REMOVAL] = "DEVICE_REMOVAL",
-	[RDMA_CM_EVENT_ADDR_CHANGE] = "ADDR_CHANGE",
-	[RDMA_CM_EVENT_MULTICAST_JOIN] = "MULTICAST_JOIN",
-	[RDMA_CM_EVENT_TIMEWAIT_EXIT] = "TIMEWAIT_EXIT",
+	[RCM_EVENT_ADDR_RESOLVED] = "ADDR_RESOLVED",
+	[RCM_EVENT_ADDR_ERROR] = "ADDR_ERROR",
+	[RCM_EVENT_ROUTE_RESOLVED] = "ROUTE_RESOLVED",
+	[RCM_EVENT_CONNECT_REQUEST] = "CONNECT_REQUEST",
+	[RCM_EVENT_CONNECT_RESPONSE] = "CONNECT_RESPONSE",
+	[RCM_EVENT_UNREACHABLE] = "UNREACHABLE",
+	[RCM_EVENT_REJECTED] = "REJECTED",
+	[RCM_EVENT_ESTABLISHED] = "ESTABLISHED",
+	[RCM_EVENT_DISCONNECTED] = "DISCONNECTED",
+	[RCM_EVENT_DEVICE_REMOVAL] = "DEVICE_REMOVAL",
+	[RCM_EVENT_ADDR_CHANGE] = "ADDR_CHANGE",
+	[RCM_EVENT_MULTICAST_JOIN] = "MULTICAST_JOIN",
+	[RCM_EVENT_TIMEWAIT_EXIT] = "TIMEWAIT_EXIT",
 };
 
 static void take_event(void *host, struct rdma_id *id, const struct ctl_cm_event *event)
@@ -223,7 +223,7 @@ struct rdma_id *make_id(struct side *side, uint32_t port_space, uint64_t token)
 
 struct rdma_id *tcp_id(struct side *side, uint64_t token)
 {
-	return make_id(side, RDMA_PS_TCP, token);
+	return make_id(side, RCM_PS_TCP, token);
 }
 
 struct rdma_id *listener(struct side *side, uint32_t port_space, const char *where, uint64_t token)
@@ -251,7 +251,7 @@ struct rdma_id *requested(struct side *side)
 {
 	struct rdma_id *id = rdma_id_find(side->ids, side->last.new_id);
 
-	ck_assert_uint_eq(side->last.event, RDMA_CM_EVENT_CONNECT_REQUEST);
+	ck_assert_uint_eq(side->last.event, RCM_EVENT_CONNECT_REQUEST);
 	ck_assert_ptr_nonnull(id);
 	return id;
 }
@@ -259,9 +259,9 @@ struct rdma_id *requested(struct side *side)
 struct rdma_id *connected(struct rdma_id **ret_passive)
 {
 	const struct ctl_cm_conn conn = { .qpn = 0x111, .retry_count = 7, .rnr_retry_count = 7 };
-	struct rdma_id *active = resolved(&a, RDMA_PS_TCP, "10.0.0.2:7174", 10);
+	struct rdma_id *active = resolved(&a, RCM_PS_TCP, "10.0.0.2:7174", 10);
 
-	listener(&b, RDMA_PS_TCP, "0.0.0.0:7174", 20);
+	listener(&b, RCM_PS_TCP, "0.0.0.0:7174", 20);
 	ck_assert_int_eq(rdma_id_connect(active, &conn, now_ns), 0);
 	deliver();
 	*ret_passive = requested(&b);

@@ -5,11 +5,11 @@
 #define TESTS_RDMA_ID_FIXTURE_H
 
 #include <check.h>
-#include <rdma/rdma_cma.h>
 #include <stdbool.h>
 #include <stdint.h>
 
 #include "lib/cma/rdma_id.h"
+#include "lib/control/rcm.h"
 
 struct side {
 	char name;

@@ -38,7 +38,7 @@ static void destroy(uint32_t which, uint32_t at)
 static void adopt(uint32_t which)
 {
 	struct side *side = which ? &b : &a;
-	struct rdma_id *id = side->last.event == RDMA_CM_EVENT_CONNECT_REQUEST
+	struct rdma_id *id = side->last.event == RCM_EVENT_CONNECT_REQUEST
 				     ? rdma_id_find(side->ids, side->last.new_id)
 				     : NULL;
 
@@ -124,7 +124,7 @@ static void random_mad(uint32_t which)
 	msg.local_comm_id = roll(8);
 	msg.remote_comm_id = roll(8);
 	if (msg.attr == CM_REQ)
-		msg.u.req.service_id = cm_ip_service_id(RDMA_PS_TCP, 7000);
+		msg.u.req.service_id = cm_ip_service_id(RCM_PS_TCP, 7000);
 	cm_msg_emit(mad, &msg);
 	for (uint32_t i = roll(4); i; i--)
 		mad[roll(CM_MAD_BYTES)] = (uint8_t)roll(256);
@@ -141,7 +141,7 @@ static void step(void)
 	if (roll(20) == 0)
 		lose(1 + roll(3));
 	if (!id || roll(6) == 0)
-		keep(which, make_id(side, roll(4) ? RDMA_PS_TCP : RDMA_PS_UDP, 1 + roll(1000)));
+		keep(which, make_id(side, roll(4) ? RCM_PS_TCP : RCM_PS_UDP, 1 + roll(1000)));
 	else if (roll(12) == 0)
 		destroy(which, roll(num_ids[which]));
 	else if (roll(2))
