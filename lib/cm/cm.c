@@ -47,17 +47,9 @@ static void dispatch(struct cm *cm, const struct cm_path *path, const struct cm_
 void cm_input(struct cm *cm, const struct cm_path *path, const uint8_t mad[static CM_MAD_BYTES],
 	      uint64_t now_ns)
 {
-	enum cm_fault fault = CM_FAULT_NONE;
 	struct cm_msg msg;
 
-	if (!cm_msg_parse(&msg, mad))
-		return;
-	if (cm->cfg.ops->fault)
-		fault = cm->cfg.ops->fault(cm->cfg.host, &msg, false);
-	if (fault == CM_FAULT_DROP)
-		return;
-	dispatch(cm, path, &msg, now_ns);
-	if (fault == CM_FAULT_DUPLICATE)
+	if (cm_msg_parse(&msg, mad))
 		dispatch(cm, path, &msg, now_ns);
 }
 

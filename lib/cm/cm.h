@@ -8,15 +8,18 @@
  * runs in the device server, in the simulator (tests/sim/cm.c) and under the fuzzer.
  *
  * The order of one turn: cm_input() for each MAD that arrived, cm_expire() when cm_deadline() has
- * passed, calls at any time. One thread at a time. Memory is bounded by cfg.max_ids: each id holds
- * a few hundred bytes and one MAD. A REQ beyond it is refused (reason 3, no resources).
+ * passed, calls at any time. One thread at a time. Memory is bounded by cfg.max_ids: an id takes a
+ * kilobyte. A REQ beyond it is refused (reason 3, no resources).
  *
- *   active                                passive
- *   cm_send_req    REQ_SENT  -- REQ -->  REQ_RCVD   event REQ_RECEIVED at the listener
- *   event REP_RECEIVED REP_RCVD <-- REP --  REP_SENT   cm_send_rep
- *   cm_send_rtu    ESTABLISHED -- RTU -->  ESTABLISHED event RTU_RECEIVED
+ *   active                                       passive
+ *   cm_send_req()      REQ_SENT    --- REQ -->   REQ_RCVD      REQ_RECEIVED, at the listener
+ *   REP_RECEIVED       REP_RCVD    <-- REP ---   REP_SENT      cm_send_rep()
+ *   cm_send_rtu()      ESTABLISHED --- RTU -->   ESTABLISHED   RTU_RECEIVED
+ *   cm_send_dreq()     DREQ_SENT   --- DREQ ->   DREQ_RCVD     DREQ_RECEIVED
+ *   DREP_RECEIVED      TIME_WAIT   <-- DREP --   TIME_WAIT     cm_send_drep()
+ *   TIME_WAIT_EXIT     IDLE                      IDLE          TIME_WAIT_EXIT
  *
- * The comment of enum cm_state has the rest. */
+ * enum cm_state has the rest. */
 #ifndef RXE_CM_CM_H
 #define RXE_CM_CM_H
 
@@ -30,44 +33,45 @@ struct cm_id; /* one end of one exchange, or a listener */
 
 #define CM_ANY_DEVICE UINT32_MAX
 
-struct cm_path {	     /* how a MAD travels */
+/* How a MAD travels. */
+struct cm_path {
 	uint32_t device;     /* index in the instance */
 	struct gid src, dst; /* of this end, of the other */
 	uint32_t flow_label;
 	uint8_t traffic_class, hop_limit;
 };
 
-enum cm_state { /* IBTA 12.9.5 to 12.9.7 and 12.11.2, with Linux's names */
-		/* No exchange: cm_listen, cm_send_req or cm_send_sidr_req may follow. */
-		CM_STATE_IDLE,
-		CM_STATE_LISTEN,
+/* IBTA 12.9.5 to 12.9.7 and 12.11.2, with Linux's names. */
+enum cm_state {
+	/* No exchange: cm_listen, cm_send_req or cm_send_sidr_req may follow. */
+	CM_STATE_IDLE,
+	CM_STATE_LISTEN,
 
-		/* Active. */
-		CM_STATE_REQ_SENT,     /* retries the REQ */
-		CM_STATE_MRA_REQ_RCVD, /* an MRA has extended the wait for the REP */
-		CM_STATE_REP_RCVD,     /* cm_send_rtu or cm_send_rej is due */
-		CM_STATE_MRA_REP_SENT, /* likewise; a duplicate REP is answered by an MRA */
+	/* Active. */
+	CM_STATE_REQ_SENT,     /* retries the REQ */
+	CM_STATE_MRA_REQ_RCVD, /* an MRA has extended the wait for the REP */
+	CM_STATE_REP_RCVD,     /* cm_send_rtu or cm_send_rej is due */
+	CM_STATE_MRA_REP_SENT, /* likewise; a duplicate REP is answered by an MRA */
 
-		/* Passive. */
-		CM_STATE_REQ_RCVD,     /* cm_send_rep or cm_send_rej is due */
-		CM_STATE_MRA_REQ_SENT, /* likewise; a duplicate REQ is answered by an MRA */
-		CM_STATE_REP_SENT,     /* retries the REP */
-		CM_STATE_MRA_REP_RCVD, /* an MRA has extended the wait for the RTU */
-		/* Refused: answers duplicates of the REQ for a while, then IDLE without an event.
-		 */
-		CM_STATE_REJ_SENT,
+	/* Passive. */
+	CM_STATE_REQ_RCVD,     /* cm_send_rep or cm_send_rej is due */
+	CM_STATE_MRA_REQ_SENT, /* likewise; a duplicate REQ is answered by an MRA */
+	CM_STATE_REP_SENT,     /* retries the REP */
+	CM_STATE_MRA_REP_RCVD, /* an MRA has extended the wait for the RTU */
+	/* Refused: answers duplicates of the REQ for a while, then IDLE without an event. */
+	CM_STATE_REJ_SENT,
 
-		CM_STATE_ESTABLISHED,
-		CM_STATE_DREQ_SENT, /* retries the DREQ */
-		CM_STATE_DREQ_RCVD, /* cm_send_drep is due */
-		/* Packets of the connection may still travel; then IDLE and TIME_WAIT_EXIT. */
-		CM_STATE_TIME_WAIT,
+	CM_STATE_ESTABLISHED,
+	CM_STATE_DREQ_SENT, /* retries the DREQ */
+	CM_STATE_DREQ_RCVD, /* cm_send_drep is due */
+	/* Packets of the connection may still travel; then IDLE and TIME_WAIT_EXIT. */
+	CM_STATE_TIME_WAIT,
 
-		/* Service ID resolution. */
-		CM_STATE_SIDR_REQ_SENT,
-		CM_STATE_SIDR_REQ_RCVD,
-		/* Answers duplicates of the SIDR_REQ for a while, then IDLE without an event. */
-		CM_STATE_SIDR_REP_SENT,
+	/* Service ID resolution. */
+	CM_STATE_SIDR_REQ_SENT,
+	CM_STATE_SIDR_REQ_RCVD,
+	/* Answers duplicates of the SIDR_REQ for a while, then IDLE without an event. */
+	CM_STATE_SIDR_REP_SENT,
 };
 #define CM_NUM_STATES (CM_STATE_SIDR_REP_SENT + 1)
 
@@ -104,12 +108,6 @@ struct cm_event {
 	const struct cm_msg *msg;   /* NULL for timeouts. Valid during the call */
 };
 
-enum cm_fault { /* a fault rule's decision on a message */
-		CM_FAULT_NONE,
-		CM_FAULT_DROP,
-		CM_FAULT_DUPLICATE,
-};
-
 struct cm_ops {
 	/* Sends a MAD to QP 1 of path->dst. Failure is loss. Must not call back into this
 	 * interface. */
@@ -117,8 +115,6 @@ struct cm_ops {
 	/* May call back into this interface, cm_id_destroy(event->id) included. */
 	void (*event)(void *host, const struct cm_event *event);
 	uint32_t (*random)(void *host);
-	/* Asked for each message about to be sent or just received. NULL: no faults. */
-	enum cm_fault (*fault)(void *host, const struct cm_msg *msg, bool is_outgoing);
 };
 
 struct cm_cfg {
@@ -143,7 +139,8 @@ void cm_id_forget(struct cm_id *id);
 void cm_id_set_user(struct cm_id *id, void *user);
 enum cm_state cm_id_state(const struct cm_id *id);
 
-struct cm_id_info { /* for people */
+/* For people. */
+struct cm_id_info {
 	enum cm_state state;
 	bool is_orphan; /* destroyed, and not yet over */
 	uint32_t local_comm_id, remote_comm_id;

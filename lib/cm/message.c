@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Messages on their way out: faults, the message that is retried, answers without an id. */
+/* Messages on their way out: the message that is retried, answers without an id. */
 #include <string.h>
 
 #include "lib/cm/id.h"
@@ -11,18 +11,10 @@ uint64_t cm_timeout_ns(uint8_t code, uint8_t max_code)
 
 void cm_msg_send(struct cm *cm, const struct cm_path *path, const struct cm_msg *msg)
 {
-	const struct cm_ops *ops = cm->cfg.ops;
-	enum cm_fault fault = CM_FAULT_NONE;
 	uint8_t mad[CM_MAD_BYTES];
 
-	if (ops->fault)
-		fault = ops->fault(cm->cfg.host, msg, true);
-	if (fault == CM_FAULT_DROP)
-		return;
 	cm_msg_emit(mad, msg);
-	ops->send(cm->cfg.host, path, mad);
-	if (fault == CM_FAULT_DUPLICATE)
-		ops->send(cm->cfg.host, path, mad);
+	cm->cfg.ops->send(cm->cfg.host, path, mad);
 }
 
 bool cm_msg_is_sendable(const struct cm_msg *msg, enum cm_attr attr)

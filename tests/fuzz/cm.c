@@ -93,13 +93,6 @@ static uint32_t on_random(void *host)
 	return w.random += 3;
 }
 
-static enum cm_fault on_fault(void *host, const struct cm_msg *msg, bool is_outgoing)
-{
-	(void)host;
-	(void)is_outgoing;
-	return msg->attr == CM_REJ && msg->u.rej.reason == 77 ? CM_FAULT_DUPLICATE : CM_FAULT_NONE;
-}
-
 static struct cm_path some_path(uint8_t which)
 {
 	struct cm_path path = { .device = which & 1, .hop_limit = 64 };
@@ -313,7 +306,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		.send = on_send,
 		.event = on_event,
 		.random = on_random,
-		.fault = on_fault,
 	};
 	const struct cm_cfg cfg = { .ops = &ops, .max_ids = MAX_IDS };
 	struct take take = { data, size };
