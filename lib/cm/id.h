@@ -19,15 +19,18 @@
 #define CM_MAX_SERVICE_TIMEOUT 24
 
 /* Keys of the tables have no padding. */
-struct cm_remote_key { /* the other end's id: duplicates of a REQ, and REJs for timeouts */
+/* The other end's id: duplicates of a REQ, and REJs for timeouts. */
+struct cm_remote_key {
 	uint64_t ca_guid;
 	uint64_t comm_id;
 };
-struct cm_qp_key { /* the other end's queue pair: stale connections */
+/* The other end's queue pair: stale connections. */
+struct cm_qp_key {
 	uint64_t ca_guid;
 	uint64_t qpn;
 };
-struct cm_request_key { /* a SIDR_REQ's sender and request: duplicates */
+/* A SIDR_REQ's sender and request: duplicates. */
+struct cm_request_key {
 	struct gid gid;
 	uint64_t request_id;
 };

@@ -19,18 +19,19 @@
 #define CM_MAD_BYTES	 MAD_BYTES
 #define CM_CLASS_VERSION 2u
 
-enum cm_attr { /* attribute IDs, 12.6.1 and 12.11.1 */
-	       CM_REQ = 0x10,
-	       CM_MRA = 0x11,
-	       CM_REJ = 0x12,
-	       CM_REP = 0x13,
-	       CM_RTU = 0x14,
-	       CM_DREQ = 0x15,
-	       CM_DREP = 0x16,
-	       CM_SIDR_REQ = 0x17,
-	       CM_SIDR_REP = 0x18,
-	       CM_LAP = 0x19,
-	       CM_APR = 0x1a,
+/* Attribute IDs, 12.6.1 and 12.11.1. */
+enum cm_attr {
+	CM_REQ = 0x10,
+	CM_MRA = 0x11,
+	CM_REJ = 0x12,
+	CM_REP = 0x13,
+	CM_RTU = 0x14,
+	CM_DREQ = 0x15,
+	CM_DREP = 0x16,
+	CM_SIDR_REQ = 0x17,
+	CM_SIDR_REP = 0x18,
+	CM_LAP = 0x19,
+	CM_APR = 0x1a,
 };
 
 /* Bytes of private data, and of additional information. */
@@ -50,77 +51,83 @@ enum cm_attr { /* attribute IDs, 12.6.1 and 12.11.1 */
 #define CM_APR_INFO	    72u
 #define CM_SIDR_REP_INFO    72u
 
-enum cm_transport { /* REQ: transport service type */
-		    CM_TRANSPORT_RC = 0,
-		    CM_TRANSPORT_UC = 1,
-		    CM_TRANSPORT_RD = 2,
-		    CM_TRANSPORT_EXTENDED = 3, /* extended_transport says which */
+/* REQ: transport service type. */
+enum cm_transport {
+	CM_TRANSPORT_RC = 0,
+	CM_TRANSPORT_UC = 1,
+	CM_TRANSPORT_RD = 2,
+	CM_TRANSPORT_EXTENDED = 3, /* extended_transport says which */
 };
 #define CM_TRANSPORT_EXTENDED_XRC 1u
 
-enum cm_reject_reason { /* 12.6.7.2 */
-			CM_REJ_NO_QP = 1,
-			CM_REJ_NO_EEC = 2,
-			CM_REJ_NO_RESOURCES = 3,
-			CM_REJ_TIMEOUT = 4,
-			CM_REJ_UNSUPPORTED = 5,
-			CM_REJ_INVALID_COMM_ID = 6,
-			CM_REJ_INVALID_COMM_INSTANCE = 7,
-			CM_REJ_INVALID_SERVICE_ID = 8,
-			CM_REJ_INVALID_TRANSPORT_TYPE = 9,
-			CM_REJ_STALE_CONNECTION = 10,
-			CM_REJ_RDC_NOT_EXIST = 11,
-			CM_REJ_INVALID_GID = 12,
-			CM_REJ_INVALID_LID = 13,
-			CM_REJ_INVALID_SL = 14,
-			CM_REJ_INVALID_TRAFFIC_CLASS = 15,
-			CM_REJ_INVALID_HOP_LIMIT = 16,
-			CM_REJ_INVALID_PACKET_RATE = 17,
-			CM_REJ_INVALID_ALT_GID = 18,
-			CM_REJ_INVALID_ALT_LID = 19,
-			CM_REJ_INVALID_ALT_SL = 20,
-			CM_REJ_INVALID_ALT_TRAFFIC_CLASS = 21,
-			CM_REJ_INVALID_ALT_HOP_LIMIT = 22,
-			CM_REJ_INVALID_ALT_PACKET_RATE = 23,
-			CM_REJ_PORT_CM_REDIRECT = 24,
-			CM_REJ_PORT_REDIRECT = 25,
-			CM_REJ_INVALID_MTU = 26,
-			CM_REJ_INSUFFICIENT_RESP_RESOURCES = 27,
-			CM_REJ_CONSUMER_DEFINED = 28,
-			CM_REJ_INVALID_RNR_RETRY = 29,
-			CM_REJ_DUPLICATE_LOCAL_COMM_ID = 30,
-			CM_REJ_INVALID_CLASS_VERSION = 31,
-			CM_REJ_INVALID_FLOW_LABEL = 32,
-			CM_REJ_INVALID_ALT_FLOW_LABEL = 33,
-			CM_REJ_VENDOR_OPTION_UNSUPPORTED = 35,
+/* 12.6.7.2. */
+enum cm_reject_reason {
+	CM_REJ_NO_QP = 1,
+	CM_REJ_NO_EEC = 2,
+	CM_REJ_NO_RESOURCES = 3,
+	CM_REJ_TIMEOUT = 4,
+	CM_REJ_UNSUPPORTED = 5,
+	CM_REJ_INVALID_COMM_ID = 6,
+	CM_REJ_INVALID_COMM_INSTANCE = 7,
+	CM_REJ_INVALID_SERVICE_ID = 8,
+	CM_REJ_INVALID_TRANSPORT_TYPE = 9,
+	CM_REJ_STALE_CONNECTION = 10,
+	CM_REJ_RDC_NOT_EXIST = 11,
+	CM_REJ_INVALID_GID = 12,
+	CM_REJ_INVALID_LID = 13,
+	CM_REJ_INVALID_SL = 14,
+	CM_REJ_INVALID_TRAFFIC_CLASS = 15,
+	CM_REJ_INVALID_HOP_LIMIT = 16,
+	CM_REJ_INVALID_PACKET_RATE = 17,
+	CM_REJ_INVALID_ALT_GID = 18,
+	CM_REJ_INVALID_ALT_LID = 19,
+	CM_REJ_INVALID_ALT_SL = 20,
+	CM_REJ_INVALID_ALT_TRAFFIC_CLASS = 21,
+	CM_REJ_INVALID_ALT_HOP_LIMIT = 22,
+	CM_REJ_INVALID_ALT_PACKET_RATE = 23,
+	CM_REJ_PORT_CM_REDIRECT = 24,
+	CM_REJ_PORT_REDIRECT = 25,
+	CM_REJ_INVALID_MTU = 26,
+	CM_REJ_INSUFFICIENT_RESP_RESOURCES = 27,
+	CM_REJ_CONSUMER_DEFINED = 28,
+	CM_REJ_INVALID_RNR_RETRY = 29,
+	CM_REJ_DUPLICATE_LOCAL_COMM_ID = 30,
+	CM_REJ_INVALID_CLASS_VERSION = 31,
+	CM_REJ_INVALID_FLOW_LABEL = 32,
+	CM_REJ_INVALID_ALT_FLOW_LABEL = 33,
+	CM_REJ_VENDOR_OPTION_UNSUPPORTED = 35,
 };
 
-enum cm_answered { /* what an MRA or a REJ answers: message_mraed, message_rejected */
-		   CM_ANSWERED_REQ = 0,
-		   CM_ANSWERED_REP = 1,
-		   CM_ANSWERED_OTHER = 2, /* MRA: a LAP. REJ: no message */
+/* What an MRA or a REJ answers: message_mraed, message_rejected. */
+enum cm_answered {
+	CM_ANSWERED_REQ = 0,
+	CM_ANSWERED_REP = 1,
+	CM_ANSWERED_OTHER = 2, /* MRA: a LAP. REJ: no message */
 };
 
-enum cm_sidr_status { /* 12.11.2 */
-		      CM_SIDR_SUCCESS = 0,
-		      CM_SIDR_UNSUPPORTED = 1,
-		      CM_SIDR_REJECTED = 2,
-		      CM_SIDR_NO_QP = 3,
-		      CM_SIDR_REDIRECTED = 4,
-		      CM_SIDR_UNSUPPORTED_VERSION = 5,
+/* 12.11.2. */
+enum cm_sidr_status {
+	CM_SIDR_SUCCESS = 0,
+	CM_SIDR_UNSUPPORTED = 1,
+	CM_SIDR_REJECTED = 2,
+	CM_SIDR_NO_QP = 3,
+	CM_SIDR_REDIRECTED = 4,
+	CM_SIDR_UNSUPPORTED_VERSION = 5,
 };
 
-enum cm_apr_status { /* 12.8.2 */
-		     CM_APR_SUCCESS = 0,
-		     CM_APR_INVALID_COMM_ID = 1,
-		     CM_APR_UNSUPPORTED = 2,
-		     CM_APR_REJECTED = 3,
+/* 12.8.2. */
+enum cm_apr_status {
+	CM_APR_SUCCESS = 0,
+	CM_APR_INVALID_COMM_ID = 1,
+	CM_APR_UNSUPPORTED = 2,
+	CM_APR_REJECTED = 3,
 };
 
 /* A LID that says nothing (RoCE has none). */
 #define CM_LID_PERMISSIVE 0xffffu
 
-struct cm_path_record { /* one path of a REQ or LAP, as its sender sees it */
+/* One path of a REQ or LAP, as its sender sees it. */
+struct cm_path_record {
 	uint16_t local_lid, remote_lid;
 	struct gid local_gid, remote_gid;
 	uint32_t flow_label; /* 20 bits */

@@ -15,16 +15,18 @@
 #define MAD_GSI_QPN  1u
 #define MAD_GSI_QKEY 0x80010000u
 
-enum mad_class { /* 13.4.4, those that we know */
-		 MAD_CLASS_SUBNET_ADMINISTRATION = 0x03,
-		 MAD_CLASS_CM = 0x07,
+/* 13.4.4, those that we know. */
+enum mad_class {
+	MAD_CLASS_SUBNET_ADMINISTRATION = 0x03,
+	MAD_CLASS_CM = 0x07,
 };
 
-enum mad_method { /* 13.4.5, those that we know */
-		  MAD_METHOD_GET = 0x01,
-		  MAD_METHOD_SET = 0x02,
-		  MAD_METHOD_SEND = 0x03,
-		  MAD_METHOD_GET_RESP = 0x81,
+/* 13.4.5, those that we know. */
+enum mad_method {
+	MAD_METHOD_GET = 0x01,
+	MAD_METHOD_SET = 0x02,
+	MAD_METHOD_SEND = 0x03,
+	MAD_METHOD_GET_RESP = 0x81,
 };
 
 struct mad_header {

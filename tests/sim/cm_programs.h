@@ -12,7 +12,8 @@
 #define CM_SIM_HOSTS 3u
 #define CM_NEVER     UINT64_MAX
 
-struct cm_end {		  /* a program's view of an id */
+/* A program's view of an id. */
+struct cm_end {
 	struct cm_id *id; /* NULL: the place is free */
 	uintptr_t serial; /* the id's user */
 	struct cm_host *host;

@@ -19,7 +19,8 @@ struct cm_host {
 	struct cm *cm; /* NULL: switched off; what is sent to it is lost */
 };
 
-struct cm_flight { /* a MAD on its way */
+/* A MAD on its way. */
+struct cm_flight {
 	struct cm_flight *next, *prev;
 	uint64_t at_ns;
 	uint32_t from, to;
