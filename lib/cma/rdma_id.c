@@ -23,18 +23,10 @@ static uint32_t cm_draws(void *host)
 	return ids->ops->random(ids->host);
 }
 
-static enum cm_fault cm_asks_fault(void *host, const struct cm_msg *msg, bool outgoing)
-{
-	const struct rdma_ids *ids = (const struct rdma_ids *)host;
-
-	return ids->ops->fault ? ids->ops->fault(ids->host, msg, outgoing) : CM_FAULT_NONE;
-}
-
 static const struct cm_ops cm_ops = {
 	.send = cm_sends,
 	.event = rdma_cm_event,
 	.random = cm_draws,
-	.fault = cm_asks_fault,
 };
 
 struct rdma_ids *rdma_ids_new(const struct rdma_ids_cfg *cfg)

@@ -53,8 +53,6 @@ struct rdma_ids_ops {
 	int (*route)(void *host, const struct gid *dst, uint32_t scope_id, struct gid *ret_src);
 	/* True: the address is the host's. */
 	bool (*has_address)(void *host, const struct gid *address);
-	/* A fault rule's decision on a message. NULL: no faults. */
-	enum cm_fault (*fault)(void *host, const struct cm_msg *msg, bool outgoing);
 };
 
 struct rdma_ids_cfg {
