@@ -9,7 +9,7 @@ import sys
 PRIVATE = ["34", "57", "59", "64", "65"]
 
 BODIES = {
-    "errno": ("int", "return EOPNOTSUPP;"),
+    "errno": ("int", "return errno = EOPNOTSUPP;"),
     "fail": ("long", "errno = EOPNOTSUPP;\n\treturn -1;"),
     "null": ("void *", "errno = EOPNOTSUPP;\n\treturn NULL;"),
     "zero": ("uint64_t", "return 0;"),

@@ -9,7 +9,7 @@
 #define REFUSE_INT(name, ...)                                                                      \
 	static int name(__VA_ARGS__)                                                               \
 	{                                                                                          \
-		return EOPNOTSUPP;                                                                 \
+		return errno = EOPNOTSUPP;                                                         \
 	}
 
 #define REFUSE_PTR(type, name, ...)                                                                \
@@ -51,7 +51,7 @@ REFUSE_INT(dealloc_mw, struct ibv_mw *mw)
 static int post_srq_ops(struct ibv_srq *srq, struct ibv_ops_wr *wr, struct ibv_ops_wr **bad_wr)
 {
 	*bad_wr = wr;
-	return EOPNOTSUPP;
+	return errno = EOPNOTSUPP;
 }
 
 /* Entries that no program has called since the ABI of IBVERBS_1.1. */

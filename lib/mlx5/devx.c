@@ -37,6 +37,14 @@ static void *fail(int err)
 	return NULL;
 }
 
+/* A call that fails returns its errno and leaves errno so, as libibverbs' do. */
+static int result(int err)
+{
+	if (err)
+		errno = err;
+	return err;
+}
+
 static struct mlx5dv_devx_umem *reg(struct ibv_context *context, const struct vb_umem_want *want)
 {
 	struct vb_umem *umem;
@@ -84,7 +92,7 @@ struct mlx5dv_devx_umem *mlx5dv_devx_umem_reg_ex(struct ibv_context *context,
 
 int mlx5dv_devx_umem_dereg(struct mlx5dv_devx_umem *umem)
 {
-	return rxe_dm_mlx5_calls()->umem_dereg(umem_of(umem));
+	return result(rxe_dm_mlx5_calls()->umem_dereg(umem_of(umem)));
 }
 
 void _mlx5dv_get_export_sizes(struct mlx5dv_export_sizes *sizes, size_t sizes_len)
@@ -103,7 +111,7 @@ int mlx5dv_devx_umem_export(struct mlx5dv_devx_umem *umem, void *data)
 	struct exported exported = { .magic = EXPORT_MAGIC };
 
 	if (!data || !rxe_dm_mlx5_calls()->umem_check(umem_of(umem)))
-		return EINVAL;
+		return result(EINVAL);
 	exported.umem_id = umem->umem_id;
 	memcpy(data, &exported, sizeof(exported));
 	return 0;
@@ -173,5 +181,5 @@ struct mlx5dv_devx_obj *mlx5dv_devx_obj_create(struct ibv_context *context, cons
 
 int mlx5dv_devx_obj_destroy(struct mlx5dv_devx_obj *obj)
 {
-	return rxe_dm_mlx5_calls()->mkey_destroy((struct vb_mkey *)(void *)obj);
+	return result(rxe_dm_mlx5_calls()->mkey_destroy((struct vb_mkey *)(void *)obj));
 }

@@ -27,8 +27,7 @@ struct ibv_context *mlx5dv_open_device(struct ibv_device *device, struct mlx5dv_
 	return ibv_open_device(device);
 }
 
-/* Only a domain has a field to report: its number. EOPNOTSUPP for all other objects. */
-int mlx5dv_init_obj(struct mlx5dv_obj *obj, uint64_t obj_type)
+static int init_pd(struct mlx5dv_obj *obj, uint64_t obj_type)
 {
 	struct mlx5dv_pd *pd;
 	int err;
@@ -43,5 +42,15 @@ int mlx5dv_init_obj(struct mlx5dv_obj *obj, uint64_t obj_type)
 	err = rxe_dm_mlx5_calls()->pd_number(obj->pd.in, &pd->pdn);
 	if (!err)
 		pd->comp_mask = 0;
+	return err;
+}
+
+/* Only a domain has a field to report: its number. EOPNOTSUPP for all other objects. */
+int mlx5dv_init_obj(struct mlx5dv_obj *obj, uint64_t obj_type)
+{
+	int err = init_pd(obj, obj_type);
+
+	if (err)
+		errno = err;
 	return err;
 }

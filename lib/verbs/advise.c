@@ -12,6 +12,7 @@
 #include "lib/inject/verb.h"
 #include "lib/progress/memory.h"
 #include "lib/verbs/context.h"
+#include "lib/verbs/error.h"
 #include "lib/verbs/gate.h"
 #include "lib/verbs/ops.h"
 #include "lib/verbs/pd.h"
@@ -82,7 +83,7 @@ static int advise_mr(struct ibv_pd *pd, enum ibv_advise_mr_advice advice, uint32
 	for (uint32_t i = 0; !err && i < num_sge; i++)
 		err = find(pd, write, &sg_list[i], &addr);
 	if (err || advice == IBV_ADVISE_MR_ADVICE_PREFETCH_NO_FAULT)
-		return err;
+		return vb_result(err);
 
 	for (uint32_t i = 0; !err && i < num_sge; i++) {
 		err = find(pd, write, &sg_list[i], &addr);
@@ -93,7 +94,7 @@ static int advise_mr(struct ibv_pd *pd, enum ibv_advise_mr_advice advice, uint32
 		else
 			hint(addr, sg_list[i].length);
 	}
-	return err;
+	return vb_result(err);
 }
 
 void vb_advise_ops(struct verbs_context_65 *verbs)

@@ -87,7 +87,7 @@ int ibv_destroy_ah(struct ibv_ah *ah)
 	if (!err)
 		err = vb_destroy_take(ah, VB_KIND_AH, CTL_KIND_FREE, 0);
 	if (err)
-		return err;
+		return vb_result(err);
 	vb_pd_unuse(ah->pd);
 	free(ah);
 	return 0;

@@ -61,7 +61,7 @@ int ibv_destroy_comp_channel(struct ibv_comp_channel *base)
 	if (!err)
 		err = vb_destroy_take(channel, VB_KIND_CHANNEL, CTL_KIND_FREE, 0);
 	if (err)
-		return err;
+		return vb_result(err);
 	descriptor_close(base->fd);
 	pthread_mutex_destroy(&channel->lock);
 	free(channel);

@@ -251,7 +251,7 @@ static int req_notify_cq(struct ibv_cq *base, int solicited_only)
 	if (vb_verb_fails(base->context, req_notify_cq))
 		return errno;
 	if (!vb_lock_engine(cq->dev, cq->forks))
-		return EINVAL;
+		return vb_result(EINVAL);
 	if (cq->cq.armed == RXE_CQ_IDLE)
 		progress_cq_armed(&cq->dev->progress);
 	if (rxe_cq_arm(&cq->cq, solicited_only ? RXE_CQ_ARM_SOLICITED : RXE_CQ_ARM_ANY))
@@ -280,12 +280,12 @@ int ibv_resize_cq(struct ibv_cq *base, int cqe)
 	bool fits = false;
 
 	if (!vb_live_is(cq, VB_KIND_CQ) || cqe < 1 || cqe > RXE_MAX_CQE)
-		return EINVAL;
+		return vb_result(EINVAL);
 	if (vb_verb_fails(base->context, resize_cq))
 		return errno;
 	if (!vb_buffer_alloc(&ring, cq->parent_domain, rxe_cq_ring_bytes((uint32_t)cqe),
 			     VB_BUFFER_CQ))
-		return ENOMEM;
+		return vb_result(ENOMEM);
 	if (vb_lock_engine(cq->dev, cq->forks)) {
 		pthread_mutex_lock(&cq->lock);
 		fits = change_ring(cq, &ring, cqe);
@@ -293,7 +293,7 @@ int ibv_resize_cq(struct ibv_cq *base, int cqe)
 		progress_unlock(&cq->dev->progress);
 	}
 	vb_buffer_free(&ring, cq->parent_domain, VB_BUFFER_CQ);
-	return fits ? 0 : EINVAL;
+	return vb_result(fits ? 0 : EINVAL);
 }
 
 int ibv_destroy_cq(struct ibv_cq *base)
@@ -306,7 +306,7 @@ int ibv_destroy_cq(struct ibv_cq *base)
 	if (!err)
 		err = vb_destroy_take(cq, VB_KIND_CQ, CTL_KIND_FREE, 0);
 	if (err)
-		return err;
+		return vb_result(err);
 	if (vb_lock_engine(cq->dev, cq->forks)) {
 		rxe_cq_fini(cq->dev->progress.engine, &cq->cq);
 		if (cq->cq.armed != RXE_CQ_IDLE)

@@ -64,12 +64,12 @@ static int memcpy_to_dm(struct ibv_dm *base, uint64_t offset, const void *src, s
 
 	if (!vb_live_is(dm, VB_KIND_DM) || !vb_is_context(base->context) ||
 	    bounds_check(dm, offset, length))
-		return EINVAL;
+		return vb_result(EINVAL);
 	if (vb_verb_fails(base->context, memcpy_to_dm))
 		return errno;
 	if (length == 0)
 		return 0;
-	return src ? copy(dm, offset, NULL, src, length) : EINVAL;
+	return vb_result(src ? copy(dm, offset, NULL, src, length) : EINVAL);
 }
 
 static int memcpy_from_dm(void *dst, struct ibv_dm *base, uint64_t offset, size_t length)
@@ -78,12 +78,12 @@ static int memcpy_from_dm(void *dst, struct ibv_dm *base, uint64_t offset, size_
 
 	if (!vb_live_is(dm, VB_KIND_DM) || !vb_is_context(base->context) ||
 	    bounds_check(dm, offset, length))
-		return EINVAL;
+		return vb_result(EINVAL);
 	if (vb_verb_fails(base->context, memcpy_from_dm))
 		return errno;
 	if (length == 0)
 		return 0;
-	return dst ? copy(dm, offset, dst, NULL, length) : EINVAL;
+	return vb_result(dst ? copy(dm, offset, dst, NULL, length) : EINVAL);
 }
 
 struct ibv_dm *vb_dm_wrap(struct ibv_context *context, uint32_t handle, uint64_t offset,
@@ -142,7 +142,7 @@ static int free_dm(struct ibv_dm *base)
 		err = vb_destroy_take(base, VB_KIND_DM, CTL_KIND_DM, vb_dm(base)->newer.handle);
 	if (!err)
 		free(base);
-	return err;
+	return vb_result(err);
 }
 
 static struct ibv_mr *reg_dm_mr(struct ibv_pd *pd, struct ibv_dm *base, uint64_t offset,

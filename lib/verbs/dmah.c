@@ -110,7 +110,7 @@ int ibv_dealloc_dmah(struct ibv_dmah *base)
 		err = vb_destroy_take(dmah, VB_KIND_DMAH, CTL_KIND_DMAH, dmah->handle);
 	if (!err)
 		free(dmah);
-	return err;
+	return vb_result(err);
 }
 
 bool vb_dmah_handle(const struct ibv_dmah *base, const struct ibv_context *context,

@@ -12,6 +12,7 @@
 #include "lib/abi/private.h"
 #include "lib/progress/progress.h"
 #include "lib/verbs/context.h"
+#include "lib/verbs/error.h"
 #include "lib/verbs/gate.h"
 
 /* Results of ibv_query_gid_type(): v1 or InfiniBand, v2. */
@@ -81,13 +82,13 @@ int _ibv_query_gid_ex(struct ibv_context *context, uint32_t port, uint32_t index
 	struct gid gid;
 
 	if (!entry || entry_size < sizeof(union ibv_gid) || !slot(context, port, index, &gid))
-		return EINVAL;
+		return vb_result(EINVAL);
 	if (flags)
-		return EOPNOTSUPP;
+		return vb_result(EOPNOTSUPP);
 	if (vb_verb_fails(context, query_gid_ex))
 		return errno;
 	if (gid_is_zero(&gid))
-		return ENODATA;
+		return vb_result(ENODATA);
 	entry_write(entry, entry_size, context, index, &gid);
 	return 0;
 }

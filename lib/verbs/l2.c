@@ -13,6 +13,7 @@
 #include "lib/control/cancel.h"
 #include "lib/verbs/ah.h"
 #include "lib/verbs/context.h"
+#include "lib/verbs/error.h"
 
 /* RFC 1112 and RFC 2464: a fixed prefix, then the last 23 or 32 bits of the group's address. */
 static void multicast_mac(const struct gid *gid, uint8_t ret[ETHERNET_LL_SIZE])
@@ -69,17 +70,17 @@ int ibv_resolve_eth_l2_from_gid(struct ibv_context *context, struct ibv_ah_attr 
 	int err;
 
 	if (!vb_is_context(context) || !attr || !eth_mac)
-		return EINVAL;
+		return vb_result(EINVAL);
 	err = vb_av_from_attr(vb_device(context), attr, &av);
 	if (err)
-		return err;
+		return vb_result(err);
 
 	if (gid_is_multicast(&av.dgid))
 		multicast_mac(&av.dgid, eth_mac);
 	else if (is_own(vb_device(context), &av.dgid))
 		memset(eth_mac, 0, ETHERNET_LL_SIZE); /* the address of lo */
 	else if (!neighbor_mac(&av.dgid, eth_mac))
-		return EHOSTUNREACH;
+		return vb_result(EHOSTUNREACH);
 	if (vid)
 		*vid = 0xffff; /* no VLAN */
 	return 0;

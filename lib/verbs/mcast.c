@@ -10,6 +10,7 @@
 #include "lib/control/cancel.h"
 #include "lib/progress/progress.h"
 #include "lib/verbs/device.h"
+#include "lib/verbs/error.h"
 #include "lib/verbs/fork.h"
 #include "lib/verbs/gate.h"
 #include "lib/verbs/live.h"
@@ -40,11 +41,11 @@ int ibv_attach_mcast(struct ibv_qp *base, const union ibv_gid *gid, uint16_t lid
 	/* RoCE has no LIDs. */
 	(void)lid;
 	if (!vb_live_is(qp, VB_KIND_QP) || !gid)
-		return EINVAL;
+		return vb_result(EINVAL);
 	if (vb_verb_fails(base->context, attach_mcast))
 		return errno;
 	if (!vb_lock_engine(qp->dev, qp->forks))
-		return EINVAL;
+		return vb_result(EINVAL);
 	memcpy(group.raw, gid->raw, sizeof(group.raw));
 	result = rxe_mcast_attach(qp->dev->progress.engine, &qp->qp, &group);
 	if (result == MCAST_FIRST)
@@ -52,7 +53,7 @@ int ibv_attach_mcast(struct ibv_qp *base, const union ibv_gid *gid, uint16_t lid
 	if (err)
 		rxe_mcast_detach(qp->dev->progress.engine, &qp->qp, &group);
 	progress_unlock(&qp->dev->progress);
-	return err ? err : result_errno(result);
+	return vb_result(err ? err : result_errno(result));
 }
 
 int ibv_detach_mcast(struct ibv_qp *base, const union ibv_gid *gid, uint16_t lid)
@@ -64,15 +65,15 @@ int ibv_detach_mcast(struct ibv_qp *base, const union ibv_gid *gid, uint16_t lid
 
 	(void)lid;
 	if (!vb_live_is(qp, VB_KIND_QP) || !gid)
-		return EINVAL;
+		return vb_result(EINVAL);
 	if (vb_verb_fails(base->context, detach_mcast))
 		return errno;
 	if (!vb_lock_engine(qp->dev, qp->forks))
-		return EINVAL;
+		return vb_result(EINVAL);
 	memcpy(group.raw, gid->raw, sizeof(group.raw));
 	result = rxe_mcast_detach(qp->dev->progress.engine, &qp->qp, &group);
 	if (result == MCAST_FIRST)
 		link_leave(qp->dev->progress.link.phy, &group);
 	progress_unlock(&qp->dev->progress);
-	return result_errno(result);
+	return vb_result(result_errno(result));
 }

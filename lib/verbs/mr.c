@@ -385,7 +385,7 @@ int ibv_dereg_mr(struct ibv_mr *base)
 	if (!err)
 		err = vb_destroy_take(mr, VB_KIND_MR, CTL_KIND_MR, base->handle);
 	if (err)
-		return err;
+		return vb_result(err);
 	/* The key is revoked; the engine may still be inside the region. */
 	progress_quiesce(&vb_device(base->context)->progress);
 	if (mr->map)

@@ -133,7 +133,7 @@ int ibv_dealloc_pd(struct ibv_pd *base)
 		err = vb_destroy_take(pd, VB_KIND_PD, pd->under ? CTL_KIND_FREE : CTL_KIND_PD,
 				      base->handle);
 	if (err)
-		return err;
+		return vb_result(err);
 	if (pd->under)
 		release_parent(pd);
 	free(pd);
@@ -170,7 +170,7 @@ static int dealloc_td(struct ibv_td *base)
 		err = vb_destroy_take(td, VB_KIND_TD, CTL_KIND_FREE, 0);
 	if (!err)
 		free(td);
-	return err;
+	return vb_result(err);
 }
 
 static int check_parent(struct ibv_context *context, const struct ibv_parent_domain_init_attr *attr)

@@ -14,6 +14,7 @@
 #include "lib/progress/progress.h"
 #include "lib/verbs/ah.h"
 #include "lib/verbs/device.h"
+#include "lib/verbs/error.h"
 #include "lib/verbs/fork.h"
 #include "lib/verbs/gate.h"
 #include "lib/verbs/ops.h"
@@ -88,7 +89,7 @@ static int post_send(struct ibv_qp *base, struct ibv_send_wr *wr, struct ibv_sen
 	}
 	if (!vb_lock_engine(qp->dev, qp->forks)) {
 		*bad_wr = wr;
-		return EINVAL;
+		return vb_result(EINVAL);
 	}
 	now_ns = clock_now_ns();
 	was_idle = rxe_qp_is_idle(&qp->qp);
@@ -103,7 +104,7 @@ static int post_send(struct ibv_qp *base, struct ibv_send_wr *wr, struct ibv_sen
 		}
 	}
 	progress_posted(&qp->dev->progress, was_idle, now_ns);
-	return vb_post_errno(result);
+	return vb_result(vb_post_errno(result));
 }
 
 static struct rxe_recv_wr recv_wr(const struct ibv_recv_wr *wr)
@@ -127,7 +128,7 @@ static int post_recv(struct ibv_qp *base, struct ibv_recv_wr *wr, struct ibv_rec
 	}
 	if (!vb_lock_engine(qp->dev, qp->forks)) {
 		*bad_wr = wr;
-		return EINVAL;
+		return vb_result(EINVAL);
 	}
 	now_ns = clock_now_ns();
 	for (; wr; wr = wr->next) {
@@ -143,7 +144,7 @@ static int post_recv(struct ibv_qp *base, struct ibv_recv_wr *wr, struct ibv_rec
 	if (qp->qp.state == RXE_QPS_ERR)
 		rxe_engine_settle(qp->dev->progress.engine);
 	progress_unlock(&qp->dev->progress);
-	return vb_post_errno(result);
+	return vb_result(vb_post_errno(result));
 }
 
 static int post_srq_recv(struct ibv_srq *base, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad_wr)
@@ -157,7 +158,7 @@ static int post_srq_recv(struct ibv_srq *base, struct ibv_recv_wr *wr, struct ib
 	}
 	if (!vb_lock_engine(srq->dev, srq->forks)) {
 		*bad_wr = wr;
-		return EINVAL;
+		return vb_result(EINVAL);
 	}
 	for (; wr; wr = wr->next) {
 		const struct rxe_recv_wr in = recv_wr(wr);
@@ -169,7 +170,7 @@ static int post_srq_recv(struct ibv_srq *base, struct ibv_recv_wr *wr, struct ib
 		}
 	}
 	progress_unlock(&srq->dev->progress);
-	return vb_post_errno(result);
+	return vb_result(vb_post_errno(result));
 }
 
 void vb_post_ops(struct verbs_context_65 *verbs)

@@ -386,11 +386,11 @@ int ibv_destroy_qp(struct ibv_qp *base)
 	if (!err)
 		err = vb_destroy_take(qp, VB_KIND_QP, CTL_KIND_FREE, 0);
 	if (err)
-		return err;
+		return vb_result(err);
 	err = leave_engine(qp);
 	if (err) {
 		vb_live_add(qp, VB_KIND_QP);
-		return err;
+		return vb_result(err);
 	}
 	vb_async_forget_qp(qp);
 	count_users(base, qp, -1);

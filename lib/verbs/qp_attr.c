@@ -15,6 +15,7 @@
 #include "lib/progress/progress.h"
 #include "lib/verbs/cq.h"
 #include "lib/verbs/device.h"
+#include "lib/verbs/error.h"
 #include "lib/verbs/fork.h"
 #include "lib/verbs/gate.h"
 #include "lib/verbs/live.h"
@@ -171,12 +172,12 @@ int ibv_modify_qp(struct ibv_qp *base, struct ibv_qp_attr *attr, int mask)
 	struct rxe_qp_attr in;
 
 	if (!vb_live_is(qp, VB_KIND_QP) || !attr)
-		return EINVAL;
+		return vb_result(EINVAL);
 	if (vb_verb_fails(base->context, modify_qp))
 		return errno;
 	attr_in(&in, attr, mask);
 	if (!vb_lock_engine(qp->dev, qp->forks))
-		return EINVAL;
+		return vb_result(EINVAL);
 	progress_follow_gids(&qp->dev->progress);
 	send_delayed_ack(qp, &in, (uint32_t)mask);
 	result = rxe_qp_modify(qp->dev->progress.engine, &qp->qp, &in, (uint32_t)mask,
@@ -191,7 +192,7 @@ int ibv_modify_qp(struct ibv_qp *base, struct ibv_qp_attr *attr, int mask)
 		explain(qp, &in, (uint32_t)mask, result);
 	}
 	progress_unlock(&qp->dev->progress);
-	return result_errno(result);
+	return vb_result(result_errno(result));
 }
 
 static void attr_out(struct ibv_qp_attr *to, const struct rxe_qp_attr *from, const struct vb_qp *qp)
@@ -229,11 +230,11 @@ int ibv_query_qp(struct ibv_qp *base, struct ibv_qp_attr *attr, int mask,
 	/* Every attribute is returned: the mask would save nothing. */
 	(void)mask;
 	if (!vb_live_is(qp, VB_KIND_QP) || !attr || !init_attr)
-		return EINVAL;
+		return vb_result(EINVAL);
 	if (vb_verb_fails(base->context, query_qp))
 		return errno;
 	if (!vb_lock_engine(qp->dev, qp->forks))
-		return EINVAL;
+		return vb_result(EINVAL);
 	rxe_qp_query(&qp->qp, &out);
 	attr_out(attr, &out, qp);
 	base->state = attr->qp_state;
@@ -263,14 +264,14 @@ int ibv_query_qp_data_in_order(struct ibv_qp *base, enum ibv_wr_opcode op, uint3
 int ibv_set_ece(struct ibv_qp *qp, struct ibv_ece *ece)
 {
 	if (!vb_live_is(qp, VB_KIND_QP) || !ece || ece->comp_mask)
-		return EINVAL;
-	return ece->vendor_id || ece->options ? EOPNOTSUPP : 0;
+		return vb_result(EINVAL);
+	return vb_result(ece->vendor_id || ece->options ? EOPNOTSUPP : 0);
 }
 
 int ibv_query_ece(struct ibv_qp *qp, struct ibv_ece *ece)
 {
 	if (!vb_live_is(qp, VB_KIND_QP) || !ece)
-		return EINVAL;
+		return vb_result(EINVAL);
 	*ece = (struct ibv_ece){ 0 };
-	return EOPNOTSUPP;
+	return vb_result(EOPNOTSUPP);
 }

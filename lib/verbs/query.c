@@ -12,6 +12,7 @@
 #include "lib/abi/version.h"
 #include "lib/control/client.h"
 #include "lib/verbs/context.h"
+#include "lib/verbs/error.h"
 #include "lib/verbs/gate.h"
 #include "lib/verbs/mtu.h"
 #include "lib/verbs/ops.h"
@@ -70,7 +71,7 @@ static void device_attr(const struct vb_device *dev, struct ibv_device_attr *ret
 int ibv_query_device(struct ibv_context *context, struct ibv_device_attr *attr)
 {
 	if (!vb_is_context(context) || !attr)
-		return EINVAL;
+		return vb_result(EINVAL);
 	if (vb_verb_fails(context, query_device))
 		return errno;
 	device_attr(vb_device(context), attr);
@@ -87,7 +88,7 @@ static int query_device_ex(struct ibv_context *context,
 
 	if (!vb_is_context(context) || !attr || attr_size < sizeof(attr->orig_attr) ||
 	    (input && input->comp_mask))
-		return EINVAL;
+		return vb_result(EINVAL);
 	if (vb_verb_fails(context, query_device_ex))
 		return errno;
 	dev = vb_device(context);
@@ -110,11 +111,11 @@ static int query_device_ex(struct ibv_context *context,
 static int query_rt_values(struct ibv_context *context, struct ibv_values_ex *values)
 {
 	if (!vb_is_context(context) || !values)
-		return EINVAL;
+		return vb_result(EINVAL);
 	if (vb_verb_fails(context, query_rt_values_ex))
 		return errno;
 	if (values->comp_mask & ~(uint32_t)IBV_VALUES_MASK_RAW_CLOCK)
-		return EOPNOTSUPP;
+		return vb_result(EOPNOTSUPP);
 	if (values->comp_mask & IBV_VALUES_MASK_RAW_CLOCK)
 		clock_gettime(CLOCK_MONOTONIC, &values->raw_clock);
 	return 0;
@@ -150,7 +151,7 @@ static int query_port_n(struct ibv_context *context, uint32_t port, void *attr, 
 	struct ibv_port_attr_65 full;
 
 	if (!vb_is_context(context) || !attr || port != VB_PORT)
-		return EINVAL;
+		return vb_result(EINVAL);
 	if (vb_verb_fails(context, query_port))
 		return errno;
 	port_attr(vb_device(context), &full);
@@ -177,7 +178,7 @@ int ibv_query_port(struct ibv_context *context, uint8_t port, struct _compat_ibv
 int ibv_query_port_speed(struct ibv_context *context, uint32_t port, uint64_t *speed)
 {
 	if (!vb_is_context(context) || port != VB_PORT || !speed)
-		return EINVAL;
+		return vb_result(EINVAL);
 	if (vb_verb_fails(context, query_port_speed))
 		return errno;
 	*speed = PORT_100MBS;

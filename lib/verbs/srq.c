@@ -169,10 +169,10 @@ static int get_srq_num(struct ibv_srq *base, uint32_t *srq_num)
 	struct vb_srq *srq = vb_srq(base);
 
 	if (!vb_live_is(srq, VB_KIND_SRQ) || !srq_num)
-		return EINVAL;
+		return vb_result(EINVAL);
 	/* Only XRC addresses SRQs by number. */
 	if (!srq->xrcd)
-		return EOPNOTSUPP;
+		return vb_result(EOPNOTSUPP);
 	if (vb_verb_fails(base->context, get_srq_num))
 		return errno;
 	*srq_num = srq->srq.srqn;
@@ -185,19 +185,19 @@ int ibv_modify_srq(struct ibv_srq *base, struct ibv_srq_attr *attr, int mask)
 	bool armed = true;
 
 	if (!vb_live_is(srq, VB_KIND_SRQ) || !attr)
-		return EINVAL;
+		return vb_result(EINVAL);
 	if (vb_verb_fails(base->context, modify_srq))
 		return errno;
 	if (mask & ~(IBV_SRQ_MAX_WR | IBV_SRQ_LIMIT))
-		return EINVAL;
+		return vb_result(EINVAL);
 	if (mask & IBV_SRQ_MAX_WR)
-		return EOPNOTSUPP;
+		return vb_result(EOPNOTSUPP);
 	if (!vb_lock_engine(srq->dev, srq->forks))
-		return EINVAL;
+		return vb_result(EINVAL);
 	if (mask & IBV_SRQ_LIMIT)
 		armed = rxe_srq_arm(srq->dev->progress.engine, &srq->srq, attr->srq_limit);
 	progress_unlock(&srq->dev->progress);
-	return armed ? 0 : EINVAL;
+	return vb_result(armed ? 0 : EINVAL);
 }
 
 int ibv_query_srq(struct ibv_srq *base, struct ibv_srq_attr *attr)
@@ -205,11 +205,11 @@ int ibv_query_srq(struct ibv_srq *base, struct ibv_srq_attr *attr)
 	struct vb_srq *srq = vb_srq(base);
 
 	if (!vb_live_is(srq, VB_KIND_SRQ) || !attr)
-		return EINVAL;
+		return vb_result(EINVAL);
 	if (vb_verb_fails(base->context, query_srq))
 		return errno;
 	if (!vb_lock_engine(srq->dev, srq->forks))
-		return EINVAL;
+		return vb_result(EINVAL);
 	attr->max_wr = srq->max_wr;
 	attr->max_sge = srq->srq.max_sge;
 	attr->srq_limit = srq->srq.limit;
@@ -227,7 +227,7 @@ int ibv_destroy_srq(struct ibv_srq *base)
 	if (!err)
 		err = vb_destroy_take(srq, VB_KIND_SRQ, CTL_KIND_FREE, 0);
 	if (err)
-		return err;
+		return vb_result(err);
 	if (vb_lock_engine(srq->dev, srq->forks)) {
 		if (srq->xrcd)
 			remote_srq_unpublish(&srq->dev->progress, &srq->srq);

@@ -18,6 +18,7 @@
 #include "lib/progress/progress.h"
 #include "lib/verbs/ah.h"
 #include "lib/verbs/device.h"
+#include "lib/verbs/error.h"
 #include "lib/verbs/fork.h"
 #include "lib/verbs/gate.h"
 #include "lib/verbs/qp.h"
@@ -311,14 +312,14 @@ static int wr_complete(struct ibv_qp_ex *ex)
 	int err = qp->builder->err;
 
 	if (!qp->builder->is_open)
-		return EINVAL;
+		return vb_result(EINVAL);
 	if (!err && vb_verb_fails(ex->qp_base.context, wr_complete))
 		err = errno;
 	if (!err)
 		err = post_all(qp);
 	qp->builder->is_open = false;
 	pthread_mutex_unlock(&qp->builder->lock);
-	return err;
+	return vb_result(err);
 }
 
 static void wr_abort(struct ibv_qp_ex *ex)

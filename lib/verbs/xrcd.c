@@ -94,7 +94,7 @@ int vb_xrcd_close(struct ibv_xrcd *base)
 		err = vb_destroy_take(xrcd, VB_KIND_XRCD, CTL_KIND_XRCD, xrcd->handle);
 	if (!err)
 		free(xrcd);
-	return err;
+	return vb_result(err);
 }
 
 void vb_xrcd_ops(struct verbs_context_65 *verbs)
