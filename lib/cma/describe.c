@@ -54,6 +54,7 @@ void rdma_id_describe(const struct rdma_id *id, struct ctl_cm_listed *ret)
 		.qpn = id->qpn,
 		.remote_qpn = id->exchange.remote_qpn,
 		.backlog = id->backlog,
+		.dropped = id->dropped,
 		.reject = id->reject,
 	};
 	endpoint_emit(&ret->local, &id->local);

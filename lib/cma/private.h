@@ -78,8 +78,8 @@ struct rdma_id {
 	struct rdma_port *port; /* NULL: none, or a new id of a connection request */
 	struct rdma_id *port_prev, *port_next;
 	bool reuse_address, af_only, af_only_set;
-	uint32_t backlog;
-	struct rdma_id *listener; /* of a connection request */
+	uint32_t backlog, dropped; /* of a listener; dropped: requests beyond the backlog */
+	struct rdma_id *listener;  /* of a connection request */
 
 	bool has_device;
 	uint32_t device;

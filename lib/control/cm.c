@@ -59,6 +59,19 @@ int ctl_cm_list(struct ctl_client *client, uint32_t first, struct ctl_cm_page *r
 	return rc;
 }
 
+int ctl_cm_failures(struct ctl_client *client, uint32_t first, struct ctl_cm_failures *ret)
+{
+	struct ctl_call call = {
+		.req = { .op = CTL_CM, .cm = { .op = CTL_CM_FAILURES, .id = first } },
+		.in_fd = -1,
+	};
+	int rc = ctl_do(client, &call, 0);
+
+	if (rc == 0)
+		*ret = call.reply.cm_failures;
+	return rc;
+}
+
 int ctl_cm(struct ctl_client *client, const struct ctl_msg_cm *req, struct ctl_msg_cm_reply *ret)
 {
 	struct ctl_call call = { .req = { .op = CTL_CM, .cm = *req }, .in_fd = -1 };

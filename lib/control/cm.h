@@ -58,6 +58,7 @@ enum ctl_cm_op {
 	CTL_CM_JOIN,	     /* dst: the group, join_flags, token; reply.handle: the membership */
 	CTL_CM_LEAVE,	     /* membership; reply.events: as above, of the membership */
 	CTL_CM_LIST,	     /* id: the first, 0: of all; the reply is a struct ctl_cm_page */
+	CTL_CM_FAILURES, /* id: the first record's place; the reply is a struct ctl_cm_failures */
 	CTL_CM_OP_END,
 };
 
@@ -171,8 +172,8 @@ struct ctl_cm_listed {
 	uint32_t port_num, device;  /* port_num 0: not bound to a device */
 	uint32_t qpn, remote_qpn;
 	uint32_t backlog, unread; /* listeners */
+	uint32_t dropped;	  /* listeners: requests beyond the backlog */
 	uint32_t reject;	  /* enum cm_reject_reason of the last REJ; 0: none */
-	uint32_t reserved;
 	union ctl_cm_sockaddr local, remote;
 };
 static_assert(sizeof(struct ctl_cm_listed) == 112, "wire layout");
@@ -185,6 +186,29 @@ struct ctl_cm_page {
 	struct ctl_cm_listed id[CTL_CM_PAGE];
 };
 static_assert(sizeof(struct ctl_cm_page) == 1016, "wire layout");
+
+/* An attempt to connect that came to nothing. The server keeps the last CTL_CM_FAILURES_KEPT, also
+ * of processes that have exited. */
+struct ctl_cm_failure {
+	uint64_t time_ns; /* CLOCK_MONOTONIC */
+	uint32_t id;
+	int32_t pid;
+	uint32_t port_space;
+	uint32_t event; /* enum rdma_cm_event_type: *_ERROR, UNREACHABLE, REJECTED */
+	int32_t status; /* as in struct ctl_cm_event */
+	uint32_t reserved;
+	union ctl_cm_sockaddr local, remote;
+};
+static_assert(sizeof(struct ctl_cm_failure) == 96, "wire layout");
+
+#define CTL_CM_FAILURES_KEPT 32
+#define CTL_CM_FAILURES_PAGE 10
+
+struct ctl_cm_failures {
+	uint32_t count;
+	uint32_t next;					/* 0: no more */
+	struct ctl_cm_failure at[CTL_CM_FAILURES_PAGE]; /* oldest first */
+};
 
 /* A message on an event channel. */
 struct ctl_cm_event {
@@ -212,6 +236,8 @@ int ctl_cm_pause(struct ctl_client *client, uint32_t channel, int *ret_fd);
 int ctl_cm_channel(struct ctl_client *client, enum ctl_cm_op op, uint32_t channel);
 /* The first CTL_CM_PAGE ids from an id on. */
 int ctl_cm_list(struct ctl_client *client, uint32_t first, struct ctl_cm_page *ret);
+/* The failures from a place on, oldest first. */
+int ctl_cm_failures(struct ctl_client *client, uint32_t first, struct ctl_cm_failures *ret);
 /* Any other request. The caller fills op and the fields that enum ctl_cm_op names. */
 int ctl_cm(struct ctl_client *client, const struct ctl_msg_cm *req, struct ctl_msg_cm_reply *ret);
 

@@ -18,7 +18,7 @@
 #include "net/wire/gid.h"
 
 #define CTL_MAGIC      "rxe_dm\0"
-#define CTL_PROTOCOL   13
+#define CTL_PROTOCOL   14
 #define CTL_MAX_FDS    5 /* descriptors beside one message */
 #define CTL_NAME_MAX   32
 #define CTL_MAC_LEN    6
@@ -277,6 +277,7 @@ struct ctl_reply {
 		struct ctl_msg_status info;
 		struct ctl_msg_cm_reply cm;
 		struct ctl_cm_page cm_page;
+		struct ctl_cm_failures cm_failures;
 		uint8_t room[1016];
 	};
 };

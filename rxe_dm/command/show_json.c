@@ -336,6 +336,7 @@ int show_json(const struct view *view, FILE *to)
 		json_array_append_new(devices, json_device(&view->device[i]));
 	json_object_set_new(root, "devices", devices);
 	json_object_set_new(root, "rdma_ids", show_json_ids(view));
+	json_object_set_new(root, "rdma_failures", show_json_cm_failures(view));
 	rc = json_dumpf(root, to, JSON_INDENT(2)) ? -EIO : 0;
 	fputc('\n', to);
 	json_decref(root);

@@ -322,4 +322,5 @@ void show_table(const struct view *view, FILE *to)
 		show_counters(device, to);
 	}
 	show_ids(view, to);
+	show_cm_failures(view, to);
 }

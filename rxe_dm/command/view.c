@@ -83,6 +83,8 @@ int view_take(struct view *ret, struct ctl_client *client)
 	}
 	if (rc == 0)
 		rc = view_take_ids(ret, client);
+	if (rc == 0)
+		rc = view_take_cm_failures(ret, client);
 	if (rc)
 		view_drop(ret);
 	return rc;
@@ -101,6 +103,9 @@ void view_drop(struct view *view)
 	free(view->ids);
 	view->ids = NULL;
 	view->num_ids = 0;
+	free(view->cm_failures);
+	view->cm_failures = NULL;
+	view->num_cm_failures = 0;
 }
 
 static void add_counters(struct rxe_counters *sum, const struct rxe_counters *add)

@@ -26,6 +26,8 @@ struct view {
 	struct view_device device[CTL_DEVICE_MAX];
 	struct ctl_cm_listed *ids; /* of the connection manager */
 	size_t num_ids;
+	struct ctl_cm_failure *cm_failures; /* attempts to connect, oldest first */
+	size_t num_cm_failures;
 };
 
 /* 0 or a negative errno. */
@@ -76,15 +78,24 @@ const char *view_packet(const struct tail_packet *packet, char ret[static VIEW_P
 
 /* view_cm.c: ids of the connection manager. 0 or a negative errno. */
 int view_take_ids(struct view *view, struct ctl_client *client);
+int view_take_cm_failures(struct view *view, struct ctl_client *client);
 const char *view_port_space(uint32_t port_space); /* enum rdma_port_space */
 const char *view_id_state(uint32_t state);	  /* enum ctl_cm_state */
+const char *view_cm_event(uint32_t event);	  /* enum rdma_cm_event_type: of failures */
 const char *view_reject(uint32_t reason);	  /* enum cm_reject_reason */
 #define VIEW_ENDPOINT_MAX 64
 const char *view_endpoint(const union ctl_cm_sockaddr *addr, char ret[static VIEW_ENDPOINT_MAX]);
 
+/* view_cm_cause.c: why an attempt to connect came to nothing, and what to do. */
+#define VIEW_CAUSE_MAX 256
+const char *view_cm_cause(const struct view *view, const struct ctl_cm_failure *failure,
+			  char ret[static VIEW_CAUSE_MAX]);
+
 /* show_cm.c */
 void show_ids(const struct view *view, FILE *to);
+void show_cm_failures(const struct view *view, FILE *to);
 struct json_t *show_json_ids(const struct view *view);
+struct json_t *show_json_cm_failures(const struct view *view);
 
 /* show_table.c, show_json.c */
 void show_table(const struct view *view, FILE *to);

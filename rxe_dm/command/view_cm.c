@@ -33,6 +33,31 @@ int view_take_ids(struct view *view, struct ctl_client *client)
 	return 0;
 }
 
+int view_take_cm_failures(struct view *view, struct ctl_client *client)
+{
+	struct ctl_cm_failures page = { 0 };
+
+	view->cm_failures =
+		(struct ctl_cm_failure *)calloc(CTL_CM_FAILURES_KEPT, sizeof(*view->cm_failures));
+	if (!view->cm_failures)
+		return -ENOMEM;
+	do {
+		int rc = ctl_cm_failures(client, page.next, &page);
+
+		if (rc)
+			return rc;
+		if (page.count == 0)
+			return page.next ? -EPROTO : 0;
+		if (page.count > CTL_CM_FAILURES_PAGE ||
+		    view->num_cm_failures + page.count > CTL_CM_FAILURES_KEPT)
+			return -EPROTO;
+		memcpy(view->cm_failures + view->num_cm_failures, page.at,
+		       page.count * sizeof(page.at[0]));
+		view->num_cm_failures += page.count;
+	} while (page.next);
+	return 0;
+}
+
 const char *view_port_space(uint32_t port_space)
 {
 	switch ((enum rcm_port_space)port_space) {
@@ -63,6 +88,18 @@ const char *view_id_state(uint32_t state)
 	return state < sizeof(names) / sizeof(names[0]) ? names[state] : "?";
 }
 
+const char *view_cm_event(uint32_t event)
+{
+	switch (event) {
+	case RCM_EVENT_ADDR_ERROR: return "ADDR_ERROR";
+	case RCM_EVENT_ROUTE_ERROR: return "ROUTE_ERROR";
+	case RCM_EVENT_CONNECT_ERROR: return "CONNECT_ERROR";
+	case RCM_EVENT_UNREACHABLE: return "UNREACHABLE";
+	case RCM_EVENT_REJECTED: return "REJECTED";
+	}
+	return "?";
+}
+
 const char *view_reject(uint32_t reason)
 {
 	static const char *const names[] = {
@@ -72,7 +109,7 @@ const char *view_reject(uint32_t reason)
 		[CM_REJ_UNSUPPORTED] = "unsupported request",
 		[CM_REJ_INVALID_COMM_ID] = "unknown connection",
 		[CM_REJ_INVALID_COMM_INSTANCE] = "unknown connection instance",
-		[CM_REJ_INVALID_SERVICE_ID] = "nobody listens on the port",
+		[CM_REJ_INVALID_SERVICE_ID] = "no listener on the port",
 		[CM_REJ_INVALID_TRANSPORT_TYPE] = "transport not supported",
 		[CM_REJ_STALE_CONNECTION] = "stale connection: the queue pair number is in use",
 		[CM_REJ_INVALID_GID] = "invalid GID",

@@ -28,7 +28,9 @@ static void send_mad(void *host, const struct cm_path *path, const uint8_t mad[C
 
 static void put_event(void *host, struct rdma_id *id, const struct ctl_cm_event *event)
 {
-	(void)host;
+	struct instance *instance = (struct instance *)host;
+
+	cm_failures_note(instance->cm_failures, id, event, clock_now_ns());
 	cm_channel_put(id, event);
 }
 
@@ -99,7 +101,8 @@ int cm_open(struct instance *instance)
 		.max_ids = CM_MAX_IDS,
 	};
 
-	instance->cm = rdma_ids_new(&cfg);
+	instance->cm_failures = (struct cm_failures *)calloc(1, sizeof(*instance->cm_failures));
+	instance->cm = instance->cm_failures ? rdma_ids_new(&cfg) : NULL;
 	if (!instance->cm)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < instance->num_devices; i++) {
@@ -118,12 +121,13 @@ int cm_open(struct instance *instance)
 
 void cm_close(struct instance *instance)
 {
-	if (!instance->cm)
-		return;
-	for (struct conn *conn = instance->conns; conn; conn = conn->next)
+	for (struct conn *conn = instance->conns; instance->cm && conn; conn = conn->next)
 		cm_end_conn(conn);
-	rdma_ids_free(instance->cm);
+	if (instance->cm)
+		rdma_ids_free(instance->cm);
 	instance->cm = NULL;
+	free(instance->cm_failures);
+	instance->cm_failures = NULL;
 }
 
 void cm_arrived(struct instance *instance, const struct cm_path *path, const uint8_t *mad,

@@ -38,6 +38,12 @@ struct cm_channel {
 	uint32_t charge; /* what the kernel counts for one event in the socket; 0: not known yet */
 };
 
+/* The last attempts to connect that came to nothing. */
+struct cm_failures {
+	struct ctl_cm_failure at[CTL_CM_FAILURES_KEPT];
+	uint32_t count; /* of all times; the newest is at [(count - 1) % CTL_CM_FAILURES_KEPT] */
+};
+
 #define CM_MAX_IDS   65536 /* of the instance */
 #define CM_QUEUE_MAX 4096  /* events; requests beyond that fail */
 
@@ -54,6 +60,13 @@ int cm_run(struct instance *instance, uint64_t now_ns);
 void cm_device_event(const struct device *device, uint32_t type);
 /* The connection closes: its ids and channels end. */
 void cm_end_conn(struct conn *conn);
+
+/* Records the event of an id if it is one of a failed attempt to connect. */
+void cm_failures_note(struct cm_failures *failures, struct rdma_id *id,
+		      const struct ctl_cm_event *event, uint64_t now_ns);
+/* The records from a place on, oldest first. */
+void cm_failures_list(const struct cm_failures *failures, uint32_t first,
+		      struct ctl_cm_failures *ret);
 
 /* Takes over the descriptor. -EINVAL: not an end of a socket pair; -ENOMEM. */
 int cm_channel_open(struct conn *conn, int fd, struct cm_channel **ret);

@@ -14,6 +14,7 @@
 
 #define MAX_CONNS 4096
 
+struct cm_failures;
 struct rdma_ids;
 
 struct instance {
@@ -34,6 +35,7 @@ struct instance {
 	uint32_t num_devices;
 	struct device devices[CTL_DEVICE_MAX];
 	struct rdma_ids *cm; /* the connection manager (cm.h) */
+	struct cm_failures *cm_failures;
 };
 
 enum instance_result {

@@ -222,6 +222,14 @@ static int list_ids(struct call *call, struct rdma_id *id)
 	return 0;
 }
 
+static int list_failures(struct call *call, struct rdma_id *id)
+{
+	(void)id;
+	cm_failures_list(call->conn->instance->cm_failures, call->req.cm.id,
+			 &call->reply.cm_failures);
+	return 0;
+}
+
 enum cm_needs {
 	NEEDS_NO_ID,
 	NEEDS_ID,
@@ -255,6 +263,7 @@ static const struct {
 	[CTL_CM_JOIN] = { join_group, NEEDS_SPACE },
 	[CTL_CM_LEAVE] = { leave_group, NEEDS_ID },
 	[CTL_CM_LIST] = { list_ids, NEEDS_NO_ID },
+	[CTL_CM_FAILURES] = { list_failures, NEEDS_NO_ID },
 };
 
 static struct rdma_id *id_of(const struct call *call)

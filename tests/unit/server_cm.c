@@ -212,10 +212,14 @@ START_TEST(shown)
 	ck_assert_msg(strstr(output, "tcp   0.0.0.0:7174 listening, process "), "%s", output);
 	ck_assert_ptr_nonnull(strstr(output, ", 0 of 5 requests not read"));
 	ck_assert_ptr_nonnull(strstr(output, " -> 127.0.0.1:7174 established, process "));
-	ck_assert_ptr_nonnull(strstr(output, "rejected: nobody listens on the port (8)"));
+	ck_assert_ptr_nonnull(strstr(output, "rejected: no listener on the port (8)"));
+	ck_assert_ptr_nonnull(strstr(output, "connections that failed:\n  "));
+	ck_assert_ptr_nonnull(strstr(
+		output, " -> 127.0.0.1:7174: no listener on port 7174 at 127.0.0.1: now process "));
 	ck_assert_int_eq(fixture_output(output, sizeof(output), "show", "--json", NULL), 0);
 	ck_assert_ptr_nonnull(strstr(output, "\"state\": \"listening\""));
 	ck_assert_ptr_nonnull(strstr(output, "\"reject_reason\": 8"));
+	ck_assert_ptr_nonnull(strstr(output, "\"event\": \"REJECTED\""));
 }
 END_TEST
 
