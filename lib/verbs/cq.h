@@ -28,6 +28,8 @@ struct vb_cq {
 	bool single_threaded;	      /* the program polls from one thread at a time */
 	_Atomic uint32_t users;	      /* queue pairs and XRC SRQs */
 	struct rxe_cqe current;	      /* between start_poll and end_poll */
+	uint64_t wallclock_ns;	      /* of current, once it was read; else 0 */
+	uint64_t wall_offset_ns;      /* CLOCK_REALTIME minus CLOCK_MONOTONIC; 0: unknown */
 
 	struct vb_channel *channel;
 	struct vb_cq *prev_notified, *next_notified;

@@ -29,6 +29,7 @@ static int advance(struct vb_cq *cq, bool progress)
 
 	if (!n)
 		return ENOENT;
+	cq->wallclock_ns = 0;
 	cq->ex.wr_id = cq->current.wr_id;
 	cq->ex.status = (enum ibv_wc_status)cq->current.status;
 	return 0;
@@ -126,14 +127,31 @@ static uint64_t read_completion_ts(struct ibv_cq_ex *ex)
 	return of(ex)->current.timestamp_ns;
 }
 
-/* The wall clock's present time minus the completion's age. */
-static uint64_t read_wallclock_ns(struct ibv_cq_ex *ex)
+/* The two clocks are never read at the same time, so the offset is known as a range. One that is
+ * in range stays: completions that follow each other are not earlier for a thread that was
+ * preempted between two readings. Out of range: the wall clock was set. */
+static uint64_t wall_offset_ns(struct vb_cq *cq)
 {
+	uint64_t before_ns = clock_now_ns(), wall_ns, least, most;
 	struct timespec wall;
 
 	clock_gettime(CLOCK_REALTIME, &wall);
-	return (uint64_t)wall.tv_sec * 1000000000u + (uint64_t)wall.tv_nsec -
-	       (clock_now_ns() - of(ex)->current.timestamp_ns);
+	wall_ns = (uint64_t)wall.tv_sec * NSEC_PER_SEC + (uint64_t)wall.tv_nsec;
+	most = wall_ns - before_ns;
+	least = wall_ns - clock_now_ns();
+	if (cq->wall_offset_ns < least || cq->wall_offset_ns > most)
+		cq->wall_offset_ns = least;
+	return cq->wall_offset_ns;
+}
+
+/* Found once for each completion. */
+static uint64_t read_wallclock_ns(struct ibv_cq_ex *ex)
+{
+	struct vb_cq *cq = of(ex);
+
+	if (!cq->wallclock_ns)
+		cq->wallclock_ns = cq->current.timestamp_ns + wall_offset_ns(cq);
+	return cq->wallclock_ns;
 }
 
 bool vb_cq_ex_fill(struct vb_cq *cq, uint64_t wc_flags)

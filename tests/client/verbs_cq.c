@@ -6,6 +6,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "fixture.h"
@@ -289,11 +290,26 @@ START_TEST(slots_are_free_when_polled)
 }
 END_TEST
 
+/* One time for a completion, however often it is read, and not before that of an earlier one. */
+static uint64_t expect_wallclock(struct ibv_cq_ex *cq, uint64_t earlier_ns)
+{
+	const uint64_t ns = ibv_wc_read_completion_wallclock_ns(cq);
+
+	ck_assert_uint_ge(ns, earlier_ns);
+	ck_assert_uint_le(ns / 1000000000, (uint64_t)time(NULL) + 1);
+	ck_assert_uint_ge(ns / 1000000000, (uint64_t)time(NULL) - 3600);
+	for (int i = 0; i < 1000; i++)
+		ck_assert_uint_eq(ibv_wc_read_completion_wallclock_ns(cq), ns);
+	return ns;
+}
+
 /* The extended interface, and all that a completion tells. */
 START_TEST(extended_polling)
 {
 	struct ibv_cq_init_attr_ex attr = {
-		.cqe = 16, .wc_flags = IBV_WC_STANDARD_FLAGS | IBV_WC_EX_WITH_COMPLETION_TIMESTAMP
+		.cqe = 16,
+		.wc_flags = IBV_WC_STANDARD_FLAGS | IBV_WC_EX_WITH_COMPLETION_TIMESTAMP |
+			    IBV_WC_EX_WITH_COMPLETION_TIMESTAMP_WALLCLOCK,
 	};
 	struct ibv_poll_cq_attr none = { 0 };
 	struct end a, b;
@@ -301,6 +317,7 @@ START_TEST(extended_polling)
 	struct ibv_qp_init_attr init;
 	struct ibv_send_wr *bad, wr;
 	struct ibv_sge sge;
+	uint64_t wall_ns = 0;
 	int err;
 
 	end_open(&b, NULL, NULL);
@@ -339,6 +356,7 @@ START_TEST(extended_polling)
 		ck_assert_int_eq(cq->status, IBV_WC_WR_FLUSH_ERR);
 		ck_assert_uint_eq(ibv_wc_read_qp_num(cq), a.qp->qp_num);
 		ck_assert_uint_ne(ibv_wc_read_completion_ts(cq), 0);
+		wall_ns = expect_wallclock(cq, wall_ns);
 		err = ibv_next_poll(cq);
 	}
 	ck_assert_int_eq(err, ENOENT);
