@@ -192,8 +192,13 @@ static enum rc_fault begin_write(struct rxe_engine *engine, struct rxe_qp *qp,
 	if (reth->len > RXE_MAX_MSG_SIZE)
 		return RC_FAULT_LENGTH;
 	if (rxe_reach(engine, rxe_qp_target_pd(qp), reth->rkey, RXE_REMOTE_WRITE, reth->va,
-		      reth->len, &mr) != MR_OK)
+		      reth->len, &mr) != MR_OK) {
+		/* IBTA 11.6.2, local access error: the receive that the immediate would take, if
+		 * there is one. The first of several packets has no immediate. */
+		if (packet->shape & SHAPE_IMM)
+			rxe_recv_claim(engine, qp);
 		return refuse_key(qp, reth->rkey, reth->va, reth->len);
+	}
 	resp->va = reth->va;
 	resp->rkey = reth->rkey;
 	resp->len = reth->len;

@@ -35,6 +35,24 @@ START_TEST(remote_key_unknown)
 }
 END_TEST
 
+/* IBTA 11.6.2: the receive that the immediate would have taken tells of it. */
+START_TEST(remote_key_unknown_with_immediate)
+{
+	struct end a, b;
+
+	ends_open(&a, &b, NULL);
+	a.peer.rkey ^= 0x5;
+	end_recv(&b, 5, 0, 0);
+	end_recv(&b, 6, 0, 0);
+	end_post(&a, IBV_WR_RDMA_WRITE_WITH_IMM, 1, 0, 10);
+	end_wait_for(&a, 1, IBV_WC_REM_ACCESS_ERR);
+	end_wait_for(&b, 5, IBV_WC_LOC_ACCESS_ERR);
+	end_wait_for(&b, 6, IBV_WC_WR_FLUSH_ERR);
+	expect_zero(b.memory, 10);
+	ends_close(&a, &b);
+}
+END_TEST
+
 START_TEST(remote_range_exceeded)
 {
 	struct end a, b;
@@ -414,6 +432,7 @@ END_TEST
 static void add(TCase *tests)
 {
 	tcase_add_test(tests, remote_key_unknown);
+	tcase_add_test(tests, remote_key_unknown_with_immediate);
 	tcase_add_test(tests, remote_range_exceeded);
 	tcase_add_test(tests, remote_range_wraps);
 	tcase_add_test(tests, remote_right_missing_in_region);

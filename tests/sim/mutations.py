@@ -38,6 +38,8 @@ MUTATIONS = [
      "return false;", "requests are taken behind one that was refused for good"),
     ("no_remote_rights", "emu/rc/responder_execute.c", "(qp->attr.qp_access_flags & needs) == needs", "needs == needs",
      "the QP's access flags are not looked at"),
+    ("refused_immediate_flushed", "emu/rc/responder_execute.c", "\t\tif (packet->shape & SHAPE_IMM)\n\t\t\trxe_recv_claim(engine, qp);\n", "",
+     "a write with immediate whose key is refused takes no receive"),
     ("short_middle", "emu/rc/responder_execute.c", "\t\tfits = len == mtu;\n", "\t\tfits = len <= mtu;\n",
      "a middle packet may be short"),
     ("write_beyond_its_reth", "emu/rc/responder_execute.c", "if (last ? packet->payload_len != left : packet->payload_len >= left)",

@@ -320,6 +320,38 @@ START_TEST(write_with_immediate_that_loses_its_region)
 }
 END_TEST
 
+START_TEST(write_with_immediate_to_a_wrong_key)
+{
+	connect_ends(NULL);
+	RECV(0);
+	RECV(0);
+	POST(a, RDMA_WRITE_WITH_IMM, 64, .rkey = 0x12345);
+	world_run(&w);
+	expect("     0.0 a > WRITE_ONLY_IMM 100 len 64 imm 0x0 ackreq\n"
+	       "     5.0 b > NAK 100 remote access\n"
+	       "     5.0 b   to ERR\n"
+	       "     5.0 b   recv 1 LOC_ACCESS_ERR\n"
+	       "     5.0 b   recv 2 WR_FLUSH_ERR\n"
+	       "    10.0 a   to ERR\n"
+	       "    10.0 a   send 1 REM_ACCESS_ERR\n");
+}
+END_TEST
+
+/* Without a receive nothing completes there, and the event tells. */
+START_TEST(write_with_immediate_to_a_wrong_key_and_no_receive)
+{
+	connect_ends(NULL);
+	POST(a, RDMA_WRITE_WITH_IMM, 64, .rkey = 0x12345);
+	world_run(&w);
+	expect("     0.0 a > WRITE_ONLY_IMM 100 len 64 imm 0x0 ackreq\n"
+	       "     5.0 b > NAK 100 remote access\n"
+	       "     5.0 b   to ERR\n"
+	       "     5.0 b   event QP_ACCESS_ERR\n"
+	       "    10.0 a   to ERR\n"
+	       "    10.0 a   send 1 REM_ACCESS_ERR\n");
+}
+END_TEST
+
 START_TEST(too_many_reads)
 {
 	/* The requester may have two in flight, the responder allows one. */
@@ -348,4 +380,5 @@ RUN_TESTS("errors", write_with_a_wrong_key, write_beyond_the_region,
 	  atomic_on_a_region_without_the_right, atomic_that_is_not_aligned,
 	  send_longer_than_the_receive, send_of_several_longer_than_the_receive,
 	  receive_with_a_wrong_key, receive_without_local_write, invalidate_of_what_is_not_a_window,
-	  write_with_immediate_that_loses_its_region, too_many_reads)
+	  write_with_immediate_that_loses_its_region, write_with_immediate_to_a_wrong_key,
+	  write_with_immediate_to_a_wrong_key_and_no_receive, too_many_reads)
