@@ -23,10 +23,22 @@ static const uint32_t limits[VB_KIND_XRCD + 1] = {
 	[VB_KIND_SRQ] = RXE_MAX_SRQ,
 };
 
+/* Where the structure that programs see has its handle; 0: it has none. */
+static const size_t handle_at[VB_KIND_XRCD + 1] = {
+	[VB_KIND_PD] = offsetof(struct ibv_pd, handle),
+	[VB_KIND_MR] = offsetof(struct ibv_mr, handle),
+	[VB_KIND_DM] = offsetof(struct ibv_dm_65, handle),
+	[VB_KIND_AH] = offsetof(struct ibv_ah, handle),
+	[VB_KIND_CQ] = offsetof(struct ibv_cq, handle),
+	[VB_KIND_QP] = offsetof(struct ibv_qp, handle),
+	[VB_KIND_SRQ] = offsetof(struct ibv_srq, handle),
+};
+
 struct entry {
 	const void *object;
 	enum vb_kind kind;
-	uint32_t forks; /* value of forks_seen when the object was added */
+	uint32_t forks;	 /* value of forks_seen when the object was added */
+	uint32_t handle; /* of a kind in handle_at */
 	UT_hash_handle hh;
 };
 
@@ -41,6 +53,16 @@ static struct entry *find(const void *object)
 
 	HASH_FIND_PTR(table, &object, e);
 	return e;
+}
+
+static uint32_t *handle_of(const struct entry *e)
+{
+	return (uint32_t *)((uintptr_t)e->object + handle_at[e->kind]);
+}
+
+static bool keeps_handle(const struct entry *e)
+{
+	return !handle_at[e->kind] || *handle_of(e) == e->handle;
 }
 
 static void drop(struct entry *e)
@@ -64,6 +86,7 @@ static bool add_locked(const void *object, enum vb_kind kind)
 	e->object = object;
 	e->kind = kind;
 	e->forks = forks_seen;
+	e->handle = handle_at[kind] ? *handle_of(e) : 0;
 	HASH_ADD_PTR(table, object, e);
 	if (!e->hh.tbl) {
 		free(e);
@@ -83,6 +106,17 @@ bool vb_live_add(const void *object, enum vb_kind kind)
 	return added;
 }
 
+void vb_live_numbered(const void *object)
+{
+	struct entry *e;
+
+	pthread_mutex_lock(&lock);
+	e = find(object);
+	if (e && handle_at[e->kind])
+		e->handle = *handle_of(e);
+	pthread_mutex_unlock(&lock);
+}
+
 bool vb_live_is(const void *object, enum vb_kind kind)
 {
 	const struct entry *e;
@@ -90,7 +124,7 @@ bool vb_live_is(const void *object, enum vb_kind kind)
 
 	pthread_mutex_lock(&lock);
 	e = find(object);
-	is = e && e->kind == kind;
+	is = e && e->kind == kind && keeps_handle(e);
 	pthread_mutex_unlock(&lock);
 	return is;
 }
@@ -132,8 +166,11 @@ void *vb_live_any(const struct ibv_context *context, enum vb_kind kind)
 
 	pthread_mutex_lock(&lock);
 	for (struct entry *e = table; e && !object; e = e->hh.next) {
-		if (e->kind == kind && belongs(e, context))
-			object = e->object;
+		if (e->kind != kind || !belongs(e, context))
+			continue;
+		object = e->object;
+		if (handle_at[kind])
+			*handle_of(e) = e->handle;
 	}
 	pthread_mutex_unlock(&lock);
 	return (void *)(uintptr_t)object;

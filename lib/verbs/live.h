@@ -27,13 +27,17 @@ enum vb_kind {
 	VB_KIND_XRCD,
 };
 
-/* Adds an object before a verb returns its address. False: no memory, or the process has as many
+/* Adds an object before a verb returns its address, and keeps its handle. An object whose handle a
+ * program has overwritten is not live: the kernel would not find it either. False: no memory, or the process has as many
  * objects of the kind as ibv_query_device(3) reports. */
 bool vb_live_add(const void *object, enum vb_kind kind);
+/* The object has got its handle only now. */
+void vb_live_numbered(const void *object);
 bool vb_live_is(const void *object, enum vb_kind kind);
 /* Removes an object. True for exactly one caller, which may destroy the object. */
 bool vb_live_take(const void *object, enum vb_kind kind);
-/* Any object of this kind and context, or NULL. All kinds but contexts begin with their context. */
+/* Any object of this kind and context, with the handle that it was given, or NULL. All kinds but
+ * contexts begin with their context. */
 void *vb_live_any(const struct ibv_context *context, enum vb_kind kind);
 /* Removes all objects of a context that closes. */
 void vb_live_remove_all(const struct ibv_context *context);

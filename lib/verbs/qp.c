@@ -290,6 +290,7 @@ static struct ibv_qp *create(struct ibv_context *context, struct ibv_qp_init_att
 		return vb_fail(err);
 	}
 	init_base(qp, context, attr);
+	vb_live_numbered(qp);
 	count_users(&qp->ex.base.qp_base, qp, 1);
 	return &qp->ex.base.qp_base;
 }

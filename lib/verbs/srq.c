@@ -71,6 +71,7 @@ static int assign_number(struct vb_srq *srq, const struct ibv_srq_init_attr_ex *
 			     &vb_cq(attr->cq)->cq);
 		remote_srq_publish(&srq->dev->progress, &srq->srq);
 		srq->base.handle = srqn;
+		vb_live_numbered(srq);
 		srq->cq = attr->cq;
 		srq->xrcd = attr->xrcd;
 		atomic_fetch_add(&vb_cq(srq->cq)->users, 1);

@@ -383,6 +383,70 @@ START_TEST(descriptors)
 }
 END_TEST
 
+/* The kernel finds objects by their handles. An object whose handle was overwritten is not found; with its own it goes on. */
+static void overwrite(int delta)
+{
+	a.pd->handle += (uint32_t)delta;
+	a.mr->handle += (uint32_t)delta;
+	a.cq->handle += (uint32_t)delta;
+	a.qp->handle += (uint32_t)delta;
+}
+
+START_TEST(overwritten)
+{
+	struct ibv_qp_attr to = { .qp_state = IBV_QPS_ERR };
+	struct ibv_srq_init_attr init = { .attr = { 1, 1, 0 } };
+	struct ibv_ah_attr way = { .is_global = 1, .port_num = 1, .grh = { .dgid = a.peer.gid } };
+	struct ibv_srq *srq = ibv_create_srq(a.pd, &init);
+	struct ibv_ah *ah = ibv_create_ah(a.pd, &way);
+	struct ibv_srq_attr attr = { .srq_limit = 1 };
+	struct ibv_qp_init_attr made;
+	int i = FOREIGN;
+
+	ck_assert(srq && ah);
+	srq->handle++;
+	ah->handle++;
+	overwrite(1);
+	REFUSED(ibv_modify_srq(srq, &attr, IBV_SRQ_LIMIT));
+	REFUSED(ibv_query_srq(srq, &attr));
+	REFUSED(ibv_destroy_srq(srq));
+	REFUSED(ibv_destroy_ah(ah));
+	REFUSED(ibv_modify_qp(a.qp, &to, IBV_QP_STATE));
+	REFUSED(ibv_query_qp(a.qp, &to, IBV_QP_STATE, &made));
+	REFUSED(ibv_destroy_qp(a.qp));
+	REFUSED(ibv_resize_cq(a.cq, 300));
+	REFUSED(ibv_destroy_cq(a.cq));
+	REFUSED(ibv_rereg_mr(a.mr, IBV_REREG_MR_CHANGE_ACCESS, NULL, NULL, 0, 0));
+	REFUSED(ibv_dereg_mr(a.mr));
+	REFUSED_NULL(ibv_create_srq(a.pd, &init));
+	REFUSED(ibv_dealloc_pd(a.pd));
+	srq->handle--;
+	ah->handle--;
+	overwrite(-1);
+	ck_assert_int_eq(ibv_query_srq(srq, &attr), 0);
+	ck_assert_int_eq(ibv_destroy_srq(srq), 0);
+	ck_assert_int_eq(ibv_destroy_ah(ah), 0);
+}
+END_TEST
+
+/* A context that closes ends its objects, whatever their handles say: the device has room for as many again, and still works. */
+START_TEST(overwritten_and_closed)
+{
+	for (int i = 0; i < 3; i++) {
+		struct end_cfg cfg = { .srq = true };
+		struct end lost;
+
+		end_open(&lost, NULL, &cfg);
+		lost.pd->handle++;
+		lost.mr->handle++;
+		lost.cq->handle++;
+		lost.qp->handle++;
+		lost.srq->handle++;
+		ck_assert_int_eq(ibv_close_device(lost.context), 0);
+	}
+}
+END_TEST
+
 /* Numbers that no enumeration has. */
 START_TEST(names_and_rates)
 {
@@ -415,6 +479,8 @@ static void add(TCase *tests)
 	tcase_add_test(tests, structures);
 	tcase_add_test(tests, not_built);
 	tcase_add_test(tests, descriptors);
+	tcase_add_test(tests, overwritten);
+	tcase_add_test(tests, overwritten_and_closed);
 	tcase_add_test(tests, names_and_rates);
 }
 
