@@ -80,7 +80,7 @@ no_pd:
 /* Neither the range of memory nor the range of its addresses may wrap. */
 static int range_check(uint64_t addr, uint64_t length, uint64_t iova)
 {
-	if (length == 0 || length > RXE_MAX_MR_SIZE)
+	if (length > RXE_MAX_MR_SIZE)
 		return EINVAL;
 	if (addr > UINT64_MAX - length || iova > UINT64_MAX - length)
 		return EINVAL;
@@ -95,7 +95,10 @@ static int memory_check(const void *addr, size_t length, uint64_t iova, unsigned
 
 	if (!(access & IBV_ACCESS_ON_DEMAND)) {
 		err = range_check((uintptr_t)addr, length, iova);
-		return err ? err : memory_admit(addr, length, access & IBV_ACCESS_LOCAL_WRITE);
+		/* A region without bytes serves operations without bytes. */
+		if (err || length == 0)
+			return err;
+		return memory_admit(addr, length, access & IBV_ACCESS_LOCAL_WRITE);
 	}
 	memory_guard();
 	if (length == SIZE_MAX)
@@ -196,6 +199,8 @@ static int check_by_fd(const struct ibv_pd *pd, const struct ibv_mr_init_attr *a
 	if (!vb_is_pd(pd) || (attr->access & ~DMABUF_ACCESS))
 		return EINVAL;
 	err = vb_access_check((unsigned int)attr->access);
+	if (!err && attr->length == 0)
+		err = EINVAL;
 	if (!err)
 		err = range_check(attr->fd_offset, attr->length, attr->iova);
 	/* An adapter maps pages: the offset and the iova must agree within a page. */
@@ -305,8 +310,10 @@ static int rereg_plan(const struct vb_mr *mr, int flags, struct ibv_pd *pd, void
 	int err;
 
 	*ret = *mr;
+	if (!flags)
+		return EINVAL;
 	if (flags & IBV_REREG_MR_CHANGE_PD) {
-		if (!vb_is_pd(pd) || pd->context != mr->base.context)
+		if (pd->context != mr->base.context)
 			return EINVAL;
 		ret->base.pd = pd;
 	}
@@ -349,31 +356,46 @@ static int rereg(struct vb_mr *mr, struct vb_mr *to)
 	return 0;
 }
 
-/* ibv_rereg_mr(3). On any error the region stays as it was. EOPNOTSUPP: device memory, a
- * descriptor's, or an inherited region. */
+/* What rdma-core refuses before it asks the kernel, and objects that are not there. */
+static bool rereg_input_is_good(const struct ibv_mr *mr, int flags, const struct ibv_pd *pd,
+				const void *addr, size_t length, int access)
+{
+	if (!vb_live_is(mr, VB_KIND_MR) || (flags & ~IBV_REREG_MR_FLAGS_SUPPORTED))
+		return false;
+	if ((flags & IBV_REREG_MR_CHANGE_PD) && !vb_is_pd(pd))
+		return false;
+	/* Only the implicit on-demand region begins at NULL. */
+	if ((flags & IBV_REREG_MR_CHANGE_TRANSLATION) && (!length || (!addr && length != SIZE_MAX)))
+		return false;
+	return !access || (flags & IBV_REREG_MR_CHANGE_ACCESS);
+}
+
+static int rereg_result(int err, enum ibv_rereg_mr_err_code code)
+{
+	errno = err;
+	return code;
+}
+
+/* ibv_rereg_mr(3). On any error the region stays as it was. ERR_INPUT, EINVAL: bad arguments.
+ * ERR_CMD: what a kernel refuses; EOPNOTSUPP: device memory, a descriptor's, or an inherited
+ * region. */
 int ibv_rereg_mr(struct ibv_mr *base, int flags, struct ibv_pd *pd, void *addr, size_t length,
 		 int access)
 {
 	struct vb_mr *mr = vb_mr(base), to;
 	int err;
 
-	if (!vb_live_is(mr, VB_KIND_MR) || !flags || (flags & ~IBV_REREG_MR_FLAGS_SUPPORTED)) {
-		errno = EINVAL;
-		return IBV_REREG_MR_ERR_INPUT;
-	}
+	if (!rereg_input_is_good(base, flags, pd, addr, length, access))
+		return rereg_result(EINVAL, IBV_REREG_MR_ERR_INPUT);
 	if (vb_verb_fails(base->context, rereg_mr))
-		return IBV_REREG_MR_ERR_INPUT;
+		return IBV_REREG_MR_ERR_CMD;
 	/* Undefined for device memory and descriptors; a parent's region is not the child's. */
 	err = mr->by_addr && !vb_live_is_inherited(mr)
 		      ? rereg_plan(mr, flags, pd, addr, length, access, &to)
 		      : EOPNOTSUPP;
 	if (!err)
 		err = rereg(mr, &to);
-	if (err) {
-		errno = err;
-		return IBV_REREG_MR_ERR_INPUT; /* the region is unchanged */
-	}
-	return 0;
+	return err ? rereg_result(err, IBV_REREG_MR_ERR_CMD) : 0;
 }
 
 /* ibv_reg_mr(3). On return no engine on this host accesses the region. EINVAL: no live region. */

@@ -81,7 +81,6 @@ START_TEST(memory_that_is_not_there)
 	expect_taken(p + 3 * PAGE, PAGE, IBV_ACCESS_REMOTE_READ);
 	expect_taken(p + 5, 2 * PAGE - 5, IBV_ACCESS_LOCAL_WRITE);
 	expect_refused(NULL, PAGE, 0, EFAULT);
-	expect_refused(p, 0, 0, EINVAL);
 	expect_refused(p, SIZE_MAX, 0, EINVAL);
 	expect_refused(p, SIZE_MAX - (uintptr_t)p, 0, EINVAL);
 	munmap(p, 4 * PAGE);
@@ -125,6 +124,40 @@ static void write_to(struct end *a, uint32_t rkey, uint64_t addr, uint32_t len,
 	end_post(a, IBV_WR_RDMA_WRITE, 1, 0, len);
 	end_wait_for(a, 1, status);
 }
+
+/* A region of no bytes: messages of none go out of it and into it, and any more is refused. */
+START_TEST(without_bytes)
+{
+	static uint8_t byte;
+	struct ibv_mr *mr, *null;
+	struct ibv_send_wr wr, *bad;
+	struct ibv_recv_wr in, *bad_in;
+	struct ibv_sge sge;
+	struct end a, b;
+
+	ends_open(&a, &b, NULL);
+	null = ibv_reg_mr(b.pd, NULL, 0, 0);
+	mr = ibv_reg_mr(b.pd, &byte, 0, FIXTURE_ALL_RIGHTS);
+	ck_assert(null && mr);
+	ck_assert_uint_eq(mr->length, 0);
+	ck_assert_uint_ne(mr->lkey, null->lkey);
+	sge = (struct ibv_sge){ (uintptr_t)&byte, 0, mr->lkey };
+	in = (struct ibv_recv_wr){ .wr_id = 2, .sg_list = &sge, .num_sge = 1 };
+	ck_assert_int_eq(ibv_post_recv(b.qp, &in, &bad_in), 0);
+	end_post(&a, IBV_WR_SEND, 1, 0, 0);
+	end_wait_for(&b, 2, IBV_WC_SUCCESS);
+	end_wait_for(&a, 1, IBV_WC_SUCCESS);
+	wr = end_wr(&b, &sge, IBV_WR_RDMA_READ, 3, 0, 0);
+	sge = (struct ibv_sge){ (uintptr_t)&byte, 0, mr->lkey };
+	ck_assert_int_eq(ibv_post_send(b.qp, &wr, &bad), 0);
+	end_wait_for(&b, 3, IBV_WC_SUCCESS);
+	write_to(&a, mr->rkey, (uintptr_t)&byte, 0, IBV_WC_SUCCESS);
+	write_to(&a, mr->rkey, (uintptr_t)&byte, 1, IBV_WC_REM_ACCESS_ERR);
+	ck_assert_int_eq(ibv_dereg_mr(mr), 0);
+	ck_assert_int_eq(ibv_dereg_mr(null), 0);
+	ends_close(&a, &b);
+}
+END_TEST
 
 START_TEST(other_addresses)
 {
@@ -171,6 +204,17 @@ START_TEST(unmapped_before_dereg)
 }
 END_TEST
 
+static void expect_unchanged(struct ibv_mr *mr, int flags, struct ibv_pd *to, void *addr,
+			     size_t len, int access, int result, int err)
+{
+	const struct ibv_mr before = *mr;
+
+	errno = 0;
+	ck_assert_int_eq(ibv_rereg_mr(mr, flags, to, addr, len, access), result);
+	ck_assert_int_eq(errno, err);
+	ck_assert_mem_eq(mr, &before, sizeof(before));
+}
+
 START_TEST(changed)
 {
 	uint8_t *p = pages(3, PROT_READ | PROT_WRITE);
@@ -179,16 +223,20 @@ START_TEST(changed)
 	uint32_t key = mr->lkey;
 
 	munmap(p + 2 * PAGE, PAGE);
-	ck_assert_int_eq(ibv_rereg_mr(mr, 0, NULL, NULL, 0, 0), IBV_REREG_MR_ERR_INPUT);
-	ck_assert_int_eq(ibv_rereg_mr(mr, 1 << 9, NULL, NULL, 0, 0), IBV_REREG_MR_ERR_INPUT);
-	ck_assert_int_eq(ibv_rereg_mr(mr, IBV_REREG_MR_CHANGE_PD, NULL, NULL, 0, 0),
-			 IBV_REREG_MR_ERR_INPUT);
-	ck_assert_int_eq(ibv_rereg_mr(mr, IBV_REREG_MR_CHANGE_ACCESS, NULL, NULL, 0,
-				      IBV_ACCESS_REMOTE_WRITE),
-			 IBV_REREG_MR_ERR_INPUT);
-	ck_assert_int_eq(ibv_rereg_mr(mr, IBV_REREG_MR_CHANGE_TRANSLATION, NULL, p, 3 * PAGE, 0),
-			 IBV_REREG_MR_ERR_INPUT);
-	ck_assert_int_eq(errno, EFAULT);
+	expect_unchanged(mr, 1 << 9, NULL, NULL, 0, 0, IBV_REREG_MR_ERR_INPUT, EINVAL);
+	expect_unchanged(mr, IBV_REREG_MR_CHANGE_PD, NULL, NULL, 0, 0, IBV_REREG_MR_ERR_INPUT,
+			 EINVAL);
+	expect_unchanged(mr, IBV_REREG_MR_CHANGE_TRANSLATION, NULL, p, 0, 0, IBV_REREG_MR_ERR_INPUT,
+			 EINVAL);
+	expect_unchanged(mr, IBV_REREG_MR_CHANGE_TRANSLATION, NULL, NULL, PAGE, 0,
+			 IBV_REREG_MR_ERR_INPUT, EINVAL);
+	expect_unchanged(mr, IBV_REREG_MR_CHANGE_TRANSLATION, NULL, p, PAGE, IBV_ACCESS_LOCAL_WRITE,
+			 IBV_REREG_MR_ERR_INPUT, EINVAL);
+	expect_unchanged(mr, 0, NULL, NULL, 0, 0, IBV_REREG_MR_ERR_CMD, EINVAL);
+	expect_unchanged(mr, IBV_REREG_MR_CHANGE_ACCESS, NULL, NULL, 0, IBV_ACCESS_REMOTE_WRITE,
+			 IBV_REREG_MR_ERR_CMD, EINVAL);
+	expect_unchanged(mr, IBV_REREG_MR_CHANGE_TRANSLATION, NULL, p, 3 * PAGE, 0,
+			 IBV_REREG_MR_ERR_CMD, EFAULT);
 	ck_assert_uint_eq(mr->length, PAGE);
 
 	ck_assert_int_eq(ibv_rereg_mr(mr, IBV_REREG_MR_FLAGS_SUPPORTED, other, p + PAGE, PAGE / 2,
@@ -329,8 +377,8 @@ START_TEST(device_memory_regions)
 	ck_assert_ptr_nonnull(empty);
 	ck_assert_ptr_null(mr->addr);
 	ck_assert_uint_eq(mr->length, 96);
-	ck_assert_int_eq(ibv_rereg_mr(mr, IBV_REREG_MR_CHANGE_ACCESS, NULL, NULL, 0, 0),
-			 IBV_REREG_MR_ERR_INPUT);
+	expect_unchanged(mr, IBV_REREG_MR_CHANGE_ACCESS, NULL, NULL, 0, 0, IBV_REREG_MR_ERR_CMD,
+			 EOPNOTSUPP);
 	ck_assert_int_eq(ibv_free_dm(dm), EBUSY);
 	ck_assert_int_eq(ibv_dereg_mr(mr), 0);
 	ck_assert_int_eq(ibv_free_dm(dm), EBUSY);
@@ -346,6 +394,7 @@ static void add(TCase *tests)
 	tcase_add_test(tests, memory_that_is_not_there);
 	tcase_add_test(tests, more_memory_than_there_is);
 	tcase_add_test(tests, content_stays);
+	tcase_add_test(tests, without_bytes);
 	tcase_add_test(tests, other_addresses);
 	tcase_add_test(tests, unmapped_before_dereg);
 	tcase_add_test(tests, changed);
