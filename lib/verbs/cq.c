@@ -250,6 +250,9 @@ static int req_notify_cq(struct ibv_cq *base, int solicited_only)
 
 	if (vb_verb_fails(base->context, req_notify_cq))
 		return errno;
+	/* No event can come. */
+	if (!cq->channel)
+		return vb_result(EINVAL);
 	if (!vb_lock_engine(cq->dev, cq->forks))
 		return vb_result(EINVAL);
 	if (cq->cq.armed == RXE_CQ_IDLE)

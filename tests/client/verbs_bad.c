@@ -68,6 +68,7 @@ END_TEST
 START_TEST(destroyed_handles)
 {
 	struct ibv_qp_init_attr init = { .qp_type = IBV_QPT_RC, .cap = { 1, 1, 1, 1, 0 } };
+	struct ibv_srq_init_attr shared = { .attr = { 1, 1, 0 } };
 	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_ERR };
 	struct end a, gone;
 
@@ -86,6 +87,11 @@ START_TEST(destroyed_handles)
 	gone.cq = NULL;
 	end_close(&gone);
 	init.recv_cq = a.cq;
+	init.srq = ibv_create_srq(a.pd, &shared);
+	ck_assert_ptr_nonnull(init.srq);
+	ck_assert_int_eq(ibv_destroy_srq(init.srq), 0);
+	EXPECT_NULL(ibv_create_qp(a.pd, &init), EINVAL);
+	init.srq = NULL;
 	EXPECT_NULL(ibv_create_qp(gone.pd, &init), EINVAL);
 	ck_assert_int_ne(ibv_dealloc_pd(gone.pd), 0);
 	end_close(&a);

@@ -103,6 +103,20 @@ START_TEST(solicited_only)
 }
 END_TEST
 
+/* Without a channel no event can come, and a program that waits for one would hang. */
+START_TEST(armed_without_a_channel)
+{
+	struct end a;
+
+	end_open(&a, NULL, NULL);
+	errno = 0;
+	ck_assert_int_eq(ibv_req_notify_cq(a.cq, 0), EINVAL);
+	ck_assert_int_eq(errno, EINVAL);
+	ck_assert_int_eq(ibv_req_notify_cq(a.cq, 1), EINVAL);
+	end_close(&a);
+}
+END_TEST
+
 /* Armed once, one event, however many completions come. */
 START_TEST(one_event_an_arming)
 {
@@ -388,6 +402,7 @@ static void add(TCase *tests)
 	tcase_add_test(tests, event_for_each_completion_asked_for);
 	tcase_add_test(tests, descriptor_polled_by_the_program);
 	tcase_add_test(tests, solicited_only);
+	tcase_add_test(tests, armed_without_a_channel);
 	tcase_add_test(tests, one_event_an_arming);
 	tcase_add_test(tests, armed_with_an_unread_completion);
 	tcase_add_test(tests, destroy_waits_for_acknowledgement);

@@ -11,6 +11,7 @@
 static struct {
 	struct ibv_context *context;
 	struct ibv_pd *pd;
+	struct ibv_comp_channel *channel;
 	struct ibv_cq *cq;
 	struct end a, b;
 	uint8_t memory[4096];
@@ -338,13 +339,16 @@ static void open_all(void)
 	ends_open(&v.a, &v.b, NULL);
 	v.context = v.a.context;
 	v.pd = v.a.pd;
-	v.cq = ibv_create_cq(v.context, 8, NULL, NULL, 0);
+	v.channel = ibv_create_comp_channel(v.context);
+	ck_assert_ptr_nonnull(v.channel);
+	v.cq = ibv_create_cq(v.context, 8, NULL, v.channel, 0);
 	ck_assert_ptr_nonnull(v.cq);
 }
 
 static void close_all(void)
 {
 	ck_assert_int_eq(ibv_destroy_cq(v.cq), 0);
+	ck_assert_int_eq(ibv_destroy_comp_channel(v.channel), 0);
 }
 
 START_TEST(verb_by_name)
