@@ -99,7 +99,7 @@ static enum post_result check_send(const struct rxe_engine *engine, const struct
 		return POST_BAD_OPCODE;
 	if (wr->flags & ~rule->flags)
 		return POST_BAD_FLAGS;
-	if (qp->type == RXE_QPT_UD && (!av_is_good(engine, wr->av) || wr->remote_qpn > QPN_MASK))
+	if (qp->type == RXE_QPT_UD && !av_is_good(engine, wr->av))
 		return POST_BAD_AV;
 	if (qp->type == RXE_QPT_XRC_SEND && wr->remote_qpn > QPN_MASK)
 		return POST_BAD_AV;
@@ -129,7 +129,7 @@ static void fill(struct rxe_send_wqe *wqe, const struct rxe_send_wr *wr, uint32_
 	wqe->swap = wr->swap;
 	if (wr->av)
 		wqe->av = *wr->av;
-	wqe->remote_qpn = wr->remote_qpn;
+	wqe->remote_qpn = wr->remote_qpn & QPN_MASK; /* UD, as adapters */
 	wqe->remote_qkey = wr->remote_qkey;
 	wqe->rkey = wr->rkey;
 	wqe->imm_or_rkey = wr->imm_or_rkey;

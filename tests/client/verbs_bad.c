@@ -217,7 +217,16 @@ START_TEST(bad_sends)
 	sges[0].length = 0x80000001u;
 	expect_refused_send(&a, &wr, EINVAL);
 	wr.opcode = IBV_WR_ATOMIC_CMP_AND_SWP;
-	sges[0].length = 4;
+	for (int i = 0; i < 4; i++) {
+		static const uint32_t lengths[] = { 0, 4, 9, 16 };
+
+		sges[0].length = lengths[i];
+		expect_refused_send(&a, &wr, EINVAL);
+	}
+	sges[0].length = 8;
+	wr.num_sge = 0;
+	expect_refused_send(&a, &wr, EINVAL);
+	wr.num_sge = 2; /* 16 bytes */
 	expect_refused_send(&a, &wr, EINVAL);
 	ends_close(&a, &b);
 }

@@ -194,6 +194,45 @@ START_TEST(multicast)
 }
 END_TEST
 
+/* The wire has 24 bits for a queue pair's number, and adapters use those. */
+START_TEST(more_than_24_bits)
+{
+	struct end a, b;
+
+	ends_open(&a, &b, &datagram);
+	a.peer.qpn |= 0xff000000;
+	end_recv(&b, 1, 0, GRH + 100);
+	fill(a.memory, 100, 8);
+	end_post(&a, IBV_WR_SEND, 2, 0, 100);
+	end_wait_for(&a, 2, IBV_WC_SUCCESS);
+	end_wait_for(&b, 1, IBV_WC_SUCCESS);
+	expect_filled(b.memory + GRH, 100, 8);
+	ends_close(&a, &b);
+}
+END_TEST
+
+START_TEST(datagrams_only)
+{
+	static const enum ibv_wr_opcode none[] = {
+		IBV_WR_RDMA_WRITE,	   IBV_WR_RDMA_WRITE_WITH_IMM,	IBV_WR_RDMA_READ,
+		IBV_WR_ATOMIC_CMP_AND_SWP, IBV_WR_ATOMIC_FETCH_AND_ADD, IBV_WR_SEND_WITH_INV,
+	};
+	struct ibv_send_wr wr, *bad = NULL;
+	struct ibv_sge sge;
+	struct end a, b;
+
+	ends_open(&a, &b, &datagram);
+	for (size_t i = 0; i < sizeof(none) / sizeof(none[0]); i++) {
+		wr = end_wr(&a, &sge, IBV_WR_SEND, 1, 0, 8);
+		wr.opcode = none[i];
+		ck_assert_int_eq(ibv_post_send(a.qp, &wr, &bad), EINVAL);
+		ck_assert_ptr_eq(bad, &wr);
+	}
+	ck_assert_int_eq(end_state(&a), IBV_QPS_RTS);
+	ends_close(&a, &b);
+}
+END_TEST
+
 START_TEST(multicast_refused)
 {
 	union ibv_gid group = group_gid("239.1.2.3"), single = group_gid("127.0.0.1");
@@ -251,6 +290,8 @@ static void add(TCase *tests)
 	tcase_add_test(tests, longer_than_a_packet);
 	tcase_add_test(tests, no_receive_no_harm);
 	tcase_add_test(tests, multicast);
+	tcase_add_test(tests, more_than_24_bits);
+	tcase_add_test(tests, datagrams_only);
 	tcase_add_test(tests, multicast_refused);
 	tcase_add_test(tests, unreliable_connection);
 	tcase_add_test(tests, unreliable_refuses_reads);
