@@ -132,6 +132,10 @@ struct ibv_mr *ibv_reg_buf_mr(struct ibv_pd *pd, struct ibv_buf *buf, void *addr
 			      int access);
 #endif
 
+#ifndef RXE_DM_HAVE_BUF_EXPORT
+int ibv_export_buf_dmabuf_fd(struct ibv_buf *buf);
+#endif
+
 #ifndef RXE_DM_HAVE_MR_INIT_ATTR
 enum ibv_mr_init_attr_mask {
 	IBV_REG_MR_MASK_IOVA = 1 << 0,

@@ -66,6 +66,13 @@ bool vb_buf_holds(const struct ibv_buf *buf, const struct ibv_pd *pd, const void
 	return offset <= buf->size && length <= buf->size - offset;
 }
 
+/* No buffer is a dmabuf's. */
+int ibv_export_buf_dmabuf_fd(struct ibv_buf *buf)
+{
+	errno = vb_live_is(buf, VB_KIND_BUF) ? ENODATA : EINVAL;
+	return -1;
+}
+
 struct ibv_mr *ibv_reg_buf_mr(struct ibv_pd *pd, struct ibv_buf *buf, void *addr, size_t length,
 			      int access)
 {

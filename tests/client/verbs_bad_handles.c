@@ -208,6 +208,8 @@ START_TEST(memory)
 		ibv_unimport_dm(bad.dm[i]);
 		REFUSED(ibv_dm_export_dmabuf_fd(bad.dm[i]) + 1 > 0 ? 0 : -1);
 		REFUSED(ibv_dealloc_dmah(bad.dmah[i]));
+		REFUSED(ibv_export_buf_dmabuf_fd(bad.buf[i]));
+		ck_assert_int_eq(errno, EINVAL);
 		ibv_free_buf(bad.buf[i]);
 		attr.comp_mask = IBV_REG_MR_MASK_ADDR | IBV_REG_MR_MASK_DMAH;
 		attr.dmah = bad.dmah[i];

@@ -339,6 +339,9 @@ START_TEST(buffers)
 	attr.comp_mask = IBV_REG_MR_MASK_BUF | IBV_REG_MR_MASK_ADDR;
 	ck_assert_ptr_null(ibv_reg_mr_ex(other, &attr));
 	ck_assert_int_eq(errno, EINVAL);
+	errno = 0;
+	ck_assert_int_eq(ibv_export_buf_dmabuf_fd(buf), -1);
+	ck_assert_int_eq(errno, ENODATA);
 	ibv_free_buf(buf);
 	ck_assert_int_eq(ibv_dealloc_pd(other), 0);
 }

@@ -59,15 +59,19 @@ START_TEST(queue_pairs)
 	const union ibv_gid unicast = { .raw = { [10] = 0xff, 0xff, 127, 0, 0, 1 } };
 	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_INIT };
 	struct ibv_qp_rate_limit_attr rate = { 0 };
-	struct ibv_ece ece = { .vendor_id = 1 };
+	struct ibv_ece ece = { .comp_mask = 1 };
 
 	FAILS(ibv_modify_qp(a.qp, &attr, IBV_QP_STATE), EINVAL);
 	FAILS(ibv_modify_qp(a.qp, &attr, IBV_QP_CAP), EOPNOTSUPP);
 	FAILS(ibv_query_qp(a.qp, &attr, 0, NULL), EINVAL);
 	FAILS(ibv_attach_mcast(a.qp, &unicast, 0), EINVAL);
 	FAILS(ibv_detach_mcast(a.qp, &unicast, 0), EINVAL);
+	FAILS(ibv_set_ece(a.qp, &ece), EINVAL);
+	ece = (struct ibv_ece){ .vendor_id = 1, .options = 2 };
 	FAILS(ibv_set_ece(a.qp, &ece), EOPNOTSUPP);
 	FAILS(ibv_query_ece(a.qp, &ece), EOPNOTSUPP);
+	ck_assert(!ece.vendor_id && !ece.options && !ece.comp_mask);
+	FAILS(ibv_set_ece(a.qp, &ece), EOPNOTSUPP);
 	FAILS(ibv_modify_qp_rate_limit(a.qp, &rate), EOPNOTSUPP);
 }
 END_TEST
