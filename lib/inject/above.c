@@ -47,6 +47,9 @@ static const char *const verb_names[] = {
 #define X(name, kind) "ibv_" #name,
 	INJECT_VERB_TABLE(X)
 #undef X
+#define X(name) "rdma_" #name,
+		INJECT_RDMA_TABLE(X)
+#undef X
 };
 
 const char *inject_status_str(uint32_t status)
@@ -64,6 +67,9 @@ enum inject_verb_kind inject_verb_kind(enum inject_verb verb)
 	static const uint8_t kinds[] = {
 #define X(name, kind) INJECT_VERB_##kind,
 		INJECT_VERB_TABLE(X)
+#undef X
+#define X(name) INJECT_VERB_COMMAND,
+			INJECT_RDMA_TABLE(X)
 #undef X
 	};
 
@@ -90,14 +96,18 @@ bool inject_word_status(struct inject_rule *rule, const char *value)
 	return false;
 }
 
-/* One name, with or without ibv_, perhaps with *. */
+/* One name, perhaps with *; ibv_ may be left out. */
 static bool add_verb(struct inject_rule *rule, const char *pattern)
 {
-	const size_t skip = strncmp(pattern, "ibv_", 4) == 0 ? 0 : 4;
+	const bool whole = strncmp(pattern, "ibv_", 4) == 0 || strncmp(pattern, "rdma_", 5) == 0;
 	bool any = false;
 
 	for (uint32_t verb = 0; verb < INJECT_VERBS; verb++) {
-		if (fnmatch(pattern, verb_names[verb] + skip, 0) != 0)
+		const char *name = verb_names[verb];
+
+		if (!whole && strncmp(name, "ibv_", 4) != 0)
+			continue;
+		if (fnmatch(pattern, whole ? name : name + 4, 0) != 0)
 			continue;
 		rule->verb_set[verb / 64] |= 1ull << verb % 64;
 		any = true;

@@ -34,7 +34,8 @@ bool inject_selects_message(const struct inject_rule *rule, uint32_t attr, enum 
 {
 	if (rule->action == INJECT_CM_REJECT)
 		return attr == CM_REQ && dir == FAULT_IN;
-	if (rule->action != INJECT_CM_DROP && rule->action != INJECT_CM_DUPLICATE)
+	if (rule->action != INJECT_CM_DROP && rule->action != INJECT_CM_DUPLICATE &&
+	    rule->action != INJECT_CM_DELAY)
 		return false;
 	return (rule->packet.any_dir || rule->packet.dir == dir) &&
 	       (!rule->message_set || rule->message_set >> (attr - CM_REQ) & 1);

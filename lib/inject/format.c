@@ -37,6 +37,7 @@ static const struct {
 	[INJECT_CM_DROP] = { "cm_drop", "a message of the connection manager is lost" },
 	[INJECT_CM_DUPLICATE] = { "cm_duplicate",
 				  "a message of the connection manager comes twice" },
+	[INJECT_CM_DELAY] = { "cm_delay", "a message of the connection manager waits" },
 	[INJECT_CM_REJECT] = { "cm_reject", "a connection request is rejected" },
 };
 

@@ -25,7 +25,7 @@
 
 #define BIT(action) (1u << (action))
 #define PACKETS	    (BIT(FAULT_ACTIONS) - 1)
-#define CM_MESSAGES (BIT(INJECT_CM_DROP) | BIT(INJECT_CM_DUPLICATE))
+#define CM_MESSAGES (BIT(INJECT_CM_DROP) | BIT(INJECT_CM_DUPLICATE) | BIT(INJECT_CM_DELAY))
 #define COUNTED                                                                                    \
 	(PACKETS | BIT(INJECT_COMPLETION) | BIT(INJECT_VERB) | CM_MESSAGES | BIT(INJECT_CM_REJECT))
 #define DEVICE (BIT(INJECT_PORT_DOWN) | BIT(INJECT_GID_CHANGE) | BIT(INJECT_DEVICE_FATAL))
@@ -193,7 +193,7 @@ static const struct word {
 	{ "probability",  COUNTED, "0.01 or 1%, from 0 to 1", OWN(word_probability) },
 	{ "seed",         COUNTED, "a number", OWN(word_seed) },
 	{ "copies",       BIT(FAULT_DUPLICATE), "1 to 3", NUMBER(packet.copies, 1, FAULT_MAX_COPIES) },
-	{ "time",         BIT(FAULT_DELAY) | BIT(INJECT_PORT_DOWN) | BIT(INJECT_GID_CHANGE), "5ms, 20us or 1s, up to 60s (port_down and gid_change: 3600s)", OWN(word_time) },
+	{ "time",         BIT(FAULT_DELAY) | BIT(INJECT_CM_DELAY) | BIT(INJECT_PORT_DOWN) | BIT(INJECT_GID_CHANGE), "5ms, 20us or 1s, up to 60s (cm_delay, port_down and gid_change: 3600s)", OWN(word_time) },
 	{ "behind",       BIT(FAULT_REORDER), "1 to 1000", NUMBER(packet.behind, 1, 1000) },
 	{ "within",       BIT(FAULT_REORDER), "5ms, 20us or 1s, up to 60s", OWN(word_time) },
 	{ "part",         BIT(FAULT_CORRUPT), "payload, header or icrc", OWN(word_part) },
@@ -203,7 +203,7 @@ static const struct word {
 	{ "code",         BIT(FAULT_NAK), "psn_sequence, invalid_request, remote_access, remote_operation, or 0 to 31", OWN(word_code) },
 	{ "status",       BIT(INJECT_COMPLETION), "IBV_WC_REM_ACCESS_ERR or any other error of enum ibv_wc_status, with or without IBV_WC_", OWN(inject_word_status) },
 	{ "side",         BIT(INJECT_COMPLETION), "send, recv or any", OWN(inject_word_side) },
-	{ "name",         BIT(INJECT_VERB), "ibv_reg_mr, ibv_create_*, or several with commas; 'rxe_dm fault --help' lists them", OWN(inject_word_name) },
+	{ "name",         BIT(INJECT_VERB), "ibv_reg_mr, ibv_create_*, rdma_connect, or several with commas; 'rxe_dm fault --help' lists them", OWN(inject_word_name) },
 	{ "errno",        BIT(INJECT_VERB), "ENOMEM or another name of errno(3), or its number", OWN(inject_word_errno) },
 	{ "after",        DEVICE, "5ms, 20us or 1s, up to 3600s", OWN(inject_word_after) },
 	{ "index",        BIT(INJECT_GID_CHANGE), "an index of the GID table, 0 to 15", NUMBER(gid_index, 0, INJECT_GIDS - 1) },
@@ -333,6 +333,8 @@ static bool check_whole(const struct inject_rule *rule, char *ret_error)
 
 	if (rule->action == FAULT_DELAY && rule->packet.delay_ns == 0)
 		missing = "delay needs time=, as in time=5ms";
+	else if (rule->action == INJECT_CM_DELAY && rule->packet.delay_ns == 0)
+		missing = "cm_delay needs time=, as in time=5ms";
 	else if (rule->action == FAULT_NAK && rule->packet.syndrome == 0)
 		missing = "nak needs code=, as in code=remote_access";
 	else if (rule->action == FAULT_CORRUPT && rule->packet.part == FAULT_ICRC &&

@@ -32,6 +32,7 @@ enum inject_action {
 	/* Messages of the connection manager: the server, too. */
 	INJECT_CM_DROP,
 	INJECT_CM_DUPLICATE,
+	INJECT_CM_DELAY,
 	INJECT_CM_REJECT,
 	INJECT_ACTIONS,
 };
@@ -45,7 +46,7 @@ struct inject_rule {
 	uint32_t action; /* enum fault_action or enum inject_action */
 	/* The whole rule for an action on packets. The others use its queue pairs, counts,
 	 * probability and seed; those of the device also delay_ns, the length of the change (0:
-	 * until the rule is removed). */
+	 * until the rule is removed); cm_delay too. */
 	struct fault_rule packet;
 	uint32_t status;   /* completion: enum ibv_wc_status */
 	int error;	   /* verb: errno */

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* The verbs that fault rules know by name. Each asks the gate (lib/verbs/gate.h) whether it fails.
+/* The calls that fault rules know by name: verbs, and calls of librdmacm. A verb asks the gate
+ * (lib/verbs/gate.h) whether it fails; a call of librdmacm is a request to the device server, which
+ * decides (rxe_dm/server/cm_fault.h).
  *
  * COMMAND: a command of the adapter, which returns EIO once the device is fatal. DESTROY: the same,
  * unless RDMAV_ALLOW_DISASSOC_DESTROY is set. LOCAL: works on memory of the process alone. */
@@ -29,14 +31,22 @@
 	X(create_ah, COMMAND) X(create_ah_from_wc, COMMAND) X(init_ah_from_wc, LOCAL) X(destroy_ah, DESTROY) \
 	X(attach_mcast, COMMAND) X(detach_mcast, DESTROY) \
 	X(get_async_event, LOCAL)
-/* clang-format on */
+
+#define INJECT_RDMA_TABLE(X) \
+	X(create_event_channel) X(create_id) X(bind_addr) X(resolve_addr) X(resolve_route) X(listen) X(connect) \
+	X(accept) X(reject) X(establish) X(notify) X(disconnect) X(init_qp_attr) X(set_option) X(migrate_id) \
+	X(join_multicast) X(leave_multicast)
 
 enum inject_verb {
 #define X(name, kind) INJECT_VERB_##name,
 	INJECT_VERB_TABLE(X)
 #undef X
-		INJECT_VERBS
+#define X(name) INJECT_VERB_rdma_##name,
+	INJECT_RDMA_TABLE(X)
+#undef X
+	INJECT_VERBS
 };
+/* clang-format on */
 
 enum inject_verb_kind {
 	INJECT_VERB_COMMAND,
@@ -44,7 +54,7 @@ enum inject_verb_kind {
 	INJECT_VERB_LOCAL,
 };
 
-/* "ibv_alloc_pd" */
+/* "ibv_alloc_pd", "rdma_connect" */
 const char *inject_verb_str(enum inject_verb verb);
 enum inject_verb_kind inject_verb_kind(enum inject_verb verb);
 

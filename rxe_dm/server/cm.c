@@ -12,6 +12,7 @@
 #include "lib/control/rcm.h"
 #include "net/link/clock.h"
 #include "net/link/udp/address.h"
+#include "rxe_dm/server/cm_fault.h"
 #include "rxe_dm/server/conn.h"
 #include "rxe_dm/server/gsi.h"
 #include "rxe_dm/server/instance.h"
@@ -177,6 +178,7 @@ void cm_end_conn(struct conn *conn)
 	const uint64_t now_ns = clock_now_ns();
 	struct rdma_id *id;
 
+	cm_fault_end_conn(conn);
 	if (!conn->cm_channels)
 		return;
 	while ((id = first_of(conn)))

@@ -13,6 +13,7 @@
 
 struct attachment;
 struct capture;
+struct cm_calls;
 struct cm_channel;
 struct context;
 struct device;
@@ -55,6 +56,7 @@ struct conn {
 	struct capture *captures; /* captures that this connection has started */
 	struct cm_channel *cm_channels;
 	uint32_t last_cm_channel;
+	struct cm_calls *cm_calls; /* counts of fault rules, one for each device; NULL: none yet */
 	int pending; /* enum serve_result of the call in progress; 0: none, the next is read */
 	struct call call;
 };

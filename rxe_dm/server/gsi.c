@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <utlist.h>
 
 #include "lib/cm/cm.h"
 #include "lib/control/log.h"
@@ -28,12 +29,24 @@
 #define GSI_HEADERS (BTH_LEN + DETH_LEN)
 #define GSI_PACKET  (GSI_HEADERS + CM_MAD_BYTES + ICRC_LEN)
 #define ARRIVALS    256 /* what the link reads at once, so that it keeps nothing */
+#define MAX_DELAYED 4096
+
+/* A message that a fault rule delays. */
+struct gsi_delayed {
+	struct gsi_delayed *prev, *next;
+	uint64_t due_ns;
+	enum fault_dir dir;
+	struct cm_path path;
+	uint8_t mad[CM_MAD_BYTES];
+};
 
 struct gsi {
 	struct link *link; /* CTL_LINK_UDP: its own; CTL_LINK_ETHERNET: the server's */
 	bool owns_link;
 	uint32_t psn;
 	struct gsi_faults faults;
+	struct gsi_delayed *delayed;
+	uint32_t num_delayed;
 	struct wire_arrival arrivals[ARRIVALS];
 };
 
@@ -95,22 +108,49 @@ static bool check_packet(const struct device *device, const struct wire_arrival 
 	return true;
 }
 
+/* Beyond MAX_DELAYED a message is lost. */
+static void delay(struct gsi *gsi, const struct cm_path *path, const uint8_t mad[CM_MAD_BYTES],
+		  enum fault_dir dir, uint64_t delay_ns)
+{
+	struct gsi_delayed *delayed = NULL;
+
+	if (gsi->num_delayed < MAX_DELAYED)
+		delayed = (struct gsi_delayed *)calloc(1, sizeof(*delayed));
+	if (!delayed)
+		return;
+	delayed->due_ns = clock_now_ns() + delay_ns;
+	delayed->dir = dir;
+	delayed->path = *path;
+	memcpy(delayed->mad, mad, CM_MAD_BYTES);
+	DL_APPEND(gsi->delayed, delayed);
+	gsi->num_delayed++;
+}
+
+static void remove_delayed(struct gsi *gsi, struct gsi_delayed *delayed)
+{
+	DL_DELETE(gsi->delayed, delayed);
+	gsi->num_delayed--;
+	free(delayed);
+}
+
 /* A MAD goes to the connection manager, as far as fault rules let it. */
 static void deliver(struct device *device, const struct cm_path *path, const uint8_t *mad)
 {
+	const struct gsi_fault fault =
+		gsi_fault_decide(device, &device->gsi->faults, mad, FAULT_IN);
 	uint8_t rej[CM_MAD_BYTES];
-	uint16_t reason = 0;
 
-	switch (gsi_fault_decide(device, &device->gsi->faults, mad, FAULT_IN, &reason)) {
+	switch (fault.action) {
 	case GSI_FAULT_DUPLICATE:
 		cm_arrived(device->instance, path, mad, clock_now_ns());
 		cm_arrived(device->instance, path, mad, clock_now_ns());
 		return;
 	case GSI_FAULT_NONE: cm_arrived(device->instance, path, mad, clock_now_ns()); return;
 	case GSI_FAULT_REJECT:
-		gsi_fault_answer(rej, mad, reason);
+		gsi_fault_answer(rej, mad, fault.reason);
 		gsi_send(device, path, rej);
 		return;
+	case GSI_FAULT_DELAY: delay(device->gsi, path, mad, FAULT_IN, fault.delay_ns); return;
 	case GSI_FAULT_DROP: return;
 	}
 }
@@ -202,19 +242,48 @@ static void send_mad(struct device *device, const struct cm_path *path,
 
 void gsi_send(struct device *device, const struct cm_path *path, const uint8_t mad[CM_MAD_BYTES])
 {
-	uint16_t reason = 0;
+	struct gsi_fault fault;
 
 	if (is_down(device))
 		return;
-	switch (gsi_fault_decide(device, &device->gsi->faults, mad, FAULT_OUT, &reason)) {
+	fault = gsi_fault_decide(device, &device->gsi->faults, mad, FAULT_OUT);
+	switch (fault.action) {
 	case GSI_FAULT_DUPLICATE:
 		send_mad(device, path, mad);
 		send_mad(device, path, mad);
 		return;
 	case GSI_FAULT_NONE:
 	case GSI_FAULT_REJECT: send_mad(device, path, mad); return;
+	case GSI_FAULT_DELAY: delay(device->gsi, path, mad, FAULT_OUT, fault.delay_ns); return;
 	case GSI_FAULT_DROP: return;
 	}
+}
+
+static void pass_on(struct device *device, const struct gsi_delayed *delayed, uint64_t now_ns)
+{
+	if (is_down(device))
+		return;
+	if (delayed->dir == FAULT_OUT)
+		send_mad(device, &delayed->path, delayed->mad);
+	else
+		cm_arrived(device->instance, &delayed->path, delayed->mad, now_ns);
+}
+
+int gsi_run(struct device *device, uint64_t now_ns)
+{
+	struct gsi *gsi = device->gsi;
+	struct gsi_delayed *delayed, *next;
+	uint64_t next_ns = UINT64_MAX;
+
+	DL_FOREACH_SAFE (gsi->delayed, delayed, next) {
+		if (delayed->due_ns > now_ns) {
+			next_ns = delayed->due_ns < next_ns ? delayed->due_ns : next_ns;
+			continue;
+		}
+		pass_on(device, delayed, now_ns);
+		remove_delayed(gsi, delayed);
+	}
+	return next_ns == UINT64_MAX ? -1 : (int)((next_ns - now_ns) / 1000000) + 1;
 }
 
 static int open_link(struct device *device, struct gsi *gsi)
@@ -262,6 +331,8 @@ void gsi_close(struct device *device)
 
 	if (!gsi)
 		return;
+	while (gsi->delayed)
+		remove_delayed(gsi, gsi->delayed);
 	loop_del(&device->instance->loop, &device->strays);
 	if (gsi->owns_link)
 		link_close(gsi->link);

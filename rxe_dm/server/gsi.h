@@ -15,6 +15,9 @@ struct device;
 /* 0, or a negative errno that has been explained on the log. */
 int gsi_open(struct device *device);
 void gsi_close(struct device *device);
+/* Passes on the messages that a fault rule has delayed. Returns the time to the next in
+ * milliseconds, -1: none. */
+int gsi_run(struct device *device, uint64_t now_ns);
 /* Sends a MAD to QP 1 of path->dst. Failure is loss: the sender of the MAD repeats it. */
 void gsi_send(struct device *device, const struct cm_path *path, const uint8_t mad[CM_MAD_BYTES]);
 

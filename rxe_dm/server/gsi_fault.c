@@ -7,11 +7,21 @@
 #include "lib/inject/rule.h"
 #include "rxe_dm/server/device.h"
 
-static enum gsi_fault result_of(const struct inject_rule *rule)
+static struct gsi_fault result_of(const struct inject_rule *rule)
 {
-	if (rule->action == INJECT_CM_REJECT)
-		return GSI_FAULT_REJECT;
-	return rule->action == INJECT_CM_DROP ? GSI_FAULT_DROP : GSI_FAULT_DUPLICATE;
+	struct gsi_fault ret = {
+		.action = GSI_FAULT_DROP,
+		.reason = (uint16_t)rule->reason,
+		.delay_ns = rule->packet.delay_ns,
+	};
+
+	if (rule->action == INJECT_CM_DUPLICATE)
+		ret.action = GSI_FAULT_DUPLICATE;
+	else if (rule->action == INJECT_CM_DELAY)
+		ret.action = GSI_FAULT_DELAY;
+	else if (rule->action == INJECT_CM_REJECT)
+		ret.action = GSI_FAULT_REJECT;
+	return ret;
 }
 
 /* Counts the message. True: the rule fires. */
@@ -26,27 +36,26 @@ static bool count(struct gsi_faults *faults, uint32_t place, uint32_t id,
 				    ++faults->count[place][dir][attr - CM_REQ]);
 }
 
-enum gsi_fault gsi_fault_decide(struct device *device, struct gsi_faults *faults,
-				const uint8_t mad[CM_MAD_BYTES], enum fault_dir dir,
-				uint16_t *ret_reason)
+struct gsi_fault gsi_fault_decide(struct device *device, struct gsi_faults *faults,
+				  const uint8_t mad[CM_MAD_BYTES], enum fault_dir dir)
 {
-	enum gsi_fault result = GSI_FAULT_NONE;
+	struct gsi_fault result = { .action = GSI_FAULT_NONE };
 	char why[INJECT_TEXT_MAX];
 	struct inject_rule rule;
 	struct cm_msg msg;
 
 	if (!device->num_faults || !cm_msg_parse(&msg, mad))
-		return GSI_FAULT_NONE;
+		return result;
 	for (uint32_t i = 0; i < FAULT_MAX_RULES; i++) {
 		struct ctl_fault *fault = &device->shared->faults.at[i];
 
 		if (!fault->id || !inject_rule_parse(&rule, fault->text, why) ||
 		    !inject_selects_message(&rule, msg.attr, dir) ||
-		    !count(faults, i, fault->id, &rule, msg.attr, dir) || result)
+		    !count(faults, i, fault->id, &rule, msg.attr, dir) ||
+		    result.action != GSI_FAULT_NONE)
 			continue;
 		fault->fired++;
 		result = result_of(&rule);
-		*ret_reason = (uint16_t)rule.reason;
 	}
 	return result;
 }

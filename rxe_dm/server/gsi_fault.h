@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Fault rules for messages of the connection manager: cm_drop, cm_duplicate and cm_reject. The
+/* Fault rules for messages of the connection manager: cm_drop, cm_duplicate, cm_delay and cm_reject. The
  * server carries them out at QP 1, where all messages of the device pass. */
 #ifndef RXE_DM_SERVER_GSI_FAULT_H
 #define RXE_DM_SERVER_GSI_FAULT_H
@@ -17,18 +17,23 @@ struct gsi_faults {
 	uint32_t count[FAULT_MAX_RULES][2][CM_APR - CM_REQ + 1];
 };
 
-enum gsi_fault {
+enum gsi_fault_action {
 	GSI_FAULT_NONE,
 	GSI_FAULT_DROP,
 	GSI_FAULT_DUPLICATE,
+	GSI_FAULT_DELAY,
 	GSI_FAULT_REJECT, /* a REQ that arrived: answer it with a REJ */
 };
 
-/* Counts the message for each rule that selects it. The first rule that fires decides; its reason
- * goes to *ret_reason. */
-enum gsi_fault gsi_fault_decide(struct device *device, struct gsi_faults *faults,
-				const uint8_t mad[CM_MAD_BYTES], enum fault_dir dir,
-				uint16_t *ret_reason);
+struct gsi_fault {
+	enum gsi_fault_action action;
+	uint16_t reason;   /* GSI_FAULT_REJECT: enum cm_reject_reason */
+	uint64_t delay_ns; /* GSI_FAULT_DELAY */
+};
+
+/* Counts the message for each rule that selects it. The first rule that fires decides. */
+struct gsi_fault gsi_fault_decide(struct device *device, struct gsi_faults *faults,
+				  const uint8_t mad[CM_MAD_BYTES], enum fault_dir dir);
 /* The REJ that answers a REQ. */
 void gsi_fault_answer(uint8_t ret_mad[CM_MAD_BYTES], const uint8_t req[CM_MAD_BYTES],
 		      uint16_t reason);

@@ -24,6 +24,7 @@
 #include "net/link/clock.h"
 #include "rxe_dm/server/cm.h"
 #include "rxe_dm/server/fault_device.h"
+#include "rxe_dm/server/gsi.h"
 #include "rxe_dm/server/instance.h"
 #include "rxe_dm/server/resting.h"
 #include "rxe_dm/server/time_wait.h"
@@ -327,6 +328,8 @@ void instance_run(struct instance *instance)
 									  clock_now_ns()));
 			timeout_ms = earlier(timeout_ms, fault_device_run(&instance->devices[i],
 									  clock_now_ns()));
+			timeout_ms =
+				earlier(timeout_ms, gsi_run(&instance->devices[i], clock_now_ns()));
 		}
 		timeout_ms = earlier(timeout_ms, cm_run(instance, clock_now_ns()));
 		if (loop_once(&instance->loop, earlier(timeout_ms, left_ms)) < 0)

@@ -4,6 +4,7 @@
 
 #include "net/link/clock.h"
 #include "rxe_dm/server/cm.h"
+#include "rxe_dm/server/cm_fault.h"
 #include "rxe_dm/server/conn.h"
 #include "rxe_dm/server/instance.h"
 
@@ -273,6 +274,16 @@ static struct rdma_id *id_of(const struct call *call)
 	return id && rdma_id_user(id)->owner == call->conn ? id : NULL;
 }
 
+/* An id that is bound to no device is under the rules of the first one. */
+static int injected(struct call *call, const struct rdma_id *id)
+{
+	struct ctl_cm_addr addr = { 0 };
+
+	if (id)
+		rdma_id_query(id, &addr);
+	return cm_fault_decide(call->conn, addr.device, (enum ctl_cm_op)call->req.cm.op);
+}
+
 int serve_cm(struct call *call)
 {
 	const uint32_t op = call->req.cm.op;
@@ -281,14 +292,19 @@ int serve_cm(struct call *call)
 
 	if (op == 0 || op >= CTL_CM_OP_END)
 		return -EINVAL;
-	if (cm_table[op].needs == NEEDS_NO_ID)
-		return cm_table[op].serve(call, NULL);
+	if (cm_table[op].needs == NEEDS_NO_ID) {
+		rc = injected(call, NULL);
+		return rc ? rc : cm_table[op].serve(call, NULL);
+	}
 	id = id_of(call);
 	if (!id)
 		return -ENOENT;
 	if (cm_table[op].needs == NEEDS_SPACE &&
 	    ((struct cm_channel *)rdma_id_user(id)->channel)->queued >= CM_QUEUE_MAX)
 		return -ENOMEM;
+	rc = injected(call, id);
+	if (rc)
+		return rc;
 	call->reply.cm.events = rdma_id_user(id)->events;
 	rc = cm_table[op].serve(call, id);
 	if (rc == 0 && op != CTL_CM_DESTROY_ID)

@@ -238,14 +238,17 @@ def docs_examples():
 
 
 def docs_verbs(_build):
-    """docs/FAULTS.md names the verbs that can fail, all of them and no other."""
+    """docs/FAULTS.md names the verbs and the calls of librdmacm that can fail, all of them and no other."""
     root = os.path.join(os.path.dirname(__file__), "..", "..")
     with open(os.path.join(root, "docs", "FAULTS.md"), encoding="utf-8") as f:
-        named = set(re.findall(r"`ibv_(\w+)`", re.search(r"<!-- verbs -->(.*?)<!-- end -->", f.read(), re.S).group(1)))
+        text = f.read()
     with open(os.path.join(root, "lib", "inject", "verb.h"), encoding="ascii") as f:
-        known = set(re.findall(r"\bX\((\w+), [A-Z]+\)", f.read()))
-    if not known or named != known:
-        raise Failure(f"docs/FAULTS.md lacks {sorted(known - named)} and has {sorted(named - known)} too many")
+        table = f.read()
+    for block, prefix, macro in (("verbs", "ibv", r"\bX\((\w+), [A-Z]+\)"), ("rdma", "rdma", r"\bX\((\w{3,})\)")):
+        named = set(re.findall(rf"`{prefix}_(\w+)`", re.search(rf"<!-- {block} -->(.*?)<!-- end -->", text, re.S).group(1)))
+        known = set(re.findall(macro, table)) - {"name"}
+        if not known or named != known:
+            raise Failure(f"docs/FAULTS.md lacks {sorted(known - named)} and has {sorted(named - known)} too many")
 
 
 def example(build, number):

@@ -95,6 +95,7 @@ static const char *const row[][2] = {
 	{ "cm_drop", NULL },
 	{ "cm_drop message=REQ,SIDR_REQ dir=in nth=1..3", NULL },
 	{ "cm_duplicate every=2 message=REP", "cm_duplicate message=REP every=2" },
+	{ "cm_delay message=REP time=2s dir=out", "cm_delay message=REP time=2000ms dir=out" },
 	{ "cm_reject", "cm_reject reason=28" },
 	{ "cm_reject reason=3 nth=2", NULL },
 };
@@ -152,7 +153,8 @@ START_TEST(verbs_by_name)
 {
 	const struct inject_rule one = parsed_whole("verb name=ibv_reg_mr errno=ENOMEM nth=2"),
 				 some = parsed_whole(
-					 "verb name=create_* errno=ENOMEM probability=50% seed=3");
+					 "verb name=create_* errno=ENOMEM probability=50% seed=3"),
+				 rdma = parsed_whole("verb name=rdma_resolve_* errno=EINTR");
 	uint32_t fell = 0;
 
 	ck_assert(inject_selects_verb(&one, INJECT_VERB_reg_mr));
@@ -166,7 +168,12 @@ START_TEST(verbs_by_name)
 		fell += inject_fires_verb(&some, 7, INJECT_VERB_create_qp, nth);
 	ck_assert_uint_gt(fell, 400);
 	ck_assert_uint_lt(fell, 600);
+	ck_assert(inject_selects_verb(&rdma, INJECT_VERB_rdma_resolve_addr) &&
+		  inject_selects_verb(&rdma, INJECT_VERB_rdma_resolve_route) &&
+		  !inject_selects_verb(&rdma, INJECT_VERB_rdma_connect));
+	ck_assert(!inject_selects_verb(&some, INJECT_VERB_rdma_create_id));
 	ck_assert_str_eq(inject_verb_str(INJECT_VERB_alloc_dm), "ibv_alloc_dm");
+	ck_assert_str_eq(inject_verb_str(INJECT_VERB_rdma_connect), "rdma_connect");
 	ck_assert_int_eq(inject_verb_kind(INJECT_VERB_dereg_mr), INJECT_VERB_DESTROY);
 	ck_assert_int_eq(inject_verb_kind(INJECT_VERB_poll_cq), INJECT_VERB_LOCAL);
 }
@@ -198,6 +205,8 @@ static const char *const bad_text[][2] = {
 	{ "drop probability=200%", "expected 0.01 or 1%" },
 	{ "drop time=5ms", "time= does not go with drop" },
 	{ "delay", "delay needs time=, as in time=5ms" },
+	{ "cm_delay", "cm_delay needs time=, as in time=5ms" },
+	{ "verb name=rdma_dance errno=EIO", "name=rdma_dance: expected ibv_reg_mr" },
 	{ "delay time=5", "expected 5ms, 20us or 1s" },
 	{ "delay time=61s", "up to 60s" },
 	{ "delay within=5ms", "within= does not go with delay" },

@@ -245,6 +245,31 @@ START_TEST(message_rules)
 }
 END_TEST
 
+/* A call fails by name, and does nothing; a message that waits comes. */
+START_TEST(delay_and_call_rules)
+{
+	const uint32_t active = resolved(&client, RCM_PS_TCP);
+	struct ctl_cm_event event;
+	char output[4096];
+
+	listener(&server, RCM_PS_TCP, 2);
+	ck_assert_int_eq(fixture_command("fault", "add", "verb", "name=rdma_connect",
+					 "errno=ECONNABORTED", "nth=1", NULL),
+			 0);
+	ck_assert_int_eq(fixture_command("fault", "add", "cm_delay", "message=REQ", "time=50ms",
+					 "dir=in", "nth=1", NULL),
+			 0);
+	ck_assert_int_eq(ask_conn(&client, CTL_CM_CONNECT, active, 0), -ECONNABORTED);
+	ck_assert(!has_event(&server));
+	ck_assert_int_eq(ask_conn(&client, CTL_CM_CONNECT, active, 0), 0);
+	event = next_event(&server, RCM_EVENT_CONNECT_REQUEST);
+	ck_assert_uint_eq(event.token, 20);
+	ck_assert_int_eq(fixture_output(output, sizeof(output), "fault", "list", NULL), 0);
+	ck_assert_msg(strstr(output, "cm_delay"), "%s", output);
+	connected(&(uint32_t){ 0 });
+}
+END_TEST
+
 /* A fault rule removes the device: ids on it hear of that. */
 START_TEST(device_removed)
 {
@@ -470,6 +495,7 @@ int main(void)
 	tcase_add_test(tc, connect_and_disconnect);
 	tcase_add_test(tc, shown);
 	tcase_add_test(tc, message_rules);
+	tcase_add_test(tc, delay_and_call_rules);
 	tcase_add_test(tc, device_removed);
 	tcase_add_test(tc, refusals);
 	tcase_add_test(tc, death_of_a_program);

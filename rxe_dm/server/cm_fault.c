@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: MIT
+/* Decisions of fault rules about calls of librdmacm. */
+#include "rxe_dm/server/cm_fault.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/inject/rule.h"
+#include "rxe_dm/server/conn.h"
+#include "rxe_dm/server/device.h"
+#include "rxe_dm/server/instance.h"
+
+/* Calls of one process by rule of one device. */
+struct cm_calls {
+	uint32_t id[FAULT_MAX_RULES]; /* number of the rule that the counts are of */
+	uint32_t count[FAULT_MAX_RULES][CTL_CM_OP_END];
+};
+
+/* INJECT_VERBS: no call of its own. */
+static enum inject_verb call_of(enum ctl_cm_op op)
+{
+	switch (op) {
+	case CTL_CM_CREATE_CHANNEL: return INJECT_VERB_rdma_create_event_channel;
+	case CTL_CM_CREATE_ID: return INJECT_VERB_rdma_create_id;
+	case CTL_CM_BIND: return INJECT_VERB_rdma_bind_addr;
+	case CTL_CM_RESOLVE_ADDR: return INJECT_VERB_rdma_resolve_addr;
+	case CTL_CM_RESOLVE_ROUTE: return INJECT_VERB_rdma_resolve_route;
+	case CTL_CM_LISTEN: return INJECT_VERB_rdma_listen;
+	case CTL_CM_CONNECT: return INJECT_VERB_rdma_connect;
+	case CTL_CM_ACCEPT: return INJECT_VERB_rdma_accept;
+	case CTL_CM_REJECT: return INJECT_VERB_rdma_reject;
+	case CTL_CM_ESTABLISH: return INJECT_VERB_rdma_establish;
+	case CTL_CM_NOTIFY: return INJECT_VERB_rdma_notify;
+	case CTL_CM_DISCONNECT: return INJECT_VERB_rdma_disconnect;
+	case CTL_CM_INIT_QP_ATTR: return INJECT_VERB_rdma_init_qp_attr;
+	case CTL_CM_SET_OPTION: return INJECT_VERB_rdma_set_option;
+	case CTL_CM_MIGRATE: return INJECT_VERB_rdma_migrate_id;
+	case CTL_CM_JOIN: return INJECT_VERB_rdma_join_multicast;
+	case CTL_CM_LEAVE: return INJECT_VERB_rdma_leave_multicast;
+	case CTL_CM_DESTROY_CHANNEL:
+	case CTL_CM_PAUSE_CHANNEL:
+	case CTL_CM_RESUME_CHANNEL:
+	case CTL_CM_DESTROY_ID:
+	case CTL_CM_QUERY:
+	case CTL_CM_LIST:
+	case CTL_CM_FAILURES:
+	case CTL_CM_OP_END: return INJECT_VERBS;
+	}
+	return INJECT_VERBS;
+}
+
+static struct cm_calls *calls_of(struct conn *conn, uint32_t device)
+{
+	if (!conn->cm_calls)
+		conn->cm_calls = (struct cm_calls *)calloc(conn->instance->num_devices,
+							   sizeof(*conn->cm_calls));
+	return conn->cm_calls ? &conn->cm_calls[device] : NULL;
+}
+
+static uint32_t count(struct cm_calls *calls, uint32_t place, uint32_t id, enum ctl_cm_op op)
+{
+	if (calls->id[place] != id)
+		memset(calls->count[place], 0, sizeof(calls->count[place]));
+	calls->id[place] = id;
+	return ++calls->count[place][op];
+}
+
+int cm_fault_decide(struct conn *conn, uint32_t index, enum ctl_cm_op op)
+{
+	struct device *device = &conn->instance->devices[index];
+	const enum inject_verb verb = call_of(op);
+	struct cm_calls *calls;
+	char why[INJECT_TEXT_MAX];
+	struct inject_rule rule;
+	int rc = 0;
+
+	if (!device->num_faults || verb == INJECT_VERBS)
+		return 0;
+	calls = calls_of(conn, index);
+	for (uint32_t i = 0; calls && i < FAULT_MAX_RULES; i++) {
+		struct ctl_fault *fault = &device->shared->faults.at[i];
+
+		if (!fault->id || !inject_rule_parse(&rule, fault->text, why) ||
+		    !inject_selects_verb(&rule, verb) ||
+		    !inject_fires_verb(&rule, fault->id, verb, count(calls, i, fault->id, op)) ||
+		    rc)
+			continue;
+		fault->fired++;
+		rc = -rule.error;
+	}
+	return rc;
+}
+
+void cm_fault_end_conn(struct conn *conn)
+{
+	free(conn->cm_calls);
+	conn->cm_calls = NULL;
+}
