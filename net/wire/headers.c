@@ -62,6 +62,18 @@ static void deth_emit(uint8_t *p, const struct wire_packet *packet)
 	put_be24(p + 5, packet->deth.src_qpn);
 }
 
+/* Bits 3 to 0: placement type, 5 and 4: selectivity level. The others are reserved. */
+static void feth_parse(struct wire_packet *ret, const uint8_t *p)
+{
+	ret->feth.placement = p[3] & 0xf;
+	ret->feth.selectivity = p[3] >> 4 & 3;
+}
+
+static void feth_emit(uint8_t *p, const struct wire_packet *packet)
+{
+	put_be32(p, (packet->feth.selectivity & 3u) << 4 | (packet->feth.placement & 0xfu));
+}
+
 static void reth_parse(struct wire_packet *ret, const uint8_t *p)
 {
 	ret->reth.va = get_be64(p);
@@ -162,6 +174,7 @@ static const struct {
 } headers[] = {
 	{ SHAPE_XRCETH,         XRCETH_LEN,         xrceth_parse,         xrceth_emit },
 	{ SHAPE_DETH,           DETH_LEN,           packet_deth_parse,    deth_emit },
+	{ SHAPE_FETH,           FETH_LEN,           feth_parse,           feth_emit },
 	{ SHAPE_RETH,           RETH_LEN,           reth_parse,           reth_emit },
 	{ SHAPE_ATOMIC_ETH,     ATOMIC_ETH_LEN,     atomic_eth_parse,     atomic_eth_emit },
 	{ SHAPE_AETH,           AETH_LEN,           packet_aeth_parse,    aeth_emit },

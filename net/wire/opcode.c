@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The table of BTH opcodes: services, shape and name of each (IBTA vol. 1, 9.2.1, table 38).
+/* The table of BTH opcodes: services, shape and name of each (IBTA vol. 1, 9.2.1, table 38; FLUSH
+ * and ATOMIC_WRITE: annex A19).
  *
  * RC defines all operations, UC and UD some of them. XRC repeats RC with an XRCETH behind the BTH
  * of its requests (annex A14). RoCE has neither RD nor RESYNC. RoCEv2 adds the congestion
@@ -51,6 +52,8 @@ static const struct op_row ops[32] = {
 	[OP_FETCH_ADD]        = { "FETCH_ADD",        RELIABLE,  SHAPE_REQUEST | SHAPE_ATOMIC | ONLY | SHAPE_ATOMIC_ETH },
 	[OP_SEND_LAST_INV]    = { "SEND_LAST_INV",    RELIABLE,  SEND | LAST | SHAPE_IETH },
 	[OP_SEND_ONLY_INV]    = { "SEND_ONLY_INV",    RELIABLE,  SEND | ONLY | SHAPE_IETH },
+	[OP_FLUSH]            = { "FLUSH",            RELIABLE,  SHAPE_REQUEST | SHAPE_FLUSH | ONLY | SHAPE_FETH | SHAPE_RETH },
+	[OP_ATOMIC_WRITE]     = { "ATOMIC_WRITE",     RELIABLE,  SHAPE_REQUEST | SHAPE_ATOMIC_WRITE | SHAPE_PAYLOAD | ONLY | SHAPE_RETH },
 };
 /* clang-format on */
 

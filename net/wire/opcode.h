@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* BTH opcodes (IBTA vol. 1, 9.2.1, table 38): the top three bits are the service, the rest is the
- * operation.
+/* BTH opcodes (IBTA vol. 1, 9.2.1, table 38, and annex A19): the top three bits are the service, the
+ * rest is the operation.
  *
  * Everything that depends on an opcode is a shape: an OR of what the packet is (FIRST, REQUEST,
  * SEND ...) and of its headers. No other place lists opcodes. */
@@ -45,6 +45,8 @@ enum wire_op {
 	OP_RESYNC = 0x15,
 	OP_SEND_LAST_INV = 0x16,
 	OP_SEND_ONLY_INV = 0x17,
+	OP_FLUSH = 0x1c,
+	OP_ATOMIC_WRITE = 0x1d,
 };
 
 /* RoCEv2's congestion notification packet (annex A17.9.3): BTH and 16 reserved bytes, a service of
@@ -61,18 +63,24 @@ enum wire_shape {
 	SHAPE_WRITE = 1 << 5,
 	SHAPE_READ = 1 << 6,   /* request or response */
 	SHAPE_ATOMIC = 1 << 7, /* request or acknowledge */
-	SHAPE_ACK = 1 << 8,    /* ACKNOWLEDGE and ATOMIC_ACK */
-	SHAPE_XRCETH = 1 << 9, /* XRC requests */
-	SHAPE_DETH = 1 << 10,  /* UD */
-	SHAPE_RETH = 1 << 11,
-	SHAPE_ATOMIC_ETH = 1 << 12,
-	SHAPE_AETH = 1 << 13,
-	SHAPE_ATOMIC_ACK_ETH = 1 << 14,
-	SHAPE_IMM = 1 << 15,
-	SHAPE_IETH = 1 << 16,
-	SHAPE_CNP = 1 << 17,	 /* 16 reserved bytes */
-	SHAPE_PAYLOAD = 1 << 18, /* may carry payload */
+	SHAPE_FLUSH = 1 << 8,
+	SHAPE_ATOMIC_WRITE = 1 << 9,
+	SHAPE_ACK = 1 << 10,	/* ACKNOWLEDGE and ATOMIC_ACK */
+	SHAPE_XRCETH = 1 << 11, /* XRC requests */
+	SHAPE_DETH = 1 << 12,	/* UD */
+	SHAPE_FETH = 1 << 13,
+	SHAPE_RETH = 1 << 14,
+	SHAPE_ATOMIC_ETH = 1 << 15,
+	SHAPE_AETH = 1 << 16,
+	SHAPE_ATOMIC_ACK_ETH = 1 << 17,
+	SHAPE_IMM = 1 << 18,
+	SHAPE_IETH = 1 << 19,
+	SHAPE_CNP = 1 << 20,	 /* 16 reserved bytes */
+	SHAPE_PAYLOAD = 1 << 21, /* may carry payload */
 };
+
+/* Requests that need a response of their own, and such responses: an ACK does not do. */
+#define SHAPE_ANSWERED (SHAPE_READ | SHAPE_ATOMIC | SHAPE_FLUSH | SHAPE_ATOMIC_WRITE)
 
 static inline enum wire_service opcode_service(uint8_t opcode)
 {

@@ -3,8 +3,8 @@
  * struct on the other.
  *
  *
- *   | IP | UDP | BTH | XRCETH | DETH | RETH or AtomicETH | AETH | AtomicAckETH | ImmDt or IETH |
- *              |<------------------- wire_parse, wire_emit_headers ------------------------->|
+ * IP | UDP | BTH | XRCETH | DETH | FETH | RETH or AtomicETH | AETH | AtomicAckETH | ImmDt or IETH |
+ *          |<------------------------- wire_parse, wire_emit_headers -------------------------->|
  *   then payload, pad, ICRC
  *
  * IBTA vol. 1: BTH 9.2, extended headers 9.3, payload and pad 9.4, checks before the lookup of a
@@ -20,6 +20,7 @@
 
 #define ROCE_UDP_PORT	   4791
 #define BTH_LEN		   12u
+#define FETH_LEN	   4u
 #define RETH_LEN	   16u
 #define AETH_LEN	   4u
 #define ATOMIC_ETH_LEN	   28u
@@ -47,6 +48,19 @@ struct bth {
 	uint32_t dest_qpn; /* 24 bits */
 	bool ack_req;
 	uint32_t psn; /* 24 bits */
+};
+
+/* Placement types of a FLUSH (annex A19.4.1.1): bits. */
+#define FETH_GLOBAL	0x1u /* visible to all */
+#define FETH_PERSISTENT 0x2u
+
+/* Selectivity levels of a FLUSH (annex A19.4.1.2). */
+#define FETH_RANGE  0u /* the bytes that the RETH names */
+#define FETH_REGION 1u /* the whole region */
+
+struct feth {
+	uint8_t placement;   /* 4 bits */
+	uint8_t selectivity; /* 2 bits */
 };
 
 struct reth {
@@ -85,6 +99,7 @@ struct wire_packet {
 	uint32_t shape;
 	struct bth bth;
 	uint32_t xrc_srqn;
+	struct feth feth;
 	struct reth reth;
 	struct atomic_eth atomic;
 	struct aeth aeth;

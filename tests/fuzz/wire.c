@@ -27,6 +27,10 @@ static void blank_reserved(uint8_t *p, uint32_t shape)
 	}
 	if (shape & SHAPE_DETH)
 		p[at + 4] = 0;
+	if (shape & SHAPE_FETH) {
+		memset(p + at, 0, FETH_LEN - 1);
+		p[at + FETH_LEN - 1] &= 0x3f;
+	}
 	if (shape & SHAPE_CNP)
 		memset(p + at, 0, CNP_LEN);
 }

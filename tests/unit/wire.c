@@ -12,7 +12,7 @@
 #include "net/wire/train.h"
 #include "tests/suite.h"
 
-/* IBTA vol. 1, table 38, and annexes A14 and A17: the bytes of BTH and extended headers by
+/* IBTA vol. 1, table 38, and annexes A14, A17 and A19: the bytes of BTH and extended headers by
  * opcode. */
 static const struct {
 	uint8_t rc, uc, ud, xrc;
@@ -24,7 +24,8 @@ static const struct {
 	[0x0c] = { 28, 0, 0, 32 },  [0x0d] = { 16, 0, 0, 16 },	 [0x0e] = { 12, 0, 0, 12 },
 	[0x0f] = { 16, 0, 0, 16 },  [0x10] = { 16, 0, 0, 16 },	 [0x11] = { 16, 0, 0, 16 },
 	[0x12] = { 24, 0, 0, 24 },  [0x13] = { 40, 0, 0, 44 },	 [0x14] = { 40, 0, 0, 44 },
-	[0x16] = { 16, 0, 0, 20 },  [0x17] = { 16, 0, 0, 20 },
+	[0x16] = { 16, 0, 0, 20 },  [0x17] = { 16, 0, 0, 20 },	 [0x1c] = { 32, 0, 0, 36 },
+	[0x1d] = { 28, 0, 0, 32 },
 };
 
 static uint32_t table_len(unsigned opcode)
@@ -64,17 +65,17 @@ END_TEST
  * payload. */
 START_TEST(shapes)
 {
-	static const uint8_t first[] = { 0x00, 0x04, 0x05, 0x06, 0x0a, 0x0b, 0x0c,
-					 0x0d, 0x10, 0x11, 0x12, 0x13, 0x14, 0x17 };
-	static const uint8_t last[] = { 0x02, 0x03, 0x04, 0x05, 0x08, 0x09, 0x0a, 0x0b, 0x0c,
-					0x0f, 0x10, 0x11, 0x12, 0x13, 0x14, 0x16, 0x17 };
+	static const uint8_t first[] = { 0x00, 0x04, 0x05, 0x06, 0x0a, 0x0b, 0x0c, 0x0d,
+					 0x10, 0x11, 0x12, 0x13, 0x14, 0x17, 0x1c, 0x1d };
+	static const uint8_t last[] = { 0x02, 0x03, 0x04, 0x05, 0x08, 0x09, 0x0a, 0x0b, 0x0c, 0x0f,
+					0x10, 0x11, 0x12, 0x13, 0x14, 0x16, 0x17, 0x1c, 0x1d };
 	static const uint8_t answers[] = { 0x0d, 0x0e, 0x0f, 0x10, 0x11, 0x12 };
-	static const uint8_t bare[] = { 0x0c, 0x11, 0x12, 0x13, 0x14 };
+	static const uint8_t bare[] = { 0x0c, 0x11, 0x12, 0x13, 0x14, 0x1c };
 
-	for (uint8_t op = 0; op < 0x18; op++) {
+	for (uint8_t op = 0; op < 0x20; op++) {
 		const uint32_t shape = wire_shape(op);
 
-		if (op == OP_RESYNC)
+		if (!header_len[op].rc)
 			continue;
 		ck_assert_int_eq(!!(shape & SHAPE_FIRST), !!memchr(first, op, sizeof(first)));
 		ck_assert_int_eq(!!(shape & SHAPE_LAST), !!memchr(last, op, sizeof(last)));
@@ -100,6 +101,71 @@ START_TEST(bth_bits)
 	ck_assert_uint_eq(bth.psn, 0xabcdef);
 	bth_emit(again, &bth);
 	ck_assert_mem_eq(again, bytes, BTH_LEN);
+}
+END_TEST
+
+/* The bytes of a FLUSH of rdma_rxe's format: FETH, then RETH, and no payload. */
+START_TEST(flush_bytes)
+{
+	static const uint8_t bytes[] = {
+		0x1c, 0x40, 0xff, 0xff, 0, 0x12, 0x34, 0x56, 0x80, 0xab, 0xcd, 0xef, /* BTH */
+		0,    0,    0,	  0x13,						     /* FETH */
+		1,    2,    3,	  4,	5, 6,	 7,    8,    9,	   10,	 11,   12,   /* RETH */
+		0,    0,    0x10, 0,	0, 0,	 0,    0,
+	};
+	struct wire_packet packet;
+	uint8_t again[sizeof(bytes)];
+
+	ck_assert_int_eq(wire_parse(&packet, bytes, sizeof(bytes)), WIRE_OK);
+	ck_assert_uint_eq(packet.feth.placement, FETH_GLOBAL | FETH_PERSISTENT);
+	ck_assert_uint_eq(packet.feth.selectivity, FETH_REGION);
+	ck_assert_uint_eq(packet.reth.va, 0x0102030405060708);
+	ck_assert_uint_eq(packet.reth.rkey, 0x090a0b0c);
+	ck_assert_uint_eq(packet.reth.len, 0x1000);
+	ck_assert_uint_eq(packet.payload_len, 0);
+	ck_assert_uint_eq(wire_emit_headers(again, &packet), sizeof(bytes) - ICRC_LEN);
+	ck_assert_mem_eq(again, bytes, sizeof(bytes) - ICRC_LEN);
+}
+END_TEST
+
+/* Reserved bits are ignored and sent as 0; a FLUSH has no payload (oA19-2). */
+START_TEST(flush_malformed)
+{
+	uint8_t bytes[BTH_LEN + FETH_LEN + RETH_LEN + 4 + ICRC_LEN] = { OP_FLUSH };
+	struct wire_packet packet;
+	uint8_t again[WIRE_MAX_HEADERS];
+
+	memset(bytes + BTH_LEN, 0xff, FETH_LEN);
+	ck_assert_int_eq(wire_parse(&packet, bytes, sizeof(bytes)), WIRE_BAD_SHAPE);
+	ck_assert_int_eq(wire_parse(&packet, bytes, sizeof(bytes) - 4), WIRE_OK);
+	ck_assert_int_eq(wire_parse(&packet, bytes, sizeof(bytes) - 8), WIRE_RUNT);
+	ck_assert_uint_eq(packet.feth.placement, 0xf);
+	ck_assert_uint_eq(packet.feth.selectivity, 3);
+	wire_emit_headers(again, &packet);
+	ck_assert_mem_eq(again + BTH_LEN, "\0\0\0\x3f", FETH_LEN);
+}
+END_TEST
+
+/* An ATOMIC_WRITE is a RETH and the 8 bytes. */
+START_TEST(atomic_write_bytes)
+{
+	static const uint8_t bytes[] = {
+		0x1d, 0x40, 0xff, 0xff, 0,    0x12, 0x34, 0x56, 0x80, 0xab, 0xcd, 0xef, /* BTH */
+		1,    2,    3,	  4,	5,    6,    7,	  8,	9,    10,   11,	  12,	/* RETH */
+		0,    0,    0,	  8, /* its length */
+		0xa0, 0xa1, 0xa2, 0xa3, 0xa4, 0xa5, 0xa6, 0xa7, 0,    0,    0,	  0,
+	};
+	struct wire_packet packet;
+	uint8_t again[sizeof(bytes)];
+
+	ck_assert_int_eq(wire_parse(&packet, bytes, sizeof(bytes)), WIRE_OK);
+	ck_assert_uint_eq(packet.reth.len, 8);
+	ck_assert_uint_eq(packet.payload_len, 8);
+	ck_assert_ptr_eq(packet.payload, bytes + BTH_LEN + RETH_LEN);
+	ck_assert_uint_eq(wire_emit_headers(again, &packet), BTH_LEN + RETH_LEN);
+	ck_assert_mem_eq(again, bytes, BTH_LEN + RETH_LEN);
+	ck_assert_str_eq(wire_op_str(0xbd), "ATOMIC_WRITE");
+	ck_assert_str_eq(wire_op_str(0x1c), "FLUSH");
 }
 END_TEST
 
@@ -338,6 +404,9 @@ int main(void)
 	tcase_add_test(tc, opcodes);
 	tcase_add_test(tc, shapes);
 	tcase_add_test(tc, bth_bits);
+	tcase_add_test(tc, flush_bytes);
+	tcase_add_test(tc, flush_malformed);
+	tcase_add_test(tc, atomic_write_bytes);
 	tcase_add_test(tc, psn_arithmetic);
 	tcase_add_test(tc, any_identification);
 	tcase_add_test(tc, any_at_every_length);

@@ -29,7 +29,8 @@ START_TEST(all_there)
 END_TEST
 
 /* Every operation of the three services: what docs/INTEROP.md states for each rests on these
- * files. */
+ * files. FLUSH and ATOMIC_WRITE are newer than the kernel that they are of: unit/wire.c has their
+ * bytes. */
 START_TEST(every_operation_is_there)
 {
 	bool seen[256] = { false };
@@ -40,6 +41,8 @@ START_TEST(every_operation_is_there)
 		const enum wire_service service = opcode_service((uint8_t)opcode);
 
 		if (!wire_shape((uint8_t)opcode) || service == WIRE_XRC || service == WIRE_CNP)
+			continue;
+		if (wire_shape((uint8_t)opcode) & (SHAPE_FLUSH | SHAPE_ATOMIC_WRITE))
 			continue;
 		ck_assert_msg(seen[opcode], "no packet of %s %s", wire_service_str((uint8_t)opcode),
 			      wire_op_str((uint8_t)opcode));
