@@ -24,6 +24,8 @@ static enum rxe_wc_opcode wc_opcode(enum rxe_wr_opcode opcode)
 	case RXE_WR_RDMA_READ: return RXE_WC_RDMA_READ;
 	case RXE_WR_ATOMIC_CMP_AND_SWP: return RXE_WC_COMP_SWAP;
 	case RXE_WR_ATOMIC_FETCH_AND_ADD: return RXE_WC_FETCH_ADD;
+	case RXE_WR_FLUSH: return RXE_WC_FLUSH;
+	case RXE_WR_ATOMIC_WRITE: return RXE_WC_ATOMIC_WRITE;
 	}
 	return RXE_WC_SEND;
 }

@@ -22,6 +22,7 @@
 #define RXE_MAX_MCAST_GRP 256
 #define RXE_MAX_MCAST_QP  64	      /* QPs attached to one group in one process */
 #define RXE_MAX_MSG_SIZE  0x40000000u /* 1 GiB; UD: one MTU */
+#define RXE_MAX_FLUSH	  0x80000000u /* bytes that one FLUSH may name */
 #define RXE_MAX_MR_SIZE	  (1ull << 46)
 #define RXE_MAX_GIDS	  16
 #define RXE_MAX_TX_PORTS  16

@@ -23,6 +23,8 @@ enum rxe_right {
 	RXE_MW_BIND = 1 << 4,
 	RXE_ZERO_BASED = 1 << 5,
 	RXE_ON_DEMAND = 1 << 6,
+	RXE_FLUSH_GLOBAL = 1 << 8,
+	RXE_FLUSH_PERSISTENT = 1 << 9,
 	RXE_RELAXED_ORDERING = 1 << 20,
 };
 
@@ -76,8 +78,8 @@ static inline uint32_t rxe_key_index(uint32_t key)
 const struct rxe_mr *rxe_mr_find(const struct rxe_mr_table *table, uint32_t key);
 
 /* Whether the entry's key allows this access to [iova, iova + len) for a QP or SRQ of domain pd.
- * Pure: the caller turns the result into a NAK or a completion. len must not be 0: a zero-length
- * access does not check its key (IBTA 9.7.5.1.6). */
+ * Pure: the caller turns the result into a NAK or a completion. A zero-length access other than a
+ * FLUSH does not check its key (IBTA 9.7.5.1.6). */
 enum mr_check rxe_mr_check(const struct rxe_mr *mr, uint32_t pd, uint32_t rights, uint64_t iova,
 			   uint64_t len);
 

@@ -21,23 +21,33 @@
 #define UD  (1u << RXE_QPT_UD)
 #define XRC (1u << RXE_QPT_XRC_SEND)
 
-/* IBTA table 95: services that have the operation, and the flags that it may carry. */
+/* Length of the message that an operation requires. */
+enum len_rule {
+	LEN_ANY,
+	LEN_0,
+	LEN_8,
+};
+
+/* IBTA table 95 and annex A19: services that have the operation, and the flags that it may
+ * carry. */
 struct op_rule {
 	uint32_t types;
 	uint32_t flags;
-	bool atomic;
+	enum len_rule len;
 };
 
 /* clang-format off */
 static const struct op_rule rules[] = {
-	[RXE_WR_RDMA_WRITE]           = { RC | XRC | UC,      INLINE_BITS, false },
-	[RXE_WR_RDMA_WRITE_WITH_IMM]  = { RC | XRC | UC,      INLINE_BITS, false },
-	[RXE_WR_SEND]                 = { RC | XRC | UC | UD, INLINE_BITS, false },
-	[RXE_WR_SEND_WITH_IMM]        = { RC | XRC | UC | UD, INLINE_BITS, false },
-	[RXE_WR_RDMA_READ]            = { RC | XRC,           PLAIN_BITS,  false },
-	[RXE_WR_ATOMIC_CMP_AND_SWP]   = { RC | XRC,           PLAIN_BITS,  true  },
-	[RXE_WR_ATOMIC_FETCH_AND_ADD] = { RC | XRC,           PLAIN_BITS,  true  },
-	[RXE_WR_SEND_WITH_INV]        = { RC | XRC,           INLINE_BITS, false },
+	[RXE_WR_RDMA_WRITE]           = { RC | XRC | UC,      INLINE_BITS, LEN_ANY },
+	[RXE_WR_RDMA_WRITE_WITH_IMM]  = { RC | XRC | UC,      INLINE_BITS, LEN_ANY },
+	[RXE_WR_SEND]                 = { RC | XRC | UC | UD, INLINE_BITS, LEN_ANY },
+	[RXE_WR_SEND_WITH_IMM]        = { RC | XRC | UC | UD, INLINE_BITS, LEN_ANY },
+	[RXE_WR_RDMA_READ]            = { RC | XRC,           PLAIN_BITS,  LEN_ANY },
+	[RXE_WR_ATOMIC_CMP_AND_SWP]   = { RC | XRC,           PLAIN_BITS,  LEN_8 },
+	[RXE_WR_ATOMIC_FETCH_AND_ADD] = { RC | XRC,           PLAIN_BITS,  LEN_8 },
+	[RXE_WR_SEND_WITH_INV]        = { RC | XRC,           INLINE_BITS, LEN_ANY },
+	[RXE_WR_FLUSH]                = { RC | XRC,           PLAIN_BITS,  LEN_0 },
+	[RXE_WR_ATOMIC_WRITE]         = { RC | XRC,           INLINE_BITS, LEN_8 },
 };
 /* clang-format on */
 
@@ -68,9 +78,11 @@ static enum post_result check_sges(const struct rxe_engine *engine, const struct
 		return POST_BAD_SGE;
 	for (i = 0; i < wr->num_sge; i++)
 		len += wr->sges[i].length;
-	if (len > max || (rule->atomic && len != sizeof(uint64_t)))
+	if (len > max || (rule->len == LEN_8 && len != sizeof(uint64_t)) ||
+	    (rule->len == LEN_0 && len != 0) || wr->flush_len > RXE_MAX_FLUSH)
 		return POST_BAD_SGE;
-	if ((wr->flags & RXE_SEND_INLINE) && len > qp->max_inline_data)
+	/* Each slot holds a word inline, whatever max_inline_data is. */
+	if ((wr->flags & RXE_SEND_INLINE) && len > qp->max_inline_data && rule->len != LEN_8)
 		return POST_BAD_SGE;
 	*ret_len = (uint32_t)len;
 	return POST_OK;
@@ -85,6 +97,12 @@ static bool av_is_good(const struct rxe_engine *engine, const struct rxe_av *av)
 	       gid_is_v4(&engine->cfg.gids[av->sgid_index]) == gid_is_v4(&av->dgid);
 }
 
+static bool feth_is_good(const struct feth *feth)
+{
+	return feth->placement != 0 && !(feth->placement & ~(FETH_GLOBAL | FETH_PERSISTENT)) &&
+	       feth->selectivity <= FETH_REGION;
+}
+
 static enum post_result check_send(const struct rxe_engine *engine, const struct rxe_qp *qp,
 				   const struct rxe_send_wr *wr, uint32_t *ret_len)
 {
@@ -97,7 +115,7 @@ static enum post_result check_send(const struct rxe_engine *engine, const struct
 	rule = &rules[wr->opcode];
 	if (!(rule->types & 1u << qp->type))
 		return POST_BAD_OPCODE;
-	if (wr->flags & ~rule->flags)
+	if ((wr->flags & ~rule->flags) || (wr->opcode == RXE_WR_FLUSH && !feth_is_good(&wr->feth)))
 		return POST_BAD_FLAGS;
 	if (qp->type == RXE_QPT_UD && !av_is_good(engine, wr->av))
 		return POST_BAD_AV;
@@ -137,6 +155,8 @@ static void fill(struct rxe_send_wqe *wqe, const struct rxe_send_wr *wr, uint32_
 	wqe->psn_first = 0;
 	wqe->psn_last = 0;
 	wqe->flags = wr->flags;
+	wqe->flush_len = wr->flush_len;
+	wqe->feth = wr->feth;
 	wqe->opcode = (uint16_t)wr->opcode;
 	wqe->num_sge = 0;
 	wqe->started = 0;

@@ -25,9 +25,12 @@ uint32_t rxe_ring_slots(uint32_t entries)
 size_t rxe_send_stride(uint32_t max_sge, uint32_t max_inline)
 {
 	size_t sges = max_sge * sizeof(struct rxe_sge);
+	size_t tail = sges > max_inline ? sges : max_inline;
 
-	return round_up(sizeof(struct rxe_send_wqe) + (sges > max_inline ? sges : max_inline),
-			LINE);
+	/* An ATOMIC WRITE may always be inline. */
+	if (tail < sizeof(uint64_t))
+		tail = sizeof(uint64_t);
+	return round_up(sizeof(struct rxe_send_wqe) + tail, LINE);
 }
 
 size_t rxe_recv_stride(uint32_t max_sge)

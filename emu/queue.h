@@ -10,6 +10,7 @@
 
 #include "emu/limits.h"
 #include "net/wire/gid.h"
+#include "net/wire/packet.h"
 
 /* Layout of struct ibv_sge. */
 struct rxe_sge {
@@ -29,6 +30,8 @@ enum rxe_wr_opcode {
 	RXE_WR_ATOMIC_CMP_AND_SWP = 5,
 	RXE_WR_ATOMIC_FETCH_AND_ADD = 6,
 	RXE_WR_SEND_WITH_INV = 9,
+	RXE_WR_FLUSH = 14,
+	RXE_WR_ATOMIC_WRITE = 15,
 };
 
 /* Values of enum ibv_send_flags. */
@@ -60,6 +63,8 @@ struct rxe_send_wr {
 	uint32_t rkey;
 	uint64_t compare_add;
 	uint64_t swap;
+	struct feth feth;	 /* FLUSH */
+	uint32_t flush_len;	 /* FLUSH: bytes from remote_addr on */
 	const struct rxe_av *av; /* UD */
 	uint32_t remote_qpn;	 /* XRC: the SRQ's number */
 	uint32_t remote_qkey;
@@ -78,9 +83,12 @@ enum post_result {
 	POST_BAD_STATE,	 /* RESET (send: also INIT, RTR) */
 	POST_FULL,	 /* the ring is full: ENOMEM */
 	POST_BAD_OPCODE, /* not for this QP type, or unknown */
-	/* Too many SGEs, inline too long, atomic not 8 bytes, or message too long. */
+	/* Too many SGEs, inline too long, atomic or ATOMIC WRITE not 8 bytes, FLUSH not 0 bytes,
+	 * or message or flushed range too long. */
 	POST_BAD_SGE,
-	POST_BAD_FLAGS, /* inline with a READ or atomic, or unknown bits */
+	/* Inline with a READ, atomic or FLUSH, unknown bits, or an undefined placement type or
+	 * selectivity level. */
+	POST_BAD_FLAGS,
 	/* UD without an address, or XRC with an SRQ number of more than 24 bits. */
 	POST_BAD_AV,
 	POST_HAS_SRQ, /* a receive to a QP with an SRQ */
@@ -103,6 +111,8 @@ struct rxe_send_wqe {
 	uint32_t psn_first;
 	uint32_t psn_last;
 	uint32_t flags;
+	uint32_t flush_len;
+	struct feth feth;
 	uint16_t opcode; /* enum rxe_wr_opcode */
 	uint8_t num_sge;
 	uint8_t started; /* PSNs are assigned */

@@ -5,6 +5,7 @@
 #include "emu/sge.h"
 
 #include <assert.h>
+#include <stdatomic.h>
 #include <string.h>
 
 #include "emu/engine.h"
@@ -143,6 +144,51 @@ enum mr_check rxe_remote_read(struct rxe_engine *engine, uint32_t pd, uint32_t r
 			      void *dst, uint32_t len)
 {
 	return read_at(engine, pd, rkey, RXE_REMOTE_READ, iova, dst, len);
+}
+
+uint32_t rxe_flush_rights(const struct feth *feth)
+{
+	return (feth->placement & FETH_GLOBAL ? (uint32_t)RXE_FLUSH_GLOBAL : 0) |
+	       (feth->placement & FETH_PERSISTENT ? (uint32_t)RXE_FLUSH_PERSISTENT : 0);
+}
+
+enum mr_check rxe_flush_check(const struct rxe_engine *engine, uint32_t pd, uint32_t rkey,
+			      const struct feth *feth, uint64_t iova, uint32_t len,
+			      const struct rxe_mr **ret_mr)
+{
+	const struct rxe_mr *mr = rxe_mr_find(engine->cfg.mrs, rkey);
+	const uint32_t rights = rxe_flush_rights(feth);
+	enum mr_check result;
+
+	if (!mr)
+		return MR_BAD_KEY;
+	result = feth->selectivity == FETH_RANGE ? rxe_mr_check(mr, pd, rights, iova, len)
+						 : rxe_mr_check(mr, pd, rights, mr->iova, mr->len);
+	if (result == MR_OK)
+		*ret_mr = mr;
+	return result;
+}
+
+enum mr_check rxe_remote_flush(struct rxe_engine *engine, uint32_t pd, uint32_t rkey,
+			       const struct feth *feth, uint64_t iova, uint32_t len,
+			       uint64_t *ticket)
+{
+	const struct rxe_host_ops *ops = engine->cfg.ops;
+	const struct rxe_mr *mr;
+	enum mr_check result = rxe_flush_check(engine, pd, rkey, feth, iova, len, &mr);
+	bool whole = feth->selectivity != FETH_RANGE;
+
+	if (result != MR_OK)
+		return result;
+	atomic_thread_fence(memory_order_seq_cst);
+	if (!(feth->placement & FETH_PERSISTENT) || (!whole && len == 0))
+		return MR_OK;
+	if (!ops->mem_persist)
+		return MR_FAULT;
+	return ops->mem_persist(engine->cfg.host, mr, whole ? mr->iova : iova,
+				whole ? mr->len : len, ticket)
+		       ? MR_OK
+		       : failed(engine);
 }
 
 enum mr_check rxe_remote_atomic(struct rxe_engine *engine, uint32_t pd, uint32_t rkey,

@@ -43,6 +43,18 @@ enum mr_check rxe_remote_write(struct rxe_engine *engine, uint32_t pd, uint32_t 
 			       const void *src, uint32_t len);
 enum mr_check rxe_remote_read(struct rxe_engine *engine, uint32_t pd, uint32_t rkey, uint64_t iova,
 			      void *dst, uint32_t len);
+/* The rights that a FLUSH needs of queue pair and region. */
+uint32_t rxe_flush_rights(const struct feth *feth);
+/* FLUSH (annex A19): of [iova, iova + len), or with FETH_REGION of the whole region. The key must
+ * be good even if len is 0, as for rdma_rxe. Checks the rights for the placement. */
+enum mr_check rxe_flush_check(const struct rxe_engine *engine, uint32_t pd, uint32_t rkey,
+			      const struct feth *feth, uint64_t iova, uint32_t len,
+			      const struct rxe_mr **ret_mr);
+/* What was stored before becomes visible to all, and persists if the placement asks for that.
+ * ticket: as of mem_persist. */
+enum mr_check rxe_remote_flush(struct rxe_engine *engine, uint32_t pd, uint32_t rkey,
+			       const struct feth *feth, uint64_t iova, uint32_t len,
+			       uint64_t *ticket);
 /* iova must be aligned to 8 bytes. */
 enum mr_check rxe_remote_atomic(struct rxe_engine *engine, uint32_t pd, uint32_t rkey,
 				uint64_t iova, enum rxe_atomic_op op, uint64_t compare_or_add,

@@ -44,6 +44,8 @@ static const uint8_t op_for[][2][2] = { /* by [first packet][last packet] */
 	[RXE_WR_RDMA_READ]            = { { OP_READ_REQUEST, OP_READ_REQUEST },   { OP_READ_REQUEST, OP_READ_REQUEST } },
 	[RXE_WR_ATOMIC_CMP_AND_SWP]   = { { OP_CMP_SWAP, OP_CMP_SWAP },           { OP_CMP_SWAP, OP_CMP_SWAP } },
 	[RXE_WR_ATOMIC_FETCH_AND_ADD] = { { OP_FETCH_ADD, OP_FETCH_ADD },         { OP_FETCH_ADD, OP_FETCH_ADD } },
+	[RXE_WR_FLUSH]                = { { OP_FLUSH, OP_FLUSH },                 { OP_FLUSH, OP_FLUSH } },
+	[RXE_WR_ATOMIC_WRITE]         = { { OP_ATOMIC_WRITE, OP_ATOMIC_WRITE },   { OP_ATOMIC_WRITE, OP_ATOMIC_WRITE } },
 };
 /* clang-format on */
 
@@ -286,7 +288,7 @@ static void begin(struct rxe_qp *qp, struct rxe_send_wqe *wqe)
 }
 
 /* The request that the next packet belongs to; NULL when none may be sent. A fenced request begins
- * once all READs and atomics before it are done, and a rewind never resends what is done, so
+ * once all requests before it that need a response are done, and a rewind never resends what is done, so
  * resending needs no fence. */
 static struct rxe_send_wqe *next(struct rxe_engine *engine, struct rxe_qp *qp, uint64_t now_ns)
 {
@@ -300,7 +302,7 @@ static struct rxe_send_wqe *next(struct rxe_engine *engine, struct rxe_qp *qp, u
 	}
 	if (req->is_broken && req->cur == req->broken_index)
 		return NULL;
-	if ((rc_is_read(wqe) || rc_is_atomic(wqe)) && qp->attr.max_rd_atomic == 0) {
+	if (rc_is_answered(wqe) && qp->attr.max_rd_atomic == 0) {
 		break_at_cur(engine, qp, RXE_WC_LOC_QP_OP_ERR, now_ns);
 		return NULL;
 	}
@@ -335,7 +337,7 @@ static bool may_go(const struct rxe_qp *qp, const struct rxe_send_wqe *wqe, uint
 {
 	const struct rc_requester *req = &qp->rc.req;
 
-	if ((rc_is_read(wqe) || rc_is_atomic(wqe)) && req->rd_atomic >= qp->attr.max_rd_atomic)
+	if (rc_is_answered(wqe) && req->rd_atomic >= qp->attr.max_rd_atomic)
 		return false;
 	return window_has_room(req, (uint32_t)psn_diff(last_psn, req->cur_psn) + 1,
 			       cost_of(qp, wqe, req->cur_psn, last_psn));
@@ -407,7 +409,10 @@ static void describe(const struct rxe_qp *qp, const struct rxe_send_wqe *wqe, ui
 			 bytes + RC_PACKET_COST);
 	ret->reth = (struct reth){ .va = wqe->remote_addr + (rc_is_read(wqe) ? offset : 0),
 				   .rkey = wqe->rkey,
-				   .len = rc_is_read(wqe) ? bytes : wqe->len };
+				   .len = rc_is_read(wqe)    ? bytes
+					  : rc_is_flush(wqe) ? wqe->flush_len
+							     : wqe->len };
+	ret->feth = wqe->feth;
 	if (rc_is_atomic(wqe)) {
 		bool swaps = wqe->opcode == RXE_WR_ATOMIC_CMP_AND_SWP;
 
@@ -431,8 +436,8 @@ static void packet_sent(struct rxe_qp *qp, const struct rxe_send_wqe *wqe, uint3
 	req->since_ack_req = asked ? 0 : req->since_ack_req + cost;
 	req->peer->in_flight += cost;
 	assert(psn_diff(last_psn, req->cur_psn) >= 0 && psn_diff(wqe->psn_last, last_psn) >= 0);
-	assert(req->rd_atomic < RXE_MAX_RD_ATOMIC || !(rc_is_read(wqe) || rc_is_atomic(wqe)));
-	if (rc_is_read(wqe) || rc_is_atomic(wqe))
+	assert(req->rd_atomic < RXE_MAX_RD_ATOMIC || !rc_is_answered(wqe));
+	if (rc_is_answered(wqe))
 		req->rd_end[(req->rd_first + req->rd_atomic++) % RXE_MAX_RD_ATOMIC] = last_psn;
 	if (asked && req->cur_psn == req->sent_psn)
 		rc_rtt_sent(&req->rtt, last_psn, now_ns);

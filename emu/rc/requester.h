@@ -47,7 +47,7 @@ struct rc_requester {
 	struct rxe_cursor into;
 	uint32_t in_flight;	/* cost of [una, cur), in bytes */
 	uint32_t since_ack_req; /* part of in_flight sent since the last AckReq */
-	uint32_t rd_atomic;	/* READ requests and atomics in [una, cur) */
+	uint32_t rd_atomic;	/* requests in [una, cur) that need a response of their own */
 	/* Index of the oldest of them in rd_end; free-running. */
 	uint32_t rd_first;
 	uint32_t rd_end[RXE_MAX_RD_ATOMIC]; /* the last PSN of each */
@@ -78,6 +78,23 @@ static inline bool rc_is_atomic(const struct rxe_send_wqe *wqe)
 	return wqe->opcode == RXE_WR_ATOMIC_CMP_AND_SWP ||
 	       wqe->opcode == RXE_WR_ATOMIC_FETCH_AND_ADD;
 }
+static inline bool rc_is_flush(const struct rxe_send_wqe *wqe)
+{
+	return wqe->opcode == RXE_WR_FLUSH;
+}
+
+static inline bool rc_is_atomic_write(const struct rxe_send_wqe *wqe)
+{
+	return wqe->opcode == RXE_WR_ATOMIC_WRITE;
+}
+
+/* Whether the request needs a response of its own, and occupies one of max_rd_atomic until it
+ * has it. */
+static inline bool rc_is_answered(const struct rxe_send_wqe *wqe)
+{
+	return rc_is_read(wqe) || rc_is_atomic(wqe) || rc_is_flush(wqe) || rc_is_atomic_write(wqe);
+}
+
 /* Whether the next request takes more than one packet. */
 bool rc_requester_is_long(const struct rxe_qp *qp);
 

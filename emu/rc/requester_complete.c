@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Responses arrive (IBTA 9.7.5.1, 9.7.5.2). Requests are retired in order. A response acknowledges
- * all requests before it, except that READs and atomics need their own. A response behind a
+ * all requests before it, except those that need their own (rc_is_answered()). A response behind a
  * missing one is an implied NAK (9.7.5.1.2). A response older than the oldest outstanding request,
  * or to a PSN never sent, is a ghost (9.7.5.1.1) and ignored. */
 #include "emu/rc/requester_complete.h"
@@ -21,7 +21,7 @@
 #include "net/wire/opcode.h"
 #include "net/wire/packet.h"
 
-/* Acknowledges everything before psn, up to the first READ or atomic. */
+/* Acknowledges everything before psn, up to the first request that needs a response of its own. */
 static void advance_to(struct rxe_engine *engine, struct rxe_qp *qp, uint32_t psn)
 {
 	const struct rc_requester *req = &qp->rc.req;
@@ -31,7 +31,7 @@ static void advance_to(struct rxe_engine *engine, struct rxe_qp *qp, uint32_t ps
 		uint32_t upto = psn_add(psn, PSN_MASK); /* psn - 1 */
 
 		assert(wqe);
-		if (rc_is_read(wqe) || rc_is_atomic(wqe))
+		if (rc_is_answered(wqe))
 			return;
 		if (psn_diff(upto, wqe->psn_last) > 0)
 			upto = wqe->psn_last;
@@ -55,7 +55,7 @@ static void progressed(struct rxe_engine *engine, struct rxe_qp *qp, uint64_t no
 
 enum acknowledged {
 	ACKNOWLEDGED_ALL,    /* everything before psn is acknowledged */
-	ACKNOWLEDGED_NOT,    /* a READ or an atomic needs its own response */
+	ACKNOWLEDGED_NOT,    /* a request before psn needs its own response */
 	ACKNOWLEDGED_FAILED, /* the QP failed */
 };
 
@@ -182,7 +182,7 @@ static bool fits_read(const struct rxe_qp *qp, const struct rxe_send_wqe *wqe,
 	return packet->payload_len == (left < qp->attr.path_mtu ? left : qp->attr.path_mtu);
 }
 
-/* Stores a response for the head, which is this READ or atomic. */
+/* Stores a response for the head, which is this request. */
 static void store_response(struct rxe_engine *engine, struct rxe_qp *qp,
 			   const struct rxe_send_wqe *wqe, const struct wire_packet *packet,
 			   const void *bytes, uint32_t len, uint64_t now_ns)
@@ -205,6 +205,15 @@ static void store_response(struct rxe_engine *engine, struct rxe_qp *qp,
 	progressed(engine, qp, now_ns);
 }
 
+/* Whether the packet answers a FLUSH or an ATOMIC WRITE: a READ response without payload. */
+static bool fits_empty(const struct rxe_send_wqe *wqe, const struct wire_packet *packet)
+{
+	const uint32_t only = SHAPE_READ | SHAPE_FIRST | SHAPE_LAST;
+
+	return (rc_is_flush(wqe) || rc_is_atomic_write(wqe)) && (packet->shape & only) == only &&
+	       packet->payload_len == 0 && rc_syndrome_class(packet->aeth.syndrome) == RC_AETH_ACK;
+}
+
 static void result(struct rxe_engine *engine, struct rxe_qp *qp, const struct wire_packet *packet,
 		   uint64_t now_ns)
 {
@@ -225,6 +234,8 @@ static void result(struct rxe_engine *engine, struct rxe_qp *qp, const struct wi
 		 rc_syndrome_class(packet->aeth.syndrome) == RC_AETH_ACK)
 		store_response(engine, qp, wqe, packet, &packet->atomic_orig, sizeof(uint64_t),
 			       now_ns);
+	else if (fits_empty(wqe, packet))
+		store_response(engine, qp, wqe, packet, NULL, 0, now_ns);
 	else
 		rxe_qp_fail(engine, qp, RXE_WC_BAD_RESP_ERR, now_ns);
 }

@@ -74,7 +74,7 @@ static void expected(struct rxe_engine *engine, struct rxe_qp *qp, const struct 
 	qp->rc.resp.gap = RC_GAP_NONE;
 	rc_reply_withdraw_nak(reply);
 	qp->attr.rq_psn = psn_add(qp->attr.rq_psn, psns);
-	if (packet->shape & (SHAPE_READ | SHAPE_ATOMIC)) {
+	if (packet->shape & SHAPE_ANSWERED) {
 		rc_reply_include_ack(reply);
 		rxe_qp_set_ready(engine, qp);
 		return;

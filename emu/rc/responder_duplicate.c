@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Duplicates (IBTA 9.7.5.1.3). SENDs and WRITEs are acknowledged with the newest PSN completed.
- * READs are read again if they lie within recent ones. Atomics are answered with the saved result.
- * Others are dropped: a duplicate never fails the QP, because a stranger, or a packet delayed
+ * READs are read again if they lie within recent ones. Atomics are answered with the saved result,
+ * FLUSHes and ATOMIC WRITEs again with an empty READ response (oA19-14). Others are dropped: a duplicate never fails the QP, because a stranger, or a packet delayed
  * beyond the end of its region, needs only an old PSN to be one. */
 #include "emu/rc/responder_duplicate.h"
 
@@ -25,16 +25,24 @@ void rc_replay_reset(struct rc_replay *replay)
 	replay->count = 0;
 }
 
-void rc_replay_save(struct rc_replay *replay, uint32_t psn, uint64_t orig)
+enum rc_replay_kind rc_replay_kind(uint32_t shape)
+{
+	assert(shape & (SHAPE_ANSWERED & ~(uint32_t)SHAPE_READ));
+	return shape & SHAPE_ATOMIC ? RC_REPLAY_ATOMIC : RC_REPLAY_EMPTY;
+}
+
+void rc_replay_save(struct rc_replay *replay, enum rc_replay_kind kind, uint32_t psn, uint64_t orig)
 {
 	uint32_t index = replay->count++ % RXE_MAX_RD_ATOMIC;
 
+	replay->saved[index].kind = kind;
 	replay->saved[index].psn = psn;
 	replay->saved[index].orig = orig;
 }
 
 /* Newest first: after 2^24 PSNs a number may occur twice. */
-bool rc_replay_find(const struct rc_replay *replay, uint32_t psn, uint64_t *ret_orig)
+bool rc_replay_find(const struct rc_replay *replay, enum rc_replay_kind kind, uint32_t psn,
+		    uint64_t *ret_orig)
 {
 	uint32_t kept = replay->count < RXE_MAX_RD_ATOMIC ? replay->count : RXE_MAX_RD_ATOMIC;
 	uint32_t i;
@@ -42,7 +50,7 @@ bool rc_replay_find(const struct rc_replay *replay, uint32_t psn, uint64_t *ret_
 	for (i = 1; i <= kept; i++) {
 		uint32_t index = (replay->count - i) % RXE_MAX_RD_ATOMIC;
 
-		if (replay->saved[index].psn == psn) {
+		if (replay->saved[index].psn == psn && replay->saved[index].kind == kind) {
 			*ret_orig = replay->saved[index].orig;
 			return true;
 		}
@@ -50,17 +58,18 @@ bool rc_replay_find(const struct rc_replay *replay, uint32_t psn, uint64_t *ret_
 	return false;
 }
 
-static void replay_atomic(struct rxe_qp *qp, const struct wire_packet *packet)
+static void replay_saved(struct rxe_qp *qp, const struct wire_packet *packet)
 {
+	const enum rc_replay_kind kind = rc_replay_kind(packet->shape);
 	struct rc_answer answer = {
-		.kind = RC_ANSWER_ATOMIC,
+		.kind = kind == RC_REPLAY_ATOMIC ? RC_ANSWER_ATOMIC : RC_ANSWER_EMPTY,
 		.is_duplicate = true,
 		.psn = packet->bth.psn,
 		.packets = 1,
 		.msn = qp->rc.resp.msn,
 	};
 
-	if (rc_replay_find(&qp->rc.replay, answer.psn, &answer.orig))
+	if (rc_replay_find(&qp->rc.replay, kind, answer.psn, &answer.orig))
 		rc_reply_push(&qp->rc.reply, &answer);
 }
 
@@ -167,13 +176,13 @@ void rc_responder_duplicate(struct rxe_engine *engine, struct rxe_qp *qp,
 	assert(psn_diff(packet->bth.psn, qp->attr.rq_psn) < 0);
 	engine->cfg.counters->duplicate_request++;
 	rc_reply_duplicate_arrived(&qp->rc.reply);
-	if (packet->shape & (SHAPE_READ | SHAPE_ATOMIC)) {
+	if (packet->shape & SHAPE_ANSWERED) {
 		if (rc_reply_is_queued(&qp->rc.reply, packet->bth.psn))
 			return;
 		if (packet->shape & SHAPE_READ)
 			replay_read(engine, qp, packet);
 		else
-			replay_atomic(qp, packet);
+			replay_saved(qp, packet);
 	} else {
 		rc_reply_ack(&qp->rc.reply);
 	}

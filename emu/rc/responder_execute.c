@@ -62,12 +62,15 @@ static enum rc_fault find_srq(struct rxe_engine *engine, struct rxe_qp *qp,
 	return rxe_xrc_find(engine, qp->xrcd, resp->srqn, &qp->srq, &resp->pd);
 }
 
-/* The right that the operation needs on the QP; SENDs need none. */
-static enum rc_fault check_rights(const struct rxe_qp *qp, uint32_t shape)
+/* The rights that the operation needs on the QP; SENDs need none. */
+static enum rc_fault check_rights(const struct rxe_qp *qp, const struct wire_packet *packet)
 {
+	const uint32_t shape = packet->shape;
 	uint32_t needs = 0;
 
-	if (shape & SHAPE_WRITE)
+	if (shape & SHAPE_FLUSH)
+		needs = rxe_flush_rights(&packet->feth);
+	else if (shape & (SHAPE_WRITE | SHAPE_ATOMIC_WRITE))
 		needs = RXE_REMOTE_WRITE;
 	else if (shape & SHAPE_READ)
 		needs = RXE_REMOTE_READ;
@@ -306,7 +309,75 @@ static enum rc_fault do_atomic(struct rxe_engine *engine, struct rxe_qp *qp,
 		return RC_FAULT_DEFERRED;
 	if (result != MR_OK)
 		return refuse_key(qp, atomic->rkey, atomic->va, sizeof(uint64_t));
-	rc_replay_save(&qp->rc.replay, answer.psn, answer.orig);
+	rc_replay_save(&qp->rc.replay, RC_REPLAY_ATOMIC, answer.psn, answer.orig);
+	rc_reply_push(&qp->rc.reply, &answer);
+	message_done(&qp->rc.resp);
+	return RC_FAULT_NONE;
+}
+
+/* rdma_rxe does not count FLUSHes against max_dest_rd_atomic: too many are refused for a while. */
+static enum rc_fault do_flush(struct rxe_engine *engine, struct rxe_qp *qp,
+			      const struct wire_packet *packet)
+{
+	const struct reth *reth = &packet->reth;
+	enum mr_check result;
+	struct rc_answer answer = {
+		.kind = RC_ANSWER_FLUSH,
+		.psn = packet->bth.psn,
+		.packets = 1,
+		.msn = psn_add(qp->rc.resp.msn, 1),
+		.pd = rxe_qp_target_pd(qp),
+		.rkey = reth->rkey,
+		.len = reth->len,
+		.va = reth->va,
+		.feth = packet->feth,
+	};
+
+	if (reth->len > RXE_MAX_FLUSH)
+		return RC_FAULT_LENGTH;
+	if (rc_reply_has_many_flushes(&qp->rc.reply))
+		return RC_FAULT_DEFERRED;
+	result = rxe_remote_flush(engine, answer.pd, answer.rkey, &answer.feth, answer.va,
+				  answer.len, &answer.ticket);
+	if (result != MR_OK && result != MR_DEFERRED)
+		return refuse_key(qp, reth->rkey, reth->va, reth->len);
+	answer.is_carried_out = result == MR_OK;
+	if (answer.is_carried_out)
+		rc_replay_save(&qp->rc.replay, RC_REPLAY_EMPTY, answer.psn, 0);
+	rc_reply_push(&qp->rc.reply, &answer);
+	message_done(&qp->rc.resp);
+	return RC_FAULT_NONE;
+}
+
+/* Stored whole. It publishes what FLUSHes before it have made persistent (annex A19), so it waits
+ * for them. */
+static enum rc_fault do_atomic_write(struct rxe_engine *engine, struct rxe_qp *qp,
+				     const struct wire_packet *packet)
+{
+	const struct reth *reth = &packet->reth;
+	const struct rc_answer answer = {
+		.kind = RC_ANSWER_EMPTY,
+		.psn = packet->bth.psn,
+		.packets = 1,
+		.msn = psn_add(qp->rc.resp.msn, 1),
+	};
+	enum mr_check stored;
+
+	if (has_too_many(qp))
+		return RC_FAULT_TOO_MANY;
+	if (reth->len != sizeof(uint64_t) || packet->payload_len != sizeof(uint64_t))
+		return RC_FAULT_LENGTH;
+	if (reth->va & 7)
+		return RC_FAULT_MISALIGNED;
+	if (rc_reply_is_flushing(&qp->rc.reply))
+		return RC_FAULT_DEFERRED;
+	stored = rxe_remote_write(engine, rxe_qp_target_pd(qp), reth->rkey, reth->va,
+				  packet->payload, sizeof(uint64_t));
+	if (stored == MR_DEFERRED)
+		return RC_FAULT_DEFERRED;
+	if (stored != MR_OK)
+		return refuse_key(qp, reth->rkey, reth->va, reth->len);
+	rc_replay_save(&qp->rc.replay, RC_REPLAY_EMPTY, answer.psn, 0);
 	rc_reply_push(&qp->rc.reply, &answer);
 	message_done(&qp->rc.resp);
 	return RC_FAULT_NONE;
@@ -323,7 +394,7 @@ enum rc_fault rc_responder_execute(struct rxe_engine *engine, struct rxe_qp *qp,
 	if (fault == RC_FAULT_NONE && qp->type == RXE_QPT_XRC_RECV)
 		fault = find_srq(engine, qp, packet);
 	if (fault == RC_FAULT_NONE)
-		fault = check_rights(qp, shape);
+		fault = check_rights(qp, packet);
 	if (fault == RC_FAULT_NONE && (shape & SHAPE_PAYLOAD))
 		fault = check_payload(qp, packet);
 	if (fault != RC_FAULT_NONE)
@@ -334,5 +405,9 @@ enum rc_fault rc_responder_execute(struct rxe_engine *engine, struct rxe_qp *qp,
 		return do_write(engine, qp, packet);
 	if (shape & SHAPE_READ)
 		return do_read(engine, qp, packet, ret_psns);
+	if (shape & SHAPE_FLUSH)
+		return do_flush(engine, qp, packet);
+	if (shape & SHAPE_ATOMIC_WRITE)
+		return do_atomic_write(engine, qp, packet);
 	return do_atomic(engine, qp, packet);
 }

@@ -33,6 +33,7 @@ void rc_reply_reset(struct rc_reply *reply)
 {
 	reply->head = reply->tail = 0;
 	reply->num_new = 0;
+	reply->num_flushes = 0;
 	reply->pending = RC_PENDING_NONE;
 	reply->fault = RC_FAULT_NONE;
 	reply->is_overdue = false;
@@ -51,28 +52,55 @@ static struct rc_answer *at(struct rc_reply *reply, uint32_t index)
 	return &reply->answer[index % RC_MAX_ANSWERS];
 }
 
+/* The count of responses that the answer is one of, NULL for those to duplicates. */
+static uint32_t *count_of(struct rc_reply *reply, const struct rc_answer *answer)
+{
+	if (answer->is_duplicate)
+		return NULL;
+	return answer->kind == RC_ANSWER_FLUSH ? &reply->num_flushes : &reply->num_new;
+}
+
 bool rc_reply_push(struct rc_reply *reply, const struct rc_answer *answer)
 {
-	uint32_t duplicates = reply->tail - reply->head - reply->num_new;
+	uint32_t duplicates = reply->tail - reply->head - reply->num_new - reply->num_flushes;
+	uint32_t *count = count_of(reply, answer);
 
-	if (answer->is_duplicate ? duplicates >= RXE_MAX_RD_ATOMIC
-				 : reply->num_new >= RXE_MAX_RD_ATOMIC)
+	if ((count ? *count : duplicates) >= RXE_MAX_RD_ATOMIC)
 		return false;
 	assert(reply->tail - reply->head < RC_MAX_ANSWERS);
 	*at(reply, reply->tail++) = *answer;
-	if (!answer->is_duplicate)
-		reply->num_new++;
+	if (count)
+		++*count;
 	return true;
 }
 
 static void pop(struct rc_reply *reply)
 {
-	assert(reply->head != reply->tail);
-	assert(at(reply, reply->head)->is_duplicate || reply->num_new > 0);
-	if (!at(reply, reply->head)->is_duplicate)
-		reply->num_new--;
+	uint32_t *count = count_of(reply, at(reply, reply->head));
+
+	assert(reply->head != reply->tail && (!count || *count > 0));
+	if (count)
+		--*count;
 	reply->head++;
 	reply->burst = 0;
+}
+
+bool rc_reply_has_many_flushes(const struct rc_reply *reply)
+{
+	return reply->num_flushes >= RXE_MAX_RD_ATOMIC;
+}
+
+bool rc_reply_is_flushing(const struct rc_reply *reply)
+{
+	uint32_t i;
+
+	for (i = reply->num_flushes ? reply->head : reply->tail; i != reply->tail; i++) {
+		const struct rc_answer *answer = &reply->answer[i % RC_MAX_ANSWERS];
+
+		if (answer->kind == RC_ANSWER_FLUSH && !answer->is_carried_out)
+			return true;
+	}
+	return false;
 }
 
 void rc_reply_ack(struct rc_reply *reply)
@@ -220,12 +248,48 @@ static enum send_result send_atomic(struct rxe_engine *engine, struct rxe_qp *qp
 	return emit(engine, qp, train, &packet) ? SEND_OK : SEND_TRAIN_FULL;
 }
 
+/* A READ response without payload, as rdma_rxe sends it. */
+static enum send_result send_empty(struct rxe_engine *engine, struct rxe_qp *qp,
+				   struct wire_train *train, const struct rc_answer *answer)
+{
+	struct wire_packet packet;
+
+	describe(qp, OP_READ_RESP_ONLY, answer->psn, AETH_ACK, answer->msn, &packet);
+	return emit(engine, qp, train, &packet) ? SEND_OK : SEND_TRAIN_FULL;
+}
+
+/* A FLUSH that was not carried out at once is tried again. Until it is, a duplicate gets no
+ * response. */
+static enum mr_check carry_out(struct rxe_engine *engine, struct rxe_qp *qp,
+			       struct rc_answer *answer)
+{
+	enum mr_check result = rxe_remote_flush(engine, answer->pd, answer->rkey, &answer->feth,
+						answer->va, answer->len, &answer->ticket);
+
+	answer->is_carried_out = result == MR_OK;
+	if (answer->is_carried_out)
+		rc_replay_save(&qp->rc.replay, RC_REPLAY_EMPTY, answer->psn, 0);
+	return result;
+}
+
+static enum send_result send_flush(struct rxe_engine *engine, struct rxe_qp *qp,
+				   struct wire_train *train, struct rc_answer *answer)
+{
+	enum mr_check result = answer->is_carried_out ? MR_OK : carry_out(engine, qp, answer);
+
+	if (result == MR_OK)
+		return send_empty(engine, qp, train, answer);
+	return result == MR_DEFERRED ? SEND_DEFERRED : SEND_FAILED;
+}
+
 static enum send_result send_answer(struct rxe_engine *engine, struct rxe_qp *qp,
-				    struct wire_train *train, const struct rc_answer *answer)
+				    struct wire_train *train, struct rc_answer *answer)
 {
 	switch (answer->kind) {
 	case RC_ANSWER_READ: return send_read(engine, qp, train, answer);
 	case RC_ANSWER_ATOMIC: return send_atomic(engine, qp, train, answer);
+	case RC_ANSWER_FLUSH: return send_flush(engine, qp, train, answer);
+	case RC_ANSWER_EMPTY: return send_empty(engine, qp, train, answer);
 	}
 	return SEND_FAILED;
 }
@@ -243,10 +307,10 @@ static bool is_paused(struct rc_reply *reply, uint64_t now_ns)
 	return true;
 }
 
-/* The memory became unreadable while the response was being sent: the other responses are dropped.
+/* The memory became inaccessible before the response was sent: the other responses are dropped.
  * A response to a duplicate just ends: the peer may have the first response and have deregistered
  * the region. */
-static void read_failed(struct rxe_qp *qp, const struct rc_answer *answer)
+static void answer_failed(struct rxe_qp *qp, const struct rc_answer *answer)
 {
 	struct rc_reply *reply = &qp->rc.reply;
 	struct rc_responder *resp = &qp->rc.resp;
@@ -263,6 +327,7 @@ static void read_failed(struct rxe_qp *qp, const struct rc_answer *answer)
 	resp->len = answer->len;
 	reply->head = reply->tail;
 	reply->num_new = 0;
+	reply->num_flushes = 0;
 	rc_reply_nak(reply, RC_FAULT_KEY, psn);
 }
 
@@ -282,7 +347,7 @@ static enum output_result output_answers(struct rxe_engine *engine, struct rxe_q
 		case SEND_TRAIN_FULL: return OUTPUT_TRAIN_FULL;
 		case SEND_DEFERRED: reply->resume_ns = now_ns + RXE_DEFER_NS; return OUTPUT_IDLE;
 		case SEND_NO_CREDITS:
-		case SEND_FAILED: read_failed(qp, answer); break;
+		case SEND_FAILED: answer_failed(qp, answer); break;
 		}
 	}
 	return OUTPUT_IDLE;

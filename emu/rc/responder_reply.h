@@ -11,13 +11,15 @@
 #include "emu/limits.h"
 #include "emu/output.h"
 #include "emu/rc/nak.h"
+#include "net/wire/packet.h"
 
 struct rxe_engine;
 struct rxe_qp;
 struct wire_train;
 
-/* At most max_dest_rd_atomic responses to new requests, and as many to duplicates. */
-#define RC_MAX_ANSWERS (2 * RXE_MAX_RD_ATOMIC)
+/* At most max_dest_rd_atomic responses to new READs, atomics and ATOMIC WRITEs. RXE_MAX_RD_ATOMIC
+ * to new FLUSHes, which rdma_rxe does not count, and as many to duplicates. */
+#define RC_MAX_ANSWERS (3 * RXE_MAX_RD_ATOMIC)
 /* A peer that reads more at once than our requester does has no window: it gets this many bytes,
  * then a pause. */
 #define RC_READ_BURST	 65536u
@@ -26,6 +28,8 @@ struct wire_train;
 enum rc_answer_kind {
 	RC_ANSWER_READ,
 	RC_ANSWER_ATOMIC,
+	RC_ANSWER_FLUSH,
+	RC_ANSWER_EMPTY, /* ATOMIC WRITE; duplicate of it or of a FLUSH */
 };
 
 struct rc_answer {
@@ -35,9 +39,13 @@ struct rc_answer {
 	uint32_t packets;  /* of the whole response */
 	uint32_t sent;
 	uint32_t msn;
-	uint32_t pd, rkey, len; /* READ */
+	uint32_t pd, rkey, len; /* READ, FLUSH */
 	uint64_t va;
-	uint64_t orig; /* atomic: the value before it */
+	struct feth feth; /* FLUSH */
+	/* FLUSH: nothing is left but to send the response. */
+	bool is_carried_out;
+	uint64_t ticket; /* FLUSH: what the host has begun; 0: nothing */
+	uint64_t orig;	 /* atomic: the value before it */
 };
 
 enum rc_pending {
@@ -48,8 +56,9 @@ enum rc_pending {
 
 struct rc_reply {
 	struct rc_answer answer[RC_MAX_ANSWERS];
-	uint32_t head, tail; /* free-running */
-	uint32_t num_new;    /* responses in the ring to new requests */
+	uint32_t head, tail;  /* free-running */
+	uint32_t num_new;     /* responses in the ring to new requests other than FLUSHes */
+	uint32_t num_flushes; /* to new FLUSHes */
 	enum rc_pending pending;
 	/* Cause of the NAK. After a fatal NAK was sent the QP enters ERR; no request is accepted
 	 * before. */
@@ -93,6 +102,10 @@ void rc_reply_nak(struct rc_reply *reply, enum rc_fault fault, uint32_t psn);
 void rc_reply_withdraw_nak(struct rc_reply *reply);
 /* Whether a fatal NAK is pending: the QP enters ERR once it is sent. */
 bool rc_reply_is_fatal(const struct rc_reply *reply);
+/* Whether the ring has no place for the response to another FLUSH. */
+bool rc_reply_has_many_flushes(const struct rc_reply *reply);
+/* Whether a FLUSH in the ring is not carried out yet: an ATOMIC WRITE must not pass it. */
+bool rc_reply_is_flushing(const struct rc_reply *reply);
 /* Whether the response packet with this PSN is still to be sent. */
 bool rc_reply_is_queued(const struct rc_reply *reply, uint32_t psn);
 

@@ -228,10 +228,10 @@ static void push(struct rxe_time_wait_answers *answers, const struct rxe_time_wa
 	uint32_t i;
 
 	/* One ACK answers all requests that arrived together. */
-	for (i = answers->head; i != answers->tail && !answer->is_atomic; i++) {
+	for (i = answers->head; i != answers->tail && answer->op == OP_ACKNOWLEDGE; i++) {
 		const struct rxe_time_wait_answer *other = &answers->at[i % RXE_TIME_WAIT_ANSWERS];
 
-		if (!other->is_atomic && other->dest_qpn == answer->dest_qpn &&
+		if (other->op == OP_ACKNOWLEDGE && other->dest_qpn == answer->dest_qpn &&
 		    gid_equal(&other->dst, &answer->dst))
 			return;
 	}
@@ -249,6 +249,7 @@ static struct rxe_time_wait_answer ack_of(const struct rxe_time_wait *record)
 		.traffic_class = record->traffic_class,
 		.hop_limit = record->hop_limit,
 		.is_xrc = record->is_xrc,
+		.op = OP_ACKNOWLEDGE,
 		.dest_qpn = record->dest_qpn & QPN_MASK,
 		.psn = psn_add(record->psn, PSN_MASK),
 		.msn = record->msn & PSN_MASK,
@@ -272,10 +273,12 @@ bool rxe_time_wait_input(struct rxe_engine *engine, const struct wire_packet *pa
 	if (!is_for(&record, arrival, now_ns) || psn_diff(packet->bth.psn, record.psn) >= 0)
 		return false;
 	answer = ack_of(&record);
-	if (packet->shape & SHAPE_ATOMIC) {
-		answer.is_atomic = true;
+	if (packet->shape & SHAPE_ANSWERED) {
+		const enum rc_replay_kind kind = rc_replay_kind(packet->shape);
+
+		answer.op = kind == RC_REPLAY_ATOMIC ? OP_ATOMIC_ACK : OP_READ_RESP_ONLY;
 		answer.psn = packet->bth.psn;
-		if (!rc_replay_find(&record.replay, answer.psn, &answer.orig))
+		if (!rc_replay_find(&record.replay, kind, answer.psn, &answer.orig))
 			return false;
 	}
 	engine->cfg.counters->duplicate_request++;
@@ -333,8 +336,7 @@ static void emit(struct rxe_engine *engine, struct wire_train *train,
 					.dst = answer->dst,
 					.src_port = engine->cfg.tx_ports[tx_index] };
 	struct wire_packet packet = {
-		.bth = { .opcode = opcode_make(answer->is_xrc ? WIRE_XRC : WIRE_RC,
-					       answer->is_atomic ? OP_ATOMIC_ACK : OP_ACKNOWLEDGE),
+		.bth = { .opcode = opcode_make(answer->is_xrc ? WIRE_XRC : WIRE_RC, answer->op),
 			 .mig_req = true,
 			 .pkey = 0xffff,
 			 .dest_qpn = answer->dest_qpn,

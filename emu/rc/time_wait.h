@@ -4,7 +4,7 @@
  * The last ACK of a connection may be lost like any other packet. The peer then sends its request
  * again (IBTA 9.7.5.1.3) and must get an answer, or it fails with RETRY_EXC. A record keeps what a
  * responder needs to answer duplicates: SENDs and WRITEs with an ACK of everything received,
- * atomics with their saved results. New requests and READs get no answer: no queue pair executes
+ * atomics with their saved results, FLUSHes and ATOMIC WRITEs. New requests and READs get no answer: no queue pair executes
  * them, and the memory of a READ may be unmapped.
  *
  * An ACK may be delayed although the program sees the completion already, and the process may be
@@ -22,6 +22,7 @@
 
 #include "emu/rc/responder_duplicate.h"
 #include "net/wire/gid.h"
+#include "net/wire/opcode.h"
 
 struct rxe_engine;
 struct rxe_qp;
@@ -67,7 +68,8 @@ struct rxe_time_wait_answer {
 	struct gid src, dst;
 	uint32_t flow_label;
 	uint8_t traffic_class, hop_limit;
-	bool is_atomic, is_xrc;
+	bool is_xrc;
+	enum wire_op op;
 	uint32_t dest_qpn, psn, msn;
 	uint64_t orig;
 };

@@ -23,6 +23,8 @@ static const char *opcode_str(uint32_t opcode)
 	case RXE_WR_RDMA_READ: return "RDMA read";
 	case RXE_WR_ATOMIC_CMP_AND_SWP:
 	case RXE_WR_ATOMIC_FETCH_AND_ADD: return "atomic";
+	case RXE_WR_FLUSH: return "RDMA flush";
+	case RXE_WR_ATOMIC_WRITE: return "atomic write";
 	}
 	return "request";
 }
@@ -86,6 +88,8 @@ static uint32_t remote_right(const struct rxe_send_wqe *wqe)
 {
 	if (rc_is_read(wqe))
 		return RXE_REMOTE_READ;
+	if (rc_is_flush(wqe))
+		return rxe_flush_rights(&wqe->feth);
 	return rc_is_atomic(wqe) ? RXE_REMOTE_ATOMIC : RXE_REMOTE_WRITE;
 }
 
@@ -93,18 +97,20 @@ static void say_remote_access(struct sentence *s, const struct diagnosis *d,
 			      const struct rxe_qp *qp)
 {
 	const struct rxe_send_wqe *wqe = head(qp);
+	uint32_t len;
 
 	say(s, "remote access NAK for PSN %u: ", qp->rc.req.una_psn);
-	if (!wqe || !(rc_is_read(wqe) || rc_is_atomic(wqe) || is_write(wqe))) {
+	if (!wqe || !(rc_is_answered(wqe) || is_write(wqe))) {
 		say(s, "the peer refused to invalidate the key of this request");
 		return;
 	}
+	len = rc_is_flush(wqe) ? wqe->flush_len : wqe->len;
 	say(s, "rkey 0x%08x does not permit an %s of %u bytes at 0x%" PRIx64, wqe->rkey,
-	    opcode_str(wqe->opcode), wqe->len, wqe->remote_addr);
+	    opcode_str(wqe->opcode), len, wqe->remote_addr);
 	if (peer_is_local(d, qp))
 		say(s, ": %s",
 		    key_refusal(d, wqe->rkey, KEY_ANY_PD, remote_right(wqe), wqe->remote_addr,
-				wqe->len));
+				len));
 }
 
 static void say_invalid_request(struct sentence *s, const struct rxe_qp *qp)
@@ -114,10 +120,10 @@ static void say_invalid_request(struct sentence *s, const struct rxe_qp *qp)
 	say(s, "invalid request NAK for PSN %u: ", qp->rc.req.una_psn);
 	if (!wqe)
 		return;
-	if (rc_is_atomic(wqe) && (wqe->remote_addr & 7))
+	if ((rc_is_atomic(wqe) || rc_is_atomic_write(wqe)) && (wqe->remote_addr & 7))
 		say(s, "the address of an atomic, 0x%" PRIx64 ", is not a multiple of 8",
 		    wqe->remote_addr);
-	else if (is_write(wqe) || rc_is_read(wqe) || rc_is_atomic(wqe))
+	else if (is_write(wqe) || rc_is_answered(wqe))
 		say(s, "the peer's QP does not accept an %s (its access flags%s)",
 		    opcode_str(wqe->opcode), is_write(wqe) ? "" : ", or max_dest_rd_atomic");
 	else if (qp->type == RXE_QPT_XRC_SEND)

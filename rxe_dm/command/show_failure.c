@@ -107,13 +107,14 @@ static void add_syndrome(struct line *line, const struct tail_packet *packet, ui
 static void add_headers(struct line *line, const struct tail_packet *packet, uint32_t shape)
 {
 	const uint32_t room = packet->len < TAIL_HEAD ? packet->len : TAIL_HEAD;
+	const uint32_t at = BTH_LEN + (shape & SHAPE_XRCETH ? XRCETH_LEN : 0) +
+			    (shape & SHAPE_FETH ? FETH_LEN : 0);
+	const uint8_t *p = packet->head + at;
 
-	if ((shape & (SHAPE_RETH | SHAPE_ATOMIC_ETH)) && !(shape & SHAPE_DETH) &&
-	    room >= BTH_LEN + 12)
-		add(line, ", rkey 0x%08x at 0x%" PRIx64, get_be32(packet->head + BTH_LEN + 8),
-		    get_be64(packet->head + BTH_LEN));
-	if ((shape & SHAPE_RETH) && room >= BTH_LEN + RETH_LEN)
-		add(line, " for %u bytes", get_be32(packet->head + BTH_LEN + 12));
+	if ((shape & (SHAPE_RETH | SHAPE_ATOMIC_ETH)) && room >= at + 12)
+		add(line, ", rkey 0x%08x at 0x%" PRIx64, get_be32(p + 8), get_be64(p));
+	if ((shape & SHAPE_RETH) && room >= at + RETH_LEN)
+		add(line, " for %u bytes", get_be32(p + 12));
 	if (shape & SHAPE_AETH)
 		add_syndrome(line, packet, BTH_LEN);
 }

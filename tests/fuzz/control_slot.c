@@ -236,9 +236,12 @@ static bool is_from_record(const struct rxe_time_wait_table *table,
 		if (!gid_equal(&record->dst, dst) ||
 		    (record->dest_qpn & QPN_MASK) != packet->bth.dest_qpn)
 			continue;
-		if (packet->shape & SHAPE_ATOMIC_ACK_ETH) {
-			if (rc_replay_find(&record->replay, packet->bth.psn, &orig) &&
-			    orig == packet->atomic_orig)
+		if (packet->shape & SHAPE_ANSWERED) {
+			if (rc_replay_find(&record->replay,
+					   packet->shape & SHAPE_ATOMIC ? RC_REPLAY_ATOMIC
+									: RC_REPLAY_EMPTY,
+					   packet->bth.psn, &orig) &&
+			    (!(packet->shape & SHAPE_ATOMIC) || orig == packet->atomic_orig))
 				return true;
 		} else if (psn_add(record->psn, PSN_MASK) == packet->bth.psn) {
 			return true;

@@ -95,7 +95,8 @@ static struct rxe_qp_attr attr_for(const struct host *host, const struct host_qp
 		.rq_psn = setup->rq_psn,
 		.sq_psn = setup->sq_psn,
 		.dest_qp_num = q->peer_qpn,
-		.qp_access_flags = RXE_REMOTE_WRITE | RXE_REMOTE_READ | RXE_REMOTE_ATOMIC,
+		.qp_access_flags = RXE_REMOTE_WRITE | RXE_REMOTE_READ | RXE_REMOTE_ATOMIC |
+				   RXE_FLUSH_GLOBAL | RXE_FLUSH_PERSISTENT,
 		.has_grh = true,
 		.av = { .dgid = host->peer, .hop_limit = 64 },
 		.max_rd_atomic = setup->rd_atomic,
@@ -271,6 +272,12 @@ void host_send(struct host *host, enum host_qp_name name, const struct rxe_send_
 		sge.lkey = host_key(REGION_RESULTS);
 		*slot = (struct host_slot){ true, (uint8_t)name, sge.length, ++host->posted, 0 };
 	}
+	if (wr.opcode == RXE_WR_FLUSH) {
+		wr.flush_len = sge.length;
+		sge.length = 0;
+	}
+	if (wr.opcode == RXE_WR_ATOMIC_WRITE)
+		sge.length = 8;
 	wr.wr_id = q->sends + 1;
 	wr.av = &av;
 	wr.remote_qpn = q->peer_qpn;

@@ -89,6 +89,8 @@ struct host_qp {
 	struct host_time_wait time_wait;
 	struct host_atomic atomic[RXE_MAX_RD_ATOMIC]; /* the last atomics that were executed */
 	uint32_t atomics;			      /* free-running */
+	/* A FLUSH or an ATOMIC WRITE arrived: it may have displaced the result of an atomic. */
+	bool has_others;
 	uint32_t peer_qpn;
 	uint64_t sends, sends_done; /* wr_ids count from 1 */
 	uint64_t recvs_done;	 /* number of the last, for a QP with a receive queue of its own */

@@ -168,6 +168,16 @@ static bool mem_atomic(void *context, const struct rxe_mr *mr, uint64_t iova, en
 	return true;
 }
 
+static bool mem_persist(void *context, const struct rxe_mr *mr, uint64_t iova, uint64_t len,
+			uint64_t *ticket)
+{
+	enum host_region region;
+
+	touch(context, mr, iova, len, &region);
+	*ticket = 1;
+	return region != REGION_UNMAPPED;
+}
+
 static bool is_deferred(void *context)
 {
 	const struct host *host = context;
@@ -208,6 +218,7 @@ const struct rxe_host_ops memory_ops = {
 	.mem_read = mem_read,
 	.mem_write = mem_write,
 	.mem_atomic = mem_atomic,
+	.mem_persist = mem_persist,
 	.is_deferred = is_deferred,
 	.cq_notify = cq_notify,
 	.event = take_event,

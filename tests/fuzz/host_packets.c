@@ -49,6 +49,8 @@ void host_input(struct host *host, const uint8_t *p, uint32_t len, const struct 
 		if (is_good && !(packet.shape & SHAPE_REQUEST))
 			host->answers[q - host->qp]++;
 	}
+	if (q && (packet.shape & (SHAPE_FLUSH | SHAPE_ATOMIC_WRITE)))
+		q->has_others = true;
 	host->arriving = q;
 	host->arriving_psn = is_sound ? packet.bth.psn : 0;
 	rxe_engine_input(&host->engine, &arrival, host->now_ns);

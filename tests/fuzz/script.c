@@ -111,6 +111,11 @@ static void take_headers(const struct host *host, struct take *take, struct wire
 		packet->deth.qkey = take_u8(take) % 8 ? 0x11223344 : 5;
 		packet->deth.src_qpn = 0x20103;
 	}
+	if (shape & SHAPE_FETH) {
+		const uint8_t bits = take_u8(take);
+
+		packet->feth = (struct feth){ bits & 0xf, bits >> 4 & 3 };
+	}
 	if (shape & SHAPE_RETH) {
 		take_place(take, &packet->reth.va, &packet->reth.rkey);
 		packet->reth.len = take_len(take, mtu);
@@ -223,6 +228,10 @@ static enum rxe_wr_opcode opcode_of(uint8_t byte)
 		RXE_WR_ATOMIC_FETCH_AND_ADD, RXE_WR_SEND_WITH_INV,
 	};
 
+	switch (byte >> 5) {
+	case 1: return RXE_WR_FLUSH;
+	case 2: return RXE_WR_ATOMIC_WRITE;
+	}
 	return opcodes[byte & 7];
 }
 
@@ -236,6 +245,7 @@ static void step_send(struct host *host, struct take *take)
 				  .rkey = 0x12345678,
 				  .compare_add = 1,
 				  .swap = 2,
+				  .feth = { FETH_GLOBAL | FETH_PERSISTENT, op & 1 },
 				  .remote_qkey = 0x11223344 };
 	const uint32_t len = take_len(take, 1024);
 

@@ -107,12 +107,14 @@ def forged(opcodes, answering):
         qp = SERVICE_QP[opcode >> 5]
         xrc = opcode >> 5 == 5
         if answering:
-            script += struct.pack("<BBBH", ACT.SEND, XRC_SEND if xrc else qp, opcode % 8, 600) + bytes([ACT.OUTPUT])
+            op = {0x1c: 1 << 5, 0x1d: 2 << 5}.get(opcode & 0x1f, opcode % 8)
+            script += struct.pack("<BBBH", ACT.SEND, XRC_SEND if xrc else qp, op, 600) + bytes([ACT.OUTPUT])
         else:
             script += struct.pack("<BBH", ACT.RECV, XRC_RECV if xrc else qp, 2000)
+        feth = b"\3" if opcode & 0x1f == 0x1c else b""
         srq = b"\1" if xrc and opcode & 0x1f not in ANSWERS else b""
-        place = bytes([1, 0, 0, 0x40, 0]) if opcode & 0x1f in (6, 0xa, 0xb, 0xc, 0x13, 0x14) else b""
-        script += bytes([ACT.FORGED, qp | 8, opcode, 0]) + srq + place + bytes([0x40, 0]) * 2
+        place = bytes([1, 0, 0, 0x40, 0]) if opcode & 0x1f in (6, 0xa, 0xb, 0xc, 0x13, 0x14, 0x1c, 0x1d) else b""
+        script += bytes([ACT.FORGED, qp | 8, opcode, 0]) + srq + feth + place + bytes([0x40, 0]) * 2
         script += bytes([ACT.OUTPUT])
     return script
 
@@ -129,15 +131,16 @@ def again_in(qp, *states):
 def borders(region, length, rts):
     """Each kind of access to a region: inside, at its end, behind it, before it."""
     script = bytes([0, 2, 0x77, 0x2e]) + b"\x00\x01\x00" * 2
-    for opcode in (0x0a, 0x0c, 0x13, 0x14, 0x2a):
+    for opcode in (0x0a, 0x0c, 0x13, 0x14, 0x1c, 0x1d, 0x2a):
         for offset, size in ((0, 8), (length - 8, 8), (length - 7, 8), (length, 1), (-1, 2), (0, length), (8, length)):
             qp = SERVICE_QP[opcode >> 5]
             offset = max(min(offset, 32767), -32768)
             place = struct.pack("<Bh", region, offset) if opcode in (0x13, 0x14) else \
                 struct.pack("<BhH", region, offset, min(size, 0xfff0))
-            script += bytes([ACT.FORGED, qp | 8, opcode, 0]) + place
+            feth = b"\3" if opcode == 0x1c else b""
+            script += bytes([ACT.FORGED, qp | 8, opcode, 0]) + feth + place
             script += struct.pack("<HH", 1, 1) if opcode in (0x13, 0x14) else b""
-            script += struct.pack("<H", min(size, 4096)) if opcode & 0x1f == 0x0a else b""
+            script += struct.pack("<H", min(size, 4096)) if opcode & 0x1f in (0x0a, 0x1d) else b""
             script += bytes([ACT.OUTPUT]) + again_in(qp, RESET, INIT, RTR, *([RTS] if rts else []))
     return script
 
@@ -567,7 +570,7 @@ def add_captures(corpus, folder):
 
 def add_scripts(corpus, folder):
     for service in (0, 0x20, 0x60, 0xa0):
-        ops = [service | op for op in range(0x18) if service != 0x60 or op in (4, 5)]
+        ops = [service | op for op in (*range(0x18), 0x1c, 0x1d) if service != 0x60 or op in (4, 5)]
         corpus.add("responder", f"forged_{service:02x}", forged(ops, False))
         corpus.add("requester", f"forged_{service:02x}", forged(ops, True))
     for name in GOING:

@@ -122,12 +122,14 @@ static enum rxe_wr_opcode choose_opcode(struct world *w, const struct party *par
 		RXE_WR_RDMA_WRITE,
 		RXE_WR_RDMA_WRITE,
 		RXE_WR_RDMA_WRITE_WITH_IMM,
+		RXE_WR_FLUSH,
+		RXE_WR_ATOMIC_WRITE,
 		RXE_WR_RDMA_READ,
 		RXE_WR_ATOMIC_CMP_AND_SWP,
 		RXE_WR_ATOMIC_FETCH_AND_ADD,
 	};
 
-	return opcodes[dice(w, oracle_find_slot(party, ret_slot) ? 8 : 5)];
+	return opcodes[dice(w, oracle_find_slot(party, ret_slot) ? 10 : 7)];
 }
 
 static void choose_reliable(struct world *w, const struct party *party, struct op *op)
@@ -139,10 +141,17 @@ static void choose_reliable(struct world *w, const struct party *party, struct o
 	is_long = writes && dice(w, 8) == 0;
 	op->len = dice(w, 4) ? dice(w, is_long ? ORACLE_WRITE_BYTES : ORACLE_SLOT_BYTES)
 			     : dice(w, 100);
-	if (op->opcode == RXE_WR_ATOMIC_CMP_AND_SWP || op->opcode == RXE_WR_ATOMIC_FETCH_AND_ADD)
+	if (op->opcode == RXE_WR_ATOMIC_CMP_AND_SWP || op->opcode == RXE_WR_ATOMIC_FETCH_AND_ADD ||
+	    op->opcode == RXE_WR_ATOMIC_WRITE)
 		op->len = 8;
 	op->to = dice(w, AREA_TARGET_LEN - (is_long ? ORACLE_WRITE_BYTES : ORACLE_SLOT_BYTES));
 	op->imm = op->opcode == RXE_WR_SEND ? 0 : dice(w, 1u << 30);
+	if (op->opcode != RXE_WR_FLUSH)
+		return;
+	op->flush_len = op->len;
+	op->len = 0;
+	op->feth = (struct feth){ (uint8_t)(1 + dice(w, 3)),
+				  dice(w, 4) == 0 ? FETH_REGION : FETH_RANGE };
 }
 
 /* The immediate names the request. */
@@ -188,9 +197,10 @@ static void forge_one(struct oracle *o, struct party *party)
 	uint32_t base = dice(w, 2) ? qp->attr.sq_psn : party->peer->end->qp.rc.req.una_psn;
 	const struct party *target = oracle_is_target(party) ? party : party->peer;
 	struct wire_packet packet = {
-		.bth = { .opcode = opcode_make(rxe_qp_service(qp), (enum wire_op)dice(w, 24)),
+		.bth = { .opcode = opcode_make(rxe_qp_service(qp), (enum wire_op)dice(w, 32)),
 			 .psn = psn_add(base, PSN_MASK - 3 + dice(w, 8)),
 			 .ack_req = dice(w, 2) },
+		.feth = { (uint8_t)dice(w, 16), (uint8_t)dice(w, 4) },
 		.reth = { .va = dice(w, AREA_TARGET_LEN),
 			  .rkey = dice(w, 4) ? party->peer->keys[0].target : dice(w, 1u << 20),
 			  .len = dice(w, 3) ? dice(w, 3000) : dice(w, UINT32_MAX) },

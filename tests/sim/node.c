@@ -98,6 +98,28 @@ static bool mem_atomic(void *host, const struct rxe_mr *mr, uint64_t iova, enum 
 	return true;
 }
 
+/* A deferred call gets a ticket, and its range is asked for again with it. */
+static bool mem_persist(void *host, const struct rxe_mr *mr, uint64_t iova, uint64_t len,
+			uint64_t *ticket)
+{
+	struct node *node = host;
+	uint64_t addr = addr_of(mr, iova), at = addr - node->base;
+
+	assert(*ticket <= node->tickets);
+	if (is_deferred_now(node, addr)) {
+		*ticket = *ticket ? *ticket : ++node->tickets;
+		return false;
+	}
+	if (!is_there(node, addr, len))
+		return false;
+	if (!node->durable)
+		node->durable = calloc(1, node->mem_len);
+	assert(node->durable);
+	memcpy(node->durable + at, node->mem + at, len);
+	node->persists++;
+	return true;
+}
+
 static void cq_notify(void *host, struct rxe_cq *cq)
 {
 	(void)host;
@@ -151,6 +173,7 @@ static const struct rxe_host_ops ops = {
 	.mem_read = mem_read,
 	.mem_write = mem_write,
 	.mem_atomic = mem_atomic,
+	.mem_persist = mem_persist,
 	.is_deferred = is_deferred,
 	.cq_notify = cq_notify,
 	.event = take_event,
@@ -291,9 +314,9 @@ struct node *node_new(uint32_t index, uint32_t mem_len)
 	rxe_engine_init(&node->engine, &cfg);
 	rxe_cq_init(&node->cq, node->cq_mem, CQ_ENTRIES, NULL);
 	rxe_srq_init(&node->srq, NODE_PD, node->srq_mem, SRQ_DEPTH, MAX_SGE, NULL);
-	node->key =
-		node_reg(node, 0, mem_len,
-			 RXE_LOCAL_WRITE | RXE_REMOTE_WRITE | RXE_REMOTE_READ | RXE_REMOTE_ATOMIC);
+	node->key = node_reg(node, 0, mem_len,
+			     RXE_LOCAL_WRITE | RXE_REMOTE_WRITE | RXE_REMOTE_READ |
+				     RXE_REMOTE_ATOMIC | RXE_FLUSH_GLOBAL | RXE_FLUSH_PERSISTENT);
 	return node;
 }
 
@@ -309,6 +332,7 @@ void node_free(struct node *node)
 	}
 	node_remove_xsrqs(node);
 	free(node->mem);
+	free(node->durable);
 	give_node(node);
 }
 

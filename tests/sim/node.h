@@ -108,6 +108,9 @@ struct node {
 	/* Bytes that may wait meanwhile; 0: unlimited. */
 	uint32_t socket_bytes;
 	uint32_t waiting_bytes;
+	uint8_t *durable;	/* what has become persistent of mem; NULL: nothing */
+	uint64_t persists;	/* calls of mem_persist that succeeded */
+	uint64_t tickets;	/* given to deferred calls of mem_persist */
 	uint64_t writes;	/* bytes that the engine stored */
 	uint64_t atomics;	/* executed here */
 	uint64_t sent, arrived; /* packets */

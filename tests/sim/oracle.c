@@ -79,7 +79,9 @@ bool oracle_needs_recv(const struct op *op)
 	case RXE_WR_RDMA_WRITE:
 	case RXE_WR_RDMA_READ:
 	case RXE_WR_ATOMIC_CMP_AND_SWP:
-	case RXE_WR_ATOMIC_FETCH_AND_ADD: return false;
+	case RXE_WR_ATOMIC_FETCH_AND_ADD:
+	case RXE_WR_FLUSH:
+	case RXE_WR_ATOMIC_WRITE: return false;
 	}
 	return false;
 }
@@ -93,6 +95,12 @@ bool oracle_uses_slot(const struct op *op)
 {
 	return op->opcode == RXE_WR_RDMA_READ || op->opcode == RXE_WR_ATOMIC_CMP_AND_SWP ||
 	       op->opcode == RXE_WR_ATOMIC_FETCH_AND_ADD;
+}
+
+bool oracle_is_answered(const struct op *op)
+{
+	return oracle_uses_slot(op) || op->opcode == RXE_WR_FLUSH ||
+	       op->opcode == RXE_WR_ATOMIC_WRITE;
 }
 
 void oracle_init(struct oracle *o, struct world *w, uint64_t seed)
@@ -124,8 +132,11 @@ static void reg_all(const struct party *party, uint32_t pd, struct party_keys *r
 	uint32_t base = party->base, first = node->num_mrs + 1;
 
 	ret->source = node_reg(node, base + AREA_SOURCE, AREA_SOURCE_LEN, RXE_REMOTE_READ);
-	ret->target = reg(party, AREA_TARGET, AREA_TARGET_LEN, RXE_LOCAL_WRITE | RXE_REMOTE_WRITE);
-	ret->words = reg(party, AREA_WORDS, ORACLE_WORDS * 8, RXE_LOCAL_WRITE | RXE_REMOTE_ATOMIC);
+	ret->target =
+		reg(party, AREA_TARGET, AREA_TARGET_LEN,
+		    RXE_LOCAL_WRITE | RXE_REMOTE_WRITE | RXE_FLUSH_GLOBAL | RXE_FLUSH_PERSISTENT);
+	ret->words = reg(party, AREA_WORDS, ORACLE_WORDS * 8,
+			 RXE_LOCAL_WRITE | RXE_REMOTE_WRITE | RXE_REMOTE_ATOMIC);
 	ret->recvs = node_reg(node, base + AREA_RECVS, ORACLE_SLOTS * ORACLE_SLOT_BYTES,
 			      RXE_LOCAL_WRITE);
 	for (; first <= node->num_mrs; first++)
@@ -173,6 +184,7 @@ static void begin(struct party *party, struct end *end)
 	party->key_reads = node_reg(node, base + AREA_READS, ORACLE_SLOTS * ORACLE_SLOT_BYTES,
 				    RXE_LOCAL_WRITE);
 	memcpy(party->target, oracle_mem(party, AREA_TARGET), AREA_TARGET_LEN);
+	memset(party->written_by, 0, sizeof(party->written_by));
 	memcpy(party->word, oracle_mem(party, AREA_WORDS), sizeof(party->word));
 }
 
@@ -339,6 +351,16 @@ static void aim(struct post *post, const struct party *peer, uint32_t area, uint
 	post->rkey = key;
 }
 
+static void model_write(struct party *party, const struct op *op)
+{
+	struct party *peer = party->peer;
+	uint32_t i;
+
+	memcpy(peer->target + op->to, oracle_source(party, op->from), op->len);
+	for (i = 0; i < op->len; i++)
+		peer->written_by[op->to + i] = (uint16_t)(party->num_ops + 1);
+}
+
 /* Makes the engine's request, and changes the model as if it was executed. */
 static struct post prepare(struct party *party, struct op *op)
 {
@@ -359,7 +381,16 @@ static struct post prepare(struct party *party, struct op *op)
 	case RXE_WR_RDMA_WRITE:
 	case RXE_WR_RDMA_WRITE_WITH_IMM:
 		aim(&post, peer, AREA_TARGET, op->to, keys->target);
-		memcpy(peer->target + op->to, oracle_source(party, op->from), op->len);
+		model_write(party, op);
+		return post;
+	case RXE_WR_FLUSH:
+		aim(&post, peer, AREA_TARGET, op->to, keys->target);
+		post.feth = op->feth;
+		post.flush_len = op->flush_len;
+		return post;
+	case RXE_WR_ATOMIC_WRITE:
+		aim(&post, peer, AREA_WORDS, op->to % ORACLE_WORDS * 8, keys->words);
+		memcpy(word, oracle_source(party, op->from), sizeof(*word));
 		return post;
 	case RXE_WR_RDMA_READ:
 		post.to = peer->base + AREA_SOURCE + op->from;
@@ -402,7 +433,8 @@ static uint32_t wrong_key(struct oracle *o, const struct party *party, const str
 		return 0x7777;
 	if (op->opcode == RXE_WR_RDMA_READ)
 		return wrong->source;
-	return oracle_uses_slot(op) ? wrong->words : wrong->target;
+	return oracle_uses_slot(op) || op->opcode == RXE_WR_ATOMIC_WRITE ? wrong->words
+									 : wrong->target;
 }
 
 void oracle_post(struct oracle *o, struct party *party, struct op op, uint32_t sabotage)
@@ -411,7 +443,7 @@ void oracle_post(struct oracle *o, struct party *party, struct op op, uint32_t s
 	struct post post = prepare(party, &op);
 
 	post.srqn = srqn;
-	if (sabotage && (op.len > 0 || sabotage > 2)) {
+	if (sabotage && (op.len > 0 || op.opcode == RXE_WR_FLUSH || sabotage > 2)) {
 		party->may_fail = true;
 		party->peer->may_fail = true;
 		post.lkey = sabotage == 1 ? 0x7777 : post.lkey;
@@ -420,7 +452,8 @@ void oracle_post(struct oracle *o, struct party *party, struct op op, uint32_t s
 	}
 	if (oracle_is_reliable(party) && link_random(&o->w->link, 8) == 0)
 		post.flags = RXE_SEND_FENCE;
-	if (!oracle_uses_slot(&op) && op.len <= NODE_MAX_INLINE && link_random(&o->w->link, 4) == 0)
+	if (!oracle_uses_slot(&op) && op.opcode != RXE_WR_FLUSH && op.len <= NODE_MAX_INLINE &&
+	    link_random(&o->w->link, 4) == 0)
 		post.flags |= RXE_SEND_INLINE;
 	post.pieces = 1 + link_random(&o->w->link, 4);
 	party->next_psn = psn_add(party->next_psn, packets_of(party, op.len));

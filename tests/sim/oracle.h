@@ -4,7 +4,8 @@
  *
  * The model has each request in the order of posting. Reliable: a message arrives once, in order,
  * with its bytes; a WRITE changes its target in the order of the WRITEs; an atomic's result shows
- * that it ran once; a request completes only after its response; completions are in order, one for
+ * that it ran once; an ATOMIC WRITE is stored whole; what was written before a FLUSH is in place, and
+ * persistent if asked for, when the FLUSH completes; a request completes only after its response; completions are in order, one for
  * each signalled request, and after an error all others are flushed. Unreliable: what arrives is
  * whole and was sent. Always: no byte is stored outside of granted regions, no packet leaves a QP
  * in a state that does not send, events have a cause, counters agree with the packets. */
@@ -43,7 +44,10 @@ struct op {
 	uint32_t from, to; /* offsets in the areas of the operation */
 	uint32_t imm;
 	bool signalled;
-	bool answered;	  /* READ, atomic: the last packet of the response arrived */
+	bool answered;	  /* a response of its own has arrived, to its end */
+	bool answer_sent; /* FLUSH, ATOMIC WRITE: the response has left */
+	struct feth feth; /* FLUSH: of flush_len bytes of the target from `to` on */
+	uint32_t flush_len;
 	uint32_t slot;	  /* of results */
 	uint32_t srq;	  /* XRC: the SRQ of its target's host that it names */
 	bool unpermitted; /* it uses a key without the right */
@@ -93,6 +97,8 @@ struct party {
 	uint64_t word[ORACLE_WORDS]; /* the model of its words, peer's atomics applied as posted */
 	uint8_t target
 		[AREA_TARGET_LEN]; /* the model of its target, peer's writes applied as posted */
+	/* For each byte of the target the number of posted requests up to the last that writes it. */
+	uint16_t written_by[AREA_TARGET_LEN];
 };
 
 /* Counts of a node's packets, to compare with its counters. */
@@ -122,6 +128,7 @@ struct oracle_time_wait {
 	uint32_t num_atomics;
 	struct {
 		uint32_t psn;
+		bool is_atomic; /* false: FLUSH or ATOMIC WRITE */
 		uint64_t orig;
 	} atomic[RXE_MAX_RD_ATOMIC]; /* the newest that ran, by number */
 };
@@ -194,6 +201,10 @@ bool oracle_needs_recv(const struct op *op);
 bool oracle_is_awaited(const struct op *op);
 /* Whether the operation has a result. */
 bool oracle_uses_slot(const struct op *op);
+/* Whether it needs a response of its own. */
+bool oracle_is_answered(const struct op *op);
+/* A FLUSH completed, which was the request of that index. */
+void oracle_check_flush(const struct oracle *o, const struct party *party, uint32_t index);
 bool oracle_is_reliable(const struct party *party);
 /* RTR, RTS or SQD: the QP answers requests. */
 bool oracle_is_receiving(const struct rxe_qp *qp);

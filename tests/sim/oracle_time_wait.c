@@ -58,23 +58,27 @@ void oracle_time_wait_note(struct oracle *o, const struct party *party)
 		const struct op *op = &from->ops[i];
 		uint32_t place = record->num_atomics % RXE_MAX_RD_ATOMIC;
 
-		if (op->opcode != RXE_WR_ATOMIC_CMP_AND_SWP &&
-		    op->opcode != RXE_WR_ATOMIC_FETCH_AND_ADD)
+		if (!oracle_is_answered(op) || op->opcode == RXE_WR_RDMA_READ)
+			continue;
+		if (op->opcode == RXE_WR_FLUSH && !op->answer_sent)
 			continue;
 		if (psn_diff(op->psn_last, record->psn) >= 0)
 			continue;
 		record->atomic[place].psn = op->psn_last;
+		record->atomic[place].is_atomic = oracle_uses_slot(op);
 		record->atomic[place].orig = op->orig;
 		record->num_atomics++;
 	}
 }
 
-static bool find_atomic(const struct oracle_time_wait *record, uint32_t psn, uint64_t *ret_orig)
+static bool find_atomic(const struct oracle_time_wait *record, const struct wire_packet *packet,
+			uint64_t *ret_orig)
 {
 	uint32_t i;
 
 	for (i = 0; i < record->num_atomics && i < RXE_MAX_RD_ATOMIC; i++) {
-		if (record->atomic[i].psn == psn) {
+		if (record->atomic[i].psn == packet->bth.psn &&
+		    record->atomic[i].is_atomic == !!(packet->shape & SHAPE_ATOMIC)) {
 			*ret_orig = record->atomic[i].orig;
 			return true;
 		}
@@ -92,7 +96,7 @@ static bool must_answer(const struct oracle *o, const struct oracle_time_wait *r
 	       !(packet->shape & SHAPE_READ) && opcode_service(packet->bth.opcode) == service &&
 	       psn_diff(packet->bth.psn, record->psn) < 0 &&
 	       o->w->now_ns < record->left_ns + RXE_TIME_WAIT_MIN_NS &&
-	       (!(packet->shape & SHAPE_ATOMIC) || find_atomic(record, packet->bth.psn, &orig));
+	       (!(packet->shape & SHAPE_ANSWERED) || find_atomic(record, packet, &orig));
 }
 
 /* Answers of a host that wait to be sent: their number is bounded. */
@@ -133,7 +137,7 @@ void oracle_time_wait_arrived(struct oracle *o, const struct node *node,
 			    answers ? "answered" : "not answered");
 	if (!answers || num_due(o, node) >= RXE_TIME_WAIT_ANSWERS)
 		return;
-	if (packet->shape & SHAPE_ATOMIC)
+	if (packet->shape & SHAPE_ANSWERED)
 		record->atomics_due++;
 	else
 		record->ack_due = true;
@@ -146,11 +150,12 @@ static bool is_right(struct oracle_time_wait *record, const struct wire_packet *
 	if (opcode_service(packet->bth.opcode) != (record->is_xrc ? WIRE_XRC : WIRE_RC) ||
 	    rc_syndrome_class(packet->aeth.syndrome) != RC_AETH_ACK)
 		return false;
-	if (packet->shape & SHAPE_ATOMIC) {
-		if (record->atomics_due == 0 || !find_atomic(record, packet->bth.psn, &orig))
+	if (packet->shape & (SHAPE_ATOMIC | SHAPE_READ)) {
+		if (record->atomics_due == 0 || !find_atomic(record, packet, &orig))
 			return false;
 		record->atomics_due--;
-		return orig == packet->atomic_orig;
+		return packet->payload_len == 0 &&
+		       (!(packet->shape & SHAPE_ATOMIC) || orig == packet->atomic_orig);
 	}
 	if (!(packet->shape & SHAPE_ACK) || !record->ack_due)
 		return false;

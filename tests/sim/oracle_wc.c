@@ -28,14 +28,43 @@ void oracle_check_result(const struct oracle *o, struct party *party, const stru
 			    (unsigned long long)orig, (unsigned long long)op->orig);
 }
 
-/* A request completes after a response that covers it; a READ or an atomic after its own. */
+/* What was written before is in place, and persistent if asked for. Bytes that a later request also
+ * writes may have either value. */
+void oracle_check_flush(const struct oracle *o, const struct party *party, uint32_t index)
+{
+	const struct op *op = &party->ops[index];
+	const struct party *peer = party->peer;
+	const struct node *node = peer->end->node;
+	bool whole = op->feth.selectivity == FETH_REGION;
+	uint32_t from = whole ? 0 : op->to, len = whole ? AREA_TARGET_LEN : op->flush_len, i;
+
+	if (op->opcode != RXE_WR_FLUSH || party->is_forged)
+		return;
+	for (i = from; i < from + len; i++) {
+		const uint8_t *there = oracle_mem(peer, AREA_TARGET + i);
+
+		if (peer->written_by[i] > index)
+			continue;
+		if (*there != peer->target[i])
+			oracle_fail(o, "%c: flush %u is done, and byte 0x%x is not in place",
+				    party->end->letter, index + 1, i);
+		if ((op->feth.placement & FETH_PERSISTENT) &&
+		    (!node->durable || node->durable[there - node->mem] != peer->target[i]))
+			oracle_fail(o, "%c: flush %u is done, and byte 0x%x is not persistent",
+				    party->end->letter, index + 1, i);
+	}
+}
+
+/* A request completes after a response that covers it; a READ, an atomic, a FLUSH and an ATOMIC WRITE
+ * after its own. */
 static void check_answered(const struct oracle *o, const struct party *party, uint32_t index)
 {
 	const struct op *op = &party->ops[index];
 
 	if (party->is_forged || !oracle_is_reliable(party))
 		return;
-	if (psn_diff(party->acked_psn, op->psn_last) < 0 || (oracle_uses_slot(op) && !op->answered))
+	if (psn_diff(party->acked_psn, op->psn_last) < 0 ||
+	    (oracle_is_answered(op) && !op->answered))
 		oracle_fail(o, "%c: request %u, up to PSN %u, is done before it was answered",
 			    party->end->letter, index + 1, op->psn_last);
 }
@@ -90,15 +119,18 @@ static void sent_well(struct oracle *o, struct party *party, uint32_t index)
 		oracle_fail(o, "%c: request %u succeeded after one that failed", party->end->letter,
 			    index + 1);
 	skip_unsignalled(o, party, index);
-	for (i = was; i <= index; i++)
+	for (i = was; i <= index; i++) {
 		oracle_check_result(o, party, &party->ops[i]);
+		oracle_check_flush(o, party, i);
+	}
 	check_answered(o, party, index);
 	check_delivered(o, party, index);
 	party->done = index + 1;
 	check_target(o, party);
 }
 
-/* The peer was destroyed: TIME_WAIT acknowledges what it received, except READs and atomics. */
+/* The peer was destroyed: TIME_WAIT acknowledges what it received, except READs, and FLUSHes
+ * that were not carried out. */
 static bool is_out_of_reach(const struct oracle *o, const struct party *party, uint32_t index)
 {
 	const struct op *op = &party->ops[index];
@@ -109,8 +141,8 @@ static bool is_out_of_reach(const struct oracle *o, const struct party *party, u
 			&o->time_wait[(i - 1) % ORACLE_MAX_TIME_WAIT];
 
 		if (record->peer == party->end)
-			return op->opcode == RXE_WR_RDMA_READ || !record->answers ||
-			       psn_diff(op->psn_last, record->psn) >= 0;
+			return op->opcode == RXE_WR_RDMA_READ || op->opcode == RXE_WR_FLUSH ||
+			       !record->answers || psn_diff(op->psn_last, record->psn) >= 0;
 	}
 	return false;
 }

@@ -17,8 +17,12 @@ static void note_response_sent(struct party *party, const struct wire_packet *pa
 {
 	uint32_t acked = acknowledged_psn(packet);
 
+	uint32_t i;
+
 	if (psn_diff(acked, party->peer->ack_sent_psn) > 0)
 		party->peer->ack_sent_psn = acked;
+	for (i = 0; (packet->shape & SHAPE_READ) && i < party->peer->num_ops; i++)
+		party->peer->ops[i].answer_sent |= party->peer->ops[i].psn_last == acked;
 }
 
 static void saw_packet(void *context, struct node *node, struct end *from,
@@ -47,7 +51,8 @@ static void saw_packet(void *context, struct node *node, struct end *from,
 	}
 }
 
-/* A response acknowledges all before it; the response to a READ or an atomic also that request. */
+/* A response acknowledges all before it; the response to a request that needs its own also that
+ * request. */
 static void note_answer(struct party *party, const struct wire_packet *packet)
 {
 	uint32_t psn = packet->bth.psn, i;
@@ -175,6 +180,9 @@ static bool is_granted(const struct party *party, uint32_t at, uint32_t len)
 {
 	uint32_t slot;
 
+	/* An ATOMIC WRITE is stored whole. */
+	if (lies_in(at, len, AREA_WORDS, ORACLE_WORDS * 8))
+		return len == 8 && at % 8 == 0;
 	if (lies_in(at, len, AREA_TARGET, AREA_TARGET_LEN))
 		return rxe_mr_find(party->end->node->mrs, party->keys[0].target) ||
 		       (oracle_is_target(party) &&

@@ -67,6 +67,15 @@ static const char *syndrome_str(uint8_t syndrome)
 	return (syndrome & AETH_CODE_MASK) < 4 ? names[syndrome & AETH_CODE_MASK] : "?";
 }
 
+static int describe_flush(char *to, size_t room, const struct wire_packet *packet)
+{
+	uint8_t placement = packet->feth.placement;
+
+	return snprintf(to, room, "%s%s%s", placement & FETH_GLOBAL ? " global" : "",
+			placement & FETH_PERSISTENT ? " persistent" : "",
+			packet->feth.selectivity == FETH_RANGE ? "" : " region");
+}
+
 static void describe_request(char *to, size_t room, const struct wire_packet *packet)
 {
 	uint32_t shape = packet->shape;
@@ -74,9 +83,12 @@ static void describe_request(char *to, size_t room, const struct wire_packet *pa
 
 	if (shape & SHAPE_XRCETH)
 		n += snprintf(to + n, room - (size_t)n, " srq 0x%x", packet->xrc_srqn);
+	if (shape & SHAPE_FLUSH)
+		n += describe_flush(to + n, room - (size_t)n, packet);
 	if (!(shape & SHAPE_ATOMIC))
 		n += snprintf(to + n, room - (size_t)n, " len %u",
-			      shape & SHAPE_READ ? packet->reth.len : packet->payload_len);
+			      shape & (SHAPE_READ | SHAPE_FLUSH) ? packet->reth.len
+								 : packet->payload_len);
 	if (shape & SHAPE_IMM)
 		n += snprintf(to + n, room - (size_t)n, " imm 0x%x", packet->imm);
 	if (shape & SHAPE_IETH)

@@ -45,7 +45,8 @@ struct node_qp_opts world_opts(void)
 		.rnr_retry = 7,
 		.rnr_timer = 1, /* 10 us */
 		.rd_atomic = 4,
-		.rights = RXE_REMOTE_WRITE | RXE_REMOTE_READ | RXE_REMOTE_ATOMIC,
+		.rights = RXE_REMOTE_WRITE | RXE_REMOTE_READ | RXE_REMOTE_ATOMIC |
+			  RXE_FLUSH_GLOBAL | RXE_FLUSH_PERSISTENT,
 		.depth = 128,
 	};
 }
@@ -92,6 +93,8 @@ enum post_result world_post(struct world *w, struct end *end, struct post post)
 		.rkey = key_or(post.rkey, end->peer->node->key),
 		.compare_add = post.compare_add,
 		.swap = post.swap,
+		.feth = post.feth,
+		.flush_len = post.flush_len,
 		.av = &av,
 		.remote_qpn = post.srqn ? post.srqn : remote_number(end->peer),
 		.remote_qkey = NODE_QKEY,

@@ -70,7 +70,9 @@ struct post {
 	uint32_t srqn;	     /* XRC; 0: the peer's */
 	uint32_t lkey, rkey; /* 0: those of all memory; UINT32_MAX: 0 */
 	uint64_t compare_add, swap;
-	uint32_t pieces; /* SGEs that the message is cut into; 0: one */
+	struct feth feth;   /* FLUSH */
+	uint32_t flush_len; /* FLUSH */
+	uint32_t pieces;    /* SGEs that the message is cut into; 0: one */
 };
 
 void world_init(struct world *w, uint64_t seed);

@@ -36,10 +36,12 @@ static void teardown(void)
 
 static enum post_result post(struct qp_set *set, uint32_t opcode, uint32_t flags, uint32_t len)
 {
-	const struct rxe_sge sge = sge_at(0, len, KEY_ALL);
+	const struct rxe_sge sge = sge_at(0, opcode == RXE_WR_FLUSH ? 0 : len, KEY_ALL);
 	struct rxe_send_wr wr = send_wr(1, &sge);
 
 	wr.opcode = (enum rxe_wr_opcode)opcode;
+	wr.feth.placement = FETH_GLOBAL;
+	wr.flush_len = opcode == RXE_WR_FLUSH ? len : 0;
 	wr.flags = flags;
 	wr.av = set == &ud ? &av : NULL;
 	return rxe_post_send(&end->engine, &set->qp, &wr, 0);
@@ -160,14 +162,15 @@ START_TEST(operations_by_type)
 		[8] = "---",
 		[RXE_WR_SEND_WITH_INV] = "y--",
 		[10] = "---",
-		[14] = "---",
+		[RXE_WR_FLUSH] = "y--",
+		[RXE_WR_ATOMIC_WRITE] = "y--",
 	};
 	struct qp_set *const sets[] = { &rc, &uc, &ud };
 	uint32_t opcode, type;
 
-	for (opcode = 0; opcode < 15; opcode++) {
+	for (opcode = 0; opcode < 17; opcode++) {
 		for (type = 0; type < 3; type++) {
-			const char *row = allowed[opcode] ? allowed[opcode] : "---";
+			const char *row = opcode < 16 && allowed[opcode] ? allowed[opcode] : "---";
 
 			ck_assert_int_eq(post(sets[type], opcode, 0, 8),
 					 row[type] == 'y' ? POST_OK : POST_BAD_OPCODE);
@@ -220,6 +223,57 @@ START_TEST(lengths)
 	ck_assert_int_eq(post(&rc, RXE_WR_SEND, 0, RXE_MAX_MSG_SIZE + 1), POST_BAD_SGE);
 	ck_assert_int_eq(post(&ud, RXE_WR_SEND, 0, 4096), POST_OK);
 	ck_assert_int_eq(post(&ud, RXE_WR_SEND, 0, 4097), POST_BAD_SGE);
+	ck_assert_int_eq(post(&rc, RXE_WR_ATOMIC_WRITE, 0, 7), POST_BAD_SGE);
+	ck_assert_int_eq(post(&rc, RXE_WR_ATOMIC_WRITE, 0, 9), POST_BAD_SGE);
+	ck_assert_int_eq(post(&rc, RXE_WR_FLUSH, 0, 0), POST_OK);
+	ck_assert_int_eq(post(&rc, RXE_WR_FLUSH, 0, RXE_MAX_FLUSH), POST_OK);
+	ck_assert_int_eq(post(&rc, RXE_WR_FLUSH, 0, RXE_MAX_FLUSH + 1), POST_BAD_SGE);
+}
+END_TEST
+
+/* A FLUSH has no payload, at least one placement type, and one of two selectivity levels. */
+START_TEST(flushes)
+{
+	static const struct {
+		struct feth feth;
+		enum post_result result;
+	} cases[] = {
+		{ { FETH_GLOBAL, FETH_RANGE }, POST_OK },
+		{ { FETH_PERSISTENT, FETH_RANGE }, POST_OK },
+		{ { FETH_GLOBAL | FETH_PERSISTENT, FETH_REGION }, POST_OK },
+		{ { 0, FETH_RANGE }, POST_BAD_FLAGS },
+		{ { 4, FETH_RANGE }, POST_BAD_FLAGS },
+		{ { FETH_GLOBAL, 2 }, POST_BAD_FLAGS },
+	};
+	struct rxe_sge sge = sge_at(0, 1, KEY_ALL);
+	struct rxe_send_wr wr = send_wr(1, &sge);
+
+	wr.opcode = RXE_WR_FLUSH;
+	wr.feth.placement = FETH_GLOBAL;
+	ck_assert_int_eq(rxe_post_send(&end->engine, &rc.qp, &wr, 0), POST_BAD_SGE);
+	wr.num_sge = 0;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		wr.feth = cases[i].feth;
+		ck_assert_int_eq(rxe_post_send(&end->engine, &rc.qp, &wr, 0), cases[i].result);
+	}
+	wr.flags = RXE_SEND_INLINE;
+	ck_assert_int_eq(rxe_post_send(&end->engine, &rc.qp, &wr, 0), POST_BAD_FLAGS);
+}
+END_TEST
+
+/* An ATOMIC WRITE may be inline, however little else may be. */
+START_TEST(atomic_write_inline)
+{
+	const uint64_t value = 7;
+	const struct rxe_sge sge = { .addr = (uintptr_t)&value, .length = 8 };
+	struct rxe_send_wr wr = send_wr(1, &sge);
+
+	rc.qp.max_inline_data = 0;
+	wr.flags = RXE_SEND_INLINE;
+	ck_assert_int_eq(rxe_post_send(&end->engine, &rc.qp, &wr, 0), POST_BAD_SGE);
+	wr.opcode = RXE_WR_ATOMIC_WRITE;
+	ck_assert_int_eq(rxe_post_send(&end->engine, &rc.qp, &wr, 0), POST_OK);
+	ck_assert_uint_ge(rxe_send_stride(0, 0), sizeof(struct rxe_send_wqe) + sizeof(value));
 }
 END_TEST
 
@@ -313,6 +367,8 @@ int main(void)
 	tcase_add_test(tcase, states_for_posting);
 	tcase_add_test(tcase, posting_in_error);
 	tcase_add_test(tcase, lengths);
+	tcase_add_test(tcase, flushes);
+	tcase_add_test(tcase, atomic_write_inline);
 	tcase_add_test(tcase, flags);
 	tcase_add_test(tcase, lists);
 	tcase_add_test(tcase, datagrams_need_an_address);
