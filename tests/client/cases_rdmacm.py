@@ -6,16 +6,14 @@ import os
 import re
 import signal
 import tempfile
-import time
 
 from cases_perftest import ROW, TROUBLE
 from cases_python import PYTHON, TESTS as RDMA_CORE, judge, need_pyverbs, unpack
 from instance import Instance, free_port
 from namespaces import Pair
-from program import Failure, Skip, patient, until
+from program import Failure, Skip, until
 
 TESTS = ["connect", "events", "bad", "sync"]
-RETRY_S = 0.2
 
 
 def need_library(instance):
@@ -29,18 +27,18 @@ def ours(build, name, **settings):
         instance.run([os.path.join(build, "tests", "client", "rdmacm_" + name)], timeout_s=120)
 
 
+def listens(instance):
+    return any(one["state"] == "listening" for one in instance.show().get("rdma_ids", []))
+
+
 def join(instance, server, client, timeout_s=60):
-    """A client that comes to a good end. Its server may not listen yet, which no file of /proc shows: until then the client is
-    rejected, and asked again."""
-    deadline = time.monotonic() + patient(timeout_s)
-    while True:
-        program = instance.start(client, title=client[0] + " (client)")
-        if program.wait(timeout_s) == 0:
-            return program
-        if not server.running() or time.monotonic() > deadline:
-            raise Failure(f"{' '.join(client)}: exit {program.process.returncode}")
-        instance.programs.remove(program)
-        time.sleep(RETRY_S)
+    """A client that succeeds. It starts when its server listens: a program that makes many connections gives up at the first one that
+    is rejected."""
+    server.wait_until(lambda: listens(instance), "listener", timeout_s)
+    program = instance.start(client, title=client[0] + " (client)")
+    if program.wait(timeout_s) != 0:
+        raise Failure(f"{' '.join(client)}: exit {program.process.returncode}")
+    return program
 
 
 def pair(build, name, server, client, said="", **settings):
