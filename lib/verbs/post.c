@@ -59,6 +59,9 @@ static void convert(struct rxe_send_wr *to, const struct ibv_send_wr *from, enum
 							       : be32toh(from->imm_data);
 	to->num_sge = (uint32_t)from->num_sge;
 	to->sges = (const struct rxe_sge *)(const void *)from->sg_list;
+	/* struct ibv_send_wr has no place for the range of a FLUSH: emu/post.c refuses it. */
+	to->feth = (struct feth){ 0 };
+	to->flush_len = 0;
 	to->av = NULL;
 	to->remote_qpn = type == IBV_QPT_XRC_SEND ? from->qp_type.xrc.remote_srqn : 0;
 	if (type == IBV_QPT_UD) {
