@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: MIT */
+/* What the public calls of this room share. */
+#ifndef RXE_RSOCKET_CALLS_H
+#define RXE_RSOCKET_CALLS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+struct iovec;
+struct rsocket;
+
+/* Whether a call with these flags waits. */
+bool rs_may_wait(const struct rsocket *rs, int flags);
+/* Makes progress until one of the events is there; waits for it if the call may. The lock is held. 0 or
+ * a positive errno. */
+int rs_await(struct rsocket *rs, short events, bool may_wait, int64_t timeout_ns);
+/* The pending error, which is reported once. */
+int rs_take_error(struct rsocket *rs);
+/* Why an rsocket that is not connected cannot do what was asked. */
+int rs_why_not_connected(struct rsocket *rs);
+
+/* A list of buffers, and how far a call has come. */
+struct rs_iov {
+	const struct iovec *v;
+	size_t n;
+	size_t offset; /* into v[0] */
+};
+
+/* Sum of the lengths. False: it exceeds what a call can return. */
+bool rs_iov_len(const struct rs_iov *iov, size_t *ret);
+/* Copy len bytes, which must be there, and advance. */
+void rs_iov_gather(struct rs_iov *iov, uint8_t *to, size_t len);
+void rs_iov_scatter(struct rs_iov *iov, const uint8_t *from, size_t len);
+
+#endif

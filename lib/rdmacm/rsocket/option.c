@@ -1,0 +1,257 @@
+// SPDX-License-Identifier: MIT
+/* rsetsockopt, rgetsockopt. Options that sizes depend on count from the next connection on. */
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <string.h>
+#include <sys/time.h>
+
+#include "lib/rdmacm/error.h"
+#include "lib/rdmacm/rsocket/calls.h"
+#include "lib/rdmacm/rsocket/defaults.h"
+#include "lib/rdmacm/rsocket/progress.h"
+#include "lib/rdmacm/rsocket/public.h"
+#include "lib/rdmacm/rsocket/ready.h"
+#include "lib/rdmacm/rsocket/rsocket.h"
+#include "lib/rdmacm/rsocket/table.h"
+
+#define SECOND_NS      1000000000
+#define MICROSECOND_NS 1000
+#define SEGMENT_BYTES  4096 /* TCP_MAXSEG: the largest MTU */
+
+/* How a value is kept. */
+enum kind {
+	KIND_FLAG,
+	KIND_NUMBER,
+	KIND_BYTES,   /* doubled, as the kernel does */
+	KIND_ENTRIES, /* of a queue */
+	KIND_INLINE,
+	KIND_IGNORED, /* taken, and always 1 */
+};
+
+struct option {
+	int level, name;
+	enum kind kind;
+	size_t offset; /* into struct rs_options */
+};
+
+#define AT(field) offsetof(struct rs_options, field)
+
+/* Whose value is an int. */
+static const struct option options[] = {
+	{ SOL_SOCKET, SO_REUSEADDR, KIND_FLAG, AT(reuse_addr) },
+	{ SOL_SOCKET, SO_KEEPALIVE, KIND_FLAG, AT(keep_alive) },
+	{ SOL_SOCKET, SO_OOBINLINE, KIND_FLAG, AT(oob_inline) },
+	{ SOL_SOCKET, SO_RCVBUF, KIND_BYTES, AT(recv_bytes) },
+	{ SOL_SOCKET, SO_SNDBUF, KIND_BYTES, AT(send_bytes) },
+	{ IPPROTO_IP, IP_TOS, KIND_NUMBER, AT(tos) },
+	{ IPPROTO_TCP, TCP_NODELAY, KIND_FLAG, AT(no_delay) },
+	{ IPPROTO_TCP, TCP_KEEPIDLE, KIND_NUMBER, AT(keep_idle_s) },
+	{ IPPROTO_TCP, TCP_KEEPCNT, KIND_IGNORED, 0 },
+	{ IPPROTO_TCP, TCP_KEEPINTVL, KIND_IGNORED, 0 },
+	{ IPPROTO_IPV6, IPV6_V6ONLY, KIND_FLAG, AT(v6_only) },
+	{ SOL_RDMA, RDMA_SQSIZE, KIND_ENTRIES, AT(sends) },
+	{ SOL_RDMA, RDMA_RQSIZE, KIND_ENTRIES, AT(recvs) },
+	{ SOL_RDMA, RDMA_INLINE, KIND_INLINE, AT(inline_bytes) },
+};
+
+static const struct option *find(int level, int name)
+{
+	size_t i;
+
+	for (i = 0; i < sizeof(options) / sizeof(options[0]); i++) {
+		if (options[i].level == level && options[i].name == name)
+			return &options[i];
+	}
+	return NULL;
+}
+
+static int *field(struct rsocket *rs, const struct option *option)
+{
+	return (int *)(void *)((uint8_t *)&rs->options + option->offset);
+}
+
+/* Queues and buffers cannot change any more. */
+static bool has_sizes(const struct rsocket *rs)
+{
+	return rs->state != RS_NEW && rs->state != RS_LISTENING;
+}
+
+static int set_number(struct rsocket *rs, const struct option *option, int value)
+{
+	int *to = field(rs, option);
+
+	switch (option->kind) {
+	case KIND_FLAG: *to = value != 0; return 0;
+	case KIND_NUMBER: *to = value; return 0;
+	case KIND_BYTES:
+		if (!has_sizes(rs))
+			*to = (int)rs_bounded((int64_t)value * 2, RS_BYTES_MIN, RS_BYTES_MAX);
+		return 0;
+	case KIND_ENTRIES:
+		if (has_sizes(rs))
+			return EINVAL;
+		*to = (int)rs_bounded(value, RS_ENTRIES_MIN, RS_ENTRIES_MAX);
+		return 0;
+	case KIND_INLINE:
+		if (has_sizes(rs))
+			return EINVAL;
+		*to = (int)rs_bounded(value, 0, RS_ENTRIES_MAX);
+		return 0;
+	case KIND_IGNORED: return 0;
+	}
+	return EINVAL;
+}
+
+static int set_timeout(int64_t *ret_ns, const void *value, socklen_t len)
+{
+	struct timeval time;
+
+	if (len < sizeof(time))
+		return EINVAL;
+	memcpy(&time, value, sizeof(time));
+	if (time.tv_sec < 0 || time.tv_usec < 0 || time.tv_usec >= 1000000)
+		return EDOM;
+	*ret_ns = (int64_t)time.tv_sec * SECOND_NS + (int64_t)time.tv_usec * MICROSECOND_NS;
+	if (!*ret_ns)
+		*ret_ns = -1;
+	return 0;
+}
+
+static int set_linger(struct rsocket *rs, const void *value, socklen_t len)
+{
+	struct linger linger;
+
+	if (len < sizeof(linger))
+		return EINVAL;
+	memcpy(&linger, value, sizeof(linger));
+	rs->options.linger_s = linger.l_onoff ? linger.l_linger : -1;
+	return 0;
+}
+
+static int set_locked(struct rsocket *rs, int level, int name, const void *value, socklen_t len)
+{
+	const struct option *option = find(level, name);
+	int number;
+
+	if (option) {
+		if (len < sizeof(number))
+			return EINVAL;
+		memcpy(&number, value, sizeof(number));
+		return set_number(rs, option, number);
+	}
+	if (level == SOL_SOCKET && name == SO_LINGER)
+		return set_linger(rs, value, len);
+	if (level == SOL_SOCKET && name == SO_RCVTIMEO)
+		return set_timeout(&rs->options.recv_timeout_ns, value, len);
+	if (level == SOL_SOCKET && name == SO_SNDTIMEO)
+		return set_timeout(&rs->options.send_timeout_ns, value, len);
+	/* Taken, as rdma-core does: the device decides both. */
+	if (level == IPPROTO_TCP && (name == TCP_MAXSEG || name == TCP_CONGESTION))
+		return 0;
+	return level == SOL_RDMA ? EOPNOTSUPP : ENOPROTOOPT;
+}
+
+int rsetsockopt(int socket, int level, int optname, const void *optval, socklen_t optlen)
+{
+	struct rsocket *rs = rs_get_locked(socket);
+	int err;
+
+	if (!rs)
+		return -1;
+	err = optval ? set_locked(rs, level, optname, optval, optlen) : EFAULT;
+	rs_put_locked(rs);
+	return rcm_result(err);
+}
+
+/* Cut to the program's length, as the kernel does. */
+static int give(void *to, socklen_t *len, const void *from, size_t from_len)
+{
+	if (*len > from_len)
+		*len = (socklen_t)from_len;
+	memcpy(to, from, *len);
+	return 0;
+}
+
+static int give_number(void *to, socklen_t *len, int value)
+{
+	return give(to, len, &value, sizeof(value));
+}
+
+static int give_timeout(void *to, socklen_t *len, int64_t ns)
+{
+	struct timeval time = { 0 };
+
+	if (ns >= 0) {
+		time.tv_sec = ns / SECOND_NS;
+		time.tv_usec = ns % SECOND_NS / MICROSECOND_NS;
+	}
+	return give(to, len, &time, sizeof(time));
+}
+
+static int get_socket(struct rsocket *rs, int name, void *value, socklen_t *len)
+{
+	const struct rs_options *own = &rs->options;
+	struct linger linger = { .l_onoff = own->linger_s >= 0,
+				 .l_linger = own->linger_s >= 0 ? own->linger_s : 0 };
+
+	switch (name) {
+	case SO_LINGER: return give(value, len, &linger, sizeof(linger));
+	case SO_RCVTIMEO: return give_timeout(value, len, own->recv_timeout_ns);
+	case SO_SNDTIMEO: return give_timeout(value, len, own->send_timeout_ns);
+	case SO_ERROR:
+		if (rs_is_connecting(rs))
+			rs_progress_events(rs);
+		return give_number(value, len, rs_take_error(rs));
+	case SO_TYPE: return give_number(value, len, SOCK_STREAM);
+	case SO_DOMAIN: return give_number(value, len, rs->domain);
+	case SO_PROTOCOL: return give_number(value, len, IPPROTO_TCP);
+	case SO_ACCEPTCONN: return give_number(value, len, rs->state == RS_LISTENING);
+	case SO_BROADCAST: return give_number(value, len, 0);
+	default: return ENOPROTOOPT;
+	}
+}
+
+static int get_tcp(const struct rsocket *rs, int name, void *value, socklen_t *len)
+{
+	struct tcp_info info = { 0 };
+
+	switch (name) {
+	case TCP_MAXSEG: return give_number(value, len, SEGMENT_BYTES);
+	case TCP_CONGESTION: return give(value, len, "rdma", sizeof("rdma"));
+	case TCP_INFO:
+		info.tcpi_state = rs->state == RS_CONNECTED ? TCP_ESTABLISHED : TCP_CLOSE;
+		info.tcpi_snd_cwnd = rs->options.sends;
+		info.tcpi_snd_mss = info.tcpi_rcv_mss = SEGMENT_BYTES;
+		return give(value, len, &info, sizeof(info));
+	default: return ENOPROTOOPT;
+	}
+}
+
+static int get_locked(struct rsocket *rs, int level, int name, void *value, socklen_t *len)
+{
+	const struct option *option = find(level, name);
+
+	if (option && option->kind == KIND_IGNORED)
+		return give_number(value, len, 1);
+	if (option)
+		return give_number(value, len, *field(rs, option));
+	if (level == SOL_SOCKET)
+		return get_socket(rs, name, value, len);
+	if (level == IPPROTO_TCP)
+		return get_tcp(rs, name, value, len);
+	if (level == SOL_RDMA && name == RDMA_IOMAPSIZE)
+		return give_number(value, len, 0);
+	return level == SOL_RDMA ? EOPNOTSUPP : ENOPROTOOPT;
+}
+
+int rgetsockopt(int socket, int level, int optname, void *optval, socklen_t *optlen)
+{
+	struct rsocket *rs = rs_get_locked(socket);
+	int err;
+
+	if (!rs)
+		return -1;
+	err = optval && optlen ? get_locked(rs, level, optname, optval, optlen) : EFAULT;
+	rs_put_locked(rs);
+	return rcm_result(err);
+}

@@ -1,0 +1,303 @@
+// SPDX-License-Identifier: MIT
+/* The queues of a connection. */
+#include "lib/rdmacm/rsocket/queue.h"
+
+#include <arpa/inet.h>
+#include <byteswap.h>
+#include <errno.h>
+#include <stddef.h>
+
+#include "lib/rdmacm/rsocket/rsocket.h"
+
+#define BATCH 16 /* completions taken at once, receives posted at once */
+
+/* wr_id: what completes in the upper half, bytes of the send buffer in the lower half. */
+enum work {
+	WORK_RECV,
+	WORK_DATA,
+	WORK_CONTROL,
+};
+
+static uint64_t work_id(enum work work, uint32_t bytes)
+{
+	return (uint64_t)work << 32 | bytes;
+}
+
+void rs_queue_lost(struct rsocket *rs, int err)
+{
+	if (err && !rs->end.peer && !rs->err)
+		rs->err = err;
+	rs->end.peer = true;
+	rs->end.peer_sending = true;
+}
+
+static int post_recvs(struct rsocket *rs, uint32_t n)
+{
+	struct ibv_recv_wr wrs[BATCH], *bad;
+	uint32_t i;
+
+	for (i = 0; i < n; i++) {
+		wrs[i] = (struct ibv_recv_wr){
+			.wr_id = work_id(WORK_RECV, 0),
+			.next = i + 1 < n ? &wrs[i + 1] : NULL,
+		};
+	}
+	return ibv_post_recv(rs->id->qp, wrs, &bad);
+}
+
+int rs_queue_fill(struct rsocket *rs)
+{
+	uint32_t left, n;
+	int err = 0;
+
+	for (left = rs->options.recvs + RS_SPARE_RECVS; left && !err; left -= n) {
+		n = left < BATCH ? left : BATCH;
+		err = post_recvs(rs, n);
+	}
+	return err;
+}
+
+/* sge NULL: the message alone. */
+static int post(struct rsocket *rs, uint64_t id, uint32_t message, struct ibv_sge *sge,
+		const struct rs_sge *remote, unsigned int flags)
+{
+	struct ibv_send_wr wr = {
+		.wr_id = id,
+		.sg_list = sge,
+		.num_sge = sge != NULL,
+		.opcode = IBV_WR_RDMA_WRITE_WITH_IMM,
+		.send_flags = flags | IBV_SEND_SIGNALED,
+		.imm_data = htonl(message),
+	};
+	struct ibv_send_wr *bad;
+	int err;
+
+	if (remote) {
+		wr.wr.rdma.remote_addr = remote->addr;
+		wr.wr.rdma.rkey = remote->key;
+	}
+	err = ibv_post_send(rs->id->qp, &wr, &bad);
+	if (!err)
+		rs->sender.in_flight++;
+	return err;
+}
+
+void rs_queue_target(struct rsocket *rs)
+{
+	struct rs_sender *sender = &rs->sender;
+	struct rs_sge *entry = &sender->targets[sender->next];
+
+	if (sender->target.length)
+		return;
+	/* The peer's WRITE stores the length last. */
+	if (!__atomic_load_n(&entry->length, __ATOMIC_ACQUIRE))
+		return;
+	sender->target = *entry;
+	/* The peer writes here again when it has read what the next data messages bring it. */
+	entry->length = 0;
+	sender->next = (sender->next + 1) % RS_TARGET_SGES;
+}
+
+int rs_queue_data(struct rsocket *rs, const uint8_t *bytes, uint32_t len, bool is_inline)
+{
+	struct rs_sender *sender = &rs->sender;
+	struct ibv_sge sge = {
+		.addr = (uintptr_t)bytes,
+		.length = len,
+		.lkey = rs->verbs.send_mr->lkey,
+	};
+	const struct rs_sge remote = sender->target;
+	int err;
+
+	sender->target.addr += len;
+	sender->target.length -= len;
+	rs_queue_target(rs);
+	err = post(rs, work_id(WORK_DATA, is_inline ? 0 : len), rs_message(RS_OP_DATA, len), &sge,
+		   &remote, is_inline ? IBV_SEND_INLINE : 0);
+	if (err)
+		return err;
+	sender->sent++;
+	sender->data_slots--;
+	return 0;
+}
+
+int rs_queue_control(struct rsocket *rs, enum rs_control control)
+{
+	int err = post(rs, work_id(WORK_CONTROL, 0), rs_message(RS_OP_CONTROL, control), NULL, NULL,
+		       0);
+
+	if (!err)
+		rs->sender.control_slots--;
+	return err;
+}
+
+static bool is_half_free(const struct rs_receiver *receiver)
+{
+	return receiver->free >= receiver->size / 2;
+}
+
+static bool are_credits_due(const struct rsocket *rs)
+{
+	const struct rs_receiver *receiver = &rs->receiver;
+	uint16_t since = (uint16_t)(receiver->consumed - receiver->granted);
+
+	return is_half_free(receiver) || since >= rs->options.recvs / 2;
+}
+
+/* The address of the next half, in the peer's byte order, goes into the peer's target list. */
+static int publish_half(struct rsocket *rs, uint32_t message)
+{
+	struct rs_receiver *receiver = &rs->receiver;
+	struct rs_sge half = {
+		.addr = (uintptr_t)receiver->buf + receiver->free_offset,
+		.key = rs->verbs.recv_mr->rkey,
+		.length = receiver->size / 2,
+	};
+	struct rs_sge remote = receiver->remote;
+	struct ibv_sge sge = { .addr = (uintptr_t)&half, .length = sizeof(half) };
+	int err;
+
+	if (receiver->is_swapped) {
+		half.addr = bswap_64(half.addr);
+		half.key = bswap_32(half.key);
+		half.length = bswap_32(half.length);
+	}
+	remote.addr += receiver->remote_next * sizeof(struct rs_sge);
+	err = post(rs, work_id(WORK_CONTROL, 0), message, &sge, &remote, IBV_SEND_INLINE);
+	if (err)
+		return err;
+	receiver->remote_next = (receiver->remote_next + 1) % receiver->remote.length;
+	receiver->free -= receiver->size / 2;
+	receiver->free_offset = receiver->free_offset ? 0 : receiver->size / 2;
+	return 0;
+}
+
+void rs_queue_credits(struct rsocket *rs)
+{
+	struct rs_receiver *receiver = &rs->receiver;
+	uint16_t limit = (uint16_t)(receiver->consumed + rs->options.recvs);
+	uint32_t message = rs_message(RS_OP_CREDITS, limit);
+	int err;
+
+	if (rs->state != RS_CONNECTED || rs->end.peer || rs->end.peer_sending ||
+	    !rs->sender.control_slots || !are_credits_due(rs))
+		return;
+	err = is_half_free(receiver) ? publish_half(rs, message)
+				     : post(rs, work_id(WORK_CONTROL, 0), message, NULL, NULL, 0);
+	if (err) {
+		rs_queue_lost(rs, err);
+		return;
+	}
+	rs->sender.control_slots--;
+	receiver->granted = receiver->consumed;
+}
+
+/* A peer that sends more than it may breaks the connection. */
+static void receive_data(struct rsocket *rs, uint32_t len)
+{
+	struct rs_receiver *receiver = &rs->receiver;
+
+	if (receiver->count == rs->options.recvs || len > receiver->size - receiver->unread) {
+		rs_queue_lost(rs, EPROTO);
+		return;
+	}
+	receiver->lens[(receiver->first + receiver->count) % rs->options.recvs] = len;
+	receiver->count++;
+	receiver->unread += len;
+}
+
+static void receive_control(struct rsocket *rs, uint32_t control)
+{
+	if (control == RS_CONTROL_DISCONNECT)
+		rs_queue_lost(rs, 0);
+	else if (control == RS_CONTROL_SHUTDOWN)
+		rs->end.peer_sending = true;
+}
+
+static void receive(struct rsocket *rs, uint32_t message)
+{
+	uint32_t data = message & RS_DATA_MASK;
+
+	switch ((enum rs_op)(message >> RS_DATA_BITS)) {
+	case RS_OP_DATA: receive_data(rs, data); break;
+	case RS_OP_CREDITS: rs->sender.limit = (uint16_t)data; break;
+	case RS_OP_CONTROL: receive_control(rs, data); break;
+	case RS_OP_IOMAP: break;
+	}
+}
+
+static void complete(struct rsocket *rs, const struct ibv_wc *wc)
+{
+	struct rs_sender *sender = &rs->sender;
+
+	switch ((enum work)(wc->wr_id >> 32)) {
+	case WORK_RECV:
+		if (wc->status == IBV_WC_SUCCESS) {
+			rs->receiver.to_post++;
+			receive(rs, ntohl(wc->imm_data));
+		}
+		break;
+	case WORK_DATA:
+		sender->in_flight--;
+		sender->data_slots++;
+		sender->used -= (uint32_t)wc->wr_id;
+		break;
+	case WORK_CONTROL:
+		sender->in_flight--;
+		sender->control_slots++;
+		break;
+	}
+	if (wc->status != IBV_WC_SUCCESS)
+		rs_queue_lost(rs, ECONNRESET);
+}
+
+static void post_again(struct rsocket *rs)
+{
+	uint32_t n;
+
+	while (rs->receiver.to_post && !rs->end.peer) {
+		n = rs->receiver.to_post < BATCH ? rs->receiver.to_post : BATCH;
+		rs->receiver.to_post -= n;
+		if (post_recvs(rs, n))
+			rs_queue_lost(rs, ECONNRESET);
+	}
+}
+
+void rs_queue_progress(struct rsocket *rs)
+{
+	struct ibv_wc wcs[BATCH];
+	int i, n;
+
+	if (!rs->verbs.cq)
+		return;
+	do {
+		n = ibv_poll_cq(rs->verbs.cq, BATCH, wcs);
+		for (i = 0; i < n; i++)
+			complete(rs, &wcs[i]);
+		post_again(rs);
+	} while (n == BATCH);
+	if (n < 0)
+		rs_queue_lost(rs, EIO);
+	rs_queue_target(rs);
+	rs_queue_credits(rs);
+}
+
+void rs_queue_arm(struct rsocket *rs)
+{
+	if (!rs->verbs.cq || rs->verbs.is_armed)
+		return;
+	if (ibv_req_notify_cq(rs->verbs.cq, 0))
+		rs_queue_lost(rs, EIO);
+	rs->verbs.is_armed = true;
+}
+
+void rs_queue_take_event(struct rsocket *rs)
+{
+	struct ibv_cq *cq;
+	void *context;
+
+	if (!rs->verbs.cq || ibv_get_cq_event(rs->verbs.channel, &cq, &context))
+		return;
+	ibv_ack_cq_events(cq, 1);
+	rs->verbs.is_armed = false;
+}

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: MIT */
+/* The queues of a connection: posting of messages, completions, and the credits of both sides. The
+ * rsocket's lock is held by the caller of each function. */
+#ifndef RXE_RSOCKET_QUEUE_H
+#define RXE_RSOCKET_QUEUE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "lib/rdmacm/rsocket/message.h"
+
+struct rsocket;
+
+/* Posts the first receives. 0 or a positive errno. */
+int rs_queue_fill(struct rsocket *rs);
+/* Posts len bytes of the send buffer, or inline, as one data message. rs_has_credit() is true and len
+ * fits the target. 0 or a positive errno. */
+int rs_queue_data(struct rsocket *rs, const uint8_t *bytes, uint32_t len, bool is_inline);
+/* Posts a control message. sender.control_slots is not 0. 0 or a positive errno. */
+int rs_queue_control(struct rsocket *rs, enum rs_control control);
+/* Takes the next entry of the target list when the one in use is spent and the peer has filled the next. */
+void rs_queue_target(struct rsocket *rs);
+/* Grants credits and publishes a half of the receive buffer, when they are due. */
+void rs_queue_credits(struct rsocket *rs);
+/* Handles all completions. */
+void rs_queue_progress(struct rsocket *rs);
+/* Arms the completion queue for the next completion. */
+void rs_queue_arm(struct rsocket *rs);
+/* Takes the event out of the completion channel, if one is there. */
+void rs_queue_take_event(struct rsocket *rs);
+
+/* The connection is over. err: a positive errno for the program, 0: the peer ended it in order. */
+void rs_queue_lost(struct rsocket *rs, int err);
+
+#endif

@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: MIT */
+/* rsockets: the calls of sockets over a reliable connection of librdmacm, compatible on the wire with
+ * rdma-core's (message.h). This room uses the public calls of rdma_cma.h and verbs.h only. Programs
+ * call it by rdma/rsocket.h, librspreload.so calls it for programs that know only sockets.
+ *
+ * Buffers. Each side has one receive buffer, in two halves, and a target list of two entries. A side
+ * publishes a half by writing its address into the peer's target list. The sender copies the program's
+ * bytes into its send buffer, a ring, and writes them by RDMA WRITE into the half that its own target
+ * list names. When a half is full it goes on with the next entry. When the program has read a half, the
+ * half is published again.
+ *
+ * Credits. Immediate data consumes a receive at the peer. The program's reading grants credits: a data
+ * message is sent only while its number is below the limit that the peer named last. Control messages
+ * need no credit; four entries of the send queue and RS_SPARE_RECVS receives are set apart for them.
+ *
+ * Who makes progress. There is no thread for data. Each call takes the lock of its rsocket, handles
+ * completions and connection events, and sends the credits that are due (progress.h). The service
+ * thread (service.h) does the same for rsockets that listen or connect, so that peers need not wait for
+ * the program to call raccept or rpoll.
+ *
+ * Who waits on what. A thread that has to wait is a waiter of the rsocket (wait.h): it arms the
+ * completion queue, looks once more, releases the lock, and blocks in poll(2) on the completion channel,
+ * the event channel and an eventfd of its own. Any thread whose progress makes the rsocket ready for a
+ * waiter writes to the waiter's eventfd. A thread that takes the event of the completion channel arms
+ * the queue again while there are other waiters. So no wake-up is lost, whichever thread handles what
+ * another one waits for.
+ *
+ * Locks, in the order in which they are taken: service, one rsocket, the table of descriptors. */
+#ifndef RXE_RSOCKET_RSOCKET_H
+#define RXE_RSOCKET_RSOCKET_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/queue.h>
+
+#include "lib/rdmacm/newer.h"
+#include "lib/rdmacm/rsocket/message.h"
+
+#define RS_CONTROL_SENDS 4 /* entries of the send queue */
+#define RS_SPARE_RECVS	 8 /* posted beyond the credits granted */
+
+struct rs_waiter;
+
+enum rs_state {
+	RS_NEW,
+	RS_LISTENING,
+	RS_RESOLVING_ADDR,
+	RS_RESOLVING_ROUTE,
+	RS_CONNECTING,
+	RS_ACCEPTING, /* in the list of a listener, without a descriptor */
+	RS_CONNECTED, /* and for good: struct rs_end tells what is over */
+	RS_FAILED,    /* to connect */
+	RS_CLOSED,
+};
+
+/* What is over of a connection. */
+struct rs_end {
+	bool sending;	/* here: rshutdown(SHUT_WR) */
+	bool receiving; /* here: rshutdown(SHUT_RD) */
+	bool peer_sending;
+	bool peer; /* nothing can be sent to the peer any more */
+};
+
+/* Sizes are used when the connection is made, and are then what was made. */
+struct rs_options {
+	uint32_t send_bytes, recv_bytes;
+	uint32_t sends, recvs, inline_bytes;
+	int64_t send_timeout_ns, recv_timeout_ns; /* -1: none */
+	int linger_s;				  /* -1: off */
+	int reuse_addr, keep_alive, keep_idle_s, no_delay, oob_inline, v6_only, tos;
+};
+
+struct rs_verbs {
+	struct ibv_comp_channel *channel;
+	struct ibv_cq *cq; /* of both queues */
+	bool is_armed;
+	uint8_t *memory; /* target list, receive buffer, send buffer: each begins a page */
+	size_t memory_len;
+	struct ibv_mr *recv_mr; /* target list and receive buffer: the peer writes there */
+	struct ibv_mr *send_mr;
+};
+
+struct rs_sender {
+	uint8_t *buf;
+	uint32_t size, head, used; /* a ring of bytes that are being sent */
+	uint32_t data_slots;	   /* free entries of the send queue */
+	uint32_t control_slots;
+	uint32_t in_flight; /* messages of both kinds */
+	uint16_t sent;	    /* data messages */
+	uint16_t limit;	    /* of sent: the peer's credits */
+	struct rs_sge *targets;
+	uint32_t next;	      /* index into targets */
+	struct rs_sge target; /* what is left of the piece in use */
+};
+
+struct rs_receiver {
+	uint8_t *buf;
+	uint32_t size;	 /* of both halves */
+	uint32_t offset; /* of the first unread byte */
+	uint32_t unread;
+	uint32_t *lens; /* of unread messages: a ring of options.recvs entries */
+	uint32_t first, count;
+	uint32_t to_post;  /* receives */
+	uint16_t consumed; /* data messages */
+	uint16_t granted;  /* consumed, when credits were granted last */
+	uint32_t free;	   /* bytes that are read and not published again */
+	uint32_t free_offset;
+	struct rs_sge remote; /* the peer's target list */
+	uint32_t remote_next;
+	bool is_swapped; /* the peer's byte order is not ours */
+};
+
+TAILQ_HEAD(rs_children, rsocket);
+LIST_HEAD(rs_waiters, rs_waiter);
+
+struct rsocket {
+	_Atomic uint32_t refs;
+	TAILQ_ENTRY(rsocket) sibling; /* of the listener's list */
+
+	pthread_mutex_t lock; /* what follows */
+	enum rs_state state;
+	struct rs_end end;
+	int fd; /* -1: none yet */
+	int domain;
+	int err;		  /* positive errno, reported once */
+	bool is_connect_reported; /* rconnect() has returned 0 */
+	int status_flags;	  /* O_NONBLOCK */
+	int fd_flags;		  /* FD_CLOEXEC */
+	struct rs_waiters waiters;
+	struct rs_options options;
+	struct rdma_event_channel *channel; /* NULL: the listener's */
+	struct rdma_cm_id *id;
+	struct rs_verbs verbs;
+	struct rs_sender sender;
+	struct rs_receiver receiver;
+	struct rs_children accepting, accepted; /* a listener's */
+};
+
+/* Allocates an rsocket with one reference. NULL, and errno. */
+struct rsocket *rs_new(int domain);
+void rs_hold(struct rsocket *rs);
+/* Frees with the last reference. The rsocket must be closed then. */
+void rs_put(struct rsocket *rs);
+/* Frees all that the rsocket uses: state RS_CLOSED. Called with the lock held, or before anybody else
+ * knows the rsocket. */
+void rs_destroy(struct rsocket *rs);
+
+#endif

@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: MIT */
+/* The fixture of rsockets' tests: a stream is a connection from a client to a server, both of this process. */
+#ifndef TESTS_CLIENT_RSOCKET_FIXTURE_H
+#define TESTS_CLIENT_RSOCKET_FIXTURE_H
+
+#include <rdma/rsocket.h>
+#include <sys/socket.h>
+
+struct stream {
+	int client, server; /* -1: closed by the test */
+};
+
+/* A listener at the device's address (RXE_DM_ADDRESS), and that address with its port. */
+int listen_on(struct sockaddr_storage *ret);
+void stream_open(struct stream *s);
+/* sizes: RDMA_SQSIZE, RDMA_RQSIZE, and SO_SNDBUF with SO_RCVBUF; 0: the default. */
+void stream_open_sized(struct stream *s, const int sizes[3]);
+void stream_close(struct stream *s);
+
+#endif
