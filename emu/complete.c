@@ -21,6 +21,8 @@ static enum rxe_wc_opcode wc_opcode(enum rxe_wr_opcode opcode)
 	case RXE_WR_SEND:
 	case RXE_WR_SEND_WITH_IMM:
 	case RXE_WR_SEND_WITH_INV: return RXE_WC_SEND;
+	case RXE_WR_LOCAL_INV: return RXE_WC_LOCAL_INV;
+	case RXE_WR_BIND_MW: return RXE_WC_BIND_MW;
 	case RXE_WR_RDMA_READ: return RXE_WC_RDMA_READ;
 	case RXE_WR_ATOMIC_CMP_AND_SWP: return RXE_WC_COMP_SWAP;
 	case RXE_WR_ATOMIC_FETCH_AND_ADD: return RXE_WC_FETCH_ADD;
@@ -28,6 +30,25 @@ static enum rxe_wc_opcode wc_opcode(enum rxe_wr_opcode opcode)
 	case RXE_WR_ATOMIC_WRITE: return RXE_WC_ATOMIC_WRITE;
 	}
 	return RXE_WC_SEND;
+}
+
+enum rxe_wc_status rxe_wqe_failed_status(const struct rxe_send_wqe *wqe)
+{
+	switch ((enum rxe_wr_opcode)wqe->opcode) {
+	case RXE_WR_BIND_MW: return RXE_WC_MW_BIND_ERR;
+	case RXE_WR_LOCAL_INV: return RXE_WC_LOC_QP_OP_ERR;
+	case RXE_WR_RDMA_WRITE:
+	case RXE_WR_RDMA_WRITE_WITH_IMM:
+	case RXE_WR_SEND:
+	case RXE_WR_SEND_WITH_IMM:
+	case RXE_WR_RDMA_READ:
+	case RXE_WR_ATOMIC_CMP_AND_SWP:
+	case RXE_WR_ATOMIC_FETCH_AND_ADD:
+	case RXE_WR_FLUSH:
+	case RXE_WR_ATOMIC_WRITE:
+	case RXE_WR_SEND_WITH_INV: break;
+	}
+	return RXE_WC_LOC_PROT_ERR;
 }
 
 static enum rxe_wc_status ask_host(struct rxe_engine *engine, const struct rxe_qp *qp, bool is_recv)
@@ -103,6 +124,7 @@ static void claim(struct rxe_claim *claim, const struct rxe_recv_wqe *wqe)
 	claim->len = wqe->len;
 	claim->num_sge = wqe->num_sge;
 	claim->injected = RXE_WC_SUCCESS;
+	claim->invalidated = false;
 	claim->cursor = (struct rxe_cursor){ 0 };
 	memcpy(claim->sge, wqe->sge, wqe->num_sge * sizeof(struct rxe_sge));
 }
@@ -113,6 +135,7 @@ static bool claim_foreign(struct rxe_engine *engine, struct rxe_qp *qp)
 
 	if (!ops->srq_take(engine->cfg.host, qp->rc.resp.srqn, qp->xrcd, &qp->claim))
 		return false;
+	qp->claim.invalidated = false;
 	qp->claim.injected = RXE_WC_SUCCESS;
 	qp->claim.cursor = (struct rxe_cursor){ 0 };
 	qp->claim.held = true;

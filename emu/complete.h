@@ -20,6 +20,8 @@ struct rxe_qp;
  * reused while messages of other QPs are still arriving. */
 struct rxe_claim {
 	bool held;
+	/* The SEND's window is invalidated: not again when the packet is resent. */
+	bool invalidated;
 	/* The host's, when another process owns the SRQ. */
 	uint32_t srqn, xrcd, owner_epoch;
 	uint64_t wr_id;
@@ -31,6 +33,8 @@ struct rxe_claim {
 	struct rxe_sge sge[RXE_MAX_SGE];
 };
 
+/* The status of a request that cannot be sent or executed. */
+enum rxe_wc_status rxe_wqe_failed_status(const struct rxe_send_wqe *wqe);
 /* Retires the oldest send. A completion is pushed when the send is signalled, the QP signals all,
  * or status is an error. The host may turn success into an error: then the QP has failed on return
  * and its send queue is empty. */

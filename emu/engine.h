@@ -36,6 +36,7 @@
 
 #include "emu/limits.h"
 #include "emu/mcast.h"
+#include "emu/mw.h"
 #include "emu/peer.h"
 #include "emu/rc/time_wait.h"
 #include "net/wire/gid.h"
@@ -53,6 +54,8 @@ struct rxe_engine_cfg {
 	const struct rxe_host_ops *ops;
 	void *host;
 	const struct rxe_mr_table *mrs;
+	/* Bindings of windows; the engine writes those of its slot. */
+	struct rxe_mw_tables mws;
 	struct rxe_counters *counters;
 	uint32_t slot;		       /* its QPNs are slot << RXE_SLOT_SHIFT | n, n from 2 */
 	struct gid gids[RXE_MAX_GIDS]; /* all zeros: no GID */

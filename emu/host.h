@@ -19,6 +19,8 @@ struct rxe_srq;
 
 /* A deferred access is tried again after this time. */
 #define RXE_DEFER_NS 1000000u
+/* The longest time that other processes delay a bind. */
+#define RXE_GRACE_NS 100000000u
 
 enum rxe_atomic_op {
 	RXE_CMP_SWAP,
@@ -84,9 +86,10 @@ struct rxe_host_ops {
 	 * are on their way. */
 	uint32_t (*credits)(void *host, const struct gid *dst, uint32_t slot);
 	void (*credits_spent)(void *host, const struct gid *dst, uint32_t slot, uint32_t cost);
-	/* SEND_WITH_INV: invalidates rkey of domain pd. False: the peer may not invalidate this
-	 * key. NULL: it may invalidate none. */
-	bool (*invalidate)(void *host, uint32_t pd, uint32_t rkey);
+	/* Both or neither may be NULL. grace_begin: a window's binding was cleared; returns a
+	 * stamp. grace_over: no other process still moves bytes by what was cleared before. */
+	uint64_t (*grace_begin)(void *host);
+	bool (*grace_over)(void *host, uint64_t stamp);
 	/* All or none may be NULL. XRC SRQs that another process on the device owns. srq_find: the
 	 * protection domain of SRQ srqn in XRC domain xrcd; false: none. srq_take: its oldest
 	 * receive, with what srq_done needs; false: none now. srq_done: completes that receive;

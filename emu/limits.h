@@ -15,6 +15,7 @@
 #define RXE_MAX_SRQ	  1024
 #define RXE_MAX_SRQ_WR	  16384
 #define RXE_MAX_MR	  65536 /* entries of the key table, 0 unused */
+#define RXE_MAX_MW	  8192	/* memory windows of one process on one device */
 #define RXE_MAX_PD	  4096
 #define RXE_MAX_AH	  65536
 #define RXE_MAX_XRCD	  4096

@@ -12,7 +12,7 @@ const struct rxe_mr *rxe_mr_find(const struct rxe_mr_table *table, uint32_t key)
 	 * complete. */
 	if (key == 0 || atomic_load_explicit(&mr->key, memory_order_acquire) != key)
 		return NULL;
-	return mr;
+	return rxe_mr_is_window(mr) ? NULL : mr;
 }
 
 enum mr_check rxe_mr_check(const struct rxe_mr *mr, uint32_t pd, uint32_t rights, uint64_t iova,

@@ -10,6 +10,7 @@
 
 #include <assert.h>
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "emu/limits.h"
@@ -31,6 +32,9 @@ enum rxe_right {
 enum rxe_mr_kind {
 	RXE_MR_PLAIN = 1, /* addr is a virtual address in the process at slot owner */
 	RXE_MR_ARENA = 2, /* addr is an offset in the device's arena */
+	/* Memory windows (mw.h): addr is the place of the binding in the owner's table. */
+	RXE_MR_WINDOW_1 = 3,
+	RXE_MR_WINDOW_2 = 4,
 };
 
 /* One entry, 64 bytes. lkey and rkey are the same number: index << 16 | tag. A tag returns
@@ -65,6 +69,7 @@ enum mr_check {
 	MR_BAD_PD,
 	MR_BAD_RIGHTS,
 	MR_BAD_RANGE,
+	MR_BAD_QP,   /* a window that another queue pair has bound */
 	MR_FAULT,    /* the memory behind the region is unmapped */
 	MR_DEFERRED, /* the memory is not ready: try again */
 };
@@ -74,7 +79,12 @@ static inline uint32_t rxe_key_index(uint32_t key)
 	return key >> 16;
 }
 
-/* The entry that a key names, or NULL. */
+static inline bool rxe_mr_is_window(const struct rxe_mr *mr)
+{
+	return mr->kind == RXE_MR_WINDOW_1 || mr->kind == RXE_MR_WINDOW_2;
+}
+
+/* The region that a key names, or NULL. */
 const struct rxe_mr *rxe_mr_find(const struct rxe_mr_table *table, uint32_t key);
 
 /* Whether the entry's key allows this access to [iova, iova + len) for a QP or SRQ of domain pd.

@@ -48,6 +48,8 @@ static const struct op_rule rules[] = {
 	[RXE_WR_SEND_WITH_INV]        = { RC | XRC,           INLINE_BITS, LEN_ANY },
 	[RXE_WR_FLUSH]                = { RC | XRC,           PLAIN_BITS,  LEN_0 },
 	[RXE_WR_ATOMIC_WRITE]         = { RC | XRC,           INLINE_BITS, LEN_8 },
+	[RXE_WR_LOCAL_INV]            = { RC | XRC | UC,      PLAIN_BITS,  LEN_ANY },
+	[RXE_WR_BIND_MW]              = { RC | XRC | UC,      PLAIN_BITS,  LEN_ANY },
 };
 /* clang-format on */
 
@@ -139,6 +141,14 @@ static void copy_inline(uint8_t *to, const struct rxe_send_wr *wr)
 	}
 }
 
+/* Local operations have no message, whatever list they come with. */
+static void fill_local(struct rxe_send_wqe *wqe, const struct rxe_send_wr *wr)
+{
+	wqe->len = 0;
+	if (wr->opcode == RXE_WR_BIND_MW)
+		memcpy(wqe->tail, &wr->bind, sizeof(wr->bind));
+}
+
 static void fill(struct rxe_send_wqe *wqe, const struct rxe_send_wr *wr, uint32_t len)
 {
 	wqe->wr_id = wr->wr_id;
@@ -159,7 +169,11 @@ static void fill(struct rxe_send_wqe *wqe, const struct rxe_send_wr *wr, uint32_
 	wqe->feth = wr->feth;
 	wqe->opcode = (uint16_t)wr->opcode;
 	wqe->num_sge = 0;
-	wqe->started = 0;
+	wqe->started = RXE_WQE_POSTED;
+	if (rxe_wqe_is_local(wqe)) {
+		fill_local(wqe, wr);
+		return;
+	}
 	assert(wr->num_sge <= RXE_MAX_SGE);
 	if (wr->flags & RXE_SEND_INLINE) {
 		copy_inline(wqe->tail, wr);

@@ -85,6 +85,7 @@ void rxe_qp_fini(struct rxe_engine *engine, struct rxe_qp *qp)
 	leave_events(engine, qp);
 	if (qp->type == RXE_QPT_UD)
 		rxe_mcast_forget(engine, qp);
+	rxe_mw_qp_ended(engine, qp);
 	if (qp->send_cq)
 		rxe_cq_clean(qp->send_cq, qp->qpn);
 	if (qp->recv_cq != qp->send_cq)

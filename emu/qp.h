@@ -9,6 +9,7 @@
 
 #include "emu/complete.h"
 #include "emu/cq.h"
+#include "emu/mw.h"
 #include "emu/queue.h"
 #include "emu/rc/rc.h"
 #include "emu/uc.h"
@@ -149,6 +150,8 @@ struct rxe_qp {
 	bool comm_est; /* RTR: the event was raised */
 	/* The host injected an error into the send that is completing. */
 	bool injected;
+	/* Type 2 windows that it has bound. */
+	uint32_t num_mws;
 	/* The receive of the message that is arriving. */
 	struct rxe_claim claim;
 	struct rxe_rc rc; /* RC and XRC */
@@ -191,6 +194,12 @@ static inline enum wire_service rxe_qp_service(const struct rxe_qp *qp)
 static inline uint32_t rxe_qp_target_pd(const struct rxe_qp *qp)
 {
 	return qp->type == RXE_QPT_XRC_RECV ? qp->rc.resp.pd : qp->pd;
+}
+
+/* Who uses the keys of the peer's requests. */
+static inline struct rxe_key_user rxe_qp_key_user(const struct rxe_qp *qp)
+{
+	return (struct rxe_key_user){ rxe_qp_target_pd(qp), qp->qpn };
 }
 
 /* Creates the QP in RESET. Its memory is the caller's. */

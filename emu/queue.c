@@ -27,9 +27,9 @@ size_t rxe_send_stride(uint32_t max_sge, uint32_t max_inline)
 	size_t sges = max_sge * sizeof(struct rxe_sge);
 	size_t tail = sges > max_inline ? sges : max_inline;
 
-	/* An ATOMIC WRITE may always be inline. */
-	if (tail < sizeof(uint64_t))
-		tail = sizeof(uint64_t);
+	/* A bind, and an ATOMIC WRITE that is inline, fit always. */
+	if (tail < sizeof(struct rxe_bind))
+		tail = sizeof(struct rxe_bind);
 	return round_up(sizeof(struct rxe_send_wqe) + tail, LINE);
 }
 

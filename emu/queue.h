@@ -9,6 +9,7 @@
 #include <stdint.h>
 
 #include "emu/limits.h"
+#include "emu/mw.h"
 #include "net/wire/gid.h"
 #include "net/wire/packet.h"
 
@@ -29,6 +30,8 @@ enum rxe_wr_opcode {
 	RXE_WR_RDMA_READ = 4,
 	RXE_WR_ATOMIC_CMP_AND_SWP = 5,
 	RXE_WR_ATOMIC_FETCH_AND_ADD = 6,
+	RXE_WR_LOCAL_INV = 7,
+	RXE_WR_BIND_MW = 8,
 	RXE_WR_SEND_WITH_INV = 9,
 	RXE_WR_FLUSH = 14,
 	RXE_WR_ATOMIC_WRITE = 15,
@@ -58,7 +61,8 @@ struct rxe_send_wr {
 	uint64_t wr_id;
 	enum rxe_wr_opcode opcode;
 	uint32_t flags;
-	uint32_t imm_or_rkey; /* host order */
+	uint32_t imm_or_rkey; /* host order; LOCAL_INV: the key to invalidate */
+	struct rxe_bind bind; /* BIND_MW */
 	uint64_t remote_addr;
 	uint32_t rkey;
 	uint64_t compare_add;
@@ -95,8 +99,14 @@ enum post_result {
 	POST_NO_RECV, /* a receive to an XRC QP */
 };
 
-/* A send in the ring, followed by num_sge SGEs or the inline bytes. psn_first and psn_last are
- * assigned when its first packet is sent. */
+enum rxe_wqe_progress {
+	RXE_WQE_POSTED,
+	RXE_WQE_STARTED, /* PSNs are assigned; a local operation waits */
+	RXE_WQE_DONE,	 /* a local operation was executed */
+};
+
+/* A send in the ring, followed by num_sge SGEs, the inline bytes, or a bind. psn_first and psn_last
+ * are assigned when its first packet is sent. */
 struct rxe_send_wqe {
 	uint64_t wr_id;
 	uint64_t remote_addr;
@@ -115,9 +125,21 @@ struct rxe_send_wqe {
 	struct feth feth;
 	uint16_t opcode; /* enum rxe_wr_opcode */
 	uint8_t num_sge;
-	uint8_t started; /* PSNs are assigned */
+	uint8_t started; /* enum rxe_wqe_progress */
 	_Alignas(8) uint8_t tail[];
 };
+
+/* Local operations send no packet. */
+static inline bool rxe_wqe_is_local(const struct rxe_send_wqe *wqe)
+{
+	return wqe->opcode == RXE_WR_BIND_MW || wqe->opcode == RXE_WR_LOCAL_INV;
+}
+
+static inline const struct rxe_bind *rxe_wqe_bind(const struct rxe_send_wqe *wqe)
+{
+	assert(wqe->opcode == RXE_WR_BIND_MW);
+	return (const struct rxe_bind *)(const void *)wqe->tail;
+}
 
 struct rxe_recv_wqe {
 	uint64_t wr_id;

@@ -10,23 +10,27 @@
 
 #include "emu/engine.h"
 
-enum mr_check rxe_reach(const struct rxe_engine *engine, uint32_t pd, uint32_t key, uint32_t rights,
-			uint64_t iova, uint64_t len, const struct rxe_mr **ret_mr)
+/* The key must be good even if len is 0. */
+static enum mr_check reach(const struct rxe_engine *engine, struct rxe_key_user user, uint32_t key,
+			   uint32_t rights, uint64_t iova, uint64_t len, struct rxe_span *ret)
 {
-	const struct rxe_mr *mr;
-	enum mr_check result;
+	ret->mr = rxe_mr_find(engine->cfg.mrs, key);
+	ret->iova = iova;
+	ret->len = len;
+	if (!ret->mr)
+		return rxe_mw_check(engine->cfg.mrs, &engine->cfg.mws, key, user, rights, iova, len,
+				    ret);
+	return rxe_mr_check(ret->mr, user.pd, rights, iova, len);
+}
 
+enum mr_check rxe_reach(const struct rxe_engine *engine, struct rxe_key_user user, uint32_t key,
+			uint32_t rights, uint64_t iova, uint64_t len, struct rxe_span *ret)
+{
 	if (len == 0) {
-		*ret_mr = NULL;
+		*ret = (struct rxe_span){ NULL, iova, 0 };
 		return MR_OK;
 	}
-	mr = rxe_mr_find(engine->cfg.mrs, key);
-	if (!mr)
-		return MR_BAD_KEY;
-	result = rxe_mr_check(mr, pd, rights, iova, len);
-	if (result == MR_OK)
-		*ret_mr = mr;
-	return result;
+	return reach(engine, user, key, rights, iova, len, ret);
 }
 
 /* The host's access failed: deferred, or for good. */
@@ -37,28 +41,30 @@ static enum mr_check failed(const struct rxe_engine *engine)
 	return ops->is_deferred && ops->is_deferred(engine->cfg.host) ? MR_DEFERRED : MR_FAULT;
 }
 
-static enum mr_check read_at(struct rxe_engine *engine, uint32_t pd, uint32_t key, uint32_t rights,
-			     uint64_t iova, void *dst, uint32_t len)
+static enum mr_check read_at(struct rxe_engine *engine, struct rxe_key_user user, uint32_t key,
+			     uint32_t rights, uint64_t iova, void *dst, uint32_t len)
 {
-	const struct rxe_mr *mr;
-	enum mr_check result = rxe_reach(engine, pd, key, rights, iova, len, &mr);
+	struct rxe_span at;
+	enum mr_check result = rxe_reach(engine, user, key, rights, iova, len, &at);
 
 	if (result != MR_OK || len == 0)
 		return result;
-	return engine->cfg.ops->mem_read(engine->cfg.host, mr, iova, dst, len) ? MR_OK
-									       : failed(engine);
+	return engine->cfg.ops->mem_read(engine->cfg.host, at.mr, at.iova, dst, len)
+		       ? MR_OK
+		       : failed(engine);
 }
 
-static enum mr_check write_at(struct rxe_engine *engine, uint32_t pd, uint32_t key, uint32_t rights,
-			      uint64_t iova, const void *src, uint32_t len)
+static enum mr_check write_at(struct rxe_engine *engine, struct rxe_key_user user, uint32_t key,
+			      uint32_t rights, uint64_t iova, const void *src, uint32_t len)
 {
-	const struct rxe_mr *mr;
-	enum mr_check result = rxe_reach(engine, pd, key, rights, iova, len, &mr);
+	struct rxe_span at;
+	enum mr_check result = rxe_reach(engine, user, key, rights, iova, len, &at);
 
 	if (result != MR_OK || len == 0)
 		return result;
-	return engine->cfg.ops->mem_write(engine->cfg.host, mr, iova, src, len) ? MR_OK
-										: failed(engine);
+	return engine->cfg.ops->mem_write(engine->cfg.host, at.mr, at.iova, src, len)
+		       ? MR_OK
+		       : failed(engine);
 }
 
 /* Moves the cursor to the element that holds message offset; *ret is the rest of the element from
@@ -99,7 +105,8 @@ enum mr_check rxe_gather(struct rxe_engine *engine, uint32_t pd, const struct rx
 		if (!piece_at(rxe_wqe_sges(wqe), wqe->num_sge, cursor, offset, &piece))
 			return MR_BAD_RANGE;
 		n = piece.length < len ? piece.length : len;
-		result = read_at(engine, pd, piece.lkey, 0, piece.addr, to, n);
+		result = read_at(engine, (struct rxe_key_user){ pd, 0 }, piece.lkey, 0, piece.addr,
+				 to, n);
 		if (result != MR_OK)
 			return result;
 		offset += n;
@@ -124,7 +131,8 @@ enum mr_check rxe_scatter(struct rxe_engine *engine, uint32_t pd, const struct r
 		if (!piece_at(sges, num_sge, cursor, offset, &piece))
 			return MR_BAD_RANGE;
 		n = piece.length < len ? piece.length : len;
-		result = write_at(engine, pd, piece.lkey, RXE_LOCAL_WRITE, piece.addr, from, n);
+		result = write_at(engine, (struct rxe_key_user){ pd, 0 }, piece.lkey,
+				  RXE_LOCAL_WRITE, piece.addr, from, n);
 		if (result != MR_OK)
 			return result;
 		offset += n;
@@ -134,16 +142,16 @@ enum mr_check rxe_scatter(struct rxe_engine *engine, uint32_t pd, const struct r
 	return MR_OK;
 }
 
-enum mr_check rxe_remote_write(struct rxe_engine *engine, uint32_t pd, uint32_t rkey, uint64_t iova,
-			       const void *src, uint32_t len)
+enum mr_check rxe_remote_write(struct rxe_engine *engine, struct rxe_key_user user, uint32_t rkey,
+			       uint64_t iova, const void *src, uint32_t len)
 {
-	return write_at(engine, pd, rkey, RXE_REMOTE_WRITE, iova, src, len);
+	return write_at(engine, user, rkey, RXE_REMOTE_WRITE, iova, src, len);
 }
 
-enum mr_check rxe_remote_read(struct rxe_engine *engine, uint32_t pd, uint32_t rkey, uint64_t iova,
-			      void *dst, uint32_t len)
+enum mr_check rxe_remote_read(struct rxe_engine *engine, struct rxe_key_user user, uint32_t rkey,
+			      uint64_t iova, void *dst, uint32_t len)
 {
-	return read_at(engine, pd, rkey, RXE_REMOTE_READ, iova, dst, len);
+	return read_at(engine, user, rkey, RXE_REMOTE_READ, iova, dst, len);
 }
 
 uint32_t rxe_flush_rights(const struct feth *feth)
@@ -152,58 +160,71 @@ uint32_t rxe_flush_rights(const struct feth *feth)
 	       (feth->placement & FETH_PERSISTENT ? (uint32_t)RXE_FLUSH_PERSISTENT : 0);
 }
 
-enum mr_check rxe_flush_check(const struct rxe_engine *engine, uint32_t pd, uint32_t rkey,
-			      const struct feth *feth, uint64_t iova, uint32_t len,
-			      const struct rxe_mr **ret_mr)
+/* The whole of a region, or of a window's part of one. */
+static enum mr_check whole(const struct rxe_engine *engine, uint32_t rkey, uint64_t *ret_iova,
+			   uint64_t *ret_len)
 {
 	const struct rxe_mr *mr = rxe_mr_find(engine->cfg.mrs, rkey);
-	const uint32_t rights = rxe_flush_rights(feth);
-	enum mr_check result;
+	const struct rxe_mr *window = mr ? NULL : rxe_mw_find(engine->cfg.mrs, rkey);
+	struct rxe_mw_bound bound;
 
-	if (!mr)
+	if (mr) {
+		*ret_iova = mr->iova;
+		*ret_len = mr->len;
+		return MR_OK;
+	}
+	if (!window || !rxe_mw_read(&engine->cfg.mws, window, rkey, &bound))
 		return MR_BAD_KEY;
-	result = feth->selectivity == FETH_RANGE ? rxe_mr_check(mr, pd, rights, iova, len)
-						 : rxe_mr_check(mr, pd, rights, mr->iova, mr->len);
-	if (result == MR_OK)
-		*ret_mr = mr;
-	return result;
+	*ret_iova = bound.iova;
+	*ret_len = bound.len;
+	return MR_OK;
 }
 
-enum mr_check rxe_remote_flush(struct rxe_engine *engine, uint32_t pd, uint32_t rkey,
+enum mr_check rxe_flush_check(const struct rxe_engine *engine, struct rxe_key_user user,
+			      uint32_t rkey, const struct feth *feth, uint64_t iova, uint32_t len,
+			      struct rxe_span *ret)
+{
+	const uint32_t rights = rxe_flush_rights(feth);
+	enum mr_check result = MR_OK;
+	uint64_t bytes = len;
+
+	if (feth->selectivity != FETH_RANGE)
+		result = whole(engine, rkey, &iova, &bytes);
+	return result == MR_OK ? reach(engine, user, rkey, rights, iova, bytes, ret) : result;
+}
+
+enum mr_check rxe_remote_flush(struct rxe_engine *engine, struct rxe_key_user user, uint32_t rkey,
 			       const struct feth *feth, uint64_t iova, uint32_t len,
 			       uint64_t *ticket)
 {
 	const struct rxe_host_ops *ops = engine->cfg.ops;
-	const struct rxe_mr *mr;
-	enum mr_check result = rxe_flush_check(engine, pd, rkey, feth, iova, len, &mr);
-	bool whole = feth->selectivity != FETH_RANGE;
+	struct rxe_span at;
+	enum mr_check result = rxe_flush_check(engine, user, rkey, feth, iova, len, &at);
 
 	if (result != MR_OK)
 		return result;
 	atomic_thread_fence(memory_order_seq_cst);
-	if (!(feth->placement & FETH_PERSISTENT) || (!whole && len == 0))
+	if (!(feth->placement & FETH_PERSISTENT) || at.len == 0)
 		return MR_OK;
 	if (!ops->mem_persist)
 		return MR_FAULT;
-	return ops->mem_persist(engine->cfg.host, mr, whole ? mr->iova : iova,
-				whole ? mr->len : len, ticket)
-		       ? MR_OK
-		       : failed(engine);
+	return ops->mem_persist(engine->cfg.host, at.mr, at.iova, at.len, ticket) ? MR_OK
+										  : failed(engine);
 }
 
-enum mr_check rxe_remote_atomic(struct rxe_engine *engine, uint32_t pd, uint32_t rkey,
+enum mr_check rxe_remote_atomic(struct rxe_engine *engine, struct rxe_key_user user, uint32_t rkey,
 				uint64_t iova, enum rxe_atomic_op op, uint64_t compare_or_add,
 				uint64_t swap, uint64_t *ret_orig)
 {
 	const struct rxe_host_ops *ops = engine->cfg.ops;
-	const struct rxe_mr *mr;
+	struct rxe_span at;
 	enum mr_check result =
-		rxe_reach(engine, pd, rkey, RXE_REMOTE_ATOMIC, iova, sizeof(uint64_t), &mr);
+		rxe_reach(engine, user, rkey, RXE_REMOTE_ATOMIC, iova, sizeof(uint64_t), &at);
 
 	assert((iova & 7) == 0);
 	if (result != MR_OK)
 		return result;
-	if (!ops->mem_atomic(engine->cfg.host, mr, iova, op, compare_or_add, swap, ret_orig))
+	if (!ops->mem_atomic(engine->cfg.host, at.mr, at.iova, op, compare_or_add, swap, ret_orig))
 		return failed(engine);
 	return MR_OK;
 }

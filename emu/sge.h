@@ -9,6 +9,7 @@
 
 #include "emu/host.h"
 #include "emu/mr.h"
+#include "emu/mw.h"
 #include "emu/queue.h"
 
 struct rxe_engine;
@@ -35,28 +36,30 @@ enum mr_check rxe_scatter(struct rxe_engine *engine, uint32_t pd, const struct r
 			  uint32_t num_sge, struct rxe_cursor *cursor, uint32_t offset,
 			  const void *src, uint32_t len);
 
-/* Finds and checks a key's region for [iova, iova + len). len 0 is always MR_OK, *ret_mr NULL. */
-enum mr_check rxe_reach(const struct rxe_engine *engine, uint32_t pd, uint32_t key, uint32_t rights,
-			uint64_t iova, uint64_t len, const struct rxe_mr **ret_mr);
+/* Finds and checks the region of a key, or the one below a window's key, for [iova, iova + len). len
+ * 0 is always MR_OK, ret->mr NULL. */
+enum mr_check rxe_reach(const struct rxe_engine *engine, struct rxe_key_user user, uint32_t key,
+			uint32_t rights, uint64_t iova, uint64_t len, struct rxe_span *ret);
 /* Check the right (REMOTE_WRITE, REMOTE_READ, REMOTE_ATOMIC), then move the bytes. */
-enum mr_check rxe_remote_write(struct rxe_engine *engine, uint32_t pd, uint32_t rkey, uint64_t iova,
-			       const void *src, uint32_t len);
-enum mr_check rxe_remote_read(struct rxe_engine *engine, uint32_t pd, uint32_t rkey, uint64_t iova,
-			      void *dst, uint32_t len);
+enum mr_check rxe_remote_write(struct rxe_engine *engine, struct rxe_key_user user, uint32_t rkey,
+			       uint64_t iova, const void *src, uint32_t len);
+enum mr_check rxe_remote_read(struct rxe_engine *engine, struct rxe_key_user user, uint32_t rkey,
+			      uint64_t iova, void *dst, uint32_t len);
 /* The rights that a FLUSH needs of queue pair and region. */
 uint32_t rxe_flush_rights(const struct feth *feth);
-/* FLUSH (annex A19): of [iova, iova + len), or with FETH_REGION of the whole region. The key must
+/* FLUSH (annex A19): of [iova, iova + len), or with FETH_REGION of the whole region
+ * or window. The key must
  * be good even if len is 0, as for rdma_rxe. Checks the rights for the placement. */
-enum mr_check rxe_flush_check(const struct rxe_engine *engine, uint32_t pd, uint32_t rkey,
-			      const struct feth *feth, uint64_t iova, uint32_t len,
-			      const struct rxe_mr **ret_mr);
+enum mr_check rxe_flush_check(const struct rxe_engine *engine, struct rxe_key_user user,
+			      uint32_t rkey, const struct feth *feth, uint64_t iova, uint32_t len,
+			      struct rxe_span *ret);
 /* What was stored before becomes visible to all, and persists if the placement asks for that.
  * ticket: as of mem_persist. */
-enum mr_check rxe_remote_flush(struct rxe_engine *engine, uint32_t pd, uint32_t rkey,
+enum mr_check rxe_remote_flush(struct rxe_engine *engine, struct rxe_key_user user, uint32_t rkey,
 			       const struct feth *feth, uint64_t iova, uint32_t len,
 			       uint64_t *ticket);
 /* iova must be aligned to 8 bytes. */
-enum mr_check rxe_remote_atomic(struct rxe_engine *engine, uint32_t pd, uint32_t rkey,
+enum mr_check rxe_remote_atomic(struct rxe_engine *engine, struct rxe_key_user user, uint32_t rkey,
 				uint64_t iova, enum rxe_atomic_op op, uint64_t compare_or_add,
 				uint64_t swap, uint64_t *ret_orig);
 

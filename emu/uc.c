@@ -110,6 +110,22 @@ static void next_message(struct rxe_qp *qp)
 	qp->uc.cursor = (struct rxe_cursor){ 0 };
 }
 
+static bool next_is_local(const struct rxe_qp *qp)
+{
+	return rxe_wqe_is_local(rxe_ring_at(&qp->sq, qp->sq.head));
+}
+
+/* A bind or an invalidation: everything before it is in trains. */
+static enum send_result execute_local(struct rxe_engine *engine, struct rxe_qp *qp)
+{
+	switch (rxe_mw_execute(engine, qp, rxe_ring_at(&qp->sq, qp->sq.head))) {
+	case LOCAL_DONE: return SEND_OK;
+	case LOCAL_WAIT: return SEND_DEFERRED;
+	case LOCAL_FAILED: return SEND_FAILED;
+	}
+	return SEND_FAILED;
+}
+
 /* Completes the message under way once all of its bytes are in trains. */
 static void complete_sent(struct rxe_engine *engine, struct rxe_qp *qp)
 {
@@ -126,7 +142,8 @@ static enum output_result fill(struct rxe_engine *engine, struct rxe_qp *qp,
 			       struct wire_train *train, struct rxe_pace *pace, uint64_t now_ns)
 {
 	while (may_send(qp)) {
-		switch (send_one(engine, qp, train, pace)) {
+		switch (next_is_local(qp) ? execute_local(engine, qp)
+					  : send_one(engine, qp, train, pace)) {
 		case SEND_OK: complete_sent(engine, qp); break;
 		case SEND_TRAIN_FULL: return OUTPUT_TRAIN_FULL;
 		case SEND_NO_CREDITS: return OUTPUT_ADDED;
@@ -135,7 +152,9 @@ static enum output_result fill(struct rxe_engine *engine, struct rxe_qp *qp,
 			return OUTPUT_ADDED;
 		case SEND_FAILED:
 			next_message(qp);
-			rxe_qp_fail_send(engine, qp, RXE_WC_LOC_PROT_ERR, now_ns);
+			rxe_qp_fail_send(engine, qp,
+					 rxe_wqe_failed_status(rxe_ring_at(&qp->sq, qp->sq.head)),
+					 now_ns);
 			break;
 		}
 	}
@@ -194,11 +213,11 @@ static bool begin_write(struct rxe_engine *engine, struct rxe_qp *qp,
 			const struct wire_packet *packet)
 {
 	const struct reth *reth = &packet->reth;
-	const struct rxe_mr *mr;
+	struct rxe_span at;
 
 	if (!(qp->attr.qp_access_flags & RXE_REMOTE_WRITE) ||
-	    rxe_reach(engine, qp->pd, reth->rkey, RXE_REMOTE_WRITE, reth->va, reth->len, &mr) !=
-		    MR_OK) {
+	    rxe_reach(engine, rxe_qp_key_user(qp), reth->rkey, RXE_REMOTE_WRITE, reth->va,
+		      reth->len, &at) != MR_OK) {
 		engine->cfg.counters->rcvd_bad_key++;
 		return false;
 	}
@@ -260,8 +279,8 @@ static bool store_write(struct rxe_engine *engine, struct rxe_qp *qp,
 	assert(uc->message == UC_WRITE && uc->arrived <= uc->len);
 	if (last ? packet->payload_len != left : packet->payload_len >= left)
 		return false;
-	return rxe_remote_write(engine, qp->pd, uc->rkey, uc->va + uc->arrived, packet->payload,
-				packet->payload_len) == MR_OK;
+	return rxe_remote_write(engine, rxe_qp_key_user(qp), uc->rkey, uc->va + uc->arrived,
+				packet->payload, packet->payload_len) == MR_OK;
 }
 
 /* A WRITE without immediate completes nothing. One with immediate takes a receive, as a SEND

@@ -109,7 +109,7 @@ struct rxe_send_wqe *rc_requester_head(const struct rxe_qp *qp)
 	if (rxe_ring_used(&qp->sq) == 0)
 		return NULL;
 	wqe = rxe_ring_at(&qp->sq, qp->sq.head);
-	return wqe->started ? wqe : NULL;
+	return wqe->started && !rxe_wqe_is_local(wqe) ? wqe : NULL;
 }
 
 bool rc_requester_is_idle(const struct rxe_qp *qp)
@@ -213,6 +213,21 @@ static void count_answered(struct rxe_qp *qp, const struct rxe_send_wqe *wqe, ui
 	}
 }
 
+/* Completes the local operations that were executed and have become the oldest. After a rewind cur
+ * may not have passed them yet. */
+static void retire_local(struct rxe_engine *engine, struct rxe_qp *qp)
+{
+	while (rxe_ring_used(&qp->sq) > 0) {
+		const struct rxe_send_wqe *wqe = rxe_ring_at(&qp->sq, qp->sq.head);
+
+		if (!rxe_wqe_is_local(wqe) || wqe->started != RXE_WQE_DONE)
+			return;
+		if (qp->rc.req.cur == qp->sq.head)
+			qp->rc.req.cur++;
+		rxe_complete_send(engine, qp, RXE_WC_SUCCESS);
+	}
+}
+
 /* A response to an earlier transmission may come after a rewind: cur must not stay behind una. */
 void rc_requester_advance(struct rxe_engine *engine, struct rxe_qp *qp, uint32_t psn)
 {
@@ -227,6 +242,7 @@ void rc_requester_advance(struct rxe_engine *engine, struct rxe_qp *qp, uint32_t
 	req->probe = RC_PROBE_NONE;
 	if (psn == wqe->psn_last) {
 		rxe_complete_send(engine, qp, RXE_WC_SUCCESS);
+		retire_local(engine, qp);
 		if (qp->state == RXE_QPS_ERR)
 			return;
 		req->into = (struct rxe_cursor){ 0 };
@@ -283,8 +299,41 @@ static void begin(struct rxe_qp *qp, struct rxe_send_wqe *wqe)
 	assert(!wqe->started);
 	wqe->psn_first = qp->attr.sq_psn;
 	wqe->psn_last = psn_add(wqe->psn_first, packets - 1);
-	wqe->started = 1;
+	wqe->started = RXE_WQE_STARTED;
 	qp->attr.sq_psn = psn_add(wqe->psn_first, packets);
+}
+
+/* Executes the local operations at cur. They take effect in the order of the send queue (IBTA
+ * 10.8.3.3): behind what was sent before, ahead of what follows; with a fence behind the READs and
+ * atomics before. A rewind passes them by. False: one must wait or has failed. */
+static bool pass_local(struct rxe_engine *engine, struct rxe_qp *qp, uint64_t now_ns)
+{
+	struct rc_requester *req = &qp->rc.req;
+
+	while (req->cur != qp->sq.tail) {
+		struct rxe_send_wqe *wqe = rxe_ring_at(&qp->sq, req->cur);
+		enum rxe_local_result result = LOCAL_DONE;
+
+		if (!rxe_wqe_is_local(wqe) || (req->is_broken && req->cur == req->broken_index))
+			return true;
+		if (!wqe->started && !may_begin(engine, qp, wqe))
+			return false;
+		if (wqe->started != RXE_WQE_DONE)
+			result = rxe_mw_execute(engine, qp, wqe);
+		if (result == LOCAL_WAIT)
+			rc_retry_send_deferred(&qp->rc.retry, &qp->attr, now_ns);
+		else if (result == LOCAL_FAILED)
+			break_at_cur(engine, qp, rxe_wqe_failed_status(wqe), now_ns);
+		if (result != LOCAL_DONE)
+			return false;
+		if (req->cur == qp->sq.head)
+			retire_local(engine, qp);
+		else
+			req->cur++;
+		if (qp->state == RXE_QPS_ERR)
+			return false;
+	}
+	return true;
 }
 
 /* The request that the next packet belongs to; NULL when none may be sent. A fenced request begins
@@ -293,8 +342,11 @@ static void begin(struct rxe_qp *qp, struct rxe_send_wqe *wqe)
 static struct rxe_send_wqe *next(struct rxe_engine *engine, struct rxe_qp *qp, uint64_t now_ns)
 {
 	const struct rc_requester *req = &qp->rc.req;
-	struct rxe_send_wqe *wqe = rxe_ring_at(&qp->sq, req->cur);
+	struct rxe_send_wqe *wqe;
 
+	if (!pass_local(engine, qp, now_ns))
+		return NULL;
+	wqe = rxe_ring_at(&qp->sq, req->cur);
 	if (req->cur == qp->sq.tail) {
 		if (qp->state == RXE_QPS_SQD && req->una_psn == qp->attr.sq_psn)
 			rxe_qp_drained(engine, qp);

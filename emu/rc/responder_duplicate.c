@@ -153,7 +153,7 @@ static void replay_read(struct rxe_engine *engine, struct rxe_qp *qp,
 		.len = reth->len,
 		.va = reth->va,
 	};
-	const struct rxe_mr *mr;
+	struct rxe_span at;
 	struct rxe_srq *srq;
 
 	if (qp->type == RXE_QPT_XRC_RECV &&
@@ -165,8 +165,8 @@ static void replay_read(struct rxe_engine *engine, struct rxe_qp *qp,
 	if (psn_diff(psn_add(answer.psn, answer.packets), qp->attr.rq_psn) > 0)
 		return;
 	if (rc_recent_reads_cover(&qp->rc.reads, answer.psn, reth, qp->attr.path_mtu) &&
-	    rxe_reach(engine, answer.pd, reth->rkey, RXE_REMOTE_READ, reth->va, reth->len, &mr) ==
-		    MR_OK)
+	    rxe_reach(engine, (struct rxe_key_user){ answer.pd, qp->qpn }, reth->rkey,
+		      RXE_REMOTE_READ, reth->va, reth->len, &at) == MR_OK)
 		rc_reply_push(&qp->rc.reply, &answer);
 }
 

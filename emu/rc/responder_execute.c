@@ -127,11 +127,12 @@ static enum rc_fault complete(struct rxe_engine *engine, struct rxe_qp *qp,
 	return RC_FAULT_DEFERRED;
 }
 
-static bool invalidate(struct rxe_engine *engine, const struct rxe_qp *qp, uint32_t rkey)
+/* Before the receive completes, and once: the packet may be resent because that was deferred. */
+static bool invalidate(struct rxe_engine *engine, struct rxe_qp *qp, uint32_t rkey)
 {
-	const struct rxe_host_ops *ops = engine->cfg.ops;
-
-	return ops->invalidate && ops->invalidate(engine->cfg.host, rxe_qp_target_pd(qp), rkey);
+	if (!qp->claim.invalidated)
+		qp->claim.invalidated = rxe_mw_invalidate(engine, qp, rkey);
+	return qp->claim.invalidated;
 }
 
 /* A deferred access is retried by the peer after an RNR NAK; others end with the given fault. */
@@ -190,12 +191,12 @@ static enum rc_fault begin_write(struct rxe_engine *engine, struct rxe_qp *qp,
 {
 	struct rc_responder *resp = &qp->rc.resp;
 	const struct reth *reth = &packet->reth;
-	const struct rxe_mr *mr;
+	struct rxe_span at;
 
 	if (reth->len > RXE_MAX_MSG_SIZE)
 		return RC_FAULT_LENGTH;
-	if (rxe_reach(engine, rxe_qp_target_pd(qp), reth->rkey, RXE_REMOTE_WRITE, reth->va,
-		      reth->len, &mr) != MR_OK) {
+	if (rxe_reach(engine, rxe_qp_key_user(qp), reth->rkey, RXE_REMOTE_WRITE, reth->va,
+		      reth->len, &at) != MR_OK) {
 		/* IBTA 11.6.2, local access error: the receive that the immediate would take, if
 		 * there is one. The first of several packets has no immediate. */
 		if (packet->shape & SHAPE_IMM)
@@ -230,7 +231,7 @@ static enum rc_fault do_write(struct rxe_engine *engine, struct rxe_qp *qp,
 	if ((packet->shape & SHAPE_IMM) && !rxe_recv_claim(engine, qp))
 		return no_receive(engine, qp);
 	if (packet->payload_len > 0)
-		stored = rxe_remote_write(engine, rxe_qp_target_pd(qp), resp->rkey,
+		stored = rxe_remote_write(engine, rxe_qp_key_user(qp), resp->rkey,
 					  resp->va + resp->arrived, packet->payload,
 					  packet->payload_len);
 	if (stored != MR_OK)
@@ -258,7 +259,7 @@ static enum rc_fault do_read(struct rxe_engine *engine, struct rxe_qp *qp,
 			     const struct wire_packet *packet, uint32_t *ret_psns)
 {
 	const struct reth *reth = &packet->reth;
-	const struct rxe_mr *mr;
+	struct rxe_span at;
 	struct rc_answer answer = {
 		.kind = RC_ANSWER_READ,
 		.psn = packet->bth.psn,
@@ -274,8 +275,8 @@ static enum rc_fault do_read(struct rxe_engine *engine, struct rxe_qp *qp,
 		return RC_FAULT_TOO_MANY;
 	if (reth->len > RXE_MAX_MSG_SIZE)
 		return RC_FAULT_LENGTH;
-	if (rxe_reach(engine, rxe_qp_target_pd(qp), reth->rkey, RXE_REMOTE_READ, reth->va,
-		      reth->len, &mr) != MR_OK)
+	if (rxe_reach(engine, rxe_qp_key_user(qp), reth->rkey, RXE_REMOTE_READ, reth->va, reth->len,
+		      &at) != MR_OK)
 		return refuse_key(qp, reth->rkey, reth->va, reth->len);
 	rc_recent_reads_save(&qp->rc.reads, answer.psn, answer.packets, reth);
 	rc_reply_push(&qp->rc.reply, &answer);
@@ -301,7 +302,7 @@ static enum rc_fault do_atomic(struct rxe_engine *engine, struct rxe_qp *qp,
 		return RC_FAULT_TOO_MANY;
 	if (atomic->va & 7)
 		return RC_FAULT_MISALIGNED;
-	result = rxe_remote_atomic(engine, rxe_qp_target_pd(qp), atomic->rkey, atomic->va,
+	result = rxe_remote_atomic(engine, rxe_qp_key_user(qp), atomic->rkey, atomic->va,
 				   swaps ? RXE_CMP_SWAP : RXE_FETCH_ADD,
 				   swaps ? atomic->compare : atomic->swap_add, atomic->swap_add,
 				   &answer.orig);
@@ -337,7 +338,7 @@ static enum rc_fault do_flush(struct rxe_engine *engine, struct rxe_qp *qp,
 		return RC_FAULT_LENGTH;
 	if (rc_reply_has_many_flushes(&qp->rc.reply))
 		return RC_FAULT_DEFERRED;
-	result = rxe_remote_flush(engine, answer.pd, answer.rkey, &answer.feth, answer.va,
+	result = rxe_remote_flush(engine, rxe_qp_key_user(qp), answer.rkey, &answer.feth, answer.va,
 				  answer.len, &answer.ticket);
 	if (result != MR_OK && result != MR_DEFERRED)
 		return refuse_key(qp, reth->rkey, reth->va, reth->len);
@@ -371,7 +372,7 @@ static enum rc_fault do_atomic_write(struct rxe_engine *engine, struct rxe_qp *q
 		return RC_FAULT_MISALIGNED;
 	if (rc_reply_is_flushing(&qp->rc.reply))
 		return RC_FAULT_DEFERRED;
-	stored = rxe_remote_write(engine, rxe_qp_target_pd(qp), reth->rkey, reth->va,
+	stored = rxe_remote_write(engine, rxe_qp_key_user(qp), reth->rkey, reth->va,
 				  packet->payload, sizeof(uint64_t));
 	if (stored == MR_DEFERRED)
 		return RC_FAULT_DEFERRED;

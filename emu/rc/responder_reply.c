@@ -231,8 +231,8 @@ static enum send_result send_read(struct rxe_engine *engine, struct rxe_qp *qp,
 	assert(answer->sent < answer->packets && offset <= answer->len);
 	if (!rxe_emit_start(&emit, train, &packet))
 		return SEND_TRAIN_FULL;
-	result = rxe_remote_read(engine, answer->pd, answer->rkey, answer->va + offset,
-				 emit.payload, packet.payload_len);
+	result = rxe_remote_read(engine, (struct rxe_key_user){ answer->pd, qp->qpn }, answer->rkey,
+				 answer->va + offset, emit.payload, packet.payload_len);
 	if (result == MR_OK)
 		qp->rc.reply.burst += packet.payload_len;
 	return rxe_emit_end(engine, &emit, &qp->flow, result);
@@ -263,8 +263,9 @@ static enum send_result send_empty(struct rxe_engine *engine, struct rxe_qp *qp,
 static enum mr_check carry_out(struct rxe_engine *engine, struct rxe_qp *qp,
 			       struct rc_answer *answer)
 {
-	enum mr_check result = rxe_remote_flush(engine, answer->pd, answer->rkey, &answer->feth,
-						answer->va, answer->len, &answer->ticket);
+	enum mr_check result =
+		rxe_remote_flush(engine, (struct rxe_key_user){ answer->pd, qp->qpn }, answer->rkey,
+				 &answer->feth, answer->va, answer->len, &answer->ticket);
 
 	answer->is_carried_out = result == MR_OK;
 	if (answer->is_carried_out)

@@ -30,6 +30,7 @@ const char *key_refusal(const struct diagnosis *d, uint32_t key, uint32_t pd, ui
 	case MR_BAD_RIGHTS: return "the region was registered without that access right";
 	case MR_BAD_RANGE: return "the range is not inside the region";
 	case MR_BAD_KEY:
+	case MR_BAD_QP:
 	case MR_FAULT:
 	case MR_DEFERRED:
 	case MR_OK: break;

@@ -25,6 +25,8 @@ static const char *opcode_str(uint32_t opcode)
 	case RXE_WR_ATOMIC_FETCH_AND_ADD: return "atomic";
 	case RXE_WR_FLUSH: return "RDMA flush";
 	case RXE_WR_ATOMIC_WRITE: return "atomic write";
+	case RXE_WR_LOCAL_INV: return "invalidation";
+	case RXE_WR_BIND_MW: return "bind";
 	}
 	return "request";
 }

@@ -355,6 +355,8 @@ static uint8_t *locate(const struct progress *progress, const struct rxe_mr *mr,
 	case RXE_MR_PLAIN:
 		return mr->owner == progress->attachment->slot ? (uint8_t *)(uintptr_t)at : NULL;
 	case RXE_MR_ARENA: return progress->attachment->arena + at;
+	case RXE_MR_WINDOW_1:
+	case RXE_MR_WINDOW_2: break;
 	}
 	return NULL;
 }

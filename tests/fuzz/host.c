@@ -185,6 +185,7 @@ struct host *host_new(const struct host_setup *setup)
 	host->now_ns = 1000000;
 	memory_new(host);
 	cfg.mrs = host->mrs;
+	cfg.mws.first = host->mws;
 	cfg.time_wait = host->time_wait = empty_table();
 	rxe_engine_init(&host->engine, &cfg);
 	host->cq_mem = zeros(rxe_cq_ring_bytes(cqe));
@@ -201,6 +202,7 @@ struct host *host_new(const struct host_setup *setup)
 		host_connect(host, (enum host_qp_name)i, setup);
 		MUST(host->qp[i].qp.state == setup->state);
 	}
+	memory_open_window(host, &host->qp[QP_RC].qp);
 	return host;
 }
 

@@ -44,6 +44,7 @@ enum host_region {
 	REGION_WINDOW,	 /* a peer may invalidate it */
 	REGION_EDGE,	 /* ends at the last address but one */
 	REGION_DEAD,	 /* deregistered */
+	REGION_BELOW,	 /* the region that the window lies in */
 	HOST_REGIONS,
 };
 
@@ -103,6 +104,7 @@ struct host {
 	struct rxe_engine engine;
 	struct rxe_counters counters;
 	struct rxe_mr_table *mrs;
+	struct rxe_mw_table *mws;
 	uint8_t *bytes[HOST_REGIONS];
 	struct rxe_cq cq;
 	struct rxe_srq srq, xsrq;

@@ -16,10 +16,10 @@ static const struct {
 	[REGION_SOURCE] = { 0x500000000, 70001, 0, HOST_PD },
 	[REGION_FOREIGN] = { 0x600000000, 4096, RIGHTS_ALL, HOST_PD + 1 },
 	[REGION_UNMAPPED] = { 0x700000000, 4096, RIGHTS_ALL, HOST_PD },
-	[REGION_WINDOW] = { 0x800000000, 1001, RXE_LOCAL_WRITE | RXE_REMOTE_WRITE | RXE_MW_BIND,
-			    HOST_PD },
+	[REGION_WINDOW] = { 0x800000000, 1001, 0, HOST_PD },
 	[REGION_EDGE] = { UINT64_MAX - 4096, 4096, RIGHTS_ALL, HOST_PD },
 	[REGION_DEAD] = { 0xa00000000, 4096, RIGHTS_ALL, HOST_PD },
+	[REGION_BELOW] = { 0xb00000000, 3003, RXE_LOCAL_WRITE | RXE_MW_BIND, HOST_PD },
 };
 
 uint64_t host_iova(enum host_region region)
@@ -55,9 +55,12 @@ static void make_pattern(void)
 void memory_new(struct host *host)
 {
 	static struct rxe_mr_table table;
+	static struct rxe_mw_table windows;
 
 	make_pattern();
 	host->mrs = &table;
+	host->mws = &windows;
+	windows.mw[0] = (struct rxe_mw){ 0 };
 	for (uint32_t i = 1; i < HOST_REGIONS; i++) {
 		struct rxe_mr *mr = &table.entry[i];
 
@@ -69,9 +72,34 @@ void memory_new(struct host *host)
 		mr->iova = plan[i].iova;
 		mr->len = plan[i].len;
 		mr->rights = plan[i].rights;
-		mr->kind = RXE_MR_PLAIN;
+		mr->kind = i == REGION_WINDOW ? RXE_MR_WINDOW_2 : RXE_MR_PLAIN;
+		mr->owner = 1;
 		host_revoke(host, (enum host_region)i, i == REGION_DEAD);
 	}
+}
+
+/* One window, bound by a queue pair to the middle of its region. */
+void memory_open_window(struct host *host, struct rxe_qp *qp)
+{
+	struct rxe_mw *mw = &host->mws->mw[0];
+
+	*mw = (struct rxe_mw){ .iova = plan[REGION_WINDOW].iova,
+			       .len = plan[REGION_WINDOW].len,
+			       .at = plan[REGION_BELOW].iova + plan[REGION_WINDOW].len,
+			       .region = host_key(REGION_BELOW),
+			       .rights = RXE_REMOTE_WRITE,
+			       .qpn = qp->qpn };
+	qp->num_mws++;
+	atomic_store(&mw->state, host_key(REGION_WINDOW));
+}
+
+/* Bytes of the region beside its window are unchanged. */
+static void check_beside_window(const struct host *host)
+{
+	const uint32_t len = plan[REGION_WINDOW].len;
+
+	MUST(memcmp(host->bytes[REGION_BELOW], pattern, len) == 0);
+	MUST(memcmp(host->bytes[REGION_BELOW] + 2 * len, pattern + 2 * len, len) == 0);
 }
 
 /* Regions without write access are unchanged. */
@@ -82,6 +110,7 @@ void memory_free(struct host *host)
 
 	for (size_t i = 0; i < sizeof(still) / sizeof(still[0]); i++)
 		MUST(memcmp(host->bytes[still[i]], pattern, plan[still[i]].len) == 0);
+	check_beside_window(host);
 	for (uint32_t i = 1; i < HOST_REGIONS; i++)
 		free(host->bytes[i]);
 }
@@ -93,7 +122,7 @@ static uint8_t *touch(const struct host *host, const struct rxe_mr *mr, uint64_t
 	const size_t region = (size_t)(mr - host->mrs->entry);
 
 	MUST(region > 0 && region < HOST_REGIONS);
-	MUST(region != REGION_FOREIGN && region != REGION_DEAD);
+	MUST(region != REGION_FOREIGN && region != REGION_DEAD && region != REGION_WINDOW);
 	MUST(iova >= mr->iova && len <= mr->len && iova - mr->iova <= mr->len - len);
 	/* A deferred access is repeated later. */
 	*ret_region = host->is_deferred ? REGION_UNMAPPED : (enum host_region)region;
@@ -138,7 +167,7 @@ static bool mem_write(void *context, const struct rxe_mr *mr, uint64_t iova, con
 	else if (region == REGION_RESULTS)
 		land_in_slot(host->result, (size_t)(p - host->bytes[region]), len);
 	else
-		MUST(region == REGION_REMOTE || region == REGION_EDGE || region == REGION_WINDOW);
+		MUST(region == REGION_REMOTE || region == REGION_EDGE || region == REGION_BELOW);
 	memcpy(p, src, len);
 	host->effects += len;
 	return true;
@@ -204,16 +233,6 @@ static uint32_t same_number(void *context)
 	return 4;
 }
 
-static bool invalidate(void *context, uint32_t pd, uint32_t rkey)
-{
-	struct host *host = context;
-
-	if (pd != HOST_PD || rkey != host_key(REGION_WINDOW) || !rxe_mr_find(host->mrs, rkey))
-		return false;
-	host_revoke(host, REGION_WINDOW, true);
-	return true;
-}
-
 const struct rxe_host_ops memory_ops = {
 	.mem_read = mem_read,
 	.mem_write = mem_write,
@@ -223,5 +242,4 @@ const struct rxe_host_ops memory_ops = {
 	.cq_notify = cq_notify,
 	.event = take_event,
 	.random = same_number,
-	.invalidate = invalidate,
 };

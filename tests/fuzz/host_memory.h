@@ -8,6 +8,8 @@
 extern const struct rxe_host_ops memory_ops;
 
 void memory_new(struct host *host);
+/* Binds REGION_WINDOW to a part of REGION_BELOW. */
+void memory_open_window(struct host *host, struct rxe_qp *qp);
 void memory_free(struct host *host);
 
 #endif

@@ -142,18 +142,6 @@ static uint32_t no_random(void *host)
 	return 4;
 }
 
-/* Keys registered with MW_BIND stand for windows: a peer may invalidate them. */
-static bool invalidate(void *host, uint32_t pd, uint32_t rkey)
-{
-	struct node *node = host;
-	const struct rxe_mr *mr = rxe_mr_find(node->mrs, rkey);
-
-	if (!mr || mr->pd != pd || !(mr->rights & RXE_MW_BIND))
-		return false;
-	node_dereg(node, rkey);
-	return true;
-}
-
 static uint32_t completing(void *host, const struct rxe_qp *qp, bool is_recv)
 {
 	struct node_injection *injection = &((struct node *)host)->injection;
@@ -178,7 +166,6 @@ static const struct rxe_host_ops ops = {
 	.cq_notify = cq_notify,
 	.event = take_event,
 	.random = no_random,
-	.invalidate = invalidate,
 	.completing = completing,
 	.srq_find = node_xsrq_find,
 	.srq_take = node_xsrq_take,
@@ -251,6 +238,7 @@ static struct node *take_node(void)
 		return spare[--num_spare];
 	node = zalloc(sizeof(*node));
 	node->mrs = zalloc(sizeof(struct rxe_mr_table));
+	node->mws = zalloc(sizeof(struct rxe_mw_table));
 	node->time_wait = zalloc(sizeof(struct rxe_time_wait_table));
 	node->cq_mem = zalloc(rxe_cq_ring_bytes(CQ_ENTRIES));
 	node->srq_mem = zalloc(rxe_ring_bytes(SRQ_DEPTH, rxe_recv_stride(MAX_SGE)));
@@ -260,15 +248,18 @@ static struct node *take_node(void)
 static void give_node(struct node *node)
 {
 	struct rxe_mr_table *mrs = node->mrs;
+	struct rxe_mw_table *mws = node->mws;
 	struct rxe_time_wait_table *time_wait = node->time_wait;
 	void *cq_mem = node->cq_mem, *srq_mem = node->srq_mem;
 
 	memset(mrs->entry, 0, (node->num_mrs + 1) * sizeof(mrs->entry[0]));
+	memset(mws->mw, 0, node->num_mws * sizeof(mws->mw[0]));
 	atomic_store(&time_wait->count, 0);
 	for (uint32_t i = 0; i < RXE_MAX_DELAYED_ACKS; i++)
 		atomic_store(&time_wait->delayed[i].qpn, 0);
 	memset(node, 0, sizeof(*node));
 	node->mrs = mrs;
+	node->mws = mws;
 	node->time_wait = time_wait;
 	node->cq_mem = cq_mem;
 	node->srq_mem = srq_mem;
@@ -277,6 +268,7 @@ static void give_node(struct node *node)
 		return;
 	}
 	free(node->mrs);
+	free(node->mws);
 	free(node->time_wait);
 	free(node->cq_mem);
 	free(node->srq_mem);
@@ -290,6 +282,7 @@ struct node *node_new(uint32_t index, uint32_t mem_len)
 		.ops = &ops,
 		.host = node,
 		.mrs = node->mrs,
+		.mws = { .first = node->mws },
 		.counters = &node->counters,
 		.slot = index + 1,
 		.gids = { gid_of(index) },
@@ -356,6 +349,41 @@ uint32_t node_reg_at(struct node *node, uint32_t offset, uint32_t len, uint32_t 
 	mr->kind = kind;
 	atomic_store_explicit(&mr->key, key, memory_order_release);
 	return key;
+}
+
+static void add_mw(struct node *node, uint32_t key, enum rxe_mr_kind kind)
+{
+	struct rxe_mr *window = &node->mrs->entry[rxe_key_index(key)];
+
+	assert(node->num_mws < RXE_MAX_MW);
+	*window = (struct rxe_mr){
+		.pd = NODE_PD, .addr = node->num_mws++, .kind = kind, .owner = node->engine.cfg.slot
+	};
+	atomic_store_explicit(&window->key, key, memory_order_release);
+}
+
+uint32_t node_add_mw(struct node *node, enum rxe_mr_kind kind)
+{
+	uint32_t key = ++node->num_mrs << 16 | (0x50 + node->index);
+
+	add_mw(node, key, kind);
+	return key;
+}
+
+void node_open_mw(struct end *end, uint32_t key, const struct rxe_bind *bind)
+{
+	struct node *node = end->node;
+	struct rxe_mw *mw = &node->mws->mw[node->num_mws];
+
+	add_mw(node, key, RXE_MR_WINDOW_2);
+	*mw = (struct rxe_mw){ .iova = bind->addr,
+			       .len = bind->len,
+			       .at = bind->addr,
+			       .region = bind->region,
+			       .rights = bind->rights,
+			       .qpn = end->qp.qpn };
+	end->qp.num_mws++;
+	atomic_store(&mw->state, key);
 }
 
 void node_dereg(struct node *node, uint32_t key)

@@ -66,6 +66,8 @@ struct node {
 	struct rxe_engine engine;
 	struct rxe_counters counters;
 	struct rxe_mr_table *mrs;
+	struct rxe_mw_table *mws;
+	uint32_t num_mws;
 	struct rxe_time_wait_table *time_wait;
 	uint32_t num_mrs;
 	uint8_t *mem;
@@ -143,6 +145,10 @@ uint32_t node_reg(struct node *node, uint32_t offset, uint32_t len, uint32_t rig
 uint32_t node_reg_at(struct node *node, uint32_t offset, uint32_t len, uint32_t rights,
 		     enum rxe_mr_kind kind, uint64_t iova);
 void node_dereg(struct node *node, uint32_t key);
+/* Allocates a memory window, not bound: returns its key. kind: RXE_MR_WINDOW_1 or 2. */
+uint32_t node_add_mw(struct node *node, enum rxe_mr_kind kind);
+/* Allocates a type 2 window with this key, bound by this QP to a range of a region. */
+void node_open_mw(struct end *end, uint32_t key, const struct rxe_bind *bind);
 /* Creates a QP in INIT. */
 struct end *node_add_qp(struct node *node, char letter, const struct node_qp_opts *opts);
 /* The same with a given QPN. */

@@ -79,6 +79,8 @@ bool oracle_needs_recv(const struct op *op)
 	case RXE_WR_RDMA_WRITE:
 	case RXE_WR_RDMA_READ:
 	case RXE_WR_ATOMIC_CMP_AND_SWP:
+	case RXE_WR_LOCAL_INV:
+	case RXE_WR_BIND_MW:
 	case RXE_WR_ATOMIC_FETCH_AND_ADD:
 	case RXE_WR_FLUSH:
 	case RXE_WR_ATOMIC_WRITE: return false;
@@ -375,6 +377,8 @@ static struct post prepare(struct party *party, struct op *op)
 	uint64_t *word = &peer->word[op->to % ORACLE_WORDS];
 
 	switch (op->opcode) {
+	case RXE_WR_LOCAL_INV:
+	case RXE_WR_BIND_MW:
 	case RXE_WR_SEND:
 	case RXE_WR_SEND_WITH_IMM:
 	case RXE_WR_SEND_WITH_INV: return post;

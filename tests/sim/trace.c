@@ -162,14 +162,22 @@ const char *trace_status_str(uint32_t status)
 	return status < sizeof(names) / sizeof(names[0]) ? names[status] : "?";
 }
 
+/* Requests are told from each other by their number; local operations by their name, too. */
+static const char *send_str(uint32_t opcode)
+{
+	return opcode == RXE_WC_BIND_MW	    ? "bind"
+	       : opcode == RXE_WC_LOCAL_INV ? "invalidate"
+					    : "send";
+}
+
 void trace_completion(struct trace *trace, uint64_t now_ns, char letter, const struct rxe_cqe *cqe)
 {
 	const char *status = trace_status_str(cqe->status);
 	char more[64] = "";
 
 	if (!(cqe->opcode & RXE_WC_RECV)) {
-		trace_line(trace, now_ns, letter, "  send %llu %s", (unsigned long long)cqe->wr_id,
-			   status);
+		trace_line(trace, now_ns, letter, "  %s %llu %s", send_str(cqe->opcode),
+			   (unsigned long long)cqe->wr_id, status);
 		return;
 	}
 	if (cqe->flags & RXE_WC_WITH_IMM)

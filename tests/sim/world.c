@@ -89,6 +89,7 @@ enum post_result world_post(struct world *w, struct end *end, struct post post)
 		.opcode = post.op,
 		.flags = post.flags | (post.quiet ? 0u : (uint32_t)RXE_SEND_SIGNALED),
 		.imm_or_rkey = post.imm,
+		.bind = post.bind,
 		.remote_addr = post.has_va ? post.va : end->peer->node->base + post.to,
 		.rkey = key_or(post.rkey, end->peer->node->key),
 		.compare_add = post.compare_add,

@@ -73,6 +73,7 @@ struct post {
 	struct feth feth;   /* FLUSH */
 	uint32_t flush_len; /* FLUSH */
 	uint32_t pieces;    /* SGEs that the message is cut into; 0: one */
+	struct rxe_bind bind;
 };
 
 void world_init(struct world *w, uint64_t seed);

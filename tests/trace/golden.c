@@ -249,13 +249,14 @@ static void leave_place(void)
 /* The windows of rc_send_inv are bound before they are written to. */
 static void bind_window(const struct golden *g, const struct wire_packet *packet)
 {
-	struct rxe_mr *mr = &ours->mrs->entry[rxe_key_index(packet->reth.rkey)];
+	const struct rxe_bind bind = {
+		.addr = g->addr, .len = BUFFER_LEN, .region = g->rkey, .rights = RXE_REMOTE_WRITE
+	};
 
 	if (!(packet->shape & SHAPE_RETH) || rxe_key_index(packet->reth.rkey) == 0)
 		return;
-	*mr = ours->mrs->entry[rxe_key_index(g->rkey)];
-	mr->rights = ALL | RXE_MW_BIND;
-	atomic_store_explicit(&mr->key, packet->reth.rkey, memory_order_release);
+	ours->mrs->entry[rxe_key_index(g->rkey)].rights = ALL | RXE_LOCAL_WRITE | RXE_MW_BIND;
+	node_open_mw(end, packet->reth.rkey, &bind);
 }
 
 static bool same_answer_op(const struct golden *g, const struct wire_packet *mine,

@@ -172,23 +172,28 @@ END_TEST
 
 START_TEST(invalidate)
 {
-	uint32_t window;
+	const uint32_t window = 0x30051;
+	struct rxe_bind bind = { .addr = y->base, .len = 4096, .rights = RXE_REMOTE_WRITE };
+	struct rxe_span at;
 
 	connect_ends(NULL);
-	window = node_reg(y, 0, 4096, RXE_REMOTE_WRITE | RXE_MW_BIND);
+	bind.region = node_reg(y, 0, 4096, RXE_LOCAL_WRITE | RXE_MW_BIND);
+	node_open_mw(b, window, &bind);
 	RECV(64);
 	RECV(4000);
 	WRITE(16, .rkey = window);
 	POST(a, SEND_WITH_INV, 16, .imm = window);
 	world_run(&w);
 	expect("     0.0 a > WRITE_ONLY 100 len 16 ackreq\n"
-	       "     0.0 a > SEND_ONLY_INV 101 len 16 inv 0x20051 ackreq\n"
+	       "     0.0 a > SEND_ONLY_INV 101 len 16 inv 0x30051 ackreq\n"
 	       "     5.0 b > ACK 101 msn 2\n"
-	       "     5.0 b   recv 1 SUCCESS len 16 inv 0x20051\n"
+	       "     5.0 b   recv 1 SUCCESS len 16 inv 0x30051\n"
 	       "    10.0 a   send 1 SUCCESS\n"
 	       "    10.0 a   send 2 SUCCESS\n");
 	/* The key is invalid now. */
-	ck_assert_ptr_null(rxe_mr_find(y->mrs, window));
+	ck_assert_int_eq(rxe_reach(&y->engine, rxe_qp_key_user(&b->qp), window, RXE_REMOTE_WRITE,
+				   y->base, 16, &at),
+			 MR_BAD_KEY);
 }
 END_TEST
 

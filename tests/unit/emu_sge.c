@@ -136,34 +136,34 @@ END_TEST
 START_TEST(remote_keys)
 {
 	struct rxe_engine *engine = &end->engine;
+	const struct rxe_key_user user = { FIXTURE_PD, 1 };
 	uint64_t word = 0x1122334455667788, orig = 0;
-	const struct rxe_mr *mr;
+	struct rxe_span at;
 
-	ck_assert_int_eq(rxe_remote_write(engine, FIXTURE_PD, KEY_ALL, FIXTURE_IOVA + 8, &word, 8),
+	ck_assert_int_eq(rxe_remote_write(engine, user, KEY_ALL, FIXTURE_IOVA + 8, &word, 8),
 			 MR_OK);
 	word = 0;
-	ck_assert_int_eq(rxe_remote_read(engine, FIXTURE_PD, KEY_ALL, FIXTURE_IOVA + 8, &word, 8),
-			 MR_OK);
+	ck_assert_int_eq(rxe_remote_read(engine, user, KEY_ALL, FIXTURE_IOVA + 8, &word, 8), MR_OK);
 	ck_assert_uint_eq(word, 0x1122334455667788);
-	ck_assert_int_eq(rxe_remote_atomic(engine, FIXTURE_PD, KEY_ALL, FIXTURE_IOVA + 8,
-					   RXE_FETCH_ADD, 2, 0, &orig),
+	ck_assert_int_eq(rxe_remote_atomic(engine, user, KEY_ALL, FIXTURE_IOVA + 8, RXE_FETCH_ADD,
+					   2, 0, &orig),
 			 MR_OK);
 	ck_assert_uint_eq(orig, 0x1122334455667788);
-	ck_assert_int_eq(rxe_remote_atomic(engine, FIXTURE_PD, KEY_ALL, FIXTURE_IOVA + 8,
-					   RXE_CMP_SWAP, 0x112233445566778a, 5, &orig),
+	ck_assert_int_eq(rxe_remote_atomic(engine, user, KEY_ALL, FIXTURE_IOVA + 8, RXE_CMP_SWAP,
+					   0x112233445566778a, 5, &orig),
 			 MR_OK);
 	memcpy(&word, end->mem + 8, 8);
 	ck_assert_uint_eq(word, 5);
-	ck_assert_int_eq(rxe_remote_read(engine, FIXTURE_PD, KEY_READ, FIXTURE_IOVA, &word, 8),
+	ck_assert_int_eq(rxe_remote_read(engine, user, KEY_READ, FIXTURE_IOVA, &word, 8),
 			 MR_BAD_RIGHTS);
-	ck_assert_int_eq(rxe_remote_write(engine, FIXTURE_PD, KEY_OTHER, FIXTURE_IOVA, &word, 8),
+	ck_assert_int_eq(rxe_remote_write(engine, user, KEY_OTHER, FIXTURE_IOVA, &word, 8),
 			 MR_BAD_PD);
-	ck_assert_int_eq(rxe_remote_atomic(engine, FIXTURE_PD, KEY_UNMAPPED, FIXTURE_IOVA,
-					   RXE_FETCH_ADD, 1, 0, &orig),
+	ck_assert_int_eq(rxe_remote_atomic(engine, user, KEY_UNMAPPED, FIXTURE_IOVA, RXE_FETCH_ADD,
+					   1, 0, &orig),
 			 MR_FAULT);
 	/* an access of length 0 checks no key */
-	ck_assert_int_eq(rxe_reach(engine, FIXTURE_PD, 0, RXE_REMOTE_READ, 5, 0, &mr), MR_OK);
-	ck_assert_ptr_null(mr);
+	ck_assert_int_eq(rxe_reach(engine, user, 0, RXE_REMOTE_READ, 5, 0, &at), MR_OK);
+	ck_assert_ptr_null(at.mr);
 }
 END_TEST
 
