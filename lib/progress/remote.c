@@ -318,14 +318,12 @@ static bool wait_for(struct progress *progress, struct ctl_remote_request *e,
 	return e->ok;
 }
 
-/* The owner has cleared our pending bit since: it makes progress. */
-static void has_made_progress(struct remote_peer *peer, uint64_t now_ns)
+/* The owner has cleared our pending bit since: it makes progress, if too late for the request. */
+static void has_made_progress(struct remote_peer *peer)
 {
 	peer->unresponsive = false;
-	if (peer->wait_ns < TIMEOUT_NS)
-		peer->wait_ns *= 2;
-	if (now_ns - peer->unanswered_since_ns > TIMEOUT_NS)
-		peer->unanswered_since_ns = 0;
+	peer->unanswered_since_ns = 0;
+	peer->wait_ns = 2 * peer->wait_ns < TIMEOUT_NS ? 2 * peer->wait_ns : TIMEOUT_NS;
 }
 
 /* Sends the filled mailbox and waits. An unresponsive owner that has not cleared our pending bit
@@ -348,7 +346,7 @@ static bool send_request(struct progress *progress, struct ctl_remote_request *e
 		return false;
 	}
 	if (peer->unresponsive)
-		has_made_progress(peer, clock_now_ns());
+		has_made_progress(peer);
 	sent = ++own->number * (CTL_REMOTE_PHASE + 1) | CTL_REMOTE_SENT;
 	own->owner = mr->owner;
 	own->epoch = mr->epoch;

@@ -181,6 +181,28 @@ START_TEST(an_srq_takes_one_completion_for_each_receive)
 }
 END_TEST
 
+/* An owner that clears the pending bit each time, but after the request was withdrawn: the waits add
+ * up to more than the time after which a silent owner's memory fails. */
+START_TEST(a_slow_owner_is_waited_for)
+{
+	const struct rxe_mr mr = {
+		.kind = RXE_MR_PLAIN, .owner = OTHER, .epoch = 1, .iova = IOVA, .len = PAGE
+	};
+	struct ctl_slot *slot = &dev->attachment.shared->slot[OTHER];
+	_Atomic uint64_t *pending = dev->attachment.shared->remote_requests.pending[OTHER].from;
+	uint8_t byte;
+
+	dev->progress.remote_requests.no_vm = true;
+	atomic_store(&slot->pid, 1);
+	atomic_store(&slot->epoch, 1);
+	for (uint32_t i = 0; i < 10; i++) {
+		ck_assert(!remote_read(&dev->progress, &mr, IOVA, &byte, 1));
+		ck_assert_msg(remote_was_deferred(&dev->progress), "access %u failed", i);
+		atomic_store(&pending[OWN / 64], 0);
+	}
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("remote");
@@ -191,6 +213,7 @@ int main(void)
 	tcase_add_test(tcase, reaches_its_region_and_no_more);
 	tcase_add_test(tcase, is_read_once);
 	tcase_add_test(tcase, an_srq_takes_one_completion_for_each_receive);
+	tcase_add_test(tcase, a_slow_owner_is_waited_for);
 	suite_add_tcase(suite, tcase);
 	return suite_run(suite);
 }
