@@ -54,6 +54,19 @@ void rxe_ring_init(struct rxe_ring *ring, void *mem, uint32_t entries, size_t st
 	};
 }
 
+void rxe_ring_move(struct rxe_ring *ring, void *mem, uint32_t entries)
+{
+	const struct rxe_ring old = *ring;
+	uint32_t i;
+
+	assert(rxe_ring_used(&old) <= entries);
+	rxe_ring_init(ring, mem, entries, old.stride);
+	ring->head = old.head;
+	ring->tail = old.tail;
+	for (i = old.head; i != old.tail; i++)
+		memcpy(rxe_ring_at(ring, i), rxe_ring_at(&old, i), old.stride);
+}
+
 enum post_result rxe_ring_push_recv(struct rxe_ring *ring, const struct rxe_recv_wr *wr,
 				    uint32_t max_sge)
 {

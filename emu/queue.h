@@ -177,6 +177,9 @@ size_t rxe_recv_stride(uint32_t max_sge);
 size_t rxe_ring_bytes(uint32_t entries, size_t stride);
 void rxe_ring_init(struct rxe_ring *ring, void *mem, uint32_t entries, size_t stride);
 
+/* Moves what is in the ring, which must fit, to memory of this many entries. */
+void rxe_ring_move(struct rxe_ring *ring, void *mem, uint32_t entries);
+
 /* Copies a receive into the ring. The caller has checked the state. */
 enum post_result rxe_ring_push_recv(struct rxe_ring *ring, const struct rxe_recv_wr *wr,
 				    uint32_t max_sge);

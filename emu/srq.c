@@ -37,6 +37,14 @@ bool rxe_srq_arm(struct rxe_engine *engine, struct rxe_srq *srq, uint32_t limit)
 	return true;
 }
 
+bool rxe_srq_resize(struct rxe_srq *srq, void *mem, uint32_t max_wr)
+{
+	if (rxe_ring_used(&srq->rq) > max_wr || srq->limit > max_wr)
+		return false;
+	rxe_ring_move(&srq->rq, mem, max_wr);
+	return true;
+}
+
 enum post_result rxe_post_srq_recv(struct rxe_engine *engine, struct rxe_srq *srq,
 				   const struct rxe_recv_wr *wr)
 {

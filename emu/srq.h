@@ -35,6 +35,9 @@ void rxe_srq_name(struct rxe_engine *engine, struct rxe_srq *srq, uint32_t srqn,
 void rxe_srq_fini(struct rxe_engine *engine, struct rxe_srq *srq);
 enum post_result rxe_post_srq_recv(struct rxe_engine *engine, struct rxe_srq *srq,
 				   const struct rxe_recv_wr *wr);
+/* Moves the receives, in their order, to memory of max_wr entries (IBTA 11.2.3.2). False: more are
+ * posted, or the armed limit is higher; nothing changes. */
+bool rxe_srq_resize(struct rxe_srq *srq, void *mem, uint32_t max_wr);
 /* The oldest receive, or NULL. Raises the limit event when the fill falls below it. The WQE is
  * valid until the next post. */
 const struct rxe_recv_wqe *rxe_srq_pop(struct rxe_engine *engine, struct rxe_srq *srq);

@@ -44,7 +44,8 @@ static void device_attr(const struct vb_device *dev, struct ibv_device_attr *ret
 		.max_qp_wr = RXE_MAX_QP_WR,
 		.device_cap_flags = IBV_DEVICE_CURR_QP_STATE_MOD | IBV_DEVICE_PORT_ACTIVE_EVENT |
 				    IBV_DEVICE_SYS_IMAGE_GUID | IBV_DEVICE_RC_RNR_NAK_GEN |
-				    IBV_DEVICE_UD_AV_PORT_ENFORCE | IBV_DEVICE_XRC,
+				    IBV_DEVICE_SRQ_RESIZE | IBV_DEVICE_UD_AV_PORT_ENFORCE |
+				    IBV_DEVICE_XRC,
 		.max_sge = RXE_MAX_SGE,
 		.max_sge_rd = RXE_MAX_SGE,
 		.max_cq = RXE_MAX_CQ,

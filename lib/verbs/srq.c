@@ -180,25 +180,71 @@ static int get_srq_num(struct ibv_srq *base, uint32_t *srq_num)
 	return 0;
 }
 
+/* Exchanges the SRQ's memory and *memory, which has room for max_wr receives. Under the engine
+ * lock. */
+static bool change_memory(struct vb_srq *srq, struct vb_buffer *memory, uint32_t max_wr)
+{
+	struct vb_buffer old = srq->memory;
+
+	if (!rxe_srq_resize(&srq->srq, memory->memory, max_wr))
+		return false;
+	srq->memory = *memory;
+	*memory = old;
+	srq->max_wr = max_wr;
+	return true;
+}
+
+/* All or nothing: the limit that is to hold is compared with the size that is to hold. Under the
+ * engine lock. */
+static bool change(struct vb_srq *srq, const struct ibv_srq_attr *attr, int mask,
+		   struct vb_buffer *memory)
+{
+	const uint32_t max_wr = mask & IBV_SRQ_MAX_WR ? attr->max_wr : srq->max_wr;
+	const uint32_t limit = srq->srq.limit;
+
+	if ((mask & IBV_SRQ_LIMIT) && attr->srq_limit > max_wr)
+		return false;
+	if (mask & IBV_SRQ_LIMIT)
+		srq->srq.limit = 0;
+	if ((mask & IBV_SRQ_MAX_WR) && !change_memory(srq, memory, max_wr)) {
+		srq->srq.limit = limit;
+		return false;
+	}
+	return !(mask & IBV_SRQ_LIMIT) ||
+	       rxe_srq_arm(srq->dev->progress.engine, &srq->srq, attr->srq_limit);
+}
+
+static bool modify_is_good(const struct vb_srq *srq, const struct ibv_srq_attr *attr, int mask)
+{
+	if (!vb_live_is(srq, VB_KIND_SRQ) || !attr || mask & ~(IBV_SRQ_MAX_WR | IBV_SRQ_LIMIT))
+		return false;
+	return !(mask & IBV_SRQ_MAX_WR) || (attr->max_wr >= 1 && attr->max_wr <= RXE_MAX_SRQ_WR);
+}
+
+/* ibv_modify_srq(3). EINVAL: nothing changed; the SRQ holds more receives than max_wr, or a limit
+ * exceeds the size. ENOMEM: no memory for the new size. */
 int ibv_modify_srq(struct ibv_srq *base, struct ibv_srq_attr *attr, int mask)
 {
 	struct vb_srq *srq = vb_srq(base);
-	bool armed = true;
+	struct vb_buffer memory = { 0 };
+	bool changed = false;
 
-	if (!vb_live_is(srq, VB_KIND_SRQ) || !attr)
+	if (!modify_is_good(srq, attr, mask))
 		return vb_result(EINVAL);
 	if (vb_verb_fails(base->context, modify_srq))
 		return errno;
-	if (mask & ~(IBV_SRQ_MAX_WR | IBV_SRQ_LIMIT))
-		return vb_result(EINVAL);
-	if (mask & IBV_SRQ_MAX_WR)
-		return vb_result(EOPNOTSUPP);
-	if (!vb_lock_engine(srq->dev, srq->forks))
-		return vb_result(EINVAL);
-	if (mask & IBV_SRQ_LIMIT)
-		armed = rxe_srq_arm(srq->dev->progress.engine, &srq->srq, attr->srq_limit);
-	progress_unlock(&srq->dev->progress);
-	return vb_result(armed ? 0 : EINVAL);
+	/* The allocator of a parent domain is called without locks. */
+	if ((mask & IBV_SRQ_MAX_WR) &&
+	    !vb_buffer_alloc(&memory, base->pd,
+			     rxe_ring_bytes(attr->max_wr, rxe_recv_stride(srq->srq.max_sge)),
+			     VB_BUFFER_SRQ))
+		return vb_result(ENOMEM);
+	if (vb_lock_engine(srq->dev, srq->forks)) {
+		changed = change(srq, attr, mask, &memory);
+		progress_unlock(&srq->dev->progress);
+	}
+	vb_buffer_free(&memory, base->pd, VB_BUFFER_SRQ);
+	return vb_result(changed ? 0 : EINVAL);
 }
 
 int ibv_query_srq(struct ibv_srq *base, struct ibv_srq_attr *attr)

@@ -92,6 +92,10 @@ MUTATIONS = [
     ("rnr_code_0", "emu/rc/requester_retry.c", "code & 31u : 32;", "code & 31u : 1;", "RNR timer code 0 is the shortest"),
     ("rnr_not_waited_out", "emu/rc/requester_retry.c", "return !retry->rnr_until_ns && !retry->deferred_until_ns;", "return !retry->deferred_until_ns;",
      "RNR back-off is not kept"),
+    ("resized_below_its_receives", "emu/srq.c", "if (rxe_ring_used(&srq->rq) > max_wr || srq->limit > max_wr)", "if (srq->limit > max_wr)",
+     "a shared receive queue shrinks below what is posted"),
+    ("resized_without_its_order", "emu/queue.c", "\tring->head = old.head;\n\tring->tail = old.tail;\n",
+     "\tring->head = 0;\n\tring->tail = rxe_ring_used(&old);\n", "a resized ring begins elsewhere than what was copied into it"),
     # memory that is not ready
     ("deferred_is_fatal", "emu/rc/responder_execute.c", "if (result == MR_DEFERRED)\n\t\treturn RC_FAULT_DEFERRED;\n", "",
      "an atomic on memory that is not ready fails"),

@@ -56,6 +56,52 @@ START_TEST(oldest_first)
 }
 END_TEST
 
+/* Receives keep their order and content, wherever the ring begins; what does not fit changes nothing. */
+START_TEST(resized)
+{
+	static const uint32_t sizes[] = { 5, 64, 5, 8 };
+	uint64_t oldest = 3, i;
+
+	fill(WRS);
+	for (i = 0; i < 3; i++)
+		rxe_srq_pop(&end->engine, &srq);
+	for (i = 0; i < 4; i++) {
+		void *other = calloc(1, rxe_ring_bytes(sizes[i], rxe_recv_stride(2)));
+
+		ck_assert(!rxe_srq_resize(&srq, other, 4));
+		ck_assert(rxe_srq_resize(&srq, other, sizes[i]));
+		free(memory);
+		memory = other;
+		if (sizes[i] == 5)
+			ck_assert_int_eq(post(99), POST_FULL);
+		ck_assert_uint_eq(rxe_srq_pop(&end->engine, &srq)->wr_id, oldest);
+		ck_assert_int_eq(post(oldest++ + 5), POST_OK);
+	}
+	for (i = 0; i < 5; i++) {
+		const struct rxe_recv_wqe *wqe = rxe_srq_pop(&end->engine, &srq);
+
+		ck_assert_uint_eq(wqe->wr_id, oldest + i);
+		ck_assert_uint_eq(wqe->sge[0].addr,
+				  sge_at((uint32_t)(oldest + i) * 64, 64, KEY_ALL).addr);
+	}
+	ck_assert_ptr_null(rxe_srq_pop(&end->engine, &srq));
+}
+END_TEST
+
+START_TEST(resized_not_below_the_limit)
+{
+	void *other = calloc(1, rxe_ring_bytes(WRS, rxe_recv_stride(2)));
+
+	fill(4);
+	ck_assert(rxe_srq_arm(&end->engine, &srq, 4));
+	ck_assert(!rxe_srq_resize(&srq, other, 3));
+	fill(1);
+	ck_assert(!rxe_srq_resize(&srq, other, 4));
+	ck_assert_uint_eq(end->num_events, 0);
+	free(other);
+}
+END_TEST
+
 START_TEST(limit_once)
 {
 	fill(5);
@@ -152,6 +198,8 @@ int main(void)
 
 	tcase_add_checked_fixture(tcase, setup, teardown);
 	tcase_add_test(tcase, oldest_first);
+	tcase_add_test(tcase, resized);
+	tcase_add_test(tcase, resized_not_below_the_limit);
 	tcase_add_test(tcase, limit_once);
 	tcase_add_test(tcase, limit_reached_already);
 	tcase_add_test(tcase, claims_outlive_their_slot);
