@@ -12,6 +12,7 @@
 
 struct show {
 	bool json, watch;
+	bool features;
 	bool packets; /* of failed queue pairs only */
 	uint32_t qpn; /* ... of this one; 0: of all */
 };
@@ -93,6 +94,18 @@ static bool read_qpn(const char *text, uint32_t *ret)
 	return true;
 }
 
+/* Of the libraries, whether an instance runs or not. */
+static int list_features(const struct show *show)
+{
+	int rc = 0;
+
+	if (show->json)
+		rc = show_features_json(stdout);
+	else
+		show_features(stdout);
+	return rc || fflush(stdout) ? 1 : 0;
+}
+
 int command_show(int argc, char **argv)
 {
 	struct show what = { 0 };
@@ -101,6 +114,9 @@ int command_show(int argc, char **argv)
 		{ .name = "watch",
 		  .help = "again each second, until Ctrl-C",
 		  .given = &what.watch },
+		{ .name = "features",
+		  .help = "what each function of libibverbs and libmlx5 does",
+		  .given = &what.features },
 		{ .name = "packets",
 		  .argument = "[QPN]",
 		  .help = "the last packets of queue pairs that failed, and why",
@@ -121,6 +137,8 @@ int command_show(int argc, char **argv)
 	}
 	if (!options_end(&options, argc, argv))
 		return 2;
+	if (what.features)
+		return list_features(&what);
 	rc = ctl_connect_as(&client, options.settings.instance, CTL_ROLE_COMMAND, false);
 	if (rc == -ECONNREFUSED)
 		return none_running(options.settings.instance, what.json);

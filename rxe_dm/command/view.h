@@ -97,6 +97,10 @@ void show_cm_failures(const struct view *view, FILE *to);
 struct json_t *show_json_ids(const struct view *view);
 struct json_t *show_json_cm_failures(const struct view *view);
 
+/* show_features.c: what each function of the libraries does. */
+void show_features(FILE *to);
+int show_features_json(FILE *to);
+
 /* show_table.c, show_json.c */
 void show_table(const struct view *view, FILE *to);
 int show_json(const struct view *view, FILE *to);

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """The rxe_dm command and its server: two instances, ordinary users, and what a person may get wrong."""
 
+import json
 import os
 import re
 import shutil
@@ -264,6 +265,20 @@ def show(build):
             raise Failure("rxe_dm show --json is no object")
 
 
+def show_features(build):
+    """The table of functions needs no server, and has the same rows either way. verbs_features calls them all."""
+    with Instance(build, "show_features") as instance:
+        listed = json.loads(instance.command("show", "--features", "--json").stdout)
+        table = instance.command("show", "--features").stdout
+        if instance.command("show").stdout.find("not running") < 0:
+            raise Failure("rxe_dm show --features has started a server")
+    if len(listed) < 300 or {row["state"] for row in listed} != {"works", "partly", "refused"}:
+        raise Failure(f"rxe_dm show --features --json: {listed}")
+    for row in listed:
+        if not re.search(rf"^  {row['function']} +{row['state']}( +{re.escape(row['note'])})?$", table, re.MULTILINE):
+            raise Failure(f"rxe_dm show --features does not say of {row}")
+
+
 def show_implicit_region(build):
     """A region over the whole address space is shown as such."""
     with Instance(build, "show_implicit") as instance:
@@ -303,6 +318,7 @@ CASES = {
     "two_instances": two_instances,
     "across_instances": across_instances,
     "show": show,
+    "show_features": show_features,
     "show_implicit_region": show_implicit_region,
     "stop_without_server": stop_without_server,
 }

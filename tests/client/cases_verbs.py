@@ -40,6 +40,7 @@ CASES["verbs_foreign"] = foreign
 CASES["verbs_rc_ipv6"] = functools.partial(verbs, name="verbs_rc", address="::1")
 CASES["verbs_rc_no_trains"] = functools.partial(verbs, name="verbs_rc", trains="off")
 CASES["verbs_umem"] = functools.partial(verbs, name="verbs_umem", mlx5="on")
+CASES["verbs_features"] = functools.partial(verbs, name="verbs_features", mlx5="on")
 CASES["verbs_cycles"] = functools.partial(verbs, name="verbs_cycles", mlx5="on")
 CASES["verbs_umem_off"] = functools.partial(verbs, name="verbs_umem")
 CASES["verbs_xrc_no_vm"] = functools.partial(verbs, name="verbs_xrc", no_vm="1")
