@@ -7,6 +7,8 @@
 #include <assert.h>
 
 #include "emu/engine.h"
+#include "emu/host.h"
+#include "emu/moderation.h"
 #include "emu/queue.h"
 
 size_t rxe_cq_ring_bytes(uint32_t cqe)
@@ -33,6 +35,7 @@ void rxe_cq_fini(struct rxe_engine *engine, struct rxe_cq *cq)
 	if (*link)
 		*link = cq->next_unpublished;
 	cq->unpublished = false;
+	rxe_moderation_forget(engine, cq);
 }
 
 static bool is_full(struct rxe_cq *cq)
@@ -167,21 +170,35 @@ bool rxe_cq_resize(struct rxe_cq *cq, void *ring, uint32_t cqe)
 	return true;
 }
 
-/* Whether a visible completion is unread and had no event. The engine lock keeps visible and the
- * entries before it unchanged; a reader may move head meanwhile. */
+/* The engine lock keeps visible and the entries before it unchanged; a reader may move head
+ * meanwhile. */
+uint32_t rxe_cq_unnotified(const struct rxe_cq *cq)
+{
+	const uint32_t visible = atomic_load_explicit(&cq->visible, memory_order_relaxed);
+	const uint32_t unread = visible - atomic_load_explicit(&cq->head, memory_order_relaxed);
+	const uint32_t unnotified = visible - cq->notified;
+
+	return unread < unnotified ? unread : unnotified;
+}
+
 static bool has_unnotified(const struct rxe_cq *cq, enum rxe_cq_arm arm)
 {
-	uint32_t i = atomic_load_explicit(&cq->head, memory_order_relaxed);
-	uint32_t visible = atomic_load_explicit(&cq->visible, memory_order_relaxed);
+	const uint32_t visible = atomic_load_explicit(&cq->visible, memory_order_relaxed);
+	uint32_t i = visible - rxe_cq_unnotified(cq);
 
-	/* Both indexes are free-running: the later one is fewer entries away from visible. */
-	if (visible - cq->notified < visible - i)
-		i = cq->notified;
 	if (arm == RXE_CQ_ARM_ANY)
 		return i != visible;
 	while (i != visible && !is_solicited(&cq->ring[i & cq->mask]))
 		i++;
 	return i != visible;
+}
+
+void rxe_cq_notify(struct rxe_engine *engine, struct rxe_cq *cq)
+{
+	assert(cq->armed != RXE_CQ_IDLE && !cq->hold_until_ns);
+	cq->armed = RXE_CQ_IDLE;
+	cq->notified = atomic_load_explicit(&cq->visible, memory_order_relaxed);
+	engine->cfg.ops->cq_notify(engine->cfg.host, cq);
 }
 
 bool rxe_cq_arm(struct rxe_cq *cq, enum rxe_cq_arm arm)
@@ -193,6 +210,7 @@ bool rxe_cq_arm(struct rxe_cq *cq, enum rxe_cq_arm arm)
 	if (!has_unnotified(cq, cq->armed))
 		return false;
 	cq->armed = RXE_CQ_IDLE;
+	cq->hold_until_ns = 0;
 	cq->notified = atomic_load_explicit(&cq->visible, memory_order_relaxed);
 	return true;
 }

@@ -121,6 +121,12 @@ struct rxe_cq {
 	bool overrun;	       /* in error: takes no more completions */
 	bool overrun_reported; /* CQ_ERR was raised */
 	struct rxe_cq *next_unpublished;
+	/* moderation.h: an event waits for N completions (0: never), or for a time. */
+	uint16_t moderation_count;
+	uint64_t moderation_ns;
+	uint64_t hold_until_ns; /* an event is held; 0: none */
+	bool listed_as_held;
+	struct rxe_cq *next_held;
 	void *owner; /* the driver's object */
 };
 
@@ -143,6 +149,10 @@ uint32_t rxe_cq_poll(struct rxe_cq *cq, struct rxe_cqe *ret, uint32_t max);
 void rxe_cq_clean(struct rxe_cq *cq, uint32_t qpn);
 /* Under both locks: moves the entries to another ring. False when they do not fit. */
 bool rxe_cq_resize(struct rxe_cq *cq, void *ring, uint32_t cqe);
+/* Visible completions that are unread and had no event. */
+uint32_t rxe_cq_unnotified(const struct rxe_cq *cq);
+/* Makes the event of an armed CQ. */
+void rxe_cq_notify(struct rxe_engine *engine, struct rxe_cq *cq);
 /* Arms the CQ, under the engine lock. True: a completion of the kind that arm names is visible,
  * unread and without an event. The caller then makes the event, and the CQ stays idle. */
 bool rxe_cq_arm(struct rxe_cq *cq, enum rxe_cq_arm arm);

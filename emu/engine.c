@@ -8,6 +8,7 @@
 #include "emu/complete.h"
 #include "emu/cq.h"
 #include "emu/host.h"
+#include "emu/moderation.h"
 #include "emu/qp.h"
 #include "emu/srq.h"
 #include "net/wire/packet.h"
@@ -130,7 +131,7 @@ static bool wants_notice(const struct rxe_cq *cq)
 {
 	switch (cq->armed) {
 	case RXE_CQ_IDLE: return false;
-	case RXE_CQ_ARM_SOLICITED: return cq->unpublished_solicited;
+	case RXE_CQ_ARM_SOLICITED: return cq->unpublished_solicited || cq->hold_until_ns;
 	case RXE_CQ_ARM_ANY: return true;
 	}
 	return false;
@@ -144,11 +145,9 @@ static void publish(struct rxe_engine *engine, struct rxe_cq *cq)
 	cq->unpublished = false;
 	/* Pairs with the acquire in rxe_cq_poll. */
 	atomic_store_explicit(&cq->visible, cq->tail, memory_order_release);
-	if (!grew || !wants_notice(cq))
+	if (!grew || !wants_notice(cq) || rxe_moderation_holds(engine, cq))
 		return;
-	cq->armed = RXE_CQ_IDLE;
-	cq->notified = cq->tail;
-	engine->cfg.ops->cq_notify(engine->cfg.host, cq);
+	rxe_cq_notify(engine, cq);
 }
 
 static void report_overrun(struct rxe_engine *engine, struct rxe_cq *cq)

@@ -91,6 +91,7 @@ struct rxe_engine {
 	uint32_t num_timers;
 	struct rxe_qp *ready; /* utlist, doubly linked */
 	struct rxe_cq *unpublished;
+	struct rxe_cq *held; /* moderation.h */
 	/* QPs with events to report in settle. */
 	struct rxe_qp *with_events;
 	/* The host wants rxe_host_ops.completing called. It may change this between calls. */

@@ -3,6 +3,7 @@
 #include <assert.h>
 
 #include "emu/engine.h"
+#include "emu/moderation.h"
 #include "emu/qp.h"
 #include "emu/rc/rc.h"
 
@@ -79,9 +80,17 @@ void rxe_qp_set_deadline(struct rxe_engine *engine, struct rxe_qp *qp, uint64_t 
 		sift_down(engine, qp->timer_index, qp);
 }
 
-uint64_t rxe_engine_deadline(const struct rxe_engine *engine)
+static uint64_t first_timer_ns(const struct rxe_engine *engine)
 {
 	return engine->num_timers > 0 ? engine->timer[0]->deadline_ns : UINT64_MAX;
+}
+
+uint64_t rxe_engine_deadline(const struct rxe_engine *engine)
+{
+	const uint64_t held_ns = rxe_moderation_deadline(engine);
+	const uint64_t timer_ns = first_timer_ns(engine);
+
+	return held_ns < timer_ns ? held_ns : timer_ns;
 }
 
 /* Each QP at most once per call, even if its transport sets a deadline that has passed. */
@@ -90,7 +99,8 @@ void rxe_engine_expire(struct rxe_engine *engine, uint64_t now_ns)
 	uint32_t turns = engine->num_timers;
 
 	engine->now_ns = now_ns;
-	while (turns-- > 0 && rxe_engine_deadline(engine) <= now_ns) {
+	rxe_moderation_expire(engine, now_ns);
+	while (turns-- > 0 && first_timer_ns(engine) <= now_ns) {
 		struct rxe_qp *qp = engine->timer[0];
 
 		assert(qp->timer_index == 0 && qp->deadline_ns <= now_ns);

@@ -34,7 +34,6 @@ REFUSE_INT(destroy_flow_action, struct ibv_flow_action *action)
 REFUSE_PTR(struct ibv_flow_action, create_esp, struct ibv_context *context,
 	   struct ibv_flow_action_esp_attr *attr)
 REFUSE_INT(modify_qp_rate_limit, struct ibv_qp *qp, struct ibv_qp_rate_limit_attr *attr)
-REFUSE_INT(modify_cq, struct ibv_cq *cq, struct ibv_modify_cq_attr *attr)
 REFUSE_INT(destroy_rwq_ind_table, struct ibv_rwq_ind_table *table)
 REFUSE_PTR(struct ibv_rwq_ind_table, create_rwq_ind_table, struct ibv_context *context,
 	   struct ibv_rwq_ind_table_init_attr *attr)
@@ -106,7 +105,6 @@ void abi_refuse_ops(struct verbs_context *verbs)
 	verbs->destroy_flow_action = destroy_flow_action;
 	verbs->create_flow_action_esp = create_esp;
 	verbs->modify_qp_rate_limit = modify_qp_rate_limit;
-	verbs->modify_cq = modify_cq;
 	verbs->post_srq_ops = post_srq_ops;
 	verbs->destroy_rwq_ind_table = destroy_rwq_ind_table;
 	verbs->create_rwq_ind_table = create_rwq_ind_table;

@@ -22,7 +22,7 @@
 	X(memcpy_to_dm, LOCAL) X(memcpy_from_dm, LOCAL) \
 	X(alloc_dmah, COMMAND) X(dealloc_dmah, DESTROY) X(alloc_buf, LOCAL) X(reg_buf_mr, COMMAND) \
 	X(create_comp_channel, COMMAND) X(destroy_comp_channel, DESTROY) X(get_cq_event, LOCAL) \
-	X(create_cq, COMMAND) X(create_cq_ex, COMMAND) X(resize_cq, COMMAND) X(destroy_cq, DESTROY) \
+	X(create_cq, COMMAND) X(create_cq_ex, COMMAND) X(resize_cq, COMMAND) X(modify_cq, COMMAND) X(destroy_cq, DESTROY) \
 	X(poll_cq, LOCAL) X(req_notify_cq, LOCAL) \
 	X(create_qp, COMMAND) X(create_qp_ex, COMMAND) X(modify_qp, COMMAND) X(query_qp, COMMAND) X(destroy_qp, DESTROY) \
 	X(create_srq, COMMAND) X(create_srq_ex, COMMAND) X(modify_srq, COMMAND) X(query_srq, COMMAND) X(destroy_srq, DESTROY) \

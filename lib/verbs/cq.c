@@ -12,6 +12,7 @@
 
 #include "emu/engine.h"
 #include "emu/limits.h"
+#include "emu/moderation.h"
 #include "lib/inject/verb.h"
 #include "lib/progress/progress.h"
 #include "lib/verbs/async.h"
@@ -299,6 +300,24 @@ int ibv_resize_cq(struct ibv_cq *base, int cqe)
 	return vb_result(fits ? 0 : EINVAL);
 }
 
+/* ibv_modify_cq(3). EINVAL: no live CQ, or an unknown attribute. */
+static int modify_cq(struct ibv_cq *base, struct ibv_modify_cq_attr *attr)
+{
+	struct vb_cq *cq = vb_cq(base);
+
+	if (!vb_live_is(cq, VB_KIND_CQ) || !attr ||
+	    (attr->attr_mask & ~(uint32_t)IBV_CQ_ATTR_MODERATE))
+		return vb_result(EINVAL);
+	if (vb_verb_fails(base->context, modify_cq))
+		return errno;
+	if (!vb_lock_engine(cq->dev, cq->forks))
+		return vb_result(EINVAL);
+	if (attr->attr_mask & IBV_CQ_ATTR_MODERATE)
+		rxe_cq_moderate(&cq->cq, attr->moderate.cq_count, attr->moderate.cq_period);
+	progress_unlock(&cq->dev->progress);
+	return 0;
+}
+
 int ibv_destroy_cq(struct ibv_cq *base)
 {
 	int err = vb_destroy_check(base, VB_KIND_CQ, INJECT_VERB_destroy_cq);
@@ -334,6 +353,7 @@ int ibv_destroy_cq(struct ibv_cq *base)
 void vb_cq_ops(struct verbs_context_65 *verbs)
 {
 	verbs->base.create_cq_ex = create_cq_ex;
+	verbs->base.modify_cq = modify_cq;
 	verbs->base.context.ops.poll_cq = poll_cq;
 	verbs->base.context.ops.req_notify_cq = req_notify_cq;
 }

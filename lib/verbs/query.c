@@ -102,6 +102,7 @@ static int query_device_ex(struct ibv_context *context,
 	full.base.completion_timestamp_mask = UINT64_MAX;
 	full.base.hca_core_clock = 1000000; /* kHz: timestamps count nanoseconds */
 	full.base.device_cap_flags_ex = full.base.orig_attr.device_cap_flags;
+	full.base.cq_mod_caps = (struct ibv_cq_moderation_caps){ UINT16_MAX, UINT16_MAX };
 	full.base.max_dm_size = dev->info.arena_bytes;
 	memset(attr, 0, attr_size);
 	memcpy(attr, &full, attr_size < sizeof(full) ? attr_size : sizeof(full));

@@ -230,9 +230,12 @@ END_TEST
 
 START_TEST(completion_queues)
 {
+	struct ibv_modify_cq_attr moderate = { .attr_mask = IBV_CQ_ATTR_MODERATE };
 	struct ibv_cq *cq;
 	void *user;
 
+	for (int i = FOREIGN; i < WHATS; i++)
+		REFUSED(ibv_modify_cq(bad.cq[i], &moderate));
 	for (int i = 0; i < WHATS; i++) {
 		REFUSED(ibv_resize_cq(bad.cq[i], 10));
 		REFUSED(ibv_destroy_cq(bad.cq[i]));
@@ -344,7 +347,6 @@ START_TEST(not_built)
 	struct ibv_qp_rate_limit_attr rate = { 0 };
 	struct ibv_qp_open_attr open_attr = { 0 };
 	struct ibv_xrcd_init_attr xrcd = { 0 };
-	struct ibv_modify_cq_attr moderate = { 0 };
 	struct ibv_wq_init_attr wq = { 0 };
 	uint32_t number;
 	int i = NONE;
@@ -357,7 +359,6 @@ START_TEST(not_built)
 	REFUSED_NULL(ibv_create_flow(a.qp, NULL));
 	REFUSED_NULL(ibv_create_counters(a.context, NULL));
 	REFUSED_NULL(ibv_create_rwq_ind_table(a.context, NULL));
-	REFUSED(ibv_modify_cq(a.cq, &moderate));
 	REFUSED(ibv_get_srq_num((struct ibv_srq *)(void *)&foreign, &number));
 }
 END_TEST

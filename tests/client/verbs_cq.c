@@ -103,6 +103,95 @@ START_TEST(solicited_only)
 }
 END_TEST
 
+static void moderate(struct end *end, uint16_t count, uint16_t period_us)
+{
+	struct ibv_modify_cq_attr attr = { .attr_mask = IBV_CQ_ATTR_MODERATE,
+					   .moderate = { count, period_us } };
+
+	ck_assert_int_eq(ibv_modify_cq(end->cq, &attr), 0);
+}
+
+static void arrive(struct end *a, struct end *b, uint32_t n)
+{
+	for (uint32_t i = 0; i < n; i++) {
+		end_recv(b, i, 0, 100);
+		end_post(a, IBV_WR_SEND, i, 0, 100);
+		end_wait_for(a, i, IBV_WC_SUCCESS);
+	}
+}
+
+/* One event for N completions; the longest time there is never passes meanwhile, or the event comes early. */
+START_TEST(moderated_by_count)
+{
+	struct ibv_device_attr_ex device;
+	struct end a, b;
+
+	ends_open(&a, &b, &with_channel);
+	ck_assert_int_eq(ibv_query_device_ex(b.context, NULL, &device), 0);
+	ck_assert_uint_ge(device.cq_mod_caps.max_cq_count, 1);
+	ck_assert_uint_ge(device.cq_mod_caps.max_cq_period, 1);
+	moderate(&b, 10, device.cq_mod_caps.max_cq_period);
+	for (uint32_t round = 0; round < 3; round++) {
+		ck_assert_int_eq(ibv_req_notify_cq(b.cq, 0), 0);
+		arrive(&a, &b, 10);
+		ck_assert(channel_is_readable(&b, -1));
+		get_event(&b);
+		ck_assert(!channel_is_readable(&b, 0));
+		for (uint32_t i = 0; i < 10; i++)
+			end_wait_for(&b, i, IBV_WC_SUCCESS);
+	}
+	ibv_ack_cq_events(b.cq, 3);
+	ends_close(&a, &b);
+}
+END_TEST
+
+/* Fewer than the count: the program sleeps, and is woken when the time is over. */
+START_TEST(moderated_by_time)
+{
+	struct ibv_send_wr wr, *bad;
+	struct ibv_sge sge;
+	struct end a, b;
+
+	ends_open(&a, &b, &with_channel);
+	moderate(&b, UINT16_MAX, 2000);
+	for (uint32_t round = 0; round < 5; round++) {
+		ck_assert_int_eq(ibv_req_notify_cq(b.cq, round % 2), 0);
+		end_recv(&b, round, 0, 100);
+		wr = end_wr(&a, &sge, IBV_WR_SEND, round, 0, 100);
+		wr.send_flags |= IBV_SEND_SOLICITED;
+		ck_assert_int_eq(ibv_post_send(a.qp, &wr, &bad), 0);
+		end_wait_for(&a, round, IBV_WC_SUCCESS);
+		ck_assert(channel_is_readable(&b, -1));
+		get_event(&b);
+		end_wait_for(&b, round, IBV_WC_SUCCESS);
+	}
+	/* Destroyed while an event is held. */
+	ck_assert_int_eq(ibv_req_notify_cq(b.cq, 0), 0);
+	arrive(&a, &b, 1);
+	ibv_ack_cq_events(b.cq, 5);
+	ends_close(&a, &b);
+}
+END_TEST
+
+/* Without a count, or without a time, an event each time. */
+START_TEST(not_moderated)
+{
+	static const uint16_t none[][2] = { { 0, 60000 }, { 100, 0 }, { 0, 0 }, { 1, 60000 } };
+	struct end a, b;
+
+	ends_open(&a, &b, &with_channel);
+	for (uint32_t i = 0; i < 4; i++) {
+		moderate(&b, none[i][0], none[i][1]);
+		ck_assert_int_eq(ibv_req_notify_cq(b.cq, 0), 0);
+		arrive(&a, &b, 1);
+		get_event(&b);
+		end_wait_for(&b, 0, IBV_WC_SUCCESS);
+	}
+	ibv_ack_cq_events(b.cq, 4);
+	ends_close(&a, &b);
+}
+END_TEST
+
 /* Without a channel no event can come, and a program that waits for one would hang. */
 START_TEST(armed_without_a_channel)
 {
@@ -404,6 +493,9 @@ static void add(TCase *tests)
 	tcase_add_test(tests, solicited_only);
 	tcase_add_test(tests, armed_without_a_channel);
 	tcase_add_test(tests, one_event_an_arming);
+	tcase_add_test(tests, moderated_by_count);
+	tcase_add_test(tests, moderated_by_time);
+	tcase_add_test(tests, not_moderated);
 	tcase_add_test(tests, armed_with_an_unread_completion);
 	tcase_add_test(tests, destroy_waits_for_acknowledgement);
 	tcase_add_test(tests, busy_while_in_use);

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "emu/moderation.h"
 #include "emu_fixture.h"
 #include "tests/suite.h"
 
@@ -246,6 +247,88 @@ START_TEST(armed_for_solicited_with_unread_completions)
 }
 END_TEST
 
+static void arrive(uint32_t n)
+{
+	while (n-- > 0)
+		push_solicited(RXE_WC_SUCCESS, 0);
+}
+
+static void read_all(void)
+{
+	struct rxe_cqe cqe[CQE];
+
+	rxe_cq_poll(&cq, cqe, CQE);
+	ck_assert(!rxe_cq_arm(&cq, RXE_CQ_ARM_ANY));
+}
+
+START_TEST(moderated_by_count)
+{
+	rxe_cq_moderate(&cq, 3, 10);
+	for (uint32_t i = 0; i < 4; i++) {
+		read_all();
+		arrive(2);
+		ck_assert_uint_eq(end->num_notified, i);
+		ck_assert_uint_eq(rxe_engine_deadline(&end->engine), end->engine.now_ns + 10000);
+		arrive(1);
+		ck_assert_uint_eq(end->num_notified, i + 1);
+		ck_assert_uint_eq(rxe_engine_deadline(&end->engine), UINT64_MAX);
+		arrive(1);
+		ck_assert_uint_eq(end->num_notified, i + 1);
+	}
+}
+END_TEST
+
+START_TEST(moderated_by_time)
+{
+	rxe_cq_moderate(&cq, 3, 10);
+	for (uint64_t at_ns = 0; at_ns < 40000; at_ns += 20000) {
+		rxe_engine_expire(&end->engine, at_ns);
+		read_all();
+		arrive(1);
+		rxe_engine_expire(&end->engine, at_ns + 5000);
+		arrive(1); /* the time begins with the first */
+		rxe_engine_expire(&end->engine, at_ns + 9999);
+		ck_assert_uint_eq(end->num_notified, at_ns / 20000);
+		rxe_engine_expire(&end->engine, at_ns + 10000);
+		ck_assert_uint_eq(end->num_notified, at_ns / 20000 + 1);
+		ck_assert_uint_eq(rxe_engine_deadline(&end->engine), UINT64_MAX);
+	}
+}
+END_TEST
+
+/* What is not solicited waits for no event, and counts once one that is waits. */
+START_TEST(moderated_for_solicited)
+{
+	rxe_cq_moderate(&cq, 3, 10);
+	ck_assert(!rxe_cq_arm(&cq, RXE_CQ_ARM_SOLICITED));
+	arrive(1);
+	ck_assert_uint_eq(rxe_engine_deadline(&end->engine), UINT64_MAX);
+	push_solicited(RXE_WC_SUCCESS, 1);
+	ck_assert_uint_eq(rxe_engine_deadline(&end->engine), 10000);
+	ck_assert_uint_eq(end->num_notified, 0);
+	arrive(1);
+	ck_assert_uint_eq(end->num_notified, 1);
+}
+END_TEST
+
+/* Arming again with completions unread makes the event at once: one, not another when the time is over. */
+START_TEST(armed_while_held)
+{
+	rxe_cq_moderate(&cq, 3, 10);
+	read_all();
+	arrive(1);
+	ck_assert(rxe_cq_arm(&cq, RXE_CQ_ARM_ANY));
+	rxe_engine_expire(&end->engine, 10000);
+	ck_assert_uint_eq(end->num_notified, 0);
+	read_all();
+	arrive(1);
+	rxe_cq_moderate(&cq, 0, 0); /* holds for the last time */
+	arrive(1);
+	ck_assert_uint_eq(end->num_notified, 1);
+	ck_assert_uint_eq(rxe_engine_deadline(&end->engine), UINT64_MAX);
+}
+END_TEST
+
 START_TEST(clean_keeps_the_others)
 {
 	ck_assert(push(1, 10) && push(2, 20) && push(3, 10));
@@ -300,6 +383,10 @@ int main(void)
 	tcase_add_test(tcase, armed_with_unread_completions);
 	tcase_add_test(tcase, armed_before_the_completion_is_read);
 	tcase_add_test(tcase, armed_for_solicited_with_unread_completions);
+	tcase_add_test(tcase, moderated_by_count);
+	tcase_add_test(tcase, moderated_by_time);
+	tcase_add_test(tcase, moderated_for_solicited);
+	tcase_add_test(tcase, armed_while_held);
 	tcase_add_test(tcase, clean_keeps_the_others);
 	tcase_add_test(tcase, resize_carries_over);
 	suite_add_tcase(suite, tcase);
