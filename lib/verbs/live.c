@@ -17,14 +17,14 @@
 #include <uthash.h>
 
 /* Limits of the kinds that only this process counts; 0: no limit here. */
-static const uint32_t limits[VB_KIND_XRCD + 1] = {
+static const uint32_t limits[VB_KINDS] = {
 	[VB_KIND_AH] = RXE_MAX_AH,
 	[VB_KIND_CQ] = RXE_MAX_CQ,
 	[VB_KIND_SRQ] = RXE_MAX_SRQ,
 };
 
 /* Where the structure that programs see has its handle; 0: it has none. */
-static const size_t handle_at[VB_KIND_XRCD + 1] = {
+static const size_t handle_at[VB_KINDS] = {
 	[VB_KIND_PD] = offsetof(struct ibv_pd, handle),
 	[VB_KIND_MR] = offsetof(struct ibv_mr, handle),
 	[VB_KIND_DM] = offsetof(struct ibv_dm_65, handle),
@@ -44,7 +44,7 @@ struct entry {
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct entry *table;
-static uint32_t count[VB_KIND_XRCD + 1];
+static uint32_t count[VB_KINDS];
 static uint32_t forks_seen; /* fork() calls between the first process and this one */
 
 static struct entry *find(const void *object)

@@ -25,6 +25,7 @@ enum vb_kind {
 	VB_KIND_UMEM,
 	VB_KIND_MKEY,
 	VB_KIND_XRCD,
+	VB_KINDS
 };
 
 /* Adds an object before a verb returns its address, and keeps its handle. An object whose handle a
