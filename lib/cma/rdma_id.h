@@ -46,8 +46,8 @@ struct rdma_ids_ops {
 	void (*send)(void *host, const struct cm_path *path, const uint8_t mad[CM_MAD_BYTES]);
 	/* Queues an event. Does not call back into this interface. */
 	void (*event)(void *host, struct rdma_id *id, const struct ctl_cm_event *event);
-	/* The number of the listener's connection requests that its program has not read. */
-	uint32_t (*unread)(void *host, struct rdma_id *listener);
+	/* True: the listener's program has at least backlog connection requests that it has not read. */
+	bool (*has_unread)(void *host, struct rdma_id *listener, uint32_t backlog);
 	uint32_t (*random)(void *host);
 	/* The source address that the host's routes choose for a destination, or a negative errno. */
 	int (*route)(void *host, const struct gid *dst, uint32_t scope_id, struct gid *ret_src);

@@ -168,7 +168,7 @@ void rdma_request_received(struct rdma_ids *ids, const struct cm_event *event)
 		return;
 	}
 	/* Beyond the backlog the request is dropped: the other side sends it again. */
-	if (ids->ops->unread(ids->host, listener) >= listener->backlog) {
+	if (ids->ops->has_unread(ids->host, listener, listener->backlog)) {
 		listener->dropped++;
 		cm_id_forget(event->id);
 		return;

@@ -8,6 +8,7 @@
 #include <sys/random.h>
 #include <sys/socket.h>
 #include <unistd.h>
+#include <utlist.h>
 
 #include "lib/control/rcm.h"
 #include "net/link/clock.h"
@@ -35,9 +36,9 @@ static void put_event(void *host, struct rdma_id *id, const struct ctl_cm_event 
 	cm_channel_put(id, event);
 }
 
-static uint32_t count_unread(void *host, struct rdma_id *listener)
+static bool has_unread(void *host, struct rdma_id *listener, uint32_t backlog)
 {
-	return cm_channel_unread(((struct instance *)host)->cm, listener);
+	return cm_channel_has_unread(((struct instance *)host)->cm, listener, backlog);
 }
 
 static uint32_t draw(void *host)
@@ -78,7 +79,7 @@ static bool has_address(void *host, const struct gid *address)
 static const struct rdma_ids_ops ids_ops = {
 	.send = send_mad,
 	.event = put_event,
-	.unread = count_unread,
+	.has_unread = has_unread,
 	.random = draw,
 	.route = find_route,
 	.has_address = has_address,
@@ -160,29 +161,31 @@ void cm_device_event(const struct device *device, uint32_t type)
 		rdma_ids_device_event(ids, device->index, RCM_EVENT_ADDR_CHANGE);
 }
 
-/* Listeners first: their connection requests end with them. */
-static struct rdma_id *first_of(const struct conn *conn)
+/* Listeners come before their connection requests, which end with them. */
+static void end_ids(const struct conn *conn)
 {
 	const struct rdma_ids *ids = conn->instance->cm;
-	struct rdma_id *id = NULL;
+	const uint64_t now_ns = clock_now_ns();
+	struct rdma_id *id, *other = NULL; /* the last one before id: of another process */
 
-	while ((id = rdma_id_next(ids, id))) {
+	while ((id = rdma_id_next(ids, other))) {
 		if (rdma_id_user(id)->owner == conn)
-			break;
+			cm_end_id(id, now_ns);
+		else
+			other = id;
 	}
-	return id;
 }
 
 void cm_end_conn(struct conn *conn)
 {
-	const uint64_t now_ns = clock_now_ns();
-	struct rdma_id *id;
+	struct cm_channel *channel;
 
 	cm_fault_end_conn(conn);
 	if (!conn->cm_channels)
 		return;
-	while ((id = first_of(conn)))
-		cm_end_id(id, now_ns);
+	DL_FOREACH (conn->cm_channels, channel)
+		cm_channel_clear(channel);
+	end_ids(conn);
 	while (conn->cm_channels)
 		cm_channel_close(conn->cm_channels);
 }

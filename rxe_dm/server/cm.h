@@ -45,7 +45,7 @@ struct cm_failures {
 };
 
 #define CM_MAX_IDS   65536 /* of the instance */
-#define CM_QUEUE_MAX 4096  /* events; requests beyond that fail */
+#define CM_QUEUE_MAX 65536 /* events; requests beyond that fail */
 
 /* 0 or -ENOMEM. */
 int cm_open(struct instance *instance);
@@ -71,9 +71,11 @@ void cm_failures_list(const struct cm_failures *failures, uint32_t first,
 /* Takes over the descriptor. -EINVAL: not an end of a socket pair; -ENOMEM. */
 int cm_channel_open(struct conn *conn, int fd, struct cm_channel **ret);
 struct cm_channel *cm_channel_find(const struct conn *conn, uint32_t handle); /* NULL: none */
-/* No id uses it. */
+/* No id uses it (cm_channel_in_use). */
 void cm_channel_close(struct cm_channel *channel);
 bool cm_channel_in_use(const struct cm_channel *channel);
+/* Drops all waiting events: the process has exited. */
+void cm_channel_clear(struct cm_channel *channel);
 void cm_channel_pause(struct cm_channel *channel, bool paused);
 /* Moves the events of an id that wait in the server to another channel; ids of connection requests
  * among them move, too. */
@@ -84,6 +86,8 @@ uint32_t cm_channel_drop_membership(struct cm_channel *channel, uint64_t mc_toke
 void cm_end_id(struct rdma_id *id, uint64_t now_ns);
 /* The number of the listener's connection requests that its program has not read. */
 uint32_t cm_channel_unread(const struct rdma_ids *ids, struct rdma_id *listener);
+/* True: at least backlog. Cheap while the channel has fewer unread events. */
+bool cm_channel_has_unread(const struct rdma_ids *ids, struct rdma_id *listener, uint32_t backlog);
 /* Puts an event into the channel of an id. */
 void cm_channel_put(struct rdma_id *id, const struct ctl_cm_event *event);
 

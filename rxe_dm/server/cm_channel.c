@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* Event channels: events go into the program's socket as long as it takes them, and wait here when
  * it does not. The server never blocks on a program. */
-#include <assert.h>
 #include <errno.h>
 #include <linux/sockios.h>
 #include <stdlib.h>
@@ -172,14 +171,16 @@ bool cm_channel_in_use(const struct cm_channel *channel)
 	return false;
 }
 
+void cm_channel_clear(struct cm_channel *channel)
+{
+	while (channel->queue)
+		remove_queued(channel, channel->queue);
+}
+
 void cm_channel_close(struct cm_channel *channel)
 {
-	struct cm_queued *queued, *next;
-
-	assert(!cm_channel_in_use(channel));
 	block(channel, false);
-	DL_FOREACH_SAFE (channel->queue, queued, next)
-		remove_queued(channel, queued);
+	cm_channel_clear(channel);
 	close(channel->sock.fd);
 	DL_DELETE(channel->conn->cm_channels, channel);
 	free(channel);
@@ -274,4 +275,13 @@ uint32_t cm_channel_unread(const struct rdma_ids *ids, struct rdma_id *listener)
 	while ((id = rdma_id_next(ids, id)))
 		unread += rdma_id_listener(id) == listener && rdma_id_user(id)->request > read;
 	return unread;
+}
+
+bool cm_channel_has_unread(const struct rdma_ids *ids, struct rdma_id *listener, uint32_t backlog)
+{
+	const struct cm_channel *channel =
+		(const struct cm_channel *)rdma_id_user(listener)->channel;
+
+	return channel->sent - read_events(channel) + channel->queued >= backlog &&
+	       cm_channel_unread(ids, listener) >= backlog;
 }

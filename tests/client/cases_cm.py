@@ -1,7 +1,10 @@
 # SPDX-License-Identifier: MIT
 """The connection manager in the device server: what it tells people, and fault rules for connections."""
 
+import os
+import random
 import re
+import signal
 
 from cases_faults import add, fired
 from cases_rdmacm import join, need_library
@@ -67,7 +70,123 @@ def rules(build):
             raise Failure(f"fired: {fired(instance)}")
 
 
+class Crowd:
+    """Many connections of a server and its clients (cm_crowd.c)."""
+
+    def __init__(self, instance, backlog=0, qp=()):
+        need_library(instance)
+        self.instance = instance
+        self.program = os.path.join(instance.build, "tests", "client", "cm_crowd")
+        self.port = str(free_port())
+        self.backlog = str(backlog)
+        self.qp = list(qp)
+        self.server = None
+
+    def serve(self):
+        self.server = self.instance.start([self.program, "serve", self.instance.address, self.port, self.backlog, *self.qp],
+                                          title="cm_crowd (server)")
+        self.server.wait_for_line("listening")
+        return self.server
+
+    def hold(self, count):
+        return self.instance.start([self.program, "hold", self.instance.address, self.port, str(count), *self.qp],
+                                   title="cm_crowd (client)")
+
+    def established(self, client, count):
+        """All of the client's connections are there."""
+        client.wait_for_line(rf"established {count}\nfailed 0\n")
+
+    def connect(self, count, window):
+        text = self.instance.run([self.program, "connect", self.instance.address, self.port, str(count), str(window), *self.qp])
+        if f"established {count}\nfailed 0\ndisconnected {count}\n" not in text:
+            raise Failure(f"not all connections came and went:\n{text}")
+
+
+def nothing_left(instance):
+    """What programs had has ended with them: ids, queue pairs, memory."""
+    def empty():
+        shown = instance.show()
+        device = shown["devices"][0]
+        return not shown["rdma_ids"] and not any(device[what] for what in ("programs", "contexts", "pds", "mrs"))
+    until(empty, "instance without programs and their objects")
+
+
+def many(build):
+    """Connections that come and go, many at a time; then many that stay, and end with their server. RXE_TEST_CONNECTIONS: how many."""
+    count = int(os.environ.get("RXE_TEST_CONNECTIONS", "400"))
+    for qp in ((), ("qp",)):
+        with Instance(build, "cm_many") as instance:
+            crowd = Crowd(instance, qp=qp)
+            server = crowd.serve()
+            crowd.connect(count // 2, 100)
+            # A process has 4096 queue pairs.
+            client = crowd.hold(min(count, 4000) if qp else count)
+            crowd.established(client, min(count, 4000) if qp else count)
+            if len(connections(instance)) != 2 * (min(count, 4000) if qp else count):
+                raise Failure("rxe_dm show does not list all connections")
+            server.kill()
+            if client.wait(60) != 0:
+                raise Failure("a client did not hear of its server's end")
+            nothing_left(instance)
+
+
+def backlog_overflow(build):
+    """What comes beyond the backlog is dropped, counted and sent again: each connection comes in the end."""
+    with Instance(build, "cm_backlog") as instance:
+        crowd = Crowd(instance, backlog=4)
+        server = crowd.serve()
+        server.kill(signal.SIGSTOP)
+        client = crowd.hold(10)
+        until(lambda: listeners(instance)[0]["dropped"] >= 6, "request beyond the backlog")
+        said(instance, r"4 of 4 requests not read, \d+ requests dropped: the backlog was full")
+        server.kill(signal.SIGCONT)
+        crowd.established(client, 10)
+
+
+def killed(build):
+    """Either side is killed at any moment, also in the middle of its connects: the other side hears of every connection, and
+    nothing stays behind. RXE_TEST_KILLS: how often."""
+    dice = random.Random(7)
+    with Instance(build, "cm_killed") as instance:
+        crowd = Crowd(instance, qp=["qp"])
+        crowd.serve()
+        for _ in range(int(os.environ.get("RXE_TEST_KILLS", "8"))):
+            client = crowd.hold(20)
+            wanted = dice.randrange(0, 40)
+            client.wait_until(lambda: len(connections(instance)) >= wanted, "some connections")
+            if dice.randrange(2):
+                client.kill()
+                client.wait(60)
+                until(lambda: not connections(instance), "end of the connections at the server")
+            else:
+                crowd.server.kill()
+                if client.wait(60) != 0:
+                    raise Failure("the client did not hear of its server's end")
+                nothing_left(instance)
+                crowd.serve()
+        crowd.server.kill()
+        nothing_left(instance)
+
+
+def listener_killed(build):
+    """A listener dies with many connects under way: each of them ends. RXE_TEST_CONNECTIONS: how many."""
+    count = int(os.environ.get("RXE_TEST_CONNECTIONS", "400"))
+    with Instance(build, "cm_listener") as instance:
+        crowd = Crowd(instance)
+        server = crowd.serve()
+        client = crowd.hold(count)
+        client.wait_until(lambda: len(connections(instance)) > count // 4, "some connections")
+        server.kill()
+        if client.wait(60) != 0:
+            raise Failure("a connect came to no end")
+        nothing_left(instance)
+
+
 CASES = {
+    "cm_many": many,
+    "cm_backlog": backlog_overflow,
+    "cm_killed": killed,
+    "cm_listener_killed": listener_killed,
     "cm_show": shown,
     "cm_rules": rules,
 }

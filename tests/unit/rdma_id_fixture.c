@@ -119,10 +119,10 @@ static void take_event(void *host, struct rdma_id *id, const struct ctl_cm_event
 	side->last = *event;
 }
 
-static uint32_t count_unread(void *host, struct rdma_id *id)
+static bool has_unread(void *host, struct rdma_id *id, uint32_t backlog)
 {
 	(void)id;
-	return ((struct side *)host)->unread;
+	return ((const struct side *)host)->unread >= backlog;
 }
 
 static uint32_t draw(void *host)
@@ -154,7 +154,7 @@ static bool has_address(void *host, const struct gid *gid)
 static const struct rdma_ids_ops ops = {
 	.send = send_mad,
 	.event = take_event,
-	.unread = count_unread,
+	.has_unread = has_unread,
 	.random = draw,
 	.route = find_route,
 	.has_address = has_address,
