@@ -14,9 +14,11 @@
 #include "rxe_dm/command/verbs_linked.h"
 
 #define LIBRARY "libibverbs.so.1"
-#define UVERBS	"librxe_dm_uverbs.so" /* a path in LD_PRELOAD has no blank */
+/* Names and no paths: a path in LD_PRELOAD has no blank. */
+#define UVERBS	 "librxe_dm_uverbs.so"
+#define RSOCKETS "librspreload.so"
 
-#define FOLDERS_MAX (5 * PATH_MAX)
+#define FOLDERS_MAX (6 * PATH_MAX)
 
 static bool has_library(const char *folder)
 {
@@ -45,14 +47,16 @@ static bool find_libraries(char ret[static FOLDERS_MAX])
 		*slash = '\0';
 	snprintf(from, sizeof(from), "%s/../lib/verbs", exe);
 	if (has_library(from)) {
-		snprintf(ret, FOLDERS_MAX, "%s:%s/../lib/mlx5:%s/../lib/rdmacm:%s/../lib/uverbs",
-			 from, exe, exe, exe);
+		snprintf(ret, FOLDERS_MAX,
+			 "%s:%s/../lib/mlx5:%s/../lib/rdmacm:%s/../lib/rdmacm/rsocket_preload:"
+			 "%s/../lib/uverbs",
+			 from, exe, exe, exe, exe);
 		return true;
 	}
 	snprintf(from, sizeof(from), "%s/%s", exe, RXE_DM_LIBDIR_FROM_BINDIR);
 	if (!has_library(from))
 		snprintf(from, sizeof(from), "%s", RXE_DM_PRIVATE_LIBDIR);
-	snprintf(ret, FOLDERS_MAX, "%s", from);
+	snprintf(ret, FOLDERS_MAX, "%s:%s/rsocket", from, from);
 	if (has_library(from))
 		return true;
 	ctl_log(CTL_LOG_ERROR, LIBRARY " of this installation is missing, looked for in %s", from);
@@ -81,12 +85,20 @@ static const char *variable_or_nothing(const char *name)
 	return value ? value : "";
 }
 
-static int set_libraries(const char *folders, bool uverbs)
+/* Last: a sanitizer's runtime must stay first. */
+static int preload(const char *library)
+{
+	return set_list("LD_PRELOAD", variable_or_nothing("LD_PRELOAD"), library);
+}
+
+static int set_libraries(const char *folders, bool uverbs, bool rsockets)
 {
 	int rc = set_list("LD_LIBRARY_PATH", folders, variable_or_nothing("LD_LIBRARY_PATH"));
 
-	if (!rc && uverbs) /* last: a sanitizer's runtime must stay first */
-		rc = set_list("LD_PRELOAD", variable_or_nothing("LD_PRELOAD"), UVERBS);
+	if (!rc && uverbs)
+		rc = preload(UVERBS);
+	if (!rc && rsockets)
+		rc = preload(RSOCKETS);
 	return rc;
 }
 
@@ -110,12 +122,15 @@ static int need_server(struct ctl_settings *settings)
 
 int command_run(int argc, char **argv)
 {
-	bool uverbs = false;
+	bool uverbs = false, rsockets = false;
 	const struct command_option own[] = {
 		{ .name = "uverbs",
 		  .help = "let the program find /dev/infiniband/uverbs0 and so on, which UCX looks "
 			  "for",
 		  .given = &uverbs },
+		{ .name = "rsockets",
+		  .help = "let the program's TCP sockets be rsockets (preloads librspreload.so)",
+		  .given = &rsockets },
 		{ 0 },
 	};
 	struct command_options options;
@@ -134,7 +149,7 @@ int command_run(int argc, char **argv)
 	status = need_server(&options.settings);
 	if (status)
 		return status;
-	if (set_libraries(folders, uverbs)) {
+	if (set_libraries(folders, uverbs, rsockets)) {
 		fprintf(stderr, "rxe_dm: could not set up the environment\n");
 		return 1;
 	}

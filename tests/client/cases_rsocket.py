@@ -5,13 +5,18 @@ import functools
 import hashlib
 import os
 import re
+import subprocess
+import sys
 import tempfile
 
 from cases_faults import add, fired
 from cases_loss import FAULTS
 from cases_rdmacm import join, need_library
 from instance import Instance, free_port
-from program import Failure
+from program import Failure, patient
+
+ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
+EXAMPLE = "TCP programs over RDMA"
 
 RSTREAM = {
     "blocking": "-T b -I 200 -C 1 -S all",
@@ -68,7 +73,58 @@ def rcopy(build):
             raise Failure("rcopy: the copy differs")
 
 
+def preload(build):
+    """The calls of a TCP program, and the bytes are the device's."""
+    with Instance(build, "preload", options=["--rsockets"]) as instance:
+        need_library(instance)
+        instance.command("start")
+        instance.run([sys.executable, "-B", os.path.join(os.path.dirname(__file__), "preload_calls.py"), instance.address])
+        sent = instance.show()["devices"][0]["counters"]["sent_bytes"]
+        if sent < 2_000_000:
+            raise Failure(f"the device has sent {sent} bytes only")
+
+
+def http(build):
+    """Python's HTTP server and curl, with a file of some size."""
+    with Instance(build, "preload_http", options=["--rsockets"]) as instance, tempfile.TemporaryDirectory() as folder:
+        need_library(instance)
+        port = str(free_port())
+        with open(os.path.join(folder, "file"), "wb") as f:
+            f.write(os.urandom(2_000_000))
+        server = instance.start([sys.executable, "-u", "-m", "http.server", port, "--bind", instance.address, "--directory", folder])
+        server.wait_for_line("Serving HTTP")
+        url = f"http://{instance.address}:{port}/file"
+        for name in ("one", "two"):
+            instance.run(["curl", "-sS", "-o", os.path.join(folder, name), url])
+        contents = {open(os.path.join(folder, name), "rb").read() for name in ("file", "one", "two")}
+        if len(contents) != 1:
+            raise Failure("curl got another file")
+        # The kernel's TCP has nobody there.
+        if subprocess.run(["curl", "-sS", url], capture_output=True, check=False).returncode == 0:
+            raise Failure("the server answers over TCP")
+
+
+def example(build):
+    """The commands of docs/EXAMPLES.md as they stand; the address and the port are the test's."""
+    with open(os.path.join(ROOT, "docs", "EXAMPLES.md"), encoding="utf-8") as f:
+        lines = f.read().split(f"## {EXAMPLE}\n")[1].split("\n## ")[0].split("\n")
+    with Instance(build, "example_rsockets") as instance:
+        need_library(instance)
+        port = str(free_port())
+        shell = [line.strip()[2:].replace("127.0.0.1", instance.address).replace("8000", port)
+                 for line in lines if line.startswith("    $ ")]
+        expected = "".join(line.strip() + "\n" for line in lines if line.startswith("    ") and not line.startswith("    $ "))
+        env = dict(instance.env, PATH=os.path.dirname(instance.command_path) + ":" + os.environ["PATH"])
+        said = subprocess.run(["bash", "-c", "\n".join(shell + ["kill %1"])], cwd=ROOT, env=env, stdout=subprocess.PIPE,
+                              stdin=subprocess.DEVNULL, text=True, timeout=patient(30), check=False).stdout
+        if said != expected:
+            raise Failure(f"the commands said '{said}'")
+
+
 CASES = {f"rsocket_{name}": functools.partial(ours, name=name) for name in ("stream", "transfer")}
 CASES.update({f"rsocket_rstream_{name}": functools.partial(rstream, name=name, args=args) for name, args in RSTREAM.items()})
 CASES.update({f"rsocket_through_{fault}": functools.partial(through, fault=fault) for fault in ("loss_1", "loss_5", "reorder_1")})
 CASES["rsocket_rcopy"] = rcopy
+CASES["rsocket_preload"] = preload
+CASES["rsocket_preload_http"] = http
+CASES["example_rsockets"] = example

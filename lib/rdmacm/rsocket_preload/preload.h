@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: MIT */
+/* librspreload.so: programs that know only TCP sockets use stream rsockets instead. Loaded by
+ * LD_PRELOAD, it stands before libc with the calls on sockets and descriptors.
+ *
+ * socket() makes an rsocket for SOCK_STREAM of AF_INET and AF_INET6; all else is libc's. An rsocket's
+ * descriptor is a number of the kernel's, so it needs no translation; the table (table.h) tells which
+ * numbers are rsockets, and which were made by dup() from which. Calls on other numbers go to libc.
+ *
+ * librdmacm and libibverbs call libc by way of this library, too: their descriptors are never in the
+ * table. A child of fork() can only close the rsockets of its parent. */
+#ifndef RXE_RSOCKET_PRELOAD_H
+#define RXE_RSOCKET_PRELOAD_H
+
+#include <dlfcn.h>
+#include <stdbool.h>
+
+/* libc's function of this name. */
+#define REAL(name)                                                                                 \
+	({                                                                                         \
+		static __typeof__(&name) real_##name;                                              \
+		if (!real_##name)                                                                  \
+			real_##name = (__typeof__(&name))dlsym(RTLD_NEXT, #name);                  \
+		real_##name;                                                                       \
+	})
+
+/* Adds the descriptor of a new rsocket. */
+void preload_add(int fd);
+/* fd becomes another number of the rsocket. */
+void preload_add_duplicate(int fd, int rsocket);
+/* The number of the rsocket that fd is, or was duplicated from; -1: not an rsocket. */
+int preload_find(int fd);
+/* Forgets fd. Returns its rsocket when fd was the last number of it, else -1. */
+int preload_remove(int fd);
+/* Closes all rsockets. */
+void preload_close_all(void);
+
+#endif

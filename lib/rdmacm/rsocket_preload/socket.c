@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: MIT
+/* Calls that make, connect and end sockets. */
+#include <errno.h>
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <rdma/rsocket.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "lib/rdmacm/rsocket_preload/preload.h"
+
+#pragma GCC visibility push(default)
+
+/* librdmacm and what it calls get sockets of libc. */
+static __thread bool is_inside;
+
+static bool is_ours(int domain, int type, int protocol)
+{
+	return !is_inside && (domain == AF_INET || domain == AF_INET6) &&
+	       (type & ~(SOCK_CLOEXEC | SOCK_NONBLOCK)) == SOCK_STREAM &&
+	       (!protocol || protocol == IPPROTO_TCP);
+}
+
+static void set_size(int fd, const char *variable, int option)
+{
+	const char *text = getenv(variable);
+	int value = text ? atoi(text) : 0;
+
+	if (value > 0)
+		rsetsockopt(fd, SOL_RDMA, option, &value, sizeof(value));
+}
+
+/* Without a device the program gets a TCP socket. */
+int socket(int domain, int type, int protocol)
+{
+	int fd = -1;
+
+	if (is_ours(domain, type, protocol)) {
+		is_inside = true;
+		fd = rsocket(domain, type, protocol);
+		is_inside = false;
+	}
+	if (fd < 0)
+		return REAL(socket)(domain, type, protocol);
+	set_size(fd, "RS_SQ_SIZE", RDMA_SQSIZE);
+	set_size(fd, "RS_RQ_SIZE", RDMA_RQSIZE);
+	set_size(fd, "RS_INLINE", RDMA_INLINE);
+	preload_add(fd);
+	return fd;
+}
+
+int bind(int fd, const struct sockaddr *addr, socklen_t len)
+{
+	int rsocket = preload_find(fd);
+
+	return rsocket < 0 ? REAL(bind)(fd, addr, len) : rbind(rsocket, addr, len);
+}
+
+int listen(int fd, int backlog)
+{
+	int rsocket = preload_find(fd);
+
+	return rsocket < 0 ? REAL(listen)(fd, backlog) : rlisten(rsocket, backlog);
+}
+
+int accept4(int fd, struct sockaddr *addr, socklen_t *len, int flags)
+{
+	int rsocket = preload_find(fd), accepted;
+
+	if (rsocket < 0)
+		return REAL(accept4)(fd, addr, len, flags);
+	accepted = raccept(rsocket, addr, len);
+	if (accepted < 0)
+		return accepted;
+	if (flags & SOCK_NONBLOCK)
+		rfcntl(accepted, F_SETFL, O_NONBLOCK);
+	if (flags & SOCK_CLOEXEC)
+		rfcntl(accepted, F_SETFD, FD_CLOEXEC);
+	preload_add(accepted);
+	return accepted;
+}
+
+int accept(int fd, struct sockaddr *addr, socklen_t *len)
+{
+	if (preload_find(fd) < 0)
+		return REAL(accept)(fd, addr, len);
+	return accept4(fd, addr, len, 0);
+}
+
+/* Whether an address is none that RDMA reaches. */
+static bool is_unreachable(int err)
+{
+	return err == EADDRNOTAVAIL || err == ENODEV || err == EHOSTUNREACH || err == ENETUNREACH ||
+	       err == EAFNOSUPPORT || err == EINVAL;
+}
+
+/* The number becomes a TCP socket's. */
+static int become_tcp(int fd, const struct sockaddr *addr)
+{
+	int tcp, status_flags = rfcntl(fd, F_GETFL);
+
+	tcp = REAL(socket)(addr->sa_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	if (tcp < 0)
+		return -1;
+	REAL(fcntl)(tcp, F_SETFL, status_flags);
+	close(fd);
+	REAL(dup2)(tcp, fd);
+	return REAL(close)(tcp);
+}
+
+int connect(int fd, const struct sockaddr *addr, socklen_t len)
+{
+	int rsocket = preload_find(fd), rc;
+
+	if (rsocket < 0)
+		return REAL(connect)(fd, addr, len);
+	is_inside = true;
+	rc = rconnect(rsocket, addr, len);
+	is_inside = false;
+	if (!rc || rsocket != fd || !is_unreachable(errno) || !addr)
+		return rc;
+	return become_tcp(fd, addr) ? -1 : REAL(connect)(fd, addr, len);
+}
+
+int shutdown(int fd, int how)
+{
+	int rsocket = preload_find(fd);
+
+	return rsocket < 0 ? REAL(shutdown)(fd, how) : rshutdown(rsocket, how);
+}
+
+/* The number of an rsocket stays in use while duplicates of it are. */
+int close(int fd)
+{
+	int rsocket = preload_find(fd), last;
+
+	if (rsocket < 0)
+		return REAL(close)(fd);
+	last = preload_remove(fd);
+	if (fd != rsocket)
+		REAL(close)(fd);
+	/* An rsocket of the parent is only a number here. */
+	if (last >= 0 && rclose(last))
+		REAL(close)(last);
+	return 0;
+}
+
+int getpeername(int fd, struct sockaddr *addr, socklen_t *len)
+{
+	int rsocket = preload_find(fd);
+
+	return rsocket < 0 ? REAL(getpeername)(fd, addr, len) : rgetpeername(rsocket, addr, len);
+}
+
+int getsockname(int fd, struct sockaddr *addr, socklen_t *len)
+{
+	int rsocket = preload_find(fd);
+
+	return rsocket < 0 ? REAL(getsockname)(fd, addr, len) : rgetsockname(rsocket, addr, len);
+}
+
+int setsockopt(int fd, int level, int name, const void *value, socklen_t len)
+{
+	int rsocket = preload_find(fd);
+
+	return rsocket < 0 ? REAL(setsockopt)(fd, level, name, value, len)
+			   : rsetsockopt(rsocket, level, name, value, len);
+}
+
+int getsockopt(int fd, int level, int name, void *value, socklen_t *len)
+{
+	int rsocket = preload_find(fd);
+
+	return rsocket < 0 ? REAL(getsockopt)(fd, level, name, value, len)
+			   : rgetsockopt(rsocket, level, name, value, len);
+}

@@ -1,0 +1,171 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""A TCP program for librspreload.so: each function uses calls on sockets as TCP programs do. usage: preload_calls.py ADDRESS"""
+
+import array
+import fcntl
+import os
+import select
+import socket
+import sys
+import tempfile
+import termios
+import threading
+
+
+def pair(address):
+    listener = socket.create_server((address, 0))
+    client = socket.create_connection(listener.getsockname())
+    server, name = listener.accept()
+    assert name == client.getsockname() and client.getpeername() == listener.getsockname()
+    listener.close()
+    return client, server
+
+
+def receive(sock, count):
+    return sock.recv(count, socket.MSG_WAITALL)
+
+
+def is_an_rsocket(address):
+    """The kernel knows nothing of the port."""
+    client, server = pair(address)
+    wanted = f":{client.getsockname()[1]:04X}"
+    with open("/proc/net/tcp", encoding="ascii") as table:
+        assert wanted not in table.read()
+    client.close()
+    server.close()
+
+
+def bytes_both_ways(address):
+    client, server = pair(address)
+    data = os.urandom(1_000_000)
+    threads = [threading.Thread(target=sock.sendall, args=(data,)) for sock in (client, server)]
+    for thread in threads:
+        thread.start()
+    assert receive(server, len(data)) == data and receive(client, len(data)) == data
+    for thread in threads:
+        thread.join()
+    client.shutdown(socket.SHUT_WR)
+    assert server.recv(1) == b""
+    server.sendmsg([b"a", b"bc"])
+    assert client.makefile("rb").read(3) == b"abc"
+    client.close()
+    server.close()
+
+
+def timeouts(address):
+    client, server = pair(address)
+    client.settimeout(0.01)
+    try:
+        client.recv(1)
+        raise AssertionError("nothing was sent")
+    except socket.timeout:
+        pass
+    client.setblocking(False)
+    try:
+        client.recv(1)
+        raise AssertionError("nothing was sent")
+    except BlockingIOError:
+        pass
+    assert fcntl.fcntl(client, fcntl.F_GETFL) & os.O_NONBLOCK
+    client.close()
+    server.close()
+
+
+def waiting(address):
+    """poll and select over rsockets and a pipe."""
+    client, server = pair(address)
+    there, here = os.pipe()
+    assert select.select([server, there], [], [], 0) == ([], [], [])
+    client.sendall(b"xyz")
+    assert select.select([server, there], [client], [])[0] == [server]
+    count = array.array("i", [0])
+    fcntl.ioctl(server, termios.FIONREAD, count)
+    assert count[0] == 3
+    poll = select.poll()
+    poll.register(there, select.POLLIN)
+    poll.register(client, select.POLLIN)
+    os.write(here, b"x")
+    assert poll.poll() == [(there, select.POLLIN)]
+    epoll = select.epoll()
+    try:
+        epoll.register(client)
+        raise AssertionError("epoll took an rsocket")
+    except PermissionError:
+        pass
+    client.close()
+    server.close()
+
+
+def duplicates(address):
+    client, server = pair(address)
+    twin = os.dup(client.fileno())
+    spot = os.open("/dev/null", os.O_RDONLY)
+    os.dup2(twin, spot)
+    client.close()
+    os.close(twin)
+    os.write(spot, b"still here")
+    assert receive(server, 10) == b"still here"
+    os.dup2(0, spot)  # the last number of it: closed
+    assert server.recv(1) == b""
+    os.close(spot)
+    server.close()
+
+
+def files(address):
+    client, server = pair(address)
+    with tempfile.TemporaryFile() as file:
+        data = os.urandom(300_000)
+        file.write(data)
+        file.flush()
+        received = []
+        thread = threading.Thread(target=lambda: received.append(receive(server, len(data) - 1000)))
+        thread.start()
+        sent = 1000
+        while sent < len(data):
+            sent += os.sendfile(client.fileno(), file.fileno(), sent, len(data) - sent)
+        thread.join()
+        assert received == [data[1000:]]
+    client.close()
+    server.close()
+
+
+def children(address):
+    """A child has the numbers, and closes them without harm to its parent."""
+    client, server = pair(address)
+    pid = os.fork()
+    if not pid:
+        client.close()
+        server.close()
+        os._exit(0)
+    assert os.waitpid(pid, 0)[1] == 0
+    client.sendall(b"parent")
+    assert receive(server, 6) == b"parent"
+    client.close()
+    server.close()
+
+
+def exits_without_close(address):
+    """What a program sent before it exits comes, and then the end."""
+    listener = socket.create_server((address, 0))
+    port = str(listener.getsockname()[1])
+    pid = os.fork()
+    if not pid:
+        os.execv(sys.executable, [sys.executable, __file__, "--exit", address, port])
+    server, _ = listener.accept()
+    assert receive(server, 100_001) == b"x" * 100_000
+    assert os.waitpid(pid, 0)[1] == 0
+
+
+def main():
+    if sys.argv[1] == "--exit":
+        sock = socket.create_connection((sys.argv[2], int(sys.argv[3])))
+        sock.sendall(b"x" * 100_000)
+        sock.detach()  # Python closes no socket then
+        return
+    for test in (is_an_rsocket, bytes_both_ways, timeouts, waiting, duplicates, files, children, exits_without_close):
+        test(sys.argv[1])
+        print(test.__name__, flush=True)
+
+
+main()
