@@ -6,13 +6,13 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "lib/control/grace.h"
 #include "lib/control/protocol.h"
 #include "lib/control/settings.h"
 #include "net/link/ethernet/ethernet.h"
 #include "net/link/udp/udp.h"
 #include "rxe_dm/server/arena.h"
 #include "rxe_dm/server/fault_device.h"
-#include "rxe_dm/server/grace.h"
 #include "rxe_dm/server/key.h"
 #include "rxe_dm/server/loop.h"
 #include "rxe_dm/server/object.h"

@@ -6,7 +6,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#include "rxe_dm/server/grace.h"
+#include "lib/control/grace.h"
 #include "rxe_dm/server/key.h"
 #include "rxe_dm/server/object.h"
 #include "tests/suite.h"

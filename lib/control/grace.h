@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* Grace periods. A process raises its slot's gauge around a key lookup and its access. Once the
- * gauge was seen at zero, the process does not use a key or handle that was cleared before. */
-#ifndef RXE_DM_SERVER_GRACE_H
-#define RXE_DM_SERVER_GRACE_H
+ * gauge was seen at zero, the process does not use a key or handle that was cleared before. The
+ * server waits so for all processes, a process that closes a memory window for all others. */
+#ifndef RXE_CONTROL_GRACE_H
+#define RXE_CONTROL_GRACE_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -12,7 +13,7 @@
 #define GRACE_NOBODY RXE_MAX_SLOTS
 
 struct grace {
-	struct ctl_shared *shared;
+	const struct ctl_shared *shared;
 	uint64_t now;		       /* number of keys and handles cleared so far */
 	uint64_t clear[RXE_MAX_SLOTS]; /* value of now when the gauge was last seen at zero */
 	bool watched[RXE_MAX_SLOTS];   /* slots with a process */

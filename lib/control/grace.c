@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* Grace periods by gauges: two atomic stores for a process, a scan of all slots for the server. */
-#include "rxe_dm/server/grace.h"
+#include "lib/control/grace.h"
 
 #include <assert.h>
 
