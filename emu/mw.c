@@ -143,15 +143,14 @@ static struct rxe_mw *find_own(const struct rxe_engine *engine, uint32_t key,
 	return binding(&engine->cfg.mws, window);
 }
 
-/* The region below (IBTA C10-73 to C10-75). As with mlx5 and rdma_rxe, it has addresses. */
+/* The region below (IBTA C10-73 to C10-75). */
 static bool region_fits(const struct rxe_engine *engine, const struct rxe_mr *window,
 			const struct rxe_bind *bind)
 {
 	const struct rxe_mr *mr = rxe_mr_find(engine->cfg.mrs, bind->region);
 
-	return mr && !(mr->rights & RXE_ZERO_BASED) &&
-	       rxe_mr_check(mr, window->pd, rights_below(bind->rights), bind->addr, bind->len) ==
-		       MR_OK;
+	return mr && rxe_mr_check(mr, window->pd, rights_below(bind->rights), bind->addr,
+				  bind->len) == MR_OK;
 }
 
 /* IBTA 10.6.7.2: type 1 may be bound again and again; length 0 closes it. Type 2 is bound when it
@@ -203,7 +202,12 @@ static enum rxe_local_result execute_bind(struct rxe_engine *engine, struct rxe_
 	const struct rxe_mr *window;
 	struct rxe_mw *mw = find_own(engine, bind->mw, &window);
 
-	if (!mw || !may_bind(engine, qp, window, mw, bind))
+	if (!mw)
+		return LOCAL_FAILED;
+	/* Left by a window that was deallocated while a bind of it was under way. */
+	if (is_bound(mw) && (bound_key(mw) ^ window->key) & ~RXE_MW_TAG)
+		unbind(engine, mw);
+	if (!may_bind(engine, qp, window, mw, bind))
 		return LOCAL_FAILED;
 	if (is_bound(mw)) {
 		unbind(engine, mw);

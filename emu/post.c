@@ -26,6 +26,7 @@ enum len_rule {
 	LEN_ANY,
 	LEN_0,
 	LEN_8,
+	LEN_NONE, /* no message, whatever list comes with the request */
 };
 
 /* IBTA table 95 and annex A19: services that have the operation, and the flags that it may
@@ -48,8 +49,8 @@ static const struct op_rule rules[] = {
 	[RXE_WR_SEND_WITH_INV]        = { RC | XRC,           INLINE_BITS, LEN_ANY },
 	[RXE_WR_FLUSH]                = { RC | XRC,           PLAIN_BITS,  LEN_0 },
 	[RXE_WR_ATOMIC_WRITE]         = { RC | XRC,           INLINE_BITS, LEN_8 },
-	[RXE_WR_LOCAL_INV]            = { RC | XRC | UC,      PLAIN_BITS,  LEN_ANY },
-	[RXE_WR_BIND_MW]              = { RC | XRC | UC,      PLAIN_BITS,  LEN_ANY },
+	[RXE_WR_LOCAL_INV]            = { RC | XRC | UC,      PLAIN_BITS,  LEN_NONE },
+	[RXE_WR_BIND_MW]              = { RC | XRC | UC,      PLAIN_BITS,  LEN_NONE },
 };
 /* clang-format on */
 
@@ -125,6 +126,8 @@ static enum post_result check_send(const struct rxe_engine *engine, const struct
 		return POST_BAD_AV;
 	if (!rxe_qp_has_send_slot(qp))
 		return POST_FULL;
+	if (rule->len == LEN_NONE)
+		return POST_OK;
 	return check_sges(engine, qp, wr, rule, ret_len);
 }
 
@@ -141,7 +144,6 @@ static void copy_inline(uint8_t *to, const struct rxe_send_wr *wr)
 	}
 }
 
-/* Local operations have no message, whatever list they come with. */
 static void fill_local(struct rxe_send_wqe *wqe, const struct rxe_send_wr *wr)
 {
 	wqe->len = 0;

@@ -97,6 +97,8 @@ enum post_result {
 	POST_BAD_AV,
 	POST_HAS_SRQ, /* a receive to a QP with an SRQ */
 	POST_NO_RECV, /* a receive to an XRC QP */
+	/* For the host: a bind of what is no window, or no region. */
+	POST_BAD_BIND,
 };
 
 enum rxe_wqe_progress {

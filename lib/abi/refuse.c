@@ -43,9 +43,6 @@ REFUSE_PTR(struct ibv_wq, create_wq, struct ibv_context *context, struct ibv_wq_
 REFUSE_INT(destroy_flow, struct ibv_flow *flow)
 REFUSE_PTR(struct ibv_flow, create_flow, struct ibv_qp *qp, struct ibv_flow_attr *attr)
 REFUSE_PTR(struct ibv_qp, open_qp, struct ibv_context *context, struct ibv_qp_open_attr *attr)
-REFUSE_PTR(struct ibv_mw, alloc_mw, struct ibv_pd *pd, enum ibv_mw_type type)
-REFUSE_INT(bind_mw, struct ibv_qp *qp, struct ibv_mw *mw, struct ibv_mw_bind *bind)
-REFUSE_INT(dealloc_mw, struct ibv_mw *mw)
 
 static int post_srq_ops(struct ibv_srq *srq, struct ibv_ops_wr *wr, struct ibv_ops_wr **bad_wr)
 {
@@ -72,9 +69,6 @@ static void refuse_basic(struct ibv_context_ops *ops)
 	ops->_compat_reg_mr = retired;
 	ops->_compat_rereg_mr = retired;
 	ops->_compat_dereg_mr = retired;
-	ops->alloc_mw = alloc_mw;
-	ops->bind_mw = bind_mw;
-	ops->dealloc_mw = dealloc_mw;
 	ops->_compat_create_cq = retired;
 	ops->_compat_cq_event = retired;
 	ops->_compat_resize_cq = retired;

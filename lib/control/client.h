@@ -97,8 +97,14 @@ int ctl_reg_umem(const struct ctl_context *context, const struct ctl_reg_mr *ume
 int ctl_open_xrcd(const struct ctl_context *context, int fd, uint32_t flags, uint32_t *ret_handle,
 		  uint32_t *ret_domain);
 
-/* Frees an object of the context. -EINVAL: no such object of that kind; -EBUSY: others use it. On
- * return no other process accesses a freed region; the caller keeps its own engine out. */
+/* Allocates a memory window. kind: RXE_MR_WINDOW_1 or 2. *ret_index: place of its binding in the
+ * slot's table. -ENOMEM: the process has as many as its table takes. */
+int ctl_alloc_mw(const struct ctl_context *context, uint32_t pd, uint32_t kind,
+		 uint32_t *ret_handle, uint32_t *ret_key, uint32_t *ret_index);
+
+/* Frees an object of the context. -EINVAL: no such object of that kind; -EBUSY: others use it,
+ * or windows are bound to the region. On return no other process accesses a freed region or window;
+ * the caller keeps its own engine out. */
 int ctl_free(const struct ctl_context *context, enum ctl_kind kind, uint32_t handle);
 /* Describes an object of the context, made by any of its users, for the import calls. -ENOENT: the
  * context has no such object of that kind. */

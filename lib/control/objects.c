@@ -160,6 +160,21 @@ int ctl_open_xrcd(const struct ctl_context *context, int fd, uint32_t flags, uin
 	return rc;
 }
 
+int ctl_alloc_mw(const struct ctl_context *context, uint32_t pd, uint32_t kind,
+		 uint32_t *ret_handle, uint32_t *ret_key, uint32_t *ret_index)
+{
+	struct ctl_call call = call_for(CTL_ALLOC_MW, context, 0);
+	int rc;
+
+	call.req.mw = (struct ctl_msg_mw){ .pd = pd, .kind = kind };
+	rc = do_make(context, &call, ret_handle);
+	if (rc == 0) {
+		*ret_key = call.reply.made.key;
+		*ret_index = (uint32_t)call.reply.made.offset;
+	}
+	return rc;
+}
+
 int ctl_free(const struct ctl_context *context, enum ctl_kind kind, uint32_t handle)
 {
 	struct ctl_call call = call_for(CTL_FREE, context, handle);

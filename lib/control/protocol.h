@@ -18,7 +18,7 @@
 #include "net/wire/gid.h"
 
 #define CTL_MAGIC      "rxe_dm\0"
-#define CTL_PROTOCOL   14
+#define CTL_PROTOCOL   15
 #define CTL_MAX_FDS    5 /* descriptors beside one message */
 #define CTL_NAME_MAX   32
 #define CTL_MAC_LEN    6
@@ -75,9 +75,10 @@ enum ctl_op {
 	CTL_ALLOC_DMAH,
 	CTL_REG_UMEM,
 	CTL_OPEN_XRCD, /* fd in: a descriptor of the inode */
-	CTL_FREE,      /* an object by its kind and handle */
-	CTL_QUERY,     /* an object by its handle */
-	CTL_OBSERVE,   /* fd: shared memory, to read */
+	CTL_ALLOC_MW,
+	CTL_FREE,    /* an object by its kind and handle */
+	CTL_QUERY,   /* an object by its handle */
+	CTL_OBSERVE, /* fd: shared memory, to read */
 	/* A page of the device's objects, contexts included; handle: index of the first. */
 	CTL_OBJECTS,
 	/* fd: the rings of captured packets. The capture ends with the connection. */
@@ -98,6 +99,7 @@ enum ctl_kind {
 	CTL_KIND_DMAH,
 	CTL_KIND_UMEM,
 	CTL_KIND_XRCD,
+	CTL_KIND_MW,
 };
 
 /* A region to be registered or changed; of a umem only addr, len and rights. */
@@ -139,6 +141,11 @@ struct ctl_msg_xrcd {
 	uint32_t flags; /* enum ctl_xrcd_flag */
 };
 
+struct ctl_msg_mw {
+	uint32_t pd;
+	uint32_t kind; /* RXE_MR_WINDOW_1 or 2 */
+};
+
 struct ctl_msg_capture {
 	uint32_t ring_bytes; /* for each program, a power of two; the first capture decides */
 	uint32_t keep;	     /* bytes of each packet */
@@ -170,6 +177,7 @@ struct ctl_request {
 		struct ctl_msg_dm dm;
 		struct ctl_dmah dmah;
 		struct ctl_msg_xrcd xrcd;
+		struct ctl_msg_mw mw;
 		struct ctl_msg_capture capture;
 		struct ctl_msg_fault fault;
 		struct ctl_msg_cm cm;
@@ -220,7 +228,8 @@ struct ctl_object {
 	uint32_t handle, kind; /* enum ctl_kind */
 	uint32_t context, pd;
 	/* DM: addr is the offset in the arena. XRCD: addr is the inode (0: none), len its device, key
-	 * the domain's number, the same for all who opened it. */
+	 * the domain's number, the same for all who opened it. MW: addr is the place of its binding
+	 * in the slot's table. */
 	uint64_t addr, len, iova;
 	uint32_t key, rights, mr_kind, dm;
 	uint32_t dmah, umem, refs, slot;
@@ -261,7 +270,7 @@ struct ctl_msg_attached {
 
 struct ctl_msg_made {
 	uint32_t handle, key;
-	uint64_t offset;
+	uint64_t offset; /* DM: in the arena; MW: place of its binding */
 };
 
 struct ctl_reply {

@@ -19,6 +19,7 @@
 #include "emu/counters.h"
 #include "emu/limits.h"
 #include "emu/mr.h"
+#include "emu/mw.h"
 #include "emu/rc/time_wait.h"
 #include "lib/control/failure.h"
 #include "lib/control/fault.h"
@@ -70,6 +71,8 @@ struct ctl_slot {
 	struct ctl_lost lost; /* link_recv_drops: by the server */
 	struct ctl_shared_qp qp[RXE_MAX_QP];
 	struct ctl_shared_srq srq[RXE_MAX_SRQ];
+	/* Bindings of its memory windows (emu/mw.h). */
+	_Alignas(64) struct rxe_mw_table mws;
 	struct ctl_slot_failures failures;
 	struct ctl_fault_count faults[FAULT_MAX_RULES];
 	/* Its queue pairs in TIME_WAIT, and its delayed ACKs. Outlives the process: the server

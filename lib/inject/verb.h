@@ -20,6 +20,7 @@
 	X(rereg_mr, COMMAND) X(advise_mr, COMMAND) X(dereg_mr, DESTROY) X(import_mr, COMMAND) \
 	X(alloc_dm, COMMAND) X(free_dm, DESTROY) X(import_dm, COMMAND) X(dm_export_dmabuf_fd, COMMAND) \
 	X(memcpy_to_dm, LOCAL) X(memcpy_from_dm, LOCAL) \
+	X(alloc_mw, COMMAND) X(bind_mw, LOCAL) X(dealloc_mw, DESTROY) \
 	X(alloc_dmah, COMMAND) X(dealloc_dmah, DESTROY) X(alloc_buf, LOCAL) X(reg_buf_mr, COMMAND) \
 	X(create_comp_channel, COMMAND) X(destroy_comp_channel, DESTROY) X(get_cq_event, LOCAL) \
 	X(create_cq, COMMAND) X(create_cq_ex, COMMAND) X(resize_cq, COMMAND) X(modify_cq, COMMAND) X(destroy_cq, DESTROY) \

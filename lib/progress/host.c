@@ -92,6 +92,26 @@ void progress_follow_gids(struct progress *progress)
 	progress->gids_at = now & ~1u;
 }
 
+static uint64_t host_grace_begin(void *host)
+{
+	return grace_begin(&((struct progress *)host)->grace);
+}
+
+static bool host_grace_over(void *host, uint64_t stamp)
+{
+	return grace_over(&((struct progress *)host)->grace, stamp, GRACE_NOBODY);
+}
+
+/* Every slot but the own one, whose accesses are made under the engine lock: one without a process
+ * has its gauge at zero. */
+static void watch_others(struct progress *progress)
+{
+	progress->grace = (struct grace){ .shared = progress->attachment->shared };
+	for (uint32_t slot = 0; slot < RXE_MAX_SLOTS; slot++)
+		if (slot != progress->attachment->slot)
+			grace_watch(&progress->grace, slot);
+}
+
 static const struct rxe_host_ops host_ops = {
 	.mem_read = memory_host_read,
 	.mem_write = memory_host_write,
@@ -100,6 +120,8 @@ static const struct rxe_host_ops host_ops = {
 	.cq_notify = progress_cq_notify,
 	.event = host_event,
 	.random = host_random,
+	.grace_begin = host_grace_begin,
+	.grace_over = host_grace_over,
 	.credits = credits_left,
 	.credits_spent = credits_spent,
 	.failed = host_failed,
@@ -124,6 +146,7 @@ void host_init_engine(struct progress *progress)
 		.ops = &host_ops,
 		.host = progress,
 		.mrs = &shared->mrs,
+		.mws = { &shared->slot[0].mws, sizeof(struct ctl_slot) },
 		.counters = &shared->slot[progress->attachment->slot].counters,
 		.slot = progress->attachment->slot,
 		.max_mtu = progress->info->max_mtu,
@@ -138,6 +161,7 @@ void host_init_engine(struct progress *progress)
 	assert(progress_is_locked(progress));
 	memcpy(cfg.gids, progress->info->gids, sizeof(cfg.gids));
 	cfg.num_tx_ports = link_tx_ports(progress->link.phy, cfg.tx_ports, RXE_MAX_TX_PORTS);
+	watch_others(progress);
 	rxe_engine_init(progress->engine, &cfg);
 	/* No generation of a table is odd. */
 	progress->gids_at = 1;

@@ -21,6 +21,7 @@
 
 #include "emu/host.h"
 #include "lib/control/client.h"
+#include "lib/control/grace.h"
 #include "lib/progress/credits.h"
 #include "lib/progress/link.h"
 #include "lib/progress/remote.h"
@@ -77,6 +78,8 @@ struct progress {
 	/* The generation of the device's table that the engine's GIDs are of. */
 	uint32_t gids_at;
 	struct credits credits;
+	/* Of windows that this process closes. */
+	struct grace grace;
 	struct remote_requests remote_requests;
 
 	struct schedule schedule;

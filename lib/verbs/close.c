@@ -15,6 +15,7 @@
 #include "lib/verbs/cq.h"
 #include "lib/verbs/fork.h"
 #include "lib/verbs/live.h"
+#include "lib/verbs/mw.h"
 #include "lib/verbs/qp.h"
 #include "lib/verbs/srq.h"
 #include "lib/verbs/xrcd.h"
@@ -96,13 +97,10 @@ void vb_context_abandon(struct ibv_context *context)
 	static const struct {
 		enum vb_kind kind;
 		int (*destroy)(void *object);
-	} order[] = { { VB_KIND_QP, destroy_qp },
-		      { VB_KIND_SRQ, destroy_srq },
-		      { VB_KIND_XRCD, destroy_xrcd },
-		      { VB_KIND_CQ, destroy_cq },
-		      { VB_KIND_CHANNEL, destroy_channel },
-		      { VB_KIND_AH, destroy_ah },
-		      { VB_KIND_MR, destroy_mr } };
+	} order[] = { { VB_KIND_QP, destroy_qp },	    { VB_KIND_SRQ, destroy_srq },
+		      { VB_KIND_XRCD, destroy_xrcd },	    { VB_KIND_CQ, destroy_cq },
+		      { VB_KIND_CHANNEL, destroy_channel }, { VB_KIND_AH, destroy_ah },
+		      { VB_KIND_MW, vb_mw_destroy },	    { VB_KIND_MR, destroy_mr } };
 	void *object;
 
 	for (size_t i = 0; i < sizeof(order) / sizeof(order[0]); i++) {

@@ -136,6 +136,7 @@ static void fill(struct vb_context *ctx)
 	vb_query_ops(verbs);
 	vb_pd_ops(verbs);
 	vb_mr_ops(verbs);
+	vb_mw_ops(verbs);
 	vb_advise_ops(verbs);
 	vb_dm_ops(verbs);
 	vb_dmah_ops(verbs);

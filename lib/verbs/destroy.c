@@ -21,7 +21,7 @@ static struct ibv_context *context_of(const void *object)
 /* Kinds whose end the server learns, itself or as a user: a child of fork() attaches first. */
 #define IN_SERVER                                                                                  \
 	(1u << VB_KIND_PD | 1u << VB_KIND_MR | 1u << VB_KIND_DM | 1u << VB_KIND_DMAH |             \
-	 1u << VB_KIND_UMEM | 1u << VB_KIND_MKEY | 1u << VB_KIND_XRCD)
+	 1u << VB_KIND_UMEM | 1u << VB_KIND_MKEY | 1u << VB_KIND_XRCD | 1u << VB_KIND_MW)
 
 static bool may_follow(const void *object, enum vb_kind kind)
 {

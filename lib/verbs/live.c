@@ -32,6 +32,7 @@ static const size_t handle_at[VB_KINDS] = {
 	[VB_KIND_CQ] = offsetof(struct ibv_cq, handle),
 	[VB_KIND_QP] = offsetof(struct ibv_qp, handle),
 	[VB_KIND_SRQ] = offsetof(struct ibv_srq, handle),
+	[VB_KIND_MW] = offsetof(struct ibv_mw, handle),
 };
 
 struct entry {

@@ -25,6 +25,7 @@ enum vb_kind {
 	VB_KIND_UMEM,
 	VB_KIND_MKEY,
 	VB_KIND_XRCD,
+	VB_KIND_MW,
 	VB_KINDS
 };
 

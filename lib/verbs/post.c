@@ -17,6 +17,7 @@
 #include "lib/verbs/error.h"
 #include "lib/verbs/fork.h"
 #include "lib/verbs/gate.h"
+#include "lib/verbs/mw.h"
 #include "lib/verbs/ops.h"
 #include "lib/verbs/qp.h"
 #include "lib/verbs/srq.h"
@@ -27,6 +28,7 @@ static_assert(offsetof(struct rxe_sge, length) == offsetof(struct ibv_sge, lengt
 static_assert(offsetof(struct rxe_sge, lkey) == offsetof(struct ibv_sge, lkey), "");
 static_assert((int)RXE_WR_SEND_WITH_INV == (int)IBV_WR_SEND_WITH_INV, "enum ibv_wr_opcode");
 static_assert((int)RXE_WR_ATOMIC_FETCH_AND_ADD == (int)IBV_WR_ATOMIC_FETCH_AND_ADD, "");
+static_assert((int)RXE_WR_BIND_MW == (int)IBV_WR_BIND_MW, "");
 static_assert((int)RXE_SEND_INLINE == (int)IBV_SEND_INLINE, "enum ibv_send_flags");
 
 int vb_post_errno(enum post_result result)
@@ -39,6 +41,7 @@ int vb_post_errno(enum post_result result)
 	case POST_BAD_SGE:
 	case POST_BAD_FLAGS:
 	case POST_BAD_AV:
+	case POST_BAD_BIND:
 	case POST_HAS_SRQ:
 	case POST_NO_RECV: return EINVAL;
 	}
@@ -50,13 +53,18 @@ static bool is_atomic(enum ibv_wr_opcode opcode)
 	return opcode == IBV_WR_ATOMIC_CMP_AND_SWP || opcode == IBV_WR_ATOMIC_FETCH_AND_ADD;
 }
 
+/* imm_data of the others is in network order. */
+static bool names_key(enum ibv_wr_opcode opcode)
+{
+	return opcode == IBV_WR_SEND_WITH_INV || opcode == IBV_WR_LOCAL_INV;
+}
+
 static void convert(struct rxe_send_wr *to, const struct ibv_send_wr *from, enum ibv_qp_type type)
 {
 	to->wr_id = from->wr_id;
 	to->opcode = (enum rxe_wr_opcode)from->opcode;
 	to->flags = from->send_flags;
-	to->imm_or_rkey = from->opcode == IBV_WR_SEND_WITH_INV ? from->invalidate_rkey
-							       : be32toh(from->imm_data);
+	to->imm_or_rkey = names_key(from->opcode) ? from->invalidate_rkey : be32toh(from->imm_data);
 	to->num_sge = (uint32_t)from->num_sge;
 	to->sges = (const struct rxe_sge *)(const void *)from->sg_list;
 	/* struct ibv_send_wr has no place for the range of a FLUSH: emu/post.c refuses it. */
@@ -77,6 +85,31 @@ static void convert(struct rxe_send_wr *to, const struct ibv_send_wr *from, enum
 		to->remote_addr = from->wr.rdma.remote_addr;
 		to->rkey = from->wr.rdma.rkey;
 	}
+}
+
+/* Windows of type 2; ibv_bind_mw() binds the others. */
+static bool convert_bind(struct rxe_send_wr *to, const struct ibv_send_wr *from,
+			 struct ibv_context *context)
+{
+	to->num_sge = 0;
+	return vb_mw_bind(context, from->bind_mw.mw, IBV_MW_TYPE_2, from->bind_mw.rkey,
+			  &from->bind_mw.bind_info, &to->bind);
+}
+
+int vb_post_one(struct ibv_qp *base, const struct rxe_send_wr *wr)
+{
+	struct vb_qp *qp = vb_qp(base);
+	enum post_result result;
+	uint64_t now_ns;
+	bool was_idle;
+
+	if (!vb_lock_engine(qp->dev, qp->forks))
+		return EINVAL;
+	now_ns = clock_now_ns();
+	was_idle = rxe_qp_is_idle(&qp->qp);
+	result = rxe_post_send(qp->dev->progress.engine, &qp->qp, wr, now_ns);
+	progress_posted(&qp->dev->progress, was_idle, now_ns);
+	return vb_post_errno(result);
 }
 
 static int post_send(struct ibv_qp *base, struct ibv_send_wr *wr, struct ibv_send_wr **bad_wr)
@@ -100,7 +133,9 @@ static int post_send(struct ibv_qp *base, struct ibv_send_wr *wr, struct ibv_sen
 		struct rxe_send_wr out;
 
 		convert(&out, wr, base->qp_type);
-		result = rxe_post_send(qp->dev->progress.engine, &qp->qp, &out, now_ns);
+		result = wr->opcode == IBV_WR_BIND_MW && !convert_bind(&out, wr, base->context)
+				 ? POST_BAD_BIND
+				 : rxe_post_send(qp->dev->progress.engine, &qp->qp, &out, now_ns);
 		if (result != POST_OK) {
 			*bad_wr = wr;
 			break;

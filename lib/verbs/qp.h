@@ -44,6 +44,8 @@ void vb_qp_publish(struct vb_qp *qp);
 void vb_qp_failed(struct progress *progress, const struct rxe_qp *qp, enum rxe_failed what,
 		  uint32_t status);
 
+/* post.c: posts a request to a queue pair of this process. 0 or an errno. */
+int vb_post_one(struct ibv_qp *qp, const struct rxe_send_wr *wr);
 /* post.c: the errno of a result. */
 int vb_post_errno(enum post_result result);
 

@@ -45,12 +45,14 @@ static void device_attr(const struct vb_device *dev, struct ibv_device_attr *ret
 		.device_cap_flags = IBV_DEVICE_CURR_QP_STATE_MOD | IBV_DEVICE_PORT_ACTIVE_EVENT |
 				    IBV_DEVICE_SYS_IMAGE_GUID | IBV_DEVICE_RC_RNR_NAK_GEN |
 				    IBV_DEVICE_SRQ_RESIZE | IBV_DEVICE_UD_AV_PORT_ENFORCE |
-				    IBV_DEVICE_XRC,
+				    IBV_DEVICE_XRC | IBV_DEVICE_MEM_WINDOW |
+				    IBV_DEVICE_MEM_WINDOW_TYPE_2B | IBV_DEVICE_MEM_MGT_EXTENSIONS,
 		.max_sge = RXE_MAX_SGE,
 		.max_sge_rd = RXE_MAX_SGE,
 		.max_cq = RXE_MAX_CQ,
 		.max_cqe = RXE_MAX_CQE,
 		.max_mr = RXE_MAX_MR - 1, /* entry 0 of the key table is unused */
+		.max_mw = RXE_MAX_MW,
 		.max_pd = RXE_MAX_PD,
 		.max_qp_rd_atom = RXE_MAX_RD_ATOMIC,
 		.max_res_rd_atom = RXE_MAX_RD_ATOMIC * RXE_MAX_QP,

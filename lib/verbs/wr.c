@@ -21,6 +21,7 @@
 #include "lib/verbs/error.h"
 #include "lib/verbs/fork.h"
 #include "lib/verbs/gate.h"
+#include "lib/verbs/mw.h"
 #include "lib/verbs/qp.h"
 #include "net/link/clock.h"
 
@@ -47,10 +48,10 @@ struct vb_wr_builder {
 	(IBV_QP_EX_WITH_RDMA_WRITE | IBV_QP_EX_WITH_RDMA_WRITE_WITH_IMM | IBV_QP_EX_WITH_SEND |    \
 	 IBV_QP_EX_WITH_SEND_WITH_IMM | IBV_QP_EX_WITH_RDMA_READ |                                 \
 	 IBV_QP_EX_WITH_ATOMIC_CMP_AND_SWP | IBV_QP_EX_WITH_ATOMIC_FETCH_AND_ADD |                 \
-	 IBV_QP_EX_WITH_SEND_WITH_INV)
+	 IBV_QP_EX_WITH_SEND_WITH_INV | IBV_QP_EX_WITH_BIND_MW | IBV_QP_EX_WITH_LOCAL_INV)
 #define OPS_UC                                                                                     \
 	(IBV_QP_EX_WITH_RDMA_WRITE | IBV_QP_EX_WITH_RDMA_WRITE_WITH_IMM | IBV_QP_EX_WITH_SEND |    \
-	 IBV_QP_EX_WITH_SEND_WITH_IMM)
+	 IBV_QP_EX_WITH_SEND_WITH_IMM | IBV_QP_EX_WITH_BIND_MW | IBV_QP_EX_WITH_LOCAL_INV)
 #define OPS_UD (IBV_QP_EX_WITH_SEND | IBV_QP_EX_WITH_SEND_WITH_IMM)
 
 static struct vb_qp *of(struct ibv_qp_ex *ex)
@@ -138,6 +139,21 @@ static void wr_send_imm(struct ibv_qp_ex *ex, __be32 imm)
 static void wr_send_inv(struct ibv_qp_ex *ex, uint32_t rkey)
 {
 	add_remote(ex, RXE_WR_SEND_WITH_INV, 0, 0, rkey);
+}
+
+static void wr_bind_mw(struct ibv_qp_ex *ex, struct ibv_mw *mw, uint32_t rkey,
+		       const struct ibv_mw_bind_info *info)
+{
+	struct built_wr *built = add_remote(ex, RXE_WR_BIND_MW, 0, 0, 0);
+
+	if (built &&
+	    !vb_mw_bind(ex->qp_base.context, mw, IBV_MW_TYPE_2, rkey, info, &built->wr.bind))
+		of(ex)->builder->err = EINVAL;
+}
+
+static void wr_local_inv(struct ibv_qp_ex *ex, uint32_t rkey)
+{
+	add_remote(ex, RXE_WR_LOCAL_INV, 0, 0, rkey);
 }
 
 static void add_atomic(struct ibv_qp_ex *ex, enum rxe_wr_opcode opcode, uint32_t rkey,
@@ -342,6 +358,8 @@ static void fill(struct ibv_qp_ex *ex)
 	ex->wr_send = wr_send;
 	ex->wr_send_imm = wr_send_imm;
 	ex->wr_send_inv = wr_send_inv;
+	ex->wr_bind_mw = wr_bind_mw;
+	ex->wr_local_inv = wr_local_inv;
 	ex->wr_set_ud_addr = wr_set_ud_addr;
 	ex->wr_set_xrc_srqn = wr_set_xrc_srqn;
 	ex->wr_set_inline_data = wr_set_inline_data;
@@ -361,17 +379,6 @@ static void refuse(struct ibv_qp_ex *ex)
 
 #pragma GCC diagnostic ignored "-Wunused-parameter"
 
-static void wr_bind_mw(struct ibv_qp_ex *ex, struct ibv_mw *mw, uint32_t rkey,
-		       const struct ibv_mw_bind_info *bind)
-{
-	refuse(ex);
-}
-
-static void wr_local_inv(struct ibv_qp_ex *ex, uint32_t rkey)
-{
-	refuse(ex);
-}
-
 static void wr_send_tso(struct ibv_qp_ex *ex, void *hdr, uint16_t hdr_sz, uint16_t mss)
 {
 	refuse(ex);
@@ -390,8 +397,6 @@ static void wr_flush(struct ibv_qp_ex *ex, uint32_t rkey, uint64_t addr, size_t 
 
 static void fill_refusals(struct ibv_qp_ex_65 *ex)
 {
-	ex->base.wr_bind_mw = wr_bind_mw;
-	ex->base.wr_local_inv = wr_local_inv;
 	ex->base.wr_send_tso = wr_send_tso;
 	ex->wr_atomic_write = wr_atomic_write;
 	ex->wr_flush = wr_flush;

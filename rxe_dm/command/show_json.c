@@ -111,7 +111,27 @@ static void set_hints(json_t *ret, const struct ctl_dmah *hints)
 		set_number(ret, "tph_mem_type", hints->tph_mem_type);
 }
 
-static json_t *json_object_of(const struct ctl_object *object)
+static void set_mw(json_t *ret, const struct view_device *device, const struct ctl_object *object)
+{
+	const struct view_binding bound = view_binding(device, object);
+	char rights[VIEW_RIGHTS_MAX];
+
+	set_number(ret, "pd", object->pd);
+	set_string(ret, "type", view_mr_kind(object->mr_kind));
+	set_number(ret, "key", bound.key ? bound.key : object->key);
+	json_object_set_new(ret, "bound", json_boolean(bound.key != 0));
+	if (!bound.key)
+		return;
+	set_number(ret, "region", bound.region);
+	set_number(ret, "addr", bound.at);
+	set_number(ret, "length", bound.len);
+	set_number(ret, "iova", bound.iova);
+	set_string(ret, "rights", view_rights(bound.rights, rights));
+	if (bound.qpn)
+		set_number(ret, "qpn", bound.qpn);
+}
+
+static json_t *json_object_of(const struct view_device *device, const struct ctl_object *object)
 {
 	json_t *ret = json_object();
 
@@ -123,6 +143,7 @@ static json_t *json_object_of(const struct ctl_object *object)
 	switch ((enum ctl_kind)object->kind) {
 	case CTL_KIND_CONTEXT: set_number(ret, "users", object->users); break;
 	case CTL_KIND_MR: set_mr(ret, object); break;
+	case CTL_KIND_MW: set_mw(ret, device, object); break;
 	case CTL_KIND_DM:
 		set_number(ret, "offset", object->addr);
 		set_number(ret, "length", object->len);
@@ -153,7 +174,7 @@ static void set_objects(json_t *to, const struct view_device *device)
 		{ CTL_KIND_CONTEXT, "contexts" }, { CTL_KIND_PD, "pds" },
 		{ CTL_KIND_MR, "mrs" },		  { CTL_KIND_DM, "dms" },
 		{ CTL_KIND_DMAH, "dmahs" },	  { CTL_KIND_UMEM, "umems" },
-		{ CTL_KIND_XRCD, "xrcds" },
+		{ CTL_KIND_XRCD, "xrcds" },	  { CTL_KIND_MW, "mws" },
 	};
 
 	for (size_t i = 0; i < sizeof(lists) / sizeof(lists[0]); i++) {
@@ -161,7 +182,8 @@ static void set_objects(json_t *to, const struct view_device *device)
 
 		for (size_t k = 0; k < device->num_objects; k++) {
 			if (device->objects[k].kind == (uint32_t)lists[i].kind)
-				json_array_append_new(list, json_object_of(&device->objects[k]));
+				json_array_append_new(list,
+						      json_object_of(device, &device->objects[k]));
 		}
 		json_object_set_new(to, lists[i].name, list);
 	}

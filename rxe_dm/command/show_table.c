@@ -227,6 +227,28 @@ static void show_mrs(const struct view_device *device, FILE *to)
 	end(&table);
 }
 
+static void show_mws(const struct view_device *device, FILE *to)
+{
+	struct table table =
+		begin(to, "  MW            KEY      PD      PID TYPE   REGION      QPN    "
+			  "       LENGTH           IOVA RIGHTS\n");
+	char rights[VIEW_RIGHTS_MAX];
+
+	for (const struct ctl_object *mw = NULL; (mw = next(device, CTL_KIND_MW, mw));) {
+		const struct view_binding bound = view_binding(device, mw);
+
+		if (bound.key)
+			row(&table, "  %-8x %08x %7x %8d %-4s %08x %8x %17llu %14llx %s\n",
+			    mw->handle, bound.key, mw->pd, (int)mw->pid, view_mr_kind(mw->mr_kind),
+			    bound.region, bound.qpn, (unsigned long long)bound.len,
+			    (unsigned long long)bound.iova, view_rights(bound.rights, rights));
+		else
+			row(&table, "  %-8x %08x %7x %8d %-4s not bound\n", mw->handle, mw->key,
+			    mw->pd, (int)mw->pid, view_mr_kind(mw->mr_kind));
+	}
+	end(&table);
+}
+
 static void show_dms(const struct view_device *device, FILE *to)
 {
 	struct table table = begin(to, "  DM        CONTEXT       OFFSET       LENGTH  REGIONS\n");
@@ -315,6 +337,7 @@ void show_table(const struct view *view, FILE *to)
 		show_qps(device, to);
 		show_pds(device, to);
 		show_mrs(device, to);
+		show_mws(device, to);
 		show_dms(device, to);
 		show_dmahs(device, to);
 		show_xrcds(device, to);

@@ -160,6 +160,29 @@ uint32_t view_num_qps(const struct ctl_slot *slot)
 	return count;
 }
 
+struct view_binding view_binding(const struct view_device *device, const struct ctl_object *mw)
+{
+	struct view_binding ret = { 0 };
+	const struct rxe_mw *bound;
+	uint64_t before;
+
+	if (mw->slot >= RXE_MAX_SLOTS || mw->addr >= RXE_MAX_MW)
+		return ret;
+	bound = &device->shared->slot[mw->slot].mws.mw[mw->addr];
+	before = atomic_load(&bound->state);
+	ret = (struct view_binding){ .key = (uint32_t)before,
+				     .region = bound->region,
+				     .rights = bound->rights,
+				     .qpn = bound->qpn,
+				     .iova = bound->iova,
+				     .len = bound->len,
+				     .at = bound->at };
+	atomic_thread_fence(memory_order_acquire);
+	if (atomic_load(&bound->state) != before || (ret.key ^ mw->key) & ~RXE_MW_TAG)
+		ret.key = 0;
+	return ret;
+}
+
 const char *view_qp_type(uint32_t type)
 {
 	switch (type) {
@@ -184,6 +207,8 @@ const char *view_mr_kind(uint32_t kind)
 	switch (kind) {
 	case RXE_MR_PLAIN: return "memory";
 	case RXE_MR_ARENA: return "device";
+	case RXE_MR_WINDOW_1: return "1";
+	case RXE_MR_WINDOW_2: return "2B";
 	}
 	return "?";
 }

@@ -42,6 +42,12 @@ void view_counters(const struct view_device *device, struct rxe_counters *ret);
 void view_lost(const struct view_device *device, struct ctl_lost *ret);
 /* How many objects of a kind a context has (0: of the device). */
 uint32_t view_count(const struct view_device *device, enum ctl_kind kind, uint32_t context);
+/* A copy of a memory window's binding, which its process may change meanwhile. key 0: not bound. */
+struct view_binding {
+	uint32_t key, region, rights, qpn;
+	uint64_t iova, len, at;
+};
+struct view_binding view_binding(const struct view_device *device, const struct ctl_object *mw);
 uint32_t view_num_qps(const struct ctl_slot *slot);
 const char *view_qp_type(uint32_t type);
 const char *view_qp_state(uint32_t state);

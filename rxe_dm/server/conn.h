@@ -90,6 +90,7 @@ enum serve_needs {
 	X(CTL_ALLOC_DMAH, serve_alloc_dmah, NEEDS_CONTEXT)                                         \
 	X(CTL_REG_UMEM, serve_reg_umem, NEEDS_CONTEXT)                                             \
 	X(CTL_OPEN_XRCD, serve_open_xrcd, NEEDS_CONTEXT)                                           \
+	X(CTL_ALLOC_MW, serve_alloc_mw, NEEDS_CONTEXT)                                             \
 	X(CTL_FREE, serve_free, NEEDS_CONTEXT)                                                     \
 	X(CTL_QUERY, serve_query, NEEDS_CONTEXT)                                                   \
 	X(CTL_OBSERVE, serve_observe, NEEDS_DEVICE)                                                \

@@ -44,6 +44,7 @@ struct context {
 	struct user *users;
 	struct cmd_end *ends;
 	struct object *objects;
+	struct object *windows; /* those of objects that are memory windows */
 };
 
 /* Makes a context with this connection as user; *ret_cmd_fd is for the client. */
@@ -58,6 +59,11 @@ void context_drop_user(struct user *user);
 /* The process gives its slot back: frees its regions in all contexts of the device. */
 void context_unbind(const struct conn *conn, const struct device *device);
 void context_free(struct context *context);
+
+/* serve_mw.c: is a window of any process bound to this region? */
+bool window_is_over(const struct object *mr);
+/* The window is being freed: its place in its process's table is free. */
+void window_end(struct object *mw);
 
 /* region.c: objects of a context. */
 struct object *context_new_object(struct context *context, enum ctl_kind kind);

@@ -32,6 +32,8 @@ struct attachment {
 	struct conn *conn;
 	uint32_t slot;
 	int event_fd; /* the server's end: events to the process */
+	/* By place in its table: there is a memory window. */
+	uint64_t windows[RXE_MAX_MW / 64];
 	int lost_fd; /* on an interface: a copy of its receive socket, for the drop count; else -1 */
 };
 

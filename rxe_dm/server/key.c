@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <sys/random.h>
 
+#include "emu/mw.h"
 #include "rxe_dm/server/key.h"
 
 /* Largest step of a tag at the next use of its index: a tag returns after 16 uses or more. */
@@ -134,6 +135,9 @@ uint64_t keys_revoke(struct keys *keys, uint32_t key)
 	uint64_t stamp;
 
 	assert(keys->granted > 0 && index > 0 && index < RXE_MAX_MR);
+	/* A window had keys with any lowest byte: the next tag lies behind them all. */
+	if (rxe_mr_is_window(&keys->table->entry[index]))
+		keys->tag[index] |= RXE_MW_TAG;
 	atomic_store(&keys->table->entry[index].key, 0);
 	stamp = grace_begin(keys->grace);
 	keys->stamp[index] = stamp;

@@ -56,7 +56,7 @@ void object_hold(struct object **place, struct object *object)
 
 static void kill_key(struct object *mr)
 {
-	assert(mr->kind == CTL_KIND_MR);
+	assert(mr->kind == CTL_KIND_MR || mr->kind == CTL_KIND_MW);
 	if (mr->key)
 		keys_revoke(&mr->context->device->keys, mr->key);
 	mr->key = 0;
@@ -69,6 +69,13 @@ static void release_region(struct object *mr)
 	object_hold(&mr->dm, NULL);
 	object_hold(&mr->dmah, NULL);
 	object_hold(&mr->umem, NULL);
+}
+
+static void release_window(struct object *mw)
+{
+	kill_key(mw);
+	object_hold(&mw->pd, NULL);
+	window_end(mw);
 }
 
 /* A umem is freed: regions over it, of any process, stay as handles whose keys are dead. */
@@ -92,6 +99,8 @@ void context_free_object(struct object *object)
 	assert(context->self->refs > 0 && (!memory || object->kind == CTL_KIND_DM));
 	if (object->kind == CTL_KIND_MR)
 		release_region(object);
+	if (object->kind == CTL_KIND_MW)
+		release_window(object);
 	if (object->kind == CTL_KIND_UMEM)
 		orphan_regions(object);
 	object_disown(object);

@@ -215,6 +215,8 @@ int serve_rereg_mr(struct call *call)
 	if (!mr)
 		return -EINVAL;
 	rc = make_plan(call, &plan);
+	if (rc == 0 && !call->stamp && window_is_over(mr))
+		rc = -EBUSY;
 	if (rc == 0 && mr->key) {
 		if (!call->stamp)
 			call->stamp = keys_hide(keys, mr->key);
@@ -245,10 +247,10 @@ int serve_free(struct call *call)
 		object = context_find(call->context, call->req.handle, kind);
 		if (!object || kind == CTL_KIND_CONTEXT)
 			return -EINVAL;
-		if (object->refs)
+		if (object->refs || (kind == CTL_KIND_MR && window_is_over(object)))
 			return -EBUSY;
 		context_free_object(object);
-		if (kind != CTL_KIND_MR)
+		if (kind != CTL_KIND_MR && kind != CTL_KIND_MW)
 			return 0;
 		call->stamp = call->device->grace.now;
 	}

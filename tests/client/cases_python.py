@@ -24,7 +24,7 @@ MODULES = ["test_device", "test_pd", "test_mr", "test_qp", "test_cq", "test_cq_e
 
 # Why a test of the whole set may skip itself. What another reason skips is a failure: something is missing that was there.
 OTHER_HARDWARE = r"non (MLX5|EFA) device|not an MLX5|cuda-python|PCI device|/dev/dri/|timestamp to nanoseconds"
-NOT_HERE = (r"MW is not|memory window|QP type 8|Raw Packet QP|Extended CQ is not|Extended QP is not|"
+NOT_HERE = (r"QP type 8|Raw Packet QP|Extended CQ is not|Extended QP is not|"
             r"doesn't have net interface")  # docs/DEVIATIONS.md; rdmacm
 NEEDS_ROOT = r"no huge pages|[Mm]ust be (run|done) by root"
 # The modules of what this device exists for: none of their tests skips itself, but for huge pages.

@@ -354,7 +354,6 @@ START_TEST(not_built)
 	REFUSED(ibv_modify_qp_rate_limit(a.qp, &rate));
 	REFUSED_NULL(ibv_open_qp(a.context, &open_attr));
 	REFUSED_NULL(ibv_open_xrcd(a.context, &xrcd));
-	REFUSED_NULL(ibv_alloc_mw(a.pd, IBV_MW_TYPE_1));
 	REFUSED_NULL(ibv_create_wq(a.context, &wq));
 	REFUSED_NULL(ibv_create_flow(a.qp, NULL));
 	REFUSED_NULL(ibv_create_counters(a.context, NULL));

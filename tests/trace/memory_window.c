@@ -377,9 +377,20 @@ START_TEST(for_atomics_needs_local_write)
 }
 END_TEST
 
-START_TEST(not_over_a_zero_based_region)
+/* A zero-based region's addresses are offsets, and so are those that its windows are bound to. */
+START_TEST(over_a_zero_based_region)
 {
-	expect_bind_error(with_rights(WRITABLE | RXE_ZERO_BASED, RXE_REMOTE_WRITE));
+	struct rxe_bind bind;
+
+	start(RXE_MR_WINDOW_2);
+	region = node_reg_at(y, AREA, AREA_LEN, WRITABLE | RXE_ZERO_BASED, RXE_MR_PLAIN, 0);
+	bind = binding(7, 64, 128, RXE_REMOTE_WRITE);
+	bind.addr = 64;
+	POST(b, BIND_MW, 0, .bind = bind);
+	WRITE(8, .has_va = true, .va = 72, .rkey = tagged(7));
+	world_run(&w);
+	expect_some("    10.0 a   send 1 SUCCESS\n");
+	expect_same(x, 0, y, AREA + 72, 8);
 }
 END_TEST
 
@@ -577,11 +588,10 @@ RUN_TESTS("memory_window", opens_a_part_of_a_region, not_beside_it, not_before_i
 	  a_fence_waits_for_reads, invalidated, invalidated_within_a_message,
 	  invalidated_by_the_peer, invalidated_once, type_1_is_not_the_peers_to_invalidate,
 	  type_1_is_bound_again, type_1_closes_with_length_0, needs_the_right_to_bind,
-	  to_be_written_needs_local_write, for_atomics_needs_local_write,
-	  not_over_a_zero_based_region, not_over_its_end, not_over_a_dead_region,
-	  not_over_another_domains_region, not_a_window_of_another_domain,
-	  not_a_window_over_a_window, not_another_process_s_window, type_2_has_a_length,
-	  type_1_is_not_zero_based, type_2_is_bound_once, a_region_is_not_invalidated,
-	  nor_a_window_that_is_not_bound, errors_come_in_their_turn, ends_with_its_region,
-	  ends_with_its_queue_pair, lies_open_nothing, drained_before_the_next_bind, flushed,
-	  not_an_lkey)
+	  to_be_written_needs_local_write, for_atomics_needs_local_write, over_a_zero_based_region,
+	  not_over_its_end, not_over_a_dead_region, not_over_another_domains_region,
+	  not_a_window_of_another_domain, not_a_window_over_a_window, not_another_process_s_window,
+	  type_2_has_a_length, type_1_is_not_zero_based, type_2_is_bound_once,
+	  a_region_is_not_invalidated, nor_a_window_that_is_not_bound, errors_come_in_their_turn,
+	  ends_with_its_region, ends_with_its_queue_pair, lies_open_nothing,
+	  drained_before_the_next_bind, flushed, not_an_lkey)

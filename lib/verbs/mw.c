@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: MIT
+/* Memory windows. The server gives a window its key; the engine binds and invalidates it in the
+ * order of the send queue (emu/mw.h). */
+#include "lib/verbs/mw.h"
+
+#include <errno.h>
+#include <stddef.h>
+#include <stdlib.h>
+
+#include "emu/engine.h"
+#include "emu/mw.h"
+#include "emu/queue.h"
+#include "lib/control/client.h"
+#include "lib/inject/verb.h"
+#include "lib/progress/progress.h"
+#include "lib/verbs/context.h"
+#include "lib/verbs/destroy.h"
+#include "lib/verbs/error.h"
+#include "lib/verbs/gate.h"
+#include "lib/verbs/live.h"
+#include "lib/verbs/ops.h"
+#include "lib/verbs/pd.h"
+#include "lib/verbs/qp.h"
+
+/* A window grants peers access: local write access is the region's. */
+#define ACCESS_REMOTE                                                                              \
+	(IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC |             \
+	 IBV_ACCESS_ZERO_BASED)
+#define ACCESS_KNOWN (ACCESS_REMOTE | IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_OPTIONAL_RANGE)
+
+static struct ibv_mw *make(struct ibv_pd *pd, enum ibv_mw_type type)
+{
+	const uint32_t kind = type == IBV_MW_TYPE_1 ? RXE_MR_WINDOW_1 : RXE_MR_WINDOW_2;
+	struct vb_context *ctx = vb_context(pd->context);
+	struct vb_mw *mw = calloc(1, sizeof(*mw));
+	int err;
+
+	if (!mw)
+		return vb_fail(ENOMEM);
+	mw->base = (struct ibv_mw){ .context = pd->context, .pd = pd, .type = type };
+	err = -ctl_alloc_mw(&ctx->ctl, pd->handle, kind, &mw->base.handle, &mw->base.rkey,
+			    &mw->index);
+	if (!err && !vb_live_add(mw, VB_KIND_MW)) {
+		ctl_free(&ctx->ctl, CTL_KIND_MW, mw->base.handle);
+		err = ENOMEM;
+	}
+	if (err) {
+		free(mw);
+		return vb_fail(err);
+	}
+	return &mw->base;
+}
+
+/* ibv_alloc_mw(3). EINVAL: no live domain, or no such type. ENOMEM: the process has as many windows
+ * as ibv_query_device(3) reports, or the key table is full. */
+static struct ibv_mw *alloc_mw(struct ibv_pd *pd, enum ibv_mw_type type)
+{
+	struct ibv_mw *mw;
+	int err;
+
+	if (!vb_is_pd(pd) || (type != IBV_MW_TYPE_1 && type != IBV_MW_TYPE_2))
+		return vb_fail(EINVAL);
+	if (vb_verb_fails(pd->context, alloc_mw))
+		return NULL;
+	err = vb_pd_use(pd);
+	if (err)
+		return vb_fail(err);
+	mw = make(pd, type);
+	if (!mw)
+		vb_pd_unuse(pd);
+	return mw;
+}
+
+/* No peer has access by the window any more: the engine is not inside it. */
+static void close_window(const struct vb_mw *mw)
+{
+	struct progress *progress = &vb_device(mw->base.context)->progress;
+
+	if (!progress_lock(progress))
+		return;
+	rxe_mw_forget(progress->engine, mw->index);
+	progress_unlock(progress);
+}
+
+/* ibv_alloc_mw(3): also a window that is bound. On return no engine on this host accesses memory by
+ * it. EINVAL: no live window. */
+static int dealloc_mw(struct ibv_mw *base)
+{
+	int err = vb_destroy_check(base, VB_KIND_MW, INJECT_VERB_dealloc_mw);
+	struct vb_mw *mw = vb_mw(base);
+
+	if (err)
+		return vb_result(err);
+	if (!vb_live_is_inherited(mw))
+		close_window(mw);
+	err = vb_destroy_take(mw, VB_KIND_MW, CTL_KIND_MW, base->handle);
+	if (err)
+		return vb_result(err);
+	vb_pd_unuse(base->pd);
+	free(mw);
+	return 0;
+}
+
+int vb_mw_destroy(void *mw)
+{
+	return dealloc_mw(mw);
+}
+
+bool vb_mw_bind(struct ibv_context *context, const struct ibv_mw *mw, enum ibv_mw_type type,
+		uint32_t rkey, const struct ibv_mw_bind_info *info, struct rxe_bind *ret)
+{
+	if (!vb_is_usable(context, mw, VB_KIND_MW) || mw->type != type)
+		return false;
+	if (info->mr ? !vb_is_usable(context, info->mr, VB_KIND_MR) : info->addr || info->length)
+		return false;
+	if (info->mw_access_flags & ~(unsigned int)ACCESS_KNOWN)
+		return false;
+	*ret = (struct rxe_bind){
+		.addr = info->addr,
+		.len = info->length,
+		.mw = mw->rkey,
+		.rkey = rkey,
+		.region = info->mr ? info->mr->lkey : 0,
+		.rights = info->mw_access_flags & ACCESS_REMOTE,
+	};
+	return true;
+}
+
+/* ibv_bind_mw(3): a type 1 window. The new key is the window's at once; the program puts the old
+ * one back if the bind fails. */
+static int bind_mw(struct ibv_qp *qp, struct ibv_mw *mw, struct ibv_mw_bind *bind)
+{
+	const struct ibv_mw_bind_info *info = &bind->bind_info;
+	const uint32_t rkey = ibv_inc_rkey(mw->rkey);
+	struct rxe_send_wr wr = {
+		.wr_id = bind->wr_id,
+		.opcode = RXE_WR_BIND_MW,
+		.flags = bind->send_flags,
+	};
+	int err;
+
+	if (!vb_live_is(qp, VB_KIND_QP) ||
+	    !vb_mw_bind(qp->context, mw, IBV_MW_TYPE_1, rkey, info, &wr.bind) ||
+	    (info->mw_access_flags & IBV_ACCESS_ZERO_BASED))
+		return vb_result(EINVAL);
+	if (vb_verb_fails(mw->context, bind_mw))
+		return errno;
+	err = vb_post_one(qp, &wr);
+	if (!err)
+		mw->rkey = rkey;
+	return vb_result(err);
+}
+
+void vb_mw_ops(struct verbs_context_65 *verbs)
+{
+	struct ibv_context_ops *ops = &verbs->base.context.ops;
+
+	ops->alloc_mw = alloc_mw;
+	ops->bind_mw = bind_mw;
+	ops->dealloc_mw = dealloc_mw;
+}
