@@ -4,11 +4,14 @@
 import functools
 import os
 import re
+import shutil
 import signal
 import tempfile
 
 from cases_perftest import ROW, TROUBLE
 from cases_python import PYTHON, TESTS as RDMA_CORE, judge, need_pyverbs, unpack
+from cases_server import as_nobody, need_reachable
+from huge_pages import huge_pages, in_pool
 from instance import Instance, free_port
 from namespaces import Pair
 from program import Failure, Skip, until
@@ -41,20 +44,45 @@ def join(instance, server, client, timeout_s=60):
     return program
 
 
-def pair(build, name, server, client, said="", **settings):
-    """server, client: lists of words, {address} and {port} in them. Both come to a good end; the client says what it must."""
+def run_pair(instance, server, client):
+    """server, client: lists of words, {address} and {port} in them. Both come to a good end; what the client printed."""
+    values = {"address": instance.address, "port": free_port()}
+    program = instance.start([word.format(**values) for word in server], title=server[0] + " (server)")
+    other = join(instance, program, [word.format(**values) for word in client])
+    if program.wait(60) != 0:
+        raise Failure(f"{program.title}: exit {program.process.returncode}")
+    for text in (program.text(), other.text()):
+        if TROUBLE.search(text):
+            raise Failure(f"{' '.join(client)}: it speaks of '{TROUBLE.search(text).group(0)}'")
+    return other.text()
+
+
+def pair(build, name, server, client, **settings):
     with Instance(build, name, **settings) as instance:
         need_library(instance)
-        values = {"address": instance.address, "port": free_port()}
-        program = instance.start([word.format(**values) for word in server], title=server[0] + " (server)")
-        other = join(instance, program, [word.format(**values) for word in client])
-        if program.wait(60) != 0:
-            raise Failure(f"{program.title}: exit {program.process.returncode}")
-        for text in (program.text(), other.text()):
-            if TROUBLE.search(text):
-                raise Failure(f"{name}: it speaks of '{TROUBLE.search(text).group(0)}'")
-        if not re.search(said, other.text()):
-            raise Failure(f"{name}: the client did not say '{said}'")
+        run_pair(instance, server, client)
+
+
+def sizes(build):
+    """rping's payloads, verified by both sides."""
+    with Instance(build, "rping_sizes") as instance:
+        need_library(instance)
+        for size in RPING_SIZES:
+            common = words("-a {address} -p {port} -C 5 -V -S") + [str(size)]
+            run_pair(instance, ["rping", "-s"] + common, ["rping", "-c"] + common)
+
+
+def ordinary_user(build):
+    """Without any privilege: the server that it starts is its own."""
+    if os.geteuid() != 0 or not shutil.which("setpriv"):
+        raise Skip("only root can become another user")
+    with Instance(build, "cm_user", prefix=as_nobody()) as instance:
+        need_library(instance)
+        need_reachable(instance, build)
+        for name in ("rping", "udaddy", "ucmatose", "rdma_server"):
+            run_pair(instance, *[words(command) for command in PAIRS[name]])
+        common = ["ib_send_lat", "-R", "-F", "-n", "100", "-p", "{port}"]
+        run_pair(instance, common, common + ["{address}"])
 
 
 def words(text):
@@ -62,7 +90,7 @@ def words(text):
 
 
 def persistent(build):
-    """One server, three clients in turn, one of which is killed in the middle."""
+    """One server, clients in turn and four at once, and one that is killed in the middle."""
     with Instance(build, "rping_persistent") as instance:
         need_library(instance)
         port = free_port()
@@ -70,6 +98,9 @@ def persistent(build):
         server = instance.start(common + ["-s", "-P"])
         for _ in range(2):
             join(instance, server, common + ["-c", "-C", "20", "-V"])
+        together = [instance.start(common + ["-c", "-C", "20", "-V"]) for _ in range(4)]
+        if any(program.wait(60) != 0 for program in together):
+            raise Failure("one of four clients at once did not come to a good end")
         endless = instance.start(common + ["-c"])
         endless.wait_until(lambda: len(instance.show()["devices"][0]["programs"]) > 1, "second program")
         endless.kill()
@@ -105,20 +136,24 @@ def groups(build):
 
 
 def qperf(build):
-    """Its connections by the connection manager, which it uses for RC alone. Its server tells its port before it listens at it,
-    so a fast client may be rejected, and is started again."""
+    """Connections by the connection manager, which qperf uses for RC alone. Its UC and UD address by LID, which no RoCE device
+    has: docs/DEVIATIONS.md. Its server tells its port before it listens at it, so a fast client may be rejected, and is started
+    again."""
     with Instance(build, "qperf") as instance:
         need_library(instance)
         port = free_port()
         server = instance.start(["qperf", "-lp", str(port)])
         server.wait_listening(port)
-        for name in ("rc_lat", "rc_bw", "rc_rdma_write_bw", "rc_rdma_read_lat"):
-            client = ["qperf", instance.address, "-lp", str(port), "-t", "1", "-cm1", name]
-            text = instance.run(client, expect=None)
+        client = ["qperf", instance.address, "-lp", str(port), "-cm1"]
+        for name in QPERF:
+            text = instance.run(client + ["-t", "1", name], expect=None)
             while "Event rejected" in text:
-                text = instance.run(client, expect=None)
+                text = instance.run(client + ["-t", "1", name], expect=None)
             if not re.search(rf"{name}:\n +\w+ += +[\d.]+", text):
                 raise Failure(f"qperf: no result of {name}")
+        for name, why in (("ud_lat", "failed to create address handle"), ("uc_lat", "failed to modify QP to RTR")):
+            if why not in instance.run(client + ["-t", "1", name], expect=None):
+                raise Failure(f"qperf {name} does not say '{why}'")
 
 
 def libfabric(build, provider, endpoint):
@@ -138,16 +173,30 @@ def libfabric(build, provider, endpoint):
                 raise Failure(f"{program.title}: no line for 1 MiB")
 
 
-def fio(build):
+def run_fio(instance, verb="write", memory="malloc"):
+    """fio connects with rnr_retry 0, so the receives of its verb send must be there: posted in the half second that its client
+    sleeps, and as many as there are messages."""
+    job = ["fio", "--name=job", "--ioengine=rdma", "--port={port}", "--bs=64k", "--size=1m", f"--mem={memory}"]
+    text = run_pair(instance, job + ["--rw=read", "--iodepth=32"],
+                    job + ["--hostname={address}", "--rw=write", "--iodepth=4", f"--verb={verb}"])
+    if "err= 0" not in text:
+        raise Failure(f"fio, verb {verb}, memory {memory}: no good end")
+
+
+def fio_verbs(build):
     """Its engine rdma: the server's side writes nothing to disk, the client's reads nothing from it."""
     with Instance(build, "fio") as instance:
         need_library(instance)
-        port = free_port()
-        job = ["fio", "--name=job", "--ioengine=rdma", f"--port={port}", "--bs=64k", "--size=8m", "--iodepth=4"]
-        server = instance.start(job + ["--rw=read"], title="fio (server)")
-        client = join(instance, server, job + [f"--hostname={instance.address}", "--rw=write", "--verb=write"])
-        if server.wait(60) != 0 or "err= 0" not in client.text():
-            raise Failure("fio did not come to a good end")
+        for verb in ("write", "read", "send"):
+            run_fio(instance, verb=verb)
+
+
+def fio_memory(build):
+    """Its buffers of every kind, in huge pages where there are some."""
+    with Instance(build, "fio_memory") as instance, huge_pages():
+        need_library(instance)
+        for memory in ["shm", "mmap", "mmapshared"] + (["mmaphuge", "shmhuge"] if in_pool() else []):
+            run_fio(instance, memory=memory)
 
 
 def perftest(build, name, args):
@@ -213,8 +262,6 @@ def rdma_core(build):
 
 PAIRS = {
     "rping": ("rping -s -a {address} -p {port} -C 10 -V", "rping -c -a {address} -p {port} -C 10 -V"),
-    "rping_small": ("rping -s -a {address} -p {port} -C 10 -S 23", "rping -c -a {address} -p {port} -C 10 -S 23"),
-    "rping_large": ("rping -s -a {address} -p {port} -C 50 -S 65535 -V", "rping -c -a {address} -p {port} -C 50 -S 65535 -V"),
     "rping_any": ("rping -s -p {port} -C 10", "rping -c -a {address} -I {address} -p {port} -C 10"),
     "rping_own_qp": ("rping -s -q -a {address} -p {port} -C 10", "rping -c -q -a {address} -p {port} -C 10"),
     "ucmatose": ("ucmatose -b {address} -p {port}", "ucmatose -s {address} -p {port}"),
@@ -223,8 +270,15 @@ PAIRS = {
     "ucmatose_migrate": ("ucmatose -b {address} -p {port} -m", "ucmatose -s {address} -p {port} -m"),
     "udaddy": ("udaddy -b {address}", "udaddy -s {address}"),
     "udaddy_connections": ("udaddy -b {address} -c 8 -C 5 -S 1000", "udaddy -s {address} -c 8 -C 5 -S 1000"),
-    "rdma_server": ("rdma_server -p {port}", "rdma_client -s {address} -p {port}"),
+    "udaddy_tos": ("udaddy -b {address} -t 2 -c 2", "udaddy -s {address} -t 2 -c 2"),
+    "ucmatose_ack_timeout": ("ucmatose -b {address} -p {port} -a 10 -t 8", "ucmatose -s {address} -p {port} -a 10 -t 8"),
+    "ucmatose_port_space_ib": ("ucmatose -p {port} -P ib", "ucmatose -s {address} -p {port} -P ib"),
+    "rdma_server": ("rdma_server -s {address} -p {port}", "rdma_client -s {address} -p {port}"),
 }
+# Of rping at least: the sizes on both sides of a packet's, and its smallest and largest.
+RPING_SIZES = [23, 64, 1023, 1024, 1025, 4096, 4097, 65535]
+# Those that do not insist on IPv4 addresses, as perftest, qperf and fio do.
+IPV6 = ["rping", "rping_own_qp", "ucmatose", "udaddy", "rdma_server"]
 
 PERFTESTS = {
     "send_bw": ["ib_send_bw", "-n", "500"],
@@ -236,21 +290,39 @@ PERFTESTS = {
     "atomic_lat": ["ib_atomic_lat", "-n", "500"],
     "send_lat_ud": ["ib_send_lat", "-c", "UD", "-n", "500"],
     "send_bw_ud": ["ib_send_bw", "-c", "UD", "-s", "1024", "-n", "500"],
+    "atomic_bw": ["ib_atomic_bw", "-n", "500"],
+    "send_bw_4_qps": ["ib_send_bw", "-q", "4", "-n", "200"],
+    "write_bw_4_qps": ["ib_write_bw", "-q", "4", "-n", "200"],
+    "send_bw_ud_4_qps": ["ib_send_bw", "-c", "UD", "-s", "1024", "-q", "4", "-n", "200"],
+    "send_bw_bidirectional": ["ib_send_bw", "-b", "-n", "500"],
+    "write_bw_bidirectional": ["ib_write_bw", "-b", "-n", "500"],
+    "read_bw_bidirectional": ["ib_read_bw", "-b", "-n", "500"],
+    "send_bw_events": ["ib_send_bw", "-e", "-n", "500"],
+    "send_bw_srq": ["ib_send_bw", "--use-srq", "-n", "500"],
+    "write_bw_exchange": ["ib_write_bw", "-z", "-n", "500"],
+    "write_lat_tos": ["ib_write_lat", "-T", "96", "-n", "500"],
 }
+
+QPERF = ["rc_bi_bw", "rc_bw", "rc_lat", "rc_rdma_read_bw", "rc_rdma_read_lat", "rc_rdma_write_bw", "rc_rdma_write_lat",
+         "rc_rdma_write_poll_lat", "rc_compare_swap_mr", "rc_fetch_add_mr", "ver_rc_compare_swap", "ver_rc_fetch_add"]
 
 CASES = {f"rdmacm_{name}": functools.partial(ours, name=name) for name in TESTS}
 CASES["rdmacm_connect_ipv6"] = functools.partial(ours, name="connect", address="::1")
 for _name, (_server, _client) in PAIRS.items():
     CASES[f"rdmacm_{_name}"] = functools.partial(pair, name=_name, server=words(_server), client=words(_client))
-CASES["rdmacm_rping_ipv6"] = functools.partial(pair, name="rping6", address="::1", server=words(PAIRS["rping"][0]),
-                                               client=words(PAIRS["rping"][1]))
+for _name in IPV6:
+    CASES[f"rdmacm_{_name}_ipv6"] = functools.partial(pair, name=_name + "6", address="::1", server=words(PAIRS[_name][0]),
+                                                      client=words(PAIRS[_name][1]))
 CASES.update({f"rdmacm_perftest_{name}": functools.partial(perftest, name=name, args=args) for name, args in PERFTESTS.items()})
 CASES.update({
     "rdmacm_rping_persistent": persistent,
+    "rdmacm_rping_sizes": sizes,
+    "rdmacm_ordinary_user": ordinary_user,
     "rdmacm_cmtime": times,
     "rdmacm_mckey": groups,
     "rdmacm_qperf": qperf,
-    "rdmacm_fio": fio,
+    "rdmacm_fio_verbs": fio_verbs,
+    "rdmacm_fio_memory": fio_memory,
     "rdmacm_fi_msg": functools.partial(libfabric, provider="verbs", endpoint="msg"),
     "rdmacm_fi_rdm": functools.partial(libfabric, provider="verbs;ofi_rxm", endpoint="rdm"),
     "rdmacm_rdma_core": rdma_core,
