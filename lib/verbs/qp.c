@@ -128,6 +128,17 @@ static struct ibv_qp_init_attr_ex used_by_type(const struct ibv_qp_init_attr_ex 
 	return ret;
 }
 
+/* An entry of the send queue holds inline data in place of its list of SGEs, and ends at the end of
+ * a cache line: what fits is granted. Programs send inline without asking (rdma_xclient), because
+ * adapters have such room, too. */
+static uint32_t granted_inline(const struct ibv_qp_cap *cap)
+{
+	size_t stride = rxe_send_stride(cap->max_send_sge, cap->max_inline_data);
+	size_t fits = stride - sizeof(struct rxe_send_wqe);
+
+	return (uint32_t)(fits < RXE_MAX_INLINE ? fits : RXE_MAX_INLINE);
+}
+
 /* Writes the granted capabilities to attr: they may exceed the request (ibv_create_qp(3)). */
 static void grant_cap(struct vb_qp *qp, struct ibv_qp_init_attr_ex *attr)
 {
@@ -136,6 +147,7 @@ static void grant_cap(struct vb_qp *qp, struct ibv_qp_init_attr_ex *attr)
 	if (attr->qp_type != IBV_QPT_XRC_RECV) {
 		cap->max_send_wr = cap->max_send_wr ? cap->max_send_wr : 1;
 		cap->max_send_sge = cap->max_send_sge ? cap->max_send_sge : 1;
+		cap->max_inline_data = granted_inline(cap);
 	}
 	if (attr->srq || attr->qp_type == IBV_QPT_XRC_SEND || attr->qp_type == IBV_QPT_XRC_RECV) {
 		cap->max_recv_wr = 0;
