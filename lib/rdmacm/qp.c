@@ -239,7 +239,9 @@ static int create_qp(struct rcm_id *id, struct ibv_qp_init_attr_ex *attr)
 		return err;
 	}
 	id->base.qp = qp;
-	id->base.pd = qp->pd;
+	/* An XRC_RECV queue pair has none; what is registered, and its SRQ, use the id's. */
+	if (qp->pd)
+		id->base.pd = qp->pd;
 	return id->remote_ece.vendor ? rcm_qp_read_ece(id) : 0;
 }
 

@@ -275,6 +275,7 @@ PAIRS = {
     "ucmatose_port_space_ib": ("ucmatose -p {port} -P ib", "ucmatose -s {address} -p {port} -P ib"),
     "rdma_server": ("rdma_server -s {address} -p {port}", "rdma_client -s {address} -p {port}"),
     "rdma_xserver": ("rdma_xserver -p {port}", "rdma_xclient -s {address} -p {port}"),
+    "rdma_xserver_xrc": ("rdma_xserver -p {port} -c x", "rdma_xclient -s {address} -p {port} -c x"),
 }
 # Of rping at least: the sizes on both sides of a packet's, and its smallest and largest.
 RPING_SIZES = [23, 64, 1023, 1024, 1025, 4096, 4097, 65535]
