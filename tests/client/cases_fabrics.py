@@ -6,8 +6,10 @@ import os
 import re
 import signal
 
+from cases_python import PYTHON
 from cases_trouble import leftovers, wait_clean
 from instance import Instance, free_port
+from namespaces import Pair
 from program import Failure, Skip
 
 # Runs under the interpreter that rxe_dm run starts: the public calls by their names, no binding between.
@@ -77,6 +79,18 @@ def ucx_perftest(build, transports, address=None, options=(), test="tag_lat", si
                 raise Failure("ucx_perftest: no final line")
 
 
+def ucx_sockaddr(build, options=()):
+    """UCX's io_demo connects by address and port: over RC, by UCX's connection manager rdmacm. It checks the bytes (-q)."""
+    settings = {"UCX_TLS": "rc", "UCX_SOCKADDR_TLS_PRIORITY": "rdmacm", "UCX_NET_DEVICES": "rxe_dm0:1"}
+    with Instance(build, "ucx_sockaddr", options=["--uverbs"]) as instance:
+        common = ["io_demo", "-p", str(free_port()), "-d", "4096:65536", "-i", "100", "-q", *options]
+        server = instance.start(common, title="io_demo (server)", env=settings)
+        server.wait_until(lambda: any(one["state"] == "listening" for one in instance.show().get("rdma_ids", [])), "listener")
+        client = instance.start(common + [instance.address], title="io_demo (client)", env=settings)
+        if client.wait(60) != 0 or "Client exit with status 'OK'" not in client.text():
+            raise Failure(f"io_demo (client): exit {client.process.returncode}")
+
+
 def ucx_rc(build):
     ucx_perftest(build, "rc")
 
@@ -98,6 +112,31 @@ def ucx_atomics(build, test):
 def ucx_sleeps(build, transports):
     """Both sides poll, arm their CQs, and sleep until an event."""
     ucx_perftest(build, transports, options=["-E", "sleep"])
+
+
+def openmpi(build, settings, net=None):
+    """Two ranks of mpi4py's own ring test under Debian's Open MPI; net: a Pair of namespaces, the ranks run in the first."""
+    if not os.path.isdir("/usr/lib/python3/dist-packages/mpi4py"):
+        raise Skip("python3-mpi4py is not installed")
+    environment = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1", "OMPI_MCA_plm_rsh_agent": "false",
+                   "OMPI_MCA_rmaps_base_oversubscribe": "1", **settings}
+    place = {"address": net.address(0), "prefix": net.prefix(0)} if net else {}
+    with Instance(build, "openmpi", options=["--uverbs"], **place) as instance:
+        for size in (8, 4096, 1 << 20):
+            text = instance.run(["mpirun", "-n", "2", PYTHON, "-m", "mpi4py.bench", "ringtest", "-n", str(size), "-l", "20"],
+                                env=environment)
+            if f"(2 processes, {size} bytes)" not in text:
+                raise Failure(f"ringtest says '{text}'")
+
+
+def openmpi_ucx(build):
+    openmpi(build, {"OMPI_MCA_pml": "ucx", "OMPI_MCA_btl": "self", "UCX_TLS": "rc", "UCX_NET_DEVICES": "rxe_dm0:1"})
+
+
+def openmpi_libfabric(build, provider):
+    """Over libfabric, which connects by the addresses of interfaces, and leaves lo out."""
+    with Pair() as net:
+        openmpi(build, {"OMPI_MCA_pml": "cm", "OMPI_MCA_mtl": "ofi", "OMPI_MCA_mtl_ofi_provider_include": provider}, net=net)
 
 
 def uverbs_nodes(build):
@@ -174,10 +213,15 @@ CASES = {
     "ucx_rc": ucx_rc,
     "ucx_rc_ipv6": ucx_rc_ipv6,
     "ucx_ud": ucx_ud,
+    "ucx_sockaddr": ucx_sockaddr,
+    "ucx_sockaddr_am": functools.partial(ucx_sockaddr, options=["-A"]),
     "ucx_fadd": functools.partial(ucx_atomics, test="fadd"),
     "ucx_cswap": functools.partial(ucx_atomics, test="cswap"),
     "ucx_rc_sleeps": functools.partial(ucx_sleeps, transports="rc"),
     "ucx_ud_sleeps": functools.partial(ucx_sleeps, transports="ud"),
+    "openmpi_ucx": openmpi_ucx,
+    "openmpi_rxm": functools.partial(openmpi_libfabric, provider="verbs;ofi_rxm"),
+    "openmpi_rxd": functools.partial(openmpi_libfabric, provider="verbs;ofi_rxd"),
     "uverbs_nodes": uverbs_nodes,
     "no_child_to_meet": no_child_to_meet,
     "killed_with_child": killed_with_child,
