@@ -18,6 +18,12 @@ from program import Failure, patient
 ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
 EXAMPLE = "TCP programs over RDMA"
 
+RIOSTREAM = {
+    "blocking": "-T b -I 20 -C 5 -S 65536",
+    "async": "-T a -I 20 -C 5 -S 20000",
+    "nonblocking": "-T n -I 20 -C 1 -S 100",
+    "verify": "-T v -I 20 -C 1 -S 200000",
+}
 RSTREAM = {
     "blocking": "-T b -I 200 -C 1 -S all",
     "async": "-T a -I 200 -C 1 -S all",
@@ -44,18 +50,18 @@ def through(build, fault):
             raise Failure(f"{fault}: the rule has not fired")
 
 
-def rstream(build, name, args):
+def stream(build, program, name, args):
     """Server and client with the same options, since both count the transfers."""
-    with Instance(build, "rstream_" + name) as instance:
+    with Instance(build, f"{program}_{name}") as instance:
         need_library(instance)
         port = str(free_port())
-        common = ["rstream", "-p", port] + args.split()
-        server = instance.start(common + ["-b", instance.address], title="rstream (server)")
+        common = [program, "-p", port] + args.split()
+        server = instance.start(common + ["-b", instance.address], title=f"{program} (server)")
         client = join(instance, server, common + ["-s", instance.address])
         if server.wait(60) != 0:
             raise Failure(f"{server.title}: exit {server.process.returncode}")
         if not re.search(r"^\S+ +\S+ +\S+ +\S+ +\S+ +[\d.]+s", client.text(), re.MULTILINE):
-            raise Failure("rstream: no row of results")
+            raise Failure(f"{program}: no row of results")
 
 
 def rcopy(build):
@@ -121,8 +127,10 @@ def example(build):
             raise Failure(f"the commands said '{said}'")
 
 
-CASES = {f"rsocket_{name}": functools.partial(ours, name=name) for name in ("stream", "transfer")}
-CASES.update({f"rsocket_rstream_{name}": functools.partial(rstream, name=name, args=args) for name, args in RSTREAM.items()})
+CASES = {f"rsocket_{name}": functools.partial(ours, name=name) for name in ("stream", "transfer", "iomap")}
+for _program, _rows in (("rstream", RSTREAM), ("riostream", RIOSTREAM)):
+    CASES.update({f"rsocket_{_program}_{name}": functools.partial(stream, program=_program, name=name, args=args)
+                  for name, args in _rows.items()})
 CASES.update({f"rsocket_through_{fault}": functools.partial(through, fault=fault) for fault in ("loss_1", "loss_5", "reorder_1")})
 CASES["rsocket_rcopy"] = rcopy
 CASES["rsocket_preload"] = preload

@@ -6,19 +6,21 @@
 #include <check.h>
 #include <stdlib.h>
 
-static void set_sizes(int fd, const int sizes[3])
+static void set_sizes(int fd, const int sizes[4])
 {
 	if (sizes[0])
 		ck_assert_int_eq(rsetsockopt(fd, SOL_RDMA, RDMA_SQSIZE, &sizes[0], 4), 0);
 	if (sizes[1])
 		ck_assert_int_eq(rsetsockopt(fd, SOL_RDMA, RDMA_RQSIZE, &sizes[1], 4), 0);
+	if (sizes[3])
+		ck_assert_int_eq(rsetsockopt(fd, SOL_RDMA, RDMA_IOMAPSIZE, &sizes[3], 4), 0);
 	if (!sizes[2])
 		return;
 	ck_assert_int_eq(rsetsockopt(fd, SOL_SOCKET, SO_SNDBUF, &sizes[2], 4), 0);
 	ck_assert_int_eq(rsetsockopt(fd, SOL_SOCKET, SO_RCVBUF, &sizes[2], 4), 0);
 }
 
-static int listen_sized(struct sockaddr_storage *ret, const int sizes[3])
+static int listen_sized(struct sockaddr_storage *ret, const int sizes[4])
 {
 	struct sockaddr_in addr = { .sin_family = AF_INET };
 	socklen_t len = sizeof(*ret);
@@ -35,10 +37,10 @@ static int listen_sized(struct sockaddr_storage *ret, const int sizes[3])
 
 int listen_on(struct sockaddr_storage *ret)
 {
-	return listen_sized(ret, (int[3]){ 0 });
+	return listen_sized(ret, (int[4]){ 0 });
 }
 
-void stream_open_sized(struct stream *s, const int sizes[3])
+void stream_open_sized(struct stream *s, const int sizes[4])
 {
 	struct sockaddr_storage addr;
 	int listener = listen_sized(&addr, sizes);
@@ -55,7 +57,7 @@ void stream_open_sized(struct stream *s, const int sizes[3])
 
 void stream_open(struct stream *s)
 {
-	stream_open_sized(s, (int[3]){ 0 });
+	stream_open_sized(s, (int[4]){ 0 });
 }
 
 void stream_close(struct stream *s)

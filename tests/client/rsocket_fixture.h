@@ -13,8 +13,9 @@ struct stream {
 /* A listener at the device's address (RXE_DM_ADDRESS), and that address with its port. */
 int listen_on(struct sockaddr_storage *ret);
 void stream_open(struct stream *s);
-/* sizes: RDMA_SQSIZE, RDMA_RQSIZE, and SO_SNDBUF with SO_RCVBUF; 0: the default. */
-void stream_open_sized(struct stream *s, const int sizes[3]);
+/* sizes: RDMA_SQSIZE, RDMA_RQSIZE, SO_SNDBUF with SO_RCVBUF, RDMA_IOMAPSIZE; 0: the
+ * default. */
+void stream_open_sized(struct stream *s, const int sizes[4]);
 void stream_close(struct stream *s);
 
 #endif

@@ -127,14 +127,14 @@ static void transfer(const int *sizes, size_t len)
 
 START_TEST(both_ways_on_several_connections)
 {
-	transfer((int[]){ 0, 0, 0 }, 8 << 20);
+	transfer((int[4]){ 0 }, 8 << 20);
 }
 END_TEST
 
 /* Credits run out before the buffers do, and the buffers wrap often. */
 START_TEST(both_ways_with_small_queues)
 {
-	transfer((int[]){ 16, 16, 4096 }, 1 << 20);
+	transfer((int[4]){ 16, 16, 4096 }, 1 << 20);
 }
 END_TEST
 

@@ -13,6 +13,7 @@ static uint32_t recv_bytes = 128 << 10;
 static uint32_t sends = 384;
 static uint32_t recvs = 384;
 static uint32_t inline_bytes = 64;
+static uint32_t iomap_size;
 static uint32_t polling_us = 10;
 
 static const struct {
@@ -25,6 +26,7 @@ static const struct {
 	{ FOLDER "sqsize_default", &sends, RS_ENTRIES_MIN, RS_ENTRIES_MAX },
 	{ FOLDER "rqsize_default", &recvs, RS_ENTRIES_MIN, RS_ENTRIES_MAX },
 	{ FOLDER "inline_default", &inline_bytes, 0, RS_ENTRIES_MAX },
+	{ FOLDER "iomap_size", &iomap_size, 0, RS_IOMAP_MAX },
 	{ FOLDER "polling_time", &polling_us, 0, 1000000 },
 };
 
@@ -67,6 +69,7 @@ void rs_options_default(struct rs_options *ret)
 		.sends = sends,
 		.recvs = recvs,
 		.inline_bytes = inline_bytes,
+		.iomap_size = rs_iomap_unscale(rs_iomap_scale(iomap_size)),
 		.send_timeout_ns = -1,
 		.recv_timeout_ns = -1,
 		.linger_s = -1,

@@ -12,6 +12,7 @@ struct rs_options;
 #define RS_BYTES_MAX   (1u << 28)
 #define RS_ENTRIES_MIN 16
 #define RS_ENTRIES_MAX 0xfffe
+#define RS_IOMAP_MAX   0x7f00 /* entries that the private data can express */
 
 /* value, or the nearer bound. */
 uint32_t rs_bounded(int64_t value, uint32_t least, uint32_t most);

@@ -43,6 +43,13 @@ struct rs_sge {
 };
 static_assert(sizeof(struct rs_sge) == 16, "as on the wire");
 
+/* Memory that the peer's riowrite() reaches, by an offset of the program's. */
+struct rs_iomap_entry {
+	uint64_t offset;
+	struct rs_sge sge;
+};
+static_assert(sizeof(struct rs_iomap_entry) == 24, "as on the wire");
+
 enum rs_conn_flags {
 	RS_CONN_BIG_ENDIAN = 1 << 0,
 	RS_CONN_IOMAP = 1 << 1, /* iomap_size is valid */
@@ -54,8 +61,8 @@ struct rs_conn_data {
 	uint8_t flags;
 	uint16_t credits; /* data messages that the peer may send */
 	uint8_t reserved[3];
-	uint8_t iomap_size;
-	struct rs_sge targets; /* the target list; length: its number of entries */
+	uint8_t iomap_size;    /* entries of the I/O map, see rs_iomap_scale() */
+	struct rs_sge targets; /* the target list, the I/O map behind it; length: its entries */
 	struct rs_sge buffer;  /* the first piece of the receive buffer */
 };
 static_assert(sizeof(struct rs_conn_data) == 40, "as on the wire");
@@ -63,6 +70,19 @@ static_assert(sizeof(struct rs_conn_data) == 40, "as on the wire");
 static inline uint32_t rs_message(enum rs_op op, uint32_t data)
 {
 	return (uint32_t)op << RS_DATA_BITS | (data & RS_DATA_MASK);
+}
+
+#define RS_IOMAP_LARGE 0x80 /* of the scaled size: the rest is a multiple of 256 */
+
+/* The size of an I/O map in 8 bits, rounded down. */
+static inline uint8_t rs_iomap_scale(uint32_t size)
+{
+	return (uint8_t)(size <= RS_IOMAP_LARGE ? size : RS_IOMAP_LARGE | size >> 8);
+}
+
+static inline uint32_t rs_iomap_unscale(uint8_t scaled)
+{
+	return scaled <= RS_IOMAP_LARGE ? scaled : (uint32_t)(scaled & ~RS_IOMAP_LARGE) << 8;
 }
 
 #endif

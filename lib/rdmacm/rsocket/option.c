@@ -25,6 +25,7 @@ enum kind {
 	KIND_BYTES,   /* doubled, as the kernel does */
 	KIND_ENTRIES, /* of a queue */
 	KIND_INLINE,
+	KIND_IOMAP,   /* rounded as the protocol does */
 	KIND_IGNORED, /* taken, and always 1 */
 };
 
@@ -52,6 +53,7 @@ static const struct option options[] = {
 	{ SOL_RDMA, RDMA_SQSIZE, KIND_ENTRIES, AT(sends) },
 	{ SOL_RDMA, RDMA_RQSIZE, KIND_ENTRIES, AT(recvs) },
 	{ SOL_RDMA, RDMA_INLINE, KIND_INLINE, AT(inline_bytes) },
+	{ SOL_RDMA, RDMA_IOMAPSIZE, KIND_IOMAP, AT(iomap_size) },
 };
 
 static const struct option *find(int level, int name)
@@ -96,6 +98,11 @@ static int set_number(struct rsocket *rs, const struct option *option, int value
 		if (has_sizes(rs))
 			return EINVAL;
 		*to = (int)rs_bounded(value, 0, RS_ENTRIES_MAX);
+		return 0;
+	case KIND_IOMAP:
+		if (has_sizes(rs))
+			return EINVAL;
+		*to = (int)rs_iomap_unscale(rs_iomap_scale(rs_bounded(value, 0, RS_IOMAP_MAX)));
 		return 0;
 	case KIND_IGNORED: return 0;
 	}
@@ -239,8 +246,6 @@ static int get_locked(struct rsocket *rs, int level, int name, void *value, sock
 		return get_socket(rs, name, value, len);
 	if (level == IPPROTO_TCP)
 		return get_tcp(rs, name, value, len);
-	if (level == SOL_RDMA && name == RDMA_IOMAPSIZE)
-		return give_number(value, len, 0);
 	return level == SOL_RDMA ? EOPNOTSUPP : ENOPROTOOPT;
 }
 

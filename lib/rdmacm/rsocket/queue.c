@@ -57,6 +57,18 @@ int rs_queue_fill(struct rsocket *rs)
 	return err;
 }
 
+static int post_wr(struct rsocket *rs, struct ibv_send_wr *wr)
+{
+	struct ibv_send_wr *bad;
+	int err;
+
+	wr->send_flags |= IBV_SEND_SIGNALED;
+	err = ibv_post_send(rs->id->qp, wr, &bad);
+	if (!err)
+		rs->sender.in_flight++;
+	return err;
+}
+
 /* sge NULL: the message alone. */
 static int post(struct rsocket *rs, uint64_t id, uint32_t message, struct ibv_sge *sge,
 		const struct rs_sge *remote, unsigned int flags)
@@ -66,20 +78,15 @@ static int post(struct rsocket *rs, uint64_t id, uint32_t message, struct ibv_sg
 		.sg_list = sge,
 		.num_sge = sge != NULL,
 		.opcode = IBV_WR_RDMA_WRITE_WITH_IMM,
-		.send_flags = flags | IBV_SEND_SIGNALED,
+		.send_flags = flags,
 		.imm_data = htonl(message),
 	};
-	struct ibv_send_wr *bad;
-	int err;
 
 	if (remote) {
 		wr.wr.rdma.remote_addr = remote->addr;
 		wr.wr.rdma.rkey = remote->key;
 	}
-	err = ibv_post_send(rs->id->qp, &wr, &bad);
-	if (!err)
-		rs->sender.in_flight++;
-	return err;
+	return post_wr(rs, &wr);
 }
 
 void rs_queue_target(struct rsocket *rs)
@@ -121,6 +128,56 @@ int rs_queue_data(struct rsocket *rs, const uint8_t *bytes, uint32_t len, bool i
 	return 0;
 }
 
+int rs_queue_write(struct rsocket *rs, const uint8_t *bytes, uint32_t len, bool is_inline,
+		   const struct rs_sge *remote)
+{
+	struct ibv_sge sge = {
+		.addr = (uintptr_t)bytes,
+		.length = len,
+		.lkey = rs->verbs.send_mr->lkey,
+	};
+	struct ibv_send_wr wr = {
+		.wr_id = work_id(WORK_DATA, is_inline ? 0 : len),
+		.sg_list = &sge,
+		.num_sge = 1,
+		.opcode = IBV_WR_RDMA_WRITE,
+		.send_flags = is_inline ? IBV_SEND_INLINE : 0,
+		.wr.rdma = { .remote_addr = remote->addr, .rkey = remote->key },
+	};
+	int err = post_wr(rs, &wr);
+
+	if (!err)
+		rs->sender.data_slots--;
+	return err;
+}
+
+static struct rs_sge swap(struct rs_sge sge)
+{
+	return (struct rs_sge){ bswap_64(sge.addr), bswap_32(sge.key), bswap_32(sge.length) };
+}
+
+int rs_queue_iomap(struct rsocket *rs, uint32_t index, struct rs_iomap_entry entry)
+{
+	const struct rs_receiver *receiver = &rs->receiver;
+	struct ibv_sge sge = { .addr = (uintptr_t)&entry, .length = sizeof(entry) };
+	struct rs_sge remote = receiver->remote;
+	int err;
+
+	if (receiver->is_swapped) {
+		entry.offset = bswap_64(entry.offset);
+		entry.sge = swap(entry.sge);
+	}
+	/* The I/O map is behind the target list. */
+	remote.addr += receiver->remote.length * sizeof(struct rs_sge) + index * sizeof(entry);
+	err = post(rs, work_id(WORK_DATA, 0), rs_message(RS_OP_IOMAP, index), &sge, &remote,
+		   IBV_SEND_INLINE);
+	if (err)
+		return err;
+	rs->sender.sent++;
+	rs->sender.data_slots--;
+	return 0;
+}
+
 int rs_queue_control(struct rsocket *rs, enum rs_control control)
 {
 	int err = post(rs, work_id(WORK_CONTROL, 0), rs_message(RS_OP_CONTROL, control), NULL, NULL,
@@ -157,11 +214,8 @@ static int publish_half(struct rsocket *rs, uint32_t message)
 	struct ibv_sge sge = { .addr = (uintptr_t)&half, .length = sizeof(half) };
 	int err;
 
-	if (receiver->is_swapped) {
-		half.addr = bswap_64(half.addr);
-		half.key = bswap_32(half.key);
-		half.length = bswap_32(half.length);
-	}
+	if (receiver->is_swapped)
+		half = swap(half);
 	remote.addr += receiver->remote_next * sizeof(struct rs_sge);
 	err = post(rs, work_id(WORK_CONTROL, 0), message, &sge, &remote, IBV_SEND_INLINE);
 	if (err)
@@ -222,7 +276,8 @@ static void receive(struct rsocket *rs, uint32_t message)
 	case RS_OP_DATA: receive_data(rs, data); break;
 	case RS_OP_CREDITS: rs->sender.limit = (uint16_t)data; break;
 	case RS_OP_CONTROL: receive_control(rs, data); break;
-	case RS_OP_IOMAP: break;
+	/* The entry has come before the message, which took a credit. */
+	case RS_OP_IOMAP: rs->receiver.consumed++; break;
 	}
 }
 

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "lib/rdmacm/rsocket/defaults.h"
+#include "lib/rdmacm/rsocket/iomap.h"
 #include "lib/rdmacm/rsocket/listen.h"
 #include "lib/rdmacm/rsocket/setup.h"
 
@@ -21,6 +22,7 @@ struct rsocket *rs_new(int domain)
 	rs->domain = domain;
 	pthread_mutex_init(&rs->lock, NULL);
 	LIST_INIT(&rs->waiters);
+	LIST_INIT(&rs->mappings);
 	TAILQ_INIT(&rs->accepting);
 	TAILQ_INIT(&rs->accepted);
 	rs_options_default(&rs->options);
@@ -46,6 +48,7 @@ void rs_destroy(struct rsocket *rs)
 	rs_listen_free(rs);
 	if (rs->state == RS_CONNECTED)
 		rdma_disconnect(rs->id);
+	rs_iomap_free(rs);
 	rs_setup_free(rs);
 	if (rs->fd >= 0)
 		close(rs->fd);

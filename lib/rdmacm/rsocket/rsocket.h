@@ -68,6 +68,7 @@ struct rs_end {
 struct rs_options {
 	uint32_t send_bytes, recv_bytes;
 	uint32_t sends, recvs, inline_bytes;
+	uint32_t iomap_size;
 	int64_t send_timeout_ns, recv_timeout_ns; /* -1: none */
 	int linger_s;				  /* -1: off */
 	int reuse_addr, keep_alive, keep_idle_s, no_delay, oob_inline, v6_only, tos;
@@ -92,8 +93,9 @@ struct rs_sender {
 	uint16_t sent;	    /* data messages */
 	uint16_t limit;	    /* of sent: the peer's credits */
 	struct rs_sge *targets;
-	uint32_t next;	      /* index into targets */
-	struct rs_sge target; /* what is left of the piece in use */
+	uint32_t next;		      /* index into targets */
+	struct rs_sge target;	      /* what is left of the piece in use */
+	struct rs_iomap_entry *iomap; /* options.iomap_size entries, which the peer writes */
 };
 
 struct rs_receiver {
@@ -109,11 +111,22 @@ struct rs_receiver {
 	uint32_t free;	   /* bytes that are read and not published again */
 	uint32_t free_offset;
 	struct rs_sge remote; /* the peer's target list */
+	uint32_t remote_iomap_size;
 	uint32_t remote_next;
 	bool is_swapped; /* the peer's byte order is not ours */
 };
 
+/* Memory of riomap(). */
+struct rs_mapping {
+	LIST_ENTRY(rs_mapping) entry;
+	struct ibv_mr *mr;
+	uint64_t offset;
+	int index; /* in the peer's I/O map; -1: not for the peer */
+	bool is_announced;
+};
+
 TAILQ_HEAD(rs_children, rsocket);
+LIST_HEAD(rs_mappings, rs_mapping);
 LIST_HEAD(rs_waiters, rs_waiter);
 
 struct rsocket {
@@ -136,6 +149,8 @@ struct rsocket {
 	struct rs_verbs verbs;
 	struct rs_sender sender;
 	struct rs_receiver receiver;
+	struct rs_mappings mappings;
+	uint32_t unannounced;			/* mappings that the peer does not know yet */
 	struct rs_children accepting, accepted; /* a listener's */
 };
 

@@ -1,67 +1,28 @@
 // SPDX-License-Identifier: MIT
 /* rsend, rsendto, rsendmsg, rwrite, rwritev. */
-#include <poll.h>
 
 #include "lib/control/cancel.h"
 #include "lib/rdmacm/error.h"
 #include "lib/rdmacm/rsocket/calls.h"
+#include "lib/rdmacm/rsocket/iomap.h"
+#include "lib/rdmacm/rsocket/piece.h"
 #include "lib/rdmacm/rsocket/progress.h"
 #include "lib/rdmacm/rsocket/public.h"
 #include "lib/rdmacm/rsocket/queue.h"
-#include "lib/rdmacm/rsocket/ready.h"
 #include "lib/rdmacm/rsocket/rsocket.h"
 #include "lib/rdmacm/rsocket/table.h"
 
-#define INLINE_MAX 512 /* bytes that go through the stack */
-
-static uint32_t least(uint32_t a, uint32_t b)
-{
-	return a < b ? a : b;
-}
-
-/* The next message, in one piece of the ring. Returns its length, 0: the connection has ended. */
+/* The next message. Returns its length, 0: the connection has ended. */
 static uint32_t send_message(struct rsocket *rs, struct rs_iov *iov, size_t left)
 {
-	struct rs_sender *sender = &rs->sender;
-	uint32_t len =
-		least(sender->target.length, left > UINT32_MAX ? UINT32_MAX : (uint32_t)left);
-	uint8_t small[INLINE_MAX];
-	bool is_inline = len <= rs->options.inline_bytes && len <= INLINE_MAX;
-	uint8_t *bytes = small;
+	struct rs_piece piece;
 	int err;
 
-	if (!is_inline) {
-		if (!sender->used)
-			sender->head = 0;
-		len = least(len, least(sender->size - sender->used, sender->size - sender->head));
-		bytes = sender->buf + sender->head;
-		sender->head = (sender->head + len) % sender->size;
-		sender->used += len;
-	}
-	rs_iov_gather(iov, bytes, len);
-	err = rs_queue_data(rs, bytes, len, is_inline);
+	rs_piece_fill(&piece, rs, iov, left, rs->sender.target.length);
+	err = rs_queue_data(rs, piece.bytes, piece.len, piece.is_inline);
 	if (err)
 		rs_queue_lost(rs, err);
-	return err ? 0 : len;
-}
-
-/* Makes an entry, bytes and a credit available. 0 or a positive errno. */
-static int prepare_message(struct rsocket *rs, bool may_wait)
-{
-	int err = 0;
-
-	if (rs->state != RS_CONNECTED || !rs_has_credit(rs))
-		err = rs_await(rs, POLLOUT, may_wait, rs->options.send_timeout_ns);
-	if (err)
-		return err;
-	if (rs->state != RS_CONNECTED)
-		return rs_why_not_connected(rs);
-	if (rs->end.sending)
-		return EPIPE;
-	if (!rs->end.peer)
-		return 0;
-	err = rs_take_error(rs);
-	return err ? err : ECONNRESET;
+	return err ? 0 : piece.len;
 }
 
 static int send_locked(struct rsocket *rs, struct rs_iov *iov, size_t len, int flags, size_t *ret)
@@ -75,8 +36,9 @@ static int send_locked(struct rsocket *rs, struct rs_iov *iov, size_t len, int f
 	/* Not with each call: it costs more than a short message. */
 	if (rs->sender.data_slots < rs->options.sends / 2)
 		rs_progress(rs);
+	err = rs_iomap_announce(rs, may_wait);
 	while (left && !err) {
-		err = prepare_message(rs, may_wait);
+		err = rs_piece_await(rs, may_wait);
 		if (!err)
 			left -= send_message(rs, iov, left);
 	}

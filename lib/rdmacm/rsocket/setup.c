@@ -35,10 +35,19 @@ static int limit_sizes(struct rsocket *rs)
 	options->recvs = rs_bounded(options->recvs, RS_ENTRIES_MIN, most);
 	options->send_bytes = (options->send_bytes + PAGE - 1) & ~(PAGE - 1);
 	options->recv_bytes = (options->recv_bytes + PAGE - 1) & ~(PAGE - 1);
-	/* The address of a half is sent inline. */
-	if (options->inline_bytes < sizeof(struct rs_sge))
-		options->inline_bytes = sizeof(struct rs_sge);
+	/* The address of a half and entries of the I/O map are sent inline. */
+	if (options->inline_bytes < sizeof(struct rs_iomap_entry))
+		options->inline_bytes = sizeof(struct rs_iomap_entry);
 	return 0;
+}
+
+/* Bytes of the target list and the I/O map, in whole pages. */
+static size_t lists_len(const struct rsocket *rs)
+{
+	size_t len = RS_TARGET_SGES * sizeof(struct rs_sge) +
+		     rs->options.iomap_size * sizeof(struct rs_iomap_entry);
+
+	return (len + PAGE - 1) & ~(size_t)(PAGE - 1);
 }
 
 static int create_cq(struct rsocket *rs)
@@ -70,7 +79,7 @@ static int create_qp(struct rsocket *rs)
 
 	if (rdma_create_qp(rs->id, NULL, &attr))
 		return rcm_errno();
-	if (attr.cap.max_inline_data < sizeof(struct rs_sge))
+	if (attr.cap.max_inline_data < sizeof(struct rs_iomap_entry))
 		return EOPNOTSUPP;
 	return 0;
 }
@@ -79,7 +88,7 @@ static int create_buffers(struct rsocket *rs)
 {
 	struct rs_verbs *verbs = &rs->verbs;
 	struct rs_options *options = &rs->options;
-	size_t recv_len = PAGE + options->recv_bytes;
+	size_t recv_len = lists_len(rs) + options->recv_bytes;
 	void *memory;
 
 	rs->receiver.lens = calloc(options->recvs, sizeof(uint32_t));
@@ -104,16 +113,18 @@ static void init_state(struct rsocket *rs)
 {
 	const struct rs_options *options = &rs->options;
 	uint8_t *memory = rs->verbs.memory;
+	struct rs_sge *targets = (struct rs_sge *)(void *)memory;
 
 	rs->sender = (struct rs_sender){
-		.buf = memory + PAGE + options->recv_bytes,
+		.buf = memory + lists_len(rs) + options->recv_bytes,
 		.size = options->send_bytes,
 		.data_slots = options->sends - RS_CONTROL_SENDS,
 		.control_slots = RS_CONTROL_SENDS,
-		.targets = (struct rs_sge *)(void *)memory,
+		.targets = targets,
+		.iomap = (struct rs_iomap_entry *)(void *)(targets + RS_TARGET_SGES),
 	};
 	rs->receiver = (struct rs_receiver){
-		.buf = memory + PAGE,
+		.buf = memory + lists_len(rs),
 		.size = options->recv_bytes,
 		.lens = rs->receiver.lens,
 		.free = options->recv_bytes / 2,
@@ -176,6 +187,7 @@ struct rdma_conn_param rs_setup_param(const struct rsocket *rs, struct rs_conn_d
 		.version = RS_VERSION,
 		.flags = RS_CONN_IOMAP | (is_big_endian() ? RS_CONN_BIG_ENDIAN : 0),
 		.credits = htobe16((uint16_t)rs->options.recvs),
+		.iomap_size = rs_iomap_scale(rs->options.iomap_size),
 		.targets = to_network((uintptr_t)rs->sender.targets, key, RS_TARGET_SGES),
 		.buffer = to_network((uintptr_t)rs->receiver.buf, key, rs->receiver.size / 2),
 	};
@@ -200,6 +212,8 @@ bool rs_setup_peer(struct rsocket *rs, const struct rdma_conn_param *param)
 	rs->receiver.remote = from_network(data.targets);
 	if (!rs->receiver.remote.length)
 		return false;
+	if (data.flags & RS_CONN_IOMAP)
+		rs->receiver.remote_iomap_size = rs_iomap_unscale(data.iomap_size);
 	/* The first entry stands for data.buffer. */
 	rs->receiver.remote_next = 1 % rs->receiver.remote.length;
 	rs->receiver.is_swapped = !!(data.flags & RS_CONN_BIG_ENDIAN) != is_big_endian();
