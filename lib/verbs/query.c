@@ -11,17 +11,12 @@
 #include "lib/abi/newer.h"
 #include "lib/abi/version.h"
 #include "lib/control/client.h"
+#include "lib/control/port.h"
 #include "lib/verbs/context.h"
 #include "lib/verbs/error.h"
 #include "lib/verbs/gate.h"
 #include "lib/verbs/mtu.h"
 #include "lib/verbs/ops.h"
-
-#define PORT_WIDTH  2	/* 4X */
-#define PORT_SPEED  8	/* 10 Gb/s a lane: 40 together, which is what loopback carries */
-#define PORT_100MBS 400 /* the same in units of 100 Mb/s */
-#define PHYS_UP	    5
-#define PHYS_DOWN   3
 
 /* Every region is paged on demand, so a transport does on demand what it does at all. */
 #define ODP_UD (IBV_ODP_SUPPORT_SEND | IBV_ODP_SUPPORT_RECV | IBV_ODP_SUPPORT_SRQ_RECV)
@@ -139,14 +134,14 @@ static void port_attr(const struct vb_device *dev, struct ibv_port_attr_65 *ret)
 		.max_msg_sz = RXE_MAX_MSG_SIZE,
 		.pkey_tbl_len = 1,
 		.max_vl_num = 1,
-		.active_width = PORT_WIDTH,
-		.active_speed = PORT_SPEED,
-		.phys_state = state == IBV_PORT_ACTIVE ? PHYS_UP : PHYS_DOWN,
+		.active_width = CTL_PORT_WIDTH,
+		.active_speed = CTL_PORT_SPEED,
+		.phys_state = state == IBV_PORT_ACTIVE ? CTL_PHYS_UP : CTL_PHYS_DOWN,
 		.link_layer = IBV_LINK_LAYER_ETHERNET,
 		.flags = IBV_QPF_GRH_REQUIRED,
 	};
 #ifndef RXE_DM_HAVE_ACTIVE_SPEED_EX
-	ret->active_speed_ex = PORT_SPEED;
+	ret->active_speed_ex = CTL_PORT_SPEED;
 #endif
 }
 
@@ -185,7 +180,7 @@ int ibv_query_port_speed(struct ibv_context *context, uint32_t port, uint64_t *s
 		return vb_result(EINVAL);
 	if (vb_verb_fails(context, query_port_speed))
 		return errno;
-	*speed = PORT_100MBS;
+	*speed = CTL_PORT_100MBS;
 	return 0;
 }
 
@@ -197,7 +192,7 @@ int ibv_query_pkey(struct ibv_context *context, uint8_t port, int index, __be16 
 	}
 	if (vb_verb_fails(context, query_pkey))
 		return -1;
-	*pkey = 0xffff;
+	*pkey = CTL_PKEY;
 	return 0;
 }
 

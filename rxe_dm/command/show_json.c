@@ -6,6 +6,7 @@
 
 #include "lib/control/client.h"
 #include "lib/control/settings.h"
+#include "lib/control/totals.h"
 #include "rxe_dm/command/view.h"
 
 static void set_number(json_t *to, const char *name, uint64_t value)
@@ -332,8 +333,8 @@ static json_t *json_device(const struct view_device *device)
 	json_object_set_new(ret, "programs", json_programs(device));
 	set_objects(ret, device);
 	json_object_set_new(ret, "failures", json_failures(device));
-	view_counters(device, &counters);
-	view_lost(device, &lost);
+	ctl_total_counters(device->shared, &counters);
+	ctl_total_lost(device->shared, &lost);
 	json_object_set_new(ret, "counters", json_counters(&counters, &lost));
 	return ret;
 }

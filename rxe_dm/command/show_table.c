@@ -5,6 +5,7 @@
 
 #include "lib/control/client.h"
 #include "lib/control/settings.h"
+#include "lib/control/totals.h"
 #include "rxe_dm/command/view.h"
 
 #define MAX_ROWS 200 /* of one table */
@@ -309,8 +310,8 @@ static void show_counters(const struct view_device *device, FILE *to)
 	struct ctl_lost lost;
 	int shown = 0;
 
-	view_counters(device, &counters);
-	view_lost(device, &lost);
+	ctl_total_counters(device->shared, &counters);
+	ctl_total_lost(device->shared, &lost);
 #define X(name)                                                                                    \
 	if (counters.name)                                                                         \
 		shown += fprintf(to, "  %-24s %llu\n", #name, (unsigned long long)counters.name);

@@ -108,36 +108,6 @@ void view_drop(struct view *view)
 	view->num_cm_failures = 0;
 }
 
-static void add_counters(struct rxe_counters *sum, const struct rxe_counters *add)
-{
-#define X(name) sum->name += add->name;
-	RXE_COUNTERS(X)
-#undef X
-}
-
-void view_counters(const struct view_device *device, struct rxe_counters *ret)
-{
-	*ret = device->shared->retired;
-	for (uint32_t i = 0; i < RXE_MAX_SLOTS; i++) {
-		if (device->shared->slot[i].pid)
-			add_counters(ret, &device->shared->slot[i].counters);
-	}
-}
-
-void view_lost(const struct view_device *device, struct ctl_lost *ret)
-{
-	*ret = device->shared->lost;
-	for (uint32_t i = 0; i < RXE_MAX_SLOTS; i++) {
-		const struct ctl_slot *slot = &device->shared->slot[i];
-
-		if (!slot->pid)
-			continue;
-#define X(name) ret->name += slot->lost.name;
-		CTL_LOST(X)
-#undef X
-	}
-}
-
 uint32_t view_count(const struct view_device *device, enum ctl_kind kind, uint32_t context)
 {
 	uint32_t count = 0;

@@ -37,9 +37,6 @@ void view_drop(struct view *view);
 /* The shared memory of a device, mapped to read; the caller unmaps it. */
 int view_map_shared(const struct ctl_shared **ret, struct ctl_client *client, uint32_t index);
 
-/* Sums over processes that run and those that have exited. */
-void view_counters(const struct view_device *device, struct rxe_counters *ret);
-void view_lost(const struct view_device *device, struct ctl_lost *ret);
 /* How many objects of a kind a context has (0: of the device). */
 uint32_t view_count(const struct view_device *device, enum ctl_kind kind, uint32_t context);
 /* A copy of a memory window's binding, which its process may change meanwhile. key 0: not bound. */
