@@ -18,7 +18,7 @@
 #include "net/wire/gid.h"
 
 #define CTL_MAGIC      "rxe_dm\0"
-#define CTL_PROTOCOL   15
+#define CTL_PROTOCOL   16
 #define CTL_MAX_FDS    5 /* descriptors beside one message */
 #define CTL_NAME_MAX   32
 #define CTL_MAC_LEN    6
@@ -87,6 +87,7 @@ enum ctl_op {
 	CTL_CM,	   /* cm.op: the connection manager, see cm.h */
 	CTL_STATUS,
 	CTL_STAY, /* the server does not end after its last client */
+	CTL_SYSFS, /* the files of the devices as Linux's sysfs has them, kept while the caller runs */
 	CTL_OP_END,
 };
 
@@ -258,6 +259,11 @@ struct ctl_msg_status {
 	char instance[CTL_NAME_MAX + 8];
 };
 
+#define CTL_SYSFS_PATH_MAX 96
+struct ctl_msg_sysfs {
+	char path[CTL_SYSFS_PATH_MAX]; /* the folder that stands for / */
+};
+
 struct ctl_msg_opened {
 	uint32_t handle, device;
 	uint64_t token;
@@ -284,6 +290,7 @@ struct ctl_reply {
 		struct ctl_object object;
 		struct ctl_msg_page page;
 		struct ctl_msg_status info;
+		struct ctl_msg_sysfs sysfs;
 		struct ctl_msg_cm_reply cm;
 		struct ctl_cm_page cm_page;
 		struct ctl_cm_failures cm_failures;

@@ -99,7 +99,8 @@ enum serve_needs {
 	X(CTL_FAULT, serve_fault, NEEDS_DEVICE)                                                    \
 	X(CTL_CM, serve_cm, NEEDS_NOTHING)                                                         \
 	X(CTL_STATUS, serve_status, NEEDS_NOTHING)                                                 \
-	X(CTL_STAY, serve_stay, NEEDS_NOTHING)
+	X(CTL_STAY, serve_stay, NEEDS_NOTHING)                                                     \
+	X(CTL_SYSFS, serve_sysfs, NEEDS_NOTHING)
 #define X(op, serve, needs) int serve(struct call *call);
 SERVE_TABLE(X)
 #undef X

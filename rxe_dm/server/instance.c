@@ -27,10 +27,11 @@
 #include "rxe_dm/server/gsi.h"
 #include "rxe_dm/server/instance.h"
 #include "rxe_dm/server/resting.h"
+#include "rxe_dm/server/sysfs.h"
 #include "rxe_dm/server/time_wait.h"
 
 #define FIRST_CLIENT_NS (5 * NSEC_PER_SEC) /* shortest wait of a new server for its first program */
-#define SERVER_FDS	64u
+#define SERVER_FDS	(64u + SYSFS_MAX_USERS)
 #define NAME_TRIES	200
 #define NAME_PAUSE_MS	10
 #define DEVICE_FDS	13u /* without slots: sockets, memory, address, QP 1 */
@@ -214,6 +215,7 @@ static enum instance_result bring_up(struct instance *instance)
 		return INSTANCE_FAILED;
 	}
 	local_peers_greet(instance);
+	sysfs_resume(instance);
 	return INSTANCE_UP;
 }
 
@@ -245,7 +247,7 @@ enum instance_result instance_init(struct instance *ret, const struct ctl_settin
 static void check_idle(struct instance *instance)
 {
 	struct conn *conn;
-	bool used = false;
+	bool used = sysfs_in_use(instance);
 
 	DL_FOREACH (instance->conns, conn)
 		used |= conn->role == CTL_ROLE_PROGRAM;
@@ -332,6 +334,7 @@ void instance_run(struct instance *instance)
 				earlier(timeout_ms, gsi_run(&instance->devices[i], clock_now_ns()));
 		}
 		timeout_ms = earlier(timeout_ms, cm_run(instance, clock_now_ns()));
+		timeout_ms = earlier(timeout_ms, sysfs_run(instance, clock_now_ns()));
 		if (loop_once(&instance->loop, earlier(timeout_ms, left_ms)) < 0)
 			break;
 	}
@@ -358,6 +361,8 @@ static void close_source(struct loop_source *source)
 
 void instance_fini(struct instance *instance)
 {
+	/* While the name is taken: the next server has the same folder. */
+	sysfs_close(instance);
 	/* While the devices can still send: peers hear of the end of their connections. */
 	cm_close(instance);
 	/* Addresses first: a program that finds the name free starts a server, which needs them. */

@@ -16,6 +16,7 @@
 
 struct cm_failures;
 struct rdma_ids;
+struct sysfs;
 
 struct instance {
 	struct ctl_settings settings;
@@ -36,6 +37,7 @@ struct instance {
 	struct device devices[CTL_DEVICE_MAX];
 	struct rdma_ids *cm; /* the connection manager (cm.h) */
 	struct cm_failures *cm_failures;
+	struct sysfs *sysfs; /* NULL: nobody has asked for it (sysfs.h) */
 };
 
 enum instance_result {

@@ -200,8 +200,11 @@ static bool answered(int sock, const struct ctl_request *req, int fd)
 /* Well-formed messages with any content, with and without descriptors: each gets an answer. */
 START_TEST(random_requests)
 {
-	int sock = raw_client(), before = open_fds(p.client->server_pid);
+	const struct ctl_request files = { .op = CTL_SYSFS }; /* of which there is one tree */
+	int sock = raw_client(), before;
 
+	ck_assert(answered(sock, &files, -1));
+	before = open_fds(p.client->server_pid);
 	for (int i = 0; i < 20000; i++) {
 		struct ctl_request req;
 

@@ -1,0 +1,258 @@
+// SPDX-License-Identifier: MIT
+/* The life of the tree: made on request, brought up to date, removed. */
+#include "rxe_dm/server/sysfs.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/un.h>
+#include <unistd.h>
+#include <utlist.h>
+
+#include "lib/control/log.h"
+#include "net/link/clock.h"
+#include "rxe_dm/server/instance.h"
+
+#define NSEC_PER_MSEC 1000000ull
+#define PERIOD_MS     1000
+
+/* A process that has asked for the files. It keeps its number when it executes the program. */
+struct user_process {
+	struct user_process *prev, *next;
+	struct loop_source death; /* pidfd */
+	pid_t pid;
+	struct instance *instance;
+};
+
+struct sysfs {
+	char path[CTL_SYSFS_PATH_MAX];
+	int root;
+	struct loop_source asked; /* the socket `refresh` */
+	struct instance *instance;
+	struct user_process *users;
+	uint32_t num_users;
+	uint64_t due_ns;
+	struct sysfs_device held[CTL_DEVICE_MAX];
+};
+
+/* An instance belongs to one user and one network namespace. */
+static void make_path(char ret[static CTL_SYSFS_PATH_MAX], const char *folder, const char *instance)
+{
+	struct stat net = { 0 };
+
+	if (stat("/proc/self/ns/net", &net))
+		net.st_ino = 0;
+	snprintf(ret, CTL_SYSFS_PATH_MAX, "%s/rxe_dm.sysfs-%u-%llu-%.32s", folder,
+		 (unsigned int)geteuid(), (unsigned long long)net.st_ino, instance);
+}
+
+static void update_counters(struct sysfs *sysfs)
+{
+	struct instance *instance = sysfs->instance;
+
+	for (uint32_t i = 0; i < instance->num_devices; i++)
+		sysfs_update_counters(sysfs->root, &instance->devices[i], &sysfs->held[i]);
+}
+
+static void refresh_asked(struct loop_source *source, uint32_t events)
+{
+	struct sysfs *sysfs = container_of(source, struct sysfs, asked);
+	const int fd = accept4(source->fd, NULL, NULL, SOCK_CLOEXEC);
+
+	(void)events;
+	if (fd < 0)
+		return;
+	update_counters(sysfs);
+	close(fd);
+}
+
+/* Best effort: without the socket, counters are up to a second old. */
+static void listen_for_refresh(struct sysfs *sysfs)
+{
+	struct sockaddr_un addr = { .sun_family = AF_UNIX };
+	const int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+
+	sysfs->asked = (struct loop_source){ .fd = fd, .ready = refresh_asked };
+	if (fd < 0)
+		return;
+	snprintf(addr.sun_path, sizeof(addr.sun_path), "%s/refresh", sysfs->path);
+	if (bind(fd, (const struct sockaddr *)&addr, sizeof(addr)) || listen(fd, SOMAXCONN) ||
+	    loop_add(&sysfs->instance->loop, &sysfs->asked, EPOLLIN)) {
+		close(fd);
+		sysfs->asked.fd = -1;
+	}
+}
+
+static void make_classes(int root, bool *ok)
+{
+	static const char *const folders[] = { "sys",
+					       "sys/class",
+					       "sys/class/infiniband",
+					       "sys/class/infiniband_verbs",
+					       "sys/class/infiniband_mad",
+					       "dev",
+					       "dev/infiniband",
+					       "bin" };
+	char exe[PATH_MAX] = "";
+
+	for (size_t i = 0; i < sizeof(folders) / sizeof(folders[0]); i++)
+		sysfs_folder(root, ok, folders[i]);
+	sysfs_write(root, ok, "sys/class/infiniband_verbs/abi_version", "6");
+	sysfs_write(root, ok, "sys/class/infiniband_mad/abi_version", "5");
+	sysfs_node(root, ok, "dev/infiniband/rdma_cm");
+	if (readlink("/proc/self/exe", exe, sizeof(exe) - 1) > 0)
+		sysfs_link(root, ok, "bin/rdma", exe);
+}
+
+/* False: the folder cannot be made there. */
+static bool make_tree(struct sysfs *sysfs, const char *folder)
+{
+	struct instance *instance = sysfs->instance;
+	bool ok = true;
+
+	make_path(sysfs->path, folder, instance->settings.instance);
+	sysfs->root = sysfs_make_root(sysfs->path);
+	if (sysfs->root < 0)
+		return false;
+	make_classes(sysfs->root, &ok);
+	for (uint32_t i = 0; i < instance->num_devices; i++)
+		sysfs_make_device(sysfs->root, &ok, &instance->devices[i], &sysfs->held[i]);
+	if (ok)
+		return true;
+	sysfs_empty(sysfs->root);
+	sysfs_remove_root(sysfs->path);
+	close(sysfs->root);
+	return false;
+}
+
+static int open_sysfs(struct instance *instance)
+{
+	struct sysfs *sysfs = (struct sysfs *)calloc(1, sizeof(*sysfs));
+
+	if (!sysfs)
+		return -ENOMEM;
+	sysfs->instance = instance;
+	if (!make_tree(sysfs, "/dev/shm") && !make_tree(sysfs, "/tmp")) {
+		free(sysfs);
+		return -EROFS;
+	}
+	listen_for_refresh(sysfs);
+	instance->sysfs = sysfs;
+	return 0;
+}
+
+void sysfs_resume(struct instance *instance)
+{
+	char path[CTL_SYSFS_PATH_MAX];
+
+	make_path(path, "/dev/shm", instance->settings.instance);
+	if (getenv("RXE_DM_SYSFS") || access(path, F_OK) == 0)
+		open_sysfs(instance);
+}
+
+static void forget(struct user_process *user)
+{
+	struct sysfs *sysfs = user->instance->sysfs;
+
+	loop_del(&user->instance->loop, &user->death);
+	close(user->death.fd);
+	DL_DELETE(sysfs->users, user);
+	sysfs->num_users--;
+	free(user);
+}
+
+static void user_exited(struct loop_source *source, uint32_t events)
+{
+	(void)events;
+	forget(container_of(source, struct user_process, death));
+}
+
+void sysfs_close(struct instance *instance)
+{
+	struct sysfs *sysfs = instance->sysfs;
+
+	if (!sysfs)
+		return;
+	while (sysfs->users)
+		forget(sysfs->users);
+	assert(sysfs->num_users == 0);
+	if (sysfs->asked.fd >= 0)
+		close(sysfs->asked.fd);
+	sysfs_empty(sysfs->root);
+	sysfs_remove_root(sysfs->path);
+	close(sysfs->root);
+	free(sysfs);
+	instance->sysfs = NULL;
+}
+
+bool sysfs_in_use(const struct instance *instance)
+{
+	return instance->sysfs && instance->sysfs->num_users > 0;
+}
+
+int sysfs_run(struct instance *instance, uint64_t now_ns)
+{
+	struct sysfs *sysfs = instance->sysfs;
+
+	if (!sysfs)
+		return -1;
+	for (uint32_t i = 0; i < instance->num_devices; i++)
+		sysfs_update_state(sysfs->root, &instance->devices[i], &sysfs->held[i]);
+	if (!sysfs->users)
+		return -1;
+	if (now_ns >= sysfs->due_ns) {
+		update_counters(sysfs);
+		sysfs->due_ns = now_ns + PERIOD_MS * NSEC_PER_MSEC;
+	}
+	return (int)((sysfs->due_ns - now_ns) / NSEC_PER_MSEC) + 1;
+}
+
+/* The server stays while the process runs. */
+static void watch(struct sysfs *sysfs, pid_t pid)
+{
+	struct user_process *user;
+	int fd;
+
+	DL_FOREACH (sysfs->users, user) {
+		if (user->pid == pid)
+			return;
+	}
+	if (sysfs->num_users >= SYSFS_MAX_USERS)
+		return;
+	fd = (int)syscall(SYS_pidfd_open, pid, 0);
+	user = fd >= 0 ? (struct user_process *)calloc(1, sizeof(*user)) : NULL;
+	if (!user) {
+		if (fd >= 0)
+			close(fd);
+		return;
+	}
+	user->instance = sysfs->instance;
+	user->pid = pid;
+	user->death = (struct loop_source){ .fd = fd, .ready = user_exited };
+	if (loop_add(&sysfs->instance->loop, &user->death, EPOLLIN)) {
+		close(fd);
+		free(user);
+		return;
+	}
+	DL_APPEND(sysfs->users, user);
+	sysfs->num_users++;
+}
+
+int serve_sysfs(struct call *call)
+{
+	struct instance *instance = call->conn->instance;
+	const int rc = instance->sysfs ? 0 : open_sysfs(instance);
+
+	if (rc)
+		return rc;
+	watch(instance->sysfs, call->conn->pid);
+	memcpy(call->reply.sysfs.path, instance->sysfs->path, sizeof(instance->sysfs->path));
+	return 0;
+}

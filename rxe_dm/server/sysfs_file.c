@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: MIT
+/* Folders and files of the tree. Other users may take names in /dev/shm: a folder of theirs is
+ * refused, and no symbolic link is followed. */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "rxe_dm/server/sysfs.h"
+
+#define FOLDER_FLAGS (O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
+
+static bool is_ours(int fd)
+{
+	struct stat st;
+
+	return fstat(fd, &st) == 0 && st.st_uid == geteuid();
+}
+
+int sysfs_make_root(const char *path)
+{
+	int fd;
+
+	if (mkdir(path, 0755) && errno != EEXIST)
+		return -errno;
+	fd = open(path, FOLDER_FLAGS);
+	if (fd < 0)
+		return -errno;
+	if (!is_ours(fd)) {
+		close(fd);
+		return -EPERM;
+	}
+	sysfs_empty(fd);
+	return fd;
+}
+
+void sysfs_remove_root(const char *path)
+{
+	rmdir(path);
+}
+
+static bool is_itself(const char *name)
+{
+	return strcmp(name, ".") == 0 || strcmp(name, "..") == 0;
+}
+
+/* Recursive: as deep as the tree that the server makes. */
+void sysfs_empty(int root)
+{
+	const int fd = openat(root, ".", FOLDER_FLAGS);
+	DIR *dir = fd >= 0 ? fdopendir(fd) : NULL;
+	const struct dirent *entry;
+
+	if (!dir && fd >= 0)
+		close(fd);
+	while (dir && (entry = readdir(dir))) {
+		int below;
+
+		if (is_itself(entry->d_name) || unlinkat(root, entry->d_name, 0) == 0)
+			continue;
+		below = openat(root, entry->d_name, FOLDER_FLAGS);
+		if (below < 0)
+			continue;
+		sysfs_empty(below);
+		close(below);
+		unlinkat(root, entry->d_name, AT_REMOVEDIR);
+	}
+	if (dir)
+		closedir(dir);
+}
+
+void sysfs_folder(int root, bool *ok, const char *path)
+{
+	*ok = *ok && mkdirat(root, path, 0755) == 0;
+}
+
+void sysfs_link(int root, bool *ok, const char *path, const char *to)
+{
+	*ok = *ok && symlinkat(to, root, path) == 0;
+}
+
+void sysfs_write(int root, bool *ok, const char *path, const char *text)
+{
+	char line[128];
+	int len = snprintf(line, sizeof(line), "%s\n", text);
+	int fd;
+
+	if (!*ok)
+		return;
+	fd = openat(root, path, O_WRONLY | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0644);
+	/* Shortened only after the write: a reader finds a value at any time. */
+	*ok = fd >= 0 && len < (int)sizeof(line) && pwrite(fd, line, (size_t)len, 0) == len &&
+	      ftruncate(fd, len) == 0;
+	if (fd >= 0)
+		close(fd);
+}
+
+void sysfs_node(int root, bool *ok, const char *path)
+{
+	const int fd =
+		*ok ? openat(root, path, O_WRONLY | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0644) : -1;
+
+	*ok = fd >= 0;
+	if (fd >= 0)
+		close(fd);
+}
+
+void sysfs_number(int root, bool *ok, const char *path, uint64_t value)
+{
+	char text[24];
+
+	snprintf(text, sizeof(text), "%" PRIu64, value);
+	sysfs_write(root, ok, path, text);
+}
