@@ -364,15 +364,17 @@ int command_capture(int argc, char **argv)
 {
 	struct wishes w = { .keep = CAPTURE_KEEP_MAX, .buffer_mib = CAPTURE_RING_USUAL >> 20 };
 	const struct command_option own[] = {
-		{ "count", "N", "end after N packets", NULL, &w.max_packets, 1, UINT64_MAX, NULL },
-		{ "seconds", "N", "end after N seconds", NULL, &w.length_s, 1, MAX_SECONDS, NULL },
+		{ "count", "N", "end after N packets", NULL, &w.max_packets, 1, UINT64_MAX, NULL,
+		  NULL },
+		{ "seconds", "N", "end after N seconds", NULL, &w.length_s, 1, MAX_SECONDS, NULL,
+		  NULL },
 		{ .name = "both",
 		  .help = "packets between programs of the device twice: sent, and received",
 		  .given = &w.both },
 		{ "snap", "BYTES", "only so much of each packet", NULL, &w.keep, 32,
-		  CAPTURE_KEEP_MAX, NULL },
+		  CAPTURE_KEEP_MAX, NULL, NULL },
 		{ "buffer", "MIB", "what a program may be ahead of the file (16)", NULL,
-		  &w.buffer_mib, 1, CAPTURE_RING_MAX >> 20, NULL },
+		  &w.buffer_mib, 1, CAPTURE_RING_MAX >> 20, NULL, NULL },
 		DEVICE_OPTION(&w.device),
 		{ 0 },
 	};

@@ -9,7 +9,8 @@
 
 #include "lib/control/settings.h"
 
-/* An option of a subcommand beside the settings: a switch, or a whole number from min to max. */
+/* An option of a subcommand beside the settings: a switch, a whole number from min to max, or a
+ * word. */
 struct command_option {
 	const char *name;     /* foreground: --foreground; NULL ends a list */
 	const char *argument; /* name of its value in the help */
@@ -17,14 +18,15 @@ struct command_option {
 	bool *given;	      /* set by a switch; may be NULL */
 	uint64_t *number;     /* NULL: a switch */
 	uint64_t min, max;
-	const char *prefix; /* may stand before the number; or NULL */
+	const char *prefix;	  /* may stand before the number; or NULL */
+	const char *const *words; /* NULL-terminated: the values of number, from 0 on; or NULL */
 };
 
 /* --device NAME: rxe_dm1, or 1. */
 #define DEVICE_OPTION(to)                                                                          \
 	{                                                                                          \
 		"device", "NAME", "another device than rxe_dm0", NULL, to, 0, CTL_DEVICE_MAX - 1,  \
-			"rxe_dm"                                                                   \
+			"rxe_dm", NULL                                                             \
 	}
 
 struct command_options {

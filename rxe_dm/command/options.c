@@ -88,6 +88,19 @@ static void fill_table(struct option ret[static OPTIONS_MAX], const struct comma
 }
 
 /* False: explained. */
+static bool take_word(const struct command_option *own, const char *value)
+{
+	for (uint64_t i = 0; own->words[i]; i++) {
+		if (strcmp(own->words[i], value) == 0) {
+			*own->number = i;
+			return true;
+		}
+	}
+	ctl_log(CTL_LOG_ERROR, "--%s is '%.40s': it expects %s", own->name, value, own->argument);
+	return false;
+}
+
+/* False: explained. */
 static bool take_own(const struct command_option *own, const char *value)
 {
 	const char *prefix = own->prefix ? own->prefix : "";
@@ -99,6 +112,8 @@ static bool take_own(const struct command_option *own, const char *value)
 	if (!own->number)
 		return true;
 
+	if (own->words)
+		return take_word(own, value);
 	if (strncmp(value, prefix, strlen(prefix)) == 0)
 		digits += strlen(prefix);
 	errno = 0;

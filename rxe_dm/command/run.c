@@ -11,13 +11,12 @@
 #include "lib/control/connection.h"
 #include "lib/control/log.h"
 #include "rxe_dm/command/command.h"
+#include "rxe_dm/command/run.h"
 #include "rxe_dm/command/verbs_linked.h"
 
-#define LIBRARY "libibverbs.so.1"
-/* Names and no paths: a path in LD_PRELOAD has no blank. */
-#define UVERBS	 "librxe_dm_uverbs.so"
-#define RSOCKETS "librspreload.so"
-
+/* A name and no path: a path in LD_PRELOAD has no blank. */
+#define RSOCKETS    "librspreload.so"
+#define LIBRARY	    "libibverbs.so.1"
 #define FOLDERS_MAX (6 * PATH_MAX)
 
 static bool has_library(const char *folder)
@@ -63,8 +62,7 @@ static bool find_libraries(char ret[static FOLDERS_MAX])
 	return false;
 }
 
-/* The variable becomes a list with a colon between, if neither is empty. 0 or a negative errno. */
-static int set_list(const char *variable, const char *first, const char *second)
+int run_set_list(const char *variable, const char *first, const char *second)
 {
 	size_t len = strlen(first) + strlen(second) + 2;
 	char *list = (char *)malloc(len);
@@ -78,34 +76,26 @@ static int set_list(const char *variable, const char *first, const char *second)
 	return rc;
 }
 
-static const char *variable_or_nothing(const char *name)
+const char *run_variable(const char *name)
 {
 	const char *value = getenv(name);
 
 	return value ? value : "";
 }
 
-/* Last: a sanitizer's runtime must stay first. */
-static int preload(const char *library)
+static int set_libraries(const char *folders, bool rsockets)
 {
-	return set_list("LD_PRELOAD", variable_or_nothing("LD_PRELOAD"), library);
-}
+	int rc = run_set_list("LD_LIBRARY_PATH", folders, run_variable("LD_LIBRARY_PATH"));
 
-static int set_libraries(const char *folders, bool uverbs, bool rsockets)
-{
-	int rc = set_list("LD_LIBRARY_PATH", folders, variable_or_nothing("LD_LIBRARY_PATH"));
-
-	if (!rc && uverbs)
-		rc = preload(UVERBS);
-	if (!rc && rsockets)
-		rc = preload(RSOCKETS);
+	if (!rc && rsockets) /* last: a sanitizer's runtime must stay first */
+		rc = run_set_list("LD_PRELOAD", run_variable("LD_PRELOAD"), RSOCKETS);
 	return rc;
 }
 
 /* Checks the settings and starts the server, so that errors are explained here and not by a program
  * that finds no device. A running server keeps its settings; the library reports a difference.
  * Returns an exit status. */
-static int need_server(struct ctl_settings *settings)
+static int need_server(struct ctl_settings *settings, enum run_view view, const char *folders)
 {
 	struct ctl_client *client;
 	char why[CTL_WHY_MAX];
@@ -116,18 +106,24 @@ static int need_server(struct ctl_settings *settings)
 	}
 	if (ctl_connect_as(&client, settings->instance, CTL_ROLE_COMMAND, true))
 		return 1;
+	if (view != RUN_VIEW_NONE)
+		run_view(client, folders);
 	ctl_disconnect(client);
 	return 0;
 }
 
 int command_run(int argc, char **argv)
 {
-	bool uverbs = false, rsockets = false;
+	static const char *const views[] = { "preload", "none", NULL }; /* enum run_view */
+	bool rsockets = false;
+	uint64_t view = RUN_VIEW_PRELOAD;
 	const struct command_option own[] = {
-		{ .name = "uverbs",
-		  .help = "let the program find /dev/infiniband/uverbs0 and so on, which UCX looks "
-			  "for",
-		  .given = &uverbs },
+		{ .name = "view",
+		  .argument = "preload|none",
+		  .help = "how the program finds the device in /sys and /dev; default preload",
+		  .number = &view,
+		  .words = views },
+		{ .name = "uverbs" }, /* of former releases, in scripts: part of every view */
 		{ .name = "rsockets",
 		  .help = "let the program's TCP sockets be rsockets (preloads librspreload.so)",
 		  .given = &rsockets },
@@ -146,10 +142,10 @@ int command_run(int argc, char **argv)
 	}
 	if (!find_libraries(folders))
 		return 1;
-	status = need_server(&options.settings);
+	status = need_server(&options.settings, (enum run_view)view, folders);
 	if (status)
 		return status;
-	if (set_libraries(folders, uverbs, rsockets)) {
+	if (set_libraries(folders, rsockets)) {
 		fprintf(stderr, "rxe_dm: could not set up the environment\n");
 		return 1;
 	}

@@ -55,7 +55,7 @@ def ucx_loads(build):
 
 
 def ucx_lists(build):
-    with Instance(build, "ucx_lists", options=["--uverbs"]) as instance:
+    with Instance(build, "ucx_lists") as instance:
         text = instance.run(["ucx_info", "-d"])
         for transport in ("rc_verbs", "ud_verbs"):
             if not re.search(rf"Transport: {transport}\n#\s+Device: rxe_dm0:1", text):
@@ -65,7 +65,7 @@ def ucx_lists(build):
 def ucx_perftest(build, transports, address=None, options=(), test="tag_lat", sizes=(8, 100000)):
     """Messages short and long, through UCX's own protocols; its RC begins with its UD."""
     settings = {"UCX_TLS": transports, "UCX_NET_DEVICES": "rxe_dm0:1"}
-    with Instance(build, "ucx_perftest", address=address, options=["--uverbs"]) as instance:
+    with Instance(build, "ucx_perftest", address=address) as instance:
         for size in sizes:
             port = free_port()
             server = instance.start(["ucx_perftest", "-p", str(port), *options], title="ucx_perftest (server)", env=settings)
@@ -82,7 +82,7 @@ def ucx_perftest(build, transports, address=None, options=(), test="tag_lat", si
 def ucx_sockaddr(build, options=()):
     """UCX's io_demo connects by address and port: over RC, by UCX's connection manager rdmacm. It checks the bytes (-q)."""
     settings = {"UCX_TLS": "rc", "UCX_SOCKADDR_TLS_PRIORITY": "rdmacm", "UCX_NET_DEVICES": "rxe_dm0:1"}
-    with Instance(build, "ucx_sockaddr", options=["--uverbs"]) as instance:
+    with Instance(build, "ucx_sockaddr") as instance:
         common = ["io_demo", "-p", str(free_port()), "-d", "4096:65536", "-i", "100", "-q", *options]
         server = instance.start(common, title="io_demo (server)", env=settings)
         server.wait_until(lambda: any(one["state"] == "listening" for one in instance.show().get("rdma_ids", [])), "listener")
@@ -121,7 +121,7 @@ def openmpi(build, settings, net=None):
     environment = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1", "OMPI_MCA_plm_rsh_agent": "false",
                    "OMPI_MCA_rmaps_base_oversubscribe": "1", **settings}
     place = {"address": net.address(0), "prefix": net.prefix(0)} if net else {}
-    with Instance(build, "openmpi", options=["--uverbs"], **place) as instance:
+    with Instance(build, "openmpi", **place) as instance:
         for size in (8, 4096, 1 << 20):
             text = instance.run(["mpirun", "-n", "2", PYTHON, "-m", "mpi4py.bench", "ringtest", "-n", str(size), "-l", "20"],
                                 env=environment)
@@ -137,30 +137,6 @@ def openmpi_libfabric(build, provider):
     """Over libfabric, which connects by the addresses of interfaces, and leaves lo out."""
     with Pair() as net:
         openmpi(build, {"OMPI_MCA_pml": "cm", "OMPI_MCA_mtl": "ofi", "OMPI_MCA_mtl_ofi_provider_include": provider}, net=net)
-
-
-def uverbs_nodes(build):
-    """What is preloaded answers for its nodes alone, and as the system would."""
-    script = """
-import os, stat
-node = "/dev/infiniband/uverbs"
-assert stat.S_ISCHR(os.stat(node + "0").st_mode) and os.access(node + "15", os.R_OK | os.W_OK)
-assert not os.access(node + "0", os.X_OK)
-for name in ("", "16", "0x", "-1", "007", "0/"):
-    assert not os.access(node + name, os.F_OK), name
-    try:
-        os.stat(node + name)
-    except FileNotFoundError:
-        continue
-    raise AssertionError(name)
-assert stat.S_ISREG(os.stat("/proc/self/status").st_mode) and not os.access("/nowhere", os.F_OK)
-"""
-    if os.path.exists("/dev/infiniband"):
-        raise Skip("this machine has real ones")
-    with Instance(build, "uverbs", options=["--uverbs"]) as instance:
-        instance.run(["python3", "-c", script])
-    with Instance(build, "no_uverbs") as instance:
-        instance.run(["sh", "-c", "! [ -e /dev/infiniband/uverbs0 ]"])
 
 
 def no_child_to_meet(build):
@@ -222,7 +198,6 @@ CASES = {
     "openmpi_ucx": openmpi_ucx,
     "openmpi_rxm": functools.partial(openmpi_libfabric, provider="verbs;ofi_rxm"),
     "openmpi_rxd": functools.partial(openmpi_libfabric, provider="verbs;ofi_rxd"),
-    "uverbs_nodes": uverbs_nodes,
     "no_child_to_meet": no_child_to_meet,
     "killed_with_child": killed_with_child,
 }

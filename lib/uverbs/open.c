@@ -1,0 +1,193 @@
+// SPDX-License-Identifier: MIT
+/* Files and folders that are opened, or entered. */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <glob.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "lib/uverbs/place.h"
+
+/* A node without a driver. */
+static bool is_closed_node(const char *placed, const char *path)
+{
+	unsigned int major_number, minor_number;
+
+	if (placed == path || !place_is_node(placed, &major_number, &minor_number) ||
+	    NEXT(access)(placed, F_OK))
+		return false;
+	errno = ENXIO;
+	return true;
+}
+
+static int open_at(int dir, const char *path, int flags, mode_t mode)
+{
+	char buf[PATH_MAX];
+	const char *placed = place_open(path, buf);
+
+	if (is_closed_node(placed, path) && !(flags & O_PATH))
+		return -1;
+	return NEXT(openat)(dir, placed, flags, mode);
+}
+
+#define MODE(flags, mode)                                                                          \
+	do {                                                                                       \
+		va_list args;                                                                      \
+		va_start(args, flags);                                                             \
+		mode = __OPEN_NEEDS_MODE(flags) ? va_arg(args, mode_t) : 0;                        \
+		va_end(args);                                                                      \
+	} while (0)
+#ifndef __OPEN_NEEDS_MODE
+#define __OPEN_NEEDS_MODE(flags) (((flags)&O_CREAT) || ((flags)&O_TMPFILE) == O_TMPFILE)
+#endif
+
+EXPORTED int open(const char *path, int flags, ...)
+{
+	mode_t mode;
+
+	MODE(flags, mode);
+	return open_at(AT_FDCWD, path, flags, mode);
+}
+
+EXPORTED int openat(int dir, const char *path, int flags, ...)
+{
+	mode_t mode;
+
+	MODE(flags, mode);
+	return open_at(dir, path, flags, mode);
+}
+
+EXPORTED FILE *fopen(const char *restrict path, const char *restrict mode)
+{
+	char buf[PATH_MAX];
+	const char *placed = place_open(path, buf);
+
+	return is_closed_node(placed, path) ? NULL : NEXT(fopen)(placed, mode);
+}
+
+EXPORTED DIR *opendir(const char *path)
+{
+	char buf[PATH_MAX];
+
+	return NEXT(opendir)(place(path, buf));
+}
+
+EXPORTED int scandir(const char *restrict path, struct dirent ***restrict ret,
+		     int (*choose)(const struct dirent *),
+		     int (*compare)(const struct dirent **, const struct dirent **))
+{
+	char buf[PATH_MAX];
+
+	return NEXT(scandir)(place(path, buf), ret, choose, compare);
+}
+
+EXPORTED int chdir(const char *path)
+{
+	char buf[PATH_MAX];
+
+	return NEXT(chdir)(place(path, buf));
+}
+
+#ifdef __GLIBC__
+/* Files of ours are small: the calls for large ones open the same. */
+EXPORTED int open64(const char *path, int flags, ...)
+{
+	mode_t mode;
+
+	MODE(flags, mode);
+	return open_at(AT_FDCWD, path, flags | O_LARGEFILE, mode);
+}
+
+EXPORTED int openat64(int dir, const char *path, int flags, ...)
+{
+	mode_t mode;
+
+	MODE(flags, mode);
+	return open_at(dir, path, flags | O_LARGEFILE, mode);
+}
+
+/* Called by programs built with _FORTIFY_SOURCE. */
+int __open_2(const char *path, int flags);
+int __open64_2(const char *path, int flags);
+int __openat_2(int dir, const char *path, int flags);
+int __openat64_2(int dir, const char *path, int flags);
+
+EXPORTED int __open_2(const char *path, int flags)
+{
+	return open_at(AT_FDCWD, path, flags, 0);
+}
+
+EXPORTED int __open64_2(const char *path, int flags)
+{
+	return open_at(AT_FDCWD, path, flags | O_LARGEFILE, 0);
+}
+
+EXPORTED int __openat_2(int dir, const char *path, int flags)
+{
+	return open_at(dir, path, flags, 0);
+}
+
+EXPORTED int __openat64_2(int dir, const char *path, int flags)
+{
+	return open_at(dir, path, flags | O_LARGEFILE, 0);
+}
+
+EXPORTED FILE *fopen64(const char *restrict path, const char *restrict mode)
+{
+	char buf[PATH_MAX];
+	const char *placed = place_open(path, buf);
+
+	return is_closed_node(placed, path) ? NULL : NEXT(fopen64)(placed, mode);
+}
+
+EXPORTED int scandir64(const char *restrict path, struct dirent64 ***restrict ret,
+		       int (*choose)(const struct dirent64 *),
+		       int (*compare)(const struct dirent64 **, const struct dirent64 **))
+{
+	char buf[PATH_MAX];
+
+	return NEXT(scandir64)(place(path, buf), ret, choose, compare);
+}
+
+/* glob() calls the C library's own functions, unless it is given others: ours then. */
+static void *glob_opendir(const char *path)
+{
+	return opendir(path);
+}
+
+static struct dirent *glob_readdir(void *dir)
+{
+	return readdir((DIR *)dir);
+}
+
+static void glob_closedir(void *dir)
+{
+	closedir((DIR *)dir);
+}
+
+EXPORTED int glob(const char *restrict pattern, int flags, int (*failed)(const char *, int),
+		  glob_t *restrict ret)
+{
+	char buf[PATH_MAX];
+
+	if (!(flags & GLOB_ALTDIRFUNC) && place(pattern, buf) != pattern) {
+		flags |= GLOB_ALTDIRFUNC;
+		ret->gl_opendir = glob_opendir;
+		ret->gl_readdir = glob_readdir;
+		ret->gl_closedir = glob_closedir;
+		ret->gl_lstat = lstat;
+		ret->gl_stat = stat;
+	}
+	return NEXT(glob)(pattern, flags, failed, ret);
+}
+
+/* On 64-bit systems the structures are the same. */
+EXPORTED int glob64(const char *restrict pattern, int flags, int (*failed)(const char *, int),
+		    glob64_t *restrict ret)
+{
+	return glob(pattern, flags, failed, (glob_t *)(void *)ret);
+}
+#endif

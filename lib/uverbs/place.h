@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: MIT */
+/* librxe_dm_uverbs.so, preloaded by `rxe_dm run`: programs find the devices as files, where Linux
+ * has adapters. Calls that take a path under /sys/class/infiniband* or /dev/infiniband get the path
+ * of the server's file instead (rxe_dm/server/sysfs.h); the adapters of the host stay out of sight.
+ *
+ * The library replaces calls of the C library, and passes all other paths on unchanged. It holds no
+ * state but the folder's name, starts nothing, and asks nobody except for counters, which the
+ * server brings up to date before they are opened. */
+#ifndef RXE_UVERBS_PLACE_H
+#define RXE_UVERBS_PLACE_H
+
+#include <limits.h>
+#include <stdbool.h>
+
+#define EXPORTED __attribute__((visibility("default")))
+
+/* Returns path, or the path of the server's file, in buf. */
+const char *place(const char *path, char buf[static PATH_MAX]);
+/* The same for a file that is opened: of a counter, it is up to date. */
+const char *place_open(const char *path, char buf[static PATH_MAX]);
+/* The path that a program knows for one of the server's: undoes place(), in the same buffer. */
+void place_back(char *path);
+/* True: placed is the server's file for a device node, which has these numbers. */
+bool place_is_node(const char *placed, unsigned int *ret_major, unsigned int *ret_minor);
+
+/* The definition behind ours: the C library's, or that of another preloaded library. */
+void *place_next(void **cache, const char *name);
+#define NEXT(name)                                                                                 \
+	(__extension__({                                                                           \
+		static void *next_##name;                                                          \
+		(__typeof__(&name))place_next(&next_##name, #name);                                \
+	}))
+
+#endif

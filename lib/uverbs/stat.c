@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: MIT
+/* What files are: the family of stat(), and access(), under all names in the C library. */
+#include <assert.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <unistd.h>
+
+#include "lib/uverbs/place.h"
+
+/* The server's file for a device node is a plain one. */
+static int as_node(int rc, const char *placed, const char *path, struct stat *st)
+{
+	unsigned int major_number, minor_number;
+
+	if (rc == 0 && placed != path && S_ISREG(st->st_mode) &&
+	    place_is_node(placed, &major_number, &minor_number)) {
+		st->st_mode = S_IFCHR | 0666;
+		st->st_rdev = makedev(major_number, minor_number);
+	}
+	return rc;
+}
+
+static int stat_at(int dir, const char *path, struct stat *ret, int flags)
+{
+	char buf[PATH_MAX];
+	const char *placed = place(path, buf);
+
+	return as_node(NEXT(fstatat)(dir, placed, ret, flags), placed, path, ret);
+}
+
+EXPORTED int stat(const char *restrict path, struct stat *restrict ret)
+{
+	return stat_at(AT_FDCWD, path, ret, 0);
+}
+
+EXPORTED int lstat(const char *restrict path, struct stat *restrict ret)
+{
+	return stat_at(AT_FDCWD, path, ret, AT_SYMLINK_NOFOLLOW);
+}
+
+EXPORTED int fstatat(int dir, const char *restrict path, struct stat *restrict ret, int flags)
+{
+	return stat_at(dir, path, ret, flags);
+}
+
+/* glibc's further names. */
+#ifdef __GLIBC__
+static_assert(sizeof(struct stat) == sizeof(struct stat64), "one structure under two names");
+EXPORTED int stat64(const char *restrict path, struct stat64 *restrict ret)
+{
+	return stat_at(AT_FDCWD, path, (struct stat *)ret, 0);
+}
+
+EXPORTED int lstat64(const char *restrict path, struct stat64 *restrict ret)
+{
+	return stat_at(AT_FDCWD, path, (struct stat *)ret, AT_SYMLINK_NOFOLLOW);
+}
+
+EXPORTED int fstatat64(int dir, const char *restrict path, struct stat64 *restrict ret, int flags)
+{
+	return stat_at(dir, path, (struct stat *)ret, flags);
+}
+
+/* Called by programs built before glibc 2.33. 64-bit systems have one version of the structure. */
+#define OLD(suffix, type)                                                                          \
+	int __xstat##suffix(int version, const char *path, type *ret);                             \
+	int __lxstat##suffix(int version, const char *path, type *ret);                            \
+	int __fxstatat##suffix(int version, int dir, const char *path, type *ret, int flags);      \
+	EXPORTED int __xstat##suffix(int version, const char *path, type *ret)                     \
+	{                                                                                          \
+		(void)version;                                                                     \
+		return stat_at(AT_FDCWD, path, (struct stat *)ret, 0);                             \
+	}                                                                                          \
+	EXPORTED int __lxstat##suffix(int version, const char *path, type *ret)                    \
+	{                                                                                          \
+		(void)version;                                                                     \
+		return stat_at(AT_FDCWD, path, (struct stat *)ret, AT_SYMLINK_NOFOLLOW);           \
+	}                                                                                          \
+	EXPORTED int __fxstatat##suffix(int version, int dir, const char *path, type *ret,         \
+					int flags)                                                 \
+	{                                                                                          \
+		(void)version;                                                                     \
+		return stat_at(dir, path, (struct stat *)ret, flags);                              \
+	}
+OLD(, struct stat)
+OLD(64, struct stat64)
+#endif
+
+#ifdef STATX_TYPE
+EXPORTED int statx(int dir, const char *restrict path, int flags, unsigned int mask,
+		   struct statx *restrict ret)
+{
+	char buf[PATH_MAX];
+	const char *placed = place(path, buf);
+	const int rc = NEXT(statx)(dir, placed, flags, mask, ret);
+
+	if (rc == 0 && placed != path && S_ISREG(ret->stx_mode) &&
+	    place_is_node(placed, &ret->stx_rdev_major, &ret->stx_rdev_minor))
+		ret->stx_mode = S_IFCHR | 0666;
+	return rc;
+}
+#endif
+
+EXPORTED int access(const char *path, int mode)
+{
+	char buf[PATH_MAX];
+
+	return NEXT(access)(place(path, buf), mode);
+}
+
+EXPORTED int faccessat(int dir, const char *path, int mode, int flags)
+{
+	char buf[PATH_MAX];
+
+	return NEXT(faccessat)(dir, place(path, buf), mode, flags);
+}
+
+EXPORTED int euidaccess(const char *path, int mode)
+{
+	char buf[PATH_MAX];
+
+	return NEXT(euidaccess)(place(path, buf), mode);
+}
+
+EXPORTED int eaccess(const char *path, int mode)
+{
+	char buf[PATH_MAX];
+
+	return NEXT(eaccess)(place(path, buf), mode);
+}

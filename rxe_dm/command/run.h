@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: MIT */
+/* How a program under `rxe_dm run` finds the device as files, beside libibverbs. */
+#ifndef RXE_DM_COMMAND_RUN_H
+#define RXE_DM_COMMAND_RUN_H
+
+struct ctl_client;
+
+enum run_view {
+	RUN_VIEW_PRELOAD, /* a preloaded library redirects the paths (lib/uverbs) */
+	RUN_VIEW_NONE,
+};
+
+/* Asks the server for the files, and sets the program's environment. folders: where this
+ * installation's libraries are, with colons between. What fails is explained: the program then runs
+ * without. */
+void run_view(struct ctl_client *client, const char *folders);
+
+/* The variable becomes a list with a colon between, if neither is empty. 0 or a negative errno. */
+int run_set_list(const char *variable, const char *first, const char *second);
+/* Its value, or "". */
+const char *run_variable(const char *name);
+
+#endif

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: MIT
+/* The view of a program under rxe_dm run: where the server's files are, the library that redirects
+ * to them, and the `rdma` command that shows our devices. */
+#include "rxe_dm/command/run.h"
+
+#include <limits.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "lib/control/connection.h"
+#include "lib/control/log.h"
+
+#define PRELOADED "librxe_dm_uverbs.so"
+
+/* Its path, which holds also where the program changes LD_LIBRARY_PATH; but a path in LD_PRELOAD
+ * has neither blanks nor colons: then the name, which is found by LD_LIBRARY_PATH. */
+static void find_preloaded(const char *folders, char ret[static PATH_MAX])
+{
+	for (const char *at = folders; *at; at += *at == ':') {
+		const int len = (int)strcspn(at, ":");
+
+		if (snprintf(ret, PATH_MAX, "%.*s/" PRELOADED, len, at) < PATH_MAX &&
+		    access(ret, R_OK) == 0 && !strpbrk(ret, " \t:"))
+			return;
+		at += len;
+	}
+	snprintf(ret, PATH_MAX, PRELOADED);
+}
+
+/* False: explained. */
+static bool ask(struct ctl_client *client, char ret[static CTL_SYSFS_PATH_MAX])
+{
+	struct ctl_call call = { .req = { .op = CTL_SYSFS }, .in_fd = -1 };
+	const int rc = ctl_do(client, &call, 0);
+
+	if (rc) {
+		ctl_log(CTL_LOG_NOTICE,
+			"the device server cannot make files in /dev/shm or /tmp (%s): the program "
+			"finds the device by libibverbs, but not in /sys/class/infiniband",
+			strerror(-rc));
+		return false;
+	}
+	snprintf(ret, CTL_SYSFS_PATH_MAX, "%s", call.reply.sysfs.path);
+	return true;
+}
+
+void run_view(struct ctl_client *client, const char *folders)
+{
+	char root[CTL_SYSFS_PATH_MAX], bin[CTL_SYSFS_PATH_MAX + 8], preloaded[PATH_MAX];
+
+	if (!ask(client, root))
+		return;
+	find_preloaded(folders, preloaded);
+	snprintf(bin, sizeof(bin), "%s/bin", root);
+	/* Last in LD_PRELOAD: a sanitizer's runtime must stay first. */
+	if (setenv("RXE_DM_SYSFS", root, 1) || run_set_list("PATH", bin, run_variable("PATH")) ||
+	    run_set_list("LD_PRELOAD", run_variable("LD_PRELOAD"), preloaded))
+		ctl_log(CTL_LOG_NOTICE, "the environment is full: the program does not find the "
+					"device in /sys/class/infiniband");
+}

@@ -1,0 +1,207 @@
+# SPDX-License-Identifier: MIT
+"""The device as files: Debian's tools that look into /sys and /dev find it there, and see what `rxe_dm show` sees."""
+
+import functools
+import os
+import re
+import shutil
+
+from cases_server import as_nobody, need_reachable
+from cases_tools import need
+from instance import Instance, need_program
+from namespaces import Pair
+from program import Failure, Skip, until
+
+PORT = "/sys/class/infiniband/rxe_dm0/ports/1"
+
+# What a program may do with the paths, by all kinds of calls; other paths stay what they are.
+PATHS = """
+import errno, glob, os, stat
+top, node = "/sys/class/infiniband", "/dev/infiniband/uverbs"
+port = top + "/rxe_dm0/ports/1"
+def fails(how, call, *args):
+    try:
+        call(*args)
+    except OSError as e:
+        assert e.errno == how, (call, args, e)
+        return
+    raise AssertionError((call, args))
+assert os.listdir(top) == ["rxe_dm0"] and [e.name for e in os.scandir("//sys/./class//infiniband/")] == ["rxe_dm0"]
+assert glob.glob(top + "/*/ports/*/state") == [port + "/state"]
+assert os.path.realpath("/sys/class/infiniband_verbs/uverbs0/device") == top + "/rxe_dm0/device"
+assert os.readlink(top + "/rxe_dm0/device/infiniband/rxe_dm0") == "../.." and not os.path.exists(top + "/rxe_dm0/device/net")
+os.chdir(port)
+assert open("state").read() == "4: ACTIVE\\n" == open(port + "/state").read()
+folder = os.open(port, os.O_RDONLY | os.O_DIRECTORY)
+assert os.read(os.open("link_layer", os.O_RDONLY, dir_fd=folder), 99) == b"Ethernet\\n"
+assert stat.S_ISCHR(os.stat(node + "0").st_mode) and stat.S_ISCHR(os.lstat(node + "0").st_mode)
+assert os.stat(node + "0").st_rdev == os.makedev(231, 192)
+assert os.access(node + "0", os.R_OK | os.W_OK) and not os.access(node + "0", os.X_OK)
+fails(errno.ENXIO, open, node + "0")
+for name in ("", "1", "0x", "-1", "007"):
+    fails(errno.ENOENT, os.stat, node + name)
+    fails(errno.ENOENT, open, node + name)
+fails(errno.ENOTDIR, os.stat, node + "0/")
+fails(errno.ENOENT, os.stat, port + "/nothing")
+fails(errno.ENOENT, os.listdir, "/sys/class/infiniband_cm")
+assert stat.S_ISREG(os.stat("/proc/self/status").st_mode) and not os.access("/nowhere", os.F_OK)
+assert os.path.realpath("/proc/self/../self/fd") == "/proc/%d/fd" % os.getpid()
+assert "infiniband" not in os.path.realpath("/sys/class/net/lo") and os.path.isdir("/sys/class/net/lo")
+"""
+
+
+def last_line(text):
+    """A server that starts may have said before how much memory it could lock."""
+    return text.strip().split("\n")[-1]
+
+
+def tools(build, user=()):
+    with Instance(build, "view_tools", prefix=user) as instance:
+        if user:
+            need_reachable(instance, build)
+        for tool in ("ibstat", "ibstatus"):
+            need_program(tool)
+        guid = last_line(instance.run(["cat", "/sys/class/infiniband/rxe_dm0/node_guid"]))
+        need(instance.run(["ibv_devinfo", "-v"]), rf"node_guid:\s+{guid}$")
+        need(instance.run(["ibstat"]), r"^CA 'rxe_dm0'", r"State: Active", r"Physical state: LinkUp", r"Rate: 40 ",
+             rf"Node GUID: 0x{guid.replace(':', '')}", r"Link layer: Ethernet")
+        need(instance.run(["ibstat", "-l"]), r"^rxe_dm0$")
+        need(instance.run(["ibstatus"]), r"Infiniband device 'rxe_dm0' port 1 status", r"state:\s+4: ACTIVE",
+             r"rate:\s+40 Gb/sec \(4X FDR10\)", r"default gid:\s+0000:0000:0000:0000:0000:ffff:7f")
+        need(instance.run(["ls", "-l", "/sys/class/infiniband/", "/dev/infiniband/"]), r" rxe_dm0$", r"^crw.* 231, 192 .*uverbs0",
+             r"^crw.*rdma_cm")
+        need(instance.run(["cat", "/sys/class/infiniband_verbs/abi_version", PORT + "/gid_attrs/types/0"]), r"^6$", r"^RoCE v2$")
+
+
+def ordinary_user(build):
+    if os.geteuid() != 0 or not shutil.which("setpriv"):
+        raise Skip("this is an ordinary user already: every test shows it")
+    tools(build, as_nobody())
+
+
+def two_devices(build):
+    with Instance(build, "view_two", address="127.63.2.1,127.63.2.2", devices=2) as instance:
+        need_program("ibstat")
+        need(instance.run(["ibstat", "-l"]), r"^rxe_dm0$", r"^rxe_dm1$")
+        need(instance.run(["cat", "/sys/class/infiniband_verbs/uverbs1/ibdev", "/sys/class/infiniband/rxe_dm1/ports/1/gids/0"]),
+             r"^rxe_dm1$", r":ffff:7f3f:0202$")
+
+
+def paths(build, options=()):
+    with Instance(build, "view_paths", options=options) as instance:
+        instance.run(["python3", "-c", PATHS])
+
+
+def interface(build):
+    """The interface that has the device's address, as far as one has."""
+    with Pair() as pair, Instance(build, "view_net", pair.address(0), prefix=pair.prefix(0)) as instance:
+        need(instance.run(["ls", "/sys/class/infiniband/rxe_dm0/device/net/"]), rf"^{pair.device(0)}$")
+        need(instance.run(["cat", PORT + "/gid_attrs/ndevs/0"]), rf"^{pair.device(0)}$")
+
+
+def without(build):
+    if os.path.exists("/sys/class/infiniband") or os.path.exists("/dev/infiniband"):
+        raise Skip("this machine has a real adapter")
+    with Instance(build, "view_none", options=["--view", "none"]) as instance:
+        need(instance.run(["ibv_devices"]), r"rxe_dm0")
+        instance.run(["sh", "-c", "! ls /sys/class/infiniband && ! [ -e /dev/infiniband/uverbs0 ]"])
+
+
+def counter(instance, name):
+    return int(last_line(instance.run(["cat", f"{PORT}/{name}"])))
+
+
+def counters(build):
+    """They are those of `rxe_dm show`, at the moment the file is opened; and in a file that stays open they move."""
+    with Instance(build, "view_counters") as instance:
+        first = counter(instance, "hw_counters/sent_pkts")
+        reader = instance.start(["python3", "-c", f"""
+import time
+f = open("{PORT}/counters/port_xmit_packets")
+print(before := f.read(), flush=True)
+while f.seek(0) == 0 and f.read() == before:
+    time.sleep(0.01)
+print("moved", flush=True)
+"""])
+        reader.wait_for_line(r"^\d+\n")
+        instance.pair(["ibv_rc_pingpong", "-g", "0", "-n", "100"])
+        counted = instance.show()["devices"][0]["counters"]
+        for name in ("sent_pkts", "rdma_sends", "sent_bytes", "link_recv_drops"):
+            if counter(instance, "hw_counters/" + name) != counted[name]:
+                raise Failure(f"{name}: the file and rxe_dm show differ")
+        if counter(instance, "counters/port_xmit_data") != counted["sent_bytes"] // 4 or counted["sent_pkts"] <= first:
+            raise Failure("the counters did not move")
+        reader.wait_for_line(r"moved")
+
+
+def state(build):
+    """The files follow the port and the GID table."""
+    with Instance(build, "view_state") as instance:
+        instance.run(["ibv_devices"])
+        instance.command("fault", "add", "port_down")
+        need(instance.run(["cat", PORT + "/state", PORT + "/phys_state"]), r"^1: DOWN$", r"^3: Disabled$")
+        instance.command("fault", "clear")
+        instance.command("fault", "add", "gid_change", "index=0", "to=3")
+        need(instance.run(["cat", PORT + "/state", PORT + "/gids/3", PORT + "/gid_attrs/types/3"]), r"^4: ACTIVE$", r":ffff:7f",
+             r"^RoCE v2$")
+        need(instance.run(["cat", PORT + "/gids/0"]), r"^0000:0000:0000:0000:0000:0000:0000:0000$")
+        instance.run(["cat", PORT + "/gid_attrs/types/0"], expect=1)
+
+
+def folder_of(instance):
+    return last_line(instance.run(["sh", "-c", "echo $RXE_DM_SYSFS"]))
+
+
+def life(build):
+    """The files go with the server, and a killed server's are made again by the next."""
+    with Instance(build, "view_life") as instance:
+        folder = folder_of(instance)
+        pid = instance.server_pid()
+        if not os.path.exists(folder + PORT + "/state"):
+            raise Failure(f"no files in {folder}")
+        os.kill(pid, 9)
+        until(lambda: instance.server_pid() is None, "end of the server")
+        os.unlink(folder + PORT + "/state")
+        # A program that has the folder in its environment, as one that outlived the server.
+        instance.run(["sh", "-c", f"ibv_devices && cat {PORT}/state"])
+        if folder_of(instance) != folder:
+            raise Failure("another folder")
+        instance.command("stop")
+        if os.path.exists(folder):
+            raise Failure(f"{folder} is left")
+
+
+def perfquery(build):
+    """There is no subnet to send MADs to: it says that it cannot open the port, as with any RoCE adapter."""
+    with Instance(build, "view_perfquery") as instance:
+        need(instance.run(["perfquery"], expect=None), r"Failed to open")
+        if "perfquery" in instance.run(["perfquery", "-C", "rxe_dm0", "-P", "1"], expect=None).replace("perfquery: iberror", ""):
+            raise Failure("not refused")
+
+
+def nowhere(build, folders):
+    """No folder to write to, as in a container that is read-only: the next one is used, or programs run without files."""
+    if os.geteuid() != 0 or not shutil.which("unshare"):
+        raise Skip("making a folder read-only needs root")
+    hide = " && ".join(f"mount -t tmpfs -o ro none {folder}" for folder in folders)
+    inside = ["unshare", "-m", "sh", "-c", f'{hide} && exec "$@"', "sh"]
+    with Instance(build, "view_nowhere", prefix=inside) as instance:
+        need(instance.run(["ibv_devices"]), r"rxe_dm0")
+        if folder_of(instance).startswith("/tmp") != (len(folders) == 1):
+            raise Failure("the files are elsewhere")
+
+
+CASES = {
+    "view_tools": tools,
+    "view_ordinary_user": ordinary_user,
+    "view_two_devices": two_devices,
+    "view_paths": paths,
+    "view_interface": interface,
+    "view_none": without,
+    "view_counters": counters,
+    "view_state": state,
+    "view_life": life,
+    "view_perfquery": perfquery,
+    "view_shm_read_only": functools.partial(nowhere, folders=["/dev/shm"]),
+    "view_read_only": functools.partial(nowhere, folders=["/dev/shm", "/tmp"]),
+}
