@@ -30,6 +30,8 @@ const struct command command_table[] = {
 	{ "fault", "[OPTIONS] add RULE | list | clear [NUMBER]",
 	  "make a device misbehave, by rules: packets, completions, verbs, the port", command_fault,
 	  COMMAND_MAY_START, fault_help },
+	{ "rdma", "[OPTIONS] OBJECT [show] [DEV]", "show devices as iproute2's rdma(8) does",
+	  command_rdma, COMMAND_FINDS, NULL },
 };
 const size_t command_count = sizeof(command_table) / sizeof(command_table[0]);
 
@@ -48,6 +50,8 @@ int main(int argc, char **argv)
 	const char *name = argc > 1 ? argv[1] : NULL;
 
 	ctl_log_stderr(CTL_LOG_NOTICE);
+	if (argc > 0 && strcmp(basename(argv[0]), "rdma") == 0)
+		return command_rdma(argc, argv);
 	if (!name) {
 		usage(stderr);
 		return 2;

@@ -74,6 +74,7 @@ int command_show(int argc, char **argv);
 int command_run(int argc, char **argv);
 int command_capture(int argc, char **argv);
 int command_fault(int argc, char **argv);
+int command_rdma(int argc, char **argv); /* also as a program of that name */
 void fault_help(void);
 
 #endif

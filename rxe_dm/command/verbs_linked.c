@@ -89,12 +89,21 @@ static bool file_has_verbs(const char *path, size_t len)
 	return has;
 }
 
+/* The words that are looked for are in our own file. */
+static bool is_our_own(const struct stat *st)
+{
+	struct stat own;
+
+	return stat("/proc/self/exe", &own) == 0 && own.st_dev == st->st_dev &&
+	       own.st_ino == st->st_ino;
+}
+
 void verbs_linked_warn(const char *name)
 {
 	char path[PATH_MAX];
 	struct stat st;
 
-	if (!find_program(name, path) || stat(path, &st) || !S_ISREG(st.st_mode))
+	if (!find_program(name, path) || stat(path, &st) || !S_ISREG(st.st_mode) || is_our_own(&st))
 		return;
 	if (gains_rights(&st))
 		ctl_log(CTL_LOG_NOTICE,

@@ -2,13 +2,14 @@
 """The device as files: Debian's tools that look into /sys and /dev find it there, and see what `rxe_dm show` sees."""
 
 import functools
+import json
 import os
 import re
 import shutil
 
 from cases_server import as_nobody, need_reachable
 from cases_tools import need
-from instance import Instance, need_program
+from instance import Instance, free_port, need_program
 from namespaces import Pair
 from program import Failure, Skip, until
 
@@ -191,6 +192,50 @@ def nowhere(build, folders):
             raise Failure("the files are elsewhere")
 
 
+def rdma(build):
+    """The command of that name is ours under rxe_dm run, and has iproute2's formats."""
+    with Instance(build, "view_rdma") as instance:
+        show = instance.run(["rdma", "link"])
+        need(show, r"^link rxe_dm0/1 state ACTIVE physical_state LINK_UP netdev lo $")
+        link, = json.loads(last_line(instance.run(["rdma", "link", "show", "rxe_dm0/1", "-j"])))
+        if link != {"ifindex": 0, "ifname": "rxe_dm0", "port": 1, "state": "ACTIVE", "physical_state": "LINK_UP", "netdev": "lo",
+                    "netdev_index": 1}:
+            raise Failure(f"rdma -j link: {link}")
+        guid = instance.run(["cat", "/sys/class/infiniband/rxe_dm0/node_guid"]).strip()
+        need(instance.run(["rdma", "dev"]), rf"^0: rxe_dm0: node_type ca fw \S+ node_guid {guid} sys_image_guid ")
+        need(instance.run(["rdma", "system"]), r"^netns exclusive")
+        need(instance.run(["rdma", "resource", "show", "cq"], expect=1), r"no list of 'cq'")
+        need(instance.run(["rdma", "link", "show", "mlx5_0/1"], expect=1), r"no device 'mlx5_0/1'")
+        instance.command("fault", "add", "port_down")
+        need(instance.run(["rdma", "li"]), r"state DOWN physical_state DISABLED")
+        instance.command("stop")
+        done = instance.command("rdma", "-j", "dev")
+        if done.returncode or done.stdout.strip() != "[]":
+            raise Failure(f"without a server: {done}")
+
+
+def rdma_resources(build):
+    with Instance(build, "view_res") as instance:
+        port = free_port()
+        server = instance.serve(["ibv_rc_pingpong", "-g", "0"], port)
+        qp, = (qp for program in instance.show()["devices"][0]["programs"] for qp in program["qps"])
+        need(instance.run(["rdma", "res"]), r"^0: rxe_dm0: pd 1 qp 1 cm_id 0 mr 1 ctx 1 $")
+        need(instance.run(["rdma", "resource", "show", "qp", "link", "rxe_dm0/1"]),
+             rf"^link rxe_dm0/1 lqpn {qp['qpn']} pdn {qp['pd']} rqpn 0 type RC state INIT .* pid {server.pid} comm ibv_rc_pingpong $")
+        for kind in ("mr", "pd", "ctx"):
+            entry, = json.loads(last_line(instance.run(["rdma", "-j", "resource", "show", kind])))
+            if entry["ifname"] != "rxe_dm0":
+                raise Failure(f"{kind}: {entry}")
+        client = instance.join(["ibv_rc_pingpong", "-g", "0"], port)
+        for program in (client, server):
+            if program.wait(60) != 0:
+                raise Failure("no pingpong")
+        stat, = json.loads(last_line(instance.run(["rdma", "-j", "statistic", "show", "link", "rxe_dm0/1"])))
+        if {name: stat[name] for name in ("sent_pkts", "rdma_sends")} != {
+                name: instance.show()["devices"][0]["counters"][name] for name in ("sent_pkts", "rdma_sends")}:
+            raise Failure(f"statistic: {stat}")
+
+
 CASES = {
     "view_tools": tools,
     "view_ordinary_user": ordinary_user,
@@ -202,6 +247,8 @@ CASES = {
     "view_state": state,
     "view_life": life,
     "view_perfquery": perfquery,
+    "view_rdma": rdma,
+    "view_rdma_resources": rdma_resources,
     "view_shm_read_only": functools.partial(nowhere, folders=["/dev/shm"]),
     "view_read_only": functools.partial(nowhere, folders=["/dev/shm", "/tmp"]),
 }
