@@ -99,6 +99,7 @@ static int need_server(struct ctl_settings *settings, enum run_view view, const 
 {
 	struct ctl_client *client;
 	char why[CTL_WHY_MAX];
+	int status = 0;
 
 	if (!ctl_settings_check(settings, why)) {
 		ctl_log(CTL_LOG_ERROR, "%s", why);
@@ -106,20 +107,21 @@ static int need_server(struct ctl_settings *settings, enum run_view view, const 
 	}
 	if (ctl_connect_as(&client, settings->instance, CTL_ROLE_COMMAND, true))
 		return 1;
-	if (view != RUN_VIEW_NONE)
-		run_view(client, folders);
+	if (view != RUN_VIEW_NONE && !run_view(client, view, folders))
+		status = 1;
 	ctl_disconnect(client);
-	return 0;
+	return status;
 }
 
 int command_run(int argc, char **argv)
 {
-	static const char *const views[] = { "preload", "none", NULL }; /* enum run_view */
+	static const char *const views[] = { "preload", "namespace", "none",
+					     NULL }; /* enum run_view */
 	bool rsockets = false;
 	uint64_t view = RUN_VIEW_PRELOAD;
 	const struct command_option own[] = {
 		{ .name = "view",
-		  .argument = "preload|none",
+		  .argument = "preload|namespace|none",
 		  .help = "how the program finds the device in /sys and /dev; default preload",
 		  .number = &view,
 		  .words = views },

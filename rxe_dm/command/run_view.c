@@ -47,12 +47,12 @@ static bool ask(struct ctl_client *client, char ret[static CTL_SYSFS_PATH_MAX])
 	return true;
 }
 
-void run_view(struct ctl_client *client, const char *folders)
+bool run_view(struct ctl_client *client, enum run_view view, const char *folders)
 {
 	char root[CTL_SYSFS_PATH_MAX], bin[CTL_SYSFS_PATH_MAX + 8], preloaded[PATH_MAX];
 
 	if (!ask(client, root))
-		return;
+		return view != RUN_VIEW_NAMESPACE;
 	find_preloaded(folders, preloaded);
 	snprintf(bin, sizeof(bin), "%s/bin", root);
 	/* Last in LD_PRELOAD: a sanitizer's runtime must stay first. */
@@ -60,4 +60,5 @@ void run_view(struct ctl_client *client, const char *folders)
 	    run_set_list("LD_PRELOAD", run_variable("LD_PRELOAD"), preloaded))
 		ctl_log(CTL_LOG_NOTICE, "the environment is full: the program does not find the "
 					"device in /sys/class/infiniband");
+	return view != RUN_VIEW_NAMESPACE || run_namespace(root);
 }

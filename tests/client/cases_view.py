@@ -7,7 +7,7 @@ import os
 import re
 import shutil
 
-from cases_server import as_nobody, need_reachable
+from cases_server import NOBODY, as_nobody, need_reachable
 from cases_tools import need
 from instance import Instance, free_port, need_program
 from namespaces import Pair
@@ -236,6 +236,48 @@ def rdma_resources(build):
             raise Failure(f"statistic: {stat}")
 
 
+# Without what is preloaded, as a static program.
+BARE = ["env", "-u", "LD_PRELOAD"]
+
+
+def namespace(build, user=()):
+    """Files that need no C library: mounted for this program alone, beside the other classes."""
+    with Instance(build, "view_namespace", prefix=user, options=["--view", "namespace"]) as instance:
+        if user:
+            need_reachable(instance, build)
+        need_program("ibstat")
+        text = instance.run([*BARE, "ibstat"], expect=None)
+        if "no mount namespace" in text:
+            raise Skip("no mount namespaces here")
+        need(text, r"^CA 'rxe_dm0'", r"State: Active")
+        need(instance.run([*BARE, "ls", "/sys/class"]), r"^net$", r"^infiniband$")
+        need(instance.run([*BARE, "cat", "/sys/class/net/lo/mtu"]), r"^\d+$")
+        instance.run([*BARE, "sh", "-c", "! touch /sys/class/x"])
+        need(instance.run(["id", "-u"]), rf"^{NOBODY if user else os.geteuid()}$")
+        instance.pair(["ibv_rc_pingpong", "-c", "-g", "0"])
+    if os.path.exists("/sys/class/infiniband/rxe_dm0"):
+        raise Failure("the machine has the files")
+
+
+def namespace_of_user(build):
+    if os.geteuid() != 0 or not shutil.which("setpriv"):
+        raise Skip("this is an ordinary user already")
+    namespace(build, as_nobody())
+
+
+def unprivileged(build):
+    """As in many containers: an ordinary user may not make namespaces (none who has another root folder may)."""
+    if os.geteuid() != 0 or not shutil.which("chroot"):
+        raise Skip("to change the root folder needs root")
+    inside = ["unshare", "-m", "sh", "-c", 'mount --rbind / /mnt && exec chroot /mnt "$@"', "sh", *as_nobody()]
+    with Instance(os.path.abspath(build), "view_unprivileged", prefix=inside) as instance:
+        need_reachable(instance, build)
+        need_program("ibstat")
+        need(instance.run(["ibstat"]), r"^CA 'rxe_dm0'")
+        instance.options = ["--view", "namespace"]
+        need(instance.run(["ibv_devices"], expect=1), r"--view namespace: no mount namespace .*--view preload needs none")
+
+
 CASES = {
     "view_tools": tools,
     "view_ordinary_user": ordinary_user,
@@ -247,6 +289,9 @@ CASES = {
     "view_state": state,
     "view_life": life,
     "view_perfquery": perfquery,
+    "view_namespace": namespace,
+    "view_namespace_of_user": namespace_of_user,
+    "view_unprivileged": unprivileged,
     "view_rdma": rdma,
     "view_rdma_resources": rdma_resources,
     "view_shm_read_only": functools.partial(nowhere, folders=["/dev/shm"]),
