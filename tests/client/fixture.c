@@ -45,6 +45,21 @@ static void open_srq(struct end *end)
 	ck_assert_ptr_nonnull(end->srq);
 }
 
+static struct ibv_cq *make_cq(struct end *end)
+{
+	struct ibv_cq_init_attr_ex attr;
+	struct ibv_cq_ex *cq;
+
+	if (!end->cfg.cq_attr)
+		return ibv_create_cq(end->context, end->cfg.cqe, end, end->channel, 0);
+	attr = *end->cfg.cq_attr;
+	attr.cqe = (uint32_t)end->cfg.cqe;
+	attr.cq_context = end;
+	attr.channel = end->channel;
+	cq = ibv_create_cq_ex(end->context, &attr);
+	return cq ? ibv_cq_ex_to_cq(cq) : NULL;
+}
+
 static void open_qp(struct end *end)
 {
 	struct ibv_qp_init_attr_ex attr = {
@@ -145,7 +160,7 @@ void end_open(struct end *end, struct ibv_context *context, const struct end_cfg
 		end->channel = ibv_create_comp_channel(end->context);
 		ck_assert_ptr_nonnull(end->channel);
 	}
-	end->cq = ibv_create_cq(end->context, end->cfg.cqe, end, end->channel, 0);
+	end->cq = make_cq(end);
 	ck_assert_ptr_nonnull(end->cq);
 	end->memory = aligned_alloc(4096, FIXTURE_MEMORY);
 	ck_assert_ptr_nonnull(end->memory);

@@ -471,6 +471,70 @@ START_TEST(extended_polling)
 }
 END_TEST
 
+static void one_thread(struct end *a, struct end *b)
+{
+	struct ibv_cq_ex *ex = (struct ibv_cq_ex *)(void *)b->cq;
+	struct ibv_poll_cq_attr none = { 0 };
+	int err;
+
+	ck_assert_int_eq(ibv_start_poll(ex, &none), ENOENT);
+	ck_assert_int_eq(ibv_req_notify_cq(b->cq, 0), 0);
+	arrive(a, b, 20);
+	get_event(b);
+	ibv_ack_cq_events(b->cq, 1);
+	for (uint32_t i = 0; i < 5; i++)
+		end_wait_for(b, i, IBV_WC_SUCCESS);
+	ck_assert_int_eq(ibv_resize_cq(b->cq, 15), 0);
+	ck_assert_int_eq(ibv_resize_cq(b->cq, 14), EINVAL);
+	err = ibv_start_poll(ex, &none);
+	for (uint32_t i = 5; i < 20; i++) {
+		ck_assert_int_eq(err, 0);
+		ck_assert_uint_eq(ex->wr_id, i);
+		ck_assert_int_eq(ex->status, IBV_WC_SUCCESS);
+		err = ibv_next_poll(ex);
+	}
+	ck_assert_int_eq(err, ENOENT);
+	ibv_end_poll(ex);
+	end_expect_nothing(b);
+}
+
+/* CQs without a lock of their own, by the flag or by a thread domain: they do all that others do. */
+START_TEST(single_threaded)
+{
+	struct ibv_context *context = fixture_open();
+	struct ibv_parent_domain_init_attr parent = { .pd = ibv_alloc_pd(context) };
+	struct ibv_td_init_attr td = { 0 };
+	struct ibv_cq_init_attr_ex attr = { .comp_mask = IBV_CQ_INIT_ATTR_MASK_FLAGS,
+					    .flags = IBV_CREATE_CQ_ATTR_SINGLE_THREADED };
+	struct end_cfg cfg = { .channel = true, .cq_attr = &attr };
+	struct end a, b;
+
+	parent.td = ibv_alloc_td(context, &td);
+	if (_i)
+		attr = (struct ibv_cq_init_attr_ex){
+			.comp_mask = IBV_CQ_INIT_ATTR_MASK_PD,
+			.parent_domain = ibv_alloc_parent_domain(context, &parent),
+		};
+	end_open(&a, context, &cfg);
+	end_open(&b, context, &cfg);
+	for (int i = 0; i < 2; i++) {
+		struct end_address address = end_address(i ? &a : &b);
+
+		end_connect(i ? &b : &a, &address);
+	}
+	one_thread(&a, &b);
+	if (_i)
+		ck_assert_int_eq(ibv_dealloc_pd(attr.parent_domain), EBUSY);
+	end_close(&b);
+	end_close(&a);
+	if (_i)
+		ck_assert_int_eq(ibv_dealloc_pd(attr.parent_domain), 0);
+	ck_assert_int_eq(ibv_dealloc_td(parent.td), 0);
+	ck_assert_int_eq(ibv_dealloc_pd(parent.pd), 0);
+	ck_assert_int_eq(ibv_close_device(context), 0);
+}
+END_TEST
+
 START_TEST(destroyed_queue_pair_leaves_no_completions)
 {
 	struct end a, b;
@@ -503,6 +567,7 @@ static void add(TCase *tests)
 	tcase_add_test(tests, overrun);
 	tcase_add_loop_test(tests, slots_are_free_when_polled, 0, 3);
 	tcase_add_test(tests, extended_polling);
+	tcase_add_loop_test(tests, single_threaded, 0, 2);
 	tcase_add_test(tests, destroyed_queue_pair_leaves_no_completions);
 }
 
