@@ -221,10 +221,10 @@ static int poll_cq(struct ibv_cq *base, int num_entries, struct ibv_wc *wc)
 	int done = 0;
 
 	if (num_entries <= 0)
-		return num_entries < 0 ? -EINVAL : 0;
+		return num_entries < 0 ? -vb_result(EINVAL) : 0;
 	/* A CQ that this process inherited by fork() belongs to its parent. */
 	if (!wc || cq->forks != vb_forks())
-		return -EINVAL;
+		return -vb_result(EINVAL);
 	if (vb_verb_fails(base->context, poll_cq))
 		return -errno;
 	if (!cq->single_threaded)

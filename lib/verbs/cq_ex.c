@@ -10,6 +10,7 @@
 #include "emu/container_of.h"
 #include "lib/abi/newer.h"
 #include "lib/verbs/cq.h"
+#include "lib/verbs/error.h"
 #include "lib/verbs/fork.h"
 #include "net/link/clock.h"
 
@@ -44,7 +45,7 @@ static int start_poll(struct ibv_cq_ex *ex, struct ibv_poll_cq_attr *attr)
 
 	/* A CQ that this process inherited by fork() belongs to its parent. */
 	if (!attr || attr->comp_mask || cq->forks != vb_forks())
-		return EINVAL;
+		return vb_result(EINVAL);
 	if (!cq->single_threaded)
 		pthread_mutex_lock(&cq->lock);
 	err = advance(cq, true);

@@ -100,9 +100,9 @@ ssize_t _ibv_query_gid_table(struct ibv_context *context, struct ibv_gid_entry *
 
 	if (!vb_is_context(context) || (!entries && max_entries) ||
 	    entry_size < sizeof(union ibv_gid))
-		return -EINVAL;
+		return -vb_result(EINVAL);
 	if (flags)
-		return -EOPNOTSUPP;
+		return -vb_result(EOPNOTSUPP);
 	if (vb_verb_fails(context, query_gid_table))
 		return -errno;
 	for (uint32_t i = 0; i < RXE_MAX_GIDS; i++) {
@@ -111,7 +111,7 @@ ssize_t _ibv_query_gid_table(struct ibv_context *context, struct ibv_gid_entry *
 		if (gid_is_zero(&gid))
 			continue;
 		if (n == max_entries)
-			return -EINVAL; /* entries has no space for all GIDs */
+			return -vb_result(EINVAL); /* entries has no space for all GIDs */
 		entry_write((uint8_t *)entries + n++ * entry_size, entry_size, context, i, &gid);
 	}
 	return (ssize_t)n;

@@ -81,7 +81,10 @@ START_TEST(queues)
 	struct ibv_modify_cq_attr moderate = { .attr_mask = 1 << 9 };
 	struct ibv_srq_attr limit = { .srq_limit = 1u << 20 };
 	uint32_t number;
+	struct ibv_wc wc;
 
+	FAILS_WITH(ibv_poll_cq(a.cq, -1, &wc), -EINVAL, EINVAL);
+	FAILS_WITH(ibv_poll_cq(a.cq, 1, NULL), -EINVAL, EINVAL);
 	FAILS(ibv_resize_cq(a.cq, 0), EINVAL);
 	FAILS(ibv_modify_cq(a.cq, &moderate), EINVAL);
 	FAILS(ibv_modify_srq(a.srq, &limit, IBV_SRQ_LIMIT), EINVAL);
@@ -123,6 +126,8 @@ START_TEST(queries)
 	FAILS(ibv_query_gid_ex(a.context, 1, 200, &entry, 0), EINVAL);
 	FAILS(ibv_query_gid_ex(a.context, 1, 0, &entry, 1), EOPNOTSUPP);
 	FAILS(ibv_resolve_eth_l2_from_gid(a.context, &way, mac, NULL), EINVAL);
+	FAILS_WITH(ibv_query_gid_table(a.context, &entry, 1, 1), -EOPNOTSUPP, EOPNOTSUPP);
+	FAILS_WITH(ibv_query_gid_table(a.context, NULL, 1, 0), -EINVAL, EINVAL);
 	FAILS_WITH(ibv_query_gid(a.context, 1, 200, &gid), -1, EINVAL);
 	FAILS_WITH(ibv_query_pkey(a.context, 1, 1, &pkey), -1, EINVAL);
 	FAILS_WITH(ibv_get_pkey_index(a.context, 1, 1), -1, EINVAL);
