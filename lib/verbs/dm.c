@@ -150,7 +150,7 @@ static struct ibv_mr *reg_dm_mr(struct ibv_pd *pd, struct ibv_dm *base, uint64_t
 				size_t length, unsigned int access)
 {
 	struct vb_dm *dm = vb_dm(base);
-	struct vb_mr like = { .access = access };
+	struct vb_mr like = { .of_dm = true, .access = access };
 	struct ctl_reg_mr reg;
 	int err;
 

@@ -357,10 +357,13 @@ static int rereg(struct vb_mr *mr, struct vb_mr *to)
 }
 
 /* What rdma-core refuses before it asks the kernel, and objects that are not there. */
-static bool rereg_input_is_good(const struct ibv_mr *mr, int flags, const struct ibv_pd *pd,
+static bool rereg_input_is_good(struct ibv_mr *mr, int flags, const struct ibv_pd *pd,
 				const void *addr, size_t length, int access)
 {
 	if (!vb_live_is(mr, VB_KIND_MR) || (flags & ~IBV_REREG_MR_FLAGS_SUPPORTED))
+		return false;
+	/* Regions of descriptors, and imported ones. */
+	if (!vb_mr(mr)->by_addr && !vb_mr(mr)->of_dm)
 		return false;
 	if ((flags & IBV_REREG_MR_CHANGE_PD) && !vb_is_pd(pd))
 		return false;
@@ -377,8 +380,7 @@ static int rereg_result(int err, enum ibv_rereg_mr_err_code code)
 }
 
 /* ibv_rereg_mr(3). On any error the region stays as it was. ERR_INPUT, EINVAL: bad arguments.
- * ERR_CMD: what a kernel refuses; EOPNOTSUPP: device memory, a descriptor's, or an inherited
- * region. */
+ * ERR_CMD: what a kernel refuses; EOPNOTSUPP: device memory, or an inherited region. */
 int ibv_rereg_mr(struct ibv_mr *base, int flags, struct ibv_pd *pd, void *addr, size_t length,
 		 int access)
 {
@@ -389,7 +391,7 @@ int ibv_rereg_mr(struct ibv_mr *base, int flags, struct ibv_pd *pd, void *addr, 
 		return rereg_result(EINVAL, IBV_REREG_MR_ERR_INPUT);
 	if (vb_verb_fails(base->context, rereg_mr))
 		return IBV_REREG_MR_ERR_CMD;
-	/* Undefined for device memory and descriptors; a parent's region is not the child's. */
+	/* Undefined for device memory; a parent's region is not the child's. */
 	err = mr->by_addr && !vb_live_is_inherited(mr)
 		      ? rereg_plan(mr, flags, pd, addr, length, access, &to)
 		      : EOPNOTSUPP;

@@ -17,6 +17,7 @@ struct ibv_dmah;
 struct vb_mr {
 	struct ibv_mr base;
 	bool by_addr; /* registered by an address of this process: ibv_rereg_mr() may change it */
+	bool of_dm;   /* registered by ibv_reg_dm_mr() */
 	unsigned int access;
 	uint64_t iova;
 	void *map; /* of a descriptor's memory, which is registered like plain memory; else NULL */

@@ -302,6 +302,8 @@ START_TEST(imported)
 	ck_assert_ptr_null(mr2->addr);
 	ck_assert_uint_eq(mr2->lkey, mr->lkey);
 	ck_assert_uint_eq(mr2->length, sizeof(buf));
+	ck_assert_int_eq(ibv_rereg_mr(mr2, IBV_REREG_MR_CHANGE_ACCESS, NULL, NULL, 0, 0),
+			 IBV_REREG_MR_ERR_INPUT);
 	ck_assert_int_eq(ibv_memcpy_to_dm(dm, 8, &word, 4), 0);
 	ck_assert_int_eq(ibv_memcpy_from_dm(&got, dm2, 8, 4), 0);
 	ck_assert_uint_eq(got, 77);

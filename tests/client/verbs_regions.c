@@ -279,6 +279,8 @@ START_TEST(by_descriptor)
 	write_to(&a, mr->rkey, 0x10040, 100, IBV_WC_SUCCESS);
 	ck_assert_int_eq(pread(fd, bytes, 100, PAGE + 64), 100);
 	expect_filled(bytes, 100, 8);
+	expect_unchanged(mr, IBV_REREG_MR_CHANGE_ACCESS, NULL, NULL, 0, 0, IBV_REREG_MR_ERR_INPUT,
+			 EINVAL);
 	ck_assert_int_eq(ibv_dereg_mr(mr), 0);
 	close(fd);
 	ends_close(&a, &b);
