@@ -204,8 +204,6 @@ static void device_memory(void)
 static void buffers(void)
 {
 	struct ibv_dmah_init_attr attr = { 0 };
-	struct ibv_mw_bind bind = { 0 };
-	struct ibv_mw mw = { .context = a.context, .type = IBV_MW_TYPE_1 };
 	struct ibv_dmah *dmah;
 	struct ibv_buf *buf;
 	struct ibv_mr *mr;
@@ -218,9 +216,30 @@ static void buffers(void)
 	CALLED(ibv_free_buf, ibv_free_buf(buf));
 	GOOD(ibv_alloc_dmah, (dmah = ibv_alloc_dmah(a.context, &attr)));
 	GOOD(ibv_dealloc_dmah, ibv_dealloc_dmah(dmah) == 0);
-	NOT_THERE(ibv_alloc_mw, !ibv_alloc_mw(a.pd, IBV_MW_TYPE_1));
-	NOT_THERE(ibv_dealloc_mw, ibv_dealloc_mw(&mw));
-	NOT_THERE(ibv_bind_mw, ibv_bind_mw(a.qp, &mw, &bind));
+}
+
+/* A window of type 1 is bound; requests for one of type 2 are built, and not sent. */
+static void windows(void)
+{
+	struct ibv_mr *mr =
+		ibv_reg_mr(a.pd, a.memory, 64, IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_MW_BIND);
+	struct ibv_mw_bind bind = { .wr_id = 9,
+				    .send_flags = IBV_SEND_SIGNALED,
+				    .bind_info = { mr, (uintptr_t)a.memory, 64, 0 } };
+	struct ibv_mw *two = ibv_alloc_mw(a.pd, IBV_MW_TYPE_2), *one;
+	struct ibv_qp_ex *ex = ibv_qp_to_qp_ex(a.qp);
+
+	ck_assert(mr && two && ex);
+	GOOD(ibv_alloc_mw, (one = ibv_alloc_mw(a.pd, IBV_MW_TYPE_1)));
+	GOOD(ibv_bind_mw, ibv_bind_mw(a.qp, one, &bind) == 0);
+	end_wait_for(&a, 9, IBV_WC_SUCCESS);
+	GOOD(ibv_dealloc_mw, ibv_dealloc_mw(one) == 0);
+	ibv_wr_start(ex);
+	CALLED(ibv_wr_bind_mw, ibv_wr_bind_mw(ex, two, ibv_inc_rkey(two->rkey), &bind.bind_info));
+	CALLED(ibv_wr_local_inv, ibv_wr_local_inv(ex, two->rkey));
+	ibv_wr_abort(ex);
+	ck_assert_int_eq(ibv_dealloc_mw(two), 0);
+	ck_assert_int_eq(ibv_dereg_mr(mr), 0);
 }
 
 static void completion_queues(void)
@@ -476,8 +495,6 @@ static void requests(void)
 	end_wait_for(&a, 1, IBV_WC_SUCCESS);
 	end_wait_for(&b, 2, IBV_WC_SUCCESS);
 	built(ibv_qp_to_qp_ex(a.qp));
-	NOT_THERE(ibv_wr_local_inv, lacks_builder(IBV_QP_EX_WITH_LOCAL_INV));
-	NOT_THERE(ibv_wr_bind_mw, lacks_builder(IBV_QP_EX_WITH_BIND_MW));
 	NOT_THERE(ibv_wr_send_tso, lacks_builder(IBV_QP_EX_WITH_TSO));
 	NOT_THERE(ibv_wr_flush, lacks_builder(1u << 11));
 	NOT_THERE(ibv_wr_atomic_write, lacks_builder(1u << 12));
@@ -632,26 +649,15 @@ START_TEST(every_function)
 		.send_ops = IBV_QP_EX_WITH_RDMA_WRITE | IBV_QP_EX_WITH_RDMA_WRITE_WITH_IMM |
 			    IBV_QP_EX_WITH_SEND | IBV_QP_EX_WITH_SEND_WITH_IMM |
 			    IBV_QP_EX_WITH_RDMA_READ | IBV_QP_EX_WITH_ATOMIC_CMP_AND_SWP |
-			    IBV_QP_EX_WITH_ATOMIC_FETCH_AND_ADD | IBV_QP_EX_WITH_SEND_WITH_INV
+			    IBV_QP_EX_WITH_ATOMIC_FETCH_AND_ADD | IBV_QP_EX_WITH_SEND_WITH_INV |
+			    IBV_QP_EX_WITH_BIND_MW | IBV_QP_EX_WITH_LOCAL_INV
 	};
-	void (*const groups[])(void) = { devices,
-					 queries,
-					 domains,
-					 regions,
-					 device_memory,
-					 buffers,
-					 destroyed_queues,
-					 completion_queues,
-					 extended_queues,
-					 queue_pairs,
-					 shared_queues,
-					 xrc,
-					 address_handles,
-					 requests,
-					 datagrams,
-					 raw_packets,
-					 mlx5,
-					 generated };
+	void (*const groups[])(
+		void) = { devices,	   queries,	domains,	  regions,
+			  device_memory,   buffers,	destroyed_queues, completion_queues,
+			  extended_queues, queue_pairs, shared_queues,	  xrc,
+			  address_handles, windows,	requests,	  datagrams,
+			  raw_packets,	   mlx5,	generated };
 
 	ends_open(&a, &b, &cfg);
 	for (size_t i = 0; i < sizeof(groups) / sizeof(groups[0]); i++)
