@@ -2,6 +2,7 @@
 /* lib/diagnose: the sentence for each kind of failure. */
 #include <check.h>
 #include <signal.h>
+#include <stdalign.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -44,8 +45,9 @@ static void setup(void)
 {
 	const struct gid here = { .raw = { [10] = 0xff, [11] = 0xff, 127, 0, 0, 1 } };
 
-	shared = calloc(1, sizeof(*shared));
+	shared = aligned_alloc(alignof(struct ctl_shared), sizeof(*shared));
 	ck_assert_ptr_nonnull(shared);
+	memset(shared, 0, sizeof(*shared));
 	gids[0] = here;
 	qp = (struct rxe_qp){
 		.qpn = 0x010001,
