@@ -21,6 +21,19 @@ static struct rdma_port *find_port(const struct rdma_ids *ids, uint32_t key)
 	return port;
 }
 
+bool rdma_ids_lack_listener(const struct rdma_ids *ids, const uint8_t mad[CM_MAD_BYTES])
+{
+	const struct rdma_port *port;
+	struct cm_msg msg;
+	uint64_t service_id;
+
+	if (!cm_msg_parse(&msg, mad) || (msg.attr != CM_REQ && msg.attr != CM_SIDR_REQ))
+		return false;
+	service_id = msg.attr == CM_REQ ? msg.u.req.service_id : msg.u.sidr_req.service_id;
+	port = service_id <= UINT32_MAX ? find_port(ids, (uint32_t)service_id) : NULL;
+	return !port || !port->listener;
+}
+
 static int check_sharing(const struct rdma_id *id, const struct rdma_id *other, bool listening)
 {
 	if (!listening && id->reuse_address && other->reuse_address)

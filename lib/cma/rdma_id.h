@@ -70,6 +70,8 @@ void rdma_ids_device_event(struct rdma_ids *ids, uint32_t device, uint32_t type)
 /* path->src is the device's own address. All times: CLOCK_MONOTONIC, nanoseconds. */
 void rdma_ids_input(struct rdma_ids *ids, const struct cm_path *path,
 		    const uint8_t mad[CM_MAD_BYTES], uint64_t now_ns);
+/* True: the MAD asks for a connection (REQ, SIDR_REQ) at a port that has no listener. */
+bool rdma_ids_lack_listener(const struct rdma_ids *ids, const uint8_t mad[CM_MAD_BYTES]);
 uint64_t rdma_ids_deadline(const struct rdma_ids *ids); /* UINT64_MAX: none */
 void rdma_ids_expire(struct rdma_ids *ids, uint64_t now_ns);
 

@@ -132,6 +132,11 @@ void cm_close(struct instance *instance)
 	instance->cm_failures = NULL;
 }
 
+bool cm_lacks_listener(const struct instance *instance, const uint8_t *mad)
+{
+	return instance->cm && rdma_ids_lack_listener(instance->cm, mad);
+}
+
 void cm_arrived(struct instance *instance, const struct cm_path *path, const uint8_t *mad,
 		uint64_t now_ns)
 {

@@ -54,6 +54,8 @@ void cm_close(struct instance *instance);
 /* mad: CM_MAD_BYTES */
 void cm_arrived(struct instance *instance, const struct cm_path *path, const uint8_t *mad,
 		uint64_t now_ns);
+/* rdma_ids_lack_listener() */
+bool cm_lacks_listener(const struct instance *instance, const uint8_t *mad);
 /* Runs due timers. Returns the time to the next in milliseconds, -1: none. */
 int cm_run(struct instance *instance, uint64_t now_ns);
 /* Something happened to a device (enum ibv_event_type): its ids hear of it. */

@@ -30,11 +30,17 @@
 #define GSI_PACKET  (GSI_HEADERS + CM_MAD_BYTES + ICRC_LEN)
 #define ARRIVALS    256 /* what the link reads at once, so that it keeps nothing */
 #define MAX_DELAYED 4096
+/* A request for a connection waits this long for a listener, then it is rejected. A program that
+ * listens only when the other side may connect already, as perftest does, has this long for it on a
+ * machine with few processors. Far below the 4 s after which the request is repeated. */
+#define LISTENER_WAIT_NS 500000000u
+#define MAX_WAITING	 256u
 
-/* A message that a fault rule delays. */
+/* A message that a fault rule delays, or that waits for a listener. */
 struct gsi_delayed {
 	struct gsi_delayed *prev, *next;
 	uint64_t due_ns;
+	bool wants_listener;
 	enum fault_dir dir;
 	struct cm_path path;
 	uint8_t mad[CM_MAD_BYTES];
@@ -46,7 +52,7 @@ struct gsi {
 	uint32_t psn;
 	struct gsi_faults faults;
 	struct gsi_delayed *delayed;
-	uint32_t num_delayed;
+	uint32_t num_delayed, num_waiting;
 	struct wire_arrival arrivals[ARRIVALS];
 };
 
@@ -108,29 +114,48 @@ static bool check_packet(const struct device *device, const struct wire_arrival 
 	return true;
 }
 
-/* Beyond MAX_DELAYED a message is lost. */
-static void delay(struct gsi *gsi, const struct cm_path *path, const uint8_t mad[CM_MAD_BYTES],
-		  enum fault_dir dir, uint64_t delay_ns)
+/* NULL: beyond MAX_DELAYED a message is lost. */
+static struct gsi_delayed *delay(struct gsi *gsi, const struct cm_path *path,
+				 const uint8_t mad[CM_MAD_BYTES], enum fault_dir dir,
+				 uint64_t delay_ns)
 {
 	struct gsi_delayed *delayed = NULL;
 
 	if (gsi->num_delayed < MAX_DELAYED)
 		delayed = (struct gsi_delayed *)calloc(1, sizeof(*delayed));
 	if (!delayed)
-		return;
+		return NULL;
 	delayed->due_ns = clock_now_ns() + delay_ns;
 	delayed->dir = dir;
 	delayed->path = *path;
 	memcpy(delayed->mad, mad, CM_MAD_BYTES);
 	DL_APPEND(gsi->delayed, delayed);
 	gsi->num_delayed++;
+	return delayed;
 }
 
 static void remove_delayed(struct gsi *gsi, struct gsi_delayed *delayed)
 {
 	DL_DELETE(gsi->delayed, delayed);
 	gsi->num_delayed--;
+	gsi->num_waiting -= delayed->wants_listener;
 	free(delayed);
+}
+
+static void arrived(struct device *device, const struct cm_path *path, const uint8_t *mad)
+{
+	struct gsi *gsi = device->gsi;
+	struct gsi_delayed *delayed;
+
+	if (gsi->num_waiting < MAX_WAITING && cm_lacks_listener(device->instance, mad)) {
+		delayed = delay(gsi, path, mad, FAULT_IN, LISTENER_WAIT_NS);
+		if (delayed) {
+			delayed->wants_listener = true;
+			gsi->num_waiting++;
+			return;
+		}
+	}
+	cm_arrived(device->instance, path, mad, clock_now_ns());
 }
 
 /* A MAD goes to the connection manager, as far as fault rules let it. */
@@ -142,15 +167,15 @@ static void deliver(struct device *device, const struct cm_path *path, const uin
 
 	switch (fault.action) {
 	case GSI_FAULT_DUPLICATE:
-		cm_arrived(device->instance, path, mad, clock_now_ns());
-		cm_arrived(device->instance, path, mad, clock_now_ns());
+		arrived(device, path, mad);
+		arrived(device, path, mad);
 		return;
-	case GSI_FAULT_NONE: cm_arrived(device->instance, path, mad, clock_now_ns()); return;
+	case GSI_FAULT_NONE: arrived(device, path, mad); return;
 	case GSI_FAULT_REJECT:
 		gsi_fault_answer(rej, mad, fault.reason);
 		gsi_send(device, path, rej);
 		return;
-	case GSI_FAULT_DELAY: delay(device->gsi, path, mad, FAULT_IN, fault.delay_ns); return;
+	case GSI_FAULT_DELAY: (void)delay(device->gsi, path, mad, FAULT_IN, fault.delay_ns); return;
 	case GSI_FAULT_DROP: return;
 	}
 }
@@ -254,7 +279,9 @@ void gsi_send(struct device *device, const struct cm_path *path, const uint8_t m
 		return;
 	case GSI_FAULT_NONE:
 	case GSI_FAULT_REJECT: send_mad(device, path, mad); return;
-	case GSI_FAULT_DELAY: delay(device->gsi, path, mad, FAULT_OUT, fault.delay_ns); return;
+	case GSI_FAULT_DELAY:
+		(void)delay(device->gsi, path, mad, FAULT_OUT, fault.delay_ns);
+		return;
 	case GSI_FAULT_DROP: return;
 	}
 }
@@ -269,6 +296,13 @@ static void pass_on(struct device *device, const struct gsi_delayed *delayed, ui
 		cm_arrived(device->instance, &delayed->path, delayed->mad, now_ns);
 }
 
+/* A listener may have come in this turn of the server. */
+static bool is_due(const struct device *device, const struct gsi_delayed *delayed, uint64_t now_ns)
+{
+	return delayed->due_ns <= now_ns ||
+	       (delayed->wants_listener && !cm_lacks_listener(device->instance, delayed->mad));
+}
+
 int gsi_run(struct device *device, uint64_t now_ns)
 {
 	struct gsi *gsi = device->gsi;
@@ -276,7 +310,7 @@ int gsi_run(struct device *device, uint64_t now_ns)
 	uint64_t next_ns = UINT64_MAX;
 
 	DL_FOREACH_SAFE (gsi->delayed, delayed, next) {
-		if (delayed->due_ns > now_ns) {
+		if (!is_due(device, delayed, now_ns)) {
 			next_ns = delayed->due_ns < next_ns ? delayed->due_ns : next_ns;
 			continue;
 		}

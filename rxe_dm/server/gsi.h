@@ -15,7 +15,8 @@ struct device;
 /* 0, or a negative errno that has been explained on the log. */
 int gsi_open(struct device *device);
 void gsi_close(struct device *device);
-/* Passes on the messages that a fault rule has delayed. Returns the time to the next in
+/* Passes on the messages that a fault rule has delayed, and requests for a connection whose
+ * listener has come or that have waited for one long enough. Returns the time to the next in
  * milliseconds, -1: none. */
 int gsi_run(struct device *device, uint64_t now_ns);
 /* Sends a MAD to QP 1 of path->dst. Failure is loss: the sender of the MAD repeats it. */

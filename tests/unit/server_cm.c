@@ -303,6 +303,18 @@ START_TEST(refusals)
 }
 END_TEST
 
+/* The request is there first, and waits. */
+START_TEST(late_listener)
+{
+	const uint32_t active = resolved(&client, RCM_PS_TCP);
+
+	ck_assert_int_eq(ask_conn(&client, CTL_CM_CONNECT, active, 0), 0);
+	listener(&server, RCM_PS_TCP, 1);
+	next_event(&server, RCM_EVENT_CONNECT_REQUEST);
+	ck_assert(!has_event(&client));
+}
+END_TEST
+
 /* The connection of a killed program ends at once. */
 START_TEST(death_of_a_program)
 {
@@ -498,6 +510,7 @@ int main(void)
 	tcase_add_test(tc, delay_and_call_rules);
 	tcase_add_test(tc, device_removed);
 	tcase_add_test(tc, refusals);
+	tcase_add_test(tc, late_listener);
 	tcase_add_test(tc, death_of_a_program);
 	tcase_add_test(tc, death_of_a_listener);
 	tcase_add_test(tc, no_channel);
