@@ -110,6 +110,23 @@ def http(build):
             raise Failure("the server answers over TCP")
 
 
+def preload_fork(build):
+    """A server that forks for each connection. Both sides say RDMAV_FORK_SAFE."""
+    with Instance(build, "preload_fork", options=["--rsockets"]) as instance:
+        need_library(instance)
+        instance.command("start")
+        port = str(free_port())
+        safe = {"RDMAV_FORK_SAFE": "1"}
+        common = [sys.executable, "-B", os.path.join(os.path.dirname(__file__), "preload_fork.py")]
+        server = instance.start(common + ["serve", instance.address, port], env=safe, title="preload_fork (server)")
+        server.wait_for_line("listening")
+        for _ in range(2):
+            instance.run(common + ["ask", instance.address, port], env=safe)
+        sent = instance.show()["devices"][0]["counters"]["sent_bytes"]
+        if sent < 3_000_000:
+            raise Failure(f"the device has sent {sent} bytes only")
+
+
 def example(build):
     """The commands of docs/EXAMPLES.md as they stand; the address and the port are the test's."""
     with open(os.path.join(ROOT, "docs", "EXAMPLES.md"), encoding="utf-8") as f:
@@ -135,4 +152,5 @@ CASES.update({f"rsocket_through_{fault}": functools.partial(through, fault=fault
 CASES["rsocket_rcopy"] = rcopy
 CASES["rsocket_preload"] = preload
 CASES["rsocket_preload_http"] = http
+CASES["rsocket_preload_fork"] = preload_fork
 CASES["example_rsockets"] = example

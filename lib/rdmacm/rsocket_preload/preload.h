@@ -33,5 +33,10 @@ int preload_find(int fd);
 int preload_remove(int fd);
 /* Closes all rsockets. */
 void preload_close_all(void);
+/* As preload_find(), for calls that send or receive: see fork.h. */
+int preload_find_stream(int fd);
+/* Between the two, this thread's sockets are libc's: librdmacm makes some. */
+void preload_enter(void);
+void preload_leave(void);
 
 #endif

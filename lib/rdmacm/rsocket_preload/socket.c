@@ -8,16 +8,33 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "lib/rdmacm/rsocket_preload/fork.h"
 #include "lib/rdmacm/rsocket_preload/preload.h"
+
+static __thread int depth; /* of preload_enter() */
+
+void preload_enter(void)
+{
+	depth++;
+}
+
+void preload_leave(void)
+{
+	depth--;
+}
+
+int preload_find_stream(int fd)
+{
+	if (preload_role(fd) != ROLE_NONE)
+		preload_convert(fd);
+	return preload_find(fd);
+}
 
 #pragma GCC visibility push(default)
 
-/* librdmacm and what it calls get sockets of libc. */
-static __thread bool is_inside;
-
 static bool is_ours(int domain, int type, int protocol)
 {
-	return !is_inside && (domain == AF_INET || domain == AF_INET6) &&
+	return !depth && (domain == AF_INET || domain == AF_INET6) &&
 	       (type & ~(SOCK_CLOEXEC | SOCK_NONBLOCK)) == SOCK_STREAM &&
 	       (!protocol || protocol == IPPROTO_TCP);
 }
@@ -31,16 +48,26 @@ static void set_size(int fd, const char *variable, int option)
 		rsetsockopt(fd, SOL_RDMA, option, &value, sizeof(value));
 }
 
+static int open_tcp(int domain, int type, int protocol)
+{
+	int fd = REAL(socket)(domain, type, protocol);
+
+	preload_set_role(fd, ROLE_SOCKET);
+	return fd;
+}
+
 /* Without a device the program gets a TCP socket. */
 int socket(int domain, int type, int protocol)
 {
-	int fd = -1;
+	int fd;
 
-	if (is_ours(domain, type, protocol)) {
-		is_inside = true;
-		fd = rsocket(domain, type, protocol);
-		is_inside = false;
-	}
+	if (!is_ours(domain, type, protocol))
+		return REAL(socket)(domain, type, protocol);
+	if (preload_is_fork_safe())
+		return open_tcp(domain, type, protocol);
+	preload_enter();
+	fd = rsocket(domain, type, protocol);
+	preload_leave();
 	if (fd < 0)
 		return REAL(socket)(domain, type, protocol);
 	set_size(fd, "RS_SQ_SIZE", RDMA_SQSIZE);
@@ -61,7 +88,18 @@ int listen(int fd, int backlog)
 {
 	int rsocket = preload_find(fd);
 
-	return rsocket < 0 ? REAL(listen)(fd, backlog) : rlisten(rsocket, backlog);
+	if (rsocket >= 0)
+		return rlisten(rsocket, backlog);
+	if (preload_role(fd) == ROLE_SOCKET)
+		preload_set_role(fd, ROLE_LISTENER);
+	return REAL(listen)(fd, backlog);
+}
+
+static int accepted_tcp(int listener, int fd)
+{
+	if (fd >= 0 && preload_role(listener) == ROLE_LISTENER)
+		preload_set_role(fd, ROLE_ACCEPTED);
+	return fd;
 }
 
 int accept4(int fd, struct sockaddr *addr, socklen_t *len, int flags)
@@ -69,7 +107,7 @@ int accept4(int fd, struct sockaddr *addr, socklen_t *len, int flags)
 	int rsocket = preload_find(fd), accepted;
 
 	if (rsocket < 0)
-		return REAL(accept4)(fd, addr, len, flags);
+		return accepted_tcp(fd, REAL(accept4)(fd, addr, len, flags));
 	accepted = raccept(rsocket, addr, len);
 	if (accepted < 0)
 		return accepted;
@@ -84,7 +122,7 @@ int accept4(int fd, struct sockaddr *addr, socklen_t *len, int flags)
 int accept(int fd, struct sockaddr *addr, socklen_t *len)
 {
 	if (preload_find(fd) < 0)
-		return REAL(accept)(fd, addr, len);
+		return accepted_tcp(fd, REAL(accept)(fd, addr, len));
 	return accept4(fd, addr, len, 0);
 }
 
@@ -113,11 +151,14 @@ int connect(int fd, const struct sockaddr *addr, socklen_t len)
 {
 	int rsocket = preload_find(fd), rc;
 
-	if (rsocket < 0)
+	if (rsocket < 0) {
+		if (preload_role(fd) == ROLE_SOCKET)
+			preload_set_role(fd, ROLE_CONNECTED);
 		return REAL(connect)(fd, addr, len);
-	is_inside = true;
+	}
+	preload_enter();
 	rc = rconnect(rsocket, addr, len);
-	is_inside = false;
+	preload_leave();
 	if (!rc || rsocket != fd || !is_unreachable(errno) || !addr)
 		return rc;
 	return become_tcp(fd, addr) ? -1 : REAL(connect)(fd, addr, len);
@@ -135,8 +176,10 @@ int close(int fd)
 {
 	int rsocket = preload_find(fd), last;
 
-	if (rsocket < 0)
+	if (rsocket < 0) {
+		preload_set_role(fd, ROLE_NONE);
 		return REAL(close)(fd);
+	}
 	last = preload_remove(fd);
 	if (fd != rsocket)
 		REAL(close)(fd);

@@ -16,7 +16,7 @@
 
 ssize_t recv(int fd, void *buf, size_t len, int flags)
 {
-	int rsocket = preload_find(fd);
+	int rsocket = preload_find_stream(fd);
 
 	return rsocket < 0 ? REAL(recv)(fd, buf, len, flags) : rrecv(rsocket, buf, len, flags);
 }
@@ -24,7 +24,7 @@ ssize_t recv(int fd, void *buf, size_t len, int flags)
 ssize_t recvfrom(int fd, void *buf, size_t len, int flags, struct sockaddr *addr,
 		 socklen_t *addrlen)
 {
-	int rsocket = preload_find(fd);
+	int rsocket = preload_find_stream(fd);
 
 	return rsocket < 0 ? REAL(recvfrom)(fd, buf, len, flags, addr, addrlen)
 			   : rrecvfrom(rsocket, buf, len, flags, addr, addrlen);
@@ -32,28 +32,28 @@ ssize_t recvfrom(int fd, void *buf, size_t len, int flags, struct sockaddr *addr
 
 ssize_t recvmsg(int fd, struct msghdr *msg, int flags)
 {
-	int rsocket = preload_find(fd);
+	int rsocket = preload_find_stream(fd);
 
 	return rsocket < 0 ? REAL(recvmsg)(fd, msg, flags) : rrecvmsg(rsocket, msg, flags);
 }
 
 ssize_t read(int fd, void *buf, size_t len)
 {
-	int rsocket = preload_find(fd);
+	int rsocket = preload_find_stream(fd);
 
 	return rsocket < 0 ? REAL(read)(fd, buf, len) : rread(rsocket, buf, len);
 }
 
 ssize_t readv(int fd, const struct iovec *iov, int n)
 {
-	int rsocket = preload_find(fd);
+	int rsocket = preload_find_stream(fd);
 
 	return rsocket < 0 ? REAL(readv)(fd, iov, n) : rreadv(rsocket, iov, n);
 }
 
 ssize_t send(int fd, const void *buf, size_t len, int flags)
 {
-	int rsocket = preload_find(fd);
+	int rsocket = preload_find_stream(fd);
 
 	return rsocket < 0 ? REAL(send)(fd, buf, len, flags) : rsend(rsocket, buf, len, flags);
 }
@@ -61,7 +61,7 @@ ssize_t send(int fd, const void *buf, size_t len, int flags)
 ssize_t sendto(int fd, const void *buf, size_t len, int flags, const struct sockaddr *addr,
 	       socklen_t addrlen)
 {
-	int rsocket = preload_find(fd);
+	int rsocket = preload_find_stream(fd);
 
 	return rsocket < 0 ? REAL(sendto)(fd, buf, len, flags, addr, addrlen)
 			   : rsendto(rsocket, buf, len, flags, addr, addrlen);
@@ -69,21 +69,21 @@ ssize_t sendto(int fd, const void *buf, size_t len, int flags, const struct sock
 
 ssize_t sendmsg(int fd, const struct msghdr *msg, int flags)
 {
-	int rsocket = preload_find(fd);
+	int rsocket = preload_find_stream(fd);
 
 	return rsocket < 0 ? REAL(sendmsg)(fd, msg, flags) : rsendmsg(rsocket, msg, flags);
 }
 
 ssize_t write(int fd, const void *buf, size_t len)
 {
-	int rsocket = preload_find(fd);
+	int rsocket = preload_find_stream(fd);
 
 	return rsocket < 0 ? REAL(write)(fd, buf, len) : rwrite(rsocket, buf, len);
 }
 
 ssize_t writev(int fd, const struct iovec *iov, int n)
 {
-	int rsocket = preload_find(fd);
+	int rsocket = preload_find_stream(fd);
 
 	return rsocket < 0 ? REAL(writev)(fd, iov, n) : rwritev(rsocket, iov, n);
 }
@@ -106,7 +106,7 @@ static ssize_t send_piece(int rsocket, int in_fd, off_t at, size_t len)
 
 ssize_t sendfile(int out_fd, int in_fd, off_t *offset, size_t len)
 {
-	int rsocket = preload_find(out_fd);
+	int rsocket = preload_find_stream(out_fd);
 	size_t sent = 0;
 	ssize_t n = 1;
 	off_t at;
