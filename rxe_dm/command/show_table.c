@@ -239,7 +239,7 @@ static void show_mws(const struct view_device *device, FILE *to)
 		const struct view_binding bound = view_binding(device, mw);
 
 		if (bound.key)
-			row(&table, "  %-8x %08x %7x %8d %-4s %08x %8x %17llu %14llx %s\n",
+			row(&table, "  %-8x %08x %7x %8d %-4s %08x   %06x %16llu %14llx %s\n",
 			    mw->handle, bound.key, mw->pd, (int)mw->pid, view_mr_kind(mw->mr_kind),
 			    bound.region, bound.qpn, (unsigned long long)bound.len,
 			    (unsigned long long)bound.iova, view_rights(bound.rights, rights));

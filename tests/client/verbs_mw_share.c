@@ -3,6 +3,8 @@
 #include <errno.h>
 #include <sched.h>
 #include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -153,10 +155,55 @@ START_TEST(bound_by_a_process_that_is_killed)
 }
 END_TEST
 
+static bool shows(const char *what)
+{
+	char line[512];
+	bool found = false;
+	FILE *show;
+
+	ck_assert_ptr_nonnull(getenv("RXE_TEST_COMMAND"));
+	snprintf(line, sizeof(line), "%s show", getenv("RXE_TEST_COMMAND"));
+	ck_assert_int_eq(unsetenv("LD_PRELOAD"), 0); /* a sanitizer, not for the shell */
+	show = popen(line, "r");
+	ck_assert_ptr_nonnull(show);
+	while (fgets(line, sizeof(line), show))
+		found |= strstr(line, what) != NULL;
+	ck_assert_int_eq(pclose(show), 0);
+	return found;
+}
+
+START_TEST(shown)
+{
+	struct ibv_mw_bind bind = { .wr_id = 1, .send_flags = IBV_SEND_SIGNALED };
+	struct ibv_mw *one, *two;
+	char line[80];
+
+	open_ends();
+	one = ibv_alloc_mw(b.pd, IBV_MW_TYPE_1);
+	two = ibv_alloc_mw(b.pd, IBV_MW_TYPE_2);
+	ck_assert(one && two);
+	ck_assert(shows(" 1    not bound"));
+	ck_assert(shows(" 2B   not bound"));
+	bind.bind_info = (struct ibv_mw_bind_info){ .mr = mr,
+						    .addr = (uintptr_t)b.memory + AREA,
+						    .length = 130,
+						    .mw_access_flags = REMOTE };
+	ck_assert_int_eq(ibv_bind_mw(b.qp, one, &bind), 0);
+	end_wait_for(&b, 1, IBV_WC_SUCCESS);
+	snprintf(line, sizeof(line), " 1    %08x   000000              130 ", mr->rkey);
+	ck_assert(shows(line));
+	ck_assert_int_eq(ibv_dealloc_mw(one), 0);
+	ck_assert(!shows(line));
+	ck_assert_int_eq(ibv_dealloc_mw(two), 0);
+	close_ends();
+}
+END_TEST
+
 static void add(TCase *tests)
 {
 	tcase_add_test(tests, bound_by_another_process);
 	tcase_add_test(tests, bound_by_a_process_that_is_killed);
+	tcase_add_test(tests, shown);
 }
 
 int main(void)
