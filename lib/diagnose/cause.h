@@ -21,6 +21,12 @@ void say(struct sentence *s, const char *format, ...) __attribute__((format(prin
 void say_request(struct sentence *s, const struct diagnosis *d, const struct rxe_qp *qp,
 		 enum rxe_wc_status status);
 
+/* window.c: a bind, or an invalidation, failed. */
+void say_bind(struct sentence *s, const struct diagnosis *d, const struct rxe_qp *qp,
+	      const struct rxe_send_wqe *wqe);
+void say_invalidation(struct sentence *s, const struct diagnosis *d,
+		      const struct rxe_send_wqe *wqe);
+
 /* response.c: this end refused the peer's request; or its own receive failed with status. */
 void say_response(struct sentence *s, const struct diagnosis *d, const struct rxe_qp *qp);
 void say_receive(struct sentence *s, const struct rxe_qp *qp, enum rxe_wc_status status);
@@ -31,13 +37,19 @@ bool peer_is_local(const struct diagnosis *d, const struct rxe_qp *qp);
 void say_peer_silent(struct sentence *s, const struct diagnosis *d, const struct rxe_qp *qp);
 const char *peer_cause(const struct diagnosis *d, const struct rxe_qp *qp);
 
-/* key.c: why a key of this device refuses an access. pd: the required domain, or KEY_ANY_PD. */
+/* key.c: an access by a key of this device. */
 #define KEY_ANY_PD UINT32_MAX
-const char *key_refusal(const struct diagnosis *d, uint32_t key, uint32_t pd, uint32_t rights,
-			uint64_t addr, uint64_t len);
-/* Whether the key's region permits the access. The region's memory may be unmapped nevertheless. */
-bool key_permits(const struct diagnosis *d, uint32_t key, uint32_t pd, uint32_t rights,
-		 uint64_t addr, uint64_t len);
+struct key_use {
+	uint32_t key;
+	uint32_t pd; /* the required domain, or KEY_ANY_PD */
+	uint32_t rights;
+	uint32_t qpn; /* queue pair that the peer's request arrives at; 0: the key is an lkey */
+	uint64_t addr, len;
+};
+/* Why the key refuses the access. */
+void say_key_refusal(struct sentence *s, const struct diagnosis *d, const struct key_use *use);
+/* Whether the key's region or window permits the access. Its memory may be unmapped nevertheless. */
+bool key_permits(const struct diagnosis *d, const struct key_use *use);
 
 /* rules.c: the number of a fault rule that fired in this process or the peer's and that sends
  * NAKs with this AETH syndrome (AETH_RNR_NAK: RNR NAKs of any timer); 0: none. */

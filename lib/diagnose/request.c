@@ -109,10 +109,17 @@ static void say_remote_access(struct sentence *s, const struct diagnosis *d,
 	len = rc_is_flush(wqe) ? wqe->flush_len : wqe->len;
 	say(s, "rkey 0x%08x does not permit an %s of %u bytes at 0x%" PRIx64, wqe->rkey,
 	    opcode_str(wqe->opcode), len, wqe->remote_addr);
-	if (peer_is_local(d, qp))
-		say(s, ": %s",
-		    key_refusal(d, wqe->rkey, KEY_ANY_PD, remote_right(wqe), wqe->remote_addr,
-				len));
+	if (peer_is_local(d, qp)) {
+		const struct key_use use = { .key = wqe->rkey,
+					     .pd = KEY_ANY_PD,
+					     .rights = remote_right(wqe),
+					     .qpn = qp->attr.dest_qp_num,
+					     .addr = wqe->remote_addr,
+					     .len = len };
+
+		say(s, ": ");
+		say_key_refusal(s, d, &use);
+	}
 }
 
 static void say_invalid_request(struct sentence *s, const struct rxe_qp *qp)
@@ -137,6 +144,13 @@ static void say_invalid_request(struct sentence *s, const struct rxe_qp *qp)
 		say(s, "the peer's receive is shorter than the %u bytes sent", wqe->len);
 }
 
+static struct key_use local_use(const struct rxe_sge *sge, uint32_t pd, uint32_t rights)
+{
+	return (struct key_use){
+		.key = sge->lkey, .pd = pd, .rights = rights, .addr = sge->addr, .len = sge->length
+	};
+}
+
 /* The first scatter/gather entry of wqe whose key does not permit the access, or NULL. */
 static const struct rxe_sge *refused_sge(const struct diagnosis *d, const struct rxe_send_wqe *wqe,
 					 uint32_t pd, uint32_t rights)
@@ -144,11 +158,10 @@ static const struct rxe_sge *refused_sge(const struct diagnosis *d, const struct
 	const struct rxe_sge *sges = rxe_wqe_sges(wqe);
 
 	for (uint32_t i = 0; i < wqe->num_sge && !(wqe->flags & RXE_SEND_INLINE); i++) {
-		const struct rxe_sge *sge = &sges[i];
+		const struct key_use use = local_use(&sges[i], pd, rights);
 
-		if (sge->length > 0 &&
-		    !key_permits(d, sge->lkey, pd, rights, sge->addr, sge->length))
-			return sge;
+		if (use.len > 0 && !key_permits(d, &use))
+			return &sges[i];
 	}
 	return NULL;
 }
@@ -166,12 +179,15 @@ static void say_local_protection(struct sentence *s, const struct diagnosis *d,
 	say(s, "local protection error of the %s with wr_id 0x%" PRIx64 ": ",
 	    opcode_str(wqe->opcode), wqe->wr_id);
 	sge = refused_sge(d, wqe, qp->pd, rights);
-	if (sge)
-		say(s, "lkey 0x%08x does not permit access to %u bytes at 0x%" PRIx64 ": %s",
-		    sge->lkey, sge->length, sge->addr,
-		    key_refusal(d, sge->lkey, qp->pd, rights, sge->addr, sge->length));
-	else
+	if (sge) {
+		const struct key_use use = local_use(sge, qp->pd, rights);
+
+		say(s, "lkey 0x%08x does not permit access to %u bytes at 0x%" PRIx64 ": ",
+		    sge->lkey, sge->length, sge->addr);
+		say_key_refusal(s, d, &use);
+	} else {
 		say(s, "the memory behind one of its keys is unmapped");
+	}
 }
 
 static void say_operational(struct sentence *s, const struct diagnosis *d, const struct rxe_qp *qp)
@@ -195,6 +211,11 @@ static uint8_t syndrome_of(enum rxe_wc_status status)
 	if (status == RXE_WC_REM_OP_ERR)
 		return RC_NAK_REMOTE_OPERATIONAL;
 	return status == RXE_WC_RNR_RETRY_EXC_ERR ? AETH_RNR_NAK : 0;
+}
+
+static bool is_of(const struct rxe_qp *qp, enum rxe_wr_opcode opcode)
+{
+	return head(qp) && head(qp)->opcode == opcode;
 }
 
 void say_request(struct sentence *s, const struct diagnosis *d, const struct rxe_qp *qp,
@@ -222,6 +243,10 @@ void say_request(struct sentence *s, const struct diagnosis *d, const struct rxe
 		say_operational(s, d, qp);
 	else if (status == RXE_WC_BAD_RESP_ERR)
 		say(s, "the answer to PSN %u does not fit the request", qp->rc.req.una_psn);
+	else if (status == RXE_WC_MW_BIND_ERR && is_of(qp, RXE_WR_BIND_MW))
+		say_bind(s, d, qp, head(qp));
+	else if (status == RXE_WC_LOC_QP_OP_ERR && is_of(qp, RXE_WR_LOCAL_INV))
+		say_invalidation(s, d, head(qp));
 	else if (status == RXE_WC_LOC_QP_OP_ERR)
 		say(s, "an RDMA read or an atomic on a QP whose max_rd_atomic is 0");
 	else

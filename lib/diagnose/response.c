@@ -2,8 +2,10 @@
 /* Failures of the receiving half: a request that this end refused, a receive that failed. */
 #include <inttypes.h>
 
+#include "emu/mw.h"
 #include "emu/qp.h"
 #include "emu/rc/responder.h"
+#include "lib/control/shared.h"
 #include "lib/diagnose/cause.h"
 
 void say_receive(struct sentence *s, const struct rxe_qp *qp, enum rxe_wc_status status)
@@ -20,15 +22,20 @@ void say_receive(struct sentence *s, const struct rxe_qp *qp, enum rxe_wc_status
 static void say_refused_key(struct sentence *s, const struct diagnosis *d, const struct rxe_qp *qp)
 {
 	const struct rc_responder *resp = &qp->rc.resp;
-	const uint32_t pd = rxe_qp_target_pd(qp);
+	const struct key_use use = { .key = resp->rkey,
+				     .pd = rxe_qp_target_pd(qp),
+				     .qpn = qp->qpn,
+				     .addr = resp->va,
+				     .len = resp->len };
 
 	say(s, "rkey 0x%08x does not permit access to %u bytes at 0x%" PRIx64 ": ", resp->rkey,
 	    resp->len, resp->va);
-	if (key_permits(d, resp->rkey, pd, 0, resp->va, resp->len))
-		say(s, "the region was registered without that access right, or its memory is "
-		       "unmapped");
+	if (key_permits(d, &use))
+		say(s, "the %s without that access right, or its memory is unmapped",
+		    rxe_mw_find(&d->shared->mrs, use.key) ? "memory window was bound"
+							  : "region was registered");
 	else
-		say(s, "%s", key_refusal(d, resp->rkey, pd, 0, resp->va, resp->len));
+		say_key_refusal(s, d, &use);
 }
 
 /* The PSN is the one that this end expected. */

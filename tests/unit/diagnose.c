@@ -26,7 +26,7 @@ static struct gid gids[RXE_MAX_GIDS];
 static struct rxe_qp qp;
 static union {
 	struct rxe_send_wqe head;
-	uint8_t room[sizeof(struct rxe_send_wqe) + sizeof(struct rxe_sge)];
+	uint8_t room[sizeof(struct rxe_send_wqe) + sizeof(struct rxe_bind)];
 } request;
 
 static struct ctl_slot *peer_slot(void)
@@ -243,6 +243,88 @@ START_TEST(keys_of_the_peer)
 }
 END_TEST
 
+/* A window of the peer's, of type 2, over a region at [0x1000, 0x1040); bound to a part of it. */
+#define WINDOW 0x00070000u
+static struct rxe_mw *add_window(void)
+{
+	struct rxe_mr *window = &shared->mrs.entry[rxe_key_index(WINDOW)];
+	struct rxe_mw *mw = &peer_slot()->mws.mw[3];
+
+	*window = (struct rxe_mr){
+		.pd = 2, .kind = RXE_MR_WINDOW_2, .addr = 3, .owner = PEER_QPN >> RXE_SLOT_SHIFT
+	};
+	window->key = WINDOW;
+	mw->iova = mw->at = 0x1008;
+	mw->len = 16;
+	mw->region = KEY;
+	mw->rights = RXE_REMOTE_WRITE;
+	mw->qpn = PEER_QPN;
+	request.head.rkey = WINDOW | 5;
+	request.head.remote_addr = 0x1008;
+	request.head.len = 8;
+	return mw;
+}
+
+START_TEST(windows)
+{
+	struct rxe_mw *mw = add_window();
+
+	add_key(2, RXE_MW_BIND | RXE_LOCAL_WRITE);
+	ck_assert_ptr_nonnull(strstr(send_failed(RXE_WC_REM_ACCESS_ERR),
+				     ": the memory window is not bound under this key"));
+	mw->state = WINDOW | 5;
+	request.head.len = 17;
+	ck_assert_ptr_nonnull(strstr(send_failed(RXE_WC_REM_ACCESS_ERR),
+				     ": the memory window is bound to 16 bytes at 0x1008"));
+	request.head.len = 8;
+	mw->rights = RXE_REMOTE_READ;
+	ck_assert_ptr_nonnull(strstr(send_failed(RXE_WC_REM_ACCESS_ERR),
+				     ": the memory window was bound without that access right"));
+	mw->qpn = 0x020099;
+	ck_assert_ptr_nonnull(
+		strstr(send_failed(RXE_WC_REM_ACCESS_ERR),
+		       ": the memory window was bound by another queue pair, 0x020099"));
+	mw->qpn = PEER_QPN;
+	shared->mrs.entry[rxe_key_index(KEY)].key = 0;
+	ck_assert_ptr_nonnull(strstr(send_failed(RXE_WC_REM_ACCESS_ERR),
+				     ": the region below the memory window has ended"));
+}
+END_TEST
+
+static void expect_bind(const char *why)
+{
+	ck_assert_ptr_nonnull(strstr(send_failed(RXE_WC_MW_BIND_ERR), why));
+}
+
+START_TEST(binds)
+{
+	struct rxe_bind bind = { .addr = 0x1000, .len = 65, .mw = WINDOW, .region = KEY };
+	struct rxe_mr *window = &shared->mrs.entry[rxe_key_index(WINDOW)];
+
+	add_window();
+	request.head.opcode = RXE_WR_BIND_MW;
+	bind.rights = RXE_REMOTE_WRITE;
+	memcpy(request.head.tail, &bind, sizeof(bind));
+	expect_bind("the memory window 0x00070000 cannot be bound to 65 bytes at 0x1000 of the "
+		    "region 0x");
+	expect_bind(": this process has no such window");
+	window->owner = OWN_SLOT;
+	expect_bind(": the region's key is not registered");
+	add_key(2, RXE_REMOTE_READ);
+	expect_bind(": the region was registered without IBV_ACCESS_MW_BIND");
+	add_key(2, RXE_MW_BIND);
+	expect_bind(": remote write and atomic access need a region with IBV_ACCESS_LOCAL_WRITE");
+	add_key(2, RXE_MW_BIND | RXE_LOCAL_WRITE);
+	expect_bind(": the range is not inside the region");
+	shared->slot[OWN_SLOT].mws.mw[3].state = WINDOW | 5;
+	expect_bind(": the window is bound already: invalidate it first (IBV_WR_LOCAL_INV)");
+	request.head.opcode = RXE_WR_LOCAL_INV;
+	request.head.imm_or_rkey = KEY;
+	ck_assert_ptr_nonnull(strstr(send_failed(RXE_WC_LOC_QP_OP_ERR),
+				     " cannot be invalidated: it is a region's"));
+}
+END_TEST
+
 START_TEST(own_memory)
 {
 	const struct rxe_sge sge = { .addr = 0x1000, .length = 64, .lkey = KEY };
@@ -344,6 +426,8 @@ int main(void)
 	tcase_add_test(tcase, a_foreign_peer_is_silent);
 	tcase_add_test(tcase, naks_of_the_peer);
 	tcase_add_test(tcase, keys_of_the_peer);
+	tcase_add_test(tcase, windows);
+	tcase_add_test(tcase, binds);
 	tcase_add_test(tcase, own_memory);
 	tcase_add_test(tcase, rules_that_answer);
 	tcase_add_test(tcase, refused_requests);
