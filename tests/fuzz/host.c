@@ -280,6 +280,10 @@ void host_send(struct host *host, enum host_qp_name name, const struct rxe_send_
 	}
 	if (wr.opcode == RXE_WR_ATOMIC_WRITE)
 		sge.length = 8;
+	if (wr.opcode == RXE_WR_BIND_MW)
+		memory_bind(&wr.bind, len);
+	if (wr.opcode == RXE_WR_LOCAL_INV)
+		wr.imm_or_rkey = host_key(REGION_WINDOW) ^ len % 2;
 	wr.wr_id = q->sends + 1;
 	wr.av = &av;
 	wr.remote_qpn = q->peer_qpn;

@@ -93,6 +93,16 @@ void memory_open_window(struct host *host, struct rxe_qp *qp)
 	atomic_store(&mw->state, host_key(REGION_WINDOW));
 }
 
+void memory_bind(struct rxe_bind *ret, uint32_t len)
+{
+	*ret = (struct rxe_bind){ .addr = plan[REGION_BELOW].iova + plan[REGION_WINDOW].len,
+				  .len = len % (plan[REGION_WINDOW].len + 1),
+				  .mw = host_key(REGION_WINDOW),
+				  .rkey = host_key(REGION_WINDOW) ^ len % 2,
+				  .region = host_key(REGION_BELOW),
+				  .rights = RXE_REMOTE_WRITE };
+}
+
 /* Bytes of the region beside its window are unchanged. */
 static void check_beside_window(const struct host *host)
 {

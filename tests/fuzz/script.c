@@ -231,6 +231,8 @@ static enum rxe_wr_opcode opcode_of(uint8_t byte)
 	switch (byte >> 5) {
 	case 1: return RXE_WR_FLUSH;
 	case 2: return RXE_WR_ATOMIC_WRITE;
+	case 3: return RXE_WR_BIND_MW;
+	case 4: return RXE_WR_LOCAL_INV;
 	}
 	return opcodes[byte & 7];
 }

@@ -124,12 +124,13 @@ static enum rxe_wr_opcode choose_opcode(struct world *w, const struct party *par
 		RXE_WR_RDMA_WRITE_WITH_IMM,
 		RXE_WR_FLUSH,
 		RXE_WR_ATOMIC_WRITE,
+		RXE_WR_BIND_MW,
 		RXE_WR_RDMA_READ,
 		RXE_WR_ATOMIC_CMP_AND_SWP,
 		RXE_WR_ATOMIC_FETCH_AND_ADD,
 	};
 
-	return opcodes[dice(w, oracle_find_slot(party, ret_slot) ? 10 : 7)];
+	return opcodes[dice(w, oracle_find_slot(party, ret_slot) ? 11 : 8)];
 }
 
 static void choose_reliable(struct world *w, const struct party *party, struct op *op)
@@ -137,6 +138,13 @@ static void choose_reliable(struct world *w, const struct party *party, struct o
 	bool writes, is_long;
 
 	op->opcode = choose_opcode(w, party, &op->slot);
+	if (op->opcode == RXE_WR_BIND_MW) {
+		bool signalled = op->signalled;
+
+		*op = oracle_mw_turn(party);
+		op->signalled = signalled;
+		return;
+	}
 	writes = op->opcode == RXE_WR_RDMA_WRITE || op->opcode == RXE_WR_RDMA_WRITE_WITH_IMM;
 	is_long = writes && dice(w, 8) == 0;
 	op->len = dice(w, 4) ? dice(w, is_long ? ORACLE_WRITE_BYTES : ORACLE_SLOT_BYTES)
@@ -232,6 +240,14 @@ void life_forge(struct oracle *o, struct party *party)
 		forge_one(o, party);
 }
 
+/* The party closes the window of its target, whatever the peer is about to write there. */
+static void close_window(struct oracle *o, struct party *party)
+{
+	if (party->has_window && !party->vanished && !party->has_left &&
+	    party->num_ops < ORACLE_MAX_OPS && rxe_qp_has_send_slot(&party->end->qp))
+		oracle_post(o, party, oracle_mw_close(party), 0);
+}
+
 /* An accident that ends the pair, and sometimes a new connection after it. */
 static void wreck(struct oracle *o, struct party *party)
 {
@@ -239,7 +255,7 @@ static void wreck(struct oracle *o, struct party *party)
 
 	party->may_fail = party->peer->may_fail = true;
 	party->deserted = party->peer->deserted = false;
-	switch (dice(w, oracle_is_xrc(party) ? 12 : 9)) {
+	switch (dice(w, oracle_is_xrc(party) ? 13 : 10)) {
 	case 0:
 		if (!party->vanished)
 			world_modify(w, party->end, RXE_QPS_ERR);
@@ -255,9 +271,10 @@ static void wreck(struct oracle *o, struct party *party)
 	case 6: oracle_vanish(o, party); break;
 	case 7: oracle_lose_memory(party); break;
 	case 8: node_dereg(party->end->node, party->keys[0].source); break;
-	case 9: post_something(o, party, 3); break;
-	case 10: post_something(o, party, 4); break;
-	case 11:
+	case 9: close_window(o, party); break;
+	case 10: post_something(o, party, 3); break;
+	case 11: post_something(o, party, 4); break;
+	case 12:
 		oracle_xrc_destroy(o, (oracle_is_target(party) ? party : party->peer)->end->node);
 		break;
 	}

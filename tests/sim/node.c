@@ -370,20 +370,24 @@ uint32_t node_add_mw(struct node *node, enum rxe_mr_kind kind)
 	return key;
 }
 
-void node_open_mw(struct end *end, uint32_t key, const struct rxe_bind *bind)
+void node_bind_mw(struct end *end, uint32_t key, const struct rxe_bind *bind)
 {
 	struct node *node = end->node;
-	struct rxe_mw *mw = &node->mws->mw[node->num_mws];
+	struct rxe_mw *mw = &node->mws->mw[node->mrs->entry[rxe_key_index(key)].addr];
 
-	add_mw(node, key, RXE_MR_WINDOW_2);
-	*mw = (struct rxe_mw){ .iova = bind->addr,
-			       .len = bind->len,
-			       .at = bind->addr,
-			       .region = bind->region,
-			       .rights = bind->rights,
-			       .qpn = end->qp.qpn };
+	mw->iova = mw->at = bind->addr;
+	mw->len = bind->len;
+	mw->region = bind->region;
+	mw->rights = bind->rights;
+	mw->qpn = end->qp.qpn;
 	end->qp.num_mws++;
 	atomic_store(&mw->state, key);
+}
+
+void node_open_mw(struct end *end, uint32_t key, const struct rxe_bind *bind)
+{
+	add_mw(end->node, key, RXE_MR_WINDOW_2);
+	node_bind_mw(end, key, bind);
 }
 
 void node_dereg(struct node *node, uint32_t key)

@@ -147,7 +147,9 @@ uint32_t node_reg_at(struct node *node, uint32_t offset, uint32_t len, uint32_t 
 void node_dereg(struct node *node, uint32_t key);
 /* Allocates a memory window, not bound: returns its key. kind: RXE_MR_WINDOW_1 or 2. */
 uint32_t node_add_mw(struct node *node, enum rxe_mr_kind kind);
-/* Allocates a type 2 window with this key, bound by this QP to a range of a region. */
+/* Binds a type 2 window under this key, as if the QP had done so. */
+void node_bind_mw(struct end *end, uint32_t key, const struct rxe_bind *bind);
+/* Allocates a type 2 window, and binds it under this key. */
 void node_open_mw(struct end *end, uint32_t key, const struct rxe_bind *bind);
 /* Creates a QP in INIT. */
 struct end *node_add_qp(struct node *node, char letter, const struct node_qp_opts *opts);

@@ -69,6 +69,11 @@ bool *oracle_recv_taken(struct oracle *o, uint64_t wr_id)
 	return &o->party[place->party].recv_taken[place->slot];
 }
 
+bool oracle_is_local(const struct op *op)
+{
+	return op->opcode == RXE_WR_LOCAL_INV || op->opcode == RXE_WR_BIND_MW;
+}
+
 bool oracle_needs_recv(const struct op *op)
 {
 	switch (op->opcode) {
@@ -185,6 +190,7 @@ static void begin(struct party *party, struct end *end)
 		reg_all(party, NODE_OTHER_PD, &party->keys[1]);
 	party->key_reads = node_reg(node, base + AREA_READS, ORACLE_SLOTS * ORACLE_SLOT_BYTES,
 				    RXE_LOCAL_WRITE);
+	oracle_mw_begin(party);
 	memcpy(party->target, oracle_mem(party, AREA_TARGET), AREA_TARGET_LEN);
 	memset(party->written_by, 0, sizeof(party->written_by));
 	memcpy(party->word, oracle_mem(party, AREA_WORDS), sizeof(party->word));
@@ -206,6 +212,7 @@ void oracle_add_pair(struct oracle *o, struct node *x, struct node *y, const uin
 		party[i].base = base[i];
 		party[i].opts = *opts;
 		party[i].is_device_memory = opts->psn >> i & 1;
+		party[i].has_window = opts->psn >> (2 + i) & 1 && opts->type == RXE_QPT_RC;
 		party[i].opts.psn = i ? 500 : opts->psn;
 		party[i].opts.type = end[i]->qp.type;
 		begin(&party[i], end[i]);
@@ -378,7 +385,7 @@ static struct post prepare(struct party *party, struct op *op)
 
 	switch (op->opcode) {
 	case RXE_WR_LOCAL_INV:
-	case RXE_WR_BIND_MW:
+	case RXE_WR_BIND_MW: oracle_mw_prepare(party, op, &post); return post;
 	case RXE_WR_SEND:
 	case RXE_WR_SEND_WITH_IMM:
 	case RXE_WR_SEND_WITH_INV: return post;
@@ -456,11 +463,12 @@ void oracle_post(struct oracle *o, struct party *party, struct op op, uint32_t s
 	}
 	if (oracle_is_reliable(party) && link_random(&o->w->link, 8) == 0)
 		post.flags = RXE_SEND_FENCE;
-	if (!oracle_uses_slot(&op) && op.opcode != RXE_WR_FLUSH && op.len <= NODE_MAX_INLINE &&
-	    link_random(&o->w->link, 4) == 0)
+	if (!oracle_uses_slot(&op) && op.opcode != RXE_WR_FLUSH && !oracle_is_local(&op) &&
+	    op.len <= NODE_MAX_INLINE && link_random(&o->w->link, 4) == 0)
 		post.flags |= RXE_SEND_INLINE;
 	post.pieces = 1 + link_random(&o->w->link, 4);
-	party->next_psn = psn_add(party->next_psn, packets_of(party, op.len));
+	if (!oracle_is_local(&op))
+		party->next_psn = psn_add(party->next_psn, packets_of(party, op.len));
 	op.psn_last = psn_add(party->next_psn, PSN_MASK);
 	party->ops[party->num_ops++] = op;
 	if (world_post(o->w, party->end, post) != POST_OK)

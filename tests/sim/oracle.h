@@ -70,6 +70,12 @@ struct party {
 	bool is_device_memory;	   /* keys of its target and words count from 0 */
 	struct party_keys keys[2]; /* XRC target: in NODE_PD and NODE_OTHER_PD; else the first */
 	uint32_t key_reads;
+	bool has_window;	/* the key of its target is a memory window's */
+	bool is_window_closed;	/* an invalidation of that window has completed */
+	uint32_t target_region; /* the region below */
+	/* A window that it binds and invalidates in turns, and that no peer uses. */
+	uint32_t spare_window, spare_tag;
+	bool is_spare_bound;
 	struct op ops[ORACLE_MAX_OPS];
 	uint32_t num_ops;
 	uint32_t done;	    /* ops before this have ended */
@@ -183,6 +189,17 @@ void oracle_xrc_begin(struct oracle *o, struct node *node);
 bool oracle_xrc_choose(struct oracle *o, const struct party *party, uint32_t *ret_srq);
 /* Destroys one of them at any moment. */
 void oracle_xrc_destroy(struct oracle *o, struct node *node);
+/* oracle_mw.c: memory windows. The windows of a party that begins. */
+void oracle_mw_begin(struct party *party);
+/* The party binds or invalidates its spare window, or closes that of its target. */
+struct op oracle_mw_turn(const struct party *party);
+struct op oracle_mw_close(const struct party *party);
+/* Fills in the engine's request, and changes the model as if it was executed. */
+void oracle_mw_prepare(struct party *party, const struct op *op, struct post *ret);
+/* The request has completed well. */
+void oracle_mw_done(struct party *party, const struct op *op);
+/* Whether the target is open to the peer. */
+bool oracle_mw_is_open(const struct party *party);
 /* Posts the receives that messages to the party still need. */
 void oracle_recv_missing(struct oracle *o, struct party *party);
 /* Nothing more will happen: checks the final state. */
@@ -196,6 +213,8 @@ void oracle_check_state(const struct oracle *o);
 void oracle_check_result(const struct oracle *o, struct party *party, const struct op *op);
 /* Whether the slot of that receive is in use. */
 bool *oracle_recv_taken(struct oracle *o, uint64_t wr_id);
+/* Local operations send no packet. */
+bool oracle_is_local(const struct op *op);
 bool oracle_needs_recv(const struct op *op);
 /* Whether the request's peer has not received it. */
 bool oracle_is_awaited(const struct op *op);

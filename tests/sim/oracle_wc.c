@@ -122,6 +122,7 @@ static void sent_well(struct oracle *o, struct party *party, uint32_t index)
 	for (i = was; i <= index; i++) {
 		oracle_check_result(o, party, &party->ops[i]);
 		oracle_check_flush(o, party, i);
+		oracle_mw_done(party, &party->ops[i]);
 	}
 	check_answered(o, party, index);
 	check_delivered(o, party, index);

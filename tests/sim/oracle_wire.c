@@ -184,7 +184,7 @@ static bool is_granted(const struct party *party, uint32_t at, uint32_t len)
 	if (lies_in(at, len, AREA_WORDS, ORACLE_WORDS * 8))
 		return len == 8 && at % 8 == 0;
 	if (lies_in(at, len, AREA_TARGET, AREA_TARGET_LEN))
-		return rxe_mr_find(party->end->node->mrs, party->keys[0].target) ||
+		return oracle_mw_is_open(party) ||
 		       (oracle_is_target(party) &&
 			rxe_mr_find(party->end->node->mrs, party->keys[1].target));
 	if (at >= AREA_READS) {
