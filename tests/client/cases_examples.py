@@ -13,6 +13,8 @@ SAID = {
     "dm_share": ['finds "hello from the first"', 'now finds "bytes of the first process"'],
     "parent_domain": ["from the arena at 0", "take your own", "1 given, 1 returned",
                       '"Device or resource busy", the thread domain "Device or resource busy"'],
+    "memory_window": ["ibv_dereg_mr says: Device or resource busy", 'wrote "request 2", and its key is dead',
+                      "with the last key: remote access error"],
     "umem_share": ['read by RDMA: "memory of the first process"'],
     "dmah": ["CPU 0, PH 2", "ibv_dealloc_dmah says: Device or resource busy", "PH 4.: refused"],
 }
