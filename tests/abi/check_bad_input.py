@@ -31,8 +31,8 @@ REASONS = {
     "ibv_query_gid_type": "private, no header declares it; shares its look-up with ibv_query_gid",
     "verbs_allow_disassociate_destroy": "a byte, no function",
 }
-NOT_BUILT = re.compile(r"(flow|xrcd|_mw\b|_wq\b|rwq|counters|local_inv|tso|xrc_srqn|atomic_write)")
-BUILDERS = re.compile(r"^ibv_(wr_(atomic|rdma|send|set_ud|set_inline_data_list|set_sge_list)|wc_read)")
+NOT_BUILT = re.compile(r"(flow|xrcd|_wq\b|rwq|counters|tso|xrc_srqn|atomic_write)")
+BUILDERS = re.compile(r"^ibv_(wr_(atomic|rdma|send|bind_mw|local_inv|set_ud|set_inline_data_list|set_sge_list)|wc_read)")
 
 
 def exported(path):

@@ -28,7 +28,8 @@ static union {
 
 static struct bad {
 	void *context[WHATS], *pd[WHATS], *mr[WHATS], *cq[WHATS], *qp[WHATS], *srq[WHATS],
-		*ah[WHATS], *channel[WHATS], *dm[WHATS], *dmah[WHATS], *td[WHATS], *buf[WHATS];
+		*ah[WHATS], *channel[WHATS], *dm[WHATS], *dmah[WHATS], *td[WHATS], *buf[WHATS],
+		*mw[WHATS];
 } bad;
 
 static struct end a, b;
@@ -74,13 +75,15 @@ static void make_destroyed(void)
 	struct ibv_dmah *dmah;
 	struct ibv_td *td;
 	struct ibv_dm *dm;
+	struct ibv_mw *mw;
 
 	end_open(&gone, NULL, &cfg);
 	gone.ah = ibv_create_ah(gone.pd, &way);
 	dm = ibv_alloc_dm(gone.context, &dm_attr);
 	dmah = ibv_alloc_dmah(gone.context, &dmah_attr);
 	td = ibv_alloc_td(gone.context, &td_attr);
-	ck_assert(gone.ah && dm && dmah && td && ibv_alloc_buf(gone.pd, 64, &buf));
+	mw = ibv_alloc_mw(gone.pd, IBV_MW_TYPE_1);
+	ck_assert(gone.ah && dm && dmah && td && mw && ibv_alloc_buf(gone.pd, 64, &buf));
 	set_all(bad.context, gone.context, a.cq);
 	set_all(bad.pd, gone.pd, a.cq);
 	set_all(bad.mr, gone.mr, a.cq);
@@ -93,10 +96,12 @@ static void make_destroyed(void)
 	set_all(bad.dmah, dmah, a.mr);
 	set_all(bad.td, td, a.mr);
 	set_all(bad.buf, buf, a.mr);
+	set_all(bad.mw, mw, a.mr);
 	ibv_free_buf(buf);
 	ck_assert_int_eq(ibv_free_dm(dm), 0);
 	ck_assert_int_eq(ibv_dealloc_dmah(dmah), 0);
 	ck_assert_int_eq(ibv_dealloc_td(td), 0);
+	ck_assert_int_eq(ibv_dealloc_mw(mw), 0);
 	end_close(&gone);
 }
 
@@ -225,6 +230,25 @@ START_TEST(memory)
 		REFUSED_NULL(ibv_reg_dm_mr(a.pd, bad.dm[i], 0, 8, IBV_ACCESS_ZERO_BASED));
 		REFUSED(ibv_dealloc_td(bad.td[i]));
 	}
+}
+END_TEST
+
+START_TEST(windows)
+{
+	struct ibv_mw *mw = ibv_alloc_mw(a.pd, IBV_MW_TYPE_1);
+	struct ibv_mw_bind bind = { 0 };
+
+	for (int i = FOREIGN; i < WHATS; i++) {
+		REFUSED_NULL(ibv_alloc_mw(bad.pd[i], IBV_MW_TYPE_1));
+		REFUSED(ibv_dealloc_mw(bad.mw[i]));
+		REFUSED(ibv_bind_mw(bad.qp[i], mw, &bind));
+		/* The inline function itself refuses, without errno. */
+		ck_assert_int_eq(ibv_bind_mw(a.qp, bad.mw[i], &bind), EINVAL);
+		ck_assert_int_eq(
+			ibv_bind_mw(a.qp, mw, &(struct ibv_mw_bind){ .bind_info.mr = bad.mr[i] }),
+			EPERM);
+	}
+	ck_assert_int_eq(ibv_dealloc_mw(mw), 0);
 }
 END_TEST
 
@@ -475,6 +499,7 @@ static void add(TCase *tests)
 	tcase_add_test(tests, contexts);
 	tcase_add_test(tests, domains);
 	tcase_add_test(tests, memory);
+	tcase_add_test(tests, windows);
 	tcase_add_test(tests, completion_queues);
 	tcase_add_test(tests, queue_pairs);
 	tcase_add_test(tests, the_rest);

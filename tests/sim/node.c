@@ -142,6 +142,20 @@ static uint32_t no_random(void *host)
 	return 4;
 }
 
+static uint64_t grace_begin(void *host)
+{
+	(void)host;
+	return 1;
+}
+
+static bool grace_over(void *host, uint64_t stamp)
+{
+	const struct node *node = host;
+
+	assert(stamp == 1);
+	return node->engine.now_ns >= node->others_inside_until_ns;
+}
+
 static uint32_t completing(void *host, const struct rxe_qp *qp, bool is_recv)
 {
 	struct node_injection *injection = &((struct node *)host)->injection;
@@ -166,6 +180,8 @@ static const struct rxe_host_ops ops = {
 	.cq_notify = cq_notify,
 	.event = take_event,
 	.random = no_random,
+	.grace_begin = grace_begin,
+	.grace_over = grace_over,
 	.completing = completing,
 	.srq_find = node_xsrq_find,
 	.srq_take = node_xsrq_take,

@@ -87,6 +87,8 @@ struct node {
 	/* Completions by another process are deferred until this time. */
 	uint64_t done_deferred_until_ns;
 	bool is_deferred; /* the last access was deferred */
+	/* Another process of the host is inside an access until this time. */
+	uint64_t others_inside_until_ns;
 	struct rxe_cq cq;
 	void *cq_mem;
 	struct rxe_srq srq;

@@ -340,6 +340,98 @@ START_TEST(type_1_closes_with_length_0)
 }
 END_TEST
 
+/* Another process of the host is still inside an access by the old binding: nobody gets in by it any
+ * more, and the bind, with what follows it, waits until that one is out. */
+START_TEST(type_1_waits_for_others)
+{
+	start(RXE_MR_WINDOW_1);
+	RECV(64);
+	BIND(7, 64, 128, RXE_REMOTE_WRITE);
+	y->others_inside_until_ns = 2500000;
+	BIND(8, 256, 16, RXE_REMOTE_WRITE);
+	POST(b, RDMA_WRITE, 8);
+	world_run_until(&w, 1);
+	ck_assert_uint_eq(atomic_load(&y->mws->mw[0].state) & UINT32_MAX, 0);
+	world_run(&w);
+	expect("     0.0 b   bind 1 SUCCESS\n"
+	       "  3000.0 b > WRITE_ONLY 500 len 8 ackreq\n"
+	       "  3000.0 b   bind 2 SUCCESS\n"
+	       "  3005.0 a > ACK 500 msn 1\n"
+	       "  3010.0 b   send 3 SUCCESS\n");
+	ck_assert_uint_eq(atomic_load(&y->mws->mw[0].state) & UINT32_MAX, tagged(8));
+}
+END_TEST
+
+START_TEST(type_1_waits_for_nobody_forever)
+{
+	start(RXE_MR_WINDOW_1);
+	BIND(7, 64, 128, RXE_REMOTE_WRITE);
+	y->others_inside_until_ns = UINT64_MAX;
+	BIND(8, 0, 0, 0);
+	world_run(&w);
+	expect("     0.0 b   bind 1 SUCCESS\n"
+	       "100000.0 b   bind 2 SUCCESS\n");
+}
+END_TEST
+
+/* Only the queue pair's own process uses a window of type 2. */
+START_TEST(type_2_waits_for_nobody)
+{
+	start(RXE_MR_WINDOW_2);
+	y->others_inside_until_ns = UINT64_MAX;
+	BIND(7, 64, 128, RXE_REMOTE_WRITE);
+	INVALIDATE(tagged(7));
+	world_run(&w);
+	expect("     0.0 b   bind 1 SUCCESS\n"
+	       "     0.0 b   invalidate 2 SUCCESS\n");
+}
+END_TEST
+
+/* The queue pair fails while its bind waits. */
+START_TEST(fails_while_it_waits)
+{
+	start(RXE_MR_WINDOW_1);
+	BIND(7, 64, 128, RXE_REMOTE_WRITE);
+	y->others_inside_until_ns = UINT64_MAX;
+	BIND(8, 0, 0, 0);
+	world_run_until(&w, 10);
+	world_modify(&w, b, RXE_QPS_ERR);
+	world_run(&w);
+	expect("     0.0 b   bind 1 SUCCESS\n"
+	       "    10.0 b   to ERR\n"
+	       "    10.0 b   bind 2 WR_FLUSH_ERR\n");
+}
+END_TEST
+
+/* Unreliable connections bind and invalidate, too. */
+START_TEST(on_uc)
+{
+	struct node_qp_opts opts = world_opts();
+
+	opts.type = RXE_QPT_UC;
+	connect_ends(&opts);
+	region = node_reg(y, AREA, AREA_LEN, WRITABLE);
+	window = node_add_mw(y, RXE_MR_WINDOW_2);
+	BIND(7, 64, 128, RXE_REMOTE_WRITE);
+	POST(b, RDMA_WRITE, 8);
+	world_run(&w);
+	expect_some("     0.0 b   bind 1 SUCCESS\n"
+		    "     0.0 b   send 2 SUCCESS\n");
+	WRITE_AT(64, 8, .rkey = tagged(7));
+	world_run(&w);
+	expect_same(x, 0, y, AREA + 64, 8);
+	INVALIDATE(tagged(7));
+	INVALIDATE(tagged(7));
+	world_run(&w);
+	expect_some("invalidate 3 SUCCESS\n"
+		    "invalidate 4 LOC_QP_OP_ERR\n");
+	ck_assert_int_eq(b->qp.state, RXE_QPS_SQE);
+	WRITE_AT(128, 8, .rkey = tagged(7));
+	world_run(&w);
+	ck_assert(node_is_untouched(y, AREA + 128, 8));
+}
+END_TEST
+
 /* A bind that the rules exclude fails its queue pair, and opens nothing. */
 static void expect_bind_error(struct rxe_bind bind)
 {
@@ -587,11 +679,13 @@ RUN_TESTS("memory_window", opens_a_part_of_a_region, not_beside_it, not_before_i
 	  binds_before_what_follows, completes_in_order, a_rewind_passes_it_by,
 	  a_fence_waits_for_reads, invalidated, invalidated_within_a_message,
 	  invalidated_by_the_peer, invalidated_once, type_1_is_not_the_peers_to_invalidate,
-	  type_1_is_bound_again, type_1_closes_with_length_0, needs_the_right_to_bind,
-	  to_be_written_needs_local_write, for_atomics_needs_local_write, over_a_zero_based_region,
-	  not_over_its_end, not_over_a_dead_region, not_over_another_domains_region,
-	  not_a_window_of_another_domain, not_a_window_over_a_window, not_another_process_s_window,
-	  type_2_has_a_length, type_1_is_not_zero_based, type_2_is_bound_once,
-	  a_region_is_not_invalidated, nor_a_window_that_is_not_bound, errors_come_in_their_turn,
-	  ends_with_its_region, ends_with_its_queue_pair, lies_open_nothing,
-	  drained_before_the_next_bind, flushed, not_an_lkey)
+	  type_1_is_bound_again, type_1_closes_with_length_0, type_1_waits_for_others,
+	  type_1_waits_for_nobody_forever, type_2_waits_for_nobody, fails_while_it_waits, on_uc,
+	  needs_the_right_to_bind, to_be_written_needs_local_write, for_atomics_needs_local_write,
+	  over_a_zero_based_region, not_over_its_end, not_over_a_dead_region,
+	  not_over_another_domains_region, not_a_window_of_another_domain,
+	  not_a_window_over_a_window, not_another_process_s_window, type_2_has_a_length,
+	  type_1_is_not_zero_based, type_2_is_bound_once, a_region_is_not_invalidated,
+	  nor_a_window_that_is_not_bound, errors_come_in_their_turn, ends_with_its_region,
+	  ends_with_its_queue_pair, lies_open_nothing, drained_before_the_next_bind, flushed,
+	  not_an_lkey)

@@ -169,6 +169,47 @@ START_TEST(implicit_on_demand_region)
 }
 END_TEST
 
+static void bind_by_hand(struct program *program, uint32_t index, uint32_t key, uint32_t region)
+{
+	struct rxe_mw *mw = &program->at.shared->slot[program->at.slot].mws.mw[index];
+
+	mw->region = region;
+	atomic_store(&mw->state, key);
+}
+
+/* The server gives a window its place and its key; what the process writes there keeps the region
+ * from being freed, if both are of one domain. */
+START_TEST(windows)
+{
+	uint32_t mw, key, index, again, other_key, other_index, mr, region;
+
+	ck_assert_int_eq(ctl_alloc_mw(&p.context, p.pd, RXE_MR_PLAIN, &mw, &key, &index), -EINVAL);
+	ck_assert_int_eq(ctl_alloc_mw(&p.context, p.pd + 1, RXE_MR_WINDOW_1, &mw, &key, &index),
+			 -EINVAL);
+	ck_assert_int_eq(ctl_alloc_mw(&p.context, p.pd, RXE_MR_WINDOW_2, &mw, &key, &index), 0);
+	ck_assert_uint_eq(key & RXE_MW_TAG, 0);
+	ck_assert_uint_eq(p.at.shared->mrs.entry[rxe_key_index(key)].kind, RXE_MR_WINDOW_2);
+	ck_assert_uint_eq(p.at.shared->mrs.entry[rxe_key_index(key)].owner, p.at.slot);
+	ck_assert_uint_eq(p.at.shared->mrs.entry[rxe_key_index(key)].addr, index);
+	ck_assert_int_eq(ctl_free(&p.context, CTL_KIND_PD, p.pd), -EBUSY);
+	ck_assert_int_eq(
+		ctl_alloc_mw(&p.context, p.pd, RXE_MR_WINDOW_1, &again, &other_key, &other_index),
+		0);
+	ck_assert_uint_ne(index, other_index);
+	mr = program_reg(&p, buffer, sizeof(buffer), &region);
+	bind_by_hand(&p, index, key | 7, region);
+	ck_assert_int_eq(ctl_free(&p.context, CTL_KIND_MR, mr), -EBUSY);
+	bind_by_hand(&p, index, other_key | 7, region); /* a window that was there before */
+	ck_assert_int_eq(ctl_free(&p.context, CTL_KIND_MR, mr), 0);
+	ck_assert_int_eq(ctl_free(&p.context, CTL_KIND_MW, mw), 0);
+	ck_assert_int_eq(ctl_free(&p.context, CTL_KIND_MW, mw), -EINVAL);
+	ck_assert_uint_eq(p.at.shared->mrs.entry[rxe_key_index(key)].key, 0);
+	ck_assert_int_eq(ctl_free(&p.context, CTL_KIND_MW, again), 0);
+	program_close(&p);
+	ck_assert_uint_eq(fixture_objects(CTL_KIND_MW), 0);
+}
+END_TEST
+
 START_TEST(device_memory)
 {
 	uint32_t dm, mr;
@@ -388,6 +429,7 @@ int main(void)
 	tcase_add_test(tcase, a_region_registered_again);
 	tcase_add_test(tcase, bad_regions);
 	tcase_add_test(tcase, implicit_on_demand_region);
+	tcase_add_test(tcase, windows);
 	tcase_add_test(tcase, device_memory);
 	tcase_add_test(tcase, device_memory_is_zero_to_its_end);
 	tcase_add_test(tcase, device_memory_bounds);
