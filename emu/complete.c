@@ -124,7 +124,6 @@ static void claim(struct rxe_claim *claim, const struct rxe_recv_wqe *wqe)
 	claim->len = wqe->len;
 	claim->num_sge = wqe->num_sge;
 	claim->injected = RXE_WC_SUCCESS;
-	claim->invalidated = false;
 	claim->cursor = (struct rxe_cursor){ 0 };
 	memcpy(claim->sge, wqe->sge, wqe->num_sge * sizeof(struct rxe_sge));
 }
@@ -135,7 +134,6 @@ static bool claim_foreign(struct rxe_engine *engine, struct rxe_qp *qp)
 
 	if (!ops->srq_take(engine->cfg.host, qp->rc.resp.srqn, qp->xrcd, &qp->claim))
 		return false;
-	qp->claim.invalidated = false;
 	qp->claim.injected = RXE_WC_SUCCESS;
 	qp->claim.cursor = (struct rxe_cursor){ 0 };
 	qp->claim.held = true;

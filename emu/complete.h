@@ -20,8 +20,6 @@ struct rxe_qp;
  * reused while messages of other QPs are still arriving. */
 struct rxe_claim {
 	bool held;
-	/* The SEND's window is invalidated: not again when the packet is resent. */
-	bool invalidated;
 	/* The host's, when another process owns the SRQ. */
 	uint32_t srqn, xrcd, owner_epoch;
 	uint64_t wr_id;

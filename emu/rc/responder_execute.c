@@ -11,6 +11,7 @@
 #include "emu/host.h"
 #include "emu/limits.h"
 #include "emu/mr.h"
+#include "emu/mw.h"
 #include "emu/qp.h"
 #include "emu/rc/requester.h"
 #include "emu/rc/responder.h"
@@ -127,14 +128,6 @@ static enum rc_fault complete(struct rxe_engine *engine, struct rxe_qp *qp,
 	return RC_FAULT_DEFERRED;
 }
 
-/* Before the receive completes, and once: the packet may be resent because that was deferred. */
-static bool invalidate(struct rxe_engine *engine, struct rxe_qp *qp, uint32_t rkey)
-{
-	if (!qp->claim.invalidated)
-		qp->claim.invalidated = rxe_mw_invalidate(engine, qp, rkey);
-	return qp->claim.invalidated;
-}
-
 /* A deferred access is retried by the peer after an RNR NAK; others end with the given fault. */
 static enum rc_fault fault_for(enum mr_check result, enum rc_fault fault)
 {
@@ -159,7 +152,9 @@ static enum rc_fault do_send(struct rxe_engine *engine, struct rxe_qp *qp,
 			rxe_recv_scatter(engine, qp, arrived, packet->payload, packet->payload_len);
 	if (stored != MR_OK)
 		return fault_for(stored, RC_FAULT_RECV_MEMORY);
-	if ((packet->shape & SHAPE_IETH) && !invalidate(engine, qp, packet->inv_rkey))
+	/* Before the receive completes. An XRC target, whose completion may be deferred, has no
+	 * windows: it has no send queue to bind them. */
+	if ((packet->shape & SHAPE_IETH) && !rxe_mw_invalidate(engine, qp, packet->inv_rkey))
 		return RC_FAULT_INVALIDATE;
 	arrived += packet->payload_len;
 	if (packet->shape & SHAPE_LAST) {
