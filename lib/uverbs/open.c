@@ -15,9 +15,10 @@
 static bool is_closed_node(const char *placed, const char *path)
 {
 	unsigned int major_number, minor_number;
+	struct stat st;
 
 	if (placed == path || !place_is_node(placed, &major_number, &minor_number) ||
-	    NEXT(access)(placed, F_OK))
+	    NEXT(fstatat)(AT_FDCWD, placed, &st, 0) || !S_ISREG(st.st_mode))
 		return false;
 	errno = ENXIO;
 	return true;

@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #define FOLDER_MAX 96
+#define HOST	   "/host" /* below the folder: the same with the host's adapters */
 #define ANSWER_MS                                                                                  \
 	100 /* a server that does not answer is stopped: the counters are those of before */
 
@@ -38,9 +39,33 @@ static const char *root(void)
 	return folder;
 }
 
+/* What follows it in the paths of files: the host's adapters are to be seen as well, or not. */
+static const char *branch(void)
+{
+	static int host = -1;
+
+	if (host < 0)
+		host = getenv("RXE_DM_SYSFS_HOST") != NULL;
+	return host ? HOST : "";
+}
+
 __attribute__((constructor)) static void begin(void)
 {
 	root();
+	branch();
+}
+
+/* What follows the folder in a path of the server's; NULL: another path. */
+static const char *below(const char *path)
+{
+	const size_t len = strlen(root());
+
+	if (!len || strncmp(path, root(), len) != 0)
+		return NULL;
+	path += len;
+	if (strncmp(path, HOST "/", strlen(HOST "/")) == 0)
+		path += strlen(HOST);
+	return *path == '/' ? path : NULL;
 }
 
 void *place_next(void **cache, const char *name)
@@ -84,7 +109,7 @@ const char *place(const char *path, char buf[static PATH_MAX])
 {
 	if (!path || *path != '/' || !is_ours(path) || !*root())
 		return path;
-	return snprintf(buf, PATH_MAX, "%s%s", root(), path) < PATH_MAX ? buf : path;
+	return snprintf(buf, PATH_MAX, "%s%s%s", root(), branch(), path) < PATH_MAX ? buf : path;
 }
 
 /* Connects to the server's socket, which answers by closing the connection. */
@@ -118,19 +143,18 @@ const char *place_open(const char *path, char buf[static PATH_MAX])
 
 void place_back(char *path)
 {
-	const size_t len = strlen(root());
+	const char *known = below(path);
 
-	if (len && strncmp(path, root(), len) == 0 && path[len] == '/')
-		memmove(path, path + len, strlen(path + len) + 1);
+	if (known)
+		memmove(path, known, strlen(known) + 1);
 }
 
 bool place_is_node(const char *placed, unsigned int *ret_major, unsigned int *ret_minor)
 {
-	const size_t len = strlen(root());
-	const char *name = len && strncmp(placed, root(), len) == 0 ? placed + len : "";
+	const char *name = below(placed);
 	unsigned int number;
 
-	name = take(name, "dev", true);
+	name = name ? take(name, "dev", true) : NULL;
 	name = name ? take(name, "infiniband", true) : NULL;
 	if (!name)
 		return false;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* librxe_dm_uverbs.so, preloaded by `rxe_dm run`: programs find the devices as files, where Linux
  * has adapters. Calls that take a path under /sys/class/infiniband* or /dev/infiniband get the path
- * of the server's file instead (rxe_dm/server/sysfs.h); the adapters of the host stay out of sight.
+ * of the server's file instead (rxe_dm/server/sysfs.h). Adapters of the host stay out of
+ * sight, but with --host-devices.
  *
  * The library replaces calls of the C library, and passes all other paths on unchanged. It holds no
  * state but the folder's name, starts nothing, and asks nobody except for counters, which the

@@ -95,7 +95,8 @@ static int set_libraries(const char *folders, bool rsockets)
 /* Checks the settings and starts the server, so that errors are explained here and not by a program
  * that finds no device. A running server keeps its settings; the library reports a difference.
  * Returns an exit status. */
-static int need_server(struct ctl_settings *settings, enum run_view view, const char *folders)
+static int need_server(struct ctl_settings *settings, enum run_view view, bool host,
+		       const char *folders)
 {
 	struct ctl_client *client;
 	char why[CTL_WHY_MAX];
@@ -107,7 +108,7 @@ static int need_server(struct ctl_settings *settings, enum run_view view, const 
 	}
 	if (ctl_connect_as(&client, settings->instance, CTL_ROLE_COMMAND, true))
 		return 1;
-	if (view != RUN_VIEW_NONE && !run_view(client, view, folders))
+	if (view != RUN_VIEW_NONE && !run_view(client, view, host, folders))
 		status = 1;
 	ctl_disconnect(client);
 	return status;
@@ -117,7 +118,7 @@ int command_run(int argc, char **argv)
 {
 	static const char *const views[] = { "preload", "namespace", "none",
 					     NULL }; /* enum run_view */
-	bool rsockets = false;
+	bool rsockets = false, host = false;
 	uint64_t view = RUN_VIEW_PRELOAD;
 	const struct command_option own[] = {
 		{ .name = "view",
@@ -126,6 +127,9 @@ int command_run(int argc, char **argv)
 		  .number = &view,
 		  .words = views },
 		{ .name = "uverbs" }, /* of former releases, in scripts: part of every view */
+		{ .name = "host-devices",
+		  .help = "let it see the adapters of the host, too",
+		  .given = &host },
 		{ .name = "rsockets",
 		  .help = "let the program's TCP sockets be rsockets (preloads librspreload.so)",
 		  .given = &rsockets },
@@ -144,7 +148,7 @@ int command_run(int argc, char **argv)
 	}
 	if (!find_libraries(folders))
 		return 1;
-	status = need_server(&options.settings, (enum run_view)view, folders);
+	status = need_server(&options.settings, (enum run_view)view, host, folders);
 	if (status)
 		return status;
 	if (set_libraries(folders, rsockets)) {

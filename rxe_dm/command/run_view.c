@@ -47,18 +47,23 @@ static bool ask(struct ctl_client *client, char ret[static CTL_SYSFS_PATH_MAX])
 	return true;
 }
 
-bool run_view(struct ctl_client *client, enum run_view view, const char *folders)
+bool run_view(struct ctl_client *client, enum run_view view, bool host, const char *folders)
 {
-	char root[CTL_SYSFS_PATH_MAX], bin[CTL_SYSFS_PATH_MAX + 8], preloaded[PATH_MAX];
+	char root[CTL_SYSFS_PATH_MAX + 8], bin[CTL_SYSFS_PATH_MAX + 16], preloaded[PATH_MAX];
 
 	if (!ask(client, root))
 		return view != RUN_VIEW_NAMESPACE;
 	find_preloaded(folders, preloaded);
 	snprintf(bin, sizeof(bin), "%s/bin", root);
-	/* Last in LD_PRELOAD: a sanitizer's runtime must stay first. */
-	if (setenv("RXE_DM_SYSFS", root, 1) || run_set_list("PATH", bin, run_variable("PATH")) ||
+	/* Last in LD_PRELOAD: a sanitizer's runtime must stay first. `rdma` is the system's where the
+	 * host's adapters are seen. */
+	if (setenv("RXE_DM_SYSFS", root, 1) ||
+	    (host ? setenv("RXE_DM_SYSFS_HOST", "1", 1) : unsetenv("RXE_DM_SYSFS_HOST")) ||
+	    (!host && run_set_list("PATH", bin, run_variable("PATH"))) ||
 	    run_set_list("LD_PRELOAD", run_variable("LD_PRELOAD"), preloaded))
 		ctl_log(CTL_LOG_NOTICE, "the environment is full: the program does not find the "
 					"device in /sys/class/infiniband");
+	if (host)
+		strcat(root, "/host");
 	return view != RUN_VIEW_NAMESPACE || run_namespace(root);
 }

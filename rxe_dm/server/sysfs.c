@@ -124,6 +124,7 @@ static bool make_tree(struct sysfs *sysfs, const char *folder)
 	make_classes(sysfs->root, &ok);
 	for (uint32_t i = 0; i < instance->num_devices; i++)
 		sysfs_make_device(sysfs->root, &ok, &instance->devices[i], &sysfs->held[i]);
+	sysfs_make_host(sysfs->root, &ok, sysfs->path);
 	if (ok)
 		return true;
 	sysfs_empty(sysfs->root);

@@ -6,6 +6,7 @@
  *   sys/class/infiniband, sys/class/infiniband_verbs, sys/class/infiniband_mad
  *   dev/infiniband	plain files under the names of device nodes
  *   bin/rdma		a link to the rxe_dm command
+ *   host			sys and dev once more, with the host's adapters (--host-devices)
  *   refresh		a socket: a connection brings the counters up to date, and is then closed
  *
  * States change in the files as they change. Counters are also brought up to date each second while
@@ -44,6 +45,9 @@ void sysfs_write(int root, bool *ok, const char *path, const char *text);
 /* An empty file that stands for a device node. */
 void sysfs_node(int root, bool *ok, const char *path);
 void sysfs_number(int root, bool *ok, const char *path, uint64_t value);
+
+/* sysfs_host.c. tree: the path of the folder, in which everything else is made. */
+void sysfs_make_host(int root, bool *ok, const char *tree);
 
 /* sysfs_device.c */
 /* What the files of a device hold. */

@@ -236,6 +236,21 @@ def rdma_resources(build):
             raise Failure(f"statistic: {stat}")
 
 
+def host_devices(build, view):
+    """An adapter of the host is seen where it is asked for, and only there."""
+    if os.geteuid() != 0 or not shutil.which("unshare"):
+        raise Skip("to pretend an adapter needs root")
+    pretend = ("mount -t tmpfs none /sys/class && mkdir -p /sys/class/infiniband /sys/class/real/mlx5_0 && "
+               "echo real >/sys/class/real/mlx5_0/board_id && ln -s ../real/mlx5_0 /sys/class/infiniband/mlx5_0 && exec \"$@\"")
+    inside = ["unshare", "-m", "sh", "-c", pretend, "sh"]
+    command = ["sh", "-c", "ls /sys/class/infiniband; cat /sys/class/infiniband/*/board_id $(realpath /sys/class/infiniband/rxe_dm0)/hw_rev"]
+    with Instance(build, "view_host", prefix=inside, options=["--view", view]) as instance:
+        need(instance.run(command), r"^rxe_dm0\nrxe_dm\n0$")
+        instance.options.append("--host-devices")
+        need(instance.run(command), r"^mlx5_0\nrxe_dm0\nreal\nrxe_dm\n0$")
+        need(instance.run(["cat", PORT + "/state"]), r"ACTIVE")
+
+
 # Without what is preloaded, as a static program.
 BARE = ["env", "-u", "LD_PRELOAD"]
 
@@ -289,6 +304,8 @@ CASES = {
     "view_state": state,
     "view_life": life,
     "view_perfquery": perfquery,
+    "view_host_devices": functools.partial(host_devices, view="preload"),
+    "view_host_devices_namespace": functools.partial(host_devices, view="namespace"),
     "view_namespace": namespace,
     "view_namespace_of_user": namespace_of_user,
     "view_unprivileged": unprivileged,
