@@ -181,7 +181,7 @@ int cm_send_sidr_req(struct cm_id *id, const struct cm_path *path, const struct 
 		     uint64_t timeout_ns, uint8_t max_retries, uint64_t now_ns);
 int cm_send_sidr_rep(struct cm_id *id, const struct cm_msg *msg, uint64_t now_ns);
 /* Passive: data arrived before the RTU (IBV_EVENT_COMM_EST). Reports RTU_RECEIVED during the call.
- */
+ * -EISCONN: the RTU was first. */
 int cm_established(struct cm_id *id);
 
 /* A MAD that arrived at QP 1. path is this end's view: src is this end. Anything may be in it. */

@@ -53,6 +53,8 @@ int cm_send_rtu(struct cm_id *id, const struct cm_msg *msg, uint64_t now_ns)
 
 int cm_established(struct cm_id *id)
 {
+	if (id->state == CM_STATE_ESTABLISHED)
+		return -EISCONN;
 	if (id->state != CM_STATE_REP_SENT && id->state != CM_STATE_MRA_REP_RCVD)
 		return -EINVAL;
 	cm_timer_stop(id);

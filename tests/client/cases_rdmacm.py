@@ -16,7 +16,7 @@ from instance import Instance, free_port
 from namespaces import Pair
 from program import Failure, Skip, until
 
-TESTS = ["connect", "events", "bad", "sync"]
+TESTS = ["connect", "events", "bad", "limits", "sync"]
 
 
 def need_library(instance):
@@ -121,12 +121,12 @@ def times(build):
             raise Failure("cmtime: no time of its connections")
 
 
-def groups(build):
+def groups(build, options):
     """mckey: a receiver and a sender of one group."""
     with Instance(build, "mckey") as instance:
         need_library(instance)
         # Line by line into its file.
-        common = ["stdbuf", "-oL", "mckey", "-m", "239.1.2.3", "-b", instance.address]
+        common = ["stdbuf", "-oL", "mckey", "-b", instance.address] + words(options)
         receiver = instance.start(common)
         receiver.wait_for_line("joined dgid")
         sender = instance.start(common + ["-s"], title="mckey (sender)")
@@ -321,7 +321,8 @@ CASES.update({
     "rdmacm_rping_sizes": sizes,
     "rdmacm_ordinary_user": ordinary_user,
     "rdmacm_cmtime": times,
-    "rdmacm_mckey": groups,
+    "rdmacm_mckey": functools.partial(groups, options="-m 239.1.2.3"),
+    "rdmacm_mckey_several": functools.partial(groups, options="-m 239.1.2.3 -c 3 -C 5 -S 1000"),
     "rdmacm_qperf": qperf,
     "rdmacm_fio_verbs": fio_verbs,
     "rdmacm_fio_memory": fio_memory,

@@ -262,7 +262,7 @@ START_TEST(data_before_the_rtu)
 	delay_next(a, CM_RTU, 5);
 	rtu();
 	ck_assert_int_eq(cm_established(idb), 0);
-	ck_assert_int_eq(cm_established(idb), -EINVAL);
+	ck_assert_int_eq(cm_established(idb), -EISCONN);
 	run();
 	expect("     0.0 a > REQ\n"
 	       "     1.0 b   REQ_RECEIVED\n"
