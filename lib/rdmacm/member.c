@@ -2,6 +2,8 @@
 /* Joining and leaving of multicast groups. */
 #include "lib/rdmacm/member.h"
 
+#include <infiniband/ib.h>
+#include <netinet/in.h>
 #include <stdlib.h>
 #include <string.h>
 #include <utlist.h>
@@ -54,11 +56,44 @@ static void unlink_member(struct rcm_id *id, struct rcm_member *member)
 	pthread_mutex_unlock(&id->lock);
 }
 
-static int join_on_server(struct rcm_id *id, struct rcm_member *member, const struct sockaddr *addr)
+/* On RoCE a multicast GID is the IP address of its group. */
+static int group_of_gid(struct sockaddr_storage *ret, const struct sockaddr *addr)
+{
+	struct sockaddr_in6 in6 = { .sin6_family = AF_INET6 };
+	struct sockaddr_in in = { .sin_family = AF_INET };
+	struct sockaddr_ib ib;
+
+	memcpy(&ib, addr, sizeof(ib));
+	memcpy(&in6.sin6_addr, &ib.sib_addr, sizeof(in6.sin6_addr));
+	memcpy(&in.sin_addr, &in6.sin6_addr.s6_addr[12], sizeof(in.sin_addr));
+	if (IN6_IS_ADDR_V4MAPPED(&in6.sin6_addr))
+		memcpy(ret, &in, sizeof(in));
+	else if (IN6_IS_ADDR_MULTICAST(&in6.sin6_addr))
+		memcpy(ret, &in6, sizeof(in6));
+	else
+		return EINVAL;
+	return 0;
+}
+
+/* The IP address of a group that the program names. EINVAL: of no family that names groups. */
+static int group_of(struct sockaddr_storage *ret, const struct sockaddr *addr)
+{
+	size_t len = rcm_address_len(addr);
+
+	*ret = (struct sockaddr_storage){ 0 };
+	if (addr && addr->sa_family == AF_IB)
+		return group_of_gid(ret, addr);
+	if (!len)
+		return EINVAL;
+	memcpy(ret, addr, len);
+	return 0;
+}
+
+static int join_on_server(struct rcm_id *id, struct rcm_member *member)
 {
 	struct ctl_msg_cm req = rcm_id_request(id, CTL_CM_JOIN);
 	struct ctl_msg_cm_reply reply;
-	int err = rcm_address_pack(&req.dst, addr);
+	int err = rcm_address_pack(&req.dst, (const struct sockaddr *)&member->addr);
 
 	req.join_flags = member->is_sender_only ? RDMA_MC_JOIN_FLAG_SENDONLY_FULLMEMBER
 						: RDMA_MC_JOIN_FLAG_FULLMEMBER;
@@ -72,24 +107,25 @@ static int join_on_server(struct rcm_id *id, struct rcm_member *member, const st
 
 static int join(struct rcm_id *id, const struct sockaddr *addr, uint32_t flags, void *context)
 {
+	struct sockaddr_storage group;
 	struct rcm_member *member;
-	int err;
+	int err = group_of(&group, addr);
 
-	if (!rcm_address_len(addr))
-		return EINVAL;
+	if (err)
+		return err;
 	member = calloc(1, sizeof(*member));
 	if (!member)
 		return ENOMEM;
+	member->addr = group;
 	member->token = rcm_token();
 	member->context = context;
 	member->is_sender_only = flags == RDMA_MC_JOIN_FLAG_SENDONLY_FULLMEMBER;
-	memcpy(&member->addr, addr, rcm_address_len(addr));
 	/* Before the server knows the token. */
 	pthread_mutex_lock(&id->lock);
 	LL_PREPEND(id->members, member);
 	pthread_mutex_unlock(&id->lock);
 
-	err = join_on_server(id, member, addr);
+	err = join_on_server(id, member);
 	if (err) {
 		unlink_member(id, member);
 		free(member);
@@ -119,14 +155,14 @@ int rdma_join_multicast_ex(struct rdma_cm_id *base, struct rdma_cm_join_mc_attr_
 	return rcm_result(join(rcm_id(base), attr->addr, attr->join_flags, context));
 }
 
-static struct rcm_member *find(struct rcm_id *id, const struct sockaddr *addr)
+static struct rcm_member *find(struct rcm_id *id, const struct sockaddr_storage *group)
 {
-	size_t len = rcm_address_len(addr);
+	size_t len = rcm_address_len((const struct sockaddr *)group);
 	struct rcm_member *member;
 
 	pthread_mutex_lock(&id->lock);
 	LL_FOREACH (id->members, member) {
-		if (len && !memcmp(&member->addr, addr, len))
+		if (!memcmp(&member->addr, group, len))
 			break;
 	}
 	pthread_mutex_unlock(&id->lock);
@@ -144,14 +180,15 @@ static void await_acks(struct rcm_id *id, const struct rcm_member *member)
 int rdma_leave_multicast(struct rdma_cm_id *base, struct sockaddr *addr)
 {
 	struct rcm_id *id = rcm_id(base);
+	struct sockaddr_storage group;
 	struct rcm_member *member;
 	struct ctl_msg_cm req;
 	int err;
 	NO_CANCEL;
 
-	if (!base || !rcm_address_len(addr))
+	if (!base || group_of(&group, addr))
 		return rcm_result(EINVAL);
-	member = find(id, addr);
+	member = find(id, &group);
 	if (!member)
 		return rcm_result(EADDRNOTAVAIL);
 	if (base->qp && member->is_attached)

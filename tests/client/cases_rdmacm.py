@@ -323,6 +323,7 @@ CASES.update({
     "rdmacm_cmtime": times,
     "rdmacm_mckey": functools.partial(groups, options="-m 239.1.2.3"),
     "rdmacm_mckey_several": functools.partial(groups, options="-m 239.1.2.3 -c 3 -C 5 -S 1000"),
+    "rdmacm_mckey_unmapped": functools.partial(groups, options="-M ::ffff:239.1.2.3"),
     "rdmacm_qperf": qperf,
     "rdmacm_fio_verbs": fio_verbs,
     "rdmacm_fio_memory": fio_memory,

@@ -169,6 +169,46 @@ START_TEST(hints_that_contradict)
 }
 END_TEST
 
+static struct sockaddr_ib group_of(const char *gid)
+{
+	struct sockaddr_ib ret = { .sib_family = AF_IB };
+
+	ck_assert_int_eq(inet_pton(AF_INET6, gid, &ret.sib_addr), 1);
+	return ret;
+}
+
+static struct rdma_cm_id *bound_id(struct rdma_event_channel *channel)
+{
+	struct rdma_cm_id *id = id_open(channel, RDMA_PS_UDP);
+	struct sockaddr_storage own = device_address(0);
+
+	ck_assert_int_eq(rdma_bind_addr(id, plain(&own)), 0);
+	return id;
+}
+
+/* A group may be named by its MGID, which on RoCE is an IP address. Any other use of such addresses is refused. */
+START_TEST(groups_named_by_their_gid)
+{
+	struct rdma_event_channel *channel = channel_open();
+	struct rdma_cm_id *id = bound_id(channel);
+	struct sockaddr_ib group = group_of("::ffff:239.9.8.7"), other = group_of("fe80::1");
+	struct rdma_cm_event *event;
+
+	ck_assert_int_eq(rdma_join_multicast(id, (struct sockaddr *)&group, bytes), 0);
+	event = next_event(channel, RDMA_CM_EVENT_MULTICAST_JOIN);
+	ck_assert_int_eq(event->status, 0);
+	ck_assert_ptr_eq(event->param.ud.private_data, bytes);
+	ck_assert_mem_eq(&event->param.ud.ah_attr.grh.dgid, &group.sib_addr, 16);
+	ck_assert_int_eq(rdma_ack_cm_event(event), 0);
+	ck_assert_int_eq(rdma_leave_multicast(id, (struct sockaddr *)&group), 0);
+	expect_errno(rdma_leave_multicast(id, (struct sockaddr *)&group), EADDRNOTAVAIL);
+	expect_errno(rdma_join_multicast(id, (struct sockaddr *)&other, NULL), EINVAL);
+	expect_errno(rdma_resolve_addr(id, NULL, (struct sockaddr *)&group, TIMEOUT_MS), EINVAL);
+	ck_assert_int_eq(rdma_destroy_id(id), 0);
+	rdma_destroy_event_channel(channel);
+}
+END_TEST
+
 static void add(TCase *tests)
 {
 	tcase_add_checked_fixture(tests, setup, NULL);
@@ -179,6 +219,7 @@ static void add(TCase *tests)
 	tcase_add_test(tests, data_reported_after_the_event);
 	tcase_add_test(tests, an_id_without_an_address);
 	tcase_add_test(tests, hints_that_contradict);
+	tcase_add_test(tests, groups_named_by_their_gid);
 }
 
 int main(void)
