@@ -16,7 +16,7 @@ from instance import Instance, free_port
 from namespaces import Pair
 from program import Failure, Skip, until
 
-TESTS = ["connect", "events", "bad", "limits", "sync"]
+TESTS = ["connect", "events", "bad", "limits", "newer", "sync"]
 
 
 def need_library(instance):
