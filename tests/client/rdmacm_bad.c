@@ -185,6 +185,65 @@ START_TEST(groups)
 }
 END_TEST
 
+/* rdma_set_option(3): not in any state, nor for any type. A listener is no connection. */
+START_TEST(a_listener)
+{
+	struct rdma_cm_id *id = id_open(channel, RDMA_PS_TCP);
+	int on = 1;
+
+	listen_at(id, 0);
+	expect_errno(rdma_set_option(id, RDMA_OPTION_ID, RDMA_OPTION_ID_AFONLY, &on, sizeof(on)),
+		     EINVAL);
+	expect_errno(rdma_set_option(id, RDMA_OPTION_ID, RDMA_OPTION_ID_REUSEADDR, &on, sizeof(on)),
+		     EINVAL);
+	expect_errno(rdma_listen(id, 1), EINVAL);
+	expect_errno(rdma_accept(id, NULL), EINVAL);
+	expect_errno(rdma_connect(id, NULL), EINVAL);
+	expect_errno(rdma_disconnect(id), EINVAL);
+	end(id);
+}
+END_TEST
+
+START_TEST(datagrams_have_no_ack_timeout)
+{
+	struct rdma_cm_id *id = id_open(channel, RDMA_PS_UDP);
+	uint8_t timeout = 14;
+
+	expect_errno(rdma_set_option(id, RDMA_OPTION_ID, RDMA_OPTION_ID_ACK_TIMEOUT, &timeout,
+				     sizeof(timeout)),
+		     EINVAL);
+	end(id);
+}
+END_TEST
+
+START_TEST(port_spaces_that_are_none)
+{
+	struct rdma_cm_id *id;
+
+	expect_errno(rdma_create_id(channel, &id, NULL, (enum rdma_port_space)0), EINVAL);
+	expect_errno(rdma_create_id(channel, &id, NULL, (enum rdma_port_space)0x99), EINVAL);
+}
+END_TEST
+
+START_TEST(a_connection_that_has_ended)
+{
+	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_SQD };
+	struct pair pair;
+	int mask;
+
+	pair_open(&pair);
+	expect_errno(rdma_init_qp_attr(pair.client, &attr, &mask), EINVAL); /* no such transition */
+	ck_assert_int_eq(rdma_disconnect(pair.client), 0);
+	expect_cm(pair.channel, RDMA_CM_EVENT_DISCONNECTED, pair.server, 0);
+	ck_assert_int_eq(rdma_disconnect(pair.server), 0);
+	expect_cm(pair.channel, RDMA_CM_EVENT_DISCONNECTED, pair.client, 0);
+	expect_errno(rdma_accept(pair.server, NULL), EINVAL);
+	expect_errno(rdma_connect(pair.client, NULL), EINVAL);
+	expect_errno(rdma_resolve_route(pair.client, TIMEOUT_MS), EINVAL);
+	pair_close(&pair);
+}
+END_TEST
+
 static void add(TCase *tests)
 {
 	tcase_add_checked_fixture(tests, setup, NULL);
@@ -196,6 +255,10 @@ static void add(TCase *tests)
 	tcase_add_test(tests, numbers_that_are_too_large);
 	tcase_add_test(tests, options);
 	tcase_add_test(tests, groups);
+	tcase_add_test(tests, a_listener);
+	tcase_add_test(tests, datagrams_have_no_ack_timeout);
+	tcase_add_test(tests, port_spaces_that_are_none);
+	tcase_add_test(tests, a_connection_that_has_ended);
 }
 
 int main(void)
