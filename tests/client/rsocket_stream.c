@@ -257,6 +257,16 @@ static void *read_one(void *arg)
 	return (void *)rread(*(const int *)arg, &byte, 1);
 }
 
+static void *read_all(void *arg)
+{
+	int fd = *(const int *)arg;
+	char byte;
+
+	while (rread(fd, &byte, 1) > 0)
+		;
+	return NULL;
+}
+
 START_TEST(a_close_wakes_the_reader)
 {
 	struct stream s;
@@ -270,6 +280,26 @@ START_TEST(a_close_wakes_the_reader)
 	ck_assert_ptr_null(result);
 	s.client = -1;
 	stream_close(&s);
+}
+END_TEST
+
+/* Data comes while one thread reads and another one closes. */
+START_TEST(a_close_beside_a_reader)
+{
+	struct stream s;
+	pthread_t reader;
+	int i;
+
+	for (i = 0; i < 20; i++) {
+		stream_open(&s);
+		ck_assert_int_eq(pthread_create(&reader, NULL, read_all, &s.server), 0);
+		ck_assert_int_eq(rwrite(s.client, "x", 1), 1);
+		ck_assert_int_eq(rwrite(s.client, "y", 1), 1);
+		ck_assert_int_eq(rclose(s.server), 0);
+		ck_assert_int_eq(pthread_join(reader, NULL), 0);
+		s.server = -1;
+		stream_close(&s);
+	}
 }
 END_TEST
 
@@ -415,6 +445,7 @@ static void add(TCase *tests)
 	tcase_add_test(tests, half_closed);
 	tcase_add_test(tests, closed_by_the_peer);
 	tcase_add_test(tests, a_close_wakes_the_reader);
+	tcase_add_test(tests, a_close_beside_a_reader);
 	tcase_add_test(tests, polls_rsockets_and_pipes);
 	tcase_add_test(tests, selects);
 	tcase_add_test(tests, options);

@@ -56,12 +56,14 @@ static void establish(struct rsocket *rs, const struct rdma_cm_event *event)
 	rs->state = RS_CONNECTED;
 }
 
-/* Completions that are there come first: the peer sent them before it ended the connection. */
+/* What the peer sent before it ended the connection has been received, but may not have completed yet.
+ * It has once the queue pair is in error, which rdma_disconnect() puts it into. */
 static void disconnect(struct rsocket *rs)
 {
+	rs->end.connection = true;
+	rdma_disconnect(rs->id);
 	rs_queue_progress(rs);
 	rs_queue_lost(rs, 0);
-	rdma_disconnect(rs->id);
 }
 
 int rs_event_error(const struct rdma_cm_event *event)

@@ -234,7 +234,7 @@ void rs_queue_credits(struct rsocket *rs)
 	int err;
 
 	if (rs->state != RS_CONNECTED || rs->end.peer || rs->end.peer_sending ||
-	    !rs->sender.control_slots || !are_credits_due(rs))
+	    rs->end.connection || !rs->sender.control_slots || !are_credits_due(rs))
 		return;
 	err = is_half_free(receiver) ? publish_half(rs, message)
 				     : post(rs, work_id(WORK_CONTROL, 0), message, NULL, NULL, 0);
@@ -303,7 +303,7 @@ static void complete(struct rsocket *rs, const struct ibv_wc *wc)
 		break;
 	}
 	if (wc->status != IBV_WC_SUCCESS)
-		rs_queue_lost(rs, ECONNRESET);
+		rs_queue_lost(rs, rs->end.connection ? 0 : ECONNRESET);
 }
 
 static void post_again(struct rsocket *rs)
@@ -314,7 +314,7 @@ static void post_again(struct rsocket *rs)
 		n = rs->receiver.to_post < BATCH ? rs->receiver.to_post : BATCH;
 		rs->receiver.to_post -= n;
 		if (post_recvs(rs, n))
-			rs_queue_lost(rs, ECONNRESET);
+			rs_queue_lost(rs, rs->end.connection ? 0 : ECONNRESET);
 	}
 }
 

@@ -61,7 +61,8 @@ struct rs_end {
 	bool sending;	/* here: rshutdown(SHUT_WR) */
 	bool receiving; /* here: rshutdown(SHUT_RD) */
 	bool peer_sending;
-	bool peer; /* nothing can be sent to the peer any more */
+	bool peer;	 /* nothing can be sent to the peer any more */
+	bool connection; /* disconnected in order: flushed work requests report no error */
 };
 
 /* Sizes are used when the connection is made, and are then what was made. */

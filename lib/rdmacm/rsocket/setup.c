@@ -165,7 +165,9 @@ void rs_setup_free(struct rsocket *rs)
 	if (verbs->memory)
 		munmap(verbs->memory, verbs->memory_len);
 	free(rs->receiver.lens);
-	rs->receiver.lens = NULL;
+	/* Threads that wait find nothing there. */
+	rs->receiver = (struct rs_receiver){ 0 };
+	rs->sender = (struct rs_sender){ 0 };
 	*verbs = (struct rs_verbs){ 0 };
 }
 
