@@ -114,6 +114,7 @@ const char *ibv_wr_opcode_str(enum ibv_wr_opcode opcode)
 		[IBV_WR_SEND_WITH_INV] = "send with invalidate",
 		[IBV_WR_TSO] = "TSO",
 		[IBV_WR_DRIVER1] = "driver's own",
+		[IBV_WR_FLUSH] = "flush",
 		[IBV_WR_ATOMIC_WRITE] = "atomic write",
 	};
 

@@ -73,7 +73,33 @@ struct ibv_ece {
 #define IBV_RATE_1200_GBPS ((enum ibv_rate)24)
 #endif
 #ifndef RXE_DM_HAVE_ATOMIC_WRITE
-#define IBV_WR_ATOMIC_WRITE ((enum ibv_wr_opcode)15)
+#define IBV_WR_ATOMIC_WRITE	    ((enum ibv_wr_opcode)15)
+#define IBV_WC_ATOMIC_WRITE	    ((enum ibv_wc_opcode)9)
+#define IBV_QP_EX_WITH_ATOMIC_WRITE (1 << 12)
+#endif
+#ifndef RXE_DM_HAVE_FLUSH
+#define IBV_WR_FLUSH		     ((enum ibv_wr_opcode)14)
+#define IBV_WC_FLUSH		     ((enum ibv_wc_opcode)8)
+#define IBV_QP_EX_WITH_FLUSH	     (1 << 11)
+#define IBV_ACCESS_FLUSH_GLOBAL	     (1 << 8)
+#define IBV_ACCESS_FLUSH_PERSISTENT  (1 << 9)
+#define IBV_ODP_SUPPORT_FLUSH	     (1 << 6)
+#define IBV_ODP_SUPPORT_ATOMIC_WRITE (1 << 7)
+
+/* Of device_cap_flags_ex. */
+#define IB_UVERBS_DEVICE_FLUSH_GLOBAL	  (1ull << 38)
+#define IB_UVERBS_DEVICE_FLUSH_PERSISTENT (1ull << 39)
+#define IB_UVERBS_DEVICE_ATOMIC_WRITE	  (1ull << 40)
+
+enum ibv_placement_type {
+	IBV_FLUSH_GLOBAL = 1 << 0,
+	IBV_FLUSH_PERSISTENT = 1 << 1,
+};
+
+enum ibv_selectivity_level {
+	IBV_FLUSH_RANGE,
+	IBV_FLUSH_MR,
+};
 #endif
 
 /* A newer verbs.h declares these, too. */
@@ -214,6 +240,16 @@ RXE_DM_GROWN(ibv_qp_ex, 344,
 				     const void *atomic_wr);
 	     void (*wr_flush)(struct ibv_qp_ex *qp, uint32_t rkey, uint64_t remote_addr, size_t len,
 			      uint8_t type, uint8_t level););
+
+#ifndef RXE_DM_HAVE_FLUSH
+static inline void ibv_wr_flush(struct ibv_qp_ex *qp, uint32_t rkey, uint64_t remote_addr,
+				size_t len, uint8_t type, uint8_t level)
+{
+	struct ibv_qp_ex_65 *newer = (struct ibv_qp_ex_65 *)(void *)qp;
+
+	newer->wr_flush(qp, rkey, remote_addr, len, type, level);
+}
+#endif
 
 /* verbs_context grows at its front: the ibv_context that programs hold is its last member. */
 struct verbs_context_65 {

@@ -116,6 +116,7 @@ static const struct rxe_host_ops host_ops = {
 	.mem_read = memory_host_read,
 	.mem_write = memory_host_write,
 	.mem_atomic = memory_host_atomic,
+	.mem_persist = memory_host_persist,
 	.is_deferred = remote_was_deferred,
 	.cq_notify = progress_cq_notify,
 	.event = host_event,

@@ -21,6 +21,7 @@
 #include <ucontext.h>
 #include <unistd.h>
 
+#include "lib/progress/persist.h"
 #include "lib/progress/progress.h"
 #include "lib/progress/remote.h"
 
@@ -423,4 +424,20 @@ bool memory_host_atomic(void *host, const struct rxe_mr *mr, uint64_t iova, enum
 		return remote_atomic(host, mr, iova, op, compare_or_add, swap, ret_orig);
 	return p && !((uintptr_t)p & 7) &&
 	       execute_guarded((uint64_t *)(void *)p, op, compare_or_add, swap, ret_orig);
+}
+
+bool memory_host_persist(void *host, const struct rxe_mr *mr, uint64_t iova, uint64_t len,
+			 uint64_t *ticket)
+{
+	struct progress *progress = host;
+	uint8_t *p = locate(progress, mr, iova);
+
+	if (!p || mr->kind != RXE_MR_PLAIN)
+		return false;
+	switch (persist_range(&progress->persist, (uintptr_t)p, len, ticket)) {
+	case PERSIST_OK: return true;
+	case PERSIST_AGAIN: remote_defer(progress); return false;
+	case PERSIST_ERROR: return false;
+	}
+	return false;
 }

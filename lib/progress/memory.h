@@ -45,5 +45,8 @@ bool memory_host_write(void *host, const struct rxe_mr *mr, uint64_t iova, const
 		       size_t len);
 bool memory_host_atomic(void *host, const struct rxe_mr *mr, uint64_t iova, enum rxe_atomic_op op,
 			uint64_t compare_or_add, uint64_t swap, uint64_t *ret_orig);
+/* Only memory of this process persists: that of others and device memory are refused. */
+bool memory_host_persist(void *host, const struct rxe_mr *mr, uint64_t iova, uint64_t len,
+			 uint64_t *ticket);
 
 #endif

@@ -104,6 +104,7 @@ void progress_init(struct progress *progress, const struct progress_owner *owner
 	progress->info = info;
 	progress->attachment = attachment;
 	init_lock(progress);
+	persist_init(&progress->persist);
 }
 
 int progress_start(struct progress *progress)
@@ -191,6 +192,7 @@ void progress_exit(struct progress *progress)
 void progress_stop(struct progress *progress)
 {
 	progress_thread_stop(progress);
+	persist_stop(&progress->persist);
 	pthread_mutex_lock(&progress->lock);
 	if (progress->engine) {
 		flush(progress);
@@ -203,6 +205,7 @@ void progress_drop_in_child(struct progress *progress)
 {
 	init_lock(progress);
 	schedule_forked(&progress->schedule);
+	persist_forget(&progress->persist);
 	if (!progress->engine)
 		return;
 	progress_thread_forget(progress);

@@ -24,6 +24,7 @@
 #include "lib/control/grace.h"
 #include "lib/progress/credits.h"
 #include "lib/progress/link.h"
+#include "lib/progress/persist.h"
 #include "lib/progress/remote.h"
 #include "lib/progress/schedule.h"
 #include "net/wire/train.h"
@@ -81,6 +82,7 @@ struct progress {
 	/* Of windows that this process closes. */
 	struct grace grace;
 	struct remote_requests remote_requests;
+	struct persist persist;
 
 	struct schedule schedule;
 

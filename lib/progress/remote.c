@@ -462,6 +462,11 @@ static bool write_by_owner(struct progress *progress, const struct rxe_mr *mr, u
 	return true;
 }
 
+void remote_defer(struct progress *progress)
+{
+	progress->remote_requests.is_deferred = true;
+}
+
 bool remote_was_deferred(void *host)
 {
 	struct progress *progress = host;

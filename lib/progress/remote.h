@@ -68,6 +68,8 @@ bool remote_ask(struct progress *progress, uint32_t owner, uint32_t epoch, uint3
 bool remote_atomic(struct progress *progress, const struct rxe_mr *mr, uint64_t iova,
 		   enum rxe_atomic_op op, uint64_t compare_or_add, uint64_t swap,
 		   uint64_t *ret_orig);
+/* The access that is about to return false may be tried again for another reason. */
+void remote_defer(struct progress *progress);
 /* Call once, right after an access failed. True: the owner has not answered yet. Then the access
  * has not happened, and may be tried again. */
 bool remote_was_deferred(void *host);

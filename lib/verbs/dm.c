@@ -23,7 +23,7 @@
 #define VB_ACCESS                                                                                  \
 	(IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ |               \
 	 IBV_ACCESS_REMOTE_ATOMIC | IBV_ACCESS_ZERO_BASED | IBV_ACCESS_MW_BIND |                   \
-	 IBV_ACCESS_OPTIONAL_RANGE)
+	 IBV_ACCESS_FLUSH_GLOBAL | IBV_ACCESS_OPTIONAL_RANGE)
 #define VB_RIGHTS (VB_ACCESS & ~IBV_ACCESS_OPTIONAL_RANGE)
 
 /* A DM consists of words of 4 bytes: a copy starts at a word, and ends at a word or at the end. A

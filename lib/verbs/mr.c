@@ -11,6 +11,7 @@
 #include "lib/control/client.h"
 #include "lib/inject/verb.h"
 #include "lib/progress/memory.h"
+#include "lib/progress/persist.h"
 #include "lib/progress/progress.h"
 #include "lib/verbs/context.h"
 #include "lib/verbs/destroy.h"
@@ -24,11 +25,13 @@
 #define ACCESS_KNOWN                                                                               \
 	(IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ |               \
 	 IBV_ACCESS_REMOTE_ATOMIC | IBV_ACCESS_MW_BIND | IBV_ACCESS_ZERO_BASED |                   \
-	 IBV_ACCESS_ON_DEMAND | IBV_ACCESS_HUGETLB | IBV_ACCESS_OPTIONAL_RANGE)
+	 IBV_ACCESS_ON_DEMAND | IBV_ACCESS_HUGETLB | IBV_ACCESS_FLUSH_GLOBAL |                     \
+	 IBV_ACCESS_FLUSH_PERSISTENT | IBV_ACCESS_OPTIONAL_RANGE)
 #define RIGHTS                                                                                     \
 	(IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ |               \
 	 IBV_ACCESS_REMOTE_ATOMIC | IBV_ACCESS_MW_BIND | IBV_ACCESS_ZERO_BASED |                   \
-	 IBV_ACCESS_ON_DEMAND | IBV_ACCESS_RELAXED_ORDERING)
+	 IBV_ACCESS_ON_DEMAND | IBV_ACCESS_FLUSH_GLOBAL | IBV_ACCESS_FLUSH_PERSISTENT |            \
+	 IBV_ACCESS_RELAXED_ORDERING)
 #define DMABUF_ACCESS                                                                              \
 	(IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ |               \
 	 IBV_ACCESS_REMOTE_ATOMIC | IBV_ACCESS_OPTIONAL_RANGE)
@@ -89,7 +92,7 @@ static int range_check(uint64_t addr, uint64_t length, uint64_t iova)
 
 /* May this memory be registered? An on-demand region need not be mapped, and no page is touched; the
  * implicit one is the whole address space. 0 or an errno. */
-static int memory_check(const void *addr, size_t length, uint64_t iova, unsigned int access)
+static int admit(const void *addr, size_t length, uint64_t iova, unsigned int access)
 {
 	int err;
 
@@ -104,6 +107,17 @@ static int memory_check(const void *addr, size_t length, uint64_t iova, unsigned
 	if (length == SIZE_MAX)
 		return addr || iova || (access & IBV_ACCESS_HUGETLB) ? EINVAL : 0;
 	return range_check((uintptr_t)addr, length, iova);
+}
+
+/* Memory that a FLUSH is to make persistent must be mapped from files now: an on-demand region may
+ * become anything. 0 or an errno, as rdma_rxe's for memory that is not persistent. */
+static int memory_check(const void *addr, size_t length, uint64_t iova, unsigned int access)
+{
+	int err = admit(addr, length, iova, access);
+
+	if (err || !(access & IBV_ACCESS_FLUSH_PERSISTENT))
+		return err;
+	return (access & IBV_ACCESS_ON_DEMAND) || !persist_is_possible(addr, length) ? EINVAL : 0;
 }
 
 static struct ctl_reg_mr plain(const struct ibv_pd *pd, const void *addr, size_t length,

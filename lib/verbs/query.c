@@ -18,10 +18,17 @@
 #include "lib/verbs/mtu.h"
 #include "lib/verbs/ops.h"
 
+/* Bits of device_cap_flags_ex (enum ib_uverbs_device_cap_flags). */
+#define CAP_FLUSH_GLOBAL     (1ull << 38)
+#define CAP_FLUSH_PERSISTENT (1ull << 39)
+#define CAP_ATOMIC_WRITE     (1ull << 40)
+
 /* Every region is paged on demand, so a transport does on demand what it does at all. */
 #define ODP_UD (IBV_ODP_SUPPORT_SEND | IBV_ODP_SUPPORT_RECV | IBV_ODP_SUPPORT_SRQ_RECV)
 #define ODP_UC (IBV_ODP_SUPPORT_SEND | IBV_ODP_SUPPORT_RECV | IBV_ODP_SUPPORT_WRITE)
-#define ODP_RC (ODP_UD | IBV_ODP_SUPPORT_WRITE | IBV_ODP_SUPPORT_READ | IBV_ODP_SUPPORT_ATOMIC)
+#define ODP_RC                                                                                     \
+	(ODP_UD | IBV_ODP_SUPPORT_WRITE | IBV_ODP_SUPPORT_READ | IBV_ODP_SUPPORT_ATOMIC |          \
+	 IBV_ODP_SUPPORT_FLUSH | IBV_ODP_SUPPORT_ATOMIC_WRITE)
 /* XRC receives by SRQs only. */
 #define ODP_XRC (ODP_RC & ~IBV_ODP_SUPPORT_RECV)
 
@@ -98,7 +105,8 @@ static int query_device_ex(struct ibv_context *context,
 	full.base.xrc_odp_caps = ODP_XRC;
 	full.base.completion_timestamp_mask = UINT64_MAX;
 	full.base.hca_core_clock = 1000000; /* kHz: timestamps count nanoseconds */
-	full.base.device_cap_flags_ex = full.base.orig_attr.device_cap_flags;
+	full.base.device_cap_flags_ex = full.base.orig_attr.device_cap_flags | CAP_FLUSH_GLOBAL |
+					CAP_FLUSH_PERSISTENT | CAP_ATOMIC_WRITE;
 	full.base.cq_mod_caps = (struct ibv_cq_moderation_caps){ UINT16_MAX, UINT16_MAX };
 	full.base.max_dm_size = dev->info.arena_bytes;
 	memset(attr, 0, attr_size);

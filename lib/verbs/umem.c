@@ -25,6 +25,9 @@
 #include "lib/verbs/pd.h"
 
 #define PDN_MASK 0xffffffu
+/* No memory key could be used for them. */
+#define REFUSED_ACCESS                                                                             \
+	(IBV_ACCESS_ON_DEMAND | IBV_ACCESS_FLUSH_GLOBAL | IBV_ACCESS_FLUSH_PERSISTENT)
 
 static bool is_mlx5(const struct ibv_device *device)
 {
@@ -109,8 +112,7 @@ static int umem_reg(struct ibv_context *context, const struct vb_umem_want *want
 	int err = admit_command(context);
 
 	if (!err)
-		err = want->access & IBV_ACCESS_ON_DEMAND ? EOPNOTSUPP
-							  : vb_access_check(want->access);
+		err = want->access & REFUSED_ACCESS ? EOPNOTSUPP : vb_access_check(want->access);
 	if (!err && want->size == 0)
 		err = EINVAL;
 	if (!err)

@@ -48,7 +48,8 @@ struct vb_wr_builder {
 	(IBV_QP_EX_WITH_RDMA_WRITE | IBV_QP_EX_WITH_RDMA_WRITE_WITH_IMM | IBV_QP_EX_WITH_SEND |    \
 	 IBV_QP_EX_WITH_SEND_WITH_IMM | IBV_QP_EX_WITH_RDMA_READ |                                 \
 	 IBV_QP_EX_WITH_ATOMIC_CMP_AND_SWP | IBV_QP_EX_WITH_ATOMIC_FETCH_AND_ADD |                 \
-	 IBV_QP_EX_WITH_SEND_WITH_INV | IBV_QP_EX_WITH_BIND_MW | IBV_QP_EX_WITH_LOCAL_INV)
+	 IBV_QP_EX_WITH_SEND_WITH_INV | IBV_QP_EX_WITH_BIND_MW | IBV_QP_EX_WITH_LOCAL_INV |        \
+	 IBV_QP_EX_WITH_FLUSH | IBV_QP_EX_WITH_ATOMIC_WRITE)
 #define OPS_UC                                                                                     \
 	(IBV_QP_EX_WITH_RDMA_WRITE | IBV_QP_EX_WITH_RDMA_WRITE_WITH_IMM | IBV_QP_EX_WITH_SEND |    \
 	 IBV_QP_EX_WITH_SEND_WITH_IMM | IBV_QP_EX_WITH_BIND_MW | IBV_QP_EX_WITH_LOCAL_INV)
@@ -274,6 +275,30 @@ static void wr_set_inline_data(struct ibv_qp_ex *ex, void *addr, size_t length)
 	wr_set_inline_data_list(ex, 1, &buf);
 }
 
+/* The value is copied here, however little a queue pair may send inline. */
+static void wr_atomic_write(struct ibv_qp_ex *ex, uint32_t rkey, uint64_t remote_addr,
+			    const void *value)
+{
+	const struct ibv_data_buf buf = { .addr = (void *)(uintptr_t)value,
+					  .length = sizeof(uint64_t) };
+
+	if (add_remote(ex, RXE_WR_ATOMIC_WRITE, rkey, remote_addr, 0))
+		wr_set_inline_data_list(ex, 1, &buf);
+}
+
+static void wr_flush(struct ibv_qp_ex *ex, uint32_t rkey, uint64_t remote_addr, size_t len,
+		     uint8_t type, uint8_t level)
+{
+	struct built_wr *built = add_remote(ex, RXE_WR_FLUSH, rkey, remote_addr, 0);
+
+	if (!built)
+		return;
+	if (len > RXE_MAX_FLUSH)
+		of(ex)->builder->err = EINVAL;
+	built->wr.flush_len = (uint32_t)len;
+	built->wr.feth = (struct feth){ .placement = type, .selectivity = level };
+}
+
 static void wr_start(struct ibv_qp_ex *ex)
 {
 	struct vb_wr_builder *builder = of(ex)->builder;
@@ -371,6 +396,12 @@ static void fill(struct ibv_qp_ex *ex)
 	ex->wr_abort = wr_abort;
 }
 
+static void fill_newer(struct ibv_qp_ex_65 *ex)
+{
+	ex->wr_atomic_write = wr_atomic_write;
+	ex->wr_flush = wr_flush;
+}
+
 /* Operations that no queue pair of this device has: ibv_wr_complete() returns EOPNOTSUPP. */
 static void refuse(struct ibv_qp_ex *ex)
 {
@@ -384,22 +415,9 @@ static void wr_send_tso(struct ibv_qp_ex *ex, void *hdr, uint16_t hdr_sz, uint16
 	refuse(ex);
 }
 
-static void wr_atomic_write(struct ibv_qp_ex *ex, uint32_t rkey, uint64_t addr, const void *value)
+static void fill_refusals(struct ibv_qp_ex *ex)
 {
-	refuse(ex);
-}
-
-static void wr_flush(struct ibv_qp_ex *ex, uint32_t rkey, uint64_t addr, size_t len, uint8_t type,
-		     uint8_t level)
-{
-	refuse(ex);
-}
-
-static void fill_refusals(struct ibv_qp_ex_65 *ex)
-{
-	ex->base.wr_send_tso = wr_send_tso;
-	ex->wr_atomic_write = wr_atomic_write;
-	ex->wr_flush = wr_flush;
+	ex->wr_send_tso = wr_send_tso;
 }
 
 static uint64_t ops_of(enum ibv_qp_type type)
@@ -423,7 +441,8 @@ int vb_wr_create(struct vb_qp *qp, uint64_t send_ops)
 		return ENOMEM;
 	pthread_mutex_init(&qp->builder->lock, NULL);
 	fill(&qp->ex.base);
-	fill_refusals(&qp->ex);
+	fill_newer(&qp->ex);
+	fill_refusals(&qp->ex.base);
 	return 0;
 }
 

@@ -20,6 +20,9 @@ const char *capture_request_str(uint32_t opcode)
 		[IBV_WR_ATOMIC_CMP_AND_SWP] = "ATOMIC_CMP_AND_SWP",
 		[IBV_WR_ATOMIC_FETCH_AND_ADD] = "ATOMIC_FETCH_AND_ADD",
 		[IBV_WR_SEND_WITH_INV] = "SEND_WITH_INV",
+		/* Of a newer verbs.h. */
+		[14] = "FLUSH",
+		[15] = "ATOMIC_WRITE",
 	};
 
 	if (opcode < sizeof(names) / sizeof(names[0]) && names[opcode])

@@ -455,6 +455,9 @@ static void built(struct ibv_qp_ex *ex)
 	CALLED(ibv_wr_rdma_read, ibv_wr_rdma_read(ex, a.peer.rkey, a.peer.addr));
 	CALLED(ibv_wr_atomic_cmp_swp, ibv_wr_atomic_cmp_swp(ex, a.peer.rkey, a.peer.addr, 1, 2));
 	CALLED(ibv_wr_atomic_fetch_add, ibv_wr_atomic_fetch_add(ex, a.peer.rkey, a.peer.addr, 1));
+	CALLED(ibv_wr_atomic_write, ibv_wr_atomic_write(ex, a.peer.rkey, a.peer.addr, a.memory));
+	CALLED(ibv_wr_flush,
+	       ibv_wr_flush(ex, a.peer.rkey, a.peer.addr, 8, IBV_FLUSH_GLOBAL, IBV_FLUSH_RANGE));
 	CALLED(ibv_wr_send, ibv_wr_send(ex));
 	CALLED(ibv_wr_set_inline_data, ibv_wr_set_inline_data(ex, a.memory, 8));
 	CALLED(ibv_wr_send_imm, ibv_wr_send_imm(ex, 1));
@@ -496,8 +499,6 @@ static void requests(void)
 	end_wait_for(&b, 2, IBV_WC_SUCCESS);
 	built(ibv_qp_to_qp_ex(a.qp));
 	NOT_THERE(ibv_wr_send_tso, lacks_builder(IBV_QP_EX_WITH_TSO));
-	NOT_THERE(ibv_wr_flush, lacks_builder(1u << 11));
-	NOT_THERE(ibv_wr_atomic_write, lacks_builder(1u << 12));
 }
 
 static void datagrams(void)

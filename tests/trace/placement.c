@@ -312,6 +312,49 @@ START_TEST(memory_unmapped_meanwhile)
 }
 END_TEST
 
+static void b_is_destroyed_at(double us)
+{
+	world_run_until(&w, us);
+	node_remove_qp(b);
+	b = NULL;
+}
+
+/* TIME_WAIT answers for what was carried out. */
+START_TEST(destroyed_after_a_flush)
+{
+	connect_ends(NULL);
+	fault("drop b READ_RESP_ONLY 100");
+	fault("drop b READ_RESP_ONLY 101");
+	FLUSH(FETH_PERSISTENT, 8, .to = PLACE);
+	STORE(.to = PLACE);
+	b_is_destroyed_at(6);
+	skip();
+	world_run(&w);
+	expect("   262.1 a   timeout, 6 left, rewind to 100\n"
+	       "   262.1 a > FLUSH 100 persistent len 8 ackreq\n"
+	       "   262.1 a > ATOMIC_WRITE 101 len 8 ackreq\n"
+	       "   267.1 ?   duplicate FLUSH 100\n"
+	       "   267.1 ?   duplicate ATOMIC_WRITE 101\n"
+	       "   267.1 ? > READ_RESP_ONLY 100 len 0\n"
+	       "   267.1 ? > READ_RESP_ONLY 101 len 0\n"
+	       "   272.1 a   send 1 SUCCESS\n"
+	       "   272.1 a   send 2 SUCCESS\n");
+}
+END_TEST
+
+START_TEST(destroyed_before_the_flush)
+{
+	connect_patient();
+	defer_until(1000);
+	FLUSH(FETH_PERSISTENT, 8, .to = PLACE);
+	b_is_destroyed_at(6);
+	skip();
+	world_run_until(&w, 5000);
+	expect("  4194.3 a   timeout, 6 left, rewind to 100\n"
+	       "  4194.3 a > FLUSH 100 persistent len 8 ackreq\n");
+}
+END_TEST
+
 START_TEST(bad_key)
 {
 	connect_ends(NULL);
@@ -450,6 +493,7 @@ END_TEST
 RUN_TESTS("placement", flush_behind_a_write, persistent_range, persistent_region, flush_of_nothing,
 	  an_atomic_write, one_at_a_time, uncounted_flush, fenced_send, lost_requests,
 	  lost_responses, duplicates, slow_persistence, atomic_write_behind_slow_persistence,
-	  memory_unmapped_meanwhile, bad_key, key_without_the_right, range_past_the_region,
-	  queue_pair_without_the_right, misaligned_atomic_write, atomic_write_without_the_right,
-	  atomic_write_of_four_bytes, response_with_payload, ack_instead_of_a_response)
+	  memory_unmapped_meanwhile, destroyed_after_a_flush, destroyed_before_the_flush, bad_key,
+	  key_without_the_right, range_past_the_region, queue_pair_without_the_right,
+	  misaligned_atomic_write, atomic_write_without_the_right, atomic_write_of_four_bytes,
+	  response_with_payload, ack_instead_of_a_response)

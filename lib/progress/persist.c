@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: MIT
+/* The thread that makes memory persistent, and its jobs. Jobs run in the order of their tickets. */
+#include "lib/progress/persist.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "lib/control/cancel.h"
+
+static enum persist_state sync_range(uintptr_t at, size_t len)
+{
+	const uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
+	const uintptr_t first = at & ~(page - 1);
+
+	return msync((void *)first, len + (at - first), MS_SYNC) ? PERSIST_FAILED : PERSIST_DONE;
+}
+
+/* Under the lock, which is released meanwhile. */
+static void run_one(struct persist *persist)
+{
+	const uint64_t index = persist->next++ % PERSIST_JOBS;
+	const uintptr_t at = persist->job[index].at;
+	const size_t len = persist->job[index].len;
+	enum persist_state state;
+
+	assert(persist->job[index].state == PERSIST_WAITING);
+	persist->job[index].state = PERSIST_RUNNING;
+	pthread_mutex_unlock(&persist->lock);
+	state = sync_range(at, len);
+	pthread_mutex_lock(&persist->lock);
+	persist->job[index].state = state;
+}
+
+static void *thread_main(void *arg)
+{
+	struct persist *persist = arg;
+
+	pthread_mutex_lock(&persist->lock);
+	while (!persist->stops) {
+		if (persist->next <= persist->last)
+			run_one(persist);
+		else
+			pthread_cond_wait(&persist->begun, &persist->lock);
+	}
+	pthread_mutex_unlock(&persist->lock);
+	return NULL;
+}
+
+/* The program's signals stay with its own threads. */
+static bool start_thread(struct persist *persist)
+{
+	sigset_t all, before;
+
+	if (persist->has_thread)
+		return true;
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	persist->stops = false;
+	persist->has_thread = pthread_create(&persist->thread, NULL, thread_main, persist) == 0;
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	if (persist->has_thread)
+		pthread_setname_np(persist->thread, "rxe_dm flush");
+	return persist->has_thread;
+}
+
+void persist_init(struct persist *persist)
+{
+	memset(persist, 0, sizeof(*persist));
+	persist->next = 1;
+	pthread_mutex_init(&persist->lock, NULL);
+	pthread_cond_init(&persist->begun, NULL);
+}
+
+void persist_forget(struct persist *persist)
+{
+	persist_init(persist);
+}
+
+void persist_stop(struct persist *persist)
+{
+	pthread_mutex_lock(&persist->lock);
+	persist->stops = true;
+	pthread_cond_signal(&persist->begun);
+	pthread_mutex_unlock(&persist->lock);
+	if (persist->has_thread)
+		pthread_join(persist->thread, NULL);
+	persist->has_thread = false;
+}
+
+/* Under the lock. No thread, or no place: the caller asks again. */
+static enum persist_result begin(struct persist *persist, uintptr_t at, size_t len,
+				 uint64_t *ticket)
+{
+	const uint64_t index = (persist->last + 1) % PERSIST_JOBS;
+	const enum persist_state state = persist->job[index].state;
+
+	if (state == PERSIST_WAITING || state == PERSIST_RUNNING || !start_thread(persist))
+		return PERSIST_AGAIN;
+	persist->job[index].at = at;
+	persist->job[index].len = len;
+	persist->job[index].state = PERSIST_WAITING;
+	*ticket = ++persist->last;
+	pthread_cond_signal(&persist->begun);
+	return PERSIST_AGAIN;
+}
+
+/* Under the lock. A ticket of before fork(), or a result that was forgotten, begins again. */
+static enum persist_result ask(struct persist *persist, uintptr_t at, size_t len, uint64_t *ticket)
+{
+	if (*ticket == 0 || *ticket > persist->last || persist->last - *ticket >= PERSIST_JOBS)
+		return begin(persist, at, len, ticket);
+	switch (persist->job[*ticket % PERSIST_JOBS].state) {
+	case PERSIST_DONE: return PERSIST_OK;
+	case PERSIST_FAILED: return PERSIST_ERROR;
+	case PERSIST_IDLE:
+	case PERSIST_WAITING:
+	case PERSIST_RUNNING: return PERSIST_AGAIN;
+	}
+	return PERSIST_ERROR;
+}
+
+enum persist_result persist_range(struct persist *persist, uintptr_t at, size_t len,
+				  uint64_t *ticket)
+{
+	enum persist_result result;
+
+	pthread_mutex_lock(&persist->lock);
+	result = ask(persist, at, len, ticket);
+	pthread_mutex_unlock(&persist->lock);
+	return result;
+}
+
+/* A line of /proc/self/maps: "from-to perms offset device inode path". */
+static bool is_of_file(const char *line, uintptr_t *ret_from, uintptr_t *ret_to)
+{
+	static const char deleted[] = " (deleted)\n";
+	const size_t len = strlen(line), end = sizeof(deleted) - 1;
+	uint64_t inode = 0;
+	char perms[5] = "";
+
+	if (sscanf(line, "%" SCNxPTR "-%" SCNxPTR " %4s %*s %*s %" SCNu64, ret_from, ret_to, perms,
+		   &inode) != 4) {
+		*ret_from = *ret_to = 0;
+		return false;
+	}
+	return perms[3] == 's' && inode != 0 && (len < end || strcmp(line + len - end, deleted));
+}
+
+bool persist_is_possible(const void *addr, size_t len)
+{
+	uintptr_t at = (uintptr_t)addr, end = at + len, from, to;
+	char line[512];
+	NO_CANCEL;
+	FILE *maps = fopen("/proc/self/maps", "re");
+	bool starts = true;
+
+	/* The kernel sorts the lines by address. A long path takes several reads. */
+	while (maps && at < end && fgets(line, sizeof(line), maps)) {
+		const bool is_file = starts && is_of_file(line, &from, &to);
+
+		if (starts && from <= at && at < to) {
+			if (!is_file)
+				break;
+			at = to;
+		}
+		starts = strchr(line, '\n');
+	}
+	if (maps)
+		fclose(maps);
+	return at >= end;
+}
