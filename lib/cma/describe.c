@@ -34,6 +34,7 @@ static enum ctl_cm_state state_of(const struct rdma_id *id)
 	switch (id->state) {
 	case ID_IDLE: return CTL_CM_IDLE;
 	case ID_BOUND: return CTL_CM_BOUND;
+	case ID_ADDR_QUERY: return CTL_CM_ADDR_QUERY;
 	case ID_ADDR_RESOLVED: return CTL_CM_ADDR_RESOLVED;
 	case ID_ROUTE_RESOLVED: return CTL_CM_ROUTE_RESOLVED;
 	case ID_LISTEN: return CTL_CM_LISTENING;

@@ -32,6 +32,7 @@
 enum rdma_id_state {
 	ID_IDLE,
 	ID_BOUND,
+	ID_ADDR_QUERY, /* the host asks for the neighbor */
 	ID_ADDR_RESOLVED,
 	ID_ROUTE_RESOLVED,
 	ID_CONNECT,    /* from rdma_connect(), or from a connection request */
@@ -82,6 +83,7 @@ struct rdma_id {
 	struct rdma_id *listener;  /* of a connection request */
 
 	bool has_device;
+	bool query_binds; /* ID_ADDR_QUERY: bound to the device only if the neighbor answers */
 	uint32_t device;
 	struct gid dgid;
 	uint32_t num_paths;

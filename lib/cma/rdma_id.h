@@ -51,6 +51,9 @@ struct rdma_ids_ops {
 	uint32_t (*random)(void *host);
 	/* The source address that the host's routes choose for a destination, or a negative errno. */
 	int (*route)(void *host, const struct gid *dst, uint32_t scope_id, struct gid *ret_src);
+	/* Whether a device reaches a destination: 0; -EINPROGRESS: it asks its neighbors, and the
+	 * host calls rdma_id_neighbor() later; or a negative errno. */
+	int (*neighbor)(void *host, struct rdma_id *id, uint32_t device, const struct gid *dst);
 	/* True: the address is the host's. */
 	bool (*has_address)(void *host, const struct gid *address);
 };
@@ -90,6 +93,9 @@ const struct rdma_id *rdma_id_listener(const struct rdma_id *id);
 int rdma_id_bind(struct rdma_id *id, const union ctl_cm_sockaddr *addr);
 int rdma_id_resolve_addr(struct rdma_id *id, const union ctl_cm_sockaddr *src,
 			 const union ctl_cm_sockaddr *dst);
+/* The neighbor has answered (0), or not (a negative errno): ADDR_RESOLVED or ADDR_ERROR. Nothing, if
+ * the id does not wait. */
+void rdma_id_neighbor(struct rdma_id *id, int status);
 int rdma_id_resolve_route(struct rdma_id *id);
 int rdma_id_listen(struct rdma_id *id, uint32_t backlog);
 int rdma_id_connect(struct rdma_id *id, const struct ctl_cm_conn *conn, uint64_t now_ns);

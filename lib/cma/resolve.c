@@ -150,20 +150,51 @@ static int choose_device(struct rdma_id *id, struct endpoint *dst, uint32_t *ret
 	return id->has_device ? check_route(id, dst) : choose_by_route(id->ids, dst, ret);
 }
 
+/* Devices of this instance reach each other. */
+static int ask_neighbor(struct rdma_id *id, uint32_t device, const struct endpoint *dst)
+{
+	const struct rdma_ids *ids = id->ids;
+	uint32_t there;
+
+	return find_device(ids, &dst->address, &there)
+		       ? 0
+		       : ids->ops->neighbor(ids->host, id, device, &dst->address);
+}
+
 static void resolve(struct rdma_id *id, struct endpoint *dst)
 {
 	uint32_t device = 0;
 	int rc = choose_device(id, dst, &device);
 
+	id->remote = *dst;
 	if (rc) {
 		rdma_id_emit_status(id, RCM_EVENT_ADDR_ERROR, rc);
 		return;
 	}
+	id->query_binds = !id->has_device;
 	rdma_id_set_device(id, device);
 	id->local.address = id->ids->device[device].gid;
-	id->remote = *dst;
-	id->state = ID_ADDR_RESOLVED;
-	rdma_id_emit_status(id, RCM_EVENT_ADDR_RESOLVED, 0);
+	id->state = ID_ADDR_QUERY;
+	rc = ask_neighbor(id, device, dst);
+	if (rc != -EINPROGRESS)
+		rdma_id_neighbor(id, rc);
+}
+
+void rdma_id_neighbor(struct rdma_id *id, int status)
+{
+	if (id->state != ID_ADDR_QUERY)
+		return;
+	if (status == 0) {
+		id->state = ID_ADDR_RESOLVED;
+		rdma_id_emit_status(id, RCM_EVENT_ADDR_RESOLVED, 0);
+		return;
+	}
+	id->state = ID_BOUND;
+	if (id->query_binds) {
+		id->has_device = false;
+		id->local.address = endpoint_any(id->local.family).address;
+	}
+	rdma_id_emit_status(id, RCM_EVENT_ADDR_ERROR, status);
 }
 
 int rdma_id_resolve_addr(struct rdma_id *id, const union ctl_cm_sockaddr *src,

@@ -162,6 +162,7 @@ enum ctl_cm_state {
 	CTL_CM_DISCONNECTING,
 	CTL_CM_DISCONNECTED,
 	CTL_CM_REJECTED, /* also: unreachable */
+	CTL_CM_ADDR_QUERY,
 };
 
 /* An id as `rxe_dm show` prints it. */

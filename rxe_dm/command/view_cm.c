@@ -83,6 +83,7 @@ const char *view_id_state(uint32_t state)
 		[CTL_CM_DISCONNECTING] = "disconnecting",
 		[CTL_CM_DISCONNECTED] = "disconnected",
 		[CTL_CM_REJECTED] = "failed",
+		[CTL_CM_ADDR_QUERY] = "resolving the address",
 	};
 
 	return state < sizeof(names) / sizeof(names[0]) ? names[state] : "?";

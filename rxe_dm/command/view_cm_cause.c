@@ -129,6 +129,11 @@ static void no_address(struct cause *cause)
 			 "no device has a route to %s: give rxe_dm --address one of the network "
 			 "that leads there",
 			 cause->host);
+	else if (status == -ETIMEDOUT)
+		snprintf(cause->text, VIEW_CAUSE_MAX,
+			 "nobody on the device's Ethernet answers for %s, or for the gateway to "
+			 "it: is that host up?",
+			 cause->host);
 	else
 		snprintf(cause->text, VIEW_CAUSE_MAX, "no route to %s: %s", cause->host,
 			 strerror(-status));

@@ -18,7 +18,8 @@
 #include "rxe_dm/server/gsi.h"
 #include "rxe_dm/server/instance.h"
 
-#define ROUTE_PORT 4791
+#define ROUTE_PORT	 4791
+#define NEIGHBOR_WAIT_NS 100000000ull
 
 static void send_mad(void *host, const struct cm_path *path, const uint8_t mad[CM_MAD_BYTES])
 {
@@ -70,6 +71,11 @@ static int find_route(void *host, const struct gid *dst, uint32_t scope_id, stru
 	return rc;
 }
 
+static int ask_neighbor(void *host, struct rdma_id *id, uint32_t device, const struct gid *dst)
+{
+	return cm_neighbor_ask((struct instance *)host, id, device, dst);
+}
+
 static bool has_address(void *host, const struct gid *address)
 {
 	(void)host;
@@ -82,6 +88,7 @@ static const struct rdma_ids_ops ids_ops = {
 	.has_unread = has_unread,
 	.random = draw,
 	.route = find_route,
+	.neighbor = ask_neighbor,
 	.has_address = has_address,
 };
 
@@ -128,6 +135,7 @@ void cm_close(struct instance *instance)
 	if (instance->cm)
 		rdma_ids_free(instance->cm);
 	instance->cm = NULL;
+	cm_neighbors_close(instance);
 	free(instance->cm_failures);
 	instance->cm_failures = NULL;
 }
@@ -146,11 +154,14 @@ void cm_arrived(struct instance *instance, const struct cm_path *path, const uin
 
 int cm_run(struct instance *instance, uint64_t now_ns)
 {
+	const bool waits = cm_neighbors_run(instance);
 	uint64_t deadline_ns;
 
 	if (rdma_ids_deadline(instance->cm) <= now_ns)
 		rdma_ids_expire(instance->cm, now_ns);
 	deadline_ns = rdma_ids_deadline(instance->cm);
+	if (waits && deadline_ns > now_ns + NEIGHBOR_WAIT_NS)
+		deadline_ns = now_ns + NEIGHBOR_WAIT_NS;
 	if (deadline_ns == UINT64_MAX)
 		return -1;
 	return deadline_ns <= now_ns ? 0 : (int)((deadline_ns - now_ns) / 1000000 % 1000000000) + 1;

@@ -70,6 +70,14 @@ void cm_failures_note(struct cm_failures *failures, struct rdma_id *id,
 void cm_failures_list(const struct cm_failures *failures, uint32_t first,
 		      struct ctl_cm_failures *ret);
 
+/* cm_neighbor.c: neighbors that a device on an Ethernet link asks for. As neighbor in struct
+ * rdma_ids_ops. */
+int cm_neighbor_ask(struct instance *instance, struct rdma_id *id, uint32_t device,
+		    const struct gid *dst);
+/* Hands answers to their ids. True: more are awaited. */
+bool cm_neighbors_run(struct instance *instance);
+void cm_neighbors_close(struct instance *instance);
+
 /* Takes over the descriptor. -EINVAL: not an end of a socket pair; -ENOMEM. */
 int cm_channel_open(struct conn *conn, int fd, struct cm_channel **ret);
 struct cm_channel *cm_channel_find(const struct conn *conn, uint32_t handle); /* NULL: none */

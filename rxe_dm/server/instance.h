@@ -15,6 +15,7 @@
 #define MAX_CONNS 4096
 
 struct cm_failures;
+struct cm_neighbor;
 struct rdma_ids;
 struct sysfs;
 
@@ -37,7 +38,8 @@ struct instance {
 	struct device devices[CTL_DEVICE_MAX];
 	struct rdma_ids *cm; /* the connection manager (cm.h) */
 	struct cm_failures *cm_failures;
-	struct sysfs *sysfs; /* NULL: nobody has asked for it (sysfs.h) */
+	struct cm_neighbor *cm_neighbors; /* that are asked for */
+	struct sysfs *sysfs;		  /* NULL: nobody has asked for it (sysfs.h) */
 };
 
 enum instance_result {

@@ -1,14 +1,18 @@
 # SPDX-License-Identifier: MIT
 """The connection manager in the device server: what it tells people, and fault rules for connections."""
 
+import functools
 import os
 import random
 import re
 import signal
 
 from cases_faults import add, fired
+from cases_perftest import ROW, TROUBLE
 from cases_rdmacm import join, need_library
+from cases_veth import device, over_links
 from instance import Instance, free_port
+from namespaces import Pair
 from program import Failure, until
 
 
@@ -182,7 +186,46 @@ def listener_killed(build):
         nothing_left(instance)
 
 
+def across(build, v6):
+    """Two hosts, by each way to put two links across a veth pair: rping, and perftest that connects by librdmacm (IPv4 only)."""
+    def use(here, there, _pair):
+        need_library(here)
+        address = here.address.split("/")[0]
+        perftest = [] if v6 else [["ib_send_bw", "-R", "-F", "-x", "0", "-n", "300", "-p"]]
+        for words in [["rping", "-s", "-a", address, "-C", "10", "-V", "-p"], *perftest]:
+            port = str(free_port())
+            server = here.start(words + [port], title=words[0] + " (server)")
+            server.wait_until(lambda: listeners(here), "listener")
+            client = ["rping", "-c", "-a", address, "-C", "10", "-V", "-p", port] if words[0] == "rping" else words + [port, address]
+            program = there.start(client, title=words[0] + " (client)")
+            for one in (program, server):
+                if one.wait(60) != 0:
+                    raise Failure(f"{one.title}: exit {one.process.returncode}")
+            if TROUBLE.search(program.text()) or (words[0] != "rping" and not ROW.search(program.text())):
+                raise Failure(f"{program.title}: no result")
+    over_links(build, "cmv", use, v6)
+
+
+def nobody_there(build):
+    """On an Ethernet link an address that nobody has is an error of rdma_resolve_addr(), and rxe_dm show says so."""
+    for v6 in (False, True):
+        with Pair() as pair, device(build, "cmn", pair, 0, "ethernet", v6) as here:
+            need_library(here)
+            nobody = "fd77::99" if v6 else "10.77.0.99"
+            text = here.run(["rping", "-c", "-a", nobody, "-C", "1"], expect=None)
+            if "RDMA_CM_EVENT_ADDR_ERROR, error -110" not in text:
+                raise Failure(f"no ADDR_ERROR:\n{text}")
+            said(here, rf"nobody on the device's Ethernet answers for {nobody}")
+            if not v6:
+                text = here.run(["rping", "-c", "-a", "10.78.0.1", "-C", "1"], expect=None)
+                if "RDMA_CM_EVENT_ADDR_ERROR, error -101" not in text:
+                    raise Failure(f"a route without a gateway:\n{text}")
+
+
 CASES = {
+    "cm_veth": functools.partial(across, v6=False),
+    "cm_veth_ipv6": functools.partial(across, v6=True),
+    "cm_nobody_there": nobody_there,
     "cm_many": many,
     "cm_backlog": backlog_overflow,
     "cm_killed": killed,

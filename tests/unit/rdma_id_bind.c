@@ -101,6 +101,32 @@ START_TEST(ephemeral_ports)
 }
 END_TEST
 
+/* A device that asks its neighbors: the address is resolved, or not, when one has answered. */
+START_TEST(neighbors)
+{
+	const union ctl_cm_sockaddr none = { 0 }, dst = address("10.0.0.2:7174");
+	struct rdma_id *first = tcp_id(&a, 10), *second = tcp_id(&a, 11);
+	struct ctl_cm_addr addr;
+
+	a.neighbor = -EINPROGRESS;
+	ck_assert_int_eq(rdma_id_resolve_addr(first, &none, &dst), 0);
+	ck_assert_int_eq(rdma_id_resolve_addr(second, &none, &dst), 0);
+	expect("");
+	ck_assert_int_eq(rdma_id_resolve_addr(first, &none, &dst), -EINVAL);
+	ck_assert_int_eq(rdma_id_resolve_route(first), -EINVAL);
+	rdma_id_neighbor(first, 0);
+	rdma_id_neighbor(first, 0);
+	rdma_id_neighbor(second, -ETIMEDOUT);
+	expect("     0 a ADDR_RESOLVED of 10\n"
+	       "     0 a ADDR_ERROR of 11, status -110\n");
+	rdma_id_query(second, &addr);
+	ck_assert_uint_eq(addr.port_num, 0);
+	a.neighbor = 0;
+	ck_assert_int_eq(rdma_id_resolve_addr(second, &none, &dst), 0);
+	expect("     0 a ADDR_RESOLVED of 11\n");
+}
+END_TEST
+
 START_TEST(resolve_errors)
 {
 	const union ctl_cm_sockaddr none = { 0 }, dst = address("10.0.0.2:7174");
@@ -200,6 +226,7 @@ int main(void)
 	tcase_add_test(tc, addresses_share_a_port);
 	tcase_add_test(tc, reuse_address);
 	tcase_add_test(tc, ephemeral_ports);
+	tcase_add_test(tc, neighbors);
 	tcase_add_test(tc, resolve_errors);
 	tcase_add_test(tc, resolve_chooses_a_device);
 	tcase_add_test(tc, options);

@@ -119,6 +119,14 @@ static void take_event(void *host, struct rdma_id *id, const struct ctl_cm_event
 	side->last = *event;
 }
 
+static int ask_neighbor(void *host, struct rdma_id *id, uint32_t device, const struct gid *dst)
+{
+	(void)id;
+	(void)device;
+	(void)dst;
+	return ((const struct side *)host)->neighbor;
+}
+
 static bool has_unread(void *host, struct rdma_id *id, uint32_t backlog)
 {
 	(void)id;
@@ -158,6 +166,7 @@ static const struct rdma_ids_ops ops = {
 	.random = draw,
 	.route = find_route,
 	.has_address = has_address,
+	.neighbor = ask_neighbor,
 };
 
 static void open_side(struct side *side, char name, const char *v4, const char *v6)

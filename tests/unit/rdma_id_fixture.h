@@ -18,6 +18,7 @@ struct side {
 	uint32_t unread;	  /* the host's answer */
 	int route_error;	  /* the host's answer; 0: the source is route_src */
 	struct gid route_src;
+	int neighbor; /* the host's answer */
 };
 
 /* Each side has a device 0: a at 10.0.0.1, b at 10.0.0.2; and a device 1: a at fd00::1, b at

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 /* Random requests on both sides, with lost and spoiled messages: whatever programs and peers do, every
  * id and every exchange ends once all ids are destroyed. */
+#include <errno.h>
 #include <infiniband/verbs.h>
 #include <stdlib.h>
 #include <string.h>
@@ -101,7 +102,11 @@ static void advance(struct rdma_id *id)
 	rdma_id_describe(id, &listed);
 	switch ((enum ctl_cm_state)listed.state) {
 	case CTL_CM_IDLE:
-	case CTL_CM_BOUND: (void)rdma_id_resolve_addr(id, &none, &peer); break;
+	case CTL_CM_BOUND:
+		a.neighbor = b.neighbor = roll(2) ? -EINPROGRESS : 0;
+		(void)rdma_id_resolve_addr(id, &none, &peer);
+		break;
+	case CTL_CM_ADDR_QUERY: rdma_id_neighbor(id, roll(2) ? -ETIMEDOUT : 0); break;
 	case CTL_CM_ADDR_RESOLVED: (void)rdma_id_resolve_route(id); break;
 	case CTL_CM_ROUTE_RESOLVED: (void)rdma_id_connect(id, &conn, now_ns); break;
 	case CTL_CM_REQUESTED: (void)rdma_id_accept(id, &conn, now_ns); break;

@@ -69,6 +69,11 @@ int ethernet_open(struct link **ret, const struct ethernet_cfg *cfg);
  * network. */
 void ethernet_answer(struct link *link, bool answers);
 
+/* Whether a destination can be sent to. solicits: begins to resolve its next hop if need be. 1: yes;
+ * 0: a solicitation is under way; -EHOSTUNREACH: nobody answers, or nobody was asked;
+ * -ENETUNREACH: no next hop. */
+int ethernet_neighbor(struct link *link, const struct gid *dst, bool solicits);
+
 /* Makes a locally administered MAC from the address and the interface's MAC. Devices that share an
  * address by mistake thus differ in MAC on different interfaces, and detect the conflict. */
 void ethernet_make_mac(uint8_t ret[static FRAME_MAC_LEN], const struct gid *gid,

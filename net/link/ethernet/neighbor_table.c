@@ -67,6 +67,13 @@ static void solicit(struct neighbor_table *table, struct neighbor *entry, enum n
 	entry->due_ns = now_ns + NEIGHBOR_RETRY_NS;
 }
 
+enum neighbor_state neighbor_table_state(struct neighbor_table *table, const struct gid *gid)
+{
+	const struct neighbor *entry = find(table, gid);
+
+	return entry ? entry->state : NEIGHBOR_FREE;
+}
+
 const uint8_t *neighbor_table_find(struct neighbor_table *table, const struct gid *gid,
 				   uint64_t now_ns, bool *ret_solicit)
 {

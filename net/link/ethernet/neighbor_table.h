@@ -56,6 +56,9 @@ enum neighbor_source {
 const uint8_t *neighbor_table_find(struct neighbor_table *table, const struct gid *gid,
 				   uint64_t now_ns, bool *ret_solicit);
 
+/* The state of an entry; NEIGHBOR_FREE: none. */
+enum neighbor_state neighbor_table_state(struct neighbor_table *table, const struct gid *gid);
+
 /* Whether the first solicitation is less than NEIGHBOR_SOON_NS old, so that an answer is likely
  * soon. */
 bool neighbor_table_just_solicited(struct neighbor_table *table, const struct gid *gid,

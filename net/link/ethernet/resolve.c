@@ -91,6 +91,28 @@ const uint8_t *ethernet_resolve(struct ethernet_link *link, const struct gid *ne
 	return mac;
 }
 
+int ethernet_neighbor(struct link *base, const struct gid *dst, bool solicits)
+{
+	struct ethernet_link *link = (struct ethernet_link *)base;
+	const struct gid *next_hop;
+
+	if (gid_is_multicast(dst) || gid_equal(dst, &link->self.gid))
+		return 1;
+	ethernet_neighbors_due(link);
+	next_hop = ethernet_next_hop(link, dst);
+	if (!next_hop)
+		return -ENETUNREACH;
+	if (solicits)
+		return ethernet_resolve(link, next_hop) != NULL;
+	switch (neighbor_table_state(&link->neighbors, next_hop)) {
+	case NEIGHBOR_FREE: return -EHOSTUNREACH;
+	case NEIGHBOR_INCOMPLETE: return 0;
+	case NEIGHBOR_REACHABLE:
+	case NEIGHBOR_PROBE: return 1;
+	}
+	return -EHOSTUNREACH;
+}
+
 void ethernet_announce(struct ethernet_link *link)
 {
 	uint8_t p[NEIGHBOR_FRAME_MAX];
