@@ -5,11 +5,12 @@
 
 #include "lib/cma/private.h"
 
-#define RESPONSE_TIMEOUT 20 /* 4.096 us << 20, each side's, as Linux */
-#define MAX_CM_RETRIES	 15
-#define TARGET_ACK_DELAY 15
-#define SIDR_TIMEOUT_NS	 4096000000ull
-#define MAX_ACK_TIMEOUT	 31 /* 5 bits */
+#define RESPONSE_TIMEOUT     20 /* 4.096 us << 20, each side's, as Linux */
+#define MAX_CM_RETRIES	     15
+#define TARGET_ACK_DELAY     15
+#define SIDR_TIMEOUT_NS	     4096000000ull
+#define FAILOVER_UNSUPPORTED 1	/* 12.7.19: the alternate path is not used */
+#define MAX_ACK_TIMEOUT	     31 /* 5 bits */
 
 static uint8_t at_most(uint8_t value, uint8_t limit)
 {
@@ -223,6 +224,7 @@ int rdma_id_accept(struct rdma_id *id, const struct ctl_cm_conn *conn, uint64_t 
 		.responder_resources = conn->responder_resources,
 		.initiator_depth = conn->initiator_depth,
 		.target_ack_delay = TARGET_ACK_DELAY,
+		.failover_accepted = id->asked_alternate ? FAILOVER_UNSUPPORTED : 0,
 		.flow_control = conn->flow_control != 0,
 		.rnr_retry_count = at_most(conn->rnr_retry_count, RDMA_MAX_RETRY),
 		.srq = id->srq,

@@ -96,7 +96,8 @@ struct rdma_id {
 	struct cm_id *cm; /* NULL: no message has been sent or received */
 	uint32_t qpn, psn, qkey;
 	bool srq;
-	uint32_t reject; /* reason of the last REJ; 0: none */
+	bool asked_alternate; /* the REQ has an alternate path */
+	uint32_t reject;      /* reason of the last REJ; 0: none */
 	struct rdma_exchange exchange;
 	struct rdma_membership *memberships;
 	uint32_t last_membership;

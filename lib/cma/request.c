@@ -5,6 +5,8 @@
 
 #include "lib/cma/private.h"
 
+#define PKEY_BASE 0x7fffu
+
 static struct endpoint endpoint_of(const struct cm_ip_header *header, const struct gid *address,
 				   uint16_t port)
 {
@@ -16,9 +18,9 @@ static struct endpoint endpoint_of(const struct cm_ip_header *header, const stru
 }
 
 static void refuse(const struct rdma_ids *ids, const struct cm_event *event,
-		   enum cm_reject_reason reason)
+		   const struct cm_rej *why)
 {
-	const struct cm_msg rej = { .attr = CM_REJ, .u.rej = { .reason = (uint16_t)reason } };
+	const struct cm_msg rej = { .attr = CM_REJ, .u.rej = *why };
 	const struct cm_msg rep = { .attr = CM_SIDR_REP,
 				    .u.sidr_rep = { .status = CM_SIDR_UNSUPPORTED } };
 
@@ -42,14 +44,10 @@ static uint32_t qp_type_of(const struct cm_req *req)
 		       : 0;
 }
 
-static uint8_t smaller(uint8_t a, uint8_t b)
-{
-	return a < b ? a : b;
-}
-
 static void keep_req(struct rdma_id *id, const struct cm_req *req, const struct cm_path *path)
 {
-	id->path_mtu = smaller(req->path_mtu, id->path_mtu);
+	id->path_mtu = req->path_mtu;
+	id->asked_alternate = !gid_is_zero(&req->alternate.remote_gid);
 	id->flow_label = req->primary.flow_label;
 	id->traffic_class = req->primary.traffic_class;
 	if (req->primary.hop_limit > 1)
@@ -130,18 +128,28 @@ static void report(struct rdma_id *id, const struct cm_event *event)
 	rdma_id_emit(id->listener, &report);
 }
 
-/* What is wrong with a REQ whatever its listener; 0: nothing. */
-static enum cm_reject_reason check_req(const struct cm_event *event)
+/* What is wrong with a REQ, whatever its listener (12.6.7.2). ret->reason 0: nothing. */
+static void check_req(const struct rdma_ids *ids, const struct cm_event *event, struct cm_rej *ret)
 {
 	const struct cm_req *req = &event->msg->u.req;
+	const struct rdma_device *device = &ids->device[event->path->device];
 
+	*ret = (struct cm_rej){ .reason = 0 };
 	if (event->type != CM_EVENT_REQ_RECEIVED)
-		return (enum cm_reject_reason)0;
-	if (!qp_type_of(req))
-		return CM_REJ_INVALID_TRANSPORT_TYPE;
-	if (req->path_mtu < IBV_MTU_256 || req->path_mtu > IBV_MTU_4096)
-		return CM_REJ_INVALID_MTU;
-	return (enum cm_reject_reason)0;
+		return;
+	if (!qp_type_of(req)) {
+		ret->reason = CM_REJ_INVALID_TRANSPORT_TYPE;
+	} else if (!gid_equal(&req->primary.remote_gid, &device->gid) ||
+		   (req->pkey & PKEY_BASE) != PKEY_BASE) {
+		/* As Linux: a P_Key that the port does not have makes the path unusable. */
+		ret->reason = CM_REJ_INVALID_GID;
+		ret->ari_len = sizeof(device->gid);
+		memcpy(ret->ari, &device->gid, sizeof(device->gid));
+	} else if (req->path_mtu < IBV_MTU_256 || req->path_mtu > device->mtu) {
+		ret->reason = CM_REJ_INVALID_MTU;
+		ret->ari_len = 1;
+		ret->ari[0] = device->mtu;
+	}
 }
 
 static struct rdma_id *find_listener(const struct cm_event *event, struct cm_ip_header *ret_header)
@@ -159,12 +167,13 @@ void rdma_request_received(struct rdma_ids *ids, const struct cm_event *event)
 {
 	struct cm_ip_header header;
 	struct rdma_id *listener = find_listener(event, &header), *id;
-	enum cm_reject_reason reason = check_req(event);
+	struct cm_rej why;
 
+	check_req(ids, event, &why);
 	if (!listener)
-		reason = CM_REJ_INVALID_SERVICE_ID;
-	if (reason) {
-		refuse(ids, event, reason);
+		why = (struct cm_rej){ .reason = CM_REJ_INVALID_SERVICE_ID };
+	if (why.reason) {
+		refuse(ids, event, &why);
 		return;
 	}
 	/* Beyond the backlog the request is dropped: the other side sends it again. */

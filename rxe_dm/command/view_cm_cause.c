@@ -82,6 +82,12 @@ static void rejected(struct cause *cause)
 			 "%s gave up: its program left before the connection was established",
 			 cause->host);
 		return;
+	case CM_REJ_INVALID_MTU:
+		snprintf(cause->text, VIEW_CAUSE_MAX,
+			 "%s refused: its port has a smaller MTU (reject reason %u): give both "
+			 "interfaces the same",
+			 cause->host, reason);
+		return;
 	case CM_REJ_STALE_CONNECTION:
 		snprintf(cause->text, VIEW_CAUSE_MAX,
 			 "stale connection: %s has another one with this queue pair number, and "

@@ -61,7 +61,7 @@ def rules(build):
         add(instance, "cm_reject reason=26 nth=1")
         if "RDMA_CM_EVENT_REJECTED, error 26" not in instance.run(client, expect=None):
             raise Failure("a request was not rejected by the rule")
-        said(instance, r"refused: invalid MTU \(reject reason 26\)$")
+        said(instance, r"refused: its port has a smaller MTU \(reject reason 26\): give both interfaces the same$")
         add(instance, "verb name=rdma_resolve_addr errno=ENOBUFS nth=1")
         if "rdma_resolve_addr: No buffer space available" not in instance.run(client, expect=None):
             raise Failure("rdma_resolve_addr did not fail by the rule")
@@ -104,6 +104,21 @@ class Crowd:
         text = self.instance.run([self.program, "connect", self.instance.address, self.port, str(count), str(window), *self.qp])
         if f"established {count}\nfailed 0\ndisconnected {count}\n" not in text:
             raise Failure(f"not all connections came and went:\n{text}")
+
+
+def device_events(build):
+    """Rules about the device: every id hears that its address changed, that it is back, and that the device is removed."""
+    with Instance(build, "cm_device") as instance:
+        crowd = Crowd(instance)
+        server = crowd.serve()
+        client = crowd.hold(3)
+        crowd.established(client, 3)
+        add(instance, "gid_change index=0 gid=none time=100ms")
+        for program in (server, client):
+            program.wait_until(lambda p=program: p.text().count("RDMA_CM_EVENT_ADDR_CHANGE") >= 6, "changed addresses")
+        add(instance, "device_fatal")
+        for program in (server, client):
+            program.wait_until(lambda p=program: p.text().count("RDMA_CM_EVENT_DEVICE_REMOVAL") >= 3, "removed device")
 
 
 def nothing_left(instance):
@@ -226,6 +241,7 @@ CASES = {
     "cm_veth": functools.partial(across, v6=False),
     "cm_veth_ipv6": functools.partial(across, v6=True),
     "cm_nobody_there": nobody_there,
+    "cm_device_events": device_events,
     "cm_many": many,
     "cm_backlog": backlog_overflow,
     "cm_killed": killed,

@@ -261,7 +261,11 @@ START_TEST(unsound_requests)
 			      .u.req = { .service_id = cm_ip_service_id(RCM_PS_TCP, 7174),
 					 .local_qpn = 9,
 					 .transport = CM_TRANSPORT_RD,
-					 .path_mtu = IBV_MTU_1024 } };
+					 .path_mtu = IBV_MTU_1024,
+					 .pkey = 0xffff,
+					 .primary = { .local_gid = path.dst,
+						      .remote_gid = path.src } } };
+	struct ctl_cm_conn none = { 0 };
 	const struct cm_ip_header header = { .ip_version = 4, .src = path.dst, .dst = path.src };
 	uint8_t mad[CM_MAD_BYTES];
 
@@ -274,13 +278,36 @@ START_TEST(unsound_requests)
 	cm_msg_emit(mad, &req);
 	rdma_ids_input(b.ids, &path, mad, now_ns);
 	req.u.req.transport = CM_TRANSPORT_RC;
-	req.u.req.path_mtu = 0;
+	for (uint8_t mtu = 0; mtu <= IBV_MTU_4096 + 1; mtu += IBV_MTU_4096 + 1) {
+		req.u.req.path_mtu = mtu;
+		req.local_comm_id++;
+		cm_msg_emit(mad, &req);
+		rdma_ids_input(b.ids, &path, mad, now_ns);
+	}
+	req.u.req.path_mtu = IBV_MTU_4096;
+	req.u.req.pkey = 0x8001;
+	req.local_comm_id++;
+	cm_msg_emit(mad, &req);
+	rdma_ids_input(b.ids, &path, mad, now_ns);
+	req.u.req.pkey = 0x7fff;
+	req.u.req.primary.remote_gid.raw[15]++;
 	req.local_comm_id++;
 	cm_msg_emit(mad, &req);
 	rdma_ids_input(b.ids, &path, mad, now_ns);
 	expect("     0 b > REJ reason 8\n"
 	       "     0 b > REJ reason 9\n"
-	       "     0 b > REJ reason 26\n");
+	       "     0 b > REJ reason 26\n"
+	       "     0 b > REJ reason 26\n"
+	       "     0 b > REJ reason 12\n"
+	       "     0 b > REJ reason 12\n");
+	/* A limited P_Key will do, and an alternate path does no harm. */
+	req.u.req.primary.remote_gid = path.src;
+	req.u.req.alternate = req.u.req.primary;
+	req.local_comm_id++;
+	cm_msg_emit(mad, &req);
+	rdma_ids_input(b.ids, &path, mad, now_ns);
+	expect("     0 b CONNECT_REQUEST of 20\n");
+	ck_assert_int_eq(rdma_id_accept(requested(&b), &none, now_ns), 0);
 }
 END_TEST
 
