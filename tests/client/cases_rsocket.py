@@ -50,9 +50,9 @@ def through(build, fault):
             raise Failure(f"{fault}: the rule has not fired")
 
 
-def stream(build, program, name, args):
+def stream(build, program, name, args, **settings):
     """Server and client with the same options, since both count the transfers."""
-    with Instance(build, f"{program}_{name}") as instance:
+    with Instance(build, f"{program}_{name}", **settings) as instance:
         need_library(instance)
         port = str(free_port())
         common = [program, "-p", port] + args.split()
@@ -149,6 +149,8 @@ for _program, _rows in (("rstream", RSTREAM), ("riostream", RIOSTREAM)):
     CASES.update({f"rsocket_{_program}_{name}": functools.partial(stream, program=_program, name=name, args=args)
                   for name, args in _rows.items()})
 CASES.update({f"rsocket_through_{fault}": functools.partial(through, fault=fault) for fault in ("loss_1", "loss_5", "reorder_1")})
+CASES["rsocket_rstream_ipv6"] = functools.partial(stream, program="rstream", name="ipv6", address="::1",
+                                                 args="-f ipv6 -I 200 -C 1 -S 1000")
 CASES["rsocket_rcopy"] = rcopy
 CASES["rsocket_preload"] = preload
 CASES["rsocket_preload_http"] = http
