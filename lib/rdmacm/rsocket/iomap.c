@@ -3,6 +3,7 @@
 #include "lib/rdmacm/rsocket/iomap.h"
 
 #include <stdlib.h>
+#include <utlist.h>
 
 #include "lib/control/cancel.h"
 #include "lib/rdmacm/error.h"
@@ -34,8 +35,7 @@ static struct rs_mapping *find_unannounced(struct rsocket *rs)
 {
 	struct rs_mapping *mapping;
 
-	LIST_FOREACH(mapping, &rs->mappings, entry)
-	{
+	DL_FOREACH (rs->mappings, mapping) {
 		if (!mapping->is_announced)
 			return mapping;
 	}
@@ -60,23 +60,22 @@ int rs_iomap_announce(struct rsocket *rs, bool may_wait)
 static void remove_mapping(struct rsocket *rs, struct rs_mapping *mapping)
 {
 	rs->unannounced -= !mapping->is_announced;
-	LIST_REMOVE(mapping, entry);
+	DL_DELETE(rs->mappings, mapping);
 	ibv_dereg_mr(mapping->mr);
 	free(mapping);
 }
 
 void rs_iomap_free(struct rsocket *rs)
 {
-	while (!LIST_EMPTY(&rs->mappings))
-		remove_mapping(rs, LIST_FIRST(&rs->mappings));
+	while (rs->mappings)
+		remove_mapping(rs, rs->mappings);
 }
 
 static bool is_index_used(const struct rsocket *rs, int index)
 {
 	const struct rs_mapping *mapping;
 
-	LIST_FOREACH(mapping, &rs->mappings, entry)
-	{
+	DL_FOREACH (rs->mappings, mapping) {
 		if (mapping->index == index)
 			return true;
 	}
@@ -117,7 +116,7 @@ static int map_locked(struct rsocket *rs, void *buf, size_t len, bool is_remote,
 	mapping->index = index;
 	mapping->is_announced = !is_remote;
 	rs->unannounced += is_remote;
-	LIST_INSERT_HEAD(&rs->mappings, mapping, entry);
+	DL_PREPEND(rs->mappings, mapping);
 	return 0;
 }
 
@@ -145,8 +144,7 @@ int riounmap(int socket, void *buf, size_t len)
 
 	if (!rs)
 		return -1;
-	LIST_FOREACH(mapping, &rs->mappings, entry)
-	{
+	DL_FOREACH (rs->mappings, mapping) {
 		if (mapping->mr->addr == buf && mapping->mr->length == len)
 			break;
 	}

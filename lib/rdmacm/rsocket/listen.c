@@ -3,6 +3,7 @@
 #include "lib/rdmacm/rsocket/listen.h"
 
 #include <fcntl.h>
+#include <utlist.h>
 
 #include "lib/rdmacm/error.h"
 #include "lib/rdmacm/rsocket/rsocket.h"
@@ -55,7 +56,7 @@ void rs_listen_request(struct rsocket *listener, const struct rdma_cm_event *eve
 		drop(child);
 		return;
 	}
-	TAILQ_INSERT_TAIL(&listener->accepting, child, sibling);
+	DL_APPEND(listener->accepting, child);
 }
 
 /* The id gets a channel of its own. */
@@ -81,28 +82,29 @@ void rs_listen_event(struct rsocket *listener, struct rsocket *child,
 {
 	if (event->event == RDMA_CM_EVENT_TIMEWAIT_EXIT)
 		return;
-	TAILQ_REMOVE(&listener->accepting, child, sibling);
+	DL_DELETE(listener->accepting, child);
 	if (event->event != RDMA_CM_EVENT_ESTABLISHED || separate(child)) {
 		drop(child);
 		return;
 	}
 	child->state = RS_CONNECTED;
-	TAILQ_INSERT_TAIL(&listener->accepted, child, sibling);
+	DL_APPEND(listener->accepted, child);
 }
 
-static void free_list(struct rs_children *list)
+static void free_list(struct rsocket *list)
 {
 	struct rsocket *child;
 
-	while (!TAILQ_EMPTY(list)) {
-		child = TAILQ_FIRST(list);
-		TAILQ_REMOVE(list, child, sibling);
+	while (list) {
+		child = list;
+		DL_DELETE(list, child);
 		drop(child);
 	}
 }
 
 void rs_listen_free(struct rsocket *listener)
 {
-	free_list(&listener->accepting);
-	free_list(&listener->accepted);
+	free_list(listener->accepting);
+	free_list(listener->accepted);
+	listener->accepting = listener->accepted = NULL;
 }

@@ -54,8 +54,7 @@ static int all_events(const struct rsocket *rs)
 {
 	switch (rs->state) {
 	case RS_NEW: return WRITE_EVENTS | POLLHUP;
-	case RS_LISTENING:
-		return !TAILQ_EMPTY(&rs->accepted) || rs->end.receiving ? READ_EVENTS : 0;
+	case RS_LISTENING: return rs->accepted || rs->end.receiving ? READ_EVENTS : 0;
 	case RS_RESOLVING_ADDR:
 	case RS_RESOLVING_ROUTE:
 	case RS_CONNECTING:

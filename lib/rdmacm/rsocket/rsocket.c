@@ -21,10 +21,6 @@ struct rsocket *rs_new(int domain)
 	rs->fd = -1;
 	rs->domain = domain;
 	pthread_mutex_init(&rs->lock, NULL);
-	LIST_INIT(&rs->waiters);
-	LIST_INIT(&rs->mappings);
-	TAILQ_INIT(&rs->accepting);
-	TAILQ_INIT(&rs->accepted);
 	rs_options_default(&rs->options);
 	return rs;
 }

@@ -34,7 +34,6 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <sys/queue.h>
 
 #include "lib/rdmacm/newer.h"
 #include "lib/rdmacm/rsocket/message.h"
@@ -119,20 +118,16 @@ struct rs_receiver {
 
 /* Memory of riomap(). */
 struct rs_mapping {
-	LIST_ENTRY(rs_mapping) entry;
+	struct rs_mapping *prev, *next;
 	struct ibv_mr *mr;
 	uint64_t offset;
 	int index; /* in the peer's I/O map; -1: not for the peer */
 	bool is_announced;
 };
 
-TAILQ_HEAD(rs_children, rsocket);
-LIST_HEAD(rs_mappings, rs_mapping);
-LIST_HEAD(rs_waiters, rs_waiter);
-
 struct rsocket {
 	_Atomic uint32_t refs;
-	TAILQ_ENTRY(rsocket) sibling; /* of the listener's list */
+	struct rsocket *prev, *next; /* of the listener's list */
 
 	pthread_mutex_t lock; /* what follows */
 	enum rs_state state;
@@ -143,16 +138,16 @@ struct rsocket {
 	bool is_connect_reported; /* rconnect() has returned 0 */
 	int status_flags;	  /* O_NONBLOCK */
 	int fd_flags;		  /* FD_CLOEXEC */
-	struct rs_waiters waiters;
+	struct rs_waiter *waiters;
 	struct rs_options options;
 	struct rdma_event_channel *channel; /* NULL: the listener's */
 	struct rdma_cm_id *id;
 	struct rs_verbs verbs;
 	struct rs_sender sender;
 	struct rs_receiver receiver;
-	struct rs_mappings mappings;
-	uint32_t unannounced;			/* mappings that the peer does not know yet */
-	struct rs_children accepting, accepted; /* a listener's */
+	struct rs_mapping *mappings;
+	uint32_t unannounced;		      /* mappings that the peer does not know yet */
+	struct rsocket *accepting, *accepted; /* a listener's */
 };
 
 /* Allocates an rsocket with one reference. NULL, and errno. */

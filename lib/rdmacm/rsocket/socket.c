@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <netinet/in.h>
 #include <poll.h>
+#include <utlist.h>
 
 #include "lib/control/cancel.h"
 #include "lib/rdmacm/error.h"
@@ -151,9 +152,9 @@ static struct rsocket *take_accepted(struct rsocket *listener, int *err)
 			listener->options.recv_timeout_ns);
 	if (*err)
 		return NULL;
-	child = TAILQ_FIRST(&listener->accepted);
+	child = listener->accepted;
 	if (child)
-		TAILQ_REMOVE(&listener->accepted, child, sibling);
+		DL_DELETE(listener->accepted, child);
 	else
 		*err = listener->state == RS_CLOSED ? EBADF : EINVAL;
 	return child;

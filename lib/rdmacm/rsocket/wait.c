@@ -65,10 +65,10 @@ void rs_unwatch(struct rsocket *rs, struct rs_waiter *waiter, const struct pollf
 {
 	bool is_event = n > 0 && fds[0].revents;
 
-	rs_waiter_remove(waiter);
+	rs_waiter_remove(rs, waiter);
 	if (n > 1 && fds[1].revents)
 		rs_queue_take_event(rs);
-	if (!LIST_EMPTY(&rs->waiters))
+	if (rs->waiters)
 		rs_queue_arm(rs);
 	if (is_event)
 		rs_progress_events(rs);

@@ -7,6 +7,7 @@
 #include <stdint.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
+#include <utlist.h>
 
 #include "lib/rdmacm/rsocket/ready.h"
 #include "lib/rdmacm/rsocket/rsocket.h"
@@ -48,12 +49,12 @@ int rs_waiter_fd(void)
 void rs_waiter_add(struct rsocket *rs, struct rs_waiter *waiter, short events, int fd)
 {
 	*waiter = (struct rs_waiter){ .events = events, .fd = fd };
-	LIST_INSERT_HEAD(&rs->waiters, waiter, entry);
+	DL_PREPEND(rs->waiters, waiter);
 }
 
-void rs_waiter_remove(struct rs_waiter *waiter)
+void rs_waiter_remove(struct rsocket *rs, struct rs_waiter *waiter)
 {
-	LIST_REMOVE(waiter, entry);
+	DL_DELETE(rs->waiters, waiter);
 }
 
 static void wake(struct rs_waiter *waiter)
@@ -71,8 +72,7 @@ void rs_wake(struct rsocket *rs)
 {
 	struct rs_waiter *waiter;
 
-	LIST_FOREACH(waiter, &rs->waiters, entry)
-	{
+	DL_FOREACH (rs->waiters, waiter) {
 		if (!waiter->is_awake && rs_revents(rs, waiter->events))
 			wake(waiter);
 	}

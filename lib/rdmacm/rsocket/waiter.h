@@ -5,12 +5,11 @@
 
 #include <poll.h>
 #include <stdbool.h>
-#include <sys/queue.h>
 
 struct rsocket;
 
 struct rs_waiter {
-	LIST_ENTRY(rs_waiter) entry; /* of its rsocket; under the rsocket's lock */
+	struct rs_waiter *prev, *next; /* of its rsocket; under the rsocket's lock */
 	short events;
 	int fd; /* the thread's eventfd */
 	bool is_awake;
@@ -19,7 +18,7 @@ struct rs_waiter {
 /* The eventfd of this thread, with nothing in it. -1, and errno. */
 int rs_waiter_fd(void);
 void rs_waiter_add(struct rsocket *rs, struct rs_waiter *waiter, short events, int fd);
-void rs_waiter_remove(struct rs_waiter *waiter);
+void rs_waiter_remove(struct rsocket *rs, struct rs_waiter *waiter);
 /* Wakes those waiters for whom the rsocket is ready. Every change ends with it. */
 void rs_wake(struct rsocket *rs);
 

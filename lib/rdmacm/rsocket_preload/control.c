@@ -86,7 +86,13 @@ static int control_device(int rsocket, unsigned long request, int *arg)
 	}
 }
 
-int ioctl(int fd, unsigned long request, ...)
+#ifdef __GLIBC__
+typedef unsigned long ioctl_request;
+#else
+typedef int ioctl_request;
+#endif
+
+int ioctl(int fd, ioctl_request request, ...)
 {
 	int rsocket = preload_find(fd);
 	va_list args;
@@ -95,7 +101,8 @@ int ioctl(int fd, unsigned long request, ...)
 	va_start(args, request);
 	arg = va_arg(args, void *);
 	va_end(args);
-	return rsocket < 0 ? REAL(ioctl)(fd, request, arg) : control_device(rsocket, request, arg);
+	return rsocket < 0 ? REAL(ioctl)(fd, request, arg)
+			   : control_device(rsocket, (unsigned long)request, arg);
 }
 
 int dup(int fd)

@@ -13,7 +13,8 @@
 
 #pragma GCC visibility push(default)
 
-static bool has_rsocket(const struct pollfd *fds, nfds_t n)
+/* fds is not const: some headers say that poll(2) only writes there, and gcc warns of a reader. */
+static bool has_rsocket(struct pollfd *fds, nfds_t n)
 {
 	nfds_t i;
 

@@ -128,11 +128,13 @@ ssize_t sendfile(int out_fd, int in_fd, off_t *offset, size_t len)
 	return sent || n == 0 ? (ssize_t)sent : -1;
 }
 
+#ifdef __GLIBC__
 /* off_t has 64 bits either way. */
 ssize_t sendfile64(int out_fd, int in_fd, off64_t *offset, size_t len)
 {
 	return sendfile(out_fd, in_fd, offset, len);
 }
+#endif
 
 ssize_t __read_chk(int fd, void *buf, size_t len, size_t room);
 ssize_t __recv_chk(int fd, void *buf, size_t len, size_t room, int flags);
