@@ -55,7 +55,6 @@ struct ctl_slot {
 	_Atomic uint32_t epoch;
 	/* Last QPN number in use (16 bits). The slot's next process continues after it. */
 	_Atomic uint32_t qpn_roll;
-	uint32_t num_cqs, num_srqs, num_ahs;
 	char comm[16];
 	/* For remote requests: the name of the doorbell socket, its length first. */
 	uint8_t doorbell[16];

@@ -63,9 +63,6 @@ static json_t *json_program(const struct ctl_slot *slot, uint32_t index)
 	set_number(ret, "pid", (uint64_t)slot->pid);
 	set_string(ret, "comm", comm);
 	set_number(ret, "slot", index);
-	set_number(ret, "cqs", slot->num_cqs);
-	set_number(ret, "srqs", slot->num_srqs);
-	set_number(ret, "ahs", slot->num_ahs);
 	for (uint32_t i = 0; i < RXE_MAX_QP; i++) {
 		if (slot->qp[i].qpn)
 			json_array_append_new(qps, json_qp(&slot->qp[i]));

@@ -139,8 +139,8 @@ static void show_device(const struct view_device *device, FILE *to)
 
 static void show_programs(const struct view_device *device, FILE *to)
 {
-	struct table table = begin(to, "  PROGRAM               PID  SLOT   QPS   CQS  SRQS   AHS  "
-				       "       SENT     RECEIVED     LOST\n");
+	struct table table = begin(to, "  PROGRAM               PID  SLOT   QPS         SENT     "
+				       "RECEIVED     LOST\n");
 
 	for (uint32_t i = 1; i < RXE_MAX_SLOTS; i++) {
 		const struct ctl_slot *slot = &device->shared->slot[i];
@@ -148,10 +148,9 @@ static void show_programs(const struct view_device *device, FILE *to)
 
 		if (!slot->pid)
 			continue;
-		row(&table, "  %-16s %8d %5u %5u %5u %5u %5u %12llu %12llu %8llu\n",
+		row(&table, "  %-16s %8d %5u %5u %12llu %12llu %8llu\n",
 		    view_plain(comm, sizeof(comm), slot->comm, 15), (int)slot->pid, i,
-		    view_num_qps(slot), slot->num_cqs, slot->num_srqs, slot->num_ahs,
-		    (unsigned long long)slot->counters.sent_pkts,
+		    view_num_qps(slot), (unsigned long long)slot->counters.sent_pkts,
 		    (unsigned long long)slot->counters.rcvd_pkts,
 		    (unsigned long long)slot->lost.link_recv_drops);
 	}

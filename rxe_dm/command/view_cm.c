@@ -20,7 +20,7 @@ int view_take_ids(struct view *view, struct ctl_client *client)
 
 		if (rc)
 			return rc;
-		if (page.count > CTL_CM_PAGE)
+		if (page.count > CTL_CM_PAGE || (page.next && !page.count))
 			return -EPROTO;
 		grown = (struct ctl_cm_listed *)realloc(
 			view->ids, (view->num_ids + page.count + 1) * sizeof(*grown));

@@ -120,7 +120,6 @@ static void retire(struct ctl_shared *shared, struct ctl_slot *slot)
 	RXE_COUNTERS(X)
 #undef X
 	memset(&slot->counters, 0, sizeof(slot->counters));
-	slot->num_cqs = slot->num_srqs = slot->num_ahs = 0;
 	memset(slot->comm, 0, sizeof(slot->comm));
 }
 
