@@ -135,22 +135,30 @@ static int make_ready(struct rcm_id *id, struct ibv_qp *qp)
 	return ibv_modify_qp(qp, &attr, IBV_QP_STATE | IBV_QP_SQ_PSN);
 }
 
-/* A device without ECE, as this one is, says EOPNOTSUPP. */
+/* A device without ECE, as this one is, says EOPNOTSUPP. That is no failure: errno stays what it was,
+ * since programs print it with failures of others. */
+static int without_ece(int err, int saved_errno)
+{
+	if (err != EOPNOTSUPP)
+		return err;
+	errno = saved_errno;
+	return 0;
+}
+
 static int query_ece(struct ibv_qp *qp, struct ibv_ece *ret)
 {
-	int err;
+	const int saved_errno = errno;
 
 	*ret = (struct ibv_ece){ 0 };
-	err = ibv_query_ece(qp, ret);
-	return err == EOPNOTSUPP ? 0 : err;
+	return without_ece(ibv_query_ece(qp, ret), saved_errno);
 }
 
 static int set_ece(struct ibv_qp *qp, uint32_t vendor, uint32_t options)
 {
 	struct ibv_ece ece = { .vendor_id = vendor, .options = options };
-	int err = ibv_set_ece(qp, &ece);
+	const int saved_errno = errno;
 
-	return err == EOPNOTSUPP ? 0 : err;
+	return without_ece(ibv_set_ece(qp, &ece), saved_errno);
 }
 
 /* Options of the local side; of a request also those of the other side, if both are of one vendor. */
