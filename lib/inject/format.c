@@ -25,7 +25,7 @@ static const struct {
 	[FAULT_DUPLICATE] = { "duplicate", "the packet comes more than once" },
 	[FAULT_DELAY] = { "delay", "the packet waits" },
 	[FAULT_REORDER] = { "reorder", "later packets of its queue pair go first" },
-	[FAULT_CORRUPT] = { "corrupt", "one bit of the packet is turned" },
+	[FAULT_CORRUPT] = { "corrupt", "one bit of the packet is flipped" },
 	[FAULT_TRUNCATE] = { "truncate", "the packet's end is missing" },
 	[FAULT_RNR_NAK] = { "rnr_nak", "a request is answered: not ready" },
 	[FAULT_NAK] = { "nak", "a request is answered with a NAK" },

@@ -197,7 +197,7 @@ static const struct word {
 	{ "behind",       BIT(FAULT_REORDER), "1 to 1000", NUMBER(packet.behind, 1, 1000) },
 	{ "within",       BIT(FAULT_REORDER), "5ms, 20us or 1s, up to 60s", OWN(word_time) },
 	{ "part",         BIT(FAULT_CORRUPT), "payload, header or icrc", OWN(word_part) },
-	{ "icrc",         BIT(FAULT_CORRUPT), "bad, or good for one that fits the spoiled packet", OWN(word_icrc) },
+	{ "icrc",         BIT(FAULT_CORRUPT), "bad, or good: it matches the corrupt packet", OWN(word_icrc) },
 	{ "keep",         BIT(FAULT_TRUNCATE), "0 to 4200 bytes", NUMBER(packet.keep, 0, 4200) },
 	{ "timer",        BIT(FAULT_RNR_NAK), "an RNR timer code, 0 to 31", OWN(word_timer) },
 	{ "code",         BIT(FAULT_NAK), "psn_sequence, invalid_request, remote_access, remote_operation, or 0 to 31", OWN(word_code) },

@@ -371,10 +371,10 @@ int command_capture(int argc, char **argv)
 		{ .name = "both",
 		  .help = "packets between programs of the device twice: sent, and received",
 		  .given = &w.both },
-		{ "snap", "BYTES", "only so much of each packet", NULL, &w.keep, 32,
+		{ "snap", "BYTES", "the first BYTES of each packet only", NULL, &w.keep, 32,
 		  CAPTURE_KEEP_MAX, NULL, NULL },
-		{ "buffer", "MIB", "what a program may be ahead of the file (16)", NULL,
-		  &w.buffer_mib, 1, CAPTURE_RING_MAX >> 20, NULL, NULL },
+		{ "buffer", "MIB", "size of each program's ring, default 16", NULL, &w.buffer_mib,
+		  1, CAPTURE_RING_MAX >> 20, NULL, NULL },
 		DEVICE_OPTION(&w.device),
 		{ 0 },
 	};

@@ -25,7 +25,7 @@ struct command_option {
 /* --device NAME: rxe_dm1, or 1. */
 #define DEVICE_OPTION(to)                                                                          \
 	{                                                                                          \
-		"device", "NAME", "another device than rxe_dm0", NULL, to, 0, CTL_DEVICE_MAX - 1,  \
+		"device", "NAME", "the device, default rxe_dm0", NULL, to, 0, CTL_DEVICE_MAX - 1,  \
 			"rxe_dm", NULL                                                             \
 	}
 

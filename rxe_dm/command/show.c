@@ -112,7 +112,7 @@ int command_show(int argc, char **argv)
 	const struct command_option own[] = {
 		{ .name = "json", .help = "as JSON, with everything in it", .given = &what.json },
 		{ .name = "watch",
-		  .help = "again each second, until Ctrl-C",
+		  .help = "repeat every second, until Ctrl-C",
 		  .given = &what.watch },
 		{ .name = "features",
 		  .help = "what each function of libibverbs and libmlx5 does",
