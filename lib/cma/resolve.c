@@ -128,8 +128,17 @@ static int check_route(const struct rdma_id *id, const struct endpoint *dst)
 				  : ids->ops->route(ids->host, &dst->address, dst->scope_id, &src);
 }
 
+/* Packets from a loopback address do not leave the host. */
+static bool reaches(const struct rdma_ids *ids, const struct rdma_device *device,
+		    const struct gid *dst)
+{
+	return !gid_is_loopback(&device->gid) || device->own_routes || gid_is_loopback(dst) ||
+	       ids->ops->has_address(ids->host, dst);
+}
+
 static int choose_device(struct rdma_id *id, struct endpoint *dst, uint32_t *ret)
 {
+	const struct rdma_ids *ids = id->ids;
 	uint32_t there;
 	int rc = 0;
 
@@ -139,15 +148,18 @@ static int choose_device(struct rdma_id *id, struct endpoint *dst, uint32_t *ret
 		if (!id->has_device)
 			rc = choose_loopback(id, ret);
 		if (rc == 0)
-			dst->address = id->ids->device[*ret].gid;
+			dst->address = ids->device[*ret].gid;
 		return rc;
 	}
-	if (find_device(id->ids, &dst->address, &there)) {
+	if (find_device(ids, &dst->address, &there)) {
 		if (!id->has_device)
 			*ret = there;
 		return 0;
 	}
-	return id->has_device ? check_route(id, dst) : choose_by_route(id->ids, dst, ret);
+	rc = id->has_device ? check_route(id, dst) : choose_by_route(ids, dst, ret);
+	if (rc)
+		return rc;
+	return reaches(ids, &ids->device[*ret], &dst->address) ? 0 : -ENODEV;
 }
 
 /* Devices of this instance reach each other. */

@@ -184,6 +184,28 @@ START_TEST(resolve_chooses_a_device)
 }
 END_TEST
 
+/* Packets from a loopback address reach this host only. */
+START_TEST(resolve_from_loopback)
+{
+	const struct rdma_device loopback = { .gid = { .raw = { [10] = 0xff, 0xff, 127, 0, 0, 5 } },
+					      .mtu = IBV_MTU_4096 };
+	const union ctl_cm_sockaddr src = address("127.0.0.5:0"), far = address("10.0.0.2:1");
+	const union ctl_cm_sockaddr own = address("192.0.2.7:1"), near = address("127.0.0.9:1");
+	struct rdma_id *id = tcp_id(&a, 10);
+
+	rdma_ids_add_device(a.ids, &loopback);
+	ck_assert_int_eq(rdma_id_resolve_addr(id, &src, &far), 0);
+	expect("     0 a ADDR_ERROR of 10, status -19\n");
+	ck_assert_int_eq(rdma_id_resolve_addr(id, &src, &own), 0);
+	expect("     0 a ADDR_RESOLVED of 10\n");
+	rdma_id_destroy(id, now_ns);
+	id = tcp_id(&a, 11);
+	ck_assert_int_eq(rdma_id_resolve_addr(id, &src, &near), 0);
+	expect("     0 a ADDR_RESOLVED of 11\n");
+	rdma_id_destroy(id, now_ns);
+}
+END_TEST
+
 START_TEST(options)
 {
 	const uint8_t tos = 0x68, timeout = 14, too_long = 32;
@@ -229,6 +251,7 @@ int main(void)
 	tcase_add_test(tc, neighbors);
 	tcase_add_test(tc, resolve_errors);
 	tcase_add_test(tc, resolve_chooses_a_device);
+	tcase_add_test(tc, resolve_from_loopback);
 	tcase_add_test(tc, options);
 	tcase_add_test(tc, port_spaces);
 	suite_add_tcase(suite, tc);
