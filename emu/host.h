@@ -68,8 +68,8 @@ struct rxe_host_ops {
 			   enum rxe_atomic_op op, uint64_t compare_or_add, uint64_t swap,
 			   uint64_t *ret_orig);
 	/* May be NULL: no memory persists. Writes [iova, iova + len) to what outlives the machine's
-	 * power. May take a while: then false, deferred, and *ticket, 0 before the first call, names
-	 * what has begun to the calls that follow. */
+	 * power. May take a while: then false, deferred, and *ticket, 0 before the first call,
+	 * names what has begun to the calls that follow. */
 	bool (*mem_persist)(void *host, const struct rxe_mr *mr, uint64_t iova, uint64_t len,
 			    uint64_t *ticket);
 	/* May be NULL: never. Called after one of the four above returned false: whether the

@@ -36,8 +36,8 @@ enum mr_check rxe_scatter(struct rxe_engine *engine, uint32_t pd, const struct r
 			  uint32_t num_sge, struct rxe_cursor *cursor, uint32_t offset,
 			  const void *src, uint32_t len);
 
-/* Finds and checks the region of a key, or the one below a window's key, for [iova, iova + len). len
- * 0 is always MR_OK, ret->mr NULL. */
+/* Finds and checks the region of a key, or the one below a window's key, for [iova, iova + len).
+ * len 0 is always MR_OK, ret->mr NULL. */
 enum mr_check rxe_reach(const struct rxe_engine *engine, struct rxe_key_user user, uint32_t key,
 			uint32_t rights, uint64_t iova, uint64_t len, struct rxe_span *ret);
 /* Check the right (REMOTE_WRITE, REMOTE_READ, REMOTE_ATOMIC), then move the bytes. */

@@ -337,8 +337,8 @@ static bool pass_local(struct rxe_engine *engine, struct rxe_qp *qp, uint64_t no
 }
 
 /* The request that the next packet belongs to; NULL when none may be sent. A fenced request begins
- * once all requests before it that need a response are done, and a rewind never resends what is done, so
- * resending needs no fence. */
+ * once all requests before it that need a response are done, and a rewind never resends what is
+ * done, so resending needs no fence. */
 static struct rxe_send_wqe *next(struct rxe_engine *engine, struct rxe_qp *qp, uint64_t now_ns)
 {
 	const struct rc_requester *req = &qp->rc.req;

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* Duplicates (IBTA 9.7.5.1.3). SENDs and WRITEs are acknowledged with the newest PSN completed.
  * READs are read again if they lie within recent ones. Atomics are answered with the saved result,
- * FLUSHes and ATOMIC WRITEs again with an empty READ response (oA19-14). Others are dropped: a duplicate never fails the QP, because a stranger, or a packet delayed
- * beyond the end of its region, needs only an old PSN to be one. */
+ * FLUSHes and ATOMIC WRITEs again with an empty READ response (oA19-14). Others are dropped: a
+ * duplicate never fails the QP, because a stranger, or a packet delayed beyond the end of its
+ * region, needs only an old PSN to be one. */
 #include "emu/rc/responder_duplicate.h"
 
 #include <assert.h>

@@ -4,8 +4,8 @@
  * The last ACK of a connection may be lost like any other packet. The peer then sends its request
  * again (IBTA 9.7.5.1.3) and must get an answer, or it fails with RETRY_EXC. A record keeps what a
  * responder needs to answer duplicates: SENDs and WRITEs with an ACK of everything received,
- * atomics with their saved results, FLUSHes and ATOMIC WRITEs. New requests and READs get no answer: no queue pair executes
- * them, and the memory of a READ may be unmapped.
+ * atomics with their saved results, FLUSHes and ATOMIC WRITEs. New requests and READs get no
+ * answer: no queue pair executes them, and the memory of a READ may be unmapped.
  *
  * An ACK may be delayed although the program sees the completion already, and the process may be
  * killed at any instruction. So a queue pair that delays such an ACK writes its record first. If

@@ -53,8 +53,8 @@ static uint64_t service_of(const struct rdma_id *id)
 
 uint8_t rdma_ack_timeout(uint8_t ack_delay, uint8_t life_time)
 {
-	/* The sum of twice the life time and the delay, as a power of two: the larger of both, and one
-	 * more where the other one is not less than half of it. */
+	/* The sum of twice the life time and the delay, as a power of two: the larger of both, and
+	 * one more where the other one is not less than half of it. */
 	const int round_trip = life_time + 1;
 	const int larger = round_trip > ack_delay ? round_trip : ack_delay;
 	const int smaller = round_trip > ack_delay ? ack_delay : round_trip;

@@ -46,10 +46,12 @@ struct rdma_ids_ops {
 	void (*send)(void *host, const struct cm_path *path, const uint8_t mad[CM_MAD_BYTES]);
 	/* Queues an event. Does not call back into this interface. */
 	void (*event)(void *host, struct rdma_id *id, const struct ctl_cm_event *event);
-	/* True: the listener's program has at least backlog connection requests that it has not read. */
+	/* True: the listener's program has at least backlog connection requests that it has not
+	 * read. */
 	bool (*has_unread)(void *host, struct rdma_id *listener, uint32_t backlog);
 	uint32_t (*random)(void *host);
-	/* The source address that the host's routes choose for a destination, or a negative errno. */
+	/* The source address that the host's routes choose for a destination, or a negative
+	 * errno. */
 	int (*route)(void *host, const struct gid *dst, uint32_t scope_id, struct gid *ret_src);
 	/* Whether a device reaches a destination: 0; -EINPROGRESS: it asks its neighbors, and the
 	 * host calls rdma_id_neighbor() later; or a negative errno. */
@@ -68,7 +70,8 @@ struct rdma_ids *rdma_ids_new(const struct rdma_ids_cfg *cfg); /* NULL: no memor
 void rdma_ids_free(struct rdma_ids *ids);		       /* all ids end in silence */
 /* Adds a device. The first one is number 0. */
 void rdma_ids_add_device(struct rdma_ids *ids, const struct rdma_device *device);
-/* DEVICE_REMOVAL or ADDR_CHANGE (enum rdma_cm_event_type) of a device: all its ids get the event. */
+/* DEVICE_REMOVAL or ADDR_CHANGE (enum rdma_cm_event_type) of a device: all its ids get the
+ * event. */
 void rdma_ids_device_event(struct rdma_ids *ids, uint32_t device, uint32_t type);
 /* path->src is the device's own address. All times: CLOCK_MONOTONIC, nanoseconds. */
 void rdma_ids_input(struct rdma_ids *ids, const struct cm_path *path,
@@ -93,8 +96,8 @@ const struct rdma_id *rdma_id_listener(const struct rdma_id *id);
 int rdma_id_bind(struct rdma_id *id, const union ctl_cm_sockaddr *addr);
 int rdma_id_resolve_addr(struct rdma_id *id, const union ctl_cm_sockaddr *src,
 			 const union ctl_cm_sockaddr *dst);
-/* The neighbor has answered (0), or not (a negative errno): ADDR_RESOLVED or ADDR_ERROR. Nothing, if
- * the id does not wait. */
+/* The neighbor has answered (0), or not (a negative errno): ADDR_RESOLVED or ADDR_ERROR. Nothing,
+ * if the id does not wait. */
 void rdma_id_neighbor(struct rdma_id *id, int status);
 int rdma_id_resolve_route(struct rdma_id *id);
 int rdma_id_listen(struct rdma_id *id, uint32_t backlog);

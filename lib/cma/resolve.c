@@ -39,8 +39,8 @@ static int bind_device(struct rdma_id *id, const struct endpoint *local)
 	return 0;
 }
 
-/* As in Linux, a loopback address means any address of this host. Not so where a device has one: each
- * instance of this host has its own then. */
+/* As in Linux, a loopback address means any address of this host. Not so where a device has one:
+ * each instance of this host has its own then. */
 static void widen_loopback(const struct rdma_ids *ids, struct endpoint *endpoint)
 {
 	if (!gid_is_loopback(&endpoint->address))

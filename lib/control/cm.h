@@ -7,8 +7,8 @@
  * with it no ids.
  *
  * An event channel is one end of a socketpair(AF_UNIX, SOCK_SEQPACKET) that the library makes; the
- * server gets the other end. The server sends one struct ctl_cm_event per event, in order, and never
- * blocks: events that the socket does not take wait in the server. So the library's end polls
+ * server gets the other end. The server sends one struct ctl_cm_event per event, in order, and
+ * never blocks: events that the socket does not take wait in the server. So the library's end polls
  * readable exactly while an event is there. To take back events that it has not read, the library
  * pauses the channel and gets the server's end, reads its own end empty, writes the other ids'
  * events into the server's end, closes that, and resumes the channel. The library keeps no copy of
@@ -37,7 +37,8 @@ enum ctl_cm_op {
 	CTL_CM_RESUME_CHANNEL,
 	CTL_CM_CREATE_ID, /* channel, port_space, qp_type, token; reply.handle: the id */
 	/* Drops the events of the id that are not in the socket yet; reply.events: the number of
-	 * those that were put into it. Ids of connection requests in dropped events are rejected. */
+	 * those that were put into it. Ids of connection requests in dropped events are
+	 * rejected. */
 	CTL_CM_DESTROY_ID,
 	CTL_CM_BIND,	      /* src: port 0 is an ephemeral one; reply.addr */
 	CTL_CM_RESOLVE_ADDR,  /* src (family AF_UNSPEC: none), dst, timeout_ms */
@@ -220,8 +221,8 @@ struct ctl_cm_event {
 	uint32_t new_id;    /* CONNECT_REQUEST: handle of the new id, which has no token yet */
 	struct ctl_cm_conn conn; /* ud: qpn, qkey and private data */
 	struct ctl_cm_ah ah;	 /* ud */
-	/* ADDR_RESOLVED, ROUTE_RESOLVED, CONNECT_RESPONSE, ESTABLISHED: of the id; CONNECT_REQUEST: of
-	 * the new id. */
+	/* ADDR_RESOLVED, ROUTE_RESOLVED, CONNECT_RESPONSE, ESTABLISHED: of the id; CONNECT_REQUEST:
+	 * of the new id. */
 	struct ctl_cm_addr addr;
 };
 static_assert(sizeof(struct ctl_cm_event) == 488, "wire layout");

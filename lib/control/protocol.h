@@ -228,9 +228,9 @@ struct ctl_device {
 struct ctl_object {
 	uint32_t handle, kind; /* enum ctl_kind */
 	uint32_t context, pd;
-	/* DM: addr is the offset in the arena. XRCD: addr is the inode (0: none), len its device, key
-	 * the domain's number, the same for all who opened it. MW: addr is the place of its binding
-	 * in the slot's table. */
+	/* DM: addr is the offset in the arena. XRCD: addr is the inode (0: none), len its device,
+	 * key the domain's number, the same for all who opened it. MW: addr is the place of its
+	 * binding in the slot's table. */
 	uint64_t addr, len, iova;
 	uint32_t key, rights, mr_kind, dm;
 	uint32_t dmah, umem, refs, slot;

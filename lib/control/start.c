@@ -223,7 +223,8 @@ static bool handle_line(const char *line, int *ret, bool *said_why)
 	return false;
 }
 
-/* No report yet: a slow server is waited for, an exited one closes the pipe. -ETIMEDOUT: stopped. */
+/* No report yet: a slow server is waited for, an exited one closes the pipe. -ETIMEDOUT:
+ * stopped. */
 static int explain_silence(pid_t pid)
 {
 	if (!ctl_process_is_stopped(pid)) {

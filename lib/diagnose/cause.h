@@ -48,7 +48,8 @@ struct key_use {
 };
 /* Why the key refuses the access. */
 void say_key_refusal(struct sentence *s, const struct diagnosis *d, const struct key_use *use);
-/* Whether the key's region or window permits the access. Its memory may be unmapped nevertheless. */
+/* Whether the key's region or window permits the access. Its memory may be unmapped
+ * nevertheless. */
 bool key_permits(const struct diagnosis *d, const struct key_use *use);
 
 /* rules.c: the number of a fault rule that fired in this process or the peer's and that sends

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-/* Keys: every process can read the device's table of memory regions and windows, and the bindings of
- * windows, in shared memory. */
+/* Keys: every process can read the device's table of memory regions and windows, and the bindings
+ * of windows, in shared memory. */
 #include <inttypes.h>
 
 #include "emu/mr.h"

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-/* Failures of binds and invalidations of memory windows: the first rule of emu/mw.c that is broken. */
+/* Failures of binds and invalidations of memory windows: the first rule of emu/mw.c that is
+ * broken. */
 #include <inttypes.h>
 
 #include "emu/mw.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Addresses of ids: what programs pass, what the server answers, and the fields of struct rdma_cm_id
- * that follow from it. */
+/* Addresses of ids: what programs pass, what the server answers, and the fields of struct
+ * rdma_cm_id that follow from it. */
 #ifndef RXE_RDMACM_ADDRESS_H
 #define RXE_RDMACM_ADDRESS_H
 
@@ -15,7 +15,8 @@ union ctl_cm_sockaddr;
 size_t rcm_address_len(const struct sockaddr *addr);
 /* EINVAL: as above. */
 int rcm_address_pack(union ctl_cm_sockaddr *ret, const struct sockaddr *addr);
-/* Fills addresses, GIDs, port and path of an id, and binds it to its device. 0 or a positive errno. */
+/* Fills addresses, GIDs, port and path of an id, and binds it to its device. 0 or a positive
+ * errno. */
 int rcm_address_fill(struct rcm_id *id, const struct ctl_cm_addr *addr);
 
 #endif

@@ -90,8 +90,8 @@ void rdma_destroy_event_channel(struct rdma_event_channel *base)
 	let_go(rcm_channel(base));
 }
 
-/* Waits for an event and leaves it there. recv(2) rather than poll(2): SA_RESTART and O_NONBLOCK mean
- * what they mean to any reader. */
+/* Waits for an event and leaves it there. recv(2) rather than poll(2): SA_RESTART and O_NONBLOCK
+ * mean what they mean to any reader. */
 static int wait_for_event(struct rcm_channel *channel)
 {
 	int fd = channel->base.fd;
@@ -198,8 +198,8 @@ static void pass_on(const struct ctl_cm_event *event, const struct rcm_channel *
 	send_event(to_end, event);
 }
 
-/* Takes each event out once and puts it back, so that the others keep their order, but for the wanted
- * ones. Those go to another channel, or with NULL away. */
+/* Takes each event out once and puts it back, so that the others keep their order, but for the
+ * wanted ones. Those go to another channel, or with NULL away. */
 static void sort_out(struct rcm_channel *channel, int end, const struct rcm_wanted *wanted,
 		     const struct rcm_channel *to, int to_end)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Event channels: one end of a socket pair, whose other end the device server writes events to
- * (lib/control/cm.h). So the descriptor polls readable exactly while an event is there, and O_NONBLOCK
- * is the kernel's.
+ * (lib/control/cm.h). So the descriptor polls readable exactly while an event is there, and
+ * O_NONBLOCK is the kernel's.
  *
  * An event counts for its id from the moment that it leaves the socket, under the channel's lock.
  * The end of an id takes the id's unread events back (rcm_channel_drop()), a move takes them along
@@ -24,8 +24,8 @@ struct rcm_channel {
 	pthread_mutex_t lock; /* taking events out of the socket */
 	struct rcm_server *server;
 	uint32_t handle; /* the server's */
-	/* The program, and each thread that waits for an event. A program may destroy a channel that a
-	 * thread of it waits on: the thread goes on waiting. */
+	/* The program, and each thread that waits for an event. A program may destroy a channel
+	 * that a thread of it waits on: the thread goes on waiting. */
 	_Atomic uint32_t holders;
 	uint32_t forks; /* rcm_forks() when it was made */
 };
@@ -37,8 +37,9 @@ struct rcm_wanted {
 };
 
 struct rcm_channel *rcm_channel(struct rdma_event_channel *base);
-/* Takes the oldest event out and claims it for its id. Waits, unless the descriptor is O_NONBLOCK: a
- * cancellation point then. 0 or a positive errno: EAGAIN, EINTR, ENODEV (the server has exited). */
+/* Takes the oldest event out and claims it for its id. Waits, unless the descriptor is
+ * O_NONBLOCK: a cancellation point then. 0 or a positive errno: EAGAIN, EINTR, ENODEV (the
+ * server has exited). */
 int rcm_channel_next(struct rcm_channel *channel, struct ctl_cm_event *ret,
 		     struct rcm_claim *ret_claim);
 /* Drops unread events; connection requests among them are rejected. The server must not send such

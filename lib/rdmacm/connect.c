@@ -21,7 +21,8 @@ static bool exceeds(uint8_t asked, uint8_t most)
 	return asked != RDMA_MAX_RESP_RES && asked > most;
 }
 
-/* A connection needs a device, and the number of a queue pair: the id's, or the program's in param. */
+/* A connection needs a device, and the number of a queue pair: the id's, or the program's in
+ * param. */
 static int check_param(const struct rcm_id *id, const struct rdma_conn_param *param)
 {
 	if (!id->device || (!id->base.qp && !param))

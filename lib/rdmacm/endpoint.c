@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-/* Endpoints: ids that are made from what rdma_getaddrinfo() found, with a queue pair if one is wanted,
- * and whose calls wait. */
+/* Endpoints: ids that are made from what rdma_getaddrinfo() found, with a queue pair if one is
+ * wanted, and whose calls wait. */
 #include <stdlib.h>
 #include <string.h>
 

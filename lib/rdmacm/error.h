@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Ends of calls that fail: librdmacm's return -1 and errno. Inside the library an error is a positive
- * errno, as the verbs return it, or 0. */
+/* Ends of calls that fail: librdmacm's return -1 and errno. Inside the library an error is a
+ * positive errno, as the verbs return it, or 0. */
 #ifndef RXE_RDMACM_ERROR_H
 #define RXE_RDMACM_ERROR_H
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-/* Events as programs see them: made from the server's, after what an event demands of the id. So queue
- * pairs change their state in the thread that reads the events. */
+/* Events as programs see them: made from the server's, after what an event demands of the id. So
+ * queue pairs change their state in the thread that reads the events. */
 #include <stdlib.h>
 #include <string.h>
 

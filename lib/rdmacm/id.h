@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Ids: struct rdma_cm_id as programs see it, and what the library knows beside. The id's exchange with
- * the other side lives in the device server; the library has its queue pair, and its events.
+/* Ids: struct rdma_cm_id as programs see it, and what the library knows beside. The id's exchange
+ * with the other side lives in the device server; the library has its queue pair, and its events.
  *
  * The server names an id in events by its token, a number that no other id of the process has ever
  * had. So a late event finds no id rather than another one. */
@@ -64,13 +64,13 @@ struct rcm_id *rcm_id(struct rdma_cm_id *base);
 uint64_t rcm_token(void);
 /* Counts an event for its id. False: its id has ended, drop the event. Under the channel's lock. */
 bool rcm_id_claim(const struct ctl_cm_event *event, struct rcm_claim *ret);
-/* The server of a channel has exited: claims the event DEVICE_REMOVAL for an id that has not had it.
- * False: all have. */
+/* The server of a channel has exited: claims the event DEVICE_REMOVAL for an id that has not had
+ * it. False: all have. */
 bool rcm_id_claim_removal(const struct rcm_channel *channel, struct rcm_claim *ret);
 /* Counts an event as acknowledged. */
 void rcm_id_ack(const struct rcm_claim *claim);
-/* An id for a connection request, on the listener's channel or its own as the listener has it. NULL:
- * the request was rejected. */
+/* An id for a connection request, on the listener's channel or its own as the listener has it.
+ * NULL: the request was rejected. */
 struct rcm_id *rcm_id_of_request(struct rcm_id *listener, const struct ctl_cm_event *event);
 int rcm_id_create(struct rdma_event_channel *channel, void *context, enum rdma_port_space ps,
 		  enum ibv_qp_type qp_type, struct rcm_id **ret);

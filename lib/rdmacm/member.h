@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Memberships: multicast groups that an id has joined. The server resolves a group's address and makes
- * the device listen to it; the library attaches the id's queue pair. */
+/* Memberships: multicast groups that an id has joined. The server resolves a group's address and
+ * makes the device listen to it; the library attaches the id's queue pair. */
 #ifndef RXE_RDMACM_MEMBER_H
 #define RXE_RDMACM_MEMBER_H
 

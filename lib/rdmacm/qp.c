@@ -135,8 +135,8 @@ static int make_ready(struct rcm_id *id, struct ibv_qp *qp)
 	return ibv_modify_qp(qp, &attr, IBV_QP_STATE | IBV_QP_SQ_PSN);
 }
 
-/* A device without ECE, as this one is, says EOPNOTSUPP. That is no failure: errno stays what it was,
- * since programs print it with failures of others. */
+/* A device without ECE, as this one is, says EOPNOTSUPP. That is no failure: errno stays what it
+ * was, since programs print it with failures of others. */
 static int without_ece(int err, int saved_errno)
 {
 	if (err != EOPNOTSUPP)
@@ -161,7 +161,8 @@ static int set_ece(struct ibv_qp *qp, uint32_t vendor, uint32_t options)
 	return without_ece(ibv_set_ece(qp, &ece), saved_errno);
 }
 
-/* Options of the local side; of a request also those of the other side, if both are of one vendor. */
+/* Options of the local side; of a request also those of the other side, if both are of one
+ * vendor. */
 static int agree_on_ece(struct rcm_id *id, struct ibv_qp *qp)
 {
 	const struct rcm_ece *remote = &id->remote_ece;

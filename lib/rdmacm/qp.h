@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The queue pair of an id: made with the id's protection domain, completion queues and shared receive
- * queue, and moved through its states as the connection goes on. */
+/* The queue pair of an id: made with the id's protection domain, completion queues and shared
+ * receive queue, and moved through its states as the connection goes on. */
 #ifndef RXE_RDMACM_QP_H
 #define RXE_RDMACM_QP_H
 
@@ -11,8 +11,8 @@ struct ctl_cm_ah;
 struct ibv_ah_attr;
 struct rcm_id;
 
-/* Each returns 0 or a positive errno, and does nothing for an id without a queue pair. 255 as a number
- * of READs and atomics leaves the one that was agreed on with the other side. */
+/* Each returns 0 or a positive errno, and does nothing for an id without a queue pair. 255 as a
+ * number of READs and atomics leaves the one that was agreed on with the other side. */
 int rcm_qp_to_rtr(struct rcm_id *id, uint8_t responder_resources);
 int rcm_qp_to_rts(struct rcm_id *id, uint8_t initiator_depth);
 int rcm_qp_to_error(struct rcm_id *id);

@@ -79,7 +79,8 @@ void *place_next(void **cache, const char *name)
 	return found;
 }
 
-/* Takes "/name" off the path, however many slashes and "/." are there. NULL: it has another name. */
+/* Takes "/name" off the path, however many slashes and "/." are there. NULL: it has another
+ * name. */
 static const char *take(const char *path, const char *name, bool whole)
 {
 	const size_t len = strlen(name);

@@ -13,8 +13,8 @@ static inline void *vb_fail(int err)
 	return NULL;
 }
 
-/* Ends a verb that returns an errno: it leaves errno set as well, as system calls do. 0: success, and
- * errno stays. */
+/* Ends a verb that returns an errno: it leaves errno set as well, as system calls do. 0: success,
+ * and errno stays. */
 static inline int vb_result(int err)
 {
 	if (err)

@@ -30,8 +30,8 @@ enum vb_kind {
 };
 
 /* Adds an object before a verb returns its address, and keeps its handle. An object whose handle a
- * program has overwritten is not live: the kernel would not find it either. False: no memory, or the
- * process has as many objects of the kind as ibv_query_device(3) reports. */
+ * program has overwritten is not live: the kernel would not find it either. False: no memory, or
+ * the process has as many objects of the kind as ibv_query_device(3) reports. */
 bool vb_live_add(const void *object, enum vb_kind kind);
 /* The object has got its handle only now. */
 void vb_live_numbered(const void *object);

@@ -90,8 +90,8 @@ static int range_check(uint64_t addr, uint64_t length, uint64_t iova)
 	return 0;
 }
 
-/* May this memory be registered? An on-demand region need not be mapped, and no page is touched; the
- * implicit one is the whole address space. 0 or an errno. */
+/* May this memory be registered? An on-demand region need not be mapped, and no page is touched;
+ * the implicit one is the whole address space. 0 or an errno. */
 static int admit(const void *addr, size_t length, uint64_t iova, unsigned int access)
 {
 	int err;

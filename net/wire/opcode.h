@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* BTH opcodes (IBTA vol. 1, 9.2.1, table 38, and annex A19): the top three bits are the service, the
- * rest is the operation.
+/* BTH opcodes (IBTA vol. 1, 9.2.1, table 38, and annex A19): the top three bits are the service,
+ * the rest is the operation.
  *
  * Everything that depends on an opcode is a shape: an OR of what the packet is (FIRST, REQUEST,
  * SEND ...) and of its headers. No other place lists opcodes. */

@@ -14,8 +14,9 @@ enum run_view {
 };
 
 /* Asks the server for the files, and sets the program's environment. folders: where this
- * installation's libraries are, with colons between. host: the adapters of the host are seen, too. What fails is explained. False: the program
- * cannot have the view that it was promised; else it runs with or without files. */
+ * installation's libraries are, with colons between. host: the adapters of the host are seen, too.
+ * What fails is explained. False: the program cannot have the view that it was promised; else it
+ * runs with or without files. */
 bool run_view(struct ctl_client *client, enum run_view view, bool host, const char *folders);
 /* run_namespace.c: this process enters a mount namespace with the files below root in /sys/class.
  * False: explained. */

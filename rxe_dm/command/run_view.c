@@ -55,8 +55,8 @@ bool run_view(struct ctl_client *client, enum run_view view, bool host, const ch
 		return view != RUN_VIEW_NAMESPACE;
 	find_preloaded(folders, preloaded);
 	snprintf(bin, sizeof(bin), "%s/bin", root);
-	/* Last in LD_PRELOAD: a sanitizer's runtime must stay first. `rdma` is the system's where the
-	 * host's adapters are seen. */
+	/* Last in LD_PRELOAD: a sanitizer's runtime must stay first. `rdma` is the system's where
+	 * the host's adapters are seen. */
 	if (setenv("RXE_DM_SYSFS", root, 1) ||
 	    (host ? setenv("RXE_DM_SYSFS_HOST", "1", 1) : unsetenv("RXE_DM_SYSFS_HOST")) ||
 	    (!host && run_set_list("PATH", bin, run_variable("PATH"))) ||

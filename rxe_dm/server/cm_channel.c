@@ -118,8 +118,9 @@ void cm_channel_put(struct rdma_id *id, const struct ctl_cm_event *event)
 		flush(channel);
 }
 
-/* True: an end of a socketpair(AF_UNIX, SOCK_SEQPACKET). A socket that is connected to a name may be
- * the client's end of its own connection, which would never show EOF while the server holds it. */
+/* True: an end of a socketpair(AF_UNIX, SOCK_SEQPACKET). A socket that is connected to a name
+ * may be the client's end of its own connection, which would never show EOF while the server
+ * holds it. */
 static bool is_pair_end(int fd)
 {
 	struct sockaddr_un peer;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Fault rules for calls of librdmacm by name: rdma_connect() and the others that are requests to the
- * connection manager fail here, before they do anything. */
+/* Fault rules for calls of librdmacm by name: rdma_connect() and the others that are requests to
+ * the connection manager fail here, before they do anything. */
 #ifndef RXE_DM_SERVER_CM_FAULT_H
 #define RXE_DM_SERVER_CM_FAULT_H
 

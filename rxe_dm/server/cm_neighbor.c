@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-/* Ids whose address is resolved on an Ethernet link: the link asks for the neighbor's MAC, and gives
- * up after a second. On a UDP link the kernel does that with the first packet. */
+/* Ids whose address is resolved on an Ethernet link: the link asks for the neighbor's MAC, and
+ * gives up after a second. On a UDP link the kernel does that with the first packet. */
 #include <errno.h>
 #include <stdlib.h>
 #include <utlist.h>

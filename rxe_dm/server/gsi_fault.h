@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Fault rules for messages of the connection manager: cm_drop, cm_duplicate, cm_delay and cm_reject. The
- * server carries them out at QP 1, where all messages of the device pass. */
+/* Fault rules for messages of the connection manager: cm_drop, cm_duplicate, cm_delay and
+ * cm_reject. The server carries them out at QP 1, where all messages of the device pass. */
 #ifndef RXE_DM_SERVER_GSI_FAULT_H
 #define RXE_DM_SERVER_GSI_FAULT_H
 

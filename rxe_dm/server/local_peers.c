@@ -21,8 +21,8 @@
 #include "rxe_dm/server/device.h"
 #include "rxe_dm/server/instance.h"
 
-/* Longest time to wait for the answers of servers that are not stopped: without an answer the peers'
- * first packets are dropped as foreign. */
+/* Longest time to wait for the answers of servers that are not stopped: without an answer the
+ * peers' first packets are dropped as foreign. */
 #define ANSWERS_MS  5000
 #define ANSWER_MS   20 /* between two looks for stopped servers */
 #define NAME_PREFIX "rxe_dm/4791/"
@@ -152,7 +152,8 @@ static void peer_ready(struct loop_source *source, uint32_t events)
 		peer_free(peer);
 }
 
-/* Takes over the socket of a connection that this server made (awaited: for its answer) or accepted. */
+/* Takes over the socket of a connection that this server made (awaited: for its answer) or
+ * accepted. */
 static void peer_new(struct device *device, int fd, bool awaited)
 {
 	struct local_peers *peers = &device->instance->local_peers;
@@ -209,8 +210,8 @@ static void greet(struct device *device, const struct gid *gid)
 }
 
 /* A line of /proc/net/unix: "Num RefCount Protocol Flags Type St Inode @rxe_dm/4791/127.0.0.1". The
- * accepted connections of a server have its name, too; only the flag of listening sockets tells them
- * apart. */
+ * accepted connections of a server have its name, too; only the flag of listening sockets tells
+ * them apart. */
 static bool parse_name(char *line, struct gid *ret)
 {
 	char *name = strstr(line, "@" NAME_PREFIX);

@@ -13,8 +13,8 @@ struct rsocket;
 
 /* Whether a call with these flags waits. */
 bool rs_may_wait(const struct rsocket *rs, int flags);
-/* Makes progress until one of the events is there; waits for it if the call may. The lock is held. 0 or
- * a positive errno. */
+/* Makes progress until one of the events is there; waits for it if the call may. The lock is held.
+ * 0 or a positive errno. */
 int rs_await(struct rsocket *rs, short events, bool may_wait, int64_t timeout_ns);
 /* The pending error, which is reported once. */
 int rs_take_error(struct rsocket *rs);

@@ -56,8 +56,8 @@ static void establish(struct rsocket *rs, const struct rdma_cm_event *event)
 	rs->state = RS_CONNECTED;
 }
 
-/* What the peer sent before it ended the connection has been received, but may not have completed yet.
- * It has once the queue pair is in error, which rdma_disconnect() puts it into. */
+/* What the peer sent before it ended the connection has been received, but may not have completed
+ * yet. It has once the queue pair is in error, which rdma_disconnect() puts it into. */
 static void disconnect(struct rsocket *rs)
 {
 	rs->end.connection = true;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Progress of one rsocket, made by whichever thread is in a call. The lock is held by the caller. */
+/* Progress of one rsocket, made by whichever thread is in a call. The lock is held by the
+ * caller. */
 #ifndef RXE_RSOCKET_PROGRESS_H
 #define RXE_RSOCKET_PROGRESS_H
 

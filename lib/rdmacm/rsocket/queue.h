@@ -13,17 +13,19 @@ struct rsocket;
 
 /* Posts the first receives. 0 or a positive errno. */
 int rs_queue_fill(struct rsocket *rs);
-/* Posts len bytes of the send buffer, or inline, as one data message. rs_has_credit() is true and len
- * fits the target. 0 or a positive errno. */
+/* Posts len bytes of the send buffer, or inline, as one data message. rs_has_credit() is true and
+ * len fits the target. 0 or a positive errno. */
 int rs_queue_data(struct rsocket *rs, const uint8_t *bytes, uint32_t len, bool is_inline);
-/* Posts len bytes as rs_queue_data() does, to memory of the peer's I/O map. The peer gets no message. */
+/* Posts len bytes as rs_queue_data() does, to memory of the peer's I/O map. The peer gets no
+ * message. */
 int rs_queue_write(struct rsocket *rs, const uint8_t *bytes, uint32_t len, bool is_inline,
 		   const struct rs_sge *remote);
 /* Writes an entry of the peer's I/O map, which costs a credit. 0 or a positive errno. */
 int rs_queue_iomap(struct rsocket *rs, uint32_t index, struct rs_iomap_entry entry);
 /* Posts a control message. sender.control_slots is not 0. 0 or a positive errno. */
 int rs_queue_control(struct rsocket *rs, enum rs_control control);
-/* Takes the next entry of the target list when the one in use is spent and the peer has filled the next. */
+/* Takes the next entry of the target list when the one in use is spent and the peer has filled the
+ * next. */
 void rs_queue_target(struct rsocket *rs);
 /* Grants credits and publishes a half of the receive buffer, when they are due. */
 void rs_queue_credits(struct rsocket *rs);

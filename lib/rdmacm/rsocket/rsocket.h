@@ -1,29 +1,30 @@
 /* SPDX-License-Identifier: MIT */
-/* rsockets: the calls of sockets over a reliable connection of librdmacm, compatible on the wire with
- * rdma-core's (message.h). This room uses the public calls of rdma_cma.h and verbs.h only. Programs
- * call it by rdma/rsocket.h, librspreload.so calls it for programs that know only sockets.
+/* rsockets: the calls of sockets over a reliable connection of librdmacm, compatible on the wire
+ * with rdma-core's (message.h). This room uses the public calls of rdma_cma.h and verbs.h only.
+ * Programs call it by rdma/rsocket.h, librspreload.so calls it for programs that know only sockets.
  *
- * Buffers. Each side has one receive buffer, in two halves, and a target list of two entries. A side
- * publishes a half by writing its address into the peer's target list. The sender copies the program's
- * bytes into its send buffer, a ring, and writes them by RDMA WRITE into the half that its own target
- * list names. When a half is full it goes on with the next entry. When the program has read a half, the
- * half is published again.
+ * Buffers. Each side has one receive buffer, in two halves, and a target list of two entries. A
+ * side publishes a half by writing its address into the peer's target list. The sender copies the
+ * program's bytes into its send buffer, a ring, and writes them by RDMA WRITE into the half that
+ * its own target list names. When a half is full it goes on with the next entry. When the program
+ * has read a half, the half is published again.
  *
- * Credits. Immediate data consumes a receive at the peer. The program's reading grants credits: a data
- * message is sent only while its number is below the limit that the peer named last. Control messages
- * need no credit; four entries of the send queue and RS_SPARE_RECVS receives are set apart for them.
+ * Credits. Immediate data consumes a receive at the peer. The program's reading grants credits: a
+ * data message is sent only while its number is below the limit that the peer named last. Control
+ * messages need no credit; four entries of the send queue and RS_SPARE_RECVS receives are set apart
+ * for them.
  *
  * Who makes progress. There is no thread for data. Each call takes the lock of its rsocket, handles
  * completions and connection events, and sends the credits that are due (progress.h). The service
- * thread (service.h) does the same for rsockets that listen or connect, so that peers need not wait for
- * the program to call raccept or rpoll.
+ * thread (service.h) does the same for rsockets that listen or connect, so that peers need not wait
+ * for the program to call raccept or rpoll.
  *
  * Who waits on what. A thread that has to wait is a waiter of the rsocket (wait.h): it arms the
- * completion queue, looks once more, releases the lock, and blocks in poll(2) on the completion channel,
- * the event channel and an eventfd of its own. Any thread whose progress makes the rsocket ready for a
- * waiter writes to the waiter's eventfd. A thread that takes the event of the completion channel arms
- * the queue again while there are other waiters. So no wake-up is lost, whichever thread handles what
- * another one waits for.
+ * completion queue, looks once more, releases the lock, and blocks in poll(2) on the completion
+ * channel, the event channel and an eventfd of its own. Any thread whose progress makes the rsocket
+ * ready for a waiter writes to the waiter's eventfd. A thread that takes the event of the
+ * completion channel arms the queue again while there are other waiters. So no wake-up is lost,
+ * whichever thread handles what another one waits for.
  *
  * Locks, in the order in which they are taken: service, one rsocket, the table of descriptors. */
 #ifndef RXE_RSOCKET_RSOCKET_H
@@ -155,8 +156,8 @@ struct rsocket *rs_new(int domain);
 void rs_hold(struct rsocket *rs);
 /* Frees with the last reference. The rsocket must be closed then. */
 void rs_put(struct rsocket *rs);
-/* Frees all that the rsocket uses: state RS_CLOSED. Called with the lock held, or before anybody else
- * knows the rsocket. */
+/* Frees all that the rsocket uses: state RS_CLOSED. Called with the lock held, or before anybody
+ * else knows the rsocket. */
 void rs_destroy(struct rsocket *rs);
 
 #endif

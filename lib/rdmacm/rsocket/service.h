@@ -6,7 +6,8 @@
 
 struct rsocket;
 
-/* Watches an rsocket while it listens or connects. Called without its lock. 0 or a positive errno. */
+/* Watches an rsocket while it listens or connects. Called without its lock. 0 or a positive
+ * errno. */
 int rs_service_add(struct rsocket *rs);
 
 #endif

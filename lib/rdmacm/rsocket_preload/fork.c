@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
-/* Programs that accept a connection and fork(2) for it (RDMAV_FORK_SAFE, on both sides). A connection
- * of RDMA does not survive fork(), so it begins as one of TCP and becomes an rsocket with the first
- * call that sends or receives, as rdma-core's library does it: the accepting side listens by an rsocket
- * at the same port and sends four bytes of zero by TCP, upon which the connecting side connects its
- * rsocket there. */
+/* Programs that accept a connection and fork(2) for it (RDMAV_FORK_SAFE, on both sides). A
+ * connection of RDMA does not survive fork(), so it begins as one of TCP and becomes an rsocket
+ * with the first call that sends or receives, as rdma-core's library does it: the accepting side
+ * listens by an rsocket at the same port and sends four bytes of zero by TCP, upon which the
+ * connecting side connects its rsocket there. */
 #include "lib/rdmacm/rsocket_preload/fork.h"
 
 #include <fcntl.h>

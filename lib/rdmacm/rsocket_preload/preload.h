@@ -2,12 +2,13 @@
 /* librspreload.so: programs that know only TCP sockets use stream rsockets instead. Loaded by
  * LD_PRELOAD, it stands before libc with the calls on sockets and descriptors.
  *
- * socket() makes an rsocket for SOCK_STREAM of AF_INET and AF_INET6; all else is libc's. An rsocket's
- * descriptor is a number of the kernel's, so it needs no translation; the table (table.h) tells which
- * numbers are rsockets, and which were made by dup() from which. Calls on other numbers go to libc.
+ * socket() makes an rsocket for SOCK_STREAM of AF_INET and AF_INET6; all else is libc's. An
+ * rsocket's descriptor is a number of the kernel's, so it needs no translation; the table (table.h)
+ * tells which numbers are rsockets, and which were made by dup() from which. Calls on other numbers
+ * go to libc.
  *
- * librdmacm and libibverbs call libc by way of this library, too: their descriptors are never in the
- * table. A child of fork() can only close the rsockets of its parent. */
+ * librdmacm and libibverbs call libc by way of this library, too: their descriptors are never in
+ * the table. A child of fork() can only close the rsockets of its parent. */
 #ifndef RXE_RSOCKET_PRELOAD_H
 #define RXE_RSOCKET_PRELOAD_H
 

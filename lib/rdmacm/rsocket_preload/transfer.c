@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-/* Calls that move data. Those whose name ends in _chk are what _FORTIFY_SOURCE makes of the others. */
+/* Calls that move data. Those whose name ends in _chk are what _FORTIFY_SOURCE makes of the
+ * others. */
 #include <errno.h>
 #include <rdma/rsocket.h>
 #include <stdlib.h>
