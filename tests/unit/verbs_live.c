@@ -2,6 +2,7 @@
 /* The table of live objects: destroyed objects are unknown, and the end of a context removes its
  * own objects only. */
 #include <check.h>
+#include <stdint.h>
 #include <stdlib.h>
 
 #include "emu/limits.h"
@@ -12,9 +13,10 @@ struct ibv_context {
 	int nothing;
 };
 
+/* As large as any object of the verbs: the table reads their handles. */
 struct thing {
 	struct ibv_context *context;
-	int more;
+	uint64_t more[31];
 };
 
 START_TEST(lives_until_taken)
@@ -58,7 +60,7 @@ END_TEST
 START_TEST(a_context_takes_its_own_along)
 {
 	struct ibv_context one, two;
-	struct thing a = { &one, 0 }, b = { &one, 0 }, c = { &two, 0 };
+	struct thing a = { &one, { 0 } }, b = { &one, { 0 } }, c = { &two, { 0 } };
 
 	vb_live_add(&a, VB_KIND_QP);
 	vb_live_add(&b, VB_KIND_PD);
