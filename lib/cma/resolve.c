@@ -128,12 +128,12 @@ static int check_route(const struct rdma_id *id, const struct endpoint *dst)
 				  : ids->ops->route(ids->host, &dst->address, dst->scope_id, &src);
 }
 
-/* Packets from a loopback address do not leave the host. */
+/* Packets from a loopback address do not leave the host. Groups have members there, too. */
 static bool reaches(const struct rdma_ids *ids, const struct rdma_device *device,
 		    const struct gid *dst)
 {
 	return !gid_is_loopback(&device->gid) || device->own_routes || gid_is_loopback(dst) ||
-	       ids->ops->has_address(ids->host, dst);
+	       gid_is_multicast(dst) || ids->ops->has_address(ids->host, dst);
 }
 
 static int choose_device(struct rdma_id *id, struct endpoint *dst, uint32_t *ret)

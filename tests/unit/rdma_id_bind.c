@@ -191,6 +191,7 @@ START_TEST(resolve_from_loopback)
 					      .mtu = IBV_MTU_4096 };
 	const union ctl_cm_sockaddr src = address("127.0.0.5:0"), far = address("10.0.0.2:1");
 	const union ctl_cm_sockaddr own = address("192.0.2.7:1"), near = address("127.0.0.9:1");
+	const union ctl_cm_sockaddr group = address("239.1.2.3:1");
 	struct rdma_id *id = tcp_id(&a, 10);
 
 	rdma_ids_add_device(a.ids, &loopback);
@@ -202,6 +203,10 @@ START_TEST(resolve_from_loopback)
 	id = tcp_id(&a, 11);
 	ck_assert_int_eq(rdma_id_resolve_addr(id, &src, &near), 0);
 	expect("     0 a ADDR_RESOLVED of 11\n");
+	rdma_id_destroy(id, now_ns);
+	id = tcp_id(&a, 12);
+	ck_assert_int_eq(rdma_id_resolve_addr(id, &src, &group), 0);
+	expect("     0 a ADDR_RESOLVED of 12\n");
 	rdma_id_destroy(id, now_ns);
 }
 END_TEST
