@@ -40,9 +40,10 @@ static int check_sharing(const struct rdma_id *id, const struct rdma_id *other, 
 		return 0;
 	if (id->af_only && other->af_only && id->local.family != other->local.family)
 		return 0;
-	if (endpoint_is_any(&id->local) || endpoint_is_any(&other->local))
-		return -EADDRNOTAVAIL; /* as Linux; of equal addresses it says EADDRINUSE */
-	return gid_equal(&id->local.address, &other->local.address) ? -EADDRINUSE : 0;
+	if (endpoint_is_any(&id->local) || endpoint_is_any(&other->local) ||
+	    gid_equal(&id->local.address, &other->local.address))
+		return -EADDRINUSE;
+	return 0;
 }
 
 /* listening: the id is about to listen, and only listeners count. */

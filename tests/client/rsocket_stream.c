@@ -431,8 +431,42 @@ START_TEST(a_listener_that_closes_resets_what_waits)
 }
 END_TEST
 
+static int bind_to(uint16_t port, int reuse)
+{
+	const struct sockaddr_in any = { .sin_family = AF_INET, .sin_port = port };
+	int fd = rsocket(AF_INET, SOCK_STREAM, 0);
+
+	ck_assert_int_ge(fd, 0);
+	ck_assert_int_eq(rsetsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &reuse, sizeof(reuse)), 0);
+	if (!rbind(fd, (const struct sockaddr *)&any, sizeof(any)))
+		return fd;
+	ck_assert_int_eq(errno, EADDRINUSE);
+	rclose(fd);
+	return -1;
+}
+
+START_TEST(a_port_in_use)
+{
+	int first = bind_to(0, 1), second;
+	struct sockaddr_in addr;
+	socklen_t len = sizeof(addr);
+
+	ck_assert_int_ge(first, 0);
+	ck_assert_int_eq(rgetsockname(first, (struct sockaddr *)&addr, &len), 0);
+	ck_assert_int_eq(bind_to(addr.sin_port, 0), -1);
+	second = bind_to(addr.sin_port, 1);
+	ck_assert_int_ge(second, 0);
+	ck_assert_int_eq(rlisten(first, 1), 0);
+	ck_assert_int_eq(rlisten(second, 1), -1);
+	ck_assert_int_eq(errno, EADDRINUSE);
+	rclose(second);
+	rclose(first);
+}
+END_TEST
+
 static void add(TCase *tests)
 {
+	tcase_add_test(tests, a_port_in_use);
 	tcase_add_test(tests, connects_before_accept_and_knows_names);
 	tcase_add_test(tests, descriptors_are_the_lowest_free_numbers);
 	tcase_add_test(tests, refuses_what_it_is_not);
