@@ -176,6 +176,12 @@ static void report_events(struct rxe_engine *engine, struct rxe_qp *qp)
 	qp->events = 0;
 }
 
+bool rxe_engine_is_settled(const struct rxe_engine *engine)
+{
+	return !engine->ready && !engine->unpublished && !engine->with_events &&
+	       !engine->overrun_pending && engine->time_wait.head == engine->time_wait.tail;
+}
+
 void rxe_engine_settle(struct rxe_engine *engine)
 {
 	/* Failing a QP flushes it, which may overrun its other CQ: at most once for each CQ. */

@@ -122,6 +122,8 @@ void rxe_engine_input(struct rxe_engine *engine, const struct wire_arrival *arri
 		      uint64_t now_ns);
 /* Fills one train; the caller sets buf and max_segs. False: nothing to send now. */
 bool rxe_engine_output(struct rxe_engine *engine, struct wire_train *train, uint64_t now_ns);
+/* Whether output and settle have nothing to do. */
+bool rxe_engine_is_settled(const struct rxe_engine *engine);
 /* When rxe_engine_expire() is due; UINT64_MAX: never. */
 uint64_t rxe_engine_deadline(const struct rxe_engine *engine);
 void rxe_engine_expire(struct rxe_engine *engine, uint64_t now_ns);

@@ -201,7 +201,7 @@ enum post_result rxe_post_send(struct rxe_engine *engine, struct rxe_qp *qp,
 	engine->open_wrs++;
 	if (qp->state == RXE_QPS_ERR || qp->state == RXE_QPS_SQE)
 		rxe_flush_send(engine, qp);
-	else
+	else if (!rxe_qp_is_reliable(qp) || !rc_requester_gathers(qp))
 		rxe_qp_set_ready(engine, qp);
 	return POST_OK;
 }

@@ -117,9 +117,8 @@ bool rc_requester_is_idle(const struct rxe_qp *qp)
 	return qp->rc.req.una_psn == qp->rc.req.cur_psn;
 }
 
-/* Small requests may wait for more behind enough packets in flight, whose responses resume the QP.
- * Not inside a message: its last packet carries AckReq and was not sent yet. */
-static bool may_gather(const struct rxe_qp *qp)
+/* Not inside a message: its last packet carries AckReq and was not sent yet. */
+bool rc_requester_gathers(const struct rxe_qp *qp)
 {
 	const struct rc_requester *req = &qp->rc.req;
 	const struct rxe_send_wqe *newest = rxe_ring_at(&qp->sq, qp->sq.tail - 1);
@@ -564,7 +563,7 @@ enum output_result rc_requester_output(struct rxe_engine *engine, struct rxe_qp 
 	if (qp->rc.req.probe == RC_PROBE_DUE && may_request(qp, now_ns) &&
 	    send_probe(engine, qp, train) == OUTPUT_TRAIN_FULL)
 		return OUTPUT_TRAIN_FULL;
-	if (qp->rc.req.cur != qp->sq.tail && may_gather(qp))
+	if (qp->rc.req.cur != qp->sq.tail && rc_requester_gathers(qp))
 		return OUTPUT_IDLE;
 	while (may_request(qp, now_ns)) {
 		struct rxe_send_wqe *wqe = next(engine, qp, now_ns);

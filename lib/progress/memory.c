@@ -65,6 +65,14 @@ static unsigned int num_layers[2];
 
 static void make_ready(void);
 
+/* env stays as it is: zeroing its 200 bytes would cost more than a small copy. */
+static inline void cover(struct recovery *ret, const void *a, const void *b, size_t len)
+{
+	ret->a = (uintptr_t)a;
+	ret->b = (uintptr_t)b;
+	ret->len = len;
+}
+
 /* The fences keep the compiler from moving the access out of arm() and disarm(). */
 static inline void arm(struct recovery *here)
 {
@@ -228,8 +236,9 @@ void memory_forked(void)
 
 bool memory_copy(void *dst, const void *src, size_t len)
 {
-	struct recovery here = { .a = (uintptr_t)dst, .b = (uintptr_t)src, .len = len };
+	struct recovery here;
 
+	cover(&here, dst, src, len);
 	if (sigsetjmp(here.env, 0))
 		return false;
 	arm(&here);
@@ -294,10 +303,11 @@ MAY_FAULT static void copy_in_order(uint8_t *dst, const uint8_t *src, size_t len
 
 bool memory_copy_in_order(void *dst, const void *src, size_t len)
 {
-	struct recovery here = { .a = (uintptr_t)dst, .b = (uintptr_t)src, .len = len };
+	struct recovery here;
 
 	if (len == 0)
 		return true;
+	cover(&here, dst, src, len);
 	if (sigsetjmp(here.env, 0))
 		return false;
 	arm(&here);

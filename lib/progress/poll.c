@@ -50,13 +50,19 @@ static void carry_out(struct progress *progress, struct schedule_decision decisi
 	assert(false && "a decision for the background thread");
 }
 
+/* Small requests that wait for more behind packets in flight leave nothing to do. */
+static bool has_output(const struct progress *progress)
+{
+	return progress->tx_count > 0 || !rxe_engine_is_settled(progress->engine);
+}
+
 void progress_posted(struct progress *progress, bool was_idle, uint64_t now_ns)
 {
 	bool to_local_peer;
 
 	assert(progress->engine);
 	schedule_posted(&progress->schedule, now_ns, sched_getcpu());
-	to_local_peer = progress_transmit(progress, now_ns);
+	to_local_peer = has_output(progress) && progress_transmit(progress, now_ns);
 	progress_unlock(progress);
 	/* While more requests are under way, the program has more to do itself. */
 	if (to_local_peer && was_idle)

@@ -60,6 +60,8 @@ START_TEST(small_requests_gather_behind_others)
 	world_run_until(&w, 1);
 	skip();
 	WRITE(8);
+	/* The post left the engine nothing to do. */
+	ck_assert(rxe_engine_is_settled(&x->engine));
 	world_run_until(&w, 2);
 	WRITE(8);
 	world_run_until(&w, 3);
