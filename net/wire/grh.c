@@ -4,20 +4,10 @@
 
 #include <string.h>
 
+#include "net/wire/checksum.h"
 #include "net/wire/headers.h"
 
 #define PROTO_UDP 17
-
-static uint16_t ipv4_checksum(const uint8_t p[static 20])
-{
-	uint32_t sum = 0;
-
-	for (int i = 0; i < 20; i += 2)
-		sum += get_be16(p + i);
-	sum = (sum & 0xffff) + (sum >> 16);
-	sum = (sum & 0xffff) + (sum >> 16);
-	return (uint16_t)~sum;
-}
 
 static void emit_v4(uint8_t p[static 20], const struct grh_fields *fields)
 {
@@ -30,7 +20,7 @@ static void emit_v4(uint8_t p[static 20], const struct grh_fields *fields)
 	p[9] = PROTO_UDP;
 	memcpy(p + 12, fields->src.raw + 12, 4);
 	memcpy(p + 16, fields->dst.raw + 12, 4);
-	put_be16(p + 10, ipv4_checksum(p));
+	put_be16(p + 10, wire_checksum(0, p, 20));
 }
 
 void grh_emit(uint8_t p[GRH_LEN], const struct grh_fields *fields)

@@ -10,6 +10,7 @@
 #include "net/link/ethernet/neighbor_table.h"
 #include "net/link/ethernet/split.h"
 #include "net/link/udp/private.h"
+#include "net/wire/checksum.h"
 #include "net/wire/packet.h"
 #include "net/wire/train.h"
 #include "tests/fuzz/target.h"
@@ -249,7 +250,7 @@ static void sign_ip(uint8_t *p, size_t len)
 	if (len < FRAME_ETH_LEN + FRAME_IPV4_LEN || p[12] != 8 || p[13] != 0)
 		return;
 	p[24] = p[25] = 0;
-	sum = frame_checksum(0, p + FRAME_ETH_LEN, FRAME_IPV4_LEN);
+	sum = wire_checksum(0, p + FRAME_ETH_LEN, FRAME_IPV4_LEN);
 	p[24] = (uint8_t)(sum >> 8);
 	p[25] = (uint8_t)sum;
 }
@@ -271,7 +272,7 @@ static void sign_icmp(uint8_t *p, size_t len)
 	sum = (uint32_t)n + 58;
 	for (size_t i = 8; i < FRAME_IPV6_LEN; i += 2)
 		sum += (uint32_t)ip[i] << 8 | ip[i + 1];
-	sum = frame_checksum(sum, icmp, n);
+	sum = wire_checksum(sum, icmp, n);
 	icmp[2] = (uint8_t)(sum >> 8);
 	icmp[3] = (uint8_t)sum;
 }

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "net/link/ethernet/frame.h"
+#include "net/wire/checksum.h"
 #include "net/wire/headers.h"
 #include "tests/suite.h"
 #include "wire_vectors.h"
@@ -60,7 +61,7 @@ END_TEST
 static void mend(uint8_t *frame)
 {
 	put_be16(frame + IP + 10, 0);
-	put_be16(frame + IP + 10, frame_checksum(0, frame + IP, 20));
+	put_be16(frame + IP + 10, wire_checksum(0, frame + IP, 20));
 }
 
 /* Returns the result for a frame of which one byte was set. */

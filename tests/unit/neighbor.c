@@ -7,6 +7,7 @@
 
 #include "net/link/ethernet/neighbor.h"
 #include "net/link/ethernet/neighbor_table.h"
+#include "net/wire/checksum.h"
 #include "net/wire/headers.h"
 #include "tests/suite.h"
 
@@ -107,7 +108,7 @@ static void mend(uint8_t *p, size_t len)
 	put_be16(p + 56, 0);
 	for (size_t i = 22; i < 54; i += 2)
 		sum += get_be16(p + i);
-	put_be16(p + 56, frame_checksum(sum, p + 54, len - 54));
+	put_be16(p + 56, wire_checksum(sum, p + 54, len - 54));
 }
 
 /* Duplicate address detection: the sender has no address yet. */

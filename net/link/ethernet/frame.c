@@ -5,6 +5,7 @@
 #include <assert.h>
 #include <string.h>
 
+#include "net/wire/checksum.h"
 #include "net/wire/headers.h"
 
 #define PROTO_UDP    17u
@@ -12,17 +13,6 @@
 #define IPV4_DF	     0x4000u
 #define IPV4_MF	     0x2000u
 #define IPV4_OFFSET  0x1fffu
-
-uint16_t frame_checksum(uint32_t sum, const uint8_t *p, size_t len)
-{
-	for (size_t i = 0; i + 1 < len; i += 2)
-		sum += get_be16(p + i);
-	if (len & 1)
-		sum += (uint32_t)p[len - 1] << 8;
-	while (sum >> 16)
-		sum = (sum & 0xffff) + (sum >> 16);
-	return (uint16_t)~sum;
-}
 
 /* What follows an IP header, by its length fields. */
 struct ip_payload {
@@ -45,7 +35,7 @@ static enum frame_result parse_v4(struct frame *ret, struct ip_payload *rest, co
 	flags = get_be16(p + 6);
 	if (total < FRAME_IPV4_LEN || total > len)
 		return FRAME_RUNT;
-	if (frame_checksum(0, p, FRAME_IPV4_LEN) != 0)
+	if (wire_checksum(0, p, FRAME_IPV4_LEN) != 0)
 		return FRAME_BAD_CHECKSUM;
 	if (flags & (IPV4_MF | IPV4_OFFSET))
 		return FRAME_FRAGMENT;
@@ -142,7 +132,7 @@ static size_t emit_v4(uint8_t *p, const struct frame *frame)
 	put_be16(p + 10, 0);
 	memcpy(p + 12, frame->src.raw + 12, 4);
 	memcpy(p + 16, frame->dst.raw + 12, 4);
-	put_be16(p + 10, frame_checksum(0, p, FRAME_IPV4_LEN));
+	put_be16(p + 10, wire_checksum(0, p, FRAME_IPV4_LEN));
 	return FRAME_IPV4_LEN;
 }
 

@@ -68,8 +68,4 @@ void frame_group_mac(uint8_t ret[static FRAME_MAC_LEN], const struct gid *group)
 /* Largest RoCE MTU (256..4096) whose packets fit an interface of that MTU; 0: none. */
 uint32_t frame_path_mtu(uint32_t link_mtu, const struct gid *gid);
 
-/* Internet checksum (RFC 1071) over len bytes, continued from sum (the host-order words added up).
- * 0 when the bytes include the right checksum. */
-uint16_t frame_checksum(uint32_t sum, const uint8_t *p, size_t len);
-
 #endif

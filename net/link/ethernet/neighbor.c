@@ -6,6 +6,7 @@
 #include <assert.h>
 #include <string.h>
 
+#include "net/wire/checksum.h"
 #include "net/wire/headers.h"
 
 #define ARP_LEN	     28u
@@ -78,7 +79,7 @@ static uint16_t icmp_checksum(const uint8_t *ip, const uint8_t *p, size_t len)
 
 	for (size_t i = 8; i < FRAME_IPV6_LEN; i += 2)
 		sum += get_be16(ip + i);
-	return frame_checksum(sum, p, len);
+	return wire_checksum(sum, p, len);
 }
 
 /* ret->mac holds the frame's source on entry: an advertisement that answers a unicast solicitation
