@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: MIT */
+/* The headers of an Ethernet frame as flow rules and the receive hash see them. Pure: bytes in,
+ * structs out.
+ *
+ *
+ * Ethernet | VLAN tags | IPv4 or IPv6 | TCP, UDP or ESP | payload
+ *                                     | GRE, or UDP with VXLAN or MPLS | inner Ethernet or IP ...
+ *
+ * Each header is stored in the layout of its ibv_flow_*_filter, in network order, so that a rule
+ * compares bytes. Headers behind a tunnel's are of the inner level. Nothing is read beyond the
+ * frame; what is cut short or malformed counts as payload. */
+#ifndef RXE_EMU_RAW_FRAME_H
+#define RXE_EMU_RAW_FRAME_H
+
+#include <assert.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "net/wire/packet.h"
+
+#define RAW_ETH_LEN  14u
+#define RAW_VLAN_LEN 4u
+/* A frame that is shorter is padded with zeros when it is sent (IEEE 802.3, without the FCS). */
+#define RAW_MIN_FRAME 60u
+
+/* Headers that a rule may name. TCP and UDP share their place: a packet has one of them. */
+enum raw_header {
+	RAW_ETH,
+	RAW_IPV4,
+	RAW_IPV6,
+	RAW_TCP,
+	RAW_UDP,
+	RAW_ESP,
+	RAW_VXLAN,
+	RAW_GRE,
+	RAW_MPLS,
+	RAW_HEADERS,
+};
+
+struct raw_eth {
+	uint8_t dst[6], src[6];
+	uint8_t type[2]; /* behind the last VLAN tag */
+	uint8_t vlan[2]; /* the first tag: priority, CFI, VLAN */
+	uint8_t tagged;	 /* 0xff: vlan is valid */
+};
+static_assert(sizeof(struct raw_eth) == 17, "struct ibv_flow_eth_filter and tagged");
+
+struct raw_ipv4 {
+	uint8_t src[4], dst[4];
+	uint8_t proto, tos, ttl;
+	uint8_t flags; /* 2: do not fragment, 4: more fragments */
+};
+static_assert(sizeof(struct raw_ipv4) == 12, "struct ibv_flow_ipv4_ext_filter");
+
+struct raw_ipv6 {
+	uint8_t src[16], dst[16];
+	uint8_t flow_label[4];
+	uint8_t next_hdr; /* behind the extension headers */
+	uint8_t traffic_class, hop_limit;
+};
+static_assert(sizeof(struct raw_ipv6) == 39, "struct ibv_flow_ipv6_filter without its pad");
+
+struct raw_ports {
+	uint8_t dst[2], src[2];
+};
+
+struct raw_esp {
+	uint8_t spi[4], seq[4];
+};
+
+struct raw_gre {
+	uint8_t flags[2], protocol[2];
+	uint8_t key[4]; /* 0 where the header has none */
+};
+
+/* Headers of one level. A fragment has no ports: only the first one would. */
+struct raw_level {
+	uint32_t has; /* 1 << enum raw_header */
+	struct raw_eth eth;
+	struct raw_ipv4 ipv4;
+	struct raw_ipv6 ipv6;
+	struct raw_ports ports;
+	struct raw_esp esp;
+	uint8_t vxlan[4]; /* the VNI, in the low 24 bits */
+	struct raw_gre gre;
+	uint8_t mpls[4]; /* the first label */
+};
+
+struct raw_frame {
+	struct raw_level level[2]; /* outer, inner */
+	/* Where the outer headers are, for checksums and the tag. l3_at, l4_at 0: none. */
+	uint32_t l3_at, l4_at;
+	uint32_t l4_len; /* TCP or UDP header and payload, by the IP header */
+};
+
+static inline bool raw_level_has(const struct raw_level *level, enum raw_header header)
+{
+	return level->has & 1u << header;
+}
+
+/* False: shorter than an Ethernet header. */
+bool raw_frame_parse(struct raw_frame *ret, const uint8_t *p, size_t len);
+
+#endif
