@@ -42,7 +42,6 @@ REFUSE_INT(modify_wq, struct ibv_wq *wq, struct ibv_wq_attr *attr)
 REFUSE_PTR(struct ibv_wq, create_wq, struct ibv_context *context, struct ibv_wq_init_attr *attr)
 REFUSE_INT(destroy_flow, struct ibv_flow *flow)
 REFUSE_PTR(struct ibv_flow, create_flow, struct ibv_qp *qp, struct ibv_flow_attr *attr)
-REFUSE_PTR(struct ibv_qp, open_qp, struct ibv_context *context, struct ibv_qp_open_attr *attr)
 
 static int post_srq_ops(struct ibv_srq *srq, struct ibv_ops_wr *wr, struct ibv_ops_wr **bad_wr)
 {
@@ -109,6 +108,5 @@ void abi_refuse_ops(struct verbs_context *verbs)
 	verbs->ABI_placeholder2 = placeholder;
 	verbs->ibv_create_flow = create_flow;
 	verbs->ABI_placeholder1 = placeholder;
-	verbs->open_qp = open_qp;
 	refuse_basic(&verbs->context.ops);
 }

@@ -32,7 +32,7 @@ struct ctl_attachment {
 	uint32_t slot;
 	int rx_fd;    /* the slot's socket; of a UDP link: connect() and shutdown() are forbidden */
 	int tx_fd;    /* on an interface: the packet socket to send frames by; else -1 */
-	int event_fd; /* SEQPACKET of struct ctl_event; the end: the server has exited */
+	int event_fd; /* SEQPACKET of struct ctl_event, both ways; the end: the server has exited */
 	struct ctl_shared *shared;
 	uint8_t *arena;
 	uint64_t arena_bytes;
@@ -40,9 +40,14 @@ struct ctl_attachment {
 
 /* Not for programs: a capture begins (with the descriptor of its rings), or the last one ends. */
 #define CTL_EVENT_CAPTURE 0x10000u
+/* Of an XRC target, whose number is in port. With an enum ibv_event_type, or alone: no handle of it
+ * is left, and the process that has it ends it. */
+#define CTL_EVENT_QP 0x20000u
+/* From the process that has the XRC target: it ends although others have it open. */
+#define CTL_EVENT_QP_ENDED 0x40000u
 
 struct ctl_event {
-	uint32_t type; /* enum ibv_event_type, or CTL_EVENT_CAPTURE */
+	uint32_t type; /* enum ibv_event_type, or CTL_EVENT_* */
 	uint32_t port;
 };
 
@@ -96,6 +101,12 @@ int ctl_reg_umem(const struct ctl_context *context, const struct ctl_reg_mr *ume
  * set. *ret_domain is its number, the same for all who open it. */
 int ctl_open_xrcd(const struct ctl_context *context, int fd, uint32_t flags, uint32_t *ret_handle,
 		  uint32_t *ret_domain);
+/* The process's own XRC target (is_new), or one of another that it opens. -EINVAL: the domain has no
+ * such queue pair. *ret_epoch: of the slot in the number. */
+int ctl_open_qp(const struct ctl_context *context, uint32_t xrcd, uint32_t qpn, bool is_new,
+		uint32_t *ret_handle, uint32_t *ret_epoch);
+/* *ret_left: handles of the queue pair that remain, of all processes. */
+int ctl_close_qp(const struct ctl_context *context, uint32_t handle, uint32_t *ret_left);
 
 /* Allocates a memory window. kind: RXE_MR_WINDOW_1 or 2. *ret_index: place of its binding in the
  * slot's table. -ENOMEM: the process has as many as its table takes. */

@@ -175,6 +175,31 @@ int ctl_alloc_mw(const struct ctl_context *context, uint32_t pd, uint32_t kind,
 	return rc;
 }
 
+int ctl_open_qp(const struct ctl_context *context, uint32_t xrcd, uint32_t qpn, bool is_new,
+		uint32_t *ret_handle, uint32_t *ret_epoch)
+{
+	struct ctl_call call = call_for(CTL_OPEN_QP, context, 0);
+	int rc;
+
+	call.req.qp = (struct ctl_msg_qp){ .xrcd = xrcd, .qpn = qpn, .is_new = is_new };
+	rc = do_make(context, &call, ret_handle);
+	if (rc == 0)
+		*ret_epoch = call.reply.made.key;
+	return rc;
+}
+
+int ctl_close_qp(const struct ctl_context *context, uint32_t handle, uint32_t *ret_left)
+{
+	struct ctl_call call = call_for(CTL_FREE, context, handle);
+	int rc;
+
+	call.req.kind = CTL_KIND_QP;
+	rc = ctl_do(context->client, &call, 0);
+	if (rc == 0)
+		*ret_left = call.reply.made.key;
+	return rc;
+}
+
 int ctl_free(const struct ctl_context *context, enum ctl_kind kind, uint32_t handle)
 {
 	struct ctl_call call = call_for(CTL_FREE, context, handle);

@@ -18,7 +18,7 @@
 #include "net/wire/gid.h"
 
 #define CTL_MAGIC      "rxe_dm\0"
-#define CTL_PROTOCOL   17
+#define CTL_PROTOCOL   18
 #define CTL_MAX_FDS    5 /* descriptors beside one message */
 #define CTL_NAME_MAX   32
 #define CTL_MAC_LEN    6
@@ -76,6 +76,7 @@ enum ctl_op {
 	CTL_REG_UMEM,
 	CTL_OPEN_XRCD, /* fd in: a descriptor of the inode */
 	CTL_ALLOC_MW,
+	CTL_OPEN_QP, /* qp: announces an XRC target of the caller, or opens one */
 	CTL_FREE,    /* an object by its kind and handle */
 	CTL_QUERY,   /* an object by its handle */
 	CTL_OBSERVE, /* fd: shared memory, to read */
@@ -101,6 +102,7 @@ enum ctl_kind {
 	CTL_KIND_UMEM,
 	CTL_KIND_XRCD,
 	CTL_KIND_MW,
+	CTL_KIND_QP, /* a process's handle of an XRC target */
 };
 
 /* A region to be registered or changed; of a umem only addr, len and rights. */
@@ -147,6 +149,13 @@ struct ctl_msg_mw {
 	uint32_t kind; /* RXE_MR_WINDOW_1 or 2 */
 };
 
+/* The process that creates an XRC target announces it; it has a handle of it as any that opens it. */
+struct ctl_msg_qp {
+	uint32_t xrcd; /* handle of the caller's */
+	uint32_t qpn;
+	uint32_t is_new; /* 1: announces */
+};
+
 struct ctl_msg_capture {
 	uint32_t ring_bytes; /* for each program, a power of two; the first capture decides */
 	uint32_t keep;	     /* bytes of each packet */
@@ -179,6 +188,7 @@ struct ctl_request {
 		struct ctl_dmah dmah;
 		struct ctl_msg_xrcd xrcd;
 		struct ctl_msg_mw mw;
+		struct ctl_msg_qp qp;
 		struct ctl_msg_capture capture;
 		struct ctl_msg_fault fault;
 		struct ctl_msg_cm cm;
@@ -230,7 +240,8 @@ struct ctl_object {
 	uint32_t context, pd;
 	/* DM: addr is the offset in the arena. XRCD: addr is the inode (0: none), len its device,
 	 * key the domain's number, the same for all who opened it. MW: addr is the place of its
-	 * binding in the slot's table. */
+	 * binding in the slot's table. QP: key is its number (0: it ended with its process), addr
+	 * its XRC domain. */
 	uint64_t addr, len, iova;
 	uint32_t key, rights, mr_kind, dm;
 	uint32_t dmah, umem, refs, slot;
@@ -275,6 +286,8 @@ struct ctl_msg_attached {
 };
 
 struct ctl_msg_made {
+	/* key of CTL_OPEN_QP: the epoch of the slot that has the QP; of CTL_FREE of a QP: the
+	 * handles that remain. */
 	uint32_t handle, key;
 	uint64_t offset; /* DM: in the arena; MW: place of its binding */
 };

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Remote requests: one process asks the owner of memory, or of an XRC SRQ, to access it.
+/* Remote requests: one process asks the owner of memory, or of an XRC SRQ, to access it, or the
+ * process that has an XRC target to modify it.
  *
  * This is the only part of the shared memory that all processes map writable. The owner trusts
  * nothing in it, and looks the key up itself. Each process has at most one request in flight, in
@@ -23,7 +24,9 @@ enum ctl_remote_op {
 	CTL_REMOTE_WRITE,
 	CTL_REMOTE_CMP_SWAP,
 	CTL_REMOTE_FETCH_ADD,
-	CTL_REMOTE_SRQ_TAKE, /* key: SRQ number, iova: XRC domain; returns a ctl_remote_recv */
+	CTL_REMOTE_SRQ_TAKE,  /* key: SRQ number, iova: XRC domain; returns a ctl_remote_recv */
+	CTL_REMOTE_QP_MODIFY, /* key: QPN, iova: XRC domain; bytes: a ctl_remote_qp, both ways */
+	CTL_REMOTE_QP_QUERY,
 	CTL_REMOTE_SRQ_DONE, /* key, iova: likewise; bytes: the completion, struct rxe_cqe */
 };
 

@@ -47,6 +47,8 @@ struct progress_owner {
 	/* A queue pair entered an error state by itself. */
 	void (*qp_failed)(struct progress *progress, const struct rxe_qp *qp, enum rxe_failed what,
 			  uint32_t status);
+	/* Another process modified an XRC target of this one. */
+	void (*qp_modified)(struct progress *progress, struct rxe_qp *qp);
 	/* The attachment's event_fd is readable. False: the server has exited, no event will
 	 * follow. */
 	bool (*server_event_ready)(struct progress *progress);

@@ -27,6 +27,7 @@
 #include "lib/progress/log.h"
 #include "lib/progress/memory.h"
 #include "lib/progress/progress.h"
+#include "lib/progress/remote_qp.h"
 #include "lib/progress/remote_srq.h"
 #include "net/link/clock.h"
 #include "net/link/descriptor.h"
@@ -182,6 +183,11 @@ static bool run(struct progress *progress, struct ctl_remote_request *e)
 	if (request.op == CTL_REMOTE_SRQ_TAKE || request.op == CTL_REMOTE_SRQ_DONE)
 		return remote_srq_serve(progress, e, request.op, request.key, request.iova,
 					request.len);
+	if (request.op == CTL_REMOTE_QP_MODIFY || request.op == CTL_REMOTE_QP_QUERY) {
+		const struct remote_qp qp = { .qpn = request.key, .xrcd = (uint32_t)request.iova };
+
+		return remote_qp_serve(progress, e, request.op, &qp, request.len);
+	}
 	mr = find_own(progress, &request);
 	if (!mr)
 		return false;
@@ -336,6 +342,7 @@ static bool send_request(struct progress *progress, struct ctl_remote_request *e
 	struct remote_peer *peer = peer_of(progress, mr);
 	_Atomic uint64_t *pending = &remote_requests(progress)->pending[mr->owner].from[us / 64];
 	uint64_t bit = 1ull << (us % 64), sent;
+	bool done;
 
 	if (peer->unresponsive && (atomic_load(pending) & bit)) {
 		if (clock_now_ns() - peer->rang_ns > RING_AGAIN_NS) {
@@ -353,7 +360,15 @@ static bool send_request(struct progress *progress, struct ctl_remote_request *e
 	atomic_store(&e->state, sent);
 	atomic_fetch_or(pending, bit);
 	ring_doorbell(progress, mr->owner);
-	return wait_for(progress, e, mr, sent);
+	own->is_waiting = true;
+	done = wait_for(progress, e, mr, sent);
+	own->is_waiting = false;
+	return done;
+}
+
+bool remote_is_waiting(const struct progress *progress)
+{
+	return progress->remote_requests.is_waiting;
 }
 
 /* Fills this process's mailbox. NULL: the owner has exited, or an owner that timed out still

@@ -42,6 +42,8 @@ struct remote_requests {
 	bool no_vm;
 	/* The last access may be tried again. */
 	bool is_deferred;
+	/* A request of this process waits for its answer, maybe inside a turn of the engine. */
+	bool is_waiting;
 	struct remote_peer peer[RXE_MAX_SLOTS];
 };
 
@@ -62,12 +64,14 @@ bool remote_read(struct progress *progress, const struct rxe_mr *mr, uint64_t io
 		 size_t len);
 bool remote_write(struct progress *progress, const struct rxe_mr *mr, uint64_t iova,
 		  const void *src, size_t len);
-/* Sends a request CTL_REMOTE_SRQ_*: len bytes go to the owner and come back. */
+/* Sends a request CTL_REMOTE_SRQ_* or CTL_REMOTE_QP_*: len bytes go to the owner and come back. */
 bool remote_ask(struct progress *progress, uint32_t owner, uint32_t epoch, uint32_t op,
 		uint32_t key, uint64_t iova, void *bytes, size_t len);
 bool remote_atomic(struct progress *progress, const struct rxe_mr *mr, uint64_t iova,
 		   enum rxe_atomic_op op, uint64_t compare_or_add, uint64_t swap,
 		   uint64_t *ret_orig);
+/* Requests of others run while this process waits for an answer itself. */
+bool remote_is_waiting(const struct progress *progress);
 /* The access that is about to return false may be tried again for another reason. */
 void remote_defer(struct progress *progress);
 /* Call once, right after an access failed. True: the owner has not answered yet. Then the access

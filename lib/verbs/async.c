@@ -33,6 +33,7 @@
 #include "lib/verbs/live.h"
 #include "lib/verbs/qp.h"
 #include "lib/verbs/srq.h"
+#include "lib/verbs/target.h"
 #include "net/link/clock.h"
 #include "net/link/descriptor.h"
 
@@ -95,6 +96,8 @@ void vb_async_fini(struct vb_context *context)
 
 void vb_async_forked(struct vb_device *dev)
 {
+	/* The parent's. */
+	dev->opened_targets = NULL;
 	for (struct vb_context *c = dev->open_contexts; c; c = c->async.next) {
 		int fd = eventfd(0, EFD_CLOEXEC | EFD_SEMAPHORE);
 
@@ -142,14 +145,35 @@ void vb_async_from_engine(struct progress *progress, const struct rxe_event *eve
 		out.element.cq = vb_cq_base(event->cq->owner);
 		context = out.element.cq->context;
 	} else if (event->qp) {
-		out.element.qp = &((struct vb_qp *)event->qp->owner)->ex.base.qp_base;
+		const struct vb_qp *qp = event->qp->owner;
+
+		out.element.qp = (struct ibv_qp *)(uintptr_t)&qp->ex.base.qp_base;
 		context = out.element.qp->context;
+		if (event->qp->type == RXE_QPT_XRC_RECV)
+			vb_target_tell(qp->dev, CTL_EVENT_QP | event->type, event->qp->qpn);
+		if (qp->is_closed)
+			return;
 	} else {
 		out.element.srq = &((struct vb_srq *)event->srq->owner)->base;
 		context = out.element.srq->context;
 	}
 	if (is_open(vb_device_of_progress(progress), context))
 		push(vb_context(context), &out);
+}
+
+/* An XRC target that this process has opened. */
+static void target_event(struct vb_device *dev, enum ibv_event_type type, uint32_t qpn)
+{
+	struct ibv_async_event out = { .event_type = type };
+
+	if (!progress_lock(&dev->progress))
+		return;
+	for (struct vb_qp *qp = dev->opened_targets; qp; qp = qp->next_opened) {
+		out.element.qp = &qp->ex.base.qp_base;
+		if (qp->qp.qpn == qpn && is_open(dev, out.element.qp->context))
+			push(vb_context(out.element.qp->context), &out);
+	}
+	progress_unlock(&dev->progress);
 }
 
 /* Under the engine lock. */
@@ -260,7 +284,11 @@ bool vb_async_from_server(struct progress *progress)
 		server_ended(dev);
 		return false;
 	}
-	if (event.type == CTL_EVENT_CAPTURE)
+	if (event.type == CTL_EVENT_QP)
+		vb_target_unused(dev, event.port);
+	else if (event.type & CTL_EVENT_QP)
+		target_event(dev, (enum ibv_event_type)(event.type & ~CTL_EVENT_QP), event.port);
+	else if (event.type == CTL_EVENT_CAPTURE)
 		device_link_capture(progress, num_fds > 0 ? fd : -1);
 	else
 		device_changed(dev, (enum ibv_event_type)event.type, (int)event.port);

@@ -18,6 +18,7 @@
 #include "lib/verbs/mw.h"
 #include "lib/verbs/qp.h"
 #include "lib/verbs/srq.h"
+#include "lib/verbs/target.h"
 #include "lib/verbs/xrcd.h"
 
 static bool find_group(struct vb_qp *qp, union ibv_gid *ret)
@@ -97,10 +98,11 @@ void vb_context_abandon(struct ibv_context *context)
 	static const struct {
 		enum vb_kind kind;
 		int (*destroy)(void *object);
-	} order[] = { { VB_KIND_QP, destroy_qp },	    { VB_KIND_SRQ, destroy_srq },
-		      { VB_KIND_XRCD, destroy_xrcd },	    { VB_KIND_CQ, destroy_cq },
-		      { VB_KIND_CHANNEL, destroy_channel }, { VB_KIND_AH, destroy_ah },
-		      { VB_KIND_MW, vb_mw_destroy },	    { VB_KIND_MR, destroy_mr } };
+	} order[] = { { VB_KIND_QP, destroy_qp },   { VB_KIND_TARGET, vb_target_abandon },
+		      { VB_KIND_SRQ, destroy_srq }, { VB_KIND_XRCD, destroy_xrcd },
+		      { VB_KIND_CQ, destroy_cq },   { VB_KIND_CHANNEL, destroy_channel },
+		      { VB_KIND_AH, destroy_ah },   { VB_KIND_MW, vb_mw_destroy },
+		      { VB_KIND_MR, destroy_mr } };
 	void *object;
 
 	for (size_t i = 0; i < sizeof(order) / sizeof(order[0]); i++) {

@@ -16,6 +16,7 @@
 #include "lib/verbs/error.h"
 #include "lib/verbs/gate.h"
 #include "lib/verbs/qp.h"
+#include "lib/verbs/target.h"
 
 /* Stands where stock providers keep their table of operations. Its address is none of theirs. */
 static const void *const no_provider[64];
@@ -30,6 +31,7 @@ static const struct progress_owner owner = {
 	.event_raised = vb_async_from_engine,
 	.qp_failed = vb_qp_failed,
 	.server_event_ready = vb_async_from_server,
+	.qp_modified = vb_target_modified,
 	.descriptors_closed = vb_async_descriptors_closed,
 };
 

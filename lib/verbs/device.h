@@ -22,6 +22,7 @@
 #define VB_PORT	       1 /* the only port of a device */
 
 struct vb_context;
+struct vb_qp;
 
 struct vb_device {
 	struct ibv_device base;
@@ -37,6 +38,7 @@ struct vb_device {
 	struct ctl_attachment attachment; /* valid while contexts is not 0 */
 	struct progress progress;
 	struct vb_context *open_contexts; /* they get events; under the engine lock */
+	struct vb_qp *opened_targets;	  /* by ibv_open_qp(); under the engine lock */
 	struct vb_gate gate;		  /* verbs that fault rules let fail */
 };
 static_assert(offsetof(struct vb_device, foreign) == 664, "where stock providers look");

@@ -28,6 +28,7 @@
 #include "lib/verbs/ops.h"
 #include "lib/verbs/pd.h"
 #include "lib/verbs/srq.h"
+#include "lib/verbs/target.h"
 #include "lib/verbs/xrcd.h"
 #include "net/link/clock.h"
 #include "net/link/link.h"
@@ -280,6 +281,59 @@ static int make(struct vb_qp *qp, struct ibv_qp_init_attr_ex *attr)
 	return err;
 }
 
+/* Locks or unlocks the readers of both CQs, in the order of addresses: two QPs cannot deadlock. */
+static void on_cqs(struct vb_qp *qp, int (*act)(pthread_mutex_t *mutex))
+{
+	struct vb_cq *a, *b;
+
+	if (!qp->qp.send_cq)
+		return;
+	a = qp->qp.send_cq->owner;
+	b = qp->qp.recv_cq->owner;
+	act(a < b ? &a->lock : &b->lock);
+	if (a != b)
+		act(a < b ? &b->lock : &a->lock);
+}
+
+/* Removes the QP from the engine, its completions from the CQs. EBUSY: in a multicast group. */
+static int leave_engine(struct vb_qp *qp)
+{
+	if (!vb_lock_engine(qp->dev, qp->forks))
+		return 0;
+	if (rxe_mcast_is_attached(qp->dev->progress.engine, &qp->qp)) {
+		progress_unlock(&qp->dev->progress);
+		return EBUSY;
+	}
+	rxe_qp_flush_delayed_ack(qp->dev->progress.engine, &qp->qp);
+	progress_transmit(&qp->dev->progress, clock_now_ns());
+	on_cqs(qp, pthread_mutex_lock);
+	rxe_qp_fini(qp->dev->progress.engine, &qp->qp);
+	on_cqs(qp, pthread_mutex_unlock);
+	atomic_store_explicit(&shared_qp(qp)->qpn, 0, memory_order_release);
+	progress_unlock(&qp->dev->progress);
+	return 0;
+}
+
+/* The queue pair has left the engine. */
+static void free_qp(struct vb_qp *qp)
+{
+	struct ibv_qp *base = &qp->ex.base.qp_base;
+
+	vb_wr_destroy(qp);
+	return_memory(qp, base->pd);
+	if (base->pd)
+		vb_pd_unuse(base->pd);
+	pthread_mutex_destroy(&base->mutex);
+	pthread_cond_destroy(&base->cond);
+	free(qp);
+}
+
+void vb_target_end(struct vb_qp *qp)
+{
+	leave_engine(qp);
+	free_qp(qp);
+}
+
 static struct ibv_qp *create(struct ibv_context *context, struct ibv_qp_init_attr_ex *attr)
 {
 	struct vb_qp *qp = calloc(1, sizeof(*qp));
@@ -304,6 +358,14 @@ static struct ibv_qp *create(struct ibv_context *context, struct ibv_qp_init_att
 	init_base(qp, context, attr);
 	vb_live_numbered(qp);
 	count_users(&qp->ex.base.qp_base, qp, 1);
+	err = qp->xrcd ? vb_target_announce(qp) : 0;
+	if (err) {
+		vb_live_take(qp, VB_KIND_QP);
+		leave_engine(qp);
+		count_users(&qp->ex.base.qp_base, qp, -1);
+		free_qp(qp);
+		return vb_fail(err);
+	}
 	return &qp->ex.base.qp_base;
 }
 
@@ -358,39 +420,6 @@ struct ibv_qp *ibv_create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *attr)
 	return qp;
 }
 
-/* Locks or unlocks the readers of both CQs, in the order of addresses: two QPs cannot deadlock. */
-static void on_cqs(struct vb_qp *qp, int (*act)(pthread_mutex_t *mutex))
-{
-	struct vb_cq *a, *b;
-
-	if (!qp->qp.send_cq)
-		return;
-	a = qp->qp.send_cq->owner;
-	b = qp->qp.recv_cq->owner;
-	act(a < b ? &a->lock : &b->lock);
-	if (a != b)
-		act(a < b ? &b->lock : &a->lock);
-}
-
-/* Removes the QP from the engine, its completions from the CQs. EBUSY: in a multicast group. */
-static int leave_engine(struct vb_qp *qp)
-{
-	if (!vb_lock_engine(qp->dev, qp->forks))
-		return 0;
-	if (rxe_mcast_is_attached(qp->dev->progress.engine, &qp->qp)) {
-		progress_unlock(&qp->dev->progress);
-		return EBUSY;
-	}
-	rxe_qp_flush_delayed_ack(qp->dev->progress.engine, &qp->qp);
-	progress_transmit(&qp->dev->progress, clock_now_ns());
-	on_cqs(qp, pthread_mutex_lock);
-	rxe_qp_fini(qp->dev->progress.engine, &qp->qp);
-	on_cqs(qp, pthread_mutex_unlock);
-	atomic_store_explicit(&shared_qp(qp)->qpn, 0, memory_order_release);
-	progress_unlock(&qp->dev->progress);
-	return 0;
-}
-
 int ibv_destroy_qp(struct ibv_qp *base)
 {
 	int err = vb_destroy_check(base, VB_KIND_QP, INJECT_VERB_destroy_qp);
@@ -400,6 +429,12 @@ int ibv_destroy_qp(struct ibv_qp *base)
 		err = vb_destroy_take(qp, VB_KIND_QP, CTL_KIND_FREE, 0);
 	if (err)
 		return vb_result(err);
+	if (qp->is_opened) {
+		vb_target_close(qp);
+		return 0;
+	}
+	if (qp->xrcd && vb_target_lives_on(qp))
+		return 0;
 	err = leave_engine(qp);
 	if (err) {
 		vb_live_add(qp, VB_KIND_QP);
@@ -407,13 +442,7 @@ int ibv_destroy_qp(struct ibv_qp *base)
 	}
 	vb_async_forget_qp(qp);
 	count_users(base, qp, -1);
-	vb_wr_destroy(qp);
-	return_memory(qp, base->pd);
-	if (base->pd)
-		vb_pd_unuse(base->pd);
-	pthread_mutex_destroy(&base->mutex);
-	pthread_cond_destroy(&base->cond);
-	free(qp);
+	free_qp(qp);
 	return 0;
 }
 
@@ -429,4 +458,5 @@ struct ibv_qp_ex *ibv_qp_to_qp_ex(struct ibv_qp *base)
 void vb_qp_ops(struct verbs_context_65 *verbs)
 {
 	verbs->base.create_qp_ex = create_qp_ex;
+	verbs->base.open_qp = vb_target_open;
 }

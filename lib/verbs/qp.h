@@ -12,6 +12,7 @@
 #include "emu/host.h"
 #include "emu/qp.h"
 #include "lib/abi/newer.h"
+#include "lib/progress/remote_qp.h"
 #include "lib/verbs/buffer.h"
 
 struct progress;
@@ -29,6 +30,12 @@ struct vb_qp {
 	struct ibv_xrcd *xrcd;	       /* XRC_RECV only: then pd, CQs and SRQ are NULL */
 	struct vb_wr_builder *builder; /* only with send_ops_flags */
 	uint32_t events_reported;      /* the context's async lock */
+	/* XRC_RECV only (target.h). The server's handle, and where the queue pair is. */
+	uint32_t target_handle;
+	struct remote_qp target;
+	bool is_opened; /* by ibv_open_qp(): of qp only number and type are used */
+	bool is_closed; /* the program has destroyed it, others have it open; under the engine lock */
+	struct vb_qp *next_opened;
 };
 
 static inline struct vb_qp *vb_qp(struct ibv_qp *qp)

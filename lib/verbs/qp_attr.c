@@ -11,6 +11,7 @@
 #include "emu/engine.h"
 #include "emu/queue.h"
 #include "lib/abi/newer.h"
+#include "lib/control/remote_request.h"
 #include "lib/progress/log.h"
 #include "lib/progress/progress.h"
 #include "lib/verbs/cq.h"
@@ -107,11 +108,8 @@ static const char *attr_name(uint32_t bit)
 	return "an attribute";
 }
 
-static void explain(const struct vb_qp *qp, const struct rxe_qp_attr *attr, uint32_t mask,
-		    enum modify_result result)
+static void explain(const struct vb_qp *qp, uint32_t culprit, enum modify_result result)
 {
-	uint32_t culprit;
-
 	if (result == MODIFY_NO_GRH) {
 		rxe_log(RXE_LOG_ERROR,
 			"ibv_modify_qp: QP 0x%06x: RoCE requires a GID, but is_global is 0: give "
@@ -119,7 +117,6 @@ static void explain(const struct vb_qp *qp, const struct rxe_qp_attr *attr, uint
 			qp->qp.qpn);
 		return;
 	}
-	culprit = rxe_qp_modify_culprit(qp->dev->progress.engine, &qp->qp, attr, mask);
 	rxe_log(RXE_LOG_INFO, "ibv_modify_qp: QP 0x%06x: %s%s%s", qp->qp.qpn,
 		rxe_modify_result_str(result), culprit ? ": " : "",
 		culprit ? attr_name(culprit) : "");
@@ -165,6 +162,21 @@ static void send_delayed_ack(struct vb_qp *qp, const struct rxe_qp_attr *attr, u
 	progress_transmit(&qp->dev->progress, clock_now_ns());
 }
 
+/* An XRC target that ibv_open_qp() returned. */
+static int modify_opened(struct vb_qp *qp, const struct rxe_qp_attr *attr, uint32_t mask)
+{
+	struct remote_qp_call call = { .attr = *attr, .mask = mask };
+	int err = -remote_qp_call(&qp->dev->progress, &qp->target, CTL_REMOTE_QP_MODIFY, &call);
+
+	if (err)
+		return err;
+	if (call.result != MODIFY_OK)
+		explain(qp, call.culprit, (enum modify_result)call.result);
+	else if (mask & RXE_QP_STATE)
+		qp->ex.base.qp_base.state = (enum ibv_qp_state)attr->qp_state;
+	return result_errno((enum modify_result)call.result);
+}
+
 int ibv_modify_qp(struct ibv_qp *base, struct ibv_qp_attr *attr, int mask)
 {
 	struct vb_qp *qp = vb_qp(base);
@@ -176,6 +188,8 @@ int ibv_modify_qp(struct ibv_qp *base, struct ibv_qp_attr *attr, int mask)
 	if (vb_verb_fails(base->context, modify_qp))
 		return errno;
 	attr_in(&in, attr, mask);
+	if (qp->is_opened)
+		return vb_result(modify_opened(qp, &in, (uint32_t)mask));
 	if (!vb_lock_engine(qp->dev, qp->forks))
 		return vb_result(EINVAL);
 	progress_follow_gids(&qp->dev->progress);
@@ -189,7 +203,10 @@ int ibv_modify_qp(struct ibv_qp *base, struct ibv_qp_attr *attr, int mask)
 		vb_qp_publish(qp);
 		progress_transmit(&qp->dev->progress, clock_now_ns());
 	} else {
-		explain(qp, &in, (uint32_t)mask, result);
+		explain(qp,
+			rxe_qp_modify_culprit(qp->dev->progress.engine, &qp->qp, &in,
+					      (uint32_t)mask),
+			result);
 	}
 	progress_unlock(&qp->dev->progress);
 	return vb_result(result_errno(result));
@@ -221,11 +238,30 @@ static void attr_out(struct ibv_qp_attr *to, const struct rxe_qp_attr *from, con
 	to->rnr_retry = from->rnr_retry;
 }
 
+/* 0 or an errno. */
+static int query(struct vb_qp *qp, struct rxe_qp_attr *ret)
+{
+	struct remote_qp_call call = { 0 };
+	int err;
+
+	if (qp->is_opened) {
+		err = -remote_qp_call(&qp->dev->progress, &qp->target, CTL_REMOTE_QP_QUERY, &call);
+		*ret = call.attr;
+		return err;
+	}
+	if (!vb_lock_engine(qp->dev, qp->forks))
+		return EINVAL;
+	rxe_qp_query(&qp->qp, ret);
+	progress_unlock(&qp->dev->progress);
+	return 0;
+}
+
 int ibv_query_qp(struct ibv_qp *base, struct ibv_qp_attr *attr, int mask,
 		 struct ibv_qp_init_attr *init_attr)
 {
 	struct vb_qp *qp = vb_qp(base);
 	struct rxe_qp_attr out;
+	int err;
 
 	/* Every attribute is returned: the mask would save nothing. */
 	(void)mask;
@@ -233,12 +269,11 @@ int ibv_query_qp(struct ibv_qp *base, struct ibv_qp_attr *attr, int mask,
 		return vb_result(EINVAL);
 	if (vb_verb_fails(base->context, query_qp))
 		return errno;
-	if (!vb_lock_engine(qp->dev, qp->forks))
-		return vb_result(EINVAL);
-	rxe_qp_query(&qp->qp, &out);
+	err = query(qp, &out);
+	if (err)
+		return vb_result(err);
 	attr_out(attr, &out, qp);
 	base->state = attr->qp_state;
-	progress_unlock(&qp->dev->progress);
 	*init_attr = (struct ibv_qp_init_attr){
 		.qp_context = base->qp_context,
 		.send_cq = base->send_cq,

@@ -157,6 +157,10 @@ static json_t *json_object_of(const struct view_device *device, const struct ctl
 		set_number(ret, "inode", object->addr);
 		set_number(ret, "inode_device", object->len);
 		break;
+	case CTL_KIND_QP:
+		set_number(ret, "qpn", object->key);
+		set_number(ret, "domain", object->addr);
+		break;
 	case CTL_KIND_PD:
 	case CTL_KIND_FREE: break;
 	}
@@ -173,6 +177,7 @@ static void set_objects(json_t *to, const struct view_device *device)
 		{ CTL_KIND_MR, "mrs" },		  { CTL_KIND_DM, "dms" },
 		{ CTL_KIND_DMAH, "dmahs" },	  { CTL_KIND_UMEM, "umems" },
 		{ CTL_KIND_XRCD, "xrcds" },	  { CTL_KIND_MW, "mws" },
+		{ CTL_KIND_QP, "xrc_targets" },
 	};
 
 	for (size_t i = 0; i < sizeof(lists) / sizeof(lists[0]); i++) {

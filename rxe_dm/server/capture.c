@@ -31,7 +31,7 @@ void capture_tell(const struct attachment *attachment)
 
 	/* A process with a full queue misses the message: the capturing command names it. */
 	if (device->capture_fd >= 0)
-		ctl_send(attachment->event_fd, &event, sizeof(event), &device->capture_fd, 1,
+		ctl_send(attachment->event.fd, &event, sizeof(event), &device->capture_fd, 1,
 			 MSG_DONTWAIT);
 }
 
@@ -45,7 +45,7 @@ static void tell_all(const struct device *device)
 		if (device->capture_fd >= 0)
 			capture_tell(device->slot[slot]);
 		else
-			ctl_send(device->slot[slot]->event_fd, &ended, sizeof(ended), NULL, 0,
+			ctl_send(device->slot[slot]->event.fd, &ended, sizeof(ended), NULL, 0,
 				 MSG_DONTWAIT);
 	}
 }

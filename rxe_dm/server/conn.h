@@ -89,6 +89,7 @@ enum serve_needs {
 	X(CTL_EXPORT_DM, serve_export_dm, NEEDS_CONTEXT)                                           \
 	X(CTL_ALLOC_DMAH, serve_alloc_dmah, NEEDS_CONTEXT)                                         \
 	X(CTL_REG_UMEM, serve_reg_umem, NEEDS_CONTEXT)                                             \
+	X(CTL_OPEN_QP, serve_open_qp, NEEDS_CONTEXT)                                               \
 	X(CTL_OPEN_XRCD, serve_open_xrcd, NEEDS_CONTEXT)                                           \
 	X(CTL_ALLOC_MW, serve_alloc_mw, NEEDS_CONTEXT)                                             \
 	X(CTL_FREE, serve_free, NEEDS_CONTEXT)                                                     \

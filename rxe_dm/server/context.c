@@ -217,9 +217,9 @@ void context_drop_user(struct user *user)
 /* Windows and regions first, then the objects that they use. */
 static void free_objects(struct context *context)
 {
-	static const enum ctl_kind order[] = { CTL_KIND_MW, CTL_KIND_MR,   CTL_KIND_UMEM,
-					       CTL_KIND_DM, CTL_KIND_DMAH, CTL_KIND_XRCD,
-					       CTL_KIND_PD };
+	static const enum ctl_kind order[] = { CTL_KIND_QP,   CTL_KIND_MW, CTL_KIND_MR,
+					       CTL_KIND_UMEM, CTL_KIND_DM, CTL_KIND_DMAH,
+					       CTL_KIND_XRCD, CTL_KIND_PD };
 
 	for (size_t i = 0; i < sizeof(order) / sizeof(order[0]); i++) {
 		struct object *object, *next;

@@ -31,7 +31,8 @@ struct attachment {
 	struct device *device;
 	struct conn *conn;
 	uint32_t slot;
-	int event_fd; /* the server's end: events to the process */
+	/* The server's end: events to the process, and of its XRC targets from it. */
+	struct loop_source event;
 	/* By place in its table: there is a memory window. */
 	uint64_t windows[RXE_MAX_MW / 64];
 	int lost_fd; /* on an interface: a copy of its receive socket, for the drop count; else -1 */
@@ -77,6 +78,7 @@ struct device {
 	uint32_t free_slots[RXE_MAX_SLOTS]; /* ring: the slot free for longest comes first */
 	uint32_t first_free, num_free;
 	struct context *contexts;
+	struct object *targets;		       /* handles of XRC targets, of all contexts */
 	struct capture *captures;	       /* captures that run */
 	struct capture_area *capture_area;     /* first page of the rings; NULL: no capture runs */
 	struct capture_writer *capture_writer; /* for packets that the server itself sends */

@@ -13,6 +13,7 @@ static const uint32_t limits[OBJECT_KINDS] = {
 	[CTL_KIND_MR] = RXE_MAX_MR - 1, [CTL_KIND_DM] = 65536,
 	[CTL_KIND_DMAH] = 4096,		[CTL_KIND_UMEM] = 4096,
 	[CTL_KIND_XRCD] = RXE_MAX_XRCD, [CTL_KIND_MW] = RXE_MAX_MR - 1,
+	[CTL_KIND_QP] = 65536,
 };
 
 bool objects_init(struct objects *ret, _Atomic uint32_t *live)

@@ -16,7 +16,7 @@ struct context;
 struct resting_range;
 struct user;
 
-#define OBJECT_KINDS (CTL_KIND_MW + 1)
+#define OBJECT_KINDS (CTL_KIND_QP + 1)
 #define OBJECT_REST  1024 /* freed indexes before one is used again */
 
 struct object {
@@ -27,7 +27,8 @@ struct object {
 	struct object *prev, *next;   /* of the context */
 	struct user *owner;	      /* the process whose memory it describes, or NULL */
 	struct object *oprev, *onext; /* of the owner */
-	struct object *wprev, *wnext; /* windows of the context */
+	/* Windows of the context; handles of QPs of the device. */
+	struct object *wprev, *wnext;
 	struct object *pd, *dm, *dmah, *umem;
 	struct resting_range *memory; /* DM: its range of the arena */
 	uint64_t addr, len, iova;

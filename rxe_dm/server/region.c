@@ -101,6 +101,8 @@ void context_free_object(struct object *object)
 		release_region(object);
 	if (object->kind == CTL_KIND_MW)
 		release_window(object);
+	if (object->kind == CTL_KIND_QP)
+		target_handle_end(object);
 	if (object->kind == CTL_KIND_UMEM)
 		orphan_regions(object);
 	object_disown(object);

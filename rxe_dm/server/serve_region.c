@@ -249,6 +249,8 @@ int serve_free(struct call *call)
 			return -EINVAL;
 		if (object->refs || (kind == CTL_KIND_MR && window_is_over(object)))
 			return -EBUSY;
+		if (kind == CTL_KIND_QP)
+			call->reply.made.key = target_others(object);
 		context_free_object(object);
 		if (kind != CTL_KIND_MR && kind != CTL_KIND_MW)
 			return 0;

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/epoll.h>
 #include <sys/random.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -15,8 +16,10 @@
 #include "lib/control/socket.h"
 #include "rxe_dm/server/capture.h"
 #include "rxe_dm/server/conn.h"
+#include "rxe_dm/server/context.h"
 #include "rxe_dm/server/device.h"
 #include "rxe_dm/server/fault_device.h"
+#include "rxe_dm/server/instance.h"
 #include "rxe_dm/server/time_wait.h"
 
 void slots_init(struct device *device)
@@ -69,10 +72,24 @@ static void clean(struct device *device, uint32_t slot, pid_t pid)
 	atomic_store(&shared->pid, (int32_t)pid);
 }
 
+/* A process tells of its XRC targets. One that has closed its end tells nothing any more. */
+static void event_ready(struct loop_source *source, uint32_t events)
+{
+	const struct attachment *attachment = container_of(source, struct attachment, event);
+	struct ctl_event event;
+
+	if (!(events & EPOLLIN) || ctl_recv(source->fd, &event, sizeof(event), NULL, 0, NULL,
+					    MSG_DONTWAIT) != sizeof(event)) {
+		loop_del(&attachment->device->instance->loop, source);
+		return;
+	}
+	target_event(attachment->device, attachment->slot, event.type, event.port);
+}
+
 int slot_take(struct device *device, struct conn *conn, int *ret_event_fd)
 {
 	struct attachment *attachment;
-	int pair[2];
+	int pair[2], rc;
 
 	assert(!conn->attached[device->index]);
 	if (device->num_free == 0)
@@ -87,8 +104,15 @@ int slot_take(struct device *device, struct conn *conn, int *ret_event_fd)
 	*attachment = (struct attachment){ .device = device,
 					   .conn = conn,
 					   .slot = device->free_slots[device->first_free],
-					   .event_fd = pair[0],
+					   .event = { .fd = pair[0], .ready = event_ready },
 					   .lost_fd = -1 };
+	rc = loop_add(&device->instance->loop, &attachment->event, EPOLLIN);
+	if (rc) {
+		close(pair[0]);
+		close(pair[1]);
+		free(attachment);
+		return rc;
+	}
 	device->first_free = (device->first_free + 1) % RXE_MAX_SLOTS;
 	device->num_free--;
 	assert(attachment->slot > 0 && !device->slot[attachment->slot]);
@@ -129,7 +153,7 @@ void slots_send_event(const struct device *device, uint32_t type)
 
 	for (uint32_t slot = 1; slot < RXE_MAX_SLOTS; slot++) {
 		if (device->slot[slot])
-			ctl_send(device->slot[slot]->event_fd, &event, sizeof(event), NULL, 0,
+			ctl_send(device->slot[slot]->event.fd, &event, sizeof(event), NULL, 0,
 				 MSG_DONTWAIT);
 	}
 }
@@ -167,8 +191,10 @@ void slot_give(struct attachment *attachment)
 	device->free_slots[last] = slot;
 	device->num_free++;
 	time_wait_begin(device, slot);
+	targets_of_slot_ended(device, slot);
 	attachment->conn->attached[device->index] = NULL;
-	close(attachment->event_fd);
+	loop_del(&device->instance->loop, &attachment->event);
+	close(attachment->event.fd);
 	if (attachment->lost_fd >= 0)
 		close(attachment->lost_fd);
 	free(attachment);

@@ -339,7 +339,6 @@ static void queue_pairs(void)
 					    .comp_mask = IBV_QP_INIT_ATTR_PD |
 							 IBV_QP_INIT_ATTR_CREATE_FLAGS };
 	struct ibv_qp_rate_limit_attr rate = { 0 };
-	struct ibv_qp_open_attr open_attr = { 0 };
 	struct ibv_ece ece = { .vendor_id = 1 };
 	struct ibv_qp_init_attr init;
 	struct ibv_qp_attr got;
@@ -353,7 +352,6 @@ static void queue_pairs(void)
 	GOOD(ibv_query_qp, ibv_query_qp(a.qp, &got, 0, &init) == 0);
 	GOOD(ibv_query_qp_data_in_order,
 	     ibv_query_qp_data_in_order(a.qp, IBV_WR_RDMA_WRITE, 0) >= 0);
-	NOT_THERE(ibv_open_qp, !ibv_open_qp(a.context, &open_attr));
 	NOT_THERE(ibv_modify_qp_rate_limit, ibv_modify_qp_rate_limit(a.qp, &rate));
 	NOT_THERE(ibv_set_ece, ibv_set_ece(a.qp, &ece));
 	NOT_THERE(ibv_query_ece, ibv_query_ece(a.qp, &ece));
@@ -408,9 +406,20 @@ static void xrc(void)
 	struct ibv_srq *srq = ibv_create_srq_ex(a.context, &attr);
 	struct ibv_qp *qp = ibv_create_qp_ex(a.context, &init);
 	struct ibv_qp_ex *ex;
+	struct ibv_qp_init_attr_ex half = { .qp_type = IBV_QPT_XRC_RECV,
+					    .comp_mask = IBV_QP_INIT_ATTR_XRCD,
+					    .xrcd = xrcd };
+	struct ibv_qp_open_attr open = { .comp_mask = IBV_QP_OPEN_ATTR_RESERVED - 1,
+					 .xrcd = xrcd,
+					 .qp_type = IBV_QPT_XRC_RECV };
+	struct ibv_qp *target = ibv_create_qp_ex(a.context, &half), *opened;
 	uint32_t number;
 
-	ck_assert(xrcd && srq && qp);
+	ck_assert(xrcd && srq && qp && target);
+	open.qp_num = target->qp_num;
+	GOOD(ibv_open_qp, (opened = ibv_open_qp(a.context, &open)));
+	ck_assert_int_eq(ibv_destroy_qp(opened), 0);
+	ck_assert_int_eq(ibv_destroy_qp(target), 0);
 	GOOD(ibv_get_srq_num, ibv_get_srq_num(srq, &number) == 0);
 	ex = ibv_qp_to_qp_ex(qp);
 	ibv_wr_start(ex);

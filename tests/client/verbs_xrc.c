@@ -2,8 +2,10 @@
 /* XRC: domains of files, shared receive queues with numbers, queue pairs of one half each; and SRQs of another process. */
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "fixture.h"
@@ -327,6 +329,7 @@ struct shown {
 };
 
 static int shared_file = -1;
+static bool close_it;
 
 /* It has the SRQ, and never a packet of its own. */
 static void has_the_srq(int sock)
@@ -385,6 +388,273 @@ START_TEST(srq_of_another_process)
 }
 END_TEST
 
+static struct ibv_qp *open_target(struct side *s, uint32_t qpn, uint32_t without)
+{
+	struct ibv_qp_open_attr attr = {
+		.comp_mask = (IBV_QP_OPEN_ATTR_NUM | IBV_QP_OPEN_ATTR_XRCD |
+			      IBV_QP_OPEN_ATTR_CONTEXT | IBV_QP_OPEN_ATTR_TYPE) &
+			     ~without,
+		.qp_num = qpn,
+		.xrcd = s->xrcd,
+		.qp_context = s,
+		.qp_type = IBV_QPT_XRC_RECV,
+	};
+
+	errno = 0;
+	return ibv_open_qp(s->context, &attr);
+}
+
+static enum ibv_qp_state state_of(struct ibv_qp *qp)
+{
+	struct ibv_qp_init_attr init;
+	struct ibv_qp_attr attr;
+
+	ck_assert_int_eq(ibv_query_qp(qp, &attr, IBV_QP_STATE, &init), 0);
+	ck_assert_int_eq(init.qp_type, IBV_QPT_XRC_RECV);
+	return attr.qp_state;
+}
+
+/* A message reaches the SRQ. */
+static void send_one(struct side *s, uint64_t wr_id)
+{
+	recv_at(s, wr_id, 8);
+	ck_assert_int_eq(post(s, IBV_WR_SEND, number(s->srq), 0, 0), 0);
+	ck_assert_int_eq(wait_cq(s->send_cq).status, IBV_WC_SUCCESS);
+	ck_assert_uint_eq(wait_cq(s->recv_cq).wr_id, wr_id);
+}
+
+static void refuses_to_open(struct side *s, uint32_t qpn, uint32_t without)
+{
+	ck_assert_ptr_null(open_target(s, qpn, without));
+	ck_assert_int_eq(errno, EINVAL);
+}
+
+START_TEST(what_cannot_be_opened)
+{
+	struct side s, other;
+
+	side_open(&s, -1);
+	side_open(&other, -1);
+	refuses_to_open(&other, s.tgt->qp_num, 0);
+	refuses_to_open(&s, s.ini->qp_num, 0);
+	refuses_to_open(&s, s.tgt->qp_num, IBV_QP_OPEN_ATTR_NUM);
+	refuses_to_open(&s, s.tgt->qp_num, IBV_QP_OPEN_ATTR_XRCD);
+	refuses_to_open(&s, s.tgt->qp_num, IBV_QP_OPEN_ATTR_TYPE);
+	side_close(&s);
+	side_close(&other);
+}
+END_TEST
+
+START_TEST(opened_by_number)
+{
+	struct ibv_recv_wr recv = { .wr_id = 1 }, *bad_recv;
+	struct ibv_send_wr wr = { .opcode = IBV_WR_SEND }, *bad;
+	struct ibv_qp *again, *third;
+	struct side s;
+
+	side_open(&s, -1);
+	again = open_target(&s, s.tgt->qp_num, 0);
+	ck_assert_ptr_nonnull(again);
+	ck_assert(again != s.tgt && again->qp_num == s.tgt->qp_num && again->qp_context == &s &&
+		  again->qp_type == IBV_QPT_XRC_RECV && !again->pd && !again->send_cq &&
+		  !again->recv_cq && !again->srq);
+	ck_assert_int_eq(ibv_post_recv(again, &recv, &bad_recv), EINVAL);
+	ck_assert_int_eq(ibv_post_send(again, &wr, &bad), EINVAL);
+	/* It is the same queue pair. */
+	connect_qp(&s, again, s.ini->qp_num);
+	connect_qp(&s, s.ini, s.tgt->qp_num);
+	ck_assert_int_eq(state_of(again), IBV_QPS_RTS);
+	ck_assert_int_eq(state_of(s.tgt), IBV_QPS_RTS);
+	send_one(&s, 71);
+	/* Its creator closes it; it lives on, and can be opened again. */
+	ck_assert_int_eq(ibv_destroy_qp(s.tgt), 0);
+	send_one(&s, 72);
+	third = open_target(&s, again->qp_num, IBV_QP_OPEN_ATTR_CONTEXT);
+	ck_assert(third && !third->qp_context);
+	ck_assert_int_eq(ibv_close_xrcd(s.xrcd), EBUSY);
+	ck_assert_int_eq(ibv_destroy_qp(again), 0);
+	send_one(&s, 73);
+	s.tgt = make_tgt(&s, IBV_QP_INIT_ATTR_XRCD);
+	ck_assert_uint_ne(s.tgt->qp_num, third->qp_num);
+	ck_assert_int_eq(ibv_destroy_qp(third), 0);
+	side_close(&s);
+}
+END_TEST
+
+static uint32_t take_number(int sock)
+{
+	uint32_t qpn;
+
+	ck_assert_int_eq(read(sock, &qpn, sizeof(qpn)), sizeof(qpn));
+	return qpn;
+}
+
+static void give_number(int sock, uint32_t qpn)
+{
+	ck_assert_int_eq(write(sock, &qpn, sizeof(qpn)), sizeof(qpn));
+}
+
+/* Opens the target of the other process, connects it, and puts it into error. */
+static void opens_the_target(int sock)
+{
+	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_ERR };
+	struct ibv_qp *opened;
+	uint32_t peer;
+	struct side s;
+
+	side_open(&s, shared_file);
+	peer = take_number(sock);
+	opened = open_target(&s, take_number(sock), 0);
+	ck_assert_ptr_nonnull(opened);
+	connect_qp(&s, opened, peer);
+	ck_assert_int_eq(state_of(opened), IBV_QPS_RTS);
+	meet(sock);
+	/* The other process has closed it. */
+	meet(sock);
+	ck_assert_int_eq(state_of(opened), IBV_QPS_RTS);
+	ck_assert_int_eq(ibv_modify_qp(opened, &attr, IBV_QP_STATE), 0);
+	expect_event(s.context, IBV_EVENT_QP_LAST_WQE_REACHED);
+	ck_assert_int_eq(state_of(opened), IBV_QPS_ERR);
+	meet(sock);
+	meet(sock);
+	ck_assert_int_eq(ibv_destroy_qp(opened), 0);
+	side_close(&s);
+}
+
+START_TEST(target_of_another_process)
+{
+	struct ibv_qp *third;
+	struct side s;
+	uint32_t qpn;
+	pid_t pid;
+	int sock;
+
+	shared_file = a_file();
+	sock = beside(opens_the_target, &pid);
+	side_open(&s, shared_file);
+	qpn = s.tgt->qp_num;
+	connect_qp(&s, s.ini, qpn);
+	give_number(sock, s.ini->qp_num);
+	give_number(sock, qpn);
+	meet(sock);
+	ck_assert_int_eq(state_of(s.tgt), IBV_QPS_RTS);
+	send_one(&s, 71);
+	ck_assert_int_eq(ibv_destroy_qp(s.tgt), 0);
+	send_one(&s, 72);
+	third = open_target(&s, qpn, 0);
+	ck_assert_ptr_nonnull(third);
+	meet(sock);
+	/* Its event reaches all who have it open. */
+	expect_event(s.context, IBV_EVENT_QP_LAST_WQE_REACHED);
+	meet(sock);
+	ck_assert_int_eq(state_of(third), IBV_QPS_ERR);
+	ck_assert_int_eq(ibv_destroy_qp(third), 0);
+	meet(sock);
+	join(pid, sock);
+	refuses_to_open(&s, qpn, 0);
+	s.tgt = make_tgt(&s, IBV_QP_INIT_ATTR_XRCD);
+	side_close(&s);
+	close(shared_file);
+}
+END_TEST
+
+/* Opens the target, and is killed. */
+static void opens_and_is_killed(int sock)
+{
+	struct side s;
+
+	side_open(&s, shared_file);
+	ck_assert_ptr_nonnull(open_target(&s, take_number(sock), 0));
+	meet(sock);
+	meet(sock);
+}
+
+static void kill_it(pid_t pid, int sock)
+{
+	int status;
+
+	ck_assert_int_eq(kill(pid, SIGKILL), 0);
+	ck_assert_int_eq(waitpid(pid, &status, 0), pid);
+	close(sock);
+}
+
+START_TEST(opener_is_killed)
+{
+	struct ibv_qp *qp;
+	struct side s;
+	uint32_t qpn;
+	pid_t pid;
+	int sock;
+
+	shared_file = a_file();
+	sock = beside(opens_and_is_killed, &pid);
+	side_open(&s, shared_file);
+	qpn = s.tgt->qp_num;
+	connect_qp(&s, s.tgt, s.ini->qp_num);
+	connect_qp(&s, s.ini, qpn);
+	give_number(sock, qpn);
+	meet(sock);
+	ck_assert_int_eq(ibv_destroy_qp(s.tgt), 0);
+	send_one(&s, 71);
+	kill_it(pid, sock);
+	/* It was the last: the queue pair ends when the server hears of the kill. */
+	while ((qp = open_target(&s, qpn, 0)))
+		ck_assert_int_eq(ibv_destroy_qp(qp), 0);
+	ck_assert_int_eq(errno, EINVAL);
+	s.tgt = make_tgt(&s, IBV_QP_INIT_ATTR_XRCD);
+	side_close(&s);
+	close(shared_file);
+}
+END_TEST
+
+/* Creates the target, opens it in a second context, and closes the context that it was created in;
+ * or is killed. */
+static void creates_the_target(int sock)
+{
+	struct side s;
+
+	side_open(&s, shared_file);
+	give_number(sock, s.tgt->qp_num);
+	meet(sock);
+	if (close_it)
+		side_close(&s);
+	meet(sock);
+}
+
+START_TEST(creator_has_exited)
+{
+	struct ibv_qp_init_attr init;
+	struct ibv_qp_attr attr;
+	struct ibv_qp *opened;
+	struct side s;
+	uint32_t qpn;
+	pid_t pid;
+	int sock;
+
+	shared_file = a_file();
+	close_it = _i;
+	sock = beside(creates_the_target, &pid);
+	side_open(&s, shared_file);
+	qpn = take_number(sock);
+	opened = open_target(&s, qpn, 0);
+	ck_assert_ptr_nonnull(opened);
+	meet(sock);
+	if (close_it)
+		meet(sock);
+	else
+		kill_it(pid, sock);
+	/* docs/DEVIATIONS.md */
+	expect_event(s.context, IBV_EVENT_QP_FATAL);
+	ck_assert_int_eq(ibv_query_qp(opened, &attr, IBV_QP_STATE, &init), EIO);
+	refuses_to_open(&s, qpn, 0);
+	ck_assert_int_eq(ibv_destroy_qp(opened), 0);
+	side_close(&s);
+	if (close_it)
+		join(pid, sock);
+	close(shared_file);
+}
+END_TEST
+
 static void add(TCase *tests)
 {
 	tcase_add_test(tests, domain_of_a_file);
@@ -393,6 +663,11 @@ static void add(TCase *tests)
 	tcase_add_test(tests, what_does_not_fit);
 	tcase_add_test(tests, by_both_interfaces);
 	tcase_add_test(tests, srq_of_another_process);
+	tcase_add_test(tests, what_cannot_be_opened);
+	tcase_add_test(tests, opened_by_number);
+	tcase_add_test(tests, target_of_another_process);
+	tcase_add_test(tests, opener_is_killed);
+	tcase_add_loop_test(tests, creator_has_exited, 0, 2);
 }
 
 int main(void)

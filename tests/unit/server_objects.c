@@ -210,6 +210,35 @@ START_TEST(windows)
 }
 END_TEST
 
+/* A process announces targets of its own numbers, and opens those of its domain. */
+START_TEST(targets)
+{
+	const uint32_t own = p.at.slot << RXE_SLOT_SHIFT | 2,
+		       foreign = own + (1u << RXE_SLOT_SHIFT);
+	uint32_t xrcd, other, domain, handle, again, epoch, left = 99;
+
+	ck_assert_int_eq(ctl_open_xrcd(&p.context, -1, CTL_XRCD_CREATE, &xrcd, &domain), 0);
+	ck_assert_int_eq(ctl_open_xrcd(&p.context, -1, CTL_XRCD_CREATE, &other, &domain), 0);
+	ck_assert_int_eq(ctl_open_qp(&p.context, xrcd, own, false, &handle, &epoch), -EINVAL);
+	ck_assert_int_eq(ctl_open_qp(&p.context, p.pd, own, true, &handle, &epoch), -EINVAL);
+	ck_assert_int_eq(ctl_open_qp(&p.context, xrcd, 0, true, &handle, &epoch), -EINVAL);
+	ck_assert_int_eq(ctl_open_qp(&p.context, xrcd, foreign, true, &handle, &epoch), -EINVAL);
+	ck_assert_int_eq(ctl_open_qp(&p.context, xrcd, ~0u, true, &handle, &epoch), -EINVAL);
+	ck_assert_int_eq(ctl_open_qp(&p.context, xrcd, own, true, &handle, &epoch), 0);
+	ck_assert_uint_eq(epoch, atomic_load(&p.at.shared->slot[p.at.slot].epoch));
+	ck_assert_int_eq(ctl_open_qp(&p.context, xrcd, own, true, &again, &epoch), -EINVAL);
+	ck_assert_int_eq(ctl_open_qp(&p.context, other, own, false, &again, &epoch), -EINVAL);
+	ck_assert_int_eq(ctl_open_qp(&p.context, xrcd, own, false, &again, &epoch), 0);
+	ck_assert_uint_eq(fixture_objects(CTL_KIND_QP), 2);
+	ck_assert_int_eq(ctl_close_qp(&p.context, handle, &left), 0);
+	ck_assert_uint_eq(left, 1);
+	ck_assert_int_eq(ctl_close_qp(&p.context, handle, &left), -EINVAL);
+	ck_assert_int_eq(ctl_close_qp(&p.context, again, &left), 0);
+	ck_assert_uint_eq(left, 0);
+	program_close(&p);
+}
+END_TEST
+
 START_TEST(device_memory)
 {
 	uint32_t dm, mr;
@@ -430,6 +459,7 @@ int main(void)
 	tcase_add_test(tcase, bad_regions);
 	tcase_add_test(tcase, implicit_on_demand_region);
 	tcase_add_test(tcase, windows);
+	tcase_add_test(tcase, targets);
 	tcase_add_test(tcase, device_memory);
 	tcase_add_test(tcase, device_memory_is_zero_to_its_end);
 	tcase_add_test(tcase, device_memory_bounds);

@@ -1,0 +1,226 @@
+// SPDX-License-Identifier: MIT
+/* Opens, shares and closes XRC targets. The server counts the handles of all processes, and passes
+ * events on. Modify and query of an opened target are remote requests (lib/progress/remote_qp.h). */
+#include "lib/verbs/target.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+#include <utlist.h>
+
+#include "emu/engine.h"
+#include "lib/control/client.h"
+#include "lib/control/socket.h"
+#include "lib/progress/progress.h"
+#include "lib/verbs/async.h"
+#include "lib/verbs/context.h"
+#include "lib/verbs/error.h"
+#include "lib/verbs/fork.h"
+#include "lib/verbs/gate.h"
+#include "lib/verbs/live.h"
+#include "lib/verbs/qp.h"
+#include "lib/verbs/xrcd.h"
+#include "net/link/descriptor.h"
+
+static int check(struct ibv_context *context, const struct ibv_qp_open_attr *attr)
+{
+	const uint32_t needed =
+		IBV_QP_OPEN_ATTR_NUM | IBV_QP_OPEN_ATTR_XRCD | IBV_QP_OPEN_ATTR_TYPE;
+
+	if (attr->comp_mask >= IBV_QP_OPEN_ATTR_RESERVED)
+		return EOPNOTSUPP;
+	if ((attr->comp_mask & needed) != needed || attr->qp_type != IBV_QPT_XRC_RECV ||
+	    !vb_is_usable(context, attr->xrcd, VB_KIND_XRCD))
+		return EINVAL;
+	return 0;
+}
+
+/* The handle is one of the domain's context. */
+static int tell_server(struct vb_qp *qp, uint32_t qpn, bool is_new)
+{
+	const struct vb_xrcd *xrcd = vb_xrcd(qp->xrcd);
+
+	qp->target = (struct remote_qp){ .qpn = qpn, .xrcd = xrcd->domain };
+	return -ctl_open_qp(&vb_context(qp->xrcd->context)->ctl, xrcd->handle, qpn, is_new,
+			    &qp->target_handle, &qp->target.epoch);
+}
+
+/* Returns how many handles of other programs remain; 0 also when that cannot be known. */
+static uint32_t leave_server(const struct vb_qp *qp)
+{
+	uint32_t left = 0;
+
+	if (!vb_is_context(qp->xrcd->context) ||
+	    ctl_close_qp(&vb_context(qp->xrcd->context)->ctl, qp->target_handle, &left))
+		return 0;
+	return left;
+}
+
+int vb_target_announce(struct vb_qp *qp)
+{
+	return tell_server(qp, qp->qp.qpn, true);
+}
+
+static void init_base(struct vb_qp *qp, struct ibv_context *context,
+		      const struct ibv_qp_open_attr *attr)
+{
+	struct ibv_qp *base = &qp->ex.base.qp_base;
+
+	base->context = context;
+	base->qp_context = attr->comp_mask & IBV_QP_OPEN_ATTR_CONTEXT ? attr->qp_context : NULL;
+	base->handle = attr->qp_num;
+	base->qp_num = attr->qp_num;
+	base->state = IBV_QPS_UNKNOWN;
+	base->qp_type = IBV_QPT_XRC_RECV;
+	pthread_mutex_init(&base->mutex, NULL);
+	pthread_cond_init(&base->cond, NULL);
+}
+
+static void free_opened(struct vb_qp *qp)
+{
+	pthread_mutex_destroy(&qp->ex.base.qp_base.mutex);
+	pthread_cond_destroy(&qp->ex.base.qp_base.cond);
+	free(qp);
+}
+
+/* From now on it gets events. */
+static int enter_list(struct vb_qp *qp)
+{
+	int err;
+
+	if (!vb_lock_engine(qp->dev, qp->forks))
+		return EINVAL;
+	/* The background thread reads what the server tells. */
+	err = -progress_thread_start(&qp->dev->progress);
+	if (!err)
+		LL_PREPEND2(qp->dev->opened_targets, qp, next_opened);
+	progress_unlock(&qp->dev->progress);
+	return err;
+}
+
+static void leave_list(struct vb_qp *qp)
+{
+	if (!vb_lock_engine(qp->dev, qp->forks))
+		return;
+	LL_DELETE2(qp->dev->opened_targets, qp, next_opened);
+	progress_unlock(&qp->dev->progress);
+}
+
+struct ibv_qp *vb_target_open(struct ibv_context *context, struct ibv_qp_open_attr *attr)
+{
+	struct vb_qp *qp;
+	int err;
+
+	if (!vb_is_context(context) || !attr)
+		return vb_fail(EINVAL);
+	err = check(context, attr);
+	if (err)
+		return vb_fail(err);
+	if (vb_verb_fails(context, open_qp))
+		return NULL;
+	qp = calloc(1, sizeof(*qp));
+	if (!qp)
+		return vb_fail(ENOMEM);
+	qp->dev = vb_device(context);
+	qp->forks = vb_forks();
+	qp->is_opened = true;
+	qp->xrcd = attr->xrcd;
+	qp->qp.qpn = attr->qp_num;
+	qp->qp.type = RXE_QPT_XRC_RECV;
+	init_base(qp, context, attr);
+	err = enter_list(qp);
+	if (err)
+		goto no_list;
+	err = tell_server(qp, attr->qp_num, false);
+	if (err)
+		goto no_handle;
+	if (!vb_live_add(qp, VB_KIND_QP))
+		goto no_object;
+	atomic_fetch_add(&vb_xrcd(qp->xrcd)->users, 1);
+	return &qp->ex.base.qp_base;
+
+no_object:
+	err = ENOMEM;
+	leave_server(qp);
+no_handle:
+	leave_list(qp);
+no_list:
+	free_opened(qp);
+	return vb_fail(err);
+}
+
+void vb_target_close(struct vb_qp *qp)
+{
+	leave_list(qp);
+	vb_async_forget_qp(qp);
+	if (qp->forks == vb_forks())
+		leave_server(qp);
+	atomic_fetch_sub(&vb_xrcd(qp->xrcd)->users, 1);
+	free_opened(qp);
+}
+
+bool vb_target_lives_on(struct vb_qp *qp)
+{
+	if (qp->forks != vb_forks())
+		return false;
+	if (!vb_lock_engine(qp->dev, qp->forks))
+		return false;
+	qp->is_closed = true;
+	progress_unlock(&qp->dev->progress);
+	vb_async_forget_qp(qp);
+	/* The thread that takes it back ends the queue pair: this one, or the one that hears from
+	 * the server. The domain may be closed before. */
+	if (!vb_live_add(qp, VB_KIND_TARGET)) {
+		vb_target_tell(qp->dev, CTL_EVENT_QP_ENDED, qp->qp.qpn);
+		leave_server(qp);
+		return false;
+	}
+	atomic_fetch_sub(&vb_xrcd(qp->xrcd)->users, 1);
+	if (leave_server(qp) > 0 || !vb_live_take(qp, VB_KIND_TARGET))
+		return true;
+	atomic_fetch_add(&vb_xrcd(qp->xrcd)->users, 1);
+	return false;
+}
+
+int vb_target_abandon(void *object)
+{
+	struct vb_qp *qp = object;
+
+	if (!vb_live_take(qp, VB_KIND_TARGET))
+		return 0;
+	vb_target_tell(qp->dev, CTL_EVENT_QP_ENDED, qp->qp.qpn);
+	vb_target_end(qp);
+	return 0;
+}
+
+void vb_target_unused(struct vb_device *dev, uint32_t qpn)
+{
+	const struct rxe_qp *found;
+	struct vb_qp *qp;
+
+	if (!progress_lock(&dev->progress))
+		return;
+	found = rxe_engine_find_qp(dev->progress.engine, qpn);
+	qp = found ? found->owner : NULL;
+	progress_unlock(&dev->progress);
+	if (qp && vb_live_take(qp, VB_KIND_TARGET))
+		vb_target_end(qp);
+}
+
+void vb_target_tell(struct vb_device *dev, uint32_t type, uint32_t qpn)
+{
+	const struct ctl_event event = { .type = type, .port = qpn };
+
+	if (descriptor_is_kept(dev->attachment.event_fd))
+		ctl_send(dev->attachment.event_fd, &event, sizeof(event), NULL, 0, MSG_DONTWAIT);
+}
+
+void vb_target_modified(struct progress *progress, struct rxe_qp *qp)
+{
+	struct vb_qp *target = qp->owner;
+
+	(void)progress;
+	target->ex.base.qp_base.state = (enum ibv_qp_state)qp->state;
+	vb_qp_publish(target);
+}

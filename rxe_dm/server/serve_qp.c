@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: MIT
+/* Handles of XRC targets (ibv_open_qp(3)). A target queue pair is in the engine of the process that
+ * created it; each process that created or opened it has a handle here. The server counts them,
+ * and passes the queue pair's events on to all who opened it. The process ends the queue pair when
+ * the last handle is freed. */
+#include <assert.h>
+#include <errno.h>
+#include <infiniband/verbs.h>
+#include <utlist.h>
+
+#include "emu/limits.h"
+#include "lib/control/client.h"
+#include "lib/control/socket.h"
+#include "rxe_dm/server/conn.h"
+#include "rxe_dm/server/context.h"
+
+static uint32_t slot_of(uint32_t qpn)
+{
+	return qpn >> RXE_SLOT_SHIFT;
+}
+
+static void send_event(const struct device *device, uint32_t slot, uint32_t type, uint32_t qpn)
+{
+	const struct ctl_event event = { .type = CTL_EVENT_QP | type, .port = qpn };
+
+	if (slot < RXE_MAX_SLOTS && device->slot[slot])
+		ctl_send(device->slot[slot]->event.fd, &event, sizeof(event), NULL, 0,
+			 MSG_DONTWAIT);
+}
+
+static uint32_t count(const struct device *device, uint32_t qpn)
+{
+	const struct object *handle;
+	uint32_t ret = 0;
+
+	DL_FOREACH2(device->targets, handle, wnext)
+	{
+		ret += qpn && handle->key == qpn;
+	}
+	return ret;
+}
+
+uint32_t target_others(const struct object *handle)
+{
+	return handle->key ? count(handle->context->device, handle->key) - 1 : 0;
+}
+
+static bool is_in_domain(const struct device *device, uint32_t qpn, uint32_t domain)
+{
+	const struct object *handle;
+
+	DL_FOREACH2(device->targets, handle, wnext)
+	{
+		if (handle->key == qpn)
+			return handle->addr == domain;
+	}
+	return false;
+}
+
+int serve_open_qp(struct call *call)
+{
+	const struct attachment *attachment = call->conn->attached[call->device->index];
+	const struct object *xrcd = context_find(call->context, call->req.qp.xrcd, CTL_KIND_XRCD);
+	const uint32_t qpn = call->req.qp.qpn;
+	struct object *handle;
+
+	if (!attachment || !xrcd || !qpn || slot_of(qpn) >= RXE_MAX_SLOTS)
+		return -EINVAL;
+	if (call->req.qp.is_new ? slot_of(qpn) != attachment->slot || count(call->device, qpn) != 0
+				: !is_in_domain(call->device, qpn, xrcd->key))
+		return -EINVAL;
+	handle = context_new_object(call->context, CTL_KIND_QP);
+	if (!handle)
+		return -ENOMEM;
+	handle->key = qpn;
+	handle->addr = xrcd->key;
+	handle->slot = attachment->slot;
+	object_own(handle, call->user);
+	DL_APPEND2(call->device->targets, handle, wprev, wnext);
+	call->reply.made.handle = handle->handle;
+	call->reply.made.key = atomic_load(&call->device->shared->slot[slot_of(qpn)].epoch);
+	return 0;
+}
+
+void target_handle_end(struct object *handle)
+{
+	struct device *device = handle->context->device;
+
+	assert(handle->kind == CTL_KIND_QP);
+	DL_DELETE2(device->targets, handle, wprev, wnext);
+	if (handle->key && count(device, handle->key) == 0)
+		send_event(device, slot_of(handle->key), 0, handle->key);
+}
+
+/* To each process once, however many handles it has. */
+static void send_to_all(const struct device *device, uint32_t type, uint32_t qpn)
+{
+	uint64_t sent[RXE_MAX_SLOTS / 64] = { 0 };
+	const struct object *handle;
+
+	DL_FOREACH2(device->targets, handle, wnext)
+	{
+		const uint64_t bit = 1ull << (handle->slot % 64);
+
+		if (handle->key != qpn || (sent[handle->slot / 64] & bit))
+			continue;
+		sent[handle->slot / 64] |= bit;
+		send_event(device, handle->slot, type, qpn);
+	}
+}
+
+/* Handles stay, and name no queue pair any more. */
+static void end_target(struct device *device, uint32_t qpn)
+{
+	struct object *handle;
+
+	send_to_all(device, IBV_EVENT_QP_FATAL, qpn);
+	DL_FOREACH2(device->targets, handle, wnext)
+	{
+		if (handle->key == qpn)
+			handle->key = 0;
+	}
+}
+
+void targets_of_slot_ended(struct device *device, uint32_t slot)
+{
+	const struct object *handle;
+
+	DL_FOREACH2(device->targets, handle, wnext)
+	{
+		if (handle->key && slot_of(handle->key) == slot)
+			end_target(device, handle->key);
+	}
+}
+
+void target_event(struct device *device, uint32_t slot, uint32_t type, uint32_t qpn)
+{
+	if (!qpn || slot_of(qpn) != slot)
+		return;
+	if (type == CTL_EVENT_QP_ENDED)
+		end_target(device, qpn);
+	else if ((type & CTL_EVENT_QP) && (type & ~CTL_EVENT_QP) <= IBV_EVENT_QP_LAST_WQE_REACHED)
+		send_to_all(device, type & ~CTL_EVENT_QP, qpn);
+}
