@@ -90,7 +90,9 @@ struct ctl_shared {
 	_Atomic uint32_t ended;	     /* 1: the server has ended, and QPs flush */
 	uint16_t tx_ports
 		[UDP_TX_SOCKETS]; /* UDP: processes send from these, which the server holds */
-	uint32_t reserved[9];
+	uint32_t reserved;
+	/* Bits of the slots that have a process: each slot is on pages of its own. */
+	_Atomic uint64_t used_slots[RXE_MAX_SLOTS / 64];
 	struct rxe_counters retired;	   /* sums of the processes that have exited */
 	struct ctl_lost lost;		   /* ... */
 	struct ctl_kept_failures failures; /* ... and what befell their queue pairs */
@@ -102,6 +104,37 @@ struct ctl_shared {
 	struct ctl_remote_requests remote_requests; /* all may write */
 	struct ctl_slot slot[RXE_MAX_SLOTS];
 };
+
+/* The server gives the slot to a process; 0: to none. */
+static inline void ctl_slot_set_pid(struct ctl_shared *shared, uint32_t slot, int32_t pid)
+{
+	const uint64_t bit = 1ull << slot % 64;
+
+	atomic_store(&shared->slot[slot].pid, pid);
+	if (pid)
+		atomic_fetch_or(&shared->used_slots[slot / 64], bit);
+	else
+		atomic_fetch_and(&shared->used_slots[slot / 64], ~bit);
+}
+
+/* The first slot from this one on that has a process; RXE_MAX_SLOTS: none. */
+static inline uint32_t ctl_next_slot(const struct ctl_shared *shared, uint32_t slot)
+{
+	uint64_t bits;
+
+	for (; slot < RXE_MAX_SLOTS; slot = (slot / 64 + 1) * 64) {
+		bits = atomic_load_explicit(&shared->used_slots[slot / 64], memory_order_relaxed);
+		bits &= ~0ull << slot % 64;
+		if (bits)
+			return slot / 64 * 64 + (uint32_t)__builtin_ctzll(bits);
+	}
+	return RXE_MAX_SLOTS;
+}
+
+/* In order; the body may not change the slot's number. */
+#define CTL_FOR_EACH_USED_SLOT(shared, slot)                                                       \
+	for (uint32_t slot = ctl_next_slot(shared, 0); slot < RXE_MAX_SLOTS;                       \
+	     slot = ctl_next_slot(shared, slot + 1))
 
 /* True: the object exists. A DM keeps its bytes while the caller's gauge is raised. */
 static inline bool ctl_handle_live(const struct ctl_shared *shared, uint32_t handle)

@@ -14,21 +14,15 @@ static void add_counters(struct rxe_counters *sum, const struct rxe_counters *ad
 void ctl_total_counters(const struct ctl_shared *shared, struct rxe_counters *ret)
 {
 	*ret = shared->retired;
-	for (uint32_t i = 0; i < RXE_MAX_SLOTS; i++) {
-		if (shared->slot[i].pid)
-			add_counters(ret, &shared->slot[i].counters);
-	}
+	CTL_FOR_EACH_USED_SLOT (shared, slot)
+		add_counters(ret, &shared->slot[slot].counters);
 }
 
 void ctl_total_lost(const struct ctl_shared *shared, struct ctl_lost *ret)
 {
 	*ret = shared->lost;
-	for (uint32_t i = 0; i < RXE_MAX_SLOTS; i++) {
-		const struct ctl_slot *slot = &shared->slot[i];
-
-		if (!slot->pid)
-			continue;
-#define X(name) ret->name += slot->lost.name;
+	CTL_FOR_EACH_USED_SLOT (shared, slot) {
+#define X(name) ret->name += shared->slot[slot].lost.name;
 		CTL_LOST(X)
 #undef X
 	}

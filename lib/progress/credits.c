@@ -9,9 +9,8 @@
 #include "lib/progress/progress.h"
 #include "net/wire/opcode.h"
 
-/* Cached sums are read again after this time; the list of processes after this. */
+/* Cached sums are read again after this time. */
 #define SUMS_NS 50000u
-#define LIVE_NS 10000000u
 
 static struct ctl_slot *slot_at(const struct progress *progress, uint32_t slot)
 {
@@ -24,34 +23,20 @@ static bool is_local_peer(const struct progress *progress, const struct gid *dst
 	       atomic_load_explicit(&slot_at(progress, slot)->pid, memory_order_relaxed) != 0;
 }
 
-static void list_live(const struct progress *progress, struct credits *credits, uint64_t now_ns)
-{
-	if (credits->live_at_ns && now_ns - credits->live_at_ns < LIVE_NS)
-		return;
-	credits->live_at_ns = now_ns;
-	credits->num_live = 0;
-	for (uint32_t i = 0; i < RXE_MAX_SLOTS; i++) {
-		if (atomic_load_explicit(&slot_at(progress, i)->pid, memory_order_relaxed))
-			credits->live[credits->num_live++] = (uint16_t)i;
-	}
-}
-
 static uint64_t offered_by(const struct progress *progress, uint32_t from, uint32_t to)
 {
 	return atomic_load_explicit(&slot_at(progress, from)->offered[to], memory_order_relaxed);
 }
 
 /* What all processes except this one have offered to a slot. */
-static uint64_t offered_by_others(const struct progress *progress, struct credits *credits,
-				  uint32_t to, uint64_t now_ns)
+static uint64_t offered_by_others(const struct progress *progress, uint32_t to)
 {
 	uint64_t sum = 0;
 
 	assert(to < RXE_MAX_SLOTS);
-	list_live(progress, credits, now_ns);
-	for (uint32_t i = 0; i < credits->num_live; i++) {
-		if (credits->live[i] != progress->attachment->slot)
-			sum += offered_by(progress, credits->live[i], to);
+	CTL_FOR_EACH_USED_SLOT (progress->attachment->shared, slot) {
+		if (slot != progress->attachment->slot)
+			sum += offered_by(progress, slot, to);
 	}
 	return sum;
 }
@@ -66,7 +51,7 @@ uint32_t credits_left(void *host, const struct gid *dst, uint32_t slot)
 	if (!is_local_peer(progress, dst, slot))
 		return UINT32_MAX;
 	if (now_ns - credits->to[slot].at_ns >= SUMS_NS) {
-		credits->to[slot].offered = offered_by_others(progress, credits, slot, now_ns);
+		credits->to[slot].offered = offered_by_others(progress, slot);
 		credits->to[slot].at_ns = now_ns;
 	}
 	/* Negative where the receiver corrected its sum in between. */
@@ -127,7 +112,6 @@ void credits_socket_empty(struct progress *progress, uint64_t now_ns)
 	credits->took = false;
 	credits->corrected_at_ns = now_ns;
 	atomic_store_explicit(&slot_at(progress, own)->taken,
-			      offered_by_others(progress, credits, own, now_ns) +
-				      offered_by(progress, own, own),
+			      offered_by_others(progress, own) + offered_by(progress, own, own),
 			      memory_order_relaxed);
 }

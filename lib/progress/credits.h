@@ -20,10 +20,6 @@ struct progress;
 
 /* Cached sums of the other processes. Under the engine lock. */
 struct credits {
-	/* When live was filled. */
-	uint64_t live_at_ns;
-	uint32_t num_live;
-	uint16_t live[RXE_MAX_SLOTS];
 	struct {
 		/* By others. */
 		uint64_t offered;

@@ -28,7 +28,7 @@ void slots_init(struct device *device)
 
 	assert(device->num_free == 0 && device->slots >= 2 && device->slots <= RXE_MAX_SLOTS);
 	/* Slot 0 is the server's: it gets runts, strays, and packets to unknown queue pairs. */
-	atomic_store(&own->pid, (int32_t)getpid());
+	ctl_slot_set_pid(device->shared, 0, (int32_t)getpid());
 	memcpy(own->comm, "rxe_dm", 7);
 	for (uint32_t slot = 1; slot < device->slots; slot++)
 		device->free_slots[device->num_free++] = slot;
@@ -69,7 +69,7 @@ static void clean(struct device *device, uint32_t slot, pid_t pid)
 		ctl_log(CTL_LOG_NOTICE, "getrandom() failed: QP numbers are predictable");
 	atomic_fetch_add(&shared->epoch, 1);
 	read_comm(pid, shared->comm);
-	atomic_store(&shared->pid, (int32_t)pid);
+	ctl_slot_set_pid(device->shared, slot, (int32_t)pid);
 }
 
 /* A process tells of its XRC targets. One that has closed its end tells nothing any more. */
@@ -180,7 +180,7 @@ void slot_give(struct attachment *attachment)
 
 	assert(device->slot[slot] == attachment && device->num_free < RXE_MAX_SLOTS);
 	grace_unwatch(&device->grace, slot);
-	atomic_store(&device->shared->slot[slot].pid, 0);
+	ctl_slot_set_pid(device->shared, slot, 0);
 	atomic_store(&device->shared->slot[slot].inside, 0);
 	retire(device->shared, &device->shared->slot[slot]);
 	lost_retire(device, slot);
