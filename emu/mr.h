@@ -35,6 +35,7 @@ enum rxe_mr_kind {
 	/* Memory windows (mw.h): addr is the place of the binding in the owner's table. */
 	RXE_MR_WINDOW_1 = 3,
 	RXE_MR_WINDOW_2 = 4,
+	RXE_MR_NULL = 5, /* no memory: reads as zeros, discards what is written */
 };
 
 /* One entry, 64 bytes. lkey and rkey are the same number: index << 16 | tag. A tag returns

@@ -21,7 +21,6 @@
 
 #pragma GCC diagnostic ignored "-Wunused-parameter"
 
-REFUSE_PTR(struct ibv_mr, alloc_null_mr, struct ibv_pd *pd)
 REFUSE_INT(read_counters, struct ibv_counters *counters, uint64_t *values, uint32_t n,
 	   uint32_t flags)
 REFUSE_INT(attach_counters, struct ibv_counters *counters, struct ibv_counter_attach_attr *attr,
@@ -89,7 +88,6 @@ static void refuse_basic(struct ibv_context_ops *ops)
 
 void abi_refuse_ops(struct verbs_context *verbs)
 {
-	verbs->alloc_null_mr = alloc_null_mr;
 	verbs->read_counters = read_counters;
 	verbs->attach_counters_point_flow = attach_counters;
 	verbs->create_counters = create_counters;

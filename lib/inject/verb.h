@@ -16,7 +16,7 @@
 	X(query_gid, COMMAND) X(query_gid_ex, COMMAND) X(query_gid_table, COMMAND) X(query_gid_type, COMMAND) \
 	X(alloc_pd, COMMAND) X(dealloc_pd, DESTROY) X(import_pd, COMMAND) \
 	X(alloc_td, COMMAND) X(dealloc_td, DESTROY) X(alloc_parent_domain, COMMAND) \
-	X(reg_mr, COMMAND) X(reg_mr_iova, COMMAND) X(reg_dmabuf_mr, COMMAND) X(reg_mr_ex, COMMAND) X(reg_dm_mr, COMMAND) \
+	X(reg_mr, COMMAND) X(reg_mr_iova, COMMAND) X(reg_dmabuf_mr, COMMAND) X(reg_mr_ex, COMMAND) X(reg_dm_mr, COMMAND) X(alloc_null_mr, COMMAND) \
 	X(rereg_mr, COMMAND) X(advise_mr, COMMAND) X(dereg_mr, DESTROY) X(import_mr, COMMAND) \
 	X(alloc_dm, COMMAND) X(free_dm, DESTROY) X(import_dm, COMMAND) X(dm_export_dmabuf_fd, COMMAND) \
 	X(memcpy_to_dm, LOCAL) X(memcpy_from_dm, LOCAL) \

@@ -367,7 +367,8 @@ static uint8_t *locate(const struct progress *progress, const struct rxe_mr *mr,
 		return mr->owner == progress->attachment->slot ? (uint8_t *)(uintptr_t)at : NULL;
 	case RXE_MR_ARENA: return progress->attachment->arena + at;
 	case RXE_MR_WINDOW_1:
-	case RXE_MR_WINDOW_2: break;
+	case RXE_MR_WINDOW_2:
+	case RXE_MR_NULL: break;
 	}
 	return NULL;
 }
@@ -381,6 +382,10 @@ bool memory_host_read(void *host, const struct rxe_mr *mr, uint64_t iova, void *
 {
 	const uint8_t *p = locate(host, mr, iova);
 
+	if (mr->kind == RXE_MR_NULL) {
+		memset(dst, 0, len);
+		return true;
+	}
 	if (is_foreign(host, mr))
 		return remote_read(host, mr, iova, dst, len);
 	return p && memory_copy(dst, p, len);
@@ -391,6 +396,8 @@ bool memory_host_write(void *host, const struct rxe_mr *mr, uint64_t iova, const
 {
 	uint8_t *p = locate(host, mr, iova);
 
+	if (mr->kind == RXE_MR_NULL)
+		return true;
 	if (is_foreign(host, mr))
 		return remote_write(host, mr, iova, src, len);
 	return p && memory_copy_in_order(p, src, len);

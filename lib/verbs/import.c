@@ -85,7 +85,8 @@ struct ibv_mr *ibv_import_mr(struct ibv_pd *pd, uint32_t handle)
 	mr->base.pd = pd;
 	mr->base.length = object.len;
 	mr->base.handle = handle;
-	mr->base.lkey = mr->base.rkey = object.key;
+	mr->base.lkey = object.key;
+	mr->base.rkey = object.mr_kind == RXE_MR_NULL ? 0 : object.key;
 	if (!vb_live_add(mr, VB_KIND_MR))
 		goto no_object;
 	return &mr->base;

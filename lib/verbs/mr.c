@@ -182,6 +182,27 @@ struct ibv_mr *ibv_reg_mr_iova(struct ibv_pd *pd, void *addr, size_t length, uin
 	return ibv_reg_mr_iova2(pd, addr, length, iova, (unsigned int)access);
 }
 
+/* ibv_alloc_null_mr(3). Peers cannot reach it: it has no rkey. */
+static struct ibv_mr *alloc_null_mr(struct ibv_pd *pd)
+{
+	const struct vb_mr like = { .base = { .length = SIZE_MAX },
+				    .access = IBV_ACCESS_LOCAL_WRITE };
+	struct ctl_reg_mr reg = { .kind = RXE_MR_NULL,
+				  .len = UINT64_MAX,
+				  .rights = RXE_LOCAL_WRITE };
+	struct ibv_mr *mr;
+
+	if (!vb_is_pd(pd))
+		return vb_fail(EINVAL);
+	if (vb_verb_fails(pd->context, alloc_null_mr))
+		return NULL;
+	reg.pd = pd->handle;
+	mr = vb_mr_make(pd, &like, &reg);
+	if (mr)
+		mr->rkey = 0;
+	return mr;
+}
+
 int vb_map_fd(int fd, uint64_t offset, uint64_t length, bool write, void **ret_map,
 	      size_t *ret_map_len, uint8_t **ret_first)
 {
@@ -436,4 +457,5 @@ int ibv_dereg_mr(struct ibv_mr *base)
 void vb_mr_ops(struct verbs_context_65 *verbs)
 {
 	VB_REG_MR_EX_OPS(verbs)->reg_mr_ex = ibv_reg_mr_ex;
+	verbs->base.alloc_null_mr = alloc_null_mr;
 }

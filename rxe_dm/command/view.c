@@ -177,6 +177,7 @@ const char *view_mr_kind(uint32_t kind)
 	switch (kind) {
 	case RXE_MR_PLAIN: return "memory";
 	case RXE_MR_ARENA: return "device";
+	case RXE_MR_NULL: return "null";
 	case RXE_MR_WINDOW_1: return "1";
 	case RXE_MR_WINDOW_2: return "2B";
 	}

@@ -42,6 +42,13 @@ struct plan {
 	struct rxe_mr entry;
 };
 
+/* Of every length, and of no use to peers. */
+static bool is_null(const struct ctl_reg_mr *msg)
+{
+	return msg->kind == RXE_MR_NULL && !msg->umem && !msg->dmah && msg->addr == 0 &&
+	       msg->iova == 0 && msg->len == UINT64_MAX && msg->rights == RXE_LOCAL_WRITE;
+}
+
 static int plan_memory(const struct call *call, const struct ctl_reg_mr *msg, struct plan *plan)
 {
 	const struct attachment *attachment = call->conn->attached[call->device->index];
@@ -61,6 +68,7 @@ static int plan_memory(const struct call *call, const struct ctl_reg_mr *msg, st
 		plan->entry.addr = plan->dm->addr + msg->addr;
 		plan->entry.dm = msg->dm;
 		return 0;
+	case RXE_MR_NULL: return is_null(msg) ? 0 : -EINVAL;
 	}
 	return -EINVAL;
 }
@@ -98,7 +106,7 @@ static int make_plan(const struct call *call, struct plan *plan)
 					  .kind = msg->kind,
 					  .dmah = msg->dmah } };
 	plan->pd = context_find(call->context, msg->pd, CTL_KIND_PD);
-	if (!plan->pd || (msg->len > RXE_MAX_MR_SIZE && !is_implicit(msg)) ||
+	if (!plan->pd || (msg->len > RXE_MAX_MR_SIZE && !is_implicit(msg) && !is_null(msg)) ||
 	    !within(msg->iova, msg->len, UINT64_MAX))
 		return -EINVAL;
 	if (msg->dmah) {

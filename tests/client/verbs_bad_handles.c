@@ -240,6 +240,7 @@ START_TEST(windows)
 
 	for (int i = FOREIGN; i < WHATS; i++) {
 		REFUSED_NULL(ibv_alloc_mw(bad.pd[i], IBV_MW_TYPE_1));
+		REFUSED_NULL(ibv_alloc_null_mr(bad.pd[i]));
 		REFUSED(ibv_dealloc_mw(bad.mw[i]));
 		REFUSED(ibv_bind_mw(bad.qp[i], mw, &bind));
 		/* The inline function itself refuses, without errno. */

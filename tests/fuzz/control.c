@@ -205,7 +205,8 @@ static void check_region(uint32_t key)
 		keys[num_keys++] = key;
 	MUST(atomic_load(&mr->key) == key);
 	MUST(pd && pd->kind == CTL_KIND_PD);
-	MUST(mr->len <= RXE_MAX_MR_SIZE || (mr->len == UINT64_MAX && mr->rights & RXE_ON_DEMAND));
+	MUST(mr->len <= RXE_MAX_MR_SIZE || (mr->len == UINT64_MAX && mr->rights & RXE_ON_DEMAND) ||
+	     (mr->kind == RXE_MR_NULL && mr->rights == RXE_LOCAL_WRITE));
 	MUST(mr->iova <= UINT64_MAX - mr->len);
 	if (mr->kind == RXE_MR_PLAIN)
 		MUST(mr->owner < RXE_MAX_SLOTS && device->slot[mr->owner] &&

@@ -166,6 +166,7 @@ START_TEST(regions_are_found_by_kind)
 				.iova = 0x1000,
 				.len = 4096 };
 	struct rxe_mr dm = { .kind = RXE_MR_ARENA, .addr = 64, .len = 1024 };
+	struct rxe_mr null = { .kind = RXE_MR_NULL, .len = UINT64_MAX };
 	uint64_t word = 0x1122334455667788, got;
 
 	memory_guard();
@@ -184,6 +185,10 @@ START_TEST(regions_are_found_by_kind)
 	ck_assert(!memory_host_read(&dev->progress, &plain, 0x1008, &word, 8));
 	ck_assert(!memory_host_atomic(&dev->progress, &plain, 0x1008, RXE_FETCH_ADD, 1, 0, &got));
 	munmap(dev->attachment.shared, sizeof(struct ctl_shared));
+	ck_assert(memory_host_read(&dev->progress, &null, 0x1008, &got, 8));
+	ck_assert(got == 0);
+	ck_assert(memory_host_write(&dev->progress, &null, 0x1008, &word, 8));
+	ck_assert(!memory_host_atomic(&dev->progress, &null, 0x1008, RXE_FETCH_ADD, 1, 0, &got));
 	munmap(arena, 4096);
 	munmap(own, 4096);
 }
