@@ -9,9 +9,12 @@
 #include <sys/socket.h>
 #include <sys/uio.h>
 
+#include "lib/control/cancel.h"
+#include "lib/rdmacm/error.h"
 #include "lib/rdmacm/rsocket/progress.h"
 #include "lib/rdmacm/rsocket/ready.h"
 #include "lib/rdmacm/rsocket/rsocket.h"
+#include "lib/rdmacm/rsocket/table.h"
 #include "lib/rdmacm/rsocket/wait.h"
 
 bool rs_may_wait(const struct rsocket *rs, int flags)
@@ -98,4 +101,24 @@ void rs_iov_scatter(struct rs_iov *iov, const uint8_t *from, size_t len)
 		to = advance(iov, &n);
 		memcpy(to, from, n);
 	}
+}
+
+ssize_t rs_call(int socket, struct msghdr *msg, int flags, rs_transfer *transfer)
+{
+	struct rs_iov iov = { .v = msg->msg_iov, .n = msg->msg_iovlen };
+	struct rsocket *rs;
+	size_t len, n = 0;
+	int err;
+	NO_CANCEL;
+
+	if (flags & MSG_OOB)
+		return rcm_result(EOPNOTSUPP);
+	if (!rs_iov_len(&iov, &len))
+		return rcm_result(EINVAL);
+	rs = rs_get_locked(socket);
+	if (!rs)
+		return -1;
+	err = transfer(rs, &iov, len, msg, flags, &n);
+	rs_put_locked(rs);
+	return err ? rcm_result(err) : (ssize_t)n;
 }

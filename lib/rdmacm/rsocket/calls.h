@@ -9,6 +9,7 @@
 #include <sys/types.h>
 
 struct iovec;
+struct msghdr;
 struct rsocket;
 
 /* Whether a call with these flags waits. */
@@ -33,5 +34,13 @@ bool rs_iov_len(const struct rs_iov *iov, size_t *ret);
 /* Copy len bytes, which must be there, and advance. */
 void rs_iov_gather(struct rs_iov *iov, uint8_t *to, size_t len);
 void rs_iov_scatter(struct rs_iov *iov, const uint8_t *from, size_t len);
+
+/* Moves bytes between an rsocket, whose lock is held, and the len bytes of a message's buffers. 0 or
+ * a positive errno; *ret: how many bytes. */
+typedef int rs_transfer(struct rsocket *rs, struct rs_iov *iov, size_t len, struct msghdr *msg,
+			int flags, size_t *ret);
+
+/* A call that transfers a message: the number of bytes, or -1 and errno. */
+ssize_t rs_call(int socket, struct msghdr *msg, int flags, rs_transfer *transfer);
 
 #endif

@@ -2,13 +2,11 @@
 /* rrecv, rrecvfrom, rrecvmsg, rread, rreadv. */
 #include <poll.h>
 
-#include "lib/control/cancel.h"
 #include "lib/rdmacm/error.h"
 #include "lib/rdmacm/rsocket/calls.h"
 #include "lib/rdmacm/rsocket/public.h"
 #include "lib/rdmacm/rsocket/queue.h"
 #include "lib/rdmacm/rsocket/rsocket.h"
-#include "lib/rdmacm/rsocket/table.h"
 
 static uint32_t least(size_t a, size_t b)
 {
@@ -57,8 +55,8 @@ static int await_data(struct rsocket *rs, bool may_wait)
 	return rs_take_error(rs);
 }
 
-static int receive_locked(struct rsocket *rs, struct rs_iov *iov, size_t len, int flags,
-			  size_t *ret)
+static int receive(struct rsocket *rs, struct rs_iov *iov, size_t len, struct msghdr *msg,
+		   int flags, size_t *ret)
 {
 	struct rs_receiver *receiver = &rs->receiver;
 	bool may_wait = rs_may_wait(rs, flags);
@@ -83,28 +81,17 @@ static int receive_locked(struct rsocket *rs, struct rs_iov *iov, size_t len, in
 		if (!(flags & MSG_WAITALL))
 			break;
 	}
+	/* As with TCP, the address is not written. */
+	msg->msg_namelen = 0;
 	*ret = len - left;
 	return left < len ? 0 : err;
 }
 
 static ssize_t receive_iov(int socket, const struct iovec *v, size_t n, int flags)
 {
-	struct rs_iov iov = { .v = v, .n = n };
-	struct rsocket *rs;
-	size_t len, received = 0;
-	int err;
-	NO_CANCEL;
+	struct msghdr msg = { .msg_iov = (struct iovec *)(uintptr_t)v, .msg_iovlen = n };
 
-	if (flags & MSG_OOB)
-		return rcm_result(EOPNOTSUPP);
-	if (!rs_iov_len(&iov, &len))
-		return rcm_result(EINVAL);
-	rs = rs_get_locked(socket);
-	if (!rs)
-		return -1;
-	err = receive_locked(rs, &iov, len, flags, &received);
-	rs_put_locked(rs);
-	return err ? rcm_result(err) : (ssize_t)received;
+	return rs_call(socket, &msg, flags, receive);
 }
 
 ssize_t rrecv(int socket, void *buf, size_t len, int flags)
@@ -114,26 +101,32 @@ ssize_t rrecv(int socket, void *buf, size_t len, int flags)
 	return receive_iov(socket, &v, 1, flags);
 }
 
-/* As with TCP, the address is not written. */
 ssize_t rrecvfrom(int socket, void *buf, size_t len, int flags, struct sockaddr *src_addr,
 		  socklen_t *addrlen)
 {
-	if (src_addr && addrlen)
-		*addrlen = 0;
-	return rrecv(socket, buf, len, flags);
+	struct iovec v = { .iov_base = buf, .iov_len = len };
+	struct msghdr msg = { .msg_iov = &v, .msg_iovlen = 1 };
+	ssize_t n;
+
+	if (src_addr && addrlen) {
+		msg.msg_name = src_addr;
+		msg.msg_namelen = *addrlen;
+	}
+	n = rs_call(socket, &msg, flags, receive);
+	if (n >= 0 && msg.msg_name)
+		*addrlen = msg.msg_namelen;
+	return n;
 }
 
 ssize_t rrecvmsg(int socket, struct msghdr *msg, int flags)
 {
-	ssize_t len = receive_iov(socket, msg->msg_iov, msg->msg_iovlen, flags);
+	ssize_t n;
 
-	if (len < 0)
-		return len;
 	msg->msg_flags = 0;
-	msg->msg_controllen = 0;
-	if (msg->msg_name)
-		msg->msg_namelen = 0;
-	return len;
+	n = rs_call(socket, msg, flags, receive);
+	if (n >= 0)
+		msg->msg_controllen = 0;
+	return n;
 }
 
 ssize_t rread(int socket, void *buf, size_t count)

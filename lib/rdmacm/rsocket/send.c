@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: MIT
 /* rsend, rsendto, rsendmsg, rwrite, rwritev. */
-
-#include "lib/control/cancel.h"
 #include "lib/rdmacm/error.h"
 #include "lib/rdmacm/rsocket/calls.h"
 #include "lib/rdmacm/rsocket/iomap.h"
@@ -10,7 +8,6 @@
 #include "lib/rdmacm/rsocket/public.h"
 #include "lib/rdmacm/rsocket/queue.h"
 #include "lib/rdmacm/rsocket/rsocket.h"
-#include "lib/rdmacm/rsocket/table.h"
 
 /* The next message. Returns its length, 0: the connection has ended. */
 static uint32_t send_message(struct rsocket *rs, struct rs_iov *iov, size_t left)
@@ -25,12 +22,15 @@ static uint32_t send_message(struct rsocket *rs, struct rs_iov *iov, size_t left
 	return err ? 0 : piece.len;
 }
 
-static int send_locked(struct rsocket *rs, struct rs_iov *iov, size_t len, int flags, size_t *ret)
+/* As with TCP, the address of msg does not matter. */
+static int transmit(struct rsocket *rs, struct rs_iov *iov, size_t len, struct msghdr *msg,
+		    int flags, size_t *ret)
 {
 	bool may_wait = rs_may_wait(rs, flags);
 	size_t left = len;
 	int err = 0;
 
+	(void)msg;
 	if (rs->state == RS_NEW || rs->state == RS_LISTENING)
 		return ENOTCONN;
 	/* Not with each call: it costs more than a short message. */
@@ -48,22 +48,9 @@ static int send_locked(struct rsocket *rs, struct rs_iov *iov, size_t len, int f
 
 static ssize_t send_iov(int socket, const struct iovec *v, size_t n, int flags)
 {
-	struct rs_iov iov = { .v = v, .n = n };
-	struct rsocket *rs;
-	size_t len, sent = 0;
-	int err;
-	NO_CANCEL;
+	struct msghdr msg = { .msg_iov = (struct iovec *)(uintptr_t)v, .msg_iovlen = n };
 
-	if (flags & MSG_OOB)
-		return rcm_result(EOPNOTSUPP);
-	if (!rs_iov_len(&iov, &len))
-		return rcm_result(EINVAL);
-	rs = rs_get_locked(socket);
-	if (!rs)
-		return -1;
-	err = send_locked(rs, &iov, len, flags, &sent);
-	rs_put_locked(rs);
-	return err ? rcm_result(err) : (ssize_t)sent;
+	return rs_call(socket, &msg, flags, transmit);
 }
 
 ssize_t rsend(int socket, const void *buf, size_t len, int flags)
@@ -73,20 +60,25 @@ ssize_t rsend(int socket, const void *buf, size_t len, int flags)
 	return send_iov(socket, &v, 1, flags);
 }
 
-/* As with TCP, the address does not matter. */
 ssize_t rsendto(int socket, const void *buf, size_t len, int flags,
 		const struct sockaddr *dest_addr, socklen_t addrlen)
 {
-	(void)dest_addr;
-	(void)addrlen;
-	return rsend(socket, buf, len, flags);
+	struct iovec v = { .iov_base = (void *)(uintptr_t)buf, .iov_len = len };
+	struct msghdr msg = { .msg_name = (void *)(uintptr_t)dest_addr,
+			      .msg_namelen = addrlen,
+			      .msg_iov = &v,
+			      .msg_iovlen = 1 };
+
+	return rs_call(socket, &msg, flags, transmit);
 }
 
 ssize_t rsendmsg(int socket, const struct msghdr *msg, int flags)
 {
+	struct msghdr copy = *msg;
+
 	if (msg->msg_control && msg->msg_controllen)
 		return rcm_result(EOPNOTSUPP);
-	return send_iov(socket, msg->msg_iov, msg->msg_iovlen, flags);
+	return rs_call(socket, &copy, flags, transmit);
 }
 
 ssize_t rwrite(int socket, const void *buf, size_t count)
