@@ -13,6 +13,7 @@ from cases_faults import add, fired
 from cases_loss import FAULTS
 from cases_rdmacm import join, need_library
 from instance import Instance, free_port
+from namespaces import Pair
 from program import Failure, patient
 
 ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
@@ -30,6 +31,12 @@ RSTREAM = {
     "nonblocking": "-T n -I 200 -C 1 -S all",
     "verify": "-T v -I 50 -C 4 -S 65536",
     "bandwidth": "-I 4 -C 100 -S 100000 -B 20000",
+}
+UDPONG = {
+    "echo": "-T e -C 300 -S 64",
+    "blocking": "-T b -T e -C 300 -S 1500",
+    "async": "-T a -T e -C 300 -S 2000",
+    "bandwidth": "-T n -B 100000 -C 5000 -S 1024",
 }
 
 
@@ -62,6 +69,41 @@ def stream(build, program, name, args, **settings):
             raise Failure(f"{server.title}: exit {server.process.returncode}")
         if not re.search(r"^\S+ +\S+ +\S+ +\S+ +\S+ +[\d.]+s", client.text(), re.MULTILINE):
             raise Failure(f"{program}: no row of results")
+
+
+def sent(instance):
+    return instance.show()["devices"][0]["counters"]["sent_bytes"]
+
+
+def run_udpong(here, there, args):
+    """The server never ends by itself. What the client sends and hears goes over the device."""
+    port = str(free_port())
+    server = here.start(["udpong", "-b", here.address, "-p", port] + args.split(), title="udpong (server)")
+    server.wait_bound(int(port))
+    client = there.start(["udpong", "-s", here.address, "-p", port] + args.split(), title="udpong (client)")
+    if client.wait(60) != 0:
+        raise Failure(f"{client.title}: exit {client.process.returncode}")
+    if not re.search(r"^custom +\S+ +\S+ +\S+ +[\d.]+s", client.text(), re.MULTILINE):
+        raise Failure("udpong: no row of results")
+    count, size = (int(re.search(f"-{letter} (\\d+)", args).group(1)) for letter in "CS")
+    if sent(there) < count * size:
+        raise Failure(f"the client's device has sent {sent(there)} bytes only")
+
+
+def udpong(build, name, args, **settings):
+    with Instance(build, f"udpong_{name}", **settings) as instance:
+        need_library(instance)
+        run_udpong(instance, instance, args)
+
+
+def udpong_veth(build, family):
+    """In two namespaces. An MTU of 1500 leaves room for messages of 1000 bytes."""
+    with Pair() as pair:
+        addresses = [pair.address6(side) if family == "ipv6" else pair.address(side) for side in range(2)]
+        with Instance(build, "udpong", addresses[0], prefix=pair.prefix(0)) as here, \
+                Instance(build, "udpong", addresses[1], prefix=pair.prefix(1)) as there:
+            need_library(here)
+            run_udpong(here, there, "-T e -C 200 -S 960")
 
 
 def rcopy(build):
@@ -144,13 +186,17 @@ def example(build):
             raise Failure(f"the commands said '{said}'")
 
 
-CASES = {f"rsocket_{name}": functools.partial(ours, name=name) for name in ("stream", "transfer", "iomap")}
+CASES = {f"rsocket_{name}": functools.partial(ours, name=name) for name in ("stream", "transfer", "iomap", "datagram")}
 for _program, _rows in (("rstream", RSTREAM), ("riostream", RIOSTREAM)):
     CASES.update({f"rsocket_{_program}_{name}": functools.partial(stream, program=_program, name=name, args=args)
                   for name, args in _rows.items()})
 CASES.update({f"rsocket_through_{fault}": functools.partial(through, fault=fault) for fault in ("loss_1", "loss_5", "reorder_1")})
 CASES["rsocket_rstream_ipv6"] = functools.partial(stream, program="rstream", name="ipv6", address="::1",
                                                  args="-f ipv6 -I 200 -C 1 -S 1000")
+CASES.update({f"rsocket_udpong_{name}": functools.partial(udpong, name=name, args=args) for name, args in UDPONG.items()})
+CASES["rsocket_udpong_ipv6"] = functools.partial(udpong, name="ipv6", address="::1", args="-T e -C 300 -S 1000")
+CASES.update({f"rsocket_udpong_veth_{family}": functools.partial(udpong_veth, family=family) for family in ("ipv4", "ipv6")})
+CASES["rsocket_datagram_ipv6"] = functools.partial(ours, name="datagram", address="::1")
 CASES["rsocket_rcopy"] = rcopy
 CASES["rsocket_preload"] = preload
 CASES["rsocket_preload_http"] = http

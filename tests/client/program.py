@@ -13,6 +13,9 @@ POLL_S = 0.01
 # Bounds are there to find what hangs. On a busy machine, and with a sanitizer in it, everything takes its time.
 WAIT_FACTOR = 20 if os.environ.get("RXE_TEST_SANITIZER") else 10
 LONGEST_S = 600
+# Tables of /proc/net and the state in them.
+LISTENING_TCP = (("tcp", "tcp6"), "0A")
+UNCONNECTED_UDP = (("udp", "udp6"), "07")
 
 
 class Failure(Exception):
@@ -84,6 +87,10 @@ class Program:
         """Until it, or a program in its network namespace, listens on this TCP port."""
         self.wait_until(lambda: listening(self.pid, port), f"listening on port {port}", timeout_s)
 
+    def wait_bound(self, port, timeout_s=30):
+        """The same for a UDP socket that is bound to the port."""
+        self.wait_until(lambda: listening(self.pid, port, UNCONNECTED_UDP), f"a UDP socket at port {port}", timeout_s)
+
     def kill(self, sig=signal.SIGKILL):
         """This one process and nothing else: what a crash does."""
         os.kill(self.pid, sig)
@@ -125,15 +132,16 @@ def is_server(pid):
         return b"--ready-fd=3" in f.read().split(b"\0")
 
 
-def listening(pid, port):
-    """Does somebody in this process's network namespace listen on the port? State 0A is LISTEN."""
+def listening(pid, port, how=LISTENING_TCP):
+    """Does somebody in this process's network namespace wait at the port?"""
     wanted = f":{port:04X}"
-    for table in ("tcp", "tcp6"):
+    tables, state = how
+    for table in tables:
         try:
             with open(f"/proc/{pid}/net/{table}", encoding="ascii") as f:
                 for line in f:
                     fields = line.split()
-                    if fields[1].endswith(wanted) and fields[3] == "0A":
+                    if fields[1].endswith(wanted) and fields[3] == state:
                         return True
         except OSError:
             continue

@@ -4,6 +4,7 @@
 
 #include "lib/control/cancel.h"
 #include "lib/rdmacm/error.h"
+#include "lib/rdmacm/rsocket/datagram.h"
 #include "lib/rdmacm/rsocket/progress.h"
 #include "lib/rdmacm/rsocket/public.h"
 #include "lib/rdmacm/rsocket/queue.h"
@@ -13,7 +14,8 @@
 #include "lib/rdmacm/rsocket/wait.h"
 #include "lib/rdmacm/rsocket/waiter.h"
 
-#define SECOND_NS 1000000000
+#define SECOND_NS		  1000000000
+#define DATAGRAM_CLOSE_TIMEOUT_NS SECOND_NS /* for messages to leave; nothing is promised */
 
 /* What the peer hears depends on what is over already. */
 static int end_sending(struct rsocket *rs, bool is_all)
@@ -35,6 +37,8 @@ static int shutdown_locked(struct rsocket *rs, int how)
 {
 	int err = 0;
 
+	if (rs->datagram)
+		return rs_datagram_shutdown(rs, how);
 	if (rs->state == RS_LISTENING) {
 		rs->end.receiving = true;
 		return 0;
@@ -69,9 +73,11 @@ static void finish(struct rsocket *rs)
 	int linger_s = rs->options.linger_s;
 	int64_t deadline_ns = rs_deadline(linger_s < 0 ? -1 : (int64_t)linger_s * SECOND_NS);
 
-	if (rs->state != RS_CONNECTED || !linger_s)
+	if (rs->datagram)
+		deadline_ns = rs_deadline(DATAGRAM_CLOSE_TIMEOUT_NS);
+	else if (rs->state != RS_CONNECTED || !linger_s)
 		return;
-	if (!rs->end.sending || !rs->end.receiving)
+	if (!rs->datagram && (!rs->end.sending || !rs->end.receiving))
 		end_sending(rs, true);
 	while (rs_wait(rs, RS_POLL_SENT, deadline_ns) == EINTR)
 		;

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "lib/rdmacm/error.h"
+#include "lib/rdmacm/rsocket/datagram.h"
 #include "lib/rdmacm/rsocket/public.h"
 #include "lib/rdmacm/rsocket/rsocket.h"
 #include "lib/rdmacm/rsocket/table.h"
@@ -33,7 +34,9 @@ int rgetpeername(int socket, struct sockaddr *addr, socklen_t *addrlen)
 
 	if (!rs)
 		return -1;
-	if (rs->state == RS_CONNECTED)
+	if (rs->datagram)
+		err = rs_datagram_name(rs, true, addr, addrlen);
+	else if (rs->state == RS_CONNECTED)
 		err = give(rdma_get_peer_addr(rs->id), rs->domain, addr, addrlen);
 	rs_put_locked(rs);
 	return rcm_result(err);
@@ -46,7 +49,8 @@ int rgetsockname(int socket, struct sockaddr *addr, socklen_t *addrlen)
 
 	if (!rs)
 		return -1;
-	err = give(rdma_get_local_addr(rs->id), rs->domain, addr, addrlen);
+	err = rs->datagram ? rs_datagram_name(rs, false, addr, addrlen)
+			   : give(rdma_get_local_addr(rs->id), rs->domain, addr, addrlen);
 	rs_put_locked(rs);
 	return rcm_result(err);
 }

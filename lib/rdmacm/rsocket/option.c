@@ -7,6 +7,7 @@
 
 #include "lib/rdmacm/error.h"
 #include "lib/rdmacm/rsocket/calls.h"
+#include "lib/rdmacm/rsocket/datagram.h"
 #include "lib/rdmacm/rsocket/defaults.h"
 #include "lib/rdmacm/rsocket/progress.h"
 #include "lib/rdmacm/rsocket/public.h"
@@ -75,6 +76,8 @@ static int *field(struct rsocket *rs, const struct option *option)
 /* Queues and buffers cannot change any more. */
 static bool has_sizes(const struct rsocket *rs)
 {
+	if (rs->datagram)
+		return rs->datagram->paths;
 	return rs->state != RS_NEW && rs->state != RS_LISTENING;
 }
 
@@ -158,6 +161,17 @@ static int set_locked(struct rsocket *rs, int level, int name, const void *value
 	return level == SOL_RDMA ? EOPNOTSUPP : ENOPROTOOPT;
 }
 
+/* The UDP socket has all options of its own, and the rsocket those that both know. */
+static int set_datagram(struct rsocket *rs, int level, int name, const void *value, socklen_t len)
+{
+	int err = level == SOL_RDMA ? 0 : rs_datagram_set_option(rs, level, name, value, len);
+	bool is_timeout = level == SOL_SOCKET && (name == SO_RCVTIMEO || name == SO_SNDTIMEO);
+
+	if (err || (!find(level, name) && level != SOL_RDMA && !is_timeout))
+		return err;
+	return set_locked(rs, level, name, value, len);
+}
+
 int rsetsockopt(int socket, int level, int optname, const void *optval, socklen_t optlen)
 {
 	struct rsocket *rs = rs_get_locked(socket);
@@ -165,7 +179,12 @@ int rsetsockopt(int socket, int level, int optname, const void *optval, socklen_
 
 	if (!rs)
 		return -1;
-	err = optval ? set_locked(rs, level, optname, optval, optlen) : EFAULT;
+	if (!optval)
+		err = EFAULT;
+	else if (rs->datagram)
+		err = set_datagram(rs, level, optname, optval, optlen);
+	else
+		err = set_locked(rs, level, optname, optval, optlen);
 	rs_put_locked(rs);
 	return rcm_result(err);
 }
@@ -237,7 +256,10 @@ static int get_tcp(const struct rsocket *rs, int name, void *value, socklen_t *l
 static int get_locked(struct rsocket *rs, int level, int name, void *value, socklen_t *len)
 {
 	const struct option *option = find(level, name);
+	bool is_error = level == SOL_SOCKET && name == SO_ERROR;
 
+	if (rs->datagram && level != SOL_RDMA && !(is_error && rs->err))
+		return rs_datagram_get_option(rs, level, name, value, len);
 	if (option && option->kind == KIND_IGNORED)
 		return give_number(value, len, 1);
 	if (option)

@@ -4,6 +4,7 @@
 
 #include "lib/rdmacm/error.h"
 #include "lib/rdmacm/rsocket/connect.h"
+#include "lib/rdmacm/rsocket/datagram.h"
 #include "lib/rdmacm/rsocket/listen.h"
 #include "lib/rdmacm/rsocket/queue.h"
 #include "lib/rdmacm/rsocket/ready.h"
@@ -55,6 +56,8 @@ void rs_progress(struct rsocket *rs)
 {
 	if (rs->state == RS_CONNECTED)
 		rs_queue_progress(rs);
+	else if (rs->state == RS_DATAGRAM)
+		rs_datagram_progress(rs);
 	rs_wake(rs);
 }
 
@@ -62,7 +65,9 @@ void rs_progress_events(struct rsocket *rs)
 {
 	int saved = errno;
 
-	if (rs->state != RS_NEW && rs->state != RS_CLOSED)
+	if (rs->state == RS_DATAGRAM)
+		rs_datagram_progress_events(rs);
+	else if (rs->state != RS_NEW && rs->state != RS_CLOSED)
 		handle_events(rs);
 	rs_progress(rs);
 	errno = saved;

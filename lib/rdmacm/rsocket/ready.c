@@ -2,6 +2,7 @@
 /* What an rsocket is ready for. */
 #include "lib/rdmacm/rsocket/ready.h"
 
+#include "lib/rdmacm/rsocket/datagram.h"
 #include "lib/rdmacm/rsocket/rsocket.h"
 
 #define READ_EVENTS  (POLLIN | POLLRDNORM)
@@ -12,6 +13,8 @@ bool rs_has_credit(const struct rsocket *rs)
 {
 	const struct rs_sender *sender = &rs->sender;
 
+	if (rs->datagram)
+		return rs_datagram_has_slots(rs->datagram);
 	return sender->data_slots && sender->sent != sender->limit && sender->target.length &&
 	       sender->used <= sender->size / 2;
 }
@@ -50,6 +53,13 @@ static int connected_events(const struct rsocket *rs)
 	       (rs->err ? POLLERR : 0) | own_events(rs);
 }
 
+/* An error is read by whichever call comes next. */
+static int datagram_events(const struct rsocket *rs)
+{
+	return connected_events(rs) | (rs->datagram->unread ? READ_EVENTS : 0) |
+	       (rs->err ? READ_EVENTS | WRITE_EVENTS : 0);
+}
+
 static int all_events(const struct rsocket *rs)
 {
 	switch (rs->state) {
@@ -60,6 +70,7 @@ static int all_events(const struct rsocket *rs)
 	case RS_CONNECTING:
 	case RS_ACCEPTING: return 0;
 	case RS_CONNECTED: return connected_events(rs);
+	case RS_DATAGRAM: return datagram_events(rs);
 	case RS_FAILED:
 		return READ_EVENTS | WRITE_EVENTS | POLLRDHUP | OWN_EVENTS | POLLHUP |
 		       (rs->err ? POLLERR : 0);

@@ -4,6 +4,7 @@
 
 #include "lib/rdmacm/error.h"
 #include "lib/rdmacm/rsocket/calls.h"
+#include "lib/rdmacm/rsocket/datagram.h"
 #include "lib/rdmacm/rsocket/public.h"
 #include "lib/rdmacm/rsocket/queue.h"
 #include "lib/rdmacm/rsocket/rsocket.h"
@@ -64,6 +65,8 @@ static int receive(struct rsocket *rs, struct rs_iov *iov, size_t len, struct ms
 	uint32_t n;
 	int err = 0;
 
+	if (rs->datagram)
+		return rs_datagram_receive(rs, iov, len, msg, flags, ret);
 	if (rs->state == RS_NEW || rs->state == RS_LISTENING)
 		return ENOTCONN;
 	while (left) {

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "lib/rdmacm/rsocket/datagram.h"
 #include "lib/rdmacm/rsocket/defaults.h"
 #include "lib/rdmacm/rsocket/iomap.h"
 #include "lib/rdmacm/rsocket/listen.h"
@@ -44,6 +45,7 @@ void rs_destroy(struct rsocket *rs)
 	rs_listen_free(rs);
 	if (rs->state == RS_CONNECTED)
 		rdma_disconnect(rs->id);
+	rs_datagram_free(rs);
 	rs_iomap_free(rs);
 	rs_setup_free(rs);
 	if (rs->fd >= 0)

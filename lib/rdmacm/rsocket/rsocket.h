@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* rsockets: the calls of sockets over a reliable connection of librdmacm, compatible on the wire
- * with rdma-core's (message.h). This room uses the public calls of rdma_cma.h and verbs.h only.
+ * with rdma-core's (message.h), and over UD queue pairs: datagram.h has all that differs for
+ * SOCK_DGRAM. This room uses the public calls of rdma_cma.h and verbs.h only.
  * Programs call it by rdma/rsocket.h, librspreload.so calls it for programs that know only sockets.
  *
  * Buffers. Each side has one receive buffer, in two halves, and a target list of two entries. A
@@ -42,6 +43,7 @@
 #define RS_CONTROL_SENDS 4 /* entries of the send queue */
 #define RS_SPARE_RECVS	 8 /* posted beyond the credits granted */
 
+struct rs_datagram;
 struct rs_waiter;
 
 enum rs_state {
@@ -53,6 +55,7 @@ enum rs_state {
 	RS_ACCEPTING, /* in the list of a listener, without a descriptor */
 	RS_CONNECTED, /* and for good: struct rs_end tells what is over */
 	RS_FAILED,    /* to connect */
+	RS_DATAGRAM,  /* all the life of a datagram rsocket */
 	RS_CLOSED,
 };
 
@@ -149,6 +152,7 @@ struct rsocket {
 	struct rs_mapping *mappings;
 	uint32_t unannounced;		      /* mappings that the peer does not know yet */
 	struct rsocket *accepting, *accepted; /* a listener's */
+	struct rs_datagram *datagram;	      /* NULL: a stream */
 };
 
 /* Allocates an rsocket with one reference. NULL, and errno. */

@@ -2,6 +2,7 @@
 /* rsend, rsendto, rsendmsg, rwrite, rwritev. */
 #include "lib/rdmacm/error.h"
 #include "lib/rdmacm/rsocket/calls.h"
+#include "lib/rdmacm/rsocket/datagram.h"
 #include "lib/rdmacm/rsocket/iomap.h"
 #include "lib/rdmacm/rsocket/piece.h"
 #include "lib/rdmacm/rsocket/progress.h"
@@ -22,7 +23,7 @@ static uint32_t send_message(struct rsocket *rs, struct rs_iov *iov, size_t left
 	return err ? 0 : piece.len;
 }
 
-/* As with TCP, the address of msg does not matter. */
+/* For a stream the address of msg does not matter, as with TCP. */
 static int transmit(struct rsocket *rs, struct rs_iov *iov, size_t len, struct msghdr *msg,
 		    int flags, size_t *ret)
 {
@@ -30,7 +31,8 @@ static int transmit(struct rsocket *rs, struct rs_iov *iov, size_t len, struct m
 	size_t left = len;
 	int err = 0;
 
-	(void)msg;
+	if (rs->datagram)
+		return rs_datagram_send(rs, iov, len, msg, flags, ret);
 	if (rs->state == RS_NEW || rs->state == RS_LISTENING)
 		return ENOTCONN;
 	/* Not with each call: it costs more than a short message. */

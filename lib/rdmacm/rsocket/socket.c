@@ -9,6 +9,7 @@
 #include "lib/rdmacm/error.h"
 #include "lib/rdmacm/rsocket/calls.h"
 #include "lib/rdmacm/rsocket/connect.h"
+#include "lib/rdmacm/rsocket/datagram.h"
 #include "lib/rdmacm/rsocket/public.h"
 #include "lib/rdmacm/rsocket/ready.h"
 #include "lib/rdmacm/rsocket/rsocket.h"
@@ -17,13 +18,14 @@
 
 static int check_kind(int domain, int type, int protocol)
 {
-	int kind = type & ~(SOCK_CLOEXEC | SOCK_NONBLOCK);
+	int kind = type & ~(SOCK_CLOEXEC | SOCK_NONBLOCK), own;
 
 	if (domain != AF_INET && domain != AF_INET6)
 		return EAFNOSUPPORT;
-	if (kind != SOCK_STREAM)
+	if (kind != SOCK_STREAM && kind != SOCK_DGRAM)
 		return EOPNOTSUPP;
-	return protocol && protocol != IPPROTO_TCP ? EPROTONOSUPPORT : 0;
+	own = kind == SOCK_STREAM ? IPPROTO_TCP : IPPROTO_UDP;
+	return protocol && protocol != own ? EPROTONOSUPPORT : 0;
 }
 
 /* The channel never blocks: waiting is ours to do. */
@@ -51,7 +53,7 @@ int rsocket(int domain, int type, int protocol)
 		return rcm_result(ENOMEM);
 	rs->status_flags = type & SOCK_NONBLOCK ? O_NONBLOCK : 0;
 	rs->fd_flags = type & SOCK_CLOEXEC ? FD_CLOEXEC : 0;
-	err = open_id(rs);
+	err = type & SOCK_DGRAM ? rs_datagram_open(rs) : open_id(rs);
 	if (!err)
 		err = rs_table_add(rs);
 	if (err)
@@ -95,7 +97,9 @@ int rbind(int socket, const struct sockaddr *addr, socklen_t addrlen)
 
 	if (!rs)
 		return -1;
-	if (rs->state == RS_NEW && addr && addrlen >= sizeof(struct sockaddr_in)) {
+	if (rs->datagram) {
+		err = rs_datagram_bind(rs, addr, addrlen);
+	} else if (rs->state == RS_NEW && addr && addrlen >= sizeof(struct sockaddr_in)) {
 		err = set_options(rs);
 		if (!err && rdma_bind_addr(rs->id, (struct sockaddr *)(uintptr_t)addr))
 			err = rcm_errno();
@@ -131,7 +135,7 @@ int rlisten(int socket, int backlog)
 		if (is_first)
 			rs->state = RS_LISTENING;
 	} else if (rs->state != RS_LISTENING) {
-		err = EINVAL;
+		err = rs->datagram ? EOPNOTSUPP : EINVAL;
 	}
 	pthread_mutex_unlock(&rs->lock);
 	if (is_first)
@@ -145,7 +149,7 @@ static struct rsocket *take_accepted(struct rsocket *listener, int *err)
 {
 	struct rsocket *child;
 
-	*err = EINVAL;
+	*err = listener->datagram ? EOPNOTSUPP : EINVAL;
 	if (listener->state != RS_LISTENING)
 		return NULL;
 	*err = rs_await(listener, POLLIN, rs_may_wait(listener, 0),
@@ -227,7 +231,9 @@ int rconnect(int socket, const struct sockaddr *addr, socklen_t addrlen)
 
 	if (!rs)
 		return -1;
-	if (addr && addrlen >= sizeof(struct sockaddr_in))
+	if (rs->datagram)
+		err = rs_datagram_connect(rs, addr, addrlen);
+	else if (addr && addrlen >= sizeof(struct sockaddr_in))
 		err = connect_locked(rs, addr, &is_served);
 	pthread_mutex_unlock(&rs->lock);
 	if (is_served)

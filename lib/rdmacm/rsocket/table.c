@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "lib/rdmacm/rsocket/datagram.h"
 #include "lib/rdmacm/rsocket/rsocket.h"
 
 #define FEWEST_ENTRIES 1024
@@ -48,7 +49,8 @@ static bool grow(int fd)
 
 int rs_table_add(struct rsocket *rs)
 {
-	int fd = fcntl(rs->channel->fd, F_DUPFD_CLOEXEC, 0);
+	int of = rs->datagram ? rs->datagram->udp : rs->channel->fd;
+	int fd = fcntl(of, F_DUPFD_CLOEXEC, 0);
 	bool fits;
 
 	if (fd < 0)

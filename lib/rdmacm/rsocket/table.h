@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The table of descriptors of rsockets. A descriptor is a number that the kernel chose, held by a
- * duplicate of the event channel's. */
+ * duplicate of the event channel's or, for datagrams, of the UDP socket's. */
 #ifndef RXE_RSOCKET_TABLE_H
 #define RXE_RSOCKET_TABLE_H
 

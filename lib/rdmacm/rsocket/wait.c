@@ -7,6 +7,7 @@
 
 #include "lib/control/cancel.h"
 #include "lib/rdmacm/error.h"
+#include "lib/rdmacm/rsocket/datagram.h"
 #include "lib/rdmacm/rsocket/defaults.h"
 #include "lib/rdmacm/rsocket/progress.h"
 #include "lib/rdmacm/rsocket/queue.h"
@@ -44,16 +45,26 @@ int rs_poll_until(struct pollfd *fds, uint64_t n, int64_t deadline_ns)
 	return ppoll(fds, n, timeout, NULL);
 }
 
+static void arm(struct rsocket *rs)
+{
+	if (rs->datagram)
+		rs_datagram_arm(rs);
+	else
+		rs_queue_arm(rs);
+}
+
 int rs_watch(struct rsocket *rs, struct rs_waiter *waiter, short events, int fd,
 	     struct pollfd fds[RS_WATCHED])
 {
 	int n = 0;
 
 	rs_waiter_add(rs, waiter, events, fd);
-	rs_queue_arm(rs);
+	arm(rs);
 	rs_progress(rs);
 	if (rs_revents(rs, events))
 		return 0;
+	if (rs->datagram)
+		fds[n++] = (struct pollfd){ .fd = rs->datagram->epfd, .events = POLLIN };
 	if (rs->channel)
 		fds[n++] = (struct pollfd){ .fd = rs->channel->fd, .events = POLLIN };
 	if (rs->verbs.channel)
@@ -69,7 +80,7 @@ void rs_unwatch(struct rsocket *rs, struct rs_waiter *waiter, const struct pollf
 	if (n > 1 && fds[1].revents)
 		rs_queue_take_event(rs);
 	if (rs->waiters)
-		rs_queue_arm(rs);
+		arm(rs);
 	if (is_event)
 		rs_progress_events(rs);
 	else
@@ -81,7 +92,7 @@ static bool is_ready_soon(struct rsocket *rs, short events)
 {
 	int64_t deadline_ns;
 
-	if (rs->state != RS_CONNECTED)
+	if (rs->state != RS_CONNECTED && rs->state != RS_DATAGRAM)
 		return false;
 	deadline_ns = rs_deadline(rs_polling_ns());
 	do {
