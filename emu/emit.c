@@ -83,7 +83,8 @@ void rxe_emit_finish(struct rxe_engine *engine, const struct rxe_emit *emit,
 
 	assert(emit->train->segs > 0 && end + ICRC_LEN == emit->train->buf + emit->train->len);
 	memset(end - emit->pad, 0, emit->pad);
-	icrc_store(end, icrc_compute(flow, ip_id, emit->packet, emit->len));
+	icrc_store(end,
+		   emit->train->no_icrc ? 0 : icrc_compute(flow, ip_id, emit->packet, emit->len));
 	engine->cfg.counters->sent_pkts++;
 	engine->cfg.counters->sent_bytes += emit->len + ICRC_LEN;
 }

@@ -76,6 +76,8 @@ static bool icrc_is_good(struct rxe_engine *engine, const struct wire_arrival *a
 		.src_port = arrival->src_port,
 	};
 
+	if (arrival->no_icrc)
+		return true;
 	if (arrival->id_rule == IP_ID_ANY)
 		return icrc_is_good_any(engine, arrival, &flow);
 	return icrc_check(&flow, arrival->id_rule, arrival->ip_id, arrival->p, arrival->len) ==
@@ -172,6 +174,17 @@ static void to_group(struct rxe_engine *engine, const struct wire_packet *packet
 	}
 }
 
+/* Headers are read once, from the copy where there is one; the payload is read when it is stored. */
+static bool parse(struct wire_packet *ret, const struct wire_arrival *arrival)
+{
+	const uint8_t *headers = arrival->headers ? arrival->headers : arrival->p;
+
+	if (wire_parse(ret, headers, arrival->len) != WIRE_OK)
+		return false;
+	ret->payload = arrival->p + (ret->payload - headers);
+	return true;
+}
+
 void rxe_engine_input(struct rxe_engine *engine, const struct wire_arrival *arrival,
 		      uint64_t now_ns)
 {
@@ -182,7 +195,7 @@ void rxe_engine_input(struct rxe_engine *engine, const struct wire_arrival *arri
 	engine->now_ns = now_ns;
 	counters->rcvd_pkts++;
 	counters->rcvd_bytes += arrival->len;
-	if (wire_parse(&packet, arrival->p, arrival->len) != WIRE_OK) {
+	if (!parse(&packet, arrival)) {
 		counters->rcvd_malformed++;
 		return;
 	}

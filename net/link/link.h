@@ -2,8 +2,8 @@
 /* A link carries the packets of a device: trains go out, arrivals come in. A link knows no queue
  * pair.
  *
- * Two links reach a network: udp/ (sockets on port 4791) and ethernet/ (raw frames). The others are
- * wrappers. A wrapper is a link over another link, and is in the stack only while it is in use:
+ * Three links reach other processes: udp/ (sockets on port 4791), ethernet/ (raw frames) and memory/
+ * (rings in shared memory, for the processes of one device). The others are wrappers. A wrapper is a link over another link, and is in the stack only while it is in use:
  *
  *   fault/       carries out fault rules: drops, delays, corrupts and answers packets
  *   capture/tap  shows packets to an observer, unchanged (a capture's ring, the packet tail)
@@ -15,7 +15,7 @@
  *     tap, arrivals
  *     fault
  *     tap, departures
- *   udp or ethernet
+ *   udp, ethernet or memory
  *
  * A link calls nothing above it except the callbacks that it was opened with. It takes no lock: the
  * caller holds one for the whole stack. */
@@ -43,12 +43,16 @@ struct link_ops {
 	int (*receive)(struct link *link, struct wire_arrival *ret, size_t max);
 	uint64_t (*deadline)(const struct link *link);
 	int (*wait_fd)(const struct link *link);
+	bool (*wait_begins)(struct link *link);
+	void (*wait_ended)(struct link *link);
 	uint32_t (*tx_ports)(const struct link *link, uint16_t *ret, uint32_t max);
 	uint16_t (*max_segs)(const struct link *link);
 	int (*join)(struct link *link, const struct gid *group);
 	int (*leave)(struct link *link, const struct gid *group);
 	bool (*is_local)(struct link *link, const struct gid *gid);
 	void (*show_headers)(struct link *link);
+	bool (*needs_icrc)(const struct link *link);
+	int (*complete_arrivals)(struct link *link, bool on);
 	bool (*has_descriptors)(const struct link *link);
 	void (*close)(struct link *link);
 };
@@ -62,8 +66,7 @@ struct link_stats {
 /* The first member of every link. */
 struct link {
 	const struct link_ops *ops;
-	struct link
-		*below; /* the link that a wrapper is over; NULL for one that reaches the network */
+	struct link *below; /* the link that a wrapper is over; NULL for one that reaches others */
 	struct link_stats stats;
 };
 
@@ -111,13 +114,29 @@ static inline uint64_t link_deadline(const struct link *link)
 	return first_ns;
 }
 
-/* An epoll descriptor, the same for the life of the link. It is readable when link_receive has
- * work, which may yield no arrival. */
+/* A descriptor for poll and epoll, the same for the life of the link. It is readable when
+ * link_receive has work, which may yield no arrival; of a link with wait_begins only between
+ * link_wait_begins() and link_wait_ended(). */
 static inline int link_wait_fd(const struct link *link)
 {
 	const struct link *with = LINK_WITH(link, wait_fd);
 
 	return with->ops->wait_fd(with);
+}
+
+/* A thread is about to wait on the wait descriptor of this link. True: it must not, link_receive has
+ * work already. Each call is followed by one of link_wait_ended(). A link that reaches a network
+ * needs neither. */
+static inline bool link_wait_begins(struct link *link)
+{
+	return link->ops->wait_begins && link->ops->wait_begins(link);
+}
+
+/* The thread waits no more. Needs no lock. */
+static inline void link_wait_ended(struct link *link)
+{
+	if (link->ops->wait_ended)
+		link->ops->wait_ended(link);
 }
 
 /* UDP source ports, indexed by wire_train.tx_index; the ICRC covers them. Returns how many, at most
@@ -170,6 +189,19 @@ static inline void link_show_headers(struct link *link)
 	struct link *with = LINK_WITH(link, show_headers);
 
 	with->ops->show_headers(with);
+}
+
+/* Whether trains need their ICRCs: this link carries packets where bits may change. */
+static inline bool link_needs_icrc(const struct link *link)
+{
+	return !link->ops->needs_icrc || link->ops->needs_icrc(link);
+}
+
+/* Makes all later arrivals of this link complete, or ends that: nobody else can change their bytes,
+ * and their ICRCs are filled in. Wrappers that show or change packets need it. 0 or -ENOMEM. */
+static inline int link_complete_arrivals(struct link *link, bool on)
+{
+	return link->ops->complete_arrivals ? link->ops->complete_arrivals(link, on) : 0;
 }
 
 /* False when the program closed a descriptor of the link (net/link/descriptor.h) or one that the

@@ -31,6 +31,8 @@ struct wire_train {
 	uint8_t traffic_class;
 	uint8_t hop_limit;
 	bool closed; /* the last packet is shorter than seg_len */
+	/* The link needs no ICRC (link_needs_icrc): zeros stand for it. */
+	bool no_icrc;
 	uint32_t flow_label;
 	struct gid src, dst;
 };
@@ -52,10 +54,14 @@ static inline uint32_t wire_train_packet_len(const struct wire_train *train, uin
 struct wire_arrival {
 	const uint8_t *p;
 	uint32_t len;
+	/* The sender can change the bytes at p, and these are a copy of the headers that it cannot
+	 * change. NULL: nobody changes p. */
+	const uint8_t *headers;
 	uint16_t src_port;
 	/* As ip_id_rule says: the packet's identification, or its index in the train. */
 	uint16_t ip_id;
 	enum ip_id_rule id_rule; /* IP_ID_EXACT where the link knows it, else IP_ID_ANY */
+	bool no_icrc;		 /* the sender left the ICRC out: not to be checked */
 	uint8_t traffic_class;
 	uint8_t hop_limit;
 	uint32_t flow_label; /* 0 where the link does not see it */

@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: MIT
+/* Receiving: records of all rings to this slot become arrivals, one for each packet. */
+#include <string.h>
+
+#include "net/link/memory/private.h"
+#include "net/wire/icrc.h"
+
+static bool is_scanned(const struct memory_link *link, uint32_t slot)
+{
+	const struct memory_peer *peer = link->peer[slot];
+
+	if (memory_is_live(link->area, slot))
+		return true;
+	/* A process that has exited may have sent something before. */
+	return peer ? peer->segs_left > 0 || ring_waits(&peer->in)
+		    : memory_is_used(link->area, slot, link->slot);
+}
+
+void memory_rescan(struct memory_link *link)
+{
+	const uint32_t generation =
+		atomic_load_explicit(&link->area->hub.generation, memory_order_acquire);
+
+	if (generation == link->generation)
+		return;
+	link->generation = generation;
+	link->num_scanned = link->first_scanned = 0;
+	for (uint32_t slot = 0; slot < link->slots; slot++)
+		if (is_scanned(link, slot))
+			link->scanned[link->num_scanned++] = (uint8_t)slot;
+}
+
+void memory_release(struct memory_link *link)
+{
+	for (uint32_t i = 0; i < link->num_scanned; i++) {
+		struct memory_peer *peer = link->peer[link->scanned[i]];
+
+		/* The rest of a train is in use until it was returned, too. */
+		if (!peer || !peer->has_taken || peer->segs_left > 0)
+			continue;
+		ring_release(&peer->in);
+		peer->has_taken = false;
+	}
+	link->copied = 0;
+}
+
+/* Takes the ring's next record. False: there is none. */
+static bool take_record(struct memory_link *link, struct memory_peer *peer)
+{
+	switch (ring_take(&peer->in, &peer->record, &peer->next)) {
+	case RING_EMPTY: return false;
+	case RING_BAD: link->base.stats.bad_frames++; return false;
+	case RING_RECORD: break;
+	}
+	peer->segs_left = peer->record.segs;
+	peer->bytes_left = peer->record.len;
+	peer->has_taken = true;
+	return true;
+}
+
+/* A copy with its ICRC. False: no space is left in this call. */
+static bool complete(struct memory_link *link, struct wire_arrival *a)
+{
+	const struct icrc_flow flow = { a->src, a->dst, a->src_port };
+	uint8_t *copy = link->copies + link->copied;
+
+	if (a->len > MEMORY_COPIES - link->copied)
+		return false;
+	memcpy(copy, a->p, a->len);
+	link->copied += a->len;
+	if (a->no_icrc && a->len >= BTH_LEN + ICRC_LEN)
+		icrc_store(copy + a->len - ICRC_LEN,
+			   icrc_compute(&flow, a->ip_id, copy, a->len - ICRC_LEN));
+	a->no_icrc = false;
+	a->p = copy;
+	a->headers = NULL;
+	return true;
+}
+
+/* Returns the next packet of the peer's record. False: no space is left in this call. */
+static bool take_packet(struct memory_link *link, struct memory_peer *peer, size_t index,
+			struct wire_arrival *ret)
+{
+	const struct ring_record *record = &peer->record;
+	const uint32_t len =
+		peer->bytes_left < record->seg_len ? peer->bytes_left : record->seg_len;
+	struct wire_arrival a = {
+		.p = peer->next,
+		.len = len,
+		.headers = link->headers[index],
+		.src_port = record->src_port,
+		.ip_id = (uint16_t)(record->segs - peer->segs_left),
+		.id_rule = gid_is_v4(&record->dst) ? IP_ID_RULED : IP_ID_EXACT,
+		.no_icrc = record->no_icrc && !link->icrc,
+		.traffic_class = record->traffic_class,
+		.hop_limit = record->hop_limit,
+		.flow_label = record->flow_label & 0xfffff,
+		.src = record->src,
+		.dst = record->dst,
+	};
+
+	assert(peer->segs_left > 0 && len > 0);
+	if (link->complete) {
+		if (!complete(link, &a))
+			return false;
+	} else {
+		memcpy(link->headers[index], a.p, len < MEMORY_HEADERS ? len : MEMORY_HEADERS);
+		/* Nothing reads the ring instead of the copy. */
+		atomic_signal_fence(memory_order_seq_cst);
+	}
+	peer->next += len;
+	peer->bytes_left -= len;
+	peer->segs_left--;
+	*ret = a;
+	return true;
+}
+
+/* A member list is the sender's business: a packet for a group that this process has not joined is
+ * not delivered. */
+static bool is_welcome(const struct memory_link *link, const struct ring_record *record)
+{
+	return !gid_is_multicast(&record->dst) || memory_is_member(link, link->slot, &record->dst);
+}
+
+static size_t take_from(struct memory_link *link, uint32_t slot, struct wire_arrival *ret, size_t n,
+			size_t max)
+{
+	struct memory_peer *peer = link->peer[slot];
+
+	if (!peer && memory_is_used(link->area, slot, link->slot))
+		peer = memory_peer_get(link, slot);
+	while (peer && n < max) {
+		if (peer->segs_left == 0 && !take_record(link, peer))
+			break;
+		if (!is_welcome(link, &peer->record))
+			peer->segs_left = 0;
+		else if (!take_packet(link, peer, n, &ret[n]))
+			break;
+		else
+			n++;
+	}
+	return n;
+}
+
+int memory_receive(struct link *base, struct wire_arrival *ret, size_t max)
+{
+	struct memory_link *link = (struct memory_link *)base;
+	size_t n = 0;
+
+	memory_release(link);
+	memory_woken(link);
+	memory_rescan(link);
+	max = max < MEMORY_BATCH ? max : MEMORY_BATCH;
+	/* Each call begins at the slot behind, so that none waits for the others. */
+	for (uint32_t i = 0; i < link->num_scanned && n < max; i++) {
+		const uint32_t at = (link->first_scanned + i) % link->num_scanned;
+
+		n = take_from(link, link->scanned[at], ret, n, max);
+	}
+	if (n > 0)
+		link->first_scanned = (link->first_scanned + 1) % link->num_scanned;
+	return (int)n;
+}

@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: MIT
+/* Sending: a train becomes a record in the ring to its receiver, or to each member of its group. */
+#include <errno.h>
+#include <string.h>
+
+#include "net/link/clock.h"
+#include "net/link/memory/private.h"
+
+#define BTH_QPN_TOP 5 /* offset of the top byte of the destination QPN */
+
+bool memory_is_live(const struct memory_area *area, uint32_t slot)
+{
+	return atomic_load_explicit(&area->hub.live[slot / 64], memory_order_relaxed) >> slot % 64 &
+	       1;
+}
+
+bool memory_is_used(const struct memory_area *area, uint32_t from, uint32_t to)
+{
+	return atomic_load_explicit(&area->slot[from].used[to / 64], memory_order_acquire) >>
+		       to % 64 &
+	       1;
+}
+
+static void note_used(struct memory_link *link, uint32_t to)
+{
+	if (!memory_is_used(link->area, link->slot, to))
+		atomic_fetch_or(&link->own->used[to / 64], 1ull << to % 64);
+}
+
+/* The ring is full. Whether its reader takes nothing any more. */
+static bool is_stalled(struct memory_peer *peer)
+{
+	const uint64_t now_ns = clock_now_ns();
+
+	if (peer->full_since_ns == 0 || peer->full_head != peer->out.head_seen) {
+		peer->full_since_ns = now_ns;
+		peer->full_head = peer->out.head_seen;
+	}
+	return now_ns - peer->full_since_ns > MEMORY_STALL_NS;
+}
+
+static struct ring_record record_of(const struct memory_link *link, const struct wire_train *train)
+{
+	return (struct ring_record){
+		.len = train->len,
+		.seg_len = train->segs > 1 ? train->seg_len : (uint16_t)train->len,
+		.segs = train->segs,
+		.src_port = (uint16_t)(MEMORY_FIRST_PORT + link->slot * MEMORY_TX_PORTS +
+				       train->tx_index),
+		.traffic_class = train->traffic_class,
+		.hop_limit = train->hop_limit ? train->hop_limit : MEMORY_HOP_LIMIT,
+		.flow_label = train->flow_label,
+		.no_icrc = train->no_icrc,
+		.src = train->src,
+		.dst = train->dst,
+	};
+}
+
+enum put_result {
+	PUT_TAKEN, /* or lost, as on any link */
+	PUT_FULL,
+};
+
+/* Space in the ring to a slot. *ret_space NULL: the train is lost. */
+static enum put_result reserve(struct memory_link *link, uint32_t to,
+			       const struct wire_train *train, uint8_t **ret_space)
+{
+	struct memory_peer *peer =
+		memory_is_live(link->area, to) ? memory_peer_get(link, to) : NULL;
+
+	*ret_space = NULL;
+	if (!peer)
+		return PUT_TAKEN;
+	*ret_space = ring_reserve(&peer->out, train->len);
+	if (*ret_space) {
+		peer->full_since_ns = 0;
+		return PUT_TAKEN;
+	}
+	if (!is_stalled(peer))
+		return PUT_FULL;
+	link->base.stats.send_errors += train->segs;
+	return PUT_TAKEN;
+}
+
+static void publish(struct memory_link *link, uint32_t to, const struct wire_train *train,
+		    uint8_t *space)
+{
+	const struct ring_record record = record_of(link, train);
+	struct memory_peer *peer = link->peer[to];
+
+	if (space != train->buf)
+		memcpy(space, train->buf, train->len);
+	ring_publish(&peer->out, &record);
+	note_used(link, to);
+	memory_wake(link, peer, to);
+}
+
+static enum put_result send_to_slot(struct memory_link *link, uint32_t to,
+				    const struct wire_train *train)
+{
+	uint8_t *space;
+	const enum put_result result = reserve(link, to, train, &space);
+
+	if (space)
+		publish(link, to, train, space);
+	return result;
+}
+
+/* A train that one member cannot take now is sent to none: the caller sends it again. */
+static enum put_result send_to_group(struct memory_link *link, const struct wire_train *train)
+{
+	uint8_t member[MEMORY_SLOTS], *space;
+	uint32_t n = 0;
+
+	for (uint32_t to = 0; to < link->slots; to++) {
+		if (!memory_is_live(link->area, to) || !memory_is_member(link, to, &train->dst))
+			continue;
+		if (reserve(link, to, train, &space) == PUT_FULL)
+			return PUT_FULL;
+		if (space)
+			member[n++] = (uint8_t)to;
+	}
+	for (uint32_t i = 0; i < n; i++)
+		(void)send_to_slot(link, member[i], train);
+	return PUT_TAKEN;
+}
+
+static void drop_unreachable(struct memory_link *link, const struct wire_train *train)
+{
+	link->base.stats.send_errors += train->segs;
+	if (link->warned || !link->log)
+		return;
+	link->warned = true;
+	link->log(link->log_arg, "a device with --link memory reaches only processes of the same "
+				 "device: packets to other addresses are dropped");
+}
+
+/* Runts, and numbers of no slot, are for slot 0. */
+static uint32_t slot_of(const struct memory_link *link, const struct wire_train *train)
+{
+	const uint32_t slot = train->len > BTH_QPN_TOP ? train->buf[BTH_QPN_TOP] : 0;
+
+	return slot < link->slots ? slot : 0;
+}
+
+int memory_send(struct link *base, const struct wire_train *trains, size_t n)
+{
+	struct memory_link *link = (struct memory_link *)base;
+
+	for (size_t i = 0; i < n; i++) {
+		const struct wire_train *train = &trains[i];
+		enum put_result result = PUT_TAKEN;
+
+		assert(train->segs > 0 && train->len > 0 && train->tx_index < MEMORY_TX_PORTS);
+		if (gid_is_multicast(&train->dst))
+			result = send_to_group(link, train);
+		else if (gid_equal(&train->dst, &link->gid))
+			result = send_to_slot(link, slot_of(link, train), train);
+		else
+			drop_unreachable(link, train);
+		if (result == PUT_FULL)
+			return i > 0 ? (int)i : -EAGAIN;
+	}
+	return (int)n;
+}

@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: MIT
+/* Who sleeps, and how a sender wakes a receiver: by a datagram to the socket that it waits on. A
+ * process that waits for nothing gets none. */
+#include <errno.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+
+#include "net/link/descriptor.h"
+#include "net/link/memory/private.h"
+
+#define DRAIN_MAX 1024u
+
+/* A doorbell that is full is readable already. */
+static void ring_doorbell(const struct memory_link *link, uint32_t slot)
+{
+	const struct memory_doorbell *to = &link->area->hub.doorbell[slot];
+	struct sockaddr_un addr = { .sun_family = AF_UNIX };
+	const uint32_t len = to->len < sizeof(to->name) ? to->len : sizeof(to->name);
+	const uint64_t cookie = link->area->hub.cookie;
+
+	/* A program that closed the descriptor may have one of its own at the number. */
+	if (len == 0 || !descriptor_is_kept(link->doorbell_fd))
+		return;
+	memcpy(addr.sun_path + 1, to->name, len);
+	(void)sendto(link->doorbell_fd, &cookie, sizeof(cookie), MSG_DONTWAIT | MSG_NOSIGNAL,
+		     (const struct sockaddr *)&addr,
+		     (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + len));
+}
+
+void memory_wake(struct memory_link *link, struct memory_peer *peer, uint32_t slot)
+{
+	uint32_t armed;
+
+	/* Between the store of tail and the load of armed: pairs with memory_wait_begins(). */
+	atomic_thread_fence(memory_order_seq_cst);
+	armed = atomic_load_explicit(&link->area->slot[slot].armed, memory_order_relaxed);
+	if (!(armed & 1) || armed == peer->rung)
+		return;
+	peer->rung = armed;
+	ring_doorbell(link, slot);
+}
+
+static bool something_waits(const struct memory_link *link)
+{
+	for (uint32_t i = 0; i < link->num_scanned; i++) {
+		const uint32_t slot = link->scanned[i];
+		const struct memory_peer *peer = link->peer[slot];
+
+		if (peer ? peer->segs_left > 0 || ring_waits(&peer->in)
+			 : memory_is_used(link->area, slot, link->slot))
+			return true;
+	}
+	return false;
+}
+
+bool memory_wait_begins(struct link *base)
+{
+	struct memory_link *link = (struct memory_link *)base;
+	const uint32_t armed = atomic_load_explicit(&link->own->armed, memory_order_relaxed);
+
+	memory_release(link);
+	atomic_fetch_add(&link->waiters, 1);
+	if (!(armed & 1))
+		atomic_store_explicit(&link->own->armed, armed + 1, memory_order_relaxed);
+	/* Between the store of armed and the loads of tails: pairs with memory_wake(). */
+	atomic_thread_fence(memory_order_seq_cst);
+	memory_rescan(link);
+	return something_waits(link);
+}
+
+void memory_wait_ended(struct link *base)
+{
+	struct memory_link *link = (struct memory_link *)base;
+	const uint32_t waiters = atomic_fetch_sub(&link->waiters, 1);
+
+	assert(waiters > 0);
+}
+
+void memory_wake_self(struct link *base)
+{
+	const struct memory_link *link = (const struct memory_link *)base;
+
+	ring_doorbell(link, link->slot);
+}
+
+static void drain(const struct memory_link *link)
+{
+	uint64_t cookie;
+
+	for (uint32_t i = 0; i < DRAIN_MAX; i++)
+		if (recv(link->doorbell_fd, &cookie, sizeof(cookie), MSG_DONTWAIT) < 0)
+			return;
+}
+
+/* While a thread waits, the socket stays readable: it must wake up. The last one disarms, so that
+ * senders ring no more. Waits begin under the caller's lock, so none begins here. */
+void memory_woken(struct memory_link *link)
+{
+	const uint32_t armed = atomic_load_explicit(&link->own->armed, memory_order_relaxed);
+
+	if (!(armed & 1) || atomic_load(&link->waiters) > 0)
+		return;
+	atomic_store_explicit(&link->own->armed, armed + 1, memory_order_relaxed);
+	if (descriptor_is_kept(link->doorbell_fd))
+		drain(link);
+}

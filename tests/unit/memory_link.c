@@ -1,0 +1,654 @@
+/* SPDX-License-Identifier: MIT */
+/* Memory links: trains pass between slots, a full ring pushes back, a waiting process is woken and
+ * a polling one is not, slots come and go, and nothing that another slot writes is trusted. */
+#include <check.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "net/link/clock.h"
+#include "net/link/descriptor.h"
+#include "net/link/memory/layout.h"
+#include "net/wire/packet.h"
+#include "tests/suite.h"
+
+#define SLOTS	 5u
+#define A	 1u
+#define B	 2u
+#define C	 3u
+#define DEADLINE 20000000000ull
+
+static struct memory_hub hub;
+static struct link *a, *b;
+static struct wire_train train;
+static uint8_t buf[TRAIN_MAX_BYTES];
+static struct wire_arrival got[256];
+
+static const struct gid gid = { .raw = { [10] = 0xff, [11] = 0xff, 127, 0, 0, 1 } };
+static const struct gid group = { .raw = { [10] = 0xff, [11] = 0xff, 224, 1, 2, 3 } };
+
+static struct memory_cfg cfg_of(uint32_t slot)
+{
+	return (struct memory_cfg){ .gid = gid,
+				    .slot = slot,
+				    .fd = hub.fd,
+				    .doorbell_fd = memory_hub_doorbell(&hub, slot),
+				    .trains = true };
+}
+
+static struct link *open_with(const struct memory_cfg *cfg)
+{
+	struct link *link;
+
+	memory_hub_set_live(&hub, cfg->slot, true);
+	ck_assert_int_eq(memory_open(&link, cfg), 0);
+	return link;
+}
+
+static struct link *open_slot(uint32_t slot)
+{
+	const struct memory_cfg cfg = cfg_of(slot);
+
+	return open_with(&cfg);
+}
+
+static void setup(void)
+{
+	ck_assert_int_eq(memory_hub_open(&hub, SLOTS), 0);
+	a = open_slot(A);
+	b = open_slot(B);
+}
+
+static void teardown(void)
+{
+	link_close(a);
+	link_close(b);
+	memory_hub_close(&hub);
+}
+
+/* A train of segs packets to a slot, each of len bytes but for the last. */
+static void make_train(uint32_t from, uint32_t to, uint32_t segs, uint32_t len, uint32_t last)
+{
+	const struct icrc_flow flow = {
+		.src = gid,
+		.dst = gid,
+		.src_port = (uint16_t)(MEMORY_FIRST_PORT + from * MEMORY_TX_PORTS),
+	};
+
+	train = (struct wire_train){
+		.buf = buf, .max_segs = TRAIN_MAX_SEGS, .no_icrc = true, .src = gid, .dst = gid
+	};
+	for (uint32_t i = 0; i < segs; i++) {
+		const uint32_t n = i + 1 == segs ? last : len;
+		uint8_t *p = wire_train_add(&train, n);
+
+		ck_assert_ptr_nonnull(p);
+		memset(p, (int)i, n);
+		if (n < BTH_LEN + ICRC_LEN)
+			continue;
+		p[5] = (uint8_t)to;
+		icrc_store(p + n - ICRC_LEN, icrc_compute(&flow, (uint16_t)i, p, n - ICRC_LEN));
+	}
+}
+
+static void send_ok(struct link *link)
+{
+	ck_assert_int_eq(link_send(link, &train, 1), 1);
+}
+
+static void expect_packets(struct link *link, uint32_t n)
+{
+	ck_assert_int_eq(link_receive(link, got, 256), (int)n);
+}
+
+static bool is_readable(struct link *link)
+{
+	struct pollfd fd = { .fd = link_wait_fd(link), .events = POLLIN };
+
+	return poll(&fd, 1, 0) == 1;
+}
+
+START_TEST(train_passes_whole)
+{
+	make_train(A, B, 3, 100, 60);
+	train.traffic_class = 8;
+	train.flow_label = 77;
+	expect_packets(b, 0);
+	send_ok(a);
+	expect_packets(a, 0);
+	expect_packets(b, 3);
+	for (uint32_t i = 0; i < 3; i++) {
+		ck_assert_uint_eq(got[i].len, i < 2 ? 100 : 60);
+		ck_assert_uint_eq(got[i].ip_id, i);
+		ck_assert_uint_eq(got[i].traffic_class, 8);
+		ck_assert_uint_eq(got[i].hop_limit, 64);
+		ck_assert_uint_eq(got[i].flow_label, 77);
+		ck_assert(got[i].no_icrc);
+		ck_assert(gid_equal(&got[i].src, &gid) && gid_equal(&got[i].dst, &gid));
+		ck_assert_mem_eq(got[i].p, wire_train_packet(&train, i), got[i].len);
+		ck_assert_mem_eq(got[i].headers, wire_train_packet(&train, i), WIRE_MAX_HEADERS);
+	}
+	expect_packets(b, 0);
+}
+END_TEST
+
+START_TEST(own_packets_come_back)
+{
+	make_train(A, A, 2, 60, 60);
+	send_ok(a);
+	expect_packets(a, 2);
+}
+END_TEST
+
+START_TEST(ports_are_the_slots_own)
+{
+	uint16_t ports[16], others[16];
+
+	ck_assert_uint_eq(link_tx_ports(a, ports, 16), MEMORY_TX_PORTS);
+	ck_assert_uint_eq(link_tx_ports(b, others, 16), MEMORY_TX_PORTS);
+	make_train(A, B, 1, 60, 60);
+	train.tx_index = 3;
+	send_ok(a);
+	expect_packets(b, 1);
+	ck_assert_uint_eq(got[0].src_port, ports[3]);
+	for (uint32_t i = 0; i < MEMORY_TX_PORTS; i++)
+		ck_assert_uint_ne(ports[3], others[i]);
+}
+END_TEST
+
+/* More packets than one call takes, and rings that begin again from the front. */
+START_TEST(streams_pass_in_order)
+{
+	uint32_t sent = 0, received = 0;
+
+	while (received < 3000) {
+		make_train(A, B, 40, 68 + sent % 100 * 40, 64);
+		train.flow_label = sent;
+		while (link_send(a, &train, 1) == 1)
+			train.flow_label = ++sent;
+		for (;;) {
+			const int n = link_receive(b, got, 256);
+
+			for (int i = 0; i < n; i++, received++) {
+				ck_assert_uint_eq(got[i].flow_label, received / 40);
+				ck_assert_uint_eq(got[i].ip_id, received % 40);
+				ck_assert_uint_eq(got[i].p[8], received % 40);
+			}
+			if (n == 0)
+				break;
+		}
+		ck_assert_uint_eq(received, sent * 40);
+	}
+}
+END_TEST
+
+START_TEST(full_ring_pushes_back)
+{
+	uint32_t sent = 0;
+
+	make_train(A, B, 15, 4160, 4160);
+	while (link_send(a, &train, 1) == 1)
+		sent++;
+	ck_assert_uint_ge(sent, 2);
+	ck_assert_int_eq(link_send(a, &train, 1), -EAGAIN);
+	/* Another slot is not concerned. */
+	struct link *c = open_slot(C);
+
+	make_train(A, C, 1, 60, 60);
+	send_ok(a);
+	expect_packets(c, 1);
+	link_close(c);
+	make_train(A, B, 15, 4160, 4160);
+	/* What was received stays until the next call. */
+	while (link_receive(b, got, 256) > 0)
+		;
+	ck_assert_int_eq(link_send(a, &train, 1), 1);
+	ck_assert_uint_eq(a->stats.send_errors, 0);
+}
+END_TEST
+
+/* Nobody waits forever for a process that is stopped. */
+START_TEST(stopped_reader_loses_packets)
+{
+	const uint64_t end_ns = clock_now_ns() + DEADLINE;
+	uint64_t first_ns = 0;
+
+	make_train(A, B, 15, 4160, 4160);
+	while (a->stats.send_errors == 0) {
+		if (link_send(a, &train, 1) < 0 && !first_ns)
+			first_ns = clock_now_ns();
+		ck_assert_uint_lt(clock_now_ns(), end_ns);
+	}
+	ck_assert_uint_eq(a->stats.send_errors, 15);
+	ck_assert_uint_ge(clock_now_ns() - first_ns, MEMORY_STALL_NS);
+	/* It runs again. */
+	while (link_receive(b, got, 256) > 0)
+		;
+	send_ok(a);
+	ck_assert_uint_eq(a->stats.send_errors, 15);
+	expect_packets(b, 15);
+}
+END_TEST
+
+START_TEST(polling_receiver_is_not_woken)
+{
+	make_train(A, B, 1, 60, 60);
+	send_ok(a);
+	expect_packets(b, 1);
+	ck_assert(!link_wait_begins(b));
+	link_wait_ended(b);
+	expect_packets(b, 0);
+	send_ok(a);
+	ck_assert(!is_readable(b));
+	expect_packets(b, 1);
+}
+END_TEST
+
+START_TEST(waiting_receiver_is_woken)
+{
+	make_train(A, B, 1, 60, 60);
+	for (int i = 0; i < 3; i++) {
+		ck_assert(!link_wait_begins(b));
+		ck_assert(!is_readable(b));
+		send_ok(a);
+		ck_assert(is_readable(b));
+		link_wait_ended(b);
+		expect_packets(b, 1);
+		ck_assert(!is_readable(b));
+	}
+	send_ok(a);
+	ck_assert(link_wait_begins(b));
+	link_wait_ended(b);
+	expect_packets(b, 1);
+}
+END_TEST
+
+/* A thread that polls must not take the wake-up of one that waits. */
+START_TEST(every_waiter_is_woken)
+{
+	make_train(A, B, 1, 60, 60);
+	ck_assert(!link_wait_begins(b));
+	ck_assert(!link_wait_begins(b));
+	send_ok(a);
+	ck_assert(is_readable(b));
+	link_wait_ended(b);
+	expect_packets(b, 1);
+	ck_assert(is_readable(b));
+	link_wait_ended(b);
+	expect_packets(b, 0);
+	ck_assert(!is_readable(b));
+}
+END_TEST
+
+/* The first packet of a process that attached while the receiver waited. */
+START_TEST(newcomer_wakes)
+{
+	struct link *c;
+
+	expect_packets(b, 0);
+	ck_assert(!link_wait_begins(b));
+	c = open_slot(C);
+	make_train(C, B, 1, 60, 60);
+	send_ok(c);
+	ck_assert(is_readable(b));
+	link_wait_ended(b);
+	expect_packets(b, 1);
+	link_close(c);
+}
+END_TEST
+
+START_TEST(wakes_itself)
+{
+	make_train(A, B, 1, 60, 60);
+	send_ok(a);
+	ck_assert(link_wait_begins(b));
+	ck_assert(!is_readable(b));
+	memory_wake_self(b);
+	ck_assert(is_readable(b));
+	link_wait_ended(b);
+	expect_packets(b, 1);
+	ck_assert(!is_readable(b));
+}
+END_TEST
+
+/* Any user may send to an abstract name. */
+START_TEST(doorbell_takes_the_cookie_only)
+{
+	const struct memory_doorbell *to = &hub.area->hub.doorbell[B];
+	struct sockaddr_un addr = { .sun_family = AF_UNIX };
+	const int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	const socklen_t len = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + to->len);
+	uint64_t cookie = hub.area->hub.cookie;
+
+	memcpy(addr.sun_path + 1, to->name, to->len);
+	cookie++;
+	for (size_t n = 0; n <= sizeof(cookie); n++)
+		(void)sendto(fd, &cookie, n, 0, (struct sockaddr *)&addr, len);
+	ck_assert(!is_readable(b));
+	cookie--;
+	ck_assert_int_eq(sendto(fd, &cookie, 8, 0, (struct sockaddr *)&addr, len), 8);
+	ck_assert(is_readable(b));
+	close(fd);
+}
+END_TEST
+
+START_TEST(what_an_exited_process_sent_is_received)
+{
+	struct link *c = open_slot(C);
+
+	expect_packets(b, 0);
+	make_train(C, B, 1, 60, 60);
+	send_ok(c);
+	link_close(c);
+	memory_hub_set_live(&hub, C, false);
+	expect_packets(b, 1);
+	ck_assert(memory_hub_reap(&hub, A));
+	/* The arrival is in use until the next call. */
+	ck_assert(!memory_hub_reap(&hub, C));
+	ck_assert_mem_eq(got[0].p, buf, got[0].len);
+	expect_packets(b, 0);
+	ck_assert(memory_hub_reap(&hub, C));
+	/* The slot's next process goes on in the same ring. */
+	c = open_slot(C);
+	send_ok(c);
+	expect_packets(b, 1);
+	ck_assert_mem_eq(got[0].p, buf, got[0].len);
+	link_close(c);
+}
+END_TEST
+
+START_TEST(next_process_of_a_slot_skips_or_resumes)
+{
+	struct memory_cfg resumes = cfg_of(B);
+
+	resumes.resumes = true;
+	make_train(A, B, 2, 60, 60);
+	send_ok(a);
+	link_close(b);
+	b = open_with(&resumes);
+	expect_packets(b, 2);
+	expect_packets(b, 0);
+	send_ok(a);
+	link_close(b);
+	b = open_slot(B);
+	expect_packets(b, 0);
+	send_ok(a);
+	expect_packets(b, 2);
+}
+END_TEST
+
+START_TEST(empty_slots_take_nothing)
+{
+	make_train(A, C, 1, 60, 60);
+	send_ok(a);
+	struct link *c = open_slot(C);
+
+	expect_packets(c, 0);
+	link_close(c);
+	ck_assert_uint_eq(a->stats.send_errors, 0);
+}
+END_TEST
+
+START_TEST(numbers_of_no_slot_are_for_slot_0)
+{
+	struct link *zero = open_slot(0);
+
+	make_train(A, SLOTS, 1, 60, 60);
+	send_ok(a);
+	make_train(A, 255, 1, 60, 60);
+	send_ok(a);
+	make_train(A, B, 1, 5, 5);
+	send_ok(a);
+	expect_packets(b, 0);
+	expect_packets(zero, 3);
+	link_close(zero);
+}
+END_TEST
+
+static char said[200];
+
+static void log_line(void *arg, const char *line)
+{
+	(void)arg;
+	strcpy(said, line);
+}
+
+START_TEST(other_addresses_are_unreachable)
+{
+	struct memory_cfg cfg = cfg_of(C);
+	struct gid far = gid;
+	struct link *c;
+
+	cfg.log = log_line;
+	c = open_with(&cfg);
+	far.raw[15] = 9;
+	ck_assert(link_is_local(c, &gid) && !link_is_local(c, &far));
+	make_train(C, B, 3, 60, 60);
+	train.dst = far;
+	send_ok(c);
+	ck_assert_uint_eq(c->stats.send_errors, 3);
+	ck_assert_ptr_nonnull(strstr(said, "same device"));
+	expect_packets(b, 0);
+	link_close(c);
+}
+END_TEST
+
+START_TEST(groups_have_members)
+{
+	struct gid six = { .raw = { 0xff, 0x0e } };
+
+	ck_assert_int_eq(link_join(b, &gid), -EINVAL);
+	ck_assert_int_eq(link_join(b, &six), -EINVAL);
+	ck_assert_int_eq(link_leave(b, &group), -ENOENT);
+	make_train(A, B, 1, 60, 60);
+	train.dst = group;
+	send_ok(a);
+	expect_packets(b, 0);
+	ck_assert_int_eq(link_join(b, &group), 0);
+	ck_assert_int_eq(link_join(b, &group), 0);
+	ck_assert_int_eq(link_join(a, &group), 0);
+	send_ok(a);
+	expect_packets(a, 1);
+	expect_packets(b, 1);
+	ck_assert(gid_equal(&got[0].dst, &group));
+	ck_assert_int_eq(link_leave(b, &group), 0);
+	send_ok(a);
+	expect_packets(b, 1);
+	ck_assert_int_eq(link_leave(b, &group), 0);
+	ck_assert_int_eq(link_leave(b, &group), -ENOENT);
+	send_ok(a);
+	expect_packets(b, 0);
+	expect_packets(a, 2);
+}
+END_TEST
+
+/* A sender that names a group of which the receiver is no member. */
+START_TEST(foreign_groups_are_refused)
+{
+	ck_assert_int_eq(link_join(b, &group), 0);
+	make_train(A, B, 1, 60, 60);
+	train.dst = group;
+	send_ok(a);
+	ck_assert_int_eq(link_leave(b, &group), 0);
+	expect_packets(b, 0);
+	train.dst = gid;
+	send_ok(a);
+	expect_packets(b, 1);
+}
+END_TEST
+
+START_TEST(complete_arrivals_are_private_and_have_icrcs)
+{
+	uint8_t want[100];
+
+	ck_assert_int_eq(link_complete_arrivals(b, true), 0);
+	make_train(A, B, 3, 100, 100);
+	memcpy(want, wire_train_packet(&train, 2), 100);
+	for (uint32_t i = 0; i < 3; i++)
+		memset(wire_train_packet(&train, i) + 96, 0, ICRC_LEN);
+	send_ok(a);
+	expect_packets(b, 3);
+	ck_assert(!got[2].no_icrc);
+	ck_assert_ptr_null(got[2].headers);
+	ck_assert_mem_eq(got[2].p, want, 100);
+	ck_assert_int_eq(link_complete_arrivals(b, false), 0);
+	send_ok(a);
+	expect_packets(b, 3);
+	ck_assert(got[2].no_icrc);
+}
+END_TEST
+
+/* A setting has all packets checked. */
+START_TEST(icrc_by_request)
+{
+	struct memory_cfg cfg = cfg_of(C);
+	struct link *c;
+
+	cfg.icrc = true;
+	c = open_with(&cfg);
+	ck_assert(link_needs_icrc(c) && !link_needs_icrc(a));
+	make_train(A, C, 1, 60, 60);
+	send_ok(a);
+	expect_packets(c, 1);
+	ck_assert(!got[0].no_icrc);
+	link_close(c);
+}
+END_TEST
+
+/* The ring from one slot to another, as the sender may write it. */
+static uint8_t *ring_of(uint32_t from, uint32_t to)
+{
+	uint8_t *map = mmap(NULL, MEMORY_RING_LEN, PROT_READ | PROT_WRITE, MAP_SHARED, hub.fd,
+			    (off_t)memory_ring_offset(SLOTS, from, to));
+
+	ck_assert_ptr_ne(map, MAP_FAILED);
+	return map;
+}
+
+START_TEST(headers_are_copies)
+{
+	uint8_t *ring;
+
+	make_train(A, B, 1, 100, 100);
+	send_ok(a);
+	expect_packets(b, 1);
+	ring = ring_of(A, B);
+	memset(ring + MEMORY_PAGE, 0xee, 1000);
+	ck_assert_uint_eq(got[0].p[20], 0xee);
+	ck_assert_mem_eq(got[0].headers, buf, WIRE_MAX_HEADERS);
+	munmap(ring, MEMORY_RING_LEN);
+}
+END_TEST
+
+START_TEST(bad_records_are_counted)
+{
+	struct memory_ring_page *page;
+	uint8_t *ring;
+
+	make_train(A, B, 1, 100, 100);
+	send_ok(a);
+	expect_packets(b, 1);
+	ring = ring_of(A, B);
+	page = (struct memory_ring_page *)(void *)ring;
+	memset(ring + MEMORY_PAGE, 0xee, RING_BYTES);
+	atomic_fetch_add(&page->tail, 256);
+	expect_packets(b, 0);
+	ck_assert_uint_eq(b->stats.bad_frames, 1);
+	atomic_fetch_add(&page->tail, 1ull << 50);
+	expect_packets(b, 0);
+	ck_assert_uint_eq(b->stats.bad_frames, 2);
+	ck_assert(!link_wait_begins(b));
+	link_wait_ended(b);
+	munmap(ring, MEMORY_RING_LEN);
+}
+END_TEST
+
+START_TEST(refuses_what_is_no_hub)
+{
+	struct memory_cfg cfg = cfg_of(C);
+	struct memory_hub other;
+	struct link *link;
+
+	ck_assert_int_eq(memory_hub_open(&other, 0), -EINVAL);
+	ck_assert_int_eq(memory_hub_open(&other, MEMORY_SLOTS + 1), -EINVAL);
+	cfg.slot = SLOTS;
+	ck_assert_int_eq(memory_open(&link, &cfg), -EINVAL);
+	cfg.slot = MEMORY_SLOTS;
+	ck_assert_int_eq(memory_open(&link, &cfg), -EINVAL);
+	cfg = cfg_of(C);
+	cfg.doorbell_fd = -1;
+	ck_assert_int_eq(memory_open(&link, &cfg), -EINVAL);
+	cfg = cfg_of(C);
+	cfg.fd = memfd_create("other", MFD_CLOEXEC);
+	ck_assert_int_eq(memory_open(&link, &cfg), -EINVAL);
+	ck_assert_int_eq(ftruncate(cfg.fd, (off_t)memory_file_len(SLOTS)), 0);
+	ck_assert_int_eq(memory_open(&link, &cfg), -EINVAL);
+	close(cfg.fd);
+}
+END_TEST
+
+START_TEST(knows_its_descriptors)
+{
+	struct memory_cfg cfg = cfg_of(C);
+	struct link *c;
+
+	cfg.fd = descriptor_keep(dup(hub.fd));
+	cfg.doorbell_fd = descriptor_keep(dup(cfg.doorbell_fd));
+	c = open_with(&cfg);
+	ck_assert(link_has_descriptors(c));
+	close(cfg.doorbell_fd);
+	ck_assert(!link_has_descriptors(c));
+	ck_assert_int_eq(cfg.doorbell_fd, dup2(hub.fd, cfg.doorbell_fd));
+	link_close(c);
+	close(cfg.doorbell_fd);
+	descriptor_close(cfg.fd);
+}
+END_TEST
+
+static TCase *make_tests(void)
+{
+	TCase *tests = tcase_create("memory_link");
+
+	tcase_add_checked_fixture(tests, setup, teardown);
+	tcase_add_test(tests, train_passes_whole);
+	tcase_add_test(tests, own_packets_come_back);
+	tcase_add_test(tests, ports_are_the_slots_own);
+	tcase_add_test(tests, streams_pass_in_order);
+	tcase_add_test(tests, full_ring_pushes_back);
+	tcase_add_test(tests, stopped_reader_loses_packets);
+	tcase_add_test(tests, polling_receiver_is_not_woken);
+	tcase_add_test(tests, waiting_receiver_is_woken);
+	tcase_add_test(tests, every_waiter_is_woken);
+	tcase_add_test(tests, newcomer_wakes);
+	tcase_add_test(tests, wakes_itself);
+	tcase_add_test(tests, doorbell_takes_the_cookie_only);
+	tcase_add_test(tests, what_an_exited_process_sent_is_received);
+	tcase_add_test(tests, next_process_of_a_slot_skips_or_resumes);
+	tcase_add_test(tests, empty_slots_take_nothing);
+	tcase_add_test(tests, numbers_of_no_slot_are_for_slot_0);
+	tcase_add_test(tests, other_addresses_are_unreachable);
+	tcase_add_test(tests, groups_have_members);
+	tcase_add_test(tests, foreign_groups_are_refused);
+	tcase_add_test(tests, complete_arrivals_are_private_and_have_icrcs);
+	tcase_add_test(tests, icrc_by_request);
+	tcase_add_test(tests, headers_are_copies);
+	tcase_add_test(tests, bad_records_are_counted);
+	tcase_add_test(tests, refuses_what_is_no_hub);
+	tcase_add_test(tests, knows_its_descriptors);
+	return tests;
+}
+
+int main(void)
+{
+	Suite *suite = suite_create("memory_link");
+
+	suite_add_tcase(suite, make_tests());
+	return suite_run(suite);
+}
