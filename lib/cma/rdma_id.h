@@ -26,7 +26,8 @@ struct rdma_device {
 	struct gid gid;
 	uint64_t node_guid; /* big-endian, as verbs has it */
 	uint8_t mtu;	    /* enum ibv_mtu: the port's */
-	/* True: the device has routes of its own (an Ethernet link); the host's do not matter. */
+	/* True: the device has routes of its own (an Ethernet or memory link); the host's do not
+	 * matter. */
 	bool own_routes;
 };
 

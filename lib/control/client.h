@@ -30,8 +30,10 @@ struct ctl_context {
 
 struct ctl_attachment {
 	uint32_t slot;
-	int rx_fd;    /* the slot's socket; of a UDP link: connect() and shutdown() are forbidden */
-	int tx_fd;    /* on an interface: the packet socket to send frames by; else -1 */
+	int rx_fd; /* the slot's socket; of a UDP link: connect() and shutdown() are forbidden */
+	/* On an interface: the packet socket to send frames by. Of a memory link: the file of the
+	 * rings. Else -1. */
+	int tx_fd;
 	int event_fd; /* SEQPACKET of struct ctl_event, both ways; the end: the server has exited */
 	struct ctl_shared *shared;
 	uint8_t *arena;

@@ -54,7 +54,7 @@ static uint8_t *map_arena(int fd, size_t bytes)
 	return (uint8_t *)arena;
 }
 
-/* Asks for a slot. A device on an interface answers with one descriptor more. */
+/* Asks for a slot. Only a device on UDP sockets answers without FD_TX. */
 static int ask_attach(struct ctl_client *client, uint32_t device, struct ctl_call *ret)
 {
 	int rc;
@@ -70,8 +70,7 @@ static int ask_attach(struct ctl_client *client, uint32_t device, struct ctl_cal
 			device, client->instance);
 	if (rc)
 		return rc;
-	if (ret->reply.attached.link == CTL_LINK_ETHERNET ? ret->num_fds == FD_TX + 1
-							  : ret->num_fds == NUM_ATTACH_FDS)
+	if (ret->num_fds == (ret->reply.attached.link == CTL_LINK_UDP ? NUM_ATTACH_FDS : FD_TX + 1))
 		return 0;
 	ctl_close_fds(ret->fds, ret->num_fds);
 	return -EPROTO;

@@ -18,7 +18,7 @@
 #include "net/wire/gid.h"
 
 #define CTL_MAGIC      "rxe_dm\0"
-#define CTL_PROTOCOL   18
+#define CTL_PROTOCOL   19
 #define CTL_MAX_FDS    5 /* descriptors beside one message */
 #define CTL_NAME_MAX   32
 #define CTL_MAC_LEN    6
@@ -34,6 +34,7 @@ enum ctl_link {
 	CTL_LINK_UDP, /* UDP port 4791 of an address of this machine */
 	/* Frames on an Ethernet interface, with a MAC and an address of the device's own. */
 	CTL_LINK_ETHERNET,
+	CTL_LINK_MEMORY, /* shared memory, between the processes of one device */
 };
 
 /* Pages of device memory. */
@@ -60,7 +61,8 @@ static_assert(sizeof(struct ctl_hello) == 64, "never changes");
 
 enum ctl_op {
 	CTL_DEVICE = 1, /* handle: index */
-	/* fds: shared memory, arena, receive socket, event socket; on an interface a send socket */
+	/* fds: shared memory, arena, receive socket, event socket; on an interface a send socket, of
+	 * a memory link the doorbell as receive socket, and the file of the rings */
 	CTL_ATTACH,
 	CTL_DETACH,
 	CTL_OPEN,  /* fd: cmd_fd */
@@ -231,7 +233,8 @@ struct ctl_device {
 	uint32_t prefix_len;	   /* 0: every address is reached directly */
 	struct gid gateway;	   /* zeros: none */
 	uint8_t mac[CTL_MAC_LEN];
-	uint8_t reserved[2];
+	uint8_t icrc; /* CTL_LINK_MEMORY: 1: packets have ICRCs */
+	uint8_t reserved[1];
 };
 
 /* An object, in the replies of CTL_QUERY and CTL_OBJECTS. */

@@ -220,9 +220,10 @@ const struct ctl_setting ctl_setting_table[] = {
 	  "IPv4 or IPv6 addresses of this machine, each once, separated by commas (no wildcard, no "
 	  "multicast)",
 	  .parse = parse_address },
-	{ "link", "RXE_DM_LINK", "udp|ethernet",
-	  "UDP sockets (default), or frames on an Ethernet interface", "udp or ethernet",
-	  WORDS(link, "udp", "ethernet"), .max = CTL_LINK_ETHERNET },
+	{ "link", "RXE_DM_LINK", "udp|ethernet|memory",
+	  "UDP sockets (default), frames on an Ethernet interface, or shared memory",
+	  "udp, ethernet or memory", WORDS(link, "udp", "ethernet", "memory"),
+	  .max = CTL_LINK_MEMORY },
 	{ "interface", "RXE_DM_INTERFACE", "IF", "with --link ethernet: the interface",
 	  "the name of a network interface", .parse = parse_interface },
 	{ "gateway", "RXE_DM_GATEWAY", "ADDR",
@@ -243,6 +244,9 @@ const struct ctl_setting ctl_setting_table[] = {
 	  "a number from 2 to 256", NUMBER(slots, 2, RXE_MAX_SLOTS) },
 	{ "trains", "RXE_DM_TRAINS", "on|off",
 	  "UDP_SEGMENT and UDP_GRO, default on; off for tcpdump", "on or off", SWITCH(trains) },
+	{ "icrc", "RXE_DM_ICRC", "on|off",
+	  "with --link memory: fill ICRCs in, and check them, default off", "on or off",
+	  SWITCH(icrc) },
 	{ "allow-users", "RXE_DM_ALLOW_USERS", "UID[,...]|all",
 	  "other users of this host whose devices may send to ours, default none",
 	  "up to 16 numbers of users ('id -u NAME' shows one), or all",
@@ -321,7 +325,7 @@ bool ctl_settings_from_env(struct ctl_settings *settings, char why[static CTL_WH
 }
 
 /* Returns a setting that only a device on an interface has, or NULL. */
-static const char *wrong_for_udp(const struct ctl_settings *settings)
+static const char *wrong_without_interface(const struct ctl_settings *settings)
 {
 	if (settings->interface[0])
 		return "an interface";
@@ -355,11 +359,14 @@ static bool check_link(const struct ctl_settings *settings, char why[static CTL_
 
 	switch (settings->link) {
 	case CTL_LINK_UDP:
-		what = wrong_for_udp(settings);
+	case CTL_LINK_MEMORY:
+		what = wrong_without_interface(settings);
 		if (what)
 			snprintf(why, CTL_WHY_MAX,
-				 "a device on UDP sockets has no use for %s: remove it, or add "
-				 "--link ethernet (RXE_DM_LINK=ethernet)",
+				 "a device %s has no use for %s: remove it, or set --link ethernet "
+				 "(RXE_DM_LINK=ethernet)",
+				 settings->link == CTL_LINK_UDP ? "on UDP sockets"
+								: "in shared memory",
 				 what);
 		break;
 	case CTL_LINK_ETHERNET:

@@ -137,7 +137,7 @@ static const struct rxe_host_ops host_ops = {
  * would see an answer before the completion of what it answers. */
 static uint32_t ack_delay_ns(const struct ctl_device *device)
 {
-	return device->link == CTL_LINK_UDP && device->trains ? SCHEDULE_ACK_HOLD_NS : 0;
+	return device->link != CTL_LINK_ETHERNET && device->trains ? SCHEDULE_ACK_HOLD_NS : 0;
 }
 
 void host_init_engine(struct progress *progress)

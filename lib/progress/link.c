@@ -15,6 +15,7 @@
 #include "net/link/capture/tail.h"
 #include "net/link/ethernet/ethernet.h"
 #include "net/link/fault/link.h"
+#include "net/link/memory/memory.h"
 #include "net/link/udp/udp.h"
 
 static struct progress *progress_of(struct device_link *link)
@@ -65,11 +66,27 @@ static int open_ethernet(const struct progress *progress, struct link **ret)
 	return err;
 }
 
+static int open_memory(const struct progress *progress, struct link **ret)
+{
+	const struct memory_cfg cfg = {
+		.gid = progress->info->gids[0],
+		.slot = progress->attachment->slot,
+		.fd = progress->attachment->tx_fd,
+		.doorbell_fd = progress->attachment->rx_fd,
+		.trains = progress->info->trains,
+		.icrc = progress->info->icrc,
+		.log = log_line,
+	};
+
+	return memory_open(ret, &cfg);
+}
+
 static int open_phy(const struct progress *progress, struct link **ret)
 {
 	switch ((enum ctl_link)progress->info->link) {
 	case CTL_LINK_UDP: return open_udp(progress, ret);
 	case CTL_LINK_ETHERNET: return open_ethernet(progress, ret);
+	case CTL_LINK_MEMORY: return open_memory(progress, ret);
 	}
 	return -EPROTO;
 }
@@ -116,6 +133,7 @@ static const struct tap_observer metering = { .arrived = metered_arrived };
 /* From the bottom to the top; net/link/link.h gives the reason for the order. */
 void device_link_stack(struct device_link *link)
 {
+	const bool shows_packets = link->recorder || link->faults.link;
 	struct link *top = tap_over(&link->meter, link->phy, &metering, link);
 
 	if (link->tail)
@@ -129,6 +147,9 @@ void device_link_stack(struct device_link *link)
 	if (link->tail)
 		top = tap_over(&link->arrivals[0], top, &tail_arrivals, link->tail);
 	link->top = top;
+	link->needs_icrc = shows_packets || link_needs_icrc(link->phy);
+	if (link_complete_arrivals(link->phy, shows_packets) != 0)
+		rxe_log(RXE_LOG_WARNING, "no memory to show packets that arrive with their ICRC");
 }
 
 static bool wants_tail(void)

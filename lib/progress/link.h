@@ -21,7 +21,7 @@ struct tail;
 struct device_link {
 	/* Packets enter and leave the stack here. */
 	struct link *top;
-	/* Bottom of the stack, UDP or Ethernet; NULL: closed. */
+	/* Bottom of the stack, UDP, Ethernet or memory; NULL: closed. */
 	struct link *phy;
 	/* The last packets; NULL: the user does not want them. */
 	struct tail *tail;
@@ -30,6 +30,8 @@ struct device_link {
 	struct faults faults;
 	/* The program closed the device's descriptors: nothing is sent or received. */
 	bool is_closed;
+	/* Trains need their ICRCs. */
+	bool needs_icrc;
 	/* The last receive found the socket empty. */
 	bool is_dry;
 	struct tap meter, departures[2], arrivals[2];

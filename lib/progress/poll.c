@@ -26,8 +26,10 @@ static void sleep_on_link(struct progress *progress, const struct schedule_decis
 	long ready;
 
 	assert(decision->until_ns >= now_ns && timeout.tv_nsec < NS_PER_S);
-	ready = syscall(SYS_ppoll, &link, 1, &timeout, NULL, (size_t)0);
-
+	ready = progress_wait_begins(progress)
+			? 1
+			: syscall(SYS_ppoll, &link, 1, &timeout, NULL, (size_t)0);
+	link_wait_ended(progress->link.phy);
 	schedule_sleep_returned(&progress->schedule, decision, ready == 0);
 }
 

@@ -60,6 +60,17 @@ bool progress_is_locked(struct progress *progress)
 	return false;
 }
 
+bool progress_wait_begins(struct progress *progress)
+{
+	bool ready;
+
+	pthread_mutex_lock(&progress->lock);
+	assert(progress->link.phy);
+	ready = link_wait_begins(progress->link.phy);
+	pthread_mutex_unlock(&progress->lock);
+	return ready;
+}
+
 void progress_quiesce(struct progress *progress)
 {
 	pthread_mutex_lock(&progress->lock);

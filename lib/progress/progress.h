@@ -143,6 +143,9 @@ void progress_posted(struct progress *progress, bool was_idle, uint64_t now_ns);
 
 /* Not under the lock. */
 
+/* As link_wait_begins(). */
+bool progress_wait_begins(struct progress *progress);
+
 /* A completion queue was found empty: runs the engine unless another thread does. Returns 0 when
  * something arrived, or never will because the process has no engine; else when the engine is
  * due. */

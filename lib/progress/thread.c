@@ -119,6 +119,8 @@ static uint64_t link_wait_length_ns(struct progress *progress)
 	now_ns = clock_now_ns();
 	timers = progress_timers(progress);
 	until_ns = schedule_link_wait_began(&progress->schedule, now_ns, &timers);
+	if (link_wait_begins(progress->link.phy))
+		until_ns = now_ns;
 	pthread_mutex_unlock(&progress->lock);
 	if (until_ns > now_ns + LONGEST_WAIT_NS)
 		return LONGEST_WAIT_NS;
@@ -130,6 +132,7 @@ static void wait_on_link(struct progress *progress)
 	struct epoll_event events[MAX_EVENTS];
 	const int n = wait_ns(progress->all_fd, events, link_wait_length_ns(progress));
 
+	link_wait_ended(progress->link.phy);
 	schedule_link_wait_returned(&progress->schedule);
 	for (int i = 0; i < n; i++)
 		if (events[i].data.u32 == SOURCE_EVENTS)
@@ -149,7 +152,10 @@ static void look_at_link(struct progress *progress)
 {
 	struct pollfd link = { .fd = link_wait_fd(progress->link.phy), .events = POLLIN };
 
-	schedule_link_looked_at(&progress->schedule, poll(&link, 1, 0) > 0);
+	const bool ready = progress_wait_begins(progress) || poll(&link, 1, 0) > 0;
+
+	link_wait_ended(progress->link.phy);
+	schedule_link_looked_at(&progress->schedule, ready);
 }
 
 /* A thread of the program that holds the engine runs it already. */

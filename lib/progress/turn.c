@@ -59,6 +59,7 @@ static bool build(struct progress *progress, uint64_t now_ns)
 		*train = (struct wire_train){
 			.buf = progress->tx_mem + (size_t)progress->tx_count * 65536,
 			.max_segs = max_segs,
+			.no_icrc = !progress->link.needs_icrc,
 		};
 		if (!rxe_engine_output(progress->engine, train, now_ns))
 			break;

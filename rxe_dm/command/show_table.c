@@ -87,11 +87,14 @@ static void show_head(const struct view *view, FILE *to)
 		fprintf(to, "ends %u s after its last program\n", status->linger_s);
 }
 
-/* On an interface the device is a host of its own. */
+/* What is particular to the link. On an interface the device is a host of its own. */
 static void show_link(const struct ctl_device *info, FILE *to)
 {
 	char text[CTL_GID_STR_MAX], mac[VIEW_MAC_MAX];
 
+	if (info->link == CTL_LINK_MEMORY)
+		fprintf(to, "  link memory: between programs of this device, ICRC %s\n",
+			info->icrc ? "on" : "off");
 	if (info->link != CTL_LINK_ETHERNET)
 		return;
 	fprintf(to, "  link ethernet: frames on %s, MAC %s", info->if_name,

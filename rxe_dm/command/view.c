@@ -194,6 +194,7 @@ const char *view_link(uint32_t link)
 	switch ((enum ctl_link)link) {
 	case CTL_LINK_UDP: return "udp";
 	case CTL_LINK_ETHERNET: return "ethernet";
+	case CTL_LINK_MEMORY: return "memory";
 	}
 	return "?";
 }

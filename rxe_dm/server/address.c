@@ -280,12 +280,45 @@ static int open_interface(struct device *device, const struct ctl_settings *sett
 	return rc;
 }
 
+/* The lock is all that keeps other devices from the address: no packet leaves the memory. */
+static int lock_any(struct device *device, struct gid *ret)
+{
+	struct gid gid = { .raw = { [10] = 0xff, [11] = 0xff, 127, 0, 0, 1 } };
+	int rc = lock_address(&gid, &device->address_lock);
+
+	while (rc == -EBUSY && gid.raw[15] < LAST_LOOPBACK) {
+		gid.raw[15]++;
+		rc = lock_address(&gid, &device->address_lock);
+	}
+	*ret = gid;
+	return rc;
+}
+
+static int open_memory(struct device *device, const struct ctl_settings *settings)
+{
+	struct gid gid = settings->address[device->index];
+	int rc = settings->num_addresses ? lock_address(&gid, &device->address_lock)
+					 : lock_any(device, &gid);
+
+	if (rc) {
+		explain(&gid, rc);
+		return rc;
+	}
+	device->gid = gid;
+	device->slots = settings->slots;
+	device->if_index = udp_addr_ifindex(&gid);
+	if (!device->if_index || !if_indextoname(device->if_index, device->if_name))
+		device->if_name[0] = '\0';
+	return memory_device_open(device);
+}
+
 int address_open(struct device *device, const struct ctl_settings *settings)
 {
 	device->link = settings->link;
 	switch (settings->link) {
 	case CTL_LINK_UDP: return open_sockets(device, settings);
 	case CTL_LINK_ETHERNET: return open_interface(device, settings);
+	case CTL_LINK_MEMORY: return open_memory(device, settings);
 	}
 	return -EINVAL;
 }
@@ -298,6 +331,7 @@ void address_close(struct device *device)
 	gsi_close(device);
 	udp_group_close(&device->group);
 	ethernet_device_close(device);
+	memory_hub_close(&device->memory);
 	close(device->address_lock);
 	device->address_lock = -1;
 }

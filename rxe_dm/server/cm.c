@@ -120,7 +120,7 @@ int cm_open(struct instance *instance)
 			.gid = device->gid,
 			.node_guid = device->node_guid,
 			.mtu = mtu_code(device->max_mtu),
-			.own_routes = device->link == CTL_LINK_ETHERNET,
+			.own_routes = device->link != CTL_LINK_UDP,
 		};
 
 		rdma_ids_add_device(instance->cm, &described);

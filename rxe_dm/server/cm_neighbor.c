@@ -22,6 +22,10 @@ int cm_neighbor_ask(struct instance *instance, struct rdma_id *id, uint32_t devi
 	struct cm_neighbor *neighbor;
 	int rc;
 
+	if (instance->devices[device].link == CTL_LINK_MEMORY)
+		return gid_equal(dst, &instance->devices[device].gid) || gid_is_multicast(dst)
+			       ? 0
+			       : -EHOSTUNREACH;
 	if (instance->devices[device].link != CTL_LINK_ETHERNET)
 		return 0;
 	rc = ethernet_neighbor(instance->devices[device].ethernet.link, dst, true);

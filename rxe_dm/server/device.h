@@ -10,6 +10,7 @@
 #include "lib/control/protocol.h"
 #include "lib/control/settings.h"
 #include "net/link/ethernet/ethernet.h"
+#include "net/link/memory/memory.h"
 #include "net/link/udp/udp.h"
 #include "rxe_dm/server/arena.h"
 #include "rxe_dm/server/fault_device.h"
@@ -57,6 +58,8 @@ struct device {
 	enum ctl_link link;
 	struct udp_group group;		 /* CTL_LINK_UDP */
 	struct device_ethernet ethernet; /* CTL_LINK_ETHERNET */
+	struct memory_hub memory;	 /* CTL_LINK_MEMORY */
+	bool memory_left[RXE_MAX_SLOTS]; /* ... what the slot's process has sent is not freed */
 	struct loop_source strays;  /* slot 0's socket or link: QP 1, and packets to no process */
 	struct gsi *gsi;	    /* QP 1 */
 	struct loop_source carrier; /* CTL_LINK_ETHERNET: the kernel's reports on interfaces */
@@ -116,6 +119,22 @@ void lost_begin(struct device *device, uint32_t slot);
 void lost_update(struct device *device);
 /* The slot's process exits: moves its counts into the device's sums. */
 void lost_retire(struct device *device, uint32_t slot);
+
+/* memory.c: failures of memory_device_open() are explained on the log. */
+int memory_device_open(struct device *device);
+/* A process takes the slot: from now on packets to it are kept. The doorbell stays the device's. */
+int memory_device_attach(struct device *device, uint32_t slot, int *ret_doorbell_fd);
+/* Nobody has the slot. */
+void memory_device_detach(struct device *device, uint32_t slot);
+/* Frees the memory of slots without a process. Returns the milliseconds until it is to be called
+ * again, or -1. */
+int memory_device_settle(struct device *device);
+/* Attaches the server itself to a slot without a process, with a link that goes on where the
+ * process ended. */
+int memory_device_link(struct device *device, uint32_t slot, struct link **ret, int *ret_wait_fd);
+/* The link's arrivals are handled: the server waits for the next. link_wait_ended() comes first when
+ * its wait descriptor is readable. */
+void memory_device_wait(struct link *link);
 
 /* address.c: the address, and the link that serves it. */
 int address_open(struct device *device, const struct ctl_settings *settings);

@@ -47,7 +47,7 @@ struct gsi_delayed {
 };
 
 struct gsi {
-	struct link *link; /* CTL_LINK_UDP: its own; CTL_LINK_ETHERNET: the server's */
+	struct link *link; /* its own; CTL_LINK_ETHERNET: the server's */
 	bool owns_link;
 	uint32_t psn;
 	struct gsi_faults faults;
@@ -205,13 +205,14 @@ static void packets_ready(struct loop_source *source, uint32_t events)
 {
 	struct device *device = container_of(source, struct device, strays);
 	struct gsi *gsi = device->gsi;
-	int n = link_receive(gsi->link, gsi->arrivals, ARRIVALS);
+	int n;
 
 	(void)events;
-	if (is_down(device))
-		return;
-	for (int i = 0; i < n; i++)
+	link_wait_ended(gsi->link);
+	n = link_receive(gsi->link, gsi->arrivals, ARRIVALS);
+	for (int i = 0; i < n && !is_down(device); i++)
 		receive_packet(device, &gsi->arrivals[i]);
+	memory_device_wait(gsi->link);
 }
 
 static uint32_t build_packet(struct gsi *gsi, const struct icrc_flow *flow,
@@ -323,7 +324,7 @@ int gsi_run(struct device *device, uint64_t now_ns)
 static int open_link(struct device *device, struct gsi *gsi)
 {
 	struct udp_cfg cfg = { .gid = device->gid };
-	int rc = 0;
+	int wait_fd, rc = 0;
 
 	switch (device->link) {
 	case CTL_LINK_UDP:
@@ -333,6 +334,10 @@ static int open_link(struct device *device, struct gsi *gsi)
 		gsi->owns_link = rc == 0;
 		break;
 	case CTL_LINK_ETHERNET: gsi->link = device->ethernet.link; break;
+	case CTL_LINK_MEMORY:
+		rc = memory_device_link(device, 0, &gsi->link, &wait_fd);
+		gsi->owns_link = rc == 0;
+		break;
 	}
 	if (rc)
 		ctl_log(CTL_LOG_ERROR, "no QP 1 on rxe_dm%u: %s", device->index, strerror(-rc));

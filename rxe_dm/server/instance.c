@@ -324,6 +324,8 @@ void instance_run(struct instance *instance)
 		if (left_ms == 0)
 			break;
 		for (uint32_t i = 0; i < instance->num_devices; i++) {
+			timeout_ms =
+				earlier(timeout_ms, memory_device_settle(&instance->devices[i]));
 			if (resting_settle(&instance->devices[i]))
 				timeout_ms = earlier(timeout_ms, 10);
 			timeout_ms = earlier(timeout_ms, time_wait_settle(&instance->devices[i],

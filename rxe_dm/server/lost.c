@@ -20,6 +20,7 @@ static int socket_of(const struct device *device, uint32_t slot)
 		if (slot == 0)
 			return device->ethernet.rx_fd;
 		return device->slot[slot] ? device->slot[slot]->lost_fd : -1;
+	case CTL_LINK_MEMORY: return -1;
 	}
 	return -1;
 }

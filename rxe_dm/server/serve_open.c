@@ -8,7 +8,7 @@
 #include "rxe_dm/server/context.h"
 #include "rxe_dm/server/instance.h"
 
-/* Hands out the slot's socket; on an interface a new pair, of which the server keeps a copy of the
+/* Hands out the slot's socket; of a memory link its doorbell and the rings; on an interface a new pair, of which the server keeps a copy of the
  * receive socket, for its drop count. */
 static int hand_out_link(struct call *call, struct attachment *attachment)
 {
@@ -24,6 +24,14 @@ static int hand_out_link(struct call *call, struct attachment *attachment)
 		return 0;
 	}
 	call->num_out = 5;
+	if (device->link == CTL_LINK_MEMORY) {
+		call->out_fd[4] = fcntl(device->memory.fd, F_DUPFD_CLOEXEC, 0);
+		rc = call->out_fd[4] < 0 ? -errno
+					 : memory_device_attach(device, slot, &call->out_fd[2]);
+		if (rc && call->out_fd[4] >= 0)
+			close(call->out_fd[4]);
+		return rc;
+	}
 	call->keep_out = 2;
 	rc = ethernet_device_sockets(device, slot, &call->out_fd[2], &call->out_fd[4]);
 	if (rc == 0)

@@ -58,7 +58,7 @@ static void clean(struct device *device, uint32_t slot, pid_t pid)
 	struct ctl_slot *shared = &device->shared->slot[slot];
 
 	time_wait_end(device, slot);
-	/* On an interface each process gets new sockets. */
+	/* On an interface each process gets new sockets. A memory link skips by itself. */
 	if (device->link == CTL_LINK_UDP)
 		udp_group_drain(&device->group, slot);
 	atomic_store(&shared->inside, 0);
@@ -191,6 +191,8 @@ void slot_give(struct attachment *attachment)
 	device->free_slots[last] = slot;
 	device->num_free++;
 	time_wait_begin(device, slot);
+	if (device->link == CTL_LINK_MEMORY && !time_wait_has(device, slot))
+		memory_device_detach(device, slot);
 	targets_of_slot_ended(device, slot);
 	attachment->conn->attached[device->index] = NULL;
 	loop_del(&device->instance->loop, &attachment->event);

@@ -29,8 +29,8 @@ struct time_wait_slot {
 	uint32_t slot;
 	uint64_t until_ns;
 	struct loop_source source;
-	struct link *veth; /* CTL_LINK_ETHERNET */
-	int rx_fd, tx_fd;  /* ... its sockets */
+	struct link *link; /* CTL_LINK_ETHERNET, CTL_LINK_MEMORY */
+	int rx_fd, tx_fd;  /* CTL_LINK_ETHERNET: its sockets */
 };
 
 /* What the slots of one device share; exists while at least one slot is in TIME_WAIT. */
@@ -78,8 +78,8 @@ static void send_answers(struct time_wait_slot *slot, uint64_t now_ns)
 			continue;
 		capture_own(device, &train.dst, &answer);
 		/* When sending fails, the peer sends its request again. */
-		if (slot->veth)
-			(void)link_send(slot->veth, &train, 1);
+		if (slot->link)
+			(void)link_send(slot->link, &train, 1);
 		else
 			(void)link_send(time_wait->udp, &train, 1);
 	}
@@ -91,15 +91,15 @@ static struct rxe_engine *engine_of(const struct time_wait_slot *slot)
 	struct rxe_engine *engine = &slot->device->time_wait->engine;
 
 	engine->cfg.time_wait = table_of(slot->device, slot->slot);
-	if (slot->veth)
-		link_tx_ports(slot->veth, engine->cfg.tx_ports, ETHERNET_TX_PORTS);
+	if (slot->link)
+		link_tx_ports(slot->link, engine->cfg.tx_ports, ETHERNET_TX_PORTS);
 	return engine;
 }
 
 static int receive(struct time_wait_slot *slot, struct wire_arrival *ret)
 {
-	if (slot->veth)
-		return link_receive(slot->veth, ret, ARRIVALS);
+	if (slot->link)
+		return link_receive(slot->link, ret, ARRIVALS);
 	return udp_receive_from(slot->device->time_wait->udp, slot->source.fd, ret, ARRIVALS);
 }
 
@@ -112,6 +112,8 @@ static void packets_ready(struct loop_source *source, uint32_t events)
 	int total = 0, n;
 
 	(void)events;
+	if (slot->link)
+		link_wait_ended(slot->link);
 	/* Read the socket dry: the link keeps the rest of a batch, which must not be taken for
 	 * another slot's. */
 	while ((n = receive(slot, arrivals)) > 0 && total < ARRIVALS_A_TURN) {
@@ -123,6 +125,8 @@ static void packets_ready(struct loop_source *source, uint32_t events)
 			rxe_engine_input(engine, &arrivals[i], now_ns);
 		send_answers(slot, now_ns);
 	}
+	if (slot->link)
+		memory_device_wait(slot->link);
 }
 
 static int open_shared_parts(struct device *device)
@@ -169,19 +173,21 @@ static int open_link(struct time_wait_slot *slot)
 	switch (device->link) {
 	case CTL_LINK_UDP: slot->source.fd = device->group.fd[slot->slot]; return 0;
 	case CTL_LINK_ETHERNET: {
-		int rc = ethernet_device_link(device, slot->slot, &slot->veth, &slot->rx_fd,
+		int rc = ethernet_device_link(device, slot->slot, &slot->link, &slot->rx_fd,
 					      &slot->tx_fd);
 
-		slot->source.fd = rc ? -1 : link_wait_fd(slot->veth);
+		slot->source.fd = rc ? -1 : link_wait_fd(slot->link);
 		return rc;
 	}
+	case CTL_LINK_MEMORY:
+		return memory_device_link(device, slot->slot, &slot->link, &slot->source.fd);
 	}
 	return -EINVAL;
 }
 
 static void close_link(struct time_wait_slot *slot)
 {
-	link_close(slot->veth);
+	link_close(slot->link);
 	if (slot->rx_fd >= 0)
 		close(slot->rx_fd);
 	if (slot->tx_fd >= 0)
@@ -237,6 +243,11 @@ void time_wait_begin(struct device *device, uint32_t slot)
 	close_shared_parts(device);
 }
 
+bool time_wait_has(const struct device *device, uint32_t slot)
+{
+	return device->time_wait && device->time_wait->at[slot];
+}
+
 void time_wait_end(struct device *device, uint32_t slot)
 {
 	struct time_wait_slot *time_wait = device->time_wait ? device->time_wait->at[slot] : NULL;
@@ -245,6 +256,8 @@ void time_wait_end(struct device *device, uint32_t slot)
 		return;
 	loop_del(&device->instance->loop, &time_wait->source);
 	close_link(time_wait);
+	if (device->link == CTL_LINK_MEMORY)
+		memory_device_detach(device, slot);
 	device->time_wait->at[slot] = NULL;
 	device->time_wait->count--;
 	free(time_wait);

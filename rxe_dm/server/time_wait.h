@@ -5,6 +5,7 @@
 #ifndef RXE_DM_SERVER_TIME_WAIT_H
 #define RXE_DM_SERVER_TIME_WAIT_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 struct device;
@@ -12,6 +13,8 @@ struct device;
 /* The slot's process has exited. Best effort: without memory or descriptors the peer's retries run
  * out. */
 void time_wait_begin(struct device *device, uint32_t slot);
+/* Whether the server answers for the slot. */
+bool time_wait_has(const struct device *device, uint32_t slot);
 /* The slot is about to get a process, or the device ends. */
 void time_wait_end(struct device *device, uint32_t slot);
 /* Ends what has expired. Returns the milliseconds until the next expiry; -1: none. */

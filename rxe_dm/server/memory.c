@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: MIT
+/* A device in shared memory: the server makes the file of the rings and the doorbells, tells the
+ * processes who is there, and has a link of its own as slot 0. */
+#include <errno.h>
+#include <string.h>
+
+#include "lib/control/log.h"
+#include "rxe_dm/server/device.h"
+#include "rxe_dm/server/instance.h"
+
+#define MAX_MTU 4096u
+/* What processes that have exited sent is tried to be freed so often. */
+#define REAP_MS 1000
+
+int memory_device_open(struct device *device)
+{
+	int rc = memory_hub_open(&device->memory, device->slots);
+
+	if (rc) {
+		ctl_log(CTL_LOG_ERROR, "no shared memory for packets of rxe_dm%u: %s%s",
+			device->index, strerror(-rc),
+			rc == -EFBIG ? ": raise the limit of file sizes ('ulimit -f')" : "");
+		return rc;
+	}
+	device->max_mtu = MAX_MTU;
+	device->rcvbuf = memory_ring_bytes();
+	return 0;
+}
+
+int memory_device_attach(struct device *device, uint32_t slot, int *ret_doorbell_fd)
+{
+	const int fd = memory_hub_doorbell(&device->memory, slot);
+
+	if (fd < 0)
+		return fd;
+	memory_hub_set_live(&device->memory, slot, true);
+	*ret_doorbell_fd = fd;
+	return 0;
+}
+
+int memory_device_link(struct device *device, uint32_t slot, struct link **ret, int *ret_wait_fd)
+{
+	struct memory_cfg cfg = {
+		.gid = device->gid,
+		.slot = slot,
+		.fd = device->memory.fd,
+		.icrc = device->instance->settings.icrc,
+		.resumes = true,
+		.complete = true,
+	};
+	int rc = memory_device_attach(device, slot, &cfg.doorbell_fd);
+
+	if (rc == 0)
+		rc = memory_open(ret, &cfg);
+	if (rc)
+		return rc;
+	*ret_wait_fd = cfg.doorbell_fd;
+	memory_device_wait(*ret);
+	return 0;
+}
+
+void memory_device_wait(struct link *link)
+{
+	if (link_wait_begins(link))
+		memory_wake_self(link);
+}
+
+void memory_device_detach(struct device *device, uint32_t slot)
+{
+	memory_hub_set_live(&device->memory, slot, false);
+	device->memory_left[slot] = true;
+}
+
+int memory_device_settle(struct device *device)
+{
+	bool left = false;
+
+	for (uint32_t slot = 0; slot < device->slots; slot++) {
+		if (!device->memory_left[slot] || device->slot[slot])
+			continue;
+		device->memory_left[slot] = !memory_hub_reap(&device->memory, slot);
+		left |= device->memory_left[slot];
+	}
+	return left ? REAP_MS : -1;
+}
