@@ -10,6 +10,7 @@
 #include "emu/host.h"
 #include "emu/limits.h"
 #include "emu/mcast.h"
+#include "emu/migration.h"
 #include "emu/peer.h"
 #include "emu/qp.h"
 #include "emu/rc/rc.h"
@@ -98,30 +99,30 @@ static bool receives(enum rxe_qp_state state)
 	return false;
 }
 
-/* Both addresses must be those of the connection: the QPN alone does not identify the peer. */
-static bool is_from_peer(const struct rxe_qp *qp, const struct wire_arrival *arrival)
-{
-	return gid_equal(&arrival->src, &qp->flow.dst) && gid_equal(&arrival->dst, &qp->flow.src);
-}
-
-static bool is_for(const struct rxe_qp *qp, const struct wire_packet *packet,
-		   const struct wire_arrival *arrival)
+static bool fits(const struct rxe_qp *qp, const struct wire_packet *packet)
 {
 	enum wire_service service = opcode_service(packet->bth.opcode);
 
 	if (!receives(qp->state))
 		return false;
 	switch (qp->type) {
-	case RXE_QPT_RC: return service == WIRE_RC && is_from_peer(qp, arrival);
-	case RXE_QPT_UC: return service == WIRE_UC && is_from_peer(qp, arrival);
+	case RXE_QPT_RC: return service == WIRE_RC;
+	case RXE_QPT_UC: return service == WIRE_UC;
 	case RXE_QPT_UD: return service == WIRE_UD;
-	case RXE_QPT_XRC_SEND:
-		return service == WIRE_XRC && !(packet->shape & SHAPE_REQUEST) &&
-		       is_from_peer(qp, arrival);
-	case RXE_QPT_XRC_RECV:
-		return service == WIRE_XRC && (packet->shape & SHAPE_REQUEST) &&
-		       is_from_peer(qp, arrival);
+	case RXE_QPT_XRC_SEND: return service == WIRE_XRC && !(packet->shape & SHAPE_REQUEST);
+	case RXE_QPT_XRC_RECV: return service == WIRE_XRC && (packet->shape & SHAPE_REQUEST);
 	}
+	return false;
+}
+
+static bool is_for(struct rxe_engine *engine, struct rxe_qp *qp, const struct wire_packet *packet,
+		   const struct wire_arrival *arrival)
+{
+	if (!fits(qp, packet))
+		return false;
+	if (qp->type == RXE_QPT_UD || rxe_migration_is_from_peer(qp, packet, arrival))
+		return true;
+	rxe_migration_refused(engine, qp, packet, arrival);
 	return false;
 }
 
@@ -138,10 +139,12 @@ static void raise_established(struct rxe_engine *engine, struct rxe_qp *qp)
 static void to_qp(struct rxe_engine *engine, struct rxe_qp *qp, const struct wire_packet *packet,
 		  const struct wire_arrival *arrival, uint64_t now_ns)
 {
-	if (!is_for(qp, packet, arrival)) {
+	if (!is_for(engine, qp, packet, arrival)) {
 		engine->cfg.counters->rcvd_dropped++;
 		return;
 	}
+	if (qp->type != RXE_QPT_UD)
+		rxe_migration_arrived(engine, qp, packet, arrival);
 	switch (qp->type) {
 	case RXE_QPT_RC:
 	case RXE_QPT_XRC_SEND:

@@ -9,6 +9,7 @@
 
 #include "emu/complete.h"
 #include "emu/cq.h"
+#include "emu/migration.h"
 #include "emu/mw.h"
 #include "emu/queue.h"
 #include "emu/rc/rc.h"
@@ -80,6 +81,13 @@ struct rxe_qp_attr {
 	bool has_grh;		  /* ah_attr.is_global: RoCE requires it */
 	struct rxe_av av;
 	uint16_t pkey_index;
+	/* The alternate path; after a migration a copy of the primary one. */
+	bool has_alt_grh;
+	struct rxe_av alt_av;
+	uint16_t alt_pkey_index;
+	uint8_t alt_port_num;
+	uint8_t alt_timeout;
+	enum rxe_mig_state path_mig_state;
 	uint8_t en_sqd_async_notify;
 	uint8_t max_rd_atomic;
 	uint8_t max_dest_rd_atomic;
@@ -100,7 +108,7 @@ enum modify_result {
 	MODIFY_BAD_VALUE,   /* out of range */
 	MODIFY_NO_GRH,	    /* RoCE needs a GID: is_global 0 */
 	MODIFY_BAD_GID,	    /* sgid_index is empty, or dgid of the other address family */
-	MODIFY_UNSUPPORTED, /* alternate path, resizing, rate limit */
+	MODIFY_UNSUPPORTED, /* resizing, rate limit */
 	/* SQD: requests in flight must finish before attributes change. */
 	MODIFY_DRAINING,
 };
@@ -145,6 +153,7 @@ struct rxe_qp {
 	uint32_t first_sq_psn, first_rq_psn;
 	struct icrc_flow flow; /* RC, UC: local GID, peer's GID, sending port */
 	uint8_t tx_index;
+	struct rxe_migration migration;
 	/* SQD: the transport has not called rxe_qp_drained() yet. */
 	bool sq_draining;
 	bool comm_est; /* RTR: the event was raised */
@@ -187,6 +196,12 @@ static inline enum wire_service rxe_qp_service(const struct rxe_qp *qp)
 	case RXE_QPT_XRC_RECV: return WIRE_XRC;
 	}
 	return WIRE_RC;
+}
+
+/* MigReq of the QP's packets. */
+static inline bool rxe_qp_mig_req(const struct rxe_qp *qp)
+{
+	return qp->attr.path_mig_state == RXE_MIG_MIGRATED;
 }
 
 /* Protection domain for the peer's requests: the QP's own, for XRC (annex A14) that of the SRQ

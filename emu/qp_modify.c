@@ -8,6 +8,7 @@
 #include "emu/cq.h"
 #include "emu/engine.h"
 #include "emu/limits.h"
+#include "emu/migration.h"
 #include "emu/qp.h"
 #include "emu/queue.h"
 #include "emu/rc/rc.h"
@@ -35,8 +36,10 @@
 #define DEST_ATOMIC RXE_QP_MAX_DEST_RD_ATOMIC
 #define RNR_TIMER   RXE_QP_MIN_RNR_TIMER
 #define DEST_QPN    RXE_QP_DEST_QPN
+#define ALT	    RXE_QP_ALT_PATH
+#define MIG	    RXE_QP_PATH_MIG_STATE
 /* Attributes of the standard that this device lacks: refused in every move. */
-#define UNSUPPORTED (RXE_QP_ALT_PATH | RXE_QP_PATH_MIG_STATE | RXE_QP_CAP | RXE_QP_RATE_LIMIT)
+#define UNSUPPORTED (RXE_QP_CAP | RXE_QP_RATE_LIMIT)
 
 enum type_index {
 	RC,
@@ -74,28 +77,28 @@ static const struct move moves[] = {
 			[UC] = AV | MTU | DEST_QPN | RQ_PSN,
 			[INI] = AV | MTU | DEST_QPN | RQ_PSN,
 			[TGT] = AV | MTU | DEST_QPN | RQ_PSN | DEST_ATOMIC | RNR_TIMER },
-	  .optional = { [RC] = PKEY | ACCESS,
-			[UC] = PKEY | ACCESS,
+	  .optional = { [RC] = PKEY | ACCESS | ALT,
+			[UC] = PKEY | ACCESS | ALT,
 			[UD] = PKEY | QKEY,
-			[INI] = PKEY | ACCESS,
-			[TGT] = PKEY | ACCESS } },
+			[INI] = PKEY | ACCESS | ALT,
+			[TGT] = PKEY | ACCESS | ALT } },
 	{ RXE_QPS_RTR, RXE_QPS_RTS, ALL,
 	  .required = { [RC] = SQ_PSN | TIMEOUT | RETRY | RNR_RETRY | RD_ATOMIC,
 			[UC] = SQ_PSN,
 			[UD] = SQ_PSN,
 			[INI] = SQ_PSN | TIMEOUT | RETRY | RNR_RETRY | RD_ATOMIC,
 			[TGT] = SQ_PSN | TIMEOUT },
-	  .optional = { [RC] = CUR | ACCESS | RNR_TIMER,
-			[UC] = CUR | ACCESS,
+	  .optional = { [RC] = CUR | ACCESS | RNR_TIMER | ALT | MIG,
+			[UC] = CUR | ACCESS | ALT | MIG,
 			[UD] = CUR | QKEY,
-			[INI] = CUR | ACCESS,
-			[TGT] = CUR | ACCESS | RNR_TIMER } },
+			[INI] = CUR | ACCESS | ALT | MIG,
+			[TGT] = CUR | ACCESS | RNR_TIMER | ALT | MIG } },
 	{ RXE_QPS_RTS, RXE_QPS_RTS, ALL,
-	  .optional = { [RC] = CUR | ACCESS | RNR_TIMER,
-			[UC] = CUR | ACCESS,
+	  .optional = { [RC] = CUR | ACCESS | RNR_TIMER | ALT | MIG,
+			[UC] = CUR | ACCESS | ALT | MIG,
 			[UD] = CUR | QKEY,
-			[INI] = CUR | ACCESS,
-			[TGT] = CUR | ACCESS | RNR_TIMER } },
+			[INI] = CUR | ACCESS | ALT | MIG,
+			[TGT] = CUR | ACCESS | RNR_TIMER | ALT | MIG } },
 	{ RXE_QPS_RTS, RXE_QPS_SQD, ALL,
 	  .optional = { [RC] = NOTIFY,
 			[UC] = NOTIFY,
@@ -103,18 +106,20 @@ static const struct move moves[] = {
 			[INI] = NOTIFY,
 			[TGT] = NOTIFY } },
 	{ RXE_QPS_SQD, RXE_QPS_RTS, ALL,
-	  .optional = { [RC] = CUR | ACCESS | RNR_TIMER,
-			[UC] = CUR | ACCESS,
+	  .optional = { [RC] = CUR | ACCESS | RNR_TIMER | ALT | MIG,
+			[UC] = CUR | ACCESS | ALT | MIG,
 			[UD] = CUR | QKEY,
-			[INI] = CUR | ACCESS,
-			[TGT] = CUR | ACCESS | RNR_TIMER } },
+			[INI] = CUR | ACCESS | ALT | MIG,
+			[TGT] = CUR | ACCESS | RNR_TIMER | ALT | MIG } },
 	{ RXE_QPS_SQD, RXE_QPS_SQD, ALL,
 	  .optional = { [RC] = PKEY | PORT | AV | ACCESS | TIMEOUT | RETRY | RNR_RETRY | RD_ATOMIC |
-			       DEST_ATOMIC | RNR_TIMER,
-			[UC] = PKEY | AV | ACCESS,
+			       DEST_ATOMIC | RNR_TIMER | ALT | MIG,
+			[UC] = PKEY | AV | ACCESS | ALT | MIG,
 			[UD] = PKEY | QKEY,
-			[INI] = PKEY | PORT | AV | ACCESS | TIMEOUT | RETRY | RNR_RETRY | RD_ATOMIC,
-			[TGT] = PKEY | PORT | AV | ACCESS | TIMEOUT | DEST_ATOMIC | RNR_TIMER } },
+			[INI] = PKEY | PORT | AV | ACCESS | TIMEOUT | RETRY | RNR_RETRY |
+				RD_ATOMIC | ALT | MIG,
+			[TGT] = PKEY | PORT | AV | ACCESS | TIMEOUT | DEST_ATOMIC | RNR_TIMER |
+				ALT | MIG } },
 	{ RXE_QPS_SQE, RXE_QPS_RTS, UNRELIABLE,
 	  .optional = { [UC] = CUR | ACCESS, [UD] = CUR | QKEY } },
 };
@@ -193,6 +198,9 @@ static uint32_t bad_value(const struct rxe_engine *engine, const struct rxe_qp *
 		{ SQ_PSN, attr->sq_psn <= PSN_MASK },
 		{ DEST_ATOMIC, attr->max_dest_rd_atomic <= RXE_MAX_RD_ATOMIC },
 		{ DEST_QPN, attr->dest_qp_num <= QPN_MASK },
+		{ ALT,
+		  attr->alt_pkey_index == 0 && attr->alt_port_num == 1 && attr->alt_timeout < 32 },
+		{ MIG, rxe_migration_may_enter(qp, attr->path_mig_state, mask & ALT) },
 	};
 	size_t i;
 
@@ -203,21 +211,33 @@ static uint32_t bad_value(const struct rxe_engine *engine, const struct rxe_qp *
 	return 0;
 }
 
-static enum modify_result check_path(const struct rxe_engine *engine,
-				     const struct rxe_qp_attr *attr)
+static enum modify_result check_path(const struct rxe_engine *engine, bool has_grh,
+				     const struct rxe_av *av)
 {
 	static const struct gid none;
 	const struct gid *sgid;
 
-	if (!attr->has_grh)
+	if (!has_grh)
 		return MODIFY_NO_GRH;
-	if (attr->av.sgid_index >= RXE_MAX_GIDS)
+	if (av->sgid_index >= RXE_MAX_GIDS)
 		return MODIFY_BAD_GID;
-	sgid = &engine->cfg.gids[attr->av.sgid_index];
-	if (gid_equal(sgid, &none) || gid_is_v4(sgid) != gid_is_v4(&attr->av.dgid) ||
-	    gid_equal(&attr->av.dgid, &none) || gid_is_multicast(&attr->av.dgid))
+	sgid = &engine->cfg.gids[av->sgid_index];
+	if (gid_equal(sgid, &none) || gid_is_v4(sgid) != gid_is_v4(&av->dgid) ||
+	    gid_equal(&av->dgid, &none) || gid_is_multicast(&av->dgid))
 		return MODIFY_BAD_GID;
 	return MODIFY_OK;
+}
+
+static enum modify_result check_paths(const struct rxe_engine *engine,
+				      const struct rxe_qp_attr *attr, uint32_t given)
+{
+	enum modify_result result = MODIFY_OK;
+
+	if (given & AV)
+		result = check_path(engine, attr->has_grh, &attr->av);
+	if (result == MODIFY_OK && (given & ALT))
+		result = check_path(engine, attr->has_alt_grh, &attr->alt_av);
+	return result;
 }
 
 /* Checks the whole request. *ret_culprit: the attribute that caused a refusal, or 0. */
@@ -250,7 +270,7 @@ static enum modify_result check_request(const struct rxe_engine *engine, const s
 		return MODIFY_BAD_VALUE;
 	if (move->from == RXE_QPS_SQD && move->to == RXE_QPS_SQD && given && qp->sq_draining)
 		return MODIFY_DRAINING;
-	return given & AV ? check_path(engine, attr) : MODIFY_OK;
+	return check_paths(engine, attr, given);
 }
 
 uint32_t rxe_qp_modify_culprit(const struct rxe_engine *engine, const struct rxe_qp *qp,
@@ -284,6 +304,11 @@ static void copy_attributes(struct rxe_qp_attr *to, const struct rxe_qp_attr *at
 	TAKE(DEST_ATOMIC, max_dest_rd_atomic);
 	TAKE(RNR_TIMER, min_rnr_timer);
 	TAKE(DEST_QPN, dest_qp_num);
+	TAKE(ALT, alt_av);
+	TAKE(ALT, has_alt_grh);
+	TAKE(ALT, alt_pkey_index);
+	TAKE(ALT, alt_port_num);
+	TAKE(ALT, alt_timeout);
 #undef TAKE
 }
 
@@ -317,6 +342,7 @@ static void reset(struct rxe_engine *engine, struct rxe_qp *qp)
 	qp->sq_draining = false;
 	qp->comm_est = false;
 	memset(&qp->attr, 0, sizeof(qp->attr));
+	memset(&qp->migration, 0, sizeof(qp->migration));
 	rxe_qp_set_deadline(engine, qp, UINT64_MAX);
 	rc_reset(engine, qp);
 	uc_reset(qp);
@@ -370,6 +396,10 @@ enum modify_result rxe_qp_modify(struct rxe_engine *engine, struct rxe_qp *qp,
 		qp->first_sq_psn = attr->sq_psn;
 	if (mask & (AV | DEST_QPN))
 		set_flow(engine, qp);
+	if (mask & ALT)
+		rxe_migration_loaded(engine, qp);
+	if (mask & MIG)
+		rxe_migration_enter(engine, qp, attr->path_mig_state);
 	enter(engine, qp, target(qp, attr, mask), now_ns);
 	return MODIFY_OK;
 }
@@ -387,8 +417,7 @@ const char *rxe_modify_result_str(enum modify_result result)
 		return "RoCE needs a GID: set ah_attr.is_global and grh (a program's -g 0 option)";
 	case MODIFY_BAD_GID:
 		return "sgid_index is empty, or dgid is unusable or of the other address family";
-	case MODIFY_UNSUPPORTED:
-		return "alternate paths, resizing and rate limits are not supported";
+	case MODIFY_UNSUPPORTED: return "resizing and rate limits are not supported";
 	case MODIFY_DRAINING: return "the send queue has not drained yet";
 	}
 	return "?";

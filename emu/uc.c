@@ -61,7 +61,7 @@ static struct wire_packet packet_for(const struct rxe_qp *qp, const struct rxe_s
 		.bth = {
 			.opcode = opcode_make(WIRE_UC, op_for(wqe, qp->uc.sent == 0, last)),
 			.solicited = last && (wqe->flags & RXE_SEND_SOLICITED),
-			.mig_req = true,
+			.mig_req = rxe_qp_mig_req(qp),
 			.pkey = 0xffff,
 			.dest_qpn = qp->attr.dest_qp_num,
 			.psn = qp->attr.sq_psn,

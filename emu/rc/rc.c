@@ -53,6 +53,11 @@ void rc_became_err(struct rxe_qp *qp)
 	rc_requester_stop(qp);
 }
 
+void rc_path_changed(struct rxe_engine *engine, struct rxe_qp *qp)
+{
+	rc_requester_path_changed(engine, qp);
+}
+
 static bool requests(const struct rxe_qp *qp)
 {
 	return qp->state == RXE_QPS_RTS || qp->state == RXE_QPS_SQD;

@@ -59,6 +59,11 @@ static bool is_local_peer(const struct rxe_engine *engine, const struct rxe_qp *
 				 qp->attr.dest_qp_num >> RXE_SLOT_SHIFT) != UINT32_MAX;
 }
 
+static struct rxe_peer *peer_of(struct rxe_engine *engine, const struct rxe_qp *qp)
+{
+	return rxe_peer_get(&engine->peers, &qp->flow.dst, qp->attr.dest_qp_num >> RXE_SLOT_SHIFT);
+}
+
 void rc_requester_start(struct rxe_engine *engine, struct rxe_qp *qp)
 {
 	struct rc_requester *req = &qp->rc.req;
@@ -69,8 +74,7 @@ void rc_requester_start(struct rxe_engine *engine, struct rxe_qp *qp)
 		.cur_psn = qp->attr.sq_psn,
 		.sent_psn = qp->attr.sq_psn,
 		.cur = qp->sq.head,
-		.peer = rxe_peer_get(&engine->peers, &qp->flow.dst,
-				     qp->attr.dest_qp_num >> RXE_SLOT_SHIFT),
+		.peer = peer_of(engine, qp),
 	};
 	rc_window_reset(&req->window, is_local_peer(engine, qp));
 }
@@ -115,6 +119,19 @@ struct rxe_send_wqe *rc_requester_head(const struct rxe_qp *qp)
 bool rc_requester_is_idle(const struct rxe_qp *qp)
 {
 	return qp->rc.req.una_psn == qp->rc.req.cur_psn;
+}
+
+void rc_requester_path_changed(struct rxe_engine *engine, struct rxe_qp *qp)
+{
+	struct rc_requester *req = &qp->rc.req;
+	const uint32_t cost = req->in_flight;
+
+	if (!req->peer)
+		return;
+	req->peer->in_flight -= req->peer->in_flight < cost ? req->peer->in_flight : cost;
+	req->peer = peer_of(engine, qp);
+	req->peer->in_flight += cost;
+	rc_rtt_forget(&req->rtt);
 }
 
 /* Not inside a message: its last packet carries AckReq and was not sent yet. */
@@ -447,7 +464,7 @@ static void describe(const struct rxe_qp *qp, const struct rxe_send_wqe *wqe, ui
 		.opcode = opcode_make(rxe_qp_service(qp),
 				      (enum wire_op)op_for[wqe->opcode][first][last]),
 		.solicited = last && (wqe->flags & RXE_SEND_SOLICITED),
-		.mig_req = true,
+		.mig_req = rxe_qp_mig_req(qp),
 		.pkey = 0xffff,
 		.dest_qpn = qp->attr.dest_qp_num,
 		.psn = psn,

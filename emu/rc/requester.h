@@ -103,6 +103,8 @@ bool rc_requester_gathers(const struct rxe_qp *qp);
 bool rc_requester_is_long(const struct rxe_qp *qp);
 
 void rc_requester_start(struct rxe_engine *engine, struct rxe_qp *qp);
+/* What is in flight counts for the peer's new address. Nothing is sent again. */
+void rc_requester_path_changed(struct rxe_engine *engine, struct rxe_qp *qp);
 /* Returns this QP's share of the peer's window: nothing will be sent or acknowledged any more. */
 void rc_requester_stop(struct rxe_qp *qp);
 enum output_result rc_requester_output(struct rxe_engine *engine, struct rxe_qp *qp,

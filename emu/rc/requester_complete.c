@@ -10,6 +10,7 @@
 #include "emu/counters.h"
 #include "emu/cq.h"
 #include "emu/engine.h"
+#include "emu/migration.h"
 #include "emu/mr.h"
 #include "emu/qp.h"
 #include "emu/queue.h"
@@ -87,6 +88,11 @@ static void retry(struct rxe_engine *engine, struct rxe_qp *qp, enum rc_retry_ac
 		rc_requester_loss_detected(engine, qp);
 		return;
 	case RC_RETRY_GIVE_UP:
+		if (rxe_migration_retries_exhausted(engine, qp)) {
+			rc_retry_restart(&qp->rc.retry);
+			rc_requester_loss_detected(engine, qp);
+			return;
+		}
 		counters->retry_exceeded_err++;
 		rxe_qp_fail(engine, qp, RXE_WC_RETRY_EXC_ERR, now_ns);
 		return;

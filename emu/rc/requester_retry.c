@@ -59,6 +59,13 @@ static void stop_timer(struct rc_retry *retry)
 	retry->probe_ns = UINT64_MAX;
 }
 
+void rc_retry_restart(struct rc_retry *retry)
+{
+	retry->retries = 0;
+	retry->rewound = false;
+	stop_timer(retry);
+}
+
 static void plan_probe(struct rc_retry *retry, const struct rxe_qp_attr *attr, uint64_t now_ns)
 {
 	uint64_t wait_ns = retry->probe_wait_ns;

@@ -51,6 +51,8 @@ uint64_t rc_timeout_ns(uint8_t code);
 uint64_t rc_rnr_timer_ns(uint8_t code);
 
 void rc_retry_reset(struct rc_retry *retry);
+/* The budget is spent, and another path is tried with a new one. */
+void rc_retry_restart(struct rc_retry *retry);
 /* A packet was lost: the requester rewinds. */
 void rc_retry_lost(struct rc_retry *retry, uint64_t now_ns);
 /* Updates the time before a probe: near the round-trip time while packets are being lost,

@@ -192,7 +192,7 @@ static void describe(const struct rxe_qp *qp, enum wire_op op, uint32_t psn, uin
 {
 	ret->bth = (struct bth){
 		.opcode = opcode_make(rxe_qp_service(qp), op),
-		.mig_req = true,
+		.mig_req = rxe_qp_mig_req(qp),
 		.pkey = 0xffff,
 		.dest_qpn = qp->attr.dest_qp_num,
 		.psn = psn,

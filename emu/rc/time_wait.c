@@ -99,6 +99,7 @@ static void write_record(const struct rxe_engine *engine, struct rxe_time_wait *
 	record->traffic_class = qp->attr.av.traffic_class;
 	record->hop_limit = qp->attr.av.hop_limit;
 	record->is_xrc = qp->type == RXE_QPT_XRC_RECV;
+	record->is_armed = !rxe_qp_mig_req(qp);
 	if (qp->rc.replay.count)
 		record->replay = qp->rc.replay;
 	else
@@ -249,6 +250,7 @@ static struct rxe_time_wait_answer ack_of(const struct rxe_time_wait *record)
 		.traffic_class = record->traffic_class,
 		.hop_limit = record->hop_limit,
 		.is_xrc = record->is_xrc,
+		.is_armed = record->is_armed,
 		.op = OP_ACKNOWLEDGE,
 		.dest_qpn = record->dest_qpn & QPN_MASK,
 		.psn = psn_add(record->psn, PSN_MASK),
@@ -337,7 +339,7 @@ static void emit(struct rxe_engine *engine, struct wire_train *train,
 					.src_port = engine->cfg.tx_ports[tx_index] };
 	struct wire_packet packet = {
 		.bth = { .opcode = opcode_make(answer->is_xrc ? WIRE_XRC : WIRE_RC, answer->op),
-			 .mig_req = true,
+			 .mig_req = !answer->is_armed,
 			 .pkey = 0xffff,
 			 .dest_qpn = answer->dest_qpn,
 			 .psn = answer->psn },

@@ -46,7 +46,7 @@ struct rxe_time_wait {
 	uint32_t flow_label;
 	uint8_t traffic_class, hop_limit;
 	uint8_t is_xrc;
-	uint8_t reserved;
+	uint8_t is_armed; /* its packets had no MigReq */
 	struct rc_replay replay;
 };
 
@@ -68,7 +68,7 @@ struct rxe_time_wait_answer {
 	struct gid src, dst;
 	uint32_t flow_label;
 	uint8_t traffic_class, hop_limit;
-	bool is_xrc;
+	bool is_xrc, is_armed;
 	enum wire_op op;
 	uint32_t dest_qpn, psn, msn;
 	uint64_t orig;

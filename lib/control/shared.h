@@ -34,7 +34,9 @@
  * set last. */
 struct ctl_shared_qp {
 	_Atomic uint32_t qpn; /* 0: empty */
-	uint32_t type, state, pd;
+	uint16_t type;
+	uint16_t path_mig_state; /* enum ibv_mig_state, at the last modify or migration */
+	uint32_t state, pd;
 	uint32_t dest_qpn, path_mtu, sq_psn, rq_psn;
 };
 static_assert(sizeof(struct ctl_shared_qp) == 32, "shared memory layout");

@@ -149,6 +149,8 @@ void vb_async_from_engine(struct progress *progress, const struct rxe_event *eve
 
 		out.element.qp = (struct ibv_qp *)(uintptr_t)&qp->ex.base.qp_base;
 		context = out.element.qp->context;
+		if (event->type == RXE_EVENT_PATH_MIG)
+			vb_qp_publish(event->qp->owner);
 		if (event->qp->type == RXE_QPT_XRC_RECV)
 			vb_target_tell(qp->dev, CTL_EVENT_QP | event->type, event->qp->qpn);
 		if (qp->is_closed)

@@ -49,7 +49,8 @@ void vb_qp_publish(struct vb_qp *qp)
 {
 	struct ctl_shared_qp *shared = shared_qp(qp);
 
-	shared->type = qp->qp.type;
+	shared->type = (uint16_t)qp->qp.type;
+	shared->path_mig_state = (uint16_t)qp->qp.attr.path_mig_state;
 	shared->state = qp->qp.state;
 	shared->pd = qp->qp.pd;
 	shared->dest_qpn = qp->qp.attr.dest_qp_num;

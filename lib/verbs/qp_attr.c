@@ -25,6 +25,7 @@
 #include "net/link/clock.h"
 
 static_assert((int)RXE_QP_DEST_QPN == (int)IBV_QP_DEST_QPN, "enum ibv_qp_attr_mask");
+static_assert((int)RXE_MIG_ARMED == (int)IBV_MIG_ARMED, "enum ibv_mig_state");
 static_assert((int)RXE_QP_RATE_LIMIT == (int)IBV_QP_RATE_LIMIT, "enum ibv_qp_attr_mask");
 
 static void av_in(struct rxe_av *av, const struct ibv_ah_attr *ah)
@@ -74,6 +75,15 @@ static void attr_in(struct rxe_qp_attr *to, const struct ibv_qp_attr *from, int 
 		to->has_grh = from->ah_attr.is_global != 0;
 		av_in(&to->av, &from->ah_attr);
 	}
+	if (mask & IBV_QP_ALT_PATH) {
+		to->has_alt_grh = from->alt_ah_attr.is_global != 0;
+		av_in(&to->alt_av, &from->alt_ah_attr);
+		to->alt_pkey_index = from->alt_pkey_index;
+		to->alt_port_num = from->alt_port_num;
+		to->alt_timeout = from->alt_timeout;
+	}
+	if (mask & IBV_QP_PATH_MIG_STATE)
+		to->path_mig_state = (enum rxe_mig_state)from->path_mig_state;
 }
 
 static const char *attr_name(uint32_t bit)
@@ -218,7 +228,7 @@ static void attr_out(struct ibv_qp_attr *to, const struct rxe_qp_attr *from, con
 	to->qp_state = (enum ibv_qp_state)from->qp_state;
 	to->cur_qp_state = (enum ibv_qp_state)from->qp_state;
 	to->path_mtu = vb_mtu_enum(from->path_mtu);
-	to->path_mig_state = IBV_MIG_MIGRATED;
+	to->path_mig_state = (enum ibv_mig_state)from->path_mig_state;
 	to->qkey = from->qkey;
 	to->rq_psn = from->rq_psn;
 	to->sq_psn = from->sq_psn;
@@ -226,6 +236,12 @@ static void attr_out(struct ibv_qp_attr *to, const struct rxe_qp_attr *from, con
 	to->qp_access_flags = from->qp_access_flags;
 	to->cap = qp->cap;
 	av_out(&to->ah_attr, &from->av);
+	if (from->has_alt_grh) {
+		av_out(&to->alt_ah_attr, &from->alt_av);
+		to->alt_pkey_index = from->alt_pkey_index;
+		to->alt_port_num = from->alt_port_num;
+		to->alt_timeout = from->alt_timeout;
+	}
 	to->pkey_index = from->pkey_index;
 	to->en_sqd_async_notify = from->en_sqd_async_notify;
 	to->sq_draining = qp->qp.sq_draining;

@@ -64,6 +64,13 @@ static const char *qp_type(uint32_t type)
 	return type == IBV_QPT_XRC_RECV ? "XRC_TGT" : view_qp_type(type);
 }
 
+static const char *mig_state(uint32_t state)
+{
+	if (state == IBV_MIG_MIGRATED)
+		return "MIGRATED";
+	return state == IBV_MIG_REARM ? "REARM" : "ARMED";
+}
+
 static void put_qp(struct rdma_output *output, const struct view_device *device,
 		   const struct ctl_slot *slot, const struct ctl_shared_qp *qp)
 {
@@ -80,7 +87,7 @@ static void put_qp(struct rdma_output *output, const struct view_device *device,
 		rdma_number(&line, "rq-psn", qp->rq_psn);
 	rdma_number(&line, "sq-psn", qp->sq_psn);
 	if (connected)
-		rdma_text(&line, "path-mig-state", "MIGRATED");
+		rdma_text(&line, "path-mig-state", mig_state(qp->path_mig_state));
 	put_process(&line, device, slot->pid);
 	rdma_end(&line);
 }

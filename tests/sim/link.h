@@ -59,6 +59,7 @@ struct link {
 	struct link_rule rule[LINK_MAX_RULES];
 	uint32_t num_rules;
 	struct link_dice dice;
+	uint32_t cut; /* paths that lose everything: 1: between first addresses, 2: second ones */
 	/* Fate of the first packets whose bits are set; bit 0 is the first packet. */
 	enum link_act fate;
 	uint32_t fated;

@@ -196,9 +196,12 @@ static void *zalloc(size_t len)
 	return p;
 }
 
-static struct gid gid_of(uint32_t index)
+/* A host has two addresses, on networks of their own: 10.0.0.N and 10.1.0.N. */
+static struct gid gid_of(uint32_t index, uint8_t network)
 {
-	return (struct gid){ .raw = { [10] = 0xff, [11] = 0xff, 10, 0, 0, (uint8_t)(index + 1) } };
+	return (struct gid){
+		.raw = { [10] = 0xff, [11] = 0xff, 10, network, 0, (uint8_t)(index + 1) }
+	};
 }
 
 static uint8_t byte_of(uint32_t index, uint32_t at)
@@ -301,7 +304,7 @@ struct node *node_new(uint32_t index, uint32_t mem_len)
 		.mws = { .first = node->mws },
 		.counters = &node->counters,
 		.slot = index + 1,
-		.gids = { gid_of(index) },
+		.gids = { gid_of(index, 0), gid_of(index, 1) },
 		.tx_ports = { (uint16_t)(0xc000 + index) },
 		.num_tx_ports = 1,
 		.max_mtu = 4096,
@@ -496,6 +499,25 @@ void node_connect_to(struct end *end, struct end *peer, const struct node_qp_opt
 	modify_to(end, &attr, RXE_QPS_RTS);
 	end->seen_state = end->qp.state;
 	end->seen_cur = end->qp.rc.req.cur_psn;
+}
+
+void node_rearm(struct end *end, uint8_t timeout)
+{
+	const struct rxe_qp_attr attr = {
+		.has_alt_grh = true,
+		.alt_av = { .dgid = end->peer->node->engine.cfg.gids[1],
+			    .sgid_index = 1,
+			    .hop_limit = 64 },
+		.alt_port_num = 1,
+		.alt_timeout = timeout,
+		.path_mig_state = RXE_MIG_REARM,
+	};
+	enum modify_result result =
+		rxe_qp_modify(&end->node->engine, &end->qp, &attr,
+			      RXE_QP_ALT_PATH | RXE_QP_PATH_MIG_STATE, end->node->engine.now_ns);
+
+	assert(result == MODIFY_OK);
+	(void)result;
 }
 
 static void take_away(struct end *end)

@@ -175,6 +175,8 @@ void node_restart(struct node *node);
 void node_kill(struct node *node, uint64_t now_ns);
 /* Injects status into the nth completion of one side. */
 void node_tell(struct end *end, bool is_recv, uint32_t nth, enum rxe_wc_status status);
+/* Loads the path between the second addresses as the alternate one, and rearms. */
+void node_rearm(struct end *end, uint8_t timeout);
 /* Initial value of a byte of a node's memory. */
 uint8_t node_byte(const struct node *node, uint32_t at);
 /* Whether these bytes have their initial values. */

@@ -338,6 +338,7 @@ static void saw_event(void *context, struct node *node, const struct rxe_event *
 	switch (event->type) {
 	case RXE_EVENT_SQ_DRAINED:
 	case RXE_EVENT_COMM_EST:
+	case RXE_EVENT_PATH_MIG:
 	case RXE_EVENT_SRQ_LIMIT_REACHED: return;
 	case RXE_EVENT_QP_FATAL:
 	case RXE_EVENT_QP_REQ_ERR:
@@ -346,6 +347,7 @@ static void saw_event(void *context, struct node *node, const struct rxe_event *
 		if (oracle_party_of(o, end)->may_fail)
 			return;
 		break;
+	case RXE_EVENT_PATH_MIG_ERR:
 	case RXE_EVENT_CQ_ERR:
 	case RXE_EVENT_SRQ_ERR: break;
 	}

@@ -116,7 +116,7 @@ static void describe_answer(char *to, size_t room, const struct wire_packet *pac
 }
 
 void trace_packet(struct trace *trace, uint64_t now_ns, char letter, char mark,
-		  const struct wire_packet *packet)
+		  const struct wire_packet *packet, const char *path)
 {
 	char more[96] = "";
 
@@ -126,8 +126,8 @@ void trace_packet(struct trace *trace, uint64_t now_ns, char letter, char mark,
 		describe_request(more, sizeof(more), packet);
 	else
 		describe_answer(more, sizeof(more), packet);
-	trace_line(trace, now_ns, letter, "%c %s %u%s", mark, trace_op(packet), packet->bth.psn,
-		   more);
+	trace_line(trace, now_ns, letter, "%c %s %u%s%s%s", mark, trace_op(packet), packet->bth.psn,
+		   more, packet->bth.mig_req ? "" : " armed", path);
 }
 
 const char *trace_status_str(uint32_t status)
@@ -202,6 +202,8 @@ const char *trace_event_str(enum rxe_event_type type)
 	case RXE_EVENT_QP_ACCESS_ERR: return "QP_ACCESS_ERR";
 	case RXE_EVENT_COMM_EST: return "COMM_EST";
 	case RXE_EVENT_SQ_DRAINED: return "SQ_DRAINED";
+	case RXE_EVENT_PATH_MIG: return "PATH_MIG";
+	case RXE_EVENT_PATH_MIG_ERR: return "PATH_MIG_ERR";
 	case RXE_EVENT_SRQ_ERR: return "SRQ_ERR";
 	case RXE_EVENT_SRQ_LIMIT_REACHED: return "SRQ_LIMIT_REACHED";
 	case RXE_EVENT_QP_LAST_WQE_REACHED: return "QP_LAST_WQE_REACHED";

@@ -25,9 +25,10 @@ __attribute__((format(printf, 4, 5))) void trace_line(struct trace *trace, uint6
 						      char letter, const char *format, ...);
 /* The operation's name as on the wire, except that ACK, NAK and RNR_NAK are distinguished. */
 const char *trace_op(const struct wire_packet *packet);
-/* mark: '>' or what the link did. */
+/* mark: '>' or what the link did. A packet without MigReq is "armed". path: how the path is named,
+ * nothing for the usual one. */
 void trace_packet(struct trace *trace, uint64_t now_ns, char letter, char mark,
-		  const struct wire_packet *packet);
+		  const struct wire_packet *packet, const char *path);
 void trace_completion(struct trace *trace, uint64_t now_ns, char letter, const struct rxe_cqe *cqe);
 const char *trace_event_str(enum rxe_event_type type);
 const char *trace_status_str(uint32_t status);

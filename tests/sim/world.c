@@ -241,7 +241,9 @@ static struct node *find_node(const struct world *w, const struct gid *gid)
 	uint32_t i;
 
 	for (i = 0; i < w->num_nodes; i++) {
-		if (gid_equal(&w->node[i]->engine.cfg.gids[0], gid))
+		const struct gid *gids = w->node[i]->engine.cfg.gids;
+
+		if (gid_equal(&gids[0], gid) || gid_equal(&gids[1], gid))
 			return w->node[i];
 	}
 	return NULL;
@@ -257,6 +259,11 @@ static void corrupt(struct world *w, struct flying *flying)
 	flying->bytes[at == 4 ? 5 : at] ^= 0x10;
 }
 
+static bool is_second_path(const struct flying *flying)
+{
+	return gid_is_v4(&flying->src) && flying->src.raw[12] == 10 && flying->src.raw[13] == 1;
+}
+
 /* Puts one packet of a train on the link, unless the link loses it. */
 static void launch(struct world *w, struct flying *flying, struct end *from,
 		   const struct wire_packet *packet)
@@ -265,12 +272,16 @@ static void launch(struct world *w, struct flying *flying, struct end *from,
 	uint64_t delay_ns;
 	enum link_act act = link_judge(&w->link, from ? from->letter : '?', trace_op(packet),
 				       packet->bth.psn, &delay_ns);
+	bool second = is_second_path(flying);
 
+	if (w->link.cut & 1u << second)
+		act = LINK_DROP;
 	flying->at_ns = w->now_ns + w->link.delay_ns;
 	if (act != LINK_DROP && !link_queue(&w->link, flying))
 		act = LINK_FULL;
 	flying->at_ns += delay_ns; /* on another path than those behind it */
-	trace_packet(&w->trace, w->now_ns, from ? from->letter : '?', marks[act], packet);
+	trace_packet(&w->trace, w->now_ns, from ? from->letter : '?', marks[act], packet,
+		     second ? " path 2" : "");
 	switch (act) {
 	case LINK_FULL:
 	case LINK_DROP: w->link.lost++; return;
@@ -369,6 +380,7 @@ void world_inject(struct world *w, struct end *from, struct wire_packet *packet,
 
 	packet->shape = wire_shape(packet->bth.opcode);
 	packet->bth.pkey = 0xffff;
+	packet->bth.mig_req = true;
 	packet->bth.dest_qpn = qp->attr.dest_qp_num;
 	packet->bth.pad = (uint8_t)pad;
 	n = wire_emit_headers(flying.bytes, packet);

@@ -209,6 +209,11 @@ struct rxe_qp_attr good_attr(uint8_t host, uint32_t qpn)
 		.timeout = 14,
 		.retry_cnt = 7,
 		.rnr_retry = 7,
+		.has_alt_grh = true,
+		.alt_av = { .dgid = fixture_gid(host), .hop_limit = 64 },
+		.alt_port_num = 1,
+		.alt_timeout = 14,
+		.path_mig_state = RXE_MIG_REARM,
 	};
 }
 

@@ -27,10 +27,11 @@ enum {
 	DRDA = RXE_QP_MAX_DEST_RD_ATOMIC,
 	RNRT = RXE_QP_MIN_RNR_TIMER,
 	DQPN = RXE_QP_DEST_QPN,
+	ALT = RXE_QP_ALT_PATH,
+	MIG = RXE_QP_PATH_MIG_STATE,
 };
 
-#define UNSUPPORTED                                                                                \
-	((uint32_t)(RXE_QP_ALT_PATH | RXE_QP_PATH_MIG_STATE | RXE_QP_CAP | RXE_QP_RATE_LIMIT))
+#define UNSUPPORTED ((uint32_t)(RXE_QP_CAP | RXE_QP_RATE_LIMIT))
 
 struct row {
 	bool exists;
@@ -52,16 +53,19 @@ static struct row wanted(enum rxe_qp_type type, uint32_t from, uint32_t to)
 	bool tgt = type == RXE_QPT_XRC_RECV;
 	uint32_t must = qp_required(type, (enum rxe_qp_state)to) & ~(uint32_t)RXE_QP_STATE;
 	uint32_t key = ud ? QKEY : ACC, timer = rc || tgt ? RNRT : 0;
+	uint32_t alt = ud ? 0 : ALT, mig = ud ? 0 : ALT | MIG;
 
 	if (to == RXE_QPS_RESET || to == RXE_QPS_ERR)
 		return (struct row){ to == RXE_QPS_RESET || from != RXE_QPS_RESET, 0, 0 };
 	switch (from * 10 + to) {
 	case RXE_QPS_RESET * 10 + RXE_QPS_INIT: return (struct row){ true, must, 0 };
 	case RXE_QPS_INIT * 10 + RXE_QPS_INIT: return (struct row){ true, 0, PKEY | PORT | key };
-	case RXE_QPS_INIT * 10 + RXE_QPS_RTR: return (struct row){ true, must, PKEY | key };
-	case RXE_QPS_RTR * 10 + RXE_QPS_RTS: return (struct row){ true, must, CUR | key | timer };
+	case RXE_QPS_INIT * 10 + RXE_QPS_RTR: return (struct row){ true, must, PKEY | key | alt };
+	case RXE_QPS_RTR * 10 + RXE_QPS_RTS:
+		return (struct row){ true, must, CUR | key | timer | mig };
 	case RXE_QPS_RTS * 10 + RXE_QPS_RTS:
-	case RXE_QPS_SQD * 10 + RXE_QPS_RTS: return (struct row){ true, 0, CUR | key | timer };
+	case RXE_QPS_SQD * 10 + RXE_QPS_RTS:
+		return (struct row){ true, 0, CUR | key | timer | mig };
 	case RXE_QPS_RTS * 10 + RXE_QPS_SQD: return (struct row){ true, 0, NOTIFY };
 	case RXE_QPS_SQD * 10 + RXE_QPS_SQD:
 		if (ud)
@@ -69,11 +73,11 @@ static struct row wanted(enum rxe_qp_type type, uint32_t from, uint32_t to)
 		if (rc)
 			return (struct row){ true, 0,
 					     PKEY | PORT | AV | ACC | TMO | RTY | RNR | RDA | DRDA |
-						     RNRT };
+						     RNRT | mig };
 		if (uc)
-			return (struct row){ true, 0, PKEY | AV | ACC };
+			return (struct row){ true, 0, PKEY | AV | ACC | mig };
 		return (struct row){ true, 0,
-				     PKEY | PORT | AV | ACC | TMO |
+				     PKEY | PORT | AV | ACC | TMO | mig |
 					     (tgt ? DRDA | RNRT : RTY | RNR | RDA) };
 	case RXE_QPS_SQE * 10 + RXE_QPS_RTS: return (struct row){ uc || ud, 0, CUR | key };
 	default: return (struct row){ 0 };
@@ -103,6 +107,7 @@ static enum modify_result try(enum rxe_qp_type type, uint32_t from, uint32_t to,
 
 	qp_new(end, &set, type, NULL, FIXTURE_CQE);
 	set.qp.state = (enum rxe_qp_state)from;
+	set.qp.migration.is_loaded = true;
 	before = set.qp.attr;
 	attr.qp_state = (enum rxe_qp_state)to;
 	if (!change)
@@ -238,6 +243,49 @@ static void check_value(uint32_t to, uint32_t bit, const struct rxe_qp_attr *att
 		attr_.member = (value);                                                            \
 		check_value(RXE_QPS_RTR, 0, &attr_, want);                                         \
 	} while (0)
+
+#define ALTERNATE(want, member, value)                                                             \
+	do {                                                                                       \
+		struct rxe_qp_attr attr_ = good_attr(2, 9);                                        \
+		uint32_t culprit_;                                                                 \
+		attr_.member = (value);                                                            \
+		attr_.cur_qp_state = RXE_QPS_RTS;                                                  \
+		ck_assert_int_eq(                                                                  \
+			try(RXE_QPT_RC, RXE_QPS_RTS, RXE_QPS_RTS, ALT, &attr_, &culprit_), want);  \
+		ck_assert_uint_eq(culprit_, (want) == MODIFY_BAD_VALUE ? (uint32_t)ALT : 0);       \
+	} while (0)
+
+START_TEST(alternate_paths)
+{
+	const struct gid none = { 0 };
+
+	ALTERNATE(MODIFY_OK, alt_timeout, 31);
+	ALTERNATE(MODIFY_BAD_VALUE, alt_timeout, 32);
+	ALTERNATE(MODIFY_BAD_VALUE, alt_port_num, 0);
+	ALTERNATE(MODIFY_BAD_VALUE, alt_pkey_index, 1);
+	ALTERNATE(MODIFY_NO_GRH, has_alt_grh, false);
+	ALTERNATE(MODIFY_BAD_GID, alt_av.sgid_index, 1);
+	ALTERNATE(MODIFY_BAD_GID, alt_av.dgid, none);
+}
+END_TEST
+
+/* An alternate path with another flow label has another sending port, where there are several. */
+START_TEST(alternate_path_by_flow_label)
+{
+	struct rxe_qp_attr attr = good_attr(2, 9);
+
+	end->engine.cfg.num_tx_ports = 2;
+	end->engine.cfg.tx_ports[1] = (uint16_t)(end->engine.cfg.tx_ports[0] + 1);
+	qp_new(end, &set, RXE_QPT_RC, NULL, FIXTURE_CQE);
+	qp_to(end, &set, RXE_QPS_RTS, 2, 9);
+	ck_assert_int_eq(rxe_qp_modify(&end->engine, &set.qp, &attr, ALT, 0), MODIFY_OK);
+	ck_assert_uint_eq(set.qp.migration.alt.src_port, set.qp.flow.src_port);
+	attr.alt_av.flow_label = 1;
+	ck_assert_int_eq(rxe_qp_modify(&end->engine, &set.qp, &attr, ALT, 0), MODIFY_OK);
+	ck_assert_uint_ne(set.qp.migration.alt.src_port, set.qp.flow.src_port);
+	qp_free(end, &set);
+}
+END_TEST
 
 START_TEST(values_out_of_range)
 {
@@ -394,6 +442,8 @@ int main(void)
 	tcase_add_loop_test(tcase, the_other_half_is_ignored, 0, 2);
 	tcase_add_test(tcase, no_state_in_the_mask);
 	tcase_add_test(tcase, values_out_of_range);
+	tcase_add_test(tcase, alternate_paths);
+	tcase_add_test(tcase, alternate_path_by_flow_label);
 	tcase_add_test(tcase, paths_that_lead_nowhere);
 	tcase_add_test(tcase, cur_state_must_be_true);
 	tcase_add_test(tcase, reset_clears_everything);
