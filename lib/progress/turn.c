@@ -12,6 +12,7 @@
 #include "lib/progress/memory.h"
 #include "lib/progress/progress.h"
 #include "lib/progress/remote.h"
+#include "net/link/clock.h"
 #include "net/link/link.h"
 #include "net/wire/opcode.h"
 
@@ -127,7 +128,9 @@ static void input(struct rxe_engine *engine, const struct wire_arrival *arrivals
 			rxe_engine_input(engine, &arrivals[i], now_ns);
 }
 
-static bool receive(struct progress *progress, uint64_t now_ns)
+/* The time of what arrived is that behind the link's call: a peer on this machine may have sent it
+ * since the turn began, and has the same clock. *now_ns follows. */
+static bool receive(struct progress *progress, uint64_t *now_ns)
 {
 	struct wire_arrival arrivals[ARRIVALS];
 	bool any = false;
@@ -138,9 +141,11 @@ static bool receive(struct progress *progress, uint64_t now_ns)
 		assert(n <= (int)ARRIVALS);
 		if (n < 0)
 			descriptors_suspect(progress);
+		if (n > 0)
+			*now_ns = clock_now_ns();
 		if (progress->link.is_dry)
-			credits_socket_empty(progress, now_ns);
-		input(progress->engine, arrivals, n, now_ns);
+			credits_socket_empty(progress, *now_ns);
+		input(progress->engine, arrivals, n, *now_ns);
 		any |= n > 0;
 		progress->receives_found = n > 0 ? progress->receives_found + 1 : 0;
 		if (n <= 0 || (n < FEW_ARRIVALS && progress->receives_found < MANY_RECEIVES))
@@ -159,7 +164,7 @@ bool progress_run(struct progress *progress, uint64_t now_ns)
 	descriptors_check(progress, now_ns);
 	atomic_fetch_add(gauge(progress), 1);
 	memory_turn_begins(now_ns);
-	any = receive(progress, now_ns);
+	any = receive(progress, &now_ns);
 	remote_run(progress);
 	if (rxe_engine_deadline(progress->engine) <= now_ns)
 		rxe_engine_expire(progress->engine, now_ns);
