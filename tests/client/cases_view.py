@@ -173,9 +173,14 @@ def life(build):
 
 
 def perfquery(build):
-    """There is no subnet to send MADs to: it says that it cannot open the port, as with any RoCE adapter."""
+    """There is no subnet to send MADs to: tools of a subnet say that they cannot open the port, as with any RoCE adapter. ibstat and
+    ibstatus read files, and answer."""
     with Instance(build, "view_perfquery") as instance:
-        need(instance.run(["perfquery"], expect=None), r"Failed to open")
+        for tool in ("perfquery", "perfquery -x", "smpquery nodeinfo 0", "smpquery -C rxe_dm0 -P 1 portinfo 0"):
+            need(instance.run(tool.split(), expect=None), r"Failed to open")
+        need(instance.run(["saquery"], expect=None), r"No SM/SA found|Failed to bind to the SA")
+        need(instance.run(["ibstat", "rxe_dm0", "1"]), r"Link layer: Ethernet")
+        need(instance.run(["ibstatus"]), r"link_layer:\s+Ethernet")
         if "perfquery" in instance.run(["perfquery", "-C", "rxe_dm0", "-P", "1"], expect=None).replace("perfquery: iberror", ""):
             raise Failure("not refused")
 
