@@ -15,9 +15,10 @@ static bool is_responder(const struct rdma_id *id)
 	return id->qp_type == IBV_QPT_RC || id->qp_type == IBV_QPT_XRC_RECV;
 }
 
+/* Each adds what its transition needs. */
 static int attr_init(const struct rdma_id *id, struct ctl_cm_qp_attr *ret)
 {
-	ret->mask = IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT;
+	ret->mask |= IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT;
 	ret->port_num = 1;
 	if (rdma_id_is_datagram(id)) {
 		ret->mask |= IBV_QP_QKEY;
@@ -38,7 +39,7 @@ static int attr_rtr(const struct rdma_id *id, struct ctl_cm_qp_attr *ret)
 
 	if (!exchange->peer_known)
 		return -EINVAL;
-	ret->mask = IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN;
+	ret->mask |= IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN;
 	rdma_id_fill_ah(id, &ret->ah);
 	ret->path_mtu = exchange->mtu;
 	ret->dest_qpn = exchange->remote_qpn;
@@ -56,7 +57,7 @@ static int attr_rts(const struct rdma_id *id, struct ctl_cm_qp_attr *ret)
 
 	if (!exchange->peer_known)
 		return -EINVAL;
-	ret->mask = IBV_QP_STATE | IBV_QP_SQ_PSN;
+	ret->mask |= IBV_QP_STATE | IBV_QP_SQ_PSN;
 	ret->sq_psn = exchange->sq_psn;
 	if (is_requester(id) || is_responder(id)) {
 		ret->mask |= IBV_QP_TIMEOUT;
@@ -84,4 +85,14 @@ int rdma_id_init_qp_attr(const struct rdma_id *id, uint32_t qp_state, struct ctl
 	case IBV_QPS_RTS: return attr_rts(id, ret);
 	default: return -EINVAL;
 	}
+}
+
+void rdma_id_all_attr(const struct rdma_id *id, struct ctl_cm_qp_attr *ret)
+{
+	*ret = (struct ctl_cm_qp_attr){ 0 };
+	if (!id->has_device || rdma_id_is_datagram(id))
+		return;
+	(void)attr_init(id, ret);
+	(void)attr_rtr(id, ret);
+	(void)attr_rts(id, ret);
 }

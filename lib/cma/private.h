@@ -140,6 +140,9 @@ void rdma_request_received(struct rdma_ids *ids, const struct cm_event *event);
 void rdma_id_fill_ah(const struct rdma_id *id, struct ctl_cm_ah *ret);
 uint8_t rdma_ack_timeout(uint8_t ack_delay, uint8_t life_time);
 
+/* attr.c: attr of struct ctl_cm_event. */
+void rdma_id_all_attr(const struct rdma_id *id, struct ctl_cm_qp_attr *ret);
+
 static inline bool rdma_id_is_datagram(const struct rdma_id *id)
 {
 	return id->qp_type == IBV_QPT_UD;

@@ -252,8 +252,10 @@ void rdma_id_emit(struct rdma_id *id, struct ctl_cm_event *event)
 		return;
 	event->id = id->handle;
 	event->token = id->user.token;
-	if (event->event != RCM_EVENT_CONNECT_REQUEST)
+	if (event->event != RCM_EVENT_CONNECT_REQUEST) {
 		rdma_id_query(id, &event->addr);
+		rdma_id_all_attr(id, &event->attr);
+	}
 	id->ids->ops->event(id->ids->host, id, event);
 }
 

@@ -123,6 +123,7 @@ static void report(struct rdma_id *id, const struct cm_event *event)
 
 	put_conn(&report.conn, event);
 	rdma_id_query(id, &report.addr);
+	rdma_id_all_attr(id, &report.attr);
 	if (event->type == CM_EVENT_REQ_RECEIVED)
 		cm_defer_mra(id->cm, RDMA_MRA_TIMEOUT);
 	rdma_id_emit(id->listener, &report);

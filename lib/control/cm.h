@@ -224,8 +224,11 @@ struct ctl_cm_event {
 	/* ADDR_RESOLVED, ROUTE_RESOLVED, CONNECT_RESPONSE, ESTABLISHED: of the id; CONNECT_REQUEST:
 	 * of the new id. */
 	struct ctl_cm_addr addr;
+	/* In the same events: of all transitions of a connection's QP that the id is ready for. No
+	 * field belongs to two of them. mask 0: CTL_CM_INIT_QP_ATTR tells. */
+	struct ctl_cm_qp_attr attr;
 };
-static_assert(sizeof(struct ctl_cm_event) == 488, "wire layout");
+static_assert(sizeof(struct ctl_cm_event) == 568, "wire layout");
 
 /* The client's calls: one request and one reply each; 0 or a negative errno. Without an answer's
  * data ret may be NULL. Sees a server's death as -ENODEV. */

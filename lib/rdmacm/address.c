@@ -10,6 +10,7 @@
 #include "lib/rdmacm/device.h"
 #include "lib/rdmacm/error.h"
 #include "lib/rdmacm/id.h"
+#include "lib/rdmacm/qp.h"
 
 #define EXACTLY 2 /* selectors of a path record */
 
@@ -157,6 +158,7 @@ int rdma_set_option(struct rdma_cm_id *base, int level, int name, void *value, s
 
 	if (!base || (len && !value) || len > sizeof(req.option))
 		return rcm_result(EINVAL);
+	rcm_qp_ask_attr(rcm_id(base));
 	req = rcm_id_request(rcm_id(base), CTL_CM_SET_OPTION);
 	req.level = (uint32_t)level;
 	req.name = (uint32_t)name;

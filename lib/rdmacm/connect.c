@@ -92,6 +92,8 @@ int rdma_connect(struct rdma_cm_id *base, struct rdma_conn_param *param)
 	err = pack_conn(&req.conn, id, param);
 	req.conn.ece_vendor = id->local_ece.vendor;
 	req.conn.ece_options = id->local_ece.options;
+	/* A queue pair that is made from now on has a connection's rights. */
+	id->attr.mask = 0;
 	if (!err)
 		err = rcm_id_ask(id, &req, NULL);
 	if (err)

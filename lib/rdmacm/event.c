@@ -96,6 +96,7 @@ static void process_response(struct rcm_event *event, const struct ctl_cm_event 
 		id->remote_ece.options = from->conn.ece_options;
 		return;
 	}
+	rcm_qp_keep_attr(id, &from->attr);
 	err = rcm_connect_finish(id, &from->conn);
 	id->is_failed = err != 0;
 	event->base.event = RDMA_CM_EVENT_ESTABLISHED;
@@ -133,9 +134,11 @@ static bool process(struct rcm_event *event, const struct ctl_cm_event *from)
 
 	switch ((int)from->event) {
 	case RDMA_CM_EVENT_ADDR_RESOLVED:
+		rcm_qp_keep_attr(id, &from->attr);
 		fail_if(event, rcm_address_fill(id, &from->addr), RDMA_CM_EVENT_ADDR_ERROR);
 		break;
 	case RDMA_CM_EVENT_ROUTE_RESOLVED:
+		rcm_qp_keep_attr(id, &from->attr);
 		fail_if(event, rcm_address_fill(id, &from->addr), RDMA_CM_EVENT_ROUTE_ERROR);
 		break;
 	case RDMA_CM_EVENT_CONNECT_REQUEST: return process_request(event, from);

@@ -12,6 +12,7 @@
 #include "lib/rdmacm/device.h"
 #include "lib/rdmacm/error.h"
 #include "lib/rdmacm/member.h"
+#include "lib/rdmacm/qp.h"
 #include "lib/rdmacm/server.h"
 
 static pthread_mutex_t ids_lock = PTHREAD_MUTEX_INITIALIZER;
@@ -315,6 +316,7 @@ struct rcm_id *rcm_id_of_request(struct rcm_id *listener, const struct ctl_cm_ev
 	id->responder_resources = event->conn.responder_resources;
 	id->remote_ece.vendor = event->conn.ece_vendor;
 	id->remote_ece.options = event->conn.ece_options;
+	rcm_qp_keep_attr(id, &event->attr);
 	err = add_id(id);
 	if (!err && listener->sync)
 		err = migrate(id, NULL);

@@ -51,6 +51,8 @@ struct rcm_id {
 	size_t connect_len;
 	uint8_t initiator_depth, responder_resources;
 	struct rcm_ece local_ece, remote_ece;
+	struct ctl_cm_qp_attr attr; /* of the last event; mask 0: the server tells */
+	bool asks_attr;		    /* events may be older than an option of the id */
 };
 
 /* Where an event belongs. */

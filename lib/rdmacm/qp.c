@@ -8,6 +8,7 @@
 #include "lib/rdmacm/error.h"
 #include "lib/rdmacm/id.h"
 #include "lib/rdmacm/queues.h"
+#include "lib/rdmacm/server.h"
 
 void rcm_qp_unpack_ah(struct ibv_ah_attr *ret, const struct ctl_cm_ah *ah)
 {
@@ -64,6 +65,45 @@ static int ask_attr(const struct rcm_id *id, enum ibv_qp_state state, struct ibv
 	return 0;
 }
 
+void rcm_qp_keep_attr(struct rcm_id *id, const struct ctl_cm_qp_attr *attr)
+{
+	id->attr = *attr;
+	if (id->asks_attr)
+		id->attr.mask = 0;
+}
+
+void rcm_qp_ask_attr(struct rcm_id *id)
+{
+	id->asks_attr = true;
+	id->attr.mask = 0;
+}
+
+/* What a connection's transition to a state sets. */
+static uint32_t fields_of(enum ibv_qp_state state)
+{
+	if (state == IBV_QPS_INIT)
+		return IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS;
+	if (state == IBV_QPS_RTR)
+		return IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN |
+		       IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER;
+	return IBV_QP_SQ_PSN | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY |
+	       IBV_QP_MAX_QP_RD_ATOMIC;
+}
+
+/* As the connection manager says for the state: in the last event, or now. */
+static int attr_of(const struct rcm_id *id, enum ibv_qp_state state, struct ibv_qp_attr *ret,
+		   int *ret_mask)
+{
+	const uint32_t mask = id->attr.mask & fields_of(state);
+
+	if (!mask || id->forks != rcm_forks())
+		return ask_attr(id, state, ret, ret_mask);
+	unpack_attr(ret, &id->attr);
+	ret->qp_state = state;
+	*ret_mask = (int)(IBV_QP_STATE | mask);
+	return 0;
+}
+
 int rdma_init_qp_attr(struct rdma_cm_id *base, struct ibv_qp_attr *attr, int *attr_mask)
 {
 	if (!base || !attr || !attr_mask)
@@ -71,11 +111,10 @@ int rdma_init_qp_attr(struct rdma_cm_id *base, struct ibv_qp_attr *attr, int *at
 	return rcm_result(ask_attr(rcm_id(base), attr->qp_state, attr, attr_mask));
 }
 
-/* As the connection manager says for the state. */
 static int to_init(const struct rcm_id *id, struct ibv_qp *qp)
 {
 	struct ibv_qp_attr attr;
-	int mask, err = ask_attr(id, IBV_QPS_INIT, &attr, &mask);
+	int mask, err = attr_of(id, IBV_QPS_INIT, &attr, &mask);
 
 	return err ? err : ibv_modify_qp(qp, &attr, mask);
 }
@@ -90,7 +129,7 @@ int rcm_qp_to_rtr(struct rcm_id *id, uint8_t responder_resources)
 	/* Once more: the rights follow from the connection's parameters. */
 	err = to_init(id, id->base.qp);
 	if (!err)
-		err = ask_attr(id, IBV_QPS_RTR, &attr, &mask);
+		err = attr_of(id, IBV_QPS_RTR, &attr, &mask);
 	if (err)
 		return err;
 	if (responder_resources != RDMA_MAX_RESP_RES)
@@ -105,7 +144,7 @@ int rcm_qp_to_rts(struct rcm_id *id, uint8_t initiator_depth)
 
 	if (!id->base.qp)
 		return 0;
-	err = ask_attr(id, IBV_QPS_RTS, &attr, &mask);
+	err = attr_of(id, IBV_QPS_RTS, &attr, &mask);
 	if (err)
 		return err;
 	if (initiator_depth != RDMA_MAX_INIT_DEPTH)

@@ -8,6 +8,7 @@
 #include <stdint.h>
 
 struct ctl_cm_ah;
+struct ctl_cm_qp_attr;
 struct ibv_ah_attr;
 struct rcm_id;
 
@@ -20,6 +21,13 @@ int rcm_qp_to_error(struct rcm_id *id);
 int rcm_qp_set_remote_ece(struct rcm_id *id, uint32_t vendor, uint32_t options);
 /* What the queue pair made of them. */
 int rcm_qp_read_ece(struct rcm_id *id);
+
+/* Keeps the attributes of an event for the transitions that follow it: no request to the server for
+ * each of them. */
+void rcm_qp_keep_attr(struct rcm_id *id, const struct ctl_cm_qp_attr *attr);
+/* An option of the id is about to change: from now on the server is asked, since events may be older
+ * than the option. */
+void rcm_qp_ask_attr(struct rcm_id *id);
 
 void rcm_qp_unpack_ah(struct ibv_ah_attr *ret, const struct ctl_cm_ah *ah);
 

@@ -29,12 +29,16 @@ static void send_mad(void *host, const struct cm_path *path, const uint8_t mad[C
 		gsi_send(&instance->devices[path->device], path, mad);
 }
 
+/* Under fault rules the library asks for each transition of a queue pair, so that one can fail. */
 static void put_event(void *host, struct rdma_id *id, const struct ctl_cm_event *event)
 {
 	struct instance *instance = (struct instance *)host;
+	struct ctl_cm_event put = *event;
 
 	cm_failures_note(instance->cm_failures, id, event, clock_now_ns());
-	cm_channel_put(id, event);
+	if (instance->devices[event->addr.device].num_faults)
+		put.attr.mask = 0;
+	cm_channel_put(id, &put);
 }
 
 static bool has_unread(void *host, struct rdma_id *listener, uint32_t backlog)

@@ -66,6 +66,10 @@ def rules(build):
         if "rdma_resolve_addr: No buffer space available" not in instance.run(client, expect=None):
             raise Failure("rdma_resolve_addr did not fail by the rule")
         instance.command("fault", "clear")
+        add(instance, "verb name=rdma_init_qp_attr errno=ENOBUFS every=1")
+        if "rdma_create_qp: No buffer space available" not in instance.run(client, expect=None):
+            raise Failure("rdma_create_qp did not fail by the rule of its transition")
+        instance.command("fault", "clear")
         add(instance, "cm_delay message=REP dir=out time=300ms", "cm_duplicate message=REQ,DREQ",
             "cm_drop message=DREP nth=1")
         join(instance, server, client)

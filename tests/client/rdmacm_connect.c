@@ -2,6 +2,7 @@
 /* Connections by librdmacm: what each side hears of the other, what the ids say, and what the queue pairs do. */
 #include <arpa/inet.h>
 #include <errno.h>
+#include <poll.h>
 #include <string.h>
 
 #include "fixture.h"
@@ -252,6 +253,45 @@ START_TEST(queue_pairs_of_the_program)
 }
 END_TEST
 
+static void set_ack_timeout(struct rdma_cm_id *id, uint8_t timeout)
+{
+	ck_assert_int_eq(rdma_set_option(id, RDMA_OPTION_ID, RDMA_OPTION_ID_ACK_TIMEOUT, &timeout,
+					 sizeof(timeout)),
+			 0);
+}
+
+static uint8_t ack_timeout_of(struct rdma_cm_id *id)
+{
+	struct ibv_qp_init_attr init;
+	struct ibv_qp_attr attr;
+
+	ck_assert_int_eq(ibv_query_qp(id->qp, &attr, IBV_QP_TIMEOUT, &init), 0);
+	return attr.timeout;
+}
+
+/* An option that is set while the event of the transition waits, or was read already, counts. */
+START_TEST(options_after_events)
+{
+	struct rdma_conn_param param = { .retry_count = 7 };
+	struct pollfd ready = { .events = POLLIN };
+	struct pair pair;
+
+	pair_prepare(&pair, RDMA_PS_TCP);
+	ready.fd = pair.channel->fd;
+	rdma_ack_cm_event(pair_request(&pair, &param));
+	set_ack_timeout(pair.server, 5);
+	ck_assert_int_eq(rdma_accept(pair.server, &param), 0);
+	ck_assert_int_eq(poll(&ready, 1, -1), 1);
+	set_ack_timeout(pair.client, 6);
+	expect_cm(pair.channel, RDMA_CM_EVENT_ESTABLISHED, pair.client, 0);
+	expect_cm(pair.channel, RDMA_CM_EVENT_ESTABLISHED, pair.server, 0);
+	ck_assert_uint_eq(ack_timeout_of(pair.server), 5);
+	ck_assert_uint_eq(ack_timeout_of(pair.client), 6);
+	pair_talk(&pair);
+	pair_close(&pair);
+}
+END_TEST
+
 /* A datagram by what the answer to the lookup says. */
 static void send_datagram(struct pair *pair, struct rdma_ud_param *ud)
 {
@@ -322,6 +362,7 @@ static void add(TCase *tests)
 	tcase_add_test(tests, disconnected_by_the_client);
 	tcase_add_test(tests, destroyed_by_the_server);
 	tcase_add_test(tests, queue_pairs_of_the_program);
+	tcase_add_test(tests, options_after_events);
 	tcase_add_test(tests, datagrams);
 	tcase_add_test(tests, datagrams_rejected);
 }

@@ -205,6 +205,51 @@ START_TEST(queue_pair_attributes)
 }
 END_TEST
 
+/* What an event says of all transitions is what each of them is told. */
+static void expect_attr(const struct rdma_id *id, const struct ctl_cm_event *event)
+{
+	static const uint32_t states[] = { IBV_QPS_INIT, IBV_QPS_RTR, IBV_QPS_RTS };
+	struct ctl_cm_qp_attr all = { 0 }, one;
+
+	for (uint32_t i = 0; i < 3; i++) {
+		if (rdma_id_init_qp_attr(id, states[i], &one))
+			continue;
+		ck_assert_uint_eq(all.mask & one.mask, all.mask ? IBV_QP_STATE : 0);
+		all.mask |= one.mask;
+		for (size_t k = offsetof(struct ctl_cm_qp_attr, path_mtu); k < sizeof(one); k++)
+			((uint8_t *)&all)[k] |= ((const uint8_t *)&one)[k];
+	}
+	ck_assert_mem_eq(&event->attr, &all, sizeof(all));
+}
+
+START_TEST(attributes_in_events)
+{
+	const struct ctl_cm_conn ask = { .qpn = 0x111, .responder_resources = 4, .retry_count = 3 };
+	struct rdma_id *active = resolved(&a, RCM_PS_TCP, "10.0.0.2:7174", 10);
+
+	ck_assert_uint_eq(a.last.attr.mask,
+			  IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS);
+	expect_attr(active, &a.last);
+	listener(&b, RCM_PS_TCP, "0.0.0.0:7174", 20);
+	ck_assert_int_eq(rdma_id_connect(active, &ask, now_ns), 0);
+	deliver();
+	expect_attr(requested(&b), &b.last);
+	ck_assert_uint_eq(b.last.attr.dest_qpn, 0x111);
+	ck_assert_int_eq(rdma_id_accept(requested(&b), &plain, now_ns), 0);
+	deliver();
+	expect_attr(active, &a.last);
+	ck_assert_uint_eq(a.last.attr.retry_cnt, 3);
+}
+END_TEST
+
+/* A datagram queue pair's Q_Key may change after an event: the program's library asks. */
+START_TEST(attributes_of_datagrams_are_asked_for)
+{
+	resolved(&a, RCM_PS_UDP, "10.0.0.2:7174", 10);
+	ck_assert_uint_eq(a.last.attr.mask, 0);
+}
+END_TEST
+
 START_TEST(queue_pair_before_it_connects)
 {
 	struct rdma_id *active = resolved(&a, RCM_PS_TCP, "10.0.0.2:7174", 10);
@@ -593,6 +638,8 @@ int main(void)
 	tcase_add_test(tc, rejected_with_private_data);
 	tcase_add_test(tc, private_data_limits);
 	tcase_add_test(tc, queue_pair_attributes);
+	tcase_add_test(tc, attributes_in_events);
+	tcase_add_test(tc, attributes_of_datagrams_are_asked_for);
 	tcase_add_test(tc, queue_pair_before_it_connects);
 	tcase_add_test(tc, endpoints_of_a_connection);
 	tcase_add_test(tc, path_mtu);
