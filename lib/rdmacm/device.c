@@ -76,16 +76,13 @@ static void open_listed(uint32_t server_serial, uint64_t guid)
 		ibv_free_device_list(list);
 }
 
-static int hold_locked(struct rcm_device *device)
+static int give_domain(struct rcm_device *device)
 {
 	if (!device)
 		return ENODEV;
 	if (!device->pd)
 		device->pd = ibv_alloc_pd(device->verbs);
-	if (!device->pd)
-		return rcm_errno();
-	device->refs++;
-	return 0;
+	return device->pd ? 0 : rcm_errno();
 }
 
 int rcm_device_get(const struct rcm_server *server, uint64_t guid, struct rcm_device **ret)
@@ -99,20 +96,11 @@ int rcm_device_get(const struct rcm_server *server, uint64_t guid, struct rcm_de
 		open_listed(server->serial, guid);
 		device = find(guid, server->serial);
 	}
-	err = hold_locked(device);
+	err = give_domain(device);
 	pthread_mutex_unlock(&lock);
 	if (!err)
 		*ret = device;
 	return err;
-}
-
-void rcm_device_put(struct rcm_device *device)
-{
-	pthread_mutex_lock(&lock);
-	/* A program's objects may still use the domain: it stays then, and is used again. */
-	if (--device->refs == 0 && !ibv_dealloc_pd(device->pd))
-		device->pd = NULL;
-	pthread_mutex_unlock(&lock);
 }
 
 struct ibv_xrcd *rcm_device_xrcd(struct rcm_device *device)

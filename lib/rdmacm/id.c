@@ -117,8 +117,6 @@ static void await_acks(struct rcm_id *id)
 
 static void free_id(struct rcm_id *id)
 {
-	if (id->device)
-		rcm_device_put(id->device);
 	if (id->sync && id->base.channel)
 		rdma_destroy_event_channel(id->base.channel);
 	rcm_members_free(id);
