@@ -203,9 +203,13 @@ static int add(struct rcm_id *id, enum rdma_cm_event_type type, int status, uint
 		.event = type,
 		.status = status,
 	};
+	int err;
 
 	memcpy(event.conn.private_data, &arg, sizeof(arg));
-	return rcm_channel_add(rcm_channel(id->base.channel), &event);
+	err = rcm_channel_add(rcm_channel(id->base.channel), &event);
+	if (!err)
+		rcm_id_added_event(id);
+	return err;
 }
 
 int rcm_event_add_resolved(struct rcm_id *id)

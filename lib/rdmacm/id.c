@@ -67,6 +67,7 @@ bool rcm_id_claim(const struct ctl_cm_event *event, struct rcm_claim *ret)
 			claim.member = rcm_member_claim(claim.id, event->mc_token);
 		is_known = !event->mc_token || claim.member;
 		claim.id->claimed += is_known;
+		claim.id->received++;
 		pthread_mutex_unlock(&claim.id->lock);
 	} else {
 		is_known = false;
@@ -223,17 +224,37 @@ int rdma_create_id(struct rdma_event_channel *channel, struct rdma_cm_id **id, v
 	return rcm_result(err);
 }
 
+void rcm_id_added_event(struct rcm_id *id)
+{
+	pthread_mutex_lock(&id->lock);
+	id->added++;
+	pthread_mutex_unlock(&id->lock);
+}
+
+/* sent: events that the server has put into the channel's socket, all that it ever will. */
+static bool has_unread(struct rcm_id *id, uint32_t sent)
+{
+	bool ret;
+
+	pthread_mutex_lock(&id->lock);
+	ret = id->received != sent + id->added;
+	pthread_mutex_unlock(&id->lock);
+	return ret;
+}
+
 /* The server forgets the id, and its unread events go. */
 static int end_on_server(struct rcm_id *id)
 {
 	const struct ctl_msg_cm req = rcm_id_request(id, CTL_CM_DESTROY_ID);
 	const struct rcm_wanted wanted = { .token = id->token };
-	int err = rcm_id_ask(id, &req, NULL);
+	struct ctl_msg_cm_reply reply;
+	int err = rcm_id_ask(id, &req, &reply);
 
 	/* ENODEV: the id ended with the server. */
 	if (err && err != ENODEV && id->forks == rcm_forks())
 		return err;
-	rcm_channel_drop(rcm_channel(id->base.channel), &wanted);
+	if (err || has_unread(id, reply.events))
+		rcm_channel_drop(rcm_channel(id->base.channel), &wanted);
 	return 0;
 }
 

@@ -42,6 +42,8 @@ struct rcm_id {
 	pthread_mutex_t lock; /* what follows */
 	pthread_cond_t acknowledged;
 	uint32_t claimed, acked; /* events */
+	/* Events put into the channel's socket by the library, and taken out of it. */
+	uint32_t added, received;
 	struct rcm_member *members;
 	bool is_resolving; /* rdma_resolve_addrinfo() */
 	struct rdma_addrinfo *resolved;
@@ -69,6 +71,8 @@ bool rcm_id_claim(const struct ctl_cm_event *event, struct rcm_claim *ret);
 /* The server of a channel has exited: claims the event DEVICE_REMOVAL for an id that has not had
  * it. False: all have. */
 bool rcm_id_claim_removal(const struct rcm_channel *channel, struct rcm_claim *ret);
+/* The library has put an event of the id into its channel. */
+void rcm_id_added_event(struct rcm_id *id);
 /* Counts an event as acknowledged. */
 void rcm_id_ack(const struct rcm_claim *claim);
 /* An id for a connection request, on the listener's channel or its own as the listener has it.

@@ -24,8 +24,9 @@ static struct {
 	bool paused[MAX];
 	uint64_t tokens[MAX]; /* of ids */
 	uint32_t where[MAX];  /* their channels */
+	uint32_t sent[MAX];   /* events of them */
 	bool ended[MAX];
-	uint32_t channels, ids;
+	uint32_t channels, ids, pauses;
 	bool dead;
 } manager;
 
@@ -76,6 +77,7 @@ int ctl_cm_pause(struct ctl_client *client, uint32_t channel, int *ret_fd)
 		return -ENODEV;
 	ck_assert(!manager.paused[channel]);
 	manager.paused[channel] = true;
+	manager.pauses++;
 	*ret_fd = dup(manager.ends[channel]);
 	return 0;
 }
@@ -109,6 +111,7 @@ int ctl_cm(struct ctl_client *client, const struct ctl_msg_cm *req, struct ctl_m
 	} else if (req->op == CTL_CM_DESTROY_ID) {
 		ck_assert(!manager.ended[req->id]);
 		manager.ended[req->id] = true;
+		ret->events = manager.sent[req->id];
 	}
 	return 0;
 }
@@ -127,6 +130,7 @@ static void tell(uint32_t id, enum rdma_cm_event_type type, int status)
 	ck_assert(!manager.paused[manager.where[id]]);
 	ck_assert_int_eq(send(manager.ends[manager.where[id]], &event, sizeof(event), MSG_DONTWAIT),
 			 sizeof(event));
+	manager.sent[id]++;
 }
 
 static struct rdma_event_channel *channel_open(void)
@@ -190,6 +194,37 @@ START_TEST(events_of_an_id_that_ended)
 	expect_nothing(channel);
 	end(ids[0]);
 	end(ids[2]);
+	rdma_destroy_event_channel(channel);
+}
+END_TEST
+
+/* Nothing is taken out of the socket for an id whose events were all read. */
+START_TEST(events_of_others_are_left_alone)
+{
+	struct rdma_event_channel *channel = channel_open();
+	struct rdma_cm_id *stays = id_open(channel), *goes = id_open(channel), *own;
+
+	tell(1, RDMA_CM_EVENT_UNREACHABLE, 1);
+	tell(0, RDMA_CM_EVENT_UNREACHABLE, 2);
+	tell(0, RDMA_CM_EVENT_UNREACHABLE, 3);
+	expect(channel, goes, 1);
+	end(goes);
+	ck_assert_uint_eq(manager.pauses, 0);
+	expect(channel, stays, 2);
+	expect(channel, stays, 3);
+
+	own = id_open(channel);
+	ck_assert_int_eq(rdma_write_cm_event(own, RDMA_CM_EVENT_USER, 4, 0), 0);
+	tell(0, RDMA_CM_EVENT_UNREACHABLE, 5);
+	expect(channel, own, 4);
+	ck_assert_uint_eq(manager.pauses, 1); /* by the program's own event */
+	end(own);
+	ck_assert_uint_eq(manager.pauses, 1);
+	expect(channel, stays, 5);
+	ck_assert_int_eq(rdma_write_cm_event(stays, RDMA_CM_EVENT_USER, 6, 0), 0);
+	end(stays);
+	ck_assert_uint_eq(manager.pauses, 3);
+	expect_nothing(channel);
 	rdma_destroy_event_channel(channel);
 }
 END_TEST
@@ -378,6 +413,7 @@ int main(void)
 {
 	const TTest *const tests[] = {
 		events_of_an_id_that_ended,
+		events_of_others_are_left_alone,
 		events_of_an_id_that_moved,
 		requests_of_a_listener_that_ended,
 		requests_of_a_listener_that_moved,
