@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Event loop on epoll. One event a call: a handler may free other sources. */
+/* Event loop on epoll. */
 #include <assert.h>
 #include <errno.h>
 #include <sys/epoll.h>
@@ -8,6 +8,7 @@
 
 int loop_init(struct loop *ret)
 {
+	ret->next = ret->count = 0;
 	ret->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
 	return ret->epoll_fd < 0 ? -errno : 0;
 }
@@ -23,20 +24,28 @@ int loop_add(struct loop *loop, struct loop_source *source, uint32_t events)
 void loop_del(struct loop *loop, struct loop_source *source)
 {
 	epoll_ctl(loop->epoll_fd, EPOLL_CTL_DEL, source->fd, NULL);
+	for (int i = loop->next; i < loop->count; i++) {
+		if (loop->ready[i].data.ptr == source)
+			loop->ready[i].data.ptr = NULL;
+	}
 }
 
 int loop_once(struct loop *loop, int timeout_ms)
 {
-	struct epoll_event event;
 	struct loop_source *source;
-	int n = epoll_wait(loop->epoll_fd, &event, 1, timeout_ms);
+	int n;
 
+	assert(loop->next == loop->count);
+	n = epoll_wait(loop->epoll_fd, loop->ready, LOOP_BATCH, timeout_ms);
 	if (n < 0)
 		return errno == EINTR ? 0 : -errno;
-	if (n == 1) {
+	loop->count = n;
+	for (loop->next = 0; loop->next < loop->count;) {
+		const struct epoll_event event = loop->ready[loop->next++];
+
 		source = (struct loop_source *)event.data.ptr;
-		assert(source->ready);
-		source->ready(source, event.events);
+		if (source)
+			source->ready(source, event.events);
 	}
 	return n;
 }
