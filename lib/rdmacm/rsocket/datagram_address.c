@@ -91,14 +91,3 @@ bool rs_address_is_equal(const struct rs_address *a, const struct rs_address *b)
 {
 	return !memcmp(a, b, sizeof(*a));
 }
-
-uint32_t rs_address_hash(const struct rs_address *address)
-{
-	const uint8_t *bytes = (const uint8_t *)address;
-	uint32_t hash = 2166136261u; /* FNV-1a */
-	size_t i;
-
-	for (i = 0; i < sizeof(*address); i++)
-		hash = (hash ^ bytes[i]) * 16777619u;
-	return hash;
-}

@@ -27,6 +27,5 @@ socklen_t rs_address_emit(struct sockaddr_storage *ret, const struct rs_address 
 struct rs_address rs_address_make(int family, const void *ip, uint16_t port);
 bool rs_address_is_any(const struct rs_address *address);
 bool rs_address_is_equal(const struct rs_address *a, const struct rs_address *b);
-uint32_t rs_address_hash(const struct rs_address *address);
 
 #endif

@@ -73,7 +73,10 @@ static struct rs_peer *add(struct rs_datagram *datagram, const struct rs_address
 		return NULL;
 	peer->address = *address;
 	HASH_ADD(hh, datagram->peers, address, sizeof(peer->address), peer);
-	return peer;
+	if (peer->hh.tbl)
+		return peer;
+	free(peer);
+	return NULL;
 }
 
 /* The device and the address of ours that lead to the peer. */

@@ -10,8 +10,9 @@
 
 #include "lib/rdmacm/rsocket/datagram_address.h"
 
+#define HASH_NONFATAL_OOM 1
 /* uthash's default hash falls through the cases of a switch, which clang warns of. */
-#define HASH_FUNCTION(key, len, hash) (hash) = rs_address_hash(key)
+#define HASH_FUNCTION(key, len, hash) HASH_OAT(key, len, hash)
 #include <uthash.h>
 
 struct ibv_ah;
