@@ -5,56 +5,24 @@
 
 #include "lib/control/cancel.h"
 #include "lib/rdmacm/error.h"
-#include "lib/rdmacm/rsocket/progress.h"
+#include "lib/rdmacm/rsocket/interest.h"
 #include "lib/rdmacm/rsocket/public.h"
 #include "lib/rdmacm/rsocket/ready.h"
 #include "lib/rdmacm/rsocket/rsocket.h"
 #include "lib/rdmacm/rsocket/table.h"
 #include "lib/rdmacm/rsocket/wait.h"
-#include "lib/rdmacm/rsocket/waiter.h"
 
 #define MILLISECOND_NS 1000000
 
-/* One of the program's descriptors. */
-struct member {
-	struct rsocket *rs; /* NULL: not an rsocket */
-	struct rs_waiter waiter;
-	nfds_t first; /* index of its descriptors in set.polled */
-	int n;
-};
-
-struct set {
-	struct pollfd *fds; /* the program's */
-	nfds_t len;
-	struct member *members;
-	struct pollfd *polled; /* what poll(2) waits for */
-	nfds_t polled_len;
-};
-
-static void close_set(struct set *set)
+static void close_all(struct rs_interest *interests, nfds_t n)
 {
 	nfds_t i;
 
-	for (i = 0; set->members && i < set->len; i++) {
-		if (set->members[i].rs)
-			rs_put(set->members[i].rs);
+	for (i = 0; i < n; i++) {
+		if (interests[i].rs)
+			rs_put(interests[i].rs);
 	}
-	free(set->members);
-	free(set->polled);
-}
-
-/* False: no memory. close_set() follows in either case. */
-static bool open_set(struct set *set)
-{
-	nfds_t i;
-
-	set->members = calloc(set->len + 1, sizeof(*set->members));
-	set->polled = calloc(RS_WATCHED * set->len + 1, sizeof(*set->polled));
-	if (!set->members || !set->polled)
-		return false;
-	for (i = 0; i < set->len; i++)
-		set->members[i].rs = rs_find(set->fds[i].fd);
-	return true;
+	free(interests);
 }
 
 static short wanted(const struct pollfd *fd)
@@ -62,125 +30,76 @@ static short wanted(const struct pollfd *fd)
 	return (short)((fd->events & ~(RS_POLL_CONTROL | RS_POLL_SENT)) | POLLERR | POLLHUP);
 }
 
-static short check_rsocket(struct rsocket *rs, short events)
+/* NULL: no memory. */
+static struct rs_interest *open_all(const struct pollfd *fds, nfds_t n)
 {
-	short revents;
+	struct rs_interest *interests = calloc(n + 1, sizeof(*interests));
+	nfds_t i;
 
-	pthread_mutex_lock(&rs->lock);
-	rs_progress(rs);
-	if (!rs_revents(rs, events))
-		rs_progress_events(rs);
-	revents = rs_revents(rs, events);
-	pthread_mutex_unlock(&rs->lock);
-	return revents;
+	for (i = 0; interests && i < n; i++) {
+		interests[i].fd = fds[i].fd;
+		interests[i].rs = rs_find(fds[i].fd);
+		interests[i].events = interests[i].rs ? wanted(&fds[i]) : fds[i].events;
+	}
+	return interests;
 }
 
 /* One call of poll(2) for all that are no rsockets. */
-static int check_others(struct set *set)
+static int check_others(struct pollfd *fds, const struct rs_interest *interests, nfds_t n)
 {
-	nfds_t i, n = 0;
+	struct pollfd *others = calloc(n + 1, sizeof(*others));
+	nfds_t i, k = 0;
 	int rc;
 
-	for (i = 0; i < set->len; i++) {
-		if (!set->members[i].rs)
-			set->polled[n++] = set->fds[i];
+	if (!others)
+		return rcm_result(ENOMEM);
+	for (i = 0; i < n; i++) {
+		if (!interests[i].rs)
+			others[k++] = fds[i];
 	}
-	if (!n)
-		return 0;
-	rc = poll(set->polled, n, 0);
-	for (i = n = 0; rc >= 0 && i < set->len; i++) {
-		if (!set->members[i].rs)
-			set->fds[i].revents = set->polled[n++].revents;
+	rc = k ? poll(others, k, 0) : 0;
+	for (i = k = 0; rc >= 0 && i < n; i++) {
+		if (!interests[i].rs)
+			fds[i].revents = others[k++].revents;
 	}
+	free(others);
 	return rc;
 }
 
 /* The number of descriptors that are ready, or -1 and errno. */
-static int check(struct set *set)
+static int check(struct pollfd *fds, struct rs_interest *interests, nfds_t n)
 {
-	int n = check_others(set);
+	int ready = check_others(fds, interests, n);
 	nfds_t i;
 
-	for (i = 0; n >= 0 && i < set->len; i++) {
-		if (!set->members[i].rs)
+	for (i = 0; ready >= 0 && i < n; i++) {
+		if (!interests[i].rs)
 			continue;
-		set->fds[i].revents = check_rsocket(set->members[i].rs, wanted(&set->fds[i]));
-		n += set->fds[i].revents != 0;
+		rs_interest_check(&interests[i]);
+		fds[i].revents = interests[i].revents;
+		ready += fds[i].revents != 0;
 	}
-	return n;
-}
-
-/* False: an rsocket is ready, do not wait. */
-static bool watch(struct set *set, nfds_t i, int fd)
-{
-	struct member *member = &set->members[i];
-
-	member->first = set->polled_len;
-	if (!member->rs) {
-		set->polled[set->polled_len++] = set->fds[i];
-		return true;
-	}
-	pthread_mutex_lock(&member->rs->lock);
-	member->n = rs_watch(member->rs, &member->waiter, wanted(&set->fds[i]), fd,
-			     &set->polled[member->first]);
-	pthread_mutex_unlock(&member->rs->lock);
-	set->polled_len += (nfds_t)member->n;
-	return member->n != 0;
-}
-
-static void unwatch(struct set *set, nfds_t i, bool is_polled)
-{
-	struct member *member = &set->members[i];
-
-	if (!member->rs)
-		return;
-	pthread_mutex_lock(&member->rs->lock);
-	rs_unwatch(member->rs, &member->waiter, &set->polled[member->first],
-		   is_polled ? member->n : 0);
-	pthread_mutex_unlock(&member->rs->lock);
-}
-
-/* One wait. As poll(2): what is ready now, check() finds. */
-static int wait_for(struct set *set, int64_t deadline_ns)
-{
-	int fd = rs_waiter_fd(), rc = 1, err = 0;
-	bool is_ready = false;
-	nfds_t i, n;
-
-	if (fd < 0)
-		return -1;
-	set->polled_len = 0;
-	for (n = 0; n < set->len && !is_ready; n++)
-		is_ready = !watch(set, n, fd);
-	if (!is_ready) {
-		set->polled[set->polled_len] = (struct pollfd){ .fd = fd, .events = POLLIN };
-		rc = rs_poll_until(set->polled, set->polled_len + 1, deadline_ns);
-		err = errno;
-	}
-	for (i = 0; i < n; i++)
-		unwatch(set, i, !is_ready && rc > 0);
-	errno = err;
-	return rc;
+	return ready;
 }
 
 int rpoll(struct pollfd *fds, nfds_t nfds, int timeout)
 {
-	struct set set = { .fds = fds, .len = nfds };
 	int64_t deadline_ns = rs_deadline((int64_t)timeout * MILLISECOND_NS);
-	int n, rc = 1;
+	struct rs_interest *interests = open_all(fds, nfds);
+	int n, rc = 1, err;
 	NO_CANCEL;
 
-	if (!open_set(&set)) {
-		close_set(&set);
+	if (!interests)
 		return rcm_result(ENOMEM);
-	}
 	do {
-		n = check(&set);
+		n = check(fds, interests, nfds);
 		if (n || !timeout || rc == 0)
 			break;
-		rc = wait_for(&set, deadline_ns);
+		rc = rs_interests_wait(interests, nfds, deadline_ns);
 	} while (rc >= 0);
-	close_set(&set);
+	err = errno;
+	close_all(interests, nfds);
+	errno = err;
 	return rc < 0 ? rc : n;
 }
 
