@@ -5,6 +5,7 @@
 #include "lib/control/cancel.h"
 #include "lib/rdmacm/error.h"
 #include "lib/rdmacm/rsocket/datagram.h"
+#include "lib/rdmacm/rsocket/epoll.h"
 #include "lib/rdmacm/rsocket/progress.h"
 #include "lib/rdmacm/rsocket/public.h"
 #include "lib/rdmacm/rsocket/queue.h"
@@ -89,7 +90,7 @@ int rclose(int socket)
 	NO_CANCEL;
 
 	if (!rs)
-		return -1;
+		return rcm_result(rs_epoll_close(socket));
 	pthread_mutex_lock(&rs->lock);
 	finish(rs);
 	rs_destroy(rs);

@@ -74,7 +74,7 @@ void rs_datagram_arm(struct rsocket *rs);
 bool rs_datagram_has_slots(const struct rs_datagram *datagram);
 /* Adds a message; drops it when the peer is not the one that the rsocket is connected to. False:
  * dropped. */
-bool rs_datagram_arrived(struct rs_datagram *datagram, struct rs_unread *unread);
+bool rs_datagram_arrived(struct rsocket *rs, struct rs_unread *unread);
 /* Ends an unread message: its receive is posted again. */
 void rs_datagram_release(struct rsocket *rs, struct rs_unread *unread);
 

@@ -254,7 +254,7 @@ static void receive(struct rsocket *rs, struct rs_path *path, uint32_t i, uint32
 	if (IN6_IS_ADDR_LINKLOCAL((const struct in6_addr *)(const void *)unread->from.ip) &&
 	    unread->from.family == AF_INET6)
 		unread->from.scope_id = path->from.scope_id;
-	if (!header_len || !rs_datagram_arrived(rs->datagram, unread))
+	if (!header_len || !rs_datagram_arrived(rs, unread))
 		rs_path_receive_again(path, unread);
 }
 

@@ -25,12 +25,15 @@ bool rs_datagram_has_slots(const struct rs_datagram *datagram)
 	return true;
 }
 
-bool rs_datagram_arrived(struct rs_datagram *datagram, struct rs_unread *unread)
+bool rs_datagram_arrived(struct rsocket *rs, struct rs_unread *unread)
 {
+	struct rs_datagram *datagram = rs->datagram;
+
 	if (datagram->connected &&
 	    !rs_address_is_equal(&datagram->connected->address, &unread->from))
 		return false;
 	DL_APPEND(datagram->unread, unread);
+	rs->edges.in++;
 	return true;
 }
 

@@ -136,8 +136,7 @@ int rs_udp_send(struct rsocket *rs, const struct rs_peer *peer, struct rs_iov *i
 	return send_buf(rs, peer, header_len + len, may_wait ? 0 : MSG_DONTWAIT);
 }
 
-static void keep(struct rs_datagram *datagram, const struct rs_peer *peer, const uint8_t *bytes,
-		 uint32_t len)
+static void keep(struct rsocket *rs, const struct rs_peer *peer, const uint8_t *bytes, uint32_t len)
 {
 	struct rs_unread *unread = malloc(sizeof(*unread) + len);
 
@@ -147,8 +146,8 @@ static void keep(struct rs_datagram *datagram, const struct rs_peer *peer, const
 				      .len = len,
 				      .from = peer->address };
 	memcpy(unread + 1, bytes, len);
-	if (rs_datagram_arrived(datagram, unread))
-		datagram->num_by_udp++;
+	if (rs_datagram_arrived(rs, unread))
+		rs->datagram->num_by_udp++;
 	else
 		free(unread);
 }
@@ -168,7 +167,7 @@ static void handle(struct rsocket *rs, const struct rs_address *from,
 	if (header.op != RS_UDP_DATA)
 		return;
 	if (datagram->num_by_udp < peer->path->recvs)
-		keep(datagram, peer, datagram->buf + header_len, len - header_len);
+		keep(rs, peer, datagram->buf + header_len, len - header_len);
 	send_buf(rs, peer, put_header(rs, peer, RS_UDP_CONTROL), MSG_DONTWAIT);
 }
 

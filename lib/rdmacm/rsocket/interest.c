@@ -7,19 +7,20 @@
 
 #include "lib/rdmacm/error.h"
 #include "lib/rdmacm/rsocket/progress.h"
-#include "lib/rdmacm/rsocket/ready.h"
 #include "lib/rdmacm/rsocket/rsocket.h"
 #include "lib/rdmacm/rsocket/wait.h"
 
-void rs_interest_check(struct rs_interest *interest)
+void rs_interest_check(struct rs_interest *interest, bool is_thorough)
 {
 	struct rsocket *rs = interest->rs;
 
 	pthread_mutex_lock(&rs->lock);
 	rs_progress(rs);
-	if (!rs_revents(rs, interest->events))
+	if (is_thorough && !rs_waiter_revents(rs, &interest->waiter))
 		rs_progress_events(rs);
-	interest->revents = rs_revents(rs, interest->events);
+	interest->revents = rs_waiter_revents(rs, &interest->waiter);
+	if (interest->revents)
+		interest->waiter.seen = rs->edges;
 	pthread_mutex_unlock(&rs->lock);
 }
 
@@ -35,12 +36,11 @@ static bool watch(struct rs_interest *interest, struct polled *polled, int fd)
 	interest->first = polled->n;
 	if (!interest->rs) {
 		polled->fds[polled->n++] =
-			(struct pollfd){ .fd = interest->fd, .events = interest->events };
+			(struct pollfd){ .fd = interest->fd, .events = interest->waiter.events };
 		return true;
 	}
 	pthread_mutex_lock(&interest->rs->lock);
-	interest->n = rs_watch(interest->rs, &interest->waiter, interest->events, fd,
-			       &polled->fds[interest->first]);
+	interest->n = rs_watch(interest->rs, &interest->waiter, fd, &polled->fds[interest->first]);
 	pthread_mutex_unlock(&interest->rs->lock);
 	polled->n += (uint64_t)interest->n;
 	return interest->n != 0;

@@ -14,14 +14,15 @@ struct rsocket;
 struct rs_interest {
 	struct rsocket *rs; /* with a reference of the caller's. NULL: another descriptor, fd */
 	int fd;
-	short events, revents;
-	struct rs_waiter waiter; /* while a thread waits */
+	short revents;
+	struct rs_waiter waiter; /* events, and edges that are reported */
 	uint64_t first;		 /* index of its descriptors among those that poll(2) waits for */
 	int n;
 };
 
-/* Makes progress of an rsocket, and sets revents. */
-void rs_interest_check(struct rs_interest *interest);
+/* Makes progress of an rsocket, and sets revents. is_thorough: looks at descriptors, too, by system
+ * calls. */
+void rs_interest_check(struct rs_interest *interest, bool is_thorough);
 /* Waits until one may be ready. As poll(2): -1, and errno; 0, the deadline has passed. */
 int rs_interests_wait(struct rs_interest *interests, uint64_t n, int64_t deadline_ns);
 

@@ -89,6 +89,7 @@ void rs_listen_event(struct rsocket *listener, struct rsocket *child,
 	}
 	child->state = RS_CONNECTED;
 	DL_APPEND(listener->accepted, child);
+	listener->edges.in++;
 }
 
 static void free_list(struct rsocket *list)

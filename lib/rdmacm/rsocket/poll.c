@@ -39,7 +39,7 @@ static struct rs_interest *open_all(const struct pollfd *fds, nfds_t n)
 	for (i = 0; interests && i < n; i++) {
 		interests[i].fd = fds[i].fd;
 		interests[i].rs = rs_find(fds[i].fd);
-		interests[i].events = interests[i].rs ? wanted(&fds[i]) : fds[i].events;
+		interests[i].waiter.events = interests[i].rs ? wanted(&fds[i]) : fds[i].events;
 	}
 	return interests;
 }
@@ -75,7 +75,7 @@ static int check(struct pollfd *fds, struct rs_interest *interests, nfds_t n)
 	for (i = 0; ready >= 0 && i < n; i++) {
 		if (!interests[i].rs)
 			continue;
-		rs_interest_check(&interests[i]);
+		rs_interest_check(&interests[i], true);
 		fds[i].revents = interests[i].revents;
 		ready += fds[i].revents != 0;
 	}

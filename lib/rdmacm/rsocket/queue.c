@@ -258,6 +258,7 @@ static void receive_data(struct rsocket *rs, uint32_t len)
 	receiver->lens[(receiver->first + receiver->count) % rs->options.recvs] = len;
 	receiver->count++;
 	receiver->unread += len;
+	rs->edges.in++;
 }
 
 static void receive_control(struct rsocket *rs, uint32_t control)

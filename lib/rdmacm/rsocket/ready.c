@@ -7,6 +7,8 @@
 
 #define READ_EVENTS  (POLLIN | POLLRDNORM)
 #define WRITE_EVENTS (POLLOUT | POLLWRNORM)
+#define IN_EDGES     (READ_EVENTS | POLLPRI | POLLRDHUP | POLLHUP | POLLERR)
+#define OUT_EDGES    (WRITE_EVENTS | POLLHUP | POLLERR)
 #define OWN_EVENTS   (RS_POLL_CONTROL | RS_POLL_SENT)
 
 bool rs_has_credit(const struct rsocket *rs)
@@ -82,4 +84,22 @@ static int all_events(const struct rsocket *rs)
 short rs_revents(const struct rsocket *rs, short wanted)
 {
 	return (short)(all_events(rs) & (wanted | POLLNVAL));
+}
+
+short rs_edge_revents(const struct rsocket *rs, short wanted, const struct rs_edges *seen)
+{
+	short revents = rs_revents(rs, wanted);
+	bool is_new = (revents & IN_EDGES && seen->in != rs->edges.in) ||
+		      (revents & OUT_EDGES && seen->out != rs->edges.out);
+
+	return is_new || revents & POLLNVAL ? revents : 0;
+}
+
+void rs_count_edges(struct rsocket *rs)
+{
+	short now = rs_revents(rs, IN_EDGES | OUT_EDGES), more = (short)(now & ~rs->last_events);
+
+	rs->edges.in += (more & IN_EDGES) != 0;
+	rs->edges.out += (more & OUT_EDGES) != 0;
+	rs->last_events = now;
 }

@@ -40,6 +40,16 @@ void rs_put(struct rsocket *rs)
 	free(rs);
 }
 
+struct rs_edges rs_edges_of(struct rsocket *rs)
+{
+	struct rs_edges edges;
+
+	pthread_mutex_lock(&rs->lock);
+	edges = rs->edges;
+	pthread_mutex_unlock(&rs->lock);
+	return edges;
+}
+
 void rs_destroy(struct rsocket *rs)
 {
 	rs_listen_free(rs);

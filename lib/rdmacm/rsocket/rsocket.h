@@ -27,7 +27,8 @@
  * completion channel arms the queue again while there are other waiters. So no wake-up is lost,
  * whichever thread handles what another one waits for.
  *
- * Locks, in the order in which they are taken: service, one rsocket, the table of descriptors. */
+ * Locks, in the order in which they are taken: service, an epoll set, one rsocket, the table of
+ * descriptors. */
 #ifndef RXE_RSOCKET_RSOCKET_H
 #define RXE_RSOCKET_RSOCKET_H
 
@@ -39,6 +40,7 @@
 
 #include "lib/rdmacm/newer.h"
 #include "lib/rdmacm/rsocket/message.h"
+#include "lib/rdmacm/rsocket/ready.h"
 
 #define RS_CONTROL_SENDS 4 /* entries of the send queue */
 #define RS_SPARE_RECVS	 8 /* posted beyond the credits granted */
@@ -143,6 +145,8 @@ struct rsocket {
 	int status_flags;	  /* O_NONBLOCK */
 	int fd_flags;		  /* FD_CLOEXEC */
 	struct rs_waiter *waiters;
+	struct rs_edges edges;
+	short last_events; /* when edges were counted */
 	struct rs_options options;
 	struct rdma_event_channel *channel; /* NULL: the listener's */
 	struct rdma_cm_id *id;
@@ -160,6 +164,8 @@ struct rsocket *rs_new(int domain);
 void rs_hold(struct rsocket *rs);
 /* Frees with the last reference. The rsocket must be closed then. */
 void rs_put(struct rsocket *rs);
+/* Takes the lock. */
+struct rs_edges rs_edges_of(struct rsocket *rs);
 /* Frees all that the rsocket uses: state RS_CLOSED. Called with the lock held, or before anybody
  * else knows the rsocket. */
 void rs_destroy(struct rsocket *rs);

@@ -53,15 +53,14 @@ static void arm(struct rsocket *rs)
 		rs_queue_arm(rs);
 }
 
-int rs_watch(struct rsocket *rs, struct rs_waiter *waiter, short events, int fd,
-	     struct pollfd fds[RS_WATCHED])
+int rs_watch(struct rsocket *rs, struct rs_waiter *waiter, int fd, struct pollfd fds[RS_WATCHED])
 {
 	int n = 0;
 
-	rs_waiter_add(rs, waiter, events, fd);
+	rs_waiter_add(rs, waiter, fd);
 	arm(rs);
 	rs_progress(rs);
-	if (rs_revents(rs, events))
+	if (rs_waiter_revents(rs, waiter))
 		return 0;
 	if (rs->datagram)
 		fds[n++] = (struct pollfd){ .fd = rs->datagram->epfd, .events = POLLIN };
@@ -106,8 +105,8 @@ static bool is_ready_soon(struct rsocket *rs, short events)
 static int wait_once(struct rsocket *rs, short events, int64_t deadline_ns, int fd)
 {
 	struct pollfd fds[RS_WATCHED + 1];
-	struct rs_waiter waiter;
-	int n = rs_watch(rs, &waiter, events, fd, fds), rc = 1, err = 0;
+	struct rs_waiter waiter = { .events = events };
+	int n = rs_watch(rs, &waiter, fd, fds), rc = 1, err = 0;
 
 	if (n) {
 		fds[n] = (struct pollfd){ .fd = fd, .events = POLLIN };

@@ -46,15 +46,22 @@ int rs_waiter_fd(void)
 	return thread_fd;
 }
 
-void rs_waiter_add(struct rsocket *rs, struct rs_waiter *waiter, short events, int fd)
+void rs_waiter_add(struct rsocket *rs, struct rs_waiter *waiter, int fd)
 {
-	*waiter = (struct rs_waiter){ .events = events, .fd = fd };
+	waiter->fd = fd;
+	waiter->is_awake = false;
 	DL_PREPEND(rs->waiters, waiter);
 }
 
 void rs_waiter_remove(struct rsocket *rs, struct rs_waiter *waiter)
 {
 	DL_DELETE(rs->waiters, waiter);
+}
+
+short rs_waiter_revents(const struct rsocket *rs, const struct rs_waiter *waiter)
+{
+	return waiter->is_edge ? rs_edge_revents(rs, waiter->events, &waiter->seen)
+			       : rs_revents(rs, waiter->events);
 }
 
 static void wake(struct rs_waiter *waiter)
@@ -72,8 +79,9 @@ void rs_wake(struct rsocket *rs)
 {
 	struct rs_waiter *waiter;
 
+	rs_count_edges(rs);
 	DL_FOREACH (rs->waiters, waiter) {
-		if (!waiter->is_awake && rs_revents(rs, waiter->events))
+		if (!waiter->is_awake && rs_waiter_revents(rs, waiter))
 			wake(waiter);
 	}
 }
