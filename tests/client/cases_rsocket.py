@@ -3,6 +3,7 @@
 
 import functools
 import hashlib
+import json
 import os
 import re
 import subprocess
@@ -11,13 +12,14 @@ import tempfile
 
 from cases_faults import add, fired
 from cases_loss import FAULTS
-from cases_rdmacm import join, need_library
-from instance import Instance, free_port
+from cases_rdmacm import join, listens, need_library
+from instance import Instance, free_port, need_program
 from namespaces import Pair
 from program import Failure, patient
 
 ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
 EXAMPLE = "TCP programs over RDMA"
+IPERF3_BYTES = 10_000_000
 
 RIOSTREAM = {
     "blocking": "-T b -I 20 -C 5 -S 65536",
@@ -71,8 +73,10 @@ def stream(build, program, name, args, **settings):
             raise Failure(f"{program}: no row of results")
 
 
-def sent(instance):
-    return instance.show()["devices"][0]["counters"]["sent_bytes"]
+def need_bytes(instance, least):
+    sent = instance.show()["devices"][0]["counters"]["sent_bytes"]
+    if sent < least:
+        raise Failure(f"the device has sent {sent} bytes only")
 
 
 def run_udpong(here, there, args):
@@ -86,8 +90,7 @@ def run_udpong(here, there, args):
     if not re.search(r"^custom +\S+ +\S+ +\S+ +[\d.]+s", client.text(), re.MULTILINE):
         raise Failure("udpong: no row of results")
     count, size = (int(re.search(f"-{letter} (\\d+)", args).group(1)) for letter in "CS")
-    if sent(there) < count * size:
-        raise Failure(f"the client's device has sent {sent(there)} bytes only")
+    need_bytes(there, count * size)
 
 
 def udpong(build, name, args, **settings):
@@ -127,9 +130,7 @@ def preload(build):
         need_library(instance)
         instance.command("start")
         instance.run([sys.executable, "-B", os.path.join(os.path.dirname(__file__), "preload_calls.py"), instance.address])
-        sent = instance.show()["devices"][0]["counters"]["sent_bytes"]
-        if sent < 2_000_000:
-            raise Failure(f"the device has sent {sent} bytes only")
+        need_bytes(instance, 2_000_000)
 
 
 def http(build):
@@ -152,6 +153,46 @@ def http(build):
             raise Failure("the server answers over TCP")
 
 
+def iperf3(build):
+    """TCP tests of iperf3, which waits by select: one way, the other, four connections, both ways."""
+    need_program("iperf3")
+    with Instance(build, "iperf3", options=["--rsockets"]) as instance:
+        need_library(instance)
+        port = str(free_port())
+        server = instance.start(["iperf3", "-s", "-B", instance.address, "-p", port], title="iperf3 (server)")
+        server.wait_until(lambda: listens(instance), "listener")
+        for way in ([], ["-R"], ["-P", "4"], ["--bidir"]):
+            client = instance.start(["iperf3", "-c", instance.address, "-p", port, "-J", "-n", str(IPERF3_BYTES)] + way)
+            if client.wait(60) != 0:
+                raise Failure(f"iperf3 {way}: exit {client.process.returncode}")
+            end = json.loads(client.text())["end"]
+            moved = end["sum_received"]["bytes"]
+            if moved < IPERF3_BYTES // 2 or end["receiver_tcp_congestion"] != "rdma":
+                raise Failure(f"iperf3 {way}: {moved} bytes by {end['receiver_tcp_congestion']}")
+        need_bytes(instance, 4 * IPERF3_BYTES)
+
+
+def redis(build):
+    """A server and a client that wait by epoll."""
+    for program in ("redis-server", "redis-cli", "redis-benchmark"):
+        need_program(program)
+    with Instance(build, "redis", options=["--rsockets"]) as instance:
+        need_library(instance)
+        port = str(free_port())
+        at = ["-h", instance.address, "-p", port]
+        server = instance.start(["redis-server", "--bind", instance.address, "--port", port, "--protected-mode", "no",
+                                 "--save", "", "--appendonly", "no"])
+        server.wait_for_line("Ready to accept connections")
+        instance.run(["redis-cli"] + at + ["set", "key", "a value"])
+        if "a value" not in instance.run(["redis-cli"] + at + ["get", "key"]):
+            raise Failure("redis-cli: the value is another one")
+        instance.run(["redis-benchmark"] + at + ["-n", "1000", "-c", "10", "-d", "1000", "-t", "set,get", "-q"])
+        need_bytes(instance, 2_000_000)
+        instance.run(["redis-cli"] + at + ["shutdown", "nosave"])
+        if server.wait(60) != 0:
+            raise Failure(f"redis-server: exit {server.process.returncode}")
+
+
 def preload_fork(build):
     """A server that forks for each connection. Both sides say RDMAV_FORK_SAFE."""
     with Instance(build, "preload_fork", options=["--rsockets"]) as instance:
@@ -164,9 +205,7 @@ def preload_fork(build):
         server.wait_for_line("listening")
         for _ in range(2):
             instance.run(common + ["ask", instance.address, port], env=safe)
-        sent = instance.show()["devices"][0]["counters"]["sent_bytes"]
-        if sent < 3_000_000:
-            raise Failure(f"the device has sent {sent} bytes only")
+        need_bytes(instance, 3_000_000)
 
 
 def example(build):
@@ -201,4 +240,6 @@ CASES["rsocket_rcopy"] = rcopy
 CASES["rsocket_preload"] = preload
 CASES["rsocket_preload_http"] = http
 CASES["rsocket_preload_fork"] = preload_fork
+CASES["rsocket_preload_iperf3"] = iperf3
+CASES["rsocket_preload_redis"] = redis
 CASES["example_rsockets"] = example

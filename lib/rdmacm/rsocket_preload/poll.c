@@ -6,10 +6,14 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/epoll.h>
 #include <sys/select.h>
 
 #include "lib/rdmacm/rsocket_preload/preload.h"
+
+int preload_to_ms(const struct timespec *timeout)
+{
+	return timeout ? (int)(timeout->tv_sec * 1000 + (timeout->tv_nsec + 999999) / 1000000) : -1;
+}
 
 #pragma GCC visibility push(default)
 
@@ -54,11 +58,6 @@ int poll(struct pollfd *fds, nfds_t n, int timeout)
 	return has_rsocket(fds, n) ? poll_rsockets(fds, n, timeout) : REAL(poll)(fds, n, timeout);
 }
 
-static int to_ms(const struct timespec *timeout)
-{
-	return timeout ? (int)(timeout->tv_sec * 1000 + (timeout->tv_nsec + 999999) / 1000000) : -1;
-}
-
 /* Not atomic with the mask, where rsockets are among them. */
 int ppoll(struct pollfd *fds, nfds_t n, const struct timespec *timeout, const sigset_t *mask)
 {
@@ -69,7 +68,7 @@ int ppoll(struct pollfd *fds, nfds_t n, const struct timespec *timeout, const si
 		return REAL(ppoll)(fds, n, timeout, mask);
 	if (mask)
 		pthread_sigmask(SIG_SETMASK, mask, &before);
-	rc = poll_rsockets(fds, n, to_ms(timeout));
+	rc = poll_rsockets(fds, n, preload_to_ms(timeout));
 	if (mask)
 		pthread_sigmask(SIG_SETMASK, &before, NULL);
 	return rc;
@@ -182,17 +181,8 @@ int pselect(int n, fd_set *in, fd_set *out, fd_set *except, const struct timespe
 		return REAL(pselect)(n, in, out, except, timeout, mask);
 	if (mask)
 		pthread_sigmask(SIG_SETMASK, mask, &before);
-	rc = select_rsockets(n, in, out, except, to_ms(timeout));
+	rc = select_rsockets(n, in, out, except, preload_to_ms(timeout));
 	if (mask)
 		pthread_sigmask(SIG_SETMASK, &before, NULL);
 	return rc;
-}
-
-/* As for a file that epoll cannot wait for: programs that have another way take it. */
-int epoll_ctl(int epfd, int op, int fd, struct epoll_event *event)
-{
-	if (preload_find(fd) < 0)
-		return REAL(epoll_ctl)(epfd, op, fd, event);
-	errno = EPERM;
-	return -1;
 }

@@ -15,6 +15,8 @@
 #include <dlfcn.h>
 #include <stdbool.h>
 
+struct timespec;
+
 /* libc's function of this name. */
 #define REAL(name)                                                                                 \
 	({                                                                                         \
@@ -39,5 +41,13 @@ int preload_find_stream(int fd);
 /* Between the two, this thread's sockets are libc's: librdmacm makes some. */
 void preload_enter(void);
 void preload_leave(void);
+bool preload_is_inside(void);
+
+/* Whether fd is an epoll set that has had rsockets. */
+bool preload_is_epoll(int fd);
+int preload_close_epoll(int fd);
+
+/* Rounded up. NULL: -1. */
+int preload_to_ms(const struct timespec *timeout);
 
 #endif

@@ -23,6 +23,11 @@ void preload_leave(void)
 	depth--;
 }
 
+bool preload_is_inside(void)
+{
+	return depth > 0;
+}
+
 int preload_find_stream(int fd)
 {
 	if (preload_role(fd) != ROLE_NONE)
@@ -176,6 +181,8 @@ int close(int fd)
 {
 	int rsocket = preload_find(fd), last;
 
+	if (rsocket < 0 && preload_is_epoll(fd))
+		return preload_close_epoll(fd);
 	if (rsocket < 0) {
 		preload_set_role(fd, ROLE_NONE);
 		return REAL(close)(fd);
