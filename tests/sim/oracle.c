@@ -450,9 +450,14 @@ static uint32_t wrong_key(struct oracle *o, const struct party *party, const str
 
 void oracle_post(struct oracle *o, struct party *party, struct op op, uint32_t sabotage)
 {
-	uint32_t srqn = oracle_is_xrc(party) ? oracle_xrc_number(o, party, &op, sabotage) : 0;
-	struct post post = prepare(party, &op);
+	struct post post;
+	uint32_t srqn;
 
+	/* Binds and invalidations name neither an SRQ nor memory. */
+	if (oracle_is_local(&op))
+		sabotage = 0;
+	srqn = oracle_is_xrc(party) ? oracle_xrc_number(o, party, &op, sabotage) : 0;
+	post = prepare(party, &op);
 	post.srqn = srqn;
 	if (sabotage && (op.len > 0 || op.opcode == RXE_WR_FLUSH || sabotage > 2)) {
 		party->may_fail = true;
