@@ -12,6 +12,7 @@
 #include "emu/migration.h"
 #include "emu/mw.h"
 #include "emu/queue.h"
+#include "emu/rate.h"
 #include "emu/rc/rc.h"
 #include "emu/uc.h"
 #include "net/wire/icrc.h"
@@ -96,6 +97,8 @@ struct rxe_qp_attr {
 	uint8_t timeout;
 	uint8_t retry_cnt;
 	uint8_t rnr_retry;
+	uint32_t rate_limit; /* kbps; 0: none */
+	uint32_t max_burst;  /* bytes; 0: the default */
 };
 
 /* Why a modify was refused. A refusal changes nothing. */
@@ -108,7 +111,7 @@ enum modify_result {
 	MODIFY_BAD_VALUE,   /* out of range */
 	MODIFY_NO_GRH,	    /* RoCE needs a GID: is_global 0 */
 	MODIFY_BAD_GID,	    /* sgid_index is empty, or dgid of the other address family */
-	MODIFY_UNSUPPORTED, /* resizing, rate limit */
+	MODIFY_UNSUPPORTED, /* resizing */
 	/* SQD: requests in flight must finish before attributes change. */
 	MODIFY_DRAINING,
 };
@@ -165,6 +168,7 @@ struct rxe_qp {
 	struct rxe_claim claim;
 	struct rxe_rc rc; /* RC and XRC */
 	struct rxe_uc uc; /* UC only */
+	struct rxe_rate rate;
 
 	/* When rxe_engine_expire() calls the transport; UINT64_MAX: never. */
 	uint64_t deadline_ns;

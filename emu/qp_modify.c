@@ -11,6 +11,7 @@
 #include "emu/migration.h"
 #include "emu/qp.h"
 #include "emu/queue.h"
+#include "emu/rate.h"
 #include "emu/rc/rc.h"
 #include "emu/uc.h"
 #include "net/wire/gid.h"
@@ -38,8 +39,9 @@
 #define DEST_QPN    RXE_QP_DEST_QPN
 #define ALT	    RXE_QP_ALT_PATH
 #define MIG	    RXE_QP_PATH_MIG_STATE
+#define RATE	    RXE_QP_RATE_LIMIT
 /* Attributes of the standard that this device lacks: refused in every move. */
-#define UNSUPPORTED (RXE_QP_CAP | RXE_QP_RATE_LIMIT)
+#define UNSUPPORTED RXE_QP_CAP
 
 enum type_index {
 	RC,
@@ -88,16 +90,16 @@ static const struct move moves[] = {
 			[UD] = SQ_PSN,
 			[INI] = SQ_PSN | TIMEOUT | RETRY | RNR_RETRY | RD_ATOMIC,
 			[TGT] = SQ_PSN | TIMEOUT },
-	  .optional = { [RC] = CUR | ACCESS | RNR_TIMER | ALT | MIG,
-			[UC] = CUR | ACCESS | ALT | MIG,
-			[UD] = CUR | QKEY,
-			[INI] = CUR | ACCESS | ALT | MIG,
+	  .optional = { [RC] = CUR | ACCESS | RNR_TIMER | ALT | MIG | RATE,
+			[UC] = CUR | ACCESS | ALT | MIG | RATE,
+			[UD] = CUR | QKEY | RATE,
+			[INI] = CUR | ACCESS | ALT | MIG | RATE,
 			[TGT] = CUR | ACCESS | RNR_TIMER | ALT | MIG } },
 	{ RXE_QPS_RTS, RXE_QPS_RTS, ALL,
-	  .optional = { [RC] = CUR | ACCESS | RNR_TIMER | ALT | MIG,
-			[UC] = CUR | ACCESS | ALT | MIG,
-			[UD] = CUR | QKEY,
-			[INI] = CUR | ACCESS | ALT | MIG,
+	  .optional = { [RC] = CUR | ACCESS | RNR_TIMER | ALT | MIG | RATE,
+			[UC] = CUR | ACCESS | ALT | MIG | RATE,
+			[UD] = CUR | QKEY | RATE,
+			[INI] = CUR | ACCESS | ALT | MIG | RATE,
 			[TGT] = CUR | ACCESS | RNR_TIMER | ALT | MIG } },
 	{ RXE_QPS_RTS, RXE_QPS_SQD, ALL,
 	  .optional = { [RC] = NOTIFY,
@@ -201,6 +203,7 @@ static uint32_t bad_value(const struct rxe_engine *engine, const struct rxe_qp *
 		{ ALT,
 		  attr->alt_pkey_index == 0 && attr->alt_port_num == 1 && attr->alt_timeout < 32 },
 		{ MIG, rxe_migration_may_enter(qp, attr->path_mig_state, mask & ALT) },
+		{ RATE, attr->rate_limit <= RXE_RATE_MAX_KBPS },
 	};
 	size_t i;
 
@@ -309,6 +312,8 @@ static void copy_attributes(struct rxe_qp_attr *to, const struct rxe_qp_attr *at
 	TAKE(ALT, alt_pkey_index);
 	TAKE(ALT, alt_port_num);
 	TAKE(ALT, alt_timeout);
+	TAKE(RATE, rate_limit);
+	TAKE(RATE, max_burst);
 #undef TAKE
 }
 
@@ -343,6 +348,7 @@ static void reset(struct rxe_engine *engine, struct rxe_qp *qp)
 	qp->comm_est = false;
 	memset(&qp->attr, 0, sizeof(qp->attr));
 	memset(&qp->migration, 0, sizeof(qp->migration));
+	qp->rate = (struct rxe_rate){ 0 };
 	rxe_qp_set_deadline(engine, qp, UINT64_MAX);
 	rc_reset(engine, qp);
 	uc_reset(qp);
@@ -400,6 +406,10 @@ enum modify_result rxe_qp_modify(struct rxe_engine *engine, struct rxe_qp *qp,
 		rxe_migration_loaded(engine, qp);
 	if (mask & MIG)
 		rxe_migration_enter(engine, qp, attr->path_mig_state);
+	if (mask & RATE)
+		rxe_rate_set(&qp->rate, attr->rate_limit, attr->max_burst,
+			     qp->type == RXE_QPT_UD ? engine->cfg.max_mtu : qp->attr.path_mtu,
+			     now_ns);
 	enter(engine, qp, target(qp, attr, mask), now_ns);
 	return MODIFY_OK;
 }
@@ -417,7 +427,7 @@ const char *rxe_modify_result_str(enum modify_result result)
 		return "RoCE needs a GID: set ah_attr.is_global and grh (a program's -g 0 option)";
 	case MODIFY_BAD_GID:
 		return "sgid_index is empty, or dgid is unusable or of the other address family";
-	case MODIFY_UNSUPPORTED: return "resizing and rate limits are not supported";
+	case MODIFY_UNSUPPORTED: return "resizing is not supported";
 	case MODIFY_DRAINING: return "the send queue has not drained yet";
 	}
 	return "?";

@@ -18,6 +18,7 @@
 #include "emu/pace.h"
 #include "emu/qp.h"
 #include "emu/queue.h"
+#include "emu/rate.h"
 #include "net/wire/opcode.h"
 #include "net/wire/packet.h"
 #include "net/wire/train.h"
@@ -84,6 +85,10 @@ static enum send_result send_one(struct rxe_engine *engine, struct rxe_qp *qp,
 	assert(qp->uc.sent <= wqe->len);
 	if (!rxe_pace_may(pace))
 		return SEND_NO_CREDITS;
+	if (!rxe_rate_may_send(&qp->rate, engine->now_ns)) {
+		rxe_qp_set_deadline(engine, qp, qp->rate.resume_ns);
+		return SEND_NO_CREDITS;
+	}
 	if (!rxe_emit_start(&emit, train, &packet))
 		return SEND_TRAIN_FULL;
 	gathered = rxe_gather(engine, qp->pd, wqe, &qp->uc.cursor, qp->uc.sent, emit.payload,
@@ -92,6 +97,7 @@ static enum send_result send_one(struct rxe_engine *engine, struct rxe_qp *qp,
 	if (result != SEND_OK)
 		return result;
 	pace->spent += rxe_pace_cost(emit.len + ICRC_LEN);
+	rxe_rate_sent(&qp->rate, emit.len + ICRC_LEN, engine->now_ns);
 	qp->attr.sq_psn = psn_add(qp->attr.sq_psn, 1);
 	qp->uc.sent += packet.payload_len;
 	return SEND_OK;

@@ -17,6 +17,7 @@
 #include "emu/pace.h"
 #include "emu/qp.h"
 #include "emu/queue.h"
+#include "emu/rate.h"
 #include "emu/sge.h"
 #include "net/wire/gid.h"
 #include "net/wire/grh.h"
@@ -70,6 +71,10 @@ static enum send_result send_one(struct rxe_engine *engine, struct rxe_qp *qp,
 	assert(wqe->len <= engine->cfg.max_mtu);
 	if (!rxe_pace_may(pace))
 		return SEND_NO_CREDITS;
+	if (!rxe_rate_may_send(&qp->rate, engine->now_ns)) {
+		rxe_qp_set_deadline(engine, qp, qp->rate.resume_ns);
+		return SEND_NO_CREDITS;
+	}
 	if (!rxe_train_take(engine, train, &flow, tx_index, &wqe->av, wqe->remote_qpn) ||
 	    !rxe_emit_start(&emit, train, &packet))
 		return SEND_TRAIN_FULL;
@@ -78,6 +83,7 @@ static enum send_result send_one(struct rxe_engine *engine, struct rxe_qp *qp,
 	if (result != SEND_OK)
 		return result;
 	pace->spent += rxe_pace_cost(emit.len + ICRC_LEN);
+	rxe_rate_sent(&qp->rate, emit.len + ICRC_LEN, engine->now_ns);
 	qp->attr.sq_psn = psn_add(qp->attr.sq_psn, 1);
 	return SEND_OK;
 }

@@ -79,6 +79,8 @@ static void set_timer(struct rxe_engine *engine, struct rxe_qp *qp)
 		return;
 	if (reply < next)
 		next = reply;
+	if (qp->rate.resume_ns && qp->rate.resume_ns < next)
+		next = qp->rate.resume_ns;
 	if (next < qp->deadline_ns)
 		rxe_qp_set_deadline(engine, qp, next);
 }
@@ -132,6 +134,7 @@ void rc_expired(struct rxe_engine *engine, struct rxe_qp *qp, uint64_t now_ns)
 {
 	if (!responds(qp))
 		return;
+	qp->rate.resume_ns = 0;
 	if (requests(qp))
 		rc_requester_expired(engine, qp, now_ns);
 	if (responds(qp))

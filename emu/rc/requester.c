@@ -20,6 +20,7 @@
 #include "emu/peer.h"
 #include "emu/qp.h"
 #include "emu/queue.h"
+#include "emu/rate.h"
 #include "emu/rc/requester_retry.h"
 #include "net/wire/opcode.h"
 #include "net/wire/packet.h"
@@ -537,6 +538,13 @@ static enum send_result emit(struct rxe_engine *engine, struct rxe_qp *qp, struc
 	return rxe_emit_end(engine, &emit, &qp->flow, gathered);
 }
 
+/* BTH to ICRC. */
+static uint32_t packet_len(const struct wire_packet *packet)
+{
+	return wire_header_len(packet->bth.opcode) + packet->payload_len +
+	       (-packet->payload_len & 3) + ICRC_LEN;
+}
+
 static enum send_result send_one(struct rxe_engine *engine, struct rxe_qp *qp,
 				 struct rxe_send_wqe *wqe, uint32_t last_psn,
 				 struct wire_train *train, uint64_t now_ns)
@@ -545,9 +553,13 @@ static enum send_result send_one(struct rxe_engine *engine, struct rxe_qp *qp,
 	enum send_result result;
 
 	describe(qp, wqe, qp->rc.req.cur_psn, last_psn, train, &packet);
+	/* The ACK timer does not run while the rate stops the queue inside a message. */
+	packet.bth.ack_req |= rxe_rate_stops_behind(&qp->rate, packet_len(&packet), now_ns);
 	result = emit(engine, qp, wqe, &packet, &qp->rc.req.from, train);
-	if (result == SEND_OK)
+	if (result == SEND_OK) {
+		rxe_rate_sent(&qp->rate, packet_len(&packet), now_ns);
 		packet_sent(qp, wqe, last_psn, packet.bth.ack_req, now_ns);
+	}
 	return result;
 }
 
@@ -577,6 +589,7 @@ static bool may_request(struct rxe_qp *qp, uint64_t now_ns)
 enum output_result rc_requester_output(struct rxe_engine *engine, struct rxe_qp *qp,
 				       struct wire_train *train, uint64_t now_ns)
 {
+	qp->rate.resume_ns = 0;
 	if (qp->rc.req.probe == RC_PROBE_DUE && may_request(qp, now_ns) &&
 	    send_probe(engine, qp, train) == OUTPUT_TRAIN_FULL)
 		return OUTPUT_TRAIN_FULL;
@@ -589,7 +602,7 @@ enum output_result rc_requester_output(struct rxe_engine *engine, struct rxe_qp 
 		if (!wqe)
 			break;
 		last_psn = last_psn_of_packet(qp, wqe);
-		if (!may_go(qp, wqe, last_psn))
+		if (!may_go(qp, wqe, last_psn) || !rxe_rate_may_send(&qp->rate, now_ns))
 			break;
 		switch (send_one(engine, qp, wqe, last_psn, train, now_ns)) {
 		case SEND_OK: rc_retry_sent(&qp->rc.retry, &qp->attr, now_ns); break;

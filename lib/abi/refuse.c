@@ -32,7 +32,6 @@ REFUSE_INT(modify_esp, struct ibv_flow_action *action, struct ibv_flow_action_es
 REFUSE_INT(destroy_flow_action, struct ibv_flow_action *action)
 REFUSE_PTR(struct ibv_flow_action, create_esp, struct ibv_context *context,
 	   struct ibv_flow_action_esp_attr *attr)
-REFUSE_INT(modify_qp_rate_limit, struct ibv_qp *qp, struct ibv_qp_rate_limit_attr *attr)
 REFUSE_INT(destroy_rwq_ind_table, struct ibv_rwq_ind_table *table)
 REFUSE_PTR(struct ibv_rwq_ind_table, create_rwq_ind_table, struct ibv_context *context,
 	   struct ibv_rwq_ind_table_init_attr *attr)
@@ -95,7 +94,6 @@ void abi_refuse_ops(struct verbs_context *verbs)
 	verbs->modify_flow_action_esp = modify_esp;
 	verbs->destroy_flow_action = destroy_flow_action;
 	verbs->create_flow_action_esp = create_esp;
-	verbs->modify_qp_rate_limit = modify_qp_rate_limit;
 	verbs->post_srq_ops = post_srq_ops;
 	verbs->destroy_rwq_ind_table = destroy_rwq_ind_table;
 	verbs->create_rwq_ind_table = create_rwq_ind_table;

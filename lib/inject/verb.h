@@ -25,7 +25,7 @@
 	X(create_comp_channel, COMMAND) X(destroy_comp_channel, DESTROY) X(get_cq_event, LOCAL) \
 	X(create_cq, COMMAND) X(create_cq_ex, COMMAND) X(resize_cq, COMMAND) X(modify_cq, COMMAND) X(destroy_cq, DESTROY) \
 	X(poll_cq, LOCAL) X(req_notify_cq, LOCAL) \
-	X(create_qp, COMMAND) X(create_qp_ex, COMMAND) X(modify_qp, COMMAND) X(query_qp, COMMAND) X(open_qp, COMMAND) X(destroy_qp, DESTROY) \
+	X(create_qp, COMMAND) X(create_qp_ex, COMMAND) X(modify_qp, COMMAND) X(modify_qp_rate_limit, COMMAND) X(query_qp, COMMAND) X(open_qp, COMMAND) X(destroy_qp, DESTROY) \
 	X(create_srq, COMMAND) X(create_srq_ex, COMMAND) X(modify_srq, COMMAND) X(query_srq, COMMAND) X(destroy_srq, DESTROY) \
 	X(open_xrcd, COMMAND) X(close_xrcd, DESTROY) X(get_srq_num, LOCAL) \
 	X(post_send, LOCAL) X(wr_complete, LOCAL) X(post_recv, LOCAL) X(post_srq_recv, LOCAL) \

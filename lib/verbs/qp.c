@@ -460,4 +460,5 @@ void vb_qp_ops(struct verbs_context_65 *verbs)
 {
 	verbs->base.create_qp_ex = create_qp_ex;
 	verbs->base.open_qp = vb_target_open;
+	verbs->base.modify_qp_rate_limit = vb_modify_qp_rate_limit;
 }

@@ -51,6 +51,9 @@ void vb_qp_publish(struct vb_qp *qp);
 void vb_qp_failed(struct progress *progress, const struct rxe_qp *qp, enum rxe_failed what,
 		  uint32_t status);
 
+/* qp_attr.c */
+int vb_modify_qp_rate_limit(struct ibv_qp *qp, struct ibv_qp_rate_limit_attr *attr);
+
 /* post.c: posts a request to a queue pair of this process. 0 or an errno. */
 int vb_post_one(struct ibv_qp *qp, const struct rxe_send_wr *wr);
 /* post.c: the errno of a result. */

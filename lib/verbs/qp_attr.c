@@ -71,6 +71,8 @@ static void attr_in(struct rxe_qp_attr *to, const struct ibv_qp_attr *from, int 
 	to->timeout = from->timeout;
 	to->retry_cnt = from->retry_cnt;
 	to->rnr_retry = from->rnr_retry;
+	if (mask & IBV_QP_RATE_LIMIT)
+		to->rate_limit = from->rate_limit;
 	if (mask & IBV_QP_AV) {
 		to->has_grh = from->ah_attr.is_global != 0;
 		av_in(&to->av, &from->ah_attr);
@@ -187,39 +189,56 @@ static int modify_opened(struct vb_qp *qp, const struct rxe_qp_attr *attr, uint3
 	return result_errno((enum modify_result)call.result);
 }
 
+/* 0 or an errno. */
+static int modify(struct vb_qp *qp, const struct rxe_qp_attr *in, uint32_t mask)
+{
+	enum modify_result result;
+
+	if (qp->is_opened)
+		return modify_opened(qp, in, mask);
+	if (!vb_lock_engine(qp->dev, qp->forks))
+		return EINVAL;
+	progress_follow_gids(&qp->dev->progress);
+	send_delayed_ack(qp, in, mask);
+	result = rxe_qp_modify(qp->dev->progress.engine, &qp->qp, in, mask, clock_now_ns());
+	if (result == MODIFY_OK) {
+		if (qp->qp.state == RXE_QPS_RESET)
+			forget_completions(qp);
+		qp->ex.base.qp_base.state = (enum ibv_qp_state)qp->qp.state;
+		vb_qp_publish(qp);
+		progress_transmit(&qp->dev->progress, clock_now_ns());
+	} else {
+		explain(qp, rxe_qp_modify_culprit(qp->dev->progress.engine, &qp->qp, in, mask),
+			result);
+	}
+	progress_unlock(&qp->dev->progress);
+	return result_errno(result);
+}
+
 int ibv_modify_qp(struct ibv_qp *base, struct ibv_qp_attr *attr, int mask)
 {
-	struct vb_qp *qp = vb_qp(base);
-	enum modify_result result;
 	struct rxe_qp_attr in;
 
-	if (!vb_live_is(qp, VB_KIND_QP) || !attr)
+	if (!vb_live_is(base, VB_KIND_QP) || !attr)
 		return vb_result(EINVAL);
 	if (vb_verb_fails(base->context, modify_qp))
 		return errno;
 	attr_in(&in, attr, mask);
-	if (qp->is_opened)
-		return vb_result(modify_opened(qp, &in, (uint32_t)mask));
-	if (!vb_lock_engine(qp->dev, qp->forks))
+	return vb_result(modify(vb_qp(base), &in, (uint32_t)mask));
+}
+
+/* ibv_modify_qp_rate_limit(3). The size of a typical packet is not needed: each packet counts. */
+int vb_modify_qp_rate_limit(struct ibv_qp *base, struct ibv_qp_rate_limit_attr *attr)
+{
+	const struct rxe_qp_attr in = { .rate_limit = attr ? attr->rate_limit : 0,
+					.max_burst = attr ? attr->max_burst_sz : 0 };
+
+	if (!vb_live_is(base, VB_KIND_QP) || !attr || attr->comp_mask ||
+	    (!attr->rate_limit && (attr->max_burst_sz || attr->typical_pkt_sz)))
 		return vb_result(EINVAL);
-	progress_follow_gids(&qp->dev->progress);
-	send_delayed_ack(qp, &in, (uint32_t)mask);
-	result = rxe_qp_modify(qp->dev->progress.engine, &qp->qp, &in, (uint32_t)mask,
-			       clock_now_ns());
-	if (result == MODIFY_OK) {
-		if (qp->qp.state == RXE_QPS_RESET)
-			forget_completions(qp);
-		base->state = (enum ibv_qp_state)qp->qp.state;
-		vb_qp_publish(qp);
-		progress_transmit(&qp->dev->progress, clock_now_ns());
-	} else {
-		explain(qp,
-			rxe_qp_modify_culprit(qp->dev->progress.engine, &qp->qp, &in,
-					      (uint32_t)mask),
-			result);
-	}
-	progress_unlock(&qp->dev->progress);
-	return vb_result(result_errno(result));
+	if (vb_verb_fails(base->context, modify_qp_rate_limit))
+		return errno;
+	return vb_result(modify(vb_qp(base), &in, RXE_QP_RATE_LIMIT));
 }
 
 static void attr_out(struct ibv_qp_attr *to, const struct rxe_qp_attr *from, const struct vb_qp *qp)
@@ -252,6 +271,7 @@ static void attr_out(struct ibv_qp_attr *to, const struct rxe_qp_attr *from, con
 	to->timeout = from->timeout;
 	to->retry_cnt = from->retry_cnt;
 	to->rnr_retry = from->rnr_retry;
+	to->rate_limit = from->rate_limit;
 }
 
 /* 0 or an errno. */

@@ -8,6 +8,7 @@
 #include <time.h>
 
 #include "emu/limits.h"
+#include "emu/rate.h"
 #include "lib/abi/newer.h"
 #include "lib/abi/version.h"
 #include "lib/control/client.h"
@@ -110,6 +111,12 @@ static int query_device_ex(struct ibv_context *context,
 	full.base.device_cap_flags_ex = full.base.orig_attr.device_cap_flags | CAP_FLUSH_GLOBAL |
 					CAP_FLUSH_PERSISTENT | CAP_ATOMIC_WRITE;
 	full.base.cq_mod_caps = (struct ibv_cq_moderation_caps){ UINT16_MAX, UINT16_MAX };
+	full.base.packet_pacing_caps = (struct ibv_packet_pacing_caps){
+		.qp_rate_limit_min = RXE_RATE_MIN_KBPS,
+		.qp_rate_limit_max = RXE_RATE_MAX_KBPS,
+		.supported_qpts = 1u << IBV_QPT_RC | 1u << IBV_QPT_UC | 1u << IBV_QPT_UD |
+				  1u << IBV_QPT_XRC_SEND,
+	};
 	full.base.max_dm_size = dev->info.arena_bytes;
 	memset(attr, 0, attr_size);
 	memcpy(attr, &full, attr_size < sizeof(full) ? attr_size : sizeof(full));

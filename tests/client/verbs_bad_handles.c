@@ -369,7 +369,7 @@ END_TEST
 /* What is not there says so, and looks at nothing. */
 START_TEST(not_built)
 {
-	struct ibv_qp_rate_limit_attr rate = { 0 };
+	struct ibv_qp_rate_limit_attr rate = { .comp_mask = 1 };
 	struct ibv_qp_open_attr open_attr = { 0 };
 	struct ibv_xrcd_init_attr xrcd = { 0 };
 	struct ibv_wq_init_attr wq = { 0 };

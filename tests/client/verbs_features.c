@@ -353,7 +353,7 @@ static void queue_pairs(void)
 	GOOD(ibv_query_qp, ibv_query_qp(a.qp, &got, 0, &init) == 0);
 	GOOD(ibv_query_qp_data_in_order,
 	     ibv_query_qp_data_in_order(a.qp, IBV_WR_RDMA_WRITE, 0) >= 0);
-	NOT_THERE(ibv_modify_qp_rate_limit, ibv_modify_qp_rate_limit(a.qp, &rate));
+	GOOD(ibv_modify_qp_rate_limit, ibv_modify_qp_rate_limit(a.qp, &rate) == 0);
 	NOT_THERE(ibv_set_ece, ibv_set_ece(a.qp, &ece));
 	NOT_THERE(ibv_query_ece, ibv_query_ece(a.qp, &ece));
 }

@@ -72,6 +72,7 @@ static struct node_qp_opts choose_opts(struct world *w, bool with_xrc)
 	opts.rd_atomic = (uint8_t)(1u << dice(w, 5));
 	opts.use_srq = dice(w, 5) == 0 && opts.type != RXE_QPT_XRC_SEND;
 	opts.xrcd = NODE_XRCD + (dice(w, 3) == 0);
+	opts.rate_kbps = dice(w, 8) ? 0 : 100000 + dice(w, 900000);
 	return opts;
 }
 

@@ -227,6 +227,15 @@ MUTATIONS = [
     ("time_wait_speaks_rc_only", "emu/rc/time_wait.c", "opcode_make(answer->is_xrc ? WIRE_XRC : WIRE_RC,", "opcode_make(WIRE_RC,",
      "an XRC target in TIME_WAIT is answered for in RC's words"),
     # XRC
+    # rate limits
+    ("rate_not_kept", "emu/rate.c", "rate->taken_until_ns <= now_ns + rate->burst_ns)", "true)", "a send queue sends faster than its rate"),
+    ("rate_saved_up", "emu/rate.c", "rate->taken_until_ns > now_ns ? rate->taken_until_ns : now_ns", "rate->taken_until_ns",
+     "a queue that was idle sends for all of the time at once"),
+    ("rate_of_payloads", "emu/rc/requester.c", "\treturn wire_header_len(packet->bth.opcode) + packet->payload_len +\n", "\treturn packet->payload_len +\n",
+     "headers do not count"),
+    ("rate_never_resumes", "emu/rc/rc.c", "if (qp->rate.resume_ns && qp->rate.resume_ns < next)", "if (false)", "a queue that waits for its rate waits for a response"),
+    ("rate_asks_no_ack", "emu/rc/requester.c", "packet.bth.ack_req |= rxe_rate_stops_behind(&qp->rate, packet_len(&packet), now_ns);", "",
+     "the ACK timer runs while the rate stops the queue"),
     ("xrc_any_domain", "emu/rc/xrc.c", "\tif (srq->xrcd != xrcd)\n\t\treturn RC_FAULT_XRC_SRQ;\n", "\t(void)xrcd;\n", "XRC: an SRQ of another domain will do"),
     ("xrc_no_srq", "emu/rc/xrc.c", ": RC_FAULT_XRC_SRQ;\n\t}", ": RC_FAULT_NONE;\n\t}", "XRC: a request may name an SRQ that there is not"),
     ("xrc_keeps_its_first_srq", "emu/rc/xrc.c", "\t*ret_srq = srq;\n", "\tif (!*ret_srq)\n\t\t*ret_srq = srq;\n",

@@ -472,6 +472,14 @@ void node_connect(struct end *end, struct end *peer, const struct node_qp_opts *
 	node_connect_to(end, peer, opts, peer_psn, &peer->node->engine.cfg.gids[0]);
 }
 
+static void limit_rate(struct end *end, uint32_t kbps)
+{
+	const struct rxe_qp_attr attr = { .rate_limit = kbps };
+
+	assert(rxe_qp_modify(&end->node->engine, &end->qp, &attr, RXE_QP_RATE_LIMIT,
+			     end->node->engine.now_ns) == MODIFY_OK);
+}
+
 void node_connect_to(struct end *end, struct end *peer, const struct node_qp_opts *opts,
 		     uint32_t peer_psn, const struct gid *peer_gid)
 {
@@ -497,6 +505,8 @@ void node_connect_to(struct end *end, struct end *peer, const struct node_qp_opt
 	modify_to(end, &attr, RXE_QPS_INIT);
 	modify_to(end, &attr, RXE_QPS_RTR);
 	modify_to(end, &attr, RXE_QPS_RTS);
+	if (opts->rate_kbps && opts->type != RXE_QPT_XRC_RECV)
+		limit_rate(end, opts->rate_kbps);
 	end->seen_state = end->qp.state;
 	end->seen_cur = end->qp.rc.req.cur_psn;
 }

@@ -132,10 +132,11 @@ struct node_qp_opts {
 	uint8_t timeout; /* code */
 	uint8_t retry_cnt;
 	uint8_t rnr_retry;
-	uint8_t rnr_timer; /* code */
-	uint8_t rd_atomic; /* both ways */
-	uint32_t rights;   /* of the QP */
-	uint32_t depth;	   /* of both queues */
+	uint8_t rnr_timer;  /* code */
+	uint8_t rd_atomic;  /* both ways */
+	uint32_t rights;    /* of the QP */
+	uint32_t depth;	    /* of both queues */
+	uint32_t rate_kbps; /* 0: no limit */
 	bool use_srq;
 };
 

@@ -29,9 +29,10 @@ enum {
 	DQPN = RXE_QP_DEST_QPN,
 	ALT = RXE_QP_ALT_PATH,
 	MIG = RXE_QP_PATH_MIG_STATE,
+	RATE = RXE_QP_RATE_LIMIT,
 };
 
-#define UNSUPPORTED ((uint32_t)(RXE_QP_CAP | RXE_QP_RATE_LIMIT))
+#define UNSUPPORTED ((uint32_t)RXE_QP_CAP)
 
 struct row {
 	bool exists;
@@ -52,7 +53,7 @@ static struct row wanted(enum rxe_qp_type type, uint32_t from, uint32_t to)
 	bool rc = type == RXE_QPT_RC, ud = type == RXE_QPT_UD, uc = type == RXE_QPT_UC;
 	bool tgt = type == RXE_QPT_XRC_RECV;
 	uint32_t must = qp_required(type, (enum rxe_qp_state)to) & ~(uint32_t)RXE_QP_STATE;
-	uint32_t key = ud ? QKEY : ACC, timer = rc || tgt ? RNRT : 0;
+	uint32_t key = ud ? QKEY : ACC, timer = rc || tgt ? RNRT : 0, rate = tgt ? 0 : RATE;
 	uint32_t alt = ud ? 0 : ALT, mig = ud ? 0 : ALT | MIG;
 
 	if (to == RXE_QPS_RESET || to == RXE_QPS_ERR)
@@ -62,8 +63,9 @@ static struct row wanted(enum rxe_qp_type type, uint32_t from, uint32_t to)
 	case RXE_QPS_INIT * 10 + RXE_QPS_INIT: return (struct row){ true, 0, PKEY | PORT | key };
 	case RXE_QPS_INIT * 10 + RXE_QPS_RTR: return (struct row){ true, must, PKEY | key | alt };
 	case RXE_QPS_RTR * 10 + RXE_QPS_RTS:
-		return (struct row){ true, must, CUR | key | timer | mig };
+		return (struct row){ true, must, CUR | key | timer | mig | rate };
 	case RXE_QPS_RTS * 10 + RXE_QPS_RTS:
+		return (struct row){ true, 0, CUR | key | timer | mig | rate };
 	case RXE_QPS_SQD * 10 + RXE_QPS_RTS:
 		return (struct row){ true, 0, CUR | key | timer | mig };
 	case RXE_QPS_RTS * 10 + RXE_QPS_SQD: return (struct row){ true, 0, NOTIFY };
