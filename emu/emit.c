@@ -7,6 +7,7 @@
 
 #include "emu/counters.h"
 #include "emu/engine.h"
+#include "emu/host.h"
 #include "emu/limits.h"
 #include "emu/queue.h"
 #include "net/wire/gid.h"
@@ -43,6 +44,9 @@ bool rxe_train_take(struct rxe_engine *engine, struct wire_train *train,
 		       same_way(train, flow, tx_index, av);
 
 	engine->train_slot = slot_of(dest_qpn);
+	if (engine->cfg.ops && engine->cfg.ops->train_space)
+		train->buf = engine->cfg.ops->train_space(engine->cfg.host, &flow->dst,
+							  engine->train_slot);
 	train->src = flow->src;
 	train->dst = flow->dst;
 	train->tx_index = tx_index;

@@ -88,6 +88,8 @@ struct rxe_host_ops {
 	 * are on their way. */
 	uint32_t (*credits)(void *host, const struct gid *dst, uint32_t slot);
 	void (*credits_spent)(void *host, const struct gid *dst, uint32_t slot, uint32_t cost);
+	/* May be NULL: in the caller's buffer. Where to build a train to that slot of dst. */
+	uint8_t *(*train_space)(void *host, const struct gid *dst, uint32_t slot);
 	/* Both or neither may be NULL. grace_begin: a window's binding was cleared; returns a
 	 * stamp. grace_over: no other process still moves bytes by what was cleared before. */
 	uint64_t (*grace_begin)(void *host);

@@ -112,6 +112,14 @@ static void watch_others(struct progress *progress)
 			grace_watch(&progress->grace, slot);
 }
 
+static uint8_t *host_train_space(void *host, const struct gid *dst, uint32_t slot)
+{
+	struct progress *progress = host;
+	uint8_t *space = device_link_space(&progress->link, dst, slot);
+
+	return space ? space : progress_train_space(progress);
+}
+
 static const struct rxe_host_ops host_ops = {
 	.mem_read = memory_host_read,
 	.mem_write = memory_host_write,
@@ -125,6 +133,7 @@ static const struct rxe_host_ops host_ops = {
 	.grace_over = host_grace_over,
 	.credits = credits_left,
 	.credits_spent = credits_spent,
+	.train_space = host_train_space,
 	.failed = host_failed,
 	.srq_find = remote_srq_find,
 	.srq_take = remote_srq_take,

@@ -193,6 +193,16 @@ void device_link_cut(struct device_link *link)
 	link->is_closed = true;
 }
 
+uint8_t *device_link_space(struct device_link *link, const struct gid *dst, uint32_t slot)
+{
+	uint8_t *space = NULL;
+
+	if (!faults_apply(&link->faults))
+		space = link_space(link->phy, dst, slot);
+	link->is_in_space = space != NULL;
+	return space;
+}
+
 int device_link_send(struct device_link *link, const struct wire_train *trains, size_t n)
 {
 	int sent;
@@ -200,13 +210,15 @@ int device_link_send(struct device_link *link, const struct wire_train *trains, 
 	assert(n > 0);
 	if (link->is_closed)
 		return (int)n;
-	if (faults_apply(&link->faults)) {
+	/* Rules that came while the train was built begin with the next one. */
+	if (!link->is_in_space && faults_apply(&link->faults)) {
 		faults_follow(&link->faults);
 		sent = link_send(link->top, trains, n);
 		faults_report(&link->faults);
 	} else {
 		sent = link_send(link->top, trains, n);
 	}
+	link->is_in_space = false;
 	report_send_errors(link);
 	return sent;
 }

@@ -32,6 +32,8 @@ struct device_link {
 	bool is_closed;
 	/* Trains need their ICRCs. */
 	bool needs_icrc;
+	/* The train that is being built is in space of the link. */
+	bool is_in_space;
 	/* The last receive found the socket empty. */
 	bool is_dry;
 	struct tap meter, departures[2], arrivals[2];
@@ -54,6 +56,8 @@ void device_link_capture(struct progress *progress, int fd);
 void device_link_fault(struct device_link *link, const struct fault_firing *firing,
 		       const struct inject_rule *rule);
 
+/* As link_space(). Not while fault rules may hold a train back, and use the space for another. */
+uint8_t *device_link_space(struct device_link *link, const struct gid *dst, uint32_t slot);
 /* As link_send() and link_receive(), by the fault rules as they are now. */
 int device_link_send(struct device_link *link, const struct wire_train *trains, size_t n);
 int device_link_receive(struct device_link *link, struct wire_arrival *ret, size_t max);

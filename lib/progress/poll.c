@@ -29,7 +29,7 @@ static void sleep_on_link(struct progress *progress, const struct schedule_decis
 	ready = progress_wait_begins(progress)
 			? 1
 			: syscall(SYS_ppoll, &link, 1, &timeout, NULL, (size_t)0);
-	link_wait_ended(progress->link.phy);
+	link_wait_ended(progress->link.phy, ready > 0);
 	schedule_sleep_returned(&progress->schedule, decision, ready == 0);
 }
 

@@ -64,8 +64,10 @@ bool progress_wait_begins(struct progress *progress)
 {
 	bool ready;
 
-	pthread_mutex_lock(&progress->lock);
 	assert(progress->link.phy);
+	if (!link_has_waits(progress->link.phy))
+		return false;
+	pthread_mutex_lock(&progress->lock);
 	ready = link_wait_begins(progress->link.phy);
 	pthread_mutex_unlock(&progress->lock);
 	return ready;

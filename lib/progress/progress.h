@@ -132,6 +132,8 @@ bool progress_is_locked(struct progress *progress);
 
 /* When the engine has something to do although no packet arrives. */
 struct schedule_timers progress_timers(const struct progress *progress);
+/* The buffer of the train that is being built. */
+uint8_t *progress_train_space(const struct progress *progress);
 /* Sends what is ready and publishes completions. Returns whether something left for a process of
  * this host. */
 bool progress_transmit(struct progress *progress, uint64_t now_ns);

@@ -132,7 +132,11 @@ static void wait_on_link(struct progress *progress)
 	struct epoll_event events[MAX_EVENTS];
 	const int n = wait_ns(progress->all_fd, events, link_wait_length_ns(progress));
 
-	link_wait_ended(progress->link.phy);
+	bool readable = false;
+
+	for (int i = 0; i < n; i++)
+		readable |= events[i].data.u32 == SOURCE_LINK;
+	link_wait_ended(progress->link.phy, readable);
 	schedule_link_wait_returned(&progress->schedule);
 	for (int i = 0; i < n; i++)
 		if (events[i].data.u32 == SOURCE_EVENTS)
@@ -152,10 +156,11 @@ static void look_at_link(struct progress *progress)
 {
 	struct pollfd link = { .fd = link_wait_fd(progress->link.phy), .events = POLLIN };
 
-	const bool ready = progress_wait_begins(progress) || poll(&link, 1, 0) > 0;
+	const bool waits = progress_wait_begins(progress);
+	const bool readable = !waits && poll(&link, 1, 0) > 0;
 
-	link_wait_ended(progress->link.phy);
-	schedule_link_looked_at(&progress->schedule, ready);
+	link_wait_ended(progress->link.phy, readable);
+	schedule_link_looked_at(&progress->schedule, waits || readable);
 }
 
 /* A thread of the program that holds the engine runs it already. */

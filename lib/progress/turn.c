@@ -46,6 +46,18 @@ static bool send_built(struct progress *progress)
 	return true;
 }
 
+uint8_t *progress_train_space(const struct progress *progress)
+{
+	assert(progress->tx_count < PROGRESS_TRAINS);
+	return progress->tx_mem + (size_t)progress->tx_count * 65536;
+}
+
+/* As many as one system call sends. A link that has space for trains has it for one at a time. */
+static uint32_t most_trains(const struct progress *progress)
+{
+	return link_has_space(progress->link.phy) ? 1 : PROGRESS_TRAINS;
+}
+
 /* Returns whether a train is for a process of this host. */
 static bool build(struct progress *progress, uint64_t now_ns)
 {
@@ -54,11 +66,11 @@ static bool build(struct progress *progress, uint64_t now_ns)
 
 	/* The trains in front have left. */
 	assert(progress->tx_first == 0 && progress->tx_count == 0);
-	while (progress->tx_count < PROGRESS_TRAINS) {
+	while (progress->tx_count < most_trains(progress)) {
 		struct wire_train *train = &progress->tx[progress->tx_count];
 
 		*train = (struct wire_train){
-			.buf = progress->tx_mem + (size_t)progress->tx_count * 65536,
+			.buf = progress_train_space(progress),
 			.max_segs = max_segs,
 			.no_icrc = !progress->link.needs_icrc,
 		};
@@ -82,7 +94,7 @@ static bool transmit(struct progress *progress, uint64_t now_ns)
 			break;
 		to_local_peer |= build(progress, now_ns);
 		built = progress->tx_count;
-	} while (send_built(progress) && built == PROGRESS_TRAINS);
+	} while (send_built(progress) && built == most_trains(progress));
 	rxe_engine_settle(progress->engine);
 	return to_local_peer;
 }

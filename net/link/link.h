@@ -44,7 +44,8 @@ struct link_ops {
 	uint64_t (*deadline)(const struct link *link);
 	int (*wait_fd)(const struct link *link);
 	bool (*wait_begins)(struct link *link);
-	void (*wait_ended)(struct link *link);
+	void (*wait_ended)(struct link *link, bool readable);
+	uint8_t *(*space)(struct link *link, const struct gid *dst, uint32_t slot);
 	uint32_t (*tx_ports)(const struct link *link, uint16_t *ret, uint32_t max);
 	uint16_t (*max_segs)(const struct link *link);
 	int (*join)(struct link *link, const struct gid *group);
@@ -132,11 +133,30 @@ static inline bool link_wait_begins(struct link *link)
 	return link->ops->wait_begins && link->ops->wait_begins(link);
 }
 
-/* The thread waits no more. Needs no lock. */
-static inline void link_wait_ended(struct link *link)
+/* False: link_wait_begins() does nothing, and needs no lock. */
+static inline bool link_has_waits(const struct link *link)
+{
+	return link->ops->wait_begins != NULL;
+}
+
+/* The thread waits no more, or did not wait. readable: the wait descriptor was found readable. Needs
+ * no lock. */
+static inline void link_wait_ended(struct link *link, bool readable)
 {
 	if (link->ops->wait_ended)
-		link->ops->wait_ended(link);
+		link->ops->wait_ended(link, readable);
+}
+
+/* Where this link wants the next train to that slot of an address to be built, TRAIN_MAX_BYTES long:
+ * what link_send() then does not copy. Valid until the next call of link_send(). NULL: anywhere. */
+static inline uint8_t *link_space(struct link *link, const struct gid *dst, uint32_t slot)
+{
+	return link->ops->space ? link->ops->space(link, dst, slot) : NULL;
+}
+
+static inline bool link_has_space(const struct link *link)
+{
+	return link->ops->space != NULL;
 }
 
 /* UDP source ports, indexed by wire_train.tx_index; the ICRC covers them. Returns how many, at most

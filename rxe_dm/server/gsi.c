@@ -208,7 +208,7 @@ static void packets_ready(struct loop_source *source, uint32_t events)
 	int n;
 
 	(void)events;
-	link_wait_ended(gsi->link);
+	link_wait_ended(gsi->link, true);
 	n = link_receive(gsi->link, gsi->arrivals, ARRIVALS);
 	for (int i = 0; i < n && !is_down(device); i++)
 		receive_packet(device, &gsi->arrivals[i]);

@@ -113,7 +113,7 @@ static void packets_ready(struct loop_source *source, uint32_t events)
 
 	(void)events;
 	if (slot->link)
-		link_wait_ended(slot->link);
+		link_wait_ended(slot->link, true);
 	/* Read the socket dry: the link keeps the rest of a batch, which must not be taken for
 	 * another slot's. */
 	while ((n = receive(slot, arrivals)) > 0 && total < ARRIVALS_A_TURN) {

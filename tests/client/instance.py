@@ -31,6 +31,8 @@ class Instance:
         self.env["RXE_DM_INSTANCE"] = f"{name[:20]}-{os.getpid()}"
         self.env["RXE_DM_ADDRESS"] = self.address
         self.env["RXE_DM_LINGER"] = "20"
+        if os.environ.get("RXE_TEST_LINK"):
+            self.env["RXE_DM_LINK"] = os.environ["RXE_TEST_LINK"]
         self.env.update({f"RXE_DM_{key.upper()}": str(value) for key, value in settings.items()})
         self.command_path = os.path.join(build, "rxe_dm", "rxe_dm")
         if not os.access(self.command_path, os.X_OK):

@@ -139,6 +139,29 @@ START_TEST(train_passes_whole)
 }
 END_TEST
 
+/* A train that is built in the ring is not copied. */
+START_TEST(trains_are_built_in_place)
+{
+	uint8_t *space = link_space(a, &gid, B);
+
+	ck_assert_ptr_nonnull(space);
+	ck_assert_ptr_null(link_space(a, &group, B));
+	ck_assert_ptr_null(link_space(a, &gid, C));
+	ck_assert_ptr_null(link_space(a, &gid, SLOTS));
+	make_train(A, B, 3, 100, 60);
+	memcpy(space, buf, train.len);
+	train.buf = space;
+	send_ok(a);
+	expect_packets(b, 3);
+	ck_assert_mem_eq(got[2].p, buf + 200, 60);
+	ck_assert_ptr_ne(link_space(a, &gid, B), space);
+	make_train(A, B, 15, 4160, 4160);
+	while (link_send(a, &train, 1) == 1)
+		ck_assert(a->stats.send_errors == 0);
+	ck_assert_ptr_null(link_space(a, &gid, B));
+}
+END_TEST
+
 START_TEST(own_packets_come_back)
 {
 	make_train(A, A, 2, 60, 60);
@@ -243,7 +266,7 @@ START_TEST(polling_receiver_is_not_woken)
 	send_ok(a);
 	expect_packets(b, 1);
 	ck_assert(!link_wait_begins(b));
-	link_wait_ended(b);
+	link_wait_ended(b, is_readable(b));
 	expect_packets(b, 0);
 	send_ok(a);
 	ck_assert(!is_readable(b));
@@ -259,13 +282,13 @@ START_TEST(waiting_receiver_is_woken)
 		ck_assert(!is_readable(b));
 		send_ok(a);
 		ck_assert(is_readable(b));
-		link_wait_ended(b);
+		link_wait_ended(b, is_readable(b));
 		expect_packets(b, 1);
 		ck_assert(!is_readable(b));
 	}
 	send_ok(a);
 	ck_assert(link_wait_begins(b));
-	link_wait_ended(b);
+	link_wait_ended(b, is_readable(b));
 	expect_packets(b, 1);
 }
 END_TEST
@@ -278,10 +301,10 @@ START_TEST(every_waiter_is_woken)
 	ck_assert(!link_wait_begins(b));
 	send_ok(a);
 	ck_assert(is_readable(b));
-	link_wait_ended(b);
+	link_wait_ended(b, is_readable(b));
 	expect_packets(b, 1);
 	ck_assert(is_readable(b));
-	link_wait_ended(b);
+	link_wait_ended(b, is_readable(b));
 	expect_packets(b, 0);
 	ck_assert(!is_readable(b));
 }
@@ -298,7 +321,7 @@ START_TEST(newcomer_wakes)
 	make_train(C, B, 1, 60, 60);
 	send_ok(c);
 	ck_assert(is_readable(b));
-	link_wait_ended(b);
+	link_wait_ended(b, is_readable(b));
 	expect_packets(b, 1);
 	link_close(c);
 }
@@ -312,7 +335,7 @@ START_TEST(wakes_itself)
 	ck_assert(!is_readable(b));
 	memory_wake_self(b);
 	ck_assert(is_readable(b));
-	link_wait_ended(b);
+	link_wait_ended(b, is_readable(b));
 	expect_packets(b, 1);
 	ck_assert(!is_readable(b));
 }
@@ -565,7 +588,7 @@ START_TEST(bad_records_are_counted)
 	expect_packets(b, 0);
 	ck_assert_uint_eq(b->stats.bad_frames, 2);
 	ck_assert(!link_wait_begins(b));
-	link_wait_ended(b);
+	link_wait_ended(b, is_readable(b));
 	munmap(ring, MEMORY_RING_LEN);
 }
 END_TEST
@@ -618,6 +641,7 @@ static TCase *make_tests(void)
 
 	tcase_add_checked_fixture(tests, setup, teardown);
 	tcase_add_test(tests, train_passes_whole);
+	tcase_add_test(tests, trains_are_built_in_place);
 	tcase_add_test(tests, own_packets_come_back);
 	tcase_add_test(tests, ports_are_the_slots_own);
 	tcase_add_test(tests, streams_pass_in_order);

@@ -146,6 +146,7 @@ static const struct link_ops ops = {
 	.wait_fd = memory_wait_fd,
 	.wait_begins = memory_wait_begins,
 	.wait_ended = memory_wait_ended,
+	.space = memory_space,
 	.tx_ports = memory_tx_ports,
 	.max_segs = memory_max_segs,
 	.join = memory_join,

@@ -64,6 +64,8 @@ struct memory_link {
 
 	/* Threads that wait for the doorbell. */
 	_Atomic uint32_t waiters;
+	/* One of them found the doorbell readable. */
+	_Atomic bool is_readable;
 
 	struct memory_joined joined[MEMORY_GROUPS];
 
@@ -76,7 +78,8 @@ struct memory_link {
 int memory_send(struct link *base, const struct wire_train *trains, size_t n);
 int memory_receive(struct link *base, struct wire_arrival *ret, size_t max);
 bool memory_wait_begins(struct link *base);
-void memory_wait_ended(struct link *base);
+void memory_wait_ended(struct link *base, bool readable);
+uint8_t *memory_space(struct link *base, const struct gid *dst, uint32_t slot);
 int memory_join(struct link *base, const struct gid *group);
 int memory_leave(struct link *base, const struct gid *group);
 

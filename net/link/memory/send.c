@@ -82,6 +82,17 @@ static enum put_result reserve(struct memory_link *link, uint32_t to,
 	return PUT_TAKEN;
 }
 
+uint8_t *memory_space(struct link *base, const struct gid *dst, uint32_t slot)
+{
+	struct memory_link *link = (struct memory_link *)base;
+	struct memory_peer *peer;
+
+	if (slot >= link->slots || !gid_equal(dst, &link->gid) || !memory_is_live(link->area, slot))
+		return NULL;
+	peer = memory_peer_get(link, slot);
+	return peer ? ring_reserve(&peer->out, TRAIN_MAX_BYTES) : NULL;
+}
+
 static void publish(struct memory_link *link, uint32_t to, const struct wire_train *train,
 		    uint8_t *space)
 {

@@ -9,7 +9,7 @@
 #include "net/link/descriptor.h"
 #include "net/link/memory/private.h"
 
-#define DRAIN_MAX 1024u
+#define DRAIN_BATCH 16u
 
 /* A doorbell that is full is readable already. */
 static void ring_doorbell(const struct memory_link *link, uint32_t slot)
@@ -69,10 +69,14 @@ bool memory_wait_begins(struct link *base)
 	return something_waits(link);
 }
 
-void memory_wait_ended(struct link *base)
+void memory_wait_ended(struct link *base, bool readable)
 {
 	struct memory_link *link = (struct memory_link *)base;
-	const uint32_t waiters = atomic_fetch_sub(&link->waiters, 1);
+	uint32_t waiters;
+
+	if (readable)
+		atomic_store(&link->is_readable, true);
+	waiters = atomic_fetch_sub(&link->waiters, 1);
 
 	assert(waiters > 0);
 }
@@ -86,11 +90,11 @@ void memory_wake_self(struct link *base)
 
 static void drain(const struct memory_link *link)
 {
-	uint64_t cookie;
+	struct mmsghdr msg[DRAIN_BATCH] = { 0 };
 
-	for (uint32_t i = 0; i < DRAIN_MAX; i++)
-		if (recv(link->doorbell_fd, &cookie, sizeof(cookie), MSG_DONTWAIT) < 0)
-			return;
+	while (recvmmsg(link->doorbell_fd, msg, DRAIN_BATCH, MSG_DONTWAIT | MSG_TRUNC, NULL) ==
+	       (int)DRAIN_BATCH)
+		;
 }
 
 /* While a thread waits, the socket stays readable: it must wake up. The last one disarms, so that
@@ -102,6 +106,7 @@ void memory_woken(struct memory_link *link)
 	if (!(armed & 1) || atomic_load(&link->waiters) > 0)
 		return;
 	atomic_store_explicit(&link->own->armed, armed + 1, memory_order_relaxed);
-	if (descriptor_is_kept(link->doorbell_fd))
+	/* A datagram that comes later ends the next wait at once. */
+	if (atomic_exchange(&link->is_readable, false) && descriptor_is_kept(link->doorbell_fd))
 		drain(link);
 }
