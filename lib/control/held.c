@@ -57,6 +57,7 @@ static uint8_t *map_arena(int fd, size_t bytes)
 /* Asks for a slot. Only a device on UDP sockets answers without FD_TX. */
 static int ask_attach(struct ctl_client *client, uint32_t device, struct ctl_call *ret)
 {
+	size_t wanted;
 	int rc;
 
 	*ret = (struct ctl_call){ .req = { .op = CTL_ATTACH, .device = device },
@@ -70,10 +71,13 @@ static int ask_attach(struct ctl_client *client, uint32_t device, struct ctl_cal
 			device, client->instance);
 	if (rc)
 		return rc;
-	if (ret->num_fds == (ret->reply.attached.link == CTL_LINK_UDP ? NUM_ATTACH_FDS : FD_TX + 1))
+	wanted = ret->reply.attached.link == CTL_LINK_UDP ? NUM_ATTACH_FDS : FD_TX + 1;
+	if (ret->num_fds == wanted)
 		return 0;
+	/* The kernel omits descriptors beyond this process's RLIMIT_NOFILE. */
+	rc = ret->num_fds < wanted ? -EMFILE : -EPROTO;
 	ctl_close_fds(ret->fds, ret->num_fds);
-	return -EPROTO;
+	return rc;
 }
 
 static int tx_fd(const struct ctl_call *call)

@@ -116,8 +116,10 @@ bool progress_transmit(struct progress *progress, uint64_t now_ns)
 
 static bool has_op(const struct wire_arrival *arrival, enum wire_op from, enum wire_op to)
 {
-	return arrival->len && arrival->p[0] >= opcode_make(WIRE_RC, from) &&
-	       arrival->p[0] <= opcode_make(WIRE_RC, to);
+	const uint8_t *headers = arrival->headers ? arrival->headers : arrival->p;
+
+	return arrival->len && headers[0] >= opcode_make(WIRE_RC, from) &&
+	       headers[0] <= opcode_make(WIRE_RC, to);
 }
 
 /* A delayed ACK follows the peer's own request in one train. The engine gets the ACK first, so that
@@ -158,6 +160,8 @@ static bool receive(struct progress *progress, uint64_t *now_ns)
 		if (progress->link.is_dry)
 			credits_socket_empty(progress, *now_ns);
 		input(progress->engine, arrivals, n, *now_ns);
+		if (n > 0)
+			link_release(progress->link.phy);
 		any |= n > 0;
 		progress->receives_found = n > 0 ? progress->receives_found + 1 : 0;
 		if (n <= 0 || (n < FEW_ARRIVALS && progress->receives_found < MANY_RECEIVES))

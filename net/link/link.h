@@ -41,6 +41,7 @@ struct link;
 struct link_ops {
 	int (*send)(struct link *link, const struct wire_train *trains, size_t n);
 	int (*receive)(struct link *link, struct wire_arrival *ret, size_t max);
+	void (*release)(struct link *link);
 	uint64_t (*deadline)(const struct link *link);
 	int (*wait_fd)(const struct link *link);
 	bool (*wait_begins)(struct link *link);
@@ -99,6 +100,14 @@ static inline int link_receive(struct link *link, struct wire_arrival *ret, size
 	struct link *with = LINK_WITH(link, receive);
 
 	return with->ops->receive(with, ret, max);
+}
+
+/* The caller has handled all arrivals of this link: senders may use their space again. Without this
+ * call they wait until the next link_receive(). */
+static inline void link_release(struct link *link)
+{
+	if (link->ops->release)
+		link->ops->release(link);
 }
 
 /* The earliest time at which a packet that a link holds back is due, CLOCK_MONOTONIC; UINT64_MAX:

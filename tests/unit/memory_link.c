@@ -492,6 +492,22 @@ START_TEST(groups_have_members)
 }
 END_TEST
 
+/* A process that exits leaves nothing to its successor that it has handled. */
+START_TEST(handled_arrivals_are_released)
+{
+	struct memory_cfg resumes = cfg_of(B);
+
+	resumes.resumes = true;
+	make_train(A, B, 2, 60, 60);
+	send_ok(a);
+	expect_packets(b, 2);
+	link_release(b);
+	link_close(b);
+	b = open_with(&resumes);
+	expect_packets(b, 0);
+}
+END_TEST
+
 /* A sender that names a group of which the receiver is no member. */
 START_TEST(foreign_groups_are_refused)
 {
@@ -659,6 +675,7 @@ static TCase *make_tests(void)
 	tcase_add_test(tests, numbers_of_no_slot_are_for_slot_0);
 	tcase_add_test(tests, other_addresses_are_unreachable);
 	tcase_add_test(tests, groups_have_members);
+	tcase_add_test(tests, handled_arrivals_are_released);
 	tcase_add_test(tests, foreign_groups_are_refused);
 	tcase_add_test(tests, complete_arrivals_are_private_and_have_icrcs);
 	tcase_add_test(tests, icrc_by_request);

@@ -143,6 +143,7 @@ static void memory_close(struct link *base)
 static const struct link_ops ops = {
 	.send = memory_send,
 	.receive = memory_receive,
+	.release = memory_handled,
 	.wait_fd = memory_wait_fd,
 	.wait_begins = memory_wait_begins,
 	.wait_ended = memory_wait_ended,

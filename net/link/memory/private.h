@@ -77,6 +77,7 @@ struct memory_link {
 /* Operations (net/link/link.h). */
 int memory_send(struct link *base, const struct wire_train *trains, size_t n);
 int memory_receive(struct link *base, struct wire_arrival *ret, size_t max);
+void memory_handled(struct link *base);
 bool memory_wait_begins(struct link *base);
 void memory_wait_ended(struct link *base, bool readable);
 uint8_t *memory_space(struct link *base, const struct gid *dst, uint32_t slot);

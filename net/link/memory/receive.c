@@ -41,7 +41,11 @@ void memory_release(struct memory_link *link)
 		ring_release(&peer->in);
 		peer->has_taken = false;
 	}
-	link->copied = 0;
+}
+
+void memory_handled(struct link *base)
+{
+	memory_release((struct memory_link *)base);
 }
 
 /* Takes the ring's next record. False: there is none. */
@@ -148,6 +152,7 @@ int memory_receive(struct link *base, struct wire_arrival *ret, size_t max)
 	size_t n = 0;
 
 	memory_release(link);
+	link->copied = 0;
 	memory_woken(link);
 	memory_rescan(link);
 	max = max < MEMORY_BATCH ? max : MEMORY_BATCH;
