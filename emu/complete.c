@@ -3,10 +3,12 @@
  * completion; everything else has one. Callers do not learn of a completion lost to an overrun:
  * the CQ stays in error, and the next settle fails the QPs that use it. */
 #include "emu/complete.h"
+#include "emu/comp_cntr.h"
 
 #include <assert.h>
 #include <string.h>
 
+#include "emu/comp_cntr.h"
 #include "emu/counters.h"
 #include "emu/engine.h"
 #include "emu/mr.h"
@@ -70,6 +72,17 @@ static void fail_as_injected(struct rxe_engine *engine, struct rxe_qp *qp,
 	qp->injected = false;
 }
 
+static void count_send(const struct rxe_qp *qp, enum rxe_wc_opcode opcode,
+		       enum rxe_wc_status status, uint32_t len)
+{
+	if (opcode == RXE_WC_SEND)
+		rxe_comp_cntr_add(&qp->cntrs, RXE_CNTR_SEND, status, len);
+	else if (opcode == RXE_WC_RDMA_WRITE)
+		rxe_comp_cntr_add(&qp->cntrs, RXE_CNTR_WRITE, status, len);
+	else if (opcode == RXE_WC_RDMA_READ)
+		rxe_comp_cntr_add(&qp->cntrs, RXE_CNTR_READ, status, len);
+}
+
 static void retire_send(struct rxe_engine *engine, struct rxe_qp *qp, enum rxe_wc_status status,
 			bool completes)
 {
@@ -88,6 +101,7 @@ static void retire_send(struct rxe_engine *engine, struct rxe_qp *qp, enum rxe_w
 	assert(engine->open_wrs > 0);
 	if (status == RXE_WC_SUCCESS && cqe.opcode == RXE_WC_SEND)
 		engine->cfg.counters->rdma_sends++;
+	count_send(qp, (enum rxe_wc_opcode)cqe.opcode, status, wqe->len);
 	if (completes)
 		rxe_cq_push(engine, qp->send_cq, &cqe);
 	qp->sq.head++;
@@ -195,6 +209,8 @@ bool rxe_complete_recv(struct rxe_engine *engine, struct rxe_qp *qp,
 		delivered = engine->cfg.ops->srq_done(engine->cfg.host, &qp->claim, &cqe);
 	else
 		rxe_cq_push(engine, qp->type == RXE_QPT_XRC_RECV ? qp->srq->cq : qp->recv_cq, &cqe);
+	if (delivered)
+		rxe_comp_cntr_add(&qp->cntrs, RXE_CNTR_RECV, done->status, done->byte_len);
 	if (delivered && done->status == RXE_WC_SUCCESS)
 		engine->cfg.counters->rdma_recvs++;
 	return delivered;

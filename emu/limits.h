@@ -19,6 +19,7 @@
 #define RXE_MAX_PD	  4096
 #define RXE_MAX_AH	  65536
 #define RXE_MAX_XRCD	  4096
+#define RXE_MAX_COMP_CNTR 65536
 #define RXE_MAX_RD_ATOMIC 16 /* per QP, initiator and responder */
 #define RXE_MAX_MCAST_GRP 256
 #define RXE_MAX_MCAST_QP  64	      /* QPs attached to one group in one process */

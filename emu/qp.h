@@ -7,6 +7,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "emu/comp_cntr.h"
 #include "emu/complete.h"
 #include "emu/cq.h"
 #include "emu/migration.h"
@@ -169,6 +170,7 @@ struct rxe_qp {
 	struct rxe_rc rc; /* RC and XRC */
 	struct rxe_uc uc; /* UC only */
 	struct rxe_rate rate;
+	struct rxe_comp_cntrs cntrs;
 
 	/* When rxe_engine_expire() calls the transport; UINT64_MAX: never. */
 	uint64_t deadline_ns;

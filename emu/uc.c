@@ -7,6 +7,7 @@
 
 #include <assert.h>
 
+#include "emu/comp_cntr.h"
 #include "emu/complete.h"
 #include "emu/counters.h"
 #include "emu/cq.h"
@@ -307,10 +308,12 @@ static bool finish(struct rxe_engine *engine, struct rxe_qp *qp, const struct wi
 	};
 
 	qp->uc.message = UC_NONE;
+	if (write && imm && !rxe_recv_claim(engine, qp))
+		return false;
+	if (write)
+		rxe_comp_cntr_add(&qp->cntrs, RXE_CNTR_REMOTE_WRITE, RXE_WC_SUCCESS, done.byte_len);
 	if (write && !imm)
 		return true;
-	if (write && !rxe_recv_claim(engine, qp))
-		return false;
 	if (rxe_recv_result(engine, qp) != RXE_WC_SUCCESS)
 		fail_recv(engine, qp, qp->claim.injected, now_ns);
 	else

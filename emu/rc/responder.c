@@ -4,6 +4,7 @@
 
 #include <assert.h>
 
+#include "emu/comp_cntr.h"
 #include "emu/counters.h"
 #include "emu/engine.h"
 #include "emu/qp.h"
@@ -38,8 +39,19 @@ static void too_far(struct rxe_engine *engine, struct rxe_qp *qp, uint32_t psn)
 	rxe_qp_set_ready(engine, qp);
 }
 
-static void refuse(struct rxe_engine *engine, struct rxe_qp *qp, enum rc_fault fault)
+static void count_refused(const struct rxe_qp *qp, const struct wire_packet *packet)
 {
+	if (packet->shape & SHAPE_WRITE)
+		rxe_comp_cntr_add(&qp->cntrs, RXE_CNTR_REMOTE_WRITE, RXE_WC_LOC_ACCESS_ERR, 0);
+	else if (packet->shape & SHAPE_READ)
+		rxe_comp_cntr_add(&qp->cntrs, RXE_CNTR_REMOTE_READ, RXE_WC_LOC_ACCESS_ERR, 0);
+}
+
+static void refuse(struct rxe_engine *engine, struct rxe_qp *qp, const struct wire_packet *packet,
+		   enum rc_fault fault)
+{
+	if (rc_nak_for(fault)->is_fatal)
+		count_refused(qp, packet);
 	if (fault == RC_FAULT_RNR || fault == RC_FAULT_DEFERRED) {
 		engine->cfg.counters->send_rnr_err++;
 		qp->rc.resp.gap = RC_GAP_RNR_SENT;
@@ -67,7 +79,7 @@ static void expected(struct rxe_engine *engine, struct rxe_qp *qp, const struct 
 	enum rc_fault fault = rc_responder_execute(engine, qp, packet, &psns);
 
 	if (fault != RC_FAULT_NONE) {
-		refuse(engine, qp, fault);
+		refuse(engine, qp, packet, fault);
 		return;
 	}
 	assert(psns > 0);

@@ -5,6 +5,7 @@
 
 #include <assert.h>
 
+#include "emu/comp_cntr.h"
 #include "emu/complete.h"
 #include "emu/cq.h"
 #include "emu/engine.h"
@@ -240,8 +241,10 @@ static enum rc_fault do_write(struct rxe_engine *engine, struct rxe_qp *qp,
 	}
 	resp->message = RC_MESSAGE_WRITE;
 	resp->arrived += packet->payload_len;
-	if (last)
+	if (last) {
+		rxe_comp_cntr_add(&qp->cntrs, RXE_CNTR_REMOTE_WRITE, RXE_WC_SUCCESS, resp->len);
 		message_done(resp);
+	}
 	return RC_FAULT_NONE;
 }
 

@@ -6,6 +6,7 @@
 
 #include <assert.h>
 
+#include "emu/comp_cntr.h"
 #include "emu/complete.h"
 #include "emu/cq.h"
 #include "emu/emit.h"
@@ -321,6 +322,8 @@ static void answer_failed(struct rxe_qp *qp, const struct rc_answer *answer)
 		pop(reply);
 		return;
 	}
+	if (answer->kind == RC_ANSWER_READ)
+		rxe_comp_cntr_add(&qp->cntrs, RXE_CNTR_REMOTE_READ, RXE_WC_LOC_ACCESS_ERR, 0);
 	/* For diagnosis. */
 	resp->pd = answer->pd;
 	resp->rkey = answer->rkey;
@@ -330,6 +333,14 @@ static void answer_failed(struct rxe_qp *qp, const struct rc_answer *answer)
 	reply->num_new = 0;
 	reply->num_flushes = 0;
 	rc_reply_nak(reply, RC_FAULT_KEY, psn);
+}
+
+/* Its last packet was sent. */
+static void answered(struct rxe_qp *qp, const struct rc_answer *answer)
+{
+	if (answer->kind == RC_ANSWER_READ && !answer->is_duplicate)
+		rxe_comp_cntr_add(&qp->cntrs, RXE_CNTR_REMOTE_READ, RXE_WC_SUCCESS, answer->len);
+	pop(&qp->rc.reply);
 }
 
 static enum output_result output_answers(struct rxe_engine *engine, struct rxe_qp *qp,
@@ -343,7 +354,7 @@ static enum output_result output_answers(struct rxe_engine *engine, struct rxe_q
 		switch (send_answer(engine, qp, train, answer)) {
 		case SEND_OK:
 			if (++answer->sent == answer->packets)
-				pop(reply);
+				answered(qp, answer);
 			break;
 		case SEND_TRAIN_FULL: return OUTPUT_TRAIN_FULL;
 		case SEND_DEFERRED: reply->resume_ns = now_ns + RXE_DEFER_NS; return OUTPUT_IDLE;

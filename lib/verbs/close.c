@@ -93,15 +93,25 @@ static int destroy_ah(void *object)
 	return ibv_destroy_ah(object);
 }
 
+static int destroy_comp_cntr(void *object)
+{
+	return ibv_destroy_comp_cntr(object);
+}
+
 void vb_context_abandon(struct ibv_context *context)
 {
 	static const struct {
 		enum vb_kind kind;
 		int (*destroy)(void *object);
-	} order[] = { { VB_KIND_QP, destroy_qp },   { VB_KIND_TARGET, vb_target_abandon },
-		      { VB_KIND_SRQ, destroy_srq }, { VB_KIND_XRCD, destroy_xrcd },
-		      { VB_KIND_CQ, destroy_cq },   { VB_KIND_CHANNEL, destroy_channel },
-		      { VB_KIND_AH, destroy_ah },   { VB_KIND_MW, vb_mw_destroy },
+	} order[] = { { VB_KIND_QP, destroy_qp },
+		      { VB_KIND_TARGET, vb_target_abandon },
+		      { VB_KIND_SRQ, destroy_srq },
+		      { VB_KIND_XRCD, destroy_xrcd },
+		      { VB_KIND_CQ, destroy_cq },
+		      { VB_KIND_CHANNEL, destroy_channel },
+		      { VB_KIND_AH, destroy_ah },
+		      { VB_KIND_MW, vb_mw_destroy },
+		      { VB_KIND_COMP_CNTR, destroy_comp_cntr },
 		      { VB_KIND_MR, destroy_mr } };
 	void *object;
 

@@ -21,6 +21,7 @@ static const uint32_t limits[VB_KINDS] = {
 	[VB_KIND_AH] = RXE_MAX_AH,
 	[VB_KIND_CQ] = RXE_MAX_CQ,
 	[VB_KIND_SRQ] = RXE_MAX_SRQ,
+	[VB_KIND_COMP_CNTR] = RXE_MAX_COMP_CNTR,
 };
 
 /* Where the structure that programs see has its handle; 0: it has none. */
@@ -33,6 +34,7 @@ static const size_t handle_at[VB_KINDS] = {
 	[VB_KIND_QP] = offsetof(struct ibv_qp, handle),
 	[VB_KIND_SRQ] = offsetof(struct ibv_srq, handle),
 	[VB_KIND_MW] = offsetof(struct ibv_mw, handle),
+	[VB_KIND_COMP_CNTR] = offsetof(struct ibv_comp_cntr, handle),
 };
 
 struct entry {

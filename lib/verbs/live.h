@@ -26,6 +26,7 @@ enum vb_kind {
 	VB_KIND_MKEY,
 	VB_KIND_XRCD,
 	VB_KIND_MW,
+	VB_KIND_COMP_CNTR,
 	VB_KIND_TARGET, /* an XRC target that its program has destroyed, and others have open */
 	VB_KINDS
 };

@@ -320,6 +320,7 @@ static void free_qp(struct vb_qp *qp)
 {
 	struct ibv_qp *base = &qp->ex.base.qp_base;
 
+	vb_comp_cntrs_detach(qp);
 	vb_wr_destroy(qp);
 	return_memory(qp, base->pd);
 	if (base->pd)

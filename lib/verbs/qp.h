@@ -51,6 +51,8 @@ void vb_qp_publish(struct vb_qp *qp);
 void vb_qp_failed(struct progress *progress, const struct rxe_qp *qp, enum rxe_failed what,
 		  uint32_t status);
 
+/* comp_cntr.c: the queue pair has left the engine. */
+void vb_comp_cntrs_detach(struct vb_qp *qp);
 /* qp_attr.c */
 int vb_modify_qp_rate_limit(struct ibv_qp *qp, struct ibv_qp_rate_limit_attr *attr);
 

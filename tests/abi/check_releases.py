@@ -95,7 +95,11 @@ MORE = [
      "struct ibv_comp_cntr *ibv_create_comp_cntr(struct ibv_context *, struct ibv_comp_cntr_init_attr *);"
      "int ibv_destroy_comp_cntr(struct ibv_comp_cntr *);"
      "int ibv_set_comp_cntr(struct ibv_comp_cntr *, uint64_t);"
+     "int ibv_set_err_comp_cntr(struct ibv_comp_cntr *, uint64_t);"
+     "int ibv_inc_comp_cntr(struct ibv_comp_cntr *, uint64_t);"
+     "int ibv_inc_err_comp_cntr(struct ibv_comp_cntr *, uint64_t);"
      "int ibv_read_comp_cntr(struct ibv_comp_cntr *, uint64_t *);"
+     "int ibv_read_err_comp_cntr(struct ibv_comp_cntr *, uint64_t *);"
      "int ibv_export_buf_dmabuf_fd(struct ibv_buf *);"
      "int ibv_qp_attach_comp_cntr(struct ibv_qp *, struct ibv_comp_cntr *, struct ibv_qp_attach_comp_cntr_attr *);"),
 ]

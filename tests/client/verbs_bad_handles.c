@@ -318,6 +318,34 @@ START_TEST(queue_pairs)
 }
 END_TEST
 
+START_TEST(completion_counters)
+{
+	struct ibv_qp_attach_comp_cntr_attr ops = { .op_mask = 1 };
+	struct ibv_comp_cntr_init_attr attr = { 0 };
+	struct ibv_comp_cntr *cntr = ibv_create_comp_cntr(a.context, &attr);
+	struct ibv_comp_cntr_caps caps;
+	uint64_t value;
+
+	ck_assert_ptr_nonnull(cntr);
+	for (int i = 0; i < WHATS; i++) {
+		struct ibv_comp_cntr *p = (void *)bad.qp[i];
+
+		REFUSED(ibv_query_comp_cntr_caps(bad.context[i], &caps));
+		REFUSED_NULL(ibv_create_comp_cntr(bad.context[i], &attr));
+		REFUSED(ibv_qp_attach_comp_cntr(a.qp, p, &ops));
+		REFUSED(ibv_qp_attach_comp_cntr(bad.qp[i], cntr, &ops));
+		REFUSED(ibv_set_comp_cntr(p, 1));
+		REFUSED(ibv_set_err_comp_cntr(p, 1));
+		REFUSED(ibv_inc_comp_cntr(p, 1));
+		REFUSED(ibv_inc_err_comp_cntr(p, 1));
+		REFUSED(ibv_read_comp_cntr(p, &value));
+		REFUSED(ibv_read_err_comp_cntr(p, &value));
+		REFUSED(ibv_destroy_comp_cntr(p));
+	}
+	ck_assert_int_eq(ibv_destroy_comp_cntr(cntr), 0);
+}
+END_TEST
+
 START_TEST(the_rest)
 {
 	struct ibv_srq_attr attr = { .srq_limit = 1 };
@@ -503,6 +531,7 @@ static void add(TCase *tests)
 	tcase_add_test(tests, windows);
 	tcase_add_test(tests, completion_queues);
 	tcase_add_test(tests, queue_pairs);
+	tcase_add_test(tests, completion_counters);
 	tcase_add_test(tests, the_rest);
 	tcase_add_test(tests, structures);
 	tcase_add_test(tests, not_built);

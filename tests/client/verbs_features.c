@@ -12,6 +12,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "feature_table.h"
 #include "fixture.h"
 #include "lib/abi/newer.h"
 #include "lib/mlx5/newer.h"
@@ -19,56 +20,8 @@
 /* verbs.h's ibv_close_xrcd() follows what it looks up without asking. */
 #pragma GCC diagnostic ignored "-Wnull-dereference"
 
-enum state {
-	WORKS,
-	PARTLY,
-	REFUSED,
-};
-
-static struct feature {
-	const char *library, *name;
-	enum state state;
-	bool good, refused; /* seen here */
-} features[] = {
-#define SECTION(title)
-#define FEATURE(library, function, state, note) { #library, #function, state, false, false },
-#include "lib/abi/features.inc"
-};
-#define FEATURES (sizeof(features) / sizeof(features[0]))
-
 static struct end a, b;
 static uint8_t bytes[4096];
-
-static struct feature *find(const char *name)
-{
-	for (size_t i = 0; i < FEATURES; i++)
-		if (strcmp(features[i].name, name) == 0)
-			return &features[i];
-	ck_abort_msg("%s is not in the table", name);
-	return NULL;
-}
-
-/* The call succeeds. */
-#define GOOD(function, call)                                                                       \
-	do {                                                                                       \
-		errno = 0;                                                                         \
-		ck_assert_msg((call), #function " is in the table, and fails: %s",                 \
-			      strerror(errno));                                                    \
-		find(#function)->good = true;                                                      \
-	} while (0)
-/* The condition says that it fails; then it is not there. */
-#define NOT_THERE(function, failed)                                                                \
-	do {                                                                                       \
-		errno = 0;                                                                         \
-		ck_assert_msg((failed) && errno == EOPNOTSUPP, #function ": %s", strerror(errno)); \
-		find(#function)->refused = true;                                                   \
-	} while (0)
-/* Nothing comes back that tells. */
-#define CALLED(function, call)                                                                     \
-	do {                                                                                       \
-		call;                                                                              \
-		find(#function)->good = true;                                                      \
-	} while (0)
 
 static void devices(void)
 {
@@ -80,7 +33,7 @@ static void devices(void)
 	GOOD(ibv_get_device_name, ibv_get_device_name(list[0]));
 	GOOD(ibv_get_device_guid, ibv_get_device_guid(list[0]));
 	GOOD(ibv_get_device_index, ibv_get_device_index(list[0]) == -1);
-	find("ibv_get_device_index")->refused = true; /* -1 is both */
+	feature_find("ibv_get_device_index")->refused = true; /* -1 is both */
 	GOOD(ibv_open_device, (context = ibv_open_device(list[0])));
 	GOOD(ibv_close_device, ibv_close_device(context) == 0);
 	CALLED(ibv_free_device_list, ibv_free_device_list(list));
@@ -180,7 +133,7 @@ static void regions(void)
 static void device_memory(void)
 {
 	struct ibv_alloc_dm_attr attr = { .length = 4096 };
-	struct feature *export = find("ibv_dm_export_dmabuf_fd");
+	struct feature *export = feature_find("ibv_dm_export_dmabuf_fd");
 	struct ibv_dm *dm, *again;
 	struct ibv_mr *mr;
 	int fd;
@@ -529,6 +482,29 @@ static void datagrams(void)
 	ends_close(&c, &d);
 }
 
+static void completion_counters(void)
+{
+	struct ibv_qp_attach_comp_cntr_attr all = { .op_mask = (1u << 6) - 1 };
+	struct ibv_comp_cntr_init_attr attr = { 0 };
+	struct ibv_comp_cntr_caps caps;
+	struct ibv_comp_cntr *cntr;
+	struct end counted;
+	uint64_t value;
+
+	end_open(&counted, a.context, NULL);
+	GOOD(ibv_query_comp_cntr_caps, ibv_query_comp_cntr_caps(a.context, &caps) == 0);
+	GOOD(ibv_create_comp_cntr, (cntr = ibv_create_comp_cntr(a.context, &attr)));
+	GOOD(ibv_qp_attach_comp_cntr, ibv_qp_attach_comp_cntr(counted.qp, cntr, &all) == 0);
+	GOOD(ibv_set_comp_cntr, ibv_set_comp_cntr(cntr, 1) == 0);
+	GOOD(ibv_set_err_comp_cntr, ibv_set_err_comp_cntr(cntr, 1) == 0);
+	GOOD(ibv_inc_comp_cntr, ibv_inc_comp_cntr(cntr, 1) == 0);
+	GOOD(ibv_inc_err_comp_cntr, ibv_inc_err_comp_cntr(cntr, 2) == 0);
+	GOOD(ibv_read_comp_cntr, ibv_read_comp_cntr(cntr, &value) == 0 && value == 2);
+	GOOD(ibv_read_err_comp_cntr, ibv_read_err_comp_cntr(cntr, &value) == 0 && value == 3);
+	end_close(&counted);
+	GOOD(ibv_destroy_comp_cntr, ibv_destroy_comp_cntr(cntr) == 0);
+}
+
 /* Inline functions ask the context of an object that cannot have been made. */
 static void raw_packets(void)
 {
@@ -599,7 +575,7 @@ static void mlx5(void)
 	struct ibv_context *context;
 
 	GOOD(mlx5dv_is_supported, mlx5dv_is_supported(a.context->device));
-	find("mlx5dv_is_supported")->refused = true; /* verbs_umem_off */
+	feature_find("mlx5dv_is_supported")->refused = true; /* verbs_umem_off */
 	GOOD(mlx5dv_open_device, (context = mlx5dv_open_device(a.context->device, &attr)));
 	ck_assert_int_eq(ibv_close_device(context), 0);
 	GOOD(mlx5dv_init_obj, mlx5dv_init_obj(&obj, MLX5DV_OBJ_PD) == 0);
@@ -630,31 +606,33 @@ static void generated(void)
 					      "mlx5dv_pp_free",
 					      "mlx5dv_dr_domain_set_reclaim_device_memory",
 					      "mlx5dv_dr_domain_allow_duplicate_rules" };
+	struct feature *f;
 
-	for (size_t i = 0; i < FEATURES; i++) {
+	for (size_t i = 0; (f = feature_at(i)); i++) {
 		void (*function)(void) = NULL;
 		char name[80];
 		int expected = EOPNOTSUPP;
 
-		if (features[i].state != REFUSED || features[i].refused)
+		if (f->state != REFUSED || f->refused)
 			continue;
 		for (int k = 0; k < 3 && !function; k++) {
-			snprintf(name, sizeof(name), "__%s", features[i].name);
+			snprintf(name, sizeof(name), "__%s", f->name);
 			*(void **)&function = dlsym(RTLD_DEFAULT, name + 2 - k);
 		}
-		ck_assert_msg(function != NULL, "%s: no such symbol", features[i].name);
+		ck_assert_msg(function != NULL, "%s: no such symbol", f->name);
 		for (size_t k = 0; k < sizeof(silent) / sizeof(silent[0]); k++)
-			if (strcmp(features[i].name, silent[k]) == 0)
+			if (strcmp(f->name, silent[k]) == 0)
 				expected = 0;
 		errno = 0;
 		function();
-		ck_assert_msg(errno == expected, "%s: %s", features[i].name, strerror(errno));
-		features[i].refused = true;
+		ck_assert_msg(errno == expected, "%s: %s", f->name, strerror(errno));
+		f->refused = true;
 	}
 }
 
 START_TEST(every_function)
 {
+	const struct feature *f;
 	struct end_cfg cfg = {
 		.channel = true,
 		.send_ops = IBV_QP_EX_WITH_RDMA_WRITE | IBV_QP_EX_WITH_RDMA_WRITE_WITH_IMM |
@@ -663,20 +641,32 @@ START_TEST(every_function)
 			    IBV_QP_EX_WITH_ATOMIC_FETCH_AND_ADD | IBV_QP_EX_WITH_SEND_WITH_INV |
 			    IBV_QP_EX_WITH_BIND_MW | IBV_QP_EX_WITH_LOCAL_INV
 	};
-	void (*const groups[])(
-		void) = { devices,	   queries,	domains,	  regions,
-			  device_memory,   buffers,	destroyed_queues, completion_queues,
-			  extended_queues, queue_pairs, shared_queues,	  xrc,
-			  address_handles, windows,	requests,	  datagrams,
-			  raw_packets,	   mlx5,	generated };
+	void (*const groups[])(void) = { devices,
+					 queries,
+					 domains,
+					 regions,
+					 device_memory,
+					 buffers,
+					 destroyed_queues,
+					 completion_queues,
+					 extended_queues,
+					 queue_pairs,
+					 shared_queues,
+					 xrc,
+					 address_handles,
+					 windows,
+					 requests,
+					 datagrams,
+					 raw_packets,
+					 completion_counters,
+					 mlx5,
+					 generated };
 
 	ends_open(&a, &b, &cfg);
 	for (size_t i = 0; i < sizeof(groups) / sizeof(groups[0]); i++)
 		groups[i]();
 	ends_close(&a, &b);
-	for (size_t i = 0; i < FEATURES; i++) {
-		const struct feature *f = &features[i];
-
+	for (size_t i = 0; (f = feature_at(i)); i++) {
 		ck_assert_msg(f->good == (f->state != REFUSED), "%s: %s", f->name,
 			      f->good ? "works, but is refused in the table"
 				      : "was not seen to work");

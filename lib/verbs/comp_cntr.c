@@ -1,0 +1,211 @@
+// SPDX-License-Identifier: MIT
+/* Completion counters (ibv_create_comp_cntr(3), ibv_qp_attach_comp_cntr(3)). The engine counts
+ * (emu/comp_cntr.h); a program that waits for a count runs the engine as one that polls a CQ. */
+#include <errno.h>
+#include <stdatomic.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "emu/comp_cntr.h"
+#include "emu/container_of.h"
+#include "emu/limits.h"
+#include "lib/abi/newer.h"
+#include "lib/progress/progress.h"
+#include "lib/verbs/context.h"
+#include "lib/verbs/destroy.h"
+#include "lib/verbs/error.h"
+#include "lib/verbs/fork.h"
+#include "lib/verbs/gate.h"
+#include "lib/verbs/live.h"
+#include "lib/verbs/qp.h"
+
+#define OPS (uint32_t)((1u << RXE_CNTR_OPS) - 1)
+
+/* enum ibv_comp_cntr_type */
+enum type {
+	TYPE_WRS,
+	TYPE_BYTES,
+};
+
+struct vb_comp_cntr {
+	struct ibv_comp_cntr base;
+	struct rxe_comp_cntr cntr;
+	_Atomic uint64_t read;	/* the values that the program read last */
+	_Atomic uint32_t users; /* operations of queue pairs */
+};
+
+static struct vb_comp_cntr *vb_comp_cntr(struct ibv_comp_cntr *cntr)
+{
+	return container_of(cntr, struct vb_comp_cntr, base);
+}
+
+int _ibv_query_comp_cntr_caps(struct ibv_context *context, struct ibv_comp_cntr_caps *caps,
+			      size_t caps_size)
+{
+	const struct ibv_comp_cntr_caps full = { .max_value = UINT64_MAX,
+						 .max_counters = RXE_MAX_COMP_CNTR,
+						 .supported_qp_attach_ops = OPS };
+
+	if (!vb_is_context(context) || !caps)
+		return vb_result(EINVAL);
+	memset(caps, 0, caps_size);
+	memcpy(caps, &full, caps_size < sizeof(full) ? caps_size : sizeof(full));
+	return 0;
+}
+
+struct ibv_comp_cntr *ibv_create_comp_cntr(struct ibv_context *context,
+					   struct ibv_comp_cntr_init_attr *attr)
+{
+	static _Atomic uint32_t last_handle;
+	struct vb_comp_cntr *cntr;
+
+	if (!vb_is_context(context) || !attr)
+		return vb_fail(EINVAL);
+	if (attr->comp_mask || attr->flags || (uint32_t)attr->type > TYPE_BYTES)
+		return vb_fail(EOPNOTSUPP);
+	if (vb_verb_fails(context, create_comp_cntr))
+		return NULL;
+	cntr = calloc(1, sizeof(*cntr));
+	if (!cntr)
+		return vb_fail(ENOMEM);
+	cntr->base.context = context;
+	cntr->base.handle = atomic_fetch_add(&last_handle, 1) + 1;
+	cntr->cntr.counts_bytes = (uint32_t)attr->type == TYPE_BYTES;
+	if (!vb_live_add(cntr, VB_KIND_COMP_CNTR)) {
+		free(cntr);
+		return vb_fail(ENOMEM);
+	}
+	return &cntr->base;
+}
+
+int ibv_destroy_comp_cntr(struct ibv_comp_cntr *base)
+{
+	int err = vb_destroy_check(base, VB_KIND_COMP_CNTR, INJECT_VERB_destroy_comp_cntr);
+	struct vb_comp_cntr *cntr = vb_comp_cntr(base);
+
+	if (!err && atomic_load(&cntr->users))
+		err = EBUSY;
+	if (!err)
+		err = vb_destroy_take(cntr, VB_KIND_COMP_CNTR, CTL_KIND_FREE, 0);
+	if (!err)
+		free(cntr);
+	return vb_result(err);
+}
+
+static bool has_any(const struct rxe_comp_cntrs *cntrs, uint32_t ops)
+{
+	for (uint32_t op = 0; op < RXE_CNTR_OPS; op++)
+		if ((ops & 1u << op) && cntrs->of[op])
+			return true;
+	return false;
+}
+
+/* Under the engine lock. EINVAL: not RESET or INIT, or one of the operations has a counter. */
+static int attach(struct vb_qp *qp, struct vb_comp_cntr *cntr, uint32_t ops)
+{
+	if ((qp->qp.state != RXE_QPS_RESET && qp->qp.state != RXE_QPS_INIT) ||
+	    has_any(&qp->qp.cntrs, ops))
+		return EINVAL;
+	for (uint32_t op = 0; op < RXE_CNTR_OPS; op++) {
+		if (!(ops & 1u << op))
+			continue;
+		qp->qp.cntrs.of[op] = &cntr->cntr;
+		atomic_fetch_add(&cntr->users, 1);
+	}
+	return 0;
+}
+
+/* EOPNOTSUPP: unknown operations, or a queue pair that ibv_open_qp() returned. */
+int ibv_qp_attach_comp_cntr(struct ibv_qp *base, struct ibv_comp_cntr *cntr,
+			    struct ibv_qp_attach_comp_cntr_attr *attr)
+{
+	struct vb_qp *qp = vb_qp(base);
+	int err;
+
+	if (!vb_live_is(qp, VB_KIND_QP) || !attr || !attr->op_mask ||
+	    !vb_is_usable(base->context, cntr, VB_KIND_COMP_CNTR))
+		return vb_result(EINVAL);
+	if (attr->comp_mask || (attr->op_mask & ~OPS) || qp->is_opened)
+		return vb_result(EOPNOTSUPP);
+	if (vb_verb_fails(base->context, qp_attach_comp_cntr))
+		return errno;
+	if (!vb_lock_engine(qp->dev, qp->forks))
+		return vb_result(EINVAL);
+	err = attach(qp, vb_comp_cntr(cntr), attr->op_mask);
+	progress_unlock(&qp->dev->progress);
+	return vb_result(err);
+}
+
+void vb_comp_cntrs_detach(struct vb_qp *qp)
+{
+	for (uint32_t op = 0; op < RXE_CNTR_OPS; op++) {
+		struct rxe_comp_cntr *cntr = qp->qp.cntrs.of[op];
+
+		if (cntr)
+			atomic_fetch_sub(&container_of(cntr, struct vb_comp_cntr, cntr)->users, 1);
+		qp->qp.cntrs.of[op] = NULL;
+	}
+}
+
+static int modify(struct ibv_comp_cntr *base, size_t at, bool adds, uint64_t value)
+{
+	_Atomic uint64_t *count;
+
+	if (!vb_live_is(base, VB_KIND_COMP_CNTR))
+		return vb_result(EINVAL);
+	count = (_Atomic uint64_t *)(void *)((uint8_t *)&vb_comp_cntr(base)->cntr + at);
+	if (adds)
+		atomic_fetch_add(count, value);
+	else
+		atomic_store(count, value);
+	return 0;
+}
+
+#define COMPLETED offsetof(struct rxe_comp_cntr, completed)
+#define FAILED	  offsetof(struct rxe_comp_cntr, failed)
+
+int ibv_set_comp_cntr(struct ibv_comp_cntr *cntr, uint64_t value)
+{
+	return modify(cntr, COMPLETED, false, value);
+}
+
+int ibv_set_err_comp_cntr(struct ibv_comp_cntr *cntr, uint64_t value)
+{
+	return modify(cntr, FAILED, false, value);
+}
+
+int ibv_inc_comp_cntr(struct ibv_comp_cntr *cntr, uint64_t amount)
+{
+	return modify(cntr, COMPLETED, true, amount);
+}
+
+int ibv_inc_err_comp_cntr(struct ibv_comp_cntr *cntr, uint64_t amount)
+{
+	return modify(cntr, FAILED, true, amount);
+}
+
+/* A count that stands still makes the caller run the engine. */
+static int read_count(struct ibv_comp_cntr *base, size_t at, uint64_t *value)
+{
+	struct vb_comp_cntr *cntr = vb_comp_cntr(base);
+	uint64_t sum;
+
+	if (!vb_live_is(base, VB_KIND_COMP_CNTR) || !value)
+		return vb_result(EINVAL);
+	sum = atomic_load(&cntr->cntr.completed) + atomic_load(&cntr->cntr.failed);
+	if (atomic_exchange(&cntr->read, sum) == sum)
+		progress_poll(&vb_device(base->context)->progress);
+	*value = atomic_load((_Atomic uint64_t *)(void *)((uint8_t *)&cntr->cntr + at));
+	return 0;
+}
+
+int ibv_read_comp_cntr(struct ibv_comp_cntr *cntr, uint64_t *value)
+{
+	return read_count(cntr, COMPLETED, value);
+}
+
+int ibv_read_err_comp_cntr(struct ibv_comp_cntr *cntr, uint64_t *value)
+{
+	return read_count(cntr, FAILED, value);
+}
