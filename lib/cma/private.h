@@ -80,7 +80,6 @@ struct rdma_id {
 	struct rdma_id *port_prev, *port_next;
 	bool reuse_address, af_only, af_only_set;
 	uint32_t backlog, dropped; /* of a listener; dropped: requests beyond the backlog */
-	struct rdma_id *listener;  /* of a connection request */
 
 	bool has_device;
 	bool query_binds; /* ID_ADDR_QUERY: bound to the device only if the neighbor answers */

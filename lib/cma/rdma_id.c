@@ -65,21 +65,8 @@ static void forget_memberships(struct rdma_id *id)
 	}
 }
 
-/* The children of a listener live on without it. */
-static void forget_listener(struct rdma_id *listener)
-{
-	struct rdma_id *id, *next;
-
-	HASH_ITER (hh, listener->ids->by_handle, id, next) {
-		if (id->listener == listener)
-			id->listener = NULL;
-	}
-}
-
 static void release(struct rdma_id *id)
 {
-	if (id->state == ID_LISTEN)
-		forget_listener(id);
 	rdma_port_release(id);
 	forget_memberships(id);
 	HASH_DEL(id->ids->by_handle, id);
@@ -204,11 +191,6 @@ uint32_t rdma_id_handle(const struct rdma_id *id)
 struct rdma_id_user *rdma_id_user(struct rdma_id *id)
 {
 	return &id->user;
-}
-
-const struct rdma_id *rdma_id_listener(const struct rdma_id *id)
-{
-	return id->listener;
 }
 
 void rdma_id_set_device(struct rdma_id *id, uint32_t device)

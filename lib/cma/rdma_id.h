@@ -37,6 +37,12 @@ struct rdma_id_user {
 	void *owner, *channel;
 	uint64_t token;	 /* 0: events are dropped */
 	uint32_t events; /* put into the channel's socket */
+	uint32_t queued; /* events that wait for the socket */
+	/* A listener: its requests that the program may not have read, the oldest first. */
+	struct rdma_id_user *requests;
+	uint32_t num_requests;
+	/* A new id: its listener, while the id is among those requests. */
+	struct rdma_id_user *listener, *prev, *next;
 	/* A new id: the place of its connection request among the events of the channel;
 	 * UINT64_MAX: not in the socket yet. */
 	uint64_t request;
@@ -91,8 +97,6 @@ struct rdma_id *rdma_id_find(const struct rdma_ids *ids, uint32_t handle); /* NU
 struct rdma_id *rdma_id_next(const struct rdma_ids *ids, const struct rdma_id *id);
 uint32_t rdma_id_handle(const struct rdma_id *id);
 struct rdma_id_user *rdma_id_user(struct rdma_id *id);
-/* The listener whose connection request made this id; NULL: none, or the listener has ended. */
-const struct rdma_id *rdma_id_listener(const struct rdma_id *id);
 
 int rdma_id_bind(struct rdma_id *id, const union ctl_cm_sockaddr *addr);
 int rdma_id_resolve_addr(struct rdma_id *id, const union ctl_cm_sockaddr *src,

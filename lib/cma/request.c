@@ -80,7 +80,6 @@ static struct rdma_id *new_id(struct rdma_id *listener, const struct cm_event *e
 	id->user.owner = listener->user.owner;
 	id->user.channel = listener->user.channel;
 	id->user.request = UINT64_MAX;
-	id->listener = listener;
 	id->local = endpoint_of(header, &header->dst, listener->local.port);
 	id->remote = endpoint_of(header, &header->src, header->src_port);
 	rdma_id_set_device(id, event->path->device);
@@ -117,7 +116,7 @@ static void put_conn(struct ctl_cm_conn *ret, const struct cm_event *event)
 	memcpy(ret->private_data, event->msg->private_data + CM_IP_HEADER_BYTES, (size_t)len);
 }
 
-static void report(struct rdma_id *id, const struct cm_event *event)
+static void report(struct rdma_id *listener, struct rdma_id *id, const struct cm_event *event)
 {
 	struct ctl_cm_event report = { .event = RCM_EVENT_CONNECT_REQUEST, .new_id = id->handle };
 
@@ -126,7 +125,7 @@ static void report(struct rdma_id *id, const struct cm_event *event)
 	rdma_id_all_attr(id, &report.attr);
 	if (event->type == CM_EVENT_REQ_RECEIVED)
 		cm_defer_mra(id->cm, RDMA_MRA_TIMEOUT);
-	rdma_id_emit(id->listener, &report);
+	rdma_id_emit(listener, &report);
 }
 
 /* What is wrong with a REQ, whatever its listener (12.6.7.2). ret->reason 0: nothing. */
@@ -185,7 +184,7 @@ void rdma_request_received(struct rdma_ids *ids, const struct cm_event *event)
 	}
 	id = new_id(listener, event, &header);
 	if (id)
-		report(id, event);
+		report(listener, id, event);
 	else
 		cm_id_forget(event->id);
 }

@@ -43,7 +43,8 @@ static void put_event(void *host, struct rdma_id *id, const struct ctl_cm_event 
 
 static bool has_unread(void *host, struct rdma_id *listener, uint32_t backlog)
 {
-	return cm_channel_has_unread(((struct instance *)host)->cm, listener, backlog);
+	(void)host;
+	return cm_channel_has_unread(listener, backlog);
 }
 
 /* Numbers are drawn from the kernel many at a time. Each is used once. */

@@ -95,9 +95,9 @@ uint32_t cm_channel_drop_membership(struct cm_channel *channel, uint64_t mc_toke
 /* Drops the waiting events of the id, and ends it. */
 void cm_end_id(struct rdma_id *id, uint64_t now_ns);
 /* The number of the listener's connection requests that its program has not read. */
-uint32_t cm_channel_unread(const struct rdma_ids *ids, struct rdma_id *listener);
-/* True: at least backlog. Cheap while the channel has fewer unread events. */
-bool cm_channel_has_unread(const struct rdma_ids *ids, struct rdma_id *listener, uint32_t backlog);
+uint32_t cm_channel_unread(struct rdma_id *listener);
+/* True: at least backlog. */
+bool cm_channel_has_unread(struct rdma_id *listener, uint32_t backlog);
 /* Puts an event into the channel of an id. */
 void cm_channel_put(struct rdma_id *id, const struct ctl_cm_event *event);
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 /* Event channels: events go into the program's socket as long as it takes them, and wait here when
  * it does not. The server never blocks on a program. */
+#include <assert.h>
 #include <errno.h>
 #include <linux/sockios.h>
 #include <stdlib.h>
@@ -37,6 +38,24 @@ static uint64_t read_events(const struct cm_channel *channel)
 	return channel->sent > unread ? channel->sent - unread : 0;
 }
 
+static void add_request(struct rdma_id_user *listener, struct rdma_id_user *request)
+{
+	DL_APPEND(listener->requests, request);
+	listener->num_requests++;
+	request->listener = listener;
+}
+
+static void drop_request(struct rdma_id_user *request)
+{
+	struct rdma_id_user *listener = request->listener;
+
+	if (!listener)
+		return;
+	DL_DELETE(listener->requests, request);
+	listener->num_requests--;
+	request->listener = NULL;
+}
+
 /* Accounts an event that the socket has taken. */
 static void count_sent(struct cm_channel *channel, const struct ctl_cm_event *event)
 {
@@ -71,6 +90,10 @@ static void block(struct cm_channel *channel, bool blocked)
 
 static void remove_queued(struct cm_channel *channel, struct cm_queued *queued)
 {
+	struct rdma_id *id = rdma_id_find(channel->conn->instance->cm, queued->event.id);
+
+	if (id)
+		rdma_id_user(id)->queued--;
 	DL_DELETE(channel->queue, queued);
 	channel->queued--;
 	free(queued);
@@ -108,12 +131,18 @@ void cm_channel_put(struct rdma_id *id, const struct ctl_cm_event *event)
 {
 	struct cm_channel *channel = (struct cm_channel *)rdma_id_user(id)->channel;
 	struct cm_queued *queued = (struct cm_queued *)malloc(sizeof(*queued));
+	struct rdma_id *new_id = NULL;
 
 	if (!queued)
 		return;
 	queued->event = *event;
 	DL_APPEND(channel->queue, queued);
 	channel->queued++;
+	rdma_id_user(id)->queued++;
+	if (event->event == RCM_EVENT_CONNECT_REQUEST)
+		new_id = rdma_id_find(channel->conn->instance->cm, event->new_id);
+	if (new_id)
+		add_request(rdma_id_user(id), rdma_id_user(new_id));
 	if (!channel->blocked)
 		flush(channel);
 }
@@ -196,8 +225,10 @@ void cm_channel_pause(struct cm_channel *channel, bool paused)
 		flush(channel);
 }
 
+/* The place of a request among the events of the old channel means nothing in the new one. */
 static void move_id(struct rdma_id *id, struct cm_channel *to)
 {
+	drop_request(rdma_id_user(id));
 	rdma_id_user(id)->channel = to;
 	rdma_id_user(id)->request = 0;
 }
@@ -223,6 +254,7 @@ void cm_channel_move(struct rdma_id *id, struct cm_channel *to)
 		if (new_id) {
 			move_id(new_id, to);
 			rdma_id_user(new_id)->request = NOT_SENT;
+			add_request(rdma_id_user(id), rdma_id_user(new_id));
 		}
 	}
 	if (!to->blocked)
@@ -243,46 +275,55 @@ uint32_t cm_channel_drop_membership(struct cm_channel *channel, uint64_t mc_toke
 	return dropped;
 }
 
+static void end(struct rdma_id *id, uint64_t now_ns)
+{
+	struct rdma_id_user *user = rdma_id_user(id);
+
+	while (user->requests)
+		drop_request(user->requests);
+	drop_request(user);
+	rdma_id_destroy(id, now_ns);
+}
+
 void cm_end_id(struct rdma_id *id, uint64_t now_ns)
 {
 	struct cm_channel *channel = (struct cm_channel *)rdma_id_user(id)->channel;
 	struct rdma_ids *ids = channel->conn->instance->cm;
-	const uint32_t handle = rdma_id_handle(id);
-	struct cm_queued *queued, *next;
+	struct cm_queued *queued = channel->queue, *next;
 	struct rdma_id *new_id;
 
-	DL_FOREACH_SAFE (channel->queue, queued, next) {
-		if (queued->event.id != handle)
+	for (; rdma_id_user(id)->queued; queued = next) {
+		assert(queued);
+		next = queued->next;
+		if (queued->event.id != rdma_id_handle(id))
 			continue;
 		new_id = queued->event.new_id ? rdma_id_find(ids, queued->event.new_id) : NULL;
 		if (new_id)
-			rdma_id_destroy(new_id, now_ns);
+			end(new_id, now_ns);
 		remove_queued(channel, queued);
 	}
-	rdma_id_destroy(id, now_ns);
+	end(id, now_ns);
 }
 
 /* A request is unread while its event waits here, or is among the last in the socket. */
-uint32_t cm_channel_unread(const struct rdma_ids *ids, struct rdma_id *listener)
+uint32_t cm_channel_unread(struct rdma_id *listener)
 {
-	const struct cm_channel *channel =
-		(const struct cm_channel *)rdma_id_user(listener)->channel;
+	struct rdma_id_user *user = rdma_id_user(listener);
+	const struct cm_channel *channel = (const struct cm_channel *)user->channel;
 	const uint64_t read = read_events(channel);
-	struct rdma_id *id = NULL;
-	uint32_t unread = 0;
 
 	if (channel->queued >= CM_QUEUE_MAX)
 		return UINT32_MAX;
-	while ((id = rdma_id_next(ids, id)))
-		unread += rdma_id_listener(id) == listener && rdma_id_user(id)->request > read;
-	return unread;
+	while (user->requests && user->requests->request <= read)
+		drop_request(user->requests);
+	return user->num_requests;
 }
 
-bool cm_channel_has_unread(const struct rdma_ids *ids, struct rdma_id *listener, uint32_t backlog)
+bool cm_channel_has_unread(struct rdma_id *listener, uint32_t backlog)
 {
-	const struct cm_channel *channel =
-		(const struct cm_channel *)rdma_id_user(listener)->channel;
+	const struct rdma_id_user *user = rdma_id_user(listener);
+	const struct cm_channel *channel = (const struct cm_channel *)user->channel;
 
-	return channel->sent - read_events(channel) + channel->queued >= backlog &&
-	       cm_channel_unread(ids, listener) >= backlog;
+	return (user->num_requests >= backlog || channel->queued >= CM_QUEUE_MAX) &&
+	       cm_channel_unread(listener) >= backlog;
 }

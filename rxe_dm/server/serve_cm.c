@@ -217,7 +217,7 @@ static int list_ids(struct call *call, struct rdma_id *id)
 		rdma_id_describe(id, listed);
 		listed->pid = owner->pid;
 		if (listed->state == CTL_CM_LISTENING)
-			listed->unread = cm_channel_unread(ids, id);
+			listed->unread = cm_channel_unread(id);
 	}
 	page->next = id ? rdma_id_handle(id) : 0;
 	return 0;

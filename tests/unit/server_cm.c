@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <infiniband/verbs.h>
 #include <poll.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -459,6 +460,79 @@ START_TEST(backlog)
 }
 END_TEST
 
+static struct ctl_cm_listed listed(const struct user *user, uint32_t id)
+{
+	struct ctl_cm_page page;
+
+	ck_assert_int_eq(ctl_cm_list(user->client, id, &page), 0);
+	ck_assert_uint_ge(page.count, 1);
+	ck_assert_uint_eq(page.id[0].id, id);
+	return page.id[0];
+}
+
+static void expect_backlog(uint32_t id, uint32_t unread, uint32_t dropped)
+{
+	ck_assert_uint_eq(listed(&server, id).unread, unread);
+	ck_assert_uint_eq(listed(&server, id).dropped, dropped);
+}
+
+static void ask_connect(uint32_t *ret_active)
+{
+	*ret_active = resolved(&client, RCM_PS_TCP);
+	ck_assert_int_eq(ask_conn(&client, CTL_CM_CONNECT, *ret_active, 0), 0);
+}
+
+static void end_id(const struct user *user, uint32_t id)
+{
+	ck_assert_int_eq(ask(user, CTL_CM_DESTROY_ID, id), 0);
+}
+
+static void move_id(const struct user *user, uint32_t id, uint32_t channel)
+{
+	const struct ctl_msg_cm req = { .op = CTL_CM_MIGRATE, .id = id, .channel = channel };
+
+	ck_assert_int_eq(ctl_cm(user->client, &req, NULL), 0);
+}
+
+/* Beyond the backlog requests are dropped. What the program reads, and listeners that end or move
+ * with unread requests, count as they should. */
+START_TEST(backlog_counts)
+{
+	const uint32_t listening = listener(&server, RCM_PS_TCP, 2);
+	struct user other = server;
+	uint32_t active[5], accepted;
+
+	for (int i = 0; i < 3; i++)
+		ask_connect(&active[i]);
+	while (listed(&server, listening).dropped < 1)
+		sched_yield();
+	expect_backlog(listening, 2, 1);
+	end_id(&client, active[2]); /* sends its request no more */
+	accepted = next_event(&server, RCM_EVENT_CONNECT_REQUEST).new_id;
+	expect_backlog(listening, 1, 1);
+	ck_assert_int_eq(ask_conn(&server, CTL_CM_ACCEPT, accepted, 30), 0);
+	next_event(&client, RCM_EVENT_CONNECT_RESPONSE);
+	end_id(&server, accepted);
+	next_event(&client, RCM_EVENT_REJECTED);
+	expect_backlog(listening, 1, 1);
+	ask_connect(&active[3]);
+	while (listed(&server, listening).unread < 2)
+		sched_yield();
+
+	open_channel(server.client, &other.channel, &other.fd);
+	move_id(&server, listening, other.channel);
+	for (int i = 0; i < 2; i++)
+		move_id(&server, next_event(&server, RCM_EVENT_CONNECT_REQUEST).new_id,
+			other.channel);
+	expect_backlog(listening, 0, 1);
+	ask_connect(&active[4]);
+	accepted = next_event(&other, RCM_EVENT_CONNECT_REQUEST).new_id;
+	end_id(&server, listening);
+	end_id(&server, accepted);
+	close(other.fd);
+}
+END_TEST
+
 START_TEST(datagrams)
 {
 	const uint32_t active = resolved(&client, RCM_PS_UDP);
@@ -519,6 +593,7 @@ int main(void)
 	tcase_add_test(tc, migrated_id);
 	tcase_add_test(tc, full_channel);
 	tcase_add_test(tc, backlog);
+	tcase_add_test(tc, backlog_counts);
 	tcase_add_test(tc, datagrams);
 	tcase_add_test(tc, two_instances);
 	return fixture_main("cm", tcases);
