@@ -135,20 +135,24 @@ def nothing_left(instance):
 
 
 def many(build):
-    """Connections that come and go, many at a time; then many that stay, and end with their server. RXE_TEST_CONNECTIONS: how many."""
+    """Connections that come and go, many at a time; then many that stay, and end with their servers. RXE_TEST_CONNECTIONS: how many.
+    With queue pairs they are spread over as many servers and clients as it takes, since a process has 4096."""
     count = int(os.environ.get("RXE_TEST_CONNECTIONS", "400"))
     for qp in ((), ("qp",)):
+        pairs = -(-count // 4000) if qp else 1
+        share = -(-count // pairs)
         with Instance(build, "cm_many") as instance:
-            crowd = Crowd(instance, qp=qp)
-            server = crowd.serve()
-            crowd.connect(count // 2, 100)
-            # A process has 4096 queue pairs.
-            client = crowd.hold(min(count, 4000) if qp else count)
-            crowd.established(client, min(count, 4000) if qp else count)
-            if len(connections(instance)) != 2 * (min(count, 4000) if qp else count):
+            crowds = [Crowd(instance, qp=qp) for _ in range(pairs)]
+            servers = [crowd.serve() for crowd in crowds]
+            crowds[0].connect(count // 2, 100)
+            clients = [crowd.hold(share) for crowd in crowds]
+            for crowd, client in zip(crowds, clients):
+                crowd.established(client, share)
+            if len(connections(instance)) != 2 * share * pairs:
                 raise Failure("rxe_dm show does not list all connections")
-            server.kill()
-            if client.wait(60) != 0:
+            for server in servers:
+                server.kill()
+            if any(client.wait(60) != 0 for client in clients):
                 raise Failure("a client did not hear of its server's end")
             nothing_left(instance)
 
