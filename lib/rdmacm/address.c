@@ -3,6 +3,7 @@
 #include "lib/rdmacm/address.h"
 
 #include <arpa/inet.h>
+#include <infiniband/ib.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -25,6 +26,9 @@ int rcm_address_pack(union ctl_cm_sockaddr *ret, const struct sockaddr *addr)
 {
 	size_t len = rcm_address_len(addr);
 
+	/* As Linux: no port of an Ethernet device has a native InfiniBand address. */
+	if (addr && addr->sa_family == AF_IB)
+		return ENODEV;
 	if (!len)
 		return EINVAL;
 	memcpy(ret, addr, len);

@@ -13,7 +13,7 @@ union ctl_cm_sockaddr;
 
 /* Bytes of an address; 0: NULL, or of a family that the connection manager does not know. */
 size_t rcm_address_len(const struct sockaddr *addr);
-/* EINVAL: as above. */
+/* EINVAL: as above. ENODEV: of the family AF_IB. */
 int rcm_address_pack(union ctl_cm_sockaddr *ret, const struct sockaddr *addr);
 /* Fills addresses, GIDs, port and path of an id, and binds it to its device. 0 or a positive
  * errno. */

@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: MIT
-/* rdma_getaddrinfo(3): names and services to IP addresses, by getaddrinfo(3). */
+/* rdma_getaddrinfo(3): names and services to IP addresses, by getaddrinfo(3), and on request to the
+ * GIDs that RoCE makes of them. */
 #include "lib/rdmacm/addrinfo.h"
 
+#include <arpa/inet.h>
+#include <endian.h>
+#include <infiniband/ib.h>
 #include <netdb.h>
 #include <stdlib.h>
 #include <string.h>
@@ -42,7 +46,7 @@ static struct addrinfo translate_hints(const struct rdma_addrinfo *hints)
 	return (struct addrinfo){
 		.ai_flags = (hints->ai_flags & RAI_PASSIVE ? AI_PASSIVE : 0) |
 			    (hints->ai_flags & RAI_NUMERICHOST ? AI_NUMERICHOST : 0),
-		.ai_family = hints->ai_family,
+		.ai_family = hints->ai_family == AF_IB ? AF_UNSPEC : hints->ai_family,
 		.ai_socktype = socket_type(hints),
 		.ai_protocol = protocol(hints),
 	};
@@ -59,13 +63,56 @@ static int copy_addr(struct sockaddr **ret, socklen_t *ret_len, const struct soc
 	return 0;
 }
 
+/* GIDs are asked for as numbers, in the notation of IPv6. */
+static bool wants_gid(const struct rdma_addrinfo *hints)
+{
+	const int needed = RAI_FAMILY | RAI_NUMERICHOST;
+
+	return hints && hints->ai_family == AF_IB && (hints->ai_flags & needed) == needed;
+}
+
+/* The GID of an IP address, with the service ID of a port space and a port. */
+static struct sockaddr_ib gid_of(const struct sockaddr *addr, int port_space)
+{
+	struct sockaddr_ib ret = { .sib_family = AF_IB, .sib_pkey = htons(0xffff) };
+	struct sockaddr_in6 in6 = { 0 };
+	struct sockaddr_in in;
+
+	if (addr->sa_family == AF_INET) {
+		memcpy(&in, addr, sizeof(in));
+		in6.sin6_port = in.sin_port;
+		in6.sin6_addr.s6_addr[10] = in6.sin6_addr.s6_addr[11] = 0xff;
+		memcpy(&in6.sin6_addr.s6_addr[12], &in.sin_addr, sizeof(in.sin_addr));
+	} else {
+		memcpy(&in6, addr, sizeof(in6));
+	}
+	memcpy(&ret.sib_addr, &in6.sin6_addr, sizeof(ret.sib_addr));
+	ret.sib_flowinfo = in6.sin6_flowinfo;
+	ret.sib_scope_id = in6.sin6_scope_id;
+	ret.sib_sid = htobe64((uint64_t)port_space << 16 | ntohs(in6.sin6_port));
+	ret.sib_sid_mask = htobe64((port_space ? RDMA_IB_IP_PS_MASK : 0) |
+				   (in6.sin6_port ? RDMA_IB_IP_PORT_MASK : 0));
+	return ret;
+}
+
+static int copy_found(struct sockaddr **ret, socklen_t *ret_len, const struct rdma_addrinfo *info,
+		      const struct addrinfo *found)
+{
+	struct sockaddr_ib gid;
+
+	if (info->ai_family != AF_IB)
+		return copy_addr(ret, ret_len, found->ai_addr, found->ai_addrlen);
+	gid = gid_of(found->ai_addr, info->ai_port_space);
+	return copy_addr(ret, ret_len, (const struct sockaddr *)&gid, sizeof(gid));
+}
+
 /* What the hints leave open follows from the socket type. */
 static void translate_types(struct rdma_addrinfo *ret, const struct rdma_addrinfo *hints,
 			    const struct addrinfo *found)
 {
 	bool is_datagram = found->ai_socktype == SOCK_DGRAM;
 
-	ret->ai_family = found->ai_family;
+	ret->ai_family = wants_gid(hints) ? AF_IB : found->ai_family;
 	ret->ai_qp_type = is_datagram ? IBV_QPT_UD : IBV_QPT_RC;
 	ret->ai_port_space = found->ai_protocol == IPPROTO_UDP ? RDMA_PS_UDP : RDMA_PS_TCP;
 	if (hints && hints->ai_qp_type)
@@ -83,11 +130,10 @@ static int translate(struct rdma_addrinfo *ret, const struct rdma_addrinfo *hint
 	if (hints && hints->ai_flags & RAI_PASSIVE) {
 		ret->ai_flags = RAI_PASSIVE;
 		ret->ai_src_canonname = name ? strdup(name) : NULL;
-		return copy_addr(&ret->ai_src_addr, &ret->ai_src_len, found->ai_addr,
-				 found->ai_addrlen);
+		return copy_found(&ret->ai_src_addr, &ret->ai_src_len, ret, found);
 	}
 	ret->ai_dst_canonname = name ? strdup(name) : NULL;
-	return copy_addr(&ret->ai_dst_addr, &ret->ai_dst_len, found->ai_addr, found->ai_addrlen);
+	return copy_found(&ret->ai_dst_addr, &ret->ai_dst_len, ret, found);
 }
 
 /* 0, a positive errno, or a negative EAI_*, which the manual page of getaddrinfo(3) lists. */

@@ -121,6 +121,18 @@ def times(build):
             raise Failure("cmtime: no time of its connections")
 
 
+def gids(build):
+    """Addresses of family AF_IB, which a RoCE port does not have: both sides say so, as on Linux."""
+    with Instance(build, "cm_gids") as instance:
+        need_library(instance)
+        gid = "::ffff:" + instance.address
+        for command, why in ((["ucmatose", "-b", gid], "bind address failed"), (["ucmatose", "-s", gid], "failure getting addr"),
+                            (["udaddy", "-b", gid], "bind address failed"), (["udaddy", "-s", gid], "failure getting addr")):
+            text = instance.run(command + ["-f", "gid"], expect=None)
+            if not re.search(rf"{why}.*: No such device", text):
+                raise Failure(f"{' '.join(command)} -f gid says '{text}'")
+
+
 def groups(build, options):
     """mckey: a receiver and a sender of one group."""
     with Instance(build, "mckey") as instance:
@@ -324,6 +336,7 @@ CASES.update({
     "rdmacm_rping_sizes": sizes,
     "rdmacm_ordinary_user": ordinary_user,
     "rdmacm_cmtime": times,
+    "rdmacm_gids": gids,
     "rdmacm_mckey": functools.partial(groups, options="-m 239.1.2.3"),
     "rdmacm_mckey_several": functools.partial(groups, options="-m 239.1.2.3 -c 3 -C 5 -S 1000"),
     "rdmacm_mckey_unmapped": functools.partial(groups, options="-M ::ffff:239.1.2.3"),

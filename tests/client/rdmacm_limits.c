@@ -164,8 +164,52 @@ START_TEST(hints_that_contradict)
 	struct rdma_addrinfo *info;
 
 	ck_assert_int_eq(rdma_getaddrinfo("127.0.0.1", "7471", &hints, &info), EAI_SOCKTYPE);
-	hints = (struct rdma_addrinfo){ .ai_family = AF_IB };
-	ck_assert_int_eq(rdma_getaddrinfo("127.0.0.1", "7471", &hints, &info), EAI_FAMILY);
+	hints = (struct rdma_addrinfo){ .ai_family = AF_INET6, .ai_flags = RAI_NUMERICHOST };
+	ck_assert_int_eq(rdma_getaddrinfo("127.0.0.1", "7471", &hints, &info), EAI_ADDRFAMILY);
+}
+END_TEST
+
+static void expect_gid(const struct sockaddr *addr, const char *gid, uint64_t sid, uint64_t mask)
+{
+	struct sockaddr_ib expected = { .sib_family = AF_IB,
+					.sib_pkey = htons(0xffff),
+					.sib_sid = htobe64(sid),
+					.sib_sid_mask = htobe64(mask) };
+
+	ck_assert_int_eq(inet_pton(AF_INET6, gid, &expected.sib_addr), 1);
+	ck_assert_mem_eq(addr, &expected, sizeof(expected));
+}
+
+/* RAI_FAMILY and AF_IB: GIDs and service IDs. A port of Ethernet has none that an id could be bound to or reach, as in Linux. */
+START_TEST(addresses_that_are_gids)
+{
+	struct rdma_addrinfo hints = { .ai_family = AF_IB,
+				       .ai_flags = RAI_FAMILY | RAI_NUMERICHOST | RAI_PASSIVE,
+				       .ai_port_space = RDMA_PS_TCP };
+	struct rdma_event_channel *channel = channel_open();
+	struct rdma_cm_id *id = id_open(channel, RDMA_PS_IB);
+	struct rdma_addrinfo *info;
+
+	ck_assert_int_eq(rdma_getaddrinfo("fe80::7", "7471", &hints, &info), 0);
+	ck_assert_int_eq(info->ai_family, AF_IB);
+	ck_assert_uint_eq(info->ai_src_len, sizeof(struct sockaddr_ib));
+	expect_gid(info->ai_src_addr, "fe80::7", 0x1061d2f, 0xffffffffffffffff);
+	expect_errno(rdma_bind_addr(id, info->ai_src_addr), ENODEV);
+	rdma_freeaddrinfo(info);
+
+	hints.ai_flags = RAI_FAMILY | RAI_NUMERICHOST;
+	ck_assert_int_eq(rdma_getaddrinfo("10.0.0.9", NULL, &hints, &info), 0);
+	expect_gid(info->ai_dst_addr, "::ffff:10.0.0.9", 0x1060000, 0xffffffffffff0000);
+	expect_errno(rdma_resolve_addr(id, NULL, info->ai_dst_addr, TIMEOUT_MS), ENODEV);
+	rdma_freeaddrinfo(info);
+
+	/* Without the flags the family is a wish, which IP addresses may meet. */
+	hints.ai_flags = 0;
+	ck_assert_int_eq(rdma_getaddrinfo("10.0.0.9", "7471", &hints, &info), 0);
+	ck_assert_int_eq(info->ai_family, AF_INET);
+	rdma_freeaddrinfo(info);
+	ck_assert_int_eq(rdma_destroy_id(id), 0);
+	rdma_destroy_event_channel(channel);
 }
 END_TEST
 
@@ -203,7 +247,7 @@ START_TEST(groups_named_by_their_gid)
 	ck_assert_int_eq(rdma_leave_multicast(id, (struct sockaddr *)&group), 0);
 	expect_errno(rdma_leave_multicast(id, (struct sockaddr *)&group), EADDRNOTAVAIL);
 	expect_errno(rdma_join_multicast(id, (struct sockaddr *)&other, NULL), EINVAL);
-	expect_errno(rdma_resolve_addr(id, NULL, (struct sockaddr *)&group, TIMEOUT_MS), EINVAL);
+	expect_errno(rdma_resolve_addr(id, NULL, (struct sockaddr *)&group, TIMEOUT_MS), ENODEV);
 	ck_assert_int_eq(rdma_destroy_id(id), 0);
 	rdma_destroy_event_channel(channel);
 }
@@ -219,6 +263,7 @@ static void add(TCase *tests)
 	tcase_add_test(tests, data_reported_after_the_event);
 	tcase_add_test(tests, an_id_without_an_address);
 	tcase_add_test(tests, hints_that_contradict);
+	tcase_add_test(tests, addresses_that_are_gids);
 	tcase_add_test(tests, groups_named_by_their_gid);
 }
 
