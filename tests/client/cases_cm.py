@@ -229,6 +229,32 @@ def across(build, v6):
     over_links(build, "cmv", use, v6)
 
 
+# Debian's programs that connect by librdmacm: server and client.
+ACROSS = [
+    ("ucmatose -b {address} -p {port} -C 5 -S 4000", "ucmatose -s {address} -p {port} -C 5 -S 4000"),
+    ("udaddy -b {address} -C 5", "udaddy -s {address} -C 5"),
+    ("rdma_server -s {address} -p {port}", "rdma_client -s {address} -p {port}"),
+    ("rstream -b {address} -p {port} -I 20 -C 1 -S 65536 -T a", "rstream -s {address} -p {port} -I 20 -C 1 -S 65536 -T a"),
+]
+
+
+def programs_across(build, v6):
+    """Two hosts: the programs of ACROSS, one after the other, the server on a UDP link and the client on an Ethernet link."""
+    with Pair() as pair, device(build, "cma", pair, 0, "udp", v6) as here, device(build, "cma", pair, 1, "ethernet", v6) as there:
+        need_library(here)
+        for commands in ACROSS:
+            values = {"address": here.address.split("/")[0], "port": free_port()}
+            command, other = (one.format(**values).split() for one in commands)
+            server = here.start(command, title=command[0] + " (server)")
+            server.wait_until(lambda: listeners(here), "listener")
+            client = there.start(other, title=other[0] + " (client)")
+            for one in (client, server):
+                if one.wait(60) != 0:
+                    raise Failure(f"{one.title}: exit {one.process.returncode}")
+            if TROUBLE.search(client.text()):
+                raise Failure(f"{client.title}: no good end")
+
+
 def nobody_there(build):
     """On an Ethernet link an address that nobody has is an error of rdma_resolve_addr(), and rxe_dm show says so."""
     for v6 in (False, True):
@@ -248,6 +274,8 @@ def nobody_there(build):
 CASES = {
     "cm_veth": functools.partial(across, v6=False),
     "cm_veth_ipv6": functools.partial(across, v6=True),
+    "cm_veth_programs": functools.partial(programs_across, v6=False),
+    "cm_veth_programs_ipv6": functools.partial(programs_across, v6=True),
     "cm_nobody_there": nobody_there,
     "cm_device_events": device_events,
     "cm_many": many,
