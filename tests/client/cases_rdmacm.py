@@ -116,7 +116,7 @@ def times(build):
         port = str(free_port())
         server = instance.start(["cmtime", "-b", instance.address, "-p", port])
         until(lambda: "REJECTED" not in instance.run(["cmtime", "-s", instance.address, "-p", port]), "connections of cmtime")
-        text = instance.run(["cmtime", "-s", instance.address, "-p", port, "-c", "100"])
+        text = instance.run(["cmtime", "-s", instance.address, "-p", port, "-c", "1000"])
         if not re.search(r"^connect +: +[\d.]+", text, re.MULTILINE) or "error" in text:
             raise Failure("cmtime: no time of its connections")
 
