@@ -178,12 +178,16 @@ def files(address):
 def children(address):
     """A child has the numbers, and closes them without harm to its parent."""
     client, server = pair(address)
+    epoll = select.epoll()
+    epoll.register(server, select.EPOLLIN)
     pid = os.fork()
     if not pid:
-        client.close()
-        server.close()
-        os._exit(0)
+        numbers = [one.fileno() for one in (client, server, epoll)]
+        for one in (client, server, epoll):
+            one.close()
+        os._exit(sum(os.path.exists(f"/proc/self/fd/{number}") for number in numbers))
     assert os.waitpid(pid, 0)[1] == 0
+    epoll.close()
     client.sendall(b"parent")
     assert receive(server, 6) == b"parent"
     client.close()

@@ -5,6 +5,7 @@
 #include <signal.h>
 #include <stdatomic.h>
 #include <sys/epoll.h>
+#include <unistd.h>
 
 #include "lib/rdmacm/rsocket_preload/preload.h"
 
@@ -25,7 +26,8 @@ int preload_close_epoll(int fd)
 	preload_enter();
 	rc = rclose(fd);
 	preload_leave();
-	return rc;
+	/* A set of the parent is only a number here. */
+	return rc ? REAL(close)(fd) : 0;
 }
 
 #pragma GCC visibility push(default)
