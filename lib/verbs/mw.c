@@ -25,7 +25,7 @@
 /* A window grants peers access: local write access is the region's. */
 #define ACCESS_REMOTE                                                                              \
 	(IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC |             \
-	 IBV_ACCESS_ZERO_BASED)
+	 IBV_ACCESS_ZERO_BASED | IBV_ACCESS_FLUSH_GLOBAL | IBV_ACCESS_FLUSH_PERSISTENT)
 #define ACCESS_KNOWN (ACCESS_REMOTE | IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_OPTIONAL_RANGE)
 
 static struct ibv_mw *make(struct ibv_pd *pd, enum ibv_mw_type type)

@@ -254,6 +254,89 @@ START_TEST(device_memory)
 }
 END_TEST
 
+/* A window's flush rights are its own, and at most the region's. */
+static struct ibv_mw *open_window(struct end *b, const struct target *target, unsigned int rights,
+				  enum ibv_wc_status status)
+{
+	struct ibv_mw *mw = ibv_alloc_mw(b->pd, IBV_MW_TYPE_2);
+	struct ibv_send_wr wr = { .wr_id = 7, .opcode = IBV_WR_BIND_MW }, *bad;
+
+	ck_assert_ptr_nonnull(mw);
+	wr.send_flags = IBV_SEND_SIGNALED;
+	wr.bind_mw.mw = mw;
+	wr.bind_mw.rkey = ibv_inc_rkey(mw->rkey);
+	wr.bind_mw.bind_info = (struct ibv_mw_bind_info){ .mr = target->mr,
+							  .addr = (uintptr_t)target->bytes + 4096,
+							  .length = 4096,
+							  .mw_access_flags = rights };
+	ck_assert_int_eq(ibv_post_send(b->qp, &wr, &bad), 0);
+	end_wait_for(b, 7, status);
+	mw->rkey = wr.bind_mw.rkey;
+	return mw;
+}
+
+START_TEST(through_a_window)
+{
+	const unsigned int rights = IBV_ACCESS_REMOTE_WRITE | BOTH;
+	struct target target;
+	struct ibv_mw *mw;
+	struct end a, b;
+
+	ends_open(&a, &b, &cfg);
+	target = target_open(&b, &a, "/tmp", IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_MW_BIND | BOTH);
+	mw = open_window(&b, &target, rights, IBV_WC_SUCCESS);
+	a.peer.rkey = mw->rkey;
+	ck_assert_int_eq(store(&a, 1, 4096, 5), 0);
+	ck_assert_int_eq(flush(&a, 2, 4096, 4096, ALL_TYPES, IBV_FLUSH_RANGE), 0);
+	ck_assert_int_eq(flush(&a, 3, 0, 0, ALL_TYPES, IBV_FLUSH_MR), 0);
+	end_wait_for(&a, 1, IBV_WC_SUCCESS);
+	end_wait_for(&a, 2, IBV_WC_SUCCESS);
+	end_wait_for(&a, 3, IBV_WC_SUCCESS);
+	ck_assert_uint_eq(word_at(target.bytes + 4096), 5);
+	/* Of the region, but not of the window. */
+	ck_assert_int_eq(flush(&a, 4, 0, 8, IBV_FLUSH_GLOBAL, IBV_FLUSH_RANGE), 0);
+	end_wait_for(&a, 4, IBV_WC_REM_ACCESS_ERR);
+	ck_assert_int_eq(ibv_dealloc_mw(mw), 0);
+	target_close(&target);
+	ends_close(&a, &b);
+}
+END_TEST
+
+START_TEST(window_without_the_right)
+{
+	struct target target;
+	struct ibv_mw *mw;
+	struct end a, b;
+
+	ends_open(&a, &b, &cfg);
+	target =
+		target_open(&b, &a, "/dev/shm", IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_MW_BIND | BOTH);
+	mw = open_window(&b, &target, IBV_ACCESS_REMOTE_WRITE, IBV_WC_SUCCESS);
+	a.peer.rkey = mw->rkey;
+	ck_assert_int_eq(flush(&a, 1, 4096, 8, IBV_FLUSH_GLOBAL, IBV_FLUSH_RANGE), 0);
+	end_wait_for(&a, 1, IBV_WC_REM_ACCESS_ERR);
+	ck_assert_int_eq(ibv_dealloc_mw(mw), 0);
+	target_close(&target);
+	ends_close(&a, &b);
+}
+END_TEST
+
+START_TEST(window_wider_than_the_region)
+{
+	struct target target;
+	struct ibv_mw *mw;
+	struct end a, b;
+
+	ends_open(&a, &b, &cfg);
+	target = target_open(&b, &a, "/dev/shm",
+			     IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_MW_BIND | IBV_ACCESS_FLUSH_GLOBAL);
+	mw = open_window(&b, &target, IBV_ACCESS_REMOTE_WRITE | BOTH, IBV_WC_MW_BIND_ERR);
+	ck_assert_int_eq(ibv_dealloc_mw(mw), 0);
+	target_close(&target);
+	ends_close(&a, &b);
+}
+END_TEST
+
 /* What the call itself refuses. */
 START_TEST(bad_arguments)
 {
@@ -401,6 +484,9 @@ static void add(TCase *tests)
 	tcase_add_test(tests, atomic_write_the_old_way);
 	tcase_add_test(tests, device_memory);
 	tcase_add_test(tests, bad_arguments);
+	tcase_add_test(tests, through_a_window);
+	tcase_add_test(tests, window_without_the_right);
+	tcase_add_test(tests, window_wider_than_the_region);
 	tcase_add_test(tests, region_without_the_right);
 	tcase_add_test(tests, range_past_the_region);
 	tcase_add_test(tests, queue_pair_without_the_right);
