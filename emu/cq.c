@@ -77,6 +77,8 @@ bool rxe_cq_push(struct rxe_engine *engine, struct rxe_cq *cq, const struct rxe_
 	if (cq->overrun)
 		return false;
 	if (is_full(cq)) {
+		if (cq->ignores_overrun)
+			return true;
 		overrun(engine, cq);
 		return false;
 	}

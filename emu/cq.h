@@ -118,6 +118,7 @@ struct rxe_cq {
 	bool unpublished; /* on the engine's list of CQs to publish */
 	/* An unpublished entry is solicited or in error. */
 	bool unpublished_solicited;
+	bool ignores_overrun;  /* what it has no space for is lost, and nothing else happens */
 	bool overrun;	       /* in error: takes no more completions */
 	bool overrun_reported; /* CQ_ERR was raised */
 	struct rxe_cq *next_unpublished;
@@ -137,7 +138,8 @@ size_t rxe_cq_ring_bytes(uint32_t cqe);
 void rxe_cq_init(struct rxe_cq *cq, void *ring, uint32_t cqe, void *owner);
 /* Removes the CQ from the engine. No QP may use it. */
 void rxe_cq_fini(struct rxe_engine *engine, struct rxe_cq *cq);
-/* Engine side: adds a completion, stamped with the engine's time. False on an overrun: the
+/* Engine side: adds a completion, stamped with the engine's time. False on an overrun that is not
+ * ignored: the
  * completion is lost and the CQ stays in error; the next settle raises CQ_ERR and fails every QP
  * that uses the CQ. */
 bool rxe_cq_push(struct rxe_engine *engine, struct rxe_cq *cq, const struct rxe_cqe *cqe);

@@ -54,7 +54,8 @@ static int check_attr(struct ibv_context *context, const struct ibv_cq_init_attr
 	if (attr->comp_mask & ~known)
 		return EINVAL;
 	if (attr->comp_mask & IBV_CQ_INIT_ATTR_MASK_FLAGS &&
-	    attr->flags & ~(uint32_t)IBV_CREATE_CQ_ATTR_SINGLE_THREADED)
+	    attr->flags & ~(uint32_t)(IBV_CREATE_CQ_ATTR_SINGLE_THREADED |
+				      IBV_CREATE_CQ_ATTR_IGNORE_OVERRUN))
 		return EOPNOTSUPP;
 	if (attr->comp_mask & IBV_CQ_INIT_ATTR_MASK_PD &&
 	    (!vb_is_pd(parent_domain(attr)) || !vb_pd(parent_domain(attr))->under))
@@ -145,6 +146,8 @@ static struct ibv_cq_ex *create(struct ibv_context *context, struct ibv_cq_init_
 	}
 	cq->single_threaded = is_single_threaded(attr);
 	rxe_cq_init(&cq->cq, cq->ring.memory, attr->cqe, cq);
+	cq->cq.ignores_overrun = attr->comp_mask & IBV_CQ_INIT_ATTR_MASK_FLAGS &&
+				 attr->flags & IBV_CREATE_CQ_ATTR_IGNORE_OVERRUN;
 	init_base(cq, context, attr);
 	return &cq->ex;
 }

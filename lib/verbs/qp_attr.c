@@ -324,7 +324,9 @@ int ibv_query_qp(struct ibv_qp *base, struct ibv_qp_attr *attr, int mask,
 
 int ibv_query_qp_data_in_order(struct ibv_qp *base, enum ibv_wr_opcode op, uint32_t flags)
 {
-	/* 0: the last byte is stored last, but a retransmitted packet stores its bytes again. */
+	/* Neither the whole message nor blocks of 128 bytes: the last word of a packet is stored
+	 * last, and the bytes before it by memcpy(3), in any order. The same value with
+	 * IBV_QUERY_QP_DATA_IN_ORDER_RETURN_CAPS, no bit of which is set. */
 	(void)base;
 	(void)op;
 	(void)flags;

@@ -498,6 +498,55 @@ static void one_thread(struct end *a, struct end *b)
 	end_expect_nothing(b);
 }
 
+/* The CQ keeps what it has space for; the queue pair goes on, and so does the CQ once it was polled. */
+START_TEST(ignored_overrun)
+{
+	struct ibv_cq_init_attr_ex attr = { .cqe = 16,
+					    .comp_mask = IBV_CQ_INIT_ATTR_MASK_FLAGS,
+					    .flags = IBV_CREATE_CQ_ATTR_IGNORE_OVERRUN };
+	const struct end_cfg cfg = { .cqe = 16, .cq_attr = &attr };
+	volatile uint8_t *last;
+	struct end a, b;
+	struct ibv_wc wc;
+
+	ends_open(&a, &b, &cfg);
+	last = b.memory + 40;
+	a.memory[40] = 1;
+	for (uint32_t i = 0; i < 40; i++)
+		end_post(&a, IBV_WR_RDMA_WRITE, i, i, 1);
+	end_post(&a, IBV_WR_RDMA_WRITE, 40, 40, 1);
+	while (!*last)
+		;
+	for (uint64_t i = 0; i < 16; i++)
+		end_wait_for(&a, i, IBV_WC_SUCCESS);
+	ck_assert_int_eq(end_state(&a), IBV_QPS_RTS);
+	end_post(&a, IBV_WR_RDMA_WRITE, 50, 0, 1);
+	/* Completions of the first may have come since. */
+	do {
+		wc = end_wait(&a);
+		ck_assert_int_eq(wc.status, IBV_WC_SUCCESS);
+	} while (wc.wr_id != 50);
+	ends_close(&a, &b);
+}
+END_TEST
+
+START_TEST(data_in_order)
+{
+	static const enum ibv_wr_opcode opcodes[] = { IBV_WR_SEND, IBV_WR_RDMA_WRITE,
+						      IBV_WR_RDMA_READ,
+						      IBV_WR_ATOMIC_FETCH_AND_ADD };
+	struct end a, b;
+
+	ends_open(&a, &b, NULL);
+	for (int i = 0; i < 4; i++) {
+		/* IBV_QUERY_QP_DATA_IN_ORDER_RETURN_CAPS */
+		ck_assert_int_eq(ibv_query_qp_data_in_order(a.qp, opcodes[i], 1), 0);
+		ck_assert_int_eq(ibv_query_qp_data_in_order(a.qp, opcodes[i], 0), 0);
+	}
+	ends_close(&a, &b);
+}
+END_TEST
+
 /* CQs without a lock of their own, by the flag or by a thread domain: they do all that others do. */
 START_TEST(single_threaded)
 {
@@ -565,6 +614,8 @@ static void add(TCase *tests)
 	tcase_add_test(tests, busy_while_in_use);
 	tcase_add_test(tests, resize_keeps_completions);
 	tcase_add_test(tests, overrun);
+	tcase_add_test(tests, ignored_overrun);
+	tcase_add_test(tests, data_in_order);
 	tcase_add_loop_test(tests, slots_are_free_when_polled, 0, 3);
 	tcase_add_test(tests, extended_polling);
 	tcase_add_loop_test(tests, single_threaded, 0, 2);

@@ -198,7 +198,7 @@ static void windows(void)
 
 static void completion_queues(void)
 {
-	struct ibv_cq_init_attr_ex attr = { .cqe = 8, .comp_mask = 1, .flags = 1u << 1 };
+	struct ibv_cq_init_attr_ex attr = { .cqe = 8, .wc_flags = IBV_WC_EX_WITH_TM_INFO };
 	struct ibv_modify_cq_attr moderate = { 0 };
 	struct ibv_comp_channel *channel;
 	struct ibv_cq *cq;
@@ -215,7 +215,6 @@ static void completion_queues(void)
 	GOOD(ibv_poll_cq, ibv_poll_cq(a.cq, 1, &wc) == 1);
 	GOOD(ibv_modify_cq, ibv_modify_cq(a.cq, &moderate) == 0);
 	NOT_THERE(ibv_create_cq_ex, !ibv_create_cq_ex(a.context, &attr));
-	attr.comp_mask = 0;
 	attr.wc_flags = IBV_WC_EX_WITH_CVLAN;
 	NOT_THERE(ibv_wc_read_cvlan, !ibv_create_cq_ex(a.context, &attr));
 	attr.wc_flags = IBV_WC_EX_WITH_FLOW_TAG;
