@@ -48,6 +48,13 @@ struct ctl_shared_srq {
 };
 static_assert(sizeof(struct ctl_shared_srq) == 16, "shared memory layout");
 
+/* A CQ, for `rdma resource`. Written as a ctl_shared_qp. */
+struct ctl_shared_cq {
+	_Atomic uint32_t cqn; /* 1 + its place; 0: empty */
+	uint32_t cqe;
+};
+static_assert(sizeof(struct ctl_shared_cq) == 8, "shared memory layout");
+
 struct ctl_slot {
 	/* Gauge: number of threads between a key lookup and the last byte moved. Zero after a key
 	 * was cleared: the process no longer uses the key. */
@@ -72,6 +79,8 @@ struct ctl_slot {
 	struct ctl_lost lost; /* link_recv_drops: by the server */
 	struct ctl_shared_qp qp[RXE_MAX_QP];
 	struct ctl_shared_srq srq[RXE_MAX_SRQ];
+	struct ctl_shared_cq cq[RXE_MAX_CQ];
+	_Atomic uint32_t basic_srqs; /* the number of SRQs that are not XRC's */
 	/* Bindings of its memory windows (emu/mw.h). */
 	_Alignas(64) struct rxe_mw_table mws;
 	struct ctl_slot_failures failures;

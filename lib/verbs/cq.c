@@ -90,6 +90,36 @@ static void init_base(struct vb_cq *cq, struct ibv_context *context,
 		__atomic_fetch_add(&attr->channel->refcnt, 1, __ATOMIC_ACQ_REL);
 }
 
+static struct ctl_slot *slot_of(const struct vb_cq *cq)
+{
+	return &cq->dev->attachment.shared->slot[cq->dev->attachment.slot];
+}
+
+/* Enters the CQ into the first free place of its process's table, which has as many as there may be
+ * CQs on all devices. */
+static void publish(struct vb_cq *cq)
+{
+	struct ctl_slot *slot = slot_of(cq);
+	uint32_t i = 0;
+
+	if (!vb_lock_engine(cq->dev, cq->forks))
+		return;
+	while (i < RXE_MAX_CQ && atomic_load_explicit(&slot->cq[i].cqn, memory_order_relaxed))
+		i++;
+	if (i < RXE_MAX_CQ) {
+		cq->cqn = i + 1;
+		slot->cq[i].cqe = cq->cq.limit;
+		atomic_store_explicit(&slot->cq[i].cqn, cq->cqn, memory_order_release);
+	}
+	progress_unlock(&cq->dev->progress);
+}
+
+static void unpublish(const struct vb_cq *cq)
+{
+	if (cq->cqn)
+		atomic_store(&slot_of(cq)->cq[cq->cqn - 1].cqn, 0);
+}
+
 static void free_cq(struct vb_cq *cq)
 {
 	vb_buffer_free(&cq->ring, cq->parent_domain, VB_BUFFER_CQ);
@@ -149,6 +179,7 @@ static struct ibv_cq_ex *create(struct ibv_context *context, struct ibv_cq_init_
 	cq->cq.ignores_overrun = attr->comp_mask & IBV_CQ_INIT_ATTR_MASK_FLAGS &&
 				 attr->flags & IBV_CREATE_CQ_ATTR_IGNORE_OVERRUN;
 	init_base(cq, context, attr);
+	publish(cq);
 	return &cq->ex;
 }
 
@@ -277,6 +308,8 @@ static bool change_ring(struct vb_cq *cq, struct vb_buffer *ring, int cqe)
 	cq->ring = *ring;
 	*ring = old;
 	vb_cq_base(cq)->cqe = cqe;
+	if (cq->cqn)
+		slot_of(cq)->cq[cq->cqn - 1].cqe = (uint32_t)cqe;
 	return true;
 }
 
@@ -333,6 +366,7 @@ int ibv_destroy_cq(struct ibv_cq *base)
 	if (err)
 		return vb_result(err);
 	if (vb_lock_engine(cq->dev, cq->forks)) {
+		unpublish(cq);
 		rxe_cq_fini(cq->dev->progress.engine, &cq->cq);
 		if (cq->cq.armed != RXE_CQ_IDLE)
 			progress_cq_disarmed(&cq->dev->progress);

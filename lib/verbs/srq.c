@@ -27,6 +27,14 @@
 #include "lib/verbs/pd.h"
 #include "lib/verbs/xrcd.h"
 
+/* XRC SRQs are in the slot by their numbers; of the others their process alone knows more. */
+static _Atomic uint32_t *basic_srqs(const struct vb_srq *srq)
+{
+	const struct ctl_attachment *attachment = &srq->dev->attachment;
+
+	return &attachment->shared->slot[attachment->slot].basic_srqs;
+}
+
 static int make(struct ibv_pd *pd, const struct ibv_srq_attr *attr, struct vb_srq **ret)
 {
 	uint32_t max_wr = attr->max_wr;
@@ -107,6 +115,10 @@ static struct ibv_srq *create(struct ibv_srq_init_attr_ex *attr, bool is_xrc)
 	if (err) {
 		ibv_destroy_srq(&srq->base);
 		return vb_fail(err);
+	}
+	if (!is_xrc) {
+		atomic_fetch_add(basic_srqs(srq), 1);
+		srq->is_counted = true;
 	}
 	return &srq->base;
 }
@@ -276,6 +288,8 @@ int ibv_destroy_srq(struct ibv_srq *base)
 	if (err)
 		return vb_result(err);
 	if (vb_lock_engine(srq->dev, srq->forks)) {
+		if (srq->is_counted)
+			atomic_fetch_sub(basic_srqs(srq), 1);
 		if (srq->xrcd)
 			remote_srq_unpublish(&srq->dev->progress, &srq->srq);
 		rxe_srq_fini(srq->dev->progress.engine, &srq->srq);

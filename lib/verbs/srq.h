@@ -4,6 +4,7 @@
 #define RXE_VERBS_SRQ_H
 
 #include <stdatomic.h>
+#include <stdbool.h>
 
 #include "emu/container_of.h"
 #include "emu/srq.h"
@@ -19,6 +20,7 @@ struct vb_srq {
 	struct rxe_srq srq;
 	struct vb_buffer memory;
 	struct ibv_cq *cq;     /* XRC: for its completions; else NULL */
+	bool is_counted;       /* in the slot */
 	struct ibv_xrcd *xrcd; /* XRC: its domain; else NULL */
 	uint32_t max_wr;
 	_Atomic uint32_t users;	  /* queue pairs */

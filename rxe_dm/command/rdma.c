@@ -25,12 +25,12 @@ struct request {
 
 static void usage(FILE *to)
 {
-	fprintf(to,
-		"usage: rdma [ OPTIONS ] OBJECT [ show ] [ DEV | DEV/PORT ]\n"
-		"shows the devices of rxe_dm in the formats of iproute2's rdma(8)\n\n"
-		"  OBJECT   dev | link | resource [ show { qp | cm_id | mr | pd | ctx | srq } ] |\n"
-		"           statistic | system\n"
-		"  OPTIONS  -j[son] | -p[retty] | -d[etails] | -V[ersion]\n");
+	fprintf(to, "usage: rdma [ OPTIONS ] OBJECT [ show ] [ DEV | DEV/PORT ]\n"
+		    "shows the devices of rxe_dm in the formats of iproute2's rdma(8)\n\n"
+		    "  OBJECT   dev | link | resource [ show { qp | cm_id | cq | mr | pd | ctx | "
+		    "srq } ] |\n"
+		    "           statistic | system\n"
+		    "  OPTIONS  -j[son] | -p[retty] | -d[etails] | -V[ersion]\n");
 }
 
 static void guid_text(uint64_t guid, char ret[static 20])
@@ -120,15 +120,15 @@ static bool is_named(const struct request *request, const struct view_device *de
 		(!name[len] || strcmp(name + len, "/1") == 0 || strcmp(name + len, "/-") == 0));
 }
 
-static bool show(struct request *request, char object, const struct view *view,
+static void show(struct request *request, char object, const struct view *view,
 		 const struct view_device *device)
 {
 	switch (object) {
-	case 'd': show_dev(request, device); return true;
-	case 'l': show_link(request, device); return true;
-	case 's': show_statistic(request, device); return true;
+	case 'd': show_dev(request, device); return;
+	case 'l': show_link(request, device); return;
+	case 's': show_statistic(request, device); return;
 	}
-	return rdma_resource(&request->output, view, device, request->resource);
+	rdma_resource(&request->output, view, device, request->resource);
 }
 
 static int fail(const char *what, const char *word)
@@ -146,14 +146,13 @@ static int show_all(struct request *request, char object, struct ctl_client *cli
 		fprintf(stderr, "rdma: the device server does not answer: %s\n", strerror(-rc));
 		return 1;
 	}
-	for (uint32_t i = 0; i < view.num_devices && rc == 0; i++) {
+	for (uint32_t i = 0; i < view.num_devices; i++) {
 		if (!is_named(request, &view.device[i]))
 			continue;
 		shown++;
-		if (!show(request, object, &view, &view.device[i]))
-			rc = fail("there is no list of", request->resource);
+		show(request, object, &view, &view.device[i]);
 	}
-	if (rc == 0 && request->device && !shown)
+	if (request->device && !shown)
 		rc = fail("there is no device", request->device);
 	view_drop(&view);
 	return rc;

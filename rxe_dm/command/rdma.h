@@ -35,8 +35,8 @@ void rdma_json_number(struct rdma_line *line, const char *name, uint64_t value);
 void rdma_counter(struct rdma_line *line, const char *name, uint64_t value);
 void rdma_end(struct rdma_line *line);
 
-/* rdma_resource.c. False: there is no such kind of resource. kind NULL: how many there are. */
-bool rdma_resource(struct rdma_output *output, const struct view *view,
+/* rdma_resource.c. kind: qp, cm_id, cq, mr, pd, ctx or srq; NULL: how many there are. */
+void rdma_resource(struct rdma_output *output, const struct view *view,
 		   const struct view_device *device, const char *kind);
 
 #endif

@@ -209,7 +209,7 @@ def rdma(build):
         guid = instance.run(["cat", "/sys/class/infiniband/rxe_dm0/node_guid"]).strip()
         need(instance.run(["rdma", "dev"]), rf"^0: rxe_dm0: node_type ca fw \S+ node_guid {guid} sys_image_guid ")
         need(instance.run(["rdma", "system"]), r"^netns exclusive")
-        need(instance.run(["rdma", "resource", "show", "cq"], expect=1), r"no list of 'cq'")
+        need(instance.run(["rdma", "resource", "show", "counter"], expect=1), r"no device 'counter'")
         need(instance.run(["rdma", "link", "show", "mlx5_0/1"], expect=1), r"no device 'mlx5_0/1'")
         instance.command("fault", "add", "port_down")
         need(instance.run(["rdma", "li"]), r"state DOWN physical_state DISABLED")
@@ -224,7 +224,8 @@ def rdma_resources(build):
         port = free_port()
         server = instance.serve(["ibv_rc_pingpong", "-g", "0"], port)
         qp, = (qp for program in instance.show()["devices"][0]["programs"] for qp in program["qps"])
-        need(instance.run(["rdma", "res"]), r"^0: rxe_dm0: pd 1 qp 1 cm_id 0 mr 1 ctx 1 $")
+        need(instance.run(["rdma", "res"]), r"^0: rxe_dm0: pd 1 cq 1 qp 1 cm_id 0 mr 1 ctx 1 srq 0 $")
+        need(instance.run(["rdma", "resource", "show", "cq"]), rf"cqn 1 cqe 501 pid {server.pid} comm ibv_rc_pingpong $")
         need(instance.run(["rdma", "resource", "show", "qp", "link", "rxe_dm0/1"]),
              rf"^link rxe_dm0/1 lqpn {qp['qpn']} pdn {qp['pd']} rqpn 0 type RC state INIT .* pid {server.pid} comm ibv_rc_pingpong $")
         for kind in ("mr", "pd", "ctx"):
