@@ -24,6 +24,10 @@ void rxe_engine_init(struct rxe_engine *engine, const struct rxe_engine_cfg *cfg
 	memset(engine, 0, sizeof(*engine));
 	engine->cfg = *cfg;
 	engine->qpn_next = cfg->qpn_last + 1;
+	engine->hold = (struct rxe_hold){
+		.at = cfg->held,
+		.size = cfg->held ? RXE_HOLD_PACKETS : 0,
+	};
 }
 
 /* QPNs 0 and 1 are management QPs, 0xffffff is the multicast QPN. */

@@ -38,6 +38,7 @@
 #include "emu/mcast.h"
 #include "emu/mw.h"
 #include "emu/peer.h"
+#include "emu/rc/responder_hold.h"
 #include "emu/rc/time_wait.h"
 #include "net/wire/gid.h"
 
@@ -74,6 +75,9 @@ struct rxe_engine_cfg {
 	uint64_t qpn_key;
 	/* Belongs to the host, which calls rxe_time_wait_trains_sent(). NULL: no TIME_WAIT. */
 	struct rxe_time_wait_table *time_wait;
+	/* Memory for requests that arrive behind a missing one, RXE_HOLD_PACKETS of them. NULL: they
+	 * are dropped. */
+	struct rxe_held *held;
 };
 
 struct rxe_engine {
@@ -99,6 +103,7 @@ struct rxe_engine {
 	bool overrun_pending; /* a CQ overran: settle fails the QPs that use it */
 	uint32_t train_slot;  /* top bits of the destination QPNs in the train being filled */
 	struct rxe_mcast mcast;
+	struct rxe_hold hold;
 	struct rxe_peers peers;
 	struct rxe_time_wait_answers time_wait;
 	struct rxe_delayed_acks delayed_acks;

@@ -114,7 +114,7 @@ void rxe_qp_fail(struct rxe_engine *engine, struct rxe_qp *qp, enum rxe_wc_statu
 	qp->state = RXE_QPS_ERR;
 	qp->sq_draining = false;
 	rxe_qp_set_deadline(engine, qp, UINT64_MAX);
-	rc_became_err(qp);
+	rc_became_err(engine, qp);
 	if (head_status != RXE_WC_SUCCESS && rxe_ring_used(&qp->sq) > 0)
 		rxe_complete_send(engine, qp, head_status);
 	rxe_flush_send(engine, qp);

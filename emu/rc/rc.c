@@ -26,6 +26,7 @@ void rc_reset(struct rxe_engine *engine, struct rxe_qp *qp)
 	qp->rc.req = (struct rc_requester){ 0 };
 	rc_retry_reset(&qp->rc.retry);
 	rc_responder_reset(&qp->rc.resp);
+	rc_hold_clear(&engine->hold, &qp->rc.hold);
 	rc_replay_reset(&qp->rc.replay);
 	rc_recent_reads_reset(&qp->rc.reads);
 	rc_reply_reset(&qp->rc.reply);
@@ -48,8 +49,9 @@ void rc_became_rts(struct rxe_engine *engine, struct rxe_qp *qp)
 	rc_requester_start(engine, qp);
 }
 
-void rc_became_err(struct rxe_qp *qp)
+void rc_became_err(struct rxe_engine *engine, struct rxe_qp *qp)
 {
+	rc_hold_clear(&engine->hold, &qp->rc.hold);
 	rc_requester_stop(qp);
 }
 

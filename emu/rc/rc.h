@@ -14,6 +14,7 @@
 #include "emu/rc/requester_retry.h"
 #include "emu/rc/responder.h"
 #include "emu/rc/responder_duplicate.h"
+#include "emu/rc/responder_hold.h"
 #include "emu/rc/responder_reply.h"
 
 struct rxe_engine;
@@ -25,6 +26,7 @@ struct rxe_rc {
 	struct rc_requester req;
 	struct rc_retry retry;
 	struct rc_responder resp;
+	struct rc_hold hold;
 	struct rc_replay replay;
 	struct rc_recent_reads reads;
 	struct rc_reply reply;
@@ -35,7 +37,7 @@ void rc_reset(struct rxe_engine *engine, struct rxe_qp *qp);
 /* The QP entered RTR, RTS or ERR. */
 void rc_became_rtr(struct rxe_engine *engine, struct rxe_qp *qp);
 void rc_became_rts(struct rxe_engine *engine, struct rxe_qp *qp);
-void rc_became_err(struct rxe_qp *qp);
+void rc_became_err(struct rxe_engine *engine, struct rxe_qp *qp);
 /* The QP's packets take another path from now on (emu/migration.h). */
 void rc_path_changed(struct rxe_engine *engine, struct rxe_qp *qp);
 /* Takes a packet for this QP: parsed, ICRC checked, from the peer's address. */

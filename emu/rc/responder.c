@@ -11,10 +11,14 @@
 #include "emu/rc/nak.h"
 #include "emu/rc/responder_duplicate.h"
 #include "emu/rc/responder_execute.h"
+#include "emu/rc/responder_hold.h"
 #include "emu/rc/responder_reply.h"
 #include "emu/rc/time_wait.h"
 #include "net/wire/opcode.h"
 #include "net/wire/packet.h"
+
+/* A request further ahead than this is not held: no window is as large. */
+#define HOLD_PSNS 4096
 
 void rc_responder_reset(struct rc_responder *resp)
 {
@@ -24,19 +28,28 @@ void rc_responder_reset(struct rc_responder *resp)
 /* One NAK for each gap. A requester that rewinds resends packets that were dropped here. If one at
  * or before the packet that showed the gap arrives and the expected one does not, the expected one
  * was lost again: a new gap. */
-static void too_far(struct rxe_engine *engine, struct rxe_qp *qp, uint32_t psn)
+static void gap_shown(struct rxe_engine *engine, struct rxe_qp *qp, uint32_t psn)
 {
 	struct rc_responder *resp = &qp->rc.resp;
 
-	engine->cfg.counters->out_of_seq_request++;
-	if (resp->gap == RC_GAP_RNR_SENT)
-		return;
 	if (resp->gap == RC_GAP_NAK_SENT && psn_diff(psn, resp->gap_psn) > 0)
 		return;
 	resp->gap = RC_GAP_NAK_SENT;
 	resp->gap_psn = psn;
 	rc_reply_nak(&qp->rc.reply, RC_FAULT_PSN_GAP, qp->attr.rq_psn);
 	rxe_qp_set_ready(engine, qp);
+}
+
+static void too_far(struct rxe_engine *engine, struct rxe_qp *qp, const struct wire_packet *packet)
+{
+	const uint32_t psn = packet->bth.psn;
+
+	engine->cfg.counters->out_of_seq_request++;
+	if (qp->rc.resp.gap == RC_GAP_RNR_SENT)
+		return;
+	if (psn_diff(psn, qp->attr.rq_psn) < HOLD_PSNS)
+		rc_hold_add(&engine->hold, &qp->rc.hold, packet);
+	gap_shown(engine, qp, psn);
 }
 
 static void count_refused(const struct rxe_qp *qp, const struct wire_packet *packet)
@@ -47,6 +60,8 @@ static void count_refused(const struct rxe_qp *qp, const struct wire_packet *pac
 		rxe_comp_cntr_add(&qp->cntrs, RXE_CNTR_REMOTE_READ, RXE_WC_LOC_ACCESS_ERR, 0);
 }
 
+/* The requester resends everything behind a request that was not ready. The packet may be one of those
+ * held. */
 static void refuse(struct rxe_engine *engine, struct rxe_qp *qp, const struct wire_packet *packet,
 		   enum rc_fault fault)
 {
@@ -56,6 +71,7 @@ static void refuse(struct rxe_engine *engine, struct rxe_qp *qp, const struct wi
 		engine->cfg.counters->send_rnr_err++;
 		qp->rc.resp.gap = RC_GAP_RNR_SENT;
 	}
+	rc_hold_clear(&engine->hold, &qp->rc.hold);
 	rc_reply_nak(&qp->rc.reply, fault, qp->attr.rq_psn);
 	rxe_qp_set_ready(engine, qp);
 }
@@ -71,7 +87,8 @@ static bool may_wait(struct rxe_engine *engine, struct rxe_qp *qp, const struct 
 	return rc_reply_may_delay_ack(&qp->rc.reply) && rxe_time_wait_delay_ack(engine, qp);
 }
 
-static void expected(struct rxe_engine *engine, struct rxe_qp *qp, const struct wire_packet *packet,
+/* False: the request was refused. */
+static bool expected(struct rxe_engine *engine, struct rxe_qp *qp, const struct wire_packet *packet,
 		     uint64_t now_ns)
 {
 	struct rc_reply *reply = &qp->rc.reply;
@@ -80,7 +97,7 @@ static void expected(struct rxe_engine *engine, struct rxe_qp *qp, const struct 
 
 	if (fault != RC_FAULT_NONE) {
 		refuse(engine, qp, packet, fault);
-		return;
+		return false;
 	}
 	assert(psns > 0);
 	qp->rc.resp.gap = RC_GAP_NONE;
@@ -89,10 +106,10 @@ static void expected(struct rxe_engine *engine, struct rxe_qp *qp, const struct 
 	if (packet->shape & SHAPE_ANSWERED) {
 		rc_reply_include_ack(reply);
 		rxe_qp_set_ready(engine, qp);
-		return;
+		return true;
 	}
 	if (!packet->bth.ack_req)
-		return;
+		return true;
 	if (reply->pending == RC_PENDING_ACK)
 		engine->cfg.counters->ack_deferred++;
 	if (may_wait(engine, qp, packet))
@@ -100,6 +117,28 @@ static void expected(struct rxe_engine *engine, struct rxe_qp *qp, const struct 
 	else
 		rc_reply_ack(reply);
 	rxe_qp_set_ready(engine, qp);
+	return true;
+}
+
+/* Executes the requests that were held behind the packet which has just arrived. A requester that
+ * resends may cut a READ into more parts than before: one that was held must not be the READ too many
+ * then, and is dropped. Those that remain show the next gap. A requester that asked with that packet alone is told now. One that resends
+ * everything is not: its next packets may close the gap. */
+static void resume(struct rxe_engine *engine, struct rxe_qp *qp, bool asked, uint64_t now_ns)
+{
+	struct rc_hold *hold = &qp->rc.hold;
+	const struct wire_packet *packet;
+
+	while ((packet = rc_hold_at(&engine->hold, hold, qp->attr.rq_psn))) {
+		if ((packet->shape & SHAPE_ANSWERED) && rc_responder_has_too_many(qp)) {
+			rc_hold_clear(&engine->hold, hold);
+			return;
+		}
+		if (!expected(engine, qp, packet, now_ns))
+			return;
+	}
+	if (hold->count > 0 && asked)
+		gap_shown(engine, qp, rc_hold_first_psn(&engine->hold, hold));
 }
 
 void rc_responder_input(struct rxe_engine *engine, struct rxe_qp *qp,
@@ -110,9 +149,9 @@ void rc_responder_input(struct rxe_engine *engine, struct rxe_qp *qp,
 	if (rc_reply_is_fatal(&qp->rc.reply))
 		return;
 	if (ahead > 0)
-		too_far(engine, qp, packet->bth.psn);
+		too_far(engine, qp, packet);
 	else if (ahead < 0)
 		rc_responder_duplicate(engine, qp, packet);
-	else
-		expected(engine, qp, packet, now_ns);
+	else if (expected(engine, qp, packet, now_ns) && qp->rc.hold.count > 0)
+		resume(engine, qp, packet->bth.ack_req, now_ns);
 }

@@ -248,7 +248,7 @@ static enum rc_fault do_write(struct rxe_engine *engine, struct rxe_qp *qp,
 	return RC_FAULT_NONE;
 }
 
-static bool has_too_many(const struct rxe_qp *qp)
+bool rc_responder_has_too_many(const struct rxe_qp *qp)
 {
 	return qp->rc.reply.num_new >= qp->attr.max_dest_rd_atomic;
 }
@@ -269,7 +269,7 @@ static enum rc_fault do_read(struct rxe_engine *engine, struct rxe_qp *qp,
 		.va = reth->va,
 	};
 
-	if (has_too_many(qp))
+	if (rc_responder_has_too_many(qp))
 		return RC_FAULT_TOO_MANY;
 	if (reth->len > RXE_MAX_MSG_SIZE)
 		return RC_FAULT_LENGTH;
@@ -296,7 +296,7 @@ static enum rc_fault do_atomic(struct rxe_engine *engine, struct rxe_qp *qp,
 		.msn = psn_add(qp->rc.resp.msn, 1),
 	};
 
-	if (has_too_many(qp))
+	if (rc_responder_has_too_many(qp))
 		return RC_FAULT_TOO_MANY;
 	if (atomic->va & 7)
 		return RC_FAULT_MISALIGNED;
@@ -362,7 +362,7 @@ static enum rc_fault do_atomic_write(struct rxe_engine *engine, struct rxe_qp *q
 	};
 	enum mr_check stored;
 
-	if (has_too_many(qp))
+	if (rc_responder_has_too_many(qp))
 		return RC_FAULT_TOO_MANY;
 	if (reth->len != sizeof(uint64_t) || packet->payload_len != sizeof(uint64_t))
 		return RC_FAULT_LENGTH;

@@ -4,6 +4,7 @@
 #ifndef RXE_EMU_RC_RESPONDER_EXECUTE_H
 #define RXE_EMU_RC_RESPONDER_EXECUTE_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "emu/rc/nak.h"
@@ -17,5 +18,8 @@ struct wire_packet;
  * claimed. */
 enum rc_fault rc_responder_execute(struct rxe_engine *engine, struct rxe_qp *qp,
 				   const struct wire_packet *packet, uint32_t *ret_psns);
+
+/* Whether another READ or atomic would be one too many. */
+bool rc_responder_has_too_many(const struct rxe_qp *qp);
 
 #endif

@@ -164,6 +164,7 @@ void host_init_engine(struct progress *progress)
 		.probe_ns = PROBE_NS,
 		.qpn_last = atomic_load(&shared->slot[progress->attachment->slot].qpn_roll),
 		.qpn_key = shared->slot[progress->attachment->slot].qpn_key,
+		.held = progress->held,
 		.time_wait = &shared->slot[progress->attachment->slot].time_wait,
 	};
 

@@ -120,6 +120,21 @@ void progress_init(struct progress *progress, const struct progress_owner *owner
 	persist_init(&progress->persist);
 }
 
+static void free_memory(struct progress *progress)
+{
+	free(progress->tx_mem);
+	progress->tx_mem = NULL;
+	free(progress->held);
+	progress->held = NULL;
+}
+
+static int get_memory(struct progress *progress)
+{
+	progress->tx_mem = malloc((size_t)PROGRESS_TRAINS * 65536);
+	progress->held = malloc(RXE_HOLD_PACKETS * sizeof(struct rxe_held));
+	return progress->tx_mem && progress->held ? 0 : -ENOMEM;
+}
+
 int progress_start(struct progress *progress)
 {
 	struct rxe_engine *engine = calloc(1, sizeof(*engine));
@@ -127,16 +142,14 @@ int progress_start(struct progress *progress)
 
 	/* progress_stop() has freed those of an earlier attachment. */
 	assert(!progress->engine && !progress->tx_mem && !progress->has_thread);
-	progress->tx_mem = malloc((size_t)PROGRESS_TRAINS * 65536);
-	if (!err && !progress->tx_mem) {
+	if (!err && get_memory(progress) != 0) {
 		device_link_close(&progress->link);
 		descriptor_close(progress->wake_fd);
 		err = -ENOMEM;
 	}
 	if (err) {
 		free(engine);
-		free(progress->tx_mem);
-		progress->tx_mem = NULL;
+		free_memory(progress);
 		return err;
 	}
 	progress->random_state = ((uint32_t)clock_now_ns() ^ (uint32_t)getpid() << 16) | 1;
@@ -167,8 +180,7 @@ static void free_all(struct progress *progress)
 	descriptor_close(progress->wake_fd);
 	free(progress->engine);
 	progress->engine = NULL;
-	free(progress->tx_mem);
-	progress->tx_mem = NULL;
+	free_memory(progress);
 }
 
 /* Sends all that peers wait for. TIME_WAIT records answer for what of it gets lost. Under the

@@ -32,6 +32,7 @@
 struct progress;
 struct rxe_cq;
 struct rxe_engine;
+struct rxe_held;
 struct rxe_event;
 struct rxe_qp;
 
@@ -72,6 +73,8 @@ struct progress {
 	uint8_t *tx_mem;
 	struct wire_train tx[PROGRESS_TRAINS];
 	uint32_t tx_first, tx_count;
+	/* For requests behind a missing one. The kernel gives pages as losses need them. */
+	struct rxe_held *held;
 	/* Consecutive receives that found packets. */
 	uint32_t receives_found;
 	/* When to check next whether the program closed descriptors of the device. Of

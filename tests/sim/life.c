@@ -101,6 +101,8 @@ void life_begin(struct oracle *o)
 		w->mem_len = AREA_BYTES * (used[i] ? used[i] : 1);
 		world_add_node(w)->max_segs = dice(w, 3) ? TRAIN_MAX_SEGS : 1 + dice(w, 6);
 		choose_lateness(o, w->node[i]);
+		if (dice(w, 3))
+			node_hold(w->node[i]);
 		w->node[i]->engine.cfg.probe_ns =
 			dice(w, 2) ? 20000 + dice(w, dice(w, 2) ? 200000 : 4000000) : 0;
 	}

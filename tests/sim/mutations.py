@@ -12,7 +12,7 @@ MUTATIONS = [
      "a duplicate of the last request is carried out again"),
     ("gap_never_closed", "emu/rc/responder.c", "\tqp->rc.resp.gap = RC_GAP_NONE;\n", "",
      "after one gap, no NAK for the next: a timeout where a NAK would do"),
-    ("rnr_gap_naked", "emu/rc/responder.c", "if (resp->gap == RC_GAP_RNR_SENT)\n\t\treturn;\n", "",
+    ("rnr_gap_naked", "emu/rc/responder.c", "if (qp->rc.resp.gap == RC_GAP_RNR_SENT)\n\t\treturn;\n", "",
      "what follows an RNR NAK is answered by a sequence NAK"),
     ("nak_not_withdrawn", "emu/rc/responder.c", "\trc_reply_withdraw_nak(reply);\n", "",
      "a NAK leaves for a packet that has come meanwhile"),

@@ -269,6 +269,7 @@ static void give_node(struct node *node)
 	struct rxe_mr_table *mrs = node->mrs;
 	struct rxe_mw_table *mws = node->mws;
 	struct rxe_time_wait_table *time_wait = node->time_wait;
+	struct rxe_held *held = node->held;
 	void *cq_mem = node->cq_mem, *srq_mem = node->srq_mem;
 
 	memset(mrs->entry, 0, (node->num_mrs + 1) * sizeof(mrs->entry[0]));
@@ -280,6 +281,7 @@ static void give_node(struct node *node)
 	node->mrs = mrs;
 	node->mws = mws;
 	node->time_wait = time_wait;
+	node->held = held;
 	node->cq_mem = cq_mem;
 	node->srq_mem = srq_mem;
 	if (num_spare < sizeof(spare) / sizeof(spare[0])) {
@@ -289,6 +291,7 @@ static void give_node(struct node *node)
 	free(node->mrs);
 	free(node->mws);
 	free(node->time_wait);
+	free(node->held);
 	free(node->cq_mem);
 	free(node->srq_mem);
 	free(node);
@@ -346,6 +349,17 @@ void node_free(struct node *node)
 	free(node->mem);
 	free(node->durable);
 	give_node(node);
+}
+
+void node_hold(struct node *node)
+{
+	struct rxe_engine_cfg cfg = node->engine.cfg;
+
+	assert(node->num_ends == 0 && node->engine.num_qp == 0);
+	if (!node->held)
+		node->held = zalloc(RXE_HOLD_PACKETS * sizeof(struct rxe_held));
+	cfg.held = node->held;
+	rxe_engine_init(&node->engine, &cfg);
 }
 
 uint32_t node_reg(struct node *node, uint32_t offset, uint32_t len, uint32_t rights)

@@ -69,6 +69,7 @@ struct node {
 	struct rxe_mw_table *mws;
 	uint32_t num_mws;
 	struct rxe_time_wait_table *time_wait;
+	struct rxe_held *held; /* memory for node_hold(); NULL: not needed yet */
 	uint32_t num_mrs;
 	uint8_t *mem;
 	uint32_t mem_len;
@@ -142,6 +143,8 @@ struct node_qp_opts {
 
 struct node *node_new(uint32_t index, uint32_t mem_len);
 void node_free(struct node *node);
+/* From now on its engine holds requests behind a missing one. */
+void node_hold(struct node *node);
 /* Registers a key for [offset, offset + len) of the node's memory. */
 uint32_t node_reg(struct node *node, uint32_t offset, uint32_t len, uint32_t rights);
 /* The same with an iova, as for device memory that begins at 0. */

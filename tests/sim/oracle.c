@@ -181,6 +181,7 @@ static void begin(struct party *party, struct end *end)
 	party->first_psn = party->next_psn = party->opts.psn;
 	party->acked_psn = psn_add(party->opts.psn, PSN_MASK);
 	party->ack_sent_psn = party->received_psn = party->acked_psn;
+	party->num_early = 0;
 	party->failed = party->may_fail = party->vanished = party->is_forged = false;
 	party->has_left = party->deserted = false;
 	memset(party->last_recv, 0, sizeof(party->last_recv));

@@ -23,6 +23,7 @@
 #define ORACLE_SLOTS	     24 /* most open receives, and READs */
 #define ORACLE_SLOT_BYTES    4096u
 #define ORACLE_RECVS	     1024 /* more than all slots together */
+#define ORACLE_EARLY	     1024 /* more than are held */
 #define ORACLE_WORDS	     8
 #define ORACLE_WRITE_BYTES   12288u /* most bytes of a reliable WRITE */
 /* Each of the last 16 unreliable WRITEs has a place of its own. */
@@ -86,6 +87,11 @@ struct party {
 	/* Highest PSN acknowledged by a packet that the peer sent, and highest last PSN of a
 	 * message whose receive completed there. */
 	uint32_t ack_sent_psn, received_psn;
+	/* Requests that arrived behind a missing one, by number: its engine may hold them. */
+	struct {
+		uint32_t psn, takes; /* PSNs */
+	} early[ORACLE_EARLY];
+	uint32_t num_early;
 	bool failed; /* an error completed: flushes follow */
 	/* This pair must end in an error. */
 	bool may_fail;
