@@ -76,7 +76,7 @@ struct rxe_engine_cfg {
 	/* Belongs to the host, which calls rxe_time_wait_trains_sent(). NULL: no TIME_WAIT. */
 	struct rxe_time_wait_table *time_wait;
 	/* Memory for requests that arrive behind a missing one, RXE_HOLD_PACKETS of them. NULL: they
-	 * are dropped. */
+	 * are dropped, and after a loss the requester resends everything. */
 	struct rxe_held *held;
 };
 

@@ -5,7 +5,7 @@
  *
  *   requests   -> responder.c -> responder_execute.c, responder_duplicate.c -> responder_reply.c
  *   responses  -> requester_complete.c -> requester_retry.c when one is missing
- *   send queue -> requester.c */
+ *   send queue -> requester.c, requester_resend.c for single packets */
 #include "emu/rc/rc.h"
 
 #include <assert.h>
@@ -13,6 +13,7 @@
 #include "emu/engine.h"
 #include "emu/qp.h"
 #include "emu/rc/requester_complete.h"
+#include "emu/rc/requester_resend.h"
 #include "emu/rc/time_wait.h"
 #include "net/wire/opcode.h"
 #include "net/wire/packet.h"
@@ -111,7 +112,9 @@ static enum output_result output(struct rxe_engine *engine, struct rxe_qp *qp,
 	before = train->segs;
 	assert(kept < train->max_segs);
 	train->max_segs = (uint16_t)(train->max_segs - kept);
-	result = rc_requester_output(engine, qp, train, now_ns);
+	result = rc_resend_output(engine, qp, train, now_ns);
+	if (result == OUTPUT_IDLE)
+		result = rc_requester_output(engine, qp, train, now_ns);
 	train->max_segs = (uint16_t)(train->max_segs + kept);
 	assert(train->segs <= train->max_segs);
 	if (rc_reply_output_ack(engine, qp, train, (uint32_t)(train->segs - before), now_ns) !=

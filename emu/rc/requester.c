@@ -74,6 +74,8 @@ void rc_requester_start(struct rxe_engine *engine, struct rxe_qp *qp)
 		.una_psn = qp->attr.sq_psn,
 		.cur_psn = qp->attr.sq_psn,
 		.sent_psn = qp->attr.sq_psn,
+		.recover_psn = qp->attr.sq_psn,
+		.part_psn = qp->attr.sq_psn,
 		.cur = qp->sq.head,
 		.peer = peer_of(engine, qp),
 	};
@@ -115,6 +117,24 @@ struct rxe_send_wqe *rc_requester_head(const struct rxe_qp *qp)
 		return NULL;
 	wqe = rxe_ring_at(&qp->sq, qp->sq.head);
 	return wqe->started && !rxe_wqe_is_local(wqe) ? wqe : NULL;
+}
+
+struct rxe_send_wqe *rc_requester_find(const struct rxe_qp *qp, uint32_t psn)
+{
+	const struct rc_requester *req = &qp->rc.req;
+	uint32_t index;
+
+	if (psn_diff(psn, req->una_psn) < 0 || psn_diff(psn, req->cur_psn) >= 0)
+		return NULL;
+	for (index = qp->sq.head; index != qp->sq.tail; index++) {
+		struct rxe_send_wqe *wqe = rxe_ring_at(&qp->sq, index);
+
+		if (!wqe->started)
+			return NULL;
+		if (!rxe_wqe_is_local(wqe) && psn_diff(wqe->psn_last, psn) >= 0)
+			return wqe;
+	}
+	return NULL;
 }
 
 bool rc_requester_is_idle(const struct rxe_qp *qp)
@@ -195,6 +215,7 @@ void rc_requester_rewind(struct rxe_engine *engine, struct rxe_qp *qp)
 	req->cur_psn = req->una_psn;
 	req->from = (struct rxe_cursor){ 0 };
 	req->probe = RC_PROBE_NONE;
+	rc_arrived_reset(&req->arrived);
 	rc_rtt_forget(&req->rtt);
 	assert_order(qp);
 	rxe_qp_set_ready(engine, qp);
@@ -251,11 +272,13 @@ void rc_requester_advance(struct rxe_engine *engine, struct rxe_qp *qp, uint32_t
 	struct rc_requester *req = &qp->rc.req;
 	struct rxe_send_wqe *wqe = rc_requester_head(qp);
 	bool behind = psn_diff(req->cur_psn, psn) <= 0;
+	const uint32_t was = req->una_psn;
 
 	assert(wqe && psn_diff(psn, req->una_psn) >= 0 && psn_diff(wqe->psn_last, psn) >= 0);
 	if (!behind)
 		count_answered(qp, wqe, psn);
 	req->una_psn = psn_add(psn, 1);
+	rc_arrived_passed(&req->arrived, was, req->una_psn);
 	req->probe = RC_PROBE_NONE;
 	if (psn == wqe->psn_last) {
 		rxe_complete_send(engine, qp, RXE_WC_SUCCESS);
@@ -545,6 +568,17 @@ static uint32_t packet_len(const struct wire_packet *packet)
 	       (-packet->payload_len & 3) + ICRC_LEN;
 }
 
+enum send_result rc_requester_emit(struct rxe_engine *engine, struct rxe_qp *qp,
+				   struct rxe_send_wqe *wqe, uint32_t psn, uint32_t last_psn,
+				   struct wire_train *train)
+{
+	struct rxe_cursor from = { 0 };
+	struct wire_packet packet;
+
+	describe(qp, wqe, psn, last_psn, train, &packet);
+	return emit(engine, qp, wqe, &packet, &from, train);
+}
+
 static enum send_result send_one(struct rxe_engine *engine, struct rxe_qp *qp,
 				 struct rxe_send_wqe *wqe, uint32_t last_psn,
 				 struct wire_train *train, uint64_t now_ns)
@@ -563,24 +597,7 @@ static enum send_result send_one(struct rxe_engine *engine, struct rxe_qp *qp,
 	return result;
 }
 
-/* A probe counts as nothing in flight and advances nothing. Of a READ it requests one packet: the
- * whole response may be on its way. If its payload is not ready, the ACK timer takes over. */
-static enum output_result send_probe(struct rxe_engine *engine, struct rxe_qp *qp,
-				     struct wire_train *train)
-{
-	struct rc_requester *req = &qp->rc.req;
-	struct rxe_send_wqe *wqe = rc_requester_head(qp);
-	struct rxe_cursor from = { 0 };
-	struct wire_packet packet;
-
-	describe(qp, wqe, req->una_psn, req->una_psn, train, &packet);
-	if (emit(engine, qp, wqe, &packet, &from, train) == SEND_TRAIN_FULL)
-		return OUTPUT_TRAIN_FULL;
-	req->probe = RC_PROBE_SENT;
-	return OUTPUT_IDLE;
-}
-
-static bool may_request(struct rxe_qp *qp, uint64_t now_ns)
+bool rc_requester_may_send(struct rxe_qp *qp, uint64_t now_ns)
 {
 	return (qp->state == RXE_QPS_RTS || qp->state == RXE_QPS_SQD) &&
 	       rc_retry_may_send(&qp->rc.retry, now_ns);
@@ -590,12 +607,9 @@ enum output_result rc_requester_output(struct rxe_engine *engine, struct rxe_qp 
 				       struct wire_train *train, uint64_t now_ns)
 {
 	qp->rate.resume_ns = 0;
-	if (qp->rc.req.probe == RC_PROBE_DUE && may_request(qp, now_ns) &&
-	    send_probe(engine, qp, train) == OUTPUT_TRAIN_FULL)
-		return OUTPUT_TRAIN_FULL;
 	if (qp->rc.req.cur != qp->sq.tail && rc_requester_gathers(qp))
 		return OUTPUT_IDLE;
-	while (may_request(qp, now_ns)) {
+	while (rc_requester_may_send(qp, now_ns)) {
 		struct rxe_send_wqe *wqe = next(engine, qp, now_ns);
 		uint32_t last_psn;
 

@@ -9,6 +9,8 @@
 
 #include "emu/cq.h"
 #include "emu/output.h"
+#include "emu/rc/requester_arrived.h"
+#include "emu/rc/requester_repair.h"
 #include "emu/rc/requester_rtt.h"
 #include "emu/rc/requester_window.h"
 #include "emu/sge.h"
@@ -27,7 +29,8 @@ struct wire_train;
 /* Without trains, a packet asks for an ACK once this many bytes were sent without AckReq. */
 #define RC_ACK_REQ_BYTES 16384u
 
-/* A probe resends the oldest packet, alone and with AckReq, when no response came for a while. */
+/* A probe resends the oldest packet, alone and with AckReq, when no response came for a while, or
+ * when a NAK asked for it. */
 enum rc_probe {
 	RC_PROBE_NONE,
 	RC_PROBE_DUE,
@@ -56,6 +59,12 @@ struct rc_requester {
 	struct rc_window window;
 	struct rc_rtt rtt;
 	enum rc_probe probe;
+	struct rc_repair repair;
+	struct rc_arrived arrived;
+	/* The last part of a READ that was requested again ends before this PSN. */
+	uint32_t part_psn;
+	/* Losses of packets before this one have shrunk the window. */
+	uint32_t recover_psn;
 	/* Request broken_index cannot be sent. It fails once those before it have completed. */
 	bool is_broken;
 	uint32_t broken_index;
@@ -110,9 +119,19 @@ void rc_requester_stop(struct rxe_qp *qp);
 enum output_result rc_requester_output(struct rxe_engine *engine, struct rxe_qp *qp,
 				       struct wire_train *train, uint64_t now_ns);
 
+/* Whether neither the state, nor an RNR back-off, nor memory that is not ready forbids it. */
+bool rc_requester_may_send(struct rxe_qp *qp, uint64_t now_ns);
+/* Makes the packets [psn, last_psn] of a request again, which is one packet; for a READ the request
+ * for that part of the response. */
+enum send_result rc_requester_emit(struct rxe_engine *engine, struct rxe_qp *qp,
+				   struct rxe_send_wqe *wqe, uint32_t psn, uint32_t last_psn,
+				   struct wire_train *train);
+
 /* Whether everything that was sent is acknowledged. */
 bool rc_requester_is_idle(const struct rxe_qp *qp);
 
+/* The request that this PSN belongs to, which is in flight; NULL: there is none. */
+struct rxe_send_wqe *rc_requester_find(const struct rxe_qp *qp, uint32_t psn);
 /* The request that holds una, or NULL when none is outstanding. */
 struct rxe_send_wqe *rc_requester_head(const struct rxe_qp *qp);
 /* Everything up to psn, which lies in the head, is acknowledged. Completes the head when psn is

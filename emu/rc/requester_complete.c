@@ -16,13 +16,14 @@
 #include "emu/queue.h"
 #include "emu/rc/nak.h"
 #include "emu/rc/requester.h"
+#include "emu/rc/requester_resend.h"
 #include "emu/rc/requester_retry.h"
 #include "emu/rc/requester_rtt.h"
 #include "emu/sge.h"
 #include "net/wire/opcode.h"
 #include "net/wire/packet.h"
 
-/* Acknowledges everything before psn, up to the first request that needs a response of its own. */
+/* Acknowledges everything before psn, up to the first missing response that a request needs. */
 static void advance_to(struct rxe_engine *engine, struct rxe_qp *qp, uint32_t psn)
 {
 	const struct rc_requester *req = &qp->rc.req;
@@ -32,9 +33,11 @@ static void advance_to(struct rxe_engine *engine, struct rxe_qp *qp, uint32_t ps
 		uint32_t upto = psn_add(psn, PSN_MASK); /* psn - 1 */
 
 		assert(wqe);
-		if (rc_is_answered(wqe))
+		if (rc_is_answered(wqe) && !rc_arrived_has(&req->arrived, req->una_psn))
 			return;
-		if (psn_diff(upto, wqe->psn_last) > 0)
+		if (rc_is_answered(wqe))
+			upto = req->una_psn;
+		else if (psn_diff(upto, wqe->psn_last) > 0)
 			upto = wqe->psn_last;
 		rc_requester_advance(engine, qp, upto);
 	}
@@ -64,11 +67,16 @@ enum acknowledged {
 static enum acknowledged acknowledge_before(struct rxe_engine *engine, struct rxe_qp *qp,
 					    uint32_t psn, uint64_t now_ns)
 {
+	const struct rc_arrived *arrived = &qp->rc.req.arrived;
 	uint32_t was = qp->rc.req.una_psn;
 
-	advance_to(engine, qp, psn);
-	if (qp->rc.req.una_psn != was)
+	advance_to(engine, qp,
+		   arrived->is_waiting && psn_diff(arrived->high_psn, psn) > 0 ? arrived->high_psn
+									       : psn);
+	if (qp->rc.req.una_psn != was) {
+		rc_repair_answered(&qp->rc.req.repair, (uint32_t)psn_diff(qp->rc.req.una_psn, was));
 		progressed(engine, qp, now_ns);
+	}
 	if (qp->state == RXE_QPS_ERR)
 		return ACKNOWLEDGED_FAILED;
 	return psn_diff(psn, qp->rc.req.una_psn) <= 0 ? ACKNOWLEDGED_ALL : ACKNOWLEDGED_NOT;
@@ -127,10 +135,23 @@ static void rnr_nak(struct rxe_engine *engine, struct rxe_qp *qp, uint8_t timer_
  * spent. */
 static void sequence_nak(struct rxe_engine *engine, struct rxe_qp *qp, uint64_t now_ns)
 {
+	const struct rc_requester *req = &qp->rc.req;
+	enum rc_retry_action action;
+
 	engine->cfg.counters->rcvd_seq_err++;
-	if (qp->rc.req.cur_psn == qp->rc.req.una_psn)
+	if (rc_requester_is_idle(qp) || req->probe == RC_PROBE_DUE)
 		return;
-	retry(engine, qp, rc_retry_sequence_nak(&qp->rc.retry, &qp->attr), now_ns);
+	action = rc_retry_sequence_nak(&qp->rc.retry, &qp->attr);
+	if (action != RC_RETRY_REWIND) {
+		retry(engine, qp, action, now_ns);
+		return;
+	}
+	engine->cfg.counters->completer_retry_err++;
+	rc_retry_lost(&qp->rc.retry, now_ns);
+	rc_retry_update_probe_timeout(&qp->rc.retry, &req->rtt, now_ns);
+	rc_resend_oldest(engine, qp);
+	if (!rc_requester_is_idle(qp))
+		rc_retry_sent(&qp->rc.retry, &qp->attr, now_ns);
 }
 
 /* A NAK acknowledges everything before the PSN that it names. */
@@ -144,6 +165,9 @@ static void nak(struct rxe_engine *engine, struct rxe_qp *qp, const struct wire_
 	case ACKNOWLEDGED_NOT: missing(engine, qp, packet, now_ns); return;
 	case ACKNOWLEDGED_FAILED: return;
 	}
+	/* An old one, of a packet that has arrived since. */
+	if (packet->bth.psn != qp->rc.req.una_psn)
+		return;
 	if (rc_syndrome_class(syndrome) == RC_AETH_RNR)
 		rnr_nak(engine, qp, syndrome & AETH_CODE_MASK, now_ns);
 	else if (syndrome == RC_NAK_PSN_SEQUENCE)
@@ -152,25 +176,10 @@ static void nak(struct rxe_engine *engine, struct rxe_qp *qp, const struct wire_
 		rxe_qp_fail(engine, qp, rc_nak_status(syndrome), now_ns);
 }
 
-static void acknowledge(struct rxe_engine *engine, struct rxe_qp *qp,
-			const struct wire_packet *packet, uint64_t now_ns)
-{
-	switch (rc_syndrome_class(packet->aeth.syndrome)) {
-	case RC_AETH_ACK:
-		if (acknowledge_before(engine, qp, psn_add(packet->bth.psn, 1), now_ns) ==
-		    ACKNOWLEDGED_NOT)
-			missing(engine, qp, packet, now_ns);
-		return;
-	case RC_AETH_RNR:
-	case RC_AETH_NAK: nak(engine, qp, packet, now_ns); return;
-	case RC_AETH_RESERVED: return;
-	}
-}
-
 /* Whether the packet is the one that this PSN of the response requires. It may answer an earlier
  * request, for a larger or smaller part; but every part ends at a multiple of RC_READ_PACKETS,
- * unless it is a single packet. Packets other than the last may be FIRST or MIDDLE: rdma_rxe
- * continues with MIDDLE when a part is requested again. */
+ * unless it is a single packet or was requested again. Packets other than the last may be FIRST or
+ * MIDDLE: rdma_rxe continues with MIDDLE when a part is requested again. */
 static bool fits_read(const struct rxe_qp *qp, const struct rxe_send_wqe *wqe,
 		      const struct wire_packet *packet)
 {
@@ -179,6 +188,7 @@ static bool fits_read(const struct rxe_qp *qp, const struct rxe_send_wqe *wqe,
 	uint32_t left = wqe->len - offset;
 	bool last = psn == wqe->psn_last;
 	bool may_end = last || (packet->shape & SHAPE_FIRST) ||
+		       psn_diff(qp->rc.req.part_psn, psn) > 0 ||
 		       ((uint32_t)psn_diff(psn, wqe->psn_first) + 1) % RC_READ_PACKETS == 0;
 
 	if ((packet->shape & SHAPE_LAST) ? !may_end : last)
@@ -208,6 +218,8 @@ static void store_response(struct rxe_engine *engine, struct rxe_qp *qp,
 		return;
 	}
 	rc_requester_advance(engine, qp, packet->bth.psn);
+	if (qp->rc.req.arrived.is_waiting)
+		advance_to(engine, qp, qp->rc.req.arrived.high_psn);
 	progressed(engine, qp, now_ns);
 }
 
@@ -220,30 +232,101 @@ static bool fits_empty(const struct rxe_send_wqe *wqe, const struct wire_packet 
 	       packet->payload_len == 0 && rc_syndrome_class(packet->aeth.syndrome) == RC_AETH_ACK;
 }
 
+/* Whether the packet is the response that this request needs. */
+static bool fits(const struct rxe_qp *qp, const struct rxe_send_wqe *wqe,
+		 const struct wire_packet *packet)
+{
+	if ((packet->shape & SHAPE_READ) && rc_is_read(wqe))
+		return fits_read(qp, wqe, packet);
+	if ((packet->shape & SHAPE_ATOMIC) && rc_is_atomic(wqe))
+		return rc_syndrome_class(packet->aeth.syndrome) == RC_AETH_ACK;
+	return fits_empty(wqe, packet);
+}
+
+/* The bytes of a response, and how many. */
+static const void *bytes_of(const struct wire_packet *packet, uint32_t *ret_len)
+{
+	bool is_atomic = packet->shape & SHAPE_ATOMIC;
+
+	*ret_len = is_atomic ? sizeof(uint64_t) : packet->payload_len;
+	return is_atomic ? (const void *)&packet->atomic_orig : packet->payload;
+}
+
+/* A response ahead of a missing one. What does not fit is left to the response that comes in
+ * order. */
+static bool store_ahead(struct rxe_engine *engine, struct rxe_qp *qp,
+			const struct wire_packet *packet)
+{
+	const struct rxe_send_wqe *wqe = rc_requester_find(qp, packet->bth.psn);
+	struct rc_requester *req = &qp->rc.req;
+	struct rxe_cursor into = { 0 };
+	uint32_t offset, len;
+	const void *bytes = bytes_of(packet, &len);
+
+	if (!wqe || !fits(qp, wqe, packet) || rc_arrived_has(&req->arrived, packet->bth.psn))
+		return false;
+	offset = (uint32_t)psn_diff(packet->bth.psn, wqe->psn_first) * qp->attr.path_mtu;
+	return rxe_scatter(engine, qp->pd, rxe_wqe_sges(wqe), wqe->num_sge, &into, offset, bytes,
+			   len) == MR_OK &&
+	       rc_arrived_add(&req->arrived, packet->bth.psn, req->una_psn);
+}
+
+/* A response behind a missing one: the missing ones are requested again, alone. */
+static void ahead(struct rxe_engine *engine, struct rxe_qp *qp, const struct wire_packet *packet,
+		  uint64_t now_ns)
+{
+	struct rc_requester *req = &qp->rc.req;
+
+	if (!engine->cfg.held) {
+		missing(engine, qp, packet, now_ns);
+		return;
+	}
+	if (!(packet->shape & (SHAPE_READ | SHAPE_ATOMIC)))
+		rc_arrived_raise(&req->arrived, packet->bth.psn, req->una_psn);
+	else if (!store_ahead(engine, qp, packet))
+		return;
+	if (rc_arrived_wants(&req->arrived)) {
+		rc_retry_lost(&qp->rc.retry, now_ns);
+		rxe_qp_set_ready(engine, qp);
+	}
+}
+
 static void result(struct rxe_engine *engine, struct rxe_qp *qp, const struct wire_packet *packet,
 		   uint64_t now_ns)
 {
 	const struct rxe_send_wqe *wqe;
+	const void *bytes;
+	uint32_t len;
 
 	switch (acknowledge_before(engine, qp, packet->bth.psn, now_ns)) {
 	case ACKNOWLEDGED_ALL: break;
-	case ACKNOWLEDGED_NOT: missing(engine, qp, packet, now_ns); return;
+	case ACKNOWLEDGED_NOT: ahead(engine, qp, packet, now_ns); return;
 	case ACKNOWLEDGED_FAILED: return;
 	}
 	wqe = rc_requester_head(qp);
-	if (!wqe)
+	if (!wqe || packet->bth.psn != qp->rc.req.una_psn)
 		return;
-	if ((packet->shape & SHAPE_READ) && rc_is_read(wqe) && fits_read(qp, wqe, packet))
-		store_response(engine, qp, wqe, packet, packet->payload, packet->payload_len,
-			       now_ns);
-	else if ((packet->shape & SHAPE_ATOMIC) && rc_is_atomic(wqe) &&
-		 rc_syndrome_class(packet->aeth.syndrome) == RC_AETH_ACK)
-		store_response(engine, qp, wqe, packet, &packet->atomic_orig, sizeof(uint64_t),
-			       now_ns);
-	else if (fits_empty(wqe, packet))
-		store_response(engine, qp, wqe, packet, NULL, 0, now_ns);
-	else
+	if (!fits(qp, wqe, packet)) {
 		rxe_qp_fail(engine, qp, RXE_WC_BAD_RESP_ERR, now_ns);
+		return;
+	}
+	bytes = bytes_of(packet, &len);
+	store_response(engine, qp, wqe, packet, bytes, len, now_ns);
+}
+
+static void acknowledge(struct rxe_engine *engine, struct rxe_qp *qp,
+			const struct wire_packet *packet, uint64_t now_ns)
+{
+	switch (rc_syndrome_class(packet->aeth.syndrome)) {
+	case RC_AETH_ACK:
+		if (acknowledge_before(engine, qp, psn_add(packet->bth.psn, 1), now_ns) ==
+		    ACKNOWLEDGED_NOT)
+			ahead(engine, qp, packet, now_ns);
+		return;
+	case RC_AETH_RNR:
+	case RC_AETH_NAK: nak(engine, qp, packet, now_ns); return;
+	case RC_AETH_RESERVED: return;
+	}
 }
 
 /* Only the resent oldest packet was acknowledged: it, or its response, had been lost, and so had
@@ -270,7 +353,11 @@ void rc_requester_input(struct rxe_engine *engine, struct rxe_qp *qp,
 		result(engine, qp, packet, now_ns);
 	else
 		acknowledge(engine, qp, packet, now_ns);
-	if (to_probe && req->una_psn == psn_add(packet->bth.psn, 1) && !rc_requester_is_idle(qp))
+	if (!to_probe || req->una_psn != psn_add(packet->bth.psn, 1) || rc_requester_is_idle(qp))
+		return;
+	if (req->arrived.is_waiting)
+		rc_arrived_ask_again(&qp->rc.req.arrived, req->una_psn);
+	else
 		rc_requester_loss_detected(engine, qp);
 }
 

@@ -13,10 +13,10 @@
 #define RNR_RETRY_INFINITE 7
 #define RNR_UNIT_NS	   10000ull
 
-/* A round trip within a host takes a tenth of PROBE_MIN_NS, unless the peer's processor is busy.
- * So early probes are sent only while packets are being lost: otherwise most are in vain and wake
- * a thread that competes with the poller. */
-#define PROBE_MIN_NS	1000000u
+/* A round trip within a host takes less than PROBE_MIN_NS, unless the peer's processor is busy. So
+ * early probes are sent only while packets are being lost: otherwise most are in vain and wake a
+ * thread that competes with the poller. */
+#define PROBE_MIN_NS	100000u
 #define LOSSY_PERIOD_NS 100000000u
 
 uint64_t rc_timeout_ns(uint8_t code)

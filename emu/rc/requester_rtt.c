@@ -41,7 +41,7 @@ void rc_rtt_forget(struct rc_rtt *rtt)
 
 uint64_t rc_rtt_timeout_ns(const struct rc_rtt *rtt, uint64_t min_ns, uint64_t max_ns)
 {
-	uint64_t timeout_ns = rtt->smooth_ns + 4 * rtt->spread_ns;
+	uint64_t timeout_ns = rtt->smooth_ns + 2 * rtt->spread_ns;
 
 	assert(min_ns <= max_ns);
 	if (rtt->smooth_ns == 0 || timeout_ns > max_ns)

@@ -19,7 +19,7 @@ void rc_rtt_sent(struct rc_rtt *rtt, uint32_t psn, uint64_t now_ns);
 void rc_rtt_acknowledged(struct rc_rtt *rtt, uint32_t una_psn, uint64_t now_ns);
 /* A packet was resent: its acknowledgement can no longer be matched to one transmission (Karn). */
 void rc_rtt_forget(struct rc_rtt *rtt);
-/* Time after which a response counts as lost: smoothed RTT plus four deviations, within [min_ns,
+/* Time after which a response counts as late: smoothed RTT plus two deviations, within [min_ns,
  * max_ns]; max_ns before the first measurement. */
 uint64_t rc_rtt_timeout_ns(const struct rc_rtt *rtt, uint64_t min_ns, uint64_t max_ns);
 

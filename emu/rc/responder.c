@@ -60,8 +60,8 @@ static void count_refused(const struct rxe_qp *qp, const struct wire_packet *pac
 		rxe_comp_cntr_add(&qp->cntrs, RXE_CNTR_REMOTE_READ, RXE_WC_LOC_ACCESS_ERR, 0);
 }
 
-/* The requester resends everything behind a request that was not ready. The packet may be one of those
- * held. */
+/* The requester resends everything behind a request that was not ready. The packet may be one of
+ * those held. */
 static void refuse(struct rxe_engine *engine, struct rxe_qp *qp, const struct wire_packet *packet,
 		   enum rc_fault fault)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Throughput of a lossy network: one pair, 16 posted requests of 64 KiB, a link of 10 Gbit/s and 5
- * us one way; ten seeds each. Virtual time makes the table the same on every machine. goodput.txt
+/* Throughput of a lossy network: one pair, 16 posted requests, a link of 10 Gbit/s and 5 us one way;
+ * three or ten seeds each. "alone": the peer drops what arrives behind a missing request, as rdma_rxe does. Virtual time makes the table the same on every machine. goodput.txt
  * keeps it, so a review sees changes.
  *
  *     goodput                    prints the table
@@ -11,21 +11,30 @@
 
 #include "tests/sim/world.h"
 
-#define REQUEST_BYTES 65536u
-#define POSTED	      16u
-#define REQUESTS      400u
-#define SEEDS	      10u
-#define NS_PER_KB     819 /* 10 Gbit/s */
+#define TOTAL_BYTES (25u << 20)
+#define POSTED	    16u
+#define NS_PER_KB   819 /* 10 Gbit/s */
 
 struct kind {
 	const char *name;
 	enum rxe_wr_opcode opcode;
+	uint32_t bytes; /* of a request */
+	bool peer_drops;
+	bool all_faults; /* others: losses alone */
+	uint32_t seeds;
 };
 
 static const struct kind kinds[] = {
-	{ "write", RXE_WR_RDMA_WRITE },
-	{ "send", RXE_WR_SEND },
-	{ "read", RXE_WR_RDMA_READ },
+	{ "write", RXE_WR_RDMA_WRITE, 65536, false, true, 10 },
+	{ "send", RXE_WR_SEND, 65536, false, true, 10 },
+	{ "read", RXE_WR_RDMA_READ, 65536, false, true, 10 },
+	{ "alone", RXE_WR_RDMA_WRITE, 65536, true, false, 3 },
+	{ "write", RXE_WR_RDMA_WRITE, 4096, false, false, 3 },
+	{ "send", RXE_WR_SEND, 4096, false, false, 3 },
+	{ "read", RXE_WR_RDMA_READ, 4096, false, false, 3 },
+	{ "write", RXE_WR_RDMA_WRITE, 1 << 20, false, false, 3 },
+	{ "send", RXE_WR_SEND, 1 << 20, false, false, 3 },
+	{ "read", RXE_WR_RDMA_READ, 1 << 20, false, false, 3 },
 };
 
 /* Losses in 1000. */
@@ -36,11 +45,14 @@ static const struct link_dice faults[] = {
 	{ .drop = 10 },
 	{ .drop = 20 },
 	{ .drop = 50 },
+	{ .drop = 100 },
 	{ .dup = 10 },
 	{ .delay = 10, .max_delay_ns = 20000 },
 	{ .delay = 50, .max_delay_ns = 20000 },
 	{ .corrupt = 1 },
 };
+/* Of them, those without a loss and with losses come first. */
+#define NUM_LOSSES 7
 
 struct flow {
 	struct world *w;
@@ -52,13 +64,13 @@ struct flow {
 
 static void post_one(struct flow *flow)
 {
-	const struct post post = { .op = flow->kind->opcode, .len = REQUEST_BYTES };
+	const struct post post = { .op = flow->kind->opcode, .len = flow->kind->bytes };
 
-	if (flow->posted == REQUESTS)
+	if (flow->posted == TOTAL_BYTES / flow->kind->bytes)
 		return;
 	flow->posted++;
 	if (flow->kind->opcode == RXE_WR_SEND &&
-	    world_recv(flow->w, flow->to, 0, REQUEST_BYTES) != POST_OK)
+	    world_recv(flow->w, flow->to, 0, flow->kind->bytes) != POST_OK)
 		abort();
 	if (world_post(flow->w, flow->from, post) != POST_OK)
 		abort();
@@ -108,8 +120,12 @@ static void run(const struct kind *kind, const struct link_dice *dice, uint64_t 
 	opts.mtu = 4096;
 	opts.timeout = 12; /* 17 ms */
 	world_init(&w, seed);
-	w.mem_len = REQUEST_BYTES;
-	world_pair(&w, world_add_node(&w), world_add_node(&w), &opts, &flow.from, &flow.to);
+	w.mem_len = kind->bytes;
+	node_hold(world_add_node(&w));
+	world_add_node(&w);
+	if (!kind->peer_drops)
+		node_hold(w.node[1]);
+	world_pair(&w, w.node[0], w.node[1], &opts, &flow.from, &flow.to);
 	flow.from->qp.rc.retry.probe_after_ns = flow.from->qp.rc.retry.probe_max_ns = 8000000;
 	w.link.ns_per_kb = NS_PER_KB;
 	w.link.dice = *dice;
@@ -118,9 +134,9 @@ static void run(const struct kind *kind, const struct link_dice *dice, uint64_t 
 	for (i = 0; i < POSTED; i++)
 		post_one(&flow);
 	world_run(&w);
-	if (flow.done != REQUESTS)
+	if (flow.done != TOTAL_BYTES / kind->bytes)
 		abort();
-	sums->mbit += (double)REQUESTS * REQUEST_BYTES * 8e3 / (double)flow.last_ns / SEEDS;
+	sums->mbit += (double)TOTAL_BYTES * 8e3 / (double)flow.last_ns / kind->seeds;
 	sums->packets += w.sent;
 	sums->retries += flow.from->node->counters.completer_retry_err;
 	sums->timeouts += timeouts_in(w.trace.text);
@@ -147,26 +163,27 @@ static void row(FILE *to, const struct kind *kind, const struct link_dice *dice,
 	char fault[32];
 	uint64_t seed;
 
-	for (seed = 1; seed <= SEEDS; seed++)
+	for (seed = 1; seed <= kind->seeds; seed++)
 		run(kind, dice, seed, &sums);
 	if (*best == 0)
 		*best = sums.mbit;
 	name_fault(dice, fault, sizeof(fault));
-	(void)fprintf(to, "%-6s %-13s %8.0f %6.2f %9.1f %9.1f %9.1f\n", kind->name, fault,
-		      sums.mbit, sums.mbit / *best, (double)sums.packets / SEEDS,
-		      (double)sums.retries / SEEDS, (double)sums.timeouts / SEEDS);
+	(void)fprintf(to, "%-6s %7u %-13s %8.0f %6.2f %9.1f %9.1f %9.1f\n", kind->name, kind->bytes,
+		      fault, sums.mbit, sums.mbit / *best, (double)sums.packets / kind->seeds,
+		      (double)sums.retries / kind->seeds, (double)sums.timeouts / kind->seeds);
 }
 
 static void table(FILE *to)
 {
 	size_t k, f;
 
-	(void)fprintf(to, "%-6s %-13s %8s %6s %9s %9s %9s\n", "op", "fault", "Mbit/s", "ratio",
-		      "packets", "retries", "timeouts");
+	(void)fprintf(to, "%-6s %7s %-13s %8s %6s %9s %9s %9s\n", "op", "bytes", "fault", "Mbit/s",
+		      "ratio", "packets", "retries", "timeouts");
 	for (k = 0; k < sizeof(kinds) / sizeof(kinds[0]); k++) {
+		size_t num = kinds[k].all_faults ? sizeof(faults) / sizeof(faults[0]) : NUM_LOSSES;
 		double best = 0;
 
-		for (f = 0; f < sizeof(faults) / sizeof(faults[0]); f++)
+		for (f = 0; f < num; f++)
 			row(to, &kinds[k], &faults[f], &best);
 	}
 }

@@ -104,9 +104,9 @@ START_TEST(round_trips)
 	ck_assert(rtt.is_timing);
 	rc_rtt_acknowledged(&rtt, 0, 180000);
 	ck_assert_uint_eq(rtt.smooth_ns, 80000);
-	ck_assert_uint_eq(rc_rtt_timeout_ns(&rtt, 1000, 9000000), 80000 + 4 * 40000);
+	ck_assert_uint_eq(rc_rtt_timeout_ns(&rtt, 1000, 9000000), 80000 + 2 * 40000);
 	ck_assert_uint_eq(rc_rtt_timeout_ns(&rtt, 250000, 9000000), 250000);
-	ck_assert_uint_eq(rc_rtt_timeout_ns(&rtt, 1000, 200000), 200000);
+	ck_assert_uint_eq(rc_rtt_timeout_ns(&rtt, 1000, 150000), 150000);
 	rc_rtt_sent(&rtt, 7, 1000000);
 	rc_rtt_acknowledged(&rtt, 20, 1160000); /* twice as long */
 	ck_assert_uint_eq(rtt.smooth_ns, 90000);

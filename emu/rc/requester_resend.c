@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: MIT */
+/* Selective repeat, as far as the standard's responses allow it. A NAK names one missing request, so
+ * one is resent for each round trip. Missing READ responses are all known, and requested at once. */
+#include "emu/rc/requester_resend.h"
+
+#include "emu/counters.h"
+#include "emu/engine.h"
+#include "emu/qp.h"
+#include "emu/rc/requester.h"
+#include "emu/rc/requester_retry.h"
+#include "net/wire/packet.h"
+#include "net/wire/train.h"
+
+/* The window shrinks once for all losses among what was in flight at the first of them. */
+static void shrink_window(struct rc_requester *req)
+{
+	if (psn_diff(req->una_psn, req->recover_psn) < 0)
+		return;
+	rc_window_lost(&req->window);
+	req->recover_psn = req->cur_psn;
+}
+
+/* A request that needs its own response is not resent alone: its responses would not tell whether
+ * the peer has what is behind. */
+static bool may_repair(const struct rxe_engine *engine, struct rxe_qp *qp)
+{
+	const struct rxe_send_wqe *head = rc_requester_head(qp);
+
+	return engine->cfg.held && head && !rc_is_answered(head) &&
+	       rc_repair_wanted(&qp->rc.req.repair);
+}
+
+void rc_resend_oldest(struct rxe_engine *engine, struct rxe_qp *qp)
+{
+	struct rc_requester *req = &qp->rc.req;
+
+	if (!may_repair(engine, qp)) {
+		rc_requester_loss_detected(engine, qp);
+		return;
+	}
+	shrink_window(req);
+	rc_repair_sent(&req->repair);
+	rc_requester_probe(engine, qp);
+}
+
+/* The last part of a READ may end here now. */
+static void part_requested(struct rc_requester *req, uint32_t last_psn)
+{
+	if (psn_diff(last_psn, req->part_psn) >= 0)
+		req->part_psn = psn_add(last_psn, 1);
+}
+
+/* Of a READ it requests one packet: the whole response may be on its way. If its payload is not
+ * ready, the ACK timer takes over. */
+static enum output_result send_probe(struct rxe_engine *engine, struct rxe_qp *qp,
+				     struct wire_train *train)
+{
+	struct rc_requester *req = &qp->rc.req;
+
+	if (rc_requester_emit(engine, qp, rc_requester_head(qp), req->una_psn, req->una_psn,
+			      train) == SEND_TRAIN_FULL)
+		return OUTPUT_TRAIN_FULL;
+	req->probe = RC_PROBE_SENT;
+	part_requested(req, req->una_psn);
+	return OUTPUT_IDLE;
+}
+
+/* The first missing response from this PSN on; NULL: none is missing. *psn becomes its PSN. */
+static struct rxe_send_wqe *find_missing(const struct rxe_qp *qp, uint32_t *psn)
+{
+	const struct rc_arrived *arrived = &qp->rc.req.arrived;
+
+	while (psn_diff(arrived->high_psn, *psn) > 0) {
+		struct rxe_send_wqe *wqe = rc_requester_find(qp, *psn);
+
+		if (!wqe)
+			return NULL;
+		if (rc_is_answered(wqe) && !rc_arrived_has(arrived, *psn))
+			return wqe;
+		*psn = psn_add(rc_is_answered(wqe) ? *psn : wqe->psn_last, 1);
+	}
+	return NULL;
+}
+
+/* Last PSN of the request for this missing response and those next to it. It stays within the READ
+ * request that was sent before: rdma_rxe answers no duplicate that spans two. */
+static uint32_t missing_end(const struct rc_requester *req, uint32_t psn)
+{
+	uint32_t i = 0, end;
+
+	while (i < req->rd_atomic &&
+	       psn_diff(req->rd_end[(req->rd_first + i) % RXE_MAX_RD_ATOMIC], psn) < 0)
+		i++;
+	if (i == req->rd_atomic)
+		return psn;
+	end = req->rd_end[(req->rd_first + i) % RXE_MAX_RD_ATOMIC];
+	while (psn != end && psn_add(psn, 1) != req->arrived.high_psn &&
+	       !rc_arrived_has(&req->arrived, psn_add(psn, 1)))
+		psn = psn_add(psn, 1);
+	return psn;
+}
+
+static enum output_result send_missing(struct rxe_engine *engine, struct rxe_qp *qp,
+				       struct wire_train *train)
+{
+	struct rc_requester *req = &qp->rc.req;
+	struct rc_arrived *arrived = &req->arrived;
+	struct rxe_send_wqe *wqe;
+
+	while ((wqe = find_missing(qp, &arrived->asked_psn))) {
+		uint32_t last = missing_end(req, arrived->asked_psn);
+
+		if (rc_requester_emit(engine, qp, wqe, arrived->asked_psn, last, train) ==
+		    SEND_TRAIN_FULL)
+			return OUTPUT_TRAIN_FULL;
+		engine->cfg.counters->completer_retry_err++;
+		shrink_window(req);
+		part_requested(req, last);
+		arrived->asked_psn = psn_add(last, 1);
+	}
+	rc_arrived_asked(arrived, req->cur_psn);
+	rc_rtt_forget(&req->rtt);
+	return OUTPUT_IDLE;
+}
+
+enum output_result rc_resend_output(struct rxe_engine *engine, struct rxe_qp *qp,
+				    struct wire_train *train, uint64_t now_ns)
+{
+	const struct rc_requester *req = &qp->rc.req;
+	bool probes = req->probe == RC_PROBE_DUE, asks = rc_arrived_wants(&req->arrived);
+
+	if (!(probes || asks) || !rc_requester_may_send(qp, now_ns))
+		return OUTPUT_IDLE;
+	if (probes && send_probe(engine, qp, train) == OUTPUT_TRAIN_FULL)
+		return OUTPUT_TRAIN_FULL;
+	return asks ? send_missing(engine, qp, train) : OUTPUT_IDLE;
+}
