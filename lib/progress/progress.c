@@ -12,6 +12,7 @@
 
 #include "emu/engine.h"
 #include "emu/qp.h"
+#include "lib/control/cancel.h"
 #include "lib/progress/descriptors.h"
 #include "lib/progress/host.h"
 #include "net/link/clock.h"
@@ -63,6 +64,7 @@ bool progress_is_locked(struct progress *progress)
 bool progress_wait_begins(struct progress *progress)
 {
 	bool ready;
+	NO_CANCEL;
 
 	assert(progress->link.phy);
 	if (!link_has_waits(progress->link.phy))

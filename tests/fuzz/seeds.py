@@ -465,6 +465,30 @@ def show_scripts():
     yield "device", bytes([SHOW_INFO]) + block(0, bytes([255] * 255)) + bytes([SHOW_INFO]) + block(255, bytes([1] * 120))
 
 
+def memory_scripts():
+    """A byte that makes arrivals complete, then steps: 0 sends, 1 and 2 write anything, 3 and 4 receive, 5 waits."""
+    def send(to, segs, length):
+        return bytes([0, to, segs - 1, (length - 16) // 16])
+
+    def word(kind, value, to=0):
+        return bytes([1, 0x80 | kind << 2 | to]) + value.to_bytes(8, "little")
+
+    def write(at, *data, to=0):
+        return bytes([1, 0x40 | 6 << 2 | to]) + (at % 65536).to_bytes(2, "little") + bytes([len(data)]) + bytes(data)
+
+    receive, wait = bytes([3]), bytes([5])
+    trains = send(0, 3, 64) + send(0, 20, 2064) + send(1, 1, 16)
+    yield "trains", b"\0" + trains + wait + receive * 3 + trains + wait + receive + bytes([4])
+    yield "complete", b"\1" + trains + receive * 2
+    yield "full", b"\0" + send(0, 20, 3200) * 8 + receive
+    for kind in range(3):
+        for value in (1, 64, 1 << 18, 1 << 40, (1 << 64) - 64):
+            yield f"position{kind}_{value}", b"\0" + trains + word(kind, value) + receive + trains + wait + receive
+    yield "record", b"\0" + send(0, 3, 64) + write(0, *(200).to_bytes(4, "little"), 100, 0, 2, 0) + word(1, 320) + receive
+    yield "length", b"\0" + send(0, 3, 64) + write(0, *(1 << 31).to_bytes(4, "little"), 100, 0, 2, 0) + word(1, 320) + receive
+    yield "groups", b"\0" + word(5, 1 << 31) + send(0, 1, 64) + word(3, 1) + word(4, 7) + receive + bytes([4])
+
+
 def ring_scripts():
     put = bytes([0, 0x45, 100, 3, 0])
     other = bytes([0, 0x05, 200, 1, 1])
@@ -593,6 +617,8 @@ def add_scripts(corpus, folder):
         corpus.add("show", name, script)
     for name, script in ring_scripts():
         corpus.add("ring", name, script)
+    for name, script in memory_scripts():
+        corpus.add("memory", name, script)
     for number, text in enumerate(RULES):
         corpus.add("rules", str(number), text.encode() + RULE_PACKETS)
     for number, text in enumerate(SETTINGS):

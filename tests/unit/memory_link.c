@@ -1,119 +1,20 @@
 /* SPDX-License-Identifier: MIT */
-/* Memory links: trains pass between slots, a full ring pushes back, a waiting process is woken and
- * a polling one is not, slots come and go, and nothing that another slot writes is trusted. */
+/* Memory links: trains pass between slots, a full ring pushes back, slots come and go, and nothing
+ * that another slot writes is trusted. */
 #include <check.h>
 #include <errno.h>
-#include <fcntl.h>
-#include <poll.h>
-#include <stddef.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/socket.h>
-#include <sys/un.h>
 #include <unistd.h>
 
 #include "net/link/clock.h"
 #include "net/link/descriptor.h"
-#include "net/link/memory/layout.h"
+#include "net/link/memory/private.h"
 #include "net/wire/packet.h"
 #include "tests/suite.h"
+#include "tests/unit/memory_fixture.h"
 
-#define SLOTS	 5u
-#define A	 1u
-#define B	 2u
-#define C	 3u
 #define DEADLINE 20000000000ull
-
-static struct memory_hub hub;
-static struct link *a, *b;
-static struct wire_train train;
-static uint8_t buf[TRAIN_MAX_BYTES];
-static struct wire_arrival got[256];
-
-static const struct gid gid = { .raw = { [10] = 0xff, [11] = 0xff, 127, 0, 0, 1 } };
-static const struct gid group = { .raw = { [10] = 0xff, [11] = 0xff, 224, 1, 2, 3 } };
-
-static struct memory_cfg cfg_of(uint32_t slot)
-{
-	return (struct memory_cfg){ .gid = gid,
-				    .slot = slot,
-				    .fd = hub.fd,
-				    .doorbell_fd = memory_hub_doorbell(&hub, slot),
-				    .trains = true };
-}
-
-static struct link *open_with(const struct memory_cfg *cfg)
-{
-	struct link *link;
-
-	memory_hub_set_live(&hub, cfg->slot, true);
-	ck_assert_int_eq(memory_open(&link, cfg), 0);
-	return link;
-}
-
-static struct link *open_slot(uint32_t slot)
-{
-	const struct memory_cfg cfg = cfg_of(slot);
-
-	return open_with(&cfg);
-}
-
-static void setup(void)
-{
-	ck_assert_int_eq(memory_hub_open(&hub, SLOTS), 0);
-	a = open_slot(A);
-	b = open_slot(B);
-}
-
-static void teardown(void)
-{
-	link_close(a);
-	link_close(b);
-	memory_hub_close(&hub);
-}
-
-/* A train of segs packets to a slot, each of len bytes but for the last. */
-static void make_train(uint32_t from, uint32_t to, uint32_t segs, uint32_t len, uint32_t last)
-{
-	const struct icrc_flow flow = {
-		.src = gid,
-		.dst = gid,
-		.src_port = (uint16_t)(MEMORY_FIRST_PORT + from * MEMORY_TX_PORTS),
-	};
-
-	train = (struct wire_train){
-		.buf = buf, .max_segs = TRAIN_MAX_SEGS, .no_icrc = true, .src = gid, .dst = gid
-	};
-	for (uint32_t i = 0; i < segs; i++) {
-		const uint32_t n = i + 1 == segs ? last : len;
-		uint8_t *p = wire_train_add(&train, n);
-
-		ck_assert_ptr_nonnull(p);
-		memset(p, (int)i, n);
-		if (n < BTH_LEN + ICRC_LEN)
-			continue;
-		p[5] = (uint8_t)to;
-		icrc_store(p + n - ICRC_LEN, icrc_compute(&flow, (uint16_t)i, p, n - ICRC_LEN));
-	}
-}
-
-static void send_ok(struct link *link)
-{
-	ck_assert_int_eq(link_send(link, &train, 1), 1);
-}
-
-static void expect_packets(struct link *link, uint32_t n)
-{
-	ck_assert_int_eq(link_receive(link, got, 256), (int)n);
-}
-
-static bool is_readable(struct link *link)
-{
-	struct pollfd fd = { .fd = link_wait_fd(link), .events = POLLIN };
-
-	return poll(&fd, 1, 0) == 1;
-}
 
 START_TEST(train_passes_whole)
 {
@@ -260,108 +161,6 @@ START_TEST(stopped_reader_loses_packets)
 }
 END_TEST
 
-START_TEST(polling_receiver_is_not_woken)
-{
-	make_train(A, B, 1, 60, 60);
-	send_ok(a);
-	expect_packets(b, 1);
-	ck_assert(!link_wait_begins(b));
-	link_wait_ended(b, is_readable(b));
-	expect_packets(b, 0);
-	send_ok(a);
-	ck_assert(!is_readable(b));
-	expect_packets(b, 1);
-}
-END_TEST
-
-START_TEST(waiting_receiver_is_woken)
-{
-	make_train(A, B, 1, 60, 60);
-	for (int i = 0; i < 3; i++) {
-		ck_assert(!link_wait_begins(b));
-		ck_assert(!is_readable(b));
-		send_ok(a);
-		ck_assert(is_readable(b));
-		link_wait_ended(b, is_readable(b));
-		expect_packets(b, 1);
-		ck_assert(!is_readable(b));
-	}
-	send_ok(a);
-	ck_assert(link_wait_begins(b));
-	link_wait_ended(b, is_readable(b));
-	expect_packets(b, 1);
-}
-END_TEST
-
-/* A thread that polls must not take the wake-up of one that waits. */
-START_TEST(every_waiter_is_woken)
-{
-	make_train(A, B, 1, 60, 60);
-	ck_assert(!link_wait_begins(b));
-	ck_assert(!link_wait_begins(b));
-	send_ok(a);
-	ck_assert(is_readable(b));
-	link_wait_ended(b, is_readable(b));
-	expect_packets(b, 1);
-	ck_assert(is_readable(b));
-	link_wait_ended(b, is_readable(b));
-	expect_packets(b, 0);
-	ck_assert(!is_readable(b));
-}
-END_TEST
-
-/* The first packet of a process that attached while the receiver waited. */
-START_TEST(newcomer_wakes)
-{
-	struct link *c;
-
-	expect_packets(b, 0);
-	ck_assert(!link_wait_begins(b));
-	c = open_slot(C);
-	make_train(C, B, 1, 60, 60);
-	send_ok(c);
-	ck_assert(is_readable(b));
-	link_wait_ended(b, is_readable(b));
-	expect_packets(b, 1);
-	link_close(c);
-}
-END_TEST
-
-START_TEST(wakes_itself)
-{
-	make_train(A, B, 1, 60, 60);
-	send_ok(a);
-	ck_assert(link_wait_begins(b));
-	ck_assert(!is_readable(b));
-	memory_wake_self(b);
-	ck_assert(is_readable(b));
-	link_wait_ended(b, is_readable(b));
-	expect_packets(b, 1);
-	ck_assert(!is_readable(b));
-}
-END_TEST
-
-/* Any user may send to an abstract name. */
-START_TEST(doorbell_takes_the_cookie_only)
-{
-	const struct memory_doorbell *to = &hub.area->hub.doorbell[B];
-	struct sockaddr_un addr = { .sun_family = AF_UNIX };
-	const int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-	const socklen_t len = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + to->len);
-	uint64_t cookie = hub.area->hub.cookie;
-
-	memcpy(addr.sun_path + 1, to->name, to->len);
-	cookie++;
-	for (size_t n = 0; n <= sizeof(cookie); n++)
-		(void)sendto(fd, &cookie, n, 0, (struct sockaddr *)&addr, len);
-	ck_assert(!is_readable(b));
-	cookie--;
-	ck_assert_int_eq(sendto(fd, &cookie, 8, 0, (struct sockaddr *)&addr, len), 8);
-	ck_assert(is_readable(b));
-	close(fd);
-}
-END_TEST
-
 START_TEST(what_an_exited_process_sent_is_received)
 {
 	struct link *c = open_slot(C);
@@ -377,7 +176,9 @@ START_TEST(what_an_exited_process_sent_is_received)
 	ck_assert(!memory_hub_reap(&hub, C));
 	ck_assert_mem_eq(got[0].p, buf, got[0].len);
 	expect_packets(b, 0);
+	ck_assert(memory_is_used(hub.area, C, B));
 	ck_assert(memory_hub_reap(&hub, C));
+	ck_assert(!memory_is_used(hub.area, C, B));
 	/* The slot's next process goes on in the same ring. */
 	c = open_slot(C);
 	send_ok(c);
@@ -663,12 +464,6 @@ static TCase *make_tests(void)
 	tcase_add_test(tests, streams_pass_in_order);
 	tcase_add_test(tests, full_ring_pushes_back);
 	tcase_add_test(tests, stopped_reader_loses_packets);
-	tcase_add_test(tests, polling_receiver_is_not_woken);
-	tcase_add_test(tests, waiting_receiver_is_woken);
-	tcase_add_test(tests, every_waiter_is_woken);
-	tcase_add_test(tests, newcomer_wakes);
-	tcase_add_test(tests, wakes_itself);
-	tcase_add_test(tests, doorbell_takes_the_cookie_only);
 	tcase_add_test(tests, what_an_exited_process_sent_is_received);
 	tcase_add_test(tests, next_process_of_a_slot_skips_or_resumes);
 	tcase_add_test(tests, empty_slots_take_nothing);

@@ -168,5 +168,8 @@ bool memory_hub_reap(struct memory_hub *hub, uint32_t slot)
 				(off_t)memory_ring_offset(hub->slots, slot, to) + MEMORY_PAGE,
 				RING_BYTES);
 	}
+	/* A slot that sends nothing is nothing for others to look at. */
+	for (uint32_t i = 0; all && i < MEMORY_SLOTS / 64; i++)
+		atomic_store(&hub->area->slot[slot].used[i], 0);
 	return all;
 }

@@ -54,21 +54,6 @@ static bool something_waits(const struct memory_link *link)
 	return false;
 }
 
-bool memory_wait_begins(struct link *base)
-{
-	struct memory_link *link = (struct memory_link *)base;
-	const uint32_t armed = atomic_load_explicit(&link->own->armed, memory_order_relaxed);
-
-	memory_release(link);
-	atomic_fetch_add(&link->waiters, 1);
-	if (!(armed & 1))
-		atomic_store_explicit(&link->own->armed, armed + 1, memory_order_relaxed);
-	/* Between the store of armed and the loads of tails: pairs with memory_wake(). */
-	atomic_thread_fence(memory_order_seq_cst);
-	memory_rescan(link);
-	return something_waits(link);
-}
-
 void memory_wait_ended(struct link *base, bool readable)
 {
 	struct memory_link *link = (struct memory_link *)base;
@@ -109,4 +94,22 @@ void memory_woken(struct memory_link *link)
 	/* A datagram that comes later ends the next wait at once. */
 	if (atomic_exchange(&link->is_readable, false) && descriptor_is_kept(link->doorbell_fd))
 		drain(link);
+}
+
+bool memory_wait_begins(struct link *base)
+{
+	struct memory_link *link = (struct memory_link *)base;
+	uint32_t armed;
+
+	/* A doorbell that nobody has answered would end the wait at once. */
+	memory_woken(link);
+	memory_release(link);
+	armed = atomic_load_explicit(&link->own->armed, memory_order_relaxed);
+	atomic_fetch_add(&link->waiters, 1);
+	if (!(armed & 1))
+		atomic_store_explicit(&link->own->armed, armed + 1, memory_order_relaxed);
+	/* Between the store of armed and the loads of tails: pairs with memory_wake(). */
+	atomic_thread_fence(memory_order_seq_cst);
+	memory_rescan(link);
+	return something_waits(link);
 }
