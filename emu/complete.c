@@ -116,6 +116,10 @@ void rxe_complete_send(struct rxe_engine *engine, struct rxe_qp *qp, enum rxe_wc
 	enum rxe_wc_status injected = RXE_WC_SUCCESS;
 
 	assert(rxe_ring_used(&qp->sq) > 0 && qp->send_cq);
+	if (qp->srq_sends) {
+		rxe_tm_send_done(engine, qp, status);
+		return;
+	}
 	if (status == RXE_WC_SUCCESS && completes)
 		injected = ask_host(engine, qp, false);
 	if (injected != RXE_WC_SUCCESS)
@@ -138,6 +142,8 @@ static void claim(struct rxe_claim *claim, const struct rxe_recv_wqe *wqe)
 	claim->len = wqe->len;
 	claim->num_sge = wqe->num_sge;
 	claim->injected = RXE_WC_SUCCESS;
+	claim->kind = RXE_TM_PLAIN;
+	claim->skip = 0;
 	claim->cursor = (struct rxe_cursor){ 0 };
 	memcpy(claim->sge, wqe->sge, wqe->num_sge * sizeof(struct rxe_sge));
 }
@@ -149,6 +155,8 @@ static bool claim_foreign(struct rxe_engine *engine, struct rxe_qp *qp)
 	if (!ops->srq_take(engine->cfg.host, qp->rc.resp.srqn, qp->xrcd, &qp->claim))
 		return false;
 	qp->claim.injected = RXE_WC_SUCCESS;
+	qp->claim.kind = RXE_TM_PLAIN;
+	qp->claim.skip = 0;
 	qp->claim.cursor = (struct rxe_cursor){ 0 };
 	qp->claim.held = true;
 	return true;
@@ -186,6 +194,26 @@ enum mr_check rxe_recv_scatter(struct rxe_engine *engine, struct rxe_qp *qp, uin
 			   qp->claim.sge, qp->claim.num_sge, &qp->claim.cursor, offset, src, len);
 }
 
+static struct rxe_cq *recv_cq(const struct rxe_qp *qp)
+{
+	return qp->srq && qp->srq->cq ? qp->srq->cq : qp->recv_cq;
+}
+
+/* The tag comes with the completion that tells of the match. */
+static void describe_tag(struct rxe_cqe *cqe, const struct rxe_claim *claim)
+{
+	cqe->opcode = rxe_tm_opcode(claim->kind);
+	if (cqe->status != RXE_WC_SUCCESS)
+		return;
+	cqe->flags |= rxe_tm_flags(claim->kind);
+	if (claim->kind == RXE_TM_INCOMPLETE)
+		cqe->status = RXE_WC_TM_RNDV_INCOMPLETE;
+	if (claim->kind != RXE_TM_MATCHED && claim->kind != RXE_TM_INCOMPLETE)
+		return;
+	cqe->tm_priv = claim->priv;
+	cqe->tm_tag = claim->tag;
+}
+
 bool rxe_complete_recv(struct rxe_engine *engine, struct rxe_qp *qp,
 		       const struct rxe_recv_done *done)
 {
@@ -203,12 +231,15 @@ bool rxe_complete_recv(struct rxe_engine *engine, struct rxe_qp *qp,
 	};
 	bool delivered = true;
 
+	if (qp->claim.kind != RXE_TM_PLAIN)
+		describe_tag(&cqe, &qp->claim);
+
 	assert(qp->claim.held);
 	qp->claim.held = false;
 	if (qp->type == RXE_QPT_XRC_RECV && !qp->srq)
 		delivered = engine->cfg.ops->srq_done(engine->cfg.host, &qp->claim, &cqe);
 	else
-		rxe_cq_push(engine, qp->type == RXE_QPT_XRC_RECV ? qp->srq->cq : qp->recv_cq, &cqe);
+		rxe_cq_push(engine, recv_cq(qp), &cqe);
 	if (delivered)
 		rxe_comp_cntr_add(&qp->cntrs, RXE_CNTR_RECV, done->status, done->byte_len);
 	if (delivered && done->status == RXE_WC_SUCCESS)

@@ -12,6 +12,7 @@
 #include "emu/limits.h"
 #include "emu/queue.h"
 #include "emu/sge.h"
+#include "emu/tag_matching.h"
 
 struct rxe_engine;
 struct rxe_qp;
@@ -27,6 +28,11 @@ struct rxe_claim {
 	uint32_t num_sge;
 	/* The error that the host injects; RXE_WC_SUCCESS: none. */
 	enum rxe_wc_status injected;
+	/* Tag matching; skip: bytes of the header, which are not stored. */
+	enum rxe_tm_kind kind;
+	uint32_t skip;
+	uint64_t tag;
+	uint32_t priv;
 	struct rxe_cursor cursor;
 	struct rxe_sge sge[RXE_MAX_SGE];
 };

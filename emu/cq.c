@@ -98,7 +98,7 @@ static void free_send_slots(const struct rxe_cqe *cqe)
 {
 	uint32_t polled;
 
-	if (!cqe->sq_polled)
+	if ((cqe->opcode & RXE_WC_RECV) || !cqe->sq_polled)
 		return;
 	polled = atomic_load_explicit(cqe->sq_polled, memory_order_relaxed);
 	while ((int32_t)(cqe->sends - polled) > 0 &&

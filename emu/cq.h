@@ -55,6 +55,11 @@ enum rxe_wc_opcode {
 	RXE_WC_ATOMIC_WRITE = 9,
 	RXE_WC_RECV = 128,
 	RXE_WC_RECV_RDMA_WITH_IMM = 129,
+	RXE_WC_TM_ADD = 130,
+	RXE_WC_TM_DEL = 131,
+	RXE_WC_TM_SYNC = 132,
+	RXE_WC_TM_RECV = 133,
+	RXE_WC_TM_NO_TAG = 134,
 };
 
 /* Values of enum ibv_wc_flags. */
@@ -62,6 +67,9 @@ enum rxe_wc_flag {
 	RXE_WC_GRH = 1 << 0,
 	RXE_WC_WITH_IMM = 1 << 1,
 	RXE_WC_WITH_INV = 1 << 3,
+	RXE_WC_TM_SYNC_REQ = 1 << 4,
+	RXE_WC_TM_MATCH = 1 << 5,
+	RXE_WC_TM_DATA_VALID = 1 << 6,
 };
 
 /* UD: the kind of headers that a datagram had (IBTA A17.4.5.1). Adapters put these values into
@@ -88,10 +96,16 @@ struct rxe_cqe {
 	uint8_t solicited;
 	uint8_t frame; /* enum rxe_frame */
 	uint8_t reserved[2];
-	/* Send queues only, else NULL: the queue pair's sq_polled, and its value once this entry
-	 * is polled. */
-	uint32_t sends;
-	_Atomic uint32_t *sq_polled;
+	/* Send queues: the queue pair's sq_polled, and its value once this entry is polled. Tag
+	 * matching: tag and app_ctx of the message. */
+	union {
+		uint32_t sends;
+		uint32_t tm_priv;
+	};
+	union {
+		_Atomic uint32_t *sq_polled;
+		uint64_t tm_tag;
+	};
 };
 static_assert(sizeof(struct rxe_cqe) == 64, "ring stride");
 

@@ -109,7 +109,8 @@ static bool has_overrun_cq(const struct rxe_qp *qp)
 {
 	if (qp->type == RXE_QPT_XRC_RECV)
 		return qp->srq && qp->srq->cq->overrun;
-	return qp->send_cq->overrun || qp->recv_cq->overrun;
+	return qp->send_cq->overrun || qp->recv_cq->overrun ||
+	       (qp->srq && qp->srq->cq && qp->srq->cq->overrun);
 }
 
 /* Fails the QPs of a CQ that overran: their completions have no place (IBTA 11.6.3.1, local work

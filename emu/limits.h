@@ -14,6 +14,8 @@
 #define RXE_MAX_CQE	  262144
 #define RXE_MAX_SRQ	  1024
 #define RXE_MAX_SRQ_WR	  16384
+#define RXE_MAX_TAGS	  1024 /* tagged buffers of an SRQ; a power of two */
+#define RXE_MAX_TM_OPS	  1024
 #define RXE_MAX_MR	  65536 /* entries of the key table, 0 unused */
 #define RXE_MAX_MW	  8192	/* memory windows of one process on one device */
 #define RXE_MAX_PD	  4096

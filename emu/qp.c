@@ -27,6 +27,7 @@ void rxe_qp_init(struct rxe_engine *engine, struct rxe_qp *qp, const struct rxe_
 	qp->send_cq = init->send_cq;
 	qp->recv_cq = init->recv_cq;
 	qp->srq = init->srq;
+	qp->srq_sends = init->srq_sends;
 	qp->sq_sig_all = init->sq_sig_all;
 	qp->max_send_sge = init->max_send_sge;
 	qp->max_inline_data = init->max_inline_data;

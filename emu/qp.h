@@ -127,6 +127,9 @@ struct rxe_qp_init {
 	struct rxe_cq *send_cq;
 	struct rxe_cq *recv_cq;
 	struct rxe_srq *srq; /* or NULL */
+	/* The SRQ matches tags and owns the send queue (tag_matching.h); the program posts no
+	 * sends. */
+	bool srq_sends;
 	bool sq_sig_all;
 	uint32_t max_send_wr, max_send_sge, max_inline_data;
 	uint32_t max_recv_wr, max_recv_sge;
@@ -145,6 +148,8 @@ struct rxe_qp {
 	struct rxe_cq *recv_cq;
 	/* XRC_RECV: SRQ of the last request, NULL once it was destroyed. */
 	struct rxe_srq *srq;
+	bool srq_sends;
+	uint32_t rndvs; /* that the SRQ carries out */
 	bool sq_sig_all;
 	uint32_t max_send_sge, max_inline_data, max_recv_sge;
 	struct rxe_ring sq;
@@ -242,8 +247,9 @@ void rxe_qp_query(const struct rxe_qp *qp, struct rxe_qp_attr *ret);
  * polled. A program that posts until POST_FULL cannot overrun its CQ. */
 static inline bool rxe_qp_has_send_slot(const struct rxe_qp *qp)
 {
-	return qp->sq.tail - atomic_load_explicit(&qp->sq_polled, memory_order_relaxed) <
-	       qp->sq.limit;
+	return !qp->srq_sends &&
+	       qp->sq.tail - atomic_load_explicit(&qp->sq_polled, memory_order_relaxed) <
+		       qp->sq.limit;
 }
 
 /* Copies a send into the ring and marks the QP ready. In ERR and SQE the request is flushed. */

@@ -344,6 +344,7 @@ static void reset(struct rxe_engine *engine, struct rxe_qp *qp)
 	if (qp->type == RXE_QPT_XRC_RECV)
 		qp->srq = NULL;
 	qp->stalled_since_ns = 0;
+	qp->rndvs = 0;
 	qp->sq_draining = false;
 	qp->comm_est = false;
 	memset(&qp->attr, 0, sizeof(qp->attr));

@@ -9,6 +9,7 @@
 #include "emu/host.h"
 #include "emu/limits.h"
 #include "emu/qp.h"
+#include "emu/tag_list.h"
 
 void rxe_srq_init(struct rxe_srq *srq, uint32_t pd, void *mem, uint32_t max_wr, uint32_t max_sge,
 		  void *owner)
@@ -64,6 +65,13 @@ void rxe_srq_name(struct rxe_engine *engine, struct rxe_srq *srq, uint32_t srqn,
 	engine->srq[srqn % RXE_MAX_SRQ] = srq;
 }
 
+void rxe_srq_match_tags(struct rxe_srq *srq, struct rxe_tag_list *tags, struct rxe_cq *cq)
+{
+	assert(tags && cq && !srq->srqn);
+	srq->tags = tags;
+	srq->cq = cq;
+}
+
 static void leave_targets(struct rxe_engine *engine, const struct rxe_srq *srq)
 {
 	uint32_t i;
@@ -86,6 +94,8 @@ void rxe_srq_fini(struct rxe_engine *engine, struct rxe_srq *srq)
 		engine->srq[srq->srqn % RXE_MAX_SRQ] = NULL;
 	}
 	engine->open_wrs -= rxe_ring_used(&srq->rq);
+	if (srq->tags)
+		engine->open_wrs -= srq->tags->num;
 }
 
 const struct rxe_recv_wqe *rxe_srq_pop(struct rxe_engine *engine, struct rxe_srq *srq)

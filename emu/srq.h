@@ -9,14 +9,16 @@
 #include "emu/queue.h"
 
 struct rxe_cq;
+struct rxe_tag_list;
 struct rxe_engine;
 
 struct rxe_srq {
 	uint32_t pd;
-	/* XRC: its number, XRC domain and completion queue; else 0 and NULL. */
+	/* XRC: its number and XRC domain; else 0. */
 	uint32_t srqn;
 	uint32_t xrcd;
-	struct rxe_cq *cq;
+	struct rxe_cq *cq;	   /* XRC and tag matching: for its completions; else NULL */
+	struct rxe_tag_list *tags; /* tag matching; else NULL */
 	uint32_t max_sge;
 	uint32_t limit; /* armed value; 0: not armed */
 	struct rxe_ring rq;
@@ -30,6 +32,8 @@ void rxe_srq_init(struct rxe_srq *srq, uint32_t pd, void *mem, uint32_t max_wr, 
 /* XRC: packets name the SRQ by a number from rxe_engine_alloc_srqn(). */
 void rxe_srq_name(struct rxe_engine *engine, struct rxe_srq *srq, uint32_t srqn, uint32_t xrcd,
 		  struct rxe_cq *cq);
+/* The SRQ matches tags. The list is the caller's. */
+void rxe_srq_match_tags(struct rxe_srq *srq, struct rxe_tag_list *tags, struct rxe_cq *cq);
 /* Destroys the SRQ; no QP uses it any more. An XRC target in the middle of a message drops its
  * receive. */
 void rxe_srq_fini(struct rxe_engine *engine, struct rxe_srq *srq);

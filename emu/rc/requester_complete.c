@@ -20,6 +20,7 @@
 #include "emu/rc/requester_retry.h"
 #include "emu/rc/requester_rtt.h"
 #include "emu/sge.h"
+#include "emu/srq.h"
 #include "net/wire/opcode.h"
 #include "net/wire/packet.h"
 
@@ -204,8 +205,9 @@ static void store_response(struct rxe_engine *engine, struct rxe_qp *qp,
 			   const void *bytes, uint32_t len, uint64_t now_ns)
 {
 	uint32_t offset = (uint32_t)psn_diff(packet->bth.psn, wqe->psn_first) * qp->attr.path_mtu;
-	enum mr_check stored = rxe_scatter(engine, qp->pd, rxe_wqe_sges(wqe), wqe->num_sge,
-					   &qp->rc.req.into, offset, bytes, len);
+	enum mr_check stored =
+		rxe_scatter(engine, qp->srq_sends ? qp->srq->pd : qp->pd, rxe_wqe_sges(wqe),
+			    wqe->num_sge, &qp->rc.req.into, offset, bytes, len);
 
 	assert(packet->bth.psn == qp->rc.req.una_psn);
 	if (stored == MR_DEFERRED) {

@@ -20,6 +20,8 @@
 #include "emu/rc/responder_reply.h"
 #include "emu/rc/xrc.h"
 #include "emu/sge.h"
+#include "emu/srq.h"
+#include "emu/tag_matching.h"
 #include "net/wire/opcode.h"
 #include "net/wire/packet.h"
 
@@ -142,22 +144,25 @@ static enum rc_fault do_send(struct rxe_engine *engine, struct rxe_qp *qp,
 	uint32_t arrived = packet->shape & SHAPE_FIRST ? 0 : resp->arrived;
 	enum mr_check stored = MR_OK;
 	enum rc_fault fault;
+	uint32_t skip;
 
 	if (!rxe_recv_claim(engine, qp))
 		return no_receive(engine, qp);
-	assert(arrived <= qp->claim.len);
-	if (packet->payload_len > qp->claim.len - arrived)
+	/* Of the first packet, which is not shorter. */
+	skip = packet->shape & SHAPE_FIRST ? qp->claim.skip : 0;
+	assert(arrived <= qp->claim.len && skip <= packet->payload_len);
+	if (packet->payload_len - skip > qp->claim.len - arrived)
 		return RC_FAULT_RECV_SHORT;
-	if (packet->payload_len > 0)
-		stored =
-			rxe_recv_scatter(engine, qp, arrived, packet->payload, packet->payload_len);
+	if (packet->payload_len > skip)
+		stored = rxe_recv_scatter(engine, qp, arrived, packet->payload + skip,
+					  packet->payload_len - skip);
 	if (stored != MR_OK)
 		return fault_for(stored, RC_FAULT_RECV_MEMORY);
 	/* Before the receive completes. An XRC target, whose completion may be deferred, has no
 	 * windows: it has no send queue to bind them. */
 	if ((packet->shape & SHAPE_IETH) && !rxe_mw_invalidate(engine, qp, packet->inv_rkey))
 		return RC_FAULT_INVALIDATE;
-	arrived += packet->payload_len;
+	arrived += packet->payload_len - skip;
 	if (packet->shape & SHAPE_LAST) {
 		fault = complete(engine, qp, packet, arrived);
 		if (fault != RC_FAULT_NONE)
@@ -167,6 +172,24 @@ static enum rc_fault do_send(struct rxe_engine *engine, struct rxe_qp *qp,
 	resp->arrived = arrived;
 	if (packet->shape & SHAPE_LAST)
 		message_done(resp);
+	return RC_FAULT_NONE;
+}
+
+/* A SEND to an SRQ that matches tags. Its header decides where the message goes. */
+static enum rc_fault do_tagged_send(struct rxe_engine *engine, struct rxe_qp *qp,
+				    const struct wire_packet *packet)
+{
+	if (!(packet->shape & SHAPE_FIRST))
+		return do_send(engine, qp, packet);
+	switch (rxe_tm_claim(engine, qp, packet)) {
+	case TM_CLAIMED: return do_send(engine, qp, packet);
+	case TM_NO_RECEIVE: return RC_FAULT_RNR;
+	case TM_BAD_LENGTH: return RC_FAULT_LENGTH;
+	case TM_RENDEZVOUS: break;
+	}
+	if ((packet->shape & SHAPE_IETH) && !rxe_mw_invalidate(engine, qp, packet->inv_rkey))
+		return RC_FAULT_INVALIDATE;
+	message_done(&qp->rc.resp);
 	return RC_FAULT_NONE;
 }
 
@@ -399,7 +422,8 @@ enum rc_fault rc_responder_execute(struct rxe_engine *engine, struct rxe_qp *qp,
 	if (fault != RC_FAULT_NONE)
 		return fault;
 	if (shape & SHAPE_SEND)
-		return do_send(engine, qp, packet);
+		return qp->srq && qp->srq->tags ? do_tagged_send(engine, qp, packet)
+						: do_send(engine, qp, packet);
 	if (shape & SHAPE_WRITE)
 		return do_write(engine, qp, packet);
 	if (shape & SHAPE_READ)

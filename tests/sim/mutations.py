@@ -179,6 +179,19 @@ MUTATIONS = [
     # asking again before the timer is over
     ("probe_spends_a_retry", "emu/rc/requester_retry.c", "\t\treturn RC_RETRY_PROBE;\n", "\t\tretry->retries++;\n\t\treturn RC_RETRY_PROBE;\n",
      "asking again early costs a retry"),
+    # tag matching
+    ("disabled_tags_match", "emu/tag_list.c", "if (entry->is_enabled && (tag", "if ((tag", "a buffer that was added too late takes a message out of order"),
+    ("tag_mask_ignored", "emu/tag_list.c", "(tag & entry->mask) == entry->tag", "tag == entry->tag", "a mask does not count"),
+    ("handle_used_again", "emu/tag_list.c", "\tentry->uses++;\n", "", "a DEL removes another entry than the one that it names"),
+    ("unexpected_not_counted", "emu/tag_matching.c", "\tif (kind == RXE_TM_UNEXPECTED)\n\t\trxe_tag_list_unexpected(qp->srq->tags);\n", "",
+     "the list does not fall out of step"),
+    ("header_stored", "emu/tag_matching.c", "claim->skip = kind == RXE_TM_INCOMPLETE ? 0 : TMH_LEN;", "claim->skip = 0;", "a matched message is stored with its header"),
+    ("matched_again", "emu/tag_matching.c", "\tif (qp->claim.held)\n\t\treturn TM_CLAIMED;\n", "", "a packet that comes again is matched again"),
+    ("fin_before_the_data", "emu/tag_matching.c", "\treport_match(engine, qp, entry->wr_id, tmh, packet->bth.solicited);\n\ttake(",
+     "\tpush_fin(engine, qp, rxe_ring_at(&qp->sq, qp->sq.tail - 1));\n\tqp->rndvs++;\n\treport_match(engine, qp, entry->wr_id, tmh, packet->bth.solicited);\n\ttake(",
+     "a second FIN, which may leave before the READ has its data"),
+    ("rendezvous_unbounded", "emu/tag_matching.c", "\tif (qp->rndvs == RXE_TM_RNDVS)\n\t\treturn TM_NO_RECEIVE;\n", "", "more rendezvous than the send queue holds"),
+    ("rendezvous_too_long", "emu/tag_matching.c", "rvh.len > entry->len || ", "", "a rendezvous longer than its buffer is READ"),
     # path migration
     ("always_migrated", "emu/qp.h", "return qp->attr.path_mig_state == RXE_MIG_MIGRATED;", "return true;",
      "the peer never learns that a path is in reserve"),

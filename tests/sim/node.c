@@ -294,6 +294,7 @@ static void give_node(struct node *node)
 	free(node->held);
 	free(node->cq_mem);
 	free(node->srq_mem);
+	free(node->tags_mem);
 	free(node);
 }
 
@@ -447,6 +448,7 @@ struct end *node_add_qp_numbered(struct node *node, char letter, const struct no
 		.send_cq = is_target ? NULL : &node->cq,
 		.recv_cq = is_target ? NULL : &node->cq,
 		.srq = opts->use_srq ? &node->srq : NULL,
+		.srq_sends = opts->use_srq && node->srq.tags && !opts->own_sends,
 		.max_send_wr = is_target ? 0 : opts->depth,
 		.max_send_sge = MAX_SGE,
 		.max_inline_data = NODE_MAX_INLINE,
@@ -523,6 +525,13 @@ void node_connect_to(struct end *end, struct end *peer, const struct node_qp_opt
 		limit_rate(end, opts->rate_kbps);
 	end->seen_state = end->qp.state;
 	end->seen_cur = end->qp.rc.req.cur_psn;
+}
+
+void node_match_tags(struct node *node, uint32_t max)
+{
+	node->tags_mem = zalloc(rxe_tag_list_bytes(max, MAX_SGE));
+	rxe_tag_list_init(&node->tags, node->tags_mem, max, MAX_SGE);
+	rxe_srq_match_tags(&node->srq, &node->tags, &node->cq);
 }
 
 void node_rearm(struct end *end, uint8_t timeout)

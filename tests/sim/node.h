@@ -16,6 +16,7 @@
 #include "emu/queue.h"
 #include "emu/rc/time_wait.h"
 #include "emu/srq.h"
+#include "emu/tag_list.h"
 #include "net/wire/gid.h"
 
 #define NODE_MEM_BYTES	(4u << 20) /* default */
@@ -94,6 +95,9 @@ struct node {
 	void *cq_mem;
 	struct rxe_srq srq;
 	void *srq_mem;
+	/* Of the SRQ, once node_match_tags() was called. */
+	struct rxe_tag_list tags;
+	void *tags_mem;
 	struct rxe_cq xcq; /* of XRC SRQs except the first */
 	void *xcq_mem;
 	struct node_xsrq xsrq[NODE_XSRQS];
@@ -139,6 +143,8 @@ struct node_qp_opts {
 	uint32_t depth;	    /* of both queues */
 	uint32_t rate_kbps; /* 0: no limit */
 	bool use_srq;
+	/* The SRQ matches tags, and the QP has a send queue of its own. */
+	bool own_sends;
 };
 
 struct node *node_new(uint32_t index, uint32_t mem_len);
@@ -179,6 +185,8 @@ void node_restart(struct node *node);
 void node_kill(struct node *node, uint64_t now_ns);
 /* Injects status into the nth completion of one side. */
 void node_tell(struct end *end, bool is_recv, uint32_t nth, enum rxe_wc_status status);
+/* The node's SRQ matches tags, with up to max tagged buffers. */
+void node_match_tags(struct node *node, uint32_t max);
 /* Loads the path between the second addresses as the alternate one, and rearms. */
 void node_rearm(struct end *end, uint8_t timeout);
 /* Initial value of a byte of a node's memory. */

@@ -170,11 +170,40 @@ static const char *send_str(uint32_t opcode)
 					    : "send";
 }
 
+/* Operations on a matching list, by opcode. */
+static const char *op_str(uint32_t opcode)
+{
+	return opcode == RXE_WC_TM_ADD	  ? "add"
+	       : opcode == RXE_WC_TM_DEL  ? "delete"
+	       : opcode == RXE_WC_TM_SYNC ? "sync"
+					  : NULL;
+}
+
+static void describe_tag(char *to, size_t room, const struct rxe_cqe *cqe)
+{
+	if (cqe->opcode == RXE_WC_TM_NO_TAG)
+		snprintf(to, room, " no tag");
+	if (cqe->opcode != RXE_WC_TM_RECV)
+		return;
+	if (cqe->flags & RXE_WC_TM_MATCH)
+		snprintf(to, room, " match %llu priv %u%s", (unsigned long long)cqe->tm_tag,
+			 cqe->tm_priv, cqe->flags & RXE_WC_TM_DATA_VALID ? " valid" : "");
+	else
+		snprintf(to, room, "%s",
+			 cqe->flags & RXE_WC_TM_DATA_VALID ? " valid" : " unexpected");
+}
+
 void trace_completion(struct trace *trace, uint64_t now_ns, char letter, const struct rxe_cqe *cqe)
 {
 	const char *status = trace_status_str(cqe->status);
 	char more[64] = "";
 
+	if (op_str(cqe->opcode)) {
+		trace_line(trace, now_ns, letter, "  %s %llu %s%s", op_str(cqe->opcode),
+			   (unsigned long long)cqe->wr_id, status,
+			   cqe->flags & RXE_WC_TM_SYNC_REQ ? ", sync" : "");
+		return;
+	}
 	if (!(cqe->opcode & RXE_WC_RECV)) {
 		trace_line(trace, now_ns, letter, "  %s %llu %s", send_str(cqe->opcode),
 			   (unsigned long long)cqe->wr_id, status);
@@ -184,7 +213,8 @@ void trace_completion(struct trace *trace, uint64_t now_ns, char letter, const s
 		snprintf(more, sizeof(more), " imm 0x%x", cqe->imm_or_rkey);
 	if (cqe->flags & RXE_WC_WITH_INV)
 		snprintf(more, sizeof(more), " inv 0x%x", cqe->imm_or_rkey);
-	if (cqe->status == RXE_WC_SUCCESS)
+	describe_tag(more + strlen(more), sizeof(more) - strlen(more), cqe);
+	if (cqe->status == RXE_WC_SUCCESS || cqe->status == RXE_WC_TM_RNDV_INCOMPLETE)
 		trace_line(trace, now_ns, letter, "  recv %llu %s len %u%s%s",
 			   (unsigned long long)cqe->wr_id, status, cqe->byte_len, more,
 			   cqe->solicited ? " solicited" : "");

@@ -157,9 +157,9 @@ static void poll_cq(struct world *w, struct node *node, struct rxe_cq *cq, uint3
 	while ((int32_t)(visible - atomic_load(&cq->head)) > 0 && rxe_cq_poll(cq, &cqe, 1)) {
 		struct end *end = node_end(node, cqe.qpn);
 
-		assert(end);
-		trace_completion(&w->trace, w->now_ns, end->letter, &cqe);
-		if (w->watch.completion)
+		assert(end || cqe.qpn == 0);
+		trace_completion(&w->trace, w->now_ns, end ? end->letter : '*', &cqe);
+		if (end && w->watch.completion)
 			w->watch.completion(w->watch.context, end, cq, &cqe);
 	}
 }
