@@ -41,12 +41,6 @@ REFUSE_PTR(struct ibv_wq, create_wq, struct ibv_context *context, struct ibv_wq_
 REFUSE_INT(destroy_flow, struct ibv_flow *flow)
 REFUSE_PTR(struct ibv_flow, create_flow, struct ibv_qp *qp, struct ibv_flow_attr *attr)
 
-static int post_srq_ops(struct ibv_srq *srq, struct ibv_ops_wr *wr, struct ibv_ops_wr **bad_wr)
-{
-	*bad_wr = wr;
-	return errno = EOPNOTSUPP;
-}
-
 /* Entries that no program has called since the ABI of IBVERBS_1.1. */
 static void *retired(void)
 {
@@ -94,7 +88,6 @@ void abi_refuse_ops(struct verbs_context *verbs)
 	verbs->modify_flow_action_esp = modify_esp;
 	verbs->destroy_flow_action = destroy_flow_action;
 	verbs->create_flow_action_esp = create_esp;
-	verbs->post_srq_ops = post_srq_ops;
 	verbs->destroy_rwq_ind_table = destroy_rwq_ind_table;
 	verbs->create_rwq_ind_table = create_rwq_ind_table;
 	verbs->destroy_wq = destroy_wq;

@@ -14,9 +14,7 @@
 #include "lib/verbs/fork.h"
 #include "net/link/clock.h"
 
-#define READABLE                                                                                   \
-	(IBV_CREATE_CQ_SUP_WC_FLAGS &                                                              \
-	 ~(IBV_WC_EX_WITH_CVLAN | IBV_WC_EX_WITH_FLOW_TAG | IBV_WC_EX_WITH_TM_INFO))
+#define READABLE (IBV_CREATE_CQ_SUP_WC_FLAGS & ~(IBV_WC_EX_WITH_CVLAN | IBV_WC_EX_WITH_FLOW_TAG))
 
 static struct vb_cq *of(struct ibv_cq_ex *ex)
 {
@@ -155,6 +153,16 @@ static uint64_t read_wallclock_ns(struct ibv_cq_ex *ex)
 	return cq->wallclock_ns;
 }
 
+/* Zeros for a completion that brings no tag. */
+static void read_tm_info(struct ibv_cq_ex *ex, struct ibv_wc_tm_info *ret)
+{
+	const struct rxe_cqe *cqe = &of(ex)->current;
+	bool has_tag = cqe->opcode == RXE_WC_TM_RECV;
+
+	ret->tag = has_tag ? cqe->tm_tag : 0;
+	ret->priv = has_tag ? cqe->tm_priv : 0;
+}
+
 bool vb_cq_ex_fill(struct vb_cq *cq, uint64_t wc_flags)
 {
 	struct ibv_cq_ex *ex = &cq->ex;
@@ -175,6 +183,7 @@ bool vb_cq_ex_fill(struct vb_cq *cq, uint64_t wc_flags)
 	ex->read_sl = read_sl;
 	ex->read_dlid_path_bits = read_zero;
 	ex->read_completion_ts = read_completion_ts;
+	ex->read_tm_info = read_tm_info;
 	ex->read_completion_wallclock_ns = read_wallclock_ns;
 	return true;
 }

@@ -28,6 +28,7 @@
 #include "lib/verbs/ops.h"
 #include "lib/verbs/pd.h"
 #include "lib/verbs/srq.h"
+#include "lib/verbs/tag.h"
 #include "lib/verbs/target.h"
 #include "lib/verbs/xrcd.h"
 #include "net/link/clock.h"
@@ -91,7 +92,8 @@ static int check_parts(struct ibv_context *context, const struct ibv_qp_init_att
 	    !vb_is_usable(context, attr->recv_cq, VB_KIND_CQ))
 		return EINVAL;
 	if (attr->srq && (!vb_is_usable(context, attr->srq, VB_KIND_SRQ) ||
-			  vb_srq(attr->srq)->xrcd || attr->qp_type == IBV_QPT_UC))
+			  vb_srq(attr->srq)->xrcd || attr->qp_type == IBV_QPT_UC ||
+			  (vb_tag_matches(attr->srq) && attr->qp_type != IBV_QPT_RC)))
 		return EINVAL;
 	return 0;
 }
@@ -146,7 +148,10 @@ static void grant_cap(struct vb_qp *qp, struct ibv_qp_init_attr_ex *attr)
 {
 	struct ibv_qp_cap *cap = &attr->cap;
 
-	if (attr->qp_type != IBV_QPT_XRC_RECV) {
+	if (qp->srq_sends) {
+		cap->max_send_sge = 0;
+		cap->max_inline_data = 0;
+	} else if (attr->qp_type != IBV_QPT_XRC_RECV) {
 		cap->max_send_wr = cap->max_send_wr ? cap->max_send_wr : 1;
 		cap->max_send_sge = cap->max_send_sge ? cap->max_send_sge : 1;
 		cap->max_inline_data = granted_inline(cap);
@@ -161,17 +166,30 @@ static void grant_cap(struct vb_qp *qp, struct ibv_qp_init_attr_ex *attr)
 	qp->cap = *cap;
 }
 
-static int take_memory(struct vb_qp *qp, struct ibv_pd *pd)
+/* The queues as they are: the SRQ's use of the send queue is none of the program's. */
+static struct ibv_qp_cap queues(const struct vb_qp *qp, struct ibv_srq *srq)
 {
-	const struct ibv_qp_cap *cap = &qp->cap;
-	size_t sq = rxe_ring_bytes(cap->max_send_wr,
-				   rxe_send_stride(cap->max_send_sge, cap->max_inline_data));
-	size_t rq = rxe_ring_bytes(cap->max_recv_wr, rxe_recv_stride(cap->max_recv_sge));
+	struct ibv_qp_cap ret = qp->cap;
 
-	if (sq && !vb_buffer_alloc(&qp->sq_memory, pd, sq, VB_BUFFER_QP_SEND))
+	if (qp->srq_sends) {
+		ret.max_send_wr = RXE_TM_SEND_WRS;
+		ret.max_send_sge = vb_srq(srq)->srq.max_sge;
+		ret.max_inline_data = RXE_TM_SEND_INLINE;
+	}
+	return ret;
+}
+
+static int take_memory(struct vb_qp *qp, const struct ibv_qp_init_attr_ex *attr)
+{
+	const struct ibv_qp_cap cap = queues(qp, attr->srq);
+	size_t sq = rxe_ring_bytes(cap.max_send_wr,
+				   rxe_send_stride(cap.max_send_sge, cap.max_inline_data));
+	size_t rq = rxe_ring_bytes(cap.max_recv_wr, rxe_recv_stride(cap.max_recv_sge));
+
+	if (sq && !vb_buffer_alloc(&qp->sq_memory, attr->pd, sq, VB_BUFFER_QP_SEND))
 		return ENOMEM;
-	if (rq && !vb_buffer_alloc(&qp->rq_memory, pd, rq, VB_BUFFER_QP_RECV)) {
-		vb_buffer_free(&qp->sq_memory, pd, VB_BUFFER_QP_SEND);
+	if (rq && !vb_buffer_alloc(&qp->rq_memory, attr->pd, rq, VB_BUFFER_QP_RECV)) {
+		vb_buffer_free(&qp->sq_memory, attr->pd, VB_BUFFER_QP_SEND);
 		return ENOMEM;
 	}
 	return 0;
@@ -185,6 +203,7 @@ static void return_memory(struct vb_qp *qp, struct ibv_pd *pd)
 
 static int enter_engine(struct vb_qp *qp, const struct ibv_qp_init_attr_ex *attr)
 {
+	const struct ibv_qp_cap cap = queues(qp, attr->srq);
 	struct rxe_qp_init init = {
 		.type = (enum rxe_qp_type)attr->qp_type,
 		.pd = attr->pd ? attr->pd->handle : 0,
@@ -192,12 +211,13 @@ static int enter_engine(struct vb_qp *qp, const struct ibv_qp_init_attr_ex *attr
 		.send_cq = attr->send_cq ? &vb_cq(attr->send_cq)->cq : NULL,
 		.recv_cq = attr->recv_cq ? &vb_cq(attr->recv_cq)->cq : NULL,
 		.srq = attr->srq ? &vb_srq(attr->srq)->srq : NULL,
+		.srq_sends = qp->srq_sends,
 		.sq_sig_all = attr->sq_sig_all != 0,
-		.max_send_wr = qp->cap.max_send_wr,
-		.max_send_sge = qp->cap.max_send_sge,
-		.max_inline_data = qp->cap.max_inline_data,
-		.max_recv_wr = qp->cap.max_recv_wr,
-		.max_recv_sge = qp->cap.max_recv_sge,
+		.max_send_wr = cap.max_send_wr,
+		.max_send_sge = cap.max_send_sge,
+		.max_inline_data = cap.max_inline_data,
+		.max_recv_wr = cap.max_recv_wr,
+		.max_recv_sge = cap.max_recv_sge,
 		.sq_mem = qp->sq_memory.memory,
 		.rq_mem = qp->rq_memory.memory,
 		.owner = qp,
@@ -259,9 +279,10 @@ static int make(struct vb_qp *qp, struct ibv_qp_init_attr_ex *attr)
 {
 	int err;
 
+	qp->srq_sends = vb_tag_matches(attr->srq) && attr->cap.max_send_wr == 0;
 	grant_cap(qp, attr);
 	qp->sq_sig_all = attr->sq_sig_all != 0;
-	err = take_memory(qp, attr->pd);
+	err = take_memory(qp, attr);
 	if (err)
 		return err;
 	if (attr->comp_mask & IBV_QP_INIT_ATTR_SEND_OPS_FLAGS) {

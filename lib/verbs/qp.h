@@ -24,6 +24,7 @@ struct vb_qp {
 	struct vb_device *dev;
 	uint32_t forks; /* vb_forks() at creation */
 	struct rxe_qp qp;
+	bool srq_sends; /* the SRQ matches tags and owns the send queue */
 	struct vb_buffer sq_memory, rq_memory;
 	struct ibv_qp_cap cap;
 	bool sq_sig_all;

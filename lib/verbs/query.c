@@ -9,6 +9,7 @@
 
 #include "emu/limits.h"
 #include "emu/rate.h"
+#include "emu/tag_matching.h"
 #include "lib/abi/newer.h"
 #include "lib/abi/version.h"
 #include "lib/control/client.h"
@@ -116,6 +117,13 @@ static int query_device_ex(struct ibv_context *context,
 		.qp_rate_limit_max = RXE_RATE_MAX_KBPS,
 		.supported_qpts = 1u << IBV_QPT_RC | 1u << IBV_QPT_UC | 1u << IBV_QPT_UD |
 				  1u << IBV_QPT_XRC_SEND,
+	};
+	full.base.tm_caps = (struct ibv_tm_caps){
+		.max_rndv_hdr_size = RXE_TM_RNDV_BYTES,
+		.max_num_tags = RXE_MAX_TAGS,
+		.flags = IBV_TM_CAP_RC,
+		.max_ops = RXE_MAX_TM_OPS,
+		.max_sge = RXE_MAX_SGE,
 	};
 	full.base.max_dm_size = dev->info.arena_bytes;
 	memset(attr, 0, attr_size);

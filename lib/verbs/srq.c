@@ -25,6 +25,7 @@
 #include "lib/verbs/live.h"
 #include "lib/verbs/ops.h"
 #include "lib/verbs/pd.h"
+#include "lib/verbs/tag.h"
 #include "lib/verbs/xrcd.h"
 
 /* XRC SRQs are in the slot by their numbers; of the others their process alone knows more. */
@@ -89,7 +90,7 @@ static int assign_number(struct vb_srq *srq, const struct ibv_srq_init_attr_ex *
 	return err ? err : srqn ? 0 : ENOMEM;
 }
 
-static struct ibv_srq *create(struct ibv_srq_init_attr_ex *attr, bool is_xrc)
+static struct ibv_srq *create(struct ibv_srq_init_attr_ex *attr, enum ibv_srq_type type)
 {
 	struct ibv_pd *pd = attr->pd;
 	struct vb_srq *srq;
@@ -111,12 +112,14 @@ static struct ibv_srq *create(struct ibv_srq_init_attr_ex *attr, bool is_xrc)
 	srq->base.pd = pd;
 	pthread_mutex_init(&srq->base.mutex, NULL);
 	pthread_cond_init(&srq->base.cond, NULL);
-	err = is_xrc ? assign_number(srq, attr) : 0;
+	err = type == IBV_SRQT_XRC  ? assign_number(srq, attr)
+	      : type == IBV_SRQT_TM ? vb_tag_begin(srq, attr)
+				    : 0;
 	if (err) {
 		ibv_destroy_srq(&srq->base);
 		return vb_fail(err);
 	}
-	if (!is_xrc) {
+	if (type != IBV_SRQT_XRC) {
 		atomic_fetch_add(basic_srqs(srq), 1);
 		srq->is_counted = true;
 	}
@@ -137,25 +140,26 @@ struct ibv_srq *ibv_create_srq(struct ibv_pd *pd, struct ibv_srq_init_attr *attr
 		.attr = attr->attr,
 		.pd = pd,
 	};
-	srq = create(&ex, false);
+	srq = create(&ex, IBV_SRQT_BASIC);
 	attr->attr = ex.attr;
 	return srq;
 }
 
 static int check_attr(struct ibv_context *context, const struct ibv_srq_init_attr_ex *attr,
-		      bool is_xrc)
+		      enum ibv_srq_type type)
 {
 	const uint32_t xrc = IBV_SRQ_INIT_ATTR_XRCD | IBV_SRQ_INIT_ATTR_CQ;
-	const uint32_t known = IBV_SRQ_INIT_ATTR_TYPE | IBV_SRQ_INIT_ATTR_PD | xrc;
+	const uint32_t known =
+		IBV_SRQ_INIT_ATTR_TYPE | IBV_SRQ_INIT_ATTR_PD | IBV_SRQ_INIT_ATTR_TM | xrc;
 
-	if (attr->comp_mask & ~known)
-		return EOPNOTSUPP;
-	if (attr->comp_mask & IBV_SRQ_INIT_ATTR_TYPE && attr->srq_type != IBV_SRQT_BASIC && !is_xrc)
+	if (attr->comp_mask & ~known || (unsigned int)type > IBV_SRQT_TM)
 		return EOPNOTSUPP;
 	if (!(attr->comp_mask & IBV_SRQ_INIT_ATTR_PD) || !vb_is_pd(attr->pd) ||
 	    vb_device(attr->pd->context) != vb_device(context))
 		return EINVAL;
-	if (!is_xrc)
+	if (type == IBV_SRQT_TM)
+		return vb_tag_check(context, attr);
+	if (type != IBV_SRQT_XRC)
 		return 0;
 	if ((attr->comp_mask & xrc) != xrc || !vb_is_usable(context, attr->xrcd, VB_KIND_XRCD) ||
 	    !vb_is_usable(context, attr->cq, VB_KIND_CQ))
@@ -165,16 +169,17 @@ static int check_attr(struct ibv_context *context, const struct ibv_srq_init_att
 
 static struct ibv_srq *create_srq_ex(struct ibv_context *context, struct ibv_srq_init_attr_ex *attr)
 {
-	bool is_xrc;
+	enum ibv_srq_type type = IBV_SRQT_BASIC;
 	int err;
 
 	if (!vb_is_context(context) || !attr)
 		return vb_fail(EINVAL);
 	if (vb_verb_fails(context, create_srq_ex))
 		return NULL;
-	is_xrc = attr->comp_mask & IBV_SRQ_INIT_ATTR_TYPE && attr->srq_type == IBV_SRQT_XRC;
-	err = check_attr(context, attr, is_xrc);
-	return err ? vb_fail(err) : create(attr, is_xrc);
+	if (attr->comp_mask & IBV_SRQ_INIT_ATTR_TYPE)
+		type = attr->srq_type;
+	err = check_attr(context, attr, type);
+	return err ? vb_fail(err) : create(attr, type);
 }
 
 static int get_srq_num(struct ibv_srq *base, uint32_t *srq_num)
@@ -299,6 +304,7 @@ int ibv_destroy_srq(struct ibv_srq *base)
 		atomic_fetch_sub(&vb_cq(srq->cq)->users, 1);
 		atomic_fetch_sub(&vb_xrcd(srq->xrcd)->users, 1);
 	}
+	vb_tag_end(srq);
 	vb_async_forget_srq(srq);
 	vb_buffer_free(&srq->memory, base->pd, VB_BUFFER_SRQ);
 	vb_pd_unuse(base->pd);
@@ -312,4 +318,5 @@ void vb_srq_ops(struct verbs_context_65 *verbs)
 {
 	verbs->base.create_srq_ex = create_srq_ex;
 	verbs->base.get_srq_num = get_srq_num;
+	verbs->base.post_srq_ops = vb_tag_post;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Shared receive queues (ibv_create_srq(3)), basic and of XRC. */
+/* Shared receive queues (ibv_create_srq(3)): basic, of XRC, and with tag matching (tag.h). */
 #ifndef RXE_VERBS_SRQ_H
 #define RXE_VERBS_SRQ_H
 
@@ -8,6 +8,7 @@
 
 #include "emu/container_of.h"
 #include "emu/srq.h"
+#include "emu/tag_list.h"
 #include "lib/abi/newer.h"
 #include "lib/verbs/buffer.h"
 
@@ -19,7 +20,9 @@ struct vb_srq {
 	uint32_t forks; /* vb_forks() at creation */
 	struct rxe_srq srq;
 	struct vb_buffer memory;
-	struct ibv_cq *cq;     /* XRC: for its completions; else NULL */
+	struct rxe_tag_list tags; /* tag matching */
+	struct vb_buffer tags_memory;
+	struct ibv_cq *cq;     /* XRC and tag matching: for its completions; else NULL */
 	bool is_counted;       /* in the slot */
 	struct ibv_xrcd *xrcd; /* XRC: its domain; else NULL */
 	uint32_t max_wr;

@@ -25,7 +25,7 @@ REASONS = {
     "___ibv_query_port": "calls the port query operation, which checks", "verbs_get_ctx": "arithmetic",
     "ibv_inc_rkey": "arithmetic", "ibv_flow_label_to_udp_sport": "arithmetic",
     "ibv_is_qpt_supported": "arithmetic", "ibv_next_poll": READS, "ibv_end_poll": READS,
-    "ibv_post_srq_recv": DATA_PATH, "ibv_post_srq_ops": REFUSED, "ibv_post_wq_recv": REFUSED,
+    "ibv_post_srq_recv": DATA_PATH, "ibv_post_srq_ops": "data path, inline; bad work requests are in verbs_tag.c", "ibv_post_wq_recv": REFUSED,
     "rxe_dm_mlx5_calls": "between our own libraries",
     "ibv_wr_opcode_str": "private, no header declares it; its table is looked up like the others of names_and_rates",
     "ibv_query_gid_type": "private, no header declares it; shares its look-up with ibv_query_gid",

@@ -32,7 +32,7 @@ NEEDS_ROOT = r"no huge pages|[Mm]ust be (run|done) by root"
 NEEDS_INTERFACE = r"doesn't have net interface"
 # The modules of what this device exists for: none of their tests skips itself, but for huge pages.
 NEVER = {"test_addr": "", "test_cq": "", "test_cq_events": "", "test_device": "", "test_pd": "",
-         "test_shared_pd": "", "test_parent_domain": NEEDS_ROOT, "test_atomic": "", "test_odp": NEEDS_ROOT}
+         "test_shared_pd": "", "test_parent_domain": NEEDS_ROOT, "test_atomic": "", "test_tag_matching": "", "test_odp": NEEDS_ROOT}
 
 
 def need_pyverbs():

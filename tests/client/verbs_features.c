@@ -198,7 +198,7 @@ static void windows(void)
 
 static void completion_queues(void)
 {
-	struct ibv_cq_init_attr_ex attr = { .cqe = 8, .wc_flags = IBV_WC_EX_WITH_TM_INFO };
+	struct ibv_cq_init_attr_ex attr = { .cqe = 8, .wc_flags = IBV_WC_EX_WITH_CVLAN };
 	struct ibv_modify_cq_attr moderate = { 0 };
 	struct ibv_comp_channel *channel;
 	struct ibv_cq *cq;
@@ -215,12 +215,9 @@ static void completion_queues(void)
 	GOOD(ibv_poll_cq, ibv_poll_cq(a.cq, 1, &wc) == 1);
 	GOOD(ibv_modify_cq, ibv_modify_cq(a.cq, &moderate) == 0);
 	NOT_THERE(ibv_create_cq_ex, !ibv_create_cq_ex(a.context, &attr));
-	attr.wc_flags = IBV_WC_EX_WITH_CVLAN;
 	NOT_THERE(ibv_wc_read_cvlan, !ibv_create_cq_ex(a.context, &attr));
 	attr.wc_flags = IBV_WC_EX_WITH_FLOW_TAG;
 	NOT_THERE(ibv_wc_read_flow_tag, !ibv_create_cq_ex(a.context, &attr));
-	attr.wc_flags = IBV_WC_EX_WITH_TM_INFO;
-	NOT_THERE(ibv_wc_read_tm_info, !ibv_create_cq_ex(a.context, &attr));
 }
 
 static void destroyed_queues(void)
@@ -247,14 +244,14 @@ static void fields(struct ibv_cq_ex *cq)
 	GOOD(ibv_wc_read_dlid_path_bits, ibv_wc_read_dlid_path_bits(cq) == 0);
 	GOOD(ibv_wc_read_completion_ts, ibv_wc_read_completion_ts(cq));
 	GOOD(ibv_wc_read_completion_wallclock_ns, ibv_wc_read_completion_wallclock_ns(cq));
+	CALLED(ibv_wc_read_tm_info, ibv_wc_read_tm_info(cq, &(struct ibv_wc_tm_info){ 0 }));
 }
 
 /* A queue pair in error completes at once, in an extended CQ. */
 static void extended_queues(void)
 {
-	struct ibv_cq_init_attr_ex attr = { .cqe = 8,
-					    .wc_flags =
-						    IBV_WC_STANDARD_FLAGS | 1u << 7 | 1u << 11 };
+	/* 0xc80: both timestamps, and tags. */
+	struct ibv_cq_init_attr_ex attr = { .cqe = 8, .wc_flags = IBV_WC_STANDARD_FLAGS | 0xc80 };
 	struct ibv_qp_init_attr init = { .qp_type = IBV_QPT_RC, .cap = { 1, 1, 1, 1, 0 } };
 	struct ibv_qp_attr to = { .qp_state = IBV_QPS_INIT, .port_num = 1 };
 	struct ibv_send_wr wr = { .opcode = IBV_WR_SEND }, *bad;
@@ -314,7 +311,8 @@ static void shared_queues(void)
 {
 	struct ibv_srq_init_attr_ex attr = { .attr = { 8, 1, 0 },
 					     .pd = a.pd,
-					     .comp_mask = IBV_SRQ_INIT_ATTR_PD };
+					     .comp_mask = IBV_SRQ_INIT_ATTR_PD,
+					     .tm_cap = { 1, 1 } };
 	struct ibv_srq_init_attr init = { .attr = { 8, 1, 0 } };
 	struct ibv_recv_wr wr = { .wr_id = 1 }, *bad;
 	struct ibv_srq_attr limit = { .max_wr = 16, .srq_limit = 3 };
@@ -323,11 +321,13 @@ static void shared_queues(void)
 	struct ibv_srq *srq;
 
 	GOOD(ibv_create_srq_ex, (srq = ibv_create_srq_ex(a.context, &attr)));
-	NOT_THERE(ibv_post_srq_ops, ibv_post_srq_ops(srq, &ops, &bad_ops));
 	ck_assert_int_eq(ibv_destroy_srq(srq), 0);
-	attr.comp_mask |= IBV_SRQ_INIT_ATTR_TYPE;
+	attr.comp_mask |= IBV_SRQ_INIT_ATTR_TYPE | IBV_SRQ_INIT_ATTR_CQ | IBV_SRQ_INIT_ATTR_TM;
 	attr.srq_type = IBV_SRQT_TM;
-	NOT_THERE(ibv_create_srq_ex, !ibv_create_srq_ex(a.context, &attr));
+	attr.cq = a.cq;
+	GOOD(ibv_create_srq_ex, (srq = ibv_create_srq_ex(a.context, &attr)));
+	GOOD(ibv_post_srq_ops, ibv_post_srq_ops(srq, &ops, &bad_ops) == 0);
+	ck_assert_int_eq(ibv_destroy_srq(srq), 0);
 	GOOD(ibv_create_srq, (srq = ibv_create_srq(a.pd, &init)));
 	GOOD(ibv_post_srq_recv, ibv_post_srq_recv(srq, &wr, &bad) == 0);
 	GOOD(ibv_modify_srq, ibv_modify_srq(srq, &limit, IBV_SRQ_LIMIT | IBV_SRQ_MAX_WR) == 0);
