@@ -186,7 +186,7 @@ MUTATIONS = [
     ("unexpected_not_counted", "emu/tag_matching.c", "\tif (kind == RXE_TM_UNEXPECTED)\n\t\trxe_tag_list_unexpected(qp->srq->tags);\n", "",
      "the list does not fall out of step"),
     ("header_stored", "emu/tag_matching.c", "claim->skip = kind == RXE_TM_INCOMPLETE ? 0 : TMH_LEN;", "claim->skip = 0;", "a matched message is stored with its header"),
-    ("matched_again", "emu/tag_matching.c", "\tif (qp->claim.held)\n\t\treturn TM_CLAIMED;\n", "", "a packet that comes again is matched again"),
+    ("matched_again", "emu/tag_matching.c", "\tif (qp->claim.held)\n\t\treturn packet->payload_len < qp->claim.skip ? TM_BAD_LENGTH : TM_CLAIMED;\n", "", "a packet that comes again is matched again"),
     ("fin_before_the_data", "emu/tag_matching.c", "\treport_match(engine, qp, entry->wr_id, tmh, packet->bth.solicited);\n\ttake(",
      "\tpush_fin(engine, qp, rxe_ring_at(&qp->sq, qp->sq.tail - 1));\n\tqp->rndvs++;\n\treport_match(engine, qp, entry->wr_id, tmh, packet->bth.solicited);\n\ttake(",
      "a second FIN, which may leave before the READ has its data"),

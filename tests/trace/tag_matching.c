@@ -195,6 +195,36 @@ START_TEST(eager_is_deferred)
 }
 END_TEST
 
+/* A peer that sends another packet in the place of the deferred one, shorter than a header. */
+START_TEST(another_packet_instead)
+{
+	connect_tagged();
+	add(5, 4096, 0);
+	y->deferred_at = y->base + TAGGED_AT;
+	y->deferred_end = y->deferred_at + 0x100000;
+	y->deferred_until_ns = 500000;
+	eager(5, 2000);
+	world_run_until(&w, 7);
+	inject(a, OP_SEND_ONLY, 100, 3);
+	world_run(&w);
+	expect("     0.0 a > SEND_FIRST 100 len 1024\n"
+	       "     0.0 a > SEND_LAST 101 len 992 ackreq\n"
+	       "     0.0 *   add 5 SUCCESS\n"
+	       "     5.0 b   early SEND_LAST 101\n"
+	       "     5.0 b > RNR_NAK 100 timer 14\n"
+	       "     5.0 b   recv 105 SUCCESS len 0 match 5 priv 77\n"
+	       "     7.0 a > SEND_ONLY 100 len 3 ackreq\n"
+	       "    10.0 a   wait until 1290.0, rewind to 100\n"
+	       "    12.0 b > NAK 100 invalid request\n"
+	       "    12.0 b   to ERR\n"
+	       "    12.0 b   recv 105 WR_FLUSH_ERR\n"
+	       "    12.0 b   event QP_REQ_ERR\n"
+	       "    12.0 b   event QP_LAST_WQE_REACHED\n"
+	       "    17.0 a   to ERR\n"
+	       "    17.0 a   send 1 REM_INV_REQ_ERR\n");
+}
+END_TEST
+
 START_TEST(unexpected)
 {
 	connect_tagged();
@@ -503,7 +533,7 @@ START_TEST(write_with_immediate)
 END_TEST
 
 RUN_TESTS("tag_matching", eager_in_one_packet, eager_in_three_packets, eager_too_long,
-	  eager_is_deferred, unexpected, without_a_receive, no_tag, deleted, rendezvous_is_read,
-	  rendezvous_through_loss, rendezvous_without_the_right, rendezvous_is_incomplete,
-	  rendezvous_with_own_sends, rendezvous_header_too_long, many_rendezvous, queue_pair_fails,
-	  list_is_full, write_with_immediate)
+	  eager_is_deferred, another_packet_instead, unexpected, without_a_receive, no_tag, deleted,
+	  rendezvous_is_read, rendezvous_through_loss, rendezvous_without_the_right,
+	  rendezvous_is_incomplete, rendezvous_with_own_sends, rendezvous_header_too_long,
+	  many_rendezvous, queue_pair_fails, list_is_full, write_with_immediate)
