@@ -387,6 +387,68 @@ START_TEST(send_queue_is_the_srqs)
 }
 END_TEST
 
+static void to_rtr(struct ibv_qp *qp, const struct end_address *peer)
+{
+	struct ibv_qp_attr attr = {
+		.qp_state = IBV_QPS_RTR,
+		.dest_qp_num = peer->qpn,
+		.rq_psn = FIXTURE_PSN,
+		.max_dest_rd_atomic = 4,
+		.ah_attr = { .is_global = 1, .port_num = 1, .grh.dgid = peer->gid },
+	};
+	struct ibv_port_attr port;
+
+	ck_assert_int_eq(ibv_query_port(qp->context, 1, &port), 0);
+	attr.path_mtu = port.active_mtu;
+	ck_assert_int_eq(ibv_modify_qp(qp, &attr,
+				       IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU |
+					       IBV_QP_DEST_QPN | IBV_QP_RQ_PSN |
+					       IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER),
+			 0);
+}
+
+static void to_rts(struct ibv_qp *qp)
+{
+	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_RTS,
+				    .sq_psn = FIXTURE_PSN,
+				    .timeout = 18,
+				    .retry_cnt = 7,
+				    .rnr_retry = 7,
+				    .max_rd_atomic = 4 };
+
+	ck_assert_int_eq(ibv_modify_qp(qp, &attr,
+				       IBV_QP_STATE | IBV_QP_SQ_PSN | IBV_QP_TIMEOUT |
+					       IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY |
+					       IBV_QP_MAX_QP_RD_ATOMIC),
+			 0);
+}
+
+/* The rendezvous waits until the queue pair may send. */
+START_TEST(rendezvous_before_rts)
+{
+	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_RESET };
+	struct end_address address;
+
+	open_tagged(0);
+	ck_assert_int_eq(ibv_modify_qp(b.qp, &attr, IBV_QP_STATE), 0);
+	to_init(b.qp);
+	address = end_address(&a);
+	to_rtr(b.qp, &address);
+	add(7, 2000, 0);
+	expect_next(507, IBV_WC_TM_ADD, 0);
+	end_recv(&a, 77, 4096, 64);
+	rendezvous(7, 2000);
+	end_wait_for(&a, 7, IBV_WC_SUCCESS);
+	expect_next(107, IBV_WC_TM_RECV, IBV_WC_TM_MATCH);
+	expect_event(b.context, IBV_EVENT_COMM_EST);
+	to_rts(b.qp);
+	expect_next(107, IBV_WC_TM_RECV, IBV_WC_TM_DATA_VALID);
+	expect_stored(2000, 2000, RNDV_AT);
+	expect_fin(77, 7, 2000);
+	ends_close(&a, &b);
+}
+END_TEST
+
 START_TEST(in_use)
 {
 	struct ibv_qp *qp;
@@ -495,6 +557,7 @@ static void add_tests(TCase *tests)
 	tcase_add_loop_test(tests, rendezvous_of_a_megabyte, 0, 2);
 	tcase_add_loop_test(tests, rendezvous_by_the_program, 0, 2);
 	tcase_add_test(tests, rendezvous_fails);
+	tcase_add_test(tests, rendezvous_before_rts);
 	tcase_add_test(tests, send_queue_is_the_srqs);
 	tcase_add_test(tests, in_use);
 	tcase_add_test(tests, bad_attributes);
