@@ -5,7 +5,9 @@
 #include <assert.h>
 #include <string.h>
 
+#include "emu/comp_cntr.h"
 #include "emu/complete.h"
+#include "emu/counters.h"
 #include "emu/engine.h"
 #include "emu/limits.h"
 #include "emu/qp.h"
@@ -216,6 +218,9 @@ static void report_read(struct rxe_engine *engine, struct rxe_qp *qp,
 	};
 
 	rxe_cq_push(engine, qp->srq->cq, &cqe);
+	rxe_comp_cntr_add(&qp->cntrs, RXE_CNTR_RECV, status, wqe->len);
+	if (status == RXE_WC_SUCCESS)
+		engine->cfg.counters->rdma_recvs++;
 }
 
 void rxe_tm_send_done(struct rxe_engine *engine, struct rxe_qp *qp, enum rxe_wc_status status)
