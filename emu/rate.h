@@ -26,6 +26,12 @@ struct rxe_rate {
 /* burst_bytes: what may leave at once, at least a packet of packet_bytes; 0: the default. */
 void rxe_rate_set(struct rxe_rate *rate, uint32_t kbps, uint32_t burst_bytes, uint32_t packet_bytes,
 		  uint64_t now_ns);
+/* The others need not be asked: most queues have no limit. */
+static inline bool rxe_rate_is_limited(const struct rxe_rate *rate)
+{
+	return rate->kbps != 0;
+}
+
 /* Whether a packet may leave now. If not, resume_ns says when. */
 bool rxe_rate_may_send(struct rxe_rate *rate, uint64_t now_ns);
 /* Whether the queue must wait behind a packet of this length. */

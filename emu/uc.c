@@ -86,7 +86,7 @@ static enum send_result send_one(struct rxe_engine *engine, struct rxe_qp *qp,
 	assert(qp->uc.sent <= wqe->len);
 	if (!rxe_pace_may(pace))
 		return SEND_NO_CREDITS;
-	if (!rxe_rate_may_send(&qp->rate, engine->now_ns)) {
+	if (rxe_rate_is_limited(&qp->rate) && !rxe_rate_may_send(&qp->rate, engine->now_ns)) {
 		rxe_qp_set_deadline(engine, qp, qp->rate.resume_ns);
 		return SEND_NO_CREDITS;
 	}
@@ -98,7 +98,8 @@ static enum send_result send_one(struct rxe_engine *engine, struct rxe_qp *qp,
 	if (result != SEND_OK)
 		return result;
 	pace->spent += rxe_pace_cost(emit.len + ICRC_LEN);
-	rxe_rate_sent(&qp->rate, emit.len + ICRC_LEN, engine->now_ns);
+	if (rxe_rate_is_limited(&qp->rate))
+		rxe_rate_sent(&qp->rate, emit.len + ICRC_LEN, engine->now_ns);
 	qp->attr.sq_psn = psn_add(qp->attr.sq_psn, 1);
 	qp->uc.sent += packet.payload_len;
 	return SEND_OK;

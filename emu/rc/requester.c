@@ -588,10 +588,12 @@ static enum send_result send_one(struct rxe_engine *engine, struct rxe_qp *qp,
 
 	describe(qp, wqe, qp->rc.req.cur_psn, last_psn, train, &packet);
 	/* The ACK timer does not run while the rate stops the queue inside a message. */
-	packet.bth.ack_req |= rxe_rate_stops_behind(&qp->rate, packet_len(&packet), now_ns);
+	if (rxe_rate_is_limited(&qp->rate))
+		packet.bth.ack_req |= rxe_rate_stops_behind(&qp->rate, packet_len(&packet), now_ns);
 	result = emit(engine, qp, wqe, &packet, &qp->rc.req.from, train);
 	if (result == SEND_OK) {
-		rxe_rate_sent(&qp->rate, packet_len(&packet), now_ns);
+		if (rxe_rate_is_limited(&qp->rate))
+			rxe_rate_sent(&qp->rate, packet_len(&packet), now_ns);
 		packet_sent(qp, wqe, last_psn, packet.bth.ack_req, now_ns);
 	}
 	return result;
@@ -616,7 +618,8 @@ enum output_result rc_requester_output(struct rxe_engine *engine, struct rxe_qp 
 		if (!wqe)
 			break;
 		last_psn = last_psn_of_packet(qp, wqe);
-		if (!may_go(qp, wqe, last_psn) || !rxe_rate_may_send(&qp->rate, now_ns))
+		if (!may_go(qp, wqe, last_psn) ||
+		    (rxe_rate_is_limited(&qp->rate) && !rxe_rate_may_send(&qp->rate, now_ns)))
 			break;
 		switch (send_one(engine, qp, wqe, last_psn, train, now_ns)) {
 		case SEND_OK: rc_retry_sent(&qp->rc.retry, &qp->attr, now_ns); break;

@@ -239,6 +239,8 @@ static void learn(const struct ctl_request *req, const struct ctl_reply *reply, 
 		control_slot[num_slots++ % CONTROL_KNOWN_SLOTS] = reply->attached.slot;
 	if (reply->op == CTL_OPEN_XRCD && reply->status == 0)
 		control_xrcd_opened(req, reply);
+	if (reply->op == CTL_OPEN_QP && reply->status == 0)
+		control_target_opened(req, reply);
 	if (reply->op == CTL_FAULT)
 		control_fault_answered(req, reply);
 }

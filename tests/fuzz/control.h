@@ -45,4 +45,7 @@ void control_slot_end(void);
 /* control_xrcd.c: an XRC domain was opened. */
 void control_xrcd_opened(const struct ctl_request *req, const struct ctl_reply *reply);
 
+/* control_xrcd.c: an XRC target was announced or opened. */
+void control_target_opened(const struct ctl_request *req, const struct ctl_reply *reply);
+
 #endif

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* XRC domains of the server under attack: domains of one inode are equal, all others differ, and
- * each was opened as requested. */
+ * each was opened as requested. XRC targets are of one domain each, and of the process that announced
+ * them. */
 #include <sys/stat.h>
+#include <utlist.h>
 
 #include "rxe_dm/server/context.h"
 #include "tests/fuzz/control.h"
@@ -42,4 +44,21 @@ void control_xrcd_opened(const struct ctl_request *req, const struct ctl_reply *
 	MUST(!(flags & ~(uint32_t)(CTL_XRCD_CREATE | CTL_XRCD_EXCLUSIVE)));
 	MUST(was_there || (flags & CTL_XRCD_CREATE));
 	MUST(!was_there || !(flags & CTL_XRCD_CREATE) || !(flags & CTL_XRCD_EXCLUSIVE));
+}
+
+void control_target_opened(const struct ctl_request *req, const struct ctl_reply *reply)
+{
+	const struct device *device = control_device();
+	const struct object *mine = object_find(&device->objects, reply->made.handle), *other;
+	bool is_first = true;
+
+	MUST(mine && mine->kind == CTL_KIND_QP && mine->key && mine->key == req->qp.qpn);
+	DL_FOREACH2(device->targets, other, wnext)
+	{
+		MUST(other->kind == CTL_KIND_QP);
+		MUST(other->key != mine->key || other->addr == mine->addr);
+		is_first &= other == mine || other->key != mine->key;
+	}
+	MUST(!req->qp.is_new == !is_first);
+	MUST(!is_first || mine->key >> RXE_SLOT_SHIFT == mine->slot);
 }

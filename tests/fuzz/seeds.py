@@ -384,6 +384,9 @@ def xrcd_scripts():
     create, exclusive, unknown = [(6, SMALL, 1)], [(6, SMALL, 3)], [(6, SMALL, 4)]
     yield "xrcd", begin + ask(OP.OPEN_XRCD) + ask(OP.OPEN_XRCD, words=create) + ask(OP.OPEN_XRCD, words=create) + ask(OP.QUERY, handle=3) + \
         free(KIND.XRCD, handle=2) + free(KIND.XRCD, handle=2) + free(KIND.XRCD, handle=1) + ask(OP.OPEN_XRCD, words=unknown)
+    target = [(6, HANDLE, 2), (7, PAGES, 16)]
+    yield "xrc_target", begin + ask(OP.OPEN_XRCD, words=create) + ask(OP.OPEN_QP, words=target) + ask(OP.OPEN_QP, words=target + [(8, SMALL, 1)]) * 2 + \
+        ask(OP.OPEN_QP, words=target) + ask(OP.OBJECTS) + free(KIND.QP, handle=3) + free(KIND.XRCD, handle=2) + ask(OP.OPEN_QP, words=target) + ask(OP.CLOSE)
     yield "xrcd_of_a_file", begin + ask(OP.OPEN_XRCD, 1) + ask(OP.OPEN_XRCD, 1, words=exclusive) + ask(OP.OPEN_XRCD, 1, words=exclusive) + \
         ask(OP.OPEN_XRCD, 1, words=create) + ask(OP.OPEN_XRCD, 1) + ask(OP.OPEN_XRCD, 3, words=create) + ask(OP.OBJECTS) + \
         free(KIND.XRCD, handle=2) + ask(OP.OPEN_XRCD, 1) + ask(OP.ALLOC_PD) + ask(OP.CLOSE)

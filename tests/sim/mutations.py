@@ -247,7 +247,7 @@ MUTATIONS = [
     ("rate_of_payloads", "emu/rc/requester.c", "\treturn wire_header_len(packet->bth.opcode) + packet->payload_len +\n", "\treturn packet->payload_len +\n",
      "headers do not count"),
     ("rate_never_resumes", "emu/rc/rc.c", "if (qp->rate.resume_ns && qp->rate.resume_ns < next)", "if (false)", "a queue that waits for its rate waits for a response"),
-    ("rate_asks_no_ack", "emu/rc/requester.c", "packet.bth.ack_req |= rxe_rate_stops_behind(&qp->rate, packet_len(&packet), now_ns);", "",
+    ("rate_asks_no_ack", "emu/rc/requester.c", "packet.bth.ack_req |= rxe_rate_stops_behind(&qp->rate, packet_len(&packet), now_ns);", "(void)0;",
      "the ACK timer runs while the rate stops the queue"),
     ("xrc_any_domain", "emu/rc/xrc.c", "\tif (srq->xrcd != xrcd)\n\t\treturn RC_FAULT_XRC_SRQ;\n", "\t(void)xrcd;\n", "XRC: an SRQ of another domain will do"),
     ("xrc_no_srq", "emu/rc/xrc.c", ": RC_FAULT_XRC_SRQ;\n\t}", ": RC_FAULT_NONE;\n\t}", "XRC: a request may name an SRQ that there is not"),
