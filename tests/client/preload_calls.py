@@ -8,6 +8,7 @@ import fcntl
 import os
 import select
 import socket
+import subprocess
 import sys
 import tempfile
 import termios
@@ -118,6 +119,20 @@ def sets(address):
     server.close()
 
 
+def stays_in_its_set(_address):
+    """The device has no address of IPv6: such a socket becomes one of TCP, also in the set that it is in."""
+    code = "import socket; s = socket.create_server(('::1', 0), family=socket.AF_INET6); print(s.getsockname()[1], flush=True); s.accept()"
+    plain = {name: value for name, value in os.environ.items() if name != "LD_PRELOAD"}
+    with subprocess.Popen([sys.executable, "-c", code], env=plain, stdout=subprocess.PIPE, text=True) as server:
+        client = socket.socket(socket.AF_INET6)
+        with select.epoll() as epoll:
+            epoll.register(client, select.EPOLLIN | select.EPOLLRDHUP)
+            client.connect(("::1", int(server.stdout.readline())))
+            client.sendall(b"x")
+            assert epoll.poll(20)[0][0] == client.fileno()
+        client.close()
+
+
 def coroutines(address):
     """asyncio, which waits by epoll."""
     async def answer(reader, writer):
@@ -212,7 +227,7 @@ def main():
         sock.sendall(b"x" * 100_000)
         sock.detach()  # Python closes no socket then
         return
-    for test in (is_an_rsocket, bytes_both_ways, timeouts, waiting, sets, coroutines, duplicates, files, children,
+    for test in (is_an_rsocket, bytes_both_ways, timeouts, waiting, sets, stays_in_its_set, coroutines, duplicates, files, children,
                  exits_without_close):
         test(sys.argv[1])
         print(test.__name__, flush=True)

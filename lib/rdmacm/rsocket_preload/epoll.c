@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 /* epoll. A set is one of the kernel's until an rsocket is added to it; librdmacm then waits for
  * both. */
+#include <pthread.h>
 #include <rdma/rsocket.h>
 #include <signal.h>
 #include <stdatomic.h>
@@ -12,6 +13,28 @@
 #define MOST_FDS 65536
 
 static _Atomic bool has_rsockets[MOST_FDS]; /* by descriptor of a set */
+
+/* The last set that an rsocket was added to, for one that becomes a socket of TCP. */
+struct membership {
+	int epfd; /* and 1; 0: none */
+	struct epoll_event event;
+};
+
+static struct membership memberships[MOST_FDS];
+static pthread_mutex_t memberships_lock = PTHREAD_MUTEX_INITIALIZER;
+
+/* event NULL: the rsocket is in no set any more. Returns what it was in. */
+static struct membership set_membership(int fd, int epfd, const struct epoll_event *event)
+{
+	struct membership before;
+
+	pthread_mutex_lock(&memberships_lock);
+	before = memberships[fd];
+	memberships[fd] =
+		event ? (struct membership){ epfd + 1, *event } : (struct membership){ 0 };
+	pthread_mutex_unlock(&memberships_lock);
+	return before;
+}
 
 bool preload_is_epoll(int fd)
 {
@@ -30,6 +53,20 @@ int preload_close_epoll(int fd)
 	return rc ? REAL(close)(fd) : 0;
 }
 
+void preload_new_in_epoll(int fd)
+{
+	if (fd < MOST_FDS)
+		set_membership(fd, 0, NULL);
+}
+
+void preload_epoll_as_tcp(int fd)
+{
+	struct membership was = set_membership(fd, 0, NULL);
+
+	if (was.epfd)
+		REAL(epoll_ctl)(was.epfd - 1, EPOLL_CTL_ADD, fd, &was.event);
+}
+
 #pragma GCC visibility push(default)
 
 /* Declared by newer releases of rdma-core. */
@@ -45,8 +82,10 @@ int epoll_ctl(int epfd, int op, int fd, struct epoll_event *event)
 	preload_enter();
 	rc = repoll_ctl(epfd, op, rsocket, event);
 	preload_leave();
-	if (!rc && op == EPOLL_CTL_ADD)
-		atomic_store(&has_rsockets[epfd], true);
+	if (rc)
+		return rc;
+	atomic_store(&has_rsockets[epfd], true);
+	set_membership(rsocket, epfd, op == EPOLL_CTL_DEL ? NULL : event);
 	return rc;
 }
 

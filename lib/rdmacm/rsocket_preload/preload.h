@@ -46,6 +46,10 @@ bool preload_is_inside(void);
 /* Whether fd is an epoll set that has had rsockets. */
 bool preload_is_epoll(int fd);
 int preload_close_epoll(int fd);
+/* fd is a new rsocket, in no set. */
+void preload_new_in_epoll(int fd);
+/* fd was an rsocket, and is a socket of TCP now: also in the set that it was in. */
+void preload_epoll_as_tcp(int fd);
 
 /* Rounded up. NULL: -1. */
 int preload_to_ms(const struct timespec *timeout);

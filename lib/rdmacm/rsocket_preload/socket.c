@@ -78,6 +78,7 @@ int socket(int domain, int type, int protocol)
 	set_size(fd, "RS_SQ_SIZE", RDMA_SQSIZE);
 	set_size(fd, "RS_RQ_SIZE", RDMA_RQSIZE);
 	set_size(fd, "RS_INLINE", RDMA_INLINE);
+	preload_new_in_epoll(fd);
 	preload_add(fd);
 	return fd;
 }
@@ -120,6 +121,7 @@ int accept4(int fd, struct sockaddr *addr, socklen_t *len, int flags)
 		rfcntl(accepted, F_SETFL, O_NONBLOCK);
 	if (flags & SOCK_CLOEXEC)
 		rfcntl(accepted, F_SETFD, FD_CLOEXEC);
+	preload_new_in_epoll(accepted);
 	preload_add(accepted);
 	return accepted;
 }
@@ -149,6 +151,7 @@ static int become_tcp(int fd, const struct sockaddr *addr)
 	REAL(fcntl)(tcp, F_SETFL, status_flags);
 	close(fd);
 	REAL(dup2)(tcp, fd);
+	preload_epoll_as_tcp(fd);
 	return REAL(close)(tcp);
 }
 
