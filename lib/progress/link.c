@@ -203,7 +203,25 @@ uint8_t *device_link_space(struct device_link *link, const struct gid *dst, uint
 	return space;
 }
 
-int device_link_send(struct device_link *link, const struct wire_train *trains, size_t n)
+/* A train that was built before a wrapper came into use has no ICRCs yet. */
+static void add_icrcs(const struct device_link *link, struct wire_train *train)
+{
+	uint16_t ports[RXE_MAX_TX_PORTS];
+	const uint32_t num_ports = link_tx_ports(link->phy, ports, RXE_MAX_TX_PORTS);
+
+	assert(train->tx_index < num_ports);
+	wire_train_add_icrcs(train, ports[train->tx_index]);
+}
+
+static int send_on(struct device_link *link, struct wire_train *trains, size_t n)
+{
+	for (size_t i = 0; i < n && link->needs_icrc; i++)
+		if (trains[i].no_icrc)
+			add_icrcs(link, &trains[i]);
+	return link_send(link->top, trains, n);
+}
+
+int device_link_send(struct device_link *link, struct wire_train *trains, size_t n)
 {
 	int sent;
 
@@ -213,10 +231,10 @@ int device_link_send(struct device_link *link, const struct wire_train *trains, 
 	/* Rules that came while the train was built begin with the next one. */
 	if (!link->is_in_space && faults_apply(&link->faults)) {
 		faults_follow(&link->faults);
-		sent = link_send(link->top, trains, n);
+		sent = send_on(link, trains, n);
 		faults_report(&link->faults);
 	} else {
-		sent = link_send(link->top, trains, n);
+		sent = send_on(link, trains, n);
 	}
 	link->is_in_space = false;
 	report_send_errors(link);

@@ -59,7 +59,7 @@ void device_link_fault(struct device_link *link, const struct fault_firing *firi
 /* As link_space(). Not while fault rules may hold a train back, and use the space for another. */
 uint8_t *device_link_space(struct device_link *link, const struct gid *dst, uint32_t slot);
 /* As link_send() and link_receive(), by the fault rules as they are now. */
-int device_link_send(struct device_link *link, const struct wire_train *trains, size_t n);
+int device_link_send(struct device_link *link, struct wire_train *trains, size_t n);
 int device_link_receive(struct device_link *link, struct wire_arrival *ret, size_t max);
 
 #endif

@@ -71,5 +71,7 @@ struct wire_arrival {
 /* Space for one more packet of len bytes to the train's destination. NULL: the packet does not fit
  * (too long, unequal, full), and the train is ready to be sent. Advances len and segs. */
 uint8_t *wire_train_add(struct wire_train *train, uint32_t len);
+/* Fills in the ICRCs of a train that was built without. src_port: of its tx_index. */
+void wire_train_add_icrcs(struct wire_train *train, uint16_t src_port);
 
 #endif

@@ -367,6 +367,28 @@ START_TEST(train_of_equals)
 }
 END_TEST
 
+START_TEST(train_gets_icrcs)
+{
+	uint8_t buf[200] = { 0 };
+	struct wire_train train = { .buf = buf,
+				    .max_segs = 4,
+				    .no_icrc = true,
+				    .src.raw = { [10] = 0xff, [11] = 0xff, 10, 0, 0, 1 },
+				    .dst.raw = { [10] = 0xff, [11] = 0xff, 10, 0, 0, 2 } };
+	const struct icrc_flow flow = { train.src, train.dst, 50000 };
+
+	for (uint32_t i = 0; i < 3; i++)
+		memset(wire_train_add(&train, i < 2 ? 60 : 16), (int)i, 12);
+	wire_train_add_icrcs(&train, 50000);
+	ck_assert(!train.no_icrc);
+	for (uint32_t i = 0; i < 3; i++)
+		ck_assert_int_eq(icrc_check(&flow, IP_ID_EXACT, (uint16_t)i,
+					    wire_train_packet(&train, i),
+					    wire_train_packet_len(&train, i)),
+				 ICRC_OK);
+}
+END_TEST
+
 START_TEST(train_limits)
 {
 	static uint8_t buf[TRAIN_MAX_BYTES];
@@ -415,6 +437,7 @@ int main(void)
 	tcase_add_test(tc, grh_v4);
 	tcase_add_test(tc, grh_v6);
 	tcase_add_test(tc, train_of_equals);
+	tcase_add_test(tc, train_gets_icrcs);
 	tcase_add_test(tc, train_limits);
 	suite_add_tcase(suite, tc);
 	return suite_run(suite);
