@@ -163,6 +163,8 @@ static struct rxe_time_wait_table *empty_table(void)
 
 struct host *host_new(const struct host_setup *setup)
 {
+	/* One host exists at a time. */
+	static struct rxe_held held[RXE_HOLD_PACKETS];
 	const uint32_t cqe = setup->small_cq ? SMALL_CQE : LARGE_CQE;
 	struct host *host = zeros(sizeof(*host));
 	struct rxe_engine_cfg cfg = { .ops = &memory_ops,
@@ -173,7 +175,8 @@ struct host *host_new(const struct host_setup *setup)
 				      .num_tx_ports = 2,
 				      .max_mtu = 4096,
 				      .ack_delay_ns = setup->hold ? 20000 : 0,
-				      .probe_ns = setup->hold ? 500000 : 0 };
+				      .probe_ns = setup->hold ? 500000 : 0,
+				      .held = setup->hold ? held : NULL };
 
 	host->self = cfg.gids[0] = gid_of(setup->v6, 1);
 	host->peer = gid_of(setup->v6, 2);
