@@ -341,8 +341,6 @@ MUTATIONS = [
      "a peer that drops is not noticed"),
     ("arrived_bit_stays", "emu/rc/requester_arrived.c", "\t\t*word_of(arrived, from_psn) &= ~bit_of(from_psn);", "\t\t;",
      "a response counts as arrived 1024 PSNs later"),
-    ("arrived_not_forgotten", "emu/rc/requester.c", "\trc_arrived_reset(&req->arrived);\n", "",
-     "responses to what is sent again count as arrived"),
     ("missing_not_asked_again", "emu/rc/requester_arrived.c", "\tif (arrived->asked_psn != una_psn && psn_diff(psn, arrived->after_psn) >= 0)\n\t\trc_arrived_ask_again(arrived, una_psn);\n", "",
      "a part that is lost again waits for a probe"),
     ("missing_part_too_long", "emu/rc/requester_resend.c", "\t       !rc_arrived_has(&req->arrived, psn_add(psn, 1)))", "\t       true)",
