@@ -228,6 +228,8 @@ bool rxe_complete_recv(struct rxe_engine *engine, struct rxe_qp *qp,
 		.flags = done->flags,
 		.solicited = done->solicited,
 		.frame = (uint8_t)done->frame,
+		.flow_tag = done->flow_tag,
+		.cvlan = done->cvlan,
 	};
 	bool delivered = true;
 

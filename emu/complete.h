@@ -61,6 +61,8 @@ struct rxe_recv_done {
 	uint32_t flags; /* enum rxe_wc_flag */
 	bool solicited;
 	enum rxe_frame frame;
+	uint32_t flow_tag; /* raw */
+	uint16_t cvlan;	   /* raw */
 };
 /* Asks the host, once per receive, whether the claimed receive ends in an error instead of
  * success. */
@@ -70,7 +72,7 @@ enum rxe_wc_status rxe_recv_result(struct rxe_engine *engine, struct rxe_qp *qp)
 bool rxe_complete_recv(struct rxe_engine *engine, struct rxe_qp *qp,
 		       const struct rxe_recv_done *done);
 
-/* UC and UD: completes the claimed receive with an error, and the QP enters ERR. */
+/* UC, UD and raw: completes the claimed receive with an error, and the QP enters ERR. */
 void rxe_recv_fail(struct rxe_engine *engine, struct rxe_qp *qp, enum rxe_wc_status status,
 		   uint64_t now_ns);
 

@@ -66,6 +66,7 @@ enum rxe_wc_opcode {
 enum rxe_wc_flag {
 	RXE_WC_GRH = 1 << 0,
 	RXE_WC_WITH_IMM = 1 << 1,
+	RXE_WC_IP_CSUM_OK = 1 << 2,
 	RXE_WC_WITH_INV = 1 << 3,
 	RXE_WC_TM_SYNC_REQ = 1 << 4,
 	RXE_WC_TM_MATCH = 1 << 5,
@@ -94,13 +95,14 @@ struct rxe_cqe {
 	uint32_t src_qpn;
 	uint32_t flags; /* enum rxe_wc_flag */
 	uint8_t solicited;
-	uint8_t frame; /* enum rxe_frame */
-	uint8_t reserved[2];
+	uint8_t frame;	/* enum rxe_frame */
+	uint16_t cvlan; /* raw receives: the tag that was taken off, or 0 */
 	/* Send queues: the queue pair's sq_polled, and its value once this entry is polled. Tag
 	 * matching: tag and app_ctx of the message. */
 	union {
 		uint32_t sends;
 		uint32_t tm_priv;
+		uint32_t flow_tag; /* raw receives: of the flow, or 0 */
 	};
 	union {
 		_Atomic uint32_t *sq_polled;

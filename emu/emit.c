@@ -40,7 +40,7 @@ bool rxe_train_take(struct rxe_engine *engine, struct wire_train *train,
 {
 	assert(tx_index < engine->cfg.num_tx_ports);
 	if (train->segs > 0)
-		return engine->train_slot == slot_of(dest_qpn) &&
+		return !train->bare && engine->train_slot == slot_of(dest_qpn) &&
 		       same_way(train, flow, tx_index, av);
 
 	engine->train_slot = slot_of(dest_qpn);
@@ -62,7 +62,7 @@ bool rxe_emit_start(struct rxe_emit *ret, struct wire_train *train, struct wire_
 	uint32_t pad = -packet->payload_len & 3;
 	uint32_t len = header_len + packet->payload_len + pad;
 
-	assert(header_len > 0 && packet->payload_len <= WIRE_MAX_PAYLOAD);
+	assert(header_len > 0 && packet->payload_len <= wire_max_payload(packet->bth.opcode));
 	ret->train = train;
 	ret->len = len;
 	ret->pad = (uint8_t)pad;

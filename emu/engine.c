@@ -109,6 +109,8 @@ static bool has_overrun_cq(const struct rxe_qp *qp)
 {
 	if (qp->type == RXE_QPT_XRC_RECV)
 		return qp->srq && qp->srq->cq->overrun;
+	if (!qp->send_cq) /* RSS */
+		return false;
 	return qp->send_cq->overrun || qp->recv_cq->overrun ||
 	       (qp->srq && qp->srq->cq && qp->srq->cq->overrun);
 }

@@ -6,8 +6,8 @@
  *
  *   input     rxe_engine_input()   input.c parses the packet and checks ICRC, P_Key, queue pair and
  *                                  addresses. rc/rc.c passes requests to the responder, responses
- *                                  to the requester; uc.c and ud.c do both; rc/time_wait.c answers
- *                                  for queue pairs that no longer exist.
+ *                                  to the requester; uc.c, ud.c and raw/raw.c do both;
+ *                                  rc/time_wait.c answers for queue pairs that no longer exist.
  *   execute   (in input)           rc/responder.c checks the PSN; rc/responder_execute.c checks keys
  *                                  and moves bytes through sge.c; rc/responder_duplicate.c handles
  *                                  requests that were executed before.
@@ -19,8 +19,8 @@
  *   reply     rxe_engine_output()  output.c gives each ready queue pair its turn at a train;
  *                                  rc/responder_reply.c sends READ responses, atomic results, ACKs
  *                                  and NAKs; emit.c writes headers and ICRC.
- *   request   rxe_engine_output()  rc/requester.c, uc.c and ud.c send what rxe_post_send() in post.c
- *                                  queued, in the same train.
+ *   request   rxe_engine_output()  rc/requester.c, uc.c, ud.c and raw/raw.c send what
+ *                                  rxe_post_send() in post.c queued, in the same train.
  *   settle    rxe_engine_settle()  engine.c publishes completions, notifies armed CQs and reports
  *                                  events.
  *
@@ -44,6 +44,7 @@
 
 struct rxe_counters;
 struct rxe_cq;
+struct rxe_flow;
 struct rxe_host_ops;
 struct rxe_mr_table;
 struct rxe_qp;
@@ -73,6 +74,9 @@ struct rxe_engine_cfg {
 	uint32_t qpn_last;
 	/* Key of the order of QPNs (see qpn_at() in engine.c); 0: ascending. */
 	uint64_t qpn_key;
+	/* Raw queue pairs: frames leave in bare trains; else on the private wire. */
+	bool raw_is_bare;
+	uint32_t max_frame; /* longest frame that a raw queue pair sends, at most WIRE_MAX_FRAME */
 	/* Belongs to the host, which calls rxe_time_wait_trains_sent(). NULL: no TIME_WAIT. */
 	struct rxe_time_wait_table *time_wait;
 	/* Memory for requests that arrive behind a missing one, RXE_HOLD_PACKETS of them. NULL: they
@@ -104,6 +108,7 @@ struct rxe_engine {
 	uint32_t train_slot;  /* top bits of the destination QPNs in the train being filled */
 	struct rxe_mcast mcast;
 	struct rxe_hold hold;
+	struct rxe_flow *flows; /* raw/flow.h */
 	struct rxe_peers peers;
 	struct rxe_time_wait_answers time_wait;
 	struct rxe_delayed_acks delayed_acks;
@@ -125,6 +130,9 @@ uint8_t rxe_tx_index(const struct rxe_engine *engine, const struct gid *dgid, ui
 
 void rxe_engine_input(struct rxe_engine *engine, const struct wire_arrival *arrival,
 		      uint64_t now_ns);
+/* A frame from the interface, for raw queue pairs; with raw_is_bare only. */
+void rxe_engine_raw_input(struct rxe_engine *engine, const uint8_t *p, uint32_t len,
+			  uint64_t now_ns);
 /* Fills one train; the caller sets buf and max_segs. False: nothing to send now. */
 bool rxe_engine_output(struct rxe_engine *engine, struct wire_train *train, uint64_t now_ns);
 /* Whether output and settle have nothing to do. */

@@ -13,6 +13,7 @@
 #include "emu/migration.h"
 #include "emu/peer.h"
 #include "emu/qp.h"
+#include "emu/raw/raw.h"
 #include "emu/rc/rc.h"
 #include "emu/rc/time_wait.h"
 #include "emu/uc.h"
@@ -109,6 +110,8 @@ static bool fits(const struct rxe_qp *qp, const struct wire_packet *packet)
 	case RXE_QPT_RC: return service == WIRE_RC;
 	case RXE_QPT_UC: return service == WIRE_UC;
 	case RXE_QPT_UD: return service == WIRE_UD;
+	case RXE_QPT_RAW:
+	case RXE_QPT_WQ: return false; /* flows receive for them */
 	case RXE_QPT_XRC_SEND: return service == WIRE_XRC && !(packet->shape & SHAPE_REQUEST);
 	case RXE_QPT_XRC_RECV: return service == WIRE_XRC && (packet->shape & SHAPE_REQUEST);
 	}
@@ -157,6 +160,8 @@ static void to_qp(struct rxe_engine *engine, struct rxe_qp *qp, const struct wir
 		uc_input(engine, qp, packet, now_ns);
 		return;
 	case RXE_QPT_UD: ud_input(engine, qp, packet, arrival, now_ns); return;
+	case RXE_QPT_RAW:
+	case RXE_QPT_WQ: return;
 	}
 }
 
@@ -210,6 +215,10 @@ void rxe_engine_input(struct rxe_engine *engine, const struct wire_arrival *arri
 	 * 10.9.3). */
 	if ((packet.bth.pkey & PKEY_BASE) != PKEY_BASE) {
 		counters->rcvd_bad_key++;
+		return;
+	}
+	if (opcode_service(packet.bth.opcode) == WIRE_RAW) {
+		raw_input(engine, &packet, arrival, now_ns);
 		return;
 	}
 	if (packet.bth.dest_qpn == MULTICAST_QPN) {

@@ -9,6 +9,7 @@
 #include "emu/engine.h"
 #include "emu/output.h"
 #include "emu/qp.h"
+#include "emu/raw/raw.h"
 #include "emu/rc/rc.h"
 #include "emu/rc/time_wait.h"
 #include "emu/uc.h"
@@ -28,15 +29,19 @@ static enum output_result ask(struct rxe_engine *engine, struct rxe_qp *qp,
 	case RXE_QPT_XRC_RECV: return rc_output(engine, qp, train, now_ns);
 	case RXE_QPT_UC: return uc_output(engine, qp, train, now_ns);
 	case RXE_QPT_UD: return ud_output(engine, qp, train, now_ns);
+	case RXE_QPT_RAW: return raw_output(engine, qp, train, now_ns);
+	case RXE_QPT_WQ: break;
 	}
 	return OUTPUT_IDLE;
 }
 
-/* A datagram's destination is in its request, so UD checks it itself. */
+/* A datagram's destination is in its request, and a frame's depends on who listens: UD and RAW
+ * check it themselves. */
 static bool may_join(struct rxe_engine *engine, const struct rxe_qp *qp, struct wire_train *train)
 {
-	return qp->type == RXE_QPT_UD || rxe_train_take(engine, train, &qp->flow, qp->tx_index,
-							&qp->attr.av, qp->attr.dest_qp_num);
+	return qp->type == RXE_QPT_UD || qp->type == RXE_QPT_RAW ||
+	       rxe_train_take(engine, train, &qp->flow, qp->tx_index, &qp->attr.av,
+			      qp->attr.dest_qp_num);
 }
 
 /* One turn of a QP. True: the train is complete. */
@@ -71,6 +76,7 @@ bool rxe_engine_output(struct rxe_engine *engine, struct wire_train *train, uint
 	train->segs = 0;
 	train->seg_len = 0;
 	train->closed = false;
+	train->bare = false;
 	if (rxe_time_wait_output(engine, train))
 		return true;
 	while (qp && !full && (train->segs == 0 || looked++ < MAX_CANDIDATES)) {

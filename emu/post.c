@@ -9,6 +9,7 @@
 #include "emu/limits.h"
 #include "emu/qp.h"
 #include "emu/queue.h"
+#include "emu/raw/frame.h"
 #include "emu/rc/requester.h"
 #include "net/wire/gid.h"
 #include "net/wire/packet.h"
@@ -19,6 +20,7 @@
 #define RC  (1u << RXE_QPT_RC)
 #define UC  (1u << RXE_QPT_UC)
 #define UD  (1u << RXE_QPT_UD)
+#define RAW (1u << RXE_QPT_RAW)
 #define XRC (1u << RXE_QPT_XRC_SEND)
 
 /* Length of the message that an operation requires. */
@@ -41,7 +43,7 @@ struct op_rule {
 static const struct op_rule rules[] = {
 	[RXE_WR_RDMA_WRITE]           = { RC | XRC | UC,      INLINE_BITS, LEN_ANY },
 	[RXE_WR_RDMA_WRITE_WITH_IMM]  = { RC | XRC | UC,      INLINE_BITS, LEN_ANY },
-	[RXE_WR_SEND]                 = { RC | XRC | UC | UD, INLINE_BITS, LEN_ANY },
+	[RXE_WR_SEND]                 = { RC | XRC | UC | UD | RAW, INLINE_BITS, LEN_ANY },
 	[RXE_WR_SEND_WITH_IMM]        = { RC | XRC | UC | UD, INLINE_BITS, LEN_ANY },
 	[RXE_WR_RDMA_READ]            = { RC | XRC,           PLAIN_BITS,  LEN_ANY },
 	[RXE_WR_ATOMIC_CMP_AND_SWP]   = { RC | XRC,           PLAIN_BITS,  LEN_8 },
@@ -68,12 +70,25 @@ static bool may_post_send(enum rxe_qp_state state)
 	return false;
 }
 
+static uint64_t max_len(const struct rxe_engine *engine, const struct rxe_qp *qp)
+{
+	switch (qp->type) {
+	case RXE_QPT_UD: return engine->cfg.max_mtu;
+	case RXE_QPT_RAW: return engine->cfg.max_frame;
+	case RXE_QPT_RC:
+	case RXE_QPT_UC:
+	case RXE_QPT_XRC_SEND:
+	case RXE_QPT_XRC_RECV:
+	case RXE_QPT_WQ: break;
+	}
+	return RXE_MAX_MSG_SIZE;
+}
+
 /* *ret_len: bytes of the message. */
 static enum post_result check_sges(const struct rxe_engine *engine, const struct rxe_qp *qp,
 				   const struct rxe_send_wr *wr, const struct op_rule *rule,
 				   uint32_t *ret_len)
 {
-	uint64_t max = qp->type == RXE_QPT_UD ? engine->cfg.max_mtu : RXE_MAX_MSG_SIZE;
 	uint64_t len = 0;
 	uint32_t i;
 
@@ -81,8 +96,9 @@ static enum post_result check_sges(const struct rxe_engine *engine, const struct
 		return POST_BAD_SGE;
 	for (i = 0; i < wr->num_sge; i++)
 		len += wr->sges[i].length;
-	if (len > max || (rule->len == LEN_8 && len != sizeof(uint64_t)) ||
-	    (rule->len == LEN_0 && len != 0) || wr->flush_len > RXE_MAX_FLUSH)
+	if (len > max_len(engine, qp) || (qp->type == RXE_QPT_RAW && len < RAW_ETH_LEN) ||
+	    (rule->len == LEN_8 && len != sizeof(uint64_t)) || (rule->len == LEN_0 && len != 0) ||
+	    wr->flush_len > RXE_MAX_FLUSH)
 		return POST_BAD_SGE;
 	/* Each slot holds a word inline, whatever max_inline_data is. */
 	if ((wr->flags & RXE_SEND_INLINE) && len > qp->max_inline_data && rule->len != LEN_8)
@@ -106,6 +122,11 @@ static bool feth_is_good(const struct feth *feth)
 	       feth->selectivity <= FETH_REGION;
 }
 
+static uint32_t allowed_flags(const struct rxe_qp *qp, const struct op_rule *rule)
+{
+	return rule->flags | (qp->type == RXE_QPT_RAW ? RXE_SEND_IP_CSUM : 0u);
+}
+
 static enum post_result check_send(const struct rxe_engine *engine, const struct rxe_qp *qp,
 				   const struct rxe_send_wr *wr, uint32_t *ret_len)
 {
@@ -118,7 +139,8 @@ static enum post_result check_send(const struct rxe_engine *engine, const struct
 	rule = &rules[wr->opcode];
 	if (!(rule->types & 1u << qp->type))
 		return POST_BAD_OPCODE;
-	if ((wr->flags & ~rule->flags) || (wr->opcode == RXE_WR_FLUSH && !feth_is_good(&wr->feth)))
+	if ((wr->flags & ~allowed_flags(qp, rule)) ||
+	    (wr->opcode == RXE_WR_FLUSH && !feth_is_good(&wr->feth)))
 		return POST_BAD_FLAGS;
 	if (qp->type == RXE_QPT_UD && !av_is_good(engine, wr->av))
 		return POST_BAD_AV;
@@ -226,7 +248,7 @@ enum post_result rxe_post_recv(struct rxe_engine *engine, struct rxe_qp *qp,
 {
 	enum post_result result;
 
-	if (qp->type == RXE_QPT_XRC_SEND || qp->type == RXE_QPT_XRC_RECV)
+	if (qp->type == RXE_QPT_XRC_SEND || qp->type == RXE_QPT_XRC_RECV || qp->rss)
 		return POST_NO_RECV;
 	if (qp->srq)
 		return POST_HAS_SRQ;

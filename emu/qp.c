@@ -16,7 +16,7 @@
 void rxe_qp_init(struct rxe_engine *engine, struct rxe_qp *qp, const struct rxe_qp_init *init)
 {
 	assert(init->qpn && !engine->qp[init->qpn % RXE_MAX_QP]);
-	assert((init->send_cq && init->recv_cq) || init->type == RXE_QPT_XRC_RECV);
+	assert((init->send_cq && init->recv_cq) || init->type == RXE_QPT_XRC_RECV || init->rss);
 	memset(qp, 0, sizeof(*qp));
 	qp->qpn = init->qpn;
 	qp->order = engine->qps_made++;
@@ -32,6 +32,8 @@ void rxe_qp_init(struct rxe_engine *engine, struct rxe_qp *qp, const struct rxe_
 	qp->max_send_sge = init->max_send_sge;
 	qp->max_inline_data = init->max_inline_data;
 	qp->max_recv_sge = init->max_recv_sge;
+	qp->rss = init->rss;
+	qp->strips_tag = init->strips_tag;
 	rxe_ring_init(&qp->sq, init->sq_mem, init->max_send_wr,
 		      rxe_send_stride(init->max_send_sge, init->max_inline_data));
 	rxe_ring_init(&qp->rq, init->rq_mem,

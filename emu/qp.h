@@ -20,6 +20,7 @@
 #include "net/wire/opcode.h"
 
 struct rxe_engine;
+struct rxe_rss;
 struct rxe_srq;
 
 /* Values of enum ibv_qp_type. */
@@ -27,9 +28,12 @@ enum rxe_qp_type {
 	RXE_QPT_RC = 2,
 	RXE_QPT_UC = 3,
 	RXE_QPT_UD = 4,
+	RXE_QPT_RAW = 8,
 	RXE_QPT_XRC_SEND = 9, /* requester only */
 	/* Responder only: each request names the SRQ to receive from. */
 	RXE_QPT_XRC_RECV = 10,
+	/* No value of the verbs: a work queue, which only receives (raw/raw.h). */
+	RXE_QPT_WQ = 30,
 };
 
 /* Values of enum ibv_qp_state. */
@@ -123,7 +127,7 @@ struct rxe_qp_init {
 	/* XRC_RECV: 0, the SRQ's domain counts. */
 	uint32_t pd;
 	uint32_t xrcd; /* XRC_RECV */
-	/* XRC_RECV: both NULL. XRC_SEND: both the same. */
+	/* XRC_RECV and RSS: both NULL. XRC_SEND and WQ: both the same. */
 	struct rxe_cq *send_cq;
 	struct rxe_cq *recv_cq;
 	struct rxe_srq *srq; /* or NULL */
@@ -133,8 +137,16 @@ struct rxe_qp_init {
 	bool sq_sig_all;
 	uint32_t max_send_wr, max_send_sge, max_inline_data;
 	uint32_t max_recv_wr, max_recv_sge;
-	void *sq_mem, *rq_mem; /* rxe_ring_bytes() each, the caller's */
-	void *owner;	       /* the driver's object */
+	void *sq_mem, *rq_mem;	   /* rxe_ring_bytes() each, the caller's */
+	const struct rxe_rss *rss; /* RAW: no queues, delivers to work queues; the caller's */
+	bool strips_tag;	   /* RAW, WQ: takes the VLAN tag off received frames */
+	void *owner;		   /* the driver's object */
+};
+
+/* RAW: where the oldest send is on the private wire. */
+struct rxe_raw {
+	uint32_t head;	    /* value of sq.head that next_slot is for */
+	uint32_t next_slot; /* slots before this one have the frame */
 };
 
 struct rxe_qp {
@@ -176,6 +188,9 @@ struct rxe_qp {
 	struct rxe_uc uc; /* UC only */
 	struct rxe_rate rate;
 	struct rxe_comp_cntrs cntrs;
+	struct rxe_raw raw;
+	const struct rxe_rss *rss;
+	bool strips_tag;
 
 	/* When rxe_engine_expire() calls the transport; UINT64_MAX: never. */
 	uint64_t deadline_ns;
@@ -203,6 +218,8 @@ static inline enum wire_service rxe_qp_service(const struct rxe_qp *qp)
 	case RXE_QPT_RC: return WIRE_RC;
 	case RXE_QPT_UC: return WIRE_UC;
 	case RXE_QPT_UD: return WIRE_UD;
+	case RXE_QPT_RAW:
+	case RXE_QPT_WQ: return WIRE_RAW;
 	case RXE_QPT_XRC_SEND:
 	case RXE_QPT_XRC_RECV: return WIRE_XRC;
 	}
@@ -269,7 +286,7 @@ enum post_result rxe_post_recv(struct rxe_engine *engine, struct rxe_qp *qp,
  * ERR. The QP stays on the ready list, so that a pending NAK can leave. */
 void rxe_qp_fail(struct rxe_engine *engine, struct rxe_qp *qp, enum rxe_wc_status head_status,
 		 uint64_t now_ns);
-/* UD and UC: completes the oldest send with status, flushes the others, enters SQE, where the QP
+/* UD, UC and RAW: completes the oldest send with status, flushes the others, enters SQE, where the QP
  * still receives. */
 void rxe_qp_fail_send(struct rxe_engine *engine, struct rxe_qp *qp, enum rxe_wc_status status,
 		      uint64_t now_ns);

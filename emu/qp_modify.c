@@ -17,7 +17,7 @@
 #include "net/wire/gid.h"
 #include "net/wire/packet.h"
 
-#define TYPES 5
+#define TYPES 7
 
 /* Short names, so that the table is readable. */
 #define CUR	    RXE_QP_CUR_STATE
@@ -49,6 +49,8 @@ enum type_index {
 	UD,
 	INI, /* XRC_SEND */
 	TGT, /* XRC_RECV */
+	RAW,
+	WQ,
 };
 
 struct move {
@@ -58,8 +60,9 @@ struct move {
 	uint32_t optional[TYPES];
 };
 
-#define ALL	   (1u << RC | 1u << UC | 1u << UD | 1u << INI | 1u << TGT)
-#define UNRELIABLE (1u << UC | 1u << UD)
+/* All but work queues, which have one move of their own. */
+#define ALL	   (1u << RC | 1u << UC | 1u << UD | 1u << INI | 1u << TGT | 1u << RAW)
+#define UNRELIABLE (1u << UC | 1u << UD | 1u << RAW)
 
 static const struct move moves[] = {
 	{ RXE_QPS_RESET, RXE_QPS_INIT, ALL,
@@ -67,13 +70,16 @@ static const struct move moves[] = {
 			[UC] = PKEY | PORT | ACCESS,
 			[UD] = PKEY | PORT | QKEY,
 			[INI] = PKEY | PORT | ACCESS,
-			[TGT] = PKEY | PORT | ACCESS } },
+			[TGT] = PKEY | PORT | ACCESS,
+			[RAW] = PORT } },
+	{ RXE_QPS_RESET, RXE_QPS_RTR, 1u << WQ, .required = { [WQ] = 0 } },
 	{ RXE_QPS_INIT, RXE_QPS_INIT, ALL,
 	  .optional = { [RC] = PKEY | PORT | ACCESS,
 			[UC] = PKEY | PORT | ACCESS,
 			[UD] = PKEY | PORT | QKEY,
 			[INI] = PKEY | PORT | ACCESS,
-			[TGT] = PKEY | PORT | ACCESS } },
+			[TGT] = PKEY | PORT | ACCESS,
+			[RAW] = PORT } },
 	{ RXE_QPS_INIT, RXE_QPS_RTR, ALL,
 	  .required = { [RC] = AV | MTU | DEST_QPN | RQ_PSN | DEST_ATOMIC | RNR_TIMER,
 			[UC] = AV | MTU | DEST_QPN | RQ_PSN,
@@ -106,7 +112,8 @@ static const struct move moves[] = {
 			[UC] = NOTIFY,
 			[UD] = NOTIFY,
 			[INI] = NOTIFY,
-			[TGT] = NOTIFY } },
+			[TGT] = NOTIFY,
+			[RAW] = NOTIFY } },
 	{ RXE_QPS_SQD, RXE_QPS_RTS, ALL,
 	  .optional = { [RC] = CUR | ACCESS | RNR_TIMER | ALT | MIG,
 			[UC] = CUR | ACCESS | ALT | MIG,
@@ -143,6 +150,8 @@ static enum type_index type_index(enum rxe_qp_type type)
 	case RXE_QPT_UD: return UD;
 	case RXE_QPT_XRC_SEND: return INI;
 	case RXE_QPT_XRC_RECV: return TGT;
+	case RXE_QPT_RAW: return RAW;
+	case RXE_QPT_WQ: return WQ;
 	}
 	return UD;
 }
@@ -355,6 +364,11 @@ static void reset(struct rxe_engine *engine, struct rxe_qp *qp)
 	uc_reset(qp);
 }
 
+static bool has_path(const struct rxe_qp *qp)
+{
+	return qp->type != RXE_QPT_UD && qp->type != RXE_QPT_RAW && qp->type != RXE_QPT_WQ;
+}
+
 static void enter(struct rxe_engine *engine, struct rxe_qp *qp, enum rxe_qp_state to,
 		  uint64_t now_ns)
 {
@@ -364,7 +378,7 @@ static void enter(struct rxe_engine *engine, struct rxe_qp *qp, enum rxe_qp_stat
 	case RXE_QPS_RESET: reset(engine, qp); return;
 	case RXE_QPS_ERR: rxe_qp_fail(engine, qp, RXE_WC_SUCCESS, now_ns); return;
 	case RXE_QPS_RTR:
-		assert(qp->type == RXE_QPT_UD || is_mtu(qp->attr.path_mtu));
+		assert(!has_path(qp) || is_mtu(qp->attr.path_mtu));
 		qp->state = to;
 		if (rxe_qp_is_reliable(qp))
 			rc_became_rtr(engine, qp);

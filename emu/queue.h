@@ -43,6 +43,7 @@ enum rxe_send_flag {
 	RXE_SEND_SIGNALED = 1 << 1,
 	RXE_SEND_SOLICITED = 1 << 2,
 	RXE_SEND_INLINE = 1 << 3,
+	RXE_SEND_IP_CSUM = 1 << 4, /* raw: fill in the checksums */
 };
 
 /* Address of a datagram or connection: an address handle, copied when it is used. */
@@ -88,7 +89,7 @@ enum post_result {
 	POST_FULL,	 /* the ring is full: ENOMEM */
 	POST_BAD_OPCODE, /* not for this QP type, or unknown */
 	/* Too many SGEs, inline too long, atomic or ATOMIC WRITE not 8 bytes, FLUSH not 0 bytes,
-	 * or message or flushed range too long. */
+	 * message or flushed range too long, or a frame without Ethernet header. */
 	POST_BAD_SGE,
 	/* Inline with a READ, atomic or FLUSH, unknown bits, or an undefined placement type or
 	 * selectivity level. */
@@ -96,7 +97,7 @@ enum post_result {
 	/* UD without an address, or XRC with an SRQ number of more than 24 bits. */
 	POST_BAD_AV,
 	POST_HAS_SRQ, /* a receive to a QP with an SRQ */
-	POST_NO_RECV, /* a receive to an XRC QP */
+	POST_NO_RECV, /* a receive to an XRC or RSS QP */
 	/* For the host: a bind of what is no window, or no region. */
 	POST_BAD_BIND,
 };

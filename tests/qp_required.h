@@ -13,6 +13,8 @@ static inline uint32_t qp_required(enum rxe_qp_type type, enum rxe_qp_state to)
 {
 	uint32_t mask = RXE_QP_STATE;
 
+	if (type == RXE_QPT_RAW)
+		return to == RXE_QPS_INIT ? mask | RXE_QP_PORT : mask;
 	if (to == RXE_QPS_INIT)
 		return mask | RXE_QP_PKEY_INDEX | RXE_QP_PORT |
 		       (type == RXE_QPT_UD ? RXE_QP_QKEY : RXE_QP_ACCESS_FLAGS);

@@ -2,8 +2,8 @@
 /* Remote requests: one process asks the owner of memory, or of an XRC SRQ, to access it, or the
  * process that has an XRC target to modify it.
  *
- * This is the only part of the shared memory that all processes map writable. The owner trusts
- * nothing in it, and looks the key up itself. Each process has at most one request in flight, in
+ * This is the only part of the shared memory that all processes map writable, so the bits of those
+ * that listen on the private wire (emu/raw/raw.h) are here, too. The owner trusts nothing in it, and looks the key up itself. Each process has at most one request in flight, in
  * the mailbox of its slot. The sender fills the mailbox, sets its state to SENT, sets its own bit
  * in the owner's pending words, and sends a datagram to the owner's doorbell socket, whose name is
  * in the owner's slot. */
@@ -62,6 +62,8 @@ struct ctl_remote_requests {
 		_Atomic uint64_t from[RXE_MAX_SLOTS / 64];		 /* bits of senders */
 	} pending[RXE_MAX_SLOTS];					 /* by owner */
 	_Alignas(4096) struct ctl_remote_request mailbox[RXE_MAX_SLOTS]; /* by sender */
+	/* Slots whose process has flows: each sets its own bit, the server clears it at the end. */
+	_Alignas(4096) _Atomic uint64_t raw_listeners[RXE_MAX_SLOTS / 64];
 };
 
 #endif

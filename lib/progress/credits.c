@@ -86,7 +86,9 @@ static uint32_t cost_of(const struct wire_arrival *arrival)
 	if (arrival->len == 0)
 		return 0;
 	service = opcode_service(arrival->p[0]);
-	return service == WIRE_UC || service == WIRE_UD ? rxe_pace_cost(arrival->len) : 0;
+	return service == WIRE_UC || service == WIRE_UD || service == WIRE_RAW
+		       ? rxe_pace_cost(arrival->len)
+		       : 0;
 }
 
 void credits_returned(struct progress *progress, const struct wire_arrival *arrivals, int n)

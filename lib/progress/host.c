@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "emu/engine.h"
+#include "emu/raw/frame.h"
 #include "lib/progress/credits.h"
 #include "lib/progress/fault.h"
 #include "lib/progress/memory.h"
@@ -92,6 +93,35 @@ void progress_follow_gids(struct progress *progress)
 	progress->gids_at = now & ~1u;
 }
 
+static _Atomic uint64_t *raw_listeners(const struct progress *progress)
+{
+	return progress->attachment->shared->remote_requests.raw_listeners;
+}
+
+static void host_raw_listens(void *host, bool yes)
+{
+	const struct progress *progress = host;
+	const uint32_t slot = progress->attachment->slot;
+	const uint64_t bit = 1ull << slot % 64;
+
+	if (yes)
+		atomic_fetch_or(&raw_listeners(progress)[slot / 64], bit);
+	else
+		atomic_fetch_and(&raw_listeners(progress)[slot / 64], ~bit);
+}
+
+static uint32_t host_raw_listener(void *host, uint32_t slot)
+{
+	for (uint32_t i = slot / 64; i < RXE_MAX_SLOTS / 64; i++) {
+		const uint64_t from = i == slot / 64 ? UINT64_MAX << slot % 64 : UINT64_MAX;
+		const uint64_t bits = atomic_load(&raw_listeners(host)[i]) & from;
+
+		if (bits)
+			return i * 64 + (uint32_t)__builtin_ctzll(bits);
+	}
+	return RXE_MAX_SLOTS;
+}
+
 static uint64_t host_grace_begin(void *host)
 {
 	return grace_begin(&((struct progress *)host)->grace);
@@ -139,6 +169,8 @@ static const struct rxe_host_ops host_ops = {
 	.srq_take = remote_srq_take,
 	.srq_done = remote_srq_done,
 	.completing = faults_completing,
+	.raw_listens = host_raw_listens,
+	.raw_listener = host_raw_listener,
 };
 
 /* A delayed ACK leaves behind the next request. The peer's engine gets the ACK first where both
@@ -160,6 +192,8 @@ void host_init_engine(struct progress *progress)
 		.counters = &shared->slot[progress->attachment->slot].counters,
 		.slot = progress->attachment->slot,
 		.max_mtu = progress->info->max_mtu,
+		.max_frame = progress->info->max_mtu + RAW_ETH_LEN + RAW_VLAN_LEN,
+		.raw_is_bare = progress->info->link == CTL_LINK_ETHERNET,
 		.ack_delay_ns = ack_delay_ns(progress->info),
 		.probe_ns = PROBE_NS,
 		.qpn_last = atomic_load(&shared->slot[progress->attachment->slot].qpn_roll),

@@ -20,6 +20,7 @@
 #define RELIABLE  (1u << WIRE_RC | 1u << WIRE_XRC)
 #define CONNECTED (RELIABLE | 1u << WIRE_UC)
 #define EVERY	  (CONNECTED | 1u << WIRE_UD)
+#define RAW	  (1u << WIRE_RAW)
 
 struct op_row {
 	const char *name;
@@ -33,7 +34,7 @@ static const struct op_row ops[32] = {
 	[OP_SEND_MIDDLE]      = { "SEND_MIDDLE",      CONNECTED, SEND },
 	[OP_SEND_LAST]        = { "SEND_LAST",        CONNECTED, SEND | LAST },
 	[OP_SEND_LAST_IMM]    = { "SEND_LAST_IMM",    CONNECTED, SEND | LAST | SHAPE_IMM },
-	[OP_SEND_ONLY]        = { "SEND_ONLY",        EVERY,     SEND | ONLY },
+	[OP_SEND_ONLY]        = { "SEND_ONLY",        EVERY | RAW, SEND | ONLY },
 	[OP_SEND_ONLY_IMM]    = { "SEND_ONLY_IMM",    EVERY,     SEND | ONLY | SHAPE_IMM },
 	[OP_WRITE_FIRST]      = { "WRITE_FIRST",      CONNECTED, WRITE | FIRST | SHAPE_RETH },
 	[OP_WRITE_MIDDLE]     = { "WRITE_MIDDLE",     CONNECTED, WRITE },
@@ -67,7 +68,7 @@ uint32_t wire_shape(uint8_t opcode)
 		return SHAPE_VALID | SHAPE_CNP;
 	if (!(ops[op].services >> service & 1u))
 		return 0;
-	if (service == WIRE_UD)
+	if (service == WIRE_UD || service == WIRE_RAW)
 		shape |= SHAPE_DETH;
 	if (service == WIRE_XRC && (shape & SHAPE_REQUEST))
 		shape |= SHAPE_XRCETH;

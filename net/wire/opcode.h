@@ -17,6 +17,9 @@ enum wire_service {
 	WIRE_UD = 3,
 	WIRE_CNP = 4,
 	WIRE_XRC = 5,
+	/* In the range that the standard leaves to manufacturers: an Ethernet frame on a device's
+	 * private wire (emu/raw/raw.h). */
+	WIRE_RAW = 6,
 };
 
 /* The low five bits of a BTH opcode. */
@@ -67,7 +70,7 @@ enum wire_shape {
 	SHAPE_ATOMIC_WRITE = 1 << 9,
 	SHAPE_ACK = 1 << 10,	/* ACKNOWLEDGE and ATOMIC_ACK */
 	SHAPE_XRCETH = 1 << 11, /* XRC requests */
-	SHAPE_DETH = 1 << 12,	/* UD */
+	SHAPE_DETH = 1 << 12,	/* UD and RAW */
 	SHAPE_FETH = 1 << 13,
 	SHAPE_RETH = 1 << 14,
 	SHAPE_ATOMIC_ETH = 1 << 15,
@@ -101,10 +104,10 @@ uint32_t wire_header_len(uint8_t opcode);
 /* The operation without its service, e.g. "SEND_ONLY", or "UNKNOWN". Static storage. */
 const char *wire_op_str(uint8_t opcode);
 
-/* "RC", "UC", "UD", "XRC", "CNP", or "?" for services that RoCE lacks. */
+/* "RC", "UC", "UD", "XRC", "RAW", "CNP", or "?" for services that RoCE lacks. */
 static inline const char *wire_service_str(uint8_t opcode)
 {
-	static const char *const names[8] = { "RC", "UC", "?", "UD", "CNP", "XRC", "?", "?" };
+	static const char *const names[8] = { "RC", "UC", "?", "UD", "CNP", "XRC", "RAW", "?" };
 
 	return names[opcode >> 5];
 }

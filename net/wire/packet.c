@@ -8,6 +8,11 @@
 #include "net/wire/headers.h"
 #include "net/wire/opcode.h"
 
+uint32_t wire_max_payload(uint8_t opcode)
+{
+	return opcode_service(opcode) == WIRE_RAW ? WIRE_MAX_FRAME : WIRE_MAX_PAYLOAD;
+}
+
 /* len: payload and pad. */
 static enum wire_result check_payload(const struct wire_packet *packet, uint32_t len)
 {
@@ -15,7 +20,7 @@ static enum wire_result check_payload(const struct wire_packet *packet, uint32_t
 		return WIRE_BAD_PAD;
 	if (!(packet->shape & SHAPE_PAYLOAD) && len)
 		return WIRE_BAD_SHAPE;
-	if (len - packet->bth.pad > WIRE_MAX_PAYLOAD)
+	if (len - packet->bth.pad > wire_max_payload(packet->bth.opcode))
 		return WIRE_OVERSIZE;
 	return WIRE_OK;
 }
@@ -37,7 +42,7 @@ enum wire_result wire_parse(struct wire_packet *ret, const uint8_t *p, size_t le
 	header_len = headers_len(packet.shape);
 	if (len < header_len + ICRC_LEN)
 		return WIRE_RUNT;
-	if (len > header_len + WIRE_MAX_PAYLOAD + 3 + ICRC_LEN)
+	if (len > header_len + wire_max_payload(packet.bth.opcode) + 3 + ICRC_LEN)
 		return WIRE_OVERSIZE;
 	body_len = (uint32_t)len - header_len - ICRC_LEN;
 	result = check_payload(&packet, body_len);

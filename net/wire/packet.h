@@ -33,9 +33,11 @@
 #define ICRC_LEN	   4u
 #define WIRE_MAX_HEADERS   (BTH_LEN + XRCETH_LEN + ATOMIC_ETH_LEN)
 #define WIRE_MAX_PAYLOAD   4096u /* the largest path MTU */
-#define WIRE_MAX_PACKET	   (WIRE_MAX_HEADERS + WIRE_MAX_PAYLOAD + ICRC_LEN)
-#define PSN_MASK	   0xffffffu
-#define QPN_MASK	   0xffffffu
+/* WIRE_RAW: an Ethernet header with a tag, and as much behind it. */
+#define WIRE_MAX_FRAME	(WIRE_MAX_PAYLOAD + 18u)
+#define WIRE_MAX_PACKET (WIRE_MAX_HEADERS + WIRE_MAX_PAYLOAD + ICRC_LEN)
+#define PSN_MASK	0xffffffu
+#define QPN_MASK	0xffffffu
 
 struct bth {
 	uint8_t opcode;
@@ -114,13 +116,16 @@ struct wire_packet {
 enum wire_result {
 	WIRE_OK,
 	WIRE_RUNT,	 /* shorter than its headers and ICRC */
-	WIRE_OVERSIZE,	 /* payload longer than 4096 bytes */
+	WIRE_OVERSIZE,	 /* payload longer than wire_max_payload() */
 	WIRE_BAD_TVER,	 /* transport version not 0 */
 	WIRE_BAD_OPCODE, /* not in the standard's table */
 	/* More pad than payload, or a length that is no multiple of 4. */
 	WIRE_BAD_PAD,
 	WIRE_BAD_SHAPE, /* payload where the operation has none */
 };
+
+/* The longest payload that packets of an opcode carry. */
+uint32_t wire_max_payload(uint8_t opcode);
 
 /* Parses len bytes, BTH to ICRC inclusive. Does not check the ICRC, nor what needs a queue pair. */
 enum wire_result wire_parse(struct wire_packet *ret, const uint8_t *p, size_t len);

@@ -33,6 +33,8 @@ struct wire_train {
 	bool closed; /* the last packet is shorter than seg_len */
 	/* The link needs no ICRC (link_needs_icrc): zeros stand for it. */
 	bool no_icrc;
+	/* Ethernet frames as they are, not RoCEv2: for the interface's raw port, not for a link. */
+	bool bare;
 	uint32_t flow_label;
 	struct gid src, dst;
 };

@@ -182,6 +182,8 @@ void slot_give(struct attachment *attachment)
 	grace_unwatch(&device->grace, slot);
 	ctl_slot_set_pid(device->shared, slot, 0);
 	atomic_store(&device->shared->slot[slot].inside, 0);
+	atomic_fetch_and(&device->shared->remote_requests.raw_listeners[slot / 64],
+			 ~(1ull << slot % 64));
 	retire(device->shared, &device->shared->slot[slot]);
 	lost_retire(device, slot);
 	keep_failures(device->shared, &device->shared->slot[slot].failures);

@@ -38,6 +38,7 @@ static uint32_t table_len(unsigned opcode)
 	case 3: return header_len[op].ud;
 	case 4: return op == 1 ? 28 : 0; /* congestion notification */
 	case 5: return header_len[op].xrc;
+	case 6: return op == 4 ? 20 : 0; /* frames of a private wire */
 	default: return 0;
 	}
 }

@@ -1,0 +1,288 @@
+/* SPDX-License-Identifier: MIT */
+/* Frames of raw queue pairs out and in. A send is done when its frame is in a train. A receive that
+ * is too short or cannot be written completes in error, and the queue pair enters ERR, as for UD. */
+#include "emu/raw/raw.h"
+
+#include <assert.h>
+#include <string.h>
+
+#include "emu/complete.h"
+#include "emu/counters.h"
+#include "emu/emit.h"
+#include "emu/engine.h"
+#include "emu/host.h"
+#include "emu/pace.h"
+#include "emu/qp.h"
+#include "emu/queue.h"
+#include "emu/raw/frame.h"
+#include "emu/raw/offload.h"
+#include "emu/raw/rss.h"
+#include "emu/sge.h"
+#include "net/wire/gid.h"
+#include "net/wire/headers.h"
+#include "net/wire/icrc.h"
+#include "net/wire/opcode.h"
+#include "net/wire/packet.h"
+#include "net/wire/train.h"
+
+/* A frame as it leaves. */
+struct outgoing {
+	uint8_t p[WIRE_MAX_FRAME];
+	uint32_t len;
+};
+
+static void fill_checksums(struct outgoing *out)
+{
+	struct raw_frame frame;
+
+	if (raw_frame_parse(&frame, out->p, out->len))
+		raw_checksums_fill(&frame, out->p);
+}
+
+static enum mr_check gather(struct rxe_engine *engine, const struct rxe_qp *qp,
+			    const struct rxe_send_wqe *wqe, struct outgoing *ret)
+{
+	struct rxe_cursor cursor = { 0 };
+	enum mr_check result;
+
+	assert(wqe->len <= WIRE_MAX_FRAME);
+	result = rxe_gather(engine, qp->pd, wqe, &cursor, 0, ret->p, wqe->len);
+	if (result != MR_OK)
+		return result;
+	ret->len = wqe->len;
+	if (wqe->flags & RXE_SEND_IP_CSUM)
+		fill_checksums(ret);
+	if (ret->len < RAW_MIN_FRAME) {
+		memset(ret->p + ret->len, 0, RAW_MIN_FRAME - ret->len);
+		ret->len = RAW_MIN_FRAME;
+	}
+	return MR_OK;
+}
+
+/* The first slot from one on whose process listens. */
+static uint32_t next_listener(const struct rxe_engine *engine, uint32_t slot)
+{
+	const struct rxe_host_ops *ops = engine->cfg.ops;
+
+	return ops->raw_listener ? ops->raw_listener(engine->cfg.host, slot) : RXE_MAX_SLOTS;
+}
+
+static enum send_result send_to_slot(struct rxe_engine *engine, struct rxe_qp *qp,
+				     struct wire_train *train, uint32_t slot,
+				     const struct outgoing *out, struct rxe_pace *pace)
+{
+	static const struct rxe_av plain;
+	const struct gid *gid = &engine->cfg.gids[0];
+	const uint32_t dest_qpn = slot << RXE_SLOT_SHIFT;
+	const uint8_t tx_index = rxe_tx_index(engine, gid, dest_qpn);
+	const struct icrc_flow flow = { *gid, *gid, engine->cfg.tx_ports[tx_index] };
+	struct wire_packet packet = {
+		.bth = { .opcode = opcode_make(WIRE_RAW, OP_SEND_ONLY),
+			 .mig_req = true,
+			 .pkey = 0xffff,
+			 .dest_qpn = dest_qpn,
+			 .psn = qp->attr.sq_psn },
+		.deth = { .src_qpn = qp->qpn },
+		.payload_len = out->len,
+	};
+	struct rxe_emit emit;
+
+	if (!rxe_train_take(engine, train, &flow, tx_index, &plain, dest_qpn) ||
+	    !rxe_emit_start(&emit, train, &packet))
+		return SEND_TRAIN_FULL;
+	memcpy(emit.payload, out->p, out->len);
+	rxe_emit_finish(engine, &emit, &flow);
+	pace->spent += rxe_pace_cost(emit.len + ICRC_LEN);
+	qp->attr.sq_psn = psn_add(qp->attr.sq_psn, 1);
+	return SEND_OK;
+}
+
+/* Sends the oldest request to each listening slot. The position stays in qp->raw when a train is
+ * full or a socket has no credits. */
+static enum send_result send_on_wire(struct rxe_engine *engine, struct rxe_qp *qp,
+				     struct wire_train *train, const struct outgoing *out,
+				     uint64_t now_ns)
+{
+	struct rxe_raw *raw = &qp->raw;
+
+	if (raw->head != qp->sq.head)
+		*raw = (struct rxe_raw){ .head = qp->sq.head };
+	for (;;) {
+		const uint32_t slot = next_listener(engine, raw->next_slot);
+		enum send_result result;
+		struct rxe_pace pace;
+
+		if (slot >= RXE_MAX_SLOTS)
+			break;
+		if (!rxe_pace_begin(engine, qp, &pace, &engine->cfg.gids[0], slot << RXE_SLOT_SHIFT,
+				    now_ns))
+			return SEND_NO_CREDITS;
+		result = send_to_slot(engine, qp, train, slot, out, &pace);
+		rxe_pace_end(engine, &pace);
+		if (result != SEND_OK)
+			return result;
+		raw->next_slot = slot + 1;
+	}
+	*raw = (struct rxe_raw){ .head = qp->sq.head + 1 };
+	return SEND_OK;
+}
+
+/* Queue pairs of this process get the frame here: the interface does not return it. */
+static enum send_result send_bare(struct rxe_engine *engine, const struct rxe_qp *qp,
+				  struct wire_train *train, const struct outgoing *out,
+				  uint64_t now_ns)
+{
+	const struct rxe_flow_input input = { out->p, out->len, qp, now_ns };
+	uint8_t *p;
+
+	if (train->segs > 0 && !train->bare)
+		return SEND_TRAIN_FULL;
+	p = wire_train_add(train, out->len);
+	if (!p)
+		return SEND_TRAIN_FULL;
+	train->bare = true;
+	memcpy(p, out->p, out->len);
+	engine->cfg.counters->sent_pkts++;
+	engine->cfg.counters->sent_bytes += out->len;
+	rxe_flow_steer(engine, &input);
+	return SEND_OK;
+}
+
+static enum send_result send_one(struct rxe_engine *engine, struct rxe_qp *qp,
+				 struct wire_train *train, uint64_t now_ns)
+{
+	const struct rxe_send_wqe *wqe = rxe_ring_at(&qp->sq, qp->sq.head);
+	struct outgoing out;
+	enum mr_check gathered = gather(engine, qp, wqe, &out);
+
+	if (gathered != MR_OK)
+		return gathered == MR_DEFERRED ? SEND_DEFERRED : SEND_FAILED;
+	return engine->cfg.raw_is_bare ? send_bare(engine, qp, train, &out, now_ns)
+				       : send_on_wire(engine, qp, train, &out, now_ns);
+}
+
+enum output_result raw_output(struct rxe_engine *engine, struct rxe_qp *qp,
+			      struct wire_train *train, uint64_t now_ns)
+{
+	rxe_qp_drained(engine, qp);
+	while (qp->state == RXE_QPS_RTS && rxe_ring_used(&qp->sq) > 0) {
+		switch (send_one(engine, qp, train, now_ns)) {
+		case SEND_OK: rxe_complete_send(engine, qp, RXE_WC_SUCCESS); break;
+		case SEND_TRAIN_FULL: return OUTPUT_TRAIN_FULL;
+		case SEND_NO_CREDITS: return OUTPUT_ADDED;
+		case SEND_DEFERRED:
+			rxe_qp_set_deadline(engine, qp, now_ns + RXE_DEFER_NS);
+			return OUTPUT_ADDED;
+		case SEND_FAILED: rxe_qp_fail_send(engine, qp, RXE_WC_LOC_PROT_ERR, now_ns); break;
+		}
+	}
+	return OUTPUT_IDLE;
+}
+
+static bool receives(const struct rxe_qp *qp)
+{
+	switch (qp->state) {
+	case RXE_QPS_RTR:
+	case RXE_QPS_RTS:
+	case RXE_QPS_SQD:
+	case RXE_QPS_SQE: return true;
+	case RXE_QPS_RESET:
+	case RXE_QPS_INIT:
+	case RXE_QPS_ERR: return false;
+	}
+	return false;
+}
+
+/* The queue that takes the frame: the queue pair's own, or a work queue by the hash. */
+static struct rxe_qp *receiver(const struct rxe_flow *flow, const struct raw_frame *frame)
+{
+	const struct rxe_rss *rss = flow->qp->rss;
+
+	return rss ? rss->wq[rss_hash(rss, frame) & ((1u << rss->log_size) - 1)] : flow->qp;
+}
+
+static enum mr_check store(struct rxe_engine *engine, struct rxe_qp *qp,
+			   const struct rxe_flow_input *input, bool strips)
+{
+	const uint32_t front = RAW_ETH_LEN - 2; /* both addresses */
+	enum mr_check result;
+
+	if (!strips)
+		return rxe_recv_scatter(engine, qp, 0, input->p, input->len);
+	result = rxe_recv_scatter(engine, qp, 0, input->p, front);
+	if (result != MR_OK)
+		return result;
+	return rxe_recv_scatter(engine, qp, front, input->p + front + RAW_VLAN_LEN,
+				input->len - front - RAW_VLAN_LEN);
+}
+
+void raw_deliver(struct rxe_engine *engine, const struct rxe_flow *flow,
+		 const struct rxe_flow_input *input, const struct raw_frame *frame)
+{
+	struct rxe_qp *qp = receiver(flow, frame);
+	const struct raw_eth *eth = &frame->level[0].eth;
+	const bool strips = qp->strips_tag && eth->tagged;
+	const struct rxe_recv_done done = {
+		.status = RXE_WC_SUCCESS,
+		.opcode = RXE_WC_RECV,
+		.byte_len = input->len - (strips ? RAW_VLAN_LEN : 0),
+		.flags = raw_checksums_are_good(frame, input->p) ? RXE_WC_IP_CSUM_OK : 0,
+		.flow_tag = flow->tag,
+		.cvlan = strips ? get_be16(eth->vlan) : 0,
+	};
+	enum mr_check stored;
+
+	if (!receives(qp) || !rxe_recv_claim(engine, qp)) {
+		engine->cfg.counters->rcvd_dropped++;
+		return;
+	}
+	if (done.byte_len > qp->claim.len) {
+		rxe_recv_fail(engine, qp, RXE_WC_LOC_LEN_ERR, input->now_ns);
+		return;
+	}
+	stored = store(engine, qp, input, strips);
+	if (stored == MR_OK && rxe_recv_result(engine, qp) != RXE_WC_SUCCESS)
+		rxe_recv_fail(engine, qp, qp->claim.injected, input->now_ns);
+	else if (stored == MR_OK)
+		rxe_complete_recv(engine, qp, &done);
+	/* The receive stays claimed for the next frame. */
+	else if (stored == MR_DEFERRED)
+		engine->cfg.counters->rcvd_dropped++;
+	else
+		rxe_recv_fail(engine, qp, RXE_WC_LOC_PROT_ERR, input->now_ns);
+}
+
+/* The private wire ends at the device: a packet from elsewhere is none of its frames. */
+static bool is_of_device(const struct rxe_engine *engine, const struct wire_arrival *arrival)
+{
+	return gid_equal(&arrival->src, &engine->cfg.gids[0]) &&
+	       gid_equal(&arrival->dst, &engine->cfg.gids[0]);
+}
+
+void raw_input(struct rxe_engine *engine, const struct wire_packet *packet,
+	       const struct wire_arrival *arrival, uint64_t now_ns)
+{
+	const struct rxe_flow_input input = {
+		.p = packet->payload,
+		.len = packet->payload_len,
+		.from = rxe_engine_find_qp(engine, packet->deth.src_qpn),
+		.now_ns = now_ns,
+	};
+
+	if (engine->cfg.raw_is_bare || !is_of_device(engine, arrival) ||
+	    !rxe_flow_steer(engine, &input))
+		engine->cfg.counters->rcvd_no_qp++;
+}
+
+void rxe_engine_raw_input(struct rxe_engine *engine, const uint8_t *p, uint32_t len,
+			  uint64_t now_ns)
+{
+	const struct rxe_flow_input input = { .p = p, .len = len, .now_ns = now_ns };
+
+	assert(engine->cfg.raw_is_bare);
+	engine->now_ns = now_ns;
+	if (!rxe_flow_steer(engine, &input))
+		return;
+	engine->cfg.counters->rcvd_pkts++;
+	engine->cfg.counters->rcvd_bytes += len;
+}
