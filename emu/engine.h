@@ -130,8 +130,9 @@ uint8_t rxe_tx_index(const struct rxe_engine *engine, const struct gid *dgid, ui
 
 void rxe_engine_input(struct rxe_engine *engine, const struct wire_arrival *arrival,
 		      uint64_t now_ns);
-/* A frame from the interface, for raw queue pairs; with raw_is_bare only. */
-void rxe_engine_raw_input(struct rxe_engine *engine, const uint8_t *p, uint32_t len,
+/* A frame from the interface, for raw queue pairs; with raw_is_bare only. lacks_checksum: that of
+ * TCP or UDP is still to be written, into p. */
+void rxe_engine_raw_input(struct rxe_engine *engine, uint8_t *p, uint32_t len, bool lacks_checksum,
 			  uint64_t now_ns);
 /* Fills one train; the caller sets buf and max_segs. False: nothing to send now. */
 bool rxe_engine_output(struct rxe_engine *engine, struct wire_train *train, uint64_t now_ns);

@@ -42,6 +42,7 @@
 struct rest {
 	const uint8_t *p;
 	size_t len;
+	bool is_cut; /* an IP header announced more */
 };
 
 /* What a header announces. */
@@ -58,6 +59,13 @@ static void skip(struct rest *rest, size_t n)
 	assert(n <= rest->len);
 	rest->p += n;
 	rest->len -= n;
+}
+
+/* As adapters do, headers are read also where the packet is shorter than it says. */
+static void limit(struct rest *rest, size_t len)
+{
+	rest->is_cut |= len > rest->len;
+	rest->len = len < rest->len ? len : rest->len;
 }
 
 static void found(struct raw_level *level, enum raw_header header)
@@ -115,7 +123,7 @@ static uint32_t parse_ipv4(struct raw_level *level, struct rest *rest)
 		return PROTO_NONE;
 	header = (p[0] & 0xfu) * 4;
 	total = get_be16(p + 2);
-	if (header < 20 || total < header || total > rest->len)
+	if (header < 20 || header > rest->len || total < header)
 		return PROTO_NONE;
 	fragment = get_be16(p + 6);
 	memcpy(ipv4->src, p + 12, 4);
@@ -126,7 +134,7 @@ static uint32_t parse_ipv4(struct raw_level *level, struct rest *rest)
 	/* Numbered from the reserved bit on: DF is 2, MF is 4. */
 	ipv4->flags = (uint8_t)((p[6] >> 7 & 1) | (p[6] >> 5 & 2) | (p[6] >> 3 & 4));
 	found(level, RAW_IPV4);
-	rest->len = total;
+	limit(rest, total);
 	skip(rest, header);
 	return fragment & (IPV4_MF | IPV4_OFFSET) ? PROTO_NONE : ipv4->proto;
 }
@@ -142,7 +150,7 @@ static uint32_t parse_ipv6(struct raw_level *level, struct rest *rest)
 	struct raw_ipv6 *ipv6 = &level->ipv6;
 	uint32_t proto;
 
-	if (rest->len < 40 || p[0] >> 4 != 6 || get_be16(p + 4) > rest->len - 40)
+	if (rest->len < 40 || p[0] >> 4 != 6)
 		return PROTO_NONE;
 	memcpy(ipv6->src, p + 8, 16);
 	memcpy(ipv6->dst, p + 24, 16);
@@ -150,7 +158,7 @@ static uint32_t parse_ipv6(struct raw_level *level, struct rest *rest)
 	ipv6->traffic_class = (uint8_t)(get_be16(p) >> 4);
 	ipv6->hop_limit = p[7];
 	proto = p[6];
-	rest->len = 40u + get_be16(p + 4);
+	limit(rest, 40u + get_be16(p + 4));
 	skip(rest, 40);
 	for (int i = 0; is_extension(proto) && i < MAX_EXTENSIONS; i++) {
 		const size_t n = rest->len < 8 ? 8 : 8u + 8u * rest->p[1];
@@ -282,9 +290,11 @@ static enum next parse_level(struct raw_frame *frame, struct rest *rest, const u
 		return NEXT_NOTHING;
 	l3 = rest->p;
 	proto = next == NEXT_IPV4 ? parse_ipv4(level, rest) : parse_ipv6(level, rest);
-	if (is_outer && (level->has & (1u << RAW_IPV4 | 1u << RAW_IPV6)))
+	if (is_outer && (level->has & (1u << RAW_IPV4 | 1u << RAW_IPV6))) {
 		frame->l3_at = (uint32_t)(l3 - start);
-	if (is_outer && (proto == PROTO_TCP || proto == PROTO_UDP)) {
+		frame->l3_len = (uint32_t)(rest->p - l3);
+	}
+	if (is_outer && !rest->is_cut && (proto == PROTO_TCP || proto == PROTO_UDP)) {
 		frame->l4_at = (uint32_t)(rest->p - start);
 		frame->l4_len = (uint32_t)rest->len;
 	}
@@ -293,7 +303,7 @@ static enum next parse_level(struct raw_frame *frame, struct rest *rest, const u
 
 bool raw_frame_parse(struct raw_frame *ret, const uint8_t *p, size_t len)
 {
-	struct rest rest = { p, len };
+	struct rest rest = { p, len, false };
 	enum next inner;
 
 	memset(ret, 0, sizeof(*ret));

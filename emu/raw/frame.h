@@ -8,7 +8,7 @@
  *
  * Each header is stored in the layout of its ibv_flow_*_filter, in network order, so that a rule
  * compares bytes. Headers behind a tunnel's are of the inner level. Nothing is read beyond the
- * frame; what is cut short or malformed counts as payload. */
+ * frame; a header that is cut short or malformed counts as payload. */
 #ifndef RXE_EMU_RAW_FRAME_H
 #define RXE_EMU_RAW_FRAME_H
 
@@ -89,8 +89,9 @@ struct raw_level {
 
 struct raw_frame {
 	struct raw_level level[2]; /* outer, inner */
-	/* Where the outer headers are, for checksums and the tag. l3_at, l4_at 0: none. */
-	uint32_t l3_at, l4_at;
+	/* Where the outer headers are, for checksums; 0: none. l4_at also if the packet is shorter
+	 * than its IP header says. */
+	uint32_t l3_at, l3_len, l4_at;
 	uint32_t l4_len; /* TCP or UDP header and payload, by the IP header */
 };
 

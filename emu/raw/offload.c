@@ -20,7 +20,7 @@ static uint32_t checksum_at(const struct raw_frame *frame)
 
 static bool has_l4(const struct raw_frame *frame)
 {
-	return frame->level[0].has & (1u << RAW_TCP | 1u << RAW_UDP);
+	return frame->l4_at && frame->level[0].has & (1u << RAW_TCP | 1u << RAW_UDP);
 }
 
 /* The sum over the pseudo header. */
@@ -39,15 +39,10 @@ static uint32_t pseudo_sum(const struct raw_frame *frame)
 	return sum;
 }
 
-static uint32_t ipv4_header_len(const struct raw_frame *frame, const uint8_t *p)
-{
-	return (p[frame->l3_at] & 0xfu) * 4;
-}
-
 bool raw_checksums_are_good(const struct raw_frame *frame, const uint8_t *p)
 {
 	if (!raw_level_has(&frame->level[0], RAW_IPV4) || !has_l4(frame) ||
-	    wire_checksum(0, p + frame->l3_at, ipv4_header_len(frame, p)) != 0)
+	    wire_checksum(0, p + frame->l3_at, frame->l3_len) != 0)
 		return false;
 	/* UDP: none was computed. */
 	if (!is_tcp(frame) && get_be16(p + checksum_at(frame)) == 0)
@@ -61,8 +56,7 @@ void raw_checksums_fill(const struct raw_frame *frame, uint8_t *p)
 
 	if (raw_level_has(&frame->level[0], RAW_IPV4)) {
 		put_be16(p + frame->l3_at + 10, 0);
-		put_be16(p + frame->l3_at + 10,
-			 wire_checksum(0, p + frame->l3_at, ipv4_header_len(frame, p)));
+		put_be16(p + frame->l3_at + 10, wire_checksum(0, p + frame->l3_at, frame->l3_len));
 	}
 	if (!has_l4(frame))
 		return;

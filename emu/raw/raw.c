@@ -262,25 +262,32 @@ static bool is_of_device(const struct rxe_engine *engine, const struct wire_arri
 void raw_input(struct rxe_engine *engine, const struct wire_packet *packet,
 	       const struct wire_arrival *arrival, uint64_t now_ns)
 {
+	uint8_t frame[WIRE_MAX_FRAME];
 	const struct rxe_flow_input input = {
-		.p = packet->payload,
+		.p = frame,
 		.len = packet->payload_len,
 		.from = rxe_engine_find_qp(engine, packet->deth.src_qpn),
 		.now_ns = now_ns,
 	};
 
+	/* The sender may still change the bytes that arrived: read once, use the copy. */
+	assert(packet->payload_len <= sizeof(frame));
+	memcpy(frame, packet->payload, packet->payload_len);
 	if (engine->cfg.raw_is_bare || !is_of_device(engine, arrival) ||
 	    !rxe_flow_steer(engine, &input))
 		engine->cfg.counters->rcvd_no_qp++;
 }
 
-void rxe_engine_raw_input(struct rxe_engine *engine, const uint8_t *p, uint32_t len,
+void rxe_engine_raw_input(struct rxe_engine *engine, uint8_t *p, uint32_t len, bool lacks_checksum,
 			  uint64_t now_ns)
 {
 	const struct rxe_flow_input input = { .p = p, .len = len, .now_ns = now_ns };
+	struct raw_frame frame;
 
 	assert(engine->cfg.raw_is_bare);
 	engine->now_ns = now_ns;
+	if (lacks_checksum && raw_frame_parse(&frame, p, len))
+		raw_checksums_fill(&frame, p);
 	if (!rxe_flow_steer(engine, &input))
 		return;
 	engine->cfg.counters->rcvd_pkts++;

@@ -32,14 +32,6 @@ REFUSE_INT(modify_esp, struct ibv_flow_action *action, struct ibv_flow_action_es
 REFUSE_INT(destroy_flow_action, struct ibv_flow_action *action)
 REFUSE_PTR(struct ibv_flow_action, create_esp, struct ibv_context *context,
 	   struct ibv_flow_action_esp_attr *attr)
-REFUSE_INT(destroy_rwq_ind_table, struct ibv_rwq_ind_table *table)
-REFUSE_PTR(struct ibv_rwq_ind_table, create_rwq_ind_table, struct ibv_context *context,
-	   struct ibv_rwq_ind_table_init_attr *attr)
-REFUSE_INT(destroy_wq, struct ibv_wq *wq)
-REFUSE_INT(modify_wq, struct ibv_wq *wq, struct ibv_wq_attr *attr)
-REFUSE_PTR(struct ibv_wq, create_wq, struct ibv_context *context, struct ibv_wq_init_attr *attr)
-REFUSE_INT(destroy_flow, struct ibv_flow *flow)
-REFUSE_PTR(struct ibv_flow, create_flow, struct ibv_qp *qp, struct ibv_flow_attr *attr)
 
 /* Entries that no program has called since the ABI of IBVERBS_1.1. */
 static void *retired(void)
@@ -88,14 +80,7 @@ void abi_refuse_ops(struct verbs_context *verbs)
 	verbs->modify_flow_action_esp = modify_esp;
 	verbs->destroy_flow_action = destroy_flow_action;
 	verbs->create_flow_action_esp = create_esp;
-	verbs->destroy_rwq_ind_table = destroy_rwq_ind_table;
-	verbs->create_rwq_ind_table = create_rwq_ind_table;
-	verbs->destroy_wq = destroy_wq;
-	verbs->modify_wq = modify_wq;
-	verbs->create_wq = create_wq;
-	verbs->ibv_destroy_flow = destroy_flow;
 	verbs->ABI_placeholder2 = placeholder;
-	verbs->ibv_create_flow = create_flow;
 	verbs->ABI_placeholder1 = placeholder;
 	refuse_basic(&verbs->context.ops);
 }

@@ -30,6 +30,9 @@
 #define CTL_SHARED_MAGIC 0x00306d645f657872ull /* "rxe_dm0" */
 #define CTL_SHARED_PAGE	 4096
 
+/* Type of a work queue in records of failures: no value of enum ibv_qp_type. */
+#define CTL_QPT_WQ 30
+
 /* One queue pair for `rxe_dm show`. The client writes it under its engine lock: qpn cleared first,
  * set last. */
 struct ctl_shared_qp {

@@ -37,8 +37,10 @@ void diagnose_failure(char *ret, size_t size, const struct diagnosis *d, const s
 	case RXE_FAILED_RESPONSE: say_response(&s, d, qp); return;
 	case RXE_FAILED_CQ:
 		say(&s,
-		    "its %s completion queue overran: create a larger one, or poll it more often",
-		    qp->send_cq && qp->send_cq->overrun ? "send" : "receive");
+		    "its %scompletion queue overran: create a larger one, or poll it more often",
+		    qp->type == RXE_QPT_WQ		  ? ""
+		    : qp->send_cq && qp->send_cq->overrun ? "send "
+							  : "receive ");
 		return;
 	}
 }

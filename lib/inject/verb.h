@@ -27,8 +27,10 @@
 	X(poll_cq, LOCAL) X(req_notify_cq, LOCAL) \
 	X(create_qp, COMMAND) X(create_qp_ex, COMMAND) X(modify_qp, COMMAND) X(modify_qp_rate_limit, COMMAND) X(query_qp, COMMAND) X(open_qp, COMMAND) X(destroy_qp, DESTROY) \
 	X(create_srq, COMMAND) X(create_srq_ex, COMMAND) X(modify_srq, COMMAND) X(query_srq, COMMAND) X(destroy_srq, DESTROY) \
+	X(create_wq, COMMAND) X(modify_wq, COMMAND) X(destroy_wq, DESTROY) \
+	X(create_rwq_ind_table, COMMAND) X(destroy_rwq_ind_table, DESTROY) X(create_flow, COMMAND) X(destroy_flow, DESTROY) \
 	X(open_xrcd, COMMAND) X(close_xrcd, DESTROY) X(get_srq_num, LOCAL) \
-	X(post_send, LOCAL) X(wr_complete, LOCAL) X(post_recv, LOCAL) X(post_srq_recv, LOCAL) X(post_srq_ops, LOCAL) \
+	X(post_send, LOCAL) X(wr_complete, LOCAL) X(post_recv, LOCAL) X(post_srq_recv, LOCAL) X(post_srq_ops, LOCAL) X(post_wq_recv, LOCAL) \
 	X(create_comp_cntr, COMMAND) X(destroy_comp_cntr, DESTROY) X(qp_attach_comp_cntr, COMMAND) \
 	X(create_ah, COMMAND) X(create_ah_from_wc, COMMAND) X(init_ah_from_wc, LOCAL) X(destroy_ah, DESTROY) \
 	X(attach_mcast, COMMAND) X(detach_mcast, DESTROY) \

@@ -34,6 +34,7 @@
 #include "lib/verbs/qp.h"
 #include "lib/verbs/srq.h"
 #include "lib/verbs/target.h"
+#include "lib/verbs/wq.h"
 #include "net/link/clock.h"
 #include "net/link/descriptor.h"
 
@@ -56,6 +57,11 @@ static bool is_event_of_qp(enum ibv_event_type type)
 {
 	return (type >= IBV_EVENT_QP_FATAL && type <= IBV_EVENT_PATH_MIG_ERR) ||
 	       type == IBV_EVENT_QP_LAST_WQE_REACHED;
+}
+
+static bool is_event_of_wq(enum ibv_event_type type)
+{
+	return type == IBV_EVENT_WQ_FATAL;
 }
 
 int vb_async_init(struct vb_context *context)
@@ -144,6 +150,11 @@ void vb_async_from_engine(struct progress *progress, const struct rxe_event *eve
 	if (event->cq) {
 		out.element.cq = vb_cq_base(event->cq->owner);
 		context = out.element.cq->context;
+	} else if (event->qp && event->qp->type == RXE_QPT_WQ) {
+		/* The only event of a work queue. */
+		out.event_type = IBV_EVENT_WQ_FATAL;
+		out.element.wq = &vb_wq_of_half(event->qp->owner)->base;
+		context = out.element.wq->context;
 	} else if (event->qp) {
 		const struct vb_qp *qp = event->qp->owner;
 
@@ -312,6 +323,8 @@ static struct vb_async_record *pop(struct vb_context *context)
 			vb_cq(record->event.element.cq)->async_reported++;
 		else if (is_event_of_srq(record->event.event_type))
 			vb_srq(record->event.element.srq)->events_reported++;
+		else if (is_event_of_wq(record->event.event_type))
+			vb_wq(record->event.element.wq)->half.events_reported++;
 	}
 	pthread_mutex_unlock(&context->async.lock);
 	return record;
@@ -374,6 +387,10 @@ void ibv_ack_async_event(struct ibv_async_event *event)
 		struct ibv_srq *srq = event->element.srq;
 
 		vb_events_ack(&srq->mutex, &srq->cond, &srq->events_completed, 1);
+	} else if (is_event_of_wq(event->event_type)) {
+		struct ibv_wq *wq = event->element.wq;
+
+		vb_events_ack(&wq->mutex, &wq->cond, &wq->events_completed, 1);
 	}
 }
 
@@ -432,4 +449,14 @@ void vb_async_forget_srq(struct vb_srq *srq)
 	if (srq->forks == vb_forks())
 		vb_events_wait_acked(&base->mutex, &base->cond, &base->events_completed,
 				     srq->events_reported);
+}
+
+void vb_async_forget_wq(struct vb_wq *wq)
+{
+	struct ibv_wq *base = &wq->base;
+
+	drop_unread(base->context, base);
+	if (wq->half.forks == vb_forks())
+		vb_events_wait_acked(&base->mutex, &base->cond, &base->events_completed,
+				     wq->half.events_reported);
 }

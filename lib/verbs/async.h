@@ -17,6 +17,7 @@ struct vb_device;
 struct progress;
 struct vb_qp;
 struct vb_srq;
+struct vb_wq;
 struct rxe_event;
 
 struct vb_async_record;
@@ -45,6 +46,7 @@ void vb_async_descriptors_closed(struct progress *progress);
 void vb_async_forget_qp(struct vb_qp *qp);
 void vb_async_forget_cq(struct vb_cq *cq);
 void vb_async_forget_srq(struct vb_srq *srq);
+void vb_async_forget_wq(struct vb_wq *wq);
 
 /* Counters of the verbs in an object: n more events are acknowledged; wait for all reported. */
 void vb_events_ack(pthread_mutex_t *mutex, pthread_cond_t *cond, uint32_t *completed, uint32_t n);

@@ -13,12 +13,14 @@
 #include "lib/progress/progress.h"
 #include "lib/verbs/context.h"
 #include "lib/verbs/cq.h"
+#include "lib/verbs/flow.h"
 #include "lib/verbs/fork.h"
 #include "lib/verbs/live.h"
 #include "lib/verbs/mw.h"
 #include "lib/verbs/qp.h"
 #include "lib/verbs/srq.h"
 #include "lib/verbs/target.h"
+#include "lib/verbs/wq.h"
 #include "lib/verbs/xrcd.h"
 
 static bool find_group(struct vb_qp *qp, union ibv_gid *ret)
@@ -103,8 +105,11 @@ void vb_context_abandon(struct ibv_context *context)
 	static const struct {
 		enum vb_kind kind;
 		int (*destroy)(void *object);
-	} order[] = { { VB_KIND_QP, destroy_qp },
+	} order[] = { { VB_KIND_FLOW, vb_flow_destroy },
+		      { VB_KIND_QP, destroy_qp },
 		      { VB_KIND_TARGET, vb_target_abandon },
+		      { VB_KIND_WQ_TABLE, vb_wq_table_destroy },
+		      { VB_KIND_WQ, vb_wq_destroy },
 		      { VB_KIND_SRQ, destroy_srq },
 		      { VB_KIND_XRCD, destroy_xrcd },
 		      { VB_KIND_CQ, destroy_cq },

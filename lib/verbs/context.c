@@ -143,6 +143,9 @@ static void fill(struct vb_context *ctx)
 	vb_buf_ops(verbs);
 	vb_cq_ops(verbs);
 	vb_qp_ops(verbs);
+	vb_flow_ops(verbs);
+	vb_rss_ops(verbs);
+	vb_wq_ops(verbs);
 	vb_srq_ops(verbs);
 	vb_xrcd_ops(verbs);
 	vb_post_ops(verbs);

@@ -14,7 +14,7 @@
 #include "lib/verbs/fork.h"
 #include "net/link/clock.h"
 
-#define READABLE (IBV_CREATE_CQ_SUP_WC_FLAGS & ~(IBV_WC_EX_WITH_CVLAN | IBV_WC_EX_WITH_FLOW_TAG))
+#define READABLE IBV_CREATE_CQ_SUP_WC_FLAGS
 
 static struct vb_cq *of(struct ibv_cq_ex *ex)
 {
@@ -121,6 +121,17 @@ static uint8_t read_sl(struct ibv_cq_ex *ex)
 	return of(ex)->current.frame;
 }
 
+static uint16_t read_cvlan(struct ibv_cq_ex *ex)
+{
+	return of(ex)->current.cvlan;
+}
+
+/* Of receives; a send's entry has another value there. */
+static uint32_t read_flow_tag(struct ibv_cq_ex *ex)
+{
+	return of(ex)->current.opcode == RXE_WC_RECV ? of(ex)->current.flow_tag : 0;
+}
+
 static uint64_t read_completion_ts(struct ibv_cq_ex *ex)
 {
 	return of(ex)->current.timestamp_ns;
@@ -184,6 +195,8 @@ bool vb_cq_ex_fill(struct vb_cq *cq, uint64_t wc_flags)
 	ex->read_dlid_path_bits = read_zero;
 	ex->read_completion_ts = read_completion_ts;
 	ex->read_tm_info = read_tm_info;
+	ex->read_cvlan = read_cvlan;
+	ex->read_flow_tag = read_flow_tag;
 	ex->read_completion_wallclock_ns = read_wallclock_ns;
 	return true;
 }

@@ -22,6 +22,8 @@ static const uint32_t limits[VB_KINDS] = {
 	[VB_KIND_CQ] = RXE_MAX_CQ,
 	[VB_KIND_SRQ] = RXE_MAX_SRQ,
 	[VB_KIND_COMP_CNTR] = RXE_MAX_COMP_CNTR,
+	[VB_KIND_WQ_TABLE] = RXE_MAX_WQ_TABLE,
+	[VB_KIND_FLOW] = RXE_MAX_FLOW,
 };
 
 /* Where the structure that programs see has its handle; 0: it has none. */
@@ -35,6 +37,7 @@ static const size_t handle_at[VB_KINDS] = {
 	[VB_KIND_SRQ] = offsetof(struct ibv_srq, handle),
 	[VB_KIND_MW] = offsetof(struct ibv_mw, handle),
 	[VB_KIND_COMP_CNTR] = offsetof(struct ibv_comp_cntr, handle),
+	[VB_KIND_WQ] = offsetof(struct ibv_wq, handle),
 };
 
 struct entry {

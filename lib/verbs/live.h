@@ -28,6 +28,9 @@ enum vb_kind {
 	VB_KIND_MW,
 	VB_KIND_COMP_CNTR,
 	VB_KIND_TARGET, /* an XRC target that its program has destroyed, and others have open */
+	VB_KIND_WQ,
+	VB_KIND_WQ_TABLE,
+	VB_KIND_FLOW,
 	VB_KINDS
 };
 

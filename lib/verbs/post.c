@@ -157,13 +157,19 @@ static struct rxe_recv_wr recv_wr(const struct ibv_recv_wr *wr)
 static int post_recv(struct ibv_qp *base, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad_wr)
 {
 	struct vb_qp *qp = vb_qp(base);
-	enum post_result result = POST_OK;
-	uint64_t now_ns;
 
 	if (vb_verb_fails(base->context, post_recv)) {
 		*bad_wr = wr;
 		return errno;
 	}
+	return vb_post_recv_list(qp, wr, bad_wr);
+}
+
+int vb_post_recv_list(struct vb_qp *qp, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad_wr)
+{
+	enum post_result result = POST_OK;
+	uint64_t now_ns;
+
 	if (!vb_lock_engine(qp->dev, qp->forks)) {
 		*bad_wr = wr;
 		return vb_result(EINVAL);

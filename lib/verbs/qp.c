@@ -27,14 +27,18 @@
 #include "lib/verbs/live.h"
 #include "lib/verbs/ops.h"
 #include "lib/verbs/pd.h"
+#include "lib/verbs/raw_access.h"
 #include "lib/verbs/srq.h"
 #include "lib/verbs/tag.h"
 #include "lib/verbs/target.h"
+#include "lib/verbs/wq.h"
 #include "lib/verbs/xrcd.h"
 #include "net/link/clock.h"
 #include "net/link/link.h"
 
 static_assert((int)RXE_QPT_UD == (int)IBV_QPT_UD, "enum ibv_qp_type");
+static_assert((int)RXE_QPT_RAW == (int)IBV_QPT_RAW_PACKET, "enum ibv_qp_type");
+static_assert((int)RXE_QPT_WQ == CTL_QPT_WQ, "records of failures");
 static_assert((int)RXE_QPT_XRC_SEND == (int)IBV_QPT_XRC_SEND, "enum ibv_qp_type");
 static_assert((int)RXE_QPT_XRC_RECV == (int)IBV_QPT_XRC_RECV, "enum ibv_qp_type");
 static_assert((int)RXE_QPS_ERR == (int)IBV_QPS_ERR, "enum ibv_qp_state");
@@ -50,6 +54,8 @@ void vb_qp_publish(struct vb_qp *qp)
 {
 	struct ctl_shared_qp *shared = shared_qp(qp);
 
+	if (qp->qp.type == RXE_QPT_WQ)
+		return;
 	shared->type = (uint16_t)qp->qp.type;
 	shared->path_mig_state = (uint16_t)qp->qp.attr.path_mig_state;
 	shared->state = qp->qp.state;
@@ -81,7 +87,7 @@ static int check_parts(struct ibv_context *context, const struct ibv_qp_init_att
 {
 	if (attr->qp_type != IBV_QPT_RC && attr->qp_type != IBV_QPT_UC &&
 	    attr->qp_type != IBV_QPT_UD && attr->qp_type != IBV_QPT_XRC_SEND &&
-	    attr->qp_type != IBV_QPT_XRC_RECV)
+	    attr->qp_type != IBV_QPT_XRC_RECV && attr->qp_type != IBV_QPT_RAW_PACKET)
 		return EOPNOTSUPP;
 	if (attr->qp_type == IBV_QPT_XRC_RECV)
 		return attr->comp_mask & IBV_QP_INIT_ATTR_XRCD &&
@@ -91,23 +97,40 @@ static int check_parts(struct ibv_context *context, const struct ibv_qp_init_att
 	if (!pd_fits(context, attr) || !vb_is_usable(context, attr->send_cq, VB_KIND_CQ) ||
 	    !vb_is_usable(context, attr->recv_cq, VB_KIND_CQ))
 		return EINVAL;
-	if (attr->srq && (!vb_is_usable(context, attr->srq, VB_KIND_SRQ) ||
-			  vb_srq(attr->srq)->xrcd || attr->qp_type == IBV_QPT_UC ||
-			  (vb_tag_matches(attr->srq) && attr->qp_type != IBV_QPT_RC)))
+	if (attr->srq &&
+	    (!vb_is_usable(context, attr->srq, VB_KIND_SRQ) || vb_srq(attr->srq)->xrcd ||
+	     attr->qp_type == IBV_QPT_UC || attr->qp_type == IBV_QPT_RAW_PACKET ||
+	     (vb_tag_matches(attr->srq) && attr->qp_type != IBV_QPT_RC)))
 		return EINVAL;
 	return 0;
 }
 
+/* Flags that the type may be created with. */
+static uint32_t flags_of(enum ibv_qp_type type)
+{
+	return type == IBV_QPT_RAW_PACKET ? IBV_QP_CREATE_CVLAN_STRIPPING : 0;
+}
+
+static bool is_rss(const struct ibv_qp_init_attr_ex *attr)
+{
+	return attr->qp_type == IBV_QPT_RAW_PACKET &&
+	       attr->comp_mask & (IBV_QP_INIT_ATTR_IND_TABLE | IBV_QP_INIT_ATTR_RX_HASH);
+}
+
 static int check_attr(struct ibv_context *context, const struct ibv_qp_init_attr_ex *attr)
 {
-	const uint32_t known = IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_SEND_OPS_FLAGS |
+	const uint32_t rss =
+		is_rss(attr) ? IBV_QP_INIT_ATTR_IND_TABLE | IBV_QP_INIT_ATTR_RX_HASH : 0u;
+	const uint32_t known = rss | IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_SEND_OPS_FLAGS |
 			       IBV_QP_INIT_ATTR_CREATE_FLAGS | IBV_QP_INIT_ATTR_XRCD;
 	int err;
 
 	if (attr->comp_mask & ~known)
 		return EOPNOTSUPP;
-	if (attr->comp_mask & IBV_QP_INIT_ATTR_CREATE_FLAGS && attr->create_flags)
+	if (attr->create_flags & ~flags_of(attr->qp_type))
 		return EOPNOTSUPP;
+	if (rss) /* vb_rss_create() checks the rest */
+		return pd_fits(context, attr) ? 0 : EINVAL;
 	err = check_parts(context, attr);
 	return err ? err : check_cap(&attr->cap, attr->srq != NULL);
 }
@@ -118,6 +141,12 @@ static struct ibv_qp_init_attr_ex used_by_type(const struct ibv_qp_init_attr_ex 
 {
 	struct ibv_qp_init_attr_ex ret = *attr;
 
+	if (!(attr->comp_mask & IBV_QP_INIT_ATTR_CREATE_FLAGS))
+		ret.create_flags = 0;
+	if (is_rss(attr)) {
+		ret.send_cq = ret.recv_cq = NULL;
+		return ret;
+	}
 	if (attr->qp_type != IBV_QPT_XRC_SEND && attr->qp_type != IBV_QPT_XRC_RECV)
 		return ret;
 	ret.recv_cq = ret.send_cq;
@@ -143,6 +172,18 @@ static uint32_t granted_inline(const struct ibv_qp_cap *cap)
 	return (uint32_t)(fits < RXE_MAX_INLINE ? fits : RXE_MAX_INLINE);
 }
 
+static bool has_send_queue(const struct ibv_qp_init_attr_ex *attr)
+{
+	return attr->qp_type != IBV_QPT_XRC_RECV && (int)attr->qp_type != RXE_QPT_WQ &&
+	       !is_rss(attr);
+}
+
+static bool has_recv_queue(const struct ibv_qp_init_attr_ex *attr)
+{
+	return !attr->srq && attr->qp_type != IBV_QPT_XRC_SEND &&
+	       attr->qp_type != IBV_QPT_XRC_RECV && !is_rss(attr);
+}
+
 /* Writes the granted capabilities to attr: they may exceed the request (ibv_create_qp(3)). */
 static void grant_cap(struct vb_qp *qp, struct ibv_qp_init_attr_ex *attr)
 {
@@ -151,12 +192,12 @@ static void grant_cap(struct vb_qp *qp, struct ibv_qp_init_attr_ex *attr)
 	if (qp->srq_sends) {
 		cap->max_send_sge = 0;
 		cap->max_inline_data = 0;
-	} else if (attr->qp_type != IBV_QPT_XRC_RECV) {
+	} else if (has_send_queue(attr)) {
 		cap->max_send_wr = cap->max_send_wr ? cap->max_send_wr : 1;
 		cap->max_send_sge = cap->max_send_sge ? cap->max_send_sge : 1;
 		cap->max_inline_data = granted_inline(cap);
 	}
-	if (attr->srq || attr->qp_type == IBV_QPT_XRC_SEND || attr->qp_type == IBV_QPT_XRC_RECV) {
+	if (!has_recv_queue(attr)) {
 		cap->max_recv_wr = 0;
 		cap->max_recv_sge = 0;
 	} else {
@@ -195,7 +236,7 @@ static int take_memory(struct vb_qp *qp, const struct ibv_qp_init_attr_ex *attr)
 	return 0;
 }
 
-static void return_memory(struct vb_qp *qp, struct ibv_pd *pd)
+void vb_qp_return_memory(struct vb_qp *qp, struct ibv_pd *pd)
 {
 	vb_buffer_free(&qp->sq_memory, pd, VB_BUFFER_QP_SEND);
 	vb_buffer_free(&qp->rq_memory, pd, VB_BUFFER_QP_RECV);
@@ -220,6 +261,8 @@ static int enter_engine(struct vb_qp *qp, const struct ibv_qp_init_attr_ex *attr
 		.max_recv_sge = cap.max_recv_sge,
 		.sq_mem = qp->sq_memory.memory,
 		.rq_mem = qp->rq_memory.memory,
+		.rss = qp->rss ? &qp->rss->rss : NULL,
+		.strips_tag = attr->create_flags & IBV_QP_CREATE_CVLAN_STRIPPING,
 		.owner = qp,
 	};
 	int err;
@@ -269,10 +312,26 @@ static void count_users(const struct ibv_qp *base, const struct vb_qp *qp, int d
 		atomic_fetch_add(&vb_xrcd(qp->xrcd)->users, (uint32_t)delta);
 		return;
 	}
+	if (!base->send_cq) /* RSS */
+		return;
 	atomic_fetch_add(&vb_cq(base->send_cq)->users, (uint32_t)delta);
 	atomic_fetch_add(&vb_cq(base->recv_cq)->users, (uint32_t)delta);
 	if (base->srq)
 		atomic_fetch_add(&vb_srq(base->srq)->users, (uint32_t)delta);
+}
+
+int vb_qp_make_queues(struct vb_qp *qp, struct ibv_qp_init_attr_ex *attr)
+{
+	int err;
+
+	grant_cap(qp, attr);
+	err = take_memory(qp, attr);
+	if (err)
+		return err;
+	err = enter_engine(qp, attr);
+	if (err)
+		vb_qp_return_memory(qp, attr->pd);
+	return err;
 }
 
 static int make(struct vb_qp *qp, struct ibv_qp_init_attr_ex *attr)
@@ -298,7 +357,7 @@ static int make(struct vb_qp *qp, struct ibv_qp_init_attr_ex *attr)
 	}
 	if (err) {
 		vb_wr_destroy(qp);
-		return_memory(qp, attr->pd);
+		vb_qp_return_memory(qp, attr->pd);
 	}
 	return err;
 }
@@ -317,12 +376,11 @@ static void on_cqs(struct vb_qp *qp, int (*act)(pthread_mutex_t *mutex))
 		act(a < b ? &b->lock : &a->lock);
 }
 
-/* Removes the QP from the engine, its completions from the CQs. EBUSY: in a multicast group. */
-static int leave_engine(struct vb_qp *qp)
+int vb_qp_leave_engine(struct vb_qp *qp)
 {
 	if (!vb_lock_engine(qp->dev, qp->forks))
 		return 0;
-	if (rxe_mcast_is_attached(qp->dev->progress.engine, &qp->qp)) {
+	if (rxe_mcast_is_attached(qp->dev->progress.engine, &qp->qp) || atomic_load(&qp->flows)) {
 		progress_unlock(&qp->dev->progress);
 		return EBUSY;
 	}
@@ -343,7 +401,8 @@ static void free_qp(struct vb_qp *qp)
 
 	vb_comp_cntrs_detach(qp);
 	vb_wr_destroy(qp);
-	return_memory(qp, base->pd);
+	vb_qp_return_memory(qp, base->pd);
+	vb_rss_destroy(qp->rss);
 	if (base->pd)
 		vb_pd_unuse(base->pd);
 	pthread_mutex_destroy(&base->mutex);
@@ -353,7 +412,7 @@ static void free_qp(struct vb_qp *qp)
 
 void vb_target_end(struct vb_qp *qp)
 {
-	leave_engine(qp);
+	vb_qp_leave_engine(qp);
 	free_qp(qp);
 }
 
@@ -368,13 +427,16 @@ static struct ibv_qp *create(struct ibv_context *context, struct ibv_qp_init_att
 	qp->forks = vb_forks();
 	if (attr->qp_type == IBV_QPT_XRC_RECV)
 		qp->xrcd = attr->xrcd;
-	err = attr->pd ? vb_pd_use(attr->pd) : 0;
+	err = is_rss(attr) ? vb_rss_create(context, attr, &qp->rss) : 0;
+	if (!err && attr->pd)
+		err = vb_pd_use(attr->pd);
 	if (!err) {
 		err = make(qp, attr);
 		if (err && attr->pd)
 			vb_pd_unuse(attr->pd);
 	}
 	if (err) {
+		vb_rss_destroy(qp->rss);
 		free(qp);
 		return vb_fail(err);
 	}
@@ -384,7 +446,7 @@ static struct ibv_qp *create(struct ibv_context *context, struct ibv_qp_init_att
 	err = qp->xrcd ? vb_target_announce(qp) : 0;
 	if (err) {
 		vb_live_take(qp, VB_KIND_QP);
-		leave_engine(qp);
+		vb_qp_leave_engine(qp);
 		count_users(&qp->ex.base.qp_base, qp, -1);
 		free_qp(qp);
 		return vb_fail(err);
@@ -402,6 +464,8 @@ static struct ibv_qp *create_checked(struct ibv_context *context, struct ibv_qp_
 		return vb_fail(EINVAL);
 	used = used_by_type(attr);
 	err = check_attr(context, &used);
+	if (!err && used.qp_type == IBV_QPT_RAW_PACKET)
+		err = vb_raw_access(vb_device(context));
 	if (err)
 		return vb_fail(err);
 	qp = create(context, &used);
@@ -458,7 +522,7 @@ int ibv_destroy_qp(struct ibv_qp *base)
 	}
 	if (qp->xrcd && vb_target_lives_on(qp))
 		return 0;
-	err = leave_engine(qp);
+	err = vb_qp_leave_engine(qp);
 	if (err) {
 		vb_live_add(qp, VB_KIND_QP);
 		return vb_result(err);

@@ -5,6 +5,7 @@
 #define RXE_VERBS_QP_H
 
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -17,6 +18,7 @@
 
 struct progress;
 struct vb_device;
+struct vb_rss;
 struct vb_wr_builder;
 
 struct vb_qp {
@@ -37,6 +39,8 @@ struct vb_qp {
 	bool is_opened; /* by ibv_open_qp(): of qp only number and type are used */
 	bool is_closed; /* the program has destroyed it, others have it open; under the engine lock */
 	struct vb_qp *next_opened;
+	struct vb_rss *rss;	/* RSS only */
+	_Atomic uint32_t flows; /* RAW: that steer to it */
 };
 
 static inline struct vb_qp *vb_qp(struct ibv_qp *qp)
@@ -46,6 +50,16 @@ static inline struct vb_qp *vb_qp(struct ibv_qp *qp)
 
 /* Writes the attributes that `rxe_dm show` prints to shared memory. Under the engine lock. */
 void vb_qp_publish(struct vb_qp *qp);
+
+/* For work queues, which are queue pairs without a sending half. vb_qp_make_queues: memory, a
+ * number and a place in the engine; grants attr->cap. 0 or an errno. vb_qp_leave_engine: EBUSY in a
+ * multicast group, or with flows. */
+int vb_qp_make_queues(struct vb_qp *qp, struct ibv_qp_init_attr_ex *attr);
+int vb_qp_leave_engine(struct vb_qp *qp);
+void vb_qp_return_memory(struct vb_qp *qp, struct ibv_pd *pd);
+
+/* qp_attr.c: drops the unread completions of a queue pair. Under the engine lock. */
+void vb_qp_forget_completions(struct vb_qp *qp);
 
 /* failure.c, struct progress_owner: qp_failed. Records a queue pair that entered error by itself in
  * the slot, for `rxe_dm show`. Under the engine lock. */
@@ -59,6 +73,8 @@ int vb_modify_qp_rate_limit(struct ibv_qp *qp, struct ibv_qp_rate_limit_attr *at
 
 /* post.c: posts a request to a queue pair of this process. 0 or an errno. */
 int vb_post_one(struct ibv_qp *qp, const struct rxe_send_wr *wr);
+/* post.c: posts a list of receives. 0 or an errno. */
+int vb_post_recv_list(struct vb_qp *qp, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad_wr);
 /* post.c: the errno of a result. */
 int vb_post_errno(enum post_result result);
 

@@ -151,7 +151,7 @@ static int result_errno(enum modify_result result)
 }
 
 /* RESET discards the unread completions of the queue pair, too. */
-static void forget_completions(struct vb_qp *qp)
+void vb_qp_forget_completions(struct vb_qp *qp)
 {
 	struct rxe_cq *cqs[] = { qp->qp.send_cq, qp->qp.recv_cq };
 
@@ -203,7 +203,7 @@ static int modify(struct vb_qp *qp, const struct rxe_qp_attr *in, uint32_t mask)
 	result = rxe_qp_modify(qp->dev->progress.engine, &qp->qp, in, mask, clock_now_ns());
 	if (result == MODIFY_OK) {
 		if (qp->qp.state == RXE_QPS_RESET)
-			forget_completions(qp);
+			vb_qp_forget_completions(qp);
 		qp->ex.base.qp_base.state = (enum ibv_qp_state)qp->qp.state;
 		vb_qp_publish(qp);
 		progress_transmit(&qp->dev->progress, clock_now_ns());
@@ -223,6 +223,9 @@ int ibv_modify_qp(struct ibv_qp *base, struct ibv_qp_attr *attr, int mask)
 		return vb_result(EINVAL);
 	if (vb_verb_fails(base->context, modify_qp))
 		return errno;
+	/* An RSS queue pair has no states: its work queues do. */
+	if (vb_qp(base)->rss)
+		return vb_result(EOPNOTSUPP);
 	attr_in(&in, attr, mask);
 	return vb_result(modify(vb_qp(base), &in, (uint32_t)mask));
 }
@@ -305,6 +308,8 @@ int ibv_query_qp(struct ibv_qp *base, struct ibv_qp_attr *attr, int mask,
 		return vb_result(EINVAL);
 	if (vb_verb_fails(base->context, query_qp))
 		return errno;
+	if (qp->rss)
+		return vb_result(EOPNOTSUPP);
 	err = query(qp, &out);
 	if (err)
 		return vb_result(err);

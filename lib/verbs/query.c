@@ -9,6 +9,7 @@
 
 #include "emu/limits.h"
 #include "emu/rate.h"
+#include "emu/raw/rss.h"
 #include "emu/tag_matching.h"
 #include "lib/abi/newer.h"
 #include "lib/abi/version.h"
@@ -52,7 +53,8 @@ static void device_attr(const struct vb_device *dev, struct ibv_device_attr *ret
 				    IBV_DEVICE_RC_RNR_NAK_GEN | IBV_DEVICE_SRQ_RESIZE |
 				    IBV_DEVICE_UD_AV_PORT_ENFORCE | IBV_DEVICE_XRC |
 				    IBV_DEVICE_MEM_WINDOW | IBV_DEVICE_MEM_WINDOW_TYPE_2B |
-				    IBV_DEVICE_MEM_MGT_EXTENSIONS,
+				    IBV_DEVICE_MEM_MGT_EXTENSIONS | IBV_DEVICE_RAW_IP_CSUM |
+				    IBV_DEVICE_MANAGED_FLOW_STEERING,
 		.max_sge = RXE_MAX_SGE,
 		.max_sge_rd = RXE_MAX_SGE,
 		.max_cq = RXE_MAX_CQ,
@@ -64,6 +66,7 @@ static void device_attr(const struct vb_device *dev, struct ibv_device_attr *ret
 		.max_res_rd_atom = RXE_MAX_RD_ATOMIC * RXE_MAX_QP,
 		.max_qp_init_rd_atom = RXE_MAX_RD_ATOMIC,
 		.atomic_cap = IBV_ATOMIC_HCA,
+		.max_raw_ethy_qp = RXE_MAX_QP,
 		.max_mcast_grp = RXE_MAX_MCAST_GRP,
 		.max_mcast_qp_attach = RXE_MAX_MCAST_QP,
 		.max_total_mcast_qp_attach = RXE_MAX_MCAST_GRP * RXE_MAX_MCAST_QP,
@@ -126,6 +129,15 @@ static int query_device_ex(struct ibv_context *context,
 		.max_sge = RXE_MAX_SGE,
 	};
 	full.base.max_dm_size = dev->info.arena_bytes;
+	full.base.raw_packet_caps = IBV_RAW_PACKET_CAP_CVLAN_STRIPPING | IBV_RAW_PACKET_CAP_IP_CSUM;
+	full.base.max_wq_type_rq = RXE_MAX_QP;
+	full.base.rss_caps = (struct ibv_rss_caps){
+		.supported_qpts = 1u << IBV_QPT_RAW_PACKET,
+		.max_rwq_indirection_tables = RXE_MAX_WQ_TABLE,
+		.max_rwq_indirection_table_size = 1u << RSS_MAX_LOG_TBL,
+		.rx_hash_fields_mask = RSS_FIELDS,
+		.rx_hash_function = IBV_RX_HASH_FUNC_TOEPLITZ,
+	};
 	memset(attr, 0, attr_size);
 	memcpy(attr, &full, attr_size < sizeof(full) ? attr_size : sizeof(full));
 	return 0;

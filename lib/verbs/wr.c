@@ -426,6 +426,8 @@ static uint64_t ops_of(enum ibv_qp_type type)
 		return OPS_RC;
 	if (type == IBV_QPT_UC)
 		return OPS_UC;
+	if (type == IBV_QPT_RAW_PACKET)
+		return IBV_QP_EX_WITH_SEND;
 	return type == IBV_QPT_UD ? OPS_UD : 0;
 }
 

@@ -179,6 +179,8 @@ const char *view_qp_type(uint32_t type)
 	case IBV_QPT_UD: return "UD";
 	case IBV_QPT_XRC_SEND: return "XRC_SEND";
 	case IBV_QPT_XRC_RECV: return "XRC_RECV";
+	case IBV_QPT_RAW_PACKET: return "RAW_PACKET";
+	case CTL_QPT_WQ: return "WQ";
 	}
 	return "?";
 }

@@ -21,18 +21,19 @@ TESTS = "/usr/share/doc/rdma-core/tests"
 # Test modules that use what a RoCE device without a provider of its own may offer.
 MODULES = ["test_device", "test_pd", "test_mr", "test_qp", "test_cq", "test_cq_events", "test_cqex",
            "test_addr", "test_atomic", "test_qpex", "test_parent_domain", "test_fork", "test_odp",
-           "test_relaxed_ordering", "test_shared_pd", "test_flow", "test_tag_matching"]
+           "test_relaxed_ordering", "test_shared_pd", "test_flow", "test_rss_traffic", "test_tag_matching"]
 
 
 # Why a test of the whole set may skip itself. What another reason skips is a failure: something is missing that was there.
 OTHER_HARDWARE = r"non (MLX5|EFA) device|not an MLX5|cuda-python|PCI device|/dev/dri/|timestamp to nanoseconds"
-NOT_HERE = r"QP type 8|Raw Packet QP|Extended CQ is not|Extended QP is not"  # docs/DEVIATIONS.md
+NOT_HERE = r"Extended CQ is not|Extended QP is not"  # docs/DEVIATIONS.md
 NEEDS_ROOT = r"no huge pages|[Mm]ust be (run|done) by root"
 # Of tests of librdmacm, which ask for an interface that has the device's address: with root there is one.
 NEEDS_INTERFACE = r"doesn't have net interface"
 # The modules of what this device exists for: none of their tests skips itself, but for huge pages.
 NEVER = {"test_addr": "", "test_cq": "", "test_cq_events": "", "test_device": "", "test_pd": "",
-         "test_shared_pd": "", "test_parent_domain": NEEDS_ROOT, "test_atomic": "", "test_tag_matching": "", "test_odp": NEEDS_ROOT}
+         "test_shared_pd": "", "test_parent_domain": NEEDS_ROOT, "test_atomic": "", "test_tag_matching": "", "test_odp": NEEDS_ROOT,
+         "test_flow": NEEDS_ROOT, "test_rss_traffic": NEEDS_ROOT}
 
 
 def need_pyverbs():

@@ -394,23 +394,58 @@ START_TEST(structures)
 }
 END_TEST
 
+/* Work queues, tables and flows: the inline functions find the library by the context of the object. */
+START_TEST(raw_objects)
+{
+	struct ibv_wq_init_attr init = {
+		.wq_type = IBV_WQT_RQ, .max_wr = 1, .max_sge = 1, .pd = a.pd, .cq = bad.cq[FOREIGN]
+	};
+	struct ibv_wq_attr attr = { .attr_mask = IBV_WQ_ATTR_STATE, .wq_state = IBV_WQS_RDY };
+	struct ibv_wq foreign_wq = { .context = a.context }, *wqs[] = { &foreign_wq }, *wq;
+	struct ibv_rwq_ind_table_init_attr table_init = { .ind_tbl = wqs };
+	struct ibv_rwq_ind_table table = { .context = a.context };
+	struct ibv_flow_attr all = { .type = IBV_FLOW_ATTR_ALL_DEFAULT, .port = 1 };
+	struct ibv_flow flow = { .context = a.context };
+	int i = FOREIGN;
+
+	REFUSED_NULL(ibv_create_wq(a.context, &init));
+	init.cq = a.cq;
+	init.pd = bad.pd[DESTROYED];
+	REFUSED_NULL(ibv_create_wq(a.context, &init));
+	REFUSED(ibv_modify_wq(&foreign_wq, &attr));
+	REFUSED(ibv_destroy_wq(&foreign_wq));
+	REFUSED_NULL(ibv_create_rwq_ind_table(a.context, NULL));
+	REFUSED_NULL(ibv_create_rwq_ind_table(a.context, &table_init));
+	REFUSED(ibv_destroy_rwq_ind_table(&table));
+	REFUSED_NULL(ibv_create_flow(a.qp, NULL));
+	REFUSED_NULL(ibv_create_flow(a.qp, &all)); /* of another type */
+	REFUSED(ibv_destroy_flow(&flow));
+	init.pd = a.pd;
+	wq = ibv_create_wq(a.context, &init);
+	ck_assert_ptr_nonnull(wq);
+	REFUSED(ibv_modify_wq(wq, NULL));
+	attr.wq_state = IBV_WQS_UNKNOWN;
+	REFUSED(ibv_modify_wq(wq, &attr));
+	wq->handle++;
+	REFUSED(ibv_destroy_wq(wq));
+	wq->handle--;
+	ck_assert_int_eq(ibv_destroy_wq(wq), 0);
+}
+END_TEST
+
 /* What is not there says so, and looks at nothing. */
 START_TEST(not_built)
 {
 	struct ibv_qp_rate_limit_attr rate = { .comp_mask = 1 };
 	struct ibv_qp_open_attr open_attr = { 0 };
 	struct ibv_xrcd_init_attr xrcd = { 0 };
-	struct ibv_wq_init_attr wq = { 0 };
 	uint32_t number;
 	int i = NONE;
 
 	REFUSED(ibv_modify_qp_rate_limit(a.qp, &rate));
 	REFUSED_NULL(ibv_open_qp(a.context, &open_attr));
 	REFUSED_NULL(ibv_open_xrcd(a.context, &xrcd));
-	REFUSED_NULL(ibv_create_wq(a.context, &wq));
-	REFUSED_NULL(ibv_create_flow(a.qp, NULL));
 	REFUSED_NULL(ibv_create_counters(a.context, NULL));
-	REFUSED_NULL(ibv_create_rwq_ind_table(a.context, NULL));
 	REFUSED(ibv_get_srq_num((struct ibv_srq *)(void *)&foreign, &number));
 }
 END_TEST
@@ -534,6 +569,7 @@ static void add(TCase *tests)
 	tcase_add_test(tests, completion_counters);
 	tcase_add_test(tests, the_rest);
 	tcase_add_test(tests, structures);
+	tcase_add_test(tests, raw_objects);
 	tcase_add_test(tests, not_built);
 	tcase_add_test(tests, descriptors);
 	tcase_add_test(tests, overwritten);

@@ -16,6 +16,7 @@
 #include "fixture.h"
 #include "lib/abi/newer.h"
 #include "lib/mlx5/newer.h"
+#include "verbs_features.h"
 
 /* verbs.h's ibv_close_xrcd() follows what it looks up without asking. */
 #pragma GCC diagnostic ignored "-Wnull-dereference"
@@ -198,7 +199,6 @@ static void windows(void)
 
 static void completion_queues(void)
 {
-	struct ibv_cq_init_attr_ex attr = { .cqe = 8, .wc_flags = IBV_WC_EX_WITH_CVLAN };
 	struct ibv_modify_cq_attr moderate = { 0 };
 	struct ibv_comp_channel *channel;
 	struct ibv_cq *cq;
@@ -214,10 +214,6 @@ static void completion_queues(void)
 	CALLED(ibv_ack_cq_events, ibv_ack_cq_events(cq, 1));
 	GOOD(ibv_poll_cq, ibv_poll_cq(a.cq, 1, &wc) == 1);
 	GOOD(ibv_modify_cq, ibv_modify_cq(a.cq, &moderate) == 0);
-	NOT_THERE(ibv_create_cq_ex, !ibv_create_cq_ex(a.context, &attr));
-	NOT_THERE(ibv_wc_read_cvlan, !ibv_create_cq_ex(a.context, &attr));
-	attr.wc_flags = IBV_WC_EX_WITH_FLOW_TAG;
-	NOT_THERE(ibv_wc_read_flow_tag, !ibv_create_cq_ex(a.context, &attr));
 }
 
 static void destroyed_queues(void)
@@ -242,6 +238,8 @@ static void fields(struct ibv_cq_ex *cq)
 	GOOD(ibv_wc_read_slid, ibv_wc_read_slid(cq) == 0);
 	GOOD(ibv_wc_read_sl, ibv_wc_read_sl(cq) == 0);
 	GOOD(ibv_wc_read_dlid_path_bits, ibv_wc_read_dlid_path_bits(cq) == 0);
+	GOOD(ibv_wc_read_cvlan, ibv_wc_read_cvlan(cq) == 0);
+	GOOD(ibv_wc_read_flow_tag, ibv_wc_read_flow_tag(cq) == 0);
 	GOOD(ibv_wc_read_completion_ts, ibv_wc_read_completion_ts(cq));
 	GOOD(ibv_wc_read_completion_wallclock_ns, ibv_wc_read_completion_wallclock_ns(cq));
 	CALLED(ibv_wc_read_tm_info, ibv_wc_read_tm_info(cq, &(struct ibv_wc_tm_info){ 0 }));
@@ -251,7 +249,10 @@ static void fields(struct ibv_cq_ex *cq)
 static void extended_queues(void)
 {
 	/* 0xc80: both timestamps, and tags. */
-	struct ibv_cq_init_attr_ex attr = { .cqe = 8, .wc_flags = IBV_WC_STANDARD_FLAGS | 0xc80 };
+	struct ibv_cq_init_attr_ex attr = { .cqe = 8,
+					    .wc_flags = IBV_WC_STANDARD_FLAGS |
+							IBV_WC_EX_WITH_CVLAN |
+							IBV_WC_EX_WITH_FLOW_TAG | 0xc80 };
 	struct ibv_qp_init_attr init = { .qp_type = IBV_QPT_RC, .cap = { 1, 1, 1, 1, 0 } };
 	struct ibv_qp_attr to = { .qp_state = IBV_QPS_INIT, .port_num = 1 };
 	struct ibv_send_wr wr = { .opcode = IBV_WR_SEND }, *bad;
@@ -275,7 +276,7 @@ static void extended_queues(void)
 	NOT_THERE(ibv_modify_qp, ibv_modify_qp(qp, &to, IBV_QP_CAP));
 	GOOD(ibv_destroy_qp, ibv_destroy_qp(qp) == 0);
 	ck_assert_int_eq(ibv_destroy_cq(init.send_cq), 0);
-	init.qp_type = IBV_QPT_RAW_PACKET;
+	init.qp_type = IBV_QPT_DRIVER;
 	init.send_cq = init.recv_cq = a.cq;
 	NOT_THERE(ibv_create_qp, !ibv_create_qp(a.pd, &init));
 }
@@ -504,37 +505,9 @@ static void completion_counters(void)
 	GOOD(ibv_destroy_comp_cntr, ibv_destroy_comp_cntr(cntr) == 0);
 }
 
-/* Inline functions ask the context of an object that cannot have been made. */
 static void raw_packets(void)
 {
-	struct ibv_rwq_ind_table_init_attr spread = { 0 };
-	struct ibv_counters_init_attr count = { 0 };
-	struct ibv_flow_action_esp_attr esp = { 0 };
-	struct ibv_wq_init_attr init = { 0 };
-	struct ibv_wq_attr change = { 0 };
-	struct ibv_rwq_ind_table table = { .context = a.context };
-	struct ibv_flow_action action = { .context = a.context };
-	struct ibv_counters counters = { .context = a.context };
-	struct ibv_flow flow = { .context = a.context };
-	struct ibv_wq wq = { .context = a.context };
-	uint64_t value;
-
-	NOT_THERE(ibv_create_flow, !ibv_create_flow(a.qp, NULL));
-	NOT_THERE(ibv_destroy_flow, ibv_destroy_flow(&flow));
-	NOT_THERE(ibv_create_flow_action_esp, !ibv_create_flow_action_esp(a.context, &esp));
-	NOT_THERE(ibv_modify_flow_action_esp, ibv_modify_flow_action_esp(&action, &esp));
-	NOT_THERE(ibv_destroy_flow_action, ibv_destroy_flow_action(&action));
-	NOT_THERE(ibv_create_wq, !ibv_create_wq(a.context, &init));
-	NOT_THERE(ibv_post_wq_recv, !ibv_create_wq(a.context, &init));
-	NOT_THERE(ibv_modify_wq, ibv_modify_wq(&wq, &change));
-	NOT_THERE(ibv_destroy_wq, ibv_destroy_wq(&wq));
-	NOT_THERE(ibv_create_rwq_ind_table, !ibv_create_rwq_ind_table(a.context, &spread));
-	NOT_THERE(ibv_destroy_rwq_ind_table, ibv_destroy_rwq_ind_table(&table));
-	NOT_THERE(ibv_create_counters, !ibv_create_counters(a.context, &count));
-	NOT_THERE(ibv_destroy_counters, ibv_destroy_counters(&counters));
-	NOT_THERE(ibv_attach_counters_point_flow,
-		  ibv_attach_counters_point_flow(&counters, NULL, &flow));
-	NOT_THERE(ibv_read_counters, ibv_read_counters(&counters, &value, 1, 0));
+	features_raw(&a);
 }
 
 /* Bits of a command, the most significant first. */

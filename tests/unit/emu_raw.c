@@ -540,13 +540,19 @@ START_TEST(on_an_interface)
 	ck_assert_mem_eq(frames_out[0], b.p, b.len);
 	ck_assert_uint_eq(end[0]->counters.sent_bytes, b.len);
 	rxe_flow_remove(&end[0]->engine, &flow[1]);
-	rxe_engine_raw_input(&end[0]->engine, b.p, b.len, 0);
+	rxe_engine_raw_input(&end[0]->engine, b.p, b.len, false, 0);
 	rxe_engine_settle(&end[0]->engine);
 	expect_frame(0, 1, 0, &b);
 	ck_assert_uint_eq(end[0]->counters.rcvd_bytes, b.len);
+	/* A frame of this host, whose checksum the kernel left to an adapter. */
+	ck_assert_int_eq(post_recv(end[0], &qp[0], 2, sge_at(0, RECV_LEN, KEY_ALL)), POST_OK);
+	b.p[40] = b.p[41] = 0xab;
+	rxe_engine_raw_input(&end[0]->engine, b.p, b.len, true, 0);
+	rxe_engine_settle(&end[0]->engine);
+	ck_assert_uint_eq(poll_one(&qp[0].recv_cq).flags, RXE_WC_IP_CSUM_OK);
 	/* runts */
-	rxe_engine_raw_input(&end[0]->engine, b.p, 13, 0);
-	ck_assert_uint_eq(end[0]->counters.rcvd_pkts, 1);
+	rxe_engine_raw_input(&end[0]->engine, b.p, 13, false, 0);
+	ck_assert_uint_eq(end[0]->counters.rcvd_pkts, 2);
 	qp_free(end[0], &other);
 }
 END_TEST

@@ -175,19 +175,27 @@ START_TEST(tunnels)
 }
 END_TEST
 
-/* At each length headers appear one after the other, and none disappears. IP headers whose length
- * field exceeds the frame are payload, so Ethernet alone grows. */
+/* As a frame grows, headers appear one after the other, and none disappears. Of a frame that is
+ * shorter than its IP header says there is no checksum. */
 START_TEST(cut_at_every_byte)
 {
 	const struct raw_build frames[] = { vxlan(), gre(0x0800), gre(0x8847) };
 
 	for (size_t i = 0; i < sizeof(frames) / sizeof(frames[0]); i++) {
-		for (uint32_t len = 0; len < frames[i].len; len++) {
+		uint32_t had[2] = { 0 };
+
+		for (uint32_t len = 0; len <= frames[i].len; len++) {
 			const struct raw_frame f = parse(&frames[i], len);
 
-			ck_assert_uint_eq(f.level[0].has, len >= RAW_ETH_LEN ? 1u << RAW_ETH : 0);
-			ck_assert_uint_eq(f.level[1].has, 0);
+			for (int k = 0; k < 2; k++) {
+				ck_assert_uint_eq(f.level[k].has & had[k], had[k]);
+				had[k] = f.level[k].has;
+			}
+			ck_assert_int_eq(raw_level_has(&f.level[0], RAW_ETH), len >= RAW_ETH_LEN);
+			ck_assert_int_eq(raw_level_has(&f.level[0], RAW_IPV4), len >= 34);
+			ck_assert(len == frames[i].len || f.l4_at == 0);
 		}
+		ck_assert(had[1] & 1u << RAW_UDP);
 	}
 }
 END_TEST

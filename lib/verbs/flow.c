@@ -1,0 +1,246 @@
+// SPDX-License-Identifier: MIT
+/* Creates and destroys flows (ibv_create_flow(3)): converts the list of specifications to a rule. */
+#include "lib/verbs/flow.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "emu/engine.h"
+#include "emu/raw/frame.h"
+#include "lib/inject/verb.h"
+#include "lib/progress/progress.h"
+#include "lib/verbs/context.h"
+#include "lib/verbs/destroy.h"
+#include "lib/verbs/error.h"
+#include "lib/verbs/fork.h"
+#include "lib/verbs/gate.h"
+#include "lib/verbs/live.h"
+#include "lib/verbs/ops.h"
+#include "lib/verbs/qp.h"
+
+static_assert((int)RXE_FLOW_SNIFFER == (int)IBV_FLOW_ATTR_SNIFFER, "enum ibv_flow_attr_type");
+static_assert((int)RXE_FLOW_MC_DEFAULT == (int)IBV_FLOW_ATTR_MC_DEFAULT, "ibv_flow_attr_type");
+
+/* A specification that names a header. The filter's bytes are those of the engine's header; either
+ * may be longer, by members that the other lacks. */
+struct spec_row {
+	uint32_t type;
+	uint16_t size;
+	enum raw_header header;
+	size_t val, mask, len;
+};
+
+#define SPEC(name)                                                                                 \
+	offsetof(struct ibv_flow_spec_##name, val), offsetof(struct ibv_flow_spec_##name, mask),   \
+		sizeof(((struct ibv_flow_spec_##name *)0)->val)
+#define SIZE(name) sizeof(struct ibv_flow_spec_##name)
+
+/* clang-format off */
+static const struct spec_row rows[] = {
+	{ IBV_FLOW_SPEC_ETH,          SIZE(eth),      RAW_ETH,   SPEC(eth) },
+	{ IBV_FLOW_SPEC_IPV4,         SIZE(ipv4),     RAW_IPV4,  SPEC(ipv4) },
+	{ IBV_FLOW_SPEC_IPV4_EXT,     SIZE(ipv4_ext), RAW_IPV4,  SPEC(ipv4_ext) },
+	{ IBV_FLOW_SPEC_IPV6,         SIZE(ipv6),     RAW_IPV6,  SPEC(ipv6) },
+	{ IBV_FLOW_SPEC_ESP,          SIZE(esp),      RAW_ESP,   SPEC(esp) },
+	{ IBV_FLOW_SPEC_TCP,          SIZE(tcp_udp),  RAW_TCP,   SPEC(tcp_udp) },
+	{ IBV_FLOW_SPEC_UDP,          SIZE(tcp_udp),  RAW_UDP,   SPEC(tcp_udp) },
+	{ IBV_FLOW_SPEC_VXLAN_TUNNEL, SIZE(tunnel),   RAW_VXLAN, SPEC(tunnel) },
+	{ IBV_FLOW_SPEC_GRE,          SIZE(gre),      RAW_GRE,   SPEC(gre) },
+	{ IBV_FLOW_SPEC_MPLS,         SIZE(mpls),     RAW_MPLS,  SPEC(mpls) },
+};
+/* clang-format on */
+
+static const struct spec_row *find_row(uint32_t type)
+{
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		if (rows[i].type == type)
+			return &rows[i];
+	}
+	return NULL;
+}
+
+static int add_header(struct rxe_flow *flow, const struct spec_row *row, bool inner,
+		      const uint8_t *spec)
+{
+	uint8_t value[RAW_MAX_MATCH_LEN] = { 0 }, mask[RAW_MAX_MATCH_LEN] = { 0 };
+	const uint32_t have = raw_match_len(row->header);
+	const size_t n = row->len < have ? row->len : have;
+
+	memcpy(value, spec + row->val, n);
+	memcpy(mask, spec + row->mask, n);
+	/* A tag is asked for: frames without one do not match, whatever the value. */
+	if (row->header == RAW_ETH &&
+	    (mask[offsetof(struct raw_eth, vlan)] | mask[offsetof(struct raw_eth, vlan) + 1])) {
+		value[offsetof(struct raw_eth, tagged)] = 0xff;
+		mask[offsetof(struct raw_eth, tagged)] = 0xff;
+	}
+	return raw_rule_add(&flow->rule, row->header, inner, value, mask) ? 0 : EINVAL;
+}
+
+/* Copies: specifications may lie unaligned. */
+static int add_action(struct rxe_flow *flow, uint32_t type, uint16_t size, const uint8_t *spec)
+{
+	struct ibv_flow_spec_action_tag tag;
+
+	switch (type) {
+	case IBV_FLOW_SPEC_ACTION_TAG:
+		if (size != sizeof(tag))
+			return EINVAL;
+		memcpy(&tag, spec, sizeof(tag));
+		flow->tag = tag.tag_id;
+		return 0;
+	case IBV_FLOW_SPEC_ACTION_DROP:
+		flow->drops = true;
+		return size == sizeof(struct ibv_flow_spec_action_drop) ? 0 : EINVAL;
+	case IBV_FLOW_SPEC_ACTION_HANDLE:
+	case IBV_FLOW_SPEC_ACTION_COUNT: return EOPNOTSUPP;
+	default: return EINVAL;
+	}
+}
+
+static int add_spec(struct rxe_flow *flow, const uint8_t *spec, uint16_t *ret_size)
+{
+	const struct spec_row *row;
+	uint32_t type;
+
+	memcpy(&type, spec, sizeof(type));
+	memcpy(ret_size, spec + offsetof(struct ibv_flow_spec_eth, size), sizeof(*ret_size));
+	row = find_row(type & ~(uint32_t)IBV_FLOW_SPEC_INNER);
+	if (!row)
+		return add_action(flow, type, *ret_size, spec);
+	if (*ret_size != row->size)
+		return EINVAL;
+	return add_header(flow, row, type & IBV_FLOW_SPEC_INNER, spec);
+}
+
+static int convert(struct rxe_flow *flow, const struct ibv_flow_attr *attr)
+{
+	const uint8_t *spec = (const uint8_t *)(attr + 1);
+	int err = 0;
+
+	flow->type = (enum rxe_flow_type)attr->type;
+	flow->priority = attr->priority;
+	flow->passes_on = attr->flags & IBV_FLOW_ATTR_FLAGS_DONT_TRAP;
+	flow->hears_self = attr->flags & 1; /* IBV_FLOW_ATTR_FLAGS_ALLOW_LOOP_BACK, once */
+	for (uint32_t i = 0; !err && i < attr->num_of_specs; i++) {
+		uint16_t size;
+
+		err = add_spec(flow, spec, &size);
+		spec += size;
+	}
+	return err;
+}
+
+#define FLAGS_KNOWN (1u | IBV_FLOW_ATTR_FLAGS_DONT_TRAP | IBV_FLOW_ATTR_FLAGS_EGRESS)
+
+static int check_attr(const struct ibv_flow_attr *attr)
+{
+	if (attr->comp_mask || attr->port != VB_PORT || attr->flags & ~FLAGS_KNOWN ||
+	    (uint32_t)attr->type > IBV_FLOW_ATTR_SNIFFER)
+		return EINVAL;
+	if (attr->flags & IBV_FLOW_ATTR_FLAGS_EGRESS)
+		return EOPNOTSUPP;
+	/* ibv_create_flow(3): the others match by their type, and none passes on. */
+	if (attr->type != IBV_FLOW_ATTR_NORMAL &&
+	    (attr->num_of_specs || attr->flags & IBV_FLOW_ATTR_FLAGS_DONT_TRAP))
+		return EINVAL;
+	return 0;
+}
+
+static int check_qp(const struct ibv_qp *qp)
+{
+	if (qp->qp_type == IBV_QPT_UD)
+		return EOPNOTSUPP;
+	return qp->qp_type == IBV_QPT_RAW_PACKET ? 0 : EINVAL;
+}
+
+static int enter_engine(struct vb_flow *flow)
+{
+	if (!vb_lock_engine(flow->qp->dev, flow->qp->forks))
+		return EINVAL;
+	flow->flow.qp = &flow->qp->qp;
+	rxe_flow_add(flow->qp->dev->progress.engine, &flow->flow);
+	progress_unlock(&flow->qp->dev->progress);
+	return 0;
+}
+
+static int make(struct vb_flow *flow, struct ibv_qp *qp, const struct ibv_flow_attr *attr)
+{
+	static _Atomic uint32_t number;
+	int err = convert(&flow->flow, attr);
+
+	if (err)
+		return err;
+	flow->context = flow->base.context = qp->context;
+	flow->base.handle = atomic_fetch_add(&number, 1) + 1;
+	flow->qp = vb_qp(qp);
+	if (!vb_live_add(flow, VB_KIND_FLOW))
+		return ENOMEM;
+	err = enter_engine(flow);
+	if (err)
+		vb_live_take(flow, VB_KIND_FLOW);
+	return err;
+}
+
+static struct ibv_flow *create_flow(struct ibv_qp *qp, struct ibv_flow_attr *attr)
+{
+	struct vb_flow *flow;
+	int err;
+
+	if (!vb_live_is(qp, VB_KIND_QP) || !attr)
+		return vb_fail(EINVAL);
+	if (vb_verb_fails(qp->context, create_flow))
+		return NULL;
+	err = check_qp(qp);
+	if (!err)
+		err = check_attr(attr);
+	if (err)
+		return vb_fail(err);
+	flow = calloc(1, sizeof(*flow));
+	if (!flow)
+		return vb_fail(ENOMEM);
+	err = make(flow, qp, attr);
+	if (err) {
+		free(flow);
+		return vb_fail(err);
+	}
+	atomic_fetch_add(&flow->qp->flows, 1);
+	return &flow->base;
+}
+
+static int destroy_flow(struct ibv_flow *base)
+{
+	struct vb_flow *flow = vb_flow(base);
+	int err = vb_destroy_check(flow, VB_KIND_FLOW, INJECT_VERB_destroy_flow);
+
+	if (!err)
+		err = vb_destroy_take(flow, VB_KIND_FLOW, CTL_KIND_FREE, 0);
+	if (err)
+		return vb_result(err);
+	if (vb_lock_engine(flow->qp->dev, flow->qp->forks)) {
+		rxe_flow_remove(flow->qp->dev->progress.engine, &flow->flow);
+		progress_unlock(&flow->qp->dev->progress);
+	}
+	atomic_fetch_sub(&flow->qp->flows, 1);
+	free(flow);
+	return 0;
+}
+
+int vb_flow_destroy(void *object)
+{
+	struct vb_flow *flow = object;
+
+	return destroy_flow(&flow->base);
+}
+
+void vb_flow_ops(struct verbs_context_65 *verbs)
+{
+	verbs->base.ibv_create_flow = create_flow;
+	verbs->base.ibv_destroy_flow = destroy_flow;
+}

@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: MIT */
+/* Whether this program may use raw packets of a device, and how. */
+#ifndef RXE_VERBS_RAW_ACCESS_H
+#define RXE_VERBS_RAW_ACCESS_H
+
+struct vb_device;
+
+/* Before the first raw queue pair or work queue. 0, EPERM (CAP_NET_RAW is missing, where it is
+ * needed; the log says so), or another errno. On an interface this opens the raw port. */
+int vb_raw_access(struct vb_device *dev);
+
+#endif

@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: MIT */
+/* Work queues (ibv_create_wq(3)), tables of them (ibv_create_rwq_ind_table(3)), and the RSS queue
+ * pairs that deliver to a table. */
+#ifndef RXE_VERBS_WQ_H
+#define RXE_VERBS_WQ_H
+
+#include <stdatomic.h>
+#include <stdint.h>
+
+#include "emu/container_of.h"
+#include "emu/raw/rss.h"
+#include "lib/abi/newer.h"
+#include "lib/verbs/qp.h"
+
+struct vb_wq {
+	struct ibv_wq base;
+	/* The engine's queue: a queue pair that only receives. Programs do not see it. */
+	struct vb_qp half;
+	_Atomic uint32_t users; /* tables */
+};
+
+struct vb_wq_table {
+	struct ibv_rwq_ind_table base;
+	_Atomic uint32_t users; /* queue pairs */
+	uint32_t log_size;
+	struct rxe_qp *queue[1u << RSS_MAX_LOG_TBL];
+	struct vb_wq *wq[1u << RSS_MAX_LOG_TBL];
+};
+
+/* Of an RSS queue pair. */
+struct vb_rss {
+	struct rxe_rss rss;
+	struct vb_wq_table *table;
+};
+
+static inline struct vb_wq *vb_wq(struct ibv_wq *wq)
+{
+	return container_of(wq, struct vb_wq, base);
+}
+
+static inline struct vb_wq *vb_wq_of_half(struct vb_qp *half)
+{
+	return container_of(half, struct vb_wq, half);
+}
+
+static inline struct vb_wq_table *vb_wq_table(struct ibv_rwq_ind_table *table)
+{
+	return container_of(table, struct vb_wq_table, base);
+}
+
+/* rss.c: checks the attributes of an RSS queue pair and makes its part of it. 0 or an errno. */
+int vb_rss_create(struct ibv_context *context, const struct ibv_qp_init_attr_ex *attr,
+		  struct vb_rss **ret);
+/* NULL is allowed. */
+void vb_rss_destroy(struct vb_rss *rss);
+
+/* For close.c: the verbs that destroy. */
+int vb_wq_destroy(void *wq);
+int vb_wq_table_destroy(void *table);
+
+#endif

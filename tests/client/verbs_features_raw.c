@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: MIT
+/* The part of verbs_features about raw packets. */
+#include "feature_table.h"
+#include "fixture.h"
+#include "verbs_features.h"
+
+static void flows(struct end *end)
+{
+	struct ibv_qp_init_attr init = { .send_cq = end->cq,
+					 .recv_cq = end->cq,
+					 .cap = { 1, 1, 1, 1, 0 },
+					 .qp_type = IBV_QPT_RAW_PACKET };
+	struct ibv_flow_attr all = { .type = IBV_FLOW_ATTR_ALL_DEFAULT,
+				     .size = sizeof(all),
+				     .port = 1 };
+	struct ibv_flow *flow;
+	struct ibv_qp *qp;
+
+	GOOD(ibv_create_qp, (qp = ibv_create_qp(end->pd, &init)));
+	GOOD(ibv_create_flow, (flow = ibv_create_flow(qp, &all)));
+	GOOD(ibv_destroy_flow, ibv_destroy_flow(flow) == 0);
+	all.flags = IBV_FLOW_ATTR_FLAGS_EGRESS;
+	NOT_THERE(ibv_create_flow, !ibv_create_flow(qp, &all));
+	ck_assert_int_eq(ibv_destroy_qp(qp), 0);
+}
+
+static void work_queues(struct end *end)
+{
+	struct ibv_wq_init_attr init = {
+		.wq_type = IBV_WQT_RQ, .max_wr = 1, .max_sge = 1, .pd = end->pd, .cq = end->cq
+	};
+	struct ibv_wq_attr ready = { .attr_mask = IBV_WQ_ATTR_STATE, .wq_state = IBV_WQS_RDY };
+	struct ibv_rwq_ind_table_init_attr one = { .log_ind_tbl_size = 0 };
+	struct ibv_recv_wr wr = { .wr_id = 1 }, *bad;
+	struct ibv_rwq_ind_table *table;
+	struct ibv_wq *wq;
+
+	GOOD(ibv_create_wq, (wq = ibv_create_wq(end->context, &init)));
+	GOOD(ibv_modify_wq, ibv_modify_wq(wq, &ready) == 0);
+	GOOD(ibv_post_wq_recv, ibv_post_wq_recv(wq, &wr, &bad) == 0);
+	one.ind_tbl = &wq;
+	GOOD(ibv_create_rwq_ind_table, (table = ibv_create_rwq_ind_table(end->context, &one)));
+	GOOD(ibv_destroy_rwq_ind_table, ibv_destroy_rwq_ind_table(table) == 0);
+	GOOD(ibv_destroy_wq, ibv_destroy_wq(wq) == 0);
+	init.comp_mask = IBV_WQ_INIT_ATTR_FLAGS;
+	init.create_flags = IBV_WQ_FLAGS_DELAY_DROP;
+	NOT_THERE(ibv_create_wq, !ibv_create_wq(end->context, &init));
+}
+
+/* Inline functions ask the context of an object that cannot have been made. */
+static void actions_and_counters(struct end *end)
+{
+	struct ibv_counters_init_attr count = { 0 };
+	struct ibv_flow_action_esp_attr esp = { 0 };
+	struct ibv_flow_action action = { .context = end->context };
+	struct ibv_counters counters = { .context = end->context };
+	struct ibv_flow flow = { .context = end->context };
+	uint64_t value;
+
+	NOT_THERE(ibv_create_flow_action_esp, !ibv_create_flow_action_esp(end->context, &esp));
+	NOT_THERE(ibv_modify_flow_action_esp, ibv_modify_flow_action_esp(&action, &esp));
+	NOT_THERE(ibv_destroy_flow_action, ibv_destroy_flow_action(&action));
+	NOT_THERE(ibv_create_counters, !ibv_create_counters(end->context, &count));
+	NOT_THERE(ibv_destroy_counters, ibv_destroy_counters(&counters));
+	NOT_THERE(ibv_attach_counters_point_flow,
+		  ibv_attach_counters_point_flow(&counters, NULL, &flow));
+	NOT_THERE(ibv_read_counters, ibv_read_counters(&counters, &value, 1, 0));
+}
+
+void features_raw(struct end *end)
+{
+	flows(end);
+	work_queues(end);
+	actions_and_counters(end);
+}
