@@ -6,6 +6,7 @@
 
 #include "lib/progress/link.h"
 #include "lib/progress/progress.h"
+#include "lib/progress/raw.h"
 #include "net/link/descriptor.h"
 #include "net/link/link.h"
 
@@ -19,7 +20,7 @@ static bool are_kept(const struct progress *progress)
 	return descriptor_is_kept(progress->wake_fd) &&
 	       descriptor_is_kept(progress->attachment->event_fd) &&
 	       descriptor_is_kept(progress->remote_requests.doorbell_fd) &&
-	       link_has_descriptors(progress->link.phy);
+	       link_has_descriptors(progress->link.phy) && raw_has_descriptors(progress);
 }
 
 void descriptors_opened(struct progress *progress)

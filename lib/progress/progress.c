@@ -15,6 +15,7 @@
 #include "lib/control/cancel.h"
 #include "lib/progress/descriptors.h"
 #include "lib/progress/host.h"
+#include "lib/progress/raw.h"
 #include "net/link/clock.h"
 #include "net/link/descriptor.h"
 #include "net/link/link.h"
@@ -178,6 +179,7 @@ static void free_all(struct progress *progress)
 {
 	assert(progress->engine && !progress->has_thread);
 	remote_close(progress);
+	raw_close(progress);
 	device_link_close(&progress->link);
 	descriptor_close(progress->wake_fd);
 	free(progress->engine);

@@ -30,6 +30,7 @@
 #include "net/wire/train.h"
 
 struct progress;
+struct raw_port;
 struct rxe_cq;
 struct rxe_engine;
 struct rxe_held;
@@ -69,6 +70,8 @@ struct progress {
 	/* NULL: not attached, or the child after fork(). */
 	struct rxe_engine *engine;
 	struct device_link link;
+	/* Of raw queue pairs on an interface (raw.h); NULL: none was created yet. */
+	struct raw_port *raw_port;
 	/* Trains that the engine built; those from tx_first on wait for the kernel. */
 	uint8_t *tx_mem;
 	struct wire_train tx[PROGRESS_TRAINS];

@@ -11,6 +11,7 @@
 #include "lib/progress/link.h"
 #include "lib/progress/memory.h"
 #include "lib/progress/progress.h"
+#include "lib/progress/raw.h"
 #include "lib/progress/remote.h"
 #include "net/link/clock.h"
 #include "net/link/link.h"
@@ -29,12 +30,25 @@ static _Atomic uint32_t *gauge(struct progress *progress)
 	return &progress->attachment->shared->slot[progress->attachment->slot].inside;
 }
 
+/* Sends some of the trains that wait: one bare one, or all up to the next. Returns how many. */
+static int send_some(struct progress *progress)
+{
+	struct wire_train *first = &progress->tx[progress->tx_first];
+	const uint32_t waiting = progress->tx_count - progress->tx_first;
+	uint32_t n = 0;
+
+	if (first->bare)
+		return raw_send(progress, first) ? 1 : 0;
+	while (n < waiting && !first[n].bare)
+		n++;
+	return device_link_send(&progress->link, first, n);
+}
+
 /* Sends the trains that wait. False: the kernel takes no more now. */
 static bool send_built(struct progress *progress)
 {
 	while (progress->tx_first < progress->tx_count) {
-		int sent = device_link_send(&progress->link, &progress->tx[progress->tx_first],
-					    progress->tx_count - progress->tx_first);
+		int sent = send_some(progress);
 
 		if (sent <= 0)
 			return false;
@@ -78,7 +92,7 @@ static bool build(struct progress *progress, uint64_t now_ns)
 			break;
 		assert(train->len > 0 && train->len <= TRAIN_MAX_BYTES);
 		assert(train->segs > 0 && train->segs <= max_segs);
-		to_local_peer |= link_is_local(progress->link.phy, &train->dst);
+		to_local_peer |= !train->bare && link_is_local(progress->link.phy, &train->dst);
 		progress->tx_count++;
 	}
 	return to_local_peer;
@@ -167,7 +181,7 @@ static bool receive(struct progress *progress, uint64_t *now_ns)
 		if (n <= 0 || (n < FEW_ARRIVALS && progress->receives_found < MANY_RECEIVES))
 			break;
 	}
-	return any;
+	return raw_receive(progress, *now_ns) || any;
 }
 
 bool progress_run(struct progress *progress, uint64_t now_ns)

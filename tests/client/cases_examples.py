@@ -15,6 +15,7 @@ SAID = {
                       '"Device or resource busy", the thread domain "Device or resource busy"'],
     "memory_window": ["ibv_dereg_mr says: Device or resource busy", 'wrote "request 2", and its key is dead',
                       "with the last key: remote access error"],
+    "flow": ["60 bytes for port 1000, success, flow tag 42", "60 bytes for port 3000, success, flow tag 0"],
     "umem_share": ['read by RDMA: "memory of the first process"'],
     "dmah": ["CPU 0, PH 2", "ibv_dealloc_dmah says: Device or resource busy", "PH 4.: refused"],
 }

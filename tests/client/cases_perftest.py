@@ -5,7 +5,7 @@ import functools
 import re
 
 from instance import Instance
-from program import Failure
+from program import Failure, until
 
 # A row of results: #bytes, then numbers.
 ROW = re.compile(r"^ *\d+[ \t]+\d+([ \t]+-?[\d.naif]+){2,}[ \t]*$", re.MULTILINE)
@@ -20,6 +20,39 @@ def perftest(build, name, args, sizes=1):
                 raise Failure(f"{' '.join(args)}: it speaks of '{TROUBLE.search(text).group(0)}'")
         if len(ROW.findall(text)) < sizes:
             raise Failure(f"{' '.join(args)}: {len(ROW.findall(text))} rows of results, not {sizes}")
+
+
+RAW_MACS = ("02:00:00:00:00:01", "02:00:00:00:00:02")
+
+
+def raw_pair(here, there, program, frames=400):
+    """Nothing but frames passes between the two sides of a raw program, and those that find no flow or receive are lost. So a client
+    that does not end, because its server was not ready, is started again. The server posts receives for 400 frames."""
+    def start(instance, role, own, other):
+        return instance.start(["stdbuf", "-oL", program, f"--{role}", "-d", "rxe_dm0", "-B", RAW_MACS[own], "-E", RAW_MACS[other],
+                               "-n", str(frames), "-s", "1000", "-F"], title=f"{program} {role}")
+
+    def served():
+        client = start(there, "client", 0, 1)
+        try:
+            until(lambda: not client.running() and not server.running(), "end of both", 1)
+        except Failure:
+            client.end()
+        return not server.running()
+    server = start(here, "server", 1, 0)
+    server.wait_for_line("MAC attached")
+    until(served, f"end of {program}")
+    for side in (server, there.programs[-1]):
+        if side.wait(60) != 0 or TROUBLE.search(side.text()):
+            raise Failure(f"{program}: {side.text()}")
+        if not re.search(rf"^ *1000[ \t]+{frames}", side.text(), re.MULTILINE):
+            raise Failure(f"{program}: no row of results: {side.text()}")
+
+
+def raw(build, program):
+    """Over the private wire of a device."""
+    with Instance(build, program) as instance:
+        raw_pair(instance, instance, program)
 
 
 def matrix():
@@ -62,3 +95,4 @@ def matrix():
 
 CASES = {f"perftest_{name}": functools.partial(perftest, name=name, args=args, sizes=sizes)
          for name, (args, sizes) in matrix().items()}
+CASES.update({f"perftest_{program}": functools.partial(raw, program=program) for program in ("raw_ethernet_bw", "raw_ethernet_lat")})

@@ -10,7 +10,7 @@ import sys
 import tempfile
 
 from capture import decode
-from cases_perftest import TROUBLE
+from cases_perftest import RAW_MACS, TROUBLE, raw_pair
 from cases_server import NOBODY, need_line, need_reachable
 from cases_trouble import all_values, need_all_intact, wait_clean, wait_traffic
 from instance import Instance, free_port
@@ -286,6 +286,60 @@ def ordinary_user(build):
             here.pair(["ibv_rc_pingpong", "-c", "-g", "0"], peer=there)
 
 
+def quiet(pair):
+    """No frames but the test's: the kernels of both sides would solicit routers and neighbors."""
+    for side in range(2):
+        pair.call(side, "sh", "-c", f"echo 1 > /proc/sys/net/ipv6/conf/{pair.device(side)}/disable_ipv6")
+
+
+def raw_programs(build):
+    """Raw queue pairs on an interface, of one device: the tests of the private wire hold there, too."""
+    with Pair(mtu=4200) as pair, device(build, "vraw", pair, 0) as here:
+        quiet(pair)
+        for name in ("verbs_raw", "verbs_flow"):
+            here.run([os.path.join(build, "tests", "client", name)], timeout_s=240)
+
+
+def raw_perftest(build):
+    """perftest's raw programs between two hosts. Nothing but frames passes between its two sides."""
+    with Pair() as pair, device(build, "vrawp", pair, 0) as here, device(build, "vrawp", pair, 1) as there:
+        quiet(pair)
+        for program in ("raw_ethernet_lat", "raw_ethernet_bw"):
+            raw_pair(here, there, program)
+
+
+def raw_and_kernel(build):
+    """A program of raw packets answers UDP datagrams of the other host's kernel, whose checksums are of the kernel's sort."""
+    with Pair() as pair, device(build, "vecho", pair, 0) as here:
+        echo = here.start([os.path.join(build, "tests", "client", "raw_echo"), "7777", "3"])
+        echo.wait_for_line("ready")
+        pair.call(1, "ip", "neigh", "replace", f"{pair.address(0)[:-1]}77", "lladdr", RAW_MACS[0], "dev", pair.device(1))
+        pair.call(1, sys.executable, "-c", """import socket, sys
+s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+s.settimeout(100)
+s.connect((sys.argv[1], 7777))
+for n in (1, 500, 1472):
+    s.send((bytes(range(256)) * 6)[:n])
+    assert len(s.recv(2000)) == n
+""", f"{pair.address(0)[:-1]}77")
+        if echo.wait(60) != 0 or echo.text().count("checksums good") != 3 or "1514 bytes" not in echo.text():
+            raise Failure(f"the echo says: {echo.text()}")
+
+
+def raw_refused(build):
+    """Without CAP_NET_RAW: EPERM, and a line that says why. The device itself needs none in its programs."""
+    user = ["setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups", "--no-new-privs"]
+    with Pair() as pair, device(build, "vrawno", pair, 0) as here:
+        here.prefix = pair.prefix(0) + user + ["--inh-caps=+net_raw", "--ambient-caps=+net_raw"]
+        need_reachable(here, build)
+        echo = [os.path.join(build, "tests", "client", "raw_echo"), "7777", "0"]
+        here.start(echo, env={"VERBS_LOG_LEVEL": "2"}).wait_for_line("ready")
+        here.prefix = pair.prefix(0) + user
+        program = here.start(echo, env={"VERBS_LOG_LEVEL": "2"})
+        if program.wait(60) == 0 or "need CAP_NET_RAW" not in program.text():
+            raise Failure(f"it says nothing of the capability: {program.text()}")
+
+
 def refused(build):
     """What cannot be: one line each, that says what to do."""
     with Pair() as pair, device(build, "vno", pair, 0) as here:
@@ -380,6 +434,10 @@ CASES = {
     "vethdev_neighbors": neighbors,
     "vethdev_ordinary_user": ordinary_user,
     "vethdev_refused": refused,
+    "vethdev_raw": raw_programs,
+    "vethdev_raw_perftest": raw_perftest,
+    "vethdev_raw_and_kernel": raw_and_kernel,
+    "vethdev_raw_refused": raw_refused,
     "vethdev_show": shown,
     "vethdev_carrier": carrier,
     **{f"vethdev_{name}": functools.partial(verbs, name=name) for name in VERBS},

@@ -296,8 +296,10 @@ START_TEST(default_flows)
 	flow = raw_create(&a, &own);
 	raw_post(&a, 0);
 	ck_assert_int_eq(raw_try_send(&a, frame.p, frame.len, 0), 0);
-	ck_assert_int_eq(raw_wait(&a).status, IBV_WC_SUCCESS);
-	raw_expect(&a, 0, &frame);
+	/* The receive and the send, in either order. */
+	for (int i = 0; i < 2; i++)
+		ck_assert_int_eq(raw_wait(&a).status, IBV_WC_SUCCESS);
+	ck_assert_mem_eq(a.memory, frame.p, frame.len);
 	ck_assert_int_eq(ibv_destroy_flow(flow), 0);
 }
 END_TEST

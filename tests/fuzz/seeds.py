@@ -559,11 +559,28 @@ class Corpus:
             f.write(data)
 
 
+def add_raw(corpus, name, frame):
+    """A frame, tagged, and in each tunnel that flow rules know."""
+    def outer(proto, payload):
+        ip = struct.pack(">BBHHHBBH4s4s", 0x45, 0, 20 + len(payload), 1, 0, 64, proto, 0, bytes([192, 0, 2, 1]), bytes([192, 0, 2, 2]))
+        return frame[:12] + b"\x08\0" + ip + payload
+
+    def udp(port, payload):
+        return outer(17, struct.pack(">HHHH", 999, port, 8 + len(payload), 0) + payload)
+    label = struct.pack(">I", 77 << 12 | 1 << 8 | 64)
+    for kind, seed in (("plain", frame), ("tagged", frame[:12] + b"\x81\0\x61\x23" + frame[12:]),
+                       ("vxlan", udp(4789, struct.pack(">II", 8 << 24, 77 << 8) + frame)), ("mpls", udp(6635, label + frame[14:])),
+                       ("gre", outer(47, struct.pack(">HHI", 0x2000, 0x6558, 5) + frame)),
+                       ("esp", outer(50, struct.pack(">II", 1, 2) + frame[14:]))):
+        corpus.add("raw", f"{name}_{kind}", b"\1" + seed)
+
+
 def add_wire(corpus, name, number, frame):
     v6, ip_id, port, packet = packet_of(frame)
     corpus.add("wire", f"{name}_{number}",
                struct.pack("<HHHB", ip_id, number, port, v6) + packet)
     corpus.add("framing", f"{name}_{number}", b"\0" + frame)
+    add_raw(corpus, f"{name}_{number}", frame)
 
 
 def datagrams(packets):

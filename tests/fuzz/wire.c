@@ -46,7 +46,7 @@ static void parse_and_emit(const uint8_t *p, size_t len)
 		return;
 	headers = wire_header_len(packet.bth.opcode);
 	MUST(headers >= BTH_LEN && headers <= len && len <= WIRE_MAX_PACKET);
-	MUST(packet.payload_len <= WIRE_MAX_PAYLOAD);
+	MUST(packet.payload_len <= wire_max_payload(packet.bth.opcode));
 	MUST(packet.payload == p + headers);
 	total = headers + packet.payload_len + packet.bth.pad + ICRC_LEN;
 	MUST(total == len);
