@@ -330,6 +330,9 @@ START_TEST(completion_counters)
 	for (int i = 0; i < WHATS; i++) {
 		struct ibv_comp_cntr *p = (void *)bad.qp[i];
 
+		/* The allocator may have given it the memory of the destroyed queue pair. */
+		if (p == cntr)
+			continue;
 		REFUSED(ibv_query_comp_cntr_caps(bad.context[i], &caps));
 		REFUSED_NULL(ibv_create_comp_cntr(bad.context[i], &attr));
 		REFUSED(ibv_qp_attach_comp_cntr(a.qp, p, &ops));
