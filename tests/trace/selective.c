@@ -376,6 +376,22 @@ START_TEST(read_response_lost_again)
 }
 END_TEST
 
+/* Half a packet ahead of a missing one: it counts as lost. */
+START_TEST(read_response_too_short)
+{
+	connect_holding(true, true);
+	READ(3000, .from = READ_AT);
+	world_flush(&w);
+	inject(b, OP_READ_RESP_MIDDLE, 101, 512);
+	fault("drop b READ_RESP_FIRST 100");
+	fault("drop b READ_RESP_MIDDLE 101");
+	world_run(&w);
+	expect_some("    10.0 a > READ_REQUEST 100 len 2048 ackreq\n"
+		    "    20.0 a   send 1 SUCCESS\n");
+	expect_same(x, READ_AT, y, 0, 3000);
+}
+END_TEST
+
 /* The WRITE behind the missing response completes with it. */
 START_TEST(read_response_and_ack)
 {
@@ -543,5 +559,5 @@ END_TEST
 
 RUN_TESTS("selective", first, middle, last, two, nak_lost, resent_packet_lost, ack_lost, late,
 	  peer_that_drops, requester_that_rewinds, read_request, read_responses,
-	  read_response_lost_again, read_response_and_ack, atomic_request, atomic_response,
-	  not_ready, too_many_reads, reset_releases)
+	  read_response_lost_again, read_response_too_short, read_response_and_ack, atomic_request,
+	  atomic_response, not_ready, too_many_reads, reset_releases)

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* rc_window and rc_rtt alone: their arithmetic. */
+/* rc_window, rc_rtt and rc_arrived alone: their arithmetic. */
 #include <check.h>
 #include <stdlib.h>
 
+#include "emu/rc/requester_arrived.h"
 #include "emu/rc/requester_rtt.h"
 #include "emu/rc/requester_window.h"
 #include "tests/suite.h"
@@ -125,6 +126,21 @@ START_TEST(what_was_sent_twice_is_not_timed)
 }
 END_TEST
 
+START_TEST(what_una_passed_has_not_arrived_again)
+{
+	const uint32_t later = RC_ARRIVED_PSNS;
+	struct rc_arrived arrived = { 0 };
+
+	ck_assert(rc_arrived_add(&arrived, 5, 3));
+	ck_assert(rc_arrived_has(&arrived, 5) && !rc_arrived_has(&arrived, 4));
+	rc_arrived_passed(&arrived, 3, 6);
+	ck_assert(!arrived.is_waiting);
+	ck_assert(rc_arrived_add(&arrived, later + 7, later + 4));
+	ck_assert(rc_arrived_has(&arrived, later + 7) && !rc_arrived_has(&arrived, later + 5));
+	ck_assert(!rc_arrived_add(&arrived, 2 * later + 4, later + 4));
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("rc_window");
@@ -138,6 +154,7 @@ int main(void)
 	tcase_add_test(tcase, open_again);
 	tcase_add_test(tcase, round_trips);
 	tcase_add_test(tcase, what_was_sent_twice_is_not_timed);
+	tcase_add_test(tcase, what_una_passed_has_not_arrived_again);
 	suite_add_tcase(suite, tcase);
 	return suite_run(suite);
 }
