@@ -82,11 +82,12 @@ static struct rxe_send_wqe *find_missing(const struct rxe_qp *qp, uint32_t *psn)
 	return NULL;
 }
 
-/* Last PSN of the request for this missing response and those next to it. It stays within the READ
- * request that was sent before: rdma_rxe answers no duplicate that spans two. */
+/* Last PSN of the request for this missing response. It asks for all that is missing of the READ
+ * request that was sent before, and for what arrived between: rdma_rxe answers no duplicate that
+ * spans two requests, and none that lies before the last duplicate it answered of the same. */
 static uint32_t missing_end(const struct rc_requester *req, uint32_t psn)
 {
-	uint32_t i = 0, end;
+	uint32_t i = 0, end, last = psn;
 
 	while (i < req->rd_atomic &&
 	       psn_diff(req->rd_end[(req->rd_first + i) % RXE_MAX_RD_ATOMIC], psn) < 0)
@@ -94,10 +95,11 @@ static uint32_t missing_end(const struct rc_requester *req, uint32_t psn)
 	if (i == req->rd_atomic)
 		return psn;
 	end = req->rd_end[(req->rd_first + i) % RXE_MAX_RD_ATOMIC];
-	while (psn != end && psn_add(psn, 1) != req->arrived.high_psn &&
-	       !rc_arrived_has(&req->arrived, psn_add(psn, 1)))
-		psn = psn_add(psn, 1);
-	return psn;
+	for (; psn_diff(end, psn) >= 0 && psn_diff(req->arrived.high_psn, psn) > 0;
+	     psn = psn_add(psn, 1))
+		if (!rc_arrived_has(&req->arrived, psn))
+			last = psn;
+	return last;
 }
 
 static enum output_result send_missing(struct rxe_engine *engine, struct rxe_qp *qp,

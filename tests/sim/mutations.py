@@ -343,7 +343,7 @@ MUTATIONS = [
      "a response counts as arrived 1024 PSNs later"),
     ("missing_not_asked_again", "emu/rc/requester_arrived.c", "\tif (arrived->asked_psn != una_psn && psn_diff(psn, arrived->after_psn) >= 0)\n\t\trc_arrived_ask_again(arrived, una_psn);\n", "",
      "a part that is lost again waits for a probe"),
-    ("missing_part_too_long", "emu/rc/requester_resend.c", "\t       !rc_arrived_has(&req->arrived, psn_add(psn, 1)))", "\t       true)",
+    ("missing_part_too_long", "emu/rc/requester_resend.c", "\t\tif (!rc_arrived_has(&req->arrived, psn))", "\t\tif (true)",
      "parts that have arrived are requested again"),
     ("ack_forgotten_behind_read", "emu/rc/requester_complete.c", "\tif (qp->rc.req.arrived.is_waiting)\n\t\tadvance_to(engine, qp, qp->rc.req.arrived.high_psn);\n", "",
      "what has arrived ahead completes with the next response only"),

@@ -320,7 +320,8 @@ START_TEST(read_request)
 }
 END_TEST
 
-/* Two gaps in the response: both parts are requested at once, and nothing else. */
+/* Two gaps in the response: one request asks for both, and for what lies between. rdma_rxe answers
+ * no duplicate that lies before the last one it answered of the same READ. */
 START_TEST(read_responses)
 {
 	connect_holding(true, true);
@@ -337,14 +338,36 @@ START_TEST(read_responses)
 	       "     5.0 b x READ_RESP_MIDDLE 104 len 1024\n"
 	       "     5.0 b > READ_RESP_MIDDLE 105 len 1024\n"
 	       "     5.0 b > READ_RESP_LAST 106 len 856\n"
-	       "    10.0 a > READ_REQUEST 101 len 1024 ackreq\n"
-	       "    10.0 a > READ_REQUEST 103 len 2048 ackreq\n"
+	       "    10.0 a > READ_REQUEST 101 len 4096 ackreq\n"
 	       "    15.0 b   duplicate READ_REQUEST 101\n"
-	       "    15.0 b   duplicate READ_REQUEST 103\n"
-	       "    15.0 b > READ_RESP_ONLY 101 len 1024\n"
-	       "    15.0 b > READ_RESP_FIRST 103 len 1024\n"
+	       "    15.0 b > READ_RESP_FIRST 101 len 1024\n"
+	       "    15.0 b > READ_RESP_MIDDLE 102 len 1024\n"
+	       "    15.0 b > READ_RESP_MIDDLE 103 len 1024\n"
 	       "    15.0 b > READ_RESP_LAST 104 len 1024\n"
 	       "    20.0 a   send 1 SUCCESS\n");
+	expect_same(x, READ_AT, y, 0, 7000);
+}
+END_TEST
+
+/* The response to the second request is lost in turn, the earlier part of it. */
+START_TEST(read_responses_lost_again)
+{
+	connect_holding(true, true);
+	fault("drop b READ_RESP_MIDDLE 101");
+	fault("drop b READ_RESP_MIDDLE 103");
+	fault("drop b READ_RESP_FIRST 101");
+	READ(7000, .from = READ_AT);
+	world_run(&w);
+	expect_some("10.0 a > READ_REQUEST 101 len 3072 ackreq\n"
+		    "15.0 b   duplicate READ_REQUEST 101\n"
+		    "15.0 b x READ_RESP_FIRST 101 len 1024\n"
+		    "15.0 b > READ_RESP_MIDDLE 102 len 1024\n"
+		    "15.0 b > READ_RESP_LAST 103 len 1024\n"
+		    "60.0 a   probe of psn 101\n"
+		    "60.0 a > READ_REQUEST 101 len 1024 ackreq\n"
+		    "65.0 b   duplicate READ_REQUEST 101\n"
+		    "65.0 b > READ_RESP_ONLY 101 len 1024\n"
+		    "70.0 a   send 1 SUCCESS");
 	expect_same(x, READ_AT, y, 0, 7000);
 }
 END_TEST
@@ -559,5 +582,6 @@ END_TEST
 
 RUN_TESTS("selective", first, middle, last, two, nak_lost, resent_packet_lost, ack_lost, late,
 	  peer_that_drops, requester_that_rewinds, read_request, read_responses,
-	  read_response_lost_again, read_response_too_short, read_response_and_ack, atomic_request,
-	  atomic_response, not_ready, too_many_reads, reset_releases)
+	  read_responses_lost_again, read_response_lost_again, read_response_too_short,
+	  read_response_and_ack, atomic_request, atomic_response, not_ready, too_many_reads,
+	  reset_releases)
