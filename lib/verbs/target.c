@@ -203,8 +203,11 @@ void vb_target_unused(struct vb_device *dev, uint32_t qpn)
 		return;
 	found = rxe_engine_find_qp(dev->progress.engine, qpn);
 	qp = found ? found->owner : NULL;
+	/* Under the engine lock, without which no queue pair leaves the engine. */
+	if (qp && !vb_live_take(qp, VB_KIND_TARGET))
+		qp = NULL;
 	progress_unlock(&dev->progress);
-	if (qp && vb_live_take(qp, VB_KIND_TARGET))
+	if (qp)
 		vb_target_end(qp);
 }
 
