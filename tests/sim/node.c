@@ -294,7 +294,6 @@ static void give_node(struct node *node)
 	free(node->held);
 	free(node->cq_mem);
 	free(node->srq_mem);
-	free(node->tags_mem);
 	free(node);
 }
 
@@ -349,6 +348,7 @@ void node_free(struct node *node)
 	node_remove_xsrqs(node);
 	free(node->mem);
 	free(node->durable);
+	free(node->tags_mem);
 	give_node(node);
 }
 
