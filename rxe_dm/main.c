@@ -18,20 +18,20 @@ static int start(int argc, char **argv)
 
 const struct command command_table[] = {
 	{ "run", "[OPTIONS] [--] PROGRAM [ARGUMENTS]", "run a program that finds the device",
-	  command_run, COMMAND_STARTS, NULL },
+	  command_run, COMMAND_STARTS, NULL, NULL },
 	{ "show", "[OPTIONS]", "show devices, their users and counters", command_show,
-	  COMMAND_FINDS, NULL },
-	{ "start", "[OPTIONS]", "start the device server and keep it", start, COMMAND_STARTS,
+	  COMMAND_FINDS, NULL, NULL },
+	{ "start", "[OPTIONS]", "start the device server and keep it", start, COMMAND_STARTS, NULL,
 	  NULL },
-	{ "stop", "[OPTIONS]", "end the device server", command_stop, COMMAND_FINDS, NULL },
+	{ "stop", "[OPTIONS]", "end the device server", command_stop, COMMAND_FINDS, NULL, NULL },
 	{ "capture", "[OPTIONS] FILE",
 	  "write the packets of a device to a pcapng file (- for standard output)", command_capture,
-	  COMMAND_MAY_START, NULL },
+	  COMMAND_MAY_START, NULL, NULL },
 	{ "fault", "[OPTIONS] add RULE | list | clear [NUMBER]",
 	  "make a device misbehave, by rules: packets, completions, verbs, the port", command_fault,
-	  COMMAND_MAY_START, fault_help },
+	  COMMAND_MAY_START, fault_help, fault_words },
 	{ "rdma", "[OPTIONS] OBJECT [show] [DEV]", "show devices as iproute2's rdma(8) does",
-	  command_rdma, COMMAND_FINDS, NULL },
+	  command_rdma, COMMAND_FINDS, NULL, NULL },
 };
 const size_t command_count = sizeof(command_table) / sizeof(command_table[0]);
 
@@ -58,6 +58,12 @@ int main(int argc, char **argv)
 	}
 	if (strcmp(name, "--help") == 0 || strcmp(name, "-h") == 0 || strcmp(name, "help") == 0) {
 		usage(stdout);
+		return 0;
+	}
+	if (strcmp(name, COMPLETION_OPTION) == 0) {
+		for (size_t i = 0; i < command_count; i++)
+			puts(command_table[i].name);
+		puts("--help\n--version");
 		return 0;
 	}
 	if (strcmp(name, "--version") == 0) {

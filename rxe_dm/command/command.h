@@ -46,10 +46,15 @@ struct command {
 	const char *name, *arguments, *summary;
 	int (*run)(int argc, char **argv); /* exit status; argv[0] is the subcommand */
 	enum command_settings settings;
-	void (*help)(void); /* NULL, or what stands below its options */
+	void (*help)(void);  /* NULL, or what stands below its options */
+	void (*words)(void); /* NULL, or prints what may follow its options, for completion */
 };
 extern const struct command command_table[];
 extern const size_t command_count;
+
+/* The only argument of a command: it prints what shells complete, from the tables that parse it. A
+ * line has a word, then what may follow: words with bars between, or a name in capitals. */
+#define COMPLETION_OPTION "--completion"
 
 #define OPTIONS_OK (-1)
 /* Reads the environment, then argv from 1 on; argv[0] is the command. Puts settings among the
@@ -76,5 +81,6 @@ int command_capture(int argc, char **argv);
 int command_fault(int argc, char **argv);
 int command_rdma(int argc, char **argv); /* also as a program of that name */
 void fault_help(void);
+void fault_words(void);
 
 #endif

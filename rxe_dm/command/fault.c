@@ -234,6 +234,26 @@ static const struct action {
 	{ "clear", clear, clear_is_good, clear_none },
 };
 
+static void print_rule_words(void)
+{
+	struct inject_word_help word;
+
+	for (uint32_t action = 0; action < INJECT_ACTIONS; action++)
+		printf("%c%s", action ? '|' : ' ', inject_action_str(action));
+	for (uint32_t i = 0; inject_word_help(&word, i); i++)
+		printf("|%s=", word.key);
+}
+
+void fault_words(void)
+{
+	for (size_t i = 0; i < sizeof(actions) / sizeof(actions[0]); i++) {
+		printf("%s", actions[i].name);
+		if (actions[i].run == add)
+			print_rule_words();
+		printf("\n");
+	}
+}
+
 static const struct action *find_action(const char *name)
 {
 	for (size_t i = 0; i < sizeof(actions) / sizeof(actions[0]); i++) {

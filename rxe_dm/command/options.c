@@ -67,6 +67,26 @@ static void print_help(const struct command *command, const struct command_optio
 		command->help();
 }
 
+static void completion_line(const char *option, const char *argument)
+{
+	printf("--%s%s%s\n", option, argument ? " " : "", argument ? argument : "");
+}
+
+static void print_completion(const struct command *command, const struct command_option *own)
+{
+	completion_line("help", NULL);
+	for (; own->name; own++) {
+		if (own->help)
+			completion_line(own->name, own->number ? own->argument : NULL);
+	}
+	for (size_t i = 0; i < ctl_setting_count; i++) {
+		if (takes(command, &ctl_setting_table[i]))
+			completion_line(ctl_setting_table[i].option, ctl_setting_table[i].argument);
+	}
+	if (command->words)
+		command->words();
+}
+
 static void fill_table(struct option ret[static OPTIONS_MAX], const struct command *command,
 		       const struct command_option *own)
 {
@@ -184,6 +204,10 @@ int options_parse(struct command_options *ret, int argc, char **argv,
 	int found, at = 1;
 
 	*ret = (struct command_options){ 0 };
+	if (argc == 2 && strcmp(argv[1], COMPLETION_OPTION) == 0) {
+		print_completion(command, own);
+		return 0;
+	}
 	ctl_settings_init(&ret->settings);
 	if (!read_environment(&ret->settings, command))
 		return 2;

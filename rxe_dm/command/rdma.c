@@ -23,6 +23,19 @@ struct request {
 	const char *resource; /* NULL: how many there are */
 };
 
+static const struct option options[] = {
+	{ "json", no_argument, NULL, 'j' },
+	{ "pretty", no_argument, NULL, 'p' },
+	{ "details", no_argument, NULL, 'd' },
+	{ "raw", no_argument, NULL, 'r' },
+	{ "help", no_argument, NULL, 'h' },
+	{ "version", no_argument, NULL, 'V' },
+	{ 0 },
+};
+static const char *const objects[] = { "dev",	 "link", "resource", "statistic",
+				       "system", "help", NULL };
+static const char *const resources[] = { "qp", "cm_id", "cq", "mr", "pd", "ctx", "srq", NULL };
+
 static void usage(FILE *to)
 {
 	fprintf(to, "usage: rdma [ OPTIONS ] OBJECT [ show ] [ DEV | DEV/PORT ]\n"
@@ -196,9 +209,6 @@ static const char *complete(const char *word, const char *const *words)
 static int take_words(struct request *request, char object, char **words)
 {
 	static const char *const commands[] = { "show", "list", NULL };
-	static const char *const resources[] = {
-		"qp", "cm_id", "cq", "mr", "pd", "ctx", "srq", NULL
-	};
 	static const char *const scopes[] = { "link", "dev", NULL };
 
 	if (*words && complete(*words, commands))
@@ -216,8 +226,6 @@ static int take_words(struct request *request, char object, char **words)
 
 static int take_object(struct request *request, char **words)
 {
-	static const char *const objects[] = { "dev",	 "link", "resource", "statistic",
-					       "system", "help", NULL };
 	const char *object = *words ? complete(*words, objects) : "help";
 
 	if (!object)
@@ -233,15 +241,6 @@ static int take_object(struct request *request, char **words)
 /* False: explained. *ret_done: there is nothing more to do. */
 static bool take_options(struct rdma_output *ret, int argc, char **argv, bool *ret_done)
 {
-	static const struct option options[] = {
-		{ "json", no_argument, NULL, 'j' },
-		{ "pretty", no_argument, NULL, 'p' },
-		{ "details", no_argument, NULL, 'd' },
-		{ "raw", no_argument, NULL, 'r' },
-		{ "help", no_argument, NULL, 'h' },
-		{ "version", no_argument, NULL, 'V' },
-		{ 0 },
-	};
 	int found;
 
 	optind = 0;
@@ -265,12 +264,28 @@ static bool take_options(struct rdma_output *ret, int argc, char **argv, bool *r
 	return true;
 }
 
+static void print_completion(void)
+{
+	for (const struct option *option = options; option->name; option++)
+		printf("--%s\n", option->name);
+	for (size_t i = 0; objects[i]; i++) {
+		printf("%s", objects[i]);
+		for (size_t j = 0; *objects[i] == 'r' && resources[j]; j++)
+			printf("%c%s", j ? '|' : ' ', resources[j]);
+		printf("\n");
+	}
+}
+
 int command_rdma(int argc, char **argv)
 {
 	struct request request = { 0 };
 	bool done = false;
 	int rc;
 
+	if (argc == 2 && strcmp(argv[1], COMPLETION_OPTION) == 0) {
+		print_completion();
+		return 0;
+	}
 	if (!take_options(&request.output, argc, argv, &done))
 		return 1;
 	if (done)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Shell scripts pass shellcheck and can be executed."""
+"""Shell scripts pass shellcheck and can be executed, but for what a shell sources (.bash)."""
 
 import os
 import shutil
@@ -20,12 +20,16 @@ def check(tree, context):
                if t.startswith(("#!/bin/sh", "#!/bin/bash", "#!/usr/bin/env bash"))]
     complaints = [f"{p}: is not executable" for p in sorted(scripts)
                   if not os.access(os.path.join(tree.root, p), os.X_OK)]
-    if scripts:
-        done = subprocess.run(["shellcheck", "-x", "--format=gcc"] + sorted(scripts),
+    sourced = [p for p in tree.texts if p.endswith(".bash")]
+    if scripts or sourced:
+        done = subprocess.run(["shellcheck", "-x", "--format=gcc"] + sorted(scripts + sourced),
                               cwd=tree.root, capture_output=True, text=True, check=False)
         complaints += [line for line in (done.stdout + done.stderr).split("\n") if line]
     return complaints
 
 
 GOOD = [{"tests/a": "#!/bin/sh\necho \"$1\"\n"}]
-BAD = [{"tests/a": "#!/bin/sh\nfor f in $(ls); do rm $f; done\n"}]
+BAD = [
+    {"tests/a": "#!/bin/sh\nfor f in $(ls); do rm $f; done\n"},
+    {"rxe_dm/a.bash": "# shellcheck shell=bash\nrm $f\n"},
+]
