@@ -20,6 +20,8 @@
 #define RXE_MAX_MW	  8192	/* memory windows of one process on one device */
 #define RXE_MAX_PD	  4096
 #define RXE_MAX_FLOW	  4096 /* flows of one process */
+#define RXE_MAX_COUNTERS  4096 /* counters objects of one process */
+#define RXE_MAX_POINTS	  256  /* of one counters object */
 #define RXE_MAX_WQ_TABLE  1024 /* indirection tables of one process */
 #define RXE_MAX_AH	  65536
 #define RXE_MAX_XRCD	  4096

@@ -82,6 +82,16 @@ static bool shares(const struct rxe_flow *flow, const struct rxe_flow *taker)
 	       (flow->priority == taker->priority && raw_rule_equal(&flow->rule, &taker->rule));
 }
 
+static void count_frame(struct rxe_flow_count *counts, uint32_t len)
+{
+	struct rxe_flow_count *count;
+
+	LL_FOREACH (counts, count) {
+		count->packets++;
+		count->bytes += len;
+	}
+}
+
 bool rxe_flow_steer(struct rxe_engine *engine, const struct rxe_flow_input *input)
 {
 	const struct rxe_flow *taker = NULL;
@@ -97,6 +107,7 @@ bool rxe_flow_steer(struct rxe_engine *engine, const struct rxe_flow_input *inpu
 		if (!taker && flow->type != RXE_FLOW_SNIFFER && !flow->passes_on)
 			taker = flow;
 		any = true;
+		count_frame(flow->counts, input->len);
 		if (!flow->drops)
 			raw_deliver(engine, flow, input, &frame);
 	}

@@ -26,6 +26,12 @@ enum rxe_flow_type {
 	RXE_FLOW_SNIFFER,
 };
 
+/* What a flow counts: the frames that match it, also those that it drops or has no receive for. */
+struct rxe_flow_count {
+	uint64_t packets, bytes;
+	struct rxe_flow_count *next; /* of the flow; utlist */
+};
+
 /* Memory is the caller's. */
 struct rxe_flow {
 	struct rxe_qp *qp; /* a raw queue pair of this engine */
@@ -35,6 +41,7 @@ struct rxe_flow {
 	bool passes_on;	 /* lets later flows have the frame, too */
 	bool hears_self; /* gets what its own queue pair sends */
 	uint32_t tag;	 /* for the completion */
+	struct rxe_flow_count *counts;
 	struct raw_rule rule;
 	struct rxe_flow *prev, *next; /* utlist, in the order above */
 };

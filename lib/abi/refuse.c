@@ -21,13 +21,6 @@
 
 #pragma GCC diagnostic ignored "-Wunused-parameter"
 
-REFUSE_INT(read_counters, struct ibv_counters *counters, uint64_t *values, uint32_t n,
-	   uint32_t flags)
-REFUSE_INT(attach_counters, struct ibv_counters *counters, struct ibv_counter_attach_attr *attr,
-	   struct ibv_flow *flow)
-REFUSE_PTR(struct ibv_counters, create_counters, struct ibv_context *context,
-	   struct ibv_counters_init_attr *attr)
-REFUSE_INT(destroy_counters, struct ibv_counters *counters)
 REFUSE_INT(modify_esp, struct ibv_flow_action *action, struct ibv_flow_action_esp_attr *attr)
 REFUSE_INT(destroy_flow_action, struct ibv_flow_action *action)
 REFUSE_PTR(struct ibv_flow_action, create_esp, struct ibv_context *context,
@@ -73,10 +66,6 @@ static void refuse_basic(struct ibv_context_ops *ops)
 
 void abi_refuse_ops(struct verbs_context *verbs)
 {
-	verbs->read_counters = read_counters;
-	verbs->attach_counters_point_flow = attach_counters;
-	verbs->create_counters = create_counters;
-	verbs->destroy_counters = destroy_counters;
 	verbs->modify_flow_action_esp = modify_esp;
 	verbs->destroy_flow_action = destroy_flow_action;
 	verbs->create_flow_action_esp = create_esp;

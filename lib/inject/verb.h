@@ -29,6 +29,7 @@
 	X(create_srq, COMMAND) X(create_srq_ex, COMMAND) X(modify_srq, COMMAND) X(query_srq, COMMAND) X(destroy_srq, DESTROY) \
 	X(create_wq, COMMAND) X(modify_wq, COMMAND) X(destroy_wq, DESTROY) \
 	X(create_rwq_ind_table, COMMAND) X(destroy_rwq_ind_table, DESTROY) X(create_flow, COMMAND) X(destroy_flow, DESTROY) \
+	X(create_counters, COMMAND) X(destroy_counters, DESTROY) X(attach_counters_point_flow, COMMAND) X(read_counters, COMMAND) \
 	X(open_xrcd, COMMAND) X(close_xrcd, DESTROY) X(get_srq_num, LOCAL) \
 	X(post_send, LOCAL) X(wr_complete, LOCAL) X(post_recv, LOCAL) X(post_srq_recv, LOCAL) X(post_srq_ops, LOCAL) X(post_wq_recv, LOCAL) \
 	X(create_comp_cntr, COMMAND) X(destroy_comp_cntr, DESTROY) X(qp_attach_comp_cntr, COMMAND) \

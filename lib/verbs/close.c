@@ -12,6 +12,7 @@
 #include "lib/abi/newer.h"
 #include "lib/progress/progress.h"
 #include "lib/verbs/context.h"
+#include "lib/verbs/counters.h"
 #include "lib/verbs/cq.h"
 #include "lib/verbs/flow.h"
 #include "lib/verbs/fork.h"
@@ -106,6 +107,7 @@ void vb_context_abandon(struct ibv_context *context)
 		enum vb_kind kind;
 		int (*destroy)(void *object);
 	} order[] = { { VB_KIND_FLOW, vb_flow_destroy },
+		      { VB_KIND_COUNTERS, vb_counters_destroy },
 		      { VB_KIND_QP, destroy_qp },
 		      { VB_KIND_TARGET, vb_target_abandon },
 		      { VB_KIND_WQ_TABLE, vb_wq_table_destroy },

@@ -144,6 +144,7 @@ static void fill(struct vb_context *ctx)
 	vb_cq_ops(verbs);
 	vb_qp_ops(verbs);
 	vb_flow_ops(verbs);
+	vb_counters_ops(verbs);
 	vb_rss_ops(verbs);
 	vb_wq_ops(verbs);
 	vb_srq_ops(verbs);

@@ -16,6 +16,7 @@
 #include "lib/inject/verb.h"
 #include "lib/progress/progress.h"
 #include "lib/verbs/context.h"
+#include "lib/verbs/counters.h"
 #include "lib/verbs/destroy.h"
 #include "lib/verbs/error.h"
 #include "lib/verbs/fork.h"
@@ -65,7 +66,7 @@ static const struct spec_row *find_row(uint32_t type)
 	return NULL;
 }
 
-static int add_header(struct rxe_flow *flow, const struct spec_row *row, bool inner,
+static int add_header(struct vb_flow *flow, const struct spec_row *row, bool inner,
 		      const uint8_t *spec)
 {
 	uint8_t value[RAW_MAX_MATCH_LEN] = { 0 }, mask[RAW_MAX_MATCH_LEN] = { 0 };
@@ -80,12 +81,22 @@ static int add_header(struct rxe_flow *flow, const struct spec_row *row, bool in
 		value[offsetof(struct raw_eth, tagged)] = 0xff;
 		mask[offsetof(struct raw_eth, tagged)] = 0xff;
 	}
-	return raw_rule_add(&flow->rule, row->header, inner, value, mask) ? 0 : EINVAL;
+	return raw_rule_add(&flow->flow.rule, row->header, inner, value, mask) ? 0 : EINVAL;
+}
+
+/* One for each flow, as Linux demands. */
+static int add_counters(struct vb_flow *flow, struct ibv_counters *counters)
+{
+	if (flow->counters)
+		return EINVAL;
+	flow->counters = vb_counters_find(flow->context, counters);
+	return flow->counters ? 0 : EINVAL;
 }
 
 /* Copies: specifications may lie unaligned. */
-static int add_action(struct rxe_flow *flow, uint32_t type, uint16_t size, const uint8_t *spec)
+static int add_action(struct vb_flow *flow, uint32_t type, uint16_t size, const uint8_t *spec)
 {
+	struct ibv_flow_spec_counter_action count;
 	struct ibv_flow_spec_action_tag tag;
 
 	switch (type) {
@@ -93,18 +104,22 @@ static int add_action(struct rxe_flow *flow, uint32_t type, uint16_t size, const
 		if (size != sizeof(tag))
 			return EINVAL;
 		memcpy(&tag, spec, sizeof(tag));
-		flow->tag = tag.tag_id;
+		flow->flow.tag = tag.tag_id;
 		return 0;
 	case IBV_FLOW_SPEC_ACTION_DROP:
-		flow->drops = true;
+		flow->flow.drops = true;
 		return size == sizeof(struct ibv_flow_spec_action_drop) ? 0 : EINVAL;
-	case IBV_FLOW_SPEC_ACTION_HANDLE:
-	case IBV_FLOW_SPEC_ACTION_COUNT: return EOPNOTSUPP;
+	case IBV_FLOW_SPEC_ACTION_COUNT:
+		if (size != sizeof(count))
+			return EINVAL;
+		memcpy(&count, spec, sizeof(count));
+		return add_counters(flow, count.counters);
+	case IBV_FLOW_SPEC_ACTION_HANDLE: return EOPNOTSUPP;
 	default: return EINVAL;
 	}
 }
 
-static int add_spec(struct rxe_flow *flow, const uint8_t *spec, uint16_t *ret_size)
+static int add_spec(struct vb_flow *flow, const uint8_t *spec, uint16_t *ret_size)
 {
 	const struct spec_row *row;
 	uint32_t type;
@@ -119,15 +134,15 @@ static int add_spec(struct rxe_flow *flow, const uint8_t *spec, uint16_t *ret_si
 	return add_header(flow, row, type & IBV_FLOW_SPEC_INNER, spec);
 }
 
-static int convert(struct rxe_flow *flow, const struct ibv_flow_attr *attr)
+static int convert(struct vb_flow *flow, const struct ibv_flow_attr *attr)
 {
 	const uint8_t *spec = (const uint8_t *)(attr + 1);
 	int err = 0;
 
-	flow->type = (enum rxe_flow_type)attr->type;
-	flow->priority = attr->priority;
-	flow->passes_on = attr->flags & IBV_FLOW_ATTR_FLAGS_DONT_TRAP;
-	flow->hears_self = attr->flags & 1; /* IBV_FLOW_ATTR_FLAGS_ALLOW_LOOP_BACK, once */
+	flow->flow.type = (enum rxe_flow_type)attr->type;
+	flow->flow.priority = attr->priority;
+	flow->flow.passes_on = attr->flags & IBV_FLOW_ATTR_FLAGS_DONT_TRAP;
+	flow->flow.hears_self = attr->flags & 1; /* IBV_FLOW_ATTR_FLAGS_ALLOW_LOOP_BACK, once */
 	for (uint32_t i = 0; !err && i < attr->num_of_specs; i++) {
 		uint16_t size;
 
@@ -162,24 +177,29 @@ static int check_qp(const struct ibv_qp *qp)
 
 static int enter_engine(struct vb_flow *flow)
 {
+	int err;
+
 	if (!vb_lock_engine(flow->qp->dev, flow->qp->forks))
 		return EINVAL;
 	flow->flow.qp = &flow->qp->qp;
-	rxe_flow_add(flow->qp->dev->progress.engine, &flow->flow);
+	err = vb_counters_bind(flow);
+	if (!err)
+		rxe_flow_add(flow->qp->dev->progress.engine, &flow->flow);
 	progress_unlock(&flow->qp->dev->progress);
-	return 0;
+	return err;
 }
 
 static int make(struct vb_flow *flow, struct ibv_qp *qp, const struct ibv_flow_attr *attr)
 {
 	static _Atomic uint32_t number;
-	int err = convert(&flow->flow, attr);
+	int err;
 
-	if (err)
-		return err;
 	flow->context = flow->base.context = qp->context;
 	flow->base.handle = atomic_fetch_add(&number, 1) + 1;
 	flow->qp = vb_qp(qp);
+	err = convert(flow, attr);
+	if (err)
+		return err;
 	if (!vb_live_add(flow, VB_KIND_FLOW))
 		return ENOMEM;
 	err = enter_engine(flow);
@@ -218,15 +238,18 @@ static int destroy_flow(struct ibv_flow *base)
 {
 	struct vb_flow *flow = vb_flow(base);
 	int err = vb_destroy_check(flow, VB_KIND_FLOW, INJECT_VERB_destroy_flow);
+	bool is_ours;
 
 	if (!err)
 		err = vb_destroy_take(flow, VB_KIND_FLOW, CTL_KIND_FREE, 0);
 	if (err)
 		return vb_result(err);
-	if (vb_lock_engine(flow->qp->dev, flow->qp->forks)) {
+	is_ours = vb_lock_engine(flow->qp->dev, flow->qp->forks);
+	if (is_ours)
 		rxe_flow_remove(flow->qp->dev->progress.engine, &flow->flow);
+	vb_counters_unbind(flow);
+	if (is_ours)
 		progress_unlock(&flow->qp->dev->progress);
-	}
 	atomic_fetch_sub(&flow->qp->flows, 1);
 	free(flow);
 	return 0;

@@ -7,12 +7,14 @@
 #include "emu/raw/flow.h"
 #include "lib/abi/newer.h"
 
+struct vb_counters;
 struct vb_qp;
 
 struct vb_flow {
 	struct ibv_context *context; /* first, as for all objects in live.h */
 	struct ibv_flow base;
 	struct vb_qp *qp;
+	struct vb_counters *counters; /* of its action that counts, or NULL */
 	struct rxe_flow flow;
 };
 

@@ -24,6 +24,7 @@ static const uint32_t limits[VB_KINDS] = {
 	[VB_KIND_COMP_CNTR] = RXE_MAX_COMP_CNTR,
 	[VB_KIND_WQ_TABLE] = RXE_MAX_WQ_TABLE,
 	[VB_KIND_FLOW] = RXE_MAX_FLOW,
+	[VB_KIND_COUNTERS] = RXE_MAX_COUNTERS,
 };
 
 /* Where the structure that programs see has its handle; 0: it has none. */

@@ -31,6 +31,7 @@ enum vb_kind {
 	VB_KIND_WQ,
 	VB_KIND_WQ_TABLE,
 	VB_KIND_FLOW,
+	VB_KIND_COUNTERS,
 	VB_KINDS
 };
 

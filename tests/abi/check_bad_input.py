@@ -30,7 +30,7 @@ REASONS = {
     "ibv_query_gid_type": "private, no header declares it; shares its look-up with ibv_query_gid",
     "verbs_allow_disassociate_destroy": "a byte, no function",
 }
-NOT_BUILT = re.compile(r"(flow_action|xrcd|counters|tso|xrc_srqn|atomic_write)")
+NOT_BUILT = re.compile(r"(flow_action|xrcd|tso|xrc_srqn|atomic_write)")
 BUILDERS = re.compile(r"^ibv_(wr_(atomic|rdma|send|bind_mw|local_inv|set_ud|set_inline_data_list|set_sge_list)|wc_read)")
 
 

@@ -436,6 +436,20 @@ START_TEST(raw_objects)
 }
 END_TEST
 
+START_TEST(counters_of_flows)
+{
+	struct ibv_counters foreign_counters = { .context = a.context };
+	struct ibv_counter_attach_attr packets = { .counter_desc = IBV_COUNTER_PACKETS };
+	uint64_t value;
+	int i = FOREIGN;
+
+	REFUSED_NULL(ibv_create_counters(a.context, NULL));
+	REFUSED(ibv_attach_counters_point_flow(&foreign_counters, &packets, NULL));
+	REFUSED(ibv_read_counters(&foreign_counters, &value, 1, 0));
+	REFUSED(ibv_destroy_counters(&foreign_counters));
+}
+END_TEST
+
 /* What is not there says so, and looks at nothing. */
 START_TEST(not_built)
 {
@@ -448,7 +462,6 @@ START_TEST(not_built)
 	REFUSED(ibv_modify_qp_rate_limit(a.qp, &rate));
 	REFUSED_NULL(ibv_open_qp(a.context, &open_attr));
 	REFUSED_NULL(ibv_open_xrcd(a.context, &xrcd));
-	REFUSED_NULL(ibv_create_counters(a.context, NULL));
 	REFUSED(ibv_get_srq_num((struct ibv_srq *)(void *)&foreign, &number));
 }
 END_TEST
@@ -573,6 +586,7 @@ static void add(TCase *tests)
 	tcase_add_test(tests, the_rest);
 	tcase_add_test(tests, structures);
 	tcase_add_test(tests, raw_objects);
+	tcase_add_test(tests, counters_of_flows);
 	tcase_add_test(tests, not_built);
 	tcase_add_test(tests, descriptors);
 	tcase_add_test(tests, overwritten);

@@ -267,6 +267,30 @@ START_TEST(order_of_flows)
 }
 END_TEST
 
+/* Frames that match: with and without a receive, dropped, of a sniffer beside another flow. */
+START_TEST(counts)
+{
+	const struct raw_build b = raw_build_datagram(1, 7, 20),
+			       other = raw_build_datagram(1, 8, 20);
+	struct rxe_flow_count first = { .packets = 0 }, second = { .next = &first }, all = first;
+
+	add_port_flow(0, 1, 7, 0)->counts = &second;
+	add_flow(1, 1, RXE_FLOW_SNIFFER)->counts = &all;
+	post(1, 1);
+	send_frame(0, &b);
+	send_frame(0, &b);
+	flow[0].drops = true;
+	send_frame(0, &b);
+	send_frame(0, &other);
+	ck_assert_uint_eq(first.packets, 3);
+	ck_assert_uint_eq(first.bytes, 3 * b.len);
+	ck_assert_uint_eq(second.packets, 3);
+	ck_assert_uint_eq(second.bytes, 3 * b.len);
+	ck_assert_uint_eq(all.packets, 4);
+	ck_assert_uint_eq(all.bytes, 3 * b.len + other.len);
+}
+END_TEST
+
 START_TEST(defaults)
 {
 	struct raw_build b = raw_build_datagram(1, 9, 20);
@@ -572,6 +596,7 @@ int main(void)
 	tcase_add_test(tc, all_others_hear);
 	tcase_add_test(tc, nobody_listens);
 	tcase_add_test(tc, order_of_flows);
+	tcase_add_test(tc, counts);
 	tcase_add_test(tc, defaults);
 	tcase_add_test(tc, without_a_receive);
 	tcase_add_test(tc, too_long_for_the_receive);
