@@ -7,29 +7,13 @@
 #include "emu/raw/rss.h"
 #include "emu/raw/rule.h"
 #include "tests/fuzz/target.h"
+#include "tests/raw_level.h"
 
 int LLVMFuzzerInitialize(int *argc, char ***argv)
 {
 	(void)argc;
 	(void)argv;
 	return 0;
-}
-
-static const uint8_t *bytes_of(const struct raw_level *level, enum raw_header header)
-{
-	switch (header) {
-	case RAW_ETH: return (const uint8_t *)&level->eth;
-	case RAW_IPV4: return (const uint8_t *)&level->ipv4;
-	case RAW_IPV6: return (const uint8_t *)&level->ipv6;
-	case RAW_TCP:
-	case RAW_UDP: return (const uint8_t *)&level->ports;
-	case RAW_ESP: return (const uint8_t *)&level->esp;
-	case RAW_VXLAN: return level->vxlan;
-	case RAW_GRE: return (const uint8_t *)&level->gre;
-	case RAW_MPLS: return level->mpls;
-	case RAW_HEADERS: break;
-	}
-	abort();
 }
 
 /* Every header of a level, whole. */
@@ -41,7 +25,7 @@ static void add_level(struct raw_rule *rule, const struct raw_frame *frame, bool
 	for (enum raw_header header = 0; header < RAW_HEADERS; header++) {
 		if (raw_level_has(&frame->level[inner], header))
 			MUST(raw_rule_add(rule, header, inner,
-					  bytes_of(&frame->level[inner], header), mask));
+					  raw_level_bytes(&frame->level[inner], header), mask));
 	}
 }
 

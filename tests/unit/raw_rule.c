@@ -5,6 +5,7 @@
 #include "emu/raw/rule.h"
 #include "net/wire/headers.h"
 #include "tests/raw_frame.h"
+#include "tests/raw_level.h"
 #include "tests/suite.h"
 
 static struct raw_frame parsed(const struct raw_build *b)
@@ -31,23 +32,6 @@ static struct raw_frame full(void)
 	return frame;
 }
 
-static const uint8_t *bytes_of(const struct raw_level *level, enum raw_header header)
-{
-	switch (header) {
-	case RAW_ETH: return (const uint8_t *)&level->eth;
-	case RAW_IPV4: return (const uint8_t *)&level->ipv4;
-	case RAW_IPV6: return (const uint8_t *)&level->ipv6;
-	case RAW_TCP:
-	case RAW_UDP: return (const uint8_t *)&level->ports;
-	case RAW_ESP: return (const uint8_t *)&level->esp;
-	case RAW_VXLAN: return level->vxlan;
-	case RAW_GRE: return (const uint8_t *)&level->gre;
-	case RAW_MPLS: return level->mpls;
-	case RAW_HEADERS: break;
-	}
-	ck_abort();
-}
-
 static bool is_tunnel(enum raw_header header)
 {
 	return header == RAW_VXLAN || header == RAW_GRE || header == RAW_MPLS;
@@ -64,7 +48,7 @@ static void each_bit(enum raw_header header, bool inner)
 		const uint8_t one = (uint8_t)(1u << bit % 8);
 		struct raw_rule in = { 0 }, out = { 0 };
 
-		memcpy(value, bytes_of(&frame.level[inner], header), len);
+		memcpy(value, raw_level_bytes(&frame.level[inner], header), len);
 		value[bit / 8] ^= one;
 		memset(mask, 0, len);
 		mask[bit / 8] = one;
