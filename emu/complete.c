@@ -260,6 +260,34 @@ void rxe_recv_fail(struct rxe_engine *engine, struct rxe_qp *qp, enum rxe_wc_sta
 	rxe_qp_fail(engine, qp, RXE_WC_SUCCESS, now_ns);
 }
 
+void rxe_recv_stored(struct rxe_engine *engine, struct rxe_qp *qp, enum mr_check stored,
+		     const struct rxe_recv_done *done, uint64_t now_ns)
+{
+	if (stored == MR_OK && rxe_recv_result(engine, qp) != RXE_WC_SUCCESS)
+		rxe_recv_fail(engine, qp, qp->claim.injected, now_ns);
+	else if (stored == MR_OK)
+		rxe_complete_recv(engine, qp, done);
+	else if (stored == MR_DEFERRED)
+		engine->cfg.counters->rcvd_dropped++;
+	else
+		rxe_recv_fail(engine, qp, RXE_WC_LOC_PROT_ERR, now_ns);
+}
+
+enum output_result rxe_message_sent(struct rxe_engine *engine, struct rxe_qp *qp,
+				    enum send_result result, uint64_t now_ns)
+{
+	switch (result) {
+	case SEND_OK: rxe_complete_send(engine, qp, RXE_WC_SUCCESS); return OUTPUT_IDLE;
+	case SEND_TRAIN_FULL: return OUTPUT_TRAIN_FULL;
+	case SEND_NO_CREDITS: return OUTPUT_ADDED;
+	case SEND_DEFERRED:
+		rxe_qp_set_deadline(engine, qp, now_ns + RXE_DEFER_NS);
+		return OUTPUT_ADDED;
+	case SEND_FAILED: rxe_qp_fail_send(engine, qp, RXE_WC_LOC_PROT_ERR, now_ns); break;
+	}
+	return OUTPUT_IDLE;
+}
+
 void rxe_flush_send(struct rxe_engine *engine, struct rxe_qp *qp)
 {
 	while (rxe_ring_used(&qp->sq) > 0)

@@ -10,6 +10,7 @@
 #include "emu/cq.h"
 #include "emu/host.h"
 #include "emu/limits.h"
+#include "emu/output.h"
 #include "emu/queue.h"
 #include "emu/sge.h"
 #include "emu/tag_matching.h"
@@ -44,6 +45,11 @@ enum rxe_wc_status rxe_wqe_failed_status(const struct rxe_send_wqe *wqe);
  * and its send queue is empty. */
 void rxe_complete_send(struct rxe_engine *engine, struct rxe_qp *qp, enum rxe_wc_status status);
 
+/* UD and raw, whose messages are one packet: completes, defers or fails the oldest send. OUTPUT_IDLE:
+ * the next one may be tried. */
+enum output_result rxe_message_sent(struct rxe_engine *engine, struct rxe_qp *qp,
+				    enum send_result result, uint64_t now_ns);
+
 /* Claims the next receive for qp->claim; true also when one is held. False: there is none (RNR). */
 bool rxe_recv_claim(struct rxe_engine *engine, struct rxe_qp *qp);
 /* Stores bytes of the message from offset on in the claimed receive. The caller has compared the
@@ -75,6 +81,11 @@ bool rxe_complete_recv(struct rxe_engine *engine, struct rxe_qp *qp,
 /* UC, UD and raw: completes the claimed receive with an error, and the QP enters ERR. */
 void rxe_recv_fail(struct rxe_engine *engine, struct rxe_qp *qp, enum rxe_wc_status status,
 		   uint64_t now_ns);
+
+/* UD and raw: completes the claimed receive of a message whose bytes were stored, or not. Where the
+ * memory is not ready the message is dropped, and the receive stays claimed for the next one. */
+void rxe_recv_stored(struct rxe_engine *engine, struct rxe_qp *qp, enum mr_check stored,
+		     const struct rxe_recv_done *done, uint64_t now_ns);
 
 /* Flushes with WR_FLUSH_ERR, oldest first. */
 void rxe_flush_send(struct rxe_engine *engine, struct rxe_qp *qp);

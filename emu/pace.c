@@ -8,6 +8,7 @@
 #include "emu/host.h"
 #include "emu/limits.h"
 #include "emu/qp.h"
+#include "emu/rate.h"
 
 /* Still no credits. True: the QP waited long enough. */
 static bool has_timed_out(struct rxe_engine *engine, struct rxe_qp *qp, uint64_t now_ns)
@@ -41,6 +42,14 @@ bool rxe_pace_begin(struct rxe_engine *engine, struct rxe_qp *qp, struct rxe_pac
 	}
 	qp->stalled_since_ns = 0;
 	rxe_qp_set_deadline(engine, qp, UINT64_MAX);
+	return true;
+}
+
+bool rxe_pace_rate_stops(struct rxe_engine *engine, struct rxe_qp *qp)
+{
+	if (!rxe_rate_is_limited(&qp->rate) || rxe_rate_may_send(&qp->rate, engine->now_ns))
+		return false;
+	rxe_qp_set_deadline(engine, qp, qp->rate.resume_ns);
 	return true;
 }
 

@@ -100,13 +100,15 @@ static const struct move moves[] = {
 			[UC] = CUR | ACCESS | ALT | MIG | RATE,
 			[UD] = CUR | QKEY | RATE,
 			[INI] = CUR | ACCESS | ALT | MIG | RATE,
-			[TGT] = CUR | ACCESS | RNR_TIMER | ALT | MIG } },
+			[TGT] = CUR | ACCESS | RNR_TIMER | ALT | MIG,
+			[RAW] = RATE } },
 	{ RXE_QPS_RTS, RXE_QPS_RTS, ALL,
 	  .optional = { [RC] = CUR | ACCESS | RNR_TIMER | ALT | MIG | RATE,
 			[UC] = CUR | ACCESS | ALT | MIG | RATE,
 			[UD] = CUR | QKEY | RATE,
 			[INI] = CUR | ACCESS | ALT | MIG | RATE,
-			[TGT] = CUR | ACCESS | RNR_TIMER | ALT | MIG } },
+			[TGT] = CUR | ACCESS | RNR_TIMER | ALT | MIG,
+			[RAW] = RATE } },
 	{ RXE_QPS_RTS, RXE_QPS_SQD, ALL,
 	  .optional = { [RC] = NOTIFY,
 			[UC] = NOTIFY,
@@ -400,6 +402,14 @@ static void enter(struct rxe_engine *engine, struct rxe_qp *qp, enum rxe_qp_stat
 	}
 }
 
+/* Payload of the longest packet, or the longest frame. */
+static uint32_t packet_bytes(const struct rxe_engine *engine, const struct rxe_qp *qp)
+{
+	if (qp->type == RXE_QPT_RAW)
+		return engine->cfg.max_frame;
+	return qp->type == RXE_QPT_UD ? engine->cfg.max_mtu : qp->attr.path_mtu;
+}
+
 enum modify_result rxe_qp_modify(struct rxe_engine *engine, struct rxe_qp *qp,
 				 const struct rxe_qp_attr *attr, uint32_t mask, uint64_t now_ns)
 {
@@ -422,8 +432,7 @@ enum modify_result rxe_qp_modify(struct rxe_engine *engine, struct rxe_qp *qp,
 	if (mask & MIG)
 		rxe_migration_enter(engine, qp, attr->path_mig_state);
 	if (mask & RATE)
-		rxe_rate_set(&qp->rate, attr->rate_limit, attr->max_burst,
-			     qp->type == RXE_QPT_UD ? engine->cfg.max_mtu : qp->attr.path_mtu,
+		rxe_rate_set(&qp->rate, attr->rate_limit, attr->max_burst, packet_bytes(engine, qp),
 			     now_ns);
 	enter(engine, qp, target(qp, attr, mask), now_ns);
 	return MODIFY_OK;

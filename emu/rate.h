@@ -2,7 +2,7 @@
 /* The rate limit of a send queue (ibv_modify_qp_rate_limit(3)): a leaky bucket in time. Each packet
  * takes the time that it would take at the rate; the next one may leave when the time taken is at
  * most a burst ahead of the clock. Counts the bytes of packets from BTH to ICRC, of requests only:
- * what answers a peer is not limited. */
+ * what answers a peer is not limited. Of raw queue pairs it counts each frame once. */
 #ifndef RXE_EMU_RATE_H
 #define RXE_EMU_RATE_H
 

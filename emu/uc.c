@@ -84,12 +84,8 @@ static enum send_result send_one(struct rxe_engine *engine, struct rxe_qp *qp,
 	struct rxe_emit emit;
 
 	assert(qp->uc.sent <= wqe->len);
-	if (!rxe_pace_may(pace))
+	if (!rxe_pace_may(pace) || rxe_pace_rate_stops(engine, qp))
 		return SEND_NO_CREDITS;
-	if (rxe_rate_is_limited(&qp->rate) && !rxe_rate_may_send(&qp->rate, engine->now_ns)) {
-		rxe_qp_set_deadline(engine, qp, qp->rate.resume_ns);
-		return SEND_NO_CREDITS;
-	}
 	if (!rxe_emit_start(&emit, train, &packet))
 		return SEND_TRAIN_FULL;
 	gathered = rxe_gather(engine, qp->pd, wqe, &qp->uc.cursor, qp->uc.sent, emit.payload,

@@ -69,12 +69,8 @@ static enum send_result send_one(struct rxe_engine *engine, struct rxe_qp *qp,
 	struct rxe_emit emit;
 
 	assert(wqe->len <= engine->cfg.max_mtu);
-	if (!rxe_pace_may(pace))
+	if (!rxe_pace_may(pace) || rxe_pace_rate_stops(engine, qp))
 		return SEND_NO_CREDITS;
-	if (rxe_rate_is_limited(&qp->rate) && !rxe_rate_may_send(&qp->rate, engine->now_ns)) {
-		rxe_qp_set_deadline(engine, qp, qp->rate.resume_ns);
-		return SEND_NO_CREDITS;
-	}
 	if (!rxe_train_take(engine, train, &flow, tx_index, &wqe->av, wqe->remote_qpn) ||
 	    !rxe_emit_start(&emit, train, &packet))
 		return SEND_TRAIN_FULL;
@@ -97,18 +93,11 @@ static bool may_send(const struct rxe_qp *qp)
 static enum output_result fill(struct rxe_engine *engine, struct rxe_qp *qp,
 			       struct wire_train *train, struct rxe_pace *pace, uint64_t now_ns)
 {
-	while (may_send(qp)) {
-		switch (send_one(engine, qp, train, pace)) {
-		case SEND_OK: rxe_complete_send(engine, qp, RXE_WC_SUCCESS); break;
-		case SEND_TRAIN_FULL: return OUTPUT_TRAIN_FULL;
-		case SEND_NO_CREDITS: return OUTPUT_ADDED;
-		case SEND_DEFERRED:
-			rxe_qp_set_deadline(engine, qp, now_ns + RXE_DEFER_NS);
-			return OUTPUT_ADDED;
-		case SEND_FAILED: rxe_qp_fail_send(engine, qp, RXE_WC_LOC_PROT_ERR, now_ns); break;
-		}
-	}
-	return OUTPUT_IDLE;
+	enum output_result result = OUTPUT_IDLE;
+
+	while (result == OUTPUT_IDLE && may_send(qp))
+		result = rxe_message_sent(engine, qp, send_one(engine, qp, train, pace), now_ns);
+	return result;
 }
 
 /* A train goes to one socket, that of the first datagram: a datagram to another makes it full. */
@@ -167,23 +156,12 @@ static void deliver(struct rxe_engine *engine, struct rxe_qp *qp, const struct w
 		.solicited = packet->bth.solicited,
 		.frame = gid_is_v4(&arrival->src) ? RXE_FRAME_IPV4 : RXE_FRAME_IPV6,
 	};
-	enum mr_check stored;
 
 	assert(qp->claim.held);
-	if (done.byte_len > qp->claim.len) {
+	if (done.byte_len > qp->claim.len)
 		rxe_recv_fail(engine, qp, RXE_WC_LOC_LEN_ERR, now_ns);
-		return;
-	}
-	stored = store(engine, qp, packet, arrival);
-	if (stored == MR_OK && rxe_recv_result(engine, qp) != RXE_WC_SUCCESS)
-		rxe_recv_fail(engine, qp, qp->claim.injected, now_ns);
-	else if (stored == MR_OK)
-		rxe_complete_recv(engine, qp, &done);
-	/* The receive stays claimed for the next datagram. */
-	else if (stored == MR_DEFERRED)
-		engine->cfg.counters->rcvd_dropped++;
 	else
-		rxe_recv_fail(engine, qp, RXE_WC_LOC_PROT_ERR, now_ns);
+		rxe_recv_stored(engine, qp, store(engine, qp, packet, arrival), &done, now_ns);
 }
 
 void ud_input(struct rxe_engine *engine, struct rxe_qp *qp, const struct wire_packet *packet,

@@ -14,6 +14,7 @@
 #include "emu/pace.h"
 #include "emu/qp.h"
 #include "emu/queue.h"
+#include "emu/rate.h"
 #include "emu/raw/frame.h"
 #include "emu/raw/offload.h"
 #include "emu/raw/rss.h"
@@ -153,30 +154,31 @@ static enum send_result send_one(struct rxe_engine *engine, struct rxe_qp *qp,
 {
 	const struct rxe_send_wqe *wqe = rxe_ring_at(&qp->sq, qp->sq.head);
 	struct outgoing out;
-	enum mr_check gathered = gather(engine, qp, wqe, &out);
+	enum send_result result;
+	enum mr_check gathered;
 
+	if (rxe_pace_rate_stops(engine, qp))
+		return SEND_NO_CREDITS;
+	gathered = gather(engine, qp, wqe, &out);
 	if (gathered != MR_OK)
 		return gathered == MR_DEFERRED ? SEND_DEFERRED : SEND_FAILED;
-	return engine->cfg.raw_is_bare ? send_bare(engine, qp, train, &out, now_ns)
-				       : send_on_wire(engine, qp, train, &out, now_ns);
+	result = engine->cfg.raw_is_bare ? send_bare(engine, qp, train, &out, now_ns)
+					 : send_on_wire(engine, qp, train, &out, now_ns);
+	/* Once, however many processes get a copy. */
+	if (result == SEND_OK)
+		rxe_rate_sent(&qp->rate, out.len, now_ns);
+	return result;
 }
 
 enum output_result raw_output(struct rxe_engine *engine, struct rxe_qp *qp,
 			      struct wire_train *train, uint64_t now_ns)
 {
+	enum output_result result = OUTPUT_IDLE;
+
 	rxe_qp_drained(engine, qp);
-	while (qp->state == RXE_QPS_RTS && rxe_ring_used(&qp->sq) > 0) {
-		switch (send_one(engine, qp, train, now_ns)) {
-		case SEND_OK: rxe_complete_send(engine, qp, RXE_WC_SUCCESS); break;
-		case SEND_TRAIN_FULL: return OUTPUT_TRAIN_FULL;
-		case SEND_NO_CREDITS: return OUTPUT_ADDED;
-		case SEND_DEFERRED:
-			rxe_qp_set_deadline(engine, qp, now_ns + RXE_DEFER_NS);
-			return OUTPUT_ADDED;
-		case SEND_FAILED: rxe_qp_fail_send(engine, qp, RXE_WC_LOC_PROT_ERR, now_ns); break;
-		}
-	}
-	return OUTPUT_IDLE;
+	while (result == OUTPUT_IDLE && qp->state == RXE_QPS_RTS && rxe_ring_used(&qp->sq) > 0)
+		result = rxe_message_sent(engine, qp, send_one(engine, qp, train, now_ns), now_ns);
+	return result;
 }
 
 static bool receives(const struct rxe_qp *qp)
@@ -230,26 +232,15 @@ void raw_deliver(struct rxe_engine *engine, const struct rxe_flow *flow,
 		.flow_tag = flow->tag,
 		.cvlan = strips ? get_be16(eth->vlan) : 0,
 	};
-	enum mr_check stored;
 
 	if (!receives(qp) || !rxe_recv_claim(engine, qp)) {
 		engine->cfg.counters->rcvd_dropped++;
 		return;
 	}
-	if (done.byte_len > qp->claim.len) {
+	if (done.byte_len > qp->claim.len)
 		rxe_recv_fail(engine, qp, RXE_WC_LOC_LEN_ERR, input->now_ns);
-		return;
-	}
-	stored = store(engine, qp, input, strips);
-	if (stored == MR_OK && rxe_recv_result(engine, qp) != RXE_WC_SUCCESS)
-		rxe_recv_fail(engine, qp, qp->claim.injected, input->now_ns);
-	else if (stored == MR_OK)
-		rxe_complete_recv(engine, qp, &done);
-	/* The receive stays claimed for the next frame. */
-	else if (stored == MR_DEFERRED)
-		engine->cfg.counters->rcvd_dropped++;
 	else
-		rxe_recv_fail(engine, qp, RXE_WC_LOC_PROT_ERR, input->now_ns);
+		rxe_recv_stored(engine, qp, store(engine, qp, input, strips), &done, input->now_ns);
 }
 
 /* The private wire ends at the device: a packet from elsewhere is none of its frames. */

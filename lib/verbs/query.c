@@ -119,7 +119,7 @@ static int query_device_ex(struct ibv_context *context,
 		.qp_rate_limit_min = RXE_RATE_MIN_KBPS,
 		.qp_rate_limit_max = RXE_RATE_MAX_KBPS,
 		.supported_qpts = 1u << IBV_QPT_RC | 1u << IBV_QPT_UC | 1u << IBV_QPT_UD |
-				  1u << IBV_QPT_XRC_SEND,
+				  1u << IBV_QPT_XRC_SEND | 1u << IBV_QPT_RAW_PACKET,
 	};
 	full.base.tm_caps = (struct ibv_tm_caps){
 		.max_rndv_hdr_size = RXE_TM_RNDV_BYTES,

@@ -342,6 +342,53 @@ START_TEST(many_frames)
 END_TEST
 
 /* Echoes frames until its end of the socket is closed. */
+static int limit(struct raw_end *end, uint32_t kbps, uint32_t burst)
+{
+	struct ibv_qp_rate_limit_attr attr = { .rate_limit = kbps, .max_burst_sz = burst };
+
+	return ibv_modify_qp_rate_limit(end->qp, &attr);
+}
+
+/* At 1 kb/s a frame takes twelve seconds. What another queue pair sends meanwhile comes first. */
+START_TEST(rate_limit)
+{
+	const struct raw_build slow = raw_build_datagram(1, 2, 1458),
+			       fast = raw_build_datagram(3, 4, 64);
+	struct ibv_qp_attr attr = { .rate_limit = 5000 };
+	struct ibv_device_attr_ex device;
+	struct ibv_qp_init_attr init;
+	struct ibv_flow *flow;
+	struct raw_end other;
+
+	open_both(NULL);
+	raw_open(&other, context, NULL);
+	flow = raw_take_all(&b);
+	ck_assert_int_eq(ibv_query_device_ex(context, NULL, &device), 0);
+	ck_assert_uint_ne(device.packet_pacing_caps.supported_qpts & 1u << IBV_QPT_RAW_PACKET, 0);
+	ck_assert_int_eq(ibv_modify_qp(a.qp, &attr, IBV_QP_RATE_LIMIT), 0);
+	attr.rate_limit = 0;
+	ck_assert_int_eq(ibv_query_qp(a.qp, &attr, IBV_QP_RATE_LIMIT, &init), 0);
+	ck_assert_uint_eq(attr.rate_limit, 5000);
+	ck_assert_int_eq(limit(&a, 0, 1000), EINVAL);
+	ck_assert_int_eq(limit(&a, 1, 1), 0);
+	for (uint64_t i = 0; i < 4; i++)
+		raw_post(&b, i);
+	for (int i = 0; i < 3; i++)
+		ck_assert_int_eq(raw_try_send(&a, slow.p, slow.len, 0), 0);
+	raw_expect(&b, 0, &slow);
+	raw_send(&other, &fast);
+	raw_expect(&b, 1, &fast);
+	ck_assert_int_eq(limit(&a, 0, 0), 0);
+	raw_expect(&b, 2, &slow);
+	raw_expect(&b, 3, &slow);
+	for (int i = 0; i < 3; i++)
+		ck_assert_int_eq(raw_wait(&a).status, IBV_WC_SUCCESS);
+	ck_assert_int_eq(ibv_destroy_flow(flow), 0);
+	raw_close(&other);
+	close_both();
+}
+END_TEST
+
 static void echo(int sock)
 {
 	const struct raw_build question = raw_build_datagram(1, 1000, 100);
@@ -443,6 +490,7 @@ static void add(TCase *tests)
 	tcase_add_test(tests, bad_requests);
 	tcase_add_test(tests, receives);
 	tcase_add_test(tests, many_frames);
+	tcase_add_test(tests, rate_limit);
 	tcase_add_test(tests, two_processes);
 	tcase_add_test(tests, killed_listener);
 }

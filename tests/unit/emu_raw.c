@@ -24,6 +24,7 @@ static struct rxe_flow flow[8];
 static bool listens[ENDS];
 
 static bool bare;
+static uint64_t now_ns;
 static uint8_t frames_out[64][128];
 static uint32_t num_frames_out;
 
@@ -56,6 +57,7 @@ static void setup(void)
 	memset(listens, 0, sizeof(listens));
 	memset(flow, 0, sizeof(flow));
 	num_frames_out = 0;
+	now_ns = 0;
 	for (uint32_t i = 0; i < ENDS; i++) {
 		end[i] = end_new(1, i + 1);
 		ops = *end[i]->engine.cfg.ops;
@@ -102,7 +104,7 @@ static void carry(const struct wire_train *train)
 		}
 		ck_assert_uint_eq(p[0], 0xc4);
 		ck_assert(p[5] >= 1 && p[5] <= ENDS);
-		rxe_engine_input(&end[p[5] - 1]->engine, &arrival, 0);
+		rxe_engine_input(&end[p[5] - 1]->engine, &arrival, now_ns);
 	}
 }
 
@@ -112,7 +114,7 @@ static void run(void)
 	struct wire_train train = { .buf = buf, .max_segs = TRAIN_MAX_SEGS };
 
 	for (uint32_t i = 0; i < ENDS; i++)
-		while (rxe_engine_output(&end[i]->engine, &train, 0))
+		while (rxe_engine_output(&end[i]->engine, &train, now_ns))
 			carry(&train);
 	for (uint32_t i = 0; i < ENDS; i++)
 		rxe_engine_settle(&end[i]->engine);
@@ -544,6 +546,54 @@ START_TEST(trains)
 }
 END_TEST
 
+/* Frames that have left by now. */
+static uint32_t sent_by_now(void)
+{
+	uint32_t n = 0;
+
+	rxe_engine_expire(&end[0]->engine, now_ns);
+	run();
+	while (!cq_is_empty(&qp[0].send_cq)) {
+		ck_assert_uint_eq(poll_one(&qp[0].send_cq).status, RXE_WC_SUCCESS);
+		n++;
+	}
+	return n;
+}
+
+/* 100 bytes take 1 ms at 800 kb/s. A burst of two frames leaves at once, then one each millisecond, to
+ * both listeners, at times that the engine asks for. */
+START_TEST(rate_limit)
+{
+	const struct raw_build b = raw_build_datagram(1, 2, 100 - 42);
+	const struct rxe_qp_attr attr = { .rate_limit = 800, .max_burst = 1518 + 100 };
+	const uint64_t ms = 1000000;
+
+	ck_assert_uint_eq(b.len, 100);
+	ck_assert_int_eq(
+		rxe_qp_modify(&end[0]->engine, &qp[0].qp, &attr, RXE_QP_RATE_LIMIT, now_ns),
+		MODIFY_OK);
+	add_flow(0, 1, RXE_FLOW_ALL_DEFAULT);
+	add_flow(1, 2, RXE_FLOW_ALL_DEFAULT);
+	for (uint64_t i = 1; i < 7; i++) {
+		post(1, i);
+		post(2, i);
+		ck_assert_int_eq(send_bytes(0, b.p, b.len, 0), POST_OK);
+	}
+	ck_assert_uint_eq(sent_by_now(), 2);
+	for (uint64_t i = 1; i < 5; i++) {
+		ck_assert_uint_eq(rxe_engine_deadline(&end[0]->engine), i * ms);
+		now_ns = i * ms - 1;
+		ck_assert_uint_eq(sent_by_now(), 0);
+		now_ns++;
+		ck_assert_uint_eq(sent_by_now(), 1);
+	}
+	for (uint64_t i = 1; i < 7; i++) {
+		expect_frame(1, i, 0, &b);
+		expect_frame(2, i, 1, &b);
+	}
+}
+END_TEST
+
 /* On an interface: frames leave as they are, arrivals come as they are, and queue pairs of the same
  * process hear each other. */
 START_TEST(on_an_interface)
@@ -581,6 +631,24 @@ START_TEST(on_an_interface)
 }
 END_TEST
 
+START_TEST(rate_limit_on_an_interface)
+{
+	const struct raw_build b = raw_build_datagram(1, 2, 100 - 42);
+	const struct rxe_qp_attr attr = { .rate_limit = 800, .max_burst = 1 };
+
+	ck_assert_int_eq(
+		rxe_qp_modify(&end[0]->engine, &qp[0].qp, &attr, RXE_QP_RATE_LIMIT, now_ns),
+		MODIFY_OK);
+	for (uint32_t i = 0; i < 3; i++)
+		ck_assert_int_eq(send_bytes(0, b.p, b.len, 0), POST_OK);
+	for (uint32_t i = 1; i <= 3; i++) {
+		ck_assert_uint_eq(sent_by_now(), 1);
+		ck_assert_uint_eq(num_frames_out, i);
+		now_ns += 1000000;
+	}
+}
+END_TEST
+
 static void setup_bare(void)
 {
 	bare = true;
@@ -607,9 +675,11 @@ int main(void)
 	tcase_add_test(tc, a_packet_from_outside);
 	tcase_add_test(tc, send_errors);
 	tcase_add_test(tc, trains);
+	tcase_add_test(tc, rate_limit);
 	suite_add_tcase(suite, tc);
 	tcase_add_checked_fixture(interface, setup_bare, teardown);
 	tcase_add_test(interface, on_an_interface);
+	tcase_add_test(interface, rate_limit_on_an_interface);
 	suite_add_tcase(suite, interface);
 	return suite_run(suite);
 }
