@@ -42,6 +42,8 @@ static const char *disagrees(const struct ctl_settings *wish, const struct ctl_d
 		return "RXE_DM_ARENA_PAGES";
 	if (secure_getenv("RXE_DM_MLX5") && device->mlx5 != wish->mlx5)
 		return "RXE_DM_MLX5";
+	if (secure_getenv("RXE_DM_RAW_PRIVILEGE") && device->raw_privilege != wish->raw_privilege)
+		return "RXE_DM_RAW_PRIVILEGE";
 	if (secure_getenv("RXE_DM_ICRC") && device->icrc != wish->icrc)
 		return "RXE_DM_ICRC";
 	if (secure_getenv("RXE_DM_TRAINS") && wish->trains && !device->trains)

@@ -25,7 +25,7 @@ struct ctl_settings {
 	uint32_t linger_s;
 	uint64_t arena_bytes;
 	enum ctl_arena_pages arena_pages;
-	uint32_t trains, icrc, mlx5; /* 0 or 1 */
+	uint32_t trains, icrc, mlx5, raw_privilege; /* 0 or 1 */
 	/* Users of this host whose devices may send to ours. */
 	uint32_t allowed_user[CTL_ALLOWED_USERS_MAX];
 	uint32_t num_allowed_users;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* Raw packets and privilege. On an interface the kernel decides, when the raw port is opened. On a
- * device's private wire nothing is needed. */
+ * device's private wire nothing is needed, unless the instance demands what an interface would. */
 #include "lib/verbs/raw_access.h"
 
 #include <errno.h>
@@ -9,26 +9,37 @@
 #include "lib/progress/progress.h"
 #include "lib/progress/raw.h"
 #include "lib/verbs/device.h"
+#include "net/link/ethernet/raw_port.h"
 
 static void explain(const struct vb_device *dev, int err)
 {
 	if (err == EPERM)
 		rxe_log(RXE_LOG_WARNING,
-			"raw packets on %s need CAP_NET_RAW: run the program as root, or give it "
+			"raw packets on %s need CAP_NET_RAW%s: run the program as root, or give it "
 			"the capability with setcap(8)",
-			dev->info.if_name);
+			dev->info.link == CTL_LINK_ETHERNET ? dev->info.if_name : dev->info.name,
+			dev->info.link == CTL_LINK_ETHERNET ? "" : " (--raw-privilege on)");
 }
 
-int vb_raw_access(struct vb_device *dev)
+static int open_port(struct vb_device *dev)
 {
 	int err;
 
-	if (dev->info.link != CTL_LINK_ETHERNET)
-		return 0;
 	if (!progress_lock(&dev->progress))
 		return EINVAL;
 	err = -raw_open(&dev->progress);
 	progress_unlock(&dev->progress);
+	return err;
+}
+
+int vb_raw_access(struct vb_device *dev)
+{
+	int err = 0;
+
+	if (dev->info.link == CTL_LINK_ETHERNET)
+		err = open_port(dev);
+	else if (dev->info.raw_privilege)
+		err = -raw_port_may_open();
 	explain(dev, err);
 	return err;
 }

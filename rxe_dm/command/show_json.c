@@ -328,6 +328,7 @@ static json_t *json_device(const struct view_device *device)
 	set_number(ret, "max_mtu", info->max_mtu);
 	json_object_set_new(ret, "trains", json_boolean(info->trains));
 	json_object_set_new(ret, "mlx5", json_boolean(info->mlx5));
+	json_object_set_new(ret, "raw_privilege", json_boolean(info->raw_privilege));
 	set_number(ret, "slots", info->slots - 1);
 	set_number(ret, "slots_used", info->slots_used);
 	set_number(ret, "receive_buffer", info->rcvbuf);

@@ -36,6 +36,7 @@ int serve_device(struct call *call)
 		.rcvbuf = device->rcvbuf,
 		.link = device->link,
 		.icrc = instance->settings.icrc != 0,
+		.raw_privilege = instance->settings.raw_privilege != 0,
 		.prefix_len = device->ethernet.prefix_len,
 		.gateway = device->ethernet.gateway,
 		.gids = { device->gid },

@@ -4,6 +4,7 @@
 import functools
 import os
 import re
+import shutil
 import time
 
 from cases_server import as_nobody, need_line, need_reachable
@@ -24,6 +25,28 @@ def verbs(build, name, **settings):
                      env={"RXE_TEST_COMMAND": instance.command_path})
 
 
+def raw_privilege(build):
+    """An instance may demand CAP_NET_RAW on its private wire. Nothing else of the device needs it."""
+    echo = [os.path.join(build, "tests", "client", "raw_echo"), "7777", "0"]
+    log = {"VERBS_LOG_LEVEL": "2"}
+    if os.geteuid() != 0 or not shutil.which("setpriv"):
+        raise Skip("a program with the capability, and one without it, need root and setpriv")
+    without = ["setpriv", "--bounding-set=-net_raw", "--inh-caps=-net_raw", "--no-new-privs"]
+    granted = as_nobody() + ["--inh-caps=+net_raw", "--ambient-caps=+net_raw"]
+    for prefix, setting, may in (((), "on", True), (without, "on", False), (as_nobody(), "on", False),
+                                 (granted, "on", True), (as_nobody(), "off", True)):
+        with Instance(build, "raw_privilege", raw_privilege=setting, prefix=prefix) as instance:
+            need_reachable(instance, build)
+            program = instance.start(echo, env=log)
+            if may:
+                program.wait_for_line("ready")
+            elif program.wait(60) == 0 or "need CAP_NET_RAW (--raw-privilege on)" not in program.text():
+                raise Failure(f"{prefix} may send raw packets, or is not told why not: {program.text()}")
+            if instance.show()["devices"][0]["raw_privilege"] != (setting == "on"):
+                raise Failure("'rxe_dm show' does not tell of the setting")
+            instance.pair(["ibv_rc_pingpong", "-c", "-g", "0"])
+
+
 def foreign(build):
     """Another user forges what a peer could send: none of it arrives, and the device counts it."""
     if os.geteuid() != 0:
@@ -37,6 +60,7 @@ def foreign(build):
 
 CASES = {name: functools.partial(verbs, name=name) for name in PROGRAMS}
 CASES["verbs_foreign"] = foreign
+CASES["verbs_raw_privilege"] = raw_privilege
 CASES["verbs_rc_ipv6"] = functools.partial(verbs, name="verbs_rc", address="::1")
 CASES["verbs_rc_no_trains"] = functools.partial(verbs, name="verbs_rc", trains="off")
 CASES["verbs_raw_memory"] = functools.partial(verbs, name="verbs_raw", link="memory")

@@ -296,7 +296,7 @@ def raw_programs(build):
     """Raw queue pairs on an interface, of one device: the tests of the private wire hold there, too."""
     with Pair(mtu=4200) as pair, device(build, "vraw", pair, 0) as here:
         quiet(pair)
-        for name in ("verbs_raw", "verbs_flow"):
+        for name in ("verbs_raw", "verbs_flow", "verbs_counters"):
             here.run([os.path.join(build, "tests", "client", name)], timeout_s=240)
 
 

@@ -14,6 +14,7 @@
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
 #include "net/link/descriptor.h"
 #include "net/wire/headers.h"
@@ -38,6 +39,17 @@ struct raw_port {
 	struct mmsghdr tx[BATCH];
 	struct iovec tx_iov[BATCH];
 };
+
+int raw_port_may_open(void)
+{
+	/* Protocol 0: it receives nothing. */
+	const int fd = socket(AF_PACKET, SOCK_RAW | SOCK_CLOEXEC, 0);
+
+	if (fd < 0)
+		return -errno;
+	close(fd);
+	return 0;
+}
 
 /* Takes all that arrives, and of what leaves only frames of raw ports. */
 static int attach_filter(int fd)

@@ -24,6 +24,9 @@ struct raw_port_frame {
 	bool lacks_checksum;
 };
 
+/* Whether this program may open packet sockets in its network namespace: 0, -EPERM (no CAP_NET_RAW)
+ * or -errno. */
+int raw_port_may_open(void);
 /* 0, -EPERM (no CAP_NET_RAW), -ENODEV (no such interface) or -errno. */
 int raw_port_open(struct raw_port **ret, const char *ifname);
 /* NULL is allowed. */
