@@ -50,11 +50,15 @@ void faults_follow(struct faults *faults);
 /* Adds what the fault link counted to the slot's counters. */
 void faults_report(struct faults *faults);
 
+static inline bool faults_changed(const struct faults *faults)
+{
+	return atomic_load_explicit(faults->now, memory_order_relaxed) != faults->generation;
+}
+
 /* True when there are rules, packets that wait for them, or changed rules. */
 static inline bool faults_apply(const struct faults *faults)
 {
-	return faults->link ||
-	       atomic_load_explicit(faults->now, memory_order_relaxed) != faults->generation;
+	return faults->link || faults_changed(faults);
 }
 
 #endif

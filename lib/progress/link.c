@@ -193,6 +193,12 @@ void device_link_cut(struct device_link *link)
 	link->is_closed = true;
 }
 
+void device_link_follow_rules(struct device_link *link)
+{
+	if (!link->is_closed && !link->is_in_space && faults_changed(&link->faults))
+		faults_follow(&link->faults);
+}
+
 uint8_t *device_link_space(struct device_link *link, const struct gid *dst, uint32_t slot)
 {
 	uint8_t *space = NULL;

@@ -122,6 +122,8 @@ bool progress_transmit(struct progress *progress, uint64_t now_ns)
 	descriptors_check(progress, now_ns);
 	atomic_fetch_add(gauge(progress), 1);
 	memory_turn_begins(now_ns);
+	/* Datagrams and frames complete before the link is called. */
+	device_link_follow_rules(&progress->link);
 	to_local_peer = transmit(progress, now_ns);
 	memory_turn_ends();
 	atomic_fetch_sub(gauge(progress), 1);
