@@ -506,7 +506,37 @@ def two_devices(build):
                 raise Failure(f"{out.count(True)} out, {out.count(False)} in, {missed} missed; {seen}")
 
 
+RAW_SEND_ONLY, HEADERS = 0xc4, 20
+FRAME = bytes.fromhex("020000000002020000000001" "0800")
+FRAME_FAULTS = {"drop", "duplicate", "reorder", "delay", "corrupt", "truncate"}
+
+
+def raw_frames(build):
+    """Frames of the private wire, on either link: each is the payload of a packet. What a rule did to one is marked."""
+    for link in ("udp", "memory"):
+        with device_with_capture(build, "capture_raw", link=link) as (instance, taken), tempfile.TemporaryDirectory() as folder:
+            instance.run([os.path.join(build, "tests", "client", "verbs_counters")], timeout_s=120)
+            count, missed = taken.end()
+            packets, sent = taken.packets(), counters(instance)["sent_pkts"]
+            print(f"{count} captured, {missed} missed, {sent} sent")
+            if missed or not count == len(packets) == sent or sent < 20:
+                raise Failure("the capture and sent_pkts differ")
+            for packet in packets:
+                if packet.opcode != RAW_SEND_ONLY or not packet.transport[HEADERS:].startswith(FRAME):
+                    raise Failure(f"this is no frame of the test: {packet.transport.hex()}")
+                if not re.search(r" QP 0x[0-9a-f]{6} RAW_PACKET$", packet.comment):
+                    raise Failure(f"a frame has the comment '{packet.comment}'")
+            spoiled = Taken(instance, folder)
+            instance.run([os.path.join(build, "tests", "client", "verbs_raw_faults")], timeout_s=120,
+                         env={"RXE_TEST_COMMAND": instance.command_path})
+            spoiled.end()
+            marks = {mark[1] for packet in spoiled.packets() if (mark := re.search(r"; fault \d+: (\w+)", packet.comment))}
+            if marks != FRAME_FAULTS:
+                raise Failure(f"what is marked is {marks}")
+
+
 CASES = {
+    "capture_raw": raw_frames,
     "capture_pingpong": pingpong,
     "capture_whole": whole,
     "capture_both": both,

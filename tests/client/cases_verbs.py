@@ -16,7 +16,7 @@ from program import Failure, Skip, until
 PROGRAMS = ["verbs_rc", "verbs_errors", "verbs_cq", "verbs_events", "verbs_srq", "verbs_ud",
             "verbs_share", "verbs_pd", "verbs_wr", "verbs_dm", "verbs_dmah", "verbs_null_mr", "verbs_comp_cntr", "verbs_rate", "verbs_flush", "verbs_odp", "verbs_odp_pages", "verbs_odp_share", "verbs_bad", "verbs_errno", "verbs_bad_handles", "verbs_fork", "verbs_threads", "verbs_cancel", "verbs_filtered",
             "verbs_regions", "verbs_mw", "verbs_mw_share", "verbs_control", "verbs_delayed_ack", "verbs_xrc", "verbs_faults",
-            "verbs_refused", "verbs_closefrom", "verbs_migration", "verbs_tag", "verbs_clock", "verbs_counters", "verbs_flow", "verbs_raw"]
+            "verbs_refused", "verbs_closefrom", "verbs_migration", "verbs_tag", "verbs_clock", "verbs_counters", "verbs_flow", "verbs_raw", "verbs_raw_faults"]
 
 
 def verbs(build, name, **settings):
@@ -64,6 +64,7 @@ CASES["verbs_raw_privilege"] = raw_privilege
 CASES["verbs_rc_ipv6"] = functools.partial(verbs, name="verbs_rc", address="::1")
 CASES["verbs_rc_no_trains"] = functools.partial(verbs, name="verbs_rc", trains="off")
 CASES["verbs_raw_memory"] = functools.partial(verbs, name="verbs_raw", link="memory")
+CASES["verbs_raw_faults_memory"] = functools.partial(verbs, name="verbs_raw_faults", link="memory")
 CASES["verbs_umem"] = functools.partial(verbs, name="verbs_umem", mlx5="on")
 CASES["verbs_features"] = functools.partial(verbs, name="verbs_features", mlx5="on")
 CASES["verbs_cycles"] = functools.partial(verbs, name="verbs_cycles", mlx5="on")
