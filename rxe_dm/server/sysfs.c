@@ -42,6 +42,8 @@ struct sysfs {
 	struct sysfs_device held[CTL_DEVICE_MAX];
 };
 
+#define NAME "rxe_dm.sysfs-"
+
 /* An instance belongs to one user and one network namespace. */
 static void make_path(char ret[static CTL_SYSFS_PATH_MAX], const char *folder, const char *instance)
 {
@@ -49,7 +51,7 @@ static void make_path(char ret[static CTL_SYSFS_PATH_MAX], const char *folder, c
 
 	if (stat("/proc/self/ns/net", &net))
 		net.st_ino = 0;
-	snprintf(ret, CTL_SYSFS_PATH_MAX, "%s/rxe_dm.sysfs-%u-%llu-%.32s", folder,
+	snprintf(ret, CTL_SYSFS_PATH_MAX, "%s/" NAME "%u-%llu-%.32s", folder,
 		 (unsigned int)geteuid(), (unsigned long long)net.st_ino, instance);
 }
 
@@ -156,6 +158,8 @@ void sysfs_resume(struct instance *instance)
 	make_path(path, "/dev/shm", instance->settings.instance);
 	if (getenv("RXE_DM_SYSFS") || access(path, F_OK) == 0)
 		open_sysfs(instance);
+	snprintf(path, sizeof(path), NAME "%u-", (unsigned int)geteuid());
+	sysfs_remove_dead("/dev/shm", path);
 }
 
 static void forget(struct user_process *user)

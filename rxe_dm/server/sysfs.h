@@ -23,7 +23,8 @@
 struct device;
 struct instance;
 
-/* Makes the files where a server was killed, or a program that has the folder starts this one. */
+/* Makes the files where a server was killed, or a program that has the folder starts this one.
+ * Removes those that killed servers of other instances left. */
 void sysfs_resume(struct instance *instance);
 void sysfs_close(struct instance *instance);
 /* True: a program that has asked for the files runs. */
@@ -33,8 +34,12 @@ bool sysfs_in_use(const struct instance *instance);
 int sysfs_run(struct instance *instance, uint64_t now_ns);
 
 /* sysfs_file.c: paths are relative to the folder. */
-/* Makes the folder, or empties one of this user. Returns a descriptor, or a negative errno. */
+/* Makes the folder, or empties one of this user. Returns a descriptor, or a negative errno. The
+ * folder is locked until the descriptor is closed. */
 int sysfs_make_root(const char *path);
+/* Removes folders of this user that no server holds locked: what killed servers left. The names of
+ * such folders begin with prefix. */
+void sysfs_remove_dead(const char *folder, const char *prefix);
 void sysfs_remove_root(const char *path);
 void sysfs_empty(int root);
 /* Each returns false where an earlier call did or this one fails: *ok collects them. */

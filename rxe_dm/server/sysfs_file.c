@@ -1,18 +1,22 @@
 // SPDX-License-Identifier: MIT
 /* Folders and files of the tree. Other users may take names in /dev/shm: a folder of theirs is
- * refused, and no symbolic link is followed. */
+ * refused, and no symbolic link is followed. A running server holds a lock (flock) on the root. */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <poll.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "rxe_dm/server/sysfs.h"
 
-#define FOLDER_FLAGS (O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
+#define FOLDER_FLAGS  (O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
+#define LOCK_TRIES    100
+#define LOCK_PAUSE_MS 1
 
 static bool is_ours(int fd)
 {
@@ -21,20 +25,45 @@ static bool is_ours(int fd)
 	return fstat(fd, &st) == 0 && st.st_uid == geteuid();
 }
 
-int sysfs_make_root(const char *path)
+/* False: another process holds the lock, or has removed the folder. */
+static bool take_lock(int fd)
 {
-	int fd;
+	struct stat st;
+
+	return flock(fd, LOCK_EX | LOCK_NB) == 0 && fstat(fd, &st) == 0 && st.st_nlink > 0;
+}
+
+/* -EAGAIN: a server that starts is about to remove the folder, which a killed one has left. */
+static int open_root(const char *path)
+{
+	int fd, rc = 0;
 
 	if (mkdir(path, 0755) && errno != EEXIST)
 		return -errno;
 	fd = open(path, FOLDER_FLAGS);
 	if (fd < 0)
-		return -errno;
-	if (!is_ours(fd)) {
-		close(fd);
-		return -EPERM;
+		return errno == ENOENT ? -EAGAIN : -errno;
+	if (!is_ours(fd))
+		rc = -EPERM;
+	else if (!take_lock(fd))
+		rc = -EAGAIN;
+	if (rc == 0)
+		return fd;
+	close(fd);
+	return rc;
+}
+
+int sysfs_make_root(const char *path)
+{
+	int fd = -EAGAIN;
+
+	for (int i = 0; i < LOCK_TRIES && fd == -EAGAIN; i++) {
+		if (i > 0)
+			poll(NULL, 0, LOCK_PAUSE_MS);
+		fd = open_root(path);
 	}
-	sysfs_empty(fd);
+	if (fd >= 0)
+		sysfs_empty(fd);
 	return fd;
 }
 
@@ -68,6 +97,28 @@ void sysfs_empty(int root)
 		sysfs_empty(below);
 		close(below);
 		unlinkat(root, entry->d_name, AT_REMOVEDIR);
+	}
+	if (dir)
+		closedir(dir);
+}
+
+void sysfs_remove_dead(const char *folder, const char *prefix)
+{
+	DIR *dir = opendir(folder);
+	const struct dirent *entry;
+
+	while (dir && (entry = readdir(dir))) {
+		int fd;
+
+		if (strncmp(entry->d_name, prefix, strlen(prefix)) != 0)
+			continue;
+		fd = openat(dirfd(dir), entry->d_name, FOLDER_FLAGS);
+		if (fd >= 0 && is_ours(fd) && take_lock(fd)) {
+			sysfs_empty(fd);
+			unlinkat(dirfd(dir), entry->d_name, AT_REMOVEDIR);
+		}
+		if (fd >= 0)
+			close(fd);
 	}
 	if (dir)
 		closedir(dir);

@@ -172,6 +172,23 @@ def life(build):
             raise Failure(f"{folder} is left")
 
 
+def killed(build):
+    """The files of a killed server go with the next start of any server, those of a running one stay."""
+    with Instance(build, "view_killed") as dead, Instance(build, "view_running") as running:
+        folder, other = folder_of(dead), folder_of(running)
+        pid = dead.server_pid()
+        os.kill(pid, 9)
+        until(lambda: dead.server_pid() is None, "end of the server")
+        with Instance(build, "view_next") as new:
+            new.command("start")
+        if os.path.exists(folder):
+            raise Failure(f"{folder} is left")
+        if not os.path.exists(other + PORT + "/state"):
+            raise Failure(f"{other} of a running server is gone")
+        if folder_of(dead) != folder or not os.path.exists(folder + PORT + "/state"):
+            raise Failure("the next server of the instance has no files")
+
+
 def perfquery(build):
     """There is no subnet to send MADs to: tools of a subnet say that they cannot open the port, as with any RoCE adapter. ibstat and
     ibstatus read files, and answer."""
@@ -309,6 +326,7 @@ CASES = {
     "view_counters": counters,
     "view_state": state,
     "view_life": life,
+    "view_killed": killed,
     "view_perfquery": perfquery,
     "view_host_devices": functools.partial(host_devices, view="preload"),
     "view_host_devices_namespace": functools.partial(host_devices, view="namespace"),
