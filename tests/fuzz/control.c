@@ -12,6 +12,7 @@
 
 #include "lib/control/log.h"
 #include "lib/control/protocol.h"
+#include "lib/control/settings.h"
 #include "lib/control/socket.h"
 #include "net/link/clock.h"
 #include "rxe_dm/server/context.h"
@@ -55,6 +56,7 @@ enum step {
 
 uint64_t __real_clock_now_ns(void);
 uint64_t __wrap_clock_now_ns(void);
+void __wrap_ctl_saved_write(const struct ctl_settings *settings, bool stays);
 
 struct instance control_instance;
 uint64_t control_now_ns;
@@ -74,6 +76,13 @@ static uint32_t num_cmd_fds;
 uint64_t __wrap_clock_now_ns(void)
 {
 	return control_now_ns;
+}
+
+/* A fuzzer that is killed leaves no file. */
+void __wrap_ctl_saved_write(const struct ctl_settings *settings, bool stays)
+{
+	(void)settings;
+	(void)stays;
 }
 
 static int count_fds(void)
