@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: MIT
 /* Memory regions and device memory as their manual pages have them: what may be registered, copied and changed, and what not. */
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "fixture.h"
@@ -113,6 +115,55 @@ START_TEST(content_stays)
 	expect_zero(p, PAGE);
 	expect_filled(p + PAGE, PAGE, 3);
 	munmap(p, 3 * PAGE);
+}
+END_TEST
+
+static long page_faults(void)
+{
+	struct rusage usage;
+
+	ck_assert_int_eq(getrusage(RUSAGE_SELF, &usage), 0);
+	return usage.ru_minflt + usage.ru_majflt;
+}
+
+static long faults_of_a_registration(void *p, size_t len)
+{
+	const long before = page_faults();
+
+	expect_taken(p, len, FIXTURE_ALL_RIGHTS);
+	return page_faults() - before;
+}
+
+/* A page is touched for writing at once, so that it faults once, and never again once it is there. SMALL faults are those of the
+ * calls themselves. */
+START_TEST(no_page_is_touched_twice)
+{
+	enum { SMALL = 200 };
+	const size_t len = 1ul << 30;
+	const long n = (long)(len / PAGE);
+	uint8_t *p = pages(len / PAGE, PROT_READ | PROT_WRITE);
+	long first, touching, again;
+
+	if (sysconf(_SC_AVPHYS_PAGES) < 2 * n) {
+		puts("no test of page faults: less than 2 GiB of memory is free");
+		munmap(p, len);
+		return;
+	}
+	madvise(p, len, MADV_NOHUGEPAGE);
+	first = faults_of_a_registration(p, len);
+	touching = page_faults();
+	for (size_t at = 0; at < len; at += PAGE)
+		p[at] = 1;
+	touching = page_faults() - touching;
+	again = faults_of_a_registration(p, len);
+	printf("%ld pages: %ld faults by the registration, %ld by writing then, %ld by another "
+	       "registration\n",
+	       n, first, touching, again);
+	ck_assert_int_ge(first, n);
+	ck_assert_int_le(first, n + SMALL);
+	ck_assert_int_le(touching, SMALL);
+	ck_assert_int_le(again, SMALL);
+	munmap(p, len);
 }
 END_TEST
 
@@ -396,6 +447,7 @@ static void add(TCase *tests)
 	tcase_add_test(tests, memory_that_is_not_there);
 	tcase_add_test(tests, more_memory_than_there_is);
 	tcase_add_test(tests, content_stays);
+	tcase_add_test(tests, no_page_is_touched_twice);
 	tcase_add_test(tests, without_bytes);
 	tcase_add_test(tests, other_addresses);
 	tcase_add_test(tests, unmapped_before_dereg);
