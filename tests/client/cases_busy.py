@@ -3,12 +3,14 @@
 
 import os
 import pty
+import re
 
 from instance import Instance, free_port, process_is_there
 from program import Failure
 
 PAIRS, OPENS = 10, 40
-MANY, SLOTS = 300, 255
+ON_FIRST, ON_SECOND, SLOTS = 270, 30, 255
+QPS = 1000
 # One shell, so that all are of one session, and the scheduler has one group of them. Bounded, should this process be killed.
 # -u 22: a peer that gets no processor for two minutes is waited for.
 SPIN = ["sh", "-c", "for port; do timeout 900 ib_send_lat -F -u 22 -D 900 -p $port $PEER & done; wait", "sh"]
@@ -40,14 +42,27 @@ def spinning(instance):
 
 
 def hundreds_at_once(build):
-    """They start at once, without a server: each has the device, or is told that the slots are taken."""
-    with Instance(build, "hundreds") as instance:
-        programs = [instance.start(["ibv_asyncwatch"]) for _ in range(MANY)]
-        programs[0].wait_until(lambda: ended(programs) + served(instance) == MANY,
-                               f"{MANY} that are served or refused", 120)
-        told = [program for program in programs if "as many programs as it has slots" in program.text()]
-        if len(told) != MANY - SLOTS or ended(told) != ended(programs):
-            raise Failure(f"{ended(programs)} ended, {len(told)} were told of the slots, not {MANY - SLOTS}")
+    """They start at once, without a server: 285 have one of two devices, the others are told that the slots of theirs are taken."""
+    with Instance(build, "hundreds", address="127.63.3.1,127.63.3.2", devices=2) as instance:
+        watch = ["ibv_asyncwatch", "-d"]
+        programs = [instance.start([*watch, "rxe_dm0"]) for _ in range(ON_FIRST)]
+        others = [instance.start([*watch, "rxe_dm1"]) for _ in range(ON_SECOND)]
+        programs[0].wait_until(lambda: ended(programs) + served(instance) == ON_FIRST + ON_SECOND,
+                               "programs that are served or refused", 120)
+        told = [program for program in programs if "rxe_dm0 of instance" in program.text()
+                and "as many programs as it has slots" in program.text()]
+        if len(told) != ON_FIRST - SLOTS or ended(programs) != len(told) or ended(others):
+            raise Failure(f"{ended(programs)} and {ended(others)} ended, {len(told)} were told of the slots, "
+                          f"not {ON_FIRST - SLOTS}")
+
+
+def thousand_qps(build):
+    """In each of two programs; each of one program's has 16 requests under way."""
+    with Instance(build, "thousand_qps") as instance:
+        args = ["ib_write_bw", "-F", "-x", "0", "-s", "64", "-t", "16", "-n", "16", "-q", str(QPS)]
+        client = instance.pair(args, timeout_s=120)[1]
+        if not re.search(rf"^ *64[ \t]+{16 * QPS}[ \t]", client, re.MULTILINE):
+            raise Failure("no row of results")
 
 
 def ended(programs):
@@ -84,5 +99,6 @@ def terminal_ends(build):
 CASES = {
     "opens_beside_pollers": opens_beside_pollers,
     "hundreds_at_once": hundreds_at_once,
+    "thousand_qps": thousand_qps,
     "terminal_ends": terminal_ends,
 }
