@@ -117,6 +117,50 @@ def all_values(value, key):
             yield from all_values(inner, key)
 
 
+def short_lives(build):
+    """Programs that live for one message, one after another; some end by a signal on their way. They leave nothing in the server.
+    RXE_TEST_PROGRAMS: how many."""
+    count = os.environ.get("RXE_TEST_PROGRAMS", "200")
+    with Instance(build, "short_lives", slots=8) as instance:
+        program = os.path.join(build, "tests", "client", "short_lives")
+        instance.run([program, "60"])
+        server = instance.server_pid()
+        before = held(instance, server)
+        print(instance.run([program, count], timeout_s=10 + int(count)))
+        wait_clean(instance)
+        print(f"the server holds {held(instance, server)}, and held {before}")
+        # A little less is left when the last TIME_WAIT is over.
+        until(lambda: not grown(before, held(instance, server)), "server that holds no more than before")
+
+
+# Keys and handles are random: the pages of their tables are touched one after another, 6 MiB at most.
+MAY_GROW = {"heap KiB": 12, "shared KiB": 6144}
+
+
+def grown(before, after):
+    return [what for what, value in after.items() if value > before[what] + MAY_GROW.get(what, 0)]
+
+
+def held(instance, server):
+    """What a leak would be found in: descriptors, memory, files and names."""
+    name = instance.env["RXE_DM_INSTANCE"]
+    descriptors = [f"/proc/{server}/fd/{fd}" for fd in os.listdir(f"/proc/{server}/fd")]
+    with open("/proc/net/unix", encoding="utf-8", errors="replace") as f:
+        names = sum(name in line for line in f)
+    with open(f"/proc/{server}/smaps", encoding="utf-8") as f:
+        heap = re.search(r"\[heap\]\n.*?^Rss: +(\d+) kB", f.read(), re.MULTILINE | re.DOTALL)
+    return {"descriptors": len(descriptors), "heap KiB": int(heap.group(1)),
+            "shared KiB": sum(os.stat(fd).st_blocks for fd in descriptors if "memfd:rxe_dm shared" in link_of(fd)) // 2,
+            "files in /dev/shm": sum(name in file for file in os.listdir("/dev/shm")), "socket names": names}
+
+
+def link_of(descriptor):
+    try:
+        return os.readlink(descriptor)
+    except FileNotFoundError:  # closed meanwhile
+        return ""
+
+
 def stopped_device_server(build):
     """The device goes while programs use it: they end with an error, they do not hang."""
     with Instance(build, "stopped") as instance:
@@ -138,5 +182,6 @@ CASES = {
                                          args=["ib_send_bw", "-F", "-x", "0", "-D", "240", "-u", "14"]),
     "killed_target": functools.partial(killed, name="killed_target",
                                        args=["ib_write_bw", "-F", "-x", "0", "-D", "240", "-u", "14"]),
+    "short_lives": short_lives,
     "stopped_device_server": stopped_device_server,
 }
