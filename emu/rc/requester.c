@@ -30,10 +30,13 @@
 #define MAX_PSNS_OPEN 0x7fffff
 
 /* A train costs a system call on each side, whatever it holds. Behind GATHER_BEHIND packets in
- * flight, requests of up to GATHER_BYTES wait until GATHER_REQUESTS of them can leave together. */
-#define GATHER_BEHIND	8
-#define GATHER_REQUESTS 16
-#define GATHER_BYTES	512
+ * flight, requests of up to GATHER_BYTES wait until they are as many as those in flight, at least
+ * GATHER_MIN and at most GATHER_MAX, and leave together. So trains grow with the depth of the queue,
+ * and at least one train is under way while the next one gathers. */
+#define GATHER_BEHIND 8
+#define GATHER_MIN    16
+#define GATHER_MAX    48
+#define GATHER_BYTES  512
 
 /* clang-format off */
 static const uint8_t op_for[][2][2] = { /* by [first packet][last packet] */
@@ -155,16 +158,23 @@ void rc_requester_path_changed(struct rxe_engine *engine, struct rxe_qp *qp)
 	rc_rtt_forget(&req->rtt);
 }
 
+static uint32_t clamp(uint32_t n, uint32_t min, uint32_t max)
+{
+	return n < min ? min : n > max ? max : n;
+}
+
 /* Not inside a message: its last packet carries AckReq and was not sent yet. */
 bool rc_requester_gathers(const struct rxe_qp *qp)
 {
 	const struct rc_requester *req = &qp->rc.req;
+	const uint32_t in_flight = (uint32_t)psn_diff(req->cur_psn, req->una_psn);
 	const struct rxe_send_wqe *newest = rxe_ring_at(&qp->sq, qp->sq.tail - 1);
 	const struct rxe_send_wqe *oldest = rxe_ring_at(&qp->sq, req->cur);
 	bool between = !oldest->started || oldest->psn_first == req->cur_psn;
 
-	return qp->state == RXE_QPS_RTS && between && qp->sq.tail - req->cur < GATHER_REQUESTS &&
-	       newest->len <= GATHER_BYTES && psn_diff(req->cur_psn, req->una_psn) >= GATHER_BEHIND;
+	return qp->state == RXE_QPS_RTS && between && in_flight >= GATHER_BEHIND &&
+	       newest->len <= GATHER_BYTES &&
+	       qp->sq.tail - req->cur < clamp(in_flight, GATHER_MIN, GATHER_MAX);
 }
 
 /* Bytes of the message before psn. */

@@ -89,6 +89,38 @@ START_TEST(gathered_requests_leave_when_they_are_many)
 }
 END_TEST
 
+/* Half of what a deep queue holds is under way while the other half gathers. */
+START_TEST(more_gather_behind_more_in_flight)
+{
+	uint32_t i;
+
+	connect_ends(NULL);
+	for (i = 0; i < 40; i++)
+		WRITE(8);
+	world_run_until(&w, 1);
+	skip();
+	for (i = 0; i < 39; i++)
+		WRITE(8);
+	world_run_until(&w, 2);
+	expect("");
+	WRITE(8);
+	world_run_until(&w, 3);
+	expect_some("2.0 a > WRITE_ONLY 140 len 8 ackreq\n2.0 a > WRITE_ONLY 141 len 8 ackreq");
+	ck_assert_uint_eq(w.trains, 2);
+	/* 80 are in flight: a train of 48 is long enough. */
+	for (i = 0; i < 47; i++)
+		WRITE(8);
+	world_run_until(&w, 4);
+	ck_assert_uint_eq(w.trains, 2);
+	WRITE(8);
+	world_run_until(&w, 4.5);
+	ck_assert_uint_eq(w.trains, 3);
+	skip();
+	world_run(&w);
+	expect_some("5.0 b > ACK 139 msn 40\n7.0 b > ACK 179 msn 80\n9.0 b > ACK 227 msn 128");
+}
+END_TEST
+
 START_TEST(a_large_request_waits_for_nobody)
 {
 	uint32_t i;
@@ -419,9 +451,9 @@ END_TEST
 
 RUN_TESTS("coalesce", a_batch_has_one_ack, equal_sizes_share_a_train,
 	  small_requests_gather_behind_others, gathered_requests_leave_when_they_are_many,
-	  a_large_request_waits_for_nobody, a_message_under_way_waits_for_nobody,
-	  a_full_window_does_not_open_by_single_packets, trains_off,
-	  a_read_answers_for_those_before, several_qps_share_an_ack_train,
+	  more_gather_behind_more_in_flight, a_large_request_waits_for_nobody,
+	  a_message_under_way_waits_for_nobody, a_full_window_does_not_open_by_single_packets,
+	  trains_off, a_read_answers_for_those_before, several_qps_share_an_ack_train,
 	  an_ack_is_held_where_requests_follow, a_recorded_ack_of_what_completes_a_receive_is_held,
 	  one_that_cannot_be_recorded_is_not_held, a_read_response_takes_the_place_of_a_held_ack,
 	  a_nak_takes_the_place_of_a_held_ack, a_nak_that_is_withdrawn_leaves_the_held_ack,
