@@ -115,7 +115,8 @@ static int choose_by_route(const struct rdma_ids *ids, const struct endpoint *ds
 	return rc ? rc : -ENODEV;
 }
 
-/* The device is bound: only the destination can be wrong. */
+/* The device is bound: only the destination can be wrong. Packets for a group leave by the device's
+ * interface, without a route. */
 static int check_route(const struct rdma_id *id, const struct endpoint *dst)
 {
 	const struct rdma_ids *ids = id->ids;
@@ -124,8 +125,9 @@ static int check_route(const struct rdma_id *id, const struct endpoint *dst)
 
 	if (!same_kind(device, dst))
 		return -ENODEV;
-	return device->own_routes ? 0
-				  : ids->ops->route(ids->host, &dst->address, dst->scope_id, &src);
+	if (device->own_routes || gid_is_multicast(&dst->address))
+		return 0;
+	return ids->ops->route(ids->host, &dst->address, dst->scope_id, &src);
 }
 
 /* Packets from a loopback address do not leave the host. Groups have members there, too. */

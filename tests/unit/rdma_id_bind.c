@@ -211,6 +211,20 @@ START_TEST(resolve_from_loopback)
 }
 END_TEST
 
+/* A group is reached through the device that an id is bound to, whether or not a route leads there. */
+START_TEST(resolve_a_group_without_a_route)
+{
+	const union ctl_cm_sockaddr none = { 0 }, src = address("10.0.0.1:0");
+	const union ctl_cm_sockaddr group = address("239.1.2.3:1");
+
+	a.route_error = -ENETUNREACH;
+	ck_assert_int_eq(rdma_id_resolve_addr(make_id(&a, RCM_PS_UDP, 10), &none, &group), 0);
+	expect("     0 a ADDR_ERROR of 10, status -101\n");
+	ck_assert_int_eq(rdma_id_resolve_addr(make_id(&a, RCM_PS_UDP, 11), &src, &group), 0);
+	expect("     0 a ADDR_RESOLVED of 11\n");
+}
+END_TEST
+
 START_TEST(options)
 {
 	const uint8_t tos = 0x68, timeout = 14, too_long = 32;
@@ -257,6 +271,7 @@ int main(void)
 	tcase_add_test(tc, resolve_errors);
 	tcase_add_test(tc, resolve_chooses_a_device);
 	tcase_add_test(tc, resolve_from_loopback);
+	tcase_add_test(tc, resolve_a_group_without_a_route);
 	tcase_add_test(tc, options);
 	tcase_add_test(tc, port_spaces);
 	suite_add_tcase(suite, tc);
