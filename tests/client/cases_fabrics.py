@@ -35,7 +35,7 @@ def libfabric_lists(build):
 
 
 def libfabric_pingpong(build):
-    """Reliable messages of libfabric's own over UD queue pairs. (Those over RC: cases_rdmacm.py.)"""
+    """Reliable messages of libfabric's own over UD queue pairs. (Those over RC: cases_clients.py.)"""
     with Instance(build, "fi_pingpong") as instance:
         port = free_port()
         args = ["fi_pingpong", "-p", "verbs;ofi_rxd", "-e", "rdm", "-d", "rxe_dm0-dgram", "-c"]

@@ -4,16 +4,13 @@
 import functools
 import os
 import re
-import shutil
 import signal
 import tempfile
 
 from cases_perftest import ROW, TROUBLE
 from cases_python import PYTHON, TESTS as RDMA_CORE, count, judge, need_pyverbs, unpack
-from cases_server import as_nobody, need_reachable
 from huge_pages import huge_pages, in_pool
 from instance import Instance, free_port
-from namespaces import Pair
 from program import Failure, Skip, until
 
 TESTS = ["connect", "events", "bad", "limits", "newer", "sync"]
@@ -70,19 +67,6 @@ def sizes(build):
         for size in RPING_SIZES:
             common = words("-a {address} -p {port} -C 5 -V -S") + [str(size)]
             run_pair(instance, ["rping", "-s"] + common, ["rping", "-c"] + common)
-
-
-def ordinary_user(build):
-    """Without any privilege: the server that it starts is its own."""
-    if os.geteuid() != 0 or not shutil.which("setpriv"):
-        raise Skip("only root can become another user")
-    with Instance(build, "cm_user", prefix=as_nobody()) as instance:
-        need_library(instance)
-        need_reachable(instance, build)
-        for name in ("rping", "udaddy", "ucmatose", "rdma_server"):
-            run_pair(instance, *[words(command) for command in PAIRS[name]])
-        common = ["ib_send_lat", "-R", "-F", "-n", "100", "-p", "{port}"]
-        run_pair(instance, common, common + ["{address}"])
 
 
 def words(text):
@@ -166,23 +150,6 @@ def qperf(build):
         for name, why in (("ud_lat", "failed to create address handle"), ("uc_lat", "failed to modify QP to RTR")):
             if why not in instance.run(client + ["-t", "1", name], expect=None):
                 raise Failure(f"qperf {name} does not say '{why}'")
-
-
-def libfabric(build, provider, endpoint):
-    """libfabric connects by the addresses of interfaces, and leaves lo out."""
-    with Pair() as net, Instance(build, "fi_" + endpoint, net.address(0), net.address(0), net.prefix(0)) as here, \
-            Instance(build, "fi_" + endpoint + "_b", net.address(1), net.address(1), net.prefix(1)) as there:
-        need_library(here)
-        port = free_port()
-        args = ["fi_pingpong", "-p", provider, "-e", endpoint, "-d", "rxe_dm0", "-c"]
-        server = here.start(args + ["-B", str(port)], title="fi_pingpong (server)")
-        server.wait_listening(port)
-        client = there.start(args + ["-P", str(port), here.address], title="fi_pingpong (client)")
-        for program in (client, server):
-            if program.wait(60) != 0:
-                raise Failure(f"{program.title}: exit {program.process.returncode}")
-            if not re.search(r"^1m +\d+ +=\d+", program.text(), re.MULTILINE):
-                raise Failure(f"{program.title}: no line for 1 MiB")
 
 
 def run_fio(instance, verb="write", memory="malloc"):
@@ -334,7 +301,6 @@ CASES.update({f"rdmacm_perftest_{name}": functools.partial(perftest, name=name, 
 CASES.update({
     "rdmacm_rping_persistent": persistent,
     "rdmacm_rping_sizes": sizes,
-    "rdmacm_ordinary_user": ordinary_user,
     "rdmacm_cmtime": times,
     "rdmacm_gids": gids,
     "rdmacm_mckey": functools.partial(groups, options="-m 239.1.2.3"),
@@ -343,8 +309,6 @@ CASES.update({
     "rdmacm_qperf": qperf,
     "rdmacm_fio_verbs": fio_verbs,
     "rdmacm_fio_memory": fio_memory,
-    "rdmacm_fi_msg": functools.partial(libfabric, provider="verbs", endpoint="msg"),
-    "rdmacm_fi_rdm": functools.partial(libfabric, provider="verbs;ofi_rxm", endpoint="rdm"),
     "rdmacm_rdma_core": rdma_core,
     "rdmacm_server_killed": server_killed,
     "example_rdma_echo": echo,

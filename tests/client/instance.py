@@ -94,11 +94,11 @@ class Instance:
         except (ValueError, KeyError, TypeError):
             return None
 
-    def start(self, args, title=None, env=None):
-        """Start a program with the device; it is ended with the instance."""
+    def start(self, args, title=None, env=None, options=()):
+        """Start a program with the device; it is ended with the instance. options: of rxe_dm run."""
         need_program(args[0])
         environment = dict(self.env, **sanitizer_environment(), **(env or {}))
-        program = Program(title or args[0], self.prefix + [self.command_path, "run", *self.options, "--", *args],
+        program = Program(title or args[0], self.prefix + [self.command_path, "run", *self.options, *options, "--", *args],
                           environment)
         self.programs.append(program)
         return program
