@@ -427,6 +427,8 @@ enum modify_result rxe_qp_modify(struct rxe_engine *engine, struct rxe_qp *qp,
 		qp->first_sq_psn = attr->sq_psn;
 	if (mask & (AV | DEST_QPN))
 		set_flow(engine, qp);
+	if ((mask & AV) && rxe_qp_is_reliable(qp))
+		rc_path_changed(engine, qp);
 	if (mask & ALT)
 		rxe_migration_loaded(engine, qp);
 	if (mask & MIG)

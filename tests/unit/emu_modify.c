@@ -433,6 +433,35 @@ START_TEST(drained_is_said_once)
 }
 END_TEST
 
+/* The window of requests in flight is that of the peer's socket: a drained queue that gets another path
+ * counts there. */
+START_TEST(another_path_in_sqd)
+{
+	const struct rxe_sge sge = sge_at(0, 64, KEY_ALL);
+	const struct rxe_send_wr wr = send_wr(1, &sge);
+	struct rxe_qp_attr attr = good_attr(3, 9);
+	const struct rxe_peer *before, *after;
+
+	qp_new(end, &set, RXE_QPT_RC, NULL, FIXTURE_CQE);
+	qp_to(end, &set, RXE_QPS_RTS, 2, 9);
+	attr.qp_state = RXE_QPS_SQD;
+	ck_assert_int_eq(rxe_qp_modify(&end->engine, &set.qp, &attr, RXE_QP_STATE, 0), MODIFY_OK);
+	fixture_run(end, end);
+	before = rxe_peer_get(&end->engine.peers, &set.qp.flow.dst, 0);
+	ck_assert_int_eq(rxe_qp_modify(&end->engine, &set.qp, &attr, AV, 0), MODIFY_OK);
+	after = rxe_peer_get(&end->engine.peers, &set.qp.flow.dst, 0);
+	ck_assert_ptr_ne(before, after);
+	attr.qp_state = RXE_QPS_RTS;
+	ck_assert_int_eq(rxe_qp_modify(&end->engine, &set.qp, &attr, RXE_QP_STATE, 0), MODIFY_OK);
+	ck_assert_int_eq(rxe_post_send(&end->engine, &set.qp, &wr, 0), POST_OK);
+	fixture_run(end, end);
+	ck_assert_uint_eq(before->in_flight, 0);
+	ck_assert_uint_gt(after->in_flight, 0);
+	qp_free(end, &set);
+	ck_assert_uint_eq(after->in_flight, 0);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("emu_modify");
@@ -451,6 +480,7 @@ int main(void)
 	tcase_add_test(tcase, reset_clears_everything);
 	tcase_add_test(tcase, query_shows_what_was_set);
 	tcase_add_test(tcase, drained_is_said_once);
+	tcase_add_test(tcase, another_path_in_sqd);
 	suite_add_tcase(suite, tcase);
 	return suite_run(suite);
 }
