@@ -54,8 +54,11 @@ static uint32_t qpn_at(const struct rxe_engine *engine, uint32_t place)
 
 uint32_t rxe_engine_alloc_qpn(struct rxe_engine *engine)
 {
+	const uint32_t max = engine->cfg.offer.max_qp;
 	uint32_t tries;
 
+	if (max && engine->num_qp >= max)
+		return 0;
 	for (tries = 0; tries < 2 * SLOT_QPNS; tries++) {
 		const uint32_t qpn = qpn_at(engine, engine->qpn_next++);
 

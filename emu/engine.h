@@ -52,6 +52,15 @@ struct rxe_srq;
 struct wire_arrival;
 struct wire_train;
 
+/* What the device offers of what the engine can do. 0 in a member: all of it. */
+struct rxe_offer {
+	uint32_t max_qp, max_sge_rd, max_rd_atomic, max_init_rd_atomic, max_msg_size;
+	uint32_t max_mcast_grp, max_mcast_qp;
+	uint32_t refused_ops;	 /* 1 << enum rxe_wr_opcode */
+	uint32_t refused_attrs;	 /* enum rxe_qp_attr_mask */
+	uint32_t refused_rights; /* enum rxe_right: in qp_access_flags */
+};
+
 struct rxe_engine_cfg {
 	const struct rxe_host_ops *ops;
 	void *host;
@@ -64,6 +73,7 @@ struct rxe_engine_cfg {
 	uint16_t tx_ports[RXE_MAX_TX_PORTS];
 	uint32_t num_tx_ports; /* at least 1 */
 	uint32_t max_mtu;      /* largest path MTU of the port, bytes */
+	struct rxe_offer offer;
 	/* Longest delay of an ACK, when a request followed the last ACKs. 0: ACKs are never
 	 * delayed. Without time_wait the ACK of a message that completes a receive is not delayed
 	 * either. */
@@ -116,7 +126,7 @@ struct rxe_engine {
 
 void rxe_engine_init(struct rxe_engine *engine, const struct rxe_engine_cfg *cfg);
 
-/* A free QPN of the slot's range; 0 when RXE_MAX_QP exist. A number is reused only after all
+/* A free QPN of the slot's range; 0 when as many exist as the device offers. A number is reused only after all
  * others of its index, and not while it is in TIME_WAIT, unless all of its index are. */
 uint32_t rxe_engine_alloc_qpn(struct rxe_engine *engine);
 struct rxe_qp *rxe_engine_find_qp(const struct rxe_engine *engine, uint32_t qpn);

@@ -21,13 +21,14 @@ const struct rxe_mcast_group *rxe_mcast_find(const struct rxe_engine *engine, co
 	return NULL;
 }
 
-static struct rxe_mcast_group *find_or_free(struct rxe_mcast *mcast, const struct gid *gid)
+static struct rxe_mcast_group *find_or_free(struct rxe_engine *engine, const struct gid *gid)
 {
+	const uint32_t offered = engine->cfg.offer.max_mcast_grp;
 	struct rxe_mcast_group *found = NULL;
 	uint32_t i;
 
-	for (i = 0; i < RXE_MAX_MCAST_GRP; i++) {
-		struct rxe_mcast_group *group = &mcast->group[i];
+	for (i = 0; i < (offered ? offered : RXE_MAX_MCAST_GRP); i++) {
+		struct rxe_mcast_group *group = &engine->mcast.group[i];
 
 		if (group->num_qps == 0)
 			found = found ? found : group;
@@ -49,19 +50,20 @@ static uint32_t place_of(const struct rxe_mcast_group *group, const struct rxe_q
 enum mcast_result rxe_mcast_attach(struct rxe_engine *engine, struct rxe_qp *qp,
 				   const struct gid *gid)
 {
+	const uint32_t offered = engine->cfg.offer.max_mcast_qp;
 	struct rxe_mcast_group *group;
 
 	if (qp->type != RXE_QPT_UD)
 		return MCAST_NOT_UD;
 	if (!gid_is_multicast(gid))
 		return MCAST_NOT_GROUP;
-	group = find_or_free(&engine->mcast, gid);
+	group = find_or_free(engine, gid);
 	if (!group)
 		return MCAST_FULL;
 	/* A QP attached twice still gets one copy (IBTA 11.3.1). */
 	if (place_of(group, qp) < group->num_qps)
 		return MCAST_OK;
-	if (group->num_qps == RXE_MAX_MCAST_QP)
+	if (group->num_qps == (offered ? offered : RXE_MAX_MCAST_QP))
 		return MCAST_FULL;
 	group->gid = *gid;
 	group->qp[group->num_qps++] = qp;
@@ -82,7 +84,7 @@ static bool take_out(struct rxe_mcast_group *group, const struct rxe_qp *qp)
 enum mcast_result rxe_mcast_detach(struct rxe_engine *engine, struct rxe_qp *qp,
 				   const struct gid *gid)
 {
-	struct rxe_mcast_group *group = find_or_free(&engine->mcast, gid);
+	struct rxe_mcast_group *group = find_or_free(engine, gid);
 
 	if (!group || group->num_qps == 0 || !take_out(group, qp))
 		return MCAST_NOT_ATTACHED;

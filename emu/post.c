@@ -81,7 +81,7 @@ static uint64_t max_len(const struct rxe_engine *engine, const struct rxe_qp *qp
 	case RXE_QPT_XRC_RECV:
 	case RXE_QPT_WQ: break;
 	}
-	return RXE_MAX_MSG_SIZE;
+	return engine->cfg.offer.max_msg_size ? engine->cfg.offer.max_msg_size : RXE_MAX_MSG_SIZE;
 }
 
 /* *ret_len: bytes of the message. */
@@ -92,7 +92,11 @@ static enum post_result check_sges(const struct rxe_engine *engine, const struct
 	uint64_t len = 0;
 	uint32_t i;
 
+	const uint32_t max_sge_rd = engine->cfg.offer.max_sge_rd;
+
 	if (wr->num_sge > qp->max_send_sge || (wr->num_sge > 0 && !wr->sges))
+		return POST_BAD_SGE;
+	if (wr->opcode == RXE_WR_RDMA_READ && max_sge_rd && wr->num_sge > max_sge_rd)
 		return POST_BAD_SGE;
 	for (i = 0; i < wr->num_sge; i++)
 		len += wr->sges[i].length;
@@ -136,6 +140,8 @@ static enum post_result check_send(const struct rxe_engine *engine, const struct
 		return POST_BAD_STATE;
 	if ((uint32_t)wr->opcode >= sizeof(rules) / sizeof(rules[0]))
 		return POST_BAD_OPCODE;
+	if (engine->cfg.offer.refused_ops & 1u << wr->opcode)
+		return POST_REFUSED;
 	rule = &rules[wr->opcode];
 	if (!(rule->types & 1u << qp->type))
 		return POST_BAD_OPCODE;

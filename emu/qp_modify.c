@@ -189,10 +189,28 @@ static bool is_mtu(uint32_t bytes)
  * range. */
 #define ACCESS_KNOWN 0x3ff003ffu
 
+static uint32_t bound(uint32_t offered)
+{
+	return offered ? offered : RXE_MAX_RD_ATOMIC;
+}
+
+/* Attributes of the mask that the device does not offer. */
+static uint32_t unsupported(const struct rxe_engine *engine, const struct rxe_qp_attr *attr,
+			    uint32_t mask)
+{
+	const struct rxe_offer *offer = &engine->cfg.offer;
+	uint32_t ret = mask & (UNSUPPORTED | offer->refused_attrs);
+
+	if ((mask & ACCESS) && attr->qp_access_flags & offer->refused_rights)
+		ret |= ACCESS;
+	return ret;
+}
+
 /* The lowest attribute of mask whose value is out of range; 0: all are in range. */
 static uint32_t bad_value(const struct rxe_engine *engine, const struct rxe_qp *qp,
 			  const struct rxe_qp_attr *attr, uint32_t mask)
 {
+	const struct rxe_offer *offer = &engine->cfg.offer;
 	const struct {
 		uint32_t bit;
 		bool good;
@@ -206,10 +224,10 @@ static uint32_t bad_value(const struct rxe_engine *engine, const struct rxe_qp *
 		{ RETRY, attr->retry_cnt < 8 },
 		{ RNR_RETRY, attr->rnr_retry < 8 },
 		{ RQ_PSN, attr->rq_psn <= PSN_MASK },
-		{ RD_ATOMIC, attr->max_rd_atomic <= RXE_MAX_RD_ATOMIC },
+		{ RD_ATOMIC, attr->max_rd_atomic <= bound(offer->max_init_rd_atomic) },
 		{ RNR_TIMER, attr->min_rnr_timer < 32 },
 		{ SQ_PSN, attr->sq_psn <= PSN_MASK },
-		{ DEST_ATOMIC, attr->max_dest_rd_atomic <= RXE_MAX_RD_ATOMIC },
+		{ DEST_ATOMIC, attr->max_dest_rd_atomic <= bound(offer->max_rd_atomic) },
 		{ DEST_QPN, attr->dest_qp_num <= QPN_MASK },
 		{ ALT,
 		  attr->alt_pkey_index == 0 && attr->alt_port_num == 1 && attr->alt_timeout < 32 },
@@ -267,7 +285,7 @@ static enum modify_result check_request(const struct rxe_engine *engine, const s
 	*ret_culprit = 0;
 	if (!move)
 		return MODIFY_BAD_TRANSITION;
-	wrong = given & UNSUPPORTED;
+	wrong = unsupported(engine, attr, given);
 	*ret_culprit = wrong & -wrong;
 	if (wrong)
 		return MODIFY_UNSUPPORTED;

@@ -88,6 +88,7 @@ enum post_result {
 	POST_BAD_STATE,	 /* RESET (send: also INIT, RTR) */
 	POST_FULL,	 /* the ring is full: ENOMEM */
 	POST_BAD_OPCODE, /* not for this QP type, or unknown */
+	POST_REFUSED,	 /* the device does not offer the operation: EOPNOTSUPP */
 	/* Too many SGEs, inline too long, atomic or ATOMIC WRITE not 8 bytes, FLUSH not 0 bytes,
 	 * message or flushed range too long, or a frame without Ethernet header. */
 	POST_BAD_SGE,

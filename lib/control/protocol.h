@@ -13,12 +13,13 @@
 
 #include "emu/limits.h"
 #include "lib/control/cm.h"
+#include "lib/control/profile.h"
 #include "lib/control/shared.h"
 #include "lib/inject/rule.h"
 #include "net/wire/gid.h"
 
 #define CTL_MAGIC      "rxe_dm\0"
-#define CTL_PROTOCOL   19
+#define CTL_PROTOCOL   20
 #define CTL_MAX_FDS    5 /* descriptors beside one message */
 #define CTL_NAME_MAX   32
 #define CTL_MAC_LEN    6
@@ -235,6 +236,7 @@ struct ctl_device {
 	uint8_t mac[CTL_MAC_LEN];
 	uint8_t icrc;	       /* CTL_LINK_MEMORY: 1: packets have ICRCs */
 	uint8_t raw_privilege; /* 1: raw packets need CAP_NET_RAW on every link */
+	struct ctl_profile profile;
 };
 
 /* An object, in the replies of CTL_QUERY and CTL_OBJECTS. */

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "emu/engine.h"
+#include "emu/qp.h"
 #include "emu/raw/frame.h"
 #include "lib/progress/credits.h"
 #include "lib/progress/fault.h"
@@ -181,6 +182,38 @@ static uint32_t ack_delay_ns(const struct ctl_device *device)
 	return device->link != CTL_LINK_ETHERNET && device->trains ? SCHEDULE_ACK_HOLD_NS : 0;
 }
 
+static struct rxe_offer offer_of(const struct ctl_profile *profile)
+{
+	struct rxe_offer ret = {
+		.max_qp = profile->max_qp,
+		.max_sge_rd = profile->max_sge_rd,
+		.max_rd_atomic = profile->max_qp_rd_atom,
+		.max_init_rd_atomic = profile->max_qp_init_rd_atom,
+		.max_msg_size = profile->max_msg_sz,
+		.max_mcast_grp = profile->max_mcast_grp,
+		.max_mcast_qp = profile->max_mcast_qp_attach,
+	};
+
+	if (!profile->atomic_cap) {
+		ret.refused_ops |=
+			1u << RXE_WR_ATOMIC_CMP_AND_SWP | 1u << RXE_WR_ATOMIC_FETCH_AND_ADD;
+		ret.refused_rights |= RXE_REMOTE_ATOMIC;
+	}
+	if (!profile->mem_mgt_extensions)
+		ret.refused_ops |= 1u << RXE_WR_SEND_WITH_INV | 1u << RXE_WR_LOCAL_INV;
+	if (!profile->flush) {
+		ret.refused_ops |= 1u << RXE_WR_FLUSH;
+		ret.refused_rights |= RXE_FLUSH_GLOBAL | RXE_FLUSH_PERSISTENT;
+	}
+	if (!profile->atomic_write)
+		ret.refused_ops |= 1u << RXE_WR_ATOMIC_WRITE;
+	if (!profile->path_migration)
+		ret.refused_attrs |= RXE_QP_ALT_PATH | RXE_QP_PATH_MIG_STATE;
+	if (!profile->rate_limit)
+		ret.refused_attrs |= RXE_QP_RATE_LIMIT;
+	return ret;
+}
+
 void host_init_engine(struct progress *progress)
 {
 	struct ctl_shared *shared = progress->attachment->shared;
@@ -192,6 +225,7 @@ void host_init_engine(struct progress *progress)
 		.counters = &shared->slot[progress->attachment->slot].counters,
 		.slot = progress->attachment->slot,
 		.max_mtu = progress->info->max_mtu,
+		.offer = offer_of(&progress->info->profile),
 		.max_frame = progress->info->max_mtu + RAW_ETH_LEN + RAW_VLAN_LEN,
 		.raw_is_bare = progress->info->link == CTL_LINK_ETHERNET,
 		.ack_delay_ns = ack_delay_ns(progress->info),

@@ -49,6 +49,8 @@ int _ibv_query_comp_cntr_caps(struct ibv_context *context, struct ibv_comp_cntr_
 
 	if (!vb_is_context(context) || !caps)
 		return vb_result(EINVAL);
+	if (!vb_profile(vb_device(context))->comp_cntr)
+		return vb_result(EOPNOTSUPP);
 	memset(caps, 0, caps_size);
 	memcpy(caps, &full, caps_size < sizeof(full) ? caps_size : sizeof(full));
 	return 0;
@@ -62,7 +64,8 @@ struct ibv_comp_cntr *ibv_create_comp_cntr(struct ibv_context *context,
 
 	if (!vb_is_context(context) || !attr)
 		return vb_fail(EINVAL);
-	if (attr->comp_mask || attr->flags || (uint32_t)attr->type > TYPE_BYTES)
+	if (attr->comp_mask || attr->flags || (uint32_t)attr->type > TYPE_BYTES ||
+	    !vb_profile(vb_device(context))->comp_cntr)
 		return vb_fail(EOPNOTSUPP);
 	if (vb_verb_fails(context, create_comp_cntr))
 		return NULL;

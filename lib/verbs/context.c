@@ -27,6 +27,13 @@
 #include "lib/verbs/ops.h"
 
 /* The first context of the process. Under the device's lock. */
+static void set_limits(const struct vb_device *dev)
+{
+	vb_live_limit(VB_KIND_AH, vb_profile(dev)->max_ah);
+	vb_live_limit(VB_KIND_CQ, vb_profile(dev)->max_cq);
+	vb_live_limit(VB_KIND_SRQ, vb_profile(dev)->max_srq);
+}
+
 static int attach_locked(struct vb_device *dev)
 {
 	int err = ctl_attach(dev->client, dev->info.index, &dev->attachment);
@@ -34,6 +41,7 @@ static int attach_locked(struct vb_device *dev)
 	if (err)
 		return err;
 	vb_gate_attached(dev);
+	set_limits(dev);
 	err = progress_start(&dev->progress);
 	if (err)
 		ctl_detach(dev->client, dev->info.index, &dev->attachment);

@@ -47,6 +47,10 @@ static struct ibv_pd *parent_domain(const struct ibv_cq_init_attr_ex *attr)
 	return container_of(attr, const struct ibv_cq_init_attr_ex_65, base)->parent_domain;
 }
 
+#define WITH_TIMESTAMP                                                                             \
+	((uint64_t)IBV_WC_EX_WITH_COMPLETION_TIMESTAMP |                                           \
+	 IBV_WC_EX_WITH_COMPLETION_TIMESTAMP_WALLCLOCK)
+
 static int check_attr(struct ibv_context *context, const struct ibv_cq_init_attr_ex *attr)
 {
 	const uint32_t known = IBV_CQ_INIT_ATTR_MASK_FLAGS | IBV_CQ_INIT_ATTR_MASK_PD;
@@ -57,10 +61,13 @@ static int check_attr(struct ibv_context *context, const struct ibv_cq_init_attr
 	    attr->flags & ~(uint32_t)(IBV_CREATE_CQ_ATTR_SINGLE_THREADED |
 				      IBV_CREATE_CQ_ATTR_IGNORE_OVERRUN))
 		return EOPNOTSUPP;
+	if (attr->wc_flags & WITH_TIMESTAMP &&
+	    !vb_profile(vb_device(context))->completion_timestamp)
+		return EOPNOTSUPP;
 	if (attr->comp_mask & IBV_CQ_INIT_ATTR_MASK_PD &&
 	    (!vb_is_pd(parent_domain(attr)) || !vb_pd(parent_domain(attr))->under))
 		return EINVAL;
-	if (attr->cqe < 1 || attr->cqe > RXE_MAX_CQE)
+	if (attr->cqe < 1 || attr->cqe > vb_profile(vb_device(context))->max_cqe)
 		return EINVAL;
 	if (attr->comp_vector >= (uint32_t)context->num_comp_vectors)
 		return EINVAL;
@@ -319,7 +326,7 @@ int ibv_resize_cq(struct ibv_cq *base, int cqe)
 	struct vb_buffer ring;
 	bool fits = false;
 
-	if (!vb_live_is(cq, VB_KIND_CQ) || cqe < 1 || cqe > RXE_MAX_CQE)
+	if (!vb_live_is(cq, VB_KIND_CQ) || cqe < 1 || (uint32_t)cqe > vb_profile(cq->dev)->max_cqe)
 		return vb_result(EINVAL);
 	if (vb_verb_fails(base->context, resize_cq))
 		return errno;
@@ -346,6 +353,8 @@ static int modify_cq(struct ibv_cq *base, struct ibv_modify_cq_attr *attr)
 		return vb_result(EINVAL);
 	if (vb_verb_fails(base->context, modify_cq))
 		return errno;
+	if (!vb_profile(cq->dev)->cq_moderation)
+		return vb_result(EOPNOTSUPP);
 	if (!vb_lock_engine(cq->dev, cq->forks))
 		return vb_result(EINVAL);
 	if (attr->attr_mask & IBV_CQ_ATTR_MODERATE)

@@ -48,6 +48,12 @@ static inline struct vb_device *vb_device_of_progress(struct progress *progress)
 	return container_of(progress, struct vb_device, progress);
 }
 
+/* Limits and features of the device (lib/control/profile.h). */
+static inline const struct ctl_profile *vb_profile(const struct vb_device *dev)
+{
+	return &dev->info.profile;
+}
+
 /* The device behind a program's pointer, or NULL: not one of this library. */
 struct vb_device *vb_device_of(const struct ibv_device *device);
 /* The connection to the server, for a context that is imported; connects unless there is a

@@ -16,8 +16,8 @@
 #define HASH_FUNCTION(key, len, hash) HASH_OAT(key, len, hash)
 #include <uthash.h>
 
-/* Limits of the kinds that only this process counts; 0: no limit here. */
-static const uint32_t limits[VB_KINDS] = {
+/* Limits of the kinds that only this process counts; 0: no limit here. Under the lock. */
+static uint32_t limits[VB_KINDS] = {
 	[VB_KIND_AH] = RXE_MAX_AH,
 	[VB_KIND_CQ] = RXE_MAX_CQ,
 	[VB_KIND_SRQ] = RXE_MAX_SRQ,
@@ -101,6 +101,13 @@ static bool add_locked(const void *object, enum vb_kind kind)
 	}
 	count[kind]++;
 	return true;
+}
+
+void vb_live_limit(enum vb_kind kind, uint32_t max)
+{
+	pthread_mutex_lock(&lock);
+	limits[kind] = max;
+	pthread_mutex_unlock(&lock);
 }
 
 bool vb_live_add(const void *object, enum vb_kind kind)

@@ -6,6 +6,7 @@
 #define RXE_VERBS_LIVE_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 struct ibv_context;
 
@@ -35,6 +36,8 @@ enum vb_kind {
 	VB_KINDS
 };
 
+/* Sets the most objects of the kind in the process, on all devices together. */
+void vb_live_limit(enum vb_kind kind, uint32_t max);
 /* Adds an object before a verb returns its address, and keeps its handle. An object whose handle a
  * program has overwritten is not live: the kernel would not find it either. False: no memory, or
  * the process has as many objects of the kind as ibv_query_device(3) reports. */

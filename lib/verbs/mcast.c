@@ -44,6 +44,8 @@ int ibv_attach_mcast(struct ibv_qp *base, const union ibv_gid *gid, uint16_t lid
 		return vb_result(EINVAL);
 	if (vb_verb_fails(base->context, attach_mcast))
 		return errno;
+	if (!vb_profile(qp->dev)->max_mcast_grp)
+		return vb_result(EOPNOTSUPP);
 	if (!vb_lock_engine(qp->dev, qp->forks))
 		return vb_result(EINVAL);
 	memcpy(group.raw, gid->raw, sizeof(group.raw));

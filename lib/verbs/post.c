@@ -36,6 +36,7 @@ int vb_post_errno(enum post_result result)
 	switch (result) {
 	case POST_OK: return 0;
 	case POST_FULL: return ENOMEM;
+	case POST_REFUSED: return EOPNOTSUPP;
 	case POST_BAD_STATE:
 	case POST_BAD_OPCODE:
 	case POST_BAD_SGE:

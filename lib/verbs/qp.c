@@ -67,12 +67,13 @@ void vb_qp_publish(struct vb_qp *qp)
 	atomic_store_explicit(&shared->qpn, qp->qp.qpn, memory_order_release);
 }
 
-static int check_cap(const struct ibv_qp_cap *cap, bool has_srq)
+static int check_cap(const struct ctl_profile *profile, const struct ibv_qp_cap *cap, bool has_srq)
 {
-	if (cap->max_send_wr > RXE_MAX_QP_WR || cap->max_send_sge > RXE_MAX_SGE ||
-	    cap->max_inline_data > RXE_MAX_INLINE)
+	if (cap->max_send_wr > profile->max_qp_wr || cap->max_send_sge > profile->max_sge ||
+	    cap->max_inline_data > profile->max_inline_data)
 		return EINVAL;
-	if (!has_srq && (cap->max_recv_wr > RXE_MAX_QP_WR || cap->max_recv_sge > RXE_MAX_SGE))
+	if (!has_srq &&
+	    (cap->max_recv_wr > profile->max_qp_wr || cap->max_recv_sge > profile->max_sge))
 		return EINVAL;
 	return 0;
 }
@@ -81,6 +82,13 @@ static bool pd_fits(struct ibv_context *context, const struct ibv_qp_init_attr_e
 {
 	return (attr->comp_mask & IBV_QP_INIT_ATTR_PD) && vb_is_pd(attr->pd) &&
 	       vb_device(attr->pd->context) == vb_device(context);
+}
+
+static bool is_offered(const struct ctl_profile *profile, enum ibv_qp_type type)
+{
+	if (type == IBV_QPT_XRC_SEND || type == IBV_QPT_XRC_RECV)
+		return profile->xrc;
+	return type != IBV_QPT_RAW_PACKET || profile->raw_packet;
 }
 
 static int check_parts(struct ibv_context *context, const struct ibv_qp_init_attr_ex *attr)
@@ -125,14 +133,14 @@ static int check_attr(struct ibv_context *context, const struct ibv_qp_init_attr
 			       IBV_QP_INIT_ATTR_CREATE_FLAGS | IBV_QP_INIT_ATTR_XRCD;
 	int err;
 
-	if (attr->comp_mask & ~known)
+	if (attr->comp_mask & ~known || !is_offered(vb_profile(vb_device(context)), attr->qp_type))
 		return EOPNOTSUPP;
 	if (attr->create_flags & ~flags_of(attr->qp_type))
 		return EOPNOTSUPP;
 	if (rss) /* vb_rss_create() checks the rest */
 		return pd_fits(context, attr) ? 0 : EINVAL;
 	err = check_parts(context, attr);
-	return err ? err : check_cap(&attr->cap, attr->srq != NULL);
+	return err ? err : check_cap(vb_profile(vb_device(context)), &attr->cap, attr->srq != NULL);
 }
 
 /* The attributes that the type uses. An XRC queue pair has one half only; attributes of the
@@ -164,12 +172,12 @@ static struct ibv_qp_init_attr_ex used_by_type(const struct ibv_qp_init_attr_ex 
 /* An entry of the send queue holds inline data in place of its list of SGEs, and ends at the end of
  * a cache line: what fits is granted. Programs send inline without asking (rdma_xclient), because
  * adapters have such room, too. */
-static uint32_t granted_inline(const struct ibv_qp_cap *cap)
+static uint32_t granted_inline(const struct ctl_profile *profile, const struct ibv_qp_cap *cap)
 {
 	size_t stride = rxe_send_stride(cap->max_send_sge, cap->max_inline_data);
 	size_t fits = stride - sizeof(struct rxe_send_wqe);
 
-	return (uint32_t)(fits < RXE_MAX_INLINE ? fits : RXE_MAX_INLINE);
+	return (uint32_t)(fits < profile->max_inline_data ? fits : profile->max_inline_data);
 }
 
 static bool has_send_queue(const struct ibv_qp_init_attr_ex *attr)
@@ -195,7 +203,7 @@ static void grant_cap(struct vb_qp *qp, struct ibv_qp_init_attr_ex *attr)
 	} else if (has_send_queue(attr)) {
 		cap->max_send_wr = cap->max_send_wr ? cap->max_send_wr : 1;
 		cap->max_send_sge = cap->max_send_sge ? cap->max_send_sge : 1;
-		cap->max_inline_data = granted_inline(cap);
+		cap->max_inline_data = granted_inline(vb_profile(qp->dev), cap);
 	}
 	if (!has_recv_queue(attr)) {
 		cap->max_recv_wr = 0;

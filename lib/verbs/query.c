@@ -36,48 +36,69 @@
 /* XRC receives by SRQs only. */
 #define ODP_XRC (ODP_RC & ~IBV_ODP_SUPPORT_RECV)
 
+static uint32_t cap_flags(const struct ctl_profile *profile)
+{
+	uint32_t flags = IBV_DEVICE_CURR_QP_STATE_MOD | IBV_DEVICE_PORT_ACTIVE_EVENT |
+			 IBV_DEVICE_SYS_IMAGE_GUID | IBV_DEVICE_RC_RNR_NAK_GEN |
+			 IBV_DEVICE_UD_AV_PORT_ENFORCE;
+
+	if (profile->path_migration)
+		flags |= IBV_DEVICE_AUTO_PATH_MIG;
+	if (profile->max_srq)
+		flags |= IBV_DEVICE_SRQ_RESIZE;
+	if (profile->xrc)
+		flags |= IBV_DEVICE_XRC;
+	if (profile->max_mw)
+		flags |= IBV_DEVICE_MEM_WINDOW;
+	if (profile->max_mw && profile->mem_mgt_extensions)
+		flags |= IBV_DEVICE_MEM_WINDOW_TYPE_2B;
+	if (profile->mem_mgt_extensions)
+		flags |= IBV_DEVICE_MEM_MGT_EXTENSIONS;
+	if (profile->raw_packet)
+		flags |= IBV_DEVICE_RAW_IP_CSUM | IBV_DEVICE_MANAGED_FLOW_STEERING;
+	return flags;
+}
+
 static void device_attr(const struct vb_device *dev, struct ibv_device_attr *ret)
 {
+	const struct ctl_profile *profile = vb_profile(dev);
+
 	*ret = (struct ibv_device_attr){
-		.fw_ver = RXE_DM_VERSION,
 		.node_guid = dev->info.node_guid,
 		.sys_image_guid = dev->info.sys_image_guid,
-		.max_mr_size = RXE_MAX_MR_SIZE,
+		.max_mr_size = profile->max_mr_size,
 		.page_size_cap = 0xfffff000, /* any page size from 4 KiB */
-		.vendor_id = 0xffffff,
-		.vendor_part_id = 1,
-		.max_qp = RXE_MAX_QP,
-		.max_qp_wr = RXE_MAX_QP_WR,
-		.device_cap_flags = IBV_DEVICE_AUTO_PATH_MIG | IBV_DEVICE_CURR_QP_STATE_MOD |
-				    IBV_DEVICE_PORT_ACTIVE_EVENT | IBV_DEVICE_SYS_IMAGE_GUID |
-				    IBV_DEVICE_RC_RNR_NAK_GEN | IBV_DEVICE_SRQ_RESIZE |
-				    IBV_DEVICE_UD_AV_PORT_ENFORCE | IBV_DEVICE_XRC |
-				    IBV_DEVICE_MEM_WINDOW | IBV_DEVICE_MEM_WINDOW_TYPE_2B |
-				    IBV_DEVICE_MEM_MGT_EXTENSIONS | IBV_DEVICE_RAW_IP_CSUM |
-				    IBV_DEVICE_MANAGED_FLOW_STEERING,
-		.max_sge = RXE_MAX_SGE,
-		.max_sge_rd = RXE_MAX_SGE,
-		.max_cq = RXE_MAX_CQ,
-		.max_cqe = RXE_MAX_CQE,
-		.max_mr = RXE_MAX_MR - 1, /* entry 0 of the key table is unused */
-		.max_mw = RXE_MAX_MW,
-		.max_pd = RXE_MAX_PD,
-		.max_qp_rd_atom = RXE_MAX_RD_ATOMIC,
-		.max_res_rd_atom = RXE_MAX_RD_ATOMIC * RXE_MAX_QP,
-		.max_qp_init_rd_atom = RXE_MAX_RD_ATOMIC,
-		.atomic_cap = IBV_ATOMIC_HCA,
-		.max_raw_ethy_qp = RXE_MAX_QP,
-		.max_mcast_grp = RXE_MAX_MCAST_GRP,
-		.max_mcast_qp_attach = RXE_MAX_MCAST_QP,
-		.max_total_mcast_qp_attach = RXE_MAX_MCAST_GRP * RXE_MAX_MCAST_QP,
-		.max_ah = RXE_MAX_AH,
-		.max_srq = RXE_MAX_SRQ,
-		.max_srq_wr = RXE_MAX_SRQ_WR,
-		.max_srq_sge = RXE_MAX_SGE,
+		.vendor_id = profile->vendor_id,
+		.vendor_part_id = profile->vendor_part_id,
+		.hw_ver = profile->hw_ver,
+		.max_qp = (int)profile->max_qp,
+		.max_qp_wr = (int)profile->max_qp_wr,
+		.device_cap_flags = cap_flags(profile),
+		.max_sge = (int)profile->max_sge,
+		.max_sge_rd = (int)profile->max_sge_rd,
+		.max_cq = (int)profile->max_cq,
+		.max_cqe = (int)profile->max_cqe,
+		.max_mr = (int)profile->max_mr,
+		.max_mw = (int)profile->max_mw,
+		.max_pd = (int)profile->max_pd,
+		.max_qp_rd_atom = (int)profile->max_qp_rd_atom,
+		.max_res_rd_atom = (int)(profile->max_qp_rd_atom * profile->max_qp),
+		.max_qp_init_rd_atom = (int)profile->max_qp_init_rd_atom,
+		.atomic_cap = (enum ibv_atomic_cap)profile->atomic_cap,
+		.max_raw_ethy_qp = profile->raw_packet ? (int)profile->max_qp : 0,
+		.max_mcast_grp = (int)profile->max_mcast_grp,
+		.max_mcast_qp_attach = (int)profile->max_mcast_qp_attach,
+		.max_total_mcast_qp_attach =
+			(int)(profile->max_mcast_grp * profile->max_mcast_qp_attach),
+		.max_ah = (int)profile->max_ah,
+		.max_srq = (int)profile->max_srq,
+		.max_srq_wr = profile->max_srq ? (int)profile->max_srq_wr : 0,
+		.max_srq_sge = profile->max_srq ? (int)profile->max_srq_sge : 0,
 		.max_pkeys = 1,
 		.local_ca_ack_delay = 15,
 		.phys_port_cnt = 1,
 	};
+	memcpy(ret->fw_ver, profile->fw_ver, sizeof(profile->fw_ver));
 }
 
 int ibv_query_device(struct ibv_context *context, struct ibv_device_attr *attr)
@@ -90,54 +111,110 @@ int ibv_query_device(struct ibv_context *context, struct ibv_device_attr *attr)
 	return 0;
 }
 
-/* attr_size: of the structure in the program. The end of a longer one is cleared. */
-static int query_device_ex(struct ibv_context *context,
-			   const struct ibv_query_device_ex_input *input,
-			   struct ibv_device_attr_ex *attr, size_t attr_size)
+/* ODP: a transport does on demand what it does at all, as far as the profile lets it. */
+static uint32_t odp_of(const struct ctl_profile *profile, uint32_t all)
 {
-	struct ibv_device_attr_ex_65 full = { .phys_port_cnt_ex = 1 };
-	const struct vb_device *dev;
+	uint32_t off = 0;
 
-	if (!vb_is_context(context) || !attr || attr_size < sizeof(attr->orig_attr) ||
-	    (input && input->comp_mask))
-		return vb_result(EINVAL);
-	if (vb_verb_fails(context, query_device_ex))
-		return errno;
-	dev = vb_device(context);
-	device_attr(dev, &full.base.orig_attr);
-	full.base.odp_caps = (struct ibv_odp_caps){
-		.general_caps = IBV_ODP_SUPPORT | IBV_ODP_SUPPORT_IMPLICIT,
-		.per_transport_caps = { ODP_RC, ODP_UC, ODP_UD },
-	};
-	full.base.xrc_odp_caps = ODP_XRC;
-	full.base.completion_timestamp_mask = UINT64_MAX;
-	full.base.hca_core_clock = 1000000; /* kHz: timestamps count nanoseconds */
-	full.base.device_cap_flags_ex = full.base.orig_attr.device_cap_flags | CAP_FLUSH_GLOBAL |
-					CAP_FLUSH_PERSISTENT | CAP_ATOMIC_WRITE;
-	full.base.cq_mod_caps = (struct ibv_cq_moderation_caps){ UINT16_MAX, UINT16_MAX };
-	full.base.packet_pacing_caps = (struct ibv_packet_pacing_caps){
-		.qp_rate_limit_min = RXE_RATE_MIN_KBPS,
-		.qp_rate_limit_max = RXE_RATE_MAX_KBPS,
-		.supported_qpts = 1u << IBV_QPT_RC | 1u << IBV_QPT_UC | 1u << IBV_QPT_UD |
-				  1u << IBV_QPT_XRC_SEND | 1u << IBV_QPT_RAW_PACKET,
-	};
-	full.base.tm_caps = (struct ibv_tm_caps){
-		.max_rndv_hdr_size = RXE_TM_RNDV_BYTES,
-		.max_num_tags = RXE_MAX_TAGS,
-		.flags = IBV_TM_CAP_RC,
-		.max_ops = RXE_MAX_TM_OPS,
-		.max_sge = RXE_MAX_SGE,
-	};
-	full.base.max_dm_size = dev->info.arena_bytes;
-	full.base.raw_packet_caps = IBV_RAW_PACKET_CAP_CVLAN_STRIPPING | IBV_RAW_PACKET_CAP_IP_CSUM;
-	full.base.max_wq_type_rq = RXE_MAX_QP;
-	full.base.rss_caps = (struct ibv_rss_caps){
+	if (!profile->odp)
+		return 0;
+	if (!profile->max_srq)
+		off |= IBV_ODP_SUPPORT_SRQ_RECV;
+	if (profile->atomic_cap == IBV_ATOMIC_NONE)
+		off |= IBV_ODP_SUPPORT_ATOMIC;
+	if (!profile->flush)
+		off |= IBV_ODP_SUPPORT_FLUSH;
+	if (!profile->atomic_write)
+		off |= IBV_ODP_SUPPORT_ATOMIC_WRITE;
+	return all & ~off;
+}
+
+static void fill_odp(const struct ctl_profile *profile, struct ibv_device_attr_ex *ret)
+{
+	if (profile->odp)
+		ret->odp_caps.general_caps =
+			IBV_ODP_SUPPORT | (profile->odp_implicit ? IBV_ODP_SUPPORT_IMPLICIT : 0u);
+	ret->odp_caps.per_transport_caps.rc_odp_caps = odp_of(profile, ODP_RC);
+	ret->odp_caps.per_transport_caps.uc_odp_caps = odp_of(profile, ODP_UC);
+	ret->odp_caps.per_transport_caps.ud_odp_caps = odp_of(profile, ODP_UD);
+	ret->xrc_odp_caps = profile->xrc ? odp_of(profile, ODP_XRC) : 0;
+}
+
+static void fill_raw_packet(const struct ctl_profile *profile, struct ibv_device_attr_ex *ret)
+{
+	ret->raw_packet_caps = IBV_RAW_PACKET_CAP_CVLAN_STRIPPING | IBV_RAW_PACKET_CAP_IP_CSUM;
+	ret->max_wq_type_rq = profile->max_qp;
+	ret->rss_caps = (struct ibv_rss_caps){
 		.supported_qpts = 1u << IBV_QPT_RAW_PACKET,
 		.max_rwq_indirection_tables = RXE_MAX_WQ_TABLE,
 		.max_rwq_indirection_table_size = 1u << RSS_MAX_LOG_TBL,
 		.rx_hash_fields_mask = RSS_FIELDS,
 		.rx_hash_function = IBV_RX_HASH_FUNC_TOEPLITZ,
 	};
+}
+
+static void fill_queues(const struct ctl_profile *profile, struct ibv_device_attr_ex *ret)
+{
+	if (profile->completion_timestamp) {
+		ret->completion_timestamp_mask = UINT64_MAX;
+		ret->hca_core_clock = 1000000; /* kHz: timestamps count nanoseconds */
+	}
+	if (profile->cq_moderation)
+		ret->cq_mod_caps = (struct ibv_cq_moderation_caps){ UINT16_MAX, UINT16_MAX };
+	if (profile->rate_limit)
+		ret->packet_pacing_caps = (struct ibv_packet_pacing_caps){
+			.qp_rate_limit_min = RXE_RATE_MIN_KBPS,
+			.qp_rate_limit_max = RXE_RATE_MAX_KBPS,
+			.supported_qpts = 1u << IBV_QPT_RC | 1u << IBV_QPT_UC | 1u << IBV_QPT_UD |
+					  (profile->xrc ? 1u << IBV_QPT_XRC_SEND : 0u) |
+					  (profile->raw_packet ? 1u << IBV_QPT_RAW_PACKET : 0u),
+		};
+	if (profile->max_srq && profile->max_num_tags)
+		ret->tm_caps = (struct ibv_tm_caps){
+			.max_rndv_hdr_size = RXE_TM_RNDV_BYTES,
+			.max_num_tags = profile->max_num_tags,
+			.flags = IBV_TM_CAP_RC,
+			.max_ops = RXE_MAX_TM_OPS,
+			.max_sge = profile->max_srq_sge,
+		};
+}
+
+static uint64_t largest_dm(const struct vb_device *dev)
+{
+	const uint64_t most = vb_profile(dev)->max_dm_size;
+
+	return most < dev->info.arena_bytes ? most : dev->info.arena_bytes;
+}
+
+static void fill_extended(const struct vb_device *dev, struct ibv_device_attr_ex_65 *ret)
+{
+	const struct ctl_profile *profile = vb_profile(dev);
+	struct ibv_device_attr_ex *base = &ret->base;
+
+	device_attr(dev, &base->orig_attr);
+	base->device_cap_flags_ex = base->orig_attr.device_cap_flags |
+				    (profile->flush ? CAP_FLUSH_GLOBAL | CAP_FLUSH_PERSISTENT : 0) |
+				    (profile->atomic_write ? CAP_ATOMIC_WRITE : 0);
+	base->max_dm_size = largest_dm(dev);
+	fill_odp(profile, base);
+	fill_queues(profile, base);
+	if (profile->raw_packet)
+		fill_raw_packet(profile, base);
+}
+
+/* attr_size: of the structure in the program. The end of a longer one is cleared. */
+static int query_device_ex(struct ibv_context *context,
+			   const struct ibv_query_device_ex_input *input,
+			   struct ibv_device_attr_ex *attr, size_t attr_size)
+{
+	struct ibv_device_attr_ex_65 full = { .phys_port_cnt_ex = 1 };
+
+	if (!vb_is_context(context) || !attr || attr_size < sizeof(attr->orig_attr) ||
+	    (input && input->comp_mask))
+		return vb_result(EINVAL);
+	if (vb_verb_fails(context, query_device_ex))
+		return errno;
+	fill_extended(vb_device(context), &full);
 	memset(attr, 0, attr_size);
 	memcpy(attr, &full, attr_size < sizeof(full) ? attr_size : sizeof(full));
 	return 0;
@@ -151,7 +228,8 @@ static int query_rt_values(struct ibv_context *context, struct ibv_values_ex *va
 		return vb_result(EINVAL);
 	if (vb_verb_fails(context, query_rt_values_ex))
 		return errno;
-	if (values->comp_mask & ~(uint32_t)IBV_VALUES_MASK_RAW_CLOCK)
+	if (values->comp_mask & ~(uint32_t)IBV_VALUES_MASK_RAW_CLOCK ||
+	    !vb_profile(vb_device(context))->completion_timestamp)
 		return vb_result(EOPNOTSUPP);
 	if (values->comp_mask & IBV_VALUES_MASK_RAW_CLOCK)
 		values->raw_clock = (struct timespec){ .tv_nsec = (long)clock_now_ns() };
@@ -169,17 +247,17 @@ static void port_attr(const struct vb_device *dev, struct ibv_port_attr_65 *ret)
 		.active_mtu = vb_mtu_enum(dev->info.max_mtu),
 		.gid_tbl_len = RXE_MAX_GIDS,
 		.port_cap_flags = IBV_PORT_CM_SUP | IBV_PORT_IP_BASED_GIDS,
-		.max_msg_sz = RXE_MAX_MSG_SIZE,
+		.max_msg_sz = vb_profile(dev)->max_msg_sz,
 		.pkey_tbl_len = 1,
 		.max_vl_num = 1,
-		.active_width = CTL_PORT_WIDTH,
-		.active_speed = CTL_PORT_SPEED,
+		.active_width = (uint8_t)vb_profile(dev)->active_width,
+		.active_speed = (uint8_t)vb_profile(dev)->active_speed,
 		.phys_state = state == IBV_PORT_ACTIVE ? CTL_PHYS_UP : CTL_PHYS_DOWN,
 		.link_layer = IBV_LINK_LAYER_ETHERNET,
 		.flags = IBV_QPF_GRH_REQUIRED,
 	};
 #ifndef RXE_DM_HAVE_ACTIVE_SPEED_EX
-	ret->active_speed_ex = CTL_PORT_SPEED;
+	ret->active_speed_ex = vb_profile(dev)->active_speed;
 #endif
 }
 
@@ -218,7 +296,7 @@ int ibv_query_port_speed(struct ibv_context *context, uint32_t port, uint64_t *s
 		return vb_result(EINVAL);
 	if (vb_verb_fails(context, query_port_speed))
 		return errno;
-	*speed = CTL_PORT_100MBS;
+	*speed = ctl_profile_speed(vb_profile(vb_device(context)));
 	return 0;
 }
 

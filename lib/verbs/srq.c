@@ -93,11 +93,15 @@ static int assign_number(struct vb_srq *srq, const struct ibv_srq_init_attr_ex *
 static struct ibv_srq *create(struct ibv_srq_init_attr_ex *attr, enum ibv_srq_type type)
 {
 	struct ibv_pd *pd = attr->pd;
+	const struct ctl_profile *profile = vb_profile(vb_device(pd->context));
 	struct vb_srq *srq;
 	int err;
 
-	if (attr->attr.max_wr < 1 || attr->attr.max_wr > RXE_MAX_SRQ_WR ||
-	    attr->attr.max_sge > RXE_MAX_SGE)
+	if (!profile->max_srq || (type == IBV_SRQT_XRC && !profile->xrc) ||
+	    (type == IBV_SRQT_TM && !profile->max_num_tags))
+		return vb_fail(EOPNOTSUPP);
+	if (attr->attr.max_wr < 1 || attr->attr.max_wr > profile->max_srq_wr ||
+	    attr->attr.max_sge > profile->max_srq_sge)
 		return vb_fail(EINVAL);
 	if (attr->attr.max_sge == 0)
 		attr->attr.max_sge = 1;
@@ -235,7 +239,8 @@ static bool modify_is_good(const struct vb_srq *srq, const struct ibv_srq_attr *
 {
 	if (!vb_live_is(srq, VB_KIND_SRQ) || !attr || mask & ~(IBV_SRQ_MAX_WR | IBV_SRQ_LIMIT))
 		return false;
-	return !(mask & IBV_SRQ_MAX_WR) || (attr->max_wr >= 1 && attr->max_wr <= RXE_MAX_SRQ_WR);
+	return !(mask & IBV_SRQ_MAX_WR) ||
+	       (attr->max_wr >= 1 && attr->max_wr <= vb_profile(srq->dev)->max_srq_wr);
 }
 
 /* ibv_modify_srq(3). EINVAL: nothing changed; the SRQ holds more receives than max_wr, or a limit

@@ -29,11 +29,12 @@ static_assert((int)RXE_WC_TM_RNDV_INCOMPLETE == (int)IBV_WC_TM_RNDV_INCOMPLETE,
 
 int vb_tag_check(struct ibv_context *context, const struct ibv_srq_init_attr_ex *attr)
 {
+	const struct ctl_profile *profile = vb_profile(vb_device(context));
 	const uint32_t needed = IBV_SRQ_INIT_ATTR_CQ | IBV_SRQ_INIT_ATTR_TM;
 
 	if ((attr->comp_mask & needed) != needed || !vb_is_usable(context, attr->cq, VB_KIND_CQ))
 		return EINVAL;
-	if (attr->tm_cap.max_num_tags < 1 || attr->tm_cap.max_num_tags > RXE_MAX_TAGS ||
+	if (attr->tm_cap.max_num_tags < 1 || attr->tm_cap.max_num_tags > profile->max_num_tags ||
 	    attr->tm_cap.max_ops < 1 || attr->tm_cap.max_ops > RXE_MAX_TM_OPS)
 		return EINVAL;
 	return 0;

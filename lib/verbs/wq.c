@@ -41,6 +41,10 @@ static int wq_post_recv(struct ibv_wq *base, struct ibv_recv_wr *wr, struct ibv_
 
 static int check_attr(struct ibv_context *context, const struct ibv_wq_init_attr *attr)
 {
+	const struct ctl_profile *profile = vb_profile(vb_device(context));
+
+	if (!profile->raw_packet)
+		return EOPNOTSUPP;
 	if (attr->comp_mask & ~(uint32_t)IBV_WQ_INIT_ATTR_FLAGS)
 		return EINVAL;
 	if (attr->wq_type != IBV_WQT_RQ ||
@@ -50,7 +54,7 @@ static int check_attr(struct ibv_context *context, const struct ibv_wq_init_attr
 	if (!vb_is_pd(attr->pd) || vb_device(attr->pd->context) != vb_device(context) ||
 	    !vb_is_usable(context, attr->cq, VB_KIND_CQ))
 		return EINVAL;
-	return attr->max_wr > RXE_MAX_QP_WR || attr->max_sge > RXE_MAX_SGE ? EINVAL : 0;
+	return attr->max_wr > profile->max_qp_wr || attr->max_sge > profile->max_sge ? EINVAL : 0;
 }
 
 static bool strips_tag(const struct ibv_wq_init_attr *attr)

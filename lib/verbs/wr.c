@@ -431,10 +431,27 @@ static uint64_t ops_of(enum ibv_qp_type type)
 	return type == IBV_QPT_UD ? OPS_UD : 0;
 }
 
+static uint64_t refused_ops(const struct ctl_profile *profile)
+{
+	uint64_t ret = 0;
+
+	if (profile->atomic_cap == IBV_ATOMIC_NONE)
+		ret |= IBV_QP_EX_WITH_ATOMIC_CMP_AND_SWP | IBV_QP_EX_WITH_ATOMIC_FETCH_AND_ADD;
+	if (!profile->mem_mgt_extensions)
+		ret |= IBV_QP_EX_WITH_SEND_WITH_INV | IBV_QP_EX_WITH_LOCAL_INV;
+	if (!profile->max_mw)
+		ret |= IBV_QP_EX_WITH_BIND_MW;
+	if (!profile->flush)
+		ret |= IBV_QP_EX_WITH_FLUSH;
+	if (!profile->atomic_write)
+		ret |= IBV_QP_EX_WITH_ATOMIC_WRITE;
+	return ret;
+}
+
 int vb_wr_create(struct vb_qp *qp, uint64_t send_ops)
 {
 	enum ibv_qp_type type = qp->ex.base.qp_base.qp_type;
-	const uint64_t have = ops_of(type);
+	const uint64_t have = ops_of(type) & ~refused_ops(vb_profile(qp->dev));
 
 	if (send_ops & ~have)
 		return EOPNOTSUPP;

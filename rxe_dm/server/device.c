@@ -47,7 +47,7 @@ static int open_shared(struct device *device)
 	atomic_store(&device->shared->port_state, IBV_PORT_ACTIVE);
 	device->grace.shared = device->shared;
 	if (!keys_init(&device->keys, &device->shared->mrs, &device->grace) ||
-	    !objects_init(&device->objects, device->shared->live))
+	    !objects_init(&device->objects, device->shared->live, &device->instance->profile))
 		return -ENOMEM;
 	return 0;
 }
@@ -106,6 +106,8 @@ static int bring_up(struct device *device, const struct ctl_settings *settings)
 
 	if (rc)
 		return rc;
+	if (device->max_mtu > device->instance->profile.active_mtu)
+		device->max_mtu = device->instance->profile.active_mtu;
 	rc = open_arena(device, settings->arena_bytes, settings->arena_pages);
 	if (rc)
 		return rc;

@@ -228,6 +228,7 @@ enum instance_result instance_init(struct instance *ret, const struct ctl_settin
 	assert(!settings->num_addresses || settings->num_addresses == settings->devices);
 	memset(ret, 0, sizeof(*ret));
 	ret->settings = *settings;
+	ctl_profile_init(&ret->profile);
 	ret->persistent = persistent;
 	ret->loop.epoll_fd = ret->listener.fd = ret->signals.fd = -1;
 	ret->local_peers.loop.epoll_fd = -1;

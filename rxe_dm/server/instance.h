@@ -21,6 +21,7 @@ struct sysfs;
 
 struct instance {
 	struct ctl_settings settings;
+	struct ctl_profile profile;
 	struct loop loop;
 	struct loop_source listener, signals;
 	struct local_peers local_peers;

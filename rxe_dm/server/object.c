@@ -8,17 +8,21 @@
 #define INDEX_MASK	(CTL_MAX_OBJECTS - 1)
 #define GENERATION_MASK (UINT32_MAX >> CTL_HANDLE_BITS)
 
-static const uint32_t limits[OBJECT_KINDS] = {
-	[CTL_KIND_CONTEXT] = 4096,	[CTL_KIND_PD] = RXE_MAX_PD,
-	[CTL_KIND_MR] = RXE_MAX_MR - 1, [CTL_KIND_DM] = 65536,
-	[CTL_KIND_DMAH] = 4096,		[CTL_KIND_UMEM] = 4096,
-	[CTL_KIND_XRCD] = RXE_MAX_XRCD, [CTL_KIND_MW] = RXE_MAX_MR - 1,
-	[CTL_KIND_QP] = 65536,
-};
-
-bool objects_init(struct objects *ret, _Atomic uint32_t *live)
+bool objects_init(struct objects *ret, _Atomic uint32_t *live, const struct ctl_profile *profile)
 {
-	*ret = (struct objects){ .live = live, .fresh = 1 };
+	*ret = (struct objects){
+		.live = live,
+		.fresh = 1,
+		.max = { [CTL_KIND_CONTEXT] = 4096,
+			 [CTL_KIND_PD] = profile->max_pd,
+			 [CTL_KIND_MR] = profile->max_mr,
+			 [CTL_KIND_DM] = 65536,
+			 [CTL_KIND_DMAH] = 4096,
+			 [CTL_KIND_UMEM] = 4096,
+			 [CTL_KIND_XRCD] = RXE_MAX_XRCD,
+			 [CTL_KIND_MW] = RXE_MAX_MR - 1, /* max_mw is a process's */
+			 [CTL_KIND_QP] = 65536 },
+	};
 	ret->at = (struct object **)calloc(CTL_MAX_OBJECTS, sizeof(*ret->at));
 	ret->generation = (uint16_t *)calloc(CTL_MAX_OBJECTS, sizeof(*ret->generation));
 	return index_queue_init(&ret->resting, CTL_MAX_OBJECTS) && ret->at && ret->generation;
@@ -46,7 +50,7 @@ struct object *object_new(struct objects *objects, enum ctl_kind kind)
 	uint32_t index;
 
 	assert(kind > CTL_KIND_FREE && kind < OBJECT_KINDS);
-	if (objects->count[kind] >= limits[kind])
+	if (objects->count[kind] >= objects->max[kind])
 		return NULL;
 	object = (struct object *)calloc(1, sizeof(*object));
 	if (!object)

@@ -44,10 +44,11 @@ struct objects {
 	uint16_t *generation;
 	struct index_queue resting;
 	uint32_t fresh; /* the lowest index never used; 0 is never used */
-	uint32_t count[OBJECT_KINDS];
+	uint32_t count[OBJECT_KINDS], max[OBJECT_KINDS];
 };
 
-bool objects_init(struct objects *ret, _Atomic uint32_t *live);
+/* The profile says how many of a kind there may be. */
+bool objects_init(struct objects *ret, _Atomic uint32_t *live, const struct ctl_profile *profile);
 void objects_fini(struct objects *objects);
 /* Returns an object of zeros but kind, fd and handle; NULL: limit of the kind, or no memory. */
 struct object *object_new(struct objects *objects, enum ctl_kind kind);

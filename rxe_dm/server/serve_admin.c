@@ -40,6 +40,7 @@ int serve_device(struct call *call)
 		.prefix_len = device->ethernet.prefix_len,
 		.gateway = device->ethernet.gateway,
 		.gids = { device->gid },
+		.profile = instance->profile,
 	};
 	snprintf(ret->name, sizeof(ret->name), "rxe_dm%u", device->index);
 	memcpy(ret->mac, device->ethernet.mac, sizeof(ret->mac));

@@ -67,14 +67,17 @@ int serve_alloc_dm(struct call *call)
 {
 	const struct ctl_msg_dm *want = &call->req.dm;
 	struct device *device = call->device;
+	const uint64_t max = device->instance->profile.max_dm_size;
 	struct range *range;
 	struct object *dm;
 
 	if (call->made)
 		return zero_some(call);
+	if (!max)
+		return -EOPNOTSUPP;
 	if (want->len == 0 || want->log_align > 63)
 		return -EINVAL;
-	if (want->len > device->ranges.len)
+	if (want->len > device->ranges.len || want->len > max)
 		return -ENOMEM;
 	range = range_alloc(&device->ranges, want->len, want->log_align);
 	if (!range && !resting_settle(device))

@@ -8,14 +8,17 @@
 #include "emu/mw.h"
 #include "rxe_dm/server/conn.h"
 #include "rxe_dm/server/context.h"
+#include "rxe_dm/server/instance.h"
 
 /* Takes a free place; RXE_MAX_MW: none. */
-static uint32_t take_place(struct attachment *attachment)
+static uint32_t take_place(struct attachment *attachment, uint32_t max)
 {
-	for (uint32_t i = 0; i < RXE_MAX_MW / 64; i++) {
+	for (uint32_t i = 0; i * 64 < max; i++) {
 		if (~attachment->windows[i]) {
 			const uint32_t bit = (uint32_t)__builtin_ctzll(~attachment->windows[i]);
 
+			if (i * 64 + bit >= max)
+				break;
 			attachment->windows[i] |= 1ull << bit;
 			return i * 64 + bit;
 		}
@@ -53,12 +56,15 @@ int serve_alloc_mw(struct call *call)
 	struct attachment *attachment = call->conn->attached[call->device->index];
 	struct object *pd = context_find(call->context, call->req.mw.pd, CTL_KIND_PD);
 	struct rxe_mr entry = { .pd = call->req.mw.pd, .kind = call->req.mw.kind };
+	const struct ctl_profile *profile = &call->device->instance->profile;
 	struct object *mw;
 
 	if (!attachment || !pd || !rxe_mr_is_window(&entry))
 		return -EINVAL;
+	if (!profile->max_mw || (entry.kind == RXE_MR_WINDOW_2 && !profile->mem_mgt_extensions))
+		return -EOPNOTSUPP;
 	entry.owner = attachment->slot;
-	entry.addr = take_place(attachment);
+	entry.addr = take_place(attachment, profile->max_mw);
 	if (entry.addr == RXE_MAX_MW)
 		return -ENOMEM;
 	mw = make(call, attachment, pd, (uint32_t)entry.addr);

@@ -94,6 +94,14 @@ static bool is_implicit(const struct ctl_reg_mr *msg)
 	       msg->addr == 0 && msg->iova == 0 && msg->len == UINT64_MAX;
 }
 
+static bool is_offered(const struct ctl_profile *profile, const struct ctl_reg_mr *msg)
+{
+	if ((msg->rights & RXE_ON_DEMAND && !profile->odp) ||
+	    (is_implicit(msg) && !profile->odp_implicit))
+		return false;
+	return !(msg->rights & (RXE_FLUSH_GLOBAL | RXE_FLUSH_PERSISTENT)) || profile->flush;
+}
+
 static int make_plan(const struct call *call, struct plan *plan)
 {
 	const struct ctl_reg_mr *msg = &call->req.mr;
@@ -106,7 +114,11 @@ static int make_plan(const struct call *call, struct plan *plan)
 					  .kind = msg->kind,
 					  .dmah = msg->dmah } };
 	plan->pd = context_find(call->context, msg->pd, CTL_KIND_PD);
-	if (!plan->pd || (msg->len > RXE_MAX_MR_SIZE && !is_implicit(msg) && !is_null(msg)) ||
+	if (!is_offered(&call->device->instance->profile, msg))
+		return -EOPNOTSUPP;
+	if (!plan->pd ||
+	    (msg->len > call->device->instance->profile.max_mr_size && !is_implicit(msg) &&
+	     !is_null(msg)) ||
 	    !within(msg->iova, msg->len, UINT64_MAX))
 		return -EINVAL;
 	if (msg->dmah) {

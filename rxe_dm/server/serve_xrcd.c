@@ -10,6 +10,7 @@
 
 #include "rxe_dm/server/conn.h"
 #include "rxe_dm/server/context.h"
+#include "rxe_dm/server/instance.h"
 
 /* Returns any handle of the inode's domain; NULL: it has none. */
 static const struct object *find_domain(const struct device *device, const struct stat *of)
@@ -52,6 +53,8 @@ int serve_open_xrcd(struct call *call)
 	struct object *xrcd;
 	int rc, fd = -1;
 
+	if (!call->device->instance->profile.xrc)
+		return -EOPNOTSUPP;
 	if (call->in_fd >= 0) {
 		if (fstat(call->in_fd, &inode))
 			return -errno;

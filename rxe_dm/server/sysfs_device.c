@@ -13,6 +13,7 @@
 #include "lib/control/port.h"
 #include "lib/control/totals.h"
 #include "rxe_dm/server/device.h"
+#include "rxe_dm/server/instance.h"
 #include "rxe_dm/server/sysfs.h"
 
 #define UVERBS_MAJOR 231 /* also of umad nodes */
@@ -170,15 +171,17 @@ static bool has_our_address(const struct device *device)
 
 static void make_attributes(const struct place *to, const struct device *device)
 {
+	const struct ctl_profile *profile = &device->instance->profile;
+
 	FOLDER(to, DEVICE);
 	TEXT(to, DEVICE "/node_type", "1: CA");
 	TEXT(to, DEVICE "/node_guid", guid_text(device->node_guid).text);
 	TEXT(to, DEVICE "/sys_image_guid", guid_text(device->sys_image_guid).text);
 	TEXT(to, DEVICE "/node_desc", path("rxe_dm%u", to->index).text);
-	TEXT(to, DEVICE "/fw_ver", RXE_DM_VERSION);
-	TEXT(to, DEVICE "/hca_type", "rxe_dm");
-	TEXT(to, DEVICE "/board_id", "rxe_dm");
-	TEXT(to, DEVICE "/hw_rev", "0");
+	TEXT(to, DEVICE "/fw_ver", profile->fw_ver);
+	TEXT(to, DEVICE "/hca_type", profile->hca_type);
+	TEXT(to, DEVICE "/board_id", profile->board_id);
+	TEXT(to, DEVICE "/hw_rev", path("%x", profile->hw_ver).text);
 	TEXT(to, DEVICE "/uevent", path("NAME=rxe_dm%u", to->index).text);
 	FOLDER(to, DEVICE "/device");
 	TEXT(to, DEVICE "/device/numa_node", "-1");
@@ -197,8 +200,10 @@ static void make_attributes(const struct place *to, const struct device *device)
 		   path("../../../../infiniband_verbs/uverbs%u", to->index).text);
 }
 
-static void make_port(const struct place *to)
+static void make_port(const struct place *to, const struct device *device)
 {
+	char rate[CTL_PROFILE_RATE];
+
 	FOLDER(to, DEVICE "/ports");
 	FOLDER(to, PORT);
 	FOLDER(to, PORT "/gids");
@@ -208,7 +213,7 @@ static void make_port(const struct place *to)
 	FOLDER(to, PORT "/pkeys");
 	FOLDER(to, PORT "/counters");
 	FOLDER(to, PORT "/hw_counters");
-	TEXT(to, PORT "/rate", CTL_PORT_RATE);
+	TEXT(to, PORT "/rate", ctl_profile_rate(&device->instance->profile, rate));
 	TEXT(to, PORT "/lid", "0x0");
 	TEXT(to, PORT "/lid_mask_count", "0");
 	TEXT(to, PORT "/sm_lid", "0x0");
@@ -247,7 +252,7 @@ void sysfs_make_device(int root, bool *ok, const struct device *device, struct s
 	ret->generation = atomic_load(&device->shared->faults.generation);
 	ret->port_state = atomic_load(&device->shared->port_state);
 	make_attributes(&to, device);
-	make_port(&to);
+	make_port(&to, device);
 	write_state(&to, device, ret->port_state);
 	make_nodes(&to);
 	for (size_t i = 0, n = fill_counts(device, now); i < n; i++) {

@@ -18,13 +18,15 @@ static struct keys keys;
 
 static void setup(void)
 {
+	struct ctl_profile profile;
 	void *base = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE,
 			  MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 
 	ck_assert_ptr_ne(base, MAP_FAILED);
 	shared = (struct ctl_shared *)base;
 	grace = (struct grace){ .shared = shared };
-	ck_assert(objects_init(&objects, shared->live));
+	ctl_profile_init(&profile);
+	ck_assert(objects_init(&objects, shared->live, &profile));
 	ck_assert(keys_init(&keys, &shared->mrs, &grace));
 }
 
