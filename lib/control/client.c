@@ -20,6 +20,14 @@ static bool has_address(const struct ctl_device *device, size_t n, const struct 
 	return false;
 }
 
+/* The device knows the last part of a path. */
+static bool is_profile(const struct ctl_device *device, const char *choice)
+{
+	const char *slash = strrchr(choice, '/');
+
+	return strncmp(device->profile.name, slash ? slash + 1 : choice, CTL_PROFILE_NAME - 1) == 0;
+}
+
 /* Returns the first variable that the server does not match, or NULL. RXE_DM_TRAINS=off always
  * matches: each program applies it itself. Arenas have whole pages. */
 static const char *disagrees(const struct ctl_settings *wish, const struct ctl_device *device,
@@ -40,6 +48,8 @@ static const char *disagrees(const struct ctl_settings *wish, const struct ctl_d
 		return "RXE_DM_ARENA";
 	if (secure_getenv("RXE_DM_ARENA_PAGES") && device->arena_pages != wish->arena_pages)
 		return "RXE_DM_ARENA_PAGES";
+	if (secure_getenv("RXE_DM_PROFILE") && !is_profile(device, wish->profile))
+		return "RXE_DM_PROFILE";
 	if (secure_getenv("RXE_DM_MLX5") && device->mlx5 != wish->mlx5)
 		return "RXE_DM_MLX5";
 	if (secure_getenv("RXE_DM_RAW_PRIVILEGE") && device->raw_privilege != wish->raw_privilege)

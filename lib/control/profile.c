@@ -1,10 +1,15 @@
 // SPDX-License-Identifier: MIT
-/* The table of a profile's keys, and the default profile. */
+/* The table of a profile's keys, the default profile, and the parser of files. */
 #include "lib/control/profile.h"
 
 #include <assert.h>
+#include <ctype.h>
+#include <errno.h>
 #include <infiniband/verbs.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
 
 #include "emu/limits.h"
 
@@ -72,10 +77,10 @@ const struct ctl_key ctl_key_table[] = {
 	NUMBER(max_mcast_grp, 0, RXE_MAX_MCAST_GRP),
 	NUMBER(max_mcast_qp_attach, 1, RXE_MAX_MCAST_QP),
 	NUMBER(max_msg_sz, 4096, RXE_MAX_MSG_SIZE),
-	WORD(atomic_cap, atomic_words),
 	WORD(active_mtu, mtu_words),
 	WORD(active_width, width_words),
 	WORD(active_speed, speed_words),
+	WORD(atomic_cap, atomic_words),
 	SWITCH(xrc),
 	SWITCH(odp),
 	SWITCH(odp_implicit),
@@ -177,5 +182,213 @@ const char *ctl_profile_rate(const struct ctl_profile *profile, char ret[static 
 
 	snprintf(ret, CTL_PROFILE_RATE, "%u%s Gb/sec (%uX %s)", speed / 10, speed % 10 ? ".5" : "",
 		 lanes(profile), word_of(speed_words, profile->active_speed));
+	return ret;
+}
+
+static bool parse_number(const char *text, uint64_t max, bool suffixes, uint64_t *ret)
+{
+	static const char units[] = "KMGT";
+	unsigned long long value;
+	const char *unit;
+	char *end;
+	unsigned int shift = 0;
+
+	if (!isdigit((unsigned char)*text))
+		return false;
+	errno = 0;
+	value = strtoull(text, &end, 0);
+	unit = *end && suffixes ? strchr(units, toupper((unsigned char)*end)) : NULL;
+	if (unit) {
+		shift = 10 * (unsigned int)(unit - units + 1);
+		end++;
+	}
+	if (errno || *end || value > max >> shift)
+		return false;
+	*ret = value << shift;
+	return true;
+}
+
+static bool set_number(const struct ctl_key *key, const char *value, void *to)
+{
+	uint32_t small;
+	uint64_t number;
+
+	if (!parse_number(value, key->max, key->kind == CTL_KEY_SIZE, &number) || number < key->min)
+		return false;
+	small = (uint32_t)number;
+	if (key->kind == CTL_KEY_SIZE)
+		memcpy(to, &number, sizeof(number));
+	else
+		memcpy(to, &small, sizeof(small));
+	return true;
+}
+
+static bool set_word(const struct ctl_key *key, const char *value, void *to)
+{
+	for (const struct ctl_key_word *at = key->words; at->word; at++) {
+		if (strcasecmp(at->word, value) == 0) {
+			memcpy(to, &at->value, sizeof(at->value));
+			return true;
+		}
+	}
+	return false;
+}
+
+static bool set_text(const char *value, char *to)
+{
+	const size_t len = strlen(value);
+
+	if (len == 0 || len >= CTL_PROFILE_TEXT)
+		return false;
+	for (size_t i = 0; i < len; i++) {
+		if (!isgraph((unsigned char)value[i]))
+			return false;
+	}
+	memset(to, 0, CTL_PROFILE_TEXT);
+	memcpy(to, value, len);
+	return true;
+}
+
+static bool set(const struct ctl_key *key, const char *value, struct ctl_profile *profile)
+{
+	char *to = (char *)profile + key->at;
+
+	switch (key->kind) {
+	case CTL_KEY_NUMBER:
+	case CTL_KEY_SIZE: return set_number(key, value, to);
+	case CTL_KEY_WORD: return set_word(key, value, to);
+	case CTL_KEY_TEXT: return set_text(value, to);
+	}
+	return false;
+}
+
+const char *ctl_key_expects(const struct ctl_key *key, char ret[static CTL_KEY_EXPECTS])
+{
+	size_t len = 0;
+
+	ret[0] = '\0';
+	switch (key->kind) {
+	case CTL_KEY_NUMBER:
+	case CTL_KEY_SIZE:
+		snprintf(ret, CTL_KEY_EXPECTS, "%llu to %llu", (unsigned long long)key->min,
+			 (unsigned long long)key->max);
+		break;
+	case CTL_KEY_WORD:
+		for (const struct ctl_key_word *at = key->words; at->word; at++)
+			len += (size_t)snprintf(ret + len, CTL_KEY_EXPECTS - len, "%s%s",
+						len ? ", " : "", at->word);
+		break;
+	case CTL_KEY_TEXT:
+		snprintf(ret, CTL_KEY_EXPECTS, "1 to %d characters without blanks",
+			 CTL_PROFILE_TEXT - 1);
+		break;
+	}
+	return ret;
+}
+
+const struct ctl_key *ctl_key_find(const char *name)
+{
+	for (size_t i = 0; i < ctl_key_count; i++) {
+		if (strcmp(ctl_key_table[i].key, name) == 0)
+			return &ctl_key_table[i];
+	}
+	return NULL;
+}
+
+/* Cuts blanks off at both ends, in place. */
+static char *trim(char *text)
+{
+	char *end;
+
+	text += strspn(text, " \t");
+	end = text + strlen(text);
+	while (end > text && strchr(" \t\r\n", end[-1]))
+		end--;
+	*end = '\0';
+	return text;
+}
+
+/* set_in: by key, the line that set it; 0: none. */
+static bool take_line(struct ctl_profile *profile, char *line, uint32_t number, uint32_t *set_in,
+		      char why[static CTL_PROFILE_WHY])
+{
+	char expects[CTL_KEY_EXPECTS];
+	const struct ctl_key *key;
+	char *name, *value;
+
+	line[strcspn(line, "#")] = '\0';
+	name = trim(line);
+	if (!*name)
+		return true;
+	value = strchr(name, '=');
+	if (!value) {
+		snprintf(why, CTL_PROFILE_WHY, "'%.40s' is no 'key = value'", name);
+		return false;
+	}
+	*value = '\0';
+	name = trim(name);
+	value = trim(value + 1);
+	key = ctl_key_find(name);
+	if (!key) {
+		snprintf(why, CTL_PROFILE_WHY, "there is no key '%.40s': see 'man rxe_dm-profile'",
+			 name);
+		return false;
+	}
+	if (set_in[key - ctl_key_table]) {
+		snprintf(why, CTL_PROFILE_WHY, "%s is set in line %u already", key->key,
+			 set_in[key - ctl_key_table]);
+		return false;
+	}
+	set_in[key - ctl_key_table] = number;
+	if (set(key, value, profile))
+		return true;
+	snprintf(why, CTL_PROFILE_WHY, "%s = %.40s: expected %s", key->key, value,
+		 ctl_key_expects(key, expects));
+	return false;
+}
+
+bool ctl_profile_read(struct ctl_profile *profile, FILE *from, uint32_t *ret_line,
+		      char why[static CTL_PROFILE_WHY])
+{
+	uint32_t set_in[sizeof(ctl_key_table) / sizeof(ctl_key_table[0])] = { 0 };
+	char line[256];
+
+	for (*ret_line = 1; fgets(line, sizeof(line), from); (*ret_line)++) {
+		if (strlen(line) == sizeof(line) - 1 && line[sizeof(line) - 2] != '\n') {
+			snprintf(why, CTL_PROFILE_WHY, "the line is longer than %zu characters",
+				 sizeof(line) - 2);
+			return false;
+		}
+		if (!take_line(profile, line, *ret_line, set_in, why))
+			return false;
+	}
+	if (!ferror(from))
+		return true;
+	snprintf(why, CTL_PROFILE_WHY, "%s", strerror(errno));
+	return false;
+}
+
+const char *ctl_key_value(const struct ctl_key *key, const struct ctl_profile *profile,
+			  char ret[static CTL_PROFILE_TEXT])
+{
+	const char *from = (const char *)profile + key->at;
+	uint64_t number = 0;
+	uint32_t small;
+
+	switch (key->kind) {
+	case CTL_KEY_SIZE:
+		memcpy(&number, from, sizeof(number));
+		snprintf(ret, CTL_PROFILE_TEXT, "%llu", (unsigned long long)number);
+		break;
+	case CTL_KEY_NUMBER:
+		memcpy(&small, from, sizeof(small));
+		snprintf(ret, CTL_PROFILE_TEXT, "%u", small);
+		break;
+	case CTL_KEY_WORD:
+		memcpy(&small, from, sizeof(small));
+		snprintf(ret, CTL_PROFILE_TEXT, "%s", word_of(key->words, small));
+		break;
+	case CTL_KEY_TEXT: snprintf(ret, CTL_PROFILE_TEXT, "%s", from); break;
+	}
 	return ret;
 }

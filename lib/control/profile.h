@@ -9,6 +9,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 
 #define CTL_PROFILE_NAME 32
 #define CTL_PROFILE_TEXT 24
@@ -58,7 +59,20 @@ struct ctl_key {
 extern const struct ctl_key ctl_key_table[];
 extern const size_t ctl_key_count;
 
+/* NULL: no such key. */
+const struct ctl_key *ctl_key_find(const char *name);
+/* The value as a file has it. */
+const char *ctl_key_value(const struct ctl_key *key, const struct ctl_profile *profile,
+			  char ret[static CTL_PROFILE_TEXT]);
+/* What a value of the key must be: "1 to 4096", or the words. */
+#define CTL_KEY_EXPECTS 96
+const char *ctl_key_expects(const struct ctl_key *key, char ret[static CTL_KEY_EXPECTS]);
+
 void ctl_profile_init(struct ctl_profile *ret);
+/* Reads lines "key = value", with comments from '#' on. False: *ret_line and why say where and what
+ * is wrong. */
+bool ctl_profile_read(struct ctl_profile *profile, FILE *from, uint32_t *ret_line,
+		      char why[static CTL_PROFILE_WHY]);
 /* Speed of the port in units of 100 Mb/s, and as Linux's sysfs writes it: "40 Gb/sec (4X FDR10)". */
 uint32_t ctl_profile_speed(const struct ctl_profile *profile);
 #define CTL_PROFILE_RATE 48

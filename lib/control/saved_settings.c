@@ -84,6 +84,7 @@ static void write_settings(FILE *f, const struct ctl_settings *settings)
 	if (!gid_is_zero(&settings->gateway))
 		fprintf(f, "gateway=%s\n", ctl_gid_str(&settings->gateway, text));
 	fprintf(f, "arena=%llu\n", (unsigned long long)settings->arena_bytes);
+	fprintf(f, "profile=%s\n", settings->profile);
 	if (settings->faults[0])
 		fprintf(f, "faults=%s\n", settings->faults);
 }

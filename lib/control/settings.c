@@ -184,22 +184,38 @@ static bool parse_allow_users(struct ctl_settings *settings, const char *value)
 	return true;
 }
 
-static bool parse_faults(struct ctl_settings *settings, const char *value)
+/* A relative path is made absolute: the server runs in another directory. */
+static bool take_path(char ret[static CTL_PATH_MAX], const char *value)
 {
 	size_t len = strlen(value);
-
 	size_t at = 0;
 
-	/* A relative path is made absolute: the server runs in another directory. */
 	if (*value != '/') {
-		if (!getcwd(settings->faults, sizeof(settings->faults)))
+		if (!getcwd(ret, CTL_PATH_MAX))
 			return false;
-		at = strlen(settings->faults);
-		settings->faults[at++] = '/';
+		at = strlen(ret);
+		ret[at++] = '/';
 	}
-	if (len == 0 || at + len >= sizeof(settings->faults))
+	if (len == 0 || at + len >= CTL_PATH_MAX)
 		return false;
-	memcpy(settings->faults + at, value, len + 1);
+	memcpy(ret + at, value, len + 1);
+	return true;
+}
+
+static bool parse_faults(struct ctl_settings *settings, const char *value)
+{
+	return take_path(settings->faults, value);
+}
+
+static bool parse_profile(struct ctl_settings *settings, const char *value)
+{
+	const size_t len = strlen(value);
+
+	if (strchr(value, '/'))
+		return take_path(settings->profile, value);
+	if (len == 0 || len >= CTL_PROFILE_NAME)
+		return false;
+	memcpy(settings->profile, value, len + 1);
 	return true;
 }
 
@@ -259,6 +275,9 @@ const struct ctl_setting ctl_setting_table[] = {
 	{ "faults", "RXE_DM_FAULTS", "FILE",
 	  "fault rules that every device starts with, one per line",
 	  "an absolute path of at most 255 characters", .parse = parse_faults },
+	{ "profile", "RXE_DM_PROFILE", "NAME|PATH",
+	  "limits and features of another device: default, rxe, connectx, tiny, or a file",
+	  "a name, or a path with a '/'", .parse = parse_profile },
 };
 const size_t ctl_setting_count = sizeof(ctl_setting_table) / sizeof(ctl_setting_table[0]);
 
@@ -271,6 +290,7 @@ void ctl_settings_init(struct ctl_settings *ret)
 		.linger_s = 30,
 		.arena_bytes = 64ull << 20,
 		.trains = true,
+		.profile = "default",
 	};
 }
 

@@ -10,6 +10,7 @@
 #include "lib/control/protocol.h"
 
 #define CTL_WHY_MAX	      256
+#define CTL_PATH_MAX	      256
 #define CTL_ALLOWED_USERS_MAX 16
 
 struct ctl_settings {
@@ -29,8 +30,9 @@ struct ctl_settings {
 	/* Users of this host whose devices may send to ours. */
 	uint32_t allowed_user[CTL_ALLOWED_USERS_MAX];
 	uint32_t num_allowed_users;
-	bool allow_all_users; /* every user of this host may */
-	char faults[256];     /* file of fault rules; "" for none */
+	bool allow_all_users;	    /* every user of this host may */
+	char faults[CTL_PATH_MAX];  /* file of fault rules; "" for none */
+	char profile[CTL_PATH_MAX]; /* name of an installed profile, or path of a file */
 };
 
 struct ctl_setting {

@@ -90,6 +90,14 @@ static int assign_number(struct vb_srq *srq, const struct ibv_srq_init_attr_ex *
 	return err ? err : srqn ? 0 : ENOMEM;
 }
 
+static bool is_offered(struct ibv_context *context, enum ibv_srq_type type)
+{
+	const struct ctl_profile *profile = vb_profile(vb_device(context));
+
+	return profile->max_srq && (type != IBV_SRQT_XRC || profile->xrc) &&
+	       (type != IBV_SRQT_TM || profile->max_num_tags);
+}
+
 static struct ibv_srq *create(struct ibv_srq_init_attr_ex *attr, enum ibv_srq_type type)
 {
 	struct ibv_pd *pd = attr->pd;
@@ -97,9 +105,6 @@ static struct ibv_srq *create(struct ibv_srq_init_attr_ex *attr, enum ibv_srq_ty
 	struct vb_srq *srq;
 	int err;
 
-	if (!profile->max_srq || (type == IBV_SRQT_XRC && !profile->xrc) ||
-	    (type == IBV_SRQT_TM && !profile->max_num_tags))
-		return vb_fail(EOPNOTSUPP);
 	if (attr->attr.max_wr < 1 || attr->attr.max_wr > profile->max_srq_wr ||
 	    attr->attr.max_sge > profile->max_srq_sge)
 		return vb_fail(EINVAL);
@@ -139,6 +144,8 @@ struct ibv_srq *ibv_create_srq(struct ibv_pd *pd, struct ibv_srq_init_attr *attr
 		return vb_fail(EINVAL);
 	if (vb_verb_fails(pd->context, create_srq))
 		return NULL;
+	if (!is_offered(pd->context, IBV_SRQT_BASIC))
+		return vb_fail(EOPNOTSUPP);
 	ex = (struct ibv_srq_init_attr_ex){
 		.srq_context = attr->srq_context,
 		.attr = attr->attr,
@@ -156,7 +163,8 @@ static int check_attr(struct ibv_context *context, const struct ibv_srq_init_att
 	const uint32_t known =
 		IBV_SRQ_INIT_ATTR_TYPE | IBV_SRQ_INIT_ATTR_PD | IBV_SRQ_INIT_ATTR_TM | xrc;
 
-	if (attr->comp_mask & ~known || (unsigned int)type > IBV_SRQT_TM)
+	if (attr->comp_mask & ~known || (unsigned int)type > IBV_SRQT_TM ||
+	    !is_offered(context, type))
 		return EOPNOTSUPP;
 	if (!(attr->comp_mask & IBV_SRQ_INIT_ATTR_PD) || !vb_is_pd(attr->pd) ||
 	    vb_device(attr->pd->context) != vb_device(context))

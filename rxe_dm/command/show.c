@@ -12,7 +12,7 @@
 
 struct show {
 	bool json, watch;
-	bool features;
+	bool features, limits;
 	bool packets; /* of failed queue pairs only */
 	uint32_t qpn; /* ... of this one; 0: of all */
 };
@@ -38,6 +38,8 @@ static int show_once(struct ctl_client *client, const struct show *show)
 		printf("\033[H\033[2J");
 	if (show->json)
 		rc = show_json(&view, stdout);
+	else if (show->limits)
+		show_limits(&view, stdout);
 	else if (show->packets)
 		print_packets(&view, show->qpn);
 	else
@@ -117,6 +119,9 @@ int command_show(int argc, char **argv)
 		{ .name = "features",
 		  .help = "what each function of libibverbs and libmlx5 does",
 		  .given = &what.features },
+		{ .name = "limits",
+		  .help = "what the devices offer, as a profile for --profile",
+		  .given = &what.limits },
 		{ .name = "packets",
 		  .argument = "[QPN]",
 		  .help = "the last packets of queue pairs that failed, and why",

@@ -311,6 +311,24 @@ static json_t *json_faults(const struct ctl_shared *shared)
 	return ret;
 }
 
+static json_t *json_profile(const struct ctl_profile *profile)
+{
+	json_t *ret = json_object();
+	char value[CTL_PROFILE_TEXT];
+
+	set_string(ret, "name", profile->name);
+	for (size_t i = 0; i < ctl_key_count; i++) {
+		const struct ctl_key *key = &ctl_key_table[i];
+		const char *text = ctl_key_value(key, profile, value);
+
+		if (key->kind == CTL_KEY_NUMBER || key->kind == CTL_KEY_SIZE)
+			set_number(ret, key->key, strtoull(text, NULL, 10));
+		else
+			set_string(ret, key->key, text);
+	}
+	return ret;
+}
+
 static json_t *json_device(const struct view_device *device)
 {
 	const struct ctl_device *info = &device->info;
@@ -326,6 +344,7 @@ static json_t *json_device(const struct view_device *device)
 	set_string(ret, "address", ctl_gid_str(&info->gids[0], text));
 	set_link(ret, info);
 	set_number(ret, "max_mtu", info->max_mtu);
+	json_object_set_new(ret, "profile", json_profile(&info->profile));
 	json_object_set_new(ret, "trains", json_boolean(info->trains));
 	json_object_set_new(ret, "mlx5", json_boolean(info->mlx5));
 	json_object_set_new(ret, "raw_privilege", json_boolean(info->raw_privilege));

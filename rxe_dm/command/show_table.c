@@ -127,6 +127,8 @@ static void show_device(const struct view_device *device, FILE *to)
 		info->if_name[0] ? info->if_name : "no interface", info->max_mtu,
 		info->trains ? "on" : "off", info->slots_used, info->slots - 1);
 	show_link(info, to);
+	if (strcmp(info->profile.name, "default") != 0)
+		fprintf(to, "  profile %s: 'rxe_dm show --limits' lists it\n", info->profile.name);
 	for (uint32_t i = 0; i < RXE_MAX_GIDS; i++) {
 		const struct gid *gid = &device->shared->gids[i];
 

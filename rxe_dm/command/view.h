@@ -106,8 +106,9 @@ struct json_t *show_json_cm_failures(const struct view *view);
 void show_features(FILE *to);
 int show_features_json(FILE *to);
 
-/* show_table.c, show_json.c */
+/* show_table.c, show_limits.c, show_json.c */
 void show_table(const struct view *view, FILE *to);
+void show_limits(const struct view *view, FILE *to);
 int show_json(const struct view *view, FILE *to);
 
 #endif

@@ -26,6 +26,7 @@
 #include "rxe_dm/server/fault_device.h"
 #include "rxe_dm/server/gsi.h"
 #include "rxe_dm/server/instance.h"
+#include "rxe_dm/server/profile.h"
 #include "rxe_dm/server/resting.h"
 #include "rxe_dm/server/sysfs.h"
 #include "rxe_dm/server/time_wait.h"
@@ -201,6 +202,8 @@ static enum instance_result bring_up(struct instance *instance)
 	result = take_name(instance);
 	if (result != INSTANCE_UP)
 		return result;
+	if (!profile_load(&instance->profile, instance->settings.profile))
+		return INSTANCE_FAILED;
 	fit_slots(&instance->settings);
 	for (uint32_t i = 0; i < instance->settings.devices; i++) {
 		if (device_init(&instance->devices[i], instance, i))
@@ -228,7 +231,6 @@ enum instance_result instance_init(struct instance *ret, const struct ctl_settin
 	assert(!settings->num_addresses || settings->num_addresses == settings->devices);
 	memset(ret, 0, sizeof(*ret));
 	ret->settings = *settings;
-	ctl_profile_init(&ret->profile);
 	ret->persistent = persistent;
 	ret->loop.epoll_fd = ret->listener.fd = ret->signals.fd = -1;
 	ret->local_peers.loop.epoll_fd = -1;

@@ -96,7 +96,7 @@ def installed(build):
 
 def manual(build):
     """The pages are without warnings, and the limits they name are what a program is told."""
-    pages = [os.path.join(EXAMPLES, "..", "docs", page) for page in ("rxe_dm.1", "rxe_dm.7")]
+    pages = [os.path.join(EXAMPLES, "..", "docs", page) for page in ("rxe_dm.1", "rxe_dm.7", "rxe_dm-profile.5")]
     if shutil.which("groff"):
         for page in pages:
             done = subprocess.run(["groff", "-t", "-man", "-ww", "-z", page], capture_output=True, text=True, check=False)
