@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "emu/engine.h"
+#include "lib/progress/arrivals.h"
 #include "lib/progress/progress.h"
 #include "net/link/clock.h"
 #include "net/link/link.h"
@@ -30,6 +31,7 @@ static void sleep_on_link(struct progress *progress, const struct schedule_decis
 			? 1
 			: syscall(SYS_ppoll, &link, 1, &timeout, NULL, (size_t)0);
 	link_wait_ended(progress->link.phy, ready > 0);
+	arrivals_waited(progress, ready > 0);
 	schedule_sleep_returned(&progress->schedule, decision, ready == 0);
 }
 

@@ -158,6 +158,7 @@ int progress_start(struct progress *progress)
 	progress->random_state = ((uint32_t)clock_now_ns() ^ (uint32_t)getpid() << 16) | 1;
 	progress->tx_first = progress->tx_count = 0;
 	progress->credits = (struct credits){ 0 };
+	progress->arrivals = (struct arrivals){ 0 };
 	progress->all_fd = progress->events_fd = -1;
 	remote_open(progress);
 	/* A capture that is under way gets the first packet, too. */

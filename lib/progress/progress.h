@@ -22,6 +22,7 @@
 #include "emu/host.h"
 #include "lib/control/client.h"
 #include "lib/control/grace.h"
+#include "lib/progress/arrivals.h"
 #include "lib/progress/credits.h"
 #include "lib/progress/link.h"
 #include "lib/progress/persist.h"
@@ -75,6 +76,7 @@ struct progress {
 	/* Trains that the engine built; those from tx_first on wait for the kernel. */
 	uint8_t *tx_mem;
 	struct wire_train tx[PROGRESS_TRAINS];
+	uint32_t tx_slot[PROGRESS_TRAINS]; /* whose socket each is for */
 	uint32_t tx_first, tx_count;
 	/* For requests behind a missing one. The kernel gives pages as losses need them. */
 	struct rxe_held *held;
@@ -87,6 +89,7 @@ struct progress {
 	/* The generation of the device's table that the engine's GIDs are of. */
 	uint32_t gids_at;
 	struct credits credits;
+	struct arrivals arrivals;
 	/* Of windows that this process closes. */
 	struct grace grace;
 	struct remote_requests remote_requests;

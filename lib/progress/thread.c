@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "lib/control/process.h"
+#include "lib/progress/arrivals.h"
 #include "lib/progress/descriptors.h"
 #include "lib/progress/eventfd.h"
 #include "lib/progress/progress.h"
@@ -137,6 +138,7 @@ static void wait_on_link(struct progress *progress)
 	for (int i = 0; i < n; i++)
 		readable |= events[i].data.u32 == SOURCE_LINK;
 	link_wait_ended(progress->link.phy, readable);
+	arrivals_waited(progress, readable);
 	schedule_link_wait_returned(&progress->schedule);
 	for (int i = 0; i < n; i++)
 		if (events[i].data.u32 == SOURCE_EVENTS)

@@ -6,6 +6,7 @@
 
 #include "emu/engine.h"
 #include "lib/control/cancel.h"
+#include "lib/progress/arrivals.h"
 #include "lib/progress/credits.h"
 #include "lib/progress/descriptors.h"
 #include "lib/progress/link.h"
@@ -30,6 +31,16 @@ static _Atomic uint32_t *gauge(struct progress *progress)
 	return &progress->attachment->shared->slot[progress->attachment->slot].inside;
 }
 
+static int send_trains(struct progress *progress, struct wire_train *trains, uint32_t n)
+{
+	const int sent = device_link_send(&progress->link, trains, n);
+
+	for (int i = 0; i < sent; i++)
+		arrivals_announce(progress, &trains[i].dst,
+				  progress->tx_slot[&trains[i] - progress->tx]);
+	return sent;
+}
+
 /* Sends some of the trains that wait: one bare one, or all up to the next. Returns how many. */
 static int send_some(struct progress *progress)
 {
@@ -41,7 +52,7 @@ static int send_some(struct progress *progress)
 		return raw_send(progress, first) ? 1 : 0;
 	while (n < waiting && !first[n].bare)
 		n++;
-	return device_link_send(&progress->link, first, n);
+	return send_trains(progress, first, n);
 }
 
 /* Sends the trains that wait. False: the kernel takes no more now. */
@@ -92,6 +103,7 @@ static bool build(struct progress *progress, uint64_t now_ns)
 			break;
 		assert(train->len > 0 && train->len <= TRAIN_MAX_BYTES);
 		assert(train->segs > 0 && train->segs <= max_segs);
+		progress->tx_slot[progress->tx_count] = progress->engine->train_slot;
 		to_local_peer |= !train->bare && link_is_local(progress->link.phy, &train->dst);
 		progress->tx_count++;
 	}
@@ -166,13 +178,19 @@ static bool receive(struct progress *progress, uint64_t *now_ns)
 	bool any = false;
 
 	for (int round = 0; round < RECEIVE_ROUNDS; round++) {
-		int n = device_link_receive(&progress->link, arrivals, ARRIVALS);
+		int n;
 
+		if (!arrivals_are_expected(progress, *now_ns)) {
+			progress->receives_found = 0;
+			break;
+		}
+		n = device_link_receive(&progress->link, arrivals, ARRIVALS);
 		assert(n <= (int)ARRIVALS);
 		if (n < 0)
 			descriptors_suspect(progress);
 		if (n > 0)
 			*now_ns = clock_now_ns();
+		arrivals_received(progress, arrivals, n, n == (int)ARRIVALS, *now_ns);
 		if (progress->link.is_dry)
 			credits_socket_empty(progress, *now_ns);
 		input(progress->engine, arrivals, n, *now_ns);
