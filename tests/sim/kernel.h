@@ -13,7 +13,7 @@
 #include <stdint.h>
 
 #define KERNEL_MAX_CPUS	   4
-#define KERNEL_MAX_THREADS 96
+#define KERNEL_MAX_THREADS 600
 #define KERNEL_ANY_CPU	   (-1)
 
 enum kernel_operation {

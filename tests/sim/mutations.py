@@ -369,7 +369,7 @@ MUTATIONS = [
     ("sleeper_not_reported", "lib/progress/schedule.c", "decide(atomic_load(&s->stepping_back) ? SCHEDULE_WAKE_BACKGROUND : SCHEDULE_NOTHING)",
      "decide(SCHEDULE_NOTHING)", "a program that is about to sleep does not wake a background thread that stepped back", "processors"),
     ("steps_back_forever", "lib/progress/schedule.c", "\tif (!polled_at_ns || polled_long_ago(polled_at_ns, now_ns))\n\t\treturn false;\n",
-     "\tif (polled_at_ns <= now_ns)\n\t\treturn true;\n", "the background thread steps back for a program that polls no more", "processors"),
+     "\tif (polled_at_ns <= now_ns)\n\t\treturn true;\n", "the background thread steps back for a program that polls no more", "processors", "starvation"),
     ("never_oversubscribed", "lib/progress/schedule.c", "set(&s->oversubscribed_until_ns, now_ns + OVERSUBSCRIBED_NS)",
      "set(&s->oversubscribed_until_ns, now_ns)", "pollers yield on where yields cost time slices", "processors"),
     ("yield_soon_expensive", "lib/progress/schedule.c", "#define YIELD_EXPENSIVE_NS 300000u", "#define YIELD_EXPENSIVE_NS 3000u",
@@ -380,6 +380,13 @@ MUTATIONS = [
      "a timer wakes a thread that stepped back, after each poll", "processors"),
     ("unsent_waits", "lib/progress/schedule.c", "\tif (timers->unsent)\n\t\tdeadline_ns", "\tif (false)\n\t\tdeadline_ns",
      "what the kernel refused leaves with the next packet that arrives", "processors"),
+    ("leaves_it_to_a_poller", "lib/progress/schedule.c", "\tif (!atomic_load(&s->stepping_back))\n\t\treturn serve(s, now_ns);\n",
+     "\tif (!atomic_load(&s->stepping_back))\n\t\treturn become_idle(s, now_ns);\n",
+     "the background thread does not serve what a poller without a processor leaves: retries run out", "starvation", "processors"),
+    ("timers_before_packets", "lib/progress/turn.c", "\tany = receive(progress, &now_ns);\n\tremote_run(progress);\n",
+     "\tif (rxe_engine_deadline(progress->engine) <= now_ns)\n\t\trxe_engine_expire(progress->engine, now_ns);\n"
+     "\tany = receive(progress, &now_ns);\n\tremote_run(progress);\n",
+     "a program that had no processor spends retries on answers that wait in its socket", "stopped_requester"),
     ("serves_beside_a_poller", "lib/progress/schedule.c", "\t} else if (poller_is_near(s, now_ns) || is_in_the_way", "\t} else if (is_in_the_way",
      "the background thread serves on beside a poller", "processors"),
     # raw packets: frames, rules, hashes, flows

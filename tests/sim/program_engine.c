@@ -21,6 +21,7 @@ uint64_t program_deadline_ns(const struct program *program)
 	for (uint32_t i = 0; i < program->num_threads; i++) {
 		ret = smaller(ret, program->thread[i].ack_due_ns);
 		ret = smaller(ret, program->thread[i].held_until_ns);
+		ret = smaller(ret, program->thread[i].retry_at_ns);
 	}
 	return ret;
 }
@@ -71,7 +72,7 @@ uint64_t actor_release(struct actor *actor)
 }
 
 /* Returns the processor time of the sender. */
-static uint64_t deliver(struct actor *to, bool is_ack)
+static uint64_t deliver(struct actor *to, enum packet_kind kind)
 {
 	struct program *program = to->program;
 	const uint32_t place = program->socket_tail++ % PROGRAM_SOCKET;
@@ -79,18 +80,30 @@ static uint64_t deliver(struct actor *to, bool is_ack)
 	assert(program->socket_tail - program->socket_head <= PROGRAM_SOCKET);
 	program->socket[place] = (struct packet){
 		.to = to,
-		.is_ack = is_ack,
+		.kind = kind,
 		.arrived_ns = program_clock_ns(program),
 	};
 	return SEND_NS + (program_wake_any(program, WAIT_LINK) ? WAKE_NS : 0);
+}
+
+/* The timer runs from the first message that is not acknowledged. */
+static void start_timer(struct actor *actor)
+{
+	const struct program *program = actor->program;
+	const uint64_t timeout_ns = program->programs->cfg.timeout_ns;
+
+	if (timeout_ns)
+		actor->retry_at_ns = program->engine_now_ns + timeout_ns;
 }
 
 static uint64_t send_all(struct actor *actor)
 {
 	uint64_t took_ns = 0;
 
+	if (actor->to_send > 0 && actor->retry_at_ns == NEVER)
+		start_timer(actor);
 	for (; actor->to_send > 0; actor->to_send--) {
-		took_ns += deliver(actor->peer, false);
+		took_ns += deliver(actor->peer, PACKET_MESSAGE);
 		actor->unacked = true;
 		actor->ack_due_ns = NEVER;
 	}
@@ -121,6 +134,15 @@ uint64_t program_transmit(struct program *program)
 	return took_ns;
 }
 
+/* The peer has taken the message, so it gets the duplicate for an ACK. */
+static void ack_timer_expired(struct actor *actor)
+{
+	actor->retries++;
+	actor->program->programs->observer->timed_out(actor->program, actor->retries);
+	start_timer(actor);
+	deliver(actor->peer, PACKET_DUPLICATE);
+}
+
 static void expire(struct program *program)
 {
 	for (uint32_t i = 0; i < program->num_threads; i++) {
@@ -133,16 +155,25 @@ static void expire(struct program *program)
 		}
 		if (actor->ack_due_ns <= program->engine_now_ns) {
 			actor->ack_due_ns = NEVER;
-			deliver(actor->peer, true);
+			deliver(actor->peer, PACKET_ACK);
 		}
+		if (actor->retry_at_ns <= program->engine_now_ns)
+			ack_timer_expired(actor);
 	}
+}
+
+static void acknowledged(struct actor *actor)
+{
+	actor->unacked = false;
+	actor->retry_at_ns = NEVER;
+	actor->retries = 0;
 }
 
 static void message_arrived(struct actor *actor)
 {
 	struct program *program = actor->program;
 
-	actor->unacked = false;
+	acknowledged(actor);
 	if (actor->role == ROLE_SLEEPS || actor->role == ROLE_BUSY) {
 		actor->found++;
 		actor->found_at_ns = program_clock_ns(program);
@@ -175,10 +206,11 @@ uint64_t actor_run_engine(struct actor *actor)
 			program->socket[program->socket_head++ % PROGRAM_SOCKET];
 
 		program->programs->observer->packet_received(program, &packet);
-		if (packet.is_ack)
-			packet.to->unacked = false;
-		else
-			message_arrived(packet.to);
+		switch (packet.kind) {
+		case PACKET_MESSAGE: message_arrived(packet.to); break;
+		case PACKET_ACK: acknowledged(packet.to); break;
+		case PACKET_DUPLICATE: took_ns += deliver(packet.to->peer, PACKET_ACK); break;
+		}
 		took_ns += PACKET_NS;
 	}
 	if (program_deadline_ns(program) <= program->engine_now_ns)

@@ -35,6 +35,7 @@ static void add_actor(struct program *program, struct actor *actor, actor_step s
 		.step = step,
 		.held_until_ns = NEVER,
 		.ack_due_ns = NEVER,
+		.retry_at_ns = NEVER,
 		.found_at_ns = program_clock_ns(program),
 	};
 	kernel_add(&program->programs->kernel, &actor->thread);

@@ -12,7 +12,7 @@
 #include "lib/progress/schedule.h"
 #include "tests/sim/kernel.h"
 
-#define PROGRAMS_MAX	    24
+#define PROGRAMS_MAX	    256
 #define PROGRAM_MAX_THREADS 2
 #define PROGRAM_SOCKET	    64
 /* A timer holds a message for no longer. */
@@ -59,15 +59,24 @@ struct actor {
 	uint64_t held_until_ns, ack_due_ns;
 	/* Something was sent that the peer has not acknowledged. */
 	bool unacked;
+	/* Expiry of the local ACK timer, retries spent since the last packet of the peer. */
+	uint64_t retry_at_ns;
+	uint32_t retries;
 	uint32_t completions, events;
 	bool armed, done;
 	/* Messages of its peer that it has found, and when the last one. */
 	uint64_t found, found_at_ns;
 };
 
+enum packet_kind {
+	PACKET_MESSAGE,
+	PACKET_ACK,
+	PACKET_DUPLICATE, /* of a message, for which the peer asks again */
+};
+
 struct packet {
 	struct actor *to;
-	bool is_ack;
+	enum packet_kind kind;
 	uint64_t arrived_ns;
 };
 
@@ -94,6 +103,8 @@ struct programs_observer {
 				   const struct schedule_decision *decision);
 	/* The background thread waited on the link. slept: it found nothing there. */
 	void (*link_wait_returned)(struct program *program, bool slept);
+	/* The local ACK timer expired this often in a row. */
+	void (*timed_out)(struct program *program, uint32_t retries);
 	/* A thread that released the engine woke the background thread. */
 	void (*engine_woke)(struct program *program);
 };
@@ -106,6 +117,8 @@ struct programs_cfg {
 	uint64_t think_max_ns;
 	/* Messages that a conversation begins with. */
 	uint32_t window;
+	/* Local ACK timeout; 0: none. */
+	uint64_t timeout_ns;
 };
 
 struct programs {
