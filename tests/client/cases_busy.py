@@ -4,9 +4,12 @@
 import os
 import pty
 import re
+import signal
+import time
 
+from cases_trouble import wait_traffic
 from instance import Instance, free_port, process_is_there
-from program import Failure
+from program import Failure, until
 
 PAIRS, OPENS = 10, 40
 ON_FIRST, ON_SECOND, SLOTS = 270, 30, 255
@@ -73,6 +76,30 @@ def served(instance):
     return sum(len(device["programs"]) for device in instance.show()["devices"])
 
 
+def stopped_requester(build):
+    """What arrived while a program was stopped counts before the timers that passed meanwhile: no retry is spent. -u 17: 0.54 s.
+    A peer that gets no processor for as long may cost one all the same, so one of five stops has to show it."""
+    with Instance(build, "stopped_requester") as instance:
+        port = free_port()
+        args = ["ib_write_bw", "-F", "-x", "0", "-s", "64", "-u", "17", "-D", "120"]
+        instance.serve(args, port)
+        client = instance.join(args, port)
+        for _ in range(5):
+            wait_traffic(instance)
+            client.kill(signal.SIGSTOP)
+            before, stopped = retries(instance), time.monotonic()
+            until(lambda: time.monotonic() > stopped + 0.6, "end of the timers")
+            client.kill(signal.SIGCONT)
+            wait_traffic(instance)
+            if retries(instance) == before:
+                return
+        raise Failure(f"each stop costs retries, {retries(instance) - before} the last one")
+
+
+def retries(instance):
+    return instance.show()["devices"][0]["counters"]["completer_retry_err"]
+
+
 def terminal_ends(build):
     """Ctrl-C, and the end of the terminal on which the first program ran, leave the server alone."""
     with Instance(build, "terminal") as instance:
@@ -100,5 +127,6 @@ CASES = {
     "opens_beside_pollers": opens_beside_pollers,
     "hundreds_at_once": hundreds_at_once,
     "thousand_qps": thousand_qps,
+    "stopped_requester": stopped_requester,
     "terminal_ends": terminal_ends,
 }
