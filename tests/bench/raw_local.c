@@ -209,8 +209,9 @@ static void show_latency(const struct kind *kind, struct ends *ends)
 			half_us[i - WARM_UP] = (double)(now_ns() - from) / 2000.0;
 	}
 	qsort(half_us, PINGS, sizeof(half_us[0]), by_value);
-	(void)printf("%s_lat8_us=%.2f\n%s_lat8_p99_us=%.2f\n", kind->key, half_us[PINGS / 2],
-		     kind->key, half_us[PINGS - PINGS / 100]);
+	(void)printf("%s_lat8_us=%.2f\n%s_lat8_p99_us=%.2f\n%s_lat8_p999_us=%.2f\n", kind->key,
+		     half_us[PINGS / 2], kind->key, half_us[PINGS - PINGS / 100], kind->key,
+		     half_us[PINGS - PINGS / 1000]);
 }
 
 /* The child sends without end (pings: answers without end). */
