@@ -49,7 +49,25 @@ void ctl_detach(struct ctl_client *client, uint32_t device, struct ctl_attachmen
 	if (device < CTL_DEVICE_MAX && held->refs && --held->refs == 0)
 		ctl_held_detach(client, device);
 	pthread_mutex_unlock(&client->lock);
-	*attachment = (struct ctl_attachment){ .rx_fd = -1, .tx_fd = -1, .event_fd = -1 };
+	*attachment =
+		(struct ctl_attachment){ .rx_fd = -1, .tx_fd = -1, .hub_fd = -1, .event_fd = -1 };
+}
+
+int ctl_meet(struct ctl_client *client, uint32_t device, uint32_t slot, uint32_t *ret_epoch)
+{
+	struct ctl_call call = { .req = { .op = CTL_MEET, .device = device, .handle = slot },
+				 .in_fd = -1 };
+	int rc;
+	NO_CANCEL;
+
+	if (pthread_mutex_trylock(&client->lock) != 0)
+		return -EBUSY;
+	rc = ctl_do_locked(client, &call, 1);
+	pthread_mutex_unlock(&client->lock);
+	if (rc)
+		return rc;
+	*ret_epoch = call.reply.met.epoch;
+	return call.fds[0];
 }
 
 /* Records a context that this process has become a user of, for close and for fork(). */

@@ -29,11 +29,13 @@ struct ctl_context {
 };
 
 struct ctl_attachment {
+	struct ctl_client *client;
 	uint32_t slot;
 	int rx_fd; /* the slot's socket; of a UDP link: connect() and shutdown() are forbidden */
-	/* On an interface: the packet socket to send frames by. Of a memory link: the file of the
-	 * rings. Else -1. */
+	/* On an interface: the packet socket to send frames by. Of a memory link: the slot's rings.
+	 * Else -1. */
 	int tx_fd;
+	int hub_fd;   /* of a memory link: the hub's page; else -1 */
 	int event_fd; /* SEQPACKET of struct ctl_event, both ways; the end: the server has exited */
 	struct ctl_shared *shared;
 	uint8_t *arena;
@@ -67,6 +69,10 @@ int ctl_list_devices(struct ctl_client *client, struct ctl_device *ret, size_t m
  * the last ctl_detach() gives it back. */
 int ctl_attach(struct ctl_client *client, uint32_t device, struct ctl_attachment *ret);
 void ctl_detach(struct ctl_client *client, uint32_t device, struct ctl_attachment *attachment);
+/* Of a memory link: a descriptor of another slot's rings, to read, which the caller closes.
+ * *ret_epoch: of the slot's process. -ENOENT, -EAGAIN: it has none, or none yet. -EBUSY: another
+ * thread is in a call, which may wait until this one's turn of the engine has ended. */
+int ctl_meet(struct ctl_client *client, uint32_t device, uint32_t slot, uint32_t *ret_epoch);
 int ctl_open(struct ctl_client *client, uint32_t device, struct ctl_context *ret);
 /* Ends this process's use of a context, which the last user frees; closes context->cmd_fd. */
 int ctl_close(struct ctl_context *context);

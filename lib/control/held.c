@@ -15,7 +15,7 @@
 #include "lib/control/socket.h"
 #include "net/link/descriptor.h"
 
-enum { FD_SHARED, FD_ARENA, FD_RX, FD_EVENT, NUM_ATTACH_FDS, FD_TX = NUM_ATTACH_FDS };
+enum { FD_SHARED, FD_ARENA, FD_RX, FD_EVENT, NUM_ATTACH_FDS, FD_TX = NUM_ATTACH_FDS, FD_HUB };
 
 static bool map_to_write(struct ctl_shared *shared, int fd, size_t offset, size_t bytes)
 {
@@ -54,7 +54,16 @@ static uint8_t *map_arena(int fd, size_t bytes)
 	return (uint8_t *)arena;
 }
 
-/* Asks for a slot. Only a device on UDP sockets answers without FD_TX. */
+static size_t wanted_fds(enum ctl_link link)
+{
+	switch (link) {
+	case CTL_LINK_UDP: return NUM_ATTACH_FDS;
+	case CTL_LINK_ETHERNET: return FD_TX + 1;
+	case CTL_LINK_MEMORY: return FD_HUB + 1;
+	}
+	return NUM_ATTACH_FDS;
+}
+
 static int ask_attach(struct ctl_client *client, uint32_t device, struct ctl_call *ret)
 {
 	size_t wanted;
@@ -62,7 +71,7 @@ static int ask_attach(struct ctl_client *client, uint32_t device, struct ctl_cal
 
 	*ret = (struct ctl_call){ .req = { .op = CTL_ATTACH, .device = device },
 				  .in_fd = -1,
-				  .more_fds = 1 };
+				  .more_fds = 2 };
 	rc = ctl_exchange(client, ret, NUM_ATTACH_FDS);
 	if (rc == -ENOSPC)
 		ctl_log(CTL_LOG_ERROR,
@@ -71,7 +80,7 @@ static int ask_attach(struct ctl_client *client, uint32_t device, struct ctl_cal
 			device, client->instance);
 	if (rc)
 		return rc;
-	wanted = ret->reply.attached.link == CTL_LINK_UDP ? NUM_ATTACH_FDS : FD_TX + 1;
+	wanted = wanted_fds((enum ctl_link)ret->reply.attached.link);
 	if (ret->num_fds == wanted)
 		return 0;
 	/* The kernel omits descriptors beyond this process's RLIMIT_NOFILE. */
@@ -80,15 +89,18 @@ static int ask_attach(struct ctl_client *client, uint32_t device, struct ctl_cal
 	return rc;
 }
 
-static int tx_fd(const struct ctl_call *call)
+/* FD_TX or FD_HUB; -1: the link has none. */
+static int more_fd(const struct ctl_call *call, size_t index)
 {
-	return call->num_fds > FD_TX ? call->fds[FD_TX] : -1;
+	return call->num_fds > index ? call->fds[index] : -1;
 }
 
-static int take_attachment(struct held_attachment *held, const struct ctl_call *call)
+static int take_attachment(struct ctl_client *client, struct held_attachment *held,
+			   const struct ctl_call *call)
 {
 	const struct ctl_msg_attached *got = &call->reply.attached;
 	struct ctl_attachment a = {
+		.client = client,
 		.slot = got->slot,
 		.arena_bytes = got->arena_bytes,
 	};
@@ -102,7 +114,8 @@ static int take_attachment(struct held_attachment *held, const struct ctl_call *
 		return -ENOMEM;
 	}
 	a.rx_fd = descriptor_keep(call->fds[FD_RX]);
-	a.tx_fd = descriptor_keep(tx_fd(call));
+	a.tx_fd = descriptor_keep(more_fd(call, FD_TX));
+	a.hub_fd = descriptor_keep(more_fd(call, FD_HUB));
 	a.event_fd = descriptor_keep(call->fds[FD_EVENT]);
 	held->a = a;
 	held->shared_bytes = got->shared_bytes;
@@ -123,14 +136,11 @@ int ctl_held_attach(struct ctl_client *client, uint32_t device)
 
 	if (rc)
 		return rc;
-	rc = take_attachment(&client->attached[device], &call);
+	rc = take_attachment(client, &client->attached[device], &call);
 	close(call.fds[FD_SHARED]);
 	close(call.fds[FD_ARENA]);
 	if (rc) {
-		close(call.fds[FD_RX]);
-		if (tx_fd(&call) >= 0)
-			close(tx_fd(&call));
-		close(call.fds[FD_EVENT]);
+		ctl_close_fds(call.fds + FD_RX, call.num_fds - FD_RX);
 		ask_detach(client, device);
 	}
 	return rc;
@@ -142,6 +152,7 @@ static void unmap_attachment(struct held_attachment *held)
 	munmap(held->a.arena, held->a.arena_bytes);
 	descriptor_close(held->a.rx_fd);
 	descriptor_close(held->a.tx_fd);
+	descriptor_close(held->a.hub_fd);
 	descriptor_close(held->a.event_fd);
 	*held = (struct held_attachment){ 0 };
 }
@@ -177,6 +188,7 @@ void ctl_held_forget(struct ctl_client *client)
 		if (client->attached[i].refs) {
 			descriptor_replace(client->attached[i].a.rx_fd, dup(nothing));
 			descriptor_replace(client->attached[i].a.tx_fd, dup(nothing));
+			descriptor_replace(client->attached[i].a.hub_fd, dup(nothing));
 			descriptor_replace(client->attached[i].a.event_fd, dup(nothing));
 		}
 	}
@@ -211,8 +223,10 @@ static int reattach(struct ctl_client *client, uint32_t device)
 	close(call.fds[FD_SHARED]);
 	close(call.fds[FD_ARENA]);
 	descriptor_replace(held->a.rx_fd, call.fds[FD_RX]);
-	if (tx_fd(&call) >= 0)
-		descriptor_replace(held->a.tx_fd, tx_fd(&call));
+	if (more_fd(&call, FD_TX) >= 0)
+		descriptor_replace(held->a.tx_fd, more_fd(&call, FD_TX));
+	if (more_fd(&call, FD_HUB) >= 0)
+		descriptor_replace(held->a.hub_fd, more_fd(&call, FD_HUB));
 	descriptor_replace(held->a.event_fd, call.fds[FD_EVENT]);
 	return rc;
 }

@@ -19,8 +19,8 @@
 #include "net/wire/gid.h"
 
 #define CTL_MAGIC      "rxe_dm\0"
-#define CTL_PROTOCOL   20
-#define CTL_MAX_FDS    5 /* descriptors beside one message */
+#define CTL_PROTOCOL   21
+#define CTL_MAX_FDS    6 /* descriptors beside one message */
 #define CTL_NAME_MAX   32
 #define CTL_MAC_LEN    6
 #define CTL_DEVICE_MAX 16 /* devices of one instance */
@@ -63,9 +63,10 @@ static_assert(sizeof(struct ctl_hello) == 64, "never changes");
 enum ctl_op {
 	CTL_DEVICE = 1, /* handle: index */
 	/* fds: shared memory, arena, receive socket, event socket; on an interface a send socket, of
-	 * a memory link the doorbell as receive socket, and the file of the rings */
+	 * a memory link the doorbell as receive socket, the slot's rings and the hub's page */
 	CTL_ATTACH,
 	CTL_DETACH,
+	CTL_MEET,  /* of a memory link; handle: another slot; fd: its rings, to read */
 	CTL_OPEN,  /* fd: cmd_fd */
 	CTL_CLOSE, /* context */
 	CTL_ADOPT, /* context by token; fd: cmd_fd */
@@ -290,6 +291,10 @@ struct ctl_msg_attached {
 	uint32_t slot, link; /* enum ctl_link */
 };
 
+struct ctl_msg_met {
+	uint32_t epoch; /* of the slot's rings */
+};
+
 struct ctl_msg_made {
 	/* key of CTL_OPEN_QP: the epoch of the slot that has the QP; of CTL_FREE of a QP: the
 	 * handles that remain. */
@@ -305,6 +310,7 @@ struct ctl_reply {
 		struct ctl_msg_attached attached;
 		struct ctl_msg_opened opened;
 		struct ctl_msg_made made;
+		struct ctl_msg_met met;
 		struct ctl_object object;
 		struct ctl_msg_page page;
 		struct ctl_msg_status info;

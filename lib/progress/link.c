@@ -66,13 +66,26 @@ static int open_ethernet(const struct progress *progress, struct link **ret)
 	return err;
 }
 
-static int open_memory(const struct progress *progress, struct link **ret)
+/* Calls the device server under the engine lock, the first time that two processes have to do with
+ * each other. Never waits for another thread: that one may wait for the end of this turn. */
+static int meet(void *arg, uint32_t from, uint32_t to, uint32_t *ret_epoch)
+{
+	const struct progress *progress = arg;
+
+	(void)from;
+	return ctl_meet(progress->attachment->client, progress->info->index, to, ret_epoch);
+}
+
+static int open_memory(struct progress *progress, struct link **ret)
 {
 	const struct memory_cfg cfg = {
 		.gid = progress->info->gids[0],
 		.slot = progress->attachment->slot,
-		.fd = progress->attachment->tx_fd,
+		.hub_fd = progress->attachment->hub_fd,
+		.file_fd = progress->attachment->tx_fd,
 		.doorbell_fd = progress->attachment->rx_fd,
+		.meet = meet,
+		.meet_arg = progress,
 		.trains = progress->info->trains,
 		.icrc = progress->info->icrc,
 		.log = log_line,
@@ -81,7 +94,7 @@ static int open_memory(const struct progress *progress, struct link **ret)
 	return memory_open(ret, &cfg);
 }
 
-static int open_phy(const struct progress *progress, struct link **ret)
+static int open_phy(struct progress *progress, struct link **ret)
 {
 	switch ((enum ctl_link)progress->info->link) {
 	case CTL_LINK_UDP: return open_udp(progress, ret);

@@ -78,6 +78,7 @@ enum serve_needs {
 	X(CTL_DEVICE, serve_device, NEEDS_NOTHING)                                                 \
 	X(CTL_ATTACH, serve_attach, NEEDS_DEVICE)                                                  \
 	X(CTL_DETACH, serve_detach, NEEDS_DEVICE)                                                  \
+	X(CTL_MEET, serve_meet, NEEDS_DEVICE)                                                      \
 	X(CTL_OPEN, serve_open, NEEDS_DEVICE)                                                      \
 	X(CTL_CLOSE, serve_close, NEEDS_CONTEXT)                                                   \
 	X(CTL_ADOPT, serve_adopt, NEEDS_DEVICE)                                                    \

@@ -122,8 +122,9 @@ void lost_retire(struct device *device, uint32_t slot);
 
 /* memory.c: failures of memory_device_open() are explained on the log. */
 int memory_device_open(struct device *device);
-/* A process takes the slot: from now on packets to it are kept. The doorbell stays the device's. */
-int memory_device_attach(struct device *device, uint32_t slot, int *ret_doorbell_fd);
+/* A process takes the slot: makes its file and doorbell, which stay the device's. Failures are
+ * explained on the log. */
+int memory_device_attach(struct device *device, uint32_t slot);
 /* Nobody has the slot. */
 void memory_device_detach(struct device *device, uint32_t slot);
 /* Frees the memory of slots without a process. Returns the milliseconds until it is to be called

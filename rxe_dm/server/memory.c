@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* A device in shared memory: the server makes the file of the rings and the doorbells, tells the
+/* A device in shared memory: the server makes the files of the rings and the doorbells, tells the
  * processes who is there, and has a link of its own as slot 0. */
 #include <errno.h>
 #include <string.h>
@@ -17,9 +17,8 @@ int memory_device_open(struct device *device)
 	int rc = memory_hub_open(&device->memory, device->slots);
 
 	if (rc) {
-		ctl_log(CTL_LOG_ERROR, "no shared memory for packets of rxe_dm%u: %s%s",
-			device->index, strerror(-rc),
-			rc == -EFBIG ? ": raise the limit of file sizes ('ulimit -f')" : "");
+		ctl_log(CTL_LOG_ERROR, "no shared memory for packets of rxe_dm%u: %s",
+			device->index, strerror(-rc));
 		return rc;
 	}
 	device->max_mtu = MAX_MTU;
@@ -27,28 +26,34 @@ int memory_device_open(struct device *device)
 	return 0;
 }
 
-int memory_device_attach(struct device *device, uint32_t slot, int *ret_doorbell_fd)
+int memory_device_attach(struct device *device, uint32_t slot)
 {
-	const int fd = memory_hub_doorbell(&device->memory, slot);
+	const int rc = memory_hub_attach(&device->memory, slot);
 
-	if (fd < 0)
-		return fd;
-	memory_hub_set_live(&device->memory, slot, true);
-	*ret_doorbell_fd = fd;
-	return 0;
+	device->memory_left[slot] = false;
+	if (rc)
+		ctl_log(CTL_LOG_ERROR, "no rings for slot %u of rxe_dm%u: %s%s", slot,
+			device->index, strerror(-rc),
+			rc == -EFBIG ? ": raise the limit of file sizes ('ulimit -f')" : "");
+	return rc;
 }
 
 int memory_device_link(struct device *device, uint32_t slot, struct link **ret, int *ret_wait_fd)
 {
-	struct memory_cfg cfg = {
+	const struct memory_hub_slot *of = &device->memory.slot[slot];
+	int rc = of->file ? 0 : memory_device_attach(device, slot);
+	const struct memory_cfg cfg = {
 		.gid = device->gid,
 		.slot = slot,
-		.fd = device->memory.fd,
+		.hub_fd = device->memory.fd,
+		.file_fd = of->fd,
+		.file = of->file,
+		.doorbell_fd = of->doorbell,
+		.meet = memory_hub_meet,
+		.meet_arg = &device->memory,
 		.icrc = device->instance->settings.icrc,
-		.resumes = true,
 		.complete = true,
 	};
-	int rc = memory_device_attach(device, slot, &cfg.doorbell_fd);
 
 	if (rc == 0)
 		rc = memory_open(ret, &cfg);
@@ -67,7 +72,7 @@ void memory_device_wait(struct link *link)
 
 void memory_device_detach(struct device *device, uint32_t slot)
 {
-	memory_hub_set_live(&device->memory, slot, false);
+	memory_hub_detach(&device->memory, slot);
 	device->memory_left[slot] = true;
 }
 

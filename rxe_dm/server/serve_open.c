@@ -8,8 +8,31 @@
 #include "rxe_dm/server/context.h"
 #include "rxe_dm/server/instance.h"
 
-/* Hands out the slot's socket; of a memory link its doorbell and the rings; on an interface a new pair, of which the server keeps a copy of the
- * receive socket, for its drop count. */
+static int hand_out_rings(struct call *call, uint32_t slot)
+{
+	struct device *device = call->device;
+	const struct memory_hub_slot *of = &device->memory.slot[slot];
+	int rc = memory_device_attach(device, slot);
+
+	if (rc)
+		return rc;
+	/* Closed once sent, as the event socket before them. */
+	call->out_fd[4] = fcntl(of->fd, F_DUPFD_CLOEXEC, 0);
+	call->out_fd[5] = fcntl(device->memory.fd, F_DUPFD_CLOEXEC, 0);
+	if (call->out_fd[4] < 0 || call->out_fd[5] < 0) {
+		rc = -errno;
+		for (int i = 4; i < 6; i++)
+			if (call->out_fd[i] >= 0)
+				close(call->out_fd[i]);
+		return rc;
+	}
+	call->out_fd[2] = of->doorbell;
+	call->num_out = 6;
+	return 0;
+}
+
+/* Hands out the slot's socket; of a memory link its doorbell and its rings; on an interface a new
+ * pair, of which the server keeps a copy of the receive socket, for its drop count. */
 static int hand_out_link(struct call *call, struct attachment *attachment)
 {
 	struct device *device = call->device;
@@ -23,15 +46,9 @@ static int hand_out_link(struct call *call, struct attachment *attachment)
 		call->out_fd[2] = device->group.fd[slot];
 		return 0;
 	}
+	if (device->link == CTL_LINK_MEMORY)
+		return hand_out_rings(call, slot);
 	call->num_out = 5;
-	if (device->link == CTL_LINK_MEMORY) {
-		call->out_fd[4] = fcntl(device->memory.fd, F_DUPFD_CLOEXEC, 0);
-		rc = call->out_fd[4] < 0 ? -errno
-					 : memory_device_attach(device, slot, &call->out_fd[2]);
-		if (rc && call->out_fd[4] >= 0)
-			close(call->out_fd[4]);
-		return rc;
-	}
 	call->keep_out = 2;
 	rc = ethernet_device_sockets(device, slot, &call->out_fd[2], &call->out_fd[4]);
 	if (rc == 0)
@@ -68,6 +85,21 @@ int serve_attach(struct call *call)
 	call->out_fd[0] = device->shared_fd;
 	call->out_fd[1] = device->arena.fd;
 	call->out_fd[3] = event_fd;
+	return 0;
+}
+
+int serve_meet(struct call *call)
+{
+	struct device *device = call->device;
+	const struct attachment *attachment = call->conn->attached[device->index];
+
+	if (device->link != CTL_LINK_MEMORY || !attachment || call->req.handle >= device->slots)
+		return -EINVAL;
+	call->out_fd[0] = memory_hub_meet(&device->memory, attachment->slot, call->req.handle,
+					  &call->reply.met.epoch);
+	if (call->out_fd[0] < 0)
+		return call->out_fd[0];
+	call->num_out = 1;
 	return 0;
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Fuzz target: what a process reads of a memory link. Another process of the device sends trains,
- * and writes any bytes to everything that it may write: its part of the area, its rings, its
- * positions. The reader's arrivals lie within the ring, their headers do not change, senders and
+ * and writes any bytes to everything that it may write: its file, with its rings and positions.
+ * Slots get new processes. The reader's arrivals lie within the ring, their headers do not change, senders and
  * waits do not hang, and a third process is not disturbed. */
 #include <sys/mman.h>
 #include <unistd.h>
@@ -19,49 +19,55 @@
 
 static struct memory_hub hub;
 static struct link *link_of[SLOTS];
-static uint8_t *ring_of[SLOTS]; /* from the liar to each */
-static struct memory_area_slot *liar;
+static struct memory_slot_page *liar; /* all that it may write */
 static uint8_t bytes[TRAIN_MAX_BYTES];
 static const struct gid gid = { .raw = { [10] = 0xff, [11] = 0xff, 127, 0, 0, 1 } };
 
 static void open_link(uint32_t slot)
 {
+	MUST(memory_hub_attach(&hub, slot) == 0);
+
 	const struct memory_cfg cfg = { .gid = gid,
 					.slot = slot,
-					.fd = hub.fd,
-					.doorbell_fd = memory_hub_doorbell(&hub, slot),
+					.hub_fd = hub.fd,
+					.file_fd = hub.slot[slot].fd,
+					.doorbell_fd = hub.slot[slot].doorbell,
+					.meet = memory_hub_meet,
+					.meet_arg = &hub,
 					.trains = true };
 
-	memory_hub_set_live(&hub, slot, true);
 	MUST(memory_open(&link_of[slot], &cfg) == 0);
-}
-
-static void *map(size_t offset, size_t len)
-{
-	void *p = mmap(NULL, len, PROT_READ | PROT_WRITE, MAP_SHARED, hub.fd, (off_t)offset);
-
-	MUST(p != MAP_FAILED);
-	return p;
 }
 
 static void open_all(void)
 {
 	MUST(memory_hub_open(&hub, SLOTS) == 0);
-	for (uint32_t slot = 0; slot < SLOTS; slot++) {
+	for (uint32_t slot = 0; slot < SLOTS; slot++)
 		open_link(slot);
-		ring_of[slot] = map(memory_ring_offset(SLOTS, LIAR, slot), MEMORY_RING_LEN);
-	}
-	liar = map(offsetof(struct memory_area, slot) + LIAR * sizeof(*liar), sizeof(*liar));
+	liar = hub.slot[LIAR].file;
+}
+
+/* Another process takes a slot, with or without the server in between. */
+static void replace(struct take *take)
+{
+	const uint8_t what = take_u8(take);
+	const uint32_t slot = what & 1 ? LIAR : READER;
+
+	link_close(link_of[slot]);
+	if (what & 6)
+		memory_hub_detach(&hub, slot);
+	if (what & 4)
+		(void)memory_hub_reap(&hub, slot);
+	open_link(slot);
+	if (slot == LIAR)
+		liar = hub.slot[LIAR].file;
 }
 
 /* Each input has a file of its own: positions never fall. */
 static void close_all(void)
 {
-	for (uint32_t slot = 0; slot < SLOTS; slot++) {
+	for (uint32_t slot = 0; slot < SLOTS; slot++)
 		link_close(link_of[slot]);
-		MUST(munmap(ring_of[slot], MEMORY_RING_LEN) == 0);
-	}
-	MUST(munmap(liar, sizeof(*liar)) == 0);
 	memory_hub_close(&hub);
 }
 
@@ -96,24 +102,26 @@ static void send_well(struct take *take)
 static void write_badly(struct take *take)
 {
 	const uint8_t where = take_u8(take);
-	uint8_t *ring = ring_of[where % SLOTS];
-	struct memory_ring_page *page = (struct memory_ring_page *)(void *)ring;
+	struct memory_pair *pair = &liar->pair[where % SLOTS];
+	uint8_t *ring = memory_ring(liar, where % SLOTS);
 	uint64_t value = take_bytes(take, where & 0x80 ? 8 : 2);
 
 	switch (where >> 2 & 7) {
-	case 0: atomic_store(&page->tail, value); return;
-	case 1: atomic_fetch_add(&page->tail, value); return;
-	case 2: atomic_store(&page->head, value); return;
+	case 0: atomic_store(&pair->tail, value); return;
+	case 1: atomic_fetch_add(&pair->tail, value); return;
+	case 2: atomic_store(&pair->head, value); return;
 	case 3: atomic_store(&liar->armed, (uint32_t)value); return;
-	case 4: atomic_store(&liar->used[0], value); return;
 	case 5: atomic_store(&liar->num_groups, (uint32_t)value); return;
+	case 6:
+		atomic_store(where & 0x20 ? &pair->tail_epoch : &pair->head_epoch, (uint32_t)value);
+		return;
 	default: break;
 	}
 	/* Near the last record, where heads are. */
 	if (where & 0x40)
-		value += atomic_load(&page->tail) & ~(uint64_t)(RING_ALIGN - 1);
+		value += atomic_load(&pair->tail) & ~(uint64_t)(RING_ALIGN - 1);
 	for (uint8_t n = take_u8(take); n > 0; n--)
-		ring[MEMORY_PAGE + value++ % RING_BYTES] = take_u8(take);
+		ring[value++ % RING_BYTES] = take_u8(take);
 }
 
 /* Reads every byte of each arrival; meanwhile the sender changes all of them. */
@@ -132,7 +140,7 @@ static void receive(struct link *link)
 		if (got[i].headers)
 			memcpy(headers[i], got[i].headers, WIRE_MAX_HEADERS);
 	}
-	memset(ring_of[READER] + MEMORY_PAGE, (int)(sum & 0xff), 8192);
+	memset(memory_ring(liar, READER), (int)(sum & 0xff), 8192);
 	for (int i = 0; i < n; i++)
 		MUST(!got[i].headers || memcmp(headers[i], got[i].headers, WIRE_MAX_HEADERS) == 0);
 }
@@ -167,13 +175,14 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	open_all();
 	MUST(link_complete_arrivals(link_of[READER], take_u8(&take) & 1) == 0);
 	for (uint32_t i = 0; i < MAX_STEPS && take.left > 0; i++) {
-		switch (take_u8(&take) % 6) {
+		switch (take_u8(&take) % 7) {
 		case 0: send_well(&take); break;
 		case 1:
 		case 2: write_badly(&take); break;
 		case 3: receive(link_of[READER]); break;
 		case 4: receive(link_of[LIAR]); break;
 		case 5: wait_and_end(link_of[READER]); break;
+		case 6: replace(&take); break;
 		}
 	}
 	others_go_on();

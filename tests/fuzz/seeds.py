@@ -469,7 +469,7 @@ def show_scripts():
 
 
 def memory_scripts():
-    """A byte that makes arrivals complete, then steps: 0 sends, 1 and 2 write anything, 3 and 4 receive, 5 waits."""
+    """A byte that makes arrivals complete, then steps: 0 sends, 1 and 2 write anything, 3 and 4 receive, 5 waits, 6 replaces."""
     def send(to, segs, length):
         return bytes([0, to, segs - 1, (length - 16) // 16])
 
@@ -484,12 +484,14 @@ def memory_scripts():
     yield "trains", b"\0" + trains + wait + receive * 3 + trains + wait + receive + bytes([4])
     yield "complete", b"\1" + trains + receive * 2
     yield "full", b"\0" + send(0, 20, 3200) * 8 + receive
-    for kind in range(3):
+    for what in range(8):
+        yield f"replaced{what}", b"\0" + trains + bytes([6, what]) + trains + receive * 2 + bytes([6, what ^ 1]) + trains + receive * 3
+    for kind in (0, 1, 2, 6):
         for value in (1, 64, 1 << 18, 1 << 40, (1 << 64) - 64):
             yield f"position{kind}_{value}", b"\0" + trains + word(kind, value) + receive + trains + wait + receive
     yield "record", b"\0" + send(0, 3, 64) + write(0, *(200).to_bytes(4, "little"), 100, 0, 2, 0) + word(1, 320) + receive
     yield "length", b"\0" + send(0, 3, 64) + write(0, *(1 << 31).to_bytes(4, "little"), 100, 0, 2, 0) + word(1, 320) + receive
-    yield "groups", b"\0" + word(5, 1 << 31) + send(0, 1, 64) + word(3, 1) + word(4, 7) + receive + bytes([4])
+    yield "groups", b"\0" + word(5, 1 << 31) + send(0, 1, 64) + word(3, 1) + receive + bytes([4])
 
 
 def ring_scripts():

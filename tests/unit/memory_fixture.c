@@ -20,10 +20,14 @@ const struct gid group = { .raw = { [10] = 0xff, [11] = 0xff, 224, 1, 2, 3 } };
 
 struct memory_cfg cfg_of(uint32_t slot)
 {
+	ck_assert_int_eq(memory_hub_attach(&hub, slot), 0);
 	return (struct memory_cfg){ .gid = gid,
 				    .slot = slot,
-				    .fd = hub.fd,
-				    .doorbell_fd = memory_hub_doorbell(&hub, slot),
+				    .hub_fd = hub.fd,
+				    .file_fd = hub.slot[slot].fd,
+				    .doorbell_fd = hub.slot[slot].doorbell,
+				    .meet = memory_hub_meet,
+				    .meet_arg = &hub,
 				    .trains = true };
 }
 
@@ -31,9 +35,23 @@ struct link *open_with(const struct memory_cfg *cfg)
 {
 	struct link *link;
 
-	memory_hub_set_live(&hub, cfg->slot, true);
 	ck_assert_int_eq(memory_open(&link, cfg), 0);
 	return link;
+}
+
+struct link *resume_slot(uint32_t slot)
+{
+	const struct memory_cfg cfg = { .gid = gid,
+					.slot = slot,
+					.hub_fd = hub.fd,
+					.file_fd = hub.slot[slot].fd,
+					.file = hub.slot[slot].file,
+					.doorbell_fd = hub.slot[slot].doorbell,
+					.meet = memory_hub_meet,
+					.meet_arg = &hub,
+					.trains = true };
+
+	return open_with(&cfg);
 }
 
 struct link *open_slot(uint32_t slot)

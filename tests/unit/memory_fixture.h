@@ -24,10 +24,13 @@ extern const struct gid gid, group;
 
 void setup(void);
 void teardown(void);
+/* A new process takes the slot. */
 struct memory_cfg cfg_of(uint32_t slot);
-/* Open a link as the slot's process. */
 struct link *open_with(const struct memory_cfg *cfg);
+/* cfg_of() and open_with(). */
 struct link *open_slot(uint32_t slot);
+/* The server goes on with a slot whose process has exited. */
+struct link *resume_slot(uint32_t slot);
 
 /* A train of segs packets to a slot, each of len bytes but for the last. */
 void make_train(uint32_t from, uint32_t to, uint32_t segs, uint32_t len, uint32_t last);

@@ -3,6 +3,8 @@
  * that another slot writes is trusted. */
 #include <check.h>
 #include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -169,17 +171,15 @@ START_TEST(what_an_exited_process_sent_is_received)
 	make_train(C, B, 1, 60, 60);
 	send_ok(c);
 	link_close(c);
-	memory_hub_set_live(&hub, C, false);
+	memory_hub_detach(&hub, C);
 	expect_packets(b, 1);
-	ck_assert(memory_hub_reap(&hub, A));
 	/* The arrival is in use until the next call. */
 	ck_assert(!memory_hub_reap(&hub, C));
 	ck_assert_mem_eq(got[0].p, buf, got[0].len);
 	expect_packets(b, 0);
-	ck_assert(memory_is_used(hub.area, C, B));
 	ck_assert(memory_hub_reap(&hub, C));
-	ck_assert(!memory_is_used(hub.area, C, B));
-	/* The slot's next process goes on in the same ring. */
+	ck_assert_int_eq(hub.slot[C].fd, -1);
+	expect_packets(b, 0);
 	c = open_slot(C);
 	send_ok(c);
 	expect_packets(b, 1);
@@ -188,20 +188,97 @@ START_TEST(what_an_exited_process_sent_is_received)
 }
 END_TEST
 
-START_TEST(next_process_of_a_slot_skips_or_resumes)
+/* Of a process that nobody had heard of when it exited. */
+START_TEST(last_words_of_a_stranger_are_received)
 {
-	struct memory_cfg resumes = cfg_of(B);
+	struct link *c = open_slot(C);
 
-	resumes.resumes = true;
+	make_train(C, B, 2, 60, 60);
+	send_ok(c);
+	send_ok(c);
+	link_close(c);
+	memory_hub_detach(&hub, C);
+	expect_packets(b, 4);
+	expect_packets(b, 0);
+	ck_assert(memory_hub_reap(&hub, C));
+}
+END_TEST
+
+/* Nothing that was sent to a slot's former process is received by the next one. */
+START_TEST(next_processes_hear_nothing_old)
+{
+	for (uint32_t i = 0; i < 4; i++) {
+		struct link **replaced = i & 1 ? &a : &b, *stays = i & 1 ? b : a;
+
+		make_train(A, B, 1 + i, 60, 60);
+		send_ok(a);
+		make_train(B, A, 1 + i, 60, 60);
+		send_ok(b);
+		link_close(*replaced);
+		*replaced = open_slot(i & 1 ? A : B);
+		expect_packets(stays, 1 + i);
+		expect_packets(stays, 0);
+		expect_packets(*replaced, 0);
+		make_train(A, B, 7, 60, 60);
+		send_ok(a);
+		expect_packets(b, 7);
+		make_train(B, A, 8, 60, 60);
+		send_ok(b);
+		expect_packets(a, 8);
+	}
+	ck_assert_uint_eq(a->stats.bad_frames + b->stats.bad_frames, 0);
+}
+END_TEST
+
+/* What the former process sent is received, then the slot's next one is heard and served. A train
+ * that was built for the former one reaches it whole. */
+START_TEST(next_process_waits_for_the_last_words)
+{
+	uint8_t *space;
+
+	make_train(A, B, 5, 100, 100);
+	send_ok(a);
+	expect_packets(b, 5);
+	make_train(B, A, 3, 60, 60);
+	send_ok(b);
+	make_train(A, B, 2, 3000, 3000);
+	space = link_space(a, &gid, B);
+	memcpy(space, buf, train.len);
+	train.buf = space;
+	link_close(b);
+	b = open_slot(B);
+	ck_assert_int_eq(link_send(a, &train, 1), -EAGAIN);
+	ck_assert_ptr_null(link_space(a, &gid, B));
+	expect_packets(a, 3);
+	expect_packets(a, 0);
+	send_ok(a);
+	expect_packets(b, 2);
+	ck_assert_mem_eq(got[0].p, buf, 3000);
+	ck_assert_mem_eq(got[1].p, buf + 3000, 3000);
+}
+END_TEST
+
+START_TEST(server_resumes_and_the_next_process_skips)
+{
+	make_train(B, A, 4, 60, 60);
+	send_ok(b);
+	make_train(A, B, 2, 60, 60);
+	send_ok(a);
+	expect_packets(b, 2);
+	link_release(b);
+	send_ok(a);
+	link_close(b);
+	b = resume_slot(B);
+	expect_packets(b, 2);
+	expect_packets(b, 0);
+	make_train(B, A, 1, 60, 60);
+	send_ok(b);
+	expect_packets(a, 5);
 	make_train(A, B, 2, 60, 60);
 	send_ok(a);
 	link_close(b);
-	b = open_with(&resumes);
-	expect_packets(b, 2);
-	expect_packets(b, 0);
-	send_ok(a);
-	link_close(b);
 	b = open_slot(B);
+	expect_packets(a, 0);
 	expect_packets(b, 0);
 	send_ok(a);
 	expect_packets(b, 2);
@@ -296,15 +373,12 @@ END_TEST
 /* A process that exits leaves nothing to its successor that it has handled. */
 START_TEST(handled_arrivals_are_released)
 {
-	struct memory_cfg resumes = cfg_of(B);
-
-	resumes.resumes = true;
 	make_train(A, B, 2, 60, 60);
 	send_ok(a);
 	expect_packets(b, 2);
 	link_release(b);
 	link_close(b);
-	b = open_with(&resumes);
+	b = resume_slot(B);
 	expect_packets(b, 0);
 }
 END_TEST
@@ -362,51 +436,131 @@ START_TEST(icrc_by_request)
 }
 END_TEST
 
-/* The ring from one slot to another, as the sender may write it. */
-static uint8_t *ring_of(uint32_t from, uint32_t to)
-{
-	uint8_t *map = mmap(NULL, MEMORY_RING_LEN, PROT_READ | PROT_WRITE, MAP_SHARED, hub.fd,
-			    (off_t)memory_ring_offset(SLOTS, from, to));
-
-	ck_assert_ptr_ne(map, MAP_FAILED);
-	return map;
-}
-
 START_TEST(headers_are_copies)
 {
-	uint8_t *ring;
-
 	make_train(A, B, 1, 100, 100);
 	send_ok(a);
 	expect_packets(b, 1);
-	ring = ring_of(A, B);
-	memset(ring + MEMORY_PAGE, 0xee, 1000);
+	memset(memory_ring(hub.slot[A].file, B), 0xee, 1000);
 	ck_assert_uint_eq(got[0].p[20], 0xee);
 	ck_assert_mem_eq(got[0].headers, buf, WIRE_MAX_HEADERS);
-	munmap(ring, MEMORY_RING_LEN);
 }
 END_TEST
 
 START_TEST(bad_records_are_counted)
 {
-	struct memory_ring_page *page;
-	uint8_t *ring;
+	struct memory_pair *pair = &hub.slot[A].file->pair[B];
 
 	make_train(A, B, 1, 100, 100);
 	send_ok(a);
 	expect_packets(b, 1);
-	ring = ring_of(A, B);
-	page = (struct memory_ring_page *)(void *)ring;
-	memset(ring + MEMORY_PAGE, 0xee, RING_BYTES);
-	atomic_fetch_add(&page->tail, 256);
+	memset(memory_ring(hub.slot[A].file, B), 0xee, RING_BYTES);
+	atomic_fetch_add(&pair->tail, 256);
 	expect_packets(b, 0);
 	ck_assert_uint_eq(b->stats.bad_frames, 1);
-	atomic_fetch_add(&page->tail, 1ull << 50);
+	atomic_fetch_add(&pair->tail, 1ull << 50);
 	expect_packets(b, 0);
 	ck_assert_uint_eq(b->stats.bad_frames, 2);
 	ck_assert(!link_wait_begins(b));
 	link_wait_ended(b, is_readable(b));
-	munmap(ring, MEMORY_RING_LEN);
+}
+END_TEST
+
+static void expect_sealed(int fd, size_t len)
+{
+	void *map = mmap(NULL, len, PROT_READ, MAP_SHARED, fd, 0);
+	char path[64];
+	int again;
+
+	ck_assert_ptr_ne(map, MAP_FAILED);
+	ck_assert_int_eq(mprotect(map, len, PROT_READ | PROT_WRITE), -1);
+	munmap(map, len);
+	ck_assert_ptr_eq(mmap(NULL, len, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0), MAP_FAILED);
+	ck_assert_int_eq(errno, EPERM);
+	ck_assert_int_eq(pwrite(fd, "x", 1, 0), -1);
+	ck_assert_int_eq(ftruncate(fd, 0), -1);
+	ck_assert_int_eq(fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0, 4096), -1);
+	ck_assert_int_eq(fcntl(fd, F_ADD_SEALS, 0), -1);
+	/* Neither does opening it again help. */
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	again = open(path, O_RDWR | O_CLOEXEC);
+	if (again >= 0) {
+		ck_assert_ptr_eq(mmap(NULL, len, PROT_WRITE, MAP_SHARED, again, 0), MAP_FAILED);
+		close(again);
+	}
+}
+
+/* What a process gets of another one, and of the server. */
+START_TEST(nobody_else_writes_a_ring)
+{
+	uint32_t epoch = 0;
+	const int fd = memory_hub_meet(&hub, A, B, &epoch);
+
+	ck_assert_int_ge(fd, 0);
+	ck_assert_uint_eq(epoch, hub.slot[B].epoch);
+	expect_sealed(fd, memory_file_len(SLOTS));
+	expect_sealed(hub.fd, sizeof(struct memory_hub_page));
+	close(fd);
+}
+END_TEST
+
+static int meet_later(void *arg, uint32_t from, uint32_t to, uint32_t *ret_epoch)
+{
+	uint32_t *times = arg;
+
+	return (*times)++ < 5 ? -EBUSY : memory_hub_meet(&hub, from, to, ret_epoch);
+}
+
+/* The hub cannot be asked while another thread talks to it: nothing is lost. */
+START_TEST(a_busy_hub_pushes_back)
+{
+	struct memory_cfg cfg = cfg_of(C);
+	uint32_t times = 0;
+	struct link *c;
+
+	cfg.meet = meet_later;
+	cfg.meet_arg = &times;
+	c = open_with(&cfg);
+	ck_assert_int_eq(link_join(b, &group), 0);
+	make_train(C, B, 2, 60, 60);
+	ck_assert_ptr_null(link_space(c, &gid, B));
+	ck_assert_int_eq(link_send(c, &train, 1), -EAGAIN);
+	make_train(A, C, 1, 60, 60);
+	send_ok(a);
+	ck_assert(link_wait_begins(c));
+	link_wait_ended(c, false);
+	expect_packets(c, 0);
+	make_train(C, B, 2, 60, 60);
+	train.dst = group;
+	ck_assert_int_eq(link_send(c, &train, 1), -EAGAIN);
+	expect_packets(b, 0);
+	while (link_send(c, &train, 1) < 0)
+		;
+	expect_packets(b, 2);
+	expect_packets(c, 1);
+	ck_assert_uint_ge(times, 6);
+	link_close(c);
+}
+END_TEST
+
+/* A process that has not sealed its file yet is not there yet. */
+START_TEST(unsealed_files_are_kept_back)
+{
+	const struct memory_cfg cfg = cfg_of(C);
+	struct link *c;
+	uint32_t epoch;
+
+	ck_assert_int_eq(memory_hub_meet(&hub, A, C, &epoch), -EAGAIN);
+	ck_assert_int_eq(memory_hub_meet(&hub, A, C + 1, &epoch), -ENOENT);
+	make_train(A, C, 1, 60, 60);
+	send_ok(a);
+	c = open_with(&cfg);
+	expect_packets(c, 0);
+	/* The file is asked for again after a while. */
+	while (link_send(a, &train, 1) == 1 && link_receive(c, got, 256) == 0)
+		;
+	ck_assert_uint_eq(got[0].len, 60);
+	link_close(c);
 }
 END_TEST
 
@@ -426,11 +580,17 @@ START_TEST(refuses_what_is_no_hub)
 	cfg.doorbell_fd = -1;
 	ck_assert_int_eq(memory_open(&link, &cfg), -EINVAL);
 	cfg = cfg_of(C);
-	cfg.fd = memfd_create("other", MFD_CLOEXEC);
+	cfg.hub_fd = memfd_create("other", MFD_CLOEXEC);
 	ck_assert_int_eq(memory_open(&link, &cfg), -EINVAL);
-	ck_assert_int_eq(ftruncate(cfg.fd, (off_t)memory_file_len(SLOTS)), 0);
+	ck_assert_int_eq(ftruncate(cfg.hub_fd, (off_t)sizeof(struct memory_hub_page)), 0);
 	ck_assert_int_eq(memory_open(&link, &cfg), -EINVAL);
-	close(cfg.fd);
+	close(cfg.hub_fd);
+	cfg = cfg_of(C);
+	cfg.file_fd = hub.fd;
+	ck_assert_int_eq(memory_open(&link, &cfg), -EINVAL);
+	/* Of a process that is there. */
+	cfg.file_fd = hub.slot[A].fd;
+	ck_assert_int_eq(memory_open(&link, &cfg), -EPERM);
 }
 END_TEST
 
@@ -439,7 +599,6 @@ START_TEST(knows_its_descriptors)
 	struct memory_cfg cfg = cfg_of(C);
 	struct link *c;
 
-	cfg.fd = descriptor_keep(dup(hub.fd));
 	cfg.doorbell_fd = descriptor_keep(dup(cfg.doorbell_fd));
 	c = open_with(&cfg);
 	ck_assert(link_has_descriptors(c));
@@ -448,7 +607,6 @@ START_TEST(knows_its_descriptors)
 	ck_assert_int_eq(cfg.doorbell_fd, dup2(hub.fd, cfg.doorbell_fd));
 	link_close(c);
 	close(cfg.doorbell_fd);
-	descriptor_close(cfg.fd);
 }
 END_TEST
 
@@ -465,7 +623,10 @@ static TCase *make_tests(void)
 	tcase_add_test(tests, full_ring_pushes_back);
 	tcase_add_test(tests, stopped_reader_loses_packets);
 	tcase_add_test(tests, what_an_exited_process_sent_is_received);
-	tcase_add_test(tests, next_process_of_a_slot_skips_or_resumes);
+	tcase_add_test(tests, last_words_of_a_stranger_are_received);
+	tcase_add_test(tests, next_processes_hear_nothing_old);
+	tcase_add_test(tests, next_process_waits_for_the_last_words);
+	tcase_add_test(tests, server_resumes_and_the_next_process_skips);
 	tcase_add_test(tests, empty_slots_take_nothing);
 	tcase_add_test(tests, numbers_of_no_slot_are_for_slot_0);
 	tcase_add_test(tests, other_addresses_are_unreachable);
@@ -476,6 +637,9 @@ static TCase *make_tests(void)
 	tcase_add_test(tests, icrc_by_request);
 	tcase_add_test(tests, headers_are_copies);
 	tcase_add_test(tests, bad_records_are_counted);
+	tcase_add_test(tests, nobody_else_writes_a_ring);
+	tcase_add_test(tests, a_busy_hub_pushes_back);
+	tcase_add_test(tests, unsealed_files_are_kept_back);
 	tcase_add_test(tests, refuses_what_is_no_hub);
 	tcase_add_test(tests, knows_its_descriptors);
 	return tests;

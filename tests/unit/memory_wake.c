@@ -112,11 +112,11 @@ END_TEST
 /* Any user may send to an abstract name. */
 START_TEST(doorbell_takes_the_cookie_only)
 {
-	const struct memory_doorbell *to = &hub.area->hub.doorbell[B];
+	const struct memory_doorbell *to = &hub.page->doorbell[B];
 	struct sockaddr_un addr = { .sun_family = AF_UNIX };
 	const int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 	const socklen_t len = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + to->len);
-	uint64_t cookie = hub.area->hub.cookie;
+	uint64_t cookie = hub.page->cookie;
 
 	memcpy(addr.sun_path + 1, to->name, to->len);
 	cookie++;

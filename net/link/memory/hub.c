@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* The server's side of a memory link: the file of the rings, the doorbells, and who is there. */
+/* The server's side of a memory link: files, doorbells, who is there, and who knows whom. */
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/filter.h>
@@ -15,48 +15,90 @@
 #include "net/link/memory/private.h"
 #include "net/wire/headers.h"
 
+/* A file of that length, mapped to write. */
+static int make_file(const char *name, size_t len, void **ret)
+{
+	const int fd = memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	void *map = MAP_FAILED;
+	int rc;
+
+	if (fd < 0)
+		return -errno;
+	if (ftruncate(fd, (off_t)len) == 0 &&
+	    fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW) == 0)
+		map = mmap(NULL, len, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	if (map == MAP_FAILED) {
+		rc = -errno;
+		(void)close(fd);
+		return rc;
+	}
+	(void)madvise(map, len, MADV_DONTDUMP);
+	*ret = map;
+	return fd;
+}
+
 int memory_hub_open(struct memory_hub *ret, uint32_t slots)
 {
 	struct memory_hub hub = { .slots = slots };
-	void *area;
+	void *page;
 
 	if (slots == 0 || slots > MEMORY_SLOTS)
 		return -EINVAL;
-	hub.fd = memfd_create("rxe_dm rings", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	hub.fd = make_file("rxe_dm hub", sizeof(*hub.page), &page);
 	if (hub.fd < 0)
-		return -errno;
-	if (ftruncate(hub.fd, (off_t)memory_file_len(slots)) != 0 ||
-	    fcntl(hub.fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW) != 0) {
+		return hub.fd;
+	if (fcntl(hub.fd, F_ADD_SEALS, F_SEAL_FUTURE_WRITE | F_SEAL_SEAL) != 0) {
 		const int rc = -errno;
 
+		(void)munmap(page, sizeof(*hub.page));
 		(void)close(hub.fd);
 		return rc;
 	}
-	area = mmap(NULL, sizeof(*hub.area), PROT_READ | PROT_WRITE, MAP_SHARED, hub.fd, 0);
-	if (area == MAP_FAILED) {
-		(void)close(hub.fd);
-		return -ENOMEM;
-	}
-	hub.area = area;
-	hub.area->hub.magic = MEMORY_MAGIC;
-	hub.area->hub.slots = slots;
+	hub.page = page;
+	hub.page->magic = MEMORY_MAGIC;
+	hub.page->slots = slots;
 	/* A failure makes the number predictable: then other users can wake processes. */
-	(void)!getrandom(&hub.area->hub.cookie, sizeof(hub.area->hub.cookie), 0);
+	(void)!getrandom(&hub.page->cookie, sizeof(hub.page->cookie), 0);
 	for (uint32_t i = 0; i < MEMORY_SLOTS; i++)
-		hub.doorbell[i] = -1;
+		hub.slot[i].fd = hub.slot[i].doorbell = -1;
 	*ret = hub;
 	return 0;
 }
 
+/* The slot's process has met nobody, and nobody it. */
+static void forget_meetings(struct memory_hub *hub, uint32_t slot)
+{
+	for (uint32_t i = 0; i < MEMORY_SLOTS / 64; i++)
+		atomic_store(&hub->page->met[slot][i], 0);
+	for (uint32_t to = 0; to < hub->slots; to++)
+		atomic_fetch_and(&hub->page->met[to][slot / 64], ~(1ull << slot % 64));
+}
+
+/* Those that have mapped the file keep it until they have read it. */
+static void forget_file(struct memory_hub *hub, uint32_t slot)
+{
+	struct memory_hub_slot *of = &hub->slot[slot];
+
+	forget_meetings(hub, slot);
+	if (of->fd < 0)
+		return;
+	(void)munmap(of->file, memory_file_len(hub->slots));
+	(void)close(of->fd);
+	of->file = NULL;
+	of->fd = -1;
+}
+
 void memory_hub_close(struct memory_hub *hub)
 {
-	if (!hub->area)
+	if (!hub->page)
 		return;
-	for (uint32_t i = 0; i < MEMORY_SLOTS; i++)
-		descriptor_close(hub->doorbell[i]);
-	(void)munmap(hub->area, sizeof(*hub->area));
+	for (uint32_t i = 0; i < hub->slots; i++) {
+		forget_file(hub, i);
+		descriptor_close(hub->slot[i].doorbell);
+	}
+	(void)munmap(hub->page, sizeof(*hub->page));
 	(void)close(hub->fd);
-	hub->area = NULL;
+	hub->page = NULL;
 }
 
 /* Every user may send to an abstract name: only datagrams that are the cookie pass. */
@@ -98,78 +140,124 @@ static int bind_name(int fd, struct memory_doorbell *ret)
 	return 0;
 }
 
-int memory_hub_doorbell(struct memory_hub *hub, uint32_t slot)
+static int make_doorbell(struct memory_hub *hub, uint32_t slot)
 {
 	int fd, rc;
 
-	assert(hub->area && slot < hub->slots);
-	if (hub->doorbell[slot] >= 0)
-		return hub->doorbell[slot];
+	if (hub->slot[slot].doorbell >= 0)
+		return 0;
 	fd = descriptor_keep(socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
 	if (fd < 0)
 		return -errno;
-	rc = take_cookie_only(fd, hub->area->hub.cookie);
+	rc = take_cookie_only(fd, hub->page->cookie);
 	if (rc == 0)
-		rc = bind_name(fd, &hub->area->hub.doorbell[slot]);
+		rc = bind_name(fd, &hub->page->doorbell[slot]);
 	if (rc != 0) {
 		descriptor_close(fd);
 		return rc;
 	}
-	hub->doorbell[slot] = fd;
-	return fd;
+	hub->slot[slot].doorbell = fd;
+	return 0;
 }
 
-void memory_hub_set_live(struct memory_hub *hub, uint32_t slot, bool live)
+static void set_live(struct memory_hub *hub, uint32_t slot, bool live)
 {
 	const uint64_t bit = 1ull << slot % 64;
 
-	assert(hub->area && slot < hub->slots);
 	if (live)
-		atomic_fetch_or(&hub->area->hub.live[slot / 64], bit);
+		atomic_fetch_or(&hub->page->live[slot / 64], bit);
 	else
-		atomic_fetch_and(&hub->area->hub.live[slot / 64], ~bit);
-	atomic_fetch_add(&hub->area->hub.generation, 1);
+		atomic_fetch_and(&hub->page->live[slot / 64], ~bit);
+	atomic_fetch_add(&hub->page->generation, 1);
 }
 
-static struct memory_ring_page *map_page(const struct memory_hub *hub, uint32_t from, uint32_t to)
+int memory_hub_attach(struct memory_hub *hub, uint32_t slot)
 {
-	void *page = mmap(NULL, MEMORY_PAGE, PROT_READ | PROT_WRITE, MAP_SHARED, hub->fd,
-			  (off_t)memory_ring_offset(hub->slots, from, to));
+	struct memory_hub_slot *of = &hub->slot[slot];
+	int fd, rc = make_doorbell(hub, slot);
+	void *file;
 
-	return page == MAP_FAILED ? NULL : page;
+	assert(hub->page && slot < hub->slots);
+	if (rc)
+		return rc;
+	fd = make_file("rxe_dm rings", memory_file_len(hub->slots), &file);
+	if (fd < 0)
+		return fd;
+	forget_file(hub, slot);
+	/* 0 is no epoch. */
+	hub->last_epoch += hub->last_epoch == UINT32_MAX ? 2 : 1;
+	*of = (struct memory_hub_slot){
+		.fd = fd, .doorbell = of->doorbell, .file = file, .epoch = hub->last_epoch
+	};
+	atomic_store(&hub->page->epoch[slot], of->epoch);
+	set_live(hub, slot, true);
+	return 0;
+}
+
+static bool has_met(const struct memory_hub *hub, uint32_t to, uint32_t from)
+{
+	return atomic_load(&hub->page->met[to][from / 64]) >> from % 64 & 1;
+}
+
+/* Those that wait hear of it, and give the file's memory back. */
+void memory_hub_detach(struct memory_hub *hub, uint32_t slot)
+{
+	assert(hub->page && slot < hub->slots);
+	set_live(hub, slot, false);
+	for (uint32_t to = 0; to < hub->slots; to++)
+		if (has_met(hub, to, slot) && hub->slot[to].file &&
+		    atomic_load(&hub->slot[to].file->armed) & 1)
+			memory_ring_doorbell(hub->page, to, hub->slot[slot].doorbell);
 }
 
 /* Whether nothing waits in the ring. */
 static bool is_drained(const struct memory_hub *hub, uint32_t from, uint32_t to)
 {
-	struct memory_ring_page *sent = map_page(hub, from, to), *taken = map_page(hub, to, from);
-	const bool drained = sent && taken && atomic_load(&sent->tail) == atomic_load(&taken->head);
+	const struct memory_hub_slot *a = &hub->slot[from], *b = &hub->slot[to];
+	const struct memory_pair *sent = &a->file->pair[to];
+	const struct memory_pair *taken = &b->file->pair[from];
+	uint64_t head;
 
-	if (sent)
-		(void)munmap(sent, MEMORY_PAGE);
-	if (taken)
-		(void)munmap(taken, MEMORY_PAGE);
-	return drained;
+	if (atomic_load(&sent->tail_epoch) != b->epoch)
+		return true;
+	head = atomic_load(&taken->head_epoch) == a->epoch ? atomic_load(&taken->head) : 0;
+	return atomic_load(&sent->tail) == head;
 }
 
-/* The first pages stay: positions never fall. */
 bool memory_hub_reap(struct memory_hub *hub, uint32_t slot)
 {
-	bool all = true;
+	assert(!memory_is_live(hub->page, slot));
+	for (uint32_t to = 0; hub->slot[slot].file && to < hub->slots; to++)
+		if (memory_is_live(hub->page, to) && has_met(hub, to, slot) && hub->slot[to].file &&
+		    !is_drained(hub, slot, to))
+			return false;
+	forget_file(hub, slot);
+	atomic_fetch_add(&hub->page->generation, 1);
+	return true;
+}
 
-	for (uint32_t to = 0; to < hub->slots; to++) {
-		if (!memory_is_used(hub->area, slot, to))
-			continue;
-		if (memory_is_live(hub->area, to) && !is_drained(hub, slot, to)) {
-			all = false;
-			continue;
-		}
-		(void)fallocate(hub->fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
-				(off_t)memory_ring_offset(hub->slots, slot, to) + MEMORY_PAGE,
-				RING_BYTES);
-	}
-	/* A slot that sends nothing is nothing for others to look at. */
-	for (uint32_t i = 0; all && i < MEMORY_SLOTS / 64; i++)
-		atomic_store(&hub->area->slot[slot].used[i], 0);
-	return all;
+static bool is_sealed(int fd)
+{
+	const int seals = fcntl(fd, F_GET_SEALS);
+
+	return seals >= 0 && (seals & F_SEAL_FUTURE_WRITE);
+}
+
+int memory_hub_meet(void *arg, uint32_t from, uint32_t to, uint32_t *ret_epoch)
+{
+	struct memory_hub *hub = arg;
+	int fd;
+
+	assert(hub->page && from < hub->slots && to < hub->slots);
+	if (hub->slot[to].fd < 0)
+		return -ENOENT;
+	if (!is_sealed(hub->slot[to].fd))
+		return -EAGAIN;
+	fd = fcntl(hub->slot[to].fd, F_DUPFD_CLOEXEC, 0);
+	if (fd < 0)
+		return -errno;
+	atomic_fetch_or(&hub->page->met[to][from / 64], 1ull << from % 64);
+	atomic_fetch_add(&hub->page->generation, 1);
+	*ret_epoch = hub->slot[to].epoch;
+	return fd;
 }

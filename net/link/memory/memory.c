@@ -4,6 +4,7 @@
 #include "net/link/memory/memory.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -12,13 +13,12 @@
 #include "net/link/descriptor.h"
 #include "net/link/memory/private.h"
 
-bool memory_is_member(const struct memory_link *link, uint32_t slot, const struct gid *group)
+bool memory_is_member(const struct memory_slot_page *file, const struct gid *group)
 {
-	const struct memory_area_slot *of = &link->area->slot[slot];
-	const uint32_t n = atomic_load_explicit(&of->num_groups, memory_order_acquire);
+	const uint32_t n = atomic_load_explicit(&file->num_groups, memory_order_acquire);
 
 	for (uint32_t i = 0; i < n && i < MEMORY_GROUPS; i++)
-		if (gid_equal(&of->group[i], group))
+		if (gid_equal(&file->group[i], group))
 			return true;
 	return false;
 }
@@ -123,19 +123,18 @@ static bool memory_has_descriptors(const struct link *base)
 {
 	const struct memory_link *link = (const struct memory_link *)base;
 
-	return descriptor_is_kept(link->doorbell_fd) && descriptor_is_kept(link->fd);
+	return descriptor_is_kept(link->doorbell_fd);
 }
 
 static void memory_close(struct link *base)
 {
 	struct memory_link *link = (struct memory_link *)base;
 
-	for (uint32_t i = 0; i < MEMORY_SLOTS; i++)
-		memory_peer_free(link->peer[i]);
-	if (link->own)
-		(void)munmap(link->own, sizeof(*link->own));
-	if (link->area)
-		(void)munmap((void *)(uintptr_t)link->area, sizeof(*link->area));
+	memory_peers_free(link);
+	if (link->is_own_mapped)
+		(void)munmap(link->own, memory_file_len(link->slots));
+	if (link->hub)
+		(void)munmap((void *)(uintptr_t)link->hub, sizeof(*link->hub));
 	free(link->copies);
 	free(link);
 }
@@ -165,62 +164,75 @@ uint32_t memory_ring_bytes(void)
 	return RING_BYTES;
 }
 
-static int map_area(struct memory_link *link)
+static bool has_len(int fd, size_t len)
 {
-	const off_t own = (off_t)(offsetof(struct memory_area, slot) +
-				  link->slot * sizeof(struct memory_area_slot));
 	struct stat st;
+
+	return fstat(fd, &st) == 0 && (size_t)st.st_size == len;
+}
+
+static int map_hub(struct memory_link *link, int fd)
+{
 	void *map;
 
-	if (fstat(link->fd, &st) != 0)
-		return -errno;
-	if ((size_t)st.st_size < sizeof(*link->area))
+	if (!has_len(fd, sizeof(*link->hub)))
 		return -EINVAL;
-	map = mmap(NULL, sizeof(*link->area), PROT_READ, MAP_SHARED, link->fd, 0);
+	map = mmap(NULL, sizeof(*link->hub), PROT_READ, MAP_SHARED, fd, 0);
 	if (map == MAP_FAILED)
 		return -ENOMEM;
-	link->area = map;
-	link->slots = link->area->hub.slots;
-	if (link->area->hub.magic != MEMORY_MAGIC || link->slots > MEMORY_SLOTS ||
-	    link->slot >= link->slots || (size_t)st.st_size != memory_file_len(link->slots))
+	link->hub = map;
+	link->slots = link->hub->slots;
+	if (link->hub->magic != MEMORY_MAGIC || link->slots > MEMORY_SLOTS ||
+	    link->slot >= link->slots)
 		return -EINVAL;
-	map = mmap(NULL, sizeof(*link->own), PROT_READ | PROT_WRITE, MAP_SHARED, link->fd, own);
-	if (map == MAP_FAILED)
-		return -ENOMEM;
-	link->own = map;
+	link->epoch = memory_epoch(link->hub, link->slot);
+	link->generation = atomic_load(&link->hub->generation) - 1;
 	return 0;
 }
 
-/* Packets to the slot's former process are not for this one. */
-static int skip_former(struct memory_link *link)
+static int map_own(struct memory_link *link, int fd)
 {
-	for (uint32_t slot = 0; slot < link->slots; slot++) {
-		struct memory_peer *peer;
+	const size_t len = memory_file_len(link->slots);
+	void *map;
 
-		if (!memory_is_used(link->area, slot, link->slot))
-			continue;
-		peer = memory_peer_get(link, slot);
-		if (!peer)
-			return -ENOMEM;
-		ring_skip(&peer->in);
-	}
+	if (!has_len(fd, len))
+		return -EINVAL;
+	map = mmap(NULL, len, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	if (map == MAP_FAILED)
+		return -errno;
+	(void)madvise(map, len, MADV_DONTDUMP);
+	link->own = map;
+	link->is_own_mapped = true;
 	return 0;
+}
+
+/* From now on nobody else can write the file. */
+static int seal(int fd)
+{
+	const int seals = fcntl(fd, F_GET_SEALS);
+
+	if (seals < 0)
+		return -errno;
+	if (seals & F_SEAL_FUTURE_WRITE)
+		return 0;
+	return fcntl(fd, F_ADD_SEALS, F_SEAL_FUTURE_WRITE | F_SEAL_SEAL) ? -errno : 0;
 }
 
 static int open_parts(struct memory_link *link, const struct memory_cfg *cfg)
 {
-	int rc = map_area(link);
+	int rc = map_hub(link, cfg->hub_fd);
 
+	if (rc == 0 && !cfg->file)
+		rc = map_own(link, cfg->file_fd);
+	if (rc == 0)
+		rc = seal(cfg->file_fd);
 	if (rc == 0)
 		rc = memory_complete_arrivals(&link->base, cfg->complete);
-	if (rc == 0 && !cfg->resumes)
-		rc = skip_former(link);
 	if (rc != 0)
 		return rc;
 	atomic_store(&link->own->num_groups, 0);
 	/* An odd number would be the former process's: nobody waits. */
 	atomic_store(&link->own->armed, (atomic_load(&link->own->armed) | 1) + 1);
-	link->generation = atomic_load(&link->area->hub.generation) - 1;
 	return 0;
 }
 
@@ -229,8 +241,8 @@ int memory_open(struct link **ret, const struct memory_cfg *cfg)
 	struct memory_link *link;
 	int rc;
 
-	if (cfg->fd < 0 || cfg->doorbell_fd < 0 || cfg->slot >= MEMORY_SLOTS ||
-	    gid_is_multicast(&cfg->gid))
+	if (cfg->hub_fd < 0 || cfg->file_fd < 0 || cfg->doorbell_fd < 0 ||
+	    cfg->slot >= MEMORY_SLOTS || gid_is_multicast(&cfg->gid))
 		return -EINVAL;
 	link = calloc(1, sizeof(*link));
 	if (!link)
@@ -238,8 +250,10 @@ int memory_open(struct link **ret, const struct memory_cfg *cfg)
 	link->base.ops = &ops;
 	link->gid = cfg->gid;
 	link->slot = cfg->slot;
-	link->fd = cfg->fd;
 	link->doorbell_fd = cfg->doorbell_fd;
+	link->meet = cfg->meet;
+	link->meet_arg = cfg->meet_arg;
+	link->own = cfg->file;
 	link->max_segs = cfg->trains ? TRAIN_MAX_SEGS : 1;
 	link->icrc = cfg->icrc;
 	link->log = cfg->log;

@@ -3,10 +3,11 @@
  * network. No system call is made while both sides poll. A full ring takes no more (link_send
  * returns -EAGAIN) instead of losing packets.
  *
- * The device server makes the file of the rings and a doorbell socket for each slot (the hub), and
- * hands both to a process. For each pair of slots there is one ring in each direction (ring.h),
- * which only its sender writes. Nothing that a process reads there is trusted: layout.h says who
- * writes what.
+ * For each pair of slots there is one ring in each direction (ring.h). The device server (the hub)
+ * makes a doorbell socket for each slot, and for each process a file with the rings to all others.
+ * The process maps its file to write and seals it, so that no other process can. The hub hands it to
+ * those who want to send to the process, or receive from it, to read. Nothing that a process reads
+ * there is trusted: layout.h says who writes what.
  *
  * Arrivals lie in the ring of their sender, who may change them. Each has a private copy of its
  * headers (wire_arrival.headers).
@@ -29,36 +30,56 @@
 #define MEMORY_FIRST_PORT 49152u /* source ports, of each slot others; the ICRC covers them */
 #define MEMORY_STALL_NS	  10000000u
 
-struct memory_area;
+struct memory_hub_page;
+struct memory_slot_page;
 
-/* The server's side: the file and the doorbells of one device. */
-struct memory_hub {
-	int fd; /* of the file */
-	struct memory_area *area;
-	uint32_t slots;
-	int doorbell[MEMORY_SLOTS]; /* -1: not made yet */
+struct memory_hub_slot {
+	int fd, doorbell;	       /* -1: none */
+	struct memory_slot_page *file; /* mapped to write: the server goes on with it */
+	uint32_t epoch;
 };
 
-/* 0, -EINVAL (no such number of slots) or -errno (-EFBIG: the limit of file sizes). */
+/* The server's side: files and doorbells of one device. */
+struct memory_hub {
+	int fd; /* of the page */
+	struct memory_hub_page *page;
+	uint32_t slots;
+	uint32_t last_epoch;
+	struct memory_hub_slot slot[MEMORY_SLOTS];
+};
+
+/* 0, -EINVAL (no such number of slots) or -errno. */
 int memory_hub_open(struct memory_hub *ret, uint32_t slots);
-/* Does nothing if hub->area is NULL. */
+/* Does nothing if hub->page is NULL. */
 void memory_hub_close(struct memory_hub *hub);
-/* The slot's doorbell socket, which stays the hub's, or -errno. */
-int memory_hub_doorbell(struct memory_hub *hub, uint32_t slot);
-/* Whether somebody takes what is sent to the slot. Packets to other slots are dropped. */
-void memory_hub_set_live(struct memory_hub *hub, uint32_t slot, bool live);
-/* Frees the memory of what a slot without a process has sent, as far as nobody will take it any
- * more. True: all of it. */
+/* A process takes the slot: gives it a new file and a doorbell, which stay the hub's. 0 or -errno
+ * (-EFBIG: the limit of file sizes). */
+int memory_hub_attach(struct memory_hub *hub, uint32_t slot);
+/* Nobody takes what is sent to the slot any more. */
+void memory_hub_detach(struct memory_hub *hub, uint32_t slot);
+/* Forgets the file of a slot that is detached, unless somebody will still take what is in it. True:
+ * it is forgotten. */
 bool memory_hub_reap(struct memory_hub *hub, uint32_t slot);
+/* The process of slot from asks for the file of slot to: a descriptor, which is the caller's, and
+ * the file's epoch. hub: a struct memory_hub.
+ * -ENOENT: the slot has none; -EAGAIN: its process has not sealed it yet. */
+int memory_hub_meet(void *hub, uint32_t from, uint32_t to, uint32_t *ret_epoch);
 
 struct memory_cfg {
 	struct gid gid;
 	uint32_t slot;
-	int fd;		 /* the hub's; stays the caller's */
+	int hub_fd;	 /* of the hub's page; stays the caller's */
+	int file_fd;	 /* of the slot's file; stays the caller's */
 	int doorbell_fd; /* the slot's; stays the caller's */
+	/* Asks the hub for the file of another slot: memory_hub_meet(), or what calls it. -EBUSY: it
+	 * cannot now, the link shall try again. */
+	int (*meet)(void *arg, uint32_t from, uint32_t to, uint32_t *ret_epoch);
+	void *meet_arg;
+	/* The server's: the hub's mapping of the file, to go on where a process ended. NULL: maps and
+	 * seals the file. */
+	struct memory_slot_page *file;
 	bool trains;
 	bool icrc;     /* fill ICRCs in, and check them */
-	bool resumes;  /* take what the slot's former process left, instead of skipping it */
 	bool complete; /* as link_complete_arrivals() */
 	/* Logs a sentence for people, once for each cause. May be NULL. */
 	void (*log)(void *arg, const char *line);
@@ -70,7 +91,7 @@ struct memory_cfg {
 void memory_wake_self(struct link *link);
 /* Bytes of the ring between two processes. */
 uint32_t memory_ring_bytes(void);
-/* 0, -EINVAL, -ENOMEM or -errno. One link at a time uses a slot. */
+/* 0, -EINVAL, -ENOMEM or -errno (-EPERM: the file is sealed). One link at a time uses a slot. */
 int memory_open(struct link **ret, const struct memory_cfg *cfg);
 
 #endif

@@ -1,78 +1,229 @@
 // SPDX-License-Identifier: MIT
-/* The rings between two slots: mapped when first used. */
+/* The processes of other slots: their files are asked for and mapped when first used. */
 #include <errno.h>
 #include <stdlib.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
+#include "net/link/clock.h"
 #include "net/link/memory/private.h"
 
-#define MAP_LEN (MEMORY_PAGE + 2 * (size_t)RING_BYTES)
+#define RING_TWICE (2 * (size_t)RING_BYTES)
+/* A file that is not to be had is asked for again after this time. */
+#define REFUSED_NS 1000000u
 
-/* The page and the data, then the data again: no record is cut at the end. */
-static uint8_t *map_ring(const struct memory_link *link, uint32_t from, uint32_t to, int rights)
+/* Head of a ring of which nothing was read. */
+static const _Atomic uint64_t nothing;
+
+static uint8_t *reserve_twice(void)
 {
-	const int flags = MAP_SHARED | MAP_FIXED;
-	const off_t offset = (off_t)memory_ring_offset(link->slots, from, to);
-	uint8_t *map =
-		mmap(NULL, MAP_LEN, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	void *map = mmap(NULL, RING_TWICE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE,
+			 -1, 0);
 
-	if (map == MAP_FAILED)
-		return NULL;
-	if (mmap(map, MEMORY_RING_LEN, rights, flags, link->fd, offset) == MAP_FAILED ||
-	    mmap(map + MEMORY_RING_LEN, RING_BYTES, rights, flags, link->fd,
-		 offset + MEMORY_PAGE) == MAP_FAILED) {
-		(void)munmap(map, MAP_LEN);
+	return map == MAP_FAILED ? NULL : map;
+}
+
+/* The ring to this slot, then the same again: no record is cut at the end. */
+static uint8_t *map_in(int fd, uint32_t to)
+{
+	const off_t offset = (off_t)memory_ring_offset(to);
+	uint8_t *map = reserve_twice();
+
+	for (uint32_t i = 0; map && i < 2; i++) {
+		if (mmap(map + i * RING_BYTES, RING_BYTES, PROT_READ, MAP_SHARED | MAP_FIXED, fd,
+			 offset) != MAP_FAILED)
+			continue;
+		(void)munmap(map, RING_TWICE);
 		return NULL;
 	}
-	(void)madvise(map, MAP_LEN, MADV_DONTDUMP);
+	if (map)
+		(void)madvise(map, RING_TWICE, MADV_DONTDUMP);
 	return map;
 }
 
-static bool open_peer(struct memory_link *link, uint32_t slot, struct memory_peer *peer)
+/* A second mapping of what is mapped: mremap(2) of a length of 0. UCX replaces the C library's
+ * function by one that takes no fifth argument. */
+static bool map_again(void *from, size_t len, void *to)
 {
-	struct memory_ring_page *out, *in;
+	return syscall(SYS_mremap, from, (size_t)0, len, MREMAP_MAYMOVE | MREMAP_FIXED, to) ==
+	       (long)(uintptr_t)to;
+}
 
-	peer->out_map = map_ring(link, link->slot, slot, PROT_READ | PROT_WRITE);
-	peer->in_map = map_ring(link, slot, link->slot, PROT_READ);
-	if (!peer->out_map || !peer->in_map)
+/* As map_in(), for the ring from this slot. The file is sealed: nothing maps it to write but
+ * map_again(). */
+static uint8_t *map_out(struct memory_slot_page *own, uint32_t to)
+{
+	uint8_t *map = reserve_twice();
+
+	for (uint32_t i = 0; map && i < 2; i++) {
+		if (map_again(memory_ring(own, to), RING_BYTES, map + i * RING_BYTES))
+			continue;
+		(void)munmap(map, RING_TWICE);
+		return NULL;
+	}
+	return map;
+}
+
+static void free_peer(struct memory_peer *peer)
+{
+	if (peer->in_map)
+		(void)munmap(peer->in_map, RING_TWICE);
+	if (peer->file)
+		(void)munmap((void *)(uintptr_t)peer->file, sizeof(*peer->file));
+	free(peer);
+}
+
+static bool map_peer(struct memory_link *link, uint32_t slot, int fd, struct memory_peer *peer)
+{
+	void *file = mmap(NULL, sizeof(*peer->file), PROT_READ, MAP_SHARED, fd, 0);
+
+	if (file == MAP_FAILED)
 		return false;
-	out = (struct memory_ring_page *)(void *)peer->out_map;
-	in = (struct memory_ring_page *)(void *)peer->in_map;
-	peer->out = (struct ring_producer){ .data = peer->out_map + MEMORY_PAGE,
-					    .tail = &out->tail,
-					    .head = &in->head };
-	peer->in = (struct ring_consumer){ .data = peer->in_map + MEMORY_PAGE,
-					   .tail = &in->tail,
-					   .head = &out->head };
+	peer->file = file;
+	peer->in_map = map_in(fd, link->slot);
+	if (!link->out_map[slot])
+		link->out_map[slot] = map_out(link->own, slot);
+	return peer->in_map && link->out_map[slot];
+}
+
+/* What was said to the slot's former process is void. A process that is killed in between has said
+ * nothing. */
+static void address_to(_Atomic uint32_t *epoch, _Atomic uint64_t *position, uint32_t to)
+{
+	if (atomic_load(epoch) == to)
+		return;
+	atomic_store(epoch, 0);
+	atomic_store(position, 0);
+	/* Pairs with the loads in hear() and memory_peer_space(). */
+	atomic_store(epoch, to);
+}
+
+static void open_rings(struct memory_link *link, uint32_t slot, struct memory_peer *peer)
+{
+	struct memory_pair *own = &link->own->pair[slot];
+
+	address_to(&own->tail_epoch, &own->tail, peer->epoch);
+	address_to(&own->head_epoch, &own->head, peer->epoch);
+	peer->out = (struct ring_producer){ .data = link->out_map[slot],
+					    .tail = &own->tail,
+					    .head = &nothing };
+	peer->in = (struct ring_consumer){ .data = peer->in_map,
+					   .tail = &peer->last_tail,
+					   .head = &own->head };
 	ring_producer_open(&peer->out);
 	ring_consumer_open(&peer->in);
-	return true;
+	atomic_init(&peer->last_tail, peer->in.at);
+}
+
+static struct memory_peer *ask(struct memory_link *link, uint32_t slot)
+{
+	struct memory_peer *peer = NULL;
+	uint32_t epoch;
+	int fd;
+
+	assert(!link->peer[slot]);
+	link->is_hub_busy = false;
+	if (memory_is_refused(link, slot))
+		return NULL;
+	fd = link->meet(link->meet_arg, link->slot, slot, &epoch);
+	link->is_hub_busy = fd == -EBUSY;
+	if (link->is_hub_busy)
+		return NULL;
+	if (fd >= 0)
+		peer = calloc(1, sizeof(*peer));
+	if (peer && !map_peer(link, slot, fd, peer)) {
+		free_peer(peer);
+		peer = NULL;
+	}
+	if (fd >= 0)
+		(void)close(fd);
+	link->refused_ns[slot] = peer ? 0 : clock_now_ns();
+	if (!peer)
+		return NULL;
+	peer->epoch = epoch;
+	open_rings(link, slot, peer);
+	return link->peer[slot] = peer;
+}
+
+bool memory_is_refused(const struct memory_link *link, uint32_t slot)
+{
+	return link->refused_ns[slot] && clock_now_ns() - link->refused_ns[slot] < REFUSED_NS;
+}
+
+bool memory_peer_is_present(const struct memory_link *link, uint32_t slot,
+			    const struct memory_peer *peer)
+{
+	return memory_is_live(link->hub, slot) && peer->epoch == memory_epoch(link->hub, slot);
 }
 
 struct memory_peer *memory_peer_get(struct memory_link *link, uint32_t slot)
 {
-	struct memory_peer *peer;
+	struct memory_peer *peer = link->peer[slot];
 
 	assert(slot < link->slots);
-	if (link->peer[slot])
-		return link->peer[slot];
-	peer = calloc(1, sizeof(*peer));
-	if (!peer)
-		return NULL;
-	if (!open_peer(link, slot, peer)) {
-		memory_peer_free(peer);
-		return NULL;
-	}
-	return link->peer[slot] = peer;
+	if (peer && memory_peer_is_present(link, slot, peer))
+		return peer;
+	if (peer)
+		memory_peer_leave(link, slot);
+	return link->peer[slot] ? link->peer[slot] : ask(link, slot);
 }
 
-void memory_peer_free(struct memory_peer *peer)
+uint8_t *memory_peer_space(const struct memory_link *link, struct memory_peer *peer, uint32_t len)
 {
-	if (!peer)
+	const struct memory_pair *theirs = &peer->file->pair[link->slot];
+
+	if (peer->out.head == &nothing &&
+	    atomic_load_explicit(&theirs->head_epoch, memory_order_acquire) == link->epoch)
+		peer->out.head = &theirs->head;
+	return ring_reserve(&peer->out, len);
+}
+
+/* A peer that has begun no ring for this process has sent nothing. */
+static void hear(const struct memory_link *link, struct memory_peer *peer)
+{
+	const struct memory_pair *theirs = &peer->file->pair[link->slot];
+
+	if (peer->in.tail == &peer->last_tail && !peer->has_left &&
+	    atomic_load_explicit(&theirs->tail_epoch, memory_order_acquire) == link->epoch)
+		peer->in.tail = &theirs->tail;
+}
+
+bool memory_peer_waits(const struct memory_link *link, struct memory_peer *peer)
+{
+	hear(link, peer);
+	return peer->segs_left > 0 || ring_waits(&peer->in);
+}
+
+/* What it has sent until now is received, and no more: nothing keeps the slot's next process
+ * waiting. */
+static void end_ring(const struct memory_link *link, struct memory_peer *peer)
+{
+	hear(link, peer);
+	atomic_store(&peer->last_tail, atomic_load(peer->in.tail));
+	peer->in.tail = &peer->last_tail;
+	peer->has_left = true;
+}
+
+void memory_peer_leave(struct memory_link *link, uint32_t slot)
+{
+	struct memory_peer *peer = link->peer[slot];
+
+	if (!peer->has_left)
+		end_ring(link, peer);
+	if (peer->has_taken || memory_peer_waits(link, peer))
 		return;
-	if (peer->out_map)
-		(void)munmap(peer->out_map, MAP_LEN);
-	if (peer->in_map)
-		(void)munmap(peer->in_map, MAP_LEN);
-	free(peer);
+	link->finished[slot] = peer->epoch;
+	link->peer[slot] = NULL;
+	free_peer(peer);
+}
+
+void memory_peers_free(struct memory_link *link)
+{
+	for (uint32_t i = 0; i < MEMORY_SLOTS; i++) {
+		if (link->peer[i])
+			free_peer(link->peer[i]);
+		if (link->out_map[i])
+			(void)munmap(link->out_map[i], RING_TWICE);
+	}
 }

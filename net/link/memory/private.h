@@ -19,11 +19,17 @@
 
 static_assert(MEMORY_HEADERS >= WIRE_MAX_HEADERS, "the copy has all headers");
 
-/* The rings between this slot and another. */
+/* The process of another slot, and the rings between it and this one. */
 struct memory_peer {
-	uint8_t *out_map, *in_map; /* page and data, then the data again */
+	uint32_t epoch;
+	const struct memory_slot_page *file; /* the peer's, to read */
+	uint8_t *in_map;		     /* the ring from the peer, twice */
 	struct ring_producer out;
 	struct ring_consumer in;
+	/* Another process has the slot, or none: in ends here. */
+	bool has_left;
+	_Atomic uint64_t last_tail;
+
 	uint32_t rung; /* value of its armed for which this process rang */
 
 	/* The ring is full since then, with its head there; 0: it is not. */
@@ -45,18 +51,29 @@ struct memory_joined {
 struct memory_link {
 	struct link base; /* first: a struct link * is one of these */
 	struct gid gid;
-	uint32_t slot, slots;
-	int fd, doorbell_fd; /* the caller's */
-	const struct memory_area *area;
-	struct memory_area_slot *own;
+	uint32_t slot, slots, epoch;
+	int doorbell_fd; /* the caller's */
+	const struct memory_hub_page *hub;
+	struct memory_slot_page *own; /* this slot's file, to write */
+	bool is_own_mapped;	      /* by this link */
+	int (*meet)(void *arg, uint32_t from, uint32_t to, uint32_t *ret_epoch);
+	void *meet_arg;
 	uint16_t max_segs;
-	bool icrc, complete, resumes;
+	bool icrc, complete;
 	void (*log)(void *arg, const char *line);
 	void *log_arg;
 	bool warned;
 
 	/* By slot; NULL: nothing was sent or received yet. */
 	struct memory_peer *peer[MEMORY_SLOTS];
+	/* The ring to the slot, twice; stays when the peer changes. */
+	uint8_t *out_map[MEMORY_SLOTS];
+	/* Epoch of the last peer of the slot of which everything was read. */
+	uint32_t finished[MEMORY_SLOTS];
+	/* When its file was asked for in vain. */
+	uint64_t refused_ns[MEMORY_SLOTS];
+	/* The hub could not be asked now. */
+	bool is_hub_busy;
 	/* Slots whose rings to this one are read: those that are live, and those that left
 	 * something. As of that generation. */
 	uint32_t generation, num_scanned, first_scanned;
@@ -84,15 +101,38 @@ uint8_t *memory_space(struct link *base, const struct gid *dst, uint32_t slot);
 int memory_join(struct link *base, const struct gid *group);
 int memory_leave(struct link *base, const struct gid *group);
 
-/* The rings between this slot and another; maps them. NULL: no memory. */
+/* The process of a slot; asks for its file and maps it. NULL: none, no memory, or is_hub_busy. While anything is
+ * left to read of the slot's former process, that one. */
 struct memory_peer *memory_peer_get(struct memory_link *link, uint32_t slot);
-void memory_peer_free(struct memory_peer *peer);
+/* Whether it is the slot's present process. */
+bool memory_peer_is_present(const struct memory_link *link, uint32_t slot,
+			    const struct memory_peer *peer);
+/* Whether there is something to read. */
+bool memory_peer_waits(const struct memory_link *link, struct memory_peer *peer);
+/* Its file was asked for in vain a moment ago. */
+bool memory_is_refused(const struct memory_link *link, uint32_t slot);
+/* As ring_reserve(), in the ring to a peer. */
+uint8_t *memory_peer_space(const struct memory_link *link, struct memory_peer *peer, uint32_t len);
+/* Finishes with a process that has left the slot once all is read. Then link->peer[slot] is NULL. */
+void memory_peer_leave(struct memory_link *link, uint32_t slot);
+/* The link is closed. */
+void memory_peers_free(struct memory_link *link);
 
-bool memory_is_live(const struct memory_area *area, uint32_t slot);
-/* Whether something was ever sent from one slot to another. */
-bool memory_is_used(const struct memory_area *area, uint32_t from, uint32_t to);
+/* from_fd: a doorbell, too. */
+void memory_ring_doorbell(const struct memory_hub_page *hub, uint32_t slot, int from_fd);
+
+static inline bool memory_is_live(const struct memory_hub_page *hub, uint32_t slot)
+{
+	return atomic_load_explicit(&hub->live[slot / 64], memory_order_relaxed) >> slot % 64 & 1;
+}
+static inline uint32_t memory_epoch(const struct memory_hub_page *hub, uint32_t slot)
+{
+	return atomic_load_explicit(&hub->epoch[slot], memory_order_acquire);
+}
+/* Whether the slot's process may have sent something that nobody has read. */
+bool memory_has_news(const struct memory_link *link, uint32_t slot);
 /* Whether a slot's process has joined the group. */
-bool memory_is_member(const struct memory_link *link, uint32_t slot, const struct gid *group);
+bool memory_is_member(const struct memory_slot_page *file, const struct gid *group);
 
 /* Follows the hub's list of slots. */
 void memory_rescan(struct memory_link *link);

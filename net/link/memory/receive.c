@@ -5,29 +5,48 @@
 #include "net/link/memory/private.h"
 #include "net/wire/icrc.h"
 
-static bool is_scanned(const struct memory_link *link, uint32_t slot)
+bool memory_has_news(const struct memory_link *link, uint32_t slot)
 {
-	const struct memory_peer *peer = link->peer[slot];
+	struct memory_peer *peer = link->peer[slot];
+	const uint64_t met =
+		atomic_load_explicit(&link->hub->met[link->slot][slot / 64], memory_order_acquire);
 
-	if (memory_is_live(link->area, slot))
-		return true;
-	/* A process that has exited may have sent something before. */
-	return peer ? peer->segs_left > 0 || ring_waits(&peer->in)
-		    : memory_is_used(link->area, slot, link->slot);
+	if (peer)
+		return memory_peer_waits(link, peer);
+	return (met >> slot % 64 & 1) && link->finished[slot] != memory_epoch(link->hub, slot) &&
+	       !memory_is_refused(link, slot);
+}
+
+/* Whether a slot's rings are read. A process that has exited may have sent something before. */
+static bool is_scanned(struct memory_link *link, uint32_t slot, bool *again)
+{
+	const bool live = memory_is_live(link->hub, slot);
+	struct memory_peer *peer = link->peer[slot];
+	bool has_left;
+
+	if (peer && !memory_peer_is_present(link, slot, peer)) {
+		memory_peer_leave(link, slot);
+		peer = link->peer[slot];
+	}
+	has_left = peer ? peer->has_left : !live && memory_has_news(link, slot);
+	*again |= has_left;
+	return live || has_left;
 }
 
 void memory_rescan(struct memory_link *link)
 {
 	const uint32_t generation =
-		atomic_load_explicit(&link->area->hub.generation, memory_order_acquire);
+		atomic_load_explicit(&link->hub->generation, memory_order_acquire);
+	bool again = false;
 
 	if (generation == link->generation)
 		return;
-	link->generation = generation;
 	link->num_scanned = link->first_scanned = 0;
 	for (uint32_t slot = 0; slot < link->slots; slot++)
-		if (is_scanned(link, slot))
+		if (is_scanned(link, slot, &again))
 			link->scanned[link->num_scanned++] = (uint8_t)slot;
+	/* Until all is read of those that have left. */
+	link->generation = again ? generation - 1 : generation;
 }
 
 void memory_release(struct memory_link *link)
@@ -123,7 +142,7 @@ static bool take_packet(struct memory_link *link, struct memory_peer *peer, size
  * not delivered. */
 static bool is_welcome(const struct memory_link *link, const struct ring_record *record)
 {
-	return !gid_is_multicast(&record->dst) || memory_is_member(link, link->slot, &record->dst);
+	return !gid_is_multicast(&record->dst) || memory_is_member(link->own, &record->dst);
 }
 
 static size_t take_from(struct memory_link *link, uint32_t slot, struct wire_arrival *ret, size_t n,
@@ -131,9 +150,11 @@ static size_t take_from(struct memory_link *link, uint32_t slot, struct wire_arr
 {
 	struct memory_peer *peer = link->peer[slot];
 
-	if (!peer && memory_is_used(link->area, slot, link->slot))
+	if (!memory_has_news(link, slot))
+		return n;
+	if (!peer)
 		peer = memory_peer_get(link, slot);
-	while (peer && n < max) {
+	while (peer && n < max && memory_peer_waits(link, peer)) {
 		if (peer->segs_left == 0 && !take_record(link, peer))
 			break;
 		if (!is_welcome(link, &peer->record))

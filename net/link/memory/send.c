@@ -8,25 +8,6 @@
 
 #define BTH_QPN_TOP 5 /* offset of the top byte of the destination QPN */
 
-bool memory_is_live(const struct memory_area *area, uint32_t slot)
-{
-	return atomic_load_explicit(&area->hub.live[slot / 64], memory_order_relaxed) >> slot % 64 &
-	       1;
-}
-
-bool memory_is_used(const struct memory_area *area, uint32_t from, uint32_t to)
-{
-	return atomic_load_explicit(&area->slot[from].used[to / 64], memory_order_acquire) >>
-		       to % 64 &
-	       1;
-}
-
-static void note_used(struct memory_link *link, uint32_t to)
-{
-	if (!memory_is_used(link->area, link->slot, to))
-		atomic_fetch_or(&link->own->used[to / 64], 1ull << to % 64);
-}
-
 /* The ring is full. Whether its reader takes nothing any more. */
 static bool is_stalled(struct memory_peer *peer)
 {
@@ -65,13 +46,17 @@ enum put_result {
 static enum put_result reserve(struct memory_link *link, uint32_t to,
 			       const struct wire_train *train, uint8_t **ret_space)
 {
-	struct memory_peer *peer =
-		memory_is_live(link->area, to) ? memory_peer_get(link, to) : NULL;
+	struct memory_peer *peer;
 
 	*ret_space = NULL;
-	if (!peer)
+	if (!memory_is_live(link->hub, to))
 		return PUT_TAKEN;
-	*ret_space = ring_reserve(&peer->out, train->len);
+	peer = memory_peer_get(link, to);
+	if (!peer)
+		return link->is_hub_busy ? PUT_FULL : PUT_TAKEN;
+	/* What the slot's former process sent is received first. */
+	if (memory_peer_is_present(link, to, peer))
+		*ret_space = memory_peer_space(link, peer, train->len);
 	if (*ret_space) {
 		peer->full_since_ns = 0;
 		return PUT_TAKEN;
@@ -87,10 +72,12 @@ uint8_t *memory_space(struct link *base, const struct gid *dst, uint32_t slot)
 	struct memory_link *link = (struct memory_link *)base;
 	struct memory_peer *peer;
 
-	if (slot >= link->slots || !gid_equal(dst, &link->gid) || !memory_is_live(link->area, slot))
+	if (slot >= link->slots || !gid_equal(dst, &link->gid) || !memory_is_live(link->hub, slot))
 		return NULL;
 	peer = memory_peer_get(link, slot);
-	return peer ? ring_reserve(&peer->out, TRAIN_MAX_BYTES) : NULL;
+	return peer && memory_peer_is_present(link, slot, peer)
+		       ? memory_peer_space(link, peer, TRAIN_MAX_BYTES)
+		       : NULL;
 }
 
 static void publish(struct memory_link *link, uint32_t to, const struct wire_train *train,
@@ -99,10 +86,10 @@ static void publish(struct memory_link *link, uint32_t to, const struct wire_tra
 	const struct ring_record record = record_of(link, train);
 	struct memory_peer *peer = link->peer[to];
 
+	/* A train that was built for the slot's former process lies in the same ring. */
 	if (space != train->buf)
-		memcpy(space, train->buf, train->len);
+		memmove(space, train->buf, train->len);
 	ring_publish(&peer->out, &record);
-	note_used(link, to);
 	memory_wake(link, peer, to);
 }
 
@@ -117,6 +104,17 @@ static enum put_result send_to_slot(struct memory_link *link, uint32_t to,
 	return result;
 }
 
+/* True also of a process that cannot be asked for now: reserve() reports that. */
+static bool may_be_member(struct memory_link *link, uint32_t slot, const struct gid *group)
+{
+	const struct memory_peer *peer;
+
+	if (!memory_is_live(link->hub, slot))
+		return false;
+	peer = memory_peer_get(link, slot);
+	return peer ? memory_is_member(peer->file, group) : link->is_hub_busy;
+}
+
 /* A train that one member cannot take now is sent to none: the caller sends it again. */
 static enum put_result send_to_group(struct memory_link *link, const struct wire_train *train)
 {
@@ -124,7 +122,7 @@ static enum put_result send_to_group(struct memory_link *link, const struct wire
 	uint32_t n = 0;
 
 	for (uint32_t to = 0; to < link->slots; to++) {
-		if (!memory_is_live(link->area, to) || !memory_is_member(link, to, &train->dst))
+		if (!may_be_member(link, to, &train->dst))
 			continue;
 		if (reserve(link, to, train, &space) == PUT_FULL)
 			return PUT_FULL;

@@ -12,18 +12,18 @@
 #define DRAIN_BATCH 16u
 
 /* A doorbell that is full is readable already. */
-static void ring_doorbell(const struct memory_link *link, uint32_t slot)
+void memory_ring_doorbell(const struct memory_hub_page *hub, uint32_t slot, int from_fd)
 {
-	const struct memory_doorbell *to = &link->area->hub.doorbell[slot];
+	const struct memory_doorbell *to = &hub->doorbell[slot];
 	struct sockaddr_un addr = { .sun_family = AF_UNIX };
 	const uint32_t len = to->len < sizeof(to->name) ? to->len : sizeof(to->name);
-	const uint64_t cookie = link->area->hub.cookie;
+	const uint64_t cookie = hub->cookie;
 
 	/* A program that closed the descriptor may have one of its own at the number. */
-	if (len == 0 || !descriptor_is_kept(link->doorbell_fd))
+	if (len == 0 || !descriptor_is_kept(from_fd))
 		return;
 	memcpy(addr.sun_path + 1, to->name, len);
-	(void)sendto(link->doorbell_fd, &cookie, sizeof(cookie), MSG_DONTWAIT | MSG_NOSIGNAL,
+	(void)sendto(from_fd, &cookie, sizeof(cookie), MSG_DONTWAIT | MSG_NOSIGNAL,
 		     (const struct sockaddr *)&addr,
 		     (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + len));
 }
@@ -34,23 +34,18 @@ void memory_wake(struct memory_link *link, struct memory_peer *peer, uint32_t sl
 
 	/* Between the store of tail and the load of armed: pairs with memory_wait_begins(). */
 	atomic_thread_fence(memory_order_seq_cst);
-	armed = atomic_load_explicit(&link->area->slot[slot].armed, memory_order_relaxed);
+	armed = atomic_load_explicit(&peer->file->armed, memory_order_relaxed);
 	if (!(armed & 1) || armed == peer->rung)
 		return;
 	peer->rung = armed;
-	ring_doorbell(link, slot);
+	memory_ring_doorbell(link->hub, slot, link->doorbell_fd);
 }
 
 static bool something_waits(const struct memory_link *link)
 {
-	for (uint32_t i = 0; i < link->num_scanned; i++) {
-		const uint32_t slot = link->scanned[i];
-		const struct memory_peer *peer = link->peer[slot];
-
-		if (peer ? peer->segs_left > 0 || ring_waits(&peer->in)
-			 : memory_is_used(link->area, slot, link->slot))
+	for (uint32_t i = 0; i < link->num_scanned; i++)
+		if (memory_has_news(link, link->scanned[i]))
 			return true;
-	}
 	return false;
 }
 
@@ -70,7 +65,7 @@ void memory_wake_self(struct link *base)
 {
 	const struct memory_link *link = (const struct memory_link *)base;
 
-	ring_doorbell(link, link->slot);
+	memory_ring_doorbell(link->hub, link->slot, link->doorbell_fd);
 }
 
 static void drain(const struct memory_link *link)
