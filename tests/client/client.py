@@ -10,6 +10,7 @@ import signal
 import sys
 import traceback
 
+from links import why_not
 from program import Failure, Skip
 
 MODULES = ["cases_pingpong", "cases_profile", "cases_tools", "cases_perftest", "cases_trouble", "cases_busy", "cases_server",
@@ -28,8 +29,10 @@ def all_cases():
     return cases
 
 
-def run_case(function, build):
+def run_case(case, function, build):
     try:
+        if why_not(case):
+            raise Skip(why_not(case))
         function(build)
     except Skip as why:
         print(f"skipped: {why}")
@@ -54,7 +57,7 @@ def main():
     if options.list:
         print("\n".join(cases))
         return 0
-    return run_case(cases[options.case], options.build)
+    return run_case(options.case, cases[options.case], options.build)
 
 
 if __name__ == "__main__":
