@@ -37,7 +37,7 @@ static const char *disagrees(const struct ctl_settings *wish, const struct ctl_d
 		if (!has_address(device, n, &wish->address[i]))
 			return "RXE_DM_ADDRESS";
 	}
-	if (secure_getenv("RXE_DM_LINK") && device->link != wish->link)
+	if (wish->link != CTL_LINK_AUTO && device->link != wish->link)
 		return "RXE_DM_LINK";
 	if (wish->interface[0] && strcmp(device->if_name, wish->interface) != 0)
 		return "RXE_DM_INTERFACE";

@@ -235,8 +235,9 @@ struct ctl_device {
 	uint32_t prefix_len;	   /* 0: every address is reached directly */
 	struct gid gateway;	   /* zeros: none */
 	uint8_t mac[CTL_MAC_LEN];
-	uint8_t icrc;	       /* CTL_LINK_MEMORY: 1: packets have ICRCs */
-	uint8_t raw_privilege; /* 1: raw packets need CAP_NET_RAW on every link */
+	uint8_t icrc;		/* CTL_LINK_MEMORY: 1: packets have ICRCs */
+	uint8_t raw_privilege;	/* 1: raw packets need CAP_NET_RAW on every link */
+	uint32_t link_fallback; /* 1: the kernel cannot steer UDP sockets, so the link is memory */
 	struct ctl_profile profile;
 };
 

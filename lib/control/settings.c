@@ -236,10 +236,11 @@ const struct ctl_setting ctl_setting_table[] = {
 	  "IPv4 or IPv6 addresses of this machine, each once, separated by commas (no wildcard, no "
 	  "multicast)",
 	  .parse = parse_address },
-	{ "link", "RXE_DM_LINK", "udp|ethernet|memory",
-	  "UDP sockets (default), frames on an Ethernet interface, or shared memory",
-	  "udp, ethernet or memory", WORDS(link, "udp", "ethernet", "memory"),
-	  .max = CTL_LINK_MEMORY },
+	{ "link", "RXE_DM_LINK", "auto|udp|ethernet|memory",
+	  "UDP sockets, frames on an Ethernet interface, or shared memory; default auto: UDP where "
+	  "the kernel can do it, else memory",
+	  "auto, udp, ethernet or memory", WORDS(link, "udp", "ethernet", "memory", "auto"),
+	  .max = CTL_LINK_AUTO },
 	{ "interface", "RXE_DM_INTERFACE", "IF", "with --link ethernet: the interface",
 	  "the name of a network interface", .parse = parse_interface },
 	{ "gateway", "RXE_DM_GATEWAY", "ADDR",
@@ -287,6 +288,7 @@ void ctl_settings_init(struct ctl_settings *ret)
 		.instance = "default",
 		.devices = 0,
 		.slots = RXE_MAX_SLOTS,
+		.link = CTL_LINK_AUTO,
 		.linger_s = 30,
 		.arena_bytes = 64ull << 20,
 		.trains = true,
@@ -378,26 +380,21 @@ static const char *wrong_for_ethernet(const struct ctl_settings *settings)
 /* Checks that the settings of the link are complete, and that none is without effect. */
 static bool check_link(const struct ctl_settings *settings, char why[static CTL_WHY_MAX])
 {
-	const char *what = NULL;
+	const char *what;
 
-	switch (settings->link) {
-	case CTL_LINK_UDP:
-	case CTL_LINK_MEMORY:
-		what = wrong_without_interface(settings);
-		if (what)
-			snprintf(why, CTL_WHY_MAX,
-				 "a device %s has no use for %s: remove it, or set --link ethernet "
-				 "(RXE_DM_LINK=ethernet)",
-				 settings->link == CTL_LINK_UDP ? "on UDP sockets"
-								: "in shared memory",
-				 what);
-		break;
-	case CTL_LINK_ETHERNET:
+	if (settings->link == CTL_LINK_ETHERNET) {
 		what = wrong_for_ethernet(settings);
 		if (what)
 			snprintf(why, CTL_WHY_MAX, "a device with --link ethernet needs %s", what);
-		break;
+		return !what;
 	}
+	what = wrong_without_interface(settings);
+	if (what)
+		snprintf(why, CTL_WHY_MAX,
+			 "a device %s has no use for %s: remove it, or set --link ethernet "
+			 "(RXE_DM_LINK=ethernet)",
+			 settings->link == CTL_LINK_MEMORY ? "in shared memory" : "on UDP sockets",
+			 what);
 	return !what;
 }
 

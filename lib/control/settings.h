@@ -12,13 +12,14 @@
 #define CTL_WHY_MAX	      256
 #define CTL_PATH_MAX	      256
 #define CTL_ALLOWED_USERS_MAX 16
+#define CTL_LINK_AUTO	      3u /* UDP where the kernel can steer its sockets, else memory */
 
 struct ctl_settings {
 	char instance[CTL_NAME_MAX + 1];
 	struct gid address[CTL_DEVICE_MAX];
 	uint32_t prefix_len[CTL_DEVICE_MAX]; /* of each address; 0: not given */
 	uint32_t num_addresses;		     /* 0: choose free ones in 127.0.0.0/8 */
-	enum ctl_link link;
+	uint32_t link;			     /* enum ctl_link, or CTL_LINK_AUTO */
 	char interface[16]; /* CTL_LINK_ETHERNET: name of the interface; "": not given */
 	struct gid gateway; /* CTL_LINK_ETHERNET; zeros: none */
 	uint32_t devices;

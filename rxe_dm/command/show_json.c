@@ -231,8 +231,10 @@ static void set_link(json_t *ret, const struct ctl_device *info)
 
 	set_string(ret, "link", view_link(info->link));
 	set_string(ret, "interface", info->if_name);
-	if (info->link == CTL_LINK_MEMORY)
+	if (info->link == CTL_LINK_MEMORY) {
 		json_object_set_new(ret, "icrc", json_boolean(info->icrc));
+		json_object_set_new(ret, "link_fallback", json_boolean(info->link_fallback != 0));
+	}
 	if (info->link != CTL_LINK_ETHERNET)
 		return;
 	set_string(ret, "mac", view_mac(info->mac, mac));

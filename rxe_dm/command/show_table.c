@@ -93,8 +93,10 @@ static void show_link(const struct ctl_device *info, FILE *to)
 	char text[CTL_GID_STR_MAX], mac[VIEW_MAC_MAX];
 
 	if (info->link == CTL_LINK_MEMORY)
-		fprintf(to, "  link memory: between programs of this device, ICRC %s\n",
-			info->icrc ? "on" : "off");
+		fprintf(to, "  link memory: between programs of this device, ICRC %s%s\n",
+			info->icrc ? "on" : "off",
+			info->link_fallback ? "; this kernel or sandbox cannot steer UDP sockets"
+					    : "");
 	if (info->link != CTL_LINK_ETHERNET)
 		return;
 	fprintf(to, "  link ethernet: frames on %s, MAC %s", info->if_name,

@@ -23,6 +23,7 @@
 #include "rxe_dm/server/instance.h"
 #include "rxe_dm/server/local_peers.h"
 
+#define NO_STEERING   "this kernel or sandbox refuses SO_ATTACH_REUSEPORT_CBPF"
 #define LAST_LOOPBACK 254
 #define PORT_TRIES    100
 #define PORT_PAUSE_MS 20
@@ -312,15 +313,37 @@ static int open_memory(struct device *device, const struct ctl_settings *setting
 	return memory_device_open(device);
 }
 
+/* Without steering, a device that needs no other machine has its packets in memory. */
+static int open_without_steering(struct device *device, const struct ctl_settings *settings)
+{
+	const bool is_local =
+		!settings->num_addresses || udp_addr_is_loopback(&settings->address[device->index]);
+
+	if (settings->link == CTL_LINK_UDP || !is_local) {
+		ctl_log(CTL_LOG_ERROR,
+			"rxe_dm%u cannot have UDP sockets: " NO_STEERING
+			". '--link memory' serves the programs of one device",
+			device->index);
+		return -EOPNOTSUPP;
+	}
+	ctl_log(CTL_LOG_NOTICE,
+		"rxe_dm%u has its packets in memory, as by '--link memory': " NO_STEERING
+		". Its programs reach each other, and no other device",
+		device->index);
+	device->link = CTL_LINK_MEMORY;
+	device->link_fallback = true;
+	return open_memory(device, settings);
+}
+
 int address_open(struct device *device, const struct ctl_settings *settings)
 {
-	device->link = settings->link;
-	switch (settings->link) {
-	case CTL_LINK_UDP: return open_sockets(device, settings);
-	case CTL_LINK_ETHERNET: return open_interface(device, settings);
-	case CTL_LINK_MEMORY: return open_memory(device, settings);
-	}
-	return -EINVAL;
+	device->link = CTL_LINK_UDP;
+	if (settings->link == CTL_LINK_AUTO || settings->link == CTL_LINK_UDP)
+		return udp_cannot_steer() ? open_without_steering(device, settings)
+					  : open_sockets(device, settings);
+	device->link = (enum ctl_link)settings->link;
+	return device->link == CTL_LINK_ETHERNET ? open_interface(device, settings)
+						 : open_memory(device, settings);
 }
 
 void address_close(struct device *device)

@@ -56,6 +56,7 @@ struct device {
 	struct loop_source greeters; /* connections to that name (local_peers.h) */
 	uint32_t foreign_before;     /* foreign drops at the last update (lost.c) */
 	enum ctl_link link;
+	bool link_fallback;		 /* memory, because UDP cannot be */
 	struct udp_group group;		 /* CTL_LINK_UDP */
 	struct device_ethernet ethernet; /* CTL_LINK_ETHERNET */
 	struct memory_hub memory;	 /* CTL_LINK_MEMORY */

@@ -35,6 +35,7 @@ int serve_device(struct call *call)
 		.slots_used = device->slots - 1 - device->num_free,
 		.rcvbuf = device->rcvbuf,
 		.link = device->link,
+		.link_fallback = device->link_fallback,
 		.icrc = instance->settings.icrc != 0,
 		.raw_privilege = instance->settings.raw_privilege != 0,
 		.prefix_len = device->ethernet.prefix_len,

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """The memory link: programs of one device in shared memory. By hand, most cases run over it with RXE_TEST_LINK=memory."""
 
+import errno
 import functools
 import os
 import re
@@ -115,7 +116,30 @@ def over_memory(function, **more):
     return run
 
 
+def without_steering(build):
+    """Where the kernel cannot steer UDP sockets the packets go by memory, and everybody is told; who asks for UDP is refused."""
+    refusing = os.path.join(build, "tests", "client", "without_steering")
+    for error in errno.ENOPROTOOPT, errno.EOPNOTSUPP, errno.EPERM:
+        with Instance(build, "without_steering", prefix=[refusing, str(error)]) as instance:
+            instance.env.pop("RXE_DM_LINK", None)
+            started = instance.command("start")
+            if started.returncode or "refuses SO_ATTACH_REUSEPORT_CBPF" not in started.stderr:
+                raise Failure(f"start: {started.returncode}, {started.stderr}")
+            if "this kernel or sandbox cannot steer" not in instance.command("show").stdout:
+                raise Failure("show does not tell why the link is memory")
+            shown = instance.show()["devices"][0]
+            if shown["link"] != "memory" or not shown["link_fallback"]:
+                raise Failure(f"the link is {shown['link']}, fallback {shown.get('link_fallback')}")
+            if error == errno.ENOPROTOOPT:
+                instance.pair(["ibv_rc_pingpong", "-c", "-g", "0"])
+            instance.command("stop")
+            need_line(instance.command("start", "--link", "udp"), "cannot have UDP sockets", "--link memory")
+            instance.env["RXE_DM_ADDRESS"] = "192.0.2.1"
+            need_line(instance.command("run", "--", "true"), "cannot have UDP sockets")
+
+
 CASES = {
+    "memory_without_steering": without_steering,
     "memory_no_network": no_network,
     "memory_busy_port": busy_port,
     "memory_capture": captured,

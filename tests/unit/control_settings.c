@@ -156,7 +156,9 @@ END_TEST
 
 START_TEST(links)
 {
+	ck_assert(settings.link == CTL_LINK_AUTO);
 	ck_assert(set("link", "udp") && settings.link == CTL_LINK_UDP);
+	ck_assert(set("link", "auto") && settings.link == CTL_LINK_AUTO);
 	ck_assert(set("link", "memory") && settings.link == CTL_LINK_MEMORY);
 	ck_assert(set("link", "ethernet") && settings.link == CTL_LINK_ETHERNET);
 	ck_assert(!set("link", "VETH") && !set("link", "") && settings.link == CTL_LINK_ETHERNET);

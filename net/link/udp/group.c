@@ -85,6 +85,20 @@ static int probe_free(const union udp_addr *addr, socklen_t len)
 	return rc;
 }
 
+bool udp_cannot_steer(void)
+{
+	const int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	int rc;
+
+	if (fd < 0)
+		return false;
+	rc = enable(fd, SOL_SOCKET, SO_REUSEPORT);
+	if (rc == 0)
+		rc = udp_attach_steering(fd, AF_INET, 1, NULL, 0);
+	(void)close(fd);
+	return rc == -ENOPROTOOPT || rc == -EOPNOTSUPP || rc == -EPERM || rc == -ENOSYS;
+}
+
 /* The sink's filter drops every packet. UDP_GRO keeps trains whole, so each costs one run of the
  * filter. */
 static int set_sink_options(int fd)
