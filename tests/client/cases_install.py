@@ -33,9 +33,9 @@ def run(args, **more):
     return done.stdout
 
 
-def find(folder, name):
+def find(folder, name, under=""):
     for where, _, files in os.walk(folder):
-        if name in files:
+        if name in files and where.endswith(under):
             return os.path.join(where, name)
     raise Failure(f"{name} was not installed")
 
@@ -81,7 +81,7 @@ def installed(build):
         root = os.path.join(folder, "root")
         cflags, libs = install(build, root)
         compile_all(folder, cflags, libs)
-        instance.command_path = find(root, "rxe_dm")
+        instance.command_path = find(root, "rxe_dm", "bin")
         said = instance.run(["ibv_devices"])
         for name in ("dm_share", "umem_share", "dmah", "plainc", "plaincc"):
             if os.path.exists(os.path.join(folder, name)):
