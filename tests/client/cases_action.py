@@ -17,6 +17,7 @@ ACTION = "OWNER/rxe_dm/.github/actions/rxe_dm@v0.1"
 REPORT = "OWNER/rxe_dm/.github/actions/rxe_dm/report@v0.1"
 PROGRAM = """#include <infiniband/verbs.h>
 #include <stdio.h>
+#include <stdlib.h>
 int main(void)
 {
 	struct ibv_device **devices = ibv_get_device_list(NULL);
@@ -29,7 +30,7 @@ int main(void)
 def install(build, folder):
     """This build, below the folder; where its prefix is."""
     run(["meson", "install", "-C", build, "--no-rebuild", "--quiet", "--destdir", folder])
-    return os.path.dirname(os.path.dirname(find(folder, "rxe_dm")))
+    return os.path.dirname(os.path.dirname(find(folder, "rxe_dm", "bin")))
 
 
 class Cached(Job):
@@ -50,7 +51,7 @@ def documented(build, name, packages, says, files=None):
     """A job of docs/CI.md, as it stands."""
     need_packages("python3-yaml", *packages.split())
     row = next(load(block)["jobs"][name] for block in blocks("CI.md", "yaml") if f"  {name}:\n" in block)
-    with Machine(build) as machine:
+    with Machine(build, installed=False) as machine:
         job = Cached(machine, row.get("env"))
         for path, text in (files or {}).items():
             with open(os.path.join(job.workspace, path), "w", encoding="utf-8") as f:
@@ -83,10 +84,10 @@ def job_python(build):
 def failed(build):
     """A step fails: the report has the cause, and the packets."""
     need_packages("python3-yaml", "ibverbs-utils", "tshark")
-    with Machine(build) as machine:
+    with Machine(build, installed=False) as machine:
         job = Cached(machine)
         pingpong = "ibv_rc_pingpong -g 0 -n 10 & sleep 2\nibv_rc_pingpong -g 0 -n 10 localhost"
-        job.steps([{"uses": ACTION, "with": {"options": "--linger 5 --arena 1M", "link": "memory"}}])
+        job.steps([{"uses": ACTION, "with": {"options": "--linger 5 --arena 1M", "link": "memory", "profile": "connectx"}}])
         good(job)
         job.steps([{"run": "rxe_dm fault add completion status=IBV_WC_RETRY_EXC_ERR nth=3"}, {"run": pingpong}, {"run": "echo skipped"},
                    {"uses": REPORT, "if": "failure()", "with": {"name": "evidence"}}])
@@ -95,7 +96,7 @@ def failed(build):
         files = {name: os.path.join(job.uploads["evidence"], name) for name in os.listdir(job.uploads["evidence"])}
         with open(files["show.txt"], encoding="utf-8") as f:
             shown = f.read()
-        if "fault rule" not in shown or shown not in job.said[-1]:
+        if "fault rule" not in shown or "profile connectx" not in shown or shown not in job.said[-1]:
             raise Failure(f"the report says '{shown}'")
         with open(files["show.json"], encoding="utf-8") as f:
             if json.load(f)["devices"][0]["link"] != "memory":
@@ -108,7 +109,7 @@ def failed(build):
 def from_source(build):
     """Nothing is cached: the tree is built. Quickly, because the suite builds it often enough."""
     need_packages("python3-yaml", "ibverbs-utils")
-    with Machine(build) as machine:
+    with Machine(build, installed=False) as machine:
         job = Job(machine, {"CFLAGS": "-O0 -g0"})
         job.steps([{"uses": ACTION, "with": {"capture": "false"}}, {"run": "ibv_devices; pkg-config --modversion rxe_dm"}])
         good(job)
@@ -116,7 +117,7 @@ def from_source(build):
             raise Failure(f"the next step says '{job.said[-1]}'")
 
 
-def package(build, folder):
+def make_package(build, folder):
     """A .deb of this build, as simple as can be."""
     root = os.path.join(folder, "root")
     installed = install(build, os.path.join(folder, "installed"))
@@ -131,9 +132,9 @@ def package(build, folder):
 
 def from_package(build):
     need_packages("python3-yaml", "ibverbs-utils", "libdeflate0", "libjansson4")
-    with Machine(build) as machine:
+    with Machine(build, installed=False) as machine:
         job = Job(machine)
-        package(build, job.workspace)
+        make_package(build, job.workspace)
         job.steps([{"uses": ACTION, "with": {"package": "rxe-dm_0.1.0_all.deb"}}, {"run": "ibv_devices; command -v rxe_dm"}])
         good(job)
         if not re.search(r"rxe_dm0.*\n/usr/bin/rxe_dm", job.said[-1]):

@@ -7,6 +7,10 @@ import re
 from machine import ROOT
 
 
-def blocks(page, language):
+def text_of(page):
     with open(os.path.join(ROOT, "docs", page), encoding="utf-8") as f:
-        return re.findall(rf"^```{language}\n(.*?)^```$", f.read(), re.M | re.S)
+        return f.read()
+
+
+def blocks(page, language):
+    return re.findall(rf"^```{language}\n(.*?)^```$", text_of(page), re.M | re.S)

@@ -9,7 +9,7 @@ import tempfile
 
 from instance import search_path
 from namespaces import need_tools
-from program import Program, Skip, patient
+from program import Failure, Program, Skip, patient
 
 ROOT = os.path.realpath(os.path.join(os.path.dirname(__file__), "..", ".."))
 # $1: the folder, of which /shared is the same inside; the others are mounts of their own where this tree is one.
@@ -38,13 +38,14 @@ exec sleep 900
 class Machine:
     """with Machine(build) as m: m.run('rxe_dm run ibv_devices'). m.shared is a folder that both sides see."""
 
-    def __init__(self, build, hostname="machine"):
+    def __init__(self, build, hostname="machine", installed=True):
+        """installed: the command of this build is in the PATH."""
         need_tools(0)
         self.build = os.path.realpath(build)
         self.hostname = hostname
         self.programs = []
-        self.env = {"PATH": f"{self.build}/rxe_dm:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
-                    "HOME": "/root", "LC_ALL": "C.UTF-8"}
+        path = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+        self.env = {"PATH": f"{self.build}/rxe_dm:{path}" if installed else path, "HOME": "/root", "LC_ALL": "C.UTF-8"}
 
     def __enter__(self):
         self.temporary = tempfile.TemporaryDirectory()
@@ -84,6 +85,13 @@ class Machine:
         """The exit status and what was said."""
         program = self.start(script, title, env, folder)
         return program.wait(timeout_s), program.text()
+
+    def check(self, script, **how):
+        """What was said by a script that ends well."""
+        status, text = self.run(script, **how)
+        if status != 0:
+            raise Failure(f"{script}: exit {status}: {text}")
+        return text
 
 
 def need_packages(*names):

@@ -18,10 +18,15 @@ except ImportError:
 OURS = re.compile(r"OWNER/rxe_dm/(\.github/actions/\S+)@v[\d.]+")
 
 
-def load(text):
+def load_all(text):
+    """The documents of a YAML text; all values are strings."""
     if yaml is None:
         raise Skip("python3-yaml is not installed")
-    return yaml.load(text, yaml.BaseLoader)
+    return list(yaml.load_all(text, yaml.BaseLoader))
+
+
+def load(text):
+    return load_all(text)[0]
 
 
 class Job:
@@ -33,7 +38,6 @@ class Job:
         for path in (self.workspace, self.temp):
             os.mkdir(path)
         self.env = dict(machine.env, GITHUB_RUN_ID="7", RUNNER_TEMP=self.temp, **(env or {}))
-        self.env["PATH"] = self.env["PATH"].split(":", 1)[1]  # without the command, which the action has to bring
         self.cache = cache or {}
         self.paths = []
         self.said = []
