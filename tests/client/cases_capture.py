@@ -12,8 +12,9 @@ import tempfile
 import time
 
 import pcapng
+from cases_rdmacm import listens, need_library
 from cases_veth import over_links
-from instance import Instance, free_port, process_is_there, search_path
+from instance import Instance, address_of_its_own, free_port, process_is_there, search_path
 from program import Failure, Program, Skip, until
 
 # BTH opcodes of RC
@@ -506,6 +507,30 @@ def two_devices(build):
                 raise Failure(f"{out.count(True)} out, {out.count(False)} in, {missed} missed; {seen}")
 
 
+MESSAGES = ["ConnectRequest", "ConnectReply", "ReadyToUse", "DisconnectRequest", "DisconnectReply"]
+
+
+def connection(build):
+    """The messages of a connection, within a device and between two: each once, in order, and said to be the connection manager's."""
+    for addresses in (1, 2):
+        address = ",".join(address_of_its_own() for _ in range(addresses))
+        with device_with_capture(build, "capture_cm", address=address, devices=addresses) as (instance, taken):
+            need_library(instance)
+            first, last = address.split(",")[0], address.split(",")[-1]
+            common = ["rping", "-a", last, "-C", "1", "-p", str(free_port())]
+            server = instance.start(common + ["-s"])
+            server.wait_until(lambda: listens(instance), "listener")
+            instance.run(common + ["-c", "-I", first])
+            server.wait(60)
+            taken.end()
+            rows = [row for row in taken.fields("_ws.col.Info", "frame.comment") if row[0].startswith("CM: ")]
+            if [row[0][4:] for row in rows] != MESSAGES:
+                raise Failure(f"the capture has {rows}")
+            ways = [re.fullmatch(r"rxe_dm\[\d+\] QP 0x000001 UD; (sent by|to) the connection manager", row[1])[1] for row in rows]
+            if ways != ["sent by" if addresses == 1 or name not in ("ConnectReply", "DisconnectReply") else "to" for name in MESSAGES]:
+                raise Failure(f"the comments of the messages are {rows}")
+
+
 RAW_SEND_ONLY, HEADERS = 0xc4, 20
 FRAME = bytes.fromhex("020000000002020000000001" "0800")
 FRAME_FAULTS = {"drop", "duplicate", "reorder", "delay", "corrupt", "truncate"}
@@ -536,6 +561,7 @@ def raw_frames(build):
 
 
 CASES = {
+    "capture_connection": connection,
     "capture_raw": raw_frames,
     "capture_pingpong": pingpong,
     "capture_whole": whole,

@@ -197,7 +197,7 @@ def killed(build):
 
 def listener_killed(build):
     """A listener dies with many connects under way: each of them ends. RXE_TEST_CONNECTIONS: how many."""
-    count = int(os.environ.get("RXE_TEST_CONNECTIONS", "400"))
+    count = int(os.environ.get("RXE_TEST_CONNECTIONS", "1000"))
     with Instance(build, "cm_listener") as instance:
         crowd = Crowd(instance)
         server = crowd.serve()

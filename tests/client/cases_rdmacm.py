@@ -245,6 +245,7 @@ def rdma_core(build):
 PAIRS = {
     "rping": ("rping -s -a {address} -p {port} -C 10 -V", "rping -c -a {address} -p {port} -C 10 -V"),
     "rping_any": ("rping -s -p {port} -C 10", "rping -c -a {address} -I {address} -p {port} -C 10"),
+    "rping_any_family": ("rping -s -a :: -p {port} -C 10", "rping -c -a {address} -p {port} -C 10"),
     "rping_own_qp": ("rping -s -q -a {address} -p {port} -C 10", "rping -c -q -a {address} -p {port} -C 10"),
     "ucmatose": ("ucmatose -b {address} -p {port}", "ucmatose -s {address} -p {port}"),
     "ucmatose_connections": ("ucmatose -b {address} -p {port} -c 16 -C 5 -S 4000",
@@ -262,7 +263,7 @@ PAIRS = {
 # Of rping at least: the sizes on both sides of a packet's, and its smallest and largest.
 RPING_SIZES = [23, 64, 1023, 1024, 1025, 4096, 4097, 65535]
 # Those that do not insist on IPv4 addresses, as perftest, qperf and fio do.
-IPV6 = ["rping", "rping_own_qp", "ucmatose", "udaddy", "rdma_server"]
+IPV6 = ["rping", "rping_any_family", "rping_own_qp", "ucmatose", "udaddy", "rdma_server"]
 
 PERFTESTS = {
     "send_bw": ["ib_send_bw", "-n", "500"],
