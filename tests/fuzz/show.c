@@ -17,7 +17,7 @@ enum step {
 	STEP_KEPT,    /* bytes of the records of former processes */
 	STEP_FAILURE, /* a plausible failure */
 	STEP_OBJECT,
-	STEP_INFO, /* bytes of what the server says of its device */
+	STEP_INFO, /* bytes of what the server says of its device, except texts and profile */
 	SHOW_STEPS,
 };
 
@@ -102,7 +102,7 @@ static void one_step(struct take *take, struct view_device *device)
 		take_block(take, &device->objects[device->num_objects++],
 			   sizeof(struct ctl_object));
 		return;
-	case STEP_INFO: /* except its texts, which the server terminates */
+	case STEP_INFO: /* the server terminates the texts, and checks the profile */
 		take_block(take, &device->info.node_guid,
 			   offsetof(struct ctl_device, if_name) -
 				   offsetof(struct ctl_device, node_guid));
@@ -152,6 +152,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 	view.num_devices = 1;
 	*device = (struct view_device){ .shared = shared, .objects = objects };
+	ctl_profile_init(&device->info.profile);
 	for (uint32_t i = 0; i < MAX_STEPS && take.left > 0; i++)
 		one_step(&take, device);
 	show_all(&view);
