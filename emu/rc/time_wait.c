@@ -82,9 +82,21 @@ static bool needs_record(const struct rxe_qp *qp)
 	return false;
 }
 
+/* Once it has migrated, the other path is the one before; else its alternate one. */
+static struct icrc_flow other_path(const struct rxe_qp *qp)
+{
+	const struct rxe_migration *migration = &qp->migration;
+
+	if (migration->has_before)
+		return migration->before;
+	return migration->is_loaded ? migration->alt : (struct icrc_flow){ .src_port = 0 };
+}
+
 static void write_record(const struct rxe_engine *engine, struct rxe_time_wait *record,
 			 const struct rxe_qp *qp)
 {
+	const struct icrc_flow other = other_path(qp);
+
 	/* Empty until all of it is written: the process may be killed at any instruction. The
 	 * fence orders the stores below after this one; pairs with the acquire in qpn_of. */
 	atomic_store_explicit(&record->qpn, 0, memory_order_relaxed);
@@ -95,6 +107,8 @@ static void write_record(const struct rxe_engine *engine, struct rxe_time_wait *
 	record->until_ns = engine->now_ns + duration_ns(&qp->attr);
 	record->src = qp->flow.src;
 	record->dst = qp->flow.dst;
+	record->other_src = other.src;
+	record->other_dst = other.dst;
 	record->flow_label = qp->attr.av.flow_label;
 	record->traffic_class = qp->attr.av.traffic_class;
 	record->hop_limit = qp->attr.av.hop_limit;
@@ -220,8 +234,10 @@ uint32_t rxe_time_wait_connected_to(const struct rxe_time_wait_table *table, con
 static bool is_for(const struct rxe_time_wait *record, const struct wire_arrival *arrival,
 		   uint64_t now_ns)
 {
-	return now_ns < record->until_ns && gid_equal(&arrival->src, &record->dst) &&
-	       gid_equal(&arrival->dst, &record->src);
+	return now_ns < record->until_ns && ((gid_equal(&arrival->src, &record->dst) &&
+					      gid_equal(&arrival->dst, &record->src)) ||
+					     (gid_equal(&arrival->src, &record->other_dst) &&
+					      gid_equal(&arrival->dst, &record->other_src)));
 }
 
 static void push(struct rxe_time_wait_answers *answers, const struct rxe_time_wait_answer *answer)
@@ -275,6 +291,9 @@ bool rxe_time_wait_input(struct rxe_engine *engine, const struct wire_packet *pa
 	if (!is_for(&record, arrival, now_ns) || psn_diff(packet->bth.psn, record.psn) >= 0)
 		return false;
 	answer = ack_of(&record);
+	/* By the path by which the peer asks. */
+	answer.src = arrival->dst;
+	answer.dst = arrival->src;
 	if (packet->shape & SHAPE_ANSWERED) {
 		const enum rc_replay_kind kind = rc_replay_kind(packet->shape);
 

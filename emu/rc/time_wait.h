@@ -43,6 +43,8 @@ struct rxe_time_wait {
 	uint32_t msn;
 	uint64_t until_ns; /* end of TIME_WAIT; the QPN is not used again before */
 	struct gid src, dst;
+	/* The path to which the peer may migrate, or from which it may come; zeros: none. */
+	struct gid other_src, other_dst;
 	uint32_t flow_label;
 	uint8_t traffic_class, hop_limit;
 	uint8_t is_xrc;

@@ -88,7 +88,7 @@ static void check_qp(const struct oracle *o, const struct end *end)
 	}
 }
 
-/* The peer's window is the sum of what its QPs have in flight. */
+/* The peer's window is the sum of what its QPs have in flight, each counted where it sends. */
 static void check_window(const struct oracle *o, const struct node *node, const struct end *end)
 {
 	const struct rxe_peer *peer = end->qp.rc.req.peer;
@@ -103,6 +103,9 @@ static void check_window(const struct oracle *o, const struct node *node, const 
 		sum += req->peer == peer ? req->in_flight : 0;
 	}
 	MUST(peer->in_flight == sum, "the peer's window is not the sum of its QPs");
+	MUST(end->qp.state == RXE_QPS_RESET || end->qp.state == RXE_QPS_ERR ||
+		     gid_equal(&peer->gid, &end->qp.flow.dst),
+	     "its requests count for another path's window");
 }
 
 static void check_node(const struct oracle *o, const struct node *node)

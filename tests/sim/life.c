@@ -72,6 +72,7 @@ static struct node_qp_opts choose_opts(struct world *w, bool with_xrc)
 	opts.rd_atomic = (uint8_t)(1u << dice(w, 5));
 	opts.use_srq = dice(w, 5) == 0 && opts.type != RXE_QPT_XRC_SEND;
 	opts.xrcd = NODE_XRCD + (dice(w, 3) == 0);
+	opts.rearms = opts.type != RXE_QPT_UD && dice(w, 4) == 0;
 	opts.rate_kbps = dice(w, 8) ? 0 : 100000 + dice(w, 900000);
 	return opts;
 }
@@ -313,13 +314,34 @@ static void drain_or_resume(struct oracle *o, struct party *party)
 	}
 }
 
+/* A program migrates, or names the other path as alternate again. Or one path loses everything. */
+static void change_path(struct oracle *o, struct party *party)
+{
+	const struct rxe_qp_attr migrated = { .path_mig_state = RXE_MIG_MIGRATED };
+	struct end *end = party->end;
+	struct world *w = o->w;
+
+	if (dice(w, 3) == 0) {
+		w->link.cut = dice(w, 3);
+		o->lossy = true;
+		return;
+	}
+	if (!party->opts.rearms || party->vanished || end->qp.state != RXE_QPS_RTS)
+		return;
+	if (dice(w, 2))
+		node_rearm(end, party->opts.timeout);
+	else if (end->qp.attr.path_mig_state == RXE_MIG_ARMED)
+		(void)rxe_qp_modify(&end->node->engine, &end->qp, &migrated, RXE_QP_PATH_MIG_STATE,
+				    w->now_ns);
+}
+
 /* Events without effect on any pair. */
 static void happen(struct oracle *o, struct party *party)
 {
 	struct world *w = o->w;
 	struct node *node = party->end->node;
 
-	switch (dice(w, 3)) {
+	switch (dice(w, 4)) {
 	case 0: drain_or_resume(o, party); break;
 	case 1:
 		o->lossy = true;
@@ -327,6 +349,7 @@ static void happen(struct oracle *o, struct party *party)
 		world_sleep(w, node, w->now_ns + 1 + dice(w, 300000));
 		break;
 	case 2: oracle_renew_pair(o, party, dice(w, 2)); break;
+	case 3: change_path(o, party); break;
 	}
 }
 
@@ -360,6 +383,7 @@ static void heal(struct oracle *o)
 
 	w->link.dice = (struct link_dice){ 0 };
 	w->link.queue_kb = 0;
+	w->link.cut = 0;
 	for (i = 0; i < o->num_parties; i++) {
 		struct party *party = &o->party[i];
 

@@ -523,6 +523,8 @@ void node_connect_to(struct end *end, struct end *peer, const struct node_qp_opt
 	modify_to(end, &attr, RXE_QPS_RTS);
 	if (opts->rate_kbps && opts->type != RXE_QPT_XRC_RECV)
 		limit_rate(end, opts->rate_kbps);
+	if (opts->rearms)
+		node_rearm(end, opts->timeout);
 	end->seen_state = end->qp.state;
 	end->seen_cur = end->qp.rc.req.cur_psn;
 }
@@ -536,11 +538,11 @@ void node_match_tags(struct node *node, uint32_t max)
 
 void node_rearm(struct end *end, uint8_t timeout)
 {
+	const struct gid *gids = end->peer->node->engine.cfg.gids;
+	const uint8_t other = !gid_equal(&end->qp.flow.dst, &gids[1]);
 	const struct rxe_qp_attr attr = {
 		.has_alt_grh = true,
-		.alt_av = { .dgid = end->peer->node->engine.cfg.gids[1],
-			    .sgid_index = 1,
-			    .hop_limit = 64 },
+		.alt_av = { .dgid = gids[other], .sgid_index = other, .hop_limit = 64 },
 		.alt_port_num = 1,
 		.alt_timeout = timeout,
 		.path_mig_state = RXE_MIG_REARM,

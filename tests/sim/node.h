@@ -143,6 +143,7 @@ struct node_qp_opts {
 	uint32_t depth;	    /* of both queues */
 	uint32_t rate_kbps; /* 0: no limit */
 	bool use_srq;
+	bool rearms; /* it has an alternate path: the other addresses of both hosts */
 	/* The SRQ matches tags, and the QP has a send queue of its own. */
 	bool own_sends;
 };

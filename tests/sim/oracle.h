@@ -141,6 +141,7 @@ struct oracle_time_wait {
 	struct {
 		uint32_t psn;
 		bool is_atomic; /* false: FLUSH or ATOMIC WRITE */
+		bool is_open;	/* a FLUSH without a response: it was carried out, or not */
 		uint64_t orig;
 	} atomic[RXE_MAX_RD_ATOMIC]; /* the newest that ran, by number */
 };

@@ -60,43 +60,47 @@ void oracle_time_wait_note(struct oracle *o, const struct party *party)
 
 		if (!oracle_is_answered(op) || op->opcode == RXE_WR_RDMA_READ)
 			continue;
-		if (op->opcode == RXE_WR_FLUSH && !op->answer_sent)
-			continue;
 		if (psn_diff(op->psn_last, record->psn) >= 0)
 			continue;
 		record->atomic[place].psn = op->psn_last;
 		record->atomic[place].is_atomic = oracle_uses_slot(op);
+		record->atomic[place].is_open = op->opcode == RXE_WR_FLUSH && !op->answer_sent;
 		record->atomic[place].orig = op->orig;
 		record->num_atomics++;
 	}
 }
 
-static bool find_atomic(const struct oracle_time_wait *record, const struct wire_packet *packet,
-			uint64_t *ret_orig)
+/* The place of the packet's request in the record; RXE_MAX_RD_ATOMIC: it has none. */
+static uint32_t find_atomic(const struct oracle_time_wait *record, const struct wire_packet *packet)
 {
-	uint32_t i;
+	uint32_t i = 0;
 
-	for (i = 0; i < record->num_atomics && i < RXE_MAX_RD_ATOMIC; i++) {
-		if (record->atomic[i].psn == packet->bth.psn &&
-		    record->atomic[i].is_atomic == !!(packet->shape & SHAPE_ATOMIC)) {
-			*ret_orig = record->atomic[i].orig;
-			return true;
-		}
-	}
-	return false;
+	while (i < RXE_MAX_RD_ATOMIC &&
+	       (i >= record->num_atomics || record->atomic[i].psn != packet->bth.psn ||
+		record->atomic[i].is_atomic != !!(packet->shape & SHAPE_ATOMIC)))
+		i++;
+	return i;
+}
+
+static bool is_open(const struct oracle_time_wait *record, const struct wire_packet *packet)
+{
+	const uint32_t place = find_atomic(record, packet);
+
+	return (packet->shape & SHAPE_ANSWERED) && place < RXE_MAX_RD_ATOMIC &&
+	       record->atomic[place].is_open;
 }
 
 static bool must_answer(const struct oracle *o, const struct oracle_time_wait *record,
 			const struct wire_packet *packet)
 {
 	enum wire_service service = record->is_xrc ? WIRE_XRC : WIRE_RC;
-	uint64_t orig;
 
 	return record->answers && (packet->shape & SHAPE_REQUEST) &&
 	       !(packet->shape & SHAPE_READ) && opcode_service(packet->bth.opcode) == service &&
 	       psn_diff(packet->bth.psn, record->psn) < 0 &&
 	       o->w->now_ns < record->left_ns + RXE_TIME_WAIT_MIN_NS &&
-	       (!(packet->shape & SHAPE_ANSWERED) || find_atomic(record, packet, &orig));
+	       (!(packet->shape & SHAPE_ANSWERED) ||
+		find_atomic(record, packet) < RXE_MAX_RD_ATOMIC);
 }
 
 /* Answers of a host that wait to be sent: their number is bounded. */
@@ -131,7 +135,7 @@ void oracle_time_wait_arrived(struct oracle *o, const struct node *node,
 
 	if (record && record->is_forged)
 		return;
-	if (answers != seen->is_for_time_wait)
+	if (answers != seen->is_for_time_wait && (answers || !is_open(record, packet)))
 		oracle_fail(o, "node %u: %s %u for a destroyed QP is %s", node->index,
 			    trace_op(packet), packet->bth.psn,
 			    answers ? "answered" : "not answered");
@@ -145,17 +149,19 @@ void oracle_time_wait_arrived(struct oracle *o, const struct node *node,
 
 static bool is_right(struct oracle_time_wait *record, const struct wire_packet *packet)
 {
-	uint64_t orig;
+	uint32_t place;
 
 	if (opcode_service(packet->bth.opcode) != (record->is_xrc ? WIRE_XRC : WIRE_RC) ||
 	    rc_syndrome_class(packet->aeth.syndrome) != RC_AETH_ACK)
 		return false;
 	if (packet->shape & (SHAPE_ATOMIC | SHAPE_READ)) {
-		if (record->atomics_due == 0 || !find_atomic(record, packet, &orig))
+		place = find_atomic(record, packet);
+		if (record->atomics_due == 0 || place == RXE_MAX_RD_ATOMIC)
 			return false;
 		record->atomics_due--;
 		return packet->payload_len == 0 &&
-		       (!(packet->shape & SHAPE_ATOMIC) || orig == packet->atomic_orig);
+		       (!(packet->shape & SHAPE_ATOMIC) ||
+			record->atomic[place].orig == packet->atomic_orig);
 	}
 	if (!(packet->shape & SHAPE_ACK) || !record->ack_due)
 		return false;

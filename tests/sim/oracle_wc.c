@@ -334,11 +334,11 @@ static void saw_event(void *context, struct node *node, const struct rxe_event *
 {
 	struct oracle *o = context;
 	const struct end *end = event->qp ? event->qp->owner : NULL;
+	struct party *party;
 
 	switch (event->type) {
 	case RXE_EVENT_SQ_DRAINED:
 	case RXE_EVENT_COMM_EST:
-	case RXE_EVENT_PATH_MIG:
 	case RXE_EVENT_SRQ_LIMIT_REACHED: return;
 	case RXE_EVENT_QP_FATAL:
 	case RXE_EVENT_QP_REQ_ERR:
@@ -348,6 +348,14 @@ static void saw_event(void *context, struct node *node, const struct rxe_event *
 			return;
 		break;
 	case RXE_EVENT_PATH_MIG_ERR:
+	case RXE_EVENT_PATH_MIG:
+		party = oracle_party_of(o, end);
+		/* The peer left for a path that this end has not armed: neither hears the other. */
+		if (event->type == RXE_EVENT_PATH_MIG_ERR)
+			party->may_fail = party->peer->may_fail = true;
+		if (party->opts.rearms)
+			return;
+		break;
 	case RXE_EVENT_CQ_ERR:
 	case RXE_EVENT_SRQ_ERR: break;
 	}

@@ -84,6 +84,32 @@ START_TEST(retries_exhausted)
 }
 END_TEST
 
+/* TIME_WAIT answers by the path by which the peer asks. */
+START_TEST(peer_is_destroyed)
+{
+	struct node_qp_opts opts = world_opts();
+
+	opts.retry_cnt = 1;
+	arm(&opts);
+	fault("drop b ACK 101");
+	WRITE(64);
+	world_run_until(&w, 270);
+	node_remove_qp(b);
+	w.link.cut = PATH_1;
+	world_run(&w);
+	expect("   262.1 a > WRITE_ONLY 101 len 64 ackreq armed\n"
+	       "   267.1 b x ACK 101 msn 2 armed\n"
+	       "   524.3 a   timeout, 0 left, rewind to 101\n"
+	       "   524.3 a x WRITE_ONLY 101 len 64 ackreq armed\n"
+	       "   786.4 a   timeout, 1 left, rewind to 101\n"
+	       "   786.4 a > WRITE_ONLY 101 len 64 ackreq path 2\n"
+	       "   786.4 a   event PATH_MIG\n"
+	       "   791.4 ?   duplicate WRITE_ONLY 101\n"
+	       "   791.4 ? > ACK 101 msn 2 armed path 2\n"
+	       "   796.4 a   send 2 SUCCESS\n");
+}
+END_TEST
+
 START_TEST(both_paths_are_dead)
 {
 	struct node_qp_opts opts = world_opts();
@@ -304,6 +330,7 @@ START_TEST(only_what_the_standard_allows)
 }
 END_TEST
 
-RUN_TESTS("migration", one_round_trip_arms_both, retries_exhausted, both_paths_are_dead,
-	  answers_are_lost, the_program_migrates, the_old_path_is_heard, in_flight_while_migrating,
-	  there_and_back, refused, uc_follows, only_what_the_standard_allows)
+RUN_TESTS("migration", one_round_trip_arms_both, retries_exhausted, peer_is_destroyed,
+	  both_paths_are_dead, answers_are_lost, the_program_migrates, the_old_path_is_heard,
+	  in_flight_while_migrating, there_and_back, refused, uc_follows,
+	  only_what_the_standard_allows)
