@@ -292,6 +292,7 @@ static void give_node(struct node *node)
 	free(node->mws);
 	free(node->time_wait);
 	free(node->held);
+	free(node->unsent.buf);
 	free(node->cq_mem);
 	free(node->srq_mem);
 	free(node);

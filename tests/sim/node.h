@@ -18,6 +18,7 @@
 #include "emu/srq.h"
 #include "emu/tag_list.h"
 #include "net/wire/gid.h"
+#include "net/wire/train.h"
 
 #define NODE_MEM_BYTES	(4u << 20) /* default */
 #define NODE_XRCD	3u
@@ -114,6 +115,10 @@ struct node {
 	uint32_t max_segs; /* of a train */
 	/* The engine does not run until this time (its program is busy); 0: awake. */
 	uint64_t asleep_until_ns;
+	/* The link takes nothing until this time (a ring is full); 0: it does. The train that was
+	 * built meanwhile waits. */
+	uint64_t full_until_ns;
+	struct wire_train unsent;
 	/* Bytes that may wait meanwhile; 0: unlimited. */
 	uint32_t socket_bytes;
 	uint32_t waiting_bytes;

@@ -341,15 +341,37 @@ static void split(struct world *w, struct node *node, const struct wire_train *t
 	w->trains++;
 }
 
-static void flush_node(struct world *w, struct node *node)
+/* As lib/progress/turn.c: one train is built, and the engine is asked for no more before the link
+ * has taken it. */
+static void build_unsent(struct world *w, struct node *node)
+{
+	if (node->unsent.len > 0)
+		return;
+	node->unsent = (struct wire_train){ .buf = node->unsent.buf,
+					    .max_segs = (uint16_t)node->max_segs };
+	(void)rxe_engine_output(&node->engine, &node->unsent, w->now_ns);
+}
+
+static void send_all(struct world *w, struct node *node)
 {
 	struct wire_train train = { .buf = w->train_buf, .max_segs = (uint16_t)node->max_segs };
 
-	if (node->asleep_until_ns)
-		return;
+	if (node->unsent.len > 0)
+		split(w, node, &node->unsent);
+	node->unsent.len = 0;
 	while (rxe_engine_output(&node->engine, &train, w->now_ns))
 		split(w, node, &train);
 	rxe_time_wait_trains_sent(&node->engine);
+}
+
+static void flush_node(struct world *w, struct node *node)
+{
+	if (node->asleep_until_ns)
+		return;
+	if (node->full_until_ns > w->now_ns)
+		build_unsent(w, node);
+	else
+		send_all(w, node);
 	note(w, node, false);
 	rxe_engine_settle(&node->engine);
 	note(w, node, false);
@@ -453,6 +475,15 @@ void world_sleep(struct world *w, struct node *node, uint64_t until_ns)
 		node->asleep_until_ns = until_ns;
 }
 
+void world_fill(struct world *w, struct node *node, uint64_t until_ns)
+{
+	assert(until_ns > w->now_ns);
+	node->full_until_ns = until_ns;
+	if (!node->unsent.buf)
+		node->unsent.buf = malloc(TRAIN_MAX_BYTES);
+	assert(node->unsent.buf);
+}
+
 /* The program runs again: packets that waited in its socket arrive at once. */
 static void wake(struct world *w)
 {
@@ -495,6 +526,8 @@ static uint64_t next_ns(const struct world *w)
 
 		if (w->node[i]->asleep_until_ns)
 			deadline = w->node[i]->asleep_until_ns;
+		if (w->node[i]->full_until_ns > w->now_ns && w->node[i]->full_until_ns < deadline)
+			deadline = w->node[i]->full_until_ns;
 		if (deadline < next)
 			next = deadline;
 	}
