@@ -1,10 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /* Memory links: a process that waits is woken, one that polls is not. */
 #include <check.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <signal.h>
 #include <stddef.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <sys/un.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "net/link/memory/private.h"
@@ -109,6 +115,80 @@ START_TEST(wakes_itself)
 }
 END_TEST
 
+/* Only exit_group(2), and reading the clock, which is none of its calls where the kernel has a
+ * vDSO: anything else ends the process by SIGSYS. */
+static void forbid_calls(void)
+{
+	struct sock_filter filter[] = {
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_exit_group, 2, 0),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_clock_gettime, 1, 0),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+	};
+	const struct sock_fprog program = { sizeof(filter) / sizeof(filter[0]), filter };
+
+	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0 ||
+	    prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) != 0)
+		_exit(2);
+}
+
+#define EXCHANGES 5000
+
+static void exchange(void)
+{
+	for (int i = 0; i < EXCHANGES; i++)
+		if (link_send(a, &train, 1) != 1 || link_receive(b, got, 256) != 3 ||
+		    link_receive(a, got, 256) != 0)
+			_exit(3);
+	_exit(0);
+}
+
+/* Runs in a child, whose status is returned. */
+static int run_without_calls(void)
+{
+	int status;
+	const pid_t pid = fork();
+
+	if (pid == 0) {
+		forbid_calls();
+		exchange();
+	}
+	ck_assert_int_eq(waitpid(pid, &status, 0), pid);
+	return status;
+}
+
+/* The processes have met: the first packet has passed. */
+static void meet(void)
+{
+	make_train(A, B, 3, 1000, 1000);
+	send_ok(a);
+	expect_packets(b, 3);
+	expect_packets(a, 0);
+}
+
+START_TEST(polling_needs_no_system_call)
+{
+	int status;
+
+	meet();
+	status = run_without_calls();
+	ck_assert_msg(WIFEXITED(status) && WEXITSTATUS(status) == 0, "status %#x", status);
+}
+END_TEST
+
+START_TEST(waking_needs_one)
+{
+	int status;
+
+	meet();
+	ck_assert(!link_wait_begins(b));
+	status = run_without_calls();
+	ck_assert_msg(WIFSIGNALED(status) && WTERMSIG(status) == SIGSYS, "status %#x", status);
+	link_wait_ended(b, false);
+}
+END_TEST
+
 /* Any user may send to an abstract name. */
 START_TEST(doorbell_takes_the_cookie_only)
 {
@@ -142,6 +222,8 @@ int main(void)
 	tcase_add_test(tests, answered_doorbell_ends_no_later_wait);
 	tcase_add_test(tests, newcomer_wakes);
 	tcase_add_test(tests, wakes_itself);
+	tcase_add_test(tests, polling_needs_no_system_call);
+	tcase_add_test(tests, waking_needs_one);
 	tcase_add_test(tests, doorbell_takes_the_cookie_only);
 	suite_add_tcase(suite, tests);
 	return suite_run(suite);
