@@ -3,8 +3,6 @@
  * that another slot writes is trusted. */
 #include <check.h>
 #include <errno.h>
-#include <fcntl.h>
-#include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -466,44 +464,6 @@ START_TEST(bad_records_are_counted)
 }
 END_TEST
 
-static void expect_sealed(int fd, size_t len)
-{
-	void *map = mmap(NULL, len, PROT_READ, MAP_SHARED, fd, 0);
-	char path[64];
-	int again;
-
-	ck_assert_ptr_ne(map, MAP_FAILED);
-	ck_assert_int_eq(mprotect(map, len, PROT_READ | PROT_WRITE), -1);
-	munmap(map, len);
-	ck_assert_ptr_eq(mmap(NULL, len, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0), MAP_FAILED);
-	ck_assert_int_eq(errno, EPERM);
-	ck_assert_int_eq(pwrite(fd, "x", 1, 0), -1);
-	ck_assert_int_eq(ftruncate(fd, 0), -1);
-	ck_assert_int_eq(fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0, 4096), -1);
-	ck_assert_int_eq(fcntl(fd, F_ADD_SEALS, 0), -1);
-	/* Neither does opening it again help. */
-	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
-	again = open(path, O_RDWR | O_CLOEXEC);
-	if (again >= 0) {
-		ck_assert_ptr_eq(mmap(NULL, len, PROT_WRITE, MAP_SHARED, again, 0), MAP_FAILED);
-		close(again);
-	}
-}
-
-/* What a process gets of another one, and of the server. */
-START_TEST(nobody_else_writes_a_ring)
-{
-	uint32_t epoch = 0;
-	const int fd = memory_hub_meet(&hub, A, B, &epoch);
-
-	ck_assert_int_ge(fd, 0);
-	ck_assert_uint_eq(epoch, hub.slot[B].epoch);
-	expect_sealed(fd, memory_file_len(SLOTS));
-	expect_sealed(hub.fd, sizeof(struct memory_hub_page));
-	close(fd);
-}
-END_TEST
-
 static int meet_later(void *arg, uint32_t from, uint32_t to, uint32_t *ret_epoch)
 {
 	uint32_t *times = arg;
@@ -539,27 +499,6 @@ START_TEST(a_busy_hub_pushes_back)
 	expect_packets(b, 2);
 	expect_packets(c, 1);
 	ck_assert_uint_ge(times, 6);
-	link_close(c);
-}
-END_TEST
-
-/* A process that has not sealed its file yet is not there yet. */
-START_TEST(unsealed_files_are_kept_back)
-{
-	const struct memory_cfg cfg = cfg_of(C);
-	struct link *c;
-	uint32_t epoch;
-
-	ck_assert_int_eq(memory_hub_meet(&hub, A, C, &epoch), -EAGAIN);
-	ck_assert_int_eq(memory_hub_meet(&hub, A, C + 1, &epoch), -ENOENT);
-	make_train(A, C, 1, 60, 60);
-	send_ok(a);
-	c = open_with(&cfg);
-	expect_packets(c, 0);
-	/* The file is asked for again after a while. */
-	while (link_send(a, &train, 1) == 1 && link_receive(c, got, 256) == 0)
-		;
-	ck_assert_uint_eq(got[0].len, 60);
 	link_close(c);
 }
 END_TEST
@@ -637,9 +576,7 @@ static TCase *make_tests(void)
 	tcase_add_test(tests, icrc_by_request);
 	tcase_add_test(tests, headers_are_copies);
 	tcase_add_test(tests, bad_records_are_counted);
-	tcase_add_test(tests, nobody_else_writes_a_ring);
 	tcase_add_test(tests, a_busy_hub_pushes_back);
-	tcase_add_test(tests, unsealed_files_are_kept_back);
 	tcase_add_test(tests, refuses_what_is_no_hub);
 	tcase_add_test(tests, knows_its_descriptors);
 	return tests;

@@ -37,6 +37,13 @@ static int make_file(const char *name, size_t len, void **ret)
 	return fd;
 }
 
+/* Seals the page, where processes can seal their files, and map them all the same. */
+static bool seal_page(struct memory_hub *hub)
+{
+	return memory_can_map_again(hub->page) &&
+	       fcntl(hub->fd, F_ADD_SEALS, F_SEAL_FUTURE_WRITE | F_SEAL_SEAL) == 0;
+}
+
 int memory_hub_open(struct memory_hub *ret, uint32_t slots)
 {
 	struct memory_hub hub = { .slots = slots };
@@ -47,16 +54,10 @@ int memory_hub_open(struct memory_hub *ret, uint32_t slots)
 	hub.fd = make_file("rxe_dm hub", sizeof(*hub.page), &page);
 	if (hub.fd < 0)
 		return hub.fd;
-	if (fcntl(hub.fd, F_ADD_SEALS, F_SEAL_FUTURE_WRITE | F_SEAL_SEAL) != 0) {
-		const int rc = -errno;
-
-		(void)munmap(page, sizeof(*hub.page));
-		(void)close(hub.fd);
-		return rc;
-	}
 	hub.page = page;
 	hub.page->magic = MEMORY_MAGIC;
 	hub.page->slots = slots;
+	hub.page->is_sealed = seal_page(&hub);
 	/* A failure makes the number predictable: then other users can wake processes. */
 	(void)!getrandom(&hub.page->cookie, sizeof(hub.page->cookie), 0);
 	for (uint32_t i = 0; i < MEMORY_SLOTS; i++)
@@ -180,7 +181,7 @@ int memory_hub_attach(struct memory_hub *hub, uint32_t slot)
 	assert(hub->page && slot < hub->slots);
 	if (rc)
 		return rc;
-	fd = make_file("rxe_dm rings", memory_file_len(hub->slots), &file);
+	fd = descriptor_keep(make_file("rxe_dm rings", memory_file_len(hub->slots), &file));
 	if (fd < 0)
 		return fd;
 	forget_file(hub, slot);
@@ -251,7 +252,7 @@ int memory_hub_meet(void *arg, uint32_t from, uint32_t to, uint32_t *ret_epoch)
 	assert(hub->page && from < hub->slots && to < hub->slots);
 	if (hub->slot[to].fd < 0)
 		return -ENOENT;
-	if (!is_sealed(hub->slot[to].fd))
+	if (hub->page->is_sealed && !is_sealed(hub->slot[to].fd))
 		return -EAGAIN;
 	fd = fcntl(hub->slot[to].fd, F_DUPFD_CLOEXEC, 0);
 	if (fd < 0)

@@ -7,7 +7,7 @@
  * A file has one writer. Each process of a slot gets a new file from the server, maps it to write,
  * and then seals it: from then on nobody can map or write it except by the mappings that are there,
  * which are the process's and the server's. The server goes on with a slot whose process has exited.
- * All others map the file to read. Files are sparse: a ring takes memory once it is used. */
+ * All others map the file to read. Where the kernel cannot seal, files stay open to all. Files are sparse: a ring takes memory once it is used. */
 #ifndef RXE_LINK_MEMORY_LAYOUT_H
 #define RXE_LINK_MEMORY_LAYOUT_H
 
@@ -32,8 +32,8 @@ struct memory_doorbell {
 struct memory_hub_page {
 	uint64_t magic;
 	uint32_t slots;
-	uint32_t reserved;
-	uint64_t cookie; /* doorbells take no datagram but this number */
+	uint32_t is_sealed; /* 1: each process seals its file */
+	uint64_t cookie;    /* doorbells take no datagram but this number */
 	/* Counts changes of what follows. */
 	_Alignas(64) _Atomic uint32_t generation;
 	_Atomic uint64_t live[MEMORY_SLOTS / 64];

@@ -207,15 +207,15 @@ static int map_own(struct memory_link *link, int fd)
 }
 
 /* From now on nobody else can write the file. */
-static int seal(int fd)
+static int seal(const struct memory_link *link)
 {
-	const int seals = fcntl(fd, F_GET_SEALS);
+	const int seals = link->hub->is_sealed ? fcntl(link->file_fd, F_GET_SEALS) : 0;
 
 	if (seals < 0)
 		return -errno;
-	if (seals & F_SEAL_FUTURE_WRITE)
+	if (!link->hub->is_sealed || (seals & F_SEAL_FUTURE_WRITE))
 		return 0;
-	return fcntl(fd, F_ADD_SEALS, F_SEAL_FUTURE_WRITE | F_SEAL_SEAL) ? -errno : 0;
+	return fcntl(link->file_fd, F_ADD_SEALS, F_SEAL_FUTURE_WRITE | F_SEAL_SEAL) ? -errno : 0;
 }
 
 static int open_parts(struct memory_link *link, const struct memory_cfg *cfg)
@@ -225,7 +225,7 @@ static int open_parts(struct memory_link *link, const struct memory_cfg *cfg)
 	if (rc == 0 && !cfg->file)
 		rc = map_own(link, cfg->file_fd);
 	if (rc == 0)
-		rc = seal(cfg->file_fd);
+		rc = seal(link);
 	if (rc == 0)
 		rc = memory_complete_arrivals(&link->base, cfg->complete);
 	if (rc != 0)
@@ -250,6 +250,7 @@ int memory_open(struct link **ret, const struct memory_cfg *cfg)
 	link->base.ops = &ops;
 	link->gid = cfg->gid;
 	link->slot = cfg->slot;
+	link->file_fd = cfg->file_fd;
 	link->doorbell_fd = cfg->doorbell_fd;
 	link->meet = cfg->meet;
 	link->meet_arg = cfg->meet_arg;

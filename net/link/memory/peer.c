@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "net/link/clock.h"
+#include "net/link/descriptor.h"
 #include "net/link/memory/private.h"
 
 #define RING_TWICE (2 * (size_t)RING_BYTES)
@@ -24,14 +25,14 @@ static uint8_t *reserve_twice(void)
 	return map == MAP_FAILED ? NULL : map;
 }
 
-/* The ring to this slot, then the same again: no record is cut at the end. */
-static uint8_t *map_in(int fd, uint32_t to)
+/* A ring of a file, then the same again: no record is cut at the end. */
+static uint8_t *map_twice(int fd, uint32_t to, int rights)
 {
 	const off_t offset = (off_t)memory_ring_offset(to);
 	uint8_t *map = reserve_twice();
 
 	for (uint32_t i = 0; map && i < 2; i++) {
-		if (mmap(map + i * RING_BYTES, RING_BYTES, PROT_READ, MAP_SHARED | MAP_FIXED, fd,
+		if (mmap(map + i * RING_BYTES, RING_BYTES, rights, MAP_SHARED | MAP_FIXED, fd,
 			 offset) != MAP_FAILED)
 			continue;
 		(void)munmap(map, RING_TWICE);
@@ -50,9 +51,18 @@ static bool map_again(void *from, size_t len, void *to)
 	       (long)(uintptr_t)to;
 }
 
-/* As map_in(), for the ring from this slot. The file is sealed: nothing maps it to write but
- * map_again(). */
-static uint8_t *map_out(struct memory_slot_page *own, uint32_t to)
+bool memory_can_map_again(void *page)
+{
+	uint8_t *to = reserve_twice();
+	const bool can = to && map_again(page, sizeof(struct memory_hub_page), to);
+
+	if (to)
+		(void)munmap(to, RING_TWICE);
+	return can;
+}
+
+/* As map_twice(), of the link's own file, which nothing maps to write any more but map_again(). */
+static uint8_t *copy_twice(struct memory_slot_page *own, uint32_t to)
 {
 	uint8_t *map = reserve_twice();
 
@@ -63,6 +73,17 @@ static uint8_t *map_out(struct memory_slot_page *own, uint32_t to)
 		return NULL;
 	}
 	return map;
+}
+
+/* The ring to a slot. */
+static uint8_t *map_out(const struct memory_link *link, uint32_t to)
+{
+	if (link->hub->is_sealed)
+		return copy_twice(link->own, to);
+	/* A program that closed the descriptor may have one of its own at the number. */
+	if (!descriptor_is_kept(link->file_fd))
+		return NULL;
+	return map_twice(link->file_fd, to, PROT_READ | PROT_WRITE);
 }
 
 static void free_peer(struct memory_peer *peer)
@@ -81,9 +102,9 @@ static bool map_peer(struct memory_link *link, uint32_t slot, int fd, struct mem
 	if (file == MAP_FAILED)
 		return false;
 	peer->file = file;
-	peer->in_map = map_in(fd, link->slot);
+	peer->in_map = map_twice(fd, link->slot, PROT_READ);
 	if (!link->out_map[slot])
-		link->out_map[slot] = map_out(link->own, slot);
+		link->out_map[slot] = map_out(link, slot);
 	return peer->in_map && link->out_map[slot];
 }
 

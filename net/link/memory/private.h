@@ -52,7 +52,7 @@ struct memory_link {
 	struct link base; /* first: a struct link * is one of these */
 	struct gid gid;
 	uint32_t slot, slots, epoch;
-	int doorbell_fd; /* the caller's */
+	int file_fd, doorbell_fd; /* the caller's */
 	const struct memory_hub_page *hub;
 	struct memory_slot_page *own; /* this slot's file, to write */
 	bool is_own_mapped;	      /* by this link */
@@ -109,6 +109,8 @@ bool memory_peer_is_present(const struct memory_link *link, uint32_t slot,
 			    const struct memory_peer *peer);
 /* Whether there is something to read. */
 bool memory_peer_waits(const struct memory_link *link, struct memory_peer *peer);
+/* Whether a mapping can be copied: rings of a sealed file are mapped so. page: any shared mapping. */
+bool memory_can_map_again(void *page);
 /* Its file was asked for in vain a moment ago. */
 bool memory_is_refused(const struct memory_link *link, uint32_t slot);
 /* As ring_reserve(), in the ring to a peer. */
