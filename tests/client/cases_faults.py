@@ -64,9 +64,9 @@ def exit_at_once(build):
             through(build, f"exit_at_once_{percent}", rules, *[[program, "-c", "-g", "0", "-n", "100"]] * 8)
 
 
-def time_wait(build):
+def time_wait(build, many=(None, 3)):
     """The ACK itself is dropped, and the first in its place: once with so few slots that the next process has the one before's."""
-    for slots in (None, 3):
+    for slots in many:
         with Instance(build, "time_wait", linger=0, **({"slots": slots} if slots else {})) as instance:
             instance.command("start")
             add(instance, "drop opcode=ACKNOWLEDGE dir=in nth=1..2")

@@ -7,7 +7,13 @@ import os
 import re
 import socket
 import signal
+import sys
 
+import cases_fabrics
+import cases_faults
+import cases_rdmacm
+import cases_rsocket
+import cases_trouble
 from cases_capture import counters, device_with_capture
 from cases_faults import add, fired
 from cases_perftest import perftest
@@ -38,6 +44,14 @@ def no_network(build):
     finally:
         holder.end()
         holder.log.close()
+
+
+def no_sockets(build):
+    """Server and programs may open no socket but local ones."""
+    filtered = [sys.executable, "-B", os.path.join(os.path.dirname(__file__), "no_sockets.py")]
+    with Instance(build, "memory_filtered", prefix=filtered, link="memory") as instance:
+        instance.run([sys.executable, "-c", "import socket; socket.socket()"], expect=1)
+        instance.run([os.path.join(build, "tests", "client", "verbs_xrc")])
 
 
 def busy_port(build):
@@ -141,6 +155,7 @@ def without_steering(build):
 CASES = {
     "memory_without_steering": without_steering,
     "memory_no_network": no_network,
+    "memory_no_sockets": no_sockets,
     "memory_busy_port": busy_port,
     "memory_capture": captured,
     "memory_faults": faults,
@@ -156,5 +171,9 @@ CASES = {
     "memory_atomic_bw": over_memory(perftest, name="memory_atomic_bw", args=["ib_atomic_bw", "-n", "1000"]),
     "memory_send_bw_ud": over_memory(perftest, name="memory_send_bw", args=["ib_send_bw", "-c", "UD", "-s", "1024", "-n", "1000"]),
 }
-for PROGRAM in ("verbs_rc", "verbs_ud", "verbs_delayed_ack", "verbs_closefrom", "verbs_fork"):
+for MODULE, NAME in ((cases_trouble, "exactly_once"), (cases_fabrics, "ucx_rc"),
+                     (cases_rdmacm, "rdmacm_connect"), (cases_rsocket, "rsocket_stream")):
+    CASES["memory_" + NAME] = over_memory(MODULE.CASES[NAME])
+CASES["memory_fault_time_wait"] = over_memory(cases_faults.time_wait, many=[3])
+for PROGRAM in ("verbs_rc", "verbs_ud", "verbs_delayed_ack", "verbs_closefrom", "verbs_fork", "verbs_xrc"):
     CASES["memory_" + PROGRAM] = over_memory(functools.partial(verbs, name=PROGRAM))
