@@ -30,6 +30,7 @@
 #define GSI_PACKET  (GSI_HEADERS + CM_MAD_BYTES + ICRC_LEN)
 #define ARRIVALS    256 /* what the link reads at once, so that it keeps nothing */
 #define MAX_DELAYED 4096
+#define MAX_LOCAL   4096
 /* A request for a connection waits this long for a listener, then it is rejected. A program that
  * listens only when the other side may connect already, as perftest does, has this long for it on a
  * machine with few processors. Far below the 4 s after which the request is repeated. */
@@ -44,6 +45,14 @@ struct gsi_delayed {
 	enum fault_dir dir;
 	struct cm_path path;
 	uint8_t mad[CM_MAD_BYTES];
+};
+
+/* A packet from one device of this instance to another, or to itself: it passes no socket. */
+struct gsi_local {
+	struct gsi_local *prev, *next;
+	struct device *to;
+	struct wire_arrival arrival;
+	uint8_t bytes[GSI_PACKET];
 };
 
 struct gsi {
@@ -235,6 +244,56 @@ static uint32_t build_packet(struct gsi *gsi, const struct icrc_flow *flow,
 	return (uint32_t)len + ICRC_LEN;
 }
 
+void gsi_deliver(struct instance *instance)
+{
+	struct gsi_local *arrived = instance->gsi_local, *local, *next;
+
+	/* What the connection manager answers is for the next turn. */
+	instance->gsi_local = NULL;
+	instance->num_gsi_local = 0;
+	DL_FOREACH_SAFE (arrived, local, next) {
+		if (!is_down(local->to))
+			receive_packet(local->to, &local->arrival);
+		free(local);
+	}
+}
+
+static struct device *find_device(struct instance *instance, const struct gid *gid)
+{
+	for (uint32_t i = 0; i < instance->num_devices; i++) {
+		if (instance->devices[i].gsi && gid_equal(&instance->devices[i].gid, gid))
+			return &instance->devices[i];
+	}
+	return NULL;
+}
+
+/* False: the packet is for the link. */
+static bool keep_local(struct device *device, const struct wire_train *train, uint16_t src_port)
+{
+	struct instance *instance = device->instance;
+	struct device *to = find_device(instance, &train->dst);
+	struct gsi_local *local = NULL;
+
+	if (to && instance->num_gsi_local < MAX_LOCAL)
+		local = (struct gsi_local *)malloc(sizeof(*local));
+	if (!local)
+		return false;
+	*local = (struct gsi_local){ .to = to,
+				     .arrival = { .p = local->bytes,
+						  .len = train->len,
+						  .src_port = src_port,
+						  .id_rule = IP_ID_EXACT,
+						  .traffic_class = train->traffic_class,
+						  .hop_limit = train->hop_limit,
+						  .flow_label = train->flow_label,
+						  .src = train->src,
+						  .dst = train->dst } };
+	memcpy(local->bytes, train->buf, train->len);
+	DL_APPEND(instance->gsi_local, local);
+	instance->num_gsi_local++;
+	return true;
+}
+
 static void send_mad(struct device *device, const struct cm_path *path,
 		     const uint8_t mad[CM_MAD_BYTES])
 {
@@ -263,7 +322,8 @@ static void send_mad(struct device *device, const struct cm_path *path,
 					      .src_port = flow.src_port,
 					      .packet = bytes,
 					      .len = train.len });
-	(void)link_send(gsi->link, &train, 1);
+	if (!keep_local(device, &train, flow.src_port))
+		(void)link_send(gsi->link, &train, 1);
 }
 
 void gsi_send(struct device *device, const struct cm_path *path, const uint8_t mad[CM_MAD_BYTES])
@@ -364,6 +424,20 @@ int gsi_open(struct device *device)
 	return rc;
 }
 
+static void drop_local(const struct device *device)
+{
+	struct instance *instance = device->instance;
+	struct gsi_local *local, *next;
+
+	DL_FOREACH_SAFE (instance->gsi_local, local, next) {
+		if (local->to != device)
+			continue;
+		DL_DELETE(instance->gsi_local, local);
+		instance->num_gsi_local--;
+		free(local);
+	}
+}
+
 void gsi_close(struct device *device)
 {
 	struct gsi *gsi = device->gsi;
@@ -372,6 +446,7 @@ void gsi_close(struct device *device)
 		return;
 	while (gsi->delayed)
 		remove_delayed(gsi, gsi->delayed);
+	drop_local(device);
 	loop_del(&device->instance->loop, &device->strays);
 	if (gsi->owns_link)
 		link_close(gsi->link);

@@ -11,6 +11,7 @@
 
 struct cm_path;
 struct device;
+struct instance;
 
 /* 0, or a negative errno that has been explained on the log. */
 int gsi_open(struct device *device);
@@ -19,6 +20,8 @@ void gsi_close(struct device *device);
  * listener has come or that have waited for one long enough. Returns the time to the next in
  * milliseconds, -1: none. */
 int gsi_run(struct device *device, uint64_t now_ns);
+/* Hands out what devices of this instance have sent to each other since the last call. */
+void gsi_deliver(struct instance *instance);
 /* Sends a MAD to QP 1 of path->dst. Failure is loss: the sender of the MAD repeats it. */
 void gsi_send(struct device *device, const struct cm_path *path, const uint8_t mad[CM_MAD_BYTES]);
 

@@ -326,6 +326,7 @@ void instance_run(struct instance *instance)
 		left_ms = linger_left_ms(instance);
 		if (left_ms == 0)
 			break;
+		gsi_deliver(instance);
 		for (uint32_t i = 0; i < instance->num_devices; i++) {
 			timeout_ms =
 				earlier(timeout_ms, memory_device_settle(&instance->devices[i]));
@@ -340,6 +341,8 @@ void instance_run(struct instance *instance)
 		}
 		timeout_ms = earlier(timeout_ms, cm_run(instance, clock_now_ns()));
 		timeout_ms = earlier(timeout_ms, sysfs_run(instance, clock_now_ns()));
+		if (instance->gsi_local)
+			timeout_ms = 0;
 		if (loop_once(&instance->loop, earlier(timeout_ms, left_ms)) < 0)
 			break;
 	}

@@ -16,6 +16,7 @@
 
 struct cm_failures;
 struct cm_neighbor;
+struct gsi_local;
 struct rdma_ids;
 struct sysfs;
 
@@ -40,7 +41,9 @@ struct instance {
 	struct rdma_ids *cm; /* the connection manager (cm.h) */
 	struct cm_failures *cm_failures;
 	struct cm_neighbor *cm_neighbors; /* that are asked for */
-	struct sysfs *sysfs;		  /* NULL: nobody has asked for it (sysfs.h) */
+	struct gsi_local *gsi_local;	  /* MADs between devices of this instance (gsi.h) */
+	uint32_t num_gsi_local;
+	struct sysfs *sysfs; /* NULL: nobody has asked for it (sysfs.h) */
 };
 
 enum instance_result {

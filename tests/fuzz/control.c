@@ -17,6 +17,7 @@
 #include "net/link/clock.h"
 #include "rxe_dm/server/context.h"
 #include "rxe_dm/server/fault_device.h"
+#include "rxe_dm/server/gsi.h"
 #include "rxe_dm/server/resting.h"
 #include "rxe_dm/server/time_wait.h"
 #include "tests/fuzz/control.h"
@@ -148,6 +149,7 @@ void control_turn(void)
 		if (conn->pending)
 			conn_resume(conn);
 	}
+	gsi_deliver(&control_instance);
 	(void)resting_settle(control_device());
 	(void)time_wait_settle(control_device(), control_now_ns);
 	(void)fault_device_run(control_device(), control_now_ns);
