@@ -78,18 +78,11 @@ struct ibv_ece {
 #define IBV_QP_EX_WITH_ATOMIC_WRITE (1 << 12)
 #endif
 #ifndef RXE_DM_HAVE_FLUSH
-#define IBV_WR_FLUSH		     ((enum ibv_wr_opcode)14)
-#define IBV_WC_FLUSH		     ((enum ibv_wc_opcode)8)
-#define IBV_QP_EX_WITH_FLUSH	     (1 << 11)
-#define IBV_ACCESS_FLUSH_GLOBAL	     (1 << 8)
-#define IBV_ACCESS_FLUSH_PERSISTENT  (1 << 9)
-#define IBV_ODP_SUPPORT_FLUSH	     (1 << 6)
-#define IBV_ODP_SUPPORT_ATOMIC_WRITE (1 << 7)
-
-/* Of device_cap_flags_ex. */
-#define IB_UVERBS_DEVICE_FLUSH_GLOBAL	  (1ull << 38)
-#define IB_UVERBS_DEVICE_FLUSH_PERSISTENT (1ull << 39)
-#define IB_UVERBS_DEVICE_ATOMIC_WRITE	  (1ull << 40)
+#define IBV_WR_FLUSH		    ((enum ibv_wr_opcode)14)
+#define IBV_WC_FLUSH		    ((enum ibv_wc_opcode)8)
+#define IBV_QP_EX_WITH_FLUSH	    (1 << 11)
+#define IBV_ACCESS_FLUSH_GLOBAL	    (1 << 8)
+#define IBV_ACCESS_FLUSH_PERSISTENT (1 << 9)
 
 enum ibv_placement_type {
 	IBV_FLUSH_GLOBAL = 1 << 0,
@@ -100,6 +93,17 @@ enum ibv_selectivity_level {
 	IBV_FLUSH_RANGE,
 	IBV_FLUSH_MR,
 };
+#endif
+
+#ifndef RXE_DM_HAVE_ODP_FLUSH
+#define IBV_ODP_SUPPORT_FLUSH	     (1 << 6)
+#define IBV_ODP_SUPPORT_ATOMIC_WRITE (1 << 7)
+#endif
+/* Of device_cap_flags_ex. */
+#ifndef RXE_DM_HAVE_DEVICE_FLUSH
+#define IB_UVERBS_DEVICE_FLUSH_GLOBAL	  (1ull << 38)
+#define IB_UVERBS_DEVICE_FLUSH_PERSISTENT (1ull << 39)
+#define IB_UVERBS_DEVICE_ATOMIC_WRITE	  (1ull << 40)
 #endif
 
 /* A newer verbs.h declares these, too. */

@@ -54,6 +54,14 @@ SINCE = [
 MORE = [
     (45, "wr_flush", r"void \(\*wr_atomic_write\)\([^;]*;",
      "void (*wr_flush)(struct ibv_qp_ex *, uint32_t, uint64_t, size_t, uint8_t, uint8_t);"),
+    (45, "IBV_WR_FLUSH", r"IBV_WR_ATOMIC_WRITE = 15,", "IBV_WR_FLUSH = 14,"),
+    (45, "IBV_WC_FLUSH", r"IBV_WC_ATOMIC_WRITE = 9,", "IBV_WC_FLUSH = 8,"),
+    (45, "IBV_QP_EX_WITH_FLUSH", r"IBV_QP_EX_WITH_ATOMIC_WRITE\s*= 1 << 12,", "IBV_QP_EX_WITH_FLUSH = 1 << 11,"),
+    (45, "IBV_ACCESS_FLUSH_GLOBAL", r"IBV_ACCESS_HUGETLB\s*= \(1<<7\),",
+     "IBV_ACCESS_FLUSH_GLOBAL = (1 << 8), IBV_ACCESS_FLUSH_PERSISTENT = (1 << 9),"),
+    (45, "ibv_placement_type", r"(?=struct verbs_context \{)",
+     "enum ibv_placement_type { IBV_FLUSH_GLOBAL = 1U << 0, IBV_FLUSH_PERSISTENT = 1U << 1 };"
+     "enum ibv_selectivity_level { IBV_FLUSH_RANGE, IBV_FLUSH_MR };"),
     (49, "active_speed_ex", r"port_cap_flags2;", "uint32_t active_speed_ex;"),
     (59, "reg_mr_ex", r"struct verbs_context \{",
      "struct ibv_mr *(*reg_mr_ex)(struct ibv_pd *, struct ibv_mr_init_attr *);"
