@@ -7,7 +7,7 @@ _rxe_dm_values() {
 	local value
 	while IFS= read -r -d '|' value; do
 		case $value in
-		FILE)
+		FILE | PATH)
 			compopt -o filenames
 			mapfile -t -O ${#COMPREPLY[@]} COMPREPLY < <(compgen -f -- "$2")
 			;;
