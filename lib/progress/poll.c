@@ -66,7 +66,11 @@ void progress_posted(struct progress *progress, bool was_idle, uint64_t now_ns)
 
 	assert(progress->engine);
 	schedule_posted(&progress->schedule, now_ns, sched_getcpu());
-	to_local_peer = has_output(progress) && progress_transmit(progress, now_ns);
+	if (!has_output(progress)) {
+		progress_unlock_queued(progress);
+		return;
+	}
+	to_local_peer = progress_transmit(progress, now_ns);
 	progress_unlock(progress);
 	/* While more requests are under way, the program has more to do itself. */
 	if (to_local_peer && was_idle)

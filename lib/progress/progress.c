@@ -54,6 +54,14 @@ void progress_unlock(struct progress *progress)
 		progress_thread_wake(progress);
 }
 
+void progress_unlock_queued(struct progress *progress)
+{
+	if (schedule_expects_more(&progress->schedule))
+		pthread_mutex_unlock(&progress->lock);
+	else
+		progress_unlock(progress);
+}
+
 bool progress_is_locked(struct progress *progress)
 {
 	if (pthread_mutex_trylock(&progress->lock) != 0)

@@ -134,6 +134,8 @@ void progress_quiesce(struct progress *progress);
  * fork()). */
 bool progress_lock(struct progress *progress);
 void progress_unlock(struct progress *progress);
+/* The same where requests were queued and nothing else was done: no timer has changed. */
+void progress_unlock_queued(struct progress *progress);
 /* Whether some thread holds the engine lock. */
 bool progress_is_locked(struct progress *progress);
 

@@ -186,9 +186,12 @@ int vb_post_recv_list(struct vb_qp *qp, struct ibv_recv_wr *wr, struct ibv_recv_
 		}
 	}
 	/* In ERR a receive is flushed at once: publish its completion. */
-	if (qp->qp.state == RXE_QPS_ERR)
+	if (qp->qp.state == RXE_QPS_ERR) {
 		rxe_engine_settle(qp->dev->progress.engine);
-	progress_unlock(&qp->dev->progress);
+		progress_unlock(&qp->dev->progress);
+	} else {
+		progress_unlock_queued(&qp->dev->progress);
+	}
 	return vb_result(vb_post_errno(result));
 }
 
@@ -214,7 +217,7 @@ static int post_srq_recv(struct ibv_srq *base, struct ibv_recv_wr *wr, struct ib
 			break;
 		}
 	}
-	progress_unlock(&srq->dev->progress);
+	progress_unlock_queued(&srq->dev->progress);
 	return vb_result(vb_post_errno(result));
 }
 
