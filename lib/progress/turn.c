@@ -181,6 +181,7 @@ static bool receive(struct progress *progress, uint64_t *now_ns)
 		int n;
 
 		if (!arrivals_are_expected(progress, *now_ns)) {
+			link_idle(progress->link.phy);
 			progress->receives_found = 0;
 			break;
 		}

@@ -33,14 +33,15 @@ struct link;
 
 /* The line for the log when the kernel refuses to receive; takes strerror(3). */
 #define LINK_RECEIVE_REFUSED                                                                       \
-	"no packet can be received: recvmmsg: %s; a seccomp filter of the program or its "         \
-	"container refuses it: let it pass"
+	"no packet can be received (recvmsg, recvmmsg): %s; a seccomp filter of the "              \
+	"program or its container refuses it: let it pass"
 
 /* Operations of a link. A wrapper has NULL where it changes nothing: the link below it does the
  * operation. close is that of the link itself, never of the one below. */
 struct link_ops {
 	int (*send)(struct link *link, const struct wire_train *trains, size_t n);
 	int (*receive)(struct link *link, struct wire_arrival *ret, size_t max);
+	void (*idle)(struct link *link);
 	void (*release)(struct link *link);
 	uint64_t (*deadline)(const struct link *link);
 	int (*wait_fd)(const struct link *link);
@@ -100,6 +101,13 @@ static inline int link_receive(struct link *link, struct wire_arrival *ret, size
 	struct link *with = LINK_WITH(link, receive);
 
 	return with->ops->receive(with, ret, max);
+}
+
+/* In place of link_receive(), of this link alone: the caller knows that nothing waits. */
+static inline void link_idle(struct link *link)
+{
+	if (link->ops->idle)
+		link->ops->idle(link);
 }
 
 /* The caller has handled all arrivals of this link: senders may use their space again. Without this

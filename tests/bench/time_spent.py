@@ -9,7 +9,7 @@ import tempfile
 from instance import Instance, free_port, need_program, search_path
 from program import Failure, Skip, until
 
-CALLS = ["sendmmsg", "recvmmsg", "sendto", "futex", "sched_yield", "ppoll", "epoll_pwait2", "write"]
+CALLS = ["sendmmsg", "sendmsg", "recvmmsg", "recvmsg", "futex", "sched_yield", "ppoll", "epoll_pwait2", "write"]
 FUNCTIONS = 15
 LIMIT_S = 120
 # What a run of so few messages takes is taken for the start and the end of the programs.

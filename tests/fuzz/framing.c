@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* Fuzz target: how frames and datagrams become packets. Ethernet frames are parsed and emitted
- * again; uncut trains are split; datagrams with any control messages come from a replaced
- * recvmmsg(). The packets returned are always the datagram's bytes, each once, in order. */
+ * again; uncut trains are split; datagrams with any control messages come from replaced system
+ * calls. The packets returned are always the datagram's bytes, each once, in order. */
+#include <errno.h>
 #include <netinet/udp.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 
 #include "net/link/ethernet/frame.h"
 #include "net/link/ethernet/neighbor.h"
@@ -20,6 +22,7 @@
 /* The linker redirects the calls of net/link/udp/receive.c. */
 int __wrap_recvmmsg(int sock, struct mmsghdr *msgs, unsigned int n, int flags,
 		    struct timespec *timeout);
+long __wrap_syscall(long number, int sock, struct msghdr *hdr, int flags);
 
 static struct udp_link *link;
 static struct take datagrams;	   /* bytes that the socket still has */
@@ -82,6 +85,20 @@ int __wrap_recvmmsg(int sock, struct mmsghdr *msgs, unsigned int n, int flags,
 		sizes[given] = msgs[given].msg_len;
 	}
 	return (int)given;
+}
+
+/* A single datagram. */
+long __wrap_syscall(long number, int sock, struct msghdr *hdr, int flags)
+{
+	struct mmsghdr msg = { .msg_hdr = *hdr };
+
+	MUST(number == SYS_recvmsg);
+	if (__wrap_recvmmsg(sock, &msg, 1, flags, NULL) == 0) {
+		errno = EAGAIN;
+		return -1;
+	}
+	*hdr = msg.msg_hdr;
+	return msg.msg_len;
 }
 
 /* All packets of the datagrams since the last receive. */

@@ -483,7 +483,7 @@ START_TEST(receive_refused)
 	for (int i = 0; i < 3; i++)
 		ck_assert_int_eq(link_receive(dev.link, &got, 1), 0);
 	ck_assert_uint_eq(dev.says, 1);
-	ck_assert_ptr_nonnull(strstr(dev.said, "recvmmsg: Operation not permitted"));
+	ck_assert_ptr_nonnull(strstr(dev.said, "recvmmsg): Operation not permitted"));
 	*dev.port = port;
 	device_close(&dev);
 }

@@ -103,6 +103,7 @@ struct udp_link {
 /* Operations (net/link/link.h). */
 int udp_send(struct link *base, const struct wire_train *trains, size_t n);
 int udp_receive(struct link *base, struct wire_arrival *ret, size_t max);
+void udp_idle(struct link *base);
 int udp_join(struct link *base, const struct gid *group);
 int udp_leave(struct link *base, const struct gid *group);
 bool udp_is_local(struct link *base, const struct gid *gid);

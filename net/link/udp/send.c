@@ -10,6 +10,8 @@
 #include <netinet/udp.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include "net/link/udp/private.h"
 #include "net/wire/packet.h"
@@ -158,6 +160,17 @@ static void cut(const struct udp_link *link, const struct wire_train *train, uin
 			   icrc_compute(&flow, 0, ret->buf, ret->len - ICRC_LEN));
 }
 
+/* One datagram alone costs 0.1 us less than a list of one. A bare system call: rsockets, preloaded
+ * into a program, replace sendmsg(). */
+static int call_send(int fd, struct mmsghdr *msg, uint32_t n)
+{
+	const int flags = MSG_DONTWAIT | MSG_NOSIGNAL;
+
+	if (n > 1)
+		return sendmmsg(fd, msg, n, flags);
+	return syscall(SYS_sendmsg, fd, &msg->msg_hdr, flags) < 0 ? -1 : 1;
+}
+
 /* Sends n trains of one socket in one call. Returns how many were sent, or -errno for the first. */
 static int send_batch(struct udp_link *link, const struct wire_train *trains, uint32_t n)
 {
@@ -167,8 +180,7 @@ static int send_batch(struct udp_link *link, const struct wire_train *trains, ui
 	for (uint32_t i = 0; i < n; i++)
 		fill(link, i, &trains[i]);
 	do {
-		rc = sendmmsg(link->tx_fd[trains->tx_index], link->tx.msg, n,
-			      MSG_DONTWAIT | MSG_NOSIGNAL);
+		rc = call_send(link->tx_fd[trains->tx_index], link->tx.msg, n);
 	} while (rc < 0 && errno == EINTR);
 	return rc < 0 ? -errno : rc;
 }

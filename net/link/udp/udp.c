@@ -174,6 +174,7 @@ static bool udp_has_descriptors(const struct link *base)
 static const struct link_ops ops = {
 	.send = udp_send,
 	.receive = udp_receive,
+	.idle = udp_idle,
 	.wait_fd = udp_wait_fd,
 	.tx_ports = udp_tx_ports,
 	.max_segs = udp_max_segs,
