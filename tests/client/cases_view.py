@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """The device as files: Debian's tools that look into /sys and /dev find it there, and see what `rxe_dm show` sees."""
 
+import fcntl
 import functools
 import json
 import os
@@ -189,6 +190,22 @@ def killed(build):
             raise Failure("the next server of the instance has no files")
 
 
+def locked(build):
+    """A folder that somebody holds the lock of is left alone: the files are elsewhere."""
+    with Instance(build, "view_locked") as instance:
+        net = os.stat("/proc/self/ns/net").st_ino
+        folder = f"/dev/shm/rxe_dm.sysfs-{os.geteuid()}-{net}-{instance.env['RXE_DM_INSTANCE']}"
+        os.mkdir(folder)
+        held = os.open(folder, os.O_RDONLY)
+        fcntl.flock(held, fcntl.LOCK_EX)
+        try:
+            if not folder_of(instance).startswith("/tmp/"):
+                raise Failure(f"the files are in {folder_of(instance)}")
+        finally:
+            os.rmdir(folder)
+            os.close(held)
+
+
 def perfquery(build):
     """There is no subnet to send MADs to: tools of a subnet say that they cannot open the port, as with any RoCE adapter. ibstat and
     ibstatus read files, and answer."""
@@ -327,6 +344,7 @@ CASES = {
     "view_state": state,
     "view_life": life,
     "view_killed": killed,
+    "view_locked": locked,
     "view_perfquery": perfquery,
     "view_host_devices": functools.partial(host_devices, view="preload"),
     "view_host_devices_namespace": functools.partial(host_devices, view="namespace"),
