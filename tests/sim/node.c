@@ -292,7 +292,6 @@ static void give_node(struct node *node)
 	free(node->mws);
 	free(node->time_wait);
 	free(node->held);
-	free(node->unsent.buf);
 	free(node->cq_mem);
 	free(node->srq_mem);
 	free(node);
@@ -349,6 +348,7 @@ void node_free(struct node *node)
 	node_remove_xsrqs(node);
 	free(node->mem);
 	free(node->durable);
+	free(node->unsent.buf);
 	free(node->tags_mem);
 	give_node(node);
 }

@@ -141,7 +141,8 @@ static void exchange(void)
 		if (link_send(a, &train, 1) != 1 || link_receive(b, got, 256) != 3 ||
 		    link_receive(a, got, 256) != 0)
 			_exit(3);
-	_exit(0);
+	/* Before _exit(2) the address sanitizer makes a call of its own. */
+	(void)syscall(SYS_exit_group, 0);
 }
 
 /* Runs in a child, whose status is returned. */
