@@ -72,6 +72,9 @@ void memory_device_wait(struct link *link)
 
 void memory_device_detach(struct device *device, uint32_t slot)
 {
+	/* The device ends before its programs: the hub is closed. */
+	if (!device->memory.page)
+		return;
 	memory_hub_detach(&device->memory, slot);
 	device->memory_left[slot] = true;
 }

@@ -130,6 +130,18 @@ def over_memory(function, **more):
     return run
 
 
+def ended_in_use(build):
+    """The server ends well while a program has the device."""
+    with Instance(build, "memory_ended", link="memory") as instance:
+        server = Program("server", [instance.command_path, "start", "--foreground"], instance.env)
+        instance.programs.append(server)
+        server.wait_until(lambda: "rxe_dm0 at" in server.text(), "a device")
+        instance.serve(["ibv_rc_pingpong", "-g", "0"], free_port())
+        instance.command("stop")
+        if server.wait(20) != 0:
+            raise Failure(f"the server ended with {server.process.returncode}: {server.text()}")
+
+
 def without_steering(build):
     """Where the kernel cannot steer UDP sockets the packets go by memory, and everybody is told; who asks for UDP is refused."""
     refusing = os.path.join(build, "tests", "client", "without_steering")
@@ -154,6 +166,7 @@ def without_steering(build):
 
 CASES = {
     "memory_without_steering": without_steering,
+    "memory_ended_in_use": ended_in_use,
     "memory_no_network": no_network,
     "memory_no_sockets": no_sockets,
     "memory_busy_port": busy_port,
