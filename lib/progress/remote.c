@@ -127,6 +127,8 @@ static void ring_doorbell(struct progress *progress, uint32_t owner)
 	    !descriptor_is_kept(progress->remote_requests.doorbell_fd))
 		return;
 	memcpy(name.sun_path, slot->doorbell + 1, len);
+	/* QEMU's user mode makes a name longer that a 0 follows, and finds no such socket. */
+	name.sun_path[len] = '.';
 	sendto(progress->remote_requests.doorbell_fd, "!", 1, MSG_DONTWAIT | MSG_NOSIGNAL,
 	       (struct sockaddr *)&name, (socklen_t)(NAME_OFFSET + len));
 }

@@ -23,6 +23,8 @@ void memory_ring_doorbell(const struct memory_hub_page *hub, uint32_t slot, int 
 	if (len == 0 || !descriptor_is_kept(from_fd))
 		return;
 	memcpy(addr.sun_path + 1, to->name, len);
+	/* QEMU's user mode makes a name longer that a 0 follows, and finds no such socket. */
+	addr.sun_path[1 + len] = '.';
 	(void)sendto(from_fd, &cookie, sizeof(cookie), MSG_DONTWAIT | MSG_NOSIGNAL,
 		     (const struct sockaddr *)&addr,
 		     (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + len));
@@ -70,8 +72,13 @@ void memory_wake_self(struct link *base)
 
 static void drain(const struct memory_link *link)
 {
-	struct mmsghdr msg[DRAIN_BATCH] = { 0 };
+	char byte;
+	/* QEMU's user mode takes nothing for a message without a buffer. */
+	struct iovec any = { &byte, sizeof(byte) };
+	struct mmsghdr msg[DRAIN_BATCH];
 
+	for (uint32_t i = 0; i < DRAIN_BATCH; i++)
+		msg[i] = (struct mmsghdr){ .msg_hdr = { .msg_iov = &any, .msg_iovlen = 1 } };
 	while (recvmmsg(link->doorbell_fd, msg, DRAIN_BATCH, MSG_DONTWAIT | MSG_TRUNC, NULL) ==
 	       (int)DRAIN_BATCH)
 		;

@@ -35,7 +35,7 @@ struct udp_group {
 	uint16_t tx_port[UDP_TX_SOCKETS];
 };
 
-/* True: this kernel or sandbox (gVisor, QEMU's user mode) refuses the program that steers a group. */
+/* True: this kernel or sandbox refuses the program that steers a group. */
 bool udp_cannot_steer(void);
 /* 0, -EADDRINUSE (another socket has port 4791 of the address), -EADDRNOTAVAIL (no such address
  * here) or -errno. */
