@@ -101,6 +101,9 @@ def failed(build):
         with open(files["show.json"], encoding="utf-8") as f:
             if json.load(f)["devices"][0]["link"] != "memory":
                 raise Failure("the device has another link")
+        with open(files["capture.txt"], encoding="utf-8") as f:
+            if "packets captured, 0 missed" not in f.read():
+                raise Failure("the capture has not ended")
         read = ["tshark", "-n", "-r", files["packets.pcapng"], "-Y", "infiniband"]
         if run(read).count("RC Send") < 2:
             raise Failure(f"the capture lacks the packets: {run(read)}")
