@@ -22,6 +22,7 @@ struct diagnosis {
 	const struct gid *gids; /* RXE_MAX_GIDS of this device */
 	const struct ctl_shared *shared;
 	uint32_t slot; /* of this process */
+	uint32_t link; /* enum ctl_link: how packets travel */
 };
 
 /* Writes the probable cause of qp's failure, shortened to size bytes. qp is still as it failed:

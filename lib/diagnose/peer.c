@@ -2,6 +2,7 @@
 /* The peer's queue pair, if it is on this device: shared memory lists no others. */
 #include "emu/limits.h"
 #include "lib/control/process.h"
+#include "lib/control/protocol.h"
 #include "lib/control/shared.h"
 #include "lib/diagnose/cause.h"
 #include "net/wire/gid.h"
@@ -70,7 +71,11 @@ void say_peer_silent(struct sentence *s, const struct diagnosis *d, const struct
 		say_local_silent(s, d, qp);
 		return;
 	}
-	say(s, "the peer has exited, its address is wrong, or UDP port 4791 is blocked");
+	if (d->link == CTL_LINK_MEMORY)
+		say(s, "no program of this device has that address, and packets in memory reach no "
+		       "others ('--link udp' does)");
+	else
+		say(s, "the peer has exited, its address is wrong, or UDP port 4791 is blocked");
 	if (rules_disturb_packets(d, qp))
 		say(s, "; or fault rules here drop, delay or change packets ('rxe_dm fault list')");
 }

@@ -56,6 +56,7 @@ static void record(struct ctl_failure *failure, const struct vb_device *dev,
 		.gids = dev->info.gids,
 		.shared = dev->attachment.shared,
 		.slot = dev->attachment.slot,
+		.link = dev->info.link,
 	};
 	const struct ctl_slot *slot = &dev->attachment.shared->slot[dev->attachment.slot];
 	struct tail *tail = dev->progress.link.tail;

@@ -11,6 +11,7 @@
 
 #include "emu/limits.h"
 #include "emu/queue.h"
+#include "lib/control/protocol.h"
 #include "lib/control/shared.h"
 #include "lib/diagnose/diagnose.h"
 #include "tests/suite.h"
@@ -23,6 +24,7 @@
 
 static struct ctl_shared *shared;
 static struct gid gids[RXE_MAX_GIDS];
+static uint32_t link_kind;
 static struct rxe_qp qp;
 static union {
 	struct rxe_send_wqe head;
@@ -49,6 +51,7 @@ static void setup(void)
 	ck_assert_ptr_nonnull(shared);
 	memset(shared, 0, sizeof(*shared));
 	gids[0] = here;
+	link_kind = CTL_LINK_UDP;
 	qp = (struct rxe_qp){
 		.qpn = 0x010001,
 		.type = RXE_QPT_RC,
@@ -83,7 +86,9 @@ static void teardown(void)
 static const char *why(enum rxe_failed what, enum rxe_wc_status status)
 {
 	static char text[CTL_FAILURE_WHY];
-	const struct diagnosis d = { .gids = gids, .shared = shared, .slot = OWN_SLOT };
+	const struct diagnosis d = {
+		.gids = gids, .shared = shared, .slot = OWN_SLOT, .link = link_kind
+	};
 
 	diagnose_failure(text, sizeof(text), &d, &qp, what, status);
 	return text;
@@ -185,6 +190,15 @@ START_TEST(a_foreign_peer_is_silent)
 	fire_rule("delay time=5ms");
 	ck_assert_ptr_nonnull(
 		strstr(send_failed(RXE_WC_RETRY_EXC_ERR), "; or fault rules here drop"));
+}
+END_TEST
+
+START_TEST(a_foreign_peer_beyond_the_memory_link)
+{
+	qp.flow.dst.raw[15] = 9;
+	link_kind = CTL_LINK_MEMORY;
+	ck_assert_ptr_nonnull(strstr(send_failed(RXE_WC_RETRY_EXC_ERR),
+				     "packets in memory reach no others ('--link udp' does)"));
 }
 END_TEST
 
@@ -424,6 +438,7 @@ int main(void)
 	tcase_add_test(tcase, a_local_peer_is_silent);
 	tcase_add_test(tcase, a_stopped_peer_is_silent);
 	tcase_add_test(tcase, a_foreign_peer_is_silent);
+	tcase_add_test(tcase, a_foreign_peer_beyond_the_memory_link);
 	tcase_add_test(tcase, naks_of_the_peer);
 	tcase_add_test(tcase, keys_of_the_peer);
 	tcase_add_test(tcase, windows);
