@@ -76,7 +76,8 @@ static struct vb_device *adopt(struct ctl_client *client, const struct ctl_devic
 			continue;
 		pthread_mutex_lock(&dev->lock);
 		usable = dev->client == client || dev->contexts == 0;
-		if (usable) {
+		/* An open device stays as it was opened: its threads read this without a lock. */
+		if (dev->contexts == 0) {
 			dev->client = client;
 			dev->info = *info;
 			describe(dev);
