@@ -126,8 +126,9 @@ struct rxe_engine {
 
 void rxe_engine_init(struct rxe_engine *engine, const struct rxe_engine_cfg *cfg);
 
-/* A free QPN of the slot's range; 0 when as many exist as the device offers. A number is reused only after all
- * others of its index, and not while it is in TIME_WAIT, unless all of its index are. */
+/* A free QPN of the slot's range; 0 when as many exist as the device offers. A number is reused
+ * only after all others of its index, and not while it is in TIME_WAIT, unless all of its index
+ * are. */
 uint32_t rxe_engine_alloc_qpn(struct rxe_engine *engine);
 struct rxe_qp *rxe_engine_find_qp(const struct rxe_engine *engine, uint32_t qpn);
 /* A free SRQ number of the slot's range, for XRC; 0 when RXE_MAX_SRQ exist. */

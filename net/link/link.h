@@ -2,8 +2,9 @@
 /* A link carries the packets of a device: trains go out, arrivals come in. A link knows no queue
  * pair.
  *
- * Three links reach other processes: udp/ (sockets on port 4791), ethernet/ (raw frames) and memory/
- * (rings in shared memory, for the processes of one device). The others are wrappers. A wrapper is a link over another link, and is in the stack only while it is in use:
+ * Three links reach other processes: udp/ (sockets on port 4791), ethernet/ (raw frames) and
+ * memory/ (rings in shared memory, for the processes of one device). The others are wrappers. A
+ * wrapper is a link over another link, and is in the stack only while it is in use:
  *
  *   fault/       carries out fault rules: drops, delays, corrupts and answers packets
  *   capture/tap  shows packets to an observer, unchanged (a capture's ring, the packet tail)

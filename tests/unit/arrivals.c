@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* When a poll asks the socket, and when it knows that nothing waits there
- * (lib/progress/arrivals.h). Two processes of one device: the announcements of one lie in the test's shared memory. */
+ * (lib/progress/arrivals.h). Two processes of one device: the announcements of one lie in the
+ * test's shared memory. */
 #include <check.h>
 #include <stdatomic.h>
 #include <stdint.h>

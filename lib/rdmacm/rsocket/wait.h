@@ -18,9 +18,9 @@ int64_t rs_deadline(int64_t timeout_ns);
 /* As poll(2) until a deadline. */
 int rs_poll_until(struct pollfd *fds, uint64_t n, int64_t deadline_ns);
 
-/* Makes this thread a waiter, who has said what it wants, arms the completion queue, and puts the descriptors to poll into fds.
- * Returns their number. 0: the rsocket is ready, do not wait. rs_unwatch() follows in any case.
- * Both with the lock held. */
+/* Makes this thread a waiter, who has said what it wants, arms the completion queue, and puts the
+ * descriptors to poll into fds. Returns their number. 0: the rsocket is ready, do not wait.
+ * rs_unwatch() follows in any case. Both with the lock held. */
 int rs_watch(struct rsocket *rs, struct rs_waiter *waiter, int fd, struct pollfd fds[RS_WATCHED]);
 void rs_unwatch(struct rsocket *rs, struct rs_waiter *waiter, const struct pollfd *fds, int n);
 

@@ -6,8 +6,9 @@
  *
  * A file has one writer. Each process of a slot gets a new file from the server, maps it to write,
  * and then seals it: from then on nobody can map or write it except by the mappings that are there,
- * which are the process's and the server's. The server goes on with a slot whose process has exited.
- * All others map the file to read. Where the kernel cannot seal, files stay open to all. Files are sparse: a ring takes memory once it is used. */
+ * which are the process's and the server's. The server goes on with a slot whose process has
+ * exited. All others map the file to read. Where the kernel cannot seal, files stay open to all.
+ * Files are sparse: a ring takes memory once it is used. */
 #ifndef RXE_LINK_MEMORY_LAYOUT_H
 #define RXE_LINK_MEMORY_LAYOUT_H
 

@@ -101,8 +101,8 @@ uint8_t *memory_space(struct link *base, const struct gid *dst, uint32_t slot);
 int memory_join(struct link *base, const struct gid *group);
 int memory_leave(struct link *base, const struct gid *group);
 
-/* The process of a slot; asks for its file and maps it. NULL: none, no memory, or is_hub_busy. While anything is
- * left to read of the slot's former process, that one. */
+/* The process of a slot; asks for its file and maps it. NULL: none, no memory, or is_hub_busy.
+ * While anything is left to read of the slot's former process, that one. */
 struct memory_peer *memory_peer_get(struct memory_link *link, uint32_t slot);
 /* Whether it is the slot's present process. */
 bool memory_peer_is_present(const struct memory_link *link, uint32_t slot,
