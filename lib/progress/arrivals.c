@@ -13,18 +13,27 @@ static bool is_announced_to(const struct progress *progress, const struct gid *d
 	       gid_equal(dst, &progress->info->gids[0]);
 }
 
-void arrivals_announce(struct progress *progress, const struct gid *dst, uint32_t slot)
+/* Only this process writes the count. */
+static void add(struct progress *progress, const struct gid *dst, uint32_t slot, uint32_t n)
 {
 	const struct ctl_attachment *at = progress->attachment;
 	_Atomic uint32_t *count;
 
 	if (!is_announced_to(progress, dst, slot))
 		return;
-	/* Only this process writes the count. Pairs with the load in announced(): the datagram is
-	 * in the socket. */
 	count = &at->shared->slot[at->slot].announced[slot];
-	atomic_store_explicit(count, atomic_load_explicit(count, memory_order_relaxed) + 1,
+	atomic_store_explicit(count, atomic_load_explicit(count, memory_order_relaxed) + n,
 			      memory_order_release);
+}
+
+void arrivals_announce(struct progress *progress, const struct gid *dst, uint32_t slot)
+{
+	add(progress, dst, slot, 1);
+}
+
+void arrivals_retract(struct progress *progress, const struct gid *dst, uint32_t slot)
+{
+	add(progress, dst, slot, UINT32_MAX);
 }
 
 static uint32_t announced(const struct progress *progress)
@@ -63,6 +72,32 @@ static uint32_t datagrams(const struct wire_arrival *arrivals, int n)
 	return count;
 }
 
+/* Counts what is missing each time that the socket is empty. The least of these counts over a while
+ * is lost; the rest is under way. */
+static void look_for_lost(struct arrivals *a, bool is_empty, uint64_t now_ns)
+{
+	const int32_t missing = (int32_t)(a->announced - a->taken);
+
+	/* Negative: somebody announced nothing, retracted some, or has exited. */
+	if (is_empty && missing < 0)
+		a->taken = a->announced;
+	if (missing <= 0)
+		a->missing = 0;
+	if (missing <= 0 || !is_empty)
+		return;
+	if (a->missing == 0) {
+		a->missing = (uint32_t)missing;
+		a->missing_since_ns = now_ns;
+		return;
+	}
+	if ((uint32_t)missing < a->missing)
+		a->missing = (uint32_t)missing;
+	if (now_ns - a->missing_since_ns >= ARRIVALS_FLIGHT_NS) {
+		a->taken += a->missing;
+		a->missing = 0;
+	}
+}
+
 void arrivals_received(struct progress *progress, const struct wire_arrival *arrivals, int n,
 		       bool may_have_more, uint64_t now_ns)
 {
@@ -71,13 +106,10 @@ void arrivals_received(struct progress *progress, const struct wire_arrival *arr
 	a->has_more = may_have_more;
 	a->look_ns = now_ns + ARRIVALS_LOOK_NS;
 	atomic_store_explicit(&a->is_readable, false, memory_order_relaxed);
-	if (n <= 0) {
-		a->taken = a->announced;
-		return;
-	}
-	if (a->announced == a->taken)
+	if (n > 0 && a->announced == a->taken)
 		a->strangers_until_ns = now_ns + STRANGERS_NS;
 	a->taken += datagrams(arrivals, n);
+	look_for_lost(a, n <= 0, now_ns);
 }
 
 void arrivals_waited(struct progress *progress, bool readable)

@@ -6,9 +6,11 @@
 #include <stddef.h>
 
 /* Of a poller: a yield that returns sooner shows that no other thread wanted the processor, and
- * there is no other for QUIET_NS; one that lasts longer, that others had their time slices. */
+ * there is no other for a while, which doubles each time; one that lasts longer, that others had
+ * their time slices. */
 #define YIELD_QUIET_NS	   2000u
-#define QUIET_NS	   3000u
+#define QUIET_MIN_NS	   3000u
+#define QUIET_MAX_NS	   48000u
 #define YIELD_EXPENSIVE_NS 300000u
 #define OVERSUBSCRIBED_NS  20000000u
 /* A sleep may last longer than it must: another thread found the packet, or the program has other
@@ -110,9 +112,15 @@ static bool is_oversubscribed(struct schedule *s, uint64_t now_ns)
 	return now_ns < get(&s->oversubscribed_until_ns);
 }
 
+static bool is_quiet(struct schedule *s, uint64_t now_ns, uint64_t longest_ns)
+{
+	return now_ns < get(&s->quiet_at_ns) + smaller(get(&s->quiet_ns), longest_ns);
+}
+
+/* The peer may wait for this processor. */
 struct schedule_decision schedule_sent_to_local_peer(struct schedule *s, uint64_t now_ns)
 {
-	return decide(is_oversubscribed(s, now_ns) || now_ns < get(&s->quiet_until_ns)
+	return decide(is_oversubscribed(s, now_ns) || is_quiet(s, now_ns, QUIET_MIN_NS)
 			      ? SCHEDULE_NOTHING
 			      : SCHEDULE_YIELD);
 }
@@ -120,11 +128,16 @@ struct schedule_decision schedule_sent_to_local_peer(struct schedule *s, uint64_
 void schedule_yield_returned(struct schedule *s, uint64_t asked_ns, uint64_t now_ns)
 {
 	const uint64_t took_ns = now_ns - asked_ns;
+	const uint64_t quiet_ns = get(&s->quiet_ns);
 
 	assert(now_ns >= asked_ns);
 	if (took_ns < YIELD_QUIET_NS) {
-		set(&s->quiet_until_ns, now_ns + QUIET_NS);
-	} else if (took_ns > YIELD_EXPENSIVE_NS) {
+		set(&s->quiet_ns, quiet_ns ? smaller(2 * quiet_ns, QUIET_MAX_NS) : QUIET_MIN_NS);
+		set(&s->quiet_at_ns, now_ns);
+		return;
+	}
+	set(&s->quiet_ns, 0);
+	if (took_ns > YIELD_EXPENSIVE_NS) {
 		set(&s->sleep_ns, SLEEP_MIN_NS);
 		set(&s->oversubscribed_until_ns, now_ns + OVERSUBSCRIBED_NS);
 	}
@@ -147,7 +160,8 @@ struct schedule_decision schedule_polled_empty(struct schedule *s, uint64_t now_
 
 	assert(longest_ns <= SLEEP_MAX_NS);
 	if (!is_oversubscribed(s, now_ns))
-		return schedule_sent_to_local_peer(s, now_ns);
+		return decide(is_quiet(s, now_ns, QUIET_MAX_NS) ? SCHEDULE_NOTHING
+								: SCHEDULE_YIELD);
 	if (due_ns <= now_ns)
 		return decide(SCHEDULE_NOTHING);
 	atomic_fetch_add(&s->sleepers, 1);

@@ -18,7 +18,8 @@
  * A poll that finds nothing:
  *
  *   last yield took    the machine is           decision
- *   below 2 us         quiet                    NOTHING for 3 us, then YIELD
+ *   below 2 us         quiet                    NOTHING for 3 us, doubled up to 48 us while it
+ *                                               stays quiet; then YIELD
  *   2 us to 300 us     shared                   YIELD
  *   above 300 us       oversubscribed, 20 ms    SLEEP on the link: 50 us, doubled up to 250 us
  *                                               while no packet comes
@@ -135,7 +136,9 @@ struct schedule {
 	_Atomic uint32_t armed_cqs;
 	/* Arrivals that pollers found since the background thread last found one; stops at 8. */
 	_Atomic uint32_t poller_arrivals;
-	_Atomic uint64_t quiet_until_ns;
+	/* When the last yield returned soon, and how long there is no other; 0: it did not. */
+	_Atomic uint64_t quiet_at_ns;
+	_Atomic uint64_t quiet_ns;
 	_Atomic uint64_t oversubscribed_until_ns;
 	/* How long the next poller that finds nothing sleeps then. */
 	_Atomic uint64_t sleep_ns;

@@ -33,11 +33,14 @@ static _Atomic uint32_t *gauge(struct progress *progress)
 
 static int send_trains(struct progress *progress, struct wire_train *trains, uint32_t n)
 {
-	const int sent = device_link_send(&progress->link, trains, n);
+	const uint32_t *slots = &progress->tx_slot[trains - progress->tx];
+	int sent;
 
-	for (int i = 0; i < sent; i++)
-		arrivals_announce(progress, &trains[i].dst,
-				  progress->tx_slot[&trains[i] - progress->tx]);
+	for (uint32_t i = 0; i < n; i++)
+		arrivals_announce(progress, &trains[i].dst, slots[i]);
+	sent = device_link_send(&progress->link, trains, n);
+	for (uint32_t i = sent > 0 ? (uint32_t)sent : 0; i < n; i++)
+		arrivals_retract(progress, &trains[i].dst, slots[i]);
 	return sent;
 }
 

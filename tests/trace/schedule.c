@@ -22,6 +22,62 @@ START_TEST(a_yield_when_nobody_wants_the_processor)
 }
 END_TEST
 
+START_TEST(while_nobody_wants_the_processor_yields_become_rare)
+{
+	for (int i = 0; i < 7; i++)
+		polls_until_a_yield(1 * US);
+	polls_until_a_yield(5 * US);
+	polls_until_a_yield(1 * US);
+	polls_until_a_yield(1 * US);
+	expect("     0.0 program polls, finds nothing -> YIELD\n"
+	       "     1.0 program yielded for 1.0\n"
+	       "     4.0 program polls, finds nothing -> YIELD\n"
+	       "     5.0 program yielded for 1.0\n"
+	       "    11.0 program polls, finds nothing -> YIELD\n"
+	       "    12.0 program yielded for 1.0\n"
+	       "    24.0 program polls, finds nothing -> YIELD\n"
+	       "    25.0 program yielded for 1.0\n"
+	       "    49.0 program polls, finds nothing -> YIELD\n"
+	       "    50.0 program yielded for 1.0\n"
+	       "    98.0 program polls, finds nothing -> YIELD\n"
+	       "    99.0 program yielded for 1.0\n"
+	       "   147.0 program polls, finds nothing -> YIELD\n"
+	       "   148.0 program yielded for 1.0\n"
+	       "   196.0 program polls, finds nothing -> YIELD\n"
+	       "   201.0 program yielded for 5.0\n"
+	       "   201.0 program polls, finds nothing -> YIELD\n"
+	       "   202.0 program yielded for 1.0\n"
+	       "   205.0 program polls, finds nothing -> YIELD\n"
+	       "   206.0 program yielded for 1.0\n");
+}
+END_TEST
+
+/* The peer may have the same processor, and has something to do now. */
+START_TEST(who_posts_yields_again_soon)
+{
+	struct schedule_decision decision;
+
+	for (int i = 0; i < 3; i++)
+		polls_until_a_yield(1 * US);
+	pass(2 * US);
+	decision = schedule_sent_to_local_peer(&s, now_ns);
+	note_decision("program posts", &decision);
+	pass(1 * US);
+	polls_empty(NEVER);
+	decision = schedule_sent_to_local_peer(&s, now_ns);
+	note_decision("program posts", &decision);
+	expect("     0.0 program polls, finds nothing -> YIELD\n"
+	       "     1.0 program yielded for 1.0\n"
+	       "     4.0 program polls, finds nothing -> YIELD\n"
+	       "     5.0 program yielded for 1.0\n"
+	       "    11.0 program polls, finds nothing -> YIELD\n"
+	       "    12.0 program yielded for 1.0\n"
+	       "    14.0 program posts -> NOTHING\n"
+	       "    15.0 program polls, finds nothing -> NOTHING\n"
+	       "    15.0 program posts -> YIELD\n");
+}
+END_TEST
+
 START_TEST(a_peer_on_the_same_processor_gets_every_yield)
 {
 	polls_empty(NEVER);
@@ -117,6 +173,8 @@ static Suite *schedule_suite(void)
 
 	tcase_add_checked_fixture(tc, setup, NULL);
 	tcase_add_test(tc, a_yield_when_nobody_wants_the_processor);
+	tcase_add_test(tc, while_nobody_wants_the_processor_yields_become_rare);
+	tcase_add_test(tc, who_posts_yields_again_soon);
 	tcase_add_test(tc, a_peer_on_the_same_processor_gets_every_yield);
 	tcase_add_test(tc, after_an_expensive_yield_pollers_sleep);
 	tcase_add_test(tc, after_20_ms_a_yield_is_tried_again);

@@ -93,6 +93,17 @@ struct schedule_decision polls_empty(uint64_t due_ns)
 	return decision;
 }
 
+void polls_until_a_yield(uint64_t ns)
+{
+	const size_t len = trace_len;
+
+	while (polls_empty(NEVER).action != SCHEDULE_YIELD) {
+		trace_len = len;
+		pass(1 * US);
+	}
+	yields_for(ns);
+}
+
 void yields_for(uint64_t ns)
 {
 	const uint64_t asked_ns = now_ns;

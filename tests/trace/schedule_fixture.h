@@ -29,6 +29,8 @@ void pass(uint64_t ns);
 /* The program. */
 struct schedule_decision polls_empty(uint64_t due_ns);
 void yields_for(uint64_t ns);
+/* Polls each microsecond, unnoted, until it yields, for that long. */
+void polls_until_a_yield(uint64_t ns);
 void sleeps(const struct schedule_decision *decision, bool timed_out);
 void polls_packet(void);
 void polls_packets(unsigned int n);

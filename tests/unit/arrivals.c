@@ -33,12 +33,19 @@ static void teardown(void)
 	device_free(dev);
 }
 
-/* The process in the other slot sent this many to the socket. */
+/* The process in the other slot is about to send this many to the socket. */
 static void announce(uint32_t datagrams)
 {
 	dev->attachment.slot = PEER;
 	while (datagrams-- > 0)
 		arrivals_announce(&dev->progress, &dev->info.gids[0], SLOT);
+	dev->attachment.slot = SLOT;
+}
+
+static void retract(void)
+{
+	dev->attachment.slot = PEER;
+	arrivals_retract(&dev->progress, &dev->info.gids[0], SLOT);
 	dev->attachment.slot = SLOT;
 }
 
@@ -90,12 +97,52 @@ START_TEST(a_train_is_one_datagram)
 }
 END_TEST
 
-START_TEST(a_lost_datagram_costs_one_call)
+/* The peer announces before it sends. */
+START_TEST(a_datagram_may_be_under_way)
+{
+	ck_assert(poll_at(0, 0, 0));
+	announce(1);
+	ck_assert(poll_at(100, 0, 0));
+	ck_assert(poll_at(1000, 0, 0));
+	ck_assert(poll_at(2000, 1, 1));
+	ck_assert(!poll_at(2100, 0, 0));
+}
+END_TEST
+
+START_TEST(a_lost_datagram_is_waited_for_for_a_while)
 {
 	ck_assert(poll_at(0, 0, 0));
 	announce(2);
 	ck_assert(poll_at(100, 1, 1));
 	ck_assert(poll_at(200, 0, 0));
+	ck_assert(poll_at(200 + ARRIVALS_FLIGHT_NS, 0, 0));
+	ck_assert(!poll_at(300 + ARRIVALS_FLIGHT_NS, 0, 0));
+}
+END_TEST
+
+/* Others that arrive meanwhile prolong nothing. */
+START_TEST(a_lost_datagram_is_forgotten_in_traffic)
+{
+	ck_assert(poll_at(0, 0, 0));
+	announce(1);
+	ck_assert(poll_at(100, 0, 0));
+	for (uint64_t ns = 1000; ns < ARRIVALS_FLIGHT_NS; ns += 1000) {
+		announce(1);
+		ck_assert(poll_at(ns, 1, 1));
+		ck_assert(poll_at(ns + 100, 0, 0));
+	}
+	ck_assert(poll_at(100 + ARRIVALS_FLIGHT_NS, 0, 0));
+	ck_assert(!poll_at(200 + ARRIVALS_FLIGHT_NS, 0, 0));
+}
+END_TEST
+
+START_TEST(what_could_not_be_sent_is_retracted)
+{
+	ck_assert(poll_at(0, 0, 0));
+	announce(2);
+	ck_assert(poll_at(100, 0, 0));
+	retract();
+	ck_assert(poll_at(200, 1, 1));
 	ck_assert(!poll_at(300, 0, 0));
 }
 END_TEST
@@ -168,7 +215,10 @@ int main(void)
 	tcase_add_test(tcase, a_quiet_socket_is_left_alone);
 	tcase_add_test(tcase, what_was_announced_is_asked_for);
 	tcase_add_test(tcase, a_train_is_one_datagram);
-	tcase_add_test(tcase, a_lost_datagram_costs_one_call);
+	tcase_add_test(tcase, a_datagram_may_be_under_way);
+	tcase_add_test(tcase, a_lost_datagram_is_waited_for_for_a_while);
+	tcase_add_test(tcase, a_lost_datagram_is_forgotten_in_traffic);
+	tcase_add_test(tcase, what_could_not_be_sent_is_retracted);
 	tcase_add_test(tcase, strangers_are_expected_for_a_while);
 	tcase_add_test(tcase, packets_that_the_link_has_left_are_taken);
 	tcase_add_test(tcase, a_readable_socket_is_read);
