@@ -24,6 +24,8 @@
  * found some. */
 #define FEW_ARRIVALS  8
 #define MANY_RECEIVES 3
+/* Trains leave once this many bytes wait: the peer works on them while the next are built. */
+#define SEND_BYTES 32768u
 
 /* Raised while the engine may touch memory: a deregistration in another process waits for it. */
 static _Atomic uint32_t *gauge(struct progress *progress)
@@ -86,6 +88,15 @@ static uint32_t most_trains(const struct progress *progress)
 	return link_has_space(progress->link.phy) ? 1 : PROGRESS_TRAINS;
 }
 
+static bool is_batch_full(const struct progress *progress)
+{
+	uint32_t bytes = 0;
+
+	for (uint32_t i = 0; i < progress->tx_count; i++)
+		bytes += progress->tx[i].len;
+	return progress->tx_count == most_trains(progress) || bytes >= SEND_BYTES;
+}
+
 /* Returns whether a train is for a process of this host. */
 static bool build(struct progress *progress, uint64_t now_ns)
 {
@@ -94,7 +105,7 @@ static bool build(struct progress *progress, uint64_t now_ns)
 
 	/* The trains in front have left. */
 	assert(progress->tx_first == 0 && progress->tx_count == 0);
-	while (progress->tx_count < most_trains(progress)) {
+	while (!is_batch_full(progress)) {
 		struct wire_train *train = &progress->tx[progress->tx_count];
 
 		*train = (struct wire_train){
@@ -116,14 +127,14 @@ static bool build(struct progress *progress, uint64_t now_ns)
 static bool transmit(struct progress *progress, uint64_t now_ns)
 {
 	bool to_local_peer = false;
-	uint32_t built;
+	bool is_full;
 
 	do {
 		if (!send_built(progress))
 			break;
 		to_local_peer |= build(progress, now_ns);
-		built = progress->tx_count;
-	} while (send_built(progress) && built == most_trains(progress));
+		is_full = is_batch_full(progress);
+	} while (send_built(progress) && is_full);
 	rxe_engine_settle(progress->engine);
 	return to_local_peer;
 }
