@@ -36,6 +36,9 @@
 #define RXE_MAX_GIDS	  16
 #define RXE_MAX_TX_PORTS  16
 #define RXE_HOP_LIMIT	  64u /* used when the program's hop limit could not leave the subnet */
-#define RXE_WINDOW_BYTES  (208u * 1024) /* request bytes in flight to one peer */
+/* Request bytes in flight to one peer: as many as the smallest default socket buffer takes, and to a
+ * local peer with a larger one at most. */
+#define RXE_WINDOW_BYTES       (208u * 1024)
+#define RXE_WINDOW_LOCAL_BYTES (2 * RXE_WINDOW_BYTES)
 
 #endif

@@ -65,7 +65,13 @@ static bool is_local_peer(const struct rxe_engine *engine, const struct rxe_qp *
 
 static struct rxe_peer *peer_of(struct rxe_engine *engine, const struct rxe_qp *qp)
 {
-	return rxe_peer_get(&engine->peers, &qp->flow.dst, qp->attr.dest_qp_num >> RXE_SLOT_SHIFT);
+	const uint32_t local = engine->cfg.local_window;
+	struct rxe_peer *peer =
+		rxe_peer_get(&engine->peers, &qp->flow.dst, qp->attr.dest_qp_num >> RXE_SLOT_SHIFT);
+
+	assert(local == 0 || local >= RXE_WINDOW_BYTES);
+	peer->window = local && is_local_peer(engine, qp) ? local : RXE_WINDOW_BYTES;
+	return peer;
 }
 
 void rc_requester_start(struct rxe_engine *engine, struct rxe_qp *qp)
@@ -431,7 +437,7 @@ static uint32_t last_psn_of_packet(const struct rxe_qp *qp, const struct rxe_sen
 static bool window_has_room(const struct rc_requester *req, uint32_t packets, uint32_t cost)
 {
 	return req->in_flight == req->since_ack_req ||
-	       (req->peer->in_flight + cost <= RXE_WINDOW_BYTES &&
+	       (req->peer->in_flight + cost <= req->peer->window &&
 		packets_in_flight(req) + packets <= req->window.packets);
 }
 
@@ -448,8 +454,9 @@ static bool may_go(const struct rxe_qp *qp, const struct rxe_send_wqe *wqe, uint
 /* Whether the peer's window has no space for another packet behind this one. */
 static bool fills_window(const struct rxe_qp *qp, uint32_t cost)
 {
-	return qp->rc.req.peer->in_flight + cost + qp->attr.path_mtu + RC_PACKET_COST >
-	       RXE_WINDOW_BYTES;
+	const struct rxe_peer *peer = qp->rc.req.peer;
+
+	return peer->in_flight + cost + qp->attr.path_mtu + RC_PACKET_COST > peer->window;
 }
 
 /* AckReq at least twice per window: one response is on its way while the other half is sent. */

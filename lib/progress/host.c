@@ -182,6 +182,16 @@ static uint32_t ack_delay_ns(const struct ctl_device *device)
 	return device->link != CTL_LINK_ETHERNET && device->trains ? SCHEDULE_ACK_HOLD_NS : 0;
 }
 
+/* The kernel reports twice what was asked for. */
+static uint32_t local_window(const struct ctl_device *device)
+{
+	const uint32_t asked = device->rcvbuf / 2;
+
+	if (device->link != CTL_LINK_UDP || asked <= RXE_WINDOW_BYTES)
+		return RXE_WINDOW_BYTES;
+	return asked < RXE_WINDOW_LOCAL_BYTES ? asked : RXE_WINDOW_LOCAL_BYTES;
+}
+
 static struct rxe_offer offer_of(const struct ctl_profile *profile)
 {
 	struct rxe_offer ret = {
@@ -229,6 +239,7 @@ void host_init_engine(struct progress *progress)
 		.max_frame = progress->info->max_mtu + RAW_ETH_LEN + RAW_VLAN_LEN,
 		.raw_is_bare = progress->info->link == CTL_LINK_ETHERNET,
 		.ack_delay_ns = ack_delay_ns(progress->info),
+		.local_window = local_window(progress->info),
 		.probe_ns = PROBE_NS,
 		.qpn_last = atomic_load(&shared->slot[progress->attachment->slot].qpn_roll),
 		.qpn_key = shared->slot[progress->attachment->slot].qpn_key,

@@ -126,7 +126,7 @@ MUTATIONS = [
     ("rd_atomic_not_given_back", "emu/rc/requester.c", "\treq->rd_atomic = 0;\n", "", "going back leaves reads counted that are sent again"),
     ("window_leaks", "emu/rc/requester.c", "\tif (qp->rc.req.peer)\n\t\tgive_back(&qp->rc.req, qp->rc.req.in_flight);\n", "",
      "a QP that ends keeps its share of the window"),
-    ("window_not_kept", "emu/rc/requester.c", "req->peer->in_flight + cost <= RXE_WINDOW_BYTES", "true", "the window to a peer is not kept"),
+    ("window_not_kept", "emu/rc/requester.c", "req->peer->in_flight + cost <= req->peer->window", "true", "the window to a peer is not kept"),
     ("last_does_not_ask", "emu/rc/requester.c", "last || reads || qp->rc.req.probe", "reads || qp->rc.req.probe", "the last packet of a message asks for no ACK"),
     ("stops_inside_a_message", "emu/rc/requester.c", "qp->state == RXE_QPS_RTS && between &&", "qp->state == RXE_QPS_RTS &&",
      "a long message waits in its middle for company"),

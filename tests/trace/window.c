@@ -141,6 +141,34 @@ START_TEST(more_is_left_within_a_host)
 }
 END_TEST
 
+START_TEST(a_local_peer_may_take_more)
+{
+	static struct rxe_host_ops ops;
+
+	ops = *x->engine.cfg.ops;
+	ops.credits = room_here;
+	x->engine.cfg.ops = &ops;
+	x->engine.cfg.local_window = RXE_WINDOW_LOCAL_BYTES;
+	connect_with_mtu(4096);
+	w.trace.quiet = 1;
+	WRITE(1u << 20, .to = 0x100000);
+	ck_assert_uint_eq(run_for_most(), RXE_WINDOW_LOCAL_BYTES / (4096 + RC_PACKET_COST));
+	expect_same(x, 0, y, 0x100000, 1u << 20);
+	ck_assert_uint_eq(x->counters.completer_retry_err, 0);
+}
+END_TEST
+
+/* The device's buffers say nothing about those of other hosts. */
+START_TEST(another_host_takes_what_all_take)
+{
+	x->engine.cfg.local_window = RXE_WINDOW_LOCAL_BYTES;
+	connect_with_mtu(4096);
+	w.trace.quiet = 1;
+	WRITE(1u << 20, .to = 0x100000);
+	ck_assert_uint_eq(run_for_most(), RXE_WINDOW_BYTES / (4096 + RC_PACKET_COST));
+}
+END_TEST
+
 START_TEST(a_reader_asks_for_less_at_a_time)
 {
 	struct node_qp_opts opts = world_opts();
@@ -230,6 +258,7 @@ END_TEST
 
 RUN_TESTS("window", a_loss_halves_what_is_under_way, once_for_each_loss, it_grows_again,
 	  the_smallest_window_does_not_stall, more_is_left_within_a_host,
+	  a_local_peer_may_take_more, another_host_takes_what_all_take,
 	  a_reader_asks_for_less_at_a_time, delayed_responses_to_the_larger_request,
 	  an_rnr_nak_changes_nothing, a_slow_peer_changes_nothing,
 	  a_new_connection_remembers_nothing)
