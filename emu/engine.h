@@ -78,7 +78,7 @@ struct rxe_engine_cfg {
 	 * delayed. Without time_wait the ACK of a message that completes a receive is not delayed
 	 * either. */
 	uint32_t ack_delay_ns;
-	/* RC: request bytes in flight to a local peer, at least RXE_WINDOW_BYTES; 0: as to others. */
+	/* RC: the window to a local peer, in bytes, at least RXE_WINDOW_BYTES; 0: as to others. */
 	uint32_t local_window;
 	/* RC: a probe is sent after this time without a response; 0: never. */
 	uint32_t probe_ns;

@@ -36,8 +36,8 @@
 #define RXE_MAX_GIDS	  16
 #define RXE_MAX_TX_PORTS  16
 #define RXE_HOP_LIMIT	  64u /* used when the program's hop limit could not leave the subnet */
-/* Request bytes in flight to one peer: as many as the smallest default socket buffer takes, and to a
- * local peer with a larger one at most. */
+/* The window to one peer, in bytes of requests in flight. Linux's default socket buffer holds the
+ * first; a local peer with a larger buffer gets up to the second. */
 #define RXE_WINDOW_BYTES       (208u * 1024)
 #define RXE_WINDOW_LOCAL_BYTES (2 * RXE_WINDOW_BYTES)
 

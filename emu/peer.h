@@ -21,7 +21,7 @@ struct rxe_peer {
 	/* Top bits of the destination QPN: each slot has one socket buffer. */
 	uint32_t slot;
 	uint32_t in_flight; /* bytes of requests sent and not acknowledged */
-	uint32_t window;    /* most of them */
+	uint32_t window;    /* most of them, and one packet of each QP */
 	bool known;
 };
 

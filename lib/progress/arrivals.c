@@ -72,8 +72,8 @@ static uint32_t datagrams(const struct wire_arrival *arrivals, int n)
 	return count;
 }
 
-/* Counts what is missing each time that the socket is empty. The least of these counts over a while
- * is lost; the rest is under way. */
+/* Each time that the socket is empty, counts the datagrams that are announced and have not arrived.
+ * The lowest count within ARRIVALS_FLIGHT_NS is of lost ones; the others are under way. */
 static void look_for_lost(struct arrivals *a, bool is_empty, uint64_t now_ns)
 {
 	const int32_t missing = (int32_t)(a->announced - a->taken);

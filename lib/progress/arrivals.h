@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* Whether a packet may wait in this process's socket, without a system call. A process
- * announces each datagram to another process of the device in its own slot of the shared memory.
- * The receiver sums what all slots announced to it and compares with what it took.
+/* Whether a packet may wait in this process's socket, without a system call. A process announces
+ * each datagram to another process of the device in its own slot of the shared memory. The receiver
+ * sums what all slots announced to it and compares with what it took.
  *
- * The announcement comes before the datagram: a receiver that asks meanwhile, in vain, has the
- * datagram 0.8 us sooner than one that begins to ask when the send has returned. What has not
- * arrived within ARRIVALS_FLIGHT_NS is lost.
+ * A process announces a datagram before it sends it. The receiver reads its empty socket a few
+ * times meanwhile, and gets the datagram 0.8 us sooner than if it began when the send returned. A
+ * datagram that has not arrived within ARRIVALS_FLIGHT_NS is lost.
  *
  * Announcements are hints. Senders that announce nothing (other hosts, other instances, the server,
  * multicast) are found by time: the socket is read at least every ARRIVALS_LOOK_NS, and at every

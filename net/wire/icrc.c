@@ -15,8 +15,8 @@
 #define PSEUDO_V4    (8u + 20u + 8u + BTH_LEN)
 #define PSEUDO_V6    (8u + 40u + 8u + BTH_LEN)
 #define V4_ID_OFFSET (8u + 4u)
-/* What is behind the BTH of a short packet follows its pseudo header, for one call in place of
- * two: 20 ns less. */
+/* A packet with no more bytes behind its BTH is copied behind its pseudo header: one call of the
+ * CRC library in place of two takes 20 ns less. */
 #define SHORT_REST 192u
 
 static size_t put_v4(uint8_t *p, const struct icrc_flow *flow, uint16_t ip_id, uint32_t udp_len)

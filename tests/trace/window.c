@@ -117,15 +117,22 @@ static uint32_t room_here(void *host, const struct gid *dst, uint32_t slot)
 	return 1;
 }
 
-/* As many losses, but the peer's socket is on this host. */
-START_TEST(more_is_left_within_a_host)
+/* The peer's socket is on this host. */
+static void make_peer_local(void)
 {
 	static struct rxe_host_ops ops; /* the teardown uses them too */
-	uint32_t least = RC_WINDOW_MAX;
 
 	ops = *x->engine.cfg.ops;
 	ops.credits = room_here;
 	x->engine.cfg.ops = &ops;
+}
+
+/* As many losses. */
+START_TEST(more_is_left_within_a_host)
+{
+	uint32_t least = RC_WINDOW_MAX;
+
+	make_peer_local();
 	connect_with_mtu(1024);
 	w.trace.quiet = 1;
 	fault("drop a WRITE_MIDDLE 150 x6");
@@ -143,11 +150,7 @@ END_TEST
 
 START_TEST(a_local_peer_may_take_more)
 {
-	static struct rxe_host_ops ops;
-
-	ops = *x->engine.cfg.ops;
-	ops.credits = room_here;
-	x->engine.cfg.ops = &ops;
+	make_peer_local();
 	x->engine.cfg.local_window = RXE_WINDOW_LOCAL_BYTES;
 	connect_with_mtu(4096);
 	w.trace.quiet = 1;
