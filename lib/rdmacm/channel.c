@@ -86,13 +86,14 @@ void rdma_destroy_event_channel(struct rdma_event_channel *base)
 {
 	if (!base)
 		return;
+	atomic_store(&rcm_channel(base)->is_destroyed, true);
 	descriptor_close(base->fd);
 	let_go(rcm_channel(base));
 }
 
 /* Waits for an event and leaves it there. recv(2) rather than poll(2): SA_RESTART and O_NONBLOCK
  * mean what they mean to any reader. */
-static int wait_for_event(struct rcm_channel *channel)
+static int wait_for_event(const struct rcm_channel *channel)
 {
 	int fd = channel->base.fd;
 	uint8_t byte;
@@ -100,10 +101,7 @@ static int wait_for_event(struct rcm_channel *channel)
 
 	if (!descriptor_is_kept(fd))
 		return EBADF;
-	atomic_fetch_add(&channel->holders, 1);
-	pthread_cleanup_push(let_go, channel);
 	n = recv(fd, &byte, sizeof(byte), MSG_PEEK);
-	pthread_cleanup_pop(1);
 	if (n < 0)
 		return errno;
 	return n ? 0 : ENODEV;
@@ -115,7 +113,7 @@ static bool receive(const struct rcm_channel *channel, struct ctl_cm_event *ret)
 	return recv(channel->base.fd, ret, sizeof(*ret), MSG_DONTWAIT) == sizeof(*ret);
 }
 
-int rcm_channel_next(struct rcm_channel *channel, struct ctl_cm_event *ret,
+static int take_next(struct rcm_channel *channel, struct ctl_cm_event *ret,
 		     struct rcm_claim *ret_claim)
 {
 	bool is_claimed = false;
@@ -131,12 +129,29 @@ int rcm_channel_next(struct rcm_channel *channel, struct ctl_cm_event *ret,
 			return err;
 		NO_CANCEL;
 		pthread_mutex_lock(&channel->lock);
-		/* Another thread may have taken the event. */
+		/* Another thread may have taken the event, or its id has ended. */
 		if (receive(channel, ret))
 			is_claimed = rcm_id_claim(ret, ret_claim);
 		pthread_mutex_unlock(&channel->lock);
 	} while (!is_claimed);
 	return 0;
+}
+
+int rcm_channel_next(struct rcm_channel *channel, struct ctl_cm_event *ret,
+		     struct rcm_claim *ret_claim)
+{
+	int err;
+
+	atomic_fetch_add(&channel->holders, 1);
+	pthread_cleanup_push(let_go, channel);
+	err = take_next(channel, ret, ret_claim);
+	/* Destroyed after the wait began: as in the kernel, the wait goes on until a signal. */
+	if (err == EBADF && atomic_load(&channel->is_destroyed)) {
+		pause();
+		err = EINTR;
+	}
+	pthread_cleanup_pop(1);
+	return err;
 }
 
 /* Stops the server's events to a channel. *ret_end is the server's end of it, to be given back to

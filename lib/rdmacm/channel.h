@@ -27,6 +27,7 @@ struct rcm_channel {
 	/* The program, and each thread that waits for an event. A program may destroy a channel
 	 * that a thread of it waits on: the thread goes on waiting. */
 	_Atomic uint32_t holders;
+	_Atomic bool is_destroyed;
 	uint32_t forks; /* rcm_forks() when it was made */
 };
 

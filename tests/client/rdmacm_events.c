@@ -4,10 +4,8 @@
 #include <fcntl.h>
 #include <pthread.h>
 #include <stdatomic.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "fixture.h"
@@ -184,24 +182,6 @@ static void *wait_forever(void *arg)
 	return NULL;
 }
 
-/* The reader sleeps in its system call. */
-static void await_sleep(void)
-{
-	char path[64], number[16] = { 0 };
-	FILE *file;
-
-	while (!atomic_load(&reader))
-		;
-	snprintf(path, sizeof(path), "/proc/self/task/%d/syscall", (int)atomic_load(&reader));
-	while (strtol(number, NULL, 10) != SYS_recvfrom) {
-		file = fopen(path, "re");
-		ck_assert_ptr_nonnull(file);
-		if (!fgets(number, sizeof(number), file))
-			number[0] = '\0';
-		fclose(file);
-	}
-}
-
 /* Programs end so: the thread hears nothing, and goes with the process. */
 START_TEST(channel_is_destroyed_under_its_reader)
 {
@@ -210,7 +190,7 @@ START_TEST(channel_is_destroyed_under_its_reader)
 	void *result;
 
 	ck_assert_int_eq(pthread_create(&thread, NULL, wait_forever, channel), 0);
-	await_sleep();
+	await_receiving(&reader);
 	rdma_destroy_event_channel(channel);
 	/* A round trip to the server, which would have ended the channel. */
 	channel = channel_open();

@@ -4,8 +4,11 @@
 
 #include <arpa/inet.h>
 #include <poll.h>
+#include <stdatomic.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
 
 #include "fixture.h"
 
@@ -73,6 +76,23 @@ bool is_readable(struct rdma_event_channel *channel)
 	struct pollfd poll_fd = { .fd = channel->fd, .events = POLLIN };
 
 	return poll(&poll_fd, 1, 0) == 1;
+}
+
+void await_receiving(const _Atomic pid_t *thread)
+{
+	char path[64], number[16] = { 0 };
+	FILE *file;
+
+	while (!atomic_load(thread))
+		;
+	snprintf(path, sizeof(path), "/proc/self/task/%d/syscall", (int)atomic_load(thread));
+	while (strtol(number, NULL, 10) != SYS_recvfrom) {
+		file = fopen(path, "re");
+		ck_assert_ptr_nonnull(file);
+		if (!fgets(number, sizeof(number), file))
+			number[0] = '\0';
+		fclose(file);
+	}
 }
 
 uint16_t listen_at(struct rdma_cm_id *id, int backlog)

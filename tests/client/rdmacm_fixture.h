@@ -10,6 +10,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/socket.h>
+#include <sys/types.h>
 
 #define PAIR_BYTES 4096
 #define TIMEOUT_MS 2000
@@ -34,6 +35,8 @@ struct rdma_cm_event *next_event(struct rdma_event_channel *channel, enum rdma_c
 void expect_cm(struct rdma_event_channel *channel, enum rdma_cm_event_type type,
 	       struct rdma_cm_id *id, int status);
 bool is_readable(struct rdma_event_channel *channel);
+/* Until the thread has stored its gettid() and sleeps in its wait for an event. */
+void await_receiving(const _Atomic pid_t *thread);
 
 /* Listens at the device's address. Returns the port. */
 uint16_t listen_at(struct rdma_cm_id *id, int backlog);

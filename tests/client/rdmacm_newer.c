@@ -3,8 +3,10 @@
 #include <errno.h>
 #include <netinet/in.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "fixture.h"
 #include "lib/rdmacm/newer.h"
@@ -110,6 +112,45 @@ START_TEST(an_event_of_the_program)
 }
 END_TEST
 
+static _Atomic pid_t reader;
+
+static void *read_one(void *arg)
+{
+	struct rdma_cm_event *event;
+	int err;
+
+	atomic_store(&reader, gettid());
+	err = rdma_get_cm_event(arg, &event);
+	ck_assert_msg(!err, "the reader hears of its channel's end: %s", strerror(errno));
+	ck_assert_int_eq(rdma_ack_cm_event(event), 0);
+	return NULL;
+}
+
+/* The event wakes the reader, which gets it or waits on. */
+static void end_with_an_event(void)
+{
+	struct rdma_event_channel *ends = channel_open();
+	struct rdma_cm_id *last = id_open(ends, RDMA_PS_TCP);
+	pthread_t thread;
+
+	atomic_store(&reader, 0);
+	ck_assert_int_eq(pthread_create(&thread, NULL, read_one, ends), 0);
+	await_receiving(&reader);
+	ck_assert_int_eq(rdma_write_cm_event(last, RDMA_CM_EVENT_USER, 0, 0), 0);
+	ck_assert_int_eq(rdma_destroy_id(last), 0);
+	rdma_destroy_event_channel(ends);
+	ck_assert_int_eq(pthread_cancel(thread), 0);
+	pthread_join(thread, NULL);
+}
+
+/* Programs end so in the moment of their disconnection. */
+START_TEST(an_id_and_its_channel_are_destroyed_under_their_reader)
+{
+	for (int i = 0; i < 1000; i++)
+		end_with_an_event();
+}
+END_TEST
+
 static void add(TCase *tests)
 {
 	tcase_add_checked_fixture(tests, setup, teardown);
@@ -117,6 +158,7 @@ static void add(TCase *tests)
 	tcase_add_test(tests, no_address);
 	tcase_add_test(tests, an_address_that_a_call_waits_for);
 	tcase_add_test(tests, an_event_of_the_program);
+	tcase_add_test(tests, an_id_and_its_channel_are_destroyed_under_their_reader);
 }
 
 int main(void)
