@@ -78,6 +78,21 @@ def rules(build):
             raise Failure(f"fired: {fired(instance)}")
 
 
+def lost(build):
+    """A request, its answer and the end of a connection are lost once each: they are sent again, and rping hears nothing of it."""
+    with Instance(build, "cm_lost") as instance:
+        need_library(instance)
+        common = ["rping", "-a", instance.address, "-p", str(free_port())]
+        server = instance.start(common + ["-s", "-P"])
+        server.wait_until(lambda: listeners(instance), "listener")
+        add(instance, "cm_drop message=REQ dir=out nth=1", "cm_drop message=REP dir=in nth=1",
+            "cm_drop message=DREQ dir=out nth=1")
+        join(instance, server, common + ["-c", "-C", "5", "-V"])
+        until(lambda: not connections(instance), "end of the connection")
+        if fired(instance) != [1, 1, 1]:
+            raise Failure(f"fired: {fired(instance)}")
+
+
 class Crowd:
     """Many connections of a server and its clients (cm_crowd.c)."""
 
@@ -284,4 +299,5 @@ CASES = {
     "cm_listener_killed": listener_killed,
     "cm_show": shown,
     "cm_rules": rules,
+    "cm_lost": lost,
 }
