@@ -17,9 +17,11 @@
 
 static void describe(void *arg, struct capture_record *record, const uint8_t *packet)
 {
-	const struct rxe_engine *engine = ((const struct progress *)arg)->engine;
+	struct progress *progress = arg;
+	const struct rxe_engine *engine = progress->engine;
 	const bool sent = record->flags & CAPTURE_SENT;
-	const struct rxe_qp *qp = sent ? packet_qp_sent(engine, &record->dst, packet, record->len)
+	const struct rxe_qp *qp = sent ? packet_qp_sent(engine, &record->dst, packet, record->len,
+							&progress->link.sender)
 				       : packet_qp_arrived(engine, packet, record->len);
 	const struct rxe_send_wqe *wqe;
 

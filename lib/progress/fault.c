@@ -53,9 +53,11 @@ void faults_copy_rules(const struct ctl_faults *from, struct inject_rules *rules
 static bool find_qp(void *arg, enum fault_dir dir, const struct gid *peer, uint32_t dest_qpn,
 		    struct fault_qp *ret)
 {
-	const struct rxe_engine *engine = ((const struct faults *)arg)->progress->engine;
+	struct progress *progress = ((const struct faults *)arg)->progress;
+	const struct rxe_engine *engine = progress->engine;
 	const struct rxe_qp *qp = dir == FAULT_IN ? rxe_engine_find_qp(engine, dest_qpn)
-						  : packet_qp_connected_to(engine, peer, dest_qpn);
+						  : packet_qp_connected_to(engine, peer, dest_qpn,
+									   &progress->link.sender);
 
 	if (!qp)
 		return false;

@@ -3,6 +3,8 @@
  * requests in the send queue that have started stand in the order of their PSNs. */
 #include "lib/progress/packet_qp.h"
 
+#include <assert.h>
+
 #include "emu/engine.h"
 #include "emu/limits.h"
 #include "emu/qp.h"
@@ -19,22 +21,23 @@ static bool is_connected_to(const struct rxe_qp *qp, const struct gid *peer, uin
 }
 
 struct rxe_qp *packet_qp_connected_to(const struct rxe_engine *engine, const struct gid *peer,
-				      uint32_t qpn)
+				      uint32_t qpn, uint32_t *place)
 {
-	/* Two programs that connect their queue pairs in the same order use the same place at both
-	 * ends. */
-	if (is_connected_to(engine->qp[qpn % RXE_MAX_QP], peer, qpn))
-		return engine->qp[qpn % RXE_MAX_QP];
+	assert(*place < RXE_MAX_QP);
+	if (is_connected_to(engine->qp[*place], peer, qpn))
+		return engine->qp[*place];
 	for (uint32_t i = 0, seen = 0; i < RXE_MAX_QP && seen < engine->num_qp; i++) {
-		if (is_connected_to(engine->qp[i], peer, qpn))
+		if (is_connected_to(engine->qp[i], peer, qpn)) {
+			*place = i;
 			return engine->qp[i];
+		}
 		seen += engine->qp[i] != NULL;
 	}
 	return NULL;
 }
 
 struct rxe_qp *packet_qp_sent(const struct rxe_engine *engine, const struct gid *peer,
-			      const uint8_t *packet, uint32_t len)
+			      const uint8_t *packet, uint32_t len, uint32_t *place)
 {
 	struct bth bth;
 	struct deth deth;
@@ -48,7 +51,7 @@ struct rxe_qp *packet_qp_sent(const struct rxe_engine *engine, const struct gid 
 		deth_parse(&deth, packet + BTH_LEN);
 		return rxe_engine_find_qp(engine, deth.src_qpn);
 	}
-	return packet_qp_connected_to(engine, peer, bth.dest_qpn);
+	return packet_qp_connected_to(engine, peer, bth.dest_qpn, place);
 }
 
 struct rxe_qp *packet_qp_arrived(const struct rxe_engine *engine, const uint8_t *packet,

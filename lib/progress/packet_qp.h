@@ -16,12 +16,13 @@ struct tail;
 struct tail_packet;
 
 /* The sender of a packet that leaves for peer; NULL when no queue pair is connected to the packet's
- * destination. */
+ * destination. place: as below. */
 struct rxe_qp *packet_qp_sent(const struct rxe_engine *engine, const struct gid *peer,
-			      const uint8_t *packet, uint32_t len);
-/* The RC or UC queue pair that is connected to qpn of the peer, or NULL. */
+			      const uint8_t *packet, uint32_t len, uint32_t *place);
+/* The RC or UC queue pair that is connected to qpn of the peer, or NULL. *place: of the last one
+ * found, from 0; the search begins there. */
 struct rxe_qp *packet_qp_connected_to(const struct rxe_engine *engine, const struct gid *peer,
-				      uint32_t qpn);
+				      uint32_t qpn, uint32_t *place);
 /* The receiver of a packet that arrived; NULL also for a multicast packet. */
 struct rxe_qp *packet_qp_arrived(const struct rxe_engine *engine, const uint8_t *packet,
 				 uint32_t len);

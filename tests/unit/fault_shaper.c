@@ -502,6 +502,47 @@ START_TEST(runts)
 }
 END_TEST
 
+static void expect_passes(bool outgoing, bool incoming)
+{
+	ck_assert(fault_shaper_passes(shaper, FAULT_OUT) == outgoing);
+	ck_assert(fault_shaper_passes(shaper, FAULT_IN) == incoming);
+}
+
+/* Packets of a direction that no rule is about bypass the shaper, unless packets wait in it. */
+START_TEST(bypassed)
+{
+	expect_passes(true, true);
+	rules("delay time=1ms dir=in nth=1");
+	expect_passes(true, false);
+	in(7, 0, 0);
+	expect_passes(false, false);
+	due(1 * MS);
+	expect_passes(true, false);
+	rules("drop opcode=ACKNOWLEDGE dir=out");
+	expect_passes(false, false);
+}
+END_TEST
+
+START_TEST(bypassed_by_no_direction)
+{
+	rules("drop nth=1000000");
+	expect_passes(false, false);
+}
+END_TEST
+
+/* What a NAK of the shaper implied lasts until the request comes again. */
+START_TEST(not_bypassed_when_muted)
+{
+	rules("rnr_nak dir=in timer=14 nth=1");
+	qp.can_answer = true;
+	qp.answer_psn = 7;
+	in(7, 0, 0);
+	due(1);
+	inject_packet_rules(fault_shaper_rules(shaper), &(struct inject_rules){ 0 });
+	expect_passes(false, false);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("fault_shaper");
@@ -525,6 +566,9 @@ int main(void)
 	tcase_add_test(tc, by_index);
 	tcase_add_test(tc, overflow);
 	tcase_add_test(tc, runts);
+	tcase_add_test(tc, bypassed);
+	tcase_add_test(tc, bypassed_by_no_direction);
+	tcase_add_test(tc, not_bypassed_when_muted);
 	suite_add_tcase(suite, tc);
 	return suite_run(suite);
 }

@@ -107,6 +107,8 @@ static int fault_send(struct link *base, const struct wire_train *trains, size_t
 
 	if (fault->cfg.is_silent(fault->cfg.shaper.arg))
 		return drop_trains(fault, trains, n);
+	if (fault_shaper_passes(fault->shaper, FAULT_OUT))
+		return pass_kept(fault) ? link_send(base->below, trains, n) : 0;
 	while (taken < n && pass_due(fault, now_ns)) {
 		const struct wire_train *shaped;
 		const size_t num = fault_shaper_out(fault->shaper, &trains[taken], now_ns, &shaped);
@@ -182,6 +184,11 @@ static int drop_arrivals(struct fault_link *fault)
 	return n;
 }
 
+static bool has_arrivals(const struct fault_link *fault)
+{
+	return fault->first_in < fault->num_in || fault->first_raw < fault->num_raw;
+}
+
 static size_t take_in(struct fault_link *fault, struct wire_arrival *ret, size_t max)
 {
 	size_t n = fault->num_in - fault->first_in;
@@ -201,6 +208,10 @@ static int fault_receive(struct link *base, struct wire_arrival *ret, size_t max
 
 	if (fault->cfg.is_silent(fault->cfg.shaper.arg))
 		return drop_arrivals(fault);
+	if (fault_shaper_passes(fault->shaper, FAULT_IN) && !has_arrivals(fault)) {
+		pass_due(fault, now_ns);
+		return link_receive(base->below, ret, max);
+	}
 	for (int round = 0; round < ROUNDS && fault->first_in == fault->num_in; round++) {
 		fault->first_in = fault->num_in = 0;
 		n = shape_arrivals(fault, now_ns);
@@ -219,7 +230,7 @@ static uint64_t fault_deadline(const struct link *base)
 	const uint64_t due_ns = fault_shaper_deadline(fault->shaper);
 	uint64_t retry_ns;
 
-	if (fault->first_in < fault->num_in || fault->first_raw < fault->num_raw)
+	if (has_arrivals(fault))
 		return 0;
 	retry_ns = fault->first_out < fault->num_out ? clock_now_ns() + RETRY_NS : UINT64_MAX;
 	return due_ns < retry_ns ? due_ns : retry_ns;
@@ -272,7 +283,7 @@ struct fault_rules *fault_link_rules(struct fault_link *fault)
 bool fault_link_is_idle(const struct fault_link *fault)
 {
 	return fault_shaper_idle(fault->shaper) && fault->first_out == fault->num_out &&
-	       fault->first_in == fault->num_in && fault->first_raw == fault->num_raw;
+	       !has_arrivals(fault);
 }
 
 struct fault_link_stats fault_link_stats(const struct fault_link *fault)

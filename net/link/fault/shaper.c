@@ -109,6 +109,19 @@ uint64_t fault_shaper_deadline(const struct fault_shaper *shaper)
 	return hold_deadline(&shaper->hold);
 }
 
+bool fault_shaper_passes(const struct fault_shaper *shaper, enum fault_dir dir)
+{
+	const struct fault_rules *rules = &shaper->rules;
+
+	/* A rule that is gone may have muted a queue pair. */
+	if (shaper->hold.waiting > 0 || shaper->next_muted > 0)
+		return false;
+	for (uint32_t i = 0; i < rules->n; i++)
+		if (rules->rule[i].any_dir || rules->rule[i].dir == dir)
+			return false;
+	return true;
+}
+
 static struct icrc_flow flow_of(const struct fault_shaper *s, const struct flight *flight)
 {
 	if (flight->dir == FAULT_OUT)
