@@ -99,6 +99,7 @@ void schedule_posted(struct schedule *s, uint64_t now_ns, int cpu)
 void schedule_polled(struct schedule *s, uint64_t now_ns, int cpu)
 {
 	set(&s->polled_at_ns, now_ns);
+	set(&s->last_poll_ns, now_ns);
 	schedule_posted(s, now_ns, cpu);
 }
 
@@ -312,7 +313,7 @@ static void begin_watch(struct schedule *s, uint64_t now_ns)
 	const uint64_t polled_at_ns = get(&s->polled_at_ns);
 
 	s->state = SCHEDULE_WATCHING;
-	s->watched_poll_ns = polled_at_ns;
+	s->watched_poll_ns = get(&s->last_poll_ns);
 	s->watch_until_ns = now_ns;
 	if (!polled_at_ns || !polled_long_ago(polled_at_ns, now_ns))
 		s->watch_until_ns += WATCH_NS;
@@ -332,7 +333,7 @@ static struct schedule_decision poller_seen(struct schedule *s, uint64_t now_ns)
  * it on the link again at once. */
 static bool has_polled(struct schedule *s, uint64_t now_ns)
 {
-	return get(&s->polled_at_ns) != s->watched_poll_ns ||
+	return get(&s->last_poll_ns) != s->watched_poll_ns ||
 	       (atomic_load(&s->stepping_back) && poller_is_near(s, now_ns));
 }
 

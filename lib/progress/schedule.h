@@ -127,6 +127,8 @@ struct schedule {
 	/* When a thread of the program last polled; 0 once it found something and expects nothing
 	 * more: it may do anything next, such as spin on its own memory. */
 	_Atomic uint64_t polled_at_ns;
+	/* When it last polled, whatever it found. */
+	_Atomic uint64_t last_poll_ns;
 	/* When and on which processor a thread of the program last posted or polled. */
 	_Atomic uint64_t active_at_ns;
 	_Atomic int active_cpu;

@@ -138,6 +138,40 @@ START_TEST(a_poller_that_has_not_run_since_its_packet_came_gets_the_processor)
 }
 END_TEST
 
+static void finds_all(void)
+{
+	released(NEVER, false);
+	schedule_polled_found(&s, now_ns);
+}
+
+/* ib_write_lat: it found all it expected, posts and polls again. */
+START_TEST(a_poller_that_finds_all_meanwhile_is_seen)
+{
+	background();
+	waits_on_link(NEVER);
+	polls_packets(3);
+	finds_all();
+	released(NEVER, true);
+	link_wakes();
+	background();
+	background_yields_for(2 * US);
+	polls_packet();
+	finds_all();
+	background();
+	expect("     0.0 background -> WAIT_ON_LINK\n"
+	       "     0.0 background waits\n"
+	       "     0.0 program polls, finds 3 packets\n"
+	       "     0.0 engine released -> NOTHING\n"
+	       "     0.0 engine released -> NOTHING\n"
+	       "     0.0 background wakes\n"
+	       "     0.0 background -> YIELD\n"
+	       "     2.0 background yielded for 2.0\n"
+	       "     2.0 program polls, finds a packet -> NOTHING\n"
+	       "     2.0 engine released -> NOTHING\n"
+	       "     2.0 background -> WAIT_ON_LINK\n");
+}
+END_TEST
+
 START_TEST(a_poller_that_sleeps_on_the_link_gets_its_packet)
 {
 	struct schedule_decision decision;
@@ -434,6 +468,7 @@ static Suite *schedule_suite(void)
 	tcase_add_test(tc, a_poller_that_lost_its_processor_gets_it_back);
 	tcase_add_test(tc, a_packet_that_waited_ends_stepping_back);
 	tcase_add_test(tc, a_poller_that_has_not_run_since_its_packet_came_gets_the_processor);
+	tcase_add_test(tc, a_poller_that_finds_all_meanwhile_is_seen);
 	tcase_add_test(tc, a_poller_that_sleeps_on_the_link_gets_its_packet);
 	tcase_add_test(tc, a_program_that_calls_nothing_is_served);
 	tcase_add_test(tc, a_processor_that_others_want_is_left);
