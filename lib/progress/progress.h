@@ -103,6 +103,8 @@ struct progress {
 
 	/* The background thread, and what it waits on. */
 	bool has_thread;
+	/* The background thread has waited since it last ran the engine. Its own. */
+	bool has_waited;
 	pthread_t thread;
 	/* eventfd: the thread shall decide again. */
 	int wake_fd;

@@ -139,6 +139,7 @@ static void wait_on_link(struct progress *progress)
 		readable |= events[i].data.u32 == SOURCE_LINK;
 	link_wait_ended(progress->link.phy, readable);
 	arrivals_waited(progress, readable);
+	progress->has_waited = true;
 	schedule_link_wait_returned(&progress->schedule);
 	for (int i = 0; i < n; i++)
 		if (events[i].data.u32 == SOURCE_EVENTS)
@@ -151,6 +152,7 @@ static void step_back(struct progress *progress, uint64_t ns)
 
 	assert(ns > 0 && ns < LONGEST_WAIT_NS);
 	n = wait_for_events(progress, ns);
+	progress->has_waited = true;
 	schedule_step_back_returned(&progress->schedule, clock_now_ns(), n != 0);
 }
 
@@ -173,9 +175,11 @@ static void run_engine(struct progress *progress)
 
 	if (pthread_mutex_trylock(&progress->lock) == 0) {
 		now_ns = clock_now_ns();
-		/* A program that closed the socket may have one of its own at the number. */
-		if (!descriptor_is_kept(progress->attachment->rx_fd))
+		/* A program that closed the socket meanwhile may have one of its own at the
+		 * number. */
+		if (progress->has_waited && !descriptor_is_kept(progress->attachment->rx_fd))
 			descriptors_suspect(progress);
+		progress->has_waited = false;
 		arrived = progress_run(progress, now_ns);
 		progress_unlock(progress);
 	} else {
