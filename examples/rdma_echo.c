@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /* An echo over a connection that librdmacm makes: addresses and ports as with sockets, messages as with verbs. In one terminal
  * `rdma_echo serve ADDRESS PORT`, in another `rdma_echo ask ADDRESS PORT TEXT...`. The calls wait for what they begin. */
-#include <arpa/inet.h>
+#include <netdb.h>
 #include <rdma/rdma_cma.h>
 #include <rdma/rdma_verbs.h>
 #include <stdio.h>
@@ -73,27 +73,20 @@ static void send_message(struct rdma_cm_id *id, char *bytes, size_t len, struct 
 	}
 }
 
-static const char *name_of(const struct sockaddr *addr, char *ret, socklen_t len)
-{
-	if (addr->sa_family == AF_INET6)
-		return inet_ntop(AF_INET6, &((const struct sockaddr_in6 *)addr)->sin6_addr, ret,
-				 len);
-	return inet_ntop(AF_INET, &((const struct sockaddr_in *)addr)->sin_addr, ret, len);
-}
-
 /* Answers each message, until an empty one comes. */
 static void answer(struct rdma_cm_id *id)
 {
 	static char bytes[2][MESSAGE_BYTES]; /* received, sent */
 	struct ibv_mr *mr = register_messages(id, bytes[0], sizeof(bytes));
-	char name[INET6_ADDRSTRLEN];
+	char name[INET6_ADDRSTRLEN] = "?";
 	uint32_t len;
 
 	post_receive(id, bytes[0], mr);
 	if (rdma_accept(id, NULL))
 		die("rdma_accept");
-	printf("connected: %s port %u\n", name_of(rdma_get_peer_addr(id), name, sizeof(name)),
-	       ntohs(rdma_get_dst_port(id)));
+	getnameinfo(rdma_get_peer_addr(id), sizeof(struct sockaddr_storage), name, sizeof(name),
+		    NULL, 0, NI_NUMERICHOST);
+	printf("connected: %s port %u\n", name, ntohs(rdma_get_dst_port(id)));
 	while ((len = receive(id)) > 0) {
 		memcpy(bytes[1], bytes[0], len);
 		post_receive(id, bytes[0], mr);
