@@ -389,6 +389,10 @@ MUTATIONS = [
      "a program that had no processor spends retries on answers that wait in its socket", "stopped_requester"),
     ("serves_beside_a_poller", "lib/progress/schedule.c", "\t} else if (poller_is_near(s, now_ns) || is_in_the_way", "\t} else if (is_in_the_way",
      "the background thread serves on beside a poller", "processors"),
+    ("found_all_is_no_poll", "lib/progress/schedule.c", "\tset(&s->last_poll_ns, now_ns);\n", "",
+     "the background thread takes packets from a poller that found all it expected", "trace_schedule_background"),
+    ("muted_bypasses", "net/link/fault/shaper.c", " || shaper->next_muted > 0)", ")",
+     "requests behind one that a rule answered with a NAK reach the device", "fault_shaper"),
     # tag matching and path migration, as the simulator sees them
     ("tag_taken_twice", "emu/tag_list.c", "\tentry->is_listed = false;\n", "", "an entry that was taken can be named again"),
     ("window_of_the_old_path", "emu/qp_modify.c", "\tif ((mask & AV) && rxe_qp_is_reliable(qp))\n\t\trc_path_changed(engine, qp);\n", "",
