@@ -390,7 +390,7 @@ MUTATIONS = [
     ("serves_beside_a_poller", "lib/progress/schedule.c", "\t} else if (poller_is_near(s, now_ns) || is_in_the_way", "\t} else if (is_in_the_way",
      "the background thread serves on beside a poller", "processors"),
     ("found_all_is_no_poll", "lib/progress/schedule.c", "\tset(&s->last_poll_ns, now_ns);\n", "",
-     "the background thread takes packets from a poller that found all it expected", "trace_schedule_background"),
+     "the background thread takes packets from a poller that found all it expected", "schedule_background"),
     ("muted_bypasses", "net/link/fault/shaper.c", " || shaper->next_muted > 0)", ")",
      "requests behind one that a rule answered with a NAK reach the device", "fault_shaper"),
     # tag matching and path migration, as the simulator sees them
