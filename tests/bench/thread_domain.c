@@ -51,6 +51,7 @@ static void open_bench(struct bench *b, struct ibv_context *context, int with_td
 			 .max_recv_sge = 1 },
 		.qp_type = IBV_QPT_RC,
 	};
+	struct ibv_qp_attr init = { .qp_state = IBV_QPS_INIT, .port_num = 1 };
 	struct ibv_qp_attr err = { .qp_state = IBV_QPS_ERR };
 	struct ibv_cq_ex *cq;
 
@@ -67,6 +68,10 @@ static void open_bench(struct bench *b, struct ibv_context *context, int with_td
 	b->qp = ibv_create_qp(b->parent, &qp_attr);
 	if (!b->qp)
 		die("ibv_create_qp");
+	errno = ibv_modify_qp(b->qp, &init,
+			      IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS);
+	if (errno)
+		die("to INIT");
 	errno = ibv_modify_qp(b->qp, &err, IBV_QP_STATE);
 	if (errno)
 		die("to ERR");
