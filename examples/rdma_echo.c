@@ -78,14 +78,14 @@ static void answer(struct rdma_cm_id *id)
 {
 	static char bytes[2][MESSAGE_BYTES]; /* received, sent */
 	struct ibv_mr *mr = register_messages(id, bytes[0], sizeof(bytes));
-	char name[INET6_ADDRSTRLEN] = "?";
+	char name[NI_MAXHOST] = "unknown address";
 	uint32_t len;
 
 	post_receive(id, bytes[0], mr);
 	if (rdma_accept(id, NULL))
 		die("rdma_accept");
-	getnameinfo(rdma_get_peer_addr(id), sizeof(struct sockaddr_storage), name, sizeof(name),
-		    NULL, 0, NI_NUMERICHOST);
+	(void)getnameinfo(rdma_get_peer_addr(id), sizeof(struct sockaddr_storage), name,
+			  sizeof(name), NULL, 0, NI_NUMERICHOST);
 	printf("connected: %s port %u\n", name, ntohs(rdma_get_dst_port(id)));
 	while ((len = receive(id)) > 0) {
 		memcpy(bytes[1], bytes[0], len);

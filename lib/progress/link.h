@@ -36,7 +36,8 @@ struct device_link {
 	bool is_in_space;
 	/* The last receive found the socket empty. */
 	bool is_dry;
-	/* Place of the queue pair that sent the last packet that rules or captures saw. */
+	/* Index in the engine's table of the queue pair that sent the last packet which fault rules
+	 * or captures looked at. */
 	uint32_t sender;
 	struct tap meter, departures[2], arrivals[2];
 	/* Counts of phy that the slot's counters include. */

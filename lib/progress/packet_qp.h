@@ -19,8 +19,8 @@ struct tail_packet;
  * destination. place: as below. */
 struct rxe_qp *packet_qp_sent(const struct rxe_engine *engine, const struct gid *peer,
 			      const uint8_t *packet, uint32_t len, uint32_t *place);
-/* The RC or UC queue pair that is connected to qpn of the peer, or NULL. *place: of the last one
- * found, from 0; the search begins there. */
+/* The RC or UC queue pair that is connected to qpn of the peer, or NULL. *place: index in the
+ * engine's table where the search begins, 0 at first; becomes that of the queue pair found. */
 struct rxe_qp *packet_qp_connected_to(const struct rxe_engine *engine, const struct gid *peer,
 				      uint32_t qpn, uint32_t *place);
 /* The receiver of a packet that arrived; NULL also for a multicast packet. */

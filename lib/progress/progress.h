@@ -103,7 +103,8 @@ struct progress {
 
 	/* The background thread, and what it waits on. */
 	bool has_thread;
-	/* The background thread has waited since it last ran the engine. Its own. */
+	/* The background thread has waited since it last ran the engine. Only that thread uses
+	 * this. */
 	bool has_waited;
 	pthread_t thread;
 	/* eventfd: the thread shall decide again. */

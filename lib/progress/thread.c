@@ -175,8 +175,8 @@ static void run_engine(struct progress *progress)
 
 	if (pthread_mutex_trylock(&progress->lock) == 0) {
 		now_ns = clock_now_ns();
-		/* A program that closed the socket meanwhile may have one of its own at the
-		 * number. */
+		/* During the wait the program may have closed the socket and opened one of its own
+		 * with the same number. */
 		if (progress->has_waited && !descriptor_is_kept(progress->attachment->rx_fd))
 			descriptors_suspect(progress);
 		progress->has_waited = false;

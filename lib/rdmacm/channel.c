@@ -99,7 +99,7 @@ static int wait_for_event(const struct rcm_channel *channel)
 	uint8_t byte;
 	ssize_t n;
 
-	if (!descriptor_is_kept(fd))
+	if (atomic_load(&channel->is_destroyed) || !descriptor_is_kept(fd))
 		return EBADF;
 	n = recv(fd, &byte, sizeof(byte), MSG_PEEK);
 	if (n < 0)
@@ -129,7 +129,7 @@ static int take_next(struct rcm_channel *channel, struct ctl_cm_event *ret,
 			return err;
 		NO_CANCEL;
 		pthread_mutex_lock(&channel->lock);
-		/* Another thread may have taken the event, or its id has ended. */
+		/* Another thread may have taken the event, or ended its id. */
 		if (receive(channel, ret))
 			is_claimed = rcm_id_claim(ret, ret_claim);
 		pthread_mutex_unlock(&channel->lock);
@@ -145,7 +145,8 @@ int rcm_channel_next(struct rcm_channel *channel, struct ctl_cm_event *ret,
 	atomic_fetch_add(&channel->holders, 1);
 	pthread_cleanup_push(let_go, channel);
 	err = take_next(channel, ret, ret_claim);
-	/* Destroyed after the wait began: as in the kernel, the wait goes on until a signal. */
+	/* Another thread destroyed the channel during the wait. The kernel lets the reader wait on,
+	 * until a signal comes. */
 	if (err == EBADF && atomic_load(&channel->is_destroyed)) {
 		pause();
 		err = EINTR;

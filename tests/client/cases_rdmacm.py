@@ -90,7 +90,7 @@ def persistent(build):
         server = instance.start(common + ["-s", "-P"])
         for _ in range(2):
             join(instance, server, common + ["-c", "-C", "20", "-V"])
-        # One after the other: rping's server keeps one request, and a second one that comes before its thread has that takes its place.
+        # One after the other: rping's server stores one request, and a second one would replace it before its thread reads it.
         endless = [connected(instance, common + ["-c"]) for _ in range(4)]
         join(instance, server, common + ["-c", "-C", "20", "-V"])
         for program in endless:

@@ -121,12 +121,13 @@ static void *read_one(void *arg)
 
 	atomic_store(&reader, gettid());
 	err = rdma_get_cm_event(arg, &event);
-	ck_assert_msg(!err, "the reader hears of its channel's end: %s", strerror(errno));
+	ck_assert_msg(!err, "the reader returned when its channel was destroyed: %s",
+		      strerror(errno));
 	ck_assert_int_eq(rdma_ack_cm_event(event), 0);
 	return NULL;
 }
 
-/* The event wakes the reader, which gets it or waits on. */
+/* The event wakes the reader, which gets the event or waits on. */
 static void end_with_an_event(void)
 {
 	struct rdma_event_channel *ends = channel_open();
@@ -143,7 +144,7 @@ static void end_with_an_event(void)
 	pthread_join(thread, NULL);
 }
 
-/* Programs end so in the moment of their disconnection. */
+/* rping's client ends like this while the DISCONNECTED event arrives. */
 START_TEST(an_id_and_its_channel_are_destroyed_under_their_reader)
 {
 	for (int i = 0; i < 1000; i++)

@@ -144,7 +144,7 @@ static void finds_all(void)
 	schedule_polled_found(&s, now_ns);
 }
 
-/* ib_write_lat: it found all it expected, posts and polls again. */
+/* The program, such as ib_write_lat, finds all that it expects, posts and polls again. */
 START_TEST(a_poller_that_finds_all_meanwhile_is_seen)
 {
 	background();

@@ -530,7 +530,7 @@ START_TEST(bypassed_by_no_direction)
 }
 END_TEST
 
-/* What a NAK of the shaper implied lasts until the request comes again. */
+/* The shaper drops what follows a request that it answered with a NAK, also without the rule. */
 START_TEST(not_bypassed_when_muted)
 {
 	rules("rnr_nak dir=in timer=14 nth=1");

@@ -113,7 +113,7 @@ bool fault_shaper_passes(const struct fault_shaper *shaper, enum fault_dir dir)
 {
 	const struct fault_rules *rules = &shaper->rules;
 
-	/* A rule that is gone may have muted a queue pair. */
+	/* A muted queue pair stays muted when its rule is removed. */
 	if (shaper->hold.waiting > 0 || shaper->next_muted > 0)
 		return false;
 	for (uint32_t i = 0; i < rules->n; i++)

@@ -67,7 +67,8 @@ void fault_shaper_free(struct fault_shaper *shaper);
 struct fault_rules *fault_shaper_rules(struct fault_shaper *shaper);
 /* Whether there are no rules and no packets wait, so that packets may bypass the shaper. */
 bool fault_shaper_idle(const struct fault_shaper *shaper);
-/* Whether the packets of a direction may bypass the shaper: no rule chooses any, none waits. */
+/* Whether the packets of a direction may bypass the shaper: no rule is for this direction, no
+ * packet waits, and no queue pair was answered with a NAK. */
 bool fault_shaper_passes(const struct fault_shaper *shaper, enum fault_dir dir);
 
 /* Returns the number of trains to send instead of this train, in order. They and their bytes are
