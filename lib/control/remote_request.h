@@ -7,7 +7,8 @@
  * and looks the key up itself. Each process has at most one request in flight, in the mailbox of
  * its slot. The sender fills the mailbox, sets its state to SENT, sets its own bit in the owner's
  * pending words, and sends a datagram to the owner's doorbell socket, whose name is in the owner's
- * slot. */
+ * slot. The mailbox names the owner by slot and epoch: a process that finds a sender's bit late
+ * leaves the request that the sender has sent to another process meanwhile. */
 #ifndef RXE_CONTROL_REMOTE_REQUEST_H
 #define RXE_CONTROL_REMOTE_REQUEST_H
 
@@ -47,6 +48,7 @@ struct ctl_remote_request {
 	uint64_t iova;
 	uint32_t len, ok; /* ok: set by the owner */
 	uint64_t compare_or_add, swap, orig;
+	_Atomic uint32_t owner, epoch; /* whom the request is for: slot, and the slot's epoch */
 	_Alignas(64) uint8_t bytes[CTL_REMOTE_BYTES];
 };
 static_assert(sizeof(struct ctl_remote_request) == 4096 + 64, "shared memory layout");

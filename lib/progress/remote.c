@@ -204,12 +204,24 @@ static bool run(struct progress *progress, struct ctl_remote_request *e)
 	return false;
 }
 
+/* True for a request to this process. The sender may have withdrawn a request to this process and
+ * sent one to another since it set its bit here. The owner is read after the state, and each request
+ * has a state of its own, so the change of the state to TAKEN fails if the owner is of another
+ * request than the state. */
+static bool is_for_us(struct progress *progress, const struct ctl_remote_request *e)
+{
+	uint32_t us = progress->attachment->slot;
+
+	return atomic_load(&e->owner) == us &&
+	       atomic_load(&e->epoch) == atomic_load(&slot_of(progress, us)->epoch);
+}
+
 static void run_from(struct progress *progress, uint32_t sender)
 {
 	struct ctl_remote_request *e = &remote_requests(progress)->mailbox[sender];
 	uint64_t state = atomic_load(&e->state), taken;
 
-	if ((state & CTL_REMOTE_PHASE) != CTL_REMOTE_SENT)
+	if ((state & CTL_REMOTE_PHASE) != CTL_REMOTE_SENT || !is_for_us(progress, e))
 		return;
 	taken = (state & ~(uint64_t)CTL_REMOTE_PHASE) | CTL_REMOTE_TAKEN;
 	if (!atomic_compare_exchange_strong(&e->state, &state, taken))
@@ -359,6 +371,8 @@ static bool send_request(struct progress *progress, struct ctl_remote_request *e
 	sent = ++own->number * (CTL_REMOTE_PHASE + 1) | CTL_REMOTE_SENT;
 	own->owner = mr->owner;
 	own->epoch = mr->epoch;
+	atomic_store(&e->owner, mr->owner);
+	atomic_store(&e->epoch, mr->epoch);
 	atomic_store(&e->state, sent);
 	atomic_fetch_or(pending, bit);
 	ring_doorbell(progress, mr->owner);

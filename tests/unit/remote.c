@@ -67,7 +67,9 @@ static void teardown(void)
 	free(pages);
 }
 
-static bool ask_of(uint32_t key, uint32_t op, uint64_t iova, uint32_t len)
+/* Sends a request of process OTHER, and has this process look at it. Returns the request's number. */
+static uint64_t send_to(uint32_t owner, uint32_t epoch, uint32_t key, uint32_t op, uint64_t iova,
+			uint32_t len)
 {
 	struct ctl_remote_requests *remote_requests = &dev->attachment.shared->remote_requests;
 	const uint64_t number = (atomic_load(&mailbox->state) | CTL_REMOTE_PHASE) + 1;
@@ -77,9 +79,23 @@ static bool ask_of(uint32_t key, uint32_t op, uint64_t iova, uint32_t len)
 	mailbox->len = len;
 	if (iova)
 		__atomic_store_n(&mailbox->iova, iova, __ATOMIC_RELAXED);
+	atomic_store(&mailbox->owner, owner);
+	atomic_store(&mailbox->epoch, epoch);
 	atomic_store(&mailbox->state, number | CTL_REMOTE_SENT);
 	atomic_fetch_or(&remote_requests->pending[OWN].from[OTHER / 64], 1ull << OTHER % 64);
 	remote_run(&dev->progress);
+	return number;
+}
+
+static uint32_t own_epoch(void)
+{
+	return atomic_load(&dev->attachment.shared->slot[OWN].epoch);
+}
+
+static bool ask_of(uint32_t key, uint32_t op, uint64_t iova, uint32_t len)
+{
+	const uint64_t number = send_to(OWN, own_epoch(), key, op, iova, len);
+
 	ck_assert_uint_eq(atomic_load(&mailbox->state), number | CTL_REMOTE_DONE);
 	return mailbox->ok;
 }
@@ -203,6 +219,19 @@ START_TEST(a_slow_owner_is_waited_for)
 }
 END_TEST
 
+/* A sender withdraws a request, and sends the next one to another process before the first owner
+ * has seen the bit: the first owner leaves it. The same holds for a slot's former process. */
+START_TEST(leaves_what_another_process_is_asked)
+{
+	uint64_t number = send_to(OTHER + 1, own_epoch(), KEY, CTL_REMOTE_WRITE, IOVA, 8);
+
+	ck_assert_uint_eq(atomic_load(&mailbox->state), number | CTL_REMOTE_SENT);
+	number = send_to(OWN, own_epoch() + 1, KEY, CTL_REMOTE_WRITE, IOVA, 8);
+	ck_assert_uint_eq(atomic_load(&mailbox->state), number | CTL_REMOTE_SENT);
+	ck_assert(ask(CTL_REMOTE_WRITE, IOVA, 8));
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("remote");
@@ -214,6 +243,7 @@ int main(void)
 	tcase_add_test(tcase, is_read_once);
 	tcase_add_test(tcase, an_srq_takes_one_completion_for_each_receive);
 	tcase_add_test(tcase, a_slow_owner_is_waited_for);
+	tcase_add_test(tcase, leaves_what_another_process_is_asked);
 	suite_add_tcase(suite, tcase);
 	return suite_run(suite);
 }
