@@ -30,7 +30,8 @@ class Instance:
         self.env = clean_environment()
         self.env["RXE_DM_INSTANCE"] = f"{name[:20]}-{os.getpid()}"
         self.env["RXE_DM_ADDRESS"] = self.address
-        self.env["RXE_DM_LINGER"] = "20"
+        # Longer than a busy machine may stop a test between two of its programs.
+        self.env["RXE_DM_LINGER"] = "120"
         if os.environ.get("RXE_TEST_LINK"):
             self.env["RXE_DM_LINK"] = os.environ["RXE_TEST_LINK"]
         self.env.update({f"RXE_DM_{key.upper()}": str(value) for key, value in settings.items()})

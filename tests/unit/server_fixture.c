@@ -210,7 +210,7 @@ int child_wait(pid_t pid)
 void child_kill(pid_t pid)
 {
 	ck_assert_int_eq(kill(pid, SIGKILL), 0);
-	child_wait(pid);
+	ck_assert_int_eq(child_wait(pid), SIGKILL);
 }
 
 /* Connects as a command, which does not count as a program. */

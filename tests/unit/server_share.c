@@ -264,7 +264,7 @@ START_TEST(memory_rests_until_nobody_is_inside)
 	start = now_ms();
 	ck_assert_int_eq(ctl_free(&p.context, CTL_KIND_MR, mr), 0);
 	ck_assert_int_ge(now_ms() - start, 90);
-	ck_assert_int_lt(now_ms() - start, 2000);
+	ck_assert_int_lt(now_ms() - start, WAIT_MS);
 	ck_assert_int_eq(ctl_free(&p.context, CTL_KIND_DM, dm), 0);
 	ck_assert(!ctl_handle_live(p.at.shared, dm));
 	ck_assert_int_eq(ctl_alloc_dm(&p.context, 4096, 0, &dm, &offset), -ENOMEM);
@@ -312,20 +312,25 @@ START_TEST(a_killed_process_is_not_inside)
 }
 END_TEST
 
+/* Opens, allocates and closes until it is killed. No ck_assert in the loop: the kill could cut a
+ * message of libcheck in its pipe in two. */
 static void come_and_go(int channel)
 {
 	struct program mine;
-	uint32_t dm, key;
+	struct ctl_reg_mr own = { .kind = RXE_MR_PLAIN, .addr = (uintptr_t)buffer, .len = 10 };
+	struct ctl_reg_mr device = { .kind = RXE_MR_ARENA, .len = 10 };
+	uint32_t mr, key;
 	uint64_t offset;
 
 	program_open(&mine);
 	channel_say(channel);
 	for (;;) {
-		ck_assert_int_eq(ctl_alloc_dm(&mine.context, 100000, 3, &dm, &offset), 0);
-		program_reg(&mine, buffer, 10, &key);
-		program_reg_dm(&mine, dm, 0, 10);
-		ctl_use_pd(&mine.context, mine.pd, 1);
-		if (ctl_close(&mine.context) || ctl_open(mine.client, 0, &mine.context) ||
+		own.pd = device.pd = mine.pd;
+		if (ctl_alloc_dm(&mine.context, 100000, 3, &device.dm, &offset) ||
+		    ctl_reg_mr(&mine.context, &own, &mr, &key) ||
+		    ctl_reg_mr(&mine.context, &device, &mr, &key) ||
+		    ctl_use_pd(&mine.context, mine.pd, 1) || ctl_close(&mine.context) ||
+		    ctl_open(mine.client, 0, &mine.context) ||
 		    ctl_alloc_pd(&mine.context, &mine.pd))
 			_exit(1);
 	}
