@@ -178,6 +178,8 @@ def files(address):
         data = os.urandom(300_000)
         file.write(data)
         file.flush()
+        assert [os.sendfile(client.fileno(), file.fileno(), offset, 0) for offset in (None, 1000)] == [0, 0]
+        assert os.lseek(file.fileno(), 0, os.SEEK_CUR) == len(data)
         received = []
         thread = threading.Thread(target=lambda: received.append(receive(server, len(data) - 1000)))
         thread.start()

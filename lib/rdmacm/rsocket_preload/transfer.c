@@ -117,6 +117,8 @@ ssize_t sendfile(int out_fd, int in_fd, off_t *offset, size_t len)
 	at = offset ? *offset : lseek(in_fd, 0, SEEK_CUR);
 	if (at < 0)
 		return -1;
+	if (!len)
+		return 0;
 	while (sent < len && n > 0) {
 		n = send_piece(rsocket, in_fd, at, len - sent);
 		sent += n > 0 ? (size_t)n : 0;
