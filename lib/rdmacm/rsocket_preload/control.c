@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* fcntl, ioctl and the family of dup. */
+/* Calls on descriptors: fcntl, ioctl, close and the family of dup. */
 #include <errno.h>
 #include <fcntl.h>
 #include <rdma/rsocket.h>
@@ -14,7 +14,7 @@
 
 #pragma GCC visibility push(default)
 
-static int control_rsocket(int fd, int rsocket, int cmd, long arg)
+static int control(int fd, int rsocket, int cmd, long arg)
 {
 	int duplicate;
 
@@ -33,34 +33,19 @@ static int control_rsocket(int fd, int rsocket, int cmd, long arg)
 	}
 }
 
-static int control(int fd, int cmd, long arg)
-{
-	int rsocket = preload_find(fd);
-
-	return rsocket < 0 ? REAL(fcntl)(fd, cmd, arg) : control_rsocket(fd, rsocket, cmd, arg);
-}
-
 int fcntl(int fd, int cmd, ...)
 {
+	int rsocket = preload_find(fd);
 	va_list args;
 	long arg;
 
 	va_start(args, cmd);
 	arg = va_arg(args, long);
 	va_end(args);
-	return control(fd, cmd, arg);
+	return rsocket < 0 ? REAL(fcntl)(fd, cmd, arg) : control(fd, rsocket, cmd, arg);
 }
 
-int fcntl64(int fd, int cmd, ...)
-{
-	va_list args;
-	long arg;
-
-	va_start(args, cmd);
-	arg = va_arg(args, long);
-	va_end(args);
-	return control(fd, cmd, arg);
-}
+int fcntl64(int fd, int cmd, ...) __attribute__((alias("fcntl")));
 
 static int bytes_unread(int rsocket)
 {
@@ -105,9 +90,29 @@ int ioctl(int fd, ioctl_request request, ...)
 			   : control_device(rsocket, (unsigned long)request, arg);
 }
 
+/* The number of an rsocket stays in use while duplicates of it are. */
+int close(int fd)
+{
+	int rsocket = preload_find(fd), last;
+
+	if (rsocket < 0 && preload_is_epoll(fd))
+		return preload_close_epoll(fd);
+	if (rsocket < 0) {
+		preload_set_role(fd, ROLE_NONE);
+		return REAL(close)(fd);
+	}
+	last = preload_remove(fd);
+	if (fd != rsocket)
+		REAL(close)(fd);
+	/* An rsocket of the parent is only a number here. */
+	if (last >= 0 && rclose(last))
+		REAL(close)(last);
+	return 0;
+}
+
 int dup(int fd)
 {
-	return preload_find(fd) < 0 ? REAL(dup)(fd) : control(fd, F_DUPFD, 0);
+	return preload_find(fd) < 0 ? REAL(dup)(fd) : fcntl(fd, F_DUPFD, 0);
 }
 
 int dup3(int from, int to, int flags)

@@ -4,8 +4,6 @@
  * with the first call that sends or receives, as rdma-core's library does it: the accepting side
  * listens by an rsocket at the same port and sends four bytes of zero by TCP, upon which the
  * connecting side connects its rsocket there. */
-#include "lib/rdmacm/rsocket_preload/fork.h"
-
 #include <fcntl.h>
 #include <netinet/in.h>
 #include <rdma/rsocket.h>
@@ -18,10 +16,9 @@
 
 #include "lib/rdmacm/rsocket_preload/preload.h"
 
-#define MOST_FDS 65536
-#define LOCK	 "/dev/shm/rxe_dm-rsocket-fork-%u" /* of a user */
+#define LOCK "/dev/shm/rxe_dm-rsocket-fork-%u" /* of a user */
 
-static _Atomic uint8_t roles[MOST_FDS]; /* enum preload_role, by descriptor */
+static _Atomic uint8_t roles[PRELOAD_FDS]; /* enum preload_role, by descriptor */
 
 bool preload_is_fork_safe(void)
 {
@@ -32,13 +29,13 @@ bool preload_is_fork_safe(void)
 
 void preload_set_role(int fd, enum preload_role role)
 {
-	if (fd >= 0 && fd < MOST_FDS)
+	if (fd >= 0 && fd < PRELOAD_FDS)
 		atomic_store(&roles[fd], role);
 }
 
 enum preload_role preload_role(int fd)
 {
-	return fd >= 0 && fd < MOST_FDS ? (enum preload_role)atomic_load(&roles[fd]) : ROLE_NONE;
+	return fd >= 0 && fd < PRELOAD_FDS ? (enum preload_role)atomic_load(&roles[fd]) : ROLE_NONE;
 }
 
 /* One process of this host at a time listens for its connection: which of them a request is for
@@ -131,13 +128,10 @@ static void replace(int tcp, int rsocket, int status_flags)
 }
 
 /* A connection that cannot become an rsocket stays TCP's. */
-void preload_convert(int fd)
+static void convert(int fd, enum preload_role role)
 {
-	enum preload_role role = preload_role(fd);
 	int status_flags, rsocket;
 
-	if (role != ROLE_ACCEPTED && role != ROLE_CONNECTED)
-		return;
 	preload_set_role(fd, ROLE_NONE);
 	status_flags = REAL(fcntl)(fd, F_GETFL);
 	REAL(fcntl)(fd, F_SETFL, 0);
@@ -147,4 +141,13 @@ void preload_convert(int fd)
 	REAL(fcntl)(fd, F_SETFL, status_flags);
 	if (rsocket >= 0)
 		replace(fd, rsocket, status_flags);
+}
+
+int preload_find_stream(int fd)
+{
+	enum preload_role role = preload_role(fd);
+
+	if (role == ROLE_ACCEPTED || role == ROLE_CONNECTED)
+		convert(fd, role);
+	return preload_find(fd);
 }

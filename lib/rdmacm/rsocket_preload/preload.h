@@ -3,7 +3,7 @@
  * LD_PRELOAD, it stands before libc with the calls on sockets and descriptors.
  *
  * socket() makes an rsocket for SOCK_STREAM of AF_INET and AF_INET6; all else is libc's. An
- * rsocket's descriptor is a number of the kernel's, so it needs no translation; the table (table.h)
+ * rsocket's descriptor is a number of the kernel's, so it needs no translation; the table (table.c)
  * tells which numbers are rsockets, and which were made by dup() from which. Calls on other numbers
  * go to libc.
  *
@@ -15,8 +15,6 @@
 #include <dlfcn.h>
 #include <stdbool.h>
 
-struct timespec;
-
 /* libc's function of this name. */
 #define REAL(name)                                                                                 \
 	({                                                                                         \
@@ -26,7 +24,9 @@ struct timespec;
 		real_##name;                                                                       \
 	})
 
-/* Adds the descriptor of a new rsocket. */
+#define PRELOAD_FDS 65536 /* numbers of descriptors that the tables hold */
+
+/* Enters the descriptor of a new rsocket. */
 void preload_add(int fd);
 /* fd becomes another number of the rsocket. */
 void preload_add_duplicate(int fd, int rsocket);
@@ -34,10 +34,6 @@ void preload_add_duplicate(int fd, int rsocket);
 int preload_find(int fd);
 /* Forgets fd. Returns its rsocket when fd was the last number of it, else -1. */
 int preload_remove(int fd);
-/* Closes all rsockets. */
-void preload_close_all(void);
-/* As preload_find(), for calls that send or receive: see fork.h. */
-int preload_find_stream(int fd);
 /* Between the two, this thread's sockets are libc's: librdmacm makes some. */
 void preload_enter(void);
 void preload_leave(void);
@@ -48,10 +44,24 @@ bool preload_is_epoll(int fd);
 int preload_close_epoll(int fd);
 /* fd is a new rsocket, in no set. */
 void preload_new_in_epoll(int fd);
-/* fd was an rsocket, and is a socket of TCP now: also in the set that it was in. */
+/* fd was an rsocket and is a socket of TCP now. Adds fd to the kernel's part of its set. */
 void preload_epoll_as_tcp(int fd);
 
-/* Rounded up. NULL: -1. */
-int preload_to_ms(const struct timespec *timeout);
+/* Connections that begin as TCP's and become rsockets after fork(2): RDMAV_FORK_SAFE. What a TCP
+ * socket of the program will be. */
+enum preload_role {
+	ROLE_NONE, /* TCP */
+	ROLE_SOCKET,
+	ROLE_LISTENER,
+	ROLE_ACCEPTED, /* an rsocket with the next call that sends or receives */
+	ROLE_CONNECTED,
+};
+
+bool preload_is_fork_safe(void);
+void preload_set_role(int fd, enum preload_role role);
+enum preload_role preload_role(int fd);
+/* As preload_find(), for calls that send or receive: makes an accepted or connected TCP socket an
+ * rsocket first. */
+int preload_find_stream(int fd);
 
 #endif

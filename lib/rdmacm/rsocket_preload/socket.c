@@ -8,38 +8,13 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "lib/rdmacm/rsocket_preload/fork.h"
 #include "lib/rdmacm/rsocket_preload/preload.h"
-
-static __thread int depth; /* of preload_enter() */
-
-void preload_enter(void)
-{
-	depth++;
-}
-
-void preload_leave(void)
-{
-	depth--;
-}
-
-bool preload_is_inside(void)
-{
-	return depth > 0;
-}
-
-int preload_find_stream(int fd)
-{
-	if (preload_role(fd) != ROLE_NONE)
-		preload_convert(fd);
-	return preload_find(fd);
-}
 
 #pragma GCC visibility push(default)
 
 static bool is_ours(int domain, int type, int protocol)
 {
-	return !depth && (domain == AF_INET || domain == AF_INET6) &&
+	return !preload_is_inside() && (domain == AF_INET || domain == AF_INET6) &&
 	       (type & ~(SOCK_CLOEXEC | SOCK_NONBLOCK)) == SOCK_STREAM &&
 	       (!protocol || protocol == IPPROTO_TCP);
 }
@@ -177,26 +152,6 @@ int shutdown(int fd, int how)
 	int rsocket = preload_find(fd);
 
 	return rsocket < 0 ? REAL(shutdown)(fd, how) : rshutdown(rsocket, how);
-}
-
-/* The number of an rsocket stays in use while duplicates of it are. */
-int close(int fd)
-{
-	int rsocket = preload_find(fd), last;
-
-	if (rsocket < 0 && preload_is_epoll(fd))
-		return preload_close_epoll(fd);
-	if (rsocket < 0) {
-		preload_set_role(fd, ROLE_NONE);
-		return REAL(close)(fd);
-	}
-	last = preload_remove(fd);
-	if (fd != rsocket)
-		REAL(close)(fd);
-	/* An rsocket of the parent is only a number here. */
-	if (last >= 0 && rclose(last))
-		REAL(close)(last);
-	return 0;
 }
 
 int getpeername(int fd, struct sockaddr *addr, socklen_t *len)

@@ -134,9 +134,7 @@ ssize_t sendfile(int out_fd, int in_fd, off_t *offset, size_t len)
 #ifdef __GLIBC__
 /* off_t has 64 bits either way. */
 ssize_t sendfile64(int out_fd, int in_fd, off64_t *offset, size_t len)
-{
-	return sendfile(out_fd, in_fd, offset, len);
-}
+	__attribute__((alias("sendfile")));
 #endif
 
 ssize_t __read_chk(int fd, void *buf, size_t len, size_t room);

@@ -1,21 +1,95 @@
 // SPDX-License-Identifier: MIT
-/* Calls that wait for descriptors. */
+/* Calls that wait for descriptors: poll, select, epoll. A set of epoll is one of the kernel's until
+ * an rsocket is added to it; librdmacm then waits for both. */
 #include <errno.h>
 #include <poll.h>
+#include <pthread.h>
 #include <rdma/rsocket.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/epoll.h>
 #include <sys/select.h>
 
 #include "lib/rdmacm/rsocket_preload/preload.h"
 
-int preload_to_ms(const struct timespec *timeout)
+static _Atomic bool has_rsockets[PRELOAD_FDS]; /* by descriptor of a set */
+
+/* The last set that an rsocket was added to, for one that becomes a socket of TCP. */
+struct membership {
+	int epfd; /* and 1; 0: none */
+	struct epoll_event event;
+};
+
+static struct membership memberships[PRELOAD_FDS];
+static pthread_mutex_t memberships_lock = PTHREAD_MUTEX_INITIALIZER;
+
+/* event NULL: the rsocket is in no set any more. Returns what it was in. */
+static struct membership set_membership(int fd, int epfd, const struct epoll_event *event)
+{
+	struct membership before;
+
+	pthread_mutex_lock(&memberships_lock);
+	before = memberships[fd];
+	memberships[fd] =
+		event ? (struct membership){ epfd + 1, *event } : (struct membership){ 0 };
+	pthread_mutex_unlock(&memberships_lock);
+	return before;
+}
+
+bool preload_is_epoll(int fd)
+{
+	return fd >= 0 && fd < PRELOAD_FDS && atomic_load(&has_rsockets[fd]);
+}
+
+int preload_close_epoll(int fd)
+{
+	int rc;
+
+	atomic_store(&has_rsockets[fd], false);
+	preload_enter();
+	rc = rclose(fd);
+	preload_leave();
+	/* A set of the parent is only a number here. */
+	return rc ? REAL(close)(fd) : 0;
+}
+
+void preload_new_in_epoll(int fd)
+{
+	if (fd < PRELOAD_FDS)
+		set_membership(fd, 0, NULL);
+}
+
+void preload_epoll_as_tcp(int fd)
+{
+	struct membership was = set_membership(fd, 0, NULL);
+
+	if (was.epfd)
+		REAL(epoll_ctl)(was.epfd - 1, EPOLL_CTL_ADD, fd, &was.event);
+}
+
+/* Rounded up. NULL: -1. */
+static int to_ms(const struct timespec *timeout)
 {
 	return timeout ? (int)(timeout->tv_sec * 1000 + (timeout->tv_nsec + 999999) / 1000000) : -1;
 }
 
+/* Sets the signal mask of this thread; NULL leaves it. Returns the mask before. Calls with a mask
+ * are not atomic where rsockets are among the descriptors. */
+static sigset_t set_mask(const sigset_t *mask)
+{
+	sigset_t before;
+
+	pthread_sigmask(SIG_SETMASK, mask, &before);
+	return before;
+}
+
 #pragma GCC visibility push(default)
+
+/* Declared by newer releases of rdma-core. */
+int repoll_ctl(int epfd, int op, int fd, struct epoll_event *event);
+int repoll_wait(int epfd, struct epoll_event *events, int maxevents, int timeout);
 
 /* fds is not const: some headers say that poll(2) only writes there, and gcc warns of a reader. */
 static bool has_rsocket(struct pollfd *fds, nfds_t n)
@@ -58,7 +132,6 @@ int poll(struct pollfd *fds, nfds_t n, int timeout)
 	return has_rsocket(fds, n) ? poll_rsockets(fds, n, timeout) : REAL(poll)(fds, n, timeout);
 }
 
-/* Not atomic with the mask, where rsockets are among them. */
 int ppoll(struct pollfd *fds, nfds_t n, const struct timespec *timeout, const sigset_t *mask)
 {
 	sigset_t before;
@@ -66,11 +139,9 @@ int ppoll(struct pollfd *fds, nfds_t n, const struct timespec *timeout, const si
 
 	if (!has_rsocket(fds, n))
 		return REAL(ppoll)(fds, n, timeout, mask);
-	if (mask)
-		pthread_sigmask(SIG_SETMASK, mask, &before);
-	rc = poll_rsockets(fds, n, preload_to_ms(timeout));
-	if (mask)
-		pthread_sigmask(SIG_SETMASK, &before, NULL);
+	before = set_mask(mask);
+	rc = poll_rsockets(fds, n, to_ms(timeout));
+	set_mask(&before);
 	return rc;
 }
 
@@ -109,10 +180,8 @@ static void add(struct pollfd *fds, const fd_set *set, int n, short events)
 	int fd;
 
 	for (fd = 0; set && fd < n; fd++) {
-		if (!FD_ISSET(fd, set))
-			continue;
-		fds[fd].fd = fd;
-		fds[fd].events = (short)(fds[fd].events | events);
+		if (FD_ISSET(fd, set))
+			fds[fd] = (struct pollfd){ fd, (short)(fds[fd].events | events), 0 };
 	}
 }
 
@@ -179,10 +248,61 @@ int pselect(int n, fd_set *in, fd_set *out, fd_set *except, const struct timespe
 
 	if (!is_select_ours(n, in, out, except))
 		return REAL(pselect)(n, in, out, except, timeout, mask);
-	if (mask)
-		pthread_sigmask(SIG_SETMASK, mask, &before);
-	rc = select_rsockets(n, in, out, except, preload_to_ms(timeout));
-	if (mask)
-		pthread_sigmask(SIG_SETMASK, &before, NULL);
+	before = set_mask(mask);
+	rc = select_rsockets(n, in, out, except, to_ms(timeout));
+	set_mask(&before);
 	return rc;
+}
+
+int epoll_ctl(int epfd, int op, int fd, struct epoll_event *event)
+{
+	int rsocket = preload_find(fd), rc;
+
+	if (rsocket < 0 || epfd < 0 || epfd >= PRELOAD_FDS)
+		return REAL(epoll_ctl)(epfd, op, fd, event);
+	preload_enter();
+	rc = repoll_ctl(epfd, op, rsocket, event);
+	preload_leave();
+	if (rc)
+		return rc;
+	atomic_store(&has_rsockets[epfd], true);
+	set_membership(rsocket, epfd, op == EPOLL_CTL_DEL ? NULL : event);
+	return rc;
+}
+
+/* Also for a set without rsockets, which may get one while the thread waits. */
+int epoll_wait(int epfd, struct epoll_event *events, int most, int timeout)
+{
+	int n;
+
+	if (preload_is_inside())
+		return REAL(epoll_wait)(epfd, events, most, timeout);
+	preload_enter();
+	n = repoll_wait(epfd, events, most, timeout);
+	preload_leave();
+	return n;
+}
+
+int epoll_pwait(int epfd, struct epoll_event *events, int most, int timeout, const sigset_t *mask)
+{
+	sigset_t before;
+	int n;
+
+	if (!mask)
+		return epoll_wait(epfd, events, most, timeout);
+	if (!preload_is_epoll(epfd))
+		return REAL(epoll_pwait)(epfd, events, most, timeout, mask);
+	before = set_mask(mask);
+	n = epoll_wait(epfd, events, most, timeout);
+	set_mask(&before);
+	return n;
+}
+
+int epoll_pwait2(int epfd, struct epoll_event *events, int most, const struct timespec *timeout,
+		 const sigset_t *mask);
+
+int epoll_pwait2(int epfd, struct epoll_event *events, int most, const struct timespec *timeout,
+		 const sigset_t *mask)
+{
+	return epoll_pwait(epfd, events, most, to_ms(timeout), mask);
 }
