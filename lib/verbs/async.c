@@ -33,8 +33,8 @@
 #include "lib/verbs/live.h"
 #include "lib/verbs/qp.h"
 #include "lib/verbs/srq.h"
-#include "lib/verbs/target.h"
 #include "lib/verbs/wq.h"
+#include "lib/verbs/xrc.h"
 #include "net/link/clock.h"
 #include "net/link/descriptor.h"
 

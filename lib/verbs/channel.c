@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* Completion channels: events of armed CQs, for programs that block or poll the descriptor. */
-#include "lib/verbs/channel.h"
+#include "lib/verbs/cq.h"
 
 #include <errno.h>
 #include <fcntl.h>

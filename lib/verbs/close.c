@@ -12,17 +12,15 @@
 #include "lib/abi/newer.h"
 #include "lib/progress/progress.h"
 #include "lib/verbs/context.h"
-#include "lib/verbs/counters.h"
 #include "lib/verbs/cq.h"
 #include "lib/verbs/flow.h"
 #include "lib/verbs/fork.h"
 #include "lib/verbs/live.h"
-#include "lib/verbs/mw.h"
+#include "lib/verbs/mr.h"
 #include "lib/verbs/qp.h"
 #include "lib/verbs/srq.h"
-#include "lib/verbs/target.h"
 #include "lib/verbs/wq.h"
-#include "lib/verbs/xrcd.h"
+#include "lib/verbs/xrc.h"
 
 static bool find_group(struct vb_qp *qp, union ibv_gid *ret)
 {

@@ -153,7 +153,6 @@ static void fill(struct vb_context *ctx)
 	vb_qp_ops(verbs);
 	vb_flow_ops(verbs);
 	vb_counters_ops(verbs);
-	vb_rss_ops(verbs);
 	vb_wq_ops(verbs);
 	vb_srq_ops(verbs);
 	vb_xrcd_ops(verbs);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /* Counters of flows: points, and the counts of the engine that belong to them. All lists are under
  * the engine lock. */
-#include "lib/verbs/counters.h"
+#include "lib/verbs/flow.h"
 
 #include <errno.h>
 #include <stdatomic.h>

@@ -7,14 +7,16 @@
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
+#include <stdint.h>
 
-#include "lib/abi/newer.h"
-
+#include "emu/container_of.h"
 #include "emu/cq.h"
-#include "lib/verbs/buffer.h"
+#include "lib/abi/newer.h"
+#include "lib/verbs/pd.h"
 
-struct vb_channel;
 struct progress;
+struct vb_channel;
+struct vb_cq;
 struct vb_device;
 
 struct vb_cq {
@@ -56,5 +58,22 @@ void vb_cq_notified(struct progress *progress, struct rxe_cq *cq);
 bool vb_cq_ex_fill(struct vb_cq *cq, uint64_t wc_flags);
 /* Takes up to max completions and runs the engine if there are none. Under the reader's lock. */
 uint32_t vb_cq_take(struct vb_cq *cq, struct rxe_cqe *ret, uint32_t max);
+
+struct vb_channel {
+	struct ibv_comp_channel base; /* fd: an eventfd semaphore, one count per event */
+	pthread_mutex_t lock;
+	struct vb_cq *notified;	 /* utlist: CQs with unread events, oldest first */
+	_Atomic uint32_t unread; /* events in that list; read without the lock */
+};
+
+static inline struct vb_channel *vb_channel(struct ibv_comp_channel *channel)
+{
+	return container_of(channel, struct vb_channel, base);
+}
+
+/* Adds an event of the CQ. */
+void vb_channel_notify(struct vb_channel *channel, struct vb_cq *cq);
+/* Drops the unread events of a CQ that is being destroyed. */
+void vb_channel_forget(struct vb_channel *channel, struct vb_cq *cq);
 
 #endif

@@ -16,7 +16,7 @@
 #include "lib/verbs/error.h"
 #include "lib/verbs/gate.h"
 #include "lib/verbs/qp.h"
-#include "lib/verbs/target.h"
+#include "lib/verbs/xrc.h"
 
 /* Stands where stock providers keep their table of operations. Its address is none of theirs. */
 static const void *const no_provider[64];

@@ -18,11 +18,11 @@
 #include "lib/progress/progress.h"
 #include "lib/verbs/gate.h"
 
-#define VB_MAX_DEVICES 16
-#define VB_PORT	       1 /* the only port of a device */
-
 struct vb_context;
 struct vb_qp;
+
+#define VB_MAX_DEVICES 16
+#define VB_PORT	       1 /* the only port of a device */
 
 struct vb_device {
 	struct ibv_device base;
@@ -63,5 +63,21 @@ int vb_device_connect(struct ctl_client **ret);
 struct vb_device *vb_device_at(const struct ctl_client *client, uint32_t index);
 /* In the child after fork(): makes fresh locks, drops the parent's engines. */
 void vb_devices_forked(void);
+
+/* 0: not an MTU. */
+static inline uint32_t vb_mtu_bytes(enum ibv_mtu mtu)
+{
+	return mtu >= IBV_MTU_256 && mtu <= IBV_MTU_4096 ? 128u << mtu : 0;
+}
+
+/* The largest MTU of at most this many bytes; IBV_MTU_256 if all are larger. */
+static inline enum ibv_mtu vb_mtu_enum(uint32_t bytes)
+{
+	int mtu = IBV_MTU_4096;
+
+	while (mtu > IBV_MTU_256 && 128u << mtu > bytes)
+		mtu--;
+	return (enum ibv_mtu)mtu;
+}
 
 #endif

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
 /* Device memory (ibv_alloc_dm(3)): allocation, copies, registration, export. */
-#include "lib/verbs/dm.h"
-
 #include <errno.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdlib.h>
 
+#include "emu/container_of.h"
+#include "lib/abi/newer.h"
 #include "lib/control/client.h"
 #include "lib/inject/verb.h"
 #include "lib/progress/memory.h"
@@ -19,6 +19,20 @@
 #include "lib/verbs/mr.h"
 #include "lib/verbs/ops.h"
 #include "lib/verbs/pd.h"
+
+struct vb_dm {
+	union {
+		struct ibv_dm base;
+		struct ibv_dm_65 newer;
+	};
+	uint64_t offset; /* in the arena */
+	uint64_t len;
+};
+
+static inline struct vb_dm *vb_dm(struct ibv_dm *dm)
+{
+	return container_of(dm, struct vb_dm, base);
+}
 
 #define VB_ACCESS                                                                                  \
 	(IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ |               \
@@ -87,8 +101,8 @@ static int memcpy_from_dm(void *dst, struct ibv_dm *base, uint64_t offset, size_
 	return vb_result(dst ? copy(dm, offset, dst, NULL, length) : EINVAL);
 }
 
-struct ibv_dm *vb_dm_wrap(struct ibv_context *context, uint32_t handle, uint64_t offset,
-			  uint64_t len)
+static struct ibv_dm *dm_wrap(struct ibv_context *context, uint32_t handle, uint64_t offset,
+			      uint64_t len)
 {
 	struct vb_dm *dm = calloc(1, sizeof(*dm));
 
@@ -127,7 +141,7 @@ static struct ibv_dm *alloc_dm(struct ibv_context *context, struct ibv_alloc_dm_
 	err = -ctl_alloc_dm(&ctx->ctl, attr->length, attr->log_align_req, &handle, &offset);
 	if (err)
 		return vb_fail(err);
-	dm = vb_dm_wrap(context, handle, offset, attr->length);
+	dm = dm_wrap(context, handle, offset, attr->length);
 	if (!dm) {
 		ctl_free(&ctx->ctl, CTL_KIND_DM, handle);
 		return vb_fail(ENOMEM);
@@ -144,6 +158,32 @@ static int free_dm(struct ibv_dm *base)
 	if (!err)
 		free(base);
 	return vb_result(err);
+}
+
+/* ibv_import_dm(3). ENOENT: the context has no device memory of this handle. */
+struct ibv_dm *ibv_import_dm(struct ibv_context *context, uint32_t handle)
+{
+	struct ctl_object object;
+	struct ibv_dm *dm;
+	int err;
+
+	if (!vb_is_context(context))
+		return vb_fail(EINVAL);
+	if (vb_verb_fails(context, import_dm))
+		return NULL;
+	err = -ctl_query(&vb_context(context)->ctl, CTL_KIND_DM, handle, &object);
+	if (err)
+		return vb_fail(err);
+	dm = dm_wrap(context, handle, object.addr, object.len);
+	return dm ? dm : vb_fail(ENOMEM);
+}
+
+void ibv_unimport_dm(struct ibv_dm *base)
+{
+	struct vb_dm *dm = vb_dm(base);
+
+	if (vb_live_take(dm, VB_KIND_DM))
+		free(dm);
 }
 
 static struct ibv_mr *reg_dm_mr(struct ibv_pd *pd, struct ibv_dm *base, uint64_t offset,

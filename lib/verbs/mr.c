@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: MIT
 /* Memory regions over the program's own memory. The server enters them into the key table; only the
  * engine of this process accesses their bytes. */
+
+#include "lib/verbs/mr.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -9,6 +12,7 @@
 
 #include "emu/limits.h"
 #include "lib/control/client.h"
+#include "lib/control/protocol.h"
 #include "lib/inject/verb.h"
 #include "lib/progress/memory.h"
 #include "lib/progress/persist.h"
@@ -18,7 +22,6 @@
 #include "lib/verbs/error.h"
 #include "lib/verbs/gate.h"
 #include "lib/verbs/live.h"
-#include "lib/verbs/mr.h"
 #include "lib/verbs/ops.h"
 #include "lib/verbs/pd.h"
 
@@ -452,6 +455,59 @@ int ibv_dereg_mr(struct ibv_mr *base)
 	vb_pd_unuse(base->pd);
 	free(mr);
 	return 0;
+}
+
+/* ibv_import_mr(3). ENOENT: the context has no region of this handle. EINVAL: the region belongs to
+ * another domain. addr of the region is NULL: its memory may be another process's. */
+struct ibv_mr *ibv_import_mr(struct ibv_pd *pd, uint32_t handle)
+{
+	struct ctl_object object;
+	struct vb_mr *mr;
+	int err;
+
+	if (!vb_is_pd(pd))
+		return vb_fail(EINVAL);
+	if (vb_verb_fails(pd->context, import_mr))
+		return NULL;
+	err = -ctl_query(&vb_context(pd->context)->ctl, CTL_KIND_MR, handle, &object);
+	if (!err && object.pd != pd->handle)
+		err = EINVAL;
+	if (err)
+		return vb_fail(err);
+	mr = calloc(1, sizeof(*mr));
+	if (!mr)
+		return vb_fail(ENOMEM);
+	err = vb_pd_use(pd);
+	if (err)
+		goto no_pd;
+	mr->access = object.rights;
+	mr->iova = object.iova;
+	mr->base.context = pd->context;
+	mr->base.pd = pd;
+	mr->base.length = object.len;
+	mr->base.handle = handle;
+	mr->base.lkey = object.key;
+	mr->base.rkey = object.mr_kind == RXE_MR_NULL ? 0 : object.key;
+	if (!vb_live_add(mr, VB_KIND_MR))
+		goto no_object;
+	return &mr->base;
+
+no_object:
+	err = ENOMEM;
+	vb_pd_unuse(pd);
+no_pd:
+	free(mr);
+	return vb_fail(err);
+}
+
+void ibv_unimport_mr(struct ibv_mr *base)
+{
+	struct vb_mr *mr = vb_mr(base);
+
+	if (!vb_live_take(mr, VB_KIND_MR))
+		return;
+	vb_pd_unuse(base->pd);
+	free(mr);
 }
 
 void vb_mr_ops(struct verbs_context_65 *verbs)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Memory regions: what all ways to register one share. */
+/* Memory regions: what all ways to register one share. Memory windows (ibv_alloc_mw(3)). */
 #ifndef RXE_VERBS_MR_H
 #define RXE_VERBS_MR_H
 
@@ -13,6 +13,7 @@
 struct ctl_reg_mr;
 struct ibv_buf;
 struct ibv_dmah;
+struct rxe_bind;
 
 struct vb_mr {
 	struct ibv_mr base;
@@ -44,5 +45,22 @@ bool vb_dmah_handle(const struct ibv_dmah *dmah, const struct ibv_context *conte
  * errno. */
 int vb_map_fd(int fd, uint64_t offset, uint64_t length, bool write, void **ret_map,
 	      size_t *ret_map_len, uint8_t **ret_first);
+
+struct vb_mw {
+	struct ibv_mw base;
+	uint32_t index; /* place of its binding in the slot's table */
+};
+
+static inline struct vb_mw *vb_mw(struct ibv_mw *mw)
+{
+	return container_of(mw, struct vb_mw, base);
+}
+
+/* A bind request for the engine of context's device. False: no window of this type or no region of
+ * this process and device, or unknown access flags. */
+bool vb_mw_bind(struct ibv_context *context, const struct ibv_mw *mw, enum ibv_mw_type type,
+		uint32_t rkey, const struct ibv_mw_bind_info *info, struct rxe_bind *ret);
+/* ibv_dealloc_mw(). */
+int vb_mw_destroy(void *mw);
 
 #endif

@@ -39,7 +39,6 @@ void vb_buf_ops(struct verbs_context_65 *verbs);
 void vb_cq_ops(struct verbs_context_65 *verbs);
 void vb_counters_ops(struct verbs_context_65 *verbs);
 void vb_flow_ops(struct verbs_context_65 *verbs);
-void vb_rss_ops(struct verbs_context_65 *verbs);
 void vb_wq_ops(struct verbs_context_65 *verbs);
 void vb_qp_ops(struct verbs_context_65 *verbs);
 void vb_srq_ops(struct verbs_context_65 *verbs);

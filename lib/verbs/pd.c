@@ -6,7 +6,9 @@
 #include <errno.h>
 #include <pthread.h>
 #include <stdlib.h>
+#include <string.h>
 
+#include "lib/abi/newer.h"
 #include "lib/control/client.h"
 #include "lib/inject/verb.h"
 #include "lib/verbs/context.h"
@@ -15,6 +17,7 @@
 #include "lib/verbs/gate.h"
 #include "lib/verbs/live.h"
 #include "lib/verbs/ops.h"
+#include "lib/verbs/pd.h"
 
 #define ALLOW_CC_UNPROTECTED_ALLOC (1u << 2) /* rdma-core 65 */
 
@@ -69,7 +72,7 @@ void vb_pds_forked(void)
 	pthread_mutex_init(&lock, NULL);
 }
 
-struct ibv_pd *vb_pd_wrap(struct ibv_context *context, const struct vb_pd *like)
+static struct ibv_pd *pd_wrap(struct ibv_context *context, const struct vb_pd *like)
 {
 	struct vb_pd *pd = calloc(1, sizeof(*pd));
 
@@ -106,7 +109,7 @@ struct ibv_pd *ibv_alloc_pd(struct ibv_context *context)
 	err = ctl_alloc_pd(&ctx->ctl, &like.base.handle);
 	if (err)
 		return vb_fail(-err);
-	pd = vb_pd_wrap(context, &like);
+	pd = pd_wrap(context, &like);
 	if (!pd) {
 		ctl_free(&ctx->ctl, CTL_KIND_PD, like.base.handle);
 		return vb_fail(ENOMEM);
@@ -138,6 +141,35 @@ int ibv_dealloc_pd(struct ibv_pd *base)
 		release_parent(pd);
 	free(pd);
 	return 0;
+}
+
+/* ibv_import_pd(3). ENOENT: the context has no domain of this handle. */
+struct ibv_pd *ibv_import_pd(struct ibv_context *context, uint32_t handle)
+{
+	struct vb_pd like = { .base.handle = handle };
+	struct ctl_object object;
+	struct ibv_pd *pd;
+	int err;
+
+	if (!vb_is_context(context))
+		return vb_fail(EINVAL);
+	if (vb_verb_fails(context, import_pd))
+		return NULL;
+	err = -ctl_query(&vb_context(context)->ctl, CTL_KIND_PD, handle, &object);
+	if (err)
+		return vb_fail(err);
+	pd = pd_wrap(context, &like);
+	return pd ? pd : vb_fail(ENOMEM);
+}
+
+/* ibv_import_pd(3). Also valid for the process that allocated the domain, after another one
+ * deallocated it. A domain with users in this process stays. */
+void ibv_unimport_pd(struct ibv_pd *pd)
+{
+	if (!vb_is_pd(pd) || vb_pd(pd)->under || atomic_load(&vb_pd(pd)->users))
+		return;
+	if (vb_live_take(pd, VB_KIND_PD))
+		free(pd);
 }
 
 static struct ibv_td *alloc_td(struct ibv_context *context, struct ibv_td_init_attr *attr)
@@ -217,12 +249,60 @@ static struct ibv_pd *alloc_parent_domain(struct ibv_context *context,
 		return vb_fail(err);
 	if (like.td)
 		atomic_fetch_add(&like.td->users, 1);
-	pd = vb_pd_wrap(context, &like);
+	pd = pd_wrap(context, &like);
 	if (!pd) {
 		release_parent(&like);
 		return vb_fail(ENOMEM);
 	}
 	return pd;
+}
+
+/* A cache line: a queue shares none with adjacent memory. */
+#define ALIGNMENT 64
+
+/* The callbacks of a parent domain are asked for each buffer of a queue; they may decline with
+ * IBV_ALLOCATOR_USE_DEFAULT. */
+static uint64_t resource_type(enum vb_buffer_kind kind)
+{
+	return (uint64_t)VB_BUFFER_DRIVER << 32 | (uint64_t)kind;
+}
+
+/* The callback's answer; IBV_ALLOCATOR_USE_DEFAULT if there is no callback. */
+static void *ask(struct ibv_pd *pd, size_t bytes, enum vb_buffer_kind kind)
+{
+	if (!pd || !vb_pd(pd)->alloc)
+		return IBV_ALLOCATOR_USE_DEFAULT;
+	return vb_pd(pd)->alloc(pd, vb_pd(pd)->pd_context, bytes, ALIGNMENT, resource_type(kind));
+}
+
+bool vb_buffer_alloc(struct vb_buffer *ret, struct ibv_pd *pd, size_t bytes,
+		     enum vb_buffer_kind kind)
+{
+	struct vb_buffer buffer = { .memory = ask(pd, bytes, kind), .is_foreign = true };
+
+	if (buffer.memory == IBV_ALLOCATOR_USE_DEFAULT) {
+		buffer.is_foreign = false;
+		if (posix_memalign(&buffer.memory, ALIGNMENT, bytes))
+			return false;
+	}
+	if (!buffer.memory)
+		return false;
+	memset(buffer.memory, 0, bytes);
+	*ret = buffer;
+	return true;
+}
+
+void vb_buffer_free(struct vb_buffer *buffer, struct ibv_pd *pd, enum vb_buffer_kind kind)
+{
+	struct vb_buffer old = *buffer;
+
+	*buffer = (struct vb_buffer){ 0 };
+	if (!old.memory)
+		return;
+	if (old.is_foreign)
+		vb_pd(pd)->free(pd, vb_pd(pd)->pd_context, old.memory, resource_type(kind));
+	else
+		free(old.memory);
 }
 
 void vb_pd_ops(struct verbs_context_65 *verbs)

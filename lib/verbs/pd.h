@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Protection domains, thread domains, and parent domains over both. */
+/* Protection domains, thread domains, and parent domains over both, which may bring an allocator for
+ * the memory of queues (ibv_alloc_parent_domain(3)). */
 #ifndef RXE_VERBS_PD_H
 #define RXE_VERBS_PD_H
 
@@ -43,13 +44,34 @@ static inline struct vb_pd *vb_pd(struct ibv_pd *pd)
 /* Is it a live domain? In a child of fork() the first call attaches. Control path only. */
 bool vb_is_pd(const struct ibv_pd *pd);
 
-/* Makes the process's object for a domain of the server: a copy of like. NULL: no memory. */
-struct ibv_pd *vb_pd_wrap(struct ibv_context *context, const struct vb_pd *like);
-
 /* Counts an object that uses the domain: ibv_dealloc_pd() then returns EBUSY. 0 or an errno. */
 int vb_pd_use(struct ibv_pd *pd);
 void vb_pd_unuse(struct ibv_pd *pd);
 /* In the child after fork(): makes a fresh lock. */
 void vb_pds_forked(void);
+
+/* The use of the memory: the lower half of the resource_type that callbacks get. The upper half
+ * is VB_BUFFER_DRIVER, the kernel's RDMA_DRIVER_RXE: a program that distinguishes drivers by it
+ * meets the same wire format. */
+enum vb_buffer_kind {
+	VB_BUFFER_QP_SEND = 1,
+	VB_BUFFER_QP_RECV,
+	VB_BUFFER_CQ,
+	VB_BUFFER_SRQ,
+};
+
+#define VB_BUFFER_DRIVER 14u
+
+struct vb_buffer {
+	void *memory;
+	bool is_foreign; /* from the callback: only the callback can free it */
+};
+
+/* Allocates zeroed memory, aligned to a cache line. The allocator of pd is asked first if pd is a
+ * parent domain; pd may be NULL. Calls back: hold no lock. False: no memory. */
+bool vb_buffer_alloc(struct vb_buffer *ret, struct ibv_pd *pd, size_t bytes,
+		     enum vb_buffer_kind kind);
+/* Frees the memory and clears *buffer. An empty buffer is allowed. Hold no lock. */
+void vb_buffer_free(struct vb_buffer *buffer, struct ibv_pd *pd, enum vb_buffer_kind kind);
 
 #endif

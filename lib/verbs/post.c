@@ -17,7 +17,7 @@
 #include "lib/verbs/error.h"
 #include "lib/verbs/fork.h"
 #include "lib/verbs/gate.h"
-#include "lib/verbs/mw.h"
+#include "lib/verbs/mr.h"
 #include "lib/verbs/ops.h"
 #include "lib/verbs/qp.h"
 #include "lib/verbs/srq.h"

@@ -29,10 +29,8 @@
 #include "lib/verbs/pd.h"
 #include "lib/verbs/raw_access.h"
 #include "lib/verbs/srq.h"
-#include "lib/verbs/tag.h"
-#include "lib/verbs/target.h"
 #include "lib/verbs/wq.h"
-#include "lib/verbs/xrcd.h"
+#include "lib/verbs/xrc.h"
 #include "net/link/clock.h"
 #include "net/link/link.h"
 
@@ -553,6 +551,5 @@ struct ibv_qp_ex *ibv_qp_to_qp_ex(struct ibv_qp *base)
 void vb_qp_ops(struct verbs_context_65 *verbs)
 {
 	verbs->base.create_qp_ex = create_qp_ex;
-	verbs->base.open_qp = vb_target_open;
 	verbs->base.modify_qp_rate_limit = vb_modify_qp_rate_limit;
 }

@@ -14,7 +14,7 @@
 #include "emu/qp.h"
 #include "lib/abi/newer.h"
 #include "lib/progress/remote_qp.h"
-#include "lib/verbs/buffer.h"
+#include "lib/verbs/pd.h"
 
 struct progress;
 struct vb_device;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-/* Modifies and queries queue pairs (ibv_modify_qp(3), ibv_query_qp(3)): converts between the
- * attributes of verbs and engine. */
+/* Calls on a queue pair that exists: modify and query (ibv_modify_qp(3), ibv_query_qp(3)), which convert
+ * between the attributes of verbs and engine, and multicast groups (ibv_attach_mcast(3)). */
 #include <assert.h>
 #include <errno.h>
 #include <pthread.h>
@@ -11,6 +11,7 @@
 #include "emu/engine.h"
 #include "emu/queue.h"
 #include "lib/abi/newer.h"
+#include "lib/control/cancel.h"
 #include "lib/control/remote_request.h"
 #include "lib/progress/log.h"
 #include "lib/progress/progress.h"
@@ -20,9 +21,9 @@
 #include "lib/verbs/fork.h"
 #include "lib/verbs/gate.h"
 #include "lib/verbs/live.h"
-#include "lib/verbs/mtu.h"
 #include "lib/verbs/qp.h"
 #include "net/link/clock.h"
+#include "net/link/link.h"
 
 static_assert((int)RXE_QP_DEST_QPN == (int)IBV_QP_DEST_QPN, "enum ibv_qp_attr_mask");
 static_assert((int)RXE_MIG_ARMED == (int)IBV_MIG_ARMED, "enum ibv_mig_state");
@@ -134,7 +135,7 @@ static void explain(const struct vb_qp *qp, uint32_t culprit, enum modify_result
 		culprit ? attr_name(culprit) : "");
 }
 
-static int result_errno(enum modify_result result)
+static int modify_errno(enum modify_result result)
 {
 	switch (result) {
 	case MODIFY_OK: return 0;
@@ -186,7 +187,7 @@ static int modify_opened(struct vb_qp *qp, const struct rxe_qp_attr *attr, uint3
 		explain(qp, call.culprit, (enum modify_result)call.result);
 	else if (mask & RXE_QP_STATE)
 		qp->ex.base.qp_base.state = (enum ibv_qp_state)attr->qp_state;
-	return result_errno((enum modify_result)call.result);
+	return modify_errno((enum modify_result)call.result);
 }
 
 /* 0 or an errno. */
@@ -212,7 +213,7 @@ static int modify(struct vb_qp *qp, const struct rxe_qp_attr *in, uint32_t mask)
 			result);
 	}
 	progress_unlock(&qp->dev->progress);
-	return result_errno(result);
+	return modify_errno(result);
 }
 
 int ibv_modify_qp(struct ibv_qp *base, struct ibv_qp_attr *attr, int mask)
@@ -352,4 +353,69 @@ int ibv_query_ece(struct ibv_qp *qp, struct ibv_ece *ece)
 		return vb_result(EINVAL);
 	*ece = (struct ibv_ece){ 0 };
 	return vb_result(EOPNOTSUPP);
+}
+
+/* Multicast: the engine keeps the members of a group; the link joins with the first and leaves with
+ * the last. */
+static int mcast_errno(enum mcast_result result)
+{
+	switch (result) {
+	case MCAST_OK:
+	case MCAST_FIRST: return 0;
+	case MCAST_FULL: return ENOMEM;
+	case MCAST_NOT_UD:
+	case MCAST_NOT_GROUP:
+	case MCAST_NOT_ATTACHED: return EINVAL;
+	}
+	return EINVAL;
+}
+
+int ibv_attach_mcast(struct ibv_qp *base, const union ibv_gid *gid, uint16_t lid)
+{
+	struct vb_qp *qp = vb_qp(base);
+	enum mcast_result result;
+	struct gid group;
+	int err = 0;
+	NO_CANCEL;
+
+	/* RoCE has no LIDs. */
+	(void)lid;
+	if (!vb_live_is(qp, VB_KIND_QP) || !gid)
+		return vb_result(EINVAL);
+	if (vb_verb_fails(base->context, attach_mcast))
+		return errno;
+	if (!vb_profile(qp->dev)->max_mcast_grp)
+		return vb_result(EOPNOTSUPP);
+	if (!vb_lock_engine(qp->dev, qp->forks))
+		return vb_result(EINVAL);
+	memcpy(group.raw, gid->raw, sizeof(group.raw));
+	result = rxe_mcast_attach(qp->dev->progress.engine, &qp->qp, &group);
+	if (result == MCAST_FIRST)
+		err = -link_join(qp->dev->progress.link.phy, &group);
+	if (err)
+		rxe_mcast_detach(qp->dev->progress.engine, &qp->qp, &group);
+	progress_unlock(&qp->dev->progress);
+	return vb_result(err ? err : mcast_errno(result));
+}
+
+int ibv_detach_mcast(struct ibv_qp *base, const union ibv_gid *gid, uint16_t lid)
+{
+	struct vb_qp *qp = vb_qp(base);
+	enum mcast_result result;
+	struct gid group;
+	NO_CANCEL;
+
+	(void)lid;
+	if (!vb_live_is(qp, VB_KIND_QP) || !gid)
+		return vb_result(EINVAL);
+	if (vb_verb_fails(base->context, detach_mcast))
+		return errno;
+	if (!vb_lock_engine(qp->dev, qp->forks))
+		return vb_result(EINVAL);
+	memcpy(group.raw, gid->raw, sizeof(group.raw));
+	result = rxe_mcast_detach(qp->dev->progress.engine, &qp->qp, &group);
+	if (result == MCAST_FIRST)
+		link_leave(qp->dev->progress.link.phy, &group);
+	progress_unlock(&qp->dev->progress);
+	return vb_result(mcast_errno(result));
 }

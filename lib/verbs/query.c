@@ -16,9 +16,9 @@
 #include "lib/control/client.h"
 #include "lib/control/port.h"
 #include "lib/verbs/context.h"
+#include "lib/verbs/device.h"
 #include "lib/verbs/error.h"
 #include "lib/verbs/gate.h"
-#include "lib/verbs/mtu.h"
 #include "lib/verbs/ops.h"
 #include "net/link/clock.h"
 

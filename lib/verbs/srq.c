@@ -25,8 +25,8 @@
 #include "lib/verbs/live.h"
 #include "lib/verbs/ops.h"
 #include "lib/verbs/pd.h"
-#include "lib/verbs/tag.h"
-#include "lib/verbs/xrcd.h"
+#include "lib/verbs/srq.h"
+#include "lib/verbs/xrc.h"
 
 /* XRC SRQs are in the slot by their numbers; of the others their process alone knows more. */
 static _Atomic uint32_t *basic_srqs(const struct vb_srq *srq)

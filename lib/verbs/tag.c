@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /* Tag-matching SRQs (ibv_create_srq_ex(3), ibv_post_srq_ops(3)). emu/tag_matching.h has the
  * behaviour. */
-#include "lib/verbs/tag.h"
+#include "lib/verbs/srq.h"
 
 #include <assert.h>
 #include <errno.h>

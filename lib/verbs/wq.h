@@ -48,7 +48,7 @@ static inline struct vb_wq_table *vb_wq_table(struct ibv_rwq_ind_table *table)
 	return container_of(table, struct vb_wq_table, base);
 }
 
-/* rss.c: checks the attributes of an RSS queue pair and makes its part of it. 0 or an errno. */
+/* Checks the attributes of an RSS queue pair and makes its part of it. 0 or an errno. */
 int vb_rss_create(struct ibv_context *context, const struct ibv_qp_init_attr_ex *attr,
 		  struct vb_rss **ret);
 /* NULL is allowed. */

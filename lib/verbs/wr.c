@@ -21,7 +21,7 @@
 #include "lib/verbs/error.h"
 #include "lib/verbs/fork.h"
 #include "lib/verbs/gate.h"
-#include "lib/verbs/mw.h"
+#include "lib/verbs/mr.h"
 #include "lib/verbs/qp.h"
 #include "net/link/clock.h"
 

@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: MIT */
-/* XRC target queue pairs, which several processes share (ibv_open_qp(3)). A target is in the engine
- * of the process that created it, until the last process that has it open closes it. */
-#ifndef RXE_VERBS_TARGET_H
-#define RXE_VERBS_TARGET_H
+/* XRC domains (ibv_open_xrcd(3)) and their target queue pairs (ibv_open_qp(3)). An XRC_RECV queue pair
+ * reaches the XRC SRQs of its own domain. Several processes share a target: it is in the engine of the
+ * process that created it, until the last process that has it open closes it. */
+#ifndef RXE_VERBS_XRC_H
+#define RXE_VERBS_XRC_H
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "emu/container_of.h"
 #include "lib/abi/newer.h"
 
 struct progress;
@@ -14,10 +17,23 @@ struct rxe_qp;
 struct vb_device;
 struct vb_qp;
 
-struct ibv_qp *vb_target_open(struct ibv_context *context, struct ibv_qp_open_attr *attr);
+struct vb_xrcd {
+	struct ibv_xrcd base;
+	uint32_t handle;
+	uint32_t domain;	/* same number in all processes that opened the domain */
+	_Atomic uint32_t users; /* queue pairs and SRQs of this process */
+};
+
+static inline struct vb_xrcd *vb_xrcd(struct ibv_xrcd *xrcd)
+{
+	return container_of(xrcd, struct vb_xrcd, base);
+}
+
+int vb_xrcd_close(struct ibv_xrcd *xrcd);
+
 /* An XRC target was created in this process: tells the server. 0 or an errno. */
 int vb_target_announce(struct vb_qp *qp);
-/* The program destroys a queue pair that vb_target_open() made. */
+/* The program destroys a queue pair that ibv_open_qp() returned. */
 void vb_target_close(struct vb_qp *qp);
 /* The program destroys an XRC target that it created. True: others have it open, and it lives on;
  * the program's queue pair must not be touched any more. */
