@@ -22,13 +22,15 @@ ARROWS = {
     "lib/mlx5": ["lib/verbs", "lib/abi", "lib/control", "emu", "net/wire", "net/link"],
     # Above libibverbs by its public calls only.
     "lib/rdmacm": ["lib/abi", "lib/control", "emu", "net/wire", "net/link"],
+    "lib/rdmacm/rsocket": ["lib/rdmacm", "lib/abi", "lib/control", "emu", "net/wire", "net/link"],
+    "lib/rdmacm/rsocket_preload": [],
     "lib/uverbs": [],
     "rxe_dm/server": ["lib/cma", "lib/cm", "lib/inject", "lib/control", "emu", "net/wire", "net/link"],
     "rxe_dm/command": ["lib/inject", "lib/control", "net/wire", "net/link"],
     # main.c hands over to one of the two.
     "rxe_dm": ["rxe_dm/server", "rxe_dm/command", "lib/control"],
     "tests": ["net/wire", "net/link", "emu", "lib/cma", "lib/cm", "lib/inject", "lib/control", "lib/abi", "lib/progress", "lib/diagnose",
-              "lib/verbs", "lib/mlx5", "lib/rdmacm", "rxe_dm/server", "rxe_dm/command"],
+              "lib/verbs", "lib/mlx5", "lib/rdmacm", "lib/rdmacm/rsocket", "rxe_dm/server", "rxe_dm/command"],
     "examples": [],
 }
 
