@@ -13,7 +13,6 @@
 #include "emu/qp.h"
 #include "emu/srq.h"
 #include "net/wire/packet.h"
-#include "net/wire/tag.h"
 
 static_assert(TMH_LEN + RVH_LEN == RXE_TM_SEND_INLINE, "FIN");
 

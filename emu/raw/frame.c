@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-#include "net/wire/headers.h"
+#include "net/wire/packet.h"
 
 #define TYPE_IPV4   0x0800u
 #define TYPE_IPV6   0x86ddu

@@ -2,8 +2,8 @@
 /* Checksums of raw frames (RFC 791, 768, 9293, 8200). */
 #include "emu/raw/offload.h"
 
-#include "net/wire/checksum.h"
-#include "net/wire/headers.h"
+#include "net/wire/ip.h"
+#include "net/wire/packet.h"
 
 #define PROTO_TCP 6u
 #define PROTO_UDP 17u

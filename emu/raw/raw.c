@@ -20,7 +20,6 @@
 #include "emu/raw/rss.h"
 #include "emu/sge.h"
 #include "net/wire/gid.h"
-#include "net/wire/headers.h"
 #include "net/wire/icrc.h"
 #include "net/wire/opcode.h"
 #include "net/wire/packet.h"

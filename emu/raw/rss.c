@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-#include "net/wire/headers.h"
+#include "net/wire/packet.h"
 
 /* Addresses of IPv6 and two ports. */
 #define MAX_INPUT (16u + 16u + 2u + 2u)

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "lib/cm/id.h"
-#include "net/wire/headers.h"
+#include "net/wire/packet.h"
 
 /* What a REJ refuses, by the state of the end that sends it. */
 static uint8_t refused(const struct cm_id *id)

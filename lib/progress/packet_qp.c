@@ -10,7 +10,6 @@
 #include "emu/qp.h"
 #include "emu/queue.h"
 #include "net/link/capture/tail.h"
-#include "net/wire/headers.h"
 #include "net/wire/opcode.h"
 #include "net/wire/packet.h"
 

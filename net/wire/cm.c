@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <string.h>
 
-#include "net/wire/headers.h"
+#include "net/wire/packet.h"
 
 /* A field of a message. Up to 64 bits wide, it is a number in a member of `size` bytes; wider,
  * bytes. */
@@ -270,22 +270,32 @@ static void field_emit(uint8_t *body, const struct field *field, const struct cm
 	put_be64(p, (get_be64(p) & ~field_mask(field)) | (value & field_mask(field)));
 }
 
+/* The MAD header. Status and the class's own field, at 4 and 6, are 0. */
+enum {
+	AT_BASE_VERSION = 0,
+	AT_CLASS = 1,
+	AT_CLASS_VERSION = 2,
+	AT_METHOD = 3,
+	AT_TID = 8,
+	AT_ATTR_ID = 16,
+	AT_ATTR_MOD = 20,
+};
+
 bool cm_msg_parse(struct cm_msg *ret, const uint8_t mad[static CM_MAD_BYTES])
 {
 	const uint8_t *body = mad + MAD_HEADER_BYTES;
-	const struct layout *layout;
-	struct mad_header header;
+	const uint16_t attr = get_be16(mad + AT_ATTR_ID);
+	const struct layout *layout = layout_of(attr);
 
-	mad_header_parse(&header, mad);
-	layout = layout_of(header.attr_id);
-	if (header.base_version != MAD_BASE_VERSION || header.mgmt_class != MAD_CLASS_CM ||
-	    header.class_version != CM_CLASS_VERSION || header.method != MAD_METHOD_SEND || !layout)
+	if (mad[AT_BASE_VERSION] != MAD_BASE_VERSION || mad[AT_CLASS] != MAD_CLASS_CM ||
+	    mad[AT_CLASS_VERSION] != CM_CLASS_VERSION || mad[AT_METHOD] != MAD_METHOD_SEND ||
+	    !layout)
 		return false;
 
 	memset(ret, 0, sizeof(*ret));
-	ret->attr = (enum cm_attr)header.attr_id;
-	ret->tid = header.tid;
-	ret->ece_options = header.attr_mod;
+	ret->attr = (enum cm_attr)attr;
+	ret->tid = get_be64(mad + AT_TID);
+	ret->ece_options = get_be32(mad + AT_ATTR_MOD);
 	for (size_t i = 0; i < layout->num_fields; i++)
 		field_parse(ret, &layout->fields[i], body);
 	ret->private_len = layout->private_len;
@@ -297,19 +307,16 @@ void cm_msg_emit(uint8_t ret_mad[static CM_MAD_BYTES], const struct cm_msg *msg)
 {
 	const struct layout *layout = layout_of(msg->attr);
 	uint8_t *body = ret_mad + MAD_HEADER_BYTES;
-	const struct mad_header header = {
-		.base_version = MAD_BASE_VERSION,
-		.mgmt_class = MAD_CLASS_CM,
-		.class_version = CM_CLASS_VERSION,
-		.method = MAD_METHOD_SEND,
-		.tid = msg->tid,
-		.attr_id = (uint16_t)msg->attr,
-		.attr_mod = msg->ece_options,
-	};
 
 	assert(layout && msg->private_len <= layout->private_len);
 	memset(ret_mad, 0, CM_MAD_BYTES);
-	mad_header_emit(ret_mad, &header);
+	ret_mad[AT_BASE_VERSION] = MAD_BASE_VERSION;
+	ret_mad[AT_CLASS] = MAD_CLASS_CM;
+	ret_mad[AT_CLASS_VERSION] = CM_CLASS_VERSION;
+	ret_mad[AT_METHOD] = MAD_METHOD_SEND;
+	put_be64(ret_mad + AT_TID, msg->tid);
+	put_be16(ret_mad + AT_ATTR_ID, (uint16_t)msg->attr);
+	put_be32(ret_mad + AT_ATTR_MOD, msg->ece_options);
 	for (size_t i = 0; i < layout->num_fields; i++)
 		field_emit(body, &layout->fields[i], msg);
 	memcpy(body + layout->private_at, msg->private_data, msg->private_len);
@@ -327,4 +334,58 @@ const char *cm_attr_str(enum cm_attr attr)
 	const struct layout *layout = layout_of(attr);
 
 	return layout ? layout->name : "?";
+}
+
+/* IP addressing (annex A11):
+ *
+ *   byte
+ *     0   major and minor version of the header, 4 bits each
+ *     1   IP version, 4 bits; 4 bits reserved
+ *     2   source port
+ *     4   source address: IPv4 in the last 4 of 16 bytes
+ *    20   destination address, likewise */
+enum {
+	AT_VERSION = 0,
+	AT_IP_VERSION = 1,
+	AT_SRC_PORT = 2,
+	AT_SRC = 4,
+	AT_DST = 20,
+};
+
+static void addr_parse(struct gid *ret, const uint8_t *p, uint8_t ip_version)
+{
+	if (ip_version == 4)
+		gid_set_v4(ret, p + 12);
+	else
+		memcpy(ret->raw, p, sizeof(ret->raw));
+}
+
+static void addr_emit(uint8_t *p, const struct gid *addr, uint8_t ip_version)
+{
+	memcpy(p, addr->raw, sizeof(addr->raw));
+	if (ip_version == 4)
+		memset(p, 0, 12);
+}
+
+bool cm_ip_header_parse(struct cm_ip_header *ret, const uint8_t p[static CM_IP_HEADER_BYTES])
+{
+	const uint8_t ip_version = p[AT_IP_VERSION] >> 4;
+
+	if (ip_version != 4 && ip_version != 6)
+		return false;
+	ret->cma_version = p[AT_VERSION];
+	ret->ip_version = ip_version;
+	ret->src_port = get_be16(p + AT_SRC_PORT);
+	addr_parse(&ret->src, p + AT_SRC, ip_version);
+	addr_parse(&ret->dst, p + AT_DST, ip_version);
+	return true;
+}
+
+void cm_ip_header_emit(uint8_t p[static CM_IP_HEADER_BYTES], const struct cm_ip_header *header)
+{
+	p[AT_VERSION] = header->cma_version;
+	p[AT_IP_VERSION] = (uint8_t)(header->ip_version << 4);
+	put_be16(p + AT_SRC_PORT, header->src_port);
+	addr_emit(p + AT_SRC, &header->src, header->ip_version);
+	addr_emit(p + AT_DST, &header->dst, header->ip_version);
 }

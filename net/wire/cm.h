@@ -14,10 +14,18 @@
 #include <stdint.h>
 
 #include "net/wire/gid.h"
-#include "net/wire/mad.h"
 
-#define CM_MAD_BYTES	 MAD_BYTES
+/* Every message is a management datagram (13.4.2): a header, then the message's own fields. */
+#define CM_MAD_BYTES	 256u
+#define MAD_HEADER_BYTES 24u
+#define MAD_BASE_VERSION 1u
+#define MAD_CLASS_CM	 0x07u
 #define CM_CLASS_VERSION 2u
+#define MAD_METHOD_SEND	 0x03u
+
+/* The general service interface: QP 1 and its Q_Key (10.2.4.2). */
+#define MAD_GSI_QPN  1u
+#define MAD_GSI_QKEY 0x80010000u
 
 /* Attribute IDs, 12.6.1 and 12.11.1. */
 enum cm_attr {

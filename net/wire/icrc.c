@@ -10,7 +10,7 @@
 #include <libdeflate.h>
 #include <string.h>
 
-#include "net/wire/headers.h"
+#include "net/wire/packet.h"
 
 #define PSEUDO_V4    (8u + 20u + 8u + BTH_LEN)
 #define PSEUDO_V6    (8u + 40u + 8u + BTH_LEN)

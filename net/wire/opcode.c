@@ -7,8 +7,6 @@
  * notification packet (annex A17.9.3). */
 #include "net/wire/opcode.h"
 
-#include "net/wire/headers.h"
-
 #define FIRST (SHAPE_FIRST)
 #define LAST  (SHAPE_LAST)
 #define ONLY  (SHAPE_FIRST | SHAPE_LAST)
@@ -73,13 +71,6 @@ uint32_t wire_shape(uint8_t opcode)
 	if (service == WIRE_XRC && (shape & SHAPE_REQUEST))
 		shape |= SHAPE_XRCETH;
 	return shape;
-}
-
-uint32_t wire_header_len(uint8_t opcode)
-{
-	uint32_t shape = wire_shape(opcode);
-
-	return shape ? headers_len(shape) : 0;
 }
 
 const char *wire_op_str(uint8_t opcode)

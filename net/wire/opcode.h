@@ -98,9 +98,6 @@ static inline uint8_t opcode_make(enum wire_service service, enum wire_op op)
 /* The shape of an opcode, an OR of enum wire_shape; 0: the standard does not define it. */
 uint32_t wire_shape(uint8_t opcode);
 
-/* Bytes of BTH and extended headers (at most WIRE_MAX_HEADERS); 0: unknown opcode. */
-uint32_t wire_header_len(uint8_t opcode);
-
 /* The operation without its service, e.g. "SEND_ONLY", or "UNKNOWN". Static storage. */
 const char *wire_op_str(uint8_t opcode);
 

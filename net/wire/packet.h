@@ -2,7 +2,6 @@
 /* A RoCEv2 transport packet (BTH to pad, before the ICRC): bytes on one side, one host-order
  * struct on the other.
  *
- *
  * IP | UDP | BTH | XRCETH | DETH | FETH | RETH or AtomicETH | AETH | AtomicAckETH | ImmDt or IETH |
  *          |<------------------------- wire_parse, wire_emit_headers -------------------------->|
  *   then payload, pad, ICRC
@@ -10,7 +9,10 @@
  * IBTA vol. 1: BTH 9.2, extended headers 9.3, payload and pad 9.4, checks before the lookup of a
  * queue pair 9.6.1.1. Parsing reads nothing beyond the given length, allocates nothing, and writes
  * *ret only for a well-formed packet. Emitting a parsed packet gives the same bytes, except
- * reserved fields (sent as 0, ignored on arrival). */
+ * reserved fields (sent as 0, ignored on arrival).
+ *
+ * The headers of tag matching and the numbers in network byte order, from which all of these are
+ * made, are at the end. */
 #ifndef RXE_WIRE_PACKET_H
 #define RXE_WIRE_PACKET_H
 
@@ -134,6 +136,15 @@ enum wire_result wire_parse(struct wire_packet *ret, const uint8_t *p, size_t le
  * their length (at most WIRE_MAX_HEADERS). The caller adds payload, pad (zeros) and ICRC. */
 size_t wire_emit_headers(uint8_t *p, const struct wire_packet *packet);
 
+/* Bytes of BTH and extended headers (at most WIRE_MAX_HEADERS); 0: unknown opcode. */
+uint32_t wire_header_len(uint8_t opcode);
+
+/* Single headers, unchecked. Each parse reads, and each emit writes, exactly the header's length. */
+void bth_parse(struct bth *ret, const uint8_t p[static BTH_LEN]);
+void bth_emit(uint8_t p[static BTH_LEN], const struct bth *bth);
+void aeth_parse(struct aeth *ret, const uint8_t p[static AETH_LEN]);
+void deth_parse(struct deth *ret, const uint8_t p[static DETH_LEN]);
+
 /* PSN arithmetic modulo 2^24 (IBTA 9.7.1): a - b as a signed 24-bit number. */
 static inline int32_t psn_diff(uint32_t a, uint32_t b)
 {
@@ -143,6 +154,83 @@ static inline int32_t psn_diff(uint32_t a, uint32_t b)
 static inline uint32_t psn_add(uint32_t psn, uint32_t n)
 {
 	return (psn + n) & PSN_MASK;
+}
+
+/* Tag matching: the first bytes of a SEND to a tag-matching SRQ (struct ibv_tmh and ibv_rvh in
+ * infiniband/tm_types.h). */
+#define TMH_LEN 16u
+#define RVH_LEN 16u
+
+/* Values of enum ibv_tmh_op. */
+enum tmh_op {
+	TMH_NO_TAG,
+	TMH_RNDV,
+	TMH_FIN,
+	TMH_EAGER,
+};
+
+struct tmh {
+	uint8_t op;
+	uint32_t app_ctx; /* the sender's, not interpreted */
+	uint64_t tag;
+};
+
+/* Rendezvous: where the message is. */
+struct rvh {
+	uint64_t va;
+	uint32_t rkey;
+	uint32_t len;
+};
+
+void tmh_parse(struct tmh *ret, const uint8_t p[static TMH_LEN]);
+void tmh_emit(uint8_t p[static TMH_LEN], const struct tmh *tmh);
+void rvh_parse(struct rvh *ret, const uint8_t p[static RVH_LEN]);
+void rvh_emit(uint8_t p[static RVH_LEN], const struct rvh *rvh);
+
+/* Numbers in network byte order. */
+static inline uint16_t get_be16(const uint8_t *p)
+{
+	return (uint16_t)(p[0] << 8 | p[1]);
+}
+
+static inline uint32_t get_be24(const uint8_t *p)
+{
+	return (uint32_t)p[0] << 16 | (uint32_t)p[1] << 8 | p[2];
+}
+
+static inline uint32_t get_be32(const uint8_t *p)
+{
+	return (uint32_t)p[0] << 24 | get_be24(p + 1);
+}
+
+static inline uint64_t get_be64(const uint8_t *p)
+{
+	return (uint64_t)get_be32(p) << 32 | get_be32(p + 4);
+}
+
+static inline void put_be16(uint8_t *p, uint16_t v)
+{
+	p[0] = (uint8_t)(v >> 8);
+	p[1] = (uint8_t)v;
+}
+
+static inline void put_be24(uint8_t *p, uint32_t v)
+{
+	p[0] = (uint8_t)(v >> 16);
+	p[1] = (uint8_t)(v >> 8);
+	p[2] = (uint8_t)v;
+}
+
+static inline void put_be32(uint8_t *p, uint32_t v)
+{
+	p[0] = (uint8_t)(v >> 24);
+	put_be24(p + 1, v);
+}
+
+static inline void put_be64(uint8_t *p, uint64_t v)
+{
+	put_be32(p, (uint32_t)(v >> 32));
+	put_be32(p + 4, (uint32_t)v);
 }
 
 #endif

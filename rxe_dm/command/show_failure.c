@@ -10,7 +10,6 @@
 #include "lib/control/settings.h"
 #include "lib/inject/rule.h"
 #include "net/link/clock.h"
-#include "net/wire/headers.h"
 #include "net/wire/opcode.h"
 #include "net/wire/packet.h"
 #include "rxe_dm/command/view.h"

@@ -16,7 +16,7 @@
 #include "net/link/clock.h"
 #include "net/link/ethernet/ethernet.h"
 #include "net/link/udp/udp.h"
-#include "net/wire/headers.h"
+#include "net/wire/packet.h"
 #include "rxe_dm/server/capture.h"
 #include "rxe_dm/server/device.h"
 #include "rxe_dm/server/instance.h"

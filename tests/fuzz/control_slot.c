@@ -12,7 +12,6 @@
 #include "net/link/capture/ring.h"
 #include "net/link/udp/address.h"
 #include "net/link/udp/udp.h"
-#include "net/wire/headers.h"
 #include "net/wire/icrc.h"
 #include "net/wire/opcode.h"
 #include "net/wire/packet.h"

@@ -12,7 +12,7 @@
 #include "net/link/ethernet/neighbor_table.h"
 #include "net/link/ethernet/split.h"
 #include "net/link/udp/private.h"
-#include "net/wire/checksum.h"
+#include "net/wire/ip.h"
 #include "net/wire/packet.h"
 #include "net/wire/train.h"
 #include "tests/fuzz/target.h"

@@ -4,8 +4,8 @@
  * guess these. */
 #include "tests/fuzz/script.h"
 
-#include "net/wire/headers.h"
 #include "net/wire/opcode.h"
+#include "net/wire/packet.h"
 
 enum forge_flag {
 	FORGE_QP = 3, /* selects the QP; XRC: 0 and 1 select the one that the packet is for */

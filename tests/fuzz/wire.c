@@ -2,9 +2,9 @@
 /* Fuzz target: any bytes as a RoCEv2 packet. What parses is emitted again to the same bytes. A
  * computed ICRC is accepted under each rule for the IP identification, and not with one flipped
  * bit. */
-#include "net/wire/headers.h"
 #include "net/wire/icrc.h"
 #include "net/wire/opcode.h"
+#include "net/wire/packet.h"
 #include "tests/fuzz/target.h"
 
 int LLVMFuzzerInitialize(int *argc, char ***argv)

@@ -15,7 +15,6 @@
 
 #include "emu/raw/flow.h"
 #include "emu/raw/frame.h"
-#include "net/wire/headers.h"
 #include "net/wire/packet.h"
 #include "net/wire/train.h"
 #include "tests/qp_required.h"

@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "emu/tag_matching.h"
-#include "net/wire/tag.h"
+#include "net/wire/packet.h"
 #include "tests/sim/world.h"
 
 #define FIRST_PACKETS 12

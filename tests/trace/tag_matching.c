@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "emu/tag_matching.h"
-#include "net/wire/tag.h"
+#include "net/wire/packet.h"
 #include "tests/trace/fixture.h"
 
 #define MAX_TAGS 8

@@ -6,7 +6,7 @@
 
 #include "emu/limits.h"
 #include "emu/tag_list.h"
-#include "net/wire/tag.h"
+#include "net/wire/packet.h"
 #include "tests/suite.h"
 
 #define MAX 16u

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "emu_fixture.h"
-#include "net/wire/grh.h"
+#include "net/wire/ip.h"
 #include "net/wire/opcode.h"
 #include "tests/suite.h"
 

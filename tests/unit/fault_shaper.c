@@ -9,7 +9,6 @@
 
 #include "lib/inject/rule.h"
 #include "net/link/fault/shaper.h"
-#include "net/wire/headers.h"
 #include "net/wire/opcode.h"
 #include "net/wire/packet.h"
 #include "tests/suite.h"

@@ -6,8 +6,8 @@
 #include <string.h>
 
 #include "net/link/ethernet/frame.h"
-#include "net/wire/checksum.h"
-#include "net/wire/headers.h"
+#include "net/wire/ip.h"
+#include "net/wire/packet.h"
 #include "tests/suite.h"
 #include "wire_vectors.h"
 

@@ -7,8 +7,8 @@
 
 #include "net/link/ethernet/neighbor.h"
 #include "net/link/ethernet/neighbor_table.h"
-#include "net/wire/checksum.h"
-#include "net/wire/headers.h"
+#include "net/wire/ip.h"
+#include "net/wire/packet.h"
 #include "tests/suite.h"
 
 static const struct neighbor_self v4_a = { { { [10] = 0xff, 0xff, 10, 9, 0, 1 } },

@@ -6,7 +6,7 @@
 
 #include "emu/raw/frame.h"
 #include "emu/raw/offload.h"
-#include "net/wire/headers.h"
+#include "net/wire/packet.h"
 #include "tests/raw_frame.h"
 #include "tests/suite.h"
 

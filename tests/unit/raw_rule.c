@@ -3,7 +3,7 @@
 #include <check.h>
 
 #include "emu/raw/rule.h"
-#include "net/wire/headers.h"
+#include "net/wire/packet.h"
 #include "tests/raw_frame.h"
 #include "tests/raw_level.h"
 #include "tests/suite.h"

@@ -5,8 +5,8 @@
 #include <string.h>
 
 #include "net/link/ethernet/split.h"
-#include "net/wire/headers.h"
 #include "net/wire/opcode.h"
+#include "net/wire/packet.h"
 #include "net/wire/train.h"
 #include "tests/suite.h"
 

@@ -6,9 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "net/wire/grh.h"
-#include "net/wire/headers.h"
+#include "net/wire/ip.h"
 #include "net/wire/opcode.h"
+#include "net/wire/packet.h"
 #include "net/wire/train.h"
 #include "tests/suite.h"
 

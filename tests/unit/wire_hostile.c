@@ -6,7 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "net/wire/headers.h"
 #include "net/wire/opcode.h"
 #include "net/wire/packet.h"
 #include "tests/suite.h"

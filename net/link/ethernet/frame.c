@@ -5,8 +5,8 @@
 #include <assert.h>
 #include <string.h>
 
-#include "net/wire/checksum.h"
-#include "net/wire/headers.h"
+#include "net/wire/ip.h"
+#include "net/wire/packet.h"
 
 #define PROTO_UDP    17u
 #define IPV4_VERSION 0x45u /* version 4, header of five words: no options */

@@ -6,8 +6,8 @@
 #include <assert.h>
 #include <string.h>
 
-#include "net/wire/checksum.h"
-#include "net/wire/headers.h"
+#include "net/wire/ip.h"
+#include "net/wire/packet.h"
 
 #define ARP_LEN	     28u
 #define ARP_ETHERNET 1u

@@ -17,7 +17,6 @@
 #include <unistd.h>
 
 #include "net/link/descriptor.h"
-#include "net/wire/headers.h"
 #include "net/wire/packet.h"
 
 #define BATCH	     16u

@@ -7,8 +7,8 @@
 #include <assert.h>
 #include <stdbool.h>
 
-#include "net/wire/headers.h"
 #include "net/wire/opcode.h"
+#include "net/wire/packet.h"
 
 #define MIN_PACKET (BTH_LEN + ICRC_LEN)
 

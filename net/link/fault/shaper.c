@@ -13,8 +13,8 @@
 
 #include "net/link/fault/hold.h"
 #include "net/link/fault/rewrite.h"
-#include "net/wire/headers.h"
 #include "net/wire/opcode.h"
+#include "net/wire/packet.h"
 
 #define MAX_OUT	    (TRAIN_MAX_SEGS * (2u + FAULT_MAX_COPIES) + FAULT_HELD)
 #define MAX_IN	    (1u + FAULT_MAX_COPIES + FAULT_HELD)

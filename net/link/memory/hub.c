@@ -13,7 +13,7 @@
 
 #include "net/link/descriptor.h"
 #include "net/link/memory/private.h"
-#include "net/wire/headers.h"
+#include "net/wire/packet.h"
 
 /* A file of that length, mapped to write. */
 static int make_file(const char *name, size_t len, void **ret)

@@ -17,7 +17,6 @@
 #include <sys/socket.h>
 
 #include "net/link/udp/private.h"
-#include "net/wire/headers.h"
 #include "net/wire/packet.h"
 
 #define BTH_QPN_TOP	 5 /* offset of the top byte of the destination QPN in the UDP payload */

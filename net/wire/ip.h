@@ -1,16 +1,22 @@
 /* SPDX-License-Identifier: MIT */
-/* The 40 bytes in front of a received UD payload: a GRH (the IPv6 header itself), or 20 zeros and
- * the IPv4 header (annex A17.4.5.1).
+/* IP as the engine and the links share it: the Internet checksum (RFC 1071), and the 40 bytes in
+ * front of a received UD payload: a GRH (the IPv6 header itself), or 20 zeros and the IPv4 header
+ * (annex A17.4.5.1).
  *
- * They are built from what the link saw. rdma_rxe passes the bytes that it received; ours differ
+ * The 40 bytes are built from what the link saw. rdma_rxe passes the bytes that it received; ours differ
  * in the IPv4 identification, where the link does not see it (0), and so in the checksum. The
  * checksum is always right for its header: ibv_init_ah_from_wc tells IPv4 from IPv6 by it. */
-#ifndef RXE_WIRE_GRH_H
-#define RXE_WIRE_GRH_H
+#ifndef RXE_WIRE_IP_H
+#define RXE_WIRE_IP_H
 
+#include <stddef.h>
 #include <stdint.h>
 
 #include "net/wire/gid.h"
+
+/* Checksum over len bytes, continued from sum (the host-order words added up). 0 when the bytes
+ * include the right checksum. */
+uint16_t wire_checksum(uint32_t sum, const uint8_t *p, size_t len);
 
 #define GRH_LEN 40u
 
