@@ -1,12 +1,42 @@
 // SPDX-License-Identifier: MIT
-/* The headers of datagram rsockets, byte by byte as rdma-core has them, and their addresses. */
+/* The I/O map of streams; the headers of datagram rsockets, byte by byte as rdma-core has them, and
+ * their addresses. */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <netinet/in.h>
 #include <string.h>
 
-#include "lib/rdmacm/rsocket/datagram_message.h"
+#include "lib/rdmacm/rsocket/message.h"
 #include "tests/suite.h"
+
+START_TEST(offsets_in_an_io_map)
+{
+	static const struct rs_iomap_entry map[] = {
+		{ 0, { 0, 1, 0 } }, /* not announced */
+		{ 100, { 0x1000, 2, 50 } },
+		{ UINT64_MAX - 9, { 0x2000, 3, 10 } },
+	};
+	static const struct {
+		uint64_t offset;
+		struct rs_sge sge;
+	} rows[] = {
+		{ 0, { 0 } },
+		{ 99, { 0 } },
+		{ 100, { 0x1000, 2, 50 } },
+		{ 149, { 0x1031, 2, 1 } },
+		{ 150, { 0 } },
+		{ UINT64_MAX, { 0x2009, 3, 1 } },
+	};
+	struct rs_sge got;
+	size_t i;
+
+	for (i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		got = rs_iomap_find(map, 3, rows[i].offset);
+		ck_assert_mem_eq(&got, &rows[i].sge, sizeof(got));
+	}
+	ck_assert_uint_eq(rs_iomap_find(map, 1, 100).length, 0);
+}
+END_TEST
 
 static struct rs_address address(const char *ip, uint16_t port)
 {
@@ -157,8 +187,9 @@ END_TEST
 int main(void)
 {
 	Suite *suite = suite_create("rsocket_message");
-	TCase *tests = tcase_create("datagrams");
+	TCase *tests = tcase_create("messages");
 
+	tcase_add_test(tests, offsets_in_an_io_map);
 	tcase_add_test(tests, header_of_a_ud_message);
 	tcase_add_test(tests, header_of_a_udp_message);
 	tcase_add_test(tests, headers_that_are_none);

@@ -20,7 +20,7 @@
 #include <stdbool.h>
 
 #include "lib/rdmacm/rsocket/calls.h"
-#include "lib/rdmacm/rsocket/datagram_address.h"
+#include "lib/rdmacm/rsocket/message.h"
 
 struct pollfd;
 struct rs_path;

@@ -11,9 +11,9 @@
 #include <utlist.h>
 
 #include "lib/rdmacm/error.h"
-#include "lib/rdmacm/rsocket/datagram_message.h"
 #include "lib/rdmacm/rsocket/datagram_peer.h"
 #include "lib/rdmacm/rsocket/defaults.h"
+#include "lib/rdmacm/rsocket/message.h"
 #include "lib/rdmacm/rsocket/rsocket.h"
 
 #define BATCH	   16		/* completions taken at once */

@@ -8,7 +8,7 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "lib/rdmacm/rsocket/datagram_address.h"
+#include "lib/rdmacm/rsocket/message.h"
 
 #define HASH_NONFATAL_OOM 1
 /* uthash's default hash falls through the cases of a switch, which clang warns of. */

@@ -7,10 +7,10 @@
 #include <utlist.h>
 
 #include "lib/rdmacm/rsocket/datagram.h"
-#include "lib/rdmacm/rsocket/datagram_message.h"
 #include "lib/rdmacm/rsocket/datagram_path.h"
 #include "lib/rdmacm/rsocket/datagram_peer.h"
 #include "lib/rdmacm/rsocket/datagram_udp.h"
+#include "lib/rdmacm/rsocket/message.h"
 #include "lib/rdmacm/rsocket/progress.h"
 #include "lib/rdmacm/rsocket/rsocket.h"
 

@@ -10,9 +10,9 @@
 
 #include "lib/rdmacm/error.h"
 #include "lib/rdmacm/rsocket/datagram.h"
-#include "lib/rdmacm/rsocket/datagram_message.h"
 #include "lib/rdmacm/rsocket/datagram_path.h"
 #include "lib/rdmacm/rsocket/datagram_peer.h"
+#include "lib/rdmacm/rsocket/message.h"
 #include "lib/rdmacm/rsocket/rsocket.h"
 #include "net/link/descriptor.h"
 

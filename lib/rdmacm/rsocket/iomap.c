@@ -154,26 +154,6 @@ int riounmap(int socket, void *buf, size_t len)
 	return rcm_result(mapping ? 0 : EINVAL);
 }
 
-/* The peer's memory at an offset, to the end of its mapping. Length 0: none is there. */
-static struct rs_sge find_remote(const struct rsocket *rs, uint64_t offset)
-{
-	struct rs_iomap_entry entry;
-	uint32_t i;
-
-	for (i = 0; i < rs->options.iomap_size; i++) {
-		/* The peer's WRITE stores the length last. */
-		entry.sge.length =
-			__atomic_load_n(&rs->sender.iomap[i].sge.length, __ATOMIC_ACQUIRE);
-		entry = rs->sender.iomap[i];
-		if (offset < entry.offset || offset - entry.offset >= entry.sge.length)
-			continue;
-		entry.sge.addr += offset - entry.offset;
-		entry.sge.length -= (uint32_t)(offset - entry.offset);
-		return entry.sge;
-	}
-	return (struct rs_sge){ 0 };
-}
-
 static uint32_t write_piece(struct rsocket *rs, struct rs_iov *iov, size_t left,
 			    const struct rs_sge *remote)
 {
@@ -198,7 +178,8 @@ static int write_locked(struct rsocket *rs, struct rs_iov *iov, size_t len, uint
 		err = rs_piece_await(rs, may_wait);
 		if (err)
 			break;
-		remote = find_remote(rs, offset + len - left);
+		remote = rs_iomap_find(rs->sender.iomap, rs->options.iomap_size,
+				       offset + len - left);
 		/* As rdma-core: what is mapped is written. */
 		if (!remote.length)
 			break;

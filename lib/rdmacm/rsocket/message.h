@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* The stream protocol of rsockets, version 1, as it is on the wire. All messages are RDMA WRITEs with
- * immediate data; the immediate value (big-endian) is the message.
+/* The protocols of rsockets, version 1, as they are on the wire: compatible with rdma-core's. Pure.
+ *
+ * Streams. Each message is an RDMA WRITE with immediate data. The immediate value (big-endian) is
+ * the message.
  *
  *	31..29	28..0
  *	0	number of bytes: the WRITE put them into the peer's receive buffer
@@ -9,13 +11,27 @@
  *	6	index of an entry of the I/O map that the WRITE changed
  *	7	enum rs_control
  *
- * Private data of request and reply is struct rs_conn_data. What RDMA WRITEs carry is in the byte order
- * of the host that receives it. */
+ * Private data of request and reply is struct rs_conn_data. What RDMA WRITEs carry is in the byte
+ * order of the host that receives it.
+ *
+ * Datagrams. A datagram rsocket has UD queue pairs and a UDP socket of the kernel, whose address is
+ * its own. A sender that does not know the number of its peer's queue pair sends to the peer's UDP
+ * socket, behind struct rs_udp_header with op DATA, which tells the number of its own queue pair.
+ * The peer answers each such message with op CONTROL, which tells the peer's number. From then on
+ * messages go to the queue pair, with the Q_Key of RDMA_PS_UDP, behind a header that tells the
+ * address of the sender's socket. All fields are big-endian.
+ *
+ *	header of a UD message	version (4 or 6), length of this header, port,
+ *				IPv6 alone: flow information; address
+ *	header of a UDP message	tag, version, op, length of this header, 0,
+ *				queue pair number, address of its device */
 #ifndef RXE_RSOCKET_MESSAGE_H
 #define RXE_RSOCKET_MESSAGE_H
 
 #include <assert.h>
+#include <stdbool.h>
 #include <stdint.h>
+#include <sys/socket.h>
 
 #define RS_VERSION     1
 #define RS_DATA_BITS   29
@@ -84,5 +100,50 @@ static inline uint32_t rs_iomap_unscale(uint8_t scaled)
 {
 	return scaled <= RS_IOMAP_LARGE ? scaled : (uint32_t)(scaled & ~RS_IOMAP_LARGE) << 8;
 }
+
+/* The memory at an offset of the I/O map that the peer has written, to the end of its mapping.
+ * Length 0: nothing is mapped there. */
+struct rs_sge rs_iomap_find(const struct rs_iomap_entry *map, uint32_t n, uint64_t offset);
+
+/* An IP address and a port in one form, whatever the family of the socket. IPv4 addresses in IPv6
+ * form (::ffff:a.b.c.d) become IPv4. A key of hash tables: all bytes count. */
+struct rs_address {
+	uint16_t family;   /* AF_INET, AF_INET6; 0: none */
+	uint16_t port;	   /* big-endian; 0: none */
+	uint32_t scope_id; /* of a link-local address, else 0 */
+	uint8_t ip[16];	   /* IPv4: in the first four */
+};
+static_assert(sizeof(struct rs_address) == 24, "no padding");
+
+/* 0 or a positive errno. */
+int rs_address_parse(struct rs_address *ret, const struct sockaddr *addr, socklen_t len);
+/* As a socket of this domain has it. Returns the length. */
+socklen_t rs_address_emit(struct sockaddr_storage *ret, const struct rs_address *address,
+			  int domain);
+/* An address of a family's raw bytes. */
+struct rs_address rs_address_make(int family, const void *ip, uint16_t port);
+bool rs_address_is_any(const struct rs_address *address);
+bool rs_address_is_equal(const struct rs_address *a, const struct rs_address *b);
+
+#define RS_DATAGRAM_BYTES 2048 /* of a UD message, its header included: receivers expect no more */
+#define RS_UD_HEADER_MAX  24
+#define RS_UDP_HEADER_MAX 28
+
+enum rs_udp_op {
+	RS_UDP_DATA = 0,
+	RS_UDP_CONTROL = 7,
+};
+
+struct rs_udp_header {
+	uint8_t op;   /* enum rs_udp_op; another one tells the number, as CONTROL does */
+	uint32_t qpn; /* 24 bits */
+	struct rs_address from;
+};
+
+/* Each returns the length of the header. 0: this is none. */
+uint32_t rs_ud_header_emit(uint8_t to[RS_UD_HEADER_MAX], const struct rs_address *from);
+uint32_t rs_ud_header_parse(struct rs_address *ret, const uint8_t *bytes, uint32_t len);
+uint32_t rs_udp_header_emit(uint8_t to[RS_UDP_HEADER_MAX], const struct rs_udp_header *header);
+uint32_t rs_udp_header_parse(struct rs_udp_header *ret, const uint8_t *bytes, uint32_t len);
 
 #endif
