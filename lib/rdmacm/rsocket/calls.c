@@ -14,7 +14,6 @@
 #include "lib/rdmacm/rsocket/progress.h"
 #include "lib/rdmacm/rsocket/ready.h"
 #include "lib/rdmacm/rsocket/rsocket.h"
-#include "lib/rdmacm/rsocket/table.h"
 #include "lib/rdmacm/rsocket/wait.h"
 
 bool rs_may_wait(const struct rsocket *rs, int flags)
@@ -31,23 +30,6 @@ int rs_await(struct rsocket *rs, short events, bool may_wait, int64_t timeout_ns
 		return rs_wait(rs, events, rs_deadline(timeout_ns));
 	rs_progress_events(rs);
 	return rs_revents(rs, events) ? 0 : EAGAIN;
-}
-
-int rs_take_error(struct rsocket *rs)
-{
-	int err = rs->err;
-
-	rs->err = 0;
-	return err;
-}
-
-int rs_why_not_connected(struct rsocket *rs)
-{
-	int err = rs_take_error(rs);
-
-	if (rs->state == RS_CLOSED)
-		return EBADF;
-	return err ? err : ENOTCONN;
 }
 
 bool rs_iov_len(const struct rs_iov *iov, size_t *ret)

@@ -17,11 +17,6 @@ bool rs_may_wait(const struct rsocket *rs, int flags);
 /* Makes progress until one of the events is there; waits for it if the call may. The lock is held.
  * 0 or a positive errno. */
 int rs_await(struct rsocket *rs, short events, bool may_wait, int64_t timeout_ns);
-/* The pending error, which is reported once. */
-int rs_take_error(struct rsocket *rs);
-/* Why an rsocket that is not connected cannot do what was asked. */
-int rs_why_not_connected(struct rsocket *rs);
-
 /* A list of buffers, and how far a call has come. */
 struct rs_iov {
 	const struct iovec *v;

@@ -2,7 +2,6 @@
 /* Paths of datagram rsockets. */
 #include "lib/rdmacm/rsocket/datagram_path.h"
 
-#include <fcntl.h>
 #include <netinet/in.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,7 +11,6 @@
 
 #include "lib/rdmacm/error.h"
 #include "lib/rdmacm/rsocket/datagram_peer.h"
-#include "lib/rdmacm/rsocket/defaults.h"
 #include "lib/rdmacm/rsocket/message.h"
 #include "lib/rdmacm/rsocket/rsocket.h"
 
@@ -92,14 +90,14 @@ static int create_buffers(struct rs_path *path)
 static int create_cq(struct rs_path *path)
 {
 	struct ibv_context *verbs = path->id->verbs;
-	int flags;
+	int err;
 
 	path->channel = ibv_create_comp_channel(verbs);
 	if (!path->channel)
 		return rcm_errno();
-	flags = fcntl(path->channel->fd, F_GETFL);
-	if (fcntl(path->channel->fd, F_SETFL, flags | O_NONBLOCK))
-		return rcm_errno();
+	err = rs_set_nonblocking(path->channel->fd);
+	if (err)
+		return err;
 	path->cq = ibv_create_cq(verbs, (int)(path->recvs + path->sends), NULL, path->channel, 0);
 	return path->cq ? 0 : rcm_errno();
 }

@@ -11,9 +11,7 @@
 #include "lib/control/cancel.h"
 #include "lib/rdmacm/error.h"
 #include "lib/rdmacm/rsocket/interest.h"
-#include "lib/rdmacm/rsocket/public.h"
 #include "lib/rdmacm/rsocket/rsocket.h"
-#include "lib/rdmacm/rsocket/table.h"
 #include "lib/rdmacm/rsocket/wait.h"
 #include "net/link/descriptor.h"
 
@@ -175,8 +173,11 @@ static struct member *find_member(struct set *set, int fd)
 static void set_events(struct member *member, const struct epoll_event *event)
 {
 	struct rs_interest *interest = &member->interest;
-	const struct rs_edges now = rs_edges_of(interest->rs);
+	struct rs_edges now;
 
+	pthread_mutex_lock(&interest->rs->lock);
+	now = interest->rs->edges;
+	pthread_mutex_unlock(&interest->rs->lock);
 	interest->waiter = (struct rs_waiter){
 		.events = (short)((event->events & EVENTS) | POLLERR | POLLHUP),
 		.is_edge = event->events & EPOLLET,

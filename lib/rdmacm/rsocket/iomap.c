@@ -8,11 +8,10 @@
 #include "lib/control/cancel.h"
 #include "lib/rdmacm/error.h"
 #include "lib/rdmacm/rsocket/calls.h"
+#include "lib/rdmacm/rsocket/connection.h"
 #include "lib/rdmacm/rsocket/piece.h"
-#include "lib/rdmacm/rsocket/public.h"
 #include "lib/rdmacm/rsocket/queue.h"
 #include "lib/rdmacm/rsocket/rsocket.h"
-#include "lib/rdmacm/rsocket/table.h"
 
 static int announce(struct rsocket *rs, struct rs_mapping *mapping)
 {
@@ -55,20 +54,6 @@ int rs_iomap_announce(struct rsocket *rs, bool may_wait)
 			err = announce(rs, mapping);
 	}
 	return err;
-}
-
-static void remove_mapping(struct rsocket *rs, struct rs_mapping *mapping)
-{
-	rs->unannounced -= !mapping->is_announced;
-	DL_DELETE(rs->mappings, mapping);
-	ibv_dereg_mr(mapping->mr);
-	free(mapping);
-}
-
-void rs_iomap_free(struct rsocket *rs)
-{
-	while (rs->mappings)
-		remove_mapping(rs, rs->mappings);
 }
 
 static bool is_index_used(const struct rsocket *rs, int index)
@@ -149,7 +134,7 @@ int riounmap(int socket, void *buf, size_t len)
 			break;
 	}
 	if (mapping)
-		remove_mapping(rs, mapping);
+		rs_mapping_free(rs, mapping);
 	rs_put_locked(rs);
 	return rcm_result(mapping ? 0 : EINVAL);
 }

@@ -10,7 +10,5 @@ struct rsocket;
 
 /* Announces what the peer does not know yet. 0 or a positive errno. */
 int rs_iomap_announce(struct rsocket *rs, bool may_wait);
-/* Ends all mappings. */
-void rs_iomap_free(struct rsocket *rs);
 
 #endif

@@ -1,19 +1,18 @@
 // SPDX-License-Identifier: MIT
-/* rsetsockopt, rgetsockopt. Options that sizes depend on count from the next connection on. */
+/* rsetsockopt, rgetsockopt, rfcntl. Options that sizes depend on count from the next connection on. */
+#include <fcntl.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <stdarg.h>
 #include <string.h>
 #include <sys/time.h>
 
 #include "lib/rdmacm/error.h"
 #include "lib/rdmacm/rsocket/calls.h"
 #include "lib/rdmacm/rsocket/datagram.h"
-#include "lib/rdmacm/rsocket/defaults.h"
 #include "lib/rdmacm/rsocket/progress.h"
-#include "lib/rdmacm/rsocket/public.h"
 #include "lib/rdmacm/rsocket/ready.h"
 #include "lib/rdmacm/rsocket/rsocket.h"
-#include "lib/rdmacm/rsocket/table.h"
 
 #define SECOND_NS      1000000000
 #define MICROSECOND_NS 1000
@@ -225,7 +224,7 @@ static int get_socket(struct rsocket *rs, int name, void *value, socklen_t *len)
 	case SO_RCVTIMEO: return give_timeout(value, len, own->recv_timeout_ns);
 	case SO_SNDTIMEO: return give_timeout(value, len, own->send_timeout_ns);
 	case SO_ERROR:
-		if (rs_is_connecting(rs))
+		if (rs->state == RS_CONNECTING)
 			rs_progress_events(rs);
 		return give_number(value, len, rs_take_error(rs));
 	case SO_TYPE: return give_number(value, len, SOCK_STREAM);
@@ -281,4 +280,33 @@ int rgetsockopt(int socket, int level, int optname, void *optval, socklen_t *opt
 	err = optval && optlen ? get_locked(rs, level, optname, optval, optlen) : EFAULT;
 	rs_put_locked(rs);
 	return rcm_result(err);
+}
+
+static int control_locked(struct rsocket *rs, int cmd, int arg)
+{
+	switch (cmd) {
+	case F_GETFL: return O_RDWR | rs->status_flags;
+	case F_GETFD: return rs->fd_flags;
+	case F_SETFL: rs->status_flags = arg & O_NONBLOCK; return 0;
+	case F_SETFD: rs->fd_flags = arg & FD_CLOEXEC; return 0;
+	default: return rcm_result(EOPNOTSUPP);
+	}
+}
+
+int rfcntl(int socket, int cmd, ...)
+{
+	struct rsocket *rs = rs_get_locked(socket);
+	int arg = 0, rc;
+	va_list args;
+
+	if (!rs)
+		return -1;
+	if (cmd == F_SETFL || cmd == F_SETFD) {
+		va_start(args, cmd);
+		arg = va_arg(args, int);
+		va_end(args);
+	}
+	rc = control_locked(rs, cmd, arg);
+	rs_put_locked(rs);
+	return rc;
 }

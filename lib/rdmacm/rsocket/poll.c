@@ -6,10 +6,8 @@
 #include "lib/control/cancel.h"
 #include "lib/rdmacm/error.h"
 #include "lib/rdmacm/rsocket/interest.h"
-#include "lib/rdmacm/rsocket/public.h"
 #include "lib/rdmacm/rsocket/ready.h"
 #include "lib/rdmacm/rsocket/rsocket.h"
-#include "lib/rdmacm/rsocket/table.h"
 #include "lib/rdmacm/rsocket/wait.h"
 
 #define MILLISECOND_NS 1000000

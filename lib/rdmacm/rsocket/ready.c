@@ -21,20 +21,16 @@ bool rs_has_credit(const struct rsocket *rs)
 	       sender->used <= sender->size / 2;
 }
 
-bool rs_is_writable(const struct rsocket *rs)
+/* Whether rsend() returns at once, be it with an error. */
+static bool is_writable(const struct rsocket *rs)
 {
 	return rs->end.sending || rs->end.peer || rs_has_credit(rs);
 }
 
-bool rs_is_readable(const struct rsocket *rs)
+/* Whether rrecv() returns at once. */
+static bool is_readable(const struct rsocket *rs)
 {
 	return rs->receiver.unread || rs->end.receiving || rs->end.peer_sending || rs->end.peer;
-}
-
-bool rs_is_connecting(const struct rsocket *rs)
-{
-	return rs->state == RS_RESOLVING_ADDR || rs->state == RS_RESOLVING_ROUTE ||
-	       rs->state == RS_CONNECTING || rs->state == RS_ACCEPTING;
 }
 
 static int own_events(const struct rsocket *rs)
@@ -50,7 +46,7 @@ static int connected_events(const struct rsocket *rs)
 	bool is_read_over = rs->end.receiving || rs->end.peer_sending || rs->end.peer;
 	bool is_write_over = rs->end.sending || rs->end.peer;
 
-	return (rs_is_readable(rs) ? READ_EVENTS : 0) | (rs_is_writable(rs) ? WRITE_EVENTS : 0) |
+	return (is_readable(rs) ? READ_EVENTS : 0) | (is_writable(rs) ? WRITE_EVENTS : 0) |
 	       (is_read_over ? POLLRDHUP : 0) | (is_read_over && is_write_over ? POLLHUP : 0) |
 	       (rs->err ? POLLERR : 0) | own_events(rs);
 }
@@ -67,10 +63,7 @@ static int all_events(const struct rsocket *rs)
 	switch (rs->state) {
 	case RS_NEW: return WRITE_EVENTS | POLLHUP;
 	case RS_LISTENING: return rs->accepted || rs->end.receiving ? READ_EVENTS : 0;
-	case RS_RESOLVING_ADDR:
-	case RS_RESOLVING_ROUTE:
-	case RS_CONNECTING:
-	case RS_ACCEPTING: return 0;
+	case RS_CONNECTING: return 0;
 	case RS_CONNECTED: return connected_events(rs);
 	case RS_DATAGRAM: return datagram_events(rs);
 	case RS_FAILED:

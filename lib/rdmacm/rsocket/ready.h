@@ -20,11 +20,6 @@ struct rs_edges {
 
 /* Whether a data message may be posted. */
 bool rs_has_credit(const struct rsocket *rs);
-/* Whether rsend() returns at once, be it with an error. */
-bool rs_is_writable(const struct rsocket *rs);
-/* Whether rrecv() returns at once. */
-bool rs_is_readable(const struct rsocket *rs);
-bool rs_is_connecting(const struct rsocket *rs);
 /* Those of the wanted events that are there. POLLNVAL is always wanted: the rsocket is closed. */
 short rs_revents(const struct rsocket *rs, short wanted);
 /* The same for who has seen these edges: 0, unless there was another one of a wanted event. */

@@ -5,7 +5,6 @@
 #include "lib/rdmacm/error.h"
 #include "lib/rdmacm/rsocket/calls.h"
 #include "lib/rdmacm/rsocket/datagram.h"
-#include "lib/rdmacm/rsocket/public.h"
 #include "lib/rdmacm/rsocket/queue.h"
 #include "lib/rdmacm/rsocket/rsocket.h"
 

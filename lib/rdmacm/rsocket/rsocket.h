@@ -39,6 +39,18 @@
 #include <stdint.h>
 
 #include "lib/rdmacm/newer.h"
+
+/* The public calls are exported whatever -fvisibility says. */
+#pragma GCC visibility push(default)
+#include <rdma/rsocket.h>
+
+/* Declared by newer releases of rdma-core. */
+struct epoll_event;
+int repoll_create(int flags);
+int repoll_ctl(int epfd, int op, int fd, struct epoll_event *event);
+int repoll_wait(int epfd, struct epoll_event *events, int maxevents, int timeout);
+#pragma GCC visibility pop
+
 #include "lib/rdmacm/rsocket/message.h"
 #include "lib/rdmacm/rsocket/ready.h"
 
@@ -51,13 +63,10 @@ struct rs_waiter;
 enum rs_state {
 	RS_NEW,
 	RS_LISTENING,
-	RS_RESOLVING_ADDR,
-	RS_RESOLVING_ROUTE,
-	RS_CONNECTING,
-	RS_ACCEPTING, /* in the list of a listener, without a descriptor */
-	RS_CONNECTED, /* and for good: struct rs_end tells what is over */
-	RS_FAILED,    /* to connect */
-	RS_DATAGRAM,  /* all the life of a datagram rsocket */
+	RS_CONNECTING, /* on either side: a listener has the passive one in its list */
+	RS_CONNECTED,  /* and for good: struct rs_end tells what is over */
+	RS_FAILED,     /* to connect */
+	RS_DATAGRAM,   /* all the life of a datagram rsocket */
 	RS_CLOSED,
 };
 
@@ -159,15 +168,43 @@ struct rsocket {
 	struct rs_datagram *datagram;	      /* NULL: a stream */
 };
 
-/* Allocates an rsocket with one reference. NULL, and errno. */
+/* Allocates an rsocket with one reference and default options. NULL, and errno. */
 struct rsocket *rs_new(int domain);
 void rs_hold(struct rsocket *rs);
 /* Frees with the last reference. The rsocket must be closed then. */
 void rs_put(struct rsocket *rs);
-/* Takes the lock. */
-struct rs_edges rs_edges_of(struct rsocket *rs);
-/* Frees all that the rsocket uses: state RS_CLOSED. Called with the lock held, or before anybody
- * else knows the rsocket. */
-void rs_destroy(struct rsocket *rs);
+/* The pending error, which is reported once. */
+int rs_take_error(struct rsocket *rs);
+/* Why an rsocket that is not connected cannot do what was asked. */
+int rs_why_not_connected(struct rsocket *rs);
+
+/* Options that nobody has set come from files of one number each under /etc/rdma/rsocket, as
+ * rsocket(7) names them, else they are built-in. These are the bounds of both. */
+#define RS_BYTES_MIN   4096
+#define RS_BYTES_MAX   (1u << 28)
+#define RS_ENTRIES_MIN 16
+#define RS_ENTRIES_MAX 0xfffe
+#define RS_IOMAP_MAX   0x7f00 /* entries that the private data can express */
+
+/* value, or the nearer bound. */
+uint32_t rs_bounded(int64_t value, uint32_t least, uint32_t most);
+/* Time for which a call polls before it waits. */
+int64_t rs_polling_ns(void);
+/* 0 or a positive errno. */
+int rs_set_nonblocking(int fd);
+
+/* The table of descriptors. A descriptor is a number that the kernel chose, held by a duplicate of
+ * the event channel's or, for datagrams, of the UDP socket's. */
+
+/* Gives an rsocket its descriptor: the table holds a reference. 0 or a positive errno. */
+int rs_table_add(struct rsocket *rs);
+/* Takes the rsocket out: the reference is the caller's. NULL, and errno EBADF. */
+struct rsocket *rs_table_remove(int fd);
+/* The rsocket of a descriptor, with a reference for the caller, or NULL. errno stays. */
+struct rsocket *rs_find(int fd);
+/* The same, locked. NULL, and errno EBADF. */
+struct rsocket *rs_get_locked(int fd);
+/* Ends what rs_get_locked() began. */
+void rs_put_locked(struct rsocket *rs);
 
 #endif

@@ -6,7 +6,6 @@
 #include "lib/rdmacm/rsocket/iomap.h"
 #include "lib/rdmacm/rsocket/piece.h"
 #include "lib/rdmacm/rsocket/progress.h"
-#include "lib/rdmacm/rsocket/public.h"
 #include "lib/rdmacm/rsocket/queue.h"
 #include "lib/rdmacm/rsocket/rsocket.h"
 

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
-/* The service thread. It waits for the event channels of its rsockets by one epoll descriptor,
+/* The service thread accepts connections and goes on connecting while the program does something
+ * else. It starts with the first rsocket that needs it, and then stays. It waits for the event channels of its rsockets by one epoll descriptor,
  * which knows each by the rsocket's descriptor. An entry reports one event (EPOLLONESHOT), and is
  * set again while the rsocket needs the thread; the kernel removes the entry of a closed channel. */
-#include "lib/rdmacm/rsocket/service.h"
+#include "lib/rdmacm/rsocket/connection.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -11,7 +12,6 @@
 #include "lib/rdmacm/rsocket/progress.h"
 #include "lib/rdmacm/rsocket/ready.h"
 #include "lib/rdmacm/rsocket/rsocket.h"
-#include "lib/rdmacm/rsocket/table.h"
 #include "net/link/descriptor.h"
 
 static pthread_mutex_t service_lock = PTHREAD_MUTEX_INITIALIZER;
@@ -30,7 +30,7 @@ __attribute__((constructor)) static void prepare(void)
 
 static bool is_needed(const struct rsocket *rs)
 {
-	return (rs->state == RS_LISTENING || rs_is_connecting(rs)) && !rs->end.receiving;
+	return (rs->state == RS_LISTENING || rs->state == RS_CONNECTING) && !rs->end.receiving;
 }
 
 /* Waits for one event of the rsocket's channel. 0 or a positive errno. The lock is held. */

@@ -1,16 +1,15 @@
 // SPDX-License-Identifier: MIT
 /* Verbs objects and buffers of a connection. */
-#include "lib/rdmacm/rsocket/setup.h"
+#include "lib/rdmacm/rsocket/connection.h"
 
 #include <arpa/inet.h>
 #include <endian.h>
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <utlist.h>
 
 #include "lib/rdmacm/error.h"
-#include "lib/rdmacm/rsocket/defaults.h"
 #include "lib/rdmacm/rsocket/queue.h"
 #include "lib/rdmacm/rsocket/rsocket.h"
 
@@ -53,13 +52,14 @@ static size_t lists_len(const struct rsocket *rs)
 static int create_cq(struct rsocket *rs)
 {
 	struct rs_verbs *verbs = &rs->verbs;
-	int size = (int)(rs->options.sends + rs->options.recvs + RS_SPARE_RECVS);
+	int size = (int)(rs->options.sends + rs->options.recvs + RS_SPARE_RECVS), err;
 
 	verbs->channel = ibv_create_comp_channel(rs->id->verbs);
 	if (!verbs->channel)
 		return rcm_errno();
-	if (fcntl(verbs->channel->fd, F_SETFL, fcntl(verbs->channel->fd, F_GETFL) | O_NONBLOCK))
-		return rcm_errno();
+	err = rs_set_nonblocking(verbs->channel->fd);
+	if (err)
+		return err;
 	verbs->cq = ibv_create_cq(rs->id->verbs, size, NULL, verbs->channel, 0);
 	return verbs->cq ? 0 : rcm_errno();
 }
@@ -148,10 +148,20 @@ int rs_setup(struct rsocket *rs)
 	return rs_queue_fill(rs);
 }
 
+void rs_mapping_free(struct rsocket *rs, struct rs_mapping *mapping)
+{
+	rs->unannounced -= !mapping->is_announced;
+	DL_DELETE(rs->mappings, mapping);
+	ibv_dereg_mr(mapping->mr);
+	free(mapping);
+}
+
 void rs_setup_free(struct rsocket *rs)
 {
 	struct rs_verbs *verbs = &rs->verbs;
 
+	while (rs->mappings)
+		rs_mapping_free(rs, rs->mappings);
 	if (rs->id && rs->id->qp)
 		rdma_destroy_qp(rs->id);
 	if (verbs->cq)

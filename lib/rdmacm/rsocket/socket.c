@@ -1,20 +1,26 @@
 // SPDX-License-Identifier: MIT
-/* rsocket, rbind, rlisten, raccept, rconnect. */
+/* Calls that make, connect, name and end rsockets. */
 #include <fcntl.h>
 #include <netinet/in.h>
 #include <poll.h>
+#include <string.h>
 #include <utlist.h>
 
 #include "lib/control/cancel.h"
 #include "lib/rdmacm/error.h"
 #include "lib/rdmacm/rsocket/calls.h"
-#include "lib/rdmacm/rsocket/connect.h"
+#include "lib/rdmacm/rsocket/connection.h"
 #include "lib/rdmacm/rsocket/datagram.h"
-#include "lib/rdmacm/rsocket/public.h"
+#include "lib/rdmacm/rsocket/epoll.h"
+#include "lib/rdmacm/rsocket/progress.h"
+#include "lib/rdmacm/rsocket/queue.h"
 #include "lib/rdmacm/rsocket/ready.h"
 #include "lib/rdmacm/rsocket/rsocket.h"
-#include "lib/rdmacm/rsocket/service.h"
-#include "lib/rdmacm/rsocket/table.h"
+#include "lib/rdmacm/rsocket/wait.h"
+#include "lib/rdmacm/rsocket/waiter.h"
+
+#define SECOND_NS		  1000000000
+#define DATAGRAM_CLOSE_TIMEOUT_NS SECOND_NS /* for messages to leave; nothing is promised */
 
 static int check_kind(int domain, int type, int protocol)
 {
@@ -28,15 +34,19 @@ static int check_kind(int domain, int type, int protocol)
 	return protocol && protocol != own ? EPROTONOSUPPORT : 0;
 }
 
-/* The channel never blocks: waiting is ours to do. */
 static int open_id(struct rsocket *rs)
 {
-	rs->channel = rdma_create_event_channel();
-	if (!rs->channel)
-		return rcm_errno();
-	if (fcntl(rs->channel->fd, F_SETFL, fcntl(rs->channel->fd, F_GETFL) | O_NONBLOCK))
-		return rcm_errno();
+	int err = rs_channel_create(rs);
+
+	if (err)
+		return err;
 	return rdma_create_id(rs->channel, &rs->id, rs, RDMA_PS_TCP) ? rcm_errno() : 0;
+}
+
+static void destroy(struct rsocket *rs)
+{
+	rs_datagram_free(rs);
+	rs_connection_free(rs);
 }
 
 int rsocket(int domain, int type, int protocol)
@@ -57,7 +67,7 @@ int rsocket(int domain, int type, int protocol)
 	if (!err)
 		err = rs_table_add(rs);
 	if (err)
-		rs_destroy(rs);
+		destroy(rs);
 	else
 		fd = rs->fd;
 	rs_put(rs);
@@ -66,24 +76,23 @@ int rsocket(int domain, int type, int protocol)
 
 static int set_options(struct rsocket *rs)
 {
-	const struct rs_options *options = &rs->options;
-	struct {
-		int option, value;
+	int reuse_addr = rs->options.reuse_addr, v6_only = rs->options.v6_only;
+	uint8_t tos = (uint8_t)rs->options.tos;
+	const struct {
+		int name;
+		void *value;
+		size_t len;
+		bool is_set;
 	} wanted[] = {
-		{ RDMA_OPTION_ID_REUSEADDR, options->reuse_addr },
-		{ RDMA_OPTION_ID_AFONLY, options->v6_only },
-		{ RDMA_OPTION_ID_TOS, options->tos },
+		{ RDMA_OPTION_ID_REUSEADDR, &reuse_addr, sizeof(reuse_addr), reuse_addr },
+		{ RDMA_OPTION_ID_AFONLY, &v6_only, sizeof(v6_only), v6_only },
+		{ RDMA_OPTION_ID_TOS, &tos, sizeof(tos), tos },
 	};
-	uint8_t tos = (uint8_t)options->tos;
-	bool is_tos;
 	size_t i;
 
 	for (i = 0; i < sizeof(wanted) / sizeof(wanted[0]); i++) {
-		is_tos = wanted[i].option == RDMA_OPTION_ID_TOS;
-		if (wanted[i].value &&
-		    rdma_set_option(rs->id, RDMA_OPTION_ID, wanted[i].option,
-				    is_tos ? (void *)&tos : (void *)&wanted[i].value,
-				    is_tos ? sizeof(tos) : sizeof(int)))
+		if (wanted[i].is_set && rdma_set_option(rs->id, RDMA_OPTION_ID, wanted[i].name,
+							wanted[i].value, wanted[i].len))
 			return rcm_errno();
 	}
 	return 0;
@@ -180,7 +189,7 @@ int raccept(int socket, struct sockaddr *addr, socklen_t *addrlen)
 	err = rs_table_add(child);
 	fd = child->fd;
 	if (err)
-		rs_destroy(child);
+		destroy(child);
 	rs_put(child);
 	if (err)
 		return rcm_result(err);
@@ -240,4 +249,130 @@ int rconnect(int socket, const struct sockaddr *addr, socklen_t addrlen)
 		err_service = rs_service_add(rs);
 	rs_put(rs);
 	return rcm_result(err_service ? err_service : err);
+}
+
+/* An address as the kernel gives it: cut to the program's length, which becomes the full one. */
+static int give(const struct sockaddr *from, int domain, struct sockaddr *addr, socklen_t *addrlen)
+{
+	struct sockaddr_storage full = { .ss_family = (sa_family_t)domain };
+	socklen_t len =
+		domain == AF_INET6 ? sizeof(struct sockaddr_in6) : sizeof(struct sockaddr_in);
+
+	if (!addr || !addrlen)
+		return EFAULT;
+	if (from->sa_family)
+		memcpy(&full, from, len);
+	memcpy(addr, &full, *addrlen < len ? *addrlen : len);
+	*addrlen = len;
+	return 0;
+}
+
+static int name(int socket, bool is_peer, struct sockaddr *addr, socklen_t *len)
+{
+	struct rsocket *rs = rs_get_locked(socket);
+	int err;
+
+	if (!rs)
+		return -1;
+	if (rs->datagram)
+		err = rs_datagram_name(rs, is_peer, addr, len);
+	else if (!is_peer)
+		err = give(rdma_get_local_addr(rs->id), rs->domain, addr, len);
+	else if (rs->state == RS_CONNECTED)
+		err = give(rdma_get_peer_addr(rs->id), rs->domain, addr, len);
+	else
+		err = ENOTCONN;
+	rs_put_locked(rs);
+	return rcm_result(err);
+}
+
+int rgetpeername(int socket, struct sockaddr *addr, socklen_t *addrlen)
+{
+	return name(socket, true, addr, addrlen);
+}
+
+int rgetsockname(int socket, struct sockaddr *addr, socklen_t *addrlen)
+{
+	return name(socket, false, addr, addrlen);
+}
+
+/* What the peer hears depends on what is over already. */
+static int end_sending(struct rsocket *rs, bool is_all)
+{
+	bool is_last = is_all || rs->end.receiving;
+
+	rs->end.sending = true;
+	if (rs->end.peer)
+		return 0;
+	rs_progress(rs);
+	while (rs_wait(rs, RS_POLL_CONTROL, -1))
+		;
+	if (rs->end.peer || rs->state != RS_CONNECTED)
+		return 0;
+	return rs_queue_control(rs, is_last ? RS_CONTROL_DISCONNECT : RS_CONTROL_SHUTDOWN);
+}
+
+static int shutdown_locked(struct rsocket *rs, int how)
+{
+	int err = 0;
+
+	if (rs->datagram)
+		return rs_datagram_shutdown(rs, how);
+	if (rs->state == RS_LISTENING) {
+		rs->end.receiving = true;
+		return 0;
+	}
+	if (rs->state != RS_CONNECTED)
+		return ENOTCONN;
+	if (how == SHUT_RD || how == SHUT_RDWR)
+		rs->end.receiving = true;
+	if ((how == SHUT_WR || how == SHUT_RDWR) && !rs->end.sending)
+		err = end_sending(rs, how == SHUT_RDWR);
+	return err;
+}
+
+int rshutdown(int socket, int how)
+{
+	struct rsocket *rs = rs_get_locked(socket);
+	int err = EINVAL;
+	NO_CANCEL;
+
+	if (!rs)
+		return -1;
+	if (how == SHUT_RD || how == SHUT_WR || how == SHUT_RDWR)
+		err = shutdown_locked(rs, how);
+	rs_wake(rs);
+	rs_put_locked(rs);
+	return rcm_result(err);
+}
+
+/* The peer gets all that was sent, unless the program wants it otherwise (SO_LINGER). */
+static void finish(struct rsocket *rs)
+{
+	int linger_s = rs->options.linger_s;
+	int64_t deadline_ns = rs_deadline(linger_s < 0 ? -1 : (int64_t)linger_s * SECOND_NS);
+
+	if (rs->datagram)
+		deadline_ns = rs_deadline(DATAGRAM_CLOSE_TIMEOUT_NS);
+	else if (rs->state != RS_CONNECTED || !linger_s)
+		return;
+	if (!rs->datagram && (!rs->end.sending || !rs->end.receiving))
+		end_sending(rs, true);
+	while (rs_wait(rs, RS_POLL_SENT, deadline_ns) == EINTR)
+		;
+}
+
+int rclose(int socket)
+{
+	struct rsocket *rs = rs_table_remove(socket);
+	NO_CANCEL;
+
+	if (!rs)
+		return rcm_result(rs_epoll_close(socket));
+	pthread_mutex_lock(&rs->lock);
+	finish(rs);
+	destroy(rs);
+	rs_wake(rs);
+	rs_put_locked(rs);
+	return 0;
 }

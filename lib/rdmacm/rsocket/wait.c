@@ -8,7 +8,6 @@
 #include "lib/control/cancel.h"
 #include "lib/rdmacm/error.h"
 #include "lib/rdmacm/rsocket/datagram.h"
-#include "lib/rdmacm/rsocket/defaults.h"
 #include "lib/rdmacm/rsocket/progress.h"
 #include "lib/rdmacm/rsocket/queue.h"
 #include "lib/rdmacm/rsocket/ready.h"
