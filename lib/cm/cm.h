@@ -194,7 +194,4 @@ uint32_t cm_num_ids(const struct cm *cm);
 /* Calls each(arg, id) for every id, orphans included. each must change nothing here. */
 void cm_each(struct cm *cm, void (*each)(void *arg, const struct cm_id *id), void *arg);
 
-const char *cm_state_str(enum cm_state state);
-const char *cm_event_str(enum cm_event_type type);
-
 #endif

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tests/sim/cm_names.h"
 #include "tests/sim/cm_world.h"
 
 #define SERVICE	   0x1061c06u

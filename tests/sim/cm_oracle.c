@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "tests/sim/cm_names.h"
 #include "tests/sim/cm_programs.h"
 
 void cm_oracle_fail(struct cm_sim *s, const char *format, ...)

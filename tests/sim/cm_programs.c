@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Programs of the connection manager's simulation. */
+#include "tests/sim/cm_names.h"
 #include "tests/sim/cm_programs.h"
 
 #include <stdarg.h>

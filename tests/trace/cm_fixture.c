@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The fixture of the connection manager's traces. */
 #include "tests/trace/cm_fixture.h"
+#include "tests/sim/cm_names.h"
 #include "tests/suite.h"
 
 #include <stdarg.h>

@@ -8,6 +8,7 @@
 
 #include "lib/cm/cm.h"
 #include "net/wire/packet.h"
+#include "tests/sim/cm_names.h"
 #include "tests/suite.h"
 #include "tests/unit/wire_vectors.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Names of states and events. */
-#include "lib/cm/cm.h"
+/* Names of the connection manager's states and events, for traces. */
+#include "tests/sim/cm_names.h"
 
 static const char *const states[CM_NUM_STATES] = {
 	[CM_STATE_IDLE] = "IDLE",
