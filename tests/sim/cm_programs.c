@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Programs of the connection manager's simulation. */
-#include "tests/sim/cm_names.h"
 #include "tests/sim/cm_programs.h"
+#include "tests/sim/cm_names.h"
 
 #include <stdarg.h>
 #include <stdio.h>

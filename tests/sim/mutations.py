@@ -455,10 +455,10 @@ MUTATIONS = [
      "if (id->is_orphan && id->state == CM_STATE_LISTEN)", "an id that nobody has stays", "sim_cm"),
     ("cm_dreq_once", "lib/cm/disconnect.c", "\tid->retries_left = id->max_retries;", "\tid->retries_left = 0;",
      "a DREQ is not sent again", "sim_cm"),
-    ("cm_rep_withdrawn_once", "lib/cm/reject.c", "\tcm_dreq_begin(id, &dreq, false, now_ns);",
+    ("cm_rep_withdrawn_once", "lib/cm/disconnect.c", "\tcm_dreq_begin(id, &dreq, false, now_ns);",
      "\t(void)dreq;\n\tcm_time_wait_enter(id, now_ns);", "a REP is withdrawn by one REJ, which may be lost", "sim_cm"),
-    ("cm_timers_late", "lib/cm/timer.c", "child++;", ";", "the heap of timers forgets which is first", "sim_cm"),
+    ("cm_timers_late", "lib/cm/retry.c", "child++;", ";", "the heap of timers forgets which is first", "sim_cm"),
     ("cm_rtu_not_again", "lib/cm/reply.c", "if (id->state == CM_STATE_ESTABLISHED || id->state == CM_STATE_MRA_REP_SENT)",
      "if (id->state == CM_STATE_MRA_REP_SENT)", "a REP that comes again gets no RTU", "cm_exhaustive"),
-    ("cm_refused_qp_kept", "lib/cm/reject.c", "\tcm_table_drop_remote_qp(id);\n", "", "a refused queue pair may not ask again", "cm_refuse"),
+    ("cm_refused_qp_kept", "lib/cm/disconnect.c", "\tcm_table_drop_remote_qp(id);\n", "", "a refused queue pair may not ask again", "cm_refuse"),
 ]

@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: MIT */
+/* Messages on their way out, and their retries. Timers of ids are a binary heap by deadline: each id
+ * has at most one, and knows its place. */
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/cm/id.h"
+
+#define FIRST_TIMERS 64u
+
+static void put(struct cm *cm, uint32_t at, struct cm_id *id)
+{
+	cm->timers[at] = id;
+	id->timer_at = at;
+}
+
+static void sift_up(struct cm *cm, uint32_t at, struct cm_id *id)
+{
+	while (at > 0 && cm->timers[(at - 1) / 2]->deadline_ns > id->deadline_ns) {
+		put(cm, at, cm->timers[(at - 1) / 2]);
+		at = (at - 1) / 2;
+	}
+	put(cm, at, id);
+}
+
+static void sift_down(struct cm *cm, uint32_t at, struct cm_id *id)
+{
+	uint32_t child;
+
+	while ((child = 2 * at + 1) < cm->num_timers) {
+		if (child + 1 < cm->num_timers &&
+		    cm->timers[child + 1]->deadline_ns < cm->timers[child]->deadline_ns)
+			child++;
+		if (cm->timers[child]->deadline_ns >= id->deadline_ns)
+			break;
+		put(cm, at, cm->timers[child]);
+		at = child;
+	}
+	put(cm, at, id);
+}
+
+bool cm_timer_reserve(struct cm *cm)
+{
+	const uint32_t max = cm->max_timers ? 2 * cm->max_timers : FIRST_TIMERS;
+	struct cm_id **timers;
+
+	if (cm->num_ids < cm->max_timers)
+		return true;
+	timers = realloc(cm->timers, max * sizeof(struct cm_id *));
+	if (!timers)
+		return false;
+	cm->timers = timers;
+	cm->max_timers = max;
+	return true;
+}
+
+void cm_timer_set(struct cm_id *id, uint64_t deadline_ns)
+{
+	cm_timer_stop(id);
+	assert(id->cm->num_timers < id->cm->max_timers);
+	id->deadline_ns = deadline_ns;
+	sift_up(id->cm, id->cm->num_timers++, id);
+}
+
+void cm_timer_stop(struct cm_id *id)
+{
+	struct cm *cm = id->cm;
+	const uint32_t at = id->timer_at;
+	struct cm_id *last;
+
+	if (at == CM_NO_TIMER)
+		return;
+	assert(cm->timers[at] == id);
+	id->timer_at = CM_NO_TIMER;
+	last = cm->timers[--cm->num_timers];
+	if (last == id)
+		return;
+	if (at > 0 && cm->timers[(at - 1) / 2]->deadline_ns > last->deadline_ns)
+		sift_up(cm, at, last);
+	else
+		sift_down(cm, at, last);
+}
+
+struct cm_id *cm_timer_first(const struct cm *cm)
+{
+	return cm->num_timers ? cm->timers[0] : NULL;
+}
+
+uint64_t cm_timeout_ns(uint8_t code, uint8_t max_code)
+{
+	return 4096ull << (code < max_code ? code : max_code);
+}
+
+void cm_msg_send(struct cm *cm, const struct cm_path *path, const struct cm_msg *msg)
+{
+	uint8_t mad[CM_MAD_BYTES];
+
+	cm_msg_emit(mad, msg);
+	cm->cfg.ops->send(cm->cfg.host, path, mad);
+}
+
+bool cm_msg_is_sendable(const struct cm_msg *msg, enum cm_attr attr)
+{
+	if (msg->attr != attr || msg->private_len > cm_private_max(attr))
+		return false;
+	if (attr == CM_REJ)
+		return msg->u.rej.ari_len <= CM_REJ_ARI;
+	if (attr == CM_SIDR_REP)
+		return msg->u.sidr_rep.info_len <= CM_SIDR_REP_INFO;
+	return true;
+}
+
+void cm_last_set(struct cm_id *id, const struct cm_msg *msg)
+{
+	id->last = *msg;
+	id->has_last = true;
+	id->last.tid = id->tid;
+	id->last.local_comm_id = id->local_comm_id;
+	id->last.remote_comm_id = id->in_remote ? (uint32_t)id->remote.comm_id : 0;
+}
+
+void cm_last_send(struct cm_id *id)
+{
+	if (id->has_last)
+		cm_msg_send(id->cm, &id->path, &id->last);
+}
+
+void cm_last_retry(struct cm_id *id, uint64_t now_ns)
+{
+	id->retries_left = id->max_retries;
+	cm_last_send(id);
+	cm_timer_set(id, now_ns + id->timeout_ns);
+}
+
+bool cm_last_retry_again(struct cm_id *id, uint64_t now_ns)
+{
+	if (id->retries_left == 0)
+		return false;
+	id->retries_left--;
+	cm_last_send(id);
+	cm_timer_set(id, now_ns + id->timeout_ns);
+	return true;
+}
+
+/* The answer itself takes a packet lifetime, too. */
+void cm_last_extend(struct cm_id *id, uint8_t service_timeout, uint64_t now_ns)
+{
+	cm_timer_set(id, now_ns + cm_timeout_ns(service_timeout, CM_MAX_SERVICE_TIMEOUT) +
+				 cm_timeout_ns(id->ack_timeout, CM_MAX_TIMEOUT));
+}
+
+void cm_answer_stateless(struct cm *cm, const struct cm_path *path, const struct cm_msg *to,
+			 struct cm_msg *answer)
+{
+	answer->tid = to->tid;
+	answer->local_comm_id = to->remote_comm_id;
+	answer->remote_comm_id = to->local_comm_id;
+	cm_msg_send(cm, path, answer);
+}
