@@ -2,6 +2,7 @@
 /* The communication manager: what arrives, what time brings, and the end of a user's hold. */
 #include "lib/cm/cm.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <utlist.h>
 
@@ -21,27 +22,9 @@ struct cm *cm_new(const struct cm_cfg *cfg)
 void cm_free(struct cm *cm)
 {
 	while (cm->ids)
-		cm_id_free(cm->ids);
+		cm_id_forget(cm->ids);
 	free(cm->timers);
 	free(cm);
-}
-
-static void dispatch(struct cm *cm, const struct cm_path *path, const struct cm_msg *msg,
-		     uint64_t now_ns)
-{
-	switch (msg->attr) {
-	case CM_REQ: cm_req_received(cm, path, msg, now_ns); break;
-	case CM_MRA: cm_mra_received(cm, path, msg, now_ns); break;
-	case CM_REJ: cm_rej_received(cm, path, msg, now_ns); break;
-	case CM_REP: cm_rep_received(cm, path, msg, now_ns); break;
-	case CM_RTU: cm_rtu_received(cm, path, msg); break;
-	case CM_DREQ: cm_dreq_received(cm, path, msg, now_ns); break;
-	case CM_DREP: cm_drep_received(cm, path, msg, now_ns); break;
-	case CM_SIDR_REQ: cm_sidr_req_received(cm, path, msg); break;
-	case CM_SIDR_REP: cm_sidr_rep_received(cm, path, msg); break;
-	case CM_LAP: cm_lap_received(cm, path, msg); break;
-	case CM_APR: break; /* no LAP is ever sent */
-	}
 }
 
 void cm_input(struct cm *cm, const struct cm_path *path, const uint8_t mad[static CM_MAD_BYTES],
@@ -49,8 +32,21 @@ void cm_input(struct cm *cm, const struct cm_path *path, const uint8_t mad[stati
 {
 	struct cm_msg msg;
 
-	if (cm_msg_parse(&msg, mad))
-		dispatch(cm, path, &msg, now_ns);
+	if (!cm_msg_parse(&msg, mad))
+		return;
+	switch (msg.attr) {
+	case CM_REQ: cm_req_received(cm, path, &msg, now_ns); break;
+	case CM_MRA: cm_mra_received(cm, path, &msg, now_ns); break;
+	case CM_REJ: cm_rej_received(cm, path, &msg, now_ns); break;
+	case CM_REP: cm_rep_received(cm, path, &msg, now_ns); break;
+	case CM_RTU: cm_rtu_received(cm, path, &msg); break;
+	case CM_DREQ: cm_dreq_received(cm, path, &msg, now_ns); break;
+	case CM_DREP: cm_drep_received(cm, path, &msg, now_ns); break;
+	case CM_SIDR_REQ: cm_sidr_req_received(cm, path, &msg); break;
+	case CM_SIDR_REP: cm_sidr_rep_received(cm, path, &msg); break;
+	case CM_LAP: cm_lap_received(cm, path, &msg); break;
+	case CM_APR: break; /* no LAP is ever sent */
+	}
 }
 
 uint64_t cm_deadline(const struct cm *cm)
@@ -58,16 +54,6 @@ uint64_t cm_deadline(const struct cm *cm)
 	const struct cm_id *first = cm_timer_first(cm);
 
 	return first ? first->deadline_ns : UINT64_MAX;
-}
-
-/* The wait that an MRA had extended is over. */
-static enum cm_state without_mra(enum cm_state state)
-{
-	if (state == CM_STATE_MRA_REQ_RCVD)
-		return CM_STATE_REQ_SENT;
-	if (state == CM_STATE_MRA_REP_RCVD)
-		return CM_STATE_REP_SENT;
-	return state;
 }
 
 /* Retries are used up. */
@@ -87,6 +73,7 @@ static void give_up(struct cm_id *id, uint64_t now_ns)
 		type = CM_EVENT_DREQ_TIMED_OUT;
 		cm_time_wait_enter(id, now_ns);
 	} else {
+		assert(id->state == CM_STATE_SIDR_REQ_SENT);
 		type = CM_EVENT_SIDR_REQ_TIMED_OUT;
 		cm_id_enter_idle(id);
 	}
@@ -96,35 +83,15 @@ static void give_up(struct cm_id *id, uint64_t now_ns)
 static void expire(struct cm_id *id, uint64_t now_ns)
 {
 	cm_timer_stop(id);
-	id->state = without_mra(id->state);
-	switch (id->state) {
-	case CM_STATE_REQ_SENT:
-	case CM_STATE_REP_SENT:
-	case CM_STATE_DREQ_SENT:
-	case CM_STATE_SIDR_REQ_SENT:
-		if (!cm_last_retry_again(id, now_ns))
-			give_up(id, now_ns);
-		break;
-	case CM_STATE_TIME_WAIT:
+	id->state = cm_state_without_mra(id->state);
+	if (id->state == CM_STATE_TIME_WAIT) {
 		cm_id_enter_idle(id);
 		cm_id_report(id, CM_EVENT_TIME_WAIT_EXIT, NULL, NULL);
-		break;
-	case CM_STATE_REJ_SENT:
-	case CM_STATE_SIDR_REP_SENT:
+	} else if (id->state == CM_STATE_REJ_SENT || id->state == CM_STATE_SIDR_REP_SENT) {
 		cm_id_enter_idle(id);
 		cm_id_settle(id);
-		break;
-	case CM_STATE_IDLE:
-	case CM_STATE_LISTEN:
-	case CM_STATE_REP_RCVD:
-	case CM_STATE_MRA_REP_SENT:
-	case CM_STATE_REQ_RCVD:
-	case CM_STATE_MRA_REQ_SENT:
-	case CM_STATE_ESTABLISHED:
-	case CM_STATE_DREQ_RCVD:
-	case CM_STATE_SIDR_REQ_RCVD:
-	case CM_STATE_MRA_REQ_RCVD:
-	case CM_STATE_MRA_REP_RCVD: break;
+	} else if (!cm_last_retry_again(id, now_ns)) {
+		give_up(id, now_ns);
 	}
 }
 
@@ -147,66 +114,34 @@ void cm_each(struct cm *cm, void (*each)(void *arg, const struct cm_id *id), voi
 		each(arg, id);
 }
 
-static void refuse(struct cm_id *id, uint64_t now_ns)
-{
-	struct cm_msg rej = { .attr = CM_REJ };
-
-	rej.u.rej.reason = CM_REJ_CONSUMER_DEFINED;
-	(void)cm_send_rej(id, &rej, now_ns);
-}
-
-/* The target of an XRC connection may outlive the program that accepted it. */
-static void disconnect(struct cm_id *id, uint64_t now_ns)
-{
-	const struct cm_msg dreq = { .attr = CM_DREQ };
-
-	if (id->is_xrc && id->is_passive) {
-		cm_id_enter_idle(id);
-		return;
-	}
-	(void)cm_send_dreq(id, &dreq, now_ns);
-}
-
-static void answer_dreq(struct cm_id *id, uint64_t now_ns)
-{
-	const struct cm_msg drep = { .attr = CM_DREP };
-
-	(void)cm_send_drep(id, &drep, now_ns);
-}
-
-static void refuse_sidr(struct cm_id *id, uint64_t now_ns)
-{
-	struct cm_msg rep = { .attr = CM_SIDR_REP };
-
-	rep.u.sidr_rep.status = CM_SIDR_REJECTED;
-	(void)cm_send_sidr_rep(id, &rep, now_ns);
-}
-
 void cm_id_destroy(struct cm_id *id, uint64_t now_ns)
 {
+	const struct cm_msg rej = { .attr = CM_REJ, .u.rej.reason = CM_REJ_CONSUMER_DEFINED };
+	const struct cm_msg dreq = { .attr = CM_DREQ }, drep = { .attr = CM_DREP };
+	const struct cm_msg sidr_rep = { .attr = CM_SIDR_REP,
+					 .u.sidr_rep.status = CM_SIDR_REJECTED };
+	const enum cm_state state = cm_state_without_mra(id->state);
+
 	id->is_orphan = true;
-	switch (id->state) {
-	case CM_STATE_LISTEN: cm_listen_end(id); break;
-	case CM_STATE_REQ_SENT:
-	case CM_STATE_MRA_REQ_RCVD:
+	if (state == CM_STATE_LISTEN) {
+		cm_listen_end(id);
+	} else if (state == CM_STATE_REQ_SENT) {
 		cm_rej_timeout(id);
 		cm_id_enter_idle(id);
-		break;
-	case CM_STATE_REQ_RCVD:
-	case CM_STATE_MRA_REQ_SENT:
-	case CM_STATE_REP_RCVD:
-	case CM_STATE_MRA_REP_SENT:
-	case CM_STATE_REP_SENT:
-	case CM_STATE_MRA_REP_RCVD: refuse(id, now_ns); break;
-	case CM_STATE_ESTABLISHED: disconnect(id, now_ns); break;
-	case CM_STATE_DREQ_RCVD: answer_dreq(id, now_ns); break;
-	case CM_STATE_SIDR_REQ_SENT: cm_id_enter_idle(id); break;
-	case CM_STATE_SIDR_REQ_RCVD: refuse_sidr(id, now_ns); break;
-	case CM_STATE_IDLE:
-	case CM_STATE_REJ_SENT:
-	case CM_STATE_DREQ_SENT:
-	case CM_STATE_TIME_WAIT:
-	case CM_STATE_SIDR_REP_SENT: break;
+	} else if (state == CM_STATE_REQ_RCVD || state == CM_STATE_REP_RCVD ||
+		   state == CM_STATE_REP_SENT) {
+		(void)cm_send_rej(id, &rej, now_ns);
+	} else if (state == CM_STATE_ESTABLISHED && id->is_xrc && id->is_passive) {
+		/* The target of an XRC connection may outlive the program that accepted it. */
+		cm_id_enter_idle(id);
+	} else if (state == CM_STATE_ESTABLISHED) {
+		(void)cm_send_dreq(id, &dreq, now_ns);
+	} else if (state == CM_STATE_DREQ_RCVD) {
+		(void)cm_send_drep(id, &drep, now_ns);
+	} else if (state == CM_STATE_SIDR_REQ_SENT) {
+		cm_id_enter_idle(id);
+	} else if (state == CM_STATE_SIDR_REQ_RCVD) {
+		(void)cm_send_sidr_rep(id, &sidr_rep, now_ns);
 	}
 	cm_id_settle(id);
 }

@@ -139,13 +139,9 @@ void cm_id_forget(struct cm_id *id);
 void cm_id_set_user(struct cm_id *id, void *user);
 enum cm_state cm_id_state(const struct cm_id *id);
 
-/* For people. */
 struct cm_id_info {
-	enum cm_state state;
-	bool is_orphan; /* destroyed, and not yet over */
-	uint32_t local_comm_id, remote_comm_id;
+	uint32_t local_comm_id, remote_comm_id; /* 0: none */
 	uint32_t local_qpn, remote_qpn;
-	uint64_t service_id;
 	struct cm_path path;
 };
 void cm_id_info(const struct cm_id *id, struct cm_id_info *ret);
@@ -164,9 +160,9 @@ int cm_send_req(struct cm_id *id, const struct cm_path *path, const struct cm_ms
 /* u.rep.local_qpn is the QP number for XRC, too, also in events: the engine puts it where it
  * belongs. */
 int cm_send_rep(struct cm_id *id, const struct cm_msg *msg, uint64_t now_ns);
-int cm_send_rtu(struct cm_id *id, const struct cm_msg *msg, uint64_t now_ns);
+int cm_send_rtu(struct cm_id *id, const struct cm_msg *msg);
 /* MRA: the REP (for a REQ) or the RTU (for a REP) takes up to 4.096 us << service_timeout. */
-int cm_send_mra(struct cm_id *id, const struct cm_msg *msg, uint64_t now_ns);
+int cm_send_mra(struct cm_id *id, const struct cm_msg *msg);
 /* The same, but says so only when the REQ or REP comes again. */
 int cm_defer_mra(struct cm_id *id, uint8_t service_timeout);
 /* Refuses a REQ or REP, or gives up an exchange that is not established. A REP is withdrawn: the id
@@ -183,6 +179,10 @@ int cm_send_sidr_rep(struct cm_id *id, const struct cm_msg *msg, uint64_t now_ns
 /* Passive: data arrived before the RTU (IBV_EVENT_COMM_EST). Reports RTU_RECEIVED during the call.
  * -EISCONN: the RTU was first. */
 int cm_established(struct cm_id *id);
+
+/* The ACK timeout of a connection: the target's delay and a round trip (two packet lifetimes),
+ * rounded up where both are about equal (12.7.34). All are exponents of 4.096 us. */
+uint8_t cm_ack_timeout(uint8_t ack_delay, uint8_t round_trip);
 
 /* A MAD that arrived at QP 1. path is this end's view: src is this end. Anything may be in it. */
 void cm_input(struct cm *cm, const struct cm_path *path, const uint8_t mad[static CM_MAD_BYTES],

@@ -4,6 +4,8 @@
 
 #include "lib/cm/id.h"
 
+#define MAX_ACK_TIMEOUT 31 /* 5 bits */
+
 /* A packet's lifetime as a code: an ACK timeout covers it twice (12.7.34). */
 static uint8_t lifetime(uint8_t ack_timeout)
 {
@@ -45,33 +47,16 @@ int cm_send_req(struct cm_id *id, const struct cm_path *path, const struct cm_ms
  * REQ hears only of a duplicate that is late. */
 static void req_again(struct cm_id *id, const struct cm_path *path, const struct cm_msg *msg)
 {
-	switch (id->state) {
-	case CM_STATE_MRA_REQ_SENT:
-	case CM_STATE_REP_SENT:
-	case CM_STATE_MRA_REP_RCVD:
-	case CM_STATE_REJ_SENT: cm_last_send(id); break;
-	case CM_STATE_DREQ_SENT:
-		/* The REP was withdrawn by a REJ, which is lost. */
-		if (id->reject_reason)
-			cm_rej_stateless(id->cm, path, msg, id->reject_reason);
-		break;
-	case CM_STATE_TIME_WAIT:
+	const enum cm_state state = cm_state_without_mra(id->state);
+
+	if (state == CM_STATE_REQ_RCVD || state == CM_STATE_REP_SENT || state == CM_STATE_REJ_SENT)
+		cm_last_send(id);
+	else if (state == CM_STATE_TIME_WAIT)
 		cm_rej_stateless(id->cm, path, msg,
 				 id->reject_reason ? id->reject_reason : CM_REJ_STALE_CONNECTION);
-		break;
-	case CM_STATE_IDLE:
-	case CM_STATE_LISTEN:
-	case CM_STATE_REQ_SENT:
-	case CM_STATE_MRA_REQ_RCVD:
-	case CM_STATE_REP_RCVD:
-	case CM_STATE_MRA_REP_SENT:
-	case CM_STATE_REQ_RCVD:
-	case CM_STATE_ESTABLISHED:
-	case CM_STATE_DREQ_RCVD:
-	case CM_STATE_SIDR_REQ_SENT:
-	case CM_STATE_SIDR_REQ_RCVD:
-	case CM_STATE_SIDR_REP_SENT: break;
-	}
+	else if (state == CM_STATE_DREQ_SENT && id->reject_reason)
+		/* The REP was withdrawn by a REJ, which is lost. */
+		cm_rej_stateless(id->cm, path, msg, id->reject_reason);
 }
 
 /* A new passive end. NULL: max_ids, or no memory. */
@@ -92,21 +77,10 @@ static struct cm_id *passive_end(struct cm *cm, const struct cm_path *path,
 	id->is_passive = true;
 	id->state = CM_STATE_REQ_RCVD;
 	if (cm_table_add_comm_id(id) &&
-	    cm_table_add_remote(id, req->local_ca_guid, msg->local_comm_id) &&
-	    cm_table_add_remote_qp(id, req->local_ca_guid, req->local_qpn))
+	    cm_table_add_remote(id, req->local_ca_guid, msg->local_comm_id, req->local_qpn))
 		return id;
-	cm_id_free(id);
+	cm_id_forget(id);
 	return NULL;
-}
-
-/* The peer's queue pair cannot be in two connections: the older one is over, whether the peer said
- * so or not (12.9.8.3.1). */
-void cm_end_stale(struct cm_id *old, uint64_t now_ns)
-{
-	const struct cm_msg dreq = { .attr = CM_DREQ };
-
-	if (old->state == CM_STATE_ESTABLISHED)
-		cm_dreq_begin(old, &dreq, true, now_ns);
 }
 
 void cm_req_received(struct cm *cm, const struct cm_path *path, const struct cm_msg *msg,
@@ -114,7 +88,7 @@ void cm_req_received(struct cm *cm, const struct cm_path *path, const struct cm_
 {
 	const struct cm_req *req = &msg->u.req;
 	struct cm_id *id = cm_find_remote(cm, req->local_ca_guid, msg->local_comm_id);
-	struct cm_event event = { .type = CM_EVENT_REQ_RECEIVED, .path = path, .msg = msg };
+	struct cm_id *listener;
 
 	if (id) {
 		req_again(id, path, msg);
@@ -126,59 +100,52 @@ void cm_req_received(struct cm *cm, const struct cm_path *path, const struct cm_
 		cm_end_stale(id, now_ns);
 		return;
 	}
-	event.listener = cm_listen_find(cm, req->service_id, path);
-	if (!event.listener) {
+	listener = cm_listen_find(cm, req->service_id, path);
+	if (!listener) {
 		cm_rej_stateless(cm, path, msg, CM_REJ_INVALID_SERVICE_ID);
 		return;
 	}
-	event.id = passive_end(cm, path, msg);
-	if (!event.id) {
+	id = passive_end(cm, path, msg);
+	if (id)
+		cm_id_report_request(id, listener, CM_EVENT_REQ_RECEIVED, path, msg);
+	else
 		cm_rej_stateless(cm, path, msg, CM_REJ_NO_RESOURCES);
-		return;
-	}
-	event.user = event.listener->user;
-	cm->cfg.ops->event(cm->cfg.host, &event);
 }
 
-/* The ACK timeout of a connection: the target's delay and two packet lifetimes, rounded up where
- * both are about equal (12.7.34). */
-static uint8_t ack_timeout(uint8_t ack_delay, uint8_t timeout_without)
+uint8_t cm_ack_timeout(uint8_t ack_delay, uint8_t round_trip)
 {
-	const uint8_t more = ack_delay > timeout_without ? ack_delay : timeout_without;
-	const uint8_t less = ack_delay > timeout_without ? timeout_without : ack_delay;
+	const uint8_t more = ack_delay > round_trip ? ack_delay : round_trip;
+	const uint8_t less = ack_delay > round_trip ? round_trip : ack_delay;
 	const uint8_t sum = (uint8_t)(more + (less + 1 >= more));
 
-	return sum < 31 ? sum : 31;
-}
-
-/* The target of an XRC connection is where other transports have an EE context, and takes its
- * requests from SRQs (annex A14). */
-static void put_xrc_target(struct cm_rep *rep)
-{
-	rep->local_eecn = rep->local_qpn;
-	rep->local_qpn = 0;
-	rep->srq = true;
+	return sum < MAX_ACK_TIMEOUT ? sum : MAX_ACK_TIMEOUT;
 }
 
 int cm_send_rep(struct cm_id *id, const struct cm_msg *msg, uint64_t now_ns)
 {
-	if ((id->state != CM_STATE_REQ_RCVD && id->state != CM_STATE_MRA_REQ_SENT) ||
+	struct cm_rep *rep = &id->last.u.rep;
+
+	if (cm_state_without_mra(id->state) != CM_STATE_REQ_RCVD ||
 	    !cm_msg_is_sendable(msg, CM_REP))
 		return -EINVAL;
 	id->local_qpn = msg->u.rep.local_qpn;
 	id->local_ca_guid = msg->u.rep.local_ca_guid;
 	id->state = CM_STATE_REP_SENT;
 	cm_last_set(id, msg);
-	if (id->is_xrc)
-		put_xrc_target(&id->last.u.rep);
+	/* The target of an XRC connection is where other transports have an EE context, and takes
+	 * its requests from SRQs (annex A14). */
+	if (id->is_xrc) {
+		rep->local_eecn = rep->local_qpn;
+		rep->local_qpn = 0;
+		rep->srq = true;
+	}
 	cm_last_retry(id, now_ns);
 	return 0;
 }
 
-int cm_send_rtu(struct cm_id *id, const struct cm_msg *msg, uint64_t now_ns)
+int cm_send_rtu(struct cm_id *id, const struct cm_msg *msg)
 {
-	(void)now_ns;
-	if ((id->state != CM_STATE_REP_RCVD && id->state != CM_STATE_MRA_REP_SENT) ||
+	if (cm_state_without_mra(id->state) != CM_STATE_REP_RCVD ||
 	    !cm_msg_is_sendable(msg, CM_RTU))
 		return -EINVAL;
 	id->state = CM_STATE_ESTABLISHED;
@@ -187,15 +154,21 @@ int cm_send_rtu(struct cm_id *id, const struct cm_msg *msg, uint64_t now_ns)
 	return 0;
 }
 
+/* Passive: msg is the RTU, or NULL. */
+static void established(struct cm_id *id, const struct cm_path *path, const struct cm_msg *msg)
+{
+	cm_timer_stop(id);
+	id->state = CM_STATE_ESTABLISHED;
+	cm_id_report(id, CM_EVENT_RTU_RECEIVED, path, msg);
+}
+
 int cm_established(struct cm_id *id)
 {
 	if (id->state == CM_STATE_ESTABLISHED)
 		return -EISCONN;
-	if (id->state != CM_STATE_REP_SENT && id->state != CM_STATE_MRA_REP_RCVD)
+	if (cm_state_without_mra(id->state) != CM_STATE_REP_SENT)
 		return -EINVAL;
-	cm_timer_stop(id);
-	id->state = CM_STATE_ESTABLISHED;
-	cm_id_report(id, CM_EVENT_RTU_RECEIVED, NULL, NULL);
+	established(id, NULL, NULL);
 	return 0;
 }
 
@@ -204,21 +177,6 @@ static void rep_again(struct cm_id *id)
 	/* ESTABLISHED: the RTU. A passive end has its REP there, but nobody sends it another. */
 	if (id->state == CM_STATE_ESTABLISHED || id->state == CM_STATE_MRA_REP_SENT)
 		cm_last_send(id);
-}
-
-/* The peer's end of the connection, as the REP says. False: it is another connection's (already),
- * or there is no memory. */
-static bool take_remote(struct cm_id *id, const struct cm_msg *msg)
-{
-	const struct cm_rep *rep = &msg->u.rep;
-
-	if (cm_find_remote(id->cm, rep->local_ca_guid, msg->local_comm_id) ||
-	    !cm_table_add_remote(id, rep->local_ca_guid, msg->local_comm_id))
-		return false;
-	if (cm_table_add_remote_qp(id, rep->local_ca_guid, rep->local_qpn))
-		return true;
-	cm_table_drop_remote(id);
-	return false;
 }
 
 static void rep_taken(struct cm_id *id, const struct cm_path *path, const struct cm_msg *msg,
@@ -235,10 +193,12 @@ static void rep_taken(struct cm_id *id, const struct cm_path *path, const struct
 			cm_end_stale(old, now_ns);
 		return;
 	}
-	if (!take_remote(id, msg))
+	/* The peer's end may be another connection's already. */
+	if (cm_find_remote(id->cm, rep->local_ca_guid, msg->local_comm_id) ||
+	    !cm_table_add_remote(id, rep->local_ca_guid, msg->local_comm_id, rep->local_qpn))
 		return;
 	cm_timer_stop(id);
-	id->ack_timeout = ack_timeout(rep->target_ack_delay, id->ack_timeout);
+	id->ack_timeout = cm_ack_timeout(rep->target_ack_delay, id->ack_timeout);
 	id->has_last = false;
 	id->state = CM_STATE_REP_RCVD;
 	cm_id_report(id, CM_EVENT_REP_RECEIVED, path, msg);
@@ -252,9 +212,9 @@ void cm_rep_received(struct cm *cm, const struct cm_path *path, const struct cm_
 
 	if (id && id->is_xrc)
 		rep.u.rep.local_qpn = rep.u.rep.local_eecn;
-	if (id && (id->state == CM_STATE_REQ_SENT || id->state == CM_STATE_MRA_REQ_RCVD))
+	if (id && cm_state_without_mra(id->state) == CM_STATE_REQ_SENT)
 		rep_taken(id, path, &rep, now_ns);
-	else if (id && id->in_remote && id->remote.comm_id == msg->local_comm_id)
+	else if (cm_find_pair(cm, msg->remote_comm_id, msg->local_comm_id))
 		rep_again(id);
 	else
 		cm_rej_stateless(cm, path, msg, CM_REJ_INVALID_COMM_ID);
@@ -271,15 +231,12 @@ void cm_rtu_received(struct cm *cm, const struct cm_path *path, const struct cm_
 	}
 	if (id->reject_reason)
 		cm_last_send(id); /* the REJ, or the DREQ behind it, has not arrived */
-	if (id->state != CM_STATE_REP_SENT && id->state != CM_STATE_MRA_REP_RCVD)
-		return;
-	cm_timer_stop(id);
-	id->state = CM_STATE_ESTABLISHED;
-	cm_id_report(id, CM_EVENT_RTU_RECEIVED, path, msg);
+	if (cm_state_without_mra(id->state) == CM_STATE_REP_SENT)
+		established(id, path, msg);
 }
 
-/* Prepares an MRA for what has been received. False: there is nothing to promise. */
-static bool mra_set(struct cm_id *id, const struct cm_msg *msg)
+/* Prepares an MRA for what has been received. -EINVAL: there is nothing to promise. */
+static int mra_set(struct cm_id *id, const struct cm_msg *msg)
 {
 	struct cm_msg mra = *msg;
 
@@ -290,16 +247,15 @@ static bool mra_set(struct cm_id *id, const struct cm_msg *msg)
 		id->state = CM_STATE_MRA_REP_SENT;
 		mra.u.mra.message_mraed = CM_ANSWERED_REP;
 	} else {
-		return false;
+		return -EINVAL;
 	}
 	cm_last_set(id, &mra);
-	return true;
+	return 0;
 }
 
-int cm_send_mra(struct cm_id *id, const struct cm_msg *msg, uint64_t now_ns)
+int cm_send_mra(struct cm_id *id, const struct cm_msg *msg)
 {
-	(void)now_ns;
-	if (!cm_msg_is_sendable(msg, CM_MRA) || !mra_set(id, msg))
+	if (!cm_msg_is_sendable(msg, CM_MRA) || mra_set(id, msg))
 		return -EINVAL;
 	cm_last_send(id);
 	return 0;
@@ -309,7 +265,7 @@ int cm_defer_mra(struct cm_id *id, uint8_t service_timeout)
 {
 	const struct cm_msg msg = { .attr = CM_MRA, .u.mra.service_timeout = service_timeout };
 
-	return mra_set(id, &msg) ? 0 : -EINVAL;
+	return mra_set(id, &msg);
 }
 
 /* An MRA that answers a retry extends the wait again. */
@@ -322,10 +278,13 @@ void cm_mra_received(struct cm *cm, const struct cm_path *path, const struct cm_
 	if (id && id->state == CM_STATE_REQ_SENT && answers == CM_ANSWERED_REQ)
 		id->state = CM_STATE_MRA_REQ_RCVD;
 	else if (id && id->state == CM_STATE_REP_SENT && answers == CM_ANSWERED_REP &&
-		 id->remote.comm_id == msg->local_comm_id)
+		 id->remote.number == msg->local_comm_id)
 		id->state = CM_STATE_MRA_REP_RCVD;
 	else
 		return;
-	cm_last_extend(id, msg->u.mra.service_timeout, now_ns);
+	/* The answer itself takes a packet lifetime, too. */
+	cm_timer_set(id, now_ns +
+				 cm_timeout_ns(msg->u.mra.service_timeout, CM_MAX_SERVICE_TIMEOUT) +
+				 cm_timeout_ns(id->ack_timeout, CM_MAX_TIMEOUT));
 	cm_id_report(id, CM_EVENT_MRA_RECEIVED, path, msg);
 }

@@ -24,6 +24,14 @@
 		(id)->in_##table = (id)->by_##table.tbl != NULL;                                   \
 	})
 
+/* The id that a table has for a key; NULL: none. */
+#define FIND(cm, table, key)                                                                       \
+	({                                                                                         \
+		struct cm_id *found_;                                                              \
+		HASH_FIND(by_##table, (cm)->by_##table, &(key), sizeof(key), found_);              \
+		found_;                                                                            \
+	})
+
 bool cm_table_add_comm_id(struct cm_id *id)
 {
 	struct cm *cm = id->cm;
@@ -35,17 +43,16 @@ bool cm_table_add_comm_id(struct cm_id *id)
 	return ADD(id, comm_id, local_comm_id);
 }
 
-bool cm_table_add_remote(struct cm_id *id, uint64_t ca_guid, uint32_t comm_id)
+bool cm_table_add_remote(struct cm_id *id, uint64_t ca_guid, uint32_t comm_id, uint32_t qpn)
 {
-	id->remote = (struct cm_remote_key){ .ca_guid = ca_guid, .comm_id = comm_id };
-	return ADD(id, remote, remote);
-}
-
-bool cm_table_add_remote_qp(struct cm_id *id, uint64_t ca_guid, uint32_t qpn)
-{
-	id->remote_qp = (struct cm_qp_key){ .ca_guid = ca_guid, .qpn = qpn };
-	id->remote_qpn = qpn;
-	return ADD(id, remote_qp, remote_qp);
+	id->remote = (struct cm_remote_key){ .ca_guid = ca_guid, .number = comm_id };
+	id->remote_qp = (struct cm_remote_key){ .ca_guid = ca_guid, .number = qpn };
+	if (!ADD(id, remote, remote))
+		return false;
+	if (ADD(id, remote_qp, remote_qp))
+		return true;
+	DROP(id, remote);
+	return false;
 }
 
 bool cm_table_add_request(struct cm_id *id, const struct gid *gid, uint32_t request_id)
@@ -59,51 +66,37 @@ void cm_table_drop_remote_qp(struct cm_id *id)
 	DROP(id, remote_qp);
 }
 
-void cm_table_drop_remote(struct cm_id *id)
-{
-	DROP(id, remote);
-}
-
 struct cm_id *cm_find_comm_id(const struct cm *cm, uint32_t comm_id)
 {
-	struct cm_id *id;
-
-	HASH_FIND(by_comm_id, cm->by_comm_id, &comm_id, sizeof(comm_id), id);
-	return id;
+	return FIND(cm, comm_id, comm_id);
 }
 
 struct cm_id *cm_find_pair(const struct cm *cm, uint32_t local, uint32_t remote)
 {
 	struct cm_id *id = cm_find_comm_id(cm, local);
 
-	return id && id->in_remote && id->remote.comm_id == remote ? id : NULL;
+	return id && id->in_remote && id->remote.number == remote ? id : NULL;
 }
 
 struct cm_id *cm_find_remote(const struct cm *cm, uint64_t ca_guid, uint32_t comm_id)
 {
-	const struct cm_remote_key key = { .ca_guid = ca_guid, .comm_id = comm_id };
-	struct cm_id *id;
+	const struct cm_remote_key key = { .ca_guid = ca_guid, .number = comm_id };
 
-	HASH_FIND(by_remote, cm->by_remote, &key, sizeof(key), id);
-	return id;
+	return FIND(cm, remote, key);
 }
 
 struct cm_id *cm_find_remote_qp(const struct cm *cm, uint64_t ca_guid, uint32_t qpn)
 {
-	const struct cm_qp_key key = { .ca_guid = ca_guid, .qpn = qpn };
-	struct cm_id *id;
+	const struct cm_remote_key key = { .ca_guid = ca_guid, .number = qpn };
 
-	HASH_FIND(by_remote_qp, cm->by_remote_qp, &key, sizeof(key), id);
-	return id;
+	return FIND(cm, remote_qp, key);
 }
 
 struct cm_id *cm_find_request(const struct cm *cm, const struct gid *gid, uint32_t request_id)
 {
 	const struct cm_request_key key = { .gid = *gid, .request_id = request_id };
-	struct cm_id *id;
 
-	HASH_FIND(by_request, cm->by_request, &key, sizeof(key), id);
-	return id;
+	return FIND(cm, request, key);
 }
 
 struct cm_id *cm_id_create(struct cm *cm, void *user)
@@ -130,7 +123,7 @@ void cm_id_enter_idle(struct cm_id *id)
 	DROP(id, remote);
 	DROP(id, remote_qp);
 	DROP(id, request);
-	id->remote_qpn = 0;
+	id->remote_qp.number = 0;
 	id->refused_comm_id = 0;
 	id->reject_reason = 0;
 	id->is_passive = false;
@@ -138,7 +131,7 @@ void cm_id_enter_idle(struct cm_id *id)
 	id->state = CM_STATE_IDLE;
 }
 
-void cm_id_free(struct cm_id *id)
+void cm_id_forget(struct cm_id *id)
 {
 	struct cm *cm = id->cm;
 
@@ -151,15 +144,10 @@ void cm_id_free(struct cm_id *id)
 	free(id);
 }
 
-void cm_id_forget(struct cm_id *id)
-{
-	cm_id_free(id);
-}
-
 void cm_id_settle(struct cm_id *id)
 {
 	if (id->is_orphan && id->state == CM_STATE_IDLE)
-		cm_id_free(id);
+		cm_id_forget(id);
 }
 
 void cm_id_report(struct cm_id *id, enum cm_event_type type, const struct cm_path *path,
@@ -180,6 +168,21 @@ void cm_id_report(struct cm_id *id, enum cm_event_type type, const struct cm_pat
 		id->cm->cfg.ops->event(id->cm->cfg.host, &event);
 }
 
+void cm_id_report_request(struct cm_id *id, struct cm_id *listener, enum cm_event_type type,
+			  const struct cm_path *path, const struct cm_msg *msg)
+{
+	const struct cm_event event = {
+		.type = type,
+		.id = id,
+		.listener = listener,
+		.user = listener->user,
+		.path = path,
+		.msg = msg,
+	};
+
+	id->cm->cfg.ops->event(id->cm->cfg.host, &event);
+}
+
 void cm_id_set_user(struct cm_id *id, void *user)
 {
 	id->user = user;
@@ -193,13 +196,10 @@ enum cm_state cm_id_state(const struct cm_id *id)
 void cm_id_info(const struct cm_id *id, struct cm_id_info *ret)
 {
 	*ret = (struct cm_id_info){
-		.state = id->state,
-		.is_orphan = id->is_orphan,
 		.local_comm_id = id->in_comm_id ? id->local_comm_id : 0,
-		.remote_comm_id = id->in_remote ? (uint32_t)id->remote.comm_id : 0,
+		.remote_comm_id = id->in_remote ? (uint32_t)id->remote.number : 0,
 		.local_qpn = id->local_qpn,
-		.remote_qpn = id->remote_qpn,
-		.service_id = id->service_id,
+		.remote_qpn = (uint32_t)id->remote_qp.number,
 		.path = id->path,
 	};
 }

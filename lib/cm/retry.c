@@ -92,7 +92,7 @@ uint64_t cm_timeout_ns(uint8_t code, uint8_t max_code)
 	return 4096ull << (code < max_code ? code : max_code);
 }
 
-void cm_msg_send(struct cm *cm, const struct cm_path *path, const struct cm_msg *msg)
+static void msg_send(struct cm *cm, const struct cm_path *path, const struct cm_msg *msg)
 {
 	uint8_t mad[CM_MAD_BYTES];
 
@@ -117,20 +117,25 @@ void cm_last_set(struct cm_id *id, const struct cm_msg *msg)
 	id->has_last = true;
 	id->last.tid = id->tid;
 	id->last.local_comm_id = id->local_comm_id;
-	id->last.remote_comm_id = id->in_remote ? (uint32_t)id->remote.comm_id : 0;
+	id->last.remote_comm_id = id->in_remote ? (uint32_t)id->remote.number : 0;
 }
 
 void cm_last_send(struct cm_id *id)
 {
 	if (id->has_last)
-		cm_msg_send(id->cm, &id->path, &id->last);
+		msg_send(id->cm, &id->path, &id->last);
+}
+
+void cm_last_await(struct cm_id *id, uint64_t now_ns)
+{
+	id->retries_left = id->max_retries;
+	cm_timer_set(id, now_ns + id->timeout_ns);
 }
 
 void cm_last_retry(struct cm_id *id, uint64_t now_ns)
 {
-	id->retries_left = id->max_retries;
 	cm_last_send(id);
-	cm_timer_set(id, now_ns + id->timeout_ns);
+	cm_last_await(id, now_ns);
 }
 
 bool cm_last_retry_again(struct cm_id *id, uint64_t now_ns)
@@ -143,18 +148,13 @@ bool cm_last_retry_again(struct cm_id *id, uint64_t now_ns)
 	return true;
 }
 
-/* The answer itself takes a packet lifetime, too. */
-void cm_last_extend(struct cm_id *id, uint8_t service_timeout, uint64_t now_ns)
-{
-	cm_timer_set(id, now_ns + cm_timeout_ns(service_timeout, CM_MAX_SERVICE_TIMEOUT) +
-				 cm_timeout_ns(id->ack_timeout, CM_MAX_TIMEOUT));
-}
-
 void cm_answer_stateless(struct cm *cm, const struct cm_path *path, const struct cm_msg *to,
-			 struct cm_msg *answer)
+			 const struct cm_msg *answer)
 {
-	answer->tid = to->tid;
-	answer->local_comm_id = to->remote_comm_id;
-	answer->remote_comm_id = to->local_comm_id;
-	cm_msg_send(cm, path, answer);
+	struct cm_msg msg = *answer;
+
+	msg.tid = to->tid;
+	msg.local_comm_id = to->remote_comm_id;
+	msg.remote_comm_id = to->local_comm_id;
+	msg_send(cm, path, &msg);
 }

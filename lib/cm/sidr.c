@@ -42,11 +42,13 @@ int cm_send_sidr_rep(struct cm_id *id, const struct cm_msg *msg, uint64_t now_ns
 static void refuse(struct cm *cm, const struct cm_path *path, const struct cm_msg *to,
 		   enum cm_sidr_status status)
 {
-	struct cm_msg rep = { .attr = CM_SIDR_REP };
+	const struct cm_msg rep = {
+		.attr = CM_SIDR_REP,
+		.u.sidr_rep = { .request_id = to->u.sidr_req.request_id,
+				.service_id = to->u.sidr_req.service_id,
+				.status = (uint8_t)status },
+	};
 
-	rep.u.sidr_rep.request_id = to->u.sidr_req.request_id;
-	rep.u.sidr_rep.service_id = to->u.sidr_req.service_id;
-	rep.u.sidr_rep.status = (uint8_t)status;
 	cm_answer_stateless(cm, path, to, &rep);
 }
 
@@ -63,31 +65,29 @@ static struct cm_id *passive_end(struct cm *cm, const struct cm_path *path,
 	id->state = CM_STATE_SIDR_REQ_RCVD;
 	if (cm_table_add_request(id, &path->dst, msg->u.sidr_req.request_id))
 		return id;
-	cm_id_free(id);
+	cm_id_forget(id);
 	return NULL;
 }
 
 void cm_sidr_req_received(struct cm *cm, const struct cm_path *path, const struct cm_msg *msg)
 {
 	struct cm_id *id = cm_find_request(cm, &path->dst, msg->u.sidr_req.request_id);
-	struct cm_event event = { .type = CM_EVENT_SIDR_REQ_RECEIVED, .path = path, .msg = msg };
+	struct cm_id *listener;
 
 	if (id) {
 		cm_last_send(id); /* nothing, until it is answered */
 		return;
 	}
-	event.listener = cm_listen_find(cm, msg->u.sidr_req.service_id, path);
-	if (!event.listener) {
+	listener = cm_listen_find(cm, msg->u.sidr_req.service_id, path);
+	if (!listener) {
 		refuse(cm, path, msg, CM_SIDR_UNSUPPORTED);
 		return;
 	}
-	event.id = passive_end(cm, path, msg);
-	if (!event.id) {
+	id = passive_end(cm, path, msg);
+	if (id)
+		cm_id_report_request(id, listener, CM_EVENT_SIDR_REQ_RECEIVED, path, msg);
+	else
 		refuse(cm, path, msg, CM_SIDR_NO_QP);
-		return;
-	}
-	event.user = event.listener->user;
-	cm->cfg.ops->event(cm->cfg.host, &event);
 }
 
 void cm_sidr_rep_received(struct cm *cm, const struct cm_path *path, const struct cm_msg *msg)

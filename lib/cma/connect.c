@@ -249,13 +249,13 @@ int rdma_id_reject(struct rdma_id *id, const struct ctl_cm_conn *conn, uint64_t 
 	return cm_send_rej(id->cm, &msg, now_ns);
 }
 
-int rdma_id_establish(struct rdma_id *id, uint64_t now_ns)
+int rdma_id_establish(struct rdma_id *id)
 {
 	const struct cm_msg msg = { .attr = CM_RTU };
 
 	if (id->state != ID_CONNECT || !id->cm || rdma_id_is_datagram(id))
 		return -EINVAL;
-	return cm_send_rtu(id->cm, &msg, now_ns);
+	return cm_send_rtu(id->cm, &msg);
 }
 
 int rdma_id_notify(struct rdma_id *id, uint32_t event)

@@ -109,7 +109,7 @@ int rdma_id_listen(struct rdma_id *id, uint32_t backlog);
 int rdma_id_connect(struct rdma_id *id, const struct ctl_cm_conn *conn, uint64_t now_ns);
 int rdma_id_accept(struct rdma_id *id, const struct ctl_cm_conn *conn, uint64_t now_ns);
 int rdma_id_reject(struct rdma_id *id, const struct ctl_cm_conn *conn, uint64_t now_ns);
-int rdma_id_establish(struct rdma_id *id, uint64_t now_ns);
+int rdma_id_establish(struct rdma_id *id);
 /* event: enum ibv_event_type */
 int rdma_id_notify(struct rdma_id *id, uint32_t event);
 int rdma_id_disconnect(struct rdma_id *id, uint64_t now_ns);

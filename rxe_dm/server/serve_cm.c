@@ -137,7 +137,7 @@ static int reject_id(struct call *call, struct rdma_id *id)
 static int establish_id(struct call *call, struct rdma_id *id)
 {
 	(void)call;
-	return rdma_id_establish(id, clock_now_ns());
+	return rdma_id_establish(id);
 }
 
 static int notify_id(struct call *call, struct rdma_id *id)

@@ -157,9 +157,9 @@ static void call_with_msg(struct cm_id *id, enum call what, struct take *take)
 	else if (what == CALL_REP)
 		(void)cm_send_rep(id, &msg, w.now_ns);
 	else if (what == CALL_RTU)
-		(void)cm_send_rtu(id, &msg, w.now_ns);
+		(void)cm_send_rtu(id, &msg);
 	else if (what == CALL_MRA)
-		(void)cm_send_mra(id, &msg, w.now_ns);
+		(void)cm_send_mra(id, &msg);
 	else if (what == CALL_REJ)
 		(void)cm_send_rej(id, &msg, w.now_ns);
 	else if (what == CALL_DREQ)

@@ -154,7 +154,7 @@ static void on_rep(void)
 		refuse(run.active);
 		return;
 	}
-	must(cm_send_rtu(run.active, &rtu, run.w.now_ns));
+	must(cm_send_rtu(run.active, &rtu));
 	if (run.script == ACTIVE_DISCONNECTS || run.script == BOTH_DISCONNECT)
 		disconnect(run.active);
 	if (run.script == ACTIVE_LEAVES)

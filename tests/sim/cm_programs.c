@@ -191,8 +191,7 @@ static int promise(struct cm_sim *s, struct cm_end *end)
 	const uint8_t timeout = (uint8_t)(10 + cm_sim_random(s, 8));
 	const struct cm_msg msg = { .attr = CM_MRA, .u.mra.service_timeout = timeout };
 
-	return cm_sim_chance(s, 50) ? cm_defer_mra(end->id, timeout)
-				    : cm_send_mra(end->id, &msg, s->w.now_ns);
+	return cm_sim_chance(s, 50) ? cm_defer_mra(end->id, timeout) : cm_send_mra(end->id, &msg);
 }
 
 static int answer_sidr(struct cm_sim *s, struct cm_end *end)
@@ -208,7 +207,7 @@ static int send_plain(struct cm_sim *s, struct cm_end *end, enum cm_attr attr)
 	const struct cm_msg msg = { .attr = attr };
 
 	if (attr == CM_RTU)
-		return cm_send_rtu(end->id, &msg, s->w.now_ns);
+		return cm_send_rtu(end->id, &msg);
 	if (attr == CM_DREQ)
 		return cm_send_dreq(end->id, &msg, s->w.now_ns);
 	return cm_send_drep(end->id, &msg, s->w.now_ns);

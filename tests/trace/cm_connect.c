@@ -281,13 +281,13 @@ START_TEST(mra_extends_the_wait)
 	listen_at(b);
 	connect_to(b);
 	run_ms(1);
-	ck_assert_int_eq(cm_send_mra(idb, &mra, cw.now_ns), 0);
+	ck_assert_int_eq(cm_send_mra(idb, &mra), 0);
 	ck_assert_int_eq(cm_id_state(idb), CM_STATE_MRA_REQ_SENT);
 	run_ms(100);
 	ck_assert_int_eq(cm_id_state(ida), CM_STATE_MRA_REQ_RCVD);
 	accept_it();
 	run_ms(1);
-	ck_assert_int_eq(cm_send_mra(ida, &mra, cw.now_ns), 0);
+	ck_assert_int_eq(cm_send_mra(ida, &mra), 0);
 	run_ms(100);
 	ck_assert_int_eq(cm_id_state(idb), CM_STATE_MRA_REP_RCVD);
 	rtu();
@@ -314,7 +314,7 @@ START_TEST(mra_runs_out)
 	listen_at(b);
 	connect_to(b);
 	run_ms(1);
-	ck_assert_int_eq(cm_send_mra(idb, &mra, cw.now_ns), 0);
+	ck_assert_int_eq(cm_send_mra(idb, &mra), 0);
 	run();
 	expect("     0.0 a > REQ\n"
 	       "     1.0 b   REQ_RECEIVED\n"

@@ -197,7 +197,7 @@ int send_plain(struct cm_id *id, enum cm_attr attr)
 	const struct cm_msg msg = { .attr = attr };
 
 	if (attr == CM_RTU)
-		return cm_send_rtu(id, &msg, cw.now_ns);
+		return cm_send_rtu(id, &msg);
 	if (attr == CM_DREQ)
 		return cm_send_dreq(id, &msg, cw.now_ns);
 	ck_assert_int_eq(attr, CM_DREP);

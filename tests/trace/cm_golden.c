@@ -149,7 +149,7 @@ static int act(const struct cm_msg *msg)
 	switch (msg->attr) {
 	case CM_REQ: return send_req(msg);
 	case CM_REP: return cm_send_rep(play.id, msg, play.now_ns);
-	case CM_RTU: return cm_send_rtu(play.id, msg, play.now_ns);
+	case CM_RTU: return cm_send_rtu(play.id, msg);
 	case CM_REJ: return send_rej(msg);
 	case CM_DREQ: return cm_send_dreq(play.id, msg, play.now_ns);
 	case CM_DREP: return cm_send_drep(play.id, msg, play.now_ns);

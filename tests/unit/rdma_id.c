@@ -23,7 +23,7 @@ START_TEST(connect_and_disconnect)
 	rdma_id_user(passive)->token = 30;
 	ck_assert_int_eq(rdma_id_accept(passive, &plain, now_ns), 0);
 	deliver();
-	ck_assert_int_eq(rdma_id_establish(active, now_ns), 0);
+	ck_assert_int_eq(rdma_id_establish(active), 0);
 	deliver();
 	expect("     0 a ADDR_RESOLVED of 10\n"
 	       "     0 a ROUTE_RESOLVED of 10\n"
@@ -60,7 +60,7 @@ START_TEST(connect_to_oneself)
 	rdma_id_user(passive)->token = 30;
 	ck_assert_int_eq(rdma_id_accept(passive, &(struct ctl_cm_conn){ .qpn = 0x222 }, now_ns), 0);
 	deliver();
-	ck_assert_int_eq(rdma_id_establish(active, now_ns), 0);
+	ck_assert_int_eq(rdma_id_establish(active), 0);
 	deliver();
 	ck_assert_int_eq(rdma_id_disconnect(passive, now_ns), 0);
 	deliver();
@@ -474,7 +474,7 @@ START_TEST(data_before_the_rtu)
 	ck_assert_int_eq(rdma_id_accept(passive, &plain, now_ns), 0);
 	deliver();
 	lose(1);
-	ck_assert_int_eq(rdma_id_establish(active, now_ns), 0);
+	ck_assert_int_eq(rdma_id_establish(active), 0);
 	forget();
 	ck_assert_int_eq(rdma_id_notify(passive, IBV_EVENT_QP_FATAL), -EINVAL);
 	ck_assert_int_eq(rdma_id_notify(passive, IBV_EVENT_COMM_EST), 0);

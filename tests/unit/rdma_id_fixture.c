@@ -277,7 +277,7 @@ struct rdma_id *connected(struct rdma_id **ret_passive)
 	rdma_id_user(*ret_passive)->token = 30;
 	ck_assert_int_eq(rdma_id_accept(*ret_passive, &conn, now_ns), 0);
 	deliver();
-	ck_assert_int_eq(rdma_id_establish(active, now_ns), 0);
+	ck_assert_int_eq(rdma_id_establish(active), 0);
 	deliver();
 	forget();
 	return active;

@@ -84,7 +84,7 @@ static void use(struct rdma_id *id)
 	case 0: (void)rdma_id_connect(id, &conn, now_ns); break;
 	case 1: (void)rdma_id_accept(id, &conn, now_ns); break;
 	case 2: (void)rdma_id_reject(id, &conn, now_ns); break;
-	case 3: (void)rdma_id_establish(id, now_ns); break;
+	case 3: (void)rdma_id_establish(id); break;
 	case 4: (void)rdma_id_notify(id, IBV_EVENT_COMM_EST); break;
 	case 5: (void)rdma_id_disconnect(id, now_ns); break;
 	case 6: (void)rdma_id_init_qp_attr(id, roll(5), &attr); break;
@@ -110,7 +110,7 @@ static void advance(struct rdma_id *id)
 	case CTL_CM_ADDR_RESOLVED: (void)rdma_id_resolve_route(id); break;
 	case CTL_CM_ROUTE_RESOLVED: (void)rdma_id_connect(id, &conn, now_ns); break;
 	case CTL_CM_REQUESTED: (void)rdma_id_accept(id, &conn, now_ns); break;
-	case CTL_CM_CONNECTING: (void)rdma_id_establish(id, now_ns); break;
+	case CTL_CM_CONNECTING: (void)rdma_id_establish(id); break;
 	case CTL_CM_ESTABLISHED:
 	case CTL_CM_DISCONNECTING: (void)rdma_id_disconnect(id, now_ns); break;
 	case CTL_CM_LISTENING:
