@@ -19,18 +19,36 @@ static bool fired_in(const struct ctl_shared *shared, uint32_t slot, uint32_t pl
 	       atomic_load(&count->fired) > 0;
 }
 
-/* Counts of processes that have exited are added up in the rule itself. */
-static bool fired(const struct diagnosis *d, const struct rxe_qp *qp, uint32_t place)
+/* Whether the rule is for packets of this queue pair. order: FAULT_NO_INDEX: unknown. */
+static bool is_for(const struct fault_rule *rule, uint32_t qpn, uint32_t order, uint32_t peer_qpn)
 {
-	const uint32_t peer = qp->attr.dest_qp_num >> RXE_SLOT_SHIFT;
+	return fault_in_range(&rule->qp, qpn) && fault_in_range(&rule->peer_qp, peer_qpn) &&
+	       (order == FAULT_NO_INDEX || fault_in_range(&rule->qp_index, order));
+}
 
-	if (fired_in(d->shared, d->slot, place))
-		return true;
-	return atomic_load(&d->shared->slot[peer].pid) ? fired_in(d->shared, peer, place)
+/* The server adds up the counts of processes that have exited in the rule itself. */
+static bool fired_at_peer(const struct diagnosis *d, const struct rxe_qp *qp, uint32_t place)
+{
+	const uint32_t slot = qp->attr.dest_qp_num >> RXE_SLOT_SHIFT;
+
+	if (!peer_is_local(d, qp))
+		return false;
+	return atomic_load(&d->shared->slot[slot].pid) ? fired_in(d->shared, slot, place)
 						       : d->shared->faults.at[place].fired > 0;
 }
 
-/* Reads the rule at a place that has one which fired. */
+/* Whether the rule fired in a process of this connection, and may have fired for its packets. */
+static bool fired(const struct diagnosis *d, const struct rxe_qp *qp, uint32_t place,
+		  const struct fault_rule *rule)
+{
+	const uint32_t peer_qpn = qp->attr.dest_qp_num;
+
+	if (is_for(rule, qp->qpn, qp->order, peer_qpn) && fired_in(d->shared, d->slot, place))
+		return true;
+	return is_for(rule, peer_qpn, FAULT_NO_INDEX, qp->qpn) && fired_at_peer(d, qp, place);
+}
+
+/* Reads the rule at a place. False: there is none, or it has nothing to do with the failure. */
 static bool fired_rule(const struct diagnosis *d, const struct rxe_qp *qp, uint32_t place,
 		       struct inject_rule *ret)
 {
@@ -41,7 +59,7 @@ static bool fired_rule(const struct diagnosis *d, const struct rxe_qp *qp, uint3
 		return false;
 	memcpy(text, fault->text, sizeof(text));
 	text[sizeof(text) - 1] = '\0';
-	return inject_rule_parse(ret, text, why) && fired(d, qp, place);
+	return inject_rule_parse(ret, text, why) && fired(d, qp, place, &ret->packet);
 }
 
 uint32_t rule_sending_nak(const struct diagnosis *d, const struct rxe_qp *qp, uint8_t syndrome)

@@ -106,13 +106,20 @@ static const char *refused(enum rc_fault fault)
 	return why(RXE_FAILED_RESPONSE, RXE_WC_SUCCESS);
 }
 
-/* Rule 3, which fired once in this process. */
-static void fire_rule(const char *text)
+/* Rule 3, which fired once in the process of this slot alone. */
+static void fire_rule_in(uint32_t slot, const char *text)
 {
 	shared->faults.at[0].id = 3;
 	strcpy(shared->faults.at[0].text, text);
-	shared->slot[OWN_SLOT].faults[0].id = 3;
-	shared->slot[OWN_SLOT].faults[0].fired = 1;
+	for (uint32_t i = 0; i < RXE_MAX_SLOTS; i++)
+		shared->slot[i].faults[0].id = 0;
+	shared->slot[slot].faults[0].id = 3;
+	shared->slot[slot].faults[0].fired = 1;
+}
+
+static void fire_rule(const char *text)
+{
+	fire_rule_in(OWN_SLOT, text);
 }
 
 /* An entry of the key table: [0x1000, 0x1040) in domain pd. */
@@ -376,6 +383,47 @@ START_TEST(rules_that_answer)
 }
 END_TEST
 
+/* Whether the sentence names the rule, which fired in that process. */
+static bool names(uint32_t slot, const char *text)
+{
+	fire_rule_in(slot, text);
+	return strstr(send_failed(RXE_WC_REM_ACCESS_ERR), "fault rule 3 sent the NAK");
+}
+
+START_TEST(rules_of_other_queue_pairs)
+{
+	const uint32_t peer = PEER_QPN >> RXE_SLOT_SHIFT;
+
+	qp.order = 2;
+	ck_assert(names(OWN_SLOT, "nak code=remote_access qp=0x010001"));
+	ck_assert(!names(OWN_SLOT, "nak code=remote_access qp=0x010002"));
+	ck_assert(names(OWN_SLOT, "nak code=remote_access qp=#2"));
+	ck_assert(!names(OWN_SLOT, "nak code=remote_access qp=#3"));
+	ck_assert(names(OWN_SLOT, "nak code=remote_access peer_qp=0x020005"));
+	ck_assert(!names(OWN_SLOT, "nak code=remote_access peer_qp=0x020006"));
+	ck_assert(names(peer, "nak code=remote_access qp=0x020005"));
+	ck_assert(!names(peer, "nak code=remote_access qp=0x020006"));
+	ck_assert(!names(peer, "nak code=remote_access peer_qp=0x010002"));
+	ck_assert(!names(peer + 1, "nak code=remote_access"));
+	/* Another device's queue pair may have the number of a local process. */
+	qp.flow.dst.raw[15] = 9;
+	ck_assert(!names(peer, "nak code=remote_access"));
+	ck_assert(names(OWN_SLOT, "nak code=remote_access"));
+}
+END_TEST
+
+START_TEST(rules_that_disturb_other_queue_pairs)
+{
+#define LOST "did not run in time, or packets were lost ('rxe_dm show' counts lost packets)"
+	fire_rule("drop qp=0x010002");
+	expect_silent("peer (process 999999999) has the QP, but " LOST);
+	shared->faults.at[0].fired = 1;
+	peer_slot()->pid = 0;
+	fire_rule("nak code=psn_sequence qp=0x030001");
+	expect_silent("the program of QP 0x020005 has exited");
+}
+END_TEST
+
 START_TEST(refused_requests)
 {
 	qp.rc.resp.rkey = KEY;
@@ -445,6 +493,8 @@ int main(void)
 	tcase_add_test(tcase, binds);
 	tcase_add_test(tcase, own_memory);
 	tcase_add_test(tcase, rules_that_answer);
+	tcase_add_test(tcase, rules_of_other_queue_pairs);
+	tcase_add_test(tcase, rules_that_disturb_other_queue_pairs);
 	tcase_add_test(tcase, refused_requests);
 	tcase_add_test(tcase, receives_and_queues);
 	tcase_add_test(tcase, a_long_sentence_is_cut_off);
