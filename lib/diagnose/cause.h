@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Causes by kind, each in a file of its own. Inside lib/diagnose only. */
+/* The files of lib/diagnose, for each other only. diagnose.c calls request.c, both call key.c and
+ * peer.c, all call sentence.c. */
 #ifndef RXE_DIAGNOSE_CAUSE_H
 #define RXE_DIAGNOSE_CAUSE_H
 
@@ -9,7 +10,7 @@
 
 struct rxe_send_wqe;
 
-/* diagnose.c: text that grows and is cut off at size. */
+/* sentence.c: text that grows and is cut off at size. */
 struct sentence {
 	char *text;
 	size_t size, len;
@@ -21,21 +22,15 @@ void say(struct sentence *s, const char *format, ...) __attribute__((format(prin
 void say_request(struct sentence *s, const struct diagnosis *d, const struct rxe_qp *qp,
 		 enum rxe_wc_status status);
 
-/* window.c: a bind, or an invalidation, failed. */
-void say_bind(struct sentence *s, const struct diagnosis *d, const struct rxe_qp *qp,
-	      const struct rxe_send_wqe *wqe);
-void say_invalidation(struct sentence *s, const struct diagnosis *d,
-		      const struct rxe_send_wqe *wqe);
-
-/* response.c: this end refused the peer's request; or its own receive failed with status. */
-void say_response(struct sentence *s, const struct diagnosis *d, const struct rxe_qp *qp);
-void say_receive(struct sentence *s, const struct rxe_qp *qp, enum rxe_wc_status status);
-
 /* peer.c: whether the peer's queue pair belongs to this device; why it does not answer; the
  * cause that the peer's process recorded for its own end, or NULL. */
 bool peer_is_local(const struct diagnosis *d, const struct rxe_qp *qp);
 void say_peer_silent(struct sentence *s, const struct diagnosis *d, const struct rxe_qp *qp);
 const char *peer_cause(const struct diagnosis *d, const struct rxe_qp *qp);
+
+/* The number of a fault rule for this queue pair or the peer's that has sent NAKs with this AETH
+ * syndrome (AETH_RNR_NAK: RNR NAKs of any timer); 0: none. */
+uint32_t rule_sending_nak(const struct diagnosis *d, const struct rxe_qp *qp, uint8_t syndrome);
 
 /* key.c: an access by a key of this device. */
 #define KEY_ANY_PD UINT32_MAX
@@ -51,13 +46,10 @@ void say_key_refusal(struct sentence *s, const struct diagnosis *d, const struct
 /* Whether the key's region or window permits the access. Its memory may be unmapped
  * nevertheless. */
 bool key_permits(const struct diagnosis *d, const struct key_use *use);
-
-/* rules.c: the number of a fault rule that fired in this process or the peer's and that sends
- * NAKs with this AETH syndrome (AETH_RNR_NAK: RNR NAKs of any timer); 0: none. */
-uint32_t rule_sending_nak(const struct diagnosis *d, const struct rxe_qp *qp, uint8_t syndrome);
-/* Whether a rule that drops, delays or changes packets fired in this process or the peer's. */
-bool rules_disturb_packets(const struct diagnosis *d, const struct rxe_qp *qp);
-/* Why the device can send and receive nothing; NULL: it can. */
-const char *port_silence(const struct diagnosis *d);
+/* A bind, or an invalidation, failed. */
+void say_bind(struct sentence *s, const struct diagnosis *d, const struct rxe_qp *qp,
+	      const struct rxe_send_wqe *wqe);
+void say_invalidation(struct sentence *s, const struct diagnosis *d,
+		      const struct rxe_send_wqe *wqe);
 
 #endif

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: MIT
 /* Keys: every process can read the device's table of memory regions and windows, and the bindings
- * of windows, in shared memory. */
+ * of windows, in shared memory. Of a bind or an invalidation that failed, the first rule of
+ * emu/mw.c that is broken. */
 #include <inttypes.h>
 
 #include "emu/mr.h"
 #include "emu/mw.h"
+#include "emu/queue.h"
 #include "lib/control/shared.h"
 #include "lib/diagnose/cause.h"
 
@@ -14,36 +16,36 @@ static struct rxe_mw_tables bindings(const struct diagnosis *d)
 				       sizeof(struct ctl_slot) };
 }
 
-static enum mr_check check(const struct rxe_mr *mr, const struct key_use *use)
+static uint32_t pd_of(const struct key_use *use, const struct rxe_mr *mr)
 {
-	return rxe_mr_check(mr, use->pd == KEY_ANY_PD ? mr->pd : use->pd, use->rights, use->addr,
-			    use->len);
+	return use->pd == KEY_ANY_PD ? mr->pd : use->pd;
 }
 
-static enum mr_check check_window(const struct diagnosis *d, const struct rxe_mr *window,
-				  const struct key_use *use)
+static enum mr_check check(const struct diagnosis *d, const struct key_use *use)
 {
+	const struct rxe_mr_table *mrs = &d->shared->mrs;
+	const struct rxe_mr *mr = rxe_mr_find(mrs, use->key);
+	const struct rxe_mr *window = rxe_mw_find(mrs, use->key);
 	const struct rxe_mw_tables tables = bindings(d);
-	const struct rxe_key_user user = { use->pd == KEY_ANY_PD ? window->pd : use->pd, use->qpn };
 	struct rxe_span at;
 
-	return rxe_mw_check(&d->shared->mrs, &tables, use->key, user, use->rights, use->addr,
-			    use->len, &at);
+	if (mr)
+		return rxe_mr_check(mr, pd_of(use, mr), use->rights, use->addr, use->len);
+	if (!window)
+		return MR_BAD_KEY;
+	return rxe_mw_check(mrs, &tables, use->key,
+			    (struct rxe_key_user){ pd_of(use, window), use->qpn }, use->rights,
+			    use->addr, use->len, &at);
 }
 
 bool key_permits(const struct diagnosis *d, const struct key_use *use)
 {
-	const struct rxe_mr *mr = rxe_mr_find(&d->shared->mrs, use->key);
-	const struct rxe_mr *window = mr ? NULL : rxe_mw_find(&d->shared->mrs, use->key);
-
-	if (window)
-		return check_window(d, window, use) == MR_OK;
-	return mr && check(mr, use) == MR_OK;
+	return check(d, use) == MR_OK;
 }
 
-static const char *region_refusal(const struct rxe_mr *mr, const struct key_use *use)
+static const char *region_refusal(const struct key_use *use, enum mr_check result)
 {
-	switch (check(mr, use)) {
+	switch (result) {
 	case MR_BAD_PD: return "the region belongs to another protection domain";
 	case MR_BAD_RIGHTS: return "the region was registered without that access right";
 	case MR_BAD_RANGE: return "the range is not inside the region";
@@ -59,10 +61,10 @@ static const char *region_refusal(const struct rxe_mr *mr, const struct key_use 
 }
 
 /* What a bound window grants, and why the region below does not. */
-static void say_window(struct sentence *s, const struct diagnosis *d, const struct rxe_mr *window,
+static void say_window(struct sentence *s, const struct diagnosis *d,
 		       const struct rxe_mw_bound *bound, const struct key_use *use)
 {
-	enum mr_check result = check_window(d, window, use);
+	const enum mr_check result = check(d, use);
 
 	if (result == MR_BAD_PD)
 		say(s, "the memory window belongs to another protection domain");
@@ -83,13 +85,12 @@ static void say_window(struct sentence *s, const struct diagnosis *d, const stru
 
 void say_key_refusal(struct sentence *s, const struct diagnosis *d, const struct key_use *use)
 {
-	const struct rxe_mr *mr = rxe_mr_find(&d->shared->mrs, use->key);
-	const struct rxe_mr *window = mr ? NULL : rxe_mw_find(&d->shared->mrs, use->key);
+	const struct rxe_mr *window = rxe_mw_find(&d->shared->mrs, use->key);
 	const struct rxe_mw_tables tables = bindings(d);
 	struct rxe_mw_bound bound;
 
-	if (mr)
-		say(s, "%s", region_refusal(mr, use));
+	if (rxe_mr_find(&d->shared->mrs, use->key))
+		say(s, "%s", region_refusal(use, check(d, use)));
 	else if (!window)
 		say(s, "the key is not registered");
 	else if (use->qpn == 0)
@@ -97,5 +98,72 @@ void say_key_refusal(struct sentence *s, const struct diagnosis *d, const struct
 	else if (!rxe_mw_read(&tables, window, use->key, &bound))
 		say(s, "the memory window is not bound under this key");
 	else
-		say_window(s, d, window, &bound, use);
+		say_window(s, d, &bound, use);
+}
+
+static bool is_bound(const struct diagnosis *d, const struct rxe_mr *window)
+{
+	const struct rxe_mw *mw = &d->shared->slot[window->owner].mws.mw[window->addr % RXE_MAX_MW];
+
+	return (uint32_t)atomic_load(&mw->state) != 0;
+}
+
+static const char *window_error(const struct diagnosis *d, const struct rxe_mr *window, uint32_t pd,
+				const struct rxe_bind *bind)
+{
+	if (!window || window->owner != d->slot)
+		return "this process has no such window";
+	if (window->pd != pd)
+		return "the window belongs to another protection domain than the queue pair";
+	if (window->kind == RXE_MR_WINDOW_2 && is_bound(d, window))
+		return "the window is bound already: invalidate it first (IBV_WR_LOCAL_INV)";
+	if (window->kind == RXE_MR_WINDOW_2 && bind->len == 0)
+		return "IBV_WR_LOCAL_INV closes a window of type 2, not a bind of length 0";
+	return NULL;
+}
+
+static const char *region_error(const struct rxe_mr *mr, uint32_t pd, const struct rxe_bind *bind)
+{
+	const uint32_t changes = RXE_REMOTE_WRITE | RXE_REMOTE_ATOMIC;
+
+	if (!mr)
+		return "the region's key is not registered";
+	if (mr->pd != pd)
+		return "the region belongs to another protection domain than the window";
+	if (!(mr->rights & RXE_MW_BIND))
+		return "the region was registered without IBV_ACCESS_MW_BIND";
+	if ((bind->rights & changes) && !(mr->rights & RXE_LOCAL_WRITE))
+		return "remote write and atomic access need a region with "
+		       "IBV_ACCESS_LOCAL_WRITE";
+	if (rxe_mr_check(mr, pd, 0, bind->addr, bind->len) != MR_OK)
+		return "the range is not inside the region";
+	return "the region lacks an access right of the window";
+}
+
+void say_bind(struct sentence *s, const struct diagnosis *d, const struct rxe_qp *qp,
+	      const struct rxe_send_wqe *wqe)
+{
+	const struct rxe_bind *bind = rxe_wqe_bind(wqe);
+	const struct rxe_mr *window = rxe_mw_find(&d->shared->mrs, bind->mw);
+	const char *why = window_error(d, window, qp->pd, bind);
+
+	if (!why)
+		why = region_error(rxe_mr_find(&d->shared->mrs, bind->region), qp->pd, bind);
+	say(s,
+	    "the memory window 0x%08x cannot be bound to %" PRIu64 " bytes at 0x%" PRIx64
+	    " of the region 0x%08x: %s",
+	    bind->mw, bind->len, bind->addr, bind->region, why);
+}
+
+void say_invalidation(struct sentence *s, const struct diagnosis *d, const struct rxe_send_wqe *wqe)
+{
+	const uint32_t key = wqe->imm_or_rkey;
+
+	say(s, "the key 0x%08x cannot be invalidated: ", key);
+	if (rxe_mr_find(&d->shared->mrs, key))
+		say(s, "it is a region's; ibv_dereg_mr ends it");
+	else if (!rxe_mw_find(&d->shared->mrs, key))
+		say(s, "it is not registered");
+	else
+		say(s, "no memory window of type 2 is bound under it by this queue pair");
 }

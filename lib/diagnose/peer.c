@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: MIT
-/* The peer's queue pair, if it is on this device: shared memory lists no others. */
+/* What shared memory tells of the peer and of the way to it: the peer's queue pair and process, if
+ * they are on this device, the fault rules that fired at either end, the port. */
+#include <string.h>
+
 #include "emu/limits.h"
 #include "lib/control/process.h"
 #include "lib/control/protocol.h"
 #include "lib/control/shared.h"
 #include "lib/diagnose/cause.h"
+#include "lib/inject/rule.h"
 #include "net/wire/gid.h"
+#include "net/wire/packet.h"
 
-static const char *state_str(uint32_t state)
-{
-	static const char *const names[] = { "RESET", "INIT", "RTR", "RTS", "SQD", "SQE", "ERR" };
-
-	return state < sizeof(names) / sizeof(names[0]) ? names[state] : "?";
-}
+#define PORT_DOWN 1u /* enum ibv_port_state */
 
 bool peer_is_local(const struct diagnosis *d, const struct rxe_qp *qp)
 {
@@ -21,6 +21,95 @@ bool peer_is_local(const struct diagnosis *d, const struct rxe_qp *qp)
 			return true;
 	}
 	return false;
+}
+
+static bool fired_in(const struct ctl_shared *shared, uint32_t slot, uint32_t place)
+{
+	const struct ctl_fault_count *count = &shared->slot[slot].faults[place];
+
+	return atomic_load(&count->id) == shared->faults.at[place].id &&
+	       atomic_load(&count->fired) > 0;
+}
+
+/* Whether the rule is for packets of this queue pair. order: FAULT_NO_INDEX: unknown. */
+static bool is_for(const struct fault_rule *rule, uint32_t qpn, uint32_t order, uint32_t peer_qpn)
+{
+	return fault_in_range(&rule->qp, qpn) && fault_in_range(&rule->peer_qp, peer_qpn) &&
+	       (order == FAULT_NO_INDEX || fault_in_range(&rule->qp_index, order));
+}
+
+/* The server adds up the counts of processes that have exited in the rule itself. */
+static bool fired_at_peer(const struct diagnosis *d, const struct rxe_qp *qp, uint32_t place)
+{
+	const uint32_t slot = qp->attr.dest_qp_num >> RXE_SLOT_SHIFT;
+
+	if (!peer_is_local(d, qp))
+		return false;
+	return atomic_load(&d->shared->slot[slot].pid) ? fired_in(d->shared, slot, place)
+						       : d->shared->faults.at[place].fired > 0;
+}
+
+/* Whether the rule fired in a process of this connection, and may have fired for its packets. */
+static bool fired(const struct diagnosis *d, const struct rxe_qp *qp, uint32_t place,
+		  const struct fault_rule *rule)
+{
+	const uint32_t peer_qpn = qp->attr.dest_qp_num;
+
+	if (is_for(rule, qp->qpn, qp->order, peer_qpn) && fired_in(d->shared, d->slot, place))
+		return true;
+	return is_for(rule, peer_qpn, FAULT_NO_INDEX, qp->qpn) && fired_at_peer(d, qp, place);
+}
+
+/* The number of the first rule from this place on that may be a cause, and the place behind it.
+ * 0: no more. */
+static uint32_t next_rule(const struct diagnosis *d, const struct rxe_qp *qp, uint32_t *place,
+			  struct inject_rule *ret)
+{
+	while (*place < FAULT_MAX_RULES) {
+		const uint32_t at = (*place)++;
+		const struct ctl_fault *fault = &d->shared->faults.at[at];
+		char text[INJECT_TEXT_MAX], why[INJECT_TEXT_MAX];
+
+		memcpy(text, fault->text, sizeof(text));
+		text[sizeof(text) - 1] = '\0';
+		if (fault->id && inject_rule_parse(ret, text, why) &&
+		    fired(d, qp, at, &ret->packet))
+			return fault->id;
+	}
+	return 0;
+}
+
+uint32_t rule_sending_nak(const struct diagnosis *d, const struct rxe_qp *qp, uint8_t syndrome)
+{
+	struct inject_rule rule;
+	uint32_t place = 0, id;
+
+	while ((id = next_rule(d, qp, &place, &rule))) {
+		if ((rule.action == FAULT_NAK && rule.packet.syndrome == syndrome) ||
+		    (rule.action == FAULT_RNR_NAK && syndrome == AETH_RNR_NAK))
+			break;
+	}
+	return id;
+}
+
+/* Whether a rule that drops, delays or changes packets fired in this process or the peer's. */
+static bool rules_disturb_packets(const struct diagnosis *d, const struct rxe_qp *qp)
+{
+	struct inject_rule rule;
+	uint32_t place = 0;
+
+	while (next_rule(d, qp, &place, &rule)) {
+		if (rule.action < FAULT_ACTIONS && rule.action != FAULT_DUPLICATE)
+			return true;
+	}
+	return false;
+}
+
+static const char *state_str(uint32_t state)
+{
+	static const char *const names[] = { "RESET", "INIT", "RTR", "RTS", "SQD", "SQE", "ERR" };
+
+	return state < sizeof(names) / sizeof(names[0]) ? names[state] : "?";
 }
 
 static void say_connected(struct sentence *s, const struct diagnosis *d, const struct rxe_qp *qp,
@@ -57,6 +146,18 @@ static void say_local_silent(struct sentence *s, const struct diagnosis *d, cons
 		    other->dest_qpn);
 	else
 		say_connected(s, d, qp, slot);
+}
+
+/* Why the device can send and receive nothing; NULL: it can. */
+static const char *port_silence(const struct diagnosis *d)
+{
+	const bool down = atomic_load(&d->shared->port_state) == PORT_DOWN;
+
+	if (!atomic_load(&d->shared->faults.silent))
+		return down ? "the port is down: its interface is down or was removed" : NULL;
+	return down ? "the port is down by a fault rule ('rxe_dm fault list')"
+		    : "a fault rule removed the device's address from its GID table ('rxe_dm fault "
+		      "list')";
 }
 
 void say_peer_silent(struct sentence *s, const struct diagnosis *d, const struct rxe_qp *qp)

@@ -144,33 +144,29 @@ static void say_invalid_request(struct sentence *s, const struct rxe_qp *qp)
 		say(s, "the peer's receive is shorter than the %u bytes sent", wqe->len);
 }
 
-static struct key_use local_use(const struct rxe_sge *sge, uint32_t pd, uint32_t rights)
+/* Finds the first scatter/gather entry of wqe whose key does not permit the access. */
+static bool find_refused(const struct diagnosis *d, const struct rxe_send_wqe *wqe, uint32_t pd,
+			 uint32_t rights, struct key_use *ret)
 {
-	return (struct key_use){
-		.key = sge->lkey, .pd = pd, .rights = rights, .addr = sge->addr, .len = sge->length
-	};
-}
+	const struct rxe_sge *sge = rxe_wqe_sges(wqe);
 
-/* The first scatter/gather entry of wqe whose key does not permit the access, or NULL. */
-static const struct rxe_sge *refused_sge(const struct diagnosis *d, const struct rxe_send_wqe *wqe,
-					 uint32_t pd, uint32_t rights)
-{
-	const struct rxe_sge *sges = rxe_wqe_sges(wqe);
-
-	for (uint32_t i = 0; i < wqe->num_sge && !(wqe->flags & RXE_SEND_INLINE); i++) {
-		const struct key_use use = local_use(&sges[i], pd, rights);
-
-		if (use.len > 0 && !key_permits(d, &use))
-			return &sges[i];
+	for (uint32_t i = 0; i < wqe->num_sge && !(wqe->flags & RXE_SEND_INLINE); i++, sge++) {
+		*ret = (struct key_use){ .key = sge->lkey,
+					 .pd = pd,
+					 .rights = rights,
+					 .addr = sge->addr,
+					 .len = sge->length };
+		if (ret->len > 0 && !key_permits(d, ret))
+			return true;
 	}
-	return NULL;
+	return false;
 }
 
 static void say_local_protection(struct sentence *s, const struct diagnosis *d,
 				 const struct rxe_qp *qp)
 {
 	const struct rxe_send_wqe *wqe = head(qp);
-	const struct rxe_sge *sge;
+	struct key_use use;
 	uint32_t rights;
 
 	if (!wqe)
@@ -178,12 +174,9 @@ static void say_local_protection(struct sentence *s, const struct diagnosis *d,
 	rights = rc_is_read(wqe) || rc_is_atomic(wqe) ? RXE_LOCAL_WRITE : 0;
 	say(s, "local protection error of the %s with wr_id 0x%" PRIx64 ": ",
 	    opcode_str(wqe->opcode), wqe->wr_id);
-	sge = refused_sge(d, wqe, qp->pd, rights);
-	if (sge) {
-		const struct key_use use = local_use(sge, qp->pd, rights);
-
-		say(s, "lkey 0x%08x does not permit access to %u bytes at 0x%" PRIx64 ": ",
-		    sge->lkey, sge->length, sge->addr);
+	if (find_refused(d, wqe, qp->pd, rights, &use)) {
+		say(s, "lkey 0x%08x does not permit access to %" PRIu64 " bytes at 0x%" PRIx64 ": ",
+		    use.key, use.len, use.addr);
 		say_key_refusal(s, d, &use);
 	} else {
 		say(s, "the memory behind one of its keys is unmapped");
