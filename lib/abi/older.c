@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-/* The older versions of the symbols in private.h. Each has an address of its own, because the
- * linker drops a plain name with a versioned one at the same address. Compiled without link-time
- * optimization, which separates a top-level asm from its function. */
+/* The symbols in private.h that are data, and the older versions of all. Each has an address of its
+ * own, because the linker drops a plain name with a versioned one at the same address. Compiled
+ * without link-time optimization, which separates a top-level asm from its function. */
 #include "lib/abi/private.h"
 
 #define VERSION(name, node) __asm__(".symver older_" #name ", " #name "@" node)
@@ -22,6 +22,7 @@ VERSIONS(ibv_query_gid_type);
 VERSIONS(ibv_wr_opcode_str);
 VERSIONS(verbs_allow_disassociate_destroy);
 
+char verbs_allow_disassociate_destroy;
 char older_verbs_allow_disassociate_destroy;
 
 int older_ibv_query_gid_type(struct ibv_context *context, uint8_t port, unsigned int index,

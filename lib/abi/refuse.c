@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /* The operations that this device does not have. */
-#include "lib/abi/refuse.h"
-
 #include <errno.h>
+
+#include "lib/abi/private.h"
 
 /* Each entry has a function of its own type: a call through a pointer of another type is
  * undefined, and CFI traps it. */

@@ -13,7 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "lib/abi/refuse.h"
+#include "lib/abi/private.h"
 #include "lib/control/cancel.h"
 #include "lib/inject/verb.h"
 #include "lib/progress/log.h"
