@@ -16,10 +16,8 @@
 
 #include "lib/control/cancel.h"
 #include "lib/control/connection.h"
-#include "lib/control/exchange.h"
-#include "lib/control/held.h"
 #include "lib/control/log.h"
-#include "lib/control/ready.h"
+#include "lib/control/start.h"
 #include "net/link/descriptor.h"
 
 #define CONNECT_TRIES	 400

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Layout of struct ctl_client, and calls with any request. For this folder and the rxe_dm command,
- * whose requests programs do not make. */
+ * whose requests programs do not make. connection.c calls held.c, both call exchange.c. */
 #ifndef RXE_CONTROL_CONNECTION_H
 #define RXE_CONTROL_CONNECTION_H
 
@@ -55,10 +55,6 @@ struct ctl_call {
  * -ECONNREFUSED: no server runs (not logged without autostart). */
 int ctl_connect_as(struct ctl_client **ret, const char *instance, enum ctl_role role,
 		   bool autostart);
-/* start.c: runs `rxe_dm ARGS... --ready-fd=3` as a process of its own, and waits until the server
- * reports its state. 0: it is up. -EALREADY: another server of the instance is up or starts.
- * Otherwise a negative errno, explained on the log. */
-int ctl_start_server(const char *const *args);
 /* Sends a request, and waits for the reply with want_fds descriptors. Without client->lock. */
 int ctl_do(struct ctl_client *client, struct ctl_call *call, size_t want_fds);
 /* Makes sure that the connection is open and this process's own; after fork() that opens a new one
@@ -66,5 +62,32 @@ int ctl_do(struct ctl_client *client, struct ctl_call *call, size_t want_fds);
 int ctl_connected_locked(struct ctl_client *client);
 /* As ctl_do(); the caller holds client->lock. */
 int ctl_do_locked(struct ctl_client *client, struct ctl_call *call, size_t want_fds);
+
+/* exchange.c: one connection to the server: the hello, then requests and replies. Knows nothing of
+ * fork() and of what the process holds. */
+
+/* Connects client->sock to the server of client->instance and says hello. -ECONNREFUSED: no server
+ * listens; -ESHUTDOWN: the server is ending; -EPROTO, -EPERM, -ETIMEDOUT: explained on the log. */
+int ctl_exchange_open(struct ctl_client *client);
+/* Sends a request, and waits for its reply with want_fds descriptors. Under client->lock, with
+ * client->sock open. 0, the reply's errno (negative), -ENODEV or -ETIMEDOUT: connection dead. */
+int ctl_exchange(struct ctl_client *client, struct ctl_call *call, size_t want_fds);
+
+/* held.c: what a process holds of the server: attachments (slot, descriptors, mappings) and
+ * contexts. Under client->lock and with an open connection (ctl_connected_locked()) except where
+ * stated. */
+
+/* Gets a slot on the device and maps it, into client->attached[device]. 0 or a negative errno. */
+int ctl_held_attach(struct ctl_client *client, uint32_t device);
+/* Gives the slot back if the connection is this process's own; unmaps and closes in any case. */
+void ctl_held_detach(struct ctl_client *client, uint32_t device);
+/* In a child of fork() that has connected: joins all contexts and devices again, with the same
+ * numbers and addresses. */
+int ctl_held_rejoin(struct ctl_client *client);
+/* In a child of fork(): closes the parent's sockets and keeps their numbers in use. System calls
+ * only. Needs no connection. */
+void ctl_held_forget(struct ctl_client *client);
+/* On disconnect: unmaps and closes everything. Needs neither lock nor connection. */
+void ctl_held_release(struct ctl_client *client);
 
 #endif

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: MIT
 /* One connection to the server: the hello, then one request and one reply at a time. */
-#include "lib/control/exchange.h"
-
 #include <errno.h>
 #include <string.h>
 #include <sys/time.h>

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: MIT
 /* How attachments and contexts of a process are made, dropped, and made again after fork(). */
-#include "lib/control/held.h"
-
 #include <errno.h>
 #include <stdlib.h>
 #include <sys/mman.h>
@@ -10,7 +8,6 @@
 #include <utlist.h>
 
 #include "lib/control/connection.h"
-#include "lib/control/exchange.h"
 #include "lib/control/log.h"
 #include "lib/control/socket.h"
 #include "net/link/descriptor.h"

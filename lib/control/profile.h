@@ -15,6 +15,11 @@
 #define CTL_PROFILE_TEXT 24
 #define CTL_PROFILE_WHY	 192
 
+/* What every device and port of ours is. */
+#define CTL_PHYS_UP   5
+#define CTL_PHYS_DOWN 3
+#define CTL_PKEY      0xffff
+
 /* Members are the keys of the file, with the same names; in its table their meanings. */
 struct ctl_profile {
 	char name[CTL_PROFILE_NAME]; /* what chose it: "default", or the last part of a path */

@@ -8,7 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "lib/control/saved_settings.h"
+#include "lib/control/settings.h"
 
 #define STAYS "stays\n"
 

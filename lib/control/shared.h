@@ -21,11 +21,11 @@
 #include "emu/mr.h"
 #include "emu/mw.h"
 #include "emu/rc/time_wait.h"
-#include "lib/control/failure.h"
-#include "lib/control/fault.h"
-#include "lib/control/lost.h"
 #include "lib/control/remote_request.h"
+#include "lib/inject/rule.h"
+#include "net/link/capture/tail.h"
 #include "net/link/udp/udp.h"
+#include "net/wire/gid.h"
 
 #define CTL_SHARED_MAGIC 0x00306d645f657872ull /* "rxe_dm0" */
 #define CTL_SHARED_PAGE	 4096
@@ -57,6 +57,89 @@ struct ctl_shared_cq {
 	uint32_t cqe;
 };
 static_assert(sizeof(struct ctl_shared_cq) == 8, "shared memory layout");
+
+/* Counters of packets lost outside the engine: by the link, in the kernel's sockets, by fault rules
+ * that could not be applied. The engine's counters (emu/counters.h) cover the packets that it sees,
+ * and as send_err (rdma_rxe's name) those that the link could not send.
+ *
+ * A process counts its losses in its slot. The server adds what the kernel drops at a full receive
+ * buffer, also for a stopped program (rxe_dm/server/lost.c). */
+#define CTL_LOST(X)                                                                                 \
+	X(link_recv_drops) /* packets or trains dropped at a full receive buffer */                 \
+	X(foreign_drops) /* UDP: packets or trains of this host from a sender without permission */ \
+	X(link_bad_frames) /* on an interface: frames to the device that are not valid RoCE v2 */   \
+	X(fault_overflows) /* packets that a rule could not delay: too many are delayed already */  \
+	X(fault_unanswered) /* requests that a rule could not answer: no NAK would be valid */      \
+	X(port_down_drops)  /* while the port is down or its address is not in the GID table */
+
+struct ctl_lost {
+#define X(name) uint64_t name;
+	CTL_LOST(X)
+#undef X
+};
+static_assert(sizeof(struct ctl_lost) == 48, "shared memory layout");
+
+#define CTL_FAILURE_PACKETS  16u
+#define CTL_FAILURE_WHY	     256u
+#define CTL_FAILURES_OF_SLOT 8u
+#define CTL_FAILURES_KEPT    32u
+
+/* Failures: queue pairs that went to error other than by ibv_modify_qp(), with the probable cause
+ * in one sentence and the last packets, for `rxe_dm show`. A process writes the failures of its
+ * slot; the server keeps the last ones of processes that have exited. */
+struct ctl_failure {
+	uint64_t time_ns;  /* CLOCK_MONOTONIC */
+	uint64_t epoch_ns; /* since 1970 */
+	uint64_t wr_id;
+	struct gid peer;
+	int32_t pid;
+	char comm[16];
+	uint32_t qpn, dest_qpn, type;
+	uint32_t status; /* enum rxe_wc_status of the work request; 0: none is concerned */
+	uint32_t has_wr;
+	uint32_t num_packets;
+	uint32_t watched; /* packets were recorded at that time */
+	char why[CTL_FAILURE_WHY];
+	struct tail_packet packet[CTL_FAILURE_PACKETS]; /* oldest first */
+};
+static_assert(sizeof(struct ctl_failure) % 8 == 0, "shared memory layout");
+
+/* count is never reset, and raised after its entry is complete: at[(count - 1) % n] is newest. */
+struct ctl_slot_failures {
+	_Atomic uint32_t count;
+	struct ctl_failure at[CTL_FAILURES_OF_SLOT];
+};
+
+struct ctl_kept_failures {
+	_Atomic uint32_t count;
+	struct ctl_failure at[CTL_FAILURES_KEPT];
+};
+
+/* Fault rules: text that the server writes, and counts of each process. */
+struct ctl_fault {
+	uint32_t id; /* 0: the place is free */
+	uint32_t reserved;
+	uint64_t fired; /* sum over processes that have exited */
+	char text[INJECT_TEXT_MAX];
+};
+static_assert(sizeof(struct ctl_fault) == 272, "shared memory layout");
+
+/* generation is odd while the server changes something: a reader checks it before and after. */
+struct ctl_faults {
+	_Atomic uint32_t generation;
+	uint32_t next_id;
+	_Atomic uint32_t fatal;	 /* counts: odd while the device is fatal */
+	_Atomic uint32_t silent; /* 1: packets neither leave nor arrive */
+	struct ctl_fault at[FAULT_MAX_RULES];
+};
+
+/* In a slot, by the place of the rule: how often rule id fired in its process. */
+struct ctl_fault_count {
+	_Atomic uint32_t id;
+	uint32_t reserved;
+	_Atomic uint64_t fired;
+};
+static_assert(sizeof(struct ctl_fault_count) == 16, "shared memory layout");
 
 struct ctl_slot {
 	/* Gauge: number of threads between a key lookup and the last byte moved. Zero after a key
@@ -157,5 +240,29 @@ static inline bool ctl_handle_live(const struct ctl_shared *shared, uint32_t han
 {
 	return handle && atomic_load(&shared->live[handle & (CTL_MAX_OBJECTS - 1)]) == handle;
 }
+
+/* Grace periods. Once the gauge of a slot was seen at zero, its process does not use a key or handle
+ * that was cleared before. The server waits so for all processes, a process that closes a memory
+ * window for all others. */
+#define GRACE_NOBODY RXE_MAX_SLOTS
+
+struct grace {
+	const struct ctl_shared *shared;
+	uint64_t now;		       /* number of keys and handles cleared so far */
+	uint64_t clear[RXE_MAX_SLOTS]; /* value of now when the gauge was last seen at zero */
+	bool watched[RXE_MAX_SLOTS];   /* slots with a process */
+};
+
+void grace_watch(struct grace *grace, uint32_t slot);
+void grace_unwatch(struct grace *grace, uint32_t slot);
+/* Call after a key or handle was cleared: returns the stamp for grace_over(). */
+uint64_t grace_begin(struct grace *grace);
+/* True: no process can use what was cleared before the stamp. except: a slot to skip, or
+ * GRACE_NOBODY. */
+bool grace_over(struct grace *grace, uint64_t stamp, uint32_t except);
+
+/* Sums over the processes that run and those that have exited. */
+void ctl_total_counters(const struct ctl_shared *shared, struct rxe_counters *ret);
+void ctl_total_lost(const struct ctl_shared *shared, struct ctl_lost *ret);
 
 #endif

@@ -4,6 +4,8 @@
  * The intermediate process has exit signal 0: it raises no SIGCHLD, and only a wait with __WCLONE
  * sees it. Its child, the server, is orphaned at once. Both run in the program's memory until exec,
  * as after vfork(): no pthread_atfork handler runs, and the program's size does not matter. */
+#include "lib/control/start.h"
+
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -23,10 +25,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "lib/control/connection.h"
 #include "lib/control/log.h"
 #include "lib/control/process.h"
-#include "lib/control/ready.h"
 
 /* Time to wait for a report before the server's state is checked. */
 #define START_TIMEOUT_MS 10000
@@ -330,4 +330,27 @@ int ctl_start_server(const char *const *args)
 	}
 	free(launch);
 	return rc;
+}
+
+/* The server's end of the pipe to its starter. */
+
+void ctl_ready_send(enum ctl_ready_tag tag, const char *text)
+{
+	char line[600];
+	int len = snprintf(line, sizeof(line), "%c%s\n", tag, text);
+
+	if (write(CTL_READY_FD, line, (size_t)len) < 0)
+		return; /* the starter has exited, and the server serves all the same */
+}
+
+static void log_to_starter(enum ctl_log_level level, const char *line)
+{
+	if (level != CTL_LOG_DEBUG)
+		ctl_ready_send(level == CTL_LOG_ERROR ? CTL_READY_ERROR : CTL_READY_NOTICE, line);
+}
+
+void ctl_ready_log(void)
+{
+	fcntl(CTL_READY_FD, F_SETFD, FD_CLOEXEC);
+	ctl_log_to(log_to_starter);
 }

@@ -7,7 +7,7 @@
 #include "emu/rc/nak.h"
 #include "emu/rc/requester.h"
 #include "emu/sge.h"
-#include "lib/control/failure.h"
+#include "lib/control/shared.h"
 #include "lib/diagnose/cause.h"
 #include "net/link/fault/fault.h"
 #include "net/wire/packet.h"

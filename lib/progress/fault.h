@@ -9,7 +9,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "lib/control/fault.h"
+#include "lib/control/shared.h"
 #include "lib/inject/rule.h"
 #include "net/link/fault/link.h"
 

@@ -21,7 +21,7 @@
 
 #include "emu/host.h"
 #include "lib/control/client.h"
-#include "lib/control/grace.h"
+#include "lib/control/shared.h"
 #include "lib/progress/arrivals.h"
 #include "lib/progress/credits.h"
 #include "lib/progress/link.h"

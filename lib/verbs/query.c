@@ -14,7 +14,7 @@
 #include "lib/abi/newer.h"
 #include "lib/abi/version.h"
 #include "lib/control/client.h"
-#include "lib/control/port.h"
+#include "lib/control/profile.h"
 #include "lib/verbs/context.h"
 #include "lib/verbs/device.h"
 #include "lib/verbs/error.h"

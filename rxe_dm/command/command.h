@@ -69,7 +69,7 @@ bool options_end(const struct command_options *options, int argc, char **argv);
 struct command_server {
 	bool serve;	 /* this process becomes the server; else it exits with the status */
 	bool lingers;	 /* a program started it: it ends after the last program */
-	bool to_starter; /* reports to the starter by lib/control/ready.h */
+	bool to_starter; /* reports to the starter by lib/control/start.h */
 	struct ctl_settings settings;
 };
 

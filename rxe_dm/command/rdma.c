@@ -14,7 +14,7 @@
 
 #include "lib/control/connection.h"
 #include "lib/control/log.h"
-#include "lib/control/totals.h"
+#include "lib/control/shared.h"
 #include "rxe_dm/command/command.h"
 
 struct request {

@@ -6,7 +6,7 @@
 
 #include "lib/control/client.h"
 #include "lib/control/settings.h"
-#include "lib/control/totals.h"
+#include "lib/control/shared.h"
 #include "rxe_dm/command/view.h"
 
 static void set_number(json_t *to, const char *name, uint64_t value)

@@ -5,7 +5,7 @@
 
 #include "lib/control/client.h"
 #include "lib/control/settings.h"
-#include "lib/control/totals.h"
+#include "lib/control/shared.h"
 #include "rxe_dm/command/view.h"
 
 #define MAX_ROWS 200 /* of one table */

@@ -7,7 +7,7 @@
 
 #include "lib/control/connection.h"
 #include "lib/control/log.h"
-#include "lib/control/ready.h"
+#include "lib/control/start.h"
 #include "rxe_dm/command/command.h"
 
 #define MAX_FORWARDED 24

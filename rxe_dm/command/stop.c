@@ -8,7 +8,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "lib/control/saved_settings.h"
+#include "lib/control/settings.h"
 #include "lib/control/socket.h"
 #include "rxe_dm/command/command.h"
 

@@ -6,9 +6,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "lib/control/grace.h"
 #include "lib/control/protocol.h"
 #include "lib/control/settings.h"
+#include "lib/control/shared.h"
 #include "net/link/ethernet/ethernet.h"
 #include "net/link/memory/memory.h"
 #include "net/link/udp/udp.h"
@@ -113,7 +113,7 @@ void slots_send_event(const struct device *device, uint32_t type);
 void carrier_open(struct device *device);
 void carrier_close(struct device *device);
 
-/* lost.c: packets that the kernel dropped at a full receive buffer (lib/control/lost.h). */
+/* lost.c: packets that the kernel dropped at a full receive buffer (lib/control/shared.h). */
 /* A process takes the slot: drops before this call do not count for the process. */
 void lost_begin(struct device *device, uint32_t slot);
 /* Brings the counts of all slots up to date. */

@@ -19,7 +19,7 @@
 #include <utlist.h>
 
 #include "lib/control/log.h"
-#include "lib/control/saved_settings.h"
+#include "lib/control/settings.h"
 #include "lib/control/socket.h"
 #include "net/link/clock.h"
 #include "rxe_dm/server/cm.h"

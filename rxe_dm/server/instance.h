@@ -57,7 +57,7 @@ enum instance_result instance_init(struct instance *ret, const struct ctl_settin
 /* Serves until a stop request, a signal, or the end of the linger time. */
 void instance_run(struct instance *instance);
 void instance_fini(struct instance *instance);
-/* Saves what a running instance is, for the server after a kill (lib/control/saved_settings.h). */
+/* Saves what a running instance is, for the server after a kill (lib/control/settings.h). */
 void instance_save(const struct instance *instance);
 
 #endif

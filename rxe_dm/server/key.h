@@ -8,7 +8,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "lib/control/grace.h"
+#include "lib/control/shared.h"
 #include "rxe_dm/server/index_queue.h"
 
 #define KEY_REST 1024 /* freed indexes before one is used again */

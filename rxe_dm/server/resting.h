@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Device memory between its free and its next grant. A process that looked the memory up before the
- * free may still access it, so it rests until its grace period is over (grace.h). */
+ * free may still access it, so it rests until its grace period is over (lib/control/shared.h). */
 #ifndef RXE_DM_SERVER_RESTING_H
 #define RXE_DM_SERVER_RESTING_H
 

@@ -11,8 +11,8 @@
 
 #include "lib/control/log.h"
 #include "lib/control/process.h"
-#include "lib/control/ready.h"
-#include "lib/control/saved_settings.h"
+#include "lib/control/settings.h"
+#include "lib/control/start.h"
 #include "rxe_dm/server/instance.h"
 
 /* The starter may be pinned to processors, or in another scheduling class. A request takes a few

@@ -19,7 +19,7 @@
 
 /* Runs a server until it ends, and returns the exit status. lingers: a program started the server,
  * which ends some seconds after the last program. to_starter: progress goes to the starter
- * (lib/control/ready.h), else to standard output and stderr. */
+ * (lib/control/start.h), else to standard output and stderr. */
 int server_run(const struct ctl_settings *settings, bool lingers, bool to_starter);
 
 #endif

@@ -10,8 +10,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "lib/control/port.h"
-#include "lib/control/totals.h"
+#include "lib/control/profile.h"
+#include "lib/control/shared.h"
 #include "rxe_dm/server/device.h"
 #include "rxe_dm/server/instance.h"
 #include "rxe_dm/server/sysfs.h"

@@ -6,7 +6,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#include "lib/control/grace.h"
+#include "lib/control/shared.h"
 #include "rxe_dm/server/key.h"
 #include "rxe_dm/server/object.h"
 #include "tests/suite.h"

@@ -1,7 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* Reports of a device server to its starter: lines on CTL_READY_FD, each a tag and a text. */
-#ifndef RXE_CONTROL_READY_H
-#define RXE_CONTROL_READY_H
+/* The start of a device server by a program or a command, and what the server reports to its
+ * starter: lines on CTL_READY_FD, each a tag and a text. */
+#ifndef RXE_CONTROL_START_H
+#define RXE_CONTROL_START_H
+
+/* Runs `rxe_dm ARGS... --ready-fd=3` as a process of its own, and waits until the server
+ * reports its state. 0: it is up. -EALREADY: another server of the instance is up or starts.
+ * Otherwise a negative errno, explained on the log. */
+int ctl_start_server(const char *const *args);
 
 #define CTL_READY_FD	 3
 #define CTL_READY_OPTION "--ready-fd=3"
