@@ -21,6 +21,7 @@
 #include "rxe_dm/server/device.h"
 #include "rxe_dm/server/gsi.h"
 #include "rxe_dm/server/instance.h"
+#include "rxe_dm/server/limit.h"
 #include "rxe_dm/server/local_peers.h"
 
 #define NO_STEERING   "this kernel or sandbox refuses SO_ATTACH_REUSEPORT_CBPF"
@@ -183,8 +184,8 @@ static void explain(const struct gid *gid, int rc)
 		return;
 	}
 	if (rc != -EADDRINUSE) {
-		ctl_log(CTL_LOG_ERROR, "no sockets on UDP port %u of %s: %s", ROCE_UDP_PORT, text,
-			strerror(-rc));
+		ctl_log(CTL_LOG_ERROR, "no sockets on UDP port %u of %s: %s%s", ROCE_UDP_PORT, text,
+			strerror(-rc), limit_remedy(rc));
 		return;
 	}
 	if (gid_is_v4(gid) && taken_everywhere())
@@ -226,8 +227,12 @@ static int check_interface(const struct device *device)
 
 	memcpy(req.ifr_name, device->if_name, sizeof(device->if_name));
 	fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-	if (fd < 0)
-		return -errno;
+	if (fd < 0) {
+		rc = -errno;
+		ctl_log(CTL_LOG_ERROR, "the state of the interface %s cannot be read: %s%s",
+			device->if_name, strerror(-rc), limit_remedy(rc));
+		return rc;
+	}
 	rc = device->if_name[0] ? ioctl(fd, SIOCGIFFLAGS, &req) : -1;
 	close(fd);
 	if (rc || req.ifr_flags & IFF_UP)

@@ -18,11 +18,13 @@
 
 #include "lib/control/log.h"
 #include "rxe_dm/server/arena.h"
+#include "rxe_dm/server/limit.h"
 
 /* The seals keep clients from truncating the file, which would raise SIGBUS in the server. */
 static int open_memory(struct arena *arena, unsigned int flags)
 {
 	struct stat st;
+	int rc;
 
 	arena->fd = memfd_create("rxe_dm arena", MFD_CLOEXEC | MFD_ALLOW_SEALING | flags);
 	if (arena->fd < 0)
@@ -40,8 +42,9 @@ static int open_memory(struct arena *arena, unsigned int flags)
 			return 0;
 		}
 	}
+	rc = errno ? -errno : -ENOMEM;
 	close(arena->fd);
-	return errno ? -errno : -ENOMEM;
+	return rc;
 }
 
 /* The file reads "always within_size [advise] never ...", with the current setting in brackets. */
@@ -143,11 +146,10 @@ static int open_small(struct arena *arena)
 	errno = 0;
 	rc = open_memory(arena, 0);
 	if (rc) {
-		ctl_log(CTL_LOG_ERROR, "no memory for an arena of %llu KiB: %s; %s",
+		ctl_log(CTL_LOG_ERROR, "no memory for an arena of %llu KiB: %s%s",
 			(unsigned long long)(arena->bytes >> 10), strerror(-rc),
-			rc == -EFBIG ? "raise the limit of file sizes ('ulimit -f'), which limits "
-				       "shared memory, too"
-				     : "choose a smaller one with --arena or RXE_DM_ARENA");
+			rc == -ENOMEM ? ": choose a smaller one with --arena or RXE_DM_ARENA"
+				      : limit_remedy(rc));
 		return rc;
 	}
 	if (madvise(arena->base, arena->mapped, MADV_HUGEPAGE) == 0 && huge_shmem_allowed())

@@ -19,6 +19,7 @@
 #include "rxe_dm/server/device.h"
 #include "rxe_dm/server/gsi.h"
 #include "rxe_dm/server/instance.h"
+#include "rxe_dm/server/limit.h"
 #include "rxe_dm/server/local_peers.h"
 #include "rxe_dm/server/resting.h"
 #include "rxe_dm/server/time_wait.h"
@@ -114,8 +115,7 @@ static int bring_up(struct device *device, const struct ctl_settings *settings)
 	rc = open_shared(device);
 	if (rc) {
 		ctl_log(CTL_LOG_ERROR, "no shared memory for rxe_dm%u: %s%s", device->index,
-			strerror(-rc),
-			rc == -EFBIG ? ": raise the limit of file sizes ('ulimit -f')" : "");
+			strerror(-rc), limit_remedy(rc));
 		return rc;
 	}
 	device->node_guid = make_guid(device, device->index);
@@ -123,8 +123,12 @@ static int bring_up(struct device *device, const struct ctl_settings *settings)
 	memcpy(device->shared->tx_ports, device->group.tx_port, sizeof(device->shared->tx_ports));
 	slots_init(device);
 	rc = local_peers_open(device);
-	if (rc == 0)
-		rc = gsi_open(device);
+	if (rc) {
+		ctl_log(CTL_LOG_ERROR, "no packet filter for rxe_dm%u: %s%s", device->index,
+			strerror(-rc), limit_remedy(rc));
+		return rc;
+	}
+	rc = gsi_open(device);
 	if (rc == 0 && device->link == CTL_LINK_ETHERNET)
 		carrier_open(device);
 	return rc;
@@ -139,6 +143,7 @@ int device_init(struct device *ret, struct instance *instance, uint32_t index)
 				.address_lock = -1,
 				.shared_fd = -1,
 				.capture_fd = -1,
+				.strays.fd = -1,
 				.carrier.fd = -1,
 				.ethernet = { .rx_fd = -1, .tx_fd = -1 },
 				.arena.fd = -1 };

@@ -22,6 +22,7 @@
 #include "rxe_dm/server/device.h"
 #include "rxe_dm/server/gsi_fault.h"
 #include "rxe_dm/server/instance.h"
+#include "rxe_dm/server/limit.h"
 
 #define GSI_PKEY    0xffffu
 #define PKEY_BASE   0x7fffu
@@ -398,28 +399,34 @@ static int open_link(struct device *device, struct gsi *gsi)
 		gsi->owns_link = rc == 0;
 		break;
 	}
-	if (rc)
-		ctl_log(CTL_LOG_ERROR, "no QP 1 on rxe_dm%u: %s", device->index, strerror(-rc));
 	return rc;
 }
 
-int gsi_open(struct device *device)
+static int watch_link(struct device *device)
 {
-	struct gsi *gsi = (struct gsi *)calloc(1, sizeof(*gsi));
-	int rc = gsi ? open_link(device, gsi) : -ENOMEM;
+	struct gsi *gsi = device->gsi;
 
-	if (rc) {
-		free(gsi);
-		return rc;
-	}
-	device->gsi = gsi;
 	device->strays =
 		(struct loop_source){ .fd = device->link == CTL_LINK_UDP ? device->group.fd[0]
 									 : link_wait_fd(gsi->link),
 				      .ready = packets_ready };
-	rc = loop_add(&device->instance->loop, &device->strays, EPOLLIN);
-	if (rc)
+	return loop_add(&device->instance->loop, &device->strays, EPOLLIN);
+}
+
+int gsi_open(struct device *device)
+{
+	int rc;
+
+	device->gsi = (struct gsi *)calloc(1, sizeof(*device->gsi));
+	rc = device->gsi ? open_link(device, device->gsi) : -ENOMEM;
+	if (rc == 0)
+		rc = watch_link(device);
+	if (rc) {
+		ctl_log(CTL_LOG_ERROR,
+			"rxe_dm%u has no QP 1, by which programs connect (librdmacm): %s%s",
+			device->index, strerror(-rc), limit_remedy(rc));
 		gsi_close(device);
+	}
 	return rc;
 }
 
@@ -446,7 +453,9 @@ void gsi_close(struct device *device)
 	while (gsi->delayed)
 		remove_delayed(gsi, gsi->delayed);
 	drop_local(device);
-	loop_del(&device->instance->loop, &device->strays);
+	if (device->strays.fd >= 0)
+		loop_del(&device->instance->loop, &device->strays);
+	device->strays.fd = -1;
 	if (gsi->owns_link)
 		link_close(gsi->link);
 	free(gsi);

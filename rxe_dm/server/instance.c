@@ -12,7 +12,6 @@
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/random.h>
-#include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -26,16 +25,15 @@
 #include "rxe_dm/server/fault_device.h"
 #include "rxe_dm/server/gsi.h"
 #include "rxe_dm/server/instance.h"
+#include "rxe_dm/server/limit.h"
 #include "rxe_dm/server/profile.h"
 #include "rxe_dm/server/resting.h"
 #include "rxe_dm/server/sysfs.h"
 #include "rxe_dm/server/time_wait.h"
 
 #define FIRST_CLIENT_NS (5 * NSEC_PER_SEC) /* shortest wait of a new server for its first program */
-#define SERVER_FDS	(64u + SYSFS_MAX_USERS)
 #define NAME_TRIES	200
 #define NAME_PAUSE_MS	10
-#define DEVICE_FDS	13u /* without slots: sockets, memory, address, QP 1 */
 
 static void listener_ready(struct loop_source *source, uint32_t events)
 {
@@ -161,42 +159,21 @@ static enum instance_result take_name(struct instance *instance)
 		close(fd);
 	if (rc == -EADDRINUSE)
 		return explain_holder(&name, instance->settings.instance);
-	ctl_log(CTL_LOG_ERROR, "no control socket: %s", strerror(-rc));
+	ctl_log(CTL_LOG_ERROR, "no control socket: %s%s", strerror(-rc), limit_remedy(rc));
 	return INSTANCE_FAILED;
-}
-
-/* Raises the limit of descriptors to its maximum, and reduces the slots where that is too low. */
-static void fit_slots(struct ctl_settings *settings)
-{
-	struct rlimit limit;
-	uint32_t programs, own;
-
-	if (getrlimit(RLIMIT_NOFILE, &limit))
-		return;
-	limit.rlim_cur = limit.rlim_max;
-	setrlimit(RLIMIT_NOFILE, &limit);
-	if (getrlimit(RLIMIT_NOFILE, &limit) || limit.rlim_cur > 1u << 20)
-		return;
-	/* Each program needs a connection, a pidfd and a spare; on each device a socket, an event
-	 * socket and a cmd_fd (on an interface fewer: the server does not keep its sockets). */
-	own = SERVER_FDS + DEVICE_FDS * (settings->devices - 1);
-	programs = limit.rlim_cur > own ? (uint32_t)limit.rlim_cur - own : 0;
-	programs /= 3 + 3 * settings->devices;
-	if (programs >= settings->slots)
-		return;
-	settings->slots = programs < 2 ? 2 : programs;
-	ctl_log(CTL_LOG_NOTICE,
-		"at most %u programs at once on a device, because of the limit of %u descriptors "
-		"('ulimit -Hn')",
-		settings->slots - 1, (unsigned int)limit.rlim_cur);
 }
 
 static enum instance_result bring_up(struct instance *instance)
 {
 	enum instance_result result;
+	int rc = loop_init(&instance->loop);
 
-	if (loop_init(&instance->loop) || local_peers_init(instance) || watch_signals(instance)) {
-		ctl_log(CTL_LOG_ERROR, "no event loop: %s", strerror(errno));
+	if (rc == 0)
+		rc = local_peers_init(instance);
+	if (rc == 0)
+		rc = watch_signals(instance);
+	if (rc) {
+		ctl_log(CTL_LOG_ERROR, "no event loop: %s%s", strerror(-rc), limit_remedy(rc));
 		return INSTANCE_FAILED;
 	}
 	result = take_name(instance);
@@ -204,7 +181,7 @@ static enum instance_result bring_up(struct instance *instance)
 		return result;
 	if (!profile_load(&instance->profile, instance->settings.profile))
 		return INSTANCE_FAILED;
-	fit_slots(&instance->settings);
+	limit_fit_slots(&instance->settings);
 	for (uint32_t i = 0; i < instance->settings.devices; i++) {
 		if (device_init(&instance->devices[i], instance, i))
 			return INSTANCE_FAILED;

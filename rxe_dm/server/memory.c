@@ -7,6 +7,7 @@
 #include "lib/control/log.h"
 #include "rxe_dm/server/device.h"
 #include "rxe_dm/server/instance.h"
+#include "rxe_dm/server/limit.h"
 
 #define MAX_MTU 4096u
 /* What processes that have exited sent is tried to be freed so often. */
@@ -17,8 +18,8 @@ int memory_device_open(struct device *device)
 	int rc = memory_hub_open(&device->memory, device->slots);
 
 	if (rc) {
-		ctl_log(CTL_LOG_ERROR, "no shared memory for packets of rxe_dm%u: %s",
-			device->index, strerror(-rc));
+		ctl_log(CTL_LOG_ERROR, "no shared memory for packets of rxe_dm%u: %s%s",
+			device->index, strerror(-rc), limit_remedy(rc));
 		return rc;
 	}
 	device->max_mtu = MAX_MTU;
@@ -33,8 +34,7 @@ int memory_device_attach(struct device *device, uint32_t slot)
 	device->memory_left[slot] = false;
 	if (rc)
 		ctl_log(CTL_LOG_ERROR, "no rings for slot %u of rxe_dm%u: %s%s", slot,
-			device->index, strerror(-rc),
-			rc == -EFBIG ? ": raise the limit of file sizes ('ulimit -f')" : "");
+			device->index, strerror(-rc), limit_remedy(rc));
 	return rc;
 }
 

@@ -153,6 +153,20 @@ def few_descriptors(build):
                 raise Failure(f"{limit} descriptors: {done.returncode}, {text}")
 
 
+def few_descriptors_for_a_server(build):
+    """A server starts, or says which limit to raise: whatever it opens as the first that it cannot have."""
+    with Instance(build, "few_for_server", slots=2) as instance:
+        for link in ("udp", "memory"):
+            for limit in range(8, 28):
+                instance.prefix = ["sh", "-c", f'ulimit -n {limit} && exec "$@"', "sh"]
+                done = instance.command("start", "--link", link)
+                instance.prefix = []
+                if done.returncode == 0:
+                    instance.command("stop")
+                    continue
+                need_line(done, "raise the limit of descriptors")
+
+
 # A network namespace in which a program has the port for all addresses, as the kernel's rdma_rxe would.
 EVERYWHERE = """
 import socket, subprocess, sys
@@ -311,6 +325,7 @@ CASES = {
     "squatted_lock": squatted_lock,
     "small_files": small_files,
     "few_descriptors": few_descriptors,
+    "few_descriptors_for_a_server": few_descriptors_for_a_server,
     "busy_everywhere": busy_everywhere,
     "squatted_name": squatted_name,
     "ordinary_user": ordinary_user,
