@@ -15,6 +15,7 @@
 #include "rxe_dm/server/arena.h"
 #include "rxe_dm/server/fault_device.h"
 #include "rxe_dm/server/key.h"
+#include "rxe_dm/server/listener.h"
 #include "rxe_dm/server/loop.h"
 #include "rxe_dm/server/object.h"
 #include "rxe_dm/server/range.h"
@@ -52,9 +53,9 @@ struct device {
 	struct instance *instance;
 	uint32_t index;
 	struct gid gid;
-	int address_lock;	     /* holds \0rxe_dm/4791/ADDRESS */
-	struct loop_source greeters; /* connections to that name (local_peers.h) */
-	uint32_t foreign_before;     /* foreign drops at the last update (lost.c) */
+	int address_lock;	  /* holds \0rxe_dm/4791/ADDRESS */
+	struct listener greeters; /* connections to that name (local_peers.h) */
+	uint32_t foreign_before;  /* foreign drops at the last update (lost.c) */
 	enum ctl_link link;
 	bool link_fallback;		 /* memory, because UDP cannot be */
 	struct udp_group group;		 /* CTL_LINK_UDP */

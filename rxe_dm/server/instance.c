@@ -3,7 +3,6 @@
  * goes on, then starts its devices. */
 #include <assert.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <infiniband/verbs.h>
 #include <poll.h>
 #include <signal.h>
@@ -35,23 +34,10 @@
 #define NAME_TRIES	200
 #define NAME_PAUSE_MS	10
 
-static void listener_ready(struct loop_source *source, uint32_t events)
+static void client_accepted(struct listener *listener, int fd)
 {
-	struct instance *instance = container_of(source, struct instance, listener);
-	int fd = accept4(source->fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+	struct instance *instance = container_of(listener, struct instance, clients);
 
-	(void)events;
-	if (fd < 0 && (errno == EMFILE || errno == ENFILE)) {
-		/* Accept and close: left pending, it keeps the listener readable forever. */
-		close(instance->spare_fd);
-		fd = accept4(source->fd, NULL, NULL, SOCK_CLOEXEC);
-		if (fd >= 0)
-			close(fd);
-		instance->spare_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
-		return;
-	}
-	if (fd < 0)
-		return;
 	if (instance->num_conns >= MAX_CONNS)
 		close(fd);
 	else
@@ -151,9 +137,11 @@ static enum instance_result take_name(struct instance *instance)
 	if (rc == 0 && listen(fd, SOMAXCONN))
 		rc = -errno;
 	if (rc == 0) {
-		instance->listener = (struct loop_source){ .fd = fd, .ready = listener_ready };
-		return loop_add(&instance->loop, &instance->listener, EPOLLIN) ? INSTANCE_FAILED
-									       : INSTANCE_UP;
+		instance->clients = (struct listener){ .all = &instance->listeners,
+						       .loop = &instance->loop,
+						       .source.fd = fd,
+						       .accepted = client_accepted };
+		return listener_watch(&instance->clients) ? INSTANCE_FAILED : INSTANCE_UP;
 	}
 	if (fd >= 0)
 		close(fd);
@@ -209,9 +197,9 @@ enum instance_result instance_init(struct instance *ret, const struct ctl_settin
 	memset(ret, 0, sizeof(*ret));
 	ret->settings = *settings;
 	ret->persistent = persistent;
-	ret->loop.epoll_fd = ret->listener.fd = ret->signals.fd = -1;
+	ret->loop.epoll_fd = ret->clients.source.fd = ret->signals.fd = -1;
 	ret->local_peers.loop.epoll_fd = -1;
-	ret->spare_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
+	listeners_init(&ret->listeners);
 	ret->started_ns = ret->idle_since_ns = clock_now_ns();
 	ret->linger_ns = settings->linger_s * NSEC_PER_SEC;
 	if (ret->linger_ns < FIRST_CLIENT_NS)
@@ -318,6 +306,8 @@ void instance_run(struct instance *instance)
 		}
 		timeout_ms = earlier(timeout_ms, cm_run(instance, clock_now_ns()));
 		timeout_ms = earlier(timeout_ms, sysfs_run(instance, clock_now_ns()));
+		if (listeners_resume(&instance->listeners, clock_now_ns()) != UINT64_MAX)
+			timeout_ms = earlier(timeout_ms, 100);
 		if (instance->gsi_local)
 			timeout_ms = 0;
 		if (loop_once(&instance->loop, earlier(timeout_ms, left_ms)) < 0)
@@ -337,13 +327,6 @@ void instance_save(const struct instance *instance)
 	ctl_saved_write(&running, instance->persistent);
 }
 
-static void close_source(struct loop_source *source)
-{
-	if (source->fd >= 0)
-		close(source->fd);
-	source->fd = -1;
-}
-
 void instance_fini(struct instance *instance)
 {
 	/* While the name is taken: the next server has the same folder. */
@@ -353,16 +336,19 @@ void instance_fini(struct instance *instance)
 	/* Addresses first: a program that finds the name free starts a server, which needs them. */
 	for (uint32_t i = 0; i < instance->num_devices; i++)
 		address_close(&instance->devices[i]);
-	close_source(&instance->listener);
+	if (instance->clients.source.fd >= 0) {
+		listener_unwatch(&instance->clients);
+		close(instance->clients.source.fd);
+	}
 	while (instance->conns)
 		conn_close(instance->conns);
 	assert(instance->num_conns == 0);
 	while (instance->num_devices)
 		device_fini(&instance->devices[--instance->num_devices]);
-	close_source(&instance->signals);
+	if (instance->signals.fd >= 0)
+		close(instance->signals.fd);
 	local_peers_fini(instance);
 	if (instance->loop.epoll_fd >= 0)
 		close(instance->loop.epoll_fd);
-	if (instance->spare_fd >= 0)
-		close(instance->spare_fd);
+	listeners_fini(&instance->listeners);
 }

@@ -9,6 +9,7 @@
 #include "lib/control/settings.h"
 #include "rxe_dm/server/conn.h"
 #include "rxe_dm/server/device.h"
+#include "rxe_dm/server/listener.h"
 #include "rxe_dm/server/local_peers.h"
 #include "rxe_dm/server/loop.h"
 
@@ -24,10 +25,11 @@ struct instance {
 	struct ctl_settings settings;
 	struct ctl_profile profile;
 	struct loop loop;
-	struct loop_source listener, signals;
+	struct loop_source signals;
+	struct listeners listeners;
+	struct listener clients; /* the control socket */
 	struct local_peers local_peers;
-	int spare_fd; /* closed to accept and refuse a client when no other is left */
-	uint64_t id;  /* random: identifies this run of the server */
+	uint64_t id; /* random: identifies this run of the server */
 	uint64_t serial;
 	uint64_t started_ns;
 	bool persistent;	/* runs until 'rxe_dm stop' */

@@ -182,14 +182,9 @@ static void peer_new(struct device *device, int fd, bool awaited)
 }
 
 /* A connection: from another server, or from one that asks who holds the address (address.c). */
-static void lock_ready(struct loop_source *source, uint32_t events)
+static void greeter_accepted(struct listener *listener, int fd)
 {
-	struct device *device = container_of(source, struct device, greeters);
-	int fd = accept4(source->fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
-
-	(void)events;
-	if (fd >= 0)
-		peer_new(device, fd, false);
+	peer_new(container_of(listener, struct device, greeters), fd, false);
 }
 
 static void greet(struct device *device, const struct gid *gid)
@@ -304,11 +299,16 @@ int local_peers_open(struct device *device)
 	struct udp_group *group = &device->group;
 	int rc = 0;
 
-	device->greeters = (struct loop_source){ .fd = device->address_lock, .ready = lock_ready };
+	/* A server whose greeting is refused would drop our packets until it starts again. */
+	device->greeters = (struct listener){ .all = &device->instance->listeners,
+					      .loop = &device->instance->local_peers.loop,
+					      .source.fd = device->address_lock,
+					      .is_patient = true,
+					      .accepted = greeter_accepted };
 	if (device->link == CTL_LINK_UDP && !device->instance->settings.allow_all_users)
 		rc = udp_group_guard(group, NULL, 0);
 	if (rc == 0)
-		rc = loop_add(&device->instance->local_peers.loop, &device->greeters, EPOLLIN);
+		rc = listener_watch(&device->greeters);
 	return rc;
 }
 
@@ -323,7 +323,7 @@ void local_peers_close(struct device *device)
 		peer->known = false; /* the group may be closed already */
 		peer_free(peer);
 	}
-	if (device->greeters.ready)
-		loop_del(&peers->loop, &device->greeters);
-	device->greeters.ready = NULL;
+	if (device->greeters.accepted)
+		listener_unwatch(&device->greeters);
+	device->greeters.accepted = NULL;
 }

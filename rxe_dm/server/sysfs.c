@@ -34,7 +34,7 @@ struct user_process {
 struct sysfs {
 	char path[CTL_SYSFS_PATH_MAX];
 	int root;
-	struct loop_source asked; /* the socket `refresh` */
+	struct listener asked; /* the socket `refresh` */
 	struct instance *instance;
 	struct user_process *users;
 	uint32_t num_users;
@@ -63,15 +63,9 @@ static void update_counters(struct sysfs *sysfs)
 		sysfs_update_counters(sysfs->root, &instance->devices[i], &sysfs->held[i]);
 }
 
-static void refresh_asked(struct loop_source *source, uint32_t events)
+static void refresh_asked(struct listener *listener, int fd)
 {
-	struct sysfs *sysfs = container_of(source, struct sysfs, asked);
-	const int fd = accept4(source->fd, NULL, NULL, SOCK_CLOEXEC);
-
-	(void)events;
-	if (fd < 0)
-		return;
-	update_counters(sysfs);
+	update_counters(container_of(listener, struct sysfs, asked));
 	close(fd);
 }
 
@@ -81,14 +75,17 @@ static void listen_for_refresh(struct sysfs *sysfs)
 	struct sockaddr_un addr = { .sun_family = AF_UNIX };
 	const int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 
-	sysfs->asked = (struct loop_source){ .fd = fd, .ready = refresh_asked };
+	sysfs->asked = (struct listener){ .all = &sysfs->instance->listeners,
+					  .loop = &sysfs->instance->loop,
+					  .source.fd = fd,
+					  .accepted = refresh_asked };
 	if (fd < 0)
 		return;
 	snprintf(addr.sun_path, sizeof(addr.sun_path), "%s/refresh", sysfs->path);
 	if (bind(fd, (const struct sockaddr *)&addr, sizeof(addr)) || listen(fd, SOMAXCONN) ||
-	    loop_add(&sysfs->instance->loop, &sysfs->asked, EPOLLIN)) {
+	    listener_watch(&sysfs->asked)) {
 		close(fd);
-		sysfs->asked.fd = -1;
+		sysfs->asked.source.fd = -1;
 	}
 }
 
@@ -188,8 +185,10 @@ void sysfs_close(struct instance *instance)
 	while (sysfs->users)
 		forget(sysfs->users);
 	assert(sysfs->num_users == 0);
-	if (sysfs->asked.fd >= 0)
-		close(sysfs->asked.fd);
+	if (sysfs->asked.source.fd >= 0) {
+		listener_unwatch(&sysfs->asked);
+		close(sysfs->asked.source.fd);
+	}
 	sysfs_empty(sysfs->root);
 	sysfs_remove_root(sysfs->path);
 	close(sysfs->root);

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: MIT
 """The rxe_dm command and its server: two instances, ordinary users, and what a person may get wrong."""
 
+import contextlib
+import glob
 import json
 import os
 import re
@@ -9,10 +11,11 @@ import socket
 import subprocess
 import sys
 import tempfile
+import time
 
 from cases_trouble import all_values
 from instance import Instance, free_port
-from program import Failure, Skip
+from program import Failure, Skip, patient, until
 
 NOBODY = "65534"
 
@@ -165,6 +168,54 @@ def few_descriptors_for_a_server(build):
                     instance.command("stop")
                     continue
                 need_line(done, "raise the limit of descriptors")
+
+
+GREETING = b"rxe_dmL1" + socket.inet_pton(socket.AF_INET6, "::ffff:127.9.9.9") + bytes(8)
+
+
+def no_descriptor_left(build):
+    """Connections take all descriptors of a server. It does not spin, and then serves each of its sockets again."""
+    with Instance(build, "no_descriptor", link="udp", sysfs="1") as instance, contextlib.ExitStack() as sockets:
+        instance.prefix = ["sh", "-c", 'ulimit -n 128 && exec "$@"', "sh"]
+        instance.command("start")
+        instance.prefix = []
+        server = instance.server_pid()
+        control = f"\0rxe_dm/{os.geteuid()}/{instance.env['RXE_DM_INSTANCE']}"
+        refresh, = glob.glob(f"/dev/shm/rxe_dm.sysfs-*-{instance.env['RXE_DM_INSTANCE']}/refresh")
+        with contextlib.ExitStack() as clients:
+            for _ in range(100):
+                connect(clients, control)
+            until(lambda: len(os.listdir(f"/proc/{server}/fd")) >= 126, "server without descriptors")
+            greeters = [connect(sockets, f"\0rxe_dm/4791/{instance.address}") for _ in range(3)]
+            connect(clients, refresh, socket.SOCK_STREAM)
+            need_idle(server)
+        for greeter in greeters:
+            greeter.send(GREETING)
+            if greeter.recv(100)[:8] != GREETING[:8]:
+                raise Failure("a greeting was not answered")
+        if connect(sockets, refresh, socket.SOCK_STREAM).recv(1):
+            raise Failure("the socket for counters sends something")
+        instance.run(["ibv_devinfo"])
+
+
+def connect(stack, name, kind=socket.SOCK_SEQPACKET):
+    sock = stack.enter_context(socket.socket(socket.AF_UNIX, kind))
+    sock.settimeout(patient(10))
+    sock.connect(name)
+    return sock
+
+
+def need_idle(pid):
+    before = seconds_on_processors(pid)
+    time.sleep(1)
+    spent = seconds_on_processors(pid) - before
+    if spent > 0.2:
+        raise Failure(f"process {pid} spent {spent:.2f} s of a second on processors")
+
+
+def seconds_on_processors(pid):
+    with open(f"/proc/{pid}/stat", encoding="ascii", errors="replace") as f:
+        return sum(map(int, f.read().rsplit(")", 1)[1].split()[11:13])) / os.sysconf("SC_CLK_TCK")
 
 
 # A network namespace in which a program has the port for all addresses, as the kernel's rdma_rxe would.
@@ -326,6 +377,7 @@ CASES = {
     "small_files": small_files,
     "few_descriptors": few_descriptors,
     "few_descriptors_for_a_server": few_descriptors_for_a_server,
+    "no_descriptor_left": no_descriptor_left,
     "busy_everywhere": busy_everywhere,
     "squatted_name": squatted_name,
     "ordinary_user": ordinary_user,
