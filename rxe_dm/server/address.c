@@ -23,6 +23,7 @@
 #include "rxe_dm/server/instance.h"
 #include "rxe_dm/server/limit.h"
 #include "rxe_dm/server/local_peers.h"
+#include "rxe_dm/server/time_wait.h"
 
 #define NO_STEERING   "this kernel or sandbox refuses SO_ATTACH_REUSEPORT_CBPF"
 #define LAST_LOOPBACK 254
@@ -357,6 +358,7 @@ void address_close(struct device *device)
 		return;
 	local_peers_close(device);
 	gsi_close(device);
+	time_wait_fini(device);
 	udp_group_close(&device->group);
 	ethernet_device_close(device);
 	memory_hub_close(&device->memory);

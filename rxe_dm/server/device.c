@@ -22,7 +22,6 @@
 #include "rxe_dm/server/limit.h"
 #include "rxe_dm/server/local_peers.h"
 #include "rxe_dm/server/resting.h"
-#include "rxe_dm/server/time_wait.h"
 
 #define DM_GRANULE 4096 /* bytes; a DM has whole pages, so that a dmabuf can name them */
 
@@ -163,7 +162,6 @@ static void release_all(struct device *device)
 		if (device->slot[slot])
 			slot_give(device->slot[slot]);
 	}
-	time_wait_fini(device);
 	resting_fini(device);
 }
 

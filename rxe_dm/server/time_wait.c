@@ -21,8 +21,9 @@
 #include "rxe_dm/server/device.h"
 #include "rxe_dm/server/instance.h"
 
-#define ARRIVALS	64
+#define ARRIVALS	256 /* what the link reads at once, so that it keeps nothing */
 #define ARRIVALS_A_TURN 1024
+#define ARRIVALS_AT_END 65536 /* more than a receive buffer holds */
 
 struct time_wait_slot {
 	struct device *device;
@@ -39,6 +40,7 @@ struct time_wait {
 	struct link *udp; /* CTL_LINK_UDP */
 	uint32_t count;
 	struct time_wait_slot *at[RXE_MAX_SLOTS];
+	struct wire_arrival arrivals[ARRIVALS];
 	uint8_t bytes[TRAIN_MAX_BYTES];
 };
 
@@ -96,35 +98,49 @@ static struct rxe_engine *engine_of(const struct time_wait_slot *slot)
 	return engine;
 }
 
-static int receive(struct time_wait_slot *slot, struct wire_arrival *ret)
+static int receive(struct time_wait_slot *slot)
 {
+	struct time_wait *time_wait = slot->device->time_wait;
+
 	if (slot->link)
-		return link_receive(slot->link, ret, ARRIVALS);
-	return udp_receive_from(slot->device->time_wait->udp, slot->source.fd, ret, ARRIVALS);
+		return link_receive(slot->link, time_wait->arrivals, ARRIVALS);
+	return udp_receive_from(time_wait->udp, slot->source.fd, time_wait->arrivals, ARRIVALS);
+}
+
+/* Answers what the slot's socket or rings hold, about max packets of it. What the server reads
+ * after the slot's time may have arrived within it. */
+static void answer_arrivals(struct time_wait_slot *slot, int max)
+{
+	const struct wire_arrival *arrivals = slot->device->time_wait->arrivals;
+	struct rxe_engine *engine = engine_of(slot);
+	uint64_t now_ns = clock_now_ns();
+	int total = 0, n;
+
+	if (now_ns >= slot->until_ns)
+		now_ns = slot->until_ns - 1;
+	while (total < max && (n = receive(slot)) > 0) {
+		total += n;
+		if (is_port_down(slot->device))
+			continue;
+		capture_arrived(slot->device, arrivals, (uint32_t)n);
+		for (int i = 0; i < n; i++) {
+			rxe_engine_input(engine, &arrivals[i], now_ns);
+			/* The engine drops further answers. */
+			if ((i + 1) % RXE_TIME_WAIT_ANSWERS == 0)
+				send_answers(slot, now_ns);
+		}
+		send_answers(slot, now_ns);
+	}
 }
 
 static void packets_ready(struct loop_source *source, uint32_t events)
 {
 	struct time_wait_slot *slot = container_of(source, struct time_wait_slot, source);
-	struct rxe_engine *engine = engine_of(slot);
-	struct wire_arrival arrivals[ARRIVALS];
-	const uint64_t now_ns = clock_now_ns();
-	int total = 0, n;
 
 	(void)events;
 	if (slot->link)
 		link_wait_ended(slot->link, true);
-	/* Read the socket dry: the link keeps the rest of a batch, which must not be taken for
-	 * another slot's. */
-	while ((n = receive(slot, arrivals)) > 0 && total < ARRIVALS_A_TURN) {
-		total += n;
-		if (is_port_down(slot->device))
-			continue;
-		capture_arrived(slot->device, arrivals, (uint32_t)n);
-		for (int i = 0; i < n; i++)
-			rxe_engine_input(engine, &arrivals[i], now_ns);
-		send_answers(slot, now_ns);
-	}
+	answer_arrivals(slot, ARRIVALS_A_TURN);
 	if (slot->link)
 		memory_device_wait(slot->link);
 }
@@ -254,6 +270,7 @@ void time_wait_end(struct device *device, uint32_t slot)
 
 	if (!time_wait)
 		return;
+	answer_arrivals(time_wait, ARRIVALS_AT_END);
 	loop_del(&device->instance->loop, &time_wait->source);
 	close_link(time_wait);
 	if (device->link == CTL_LINK_MEMORY)
