@@ -12,8 +12,8 @@
 #include "lib/inject/verb.h"
 #include "lib/progress/memory.h"
 #include "lib/verbs/context.h"
-#include "lib/verbs/error.h"
 #include "lib/verbs/gate.h"
+#include "lib/verbs/object.h"
 #include "lib/verbs/ops.h"
 #include "lib/verbs/pd.h"
 

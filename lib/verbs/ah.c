@@ -14,10 +14,8 @@
 #include "lib/inject/verb.h"
 #include "lib/progress/progress.h"
 #include "lib/verbs/context.h"
-#include "lib/verbs/destroy.h"
-#include "lib/verbs/error.h"
 #include "lib/verbs/gate.h"
-#include "lib/verbs/live.h"
+#include "lib/verbs/object.h"
 #include "lib/verbs/pd.h"
 
 /* RoCEv2 annex A17.4.5.1: an IPv4 header takes the last 20 of the 40 bytes of a GRH. */
@@ -58,34 +56,22 @@ struct ibv_ah *ibv_create_ah(struct ibv_pd *pd, struct ibv_ah_attr *attr)
 		return vb_fail(EINVAL);
 	if (vb_verb_fails(pd->context, create_ah))
 		return NULL;
-	ah = calloc(1, sizeof(*ah));
+	ah = vb_object_new(pd->context, VB_KIND_AH, sizeof(*ah));
 	if (!ah)
-		return vb_fail(ENOMEM);
+		return NULL;
 	err = vb_av_from_attr(vb_device(pd->context), attr, &ah->av);
 	if (!err)
 		err = vb_pd_use(pd);
 	if (err)
-		goto fail;
-	ah->base.context = pd->context;
+		return vb_object_undo(ah, err);
 	ah->base.pd = pd;
-	if (!vb_live_add(ah, VB_KIND_AH)) {
-		vb_pd_unuse(pd);
-		err = ENOMEM;
-		goto fail;
-	}
 	return &ah->base;
-
-fail:
-	free(ah);
-	return vb_fail(err);
 }
 
 int ibv_destroy_ah(struct ibv_ah *ah)
 {
-	int err = vb_destroy_check(ah, VB_KIND_AH, INJECT_VERB_destroy_ah);
+	int err = vb_object_end(ah, VB_KIND_AH, INJECT_VERB_destroy_ah);
 
-	if (!err)
-		err = vb_destroy_take(ah, VB_KIND_AH, CTL_KIND_FREE, 0);
 	if (err)
 		return vb_result(err);
 	vb_pd_unuse(ah->pd);

@@ -28,9 +28,8 @@
 #include "lib/progress/progress.h"
 #include "lib/verbs/context.h"
 #include "lib/verbs/cq.h"
-#include "lib/verbs/fork.h"
 #include "lib/verbs/gate.h"
-#include "lib/verbs/live.h"
+#include "lib/verbs/object.h"
 #include "lib/verbs/qp.h"
 #include "lib/verbs/srq.h"
 #include "lib/verbs/wq.h"
@@ -347,7 +346,7 @@ int ibv_get_async_event(struct ibv_context *context, struct ibv_async_event *eve
 {
 	struct vb_async_record *record;
 
-	if (!vb_live_is(context, VB_KIND_CONTEXT) || !event) {
+	if (!vb_object_is_live(context, VB_KIND_CONTEXT) || !event) {
 		errno = EINVAL;
 		return -1;
 	}

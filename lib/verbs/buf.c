@@ -6,10 +6,9 @@
 #include <unistd.h>
 
 #include "lib/abi/newer.h"
-#include "lib/verbs/error.h"
 #include "lib/verbs/gate.h"
-#include "lib/verbs/live.h"
 #include "lib/verbs/mr.h"
+#include "lib/verbs/object.h"
 #include "lib/verbs/ops.h"
 #include "lib/verbs/pd.h"
 
@@ -29,27 +28,21 @@ void *ibv_alloc_buf(struct ibv_pd *pd, size_t size, struct ibv_buf **ret)
 		return vb_fail(EINVAL);
 	if (vb_verb_fails(pd->context, alloc_buf))
 		return NULL;
-	buf = calloc(1, sizeof(*buf));
+	buf = vb_object_new(pd->context, VB_KIND_BUF, sizeof(*buf));
 	if (!buf)
-		return vb_fail(ENOMEM);
+		return NULL;
 	if (posix_memalign(&addr, (size_t)sysconf(_SC_PAGESIZE), size))
-		goto no_memory;
-	*buf = (struct ibv_buf){ .context = pd->context, .pd = pd, .addr = addr, .size = size };
-	if (!vb_live_add(buf, VB_KIND_BUF))
-		goto no_object;
+		return vb_object_undo(buf, ENOMEM);
+	buf->pd = pd;
+	buf->addr = addr;
+	buf->size = size;
 	*ret = buf;
 	return addr;
-
-no_object:
-	free(addr);
-no_memory:
-	free(buf);
-	return vb_fail(ENOMEM);
 }
 
 void ibv_free_buf(struct ibv_buf *buf)
 {
-	if (!vb_live_take(buf, VB_KIND_BUF))
+	if (!vb_object_take(buf, VB_KIND_BUF))
 		return;
 	free(buf->addr);
 	free(buf);
@@ -60,7 +53,7 @@ bool vb_buf_holds(const struct ibv_buf *buf, const struct ibv_pd *pd, const void
 {
 	uint64_t offset;
 
-	if (!vb_live_is(buf, VB_KIND_BUF) || buf->pd != pd)
+	if (!vb_object_is_live(buf, VB_KIND_BUF) || buf->pd != pd)
 		return false;
 	offset = (uintptr_t)addr - (uintptr_t)buf->addr;
 	return offset <= buf->size && length <= buf->size - offset;
@@ -69,7 +62,7 @@ bool vb_buf_holds(const struct ibv_buf *buf, const struct ibv_pd *pd, const void
 /* No buffer is a dmabuf's. */
 int ibv_export_buf_dmabuf_fd(struct ibv_buf *buf)
 {
-	errno = vb_live_is(buf, VB_KIND_BUF) ? ENODATA : EINVAL;
+	errno = vb_object_is_live(buf, VB_KIND_BUF) ? ENODATA : EINVAL;
 	return -1;
 }
 

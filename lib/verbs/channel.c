@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: MIT
 /* Completion channels: events of armed CQs, for programs that block or poll the descriptor. */
-#include "lib/verbs/cq.h"
-
 #include <errno.h>
 #include <fcntl.h>
 #include <stddef.h>
@@ -15,10 +13,8 @@
 #include "lib/progress/progress.h"
 #include "lib/verbs/context.h"
 #include "lib/verbs/cq.h"
-#include "lib/verbs/destroy.h"
-#include "lib/verbs/error.h"
 #include "lib/verbs/gate.h"
-#include "lib/verbs/live.h"
+#include "lib/verbs/object.h"
 #include "net/link/clock.h"
 #include "net/link/descriptor.h"
 
@@ -34,18 +30,12 @@ struct ibv_comp_channel *ibv_create_comp_channel(struct ibv_context *context)
 		return vb_fail(EINVAL);
 	if (vb_verb_fails(context, create_comp_channel))
 		return NULL;
-	channel = calloc(1, sizeof(*channel));
+	channel = vb_object_new(context, VB_KIND_CHANNEL, sizeof(*channel));
 	if (!channel)
-		return vb_fail(ENOMEM);
-	channel->base.context = context;
+		return NULL;
 	channel->base.fd = descriptor_keep(eventfd(0, EFD_CLOEXEC | EFD_SEMAPHORE));
-	if (channel->base.fd < 0 || !vb_live_add(channel, VB_KIND_CHANNEL)) {
-		int err = channel->base.fd < 0 ? errno : ENOMEM;
-
-		descriptor_close(channel->base.fd);
-		free(channel);
-		return vb_fail(err);
-	}
+	if (channel->base.fd < 0)
+		return vb_object_undo(channel, errno);
 	pthread_mutex_init(&channel->lock, NULL);
 	return &channel->base;
 }
@@ -53,13 +43,13 @@ struct ibv_comp_channel *ibv_create_comp_channel(struct ibv_context *context)
 int ibv_destroy_comp_channel(struct ibv_comp_channel *base)
 {
 	NO_CANCEL;
-	int err = vb_destroy_check(base, VB_KIND_CHANNEL, INJECT_VERB_destroy_comp_channel);
+	int err = vb_end_check(base, VB_KIND_CHANNEL, INJECT_VERB_destroy_comp_channel);
 	struct vb_channel *channel = vb_channel(base);
 
 	if (!err && __atomic_load_n(&base->refcnt, __ATOMIC_ACQUIRE))
 		err = EBUSY;
 	if (!err)
-		err = vb_destroy_take(channel, VB_KIND_CHANNEL, CTL_KIND_FREE, 0);
+		err = vb_end_take(channel, VB_KIND_CHANNEL);
 	if (err)
 		return vb_result(err);
 	descriptor_close(base->fd);
@@ -136,8 +126,8 @@ int ibv_get_cq_event(struct ibv_comp_channel *base, struct ibv_cq **cq, void **c
 	struct vb_cq *found;
 
 	/* The events of an inherited channel belong to the parent process. */
-	if (!vb_live_is(channel, VB_KIND_CHANNEL) || vb_live_is_inherited(channel) || !cq ||
-	    !cq_context) {
+	if (!vb_object_is_live(channel, VB_KIND_CHANNEL) || vb_object_is_inherited(channel) ||
+	    !cq || !cq_context) {
 		errno = EINVAL;
 		return -1;
 	}

@@ -14,9 +14,8 @@
 #include "lib/verbs/context.h"
 #include "lib/verbs/cq.h"
 #include "lib/verbs/flow.h"
-#include "lib/verbs/fork.h"
-#include "lib/verbs/live.h"
 #include "lib/verbs/mr.h"
+#include "lib/verbs/object.h"
 #include "lib/verbs/qp.h"
 #include "lib/verbs/srq.h"
 #include "lib/verbs/wq.h"
@@ -121,10 +120,10 @@ void vb_context_abandon(struct ibv_context *context)
 	void *object;
 
 	for (size_t i = 0; i < sizeof(order) / sizeof(order[0]); i++) {
-		while ((object = vb_live_any(context, order[i].kind))) {
+		while ((object = vb_object_any(context, order[i].kind))) {
 			/* An object that another context uses stays allocated, but is not found. */
 			if (order[i].destroy(object))
-				vb_live_take(object, order[i].kind);
+				vb_object_take(object, order[i].kind);
 		}
 	}
 }

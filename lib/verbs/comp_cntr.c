@@ -13,11 +13,8 @@
 #include "lib/abi/newer.h"
 #include "lib/progress/progress.h"
 #include "lib/verbs/context.h"
-#include "lib/verbs/destroy.h"
-#include "lib/verbs/error.h"
-#include "lib/verbs/fork.h"
 #include "lib/verbs/gate.h"
-#include "lib/verbs/live.h"
+#include "lib/verbs/object.h"
 #include "lib/verbs/qp.h"
 
 #define OPS (uint32_t)((1u << RXE_CNTR_OPS) - 1)
@@ -31,8 +28,7 @@ enum type {
 struct vb_comp_cntr {
 	struct ibv_comp_cntr base;
 	struct rxe_comp_cntr cntr;
-	_Atomic uint64_t read;	/* the values that the program read last */
-	_Atomic uint32_t users; /* operations of queue pairs */
+	_Atomic uint64_t read; /* the values that the program read last */
 };
 
 static struct vb_comp_cntr *vb_comp_cntr(struct ibv_comp_cntr *cntr)
@@ -69,28 +65,20 @@ struct ibv_comp_cntr *ibv_create_comp_cntr(struct ibv_context *context,
 		return vb_fail(EOPNOTSUPP);
 	if (vb_verb_fails(context, create_comp_cntr))
 		return NULL;
-	cntr = calloc(1, sizeof(*cntr));
+	cntr = vb_object_new(context, VB_KIND_COMP_CNTR, sizeof(*cntr));
 	if (!cntr)
-		return vb_fail(ENOMEM);
-	cntr->base.context = context;
-	cntr->base.handle = atomic_fetch_add(&last_handle, 1) + 1;
+		return NULL;
 	cntr->cntr.counts_bytes = (uint32_t)attr->type == TYPE_BYTES;
-	if (!vb_live_add(cntr, VB_KIND_COMP_CNTR)) {
-		free(cntr);
-		return vb_fail(ENOMEM);
-	}
+	cntr->base.handle = atomic_fetch_add(&last_handle, 1) + 1;
+	vb_object_set_handle(cntr, cntr->base.handle);
 	return &cntr->base;
 }
 
-int ibv_destroy_comp_cntr(struct ibv_comp_cntr *base)
+/* EBUSY: an operation of a queue pair counts there. */
+int ibv_destroy_comp_cntr(struct ibv_comp_cntr *cntr)
 {
-	int err = vb_destroy_check(base, VB_KIND_COMP_CNTR, INJECT_VERB_destroy_comp_cntr);
-	struct vb_comp_cntr *cntr = vb_comp_cntr(base);
+	int err = vb_object_end(cntr, VB_KIND_COMP_CNTR, INJECT_VERB_destroy_comp_cntr);
 
-	if (!err && atomic_load(&cntr->users))
-		err = EBUSY;
-	if (!err)
-		err = vb_destroy_take(cntr, VB_KIND_COMP_CNTR, CTL_KIND_FREE, 0);
 	if (!err)
 		free(cntr);
 	return vb_result(err);
@@ -114,7 +102,7 @@ static int attach(struct vb_qp *qp, struct vb_comp_cntr *cntr, uint32_t ops)
 		if (!(ops & 1u << op))
 			continue;
 		qp->qp.cntrs.of[op] = &cntr->cntr;
-		atomic_fetch_add(&cntr->users, 1);
+		vb_object_use(cntr);
 	}
 	return 0;
 }
@@ -126,7 +114,7 @@ int ibv_qp_attach_comp_cntr(struct ibv_qp *base, struct ibv_comp_cntr *cntr,
 	struct vb_qp *qp = vb_qp(base);
 	int err;
 
-	if (!vb_live_is(qp, VB_KIND_QP) || !attr || !attr->op_mask ||
+	if (!vb_object_is_live(qp, VB_KIND_QP) || !attr || !attr->op_mask ||
 	    !vb_is_usable(base->context, cntr, VB_KIND_COMP_CNTR))
 		return vb_result(EINVAL);
 	if (attr->comp_mask || (attr->op_mask & ~OPS) || qp->is_opened)
@@ -146,7 +134,7 @@ void vb_comp_cntrs_detach(struct vb_qp *qp)
 		struct rxe_comp_cntr *cntr = qp->qp.cntrs.of[op];
 
 		if (cntr)
-			atomic_fetch_sub(&container_of(cntr, struct vb_comp_cntr, cntr)->users, 1);
+			vb_object_unuse(container_of(cntr, struct vb_comp_cntr, cntr));
 		qp->qp.cntrs.of[op] = NULL;
 	}
 }
@@ -155,7 +143,7 @@ static int modify(struct ibv_comp_cntr *base, size_t at, bool adds, uint64_t val
 {
 	_Atomic uint64_t *count;
 
-	if (!vb_live_is(base, VB_KIND_COMP_CNTR))
+	if (!vb_object_is_live(base, VB_KIND_COMP_CNTR))
 		return vb_result(EINVAL);
 	count = (_Atomic uint64_t *)(void *)((uint8_t *)&vb_comp_cntr(base)->cntr + at);
 	if (adds)
@@ -194,7 +182,7 @@ static int read_count(struct ibv_comp_cntr *base, size_t at, uint64_t *value)
 	struct vb_comp_cntr *cntr = vb_comp_cntr(base);
 	uint64_t sum;
 
-	if (!vb_live_is(base, VB_KIND_COMP_CNTR) || !value)
+	if (!vb_object_is_live(base, VB_KIND_COMP_CNTR) || !value)
 		return vb_result(EINVAL);
 	sum = atomic_load(&cntr->cntr.completed) + atomic_load(&cntr->cntr.failed);
 	if (atomic_exchange(&cntr->read, sum) == sum)

@@ -20,121 +20,9 @@
 #include "lib/progress/progress.h"
 #include "lib/verbs/async.h"
 #include "lib/verbs/device.h"
-#include "lib/verbs/error.h"
-#include "lib/verbs/fork.h"
 #include "lib/verbs/gate.h"
-#include "lib/verbs/live.h"
+#include "lib/verbs/object.h"
 #include "lib/verbs/ops.h"
-
-/* The first context of the process. Under the device's lock. */
-static void set_limits(const struct vb_device *dev)
-{
-	vb_live_limit(VB_KIND_AH, vb_profile(dev)->max_ah);
-	vb_live_limit(VB_KIND_CQ, vb_profile(dev)->max_cq);
-	vb_live_limit(VB_KIND_SRQ, vb_profile(dev)->max_srq);
-}
-
-static int attach_locked(struct vb_device *dev)
-{
-	int err = ctl_attach(dev->client, dev->info.index, &dev->attachment);
-
-	if (err)
-		return err;
-	vb_gate_attached(dev);
-	set_limits(dev);
-	err = progress_start(&dev->progress);
-	if (err)
-		ctl_detach(dev->client, dev->info.index, &dev->attachment);
-	else
-		atomic_store(&dev->forks, vb_forks());
-	return err;
-}
-
-/* Logs once for each fork why control verbs fail. Under the device's lock. */
-static void explain_fork(struct vb_device *dev, int err)
-{
-	if (dev->failed_fork != vb_forks())
-		rxe_log(RXE_LOG_WARNING,
-			"this child of fork() cannot use %s: %s; is the device server running "
-			"('rxe_dm show'), and are descriptors left ('ulimit -n')?",
-			dev->base.name, strerror(-err));
-	dev->failed_fork = vb_forks();
-}
-
-/* The first control verb of a forked child: it gets a slot and an engine of its own. Under the
- * device's lock. */
-static int attach_again(struct vb_device *dev)
-{
-	struct ctl_attachment more;
-	int err = ctl_attach(dev->client, dev->info.index, &dev->attachment);
-
-	if (!err) {
-		/* The client counted the attachment of the parent and this one: give one back. */
-		more = dev->attachment;
-		ctl_detach(dev->client, dev->info.index, &more);
-		vb_gate_attached(dev);
-		err = progress_start(&dev->progress);
-	}
-	if (err)
-		explain_fork(dev, err);
-	else
-		atomic_store(&dev->forks, vb_forks());
-	return err;
-}
-
-static int attach(struct vb_device *dev)
-{
-	int err = 0;
-
-	pthread_mutex_lock(&dev->lock);
-	if (dev->contexts == 0)
-		err = attach_locked(dev);
-	else if (atomic_load(&dev->forks) != vb_forks())
-		err = attach_again(dev);
-	if (!err)
-		dev->contexts++;
-	pthread_mutex_unlock(&dev->lock);
-	return err;
-}
-
-static void detach(struct vb_device *dev)
-{
-	pthread_mutex_lock(&dev->lock);
-	if (--dev->contexts == 0) {
-		progress_stop(&dev->progress);
-		ctl_detach(dev->client, dev->info.index, &dev->attachment);
-	}
-	pthread_mutex_unlock(&dev->lock);
-}
-
-static void refresh(struct vb_device *dev)
-{
-	NO_CANCEL;
-
-	pthread_mutex_lock(&dev->lock);
-	if (dev->contexts && atomic_load(&dev->forks) != vb_forks())
-		attach_again(dev);
-	pthread_mutex_unlock(&dev->lock);
-}
-
-bool vb_is_context(const struct ibv_context *context)
-{
-	struct vb_device *dev;
-
-	if (!vb_live_is(context, VB_KIND_CONTEXT))
-		return false;
-	dev = vb_device((struct ibv_context *)(uintptr_t)context);
-	if (atomic_load_explicit(&dev->forks, memory_order_relaxed) != vb_forks())
-		refresh(dev);
-	return true;
-}
-
-bool vb_is_usable(struct ibv_context *context, const void *object, enum vb_kind kind)
-{
-	/* All kinds but contexts begin with a pointer to their context. */
-	return vb_live_is(object, kind) && !vb_live_is_inherited(object) &&
-	       vb_device(*(struct ibv_context *const *)object) == vb_device(context);
-}
 
 static void fill(struct vb_context *ctx)
 {
@@ -177,6 +65,9 @@ static int finish(struct vb_context *ctx, enum inject_verb verb)
 	int err;
 
 	fill(ctx);
+	vb_object_limit(VB_KIND_AH, vb_profile(ctx->dev)->max_ah);
+	vb_object_limit(VB_KIND_CQ, vb_profile(ctx->dev)->max_cq);
+	vb_object_limit(VB_KIND_SRQ, vb_profile(ctx->dev)->max_srq);
 	ctx->fatal = atomic_load(&ctx->dev->attachment.shared->faults.fatal);
 	if (ctx->fatal & 1)
 		return -EIO;
@@ -185,7 +76,7 @@ static int finish(struct vb_context *ctx, enum inject_verb verb)
 	err = vb_async_init(ctx);
 	if (err)
 		return err;
-	if (!vb_live_add(base, VB_KIND_CONTEXT)) {
+	if (!vb_object_add(base, VB_KIND_CONTEXT)) {
 		vb_async_fini(ctx);
 		return -ENOMEM;
 	}
@@ -208,7 +99,7 @@ struct ibv_context *ibv_open_device(struct ibv_device *device)
 		return vb_fail(ENOMEM);
 
 	ctx->dev = dev;
-	err = attach(dev);
+	err = vb_device_attach(dev);
 	if (err)
 		goto no_attach;
 	err = ctl_open(dev->client, dev->info.index, &ctx->ctl);
@@ -222,7 +113,7 @@ struct ibv_context *ibv_open_device(struct ibv_device *device)
 no_finish:
 	ctl_close(&ctx->ctl);
 no_open:
-	detach(dev);
+	vb_device_detach(dev);
 no_attach:
 	free(ctx);
 	rxe_log(RXE_LOG_WARNING, "cannot open %s: %s%s", device->name, strerror(-err),
@@ -273,7 +164,7 @@ struct ibv_context *ibv_import_device(int cmd_fd)
 	if (err)
 		goto no_import;
 	ctx->dev = vb_device_at(client, ctx->ctl.device);
-	err = ctx->dev ? attach(ctx->dev) : -ENODEV;
+	err = ctx->dev ? vb_device_attach(ctx->dev) : -ENODEV;
 	if (err)
 		goto no_attach;
 	err = finish(ctx, INJECT_VERB_import_device);
@@ -283,7 +174,7 @@ struct ibv_context *ibv_import_device(int cmd_fd)
 	return &ctx->verbs.base.context;
 
 no_finish:
-	detach(ctx->dev);
+	vb_device_detach(ctx->dev);
 no_attach:
 	ctl_close(&ctx->ctl);
 no_import:
@@ -298,23 +189,23 @@ int ibv_close_device(struct ibv_context *context)
 	struct vb_context *ctx;
 	NO_CANCEL;
 
-	if (!vb_live_is(context, VB_KIND_CONTEXT)) {
+	if (!vb_object_is_live(context, VB_KIND_CONTEXT)) {
 		errno = EINVAL;
 		return -1;
 	}
 	vb_context(context)->closing = true;
 	vb_context_abandon(context);
-	if (!vb_live_take(context, VB_KIND_CONTEXT)) {
+	if (!vb_object_take(context, VB_KIND_CONTEXT)) {
 		errno = EINVAL;
 		return -1;
 	}
 	ctx = vb_context(context);
 	vb_async_fini(ctx);
-	vb_live_remove_all(context);
+	vb_objects_remove(context);
 	/* An error means that the server exited, and its objects with it. */
 	ctl_close(&ctx->ctl);
 	close_import_fd(ctx);
-	detach(ctx->dev);
+	vb_device_detach(ctx->dev);
 	pthread_mutex_destroy(&context->mutex);
 	free(ctx);
 	return 0;

@@ -11,7 +11,7 @@
 #include "lib/control/client.h"
 #include "lib/verbs/async.h"
 #include "lib/verbs/device.h"
-#include "lib/verbs/live.h"
+#include "lib/verbs/object.h"
 
 struct vb_context {
 	struct vb_device *dev;
@@ -35,12 +35,6 @@ static inline struct vb_device *vb_device(struct ibv_context *context)
 {
 	return vb_context(context)->dev;
 }
-
-/* Is it a live context of this library? In the child of a fork() the first call attaches the
- * device again. Control path only. */
-bool vb_is_context(const struct ibv_context *context);
-/* True: a live object of this kind (no context), made in this process on the device of context. */
-bool vb_is_usable(struct ibv_context *context, const void *object, enum vb_kind kind);
 
 /* Destroys the objects that a program left on a context that it closes (close.c). */
 void vb_context_abandon(struct ibv_context *context);

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* Counters of flows: points, and the counts of the engine that belong to them. All lists are under
  * the engine lock. */
-#include "lib/verbs/flow.h"
-
 #include <errno.h>
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -18,12 +16,9 @@
 #include "lib/inject/verb.h"
 #include "lib/progress/progress.h"
 #include "lib/verbs/context.h"
-#include "lib/verbs/destroy.h"
-#include "lib/verbs/error.h"
 #include "lib/verbs/flow.h"
-#include "lib/verbs/fork.h"
 #include "lib/verbs/gate.h"
-#include "lib/verbs/live.h"
+#include "lib/verbs/object.h"
 #include "lib/verbs/ops.h"
 
 struct vb_counters {
@@ -31,8 +26,7 @@ struct vb_counters {
 	uint32_t forks;
 	struct point *points;
 	uint32_t num_points;
-	uint32_t bound;		/* flows that were created with it */
-	_Atomic uint32_t users; /* flows of either kind */
+	uint32_t bound; /* flows that were created with it */
 };
 
 struct point {
@@ -91,7 +85,7 @@ static void drop_counts(struct vb_flow *flow)
 		count->point->past += value_of(count);
 		LL_DELETE(count->point->counts, count);
 		if (!count->point->is_static)
-			atomic_fetch_sub(&count->counters->users, 1);
+			vb_object_unuse(count->counters);
 		free(count);
 	}
 	flow->flow.counts = NULL;
@@ -119,7 +113,7 @@ int vb_counters_bind(struct vb_flow *flow)
 		return err;
 	}
 	counters->bound++;
-	atomic_fetch_add(&counters->users, 1);
+	vb_object_use(counters);
 	return 0;
 }
 
@@ -129,7 +123,7 @@ void vb_counters_unbind(struct vb_flow *flow)
 	if (!flow->counters)
 		return;
 	flow->counters->bound--;
-	atomic_fetch_sub(&flow->counters->users, 1);
+	vb_object_unuse(flow->counters);
 }
 
 static struct ibv_counters *create_counters(struct ibv_context *context,
@@ -141,28 +135,19 @@ static struct ibv_counters *create_counters(struct ibv_context *context,
 		return vb_fail(EINVAL);
 	if (vb_verb_fails(context, create_counters))
 		return NULL;
-	counters = calloc(1, sizeof(*counters));
+	counters = vb_object_new(context, VB_KIND_COUNTERS, sizeof(*counters));
 	if (!counters)
-		return vb_fail(ENOMEM);
-	counters->base.context = context;
+		return NULL;
 	counters->forks = vb_forks();
-	if (!vb_live_add(counters, VB_KIND_COUNTERS)) {
-		free(counters);
-		return vb_fail(ENOMEM);
-	}
 	return &counters->base;
 }
 
 static int destroy_counters(struct ibv_counters *base)
 {
-	int err = vb_destroy_check(base, VB_KIND_COUNTERS, INJECT_VERB_destroy_counters);
+	int err = vb_object_end(base, VB_KIND_COUNTERS, INJECT_VERB_destroy_counters);
 	struct vb_counters *counters = vb_counters(base);
 	struct point *point, *next;
 
-	if (!err && atomic_load(&counters->users))
-		err = EBUSY;
-	if (!err)
-		err = vb_destroy_take(counters, VB_KIND_COUNTERS, CTL_KIND_FREE, 0);
 	if (err)
 		return vb_result(err);
 	LL_FOREACH_SAFE (counters->points, point, next)
@@ -199,7 +184,7 @@ static int add_point(struct vb_counters *counters, const struct ibv_counter_atta
 		return ENOMEM;
 	}
 	if (flow)
-		atomic_fetch_add(&counters->users, 1);
+		vb_object_use(counters);
 	LL_PREPEND(counters->points, point);
 	counters->num_points++;
 	return 0;
@@ -211,7 +196,7 @@ static int attach_point(struct ibv_counters *base, struct ibv_counter_attach_att
 	struct vb_counters *counters = vb_counters(base);
 	int err;
 
-	if (!vb_live_is(base, VB_KIND_COUNTERS) || !attr || attr->comp_mask ||
+	if (!vb_object_is_live(base, VB_KIND_COUNTERS) || !attr || attr->comp_mask ||
 	    (flow && !vb_is_usable(base->context, vb_flow(flow), VB_KIND_FLOW)))
 		return vb_result(EINVAL);
 	if ((uint32_t)attr->counter_desc > IBV_COUNTER_BYTES)
@@ -264,7 +249,7 @@ static int read_counters(struct ibv_counters *base, uint64_t *values, uint32_t n
 {
 	int err;
 
-	if (!vb_live_is(base, VB_KIND_COUNTERS) || !values || (flags & ~FLAGS_KNOWN))
+	if (!vb_object_is_live(base, VB_KIND_COUNTERS) || !values || (flags & ~FLAGS_KNOWN))
 		return vb_result(EINVAL);
 	if (vb_verb_fails(base->context, read_counters))
 		return errno;

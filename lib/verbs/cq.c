@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* Completion queues: create, poll, arm, resize, destroy (ibv_create_cq(3), ibv_poll_cq(3)). */
 #include "lib/verbs/cq.h"
-#include "emu/container_of.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -10,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "emu/container_of.h"
 #include "emu/engine.h"
 #include "emu/limits.h"
 #include "emu/moderation.h"
@@ -17,12 +17,8 @@
 #include "lib/progress/progress.h"
 #include "lib/verbs/async.h"
 #include "lib/verbs/context.h"
-#include "lib/verbs/cq.h"
-#include "lib/verbs/destroy.h"
-#include "lib/verbs/error.h"
-#include "lib/verbs/fork.h"
 #include "lib/verbs/gate.h"
-#include "lib/verbs/live.h"
+#include "lib/verbs/object.h"
 #include "lib/verbs/ops.h"
 #include "lib/verbs/pd.h"
 
@@ -72,24 +68,22 @@ static int check_attr(struct ibv_context *context, const struct ibv_cq_init_attr
 	if (attr->comp_vector >= (uint32_t)context->num_comp_vectors)
 		return EINVAL;
 	if (attr->channel &&
-	    (!vb_live_is(attr->channel, VB_KIND_CHANNEL) || attr->channel->context != context ||
-	     vb_live_is_inherited(attr->channel)))
+	    (!vb_object_is_live(attr->channel, VB_KIND_CHANNEL) ||
+	     attr->channel->context != context || vb_object_is_inherited(attr->channel)))
 		return EINVAL;
 	return 0;
 }
 
-static void init_base(struct vb_cq *cq, struct ibv_context *context,
-		      const struct ibv_cq_init_attr_ex *attr)
+static void init_base(struct vb_cq *cq, const struct ibv_cq_init_attr_ex *attr)
 {
 	struct ibv_cq *base = vb_cq_base(cq);
 
-	base->context = context;
 	base->channel = attr->channel;
 	base->cq_context = attr->cq_context;
 	base->cqe = (int)attr->cqe;
 	pthread_mutex_init(&base->mutex, NULL);
 	pthread_cond_init(&base->cond, NULL);
-	cq->dev = vb_device(context);
+	cq->dev = vb_device(base->context);
 	cq->forks = vb_forks();
 	cq->channel = attr->channel ? vb_channel(attr->channel) : NULL;
 	pthread_mutex_init(&cq->lock, NULL);
@@ -127,12 +121,11 @@ static void unpublish(const struct vb_cq *cq)
 		atomic_store(&slot_of(cq)->cq[cq->cqn - 1].cqn, 0);
 }
 
-static void free_cq(struct vb_cq *cq)
+static void return_ring(struct vb_cq *cq)
 {
 	vb_buffer_free(&cq->ring, cq->parent_domain, VB_BUFFER_CQ);
 	if (cq->parent_domain)
 		vb_pd_unuse(cq->parent_domain);
-	free(cq);
 }
 
 static int take_ring(struct vb_cq *cq, const struct ibv_cq_init_attr_ex *attr)
@@ -169,23 +162,19 @@ static struct ibv_cq_ex *create(struct ibv_context *context, struct ibv_cq_init_
 	err = check_attr(context, attr);
 	if (err)
 		return vb_fail(err);
-	cq = calloc(1, sizeof(*cq));
+	cq = vb_object_new(context, VB_KIND_CQ, sizeof(*cq));
 	if (!cq)
-		return vb_fail(ENOMEM);
-	err = take_ring(cq, attr);
-	if (!err && !vb_cq_ex_fill(cq, attr->wc_flags))
-		err = EOPNOTSUPP;
-	if (!err && !vb_live_add(cq, VB_KIND_CQ))
-		err = ENOMEM;
+		return NULL;
+	err = vb_cq_ex_fill(cq, attr->wc_flags) ? take_ring(cq, attr) : EOPNOTSUPP;
 	if (err) {
-		free_cq(cq);
-		return vb_fail(err);
+		return_ring(cq);
+		return vb_object_undo(cq, err);
 	}
 	cq->single_threaded = is_single_threaded(attr);
 	rxe_cq_init(&cq->cq, cq->ring.memory, attr->cqe, cq);
 	cq->cq.ignores_overrun = attr->comp_mask & IBV_CQ_INIT_ATTR_MASK_FLAGS &&
 				 attr->flags & IBV_CREATE_CQ_ATTR_IGNORE_OVERRUN;
-	init_base(cq, context, attr);
+	init_base(cq, attr);
 	publish(cq);
 	return &cq->ex;
 }
@@ -326,7 +315,8 @@ int ibv_resize_cq(struct ibv_cq *base, int cqe)
 	struct vb_buffer ring;
 	bool fits = false;
 
-	if (!vb_live_is(cq, VB_KIND_CQ) || cqe < 1 || (uint32_t)cqe > vb_profile(cq->dev)->max_cqe)
+	if (!vb_object_is_live(cq, VB_KIND_CQ) || cqe < 1 ||
+	    (uint32_t)cqe > vb_profile(cq->dev)->max_cqe)
 		return vb_result(EINVAL);
 	if (vb_verb_fails(base->context, resize_cq))
 		return errno;
@@ -348,7 +338,7 @@ static int modify_cq(struct ibv_cq *base, struct ibv_modify_cq_attr *attr)
 {
 	struct vb_cq *cq = vb_cq(base);
 
-	if (!vb_live_is(cq, VB_KIND_CQ) || !attr ||
+	if (!vb_object_is_live(cq, VB_KIND_CQ) || !attr ||
 	    (attr->attr_mask & ~(uint32_t)IBV_CQ_ATTR_MODERATE))
 		return vb_result(EINVAL);
 	if (vb_verb_fails(base->context, modify_cq))
@@ -365,13 +355,9 @@ static int modify_cq(struct ibv_cq *base, struct ibv_modify_cq_attr *attr)
 
 int ibv_destroy_cq(struct ibv_cq *base)
 {
-	int err = vb_destroy_check(base, VB_KIND_CQ, INJECT_VERB_destroy_cq);
+	int err = vb_object_end(base, VB_KIND_CQ, INJECT_VERB_destroy_cq);
 	struct vb_cq *cq = vb_cq(base);
 
-	if (!err && atomic_load(&cq->users))
-		err = EBUSY;
-	if (!err)
-		err = vb_destroy_take(cq, VB_KIND_CQ, CTL_KIND_FREE, 0);
 	if (err)
 		return vb_result(err);
 	if (vb_lock_engine(cq->dev, cq->forks)) {
@@ -392,7 +378,8 @@ int ibv_destroy_cq(struct ibv_cq *base)
 	pthread_mutex_destroy(&base->mutex);
 	pthread_cond_destroy(&base->cond);
 	pthread_mutex_destroy(&cq->lock);
-	free_cq(cq);
+	return_ring(cq);
+	free(cq);
 	return 0;
 }
 

@@ -10,8 +10,7 @@
 #include "emu/container_of.h"
 #include "lib/abi/newer.h"
 #include "lib/verbs/cq.h"
-#include "lib/verbs/error.h"
-#include "lib/verbs/fork.h"
+#include "lib/verbs/object.h"
 #include "net/link/clock.h"
 
 #define READABLE IBV_CREATE_CQ_SUP_WC_FLAGS

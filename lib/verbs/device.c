@@ -11,10 +11,12 @@
 
 #include "lib/control/cancel.h"
 #include "lib/progress/log.h"
+#include "lib/progress/memory.h"
 #include "lib/verbs/async.h"
 #include "lib/verbs/cq.h"
-#include "lib/verbs/error.h"
 #include "lib/verbs/gate.h"
+#include "lib/verbs/object.h"
+#include "lib/verbs/pd.h"
 #include "lib/verbs/qp.h"
 #include "lib/verbs/xrc.h"
 
@@ -230,7 +232,8 @@ int ibv_get_device_index(struct ibv_device *device)
 	return -1;
 }
 
-void vb_devices_forked(void)
+/* Makes fresh locks, and drops the parent's engines. */
+static void devices_forked(void)
 {
 	pthread_mutex_init(&lock, NULL);
 	for (size_t i = 0; i < num_known; i++) {
@@ -239,6 +242,56 @@ void vb_devices_forked(void)
 		vb_async_forked(known[i]);
 		progress_drop_in_child(&known[i]->progress);
 	}
+}
+
+/* No hardware accesses registered pages, so copy-on-write does them no harm (ibv_fork_init(3)). The
+ * engine and its sockets stay in the parent: the child drops its copy and gets an engine with its first
+ * control verb (attach.c). */
+static void in_child(void)
+{
+	NO_CANCEL;
+
+	vb_objects_fork_child();
+	vb_pds_forked();
+	memory_forked();
+	devices_forked();
+}
+
+/* Only the table of live objects is locked across fork(): its lock is a leaf and held for a short
+ * time. Other locks may be held for as long as a server call takes, by threads that the child does
+ * not have: the child initializes them again. */
+__attribute__((constructor)) static void handle_fork(void)
+{
+	pthread_atfork(vb_objects_fork_prepare, vb_objects_fork_parent, in_child);
+}
+
+int ibv_fork_init(void)
+{
+	return 0;
+}
+
+enum ibv_fork_status ibv_is_fork_initialized(void)
+{
+	return IBV_FORK_UNNEEDED;
+}
+
+#pragma GCC visibility push(default)
+int ibv_dontfork_range(void *base, size_t size);
+int ibv_dofork_range(void *base, size_t size);
+#pragma GCC visibility pop
+
+int ibv_dontfork_range(void *base, size_t size)
+{
+	(void)base;
+	(void)size;
+	return 0;
+}
+
+int ibv_dofork_range(void *base, size_t size)
+{
+	(void)base;
+	(void)size;
+	return 0;
 }
 
 __attribute__((destructor)) static void exiting(void)

@@ -9,6 +9,7 @@
 #include <assert.h>
 #include <pthread.h>
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -17,6 +18,7 @@
 #include "lib/control/client.h"
 #include "lib/progress/progress.h"
 #include "lib/verbs/gate.h"
+#include "lib/verbs/object.h"
 
 struct vb_context;
 struct vb_qp;
@@ -61,8 +63,23 @@ struct vb_device *vb_device_of(const struct ibv_device *device);
 int vb_device_connect(struct ctl_client **ret);
 /* The device of this index on that connection, or NULL. */
 struct vb_device *vb_device_at(const struct ctl_client *client, uint32_t index);
-/* In the child after fork(): makes fresh locks, drops the parent's engines. */
-void vb_devices_forked(void);
+
+/* attach.c. A context opens: attaches the process to the device, unless it is. 0 or a negative errno. */
+int vb_device_attach(struct vb_device *dev);
+void vb_device_detach(struct vb_device *dev);
+/* Attaches a child of fork() again if its parent was attached. */
+void vb_device_follow_fork(struct vb_device *dev);
+/* Before the first raw queue pair or work queue. 0, EPERM (CAP_NET_RAW is missing, where it is
+ * needed; the log says so), or another errno. On an interface this opens the raw port, which stays
+ * open until the process detaches from the device. */
+int vb_raw_access(struct vb_device *dev);
+
+/* Takes the engine lock for an object made when vb_forks() was forks; progress_unlock() ends it.
+ * False, and nothing is locked: the object was inherited, its engine stayed in the parent. */
+static inline bool vb_lock_engine(struct vb_device *dev, uint32_t forks)
+{
+	return forks == vb_forks() && progress_lock(&dev->progress);
+}
 
 /* 0: not an MTU. */
 static inline uint32_t vb_mtu_bytes(enum ibv_mtu mtu)

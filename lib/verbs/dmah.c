@@ -12,11 +12,9 @@
 #include "lib/control/client.h"
 #include "lib/inject/verb.h"
 #include "lib/verbs/context.h"
-#include "lib/verbs/destroy.h"
-#include "lib/verbs/error.h"
 #include "lib/verbs/gate.h"
-#include "lib/verbs/live.h"
 #include "lib/verbs/mr.h"
+#include "lib/verbs/object.h"
 #include "lib/verbs/ops.h"
 
 #define MAX_PH 3 /* a field of two bits */
@@ -67,7 +65,6 @@ static struct ctl_dmah hints_of(const struct ibv_dmah_init_attr *attr)
 
 struct ibv_dmah *ibv_alloc_dmah(struct ibv_context *context, struct ibv_dmah_init_attr *attr)
 {
-	struct vb_context *ctx;
 	struct vb_dmah *dmah;
 	struct ctl_dmah hints;
 	int err;
@@ -79,35 +76,21 @@ struct ibv_dmah *ibv_alloc_dmah(struct ibv_context *context, struct ibv_dmah_ini
 	err = check(attr);
 	if (err)
 		return vb_fail(err);
-	dmah = calloc(1, sizeof(*dmah));
+	dmah = vb_object_new(context, VB_KIND_DMAH, sizeof(*dmah));
 	if (!dmah)
-		return vb_fail(ENOMEM);
-
-	ctx = vb_context(context);
+		return NULL;
 	hints = hints_of(attr);
-	dmah->base.context = context;
-	err = -ctl_alloc_dmah(&ctx->ctl, &hints, &dmah->handle);
+	err = -ctl_alloc_dmah(&vb_context(context)->ctl, &hints, &dmah->handle);
 	if (err)
-		goto no_handle;
-	if (!vb_live_add(dmah, VB_KIND_DMAH))
-		goto no_object;
+		return vb_object_undo(dmah, err);
+	vb_object_set_handle(dmah, dmah->handle);
 	return &dmah->base;
-
-no_object:
-	err = ENOMEM;
-	ctl_free(&ctx->ctl, CTL_KIND_DMAH, dmah->handle);
-no_handle:
-	free(dmah);
-	return vb_fail(err);
 }
 
-int ibv_dealloc_dmah(struct ibv_dmah *base)
+int ibv_dealloc_dmah(struct ibv_dmah *dmah)
 {
-	int err = vb_destroy_check(base, VB_KIND_DMAH, INJECT_VERB_dealloc_dmah);
-	struct vb_dmah *dmah = container_of(base, struct vb_dmah, base);
+	int err = vb_object_end(dmah, VB_KIND_DMAH, INJECT_VERB_dealloc_dmah);
 
-	if (!err)
-		err = vb_destroy_take(dmah, VB_KIND_DMAH, CTL_KIND_DMAH, dmah->handle);
 	if (!err)
 		free(dmah);
 	return vb_result(err);
@@ -116,7 +99,7 @@ int ibv_dealloc_dmah(struct ibv_dmah *base)
 bool vb_dmah_handle(const struct ibv_dmah *base, const struct ibv_context *context,
 		    uint32_t *ret_handle)
 {
-	if (!vb_live_is(base, VB_KIND_DMAH) || base->context != context)
+	if (!vb_object_is_live(base, VB_KIND_DMAH) || base->context != context)
 		return false;
 	*ret_handle = container_of(base, const struct vb_dmah, base)->handle;
 	return true;

@@ -16,12 +16,8 @@
 #include "lib/inject/verb.h"
 #include "lib/progress/progress.h"
 #include "lib/verbs/context.h"
-#include "lib/verbs/destroy.h"
-#include "lib/verbs/error.h"
-#include "lib/verbs/flow.h"
-#include "lib/verbs/fork.h"
 #include "lib/verbs/gate.h"
-#include "lib/verbs/live.h"
+#include "lib/verbs/object.h"
 #include "lib/verbs/ops.h"
 #include "lib/verbs/qp.h"
 
@@ -189,31 +185,13 @@ static int enter_engine(struct vb_flow *flow)
 	return err;
 }
 
-static int make(struct vb_flow *flow, struct ibv_qp *qp, const struct ibv_flow_attr *attr)
-{
-	static _Atomic uint32_t number;
-	int err;
-
-	flow->context = flow->base.context = qp->context;
-	flow->base.handle = atomic_fetch_add(&number, 1) + 1;
-	flow->qp = vb_qp(qp);
-	err = convert(flow, attr);
-	if (err)
-		return err;
-	if (!vb_live_add(flow, VB_KIND_FLOW))
-		return ENOMEM;
-	err = enter_engine(flow);
-	if (err)
-		vb_live_take(flow, VB_KIND_FLOW);
-	return err;
-}
-
 static struct ibv_flow *create_flow(struct ibv_qp *qp, struct ibv_flow_attr *attr)
 {
+	static _Atomic uint32_t last_handle;
 	struct vb_flow *flow;
 	int err;
 
-	if (!vb_live_is(qp, VB_KIND_QP) || !attr)
+	if (!vb_object_is_live(qp, VB_KIND_QP) || !attr)
 		return vb_fail(EINVAL);
 	if (vb_verb_fails(qp->context, create_flow))
 		return NULL;
@@ -222,26 +200,27 @@ static struct ibv_flow *create_flow(struct ibv_qp *qp, struct ibv_flow_attr *att
 		err = check_attr(attr);
 	if (err)
 		return vb_fail(err);
-	flow = calloc(1, sizeof(*flow));
+	flow = vb_object_new(qp->context, VB_KIND_FLOW, sizeof(*flow));
 	if (!flow)
-		return vb_fail(ENOMEM);
-	err = make(flow, qp, attr);
-	if (err) {
-		free(flow);
-		return vb_fail(err);
-	}
-	atomic_fetch_add(&flow->qp->flows, 1);
+		return NULL;
+	flow->base.context = qp->context;
+	flow->base.handle = atomic_fetch_add(&last_handle, 1) + 1;
+	flow->qp = vb_qp(qp);
+	err = convert(flow, attr);
+	if (!err)
+		err = enter_engine(flow);
+	if (err)
+		return vb_object_undo(flow, err);
+	vb_object_use(qp);
 	return &flow->base;
 }
 
 static int destroy_flow(struct ibv_flow *base)
 {
 	struct vb_flow *flow = vb_flow(base);
-	int err = vb_destroy_check(flow, VB_KIND_FLOW, INJECT_VERB_destroy_flow);
+	int err = vb_object_end(flow, VB_KIND_FLOW, INJECT_VERB_destroy_flow);
 	bool is_ours;
 
-	if (!err)
-		err = vb_destroy_take(flow, VB_KIND_FLOW, CTL_KIND_FREE, 0);
 	if (err)
 		return vb_result(err);
 	is_ours = vb_lock_engine(flow->qp->dev, flow->qp->forks);
@@ -250,7 +229,7 @@ static int destroy_flow(struct ibv_flow *base)
 	vb_counters_unbind(flow);
 	if (is_ours)
 		progress_unlock(&flow->qp->dev->progress);
-	atomic_fetch_sub(&flow->qp->flows, 1);
+	vb_object_unuse(flow->qp);
 	free(flow);
 	return 0;
 }

@@ -16,7 +16,7 @@ struct vb_flow;
 struct vb_qp;
 
 struct vb_flow {
-	struct ibv_context *context; /* first, as for all objects in live.h */
+	struct ibv_context *context; /* first, as for all objects in object.h */
 	struct ibv_flow base;
 	struct vb_qp *qp;
 	struct vb_counters *counters; /* of its action that counts, or NULL */

@@ -18,8 +18,8 @@
 #include "lib/progress/progress.h"
 #include "lib/verbs/ah.h"
 #include "lib/verbs/context.h"
-#include "lib/verbs/error.h"
 #include "lib/verbs/gate.h"
+#include "lib/verbs/object.h"
 
 /* Results of ibv_query_gid_type(): v1 or InfiniBand, v2. */
 enum gid_type_sysfs {

@@ -18,10 +18,8 @@
 #include "lib/progress/persist.h"
 #include "lib/progress/progress.h"
 #include "lib/verbs/context.h"
-#include "lib/verbs/destroy.h"
-#include "lib/verbs/error.h"
 #include "lib/verbs/gate.h"
-#include "lib/verbs/live.h"
+#include "lib/verbs/object.h"
 #include "lib/verbs/ops.h"
 #include "lib/verbs/pd.h"
 
@@ -52,35 +50,25 @@ int vb_access_check(unsigned int access)
 
 struct ibv_mr *vb_mr_make(struct ibv_pd *pd, const struct vb_mr *like, const struct ctl_reg_mr *reg)
 {
-	struct vb_context *ctx = vb_context(pd->context);
-	struct vb_mr *mr = calloc(1, sizeof(*mr));
+	struct vb_mr *mr = vb_object_new(pd->context, VB_KIND_MR, sizeof(*mr));
 	int err;
 
 	if (!mr)
-		return vb_fail(ENOMEM);
-	*mr = *like;
+		return NULL;
 	err = vb_pd_use(pd);
 	if (err)
-		goto no_pd;
-	err = -ctl_reg_mr(&ctx->ctl, reg, &mr->base.handle, &mr->base.lkey);
-	if (err)
-		goto no_reg;
+		return vb_object_undo(mr, err);
+	*mr = *like;
 	mr->base.context = pd->context;
 	mr->base.pd = pd;
-	mr->base.rkey = mr->base.lkey;
-	if (!vb_live_add(mr, VB_KIND_MR)) {
-		err = ENOMEM;
-		goto no_object;
+	err = -ctl_reg_mr(&vb_context(pd->context)->ctl, reg, &mr->base.handle, &mr->base.lkey);
+	if (err) {
+		vb_pd_unuse(pd);
+		return vb_object_undo(mr, err);
 	}
+	mr->base.rkey = mr->base.lkey;
+	vb_object_set_handle(mr, mr->base.handle);
 	return &mr->base;
-
-no_object:
-	ctl_free(&ctx->ctl, CTL_KIND_MR, mr->base.handle);
-no_reg:
-	vb_pd_unuse(pd);
-no_pd:
-	free(mr);
-	return vb_fail(err);
 }
 
 /* Neither the range of memory nor the range of its addresses may wrap. */
@@ -398,7 +386,7 @@ static int rereg(struct vb_mr *mr, struct vb_mr *to)
 static bool rereg_input_is_good(struct ibv_mr *mr, int flags, const struct ibv_pd *pd,
 				const void *addr, size_t length, int access)
 {
-	if (!vb_live_is(mr, VB_KIND_MR) || (flags & ~IBV_REREG_MR_FLAGS_SUPPORTED))
+	if (!vb_object_is_live(mr, VB_KIND_MR) || (flags & ~IBV_REREG_MR_FLAGS_SUPPORTED))
 		return false;
 	/* Regions of descriptors, and imported ones. */
 	if (!vb_mr(mr)->by_addr && !vb_mr(mr)->of_dm)
@@ -430,7 +418,7 @@ int ibv_rereg_mr(struct ibv_mr *base, int flags, struct ibv_pd *pd, void *addr, 
 	if (vb_verb_fails(base->context, rereg_mr))
 		return IBV_REREG_MR_ERR_CMD;
 	/* Undefined for device memory; a parent's region is not the child's. */
-	err = mr->by_addr && !vb_live_is_inherited(mr)
+	err = mr->by_addr && !vb_object_is_inherited(mr)
 		      ? rereg_plan(mr, flags, pd, addr, length, access, &to)
 		      : EOPNOTSUPP;
 	if (!err)
@@ -441,11 +429,9 @@ int ibv_rereg_mr(struct ibv_mr *base, int flags, struct ibv_pd *pd, void *addr, 
 /* ibv_reg_mr(3). On return no engine on this host accesses the region. EINVAL: no live region. */
 int ibv_dereg_mr(struct ibv_mr *base)
 {
-	int err = vb_destroy_check(base, VB_KIND_MR, INJECT_VERB_dereg_mr);
+	int err = vb_object_end(base, VB_KIND_MR, INJECT_VERB_dereg_mr);
 	struct vb_mr *mr = vb_mr(base);
 
-	if (!err)
-		err = vb_destroy_take(mr, VB_KIND_MR, CTL_KIND_MR, base->handle);
 	if (err)
 		return vb_result(err);
 	/* The key is revoked; the engine may still be inside the region. */
@@ -461,7 +447,7 @@ int ibv_dereg_mr(struct ibv_mr *base)
  * another domain. addr of the region is NULL: its memory may be another process's. */
 struct ibv_mr *ibv_import_mr(struct ibv_pd *pd, uint32_t handle)
 {
-	struct ctl_object object;
+	struct ctl_object found;
 	struct vb_mr *mr;
 	int err;
 
@@ -469,42 +455,30 @@ struct ibv_mr *ibv_import_mr(struct ibv_pd *pd, uint32_t handle)
 		return vb_fail(EINVAL);
 	if (vb_verb_fails(pd->context, import_mr))
 		return NULL;
-	err = -ctl_query(&vb_context(pd->context)->ctl, CTL_KIND_MR, handle, &object);
-	if (!err && object.pd != pd->handle)
-		err = EINVAL;
-	if (err)
-		return vb_fail(err);
-	mr = calloc(1, sizeof(*mr));
+	mr = vb_object_new(pd->context, VB_KIND_MR, sizeof(*mr));
 	if (!mr)
-		return vb_fail(ENOMEM);
-	err = vb_pd_use(pd);
+		return NULL;
+	err = -ctl_query(&vb_context(pd->context)->ctl, CTL_KIND_MR, handle, &found);
+	if (!err)
+		err = found.pd == pd->handle ? vb_pd_use(pd) : EINVAL;
 	if (err)
-		goto no_pd;
-	mr->access = object.rights;
-	mr->iova = object.iova;
-	mr->base.context = pd->context;
+		return vb_object_undo(mr, err);
+	mr->access = found.rights;
+	mr->iova = found.iova;
 	mr->base.pd = pd;
-	mr->base.length = object.len;
+	mr->base.length = found.len;
 	mr->base.handle = handle;
-	mr->base.lkey = object.key;
-	mr->base.rkey = object.mr_kind == RXE_MR_NULL ? 0 : object.key;
-	if (!vb_live_add(mr, VB_KIND_MR))
-		goto no_object;
+	mr->base.lkey = found.key;
+	mr->base.rkey = found.mr_kind == RXE_MR_NULL ? 0 : found.key;
+	vb_object_set_handle(mr, handle);
 	return &mr->base;
-
-no_object:
-	err = ENOMEM;
-	vb_pd_unuse(pd);
-no_pd:
-	free(mr);
-	return vb_fail(err);
 }
 
 void ibv_unimport_mr(struct ibv_mr *base)
 {
 	struct vb_mr *mr = vb_mr(base);
 
-	if (!vb_live_take(mr, VB_KIND_MR))
+	if (!vb_object_take(mr, VB_KIND_MR))
 		return;
 	vb_pd_unuse(base->pd);
 	free(mr);

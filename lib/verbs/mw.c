@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* Memory windows (ibv_alloc_mw(3), ibv_bind_mw(3)). The server gives a window its key; the engine binds
  * and invalidates it in the order of the send queue (emu/mw.h). */
-#include "lib/verbs/mr.h"
-
 #include <errno.h>
 #include <stddef.h>
 #include <stdlib.h>
@@ -14,10 +12,9 @@
 #include "lib/inject/verb.h"
 #include "lib/progress/progress.h"
 #include "lib/verbs/context.h"
-#include "lib/verbs/destroy.h"
-#include "lib/verbs/error.h"
 #include "lib/verbs/gate.h"
-#include "lib/verbs/live.h"
+#include "lib/verbs/mr.h"
+#include "lib/verbs/object.h"
 #include "lib/verbs/ops.h"
 #include "lib/verbs/pd.h"
 #include "lib/verbs/qp.h"
@@ -28,47 +25,34 @@
 	 IBV_ACCESS_ZERO_BASED | IBV_ACCESS_FLUSH_GLOBAL | IBV_ACCESS_FLUSH_PERSISTENT)
 #define ACCESS_KNOWN (ACCESS_REMOTE | IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_OPTIONAL_RANGE)
 
-static struct ibv_mw *make(struct ibv_pd *pd, enum ibv_mw_type type)
-{
-	const uint32_t kind = type == IBV_MW_TYPE_1 ? RXE_MR_WINDOW_1 : RXE_MR_WINDOW_2;
-	struct vb_context *ctx = vb_context(pd->context);
-	struct vb_mw *mw = calloc(1, sizeof(*mw));
-	int err;
-
-	if (!mw)
-		return vb_fail(ENOMEM);
-	mw->base = (struct ibv_mw){ .context = pd->context, .pd = pd, .type = type };
-	err = -ctl_alloc_mw(&ctx->ctl, pd->handle, kind, &mw->base.handle, &mw->base.rkey,
-			    &mw->index);
-	if (!err && !vb_live_add(mw, VB_KIND_MW)) {
-		ctl_free(&ctx->ctl, CTL_KIND_MW, mw->base.handle);
-		err = ENOMEM;
-	}
-	if (err) {
-		free(mw);
-		return vb_fail(err);
-	}
-	return &mw->base;
-}
-
 /* ibv_alloc_mw(3). EINVAL: no live domain, or no such type. ENOMEM: the process has as many windows
  * as ibv_query_device(3) reports, or the key table is full. */
 static struct ibv_mw *alloc_mw(struct ibv_pd *pd, enum ibv_mw_type type)
 {
-	struct ibv_mw *mw;
+	const uint32_t kind = type == IBV_MW_TYPE_1 ? RXE_MR_WINDOW_1 : RXE_MR_WINDOW_2;
+	struct vb_mw *mw;
 	int err;
 
 	if (!vb_is_pd(pd) || (type != IBV_MW_TYPE_1 && type != IBV_MW_TYPE_2))
 		return vb_fail(EINVAL);
 	if (vb_verb_fails(pd->context, alloc_mw))
 		return NULL;
+	mw = vb_object_new(pd->context, VB_KIND_MW, sizeof(*mw));
+	if (!mw)
+		return NULL;
 	err = vb_pd_use(pd);
 	if (err)
-		return vb_fail(err);
-	mw = make(pd, type);
-	if (!mw)
+		return vb_object_undo(mw, err);
+	mw->base.pd = pd;
+	mw->base.type = type;
+	err = -ctl_alloc_mw(&vb_context(pd->context)->ctl, pd->handle, kind, &mw->base.handle,
+			    &mw->base.rkey, &mw->index);
+	if (err) {
 		vb_pd_unuse(pd);
-	return mw;
+		return vb_object_undo(mw, err);
+	}
+	vb_object_set_handle(mw, mw->base.handle);
+	return &mw->base;
 }
 
 /* No peer has access by the window any more: the engine is not inside it. */
@@ -86,14 +70,14 @@ static void close_window(const struct vb_mw *mw)
  * it. EINVAL: no live window. */
 static int dealloc_mw(struct ibv_mw *base)
 {
-	int err = vb_destroy_check(base, VB_KIND_MW, INJECT_VERB_dealloc_mw);
+	int err = vb_end_check(base, VB_KIND_MW, INJECT_VERB_dealloc_mw);
 	struct vb_mw *mw = vb_mw(base);
 
 	if (err)
 		return vb_result(err);
-	if (!vb_live_is_inherited(mw))
+	if (!vb_object_is_inherited(mw))
 		close_window(mw);
-	err = vb_destroy_take(mw, VB_KIND_MW, CTL_KIND_MW, base->handle);
+	err = vb_end_take(mw, VB_KIND_MW);
 	if (err)
 		return vb_result(err);
 	vb_pd_unuse(base->pd);
@@ -139,7 +123,7 @@ static int bind_mw(struct ibv_qp *qp, struct ibv_mw *mw, struct ibv_mw_bind *bin
 	};
 	int err;
 
-	if (!vb_live_is(qp, VB_KIND_QP) ||
+	if (!vb_object_is_live(qp, VB_KIND_QP) ||
 	    !vb_mw_bind(qp->context, mw, IBV_MW_TYPE_1, rkey, info, &wr.bind) ||
 	    (info->mw_access_flags & IBV_ACCESS_ZERO_BASED))
 		return vb_result(EINVAL);

@@ -12,12 +12,9 @@
 #include "lib/control/client.h"
 #include "lib/inject/verb.h"
 #include "lib/verbs/context.h"
-#include "lib/verbs/destroy.h"
-#include "lib/verbs/error.h"
 #include "lib/verbs/gate.h"
-#include "lib/verbs/live.h"
+#include "lib/verbs/object.h"
 #include "lib/verbs/ops.h"
-#include "lib/verbs/pd.h"
 
 #define ALLOW_CC_UNPROTECTED_ALLOC (1u << 2) /* rdma-core 65 */
 
@@ -27,7 +24,7 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
 bool vb_is_pd(const struct ibv_pd *pd)
 {
-	return vb_live_is(pd, VB_KIND_PD) && vb_is_context(pd->context);
+	return vb_object_is_live(pd, VB_KIND_PD) && vb_is_context(pd->context);
 }
 
 int vb_pd_use(struct ibv_pd *base)
@@ -72,94 +69,70 @@ void vb_pds_forked(void)
 	pthread_mutex_init(&lock, NULL);
 }
 
-static struct ibv_pd *pd_wrap(struct ibv_context *context, const struct vb_pd *like)
-{
-	struct vb_pd *pd = calloc(1, sizeof(*pd));
-
-	if (!pd)
-		return NULL;
-	pd->base.context = context;
-	pd->base.handle = like->base.handle;
-	pd->under = like->under;
-	pd->td = like->td;
-	pd->alloc = like->alloc;
-	pd->free = like->free;
-	pd->pd_context = like->pd_context;
-	if (!vb_live_add(pd, VB_KIND_PD)) {
-		free(pd);
-		return NULL;
-	}
-	return &pd->base;
-}
-
 /* ibv_alloc_pd(3). EINVAL: no live context. ENOMEM: the device has as many domains as
  * ibv_query_device(3) reports. */
 struct ibv_pd *ibv_alloc_pd(struct ibv_context *context)
 {
-	struct vb_pd like = { 0 };
-	struct vb_context *ctx;
-	struct ibv_pd *pd;
+	struct vb_pd *pd;
 	int err;
 
 	if (!vb_is_context(context))
 		return vb_fail(EINVAL);
 	if (vb_verb_fails(context, alloc_pd))
 		return NULL;
-	ctx = vb_context(context);
-	err = ctl_alloc_pd(&ctx->ctl, &like.base.handle);
+	pd = vb_object_new(context, VB_KIND_PD, sizeof(*pd));
+	if (!pd)
+		return NULL;
+	err = -ctl_alloc_pd(&vb_context(context)->ctl, &pd->base.handle);
 	if (err)
-		return vb_fail(-err);
-	pd = pd_wrap(context, &like);
-	if (!pd) {
-		ctl_free(&ctx->ctl, CTL_KIND_PD, like.base.handle);
-		return vb_fail(ENOMEM);
-	}
-	return pd;
-}
-
-static void release_parent(struct vb_pd *pd)
-{
-	if (pd->td)
-		atomic_fetch_sub(&pd->td->users, 1);
-	vb_pd_unuse(&pd->under->base);
-}
-
-/* ibv_alloc_pd(3). EINVAL: no live domain. EBUSY: an object of any process uses the domain. */
-int ibv_dealloc_pd(struct ibv_pd *base)
-{
-	int err = vb_destroy_check(base, VB_KIND_PD, INJECT_VERB_dealloc_pd);
-	struct vb_pd *pd = vb_pd(base);
-
-	if (!err && atomic_load(&pd->users))
-		err = EBUSY;
-	if (!err)
-		err = vb_destroy_take(pd, VB_KIND_PD, pd->under ? CTL_KIND_FREE : CTL_KIND_PD,
-				      base->handle);
-	if (err)
-		return vb_result(err);
-	if (pd->under)
-		release_parent(pd);
-	free(pd);
-	return 0;
+		return vb_object_undo(pd, err);
+	vb_object_set_handle(pd, pd->base.handle);
+	return &pd->base;
 }
 
 /* ibv_import_pd(3). ENOENT: the context has no domain of this handle. */
 struct ibv_pd *ibv_import_pd(struct ibv_context *context, uint32_t handle)
 {
-	struct vb_pd like = { .base.handle = handle };
-	struct ctl_object object;
-	struct ibv_pd *pd;
+	struct ctl_object found;
+	struct vb_pd *pd;
 	int err;
 
 	if (!vb_is_context(context))
 		return vb_fail(EINVAL);
 	if (vb_verb_fails(context, import_pd))
 		return NULL;
-	err = -ctl_query(&vb_context(context)->ctl, CTL_KIND_PD, handle, &object);
+	pd = vb_object_new(context, VB_KIND_PD, sizeof(*pd));
+	if (!pd)
+		return NULL;
+	err = -ctl_query(&vb_context(context)->ctl, CTL_KIND_PD, handle, &found);
 	if (err)
-		return vb_fail(err);
-	pd = pd_wrap(context, &like);
-	return pd ? pd : vb_fail(ENOMEM);
+		return vb_object_undo(pd, err);
+	pd->base.handle = handle;
+	vb_object_set_handle(pd, handle);
+	return &pd->base;
+}
+
+/* ibv_alloc_pd(3). EINVAL: no live domain. EBUSY: an object of any process uses the domain. */
+int ibv_dealloc_pd(struct ibv_pd *base)
+{
+	int err = vb_end_check(base, VB_KIND_PD, INJECT_VERB_dealloc_pd);
+	struct vb_pd *pd = vb_pd(base);
+
+	if (!err && atomic_load(&pd->users))
+		err = EBUSY;
+	/* The server does not know parent domains. */
+	if (!err && pd->under)
+		err = vb_object_take(pd, VB_KIND_PD) ? 0 : EINVAL;
+	else if (!err)
+		err = vb_end_take(pd, VB_KIND_PD);
+	if (err)
+		return vb_result(err);
+	if (pd->td)
+		vb_object_unuse(pd->td);
+	if (pd->under)
+		vb_pd_unuse(&pd->under->base);
+	free(pd);
+	return 0;
 }
 
 /* ibv_import_pd(3). Also valid for the process that allocated the domain, after another one
@@ -168,38 +141,23 @@ void ibv_unimport_pd(struct ibv_pd *pd)
 {
 	if (!vb_is_pd(pd) || vb_pd(pd)->under || atomic_load(&vb_pd(pd)->users))
 		return;
-	if (vb_live_take(pd, VB_KIND_PD))
+	if (vb_object_take(pd, VB_KIND_PD))
 		free(pd);
 }
 
 static struct ibv_td *alloc_td(struct ibv_context *context, struct ibv_td_init_attr *attr)
 {
-	struct vb_td *td;
-
 	if (!vb_is_context(context) || !attr || attr->comp_mask)
 		return vb_fail(EINVAL);
 	if (vb_verb_fails(context, alloc_td))
 		return NULL;
-	td = calloc(1, sizeof(*td));
-	if (!td)
-		return vb_fail(ENOMEM);
-	td->base.context = context;
-	if (!vb_live_add(td, VB_KIND_TD)) {
-		free(td);
-		return vb_fail(ENOMEM);
-	}
-	return &td->base;
+	return vb_object_new(context, VB_KIND_TD, sizeof(struct ibv_td));
 }
 
-static int dealloc_td(struct ibv_td *base)
+static int dealloc_td(struct ibv_td *td)
 {
-	int err = vb_destroy_check(base, VB_KIND_TD, INJECT_VERB_dealloc_td);
-	struct vb_td *td = vb_td(base);
+	int err = vb_object_end(td, VB_KIND_TD, INJECT_VERB_dealloc_td);
 
-	if (!err && atomic_load(&td->users))
-		err = EBUSY;
-	if (!err)
-		err = vb_destroy_take(td, VB_KIND_TD, CTL_KIND_FREE, 0);
 	if (!err)
 		free(td);
 	return vb_result(err);
@@ -213,7 +171,7 @@ static int check_parent(struct ibv_context *context, const struct ibv_parent_dom
 
 	if (!vb_is_context(context) || !attr || !vb_is_pd(attr->pd) || attr->pd->context != context)
 		return EINVAL;
-	if (attr->td && (!vb_live_is(attr->td, VB_KIND_TD) || attr->td->context != context))
+	if (attr->td && (!vb_object_is_live(attr->td, VB_KIND_TD) || attr->td->context != context))
 		return EINVAL;
 	if (attr->comp_mask & ~known)
 		return EOPNOTSUPP;
@@ -227,34 +185,32 @@ static int check_parent(struct ibv_context *context, const struct ibv_parent_dom
 static struct ibv_pd *alloc_parent_domain(struct ibv_context *context,
 					  struct ibv_parent_domain_init_attr *attr)
 {
-	struct vb_pd like = { 0 };
-	struct ibv_pd *pd;
+	struct vb_pd *pd;
 	int err = check_parent(context, attr);
 
 	if (err)
 		return vb_fail(err);
 	if (vb_verb_fails(context, alloc_parent_domain))
 		return NULL;
-	like.base.handle = attr->pd->handle;
-	like.under = vb_pd(attr->pd);
-	like.td = attr->td ? vb_td(attr->td) : NULL;
-	if (attr->comp_mask & IBV_PARENT_DOMAIN_INIT_ATTR_ALLOCATORS) {
-		like.alloc = attr->alloc;
-		like.free = attr->free;
-	}
-	if (attr->comp_mask & IBV_PARENT_DOMAIN_INIT_ATTR_PD_CONTEXT)
-		like.pd_context = attr->pd_context;
+	pd = vb_object_new(context, VB_KIND_PD, sizeof(*pd));
+	if (!pd)
+		return NULL;
 	err = vb_pd_use(attr->pd);
 	if (err)
-		return vb_fail(err);
-	if (like.td)
-		atomic_fetch_add(&like.td->users, 1);
-	pd = pd_wrap(context, &like);
-	if (!pd) {
-		release_parent(&like);
-		return vb_fail(ENOMEM);
+		return vb_object_undo(pd, err);
+	pd->base.handle = attr->pd->handle;
+	pd->under = vb_pd(attr->pd);
+	pd->td = attr->td;
+	if (pd->td)
+		vb_object_use(pd->td);
+	if (attr->comp_mask & IBV_PARENT_DOMAIN_INIT_ATTR_ALLOCATORS) {
+		pd->alloc = attr->alloc;
+		pd->free = attr->free;
 	}
-	return pd;
+	if (attr->comp_mask & IBV_PARENT_DOMAIN_INIT_ATTR_PD_CONTEXT)
+		pd->pd_context = attr->pd_context;
+	vb_object_set_handle(pd, pd->base.handle);
+	return &pd->base;
 }
 
 /* A cache line: a queue shares none with adjacent memory. */

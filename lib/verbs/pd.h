@@ -12,22 +12,12 @@
 #include "emu/container_of.h"
 #include "lib/abi/newer.h"
 
-struct vb_td {
-	struct ibv_td base;
-	_Atomic uint32_t users; /* parent domains */
-};
-
-static inline struct vb_td *vb_td(struct ibv_td *td)
-{
-	return container_of(td, struct vb_td, base);
-}
-
 /* A protection domain, or a parent domain over one. */
 struct vb_pd {
 	struct ibv_pd base; /* handle: the underlying domain's */
 	/* Parent domain: the domain below, which may be a parent domain too; else NULL. */
 	struct vb_pd *under;
-	struct vb_td *td; /* parent domain: its thread domain, or NULL */
+	struct ibv_td *td; /* parent domain: its thread domain, or NULL */
 	/* Parent domain: both allocators or none. Called without locks, in the caller's thread. */
 	void *(*alloc)(struct ibv_pd *pd, void *pd_context, size_t size, size_t alignment,
 		       uint64_t resource_type);

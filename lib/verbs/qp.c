@@ -20,14 +20,10 @@
 #include "lib/verbs/async.h"
 #include "lib/verbs/context.h"
 #include "lib/verbs/cq.h"
-#include "lib/verbs/destroy.h"
-#include "lib/verbs/error.h"
-#include "lib/verbs/fork.h"
 #include "lib/verbs/gate.h"
-#include "lib/verbs/live.h"
+#include "lib/verbs/object.h"
 #include "lib/verbs/ops.h"
 #include "lib/verbs/pd.h"
-#include "lib/verbs/raw_access.h"
 #include "lib/verbs/srq.h"
 #include "lib/verbs/wq.h"
 #include "lib/verbs/xrc.h"
@@ -293,12 +289,10 @@ static int enter_engine(struct vb_qp *qp, const struct ibv_qp_init_attr_ex *attr
 	return err;
 }
 
-static void init_base(struct vb_qp *qp, struct ibv_context *context,
-		      const struct ibv_qp_init_attr_ex *attr)
+static void init_base(struct vb_qp *qp, const struct ibv_qp_init_attr_ex *attr)
 {
 	struct ibv_qp *base = &qp->ex.base.qp_base;
 
-	base->context = context;
 	base->qp_context = attr->qp_context;
 	base->pd = attr->pd;
 	base->send_cq = attr->send_cq;
@@ -312,18 +306,19 @@ static void init_base(struct vb_qp *qp, struct ibv_context *context,
 	pthread_cond_init(&base->cond, NULL);
 }
 
-static void count_users(const struct ibv_qp *base, const struct vb_qp *qp, int delta)
+static void count_use(const struct ibv_qp *base, const struct vb_qp *qp,
+		      void (*count)(const void *))
 {
 	if (qp->xrcd) {
-		atomic_fetch_add(&vb_xrcd(qp->xrcd)->users, (uint32_t)delta);
+		count(qp->xrcd);
 		return;
 	}
 	if (!base->send_cq) /* RSS */
 		return;
-	atomic_fetch_add(&vb_cq(base->send_cq)->users, (uint32_t)delta);
-	atomic_fetch_add(&vb_cq(base->recv_cq)->users, (uint32_t)delta);
+	count(base->send_cq);
+	count(base->recv_cq);
 	if (base->srq)
-		atomic_fetch_add(&vb_srq(base->srq)->users, (uint32_t)delta);
+		count(base->srq);
 }
 
 int vb_qp_make_queues(struct vb_qp *qp, struct ibv_qp_init_attr_ex *attr)
@@ -340,31 +335,21 @@ int vb_qp_make_queues(struct vb_qp *qp, struct ibv_qp_init_attr_ex *attr)
 	return err;
 }
 
-static int make(struct vb_qp *qp, struct ibv_qp_init_attr_ex *attr)
+/* Gives a queue pair its memory, number and place in the engine. 0 or an errno. */
+static int begin(struct vb_qp *qp, struct ibv_qp_init_attr_ex *attr)
 {
-	int err;
+	int err = 0;
 
 	qp->srq_sends = vb_tag_matches(attr->srq) && attr->cap.max_send_wr == 0;
-	grant_cap(qp, attr);
 	qp->sq_sig_all = attr->sq_sig_all != 0;
-	err = take_memory(qp, attr);
-	if (err)
-		return err;
 	if (attr->comp_mask & IBV_QP_INIT_ATTR_SEND_OPS_FLAGS) {
 		qp->ex.base.qp_base.qp_type = attr->qp_type;
 		err = vb_wr_create(qp, attr->send_ops_flags);
 	}
-	if (!err && !vb_live_add(qp, VB_KIND_QP))
-		err = ENOMEM;
-	if (!err) {
-		err = enter_engine(qp, attr);
-		if (err)
-			vb_live_take(qp, VB_KIND_QP);
-	}
-	if (err) {
+	if (!err)
+		err = vb_qp_make_queues(qp, attr);
+	if (err)
 		vb_wr_destroy(qp);
-		vb_qp_return_memory(qp, attr->pd);
-	}
 	return err;
 }
 
@@ -386,7 +371,7 @@ int vb_qp_leave_engine(struct vb_qp *qp)
 {
 	if (!vb_lock_engine(qp->dev, qp->forks))
 		return 0;
-	if (rxe_mcast_is_attached(qp->dev->progress.engine, &qp->qp) || atomic_load(&qp->flows)) {
+	if (rxe_mcast_is_attached(qp->dev->progress.engine, &qp->qp)) {
 		progress_unlock(&qp->dev->progress);
 		return EBUSY;
 	}
@@ -401,7 +386,7 @@ int vb_qp_leave_engine(struct vb_qp *qp)
 }
 
 /* The queue pair has left the engine. */
-static void free_qp(struct vb_qp *qp)
+static void take_down(struct vb_qp *qp)
 {
 	struct ibv_qp *base = &qp->ex.base.qp_base;
 
@@ -413,22 +398,22 @@ static void free_qp(struct vb_qp *qp)
 		vb_pd_unuse(base->pd);
 	pthread_mutex_destroy(&base->mutex);
 	pthread_cond_destroy(&base->cond);
-	free(qp);
 }
 
 void vb_target_end(struct vb_qp *qp)
 {
 	vb_qp_leave_engine(qp);
-	free_qp(qp);
+	take_down(qp);
+	free(qp);
 }
 
 static struct ibv_qp *create(struct ibv_context *context, struct ibv_qp_init_attr_ex *attr)
 {
-	struct vb_qp *qp = calloc(1, sizeof(*qp));
+	struct vb_qp *qp = vb_object_new(context, VB_KIND_QP, sizeof(*qp));
 	int err;
 
 	if (!qp)
-		return vb_fail(ENOMEM);
+		return NULL;
 	qp->dev = vb_device(context);
 	qp->forks = vb_forks();
 	if (attr->qp_type == IBV_QPT_XRC_RECV)
@@ -437,26 +422,23 @@ static struct ibv_qp *create(struct ibv_context *context, struct ibv_qp_init_att
 	if (!err && attr->pd)
 		err = vb_pd_use(attr->pd);
 	if (!err) {
-		err = make(qp, attr);
+		err = begin(qp, attr);
 		if (err && attr->pd)
 			vb_pd_unuse(attr->pd);
 	}
 	if (err) {
 		vb_rss_destroy(qp->rss);
-		free(qp);
-		return vb_fail(err);
+		return vb_object_undo(qp, err);
 	}
-	init_base(qp, context, attr);
-	vb_live_numbered(qp);
-	count_users(&qp->ex.base.qp_base, qp, 1);
+	init_base(qp, attr);
 	err = qp->xrcd ? vb_target_announce(qp) : 0;
 	if (err) {
-		vb_live_take(qp, VB_KIND_QP);
 		vb_qp_leave_engine(qp);
-		count_users(&qp->ex.base.qp_base, qp, -1);
-		free_qp(qp);
-		return vb_fail(err);
+		take_down(qp);
+		return vb_object_undo(qp, err);
 	}
+	vb_object_set_handle(qp, qp->qp.qpn);
+	count_use(&qp->ex.base.qp_base, qp, vb_object_use);
 	return &qp->ex.base.qp_base;
 }
 
@@ -515,11 +497,9 @@ struct ibv_qp *ibv_create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *attr)
 
 int ibv_destroy_qp(struct ibv_qp *base)
 {
-	int err = vb_destroy_check(base, VB_KIND_QP, INJECT_VERB_destroy_qp);
+	int err = vb_object_end(base, VB_KIND_QP, INJECT_VERB_destroy_qp);
 	struct vb_qp *qp = vb_qp(base);
 
-	if (!err)
-		err = vb_destroy_take(qp, VB_KIND_QP, CTL_KIND_FREE, 0);
 	if (err)
 		return vb_result(err);
 	if (qp->is_opened) {
@@ -530,12 +510,13 @@ int ibv_destroy_qp(struct ibv_qp *base)
 		return 0;
 	err = vb_qp_leave_engine(qp);
 	if (err) {
-		vb_live_add(qp, VB_KIND_QP);
+		vb_object_add(qp, VB_KIND_QP);
 		return vb_result(err);
 	}
 	vb_async_forget_qp(qp);
-	count_users(base, qp, -1);
-	free_qp(qp);
+	count_use(base, qp, vb_object_unuse);
+	take_down(qp);
+	free(qp);
 	return 0;
 }
 
@@ -543,7 +524,7 @@ struct ibv_qp_ex *ibv_qp_to_qp_ex(struct ibv_qp *base)
 {
 	struct vb_qp *qp = vb_qp(base);
 
-	if (!vb_live_is(qp, VB_KIND_QP) || !qp->builder)
+	if (!vb_object_is_live(qp, VB_KIND_QP) || !qp->builder)
 		return vb_fail(EOPNOTSUPP);
 	return &qp->ex.base;
 }

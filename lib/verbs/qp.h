@@ -39,8 +39,7 @@ struct vb_qp {
 	bool is_opened; /* by ibv_open_qp(): of qp only number and type are used */
 	bool is_closed; /* the program has destroyed it, others have it open; under the engine lock */
 	struct vb_qp *next_opened;
-	struct vb_rss *rss;	/* RSS only */
-	_Atomic uint32_t flows; /* RAW: that steer to it */
+	struct vb_rss *rss; /* RSS only */
 };
 
 static inline struct vb_qp *vb_qp(struct ibv_qp *qp)
@@ -53,7 +52,7 @@ void vb_qp_publish(struct vb_qp *qp);
 
 /* For work queues, which are queue pairs without a sending half. vb_qp_make_queues: memory, a
  * number and a place in the engine; grants attr->cap. 0 or an errno. vb_qp_leave_engine: EBUSY in a
- * multicast group, or with flows. */
+ * multicast group. */
 int vb_qp_make_queues(struct vb_qp *qp, struct ibv_qp_init_attr_ex *attr);
 int vb_qp_leave_engine(struct vb_qp *qp);
 void vb_qp_return_memory(struct vb_qp *qp, struct ibv_pd *pd);

@@ -17,10 +17,8 @@
 #include "lib/progress/progress.h"
 #include "lib/verbs/cq.h"
 #include "lib/verbs/device.h"
-#include "lib/verbs/error.h"
-#include "lib/verbs/fork.h"
 #include "lib/verbs/gate.h"
-#include "lib/verbs/live.h"
+#include "lib/verbs/object.h"
 #include "lib/verbs/qp.h"
 #include "net/link/clock.h"
 #include "net/link/link.h"
@@ -220,7 +218,7 @@ int ibv_modify_qp(struct ibv_qp *base, struct ibv_qp_attr *attr, int mask)
 {
 	struct rxe_qp_attr in;
 
-	if (!vb_live_is(base, VB_KIND_QP) || !attr)
+	if (!vb_object_is_live(base, VB_KIND_QP) || !attr)
 		return vb_result(EINVAL);
 	if (vb_verb_fails(base->context, modify_qp))
 		return errno;
@@ -237,7 +235,7 @@ int vb_modify_qp_rate_limit(struct ibv_qp *base, struct ibv_qp_rate_limit_attr *
 	const struct rxe_qp_attr in = { .rate_limit = attr ? attr->rate_limit : 0,
 					.max_burst = attr ? attr->max_burst_sz : 0 };
 
-	if (!vb_live_is(base, VB_KIND_QP) || !attr || attr->comp_mask ||
+	if (!vb_object_is_live(base, VB_KIND_QP) || !attr || attr->comp_mask ||
 	    (!attr->rate_limit && (attr->max_burst_sz || attr->typical_pkt_sz)))
 		return vb_result(EINVAL);
 	if (vb_verb_fails(base->context, modify_qp_rate_limit))
@@ -305,7 +303,7 @@ int ibv_query_qp(struct ibv_qp *base, struct ibv_qp_attr *attr, int mask,
 
 	/* Every attribute is returned: the mask would save nothing. */
 	(void)mask;
-	if (!vb_live_is(qp, VB_KIND_QP) || !attr || !init_attr)
+	if (!vb_object_is_live(qp, VB_KIND_QP) || !attr || !init_attr)
 		return vb_result(EINVAL);
 	if (vb_verb_fails(base->context, query_qp))
 		return errno;
@@ -342,14 +340,14 @@ int ibv_query_qp_data_in_order(struct ibv_qp *base, enum ibv_wr_opcode op, uint3
 /* Enhanced connection establishment: this device has no options. */
 int ibv_set_ece(struct ibv_qp *qp, struct ibv_ece *ece)
 {
-	if (!vb_live_is(qp, VB_KIND_QP) || !ece || ece->comp_mask)
+	if (!vb_object_is_live(qp, VB_KIND_QP) || !ece || ece->comp_mask)
 		return vb_result(EINVAL);
 	return vb_result(EOPNOTSUPP);
 }
 
 int ibv_query_ece(struct ibv_qp *qp, struct ibv_ece *ece)
 {
-	if (!vb_live_is(qp, VB_KIND_QP) || !ece)
+	if (!vb_object_is_live(qp, VB_KIND_QP) || !ece)
 		return vb_result(EINVAL);
 	*ece = (struct ibv_ece){ 0 };
 	return vb_result(EOPNOTSUPP);
@@ -380,7 +378,7 @@ int ibv_attach_mcast(struct ibv_qp *base, const union ibv_gid *gid, uint16_t lid
 
 	/* RoCE has no LIDs. */
 	(void)lid;
-	if (!vb_live_is(qp, VB_KIND_QP) || !gid)
+	if (!vb_object_is_live(qp, VB_KIND_QP) || !gid)
 		return vb_result(EINVAL);
 	if (vb_verb_fails(base->context, attach_mcast))
 		return errno;
@@ -406,7 +404,7 @@ int ibv_detach_mcast(struct ibv_qp *base, const union ibv_gid *gid, uint16_t lid
 	NO_CANCEL;
 
 	(void)lid;
-	if (!vb_live_is(qp, VB_KIND_QP) || !gid)
+	if (!vb_object_is_live(qp, VB_KIND_QP) || !gid)
 		return vb_result(EINVAL);
 	if (vb_verb_fails(base->context, detach_mcast))
 		return errno;

@@ -17,8 +17,8 @@
 #include "lib/control/profile.h"
 #include "lib/verbs/context.h"
 #include "lib/verbs/device.h"
-#include "lib/verbs/error.h"
 #include "lib/verbs/gate.h"
+#include "lib/verbs/object.h"
 #include "lib/verbs/ops.h"
 #include "net/link/clock.h"
 

@@ -18,14 +18,10 @@
 #include "lib/verbs/async.h"
 #include "lib/verbs/context.h"
 #include "lib/verbs/cq.h"
-#include "lib/verbs/destroy.h"
-#include "lib/verbs/error.h"
-#include "lib/verbs/fork.h"
 #include "lib/verbs/gate.h"
-#include "lib/verbs/live.h"
+#include "lib/verbs/object.h"
 #include "lib/verbs/ops.h"
 #include "lib/verbs/pd.h"
-#include "lib/verbs/srq.h"
 #include "lib/verbs/xrc.h"
 
 /* XRC SRQs are in the slot by their numbers; of the others their process alone knows more. */
@@ -36,30 +32,20 @@ static _Atomic uint32_t *basic_srqs(const struct vb_srq *srq)
 	return &attachment->shared->slot[attachment->slot].basic_srqs;
 }
 
-static int make(struct ibv_pd *pd, const struct ibv_srq_attr *attr, struct vb_srq **ret)
+/* Gives the SRQ its domain, memory and receive queue. 0 or an errno. */
+static int begin(struct vb_srq *srq, struct ibv_pd *pd, const struct ibv_srq_attr *attr)
 {
-	uint32_t max_wr = attr->max_wr;
-	uint32_t max_sge = attr->max_sge;
-	struct vb_srq *srq = calloc(1, sizeof(*srq));
-	int err;
+	int err = vb_pd_use(pd);
 
-	if (!srq)
-		return ENOMEM;
-	err = vb_pd_use(pd);
-	if (err) {
-		free(srq);
+	if (err)
 		return err;
-	}
-	if (!vb_buffer_alloc(&srq->memory, pd, rxe_ring_bytes(max_wr, rxe_recv_stride(max_sge)),
-			     VB_BUFFER_SRQ) ||
-	    !vb_live_add(srq, VB_KIND_SRQ)) {
-		vb_buffer_free(&srq->memory, pd, VB_BUFFER_SRQ);
+	if (!vb_buffer_alloc(&srq->memory, pd,
+			     rxe_ring_bytes(attr->max_wr, rxe_recv_stride(attr->max_sge)),
+			     VB_BUFFER_SRQ)) {
 		vb_pd_unuse(pd);
-		free(srq);
 		return ENOMEM;
 	}
-	rxe_srq_init(&srq->srq, pd->handle, srq->memory.memory, max_wr, max_sge, srq);
-	*ret = srq;
+	rxe_srq_init(&srq->srq, pd->handle, srq->memory.memory, attr->max_wr, attr->max_sge, srq);
 	return 0;
 }
 
@@ -80,11 +66,11 @@ static int assign_number(struct vb_srq *srq, const struct ibv_srq_init_attr_ex *
 			     &vb_cq(attr->cq)->cq);
 		remote_srq_publish(&srq->dev->progress, &srq->srq);
 		srq->base.handle = srqn;
-		vb_live_numbered(srq);
+		vb_object_set_handle(srq, srqn);
 		srq->cq = attr->cq;
 		srq->xrcd = attr->xrcd;
-		atomic_fetch_add(&vb_cq(srq->cq)->users, 1);
-		atomic_fetch_add(&vb_xrcd(srq->xrcd)->users, 1);
+		vb_object_use(srq->cq);
+		vb_object_use(srq->xrcd);
 	}
 	progress_unlock(&srq->dev->progress);
 	return err ? err : srqn ? 0 : ENOMEM;
@@ -96,6 +82,31 @@ static bool is_offered(struct ibv_context *context, enum ibv_srq_type type)
 
 	return profile->max_srq && (type != IBV_SRQT_XRC || profile->xrc) &&
 	       (type != IBV_SRQT_TM || profile->max_num_tags);
+}
+
+/* Ends what vb_object_new() did not begin. */
+static void take_down(struct vb_srq *srq)
+{
+	struct ibv_srq *base = &srq->base;
+
+	if (vb_lock_engine(srq->dev, srq->forks)) {
+		if (srq->is_counted)
+			atomic_fetch_sub(basic_srqs(srq), 1);
+		if (srq->xrcd)
+			remote_srq_unpublish(&srq->dev->progress, &srq->srq);
+		rxe_srq_fini(srq->dev->progress.engine, &srq->srq);
+		progress_unlock(&srq->dev->progress);
+	}
+	if (srq->xrcd) {
+		vb_object_unuse(srq->cq);
+		vb_object_unuse(srq->xrcd);
+	}
+	vb_tag_end(srq);
+	vb_async_forget_srq(srq);
+	vb_buffer_free(&srq->memory, base->pd, VB_BUFFER_SRQ);
+	vb_pd_unuse(base->pd);
+	pthread_mutex_destroy(&base->mutex);
+	pthread_cond_destroy(&base->cond);
 }
 
 static struct ibv_srq *create(struct ibv_srq_init_attr_ex *attr, enum ibv_srq_type type)
@@ -110,13 +121,15 @@ static struct ibv_srq *create(struct ibv_srq_init_attr_ex *attr, enum ibv_srq_ty
 		return vb_fail(EINVAL);
 	if (attr->attr.max_sge == 0)
 		attr->attr.max_sge = 1;
-	err = make(pd, &attr->attr, &srq);
+	srq = vb_object_new(pd->context, VB_KIND_SRQ, sizeof(*srq));
+	if (!srq)
+		return NULL;
+	err = begin(srq, pd, &attr->attr);
 	if (err)
-		return vb_fail(err);
+		return vb_object_undo(srq, err);
 	srq->dev = vb_device(pd->context);
 	srq->forks = vb_forks();
 	srq->max_wr = attr->attr.max_wr;
-	srq->base.context = pd->context;
 	srq->base.srq_context = attr->srq_context;
 	srq->base.pd = pd;
 	pthread_mutex_init(&srq->base.mutex, NULL);
@@ -125,8 +138,8 @@ static struct ibv_srq *create(struct ibv_srq_init_attr_ex *attr, enum ibv_srq_ty
 	      : type == IBV_SRQT_TM ? vb_tag_begin(srq, attr)
 				    : 0;
 	if (err) {
-		ibv_destroy_srq(&srq->base);
-		return vb_fail(err);
+		take_down(srq);
+		return vb_object_undo(srq, err);
 	}
 	if (type != IBV_SRQT_XRC) {
 		atomic_fetch_add(basic_srqs(srq), 1);
@@ -198,7 +211,7 @@ static int get_srq_num(struct ibv_srq *base, uint32_t *srq_num)
 {
 	struct vb_srq *srq = vb_srq(base);
 
-	if (!vb_live_is(srq, VB_KIND_SRQ) || !srq_num)
+	if (!vb_object_is_live(srq, VB_KIND_SRQ) || !srq_num)
 		return vb_result(EINVAL);
 	/* Only XRC addresses SRQs by number. */
 	if (!srq->xrcd)
@@ -245,7 +258,8 @@ static bool change(struct vb_srq *srq, const struct ibv_srq_attr *attr, int mask
 
 static bool modify_is_good(const struct vb_srq *srq, const struct ibv_srq_attr *attr, int mask)
 {
-	if (!vb_live_is(srq, VB_KIND_SRQ) || !attr || mask & ~(IBV_SRQ_MAX_WR | IBV_SRQ_LIMIT))
+	if (!vb_object_is_live(srq, VB_KIND_SRQ) || !attr ||
+	    mask & ~(IBV_SRQ_MAX_WR | IBV_SRQ_LIMIT))
 		return false;
 	return !(mask & IBV_SRQ_MAX_WR) ||
 	       (attr->max_wr >= 1 && attr->max_wr <= vb_profile(srq->dev)->max_srq_wr);
@@ -281,7 +295,7 @@ int ibv_query_srq(struct ibv_srq *base, struct ibv_srq_attr *attr)
 {
 	struct vb_srq *srq = vb_srq(base);
 
-	if (!vb_live_is(srq, VB_KIND_SRQ) || !attr)
+	if (!vb_object_is_live(srq, VB_KIND_SRQ) || !attr)
 		return vb_result(EINVAL);
 	if (vb_verb_fails(base->context, query_srq))
 		return errno;
@@ -296,34 +310,12 @@ int ibv_query_srq(struct ibv_srq *base, struct ibv_srq_attr *attr)
 
 int ibv_destroy_srq(struct ibv_srq *base)
 {
-	int err = vb_destroy_check(base, VB_KIND_SRQ, INJECT_VERB_destroy_srq);
-	struct vb_srq *srq = vb_srq(base);
+	int err = vb_object_end(base, VB_KIND_SRQ, INJECT_VERB_destroy_srq);
 
-	if (!err && atomic_load(&srq->users))
-		err = EBUSY;
-	if (!err)
-		err = vb_destroy_take(srq, VB_KIND_SRQ, CTL_KIND_FREE, 0);
 	if (err)
 		return vb_result(err);
-	if (vb_lock_engine(srq->dev, srq->forks)) {
-		if (srq->is_counted)
-			atomic_fetch_sub(basic_srqs(srq), 1);
-		if (srq->xrcd)
-			remote_srq_unpublish(&srq->dev->progress, &srq->srq);
-		rxe_srq_fini(srq->dev->progress.engine, &srq->srq);
-		progress_unlock(&srq->dev->progress);
-	}
-	if (srq->xrcd) {
-		atomic_fetch_sub(&vb_cq(srq->cq)->users, 1);
-		atomic_fetch_sub(&vb_xrcd(srq->xrcd)->users, 1);
-	}
-	vb_tag_end(srq);
-	vb_async_forget_srq(srq);
-	vb_buffer_free(&srq->memory, base->pd, VB_BUFFER_SRQ);
-	vb_pd_unuse(base->pd);
-	pthread_mutex_destroy(&base->mutex);
-	pthread_cond_destroy(&base->cond);
-	free(srq);
+	take_down(vb_srq(base));
+	free(base);
 	return 0;
 }
 

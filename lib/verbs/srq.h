@@ -26,7 +26,6 @@ struct vb_srq {
 	bool is_counted;       /* in the slot */
 	struct ibv_xrcd *xrcd; /* XRC: its domain; else NULL */
 	uint32_t max_wr;
-	_Atomic uint32_t users;	  /* queue pairs */
 	uint32_t events_reported; /* the context's async lock */
 };
 

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* Tag-matching SRQs (ibv_create_srq_ex(3), ibv_post_srq_ops(3)). emu/tag_matching.h has the
  * behaviour. */
-#include "lib/verbs/srq.h"
-
 #include <assert.h>
 #include <errno.h>
 #include <stddef.h>
@@ -14,11 +12,10 @@
 #include "lib/progress/progress.h"
 #include "lib/verbs/context.h"
 #include "lib/verbs/cq.h"
-#include "lib/verbs/error.h"
-#include "lib/verbs/fork.h"
 #include "lib/verbs/gate.h"
-#include "lib/verbs/live.h"
+#include "lib/verbs/object.h"
 #include "lib/verbs/qp.h"
+#include "lib/verbs/srq.h"
 #include "net/link/clock.h"
 
 static_assert((int)RXE_TM_SYNC == (int)IBV_WR_TAG_SYNC, "enum ibv_ops_wr_opcode");
@@ -50,7 +47,7 @@ int vb_tag_begin(struct vb_srq *srq, const struct ibv_srq_init_attr_ex *attr)
 	rxe_tag_list_init(&srq->tags, srq->tags_memory.memory, max, srq->srq.max_sge);
 	rxe_srq_match_tags(&srq->srq, &srq->tags, &vb_cq(attr->cq)->cq);
 	srq->cq = attr->cq;
-	atomic_fetch_add(&vb_cq(srq->cq)->users, 1);
+	vb_object_use(srq->cq);
 	return 0;
 }
 
@@ -58,7 +55,7 @@ void vb_tag_end(struct vb_srq *srq)
 {
 	if (!srq->srq.tags)
 		return;
-	atomic_fetch_sub(&vb_cq(srq->cq)->users, 1);
+	vb_object_unuse(srq->cq);
 	vb_buffer_free(&srq->tags_memory, srq->base.pd, VB_BUFFER_SRQ);
 }
 

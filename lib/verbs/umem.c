@@ -16,12 +16,11 @@
 #include "lib/progress/memory.h"
 #include "lib/progress/progress.h"
 #include "lib/verbs/context.h"
-#include "lib/verbs/destroy.h"
 #include "lib/verbs/device.h"
 #include "lib/verbs/gate.h"
-#include "lib/verbs/live.h"
 #include "lib/verbs/mlx5_calls.h"
 #include "lib/verbs/mr.h"
+#include "lib/verbs/object.h"
 #include "lib/verbs/pd.h"
 
 #define PDN_MASK 0xffffffu
@@ -69,22 +68,6 @@ static uint32_t handle_of(const struct vb_device *dev, uint32_t pdn)
 	return (handle & PDN_MASK) == pdn ? handle : 0;
 }
 
-static int wrap(struct ibv_context *context, const struct vb_umem *like, struct vb_umem **ret)
-{
-	struct vb_umem *umem = calloc(1, sizeof(*umem));
-
-	if (!umem)
-		return ENOMEM;
-	*umem = *like;
-	umem->context = context;
-	if (!vb_live_add(umem, VB_KIND_UMEM)) {
-		free(umem);
-		return ENOMEM;
-	}
-	*ret = umem;
-	return 0;
-}
-
 /* Finds the umem's memory: the program's own, or a mapping of its descriptor. 0 or an errno. */
 static int find_bytes(const struct vb_umem_want *want, struct vb_umem *umem, uint8_t **ret_first)
 {
@@ -105,9 +88,8 @@ static int find_bytes(const struct vb_umem_want *want, struct vb_umem *umem, uin
 static int umem_reg(struct ibv_context *context, const struct vb_umem_want *want,
 		    struct vb_umem **ret)
 {
-	struct vb_context *ctx = vb_context(context);
 	struct ctl_reg_mr reg = { .len = want->size, .rights = want->access };
-	struct vb_umem umem = { 0 };
+	struct vb_umem *umem;
 	uint8_t *first = NULL;
 	int err = admit_command(context);
 
@@ -115,49 +97,55 @@ static int umem_reg(struct ibv_context *context, const struct vb_umem_want *want
 		err = want->access & REFUSED_ACCESS ? EOPNOTSUPP : vb_access_check(want->access);
 	if (!err && want->size == 0)
 		err = EINVAL;
-	if (!err)
-		err = find_bytes(want, &umem, &first);
 	if (err)
 		return err;
-
-	reg.addr = (uintptr_t)first;
-	err = -ctl_reg_umem(&ctx->ctl, &reg, &umem.umem_id);
-	if (err)
-		goto no_reg;
-	err = wrap(context, &umem, ret);
-	if (!err)
-		return 0;
-
-	ctl_free(&ctx->ctl, CTL_KIND_UMEM, umem.umem_id);
-no_reg:
-	if (umem.map)
-		munmap(umem.map, umem.map_len);
-	return err;
+	umem = vb_object_new(context, VB_KIND_UMEM, sizeof(*umem));
+	if (!umem)
+		return ENOMEM;
+	err = find_bytes(want, umem, &first);
+	if (!err) {
+		reg.addr = (uintptr_t)first;
+		err = -ctl_reg_umem(&vb_context(context)->ctl, &reg, &umem->umem_id);
+	}
+	if (err) {
+		if (umem->map)
+			munmap(umem->map, umem->map_len);
+		vb_object_undo(umem, err);
+		return err;
+	}
+	vb_object_set_handle(umem, umem->umem_id);
+	*ret = umem;
+	return 0;
 }
 
 static int umem_import(struct ibv_context *context, uint32_t umem_id, struct vb_umem **ret)
 {
-	struct vb_context *ctx = vb_context(context);
-	struct vb_umem like = { .umem_id = umem_id };
-	struct ctl_object object;
+	struct ctl_object found;
+	struct vb_umem *umem;
 	int err = admit_command(context);
 
 	if (!err)
-		err = -ctl_query(&ctx->ctl, CTL_KIND_UMEM, umem_id, &object);
-	return err ? err : wrap(context, &like, ret);
+		err = -ctl_query(&vb_context(context)->ctl, CTL_KIND_UMEM, umem_id, &found);
+	if (err)
+		return err;
+	umem = vb_object_new(context, VB_KIND_UMEM, sizeof(*umem));
+	if (!umem)
+		return ENOMEM;
+	umem->umem_id = umem_id;
+	vb_object_set_handle(umem, umem_id);
+	*ret = umem;
+	return 0;
 }
 
 static bool umem_check(const struct vb_umem *umem)
 {
-	return vb_live_is(umem, VB_KIND_UMEM) && vb_is_context(umem->context);
+	return vb_object_is_live(umem, VB_KIND_UMEM) && vb_is_context(umem->context);
 }
 
 static int umem_dereg(struct vb_umem *umem)
 {
-	int err = vb_destroy_check_unnamed(umem, VB_KIND_UMEM);
+	int err = vb_object_end_unnamed(umem, VB_KIND_UMEM);
 
-	if (!err)
-		err = vb_destroy_take(umem, VB_KIND_UMEM, CTL_KIND_UMEM, umem->umem_id);
 	if (err)
 		return err;
 	progress_quiesce(&vb_device(umem->context)->progress);
@@ -170,7 +158,7 @@ static int umem_dereg(struct vb_umem *umem)
 /* A mapping stays: the server still has the umem, and keys may be in use. */
 static int umem_forget(struct vb_umem *umem)
 {
-	if (!vb_live_take(umem, VB_KIND_UMEM))
+	if (!vb_object_take(umem, VB_KIND_UMEM))
 		return EINVAL;
 	free(umem);
 	return 0;
@@ -201,7 +189,7 @@ static int mkey_create(struct ibv_context *context, const struct vb_mkey_want *w
 		err = check_rights(ctx, want);
 	if (err)
 		return err;
-	mkey = calloc(1, sizeof(*mkey));
+	mkey = vb_object_new(context, VB_KIND_MKEY, sizeof(*mkey));
 	if (!mkey)
 		return ENOMEM;
 	reg = (struct ctl_reg_mr){
@@ -214,25 +202,20 @@ static int mkey_create(struct ibv_context *context, const struct vb_mkey_want *w
 		.umem = want->umem_id,
 		.low = CTL_KEY_LOW | want->low,
 	};
-	mkey->context = context;
 	err = -ctl_reg_mr(&ctx->ctl, &reg, &mkey->handle, &mkey->key);
-	if (!err && !vb_live_add(mkey, VB_KIND_MKEY)) {
-		ctl_free(&ctx->ctl, CTL_KIND_MR, mkey->handle);
-		err = ENOMEM;
+	if (err) {
+		vb_object_undo(mkey, err);
+		return err;
 	}
-	if (err)
-		free(mkey);
-	else
-		*ret = mkey;
-	return err;
+	vb_object_set_handle(mkey, mkey->handle);
+	*ret = mkey;
+	return 0;
 }
 
 static int mkey_destroy(struct vb_mkey *mkey)
 {
-	int err = vb_destroy_check_unnamed(mkey, VB_KIND_MKEY);
+	int err = vb_object_end_unnamed(mkey, VB_KIND_MKEY);
 
-	if (!err)
-		err = vb_destroy_take(mkey, VB_KIND_MKEY, CTL_KIND_MR, mkey->handle);
 	if (err)
 		return err;
 	progress_quiesce(&vb_device(mkey->context)->progress);

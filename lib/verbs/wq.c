@@ -21,14 +21,10 @@
 #include "lib/verbs/async.h"
 #include "lib/verbs/context.h"
 #include "lib/verbs/cq.h"
-#include "lib/verbs/destroy.h"
-#include "lib/verbs/error.h"
-#include "lib/verbs/fork.h"
 #include "lib/verbs/gate.h"
-#include "lib/verbs/live.h"
+#include "lib/verbs/object.h"
 #include "lib/verbs/ops.h"
 #include "lib/verbs/pd.h"
-#include "lib/verbs/raw_access.h"
 #include "net/link/clock.h"
 
 static_assert((int)RSS_DST_PORT_UDP == (int)IBV_RX_HASH_DST_PORT_UDP, "enum ibv_rx_hash_fields");
@@ -102,7 +98,8 @@ static void init_base(struct vb_wq *wq, struct ibv_context *context,
 	wq->half.ex.base.qp_base.pd = attr->pd;
 }
 
-static int make(struct vb_wq *wq, struct ibv_context *context, struct ibv_wq_init_attr *attr)
+/* Gives a work queue its number, memory and place in the engine. 0 or an errno. */
+static int begin(struct vb_wq *wq, struct ibv_context *context, struct ibv_wq_init_attr *attr)
 {
 	struct ibv_qp_init_attr_ex half = half_of(attr);
 	int err = vb_pd_use(attr->pd);
@@ -112,11 +109,6 @@ static int make(struct vb_wq *wq, struct ibv_context *context, struct ibv_wq_ini
 	wq->half.dev = vb_device(context);
 	wq->half.forks = vb_forks();
 	err = vb_qp_make_queues(&wq->half, &half);
-	if (!err && !vb_live_add(wq, VB_KIND_WQ)) {
-		vb_qp_leave_engine(&wq->half);
-		vb_qp_return_memory(&wq->half, attr->pd);
-		err = ENOMEM;
-	}
 	if (err) {
 		vb_pd_unuse(attr->pd);
 		return err;
@@ -124,8 +116,8 @@ static int make(struct vb_wq *wq, struct ibv_context *context, struct ibv_wq_ini
 	attr->max_wr = half.cap.max_recv_wr;
 	attr->max_sge = half.cap.max_recv_sge;
 	init_base(wq, context, attr);
-	vb_live_numbered(wq);
-	atomic_fetch_add(&vb_cq(attr->cq)->users, 1);
+	vb_object_set_handle(wq, wq->base.handle);
+	vb_object_use(attr->cq);
 	return 0;
 }
 
@@ -143,15 +135,11 @@ static struct ibv_wq *create_wq(struct ibv_context *context, struct ibv_wq_init_
 		err = vb_raw_access(vb_device(context));
 	if (err)
 		return vb_fail(err);
-	wq = calloc(1, sizeof(*wq));
+	wq = vb_object_new(context, VB_KIND_WQ, sizeof(*wq));
 	if (!wq)
-		return vb_fail(ENOMEM);
-	err = make(wq, context, attr);
-	if (err) {
-		free(wq);
-		return vb_fail(err);
-	}
-	return &wq->base;
+		return NULL;
+	err = begin(wq, context, attr);
+	return err ? vb_object_undo(wq, err) : &wq->base;
 }
 
 static enum rxe_qp_state state_in(enum ibv_wq_state state)
@@ -214,7 +202,7 @@ static int modify_wq(struct ibv_wq *base, struct ibv_wq_attr *attr)
 {
 	int err;
 
-	if (!vb_live_is(base, VB_KIND_WQ) || !attr)
+	if (!vb_object_is_live(base, VB_KIND_WQ) || !attr)
 		return vb_result(EINVAL);
 	if (vb_verb_fails(base->context, modify_wq))
 		return errno;
@@ -230,18 +218,14 @@ static int modify_wq(struct ibv_wq *base, struct ibv_wq_attr *attr)
 
 static int destroy_wq(struct ibv_wq *base)
 {
-	int err = vb_destroy_check(base, VB_KIND_WQ, INJECT_VERB_destroy_wq);
+	int err = vb_object_end(base, VB_KIND_WQ, INJECT_VERB_destroy_wq);
 	struct vb_wq *wq = vb_wq(base);
 
-	if (!err && atomic_load(&wq->users))
-		err = EBUSY;
-	if (!err)
-		err = vb_destroy_take(wq, VB_KIND_WQ, CTL_KIND_FREE, 0);
 	if (err)
 		return vb_result(err);
 	vb_qp_leave_engine(&wq->half);
 	vb_async_forget_wq(wq);
-	atomic_fetch_sub(&vb_cq(base->cq)->users, 1);
+	vb_object_unuse(base->cq);
 	vb_qp_return_memory(&wq->half, base->pd);
 	vb_pd_unuse(base->pd);
 	pthread_mutex_destroy(&base->mutex);
@@ -283,37 +267,28 @@ static struct ibv_rwq_ind_table *create_table(struct ibv_context *context,
 	err = check_table(context, attr);
 	if (err)
 		return vb_fail(err);
-	table = calloc(1, sizeof(*table));
+	table = vb_object_new(context, VB_KIND_WQ_TABLE, sizeof(*table));
 	if (!table)
-		return vb_fail(ENOMEM);
-	table->base.context = context;
+		return NULL;
 	table->base.ind_tbl_num = table->base.ind_tbl_handle = atomic_fetch_add(&number, 1) + 1;
-	if (!vb_live_add(table, VB_KIND_WQ_TABLE)) {
-		free(table);
-		return vb_fail(ENOMEM);
-	}
 	table->log_size = attr->log_ind_tbl_size;
 	for (uint32_t i = 0; i < 1u << table->log_size; i++) {
 		table->wq[i] = vb_wq(attr->ind_tbl[i]);
 		table->queue[i] = &table->wq[i]->half.qp;
-		atomic_fetch_add(&table->wq[i]->users, 1);
+		vb_object_use(table->wq[i]);
 	}
 	return &table->base;
 }
 
 static int destroy_table(struct ibv_rwq_ind_table *base)
 {
-	int err = vb_destroy_check(base, VB_KIND_WQ_TABLE, INJECT_VERB_destroy_rwq_ind_table);
+	int err = vb_object_end(base, VB_KIND_WQ_TABLE, INJECT_VERB_destroy_rwq_ind_table);
 	struct vb_wq_table *table = vb_wq_table(base);
 
-	if (!err && atomic_load(&table->users))
-		err = EBUSY;
-	if (!err)
-		err = vb_destroy_take(table, VB_KIND_WQ_TABLE, CTL_KIND_FREE, 0);
 	if (err)
 		return vb_result(err);
 	for (uint32_t i = 0; i < 1u << table->log_size; i++)
-		atomic_fetch_sub(&table->wq[i]->users, 1);
+		vb_object_unuse(table->wq[i]);
 	free(table);
 	return 0;
 }
@@ -362,7 +337,7 @@ int vb_rss_create(struct ibv_context *context, const struct ibv_qp_init_attr_ex 
 		.wq = rss->table->queue,
 	};
 	memcpy(rss->rss.key, attr->rx_hash_conf.rx_hash_key, RSS_KEY_LEN);
-	atomic_fetch_add(&rss->table->users, 1);
+	vb_object_use(rss->table);
 	*ret = rss;
 	return 0;
 }
@@ -371,7 +346,7 @@ void vb_rss_destroy(struct vb_rss *rss)
 {
 	if (!rss)
 		return;
-	atomic_fetch_sub(&rss->table->users, 1);
+	vb_object_unuse(rss->table);
 	free(rss);
 }
 

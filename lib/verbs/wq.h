@@ -16,12 +16,10 @@ struct vb_wq {
 	struct ibv_wq base;
 	/* The engine's queue: a queue pair that only receives. Programs do not see it. */
 	struct vb_qp half;
-	_Atomic uint32_t users; /* tables */
 };
 
 struct vb_wq_table {
 	struct ibv_rwq_ind_table base;
-	_Atomic uint32_t users; /* queue pairs */
 	uint32_t log_size;
 	struct rxe_qp *queue[1u << RSS_MAX_LOG_TBL];
 	struct vb_wq *wq[1u << RSS_MAX_LOG_TBL];

@@ -18,10 +18,9 @@
 #include "lib/progress/progress.h"
 #include "lib/verbs/ah.h"
 #include "lib/verbs/device.h"
-#include "lib/verbs/error.h"
-#include "lib/verbs/fork.h"
 #include "lib/verbs/gate.h"
 #include "lib/verbs/mr.h"
+#include "lib/verbs/object.h"
 #include "lib/verbs/qp.h"
 #include "net/link/clock.h"
 

@@ -21,11 +21,8 @@
 #include "lib/progress/progress.h"
 #include "lib/verbs/async.h"
 #include "lib/verbs/context.h"
-#include "lib/verbs/destroy.h"
-#include "lib/verbs/error.h"
-#include "lib/verbs/fork.h"
 #include "lib/verbs/gate.h"
-#include "lib/verbs/live.h"
+#include "lib/verbs/object.h"
 #include "lib/verbs/ops.h"
 #include "lib/verbs/qp.h"
 #include "net/link/descriptor.h"
@@ -59,7 +56,6 @@ static void explain_open(const struct ibv_xrcd_init_attr *attr, int err)
 
 static struct ibv_xrcd *open_xrcd(struct ibv_context *context, struct ibv_xrcd_init_attr *attr)
 {
-	struct vb_context *ctx;
 	struct vb_xrcd *xrcd;
 	uint32_t flags;
 	int err;
@@ -71,39 +67,25 @@ static struct ibv_xrcd *open_xrcd(struct ibv_context *context, struct ibv_xrcd_i
 		return vb_fail(err);
 	if (vb_verb_fails(context, open_xrcd))
 		return NULL;
-	xrcd = calloc(1, sizeof(*xrcd));
+	xrcd = vb_object_new(context, VB_KIND_XRCD, sizeof(*xrcd));
 	if (!xrcd)
-		return vb_fail(ENOMEM);
-	ctx = vb_context(context);
-	xrcd->base.context = context;
+		return NULL;
 	flags = (attr->oflags & O_CREAT ? (uint32_t)CTL_XRCD_CREATE : 0) |
 		(attr->oflags & O_EXCL ? (uint32_t)CTL_XRCD_EXCLUSIVE : 0);
-	err = -ctl_open_xrcd(&ctx->ctl, attr->fd, flags, &xrcd->handle, &xrcd->domain);
+	err = -ctl_open_xrcd(&vb_context(context)->ctl, attr->fd, flags, &xrcd->handle,
+			     &xrcd->domain);
 	if (err) {
 		explain_open(attr, err);
-		goto no_handle;
+		return vb_object_undo(xrcd, err);
 	}
-	if (!vb_live_add(xrcd, VB_KIND_XRCD))
-		goto no_object;
+	vb_object_set_handle(xrcd, xrcd->handle);
 	return &xrcd->base;
-
-no_object:
-	err = ENOMEM;
-	ctl_free(&ctx->ctl, CTL_KIND_XRCD, xrcd->handle);
-no_handle:
-	free(xrcd);
-	return vb_fail(err);
 }
 
-int vb_xrcd_close(struct ibv_xrcd *base)
+int vb_xrcd_close(struct ibv_xrcd *xrcd)
 {
-	int err = vb_destroy_check(base, VB_KIND_XRCD, INJECT_VERB_close_xrcd);
-	struct vb_xrcd *xrcd = vb_xrcd(base);
+	int err = vb_object_end(xrcd, VB_KIND_XRCD, INJECT_VERB_close_xrcd);
 
-	if (!err && atomic_load(&xrcd->users))
-		err = EBUSY;
-	if (!err)
-		err = vb_destroy_take(xrcd, VB_KIND_XRCD, CTL_KIND_XRCD, xrcd->handle);
 	if (!err)
 		free(xrcd);
 	return vb_result(err);
@@ -148,12 +130,10 @@ int vb_target_announce(struct vb_qp *qp)
 	return tell_server(qp, qp->qp.qpn, true);
 }
 
-static void init_base(struct vb_qp *qp, struct ibv_context *context,
-		      const struct ibv_qp_open_attr *attr)
+static void init_base(struct vb_qp *qp, const struct ibv_qp_open_attr *attr)
 {
 	struct ibv_qp *base = &qp->ex.base.qp_base;
 
-	base->context = context;
 	base->qp_context = attr->comp_mask & IBV_QP_OPEN_ATTR_CONTEXT ? attr->qp_context : NULL;
 	base->handle = attr->qp_num;
 	base->qp_num = attr->qp_num;
@@ -163,11 +143,10 @@ static void init_base(struct vb_qp *qp, struct ibv_context *context,
 	pthread_cond_init(&base->cond, NULL);
 }
 
-static void free_opened(struct vb_qp *qp)
+static void fini_base(struct vb_qp *qp)
 {
 	pthread_mutex_destroy(&qp->ex.base.qp_base.mutex);
 	pthread_cond_destroy(&qp->ex.base.qp_base.cond);
-	free(qp);
 }
 
 /* From now on it gets events. */
@@ -205,35 +184,29 @@ static struct ibv_qp *target_open(struct ibv_context *context, struct ibv_qp_ope
 		return vb_fail(err);
 	if (vb_verb_fails(context, open_qp))
 		return NULL;
-	qp = calloc(1, sizeof(*qp));
+	qp = vb_object_new(context, VB_KIND_QP, sizeof(*qp));
 	if (!qp)
-		return vb_fail(ENOMEM);
+		return NULL;
 	qp->dev = vb_device(context);
 	qp->forks = vb_forks();
 	qp->is_opened = true;
 	qp->xrcd = attr->xrcd;
 	qp->qp.qpn = attr->qp_num;
 	qp->qp.type = RXE_QPT_XRC_RECV;
-	init_base(qp, context, attr);
+	init_base(qp, attr);
 	err = enter_list(qp);
-	if (err)
-		goto no_list;
-	err = tell_server(qp, attr->qp_num, false);
-	if (err)
-		goto no_handle;
-	if (!vb_live_add(qp, VB_KIND_QP))
-		goto no_object;
-	atomic_fetch_add(&vb_xrcd(qp->xrcd)->users, 1);
+	if (!err) {
+		err = tell_server(qp, attr->qp_num, false);
+		if (err)
+			leave_list(qp);
+	}
+	if (err) {
+		fini_base(qp);
+		return vb_object_undo(qp, err);
+	}
+	vb_object_set_handle(qp, attr->qp_num);
+	vb_object_use(qp->xrcd);
 	return &qp->ex.base.qp_base;
-
-no_object:
-	err = ENOMEM;
-	leave_server(qp);
-no_handle:
-	leave_list(qp);
-no_list:
-	free_opened(qp);
-	return vb_fail(err);
 }
 
 void vb_target_close(struct vb_qp *qp)
@@ -242,8 +215,9 @@ void vb_target_close(struct vb_qp *qp)
 	vb_async_forget_qp(qp);
 	if (qp->forks == vb_forks())
 		leave_server(qp);
-	atomic_fetch_sub(&vb_xrcd(qp->xrcd)->users, 1);
-	free_opened(qp);
+	vb_object_unuse(qp->xrcd);
+	fini_base(qp);
+	free(qp);
 }
 
 bool vb_target_lives_on(struct vb_qp *qp)
@@ -257,15 +231,15 @@ bool vb_target_lives_on(struct vb_qp *qp)
 	vb_async_forget_qp(qp);
 	/* The thread that takes it back ends the queue pair: this one, or the one that hears from
 	 * the server. The domain may be closed before. */
-	if (!vb_live_add(qp, VB_KIND_TARGET)) {
+	if (!vb_object_add(qp, VB_KIND_TARGET)) {
 		vb_target_tell(qp->dev, CTL_EVENT_QP_ENDED, qp->qp.qpn);
 		leave_server(qp);
 		return false;
 	}
-	atomic_fetch_sub(&vb_xrcd(qp->xrcd)->users, 1);
-	if (leave_server(qp) > 0 || !vb_live_take(qp, VB_KIND_TARGET))
+	vb_object_unuse(qp->xrcd);
+	if (leave_server(qp) > 0 || !vb_object_take(qp, VB_KIND_TARGET))
 		return true;
-	atomic_fetch_add(&vb_xrcd(qp->xrcd)->users, 1);
+	vb_object_use(qp->xrcd);
 	return false;
 }
 
@@ -273,7 +247,7 @@ int vb_target_abandon(void *object)
 {
 	struct vb_qp *qp = object;
 
-	if (!vb_live_take(qp, VB_KIND_TARGET))
+	if (!vb_object_take(qp, VB_KIND_TARGET))
 		return 0;
 	vb_target_tell(qp->dev, CTL_EVENT_QP_ENDED, qp->qp.qpn);
 	vb_target_end(qp);
@@ -290,7 +264,7 @@ void vb_target_unused(struct vb_device *dev, uint32_t qpn)
 	found = rxe_engine_find_qp(dev->progress.engine, qpn);
 	qp = found ? found->owner : NULL;
 	/* Under the engine lock, without which no queue pair leaves the engine. */
-	if (qp && !vb_live_take(qp, VB_KIND_TARGET))
+	if (qp && !vb_object_take(qp, VB_KIND_TARGET))
 		qp = NULL;
 	progress_unlock(&dev->progress);
 	if (qp)

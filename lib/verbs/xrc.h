@@ -20,8 +20,7 @@ struct vb_qp;
 struct vb_xrcd {
 	struct ibv_xrcd base;
 	uint32_t handle;
-	uint32_t domain;	/* same number in all processes that opened the domain */
-	_Atomic uint32_t users; /* queue pairs and SRQs of this process */
+	uint32_t domain; /* same number in all processes that opened the domain */
 };
 
 static inline struct vb_xrcd *vb_xrcd(struct ibv_xrcd *xrcd)

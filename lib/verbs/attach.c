@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: MIT
+/* The process's attachment to a device: slot, mappings and engine. The first context attaches, the last
+ * detaches, a child of fork() attaches again. */
+#include <errno.h>
+#include <stdbool.h>
+#include <string.h>
+
+#include "lib/control/cancel.h"
+#include "lib/progress/log.h"
+#include "lib/progress/raw.h"
+#include "lib/verbs/device.h"
+#include "lib/verbs/gate.h"
+#include "lib/verbs/object.h"
+#include "net/link/ethernet/raw_port.h"
+
+/* The first context of the process. Under the device's lock. */
+static int attach_first(struct vb_device *dev)
+{
+	int err = ctl_attach(dev->client, dev->info.index, &dev->attachment);
+
+	if (err)
+		return err;
+	vb_gate_attached(dev);
+	err = progress_start(&dev->progress);
+	if (err)
+		ctl_detach(dev->client, dev->info.index, &dev->attachment);
+	else
+		atomic_store(&dev->forks, vb_forks());
+	return err;
+}
+
+/* Logs once for each fork why control verbs fail. Under the device's lock. */
+static void explain_fork(struct vb_device *dev, int err)
+{
+	if (dev->failed_fork != vb_forks())
+		rxe_log(RXE_LOG_WARNING,
+			"this child of fork() cannot use %s: %s; is the device server running "
+			"('rxe_dm show'), and are descriptors left ('ulimit -n')?",
+			dev->base.name, strerror(-err));
+	dev->failed_fork = vb_forks();
+}
+
+/* The first control verb of a forked child: it gets a slot and an engine of its own. Under the
+ * device's lock. */
+static int attach_again(struct vb_device *dev)
+{
+	struct ctl_attachment more;
+	int err = ctl_attach(dev->client, dev->info.index, &dev->attachment);
+
+	if (!err) {
+		/* The client counted the attachment of the parent and this one: give one back. */
+		more = dev->attachment;
+		ctl_detach(dev->client, dev->info.index, &more);
+		vb_gate_attached(dev);
+		err = progress_start(&dev->progress);
+	}
+	if (err)
+		explain_fork(dev, err);
+	else
+		atomic_store(&dev->forks, vb_forks());
+	return err;
+}
+
+int vb_device_attach(struct vb_device *dev)
+{
+	int err = 0;
+
+	pthread_mutex_lock(&dev->lock);
+	if (dev->contexts == 0)
+		err = attach_first(dev);
+	else if (atomic_load(&dev->forks) != vb_forks())
+		err = attach_again(dev);
+	if (!err)
+		dev->contexts++;
+	pthread_mutex_unlock(&dev->lock);
+	return err;
+}
+
+void vb_device_detach(struct vb_device *dev)
+{
+	pthread_mutex_lock(&dev->lock);
+	if (--dev->contexts == 0) {
+		progress_stop(&dev->progress);
+		ctl_detach(dev->client, dev->info.index, &dev->attachment);
+	}
+	pthread_mutex_unlock(&dev->lock);
+}
+
+void vb_device_follow_fork(struct vb_device *dev)
+{
+	NO_CANCEL;
+
+	pthread_mutex_lock(&dev->lock);
+	if (dev->contexts && atomic_load(&dev->forks) != vb_forks())
+		attach_again(dev);
+	pthread_mutex_unlock(&dev->lock);
+}
+
+/* On an interface the kernel decides who may use raw packets, when the raw port is opened. On a device's
+ * private wire nothing is needed, unless the instance demands what an interface would. */
+static void explain_raw(const struct vb_device *dev, int err)
+{
+	if (err == EPERM)
+		rxe_log(RXE_LOG_WARNING,
+			"raw packets on %s need CAP_NET_RAW%s: run the program as root, or give it "
+			"the capability with setcap(8)",
+			dev->info.link == CTL_LINK_ETHERNET ? dev->info.if_name : dev->info.name,
+			dev->info.link == CTL_LINK_ETHERNET ? "" : " (--raw-privilege on)");
+}
+
+static int open_raw_port(struct vb_device *dev)
+{
+	int err;
+
+	if (!progress_lock(&dev->progress))
+		return EINVAL;
+	err = -raw_open(&dev->progress);
+	progress_unlock(&dev->progress);
+	return err;
+}
+
+int vb_raw_access(struct vb_device *dev)
+{
+	int err = 0;
+
+	if (dev->info.link == CTL_LINK_ETHERNET)
+		err = open_raw_port(dev);
+	else if (dev->info.raw_privilege)
+		err = -raw_port_may_open();
+	explain_raw(dev, err);
+	return err;
+}

@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: MIT */
+/* Objects of the verbs: how all of them begin, are found, and end.
+ *
+ * A table holds the live objects by address. It lets a verb refuse a null, foreign or destroyed handle
+ * instead of following the pointer. Control path only: the data path trusts its arguments. The table's
+ * lock is a leaf, so every function may be called under any other lock; those that attach (vb_is_context,
+ * vb_end_check) and vb_end_take, which calls the server, are the exceptions.
+ *
+ * A verb that creates checks its arguments, passes the gate (gate.h), calls vb_object_new(), completes
+ * the object, and on failure calls vb_object_undo(). A verb that destroys calls vb_object_end(), takes
+ * down what is its own, and frees the object. */
+#ifndef RXE_VERBS_OBJECT_H
+#define RXE_VERBS_OBJECT_H
+
+#include <errno.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "lib/inject/verb.h"
+
+struct ibv_context;
+
+enum vb_kind {
+	VB_KIND_CONTEXT = 1,
+	VB_KIND_PD,
+	VB_KIND_TD,
+	VB_KIND_MR,
+	VB_KIND_DM,
+	VB_KIND_AH,
+	VB_KIND_CHANNEL,
+	VB_KIND_CQ,
+	VB_KIND_QP,
+	VB_KIND_SRQ,
+	VB_KIND_DMAH,
+	VB_KIND_BUF,
+	VB_KIND_UMEM,
+	VB_KIND_MKEY,
+	VB_KIND_XRCD,
+	VB_KIND_MW,
+	VB_KIND_COMP_CNTR,
+	VB_KIND_TARGET, /* an XRC target that its program has destroyed, and others have open */
+	VB_KIND_WQ,
+	VB_KIND_WQ_TABLE,
+	VB_KIND_FLOW,
+	VB_KIND_COUNTERS,
+	VB_KINDS
+};
+
+/* Ends a verb that returns a pointer: sets errno and returns NULL. */
+static inline void *vb_fail(int err)
+{
+	errno = err;
+	return NULL;
+}
+
+/* Ends a verb that returns an errno: it leaves errno set as well, as system calls do. 0: success,
+ * and errno stays. */
+static inline int vb_result(int err)
+{
+	if (err)
+		errno = err;
+	return err;
+}
+
+/* Begins an object: zeroed memory, the context in its first member. NULL, and errno is ENOMEM: no
+ * memory, or the process has as many objects of the kind as ibv_query_device(3) reports. */
+void *vb_object_new(struct ibv_context *context, enum vb_kind kind, size_t size);
+/* The object has got its handle. The structure that programs see may repeat it: an object whose handle
+ * a program has overwritten is not live, because the kernel would not find it either. */
+void vb_object_set_handle(const void *object, uint32_t handle);
+/* Frees an object that did not become complete. Returns NULL, and sets errno to err. */
+void *vb_object_undo(void *object, int err);
+
+/* Counts another object that uses this one: vb_object_end() then returns EBUSY. */
+void vb_object_use(const void *object);
+void vb_object_unuse(const void *object);
+
+/* Accepts any pointer. */
+bool vb_object_is_live(const void *object, enum vb_kind kind);
+/* Was the object made by a process from which this one was forked? The original belongs to that
+ * process; a child that destroys it frees only its own copy of the memory. */
+bool vb_object_is_inherited(const void *object);
+/* Is it a live context of this library? In the child of a fork() the first call attaches the
+ * device again. */
+bool vb_is_context(const struct ibv_context *context);
+/* True: a live object of this kind (no context), made in this process on the device of context. */
+bool vb_is_usable(struct ibv_context *context, const void *object, enum vb_kind kind);
+
+/* Begins the end of an object: it is live, no fault rule fails the verb, no object uses it, and the
+ * server has freed its part. 0: the caller alone may free the object. Else an errno, and the object is
+ * as before: EINVAL (no live object), EBUSY, an injected errno, or the server's. */
+int vb_object_end(void *object, enum vb_kind kind, enum inject_verb verb);
+/* The two halves, for verbs that do more in between. */
+int vb_end_check(const void *object, enum vb_kind kind, enum inject_verb verb);
+int vb_end_take(void *object, enum vb_kind kind);
+/* Both for libmlx5's verbs, which no fault rule names. EIO: the context is dead. */
+int vb_object_end_unnamed(void *object, enum vb_kind kind);
+
+/* Enters an object that vb_object_new() did not make, or whose end failed. False: as for ENOMEM. */
+bool vb_object_add(const void *object, enum vb_kind kind);
+/* Removes an object, used or not. True for exactly one caller, which may free the object. */
+bool vb_object_take(const void *object, enum vb_kind kind);
+/* Any object of this kind and context, with the handle that it was given, or NULL. */
+void *vb_object_any(const struct ibv_context *context, enum vb_kind kind);
+/* Removes all objects of a context that closes. */
+void vb_objects_remove(const struct ibv_context *context);
+/* Sets the most objects of the kind in the process, on all devices together. */
+void vb_object_limit(enum vb_kind kind, uint32_t max);
+
+/* pthread_atfork() handlers: the table stays locked across fork(), so the child finds it
+ * consistent. In the child all present objects become inherited. */
+void vb_objects_fork_prepare(void);
+void vb_objects_fork_parent(void);
+void vb_objects_fork_child(void);
+
+extern _Atomic uint32_t vb_fork_count;
+
+/* Number of fork() calls between the first process and this one. */
+static inline uint32_t vb_forks(void)
+{
+	return atomic_load_explicit(&vb_fork_count, memory_order_relaxed);
+}
+
+#endif
