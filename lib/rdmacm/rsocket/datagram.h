@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Datagram rsockets (SOCK_DGRAM), by the protocol of datagram_message.h.
+/* Datagram rsockets (SOCK_DGRAM), by the protocol of message.h.
  *
  * Parts. A path (datagram_path.h) is a UD queue pair on one device with one address of ours. A peer
  * (datagram_peer.h) is an address that messages go to or come from, and the path to it. The
@@ -19,12 +19,12 @@
 
 #include <stdbool.h>
 
-#include "lib/rdmacm/rsocket/calls.h"
 #include "lib/rdmacm/rsocket/message.h"
 
 struct pollfd;
 struct rs_path;
 struct rs_peer;
+struct rsocket;
 
 /* A received message that the program has not read. */
 struct rs_unread {
@@ -62,7 +62,6 @@ int rs_datagram_name(struct rsocket *rs, bool is_peer, struct sockaddr *addr, so
 int rs_datagram_set_option(struct rsocket *rs, int level, int name, const void *value,
 			   socklen_t len);
 int rs_datagram_get_option(struct rsocket *rs, int level, int name, void *value, socklen_t *len);
-rs_transfer rs_datagram_send, rs_datagram_receive;
 
 /* Handles completions, and now and then the UDP socket. */
 void rs_datagram_progress(struct rsocket *rs);

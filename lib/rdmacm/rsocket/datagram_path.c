@@ -12,7 +12,7 @@
 #include "lib/rdmacm/error.h"
 #include "lib/rdmacm/rsocket/datagram_peer.h"
 #include "lib/rdmacm/rsocket/message.h"
-#include "lib/rdmacm/rsocket/rsocket.h"
+#include "lib/rdmacm/rsocket/transfer.h"
 
 #define BATCH	   16		/* completions taken at once */
 #define SEND_WORK  (1ull << 32) /* of wr_id: a send; the lower half is an index */

@@ -11,8 +11,8 @@
 #include "lib/rdmacm/rsocket/datagram_peer.h"
 #include "lib/rdmacm/rsocket/datagram_udp.h"
 #include "lib/rdmacm/rsocket/message.h"
-#include "lib/rdmacm/rsocket/progress.h"
-#include "lib/rdmacm/rsocket/rsocket.h"
+#include "lib/rdmacm/rsocket/transfer.h"
+#include "lib/rdmacm/rsocket/wait.h"
 
 bool rs_datagram_has_slots(const struct rs_datagram *datagram)
 {

@@ -13,7 +13,7 @@
 #include "lib/rdmacm/rsocket/datagram_path.h"
 #include "lib/rdmacm/rsocket/datagram_peer.h"
 #include "lib/rdmacm/rsocket/message.h"
-#include "lib/rdmacm/rsocket/rsocket.h"
+#include "lib/rdmacm/rsocket/transfer.h"
 #include "net/link/descriptor.h"
 
 #define BUF_BYTES  65536 /* UDP messages are shorter */

@@ -1,6 +1,11 @@
 // SPDX-License-Identifier: MIT
-/* epoll over rsockets. */
-#include "lib/rdmacm/rsocket/epoll.h"
+/* epoll over rsockets (repoll_create, repoll_ctl, repoll_wait). A set is an epoll descriptor of the
+ * kernel, which keeps the descriptors that are no rsockets, and a list of rsockets here. Any epoll
+ * descriptor becomes a set with the first rsocket that is added. The kernel knows nothing of the
+ * rsockets: only repoll_wait() reports them.
+ *
+ * A wait looks at each rsocket of the set, so its cost grows with their number. */
+#include "lib/rdmacm/rsocket/wait.h"
 
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -10,9 +15,7 @@
 
 #include "lib/control/cancel.h"
 #include "lib/rdmacm/error.h"
-#include "lib/rdmacm/rsocket/interest.h"
 #include "lib/rdmacm/rsocket/rsocket.h"
-#include "lib/rdmacm/rsocket/wait.h"
 #include "net/link/descriptor.h"
 
 #define HASH_NONFATAL_OOM 1

@@ -8,11 +8,10 @@
 #include <sys/time.h>
 
 #include "lib/rdmacm/error.h"
-#include "lib/rdmacm/rsocket/calls.h"
 #include "lib/rdmacm/rsocket/datagram.h"
-#include "lib/rdmacm/rsocket/progress.h"
 #include "lib/rdmacm/rsocket/ready.h"
 #include "lib/rdmacm/rsocket/rsocket.h"
+#include "lib/rdmacm/rsocket/wait.h"
 
 #define SECOND_NS      1000000000
 #define MICROSECOND_NS 1000

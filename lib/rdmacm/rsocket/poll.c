@@ -5,7 +5,6 @@
 
 #include "lib/control/cancel.h"
 #include "lib/rdmacm/error.h"
-#include "lib/rdmacm/rsocket/interest.h"
 #include "lib/rdmacm/rsocket/ready.h"
 #include "lib/rdmacm/rsocket/rsocket.h"
 #include "lib/rdmacm/rsocket/wait.h"

@@ -1,9 +1,15 @@
 // SPDX-License-Identifier: MIT
-/* What an rsocket is ready for. */
+/* What an rsocket is ready for, and its waiters, each with the eventfd of its thread. */
 #include "lib/rdmacm/rsocket/ready.h"
+
+#include <pthread.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+#include <utlist.h>
 
 #include "lib/rdmacm/rsocket/datagram.h"
 #include "lib/rdmacm/rsocket/rsocket.h"
+#include "net/link/descriptor.h"
 
 #define READ_EVENTS  (POLLIN | POLLRDNORM)
 #define WRITE_EVENTS (POLLOUT | POLLWRNORM)
@@ -79,20 +85,71 @@ short rs_revents(const struct rsocket *rs, short wanted)
 	return (short)(all_events(rs) & (wanted | POLLNVAL));
 }
 
-short rs_edge_revents(const struct rsocket *rs, short wanted, const struct rs_edges *seen)
+static short edge_revents(const struct rsocket *rs, const struct rs_waiter *waiter)
 {
-	short revents = rs_revents(rs, wanted);
-	bool is_new = (revents & IN_EDGES && seen->in != rs->edges.in) ||
-		      (revents & OUT_EDGES && seen->out != rs->edges.out);
+	short revents = rs_revents(rs, waiter->events);
+	bool is_new = (revents & IN_EDGES && waiter->seen.in != rs->edges.in) ||
+		      (revents & OUT_EDGES && waiter->seen.out != rs->edges.out);
 
 	return is_new || revents & POLLNVAL ? revents : 0;
 }
 
-void rs_count_edges(struct rsocket *rs)
+short rs_waiter_revents(const struct rsocket *rs, const struct rs_waiter *waiter)
+{
+	return waiter->is_edge ? edge_revents(rs, waiter) : rs_revents(rs, waiter->events);
+}
+
+/* Counts how the events changed since the last call. */
+static void count_edges(struct rsocket *rs)
 {
 	short now = rs_revents(rs, IN_EDGES | OUT_EDGES), more = (short)(now & ~rs->last_events);
 
 	rs->edges.in += (more & IN_EDGES) != 0;
 	rs->edges.out += (more & OUT_EDGES) != 0;
 	rs->last_events = now;
+}
+
+void rs_wake(struct rsocket *rs)
+{
+	struct rs_waiter *waiter;
+
+	count_edges(rs);
+	DL_FOREACH (rs->waiters, waiter) {
+		if (waiter->is_awake || !rs_waiter_revents(rs, waiter))
+			continue;
+		waiter->is_awake = true;
+		eventfd_write(waiter->fd, 1);
+	}
+}
+
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+static pthread_key_t ending; /* its destructor closes the eventfd of a thread that ends */
+static __thread int thread_fd = -1;
+static __thread pid_t thread_pid; /* whose eventfd it is: a child of fork() needs one of its own */
+
+static void close_fd(void *arg)
+{
+	(void)arg;
+	descriptor_close(thread_fd);
+	thread_fd = -1;
+}
+
+static void create_key(void)
+{
+	pthread_key_create(&ending, close_fd);
+}
+
+int rs_waiter_fd(void)
+{
+	eventfd_t count;
+
+	if (thread_pid == getpid() && descriptor_is_kept(thread_fd)) {
+		eventfd_read(thread_fd, &count);
+		return thread_fd;
+	}
+	pthread_once(&once, create_key);
+	thread_fd = descriptor_keep(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+	thread_pid = getpid();
+	pthread_setspecific(ending, &thread_fd);
+	return thread_fd;
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What an rsocket is ready for. Pure: the lock is held by the caller. */
+/* What an rsocket is ready for, and its waiters: threads that block until it is. The lock is held
+ * by the caller of each function. */
 #ifndef RXE_RSOCKET_READY_H
 #define RXE_RSOCKET_READY_H
 
@@ -22,9 +23,22 @@ struct rs_edges {
 bool rs_has_credit(const struct rsocket *rs);
 /* Those of the wanted events that are there. POLLNVAL is always wanted: the rsocket is closed. */
 short rs_revents(const struct rsocket *rs, short wanted);
-/* The same for who has seen these edges: 0, unless there was another one of a wanted event. */
-short rs_edge_revents(const struct rsocket *rs, short wanted, const struct rs_edges *seen);
-/* Counts edges: how the events changed since the last call. */
-void rs_count_edges(struct rsocket *rs);
+
+struct rs_waiter {
+	struct rs_waiter *prev, *next; /* of its rsocket; under the rsocket's lock */
+	short events;
+	bool is_edge; /* wants edges that are not seen */
+	struct rs_edges seen;
+	int fd; /* the thread's eventfd */
+	bool is_awake;
+};
+
+/* The eventfd of this thread, with nothing in it. -1, and errno. */
+int rs_waiter_fd(void);
+/* Those events that a waiter wants which are there. By edges: 0, unless one came that the waiter
+ * has not seen. */
+short rs_waiter_revents(const struct rsocket *rs, const struct rs_waiter *waiter);
+/* Counts edges, and wakes those waiters for whom the rsocket is ready. Every change ends with it. */
+void rs_wake(struct rsocket *rs);
 
 #endif

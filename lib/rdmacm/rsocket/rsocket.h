@@ -16,8 +16,8 @@
  * for them.
  *
  * Who makes progress. There is no thread for data. Each call takes the lock of its rsocket, handles
- * completions and connection events, and sends the credits that are due (progress.h). The service
- * thread (service.h) does the same for rsockets that listen or connect, so that peers need not wait
+ * completions and connection events, and sends the credits that are due (wait.h). The service
+ * thread (service.c) does the same for rsockets that listen or connect, so that peers need not wait
  * for the program to call raccept or rpoll.
  *
  * Who waits on what. A thread that has to wait is a waiter of the rsocket (wait.h): it arms the

@@ -9,9 +9,9 @@
 #include <signal.h>
 #include <sys/epoll.h>
 
-#include "lib/rdmacm/rsocket/progress.h"
 #include "lib/rdmacm/rsocket/ready.h"
 #include "lib/rdmacm/rsocket/rsocket.h"
+#include "lib/rdmacm/rsocket/wait.h"
 #include "net/link/descriptor.h"
 
 static pthread_mutex_t service_lock = PTHREAD_MUTEX_INITIALIZER;

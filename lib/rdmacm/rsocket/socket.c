@@ -8,16 +8,12 @@
 
 #include "lib/control/cancel.h"
 #include "lib/rdmacm/error.h"
-#include "lib/rdmacm/rsocket/calls.h"
 #include "lib/rdmacm/rsocket/connection.h"
 #include "lib/rdmacm/rsocket/datagram.h"
-#include "lib/rdmacm/rsocket/epoll.h"
-#include "lib/rdmacm/rsocket/progress.h"
 #include "lib/rdmacm/rsocket/queue.h"
 #include "lib/rdmacm/rsocket/ready.h"
 #include "lib/rdmacm/rsocket/rsocket.h"
 #include "lib/rdmacm/rsocket/wait.h"
-#include "lib/rdmacm/rsocket/waiter.h"
 
 #define SECOND_NS		  1000000000
 #define DATAGRAM_CLOSE_TIMEOUT_NS SECOND_NS /* for messages to leave; nothing is promised */
