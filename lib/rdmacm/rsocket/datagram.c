@@ -7,10 +7,7 @@
 #include <utlist.h>
 
 #include "lib/rdmacm/error.h"
-#include "lib/rdmacm/rsocket/datagram_path.h"
-#include "lib/rdmacm/rsocket/datagram_peer.h"
-#include "lib/rdmacm/rsocket/datagram_udp.h"
-#include "lib/rdmacm/rsocket/rsocket.h"
+#include "lib/rdmacm/rsocket/queue.h"
 #include "net/link/descriptor.h"
 
 #define TURNS_WITHOUT_UDP 64
@@ -47,18 +44,11 @@ void rs_datagram_free(struct rsocket *rs)
 	rs->datagram = NULL;
 }
 
-int rs_datagram_bind(struct rsocket *rs, const struct sockaddr *addr, socklen_t len)
-{
-	if (bind(rs->datagram->udp, addr, len))
-		return rcm_errno();
-	return rs_udp_update_name(rs);
-}
-
 static int connect_udp(struct rsocket *rs, const struct sockaddr *addr, socklen_t len)
 {
 	if (connect(rs->datagram->udp, addr, len))
 		return rcm_errno();
-	return rs_udp_update_name(rs);
+	return rs_datagram_update_local(rs);
 }
 
 static int disconnect(struct rsocket *rs)
@@ -122,17 +112,6 @@ int rs_datagram_name(struct rsocket *rs, bool is_peer, struct sockaddr *addr, so
 	return rc ? rcm_errno() : 0;
 }
 
-int rs_datagram_set_option(struct rsocket *rs, int level, int name, const void *value,
-			   socklen_t len)
-{
-	return setsockopt(rs->datagram->udp, level, name, value, len) ? rcm_errno() : 0;
-}
-
-int rs_datagram_get_option(struct rsocket *rs, int level, int name, void *value, socklen_t *len)
-{
-	return getsockopt(rs->datagram->udp, level, name, value, len) ? rcm_errno() : 0;
-}
-
 static void free_lost(struct rsocket *rs)
 {
 	struct rs_path *path, *next;
@@ -170,7 +149,7 @@ void rs_datagram_progress_events(struct rsocket *rs)
 	struct rs_path *path;
 
 	DL_FOREACH (rs->datagram->paths, path)
-		rs_path_take_event(path);
+		rs_cq_take_event(&path->cq);
 	rs_udp_receive(rs);
 	if (rs->waiters)
 		rs_datagram_arm(rs);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* Paths of datagram rsockets. */
-#include "lib/rdmacm/rsocket/datagram_path.h"
+#include "lib/rdmacm/rsocket/datagram.h"
 
 #include <netinet/in.h>
 #include <stdlib.h>
@@ -10,8 +10,8 @@
 #include <utlist.h>
 
 #include "lib/rdmacm/error.h"
-#include "lib/rdmacm/rsocket/datagram_peer.h"
 #include "lib/rdmacm/rsocket/message.h"
+#include "lib/rdmacm/rsocket/queue.h"
 #include "lib/rdmacm/rsocket/transfer.h"
 
 #define BATCH	   16		/* completions taken at once */
@@ -40,7 +40,8 @@ static int post_recv(struct rs_path *path, uint32_t i)
 	return ibv_post_recv(path->id->qp, &wr, &bad);
 }
 
-void rs_path_receive_again(struct rs_path *path, const struct rs_unread *unread)
+/* Posts the receive again that an unread message is in. */
+static void receive_again(struct rs_path *path, const struct rs_unread *unread)
 {
 	if (!path->is_lost && post_recv(path, (uint32_t)(unread - path->unread)))
 		path->is_lost = true;
@@ -87,26 +88,11 @@ static int create_buffers(struct rs_path *path)
 	return path->mr ? 0 : rcm_errno();
 }
 
-static int create_cq(struct rs_path *path)
-{
-	struct ibv_context *verbs = path->id->verbs;
-	int err;
-
-	path->channel = ibv_create_comp_channel(verbs);
-	if (!path->channel)
-		return rcm_errno();
-	err = rs_set_nonblocking(path->channel->fd);
-	if (err)
-		return err;
-	path->cq = ibv_create_cq(verbs, (int)(path->recvs + path->sends), NULL, path->channel, 0);
-	return path->cq ? 0 : rcm_errno();
-}
-
 static int create_qp(const struct rsocket *rs, struct rs_path *path)
 {
 	struct ibv_qp_init_attr attr = {
-		.send_cq = path->cq,
-		.recv_cq = path->cq,
+		.send_cq = path->cq.ibv,
+		.recv_cq = path->cq.ibv,
 		.qp_type = IBV_QPT_UD,
 		.sq_sig_all = 1,
 		.cap = { .max_send_wr = path->sends,
@@ -122,7 +108,7 @@ static int create_qp(const struct rsocket *rs, struct rs_path *path)
 		return rcm_errno();
 	for (i = 0; i < path->recvs && !err; i++)
 		err = post_recv(path, i);
-	if (!err && epoll_ctl(rs->datagram->epfd, EPOLL_CTL_ADD, path->channel->fd, &event))
+	if (!err && epoll_ctl(rs->datagram->epfd, EPOLL_CTL_ADD, path->cq.channel->fd, &event))
 		err = rcm_errno();
 	return err;
 }
@@ -146,7 +132,7 @@ static int create(struct rsocket *rs, struct rs_path *path)
 	if (!err)
 		err = create_buffers(path);
 	if (!err)
-		err = create_cq(path);
+		err = rs_cq_create(&path->cq, path->id->verbs, path->recvs + path->sends);
 	return err ? err : create_qp(rs, path);
 }
 
@@ -196,10 +182,7 @@ void rs_path_free(struct rsocket *rs, struct rs_path *path)
 	rs->sender.in_flight -= path->sends - path->num_free;
 	if (path->id && path->id->qp)
 		rdma_destroy_qp(path->id);
-	if (path->cq)
-		ibv_destroy_cq(path->cq);
-	if (path->channel)
-		ibv_destroy_comp_channel(path->channel);
+	rs_cq_free(&path->cq);
 	if (path->mr)
 		ibv_dereg_mr(path->mr);
 	if (path->memory)
@@ -237,6 +220,40 @@ int rs_path_send(struct rsocket *rs, struct rs_path *path, const struct rs_peer 
 	return 0;
 }
 
+bool rs_datagram_has_slots(const struct rs_datagram *datagram)
+{
+	const struct rs_path *path;
+
+	DL_FOREACH (datagram->paths, path) {
+		if (!path->num_free)
+			return false;
+	}
+	return true;
+}
+
+bool rs_datagram_arrived(struct rsocket *rs, struct rs_unread *unread)
+{
+	struct rs_datagram *datagram = rs->datagram;
+
+	if (datagram->connected &&
+	    !rs_address_is_equal(&datagram->connected->address, &unread->from))
+		return false;
+	DL_APPEND(datagram->unread, unread);
+	rs->edges.in++;
+	return true;
+}
+
+void rs_datagram_release(struct rsocket *rs, struct rs_unread *unread)
+{
+	DL_DELETE(rs->datagram->unread, unread);
+	if (unread->path) {
+		receive_again(unread->path, unread);
+		return;
+	}
+	rs->datagram->num_by_udp--;
+	free(unread);
+}
+
 /* The header does not tell the scope of a link-local address: it is that of ours. */
 static void receive(struct rsocket *rs, struct rs_path *path, uint32_t i, uint32_t byte_len)
 {
@@ -253,7 +270,7 @@ static void receive(struct rsocket *rs, struct rs_path *path, uint32_t i, uint32
 	    unread->from.family == AF_INET6)
 		unread->from.scope_id = path->from.scope_id;
 	if (!header_len || !rs_datagram_arrived(rs, unread))
-		rs_path_receive_again(path, unread);
+		receive_again(path, unread);
 }
 
 static void complete(struct rsocket *rs, struct rs_path *path, const struct ibv_wc *wc)
@@ -274,7 +291,7 @@ void rs_path_progress(struct rsocket *rs, struct rs_path *path)
 	int i, n;
 
 	do {
-		n = ibv_poll_cq(path->cq, BATCH, wcs);
+		n = ibv_poll_cq(path->cq.ibv, BATCH, wcs);
 		for (i = 0; i < n; i++)
 			complete(rs, path, &wcs[i]);
 	} while (n == BATCH);
@@ -284,20 +301,6 @@ void rs_path_progress(struct rsocket *rs, struct rs_path *path)
 
 void rs_path_arm(struct rs_path *path)
 {
-	if (path->is_armed)
-		return;
-	if (ibv_req_notify_cq(path->cq, 0))
+	if (rs_cq_arm(&path->cq))
 		path->is_lost = true;
-	path->is_armed = true;
-}
-
-void rs_path_take_event(struct rs_path *path)
-{
-	struct ibv_cq *cq;
-	void *context;
-
-	if (!path->is_armed || ibv_get_cq_event(path->channel, &cq, &context))
-		return;
-	ibv_ack_cq_events(cq, 1);
-	path->is_armed = false;
 }

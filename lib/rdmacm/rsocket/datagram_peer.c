@@ -1,13 +1,10 @@
 // SPDX-License-Identifier: MIT
 /* Peers of datagram rsockets. */
-#include "lib/rdmacm/rsocket/datagram_peer.h"
+#include "lib/rdmacm/rsocket/datagram.h"
 
 #include <stdlib.h>
 
 #include "lib/rdmacm/error.h"
-#include "lib/rdmacm/rsocket/datagram.h"
-#include "lib/rdmacm/rsocket/datagram_path.h"
-#include "lib/rdmacm/rsocket/datagram_udp.h"
 #include "lib/rdmacm/rsocket/rsocket.h"
 
 #define MOST_PEERS	   4096
@@ -133,11 +130,38 @@ static int create_ah(struct rsocket *rs, struct rs_peer *peer, struct rdma_cm_id
 	return peer->ah ? 0 : rcm_errno();
 }
 
+int rs_datagram_update_local(struct rsocket *rs)
+{
+	struct sockaddr_storage name;
+	socklen_t len = sizeof(name);
+
+	if (getsockname(rs->datagram->udp, (struct sockaddr *)&name, &len))
+		return rcm_errno();
+	return rs_address_parse(&rs->datagram->local, (struct sockaddr *)&name, len);
+}
+
+int rs_datagram_bind(struct rsocket *rs, const struct sockaddr *addr, socklen_t len)
+{
+	if (bind(rs->datagram->udp, addr, len))
+		return rcm_errno();
+	return rs_datagram_update_local(rs);
+}
+
+/* Binds to a free port of an address. */
+static int bind_to(struct rsocket *rs, const struct rs_address *address)
+{
+	struct sockaddr_storage name;
+	socklen_t len = rs_address_emit(&name, address, rs->domain);
+
+	return rs_datagram_bind(rs, (struct sockaddr *)&name, len);
+}
+
 /* The address that messages come from: the UDP socket's, or that of the device. */
 static int find_from(struct rsocket *rs, const struct rs_address *local, struct rdma_cm_id *id,
 		     bool is_lasting, struct rs_address *ret)
 {
 	struct rs_datagram *datagram = rs->datagram;
+	const struct rs_address any = { .family = AF_INET };
 	struct sockaddr *own = rdma_get_local_addr(id);
 	int err = 0;
 
@@ -146,7 +170,7 @@ static int find_from(struct rsocket *rs, const struct rs_address *local, struct 
 		err = rs_address_parse(ret, own, sizeof(struct sockaddr_storage));
 	ret->port = 0;
 	if (!err && !datagram->local.port)
-		err = rs_udp_bind(rs, is_lasting ? ret : NULL);
+		err = bind_to(rs, is_lasting ? ret : &any);
 	ret->port = datagram->local.port;
 	return err;
 }

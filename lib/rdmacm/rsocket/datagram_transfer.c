@@ -7,46 +7,9 @@
 #include <utlist.h>
 
 #include "lib/rdmacm/rsocket/datagram.h"
-#include "lib/rdmacm/rsocket/datagram_path.h"
-#include "lib/rdmacm/rsocket/datagram_peer.h"
-#include "lib/rdmacm/rsocket/datagram_udp.h"
 #include "lib/rdmacm/rsocket/message.h"
 #include "lib/rdmacm/rsocket/transfer.h"
 #include "lib/rdmacm/rsocket/wait.h"
-
-bool rs_datagram_has_slots(const struct rs_datagram *datagram)
-{
-	const struct rs_path *path;
-
-	DL_FOREACH (datagram->paths, path) {
-		if (!path->num_free)
-			return false;
-	}
-	return true;
-}
-
-bool rs_datagram_arrived(struct rsocket *rs, struct rs_unread *unread)
-{
-	struct rs_datagram *datagram = rs->datagram;
-
-	if (datagram->connected &&
-	    !rs_address_is_equal(&datagram->connected->address, &unread->from))
-		return false;
-	DL_APPEND(datagram->unread, unread);
-	rs->edges.in++;
-	return true;
-}
-
-void rs_datagram_release(struct rsocket *rs, struct rs_unread *unread)
-{
-	DL_DELETE(rs->datagram->unread, unread);
-	if (unread->path) {
-		rs_path_receive_again(unread->path, unread);
-		return;
-	}
-	rs->datagram->num_by_udp--;
-	free(unread);
-}
 
 /* The peer that a message is for. The address is looked up each time: a wait releases the lock. */
 static int find_peer(struct rsocket *rs, const struct msghdr *msg, struct rs_peer **ret)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* The UDP socket of a datagram rsocket. */
-#include "lib/rdmacm/rsocket/datagram_udp.h"
+#include "lib/rdmacm/rsocket/datagram.h"
 
 #include <netinet/in.h>
 #include <stdlib.h>
@@ -9,9 +9,6 @@
 #include <sys/uio.h>
 
 #include "lib/rdmacm/error.h"
-#include "lib/rdmacm/rsocket/datagram.h"
-#include "lib/rdmacm/rsocket/datagram_path.h"
-#include "lib/rdmacm/rsocket/datagram_peer.h"
 #include "lib/rdmacm/rsocket/message.h"
 #include "lib/rdmacm/rsocket/transfer.h"
 #include "net/link/descriptor.h"
@@ -50,27 +47,6 @@ void rs_udp_close(struct rsocket *rs)
 {
 	free(rs->datagram->buf);
 	descriptor_close(rs->datagram->udp);
-}
-
-int rs_udp_update_name(struct rsocket *rs)
-{
-	struct sockaddr_storage name;
-	socklen_t len = sizeof(name);
-
-	if (getsockname(rs->datagram->udp, (struct sockaddr *)&name, &len))
-		return rcm_errno();
-	return rs_address_parse(&rs->datagram->local, (struct sockaddr *)&name, len);
-}
-
-int rs_udp_bind(struct rsocket *rs, const struct rs_address *address)
-{
-	const struct rs_address any = { .family = AF_INET };
-	struct sockaddr_storage name;
-	socklen_t len = rs_address_emit(&name, address ? address : &any, rs->domain);
-
-	if (bind(rs->datagram->udp, (struct sockaddr *)&name, len))
-		return rcm_errno();
-	return rs_udp_update_name(rs);
 }
 
 /* The message leaves from the address of its path. */

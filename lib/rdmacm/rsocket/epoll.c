@@ -60,7 +60,7 @@ static void forget(void)
 	num_sets = 0;
 }
 
-__attribute__((constructor)) static void prepare(void)
+static __attribute__((constructor)) void prepare(void)
 {
 	pthread_atfork(NULL, NULL, forget);
 }

@@ -162,9 +162,11 @@ static int set_locked(struct rsocket *rs, int level, int name, const void *value
 /* The UDP socket has all options of its own, and the rsocket those that both know. */
 static int set_datagram(struct rsocket *rs, int level, int name, const void *value, socklen_t len)
 {
-	int err = level == SOL_RDMA ? 0 : rs_datagram_set_option(rs, level, name, value, len);
 	bool is_timeout = level == SOL_SOCKET && (name == SO_RCVTIMEO || name == SO_SNDTIMEO);
+	int err = 0;
 
+	if (level != SOL_RDMA && setsockopt(rs->datagram->udp, level, name, value, len))
+		err = rcm_errno();
 	if (err || (!find(level, name) && level != SOL_RDMA && !is_timeout))
 		return err;
 	return set_locked(rs, level, name, value, len);
@@ -257,7 +259,7 @@ static int get_locked(struct rsocket *rs, int level, int name, void *value, sock
 	bool is_error = level == SOL_SOCKET && name == SO_ERROR;
 
 	if (rs->datagram && level != SOL_RDMA && !(is_error && rs->err))
-		return rs_datagram_get_option(rs, level, name, value, len);
+		return getsockopt(rs->datagram->udp, level, name, value, len) ? rcm_errno() : 0;
 	if (option && option->kind == KIND_IGNORED)
 		return give_number(value, len, 1);
 	if (option)

@@ -3,10 +3,11 @@
 #include "lib/rdmacm/rsocket/queue.h"
 
 #include <arpa/inet.h>
+#include <assert.h>
 #include <byteswap.h>
-#include <errno.h>
 #include <stddef.h>
 
+#include "lib/rdmacm/error.h"
 #include "lib/rdmacm/rsocket/rsocket.h"
 
 #define BATCH 16 /* completions taken at once, receives posted at once */
@@ -57,7 +58,7 @@ int rs_queue_fill(struct rsocket *rs)
 	return err;
 }
 
-static int post_wr(struct rsocket *rs, struct ibv_send_wr *wr)
+static int post(struct rsocket *rs, struct ibv_send_wr *wr)
 {
 	struct ibv_send_wr *bad;
 	int err;
@@ -69,27 +70,29 @@ static int post_wr(struct rsocket *rs, struct ibv_send_wr *wr)
 	return err;
 }
 
-/* sge NULL: the message alone. */
-static int post(struct rsocket *rs, uint64_t id, uint32_t message, struct ibv_sge *sge,
-		const struct rs_sge *remote, unsigned int flags)
+/* sge NULL: the message alone; else its bytes go inline to remote. */
+static int post_message(struct rsocket *rs, enum work work, uint32_t message, struct ibv_sge *sge,
+			const struct rs_sge *remote)
 {
 	struct ibv_send_wr wr = {
-		.wr_id = id,
+		.wr_id = work_id(work, 0),
 		.sg_list = sge,
 		.num_sge = sge != NULL,
 		.opcode = IBV_WR_RDMA_WRITE_WITH_IMM,
-		.send_flags = flags,
+		.send_flags = sge ? IBV_SEND_INLINE : 0,
 		.imm_data = htonl(message),
 	};
 
-	if (remote) {
+	if (sge) {
 		wr.wr.rdma.remote_addr = remote->addr;
 		wr.wr.rdma.rkey = remote->key;
 	}
-	return post_wr(rs, &wr);
+	return post(rs, &wr);
 }
 
-void rs_queue_target(struct rsocket *rs)
+/* Goes on with the next entry of the target list when the one in use is spent and the peer has
+ * filled the next. */
+static void next_target(struct rsocket *rs)
 {
 	struct rs_sender *sender = &rs->sender;
 	struct rs_sge *entry = &sender->targets[sender->next];
@@ -105,32 +108,22 @@ void rs_queue_target(struct rsocket *rs)
 	sender->next = (sender->next + 1) % RS_TARGET_SGES;
 }
 
-int rs_queue_data(struct rsocket *rs, const uint8_t *bytes, uint32_t len, bool is_inline)
+/* The target that the data message is for. */
+static struct rs_sge take_target(struct rsocket *rs, uint32_t len)
 {
-	struct rs_sender *sender = &rs->sender;
-	struct ibv_sge sge = {
-		.addr = (uintptr_t)bytes,
-		.length = len,
-		.lkey = rs->verbs.send_mr->lkey,
-	};
-	const struct rs_sge remote = sender->target;
-	int err;
+	struct rs_sge target = rs->sender.target;
 
-	sender->target.addr += len;
-	sender->target.length -= len;
-	rs_queue_target(rs);
-	err = post(rs, work_id(WORK_DATA, is_inline ? 0 : len), rs_message(RS_OP_DATA, len), &sge,
-		   &remote, is_inline ? IBV_SEND_INLINE : 0);
-	if (err)
-		return err;
-	sender->sent++;
-	sender->data_slots--;
-	return 0;
+	assert(len <= target.length);
+	rs->sender.target.addr += len;
+	rs->sender.target.length -= len;
+	next_target(rs);
+	return target;
 }
 
-int rs_queue_write(struct rsocket *rs, const uint8_t *bytes, uint32_t len, bool is_inline,
-		   const struct rs_sge *remote)
+int rs_queue_data(struct rsocket *rs, const uint8_t *bytes, uint32_t len, bool is_inline,
+		  const struct rs_sge *remote)
 {
+	const struct rs_sge to = remote ? *remote : take_target(rs, len);
 	struct ibv_sge sge = {
 		.addr = (uintptr_t)bytes,
 		.length = len,
@@ -140,15 +133,18 @@ int rs_queue_write(struct rsocket *rs, const uint8_t *bytes, uint32_t len, bool 
 		.wr_id = work_id(WORK_DATA, is_inline ? 0 : len),
 		.sg_list = &sge,
 		.num_sge = 1,
-		.opcode = IBV_WR_RDMA_WRITE,
+		.opcode = remote ? IBV_WR_RDMA_WRITE : IBV_WR_RDMA_WRITE_WITH_IMM,
 		.send_flags = is_inline ? IBV_SEND_INLINE : 0,
-		.wr.rdma = { .remote_addr = remote->addr, .rkey = remote->key },
+		.imm_data = htonl(rs_message(RS_OP_DATA, len)),
+		.wr.rdma = { .remote_addr = to.addr, .rkey = to.key },
 	};
-	int err = post_wr(rs, &wr);
+	int err = post(rs, &wr);
 
-	if (!err)
-		rs->sender.data_slots--;
-	return err;
+	if (err)
+		return err;
+	rs->sender.sent = (uint16_t)(rs->sender.sent + !remote);
+	rs->sender.data_slots--;
+	return 0;
 }
 
 static struct rs_sge swap(struct rs_sge sge)
@@ -169,8 +165,7 @@ int rs_queue_iomap(struct rsocket *rs, uint32_t index, struct rs_iomap_entry ent
 	}
 	/* The I/O map is behind the target list. */
 	remote.addr += receiver->remote.length * sizeof(struct rs_sge) + index * sizeof(entry);
-	err = post(rs, work_id(WORK_DATA, 0), rs_message(RS_OP_IOMAP, index), &sge, &remote,
-		   IBV_SEND_INLINE);
+	err = post_message(rs, WORK_DATA, rs_message(RS_OP_IOMAP, index), &sge, &remote);
 	if (err)
 		return err;
 	rs->sender.sent++;
@@ -180,8 +175,7 @@ int rs_queue_iomap(struct rsocket *rs, uint32_t index, struct rs_iomap_entry ent
 
 int rs_queue_control(struct rsocket *rs, enum rs_control control)
 {
-	int err = post(rs, work_id(WORK_CONTROL, 0), rs_message(RS_OP_CONTROL, control), NULL, NULL,
-		       0);
+	int err = post_message(rs, WORK_CONTROL, rs_message(RS_OP_CONTROL, control), NULL, NULL);
 
 	if (!err)
 		rs->sender.control_slots--;
@@ -217,7 +211,7 @@ static int publish_half(struct rsocket *rs, uint32_t message)
 	if (receiver->is_swapped)
 		half = swap(half);
 	remote.addr += receiver->remote_next * sizeof(struct rs_sge);
-	err = post(rs, work_id(WORK_CONTROL, 0), message, &sge, &remote, IBV_SEND_INLINE);
+	err = post_message(rs, WORK_CONTROL, message, &sge, &remote);
 	if (err)
 		return err;
 	receiver->remote_next = (receiver->remote_next + 1) % receiver->remote.length;
@@ -237,7 +231,7 @@ void rs_queue_credits(struct rsocket *rs)
 	    rs->end.connection || !rs->sender.control_slots || !are_credits_due(rs))
 		return;
 	err = is_half_free(receiver) ? publish_half(rs, message)
-				     : post(rs, work_id(WORK_CONTROL, 0), message, NULL, NULL, 0);
+				     : post_message(rs, WORK_CONTROL, message, NULL, NULL);
 	if (err) {
 		rs_queue_lost(rs, err);
 		return;
@@ -324,36 +318,64 @@ void rs_queue_progress(struct rsocket *rs)
 	struct ibv_wc wcs[BATCH];
 	int i, n;
 
-	if (!rs->verbs.cq)
+	if (!rs->verbs.cq.ibv)
 		return;
 	do {
-		n = ibv_poll_cq(rs->verbs.cq, BATCH, wcs);
+		n = ibv_poll_cq(rs->verbs.cq.ibv, BATCH, wcs);
 		for (i = 0; i < n; i++)
 			complete(rs, &wcs[i]);
 		post_again(rs);
 	} while (n == BATCH);
 	if (n < 0)
 		rs_queue_lost(rs, EIO);
-	rs_queue_target(rs);
+	next_target(rs);
 	rs_queue_credits(rs);
 }
 
 void rs_queue_arm(struct rsocket *rs)
 {
-	if (!rs->verbs.cq || rs->verbs.is_armed)
-		return;
-	if (ibv_req_notify_cq(rs->verbs.cq, 0))
+	if (rs->verbs.cq.ibv && rs_cq_arm(&rs->verbs.cq))
 		rs_queue_lost(rs, EIO);
-	rs->verbs.is_armed = true;
 }
 
-void rs_queue_take_event(struct rsocket *rs)
+int rs_cq_create(struct rs_cq *cq, struct ibv_context *verbs, uint32_t size)
 {
-	struct ibv_cq *cq;
+	int err;
+
+	cq->channel = ibv_create_comp_channel(verbs);
+	if (!cq->channel)
+		return rcm_errno();
+	err = rs_set_nonblocking(cq->channel->fd);
+	if (err)
+		return err;
+	cq->ibv = ibv_create_cq(verbs, (int)size, NULL, cq->channel, 0);
+	return cq->ibv ? 0 : rcm_errno();
+}
+
+void rs_cq_free(struct rs_cq *cq)
+{
+	if (cq->ibv)
+		ibv_destroy_cq(cq->ibv);
+	if (cq->channel)
+		ibv_destroy_comp_channel(cq->channel);
+	*cq = (struct rs_cq){ 0 };
+}
+
+int rs_cq_arm(struct rs_cq *cq)
+{
+	if (cq->is_armed)
+		return 0;
+	cq->is_armed = true;
+	return ibv_req_notify_cq(cq->ibv, 0);
+}
+
+void rs_cq_take_event(struct rs_cq *cq)
+{
+	struct ibv_cq *of;
 	void *context;
 
-	if (!rs->verbs.cq || ibv_get_cq_event(rs->verbs.channel, &cq, &context))
+	if (!cq->is_armed || ibv_get_cq_event(cq->channel, &of, &context))
 		return;
-	ibv_ack_cq_events(cq, 1);
-	rs->verbs.is_armed = false;
+	ibv_ack_cq_events(of, 1);
+	cq->is_armed = false;
 }

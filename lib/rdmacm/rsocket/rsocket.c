@@ -153,7 +153,7 @@ static void forget(void)
 	table_len = 0;
 }
 
-__attribute__((constructor)) static void prepare(void)
+static __attribute__((constructor)) void prepare(void)
 {
 	pthread_atfork(NULL, NULL, forget);
 }

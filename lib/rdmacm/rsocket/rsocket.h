@@ -89,10 +89,15 @@ struct rs_options {
 	int reuse_addr, keep_alive, keep_idle_s, no_delay, oob_inline, v6_only, tos;
 };
 
-struct rs_verbs {
+/* The completion queue of a queue pair, of both its queues, with its channel. */
+struct rs_cq {
 	struct ibv_comp_channel *channel;
-	struct ibv_cq *cq; /* of both queues */
+	struct ibv_cq *ibv;
 	bool is_armed;
+};
+
+struct rs_verbs {
+	struct rs_cq cq;
 	uint8_t *memory; /* target list, receive buffer, send buffer: each begins a page */
 	size_t memory_len;
 	struct ibv_mr *recv_mr; /* target list and receive buffer: the peer writes there */

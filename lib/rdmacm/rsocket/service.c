@@ -23,7 +23,7 @@ static void forget(void)
 	service_fd = -1;
 }
 
-__attribute__((constructor)) static void prepare(void)
+static __attribute__((constructor)) void prepare(void)
 {
 	pthread_atfork(NULL, NULL, forget);
 }

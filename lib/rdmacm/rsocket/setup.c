@@ -49,26 +49,11 @@ static size_t lists_len(const struct rsocket *rs)
 	return (len + PAGE - 1) & ~(size_t)(PAGE - 1);
 }
 
-static int create_cq(struct rsocket *rs)
-{
-	struct rs_verbs *verbs = &rs->verbs;
-	int size = (int)(rs->options.sends + rs->options.recvs + RS_SPARE_RECVS), err;
-
-	verbs->channel = ibv_create_comp_channel(rs->id->verbs);
-	if (!verbs->channel)
-		return rcm_errno();
-	err = rs_set_nonblocking(verbs->channel->fd);
-	if (err)
-		return err;
-	verbs->cq = ibv_create_cq(rs->id->verbs, size, NULL, verbs->channel, 0);
-	return verbs->cq ? 0 : rcm_errno();
-}
-
 static int create_qp(struct rsocket *rs)
 {
 	struct ibv_qp_init_attr attr = {
-		.send_cq = rs->verbs.cq,
-		.recv_cq = rs->verbs.cq,
+		.send_cq = rs->verbs.cq.ibv,
+		.recv_cq = rs->verbs.cq.ibv,
 		.qp_type = IBV_QPT_RC,
 		.cap = { .max_send_wr = rs->options.sends,
 			 .max_recv_wr = rs->options.recvs + RS_SPARE_RECVS,
@@ -134,10 +119,12 @@ static void init_state(struct rsocket *rs)
 
 int rs_setup(struct rsocket *rs)
 {
+	const struct rs_options *options = &rs->options;
 	int err = limit_sizes(rs);
 
 	if (!err)
-		err = create_cq(rs);
+		err = rs_cq_create(&rs->verbs.cq, rs->id->verbs,
+				   options->sends + options->recvs + RS_SPARE_RECVS);
 	if (!err)
 		err = create_qp(rs);
 	if (!err)
@@ -164,10 +151,7 @@ void rs_setup_free(struct rsocket *rs)
 		rs_mapping_free(rs, rs->mappings);
 	if (rs->id && rs->id->qp)
 		rdma_destroy_qp(rs->id);
-	if (verbs->cq)
-		ibv_destroy_cq(verbs->cq);
-	if (verbs->channel)
-		ibv_destroy_comp_channel(verbs->channel);
+	rs_cq_free(&verbs->cq);
 	if (verbs->recv_mr)
 		ibv_dereg_mr(verbs->recv_mr);
 	if (verbs->send_mr)

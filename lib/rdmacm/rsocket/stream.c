@@ -68,8 +68,7 @@ static uint32_t send_piece(struct rsocket *rs, struct rs_iov *iov, size_t left,
 	int err;
 
 	rs_iov_gather(iov, bytes, len);
-	err = remote ? rs_queue_write(rs, bytes, len, is_inline, remote)
-		     : rs_queue_data(rs, bytes, len, is_inline);
+	err = rs_queue_data(rs, bytes, len, is_inline, remote);
 	if (err)
 		rs_queue_lost(rs, err);
 	return err ? 0 : len;

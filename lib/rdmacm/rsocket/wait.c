@@ -94,8 +94,8 @@ static bool watch(struct rsocket *rs, struct rs_waiter *waiter, int fd, struct p
 		fds[0] = (struct pollfd){ .fd = rs->datagram->epfd, .events = POLLIN };
 	if (rs->channel)
 		fds[0] = (struct pollfd){ .fd = rs->channel->fd, .events = POLLIN };
-	if (rs->verbs.channel)
-		fds[1] = (struct pollfd){ .fd = rs->verbs.channel->fd, .events = POLLIN };
+	if (rs->verbs.cq.channel)
+		fds[1] = (struct pollfd){ .fd = rs->verbs.cq.channel->fd, .events = POLLIN };
 	return true;
 }
 
@@ -103,7 +103,7 @@ static void unwatch(struct rsocket *rs, struct rs_waiter *waiter, const struct p
 {
 	DL_DELETE(rs->waiters, waiter);
 	if (fds[1].revents)
-		rs_queue_take_event(rs);
+		rs_cq_take_event(&rs->verbs.cq);
 	if (rs->waiters)
 		arm(rs);
 	if (fds[0].revents)
