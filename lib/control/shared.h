@@ -188,7 +188,7 @@ struct ctl_shared {
 	_Atomic uint32_t port_state; /* enum ibv_port_state: 4 ACTIVE, 1 DOWN */
 	_Atomic uint32_t ended;	     /* 1: the server has ended, and QPs flush */
 	uint16_t tx_ports
-		[UDP_TX_SOCKETS]; /* UDP: processes send from these, which the server holds */
+		[LINK_TX_PORTS]; /* UDP: processes send from these, which the server holds */
 	uint32_t reserved;
 	/* Bits of the slots that have a process: each slot is on pages of its own. */
 	_Atomic uint64_t used_slots[RXE_MAX_SLOTS / 64];

@@ -27,6 +27,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #include "net/wire/train.h"
 
@@ -38,24 +39,21 @@ struct link;
 	"program or its container refuses it: let it pass"
 
 /* Operations of a link. A wrapper has NULL where it changes nothing: the link below it does the
- * operation. close is that of the link itself, never of the one below. */
+ * operation. close is that of the link itself, never of the one below. A link that reaches others
+ * has NULL where it has nothing to do. */
 struct link_ops {
 	int (*send)(struct link *link, const struct wire_train *trains, size_t n);
 	int (*receive)(struct link *link, struct wire_arrival *ret, size_t max);
 	void (*idle)(struct link *link);
 	void (*release)(struct link *link);
 	uint64_t (*deadline)(const struct link *link);
-	int (*wait_fd)(const struct link *link);
 	bool (*wait_begins)(struct link *link);
 	void (*wait_ended)(struct link *link, bool readable);
 	uint8_t *(*space)(struct link *link, const struct gid *dst, uint32_t slot);
-	uint32_t (*tx_ports)(const struct link *link, uint16_t *ret, uint32_t max);
-	uint16_t (*max_segs)(const struct link *link);
 	int (*join)(struct link *link, const struct gid *group);
 	int (*leave)(struct link *link, const struct gid *group);
 	bool (*is_local)(struct link *link, const struct gid *gid);
-	void (*show_headers)(struct link *link);
-	bool (*needs_icrc)(const struct link *link);
+	void (*show_headers)(const struct link *link);
 	int (*complete_arrivals)(struct link *link, bool on);
 	bool (*has_descriptors)(const struct link *link);
 	void (*close)(struct link *link);
@@ -67,11 +65,19 @@ struct link_stats {
 	uint64_t bad_frames;  /* frames to this address that are malformed RoCEv2 */
 };
 
+#define LINK_TX_PORTS 4u
+
 /* The first member of every link. */
 struct link {
 	const struct link_ops *ops;
 	struct link *below; /* the link that a wrapper is over; NULL for one that reaches others */
 	struct link_stats stats;
+
+	/* Of a link that reaches others. */
+	int wait_fd;
+	uint16_t max_segs;
+	bool omits_icrc;
+	uint16_t tx_port[LINK_TX_PORTS];
 };
 
 /* The first link from the top that has the operation. */
@@ -84,6 +90,14 @@ struct link {
 		}                                                                                  \
 		with_;                                                                             \
 	})
+
+/* The link that reaches others, under the wrappers. */
+static inline const struct link *link_bottom(const struct link *link)
+{
+	while (link->below)
+		link = link->below;
+	return link;
+}
 
 /* Hands trains to the link, in order. Returns how many it took: fewer than n when it is full,
  * -EAGAIN when it takes none. A train that can never be sent is dropped, counted in send_errors,
@@ -138,9 +152,7 @@ static inline uint64_t link_deadline(const struct link *link)
  * link_wait_begins() and link_wait_ended(). */
 static inline int link_wait_fd(const struct link *link)
 {
-	const struct link *with = LINK_WITH(link, wait_fd);
-
-	return with->ops->wait_fd(with);
+	return link_bottom(link)->wait_fd;
 }
 
 /* A thread is about to wait on the wait descriptor of this link. True: it must not, link_receive has
@@ -181,18 +193,17 @@ static inline bool link_has_space(const struct link *link)
  * max. */
 static inline uint32_t link_tx_ports(const struct link *link, uint16_t *ret, uint32_t max)
 {
-	const struct link *with = LINK_WITH(link, tx_ports);
+	const uint32_t n = max < LINK_TX_PORTS ? max : LINK_TX_PORTS;
 
-	return with->ops->tx_ports(with, ret, max);
+	memcpy(ret, link_bottom(link)->tx_port, n * sizeof(*ret));
+	return n;
 }
 
 /* Largest number of packets in a train. Falls to 1 when the interface refuses a train, so ask for
  * each train. */
 static inline uint16_t link_max_segs(const struct link *link)
 {
-	const struct link *with = LINK_WITH(link, max_segs);
-
-	return with->ops->max_segs(with);
+	return link_bottom(link)->max_segs;
 }
 
 /* Joins or leaves a multicast group; joins nest. 0, -EINVAL (not a group, or the other address
@@ -222,17 +233,18 @@ static inline bool link_is_local(struct link *link, const struct gid *gid)
 
 /* Makes all later arrivals carry traffic class, hop limit and flow label. Before this call a link
  * may report 0, 64 and 0. */
-static inline void link_show_headers(struct link *link)
+static inline void link_show_headers(const struct link *link)
 {
-	struct link *with = LINK_WITH(link, show_headers);
+	const struct link *bottom = link_bottom(link);
 
-	with->ops->show_headers(with);
+	if (bottom->ops->show_headers)
+		bottom->ops->show_headers(bottom);
 }
 
 /* Whether trains need their ICRCs: this link carries packets where bits may change. */
 static inline bool link_needs_icrc(const struct link *link)
 {
-	return !link->ops->needs_icrc || link->ops->needs_icrc(link);
+	return !link->omits_icrc;
 }
 
 /* Makes all later arrivals of this link complete, or ends that: nobody else can change their bytes,

@@ -35,7 +35,7 @@ struct greeting {
 	char magic[8];
 	struct udp_local from;
 };
-static_assert(sizeof(struct greeting) == 8 + 16 + 2 * UDP_TX_SOCKETS, "no padding is sent");
+static_assert(sizeof(struct greeting) == 8 + 16 + 2 * LINK_TX_PORTS, "no padding is sent");
 
 struct local_peer {
 	struct local_peer *prev, *next;

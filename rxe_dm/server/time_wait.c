@@ -94,7 +94,7 @@ static struct rxe_engine *engine_of(const struct time_wait_slot *slot)
 
 	engine->cfg.time_wait = table_of(slot->device, slot->slot);
 	if (slot->link)
-		link_tx_ports(slot->link, engine->cfg.tx_ports, ETHERNET_TX_PORTS);
+		link_tx_ports(slot->link, engine->cfg.tx_ports, LINK_TX_PORTS);
 	return engine;
 }
 
@@ -151,7 +151,7 @@ static int open_shared_parts(struct device *device)
 	struct rxe_engine_cfg cfg = {
 		.counters = &device->shared->slot[0].counters,
 		.gids = { device->gid },
-		.num_tx_ports = ETHERNET_TX_PORTS,
+		.num_tx_ports = LINK_TX_PORTS,
 		.max_mtu = device->max_mtu,
 	};
 	struct time_wait *time_wait = (struct time_wait *)calloc(1, sizeof(*time_wait));

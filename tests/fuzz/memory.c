@@ -162,7 +162,7 @@ static void others_go_on(void)
 		const int n = link_receive(link_of[READER], got, ARRIVALS);
 
 		for (int k = 0; k < n; k++)
-			found |= got[k].src_port == MEMORY_FIRST_PORT + HONEST * MEMORY_TX_PORTS &&
+			found |= got[k].src_port == MEMORY_FIRST_PORT + HONEST * LINK_TX_PORTS &&
 				 got[k].len == 64;
 	}
 	MUST(found);

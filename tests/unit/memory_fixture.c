@@ -80,7 +80,7 @@ void make_train(uint32_t from, uint32_t to, uint32_t segs, uint32_t len, uint32_
 	const struct icrc_flow flow = {
 		.src = gid,
 		.dst = gid,
-		.src_port = (uint16_t)(MEMORY_FIRST_PORT + from * MEMORY_TX_PORTS),
+		.src_port = (uint16_t)(MEMORY_FIRST_PORT + from * LINK_TX_PORTS),
 	};
 
 	train = (struct wire_train){

@@ -75,14 +75,14 @@ START_TEST(ports_are_the_slots_own)
 {
 	uint16_t ports[16], others[16];
 
-	ck_assert_uint_eq(link_tx_ports(a, ports, 16), MEMORY_TX_PORTS);
-	ck_assert_uint_eq(link_tx_ports(b, others, 16), MEMORY_TX_PORTS);
+	ck_assert_uint_eq(link_tx_ports(a, ports, 16), LINK_TX_PORTS);
+	ck_assert_uint_eq(link_tx_ports(b, others, 16), LINK_TX_PORTS);
 	make_train(A, B, 1, 60, 60);
 	train.tx_index = 3;
 	send_ok(a);
 	expect_packets(b, 1);
 	ck_assert_uint_eq(got[0].src_port, ports[3]);
-	for (uint32_t i = 0; i < MEMORY_TX_PORTS; i++)
+	for (uint32_t i = 0; i < LINK_TX_PORTS; i++)
 		ck_assert_uint_ne(ports[3], others[i]);
 }
 END_TEST

@@ -46,7 +46,7 @@ int end_open(struct udp_end *end, const char *address, uint32_t slots, uint32_t 
 		udp_group_close(&end->group);
 		return rc;
 	}
-	(void)link_tx_ports(end->link, end->ports, UDP_TX_SOCKETS);
+	(void)link_tx_ports(end->link, end->ports, LINK_TX_PORTS);
 	return 0;
 }
 

@@ -14,7 +14,7 @@
 struct udp_end {
 	struct udp_group group;
 	struct link *link;
-	uint16_t ports[UDP_TX_SOCKETS];
+	uint16_t ports[LINK_TX_PORTS];
 	char said[200]; /* the last line logged */
 	uint32_t says;	/* how many */
 };

@@ -246,7 +246,7 @@ static void check_guard(const char *from_address, const char *to_address)
 	send_by(a.link, &a, &dst, 0, 0x010002);
 	send_by(theirs, &a, &dst, 1, 0x010002);
 	ck_assert_uint_eq(udp_group_foreign(&b.group), 2);
-	for (uint8_t i = 0; i < UDP_TX_SOCKETS; i++) {
+	for (uint8_t i = 0; i < LINK_TX_PORTS; i++) {
 		send_by(own, &b, &dst, i, 0x010002);
 		ck_assert(arrives(at));
 	}
@@ -255,7 +255,7 @@ static void check_guard(const char *from_address, const char *to_address)
 	ck_assert_int_eq(udp_group_guard(&b.group, &known, 1), 0);
 	send_by(a.link, &a, &dst, 0, 0x010002);
 	ck_assert_uint_eq(udp_group_foreign(&b.group), 3);
-	for (uint8_t i = 0; i < UDP_TX_SOCKETS; i++) {
+	for (uint8_t i = 0; i < LINK_TX_PORTS; i++) {
 		send_by(theirs, &a, &dst, i, 0x010002);
 		ck_assert(arrives(at));
 	}

@@ -143,14 +143,14 @@ END_TEST
  * socket. */
 START_TEST(many_trains)
 {
-	uint32_t next[UDP_TX_SOCKETS] = { 0 };
+	uint32_t next[LINK_TX_PORTS] = { 0 };
 	const uint32_t count = UDP_BURST * 2;
 	struct wire_arrival got[TRAIN_MAX_SEGS];
 	struct udp_end a, b;
 
 	open_pair(&a, &b, "127.77.0.1", "127.77.0.2", true);
 	for (uint32_t t = 0; t < count; t++) {
-		const uint8_t tx = (uint8_t)(t / 3 % UDP_TX_SOCKETS);
+		const uint8_t tx = (uint8_t)(t / 3 % LINK_TX_PORTS);
 
 		train_begin(&train[t], buf[t], &a, &b.group.gid, tx);
 		for (uint32_t i = 0; i <= t % 4; i++)
@@ -167,7 +167,7 @@ START_TEST(many_trains)
 			uint8_t tx = 0;
 
 			while (a.ports[tx] != got[i].src_port)
-				ck_assert_uint_lt(++tx, UDP_TX_SOCKETS);
+				ck_assert_uint_lt(++tx, LINK_TX_PORTS);
 			ck_assert(arrival_good(&got[i], QPN, next[tx]++, 128));
 		}
 		left -= (uint32_t)k;

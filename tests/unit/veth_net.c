@@ -26,7 +26,7 @@ struct device {
 	struct link *link;
 	struct ethernet_port *port; /* the link's */
 	int rx_fd, tx_fd;
-	uint16_t ports[ETHERNET_TX_PORTS];
+	uint16_t ports[LINK_TX_PORTS];
 	char said[200];
 	uint32_t says;
 };
@@ -76,7 +76,7 @@ static void device_open(struct device *d, const char *ifname, const char *addres
 	memcpy(d->filter.mac, cfg.mac, sizeof(cfg.mac));
 	cfg.port = d->port = open_port(d);
 	ck_assert_int_eq(ethernet_open(&d->link, &cfg), 0);
-	ck_assert_uint_eq(link_tx_ports(d->link, d->ports, ETHERNET_TX_PORTS), ETHERNET_TX_PORTS);
+	ck_assert_uint_eq(link_tx_ports(d->link, d->ports, LINK_TX_PORTS), LINK_TX_PORTS);
 }
 
 static void device_close(struct device *d)

@@ -32,7 +32,6 @@ struct recorder {
 	const struct capture_area *area;
 	struct capture_writer writer;
 	size_t ring_len;
-	uint16_t ports[FAULT_TX_PORTS];
 	uint32_t num_marks; /* in use */
 	uint32_t next_mark;
 	struct mark marks[MAX_MARKS];
@@ -172,7 +171,8 @@ static struct capture_record leaving(const struct recorder *recorder,
 		.src = train->src,
 		.dst = train->dst,
 		.flow_label = train->flow_label,
-		.src_port = recorder->ports[train->tx_index % FAULT_TX_PORTS],
+		.src_port =
+			link_bottom(recorder->cfg.link)->tx_port[train->tx_index % LINK_TX_PORTS],
 		.ip_id = (uint16_t)index,
 		.len = len,
 		.traffic_class = train->traffic_class,
@@ -231,7 +231,6 @@ static void begin(struct recorder *recorder)
 {
 	capture_writer_begin(&recorder->writer);
 	capture_writer_at(&recorder->writer, clock_now_ns());
-	link_tx_ports(recorder->cfg.link, recorder->ports, FAULT_TX_PORTS);
 }
 
 static void sending(void *arg)

@@ -111,39 +111,12 @@ static bool ethernet_is_local(struct link *base, const struct gid *gid)
 	return gid_equal(gid, &((struct ethernet_link *)base)->self.gid);
 }
 
-static uint32_t ethernet_tx_ports(const struct link *base, uint16_t *ret, uint32_t max)
-{
-	const struct ethernet_link *link = (const struct ethernet_link *)base;
-	const uint32_t n = max < ETHERNET_TX_PORTS ? max : ETHERNET_TX_PORTS;
-
-	memcpy(ret, link->tx_port, n * sizeof(*ret));
-	return n;
-}
-
-/* The link cuts trains itself, so no interface limits them. */
-static uint16_t ethernet_max_segs(const struct link *base)
-{
-	(void)base;
-	return TRAIN_MAX_SEGS;
-}
-
-static int ethernet_wait_fd(const struct link *base)
-{
-	return ((const struct ethernet_link *)base)->poll_fd;
-}
-
-/* Nothing to do: frames always carry their headers. */
-static void ethernet_show_headers(struct link *base)
-{
-	(void)base;
-}
-
 static void ethernet_close(struct link *base)
 {
 	struct ethernet_link *link = (struct ethernet_link *)base;
 
 	descriptor_close(link->timer_fd);
-	descriptor_close(link->poll_fd);
+	descriptor_close(link->base.wait_fd);
 	if (link->port)
 		link->port->close(link->port);
 	for (uint32_t i = 0; i < ETHERNET_MAX_HELD; i++)
@@ -156,19 +129,15 @@ static bool ethernet_has_descriptors(const struct link *base)
 	const struct ethernet_link *link = (const struct ethernet_link *)base;
 
 	return descriptor_is_kept(link->port->rx_fd) && descriptor_is_kept(link->port->tx_fd) &&
-	       descriptor_is_kept(link->poll_fd) && descriptor_is_kept(link->timer_fd);
+	       descriptor_is_kept(link->base.wait_fd) && descriptor_is_kept(link->timer_fd);
 }
 
 static const struct link_ops ops = {
 	.send = ethernet_send,
 	.receive = ethernet_receive,
-	.wait_fd = ethernet_wait_fd,
-	.tx_ports = ethernet_tx_ports,
-	.max_segs = ethernet_max_segs,
 	.join = ethernet_join,
 	.leave = ethernet_leave,
 	.is_local = ethernet_is_local,
-	.show_headers = ethernet_show_headers,
 	.has_descriptors = ethernet_has_descriptors,
 	.close = ethernet_close,
 };
@@ -177,7 +146,7 @@ static int poll_add(struct ethernet_link *link, int fd)
 {
 	struct epoll_event event = { .events = EPOLLIN, .data.u64 = UINT64_MAX };
 
-	return epoll_ctl(link->poll_fd, EPOLL_CTL_ADD, fd, &event) == 0 ? 0 : -errno;
+	return epoll_ctl(link->base.wait_fd, EPOLL_CTL_ADD, fd, &event) == 0 ? 0 : -errno;
 }
 
 static int open_parts(struct ethernet_link *link)
@@ -190,8 +159,8 @@ static int open_parts(struct ethernet_link *link)
 		if (!link->held[i].train.buf)
 			return -ENOMEM;
 	}
-	link->poll_fd = descriptor_keep(epoll_create1(EPOLL_CLOEXEC));
-	if (link->poll_fd < 0)
+	link->base.wait_fd = descriptor_keep(epoll_create1(EPOLL_CLOEXEC));
+	if (link->base.wait_fd < 0)
 		return -errno;
 	rc = ethernet_timer_open(link);
 	if (rc == 0)
@@ -224,10 +193,12 @@ static void configure(struct ethernet_link *link, const struct ethernet_cfg *cfg
 	link->port = cfg->port;
 	link->log = cfg->log;
 	link->log_arg = cfg->log_arg;
-	link->poll_fd = link->timer_fd = -1;
-	for (uint32_t i = 0; i < ETHERNET_TX_PORTS; i++)
-		link->tx_port[i] =
-			(uint16_t)(ETHERNET_FIRST_PORT + cfg->slot * ETHERNET_TX_PORTS + i);
+	link->base.wait_fd = link->timer_fd = -1;
+	/* The link cuts trains itself, so no interface limits them. */
+	link->base.max_segs = TRAIN_MAX_SEGS;
+	for (uint32_t i = 0; i < LINK_TX_PORTS; i++)
+		link->base.tx_port[i] =
+			(uint16_t)(ETHERNET_FIRST_PORT + cfg->slot * LINK_TX_PORTS + i);
 }
 
 int ethernet_open(struct link **ret, const struct ethernet_cfg *cfg)

@@ -20,8 +20,7 @@
 #include "net/link/ethernet/frame.h"
 #include "net/link/link.h"
 
-#define ETHERNET_TX_PORTS 4u
-#define ETHERNET_SLOTS	  256u
+#define ETHERNET_SLOTS 256u
 
 /* A frame as a port reads it. */
 struct ethernet_frame {

@@ -70,9 +70,7 @@ struct ethernet_link {
 	struct gid gateway;
 	bool has_gateway;
 	bool answers;
-	uint16_t tx_port[ETHERNET_TX_PORTS];
 	struct ethernet_port *port;
-	int poll_fd;
 	int timer_fd;
 	uint64_t timer_ns; /* expiry of timer_fd; UINT64_MAX: disarmed */
 	uint32_t warned;   /* enum ethernet_warning */

@@ -29,7 +29,7 @@ static uint32_t fill(struct ethernet_link *link, const struct wire_train *train,
 	struct frame frame = {
 		.src = link->self.gid,
 		.dst = train->dst,
-		.src_port = link->tx_port[train->tx_index],
+		.src_port = link->base.tx_port[train->tx_index],
 		.traffic_class = train->traffic_class,
 		.hop_limit = train->hop_limit ? train->hop_limit : ETHERNET_HOP_LIMIT,
 		.flow_label = train->flow_label,
@@ -208,7 +208,7 @@ int ethernet_send(struct link *base, const struct wire_train *trains, size_t n)
 
 	ethernet_neighbors_due(link);
 	for (size_t i = 0; i < n; i++) {
-		assert(trains[i].tx_index < ETHERNET_TX_PORTS);
+		assert(trains[i].tx_index < LINK_TX_PORTS);
 		if (!send_one(link, &trains[i]))
 			return i > 0 ? (int)i : -EAGAIN;
 	}

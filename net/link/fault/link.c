@@ -250,7 +250,7 @@ struct fault_link *fault_link_open(const struct fault_link_cfg *cfg, const struc
 		return NULL;
 	fault->base.ops = &ops;
 	fault->cfg = *cfg;
-	link_tx_ports(below, fault->cfg.shaper.tx_ports, FAULT_TX_PORTS);
+	link_tx_ports(below, fault->cfg.shaper.tx_ports, LINK_TX_PORTS);
 	fault->shaper = fault_shaper_new(&fault->cfg.shaper);
 	if (fault->shaper)
 		return fault;

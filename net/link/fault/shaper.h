@@ -14,11 +14,10 @@
 #include <stdint.h>
 
 #include "net/link/fault/fault.h"
-#include "net/wire/train.h"
+#include "net/link/link.h"
 
 #define FAULT_HELD	 256  /* most packets that wait; more pass at once and are counted */
 #define FAULT_PACKET_MAX 4224 /* longer packets never wait and are never corrupted */
-#define FAULT_TX_PORTS	 16
 
 /* State of a QP that the shaper needs. */
 struct fault_qp {
@@ -48,7 +47,7 @@ struct fault_firing {
 };
 
 struct fault_shaper_cfg {
-	uint16_t tx_ports[FAULT_TX_PORTS]; /* the link's; the ICRC covers them */
+	uint16_t tx_ports[LINK_TX_PORTS]; /* the link's; the ICRC covers them */
 	/* Finds the device's QP of a packet. dest_qpn is its QPN for packets in, the peer's for
 	 * packets out. False: unknown. May be NULL. */
 	bool (*find_qp)(void *arg, enum fault_dir dir, const struct gid *peer, uint32_t dest_qpn,

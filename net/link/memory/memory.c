@@ -71,40 +71,9 @@ int memory_leave(struct link *base, const struct gid *group)
 	return 0;
 }
 
-static uint32_t memory_tx_ports(const struct link *base, uint16_t *ret, uint32_t max)
-{
-	const struct memory_link *link = (const struct memory_link *)base;
-	const uint32_t n = max < MEMORY_TX_PORTS ? max : MEMORY_TX_PORTS;
-
-	for (uint32_t i = 0; i < n; i++)
-		ret[i] = (uint16_t)(MEMORY_FIRST_PORT + link->slot * MEMORY_TX_PORTS + i);
-	return n;
-}
-
-static uint16_t memory_max_segs(const struct link *base)
-{
-	return ((const struct memory_link *)base)->max_segs;
-}
-
-static int memory_wait_fd(const struct link *base)
-{
-	return ((const struct memory_link *)base)->doorbell_fd;
-}
-
 static bool memory_is_local(struct link *base, const struct gid *gid)
 {
 	return gid_equal(gid, &((const struct memory_link *)base)->gid);
-}
-
-/* Nothing to do: records always carry the headers. */
-static void memory_show_headers(struct link *base)
-{
-	(void)base;
-}
-
-static bool memory_needs_icrc(const struct link *base)
-{
-	return ((const struct memory_link *)base)->icrc;
 }
 
 static int memory_complete_arrivals(struct link *base, bool on)
@@ -123,7 +92,7 @@ static bool memory_has_descriptors(const struct link *base)
 {
 	const struct memory_link *link = (const struct memory_link *)base;
 
-	return descriptor_is_kept(link->doorbell_fd);
+	return descriptor_is_kept(link->base.wait_fd);
 }
 
 static void memory_close(struct link *base)
@@ -143,17 +112,12 @@ static const struct link_ops ops = {
 	.send = memory_send,
 	.receive = memory_receive,
 	.release = memory_handled,
-	.wait_fd = memory_wait_fd,
 	.wait_begins = memory_wait_begins,
 	.wait_ended = memory_wait_ended,
 	.space = memory_space,
-	.tx_ports = memory_tx_ports,
-	.max_segs = memory_max_segs,
 	.join = memory_join,
 	.leave = memory_leave,
 	.is_local = memory_is_local,
-	.show_headers = memory_show_headers,
-	.needs_icrc = memory_needs_icrc,
 	.complete_arrivals = memory_complete_arrivals,
 	.has_descriptors = memory_has_descriptors,
 	.close = memory_close,
@@ -251,12 +215,15 @@ int memory_open(struct link **ret, const struct memory_cfg *cfg)
 	link->gid = cfg->gid;
 	link->slot = cfg->slot;
 	link->file_fd = cfg->file_fd;
-	link->doorbell_fd = cfg->doorbell_fd;
+	link->base.wait_fd = cfg->doorbell_fd;
 	link->meet = cfg->meet;
 	link->meet_arg = cfg->meet_arg;
 	link->own = cfg->file;
-	link->max_segs = cfg->trains ? TRAIN_MAX_SEGS : 1;
-	link->icrc = cfg->icrc;
+	link->base.max_segs = cfg->trains ? TRAIN_MAX_SEGS : 1;
+	link->base.omits_icrc = !cfg->icrc;
+	for (uint32_t i = 0; i < LINK_TX_PORTS; i++)
+		link->base.tx_port[i] =
+			(uint16_t)(MEMORY_FIRST_PORT + link->slot * LINK_TX_PORTS + i);
 	link->log = cfg->log;
 	link->log_arg = cfg->log_arg;
 	rc = open_parts(link, cfg);

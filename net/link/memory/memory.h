@@ -26,7 +26,6 @@
 #include "net/link/link.h"
 
 #define MEMORY_SLOTS	  256u
-#define MEMORY_TX_PORTS	  4u
 #define MEMORY_FIRST_PORT 49152u /* source ports, of each slot others; the ICRC covers them */
 #define MEMORY_STALL_NS	  10000000u
 

@@ -52,14 +52,13 @@ struct memory_link {
 	struct link base; /* first: a struct link * is one of these */
 	struct gid gid;
 	uint32_t slot, slots, epoch;
-	int file_fd, doorbell_fd; /* the caller's */
+	int file_fd; /* the caller's, as is base.wait_fd, the doorbell */
 	const struct memory_hub_page *hub;
 	struct memory_slot_page *own; /* this slot's file, to write */
 	bool is_own_mapped;	      /* by this link */
 	int (*meet)(void *arg, uint32_t from, uint32_t to, uint32_t *ret_epoch);
 	void *meet_arg;
-	uint16_t max_segs;
-	bool icrc, complete;
+	bool complete;
 	void (*log)(void *arg, const char *line);
 	void *log_arg;
 	bool warned;

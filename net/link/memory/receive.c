@@ -114,7 +114,7 @@ static bool take_packet(struct memory_link *link, struct memory_peer *peer, size
 		.src_port = record->src_port,
 		.ip_id = (uint16_t)(record->segs - peer->segs_left),
 		.id_rule = gid_is_v4(&record->dst) ? IP_ID_RULED : IP_ID_EXACT,
-		.no_icrc = record->no_icrc && !link->icrc,
+		.no_icrc = record->no_icrc && link->base.omits_icrc,
 		.traffic_class = record->traffic_class,
 		.hop_limit = record->hop_limit,
 		.flow_label = record->flow_label & 0xfffff,

@@ -26,8 +26,7 @@ static struct ring_record record_of(const struct memory_link *link, const struct
 		.len = train->len,
 		.seg_len = train->segs > 1 ? train->seg_len : (uint16_t)train->len,
 		.segs = train->segs,
-		.src_port = (uint16_t)(MEMORY_FIRST_PORT + link->slot * MEMORY_TX_PORTS +
-				       train->tx_index),
+		.src_port = link->base.tx_port[train->tx_index],
 		.traffic_class = train->traffic_class,
 		.hop_limit = train->hop_limit ? train->hop_limit : MEMORY_HOP_LIMIT,
 		.flow_label = train->flow_label,
@@ -160,7 +159,7 @@ int memory_send(struct link *base, const struct wire_train *trains, size_t n)
 		const struct wire_train *train = &trains[i];
 		enum put_result result = PUT_TAKEN;
 
-		assert(train->segs > 0 && train->len > 0 && train->tx_index < MEMORY_TX_PORTS);
+		assert(train->segs > 0 && train->len > 0 && train->tx_index < LINK_TX_PORTS);
 		if (gid_is_multicast(&train->dst))
 			result = send_to_group(link, train);
 		else if (gid_equal(&train->dst, &link->gid))

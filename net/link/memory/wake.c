@@ -40,7 +40,7 @@ void memory_wake(struct memory_link *link, struct memory_peer *peer, uint32_t sl
 	if (!(armed & 1) || armed == peer->rung)
 		return;
 	peer->rung = armed;
-	memory_ring_doorbell(link->hub, slot, link->doorbell_fd);
+	memory_ring_doorbell(link->hub, slot, link->base.wait_fd);
 }
 
 static bool something_waits(const struct memory_link *link)
@@ -67,7 +67,7 @@ void memory_wake_self(struct link *base)
 {
 	const struct memory_link *link = (const struct memory_link *)base;
 
-	memory_ring_doorbell(link->hub, link->slot, link->doorbell_fd);
+	memory_ring_doorbell(link->hub, link->slot, link->base.wait_fd);
 }
 
 static void drain(const struct memory_link *link)
@@ -79,7 +79,7 @@ static void drain(const struct memory_link *link)
 
 	for (uint32_t i = 0; i < DRAIN_BATCH; i++)
 		msg[i] = (struct mmsghdr){ .msg_hdr = { .msg_iov = &any, .msg_iovlen = 1 } };
-	while (recvmmsg(link->doorbell_fd, msg, DRAIN_BATCH, MSG_DONTWAIT | MSG_TRUNC, NULL) ==
+	while (recvmmsg(link->base.wait_fd, msg, DRAIN_BATCH, MSG_DONTWAIT | MSG_TRUNC, NULL) ==
 	       (int)DRAIN_BATCH)
 		;
 }
@@ -94,7 +94,7 @@ void memory_woken(struct memory_link *link)
 		return;
 	atomic_store_explicit(&link->own->armed, armed + 1, memory_order_relaxed);
 	/* A datagram that comes later ends the next wait at once. */
-	if (atomic_exchange(&link->is_readable, false) && descriptor_is_kept(link->doorbell_fd))
+	if (atomic_exchange(&link->is_readable, false) && descriptor_is_kept(link->base.wait_fd))
 		drain(link);
 }
 

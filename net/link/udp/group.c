@@ -171,7 +171,7 @@ static int hold_port(struct udp_group *group, uint32_t i)
 
 static void release_ports(struct udp_group *group)
 {
-	for (uint32_t i = 0; i < UDP_TX_SOCKETS; i++)
+	for (uint32_t i = 0; i < LINK_TX_PORTS; i++)
 		if (group->tx_fd[i] >= 0)
 			(void)close(group->tx_fd[i]);
 }
@@ -180,9 +180,9 @@ static int hold_ports(struct udp_group *group)
 {
 	int rc = 0;
 
-	for (uint32_t i = 0; i < UDP_TX_SOCKETS; i++)
+	for (uint32_t i = 0; i < LINK_TX_PORTS; i++)
 		group->tx_fd[i] = -1;
-	for (uint32_t i = 0; rc == 0 && i < UDP_TX_SOCKETS; i++)
+	for (uint32_t i = 0; rc == 0 && i < LINK_TX_PORTS; i++)
 		rc = hold_port(group, i);
 	if (rc != 0)
 		release_ports(group);

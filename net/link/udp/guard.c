@@ -87,7 +87,7 @@ static uint32_t word(const struct gid *gid, uint32_t i)
 /* Accepts packets from the address and one of its ports; jumps past itself for all others. */
 static void accept_from(struct program *p, int family, const struct udp_local *from, uint32_t slots)
 {
-	const uint8_t ports = UDP_TX_SOCKETS + 1;
+	const uint8_t ports = LINK_TX_PORTS + 1;
 	const uint8_t rest = (uint8_t)(1 + ports + STEER_LEN);
 	const uint32_t first = family == AF_INET ? 12 : 0;
 	const int base = SKF_NET_OFF + (family == AF_INET ? IPV4_SRC : IPV6_SRC);
@@ -97,7 +97,7 @@ static void accept_from(struct program *p, int family, const struct udp_local *f
 		skip_unless(p, word(&from->gid, i), (uint8_t)((12 - i) / 2 + rest));
 	}
 	put(p, BPF_LD | BPF_MEM, 0, 0, 0);
-	for (uint8_t i = 0; i < UDP_TX_SOCKETS; i++)
+	for (uint8_t i = 0; i < LINK_TX_PORTS; i++)
 		put(p, BPF_JMP | BPF_JEQ | BPF_K, from->port[i], (uint8_t)(ports - 1 - i), 0);
 	skip_unless(p, ROCE_UDP_PORT, STEER_LEN);
 	steer(p, slots);

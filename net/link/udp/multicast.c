@@ -56,7 +56,7 @@ static int open_group(const struct udp_link *link, const struct gid *gid)
 	udp_set_header_options(fd, link->family, true);
 	if (setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one)) == 0 &&
 	    bind(fd, &addr.sa, len) == 0 && join(link, fd, gid) == 0 &&
-	    epoll_ctl(link->poll_fd, EPOLL_CTL_ADD, fd, &event) == 0)
+	    epoll_ctl(link->base.wait_fd, EPOLL_CTL_ADD, fd, &event) == 0)
 		return fd;
 	rc = -errno;
 	descriptor_close(fd);
@@ -97,7 +97,7 @@ int udp_leave(struct link *base, const struct gid *group)
 	assert(has->joins > 0);
 	if (--has->joins > 0)
 		return 0;
-	(void)epoll_ctl(link->poll_fd, EPOLL_CTL_DEL, has->fd, NULL);
+	(void)epoll_ctl(link->base.wait_fd, EPOLL_CTL_DEL, has->fd, NULL);
 	descriptor_close(has->fd);
 	*has = link->mgroup[--link->num_mgroups];
 	return 0;

@@ -85,10 +85,7 @@ struct udp_link {
 	int family;
 	uint32_t ifindex;
 	int rx_fd; /* the caller's */
-	int poll_fd;
-	int tx_fd[UDP_TX_SOCKETS];
-	uint16_t tx_port[UDP_TX_SOCKETS];
-	uint16_t max_segs;
+	int tx_fd[LINK_TX_PORTS];
 	uint32_t warned; /* enum udp_warning */
 	void (*log)(void *arg, const char *line);
 	void *log_arg;

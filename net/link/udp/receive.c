@@ -200,7 +200,7 @@ static int read_socket(struct udp_link *link, int fd, const struct gid *dst)
 static int read_groups(struct udp_link *link)
 {
 	struct epoll_event ready[8];
-	const int n = epoll_wait(link->poll_fd, ready, 8, 0);
+	const int n = epoll_wait(link->base.wait_fd, ready, 8, 0);
 
 	for (int i = 0; i < n; i++) {
 		const uint64_t tag = ready[i].data.u64;

@@ -149,7 +149,7 @@ static void cut(const struct udp_link *link, const struct wire_train *train, uin
 {
 	const struct icrc_flow flow = { .src = link->gid,
 					.dst = train->dst,
-					.src_port = link->tx_port[train->tx_index] };
+					.src_port = link->base.tx_port[train->tx_index] };
 
 	*ret = *train;
 	ret->buf = wire_train_packet(train, i);
@@ -219,7 +219,7 @@ static void refused(struct udp_link *link, const struct wire_train *train, int e
 	if (train->segs > 1 && (error == EIO || error == EINVAL || error == EOPNOTSUPP)) {
 		if (!send_singles(link, train))
 			return;
-		link->max_segs = 1;
+		link->base.max_segs = 1;
 		udp_warn_once(link, UDP_WARN_NO_TRAINS,
 			      "the interface refuses trains of packets (UDP_SEGMENT): sending them "
 			      "singly");
@@ -234,7 +234,7 @@ static uint32_t batch_of(const struct udp_link *link, const struct wire_train *t
 	uint32_t count = 0;
 
 	while (count < n && count < UDP_BURST && trains[count].tx_index == trains->tx_index &&
-	       trains[count].segs <= link->max_segs)
+	       trains[count].segs <= link->base.max_segs)
 		count++;
 	return count;
 }
@@ -248,7 +248,7 @@ int udp_send(struct link *base, const struct wire_train *trains, size_t n)
 		const uint32_t batch = batch_of(link, trains + done, n - done);
 		int rc;
 
-		assert(trains[done].tx_index < UDP_TX_SOCKETS && trains[done].segs > 0);
+		assert(trains[done].tx_index < LINK_TX_PORTS && trains[done].segs > 0);
 		/* A train made before the interface refused another. */
 		if (batch == 0) {
 			(void)send_singles(link, &trains[done++]);

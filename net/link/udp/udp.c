@@ -60,7 +60,7 @@ static int open_tx(struct udp_link *link, uint32_t i, uint16_t port)
 		(void)set_int(fd, SOL_SOCKET, SO_REUSEPORT, 1);
 	if (bind(fd, &addr.sa, len) != 0 || getsockname(fd, &addr.sa, &len) != 0)
 		return -errno;
-	link->tx_port[i] = udp_addr_port(&addr);
+	link->base.tx_port[i] = udp_addr_port(&addr);
 	return 0;
 }
 
@@ -76,10 +76,10 @@ static int open_poll(struct udp_link *link)
 {
 	struct epoll_event event = { .events = EPOLLIN, .data.u64 = UINT64_MAX };
 
-	link->poll_fd = descriptor_keep(epoll_create1(EPOLL_CLOEXEC));
-	if (link->poll_fd < 0)
+	link->base.wait_fd = descriptor_keep(epoll_create1(EPOLL_CLOEXEC));
+	if (link->base.wait_fd < 0)
 		return -errno;
-	if (epoll_ctl(link->poll_fd, EPOLL_CTL_ADD, link->rx_fd, &event) != 0)
+	if (epoll_ctl(link->base.wait_fd, EPOLL_CTL_ADD, link->rx_fd, &event) != 0)
 		return -errno;
 	return 0;
 }
@@ -88,7 +88,7 @@ static int open_parts(struct udp_link *link, const struct udp_cfg *cfg)
 {
 	int rc = udp_rx_init(link);
 
-	for (uint32_t i = 0; rc == 0 && i < UDP_TX_SOCKETS; i++)
+	for (uint32_t i = 0; rc == 0 && i < LINK_TX_PORTS; i++)
 		rc = open_tx(link, i, cfg->tx_port[i]);
 	return rc == 0 ? open_poll(link) : rc;
 }
@@ -97,32 +97,13 @@ static void udp_close(struct link *base)
 {
 	struct udp_link *link = (struct udp_link *)base;
 
-	for (uint32_t i = 0; i < UDP_TX_SOCKETS; i++)
+	for (uint32_t i = 0; i < LINK_TX_PORTS; i++)
 		descriptor_close(link->tx_fd[i]);
 	for (uint32_t i = 0; i < link->num_mgroups; i++)
 		descriptor_close(link->mgroup[i].fd);
-	descriptor_close(link->poll_fd);
+	descriptor_close(link->base.wait_fd);
 	udp_rx_fini(link);
 	free(link);
-}
-
-static uint32_t udp_tx_ports(const struct link *base, uint16_t *ret, uint32_t max)
-{
-	const struct udp_link *link = (const struct udp_link *)base;
-	const uint32_t n = max < UDP_TX_SOCKETS ? max : UDP_TX_SOCKETS;
-
-	memcpy(ret, link->tx_port, n * sizeof(*ret));
-	return n;
-}
-
-static uint16_t udp_max_segs(const struct link *base)
-{
-	return ((const struct udp_link *)base)->max_segs;
-}
-
-static int udp_wait_fd(const struct link *base)
-{
-	return ((const struct udp_link *)base)->poll_fd;
 }
 
 uint32_t link_socket_drops(int fd)
@@ -135,7 +116,7 @@ uint32_t link_socket_drops(int fd)
 	return info[SK_MEMINFO_DROPS];
 }
 
-static void udp_show_headers(struct link *base)
+static void udp_show_headers(const struct link *base)
 {
 	const struct udp_link *link = (const struct udp_link *)base;
 
@@ -164,9 +145,9 @@ bool udp_is_local(struct link *base, const struct gid *gid)
 static bool udp_has_descriptors(const struct link *base)
 {
 	const struct udp_link *link = (const struct udp_link *)base;
-	bool has = descriptor_is_kept(link->rx_fd) && descriptor_is_kept(link->poll_fd);
+	bool has = descriptor_is_kept(link->rx_fd) && descriptor_is_kept(link->base.wait_fd);
 
-	for (uint32_t i = 0; has && i < UDP_TX_SOCKETS; i++)
+	for (uint32_t i = 0; has && i < LINK_TX_PORTS; i++)
 		has = descriptor_is_kept(link->tx_fd[i]);
 	return has;
 }
@@ -175,9 +156,6 @@ static const struct link_ops ops = {
 	.send = udp_send,
 	.receive = udp_receive,
 	.idle = udp_idle,
-	.wait_fd = udp_wait_fd,
-	.tx_ports = udp_tx_ports,
-	.max_segs = udp_max_segs,
 	.join = udp_join,
 	.leave = udp_leave,
 	.is_local = udp_is_local,
@@ -203,8 +181,8 @@ int udp_open(struct link **ret, const struct udp_cfg *cfg)
 	link->rx_fd = cfg->rx_fd;
 	link->log = cfg->log;
 	link->log_arg = cfg->log_arg;
-	link->poll_fd = -1;
-	for (uint32_t i = 0; i < UDP_TX_SOCKETS; i++)
+	link->base.wait_fd = -1;
+	for (uint32_t i = 0; i < LINK_TX_PORTS; i++)
 		link->tx_fd[i] = -1;
 
 	rc = open_parts(link, cfg);
@@ -215,7 +193,7 @@ int udp_open(struct link **ret, const struct udp_cfg *cfg)
 	udp_tx_init(link);
 	/* The slot's former process may have turned them on. */
 	udp_set_header_options(link->rx_fd, link->family, false);
-	link->max_segs = cfg->trains && kernel_has_trains(link->tx_fd[0]) ? TRAIN_MAX_SEGS : 1;
+	link->base.max_segs = cfg->trains && kernel_has_trains(link->tx_fd[0]) ? TRAIN_MAX_SEGS : 1;
 	*ret = &link->base;
 	return 0;
 }

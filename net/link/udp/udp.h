@@ -11,8 +11,7 @@
 
 #include "net/link/link.h"
 
-#define UDP_TX_SOCKETS 4
-#define UDP_BURST      16
+#define UDP_BURST 16
 
 #define UDP_MAX_LOCALS 200 /* senders of this host that a group accepts, without its own */
 
@@ -20,7 +19,7 @@
  * 4791. */
 struct udp_local {
 	struct gid gid;
-	uint16_t port[UDP_TX_SOCKETS];
+	uint16_t port[LINK_TX_PORTS];
 };
 
 /* Receive sockets of one address, steered by the top 8 bits of the BTH's destination QPN (out of
@@ -31,8 +30,8 @@ struct udp_group {
 	int *fd; /* one for each slot, then the sink; never closed singly, connected or shut down */
 	uint32_t slots;
 	uint32_t rcvbuf; /* receive buffer of each socket, in bytes */
-	int tx_fd[UDP_TX_SOCKETS];
-	uint16_t tx_port[UDP_TX_SOCKETS];
+	int tx_fd[LINK_TX_PORTS];
+	uint16_t tx_port[LINK_TX_PORTS];
 };
 
 /* True: this kernel or sandbox refuses the program that steers a group. */
@@ -52,9 +51,9 @@ void udp_group_drain(struct udp_group *group, uint32_t slot);
 
 struct udp_cfg {
 	struct gid gid;
-	int rx_fd;			  /* the slot's socket; remains the caller's */
-	uint16_t tx_port[UDP_TX_SOCKETS]; /* ports that a group of this user is bound to; 0: any */
-	bool trains;			  /* send UDP_SEGMENT trains where the kernel has them */
+	int rx_fd;			 /* the slot's socket; remains the caller's */
+	uint16_t tx_port[LINK_TX_PORTS]; /* ports that a group of this user is bound to; 0: any */
+	bool trains;			 /* send UDP_SEGMENT trains where the kernel has them */
 	/* Logs a sentence for people when packets cannot be sent, once for each cause. May be
 	 * NULL. */
 	void (*log)(void *arg, const char *line);
