@@ -35,7 +35,7 @@ static int open_udp(const struct progress *progress, struct link **ret)
 		.gid = progress->info->gids[0],
 		.rx_fd = progress->attachment->rx_fd,
 		.trains = progress->info->trains,
-		.log = log_line,
+		.log.write = log_line,
 	};
 
 	memcpy(cfg.tx_port, progress->attachment->shared->tx_ports, sizeof(cfg.tx_port));
@@ -52,7 +52,7 @@ static int open_ethernet(const struct progress *progress, struct link **ret)
 		.prefix_len = progress->info->prefix_len,
 		.gateway = progress->info->gateway,
 		.slot = progress->attachment->slot,
-		.log = log_line,
+		.log.write = log_line,
 	};
 	int err = ethernet_port_sockets(&cfg.port, progress->attachment->rx_fd,
 					progress->attachment->tx_fd);
@@ -88,7 +88,7 @@ static int open_memory(struct progress *progress, struct link **ret)
 		.meet_arg = progress,
 		.trains = progress->info->trains,
 		.icrc = progress->info->icrc,
-		.log = log_line,
+		.log.write = log_line,
 	};
 
 	return memory_open(ret, &cfg);

@@ -33,11 +33,6 @@
 
 struct link;
 
-/* The line for the log when the kernel refuses to receive; takes strerror(3). */
-#define LINK_RECEIVE_REFUSED                                                                       \
-	"no packet can be received (recvmsg, recvmmsg): %s; a seccomp filter of the "              \
-	"program or its container refuses it: let it pass"
-
 /* Operations of a link. A wrapper has NULL where it changes nothing: the link below it does the
  * operation. close is that of the link itself, never of the one below. A link that reaches others
  * has NULL where it has nothing to do. */

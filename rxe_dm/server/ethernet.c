@@ -34,7 +34,7 @@ int ethernet_device_sockets(struct device *device, uint32_t slot, int *ret_rx_fd
 		.gid = device->gid,
 		.slot = slot,
 		.slots = device->slots,
-		.log = log_failure,
+		.log.write = log_failure,
 	};
 
 	memcpy(filter.mac, device->ethernet.mac, sizeof(filter.mac));
@@ -77,7 +77,7 @@ static int open_link(const struct device *device, uint32_t slot, int rx_fd, int 
 		.gateway = ethernet->gateway,
 		.slot = slot,
 		.answers = slot == 0,
-		.log = log_link,
+		.log.write = log_link,
 	};
 	int rc = ethernet_port_sockets(&cfg.port, rx_fd, tx_fd);
 

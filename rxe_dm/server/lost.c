@@ -7,6 +7,7 @@
 #include <assert.h>
 #include <unistd.h>
 
+#include "net/link/socket.h"
 #include "rxe_dm/server/device.h"
 
 /* -1: none, or the link is closed already: instance_fini() closes addresses first. */
@@ -28,7 +29,7 @@ static int socket_of(const struct device *device, uint32_t slot)
 void lost_begin(struct device *device, uint32_t slot)
 {
 	assert(slot > 0 && device->slot[slot]);
-	device->lost_before[slot] = link_socket_drops(socket_of(device, slot));
+	device->lost_before[slot] = socket_drops(socket_of(device, slot));
 }
 
 static void update_slot(struct device *device, uint32_t slot)
@@ -38,7 +39,7 @@ static void update_slot(struct device *device, uint32_t slot)
 
 	if (fd < 0)
 		return;
-	now = link_socket_drops(fd);
+	now = socket_drops(fd);
 	device->shared->slot[slot].lost.link_recv_drops += now - device->lost_before[slot];
 	device->lost_before[slot] = now;
 }

@@ -325,7 +325,7 @@ START_TEST(other_addresses_are_unreachable)
 	struct gid far = gid;
 	struct link *c;
 
-	cfg.log = log_line;
+	cfg.log.write = log_line;
 	c = open_with(&cfg);
 	far.raw[15] = 9;
 	ck_assert(link_is_local(c, &gid) && !link_is_local(c, &far));

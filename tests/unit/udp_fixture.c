@@ -33,7 +33,7 @@ static void hear(void *arg, const char *line)
 int end_open(struct udp_end *end, const char *address, uint32_t slots, uint32_t slot, bool trains)
 {
 	const struct gid gid = gid_of(address);
-	struct udp_cfg cfg = { .gid = gid, .trains = trains, .log = hear, .log_arg = end };
+	struct udp_cfg cfg = { .gid = gid, .trains = trains, .log.write = hear, .log.arg = end };
 	int rc;
 
 	memset(end, 0, sizeof(*end));

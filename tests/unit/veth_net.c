@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "net/link/ethernet/filter.h"
+#include "net/link/socket.h"
 #include "tests/suite.h"
 #include "udp_fixture.h"
 #include "veth_pair.h"
@@ -61,8 +62,8 @@ static void device_open(struct device *d, const char *ifname, const char *addres
 				    .prefix_len = strchr(address, ':') ? 64 : 24,
 				    .slot = slot,
 				    .answers = slot == 0,
-				    .log = hear,
-				    .log_arg = d };
+				    .log.write = hear,
+				    .log.arg = d };
 
 	memset(d, 0, sizeof(*d));
 	d->rx_fd = d->tx_fd = -1;
@@ -71,8 +72,8 @@ static void device_open(struct device *d, const char *ifname, const char *addres
 					      .gid = cfg.gid,
 					      .slot = slot,
 					      .slots = 8,
-					      .log = hear,
-					      .log_arg = d };
+					      .log.write = hear,
+					      .log.arg = d };
 	memcpy(d->filter.mac, cfg.mac, sizeof(cfg.mac));
 	cfg.port = d->port = open_port(d);
 	ck_assert_int_eq(ethernet_open(&d->link, &cfg), 0);
@@ -202,7 +203,7 @@ static void close_both(void)
 	ck_assert_uint_eq(dev.says, 0);
 	ck_assert_uint_eq(dev.link->stats.send_errors, 0);
 	ck_assert_uint_eq(dev.link->stats.bad_frames, 0);
-	ck_assert_uint_eq(link_socket_drops(dev.rx_fd), 0);
+	ck_assert_uint_eq(socket_drops(dev.rx_fd), 0);
 	device_close(&dev);
 	end_close(&kernel);
 }
@@ -493,7 +494,7 @@ END_TEST
 START_TEST(no_right)
 {
 	struct ethernet_filter filter = {
-		.ifname = "va", .gid = gid_of("10.77.0.9"), .log = hear, .log_arg = &dev
+		.ifname = "va", .gid = gid_of("10.77.0.9"), .log.write = hear, .log.arg = &dev
 	};
 	int rx, tx, status;
 	pid_t child;
@@ -517,7 +518,7 @@ END_TEST
 START_TEST(not_there)
 {
 	struct ethernet_filter filter = {
-		.ifname = "nowhere", .gid = gid_of("10.77.0.9"), .log = hear, .log_arg = &dev
+		.ifname = "nowhere", .gid = gid_of("10.77.0.9"), .log.write = hear, .log.arg = &dev
 	};
 	struct ethernet_cfg cfg = { .ifname = "va", .gid = gid_of("239.1.1.1") };
 	struct link *link;

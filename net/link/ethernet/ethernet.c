@@ -13,15 +13,6 @@
 #include "net/link/ethernet/private.h"
 #include "net/link/udp/address.h"
 
-void ethernet_warn_once(struct ethernet_link *link, enum ethernet_warning warning, const char *line)
-{
-	if (link->warned & warning)
-		return;
-	link->warned |= warning;
-	if (link->log)
-		link->log(link->log_arg, line);
-}
-
 /* FNV-1a. */
 static uint32_t hash_on(uint32_t hash, const uint8_t *p, size_t len)
 {
@@ -192,7 +183,6 @@ static void configure(struct ethernet_link *link, const struct ethernet_cfg *cfg
 	link->answers = cfg->answers;
 	link->port = cfg->port;
 	link->log = cfg->log;
-	link->log_arg = cfg->log_arg;
 	link->base.wait_fd = link->timer_fd = -1;
 	/* The link cuts trains itself, so no interface limits them. */
 	link->base.max_segs = TRAIN_MAX_SEGS;

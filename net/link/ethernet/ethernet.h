@@ -19,6 +19,7 @@
 
 #include "net/link/ethernet/frame.h"
 #include "net/link/link.h"
+#include "net/link/log.h"
 
 #define ETHERNET_SLOTS 256u
 
@@ -54,10 +55,7 @@ struct ethernet_cfg {
 	/* Answers ARP and neighbor discovery. One process does, for all slots. */
 	bool answers;
 	struct ethernet_port *port; /* the link's, once the link is open */
-	/* Logs a sentence for people when packets cannot be sent, once for each cause. May be
-	 * NULL. */
-	void (*log)(void *arg, const char *line);
-	void *log_arg;
+	struct link_log log;
 };
 
 /* 0, -EINVAL (multicast address, bad slot), -ENODEV (no such interface), -ENOMEM or -errno. While a

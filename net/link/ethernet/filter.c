@@ -20,6 +20,7 @@
 
 #include "net/link/ethernet/neighbor.h"
 #include "net/link/ethernet/private.h"
+#include "net/link/socket.h"
 #include "net/link/udp/address.h"
 
 #define RCVBUF_BYTES (8 * 1024 * 1024)
@@ -29,29 +30,23 @@
 
 static int fail(const struct ethernet_filter *filter, int error)
 {
-	char line[200];
+	struct link_log log = filter->log;
+	const char *name = filter->ifname;
 
-	if (!filter->log)
-		return -error;
 	if (error == EPERM || error == EACCES)
-		(void)snprintf(
-			line, sizeof(line),
-			"no permission for raw frames on %s: start the device server as root, or "
-			"with CAP_NET_RAW (rxe_dm(1) shows how)",
-			filter->ifname);
+		link_warn(&log, LINK_EACH_TIME,
+			  "no permission for raw frames on %s: start the device server as root, or "
+			  "with CAP_NET_RAW (rxe_dm(1) shows how)",
+			  name);
 	else if (error == ENODEV || error == ENXIO)
-		(void)snprintf(line, sizeof(line), "there is no interface %s: see ip link",
-			       filter->ifname);
+		link_warn(&log, LINK_EACH_TIME, "there is no interface %s: see ip link", name);
 	else if (error == ENETDOWN)
-		(void)snprintf(line, sizeof(line), "%s is down: try ip link set %s up",
-			       filter->ifname, filter->ifname);
+		link_warn(&log, LINK_EACH_TIME, "%s is down: try ip link set %s up", name, name);
 	else if (error == ENOTSUP)
-		(void)snprintf(line, sizeof(line), "%s is not an Ethernet interface",
-			       filter->ifname);
+		link_warn(&log, LINK_EACH_TIME, "%s is not an Ethernet interface", name);
 	else
-		(void)snprintf(line, sizeof(line), "cannot open packet sockets on %s: %s",
-			       filter->ifname, strerror(error));
-	filter->log(filter->log_arg, line);
+		link_warn(&log, LINK_EACH_TIME, "cannot open packet sockets on %s: %s", name,
+			  strerror(error));
 	return -error;
 }
 
@@ -116,7 +111,6 @@ static int attach(int fd, const struct ethernet_filter *filter)
 	};
 	struct sock_fprog program = { .len = 3, .filter = code };
 	struct bpf_program compiled;
-	const int yes = 1;
 	int rc = compile(filter, &compiled);
 
 	if (rc != 0)
@@ -130,15 +124,9 @@ static int attach(int fd, const struct ethernet_filter *filter)
 	if (rc != 0)
 		return rc;
 	if (setsockopt(fd, SOL_SOCKET, SO_ATTACH_FILTER, &program, sizeof(program)) != 0 ||
-	    setsockopt(fd, SOL_SOCKET, SO_LOCK_FILTER, &yes, sizeof(yes)) != 0)
+	    socket_set(fd, SOL_SOCKET, SO_LOCK_FILTER, 1) != 0)
 		return -errno;
 	return 0;
-}
-
-static void set_buffer(int fd, int forced, int plain, int bytes)
-{
-	if (setsockopt(fd, SOL_SOCKET, forced, &bytes, sizeof(bytes)) != 0)
-		(void)setsockopt(fd, SOL_SOCKET, plain, &bytes, sizeof(bytes));
 }
 
 static int bind_to(int fd, uint32_t ifindex, uint16_t protocol)
@@ -187,7 +175,8 @@ static int open_tx(const struct ethernet_filter *filter, uint32_t ifindex, int *
 		(void)close(fd);
 		return rc;
 	}
-	set_buffer(fd, SO_SNDBUFFORCE, SO_SNDBUF, SNDBUF_BYTES);
+	if (socket_set(fd, SOL_SOCKET, SO_SNDBUFFORCE, SNDBUF_BYTES) != 0)
+		(void)socket_set(fd, SOL_SOCKET, SO_SNDBUF, SNDBUF_BYTES);
 	accept_frames(fd, ifindex, filter);
 	*ret = fd;
 	return 0;
@@ -196,15 +185,14 @@ static int open_tx(const struct ethernet_filter *filter, uint32_t ifindex, int *
 static int open_rx(const struct ethernet_filter *filter, uint32_t ifindex, int *ret)
 {
 	const int fd = socket(AF_PACKET, SOCK_RAW | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	const int yes = 1;
 	int rc;
 
 	if (fd < 0)
 		return -errno;
 	rc = attach(fd, filter);
 	if (rc == 0) {
-		(void)setsockopt(fd, SOL_PACKET, PACKET_VNET_HDR, &yes, sizeof(yes));
-		set_buffer(fd, SO_RCVBUFFORCE, SO_RCVBUF, RCVBUF_BYTES);
+		(void)socket_set(fd, SOL_PACKET, PACKET_VNET_HDR, 1);
+		socket_set_rcvbuf(fd, RCVBUF_BYTES);
 		rc = bind_to(fd, ifindex, ETH_P_ALL);
 	}
 	if (rc != 0) {

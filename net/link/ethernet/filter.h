@@ -14,9 +14,7 @@ struct ethernet_filter {
 	struct gid gid;
 	uint8_t mac[FRAME_MAC_LEN];
 	uint32_t slot, slots;
-	/* Logs a sentence for people on failure. May be NULL. */
-	void (*log)(void *arg, const char *line);
-	void *log_arg;
+	struct link_log log; /* of failures */
 };
 
 /* Opens sockets for a process that may not open its own. The process cannot change the filter, but

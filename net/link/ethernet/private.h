@@ -12,25 +12,13 @@
 #include "net/link/ethernet/neighbor_table.h"
 #include "net/link/ethernet/split.h"
 
-#define ETHERNET_RX_BATCH     4u
-#define ETHERNET_FRAME_MAX    (FRAME_MAX_HEADERS + 65535u)
-#define ETHERNET_TX_BATCH     64u
-#define ETHERNET_MAX_GROUPS   64u
-#define ETHERNET_MAX_HELD     4u
-#define ETHERNET_HOP_LIMIT    64u
-#define ETHERNET_FIRST_PORT   0xc000u
-#define ETHERNET_SEND_WAIT_MS 2
-
-/* Warnings, each logged once in the life of a link. */
-enum ethernet_warning {
-	ETHERNET_TOO_LONG = 1 << 0,
-	ETHERNET_NO_ANSWER = 1 << 1,
-	ETHERNET_NO_ROUTE = 1 << 2,
-	ETHERNET_DOWN = 1 << 3,
-	ETHERNET_REFUSED = 1 << 4,
-	ETHERNET_CONFLICT = 1 << 5,
-	ETHERNET_NO_RECEIVE = 1 << 6,
-};
+#define ETHERNET_RX_BATCH   4u
+#define ETHERNET_FRAME_MAX  (FRAME_MAX_HEADERS + 65535u)
+#define ETHERNET_TX_BATCH   64u
+#define ETHERNET_MAX_GROUPS 64u
+#define ETHERNET_MAX_HELD   4u
+#define ETHERNET_HOP_LIMIT  64u
+#define ETHERNET_FIRST_PORT 0xc000u
 
 /* A train that waits for its neighbor's MAC. */
 struct ethernet_held {
@@ -73,9 +61,7 @@ struct ethernet_link {
 	struct ethernet_port *port;
 	int timer_fd;
 	uint64_t timer_ns; /* expiry of timer_fd; UINT64_MAX: disarmed */
-	uint32_t warned;   /* enum ethernet_warning */
-	void (*log)(void *arg, const char *line);
-	void *log_arg;
+	struct link_log log;
 	struct neighbor_table neighbors;
 	struct ethernet_held held[ETHERNET_MAX_HELD];
 	uint32_t num_held;
@@ -89,8 +75,6 @@ struct ethernet_link {
 int ethernet_send(struct link *base, const struct wire_train *trains, size_t n);
 int ethernet_receive(struct link *base, struct wire_arrival *ret, size_t max);
 
-void ethernet_warn_once(struct ethernet_link *link, enum ethernet_warning warning,
-			const char *line);
 const struct ethernet_group *ethernet_find_group(const struct ethernet_link *link,
 						 const struct gid *gid);
 

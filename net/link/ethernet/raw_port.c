@@ -9,14 +9,14 @@
 #include <linux/if_ether.h>
 #include <linux/if_packet.h>
 #include <net/if.h>
-#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include "net/link/descriptor.h"
+#include "net/link/socket.h"
+#include "net/link/udp/address.h"
 #include "net/wire/packet.h"
 
 #define BATCH	     16u
@@ -24,7 +24,6 @@
 #define TAG_LEN	     4u
 #define MACS_LEN     12u
 #define BUFFER_BYTES (4 * 1024 * 1024)
-#define SEND_WAIT_MS 2
 
 struct raw_port {
 	int fd;
@@ -66,34 +65,18 @@ static int attach_filter(int fd)
 	return setsockopt(fd, SOL_SOCKET, SO_ATTACH_FILTER, &prog, sizeof(prog)) == 0 ? 0 : -errno;
 }
 
-static int read_mtu(int fd, const char *ifname, uint32_t *ret)
-{
-	struct ifreq req = { 0 };
-
-	memcpy(req.ifr_name, ifname, strlen(ifname) + 1);
-	if (ioctl(fd, SIOCGIFMTU, &req) != 0)
-		return -errno;
-	*ret = (uint32_t)req.ifr_mtu;
-	return 0;
-}
-
 /* Without the mark (before Linux 5.17 it needs CAP_NET_ADMIN) other processes of this host do not
  * hear this port. */
 static int set_options(int fd, uint32_t ifindex)
 {
 	const struct packet_mreq promiscuous = { .mr_ifindex = (int)ifindex,
 						 .mr_type = PACKET_MR_PROMISC };
-	const int one = 1, bytes = BUFFER_BYTES;
-	const uint32_t mark = MARK;
 
-	(void)setsockopt(fd, SOL_SOCKET, SO_MARK, &mark, sizeof(mark));
-	if (setsockopt(fd, SOL_SOCKET, SO_RCVBUFFORCE, &bytes, sizeof(bytes)) != 0)
-		(void)setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &bytes, sizeof(bytes));
-	if (setsockopt(fd, SOL_PACKET, PACKET_ADD_MEMBERSHIP, &promiscuous, sizeof(promiscuous)) !=
-		    0 ||
-	    setsockopt(fd, SOL_PACKET, PACKET_AUXDATA, &one, sizeof(one)) != 0)
+	(void)socket_set(fd, SOL_SOCKET, SO_MARK, MARK);
+	socket_set_rcvbuf(fd, BUFFER_BYTES);
+	if (setsockopt(fd, SOL_PACKET, PACKET_ADD_MEMBERSHIP, &promiscuous, sizeof(promiscuous)))
 		return -errno;
-	return 0;
+	return socket_set(fd, SOL_PACKET, PACKET_AUXDATA, 1);
 }
 
 /* The filter is there before the socket is bound: until then nothing arrives. */
@@ -109,9 +92,8 @@ static int open_socket(struct raw_port *port, const char *ifname)
 		return -errno;
 	if (!addr.sll_ifindex)
 		return -ENODEV;
+	port->mtu = udp_addr_if_mtu((uint32_t)addr.sll_ifindex);
 	rc = attach_filter(port->fd);
-	if (rc == 0)
-		rc = read_mtu(port->fd, ifname, &port->mtu);
 	if (rc == 0)
 		rc = set_options(port->fd, (uint32_t)addr.sll_ifindex);
 	if (rc == 0 && bind(port->fd, (const struct sockaddr *)&addr, sizeof(addr)) != 0)
@@ -220,18 +202,6 @@ int raw_port_receive(struct raw_port *port, struct raw_port_frame *ret, size_t m
 	return kept;
 }
 
-static bool would_block(int error)
-{
-	return error == EAGAIN || error == ENOBUFS || error == ENOMEM;
-}
-
-static bool wait_writable(const struct raw_port *port)
-{
-	struct pollfd p = { .fd = port->fd, .events = POLLOUT };
-
-	return poll(&p, 1, SEND_WAIT_MS) > 0;
-}
-
 static uint32_t fill(struct raw_port *port, const struct wire_train *train, uint32_t first)
 {
 	uint32_t n = 0;
@@ -257,9 +227,9 @@ int raw_port_send(struct raw_port *port, const struct wire_train *train, uint64_
 		}
 		if (errno == EINTR)
 			continue;
-		if (would_block(errno) && done == 0)
+		if (socket_is_full(errno) && done == 0)
 			return -EAGAIN;
-		if (would_block(errno) && wait_writable(port))
+		if (socket_is_full(errno) && socket_wait_writable(port->fd))
 			continue;
 		/* Half a train cannot be returned: this frame is lost. */
 		(*errors)++;

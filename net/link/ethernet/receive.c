@@ -3,7 +3,6 @@
  * resolve.c. */
 #include <assert.h>
 #include <errno.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "net/link/clock.h"
@@ -96,14 +95,6 @@ static size_t take_packets(struct ethernet_link *link, struct wire_arrival *ret,
 	return n;
 }
 
-static void warn_refused(struct ethernet_link *link, int err)
-{
-	char line[160];
-
-	(void)snprintf(line, sizeof(line), LINK_RECEIVE_REFUSED, strerror(err));
-	ethernet_warn_once(link, ETHERNET_NO_RECEIVE, line);
-}
-
 int ethernet_receive(struct link *base, struct wire_arrival *ret, size_t max)
 {
 	struct ethernet_link *link = (struct ethernet_link *)base;
@@ -117,11 +108,9 @@ int ethernet_receive(struct link *base, struct wire_arrival *ret, size_t max)
 	if (rx->next >= rx->count) {
 		rx->next = rx->count = 0;
 		rc = link->port->read(link->port, rx->frame, ETHERNET_RX_BATCH);
-		if (rc == -EPERM || rc == -EACCES || rc == -ENOSYS)
-			warn_refused(link, -rc);
 		/* ENETDOWN and the like pass: the interface may come up again. */
 		if (rc <= 0)
-			return rc == -EBADF || rc == -ENOTSOCK ? rc : 0;
+			return link_receive_failed(&link->log, -rc);
 		rx->count = (uint32_t)rc;
 	}
 	now_ns = clock_now_ns();

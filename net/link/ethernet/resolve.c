@@ -3,7 +3,6 @@
  * held trains. */
 #include <arpa/inet.h>
 #include <errno.h>
-#include <stdio.h>
 #include <string.h>
 #include <sys/timerfd.h>
 #include <unistd.h>
@@ -122,13 +121,10 @@ void ethernet_announce(struct ethernet_link *link)
 
 static void warn_conflict(struct ethernet_link *link, const uint8_t *mac)
 {
-	char line[160];
-
-	(void)snprintf(line, sizeof(line),
-		       "%02x:%02x:%02x:%02x:%02x:%02x on %s has our address too: give the device "
-		       "an address that is free",
-		       mac[0], mac[1], mac[2], mac[3], mac[4], mac[5], link->ifname);
-	ethernet_warn_once(link, ETHERNET_CONFLICT, line);
+	link_warn(&link->log, LINK_ADDRESS_CONFLICT,
+		  "%02x:%02x:%02x:%02x:%02x:%02x on %s has our address too: give the device an "
+		  "address that is free",
+		  mac[0], mac[1], mac[2], mac[3], mac[4], mac[5], link->ifname);
 }
 
 static void learn(struct ethernet_link *link, const struct gid *gid, const uint8_t *mac,
@@ -172,17 +168,16 @@ void ethernet_datagram_heard(struct ethernet_link *link, const struct frame *fra
 
 static void give_up(struct ethernet_link *link, const struct gid *gid)
 {
-	char line[200], address[INET6_ADDRSTRLEN] = "?";
+	char address[INET6_ADDRSTRLEN] = "?";
 	const bool v4 = gid_is_v4(gid);
 
 	(void)inet_ntop(v4 ? AF_INET : AF_INET6, v4 ? gid->raw + 12 : gid->raw, address,
 			sizeof(address));
-	(void)snprintf(line, sizeof(line),
-		       "nobody on %s answers for %s: packets to it are dropped; is it up, and in "
-		       "the same network?",
-		       link->ifname, address);
 	ethernet_release_held(link, gid, NULL);
-	ethernet_warn_once(link, ETHERNET_NO_ANSWER, line);
+	link_warn(&link->log, LINK_NO_ANSWER,
+		  "nobody on %s answers for %s: packets to it are dropped; is it up, and in the "
+		  "same network?",
+		  link->ifname, address);
 }
 
 void ethernet_neighbors_due(struct ethernet_link *link)

@@ -3,12 +3,11 @@
  * has IP identification i, which its ICRC covers. */
 #include <assert.h>
 #include <errno.h>
-#include <poll.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "net/link/clock.h"
 #include "net/link/ethernet/private.h"
+#include "net/link/socket.h"
 
 void ethernet_tx_init(struct ethernet_link *link)
 {
@@ -48,55 +47,40 @@ static uint32_t fill(struct ethernet_link *link, const struct wire_train *train,
 	return n;
 }
 
-static bool would_block(int error)
-{
-	return error == EAGAIN || error == ENOBUFS || error == ENOMEM;
-}
-
 /* Drops packets that cannot be sent: counts them and logs the reason. */
 static void drop(struct ethernet_link *link, const struct wire_train *train, uint32_t packets,
 		 int error)
 {
-	char line[200];
+	const char *name = link->ifname;
 
 	link->base.stats.send_errors += packets;
 	switch (error) {
 	case EMSGSIZE:
-		(void)snprintf(line, sizeof(line),
-			       "a packet of %u bytes does not fit %s: lower the path MTU, or raise "
-			       "the interface's",
-			       train->segs > 1 ? train->seg_len : train->len, link->ifname);
-		ethernet_warn_once(link, ETHERNET_TOO_LONG, line);
+		link_warn(&link->log, LINK_TOO_LONG,
+			  "a packet of %u bytes does not fit %s: lower the path MTU, or raise the "
+			  "interface's",
+			  train->segs > 1 ? train->seg_len : train->len, name);
 		return;
 	case ENETDOWN:
 	case ENXIO:
 	case ENODEV:
-		(void)snprintf(line, sizeof(line),
-			       "%s is down or removed: packets are dropped; try ip link set %s up",
-			       link->ifname, link->ifname);
-		ethernet_warn_once(link, ETHERNET_DOWN, line);
+		link_warn(&link->log, LINK_INTERFACE_DOWN,
+			  "%s is down or removed: packets are dropped; try ip link set %s up", name,
+			  name);
 		return;
 	case ENETUNREACH:
-		ethernet_warn_once(
-			link, ETHERNET_NO_ROUTE,
-			"a peer is in another network, and no gateway is known: packets to it "
-			"are dropped");
+		link_warn(
+			&link->log, LINK_NO_ROUTE,
+			"a peer is in another network, and no gateway is known: packets to it are "
+			"dropped");
 		return;
 	/* give_up() logs a neighbor that does not answer. */
 	case EHOSTUNREACH:
 	case EAGAIN: return;
 	default:
-		(void)snprintf(line, sizeof(line), "%s refuses to send a frame (%s)", link->ifname,
-			       strerror(error));
-		ethernet_warn_once(link, ETHERNET_REFUSED, line);
+		link_warn(&link->log, LINK_SEND_REFUSED, "%s refuses to send a frame (%s)", name,
+			  strerror(error));
 	}
-}
-
-static bool wait_writable(const struct ethernet_link *link)
-{
-	struct pollfd p = { .fd = link->port->tx_fd, .events = POLLOUT };
-
-	return poll(&p, 1, ETHERNET_SEND_WAIT_MS) > 0;
 }
 
 /* Sends a train's packets to a MAC. False: the first packet cannot be sent now. If a later one
@@ -119,9 +103,9 @@ static bool send_train(struct ethernet_link *link, const struct wire_train *trai
 			done += (uint32_t)rc;
 			continue;
 		}
-		if (would_block(errno) && done == 0)
+		if (socket_is_full(errno) && done == 0)
 			return false;
-		if (would_block(errno) && wait_writable(link))
+		if (socket_is_full(errno) && socket_wait_writable(link->port->tx_fd))
 			continue;
 		drop(link, train, train->segs - done, errno);
 		return true;

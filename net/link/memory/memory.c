@@ -225,7 +225,6 @@ int memory_open(struct link **ret, const struct memory_cfg *cfg)
 		link->base.tx_port[i] =
 			(uint16_t)(MEMORY_FIRST_PORT + link->slot * LINK_TX_PORTS + i);
 	link->log = cfg->log;
-	link->log_arg = cfg->log_arg;
 	rc = open_parts(link, cfg);
 	if (rc != 0) {
 		memory_close(&link->base);

@@ -24,6 +24,7 @@
 #include <stdint.h>
 
 #include "net/link/link.h"
+#include "net/link/log.h"
 
 #define MEMORY_SLOTS	  256u
 #define MEMORY_FIRST_PORT 49152u /* source ports, of each slot others; the ICRC covers them */
@@ -80,9 +81,7 @@ struct memory_cfg {
 	bool trains;
 	bool icrc;     /* fill ICRCs in, and check them */
 	bool complete; /* as link_complete_arrivals() */
-	/* Logs a sentence for people, once for each cause. May be NULL. */
-	void (*log)(void *arg, const char *line);
-	void *log_arg;
+	struct link_log log;
 };
 
 /* Makes the wait descriptor readable, for a caller that link_wait_begins() reports work to, and that

@@ -59,9 +59,7 @@ struct memory_link {
 	int (*meet)(void *arg, uint32_t from, uint32_t to, uint32_t *ret_epoch);
 	void *meet_arg;
 	bool complete;
-	void (*log)(void *arg, const char *line);
-	void *log_arg;
-	bool warned;
+	struct link_log log;
 
 	/* By slot; NULL: nothing was sent or received yet. */
 	struct memory_peer *peer[MEMORY_SLOTS];

@@ -136,11 +136,9 @@ static enum put_result send_to_group(struct memory_link *link, const struct wire
 static void drop_unreachable(struct memory_link *link, const struct wire_train *train)
 {
 	link->base.stats.send_errors += train->segs;
-	if (link->warned || !link->log)
-		return;
-	link->warned = true;
-	link->log(link->log_arg, "a device with --link memory reaches only processes of the same "
-				 "device: packets to other addresses are dropped");
+	link_warn(&link->log, LINK_NO_ROUTE,
+		  "a device with --link memory reaches only processes of the same device: packets "
+		  "to other addresses are dropped");
 }
 
 /* Runts, and numbers of no slot, are for slot 0. */

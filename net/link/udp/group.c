@@ -18,6 +18,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "net/link/socket.h"
 #include "net/link/udp/private.h"
 #include "net/link/udp/udp.h"
 #include "net/wire/packet.h"
@@ -27,45 +28,27 @@
 #define DRAIN_MAX     16384u /* datagrams, more than a full receive buffer holds */
 #define MAX_SLOTS     256u
 
-static int enable(int fd, int level, int option)
-{
-	const int one = 1;
-
-	return setsockopt(fd, level, option, &one, sizeof(one)) == 0 ? 0 : -errno;
-}
-
-/* Only a process with CAP_NET_ADMIN may exceed rmem_max. */
-static void grow_rcvbuf(int fd)
-{
-	const int wanted = RCVBUF_WANTED;
-
-	if (setsockopt(fd, SOL_SOCKET, SO_RCVBUFFORCE, &wanted, sizeof(wanted)) != 0)
-		(void)setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &wanted, sizeof(wanted));
-}
-
 void udp_set_header_options(int fd, int family, bool show)
 {
-	const int value = show;
-
 	if (family == AF_INET) {
-		(void)setsockopt(fd, IPPROTO_IP, IP_RECVTOS, &value, sizeof(value));
-		(void)setsockopt(fd, IPPROTO_IP, IP_RECVTTL, &value, sizeof(value));
+		(void)socket_set(fd, IPPROTO_IP, IP_RECVTOS, show);
+		(void)socket_set(fd, IPPROTO_IP, IP_RECVTTL, show);
 		return;
 	}
-	(void)setsockopt(fd, IPPROTO_IPV6, IPV6_RECVTCLASS, &value, sizeof(value));
-	(void)setsockopt(fd, IPPROTO_IPV6, IPV6_RECVHOPLIMIT, &value, sizeof(value));
-	(void)setsockopt(fd, IPPROTO_IPV6, IPV6_FLOWINFO, &value, sizeof(value));
+	(void)socket_set(fd, IPPROTO_IPV6, IPV6_RECVTCLASS, show);
+	(void)socket_set(fd, IPPROTO_IPV6, IPV6_RECVHOPLIMIT, show);
+	(void)socket_set(fd, IPPROTO_IPV6, IPV6_FLOWINFO, show);
 }
 
 void udp_set_receive_options(int fd, int family)
 {
-	grow_rcvbuf(fd);
-	(void)enable(fd, IPPROTO_UDP, UDP_GRO);
+	socket_set_rcvbuf(fd, RCVBUF_WANTED);
+	(void)socket_set(fd, IPPROTO_UDP, UDP_GRO, 1);
 	if (family == AF_INET)
 		return;
-	(void)enable(fd, IPPROTO_IPV6, IPV6_V6ONLY);
+	(void)socket_set(fd, IPPROTO_IPV6, IPV6_V6ONLY, 1);
 	/* Other senders, rdma_rxe among them, use checksum 0, which the kernel drops by default. */
-	(void)enable(fd, IPPROTO_UDP, UDP_NO_CHECK6_RX);
+	(void)socket_set(fd, IPPROTO_UDP, UDP_NO_CHECK6_RX, 1);
 }
 
 /* Checks that the address's port is free, by binding a socket without SO_REUSEPORT. With it, the
@@ -78,7 +61,7 @@ static int probe_free(const union udp_addr *addr, socklen_t len)
 	if (fd < 0)
 		return -errno;
 	if (addr->sa.sa_family == AF_INET6)
-		(void)enable(fd, IPPROTO_IPV6, IPV6_V6ONLY);
+		(void)socket_set(fd, IPPROTO_IPV6, IPV6_V6ONLY, 1);
 	if (bind(fd, &addr->sa, len) != 0)
 		rc = -errno;
 	(void)close(fd);
@@ -92,7 +75,7 @@ bool udp_cannot_steer(void)
 
 	if (fd < 0)
 		return false;
-	rc = enable(fd, SOL_SOCKET, SO_REUSEPORT);
+	rc = socket_set(fd, SOL_SOCKET, SO_REUSEPORT, 1);
 	if (rc == 0)
 		rc = udp_attach_steering(fd, AF_INET, 1, NULL, 0);
 	(void)close(fd);
@@ -106,7 +89,7 @@ static int set_sink_options(int fd)
 	struct sock_filter code[] = { BPF_STMT(BPF_RET | BPF_K, 0) };
 	const struct sock_fprog prog = { .len = 1, .filter = code };
 
-	(void)enable(fd, IPPROTO_UDP, UDP_GRO);
+	(void)socket_set(fd, IPPROTO_UDP, UDP_GRO, 1);
 	if (setsockopt(fd, SOL_SOCKET, SO_ATTACH_FILTER, &prog, sizeof(prog)) != 0)
 		return -errno;
 	return 0;
@@ -121,7 +104,7 @@ static int open_slot(struct udp_group *group, uint32_t slot, const union udp_add
 
 	if (fd < 0)
 		return -errno;
-	rc = enable(fd, SOL_SOCKET, SO_REUSEPORT);
+	rc = socket_set(fd, SOL_SOCKET, SO_REUSEPORT, 1);
 	/* Before the first bind: without a program the kernel picks a socket by a hash. */
 	if (rc == 0 && slot == 0)
 		rc = udp_attach_steering(fd, addr->sa.sa_family, group->slots, NULL, 0);
@@ -155,18 +138,17 @@ static int hold_port(struct udp_group *group, uint32_t i)
 	union udp_addr addr;
 	socklen_t len = udp_addr_set(&addr, &group->gid, 0, udp_addr_ifindex(&group->gid));
 	const int fd = socket(addr.sa.sa_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-	const int none = 0;
 
 	if (fd < 0)
 		return -errno;
 	group->tx_fd[i] = fd;
 	if (addr.sa.sa_family == AF_INET6)
-		(void)enable(fd, IPPROTO_IPV6, IPV6_V6ONLY);
-	(void)setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &none, sizeof(none));
+		(void)socket_set(fd, IPPROTO_IPV6, IPV6_V6ONLY, 1);
+	(void)socket_set(fd, SOL_SOCKET, SO_RCVBUF, 0);
 	if (bind(fd, &addr.sa, len) != 0 || getsockname(fd, &addr.sa, &len) != 0)
 		return -errno;
 	group->tx_port[i] = udp_addr_port(&addr);
-	return enable(fd, SOL_SOCKET, SO_REUSEPORT);
+	return socket_set(fd, SOL_SOCKET, SO_REUSEPORT, 1);
 }
 
 static void release_ports(struct udp_group *group)
@@ -250,7 +232,7 @@ int udp_group_guard(struct udp_group *group, const struct udp_local *known, size
 
 uint32_t udp_group_foreign(const struct udp_group *group)
 {
-	return group->fd ? link_socket_drops(group->fd[group->slots]) : 0;
+	return group->fd ? socket_drops(group->fd[group->slots]) : 0;
 }
 
 void udp_group_drain(struct udp_group *group, uint32_t slot)

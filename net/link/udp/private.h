@@ -24,16 +24,6 @@
 #define IPV6_FLOWINFO 11
 #endif
 
-/* Warnings, each logged once in the life of a link. */
-enum udp_warning {
-	UDP_WARN_TOO_LONG = 1 << 0,
-	UDP_WARN_NO_ROUTE = 1 << 1,
-	UDP_WARN_NO_TRAINS = 1 << 2,
-	UDP_WARN_REFUSED = 1 << 3,
-	UDP_WARN_NO_GROUP_ROUTE = 1 << 4,
-	UDP_WARN_NO_RECEIVE = 1 << 5,
-};
-
 struct udp_tx {
 	struct mmsghdr msg[UDP_BURST];
 	struct iovec iov[UDP_BURST];
@@ -86,9 +76,7 @@ struct udp_link {
 	uint32_t ifindex;
 	int rx_fd; /* the caller's */
 	int tx_fd[LINK_TX_PORTS];
-	uint32_t warned; /* enum udp_warning */
-	void (*log)(void *arg, const char *line);
-	void *log_arg;
+	struct link_log log;
 	struct udp_tx tx;
 	struct udp_rx rx;
 	struct udp_peer peer[UDP_PEERS];
@@ -106,7 +94,6 @@ int udp_leave(struct link *base, const struct gid *group);
 bool udp_is_local(struct link *base, const struct gid *gid);
 
 void udp_tx_init(struct udp_link *link);
-void udp_warn_once(struct udp_link *link, enum udp_warning warning, const char *line);
 int udp_rx_init(struct udp_link *link);
 void udp_rx_fini(struct udp_link *link);
 /* Sets options of a receiving socket that improve reception; failures are ignored. */

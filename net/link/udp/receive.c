@@ -7,7 +7,6 @@
 #include <assert.h>
 #include <errno.h>
 #include <netinet/udp.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -140,14 +139,6 @@ static size_t take_packets(struct udp_link *link, struct wire_arrival *ret, size
 	return n;
 }
 
-static void warn_refused(struct udp_link *link, int err)
-{
-	char line[160];
-
-	(void)snprintf(line, sizeof(line), LINK_RECEIVE_REFUSED, strerror(err));
-	udp_warn_once(link, UDP_WARN_NO_RECEIVE, line);
-}
-
 /* One datagram alone costs 0.1 us less than a list of one. A bare system call: rsockets, preloaded
  * into a program, replace recvmsg(). */
 static int call_receive(int fd, struct mmsghdr *msg, uint32_t n)
@@ -184,14 +175,8 @@ static int read_socket(struct udp_link *link, int fd, const struct gid *dst)
 	do {
 		rc = call_receive(fd, rx->msg, rx->batch);
 	} while (rc < 0 && errno == EINTR);
-	/* Errors such as ECONNREFUSED concern packets that were sent before: nothing arrived. */
-	if (rc < 0) {
-		const int err = errno;
-
-		if (err == EPERM || err == EACCES || err == ENOSYS)
-			warn_refused(link, err);
-		return err == EBADF || err == ENOTSOCK ? -err : 0;
-	}
+	if (rc < 0)
+		return link_receive_failed(&link->log, errno);
 	rx->count = (uint32_t)rc;
 	rx->dst = *dst;
 	return rc;

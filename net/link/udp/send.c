@@ -8,15 +8,13 @@
 #include <errno.h>
 #include <net/if.h>
 #include <netinet/udp.h>
-#include <stdio.h>
 #include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "net/link/socket.h"
 #include "net/link/udp/private.h"
 #include "net/wire/packet.h"
-
-#define MTU_HINT "lower the path MTU, or raise the interface's"
 
 void udp_tx_init(struct udp_link *link)
 {
@@ -28,15 +26,6 @@ void udp_tx_init(struct udp_link *link)
 		tx->msg[i].msg_hdr.msg_name = &tx->name[i];
 		tx->msg[i].msg_hdr.msg_control = tx->control[i];
 	}
-}
-
-void udp_warn_once(struct udp_link *link, enum udp_warning warning, const char *line)
-{
-	if (link->warned & warning)
-		return;
-	link->warned |= warning;
-	if (link->log)
-		link->log(link->log_arg, line);
 }
 
 /* Appends a control message. Returns the bytes used so far. */
@@ -89,44 +78,34 @@ static void fill(struct udp_link *link, uint32_t i, const struct wire_train *tra
 		hdr->msg_control = NULL;
 }
 
-static bool would_block(int error)
-{
-	return error == EAGAIN || error == ENOBUFS || error == ENOMEM;
-}
-
 static void warn_no_route(struct udp_link *link, const struct wire_train *train, int error)
 {
-	char name[IF_NAMESIZE] = "INTERFACE", line[200];
+	const bool v4 = link->family == AF_INET;
+	char name[IF_NAMESIZE] = "INTERFACE";
 
 	if (!gid_is_multicast(&train->dst)) {
-		(void)snprintf(line, sizeof(line),
-			       "no route to a peer: packets to it are dropped (%s)",
-			       strerror(error));
-		udp_warn_once(link, UDP_WARN_NO_ROUTE, line);
+		link_warn(&link->log, LINK_NO_ROUTE,
+			  "no route to a peer: packets to it are dropped (%s)", strerror(error));
 		return;
 	}
 	(void)if_indextoname(link->ifindex, name);
-	(void)snprintf(line, sizeof(line),
-		       "no route to a multicast group: packets to it are dropped; try ip %sroute "
-		       "add %s dev %s (lo carries IPv4 groups only)",
-		       link->family == AF_INET ? "" : "-6 ",
-		       link->family == AF_INET ? "224.0.0.0/4" : "ff00::/8", name);
-	udp_warn_once(link, UDP_WARN_NO_GROUP_ROUTE, line);
+	link_warn(&link->log, LINK_NO_GROUP_ROUTE,
+		  "no route to a multicast group: packets to it are dropped; try ip %sroute add %s "
+		  "dev %s (lo carries IPv4 groups only)",
+		  v4 ? "" : "-6 ", v4 ? "224.0.0.0/4" : "ff00::/8", name);
 }
 
 /* Drops a train that can never be sent: counts its packets and logs the reason. */
 static void drop(struct udp_link *link, const struct wire_train *train, int error)
 {
-	char line[200];
-
 	link->base.stats.send_errors += train->segs;
 	switch (error) {
 	case EMSGSIZE:
 	case EINVAL:
-		(void)snprintf(line, sizeof(line),
-			       "a packet of %u bytes does not fit the path to its peer: " MTU_HINT,
-			       train->segs > 1 ? train->seg_len : train->len);
-		udp_warn_once(link, UDP_WARN_TOO_LONG, line);
+		link_warn(&link->log, LINK_TOO_LONG,
+			  "a packet of %u bytes does not fit the path to its peer: lower the path "
+			  "MTU, or raise the interface's",
+			  train->segs > 1 ? train->seg_len : train->len);
 		return;
 	case ENETUNREACH:
 	case EHOSTUNREACH:
@@ -136,10 +115,9 @@ static void drop(struct udp_link *link, const struct wire_train *train, int erro
 	case EBADF:
 	case ENOTSOCK: return;
 	default:
-		(void)snprintf(line, sizeof(line), "the kernel refuses to send a packet (%s)%s",
-			       strerror(error),
-			       error == EPERM ? ": a firewall rule forbids it" : "");
-		udp_warn_once(link, UDP_WARN_REFUSED, line);
+		link_warn(&link->log, LINK_SEND_REFUSED,
+			  "the kernel refuses to send a packet (%s)%s", strerror(error),
+			  error == EPERM ? ": a firewall rule forbids it" : "");
 	}
 }
 
@@ -220,9 +198,9 @@ static void refused(struct udp_link *link, const struct wire_train *train, int e
 		if (!send_singles(link, train))
 			return;
 		link->base.max_segs = 1;
-		udp_warn_once(link, UDP_WARN_NO_TRAINS,
-			      "the interface refuses trains of packets (UDP_SEGMENT): sending them "
-			      "singly");
+		link_warn(&link->log, LINK_NO_TRAINS,
+			  "the interface refuses trains of packets (UDP_SEGMENT): sending them "
+			  "singly");
 		return;
 	}
 	drop(link, train, error);
@@ -259,7 +237,7 @@ int udp_send(struct link *base, const struct wire_train *trains, size_t n)
 			done += (size_t)rc;
 			continue;
 		}
-		if (would_block(-rc))
+		if (socket_is_full(-rc))
 			return done > 0 ? (int)done : -EAGAIN;
 		refused(link, &trains[done], -rc);
 		done++;

@@ -4,7 +4,6 @@
 #include "net/link/udp/udp.h"
 
 #include <errno.h>
-#include <linux/sock_diag.h>
 #include <netinet/udp.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,15 +11,11 @@
 
 #include "net/link/descriptor.h"
 #include "net/link/ethernet/frame.h"
+#include "net/link/socket.h"
 #include "net/link/udp/private.h"
 
 #define SNDBUF_WANTED (4 * 1024 * 1024)
 #define PEER_USES     (1u << 18) /* of a cached result of udp_is_local */
-
-static int set_int(int fd, int level, int option, int value)
-{
-	return setsockopt(fd, level, option, &value, sizeof(value)) == 0 ? 0 : -errno;
-}
 
 /* The ICRC covers identification 0 and DF: an unconnected socket with PMTUDISC_DO sends both. */
 static int set_ip_options(int fd, int family, uint32_t ifindex)
@@ -28,14 +23,14 @@ static int set_ip_options(int fd, int family, uint32_t ifindex)
 	if (family == AF_INET) {
 		const struct ip_mreqn out = { .imr_ifindex = (int)ifindex };
 
-		(void)set_int(fd, IPPROTO_IP, IP_TTL, UDP_HOP_LIMIT);
+		(void)socket_set(fd, IPPROTO_IP, IP_TTL, UDP_HOP_LIMIT);
 		(void)setsockopt(fd, IPPROTO_IP, IP_MULTICAST_IF, &out, sizeof(out));
-		return set_int(fd, IPPROTO_IP, IP_MTU_DISCOVER, IP_PMTUDISC_DO);
+		return socket_set(fd, IPPROTO_IP, IP_MTU_DISCOVER, IP_PMTUDISC_DO);
 	}
-	(void)set_int(fd, IPPROTO_IPV6, IPV6_V6ONLY, 1);
-	(void)set_int(fd, IPPROTO_IPV6, IPV6_UNICAST_HOPS, UDP_HOP_LIMIT);
-	(void)set_int(fd, IPPROTO_IPV6, IPV6_MULTICAST_IF, (int)ifindex);
-	return set_int(fd, IPPROTO_IPV6, IPV6_MTU_DISCOVER, IPV6_PMTUDISC_DO);
+	(void)socket_set(fd, IPPROTO_IPV6, IPV6_V6ONLY, 1);
+	(void)socket_set(fd, IPPROTO_IPV6, IPV6_UNICAST_HOPS, UDP_HOP_LIMIT);
+	(void)socket_set(fd, IPPROTO_IPV6, IPV6_MULTICAST_IF, (int)ifindex);
+	return socket_set(fd, IPPROTO_IPV6, IPV6_MTU_DISCOVER, IPV6_PMTUDISC_DO);
 }
 
 static int open_tx(struct udp_link *link, uint32_t i, uint16_t port)
@@ -52,12 +47,12 @@ static int open_tx(struct udp_link *link, uint32_t i, uint16_t port)
 	rc = set_ip_options(fd, link->family, link->ifindex);
 	if (rc != 0)
 		return rc;
-	(void)set_int(fd, SOL_SOCKET, SO_SNDBUF, SNDBUF_WANTED);
+	(void)socket_set(fd, SOL_SOCKET, SO_SNDBUF, SNDBUF_WANTED);
 	/* Nothing reads this socket, so packets to its port get no memory. */
-	(void)set_int(fd, SOL_SOCKET, SO_RCVBUF, 0);
+	(void)socket_set(fd, SOL_SOCKET, SO_RCVBUF, 0);
 	/* The group and the other processes of the device are bound to the same port. */
 	if (port)
-		(void)set_int(fd, SOL_SOCKET, SO_REUSEPORT, 1);
+		(void)socket_set(fd, SOL_SOCKET, SO_REUSEPORT, 1);
 	if (bind(fd, &addr.sa, len) != 0 || getsockname(fd, &addr.sa, &len) != 0)
 		return -errno;
 	link->base.tx_port[i] = udp_addr_port(&addr);
@@ -104,16 +99,6 @@ static void udp_close(struct link *base)
 	descriptor_close(link->base.wait_fd);
 	udp_rx_fini(link);
 	free(link);
-}
-
-uint32_t link_socket_drops(int fd)
-{
-	uint32_t info[SK_MEMINFO_VARS] = { 0 };
-	socklen_t len = sizeof(info);
-
-	if (getsockopt(fd, SOL_SOCKET, SO_MEMINFO, info, &len) != 0)
-		return 0;
-	return info[SK_MEMINFO_DROPS];
 }
 
 static void udp_show_headers(const struct link *base)
@@ -180,7 +165,6 @@ int udp_open(struct link **ret, const struct udp_cfg *cfg)
 	link->ifindex = udp_addr_ifindex(&cfg->gid);
 	link->rx_fd = cfg->rx_fd;
 	link->log = cfg->log;
-	link->log_arg = cfg->log_arg;
 	link->base.wait_fd = -1;
 	for (uint32_t i = 0; i < LINK_TX_PORTS; i++)
 		link->tx_fd[i] = -1;

@@ -10,6 +10,7 @@
 #include <stdint.h>
 
 #include "net/link/link.h"
+#include "net/link/log.h"
 
 #define UDP_BURST 16
 
@@ -54,10 +55,7 @@ struct udp_cfg {
 	int rx_fd;			 /* the slot's socket; remains the caller's */
 	uint16_t tx_port[LINK_TX_PORTS]; /* ports that a group of this user is bound to; 0: any */
 	bool trains;			 /* send UDP_SEGMENT trains where the kernel has them */
-	/* Logs a sentence for people when packets cannot be sent, once for each cause. May be
-	 * NULL. */
-	void (*log)(void *arg, const char *line);
-	void *log_arg;
+	struct link_log log;
 };
 
 /* 0 or -errno. link_show_headers costs 0.15 us for each packet, so it is off at first; only
@@ -68,8 +66,5 @@ int udp_open(struct link **ret, const struct udp_cfg *cfg);
 int udp_receive_from(struct link *link, int rx_fd, struct wire_arrival *ret, size_t max);
 /* Largest RoCE MTU (256..4096) whose packets fit the interface that has the address; 0: none. */
 uint32_t udp_max_mtu(const struct gid *gid);
-/* Packets that the kernel dropped because the buffer of this socket (UDP or packet) was full.
- * Wraps; 0 for descriptor -1. */
-uint32_t link_socket_drops(int fd);
 
 #endif
