@@ -52,18 +52,13 @@ static int open_ethernet(const struct progress *progress, struct link **ret)
 		.prefix_len = progress->info->prefix_len,
 		.gateway = progress->info->gateway,
 		.slot = progress->attachment->slot,
+		.rx_fd = progress->attachment->rx_fd,
+		.tx_fd = progress->attachment->tx_fd,
 		.log.write = log_line,
 	};
-	int err = ethernet_port_sockets(&cfg.port, progress->attachment->rx_fd,
-					progress->attachment->tx_fd);
 
-	if (err)
-		return err;
 	memcpy(cfg.mac, progress->info->mac, sizeof(cfg.mac));
-	err = ethernet_open(ret, &cfg);
-	if (err)
-		cfg.port->close(cfg.port);
-	return err;
+	return ethernet_open(ret, &cfg);
 }
 
 /* Calls the device server under the engine lock, the first time that two processes have to do with

@@ -201,7 +201,7 @@ static inline uint16_t link_max_segs(const struct link *link)
 	return link_bottom(link)->max_segs;
 }
 
-/* Joins or leaves a multicast group; joins nest. 0, -EINVAL (not a group, or the other address
+/* Joins or leaves a multicast group; a second join changes nothing. 0, -EINVAL (not a group, or the other address
  * family), -EOPNOTSUPP (the interface carries no such groups), -ENOENT (leave: not joined), -ENOSPC
  * or -errno. */
 static inline int link_join(struct link *link, const struct gid *group)

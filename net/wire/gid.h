@@ -32,6 +32,16 @@ static inline bool gid_equal(const struct gid *a, const struct gid *b)
 	return memcmp(a->raw, b->raw, sizeof(a->raw)) == 0;
 }
 
+/* Place of a GID in a list of n; n: it is not there. */
+static inline uint32_t gid_find(const struct gid *list, uint32_t n, const struct gid *gid)
+{
+	uint32_t i = 0;
+
+	while (i < n && !gid_equal(&list[i], gid))
+		i++;
+	return i;
+}
+
 /* True: the GID of an empty table entry. */
 static inline bool gid_is_zero(const struct gid *gid)
 {

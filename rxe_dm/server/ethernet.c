@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "lib/control/log.h"
-#include "net/link/ethernet/filter.h"
+#include "net/link/ethernet/ethernet.h"
 #include "net/link/udp/address.h"
 #include "rxe_dm/server/device.h"
 
@@ -77,17 +77,13 @@ static int open_link(const struct device *device, uint32_t slot, int rx_fd, int 
 		.gateway = ethernet->gateway,
 		.slot = slot,
 		.answers = slot == 0,
+		.rx_fd = rx_fd,
+		.tx_fd = tx_fd,
 		.log.write = log_link,
 	};
-	int rc = ethernet_port_sockets(&cfg.port, rx_fd, tx_fd);
 
-	if (rc)
-		return rc;
 	memcpy(cfg.mac, ethernet->mac, sizeof(cfg.mac));
-	rc = ethernet_open(ret, &cfg);
-	if (rc)
-		cfg.port->close(cfg.port);
-	return rc;
+	return ethernet_open(ret, &cfg);
 }
 
 int ethernet_device_link(struct device *device, uint32_t slot, struct link **ret, int *ret_rx_fd,

@@ -10,7 +10,7 @@
 #include "net/link/ethernet/frame.h"
 #include "net/link/ethernet/neighbor.h"
 #include "net/link/ethernet/neighbor_table.h"
-#include "net/link/ethernet/split.h"
+#include "net/link/ethernet/private.h"
 #include "net/link/udp/private.h"
 #include "net/wire/ip.h"
 #include "net/wire/packet.h"

@@ -2,7 +2,6 @@
 /* Opening and closing an Ethernet link, multicast groups, and its smaller operations. */
 #include "net/link/ethernet/ethernet.h"
 
-#include <assert.h>
 #include <errno.h>
 #include <linux/if_packet.h>
 #include <stdlib.h>
@@ -41,15 +40,6 @@ uint32_t ethernet_max_mtu(const char *ifname, const struct gid *gid)
 	return ifindex ? frame_path_mtu(udp_addr_if_mtu(ifindex), gid) : 0;
 }
 
-const struct ethernet_group *ethernet_find_group(const struct ethernet_link *link,
-						 const struct gid *gid)
-{
-	for (uint32_t i = 0; i < link->num_groups; i++)
-		if (gid_equal(&link->group[i].gid, gid))
-			return &link->group[i];
-	return NULL;
-}
-
 /* Changes the interface's filter for a group's frames. Failure is ignored: the interface may be in
  * promiscuous mode. */
 static void change_membership(const struct ethernet_link *link, const struct gid *group, int option)
@@ -59,23 +49,20 @@ static void change_membership(const struct ethernet_link *link, const struct gid
 				   .mr_alen = FRAME_MAC_LEN };
 
 	frame_group_mac(req.mr_address, group);
-	(void)setsockopt(link->port->tx_fd, SOL_PACKET, option, &req, sizeof(req));
+	(void)setsockopt(link->tx_fd, SOL_PACKET, option, &req, sizeof(req));
 }
 
 static int ethernet_join(struct link *base, const struct gid *group)
 {
 	struct ethernet_link *link = (struct ethernet_link *)base;
-	const struct ethernet_group *known = ethernet_find_group(link, group);
 
 	if (!gid_is_multicast(group) || gid_is_v4(group) != gid_is_v4(&link->self.gid))
 		return -EINVAL;
-	if (known) {
-		link->group[known - link->group].joins++;
+	if (gid_find(link->group, link->num_groups, group) < link->num_groups)
 		return 0;
-	}
 	if (link->num_groups == ETHERNET_MAX_GROUPS)
 		return -ENOSPC;
-	link->group[link->num_groups++] = (struct ethernet_group){ .gid = *group, .joins = 1 };
+	link->group[link->num_groups++] = *group;
 	change_membership(link, group, PACKET_ADD_MEMBERSHIP);
 	return 0;
 }
@@ -83,17 +70,12 @@ static int ethernet_join(struct link *base, const struct gid *group)
 static int ethernet_leave(struct link *base, const struct gid *group)
 {
 	struct ethernet_link *link = (struct ethernet_link *)base;
-	const struct ethernet_group *known = ethernet_find_group(link, group);
-	struct ethernet_group *own;
+	const uint32_t at = gid_find(link->group, link->num_groups, group);
 
-	if (!known)
+	if (at == link->num_groups)
 		return -ENOENT;
-	own = &link->group[known - link->group];
-	assert(own->joins > 0);
-	if (--own->joins > 0)
-		return 0;
 	change_membership(link, group, PACKET_DROP_MEMBERSHIP);
-	*own = link->group[--link->num_groups];
+	link->group[at] = link->group[--link->num_groups];
 	return 0;
 }
 
@@ -108,8 +90,6 @@ static void ethernet_close(struct link *base)
 
 	descriptor_close(link->timer_fd);
 	descriptor_close(link->base.wait_fd);
-	if (link->port)
-		link->port->close(link->port);
 	for (uint32_t i = 0; i < ETHERNET_MAX_HELD; i++)
 		free(link->held[i].train.buf);
 	free(link);
@@ -119,7 +99,7 @@ static bool ethernet_has_descriptors(const struct link *base)
 {
 	const struct ethernet_link *link = (const struct ethernet_link *)base;
 
-	return descriptor_is_kept(link->port->rx_fd) && descriptor_is_kept(link->port->tx_fd) &&
+	return descriptor_is_kept(link->rx_fd) && descriptor_is_kept(link->tx_fd) &&
 	       descriptor_is_kept(link->base.wait_fd) && descriptor_is_kept(link->timer_fd);
 }
 
@@ -144,7 +124,6 @@ static int open_parts(struct ethernet_link *link)
 {
 	int rc;
 
-	assert(link->port && link->port->read && link->port->close);
 	for (uint32_t i = 0; i < ETHERNET_MAX_HELD; i++) {
 		link->held[i].train.buf = malloc(TRAIN_MAX_BYTES);
 		if (!link->held[i].train.buf)
@@ -153,10 +132,12 @@ static int open_parts(struct ethernet_link *link)
 	link->base.wait_fd = descriptor_keep(epoll_create1(EPOLL_CLOEXEC));
 	if (link->base.wait_fd < 0)
 		return -errno;
-	rc = ethernet_timer_open(link);
+	rc = ethernet_rx_init(link);
+	if (rc == 0)
+		rc = ethernet_timer_open(link);
 	if (rc == 0)
 		rc = poll_add(link, link->timer_fd);
-	return rc == 0 ? poll_add(link, link->port->rx_fd) : rc;
+	return rc == 0 ? poll_add(link, link->rx_fd) : rc;
 }
 
 static bool cfg_is_sound(const struct ethernet_cfg *cfg)
@@ -169,8 +150,6 @@ static bool cfg_is_sound(const struct ethernet_cfg *cfg)
 
 static void configure(struct ethernet_link *link, const struct ethernet_cfg *cfg)
 {
-	static const struct gid none = { { 0 } };
-
 	link->base.ops = &ops;
 	link->self.gid = cfg->gid;
 	memcpy(link->self.mac, cfg->mac, FRAME_MAC_LEN);
@@ -178,10 +157,11 @@ static void configure(struct ethernet_link *link, const struct ethernet_cfg *cfg
 	link->ifindex = if_nametoindex(cfg->ifname);
 	link->prefix_len = cfg->prefix_len;
 	link->gateway = cfg->gateway;
-	link->has_gateway = !gid_equal(&cfg->gateway, &none) &&
-			    gid_is_v4(&cfg->gateway) == gid_is_v4(&cfg->gid);
+	link->has_gateway =
+		!gid_is_zero(&cfg->gateway) && gid_is_v4(&cfg->gateway) == gid_is_v4(&cfg->gid);
 	link->answers = cfg->answers;
-	link->port = cfg->port;
+	link->rx_fd = cfg->rx_fd;
+	link->tx_fd = cfg->tx_fd;
 	link->log = cfg->log;
 	link->base.wait_fd = link->timer_fd = -1;
 	/* The link cuts trains itself, so no interface limits them. */
@@ -204,8 +184,6 @@ int ethernet_open(struct link **ret, const struct ethernet_cfg *cfg)
 	configure(link, cfg);
 	rc = link->ifindex ? open_parts(link) : -ENODEV;
 	if (rc != 0) {
-		/* The port remains the caller's. */
-		link->port = NULL;
 		ethernet_close(&link->base);
 		return rc;
 	}

@@ -6,10 +6,10 @@
  *
  * The link sees every field of the headers, including the IPv4 identification, so the ICRC is
  * always checked exactly. It cuts trains itself: packet i has identification i. Trains of UDP-link
- * peers that the local kernel has not cut are split (split.h).
+ * peers that the local kernel has not cut are split.
  *
- * Frames pass through packet sockets that a process with CAP_NET_RAW opened and handed over
- * (filter.h). Using them needs no capability. */
+ * Frames pass through packet sockets that a process with CAP_NET_RAW opened and handed over. Using
+ * them needs no capability. */
 #ifndef RXE_LINK_ETHERNET_H
 #define RXE_LINK_ETHERNET_H
 
@@ -23,26 +23,6 @@
 
 #define ETHERNET_SLOTS 256u
 
-/* A frame as a port reads it. */
-struct ethernet_frame {
-	const uint8_t *p;
-	uint32_t len;
-	uint32_t gso_size; /* packet size of an uncut train, from the kernel; 0: unknown */
-};
-
-/* Reads and sends frames of one interface. */
-struct ethernet_port {
-	int rx_fd; /* becomes readable when read has frames */
-	int tx_fd; /* a packet socket bound to the interface */
-	/* Reads up to max frames, valid until the next call. Returns how many, or -errno. Never
-	 * blocks. */
-	int (*read)(struct ethernet_port *port, struct ethernet_frame *ret, uint32_t max);
-	void (*close)(struct ethernet_port *port);
-};
-
-/* Opens a port on sockets of ethernet_open_sockets(), which remain the caller's. */
-int ethernet_port_sockets(struct ethernet_port **ret, int rx_fd, int tx_fd);
-
 struct ethernet_cfg {
 	const char *ifname;
 	struct gid gid;
@@ -54,7 +34,7 @@ struct ethernet_cfg {
 	uint32_t slot; /* selects the source ports */
 	/* Answers ARP and neighbor discovery. One process does, for all slots. */
 	bool answers;
-	struct ethernet_port *port; /* the link's, once the link is open */
+	int rx_fd, tx_fd; /* of ethernet_open_sockets(); remain the caller's */
 	struct link_log log;
 };
 
@@ -70,6 +50,23 @@ void ethernet_answer(struct link *link, bool answers);
  * 0: a solicitation is under way; -EHOSTUNREACH: nobody answers, or nobody was asked;
  * -ENETUNREACH: no next hop. */
 int ethernet_neighbor(struct link *link, const struct gid *dst, bool solicits);
+
+/* Selects frames: ARP or neighbor discovery; RoCEv2 to any multicast group; RoCEv2 to this MAC and
+ * address whose destination QPN has the slot in its top 8 bits (out of range: slot 0). slots 0:
+ * every QPN. */
+struct ethernet_filter {
+	const char *ifname;
+	struct gid gid;
+	uint8_t mac[FRAME_MAC_LEN];
+	uint32_t slot, slots;
+	struct link_log log; /* of failures */
+};
+
+/* Opens packet sockets with libpcap's filters for a process that may not open its own. The process
+ * cannot change the filter, but can send any frame on the interface. 0, -EPERM (no CAP_NET_RAW),
+ * -ENODEV, -ENETDOWN, -ENOTSUP (not Ethernet) or -errno. In a static library of its own, so that
+ * programs do not load libpcap. */
+int ethernet_open_sockets(const struct ethernet_filter *filter, int *ret_rx_fd, int *ret_tx_fd);
 
 /* Makes a locally administered MAC from the address and the interface's MAC. Devices that share an
  * address by mistake thus differ in MAC on different interfaces, and detect the conflict. */

@@ -3,8 +3,6 @@
  * tcpdump; the kernel applies it, so a process is woken for its own slot's packets only. (libpcap's
  * own sockets cannot be handed to another process.) A second packet socket sends: a socket does not
  * receive what it sends, and the slots of a device must receive each other's frames. */
-#include "net/link/ethernet/filter.h"
-
 #include <arpa/inet.h>
 #include <errno.h>
 #include <linux/filter.h>

@@ -3,6 +3,7 @@
 #ifndef RXE_LINK_ETHERNET_PRIVATE_H
 #define RXE_LINK_ETHERNET_PRIVATE_H
 
+#include <linux/virtio_net.h>
 #include <net/if.h>
 #include <sys/socket.h>
 #include <sys/uio.h>
@@ -10,15 +11,16 @@
 #include "net/link/ethernet/ethernet.h"
 #include "net/link/ethernet/neighbor.h"
 #include "net/link/ethernet/neighbor_table.h"
-#include "net/link/ethernet/split.h"
+#include "net/wire/icrc.h"
 
-#define ETHERNET_RX_BATCH   4u
-#define ETHERNET_FRAME_MAX  (FRAME_MAX_HEADERS + 65535u)
-#define ETHERNET_TX_BATCH   64u
-#define ETHERNET_MAX_GROUPS 64u
-#define ETHERNET_MAX_HELD   4u
-#define ETHERNET_HOP_LIMIT  64u
-#define ETHERNET_FIRST_PORT 0xc000u
+#define ETHERNET_RX_BATCH    4u
+#define ETHERNET_FRAME_MAX   (FRAME_MAX_HEADERS + 65535u)
+#define ETHERNET_TX_BATCH    64u
+#define ETHERNET_MAX_GROUPS  64u
+#define ETHERNET_MAX_HELD    4u
+#define ETHERNET_HOP_LIMIT   64u
+#define ETHERNET_FIRST_PORT  0xc000u
+#define ETHERNET_SPLIT_TRIES 64u
 
 /* A train that waits for its neighbor's MAC. */
 struct ethernet_held {
@@ -32,9 +34,18 @@ struct ethernet_tx {
 	uint8_t headers[ETHERNET_TX_BATCH][FRAME_MAX_HEADERS];
 };
 
+struct ethernet_split {
+	uint32_t seg_len; /* bytes of every packet but the last, which may be shorter */
+	uint16_t id_step; /* packet i has the frame's identification plus i times this */
+};
+
 struct ethernet_rx {
-	struct ethernet_frame frame[ETHERNET_RX_BATCH];
-	uint32_t count, next;
+	bool has_header; /* a virtio_net_hdr precedes each frame */
+	struct mmsghdr msg[ETHERNET_RX_BATCH];
+	struct iovec iov[ETHERNET_RX_BATCH][2];
+	struct virtio_net_hdr header[ETHERNET_RX_BATCH];
+	uint8_t bytes[ETHERNET_RX_BATCH][ETHERNET_FRAME_MAX];
+	uint32_t count, next; /* frames that were read, and the first with packets left */
 
 	/* Frame next: p and left are its remaining packets; common is the same for all. */
 	bool opened;
@@ -42,11 +53,6 @@ struct ethernet_rx {
 	uint32_t left;
 	struct ethernet_split split;
 	struct wire_arrival common;
-};
-
-struct ethernet_group {
-	struct gid gid;
-	uint32_t joins;
 };
 
 struct ethernet_link {
@@ -58,14 +64,14 @@ struct ethernet_link {
 	struct gid gateway;
 	bool has_gateway;
 	bool answers;
-	struct ethernet_port *port;
+	int rx_fd, tx_fd; /* the caller's */
 	int timer_fd;
 	uint64_t timer_ns; /* expiry of timer_fd; UINT64_MAX: disarmed */
 	struct link_log log;
 	struct neighbor_table neighbors;
 	struct ethernet_held held[ETHERNET_MAX_HELD];
 	uint32_t num_held;
-	struct ethernet_group group[ETHERNET_MAX_GROUPS];
+	struct gid group[ETHERNET_MAX_GROUPS];
 	uint32_t num_groups;
 	struct ethernet_tx tx;
 	struct ethernet_rx rx;
@@ -75,8 +81,14 @@ struct ethernet_link {
 int ethernet_send(struct link *base, const struct wire_train *trains, size_t n);
 int ethernet_receive(struct link *base, struct wire_arrival *ret, size_t max);
 
-const struct ethernet_group *ethernet_find_group(const struct ethernet_link *link,
-						 const struct gid *gid);
+/* receive.c */
+int ethernet_rx_init(struct ethernet_link *link);
+/* Splits a train that the local kernel has not cut: several packets behind one UDP header. Pure.
+ * p, len: what follows the UDP header. gso_size is the packet size from the kernel; 0: unknown, and
+ * found by the ICRC of the first packet, with at most ETHERNET_SPLIT_TRIES tries. Malformed bytes
+ * count as one packet, which the engine counts and drops. */
+struct ethernet_split ethernet_split(const struct icrc_flow *flow, uint16_t ip_id, const uint8_t *p,
+				     uint32_t len, uint32_t gso_size);
 
 /* resolve.c */
 int ethernet_timer_open(struct ethernet_link *link);
@@ -86,7 +98,7 @@ const struct gid *ethernet_next_hop(const struct ethernet_link *link, const stru
 const uint8_t *ethernet_resolve(struct ethernet_link *link, const struct gid *next_hop);
 void ethernet_announce(struct ethernet_link *link);
 /* Handles a frame that may be ARP or neighbor discovery. */
-void ethernet_neighbor_heard(struct ethernet_link *link, const struct ethernet_frame *frame,
+void ethernet_neighbor_heard(struct ethernet_link *link, const uint8_t *p, uint32_t len,
 			     uint64_t now_ns);
 /* Learns the sender's MAC from a RoCEv2 frame. */
 void ethernet_datagram_heard(struct ethernet_link *link, const struct frame *frame,

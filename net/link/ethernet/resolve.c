@@ -67,7 +67,7 @@ const struct gid *ethernet_next_hop(const struct ethernet_link *link, const stru
 static void send_frame(const struct ethernet_link *link, const uint8_t *p, size_t len)
 {
 	/* Errors are ignored: a lost solicitation is retransmitted by its sender. */
-	(void)!send(link->port->tx_fd, p, len, MSG_DONTWAIT | MSG_NOSIGNAL);
+	(void)!send(link->tx_fd, p, len, MSG_DONTWAIT | MSG_NOSIGNAL);
 }
 
 static void solicit(const struct ethernet_link *link, const struct gid *target, const uint8_t *mac)
@@ -135,12 +135,12 @@ static void learn(struct ethernet_link *link, const struct gid *gid, const uint8
 		ethernet_release_held(link, gid, mac);
 }
 
-void ethernet_neighbor_heard(struct ethernet_link *link, const struct ethernet_frame *frame,
+void ethernet_neighbor_heard(struct ethernet_link *link, const uint8_t *p, uint32_t len,
 			     uint64_t now_ns)
 {
 	struct neighbor_message message;
-	const enum neighbor_kind kind = neighbor_parse(&message, frame->p, frame->len);
-	uint8_t p[NEIGHBOR_FRAME_MAX];
+	const enum neighbor_kind kind = neighbor_parse(&message, p, len);
+	uint8_t answer[NEIGHBOR_FRAME_MAX];
 	bool is_for_us;
 
 	/* Packet sockets also receive the device's own frames. */
@@ -155,7 +155,8 @@ void ethernet_neighbor_heard(struct ethernet_link *link, const struct ethernet_f
 		learn(link, &message.sender, message.mac,
 		      is_for_us ? SOURCE_SOLICITATION : SOURCE_ADVERTISEMENT, now_ns);
 	if (is_for_us && link->answers)
-		send_frame(link, p, neighbor_emit_advertisement(p, &link->self, &message));
+		send_frame(link, answer,
+			   neighbor_emit_advertisement(answer, &link->self, &message));
 }
 
 void ethernet_datagram_heard(struct ethernet_link *link, const struct frame *frame, uint64_t now_ns)

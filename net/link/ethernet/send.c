@@ -96,8 +96,7 @@ static bool send_train(struct ethernet_link *link, const struct wire_train *trai
 		int rc;
 
 		do {
-			rc = sendmmsg(link->port->tx_fd, link->tx.msg, n,
-				      MSG_DONTWAIT | MSG_NOSIGNAL);
+			rc = sendmmsg(link->tx_fd, link->tx.msg, n, MSG_DONTWAIT | MSG_NOSIGNAL);
 		} while (rc < 0 && errno == EINTR);
 		if (rc > 0) {
 			done += (uint32_t)rc;
@@ -105,7 +104,7 @@ static bool send_train(struct ethernet_link *link, const struct wire_train *trai
 		}
 		if (socket_is_full(errno) && done == 0)
 			return false;
-		if (socket_is_full(errno) && socket_wait_writable(link->port->tx_fd))
+		if (socket_is_full(errno) && socket_wait_writable(link->tx_fd))
 			continue;
 		drop(link, train, train->segs - done, errno);
 		return true;

@@ -13,59 +13,30 @@
 #include "net/link/descriptor.h"
 #include "net/link/memory/private.h"
 
-bool memory_is_member(const struct memory_slot_page *file, const struct gid *group)
-{
-	const uint32_t n = atomic_load_explicit(&file->num_groups, memory_order_acquire);
-
-	for (uint32_t i = 0; i < n && i < MEMORY_GROUPS; i++)
-		if (gid_equal(&file->group[i], group))
-			return true;
-	return false;
-}
-
-static uint32_t find_group(const struct memory_link *link, const struct gid *group)
-{
-	const uint32_t n = atomic_load_explicit(&link->own->num_groups, memory_order_relaxed);
-
-	assert(n <= MEMORY_GROUPS);
-	for (uint32_t i = 0; i < n; i++)
-		if (gid_equal(&link->joined[i].gid, group))
-			return i;
-	return n;
-}
-
-int memory_join(struct link *base, const struct gid *group)
+static int memory_join(struct link *base, const struct gid *group)
 {
 	struct memory_link *link = (struct memory_link *)base;
-	const uint32_t n = atomic_load_explicit(&link->own->num_groups, memory_order_relaxed);
-	const uint32_t at = find_group(link, group);
+	const uint32_t n = memory_num_groups(link->own);
 
 	if (!gid_is_multicast(group) || gid_is_v4(group) != gid_is_v4(&link->gid))
 		return -EINVAL;
-	if (at < n) {
-		link->joined[at].joins++;
+	if (memory_is_member(link->own, group))
 		return 0;
-	}
 	if (n == MEMORY_GROUPS)
 		return -ENOSPC;
-	link->joined[n] = (struct memory_joined){ .gid = *group, .joins = 1 };
 	link->own->group[n] = *group;
 	atomic_store_explicit(&link->own->num_groups, n + 1, memory_order_release);
 	return 0;
 }
 
-int memory_leave(struct link *base, const struct gid *group)
+static int memory_leave(struct link *base, const struct gid *group)
 {
 	struct memory_link *link = (struct memory_link *)base;
-	const uint32_t n = atomic_load_explicit(&link->own->num_groups, memory_order_relaxed);
-	const uint32_t at = find_group(link, group);
+	const uint32_t n = memory_num_groups(link->own);
+	const uint32_t at = gid_find(link->own->group, n, group);
 
 	if (at == n)
 		return -ENOENT;
-	assert(link->joined[at].joins > 0);
-	if (--link->joined[at].joins > 0)
-		return 0;
-	link->joined[at] = link->joined[n - 1];
 	link->own->group[at] = link->own->group[n - 1];
 	atomic_store_explicit(&link->own->num_groups, n - 1, memory_order_release);
 	return 0;

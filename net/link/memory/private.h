@@ -43,11 +43,6 @@ struct memory_peer {
 	bool has_taken; /* records to release */
 };
 
-struct memory_joined {
-	struct gid gid;
-	uint32_t joins;
-};
-
 struct memory_link {
 	struct link base; /* first: a struct link * is one of these */
 	struct gid gid;
@@ -81,8 +76,6 @@ struct memory_link {
 	/* One of them found the doorbell readable. */
 	_Atomic bool is_readable;
 
-	struct memory_joined joined[MEMORY_GROUPS];
-
 	uint8_t headers[MEMORY_BATCH][MEMORY_HEADERS];
 	uint8_t *copies; /* MEMORY_COPIES, for complete arrivals; NULL: none */
 	uint32_t copied;
@@ -95,8 +88,6 @@ void memory_handled(struct link *base);
 bool memory_wait_begins(struct link *base);
 void memory_wait_ended(struct link *base, bool readable);
 uint8_t *memory_space(struct link *base, const struct gid *dst, uint32_t slot);
-int memory_join(struct link *base, const struct gid *group);
-int memory_leave(struct link *base, const struct gid *group);
 
 /* The process of a slot; asks for its file and maps it. NULL: none, no memory, or is_hub_busy.
  * While anything is left to read of the slot's former process, that one. */
@@ -130,8 +121,19 @@ static inline uint32_t memory_epoch(const struct memory_hub_page *hub, uint32_t 
 }
 /* Whether the slot's process may have sent something that nobody has read. */
 bool memory_has_news(const struct memory_link *link, uint32_t slot);
+static inline uint32_t memory_num_groups(const struct memory_slot_page *file)
+{
+	const uint32_t n = atomic_load_explicit(&file->num_groups, memory_order_acquire);
+
+	return n < MEMORY_GROUPS ? n : MEMORY_GROUPS;
+}
 /* Whether a slot's process has joined the group. */
-bool memory_is_member(const struct memory_slot_page *file, const struct gid *group);
+static inline bool memory_is_member(const struct memory_slot_page *file, const struct gid *group)
+{
+	const uint32_t n = memory_num_groups(file);
+
+	return gid_find(file->group, n, group) < n;
+}
 
 /* Follows the hub's list of slots. */
 void memory_rescan(struct memory_link *link);

@@ -63,12 +63,6 @@ struct udp_peer {
 	bool same_host;
 };
 
-struct udp_mgroup {
-	struct gid gid;
-	int fd;
-	uint32_t joins;
-};
-
 struct udp_link {
 	struct link base; /* first: a struct link * is one of these */
 	struct gid gid;
@@ -80,8 +74,9 @@ struct udp_link {
 	struct udp_tx tx;
 	struct udp_rx rx;
 	struct udp_peer peer[UDP_PEERS];
-	struct udp_mgroup mgroup[UDP_MAX_GROUPS];
-	uint32_t num_mgroups;
+	struct gid group[UDP_MAX_GROUPS]; /* that are joined, each with a socket */
+	int group_fd[UDP_MAX_GROUPS];
+	uint32_t num_groups;
 	uint32_t turns; /* calls of udp_receive that read a socket */
 };
 

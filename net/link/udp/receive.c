@@ -3,7 +3,12 @@
  *
  * A train from this host stays whole, so a packet's index is the IP identification that its ICRC
  * covers. A train from another host was cut, and the kernel may have merged packets of any
- * identification into a new one: the index is a hint. */
+ * identification into a new one: the index is a hint.
+ *
+ * Each joined multicast group has a socket bound to the group's address, so it receives that group
+ * only. Each process of the host that joins gets a copy, and a sender that joined receives its own
+ * packets. The interface is the one that has the link's address. lo carries IPv4 groups, though it
+ * lacks IFF_MULTICAST; it delivers no IPv6 groups, even with a route. */
 #include <assert.h>
 #include <errno.h>
 #include <netinet/udp.h>
@@ -13,12 +18,15 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "net/link/descriptor.h"
 #include "net/link/udp/private.h"
 #include "net/wire/packet.h"
 
 /* Every Nth call reads the sockets of multicast groups first, so unicast traffic cannot starve
  * them. */
 #define GROUPS_FIRST_EVERY 8u
+/* Of a cached result of udp_is_local. */
+#define PEER_USES (1u << 18)
 
 int udp_rx_init(struct udp_link *link)
 {
@@ -79,6 +87,25 @@ static void read_controls(struct udp_meta *meta, struct msghdr *hdr)
 {
 	for (struct cmsghdr *c = CMSG_FIRSTHDR(hdr); c; c = CMSG_NXTHDR(hdr, c))
 		read_control(meta, c);
+}
+
+/* Called for each arrival, so results are cached. They expire, because an address may move to
+ * another host. */
+bool udp_is_local(struct link *base, const struct gid *gid)
+{
+	struct udp_link *link = (struct udp_link *)base;
+	struct udp_peer *peer;
+
+	if (gid_equal(gid, &link->gid) || udp_addr_is_loopback(gid))
+		return true;
+	peer = &link->peer[(gid->raw[15] ^ gid->raw[14]) % UDP_PEERS];
+	if (peer->left == 0 || !gid_equal(&peer->gid, gid)) {
+		peer->gid = *gid;
+		peer->same_host = udp_addr_ifindex(gid) != 0;
+		peer->left = PEER_USES;
+	}
+	peer->left--;
+	return peer->same_host;
 }
 
 static enum ip_id_rule id_rule(struct udp_link *link, const struct gid *src)
@@ -190,13 +217,12 @@ static int read_groups(struct udp_link *link)
 	for (int i = 0; i < n; i++) {
 		const uint64_t tag = ready[i].data.u64;
 
-		for (uint32_t k = 0; k < link->num_mgroups; k++) {
-			const struct udp_mgroup *group = &link->mgroup[k];
+		for (uint32_t k = 0; k < link->num_groups; k++) {
 			int rc;
 
-			if (tag != (uint64_t)group->fd)
+			if (tag != (uint64_t)link->group_fd[k])
 				continue;
-			rc = read_socket(link, group->fd, &group->gid);
+			rc = read_socket(link, link->group_fd[k], &link->group[k]);
 			if (rc != 0)
 				return rc;
 		}
@@ -206,12 +232,12 @@ static int read_groups(struct udp_link *link)
 
 static int read_any(struct udp_link *link)
 {
-	const bool groups_first = link->num_mgroups > 0 && ++link->turns % GROUPS_FIRST_EVERY == 0;
+	const bool groups_first = link->num_groups > 0 && ++link->turns % GROUPS_FIRST_EVERY == 0;
 	int rc = groups_first ? read_groups(link) : 0;
 
 	if (rc == 0)
 		rc = read_socket(link, link->rx_fd, &link->gid);
-	if (rc == 0 && link->num_mgroups > 0 && !groups_first)
+	if (rc == 0 && link->num_groups > 0 && !groups_first)
 		rc = read_groups(link);
 	return rc;
 }
@@ -253,4 +279,81 @@ int udp_receive_from(struct link *base, int rx_fd, struct wire_arrival *ret, siz
 			return rc;
 	}
 	return (int)take_packets(link, ret, max);
+}
+
+static int join(const struct udp_link *link, int fd, const struct gid *gid)
+{
+	union udp_addr addr;
+
+	(void)udp_addr_set(&addr, gid, 0, link->ifindex);
+	if (link->family == AF_INET) {
+		const struct ip_mreqn req = { .imr_multiaddr = addr.in.sin_addr,
+					      .imr_ifindex = (int)link->ifindex };
+
+		return setsockopt(fd, IPPROTO_IP, IP_ADD_MEMBERSHIP, &req, sizeof(req));
+	}
+
+	const struct ipv6_mreq req = { .ipv6mr_multiaddr = addr.in6.sin6_addr,
+				       .ipv6mr_interface = link->ifindex };
+
+	return setsockopt(fd, IPPROTO_IPV6, IPV6_ADD_MEMBERSHIP, &req, sizeof(req));
+}
+
+/* Returns a socket that receives the group and is in the epoll set, or -errno. */
+static int open_group(const struct udp_link *link, const struct gid *gid)
+{
+	const int one = 1, fd = descriptor_keep(socket(
+				   link->family, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+	struct epoll_event event = { .events = EPOLLIN, .data.u64 = (uint64_t)fd };
+	union udp_addr addr;
+	const socklen_t len = udp_addr_set(&addr, gid, ROCE_UDP_PORT, link->ifindex);
+	int rc;
+
+	if (fd < 0)
+		return -errno;
+	udp_set_receive_options(fd, link->family);
+	udp_set_header_options(fd, link->family, true);
+	if (setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one)) == 0 &&
+	    bind(fd, &addr.sa, len) == 0 && join(link, fd, gid) == 0 &&
+	    epoll_ctl(link->base.wait_fd, EPOLL_CTL_ADD, fd, &event) == 0)
+		return fd;
+	rc = -errno;
+	descriptor_close(fd);
+	return rc;
+}
+
+int udp_join(struct link *base, const struct gid *group)
+{
+	struct udp_link *link = (struct udp_link *)base;
+	int fd;
+
+	if (!gid_is_multicast(group) || udp_addr_family(group) != link->family)
+		return -EINVAL;
+	if (link->family == AF_INET6 && udp_addr_is_loopback(&link->gid))
+		return -EOPNOTSUPP;
+	if (gid_find(link->group, link->num_groups, group) < link->num_groups)
+		return 0;
+	if (link->num_groups == UDP_MAX_GROUPS)
+		return -ENOSPC;
+	fd = open_group(link, group);
+	if (fd < 0)
+		return fd;
+	link->group[link->num_groups] = *group;
+	link->group_fd[link->num_groups++] = fd;
+	return 0;
+}
+
+int udp_leave(struct link *base, const struct gid *group)
+{
+	struct udp_link *link = (struct udp_link *)base;
+	const uint32_t at = gid_find(link->group, link->num_groups, group);
+
+	if (at == link->num_groups)
+		return -ENOENT;
+	(void)epoll_ctl(link->base.wait_fd, EPOLL_CTL_DEL, link->group_fd[at], NULL);
+	descriptor_close(link->group_fd[at]);
+	link->num_groups--;
+	link->group[at] = link->group[link->num_groups];
+	link->group_fd[at] = link->group_fd[link->num_groups];
+	return 0;
 }

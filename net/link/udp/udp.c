@@ -15,7 +15,6 @@
 #include "net/link/udp/private.h"
 
 #define SNDBUF_WANTED (4 * 1024 * 1024)
-#define PEER_USES     (1u << 18) /* of a cached result of udp_is_local */
 
 /* The ICRC covers identification 0 and DF: an unconnected socket with PMTUDISC_DO sends both. */
 static int set_ip_options(int fd, int family, uint32_t ifindex)
@@ -94,8 +93,8 @@ static void udp_close(struct link *base)
 
 	for (uint32_t i = 0; i < LINK_TX_PORTS; i++)
 		descriptor_close(link->tx_fd[i]);
-	for (uint32_t i = 0; i < link->num_mgroups; i++)
-		descriptor_close(link->mgroup[i].fd);
+	for (uint32_t i = 0; i < link->num_groups; i++)
+		descriptor_close(link->group_fd[i]);
 	descriptor_close(link->base.wait_fd);
 	udp_rx_fini(link);
 	free(link);
@@ -106,25 +105,6 @@ static void udp_show_headers(const struct link *base)
 	const struct udp_link *link = (const struct udp_link *)base;
 
 	udp_set_header_options(link->rx_fd, link->family, true);
-}
-
-/* Called for each arrival, so results are cached. They expire, because an address may move to
- * another host. */
-bool udp_is_local(struct link *base, const struct gid *gid)
-{
-	struct udp_link *link = (struct udp_link *)base;
-	struct udp_peer *peer;
-
-	if (gid_equal(gid, &link->gid) || udp_addr_is_loopback(gid))
-		return true;
-	peer = &link->peer[(gid->raw[15] ^ gid->raw[14]) % UDP_PEERS];
-	if (peer->left == 0 || !gid_equal(&peer->gid, gid)) {
-		peer->gid = *gid;
-		peer->same_host = udp_addr_ifindex(gid) != 0;
-		peer->left = PEER_USES;
-	}
-	peer->left--;
-	return peer->same_host;
 }
 
 static bool udp_has_descriptors(const struct link *base)
