@@ -90,17 +90,6 @@ int rs_datagram_connect(struct rsocket *rs, const struct sockaddr *addr, socklen
 	return err;
 }
 
-int rs_datagram_shutdown(struct rsocket *rs, int how)
-{
-	if (!rs->datagram->connected)
-		return ENOTCONN;
-	if (how == SHUT_RD || how == SHUT_RDWR)
-		rs->end.receiving = true;
-	if (how == SHUT_WR || how == SHUT_RDWR)
-		rs->end.sending = true;
-	return 0;
-}
-
 int rs_datagram_name(struct rsocket *rs, bool is_peer, struct sockaddr *addr, socklen_t *len)
 {
 	int rc;

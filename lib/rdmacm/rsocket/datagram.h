@@ -82,7 +82,6 @@ void rs_datagram_free(struct rsocket *rs);
 /* Public calls for datagram rsockets. 0 or a positive errno. */
 int rs_datagram_bind(struct rsocket *rs, const struct sockaddr *addr, socklen_t len);
 int rs_datagram_connect(struct rsocket *rs, const struct sockaddr *addr, socklen_t len);
-int rs_datagram_shutdown(struct rsocket *rs, int how);
 int rs_datagram_name(struct rsocket *rs, bool is_peer, struct sockaddr *addr, socklen_t *len);
 
 /* Handles completions, and now and then the UDP socket. */

@@ -12,17 +12,12 @@
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
+#include <utlist.h>
 
 #include "lib/control/cancel.h"
 #include "lib/rdmacm/error.h"
 #include "lib/rdmacm/rsocket/rsocket.h"
 #include "net/link/descriptor.h"
-
-#define HASH_NONFATAL_OOM 1
-/* uthash's default hash falls through the cases of a switch, which clang warns of. */
-#define HASH_FUNCTION(key, len, hash) HASH_OAT(key, len, hash)
-#include <uthash.h>
-#include <utlist.h>
 
 #define MILLISECOND_NS 1000000
 
@@ -30,7 +25,6 @@
 #define EVENTS (EPOLLIN | EPOLLRDNORM | EPOLLOUT | EPOLLWRNORM | EPOLLPRI | EPOLLRDHUP)
 
 struct member {
-	UT_hash_handle hh; /* by fd */
 	struct member *prev, *next;
 	struct rs_interest interest; /* its rsocket with a reference */
 	bool is_oneshot, is_disabled;
@@ -38,26 +32,25 @@ struct member {
 };
 
 struct set {
-	UT_hash_handle hh; /* by fd */
+	struct set *prev, *next;
 	_Atomic uint32_t refs;
 	int fd;
 	int wake; /* an eventfd in the kernel's set: the list changes while a thread waits */
 
 	pthread_mutex_t lock; /* what follows. Taken before that of an rsocket */
-	struct member *by_fd, *members;
+	struct member *members;
+	uint64_t num_members;
 	bool is_kernel_last; /* in turns, so that neither starves */
 };
 
 static pthread_mutex_t sets_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct set *sets;
-static _Atomic uint32_t num_sets; /* 0: no call needs to look */
 
 /* The rsockets of a parent belong to the parent. */
 static void forget(void)
 {
 	pthread_mutex_init(&sets_lock, NULL);
 	sets = NULL;
-	num_sets = 0;
 }
 
 static __attribute__((constructor)) void prepare(void)
@@ -67,8 +60,8 @@ static __attribute__((constructor)) void prepare(void)
 
 static void remove_member(struct set *set, struct member *member)
 {
-	HASH_DEL(set->by_fd, member);
 	DL_DELETE(set->members, member);
+	set->num_members--;
 	rs_put(member->interest.rs);
 	free(member);
 }
@@ -89,27 +82,12 @@ static struct set *find(int fd)
 {
 	struct set *set;
 
-	if (!atomic_load(&num_sets))
-		return NULL;
 	pthread_mutex_lock(&sets_lock);
-	HASH_FIND(hh, sets, &fd, sizeof(fd), set);
+	DL_SEARCH_SCALAR(sets, set, fd, fd);
 	if (set)
 		atomic_fetch_add(&set->refs, 1);
 	pthread_mutex_unlock(&sets_lock);
 	return set;
-}
-
-static bool add_set(struct set *set)
-{
-	bool is_added;
-
-	pthread_mutex_lock(&sets_lock);
-	HASH_ADD(hh, sets, fd, sizeof(set->fd), set);
-	is_added = set->hh.tbl != NULL;
-	if (is_added)
-		atomic_fetch_add(&num_sets, 1);
-	pthread_mutex_unlock(&sets_lock);
-	return is_added;
 }
 
 /* Makes an epoll descriptor of the kernel a set, with one reference for the table and one for the
@@ -125,11 +103,15 @@ static struct set *adopt(int fd)
 	set->refs = 2;
 	pthread_mutex_init(&set->lock, NULL);
 	set->wake = descriptor_keep(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
-	if (set->wake >= 0 && !epoll_ctl(fd, EPOLL_CTL_ADD, set->wake, &event) && add_set(set))
-		return set;
-	set->refs = 1;
-	put(set);
-	return NULL;
+	if (set->wake < 0 || epoll_ctl(fd, EPOLL_CTL_ADD, set->wake, &event)) {
+		set->refs = 1;
+		put(set);
+		return NULL;
+	}
+	pthread_mutex_lock(&sets_lock);
+	DL_APPEND(sets, set);
+	pthread_mutex_unlock(&sets_lock);
+	return set;
 }
 
 int repoll_create(int flags)
@@ -155,21 +137,12 @@ int rs_epoll_close(int fd)
 	if (!set)
 		return EBADF;
 	pthread_mutex_lock(&sets_lock);
-	HASH_DEL(sets, set);
-	atomic_fetch_sub(&num_sets, 1);
+	DL_DELETE(sets, set);
 	pthread_mutex_unlock(&sets_lock);
 	close(fd);
 	put(set); /* the table's */
 	put(set);
 	return 0;
-}
-
-static struct member *find_member(struct set *set, int fd)
-{
-	struct member *member;
-
-	HASH_FIND(hh, set->by_fd, &fd, sizeof(fd), member);
-	return member;
 }
 
 /* Of what is ready now, the next wait reports everything, also by edges. */
@@ -199,13 +172,9 @@ static int add_member(struct set *set, int fd, struct rsocket *rs, const struct 
 		return ENOMEM;
 	member->interest.fd = fd;
 	member->interest.rs = rs;
-	HASH_ADD(hh, set->by_fd, interest.fd, sizeof(fd), member);
-	if (!member->hh.tbl) {
-		free(member);
-		return ENOMEM;
-	}
 	rs_hold(rs);
 	DL_APPEND(set->members, member);
+	set->num_members++;
 	set_events(member, event);
 	return 0;
 }
@@ -214,8 +183,9 @@ static int add_member(struct set *set, int fd, struct rsocket *rs, const struct 
 static int change(struct set *set, int op, int fd, struct rsocket *rs,
 		  const struct epoll_event *event)
 {
-	struct member *member = find_member(set, fd);
+	struct member *member;
 
+	DL_SEARCH_SCALAR(set->members, member, interest.fd, fd);
 	if (member && member->interest.rs != rs) {
 		remove_member(set, member);
 		member = NULL;
@@ -234,16 +204,6 @@ static int change(struct set *set, int op, int fd, struct rsocket *rs,
 	}
 }
 
-static void wake(const struct set *set)
-{
-	const uint64_t one = 1;
-	int saved = errno;
-
-	/* It fails only when the count is full, and then the thread wakes. */
-	if (write(set->wake, &one, sizeof(one)) != sizeof(one))
-		errno = saved;
-}
-
 static int change_rsocket(int epfd, int op, int fd, struct rsocket *rs, struct epoll_event *event)
 {
 	struct set *set = find(epfd);
@@ -260,7 +220,7 @@ static int change_rsocket(int epfd, int op, int fd, struct rsocket *rs, struct e
 		err = change(set, op, fd, rs, event);
 		/* Also for a thread that began to wait before this was a set. */
 		if (!err)
-			wake(set);
+			eventfd_write(set->wake, 1);
 		pthread_mutex_unlock(&set->lock);
 	}
 	if (set)
@@ -284,16 +244,14 @@ int repoll_ctl(int epfd, int op, int fd, struct epoll_event *event)
 /* Takes the eventfd's event out of n events of the kernel's. Returns how many are left. */
 static int drop_wake(const struct set *set, struct epoll_event *events, int n)
 {
-	uint64_t count;
+	eventfd_t count;
 	int i, kept = 0;
 
 	for (i = 0; i < n; i++) {
-		if (events[i].data.ptr != set) {
+		if (events[i].data.ptr == set)
+			eventfd_read(set->wake, &count);
+		else
 			events[kept++] = events[i];
-			continue;
-		}
-		while (read(set->wake, &count, sizeof(count)) < 0 && errno == EINTR)
-			;
 	}
 	return kept;
 }
@@ -354,16 +312,17 @@ static int collect(struct set *set, struct epoll_event *events, int most)
 	return n;
 }
 
-/* Under the lock: a copy of what to wait for, the kernel's set first. NULL: no memory. */
-static struct rs_interest *copy_interests(const struct set *set, uint64_t *ret_n)
+/* Under the lock, which the wait releases: waits for a copy of the interests, the kernel's set
+ * first. */
+static int wait_for_members(struct set *set, int64_t deadline_ns)
 {
-	struct rs_interest *interests =
-		calloc(HASH_COUNT(set->by_fd) + 1, sizeof(struct rs_interest));
+	struct rs_interest *interests = calloc(set->num_members + 1, sizeof(*interests));
 	const struct member *member;
 	uint64_t n = 0;
+	int rc;
 
 	if (!interests)
-		return NULL;
+		return -1;
 	interests[n++] = (struct rs_interest){ .fd = set->fd, .waiter = { .events = POLLIN } };
 	DL_FOREACH (set->members, member) {
 		if (member->is_disabled)
@@ -371,23 +330,10 @@ static struct rs_interest *copy_interests(const struct set *set, uint64_t *ret_n
 		interests[n] = member->interest;
 		rs_hold(interests[n++].rs);
 	}
-	*ret_n = n;
-	return interests;
-}
-
-static int wait_for_members(struct set *set, int64_t deadline_ns)
-{
-	struct rs_interest *interests;
-	uint64_t n, i;
-	int rc;
-
-	interests = copy_interests(set, &n);
-	if (!interests)
-		return rcm_result(ENOMEM);
 	pthread_mutex_unlock(&set->lock);
 	rc = rs_interests_wait(interests, n, deadline_ns);
-	for (i = 1; i < n; i++)
-		rs_put(interests[i].rs);
+	while (--n)
+		rs_put(interests[n].rs);
 	free(interests);
 	pthread_mutex_lock(&set->lock);
 	return rc;

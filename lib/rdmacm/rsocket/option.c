@@ -79,35 +79,31 @@ static bool has_sizes(const struct rsocket *rs)
 	return rs->state != RS_NEW && rs->state != RS_LISTENING;
 }
 
+/* Buffers that cannot change any more keep their size without an error, as TCP's do. */
+static int set_size(struct rsocket *rs, const struct option *option, uint32_t size)
+{
+	if (has_sizes(rs))
+		return option->kind == KIND_BYTES ? 0 : EINVAL;
+	*field(rs, option) = (int)size;
+	return 0;
+}
+
 static int set_number(struct rsocket *rs, const struct option *option, int value)
 {
-	int *to = field(rs, option);
+	uint32_t size = 0;
 
 	switch (option->kind) {
-	case KIND_FLAG: *to = value != 0; return 0;
-	case KIND_NUMBER: *to = value; return 0;
-	case KIND_BYTES:
-		if (!has_sizes(rs))
-			*to = (int)rs_bounded((int64_t)value * 2, RS_BYTES_MIN, RS_BYTES_MAX);
-		return 0;
-	case KIND_ENTRIES:
-		if (has_sizes(rs))
-			return EINVAL;
-		*to = (int)rs_bounded(value, RS_ENTRIES_MIN, RS_ENTRIES_MAX);
-		return 0;
-	case KIND_INLINE:
-		if (has_sizes(rs))
-			return EINVAL;
-		*to = (int)rs_bounded(value, 0, RS_ENTRIES_MAX);
-		return 0;
+	case KIND_FLAG: *field(rs, option) = value != 0; return 0;
+	case KIND_NUMBER: *field(rs, option) = value; return 0;
+	case KIND_BYTES: size = rs_bounded(value * 2ll, RS_BYTES_MIN, RS_BYTES_MAX); break;
+	case KIND_ENTRIES: size = rs_bounded(value, RS_ENTRIES_MIN, RS_ENTRIES_MAX); break;
+	case KIND_INLINE: size = rs_bounded(value, 0, RS_ENTRIES_MAX); break;
 	case KIND_IOMAP:
-		if (has_sizes(rs))
-			return EINVAL;
-		*to = (int)rs_iomap_unscale(rs_iomap_scale(rs_bounded(value, 0, RS_IOMAP_MAX)));
-		return 0;
+		size = rs_iomap_unscale(rs_iomap_scale(rs_bounded(value, 0, RS_IOMAP_MAX)));
+		break;
 	case KIND_IGNORED: return 0;
 	}
-	return EINVAL;
+	return set_size(rs, option, size);
 }
 
 static int set_timeout(int64_t *ret_ns, const void *value, socklen_t len)

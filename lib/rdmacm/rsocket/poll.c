@@ -41,24 +41,26 @@ static struct rs_interest *open_all(const struct pollfd *fds, nfds_t n)
 	return interests;
 }
 
-/* One call of poll(2) for all that are no rsockets. */
+/* One call of poll(2) for all that are no rsockets: it passes negative numbers by. */
 static int check_others(struct pollfd *fds, const struct rs_interest *interests, nfds_t n)
 {
 	struct pollfd *others = calloc(n + 1, sizeof(*others));
-	nfds_t i, k = 0;
+	bool is_any = false;
+	nfds_t i;
 	int rc;
 
 	if (!others)
-		return rcm_result(ENOMEM);
+		return -1;
 	for (i = 0; i < n; i++) {
-		if (!interests[i].rs)
-			others[k++] = fds[i];
+		others[i] = fds[i];
+		if (interests[i].rs)
+			others[i].fd = -1;
+		else
+			is_any = true;
 	}
-	rc = k ? poll(others, k, 0) : 0;
-	for (i = k = 0; rc >= 0 && i < n; i++) {
-		if (!interests[i].rs)
-			fds[i].revents = others[k++].revents;
-	}
+	rc = is_any ? poll(others, n, 0) : 0;
+	for (i = 0; rc >= 0 && i < n; i++)
+		fds[i].revents = others[i].revents;
 	free(others);
 	return rc;
 }

@@ -48,11 +48,12 @@ static int post_recvs(struct rsocket *rs, uint32_t n)
 
 int rs_queue_fill(struct rsocket *rs)
 {
-	uint32_t left, n;
+	uint32_t *left = &rs->receiver.to_post, n;
 	int err = 0;
 
-	for (left = rs->options.recvs + RS_SPARE_RECVS; left && !err; left -= n) {
-		n = left < BATCH ? left : BATCH;
+	while (*left && !err) {
+		n = *left < BATCH ? *left : BATCH;
+		*left -= n;
 		err = post_recvs(rs, n);
 	}
 	return err;
@@ -301,18 +302,6 @@ static void complete(struct rsocket *rs, const struct ibv_wc *wc)
 		rs_queue_lost(rs, rs->end.connection ? 0 : ECONNRESET);
 }
 
-static void post_again(struct rsocket *rs)
-{
-	uint32_t n;
-
-	while (rs->receiver.to_post && !rs->end.peer) {
-		n = rs->receiver.to_post < BATCH ? rs->receiver.to_post : BATCH;
-		rs->receiver.to_post -= n;
-		if (post_recvs(rs, n))
-			rs_queue_lost(rs, rs->end.connection ? 0 : ECONNRESET);
-	}
-}
-
 void rs_queue_progress(struct rsocket *rs)
 {
 	struct ibv_wc wcs[BATCH];
@@ -324,7 +313,8 @@ void rs_queue_progress(struct rsocket *rs)
 		n = ibv_poll_cq(rs->verbs.cq.ibv, BATCH, wcs);
 		for (i = 0; i < n; i++)
 			complete(rs, &wcs[i]);
-		post_again(rs);
+		if (!rs->end.peer && rs_queue_fill(rs))
+			rs_queue_lost(rs, rs->end.connection ? 0 : ECONNRESET);
 	} while (n == BATCH);
 	if (n < 0)
 		rs_queue_lost(rs, EIO);

@@ -13,7 +13,7 @@ struct ibv_context;
 struct rs_cq;
 struct rsocket;
 
-/* Posts the first receives. 0 or a positive errno. */
+/* Posts the receives that are due: at first all. 0 or a positive errno. */
 int rs_queue_fill(struct rsocket *rs);
 /* Posts len bytes of the send buffer, or inline, as one data message: rs_has_credit() is true and
  * len fits the target. Or, with remote, writes them to memory of the peer's I/O map, of which the

@@ -112,6 +112,7 @@ static void init_state(struct rsocket *rs)
 		.buf = memory + lists_len(rs),
 		.size = options->recv_bytes,
 		.lens = rs->receiver.lens,
+		.to_post = options->recvs + RS_SPARE_RECVS,
 		.free = options->recv_bytes / 2,
 		.free_offset = options->recv_bytes / 2,
 	};

@@ -45,11 +45,24 @@ static void destroy(struct rsocket *rs)
 	rs_connection_free(rs);
 }
 
+/* Ends the making of an rsocket, err being its error until now: the descriptor, or -1 and errno. */
+static int publish(struct rsocket *rs, int err)
+{
+	int fd;
+
+	if (!err)
+		err = rs_table_add(rs);
+	fd = rs->fd;
+	if (err)
+		destroy(rs);
+	rs_put(rs);
+	return err ? rcm_result(err) : fd;
+}
+
 int rsocket(int domain, int type, int protocol)
 {
 	int err = check_kind(domain, type, protocol);
 	struct rsocket *rs;
-	int fd = -1;
 	NO_CANCEL;
 
 	if (err)
@@ -59,15 +72,7 @@ int rsocket(int domain, int type, int protocol)
 		return rcm_result(ENOMEM);
 	rs->status_flags = type & SOCK_NONBLOCK ? O_NONBLOCK : 0;
 	rs->fd_flags = type & SOCK_CLOEXEC ? FD_CLOEXEC : 0;
-	err = type & SOCK_DGRAM ? rs_datagram_open(rs) : open_id(rs);
-	if (!err)
-		err = rs_table_add(rs);
-	if (err)
-		destroy(rs);
-	else
-		fd = rs->fd;
-	rs_put(rs);
-	return err ? rcm_result(err) : fd;
+	return publish(rs, type & SOCK_DGRAM ? rs_datagram_open(rs) : open_id(rs));
 }
 
 static int set_options(struct rsocket *rs)
@@ -182,14 +187,8 @@ int raccept(int socket, struct sockaddr *addr, socklen_t *addrlen)
 	rs_put_locked(listener);
 	if (!child)
 		return rcm_result(err);
-	err = rs_table_add(child);
-	fd = child->fd;
-	if (err)
-		destroy(child);
-	rs_put(child);
-	if (err)
-		return rcm_result(err);
-	if (addr && addrlen)
+	fd = publish(child, 0);
+	if (fd >= 0 && addr && addrlen)
 		rgetpeername(fd, addr, addrlen);
 	return fd;
 }
@@ -310,21 +309,20 @@ static int end_sending(struct rsocket *rs, bool is_all)
 
 static int shutdown_locked(struct rsocket *rs, int how)
 {
-	int err = 0;
-
-	if (rs->datagram)
-		return rs_datagram_shutdown(rs, how);
 	if (rs->state == RS_LISTENING) {
 		rs->end.receiving = true;
 		return 0;
 	}
-	if (rs->state != RS_CONNECTED)
+	if (rs->datagram ? !rs->datagram->connected : rs->state != RS_CONNECTED)
 		return ENOTCONN;
-	if (how == SHUT_RD || how == SHUT_RDWR)
+	if (how != SHUT_WR)
 		rs->end.receiving = true;
-	if ((how == SHUT_WR || how == SHUT_RDWR) && !rs->end.sending)
-		err = end_sending(rs, how == SHUT_RDWR);
-	return err;
+	if (how == SHUT_RD || rs->end.sending)
+		return 0;
+	if (!rs->datagram)
+		return end_sending(rs, how == SHUT_RDWR);
+	rs->end.sending = true;
+	return 0;
 }
 
 int rshutdown(int socket, int how)
