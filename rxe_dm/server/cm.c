@@ -159,7 +159,7 @@ void cm_arrived(struct instance *instance, const struct cm_path *path, const uin
 		rdma_ids_input(instance->cm, path, mad, now_ns);
 }
 
-int cm_run(struct instance *instance, uint64_t now_ns)
+uint64_t cm_run(struct instance *instance, uint64_t now_ns)
 {
 	const bool waits = cm_neighbors_run(instance);
 	uint64_t deadline_ns;
@@ -169,9 +169,7 @@ int cm_run(struct instance *instance, uint64_t now_ns)
 	deadline_ns = rdma_ids_deadline(instance->cm);
 	if (waits && deadline_ns > now_ns + NEIGHBOR_WAIT_NS)
 		deadline_ns = now_ns + NEIGHBOR_WAIT_NS;
-	if (deadline_ns == UINT64_MAX)
-		return -1;
-	return deadline_ns <= now_ns ? 0 : (int)((deadline_ns - now_ns) / 1000000 % 1000000000) + 1;
+	return deadline_ns;
 }
 
 void cm_device_event(const struct device *device, uint32_t type)

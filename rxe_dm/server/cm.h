@@ -56,8 +56,8 @@ void cm_arrived(struct instance *instance, const struct cm_path *path, const uin
 		uint64_t now_ns);
 /* rdma_ids_lack_listener() */
 bool cm_lacks_listener(const struct instance *instance, const uint8_t *mad);
-/* Runs due timers. Returns the time to the next in milliseconds, -1: none. */
-int cm_run(struct instance *instance, uint64_t now_ns);
+/* Runs due timers. Returns when the next is due; UINT64_MAX: none. */
+uint64_t cm_run(struct instance *instance, uint64_t now_ns);
 /* Something happened to a device (enum ibv_event_type): its ids hear of it. */
 void cm_device_event(const struct device *device, uint32_t type);
 /* The connection closes: its ids and channels end. */

@@ -77,7 +77,7 @@ void target_event(struct device *device, uint32_t slot, uint32_t type, uint32_t 
 /* region.c: objects of a context. */
 struct object *context_new_object(struct context *context, enum ctl_kind kind);
 struct object *context_find(const struct context *context, uint32_t handle, enum ctl_kind kind);
-/* Frees an object even if others use it: keys die at once, device memory rests (resting.h). */
+/* Frees an object even if others use it: keys die at once, device memory rests (range.h). */
 void context_free_object(struct object *object);
 /* Binds an object to the process of a user: it is freed with the user. */
 void object_own(struct object *object, struct user *user);

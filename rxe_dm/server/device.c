@@ -21,7 +21,6 @@
 #include "rxe_dm/server/instance.h"
 #include "rxe_dm/server/limit.h"
 #include "rxe_dm/server/local_peers.h"
-#include "rxe_dm/server/resting.h"
 
 #define DM_GRANULE 4096 /* bytes; a DM has whole pages, so that a dmabuf can name them */
 
@@ -162,7 +161,6 @@ static void release_all(struct device *device)
 		if (device->slot[slot])
 			slot_give(device->slot[slot]);
 	}
-	resting_fini(device);
 }
 
 void device_fini(struct device *device)

@@ -26,7 +26,6 @@ struct conn;
 struct gsi;
 struct time_wait;
 struct instance;
-struct resting_range;
 
 /* A process's slot. */
 struct attachment {
@@ -72,7 +71,6 @@ struct device {
 	uint64_t node_guid, sys_image_guid; /* big-endian */
 	struct arena arena;
 	struct range_map ranges;
-	struct resting_range *resting;
 	int shared_fd;
 	struct ctl_shared *shared;
 	struct grace grace;
@@ -129,9 +127,8 @@ int memory_device_open(struct device *device);
 int memory_device_attach(struct device *device, uint32_t slot);
 /* Nobody has the slot. */
 void memory_device_detach(struct device *device, uint32_t slot);
-/* Frees the memory of slots without a process. Returns the milliseconds until it is to be called
- * again, or -1. */
-int memory_device_settle(struct device *device);
+/* Frees the memory of slots without a process. Returns when to call it again; UINT64_MAX: never. */
+uint64_t memory_device_settle(struct device *device, uint64_t now_ns);
 /* Attaches the server itself to a slot without a process, with a link that goes on where the
  * process ended. */
 int memory_device_link(struct device *device, uint32_t slot, struct link **ret, int *ret_wait_fd);

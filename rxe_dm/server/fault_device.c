@@ -15,8 +15,6 @@
 #include "rxe_dm/server/device.h"
 #include "rxe_dm/server/instance.h"
 
-#define NSEC_PER_MSEC 1000000ull
-
 struct state {
 	uint32_t port; /* enum ibv_port_state */
 	bool is_fatal, is_silent;
@@ -187,7 +185,7 @@ void fault_device_cleared(struct device *device, uint32_t place)
 	device->fault_timers[place].phase = FAULT_PHASE_NONE;
 }
 
-int fault_device_run(struct device *device, uint64_t now_ns)
+uint64_t fault_device_run(struct device *device, uint64_t now_ns)
 {
 	struct state was, to;
 	uint64_t next_ns = UINT64_MAX;
@@ -204,7 +202,5 @@ int fault_device_run(struct device *device, uint64_t now_ns)
 	if (was.port != to.port || was.is_fatal != to.is_fatal || was.is_silent != to.is_silent ||
 	    memcmp(was.gids, to.gids, sizeof(was.gids)) != 0)
 		become(device, &was, &to);
-	if (next_ns == UINT64_MAX)
-		return -1;
-	return next_ns <= now_ns ? 0 : (int)((next_ns - now_ns) / NSEC_PER_MSEC) + 1;
+	return next_ns;
 }

@@ -35,7 +35,7 @@ void fault_device_end_change(struct device *device);
 /* place: index in ctl_faults.at. A cleared rule ends at the next fault_device_run(). */
 void fault_device_added(struct device *device, uint32_t place, const struct inject_rule *rule);
 void fault_device_cleared(struct device *device, uint32_t place);
-/* Starts and ends rules that are due. Returns the milliseconds until the next one; -1: none. */
-int fault_device_run(struct device *device, uint64_t now_ns);
+/* Starts and ends rules that are due. Returns when the next is due; UINT64_MAX: none. */
+uint64_t fault_device_run(struct device *device, uint64_t now_ns);
 
 #endif

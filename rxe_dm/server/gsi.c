@@ -364,7 +364,7 @@ static bool is_due(const struct device *device, const struct gsi_delayed *delaye
 	       (delayed->wants_listener && !cm_lacks_listener(device->instance, delayed->mad));
 }
 
-int gsi_run(struct device *device, uint64_t now_ns)
+uint64_t gsi_run(struct device *device, uint64_t now_ns)
 {
 	struct gsi *gsi = device->gsi;
 	struct gsi_delayed *delayed, *next;
@@ -378,7 +378,7 @@ int gsi_run(struct device *device, uint64_t now_ns)
 		pass_on(device, delayed, now_ns);
 		remove_delayed(gsi, delayed);
 	}
-	return next_ns == UINT64_MAX ? -1 : (int)((next_ns - now_ns) / 1000000) + 1;
+	return next_ns;
 }
 
 static int open_link(struct device *device, struct gsi *gsi)

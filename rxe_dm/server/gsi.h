@@ -17,9 +17,9 @@ struct instance;
 int gsi_open(struct device *device);
 void gsi_close(struct device *device);
 /* Passes on the messages that a fault rule has delayed, and requests for a connection whose
- * listener has come or that have waited for one long enough. Returns the time to the next in
- * milliseconds, -1: none. */
-int gsi_run(struct device *device, uint64_t now_ns);
+ * listener has come or that have waited for one long enough. Returns when the next is due;
+ * UINT64_MAX: none. */
+uint64_t gsi_run(struct device *device, uint64_t now_ns);
 /* Hands out what devices of this instance have sent to each other since the last call. */
 void gsi_deliver(struct instance *instance);
 /* Sends a MAD to QP 1 of path->dst. Failure is loss: the sender of the MAD repeats it. */

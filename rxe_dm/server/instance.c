@@ -26,10 +26,10 @@
 #include "rxe_dm/server/instance.h"
 #include "rxe_dm/server/limit.h"
 #include "rxe_dm/server/profile.h"
-#include "rxe_dm/server/resting.h"
 #include "rxe_dm/server/sysfs.h"
 #include "rxe_dm/server/time_wait.h"
 
+#define WAIT_NS		1000000u /* a call waits this long for other processes at a time */
 #define FIRST_CLIENT_NS (5 * NSEC_PER_SEC) /* shortest wait of a new server for its first program */
 #define NAME_TRIES	200
 #define NAME_PAUSE_MS	10
@@ -212,61 +212,84 @@ enum instance_result instance_init(struct instance *ret, const struct ctl_settin
 	return result;
 }
 
-static void check_idle(struct instance *instance)
+static bool is_used(const struct instance *instance)
 {
-	struct conn *conn;
-	bool used = sysfs_in_use(instance);
+	const struct conn *conn;
 
-	DL_FOREACH (instance->conns, conn)
-		used |= conn->role == CTL_ROLE_PROGRAM;
-	for (uint32_t i = 0; i < instance->num_devices; i++)
-		used |= instance->devices[i].contexts || instance->devices[i].captures ||
-			instance->devices[i].num_faults;
-	if (used) {
+	DL_FOREACH (instance->conns, conn) {
+		if (conn->role == CTL_ROLE_PROGRAM)
+			return true;
+	}
+	for (uint32_t i = 0; i < instance->num_devices; i++) {
+		if (instance->devices[i].contexts || instance->devices[i].captures ||
+		    instance->devices[i].num_faults)
+			return true;
+	}
+	return sysfs_in_use(instance);
+}
+
+/* Returns the end of the linger time; UINT64_MAX: the server stays. */
+static uint64_t linger_end_ns(struct instance *instance, uint64_t now_ns)
+{
+	if (is_used(instance)) {
 		instance->idle_since_ns = UINT64_MAX;
 		instance->linger_ns = instance->settings.linger_s * NSEC_PER_SEC;
 	} else if (instance->idle_since_ns == UINT64_MAX) {
-		instance->idle_since_ns = clock_now_ns();
+		instance->idle_since_ns = now_ns;
 	}
+	if (instance->persistent || instance->idle_since_ns == UINT64_MAX)
+		return UINT64_MAX;
+	return instance->idle_since_ns + instance->linger_ns;
 }
 
-/* Resumes calls that have more to do or wait for other processes. Returns the longest sleep in
- * milliseconds, -1: none is open. */
-static int resume_calls(struct instance *instance)
+static uint64_t earlier(uint64_t a_ns, uint64_t b_ns)
+{
+	return a_ns < b_ns ? a_ns : b_ns;
+}
+
+/* Resumes calls that have more to do or wait for other processes. Returns when to do so again. */
+static uint64_t resume_calls(const struct instance *instance, uint64_t now_ns)
 {
 	struct conn *conn, *next;
-	int timeout_ms = -1;
+	uint64_t due_ns = UINT64_MAX;
 
 	DL_FOREACH_SAFE (instance->conns, conn, next) {
 		if (conn->pending)
 			conn_resume(conn);
 	}
 	DL_FOREACH (instance->conns, conn) {
-		if (conn->pending == SERVE_MORE)
-			timeout_ms = 0;
-		else if (conn->pending == SERVE_WAIT && timeout_ms)
-			timeout_ms = 1;
+		if (conn->pending)
+			due_ns = earlier(due_ns, conn->pending == SERVE_MORE ? now_ns : now_ns + WAIT_NS);
 	}
-	return timeout_ms;
+	return due_ns;
 }
 
-/* Milliseconds until the linger time ends; -1: never. */
-static int linger_left_ms(const struct instance *instance)
-{
-	uint64_t end_ns, now_ns;
+/* What devices do by the time. Each returns when it is due next; UINT64_MAX: not by time. */
+static uint64_t (*const device_jobs[])(struct device *device, uint64_t now_ns) = {
+	memory_device_settle, ranges_settle, time_wait_settle, fault_device_run, gsi_run,
+};
 
-	if (instance->persistent || instance->idle_since_ns == UINT64_MAX)
+static uint64_t run_jobs(struct instance *instance, uint64_t now_ns)
+{
+	uint64_t due_ns = UINT64_MAX;
+
+	gsi_deliver(instance);
+	for (uint32_t i = 0; i < instance->num_devices; i++) {
+		for (size_t job = 0; job < sizeof(device_jobs) / sizeof(device_jobs[0]); job++)
+			due_ns = earlier(due_ns, device_jobs[job](&instance->devices[i], now_ns));
+	}
+	due_ns = earlier(due_ns, cm_run(instance, now_ns));
+	due_ns = earlier(due_ns, sysfs_run(instance, now_ns));
+	due_ns = earlier(due_ns, listeners_resume(&instance->listeners, now_ns));
+	return instance->gsi_local ? now_ns : due_ns;
+}
+
+/* Milliseconds, rounded up, as epoll_wait takes them; -1: forever. */
+static int timeout_ms(uint64_t due_ns, uint64_t now_ns)
+{
+	if (due_ns == UINT64_MAX)
 		return -1;
-	end_ns = instance->idle_since_ns + instance->linger_ns;
-	now_ns = clock_now_ns();
-	return end_ns <= now_ns ? 0 : (int)((end_ns - now_ns) / 1000000 % 1000000000) + 1;
-}
-
-static int earlier(int a_ms, int b_ms)
-{
-	if (a_ms < 0)
-		return b_ms;
-	return b_ms < 0 || a_ms < b_ms ? a_ms : b_ms;
+	return due_ns <= now_ns ? 0 : (int)((due_ns - now_ns) / 1000000 % 1000000000) + 1;
 }
 
 /* Reports the end of the devices to every process: queue pairs flush, and nothing hangs. */
@@ -284,33 +307,14 @@ static void announce_end(struct instance *instance)
 void instance_run(struct instance *instance)
 {
 	while (!instance->ending) {
-		int timeout_ms = resume_calls(instance);
-		int left_ms;
+		const uint64_t now_ns = clock_now_ns();
+		uint64_t due_ns = resume_calls(instance, now_ns);
+		const uint64_t end_ns = linger_end_ns(instance, now_ns);
 
-		check_idle(instance);
-		left_ms = linger_left_ms(instance);
-		if (left_ms == 0)
+		if (end_ns <= now_ns)
 			break;
-		gsi_deliver(instance);
-		for (uint32_t i = 0; i < instance->num_devices; i++) {
-			timeout_ms =
-				earlier(timeout_ms, memory_device_settle(&instance->devices[i]));
-			if (resting_settle(&instance->devices[i]))
-				timeout_ms = earlier(timeout_ms, 10);
-			timeout_ms = earlier(timeout_ms, time_wait_settle(&instance->devices[i],
-									  clock_now_ns()));
-			timeout_ms = earlier(timeout_ms, fault_device_run(&instance->devices[i],
-									  clock_now_ns()));
-			timeout_ms =
-				earlier(timeout_ms, gsi_run(&instance->devices[i], clock_now_ns()));
-		}
-		timeout_ms = earlier(timeout_ms, cm_run(instance, clock_now_ns()));
-		timeout_ms = earlier(timeout_ms, sysfs_run(instance, clock_now_ns()));
-		if (listeners_resume(&instance->listeners, clock_now_ns()) != UINT64_MAX)
-			timeout_ms = earlier(timeout_ms, 100);
-		if (instance->gsi_local)
-			timeout_ms = 0;
-		if (loop_once(&instance->loop, earlier(timeout_ms, left_ms)) < 0)
+		due_ns = earlier(due_ns, earlier(end_ns, run_jobs(instance, now_ns)));
+		if (loop_once(&instance->loop, timeout_ms(due_ns, clock_now_ns())) < 0)
 			break;
 	}
 	announce_end(instance);

@@ -5,13 +5,14 @@
 #include <string.h>
 
 #include "lib/control/log.h"
+#include "net/link/clock.h"
 #include "rxe_dm/server/device.h"
 #include "rxe_dm/server/instance.h"
 #include "rxe_dm/server/limit.h"
 
 #define MAX_MTU 4096u
 /* What processes that have exited sent is tried to be freed so often. */
-#define REAP_MS 1000
+#define REAP_NS NSEC_PER_SEC
 
 int memory_device_open(struct device *device)
 {
@@ -79,7 +80,7 @@ void memory_device_detach(struct device *device, uint32_t slot)
 	device->memory_left[slot] = true;
 }
 
-int memory_device_settle(struct device *device)
+uint64_t memory_device_settle(struct device *device, uint64_t now_ns)
 {
 	bool left = false;
 
@@ -89,5 +90,5 @@ int memory_device_settle(struct device *device)
 		device->memory_left[slot] = !memory_hub_reap(&device->memory, slot);
 		left |= device->memory_left[slot];
 	}
-	return left ? REAP_MS : -1;
+	return left ? now_ns + REAP_NS : UINT64_MAX;
 }

@@ -1,10 +1,14 @@
 // SPDX-License-Identifier: MIT
-/* First fit over a list of all ranges, used and free, in address order. */
+/* First fit over a list of all ranges, used and free, in address order; and those that rest. */
 #include <assert.h>
 #include <stdlib.h>
 #include <utlist.h>
 
+#include "lib/control/log.h"
+#include "rxe_dm/server/device.h"
 #include "rxe_dm/server/range.h"
+
+#define SETTLE_NS 10000000ull
 
 static struct range *range_new(uint64_t offset, uint64_t len, bool used)
 {
@@ -116,4 +120,41 @@ void range_release(struct range_map *map, struct range *range)
 	merge_next(map, range);
 	if (range != map->all && !range->prev->used)
 		merge_next(map, range->prev);
+}
+
+/* The holder of a dmabuf must not see what the next owner stores there, so the range gets new
+ * pages. A range whose pages cannot be replaced stays granted until the server ends. */
+static void give_back(struct device *device, struct range *range)
+{
+	if (range->exported && !arena_renew(&device->arena, range->offset, range->len)) {
+		ctl_log(CTL_LOG_NOTICE,
+			"rxe_dm%u: %llu bytes of device memory that were exported as a dmabuf "
+			"cannot be used again: their pages cannot be replaced",
+			device->index, (unsigned long long)range->len);
+		return;
+	}
+	range_release(&device->ranges, range);
+}
+
+uint64_t ranges_settle(struct device *device, uint64_t now_ns)
+{
+	struct range_map *map = &device->ranges;
+	struct range *range, *next;
+
+	DL_FOREACH_SAFE2(map->resting, range, next, rnext)
+	{
+		if (!grace_over(&device->grace, range->stamp, GRACE_NOBODY))
+			continue;
+		DL_DELETE2(map->resting, range, rprev, rnext);
+		give_back(device, range);
+	}
+	return map->resting ? now_ns + SETTLE_NS : UINT64_MAX;
+}
+
+void range_rest(struct device *device, struct range *range)
+{
+	assert(range->used);
+	range->stamp = grace_begin(&device->grace);
+	DL_APPEND2(device->ranges.resting, range, rprev, rnext);
+	ranges_settle(device, 0);
 }

@@ -7,7 +7,6 @@
 #include <utlist.h>
 
 #include "rxe_dm/server/context.h"
-#include "rxe_dm/server/resting.h"
 
 struct object *context_new_object(struct context *context, enum ctl_kind kind)
 {
@@ -94,7 +93,7 @@ static void orphan_regions(struct object *umem)
 void context_free_object(struct object *object)
 {
 	struct context *context = object->context;
-	struct resting_range *memory = object->memory;
+	struct range *memory = object->memory;
 
 	assert(context->self->refs > 0 && (!memory || object->kind == CTL_KIND_DM));
 	if (object->kind == CTL_KIND_MR)
@@ -113,7 +112,7 @@ void context_free_object(struct object *object)
 	object_free(&context->device->objects, object);
 	/* After the handle is dead: a lookup from now on finds nothing. */
 	if (memory)
-		resting_add(context->device, memory);
+		range_rest(context->device, memory);
 }
 
 static struct pd_use *find_use(struct user *user, const struct object *pd)

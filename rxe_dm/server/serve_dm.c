@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: MIT
-/* Requests about device memory: granted from the arena and zeroed; a freed DM rests (resting.h). */
+/* Requests about device memory: granted from the arena and zeroed; a freed DM rests (range.h). */
 #include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/udmabuf.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
@@ -12,7 +11,6 @@
 #include "net/link/clock.h"
 #include "rxe_dm/server/context.h"
 #include "rxe_dm/server/instance.h"
-#include "rxe_dm/server/resting.h"
 
 #define ZERO_STEP	 (1u << 20)    /* bytes zeroed before other clients are served */
 #define WAIT_FOR_REST_NS 1000000000ull /* time to wait for memory that still rests */
@@ -24,12 +22,12 @@ static int zero_some(struct call *call)
 
 	if (!dm)
 		return -ENOMEM; /* another user of the context has freed it by its handle */
-	assert(call->done < dm->memory->range->len);
-	left = dm->memory->range->len - call->done;
+	assert(call->done < dm->memory->len);
+	left = dm->memory->len - call->done;
 	step = left < ZERO_STEP ? left : ZERO_STEP;
 	memset(call->device->arena.base + dm->addr + call->done, 0, step);
 	call->done += step;
-	if (call->done < dm->memory->range->len)
+	if (call->done < dm->memory->len)
 		return SERVE_MORE;
 	call->reply.made.handle = dm->handle;
 	call->reply.made.offset = dm->addr;
@@ -39,25 +37,24 @@ static int zero_some(struct call *call)
 /* No free range is large enough: memory that still rests may be. */
 static int wait_for_rest(struct call *call)
 {
-	if (!resting_settle(call->device))
+	const uint64_t now_ns = clock_now_ns();
+
+	if (ranges_settle(call->device, now_ns) == UINT64_MAX)
 		return -ENOMEM;
 	if (!call->deadline_ns)
-		call->deadline_ns = clock_now_ns() + WAIT_FOR_REST_NS;
-	return clock_now_ns() < call->deadline_ns ? SERVE_WAIT : -ENOMEM;
+		call->deadline_ns = now_ns + WAIT_FOR_REST_NS;
+	return now_ns < call->deadline_ns ? SERVE_WAIT : -ENOMEM;
 }
 
 static struct object *make_dm(struct call *call, struct range *range)
 {
-	struct resting_range *memory = (struct resting_range *)calloc(1, sizeof(*memory));
-	struct object *dm = memory ? context_new_object(call->context, CTL_KIND_DM) : NULL;
+	struct object *dm = context_new_object(call->context, CTL_KIND_DM);
 
 	if (!dm) {
-		free(memory);
 		range_release(&call->device->ranges, range);
 		return NULL;
 	}
-	memory->range = range;
-	dm->memory = memory;
+	dm->memory = range;
 	dm->addr = range->offset;
 	dm->len = call->req.dm.len;
 	return dm;
@@ -80,7 +77,7 @@ int serve_alloc_dm(struct call *call)
 	if (want->len > device->ranges.len || want->len > max)
 		return -ENOMEM;
 	range = range_alloc(&device->ranges, want->len, want->log_align);
-	if (!range && !resting_settle(device))
+	if (!range && ranges_settle(device, 0) == UINT64_MAX)
 		range = range_alloc(&device->ranges, want->len, want->log_align);
 	if (!range)
 		return wait_for_rest(call);
@@ -105,7 +102,7 @@ int serve_export_dm(struct call *call)
 		return -EOPNOTSUPP;
 	create.memfd = (uint32_t)call->device->arena.fd;
 	create.offset = dm->addr;
-	create.size = dm->memory->range->len;
+	create.size = dm->memory->len;
 	fd = ioctl(maker, UDMABUF_CREATE, &create);
 	close(maker);
 	if (fd < 0)

@@ -20,9 +20,6 @@
 #include "net/link/clock.h"
 #include "rxe_dm/server/instance.h"
 
-#define NSEC_PER_MSEC 1000000ull
-#define PERIOD_MS     1000
-
 /* A process that has asked for the files. It keeps its number when it executes the program. */
 struct user_process {
 	struct user_process *prev, *next;
@@ -201,21 +198,21 @@ bool sysfs_in_use(const struct instance *instance)
 	return instance->sysfs && instance->sysfs->num_users > 0;
 }
 
-int sysfs_run(struct instance *instance, uint64_t now_ns)
+uint64_t sysfs_run(struct instance *instance, uint64_t now_ns)
 {
 	struct sysfs *sysfs = instance->sysfs;
 
 	if (!sysfs)
-		return -1;
+		return UINT64_MAX;
 	for (uint32_t i = 0; i < instance->num_devices; i++)
 		sysfs_update_state(sysfs->root, &instance->devices[i], &sysfs->held[i]);
 	if (!sysfs->users)
-		return -1;
+		return UINT64_MAX;
 	if (now_ns >= sysfs->due_ns) {
 		update_counters(sysfs);
-		sysfs->due_ns = now_ns + PERIOD_MS * NSEC_PER_MSEC;
+		sysfs->due_ns = now_ns + NSEC_PER_SEC;
 	}
-	return (int)((sysfs->due_ns - now_ns) / NSEC_PER_MSEC) + 1;
+	return sysfs->due_ns;
 }
 
 /* The server stays while the process runs. */

@@ -29,9 +29,9 @@ void sysfs_resume(struct instance *instance);
 void sysfs_close(struct instance *instance);
 /* True: a program that has asked for the files runs. */
 bool sysfs_in_use(const struct instance *instance);
-/* Brings the files up to date as far as that is due. Returns the milliseconds until it is due
- * again; -1: not by time. */
-int sysfs_run(struct instance *instance, uint64_t now_ns);
+/* Brings the files up to date as far as that is due. Returns when it is due again;
+ * UINT64_MAX: not by time. */
+uint64_t sysfs_run(struct instance *instance, uint64_t now_ns);
 
 /* sysfs_file.c: paths are relative to the folder. */
 /* Makes the folder, or empties one of this user. Returns a descriptor, or a negative errno. The

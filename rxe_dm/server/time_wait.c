@@ -289,7 +289,7 @@ static void free_table(const struct device *device, uint32_t slot)
 		  sizeof(struct rxe_time_wait_table));
 }
 
-int time_wait_settle(struct device *device, uint64_t now_ns)
+uint64_t time_wait_settle(struct device *device, uint64_t now_ns)
 {
 	uint64_t next_ns = UINT64_MAX;
 
@@ -303,7 +303,7 @@ int time_wait_settle(struct device *device, uint64_t now_ns)
 			next_ns = time_wait->until_ns;
 		}
 	}
-	return next_ns == UINT64_MAX ? -1 : (int)((next_ns - now_ns) / 1000000) + 1;
+	return next_ns;
 }
 
 void time_wait_fini(struct device *device)

@@ -17,8 +17,8 @@ void time_wait_begin(struct device *device, uint32_t slot);
 bool time_wait_has(const struct device *device, uint32_t slot);
 /* The slot is about to get a process, or the device ends: answers what has arrived until now. */
 void time_wait_end(struct device *device, uint32_t slot);
-/* Ends what has expired. Returns the milliseconds until the next expiry; -1: none. */
-int time_wait_settle(struct device *device, uint64_t now_ns);
+/* Ends what has expired. Returns when the next expires; UINT64_MAX: none. */
+uint64_t time_wait_settle(struct device *device, uint64_t now_ns);
 /* Before the device's link is closed. */
 void time_wait_fini(struct device *device);
 

@@ -18,7 +18,6 @@
 #include "rxe_dm/server/context.h"
 #include "rxe_dm/server/fault_device.h"
 #include "rxe_dm/server/gsi.h"
-#include "rxe_dm/server/resting.h"
 #include "rxe_dm/server/time_wait.h"
 #include "tests/fuzz/control.h"
 
@@ -150,7 +149,7 @@ void control_turn(void)
 			conn_resume(conn);
 	}
 	gsi_deliver(&control_instance);
-	(void)resting_settle(control_device());
+	(void)ranges_settle(control_device(), control_now_ns);
 	(void)time_wait_settle(control_device(), control_now_ns);
 	(void)fault_device_run(control_device(), control_now_ns);
 	control_instance.ending = false;
@@ -448,7 +447,7 @@ static void all_leave(void)
 		control_turn();
 	control_slot_end();
 	MUST(!control_instance.conns && control_instance.num_conns == 0);
-	MUST(!device->contexts && !device->resting && device->ranges.used == 0);
+	MUST(!device->contexts && !device->ranges.resting && device->ranges.used == 0);
 	MUST(device->num_free == device->group.slots - 1);
 	for (uint32_t i = 0; i < OBJECT_KINDS; i++)
 		MUST(device->objects.count[i] == 0);
