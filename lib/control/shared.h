@@ -63,7 +63,7 @@ static_assert(sizeof(struct ctl_shared_cq) == 8, "shared memory layout");
  * and as send_err (rdma_rxe's name) those that the link could not send.
  *
  * A process counts its losses in its slot. The server adds what the kernel drops at a full receive
- * buffer, also for a stopped program (rxe_dm/server/lost.c). */
+ * buffer, also for a stopped program (rxe_dm/server/slot.c). */
 #define CTL_LOST(X)                                                                                 \
 	X(link_recv_drops) /* packets or trains dropped at a full receive buffer */                 \
 	X(foreign_drops) /* UDP: packets or trains of this host from a sender without permission */ \

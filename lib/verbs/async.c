@@ -267,7 +267,7 @@ void vb_async_descriptors_closed(struct progress *progress)
 	push_all_locked(dev, IBV_EVENT_DEVICE_FATAL, 1);
 }
 
-/* A fault rule acted (rxe_dm/server/fault_device.c). Shared memory already has the change. */
+/* A fault rule acted (rxe_dm/server/fault.c). Shared memory already has the change. */
 static void device_changed(struct vb_device *dev, enum ibv_event_type type, int port)
 {
 	rxe_log(RXE_LOG_INFO, "%s: %s", dev->base.name, ibv_event_type_str(type));

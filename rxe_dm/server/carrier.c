@@ -43,7 +43,7 @@ static bool is_there(int fd, uint32_t if_index)
 static void update(struct device *device)
 {
 	device->no_carrier = !is_there(device->carrier.fd, device->if_index);
-	(void)fault_device_run(device, clock_now_ns());
+	(void)fault_run(device, clock_now_ns());
 }
 
 static void changed(struct loop_source *source, uint32_t events)

@@ -12,6 +12,7 @@
 
 #include "lib/control/rcm.h"
 #include "net/link/clock.h"
+#include "net/link/ethernet/ethernet.h"
 #include "net/link/udp/address.h"
 #include "rxe_dm/server/cm_fault.h"
 #include "rxe_dm/server/conn.h"
@@ -29,13 +30,42 @@ static void send_mad(void *host, const struct cm_path *path, const uint8_t mad[C
 		gsi_send(&instance->devices[path->device], path, mad);
 }
 
+static bool is_failure(uint32_t event)
+{
+	return event == RCM_EVENT_ADDR_ERROR || event == RCM_EVENT_ROUTE_ERROR ||
+	       event == RCM_EVENT_CONNECT_ERROR || event == RCM_EVENT_UNREACHABLE ||
+	       event == RCM_EVENT_REJECTED;
+}
+
+/* Records the event of an id if it is one of a failed attempt to connect: most programs exit when
+ * they hear of one. */
+static void note_failure(struct cm_failures *failures, struct rdma_id *id,
+			 const struct ctl_cm_event *event, uint64_t now_ns)
+{
+	struct ctl_cm_listed described;
+
+	if (!is_failure(event->event))
+		return;
+	rdma_id_describe(id, &described);
+	failures->at[failures->count++ % CTL_CM_FAILURES_KEPT] = (struct ctl_cm_failure){
+		.time_ns = now_ns,
+		.id = described.id,
+		.pid = ((const struct conn *)rdma_id_user(id)->owner)->pid,
+		.port_space = described.port_space,
+		.event = event->event,
+		.status = event->status,
+		.local = described.local,
+		.remote = described.remote,
+	};
+}
+
 /* Under fault rules the library asks for each transition of a queue pair, so that one can fail. */
 static void put_event(void *host, struct rdma_id *id, const struct ctl_cm_event *event)
 {
 	struct instance *instance = (struct instance *)host;
 	struct ctl_cm_event put = *event;
 
-	cm_failures_note(instance->cm_failures, id, event, clock_now_ns());
+	note_failure(instance->cm_failures, id, event, clock_now_ns());
 	if (instance->devices[event->addr.device].num_faults)
 		put.attr.mask = 0;
 	cm_channel_put(id, &put);
@@ -78,9 +108,63 @@ static int find_route(void *host, const struct gid *dst, uint32_t scope_id, stru
 	return rc;
 }
 
+struct cm_neighbor {
+	struct cm_neighbor *prev, *next;
+	uint32_t id, device;
+	struct gid dst;
+};
+
+/* On an Ethernet link the link asks for the neighbor's MAC, and gives up after a second. On a UDP
+ * link the kernel does that with the first packet. */
 static int ask_neighbor(void *host, struct rdma_id *id, uint32_t device, const struct gid *dst)
 {
-	return cm_neighbor_ask((struct instance *)host, id, device, dst);
+	struct instance *instance = (struct instance *)host;
+	struct cm_neighbor *neighbor;
+	int rc;
+
+	if (instance->devices[device].link == CTL_LINK_MEMORY)
+		return gid_equal(dst, &instance->devices[device].gid) || gid_is_multicast(dst)
+			       ? 0
+			       : -EHOSTUNREACH;
+	if (instance->devices[device].link != CTL_LINK_ETHERNET)
+		return 0;
+	rc = ethernet_neighbor(instance->devices[device].ethernet.link, dst, true);
+	if (rc)
+		return rc == 1 ? 0 : rc;
+	neighbor = (struct cm_neighbor *)calloc(1, sizeof(*neighbor));
+	if (!neighbor)
+		return -ENOMEM;
+	neighbor->id = rdma_id_handle(id);
+	neighbor->device = device;
+	neighbor->dst = *dst;
+	DL_APPEND(instance->cm_neighbors, neighbor);
+	return -EINPROGRESS;
+}
+
+static void forget_neighbor(struct instance *instance, struct cm_neighbor *neighbor)
+{
+	DL_DELETE(instance->cm_neighbors, neighbor);
+	free(neighbor);
+}
+
+/* Hands answers to their ids. True: more are awaited. */
+static bool run_neighbors(struct instance *instance)
+{
+	struct cm_neighbor *neighbor, *next;
+
+	DL_FOREACH_SAFE (instance->cm_neighbors, neighbor, next) {
+		struct link *link = instance->devices[neighbor->device].ethernet.link;
+		const int rc = ethernet_neighbor(link, &neighbor->dst, false);
+		struct rdma_id *id = rdma_id_find(instance->cm, neighbor->id);
+
+		if (id && rc == 0)
+			continue;
+		/* As Linux: the error of a neighbor that does not answer is the timeout. */
+		if (id)
+			rdma_id_neighbor(id, rc == 1 ? 0 : -ETIMEDOUT);
+		forget_neighbor(instance, neighbor);
+	}
+	return instance->cm_neighbors != NULL;
 }
 
 static bool has_address(void *host, const struct gid *address)
@@ -142,26 +226,15 @@ void cm_close(struct instance *instance)
 	if (instance->cm)
 		rdma_ids_free(instance->cm);
 	instance->cm = NULL;
-	cm_neighbors_close(instance);
+	while (instance->cm_neighbors)
+		forget_neighbor(instance, instance->cm_neighbors);
 	free(instance->cm_failures);
 	instance->cm_failures = NULL;
 }
 
-bool cm_lacks_listener(const struct instance *instance, const uint8_t *mad)
-{
-	return instance->cm && rdma_ids_lack_listener(instance->cm, mad);
-}
-
-void cm_arrived(struct instance *instance, const struct cm_path *path, const uint8_t *mad,
-		uint64_t now_ns)
-{
-	if (instance->cm)
-		rdma_ids_input(instance->cm, path, mad, now_ns);
-}
-
 uint64_t cm_run(struct instance *instance, uint64_t now_ns)
 {
-	const bool waits = cm_neighbors_run(instance);
+	const bool waits = run_neighbors(instance);
 	uint64_t deadline_ns;
 
 	if (rdma_ids_deadline(instance->cm) <= now_ns)
@@ -209,4 +282,16 @@ void cm_end_conn(struct conn *conn)
 	end_ids(conn);
 	while (conn->cm_channels)
 		cm_channel_close(conn->cm_channels);
+}
+
+void cm_failures_list(const struct cm_failures *failures, uint32_t first,
+		      struct ctl_cm_failures *ret)
+{
+	const uint32_t oldest =
+		failures->count > CTL_CM_FAILURES_KEPT ? failures->count - CTL_CM_FAILURES_KEPT : 0;
+	const uint32_t kept = failures->count - oldest;
+
+	for (; first < kept && ret->count < CTL_CM_FAILURES_PAGE; first++)
+		ret->at[ret->count++] = failures->at[(oldest + first) % CTL_CM_FAILURES_KEPT];
+	ret->next = first < kept ? first : 0;
 }

@@ -51,11 +51,6 @@ struct cm_failures {
 int cm_open(struct instance *instance);
 /* Ends all ids: peers hear of it. */
 void cm_close(struct instance *instance);
-/* mad: CM_MAD_BYTES */
-void cm_arrived(struct instance *instance, const struct cm_path *path, const uint8_t *mad,
-		uint64_t now_ns);
-/* rdma_ids_lack_listener() */
-bool cm_lacks_listener(const struct instance *instance, const uint8_t *mad);
 /* Runs due timers. Returns when the next is due; UINT64_MAX: none. */
 uint64_t cm_run(struct instance *instance, uint64_t now_ns);
 /* Something happened to a device (enum ibv_event_type): its ids hear of it. */
@@ -63,21 +58,11 @@ void cm_device_event(const struct device *device, uint32_t type);
 /* The connection closes: its ids and channels end. */
 void cm_end_conn(struct conn *conn);
 
-/* Records the event of an id if it is one of a failed attempt to connect. */
-void cm_failures_note(struct cm_failures *failures, struct rdma_id *id,
-		      const struct ctl_cm_event *event, uint64_t now_ns);
 /* The records from a place on, oldest first. */
 void cm_failures_list(const struct cm_failures *failures, uint32_t first,
 		      struct ctl_cm_failures *ret);
 
-/* cm_neighbor.c: neighbors that a device on an Ethernet link asks for. As neighbor in struct
- * rdma_ids_ops. */
-int cm_neighbor_ask(struct instance *instance, struct rdma_id *id, uint32_t device,
-		    const struct gid *dst);
-/* Hands answers to their ids. True: more are awaited. */
-bool cm_neighbors_run(struct instance *instance);
-void cm_neighbors_close(struct instance *instance);
-
+/* cm_channel.c */
 /* Takes over the descriptor. -EINVAL: not an end of a socket pair; -ENOMEM. */
 int cm_channel_open(struct conn *conn, int fd, struct cm_channel **ret);
 struct cm_channel *cm_channel_find(const struct conn *conn, uint32_t handle); /* NULL: none */

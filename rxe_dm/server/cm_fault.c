@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-/* Decisions of fault rules about calls of librdmacm. */
+/* Decisions of fault rules about calls of librdmacm, and about messages of the connection
+ * manager. */
 #include "rxe_dm/server/cm_fault.h"
 
 #include <stdlib.h>
@@ -57,7 +58,7 @@ static struct cm_calls *calls_of(struct conn *conn, uint32_t device)
 	return conn->cm_calls ? &conn->cm_calls[device] : NULL;
 }
 
-static uint32_t count(struct cm_calls *calls, uint32_t place, uint32_t id, enum ctl_cm_op op)
+static uint32_t count_call(struct cm_calls *calls, uint32_t place, uint32_t id, enum ctl_cm_op op)
 {
 	if (calls->id[place] != id)
 		memset(calls->count[place], 0, sizeof(calls->count[place]));
@@ -82,7 +83,8 @@ int cm_fault_decide(struct conn *conn, uint32_t index, enum ctl_cm_op op)
 
 		if (!fault->id || !inject_rule_parse(&rule, fault->text, why) ||
 		    !inject_selects_verb(&rule, verb) ||
-		    !inject_fires_verb(&rule, fault->id, verb, count(calls, i, fault->id, op)) ||
+		    !inject_fires_verb(&rule, fault->id, verb,
+				       count_call(calls, i, fault->id, op)) ||
 		    rc)
 			continue;
 		fault->fired++;
@@ -95,4 +97,72 @@ void cm_fault_end_conn(struct conn *conn)
 {
 	free(conn->cm_calls);
 	conn->cm_calls = NULL;
+}
+
+static struct gsi_fault result_of(const struct inject_rule *rule)
+{
+	struct gsi_fault ret = {
+		.action = GSI_FAULT_DROP,
+		.reason = (uint16_t)rule->reason,
+		.delay_ns = rule->packet.delay_ns,
+	};
+
+	if (rule->action == INJECT_CM_DUPLICATE)
+		ret.action = GSI_FAULT_DUPLICATE;
+	else if (rule->action == INJECT_CM_DELAY)
+		ret.action = GSI_FAULT_DELAY;
+	else if (rule->action == INJECT_CM_REJECT)
+		ret.action = GSI_FAULT_REJECT;
+	return ret;
+}
+
+/* Counts the message. True: the rule fires. */
+static bool count_message(struct gsi_faults *faults, uint32_t place, uint32_t id,
+			  const struct inject_rule *rule, uint32_t attr, enum fault_dir dir)
+{
+	if (faults->id[place] != id) {
+		memset(faults->count[place], 0, sizeof(faults->count[place]));
+		faults->id[place] = id;
+	}
+	return inject_fires_message(rule, id, attr, dir,
+				    ++faults->count[place][dir][attr - CM_REQ]);
+}
+
+struct gsi_fault gsi_fault_decide(struct device *device, struct gsi_faults *faults,
+				  const uint8_t mad[CM_MAD_BYTES], enum fault_dir dir)
+{
+	struct gsi_fault result = { .action = GSI_FAULT_NONE };
+	char why[INJECT_TEXT_MAX];
+	struct inject_rule rule;
+	struct cm_msg msg;
+
+	if (!device->num_faults || !cm_msg_parse(&msg, mad))
+		return result;
+	for (uint32_t i = 0; i < FAULT_MAX_RULES; i++) {
+		struct ctl_fault *fault = &device->shared->faults.at[i];
+
+		if (!fault->id || !inject_rule_parse(&rule, fault->text, why) ||
+		    !inject_selects_message(&rule, msg.attr, dir) ||
+		    !count_message(faults, i, fault->id, &rule, msg.attr, dir) ||
+		    result.action != GSI_FAULT_NONE)
+			continue;
+		fault->fired++;
+		result = result_of(&rule);
+	}
+	return result;
+}
+
+void gsi_fault_answer(uint8_t ret_mad[CM_MAD_BYTES], const uint8_t req[CM_MAD_BYTES],
+		      uint16_t reason)
+{
+	struct cm_msg asked = { 0 };
+	struct cm_msg rej = {
+		.attr = CM_REJ,
+		.u.rej = { .message_rejected = CM_ANSWERED_REQ, .reason = reason },
+	};
+
+	(void)cm_msg_parse(&asked, req);
+	rej.tid = asked.tid;
+	rej.remote_comm_id = asked.local_comm_id;
+	cm_msg_emit(ret_mad, &rej);
 }

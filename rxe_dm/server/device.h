@@ -13,7 +13,7 @@
 #include "net/link/memory/memory.h"
 #include "net/link/udp/udp.h"
 #include "rxe_dm/server/arena.h"
-#include "rxe_dm/server/fault_device.h"
+#include "rxe_dm/server/fault.h"
 #include "rxe_dm/server/key.h"
 #include "rxe_dm/server/listener.h"
 #include "rxe_dm/server/loop.h"
@@ -54,7 +54,7 @@ struct device {
 	struct gid gid;
 	int address_lock;	  /* holds \0rxe_dm/4791/ADDRESS */
 	struct listener greeters; /* connections to that name (local_peers.h) */
-	uint32_t foreign_before;  /* foreign drops at the last update (lost.c) */
+	uint32_t foreign_before;  /* foreign drops at the last update (slot.c) */
 	enum ctl_link link;
 	bool link_fallback;		 /* memory, because UDP cannot be */
 	struct udp_group group;		 /* CTL_LINK_UDP */
@@ -105,20 +105,17 @@ void slot_give(struct attachment *attachment);
 /* Sends an asynchronous event (enum ibv_event_type) to every process on the device. A process whose
  * queue is full misses it, and reads the same state from shared memory. */
 void slots_send_event(const struct device *device, uint32_t type);
+/* A process has the slot: packets that the kernel dropped at a full receive buffer before this call
+ * do not count for the process (lib/control/shared.h). */
+void slot_count_lost(struct device *device, uint32_t slot);
+/* Brings the counts of all slots up to date. */
+void slots_update_lost(struct device *device);
 
 /* carrier.c: the port of a device on an interface follows the interface. It is DOWN while the
  * interface is down, lacks a carrier or does not exist, and programs get the events of a pulled
  * cable. Best effort: without reports of the kernel the port does not change. */
 void carrier_open(struct device *device);
 void carrier_close(struct device *device);
-
-/* lost.c: packets that the kernel dropped at a full receive buffer (lib/control/shared.h). */
-/* A process takes the slot: drops before this call do not count for the process. */
-void lost_begin(struct device *device, uint32_t slot);
-/* Brings the counts of all slots up to date. */
-void lost_update(struct device *device);
-/* The slot's process exits: moves its counts into the device's sums. */
-void lost_retire(struct device *device, uint32_t slot);
 
 /* memory.c: failures of memory_device_open() are explained on the log. */
 int memory_device_open(struct device *device);

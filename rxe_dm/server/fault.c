@@ -1,19 +1,211 @@
 // SPDX-License-Identifier: MIT
-/* Rules change between two steps of the generation: no process reads half of a change. */
+/* Rules change between two steps of the generation: no process reads half of a change.
+ *
+ * The device's state is computed from the active rules and its interface: the port is down while
+ * any of them says so; the GID table is the initial one, changed by each active rule in turn. So
+ * rules may overlap, and end in any order. */
+#include "rxe_dm/server/fault.h"
+
+#include <assert.h>
 #include <errno.h>
+#include <infiniband/verbs.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "lib/control/log.h"
-#include "lib/inject/rule.h"
 #include "net/link/clock.h"
+#include "rxe_dm/server/cm.h"
 #include "rxe_dm/server/conn.h"
 #include "rxe_dm/server/device.h"
-#include "rxe_dm/server/fault_device.h"
 #include "rxe_dm/server/instance.h"
 
 #define FILE_MAX 65536
+
+struct state {
+	uint32_t port; /* enum ibv_port_state */
+	bool is_fatal, is_silent;
+	struct gid gids[RXE_MAX_GIDS];
+};
+
+static_assert(INJECT_GIDS == RXE_MAX_GIDS, "every index that a rule may name");
+
+static bool is_ours(uint32_t action)
+{
+	return action == INJECT_PORT_DOWN || action == INJECT_GID_CHANGE ||
+	       action == INJECT_DEVICE_FATAL;
+}
+
+static void change_gid(struct gid gids[RXE_MAX_GIDS], const struct inject_rule *rule)
+{
+	const struct gid was = gids[rule->gid_index];
+
+	assert(rule->gid_index < RXE_MAX_GIDS && rule->gid_to < RXE_MAX_GIDS);
+	gids[rule->gid_index] = rule->gid_moves ? gids[rule->gid_to] : rule->gid;
+	if (rule->gid_moves)
+		gids[rule->gid_to] = was;
+}
+
+static bool has_gid(const struct state *state, const struct gid *gid)
+{
+	for (uint32_t i = 0; i < RXE_MAX_GIDS; i++)
+		if (gid_equal(&state->gids[i], gid))
+			return true;
+	return false;
+}
+
+/* Returns the place of the oldest rule with a number above id, or FAULT_MAX_RULES. */
+static uint32_t next_place(const struct ctl_faults *faults, uint32_t id)
+{
+	uint32_t ret = FAULT_MAX_RULES;
+
+	for (uint32_t i = 0; i < FAULT_MAX_RULES; i++)
+		if (faults->at[i].id > id &&
+		    (ret == FAULT_MAX_RULES || faults->at[i].id < faults->at[ret].id))
+			ret = i;
+	return ret;
+}
+
+static void wanted(const struct device *device, struct state *ret)
+{
+	const struct ctl_faults *faults = &device->shared->faults;
+
+	*ret = (struct state){ .port = IBV_PORT_ACTIVE, .gids = { device->gid } };
+	for (uint32_t at = next_place(faults, 0); at < FAULT_MAX_RULES;
+	     at = next_place(faults, faults->at[at].id)) {
+		const struct fault_timer *timer = &device->fault_timers[at];
+
+		if (timer->phase != FAULT_PHASE_HOLDS)
+			continue;
+		if (timer->rule.action == INJECT_GID_CHANGE)
+			change_gid(ret->gids, &timer->rule);
+		else
+			ret->port = IBV_PORT_DOWN;
+		ret->is_fatal |= timer->rule.action == INJECT_DEVICE_FATAL;
+	}
+	ret->is_silent = ret->port == IBV_PORT_DOWN || !has_gid(ret, &device->gid);
+	if (device->no_carrier)
+		ret->port = IBV_PORT_DOWN;
+}
+
+static void present(const struct device *device, struct state *ret)
+{
+	const struct ctl_shared *shared = device->shared;
+
+	*ret = (struct state){
+		.port = atomic_load(&shared->port_state),
+		.is_fatal = atomic_load(&shared->faults.fatal) & 1,
+		.is_silent = atomic_load(&shared->faults.silent),
+	};
+	memcpy(ret->gids, shared->gids, sizeof(ret->gids));
+}
+
+static void announce(struct device *device, enum ibv_event_type type, const char *what)
+{
+	ctl_log(CTL_LOG_NOTICE, "rxe_dm%u: %s", device->index, what);
+	slots_send_event(device, type);
+	cm_device_event(device, type);
+}
+
+static void begin_change(struct device *device)
+{
+	const uint32_t before = atomic_fetch_add(&device->shared->faults.generation, 1);
+
+	assert(!(before & 1));
+}
+
+static void end_change(struct device *device)
+{
+	struct ctl_faults *faults = &device->shared->faults;
+
+	assert(atomic_load(&faults->generation) & 1);
+	device->num_faults = 0;
+	for (uint32_t i = 0; i < FAULT_MAX_RULES; i++)
+		device->num_faults += faults->at[i].id != 0;
+	atomic_fetch_add(&faults->generation, 1);
+}
+
+/* Events are sent after the state they report is visible. */
+static void become(struct device *device, const struct state *was, const struct state *to)
+{
+	struct ctl_shared *shared = device->shared;
+
+	begin_change(device);
+	atomic_store(&shared->port_state, to->port);
+	atomic_store(&shared->faults.silent, to->is_silent);
+	if (to->is_fatal != was->is_fatal)
+		atomic_fetch_add(&shared->faults.fatal, 1);
+	memcpy(shared->gids, to->gids, sizeof(shared->gids));
+	end_change(device);
+	/* A silent device answers neither ARP nor neighbor discovery. */
+	if (device->ethernet.link)
+		ethernet_answer(device->ethernet.link, !to->is_silent);
+
+	if (to->is_fatal && !was->is_fatal)
+		announce(device, IBV_EVENT_DEVICE_FATAL, "a fault rule makes the device fatal");
+	if (!to->is_fatal && was->is_fatal)
+		ctl_log(CTL_LOG_NOTICE, "rxe_dm%u: the device works again, for new contexts",
+			device->index);
+	if (memcmp(was->gids, to->gids, sizeof(was->gids)) != 0)
+		announce(device, IBV_EVENT_GID_CHANGE, "the GID table changes by a fault rule");
+	if (to->port != was->port && to->port == IBV_PORT_DOWN && !to->is_fatal)
+		announce(device, IBV_EVENT_PORT_ERR,
+			 to->is_silent ? "a fault rule takes the port down"
+				       : "the port is down: its interface is down or was deleted");
+	if (to->port != was->port && to->port == IBV_PORT_ACTIVE)
+		announce(device, IBV_EVENT_PORT_ACTIVE, "the port is up again");
+}
+
+static void step(struct device *device, uint32_t place, uint64_t now_ns)
+{
+	struct fault_timer *timer = &device->fault_timers[place];
+
+	if (timer->phase == FAULT_PHASE_WAITS && timer->due_ns <= now_ns) {
+		timer->phase = FAULT_PHASE_HOLDS;
+		timer->due_ns = timer->rule.packet.delay_ns
+					? timer->due_ns + timer->rule.packet.delay_ns
+					: UINT64_MAX;
+		device->shared->faults.at[place].fired++;
+	} else if (timer->phase == FAULT_PHASE_HOLDS && timer->due_ns <= now_ns) {
+		timer->phase = FAULT_PHASE_NONE;
+	}
+}
+
+static void start_timer(struct device *device, uint32_t place, const struct inject_rule *rule)
+{
+	const uint64_t now_ns = clock_now_ns();
+
+	assert(device->shared->faults.at[place].id != 0);
+	device->fault_timers[place].phase = FAULT_PHASE_NONE;
+	if (!is_ours(rule->action))
+		return;
+	device->fault_timers[place] = (struct fault_timer){
+		.phase = FAULT_PHASE_WAITS,
+		.due_ns = now_ns + rule->after_ns,
+		.rule = *rule,
+	};
+	(void)fault_run(device, now_ns);
+}
+
+uint64_t fault_run(struct device *device, uint64_t now_ns)
+{
+	struct state was, to;
+	uint64_t next_ns = UINT64_MAX;
+
+	for (uint32_t i = 0; i < FAULT_MAX_RULES; i++) {
+		const struct fault_timer *timer = &device->fault_timers[i];
+
+		step(device, i, now_ns);
+		if (timer->phase != FAULT_PHASE_NONE && timer->due_ns < next_ns)
+			next_ns = timer->due_ns;
+	}
+	present(device, &was);
+	wanted(device, &to);
+	if (was.port != to.port || was.is_fatal != to.is_fatal || was.is_silent != to.is_silent ||
+	    memcmp(was.gids, to.gids, sizeof(was.gids)) != 0)
+		become(device, &was, &to);
+	return next_ns;
+}
 
 /* Returns the rule's number, or 0: all places are taken. */
 static uint32_t add(struct device *device, const struct inject_rule *rule)
@@ -25,11 +217,11 @@ static uint32_t add(struct device *device, const struct inject_rule *rule)
 		place++;
 	if (place == FAULT_MAX_RULES)
 		return 0;
-	fault_device_begin_change(device);
+	begin_change(device);
 	faults->at[place] = (struct ctl_fault){ .id = ++faults->next_id };
 	(void)inject_rule_format(faults->at[place].text, INJECT_TEXT_MAX, rule);
-	fault_device_end_change(device);
-	fault_device_added(device, place, rule);
+	end_change(device);
+	start_timer(device, place, rule);
 	return faults->next_id;
 }
 
@@ -51,16 +243,16 @@ static int remove_rules(struct device *device, uint32_t id)
 	struct ctl_faults *faults = &device->shared->faults;
 	int rc = id ? -ENOENT : 0;
 
-	fault_device_begin_change(device);
+	begin_change(device);
 	for (uint32_t i = 0; i < FAULT_MAX_RULES; i++) {
 		if (!faults->at[i].id || (id && faults->at[i].id != id))
 			continue;
 		faults->at[i].id = 0;
-		fault_device_cleared(device, i);
+		device->fault_timers[i].phase = FAULT_PHASE_NONE;
 		rc = 0;
 	}
-	fault_device_end_change(device);
-	(void)fault_device_run(device, clock_now_ns());
+	end_change(device);
+	(void)fault_run(device, clock_now_ns());
 	return rc;
 }
 
@@ -120,17 +312,4 @@ int faults_load(struct device *device, const char *path)
 	}
 	free(text);
 	return rc;
-}
-
-void faults_retire(struct device *device, uint32_t slot)
-{
-	struct ctl_fault_count *counts = device->shared->slot[slot].faults;
-	struct ctl_faults *faults = &device->shared->faults;
-
-	for (uint32_t i = 0; i < FAULT_MAX_RULES; i++) {
-		if (faults->at[i].id && atomic_load(&counts[i].id) == faults->at[i].id)
-			faults->at[i].fired += atomic_load(&counts[i].fired);
-		atomic_store(&counts[i].id, 0);
-		atomic_store(&counts[i].fired, 0);
-	}
 }

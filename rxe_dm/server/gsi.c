@@ -9,7 +9,7 @@
 #include <sys/epoll.h>
 #include <utlist.h>
 
-#include "lib/cm/cm.h"
+#include "lib/cma/rdma_id.h"
 #include "lib/control/log.h"
 #include "net/link/clock.h"
 #include "net/link/udp/address.h"
@@ -18,9 +18,8 @@
 #include "net/wire/opcode.h"
 #include "net/wire/packet.h"
 #include "rxe_dm/server/capture.h"
-#include "rxe_dm/server/cm.h"
+#include "rxe_dm/server/cm_fault.h"
 #include "rxe_dm/server/device.h"
-#include "rxe_dm/server/gsi_fault.h"
 #include "rxe_dm/server/instance.h"
 #include "rxe_dm/server/limit.h"
 
@@ -156,7 +155,7 @@ static void arrived(struct device *device, const struct cm_path *path, const uin
 	struct gsi *gsi = device->gsi;
 	struct gsi_delayed *delayed;
 
-	if (gsi->num_waiting < MAX_WAITING && cm_lacks_listener(device->instance, mad)) {
+	if (gsi->num_waiting < MAX_WAITING && rdma_ids_lack_listener(device->instance->cm, mad)) {
 		delayed = delay(gsi, path, mad, FAULT_IN, LISTENER_WAIT_NS);
 		if (delayed) {
 			delayed->wants_listener = true;
@@ -164,7 +163,7 @@ static void arrived(struct device *device, const struct cm_path *path, const uin
 			return;
 		}
 	}
-	cm_arrived(device->instance, path, mad, clock_now_ns());
+	rdma_ids_input(device->instance->cm, path, mad, clock_now_ns());
 }
 
 /* A MAD goes to the connection manager, as far as fault rules let it. */
@@ -354,14 +353,15 @@ static void pass_on(struct device *device, const struct gsi_delayed *delayed, ui
 	if (delayed->dir == FAULT_OUT)
 		send_mad(device, &delayed->path, delayed->mad);
 	else
-		cm_arrived(device->instance, &delayed->path, delayed->mad, now_ns);
+		rdma_ids_input(device->instance->cm, &delayed->path, delayed->mad, now_ns);
 }
 
 /* A listener may have come in this turn of the server. */
 static bool is_due(const struct device *device, const struct gsi_delayed *delayed, uint64_t now_ns)
 {
 	return delayed->due_ns <= now_ns ||
-	       (delayed->wants_listener && !cm_lacks_listener(device->instance, delayed->mad));
+	       (delayed->wants_listener &&
+		!rdma_ids_lack_listener(device->instance->cm, delayed->mad));
 }
 
 uint64_t gsi_run(struct device *device, uint64_t now_ns)

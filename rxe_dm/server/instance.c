@@ -4,6 +4,7 @@
 #include <assert.h>
 #include <errno.h>
 #include <infiniband/verbs.h>
+#include <limits.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
@@ -21,11 +22,10 @@
 #include "lib/control/socket.h"
 #include "net/link/clock.h"
 #include "rxe_dm/server/cm.h"
-#include "rxe_dm/server/fault_device.h"
+#include "rxe_dm/server/fault.h"
 #include "rxe_dm/server/gsi.h"
 #include "rxe_dm/server/instance.h"
 #include "rxe_dm/server/limit.h"
-#include "rxe_dm/server/profile.h"
 #include "rxe_dm/server/sysfs.h"
 #include "rxe_dm/server/time_wait.h"
 
@@ -151,6 +151,73 @@ static enum instance_result take_name(struct instance *instance)
 	return INSTANCE_FAILED;
 }
 
+/* Finds the installed profiles: in a build tree, in a relocated installation, or in the prefix. */
+static FILE *open_installed(const char *name, char path[static PATH_MAX])
+{
+	static const char *const folders[] = { "profiles", RXE_DM_DATADIR_FROM_BINDIR "/profiles" };
+	char exe[PATH_MAX] = "";
+	FILE *ret = NULL;
+	char *slash;
+
+	if (realpath("/proc/self/exe", exe) && (slash = strrchr(exe, '/')))
+		*slash = '\0';
+	for (size_t i = 0; !ret && *exe && i < sizeof(folders) / sizeof(folders[0]); i++) {
+		if (snprintf(path, PATH_MAX, "%s/%s/%s", exe, folders[i], name) < PATH_MAX)
+			ret = fopen(path, "re");
+	}
+	if (ret)
+		return ret;
+	snprintf(path, PATH_MAX, "%s/profiles/%s", RXE_DM_DATADIR, name);
+	return fopen(path, "re");
+}
+
+static FILE *open_choice(const char *choice, char path[static PATH_MAX])
+{
+	FILE *ret;
+
+	if (!strchr(choice, '/')) {
+		ret = open_installed(choice, path);
+		if (!ret)
+			ctl_log(CTL_LOG_ERROR,
+				"there is no profile '%s' at %s (--profile, RXE_DM_PROFILE): a "
+				"file of your own is a path with a '/'",
+				choice, path);
+		return ret;
+	}
+	snprintf(path, PATH_MAX, "%s", choice);
+	ret = fopen(path, "re");
+	if (!ret)
+		ctl_log(CTL_LOG_ERROR,
+			"the profile %s cannot be read (--profile, RXE_DM_PROFILE): %s", path,
+			strerror(errno));
+	return ret;
+}
+
+/* A name has no '/', and is looked for beside the server, then in the prefix; else choice is a path.
+ * False: explained on the log. */
+static bool load_profile(struct ctl_profile *ret, const char *choice)
+{
+	const char *slash = strrchr(choice, '/');
+	char path[PATH_MAX], why[CTL_PROFILE_WHY];
+	uint32_t line = 0;
+	FILE *from;
+	bool ok;
+
+	ctl_profile_init(ret);
+	/* Has no effect, and needs no file. */
+	if (strcmp(choice, ret->name) == 0)
+		return true;
+	from = open_choice(choice, path);
+	if (!from)
+		return false;
+	ok = ctl_profile_read(ret, from, &line, why);
+	if (!ok)
+		ctl_log(CTL_LOG_ERROR, "%s:%u: %s", path, line, why);
+	fclose(from);
+	snprintf(ret->name, sizeof(ret->name), "%s", slash ? slash + 1 : choice);
+	return ok;
+}
+
 static enum instance_result bring_up(struct instance *instance)
 {
 	enum instance_result result;
@@ -167,7 +234,7 @@ static enum instance_result bring_up(struct instance *instance)
 	result = take_name(instance);
 	if (result != INSTANCE_UP)
 		return result;
-	if (!profile_load(&instance->profile, instance->settings.profile))
+	if (!load_profile(&instance->profile, instance->settings.profile))
 		return INSTANCE_FAILED;
 	limit_fit_slots(&instance->settings);
 	for (uint32_t i = 0; i < instance->settings.devices; i++) {
@@ -259,14 +326,15 @@ static uint64_t resume_calls(const struct instance *instance, uint64_t now_ns)
 	}
 	DL_FOREACH (instance->conns, conn) {
 		if (conn->pending)
-			due_ns = earlier(due_ns, conn->pending == SERVE_MORE ? now_ns : now_ns + WAIT_NS);
+			due_ns = earlier(due_ns,
+					 conn->pending == SERVE_MORE ? now_ns : now_ns + WAIT_NS);
 	}
 	return due_ns;
 }
 
 /* What devices do by the time. Each returns when it is due next; UINT64_MAX: not by time. */
 static uint64_t (*const device_jobs[])(struct device *device, uint64_t now_ns) = {
-	memory_device_settle, ranges_settle, time_wait_settle, fault_device_run, gsi_run,
+	memory_device_settle, ranges_settle, time_wait_settle, fault_run, gsi_run,
 };
 
 static uint64_t run_jobs(struct instance *instance, uint64_t now_ns)

@@ -30,7 +30,7 @@ struct object {
 	/* Windows of the context; handles of QPs of the device. */
 	struct object *wprev, *wnext;
 	struct object *pd, *dm, *dmah, *umem;
-	struct range *memory;	      /* DM: its range of the arena */
+	struct range *memory; /* DM: its range of the arena */
 	uint64_t addr, len, iova;
 	uint32_t key, rights, mr_kind;
 	uint32_t slot, epoch; /* of the owner */

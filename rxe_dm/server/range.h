@@ -6,7 +6,7 @@
  * one range again, whatever was granted before.
  *
  * A process that looked a DM up before the DM was freed may still access its memory. So the range
- * rests until its grace period is over (grace.h). */
+ * rests until its grace period is over (lib/control/shared.h). */
 #ifndef RXE_DM_SERVER_RANGE_H
 #define RXE_DM_SERVER_RANGE_H
 

@@ -53,7 +53,7 @@ int serve_device(struct call *call)
 
 int serve_observe(struct call *call)
 {
-	lost_update(call->device);
+	slots_update_lost(call->device);
 	call->out_fd[0] = call->device->shared_fd;
 	call->num_out = call->keep_out = 1;
 	return 0;

@@ -75,7 +75,7 @@ int serve_attach(struct call *call)
 		close(event_fd);
 		return rc;
 	}
-	lost_begin(device, attachment->slot);
+	slot_count_lost(device, attachment->slot);
 	call->reply.attached = (struct ctl_msg_attached){
 		.shared_bytes = sizeof(struct ctl_shared),
 		.arena_bytes = device->arena.mapped,

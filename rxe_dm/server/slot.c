@@ -14,11 +14,11 @@
 #include "lib/control/client.h"
 #include "lib/control/log.h"
 #include "lib/control/socket.h"
+#include "net/link/socket.h"
 #include "rxe_dm/server/capture.h"
 #include "rxe_dm/server/conn.h"
 #include "rxe_dm/server/context.h"
 #include "rxe_dm/server/device.h"
-#include "rxe_dm/server/fault_device.h"
 #include "rxe_dm/server/instance.h"
 #include "rxe_dm/server/time_wait.h"
 
@@ -147,6 +147,87 @@ static void retire(struct ctl_shared *shared, struct ctl_slot *slot)
 	memset(slot->comm, 0, sizeof(slot->comm));
 }
 
+/* The kernel counts for each socket what it drops at a full receive buffer. The server reads the
+ * counts on request and when a program exits, because the program may be stopped. A socket's count
+ * wraps and is never reset; a slot gets what its socket adds while a process has it. */
+
+/* -1: none, or the link is closed already: instance_fini() closes addresses first. */
+static int socket_of(const struct device *device, uint32_t slot)
+{
+	if (device->address_lock < 0)
+		return -1;
+	switch (device->link) {
+	case CTL_LINK_UDP: return device->group.fd[slot];
+	case CTL_LINK_ETHERNET:
+		if (slot == 0)
+			return device->ethernet.rx_fd;
+		return device->slot[slot] ? device->slot[slot]->lost_fd : -1;
+	case CTL_LINK_MEMORY: return -1;
+	}
+	return -1;
+}
+
+void slot_count_lost(struct device *device, uint32_t slot)
+{
+	assert(slot > 0 && device->slot[slot]);
+	device->lost_before[slot] = socket_drops(socket_of(device, slot));
+}
+
+static void update_lost(struct device *device, uint32_t slot)
+{
+	const int fd = socket_of(device, slot);
+	uint32_t now;
+
+	if (fd < 0)
+		return;
+	now = socket_drops(fd);
+	device->shared->slot[slot].lost.link_recv_drops += now - device->lost_before[slot];
+	device->lost_before[slot] = now;
+}
+
+static void update_foreign(struct device *device)
+{
+	const uint32_t now = udp_group_foreign(&device->group);
+
+	device->shared->lost.foreign_drops += now - device->foreign_before;
+	device->foreign_before = now;
+}
+
+void slots_update_lost(struct device *device)
+{
+	update_foreign(device);
+	update_lost(device, 0);
+	for (uint32_t slot = 1; slot < device->slots; slot++) {
+		if (device->slot[slot])
+			update_lost(device, slot);
+	}
+}
+
+static void retire_lost(struct device *device, uint32_t slot)
+{
+	struct ctl_lost *lost = &device->shared->slot[slot].lost;
+
+	update_lost(device, slot);
+#define X(name) device->shared->lost.name += lost->name;
+	CTL_LOST(X)
+#undef X
+	*lost = (struct ctl_lost){ 0 };
+}
+
+/* Adds the counts of rules of a slot to their sums. */
+static void retire_faults(struct device *device, uint32_t slot)
+{
+	struct ctl_fault_count *counts = device->shared->slot[slot].faults;
+	struct ctl_faults *faults = &device->shared->faults;
+
+	for (uint32_t i = 0; i < FAULT_MAX_RULES; i++) {
+		if (faults->at[i].id && atomic_load(&counts[i].id) == faults->at[i].id)
+			faults->at[i].fired += atomic_load(&counts[i].fired);
+		atomic_store(&counts[i].id, 0);
+		atomic_store(&counts[i].fired, 0);
+	}
+}
+
 void slots_send_event(const struct device *device, uint32_t type)
 {
 	const struct ctl_event event = { .type = type, .port = 1 };
@@ -185,9 +266,9 @@ void slot_give(struct attachment *attachment)
 	atomic_fetch_and(&device->shared->remote_requests.raw_listeners[slot / 64],
 			 ~(1ull << slot % 64));
 	retire(device->shared, &device->shared->slot[slot]);
-	lost_retire(device, slot);
+	retire_lost(device, slot);
 	keep_failures(device->shared, &device->shared->slot[slot].failures);
-	faults_retire(device, slot);
+	retire_faults(device, slot);
 	forget_qps(device, slot);
 	device->slot[slot] = NULL;
 	device->free_slots[last] = slot;

@@ -51,9 +51,6 @@ void sysfs_write(int root, bool *ok, const char *path, const char *text);
 void sysfs_node(int root, bool *ok, const char *path);
 void sysfs_number(int root, bool *ok, const char *path, uint64_t value);
 
-/* sysfs_host.c. tree: the path of the folder, in which everything else is made. */
-void sysfs_make_host(int root, bool *ok, const char *tree);
-
 /* sysfs_device.c */
 /* What the files of a device hold. */
 #define SYSFS_MAX_COUNTS 64

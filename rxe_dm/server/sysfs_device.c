@@ -280,7 +280,7 @@ void sysfs_update_counters(int root, struct device *device, struct sysfs_device 
 	struct count now[SYSFS_MAX_COUNTS];
 	bool ok = true;
 
-	lost_update(device);
+	slots_update_lost(device);
 	for (size_t i = 0, n = fill_counts(device, now); i < n; i++) {
 		if (held->count[i] == now[i].value)
 			continue;

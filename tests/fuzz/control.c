@@ -16,7 +16,7 @@
 #include "lib/control/socket.h"
 #include "net/link/clock.h"
 #include "rxe_dm/server/context.h"
-#include "rxe_dm/server/fault_device.h"
+#include "rxe_dm/server/fault.h"
 #include "rxe_dm/server/gsi.h"
 #include "rxe_dm/server/time_wait.h"
 #include "tests/fuzz/control.h"
@@ -151,7 +151,7 @@ void control_turn(void)
 	gsi_deliver(&control_instance);
 	(void)ranges_settle(control_device(), control_now_ns);
 	(void)time_wait_settle(control_device(), control_now_ns);
-	(void)fault_device_run(control_device(), control_now_ns);
+	(void)fault_run(control_device(), control_now_ns);
 	control_instance.ending = false;
 	control_instance.persistent = true;
 }

@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "lib/inject/rule.h"
-#include "rxe_dm/server/fault_device.h"
+#include "rxe_dm/server/fault.h"
 #include "tests/fuzz/control.h"
 
 enum fault_flag {
