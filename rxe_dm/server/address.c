@@ -31,38 +31,23 @@
 #define PORT_PAUSE_MS 20
 
 /* The lock listens: for local_peers.c, and to show its holder. -EBUSY: another process holds it. */
-static int lock_address(const struct gid *gid, int *ret_fd)
+static int lock_address(struct device *device, const struct gid *gid)
 {
-	struct sockaddr_un addr;
-	socklen_t len = local_peers_name(&addr, gid);
-	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	int rc;
+	struct ctl_name name;
+	int fd;
 
+	local_peers_name(&name, gid);
+	fd = listener_bind(&name, SOCK_SEQPACKET);
 	if (fd < 0)
-		return -errno;
-	if (bind(fd, (const struct sockaddr *)&addr, len) || listen(fd, SOMAXCONN)) {
-		rc = errno == EADDRINUSE ? -EBUSY : -errno;
-		close(fd);
-		return rc;
-	}
-	*ret_fd = fd;
+		return fd == -EADDRINUSE ? -EBUSY : fd;
+	device->address_lock.source.fd = fd;
 	return 0;
 }
 
-/* The process that holds the lock; 0: unknown. */
-static pid_t lock_holder(const struct gid *gid, uid_t *ret_uid)
+static void unlock_address(struct device *device)
 {
-	struct sockaddr_un addr;
-	socklen_t len = local_peers_name(&addr, gid);
-	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	pid_t pid = 0;
-
-	if (fd < 0)
-		return 0;
-	if (connect(fd, (const struct sockaddr *)&addr, len) || ctl_peer(fd, &pid, ret_uid))
-		pid = 0;
-	close(fd);
-	return pid;
+	close(device->address_lock.source.fd);
+	device->address_lock.source.fd = -1;
 }
 
 /* Prints an address as /proc/net/udp and udp6 do: words of 32 bits in host byte order. */
@@ -110,15 +95,13 @@ static int open_group(struct device *device, const struct gid *gid, uint32_t slo
 
 static int open_udp(struct device *device, const struct gid *gid, uint32_t slots)
 {
-	int rc = lock_address(gid, &device->address_lock);
+	int rc = lock_address(device, gid);
 
 	if (rc)
 		return rc;
 	rc = open_group(device, gid, slots);
-	if (rc) {
-		close(device->address_lock);
-		device->address_lock = -1;
-	}
+	if (rc)
+		unlock_address(device);
 	return rc;
 }
 
@@ -149,10 +132,12 @@ static void explain_taken(void)
 
 static void explain_locked(const struct gid *gid, const char *text)
 {
-	uid_t uid = 0;
-	pid_t pid = lock_holder(gid, &uid);
+	struct ctl_name name;
+	uid_t uid;
+	pid_t pid;
 
-	if (pid)
+	local_peers_name(&name, gid);
+	if (listener_holder(&name, &pid, &uid) == 0)
 		ctl_log(CTL_LOG_ERROR,
 			"%s is in use by the device server with process number %d (user %u): "
 			"choose another address with --address or RXE_DM_ADDRESS",
@@ -271,7 +256,7 @@ static int open_sockets(struct device *device, const struct ctl_settings *settin
 static int open_interface(struct device *device, const struct ctl_settings *settings)
 {
 	const struct gid *gid = &settings->address[device->index];
-	int rc = lock_address(gid, &device->address_lock);
+	int rc = lock_address(device, gid);
 
 	if (rc) {
 		explain(gid, rc);
@@ -291,11 +276,11 @@ static int open_interface(struct device *device, const struct ctl_settings *sett
 static int lock_any(struct device *device, struct gid *ret)
 {
 	struct gid gid = { .raw = { [10] = 0xff, [11] = 0xff, 127, 0, 0, 1 } };
-	int rc = lock_address(&gid, &device->address_lock);
+	int rc = lock_address(device, &gid);
 
 	while (rc == -EBUSY && gid.raw[15] < LAST_LOOPBACK) {
 		gid.raw[15]++;
-		rc = lock_address(&gid, &device->address_lock);
+		rc = lock_address(device, &gid);
 	}
 	*ret = gid;
 	return rc;
@@ -304,8 +289,7 @@ static int lock_any(struct device *device, struct gid *ret)
 static int open_memory(struct device *device, const struct ctl_settings *settings)
 {
 	struct gid gid = settings->address[device->index];
-	int rc = settings->num_addresses ? lock_address(&gid, &device->address_lock)
-					 : lock_any(device, &gid);
+	int rc = settings->num_addresses ? lock_address(device, &gid) : lock_any(device, &gid);
 
 	if (rc) {
 		explain(&gid, rc);
@@ -354,7 +338,7 @@ int address_open(struct device *device, const struct ctl_settings *settings)
 
 void address_close(struct device *device)
 {
-	if (device->address_lock < 0)
+	if (device->address_lock.source.fd < 0)
 		return;
 	local_peers_close(device);
 	gsi_close(device);
@@ -362,6 +346,5 @@ void address_close(struct device *device)
 	udp_group_close(&device->group);
 	ethernet_device_close(device);
 	memory_hub_close(&device->memory);
-	close(device->address_lock);
-	device->address_lock = -1;
+	unlock_address(device);
 }

@@ -138,7 +138,7 @@ int device_init(struct device *ret, struct instance *instance, uint32_t index)
 
 	*ret = (struct device){ .instance = instance,
 				.index = index,
-				.address_lock = -1,
+				.address_lock.source.fd = -1,
 				.shared_fd = -1,
 				.capture_fd = -1,
 				.strays.fd = -1,

@@ -15,7 +15,6 @@
 #include "rxe_dm/server/arena.h"
 #include "rxe_dm/server/fault.h"
 #include "rxe_dm/server/key.h"
-#include "rxe_dm/server/listener.h"
 #include "rxe_dm/server/loop.h"
 #include "rxe_dm/server/object.h"
 #include "rxe_dm/server/range.h"
@@ -52,9 +51,8 @@ struct device {
 	struct instance *instance;
 	uint32_t index;
 	struct gid gid;
-	int address_lock;	  /* holds \0rxe_dm/4791/ADDRESS */
-	struct listener greeters; /* connections to that name (local_peers.h) */
-	uint32_t foreign_before;  /* foreign drops at the last update (slot.c) */
+	struct listener address_lock; /* \0rxe_dm/4791/ADDRESS (local_peers.h); fd -1: closed */
+	uint32_t foreign_before;      /* foreign drops at the last update (slot.c) */
 	enum ctl_link link;
 	bool link_fallback;		 /* memory, because UDP cannot be */
 	struct udp_group group;		 /* CTL_LINK_UDP */

@@ -70,26 +70,12 @@ static int watch_signals(struct instance *instance)
 	return loop_add(&instance->loop, &instance->signals, EPOLLIN);
 }
 
-static int ask_holder(const struct ctl_name *name, pid_t *ret_pid, uid_t *ret_uid)
-{
-	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	int rc;
-
-	if (fd < 0)
-		return -errno;
-	rc = connect(fd, (const struct sockaddr *)&name->addr, name->len) ? -errno : 0;
-	if (rc == 0)
-		rc = ctl_peer(fd, ret_pid, ret_uid);
-	close(fd);
-	return rc;
-}
-
 /* The name is taken: by another server of this user, or by some other process? */
 static enum instance_result explain_holder(const struct ctl_name *name, const char *instance)
 {
 	pid_t pid = 0;
 	uid_t uid = 0;
-	int rc = ask_holder(name, &pid, &uid);
+	const int rc = listener_holder(name, &pid, &uid);
 
 	if (rc == -EAGAIN || (rc == 0 && uid == geteuid()))
 		return INSTANCE_BUSY;
@@ -106,47 +92,40 @@ static enum instance_result explain_holder(const struct ctl_name *name, const ch
 	return INSTANCE_FAILED;
 }
 
-/* Binds the name. Of several servers that start at once, one binds it and the others wait here
- * until that one listens or has exited. -EADDRINUSE: another process holds the name. */
-static int bind_name(int fd, const struct ctl_name *name)
+/* Returns the listening control socket. Of several servers that start at once, one binds the name
+ * and the others wait here until that one listens or has exited. -EADDRINUSE: another process holds
+ * the name. */
+static int bind_name(const struct ctl_name *name)
 {
+	int fd = listener_bind(name, SOCK_SEQPACKET);
 	pid_t pid;
 	uid_t uid;
 
-	for (int i = 0; i < NAME_TRIES; i++) {
-		if (bind(fd, (const struct sockaddr *)&name->addr, name->len) == 0)
-			return 0;
-		if (errno != EADDRINUSE)
-			return -errno;
-		if (ask_holder(name, &pid, &uid) != -ECONNREFUSED)
-			break;
+	for (int i = 0; i < NAME_TRIES && fd == -EADDRINUSE &&
+			listener_holder(name, &pid, &uid) == -ECONNREFUSED;
+	     i++) {
 		poll(NULL, 0, NAME_PAUSE_MS);
+		fd = listener_bind(name, SOCK_SEQPACKET);
 	}
-	return -EADDRINUSE;
+	return fd;
 }
 
 static enum instance_result take_name(struct instance *instance)
 {
 	struct ctl_name name;
-	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	int rc = fd < 0 ? -errno : 0;
+	int fd, rc;
 
 	ctl_name_server(&name, geteuid(), instance->settings.instance);
-	if (rc == 0)
-		rc = bind_name(fd, &name);
-	if (rc == 0 && listen(fd, SOMAXCONN))
-		rc = -errno;
-	if (rc == 0) {
-		instance->clients = (struct listener){ .all = &instance->listeners,
-						       .loop = &instance->loop,
-						       .source.fd = fd,
-						       .accepted = client_accepted };
-		return listener_watch(&instance->clients) ? INSTANCE_FAILED : INSTANCE_UP;
-	}
-	if (fd >= 0)
-		close(fd);
-	if (rc == -EADDRINUSE)
+	fd = bind_name(&name);
+	if (fd == -EADDRINUSE)
 		return explain_holder(&name, instance->settings.instance);
+	instance->clients = (struct listener){ .all = &instance->listeners,
+					       .loop = &instance->loop,
+					       .source.fd = fd < 0 ? -1 : fd,
+					       .accepted = client_accepted };
+	rc = fd < 0 ? fd : listener_watch(&instance->clients);
+	if (rc == 0)
+		return INSTANCE_UP;
 	ctl_log(CTL_LOG_ERROR, "no control socket: %s%s", strerror(-rc), limit_remedy(rc));
 	return INSTANCE_FAILED;
 }

@@ -9,7 +9,6 @@
 #include "lib/control/settings.h"
 #include "rxe_dm/server/conn.h"
 #include "rxe_dm/server/device.h"
-#include "rxe_dm/server/listener.h"
 #include "rxe_dm/server/local_peers.h"
 #include "rxe_dm/server/loop.h"
 

@@ -47,15 +47,15 @@ struct local_peer {
 	struct udp_local from;
 };
 
-socklen_t local_peers_name(struct sockaddr_un *ret, const struct gid *gid)
+void local_peers_name(struct ctl_name *ret, const struct gid *gid)
 {
 	char text[CTL_GID_STR_MAX];
 	int len;
 
-	*ret = (struct sockaddr_un){ .sun_family = AF_UNIX };
-	len = snprintf(ret->sun_path + 1, sizeof(ret->sun_path) - 1, NAME_PREFIX "%s",
+	*ret = (struct ctl_name){ .addr.sun_family = AF_UNIX };
+	len = snprintf(ret->addr.sun_path + 1, sizeof(ret->addr.sun_path) - 1, NAME_PREFIX "%s",
 		       ctl_gid_str(gid, text));
-	return (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)len);
+	ret->len = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)len);
 }
 
 /* True: the process at the other end belongs to this user or to one of --allow-users. */
@@ -184,13 +184,12 @@ static void peer_new(struct device *device, int fd, bool awaited)
 /* A connection: from another server, or from one that asks who holds the address (address.c). */
 static void greeter_accepted(struct listener *listener, int fd)
 {
-	peer_new(container_of(listener, struct device, greeters), fd, false);
+	peer_new(container_of(listener, struct device, address_lock), fd, false);
 }
 
 static void greet(struct device *device, const struct gid *gid)
 {
-	struct sockaddr_un addr;
-	socklen_t len = local_peers_name(&addr, gid);
+	struct ctl_name name;
 	int fd;
 
 	if (gid_equal(gid, &device->gid) || gid_is_v4(gid) != gid_is_v4(&device->gid))
@@ -198,7 +197,8 @@ static void greet(struct device *device, const struct gid *gid)
 	fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (fd < 0)
 		return;
-	if (connect(fd, (const struct sockaddr *)&addr, len))
+	local_peers_name(&name, gid);
+	if (connect(fd, (const struct sockaddr *)&name.addr, name.len))
 		close(fd);
 	else
 		peer_new(device, fd, true);
@@ -299,16 +299,15 @@ int local_peers_open(struct device *device)
 	struct udp_group *group = &device->group;
 	int rc = 0;
 
+	device->address_lock.all = &device->instance->listeners;
+	device->address_lock.loop = &device->instance->local_peers.loop;
+	device->address_lock.accepted = greeter_accepted;
 	/* A server whose greeting is refused would drop our packets until it starts again. */
-	device->greeters = (struct listener){ .all = &device->instance->listeners,
-					      .loop = &device->instance->local_peers.loop,
-					      .source.fd = device->address_lock,
-					      .is_patient = true,
-					      .accepted = greeter_accepted };
+	device->address_lock.is_patient = true;
 	if (device->link == CTL_LINK_UDP && !device->instance->settings.allow_all_users)
 		rc = udp_group_guard(group, NULL, 0);
 	if (rc == 0)
-		rc = listener_watch(&device->greeters);
+		rc = listener_watch(&device->address_lock);
 	return rc;
 }
 
@@ -323,7 +322,6 @@ void local_peers_close(struct device *device)
 		peer->known = false; /* the group may be closed already */
 		peer_free(peer);
 	}
-	if (device->greeters.accepted)
-		listener_unwatch(&device->greeters);
-	device->greeters.accepted = NULL;
+	if (device->address_lock.accepted)
+		listener_unwatch(&device->address_lock);
 }

@@ -10,15 +10,12 @@
 #ifndef RXE_DM_SERVER_LOCAL_PEERS_H
 #define RXE_DM_SERVER_LOCAL_PEERS_H
 
-#include <sys/socket.h>
-
 #include "net/wire/gid.h"
 #include "rxe_dm/server/loop.h"
 
 struct device;
 struct instance;
 struct local_peer;
-struct sockaddr_un;
 
 struct local_peers {
 	struct loop loop; /* separate, so that a start waits for answers only */
@@ -28,8 +25,8 @@ struct local_peers {
 	uint32_t awaited; /* peers that were greeted and have not answered */
 };
 
-/* \0rxe_dm/4791/ADDRESS, which the owner of the address listens on. Returns the length of *ret. */
-socklen_t local_peers_name(struct sockaddr_un *ret, const struct gid *gid);
+/* \0rxe_dm/4791/ADDRESS, which the owner of the address listens on. */
+void local_peers_name(struct ctl_name *ret, const struct gid *gid);
 /* A negative errno: no event loop. */
 int local_peers_init(struct instance *instance);
 void local_peers_fini(struct instance *instance);

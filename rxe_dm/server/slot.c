@@ -154,7 +154,7 @@ static void retire(struct ctl_shared *shared, struct ctl_slot *slot)
 /* -1: none, or the link is closed already: instance_fini() closes addresses first. */
 static int socket_of(const struct device *device, uint32_t slot)
 {
-	if (device->address_lock < 0)
+	if (device->address_lock.source.fd < 0)
 		return -1;
 	switch (device->link) {
 	case CTL_LINK_UDP: return device->group.fd[slot];

@@ -70,21 +70,20 @@ static void refresh_asked(struct listener *listener, int fd)
 /* Best effort: without the socket, counters are up to a second old. */
 static void listen_for_refresh(struct sysfs *sysfs)
 {
-	struct sockaddr_un addr = { .sun_family = AF_UNIX };
-	const int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	struct ctl_name name = { .addr.sun_family = AF_UNIX, .len = sizeof(name.addr) };
+	int fd;
 
+	snprintf(name.addr.sun_path, sizeof(name.addr.sun_path), "%s/refresh", sysfs->path);
+	fd = listener_bind(&name, SOCK_STREAM);
 	sysfs->asked = (struct listener){ .all = &sysfs->instance->listeners,
 					  .loop = &sysfs->instance->loop,
 					  .source.fd = fd,
 					  .accepted = refresh_asked };
-	if (fd < 0)
+	if (fd >= 0 && listener_watch(&sysfs->asked) == 0)
 		return;
-	snprintf(addr.sun_path, sizeof(addr.sun_path), "%s/refresh", sysfs->path);
-	if (bind(fd, (const struct sockaddr *)&addr, sizeof(addr)) || listen(fd, SOMAXCONN) ||
-	    listener_watch(&sysfs->asked)) {
+	if (fd >= 0)
 		close(fd);
-		sysfs->asked.source.fd = -1;
-	}
+	sysfs->asked.source.fd = -1;
 }
 
 static void make_classes(int root, bool *ok)

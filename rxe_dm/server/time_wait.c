@@ -251,7 +251,7 @@ void time_wait_begin(struct device *device, uint32_t slot)
 	/* The process wrote the time: bound it. */
 	if (until_ns > now_ns + RXE_TIME_WAIT_MAX_NS)
 		until_ns = now_ns + RXE_TIME_WAIT_MAX_NS;
-	if (until_ns <= now_ns || device->address_lock < 0)
+	if (until_ns <= now_ns || device->address_lock.source.fd < 0)
 		return;
 	if ((device->time_wait || open_shared_parts(device) == 0) &&
 	    watch(device, slot, until_ns) == 0)
