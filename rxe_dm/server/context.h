@@ -60,25 +60,23 @@ void context_drop_user(struct user *user);
 void context_unbind(const struct conn *conn, const struct device *device);
 void context_free(struct context *context);
 
-/* serve_mw.c: is a window of any process bound to this region? */
+/* serve_memory.c: is a window of any process bound to this region? */
 bool window_is_over(const struct object *mr);
-/* The window is being freed: its place in its process's table is free. */
-void window_end(struct object *mw);
 
-/* serve_qp.c: the number of other handles of the handle's XRC target. */
+/* serve_xrc.c: the number of other handles of the handle's XRC target. */
 uint32_t target_others(const struct object *handle);
-/* serve_qp.c: the handle of an XRC target is being freed. */
-void target_handle_end(struct object *handle);
-/* serve_qp.c: a process has gone; those who opened its XRC targets get IBV_EVENT_QP_FATAL. */
+/* A process has exited; those who opened its XRC targets get IBV_EVENT_QP_FATAL. */
 void targets_of_slot_ended(struct device *device, uint32_t slot);
-/* serve_qp.c: a message of a process about one of its XRC targets. */
+/* A message of a process about one of its XRC targets. */
 void target_event(struct device *device, uint32_t slot, uint32_t type, uint32_t qpn);
 
-/* region.c: objects of a context. */
+/* object.c: objects of a context. */
 struct object *context_new_object(struct context *context, enum ctl_kind kind);
 struct object *context_find(const struct context *context, uint32_t handle, enum ctl_kind kind);
 /* Frees an object even if others use it: keys die at once, device memory rests (range.h). */
 void context_free_object(struct object *object);
+/* A region or a window: its key is dead when this returns. */
+void object_kill_key(struct object *mr);
 /* Binds an object to the process of a user: it is freed with the user. */
 void object_own(struct object *object, struct user *user);
 void object_disown(struct object *object);

@@ -109,7 +109,7 @@ void slot_count_lost(struct device *device, uint32_t slot);
 /* Brings the counts of all slots up to date. */
 void slots_update_lost(struct device *device);
 
-/* carrier.c: the port of a device on an interface follows the interface. It is DOWN while the
+/* ethernet.c: the port of a device on an interface follows the interface. It is DOWN while the
  * interface is down, lacks a carrier or does not exist, and programs get the events of a pulled
  * cable. Best effort: without reports of the kernel the port does not change. */
 void carrier_open(struct device *device);
@@ -135,7 +135,7 @@ void memory_device_wait(struct link *link);
 int address_open(struct device *device, const struct ctl_settings *settings);
 void address_close(struct device *device);
 
-/* ethernet.c (without libpcap ethernet_without.c). Failures are explained on the log. */
+/* Failures are explained on the log. */
 int ethernet_device_open(struct device *device, const struct ctl_settings *settings);
 void ethernet_device_close(struct device *device);
 /* Opens a pair of sockets for a process. The caller closes them. */

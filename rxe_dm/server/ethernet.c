@@ -4,9 +4,21 @@
  * which it answers ARP and neighbor discovery and counts packets to no process.
  *
  * A process needs no privilege to use its pair, and its frames are not checked: every user of the
- * device may send any frame on the interface, so the server's user decides who that is. */
+ * device may send any frame on the interface, so the server's user decides who that is.
+ *
+ * The port follows the interface. The kernel reports every change of every interface; each report
+ * only triggers a check of the device's interface. An interface that was deleted and created again
+ * under the same name is a different one: packet sockets do not follow it. */
+#include <assert.h>
 #include <errno.h>
+#include <limits.h>
+#include <linux/ethtool.h>
+#include <linux/rtnetlink.h>
+#include <linux/sockios.h>
+#include <net/if.h>
 #include <string.h>
+#include <sys/epoll.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -14,6 +26,9 @@
 #include "net/link/ethernet/ethernet.h"
 #include "net/link/udp/address.h"
 #include "rxe_dm/server/device.h"
+#include "rxe_dm/server/instance.h"
+
+#define MESSAGES 64 /* read in one turn */
 
 static void log_failure(void *arg, const char *line)
 {
@@ -26,6 +41,17 @@ static void log_link(void *arg, const char *line)
 	(void)arg;
 	ctl_log(CTL_LOG_NOTICE, "%s", line);
 }
+
+#ifndef RXE_DM_PCAP
+int ethernet_open_sockets(const struct ethernet_filter *filter, int *ret_rx_fd, int *ret_tx_fd)
+{
+	*ret_rx_fd = *ret_tx_fd = -1;
+	filter->log(filter->log_arg,
+		    "this rxe_dm was built without libpcap, which --link ethernet needs: install "
+		    "libpcap-dev and build it with -Dpcap=enabled");
+	return -EOPNOTSUPP;
+}
+#endif
 
 int ethernet_device_sockets(struct device *device, uint32_t slot, int *ret_rx_fd, int *ret_tx_fd)
 {
@@ -136,4 +162,70 @@ void ethernet_device_close(struct device *device)
 	if (ethernet->tx_fd >= 0)
 		(void)close(ethernet->tx_fd);
 	ethernet->rx_fd = ethernet->tx_fd = -1;
+}
+
+/* Asks the driver: IFF_RUNNING follows a change after up to a second, too late for a script that
+ * has just set the interface up. */
+static bool has_carrier(int fd, struct ifreq *req)
+{
+	struct ethtool_value value = { .cmd = ETHTOOL_GLINK };
+
+	req->ifr_data = (char *)&value;
+	return ioctl(fd, SIOCETHTOOL, req) ||
+	       value.data; /* a driver without the call counts as up */
+}
+
+static bool is_there(int fd, uint32_t if_index)
+{
+	struct ifreq req = { 0 };
+
+	if (!if_indextoname(if_index, req.ifr_name) || ioctl(fd, SIOCGIFFLAGS, &req))
+		return false;
+	return (req.ifr_flags & IFF_UP) && has_carrier(fd, &req);
+}
+
+/* fault_run() changes the port accordingly, in the same turn of the server. */
+static void update_carrier(struct device *device)
+{
+	device->no_carrier = !is_there(device->carrier.fd, device->if_index);
+}
+
+static void interfaces_changed(struct loop_source *source, uint32_t events)
+{
+	char bytes[4096];
+
+	(void)events;
+	for (int i = 0; i < MESSAGES; i++) {
+		/* ENOBUFS ends the loop too: the check below replaces lost reports. */
+		if (recv(source->fd, bytes, sizeof(bytes), MSG_DONTWAIT) < 0)
+			break;
+	}
+	update_carrier(container_of(source, struct device, carrier));
+}
+
+void carrier_open(struct device *device)
+{
+	struct sockaddr_nl here = { .nl_family = AF_NETLINK, .nl_groups = RTMGRP_LINK };
+	const int fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC | SOCK_NONBLOCK, NETLINK_ROUTE);
+
+	assert(device->link == CTL_LINK_ETHERNET && device->carrier.fd < 0);
+	if (fd < 0)
+		return;
+	device->carrier = (struct loop_source){ .fd = fd, .ready = interfaces_changed };
+	if (bind(fd, (struct sockaddr *)&here, sizeof(here)) ||
+	    loop_add(&device->instance->loop, &device->carrier, EPOLLIN)) {
+		device->carrier.fd = -1;
+		close(fd);
+		return;
+	}
+	update_carrier(device);
+}
+
+void carrier_close(struct device *device)
+{
+	if (device->carrier.fd < 0)
+		return;
+	loop_del(&device->instance->loop, &device->carrier);
+	close(device->carrier.fd);
+	device->carrier.fd = -1;
 }

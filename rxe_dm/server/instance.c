@@ -18,7 +18,6 @@
 #include <utlist.h>
 
 #include "lib/control/log.h"
-#include "lib/control/settings.h"
 #include "lib/control/socket.h"
 #include "net/link/clock.h"
 #include "rxe_dm/server/cm.h"
@@ -199,6 +198,7 @@ static bool load_profile(struct ctl_profile *ret, const char *choice)
 
 static enum instance_result bring_up(struct instance *instance)
 {
+	struct ctl_settings *settings = &instance->settings;
 	enum instance_result result;
 	int rc = loop_init(&instance->loop);
 
@@ -213,21 +213,23 @@ static enum instance_result bring_up(struct instance *instance)
 	result = take_name(instance);
 	if (result != INSTANCE_UP)
 		return result;
-	if (!load_profile(&instance->profile, instance->settings.profile))
+	if (!load_profile(&instance->profile, settings->profile))
 		return INSTANCE_FAILED;
-	limit_fit_slots(&instance->settings);
-	for (uint32_t i = 0; i < instance->settings.devices; i++) {
+	limit_fit_slots(settings);
+	for (uint32_t i = 0; i < settings->devices; i++) {
 		if (device_init(&instance->devices[i], instance, i))
 			return INSTANCE_FAILED;
 		instance->num_devices++;
-		if (instance->settings.faults[0] &&
-		    faults_load(&instance->devices[i], instance->settings.faults))
+		/* Also where the settings left the choice to the server. */
+		settings->address[i] = instance->devices[i].gid;
+		if (settings->faults[0] && faults_load(&instance->devices[i], settings->faults))
 			return INSTANCE_FAILED;
 	}
 	if (cm_open(instance)) {
 		ctl_log(CTL_LOG_ERROR, "no memory for the connection manager");
 		return INSTANCE_FAILED;
 	}
+	settings->num_addresses = instance->num_devices;
 	local_peers_greet(instance);
 	sysfs_resume(instance);
 	return INSTANCE_UP;
@@ -365,17 +367,6 @@ void instance_run(struct instance *instance)
 			break;
 	}
 	announce_end(instance);
-}
-
-/* The addresses that the devices have, also where the settings left the choice to the server. */
-void instance_save(const struct instance *instance)
-{
-	struct ctl_settings running = instance->settings;
-
-	running.num_addresses = instance->num_devices;
-	for (uint32_t i = 0; i < instance->num_devices; i++)
-		running.address[i] = instance->devices[i].gid;
-	ctl_saved_write(&running, instance->persistent);
 }
 
 void instance_fini(struct instance *instance)

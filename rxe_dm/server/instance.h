@@ -21,7 +21,7 @@ struct rdma_ids;
 struct sysfs;
 
 struct instance {
-	struct ctl_settings settings;
+	struct ctl_settings settings; /* of a running instance: with the addresses of its devices */
 	struct ctl_profile profile;
 	struct loop loop;
 	struct loop_source signals;
@@ -58,7 +58,5 @@ enum instance_result instance_init(struct instance *ret, const struct ctl_settin
 /* Serves until a stop request, a signal, or the end of the linger time. */
 void instance_run(struct instance *instance);
 void instance_fini(struct instance *instance);
-/* Saves what a running instance is, for the server after a kill (lib/control/settings.h). */
-void instance_save(const struct instance *instance);
 
 #endif

@@ -23,6 +23,8 @@ struct object {
 	enum ctl_kind kind;
 	uint32_t handle;
 	uint32_t refs; /* number of objects, and of QPs, SRQs and AHs, that use this one */
+	/* Releases what the object holds, as its last act but one; NULL: it holds nothing. */
+	void (*end)(struct object *object);
 	struct context *context;
 	struct object *prev, *next;   /* of the context */
 	struct user *owner;	      /* the process whose memory it describes, or NULL */

@@ -5,6 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "lib/control/settings.h"
 #include "net/link/clock.h"
 #include "rxe_dm/server/context.h"
 #include "rxe_dm/server/instance.h"
@@ -135,7 +136,9 @@ int serve_status(struct call *call)
 
 int serve_stay(struct call *call)
 {
-	call->conn->instance->persistent = true;
-	instance_save(call->conn->instance);
+	struct instance *instance = call->conn->instance;
+
+	instance->persistent = true;
+	ctl_saved_write(&instance->settings, true);
 	return 0;
 }

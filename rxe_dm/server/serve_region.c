@@ -148,6 +148,15 @@ static void carry_out(struct call *call, struct object *mr, const struct plan *p
 	call->reply.made.key = mr->key;
 }
 
+static void release_region(struct object *mr)
+{
+	object_kill_key(mr);
+	object_hold(&mr->pd, NULL);
+	object_hold(&mr->dm, NULL);
+	object_hold(&mr->dmah, NULL);
+	object_hold(&mr->umem, NULL);
+}
+
 static bool bound_to_process(const struct object *mr)
 {
 	return mr->mr_kind == RXE_MR_PLAIN && !mr->umem;
@@ -173,6 +182,7 @@ int serve_reg_mr(struct call *call)
 	mr = context_new_object(call->context, CTL_KIND_MR);
 	if (!mr)
 		return -ENOMEM;
+	mr->end = release_region;
 	mr->key = grant(call, &plan.entry);
 	if (!mr->key) {
 		context_free_object(mr);
@@ -295,6 +305,19 @@ int serve_alloc_dmah(struct call *call)
 	return 0;
 }
 
+/* A umem is freed: regions over it, of any process, stay as handles whose keys are dead. */
+static void orphan_regions(struct object *umem)
+{
+	struct object *object;
+
+	DL_FOREACH (umem->context->objects, object) {
+		if (object->umem == umem) {
+			object_kill_key(object);
+			object_hold(&object->umem, NULL);
+		}
+	}
+}
+
 int serve_reg_umem(struct call *call)
 {
 	const struct attachment *attachment = call->conn->attached[call->device->index];
@@ -306,6 +329,7 @@ int serve_reg_umem(struct call *call)
 	umem = context_new_object(call->context, CTL_KIND_UMEM);
 	if (!umem)
 		return -ENOMEM;
+	umem->end = orphan_regions;
 	umem->addr = msg->addr;
 	umem->len = msg->len;
 	umem->rights = msg->rights;

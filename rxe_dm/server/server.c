@@ -76,7 +76,7 @@ int server_run(const struct ctl_settings *settings, bool lingers, bool to_starte
 	reset_scheduling();
 	switch (bring_up(&instance, settings, lingers)) {
 	case INSTANCE_UP:
-		instance_save(&instance);
+		ctl_saved_write(&instance.settings, instance.persistent);
 		status = report_up(&instance, to_starter);
 		instance_run(&instance);
 		ctl_saved_remove(settings->instance);

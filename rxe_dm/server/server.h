@@ -7,9 +7,10 @@
  * duplicates for its queue pairs (TIME_WAIT). The server never forwards a packet and never waits
  * for a client: one thread runs one event loop (loop.h).
  *
- * Callers: main.c only. Order of the files, each uses those before it (and see
- * docs/ARCHITECTURE.md): loop, range, arena, grace, key, object < device, slot, link files <
- * context, region < conn, serve_* < instance < server. */
+ * Callers: main.c only. Order of the files, each uses those before it: limit, loop, arena, range,
+ * key, object < capture, the links of a device (ethernet, memory, time_wait), slot, fault < cm and
+ * gsi (connection manager), local_peers, address, device < context, serve_* < conn < instance <
+ * server. */
 #ifndef RXE_DM_SERVER_SERVER_H
 #define RXE_DM_SERVER_SERVER_H
 
