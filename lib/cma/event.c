@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 /* Events of cm.h become events of ids. An id hears of its connection only in the states in which
- * Linux reports it: DISCONNECTED once, TIMEWAIT_EXIT behind it. */
+ * Linux reports it: DISCONNECTED once, TIMEWAIT_EXIT behind it. Of a connection request, the endpoints
+ * choose the listener, which gets a new id and the event CONNECT_REQUEST. */
 #include <assert.h>
 #include <errno.h>
 #include <string.h>
@@ -58,18 +59,6 @@ static void disconnected(struct rdma_id *id, int status)
 	rdma_id_emit_status(id, RCM_EVENT_DISCONNECTED, status);
 }
 
-void rdma_id_fill_ah(const struct rdma_id *id, struct ctl_cm_ah *ret)
-{
-	*ret = (struct ctl_cm_ah){
-		.dgid = id->dgid,
-		.flow_label = id->flow_label,
-		.hop_limit = id->hop_limit,
-		.traffic_class = id->traffic_class,
-		.is_global = 1,
-		.port_num = 1,
-	};
-}
-
 static void sidr_rep_received(struct rdma_id *id, const struct cm_msg *msg)
 {
 	const struct cm_sidr_rep *rep = &msg->u.sidr_rep;
@@ -123,4 +112,188 @@ void rdma_cm_event(void *host, const struct cm_event *event)
 		rdma_id_emit_status(id, RCM_EVENT_TIMEWAIT_EXIT, 0);
 	else if (id->state == ID_CONNECT)
 		connecting(id, event);
+}
+
+#define PKEY_BASE 0x7fffu
+
+static struct endpoint endpoint_of(const struct cm_ip_header *header, const struct gid *address,
+				   uint16_t port)
+{
+	return (struct endpoint){
+		.family = header->ip_version == 4 ? AF_INET : AF_INET6,
+		.port = port,
+		.address = *address,
+	};
+}
+
+static void refuse(const struct rdma_ids *ids, const struct cm_event *event,
+		   const struct cm_rej *why)
+{
+	const struct cm_msg rej = { .attr = CM_REJ, .u.rej = *why };
+	const struct cm_msg rep = { .attr = CM_SIDR_REP,
+				    .u.sidr_rep = { .status = CM_SIDR_UNSUPPORTED } };
+
+	if (event->type == CM_EVENT_SIDR_REQ_RECEIVED)
+		(void)cm_send_sidr_rep(event->id, &rep, ids->now_ns);
+	else
+		(void)cm_send_rej(event->id, &rej, ids->now_ns);
+	cm_id_destroy(event->id, ids->now_ns);
+}
+
+/* 0: a transport that cannot be connected here. */
+static uint32_t qp_type_of(const struct cm_req *req)
+{
+	if (req->transport == CM_TRANSPORT_RC)
+		return IBV_QPT_RC;
+	if (req->transport == CM_TRANSPORT_UC)
+		return IBV_QPT_UC;
+	return req->transport == CM_TRANSPORT_EXTENDED &&
+			       req->extended_transport == CM_TRANSPORT_EXTENDED_XRC
+		       ? IBV_QPT_XRC_RECV
+		       : 0;
+}
+
+static void keep_req(struct rdma_id *id, const struct cm_req *req, const struct cm_path *path)
+{
+	id->path_mtu = req->path_mtu;
+	id->asked_alternate = !gid_is_zero(&req->alternate.remote_gid);
+	id->flow_label = req->primary.flow_label;
+	id->traffic_class = req->primary.traffic_class;
+	if (req->primary.hop_limit > 1)
+		id->hop_limit = req->primary.hop_limit;
+	/* A GID of the other family cannot be reached from this device. */
+	if (gid_is_v4(&req->primary.local_gid) == gid_is_v4(&path->src))
+		id->dgid = req->primary.local_gid;
+	id->exchange = (struct rdma_exchange){
+		.peer_known = true,
+		.remote_qpn = req->local_qpn,
+		.sq_psn = req->starting_psn,
+		.mtu = id->path_mtu,
+		.responder_resources = req->initiator_depth,
+		.initiator_depth = req->responder_resources,
+		.retry_count = req->retry_count,
+		.rnr_retry_count = req->rnr_retry_count,
+		.ack_timeout = req->primary.ack_timeout,
+	};
+}
+
+static struct rdma_id *new_id(struct rdma_id *listener, const struct cm_event *event,
+			      const struct cm_ip_header *header)
+{
+	const bool datagram = event->type == CM_EVENT_SIDR_REQ_RECEIVED;
+	const uint32_t qp_type = datagram ? IBV_QPT_UD : qp_type_of(&event->msg->u.req);
+	struct rdma_id *id = rdma_id_new(listener->ids, listener->port_space, qp_type);
+
+	if (!id)
+		return NULL;
+	id->user.owner = listener->user.owner;
+	id->user.channel = listener->user.channel;
+	id->user.request = UINT64_MAX;
+	id->local = endpoint_of(header, &header->dst, listener->local.port);
+	id->remote = endpoint_of(header, &header->src, header->src_port);
+	rdma_id_set_device(id, event->path->device);
+	id->dgid = event->path->dst;
+	id->num_paths = 1;
+	if (!datagram)
+		keep_req(id, &event->msg->u.req, event->path);
+	id->cm = event->id;
+	id->state = ID_CONNECT;
+	cm_id_set_user(event->id, id);
+	return id;
+}
+
+static void put_conn(struct ctl_cm_conn *ret, const struct cm_event *event)
+{
+	const struct cm_req *req = &event->msg->u.req;
+	const bool datagram = event->type == CM_EVENT_SIDR_REQ_RECEIVED;
+	const int len =
+		(int)(datagram ? CM_SIDR_REQ_PRIVATE : CM_REQ_PRIVATE) - (int)CM_IP_HEADER_BYTES;
+
+	if (!datagram)
+		*ret = (struct ctl_cm_conn){
+			.qpn = req->local_qpn,
+			.ece_vendor = req->vendor_id,
+			.ece_options = event->msg->ece_options,
+			.responder_resources = req->initiator_depth,
+			.initiator_depth = req->responder_resources,
+			.flow_control = req->flow_control,
+			.retry_count = req->retry_count,
+			.rnr_retry_count = req->rnr_retry_count,
+			.srq = req->srq,
+		};
+	ret->private_len = (uint8_t)len;
+	memcpy(ret->private_data, event->msg->private_data + CM_IP_HEADER_BYTES, (size_t)len);
+}
+
+static void report(struct rdma_id *listener, struct rdma_id *id, const struct cm_event *event)
+{
+	struct ctl_cm_event report = { .event = RCM_EVENT_CONNECT_REQUEST, .new_id = id->handle };
+
+	put_conn(&report.conn, event);
+	rdma_id_query(id, &report.addr);
+	rdma_id_all_attr(id, &report.attr);
+	if (event->type == CM_EVENT_REQ_RECEIVED)
+		cm_defer_mra(id->cm, RDMA_MRA_TIMEOUT);
+	rdma_id_emit(listener, &report);
+}
+
+/* What is wrong with a REQ, whatever its listener (12.6.7.2). ret->reason 0: nothing. */
+static void check_req(const struct rdma_ids *ids, const struct cm_event *event, struct cm_rej *ret)
+{
+	const struct cm_req *req = &event->msg->u.req;
+	const struct rdma_device *device = &ids->device[event->path->device];
+
+	*ret = (struct cm_rej){ .reason = 0 };
+	if (event->type != CM_EVENT_REQ_RECEIVED)
+		return;
+	if (!qp_type_of(req)) {
+		ret->reason = CM_REJ_INVALID_TRANSPORT_TYPE;
+	} else if (!gid_equal(&req->primary.remote_gid, &device->gid) ||
+		   (req->pkey & PKEY_BASE) != PKEY_BASE) {
+		/* As Linux: a P_Key that the port does not have makes the path unusable. */
+		ret->reason = CM_REJ_INVALID_GID;
+		ret->ari_len = sizeof(device->gid);
+		memcpy(ret->ari, &device->gid, sizeof(device->gid));
+	} else if (req->path_mtu < IBV_MTU_256 || req->path_mtu > device->mtu) {
+		ret->reason = CM_REJ_INVALID_MTU;
+		ret->ari_len = 1;
+		ret->ari[0] = device->mtu;
+	}
+}
+
+static struct rdma_id *find_listener(const struct cm_event *event, struct cm_ip_header *ret_header)
+{
+	const struct rdma_port *port = (const struct rdma_port *)event->user;
+	struct endpoint local;
+
+	if (!cm_ip_header_parse(ret_header, event->msg->private_data))
+		return NULL;
+	local = endpoint_of(ret_header, &ret_header->dst, 0);
+	return rdma_port_match(port, event->path->device, &local);
+}
+
+void rdma_request_received(struct rdma_ids *ids, const struct cm_event *event)
+{
+	struct cm_ip_header header;
+	struct rdma_id *listener = find_listener(event, &header), *id;
+	struct cm_rej why;
+
+	check_req(ids, event, &why);
+	if (!listener)
+		why = (struct cm_rej){ .reason = CM_REJ_INVALID_SERVICE_ID };
+	if (why.reason) {
+		refuse(ids, event, &why);
+		return;
+	}
+	/* Beyond the backlog the request is dropped: the other side sends it again. */
+	if (ids->ops->has_unread(ids->host, listener, listener->backlog)) {
+		listener->dropped++;
+		cm_id_forget(event->id);
+		return;
+	}
+	id = new_id(listener, event, &header);
+	if (id)
+		report(listener, id, event);
+	else
+		cm_id_forget(event->id);
 }

@@ -4,8 +4,8 @@
 #define RXE_CMA_PRIVATE_H
 
 #include <infiniband/verbs.h>
+#include <sys/socket.h>
 
-#include "lib/cma/endpoint.h"
 #include "lib/cma/rdma_id.h"
 #include "lib/control/rcm.h"
 
@@ -27,6 +27,14 @@
 #define RDMA_MCAST_QPN	 0xffffffu
 #define RDMA_MAX_BACKLOG 1024
 #define RDMA_MRA_TIMEOUT 24 /* 4.096 us << 24: time for the program to answer, as in Linux */
+
+/* An IP address and a port, as programs of librdmacm name the two sides of a connection. */
+struct endpoint {
+	sa_family_t family; /* AF_INET, AF_INET6, or AF_UNSPEC: not set */
+	uint16_t port;	    /* host order; 0: not set */
+	uint32_t scope_id;  /* link-local IPv6 addresses */
+	struct gid address; /* IPv4: as ::ffff:a.b.c.d */
+};
 
 /* The life of an id. */
 enum rdma_id_state {
@@ -122,6 +130,15 @@ void rdma_id_emit(struct rdma_id *id, struct ctl_cm_event *event);
 void rdma_id_emit_status(struct rdma_id *id, enum rcm_event type, int status);
 
 /* port.c */
+/* -EAFNOSUPPORT: neither IPv4 nor IPv6 (AF_UNSPEC included); -EINVAL: a link-local address without
+ * its scope. */
+int endpoint_parse(struct endpoint *ret, const union ctl_cm_sockaddr *addr);
+void endpoint_emit(union ctl_cm_sockaddr *ret, const struct endpoint *endpoint);
+/* The wildcard address, port 0. */
+struct endpoint endpoint_any(sa_family_t family);
+bool endpoint_is_any(const struct endpoint *endpoint);
+bool gid_is_loopback(const struct gid *gid); /* 127.0.0.0/8, ::1 */
+
 int rdma_port_take(struct rdma_id *id, uint16_t port); /* port 0: an ephemeral one */
 void rdma_port_release(struct rdma_id *id);
 /* The id becomes a listener of its port. */

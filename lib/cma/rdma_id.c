@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* The table of ids: creation, end, lookup, and their addresses in events and replies. */
+/* The table of ids: creation, end, lookup, options, and events. */
 #include "lib/cma/rdma_id.h"
 
 #include <assert.h>
@@ -201,33 +201,6 @@ void rdma_id_set_device(struct rdma_id *id, uint32_t device)
 	id->path_mtu = id->ids->device[device].mtu;
 }
 
-void rdma_id_query(const struct rdma_id *id, struct ctl_cm_addr *ret)
-{
-	*ret = (struct ctl_cm_addr){
-		.sgid = id->local.address,
-		.dgid = id->remote.address,
-		.num_paths = id->num_paths,
-		.flow_label = id->flow_label,
-		.pkey = RDMA_PKEY,
-		.hop_limit = id->hop_limit,
-		.traffic_class = id->traffic_class,
-		.mtu = id->path_mtu,
-		.packet_life_time = id->has_ack_timeout && id->ack_timeout
-					    ? (uint8_t)(id->ack_timeout - 1)
-					    : RDMA_LIFE_TIME,
-	};
-	endpoint_emit(&ret->local, &id->local);
-	endpoint_emit(&ret->remote, &id->remote);
-	if (!id->has_device)
-		return;
-	ret->device = id->device;
-	ret->port_num = 1;
-	ret->node_guid = id->ids->device[id->device].node_guid;
-	ret->sgid = id->ids->device[id->device].gid;
-	if (id->num_paths)
-		ret->dgid = id->dgid;
-}
-
 void rdma_id_emit(struct rdma_id *id, struct ctl_cm_event *event)
 {
 	if (!id->user.token)
@@ -256,4 +229,80 @@ void rdma_ids_device_event(struct rdma_ids *ids, uint32_t device, uint32_t type)
 		if (id->has_device && id->device == device)
 			rdma_id_emit_status(id, (enum rcm_event)type, 0);
 	}
+}
+
+#define MAX_ACK_TIMEOUT 31
+
+static int get_byte(const void *value, size_t len, uint8_t *ret)
+{
+	if (len != sizeof(*ret))
+		return -EINVAL;
+	memcpy(ret, value, sizeof(*ret));
+	return 0;
+}
+
+static int get_flag(const void *value, size_t len, bool *ret)
+{
+	int number;
+
+	if (len != sizeof(number))
+		return -EINVAL;
+	memcpy(&number, value, sizeof(number));
+	*ret = number != 0;
+	return 0;
+}
+
+static int set_reuse_address(struct rdma_id *id, const void *value, size_t len)
+{
+	bool reuse;
+	int rc = get_flag(value, len, &reuse);
+
+	if (rc == 0 && id->state != ID_IDLE && (!reuse || id->state == ID_LISTEN))
+		rc = -EINVAL;
+	if (rc == 0)
+		id->reuse_address = reuse;
+	return rc;
+}
+
+static int set_af_only(struct rdma_id *id, const void *value, size_t len)
+{
+	bool only;
+	int rc = get_flag(value, len, &only);
+
+	if (rc == 0 && id->state != ID_IDLE && id->state != ID_BOUND)
+		rc = -EINVAL;
+	if (rc == 0) {
+		id->af_only = only;
+		id->af_only_set = true;
+	}
+	return rc;
+}
+
+static int set_ack_timeout(struct rdma_id *id, const void *value, size_t len)
+{
+	uint8_t timeout;
+	int rc = get_byte(value, len, &timeout);
+
+	if (rc == 0 && (timeout > MAX_ACK_TIMEOUT ||
+			(id->qp_type != IBV_QPT_RC && id->qp_type != IBV_QPT_XRC_SEND)))
+		rc = -EINVAL;
+	if (rc == 0) {
+		id->ack_timeout = timeout;
+		id->has_ack_timeout = true;
+	}
+	return rc;
+}
+
+int rdma_id_set_option(struct rdma_id *id, uint32_t level, uint32_t name, const void *value,
+		       size_t len)
+{
+	if (level != RCM_OPTION_ID)
+		return -ENOSYS;
+	switch ((enum rcm_option)name) {
+	case RCM_OPTION_ID_TOS: return get_byte(value, len, &id->traffic_class);
+	case RCM_OPTION_ID_REUSEADDR: return set_reuse_address(id, value, len);
+	case RCM_OPTION_ID_AFONLY: return set_af_only(id, value, len);
+	case RCM_OPTION_ID_ACK_TIMEOUT: return set_ack_timeout(id, value, len);
+	}
+	return -ENOSYS;
 }
