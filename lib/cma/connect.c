@@ -9,27 +9,26 @@
 #define MAX_CM_RETRIES	     15
 #define TARGET_ACK_DELAY     15
 #define SIDR_TIMEOUT_NS	     4096000000ull
-#define FAILOVER_UNSUPPORTED 1	/* 12.7.19: the alternate path is not used */
-#define MAX_ACK_TIMEOUT	     31 /* 5 bits */
+#define FAILOVER_UNSUPPORTED 1 /* 12.7.19: the alternate path is not used */
 
 static uint8_t at_most(uint8_t value, uint8_t limit)
 {
 	return value < limit ? value : limit;
 }
 
-/* False: more private data than the message holds. */
-static bool put_private(struct cm_msg *msg, const struct ctl_cm_conn *conn, size_t limit)
+/* Behind the private data that the message has. False: more than the message holds. */
+static bool put_private(struct cm_msg *msg, const struct ctl_cm_conn *conn)
 {
-	if (conn->private_len > limit)
+	if (conn->private_len > cm_private_max(msg->attr) - msg->private_len)
 		return false;
-	memcpy(msg->private_data, conn->private_data, conn->private_len);
-	msg->private_len = conn->private_len;
+	memcpy(msg->private_data + msg->private_len, conn->private_data, conn->private_len);
+	msg->private_len = (uint8_t)(msg->private_len + conn->private_len);
 	return true;
 }
 
 /* Private data of the IP port spaces begins with the endpoints. */
 static bool put_endpoints(struct cm_msg *msg, const struct rdma_id *id,
-			  const struct ctl_cm_conn *conn, size_t limit)
+			  const struct ctl_cm_conn *conn)
 {
 	const struct cm_ip_header header = {
 		.ip_version = id->local.family == AF_INET ? 4 : 6,
@@ -38,29 +37,14 @@ static bool put_endpoints(struct cm_msg *msg, const struct rdma_id *id,
 		.dst = id->remote.address,
 	};
 
-	if (conn->private_len > limit - CM_IP_HEADER_BYTES)
-		return false;
 	cm_ip_header_emit(msg->private_data, &header);
-	memcpy(msg->private_data + CM_IP_HEADER_BYTES, conn->private_data, conn->private_len);
-	msg->private_len = (uint8_t)(CM_IP_HEADER_BYTES + conn->private_len);
-	return true;
+	msg->private_len = CM_IP_HEADER_BYTES;
+	return put_private(msg, conn);
 }
 
 static uint64_t service_of(const struct rdma_id *id)
 {
 	return cm_ip_service_id((uint16_t)id->port_space, id->remote.port);
-}
-
-uint8_t rdma_ack_timeout(uint8_t ack_delay, uint8_t life_time)
-{
-	/* The sum of twice the life time and the delay, as a power of two: the larger of both, and
-	 * one more where the other one is not less than half of it. */
-	const int round_trip = life_time + 1;
-	const int larger = round_trip > ack_delay ? round_trip : ack_delay;
-	const int smaller = round_trip > ack_delay ? ack_delay : round_trip;
-	const int timeout = larger + (larger - smaller <= 1);
-
-	return (uint8_t)(timeout < MAX_ACK_TIMEOUT ? timeout : MAX_ACK_TIMEOUT);
 }
 
 static struct cm_path path_of(const struct rdma_id *id)
@@ -75,15 +59,11 @@ static struct cm_path path_of(const struct rdma_id *id)
 	};
 }
 
-static void put_transport(struct cm_req *req, uint32_t qp_type)
+static uint8_t transport_of(uint32_t qp_type)
 {
-	req->transport = CM_TRANSPORT_RC;
-	if (qp_type == IBV_QPT_UC)
-		req->transport = CM_TRANSPORT_UC;
-	if (qp_type != IBV_QPT_XRC_SEND)
-		return;
-	req->transport = CM_TRANSPORT_EXTENDED;
-	req->extended_transport = CM_TRANSPORT_EXTENDED_XRC;
+	if (qp_type == IBV_QPT_XRC_SEND)
+		return CM_TRANSPORT_EXTENDED;
+	return qp_type == IBV_QPT_UC ? CM_TRANSPORT_UC : CM_TRANSPORT_RC;
 }
 
 static void put_path(struct cm_path_record *ret, const struct rdma_id *id)
@@ -107,6 +87,9 @@ static void put_req(struct cm_req *req, const struct rdma_id *id, const struct c
 		.local_ca_guid = id->ids->device[id->device].node_guid,
 		.local_qpn = id->qpn,
 		.starting_psn = id->psn,
+		.transport = transport_of(id->qp_type),
+		.extended_transport =
+			id->qp_type == IBV_QPT_XRC_SEND ? CM_TRANSPORT_EXTENDED_XRC : 0,
 		.responder_resources = conn->responder_resources,
 		.initiator_depth = conn->initiator_depth,
 		.flow_control = conn->flow_control != 0,
@@ -120,7 +103,6 @@ static void put_req(struct cm_req *req, const struct rdma_id *id, const struct c
 		.pkey = RDMA_PKEY,
 		.vendor_id = conn->ece_vendor,
 	};
-	put_transport(req, id->qp_type);
 	put_path(&req->primary, id);
 }
 
@@ -162,7 +144,7 @@ static int connect_datagram(struct rdma_id *id, const struct ctl_cm_conn *conn, 
 		.u.sidr_req = { .pkey = RDMA_PKEY, .service_id = service_of(id) },
 	};
 
-	if (!put_endpoints(&msg, id, conn, CM_SIDR_REQ_PRIVATE))
+	if (!put_endpoints(&msg, id, conn))
 		return -EINVAL;
 	return send_first(id, &msg, now_ns);
 }
@@ -175,14 +157,14 @@ int rdma_id_connect(struct rdma_id *id, const struct ctl_cm_conn *conn, uint64_t
 		return -EINVAL;
 	if (rdma_id_is_datagram(id))
 		return connect_datagram(id, conn, now_ns);
-	if (!put_endpoints(&msg, id, conn, CM_REQ_PRIVATE))
+	if (!put_endpoints(&msg, id, conn))
 		return -EINVAL;
 	keep_params(id, conn);
 	id->exchange.retry_count = at_most(conn->retry_count, RDMA_MAX_RETRY);
 	id->exchange.mtu = id->path_mtu;
 	id->exchange.ack_timeout = id->has_ack_timeout && id->ack_timeout
 					   ? id->ack_timeout
-					   : rdma_ack_timeout(TARGET_ACK_DELAY, RDMA_LIFE_TIME);
+					   : cm_ack_timeout(TARGET_ACK_DELAY, RDMA_ROUND_TRIP);
 	put_req(&msg.u.req, id, conn);
 	return send_first(id, &msg, now_ns);
 }
@@ -192,12 +174,10 @@ static int answer_datagram(struct rdma_id *id, const struct ctl_cm_conn *conn, u
 {
 	struct cm_msg msg = {
 		.attr = CM_SIDR_REP,
-		.u.sidr_rep = { .status = status,
-				.service_id = cm_ip_service_id((uint16_t)id->port_space,
-							       id->local.port) },
+		.u.sidr_rep.status = status,
 	};
 
-	if (!put_private(&msg, conn, CM_SIDR_REP_PRIVATE))
+	if (!put_private(&msg, conn))
 		return -EINVAL;
 	if (status == CM_SIDR_SUCCESS) {
 		id->qpn = conn->qpn;
@@ -215,7 +195,7 @@ int rdma_id_accept(struct rdma_id *id, const struct ctl_cm_conn *conn, uint64_t 
 		return -EINVAL;
 	if (rdma_id_is_datagram(id))
 		return answer_datagram(id, conn, CM_SIDR_SUCCESS, now_ns);
-	if (!put_private(&msg, conn, CM_REP_PRIVATE))
+	if (!put_private(&msg, conn))
 		return -EINVAL;
 	keep_params(id, conn);
 	msg.u.rep = (struct cm_rep){
@@ -242,7 +222,7 @@ int rdma_id_reject(struct rdma_id *id, const struct ctl_cm_conn *conn, uint64_t 
 		return -EINVAL;
 	if (rdma_id_is_datagram(id))
 		return answer_datagram(id, conn, CM_SIDR_REJECTED, now_ns);
-	if (!put_private(&msg, conn, CM_REJ_PRIVATE))
+	if (!put_private(&msg, conn))
 		return -EINVAL;
 	msg.u.rej.reason = conn->reason ? (uint16_t)conn->reason : CM_REJ_CONSUMER_DEFINED;
 	id->reject = msg.u.rej.reason;
@@ -267,8 +247,7 @@ int rdma_id_notify(struct rdma_id *id, uint32_t event)
 
 int rdma_id_disconnect(struct rdma_id *id, uint64_t now_ns)
 {
-	const struct cm_msg dreq = { .attr = CM_DREQ, .u.dreq = { id->exchange.remote_qpn } };
-	const struct cm_msg drep = { .attr = CM_DREP };
+	const struct cm_msg dreq = { .attr = CM_DREQ }, drep = { .attr = CM_DREP };
 
 	if (!id->cm)
 		return -EINVAL;

@@ -8,10 +8,13 @@
 
 #include "lib/cma/private.h"
 
-static void put_private(struct ctl_cm_conn *conn, const struct cm_msg *msg, uint8_t len)
+#define PKEY_BASE 0x7fffu
+
+/* The private data of a message from an offset on, of a REQ behind the endpoints. */
+static void take_private(struct ctl_cm_conn *conn, const struct cm_msg *msg, uint8_t offset)
 {
-	conn->private_len = len;
-	memcpy(conn->private_data, msg->private_data, len);
+	conn->private_len = (uint8_t)(msg->private_len - offset);
+	memcpy(conn->private_data, msg->private_data + offset, conn->private_len);
 }
 
 /* The peer's depths are seen from its side: what it initiates, this side responds to. */
@@ -38,8 +41,8 @@ static void rep_received(struct rdma_id *id, const struct cm_msg *msg)
 	exchange->initiator_depth = rep->responder_resources;
 	exchange->rnr_retry_count = rep->rnr_retry_count;
 	if (!id->has_ack_timeout)
-		exchange->ack_timeout = rdma_ack_timeout(rep->target_ack_delay, RDMA_LIFE_TIME);
-	put_private(&event.conn, msg, CM_REP_PRIVATE);
+		exchange->ack_timeout = cm_ack_timeout(rep->target_ack_delay, RDMA_ROUND_TRIP);
+	take_private(&event.conn, msg, 0);
 	cm_defer_mra(id->cm, RDMA_MRA_TIMEOUT);
 	rdma_id_emit(id, &event);
 }
@@ -49,7 +52,7 @@ static void rejected(struct rdma_id *id, const struct cm_msg *msg)
 	struct ctl_cm_event event = { .event = RCM_EVENT_REJECTED, .status = msg->u.rej.reason };
 
 	id->reject = msg->u.rej.reason;
-	put_private(&event.conn, msg, CM_REJ_PRIVATE);
+	take_private(&event.conn, msg, 0);
 	rdma_id_emit(id, &event);
 }
 
@@ -64,7 +67,7 @@ static void sidr_rep_received(struct rdma_id *id, const struct cm_msg *msg)
 	const struct cm_sidr_rep *rep = &msg->u.sidr_rep;
 	struct ctl_cm_event event = { .event = RCM_EVENT_ESTABLISHED };
 
-	put_private(&event.conn, msg, CM_SIDR_REP_PRIVATE);
+	take_private(&event.conn, msg, 0);
 	if (rep->status != CM_SIDR_SUCCESS) {
 		event.event = RCM_EVENT_UNREACHABLE;
 		event.status = rep->status;
@@ -98,23 +101,6 @@ static void connecting(struct rdma_id *id, const struct cm_event *event)
 	case CM_EVENT_SIDR_REQ_RECEIVED: break;
 	}
 }
-
-void rdma_cm_event(void *host, const struct cm_event *event)
-{
-	struct rdma_id *id = (struct rdma_id *)event->user;
-
-	if (event->type == CM_EVENT_REQ_RECEIVED || event->type == CM_EVENT_SIDR_REQ_RECEIVED) {
-		rdma_request_received((struct rdma_ids *)host, event);
-		return;
-	}
-	assert(id);
-	if (event->type == CM_EVENT_TIME_WAIT_EXIT && id->state == ID_DISCONNECT)
-		rdma_id_emit_status(id, RCM_EVENT_TIMEWAIT_EXIT, 0);
-	else if (id->state == ID_CONNECT)
-		connecting(id, event);
-}
-
-#define PKEY_BASE 0x7fffu
 
 static struct endpoint endpoint_of(const struct cm_ip_header *header, const struct gid *address,
 				   uint16_t port)
@@ -205,11 +191,8 @@ static struct rdma_id *new_id(struct rdma_id *listener, const struct cm_event *e
 static void put_conn(struct ctl_cm_conn *ret, const struct cm_event *event)
 {
 	const struct cm_req *req = &event->msg->u.req;
-	const bool datagram = event->type == CM_EVENT_SIDR_REQ_RECEIVED;
-	const int len =
-		(int)(datagram ? CM_SIDR_REQ_PRIVATE : CM_REQ_PRIVATE) - (int)CM_IP_HEADER_BYTES;
 
-	if (!datagram)
+	if (event->type == CM_EVENT_REQ_RECEIVED)
 		*ret = (struct ctl_cm_conn){
 			.qpn = req->local_qpn,
 			.ece_vendor = req->vendor_id,
@@ -221,8 +204,7 @@ static void put_conn(struct ctl_cm_conn *ret, const struct cm_event *event)
 			.rnr_retry_count = req->rnr_retry_count,
 			.srq = req->srq,
 		};
-	ret->private_len = (uint8_t)len;
-	memcpy(ret->private_data, event->msg->private_data + CM_IP_HEADER_BYTES, (size_t)len);
+	take_private(ret, event->msg, CM_IP_HEADER_BYTES);
 }
 
 static void report(struct rdma_id *listener, struct rdma_id *id, const struct cm_event *event)
@@ -272,7 +254,7 @@ static struct rdma_id *find_listener(const struct cm_event *event, struct cm_ip_
 	return rdma_port_match(port, event->path->device, &local);
 }
 
-void rdma_request_received(struct rdma_ids *ids, const struct cm_event *event)
+static void request_received(struct rdma_ids *ids, const struct cm_event *event)
 {
 	struct cm_ip_header header;
 	struct rdma_id *listener = find_listener(event, &header), *id;
@@ -296,4 +278,19 @@ void rdma_request_received(struct rdma_ids *ids, const struct cm_event *event)
 		report(listener, id, event);
 	else
 		cm_id_forget(event->id);
+}
+
+void rdma_cm_event(void *host, const struct cm_event *event)
+{
+	struct rdma_id *id = (struct rdma_id *)event->user;
+
+	if (event->type == CM_EVENT_REQ_RECEIVED || event->type == CM_EVENT_SIDR_REQ_RECEIVED) {
+		request_received((struct rdma_ids *)host, event);
+		return;
+	}
+	assert(id);
+	if (event->type == CM_EVENT_TIME_WAIT_EXIT && id->state == ID_DISCONNECT)
+		rdma_id_emit_status(id, RCM_EVENT_TIMEWAIT_EXIT, 0);
+	else if (id->state == ID_CONNECT)
+		connecting(id, event);
 }

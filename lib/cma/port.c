@@ -25,8 +25,7 @@ int endpoint_parse(struct endpoint *ret, const union ctl_cm_sockaddr *addr)
 	switch (addr->any.sa_family) {
 	case AF_INET:
 		endpoint.port = ntohs(addr->in.sin_port);
-		endpoint.address = any_v4;
-		memcpy(endpoint.address.raw + 12, &addr->in.sin_addr, sizeof(addr->in.sin_addr));
+		gid_set_v4(&endpoint.address, &addr->in.sin_addr);
 		break;
 	case AF_INET6:
 		endpoint.port = ntohs(addr->in6.sin6_port);
@@ -73,10 +72,9 @@ bool gid_is_loopback(const struct gid *gid)
 
 bool endpoint_is_any(const struct endpoint *endpoint)
 {
-	static const struct gid any_v6 = { 0 };
+	const struct endpoint any = endpoint_any(endpoint->family);
 
-	return endpoint->family == AF_INET ? gid_equal(&endpoint->address, &any_v4)
-					   : gid_equal(&endpoint->address, &any_v6);
+	return gid_equal(&endpoint->address, &any.address);
 }
 
 #define FIRST_EPHEMERAL 32768u

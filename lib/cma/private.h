@@ -23,7 +23,8 @@
 #define RDMA_PKEY	 0xffffu
 #define RDMA_HOP_LIMIT	 64
 #define RDMA_LIFE_TIME	 18 /* of packets, 4.096 us << 18, as Linux assumes for RoCE */
-#define RDMA_MAX_RETRY	 7  /* retry_count and rnr_retry_count have 3 bits */
+#define RDMA_ROUND_TRIP	 (RDMA_LIFE_TIME + 1)
+#define RDMA_MAX_RETRY	 7 /* retry_count and rnr_retry_count have 3 bits */
 #define RDMA_MCAST_QPN	 0xffffffu
 #define RDMA_MAX_BACKLOG 1024
 #define RDMA_MRA_TIMEOUT 24 /* 4.096 us << 24: time for the program to answer, as in Linux */
@@ -150,13 +151,10 @@ struct rdma_id *rdma_port_match(const struct rdma_port *port, uint32_t device,
 /* event.c: events of cm.h. */
 void rdma_cm_event(void *host, const struct cm_event *event);
 
-/* request.c: connection requests. */
-void rdma_request_received(struct rdma_ids *ids, const struct cm_event *event);
+/* query.c */
 /* The address vector of an id's path. */
 void rdma_id_fill_ah(const struct rdma_id *id, struct ctl_cm_ah *ret);
-uint8_t rdma_ack_timeout(uint8_t ack_delay, uint8_t life_time);
-
-/* attr.c: attr of struct ctl_cm_event. */
+/* attr of struct ctl_cm_event. */
 void rdma_id_all_attr(const struct rdma_id *id, struct ctl_cm_qp_attr *ret);
 
 static inline bool rdma_id_is_datagram(const struct rdma_id *id)

@@ -233,76 +233,50 @@ void rdma_ids_device_event(struct rdma_ids *ids, uint32_t device, uint32_t type)
 
 #define MAX_ACK_TIMEOUT 31
 
-static int get_byte(const void *value, size_t len, uint8_t *ret)
+static int set_reuse_address(struct rdma_id *id, bool reuse)
 {
-	if (len != sizeof(*ret))
+	if (id->state != ID_IDLE && (!reuse || id->state == ID_LISTEN))
 		return -EINVAL;
-	memcpy(ret, value, sizeof(*ret));
+	id->reuse_address = reuse;
 	return 0;
 }
 
-static int get_flag(const void *value, size_t len, bool *ret)
+static int set_af_only(struct rdma_id *id, bool only)
 {
-	int number;
-
-	if (len != sizeof(number))
+	if (id->state != ID_IDLE && id->state != ID_BOUND)
 		return -EINVAL;
-	memcpy(&number, value, sizeof(number));
-	*ret = number != 0;
+	id->af_only = only;
+	id->af_only_set = true;
 	return 0;
 }
 
-static int set_reuse_address(struct rdma_id *id, const void *value, size_t len)
+static int set_ack_timeout(struct rdma_id *id, uint8_t timeout)
 {
-	bool reuse;
-	int rc = get_flag(value, len, &reuse);
-
-	if (rc == 0 && id->state != ID_IDLE && (!reuse || id->state == ID_LISTEN))
-		rc = -EINVAL;
-	if (rc == 0)
-		id->reuse_address = reuse;
-	return rc;
-}
-
-static int set_af_only(struct rdma_id *id, const void *value, size_t len)
-{
-	bool only;
-	int rc = get_flag(value, len, &only);
-
-	if (rc == 0 && id->state != ID_IDLE && id->state != ID_BOUND)
-		rc = -EINVAL;
-	if (rc == 0) {
-		id->af_only = only;
-		id->af_only_set = true;
-	}
-	return rc;
-}
-
-static int set_ack_timeout(struct rdma_id *id, const void *value, size_t len)
-{
-	uint8_t timeout;
-	int rc = get_byte(value, len, &timeout);
-
-	if (rc == 0 && (timeout > MAX_ACK_TIMEOUT ||
-			(id->qp_type != IBV_QPT_RC && id->qp_type != IBV_QPT_XRC_SEND)))
-		rc = -EINVAL;
-	if (rc == 0) {
-		id->ack_timeout = timeout;
-		id->has_ack_timeout = true;
-	}
-	return rc;
+	if (timeout > MAX_ACK_TIMEOUT ||
+	    (id->qp_type != IBV_QPT_RC && id->qp_type != IBV_QPT_XRC_SEND))
+		return -EINVAL;
+	id->ack_timeout = timeout;
+	id->has_ack_timeout = true;
+	return 0;
 }
 
 int rdma_id_set_option(struct rdma_id *id, uint32_t level, uint32_t name, const void *value,
 		       size_t len)
 {
-	if (level != RCM_OPTION_ID)
+	const bool is_flag = name == RCM_OPTION_ID_REUSEADDR || name == RCM_OPTION_ID_AFONLY;
+	uint8_t byte = 0;
+	int flag = 0;
+
+	if (level != RCM_OPTION_ID || name > RCM_OPTION_ID_ACK_TIMEOUT)
 		return -ENOSYS;
+	if (len != (is_flag ? sizeof(flag) : sizeof(byte)))
+		return -EINVAL;
+	memcpy(is_flag ? (void *)&flag : (void *)&byte, value, len);
 	switch ((enum rcm_option)name) {
-	case RCM_OPTION_ID_TOS: return get_byte(value, len, &id->traffic_class);
-	case RCM_OPTION_ID_REUSEADDR: return set_reuse_address(id, value, len);
-	case RCM_OPTION_ID_AFONLY: return set_af_only(id, value, len);
-	case RCM_OPTION_ID_ACK_TIMEOUT: return set_ack_timeout(id, value, len);
+	case RCM_OPTION_ID_TOS: id->traffic_class = byte; break;
+	case RCM_OPTION_ID_REUSEADDR: return set_reuse_address(id, flag != 0);
+	case RCM_OPTION_ID_AFONLY: return set_af_only(id, flag != 0);
+	case RCM_OPTION_ID_ACK_TIMEOUT: return set_ack_timeout(id, byte);
 	}
-	return -ENOSYS;
+	return 0;
 }

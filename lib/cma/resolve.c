@@ -266,8 +266,8 @@ int rdma_id_listen(struct rdma_id *id, uint32_t backlog)
 	return 0;
 }
 
-static void report(struct rdma_id *id, const struct rdma_membership *membership,
-		   const struct gid *group)
+static void report_join(struct rdma_id *id, const struct rdma_membership *membership,
+			const struct gid *group)
 {
 	struct ctl_cm_event event = {
 		.event = RCM_EVENT_MULTICAST_JOIN,
@@ -308,7 +308,7 @@ int rdma_id_join(struct rdma_id *id, const union ctl_cm_sockaddr *group, uint64_
 	membership->handle = ++id->last_membership;
 	membership->token = token;
 	DL_APPEND(id->memberships, membership);
-	report(id, membership, &endpoint.address);
+	report_join(id, membership, &endpoint.address);
 	*ret_membership = membership->handle;
 	return 0;
 }
