@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* Binding to addresses and devices, resolving of addresses and routes. */
-#include "lib/rdmacm/address.h"
+#include "lib/rdmacm/id.h"
 
 #include <arpa/inet.h>
 #include <infiniband/ib.h>
@@ -8,10 +8,8 @@
 #include <string.h>
 
 #include "lib/rdmacm/channel.h"
-#include "lib/rdmacm/device.h"
 #include "lib/rdmacm/error.h"
-#include "lib/rdmacm/id.h"
-#include "lib/rdmacm/qp.h"
+#include "lib/rdmacm/server.h"
 
 #define EXACTLY 2 /* selectors of a path record */
 
@@ -103,34 +101,41 @@ int rcm_address_fill(struct rcm_id *id, const struct ctl_cm_addr *addr)
 	return err;
 }
 
-int rdma_bind_addr(struct rdma_cm_id *base, struct sockaddr *addr)
+static uint32_t at_least_0(int value)
+{
+	return value > 0 ? (uint32_t)value : 0;
+}
+
+/* A request whose reply has the id's addresses. */
+static int ask_address(struct rcm_id *id, struct ctl_msg_cm *req)
 {
 	struct ctl_msg_cm_reply reply;
-	struct ctl_msg_cm req;
-	int err;
+	int err = rcm_id_ask(id, req, &reply);
 
-	if (!base)
-		return rcm_result(EINVAL);
-	req = rcm_id_request(rcm_id(base), CTL_CM_BIND);
-	err = rcm_address_pack(&req.src, addr);
-	if (!err)
-		err = rcm_id_ask(rcm_id(base), &req, &reply);
-	if (!err)
-		err = rcm_address_fill(rcm_id(base), &reply.addr);
-	return rcm_result(err);
+	return err ? err : rcm_address_fill(id, &reply.addr);
+}
+
+int rdma_bind_addr(struct rdma_cm_id *base, struct sockaddr *addr)
+{
+	struct ctl_msg_cm req = { .op = CTL_CM_BIND };
+	int err = rcm_address_pack(&req.src, addr);
+
+	return rcm_result(err ? err : ask_address(rcm_id(base), &req));
+}
+
+int rdma_listen(struct rdma_cm_id *base, int backlog)
+{
+	struct ctl_msg_cm req = { .op = CTL_CM_LISTEN, .backlog = at_least_0(backlog) };
+
+	return rcm_result(ask_address(rcm_id(base), &req));
 }
 
 int rdma_resolve_addr(struct rdma_cm_id *base, struct sockaddr *src, struct sockaddr *dst,
 		      int timeout_ms)
 {
-	struct ctl_msg_cm req;
-	int err;
+	struct ctl_msg_cm req = { .op = CTL_CM_RESOLVE_ADDR, .timeout_ms = at_least_0(timeout_ms) };
+	int err = rcm_address_pack(&req.dst, dst);
 
-	if (!base)
-		return rcm_result(EINVAL);
-	req = rcm_id_request(rcm_id(base), CTL_CM_RESOLVE_ADDR);
-	req.timeout_ms = timeout_ms > 0 ? (uint32_t)timeout_ms : 0;
-	err = rcm_address_pack(&req.dst, dst);
 	if (!err && src)
 		err = rcm_address_pack(&req.src, src);
 	if (!err)
@@ -143,48 +148,39 @@ int rdma_resolve_addr(struct rdma_cm_id *base, struct sockaddr *src, struct sock
 
 int rdma_resolve_route(struct rdma_cm_id *base, int timeout_ms)
 {
-	struct ctl_msg_cm req;
-	int err;
+	struct ctl_msg_cm req = { .op = CTL_CM_RESOLVE_ROUTE,
+				  .timeout_ms = at_least_0(timeout_ms) };
 
-	if (!base)
-		return rcm_result(EINVAL);
-	req = rcm_id_request(rcm_id(base), CTL_CM_RESOLVE_ROUTE);
-	req.timeout_ms = timeout_ms > 0 ? (uint32_t)timeout_ms : 0;
-	err = rcm_id_ask(rcm_id(base), &req, NULL);
-	if (!err)
-		err = rcm_id_finish(rcm_id(base));
-	return rcm_result(err);
+	return rcm_id_call(rcm_id(base), &req);
 }
 
 int rdma_set_option(struct rdma_cm_id *base, int level, int name, void *value, size_t len)
 {
-	struct ctl_msg_cm req;
+	struct ctl_msg_cm req = {
+		.op = CTL_CM_SET_OPTION,
+		.level = (uint32_t)level,
+		.name = (uint32_t)name,
+		.option_len = (uint32_t)len,
+	};
+	struct rcm_id *id = rcm_id(base);
 
 	if (!base || (len && !value) || len > sizeof(req.option))
 		return rcm_result(EINVAL);
-	rcm_qp_ask_attr(rcm_id(base));
-	req = rcm_id_request(rcm_id(base), CTL_CM_SET_OPTION);
-	req.level = (uint32_t)level;
-	req.name = (uint32_t)name;
-	req.option_len = (uint32_t)len;
+	id->asks_attr = true;
+	id->attr.mask = 0;
 	if (len)
 		memcpy(req.option, value, len);
-	return rcm_result(rcm_id_ask(rcm_id(base), &req, NULL));
+	return rcm_result(rcm_id_ask(id, &req, NULL));
 }
 
-static __be16 port_of(const struct sockaddr_storage *addr)
+static __be16 port_of(const struct sockaddr_storage *storage)
 {
-	struct sockaddr_in in;
-	struct sockaddr_in6 in6;
+	union ctl_cm_sockaddr addr;
 
-	if (addr->ss_family == AF_INET) {
-		memcpy(&in, addr, sizeof(in));
-		return in.sin_port;
-	}
-	if (addr->ss_family != AF_INET6)
-		return 0;
-	memcpy(&in6, addr, sizeof(in6));
-	return in6.sin6_port;
+	memcpy(&addr, storage, sizeof(addr));
+	if (addr.any.sa_family == AF_INET)
+		return addr.in.sin_port;
+	return addr.any.sa_family == AF_INET6 ? addr.in6.sin6_port : 0;
 }
 
 __be16 rdma_get_src_port(struct rdma_cm_id *base)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /* rdma_getaddrinfo(3): names and services to IP addresses, by getaddrinfo(3), and on request to the
  * GIDs that RoCE makes of them. */
-#include "lib/rdmacm/addrinfo.h"
+#include "lib/rdmacm/id.h"
 
 #include <arpa/inet.h>
 #include <endian.h>
@@ -12,7 +12,6 @@
 
 #include "lib/control/cancel.h"
 #include "lib/rdmacm/error.h"
-#include "lib/rdmacm/id.h"
 
 /* For SOCK_STREAM or SOCK_DGRAM: how a connection of that type is like. 0: either. */
 static int socket_type(const struct rdma_addrinfo *hints)
@@ -254,10 +253,8 @@ static int resolve(struct rcm_id *id, const char *node, const char *service,
 	pthread_mutex_lock(&id->lock);
 	id->resolved = info;
 	pthread_mutex_unlock(&id->lock);
-	err = rcm_event_add_resolved(id);
-	if (err)
-		return err;
-	return rcm_id_finish(id);
+	err = rcm_event_add(id, RDMA_CM_EVENT_INTERNAL, 0, 0);
+	return err ? err : rcm_id_finish(id);
 }
 
 int rdma_resolve_addrinfo(struct rdma_cm_id *base, const char *node, const char *service,

@@ -192,12 +192,12 @@ static bool is_wanted(const struct ctl_cm_event *event, const struct rcm_wanted 
 	       (!wanted->mc_token || event->mc_token == wanted->mc_token);
 }
 
-static void reject_request(struct rcm_server *server, const struct ctl_cm_event *event)
+void rcm_channel_reject(const struct rcm_channel *channel, const struct ctl_cm_event *event)
 {
 	const struct ctl_msg_cm req = { .op = CTL_CM_DESTROY_ID, .id = event->new_id };
 
-	if (event->event == RDMA_CM_EVENT_CONNECT_REQUEST)
-		rcm_server_ask(server, &req, NULL);
+	if (event->event == RDMA_CM_EVENT_CONNECT_REQUEST && channel->forks == rcm_forks())
+		rcm_server_ask(channel->server, &req, NULL);
 }
 
 /* The ids of requests go where their events go. */
@@ -227,7 +227,7 @@ static void sort_out(struct rcm_channel *channel, int end, const struct rcm_want
 		else if (to)
 			pass_on(&event, to, to_end);
 		else
-			reject_request(channel->server, &event);
+			rcm_channel_reject(channel, &event);
 	}
 }
 

@@ -49,6 +49,8 @@ void rcm_channel_drop(struct rcm_channel *channel, const struct rcm_wanted *want
 /* Moves an id to another channel by the request, with its unread events. 0 or a positive errno. */
 int rcm_channel_move(struct rcm_channel *from, struct rcm_channel *to,
 		     const struct ctl_msg_cm *req);
+/* Rejects a connection request that no id takes. Nothing for other events. */
+void rcm_channel_reject(const struct rcm_channel *channel, const struct ctl_cm_event *event);
 /* Adds an event of the library's own. 0 or a positive errno. */
 int rcm_channel_add(struct rcm_channel *channel, const struct ctl_cm_event *event);
 

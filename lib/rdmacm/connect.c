@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: MIT
-/* Connections and datagram lookups: connect, listen, accept, reject, establish, disconnect. */
-#include "lib/rdmacm/connect.h"
+/* Connections and datagram lookups: connect, accept, reject, establish, disconnect. Endpoints: ids that
+ * are made from what rdma_getaddrinfo() found, with a queue pair if one is wanted, and whose calls
+ * wait. */
+#include "lib/rdmacm/id.h"
 
 #include <stdbool.h>
+#include <stdlib.h>
 #include <string.h>
 
-#include "lib/rdmacm/address.h"
-#include "lib/rdmacm/device.h"
 #include "lib/rdmacm/error.h"
-#include "lib/rdmacm/id.h"
-#include "lib/rdmacm/qp.h"
+#include "lib/rdmacm/server.h"
 
 #define MOST_RETRIES 7 /* of packets, and after RNR NAKs, which then never end */
 
@@ -71,59 +71,12 @@ static int pack_conn(struct ctl_cm_conn *ret, const struct rcm_id *id,
 		     : pack_private(ret, id, NULL, 0);
 }
 
-int rdma_connect(struct rdma_cm_id *base, struct rdma_conn_param *param)
-{
-	struct rcm_id *id = rcm_id(base);
-	struct ctl_msg_cm req;
-	int err;
-
-	if (!base)
-		return rcm_result(EINVAL);
-	err = check_param(id, param);
-	if (err)
-		return rcm_result(err);
-	id->initiator_depth = param && param->initiator_depth != RDMA_MAX_INIT_DEPTH
-				      ? param->initiator_depth
-				      : id->device->max_initiator_depth;
-	id->responder_resources = param && param->responder_resources != RDMA_MAX_RESP_RES
-					  ? param->responder_resources
-					  : id->device->max_responder_resources;
-	req = rcm_id_request(id, CTL_CM_CONNECT);
-	err = pack_conn(&req.conn, id, param);
-	req.conn.ece_vendor = id->local_ece.vendor;
-	req.conn.ece_options = id->local_ece.options;
-	/* A queue pair that is made from now on has a connection's rights. */
-	id->attr.mask = 0;
-	if (!err)
-		err = rcm_id_ask(id, &req, NULL);
-	if (err)
-		return rcm_result(err);
-	id->connect_len = 0;
-	return rcm_result(rcm_id_finish(id));
-}
-
-int rdma_listen(struct rdma_cm_id *base, int backlog)
-{
-	struct ctl_msg_cm_reply reply;
-	struct ctl_msg_cm req;
-	int err;
-
-	if (!base)
-		return rcm_result(EINVAL);
-	req = rcm_id_request(rcm_id(base), CTL_CM_LISTEN);
-	req.backlog = backlog > 0 ? (uint32_t)backlog : 0;
-	err = rcm_id_ask(rcm_id(base), &req, &reply);
-	if (!err)
-		err = rcm_address_fill(rcm_id(base), &reply.addr);
-	return rcm_result(err);
-}
-
 static uint8_t least(uint8_t a, uint8_t b)
 {
 	return a < b ? a : b;
 }
 
-/* The request's numbers of READs and atomics are in the id already. */
+/* As the program asks, or as much as the id has been offered and the device can. */
 static void agree_on_resources(struct rcm_id *id, const struct rdma_conn_param *param)
 {
 	const struct rcm_device *device = id->device;
@@ -137,6 +90,30 @@ static void agree_on_resources(struct rcm_id *id, const struct rdma_conn_param *
 			: least(id->responder_resources, device->max_responder_resources);
 }
 
+int rdma_connect(struct rdma_cm_id *base, struct rdma_conn_param *param)
+{
+	struct ctl_msg_cm req = { .op = CTL_CM_CONNECT };
+	struct rcm_id *id = rcm_id(base);
+	int err = base ? check_param(id, param) : EINVAL;
+
+	if (err)
+		return rcm_result(err);
+	id->initiator_depth = RDMA_MAX_INIT_DEPTH;
+	id->responder_resources = RDMA_MAX_RESP_RES;
+	agree_on_resources(id, param);
+	err = pack_conn(&req.conn, id, param);
+	req.conn.ece_vendor = id->local_ece.vendor;
+	req.conn.ece_options = id->local_ece.options;
+	/* A queue pair that is made from now on has a connection's rights. */
+	id->attr.mask = 0;
+	if (!err)
+		err = rcm_id_ask(id, &req, NULL);
+	if (err)
+		return rcm_result(err);
+	id->connect_len = 0;
+	return rcm_result(rcm_id_finish(id));
+}
+
 /* Before the answer: packets may follow it at once. */
 static int make_ready(struct rcm_id *id)
 {
@@ -147,7 +124,7 @@ static int make_ready(struct rcm_id *id)
 
 static int accept_request(struct rcm_id *id, const struct rdma_conn_param *param)
 {
-	struct ctl_msg_cm req = rcm_id_request(id, CTL_CM_ACCEPT);
+	struct ctl_msg_cm req = { .op = CTL_CM_ACCEPT, .token = id->token };
 	int err = check_param(id, param);
 
 	if (err)
@@ -159,7 +136,6 @@ static int accept_request(struct rcm_id *id, const struct rdma_conn_param *param
 		err = pack_conn(&req.conn, id, param);
 	if (err)
 		return err;
-	req.token = id->token;
 	/* The vendor as it came, the options as the queue pair has them. */
 	req.conn.ece_vendor = id->remote_ece.vendor;
 	req.conn.ece_options = id->local_ece.options;
@@ -172,11 +148,8 @@ static int accept_request(struct rcm_id *id, const struct rdma_conn_param *param
 int rdma_accept(struct rdma_cm_id *base, struct rdma_conn_param *param)
 {
 	struct rcm_id *id = rcm_id(base);
-	int err;
+	int err = base ? accept_request(id, param) : EINVAL;
 
-	if (!base)
-		return rcm_result(EINVAL);
-	err = accept_request(id, param);
 	if (err)
 		return rcm_result(err);
 	if (base->qp_type != IBV_QPT_UD)
@@ -189,32 +162,28 @@ int rdma_accept(struct rdma_cm_id *base, struct rdma_conn_param *param)
 
 static int reject(struct rdma_cm_id *base, const void *data, uint8_t len, uint32_t reason)
 {
-	struct ctl_msg_cm req;
+	struct ctl_msg_cm req = { .op = CTL_CM_REJECT, .conn.reason = reason };
 
-	if (!base)
-		return EINVAL;
-	req = rcm_id_request(rcm_id(base), CTL_CM_REJECT);
-	req.conn.reason = reason;
 	if (data && len) {
 		memcpy(req.conn.private_data, data, len);
 		req.conn.private_len = len;
 	}
-	return rcm_id_ask(rcm_id(base), &req, NULL);
+	return rcm_result(rcm_id_ask(rcm_id(base), &req, NULL));
 }
 
 int rdma_reject(struct rdma_cm_id *base, const void *data, uint8_t len)
 {
-	return rcm_result(reject(base, data, len, 0));
+	return reject(base, data, len, 0);
 }
 
 int rdma_reject_ece(struct rdma_cm_id *base, const void *data, uint8_t len)
 {
-	return rcm_result(reject(base, data, len, REASON_ECE));
+	return reject(base, data, len, REASON_ECE);
 }
 
 static int establish(struct rcm_id *id)
 {
-	const struct ctl_msg_cm req = rcm_id_request(id, CTL_CM_ESTABLISH);
+	struct ctl_msg_cm req = { .op = CTL_CM_ESTABLISH };
 
 	return rcm_id_ask(id, &req, NULL);
 }
@@ -246,29 +215,137 @@ int rdma_establish(struct rdma_cm_id *base)
 
 int rdma_notify(struct rdma_cm_id *base, enum ibv_event_type event)
 {
-	struct ctl_msg_cm req;
+	struct ctl_msg_cm req = { .op = CTL_CM_NOTIFY, .event = event };
 
-	if (!base)
-		return rcm_result(EINVAL);
-	req = rcm_id_request(rcm_id(base), CTL_CM_NOTIFY);
-	req.event = event;
 	return rcm_result(rcm_id_ask(rcm_id(base), &req, NULL));
 }
 
 int rdma_disconnect(struct rdma_cm_id *base)
 {
-	struct rcm_id *id = rcm_id(base);
-	struct ctl_msg_cm req;
+	struct ctl_msg_cm req = { .op = CTL_CM_DISCONNECT };
+	int err = base && base->verbs ? rcm_qp_to_error(rcm_id(base)) : EINVAL;
+
+	return err ? rcm_result(err) : rcm_id_call(rcm_id(base), &req);
+}
+
+#define RESOLVE_TIMEOUT_MS 2000
+
+/* A listener keeps what its queue pairs shall be like. */
+static int prepare_listener(struct rcm_id *id, const struct rdma_addrinfo *info, struct ibv_pd *pd,
+			    const struct ibv_qp_init_attr *attr)
+{
+	if (rdma_bind_addr(&id->base, info->ai_src_addr))
+		return -1;
+	if (pd)
+		id->base.pd = pd;
+	if (!attr)
+		return 0;
+	id->qp_init_attr = malloc(sizeof(*attr));
+	if (!id->qp_init_attr)
+		return rcm_result(ENOMEM);
+	*id->qp_init_attr = *attr;
+	id->qp_init_attr->qp_type = (enum ibv_qp_type)info->ai_qp_type;
+	return 0;
+}
+
+static int keep_connect_data(struct rcm_id *id, const struct rdma_addrinfo *info)
+{
+	if (!info->ai_connect_len)
+		return 0;
+	id->connect_data = malloc(info->ai_connect_len);
+	if (!id->connect_data)
+		return rcm_result(ENOMEM);
+	memcpy(id->connect_data, info->ai_connect, info->ai_connect_len);
+	id->connect_len = info->ai_connect_len;
+	return 0;
+}
+
+static int prepare_connection(struct rcm_id *id, const struct rdma_addrinfo *info,
+			      struct ibv_pd *pd, struct ibv_qp_init_attr *attr)
+{
+	int ret = rdma_resolve_addr(&id->base, info->ai_src_addr, info->ai_dst_addr,
+				    RESOLVE_TIMEOUT_MS);
+
+	if (!ret)
+		ret = rdma_resolve_route(&id->base, RESOLVE_TIMEOUT_MS);
+	if (!ret && attr) {
+		attr->qp_type = (enum ibv_qp_type)info->ai_qp_type;
+		ret = rdma_create_qp(&id->base, pd, attr);
+	}
+	return ret ? ret : keep_connect_data(id, info);
+}
+
+int rdma_create_ep(struct rdma_cm_id **ret, struct rdma_addrinfo *info, struct ibv_pd *pd,
+		   struct ibv_qp_init_attr *attr)
+{
+	struct rcm_id *id;
 	int err;
 
-	if (!base || !base->verbs)
+	if (!ret || !info)
 		return rcm_result(EINVAL);
-	err = rcm_qp_to_error(id);
+	err = rcm_id_create(NULL, NULL, (enum rdma_port_space)info->ai_port_space,
+			    (enum ibv_qp_type)info->ai_qp_type, &id);
 	if (err)
 		return rcm_result(err);
-	req = rcm_id_request(id, CTL_CM_DISCONNECT);
-	err = rcm_id_ask(id, &req, NULL);
+	if (info->ai_flags & RAI_PASSIVE ? prepare_listener(id, info, pd, attr)
+					 : prepare_connection(id, info, pd, attr)) {
+		err = rcm_errno();
+		rdma_destroy_ep(&id->base);
+		return rcm_result(err);
+	}
+	*ret = &id->base;
+	return 0;
+}
+
+void rdma_destroy_ep(struct rdma_cm_id *base)
+{
+	if (!base)
+		return;
+	rdma_destroy_qp(base);
+	rdma_destroy_srq(base);
+	rdma_destroy_id(base);
+}
+
+/* What the event of a listener is: 0: a request, or a positive errno. */
+static int check_request(const struct rdma_cm_event *event)
+{
+	if (event->event == RDMA_CM_EVENT_REJECTED)
+		return ECONNREFUSED;
+	if (event->status)
+		return event->status < 0 ? -event->status : event->status;
+	return event->event == RDMA_CM_EVENT_CONNECT_REQUEST ? 0 : EINVAL;
+}
+
+/* The new id gets a queue pair as its listener's endpoint has it. */
+static int give_qp(const struct rcm_id *listener, struct rdma_cm_id *base)
+{
+	struct ibv_qp_init_attr attr;
+
+	if (!listener->qp_init_attr)
+		return 0;
+	attr = *listener->qp_init_attr;
+	return rdma_create_qp(base, listener->base.pd, &attr) ? rcm_errno() : 0;
+}
+
+int rdma_get_request(struct rdma_cm_id *listen, struct rdma_cm_id **ret)
+{
+	struct rcm_id *listener = rcm_id(listen);
+	struct rdma_cm_event *event;
+	int err;
+
+	if (!listen || !ret || !listener->sync)
+		return rcm_result(EINVAL);
+	rcm_id_drop_event(listener);
+	if (rdma_get_cm_event(listen->channel, &event))
+		return -1;
+	err = check_request(event);
 	if (!err)
-		err = rcm_id_finish(id);
-	return rcm_result(err);
+		err = give_qp(listener, event->id);
+	if (err) {
+		listen->event = event;
+		return rcm_result(err);
+	}
+	*ret = event->id;
+	(*ret)->event = event;
+	return 0;
 }

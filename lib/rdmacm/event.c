@@ -5,14 +5,9 @@
 #include <string.h>
 
 #include "emu/container_of.h"
-#include "lib/rdmacm/address.h"
-#include "lib/rdmacm/addrinfo.h"
 #include "lib/rdmacm/channel.h"
-#include "lib/rdmacm/connect.h"
 #include "lib/rdmacm/error.h"
 #include "lib/rdmacm/id.h"
-#include "lib/rdmacm/member.h"
-#include "lib/rdmacm/qp.h"
 
 struct rcm_event {
 	struct rdma_cm_event base;
@@ -92,8 +87,7 @@ static void process_response(struct rcm_event *event, const struct ctl_cm_event 
 	int err;
 
 	if (!id->base.qp) {
-		id->remote_ece.vendor = from->conn.ece_vendor;
-		id->remote_ece.options = from->conn.ece_options;
+		id->remote_ece = (struct rcm_ece){ from->conn.ece_vendor, from->conn.ece_options };
 		return;
 	}
 	rcm_qp_keep_attr(id, &from->attr);
@@ -195,7 +189,7 @@ int rdma_ack_cm_event(struct rdma_cm_event *base)
 	return 0;
 }
 
-static int add(struct rcm_id *id, enum rdma_cm_event_type type, int status, uint64_t arg)
+int rcm_event_add(struct rcm_id *id, enum rdma_cm_event_type type, int status, uint64_t arg)
 {
 	struct ctl_cm_event event = {
 		.token = id->token,
@@ -207,14 +201,12 @@ static int add(struct rcm_id *id, enum rdma_cm_event_type type, int status, uint
 
 	memcpy(event.conn.private_data, &arg, sizeof(arg));
 	err = rcm_channel_add(rcm_channel(id->base.channel), &event);
-	if (!err)
-		rcm_id_added_event(id);
-	return err;
-}
-
-int rcm_event_add_resolved(struct rcm_id *id)
-{
-	return add(id, RDMA_CM_EVENT_INTERNAL, 0, 0);
+	if (err)
+		return err;
+	pthread_mutex_lock(&id->lock);
+	id->added++;
+	pthread_mutex_unlock(&id->lock);
+	return 0;
 }
 
 int rdma_write_cm_event(struct rdma_cm_id *base, enum rdma_cm_event_type event, int status,
@@ -222,7 +214,7 @@ int rdma_write_cm_event(struct rdma_cm_id *base, enum rdma_cm_event_type event, 
 {
 	if (!base || event != RDMA_CM_EVENT_USER)
 		return rcm_result(EINVAL);
-	return rcm_result(add(rcm_id(base), event, status, arg));
+	return rcm_result(rcm_event_add(rcm_id(base), event, status, arg));
 }
 
 const char *rdma_event_str(enum rdma_cm_event_type event)

@@ -7,16 +7,15 @@
 
 #include "emu/container_of.h"
 #include "lib/control/cancel.h"
-#include "lib/rdmacm/address.h"
 #include "lib/rdmacm/channel.h"
-#include "lib/rdmacm/device.h"
 #include "lib/rdmacm/error.h"
-#include "lib/rdmacm/member.h"
-#include "lib/rdmacm/qp.h"
 #include "lib/rdmacm/server.h"
 
 static pthread_mutex_t ids_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct rcm_id *ids; /* by token */
+static _Atomic uint32_t forks;
+
+static_assert(offsetof(struct rcm_id, base) == 0, "NULL stays NULL");
 
 struct rcm_id *rcm_id(struct rdma_cm_id *base)
 {
@@ -30,11 +29,24 @@ uint64_t rcm_token(void)
 	return atomic_fetch_add(&last, 1) + 1;
 }
 
-/* The ids of the parent get no more events here. */
-void rcm_ids_forked(void)
+uint32_t rcm_forks(void)
 {
+	return atomic_load_explicit(&forks, memory_order_relaxed);
+}
+
+/* A child's first request makes a connection of its own (lib/control/connection.c), on which it has
+ * neither channels nor ids. Locks may be held by threads that the child does not have. */
+static void in_child(void)
+{
+	atomic_fetch_add(&forks, 1);
+	rcm_server_forked();
 	pthread_mutex_init(&ids_lock, NULL);
 	ids = NULL;
+}
+
+__attribute__((constructor)) static void handle_fork(void)
+{
+	pthread_atfork(NULL, NULL, in_child);
 }
 
 /* 0 or ENOMEM. */
@@ -66,7 +78,7 @@ bool rcm_id_claim(const struct ctl_cm_event *event, struct rcm_claim *ret)
 		if (event->mc_token)
 			claim.member = rcm_member_claim(claim.id, event->mc_token);
 		is_known = !event->mc_token || claim.member;
-		claim.id->claimed += is_known;
+		claim.id->events.claimed += is_known;
 		claim.id->received++;
 		pthread_mutex_unlock(&claim.id->lock);
 	} else {
@@ -90,7 +102,7 @@ bool rcm_id_claim_removal(const struct rcm_channel *channel, struct rcm_claim *r
 	if (id) {
 		pthread_mutex_lock(&id->lock);
 		id->is_removed = true;
-		id->claimed++;
+		id->events.claimed++;
 		pthread_mutex_unlock(&id->lock);
 		*ret = (struct rcm_claim){ .id = id };
 	}
@@ -102,16 +114,16 @@ void rcm_id_ack(const struct rcm_claim *claim)
 {
 	pthread_mutex_lock(&claim->id->lock);
 	if (claim->member)
-		claim->member->acked++;
-	claim->id->acked++;
+		claim->member->events.acked++;
+	claim->id->events.acked++;
 	pthread_cond_broadcast(&claim->id->acknowledged);
 	pthread_mutex_unlock(&claim->id->lock);
 }
 
-static void await_acks(struct rcm_id *id)
+void rcm_id_await_acks(struct rcm_id *id, const struct rcm_events *events)
 {
 	pthread_mutex_lock(&id->lock);
-	while (id->acked != id->claimed)
+	while (events->acked != events->claimed)
 		pthread_cond_wait(&id->acknowledged, &id->lock);
 	pthread_mutex_unlock(&id->lock);
 }
@@ -154,17 +166,20 @@ static struct rcm_id *new_id(struct rdma_event_channel *channel, void *context,
 	return NULL;
 }
 
-struct ctl_msg_cm rcm_id_request(const struct rcm_id *id, enum ctl_cm_op op)
-{
-	return (struct ctl_msg_cm){ .op = op, .id = id->handle };
-}
-
-int rcm_id_ask(const struct rcm_id *id, const struct ctl_msg_cm *req, struct ctl_msg_cm_reply *ret)
+int rcm_id_ask(const struct rcm_id *id, struct ctl_msg_cm *req, struct ctl_msg_cm_reply *ret)
 {
 	/* An id of the parent of a fork() belongs to the parent's connection. */
-	if (id->forks != rcm_forks())
+	if (!id || id->forks != rcm_forks())
 		return EINVAL;
+	req->id = id->handle;
 	return rcm_server_ask(rcm_channel(id->base.channel)->server, req, ret);
+}
+
+int rcm_id_call(struct rcm_id *id, struct ctl_msg_cm *req)
+{
+	int err = rcm_id_ask(id, req, NULL);
+
+	return rcm_result(err ? err : rcm_id_finish(id));
 }
 
 static int create_on_server(struct rcm_id *id)
@@ -224,13 +239,6 @@ int rdma_create_id(struct rdma_event_channel *channel, struct rdma_cm_id **id, v
 	return rcm_result(err);
 }
 
-void rcm_id_added_event(struct rcm_id *id)
-{
-	pthread_mutex_lock(&id->lock);
-	id->added++;
-	pthread_mutex_unlock(&id->lock);
-}
-
 /* sent: events that the server has put into the channel's socket, all that it ever will. */
 static bool has_unread(struct rcm_id *id, uint32_t sent)
 {
@@ -245,7 +253,7 @@ static bool has_unread(struct rcm_id *id, uint32_t sent)
 /* The server forgets the id, and its unread events go. */
 static int end_on_server(struct rcm_id *id)
 {
-	const struct ctl_msg_cm req = rcm_id_request(id, CTL_CM_DESTROY_ID);
+	struct ctl_msg_cm req = { .op = CTL_CM_DESTROY_ID };
 	const struct rcm_wanted wanted = { .token = id->token };
 	struct ctl_msg_cm_reply reply;
 	int err = rcm_id_ask(id, &req, &reply);
@@ -272,7 +280,7 @@ int rdma_destroy_id(struct rdma_cm_id *base)
 	if (id->forks == rcm_forks())
 		remove_id(id);
 	rcm_id_drop_event(id);
-	await_acks(id);
+	rcm_id_await_acks(id, &id->events);
 	free_id(id);
 	return 0;
 }
@@ -282,13 +290,12 @@ static int migrate(struct rcm_id *id, struct rdma_event_channel *channel)
 {
 	struct rdma_event_channel *before = id->base.channel;
 	struct rdma_event_channel *to = channel ? channel : rdma_create_event_channel();
-	struct ctl_msg_cm req = rcm_id_request(id, CTL_CM_MIGRATE);
+	struct ctl_msg_cm req = { .op = CTL_CM_MIGRATE, .id = id->handle, .token = id->token };
 	int err;
 
 	if (!to)
 		return rcm_errno();
 	req.channel = rcm_channel(to)->handle;
-	req.token = id->token;
 	err = rcm_channel_move(rcm_channel(before), rcm_channel(to), &req);
 	if (err) {
 		if (!channel)
@@ -315,26 +322,24 @@ int rdma_migrate_id(struct rdma_cm_id *base, struct rdma_event_channel *channel)
 	err = migrate(id, channel);
 	/* What was read from the old channel is the program's until acknowledged. */
 	if (!err)
-		await_acks(id);
+		rcm_id_await_acks(id, &id->events);
 	return rcm_result(err);
 }
 
 struct rcm_id *rcm_id_of_request(struct rcm_id *listener, const struct ctl_cm_event *event)
 {
-	const struct ctl_msg_cm reject = { .op = CTL_CM_DESTROY_ID, .id = event->new_id };
 	struct rcm_id *id = new_id(listener->base.channel, listener->base.context,
 				   listener->base.ps, listener->base.qp_type);
 	int err;
 
 	if (!id) {
-		rcm_id_ask(listener, &reject, NULL);
+		rcm_channel_reject(rcm_channel(listener->base.channel), event);
 		return NULL;
 	}
 	id->handle = event->new_id;
 	id->initiator_depth = event->conn.initiator_depth;
 	id->responder_resources = event->conn.responder_resources;
-	id->remote_ece.vendor = event->conn.ece_vendor;
-	id->remote_ece.options = event->conn.ece_options;
+	id->remote_ece = (struct rcm_ece){ event->conn.ece_vendor, event->conn.ece_options };
 	rcm_qp_keep_attr(id, &event->attr);
 	err = add_id(id);
 	if (!err && listener->sync)

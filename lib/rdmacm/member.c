@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* Joining and leaving of multicast groups. */
-#include "lib/rdmacm/member.h"
+#include "lib/rdmacm/id.h"
 
 #include <infiniband/ib.h>
 #include <netinet/in.h>
@@ -9,10 +9,8 @@
 #include <utlist.h>
 
 #include "lib/control/cancel.h"
-#include "lib/rdmacm/address.h"
 #include "lib/rdmacm/channel.h"
 #include "lib/rdmacm/error.h"
-#include "lib/rdmacm/id.h"
 
 struct rcm_member *rcm_member_claim(struct rcm_id *id, uint64_t token)
 {
@@ -20,7 +18,7 @@ struct rcm_member *rcm_member_claim(struct rcm_id *id, uint64_t token)
 
 	LL_FOREACH (id->members, member) {
 		if (member->token == token) {
-			member->claimed++;
+			member->events.claimed++;
 			return member;
 		}
 	}
@@ -91,13 +89,15 @@ static int group_of(struct sockaddr_storage *ret, const struct sockaddr *addr)
 
 static int join_on_server(struct rcm_id *id, struct rcm_member *member)
 {
-	struct ctl_msg_cm req = rcm_id_request(id, CTL_CM_JOIN);
+	struct ctl_msg_cm req = {
+		.op = CTL_CM_JOIN,
+		.token = member->token,
+		.join_flags = member->is_sender_only ? RDMA_MC_JOIN_FLAG_SENDONLY_FULLMEMBER
+						     : RDMA_MC_JOIN_FLAG_FULLMEMBER,
+	};
 	struct ctl_msg_cm_reply reply;
 	int err = rcm_address_pack(&req.dst, (const struct sockaddr *)&member->addr);
 
-	req.join_flags = member->is_sender_only ? RDMA_MC_JOIN_FLAG_SENDONLY_FULLMEMBER
-						: RDMA_MC_JOIN_FLAG_FULLMEMBER;
-	req.token = member->token;
 	if (!err)
 		err = rcm_id_ask(id, &req, &reply);
 	if (!err)
@@ -169,20 +169,12 @@ static struct rcm_member *find(struct rcm_id *id, const struct sockaddr_storage 
 	return member;
 }
 
-static void await_acks(struct rcm_id *id, const struct rcm_member *member)
-{
-	pthread_mutex_lock(&id->lock);
-	while (member->acked != member->claimed)
-		pthread_cond_wait(&id->acknowledged, &id->lock);
-	pthread_mutex_unlock(&id->lock);
-}
-
 int rdma_leave_multicast(struct rdma_cm_id *base, struct sockaddr *addr)
 {
 	struct rcm_id *id = rcm_id(base);
 	struct sockaddr_storage group;
 	struct rcm_member *member;
-	struct ctl_msg_cm req;
+	struct ctl_msg_cm req = { .op = CTL_CM_LEAVE };
 	int err;
 	NO_CANCEL;
 
@@ -193,8 +185,6 @@ int rdma_leave_multicast(struct rdma_cm_id *base, struct sockaddr *addr)
 		return rcm_result(EADDRNOTAVAIL);
 	if (base->qp && member->is_attached)
 		ibv_detach_mcast(base->qp, &member->mgid, member->mlid);
-
-	req = rcm_id_request(id, CTL_CM_LEAVE);
 	req.membership = member->handle;
 	err = rcm_id_ask(id, &req, NULL);
 	rcm_channel_drop(rcm_channel(base->channel),
@@ -202,7 +192,7 @@ int rdma_leave_multicast(struct rdma_cm_id *base, struct sockaddr *addr)
 	unlink_member(id, member);
 	/* A synchronous id may hold the event of the join. */
 	rcm_id_drop_event(id);
-	await_acks(id, member);
+	rcm_id_await_acks(id, &member->events);
 	free(member);
 	return rcm_result(err);
 }

@@ -1,13 +1,10 @@
 // SPDX-License-Identifier: MIT
-/* Queue pairs of ids, with their completion queues. */
-#include "lib/rdmacm/qp.h"
+/* The way of an id's queue pair through its states, as the connection goes on. */
+#include "lib/rdmacm/id.h"
 
 #include <string.h>
 
-#include "lib/rdmacm/device.h"
 #include "lib/rdmacm/error.h"
-#include "lib/rdmacm/id.h"
-#include "lib/rdmacm/queues.h"
 #include "lib/rdmacm/server.h"
 
 void rcm_qp_unpack_ah(struct ibv_ah_attr *ret, const struct ctl_cm_ah *ah)
@@ -52,12 +49,10 @@ static void unpack_attr(struct ibv_qp_attr *ret, const struct ctl_cm_qp_attr *at
 static int ask_attr(const struct rcm_id *id, enum ibv_qp_state state, struct ibv_qp_attr *ret,
 		    int *ret_mask)
 {
-	struct ctl_msg_cm req = rcm_id_request(id, CTL_CM_INIT_QP_ATTR);
+	struct ctl_msg_cm req = { .op = CTL_CM_INIT_QP_ATTR, .qp_state = state };
 	struct ctl_msg_cm_reply reply;
-	int err;
+	int err = rcm_id_ask(id, &req, &reply);
 
-	req.qp_state = state;
-	err = rcm_id_ask(id, &req, &reply);
 	if (err)
 		return err;
 	unpack_attr(ret, &reply.attr);
@@ -70,12 +65,6 @@ void rcm_qp_keep_attr(struct rcm_id *id, const struct ctl_cm_qp_attr *attr)
 	id->attr = *attr;
 	if (id->asks_attr)
 		id->attr.mask = 0;
-}
-
-void rcm_qp_ask_attr(struct rcm_id *id)
-{
-	id->asks_attr = true;
-	id->attr.mask = 0;
 }
 
 /* What a connection's transition to a state sets. */
@@ -216,6 +205,13 @@ static int agree_on_ece(struct rcm_id *id, struct ibv_qp *qp)
 	return set_ece(qp, ece.vendor_id, remote->vendor == ece.vendor_id ? remote->options : 0);
 }
 
+int rcm_qp_begin(struct rcm_id *id, struct ibv_qp *qp)
+{
+	int err = agree_on_ece(id, qp);
+
+	return err ? err : make_ready(id, qp);
+}
+
 int rcm_qp_set_remote_ece(struct rcm_id *id, uint32_t vendor, uint32_t options)
 {
 	if (vendor && vendor != id->local_ece.vendor)
@@ -251,89 +247,4 @@ int rdma_get_remote_ece(struct rdma_cm_id *base, struct ibv_ece *ece)
 		.options = rcm_id(base)->remote_ece.options,
 	};
 	return 0;
-}
-
-/* What the id has goes where the program has named nothing. EINVAL: the two contradict. */
-static int complete_attr(struct rcm_id *id, struct ibv_qp_init_attr_ex *attr)
-{
-	struct rdma_cm_id *base = &id->base;
-
-	if (!(attr->comp_mask & IBV_QP_INIT_ATTR_PD) || !attr->pd) {
-		attr->comp_mask |= IBV_QP_INIT_ATTR_PD;
-		attr->pd = base->pd;
-	} else if (base->verbs != attr->pd->context) {
-		return EINVAL;
-	}
-	if (base->qp_type != IBV_QPT_XRC_RECV ||
-	    ((attr->comp_mask & IBV_QP_INIT_ATTR_XRCD) && attr->xrcd))
-		return 0;
-	attr->comp_mask |= IBV_QP_INIT_ATTR_XRCD;
-	attr->xrcd = rcm_device_xrcd(id->device);
-	return attr->xrcd ? 0 : rcm_errno();
-}
-
-static int create_qp(struct rcm_id *id, struct ibv_qp_init_attr_ex *attr)
-{
-	struct ibv_qp *qp = ibv_create_qp_ex(id->base.verbs, attr);
-	int err;
-
-	if (!qp)
-		return rcm_errno();
-	err = agree_on_ece(id, qp);
-	if (!err)
-		err = make_ready(id, qp);
-	if (err) {
-		ibv_destroy_qp(qp);
-		return err;
-	}
-	id->base.qp = qp;
-	/* An XRC_RECV queue pair has none; what is registered, and its SRQ, use the id's. */
-	if (qp->pd)
-		id->base.pd = qp->pd;
-	return id->remote_ece.vendor ? rcm_qp_read_ece(id) : 0;
-}
-
-int rdma_create_qp_ex(struct rdma_cm_id *base, struct ibv_qp_init_attr_ex *attr)
-{
-	int err;
-
-	/* Without a device there is nothing to make it on. */
-	if (!base || !attr || base->qp || !base->verbs)
-		return rcm_result(EINVAL);
-	err = complete_attr(rcm_id(base), attr);
-	if (!err)
-		err = rcm_queues_for_qp(base, attr);
-	if (err)
-		return rcm_result(err);
-	if (base->srq && !attr->srq)
-		attr->srq = base->srq;
-	err = create_qp(rcm_id(base), attr);
-	if (err)
-		rcm_queues_destroy(base);
-	return rcm_result(err);
-}
-
-int rdma_create_qp(struct rdma_cm_id *base, struct ibv_pd *pd, struct ibv_qp_init_attr *attr)
-{
-	struct ibv_qp_init_attr_ex attr_ex = { .comp_mask = IBV_QP_INIT_ATTR_PD };
-	int ret;
-
-	if (!base || !attr)
-		return rcm_result(EINVAL);
-	/* struct ibv_qp_init_attr is how struct ibv_qp_init_attr_ex begins. */
-	memcpy(&attr_ex, attr, sizeof(*attr));
-	attr_ex.comp_mask = IBV_QP_INIT_ATTR_PD;
-	attr_ex.pd = pd ? pd : base->pd;
-	ret = rdma_create_qp_ex(base, &attr_ex);
-	memcpy(attr, &attr_ex, sizeof(*attr));
-	return ret;
-}
-
-void rdma_destroy_qp(struct rdma_cm_id *base)
-{
-	if (!base || !base->qp)
-		return;
-	ibv_destroy_qp(base->qp);
-	base->qp = NULL;
-	rcm_queues_destroy(base);
 }

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
-/* Completion queues and shared receive queues of ids. */
-#include "lib/rdmacm/queues.h"
+/* What belongs to an id, which a program reads with rdma_get_send_comp() and rdma_get_recv_comp(): queue
+ * pairs, completion queues and shared receive queues. */
+#include "lib/rdmacm/id.h"
 
 #include <stdbool.h>
 #include <string.h>
 
-#include "lib/rdmacm/device.h"
 #include "lib/rdmacm/error.h"
-#include "lib/rdmacm/id.h"
+#include "lib/rdmacm/server.h"
 
 static void destroy_queue(struct ibv_cq **cq, struct ibv_comp_channel **channel)
 {
@@ -19,7 +19,8 @@ static void destroy_queue(struct ibv_cq **cq, struct ibv_comp_channel **channel)
 	*channel = NULL;
 }
 
-void rcm_queues_destroy(struct rdma_cm_id *base)
+/* Ends the id's completion queues, unless its shared receive queue uses them. */
+static void destroy_queues(struct rdma_cm_id *base)
 {
 	if (base->qp_type == IBV_QPT_XRC_RECV && base->srq)
 		return;
@@ -46,7 +47,7 @@ static int create_queues(struct rdma_cm_id *base, uint32_t send_size, uint32_t r
 	if (!err)
 		err = create_queue(base, send_size, &base->send_cq, &base->send_cq_channel);
 	if (err)
-		rcm_queues_destroy(base);
+		destroy_queues(base);
 	return err;
 }
 
@@ -55,7 +56,9 @@ static bool contradict(const struct ibv_cq *its, const struct ibv_cq *wanted)
 	return its && wanted && its != wanted;
 }
 
-int rcm_queues_for_qp(struct rdma_cm_id *base, struct ibv_qp_init_attr_ex *attr)
+/* Makes the completion queues that neither the program nor the id has, and names the id's in
+ * attr. */
+static int create_queues_for_qp(struct rdma_cm_id *base, struct ibv_qp_init_attr_ex *attr)
 {
 	bool has_send = attr->send_cq || base->send_cq;
 	bool has_recv = attr->recv_cq || base->recv_cq;
@@ -72,6 +75,89 @@ int rcm_queues_for_qp(struct rdma_cm_id *base, struct ibv_qp_init_attr_ex *attr)
 	if (!attr->recv_cq)
 		attr->recv_cq = base->recv_cq;
 	return 0;
+}
+
+/* What the id has goes where the program has named nothing. EINVAL: the two contradict. */
+static int complete_attr(struct rcm_id *id, struct ibv_qp_init_attr_ex *attr)
+{
+	struct rdma_cm_id *base = &id->base;
+
+	if (!(attr->comp_mask & IBV_QP_INIT_ATTR_PD) || !attr->pd) {
+		attr->comp_mask |= IBV_QP_INIT_ATTR_PD;
+		attr->pd = base->pd;
+	} else if (base->verbs != attr->pd->context) {
+		return EINVAL;
+	}
+	if (base->qp_type != IBV_QPT_XRC_RECV ||
+	    ((attr->comp_mask & IBV_QP_INIT_ATTR_XRCD) && attr->xrcd))
+		return 0;
+	attr->comp_mask |= IBV_QP_INIT_ATTR_XRCD;
+	attr->xrcd = rcm_device_xrcd(id->device);
+	return attr->xrcd ? 0 : rcm_errno();
+}
+
+static int create_qp(struct rcm_id *id, struct ibv_qp_init_attr_ex *attr)
+{
+	struct ibv_qp *qp = ibv_create_qp_ex(id->base.verbs, attr);
+	int err;
+
+	if (!qp)
+		return rcm_errno();
+	err = rcm_qp_begin(id, qp);
+	if (err) {
+		ibv_destroy_qp(qp);
+		return err;
+	}
+	id->base.qp = qp;
+	/* An XRC_RECV queue pair has none; what is registered, and its SRQ, use the id's. */
+	if (qp->pd)
+		id->base.pd = qp->pd;
+	return id->remote_ece.vendor ? rcm_qp_read_ece(id) : 0;
+}
+
+int rdma_create_qp_ex(struct rdma_cm_id *base, struct ibv_qp_init_attr_ex *attr)
+{
+	int err;
+
+	/* Without a device there is nothing to make it on. */
+	if (!base || !attr || base->qp || !base->verbs)
+		return rcm_result(EINVAL);
+	err = complete_attr(rcm_id(base), attr);
+	if (!err)
+		err = create_queues_for_qp(base, attr);
+	if (err)
+		return rcm_result(err);
+	if (base->srq && !attr->srq)
+		attr->srq = base->srq;
+	err = create_qp(rcm_id(base), attr);
+	if (err)
+		destroy_queues(base);
+	return rcm_result(err);
+}
+
+int rdma_create_qp(struct rdma_cm_id *base, struct ibv_pd *pd, struct ibv_qp_init_attr *attr)
+{
+	struct ibv_qp_init_attr_ex attr_ex = { .comp_mask = IBV_QP_INIT_ATTR_PD };
+	int ret;
+
+	if (!base || !attr)
+		return rcm_result(EINVAL);
+	/* struct ibv_qp_init_attr is how struct ibv_qp_init_attr_ex begins. */
+	memcpy(&attr_ex, attr, sizeof(*attr));
+	attr_ex.comp_mask = IBV_QP_INIT_ATTR_PD;
+	attr_ex.pd = pd ? pd : base->pd;
+	ret = rdma_create_qp_ex(base, &attr_ex);
+	memcpy(attr, &attr_ex, sizeof(*attr));
+	return ret;
+}
+
+void rdma_destroy_qp(struct rdma_cm_id *base)
+{
+	if (!base || !base->qp)
+		return;
+	ibv_destroy_qp(base->qp);
+	base->qp = NULL;
+	destroy_queues(base);
 }
 
 /* An XRC queue has a domain and a completion queue. */
@@ -109,7 +195,7 @@ static int create_srq(struct rcm_id *id, struct ibv_srq_init_attr_ex *attr)
 	srq = ibv_create_srq_ex(id->base.verbs, attr);
 	if (!srq) {
 		err = rcm_errno();
-		rcm_queues_destroy(&id->base);
+		destroy_queues(&id->base);
 		return err;
 	}
 	if (!id->base.pd)
@@ -149,5 +235,5 @@ void rdma_destroy_srq(struct rdma_cm_id *base)
 		return;
 	ibv_destroy_srq(base->srq);
 	base->srq = NULL;
-	rcm_queues_destroy(base);
+	destroy_queues(base);
 }

@@ -1,42 +1,31 @@
 // SPDX-License-Identifier: MIT
-/* The connection to the device server, and fork(). */
+/* The connection to the device server, the devices that this process has opened through librdmacm, and
+ * fork(). */
 #include "lib/rdmacm/server.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <infiniband/verbs.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stddef.h>
 #include <stdlib.h>
+#include <utlist.h>
 
 #include "lib/control/client.h"
 #include "lib/control/cm.h"
-#include "lib/rdmacm/device.h"
+#include "lib/rdmacm/error.h"
 #include "lib/rdmacm/id.h"
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct rcm_server *current;
 static uint32_t serials;
-static _Atomic uint32_t forks;
+static struct rcm_device *devices;
 
-uint32_t rcm_forks(void)
+/* A thread that the child does not have may hold the lock. */
+void rcm_server_forked(void)
 {
-	return atomic_load_explicit(&forks, memory_order_relaxed);
-}
-
-/* A child's first request makes a connection of its own (lib/control/connection.c), on which it has
- * neither channels nor ids. Locks may be held by threads that the child does not have. */
-static void in_child(void)
-{
-	atomic_fetch_add(&forks, 1);
 	pthread_mutex_init(&lock, NULL);
-	rcm_devices_forked();
-	rcm_ids_forked();
-}
-
-__attribute__((constructor)) static void handle_fork(void)
-{
-	pthread_atfork(NULL, NULL, in_child);
 }
 
 /* libibverbs says on its log why there is no device, so it is asked first. */
@@ -109,4 +98,148 @@ int rcm_server_ask(struct rcm_server *server, const struct ctl_msg_cm *req,
 	struct ctl_msg_cm_reply reply;
 
 	return -ctl_cm(server->client, req, ret ? ret : &reply);
+}
+
+static uint8_t at_most_254(int value)
+{
+	/* 255 means "as many as possible" (RDMA_MAX_RESP_RES). */
+	return (uint8_t)(value < 254 ? value : 254);
+}
+
+static struct rcm_device *open_device(struct ibv_device *base, uint32_t server_serial)
+{
+	struct rcm_device *device = calloc(1, sizeof(*device));
+	struct ibv_device_attr attr;
+	int err;
+
+	if (!device)
+		return NULL;
+	device->verbs = ibv_open_device(base);
+	err = device->verbs ? ibv_query_device(device->verbs, &attr) : rcm_errno();
+	if (err) {
+		if (device->verbs)
+			ibv_close_device(device->verbs);
+		free(device);
+		errno = err;
+		return NULL;
+	}
+	device->guid = ibv_get_device_guid(base);
+	device->server_serial = server_serial;
+	device->max_initiator_depth = at_most_254(attr.max_qp_init_rd_atom);
+	device->max_responder_resources = at_most_254(attr.max_qp_rd_atom);
+	LL_APPEND(devices, device);
+	return device;
+}
+
+/* The device with this GUID, or NULL. */
+static struct rcm_device *find(uint64_t guid, uint32_t server_serial)
+{
+	struct rcm_device *device;
+
+	LL_FOREACH (devices, device) {
+		if (device->guid == guid && device->server_serial == server_serial)
+			return device;
+	}
+	return NULL;
+}
+
+/* Opens every device that libibverbs lists, or with a GUID only that one. */
+static void open_listed(uint32_t server_serial, uint64_t guid)
+{
+	struct ibv_device **list = ibv_get_device_list(NULL);
+
+	for (size_t i = 0; list && list[i]; i++) {
+		uint64_t its = ibv_get_device_guid(list[i]);
+
+		if ((!guid || guid == its) && !find(its, server_serial))
+			open_device(list[i], server_serial);
+	}
+	if (list)
+		ibv_free_device_list(list);
+}
+
+static int give_domain(struct rcm_device *device)
+{
+	if (!device)
+		return ENODEV;
+	if (!device->pd)
+		device->pd = ibv_alloc_pd(device->verbs);
+	return device->pd ? 0 : rcm_errno();
+}
+
+int rcm_device_get(const struct rcm_server *server, uint64_t guid, struct rcm_device **ret)
+{
+	struct rcm_device *device;
+	int err;
+
+	pthread_mutex_lock(&lock);
+	device = find(guid, server->serial);
+	if (!device) {
+		open_listed(server->serial, guid);
+		device = find(guid, server->serial);
+	}
+	err = give_domain(device);
+	pthread_mutex_unlock(&lock);
+	if (!err)
+		*ret = device;
+	return err;
+}
+
+struct ibv_xrcd *rcm_device_xrcd(struct rcm_device *device)
+{
+	struct ibv_xrcd_init_attr attr = {
+		.comp_mask = IBV_XRCD_INIT_ATTR_FD | IBV_XRCD_INIT_ATTR_OFLAGS,
+		.fd = -1,
+		.oflags = O_CREAT,
+	};
+	struct ibv_xrcd *xrcd;
+
+	pthread_mutex_lock(&lock);
+	if (!device->xrcd)
+		device->xrcd = ibv_open_xrcd(device->verbs, &attr);
+	xrcd = device->xrcd;
+	pthread_mutex_unlock(&lock);
+	return xrcd;
+}
+
+static struct ibv_context **list_contexts(uint32_t server_serial, int *ret_count)
+{
+	struct ibv_context **list;
+	struct rcm_device *device;
+	size_t max = 0, count = 0;
+
+	LL_COUNT(devices, device, max);
+	list = calloc(max + 1, sizeof(struct ibv_context *));
+	if (!list)
+		return NULL;
+	LL_FOREACH (devices, device) {
+		if (device->server_serial == server_serial)
+			list[count++] = device->verbs;
+	}
+	*ret_count = (int)count;
+	return list;
+}
+
+/* rdma_get_devices(3): contexts stay open until the process ends. */
+struct ibv_context **rdma_get_devices(int *num_devices)
+{
+	struct rcm_server *server = rcm_server_get();
+	struct ibv_context **list = NULL;
+	int count = 0;
+
+	if (server) {
+		pthread_mutex_lock(&lock);
+		open_listed(server->serial, 0);
+		list = list_contexts(server->serial, &count);
+		pthread_mutex_unlock(&lock);
+		rcm_server_put(server);
+	}
+	if (num_devices)
+		*num_devices = count;
+	return list;
+}
+
+void rdma_free_devices(struct ibv_context **list)
+{
+	free(list);
 }

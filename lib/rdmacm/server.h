@@ -24,8 +24,25 @@ void rcm_server_put(struct rcm_server *server);
 int rcm_server_ask(struct rcm_server *server, const struct ctl_msg_cm *req,
 		   struct ctl_msg_cm_reply *ret);
 
-/* Number of fork() calls between the loading of the library and this process. Ids and channels of
- * another number belong to an ancestor. */
-uint32_t rcm_forks(void);
+/* In the child of a fork(). */
+void rcm_server_forked(void);
+
+/* A device as librdmacm sees it: one open context and, once an id is bound to the device, a default
+ * protection domain. Both stay, so that a connection costs no request for them. */
+struct rcm_device {
+	struct rcm_device *next;
+	uint64_t guid;		/* big-endian */
+	uint32_t server_serial; /* of the server that has the device */
+	struct ibv_context *verbs;
+	struct ibv_pd *pd;
+	struct ibv_xrcd *xrcd; /* default XRC domain, opened on demand, for good */
+	uint8_t max_initiator_depth, max_responder_resources;
+};
+
+/* Finds the device of a node GUID, and opens it if need be. *ret changes only with 0. A positive
+ * errno otherwise. */
+int rcm_device_get(const struct rcm_server *server, uint64_t guid, struct rcm_device **ret);
+/* NULL, and errno. */
+struct ibv_xrcd *rcm_device_xrcd(struct rcm_device *device);
 
 #endif
