@@ -13,31 +13,29 @@
 #include "lib/control/cancel.h"
 #include "lib/rdmacm/error.h"
 
-/* For SOCK_STREAM or SOCK_DGRAM: how a connection of that type is like. 0: either. */
+/* 0: either. */
 static int socket_type(const struct rdma_addrinfo *hints)
 {
-	int type = hints->ai_qp_type;
+	const int type = hints->ai_qp_type;
 
 	if (type == IBV_QPT_UD)
 		return SOCK_DGRAM;
-	return type == IBV_QPT_RC || type == IBV_QPT_UC || type == IBV_QPT_XRC_SEND ||
-			       type == IBV_QPT_XRC_RECV
-		       ? SOCK_STREAM
-		       : 0;
+	if (type == IBV_QPT_RC || type == IBV_QPT_UC || type == IBV_QPT_XRC_SEND ||
+	    type == IBV_QPT_XRC_RECV)
+		return SOCK_STREAM;
+	return 0;
 }
 
 static int protocol(const struct rdma_addrinfo *hints)
 {
-	switch (hints->ai_port_space) {
-	case RDMA_PS_TCP: return IPPROTO_TCP;
-	case RDMA_PS_UDP:
-	case RDMA_PS_IPOIB: return IPPROTO_UDP;
-	case RDMA_PS_IB:
-		if (socket_type(hints) == SOCK_STREAM)
-			return IPPROTO_TCP;
-		return socket_type(hints) == SOCK_DGRAM ? IPPROTO_UDP : 0;
-	default: return 0;
-	}
+	const int space = hints->ai_port_space;
+	const int type = space == RDMA_PS_IB ? socket_type(hints) : 0;
+
+	if (space == RDMA_PS_TCP || type == SOCK_STREAM)
+		return IPPROTO_TCP;
+	if (space == RDMA_PS_UDP || space == RDMA_PS_IPOIB || type == SOCK_DGRAM)
+		return IPPROTO_UDP;
+	return 0;
 }
 
 static struct addrinfo translate_hints(const struct rdma_addrinfo *hints)

@@ -114,14 +114,6 @@ int rdma_connect(struct rdma_cm_id *base, struct rdma_conn_param *param)
 	return rcm_result(rcm_id_finish(id));
 }
 
-/* Before the answer: packets may follow it at once. */
-static int make_ready(struct rcm_id *id)
-{
-	int err = rcm_qp_to_rtr(id, id->responder_resources);
-
-	return err ? err : rcm_qp_to_rts(id, id->initiator_depth);
-}
-
 static int accept_request(struct rcm_id *id, const struct rdma_conn_param *param)
 {
 	struct ctl_msg_cm req = { .op = CTL_CM_ACCEPT, .token = id->token };
@@ -130,8 +122,9 @@ static int accept_request(struct rcm_id *id, const struct rdma_conn_param *param
 	if (err)
 		return err;
 	agree_on_resources(id, param);
+	/* Before the answer: packets may follow it at once. */
 	if (id->base.qp_type != IBV_QPT_UD)
-		err = make_ready(id);
+		err = rcm_qp_to_rts(id, id->responder_resources, id->initiator_depth);
 	if (!err)
 		err = pack_conn(&req.conn, id, param);
 	if (err)
@@ -193,9 +186,7 @@ int rcm_connect_finish(struct rcm_id *id, const struct ctl_cm_conn *conn)
 	int err = rcm_qp_set_remote_ece(id, conn->ece_vendor, conn->ece_options);
 
 	if (!err)
-		err = rcm_qp_to_rtr(id, RDMA_MAX_RESP_RES);
-	if (!err)
-		err = rcm_qp_to_rts(id, RDMA_MAX_INIT_DEPTH);
+		err = rcm_qp_to_rts(id, RDMA_MAX_RESP_RES, RDMA_MAX_INIT_DEPTH);
 	if (!err)
 		err = establish(id);
 	if (!err)

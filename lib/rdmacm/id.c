@@ -68,25 +68,22 @@ static void remove_id(struct rcm_id *id)
 
 bool rcm_id_claim(const struct ctl_cm_event *event, struct rcm_claim *ret)
 {
-	struct rcm_claim claim = { 0 };
-	bool is_known;
+	struct rcm_id *id;
+	bool is_known = false;
 
+	*ret = (struct rcm_claim){ 0 };
 	pthread_mutex_lock(&ids_lock);
-	HASH_FIND(hh, ids, &event->token, sizeof(event->token), claim.id);
-	if (claim.id) {
-		pthread_mutex_lock(&claim.id->lock);
-		if (event->mc_token)
-			claim.member = rcm_member_claim(claim.id, event->mc_token);
-		is_known = !event->mc_token || claim.member;
-		claim.id->events.claimed += is_known;
-		claim.id->received++;
-		pthread_mutex_unlock(&claim.id->lock);
-	} else {
-		is_known = false;
+	HASH_FIND(hh, ids, &event->token, sizeof(event->token), id);
+	if (id) {
+		pthread_mutex_lock(&id->lock);
+		ret->id = id;
+		ret->member = event->mc_token ? rcm_member_claim(id, event->mc_token) : NULL;
+		is_known = !event->mc_token || ret->member;
+		id->events.claimed += is_known;
+		id->received++;
+		pthread_mutex_unlock(&id->lock);
 	}
 	pthread_mutex_unlock(&ids_lock);
-	if (is_known)
-		*ret = claim;
 	return is_known;
 }
 

@@ -143,10 +143,9 @@ int rcm_connect_finish(struct rcm_id *id, const struct ctl_cm_conn *conn);
 /* A new queue pair: agrees on ECE options with the other side's, if there are any, and moves the
  * queue pair to INIT; one for datagrams to RTS. 0 or a positive errno. */
 int rcm_qp_begin(struct rcm_id *id, struct ibv_qp *qp);
-/* Each returns 0 or a positive errno, and does nothing for an id without a queue pair. 255 as a
- * number of READs and atomics leaves the one that was agreed on with the other side. */
-int rcm_qp_to_rtr(struct rcm_id *id, uint8_t responder_resources);
-int rcm_qp_to_rts(struct rcm_id *id, uint8_t initiator_depth);
+/* These return 0 or a positive errno, and do nothing for an id without a queue pair. 255 as a number
+ * of READs and atomics leaves the one that was agreed on with the other side. */
+int rcm_qp_to_rts(struct rcm_id *id, uint8_t responder_resources, uint8_t initiator_depth);
 int rcm_qp_to_error(struct rcm_id *id);
 /* The other side's answer to the local extended connection establishment (ECE) options. */
 int rcm_qp_set_remote_ece(struct rcm_id *id, uint32_t vendor, uint32_t options);

@@ -100,45 +100,30 @@ int rdma_init_qp_attr(struct rdma_cm_id *base, struct ibv_qp_attr *attr, int *at
 	return rcm_result(ask_attr(rcm_id(base), attr->qp_state, attr, attr_mask));
 }
 
-static int to_init(const struct rcm_id *id, struct ibv_qp *qp)
+static int modify(const struct rcm_id *id, struct ibv_qp *qp, enum ibv_qp_state state,
+		  uint8_t responder_resources, uint8_t initiator_depth)
 {
 	struct ibv_qp_attr attr;
-	int mask, err = attr_of(id, IBV_QPS_INIT, &attr, &mask);
+	int mask, err = attr_of(id, state, &attr, &mask);
 
-	return err ? err : ibv_modify_qp(qp, &attr, mask);
-}
-
-int rcm_qp_to_rtr(struct rcm_id *id, uint8_t responder_resources)
-{
-	struct ibv_qp_attr attr;
-	int mask, err;
-
-	if (!id->base.qp)
-		return 0;
-	/* Once more: the rights follow from the connection's parameters. */
-	err = to_init(id, id->base.qp);
-	if (!err)
-		err = attr_of(id, IBV_QPS_RTR, &attr, &mask);
 	if (err)
 		return err;
 	if (responder_resources != RDMA_MAX_RESP_RES)
 		attr.max_dest_rd_atomic = responder_resources;
-	return ibv_modify_qp(id->base.qp, &attr, mask);
-}
-
-int rcm_qp_to_rts(struct rcm_id *id, uint8_t initiator_depth)
-{
-	struct ibv_qp_attr attr;
-	int mask, err;
-
-	if (!id->base.qp)
-		return 0;
-	err = attr_of(id, IBV_QPS_RTS, &attr, &mask);
-	if (err)
-		return err;
 	if (initiator_depth != RDMA_MAX_INIT_DEPTH)
 		attr.max_rd_atomic = initiator_depth;
-	return ibv_modify_qp(id->base.qp, &attr, mask);
+	return ibv_modify_qp(qp, &attr, mask);
+}
+
+int rcm_qp_to_rts(struct rcm_id *id, uint8_t responder_resources, uint8_t initiator_depth)
+{
+	/* INIT once more: the rights follow from the connection's parameters. */
+	static const enum ibv_qp_state way[] = { IBV_QPS_INIT, IBV_QPS_RTR, IBV_QPS_RTS };
+	int err = 0;
+
+	for (size_t i = 0; id->base.qp && !err && i < sizeof(way) / sizeof(way[0]); i++)
+		err = modify(id, id->base.qp, way[i], responder_resources, initiator_depth);
+	return err;
 }
 
 int rcm_qp_to_error(struct rcm_id *id)
@@ -152,7 +137,7 @@ int rcm_qp_to_error(struct rcm_id *id)
 static int make_ready(struct rcm_id *id, struct ibv_qp *qp)
 {
 	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_RTR };
-	int err = to_init(id, qp);
+	int err = modify(id, qp, IBV_QPS_INIT, RDMA_MAX_RESP_RES, RDMA_MAX_INIT_DEPTH);
 
 	if (err || id->base.qp_type != IBV_QPT_UD)
 		return err;
