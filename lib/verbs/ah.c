@@ -11,7 +11,6 @@
 #include <string.h>
 
 #include "emu/limits.h"
-#include "lib/inject/verb.h"
 #include "lib/progress/progress.h"
 #include "lib/verbs/context.h"
 #include "lib/verbs/gate.h"

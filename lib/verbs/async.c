@@ -1,29 +1,17 @@
 // SPDX-License-Identifier: MIT
-/* Asynchronous events: the engine and the server raise them, programs read and acknowledge them.
+/* Asynchronous events: queued by owner.c, read and acknowledged by programs.
  *
  * async_fd is an eventfd semaphore with one count per event in the queue; a program may poll it
  * and set it O_NONBLOCK. An event that is dropped because its object is destroyed can leave a
  * count behind: the reader then finds an empty queue and waits again. */
-#include "lib/verbs/async.h"
-
 #include <errno.h>
-#include <fcntl.h>
-#include <stdatomic.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <sys/eventfd.h>
-#include <sys/socket.h>
-#include <unistd.h>
 #include <utlist.h>
 
-#include "emu/engine.h"
-#include "emu/host.h"
-#include "emu/limits.h"
 #include "lib/control/cancel.h"
-#include "lib/control/client.h"
-#include "lib/control/socket.h"
 #include "lib/progress/eventfd.h"
-#include "lib/progress/link.h"
 #include "lib/progress/log.h"
 #include "lib/progress/progress.h"
 #include "lib/verbs/context.h"
@@ -33,35 +21,12 @@
 #include "lib/verbs/qp.h"
 #include "lib/verbs/srq.h"
 #include "lib/verbs/wq.h"
-#include "lib/verbs/xrc.h"
-#include "net/link/clock.h"
 #include "net/link/descriptor.h"
 
 struct vb_async_record {
 	struct ibv_async_event event;
 	struct vb_async_record *next, *prev;
 };
-
-static bool is_event_of_cq(enum ibv_event_type type)
-{
-	return type == IBV_EVENT_CQ_ERR;
-}
-
-static bool is_event_of_srq(enum ibv_event_type type)
-{
-	return type == IBV_EVENT_SRQ_ERR || type == IBV_EVENT_SRQ_LIMIT_REACHED;
-}
-
-static bool is_event_of_qp(enum ibv_event_type type)
-{
-	return (type >= IBV_EVENT_QP_FATAL && type <= IBV_EVENT_PATH_MIG_ERR) ||
-	       type == IBV_EVENT_QP_LAST_WQE_REACHED;
-}
-
-static bool is_event_of_wq(enum ibv_event_type type)
-{
-	return type == IBV_EVENT_WQ_FATAL;
-}
 
 int vb_async_init(struct vb_context *context)
 {
@@ -115,7 +80,7 @@ void vb_async_forked(struct vb_device *dev)
 	}
 }
 
-static void push(struct vb_context *context, const struct ibv_async_event *event)
+void vb_async_push(struct vb_context *context, const struct ibv_async_event *event)
 {
 	struct vb_async_record *record = malloc(sizeof(*record));
 
@@ -131,199 +96,78 @@ static void push(struct vb_context *context, const struct ibv_async_event *event
 	eventfd_signal(context->verbs.base.context.async_fd);
 }
 
-/* An object outlives its context if a queue pair of another uses it. Under the engine lock. */
-static bool is_open(const struct vb_device *dev, const struct ibv_context *context)
+void vb_async_push_if_open(const struct vb_device *dev, struct ibv_context *context,
+			   const struct ibv_async_event *event)
 {
-	const struct vb_context *c = dev->open_contexts;
+	struct vb_context *c = dev->open_contexts;
 
 	while (c && &c->verbs.base.context != context)
 		c = c->async.next;
-	return c != NULL;
+	if (c)
+		vb_async_push(c, event);
 }
 
-void vb_async_from_engine(struct progress *progress, const struct rxe_event *event)
+/* Where the object of an event counts its events; mutex is NULL for events of port or device. */
+struct counts {
+	pthread_mutex_t *mutex; /* of cond and acked */
+	pthread_cond_t *cond;
+	uint32_t *acked;
+	uint32_t *reported; /* under the context's async lock */
+};
+
+static struct counts counts_of(const struct ibv_async_event *event)
 {
-	struct ibv_async_event out = { .event_type = (enum ibv_event_type)event->type };
-	struct ibv_context *context;
+	struct ibv_qp *qp = event->element.qp;
+	struct ibv_cq *cq = event->element.cq;
+	struct ibv_srq *srq = event->element.srq;
+	struct ibv_wq *wq = event->element.wq;
 
-	if (event->cq) {
-		out.element.cq = vb_cq_base(event->cq->owner);
-		context = out.element.cq->context;
-	} else if (event->qp && event->qp->type == RXE_QPT_WQ) {
-		/* The only event of a work queue. */
-		out.event_type = IBV_EVENT_WQ_FATAL;
-		out.element.wq = &vb_wq_of_half(event->qp->owner)->base;
-		context = out.element.wq->context;
-	} else if (event->qp) {
-		const struct vb_qp *qp = event->qp->owner;
-
-		out.element.qp = (struct ibv_qp *)(uintptr_t)&qp->ex.base.qp_base;
-		context = out.element.qp->context;
-		if (event->type == RXE_EVENT_PATH_MIG)
-			vb_qp_publish(event->qp->owner);
-		if (event->qp->type == RXE_QPT_XRC_RECV)
-			vb_target_tell(qp->dev, CTL_EVENT_QP | event->type, event->qp->qpn);
-		if (qp->is_closed)
-			return;
-	} else {
-		out.element.srq = &((struct vb_srq *)event->srq->owner)->base;
-		context = out.element.srq->context;
+	switch (event->event_type) {
+	case IBV_EVENT_QP_FATAL:
+	case IBV_EVENT_QP_REQ_ERR:
+	case IBV_EVENT_QP_ACCESS_ERR:
+	case IBV_EVENT_COMM_EST:
+	case IBV_EVENT_SQ_DRAINED:
+	case IBV_EVENT_PATH_MIG:
+	case IBV_EVENT_PATH_MIG_ERR:
+	case IBV_EVENT_QP_LAST_WQE_REACHED:
+		return (struct counts){ &qp->mutex, &qp->cond, &qp->events_completed,
+					&vb_qp(qp)->events_reported };
+	case IBV_EVENT_CQ_ERR:
+		return (struct counts){ &cq->mutex, &cq->cond, &cq->async_events_completed,
+					&vb_cq(cq)->async_reported };
+	case IBV_EVENT_SRQ_ERR:
+	case IBV_EVENT_SRQ_LIMIT_REACHED:
+		return (struct counts){ &srq->mutex, &srq->cond, &srq->events_completed,
+					&vb_srq(srq)->events_reported };
+	case IBV_EVENT_WQ_FATAL:
+		return (struct counts){ &wq->mutex, &wq->cond, &wq->events_completed,
+					&vb_wq(wq)->half.events_reported };
+	case IBV_EVENT_DEVICE_FATAL:
+	case IBV_EVENT_PORT_ACTIVE:
+	case IBV_EVENT_PORT_ERR:
+	case IBV_EVENT_LID_CHANGE:
+	case IBV_EVENT_PKEY_CHANGE:
+	case IBV_EVENT_SM_CHANGE:
+	case IBV_EVENT_CLIENT_REREGISTER:
+	case IBV_EVENT_GID_CHANGE: break;
 	}
-	if (is_open(vb_device_of_progress(progress), context))
-		push(vb_context(context), &out);
-}
-
-/* An XRC target that this process has opened. */
-static void target_event(struct vb_device *dev, enum ibv_event_type type, uint32_t qpn)
-{
-	struct ibv_async_event out = { .event_type = type };
-
-	if (!progress_lock(&dev->progress))
-		return;
-	for (struct vb_qp *qp = dev->opened_targets; qp; qp = qp->next_opened) {
-		out.element.qp = &qp->ex.base.qp_base;
-		if (qp->qp.qpn == qpn && is_open(dev, out.element.qp->context))
-			push(vb_context(out.element.qp->context), &out);
-	}
-	progress_unlock(&dev->progress);
-}
-
-/* Under the engine lock. */
-static void push_all_locked(struct vb_device *dev, enum ibv_event_type type, int port)
-{
-	struct ibv_async_event out = { .event_type = type, .element.port_num = port };
-
-	for (struct vb_context *context = dev->open_contexts; context;
-	     context = context->async.next) {
-		if (!context->fatal_notified)
-			push(context, &out);
-		/* No event follows IBV_EVENT_DEVICE_FATAL. */
-		context->fatal_notified |= type == IBV_EVENT_DEVICE_FATAL;
-	}
-}
-
-static void push_all(struct vb_device *dev, enum ibv_event_type type, int port)
-{
-	pthread_mutex_lock(&dev->progress.lock);
-	push_all_locked(dev, type, port);
-	pthread_mutex_unlock(&dev->progress.lock);
-}
-
-/* Closes the receive socket but keeps its number: in the dead server's group the socket keeps the
- * next server from taking the address, and on an interface fills with that server's packets. */
-static void leave_group(struct vb_device *dev)
-{
-	int unbound = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-
-	if (unbound < 0)
-		return;
-	descriptor_replace(dev->attachment.rx_fd, unbound);
-}
-
-/* Was the context open when the device last had a fatal error? */
-static bool is_dead(const struct vb_device *dev, struct ibv_context *context)
-{
-	return vb_context(context)->fatal != atomic_load(&dev->attachment.shared->faults.fatal);
-}
-
-/* Puts queue pairs of a dead device into error, so that their completions are flushed: all of
- * them, or those of dead contexts. Under the engine lock. */
-static void fail_queue_pairs(struct vb_device *dev, bool all)
-{
-	struct rxe_engine *engine = dev->progress.engine;
-
-	for (uint32_t i = 0; i < RXE_MAX_QP; i++) {
-		const struct vb_qp *qp = engine->qp[i] ? engine->qp[i]->owner : NULL;
-
-		if (qp && (all || is_dead(dev, qp->ex.base.qp_base.context)))
-			rxe_qp_fail(engine, engine->qp[i], RXE_WC_SUCCESS, clock_now_ns());
-	}
-	rxe_engine_settle(engine);
-}
-
-static void server_ended(struct vb_device *dev)
-{
-	rxe_log(RXE_LOG_WARNING,
-		"%s: the device server has exited, and all queue pairs are in error: restart the "
-		"program",
-		dev->base.name);
-	if (progress_lock(&dev->progress)) {
-		fail_queue_pairs(dev, true);
-		leave_group(dev);
-		progress_unlock(&dev->progress);
-	}
-	push_all(dev, IBV_EVENT_DEVICE_FATAL, 1);
-}
-
-void vb_async_descriptors_closed(struct progress *progress)
-{
-	struct vb_device *dev = vb_device_of_progress(progress);
-
-	rxe_log(RXE_LOG_WARNING,
-		"the program has closed descriptors of %s: its queue pairs are in error; close "
-		"other descriptors before you open the device",
-		dev->base.name);
-	fail_queue_pairs(dev, true);
-	push_all_locked(dev, IBV_EVENT_DEVICE_FATAL, 1);
-}
-
-/* A fault rule acted (rxe_dm/server/fault.c). Shared memory already has the change. */
-static void device_changed(struct vb_device *dev, enum ibv_event_type type, int port)
-{
-	rxe_log(RXE_LOG_INFO, "%s: %s", dev->base.name, ibv_event_type_str(type));
-	if (progress_lock(&dev->progress)) {
-		progress_follow_gids(&dev->progress);
-		if (type == IBV_EVENT_DEVICE_FATAL)
-			fail_queue_pairs(dev, false);
-		progress_unlock(&dev->progress);
-	}
-	push_all(dev, type, port);
-}
-
-bool vb_async_from_server(struct progress *progress)
-{
-	struct vb_device *dev = vb_device_of_progress(progress);
-	struct ctl_event event;
-	size_t num_fds = 0;
-	int fd = -1;
-	ssize_t n = ctl_recv(dev->attachment.event_fd, &event, sizeof(event), &fd, 1, &num_fds,
-			     MSG_DONTWAIT);
-
-	if (n < 0)
-		return n == -EAGAIN || n == -EINTR;
-	if (n < (ssize_t)sizeof(event) ||
-	    (event.type == IBV_EVENT_DEVICE_FATAL && atomic_load(&dev->attachment.shared->ended))) {
-		server_ended(dev);
-		return false;
-	}
-	if (event.type == CTL_EVENT_QP)
-		vb_target_unused(dev, event.port);
-	else if (event.type & CTL_EVENT_QP)
-		target_event(dev, (enum ibv_event_type)(event.type & ~CTL_EVENT_QP), event.port);
-	else if (event.type == CTL_EVENT_CAPTURE)
-		device_link_capture(progress, num_fds > 0 ? fd : -1);
-	else
-		device_changed(dev, (enum ibv_event_type)event.type, (int)event.port);
-	return true;
+	return (struct counts){ 0 };
 }
 
 static struct vb_async_record *pop(struct vb_context *context)
 {
 	struct vb_async_record *record;
+	struct counts counts;
 
 	pthread_mutex_lock(&context->async.lock);
 	record = context->async.queue;
 	if (record) {
 		DL_DELETE(context->async.queue, record);
 		/* Counted under the lock under which drop_unread() searches the queue. */
-		if (is_event_of_qp(record->event.event_type))
-			vb_qp(record->event.element.qp)->events_reported++;
-		else if (is_event_of_cq(record->event.event_type))
-			vb_cq(record->event.element.cq)->async_reported++;
-		else if (is_event_of_srq(record->event.event_type))
-			vb_srq(record->event.element.srq)->events_reported++;
-		else if (is_event_of_wq(record->event.event_type))
-			vb_wq(record->event.element.wq)->half.events_reported++;
+		counts = counts_of(&record->event);
+		if (counts.reported)
+			++*counts.reported;
 	}
 	pthread_mutex_unlock(&context->async.lock);
 	return record;
@@ -362,35 +206,20 @@ int ibv_get_async_event(struct ibv_context *context, struct ibv_async_event *eve
 	return 0;
 }
 
-void vb_events_ack(pthread_mutex_t *mutex, pthread_cond_t *cond, uint32_t *completed, uint32_t n)
+void vb_events_ack(pthread_mutex_t *mutex, pthread_cond_t *cond, uint32_t *acked, uint32_t n)
 {
 	pthread_mutex_lock(mutex);
-	*completed += n;
+	*acked += n;
 	pthread_cond_signal(cond);
 	pthread_mutex_unlock(mutex);
 }
 
 void ibv_ack_async_event(struct ibv_async_event *event)
 {
-	if (!event)
-		return;
-	if (is_event_of_qp(event->event_type)) {
-		struct ibv_qp *qp = event->element.qp;
+	const struct counts counts = event ? counts_of(event) : (struct counts){ 0 };
 
-		vb_events_ack(&qp->mutex, &qp->cond, &qp->events_completed, 1);
-	} else if (is_event_of_cq(event->event_type)) {
-		struct ibv_cq *cq = event->element.cq;
-
-		vb_events_ack(&cq->mutex, &cq->cond, &cq->async_events_completed, 1);
-	} else if (is_event_of_srq(event->event_type)) {
-		struct ibv_srq *srq = event->element.srq;
-
-		vb_events_ack(&srq->mutex, &srq->cond, &srq->events_completed, 1);
-	} else if (is_event_of_wq(event->event_type)) {
-		struct ibv_wq *wq = event->element.wq;
-
-		vb_events_ack(&wq->mutex, &wq->cond, &wq->events_completed, 1);
-	}
+	if (counts.mutex)
+		vb_events_ack(counts.mutex, counts.cond, counts.acked, 1);
 }
 
 /* object: of a kind that has events. The number of a port is never the address of an object. */
@@ -409,53 +238,27 @@ static void drop_unread(struct ibv_context *base, const void *object)
 	pthread_mutex_unlock(&async->lock);
 }
 
-void vb_events_wait_acked(pthread_mutex_t *mutex, pthread_cond_t *cond, const uint32_t *completed,
-			  uint32_t reported)
+void vb_events_wait_acked(const struct ibv_context *context, pthread_mutex_t *mutex,
+			  pthread_cond_t *cond, const uint32_t *acked, uint32_t reported)
 {
 	NO_CANCEL;
 
+	/* The program closes the context, and no thread is left that acknowledges. */
+	if (vb_context((struct ibv_context *)(uintptr_t)context)->closing)
+		return;
 	pthread_mutex_lock(mutex);
-	while (*completed != reported)
+	while (*acked != reported)
 		pthread_cond_wait(cond, mutex);
 	pthread_mutex_unlock(mutex);
 }
 
-void vb_async_forget_qp(struct vb_qp *qp)
+void vb_async_forget(struct ibv_context *context, uint32_t forks, struct ibv_async_event any)
 {
-	struct ibv_qp *base = &qp->ex.base.qp_base;
+	const struct counts counts = counts_of(&any);
 
-	drop_unread(base->context, base);
-	if (qp->forks == vb_forks())
-		vb_events_wait_acked(&base->mutex, &base->cond, &base->events_completed,
-				     qp->events_reported);
-}
-
-void vb_async_forget_cq(struct vb_cq *cq)
-{
-	struct ibv_cq *base = vb_cq_base(cq);
-
-	drop_unread(base->context, base);
-	if (cq->forks == vb_forks())
-		vb_events_wait_acked(&base->mutex, &base->cond, &base->async_events_completed,
-				     cq->async_reported);
-}
-
-void vb_async_forget_srq(struct vb_srq *srq)
-{
-	struct ibv_srq *base = &srq->base;
-
-	drop_unread(base->context, base);
-	if (srq->forks == vb_forks())
-		vb_events_wait_acked(&base->mutex, &base->cond, &base->events_completed,
-				     srq->events_reported);
-}
-
-void vb_async_forget_wq(struct vb_wq *wq)
-{
-	struct ibv_wq *base = &wq->base;
-
-	drop_unread(base->context, base);
-	if (wq->half.forks == vb_forks())
-		vb_events_wait_acked(&base->mutex, &base->cond, &base->events_completed,
-				     wq->half.events_reported);
+	drop_unread(context, any.element.qp);
+	/* Only the parent's threads read events of an inherited object. */
+	if (forks == vb_forks())
+		vb_events_wait_acked(context, counts.mutex, counts.cond, counts.acked,
+				     *counts.reported);
 }

@@ -13,6 +13,8 @@
 #include "lib/verbs/object.h"
 #include "net/link/ethernet/raw_port.h"
 
+_Atomic uint32_t vb_fork_count;
+
 /* The first context of the process. Under the device's lock. */
 static int attach_first(struct vb_device *dev)
 {

@@ -66,16 +66,6 @@ int ibv_export_buf_dmabuf_fd(struct ibv_buf *buf)
 	return -1;
 }
 
-struct ibv_mr *ibv_reg_buf_mr(struct ibv_pd *pd, struct ibv_buf *buf, void *addr, size_t length,
-			      int access)
-{
-	if (!vb_buf_holds(buf, pd, addr, length))
-		return vb_fail(EINVAL);
-	if (vb_verb_fails(pd->context, reg_buf_mr))
-		return NULL;
-	return ibv_reg_mr_iova2(pd, addr, length, (uintptr_t)addr, (unsigned int)access);
-}
-
 void vb_buf_ops(struct verbs_context_65 *verbs)
 {
 	VB_BUF_OPS(verbs)->alloc_buf = ibv_alloc_buf;

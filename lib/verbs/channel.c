@@ -8,7 +8,6 @@
 #include <utlist.h>
 
 #include "lib/control/cancel.h"
-#include "lib/inject/verb.h"
 #include "lib/progress/eventfd.h"
 #include "lib/progress/progress.h"
 #include "lib/verbs/context.h"

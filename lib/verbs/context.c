@@ -7,22 +7,28 @@
 #include <fcntl.h>
 #include <pthread.h>
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "emu/engine.h"
+#include "emu/limits.h"
+#include "lib/abi/newer.h"
 #include "lib/abi/private.h"
 #include "lib/control/cancel.h"
 #include "lib/inject/verb.h"
 #include "lib/progress/log.h"
 #include "lib/progress/progress.h"
-#include "lib/verbs/async.h"
 #include "lib/verbs/device.h"
+#include "lib/verbs/flow.h"
 #include "lib/verbs/gate.h"
 #include "lib/verbs/object.h"
 #include "lib/verbs/ops.h"
+#include "lib/verbs/qp.h"
 
 static void fill(struct vb_context *ctx)
 {
@@ -182,6 +188,85 @@ no_import:
 	return vb_fail(-err);
 }
 
+static bool find_group(struct vb_qp *qp, union ibv_gid *ret)
+{
+	const struct rxe_mcast *mcast;
+	bool found = false;
+
+	if (!vb_lock_engine(qp->dev, qp->forks))
+		return false;
+	mcast = &qp->dev->progress.engine->mcast;
+	for (uint32_t i = 0; i < RXE_MAX_MCAST_GRP && !found; i++) {
+		const struct rxe_mcast_group *group = &mcast->group[i];
+
+		for (uint32_t k = 0; k < group->num_qps && !found; k++) {
+			found = group->qp[k] == &qp->qp;
+			memcpy(ret->raw, group->gid.raw, sizeof(ret->raw));
+		}
+	}
+	progress_unlock(&qp->dev->progress);
+	return found;
+}
+
+static void detach_from_groups(struct vb_qp *qp)
+{
+	union ibv_gid group;
+
+	while (find_group(qp, &group) && ibv_detach_mcast(&qp->ex.base.qp_base, &group, 0) == 0)
+		;
+}
+
+static int destroy(const struct verbs_context *ops, void *object, enum vb_kind kind)
+{
+	switch (kind) {
+	case VB_KIND_FLOW: return ops->ibv_destroy_flow(&((struct vb_flow *)object)->base);
+	case VB_KIND_COUNTERS: return ops->destroy_counters(object);
+	case VB_KIND_QP: detach_from_groups(object); return ibv_destroy_qp(object);
+	case VB_KIND_TARGET: vb_qp_abandon_target(object); return 0;
+	case VB_KIND_WQ_TABLE: return ops->destroy_rwq_ind_table(object);
+	case VB_KIND_WQ: return ops->destroy_wq(object);
+	case VB_KIND_SRQ: return ibv_destroy_srq(object);
+	case VB_KIND_XRCD: return ops->close_xrcd(object);
+	case VB_KIND_CQ: return ibv_destroy_cq(object);
+	case VB_KIND_CHANNEL: return ibv_destroy_comp_channel(object);
+	case VB_KIND_AH: return ibv_destroy_ah(object);
+	case VB_KIND_MW: return ops->context.ops.dealloc_mw(object);
+	case VB_KIND_COMP_CNTR: return ibv_destroy_comp_cntr(object);
+	case VB_KIND_MR: return ibv_dereg_mr(object);
+	case VB_KIND_CONTEXT:
+	case VB_KIND_PD:
+	case VB_KIND_TD:
+	case VB_KIND_DM:
+	case VB_KIND_DMAH:
+	case VB_KIND_BUF:
+	case VB_KIND_UMEM:
+	case VB_KIND_MKEY:
+	case VB_KINDS: break;
+	}
+	return 0;
+}
+
+/* Destroys the objects that a program left on a context that it closes, users first. The kernel frees
+ * them with the context. Here, too: else the engine, which other contexts of the process share, would
+ * answer for queue pairs whose memory the program is about to free. */
+static void destroy_objects(struct ibv_context *context)
+{
+	static const enum vb_kind order[] = {
+		VB_KIND_FLOW, VB_KIND_COUNTERS, VB_KIND_QP,	   VB_KIND_TARGET, VB_KIND_WQ_TABLE,
+		VB_KIND_WQ,   VB_KIND_SRQ,	VB_KIND_XRCD,	   VB_KIND_CQ,	   VB_KIND_CHANNEL,
+		VB_KIND_AH,   VB_KIND_MW,	VB_KIND_COMP_CNTR, VB_KIND_MR,
+	};
+	void *object;
+
+	for (size_t i = 0; i < sizeof(order) / sizeof(order[0]); i++) {
+		while ((object = vb_object_any(context, order[i]))) {
+			/* An object that another context uses stays allocated, but is not found. */
+			if (destroy(&vb_context(context)->verbs.base, object, order[i]))
+				vb_object_take(object, order[i]);
+		}
+	}
+}
+
 /* ibv_open_device(3). Destroys the objects that are left on the context, as the kernel does. -1 and
  * EINVAL: not a live context. */
 int ibv_close_device(struct ibv_context *context)
@@ -194,7 +279,7 @@ int ibv_close_device(struct ibv_context *context)
 		return -1;
 	}
 	vb_context(context)->closing = true;
-	vb_context_abandon(context);
+	destroy_objects(context);
 	if (!vb_object_take(context, VB_KIND_CONTEXT)) {
 		errno = EINVAL;
 		return -1;

@@ -3,15 +3,25 @@
 #ifndef RXE_VERBS_CONTEXT_H
 #define RXE_VERBS_CONTEXT_H
 
+#include <pthread.h>
 #include <stdbool.h>
 #include <stdint.h>
 
 #include "emu/container_of.h"
 #include "lib/abi/newer.h"
 #include "lib/control/client.h"
-#include "lib/verbs/async.h"
 #include "lib/verbs/device.h"
 #include "lib/verbs/object.h"
+
+struct vb_async_record;
+
+/* Asynchronous events of a context (ibv_get_async_event(3)): async_fd is readable while the queue has
+ * any. */
+struct vb_async {
+	pthread_mutex_t lock;
+	struct vb_async_record *queue; /* utlist: oldest first */
+	struct vb_context *next;       /* in vb_device.open_contexts */
+};
 
 struct vb_context {
 	struct vb_device *dev;
@@ -36,7 +46,25 @@ static inline struct vb_device *vb_device(struct ibv_context *context)
 	return vb_context(context)->dev;
 }
 
-/* Destroys the objects that a program left on a context that it closes (close.c). */
-void vb_context_abandon(struct ibv_context *context);
+/* async.c. Creates the context's async_fd and its queue of events. 0 or a negative errno. */
+int vb_async_init(struct vb_context *context);
+void vb_async_fini(struct vb_context *context);
+/* Queues an event. */
+void vb_async_push(struct vb_context *context, const struct ibv_async_event *event);
+/* The same, unless the context is closed: an object outlives its context if a queue pair of another one
+ * uses it. Under the engine lock. */
+void vb_async_push_if_open(const struct vb_device *dev, struct ibv_context *context,
+			   const struct ibv_async_event *event);
+/* Before an object is freed; any: an event of the object. Drops the unread events, and waits until the
+ * program has acknowledged those that it read, as every verb that destroys does. */
+void vb_async_forget(struct ibv_context *context, uint32_t forks, struct ibv_async_event any);
+/* In the child after fork(): unread events stay with the parent, and each context of the child
+ * gets an event descriptor of its own. Async-signal-safe. */
+void vb_async_forked(struct vb_device *dev);
+
+/* Counters of the verbs in an object: n more events are acknowledged; wait for all reported. */
+void vb_events_ack(pthread_mutex_t *mutex, pthread_cond_t *cond, uint32_t *acked, uint32_t n);
+void vb_events_wait_acked(const struct ibv_context *context, pthread_mutex_t *mutex,
+			  pthread_cond_t *cond, const uint32_t *acked, uint32_t reported);
 
 #endif

@@ -2,7 +2,6 @@
 /* Counters of flows: points, and the counts of the engine that belong to them. All lists are under
  * the engine lock. */
 #include <errno.h>
-#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -13,7 +12,6 @@
 #include "emu/container_of.h"
 #include "emu/limits.h"
 #include "emu/raw/flow.h"
-#include "lib/inject/verb.h"
 #include "lib/progress/progress.h"
 #include "lib/verbs/context.h"
 #include "lib/verbs/flow.h"
@@ -154,13 +152,6 @@ static int destroy_counters(struct ibv_counters *base)
 		free(point);
 	free(counters);
 	return 0;
-}
-
-int vb_counters_destroy(void *object)
-{
-	struct vb_counters *counters = object;
-
-	return destroy_counters(&counters->base);
 }
 
 /* Under the engine lock. flow NULL: a static point. */

@@ -1,41 +1,21 @@
 // SPDX-License-Identifier: MIT
-/* Completion queues: create, poll, arm, resize, destroy (ibv_create_cq(3), ibv_poll_cq(3)). */
+/* Completion queues: create, arm, resize, moderate, destroy (ibv_create_cq(3), ibv_modify_cq(3)). */
 #include "lib/verbs/cq.h"
 
-#include <assert.h>
 #include <errno.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "emu/container_of.h"
-#include "emu/engine.h"
 #include "emu/limits.h"
 #include "emu/moderation.h"
-#include "lib/inject/verb.h"
 #include "lib/progress/progress.h"
-#include "lib/verbs/async.h"
 #include "lib/verbs/context.h"
 #include "lib/verbs/gate.h"
 #include "lib/verbs/object.h"
 #include "lib/verbs/ops.h"
 #include "lib/verbs/pd.h"
-
-#define POLL_CHUNK 16
-
-static_assert((int)RXE_WC_GENERAL_ERR == (int)IBV_WC_GENERAL_ERR, "enum ibv_wc_status");
-static_assert((int)RXE_WC_RECV_RDMA_WITH_IMM == (int)IBV_WC_RECV_RDMA_WITH_IMM, "ibv_wc_opcode");
-static_assert((int)RXE_WC_WITH_INV == (int)IBV_WC_WITH_INV, "enum ibv_wc_flags");
-
-void vb_cq_notified(struct progress *progress, struct rxe_cq *cq)
-{
-	struct vb_cq *owner = cq->owner;
-
-	(void)progress;
-	if (owner->channel)
-		vb_channel_notify(owner->channel, owner);
-}
 
 /* Only with IBV_CQ_INIT_ATTR_MASK_PD: an older program's structure ends before this member. */
 static struct ibv_pd *parent_domain(const struct ibv_cq_init_attr_ex *attr)
@@ -205,76 +185,6 @@ struct ibv_cq *ibv_create_cq(struct ibv_context *context, int cqe, void *cq_cont
 	return cq ? ibv_cq_ex_to_cq(cq) : NULL;
 }
 
-uint32_t vb_cq_take(struct vb_cq *cq, struct rxe_cqe *ret, uint32_t max)
-{
-	uint32_t n = rxe_cq_poll(&cq->cq, ret, max);
-
-	if (!n) {
-		uint64_t due_ns = progress_poll_once(&cq->dev->progress);
-
-		n = rxe_cq_poll(&cq->cq, ret, max);
-		/* Back off only with nothing to report: a completion must not wait. */
-		if (!n && due_ns) {
-			progress_back_off(&cq->dev->progress, due_ns);
-			n = rxe_cq_poll(&cq->cq, ret, max);
-		}
-	}
-	if (n)
-		progress_polled_found(&cq->dev->progress);
-	return n;
-}
-
-static void fill_wc(struct ibv_wc *wc, const struct rxe_cqe *cqe)
-{
-	wc->wr_id = cqe->wr_id;
-	wc->status = (enum ibv_wc_status)cqe->status;
-	wc->opcode = (enum ibv_wc_opcode)cqe->opcode;
-	wc->vendor_err = cqe->vendor_err;
-	wc->byte_len = cqe->byte_len;
-	if (cqe->flags & RXE_WC_WITH_INV)
-		wc->invalidated_rkey = cqe->imm_or_rkey;
-	else
-		wc->imm_data = htobe32(cqe->imm_or_rkey);
-	wc->qp_num = cqe->qpn;
-	wc->src_qp = cqe->src_qpn;
-	wc->wc_flags = cqe->flags;
-	wc->pkey_index = 0;
-	wc->slid = 0;
-	wc->sl = cqe->frame;
-	wc->dlid_path_bits = 0;
-}
-
-static int poll_cq(struct ibv_cq *base, int num_entries, struct ibv_wc *wc)
-{
-	struct vb_cq *cq = vb_cq(base);
-	struct rxe_cqe cqes[POLL_CHUNK];
-	int done = 0;
-
-	if (num_entries <= 0)
-		return num_entries < 0 ? -vb_result(EINVAL) : 0;
-	/* A CQ that this process inherited by fork() belongs to its parent. */
-	if (!wc || cq->forks != vb_forks())
-		return -vb_result(EINVAL);
-	if (vb_verb_fails(base->context, poll_cq))
-		return -errno;
-	if (!cq->single_threaded)
-		pthread_mutex_lock(&cq->lock);
-	while (done < num_entries) {
-		uint32_t want = (uint32_t)(num_entries - done);
-		uint32_t n;
-
-		want = want < POLL_CHUNK ? want : POLL_CHUNK;
-		n = done ? rxe_cq_poll(&cq->cq, cqes, want) : vb_cq_take(cq, cqes, want);
-		for (uint32_t i = 0; i < n; i++)
-			fill_wc(&wc[done++], &cqes[i]);
-		if (n < want)
-			break;
-	}
-	if (!cq->single_threaded)
-		pthread_mutex_unlock(&cq->lock);
-	return done;
-}
-
 static int req_notify_cq(struct ibv_cq *base, int solicited_only)
 {
 	struct vb_cq *cq = vb_cq(base);
@@ -370,11 +280,13 @@ int ibv_destroy_cq(struct ibv_cq *base)
 	if (cq->channel) {
 		vb_channel_forget(cq->channel, cq);
 		if (cq->forks == vb_forks())
-			vb_events_wait_acked(&base->mutex, &base->cond,
+			vb_events_wait_acked(base->context, &base->mutex, &base->cond,
 					     &base->comp_events_completed, cq->comp_reported);
 		__atomic_fetch_sub(&cq->channel->base.refcnt, 1, __ATOMIC_ACQ_REL);
 	}
-	vb_async_forget_cq(cq);
+	vb_async_forget(
+		base->context, cq->forks,
+		(struct ibv_async_event){ .element.cq = base, .event_type = IBV_EVENT_CQ_ERR });
 	pthread_mutex_destroy(&base->mutex);
 	pthread_cond_destroy(&base->cond);
 	pthread_mutex_destroy(&cq->lock);
@@ -387,6 +299,6 @@ void vb_cq_ops(struct verbs_context_65 *verbs)
 {
 	verbs->base.create_cq_ex = create_cq_ex;
 	verbs->base.modify_cq = modify_cq;
-	verbs->base.context.ops.poll_cq = poll_cq;
+	verbs->base.context.ops.poll_cq = vb_poll_cq;
 	verbs->base.context.ops.req_notify_cq = req_notify_cq;
 }

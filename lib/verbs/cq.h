@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Completion queues (ibv_create_cq(3)). cq.c creates and polls them, cq_ex.c reads them entry by
- * entry, channel.c notifies their programs. */
+/* Completion queues (ibv_create_cq(3)). cq.c creates them, cq_poll.c reads completions, channel.c
+ * notifies their programs. */
 #ifndef RXE_VERBS_CQ_H
 #define RXE_VERBS_CQ_H
 
@@ -50,13 +50,9 @@ static inline struct vb_cq *vb_cq(struct ibv_cq *cq)
 	return (struct vb_cq *)(void *)cq;
 }
 
-/* struct progress_owner: cq_notified. The CQ was armed, and a completion is ready. */
-void vb_cq_notified(struct progress *progress, struct rxe_cq *cq);
-
-/* cq_ex.c: sets the functions that read the fields of wc_flags. False: the device lacks a field. */
+/* cq_poll.c: sets the functions that read the fields of wc_flags. False: the device lacks a field. */
 bool vb_cq_ex_fill(struct vb_cq *cq, uint64_t wc_flags);
-/* Takes up to max completions and runs the engine if there are none. Under the reader's lock. */
-uint32_t vb_cq_take(struct vb_cq *cq, struct rxe_cqe *ret, uint32_t max);
+int vb_poll_cq(struct ibv_cq *cq, int num_entries, struct ibv_wc *wc);
 
 struct vb_channel {
 	struct ibv_comp_channel base; /* fd: an eventfd semaphore, one count per event */

@@ -12,13 +12,10 @@
 #include "lib/control/cancel.h"
 #include "lib/progress/log.h"
 #include "lib/progress/memory.h"
-#include "lib/verbs/async.h"
-#include "lib/verbs/cq.h"
+#include "lib/verbs/context.h"
 #include "lib/verbs/gate.h"
 #include "lib/verbs/object.h"
 #include "lib/verbs/pd.h"
-#include "lib/verbs/qp.h"
-#include "lib/verbs/xrc.h"
 
 /* Stands where stock providers keep their table of operations. Its address is none of theirs. */
 static const void *const no_provider[64];
@@ -27,15 +24,6 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct ctl_client *connection;
 static struct vb_device *known[4 * VB_MAX_DEVICES];
 static size_t num_known;
-
-static const struct progress_owner owner = {
-	.cq_notified = vb_cq_notified,
-	.event_raised = vb_async_from_engine,
-	.qp_failed = vb_qp_failed,
-	.server_event_ready = vb_async_from_server,
-	.qp_modified = vb_target_modified,
-	.descriptors_closed = vb_async_descriptors_closed,
-};
 
 struct vb_device *vb_device_of(const struct ibv_device *device)
 {
@@ -95,7 +83,7 @@ static struct vb_device *adopt(struct ctl_client *client, const struct ctl_devic
 	if (!dev)
 		return NULL;
 	pthread_mutex_init(&dev->lock, NULL);
-	progress_init(&dev->progress, &owner, &dev->info, &dev->attachment);
+	progress_init(&dev->progress, &vb_owner, &dev->info, &dev->attachment);
 	vb_gate_init(dev);
 	dev->foreign = no_provider;
 	dev->client = client;

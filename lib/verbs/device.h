@@ -56,6 +56,9 @@ static inline const struct ctl_profile *vb_profile(const struct vb_device *dev)
 	return &dev->info.profile;
 }
 
+/* owner.c: what the engine calls. */
+extern const struct progress_owner vb_owner;
+
 /* The device behind a program's pointer, or NULL: not one of this library. */
 struct vb_device *vb_device_of(const struct ibv_device *device);
 /* The connection to the server, for a context that is imported; connects unless there is a
@@ -74,6 +77,13 @@ void vb_device_follow_fork(struct vb_device *dev);
  * open until the process detaches from the device. */
 int vb_raw_access(struct vb_device *dev);
 
+extern _Atomic uint32_t vb_fork_count;
+
+/* Number of fork() calls between the first process and this one. */
+static inline uint32_t vb_forks(void)
+{
+	return atomic_load_explicit(&vb_fork_count, memory_order_relaxed);
+}
 /* Takes the engine lock for an object made when vb_forks() was forks; progress_unlock() ends it.
  * False, and nothing is locked: the object was inherited, its engine stayed in the parent. */
 static inline bool vb_lock_engine(struct vb_device *dev, uint32_t forks)

@@ -11,9 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "emu/engine.h"
 #include "emu/raw/frame.h"
-#include "lib/inject/verb.h"
 #include "lib/progress/progress.h"
 #include "lib/verbs/context.h"
 #include "lib/verbs/gate.h"
@@ -232,13 +230,6 @@ static int destroy_flow(struct ibv_flow *base)
 	vb_object_unuse(flow->qp);
 	free(flow);
 	return 0;
-}
-
-int vb_flow_destroy(void *object)
-{
-	struct vb_flow *flow = object;
-
-	return destroy_flow(&flow->base);
 }
 
 void vb_flow_ops(struct verbs_context_65 *verbs)

@@ -35,8 +35,4 @@ int vb_counters_bind(struct vb_flow *flow);
 /* The flow is not in the engine any more. What it counted stays. */
 void vb_counters_unbind(struct vb_flow *flow);
 
-/* For close.c: the verbs that destroy. */
-int vb_flow_destroy(void *flow);
-int vb_counters_destroy(void *counters);
-
 #endif

@@ -9,7 +9,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "emu/engine.h"
 #include "emu/limits.h"
 #include "emu/queue.h"
 #include "lib/abi/newer.h"

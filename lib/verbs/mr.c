@@ -13,7 +13,6 @@
 #include "emu/limits.h"
 #include "lib/control/client.h"
 #include "lib/control/protocol.h"
-#include "lib/inject/verb.h"
 #include "lib/progress/memory.h"
 #include "lib/progress/persist.h"
 #include "lib/progress/progress.h"
@@ -100,9 +99,7 @@ static int admit(const void *addr, size_t length, uint64_t iova, unsigned int ac
 	return range_check((uintptr_t)addr, length, iova);
 }
 
-/* Memory that a FLUSH is to make persistent must be mapped from files now: an on-demand region may
- * become anything. 0 or an errno, as rdma_rxe's for memory that is not persistent. */
-static int memory_check(const void *addr, size_t length, uint64_t iova, unsigned int access)
+int vb_mr_memory_check(const void *addr, size_t length, uint64_t iova, unsigned int access)
 {
 	int err = admit(addr, length, iova, access);
 
@@ -111,8 +108,8 @@ static int memory_check(const void *addr, size_t length, uint64_t iova, unsigned
 	return (access & IBV_ACCESS_ON_DEMAND) || !persist_is_possible(addr, length) ? EINVAL : 0;
 }
 
-static struct ctl_reg_mr plain(const struct ibv_pd *pd, const void *addr, size_t length,
-			       uint64_t iova, unsigned int access)
+struct ctl_reg_mr vb_mr_plain(const struct ibv_pd *pd, const void *addr, size_t length,
+			      uint64_t iova, unsigned int access)
 {
 	return (struct ctl_reg_mr){
 		.pd = pd->handle,
@@ -135,14 +132,14 @@ static struct ibv_mr *reg_by_addr(struct ibv_pd *pd, void *addr, size_t length, 
 		return vb_fail(EINVAL);
 	err = vb_access_check(access);
 	if (!err)
-		err = memory_check(addr, length, iova, access);
+		err = vb_mr_memory_check(addr, length, iova, access);
 	if (err)
 		return vb_fail(err);
 
 	like.iova = access & IBV_ACCESS_ZERO_BASED ? 0 : iova;
 	like.base.addr = addr;
 	like.base.length = length;
-	reg = plain(pd, addr, length, like.iova, access);
+	reg = vb_mr_plain(pd, addr, length, like.iova, access);
 	reg.dmah = dmah;
 	return vb_mr_make(pd, &like, &reg);
 }
@@ -171,6 +168,16 @@ struct ibv_mr *ibv_reg_mr_iova(struct ibv_pd *pd, void *addr, size_t length, uin
 			       int access)
 {
 	return ibv_reg_mr_iova2(pd, addr, length, iova, (unsigned int)access);
+}
+
+struct ibv_mr *ibv_reg_buf_mr(struct ibv_pd *pd, struct ibv_buf *buf, void *addr, size_t length,
+			      int access)
+{
+	if (!vb_buf_holds(buf, pd, addr, length))
+		return vb_fail(EINVAL);
+	if (vb_verb_fails(pd->context, reg_buf_mr))
+		return NULL;
+	return ibv_reg_mr_iova2(pd, addr, length, (uintptr_t)addr, (unsigned int)access);
 }
 
 /* ibv_alloc_null_mr(3). Peers cannot reach it: it has no rkey. */
@@ -254,7 +261,7 @@ static struct ibv_mr *reg_by_fd(struct ibv_pd *pd, const struct ibv_mr_init_attr
 	like.iova = attr->iova;
 	like.base.addr = (void *)(uintptr_t)attr->fd_offset; /* as in rdma-core */
 	like.base.length = attr->length;
-	reg = plain(pd, first, attr->length, attr->iova, like.access);
+	reg = vb_mr_plain(pd, first, attr->length, attr->iova, like.access);
 	reg.dmah = dmah;
 	mr = vb_mr_make(pd, &like, &reg);
 	if (!mr) {
@@ -327,103 +334,6 @@ struct ibv_mr *ibv_reg_mr_ex(struct ibv_pd *pd, struct ibv_mr_init_attr *attr)
 		return reg_by_fd(pd, attr, dmah);
 	iova = attr->comp_mask & IBV_REG_MR_MASK_IOVA ? attr->iova : (uintptr_t)attr->addr;
 	return reg_by_addr(pd, attr->addr, attr->length, iova, (unsigned int)attr->access, dmah);
-}
-
-/* Checks ibv_rereg_mr() and describes the region as it is to become. 0 or an errno. */
-static int rereg_plan(const struct vb_mr *mr, int flags, struct ibv_pd *pd, void *addr,
-		      size_t length, int access, struct vb_mr *ret)
-{
-	int err;
-
-	*ret = *mr;
-	if (!flags)
-		return EINVAL;
-	if (flags & IBV_REREG_MR_CHANGE_PD) {
-		if (pd->context != mr->base.context)
-			return EINVAL;
-		ret->base.pd = pd;
-	}
-	if (flags & IBV_REREG_MR_CHANGE_ACCESS)
-		ret->access = (unsigned int)access;
-	if (flags & IBV_REREG_MR_CHANGE_TRANSLATION) {
-		ret->base.addr = addr;
-		ret->base.length = length;
-		ret->iova = (uintptr_t)addr;
-	}
-	if (ret->access & IBV_ACCESS_ZERO_BASED)
-		ret->iova = 0;
-	err = vb_access_check(ret->access);
-	return err ? err : memory_check(ret->base.addr, ret->base.length, ret->iova, ret->access);
-}
-
-static int rereg(struct vb_mr *mr, struct vb_mr *to)
-{
-	struct vb_context *ctx = vb_context(mr->base.context);
-	struct ctl_reg_mr reg =
-		plain(to->base.pd, to->base.addr, to->base.length, to->iova, to->access);
-	int err = vb_pd_use(to->base.pd);
-	bool locked;
-
-	if (err)
-		return err;
-	/* The key stays and its meaning changes. The lock keeps this engine out of the region
-	 * meanwhile; the server waits for the engines of other processes. */
-	locked = progress_lock(&ctx->dev->progress);
-	err = -ctl_rereg_mr(&ctx->ctl, mr->base.handle, &reg, &to->base.lkey);
-	if (locked)
-		progress_unlock(&ctx->dev->progress);
-	if (err) {
-		vb_pd_unuse(to->base.pd);
-		return err;
-	}
-	vb_pd_unuse(mr->base.pd);
-	to->base.rkey = to->base.lkey;
-	*mr = *to;
-	return 0;
-}
-
-/* What rdma-core refuses before it asks the kernel, and objects that are not there. */
-static bool rereg_input_is_good(struct ibv_mr *mr, int flags, const struct ibv_pd *pd,
-				const void *addr, size_t length, int access)
-{
-	if (!vb_object_is_live(mr, VB_KIND_MR) || (flags & ~IBV_REREG_MR_FLAGS_SUPPORTED))
-		return false;
-	/* Regions of descriptors, and imported ones. */
-	if (!vb_mr(mr)->by_addr && !vb_mr(mr)->of_dm)
-		return false;
-	if ((flags & IBV_REREG_MR_CHANGE_PD) && !vb_is_pd(pd))
-		return false;
-	/* Only the implicit on-demand region begins at NULL. */
-	if ((flags & IBV_REREG_MR_CHANGE_TRANSLATION) && (!length || (!addr && length != SIZE_MAX)))
-		return false;
-	return !access || (flags & IBV_REREG_MR_CHANGE_ACCESS);
-}
-
-static int rereg_result(int err, enum ibv_rereg_mr_err_code code)
-{
-	errno = err;
-	return code;
-}
-
-/* ibv_rereg_mr(3). On any error the region stays as it was. ERR_INPUT, EINVAL: bad arguments.
- * ERR_CMD: what a kernel refuses; EOPNOTSUPP: device memory, or an inherited region. */
-int ibv_rereg_mr(struct ibv_mr *base, int flags, struct ibv_pd *pd, void *addr, size_t length,
-		 int access)
-{
-	struct vb_mr *mr = vb_mr(base), to;
-	int err;
-
-	if (!rereg_input_is_good(base, flags, pd, addr, length, access))
-		return rereg_result(EINVAL, IBV_REREG_MR_ERR_INPUT);
-	if (vb_verb_fails(base->context, rereg_mr))
-		return IBV_REREG_MR_ERR_CMD;
-	/* Undefined for device memory; a parent's region is not the child's. */
-	err = mr->by_addr && !vb_object_is_inherited(mr)
-		      ? rereg_plan(mr, flags, pd, addr, length, access, &to)
-		      : EOPNOTSUPP;
-	if (!err)
-		err = rereg(mr, &to);
-	return err ? rereg_result(err, IBV_REREG_MR_ERR_CMD) : 0;
 }
 
 /* ibv_reg_mr(3). On return no engine on this host accesses the region. EINVAL: no live region. */

@@ -9,6 +9,7 @@
 
 #include "emu/container_of.h"
 #include "lib/abi/newer.h"
+#include "lib/control/protocol.h"
 
 struct ctl_reg_mr;
 struct ibv_buf;
@@ -35,6 +36,12 @@ int vb_access_check(unsigned int access);
 /* Registers a region, and makes an object that is otherwise a copy of like. NULL and errno. */
 struct ibv_mr *vb_mr_make(struct ibv_pd *pd, const struct vb_mr *like,
 			  const struct ctl_reg_mr *reg);
+/* Memory that a FLUSH is to make persistent must be mapped from files now: an on-demand region may
+ * become anything. 0 or an errno, as rdma_rxe's for memory that is not persistent. */
+int vb_mr_memory_check(const void *addr, size_t length, uint64_t iova, unsigned int access);
+/* A request to register memory of this process. */
+struct ctl_reg_mr vb_mr_plain(const struct ibv_pd *pd, const void *addr, size_t length,
+			      uint64_t iova, unsigned int access);
 /* buf.c: does [addr, addr + length) lie in a live buffer of exactly this domain? */
 bool vb_buf_holds(const struct ibv_buf *buf, const struct ibv_pd *pd, const void *addr,
 		  size_t length);
@@ -60,7 +67,5 @@ static inline struct vb_mw *vb_mw(struct ibv_mw *mw)
  * this process and device, or unknown access flags. */
 bool vb_mw_bind(struct ibv_context *context, const struct ibv_mw *mw, enum ibv_mw_type type,
 		uint32_t rkey, const struct ibv_mw_bind_info *info, struct rxe_bind *ret);
-/* ibv_dealloc_mw(). */
-int vb_mw_destroy(void *mw);
 
 #endif

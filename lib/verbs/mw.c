@@ -5,11 +5,8 @@
 #include <stddef.h>
 #include <stdlib.h>
 
-#include "emu/engine.h"
 #include "emu/mw.h"
-#include "emu/queue.h"
 #include "lib/control/client.h"
-#include "lib/inject/verb.h"
 #include "lib/progress/progress.h"
 #include "lib/verbs/context.h"
 #include "lib/verbs/gate.h"
@@ -17,7 +14,6 @@
 #include "lib/verbs/object.h"
 #include "lib/verbs/ops.h"
 #include "lib/verbs/pd.h"
-#include "lib/verbs/qp.h"
 
 /* A window grants peers access: local write access is the region's. */
 #define ACCESS_REMOTE                                                                              \
@@ -85,11 +81,6 @@ static int dealloc_mw(struct ibv_mw *base)
 	return 0;
 }
 
-int vb_mw_destroy(void *mw)
-{
-	return dealloc_mw(mw);
-}
-
 bool vb_mw_bind(struct ibv_context *context, const struct ibv_mw *mw, enum ibv_mw_type type,
 		uint32_t rkey, const struct ibv_mw_bind_info *info, struct rxe_bind *ret)
 {
@@ -110,36 +101,10 @@ bool vb_mw_bind(struct ibv_context *context, const struct ibv_mw *mw, enum ibv_m
 	return true;
 }
 
-/* ibv_bind_mw(3): a type 1 window. The new key is the window's at once; the program puts the old
- * one back if the bind fails. */
-static int bind_mw(struct ibv_qp *qp, struct ibv_mw *mw, struct ibv_mw_bind *bind)
-{
-	const struct ibv_mw_bind_info *info = &bind->bind_info;
-	const uint32_t rkey = ibv_inc_rkey(mw->rkey);
-	struct rxe_send_wr wr = {
-		.wr_id = bind->wr_id,
-		.opcode = RXE_WR_BIND_MW,
-		.flags = bind->send_flags,
-	};
-	int err;
-
-	if (!vb_object_is_live(qp, VB_KIND_QP) ||
-	    !vb_mw_bind(qp->context, mw, IBV_MW_TYPE_1, rkey, info, &wr.bind) ||
-	    (info->mw_access_flags & IBV_ACCESS_ZERO_BASED))
-		return vb_result(EINVAL);
-	if (vb_verb_fails(mw->context, bind_mw))
-		return errno;
-	err = vb_post_one(qp, &wr);
-	if (!err)
-		mw->rkey = rkey;
-	return vb_result(err);
-}
-
 void vb_mw_ops(struct verbs_context_65 *verbs)
 {
 	struct ibv_context_ops *ops = &verbs->base.context.ops;
 
 	ops->alloc_mw = alloc_mw;
-	ops->bind_mw = bind_mw;
 	ops->dealloc_mw = dealloc_mw;
 }

@@ -4,6 +4,7 @@
 
 #include <assert.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 
 #include "emu/limits.h"
@@ -63,8 +64,6 @@ struct entry {
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct entry *table;
 static uint32_t count[VB_KINDS];
-
-_Atomic uint32_t vb_fork_count;
 
 static struct entry *find(const void *object)
 {

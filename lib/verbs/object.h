@@ -13,7 +13,6 @@
 #define RXE_VERBS_OBJECT_H
 
 #include <errno.h>
-#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -114,13 +113,5 @@ void vb_object_limit(enum vb_kind kind, uint32_t max);
 void vb_objects_fork_prepare(void);
 void vb_objects_fork_parent(void);
 void vb_objects_fork_child(void);
-
-extern _Atomic uint32_t vb_fork_count;
-
-/* Number of fork() calls between the first process and this one. */
-static inline uint32_t vb_forks(void)
-{
-	return atomic_load_explicit(&vb_fork_count, memory_order_relaxed);
-}
 
 #endif

@@ -10,7 +10,6 @@
 
 #include "lib/abi/newer.h"
 #include "lib/control/client.h"
-#include "lib/inject/verb.h"
 #include "lib/verbs/context.h"
 #include "lib/verbs/gate.h"
 #include "lib/verbs/object.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Posts work requests (ibv_post_send(3), ibv_post_recv(3), ibv_post_srq_recv(3)): converts them,
+/* Posts work requests (ibv_post_send(3), ibv_post_recv(3), ibv_post_srq_recv(3), ibv_bind_mw(3)): converts them,
  * queues them, and sends at once. */
 #include <assert.h>
 #include <endian.h>
@@ -96,7 +96,7 @@ static bool convert_bind(struct rxe_send_wr *to, const struct ibv_send_wr *from,
 			  &from->bind_mw.bind_info, &to->bind);
 }
 
-int vb_post_one(struct ibv_qp *base, const struct rxe_send_wr *wr)
+static int post_one(struct ibv_qp *base, const struct rxe_send_wr *wr)
 {
 	struct vb_qp *qp = vb_qp(base);
 	enum post_result result;
@@ -143,6 +143,31 @@ static int post_send(struct ibv_qp *base, struct ibv_send_wr *wr, struct ibv_sen
 	}
 	progress_posted(&qp->dev->progress, was_idle, now_ns);
 	return vb_result(vb_post_errno(result));
+}
+
+/* ibv_bind_mw(3): a type 1 window. The new key is the window's at once; the program puts the old
+ * one back if the bind fails. */
+static int bind_mw(struct ibv_qp *qp, struct ibv_mw *mw, struct ibv_mw_bind *bind)
+{
+	const struct ibv_mw_bind_info *info = &bind->bind_info;
+	const uint32_t rkey = ibv_inc_rkey(mw->rkey);
+	struct rxe_send_wr wr = {
+		.wr_id = bind->wr_id,
+		.opcode = RXE_WR_BIND_MW,
+		.flags = bind->send_flags,
+	};
+	int err;
+
+	if (!vb_object_is_live(qp, VB_KIND_QP) ||
+	    !vb_mw_bind(qp->context, mw, IBV_MW_TYPE_1, rkey, info, &wr.bind) ||
+	    (info->mw_access_flags & IBV_ACCESS_ZERO_BASED))
+		return vb_result(EINVAL);
+	if (vb_verb_fails(mw->context, bind_mw))
+		return errno;
+	err = post_one(qp, &wr);
+	if (!err)
+		mw->rkey = rkey;
+	return vb_result(err);
 }
 
 static struct rxe_recv_wr recv_wr(const struct ibv_recv_wr *wr)
@@ -222,7 +247,10 @@ static int post_srq_recv(struct ibv_srq *base, struct ibv_recv_wr *wr, struct ib
 
 void vb_post_ops(struct verbs_context_65 *verbs)
 {
-	verbs->base.context.ops.post_send = post_send;
-	verbs->base.context.ops.post_recv = post_recv;
-	verbs->base.context.ops.post_srq_recv = post_srq_recv;
+	struct ibv_context_ops *ops = &verbs->base.context.ops;
+
+	ops->post_send = post_send;
+	ops->post_recv = post_recv;
+	ops->post_srq_recv = post_srq_recv;
+	ops->bind_mw = bind_mw;
 }

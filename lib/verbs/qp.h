@@ -4,16 +4,14 @@
 #ifndef RXE_VERBS_QP_H
 #define RXE_VERBS_QP_H
 
-#include <pthread.h>
-#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 
 #include "emu/container_of.h"
-#include "emu/host.h"
 #include "emu/qp.h"
 #include "lib/abi/newer.h"
 #include "lib/progress/remote_qp.h"
+#include "lib/verbs/context.h"
 #include "lib/verbs/pd.h"
 
 struct progress;
@@ -57,21 +55,29 @@ int vb_qp_make_queues(struct vb_qp *qp, struct ibv_qp_init_attr_ex *attr);
 int vb_qp_leave_engine(struct vb_qp *qp);
 void vb_qp_return_memory(struct vb_qp *qp, struct ibv_pd *pd);
 
-/* qp_attr.c: drops the unread completions of a queue pair. Under the engine lock. */
+/* As vb_async_forget(). */
+static inline void vb_qp_forget_events(struct vb_qp *qp)
+{
+	struct ibv_qp *base = &qp->ex.base.qp_base;
+
+	vb_async_forget(
+		base->context, qp->forks,
+		(struct ibv_async_event){ .element.qp = base, .event_type = IBV_EVENT_QP_FATAL });
+}
+
+/* Drops the unread completions of a queue pair, as RESET does. Under the engine lock. */
 void vb_qp_forget_completions(struct vb_qp *qp);
 
-/* failure.c, struct progress_owner: qp_failed. Records a queue pair that entered error by itself in
- * the slot, for `rxe_dm show`. Under the engine lock. */
-void vb_qp_failed(struct progress *progress, const struct rxe_qp *qp, enum rxe_failed what,
-		  uint32_t status);
+/* qp.c: a context is about to close; ends a target that lived on (VB_KIND_TARGET). */
+void vb_qp_abandon_target(struct vb_qp *qp);
+/* qp.c: the server tells that no process has this target open any more. */
+void vb_qp_target_unused(struct vb_device *dev, uint32_t qpn);
 
 /* comp_cntr.c: the queue pair has left the engine. */
 void vb_comp_cntrs_detach(struct vb_qp *qp);
 /* qp_attr.c */
 int vb_modify_qp_rate_limit(struct ibv_qp *qp, struct ibv_qp_rate_limit_attr *attr);
 
-/* post.c: posts a request to a queue pair of this process. 0 or an errno. */
-int vb_post_one(struct ibv_qp *qp, const struct rxe_send_wr *wr);
 /* post.c: posts a list of receives. 0 or an errno. */
 int vb_post_recv_list(struct vb_qp *qp, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad_wr);
 /* post.c: the errno of a result. */

@@ -3,7 +3,6 @@
  * between the attributes of verbs and engine, and multicast groups (ibv_attach_mcast(3)). */
 #include <assert.h>
 #include <errno.h>
-#include <pthread.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
@@ -15,7 +14,6 @@
 #include "lib/control/remote_request.h"
 #include "lib/progress/log.h"
 #include "lib/progress/progress.h"
-#include "lib/verbs/cq.h"
 #include "lib/verbs/device.h"
 #include "lib/verbs/gate.h"
 #include "lib/verbs/object.h"
@@ -147,20 +145,6 @@ static int modify_errno(enum modify_result result)
 	case MODIFY_DRAINING: return EBUSY;
 	}
 	return EINVAL;
-}
-
-/* RESET discards the unread completions of the queue pair, too. */
-void vb_qp_forget_completions(struct vb_qp *qp)
-{
-	struct rxe_cq *cqs[] = { qp->qp.send_cq, qp->qp.recv_cq };
-
-	for (int i = 0; i < 2 && cqs[i]; i++) {
-		struct vb_cq *cq = cqs[i]->owner;
-
-		pthread_mutex_lock(&cq->lock);
-		rxe_cq_clean(cqs[i], qp->qp.qpn);
-		pthread_mutex_unlock(&cq->lock);
-	}
 }
 
 /* In ERR and RESET a queue pair sends nothing, so its delayed ACK leaves before. */

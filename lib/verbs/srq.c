@@ -10,12 +10,9 @@
 #include <stdlib.h>
 
 #include "emu/engine.h"
-#include "emu/limits.h"
 #include "emu/queue.h"
-#include "lib/inject/verb.h"
 #include "lib/progress/progress.h"
 #include "lib/progress/remote_srq.h"
-#include "lib/verbs/async.h"
 #include "lib/verbs/context.h"
 #include "lib/verbs/cq.h"
 #include "lib/verbs/gate.h"
@@ -102,7 +99,9 @@ static void take_down(struct vb_srq *srq)
 		vb_object_unuse(srq->xrcd);
 	}
 	vb_tag_end(srq);
-	vb_async_forget_srq(srq);
+	vb_async_forget(
+		base->context, srq->forks,
+		(struct ibv_async_event){ .element.srq = base, .event_type = IBV_EVENT_SRQ_ERR });
 	vb_buffer_free(&srq->memory, base->pd, VB_BUFFER_SRQ);
 	vb_pd_unuse(base->pd);
 	pthread_mutex_destroy(&base->mutex);

@@ -3,7 +3,6 @@
 #ifndef RXE_VERBS_SRQ_H
 #define RXE_VERBS_SRQ_H
 
-#include <stdatomic.h>
 #include <stdbool.h>
 
 #include "emu/container_of.h"

@@ -3,7 +3,6 @@
  * behaviour. */
 #include <assert.h>
 #include <errno.h>
-#include <stddef.h>
 #include <stdint.h>
 
 #include "emu/engine.h"

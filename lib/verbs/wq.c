@@ -14,13 +14,8 @@
 #include <string.h>
 
 #include "emu/engine.h"
-#include "emu/limits.h"
-#include "emu/queue.h"
-#include "lib/inject/verb.h"
 #include "lib/progress/progress.h"
-#include "lib/verbs/async.h"
 #include "lib/verbs/context.h"
-#include "lib/verbs/cq.h"
 #include "lib/verbs/gate.h"
 #include "lib/verbs/object.h"
 #include "lib/verbs/ops.h"
@@ -94,8 +89,6 @@ static void init_base(struct vb_wq *wq, struct ibv_context *context,
 	};
 	pthread_mutex_init(&wq->base.mutex, NULL);
 	pthread_cond_init(&wq->base.cond, NULL);
-	wq->half.ex.base.qp_base.context = context;
-	wq->half.ex.base.qp_base.pd = attr->pd;
 }
 
 /* Gives a work queue its number, memory and place in the engine. 0 or an errno. */
@@ -107,6 +100,8 @@ static int begin(struct vb_wq *wq, struct ibv_context *context, struct ibv_wq_in
 	if (err)
 		return err;
 	wq->half.dev = vb_device(context);
+	wq->half.ex.base.qp_base.context = context;
+	wq->half.ex.base.qp_base.pd = attr->pd;
 	wq->half.forks = vb_forks();
 	err = vb_qp_make_queues(&wq->half, &half);
 	if (err) {
@@ -224,7 +219,9 @@ static int destroy_wq(struct ibv_wq *base)
 	if (err)
 		return vb_result(err);
 	vb_qp_leave_engine(&wq->half);
-	vb_async_forget_wq(wq);
+	vb_async_forget(
+		base->context, wq->half.forks,
+		(struct ibv_async_event){ .element.wq = base, .event_type = IBV_EVENT_WQ_FATAL });
 	vb_object_unuse(base->cq);
 	vb_qp_return_memory(&wq->half, base->pd);
 	vb_pd_unuse(base->pd);
@@ -232,14 +229,6 @@ static int destroy_wq(struct ibv_wq *base)
 	pthread_cond_destroy(&base->cond);
 	free(wq);
 	return 0;
-}
-
-int vb_wq_destroy(void *object)
-{
-	struct vb_wq *wq = object;
-
-	wq->base.events_completed = wq->half.events_reported;
-	return destroy_wq(&wq->base);
 }
 
 static int check_table(struct ibv_context *context, const struct ibv_rwq_ind_table_init_attr *attr)
@@ -291,13 +280,6 @@ static int destroy_table(struct ibv_rwq_ind_table *base)
 		vb_object_unuse(table->wq[i]);
 	free(table);
 	return 0;
-}
-
-int vb_wq_table_destroy(void *object)
-{
-	struct vb_wq_table *table = object;
-
-	return destroy_table(&table->base);
 }
 
 static int check_rss(struct ibv_context *context, const struct ibv_qp_init_attr_ex *attr)

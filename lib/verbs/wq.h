@@ -4,7 +4,6 @@
 #ifndef RXE_VERBS_WQ_H
 #define RXE_VERBS_WQ_H
 
-#include <stdatomic.h>
 #include <stdint.h>
 
 #include "emu/container_of.h"
@@ -51,9 +50,5 @@ int vb_rss_create(struct ibv_context *context, const struct ibv_qp_init_attr_ex 
 		  struct vb_rss **ret);
 /* NULL is allowed. */
 void vb_rss_destroy(struct vb_rss *rss);
-
-/* For close.c: the verbs that destroy. */
-int vb_wq_destroy(void *wq);
-int vb_wq_table_destroy(void *table);
 
 #endif

@@ -11,7 +11,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "emu/engine.h"
 #include "emu/limits.h"
 #include "emu/queue.h"
 #include "lib/abi/newer.h"

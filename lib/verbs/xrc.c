@@ -12,14 +12,11 @@
 #include <sys/socket.h>
 #include <utlist.h>
 
-#include "emu/engine.h"
 #include "lib/control/client.h"
 #include "lib/control/protocol.h"
 #include "lib/control/socket.h"
-#include "lib/inject/verb.h"
 #include "lib/progress/log.h"
 #include "lib/progress/progress.h"
-#include "lib/verbs/async.h"
 #include "lib/verbs/context.h"
 #include "lib/verbs/gate.h"
 #include "lib/verbs/object.h"
@@ -82,7 +79,7 @@ static struct ibv_xrcd *open_xrcd(struct ibv_context *context, struct ibv_xrcd_i
 	return &xrcd->base;
 }
 
-int vb_xrcd_close(struct ibv_xrcd *xrcd)
+static int close_xrcd(struct ibv_xrcd *xrcd)
 {
 	int err = vb_object_end(xrcd, VB_KIND_XRCD, INJECT_VERB_close_xrcd);
 
@@ -212,7 +209,7 @@ static struct ibv_qp *target_open(struct ibv_context *context, struct ibv_qp_ope
 void vb_target_close(struct vb_qp *qp)
 {
 	leave_list(qp);
-	vb_async_forget_qp(qp);
+	vb_qp_forget_events(qp);
 	if (qp->forks == vb_forks())
 		leave_server(qp);
 	vb_object_unuse(qp->xrcd);
@@ -228,7 +225,7 @@ bool vb_target_lives_on(struct vb_qp *qp)
 		return false;
 	qp->is_closed = true;
 	progress_unlock(&qp->dev->progress);
-	vb_async_forget_qp(qp);
+	vb_qp_forget_events(qp);
 	/* The thread that takes it back ends the queue pair: this one, or the one that hears from
 	 * the server. The domain may be closed before. */
 	if (!vb_object_add(qp, VB_KIND_TARGET)) {
@@ -243,34 +240,6 @@ bool vb_target_lives_on(struct vb_qp *qp)
 	return false;
 }
 
-int vb_target_abandon(void *object)
-{
-	struct vb_qp *qp = object;
-
-	if (!vb_object_take(qp, VB_KIND_TARGET))
-		return 0;
-	vb_target_tell(qp->dev, CTL_EVENT_QP_ENDED, qp->qp.qpn);
-	vb_target_end(qp);
-	return 0;
-}
-
-void vb_target_unused(struct vb_device *dev, uint32_t qpn)
-{
-	const struct rxe_qp *found;
-	struct vb_qp *qp;
-
-	if (!progress_lock(&dev->progress))
-		return;
-	found = rxe_engine_find_qp(dev->progress.engine, qpn);
-	qp = found ? found->owner : NULL;
-	/* Under the engine lock, without which no queue pair leaves the engine. */
-	if (qp && !vb_object_take(qp, VB_KIND_TARGET))
-		qp = NULL;
-	progress_unlock(&dev->progress);
-	if (qp)
-		vb_target_end(qp);
-}
-
 void vb_target_tell(struct vb_device *dev, uint32_t type, uint32_t qpn)
 {
 	const struct ctl_event event = { .type = type, .port = qpn };
@@ -279,18 +248,9 @@ void vb_target_tell(struct vb_device *dev, uint32_t type, uint32_t qpn)
 		ctl_send(dev->attachment.event_fd, &event, sizeof(event), NULL, 0, MSG_DONTWAIT);
 }
 
-void vb_target_modified(struct progress *progress, struct rxe_qp *qp)
-{
-	struct vb_qp *target = qp->owner;
-
-	(void)progress;
-	target->ex.base.qp_base.state = (enum ibv_qp_state)qp->state;
-	vb_qp_publish(target);
-}
-
 void vb_xrcd_ops(struct verbs_context_65 *verbs)
 {
 	verbs->base.open_xrcd = open_xrcd;
-	verbs->base.close_xrcd = vb_xrcd_close;
+	verbs->base.close_xrcd = close_xrcd;
 	verbs->base.open_qp = target_open;
 }

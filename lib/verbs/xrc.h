@@ -5,7 +5,6 @@
 #ifndef RXE_VERBS_XRC_H
 #define RXE_VERBS_XRC_H
 
-#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -28,8 +27,6 @@ static inline struct vb_xrcd *vb_xrcd(struct ibv_xrcd *xrcd)
 	return container_of(xrcd, struct vb_xrcd, base);
 }
 
-int vb_xrcd_close(struct ibv_xrcd *xrcd);
-
 /* An XRC target was created in this process: tells the server. 0 or an errno. */
 int vb_target_announce(struct vb_qp *qp);
 /* The program destroys a queue pair that ibv_open_qp() returned. */
@@ -37,15 +34,7 @@ void vb_target_close(struct vb_qp *qp);
 /* The program destroys an XRC target that it created. True: others have it open, and it lives on;
  * the program's queue pair must not be touched any more. */
 bool vb_target_lives_on(struct vb_qp *qp);
-/* qp.c: ends a target that lived on, and frees it. */
-void vb_target_end(struct vb_qp *qp);
-/* A context is about to close; object: a struct vb_qp that lived on (VB_KIND_TARGET). */
-int vb_target_abandon(void *object);
-/* The server tells that no process has this target open any more. */
-void vb_target_unused(struct vb_device *dev, uint32_t qpn);
 /* An event of an XRC target of this process, for all others who opened it. */
 void vb_target_tell(struct vb_device *dev, uint32_t type, uint32_t qpn);
-/* struct progress_owner: qp_modified. */
-void vb_target_modified(struct progress *progress, struct rxe_qp *qp);
 
 #endif

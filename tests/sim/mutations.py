@@ -359,7 +359,7 @@ MUTATIONS = [
      "ibv_dereg_mr returns while the engine may still write", "verbs_threads"),
     ("pages_touched_twice", "lib/progress/memory.c", "write ? MADV_POPULATE_WRITE : MADV_POPULATE_READ", "MADV_POPULATE_READ",
      "a registration maps the page of zeros first, and the first write takes another", "verbs_regions"),
-    ("reset_cleans_one_cq", "lib/verbs/qp_attr.c", "for (int i = 0; i < 2 && cqs[i]; i++)", "for (int i = 0; i < 1 && cqs[i]; i++)",
+    ("reset_cleans_one_cq", "lib/verbs/qp_queues.c", "for (int i = 0; i < 2 && cqs[i]; i++)", "for (int i = 0; i < 1 && cqs[i]; i++)",
      "RESET leaves completions in a receive CQ of its own", "verbs_errors"),
     ("inline_bytes_pile_up", "lib/verbs/wr.c", "builder->num_wrs = builder->num_sges = builder->num_bytes = 0;",
      "builder->num_wrs = builder->num_sges = 0;", "the inline bytes of earlier batches are kept", "verbs_wr"),

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Threads of a simulated program, as lib/progress/poll.c, lib/verbs/cq.c and channel.c run them.
+/* Threads of a simulated program, as lib/progress/poll.c, lib/verbs/cq_poll.c and channel.c run them.
  * Each function is a step: it names the next one, and returns what the thread does until then. */
 #include <assert.h>
 

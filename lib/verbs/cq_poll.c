@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-/* Extended completion queues (ibv_create_cq_ex(3)), which are read entry by entry. */
+/* Reads completions: as an array (ibv_poll_cq(3)), and entry by entry (ibv_create_cq_ex(3)). */
+#include <assert.h>
 #include <endian.h>
 #include <errno.h>
 #include <pthread.h>
@@ -9,11 +10,89 @@
 
 #include "emu/container_of.h"
 #include "lib/abi/newer.h"
+#include "lib/progress/progress.h"
 #include "lib/verbs/cq.h"
+#include "lib/verbs/device.h"
+#include "lib/verbs/gate.h"
 #include "lib/verbs/object.h"
 #include "net/link/clock.h"
 
-#define READABLE IBV_CREATE_CQ_SUP_WC_FLAGS
+#define POLL_CHUNK 16
+
+static_assert((int)RXE_WC_GENERAL_ERR == (int)IBV_WC_GENERAL_ERR, "enum ibv_wc_status");
+static_assert((int)RXE_WC_RECV_RDMA_WITH_IMM == (int)IBV_WC_RECV_RDMA_WITH_IMM, "ibv_wc_opcode");
+static_assert((int)RXE_WC_WITH_INV == (int)IBV_WC_WITH_INV, "enum ibv_wc_flags");
+
+/* Takes up to max completions, and runs the engine if there are none. Under the reader's lock. */
+static uint32_t take(struct vb_cq *cq, struct rxe_cqe *ret, uint32_t max)
+{
+	uint32_t n = rxe_cq_poll(&cq->cq, ret, max);
+
+	if (!n) {
+		uint64_t due_ns = progress_poll_once(&cq->dev->progress);
+
+		n = rxe_cq_poll(&cq->cq, ret, max);
+		/* Back off only with nothing to report: a completion must not wait. */
+		if (!n && due_ns) {
+			progress_back_off(&cq->dev->progress, due_ns);
+			n = rxe_cq_poll(&cq->cq, ret, max);
+		}
+	}
+	if (n)
+		progress_polled_found(&cq->dev->progress);
+	return n;
+}
+
+static void fill_wc(struct ibv_wc *wc, const struct rxe_cqe *cqe)
+{
+	wc->wr_id = cqe->wr_id;
+	wc->status = (enum ibv_wc_status)cqe->status;
+	wc->opcode = (enum ibv_wc_opcode)cqe->opcode;
+	wc->vendor_err = cqe->vendor_err;
+	wc->byte_len = cqe->byte_len;
+	if (cqe->flags & RXE_WC_WITH_INV)
+		wc->invalidated_rkey = cqe->imm_or_rkey;
+	else
+		wc->imm_data = htobe32(cqe->imm_or_rkey);
+	wc->qp_num = cqe->qpn;
+	wc->src_qp = cqe->src_qpn;
+	wc->wc_flags = cqe->flags;
+	wc->pkey_index = 0;
+	wc->slid = 0;
+	wc->sl = cqe->frame;
+	wc->dlid_path_bits = 0;
+}
+
+int vb_poll_cq(struct ibv_cq *base, int num_entries, struct ibv_wc *wc)
+{
+	struct vb_cq *cq = vb_cq(base);
+	struct rxe_cqe cqes[POLL_CHUNK];
+	int done = 0;
+
+	if (num_entries <= 0)
+		return num_entries < 0 ? -vb_result(EINVAL) : 0;
+	/* A CQ that this process inherited by fork() belongs to its parent. */
+	if (!wc || cq->forks != vb_forks())
+		return -vb_result(EINVAL);
+	if (vb_verb_fails(base->context, poll_cq))
+		return -errno;
+	if (!cq->single_threaded)
+		pthread_mutex_lock(&cq->lock);
+	while (done < num_entries) {
+		uint32_t want = (uint32_t)(num_entries - done);
+		uint32_t n;
+
+		want = want < POLL_CHUNK ? want : POLL_CHUNK;
+		n = done ? rxe_cq_poll(&cq->cq, cqes, want) : take(cq, cqes, want);
+		for (uint32_t i = 0; i < n; i++)
+			fill_wc(&wc[done++], &cqes[i]);
+		if (n < want)
+			break;
+	}
+	if (!cq->single_threaded)
+		pthread_mutex_unlock(&cq->lock);
+	return done;
+}
 
 static struct vb_cq *of(struct ibv_cq_ex *ex)
 {
@@ -22,8 +101,7 @@ static struct vb_cq *of(struct ibv_cq_ex *ex)
 
 static int advance(struct vb_cq *cq, bool progress)
 {
-	uint32_t n =
-		progress ? vb_cq_take(cq, &cq->current, 1) : rxe_cq_poll(&cq->cq, &cq->current, 1);
+	uint32_t n = progress ? take(cq, &cq->current, 1) : rxe_cq_poll(&cq->cq, &cq->current, 1);
 
 	if (!n)
 		return ENOENT;
@@ -177,7 +255,7 @@ bool vb_cq_ex_fill(struct vb_cq *cq, uint64_t wc_flags)
 {
 	struct ibv_cq_ex *ex = &cq->ex;
 
-	if (wc_flags & ~(uint64_t)READABLE)
+	if (wc_flags & ~(uint64_t)IBV_CREATE_CQ_SUP_WC_FLAGS)
 		return false;
 	ex->start_poll = start_poll;
 	ex->next_poll = next_poll;
