@@ -121,7 +121,7 @@ void faults_report(struct faults *faults)
 {
 	const struct ctl_attachment *at = faults->progress->attachment;
 	struct ctl_lost *lost = &at->shared->slot[at->slot].lost;
-	struct fault_link_stats stats;
+	struct fault_stats stats;
 
 	if (!faults->link)
 		return;
@@ -161,7 +161,7 @@ static void open_link(struct faults *faults)
 	};
 
 	assert(!faults->link && !faults->rules && !faults->completions);
-	faults->reported = (struct fault_link_stats){ 0 };
+	faults->reported = (struct fault_stats){ 0 };
 	faults->link = fault_link_open(&cfg, faults->progress->link.phy);
 	faults->completions = fault_counters_new();
 	faults->rules = calloc(1, sizeof(*faults->rules));

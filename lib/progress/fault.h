@@ -30,7 +30,7 @@ struct faults {
 	/* Place of each rule in shared memory. */
 	uint32_t place[FAULT_MAX_RULES];
 	/* Counts of the link that the slot's counters include. */
-	struct fault_link_stats reported;
+	struct fault_stats reported;
 };
 
 /* The device's link opens or closes. */

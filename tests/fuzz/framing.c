@@ -9,7 +9,6 @@
 
 #include "net/link/ethernet/frame.h"
 #include "net/link/ethernet/neighbor.h"
-#include "net/link/ethernet/neighbor_table.h"
 #include "net/link/ethernet/private.h"
 #include "net/link/udp/private.h"
 #include "net/wire/ip.h"

@@ -6,7 +6,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "net/link/memory/layout.h"
+#include "net/link/memory/private.h"
 #include "net/wire/packet.h"
 #include "tests/fuzz/target.h"
 

@@ -235,7 +235,7 @@ START_TEST(untouched)
 {
 	const struct wire_train *ret;
 
-	ck_assert(fault_shaper_idle(shaper));
+	ck_assert(fault_shaper_passes(shaper, FAULT_OUT));
 	out(100, 4, 0);
 	expect("out:[ 100 101 102 103 ]\n");
 	ck_assert_uint_eq(fault_shaper_out(shaper, &train, 0, &ret), 1);
@@ -250,7 +250,7 @@ END_TEST
 START_TEST(dropped)
 {
 	rules("drop psn=102..103 attempt=0");
-	ck_assert(!fault_shaper_idle(shaper));
+	ck_assert(!fault_shaper_passes(shaper, FAULT_OUT));
 	out(100, 8, 0);
 	out(102, 2, 0);
 	rules("drop dir=in nth=2");
@@ -451,7 +451,7 @@ START_TEST(not_answered)
 	in(7, 0, 0);
 	due(0);
 	expect("out:[ 100 ][ 101 ]\nout:[ 102 ]\nin: 7\n");
-	ck_assert_uint_eq(fault_shaper_unanswered(shaper), 4);
+	ck_assert_uint_eq(fault_shaper_stats(shaper)->unanswered, 4);
 	ck_assert_str_eq(fired_log, "");
 }
 END_TEST
@@ -478,7 +478,7 @@ START_TEST(overflow)
 		out(i * 64, 64, 0);
 	out(1000, 2, 0);
 	expect("out:\nout:\nout:\nout:\nout:[ 1000 ][ 1001 ]\n");
-	ck_assert_uint_eq(fault_shaper_overflows(shaper), 2);
+	ck_assert_uint_eq(fault_shaper_stats(shaper)->overflows, 2);
 	for (uint32_t turn = 0; turn < 3; turn++) {
 		const struct wire_train *ret;
 
@@ -487,7 +487,7 @@ START_TEST(overflow)
 	}
 	out(2000, 1, 11 * MS);
 	expect("out:\n");
-	ck_assert_uint_eq(fault_shaper_overflows(shaper), 2);
+	ck_assert_uint_eq(fault_shaper_stats(shaper)->overflows, 2);
 }
 END_TEST
 

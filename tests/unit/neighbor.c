@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "net/link/ethernet/neighbor.h"
-#include "net/link/ethernet/neighbor_table.h"
 #include "net/wire/ip.h"
 #include "net/wire/packet.h"
 #include "tests/suite.h"

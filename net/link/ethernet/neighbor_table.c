@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The neighbor table: sets of four entries. A new entry replaces the stalest of its set. */
-#include "net/link/ethernet/neighbor_table.h"
+#include "net/link/ethernet/neighbor.h"
 
 #include <assert.h>
 #include <string.h>

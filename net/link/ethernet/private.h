@@ -10,7 +10,6 @@
 
 #include "net/link/ethernet/ethernet.h"
 #include "net/link/ethernet/neighbor.h"
-#include "net/link/ethernet/neighbor_table.h"
 #include "net/wire/icrc.h"
 
 #define ETHERNET_RX_BATCH    4u

@@ -64,8 +64,7 @@ static bool psn_inside(const struct fault_range *range, uint32_t psn)
 	return !range->set || ((psn - range->first) & PSN_MASK) <= length;
 }
 
-/* Only requests of a reliable connection can be answered with a NAK. */
-static bool can_answer(const struct fault_packet *packet)
+bool fault_can_answer(const struct fault_packet *packet)
 {
 	const enum wire_service service = opcode_service(packet->opcode);
 
@@ -85,7 +84,7 @@ bool fault_selects(const struct fault_rule *rule, const struct fault_packet *pac
 	    !psn_inside(&rule->psn, packet->psn))
 		return false;
 	if (rule->action == FAULT_RNR_NAK || rule->action == FAULT_NAK)
-		return can_answer(packet);
+		return fault_can_answer(packet);
 	return true;
 }
 

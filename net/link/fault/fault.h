@@ -114,6 +114,8 @@ struct fault_count {
 	uint32_t seen;
 };
 
+/* Whether a packet can be answered with a NAK: a request of a reliable connection. */
+bool fault_can_answer(const struct fault_packet *packet);
 /* Whether the rule selects this packet, and whether it fires for it. Pure. */
 bool fault_selects(const struct fault_rule *rule, const struct fault_packet *packet);
 bool fault_fires(const struct fault_rule *rule, uint32_t id, const struct fault_packet *packet,

@@ -20,7 +20,7 @@ struct fault_link {
 	struct link base; /* first: a struct link * is one of these */
 	struct fault_link_cfg cfg;
 	struct fault_shaper *shaper;
-	struct fault_link_stats stats;	/* without the shaper's counts */
+	struct fault_stats *stats;	/* the shaper's */
 	struct wire_train out[OUT_MAX]; /* buf is from malloc() */
 	size_t first_out, num_out;
 	/* Arrivals of the link below that are not shaped yet. */
@@ -38,7 +38,7 @@ static void keep(struct fault_link *fault, const struct wire_train *train)
 
 	/* The packet is lost, as in any network. */
 	if (!bytes) {
-		fault->stats.overflows += train->segs;
+		fault->stats->overflows += train->segs;
 		return;
 	}
 	memcpy(bytes, train->buf, train->len);
@@ -95,7 +95,7 @@ static bool pass_due(struct fault_link *fault, uint64_t now_ns)
 static int drop_trains(struct fault_link *fault, const struct wire_train *trains, size_t n)
 {
 	for (size_t i = 0; i < n; i++)
-		fault->stats.silent_drops += trains[i].segs;
+		fault->stats->silent_drops += trains[i].segs;
 	return (int)n;
 }
 
@@ -175,11 +175,11 @@ static int drop_arrivals(struct fault_link *fault)
 	struct wire_arrival arrivals[BATCH];
 	int n;
 
-	fault->stats.silent_drops += fault->num_raw - fault->first_raw;
+	fault->stats->silent_drops += fault->num_raw - fault->first_raw;
 	fault->first_raw = fault->num_raw = 0;
 	do {
 		n = link_receive(fault->base.below, arrivals, BATCH);
-		fault->stats.silent_drops += n > 0 ? (uint64_t)n : 0;
+		fault->stats->silent_drops += n > 0 ? (uint64_t)n : 0;
 	} while (n > 0);
 	return n;
 }
@@ -252,10 +252,12 @@ struct fault_link *fault_link_open(const struct fault_link_cfg *cfg, const struc
 	fault->cfg = *cfg;
 	link_tx_ports(below, fault->cfg.shaper.tx_ports, LINK_TX_PORTS);
 	fault->shaper = fault_shaper_new(&fault->cfg.shaper);
-	if (fault->shaper)
-		return fault;
-	free(fault);
-	return NULL;
+	if (!fault->shaper) {
+		free(fault);
+		return NULL;
+	}
+	fault->stats = fault_shaper_stats(fault->shaper);
+	return fault;
 }
 
 void fault_link_close(struct fault_link *fault)
@@ -282,15 +284,12 @@ struct fault_rules *fault_link_rules(struct fault_link *fault)
 
 bool fault_link_is_idle(const struct fault_link *fault)
 {
-	return fault_shaper_idle(fault->shaper) && fault->first_out == fault->num_out &&
-	       !has_arrivals(fault);
+	return fault_shaper_rules(fault->shaper)->n == 0 &&
+	       fault_shaper_deadline(fault->shaper) == UINT64_MAX &&
+	       fault->first_out == fault->num_out && !has_arrivals(fault);
 }
 
-struct fault_link_stats fault_link_stats(const struct fault_link *fault)
+struct fault_stats fault_link_stats(const struct fault_link *fault)
 {
-	struct fault_link_stats stats = fault->stats;
-
-	stats.overflows += fault_shaper_overflows(fault->shaper);
-	stats.unanswered += fault_shaper_unanswered(fault->shaper);
-	return stats;
+	return *fault->stats;
 }

@@ -20,13 +20,6 @@ struct fault_link_cfg {
 	bool (*is_silent)(void *arg);
 };
 
-/* Counts since the link was opened. */
-struct fault_link_stats {
-	uint64_t overflows;    /* packets that found a queue full: passed on at once, or lost */
-	uint64_t unanswered;   /* requests for which no correct NAK was possible */
-	uint64_t silent_drops; /* packets dropped while is_silent */
-};
-
 struct fault_link;
 
 /* NULL: no memory. Reads the source ports of below; fault_link_over() puts the link over it. */
@@ -39,6 +32,6 @@ struct link *fault_link_over(struct fault_link *fault, struct link *below);
 struct fault_rules *fault_link_rules(struct fault_link *fault);
 /* Whether there are no rules and no packets wait, so that the link may be closed. */
 bool fault_link_is_idle(const struct fault_link *fault);
-struct fault_link_stats fault_link_stats(const struct fault_link *fault);
+struct fault_stats fault_link_stats(const struct fault_link *fault);
 
 #endif

@@ -11,8 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "net/link/fault/hold.h"
-#include "net/link/fault/rewrite.h"
+#include "net/link/fault/flight.h"
 #include "net/wire/opcode.h"
 #include "net/wire/packet.h"
 
@@ -42,7 +41,7 @@ struct fault_shaper {
 	struct hold hold;
 	struct muted muted[MAX_MUTED];
 	uint32_t next_muted;
-	uint64_t overflows, unanswered;
+	struct fault_stats stats;
 	uint64_t now_ns; /* time of the current call */
 	struct wire_train out[MAX_OUT];
 	struct wire_arrival in[MAX_IN];
@@ -89,19 +88,9 @@ struct fault_rules *fault_shaper_rules(struct fault_shaper *shaper)
 	return &shaper->rules;
 }
 
-bool fault_shaper_idle(const struct fault_shaper *shaper)
+struct fault_stats *fault_shaper_stats(struct fault_shaper *shaper)
 {
-	return shaper->rules.n == 0 && shaper->hold.waiting == 0;
-}
-
-uint64_t fault_shaper_overflows(const struct fault_shaper *shaper)
-{
-	return shaper->overflows;
-}
-
-uint64_t fault_shaper_unanswered(const struct fault_shaper *shaper)
-{
-	return shaper->unanswered;
+	return &shaper->stats;
 }
 
 uint64_t fault_shaper_deadline(const struct fault_shaper *shaper)
@@ -224,7 +213,7 @@ static void hold_back(struct fault_shaper *s, const struct flight *flight, uint6
 {
 	if (hold_push(&s->hold, flight, s->now_ns + delay_ns, stream, behind))
 		return;
-	s->overflows++;
+	s->stats.overflows++;
 	emit(s, flight);
 }
 
@@ -262,18 +251,10 @@ static void inspect(struct fault_shaper *s, const struct flight *flight, struct 
 	ret->attempt = fault_attempt(s->counters, packet);
 }
 
-static bool is_request(const struct inspected *i)
-{
-	const enum wire_service service = opcode_service(i->packet.opcode);
-
-	return (service == WIRE_RC || service == WIRE_XRC) &&
-	       (wire_shape(i->packet.opcode) & SHAPE_REQUEST);
-}
-
 /* Whether this is a request of a muted QP that is dropped. */
 static bool is_muted(struct fault_shaper *s, const struct inspected *i)
 {
-	if (!is_request(i))
+	if (!fault_can_answer(&i->packet))
 		return false;
 	for (uint32_t k = 0; k < MAX_MUTED; k++) {
 		struct muted *m = &s->muted[k];
@@ -374,7 +355,7 @@ static bool act(struct fault_shaper *s, const struct fault_rule *rule, const str
 	case FAULT_NAK:
 		if (answer(s, rule, i, flight))
 			return true;
-		s->unanswered++;
+		s->stats.unanswered++;
 		return false;
 	}
 	return false;

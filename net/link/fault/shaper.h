@@ -57,6 +57,13 @@ struct fault_shaper_cfg {
 	void *arg;
 };
 
+/* Counts since the shaper was made. */
+struct fault_stats {
+	uint64_t overflows;    /* packets that found a queue full: passed on at once, or lost */
+	uint64_t unanswered;   /* requests for which no correct NAK was possible */
+	uint64_t silent_drops; /* packets dropped while fault_link_cfg.is_silent */
+};
+
 struct fault_shaper;
 
 /* NULL: no memory. */
@@ -64,8 +71,8 @@ struct fault_shaper *fault_shaper_new(const struct fault_shaper_cfg *cfg);
 void fault_shaper_free(struct fault_shaper *shaper);
 /* The rules. The caller may change them between calls. */
 struct fault_rules *fault_shaper_rules(struct fault_shaper *shaper);
-/* Whether there are no rules and no packets wait, so that packets may bypass the shaper. */
-bool fault_shaper_idle(const struct fault_shaper *shaper);
+/* The counts, which the caller may add to. */
+struct fault_stats *fault_shaper_stats(struct fault_shaper *shaper);
 /* Whether the packets of a direction may bypass the shaper: no rule is for this direction, no
  * packet waits, and no queue pair was answered with a NAK. */
 bool fault_shaper_passes(const struct fault_shaper *shaper, enum fault_dir dir);
@@ -85,10 +92,5 @@ size_t fault_shaper_due_out(struct fault_shaper *shaper, uint64_t now_ns,
 			    const struct wire_train **ret);
 size_t fault_shaper_due_in(struct fault_shaper *shaper, uint64_t now_ns,
 			   const struct wire_arrival **ret);
-
-/* Packets that could not wait because the hold was full; requests for which no correct NAK was
- * possible. */
-uint64_t fault_shaper_overflows(const struct fault_shaper *shaper);
-uint64_t fault_shaper_unanswered(const struct fault_shaper *shaper);
 
 #endif

@@ -161,6 +161,25 @@ static int make_doorbell(struct memory_hub *hub, uint32_t slot)
 	return 0;
 }
 
+/* A doorbell that is full is readable already. */
+void memory_ring_doorbell(const struct memory_hub_page *hub, uint32_t slot, int from_fd)
+{
+	const struct memory_doorbell *to = &hub->doorbell[slot];
+	struct sockaddr_un addr = { .sun_family = AF_UNIX };
+	const uint32_t len = to->len < sizeof(to->name) ? to->len : sizeof(to->name);
+	const uint64_t cookie = hub->cookie;
+
+	/* A program that closed the descriptor may have one of its own at the number. */
+	if (len == 0 || !descriptor_is_kept(from_fd))
+		return;
+	memcpy(addr.sun_path + 1, to->name, len);
+	/* QEMU's user mode makes a name longer that a 0 follows, and finds no such socket. */
+	addr.sun_path[1 + len] = '.';
+	(void)sendto(from_fd, &cookie, sizeof(cookie), MSG_DONTWAIT | MSG_NOSIGNAL,
+		     (const struct sockaddr *)&addr,
+		     (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + len));
+}
+
 static void set_live(struct memory_hub *hub, uint32_t slot, bool live)
 {
 	const uint64_t bit = 1ull << slot % 64;

@@ -7,7 +7,7 @@
  * makes a doorbell socket for each slot, and for each process a file with the rings to all others.
  * The process maps its file to write and seals it, so that no other process can. The hub hands it to
  * those who want to send to the process, or receive from it, to read. Nothing that a process reads
- * there is trusted: layout.h says who writes what.
+ * there is trusted: private.h says who writes what.
  *
  * Arrivals lie in the ring of their sender, who may change them. Each has a private copy of its
  * headers (wire_arrival.headers).

@@ -1,11 +1,17 @@
 // SPDX-License-Identifier: MIT
-/* Receiving: records of all rings to this slot become arrivals, one for each packet. */
+/* Receiving: records of all rings to this slot become arrivals, one for each packet. A thread that
+ * waits is woken by a datagram to the doorbell; a process that waits for nothing gets none. */
 #include <string.h>
+#include <sys/socket.h>
 
+#include "net/link/descriptor.h"
 #include "net/link/memory/private.h"
 #include "net/wire/icrc.h"
 
-bool memory_has_news(const struct memory_link *link, uint32_t slot)
+#define DRAIN_BATCH 16u
+
+/* Whether the slot's process may have sent something that nobody has read. */
+static bool has_news(const struct memory_link *link, uint32_t slot)
 {
 	struct memory_peer *peer = link->peer[slot];
 	const uint64_t met =
@@ -28,12 +34,13 @@ static bool is_scanned(struct memory_link *link, uint32_t slot, bool *again)
 		memory_peer_leave(link, slot);
 		peer = link->peer[slot];
 	}
-	has_left = peer ? peer->has_left : !live && memory_has_news(link, slot);
+	has_left = peer ? peer->has_left : !live && has_news(link, slot);
 	*again |= has_left;
 	return live || has_left;
 }
 
-void memory_rescan(struct memory_link *link)
+/* Follows the hub's list of slots. */
+static void rescan(struct memory_link *link)
 {
 	const uint32_t generation =
 		atomic_load_explicit(&link->hub->generation, memory_order_acquire);
@@ -49,7 +56,8 @@ void memory_rescan(struct memory_link *link)
 	link->generation = again ? generation - 1 : generation;
 }
 
-void memory_release(struct memory_link *link)
+/* Gives space back, as far as the arrivals of former calls are concerned. */
+static void release(struct memory_link *link)
 {
 	for (uint32_t i = 0; i < link->num_scanned; i++) {
 		struct memory_peer *peer = link->peer[link->scanned[i]];
@@ -64,7 +72,7 @@ void memory_release(struct memory_link *link)
 
 void memory_handled(struct link *base)
 {
-	memory_release((struct memory_link *)base);
+	release((struct memory_link *)base);
 }
 
 /* Takes the ring's next record. False: there is none. */
@@ -150,7 +158,7 @@ static size_t take_from(struct memory_link *link, uint32_t slot, struct wire_arr
 {
 	struct memory_peer *peer = link->peer[slot];
 
-	if (!memory_has_news(link, slot))
+	if (!has_news(link, slot))
 		return n;
 	if (!peer)
 		peer = memory_peer_get(link, slot);
@@ -167,15 +175,88 @@ static size_t take_from(struct memory_link *link, uint32_t slot, struct wire_arr
 	return n;
 }
 
+static bool something_waits(const struct memory_link *link)
+{
+	for (uint32_t i = 0; i < link->num_scanned; i++)
+		if (has_news(link, link->scanned[i]))
+			return true;
+	return false;
+}
+
+void memory_wait_ended(struct link *base, bool readable)
+{
+	struct memory_link *link = (struct memory_link *)base;
+	uint32_t waiters;
+
+	if (readable)
+		atomic_store(&link->is_readable, true);
+	waiters = atomic_fetch_sub(&link->waiters, 1);
+
+	assert(waiters > 0);
+}
+
+void memory_wake_self(struct link *base)
+{
+	const struct memory_link *link = (const struct memory_link *)base;
+
+	memory_ring_doorbell(link->hub, link->slot, link->base.wait_fd);
+}
+
+static void drain(const struct memory_link *link)
+{
+	char byte;
+	/* QEMU's user mode takes nothing for a message without a buffer. */
+	struct iovec any = { &byte, sizeof(byte) };
+	struct mmsghdr msg[DRAIN_BATCH];
+
+	for (uint32_t i = 0; i < DRAIN_BATCH; i++)
+		msg[i] = (struct mmsghdr){ .msg_hdr = { .msg_iov = &any, .msg_iovlen = 1 } };
+	while (recvmmsg(link->base.wait_fd, msg, DRAIN_BATCH, MSG_DONTWAIT | MSG_TRUNC, NULL) ==
+	       (int)DRAIN_BATCH)
+		;
+}
+
+/* While a thread waits, the socket stays readable: it must wake up. The last one disarms, so that
+ * senders ring no more. Waits begin under the caller's lock, so none begins here. */
+static void woken(struct memory_link *link)
+{
+	const uint32_t armed = atomic_load_explicit(&link->own->armed, memory_order_relaxed);
+
+	if (!(armed & 1) || atomic_load(&link->waiters) > 0)
+		return;
+	atomic_store_explicit(&link->own->armed, armed + 1, memory_order_relaxed);
+	/* A datagram that comes later ends the next wait at once. */
+	if (atomic_exchange(&link->is_readable, false) && descriptor_is_kept(link->base.wait_fd))
+		drain(link);
+}
+
+bool memory_wait_begins(struct link *base)
+{
+	struct memory_link *link = (struct memory_link *)base;
+	uint32_t armed;
+
+	/* A doorbell that nobody has answered would end the wait at once. */
+	woken(link);
+	release(link);
+	armed = atomic_load_explicit(&link->own->armed, memory_order_relaxed);
+	atomic_fetch_add(&link->waiters, 1);
+	if (!(armed & 1))
+		atomic_store_explicit(&link->own->armed, armed + 1, memory_order_relaxed);
+	/* Between the store of armed and the loads of tails: pairs with wake() in send.c. */
+	atomic_thread_fence(memory_order_seq_cst);
+	rescan(link);
+	return something_waits(link);
+}
+
 int memory_receive(struct link *base, struct wire_arrival *ret, size_t max)
 {
 	struct memory_link *link = (struct memory_link *)base;
 	size_t n = 0;
 
-	memory_release(link);
+	release(link);
 	link->copied = 0;
-	memory_woken(link);
-	memory_rescan(link);
+	woken(link);
+	rescan(link);
 	max = max < MEMORY_BATCH ? max : MEMORY_BATCH;
 	/* Each call begins at the slot behind, so that none waits for the others. */
 	for (uint32_t i = 0; i < link->num_scanned && n < max; i++) {

@@ -79,6 +79,20 @@ uint8_t *memory_space(struct link *base, const struct gid *dst, uint32_t slot)
 		       : NULL;
 }
 
+/* Rings the doorbell of a slot whose process waits. */
+static void wake(struct memory_link *link, struct memory_peer *peer, uint32_t slot)
+{
+	uint32_t armed;
+
+	/* Between the store of tail and the load of armed: pairs with memory_wait_begins(). */
+	atomic_thread_fence(memory_order_seq_cst);
+	armed = atomic_load_explicit(&peer->file->armed, memory_order_relaxed);
+	if (!(armed & 1) || armed == peer->rung)
+		return;
+	peer->rung = armed;
+	memory_ring_doorbell(link->hub, slot, link->base.wait_fd);
+}
+
 static void publish(struct memory_link *link, uint32_t to, const struct wire_train *train,
 		    uint8_t *space)
 {
@@ -89,7 +103,7 @@ static void publish(struct memory_link *link, uint32_t to, const struct wire_tra
 	if (space != train->buf)
 		memmove(space, train->buf, train->len);
 	ring_publish(&peer->out, &record);
-	memory_wake(link, peer, to);
+	wake(link, peer, to);
 }
 
 static enum put_result send_to_slot(struct memory_link *link, uint32_t to,
