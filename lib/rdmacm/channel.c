@@ -3,6 +3,7 @@
 #include "lib/rdmacm/channel.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdatomic.h>
 #include <stddef.h>
 #include <stdlib.h>
@@ -84,11 +85,16 @@ static void let_go(void *arg)
 
 void rdma_destroy_event_channel(struct rdma_event_channel *base)
 {
+	struct rcm_channel *channel = rcm_channel(base);
+
 	if (!base)
 		return;
-	atomic_store(&rcm_channel(base)->is_destroyed, true);
+	if (descriptor_is_kept(base->fd))
+		channel->is_nonblocking = (fcntl(base->fd, F_GETFL) & O_NONBLOCK) != 0;
+	/* A reader that sees is_destroyed reads is_nonblocking next. */
+	atomic_store(&channel->is_destroyed, true);
 	descriptor_close(base->fd);
-	let_go(rcm_channel(base));
+	let_go(channel);
 }
 
 /* Waits for an event and leaves it there. recv(2) rather than poll(2): SA_RESTART and O_NONBLOCK
@@ -145,11 +151,12 @@ int rcm_channel_next(struct rcm_channel *channel, struct ctl_cm_event *ret,
 	atomic_fetch_add(&channel->holders, 1);
 	pthread_cleanup_push(let_go, channel);
 	err = take_next(channel, ret, ret_claim);
-	/* Another thread destroyed the channel during the wait. The kernel lets the reader wait on,
-	 * until a signal comes. */
+	/* Another thread destroyed the channel during the call. The kernel lets a reader that waits
+	 * wait on, until a signal comes. */
 	if (err == EBADF && atomic_load(&channel->is_destroyed)) {
-		pause();
-		err = EINTR;
+		if (!channel->is_nonblocking)
+			pause();
+		err = channel->is_nonblocking ? EAGAIN : EINTR;
 	}
 	pthread_cleanup_pop(1);
 	return err;

@@ -28,7 +28,8 @@ struct rcm_channel {
 	 * that a thread of it waits on: the thread goes on waiting. */
 	_Atomic uint32_t holders;
 	_Atomic bool is_destroyed;
-	uint32_t forks; /* rcm_forks() when it was made */
+	bool is_nonblocking; /* the descriptor was O_NONBLOCK when the channel was destroyed */
+	uint32_t forks;	     /* rcm_forks() when it was made */
 };
 
 /* Which unread events are meant: those of an id, or of one membership of it. */

@@ -116,6 +116,19 @@ int ctl_cm(struct ctl_client *client, const struct ctl_msg_cm *req, struct ctl_m
 	return 0;
 }
 
+static struct rdma_event_channel *ends_at_peek;
+
+/* What the library reads events with. Destroys a channel between a reader's checks and its read, as
+ * another thread can. */
+ssize_t recv(int fd, void *ret, size_t len, int flags)
+{
+	struct rdma_event_channel *channel = ends_at_peek;
+
+	ends_at_peek = NULL;
+	rdma_destroy_event_channel(channel);
+	return recvfrom(fd, ret, len, flags, NULL, NULL);
+}
+
 /* An event of an id; a request names a new one. */
 static void tell(uint32_t id, enum rdma_cm_event_type type, int status)
 {
@@ -409,6 +422,17 @@ START_TEST(manager_dies)
 }
 END_TEST
 
+/* A reader that does not wait does not wait for a signal either. */
+START_TEST(destroyed_under_a_reader)
+{
+	struct rdma_cm_event *event;
+
+	ends_at_peek = channel_open();
+	ck_assert_int_eq(rdma_get_cm_event(ends_at_peek, &event), -1);
+	ck_assert_int_eq(errno, EAGAIN);
+}
+END_TEST
+
 int main(void)
 {
 	const TTest *const tests[] = {
@@ -422,6 +446,7 @@ int main(void)
 		events_of_the_program,
 		addresses_by_event,
 		manager_dies,
+		destroyed_under_a_reader,
 	};
 	Suite *suite = suite_create("rdmacm_channel");
 	TCase *cases = tcase_create("events");
