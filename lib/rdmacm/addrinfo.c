@@ -52,6 +52,8 @@ static struct addrinfo translate_hints(const struct rdma_addrinfo *hints)
 static int copy_addr(struct sockaddr **ret, socklen_t *ret_len, const struct sockaddr *addr,
 		     socklen_t len)
 {
+	if (!len)
+		return 0;
 	*ret = malloc(len);
 	if (!*ret)
 		return ENOMEM;
@@ -157,8 +159,6 @@ static int copy_hints(struct rdma_addrinfo *ret, const struct rdma_addrinfo *hin
 	ret->ai_family = hints->ai_family;
 	ret->ai_qp_type = hints->ai_qp_type;
 	ret->ai_port_space = hints->ai_port_space;
-	if (!hints->ai_dst_len)
-		return 0;
 	return copy_addr(&ret->ai_dst_addr, &ret->ai_dst_len, hints->ai_dst_addr,
 			 hints->ai_dst_len);
 }
@@ -168,7 +168,7 @@ static int find(const char *node, const char *service, const struct rdma_addrinf
 {
 	int err = node || service ? look_up(node, service, hints, ret) : copy_hints(ret, hints);
 
-	if (err || ret->ai_src_len || !hints || !hints->ai_src_len)
+	if (err || ret->ai_src_len || !hints)
 		return err;
 	return copy_addr(&ret->ai_src_addr, &ret->ai_src_len, hints->ai_src_addr,
 			 hints->ai_src_len);

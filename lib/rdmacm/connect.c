@@ -35,27 +35,12 @@ static int check_param(const struct rcm_id *id, const struct rdma_conn_param *pa
 	return 0;
 }
 
-/* Private data: that of rdma_create_ep() first. */
-static int pack_private(struct ctl_cm_conn *ret, const struct rcm_id *id, const void *data,
-			size_t len)
-{
-	if (!data)
-		len = 0;
-	/* The length has one byte. */
-	if (id->connect_len + len > UINT8_MAX)
-		return EINVAL;
-	if (id->connect_len)
-		memcpy(ret->private_data, id->connect_data, id->connect_len);
-	if (len)
-		memcpy(ret->private_data + id->connect_len, data, len);
-	ret->private_len = (uint8_t)(id->connect_len + len);
-	return 0;
-}
-
 static int pack_conn(struct ctl_cm_conn *ret, const struct rcm_id *id,
 		     const struct rdma_conn_param *param)
 {
 	const struct ibv_qp *qp = id->base.qp;
+	const void *data = param ? param->private_data : NULL;
+	const size_t len = data ? param->private_data_len : 0;
 
 	*ret = (struct ctl_cm_conn){
 		.qpn = qp ? qp->qp_num : param->qp_num,
@@ -67,8 +52,15 @@ static int pack_conn(struct ctl_cm_conn *ret, const struct rcm_id *id,
 		.retry_count = param ? param->retry_count : MOST_RETRIES,
 		.rnr_retry_count = param ? param->rnr_retry_count : MOST_RETRIES,
 	};
-	return param ? pack_private(ret, id, param->private_data, param->private_data_len)
-		     : pack_private(ret, id, NULL, 0);
+	/* Private data: that of rdma_create_ep() first. The length has one byte. */
+	if (id->connect_len + len > UINT8_MAX)
+		return EINVAL;
+	ret->private_len = (uint8_t)(id->connect_len + len);
+	if (id->connect_len)
+		memcpy(ret->private_data, id->connect_data, id->connect_len);
+	if (len)
+		memcpy(ret->private_data + id->connect_len, data, len);
+	return 0;
 }
 
 static uint8_t least(uint8_t a, uint8_t b)

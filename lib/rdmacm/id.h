@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Ids: struct rdma_cm_id as programs see it, and what the library knows beside. The id's exchange
- * with the other side lives in the device server; the library has its queue pair, and its events.
+/* librdmacm's ids: struct rdma_cm_id as programs see it, and what the library knows beside. The id's
+ * exchange with the other side lives in the device server; the library has its queue pair, and its
+ * events. The public functions lie in the file of what they are about: server.h has the connection to
+ * the server and the devices, channel.h the events.
  *
  * The server names an id in events by its token, a number that no other id of the process has ever
  * had. So a late event finds no id rather than another one. */

@@ -41,14 +41,9 @@ static bool has_devices(void)
 
 static struct rcm_server *connect_locked(void)
 {
-	struct rcm_server *server;
+	struct rcm_server *server = has_devices() ? calloc(1, sizeof(*server)) : NULL;
 
-	if (!has_devices())
-		return NULL;
-	server = calloc(1, sizeof(*server));
-	if (!server)
-		return NULL;
-	if (ctl_connect(&server->client)) {
+	if (!server || ctl_connect(&server->client)) {
 		free(server);
 		return NULL;
 	}
@@ -106,29 +101,26 @@ static uint8_t at_most_254(int value)
 	return (uint8_t)(value < 254 ? value : 254);
 }
 
-static struct rcm_device *open_device(struct ibv_device *base, uint32_t server_serial)
+/* A device that does not open is not among the devices. */
+static void open_device(struct ibv_device *base, uint32_t server_serial)
 {
 	struct rcm_device *device = calloc(1, sizeof(*device));
 	struct ibv_device_attr attr;
-	int err;
 
 	if (!device)
-		return NULL;
+		return;
 	device->verbs = ibv_open_device(base);
-	err = device->verbs ? ibv_query_device(device->verbs, &attr) : rcm_errno();
-	if (err) {
+	if (!device->verbs || ibv_query_device(device->verbs, &attr)) {
 		if (device->verbs)
 			ibv_close_device(device->verbs);
 		free(device);
-		errno = err;
-		return NULL;
+		return;
 	}
 	device->guid = ibv_get_device_guid(base);
 	device->server_serial = server_serial;
 	device->max_initiator_depth = at_most_254(attr.max_qp_init_rd_atom);
 	device->max_responder_resources = at_most_254(attr.max_qp_rd_atom);
 	LL_APPEND(devices, device);
-	return device;
 }
 
 /* The device with this GUID, or NULL. */
