@@ -16,7 +16,6 @@
 #include "net/link/capture/pcapng.h"
 #include "net/link/clock.h"
 #include "net/wire/icrc.h"
-#include "rxe_dm/command/capture_comment.h"
 #include "rxe_dm/command/capture_merge.h"
 #include "rxe_dm/command/command.h"
 #include "rxe_dm/command/view.h"
@@ -34,12 +33,11 @@ struct capturing {
 	struct merge merge;
 	FILE *file;
 	const char *name;
-	bool is_new; /* the file was made by us */
+	bool is_new;						  /* the file was made by us */
+	uint64_t device, max_packets, length_s, keep, buffer_mib; /* options; 0: no limit */
 	bool both;
-	uint32_t keep;
-	uint64_t max_packets; /* 0: no limit */
-	uint64_t end_ns;      /* UINT64_MAX: never */
-	uint64_t epoch_ns;    /* from CLOCK_MONOTONIC to 1970 */
+	uint64_t end_ns;   /* UINT64_MAX: never */
+	uint64_t epoch_ns; /* from CLOCK_MONOTONIC to 1970 */
 	uint64_t packets, missing;
 	int error;
 };
@@ -103,7 +101,7 @@ static uint16_t ip_id_of(const struct capture_record *record)
 static int write_packet(struct capturing *c, const struct capture_record *record, uint64_t missing)
 {
 	char comment[CAPTURE_LINE_MAX];
-	const uint32_t len = record->kept < c->keep ? record->kept : c->keep;
+	const uint32_t len = record->kept < c->keep ? record->kept : (uint32_t)c->keep;
 	const struct capture_packet packet = {
 		.time_ns = record->time_ns + c->epoch_ns,
 		.sent = record->flags & CAPTURE_SENT,
@@ -213,12 +211,22 @@ static uint32_t wait_for_programs(const struct capturing *c)
 	return there;
 }
 
-static int begin(struct capturing *c, uint32_t device, uint32_t ring_bytes)
+static uint32_t power_of_two(uint64_t at_least)
+{
+	uint32_t ret = 1;
+
+	while (ret < at_least)
+		ret *= 2;
+	return ret;
+}
+
+static int begin(struct capturing *c)
 {
 	struct ctl_call call = { .req = { .op = CTL_CAPTURE,
-					  .device = device,
-					  .capture = { .ring_bytes = ring_bytes,
-						       .keep = c->keep,
+					  .device = (uint32_t)c->device,
+					  .capture = { .ring_bytes = power_of_two(c->buffer_mib)
+								     << 20,
+						       .keep = (uint32_t)c->keep,
 						       .inside = c->both } },
 				 .in_fd = -1 };
 	int rc = ctl_do(c->client, &call, 1);
@@ -228,7 +236,7 @@ static int begin(struct capturing *c, uint32_t device, uint32_t ring_bytes)
 	rc = merge_open(&c->merge, call.fds[0]);
 	close(call.fds[0]);
 	if (rc == 0)
-		rc = view_map_shared(&c->shared, c->client, device);
+		rc = view_map_shared(&c->shared, c->client, (uint32_t)c->device);
 	return rc;
 }
 
@@ -290,15 +298,15 @@ static int write_start(struct capturing *c, const char *name)
 	return rc;
 }
 
-static int capture(struct capturing *c, uint32_t device, uint32_t ring_bytes)
+static int capture(struct capturing *c)
 {
 	char name[32];
 	uint32_t programs;
 	int rc;
 
-	snprintf(name, sizeof(name), "rxe_dm%u", device);
+	snprintf(name, sizeof(name), "rxe_dm%u", (uint32_t)c->device);
 	c->epoch_ns = find_epoch();
-	rc = begin(c, device, ring_bytes);
+	rc = begin(c);
 	if (rc) {
 		fprintf(stderr, "rxe_dm: no capture on %s: %s\n", name,
 			rc == -ENODEV ? "there is no such device" : strerror(-rc));
@@ -312,70 +320,49 @@ static int capture(struct capturing *c, uint32_t device, uint32_t ring_bytes)
 	programs = wait_for_programs(c);
 	fprintf(stderr, "capturing on %s to %s, %u program%s so far; Ctrl-C ends it\n", name,
 		c->name, programs, programs == 1 ? "" : "s");
-	if (c->end_ns != UINT64_MAX)
-		c->end_ns += clock_ns(CLOCK_MONOTONIC);
+	c->end_ns = UINT64_MAX;
+	if (c->length_s)
+		c->end_ns = clock_ns(CLOCK_MONOTONIC) + c->length_s * NSEC_PER_SEC;
 	run(c);
 	rc = write_end(c);
 	c->error = c->error ? c->error : rc;
 	return report(c);
 }
 
-struct wishes {
-	uint64_t max_packets, length_s, keep, buffer_mib, device;
-	bool both;
-};
-
-static uint32_t power_of_two(uint64_t at_least)
+static int capture_to(struct capturing *c, const char *path, const char *instance)
 {
-	uint32_t ret = 1;
+	int rc = 1;
 
-	while (ret < at_least)
-		ret *= 2;
-	return ret;
-}
-
-static int capture_to(const char *path, const struct wishes *w, const char *instance)
-{
-	static struct capturing c;
-	int rc;
-
-	c.both = w->both;
-	c.keep = (uint32_t)w->keep;
-	c.max_packets = w->max_packets;
-	c.end_ns = w->length_s ? w->length_s * NSEC_PER_SEC : UINT64_MAX;
-	rc = open_file(&c, path);
-	if (rc)
+	if (open_file(c, path))
 		return 1;
 	watch_signals();
-	rc = ctl_connect_as(&c.client, instance, CTL_ROLE_COMMAND, true);
-	if (rc == 0) {
-		rc = capture(&c, (uint32_t)w->device, power_of_two(w->buffer_mib) << 20);
-		ctl_disconnect(c.client);
+	if (ctl_connect_as(&c->client, instance, CTL_ROLE_COMMAND, true) == 0) {
+		rc = capture(c);
+		ctl_disconnect(c->client);
 	}
-	merge_close(&c.merge);
-	if (c.shared)
-		munmap((void *)(uintptr_t)c.shared, sizeof(*c.shared));
-	if (fclose(c.file) && rc == 0)
-		rc = 1;
-	return rc ? 1 : 0;
+	merge_close(&c->merge);
+	if (c->shared)
+		munmap((void *)(uintptr_t)c->shared, sizeof(*c->shared));
+	return fclose(c->file) ? 1 : rc;
 }
 
 int command_capture(int argc, char **argv)
 {
-	struct wishes w = { .keep = CAPTURE_KEEP_MAX, .buffer_mib = CAPTURE_RING_USUAL >> 20 };
+	static struct capturing c = { .keep = CAPTURE_KEEP_MAX,
+				      .buffer_mib = CAPTURE_RING_USUAL >> 20 };
 	const struct command_option own[] = {
-		{ "count", "N", "end after N packets", NULL, &w.max_packets, 1, UINT64_MAX, NULL,
+		{ "count", "N", "end after N packets", NULL, &c.max_packets, 1, UINT64_MAX, NULL,
 		  NULL },
-		{ "seconds", "N", "end after N seconds", NULL, &w.length_s, 1, MAX_SECONDS, NULL,
+		{ "seconds", "N", "end after N seconds", NULL, &c.length_s, 1, MAX_SECONDS, NULL,
 		  NULL },
 		{ .name = "both",
 		  .help = "packets between programs of the device twice: sent, and received",
-		  .given = &w.both },
-		{ "snap", "BYTES", "the first BYTES of each packet only", NULL, &w.keep, 32,
+		  .given = &c.both },
+		{ "snap", "BYTES", "the first BYTES of each packet only", NULL, &c.keep, 32,
 		  CAPTURE_KEEP_MAX, NULL, NULL },
-		{ "buffer", "MIB", "size of each program's ring, default 16", NULL, &w.buffer_mib,
+		{ "buffer", "MIB", "size of each program's ring, default 16", NULL, &c.buffer_mib,
 		  1, CAPTURE_RING_MAX >> 20, NULL, NULL },
-		DEVICE_OPTION(&w.device),
+		DEVICE_OPTION(&c.device),
 		{ 0 },
 	};
 	struct command_options options;
@@ -390,5 +377,5 @@ int command_capture(int argc, char **argv)
 					: "rxe_dm: capture takes one file, behind its options\n");
 		return 2;
 	}
-	return capture_to(argv[options.rest], &w, options.settings.instance);
+	return capture_to(&c, argv[options.rest], options.settings.instance);
 }

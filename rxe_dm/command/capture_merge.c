@@ -7,10 +7,14 @@
 #include "rxe_dm/command/capture_merge.h"
 
 #include <errno.h>
+#include <infiniband/verbs.h>
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+
+#include "rxe_dm/command/view.h"
 
 #define STUCK_NS 200000000u
 
@@ -218,4 +222,52 @@ uint64_t merge_missing(const struct merge *merge)
 		missing += merge->lanes[i].reader.lost +
 			   capture_reader_unread(&merge->lanes[i].reader);
 	return missing;
+}
+
+/* "RDMA_WRITE" for a work request's opcode. */
+static const char *request_str(uint32_t opcode)
+{
+	static const char *const names[] = {
+		[IBV_WR_RDMA_WRITE] = "RDMA_WRITE",
+		[IBV_WR_RDMA_WRITE_WITH_IMM] = "RDMA_WRITE_WITH_IMM",
+		[IBV_WR_SEND] = "SEND",
+		[IBV_WR_SEND_WITH_IMM] = "SEND_WITH_IMM",
+		[IBV_WR_RDMA_READ] = "RDMA_READ",
+		[IBV_WR_ATOMIC_CMP_AND_SWP] = "ATOMIC_CMP_AND_SWP",
+		[IBV_WR_ATOMIC_FETCH_AND_ADD] = "ATOMIC_FETCH_AND_ADD",
+		[IBV_WR_SEND_WITH_INV] = "SEND_WITH_INV",
+		/* Of a newer verbs.h. */
+		[14] = "FLUSH",
+		[15] = "ATOMIC_WRITE",
+	};
+
+	if (opcode < sizeof(names) / sizeof(names[0]) && names[opcode])
+		return names[opcode];
+	return "?";
+}
+
+void capture_comment(char ret[static CAPTURE_LINE_MAX], const struct capture_record *record,
+		     uint64_t missing)
+{
+	char comm[CAPTURE_COMM_MAX], note[CAPTURE_NOTE_MAX + 1];
+	size_t len = 0;
+
+	view_add(ret, CAPTURE_LINE_MAX, &len, "%s[%d]",
+		 view_plain(comm, sizeof(comm), record->comm, CAPTURE_COMM_MAX), (int)record->pid);
+	if (record->flags & CAPTURE_HAS_QP)
+		view_add(ret, CAPTURE_LINE_MAX, &len, " QP 0x%06x %s", record->qpn,
+			 view_qp_type(record->qp_type));
+	if (record->flags & CAPTURE_HAS_WR)
+		view_add(ret, CAPTURE_LINE_MAX, &len, ", %s%s wr_id 0x%" PRIx64,
+			 record->flags & CAPTURE_SENT ? "" : "answers ",
+			 request_str(record->wr_opcode), record->wr_id);
+	if (record->flags & CAPTURE_LOST)
+		view_add(ret, CAPTURE_LINE_MAX, &len, "; LOST");
+	if (record->note_len)
+		view_add(ret, CAPTURE_LINE_MAX, &len, "; %s",
+			 view_plain(note, sizeof(note), capture_record_note(record),
+				    record->note_len));
+	if (missing)
+		view_add(ret, CAPTURE_LINE_MAX, &len,
+			 "; %" PRIu64 " packets of this program are missing before it", missing);
 }

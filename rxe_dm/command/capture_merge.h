@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The rings of a device's programs, merged into one sequence of packets by time. */
+/* The rings of a device's programs, merged into one sequence of packets by time, and what the comment
+ * of a packet says. */
 #ifndef RXE_DM_COMMAND_CAPTURE_MERGE_H
 #define RXE_DM_COMMAND_CAPTURE_MERGE_H
 
@@ -43,5 +44,11 @@ bool merge_has_joined(const struct merge *merge, uint32_t slot, int32_t pid);
 bool merge_is_busy(const struct merge *merge);
 /* Packets that were overwritten before they were read. */
 uint64_t merge_missing(const struct merge *merge);
+
+#define CAPTURE_LINE_MAX 640
+/* "ib_write_bw[1234] QP 0x010002 RC, RDMA_WRITE wr_id 0x7": the program, the queue pair, the work
+ * request, and what a fault did. missing: packets lost before this one. */
+void capture_comment(char ret[static CAPTURE_LINE_MAX], const struct capture_record *record,
+		     uint64_t missing);
 
 #endif

@@ -74,12 +74,17 @@ static bool rule_is_good(const struct asked *asked)
 	return true;
 }
 
+static struct ctl_call new_call(const struct asked *asked, enum ctl_fault_what what)
+{
+	return (struct ctl_call){
+		.req = { .op = CTL_FAULT, .device = (uint32_t)asked->device, .fault.what = what },
+		.in_fd = -1
+	};
+}
+
 static int add(const struct asked *asked)
 {
-	struct ctl_call call = { .req = { .op = CTL_FAULT,
-					  .device = (uint32_t)asked->device,
-					  .fault.what = CTL_FAULT_ADD },
-				 .in_fd = -1 };
+	struct ctl_call call = new_call(asked, CTL_FAULT_ADD);
 	int rc;
 
 	if (!join_words(asked, call.req.fault.text))
@@ -129,10 +134,7 @@ static bool clear_is_good(const struct asked *asked)
 
 static int clear(const struct asked *asked)
 {
-	struct ctl_call call = { .req = { .op = CTL_FAULT,
-					  .device = (uint32_t)asked->device,
-					  .fault.what = CTL_FAULT_CLEAR },
-				 .in_fd = -1 };
+	struct ctl_call call = new_call(asked, CTL_FAULT_CLEAR);
 	int rc;
 
 	if (!read_number(asked, &call.req.fault.id))
@@ -165,17 +167,9 @@ static void list_text(const struct ctl_shared *shared)
 
 static int list_json(const struct ctl_shared *shared)
 {
-	json_t *list = json_array();
-	int rc;
+	json_t *list = show_json_faults(shared);
+	int rc = json_dumpf(list, stdout, JSON_INDENT(2));
 
-	for (int at = view_next_fault(shared, 0); at >= 0;
-	     at = view_next_fault(shared, shared->faults.at[at].id)) {
-		json_array_append_new(
-			list, json_pack("{s:i, s:s, s:I}", "number", (int)shared->faults.at[at].id,
-					"rule", shared->faults.at[at].text, "fired",
-					(json_int_t)view_fault_fired(shared, (uint32_t)at)));
-	}
-	rc = json_dumpf(list, stdout, JSON_INDENT(2));
 	printf("\n");
 	json_decref(list);
 	return rc ? 1 : 0;

@@ -21,7 +21,7 @@ struct rdma_line {
 	json_t *object;
 };
 
-/* rdma_line.c. The first two begin a line that names a device: "dev NAME " and "link NAME/1 ". */
+/* The first two begin a line that names a device: "dev NAME " and "link NAME/1 ". */
 struct rdma_line rdma_begin_dev(struct rdma_output *output, const struct view_device *device);
 struct rdma_line rdma_begin_link(struct rdma_output *output, const struct view_device *device);
 /* "INDEX: NAME: " */
@@ -35,7 +35,7 @@ void rdma_json_number(struct rdma_line *line, const char *name, uint64_t value);
 void rdma_counter(struct rdma_line *line, const char *name, uint64_t value);
 void rdma_end(struct rdma_line *line);
 
-/* rdma_resource.c. kind: qp, cm_id, cq, mr, pd, ctx or srq; NULL: how many there are. */
+/* kind: qp, cm_id, cq, mr, pd, ctx or srq; NULL: how many there are. */
 void rdma_resource(struct rdma_output *output, const struct view *view,
 		   const struct view_device *device, const char *kind);
 

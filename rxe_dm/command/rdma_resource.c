@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
-/* rdma resource: how many objects of each kind a device has, and lists of them. SRQs that
+/* Lines of `rdma`, as text or JSON, and rdma resource: how many objects of each kind a device has, and lists of them. SRQs that
  * are not of XRC have no numbers: they are counted, and left out of the list. */
 #include <infiniband/verbs.h>
+#include <inttypes.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
@@ -9,6 +10,90 @@
 #include "lib/control/cm.h"
 #include "lib/control/rcm.h"
 #include "rxe_dm/command/rdma.h"
+
+static struct rdma_line begin(struct rdma_output *output, const struct view_device *device)
+{
+	struct rdma_line ret = { .output = output };
+
+	if (output->json) {
+		ret.object = json_object();
+		rdma_json_number(&ret, "ifindex", device->info.index);
+		rdma_text(&ret, "ifname", device->info.name);
+	}
+	return ret;
+}
+
+struct rdma_line rdma_begin(struct rdma_output *output, const struct view_device *device)
+{
+	if (!output->json)
+		printf("%u: %s: ", device->info.index, device->info.name);
+	return begin(output, device);
+}
+
+struct rdma_line rdma_begin_dev(struct rdma_output *output, const struct view_device *device)
+{
+	if (!output->json)
+		printf("dev %s ", device->info.name);
+	return begin(output, device);
+}
+
+struct rdma_line rdma_begin_link(struct rdma_output *output, const struct view_device *device)
+{
+	struct rdma_line ret = begin(output, device);
+
+	if (output->json)
+		rdma_json_number(&ret, "port", 1);
+	else
+		printf("link %s/1 ", device->info.name);
+	return ret;
+}
+
+void rdma_text(struct rdma_line *line, const char *name, const char *value)
+{
+	json_t *string;
+
+	if (!line->output->json) {
+		printf("%s %s ", name, value);
+		return;
+	}
+	string = json_string(value); /* the name of a program need not be UTF-8 */
+	json_object_set_new(line->object, name, string ? string : json_string("?"));
+}
+
+void rdma_json_number(struct rdma_line *line, const char *name, uint64_t value)
+{
+	if (line->output->json)
+		json_object_set_new(line->object, name, json_integer((json_int_t)value));
+}
+
+void rdma_number(struct rdma_line *line, const char *name, uint64_t value)
+{
+	rdma_json_number(line, name, value);
+	if (!line->output->json)
+		printf("%s %" PRIu64 " ", name, value);
+}
+
+void rdma_key(struct rdma_line *line, const char *name, uint64_t value)
+{
+	rdma_json_number(line, name, value);
+	if (!line->output->json)
+		printf("%s 0x%" PRIx64 " ", name, value);
+}
+
+void rdma_counter(struct rdma_line *line, const char *name, uint64_t value)
+{
+	if (line->output->pretty && !line->output->json)
+		printf("\n    ");
+	rdma_number(line, name, value);
+}
+
+void rdma_end(struct rdma_line *line)
+{
+	if (line->output->json)
+		json_array_append_new(line->output->lines, line->object);
+	else
+		printf("\n");
+}
 
 #define COMM_MAX 16
 
@@ -79,11 +164,15 @@ static const char *mig_state(uint32_t state)
 }
 
 static void put_qp(struct rdma_output *output, const struct view_device *device,
-		   const struct ctl_slot *slot, const struct ctl_shared_qp *qp)
+		   const struct ctl_slot *slot, uint32_t index)
 {
-	struct rdma_line line = rdma_begin_link(output, device);
+	const struct ctl_shared_qp *qp = &slot->qp[index];
 	const bool connected = qp->type != IBV_QPT_UD;
+	struct rdma_line line;
 
+	if (!qp->qpn)
+		return;
+	line = rdma_begin_link(output, device);
 	rdma_number(&line, "lqpn", qp->qpn);
 	rdma_number(&line, "pdn", qp->pd);
 	if (connected)
@@ -99,55 +188,33 @@ static void put_qp(struct rdma_output *output, const struct view_device *device,
 	rdma_end(&line);
 }
 
-static void list_qps(struct rdma_output *output, const struct view_device *device)
+static void put_cq(struct rdma_output *output, const struct view_device *device,
+		   const struct ctl_slot *slot, uint32_t index)
 {
-	for (uint32_t i = 0; i < RXE_MAX_SLOTS; i++) {
-		const struct ctl_slot *slot = &device->shared->slot[i];
+	struct rdma_line line;
 
-		for (uint32_t j = 0; slot->pid && j < RXE_MAX_QP; j++) {
-			if (slot->qp[j].qpn)
-				put_qp(output, device, slot, &slot->qp[j]);
-		}
-	}
+	if (!slot->cq[index].cqn)
+		return;
+	line = rdma_begin_dev(output, device);
+	rdma_number(&line, "cqn", slot->cq[index].cqn);
+	rdma_number(&line, "cqe", slot->cq[index].cqe);
+	put_process(&line, device, slot->pid);
+	rdma_end(&line);
 }
 
-static void list_cqs(struct rdma_output *output, const struct view_device *device)
+static void put_srq(struct rdma_output *output, const struct view_device *device,
+		    const struct ctl_slot *slot, uint32_t index)
 {
-	for (uint32_t i = 0; i < RXE_MAX_SLOTS; i++) {
-		const struct ctl_slot *slot = &device->shared->slot[i];
+	struct rdma_line line;
 
-		for (uint32_t j = 0; slot->pid && j < RXE_MAX_CQ; j++) {
-			struct rdma_line line;
-
-			if (!slot->cq[j].cqn)
-				continue;
-			line = rdma_begin_dev(output, device);
-			rdma_number(&line, "cqn", slot->cq[j].cqn);
-			rdma_number(&line, "cqe", slot->cq[j].cqe);
-			put_process(&line, device, slot->pid);
-			rdma_end(&line);
-		}
-	}
-}
-
-static void list_srqs(struct rdma_output *output, const struct view_device *device)
-{
-	for (uint32_t i = 0; i < RXE_MAX_SLOTS; i++) {
-		const struct ctl_slot *slot = &device->shared->slot[i];
-
-		for (uint32_t j = 0; slot->pid && j < RXE_MAX_SRQ; j++) {
-			struct rdma_line line;
-
-			if (!slot->srq[j].srqn)
-				continue;
-			line = rdma_begin_dev(output, device);
-			rdma_number(&line, "srqn", slot->srq[j].srqn);
-			rdma_text(&line, "type", "XRC"); /* basic ones are their process's alone */
-			rdma_number(&line, "pdn", slot->srq[j].pd);
-			put_process(&line, device, slot->pid);
-			rdma_end(&line);
-		}
-	}
+	if (!slot->srq[index].srqn)
+		return;
+	line = rdma_begin_dev(output, device);
+	rdma_number(&line, "srqn", slot->srq[index].srqn);
+	rdma_text(&line, "type", "XRC"); /* basic ones are their process's alone */
+	rdma_number(&line, "pdn", slot->srq[index].pd);
+	put_process(&line, device, slot->pid);
+	rdma_end(&line);
 }
 
 /* In Linux's words. */
@@ -228,6 +295,25 @@ static void put_object(struct rdma_output *output, const struct view_device *dev
 	rdma_end(&line);
 }
 
+/* Entries that processes keep in their slots: a line each, if it is in use. */
+struct list {
+	const char *kind;
+	uint32_t most;
+	void (*put)(struct rdma_output *output, const struct view_device *device,
+		    const struct ctl_slot *slot, uint32_t index);
+};
+
+static void list_slots(struct rdma_output *output, const struct view_device *device,
+		       const struct list *list)
+{
+	for (uint32_t i = 0; i < RXE_MAX_SLOTS; i++) {
+		const struct ctl_slot *slot = &device->shared->slot[i];
+
+		for (uint32_t j = 0; slot->pid && j < list->most; j++)
+			list->put(output, device, slot, j);
+	}
+}
+
 static void list_objects(struct rdma_output *output, const struct view_device *device,
 			 enum ctl_kind kind)
 {
@@ -237,17 +323,28 @@ static void list_objects(struct rdma_output *output, const struct view_device *d
 	}
 }
 
+static void list_ids(struct rdma_output *output, const struct view *view,
+		     const struct view_device *device)
+{
+	for (size_t i = 0; i < view->num_ids; i++) {
+		if (is_on(&view->ids[i], device))
+			put_id(output, device, &view->ids[i]);
+	}
+}
+
 void rdma_resource(struct rdma_output *output, const struct view *view,
 		   const struct view_device *device, const char *kind)
 {
+	static const struct list lists[] = { { "qp", RXE_MAX_QP, put_qp },
+					     { "cq", RXE_MAX_CQ, put_cq },
+					     { "srq", RXE_MAX_SRQ, put_srq } };
+
+	for (size_t i = 0; kind && i < sizeof(lists) / sizeof(lists[0]); i++) {
+		if (strcmp(kind, lists[i].kind) == 0)
+			list_slots(output, device, &lists[i]);
+	}
 	if (!kind)
 		summary(output, view, device);
-	else if (strcmp(kind, "qp") == 0)
-		list_qps(output, device);
-	else if (strcmp(kind, "cq") == 0)
-		list_cqs(output, device);
-	else if (strcmp(kind, "srq") == 0)
-		list_srqs(output, device);
 	else if (strcmp(kind, "mr") == 0)
 		list_objects(output, device, CTL_KIND_MR);
 	else if (strcmp(kind, "pd") == 0)
@@ -255,8 +352,5 @@ void rdma_resource(struct rdma_output *output, const struct view *view,
 	else if (strcmp(kind, "ctx") == 0)
 		list_objects(output, device, CTL_KIND_CONTEXT);
 	else if (strcmp(kind, "cm_id") == 0)
-		for (size_t i = 0; i < view->num_ids; i++) {
-			if (is_on(&view->ids[i], device))
-				put_id(output, device, &view->ids[i]);
-		}
+		list_ids(output, view, device);
 }

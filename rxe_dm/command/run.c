@@ -12,7 +12,6 @@
 #include "lib/control/log.h"
 #include "rxe_dm/command/command.h"
 #include "rxe_dm/command/run.h"
-#include "rxe_dm/command/verbs_linked.h"
 
 /* A name and no path: a path in LD_PRELOAD has no blank. */
 #define RSOCKETS    "librspreload.so"
@@ -60,27 +59,6 @@ static bool find_libraries(char ret[static FOLDERS_MAX])
 		return true;
 	ctl_log(CTL_LOG_ERROR, LIBRARY " of this installation is missing, looked for in %s", from);
 	return false;
-}
-
-int run_set_list(const char *variable, const char *first, const char *second)
-{
-	size_t len = strlen(first) + strlen(second) + 2;
-	char *list = (char *)malloc(len);
-	int rc = -ENOMEM;
-
-	if (list) {
-		snprintf(list, len, "%s%s%s", first, *first && *second ? ":" : "", second);
-		rc = setenv(variable, list, 1) ? -errno : 0;
-		free(list);
-	}
-	return rc;
-}
-
-const char *run_variable(const char *name)
-{
-	const char *value = getenv(name);
-
-	return value ? value : "";
 }
 
 static int set_libraries(const char *folders, bool rsockets)

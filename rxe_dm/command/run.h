@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* How a program under `rxe_dm run` finds the device as files, beside libibverbs. */
+/* How a program under `rxe_dm run` finds the device as files, beside libibverbs, and which programs
+ * cannot find it. */
 #ifndef RXE_DM_COMMAND_RUN_H
 #define RXE_DM_COMMAND_RUN_H
 
 #include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 
 struct ctl_client;
 
@@ -18,13 +21,17 @@ enum run_view {
  * What fails is explained. False: the program cannot have the view that it was promised; else it
  * runs with or without files. */
 bool run_view(struct ctl_client *client, enum run_view view, bool host, const char *folders);
-/* run_namespace.c: this process enters a mount namespace with the files below root in /sys/class.
- * False: explained. */
-bool run_namespace(const char *root);
-
 /* The variable becomes a list with a colon between, if neither is empty. 0 or a negative errno. */
 int run_set_list(const char *variable, const char *first, const char *second);
 /* Its value, or "". */
 const char *run_variable(const char *name);
+
+/* True: an ELF image of len bytes has a libibverbs linked in, so it loads none. False for all else,
+ * malformed files included. Pure. */
+bool verbs_linked(const uint8_t *image, size_t len);
+
+/* Logs a notice if execvp(name) runs a program that does not load our libibverbs: one that has its
+ * own linked in, or is setuid. */
+void verbs_linked_warn(const char *name);
 
 #endif

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: MIT
 /* rxe_dm show: prints devices and their users, once or each second. Starts and keeps no server. */
 #include <errno.h>
+#include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
 #include "lib/control/connection.h"
+#include "lib/control/profile.h"
 #include "rxe_dm/command/command.h"
 #include "rxe_dm/command/view.h"
 
@@ -16,6 +18,88 @@ struct show {
 	bool packets; /* of failed queue pairs only */
 	uint32_t qpn; /* ... of this one; 0: of all */
 };
+
+enum state {
+	WORKS,
+	PARTLY,
+	REFUSED,
+};
+
+/* A section has a title only. */
+struct feature {
+	const char *title, *library, *function;
+	enum state state;
+	const char *note;
+};
+
+#define SECTION(title)				{ title, NULL, NULL, WORKS, "" },
+#define FEATURE(library, function, state, note) { NULL, #library, #function, state, note },
+static const struct feature features[] = {
+#include "features.inc"
+};
+#define NUM_FEATURES (sizeof(features) / sizeof(features[0]))
+
+static const char *state_str(enum state state)
+{
+	switch (state) {
+	case WORKS: return "works";
+	case PARTLY: return "partly";
+	case REFUSED: return "refused";
+	}
+	return "?";
+}
+
+/* What each function of the libraries does (lib/abi/features.tsv). */
+static void print_features(void)
+{
+	for (size_t i = 0; i < NUM_FEATURES; i++) {
+		const struct feature *feature = &features[i];
+
+		if (feature->title)
+			printf("%s%s\n", i ? "\n" : "", feature->title);
+		else if (!*feature->note)
+			printf("  %-43s%s\n", feature->function, state_str(feature->state));
+		else
+			printf("  %-43s%-8s %s\n", feature->function, state_str(feature->state),
+			       feature->note);
+	}
+}
+
+static int print_features_json(void)
+{
+	json_t *all = json_array();
+	int rc = all ? 0 : -ENOMEM;
+
+	for (size_t i = 0; !rc && i < NUM_FEATURES; i++) {
+		const struct feature *feature = &features[i];
+
+		if (feature->title)
+			continue;
+		if (json_array_append_new(
+			    all, json_pack("{s:s, s:s, s:s, s:s}", "library", feature->library,
+					   "function", feature->function, "state",
+					   state_str(feature->state), "note", feature->note)))
+			rc = -ENOMEM;
+	}
+	if (!rc && json_dumpf(all, stdout, JSON_INDENT(2)))
+		rc = -EPIPE;
+	json_decref(all);
+	if (!rc)
+		putchar('\n');
+	return rc;
+}
+
+/* The profile of the instance, in the format of its file. */
+static void print_limits(const struct view *view)
+{
+	const struct ctl_profile *profile = &view->device[0].info.profile;
+	char value[CTL_PROFILE_TEXT];
+
+	printf("# profile %s\n", profile->name);
+	for (size_t i = 0; i < ctl_key_count; i++)
+		printf("%s = %s\n", ctl_key_table[i].key,
+		       ctl_key_value(&ctl_key_table[i], profile, value));
+}
 
 static void print_packets(const struct view *view, uint32_t qpn)
 {
@@ -39,7 +123,7 @@ static int show_once(struct ctl_client *client, const struct show *show)
 	if (show->json)
 		rc = show_json(&view, stdout);
 	else if (show->limits)
-		show_limits(&view, stdout);
+		print_limits(&view);
 	else if (show->packets)
 		print_packets(&view, show->qpn);
 	else
@@ -102,9 +186,9 @@ static int list_features(const struct show *show)
 	int rc = 0;
 
 	if (show->json)
-		rc = show_features_json(stdout);
+		rc = print_features_json();
 	else
-		show_features(stdout);
+		print_features();
 	return rc || fflush(stdout) ? 1 : 0;
 }
 

@@ -2,7 +2,6 @@
 /* Queue pairs that entered error by themselves: cause, and last recorded packets. */
 #include <infiniband/verbs.h>
 #include <inttypes.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -64,22 +63,9 @@ const char *view_wc_status(uint32_t status)
 }
 
 struct line {
-	char *text;
+	char *text; /* VIEW_PACKET_MAX */
 	size_t len;
 };
-
-__attribute__((format(printf, 2, 3))) static void add(struct line *line, const char *format, ...)
-{
-	va_list args;
-	int n;
-
-	va_start(args, format);
-	n = vsnprintf(line->text + line->len, VIEW_PACKET_MAX - line->len, format, args);
-	va_end(args);
-	line->len += n > 0 ? (size_t)n : 0;
-	if (line->len >= VIEW_PACKET_MAX)
-		line->len = VIEW_PACKET_MAX - 1;
-}
 
 static void add_syndrome(struct line *line, const struct tail_packet *packet, uint32_t offset)
 {
@@ -94,13 +80,16 @@ static void add_syndrome(struct line *line, const struct tail_packet *packet, ui
 	code = aeth.syndrome & AETH_CODE_MASK;
 	switch (aeth.syndrome >> 5 & 3) {
 	case 0: return;
-	case 1: add(line, ", RNR NAK, timer %u", code); return;
+	case 1:
+		view_add(line->text, VIEW_PACKET_MAX, &line->len, ", RNR NAK, timer %u", code);
+		return;
 	case 3:
-		add(line, ", NAK: %s",
-		    code < sizeof(naks) / sizeof(naks[0]) ? naks[code] : "reserved code");
+		view_add(line->text, VIEW_PACKET_MAX, &line->len, ", NAK: %s",
+			 code < sizeof(naks) / sizeof(naks[0]) ? naks[code] : "reserved code");
 		return;
 	}
-	add(line, ", reserved syndrome 0x%02x", aeth.syndrome);
+	view_add(line->text, VIEW_PACKET_MAX, &line->len, ", reserved syndrome 0x%02x",
+		 aeth.syndrome);
 }
 
 static void add_headers(struct line *line, const struct tail_packet *packet, uint32_t shape)
@@ -111,9 +100,11 @@ static void add_headers(struct line *line, const struct tail_packet *packet, uin
 	const uint8_t *p = packet->head + at;
 
 	if ((shape & (SHAPE_RETH | SHAPE_ATOMIC_ETH)) && room >= at + 12)
-		add(line, ", rkey 0x%08x at 0x%" PRIx64, get_be32(p + 8), get_be64(p));
+		view_add(line->text, VIEW_PACKET_MAX, &line->len, ", rkey 0x%08x at 0x%" PRIx64,
+			 get_be32(p + 8), get_be64(p));
 	if ((shape & SHAPE_RETH) && room >= at + RETH_LEN)
-		add(line, " for %u bytes", get_be32(p + 12));
+		view_add(line->text, VIEW_PACKET_MAX, &line->len, " for %u bytes",
+			 get_be32(p + 12));
 	if (shape & SHAPE_AETH)
 		add_syndrome(line, packet, BTH_LEN);
 }
@@ -125,15 +116,16 @@ const char *view_packet(const struct tail_packet *packet, char ret[static VIEW_P
 
 	ret[0] = '\0';
 	if (packet->len < BTH_LEN) {
-		add(&line, "%c a runt of %u bytes", packet->sent ? '>' : '<', packet->len);
+		view_add(ret, VIEW_PACKET_MAX, &line.len, "%c a runt of %u bytes",
+			 packet->sent ? '>' : '<', packet->len);
 		return ret;
 	}
 	bth_parse(&bth, packet->head);
-	add(&line, "%c %s_%s psn %u to QP 0x%06x, %u bytes", packet->sent ? '>' : '<',
-	    wire_service_str(bth.opcode), wire_op_str(bth.opcode), bth.psn, bth.dest_qpn,
-	    packet->len);
+	view_add(ret, VIEW_PACKET_MAX, &line.len, "%c %s_%s psn %u to QP 0x%06x, %u bytes",
+		 packet->sent ? '>' : '<', wire_service_str(bth.opcode), wire_op_str(bth.opcode),
+		 bth.psn, bth.dest_qpn, packet->len);
 	if (bth.ack_req)
-		add(&line, ", asks for an answer");
+		view_add(ret, VIEW_PACKET_MAX, &line.len, ", asks for an answer");
 	add_headers(&line, packet, wire_shape(bth.opcode));
 	return ret;
 }

@@ -25,6 +25,11 @@ static void set_string(json_t *to, const char *name, const char *value)
 	json_object_set_new(to, name, string ? string : json_string("?"));
 }
 
+static void set_bool(json_t *to, const char *name, bool value)
+{
+	json_object_set_new(to, name, json_boolean(value));
+}
+
 static json_t *json_counters(const struct rxe_counters *counters, const struct ctl_lost *lost)
 {
 	json_t *ret = json_object();
@@ -117,7 +122,7 @@ static void set_mw(json_t *ret, const struct view_device *device, const struct c
 	set_number(ret, "pd", object->pd);
 	set_string(ret, "type", view_mr_kind(object->mr_kind));
 	set_number(ret, "key", bound.key ? bound.key : object->key);
-	json_object_set_new(ret, "bound", json_boolean(bound.key != 0));
+	set_bool(ret, "bound", bound.key != 0);
 	if (!bound.key)
 		return;
 	set_number(ret, "region", bound.region);
@@ -232,8 +237,8 @@ static void set_link(json_t *ret, const struct ctl_device *info)
 	set_string(ret, "link", view_link(info->link));
 	set_string(ret, "interface", info->if_name);
 	if (info->link == CTL_LINK_MEMORY) {
-		json_object_set_new(ret, "icrc", json_boolean(info->icrc));
-		json_object_set_new(ret, "link_fallback", json_boolean(info->link_fallback != 0));
+		set_bool(ret, "icrc", info->icrc);
+		set_bool(ret, "link_fallback", info->link_fallback != 0);
 	}
 	if (info->link != CTL_LINK_ETHERNET)
 		return;
@@ -297,7 +302,7 @@ static json_t *json_failures(const struct view_device *device)
 	return ret;
 }
 
-static json_t *json_faults(const struct ctl_shared *shared)
+json_t *show_json_faults(const struct ctl_shared *shared)
 {
 	json_t *ret = json_array();
 
@@ -341,20 +346,19 @@ static json_t *json_device(const struct view_device *device)
 
 	set_string(ret, "name", info->name);
 	set_string(ret, "port_state", view_port_state(device->shared->port_state));
-	json_object_set_new(ret, "fatal",
-			    json_boolean(atomic_load(&device->shared->faults.fatal) & 1));
+	set_bool(ret, "fatal", atomic_load(&device->shared->faults.fatal) & 1);
 	set_string(ret, "address", ctl_gid_str(&info->gids[0], text));
 	set_link(ret, info);
 	set_number(ret, "max_mtu", info->max_mtu);
 	json_object_set_new(ret, "profile", json_profile(&info->profile));
-	json_object_set_new(ret, "trains", json_boolean(info->trains));
-	json_object_set_new(ret, "mlx5", json_boolean(info->mlx5));
-	json_object_set_new(ret, "raw_privilege", json_boolean(info->raw_privilege));
+	set_bool(ret, "trains", info->trains);
+	set_bool(ret, "mlx5", info->mlx5);
+	set_bool(ret, "raw_privilege", info->raw_privilege);
 	set_number(ret, "slots", info->slots - 1);
 	set_number(ret, "slots_used", info->slots_used);
 	set_number(ret, "receive_buffer", info->rcvbuf);
 	json_object_set_new(ret, "gids", json_gids(device->shared));
-	json_object_set_new(ret, "faults", json_faults(device->shared));
+	json_object_set_new(ret, "faults", show_json_faults(device->shared));
 	json_object_set_new(ret, "arena", json_arena(info));
 	json_object_set_new(ret, "programs", json_programs(device));
 	set_objects(ret, device);
@@ -375,12 +379,10 @@ int show_json(const struct view *view, FILE *to)
 	set_number(root, "pid", (uint64_t)status->pid);
 	set_string(root, "version", status->version);
 	set_number(root, "uptime_s", status->uptime_ns / 1000000000);
-	json_object_set_new(root, "persistent", json_boolean(status->persistent));
+	set_bool(root, "persistent", status->persistent);
 	set_number(root, "linger_s", status->linger_s);
-	json_object_set_new(root, "held_by_faults",
-			    json_boolean(status->held & CTL_HELD_BY_FAULTS));
-	json_object_set_new(root, "held_by_capture",
-			    json_boolean(status->held & CTL_HELD_BY_CAPTURE));
+	set_bool(root, "held_by_faults", status->held & CTL_HELD_BY_FAULTS);
+	set_bool(root, "held_by_capture", status->held & CTL_HELD_BY_CAPTURE);
 	for (uint32_t i = 0; i < view->num_devices; i++)
 		json_array_append_new(devices, json_device(&view->device[i]));
 	json_object_set_new(root, "devices", devices);

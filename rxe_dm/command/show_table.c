@@ -21,7 +21,7 @@ static struct table begin(FILE *to, const char *titles)
 	return (struct table){ .to = to, .titles = titles };
 }
 
-__attribute__((format(printf, 2, 3))) static void row(struct table *table, const char *format, ...)
+static __attribute__((format(printf, 2, 3))) void row(struct table *table, const char *format, ...)
 {
 	va_list args;
 

@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #include "lib/control/log.h"
-#include "rxe_dm/command/verbs_linked.h"
+#include "rxe_dm/command/run.h"
 
 #define DEFAULT_PATH "/bin:/usr/bin" /* as execvp has it */
 

@@ -2,6 +2,7 @@
 /* Reads an instance: objects page by page, everything else from shared memory. */
 #include <errno.h>
 #include <infiniband/verbs.h>
+#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -246,6 +247,19 @@ const char *view_rights(uint32_t rights, char ret[static VIEW_RIGHTS_MAX])
 						len ? " " : "", names[i].name);
 	}
 	return len ? ret : "-";
+}
+
+void view_add(char *text, size_t size, size_t *len, const char *format, ...)
+{
+	va_list args;
+	int n;
+
+	va_start(args, format);
+	n = vsnprintf(text + *len, size - *len, format, args);
+	va_end(args);
+	*len += n > 0 ? (size_t)n : 0;
+	if (*len >= size)
+		*len = size - 1;
 }
 
 const char *view_plain(char *ret, size_t size, const char *text, size_t max)

@@ -59,6 +59,9 @@ const char *view_mac(const uint8_t mac[static CTL_MAC_LEN], char ret[static VIEW
 #define VIEW_RIGHTS_MAX 128
 const char *view_rights(uint32_t rights, char ret[static VIEW_RIGHTS_MAX]);
 
+/* Appends to a text of at most size bytes, of which len are used. What does not fit is cut. */
+__attribute__((format(printf, 4, 5))) void view_add(char *text, size_t size, size_t *len,
+						    const char *format, ...);
 /* Copies up to max bytes of another process's text, without control characters. */
 const char *view_plain(char *ret, size_t size, const char *text, size_t max);
 
@@ -91,24 +94,15 @@ const char *view_reject(uint32_t reason);	  /* enum cm_reject_reason */
 #define VIEW_ENDPOINT_MAX 64
 const char *view_endpoint(const union ctl_cm_sockaddr *addr, char ret[static VIEW_ENDPOINT_MAX]);
 
-/* view_cm_cause.c: why an attempt to connect came to nothing, and what to do. */
-#define VIEW_CAUSE_MAX 256
-const char *view_cm_cause(const struct view *view, const struct ctl_cm_failure *failure,
-			  char ret[static VIEW_CAUSE_MAX]);
-
 /* show_cm.c */
 void show_ids(const struct view *view, FILE *to);
 void show_cm_failures(const struct view *view, FILE *to);
 struct json_t *show_json_ids(const struct view *view);
 struct json_t *show_json_cm_failures(const struct view *view);
 
-/* show_features.c: what each function of the libraries does. */
-void show_features(FILE *to);
-int show_features_json(FILE *to);
-
-/* show_table.c, show_limits.c, show_json.c */
+/* show_table.c, show_json.c */
 void show_table(const struct view *view, FILE *to);
-void show_limits(const struct view *view, FILE *to);
 int show_json(const struct view *view, FILE *to);
+struct json_t *show_json_faults(const struct ctl_shared *shared);
 
 #endif

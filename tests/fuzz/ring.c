@@ -6,7 +6,6 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "rxe_dm/command/capture_comment.h"
 #include "rxe_dm/command/capture_merge.h"
 #include "tests/fuzz/target.h"
 

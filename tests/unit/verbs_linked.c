@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "rxe_dm/command/verbs_linked.h"
+#include "rxe_dm/command/run.h"
 #include "tests/suite.h"
 
 #define PARTS 2
