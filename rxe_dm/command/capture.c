@@ -138,6 +138,13 @@ static bool take(void *arg, const struct capture_record *record, uint64_t missin
 	return c->max_packets == 0 || c->packets < c->max_packets;
 }
 
+static int flush(const struct capturing *c)
+{
+	if (fflush(c->file) == 0)
+		return 0;
+	return errno ? -errno : -EIO;
+}
+
 /* True: go on. */
 static bool pass(struct capturing *c)
 {
@@ -145,10 +152,10 @@ static bool pass(struct capturing *c)
 
 	if (n < 0)
 		return false;
-	if (n > 0 && fflush(c->file)) {
-		c->error = errno ? -errno : -EIO;
+	if (n > 0)
+		c->error = flush(c);
+	if (c->error)
 		return false;
-	}
 	rest(n > 0 ? REST_BUSY_NS : REST_NS);
 	return true;
 }
@@ -172,12 +179,10 @@ static int write_end(struct capturing *c)
 		.packets = c->packets + missing,
 		.missing = missing,
 	};
-	int rc = capture_write_end(c->file, &totals);
+	int rc = capture_write_end(c->file, &totals), flushed = flush(c);
 
 	c->missing = missing;
-	if (fflush(c->file) && rc == 0)
-		rc = errno ? -errno : -EIO;
-	return rc;
+	return rc ? rc : flushed;
 }
 
 /* Waits until every program has joined the capture, and names those that have not. Returns the
@@ -293,9 +298,7 @@ static int write_start(struct capturing *c, const char *name)
 	if (c->file != stdout && ftruncate(fileno(c->file), 0) && errno != EINVAL)
 		return -errno;
 	rc = capture_write_start(c->file, name);
-	if (rc == 0 && fflush(c->file))
-		rc = errno ? -errno : -EIO;
-	return rc;
+	return rc ? rc : flush(c);
 }
 
 static int capture(struct capturing *c)

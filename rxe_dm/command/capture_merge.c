@@ -250,24 +250,23 @@ void capture_comment(char ret[static CAPTURE_LINE_MAX], const struct capture_rec
 		     uint64_t missing)
 {
 	char comm[CAPTURE_COMM_MAX], note[CAPTURE_NOTE_MAX + 1];
-	size_t len = 0;
+	struct view_text text = { ret, CAPTURE_LINE_MAX, 0 };
 
-	view_add(ret, CAPTURE_LINE_MAX, &len, "%s[%d]",
-		 view_plain(comm, sizeof(comm), record->comm, CAPTURE_COMM_MAX), (int)record->pid);
+	view_add(&text, "%s[%d]", view_plain(comm, sizeof(comm), record->comm, CAPTURE_COMM_MAX),
+		 (int)record->pid);
 	if (record->flags & CAPTURE_HAS_QP)
-		view_add(ret, CAPTURE_LINE_MAX, &len, " QP 0x%06x %s", record->qpn,
-			 view_qp_type(record->qp_type));
+		view_add(&text, " QP 0x%06x %s", record->qpn, view_qp_type(record->qp_type));
 	if (record->flags & CAPTURE_HAS_WR)
-		view_add(ret, CAPTURE_LINE_MAX, &len, ", %s%s wr_id 0x%" PRIx64,
+		view_add(&text, ", %s%s wr_id 0x%" PRIx64,
 			 record->flags & CAPTURE_SENT ? "" : "answers ",
 			 request_str(record->wr_opcode), record->wr_id);
 	if (record->flags & CAPTURE_LOST)
-		view_add(ret, CAPTURE_LINE_MAX, &len, "; LOST");
+		view_add(&text, "; LOST");
 	if (record->note_len)
-		view_add(ret, CAPTURE_LINE_MAX, &len, "; %s",
+		view_add(&text, "; %s",
 			 view_plain(note, sizeof(note), capture_record_note(record),
 				    record->note_len));
 	if (missing)
-		view_add(ret, CAPTURE_LINE_MAX, &len,
-			 "; %" PRIu64 " packets of this program are missing before it", missing);
+		view_add(&text, "; %" PRIu64 " packets of this program are missing before it",
+			 missing);
 }

@@ -18,6 +18,8 @@ struct asked {
 	bool json;
 	char **words; /* behind add, list or clear */
 	int num_words;
+	char rule[INJECT_TEXT_MAX]; /* add */
+	uint32_t id;		    /* clear; 0: all */
 };
 
 static int failed(const char *what, int rc)
@@ -28,28 +30,25 @@ static int failed(const char *what, int rc)
 }
 
 /* The words of the command line are one rule, however the shell cut them. */
-static bool join_words(const struct asked *asked, char ret[INJECT_TEXT_MAX])
+static bool join_words(struct asked *asked)
 {
-	size_t at = 0;
+	struct view_text rule = { asked->rule, sizeof(asked->rule), 0 };
+	size_t len = 0;
 
 	for (int i = 0; i < asked->num_words; i++) {
-		const int len = snprintf(ret + at, INJECT_TEXT_MAX - at, "%s%s", i ? " " : "",
-					 asked->words[i]);
-
-		at += (size_t)len;
-		if (at >= INJECT_TEXT_MAX) {
-			fprintf(stderr, "rxe_dm: a rule has at most %d characters\n",
-				INJECT_TEXT_MAX - 1);
-			return false;
-		}
+		view_add(&rule, "%s%s", i ? " " : "", asked->words[i]);
+		len += (i != 0) + strlen(asked->words[i]);
 	}
-	return true;
+	if (len == rule.len)
+		return true;
+	fprintf(stderr, "rxe_dm: a rule has at most %d characters\n", INJECT_TEXT_MAX - 1);
+	return false;
 }
 
 /* Checks the rule before a server is started for it. False: explained. */
-static bool rule_is_good(const struct asked *asked)
+static bool rule_is_good(struct asked *asked)
 {
-	char text[INJECT_TEXT_MAX], why[INJECT_TEXT_MAX];
+	char why[INJECT_TEXT_MAX];
 	struct inject_rule rule;
 
 	if (asked->num_words == 0) {
@@ -65,9 +64,9 @@ static bool rule_is_good(const struct asked *asked)
 			return false;
 		}
 	}
-	if (!join_words(asked, text))
+	if (!join_words(asked))
 		return false;
-	if (!inject_rule_parse(&rule, text, why)) {
+	if (!inject_rule_parse(&rule, asked->rule, why)) {
 		fprintf(stderr, "rxe_dm: %s\n", why);
 		return false;
 	}
@@ -87,8 +86,7 @@ static int add(const struct asked *asked)
 	struct ctl_call call = new_call(asked, CTL_FAULT_ADD);
 	int rc;
 
-	if (!join_words(asked, call.req.fault.text))
-		return 2;
+	memcpy(call.req.fault.text, asked->rule, sizeof(asked->rule));
 	rc = ctl_do(asked->client, &call, 0);
 	if (rc == -ENOSPC) {
 		fprintf(stderr,
@@ -103,29 +101,18 @@ static int add(const struct asked *asked)
 	return 0;
 }
 
-/* The number of a rule; 0: none was given. */
-static bool read_number(const struct asked *asked, uint32_t *ret)
+static bool clear_is_good(struct asked *asked)
 {
-	char *end;
+	const char *word = asked->num_words ? asked->words[0] : "";
 	unsigned long id;
+	char *end;
 
-	*ret = 0;
 	if (asked->num_words == 0)
 		return true;
 	errno = 0;
-	id = strtoul(asked->words[0], &end, 10);
-	if (asked->num_words > 1 || errno || *end || id == 0 || id > UINT32_MAX ||
-	    asked->words[0][0] == '-')
-		return false;
-	*ret = (uint32_t)id;
-	return true;
-}
-
-static bool clear_is_good(const struct asked *asked)
-{
-	uint32_t id;
-
-	if (read_number(asked, &id))
+	id = strtoul(word, &end, 10);
+	asked->id = (uint32_t)id;
+	if (asked->num_words == 1 && !errno && !*end && id > 0 && id <= UINT32_MAX && *word != '-')
 		return true;
 	fprintf(stderr, "rxe_dm: fault clear takes the number of one rule, as 'rxe_dm fault list' "
 			"shows it, or nothing\n");
@@ -134,18 +121,15 @@ static bool clear_is_good(const struct asked *asked)
 
 static int clear(const struct asked *asked)
 {
-	struct ctl_call call = new_call(asked, CTL_FAULT_CLEAR);
+	struct ctl_call call = new_call(asked, asked->id ? CTL_FAULT_REMOVE : CTL_FAULT_CLEAR);
 	int rc;
 
-	if (!read_number(asked, &call.req.fault.id))
-		return 2;
-	if (call.req.fault.id)
-		call.req.fault.what = CTL_FAULT_REMOVE;
+	call.req.fault.id = asked->id;
 	rc = ctl_do(asked->client, &call, 0);
 	if (rc == -ENOENT) {
 		fprintf(stderr,
 			"rxe_dm: there is no rule %u: 'rxe_dm fault list' shows which there are\n",
-			call.req.fault.id);
+			asked->id);
 		return 1;
 	}
 	return rc ? failed("the rules are as they were", rc) : 0;
@@ -175,7 +159,7 @@ static int list_json(const struct ctl_shared *shared)
 	return rc ? 1 : 0;
 }
 
-static bool list_is_good(const struct asked *asked)
+static bool list_is_good(struct asked *asked)
 {
 	if (asked->num_words == 0)
 		return true;
@@ -219,7 +203,7 @@ static int clear_none(const struct asked *asked, const char *instance)
 static const struct action {
 	const char *name;
 	int (*run)(const struct asked *asked);
-	bool (*is_good)(const struct asked *asked); /* the words; else it was explained */
+	bool (*is_good)(struct asked *asked); /* the words; else it was explained */
 	int (*without)(const struct asked *asked,
 		       const char *instance); /* no server is there; NULL: start one */
 } actions[] = {

@@ -60,25 +60,23 @@ struct cause {
 	const struct ctl_cm_failure *failure;
 	char host[INET6_ADDRSTRLEN]; /* the other side's address */
 	uint16_t port;
-	char *text; /* CAUSE_MAX */
+	struct view_text text;
 };
-
-static void take_remote(struct cause *cause)
-{
-	const union ctl_cm_sockaddr *remote = &cause->failure->remote;
-
-	if (remote->any.sa_family == AF_INET6) {
-		inet_ntop(AF_INET6, &remote->in6.sin6_addr, cause->host, sizeof(cause->host));
-		cause->port = ntohs(remote->in6.sin6_port);
-	} else {
-		inet_ntop(AF_INET, &remote->in.sin_addr, cause->host, sizeof(cause->host));
-		cause->port = ntohs(remote->in.sin_port);
-	}
-}
 
 static uint16_t port_of(const union ctl_cm_sockaddr *addr)
 {
 	return ntohs(addr->any.sa_family == AF_INET6 ? addr->in6.sin6_port : addr->in.sin_port);
+}
+
+static void take_remote(struct cause *cause)
+{
+	const union ctl_cm_sockaddr *remote = &cause->failure->remote;
+	const bool is_v6 = remote->any.sa_family == AF_INET6;
+
+	inet_ntop(is_v6 ? AF_INET6 : AF_INET,
+		  is_v6 ? (const void *)&remote->in6.sin6_addr : &remote->in.sin_addr, cause->host,
+		  sizeof(cause->host));
+	cause->port = port_of(remote);
 }
 
 /* A listener of this instance on the same port number, at another address or in another port space;
@@ -98,16 +96,14 @@ static void no_listener(struct cause *cause)
 {
 	const struct ctl_cm_listed *listener = find_listener(cause);
 	char where[VIEW_ENDPOINT_MAX];
-	int n = snprintf(cause->text, CAUSE_MAX, "no listener on port %u at %s: ", cause->port,
-			 cause->host);
-	const size_t used = n > 0 && n < CAUSE_MAX ? (size_t)n : 0;
 
+	view_add(&cause->text, "no listener on port %u at %s: ", cause->port, cause->host);
 	if (listener)
-		snprintf(cause->text + used, CAUSE_MAX - used, "now process %d listens at %s (%s)",
-			 (int)listener->pid, view_endpoint(&listener->local, where),
+		view_add(&cause->text, "now process %d listens at %s (%s)", (int)listener->pid,
+			 view_endpoint(&listener->local, where),
 			 view_port_space(listener->port_space));
 	else
-		snprintf(cause->text + used, CAUSE_MAX - used, "start the server first");
+		view_add(&cause->text, "start the server first");
 }
 
 static void rejected(struct cause *cause)
@@ -117,30 +113,30 @@ static void rejected(struct cause *cause)
 	switch (reason) {
 	case CM_REJ_INVALID_SERVICE_ID: no_listener(cause); return;
 	case CM_REJ_CONSUMER_DEFINED:
-		snprintf(cause->text, CAUSE_MAX,
+		view_add(&cause->text,
 			 "the program at port %u of %s refused: it called rdma_reject(), destroyed "
 			 "the id, or exited",
 			 cause->port, cause->host);
 		return;
 	case CM_REJ_TIMEOUT:
-		snprintf(cause->text, CAUSE_MAX,
+		view_add(&cause->text,
 			 "%s gave up: its program left before the connection was established",
 			 cause->host);
 		return;
 	case CM_REJ_INVALID_MTU:
-		snprintf(cause->text, CAUSE_MAX,
+		view_add(&cause->text,
 			 "%s refused: its port has a smaller MTU (reject reason %u): give both "
 			 "interfaces the same",
 			 cause->host, reason);
 		return;
 	case CM_REJ_STALE_CONNECTION:
-		snprintf(cause->text, CAUSE_MAX,
+		view_add(&cause->text,
 			 "stale connection: %s has another one with this queue pair number, and "
 			 "ends that; connect again",
 			 cause->host);
 		return;
 	}
-	snprintf(cause->text, CAUSE_MAX, "%s refused: %s (reject reason %u)", cause->host,
+	view_add(&cause->text, "%s refused: %s (reject reason %u)", cause->host,
 		 view_reject(reason), reason);
 }
 
@@ -152,11 +148,11 @@ static void datagrams_refused(struct cause *cause)
 	if (status == CM_SIDR_UNSUPPORTED)
 		no_listener(cause);
 	else if (status == CM_SIDR_REJECTED)
-		snprintf(cause->text, CAUSE_MAX,
+		view_add(&cause->text,
 			 "the program at port %u of %s refused: it called rdma_reject()",
 			 cause->port, cause->host);
 	else
-		snprintf(cause->text, CAUSE_MAX, "%s refused: SIDR status %d", cause->host, status);
+		view_add(&cause->text, "%s refused: SIDR status %d", cause->host, status);
 }
 
 static void unreachable(struct cause *cause)
@@ -164,7 +160,7 @@ static void unreachable(struct cause *cause)
 	if (cause->failure->status > 0)
 		datagrams_refused(cause);
 	else
-		snprintf(cause->text, CAUSE_MAX,
+		view_add(&cause->text,
 			 "no answer from %s: is a device there, is UDP port 4791 open between "
 			 "both, does the listener read its requests?",
 			 cause->host);
@@ -175,25 +171,24 @@ static void no_address(struct cause *cause)
 	const int status = cause->failure->status;
 
 	if (status == -ENODEV)
-		snprintf(cause->text, CAUSE_MAX,
+		view_add(&cause->text,
 			 "no device has a route to %s: give rxe_dm --address one of the network "
 			 "that leads there",
 			 cause->host);
 	else if (status == -ETIMEDOUT)
-		snprintf(cause->text, CAUSE_MAX,
+		view_add(&cause->text,
 			 "nobody on the device's Ethernet answers for %s, or for the gateway to "
 			 "it: is that host up?",
 			 cause->host);
 	else
-		snprintf(cause->text, CAUSE_MAX, "no route to %s: %s", cause->host,
-			 strerror(-status));
+		view_add(&cause->text, "no route to %s: %s", cause->host, strerror(-status));
 }
 
 /* Why an attempt to connect came to nothing, and what to do. */
 static const char *cause_of(const struct view *view, const struct ctl_cm_failure *failure,
 			    char ret[static CAUSE_MAX])
 {
-	struct cause cause = { .view = view, .failure = failure, .text = ret };
+	struct cause cause = { .view = view, .failure = failure, .text = { ret, CAUSE_MAX, 0 } };
 
 	take_remote(&cause);
 	switch (failure->event) {
@@ -201,7 +196,7 @@ static const char *cause_of(const struct view *view, const struct ctl_cm_failure
 	case RCM_EVENT_UNREACHABLE: unreachable(&cause); return ret;
 	case RCM_EVENT_ADDR_ERROR: no_address(&cause); return ret;
 	}
-	snprintf(ret, CAUSE_MAX, "%s, status %d", view_cm_event(failure->event), failure->status);
+	view_add(&cause.text, "%s, status %d", view_cm_event(failure->event), failure->status);
 	return ret;
 }
 

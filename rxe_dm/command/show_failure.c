@@ -62,12 +62,7 @@ const char *view_wc_status(uint32_t status)
 	return name ? name + strlen("IBV_WC_") : "?";
 }
 
-struct line {
-	char *text; /* VIEW_PACKET_MAX */
-	size_t len;
-};
-
-static void add_syndrome(struct line *line, const struct tail_packet *packet, uint32_t offset)
+static void add_syndrome(struct view_text *text, const struct tail_packet *packet, uint32_t offset)
 {
 	static const char *const naks[] = { "PSN sequence", "invalid request", "remote access",
 					    "remote operational", "invalid RD request" };
@@ -80,19 +75,16 @@ static void add_syndrome(struct line *line, const struct tail_packet *packet, ui
 	code = aeth.syndrome & AETH_CODE_MASK;
 	switch (aeth.syndrome >> 5 & 3) {
 	case 0: return;
-	case 1:
-		view_add(line->text, VIEW_PACKET_MAX, &line->len, ", RNR NAK, timer %u", code);
-		return;
+	case 1: view_add(text, ", RNR NAK, timer %u", code); return;
 	case 3:
-		view_add(line->text, VIEW_PACKET_MAX, &line->len, ", NAK: %s",
+		view_add(text, ", NAK: %s",
 			 code < sizeof(naks) / sizeof(naks[0]) ? naks[code] : "reserved code");
 		return;
 	}
-	view_add(line->text, VIEW_PACKET_MAX, &line->len, ", reserved syndrome 0x%02x",
-		 aeth.syndrome);
+	view_add(text, ", reserved syndrome 0x%02x", aeth.syndrome);
 }
 
-static void add_headers(struct line *line, const struct tail_packet *packet, uint32_t shape)
+static void add_headers(struct view_text *text, const struct tail_packet *packet, uint32_t shape)
 {
 	const uint32_t room = packet->len < TAIL_HEAD ? packet->len : TAIL_HEAD;
 	const uint32_t at = BTH_LEN + (shape & SHAPE_XRCETH ? XRCETH_LEN : 0) +
@@ -100,33 +92,30 @@ static void add_headers(struct line *line, const struct tail_packet *packet, uin
 	const uint8_t *p = packet->head + at;
 
 	if ((shape & (SHAPE_RETH | SHAPE_ATOMIC_ETH)) && room >= at + 12)
-		view_add(line->text, VIEW_PACKET_MAX, &line->len, ", rkey 0x%08x at 0x%" PRIx64,
-			 get_be32(p + 8), get_be64(p));
+		view_add(text, ", rkey 0x%08x at 0x%" PRIx64, get_be32(p + 8), get_be64(p));
 	if ((shape & SHAPE_RETH) && room >= at + RETH_LEN)
-		view_add(line->text, VIEW_PACKET_MAX, &line->len, " for %u bytes",
-			 get_be32(p + 12));
+		view_add(text, " for %u bytes", get_be32(p + 12));
 	if (shape & SHAPE_AETH)
-		add_syndrome(line, packet, BTH_LEN);
+		add_syndrome(text, packet, BTH_LEN);
 }
 
 const char *view_packet(const struct tail_packet *packet, char ret[static VIEW_PACKET_MAX])
 {
-	struct line line = { .text = ret };
+	struct view_text text = { ret, VIEW_PACKET_MAX, 0 };
 	struct bth bth;
 
 	ret[0] = '\0';
 	if (packet->len < BTH_LEN) {
-		view_add(ret, VIEW_PACKET_MAX, &line.len, "%c a runt of %u bytes",
-			 packet->sent ? '>' : '<', packet->len);
+		view_add(&text, "%c a runt of %u bytes", packet->sent ? '>' : '<', packet->len);
 		return ret;
 	}
 	bth_parse(&bth, packet->head);
-	view_add(ret, VIEW_PACKET_MAX, &line.len, "%c %s_%s psn %u to QP 0x%06x, %u bytes",
-		 packet->sent ? '>' : '<', wire_service_str(bth.opcode), wire_op_str(bth.opcode),
-		 bth.psn, bth.dest_qpn, packet->len);
+	view_add(&text, "%c %s_%s psn %u to QP 0x%06x, %u bytes", packet->sent ? '>' : '<',
+		 wire_service_str(bth.opcode), wire_op_str(bth.opcode), bth.psn, bth.dest_qpn,
+		 packet->len);
 	if (bth.ack_req)
-		view_add(ret, VIEW_PACKET_MAX, &line.len, ", asks for an answer");
-	add_headers(&line, packet, wire_shape(bth.opcode));
+		view_add(&text, ", asks for an answer");
+	add_headers(&text, packet, wire_shape(bth.opcode));
 	return ret;
 }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* The picture as tables for people. What is empty is left out. */
+#include <inttypes.h>
 #include <stdarg.h>
 #include <string.h>
 
@@ -11,15 +12,11 @@
 #define MAX_ROWS 200 /* of one table */
 
 struct table {
+	const struct view_device *device;
 	FILE *to;
 	const char *titles;
 	uint32_t rows;
 };
-
-static struct table begin(FILE *to, const char *titles)
-{
-	return (struct table){ .to = to, .titles = titles };
-}
 
 static __attribute__((format(printf, 2, 3))) void row(struct table *table, const char *format, ...)
 {
@@ -42,19 +39,6 @@ static void end(const struct table *table)
 		fprintf(table->to, "\n");
 }
 
-/* The object of this kind after another one; after NULL the first. */
-static const struct ctl_object *next(const struct view_device *device, enum ctl_kind kind,
-				     const struct ctl_object *object)
-{
-	const struct ctl_object *const behind = device->objects + device->num_objects;
-
-	for (object = object ? object + 1 : device->objects; object < behind; object++) {
-		if (object->kind == (uint32_t)kind)
-			return object;
-	}
-	return NULL;
-}
-
 #define CELL_MAX 32
 /* 65536: "64 KiB"; what is no round number stays in bytes. */
 static const char *put_size(char ret[static CELL_MAX], uint64_t bytes)
@@ -66,7 +50,7 @@ static const char *put_size(char ret[static CELL_MAX], uint64_t bytes)
 		bytes /= 1024;
 		unit++;
 	}
-	snprintf(ret, CELL_MAX, "%llu %s", (unsigned long long)bytes, units[unit]);
+	snprintf(ret, CELL_MAX, "%" PRIu64 " %s", bytes, units[unit]);
 	return ret;
 }
 
@@ -74,9 +58,8 @@ static void show_head(const struct view *view, FILE *to)
 {
 	const struct ctl_msg_status *status = &view->status;
 
-	fprintf(to, "instance %s: process %d, version %s, up %llu s, ", status->instance,
-		(int)status->pid, status->version,
-		(unsigned long long)(status->uptime_ns / 1000000000));
+	fprintf(to, "instance %s: process %d, version %s, up %" PRIu64 " s, ", status->instance,
+		(int)status->pid, status->version, (status->uptime_ns / 1000000000));
 	if (status->persistent)
 		fprintf(to, "stays until 'rxe_dm stop'\n");
 	else if (status->held & CTL_HELD_BY_FAULTS)
@@ -112,9 +95,8 @@ static void show_faults(const struct ctl_shared *shared, FILE *to)
 {
 	for (int at = view_next_fault(shared, 0); at >= 0;
 	     at = view_next_fault(shared, shared->faults.at[at].id))
-		fprintf(to, "  fault %u, fired %llu: %s\n", shared->faults.at[at].id,
-			(unsigned long long)view_fault_fired(shared, (uint32_t)at),
-			shared->faults.at[at].text);
+		fprintf(to, "  fault %u, fired %" PRIu64 ": %s\n", shared->faults.at[at].id,
+			view_fault_fired(shared, (uint32_t)at), shared->faults.at[at].text);
 }
 
 static void show_device(const struct view_device *device, FILE *to)
@@ -146,8 +128,10 @@ static void show_device(const struct view_device *device, FILE *to)
 
 static void show_programs(const struct view_device *device, FILE *to)
 {
-	struct table table = begin(to, "  PROGRAM               PID  SLOT   QPS         SENT     "
-				       "RECEIVED     LOST\n");
+	struct table table = { .device = device,
+			       .to = to,
+			       .titles = "  PROGRAM               PID  SLOT   QPS         SENT     "
+					 "RECEIVED     LOST\n" };
 
 	for (uint32_t i = 1; i < RXE_MAX_SLOTS; i++) {
 		const struct ctl_slot *slot = &device->shared->slot[i];
@@ -155,37 +139,44 @@ static void show_programs(const struct view_device *device, FILE *to)
 
 		if (!slot->pid)
 			continue;
-		row(&table, "  %-16s %8d %5u %5u %12llu %12llu %8llu\n",
+		row(&table, "  %-16s %8d %5u %5u %12" PRIu64 " %12" PRIu64 " %8" PRIu64 "\n",
 		    view_plain(comm, sizeof(comm), slot->comm, 15), (int)slot->pid, i,
-		    view_num_qps(slot), (unsigned long long)slot->counters.sent_pkts,
-		    (unsigned long long)slot->counters.rcvd_pkts,
-		    (unsigned long long)slot->lost.link_recv_drops);
+		    view_num_qps(slot), slot->counters.sent_pkts, slot->counters.rcvd_pkts,
+		    slot->lost.link_recv_drops);
 	}
 	end(&table);
 }
 
-static void show_contexts(const struct view_device *device, FILE *to)
+/* A table of the objects of one kind. */
+static void show_objects(const struct view_device *device, FILE *to, enum ctl_kind kind,
+			 const char *titles,
+			 void (*put)(struct table *table, const struct ctl_object *object))
 {
-	struct table table =
-		begin(to, "  CONTEXT       PID  USERS   PDS    MRS   DMS  DMAHS  UMEMS\n");
+	struct table table = { .device = device, .to = to, .titles = titles };
 
-	for (const struct ctl_object *context = NULL;
-	     (context = next(device, CTL_KIND_CONTEXT, context));)
-		row(&table, "  %-8x %8d %6u %5u %6u %5u %6u %6u\n", context->handle,
-		    (int)context->pid, context->users,
-		    view_count(device, CTL_KIND_PD, context->handle),
-		    view_count(device, CTL_KIND_MR, context->handle),
-		    view_count(device, CTL_KIND_DM, context->handle),
-		    view_count(device, CTL_KIND_DMAH, context->handle),
-		    view_count(device, CTL_KIND_UMEM, context->handle));
+	for (size_t i = 0; i < device->num_objects; i++) {
+		if (device->objects[i].kind == (uint32_t)kind)
+			put(&table, &device->objects[i]);
+	}
 	end(&table);
+}
+
+static void put_context(struct table *table, const struct ctl_object *context)
+{
+	row(table, "  %-8x %8d %6u %5u %6u %5u %6u %6u\n", context->handle, (int)context->pid,
+	    context->users, view_count(table->device, CTL_KIND_PD, context->handle),
+	    view_count(table->device, CTL_KIND_MR, context->handle),
+	    view_count(table->device, CTL_KIND_DM, context->handle),
+	    view_count(table->device, CTL_KIND_DMAH, context->handle),
+	    view_count(table->device, CTL_KIND_UMEM, context->handle));
 }
 
 static void show_qps(const struct view_device *device, FILE *to)
 {
-	struct table table = begin(
-		to,
-		"  QP            PID TYPE     STATE   PEER QP   MTU      PD    SQ PSN    RQ PSN\n");
+	struct table table = { .device = device,
+			       .to = to,
+			       .titles = "  QP            PID TYPE     STATE   PEER QP   MTU      "
+					 "PD    SQ PSN    RQ PSN\n" };
 
 	for (uint32_t i = 1; i < RXE_MAX_SLOTS; i++) {
 		const struct ctl_slot *slot = &device->shared->slot[i];
@@ -203,67 +194,47 @@ static void show_qps(const struct view_device *device, FILE *to)
 	end(&table);
 }
 
-static void show_pds(const struct view_device *device, FILE *to)
+static void put_pd(struct table *table, const struct ctl_object *pd)
 {
-	struct table table = begin(to, "  PD        CONTEXT  IN USE BY\n");
-
-	for (const struct ctl_object *pd = NULL; (pd = next(device, CTL_KIND_PD, pd));)
-		row(&table, "  %-8x %8x %10u\n", pd->handle, pd->context, pd->refs);
-	end(&table);
+	row(table, "  %-8x %8x %10u\n", pd->handle, pd->context, pd->refs);
 }
 
 static const char *put_len(char ret[static CELL_MAX], uint64_t len)
 {
 	if (len == UINT64_MAX)
 		return "all"; /* an implicit on-demand region */
-	snprintf(ret, CELL_MAX, "%llu", (unsigned long long)len);
+	snprintf(ret, CELL_MAX, "%" PRIu64, len);
 	return ret;
 }
 
-static void show_mrs(const struct view_device *device, FILE *to)
+static void put_mr(struct table *table, const struct ctl_object *mr)
 {
-	struct table table = begin(to, "  MR            KEY      PD      PID MEMORY               "
-				       "AT       LENGTH           IOVA RIGHTS\n");
 	char rights[VIEW_RIGHTS_MAX], len[CELL_MAX];
 
-	for (const struct ctl_object *mr = NULL; (mr = next(device, CTL_KIND_MR, mr));)
-		row(&table, "  %-8x %08x %7x %8d %-8s %14llx %12s %14llx %s\n", mr->handle, mr->key,
-		    mr->pd, (int)mr->pid, view_mr_kind(mr->mr_kind), (unsigned long long)mr->addr,
-		    put_len(len, mr->len), (unsigned long long)mr->iova,
-		    view_rights(mr->rights, rights));
-	end(&table);
+	row(table, "  %-8x %08x %7x %8d %-8s %14" PRIx64 " %12s %14" PRIx64 " %s\n", mr->handle,
+	    mr->key, mr->pd, (int)mr->pid, view_mr_kind(mr->mr_kind), mr->addr,
+	    put_len(len, mr->len), mr->iova, view_rights(mr->rights, rights));
 }
 
-static void show_mws(const struct view_device *device, FILE *to)
+static void put_mw(struct table *table, const struct ctl_object *mw)
 {
-	struct table table =
-		begin(to, "  MW            KEY      PD      PID TYPE   REGION      QPN    "
-			  "       LENGTH           IOVA RIGHTS\n");
+	const struct view_binding bound = view_binding(table->device, mw);
 	char rights[VIEW_RIGHTS_MAX];
 
-	for (const struct ctl_object *mw = NULL; (mw = next(device, CTL_KIND_MW, mw));) {
-		const struct view_binding bound = view_binding(device, mw);
-
-		if (bound.key)
-			row(&table, "  %-8x %08x %7x %8d %-4s %08x   %06x %16llu %14llx %s\n",
-			    mw->handle, bound.key, mw->pd, (int)mw->pid, view_mr_kind(mw->mr_kind),
-			    bound.region, bound.qpn, (unsigned long long)bound.len,
-			    (unsigned long long)bound.iova, view_rights(bound.rights, rights));
-		else
-			row(&table, "  %-8x %08x %7x %8d %-4s not bound\n", mw->handle, mw->key,
-			    mw->pd, (int)mw->pid, view_mr_kind(mw->mr_kind));
-	}
-	end(&table);
+	if (bound.key)
+		row(table, "  %-8x %08x %7x %8d %-4s %08x   %06x %16" PRIu64 " %14" PRIx64 " %s\n",
+		    mw->handle, bound.key, mw->pd, (int)mw->pid, view_mr_kind(mw->mr_kind),
+		    bound.region, bound.qpn, bound.len, bound.iova,
+		    view_rights(bound.rights, rights));
+	else
+		row(table, "  %-8x %08x %7x %8d %-4s not bound\n", mw->handle, mw->key, mw->pd,
+		    (int)mw->pid, view_mr_kind(mw->mr_kind));
 }
 
-static void show_dms(const struct view_device *device, FILE *to)
+static void put_dm(struct table *table, const struct ctl_object *dm)
 {
-	struct table table = begin(to, "  DM        CONTEXT       OFFSET       LENGTH  REGIONS\n");
-
-	for (const struct ctl_object *dm = NULL; (dm = next(device, CTL_KIND_DM, dm));)
-		row(&table, "  %-8x %8x %12llx %12llu %8u\n", dm->handle, dm->context,
-		    (unsigned long long)dm->addr, (unsigned long long)dm->len, dm->refs);
-	end(&table);
+	row(table, "  %-8x %8x %12" PRIx64 " %12" PRIu64 " %8u\n", dm->handle, dm->context,
+	    dm->addr, dm->len, dm->refs);
 }
 
 static const char *memory_type(const struct ctl_dmah *hints)
@@ -281,33 +252,23 @@ static const char *put_hint(char ret[static CELL_MAX], const struct ctl_dmah *hi
 	return ret;
 }
 
-static void show_dmahs(const struct view_device *device, FILE *to)
+static void put_dmah(struct table *table, const struct ctl_object *dmah)
 {
-	struct table table = begin(to, "  DMAH      CONTEXT   CPU   PH MEMORY TYPE  REGIONS\n");
 	char cpu[CELL_MAX], ph[CELL_MAX];
 
-	for (const struct ctl_object *dmah = NULL; (dmah = next(device, CTL_KIND_DMAH, dmah));)
-		row(&table, "  %-8x %8x %5s %4s %11s %8u\n", dmah->handle, dmah->context,
-		    put_hint(cpu, &dmah->hints, CTL_DMAH_CPU_ID, dmah->hints.cpu_id),
-		    put_hint(ph, &dmah->hints, CTL_DMAH_PH, dmah->hints.ph),
-		    memory_type(&dmah->hints), dmah->refs);
-	end(&table);
+	row(table, "  %-8x %8x %5s %4s %11s %8u\n", dmah->handle, dmah->context,
+	    put_hint(cpu, &dmah->hints, CTL_DMAH_CPU_ID, dmah->hints.cpu_id),
+	    put_hint(ph, &dmah->hints, CTL_DMAH_PH, dmah->hints.ph), memory_type(&dmah->hints),
+	    dmah->refs);
 }
 
-static void show_xrcds(const struct view_device *device, FILE *to)
+static void put_xrcd(struct table *table, const struct ctl_object *xrcd)
 {
-	struct table table = begin(to, "  XRCD      CONTEXT  DOMAIN OF INODE\n");
-
-	for (const struct ctl_object *xrcd = NULL; (xrcd = next(device, CTL_KIND_XRCD, xrcd));) {
-		if (xrcd->addr)
-			row(&table, "  %-8x %8x %7u %llu of device %llx\n", xrcd->handle,
-			    xrcd->context, xrcd->key, (unsigned long long)xrcd->addr,
-			    (unsigned long long)xrcd->len);
-		else
-			row(&table, "  %-8x %8x %7u none\n", xrcd->handle, xrcd->context,
-			    xrcd->key);
-	}
-	end(&table);
+	if (xrcd->addr)
+		row(table, "  %-8x %8x %7u %" PRIu64 " of device %" PRIx64 "\n", xrcd->handle,
+		    xrcd->context, xrcd->key, xrcd->addr, xrcd->len);
+	else
+		row(table, "  %-8x %8x %7u none\n", xrcd->handle, xrcd->context, xrcd->key);
 }
 
 static void show_counters(const struct view_device *device, FILE *to)
@@ -320,37 +281,48 @@ static void show_counters(const struct view_device *device, FILE *to)
 	ctl_total_lost(device->shared, &lost);
 #define X(name)                                                                                    \
 	if (counters.name)                                                                         \
-		shown += fprintf(to, "  %-24s %llu\n", #name, (unsigned long long)counters.name);
+		shown += fprintf(to, "  %-24s %" PRIu64 "\n", #name, counters.name);
 	RXE_COUNTERS(X)
 #undef X
 #define X(name)                                                                                    \
 	if (lost.name)                                                                             \
-		shown += fprintf(to, "  %-24s %llu\n", #name, (unsigned long long)lost.name);
+		shown += fprintf(to, "  %-24s %" PRIu64 "\n", #name, lost.name);
 	CTL_LOST(X)
 #undef X
 	if (!shown)
 		fprintf(to, "  all counters are zero\n");
 }
 
+static void show_all(const struct view_device *device, FILE *to)
+{
+	show_device(device, to);
+	show_programs(device, to);
+	show_objects(device, to, CTL_KIND_CONTEXT,
+		     "  CONTEXT       PID  USERS   PDS    MRS   DMS  DMAHS  UMEMS\n", put_context);
+	show_qps(device, to);
+	show_objects(device, to, CTL_KIND_PD, "  PD        CONTEXT  IN USE BY\n", put_pd);
+	show_objects(device, to, CTL_KIND_MR,
+		     "  MR            KEY      PD      PID MEMORY               "
+		     "AT       LENGTH           IOVA RIGHTS\n",
+		     put_mr);
+	show_objects(device, to, CTL_KIND_MW,
+		     "  MW            KEY      PD      PID TYPE   REGION      QPN    "
+		     "       LENGTH           IOVA RIGHTS\n",
+		     put_mw);
+	show_objects(device, to, CTL_KIND_DM,
+		     "  DM        CONTEXT       OFFSET       LENGTH  REGIONS\n", put_dm);
+	show_objects(device, to, CTL_KIND_DMAH,
+		     "  DMAH      CONTEXT   CPU   PH MEMORY TYPE  REGIONS\n", put_dmah);
+	show_objects(device, to, CTL_KIND_XRCD, "  XRCD      CONTEXT  DOMAIN OF INODE\n", put_xrcd);
+	show_failures(device, to);
+	show_counters(device, to);
+}
+
 void show_table(const struct view *view, FILE *to)
 {
 	show_head(view, to);
-	for (uint32_t i = 0; i < view->num_devices; i++) {
-		const struct view_device *device = &view->device[i];
-
-		show_device(device, to);
-		show_programs(device, to);
-		show_contexts(device, to);
-		show_qps(device, to);
-		show_pds(device, to);
-		show_mrs(device, to);
-		show_mws(device, to);
-		show_dms(device, to);
-		show_dmahs(device, to);
-		show_xrcds(device, to);
-		show_failures(device, to);
-		show_counters(device, to);
-	}
+	for (uint32_t i = 0; i < view->num_devices; i++)
+		show_all(&view->device[i], to);
 	show_ids(view, to);
 	show_cm_failures(view, to);
 }

@@ -8,8 +8,22 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "lib/control/cm.h"
 #include "lib/control/connection.h"
 #include "rxe_dm/command/view.h"
+
+/* Appends count entries of size bytes each to a list. 0 or a negative errno. */
+static int append(void **list, size_t *num, const void *page, uint32_t count, size_t size)
+{
+	char *grown = (char *)realloc(*list, (*num + count + 1) * size);
+
+	if (!grown)
+		return -ENOMEM;
+	memcpy(grown + *num * size, page, count * size);
+	*list = grown;
+	*num += count;
+	return 0;
+}
 
 static int take_objects(struct view_device *device, struct ctl_client *client)
 {
@@ -21,20 +35,15 @@ static int take_objects(struct view_device *device, struct ctl_client *client)
 			.in_fd = -1
 		};
 		const struct ctl_msg_page *page = &call.reply.page;
-		struct ctl_object *grown;
 		int rc = ctl_do(client, &call, 0);
 
+		if (rc == 0 && page->count > CTL_PAGE_OBJECTS)
+			rc = -EPROTO;
+		if (rc == 0)
+			rc = append((void **)&device->objects, &device->num_objects, page->object,
+				    page->count, sizeof(page->object[0]));
 		if (rc)
 			return rc;
-		if (page->count > CTL_PAGE_OBJECTS)
-			return -EPROTO;
-		grown = (struct ctl_object *)realloc(
-			device->objects, (device->num_objects + page->count + 1) * sizeof(*grown));
-		if (!grown)
-			return -ENOMEM;
-		memcpy(grown + device->num_objects, page->object, page->count * sizeof(*grown));
-		device->objects = grown;
-		device->num_objects += page->count;
 		next = page->next;
 	} while (next);
 	return 0;
@@ -68,6 +77,40 @@ static int take_device(struct view_device *device, struct ctl_client *client, ui
 	return rc ? rc : take_objects(device, client);
 }
 
+/* Ids of the connection manager. */
+static int take_ids(struct view *view, struct ctl_client *client)
+{
+	struct ctl_cm_page page = { 0 };
+	int rc;
+
+	do {
+		rc = ctl_cm_list(client, page.next, &page);
+		if (rc == 0 && (page.count > CTL_CM_PAGE || (page.next && !page.count)))
+			rc = -EPROTO;
+		if (rc == 0)
+			rc = append((void **)&view->ids, &view->num_ids, page.id, page.count,
+				    sizeof(page.id[0]));
+	} while (rc == 0 && page.next);
+	return rc;
+}
+
+static int take_cm_failures(struct view *view, struct ctl_client *client)
+{
+	struct ctl_cm_failures page = { 0 };
+	int rc;
+
+	do {
+		rc = ctl_cm_failures(client, page.next, &page);
+		if (rc == 0 && (page.count > CTL_CM_FAILURES_PAGE || (page.next && !page.count) ||
+				view->num_cm_failures + page.count > CTL_CM_FAILURES_KEPT))
+			rc = -EPROTO;
+		if (rc == 0)
+			rc = append((void **)&view->cm_failures, &view->num_cm_failures, page.at,
+				    page.count, sizeof(page.at[0]));
+	} while (rc == 0 && page.next);
+	return rc;
+}
+
 int view_take(struct view *ret, struct ctl_client *client)
 {
 	struct ctl_call call = { .req = { .op = CTL_STATUS }, .in_fd = -1 };
@@ -83,9 +126,9 @@ int view_take(struct view *ret, struct ctl_client *client)
 		rc = take_device(&ret->device[i], client, i);
 	}
 	if (rc == 0)
-		rc = view_take_ids(ret, client);
+		rc = take_ids(ret, client);
 	if (rc == 0)
-		rc = view_take_cm_failures(ret, client);
+		rc = take_cm_failures(ret, client);
 	if (rc)
 		view_drop(ret);
 	return rc;
@@ -249,17 +292,17 @@ const char *view_rights(uint32_t rights, char ret[static VIEW_RIGHTS_MAX])
 	return len ? ret : "-";
 }
 
-void view_add(char *text, size_t size, size_t *len, const char *format, ...)
+void view_add(struct view_text *text, const char *format, ...)
 {
 	va_list args;
 	int n;
 
 	va_start(args, format);
-	n = vsnprintf(text + *len, size - *len, format, args);
+	n = vsnprintf(text->at + text->len, text->size - text->len, format, args);
 	va_end(args);
-	*len += n > 0 ? (size_t)n : 0;
-	if (*len >= size)
-		*len = size - 1;
+	text->len += n > 0 ? (size_t)n : 0;
+	if (text->len >= text->size)
+		text->len = text->size - 1;
 }
 
 const char *view_plain(char *ret, size_t size, const char *text, size_t max)

@@ -59,9 +59,13 @@ const char *view_mac(const uint8_t mac[static CTL_MAC_LEN], char ret[static VIEW
 #define VIEW_RIGHTS_MAX 128
 const char *view_rights(uint32_t rights, char ret[static VIEW_RIGHTS_MAX]);
 
-/* Appends to a text of at most size bytes, of which len are used. What does not fit is cut. */
-__attribute__((format(printf, 4, 5))) void view_add(char *text, size_t size, size_t *len,
-						    const char *format, ...);
+/* A text that grows. What does not fit is cut. */
+struct view_text {
+	char *at; /* "" at first */
+	size_t size, len;
+};
+__attribute__((format(printf, 2, 3))) void view_add(struct view_text *text, const char *format,
+						    ...);
 /* Copies up to max bytes of another process's text, without control characters. */
 const char *view_plain(char *ret, size_t size, const char *text, size_t max);
 
@@ -84,9 +88,7 @@ bool show_packets(const struct view *view, uint32_t qpn, FILE *to);
 #define VIEW_PACKET_MAX 200
 const char *view_packet(const struct tail_packet *packet, char ret[static VIEW_PACKET_MAX]);
 
-/* view_cm.c: ids of the connection manager. 0 or a negative errno. */
-int view_take_ids(struct view *view, struct ctl_client *client);
-int view_take_cm_failures(struct view *view, struct ctl_client *client);
+/* view_cm.c: names of what belongs to the connection manager. */
 const char *view_port_space(uint32_t port_space); /* enum rdma_port_space */
 const char *view_id_state(uint32_t state);	  /* enum ctl_cm_state */
 const char *view_cm_event(uint32_t event);	  /* enum rdma_cm_event_type: of failures */

@@ -1,62 +1,11 @@
 // SPDX-License-Identifier: MIT
-/* Ids of the connection manager: reads them, and names what their numbers mean. */
+/* Names of what the numbers of the connection manager mean. */
 #include <arpa/inet.h>
-#include <errno.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "lib/control/cm.h"
 #include "lib/control/rcm.h"
 #include "net/wire/cm.h"
 #include "rxe_dm/command/view.h"
-
-int view_take_ids(struct view *view, struct ctl_client *client)
-{
-	struct ctl_cm_page page = { 0 };
-
-	do {
-		struct ctl_cm_listed *grown;
-		int rc = ctl_cm_list(client, page.next, &page);
-
-		if (rc)
-			return rc;
-		if (page.count > CTL_CM_PAGE || (page.next && !page.count))
-			return -EPROTO;
-		grown = (struct ctl_cm_listed *)realloc(
-			view->ids, (view->num_ids + page.count + 1) * sizeof(*grown));
-		if (!grown)
-			return -ENOMEM;
-		memcpy(grown + view->num_ids, page.id, page.count * sizeof(*grown));
-		view->ids = grown;
-		view->num_ids += page.count;
-	} while (page.next);
-	return 0;
-}
-
-int view_take_cm_failures(struct view *view, struct ctl_client *client)
-{
-	struct ctl_cm_failures page = { 0 };
-
-	view->cm_failures =
-		(struct ctl_cm_failure *)calloc(CTL_CM_FAILURES_KEPT, sizeof(*view->cm_failures));
-	if (!view->cm_failures)
-		return -ENOMEM;
-	do {
-		int rc = ctl_cm_failures(client, page.next, &page);
-
-		if (rc)
-			return rc;
-		if (page.count == 0)
-			return page.next ? -EPROTO : 0;
-		if (page.count > CTL_CM_FAILURES_PAGE ||
-		    view->num_cm_failures + page.count > CTL_CM_FAILURES_KEPT)
-			return -EPROTO;
-		memcpy(view->cm_failures + view->num_cm_failures, page.at,
-		       page.count * sizeof(page.at[0]));
-		view->num_cm_failures += page.count;
-	} while (page.next);
-	return 0;
-}
 
 const char *view_port_space(uint32_t port_space)
 {
