@@ -12,11 +12,10 @@
 #include "emu/engine.h"
 #include "emu/qp.h"
 #include "lib/inject/rule.h"
-#include "lib/progress/link.h"
+#include "lib/progress/capture.h"
 #include "lib/progress/log.h"
-#include "lib/progress/packet_qp.h"
 #include "lib/progress/progress.h"
-#include "net/link/clock.h"
+#include "net/link/capture/recorder.h"
 #include "net/link/fault/shaper.h"
 #include "net/link/link.h"
 #include "net/wire/gid.h"
@@ -99,6 +98,20 @@ static uint32_t find_rule(const struct inject_rules *rules, uint32_t id)
 	return i;
 }
 
+void faults_show(struct recorder *recorder, const struct fault_firing *firing,
+		 const struct inject_rule *rule)
+{
+	char note[CAPTURE_NOTE_MAX];
+	int len;
+
+	if (!recorder)
+		return;
+	len = snprintf(note, sizeof(note), "fault %u: ", firing->id);
+	assert(len > 0 && (size_t)len < sizeof(note));
+	(void)inject_rule_format(note + len, sizeof(note) - (size_t)len, rule);
+	recorder_fault(recorder, firing, note);
+}
+
 static void fired(void *arg, const struct fault_firing *firing)
 {
 	const struct faults *faults = arg;
@@ -106,7 +119,7 @@ static void fired(void *arg, const struct fault_firing *firing)
 	const uint32_t at = find_rule(faults->rules, firing->id);
 
 	faults_count(faults->progress, faults->place[at], firing->id);
-	device_link_fault(&faults->progress->link, firing, &faults->rules->rule[at]);
+	faults_show(faults->progress->link.recorder, firing, &faults->rules->rule[at]);
 	/* +N: N PSNs after the connection's first; #N: by order of creation. Both are the same in
 	 * the next run. */
 	rxe_log(RXE_LOG_INFO,
@@ -234,7 +247,7 @@ static void take_over(struct faults *faults)
 		faults->generation = before;
 }
 
-void faults_follow(struct faults *faults)
+bool faults_follow(struct faults *faults)
 {
 	const struct fault_link *had = faults->link;
 
@@ -245,8 +258,7 @@ void faults_follow(struct faults *faults)
 	if (faults->progress->engine)
 		faults->progress->engine->completions_asked =
 			faults->link && has_completions(faults->rules);
-	if (faults->link != had)
-		device_link_stack(&faults->progress->link);
+	return faults->link != had;
 }
 
 void faults_open(struct faults *faults, struct progress *progress)

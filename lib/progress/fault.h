@@ -13,7 +13,9 @@
 #include "lib/inject/rule.h"
 #include "net/link/fault/link.h"
 
+struct fault_firing;
 struct progress;
+struct recorder;
 struct rxe_qp;
 
 struct faults {
@@ -45,8 +47,11 @@ void faults_count(struct progress *progress, uint32_t place, uint32_t id);
 
 /* The engine's completing (emu/host.h); host: struct progress. */
 uint32_t faults_completing(void *host, const struct rxe_qp *qp, bool is_recv);
-/* Takes over changed rules, and puts the fault link into the stack or out of it. */
-void faults_follow(struct faults *faults);
+/* Takes over changed rules. True: the fault link opened or closed, and the stack changes. */
+bool faults_follow(struct faults *faults);
+/* Tells a capture, unless it is NULL, that this rule was carried out. */
+void faults_show(struct recorder *recorder, const struct fault_firing *firing,
+		 const struct inject_rule *rule);
 /* Adds what the fault link counted to the slot's counters. */
 void faults_report(struct faults *faults);
 

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* The host of the engine: its settings, and the calls that it makes (struct rxe_host_ops). Under
  * the engine lock. */
-#include "lib/progress/host.h"
-
 #include <assert.h>
 #include <stdatomic.h>
 #include <string.h>
@@ -12,6 +10,7 @@
 #include "emu/raw/frame.h"
 #include "lib/progress/credits.h"
 #include "lib/progress/fault.h"
+#include "lib/progress/link.h"
 #include "lib/progress/memory.h"
 #include "lib/progress/progress.h"
 #include "lib/progress/remote.h"
@@ -256,5 +255,5 @@ void host_init_engine(struct progress *progress)
 	/* No generation of a table is odd. */
 	progress->gids_at = 1;
 	progress_follow_gids(progress);
-	faults_follow(&progress->link.faults);
+	device_link_follow_rules(&progress->link);
 }

@@ -6,17 +6,25 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/epoll.h>
 
 #include "emu/container_of.h"
+#include "emu/engine.h"
+#include "emu/raw/frame.h"
 #include "lib/progress/credits.h"
 #include "lib/progress/log.h"
 #include "lib/progress/progress.h"
 #include "net/link/capture/recorder.h"
 #include "net/link/capture/tail.h"
+#include "net/link/descriptor.h"
 #include "net/link/ethernet/ethernet.h"
+#include "net/link/ethernet/raw_port.h"
 #include "net/link/fault/link.h"
 #include "net/link/memory/memory.h"
 #include "net/link/udp/udp.h"
+
+/* Frames that one call of the raw port receives. */
+#define FRAMES 16
 
 static struct progress *progress_of(struct device_link *link)
 {
@@ -192,19 +200,28 @@ void device_link_close(struct device_link *link)
 	link->recorder = NULL;
 	tail_close(link->tail);
 	link->tail = NULL;
+	raw_port_close(link->raw_port);
+	link->raw_port = NULL;
 	link_close(link->phy);
 	link->phy = link->top = NULL;
 }
 
-void device_link_cut(struct device_link *link)
+bool device_link_has_descriptors(const struct device_link *link)
 {
-	link->is_closed = true;
+	return link_has_descriptors(link->phy) &&
+	       (!link->raw_port || descriptor_is_kept(raw_port_fd(link->raw_port)));
+}
+
+static void follow_rules(struct device_link *link)
+{
+	if (faults_follow(&link->faults))
+		device_link_stack(link);
 }
 
 void device_link_follow_rules(struct device_link *link)
 {
 	if (!link->is_closed && !link->is_in_space && faults_changed(&link->faults))
-		faults_follow(&link->faults);
+		follow_rules(link);
 }
 
 uint8_t *device_link_space(struct device_link *link, const struct gid *dst, uint32_t slot)
@@ -244,7 +261,7 @@ int device_link_send(struct device_link *link, struct wire_train *trains, size_t
 		return (int)n;
 	/* Rules that came while the train was built begin with the next one. */
 	if (!link->is_in_space && faults_apply(&link->faults)) {
-		faults_follow(&link->faults);
+		follow_rules(link);
 		sent = send_on(link, trains, n);
 		faults_report(&link->faults);
 	} else {
@@ -263,8 +280,67 @@ int device_link_receive(struct device_link *link, struct wire_arrival *ret, size
 		return 0;
 	if (!faults_apply(&link->faults))
 		return link_receive(link->top, ret, max);
-	faults_follow(&link->faults);
+	follow_rules(link);
 	n = link_receive(link->top, ret, max);
 	faults_report(&link->faults);
 	return n;
+}
+
+/* Wakes the threads that wait on the link. */
+static int watch(const struct device_link *link, const struct raw_port *port)
+{
+	struct epoll_event event = { .events = EPOLLIN, .data.u64 = UINT64_MAX };
+
+	return epoll_ctl(link_wait_fd(link->phy), EPOLL_CTL_ADD, raw_port_fd(port), &event) == 0
+		       ? 0
+		       : -errno;
+}
+
+int device_link_open_raw(struct device_link *link)
+{
+	struct progress *progress = progress_of(link);
+	struct raw_port *port;
+	uint32_t mtu;
+	int err;
+
+	assert(progress->engine);
+	if (link->raw_port)
+		return 0;
+	err = raw_port_open(&port, progress->info->if_name);
+	if (err)
+		return err;
+	err = watch(link, port);
+	if (err) {
+		raw_port_close(port);
+		return err;
+	}
+	mtu = raw_port_mtu(port) < WIRE_MAX_PAYLOAD ? raw_port_mtu(port) : WIRE_MAX_PAYLOAD;
+	progress->engine->cfg.max_frame = mtu + RAW_ETH_LEN + RAW_VLAN_LEN;
+	link->raw_port = port;
+	return 0;
+}
+
+bool device_link_send_raw(struct device_link *link, const struct wire_train *train)
+{
+	if (!link->raw_port || link->is_closed)
+		return true;
+	return raw_port_send(link->raw_port, train, &slot_of(link)->counters.send_err) == 0;
+}
+
+bool device_link_receive_raw(struct device_link *link, uint64_t now_ns)
+{
+	struct progress *progress = progress_of(link);
+	struct raw_port_frame frames[FRAMES];
+	int n;
+
+	if (!link->raw_port || link->is_closed)
+		return false;
+	n = raw_port_receive(link->raw_port, frames, FRAMES, &slot_of(link)->lost.link_bad_frames);
+	assert(n <= FRAMES);
+	if (n < 0)
+		progress_suspect_descriptors(progress);
+	for (int i = 0; i < n; i++)
+		rxe_engine_raw_input(progress->engine, frames[i].p, frames[i].len,
+				     frames[i].lacks_checksum, now_ns);
+	return n > 0;
 }

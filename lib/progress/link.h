@@ -13,8 +13,8 @@
 #include "net/link/capture/tap.h"
 #include "net/link/link.h"
 
-struct fault_firing;
 struct progress;
+struct raw_port;
 struct recorder;
 struct tail;
 
@@ -25,6 +25,8 @@ struct device_link {
 	struct link *phy;
 	/* The last packets; NULL: the user does not want them. */
 	struct tail *tail;
+	/* Of raw queue pairs on an interface; NULL: none was created yet. */
+	struct raw_port *raw_port;
 	/* NULL: no capture is under way. */
 	struct recorder *recorder;
 	struct faults faults;
@@ -47,17 +49,10 @@ struct device_link {
 /* 0 or a negative errno. now_ns: the engine's time. */
 int device_link_open(struct progress *progress, const uint64_t *now_ns);
 void device_link_close(struct device_link *link);
-/* The program closed the device's descriptors. */
-void device_link_cut(struct device_link *link);
+/* False: the program closed a descriptor of the link. */
+bool device_link_has_descriptors(const struct device_link *link);
 /* Builds the stack again, after tail, recorder or faults changed. */
 void device_link_stack(struct device_link *link);
-
-/* A capture has begun, with the descriptor of its rings (closed here), or the last one has ended
- * (-1). Takes the engine lock. */
-void device_link_capture(struct progress *progress, int fd);
-/* For lib/progress/fault.c: this rule was carried out. */
-void device_link_fault(struct device_link *link, const struct fault_firing *firing,
-		       const struct inject_rule *rule);
 
 /* Takes changed fault rules over, at the begin of a turn that sends. */
 void device_link_follow_rules(struct device_link *link);
@@ -67,5 +62,16 @@ uint8_t *device_link_space(struct device_link *link, const struct gid *dst, uint
 /* As link_send() and link_receive(), by the fault rules as they are now. */
 int device_link_send(struct device_link *link, struct wire_train *trains, size_t n);
 int device_link_receive(struct device_link *link, struct wire_arrival *ret, size_t max);
+
+/* The raw port of a device on an interface (net/link/ethernet/raw_port.h): bare trains of the engine
+ * go out by it, and its frames go to the engine. They pass neither fault rules nor captures. */
+
+/* Opens the port unless it is open; the link's wait descriptor then tells of its frames, too. 0,
+ * -EPERM or another negative errno. */
+int device_link_open_raw(struct device_link *link);
+/* False: the port takes the train later. */
+bool device_link_send_raw(struct device_link *link, const struct wire_train *train);
+/* Returns whether frames arrived. */
+bool device_link_receive_raw(struct device_link *link, uint64_t now_ns);
 
 #endif

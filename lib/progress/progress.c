@@ -13,9 +13,6 @@
 #include "emu/engine.h"
 #include "emu/qp.h"
 #include "lib/control/cancel.h"
-#include "lib/progress/descriptors.h"
-#include "lib/progress/host.h"
-#include "lib/progress/raw.h"
 #include "net/link/clock.h"
 #include "net/link/descriptor.h"
 #include "net/link/link.h"
@@ -171,7 +168,8 @@ int progress_start(struct progress *progress)
 	remote_open(progress);
 	/* A capture that is under way gets the first packet, too. */
 	(void)progress->owner->server_event_ready(progress);
-	descriptors_opened(progress);
+	progress_suspect_descriptors(progress);
+	atomic_store(&progress->is_missing_descriptors, false);
 	pthread_mutex_lock(&progress->lock);
 	progress->engine = engine;
 	host_init_engine(progress);
@@ -188,7 +186,6 @@ static void free_all(struct progress *progress)
 {
 	assert(progress->engine && !progress->has_thread);
 	remote_close(progress);
-	raw_close(progress);
 	device_link_close(&progress->link);
 	descriptor_close(progress->wake_fd);
 	free(progress->engine);
@@ -206,7 +203,7 @@ static void flush(struct progress *progress)
 	for (uint32_t i = 0; i < RXE_MAX_QP; i++)
 		if (engine->qp[i])
 			rxe_qp_flush_delayed_ack(engine, engine->qp[i]);
-	descriptors_suspect(progress);
+	progress_suspect_descriptors(progress);
 	progress_transmit(progress, clock_now_ns());
 	for (uint32_t i = 0; i < RXE_MAX_QP; i++)
 		if (engine->qp[i])

@@ -31,7 +31,6 @@
 #include "net/wire/train.h"
 
 struct progress;
-struct raw_port;
 struct rxe_cq;
 struct rxe_engine;
 struct rxe_held;
@@ -71,8 +70,6 @@ struct progress {
 	/* NULL: not attached, or the child after fork(). */
 	struct rxe_engine *engine;
 	struct device_link link;
-	/* Of raw queue pairs on an interface (raw.h); NULL: none was created yet. */
-	struct raw_port *raw_port;
 	/* Trains that the engine built; those from tx_first on wait for the kernel. */
 	uint8_t *tx_mem;
 	struct wire_train tx[PROGRESS_TRAINS];
@@ -82,8 +79,7 @@ struct progress {
 	struct rxe_held *held;
 	/* Consecutive receives that found packets. */
 	uint32_t receives_found;
-	/* When to check next whether the program closed descriptors of the device. Of
-	 * descriptors.c, as is is_missing_descriptors. */
+	/* When the next turn checks whether the program closed descriptors of the device. */
 	uint64_t check_ns;
 	uint32_t random_state;
 	/* The generation of the device's table that the engine's GIDs are of. */
@@ -97,8 +93,9 @@ struct progress {
 
 	struct schedule schedule;
 
-	/* The program closed descriptors of the device: their numbers are not the device's any
-	 * more. */
+	/* The program closed descriptors of the device, as daemons do, and may have opened others
+	 * with the same numbers. The device is dead: its link carries nothing more, the background
+	 * thread ends, and the owner hears of it. */
 	_Atomic bool is_missing_descriptors;
 
 	/* The background thread, and what it waits on. */
@@ -151,6 +148,12 @@ uint8_t *progress_train_space(const struct progress *progress);
 /* Sends what is ready and publishes completions. Returns whether something left for a process of
  * this host. */
 bool progress_transmit(struct progress *progress, uint64_t now_ns);
+/* A descriptor of the device may be missing, or much depends on them: the next turn checks. */
+static inline void progress_suspect_descriptors(struct progress *progress)
+{
+	progress->check_ns = 0;
+}
+
 /* Receives, serves timers, transmits. Returns whether something arrived. */
 bool progress_run(struct progress *progress, uint64_t now_ns);
 /* Requests were posted: transmits, releases the lock, and may yield to the peer. was_idle: nothing
@@ -186,6 +189,9 @@ void progress_cq_notify(void *host, struct rxe_cq *cq);
  * the lock. */
 struct gid progress_gid(const struct progress *progress, uint32_t index);
 void progress_follow_gids(struct progress *progress);
+
+/* Initializes the engine after the link is open. Under the engine lock. */
+void host_init_engine(struct progress *progress);
 
 /* The background thread. 0 or a negative errno. Under the engine lock. */
 int progress_thread_start(struct progress *progress);

@@ -17,7 +17,6 @@
 
 #include "lib/control/process.h"
 #include "lib/progress/arrivals.h"
-#include "lib/progress/descriptors.h"
 #include "lib/progress/eventfd.h"
 #include "lib/progress/progress.h"
 #include "net/link/clock.h"
@@ -178,7 +177,7 @@ static void run_engine(struct progress *progress)
 		/* During the wait the program may have closed the socket and opened one of its own
 		 * with the same number. */
 		if (progress->has_waited && !descriptor_is_kept(progress->attachment->rx_fd))
-			descriptors_suspect(progress);
+			progress_suspect_descriptors(progress);
 		progress->has_waited = false;
 		arrived = progress_run(progress, now_ns);
 		progress_unlock(progress);
@@ -201,7 +200,7 @@ static void *thread_main(void *arg)
 	struct progress *progress = arg;
 
 	set_affinity_and_slice();
-	while (!descriptors_are_missing(progress)) {
+	while (!atomic_load(&progress->is_missing_descriptors)) {
 		const uint64_t now_ns = clock_now_ns();
 		const struct schedule_decision decision =
 			schedule_background_next(&progress->schedule, now_ns);

@@ -8,13 +8,12 @@
 #include "lib/control/cancel.h"
 #include "lib/progress/arrivals.h"
 #include "lib/progress/credits.h"
-#include "lib/progress/descriptors.h"
 #include "lib/progress/link.h"
 #include "lib/progress/memory.h"
 #include "lib/progress/progress.h"
-#include "lib/progress/raw.h"
 #include "lib/progress/remote.h"
 #include "net/link/clock.h"
+#include "net/link/descriptor.h"
 #include "net/link/link.h"
 #include "net/wire/opcode.h"
 
@@ -26,11 +25,36 @@
 #define MANY_RECEIVES 3
 /* Trains leave once this many bytes wait: the peer works on them while the next are built. */
 #define SEND_BYTES 32768u
+/* Time between two checks of the device's descriptors: one system call for each. */
+#define CHECK_DESCRIPTORS_NS 1000000u
 
 /* Raised while the engine may touch memory: a deregistration in another process waits for it. */
 static _Atomic uint32_t *gauge(struct progress *progress)
 {
 	return &progress->attachment->shared->slot[progress->attachment->slot].inside;
+}
+
+static bool has_descriptors(const struct progress *progress)
+{
+	if (progress->has_thread &&
+	    (!descriptor_is_kept(progress->all_fd) || !descriptor_is_kept(progress->events_fd)))
+		return false;
+	return descriptor_is_kept(progress->wake_fd) &&
+	       descriptor_is_kept(progress->attachment->event_fd) &&
+	       descriptor_is_kept(progress->remote_requests.doorbell_fd) &&
+	       device_link_has_descriptors(&progress->link);
+}
+
+static void check_descriptors(struct progress *progress, uint64_t now_ns)
+{
+	if (now_ns < progress->check_ns || atomic_load(&progress->is_missing_descriptors))
+		return;
+	progress->check_ns = now_ns + CHECK_DESCRIPTORS_NS;
+	if (has_descriptors(progress))
+		return;
+	progress->link.is_closed = true;
+	atomic_store(&progress->is_missing_descriptors, true);
+	progress->owner->descriptors_closed(progress);
 }
 
 static int send_trains(struct progress *progress, struct wire_train *trains, uint32_t n)
@@ -54,7 +78,7 @@ static int send_some(struct progress *progress)
 	uint32_t n = 0;
 
 	if (first->bare)
-		return raw_send(progress, first) ? 1 : 0;
+		return device_link_send_raw(&progress->link, first) ? 1 : 0;
 	while (n < waiting && !first[n].bare)
 		n++;
 	return send_trains(progress, first, n);
@@ -145,7 +169,7 @@ bool progress_transmit(struct progress *progress, uint64_t now_ns)
 	NO_CANCEL;
 
 	assert(progress->engine);
-	descriptors_check(progress, now_ns);
+	check_descriptors(progress, now_ns);
 	atomic_fetch_add(gauge(progress), 1);
 	memory_turn_begins(now_ns);
 	/* Datagrams and frames complete before the link is called. */
@@ -202,7 +226,7 @@ static bool receive(struct progress *progress, uint64_t *now_ns)
 		n = device_link_receive(&progress->link, arrivals, ARRIVALS);
 		assert(n <= (int)ARRIVALS);
 		if (n < 0)
-			descriptors_suspect(progress);
+			progress_suspect_descriptors(progress);
 		if (n > 0)
 			*now_ns = clock_now_ns();
 		arrivals_received(progress, arrivals, n, n == (int)ARRIVALS, *now_ns);
@@ -216,7 +240,7 @@ static bool receive(struct progress *progress, uint64_t *now_ns)
 		if (n <= 0 || (n < FEW_ARRIVALS && progress->receives_found < MANY_RECEIVES))
 			break;
 	}
-	return raw_receive(progress, *now_ns) || any;
+	return device_link_receive_raw(&progress->link, *now_ns) || any;
 }
 
 bool progress_run(struct progress *progress, uint64_t now_ns)
@@ -226,7 +250,7 @@ bool progress_run(struct progress *progress, uint64_t now_ns)
 
 	/* The engine's time never goes back: the caller read the clock under the lock. */
 	assert(progress->engine && now_ns >= progress->engine->now_ns);
-	descriptors_check(progress, now_ns);
+	check_descriptors(progress, now_ns);
 	atomic_fetch_add(gauge(progress), 1);
 	memory_turn_begins(now_ns);
 	any = receive(progress, &now_ns);

@@ -7,7 +7,6 @@
 
 #include "lib/control/cancel.h"
 #include "lib/progress/log.h"
-#include "lib/progress/raw.h"
 #include "lib/verbs/device.h"
 #include "lib/verbs/gate.h"
 #include "lib/verbs/object.h"
@@ -116,7 +115,7 @@ static int open_raw_port(struct vb_device *dev)
 
 	if (!progress_lock(&dev->progress))
 		return EINVAL;
-	err = -raw_open(&dev->progress);
+	err = -device_link_open_raw(&dev->progress.link);
 	progress_unlock(&dev->progress);
 	return err;
 }

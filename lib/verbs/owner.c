@@ -18,9 +18,9 @@
 #include "lib/control/client.h"
 #include "lib/control/socket.h"
 #include "lib/diagnose/diagnose.h"
+#include "lib/progress/capture.h"
 #include "lib/progress/link.h"
 #include "lib/progress/log.h"
-#include "lib/progress/packet_qp.h"
 #include "lib/progress/progress.h"
 #include "lib/verbs/context.h"
 #include "lib/verbs/cq.h"
@@ -291,7 +291,7 @@ static bool server_event_ready(struct progress *progress)
 	else if (event.type & CTL_EVENT_QP)
 		target_event(dev, (enum ibv_event_type)(event.type & ~CTL_EVENT_QP), event.port);
 	else if (event.type == CTL_EVENT_CAPTURE)
-		device_link_capture(progress, num_fds > 0 ? fd : -1);
+		capture_changed(progress, num_fds > 0 ? fd : -1);
 	else
 		device_changed(dev, (enum ibv_event_type)event.type, (int)event.port);
 	return true;

@@ -16,6 +16,8 @@
 #include "emu/engine.h"
 #include "lib/control/client.h"
 #include "lib/inject/rule.h"
+#include "lib/progress/capture.h"
+#include "lib/progress/fault.h"
 #include "lib/progress/link.h"
 #include "lib/progress/progress.h"
 #include "net/link/capture/recorder.h"
@@ -53,7 +55,7 @@ static struct gid loopback(uint8_t last)
 static void on_fired(void *arg, const struct fault_firing *firing)
 {
 	(void)arg;
-	device_link_fault(device_link, firing, &rules.rule[firing->id - 1]);
+	faults_show(device_link->recorder, firing, &rules.rule[firing->id - 1]);
 }
 
 /* Every request may be answered. */
@@ -80,7 +82,7 @@ static void begin_capture(void)
 	area->rings = RINGS;
 	area->ring_bytes = BYTES;
 	area->keep = CAPTURE_KEEP_MAX;
-	device_link_capture(&dev->progress, fd);
+	capture_changed(&dev->progress, fd);
 	ck_assert_ptr_nonnull(device_link->recorder);
 	capture_reader_open(
 		&reader,
@@ -114,7 +116,7 @@ static void setup(void)
 
 static void teardown(void)
 {
-	device_link_capture(&dev->progress, -1);
+	capture_changed(&dev->progress, -1);
 	ck_assert_ptr_null(device_link->recorder);
 	munmap(area, capture_ring_offset(BYTES, RINGS));
 	fault_shaper_free(shaper);
@@ -328,10 +330,10 @@ START_TEST(no_capture_no_harm)
 {
 	struct seen seen[16];
 
-	device_link_capture(&dev->progress, -1);
+	capture_changed(&dev->progress, -1);
 	rule("drop dir=in");
 	arrive(&there, 1);
-	device_link_capture(&dev->progress, -1);
+	capture_changed(&dev->progress, -1);
 	ck_assert_uint_eq(look(seen, 16), 0);
 }
 END_TEST
