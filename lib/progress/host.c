@@ -14,7 +14,6 @@
 #include "lib/progress/memory.h"
 #include "lib/progress/progress.h"
 #include "lib/progress/remote.h"
-#include "lib/progress/remote_srq.h"
 #include "net/link/link.h"
 
 /* Longer than a program is usually kept from its processor. */

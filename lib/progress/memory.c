@@ -453,7 +453,7 @@ bool memory_host_persist(void *host, const struct rxe_mr *mr, uint64_t iova, uin
 		return false;
 	switch (persist_range(&progress->persist, (uintptr_t)p, len, ticket)) {
 	case PERSIST_OK: return true;
-	case PERSIST_AGAIN: remote_defer(progress); return false;
+	case PERSIST_AGAIN: progress->remote_requests.is_deferred = true; return false;
 	case PERSIST_ERROR: return false;
 	}
 	return false;

@@ -27,8 +27,6 @@
 #include "lib/progress/log.h"
 #include "lib/progress/memory.h"
 #include "lib/progress/progress.h"
-#include "lib/progress/remote_qp.h"
-#include "lib/progress/remote_srq.h"
 #include "net/link/clock.h"
 #include "net/link/descriptor.h"
 
@@ -369,8 +367,6 @@ static bool send_request(struct progress *progress, struct ctl_remote_request *e
 	if (peer->unresponsive)
 		has_made_progress(peer);
 	sent = ++own->number * (CTL_REMOTE_PHASE + 1) | CTL_REMOTE_SENT;
-	own->owner = mr->owner;
-	own->epoch = mr->epoch;
 	atomic_store(&e->owner, mr->owner);
 	atomic_store(&e->epoch, mr->epoch);
 	atomic_store(&e->state, sent);
@@ -382,11 +378,6 @@ static bool send_request(struct progress *progress, struct ctl_remote_request *e
 	return done;
 }
 
-bool remote_is_waiting(const struct progress *progress)
-{
-	return progress->remote_requests.is_waiting;
-}
-
 /* Fills this process's mailbox. NULL: the owner has exited, or an owner that timed out still
  * executes our last request. */
 static struct ctl_remote_request *take_mailbox(struct progress *progress, const struct rxe_mr *mr,
@@ -394,13 +385,12 @@ static struct ctl_remote_request *take_mailbox(struct progress *progress, const 
 {
 	struct ctl_remote_request *e =
 		&remote_requests(progress)->mailbox[progress->attachment->slot];
-	const struct remote_requests *own = &progress->remote_requests;
 
 	assert(len > 0 && len <= CTL_REMOTE_BYTES);
 	if (!is_there(progress, mr->owner, mr->epoch))
 		return NULL;
 	if ((atomic_load(&e->state) & CTL_REMOTE_PHASE) == CTL_REMOTE_TAKEN &&
-	    is_there(progress, own->owner, own->epoch))
+	    is_there(progress, atomic_load(&e->owner), atomic_load(&e->epoch)))
 		return NULL;
 	e->op = op;
 	e->key = atomic_load(&mr->key);
@@ -447,6 +437,8 @@ static enum vm vm_copy(struct progress *progress, const struct rxe_mr *mr, uint6
 	pid_t pid = atomic_load(&slot_of(progress, mr->owner)->pid);
 	ssize_t n;
 
+	if (!vm_allowed(progress, mr))
+		return VM_REFUSED;
 	if (!is_there(progress, mr->owner, mr->epoch))
 		return VM_FAULT;
 	n = write ? process_vm_writev(pid, &here, 1, &there, 1, 0)
@@ -460,42 +452,23 @@ static enum vm vm_copy(struct progress *progress, const struct rxe_mr *mr, uint6
 	return VM_FAULT;
 }
 
-static bool read_by_owner(struct progress *progress, const struct rxe_mr *mr, uint64_t iova,
-			  uint8_t *dst, size_t len)
+/* Copies by remote requests, each as long as a mailbox. */
+static bool copy_by_owner(struct progress *progress, const struct rxe_mr *mr, uint64_t iova,
+			  uint8_t *bytes, size_t len, bool write)
 {
 	while (len) {
-		size_t n = len < CTL_REMOTE_BYTES ? len : CTL_REMOTE_BYTES;
-		struct ctl_remote_request *e = take_mailbox(progress, mr, CTL_REMOTE_READ, iova, n);
+		const size_t n = len < CTL_REMOTE_BYTES ? len : CTL_REMOTE_BYTES;
+		struct ctl_remote_request *e = take_mailbox(
+			progress, mr, write ? CTL_REMOTE_WRITE : CTL_REMOTE_READ, iova, n);
 
-		if (!e || !send_request(progress, e, mr) || !memory_copy(dst, e->bytes, n))
+		if (!e || (write && !memory_copy(e->bytes, bytes, n)) ||
+		    !send_request(progress, e, mr) || (!write && !memory_copy(bytes, e->bytes, n)))
 			return false;
 		iova += n;
-		dst += n;
+		bytes += n;
 		len -= n;
 	}
 	return true;
-}
-
-static bool write_by_owner(struct progress *progress, const struct rxe_mr *mr, uint64_t iova,
-			   const uint8_t *src, size_t len)
-{
-	while (len) {
-		size_t n = len < CTL_REMOTE_BYTES ? len : CTL_REMOTE_BYTES;
-		struct ctl_remote_request *e =
-			take_mailbox(progress, mr, CTL_REMOTE_WRITE, iova, n);
-
-		if (!e || !memory_copy(e->bytes, src, n) || !send_request(progress, e, mr))
-			return false;
-		iova += n;
-		src += n;
-		len -= n;
-	}
-	return true;
-}
-
-void remote_defer(struct progress *progress)
-{
-	progress->remote_requests.is_deferred = true;
 }
 
 bool remote_was_deferred(void *host)
@@ -510,14 +483,10 @@ bool remote_was_deferred(void *host)
 bool remote_read(struct progress *progress, const struct rxe_mr *mr, uint64_t iova, void *dst,
 		 size_t len)
 {
-	if (vm_allowed(progress, mr)) {
-		switch (vm_copy(progress, mr, iova, dst, len, false)) {
-		case VM_DONE: return true;
-		case VM_FAULT: return false;
-		case VM_REFUSED: break;
-		}
-	}
-	return read_by_owner(progress, mr, iova, dst, len);
+	const enum vm vm = vm_copy(progress, mr, iova, dst, len, false);
+
+	return vm == VM_REFUSED ? copy_by_owner(progress, mr, iova, dst, len, false)
+				: vm == VM_DONE;
 }
 
 /* The program may poll the last word, so a call of its own stores it last. */
@@ -528,13 +497,12 @@ bool remote_write(struct progress *progress, const struct rxe_mr *mr, uint64_t i
 	uint8_t *bytes = (uint8_t *)(uintptr_t)src;
 	enum vm vm = VM_DONE;
 
-	if (!vm_allowed(progress, mr))
-		return write_by_owner(progress, mr, iova, bytes, len);
 	if (head)
 		vm = vm_copy(progress, mr, iova, bytes, head, true);
 	if (vm == VM_DONE)
 		vm = vm_copy(progress, mr, iova + head, bytes + head, tail, true);
-	return vm == VM_REFUSED ? write_by_owner(progress, mr, iova, bytes, len) : vm == VM_DONE;
+	return vm == VM_REFUSED ? copy_by_owner(progress, mr, iova, bytes, len, true)
+				: vm == VM_DONE;
 }
 
 bool remote_ask(struct progress *progress, uint32_t owner, uint32_t epoch, uint32_t op,

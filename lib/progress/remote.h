@@ -10,8 +10,13 @@
 
 #include "emu/host.h"
 #include "emu/limits.h"
+#include "emu/qp.h"
 
+struct ctl_remote_request;
 struct progress;
+struct rxe_claim;
+struct rxe_cqe;
+struct rxe_srq;
 
 /* State towards the process of another slot. The engine lock protects it. */
 struct remote_peer {
@@ -36,13 +41,12 @@ struct remote_requests {
 	int doorbell_fd;
 	/* Of the last request. */
 	uint64_t number;
-	/* The process that got the last request. */
-	uint32_t owner, epoch;
 	/* RXE_DM_NO_VM=1: as if the kernel refused every copy. */
 	bool no_vm;
-	/* The last access may be tried again. */
+	/* The last access may be tried again, here or by memory.c. */
 	bool is_deferred;
-	/* A request of this process waits for its answer, maybe inside a turn of the engine. */
+	/* A request of this process waits for its answer, maybe inside a turn of the engine. It runs
+	 * the requests of others meanwhile. */
 	bool is_waiting;
 	struct remote_peer peer[RXE_MAX_SLOTS];
 };
@@ -70,12 +74,51 @@ bool remote_ask(struct progress *progress, uint32_t owner, uint32_t epoch, uint3
 bool remote_atomic(struct progress *progress, const struct rxe_mr *mr, uint64_t iova,
 		   enum rxe_atomic_op op, uint64_t compare_or_add, uint64_t swap,
 		   uint64_t *ret_orig);
-/* Requests of others run while this process waits for an answer itself. */
-bool remote_is_waiting(const struct progress *progress);
-/* The access that is about to return false may be tried again for another reason. */
-void remote_defer(struct progress *progress);
 /* Call once, right after an access failed. True: the owner has not answered yet. Then the access
  * has not happened, and may be tried again. */
 bool remote_was_deferred(void *host);
+
+/* remote_xrc.c: XRC SRQs. A request to an XRC target may name an SRQ of another process in the same
+ * XRC domain. */
+
+/* Other processes can find the SRQ from now on, or no longer. Callers hold the engine lock. */
+void remote_srq_publish(struct progress *progress, const struct rxe_srq *srq);
+void remote_srq_unpublish(struct progress *progress, const struct rxe_srq *srq);
+
+/* rxe_host_ops: emu/host.h. */
+bool remote_srq_find(void *host, uint32_t srqn, uint32_t xrcd, uint32_t *ret_pd);
+bool remote_srq_take(void *host, uint32_t srqn, uint32_t xrcd, struct rxe_claim *ret);
+bool remote_srq_done(void *host, const struct rxe_claim *claim, const struct rxe_cqe *cqe);
+
+/* Executes another process's request to our SRQ srqn in XRC domain xrcd. len: bytes in the mailbox.
+ * Callers hold the engine lock. */
+bool remote_srq_serve(struct progress *progress, struct ctl_remote_request *e, uint32_t op,
+		      uint32_t srqn, uint64_t xrcd, uint32_t len);
+
+/* remote_xrc.c: XRC targets that this process has open. The engine that has the queue pair modifies
+ * and queries it, this process's own or that of another, which is asked by a remote request. */
+
+/* The queue pair of another process or of this one. */
+struct remote_qp {
+	uint32_t qpn, xrcd;
+	uint32_t epoch; /* of the slot in the number */
+};
+
+/* The request, and the answer in its place. */
+struct remote_qp_call {
+	struct rxe_qp_attr attr;
+	uint32_t mask;
+	uint32_t result; /* enum modify_result */
+	uint32_t culprit;
+	uint32_t is_busy; /* 1: nothing was done; to be asked again at once */
+};
+
+/* op: CTL_REMOTE_QP_*. Waits for the answer; not under the engine lock. 0; -ETIMEDOUT: the process
+ * does not answer; -EIO: the queue pair has ended with its process. */
+int remote_qp_call(struct progress *progress, const struct remote_qp *qp, uint32_t op,
+		   struct remote_qp_call *call);
+/* Executes a request of another process. Under the engine lock. False: no such queue pair. */
+bool remote_qp_serve(struct progress *progress, struct ctl_remote_request *e, uint32_t op,
+		     const struct remote_qp *qp, uint32_t len);
 
 #endif

@@ -10,7 +10,7 @@
 #include "emu/container_of.h"
 #include "emu/qp.h"
 #include "lib/abi/newer.h"
-#include "lib/progress/remote_qp.h"
+#include "lib/progress/remote.h"
 #include "lib/verbs/context.h"
 #include "lib/verbs/pd.h"
 

@@ -12,7 +12,7 @@
 #include "emu/engine.h"
 #include "emu/queue.h"
 #include "lib/progress/progress.h"
-#include "lib/progress/remote_srq.h"
+#include "lib/progress/remote.h"
 #include "lib/verbs/context.h"
 #include "lib/verbs/cq.h"
 #include "lib/verbs/gate.h"
