@@ -87,17 +87,6 @@ void faults_count(struct progress *progress, uint32_t place, uint32_t id)
 	atomic_fetch_add_explicit(&count->fired, 1, memory_order_relaxed);
 }
 
-/* The place of the rule with this number. */
-static uint32_t find_rule(const struct inject_rules *rules, uint32_t id)
-{
-	uint32_t i = 0;
-
-	while (i < rules->n && rules->id[i] != id)
-		i++;
-	assert(i < rules->n);
-	return i;
-}
-
 void faults_show(struct recorder *recorder, const struct fault_firing *firing,
 		 const struct inject_rule *rule)
 {
@@ -116,8 +105,11 @@ static void fired(void *arg, const struct fault_firing *firing)
 {
 	const struct faults *faults = arg;
 	const struct fault_packet *packet = &firing->packet;
-	const uint32_t at = find_rule(faults->rules, firing->id);
+	uint32_t at = 0;
 
+	while (at < faults->rules->n && faults->rules->id[at] != firing->id)
+		at++;
+	assert(at < faults->rules->n);
 	faults_count(faults->progress, faults->place[at], firing->id);
 	faults_show(faults->progress->link.recorder, firing, &faults->rules->rule[at]);
 	/* +N: N PSNs after the connection's first; #N: by order of creation. Both are the same in
@@ -156,7 +148,7 @@ static bool is_silent(void *arg)
 	return atomic_load(&faults->progress->attachment->shared->faults.silent);
 }
 
-static void close_link(struct faults *faults)
+void faults_close(struct faults *faults)
 {
 	fault_link_close(faults->link);
 	fault_counters_free(faults->completions);
@@ -180,7 +172,7 @@ static void open_link(struct faults *faults)
 	faults->rules = calloc(1, sizeof(*faults->rules));
 	if (faults->link && faults->completions && faults->rules)
 		return;
-	close_link(faults);
+	faults_close(faults);
 	rxe_log(RXE_LOG_WARNING,
 		"no memory for the fault rules of %s: they do not apply to this process",
 		faults->progress->info->name);
@@ -254,7 +246,7 @@ bool faults_follow(struct faults *faults)
 	take_over(faults);
 	if (faults->link && faults->rules->n == 0 && fault_link_is_idle(faults->link) &&
 	    atomic_load(faults->now) == faults->generation)
-		close_link(faults);
+		faults_close(faults);
 	if (faults->progress->engine)
 		faults->progress->engine->completions_asked =
 			faults->link && has_completions(faults->rules);
@@ -265,9 +257,4 @@ void faults_open(struct faults *faults, struct progress *progress)
 {
 	*faults = (struct faults){ .progress = progress,
 				   .now = &progress->attachment->shared->faults.generation };
-}
-
-void faults_close(struct faults *faults)
-{
-	close_link(faults);
 }

@@ -13,28 +13,20 @@
 
 #include "lib/control/cancel.h"
 
-static enum persist_state sync_range(uintptr_t at, size_t len)
-{
-	const uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
-	const uintptr_t first = at & ~(page - 1);
-
-	return msync((void *)first, len + (at - first), MS_SYNC) ? PERSIST_FAILED : PERSIST_DONE;
-}
-
 /* Under the lock, which is released meanwhile. */
 static void run_one(struct persist *persist)
 {
-	const uint64_t index = persist->next++ % PERSIST_JOBS;
-	const uintptr_t at = persist->job[index].at;
-	const size_t len = persist->job[index].len;
-	enum persist_state state;
+	struct persist_job *job = &persist->job[persist->next++ % PERSIST_JOBS];
+	const uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
+	const uintptr_t first = job->at & ~(page - 1), end = job->at + job->len;
+	int rc;
 
-	assert(persist->job[index].state == PERSIST_WAITING);
-	persist->job[index].state = PERSIST_RUNNING;
+	assert(job->state == PERSIST_WAITING);
+	job->state = PERSIST_RUNNING;
 	pthread_mutex_unlock(&persist->lock);
-	state = sync_range(at, len);
+	rc = msync((void *)first, end - first, MS_SYNC);
 	pthread_mutex_lock(&persist->lock);
-	persist->job[index].state = state;
+	job->state = rc ? PERSIST_FAILED : PERSIST_DONE;
 }
 
 static void *thread_main(void *arg)
@@ -77,11 +69,6 @@ void persist_init(struct persist *persist)
 	pthread_cond_init(&persist->begun, NULL);
 }
 
-void persist_forget(struct persist *persist)
-{
-	persist_init(persist);
-}
-
 void persist_stop(struct persist *persist)
 {
 	pthread_mutex_lock(&persist->lock);
@@ -97,14 +84,12 @@ void persist_stop(struct persist *persist)
 static enum persist_result begin(struct persist *persist, uintptr_t at, size_t len,
 				 uint64_t *ticket)
 {
-	const uint64_t index = (persist->last + 1) % PERSIST_JOBS;
-	const enum persist_state state = persist->job[index].state;
+	struct persist_job *job = &persist->job[(persist->last + 1) % PERSIST_JOBS];
 
-	if (state == PERSIST_WAITING || state == PERSIST_RUNNING || !start_thread(persist))
+	if (job->state == PERSIST_WAITING || job->state == PERSIST_RUNNING ||
+	    !start_thread(persist))
 		return PERSIST_AGAIN;
-	persist->job[index].at = at;
-	persist->job[index].len = len;
-	persist->job[index].state = PERSIST_WAITING;
+	*job = (struct persist_job){ .at = at, .len = len, .state = PERSIST_WAITING };
 	*ticket = ++persist->last;
 	pthread_cond_signal(&persist->begun);
 	return PERSIST_AGAIN;

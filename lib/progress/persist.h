@@ -21,17 +21,19 @@ enum persist_state {
 	PERSIST_FAILED,
 };
 
+struct persist_job {
+	uintptr_t at;
+	size_t len;
+	enum persist_state state;
+};
+
 struct persist {
 	/* Taken under the engine lock, never the other way round. Protects all below. */
 	pthread_mutex_t lock;
 	pthread_cond_t begun;
-	struct {
-		uintptr_t at;
-		size_t len;
-		enum persist_state state;
-	} job[PERSIST_JOBS]; /* by ticket modulo PERSIST_JOBS */
-	uint64_t last;	     /* newest ticket; from 1 */
-	uint64_t next;	     /* the thread's */
+	struct persist_job job[PERSIST_JOBS]; /* by ticket modulo PERSIST_JOBS */
+	uint64_t last;			      /* newest ticket; from 1 */
+	uint64_t next;			      /* the thread's */
 	bool has_thread, stops;
 	pthread_t thread;
 };
@@ -42,6 +44,7 @@ enum persist_result {
 	PERSIST_ERROR,
 };
 
+/* Also in the child after fork(): the thread is not the child's. */
 void persist_init(struct persist *persist);
 /* Begins a job for [at, at + len) of this process, or asks for the one of *ticket. The thread
  * starts with the first job. */
@@ -49,8 +52,6 @@ enum persist_result persist_range(struct persist *persist, uintptr_t at, size_t 
 				  uint64_t *ticket);
 /* Waits for the job that runs and ends the thread. Not under the engine lock. */
 void persist_stop(struct persist *persist);
-/* In the child after fork(): the thread is not the child's. */
-void persist_forget(struct persist *persist);
 
 /* Whether msync() makes all of this memory persistent: shared mappings of files that have a name,
  * also in /dev/shm, whose files outlive processes and not the machine. */

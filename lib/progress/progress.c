@@ -136,25 +136,25 @@ static void free_memory(struct progress *progress)
 	progress->held = NULL;
 }
 
-static int get_memory(struct progress *progress)
+static struct rxe_engine *get_memory(struct progress *progress)
 {
+	struct rxe_engine *engine = calloc(1, sizeof(*engine));
+
+	/* progress_stop() has freed those of an earlier attachment. */
+	assert(!progress->engine && !progress->tx_mem && !progress->has_thread);
 	progress->tx_mem = malloc((size_t)PROGRESS_TRAINS * 65536);
 	progress->held = malloc(RXE_HOLD_PACKETS * sizeof(struct rxe_held));
-	return progress->tx_mem && progress->held ? 0 : -ENOMEM;
+	if (engine && progress->tx_mem && progress->held)
+		return engine;
+	free(engine);
+	return NULL;
 }
 
 int progress_start(struct progress *progress)
 {
-	struct rxe_engine *engine = calloc(1, sizeof(*engine));
+	struct rxe_engine *engine = get_memory(progress);
 	int err = engine ? open_fds(progress, engine) : -ENOMEM;
 
-	/* progress_stop() has freed those of an earlier attachment. */
-	assert(!progress->engine && !progress->tx_mem && !progress->has_thread);
-	if (!err && get_memory(progress) != 0) {
-		device_link_close(&progress->link);
-		descriptor_close(progress->wake_fd);
-		err = -ENOMEM;
-	}
 	if (err) {
 		free(engine);
 		free_memory(progress);
@@ -240,7 +240,7 @@ void progress_drop_in_child(struct progress *progress)
 {
 	init_lock(progress);
 	schedule_forked(&progress->schedule);
-	persist_forget(&progress->persist);
+	persist_init(&progress->persist);
 	if (!progress->engine)
 		return;
 	progress_thread_forget(progress);

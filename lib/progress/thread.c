@@ -131,7 +131,6 @@ static void wait_on_link(struct progress *progress)
 {
 	struct epoll_event events[MAX_EVENTS];
 	const int n = wait_ns(progress->all_fd, events, link_wait_length_ns(progress));
-
 	bool readable = false;
 
 	for (int i = 0; i < n; i++)
@@ -158,7 +157,6 @@ static void step_back(struct progress *progress, uint64_t ns)
 static void look_at_link(struct progress *progress)
 {
 	struct pollfd link = { .fd = link_wait_fd(progress->link.phy), .events = POLLIN };
-
 	const bool waits = progress_wait_begins(progress);
 	const bool readable = !waits && poll(&link, 1, 0) > 0;
 
@@ -221,41 +219,26 @@ static void *thread_main(void *arg)
 	return NULL;
 }
 
-static int add(int epoll_fd, int fd, enum source source)
+static bool add(int epoll_fd, int fd, enum source source)
 {
 	struct epoll_event event = { .events = EPOLLIN, .data.u32 = source };
 
-	return epoll_ctl(epoll_fd, EPOLL_CTL_ADD, fd, &event) < 0 ? -errno : 0;
-}
-
-static void close_epoll(struct progress *progress)
-{
-	descriptor_close(progress->all_fd);
-	descriptor_close(progress->events_fd);
+	return epoll_ctl(epoll_fd, EPOLL_CTL_ADD, fd, &event) == 0;
 }
 
 static int open_epoll(struct progress *progress)
 {
-	int err = 0;
+	const int all = descriptor_keep(epoll_create1(EPOLL_CLOEXEC));
+	const int events = descriptor_keep(epoll_create1(EPOLL_CLOEXEC));
 
-	progress->all_fd = descriptor_keep(epoll_create1(EPOLL_CLOEXEC));
-	progress->events_fd = descriptor_keep(epoll_create1(EPOLL_CLOEXEC));
-	if (progress->all_fd < 0 || progress->events_fd < 0)
-		err = -errno;
-	if (!err)
-		err = add(progress->all_fd, link_wait_fd(progress->link.phy), SOURCE_LINK);
-	if (!err)
-		err = add(progress->all_fd, progress->events_fd, SOURCE_EVENTS);
-	if (!err)
-		err = add(progress->events_fd, progress->wake_fd, SOURCE_WAKE);
-	if (!err)
-		err = add(progress->events_fd, progress->attachment->event_fd, SOURCE_SERVER);
-	if (!err)
-		err = add(progress->events_fd, progress->remote_requests.doorbell_fd,
-			  SOURCE_DOORBELL);
-	if (err)
-		close_epoll(progress);
-	return err;
+	progress->all_fd = all;
+	progress->events_fd = events;
+	if (all >= 0 && events >= 0 && add(all, link_wait_fd(progress->link.phy), SOURCE_LINK) &&
+	    add(all, events, SOURCE_EVENTS) && add(events, progress->wake_fd, SOURCE_WAKE) &&
+	    add(events, progress->attachment->event_fd, SOURCE_SERVER) &&
+	    add(events, progress->remote_requests.doorbell_fd, SOURCE_DOORBELL))
+		return 0;
+	return -errno;
 }
 
 int progress_thread_start(struct progress *progress)
@@ -267,8 +250,6 @@ int progress_thread_start(struct progress *progress)
 	if (progress->has_thread)
 		return 0;
 	err = open_epoll(progress);
-	if (err)
-		return err;
 	schedule_start(&progress->schedule, is_engine_held, progress);
 	/* The program's signals stay with its own threads. Faults are the thread's own: memory.c
 	 * handles them. */
@@ -276,15 +257,15 @@ int progress_thread_start(struct progress *progress)
 	sigdelset(&all, SIGSEGV);
 	sigdelset(&all, SIGBUS);
 	pthread_sigmask(SIG_SETMASK, &all, &before);
-	err = -pthread_create(&progress->thread, NULL, thread_main, progress);
+	if (!err)
+		err = -pthread_create(&progress->thread, NULL, thread_main, progress);
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
-	if (err) {
-		close_epoll(progress);
-		return err;
-	}
-	pthread_setname_np(progress->thread, "rxe_dm");
-	progress->has_thread = true;
-	return 0;
+	progress->has_thread = !err;
+	if (err)
+		progress_thread_forget(progress);
+	else
+		pthread_setname_np(progress->thread, "rxe_dm");
+	return err;
 }
 
 void progress_thread_stop(struct progress *progress)
@@ -296,15 +277,14 @@ void progress_thread_stop(struct progress *progress)
 	schedule_stop(&progress->schedule);
 	progress_thread_wake(progress);
 	pthread_join(progress->thread, NULL);
-	close_epoll(progress);
-	progress->has_thread = false;
+	progress_thread_forget(progress);
 }
 
 void progress_thread_forget(struct progress *progress)
 {
-	if (!progress->has_thread)
-		return;
-	close_epoll(progress);
+	descriptor_close(progress->all_fd);
+	descriptor_close(progress->events_fd);
+	progress->all_fd = progress->events_fd = -1;
 	progress->has_thread = false;
 }
 
