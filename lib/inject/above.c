@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
-/* Words of rules about completions, verbs and the device. */
+/* Rules above the link, about completions, verbs, the device and messages of the connection manager:
+ * their words, and decisions about what they apply to. */
 #include <arpa/inet.h>
 #include <assert.h>
 #include <fnmatch.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "lib/inject/value.h"
@@ -11,6 +11,11 @@
 
 #define ERRNO_MAX 4095
 #define PREFIX	  "IBV_WC_"
+
+/* Kinds of events that fault_fires_at() tells apart. */
+#define KIND_COMPLETION 0x10000u
+#define KIND_VERB	0x20000u
+#define KIND_MESSAGE	0x30000u
 
 static_assert(INJECT_VERBS <= 128, "fault_rule.verb_set");
 
@@ -134,16 +139,7 @@ static bool add_message(struct inject_rule *rule, const char *name)
 
 bool inject_word_message(struct inject_rule *rule, const char *value)
 {
-	char list[FAULT_PATTERN_MAX], *save = NULL;
-
-	if (strlen(value) >= sizeof(list) || !*value)
-		return false;
-	(void)snprintf(list, sizeof(list), "%s", value);
-	for (char *p = strtok_r(list, ",", &save); p; p = strtok_r(NULL, ",", &save))
-		if (!add_message(rule, p))
-			return false;
-	(void)snprintf(rule->messages, sizeof(rule->messages), "%s", value);
-	return rule->message_set != 0;
+	return inject_parse_list(rule, value, add_message, rule->messages) && rule->message_set;
 }
 
 bool inject_word_errno(struct inject_rule *rule, const char *value)
@@ -185,4 +181,97 @@ bool inject_word_to(struct inject_rule *rule, const char *value)
 {
 	rule->gid_moves = true;
 	return inject_parse_u32(value, 0, INJECT_GIDS - 1, &rule->gid_to);
+}
+
+static uint64_t owner_of(const struct inject_completion *completion)
+{
+	return 1ull << 32 | completion->qp_index;
+}
+
+bool inject_fires_completion(const struct inject_rule *rule, uint32_t id,
+			     const struct inject_completion *completion, uint32_t nth)
+{
+	return fault_fires_at(&rule->packet, id, owner_of(completion),
+			      KIND_COMPLETION | completion->side, nth);
+}
+
+bool inject_selects_verb(const struct inject_rule *rule, enum inject_verb verb)
+{
+	return rule->action == INJECT_VERB && rule->verb_set[verb / 64] >> verb % 64 & 1;
+}
+
+bool inject_fires_verb(const struct inject_rule *rule, uint32_t id, enum inject_verb verb,
+		       uint32_t nth)
+{
+	return fault_fires_at(&rule->packet, id, 0, KIND_VERB | verb, nth);
+}
+
+bool inject_selects_message(const struct inject_rule *rule, uint32_t attr, enum fault_dir dir)
+{
+	if (rule->action == INJECT_CM_REJECT)
+		return attr == CM_REQ && dir == FAULT_IN;
+	if (rule->action != INJECT_CM_DROP && rule->action != INJECT_CM_DUPLICATE &&
+	    rule->action != INJECT_CM_DELAY)
+		return false;
+	return (rule->packet.any_dir || rule->packet.dir == dir) &&
+	       (!rule->message_set || rule->message_set >> (attr - CM_REQ) & 1);
+}
+
+bool inject_fires_message(const struct inject_rule *rule, uint32_t id, uint32_t attr,
+			  enum fault_dir dir, uint32_t nth)
+{
+	return fault_fires_at(&rule->packet, id, 0, KIND_MESSAGE | attr << 1 | dir, nth);
+}
+
+static bool selects_completion(const struct inject_rule *rule,
+			       const struct inject_completion *completion)
+{
+	return rule->action == INJECT_COMPLETION &&
+	       (rule->any_side || rule->side == completion->side) &&
+	       fault_in_range(&rule->packet.qp, completion->qpn) &&
+	       fault_in_range(&rule->packet.qp_index, completion->qp_index);
+}
+
+int inject_decide_completion(const struct inject_rules *rules, struct fault_counters *counters,
+			     const struct inject_completion *completion, uint32_t *ret_nth)
+{
+	int result = -1;
+
+	for (uint32_t i = 0; i < rules->n; i++) {
+		const struct inject_rule *rule = &rules->rule[i];
+		const uint64_t key = fault_mix(rules->id[i], owner_of(completion));
+		uint32_t nth;
+
+		if (!selects_completion(rule, completion))
+			continue;
+		nth = fault_count_event(counters,
+					fault_mix(key, KIND_COMPLETION | completion->side));
+		if (result >= 0 || !inject_fires_completion(rule, rules->id[i], completion, nth))
+			continue;
+		result = (int)i;
+		*ret_nth = nth;
+	}
+	return result;
+}
+
+uint32_t inject_rules_add(struct inject_rules *rules, const struct inject_rule *rule)
+{
+	if (rules->n == FAULT_MAX_RULES)
+		return 0;
+	rules->rule[rules->n] = *rule;
+	rules->id[rules->n] = ++rules->next_id;
+	rules->n++;
+	return rules->next_id;
+}
+
+void inject_packet_rules(struct fault_rules *ret, const struct inject_rules *rules)
+{
+	ret->n = 0;
+	for (uint32_t i = 0; i < rules->n; i++) {
+		if (rules->rule[i].action >= FAULT_ACTIONS)
+			continue;
+		ret->rule[ret->n] = rules->rule[i].packet;
+		ret->id[ret->n++] = rules->id[i];
+	}
+	ret->next_id = rules->next_id;
 }

@@ -7,7 +7,6 @@
  *   rnr_nak dir=in opcode=SEND_* nth=1..5     a responder that is not ready five times
  *   verb name=ibv_reg_mr errno=ENOMEM nth=2   the second registration fails
  */
-#include <errno.h>
 #include <fnmatch.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -355,7 +354,8 @@ static bool check_whole(const struct inject_rule *rule, char *ret_error)
 	return !missing;
 }
 
-bool inject_rule_parse(struct inject_rule *ret, const char *text, char ret_error[INJECT_TEXT_MAX])
+/* Parses a rule of len bytes. */
+static bool parse_rule(struct inject_rule *ret, const char *text, size_t len, char *ret_error)
 {
 	static const char spaces[] = " \t\r\n";
 	char copy[INJECT_TEXT_MAX], *save = NULL, *word;
@@ -363,12 +363,13 @@ bool inject_rule_parse(struct inject_rule *ret, const char *text, char ret_error
 	uint32_t given = 0;
 	int action;
 
-	if (strlen(text) >= sizeof(copy)) {
+	if (len >= sizeof(copy)) {
 		(void)snprintf(ret_error, INJECT_TEXT_MAX, "a rule has at most %d characters",
 			       INJECT_TEXT_MAX - 1);
 		return false;
 	}
-	(void)snprintf(copy, sizeof(copy), "%s", text);
+	memcpy(copy, text, len);
+	copy[len] = '\0';
 	word = strtok_r(copy, spaces, &save);
 	action = word ? number_of(inject_action_str, INJECT_ACTIONS, word) : -1;
 	if (action < 0)
@@ -383,24 +384,20 @@ bool inject_rule_parse(struct inject_rule *ret, const char *text, char ret_error
 	return true;
 }
 
+bool inject_rule_parse(struct inject_rule *ret, const char *text, char ret_error[INJECT_TEXT_MAX])
+{
+	return parse_rule(ret, text, strlen(text), ret_error);
+}
+
 /* One line, len bytes long. Empty ones and comments are good. */
 static bool add_line(struct inject_rules *rules, const char *line, size_t len, char *ret_error)
 {
+	const size_t blank = strspn(line, " \t\r");
 	struct inject_rule rule;
-	char one[INJECT_TEXT_MAX];
-	const char *start = one;
 
-	if (len >= sizeof(one)) {
-		(void)snprintf(ret_error, INJECT_TEXT_MAX, "a rule has at most %d characters",
-			       INJECT_TEXT_MAX - 1);
-		return false;
-	}
-	memcpy(one, line, len);
-	one[len] = '\0';
-	start += strspn(one, " \t\r");
-	if (!*start || *start == '#')
+	if (blank >= len || line[blank] == '#')
 		return true;
-	if (!inject_rule_parse(&rule, start, ret_error))
+	if (!parse_rule(&rule, line, len, ret_error))
 		return false;
 	if (inject_rules_add(rules, &rule))
 		return true;

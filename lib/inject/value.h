@@ -23,7 +23,7 @@ bool inject_parse_list(struct inject_rule *rule, const char *value,
 		       bool (*add)(struct inject_rule *rule, const char *pattern),
 		       char ret[static FAULT_PATTERN_MAX]);
 
-/* errno.c: "ENOMEM" for ENOMEM; NULL if the number has no name. */
+/* "ENOMEM" for ENOMEM; NULL if the number has no name. */
 const char *inject_errno_name(int error);
 
 /* above.c */
