@@ -1,13 +1,41 @@
 // SPDX-License-Identifier: MIT
 /* libmlx5.so.1: direct access to ConnectX adapters. A device is reported as mlx5 only if the
- * instance was started with '--mlx5 on', for programs that need umems (devx.c). All other functions
- * are generated refusals (symbols.tsv). */
+ * instance was started with '--mlx5 on', for programs that need umems: mlx5dv_devx_umem_reg(3),
+ * mlx5dv_devx_umem_export(3), and memory keys over them, mlx5dv_devx_obj_create(3). The objects
+ * belong to libibverbs (mlx5_calls.h). An export names a umem within its context. All other
+ * functions are generated refusals (symbols.tsv). */
 #include <errno.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <string.h>
+#include <unistd.h>
 
 #include "lib/mlx5/newer.h"
+#include "lib/mlx5/prm.h"
 #include "lib/verbs/mlx5_calls.h"
+
+#define EXPORT_MAGIC 0x6d656d755f657872ull /* "rxe_umem" */
+
+/* The data of mlx5dv_devx_umem_export(). */
+struct exported {
+	uint64_t magic;
+	uint32_t umem_id;
+	uint32_t reserved;
+};
+
+static void *fail(int err)
+{
+	errno = err;
+	return NULL;
+}
+
+/* A call that fails returns its errno and leaves errno so, as libibverbs' do. */
+static int result(int err)
+{
+	if (err)
+		errno = err;
+	return err;
+}
 
 bool mlx5dv_is_supported(struct ibv_device *device)
 {
@@ -16,14 +44,10 @@ bool mlx5dv_is_supported(struct ibv_device *device)
 
 struct ibv_context *mlx5dv_open_device(struct ibv_device *device, struct mlx5dv_context_attr *attr)
 {
-	if (!attr || (attr->flags & ~(uint32_t)MLX5DV_CONTEXT_FLAGS_DEVX)) {
-		errno = EINVAL;
-		return NULL;
-	}
-	if (attr->comp_mask || !mlx5dv_is_supported(device)) {
-		errno = EOPNOTSUPP;
-		return NULL;
-	}
+	if (!attr || (attr->flags & ~(uint32_t)MLX5DV_CONTEXT_FLAGS_DEVX))
+		return fail(EINVAL);
+	if (attr->comp_mask || !mlx5dv_is_supported(device))
+		return fail(EOPNOTSUPP);
 	return ibv_open_device(device);
 }
 
@@ -48,9 +72,145 @@ static int init_pd(struct mlx5dv_obj *obj, uint64_t obj_type)
 /* Only a domain has a field to report: its number. EOPNOTSUPP for all other objects. */
 int mlx5dv_init_obj(struct mlx5dv_obj *obj, uint64_t obj_type)
 {
-	int err = init_pd(obj, obj_type);
+	return result(init_pd(obj, obj_type));
+}
+
+static struct vb_umem *umem_of(struct mlx5dv_devx_umem *umem)
+{
+	return umem ? (struct vb_umem *)((uintptr_t)umem - offsetof(struct vb_umem, umem_id))
+		    : NULL;
+}
+
+static struct mlx5dv_devx_umem *program_umem(struct vb_umem *umem)
+{
+	return (struct mlx5dv_devx_umem *)(void *)&umem->umem_id;
+}
+
+static struct mlx5dv_devx_umem *reg(struct ibv_context *context, const struct vb_umem_want *want)
+{
+	struct vb_umem *umem;
+	int err = context ? rxe_dm_mlx5_calls()->umem_reg(context, want, &umem) : EINVAL;
+
+	return err ? fail(err) : program_umem(umem);
+}
+
+struct mlx5dv_devx_umem *mlx5dv_devx_umem_reg(struct ibv_context *context, void *addr, size_t size,
+					      uint32_t access)
+{
+	const struct vb_umem_want want = { addr, size, access, -1 };
+
+	return reg(context, &want);
+}
+
+/* Memory is known to be contiguous within a page only: its size or a smaller one must do. */
+static int check_pages(uint64_t bitmap)
+{
+	uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
+
+	return bitmap & (page | (page - 1)) ? 0 : EINVAL;
+}
+
+struct mlx5dv_devx_umem *mlx5dv_devx_umem_reg_ex(struct ibv_context *context,
+						 struct mlx5dv_devx_umem_in *in)
+{
+	const struct mlx5dv_devx_umem_in_65 *newer = (const void *)in;
+	struct vb_umem_want want;
+	int err;
+
+	if (!in)
+		return fail(EINVAL);
+	if (in->comp_mask & ~(uint64_t)MLX5DV_UMEM_MASK_DMABUF)
+		return fail(EOPNOTSUPP);
+	want = (struct vb_umem_want){ in->addr, in->size, in->access, -1 };
+	if (in->comp_mask & MLX5DV_UMEM_MASK_DMABUF) {
+		if (newer->dmabuf_fd < 0)
+			return fail(EBADF);
+		want.fd = newer->dmabuf_fd;
+	}
+	err = check_pages(in->pgsz_bitmap);
+	return err ? fail(err) : reg(context, &want);
+}
+
+int mlx5dv_devx_umem_dereg(struct mlx5dv_devx_umem *umem)
+{
+	return result(rxe_dm_mlx5_calls()->umem_dereg(umem_of(umem)));
+}
+
+void _mlx5dv_get_export_sizes(struct mlx5dv_export_sizes *sizes, size_t sizes_len)
+{
+	/* Only umems can be exported. */
+	const struct mlx5dv_export_sizes all = { .devx_umem_attrs_size = sizeof(struct exported) };
+
+	if (!sizes)
+		return;
+	memset(sizes, 0, sizes_len);
+	memcpy(sizes, &all, sizes_len < sizeof(all) ? sizes_len : sizeof(all));
+}
+
+int mlx5dv_devx_umem_export(struct mlx5dv_devx_umem *umem, void *data)
+{
+	struct exported exported = { .magic = EXPORT_MAGIC };
+
+	if (!data || !rxe_dm_mlx5_calls()->umem_check(umem_of(umem)))
+		return result(EINVAL);
+	exported.umem_id = umem->umem_id;
+	memcpy(data, &exported, sizeof(exported));
+	return 0;
+}
+
+struct mlx5dv_devx_umem *mlx5dv_devx_umem_import(struct ibv_context *context, void *data)
+{
+	struct exported exported;
+	struct vb_umem *umem;
+	int err;
+
+	if (!context || !data)
+		return fail(EINVAL);
+	memcpy(&exported, data, sizeof(exported));
+	if (exported.magic != EXPORT_MAGIC)
+		return fail(EINVAL);
+	err = rxe_dm_mlx5_calls()->umem_import(context, exported.umem_id, &umem);
+	return err ? fail(err) : program_umem(umem);
+}
+
+void mlx5dv_devx_umem_unimport(struct mlx5dv_devx_umem *umem)
+{
+	rxe_dm_mlx5_calls()->umem_forget(umem_of(umem));
+}
+
+static int create_mkey(struct ibv_context *context, const void *in, size_t inlen, void *out,
+		       size_t outlen, struct vb_mkey **ret)
+{
+	struct vb_mkey_want want;
+	int err = prm_parse_create_mkey(&want, in, inlen);
 
 	if (err)
-		errno = err;
+		return err;
+	if (!out || outlen < PRM_CREATE_MKEY_OUT)
+		return EINVAL;
+	err = rxe_dm_mlx5_calls()->mkey_create(context, &want, ret);
+	if (!err)
+		prm_emit_create_mkey(out, outlen, (*ret)->key);
 	return err;
+}
+
+struct mlx5dv_devx_obj *mlx5dv_devx_obj_create(struct ibv_context *context, const void *in,
+					       size_t inlen, void *out, size_t outlen)
+{
+	struct vb_mkey *mkey;
+	int err = EOPNOTSUPP;
+
+	if (!context || !in || inlen < PRM_OPCODE_BYTES)
+		return fail(EINVAL);
+	if (prm_opcode(in) == PRM_CREATE_MKEY)
+		err = create_mkey(context, in, inlen, out, outlen, &mkey);
+	if (!err)
+		return (struct mlx5dv_devx_obj *)(void *)mkey;
+	prm_emit_status(out, outlen, PRM_STATUS_BAD_PARAM);
+	return fail(err);
+}
+
+int mlx5dv_devx_obj_destroy(struct mlx5dv_devx_obj *obj)
+{
+	return result(rxe_dm_mlx5_calls()->mkey_destroy((struct vb_mkey *)(void *)obj));
 }

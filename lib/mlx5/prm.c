@@ -76,7 +76,7 @@ static uint32_t rights_of(const void *in)
 	return ret;
 }
 
-int prm_parse_create_mkey(struct prm_create_mkey *ret, const void *in, size_t len)
+int prm_parse_create_mkey(struct vb_mkey_want *ret, const void *in, size_t len)
 {
 	if (len < PRM_CREATE_MKEY_IN)
 		return EINVAL;
@@ -86,11 +86,11 @@ int prm_parse_create_mkey(struct prm_create_mkey *ret, const void *in, size_t le
 	    get(in, MKC_UMR_EN, 1) || get(in, MKC_QPN, 24) != ANY_QP || get(in, MKC_LENGTH64, 1) ||
 	    get(in, MKC_BSF_EN, 1) || get(in, MKC_CRYPTO_EN, 2))
 		return EOPNOTSUPP;
-	*ret = (struct prm_create_mkey){
+	*ret = (struct vb_mkey_want){
 		.pdn = get(in, MKC_PD, 24),
 		.umem_id = get(in, UMEM_ID, 32),
-		.umem_offset = get64(in, UMEM_OFFSET),
-		.start_addr = get64(in, MKC_START_ADDR),
+		.offset = get64(in, UMEM_OFFSET),
+		.iova = get64(in, MKC_START_ADDR),
 		.len = get64(in, MKC_LEN),
 		.rights = rights_of(in),
 		.low = (uint8_t)get(in, MKC_LOW, 8),

@@ -71,25 +71,19 @@ EXPORTED FILE *fopen(const char *restrict path, const char *restrict mode)
 
 EXPORTED DIR *opendir(const char *path)
 {
-	char buf[PATH_MAX];
-
-	return NEXT(opendir)(place(path, buf));
+	return WITH_PLACE(opendir, path);
 }
 
 EXPORTED int scandir(const char *restrict path, struct dirent ***restrict ret,
 		     int (*choose)(const struct dirent *),
 		     int (*compare)(const struct dirent **, const struct dirent **))
 {
-	char buf[PATH_MAX];
-
-	return NEXT(scandir)(place(path, buf), ret, choose, compare);
+	return WITH_PLACE(scandir, path, ret, choose, compare);
 }
 
 EXPORTED int chdir(const char *path)
 {
-	char buf[PATH_MAX];
-
-	return NEXT(chdir)(place(path, buf));
+	return WITH_PLACE(chdir, path);
 }
 
 #ifdef __GLIBC__
@@ -148,9 +142,7 @@ EXPORTED int scandir64(const char *restrict path, struct dirent64 ***restrict re
 		       int (*choose)(const struct dirent64 *),
 		       int (*compare)(const struct dirent64 **, const struct dirent64 **))
 {
-	char buf[PATH_MAX];
-
-	return NEXT(scandir64)(place(path, buf), ret, choose, compare);
+	return WITH_PLACE(scandir64, path, ret, choose, compare);
 }
 
 /* glob() calls the C library's own functions, unless it is given others: ours then. */

@@ -31,5 +31,11 @@ void *place_next(void **cache, const char *name);
 		static void *next_##name;                                                          \
 		(__typeof__(&name))place_next(&next_##name, #name);                                \
 	}))
+/* Calls the definition behind ours with the path of the server's file, where that is ours. */
+#define WITH_PLACE(name, path, ...)                                                                \
+	(__extension__({                                                                           \
+		char buf_[PATH_MAX];                                                               \
+		NEXT(name)(place(path, buf_), ##__VA_ARGS__);                                      \
+	}))
 
 #endif

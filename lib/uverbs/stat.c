@@ -1,10 +1,14 @@
 // SPDX-License-Identifier: MIT
-/* What files are: the family of stat(), and access(), under all names in the C library. */
+/* What files are, under all names in the C library: the family of stat(), access(), symbolic links,
+ * resolved paths, extended attributes (which ls asks for). */
 #include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <stdlib.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
+#include <sys/types.h>
+#include <sys/xattr.h>
 #include <unistd.h>
 
 #include "lib/uverbs/place.h"
@@ -105,9 +109,7 @@ EXPORTED int statx(int dir, const char *restrict path, int flags, unsigned int m
 
 EXPORTED int access(const char *path, int mode)
 {
-	char buf[PATH_MAX];
-
-	return NEXT(access)(place(path, buf), mode);
+	return WITH_PLACE(access, path, mode);
 }
 
 EXPORTED int faccessat(int dir, const char *path, int mode, int flags)
@@ -119,14 +121,78 @@ EXPORTED int faccessat(int dir, const char *path, int mode, int flags)
 
 EXPORTED int euidaccess(const char *path, int mode)
 {
-	char buf[PATH_MAX];
-
-	return NEXT(euidaccess)(place(path, buf), mode);
+	return WITH_PLACE(euidaccess, path, mode);
 }
 
 EXPORTED int eaccess(const char *path, int mode)
 {
+	return WITH_PLACE(eaccess, path, mode);
+}
+
+EXPORTED ssize_t readlink(const char *restrict path, char *restrict ret, size_t size)
+{
+	return WITH_PLACE(readlink, path, ret, size);
+}
+
+EXPORTED ssize_t readlinkat(int dir, const char *restrict path, char *restrict ret, size_t size)
+{
 	char buf[PATH_MAX];
 
-	return NEXT(eaccess)(place(path, buf), mode);
+	return NEXT(readlinkat)(dir, place(path, buf), ret, size);
 }
+
+EXPORTED char *realpath(const char *restrict path, char *restrict ret)
+{
+	char buf[PATH_MAX];
+	const char *placed = place(path, buf);
+	char *found = NEXT(realpath)(placed, ret);
+
+	if (found && placed != path)
+		place_back(found);
+	return found;
+}
+
+EXPORTED ssize_t getxattr(const char *path, const char *name, void *value, size_t size)
+{
+	return WITH_PLACE(getxattr, path, name, value, size);
+}
+
+EXPORTED ssize_t lgetxattr(const char *path, const char *name, void *value, size_t size)
+{
+	return WITH_PLACE(lgetxattr, path, name, value, size);
+}
+
+EXPORTED ssize_t listxattr(const char *path, char *list, size_t size)
+{
+	return WITH_PLACE(listxattr, path, list, size);
+}
+
+EXPORTED ssize_t llistxattr(const char *path, char *list, size_t size)
+{
+	return WITH_PLACE(llistxattr, path, list, size);
+}
+
+#ifdef __GLIBC__
+EXPORTED char *canonicalize_file_name(const char *path)
+{
+	return realpath(path, NULL);
+}
+
+/* Called by programs built with _FORTIFY_SOURCE. */
+ssize_t __readlink_chk(const char *path, char *ret, size_t size, size_t room);
+char *__realpath_chk(const char *path, char *ret, size_t room);
+
+EXPORTED ssize_t __readlink_chk(const char *path, char *ret, size_t size, size_t room)
+{
+	if (size > room)
+		abort();
+	return readlink(path, ret, size);
+}
+
+EXPORTED char *__realpath_chk(const char *path, char *ret, size_t room)
+{
+	if (room < PATH_MAX)
+		abort();
+	return realpath(path, ret);
+}
+#endif

@@ -15,7 +15,7 @@ INCLUDE = pathlib.Path("/usr/include/infiniband")
 
 # What includes these headers.
 OBJECTS = ["lib/verbs/librxe_verbs.a", "lib/verbs/libverbs_versions.a"] + [
-    "lib/mlx5/libmlx5.so.1.27.0.p/%s.c.o" % name for name in ("devx", "mlx5", "prm")]
+    "lib/mlx5/libmlx5.so.1.27.0.p/%s.c.o" % name for name in ("mlx5", "prm")]
 
 # What joined the headers, and in which release: a member (of a structure or an enum), a macro, a function or a whole type.
 SINCE = [
