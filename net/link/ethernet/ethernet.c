@@ -49,7 +49,7 @@ static void change_membership(const struct ethernet_link *link, const struct gid
 				   .mr_alen = FRAME_MAC_LEN };
 
 	frame_group_mac(req.mr_address, group);
-	(void)setsockopt(link->tx_fd, SOL_PACKET, option, &req, sizeof(req));
+	(void)setsockopt(link->cfg.tx_fd, SOL_PACKET, option, &req, sizeof(req));
 }
 
 static int ethernet_join(struct link *base, const struct gid *group)
@@ -99,7 +99,7 @@ static bool ethernet_has_descriptors(const struct link *base)
 {
 	const struct ethernet_link *link = (const struct ethernet_link *)base;
 
-	return descriptor_is_kept(link->rx_fd) && descriptor_is_kept(link->tx_fd) &&
+	return descriptor_is_kept(link->cfg.rx_fd) && descriptor_is_kept(link->cfg.tx_fd) &&
 	       descriptor_is_kept(link->base.wait_fd) && descriptor_is_kept(link->timer_fd);
 }
 
@@ -137,7 +137,7 @@ static int open_parts(struct ethernet_link *link)
 		rc = ethernet_timer_open(link);
 	if (rc == 0)
 		rc = poll_add(link, link->timer_fd);
-	return rc == 0 ? poll_add(link, link->rx_fd) : rc;
+	return rc == 0 ? poll_add(link, link->cfg.rx_fd) : rc;
 }
 
 static bool cfg_is_sound(const struct ethernet_cfg *cfg)
@@ -151,18 +151,13 @@ static bool cfg_is_sound(const struct ethernet_cfg *cfg)
 static void configure(struct ethernet_link *link, const struct ethernet_cfg *cfg)
 {
 	link->base.ops = &ops;
+	link->cfg = *cfg;
 	link->self.gid = cfg->gid;
 	memcpy(link->self.mac, cfg->mac, FRAME_MAC_LEN);
 	memcpy(link->ifname, cfg->ifname, strlen(cfg->ifname) + 1);
 	link->ifindex = if_nametoindex(cfg->ifname);
-	link->prefix_len = cfg->prefix_len;
-	link->gateway = cfg->gateway;
 	link->has_gateway =
 		!gid_is_zero(&cfg->gateway) && gid_is_v4(&cfg->gateway) == gid_is_v4(&cfg->gid);
-	link->answers = cfg->answers;
-	link->rx_fd = cfg->rx_fd;
-	link->tx_fd = cfg->tx_fd;
-	link->log = cfg->log;
 	link->base.wait_fd = link->timer_fd = -1;
 	/* The link cuts trains itself, so no interface limits them. */
 	link->base.max_segs = TRAIN_MAX_SEGS;
@@ -188,7 +183,7 @@ int ethernet_open(struct link **ret, const struct ethernet_cfg *cfg)
 		return rc;
 	}
 	ethernet_tx_init(link);
-	if (link->answers)
+	if (link->cfg.answers)
 		ethernet_announce(link);
 	*ret = &link->base;
 	return 0;
@@ -198,7 +193,7 @@ void ethernet_answer(struct link *base, bool answers)
 {
 	struct ethernet_link *link = (struct ethernet_link *)base;
 
-	if (answers && !link->answers)
+	if (answers && !link->cfg.answers)
 		ethernet_announce(link);
-	link->answers = answers;
+	link->cfg.answers = answers;
 }

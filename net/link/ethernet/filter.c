@@ -127,15 +127,6 @@ static int attach(int fd, const struct ethernet_filter *filter)
 	return 0;
 }
 
-static int bind_to(int fd, uint32_t ifindex, uint16_t protocol)
-{
-	const struct sockaddr_ll address = { .sll_family = AF_PACKET,
-					     .sll_protocol = htons(protocol),
-					     .sll_ifindex = (int)ifindex };
-
-	return bind(fd, (const struct sockaddr *)&address, sizeof(address)) == 0 ? 0 : -errno;
-}
-
 static int listen_for(int fd, uint32_t ifindex, uint16_t type, const uint8_t *mac)
 {
 	struct packet_mreq req = { .mr_ifindex = (int)ifindex,
@@ -160,64 +151,59 @@ static void accept_frames(int fd, uint32_t ifindex, const struct ethernet_filter
 	(void)listen_for(fd, ifindex, PACKET_MR_MULTICAST, group_mac);
 }
 
-/* Protocol 0: the socket receives nothing. */
-static int open_tx(const struct ethernet_filter *filter, uint32_t ifindex, int *ret)
+static int prepare_tx(int fd, const struct ethernet_filter *filter, uint32_t ifindex)
 {
-	const int fd = socket(AF_PACKET, SOCK_RAW | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	int rc;
-
-	if (fd < 0)
-		return -errno;
-	rc = bind_to(fd, ifindex, 0);
-	if (rc != 0) {
-		(void)close(fd);
-		return rc;
-	}
 	if (socket_set(fd, SOL_SOCKET, SO_SNDBUFFORCE, SNDBUF_BYTES) != 0)
 		(void)socket_set(fd, SOL_SOCKET, SO_SNDBUF, SNDBUF_BYTES);
 	accept_frames(fd, ifindex, filter);
-	*ret = fd;
 	return 0;
 }
 
-static int open_rx(const struct ethernet_filter *filter, uint32_t ifindex, int *ret)
+static int prepare_rx(int fd, const struct ethernet_filter *filter)
 {
+	(void)socket_set(fd, SOL_PACKET, PACKET_VNET_HDR, 1);
+	socket_set_rcvbuf(fd, RCVBUF_BYTES);
+	return attach(fd, filter);
+}
+
+/* A socket bound to the interface, or -errno. The filter is there before the bind; the socket that
+ * sends has protocol 0, and receives nothing. */
+static int open_socket(const struct ethernet_filter *filter, uint32_t ifindex, bool receives)
+{
+	const struct sockaddr_ll address = { .sll_family = AF_PACKET,
+					     .sll_protocol = htons(receives ? ETH_P_ALL : 0),
+					     .sll_ifindex = (int)ifindex };
 	const int fd = socket(AF_PACKET, SOCK_RAW | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	int rc;
 
 	if (fd < 0)
 		return -errno;
-	rc = attach(fd, filter);
-	if (rc == 0) {
-		(void)socket_set(fd, SOL_PACKET, PACKET_VNET_HDR, 1);
-		socket_set_rcvbuf(fd, RCVBUF_BYTES);
-		rc = bind_to(fd, ifindex, ETH_P_ALL);
-	}
-	if (rc != 0) {
-		(void)close(fd);
-		return rc;
-	}
-	*ret = fd;
-	return 0;
+	rc = receives ? prepare_rx(fd, filter) : prepare_tx(fd, filter, ifindex);
+	if (rc == 0 && bind(fd, (const struct sockaddr *)&address, sizeof(address)) != 0)
+		rc = -errno;
+	if (rc == 0)
+		return fd;
+	(void)close(fd);
+	return rc;
 }
 
 int ethernet_open_sockets(const struct ethernet_filter *filter, int *ret_rx_fd, int *ret_tx_fd)
 {
 	const uint32_t ifindex = if_nametoindex(filter->ifname);
-	int rx_fd = -1, tx_fd = -1, rc;
+	int rx_fd, tx_fd;
 	uint8_t mac[FRAME_MAC_LEN];
 
 	if (!ifindex)
 		return fail(filter, ENODEV);
 	if (!udp_addr_if_mac(mac, filter->ifname))
 		return fail(filter, ENOTSUP);
-	rc = open_tx(filter, ifindex, &tx_fd);
-	if (rc != 0)
-		return fail(filter, -rc);
-	rc = open_rx(filter, ifindex, &rx_fd);
-	if (rc != 0) {
+	tx_fd = open_socket(filter, ifindex, false);
+	if (tx_fd < 0)
+		return fail(filter, -tx_fd);
+	rx_fd = open_socket(filter, ifindex, true);
+	if (rx_fd < 0) {
 		(void)close(tx_fd);
-		return fail(filter, -rc);
+		return fail(filter, -rx_fd);
 	}
 	*ret_rx_fd = rx_fd;
 	*ret_tx_fd = tx_fd;

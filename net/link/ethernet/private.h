@@ -55,18 +55,14 @@ struct ethernet_rx {
 };
 
 struct ethernet_link {
-	struct link base; /* first: a struct link * is one of these */
+	struct link base;	 /* first: a struct link * is one of these */
+	struct ethernet_cfg cfg; /* ifname is void once the link is open */
 	struct neighbor_self self;
 	char ifname[IF_NAMESIZE];
 	uint32_t ifindex;
-	uint32_t prefix_len;
-	struct gid gateway;
 	bool has_gateway;
-	bool answers;
-	int rx_fd, tx_fd; /* the caller's */
 	int timer_fd;
 	uint64_t timer_ns; /* expiry of timer_fd; UINT64_MAX: disarmed */
-	struct link_log log;
 	struct neighbor_table neighbors;
 	struct ethernet_held held[ETHERNET_MAX_HELD];
 	uint32_t num_held;

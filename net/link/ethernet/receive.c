@@ -128,7 +128,7 @@ int ethernet_rx_init(struct ethernet_link *link)
 	int has_header = 0;
 	socklen_t len = sizeof(has_header);
 
-	if (getsockopt(link->rx_fd, SOL_PACKET, PACKET_VNET_HDR, &has_header, &len) != 0)
+	if (getsockopt(link->cfg.rx_fd, SOL_PACKET, PACKET_VNET_HDR, &has_header, &len) != 0)
 		return -errno;
 	for (uint32_t i = 0; i < ETHERNET_RX_BATCH; i++) {
 		rx->iov[i][0] = (struct iovec){ &rx->header[i], sizeof(rx->header[i]) };
@@ -146,16 +146,16 @@ static int read_frames(struct ethernet_link *link)
 
 	rx->next = rx->count = 0;
 	do {
-		rc = recvmmsg(link->rx_fd, rx->msg, ETHERNET_RX_BATCH, MSG_DONTWAIT, NULL);
+		rc = recvmmsg(link->cfg.rx_fd, rx->msg, ETHERNET_RX_BATCH, MSG_DONTWAIT, NULL);
 	} while (rc < 0 && errno == EINTR);
 	if (rc < 0 && errno == EINVAL && rx->has_header) {
-		if (socket_set(link->rx_fd, SOL_PACKET, PACKET_VNET_HDR, 0) == 0)
+		if (socket_set(link->cfg.rx_fd, SOL_PACKET, PACKET_VNET_HDR, 0) == 0)
 			set_has_header(rx, false);
 		return 0;
 	}
 	/* ENETDOWN and the like pass: the interface may come up again. */
 	if (rc < 0)
-		return link_receive_failed(&link->log, errno);
+		return link_receive_failed(&link->cfg.log, errno);
 	rx->count = (uint32_t)rc;
 	return rc;
 }

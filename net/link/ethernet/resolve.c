@@ -53,21 +53,21 @@ static bool is_link_local(const struct gid *gid)
 static bool is_on_link(const struct ethernet_link *link, const struct gid *gid)
 {
 	return gid_is_v4(gid) == gid_is_v4(&link->self.gid) &&
-	       (link->prefix_len == 0 || is_link_local(gid) ||
-		same_network(gid, &link->self.gid, link->prefix_len));
+	       (link->cfg.prefix_len == 0 || is_link_local(gid) ||
+		same_network(gid, &link->self.gid, link->cfg.prefix_len));
 }
 
 const struct gid *ethernet_next_hop(const struct ethernet_link *link, const struct gid *dst)
 {
 	if (is_on_link(link, dst))
 		return dst;
-	return link->has_gateway ? &link->gateway : NULL;
+	return link->has_gateway ? &link->cfg.gateway : NULL;
 }
 
 static void send_frame(const struct ethernet_link *link, const uint8_t *p, size_t len)
 {
 	/* Errors are ignored: a lost solicitation is retransmitted by its sender. */
-	(void)!send(link->tx_fd, p, len, MSG_DONTWAIT | MSG_NOSIGNAL);
+	(void)!send(link->cfg.tx_fd, p, len, MSG_DONTWAIT | MSG_NOSIGNAL);
 }
 
 static void solicit(const struct ethernet_link *link, const struct gid *target, const uint8_t *mac)
@@ -121,7 +121,7 @@ void ethernet_announce(struct ethernet_link *link)
 
 static void warn_conflict(struct ethernet_link *link, const uint8_t *mac)
 {
-	link_warn(&link->log, LINK_ADDRESS_CONFLICT,
+	link_warn(&link->cfg.log, LINK_ADDRESS_CONFLICT,
 		  "%02x:%02x:%02x:%02x:%02x:%02x on %s has our address too: give the device an "
 		  "address that is free",
 		  mac[0], mac[1], mac[2], mac[3], mac[4], mac[5], link->ifname);
@@ -154,7 +154,7 @@ void ethernet_neighbor_heard(struct ethernet_link *link, const uint8_t *p, uint3
 	if (message.has_sender && is_on_link(link, &message.sender))
 		learn(link, &message.sender, message.mac,
 		      is_for_us ? SOURCE_SOLICITATION : SOURCE_ADVERTISEMENT, now_ns);
-	if (is_for_us && link->answers)
+	if (is_for_us && link->cfg.answers)
 		send_frame(link, answer,
 			   neighbor_emit_advertisement(answer, &link->self, &message));
 }
@@ -175,7 +175,7 @@ static void give_up(struct ethernet_link *link, const struct gid *gid)
 	(void)inet_ntop(v4 ? AF_INET : AF_INET6, v4 ? gid->raw + 12 : gid->raw, address,
 			sizeof(address));
 	ethernet_release_held(link, gid, NULL);
-	link_warn(&link->log, LINK_NO_ANSWER,
+	link_warn(&link->cfg.log, LINK_NO_ANSWER,
 		  "nobody on %s answers for %s: packets to it are dropped; is it up, and in the "
 		  "same network?",
 		  link->ifname, address);

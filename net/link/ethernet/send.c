@@ -56,7 +56,7 @@ static void drop(struct ethernet_link *link, const struct wire_train *train, uin
 	link->base.stats.send_errors += packets;
 	switch (error) {
 	case EMSGSIZE:
-		link_warn(&link->log, LINK_TOO_LONG,
+		link_warn(&link->cfg.log, LINK_TOO_LONG,
 			  "a packet of %u bytes does not fit %s: lower the path MTU, or raise the "
 			  "interface's",
 			  train->segs > 1 ? train->seg_len : train->len, name);
@@ -64,13 +64,13 @@ static void drop(struct ethernet_link *link, const struct wire_train *train, uin
 	case ENETDOWN:
 	case ENXIO:
 	case ENODEV:
-		link_warn(&link->log, LINK_INTERFACE_DOWN,
+		link_warn(&link->cfg.log, LINK_INTERFACE_DOWN,
 			  "%s is down or removed: packets are dropped; try ip link set %s up", name,
 			  name);
 		return;
 	case ENETUNREACH:
 		link_warn(
-			&link->log, LINK_NO_ROUTE,
+			&link->cfg.log, LINK_NO_ROUTE,
 			"a peer is in another network, and no gateway is known: packets to it are "
 			"dropped");
 		return;
@@ -78,8 +78,8 @@ static void drop(struct ethernet_link *link, const struct wire_train *train, uin
 	case EHOSTUNREACH:
 	case EAGAIN: return;
 	default:
-		link_warn(&link->log, LINK_SEND_REFUSED, "%s refuses to send a frame (%s)", name,
-			  strerror(error));
+		link_warn(&link->cfg.log, LINK_SEND_REFUSED, "%s refuses to send a frame (%s)",
+			  name, strerror(error));
 	}
 }
 
@@ -96,7 +96,8 @@ static bool send_train(struct ethernet_link *link, const struct wire_train *trai
 		int rc;
 
 		do {
-			rc = sendmmsg(link->tx_fd, link->tx.msg, n, MSG_DONTWAIT | MSG_NOSIGNAL);
+			rc = sendmmsg(link->cfg.tx_fd, link->tx.msg, n,
+				      MSG_DONTWAIT | MSG_NOSIGNAL);
 		} while (rc < 0 && errno == EINTR);
 		if (rc > 0) {
 			done += (uint32_t)rc;
@@ -104,7 +105,7 @@ static bool send_train(struct ethernet_link *link, const struct wire_train *trai
 		}
 		if (socket_is_full(errno) && done == 0)
 			return false;
-		if (socket_is_full(errno) && socket_wait_writable(link->tx_fd))
+		if (socket_is_full(errno) && socket_wait_writable(link->cfg.tx_fd))
 			continue;
 		drop(link, train, train->segs - done, errno);
 		return true;

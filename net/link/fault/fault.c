@@ -98,26 +98,26 @@ uint64_t fault_dice(const struct fault_rule *rule, uint32_t id, const struct fau
 	return fault_mix(h, (uint64_t)since_first(packet) << 32 | attempt);
 }
 
+static bool passes(const struct fault_rule *rule, uint32_t nth, uint64_t dice)
+{
+	return fault_in_range(&rule->nth, nth) && !(rule->every && nth % rule->every != 0) &&
+	       (rule->certain || dice >> 32 < rule->probability);
+}
+
 bool fault_fires_at(const struct fault_rule *rule, uint32_t id, uint64_t owner, uint64_t kind,
 		    uint32_t nth)
 {
-	if (!fault_in_range(&rule->nth, nth) || (rule->every && nth % rule->every != 0))
-		return false;
-	return rule->certain ||
-	       fault_mix(fault_mix(fault_mix(fault_mix(rule->seed, id), owner), kind), nth) >> 32 <
-		       rule->probability;
+	const uint64_t whose = fault_mix(fault_mix(rule->seed, id), owner);
+
+	return passes(rule, nth, fault_mix(fault_mix(whose, kind), nth));
 }
 
 bool fault_fires(const struct fault_rule *rule, uint32_t id, const struct fault_packet *packet,
 		 const struct fault_count *count)
 {
-	if (!fault_in_range(&rule->attempt, count->attempt) ||
-	    !fault_in_range(&rule->nth, count->nth) || !fault_in_range(&rule->seen, count->seen))
-		return false;
-	if (rule->every && count->nth % rule->every != 0)
-		return false;
-	return rule->certain ||
-	       fault_dice(rule, id, packet, count->attempt) >> 32 < rule->probability;
+	return fault_in_range(&rule->attempt, count->attempt) &&
+	       fault_in_range(&rule->seen, count->seen) &&
+	       passes(rule, count->nth, fault_dice(rule, id, packet, count->attempt));
 }
 
 struct fault_counters *fault_counters_new(void)

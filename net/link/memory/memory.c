@@ -18,7 +18,7 @@ static int memory_join(struct link *base, const struct gid *group)
 	struct memory_link *link = (struct memory_link *)base;
 	const uint32_t n = memory_num_groups(link->own);
 
-	if (!gid_is_multicast(group) || gid_is_v4(group) != gid_is_v4(&link->gid))
+	if (!gid_is_multicast(group) || gid_is_v4(group) != gid_is_v4(&link->cfg.gid))
 		return -EINVAL;
 	if (memory_is_member(link->own, group))
 		return 0;
@@ -44,7 +44,7 @@ static int memory_leave(struct link *base, const struct gid *group)
 
 static bool memory_is_local(struct link *base, const struct gid *gid)
 {
-	return gid_equal(gid, &((const struct memory_link *)base)->gid);
+	return gid_equal(gid, &((const struct memory_link *)base)->cfg.gid);
 }
 
 static int memory_complete_arrivals(struct link *base, bool on)
@@ -118,9 +118,9 @@ static int map_hub(struct memory_link *link, int fd)
 	link->hub = map;
 	link->slots = link->hub->slots;
 	if (link->hub->magic != MEMORY_MAGIC || link->slots > MEMORY_SLOTS ||
-	    link->slot >= link->slots)
+	    link->cfg.slot >= link->slots)
 		return -EINVAL;
-	link->epoch = memory_epoch(link->hub, link->slot);
+	link->epoch = memory_epoch(link->hub, link->cfg.slot);
 	link->generation = atomic_load(&link->hub->generation) - 1;
 	return 0;
 }
@@ -144,25 +144,26 @@ static int map_own(struct memory_link *link, int fd)
 /* From now on nobody else can write the file. */
 static int seal(const struct memory_link *link)
 {
-	const int seals = link->hub->is_sealed ? fcntl(link->file_fd, F_GET_SEALS) : 0;
+	const int seals = link->hub->is_sealed ? fcntl(link->cfg.file_fd, F_GET_SEALS) : 0;
 
 	if (seals < 0)
 		return -errno;
 	if (!link->hub->is_sealed || (seals & F_SEAL_FUTURE_WRITE))
 		return 0;
-	return fcntl(link->file_fd, F_ADD_SEALS, F_SEAL_FUTURE_WRITE | F_SEAL_SEAL) ? -errno : 0;
+	return fcntl(link->cfg.file_fd, F_ADD_SEALS, F_SEAL_FUTURE_WRITE | F_SEAL_SEAL) ? -errno
+											: 0;
 }
 
-static int open_parts(struct memory_link *link, const struct memory_cfg *cfg)
+static int open_parts(struct memory_link *link)
 {
-	int rc = map_hub(link, cfg->hub_fd);
+	int rc = map_hub(link, link->cfg.hub_fd);
 
-	if (rc == 0 && !cfg->file)
-		rc = map_own(link, cfg->file_fd);
+	if (rc == 0 && !link->cfg.file)
+		rc = map_own(link, link->cfg.file_fd);
 	if (rc == 0)
 		rc = seal(link);
 	if (rc == 0)
-		rc = memory_complete_arrivals(&link->base, cfg->complete);
+		rc = memory_complete_arrivals(&link->base, link->cfg.complete);
 	if (rc != 0)
 		return rc;
 	atomic_store(&link->own->num_groups, 0);
@@ -183,20 +184,15 @@ int memory_open(struct link **ret, const struct memory_cfg *cfg)
 	if (!link)
 		return -ENOMEM;
 	link->base.ops = &ops;
-	link->gid = cfg->gid;
-	link->slot = cfg->slot;
-	link->file_fd = cfg->file_fd;
+	link->cfg = *cfg;
 	link->base.wait_fd = cfg->doorbell_fd;
-	link->meet = cfg->meet;
-	link->meet_arg = cfg->meet_arg;
 	link->own = cfg->file;
 	link->base.max_segs = cfg->trains ? TRAIN_MAX_SEGS : 1;
 	link->base.omits_icrc = !cfg->icrc;
 	for (uint32_t i = 0; i < LINK_TX_PORTS; i++)
 		link->base.tx_port[i] =
-			(uint16_t)(MEMORY_FIRST_PORT + link->slot * LINK_TX_PORTS + i);
-	link->log = cfg->log;
-	rc = open_parts(link, cfg);
+			(uint16_t)(MEMORY_FIRST_PORT + link->cfg.slot * LINK_TX_PORTS + i);
+	rc = open_parts(link);
 	if (rc != 0) {
 		memory_close(&link->base);
 		return rc;

@@ -25,24 +25,6 @@ static uint8_t *reserve_twice(void)
 	return map == MAP_FAILED ? NULL : map;
 }
 
-/* A ring of a file, then the same again: no record is cut at the end. */
-static uint8_t *map_twice(int fd, uint32_t to, int rights)
-{
-	const off_t offset = (off_t)memory_ring_offset(to);
-	uint8_t *map = reserve_twice();
-
-	for (uint32_t i = 0; map && i < 2; i++) {
-		if (mmap(map + i * RING_BYTES, RING_BYTES, rights, MAP_SHARED | MAP_FIXED, fd,
-			 offset) != MAP_FAILED)
-			continue;
-		(void)munmap(map, RING_TWICE);
-		return NULL;
-	}
-	if (map)
-		(void)madvise(map, RING_TWICE, MADV_DONTDUMP);
-	return map;
-}
-
 /* A second mapping of what is mapped: mremap(2) of a length of 0. UCX replaces the C library's
  * function by one that takes no fifth argument. */
 static bool map_again(void *from, size_t len, void *to)
@@ -61,29 +43,39 @@ bool memory_can_map_again(void *page)
 	return can;
 }
 
-/* As map_twice(), of the link's own file, which nothing maps to write any more but map_again(). */
-static uint8_t *copy_twice(struct memory_slot_page *own, uint32_t to)
+/* A ring of a file, then the same again: no record is cut at the end. own: this link's file, which
+ * is sealed: nothing maps it to write any more but map_again(). NULL: a file by its descriptor. */
+static uint8_t *map_twice(struct memory_slot_page *own, int fd, uint32_t to, int rights)
 {
+	const off_t offset = (off_t)memory_ring_offset(to);
 	uint8_t *map = reserve_twice();
+	bool is_mapped = map;
 
-	for (uint32_t i = 0; map && i < 2; i++) {
-		if (map_again(memory_ring(own, to), RING_BYTES, map + i * RING_BYTES))
-			continue;
-		(void)munmap(map, RING_TWICE);
-		return NULL;
+	for (uint32_t i = 0; is_mapped && i < 2; i++) {
+		uint8_t *at = map + i * RING_BYTES;
+
+		is_mapped = own ? map_again(memory_ring(own, to), RING_BYTES, at)
+				: mmap(at, RING_BYTES, rights, MAP_SHARED | MAP_FIXED, fd,
+				       offset) == at;
 	}
-	return map;
+	if (is_mapped) {
+		(void)madvise(map, RING_TWICE, MADV_DONTDUMP);
+		return map;
+	}
+	if (map)
+		(void)munmap(map, RING_TWICE);
+	return NULL;
 }
 
 /* The ring to a slot. */
 static uint8_t *map_out(const struct memory_link *link, uint32_t to)
 {
 	if (link->hub->is_sealed)
-		return copy_twice(link->own, to);
+		return map_twice(link->own, -1, to, 0);
 	/* A program that closed the descriptor may have one of its own at the number. */
-	if (!descriptor_is_kept(link->file_fd))
+	if (!descriptor_is_kept(link->cfg.file_fd))
 		return NULL;
-	return map_twice(link->file_fd, to, PROT_READ | PROT_WRITE);
+	return map_twice(NULL, link->cfg.file_fd, to, PROT_READ | PROT_WRITE);
 }
 
 static void free_peer(struct memory_peer *peer)
@@ -102,7 +94,7 @@ static bool map_peer(struct memory_link *link, uint32_t slot, int fd, struct mem
 	if (file == MAP_FAILED)
 		return false;
 	peer->file = file;
-	peer->in_map = map_twice(fd, link->slot, PROT_READ);
+	peer->in_map = map_twice(NULL, fd, link->cfg.slot, PROT_READ);
 	if (!link->out_map[slot])
 		link->out_map[slot] = map_out(link, slot);
 	return peer->in_map && link->out_map[slot];
@@ -147,7 +139,7 @@ static struct memory_peer *ask(struct memory_link *link, uint32_t slot)
 	link->is_hub_busy = false;
 	if (memory_is_refused(link, slot))
 		return NULL;
-	fd = link->meet(link->meet_arg, link->slot, slot, &epoch);
+	fd = link->cfg.meet(link->cfg.meet_arg, link->cfg.slot, slot, &epoch);
 	link->is_hub_busy = fd == -EBUSY;
 	if (link->is_hub_busy)
 		return NULL;
@@ -192,7 +184,7 @@ struct memory_peer *memory_peer_get(struct memory_link *link, uint32_t slot)
 
 uint8_t *memory_peer_space(const struct memory_link *link, struct memory_peer *peer, uint32_t len)
 {
-	const struct memory_pair *theirs = &peer->file->pair[link->slot];
+	const struct memory_pair *theirs = &peer->file->pair[link->cfg.slot];
 
 	if (peer->out.head == &nothing &&
 	    atomic_load_explicit(&theirs->head_epoch, memory_order_acquire) == link->epoch)
@@ -203,7 +195,7 @@ uint8_t *memory_peer_space(const struct memory_link *link, struct memory_peer *p
 /* A peer that has begun no ring for this process has sent nothing. */
 static void hear(const struct memory_link *link, struct memory_peer *peer)
 {
-	const struct memory_pair *theirs = &peer->file->pair[link->slot];
+	const struct memory_pair *theirs = &peer->file->pair[link->cfg.slot];
 
 	if (peer->in.tail == &peer->last_tail && !peer->has_left &&
 	    atomic_load_explicit(&theirs->tail_epoch, memory_order_acquire) == link->epoch)

@@ -118,16 +118,12 @@ struct memory_peer {
 
 struct memory_link {
 	struct link base; /* first: a struct link * is one of these */
-	struct gid gid;
-	uint32_t slot, slots, epoch;
-	int file_fd; /* the caller's, as is base.wait_fd, the doorbell */
+	struct memory_cfg cfg;
+	uint32_t slots, epoch;
 	const struct memory_hub_page *hub;
 	struct memory_slot_page *own; /* this slot's file, to write */
 	bool is_own_mapped;	      /* by this link */
-	int (*meet)(void *arg, uint32_t from, uint32_t to, uint32_t *ret_epoch);
-	void *meet_arg;
 	bool complete;
-	struct link_log log;
 
 	/* By slot; NULL: nothing was sent or received yet. */
 	struct memory_peer *peer[MEMORY_SLOTS];

@@ -14,8 +14,8 @@
 static bool has_news(const struct memory_link *link, uint32_t slot)
 {
 	struct memory_peer *peer = link->peer[slot];
-	const uint64_t met =
-		atomic_load_explicit(&link->hub->met[link->slot][slot / 64], memory_order_acquire);
+	const uint64_t met = atomic_load_explicit(&link->hub->met[link->cfg.slot][slot / 64],
+						  memory_order_acquire);
 
 	if (peer)
 		return memory_peer_waits(link, peer);
@@ -199,7 +199,7 @@ void memory_wake_self(struct link *base)
 {
 	const struct memory_link *link = (const struct memory_link *)base;
 
-	memory_ring_doorbell(link->hub, link->slot, link->base.wait_fd);
+	memory_ring_doorbell(link->hub, link->cfg.slot, link->base.wait_fd);
 }
 
 static void drain(const struct memory_link *link)

@@ -71,7 +71,8 @@ uint8_t *memory_space(struct link *base, const struct gid *dst, uint32_t slot)
 	struct memory_link *link = (struct memory_link *)base;
 	struct memory_peer *peer;
 
-	if (slot >= link->slots || !gid_equal(dst, &link->gid) || !memory_is_live(link->hub, slot))
+	if (slot >= link->slots || !gid_equal(dst, &link->cfg.gid) ||
+	    !memory_is_live(link->hub, slot))
 		return NULL;
 	peer = memory_peer_get(link, slot);
 	return peer && memory_peer_is_present(link, slot, peer)
@@ -150,7 +151,7 @@ static enum put_result send_to_group(struct memory_link *link, const struct wire
 static void drop_unreachable(struct memory_link *link, const struct wire_train *train)
 {
 	link->base.stats.send_errors += train->segs;
-	link_warn(&link->log, LINK_NO_ROUTE,
+	link_warn(&link->cfg.log, LINK_NO_ROUTE,
 		  "a device with --link memory reaches only processes of the same device: packets "
 		  "to other addresses are dropped");
 }
@@ -174,7 +175,7 @@ int memory_send(struct link *base, const struct wire_train *trains, size_t n)
 		assert(train->segs > 0 && train->len > 0 && train->tx_index < LINK_TX_PORTS);
 		if (gid_is_multicast(&train->dst))
 			result = send_to_group(link, train);
-		else if (gid_equal(&train->dst, &link->gid))
+		else if (gid_equal(&train->dst, &link->cfg.gid))
 			result = send_to_slot(link, slot_of(link, train), train);
 		else
 			drop_unreachable(link, train);
