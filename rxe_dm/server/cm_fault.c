@@ -14,41 +14,8 @@
 /* Calls of one process by rule of one device. */
 struct cm_calls {
 	uint32_t id[FAULT_MAX_RULES]; /* number of the rule that the counts are of */
-	uint32_t count[FAULT_MAX_RULES][CTL_CM_OP_END];
+	uint32_t count[FAULT_MAX_RULES][INJECT_VERBS];
 };
-
-/* INJECT_VERBS: no call of its own. */
-static enum inject_verb call_of(enum ctl_cm_op op)
-{
-	switch (op) {
-	case CTL_CM_CREATE_CHANNEL: return INJECT_VERB_rdma_create_event_channel;
-	case CTL_CM_CREATE_ID: return INJECT_VERB_rdma_create_id;
-	case CTL_CM_BIND: return INJECT_VERB_rdma_bind_addr;
-	case CTL_CM_RESOLVE_ADDR: return INJECT_VERB_rdma_resolve_addr;
-	case CTL_CM_RESOLVE_ROUTE: return INJECT_VERB_rdma_resolve_route;
-	case CTL_CM_LISTEN: return INJECT_VERB_rdma_listen;
-	case CTL_CM_CONNECT: return INJECT_VERB_rdma_connect;
-	case CTL_CM_ACCEPT: return INJECT_VERB_rdma_accept;
-	case CTL_CM_REJECT: return INJECT_VERB_rdma_reject;
-	case CTL_CM_ESTABLISH: return INJECT_VERB_rdma_establish;
-	case CTL_CM_NOTIFY: return INJECT_VERB_rdma_notify;
-	case CTL_CM_DISCONNECT: return INJECT_VERB_rdma_disconnect;
-	case CTL_CM_INIT_QP_ATTR: return INJECT_VERB_rdma_init_qp_attr;
-	case CTL_CM_SET_OPTION: return INJECT_VERB_rdma_set_option;
-	case CTL_CM_MIGRATE: return INJECT_VERB_rdma_migrate_id;
-	case CTL_CM_JOIN: return INJECT_VERB_rdma_join_multicast;
-	case CTL_CM_LEAVE: return INJECT_VERB_rdma_leave_multicast;
-	case CTL_CM_DESTROY_CHANNEL:
-	case CTL_CM_PAUSE_CHANNEL:
-	case CTL_CM_RESUME_CHANNEL:
-	case CTL_CM_DESTROY_ID:
-	case CTL_CM_QUERY:
-	case CTL_CM_LIST:
-	case CTL_CM_FAILURES:
-	case CTL_CM_OP_END: return INJECT_VERBS;
-	}
-	return INJECT_VERBS;
-}
 
 static struct cm_calls *calls_of(struct conn *conn, uint32_t device)
 {
@@ -58,18 +25,18 @@ static struct cm_calls *calls_of(struct conn *conn, uint32_t device)
 	return conn->cm_calls ? &conn->cm_calls[device] : NULL;
 }
 
-static uint32_t count_call(struct cm_calls *calls, uint32_t place, uint32_t id, enum ctl_cm_op op)
+static uint32_t count_call(struct cm_calls *calls, uint32_t place, uint32_t id,
+			   enum inject_verb verb)
 {
 	if (calls->id[place] != id)
 		memset(calls->count[place], 0, sizeof(calls->count[place]));
 	calls->id[place] = id;
-	return ++calls->count[place][op];
+	return ++calls->count[place][verb];
 }
 
-int cm_fault_decide(struct conn *conn, uint32_t index, enum ctl_cm_op op)
+int cm_fault_decide(struct conn *conn, uint32_t index, enum inject_verb verb)
 {
 	struct device *device = &conn->instance->devices[index];
-	const enum inject_verb verb = call_of(op);
 	struct cm_calls *calls;
 	char why[INJECT_TEXT_MAX];
 	struct inject_rule rule;
@@ -84,7 +51,7 @@ int cm_fault_decide(struct conn *conn, uint32_t index, enum ctl_cm_op op)
 		if (!fault->id || !inject_rule_parse(&rule, fault->text, why) ||
 		    !inject_selects_verb(&rule, verb) ||
 		    !inject_fires_verb(&rule, fault->id, verb,
-				       count_call(calls, i, fault->id, op)) ||
+				       count_call(calls, i, fault->id, verb)) ||
 		    rc)
 			continue;
 		fault->fired++;

@@ -11,16 +11,16 @@
 
 #include <stdint.h>
 
-#include "lib/control/cm.h"
+#include "lib/inject/verb.h"
 #include "net/link/fault/fault.h"
 #include "net/wire/cm.h"
 
 struct conn;
 struct device;
 
-/* Counts a request of a process for each rule of a device that names its call. 0, or the negative
- * errno of the first rule that fires. */
-int cm_fault_decide(struct conn *conn, uint32_t device, enum ctl_cm_op op);
+/* Counts a request of a process for each rule of a device that names its call (INJECT_VERBS: none
+ * does). 0, or the negative errno of the first rule that fires. */
+int cm_fault_decide(struct conn *conn, uint32_t device, enum inject_verb verb);
 void cm_fault_end_conn(struct conn *conn);
 
 /* Counts of nth= and every=, by the place of a rule, direction and message. */

@@ -8,19 +8,16 @@
 #include "rxe_dm/server/conn.h"
 #include "rxe_dm/server/instance.h"
 
-typedef int (*cm_serve_fn)(struct call *call, struct rdma_id *id);
-
 static struct cm_channel *channel_of(const struct call *call)
 {
 	return cm_channel_find(call->conn, call->req.cm.channel);
 }
 
-static int create_channel(struct call *call, struct rdma_id *id)
+static int create_channel(struct call *call)
 {
 	struct cm_channel *channel;
 	int rc;
 
-	(void)id;
 	if (call->in_fd < 0)
 		return -EINVAL;
 	rc = cm_channel_open(call->conn, call->in_fd, &channel);
@@ -31,11 +28,8 @@ static int create_channel(struct call *call, struct rdma_id *id)
 	return 0;
 }
 
-static int destroy_channel(struct call *call, struct rdma_id *id)
+static int destroy_channel(struct cm_channel *channel)
 {
-	struct cm_channel *channel = channel_of(call);
-
-	(void)id;
 	if (!channel)
 		return -ENOENT;
 	if (cm_channel_in_use(channel))
@@ -44,31 +38,21 @@ static int destroy_channel(struct call *call, struct rdma_id *id)
 	return 0;
 }
 
-static int pause_channel(struct call *call, struct rdma_id *id)
+static int pause_channel(struct call *call, bool paused)
 {
 	struct cm_channel *channel = channel_of(call);
 
-	(void)id;
 	if (!channel)
 		return -ENOENT;
-	cm_channel_pause(channel, true);
+	cm_channel_pause(channel, paused);
+	if (!paused)
+		return 0;
 	call->out_fd[0] = channel->sock.fd;
 	call->num_out = call->keep_out = 1;
 	return 0;
 }
 
-static int resume_channel(struct call *call, struct rdma_id *id)
-{
-	struct cm_channel *channel = channel_of(call);
-
-	(void)id;
-	if (!channel)
-		return -ENOENT;
-	cm_channel_pause(channel, false);
-	return 0;
-}
-
-static int create_id(struct call *call, struct rdma_id *id)
+static int create_id(struct call *call)
 {
 	const struct ctl_msg_cm *req = &call->req.cm;
 	const struct rdma_id_user user = {
@@ -76,6 +60,7 @@ static int create_id(struct call *call, struct rdma_id *id)
 		.channel = channel_of(call),
 		.token = req->token,
 	};
+	struct rdma_id *id;
 	int rc;
 
 	if (!user.channel)
@@ -86,39 +71,6 @@ static int create_id(struct call *call, struct rdma_id *id)
 	return rc;
 }
 
-static int destroy_id(struct call *call, struct rdma_id *id)
-{
-	cm_end_id(id, clock_now_ns());
-	(void)call;
-	return 0;
-}
-
-static int bind_id(struct call *call, struct rdma_id *id)
-{
-	return rdma_id_bind(id, &call->req.cm.src);
-}
-
-static int resolve_addr(struct call *call, struct rdma_id *id)
-{
-	return rdma_id_resolve_addr(id, &call->req.cm.src, &call->req.cm.dst);
-}
-
-static int resolve_route(struct call *call, struct rdma_id *id)
-{
-	(void)call;
-	return rdma_id_resolve_route(id);
-}
-
-static int listen_id(struct call *call, struct rdma_id *id)
-{
-	return rdma_id_listen(id, call->req.cm.backlog);
-}
-
-static int connect_id(struct call *call, struct rdma_id *id)
-{
-	return rdma_id_connect(id, &call->req.cm.conn, clock_now_ns());
-}
-
 static int accept_id(struct call *call, struct rdma_id *id)
 {
 	struct rdma_id_user *user = rdma_id_user(id);
@@ -127,49 +79,6 @@ static int accept_id(struct call *call, struct rdma_id *id)
 	if (rc == 0 && call->req.cm.token)
 		user->token = call->req.cm.token;
 	return rc;
-}
-
-static int reject_id(struct call *call, struct rdma_id *id)
-{
-	return rdma_id_reject(id, &call->req.cm.conn, clock_now_ns());
-}
-
-static int establish_id(struct call *call, struct rdma_id *id)
-{
-	(void)call;
-	return rdma_id_establish(id);
-}
-
-static int notify_id(struct call *call, struct rdma_id *id)
-{
-	return rdma_id_notify(id, call->req.cm.event);
-}
-
-static int disconnect_id(struct call *call, struct rdma_id *id)
-{
-	(void)call;
-	return rdma_id_disconnect(id, clock_now_ns());
-}
-
-static int init_qp_attr(struct call *call, struct rdma_id *id)
-{
-	return rdma_id_init_qp_attr(id, call->req.cm.qp_state, &call->reply.cm.attr);
-}
-
-static int query_id(struct call *call, struct rdma_id *id)
-{
-	(void)call;
-	(void)id;
-	return 0;
-}
-
-static int set_option(struct call *call, struct rdma_id *id)
-{
-	const struct ctl_msg_cm *req = &call->req.cm;
-
-	if (req->option_len > sizeof(req->option))
-		return -EINVAL;
-	return rdma_id_set_option(id, req->level, req->name, req->option, req->option_len);
 }
 
 static int migrate_id(struct call *call, struct rdma_id *id)
@@ -185,13 +94,6 @@ static int migrate_id(struct call *call, struct rdma_id *id)
 	return 0;
 }
 
-static int join_group(struct call *call, struct rdma_id *id)
-{
-	const struct ctl_msg_cm *req = &call->req.cm;
-
-	return rdma_id_join(id, &req->dst, req->token, &call->reply.cm.handle);
-}
-
 /* Each membership has one event: it is in the socket, unless it was dropped here. */
 static int leave_group(struct call *call, struct rdma_id *id)
 {
@@ -204,12 +106,13 @@ static int leave_group(struct call *call, struct rdma_id *id)
 	return rc;
 }
 
-static int list_ids(struct call *call, struct rdma_id *id)
+static void list_ids(struct call *call)
 {
 	const struct rdma_ids *ids = call->conn->instance->cm;
+	const uint32_t first = call->req.cm.id;
 	struct ctl_cm_page *page = &call->reply.cm_page;
+	struct rdma_id *id = first ? rdma_id_find(ids, first) : rdma_id_next(ids, NULL);
 
-	id = call->req.cm.id ? rdma_id_find(ids, call->req.cm.id) : rdma_id_next(ids, NULL);
 	for (; id && page->count < CTL_CM_PAGE; id = rdma_id_next(ids, id)) {
 		const struct conn *owner = (const struct conn *)rdma_id_user(id)->owner;
 		struct ctl_cm_listed *listed = &page->id[page->count++];
@@ -220,15 +123,48 @@ static int list_ids(struct call *call, struct rdma_id *id)
 			listed->unread = cm_channel_unread(id);
 	}
 	page->next = id ? rdma_id_handle(id) : 0;
-	return 0;
 }
 
-static int list_failures(struct call *call, struct rdma_id *id)
+static int serve_op(struct call *call, struct rdma_id *id)
 {
-	(void)id;
-	cm_failures_list(call->conn->instance->cm_failures, call->req.cm.id,
-			 &call->reply.cm_failures);
-	return 0;
+	const struct ctl_msg_cm *req = &call->req.cm;
+	struct instance *instance = call->conn->instance;
+	const uint64_t now_ns = clock_now_ns();
+
+	switch ((enum ctl_cm_op)req->op) {
+	case CTL_CM_CREATE_CHANNEL: return create_channel(call);
+	case CTL_CM_DESTROY_CHANNEL: return destroy_channel(channel_of(call));
+	case CTL_CM_PAUSE_CHANNEL: return pause_channel(call, true);
+	case CTL_CM_RESUME_CHANNEL: return pause_channel(call, false);
+	case CTL_CM_CREATE_ID: return create_id(call);
+	case CTL_CM_DESTROY_ID: cm_end_id(id, now_ns); return 0;
+	case CTL_CM_BIND: return rdma_id_bind(id, &req->src);
+	case CTL_CM_RESOLVE_ADDR: return rdma_id_resolve_addr(id, &req->src, &req->dst);
+	case CTL_CM_RESOLVE_ROUTE: return rdma_id_resolve_route(id);
+	case CTL_CM_LISTEN: return rdma_id_listen(id, req->backlog);
+	case CTL_CM_CONNECT: return rdma_id_connect(id, &req->conn, now_ns);
+	case CTL_CM_ACCEPT: return accept_id(call, id);
+	case CTL_CM_REJECT: return rdma_id_reject(id, &req->conn, now_ns);
+	case CTL_CM_ESTABLISH: return rdma_id_establish(id);
+	case CTL_CM_NOTIFY: return rdma_id_notify(id, req->event);
+	case CTL_CM_DISCONNECT: return rdma_id_disconnect(id, now_ns);
+	case CTL_CM_INIT_QP_ATTR:
+		return rdma_id_init_qp_attr(id, req->qp_state, &call->reply.cm.attr);
+	case CTL_CM_QUERY: return 0;
+	case CTL_CM_SET_OPTION:
+		if (req->option_len > sizeof(req->option))
+			return -EINVAL;
+		return rdma_id_set_option(id, req->level, req->name, req->option, req->option_len);
+	case CTL_CM_MIGRATE: return migrate_id(call, id);
+	case CTL_CM_JOIN: return rdma_id_join(id, &req->dst, req->token, &call->reply.cm.handle);
+	case CTL_CM_LEAVE: return leave_group(call, id);
+	case CTL_CM_LIST: list_ids(call); return 0;
+	case CTL_CM_FAILURES:
+		cm_failures_list(instance->cm_failures, req->id, &call->reply.cm_failures);
+		return 0;
+	case CTL_CM_OP_END: break;
+	}
+	return -EINVAL;
 }
 
 enum cm_needs {
@@ -237,35 +173,37 @@ enum cm_needs {
 	NEEDS_SPACE, /* an id whose channel has space for one more event */
 };
 
+/* clang-format off */
 static const struct {
-	cm_serve_fn serve;
 	enum cm_needs needs;
+	enum inject_verb verb; /* the call that fault rules name; INJECT_VERBS: none */
 } cm_table[CTL_CM_OP_END] = {
-	[CTL_CM_CREATE_CHANNEL] = { create_channel, NEEDS_NO_ID },
-	[CTL_CM_DESTROY_CHANNEL] = { destroy_channel, NEEDS_NO_ID },
-	[CTL_CM_PAUSE_CHANNEL] = { pause_channel, NEEDS_NO_ID },
-	[CTL_CM_RESUME_CHANNEL] = { resume_channel, NEEDS_NO_ID },
-	[CTL_CM_CREATE_ID] = { create_id, NEEDS_NO_ID },
-	[CTL_CM_DESTROY_ID] = { destroy_id, NEEDS_ID },
-	[CTL_CM_BIND] = { bind_id, NEEDS_ID },
-	[CTL_CM_RESOLVE_ADDR] = { resolve_addr, NEEDS_SPACE },
-	[CTL_CM_RESOLVE_ROUTE] = { resolve_route, NEEDS_SPACE },
-	[CTL_CM_LISTEN] = { listen_id, NEEDS_ID },
-	[CTL_CM_CONNECT] = { connect_id, NEEDS_SPACE },
-	[CTL_CM_ACCEPT] = { accept_id, NEEDS_ID },
-	[CTL_CM_REJECT] = { reject_id, NEEDS_ID },
-	[CTL_CM_ESTABLISH] = { establish_id, NEEDS_ID },
-	[CTL_CM_NOTIFY] = { notify_id, NEEDS_ID },
-	[CTL_CM_DISCONNECT] = { disconnect_id, NEEDS_ID },
-	[CTL_CM_INIT_QP_ATTR] = { init_qp_attr, NEEDS_ID },
-	[CTL_CM_QUERY] = { query_id, NEEDS_ID },
-	[CTL_CM_SET_OPTION] = { set_option, NEEDS_ID },
-	[CTL_CM_MIGRATE] = { migrate_id, NEEDS_ID },
-	[CTL_CM_JOIN] = { join_group, NEEDS_SPACE },
-	[CTL_CM_LEAVE] = { leave_group, NEEDS_ID },
-	[CTL_CM_LIST] = { list_ids, NEEDS_NO_ID },
-	[CTL_CM_FAILURES] = { list_failures, NEEDS_NO_ID },
+	[CTL_CM_CREATE_CHANNEL] = { NEEDS_NO_ID, INJECT_VERB_rdma_create_event_channel },
+	[CTL_CM_DESTROY_CHANNEL] = { NEEDS_NO_ID, INJECT_VERBS },
+	[CTL_CM_PAUSE_CHANNEL] = { NEEDS_NO_ID, INJECT_VERBS },
+	[CTL_CM_RESUME_CHANNEL] = { NEEDS_NO_ID, INJECT_VERBS },
+	[CTL_CM_CREATE_ID] = { NEEDS_NO_ID, INJECT_VERB_rdma_create_id },
+	[CTL_CM_DESTROY_ID] = { NEEDS_ID, INJECT_VERBS },
+	[CTL_CM_BIND] = { NEEDS_ID, INJECT_VERB_rdma_bind_addr },
+	[CTL_CM_RESOLVE_ADDR] = { NEEDS_SPACE, INJECT_VERB_rdma_resolve_addr },
+	[CTL_CM_RESOLVE_ROUTE] = { NEEDS_SPACE, INJECT_VERB_rdma_resolve_route },
+	[CTL_CM_LISTEN] = { NEEDS_ID, INJECT_VERB_rdma_listen },
+	[CTL_CM_CONNECT] = { NEEDS_SPACE, INJECT_VERB_rdma_connect },
+	[CTL_CM_ACCEPT] = { NEEDS_ID, INJECT_VERB_rdma_accept },
+	[CTL_CM_REJECT] = { NEEDS_ID, INJECT_VERB_rdma_reject },
+	[CTL_CM_ESTABLISH] = { NEEDS_ID, INJECT_VERB_rdma_establish },
+	[CTL_CM_NOTIFY] = { NEEDS_ID, INJECT_VERB_rdma_notify },
+	[CTL_CM_DISCONNECT] = { NEEDS_ID, INJECT_VERB_rdma_disconnect },
+	[CTL_CM_INIT_QP_ATTR] = { NEEDS_ID, INJECT_VERB_rdma_init_qp_attr },
+	[CTL_CM_QUERY] = { NEEDS_ID, INJECT_VERBS },
+	[CTL_CM_SET_OPTION] = { NEEDS_ID, INJECT_VERB_rdma_set_option },
+	[CTL_CM_MIGRATE] = { NEEDS_ID, INJECT_VERB_rdma_migrate_id },
+	[CTL_CM_JOIN] = { NEEDS_SPACE, INJECT_VERB_rdma_join_multicast },
+	[CTL_CM_LEAVE] = { NEEDS_ID, INJECT_VERB_rdma_leave_multicast },
+	[CTL_CM_LIST] = { NEEDS_NO_ID, INJECT_VERBS },
+	[CTL_CM_FAILURES] = { NEEDS_NO_ID, INJECT_VERBS },
 };
+/* clang-format on */
 
 static struct rdma_id *id_of(const struct call *call)
 {
@@ -281,7 +219,7 @@ static int injected(struct call *call, const struct rdma_id *id)
 
 	if (id)
 		rdma_id_query(id, &addr);
-	return cm_fault_decide(call->conn, addr.device, (enum ctl_cm_op)call->req.cm.op);
+	return cm_fault_decide(call->conn, addr.device, cm_table[call->req.cm.op].verb);
 }
 
 int serve_cm(struct call *call)
@@ -294,7 +232,7 @@ int serve_cm(struct call *call)
 		return -EINVAL;
 	if (cm_table[op].needs == NEEDS_NO_ID) {
 		rc = injected(call, NULL);
-		return rc ? rc : cm_table[op].serve(call, NULL);
+		return rc ? rc : serve_op(call, NULL);
 	}
 	id = id_of(call);
 	if (!id)
@@ -306,7 +244,7 @@ int serve_cm(struct call *call)
 	if (rc)
 		return rc;
 	call->reply.cm.events = rdma_id_user(id)->events;
-	rc = cm_table[op].serve(call, id);
+	rc = serve_op(call, id);
 	if (rc == 0 && op != CTL_CM_DESTROY_ID)
 		rdma_id_query(id, &call->reply.cm.addr);
 	return rc;
