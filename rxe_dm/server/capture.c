@@ -134,7 +134,7 @@ void capture_own(const struct device *device, const struct gid *dst,
 				   : "sent by the server for a process that has exited");
 }
 
-static uint32_t qpn_of(const struct wire_arrival *arrival)
+uint32_t capture_qpn(const struct wire_arrival *arrival)
 {
 	struct bth bth = { 0 };
 
@@ -154,8 +154,8 @@ void capture_arrived(const struct device *device, const struct wire_arrival *arr
 			.dst = arrival->dst,
 			.src_port = arrival->src_port,
 			.len = arrival->len,
-			.qpn = qpn_of(arrival),
-			.qp_type = type_of(qpn_of(arrival)),
+			.qpn = capture_qpn(arrival),
+			.qp_type = type_of(capture_qpn(arrival)),
 			.ip_id = arrival->ip_id,
 			.traffic_class = arrival->traffic_class,
 			.hop_limit = arrival->hop_limit,

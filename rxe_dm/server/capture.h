@@ -29,6 +29,8 @@ struct capture_answer {
 };
 void capture_own(const struct device *device, const struct gid *dst,
 		 const struct capture_answer *answer);
+/* The destination QPN of a packet; 0: it is too short to have one. */
+uint32_t capture_qpn(const struct wire_arrival *arrival);
 /* Packets to such a process that their sender does not record itself. */
 void capture_arrived(const struct device *device, const struct wire_arrival *arrivals, uint32_t n);
 /* The connection closes: ends its captures. */

@@ -14,9 +14,7 @@
 #include "net/link/clock.h"
 #include "net/link/ethernet/ethernet.h"
 #include "net/link/udp/address.h"
-#include "rxe_dm/server/cm_fault.h"
 #include "rxe_dm/server/conn.h"
-#include "rxe_dm/server/gsi.h"
 #include "rxe_dm/server/instance.h"
 
 #define ROUTE_PORT	 4791

@@ -12,6 +12,9 @@
 
 #include "lib/cma/rdma_id.h"
 #include "lib/control/cm.h"
+#include "lib/inject/verb.h"
+#include "net/link/fault/fault.h"
+#include "net/wire/cm.h"
 #include "rxe_dm/server/loop.h"
 
 struct conn;
@@ -85,5 +88,54 @@ uint32_t cm_channel_unread(struct rdma_id *listener);
 bool cm_channel_has_unread(struct rdma_id *listener, uint32_t backlog);
 /* Puts an event into the channel of an id. */
 void cm_channel_put(struct rdma_id *id, const struct ctl_cm_event *event);
+
+/* gsi.c: QP 1 of a device, the general services interface, sends and receives MADs. Slot 0's socket
+ * receives what is addressed to it, among packets to no process, which are counted and dropped. */
+/* 0, or a negative errno that has been explained on the log. */
+int gsi_open(struct device *device);
+void gsi_close(struct device *device);
+/* Passes on the messages that a fault rule has delayed, and requests for a connection whose
+ * listener has come or that have waited for one long enough. Returns when the next is due;
+ * UINT64_MAX: none. */
+uint64_t gsi_run(struct device *device, uint64_t now_ns);
+/* Hands out what devices of this instance have sent to each other since the last call. */
+void gsi_deliver(struct instance *instance);
+/* Sends a MAD to QP 1 of path->dst. Failure is loss: the sender of the MAD repeats it. */
+void gsi_send(struct device *device, const struct cm_path *path, const uint8_t mad[CM_MAD_BYTES]);
+
+/* cm_fault.c: fault rules. Calls of librdmacm by name (rdma_connect() and the others that are
+ * requests to the connection manager) fail before they do anything. Messages: cm_drop,
+ * cm_duplicate, cm_delay and cm_reject act at QP 1, where all messages of the device pass. */
+/* Counts a request of a process for each rule of a device that names its call (INJECT_VERBS: none
+ * does). 0, or the negative errno of the first rule that fires. */
+int cm_fault_decide(struct conn *conn, uint32_t device, enum inject_verb verb);
+void cm_fault_end_conn(struct conn *conn);
+
+/* Counts of nth= and every=, by the place of a rule, direction and message. */
+struct gsi_faults {
+	uint32_t id[FAULT_MAX_RULES]; /* number of the rule that the counts are of */
+	uint32_t count[FAULT_MAX_RULES][2][CM_APR - CM_REQ + 1];
+};
+
+enum gsi_fault_action {
+	GSI_FAULT_NONE,
+	GSI_FAULT_DROP,
+	GSI_FAULT_DUPLICATE,
+	GSI_FAULT_DELAY,
+	GSI_FAULT_REJECT, /* a REQ that arrived: answer it with a REJ */
+};
+
+struct gsi_fault {
+	enum gsi_fault_action action;
+	uint16_t reason;   /* GSI_FAULT_REJECT: enum cm_reject_reason */
+	uint64_t delay_ns; /* GSI_FAULT_DELAY */
+};
+
+/* Counts the message for each rule that selects it. The first rule that fires decides. */
+struct gsi_fault gsi_fault_decide(struct device *device, struct gsi_faults *faults,
+				  const uint8_t mad[CM_MAD_BYTES], enum fault_dir dir);
+/* The REJ that answers a REQ. */
+void gsi_fault_answer(uint8_t ret_mad[CM_MAD_BYTES], const uint8_t req[CM_MAD_BYTES],
+		      uint16_t reason);
 
 #endif

@@ -197,9 +197,8 @@ void context_unbind(const struct conn *conn, const struct device *device)
 	}
 }
 
-void context_drop_user(struct user *user)
+static void end_user(struct user *user)
 {
-	struct context *context = user->context;
 	struct pd_use *use, *next;
 
 	free_owned(user);
@@ -208,9 +207,16 @@ void context_drop_user(struct user *user)
 		use->pd->refs -= use->count;
 		free(use);
 	}
-	DL_DELETE(context->users, user);
+	DL_DELETE(user->context->users, user);
 	DL_DELETE2(user->conn->users, user, cprev, cnext);
 	free(user);
+}
+
+void context_drop_user(struct user *user)
+{
+	struct context *context = user->context;
+
+	end_user(user);
 	free_if_unused(context);
 }
 
@@ -234,20 +240,12 @@ static void free_objects(struct context *context)
 void context_free(struct context *context)
 {
 	struct device *device = context->device;
-	struct cmd_end *end, *next_end;
-	struct user *user, *next;
 
+	while (context->users)
+		end_user(context->users);
+	while (context->ends)
+		end_close(context->ends);
 	free_objects(context);
-	DL_FOREACH_SAFE (context->ends, end, next_end)
-		end_close(end);
-	DL_FOREACH_SAFE (context->users, user, next) {
-		struct pd_use *use, *next_use;
-
-		DL_FOREACH_SAFE (user->uses, use, next_use)
-			free(use);
-		DL_DELETE2(user->conn->users, user, cprev, cnext);
-		free(user);
-	}
 	assert(!context->objects && context->self->refs == 0);
 	DL_DELETE(device->contexts, context);
 	object_free(&device->objects, context->self);

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 /* Packets of QP 1: UD SEND_ONLY of one MAD each, as Linux sends them. */
-#include "rxe_dm/server/gsi.h"
+#include "rxe_dm/server/cm.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdbool.h>
 #include <stdlib.h>
@@ -18,7 +19,6 @@
 #include "net/wire/opcode.h"
 #include "net/wire/packet.h"
 #include "rxe_dm/server/capture.h"
-#include "rxe_dm/server/cm_fault.h"
 #include "rxe_dm/server/device.h"
 #include "rxe_dm/server/instance.h"
 #include "rxe_dm/server/limit.h"
@@ -82,15 +82,6 @@ static bool icrc_is_good(const struct device *device, const struct wire_arrival 
 	return icrc_check(&flow, rule, arrival->ip_id, arrival->p, arrival->len) != ICRC_BAD;
 }
 
-static uint32_t qpn_of(const struct wire_arrival *arrival)
-{
-	struct bth bth = { 0 };
-
-	if (arrival->len >= BTH_LEN)
-		bth_parse(&bth, arrival->p);
-	return bth.dest_qpn;
-}
-
 /* Checks a packet to QP 1 as IBTA 9.6 and 9.8.3 demand, in the engine's order, and counts what is
  * wrong with it. */
 static bool check_packet(const struct device *device, const struct wire_arrival *arrival,
@@ -98,7 +89,7 @@ static bool check_packet(const struct device *device, const struct wire_arrival 
 {
 	struct rxe_counters *counters = &device->shared->slot[0].counters;
 
-	if (qpn_of(arrival) != MAD_GSI_QPN) {
+	if (capture_qpn(arrival) != MAD_GSI_QPN) {
 		counters->rcvd_dropped++;
 		return false;
 	}
@@ -166,63 +157,6 @@ static void arrived(struct device *device, const struct cm_path *path, const uin
 	rdma_ids_input(device->instance->cm, path, mad, clock_now_ns());
 }
 
-/* A MAD goes to the connection manager, as far as fault rules let it. */
-static void deliver(struct device *device, const struct cm_path *path, const uint8_t *mad)
-{
-	const struct gsi_fault fault =
-		gsi_fault_decide(device, &device->gsi->faults, mad, FAULT_IN);
-	uint8_t rej[CM_MAD_BYTES];
-
-	switch (fault.action) {
-	case GSI_FAULT_DUPLICATE:
-		arrived(device, path, mad);
-		arrived(device, path, mad);
-		return;
-	case GSI_FAULT_NONE: arrived(device, path, mad); return;
-	case GSI_FAULT_REJECT:
-		gsi_fault_answer(rej, mad, fault.reason);
-		gsi_send(device, path, rej);
-		return;
-	case GSI_FAULT_DELAY: (void)delay(device->gsi, path, mad, FAULT_IN, fault.delay_ns); return;
-	case GSI_FAULT_DROP: return;
-	}
-}
-
-static void receive_packet(struct device *device, const struct wire_arrival *arrival)
-{
-	struct rxe_counters *counters = &device->shared->slot[0].counters;
-	const struct cm_path path = {
-		.device = device->index,
-		.src = device->gid,
-		.dst = arrival->src,
-		.flow_label = arrival->flow_label,
-		.traffic_class = arrival->traffic_class,
-		.hop_limit = arrival->hop_limit,
-	};
-	struct wire_packet packet;
-
-	counters->rcvd_pkts++;
-	if (!check_packet(device, arrival, &packet))
-		return;
-	counters->rcvd_bytes += arrival->len;
-	capture_arrived(device, arrival, 1);
-	deliver(device, &path, packet.payload);
-}
-
-static void packets_ready(struct loop_source *source, uint32_t events)
-{
-	struct device *device = container_of(source, struct device, strays);
-	struct gsi *gsi = device->gsi;
-	int n;
-
-	(void)events;
-	link_wait_ended(gsi->link, true);
-	n = link_receive(gsi->link, gsi->arrivals, ARRIVALS);
-	for (int i = 0; i < n && !is_down(device); i++)
-		receive_packet(device, &gsi->arrivals[i]);
-	memory_device_wait(gsi->link);
-}
-
 static uint32_t build_packet(struct gsi *gsi, const struct icrc_flow *flow,
 			     const uint8_t mad[CM_MAD_BYTES], uint8_t ret[GSI_PACKET])
 {
@@ -241,20 +175,6 @@ static uint32_t build_packet(struct gsi *gsi, const struct icrc_flow *flow,
 	len += CM_MAD_BYTES;
 	icrc_store(ret + len, icrc_compute(flow, 0, ret, len));
 	return (uint32_t)len + ICRC_LEN;
-}
-
-void gsi_deliver(struct instance *instance)
-{
-	struct gsi_local *arrived = instance->gsi_local, *local, *next;
-
-	/* What the connection manager answers is for the next turn. */
-	instance->gsi_local = NULL;
-	instance->num_gsi_local = 0;
-	DL_FOREACH_SAFE (arrived, local, next) {
-		if (!is_down(local->to))
-			receive_packet(local->to, &local->arrival);
-		free(local);
-	}
 }
 
 static struct device *find_device(struct instance *instance, const struct gid *gid)
@@ -325,24 +245,90 @@ static void send_mad(struct device *device, const struct cm_path *path,
 		(void)link_send(gsi->link, &train, 1);
 }
 
-void gsi_send(struct device *device, const struct cm_path *path, const uint8_t mad[CM_MAD_BYTES])
+static void hand_on(struct device *device, enum fault_dir dir, const struct cm_path *path,
+		    const uint8_t mad[CM_MAD_BYTES])
 {
-	struct gsi_fault fault;
+	if (dir == FAULT_OUT)
+		send_mad(device, path, mad);
+	else
+		arrived(device, path, mad);
+}
 
-	if (is_down(device))
-		return;
-	fault = gsi_fault_decide(device, &device->gsi->faults, mad, FAULT_OUT);
+/* A MAD goes to the link or to the connection manager, as far as fault rules let it. */
+static void hand_on_ruled(struct device *device, enum fault_dir dir, const struct cm_path *path,
+			  const uint8_t mad[CM_MAD_BYTES])
+{
+	const struct gsi_fault fault = gsi_fault_decide(device, &device->gsi->faults, mad, dir);
+	uint8_t rej[CM_MAD_BYTES];
+
 	switch (fault.action) {
 	case GSI_FAULT_DUPLICATE:
-		send_mad(device, path, mad);
-		send_mad(device, path, mad);
+		hand_on(device, dir, path, mad);
+		hand_on(device, dir, path, mad);
 		return;
-	case GSI_FAULT_NONE:
-	case GSI_FAULT_REJECT: send_mad(device, path, mad); return;
-	case GSI_FAULT_DELAY:
-		(void)delay(device->gsi, path, mad, FAULT_OUT, fault.delay_ns);
+	case GSI_FAULT_NONE: hand_on(device, dir, path, mad); return;
+	case GSI_FAULT_REJECT:
+		assert(dir == FAULT_IN);
+		gsi_fault_answer(rej, mad, fault.reason);
+		gsi_send(device, path, rej);
 		return;
+	case GSI_FAULT_DELAY: (void)delay(device->gsi, path, mad, dir, fault.delay_ns); return;
 	case GSI_FAULT_DROP: return;
+	}
+}
+
+void gsi_send(struct device *device, const struct cm_path *path, const uint8_t mad[CM_MAD_BYTES])
+{
+	if (!is_down(device))
+		hand_on_ruled(device, FAULT_OUT, path, mad);
+}
+
+static void receive_packet(struct device *device, const struct wire_arrival *arrival)
+{
+	struct rxe_counters *counters = &device->shared->slot[0].counters;
+	const struct cm_path path = {
+		.device = device->index,
+		.src = device->gid,
+		.dst = arrival->src,
+		.flow_label = arrival->flow_label,
+		.traffic_class = arrival->traffic_class,
+		.hop_limit = arrival->hop_limit,
+	};
+	struct wire_packet packet;
+
+	counters->rcvd_pkts++;
+	if (!check_packet(device, arrival, &packet))
+		return;
+	counters->rcvd_bytes += arrival->len;
+	capture_arrived(device, arrival, 1);
+	hand_on_ruled(device, FAULT_IN, &path, packet.payload);
+}
+
+static void packets_ready(struct loop_source *source, uint32_t events)
+{
+	struct device *device = container_of(source, struct device, strays);
+	struct gsi *gsi = device->gsi;
+	int n;
+
+	(void)events;
+	link_wait_ended(gsi->link, true);
+	n = link_receive(gsi->link, gsi->arrivals, ARRIVALS);
+	for (int i = 0; i < n && !is_down(device); i++)
+		receive_packet(device, &gsi->arrivals[i]);
+	memory_device_wait(gsi->link);
+}
+
+void gsi_deliver(struct instance *instance)
+{
+	struct gsi_local *arrived = instance->gsi_local, *local, *next;
+
+	/* What the connection manager answers is for the next turn. */
+	instance->gsi_local = NULL;
+	instance->num_gsi_local = 0;
+	DL_FOREACH_SAFE (arrived, local, next) {
+		if (!is_down(local->to))
+			receive_packet(local->to, &local->arrival);
+		free(local);
 	}
 }
 

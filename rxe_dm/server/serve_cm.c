@@ -4,7 +4,6 @@
 
 #include "net/link/clock.h"
 #include "rxe_dm/server/cm.h"
-#include "rxe_dm/server/cm_fault.h"
 #include "rxe_dm/server/conn.h"
 #include "rxe_dm/server/instance.h"
 

@@ -20,7 +20,6 @@
 #include "rxe_dm/server/context.h"
 #include "rxe_dm/server/device.h"
 #include "rxe_dm/server/instance.h"
-#include "rxe_dm/server/time_wait.h"
 
 void slots_init(struct device *device)
 {

@@ -2,8 +2,6 @@
 /* An engine without queue pairs, fed from the sockets of slots whose process has exited. On the UDP
  * link these are the group's sockets, and one link sends for all. On an interface the server opens
  * a pair of sockets for the slot, as for a process. */
-#include "rxe_dm/server/time_wait.h"
-
 #include <errno.h>
 #include <fcntl.h>
 #include <stddef.h>
