@@ -81,24 +81,24 @@ static bool is_held_by_our_user(const struct gid *gid)
 }
 
 /* Programs of a killed server close its sockets soon after the kill: waits up to 2 s for that. */
-static int open_group(struct device *device, const struct gid *gid, uint32_t slots)
+static int open_group(struct device *device, const struct gid *gid)
 {
-	int rc = udp_group_open(&device->group, gid, slots);
+	int rc = udp_group_open(&device->group, gid, device->slots);
 
 	for (int i = 0; i < PORT_TRIES && rc == -EADDRINUSE && is_held_by_our_user(gid); i++) {
 		poll(NULL, 0, PORT_PAUSE_MS);
-		rc = udp_group_open(&device->group, gid, slots);
+		rc = udp_group_open(&device->group, gid, device->slots);
 	}
 	return rc;
 }
 
-static int open_udp(struct device *device, const struct gid *gid, uint32_t slots)
+static int open_udp(struct device *device, const struct gid *gid)
 {
 	int rc = lock_address(device, gid);
 
 	if (rc)
 		return rc;
-	rc = open_group(device, gid, slots);
+	rc = open_group(device, gid);
 	if (rc)
 		unlock_address(device);
 	return rc;
@@ -183,25 +183,38 @@ static void explain(const struct gid *gid, int rc)
 			ROCE_UDP_PORT, text, ROCE_UDP_PORT);
 }
 
-static int open_any(struct device *device, uint32_t slots)
+/* Opens the device at the address that the settings name, or at the first of loopback that is free.
+ * Failures are explained on the log. */
+static int open_at(struct device *device, const struct ctl_settings *settings,
+		   int (*open)(struct device *device, const struct gid *gid))
 {
 	struct gid gid = { .raw = { [10] = 0xff, [11] = 0xff, 127, 0, 0, 1 } };
-	int rc = -EADDRINUSE;
+	const bool is_fixed = settings->num_addresses > 0;
+	int rc;
 
-	for (; (rc == -EADDRINUSE || rc == -EBUSY) && gid.raw[15] <= LAST_LOOPBACK; gid.raw[15]++)
-		rc = open_udp(device, &gid, slots);
-	if (rc == -EADDRINUSE && taken_everywhere()) {
-		explain_taken();
-	} else if (rc == -EADDRINUSE || rc == -EBUSY) {
+	if (is_fixed)
+		gid = settings->address[device->index];
+	rc = open(device, &gid);
+	while (!is_fixed && (rc == -EADDRINUSE || rc == -EBUSY) && gid.raw[15] < LAST_LOOPBACK) {
+		gid.raw[15]++;
+		rc = open(device, &gid);
+	}
+	device->gid = gid;
+	if (!is_fixed && (rc == -EBUSY || (rc == -EADDRINUSE && !taken_everywhere())))
 		ctl_log(CTL_LOG_ERROR,
 			"all of 127.0.0.1 to 127.0.0.%d are in use: choose an address with "
 			"RXE_DM_ADDRESS",
 			LAST_LOOPBACK);
-	} else if (rc) {
-		gid.raw[15]--;
+	else if (rc)
 		explain(&gid, rc);
-	}
 	return rc;
+}
+
+static void find_interface(struct device *device)
+{
+	device->if_index = udp_addr_ifindex(&device->gid);
+	if (!device->if_index || !if_indextoname(device->if_index, device->if_name))
+		device->if_name[0] = '\0';
 }
 
 /* bind() accepts the address of an interface that is down, but no packet would arrive. */
@@ -229,76 +242,38 @@ static int check_interface(const struct device *device)
 
 static int open_sockets(struct device *device, const struct ctl_settings *settings)
 {
-	int rc;
+	const int rc = open_at(device, settings, open_udp);
 
-	if (settings->num_addresses) {
-		rc = open_udp(device, &settings->address[device->index], settings->slots);
-		if (rc)
-			explain(&settings->address[device->index], rc);
-	} else {
-		rc = open_any(device, settings->slots);
-	}
 	if (rc)
 		return rc;
-
-	device->gid = device->group.gid;
 	device->slots = device->group.slots;
 	device->rcvbuf = device->group.rcvbuf;
 	device->max_mtu = udp_max_mtu(&device->gid);
-	device->if_index = udp_addr_ifindex(&device->gid);
-	if (!device->if_index || !if_indextoname(device->if_index, device->if_name))
-		device->if_name[0] = '\0';
+	find_interface(device);
 	return check_interface(device);
 }
 
 /* A device on an interface: the address is the device's own, and not the kernel's. */
 static int open_interface(struct device *device, const struct ctl_settings *settings)
 {
-	const struct gid *gid = &settings->address[device->index];
-	int rc = lock_address(device, gid);
+	int rc = open_at(device, settings, lock_address);
 
-	if (rc) {
-		explain(gid, rc);
+	if (rc)
 		return rc;
-	}
-	device->gid = *gid;
-	device->slots = settings->slots;
 	device->if_index = if_nametoindex(settings->interface);
 	memcpy(device->if_name, settings->interface, sizeof(device->if_name));
 	rc = check_interface(device);
-	if (rc == 0)
-		rc = ethernet_device_open(device, settings);
-	return rc;
+	return rc ? rc : ethernet_device_open(device, settings);
 }
 
 /* The lock is all that keeps other devices from the address: no packet leaves the memory. */
-static int lock_any(struct device *device, struct gid *ret)
-{
-	struct gid gid = { .raw = { [10] = 0xff, [11] = 0xff, 127, 0, 0, 1 } };
-	int rc = lock_address(device, &gid);
-
-	while (rc == -EBUSY && gid.raw[15] < LAST_LOOPBACK) {
-		gid.raw[15]++;
-		rc = lock_address(device, &gid);
-	}
-	*ret = gid;
-	return rc;
-}
-
 static int open_memory(struct device *device, const struct ctl_settings *settings)
 {
-	struct gid gid = settings->address[device->index];
-	int rc = settings->num_addresses ? lock_address(device, &gid) : lock_any(device, &gid);
+	const int rc = open_at(device, settings, lock_address);
 
-	if (rc) {
-		explain(&gid, rc);
+	if (rc)
 		return rc;
-	}
-	device->gid = gid;
-	device->slots = settings->slots;
-	device->if_index = udp_addr_ifindex(&gid);
-	if (!device->if_index || !if_indextoname(device->if_index, device->if_name))
-		device->if_name[0] = '\0';
+	find_interface(device);
 	return memory_device_open(device);
 }
 
@@ -326,6 +301,7 @@ static int open_without_steering(struct device *device, const struct ctl_setting
 
 int address_open(struct device *device, const struct ctl_settings *settings)
 {
+	device->slots = settings->slots;
 	device->link = CTL_LINK_UDP;
 	if (settings->link == CTL_LINK_AUTO || settings->link == CTL_LINK_UDP)
 		return udp_cannot_steer() ? open_without_steering(device, settings)
@@ -340,8 +316,8 @@ void address_close(struct device *device)
 	if (device->address_lock.source.fd < 0)
 		return;
 	local_peers_close(device);
-	gsi_close(device);
 	time_wait_fini(device);
+	gsi_close(device);
 	udp_group_close(&device->group);
 	ethernet_device_close(device);
 	memory_hub_close(&device->memory);

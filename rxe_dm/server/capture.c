@@ -23,29 +23,27 @@
 #include "rxe_dm/server/device.h"
 #include "rxe_dm/server/instance.h"
 
+/* A process with a full queue misses the message: the capturing command names it. */
+static void tell(const struct attachment *attachment)
+{
+	const struct ctl_event event = { .type = CTL_EVENT_CAPTURE };
+	const int *fd = &attachment->device->capture_fd;
+
+	/* Without a descriptor: no capture runs any more. */
+	ctl_send(attachment->event.fd, &event, sizeof(event), fd, *fd >= 0, MSG_DONTWAIT);
+}
+
 void capture_tell(const struct attachment *attachment)
 {
-	const struct device *device = attachment->device;
-	const struct ctl_event event = { .type = CTL_EVENT_CAPTURE };
-
-	/* A process with a full queue misses the message: the capturing command names it. */
-	if (device->capture_fd >= 0)
-		ctl_send(attachment->event.fd, &event, sizeof(event), &device->capture_fd, 1,
-			 MSG_DONTWAIT);
+	if (attachment->device->capture_fd >= 0)
+		tell(attachment);
 }
 
 static void tell_all(const struct device *device)
 {
-	const struct ctl_event ended = { .type = CTL_EVENT_CAPTURE };
-
 	for (uint32_t slot = 1; slot < RXE_MAX_SLOTS; slot++) {
-		if (!device->slot[slot])
-			continue;
-		if (device->capture_fd >= 0)
-			capture_tell(device->slot[slot]);
-		else
-			ctl_send(device->slot[slot]->event.fd, &ended, sizeof(ended), NULL, 0,
-				 MSG_DONTWAIT);
+		if (device->slot[slot])
+			tell(device->slot[slot]);
 	}
 }
 

@@ -59,12 +59,8 @@ void conn_close(struct conn *conn)
 	}
 	captures_end(conn);
 	cm_end_conn(conn);
-	loop_del(&instance->loop, &conn->sock);
-	close(conn->sock.fd);
-	if (conn->death.fd >= 0) {
-		loop_del(&instance->loop, &conn->death);
-		close(conn->death.fd);
-	}
+	loop_close(&instance->loop, &conn->sock);
+	loop_close(&instance->loop, &conn->death);
 	assert(!conn->users && !conn->captures && instance->num_conns > 0);
 	DL_DELETE(instance->conns, conn);
 	instance->num_conns--;

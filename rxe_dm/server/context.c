@@ -17,8 +17,7 @@
 
 static void end_close(struct cmd_end *end)
 {
-	loop_del(&end->context->device->instance->loop, &end->source);
-	close(end->source.fd);
+	loop_close(&end->context->device->instance->loop, &end->source);
 	DL_DELETE(end->context->ends, end);
 	free(end);
 }

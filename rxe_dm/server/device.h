@@ -59,8 +59,10 @@ struct device {
 	struct device_ethernet ethernet; /* CTL_LINK_ETHERNET */
 	struct memory_hub memory;	 /* CTL_LINK_MEMORY */
 	bool memory_left[RXE_MAX_SLOTS]; /* ... what the slot's process has sent is not freed */
-	struct loop_source strays;  /* slot 0's socket or link: QP 1, and packets to no process */
-	struct gsi *gsi;	    /* QP 1 */
+	struct loop_source strays; /* slot 0's socket or link: QP 1, and packets to no process */
+	struct link
+		*own_link; /* slot 0's, on an interface ethernet.link: QP 1, and TIME_WAIT on UDP */
+	struct gsi *gsi;   /* QP 1 */
 	struct loop_source carrier; /* CTL_LINK_ETHERNET: the kernel's reports on interfaces */
 	bool no_carrier;
 	uint32_t slots, rcvbuf;

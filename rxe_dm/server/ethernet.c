@@ -223,9 +223,5 @@ void carrier_open(struct device *device)
 
 void carrier_close(struct device *device)
 {
-	if (device->carrier.fd < 0)
-		return;
-	loop_del(&device->instance->loop, &device->carrier);
-	close(device->carrier.fd);
-	device->carrier.fd = -1;
+	loop_close(&device->instance->loop, &device->carrier);
 }

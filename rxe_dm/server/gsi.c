@@ -55,8 +55,6 @@ struct gsi_local {
 };
 
 struct gsi {
-	struct link *link; /* its own; CTL_LINK_ETHERNET: the server's */
-	bool owns_link;
 	uint32_t psn;
 	struct gsi_faults faults;
 	struct gsi_delayed *delayed;
@@ -231,7 +229,7 @@ static void send_mad(struct device *device, const struct cm_path *path,
 		.dst = path->dst,
 	};
 
-	(void)link_tx_ports(gsi->link, &flow.src_port, 1);
+	(void)link_tx_ports(device->own_link, &flow.src_port, 1);
 	train.len = build_packet(gsi, &flow, mad, bytes);
 	train.seg_len = (uint16_t)train.len;
 	counters->sent_pkts++;
@@ -242,7 +240,7 @@ static void send_mad(struct device *device, const struct cm_path *path,
 					      .packet = bytes,
 					      .len = train.len });
 	if (!keep_local(device, &train, flow.src_port))
-		(void)link_send(gsi->link, &train, 1);
+		(void)link_send(device->own_link, &train, 1);
 }
 
 static void hand_on(struct device *device, enum fault_dir dir, const struct cm_path *path,
@@ -311,11 +309,11 @@ static void packets_ready(struct loop_source *source, uint32_t events)
 	int n;
 
 	(void)events;
-	link_wait_ended(gsi->link, true);
-	n = link_receive(gsi->link, gsi->arrivals, ARRIVALS);
+	link_wait_ended(device->own_link, true);
+	n = link_receive(device->own_link, gsi->arrivals, ARRIVALS);
 	for (int i = 0; i < n && !is_down(device); i++)
 		receive_packet(device, &gsi->arrivals[i]);
-	memory_device_wait(gsi->link);
+	memory_device_wait(device->own_link);
 }
 
 void gsi_deliver(struct instance *instance)
@@ -367,36 +365,23 @@ uint64_t gsi_run(struct device *device, uint64_t now_ns)
 	return next_ns;
 }
 
-static int open_link(struct device *device, struct gsi *gsi)
+static int open_link(struct device *device)
 {
 	struct udp_cfg cfg = { .gid = device->gid };
-	int wait_fd, rc = 0;
 
 	switch (device->link) {
 	case CTL_LINK_UDP:
-		cfg.rx_fd = device->group.fd[0];
+		device->strays.fd = cfg.rx_fd = device->group.fd[0];
 		memcpy(cfg.tx_port, device->group.tx_port, sizeof(cfg.tx_port));
-		rc = udp_open(&gsi->link, &cfg);
-		gsi->owns_link = rc == 0;
-		break;
-	case CTL_LINK_ETHERNET: gsi->link = device->ethernet.link; break;
+		return udp_open(&device->own_link, &cfg);
+	case CTL_LINK_ETHERNET:
+		device->own_link = device->ethernet.link;
+		device->strays.fd = link_wait_fd(device->own_link);
+		return 0;
 	case CTL_LINK_MEMORY:
-		rc = memory_device_link(device, 0, &gsi->link, &wait_fd);
-		gsi->owns_link = rc == 0;
-		break;
+		return memory_device_link(device, 0, &device->own_link, &device->strays.fd);
 	}
-	return rc;
-}
-
-static int watch_link(struct device *device)
-{
-	struct gsi *gsi = device->gsi;
-
-	device->strays =
-		(struct loop_source){ .fd = device->link == CTL_LINK_UDP ? device->group.fd[0]
-									 : link_wait_fd(gsi->link),
-				      .ready = packets_ready };
-	return loop_add(&device->instance->loop, &device->strays, EPOLLIN);
+	return -EINVAL;
 }
 
 int gsi_open(struct device *device)
@@ -404,9 +389,10 @@ int gsi_open(struct device *device)
 	int rc;
 
 	device->gsi = (struct gsi *)calloc(1, sizeof(*device->gsi));
-	rc = device->gsi ? open_link(device, device->gsi) : -ENOMEM;
+	device->strays = (struct loop_source){ .fd = -1, .ready = packets_ready };
+	rc = device->gsi ? open_link(device) : -ENOMEM;
 	if (rc == 0)
-		rc = watch_link(device);
+		rc = loop_add(&device->instance->loop, &device->strays, EPOLLIN);
 	if (rc) {
 		ctl_log(CTL_LOG_ERROR,
 			"rxe_dm%u has no QP 1, by which programs connect (librdmacm): %s%s",
@@ -442,8 +428,9 @@ void gsi_close(struct device *device)
 	if (device->strays.fd >= 0)
 		loop_del(&device->instance->loop, &device->strays);
 	device->strays.fd = -1;
-	if (gsi->owns_link)
-		link_close(gsi->link);
+	if (device->link != CTL_LINK_ETHERNET)
+		link_close(device->own_link);
+	device->own_link = NULL;
 	free(gsi);
 	device->gsi = NULL;
 }

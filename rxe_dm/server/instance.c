@@ -308,17 +308,13 @@ void instance_fini(struct instance *instance)
 	/* Addresses first: a program that finds the name free starts a server, which needs them. */
 	for (uint32_t i = 0; i < instance->num_devices; i++)
 		address_close(&instance->devices[i]);
-	if (instance->clients.source.fd >= 0) {
-		listener_unwatch(&instance->clients);
-		close(instance->clients.source.fd);
-	}
+	listener_close(&instance->clients);
 	while (instance->conns)
 		conn_close(instance->conns);
 	assert(instance->num_conns == 0);
 	while (instance->num_devices)
 		device_fini(&instance->devices[--instance->num_devices]);
-	if (instance->signals.fd >= 0)
-		close(instance->signals.fd);
+	loop_close(&instance->loop, &instance->signals);
 	local_peers_fini(instance);
 	if (instance->loop.epoll_fd >= 0)
 		close(instance->loop.epoll_fd);

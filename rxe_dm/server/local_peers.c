@@ -111,8 +111,7 @@ static void peer_free(struct local_peer *peer)
 
 	assert(peers->count > 0);
 	answered(peer);
-	loop_del(&peers->loop, &peer->source);
-	close(peer->source.fd);
+	loop_close(&peers->loop, &peer->source);
 	DL_DELETE(peers->list, peer);
 	peers->count--;
 	free(peer);

@@ -40,6 +40,15 @@ void loop_del(struct loop *loop, struct loop_source *source)
 	}
 }
 
+void loop_close(struct loop *loop, struct loop_source *source)
+{
+	if (source->fd < 0)
+		return;
+	loop_del(loop, source);
+	close(source->fd);
+	source->fd = -1;
+}
+
 int loop_once(struct loop *loop, int timeout_ms)
 {
 	struct loop_source *source;
@@ -150,6 +159,15 @@ void listener_unwatch(struct listener *listener)
 	else
 		loop_del(listener->loop, &listener->source);
 	listener->is_paused = false;
+}
+
+void listener_close(struct listener *listener)
+{
+	if (listener->source.fd < 0)
+		return;
+	listener_unwatch(listener);
+	close(listener->source.fd);
+	listener->source.fd = -1;
 }
 
 int listener_bind(const struct ctl_name *name, int type)

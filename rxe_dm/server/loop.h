@@ -32,6 +32,8 @@ struct loop_source {
 int loop_init(struct loop *ret);
 int loop_add(struct loop *loop, struct loop_source *source, uint32_t events);
 void loop_del(struct loop *loop, struct loop_source *source);
+/* Also closes its descriptor, and sets fd to -1; nothing if it is -1. */
+void loop_close(struct loop *loop, struct loop_source *source);
 /* Handles what is ready within timeout_ms (-1: waits forever), at most LOOP_BATCH sources. Returns
  * the number of events, or a negative errno. ready() must not call it for the same loop. */
 int loop_once(struct loop *loop, int timeout_ms);
@@ -63,6 +65,8 @@ uint64_t listeners_resume(struct listeners *all, uint64_t now_ns);
 int listener_watch(struct listener *listener);
 /* Ends that. The descriptor stays open. */
 void listener_unwatch(struct listener *listener);
+/* Ends that and closes the descriptor, if there is one. */
+void listener_close(struct listener *listener);
 
 /* Returns a listening socket of this name, or a negative errno. */
 int listener_bind(const struct ctl_name *name, int type);

@@ -277,8 +277,7 @@ void slot_give(struct attachment *attachment)
 		memory_device_detach(device, slot);
 	targets_of_slot_ended(device, slot);
 	attachment->conn->attached[device->index] = NULL;
-	loop_del(&device->instance->loop, &attachment->event);
-	close(attachment->event.fd);
+	loop_close(&device->instance->loop, &attachment->event);
 	if (attachment->lost_fd >= 0)
 		close(attachment->lost_fd);
 	free(attachment);

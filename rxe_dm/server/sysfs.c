@@ -79,11 +79,8 @@ static void listen_for_refresh(struct sysfs *sysfs)
 					  .loop = &sysfs->instance->loop,
 					  .source.fd = fd,
 					  .accepted = refresh_asked };
-	if (fd >= 0 && listener_watch(&sysfs->asked) == 0)
-		return;
-	if (fd >= 0)
-		close(fd);
-	sysfs->asked.source.fd = -1;
+	if (fd >= 0 && listener_watch(&sysfs->asked))
+		listener_close(&sysfs->asked);
 }
 
 static void make_classes(int root, bool *ok)
@@ -204,8 +201,7 @@ static void forget(struct user_process *user)
 {
 	struct sysfs *sysfs = user->instance->sysfs;
 
-	loop_del(&user->instance->loop, &user->death);
-	close(user->death.fd);
+	loop_close(&user->instance->loop, &user->death);
 	DL_DELETE(sysfs->users, user);
 	sysfs->num_users--;
 	free(user);
@@ -226,10 +222,7 @@ void sysfs_close(struct instance *instance)
 	while (sysfs->users)
 		forget(sysfs->users);
 	assert(sysfs->num_users == 0);
-	if (sysfs->asked.source.fd >= 0) {
-		listener_unwatch(&sysfs->asked);
-		close(sysfs->asked.source.fd);
-	}
+	listener_close(&sysfs->asked);
 	sysfs_empty(sysfs->root);
 	sysfs_remove_root(sysfs->path);
 	close(sysfs->root);

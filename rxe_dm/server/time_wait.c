@@ -35,7 +35,6 @@ struct time_wait_slot {
 /* What the slots of one device share; exists while at least one slot is in TIME_WAIT. */
 struct time_wait {
 	struct rxe_engine engine;
-	struct link *udp; /* CTL_LINK_UDP */
 	uint32_t count;
 	struct time_wait_slot *at[RXE_MAX_SLOTS];
 	struct wire_arrival arrivals[ARRIVALS];
@@ -78,10 +77,7 @@ static void send_answers(struct time_wait_slot *slot, uint64_t now_ns)
 			continue;
 		capture_own(device, &train.dst, &answer);
 		/* When sending fails, the peer sends its request again. */
-		if (slot->link)
-			(void)link_send(slot->link, &train, 1);
-		else
-			(void)link_send(time_wait->udp, &train, 1);
+		(void)link_send(slot->link ? slot->link : device->own_link, &train, 1);
 	}
 }
 
@@ -102,7 +98,8 @@ static int receive(struct time_wait_slot *slot)
 
 	if (slot->link)
 		return link_receive(slot->link, time_wait->arrivals, ARRIVALS);
-	return udp_receive_from(time_wait->udp, slot->source.fd, time_wait->arrivals, ARRIVALS);
+	return udp_receive_from(slot->device->own_link, slot->source.fd, time_wait->arrivals,
+				ARRIVALS);
 }
 
 /* Answers what the slot's socket or rings hold, about max packets of it. What the server reads
@@ -145,7 +142,6 @@ static void packets_ready(struct loop_source *source, uint32_t events)
 
 static int open_shared_parts(struct device *device)
 {
-	struct udp_cfg link = { .gid = device->gid };
 	struct rxe_engine_cfg cfg = {
 		.counters = &device->shared->slot[0].counters,
 		.gids = { device->gid },
@@ -153,19 +149,11 @@ static int open_shared_parts(struct device *device)
 		.max_mtu = device->max_mtu,
 	};
 	struct time_wait *time_wait = (struct time_wait *)calloc(1, sizeof(*time_wait));
-	int rc = time_wait ? 0 : -ENOMEM;
 
-	if (time_wait && device->link == CTL_LINK_UDP) {
-		link.rx_fd = device->group.fd[0];
-		memcpy(link.tx_port, device->group.tx_port, sizeof(link.tx_port));
-		rc = udp_open(&time_wait->udp, &link);
-	}
-	if (rc) {
-		free(time_wait);
-		return rc;
-	}
-	if (time_wait->udp)
-		cfg.num_tx_ports = link_tx_ports(time_wait->udp, cfg.tx_ports, RXE_MAX_TX_PORTS);
+	if (!time_wait)
+		return -ENOMEM;
+	if (device->link == CTL_LINK_UDP)
+		cfg.num_tx_ports = link_tx_ports(device->own_link, cfg.tx_ports, RXE_MAX_TX_PORTS);
 	rxe_engine_init(&time_wait->engine, &cfg);
 	device->time_wait = time_wait;
 	return 0;
@@ -175,7 +163,6 @@ static void close_shared_parts(struct device *device)
 {
 	if (!device->time_wait || device->time_wait->count)
 		return;
-	link_close(device->time_wait->udp);
 	free(device->time_wait);
 	device->time_wait = NULL;
 }
