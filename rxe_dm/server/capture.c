@@ -47,51 +47,49 @@ static void tell_all(const struct device *device)
 	}
 }
 
-/* Slot 0 is the server's. Without this ring the capture lacks the ACKs that the server sends. */
-static void open_own_ring(struct device *device, uint32_t ring_bytes)
+/* Maps the first page and the ring of slot 0, which is the server's. */
+static int map_rings(struct device *device, int fd, uint32_t ring_bytes)
 {
+	const size_t bytes = capture_ring_offset(ring_bytes, 1);
 	struct capture_writer *writer = (struct capture_writer *)calloc(1, sizeof(*writer));
-	void *ring =
-		mmap(NULL, sizeof(struct capture_ring) + ring_bytes, PROT_READ | PROT_WRITE,
-		     MAP_SHARED, device->capture_fd, (off_t)capture_ring_offset(ring_bytes, 0));
+	void *base =
+		writer ? mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0) : MAP_FAILED;
 
-	if (!writer || ring == MAP_FAILED) {
-		if (ring != MAP_FAILED)
-			munmap(ring, sizeof(struct capture_ring) + ring_bytes);
+	if (base == MAP_FAILED) {
 		free(writer);
-		return;
+		return -ENOMEM;
 	}
-	capture_writer_open(writer, (struct capture_ring *)ring, ring_bytes, (int32_t)getpid(),
-			    "rxe_dm");
+	device->capture_fd = fd;
+	device->capture_area = (struct capture_area *)base;
+	device->capture_area->rings = RXE_MAX_SLOTS;
+	device->capture_area->ring_bytes = ring_bytes;
+	device->capture_area->magic = CAPTURE_MAGIC;
 	device->capture_writer = writer;
+	capture_writer_open(
+		writer,
+		(struct capture_ring *)(void *)((char *)base + capture_ring_offset(ring_bytes, 0)),
+		ring_bytes, (int32_t)getpid(), "rxe_dm");
+	return 0;
 }
 
 /* Pages that are never written are never allocated, so a ring for each slot costs nothing. */
 static int open_rings(struct device *device, uint32_t ring_bytes)
 {
 	const size_t bytes = capture_ring_offset(ring_bytes, RXE_MAX_SLOTS);
-	void *page = MAP_FAILED;
-	int fd = memfd_create("rxe_dm capture", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	const int fd = memfd_create("rxe_dm capture", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	int rc;
 
 	assert(!device->capture_area && device->capture_fd < 0);
 	if (fd < 0)
 		return -errno;
-	if (ftruncate(fd, (off_t)bytes) == 0 &&
-	    fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) == 0)
-		page = mmap(NULL, CAPTURE_PAGE, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-	if (page == MAP_FAILED) {
-		const int rc = -errno;
-
+	if (ftruncate(fd, (off_t)bytes) ||
+	    fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL))
+		rc = -errno;
+	else
+		rc = map_rings(device, fd, ring_bytes);
+	if (rc)
 		close(fd);
-		return rc;
-	}
-	device->capture_fd = fd;
-	device->capture_area = (struct capture_area *)page;
-	device->capture_area->rings = RXE_MAX_SLOTS;
-	device->capture_area->ring_bytes = ring_bytes;
-	device->capture_area->magic = CAPTURE_MAGIC;
-	open_own_ring(device, ring_bytes);
-	return 0;
+	return rc;
 }
 
 static void write_down(const struct device *device, struct capture_record *record,
@@ -170,12 +168,9 @@ void capture_arrived(const struct device *device, const struct wire_arrival *arr
 static void close_rings(struct device *device)
 {
 	assert(device->capture_area && !device->captures);
-	if (device->capture_writer)
-		munmap(device->capture_writer->ring,
-		       sizeof(struct capture_ring) + device->capture_writer->ring_bytes);
+	munmap(device->capture_area, capture_ring_offset(device->capture_writer->ring_bytes, 1));
 	free(device->capture_writer);
 	device->capture_writer = NULL;
-	munmap(device->capture_area, CAPTURE_PAGE);
 	close(device->capture_fd);
 	device->capture_area = NULL;
 	device->capture_fd = -1;

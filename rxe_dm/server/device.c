@@ -46,7 +46,8 @@ static int open_shared(struct device *device)
 	atomic_store(&device->shared->port_state, IBV_PORT_ACTIVE);
 	device->grace.shared = device->shared;
 	if (!keys_init(&device->keys, &device->shared->mrs, &device->grace) ||
-	    !objects_init(&device->objects, device->shared->live, &device->instance->profile))
+	    !objects_init(&device->objects, device->shared->live, &device->instance->profile) ||
+	    !slots_init(device))
 		return -ENOMEM;
 	return 0;
 }
@@ -119,7 +120,6 @@ static int bring_up(struct device *device, const struct ctl_settings *settings)
 	device->node_guid = make_guid(device, device->index);
 	device->sys_image_guid = make_guid(device, UINT32_MAX);
 	memcpy(device->shared->tx_ports, device->group.tx_port, sizeof(device->shared->tx_ports));
-	slots_init(device);
 	rc = local_peers_open(device);
 	if (rc) {
 		ctl_log(CTL_LOG_ERROR, "no packet filter for rxe_dm%u: %s%s", device->index,
@@ -174,6 +174,7 @@ void device_fini(struct device *device)
 	if (device->objects.at)
 		objects_fini(&device->objects);
 	keys_fini(&device->keys);
+	index_queue_fini(&device->free_slots);
 	if (device->shared_fd >= 0)
 		close(device->shared_fd);
 	device->shared_fd = -1;

@@ -9,11 +9,11 @@
 #include "lib/control/protocol.h"
 #include "lib/control/settings.h"
 #include "lib/control/shared.h"
+#include "lib/inject/rule.h"
 #include "net/link/ethernet/ethernet.h"
 #include "net/link/memory/memory.h"
 #include "net/link/udp/udp.h"
 #include "rxe_dm/server/arena.h"
-#include "rxe_dm/server/fault.h"
 #include "rxe_dm/server/key.h"
 #include "rxe_dm/server/loop.h"
 #include "rxe_dm/server/object.h"
@@ -47,6 +47,19 @@ struct device_ethernet {
 	struct gid gateway;
 };
 
+/* fault.c: a rule of the device itself. */
+enum fault_phase {
+	FAULT_PHASE_NONE, /* no rule of the device here, or its time is over */
+	FAULT_PHASE_WAITS,
+	FAULT_PHASE_HOLDS,
+};
+
+struct fault_timer {
+	enum fault_phase phase;
+	uint64_t due_ns; /* end of the phase; UINT64_MAX: when the rule is cleared */
+	struct inject_rule rule;
+};
+
 struct device {
 	struct instance *instance;
 	uint32_t index;
@@ -78,12 +91,11 @@ struct device {
 	struct objects objects;
 	uint32_t last_xrcd; /* number of the XRC domain made last */
 	struct attachment *slot[RXE_MAX_SLOTS];
-	uint32_t free_slots[RXE_MAX_SLOTS]; /* ring: the slot free for longest comes first */
-	uint32_t first_free, num_free;
+	struct index_queue free_slots;
 	struct context *contexts;
 	struct object *targets;		       /* handles of XRC targets, of all contexts */
 	struct capture *captures;	       /* captures that run */
-	struct capture_area *capture_area;     /* first page of the rings; NULL: no capture runs */
+	struct capture_area *capture_area;     /* start of the rings; NULL: no capture runs */
 	struct capture_writer *capture_writer; /* for packets that the server itself sends */
 	int capture_fd;
 	uint32_t lost_before[RXE_MAX_SLOTS]; /* drops of its socket at the last update */
@@ -97,7 +109,8 @@ int device_init(struct device *ret, struct instance *instance, uint32_t index);
 void device_fini(struct device *device);
 
 /* slot.c */
-void slots_init(struct device *device);
+/* False: no memory. */
+bool slots_init(struct device *device);
 /* Takes a slot for the process of this connection, and empties its socket. *ret_event_fd is the
  * client's end. -ENOSPC: none is free. */
 int slot_take(struct device *device, struct conn *conn, int *ret_event_fd);
@@ -131,6 +144,14 @@ void time_wait_end(struct device *device, uint32_t slot);
 uint64_t time_wait_settle(struct device *device, uint64_t now_ns);
 /* Before the device's link is closed. */
 void time_wait_fini(struct device *device);
+
+/* fault.c: faults of the device itself (port_down, gid_change, device_fatal). The server writes the
+ * device's state into shared memory and sends events to every process, and restores the state when
+ * a rule's time is over or the rule is cleared. */
+/* Adds the rules of a file, all or none. 0, or a negative errno, explained on the log. */
+int faults_load(struct device *device, const char *path);
+/* Starts and ends rules that are due. Returns when the next is due; UINT64_MAX: none. */
+uint64_t fault_run(struct device *device, uint64_t now_ns);
 
 /* memory.c: failures of memory_device_open() are explained on the log. */
 int memory_device_open(struct device *device);

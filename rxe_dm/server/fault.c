@@ -4,8 +4,6 @@
  * The device's state is computed from the active rules and its interface: the port is down while
  * any of them says so; the GID table is the initial one, changed by each active rule in turn. So
  * rules may overlap, and end in any order. */
-#include "rxe_dm/server/fault.h"
-
 #include <assert.h>
 #include <errno.h>
 #include <infiniband/verbs.h>

@@ -20,7 +20,6 @@
 #include "lib/control/socket.h"
 #include "net/link/clock.h"
 #include "rxe_dm/server/cm.h"
-#include "rxe_dm/server/fault.h"
 #include "rxe_dm/server/instance.h"
 #include "rxe_dm/server/limit.h"
 #include "rxe_dm/server/sysfs.h"

@@ -10,7 +10,6 @@
 #include "rxe_dm/server/context.h"
 #include "rxe_dm/server/object.h"
 
-#define INDEX_MASK	(CTL_MAX_OBJECTS - 1)
 #define GENERATION_MASK (UINT32_MAX >> CTL_HANDLE_BITS)
 
 bool objects_init(struct objects *ret, _Atomic uint32_t *live, const struct ctl_profile *profile)
@@ -76,7 +75,7 @@ struct object *object_new(struct objects *objects, enum ctl_kind kind)
 
 void object_free(struct objects *objects, struct object *object)
 {
-	uint32_t index = object->handle & INDEX_MASK;
+	const uint32_t index = object_index(object);
 
 	assert(objects->at[index] == object && object->refs == 0 &&
 	       objects->count[object->kind] > 0);
@@ -90,7 +89,7 @@ void object_free(struct objects *objects, struct object *object)
 
 struct object *object_find(const struct objects *objects, uint32_t handle)
 {
-	struct object *object = objects->at[handle & INDEX_MASK];
+	struct object *object = objects->at[handle & (CTL_MAX_OBJECTS - 1)];
 
 	return object && object->handle == handle ? object : NULL;
 }

@@ -33,7 +33,7 @@ int serve_device(struct call *call)
 		.trains = instance->settings.trains,
 		.mlx5 = instance->settings.mlx5,
 		.slots = device->slots,
-		.slots_used = device->slots - 1 - device->num_free,
+		.slots_used = device->slots - 1 - device->free_slots.count,
 		.rcvbuf = device->rcvbuf,
 		.link = device->link,
 		.link_fallback = device->link_fallback,
@@ -91,24 +91,16 @@ void serve_describe(const struct object *object, struct ctl_object *ret)
 
 int serve_objects(struct call *call)
 {
+	const struct objects *objects = &call->device->objects;
+	const struct object *object = object_from(objects, call->req.handle);
 	struct ctl_msg_page *page = &call->reply.page;
-	const struct object *object;
-	uint32_t index = call->req.handle;
 
-	for (;;) {
-		object = object_from(&call->device->objects, index);
-		if (!object) {
-			page->next = 0;
-			return 0;
-		}
-		index = object->handle & (CTL_MAX_OBJECTS - 1);
-		if (page->count == CTL_PAGE_OBJECTS) {
-			page->next = index;
-			return 0;
-		}
+	while (object && page->count < CTL_PAGE_OBJECTS) {
 		serve_describe(object, &page->object[page->count++]);
-		index++;
+		object = object_from(objects, object_index(object) + 1);
 	}
+	page->next = object ? object_index(object) : 0;
+	return 0;
 }
 
 int serve_status(struct call *call)

@@ -26,14 +26,13 @@
 /* Returns any handle of the inode's domain; NULL: it has none. */
 static const struct object *find_domain(const struct device *device, const struct stat *of)
 {
-	const struct object *object = object_from(&device->objects, 0);
+	const struct objects *objects = &device->objects;
+	const struct object *object = object_from(objects, 0);
 
-	while (object) {
+	for (; object; object = object_from(objects, object_index(object) + 1)) {
 		if (object->kind == CTL_KIND_XRCD && object->fd >= 0 &&
 		    object->addr == (uint64_t)of->st_ino && object->len == (uint64_t)of->st_dev)
 			return object;
-		object =
-			object_from(&device->objects, (object->handle & (CTL_MAX_OBJECTS - 1)) + 1);
 	}
 	return NULL;
 }

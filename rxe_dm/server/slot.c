@@ -21,16 +21,19 @@
 #include "rxe_dm/server/device.h"
 #include "rxe_dm/server/instance.h"
 
-void slots_init(struct device *device)
+bool slots_init(struct device *device)
 {
 	struct ctl_slot *own = &device->shared->slot[0];
 
-	assert(device->num_free == 0 && device->slots >= 2 && device->slots <= RXE_MAX_SLOTS);
+	assert(device->slots >= 2 && device->slots <= RXE_MAX_SLOTS);
+	if (!index_queue_init(&device->free_slots, RXE_MAX_SLOTS))
+		return false;
 	/* Slot 0 is the server's: it gets runts, strays, and packets to unknown queue pairs. */
 	ctl_slot_set_pid(device->shared, 0, (int32_t)getpid());
 	memcpy(own->comm, "rxe_dm", 7);
 	for (uint32_t slot = 1; slot < device->slots; slot++)
-		device->free_slots[device->num_free++] = slot;
+		index_queue_put(&device->free_slots, slot);
+	return true;
 }
 
 static void read_comm(pid_t pid, char ret[static 16])
@@ -91,7 +94,7 @@ int slot_take(struct device *device, struct conn *conn, int *ret_event_fd)
 	int pair[2], rc;
 
 	assert(!conn->attached[device->index]);
-	if (device->num_free == 0)
+	if (device->free_slots.count == 0)
 		return -ENOSPC;
 	attachment = (struct attachment *)calloc(1, sizeof(*attachment));
 	if (!attachment)
@@ -102,7 +105,7 @@ int slot_take(struct device *device, struct conn *conn, int *ret_event_fd)
 	}
 	*attachment = (struct attachment){ .device = device,
 					   .conn = conn,
-					   .slot = device->free_slots[device->first_free],
+					   .slot = device->free_slots.first,
 					   .event = { .fd = pair[0], .ready = event_ready },
 					   .lost_fd = -1 };
 	rc = loop_add(&device->instance->loop, &attachment->event, EPOLLIN);
@@ -112,8 +115,7 @@ int slot_take(struct device *device, struct conn *conn, int *ret_event_fd)
 		free(attachment);
 		return rc;
 	}
-	device->first_free = (device->first_free + 1) % RXE_MAX_SLOTS;
-	device->num_free--;
+	(void)index_queue_take(&device->free_slots);
 	assert(attachment->slot > 0 && !device->slot[attachment->slot]);
 	clean(device, attachment->slot, conn->pid);
 	grace_watch(&device->grace, attachment->slot);
@@ -256,9 +258,8 @@ void slot_give(struct attachment *attachment)
 {
 	struct device *device = attachment->device;
 	uint32_t slot = attachment->slot;
-	uint32_t last = (device->first_free + device->num_free) % RXE_MAX_SLOTS;
 
-	assert(device->slot[slot] == attachment && device->num_free < RXE_MAX_SLOTS);
+	assert(device->slot[slot] == attachment);
 	grace_unwatch(&device->grace, slot);
 	ctl_slot_set_pid(device->shared, slot, 0);
 	atomic_store(&device->shared->slot[slot].inside, 0);
@@ -270,8 +271,7 @@ void slot_give(struct attachment *attachment)
 	retire_faults(device, slot);
 	forget_qps(device, slot);
 	device->slot[slot] = NULL;
-	device->free_slots[last] = slot;
-	device->num_free++;
+	index_queue_put(&device->free_slots, slot);
 	time_wait_begin(device, slot);
 	if (device->link == CTL_LINK_MEMORY && !time_wait_has(device, slot))
 		memory_device_detach(device, slot);

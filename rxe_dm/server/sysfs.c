@@ -164,9 +164,7 @@ static bool make_tree(struct sysfs *sysfs, const char *folder)
 	make_host(sysfs->root, &ok, sysfs->path);
 	if (ok)
 		return true;
-	sysfs_empty(sysfs->root);
-	sysfs_remove_root(sysfs->path);
-	close(sysfs->root);
+	sysfs_remove_root(sysfs->root, sysfs->path);
 	return false;
 }
 
@@ -223,9 +221,7 @@ void sysfs_close(struct instance *instance)
 		forget(sysfs->users);
 	assert(sysfs->num_users == 0);
 	listener_close(&sysfs->asked);
-	sysfs_empty(sysfs->root);
-	sysfs_remove_root(sysfs->path);
-	close(sysfs->root);
+	sysfs_remove_root(sysfs->root, sysfs->path);
 	free(sysfs);
 	instance->sysfs = NULL;
 }

@@ -40,8 +40,8 @@ int sysfs_make_root(const char *path);
 /* Removes folders of this user that no server holds locked: what killed servers left. The names of
  * such folders begin with prefix. */
 void sysfs_remove_dead(const char *folder, const char *prefix);
-void sysfs_remove_root(const char *path);
-void sysfs_empty(int root);
+/* Also closes the descriptor. */
+void sysfs_remove_root(int root, const char *path);
 /* Each returns false where an earlier call did or this one fails: *ok collects them. */
 void sysfs_folder(int root, bool *ok, const char *path);
 void sysfs_link(int root, bool *ok, const char *path, const char *to);

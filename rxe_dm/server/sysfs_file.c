@@ -33,6 +33,36 @@ static bool take_lock(int fd)
 	return flock(fd, LOCK_EX | LOCK_NB) == 0 && fstat(fd, &st) == 0 && st.st_nlink > 0;
 }
 
+static bool is_itself(const char *name)
+{
+	return strcmp(name, ".") == 0 || strcmp(name, "..") == 0;
+}
+
+/* Recursive: as deep as the tree that the server makes. */
+static void empty(int root)
+{
+	const int fd = openat(root, ".", FOLDER_FLAGS);
+	DIR *dir = fd >= 0 ? fdopendir(fd) : NULL;
+	const struct dirent *entry;
+
+	if (!dir && fd >= 0)
+		close(fd);
+	while (dir && (entry = readdir(dir))) {
+		int below;
+
+		if (is_itself(entry->d_name) || unlinkat(root, entry->d_name, 0) == 0)
+			continue;
+		below = openat(root, entry->d_name, FOLDER_FLAGS);
+		if (below < 0)
+			continue;
+		empty(below);
+		close(below);
+		unlinkat(root, entry->d_name, AT_REMOVEDIR);
+	}
+	if (dir)
+		closedir(dir);
+}
+
 /* -EAGAIN: a server that starts is about to remove the folder, which a killed one has left. */
 static int open_root(const char *path)
 {
@@ -63,43 +93,15 @@ int sysfs_make_root(const char *path)
 		fd = open_root(path);
 	}
 	if (fd >= 0)
-		sysfs_empty(fd);
+		empty(fd);
 	return fd;
 }
 
-void sysfs_remove_root(const char *path)
+void sysfs_remove_root(int root, const char *path)
 {
+	empty(root);
 	rmdir(path);
-}
-
-static bool is_itself(const char *name)
-{
-	return strcmp(name, ".") == 0 || strcmp(name, "..") == 0;
-}
-
-/* Recursive: as deep as the tree that the server makes. */
-void sysfs_empty(int root)
-{
-	const int fd = openat(root, ".", FOLDER_FLAGS);
-	DIR *dir = fd >= 0 ? fdopendir(fd) : NULL;
-	const struct dirent *entry;
-
-	if (!dir && fd >= 0)
-		close(fd);
-	while (dir && (entry = readdir(dir))) {
-		int below;
-
-		if (is_itself(entry->d_name) || unlinkat(root, entry->d_name, 0) == 0)
-			continue;
-		below = openat(root, entry->d_name, FOLDER_FLAGS);
-		if (below < 0)
-			continue;
-		sysfs_empty(below);
-		close(below);
-		unlinkat(root, entry->d_name, AT_REMOVEDIR);
-	}
-	if (dir)
-		closedir(dir);
+	close(root);
 }
 
 void sysfs_remove_dead(const char *folder, const char *prefix)
@@ -114,7 +116,7 @@ void sysfs_remove_dead(const char *folder, const char *prefix)
 			continue;
 		fd = openat(dirfd(dir), entry->d_name, FOLDER_FLAGS);
 		if (fd >= 0 && is_ours(fd) && take_lock(fd)) {
-			sysfs_empty(fd);
+			empty(fd);
 			unlinkat(dirfd(dir), entry->d_name, AT_REMOVEDIR);
 		}
 		if (fd >= 0)

@@ -17,7 +17,6 @@
 #include "net/link/clock.h"
 #include "rxe_dm/server/cm.h"
 #include "rxe_dm/server/context.h"
-#include "rxe_dm/server/fault.h"
 #include "tests/fuzz/control.h"
 
 #define MAX_CLIENTS   4u
@@ -447,7 +446,7 @@ static void all_leave(void)
 	control_slot_end();
 	MUST(!control_instance.conns && control_instance.num_conns == 0);
 	MUST(!device->contexts && !device->ranges.resting && device->ranges.used == 0);
-	MUST(device->num_free == device->group.slots - 1);
+	MUST(device->free_slots.count == device->group.slots - 1);
 	for (uint32_t i = 0; i < OBJECT_KINDS; i++)
 		MUST(device->objects.count[i] == 0);
 	for (; num_keys > 0; num_keys--)

@@ -7,7 +7,6 @@
 #include <unistd.h>
 
 #include "lib/inject/rule.h"
-#include "rxe_dm/server/fault.h"
 #include "tests/fuzz/control.h"
 
 enum fault_flag {
