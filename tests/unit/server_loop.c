@@ -1,8 +1,14 @@
 // SPDX-License-Identifier: MIT
-/* The event loop: each call handles every source that is ready once, and none that has left. */
+/* The event loop: each call handles every source that is ready once, and none that has left. A
+ * listener without a free descriptor neither spins nor is lost. */
 #include <check.h>
+#include <errno.h>
+#include <fcntl.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <sys/eventfd.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include "rxe_dm/server/loop.h"
@@ -105,6 +111,107 @@ START_TEST(ended_by_itself)
 }
 END_TEST
 
+static struct listeners listeners;
+static struct listener listener;
+static int accepted, client;
+
+static void take(struct listener *of, int fd)
+{
+	ck_assert_ptr_eq(of, &listener);
+	close(fd);
+	accepted++;
+}
+
+static void limit_descriptors(rlim_t n)
+{
+	struct rlimit limit;
+
+	ck_assert_int_eq(getrlimit(RLIMIT_NOFILE, &limit), 0);
+	limit.rlim_cur = n;
+	ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &limit), 0);
+}
+
+/* A connection waits to be accepted. */
+static void setup_listener(void)
+{
+	struct ctl_name name = { .addr.sun_family = AF_UNIX };
+
+	ck_assert_int_eq(loop_init(&loop), 0);
+	name.len = (socklen_t)(sizeof(sa_family_t) + 1 +
+			       (size_t)snprintf(name.addr.sun_path + 1, 60, "rxe_dm/test/%d",
+						(int)getpid()));
+	listeners_init(&listeners);
+	listener = (struct listener){
+		.all = &listeners,
+		.loop = &loop,
+		.source.fd = listener_bind(&name, SOCK_SEQPACKET),
+		.accepted = take,
+	};
+	ck_assert_int_ge(listener.source.fd, 0);
+	ck_assert_int_eq(listener_bind(&name, SOCK_SEQPACKET), -EADDRINUSE);
+	ck_assert_int_eq(listener_watch(&listener), 0);
+	client = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	ck_assert_int_eq(connect(client, (const struct sockaddr *)&name.addr, name.len), 0);
+}
+
+static void teardown_listener(void)
+{
+	listener_close(&listener);
+	listeners_fini(&listeners);
+	close(client);
+	close(loop.epoll_fd);
+}
+
+/* Not even the spare descriptor helps. */
+START_TEST(a_listener_waits_for_descriptors)
+{
+	limit_descriptors(0);
+	ck_assert_int_eq(loop_once(&loop, 0), 1);
+	ck_assert_int_eq(loop_once(&loop, 0), 0);
+	ck_assert_uint_ne(listeners_resume(&listeners, 0), UINT64_MAX);
+	ck_assert_int_eq(loop_once(&loop, 0), 0);
+	limit_descriptors(64);
+	ck_assert_uint_eq(listeners_resume(&listeners, UINT64_MAX - 1), UINT64_MAX);
+	ck_assert_int_eq(loop_once(&loop, 0), 1);
+	ck_assert_int_eq(accepted, 1);
+}
+END_TEST
+
+static void use_all_descriptors(void)
+{
+	limit_descriptors(64);
+	while (open("/dev/null", O_RDONLY | O_CLOEXEC) >= 0)
+		;
+}
+
+START_TEST(a_connection_is_refused)
+{
+	char byte;
+
+	use_all_descriptors();
+	ck_assert_int_eq(loop_once(&loop, 0), 1);
+	ck_assert_int_eq(loop_once(&loop, 0), 0);
+	ck_assert_int_eq(recv(client, &byte, 1, 0), 0);
+	ck_assert_uint_eq(listeners_resume(&listeners, 0), UINT64_MAX);
+}
+END_TEST
+
+START_TEST(a_connection_waits)
+{
+	char byte;
+
+	listener.is_patient = true;
+	use_all_descriptors();
+	ck_assert_int_eq(loop_once(&loop, 0), 1);
+	ck_assert_int_eq(loop_once(&loop, 0), 0);
+	ck_assert_int_eq(recv(client, &byte, 1, 0), -1);
+	limit_descriptors(65);
+	ck_assert_uint_eq(listeners_resume(&listeners, UINT64_MAX - 1), UINT64_MAX);
+	ck_assert_int_eq(loop_once(&loop, 0), 1);
+	ck_assert_int_eq(accepted, 1);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("server_loop");
@@ -116,6 +223,12 @@ int main(void)
 	tcase_add_test(tc, none_starves);
 	tcase_add_test(tc, ended_by_another_handler);
 	tcase_add_test(tc, ended_by_itself);
+	suite_add_tcase(suite, tc);
+	tc = tcase_create("listener");
+	tcase_add_checked_fixture(tc, setup_listener, teardown_listener);
+	tcase_add_test(tc, a_listener_waits_for_descriptors);
+	tcase_add_test(tc, a_connection_is_refused);
+	tcase_add_test(tc, a_connection_waits);
 	suite_add_tcase(suite, tc);
 	return suite_run(suite);
 }
