@@ -20,10 +20,23 @@ static bool find_device(const struct rdma_ids *ids, const struct gid *gid, uint3
 	return false;
 }
 
-static bool same_kind(const struct rdma_device *device, const struct endpoint *endpoint)
+static bool is_v4(const struct endpoint *endpoint)
 {
-	return gid_is_v4(&device->gid) ==
-	       (endpoint->family == AF_INET || gid_is_v4(&endpoint->address));
+	return endpoint->family == AF_INET || gid_is_v4(&endpoint->address);
+}
+
+/* The first device with addresses of a kind, and with routes of its own if those are needed. */
+static bool find_kind(const struct rdma_ids *ids, bool v4, bool needs_routes, uint32_t *ret)
+{
+	for (uint32_t i = 0; i < ids->num_devices; i++) {
+		const struct rdma_device *device = &ids->device[i];
+
+		if (gid_is_v4(&device->gid) == v4 && (device->own_routes || !needs_routes)) {
+			*ret = i;
+			return true;
+		}
+	}
+	return false;
 }
 
 /* Binds to a device, unless the address is the wildcard. */
@@ -84,20 +97,6 @@ int rdma_id_bind(struct rdma_id *id, const union ctl_cm_sockaddr *addr)
 	return id->state == ID_IDLE ? bind_endpoint(id, &local) : -EINVAL;
 }
 
-/* The wildcard address as destination means this host: any device of the family. */
-static int choose_loopback(const struct rdma_id *id, uint32_t *ret)
-{
-	const struct rdma_ids *ids = id->ids;
-
-	for (uint32_t i = 0; i < ids->num_devices; i++) {
-		if (gid_is_v4(&ids->device[i].gid) == (id->local.family == AF_INET)) {
-			*ret = i;
-			return 0;
-		}
-	}
-	return -ENODEV;
-}
-
 static int choose_by_route(const struct rdma_ids *ids, const struct endpoint *dst, uint32_t *ret)
 {
 	struct gid src;
@@ -105,14 +104,8 @@ static int choose_by_route(const struct rdma_ids *ids, const struct endpoint *ds
 
 	if (rc == 0 && find_device(ids, &src, ret))
 		return 0;
-	for (uint32_t i = 0; i < ids->num_devices; i++) {
-		const struct rdma_device *device = &ids->device[i];
-
-		if (same_kind(device, dst) && (rc == 0 || device->own_routes)) {
-			*ret = i;
-			return 0;
-		}
-	}
+	if (find_kind(ids, is_v4(dst), rc != 0, ret))
+		return 0;
 	return rc ? rc : -ENODEV;
 }
 
@@ -124,7 +117,7 @@ static int check_route(const struct rdma_id *id, const struct endpoint *dst)
 	const struct rdma_device *device = &ids->device[id->device];
 	struct gid src;
 
-	if (!same_kind(device, dst))
+	if (gid_is_v4(&device->gid) != is_v4(dst))
 		return -ENODEV;
 	if (device->own_routes || gid_is_multicast(&dst->address))
 		return 0;
@@ -143,16 +136,16 @@ static int choose_device(struct rdma_id *id, struct endpoint *dst, uint32_t *ret
 {
 	const struct rdma_ids *ids = id->ids;
 	uint32_t there;
-	int rc = 0;
+	int rc;
 
 	if (id->has_device)
 		*ret = id->device;
+	/* The wildcard address as destination means this host: any device of the family. */
 	if (endpoint_is_any(dst)) {
-		if (!id->has_device)
-			rc = choose_loopback(id, ret);
-		if (rc == 0)
-			dst->address = ids->device[*ret].gid;
-		return rc;
+		if (!id->has_device && !find_kind(ids, id->local.family == AF_INET, false, ret))
+			return -ENODEV;
+		dst->address = ids->device[*ret].gid;
+		return 0;
 	}
 	if (find_device(ids, &dst->address, &there)) {
 		if (!id->has_device)
