@@ -110,15 +110,12 @@ static void process_join(struct rcm_event *event)
 /* Events of the library's own. */
 static void process_own(struct rcm_event *event, const struct ctl_cm_event *from)
 {
-	uint64_t arg;
-
 	if (event->base.event == RDMA_CM_EVENT_INTERNAL) {
 		event->base.event = RDMA_CM_EVENT_ADDRINFO_RESOLVED;
 		return;
 	}
-	memcpy(&arg, from->conn.private_data, sizeof(arg));
 	memset(&event->base.param, 0, sizeof(event->base.param));
-	memcpy(&event->base.param, &arg, sizeof(arg));
+	memcpy(&event->base.param, from->conn.private_data, sizeof(uint64_t));
 }
 
 /* False: the program does not see the event. */

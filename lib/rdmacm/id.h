@@ -75,8 +75,8 @@ struct rcm_member {
 	bool is_attached;
 	union ibv_gid mgid;
 	uint16_t mlid;
-	struct sockaddr_storage addr;
-	struct rcm_events events; /* under the id's lock */
+	union ctl_cm_sockaddr addr; /* of the group; what the family does not use is 0 */
+	struct rcm_events events;   /* under the id's lock */
 };
 
 /* Where an event belongs. */

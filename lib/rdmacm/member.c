@@ -54,36 +54,27 @@ static void unlink_member(struct rcm_id *id, struct rcm_member *member)
 	pthread_mutex_unlock(&id->lock);
 }
 
-/* On RoCE a multicast GID is the IP address of its group. */
-static int group_of_gid(struct sockaddr_storage *ret, const struct sockaddr *addr)
+/* The IP address of a group that the program names: on RoCE a multicast GID is one. EINVAL: the
+ * address names no group. */
+static int group_of(union ctl_cm_sockaddr *ret, const struct sockaddr *addr)
 {
-	struct sockaddr_in6 in6 = { .sin6_family = AF_INET6 };
-	struct sockaddr_in in = { .sin_family = AF_INET };
 	struct sockaddr_ib ib;
+	struct in6_addr gid;
 
+	memset(ret, 0, sizeof(*ret));
+	if (!addr || addr->sa_family != AF_IB)
+		return rcm_address_pack(ret, addr);
 	memcpy(&ib, addr, sizeof(ib));
-	memcpy(&in6.sin6_addr, &ib.sib_addr, sizeof(in6.sin6_addr));
-	memcpy(&in.sin_addr, &in6.sin6_addr.s6_addr[12], sizeof(in.sin_addr));
-	if (IN6_IS_ADDR_V4MAPPED(&in6.sin6_addr))
-		memcpy(ret, &in, sizeof(in));
-	else if (IN6_IS_ADDR_MULTICAST(&in6.sin6_addr))
-		memcpy(ret, &in6, sizeof(in6));
-	else
+	memcpy(&gid, &ib.sib_addr, sizeof(gid));
+	if (IN6_IS_ADDR_V4MAPPED(&gid)) {
+		ret->in.sin_family = AF_INET;
+		memcpy(&ret->in.sin_addr, &gid.s6_addr[12], sizeof(ret->in.sin_addr));
+	} else if (IN6_IS_ADDR_MULTICAST(&gid)) {
+		ret->in6.sin6_family = AF_INET6;
+		ret->in6.sin6_addr = gid;
+	} else {
 		return EINVAL;
-	return 0;
-}
-
-/* The IP address of a group that the program names. EINVAL: of no family that names groups. */
-static int group_of(struct sockaddr_storage *ret, const struct sockaddr *addr)
-{
-	size_t len = rcm_address_len(addr);
-
-	*ret = (struct sockaddr_storage){ 0 };
-	if (addr && addr->sa_family == AF_IB)
-		return group_of_gid(ret, addr);
-	if (!len)
-		return EINVAL;
-	memcpy(ret, addr, len);
+	}
 	return 0;
 }
 
@@ -96,10 +87,10 @@ static int join_on_server(struct rcm_id *id, struct rcm_member *member)
 						     : RDMA_MC_JOIN_FLAG_FULLMEMBER,
 	};
 	struct ctl_msg_cm_reply reply;
-	int err = rcm_address_pack(&req.dst, (const struct sockaddr *)&member->addr);
+	int err;
 
-	if (!err)
-		err = rcm_id_ask(id, &req, &reply);
+	req.dst = member->addr;
+	err = rcm_id_ask(id, &req, &reply);
 	if (!err)
 		member->handle = reply.handle;
 	return err;
@@ -107,7 +98,7 @@ static int join_on_server(struct rcm_id *id, struct rcm_member *member)
 
 static int join(struct rcm_id *id, const struct sockaddr *addr, uint32_t flags, void *context)
 {
-	struct sockaddr_storage group;
+	union ctl_cm_sockaddr group;
 	struct rcm_member *member;
 	int err = group_of(&group, addr);
 
@@ -155,14 +146,13 @@ int rdma_join_multicast_ex(struct rdma_cm_id *base, struct rdma_cm_join_mc_attr_
 	return rcm_result(join(rcm_id(base), attr->addr, attr->join_flags, context));
 }
 
-static struct rcm_member *find(struct rcm_id *id, const struct sockaddr_storage *group)
+static struct rcm_member *find(struct rcm_id *id, const union ctl_cm_sockaddr *group)
 {
-	size_t len = rcm_address_len((const struct sockaddr *)group);
 	struct rcm_member *member;
 
 	pthread_mutex_lock(&id->lock);
 	LL_FOREACH (id->members, member) {
-		if (!memcmp(&member->addr, group, len))
+		if (!memcmp(&member->addr, group, sizeof(*group)))
 			break;
 	}
 	pthread_mutex_unlock(&id->lock);
@@ -172,7 +162,7 @@ static struct rcm_member *find(struct rcm_id *id, const struct sockaddr_storage 
 int rdma_leave_multicast(struct rdma_cm_id *base, struct sockaddr *addr)
 {
 	struct rcm_id *id = rcm_id(base);
-	struct sockaddr_storage group;
+	union ctl_cm_sockaddr group;
 	struct rcm_member *member;
 	struct ctl_msg_cm req = { .op = CTL_CM_LEAVE };
 	int err;
