@@ -142,12 +142,12 @@ int ibv_init_ah_from_wc(struct ibv_context *context, uint8_t port_num, struct ib
 
 	if (!vb_is_context(context) || port_num != VB_PORT || !wc || !ret ||
 	    !(wc->wc_flags & IBV_WC_GRH) || !grh || !sender_of(grh, &from))
-		goto invalid;
+		return vb_minus_one(EINVAL);
 	if (vb_verb_fails(context, init_ah_from_wc))
 		return -1;
 	index = source_index(vb_device(context), &from);
 	if (index < 0)
-		goto invalid;
+		return vb_minus_one(EINVAL);
 
 	*ret = (struct ibv_ah_attr){
 		.grh = { .flow_label = from.flow_label,
@@ -162,10 +162,6 @@ int ibv_init_ah_from_wc(struct ibv_context *context, uint8_t port_num, struct ib
 	};
 	memcpy(ret->grh.dgid.raw, from.sgid.raw, sizeof(ret->grh.dgid.raw));
 	return 0;
-
-invalid:
-	errno = EINVAL;
-	return -1;
 }
 
 struct ibv_ah *ibv_create_ah_from_wc(struct ibv_pd *pd, struct ibv_wc *wc, struct ibv_grh *grh,

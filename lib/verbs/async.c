@@ -190,10 +190,8 @@ int ibv_get_async_event(struct ibv_context *context, struct ibv_async_event *eve
 {
 	struct vb_async_record *record;
 
-	if (!vb_object_is_live(context, VB_KIND_CONTEXT) || !event) {
-		errno = EINVAL;
-		return -1;
-	}
+	if (!vb_object_is_live(context, VB_KIND_CONTEXT) || !event)
+		return vb_minus_one(EINVAL);
 	if (vb_verb_fails(context, get_async_event))
 		return -1;
 	do {

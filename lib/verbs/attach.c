@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-/* The process's attachment to a device: slot, mappings and engine. The first context attaches, the last
- * detaches, a child of fork() attaches again. */
+/* The process's attachment to a device: slot, mappings and engine. The first context attaches, the
+ * last detaches, a child of fork() attaches again. */
 #include <errno.h>
 #include <stdbool.h>
 #include <string.h>
@@ -97,8 +97,8 @@ void vb_device_follow_fork(struct vb_device *dev)
 	pthread_mutex_unlock(&dev->lock);
 }
 
-/* On an interface the kernel decides who may use raw packets, when the raw port is opened. On a device's
- * private wire nothing is needed, unless the instance demands what an interface would. */
+/* On an interface the kernel decides who may use raw packets, when the raw port is opened. On a
+ * device's private wire nothing is needed, unless the instance demands what an interface would. */
 static void explain_raw(const struct vb_device *dev, int err)
 {
 	if (err == EPERM)

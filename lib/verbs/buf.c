@@ -62,8 +62,7 @@ bool vb_buf_holds(const struct ibv_buf *buf, const struct ibv_pd *pd, const void
 /* No buffer is a dmabuf's. */
 int ibv_export_buf_dmabuf_fd(struct ibv_buf *buf)
 {
-	errno = vb_object_is_live(buf, VB_KIND_BUF) ? ENODATA : EINVAL;
-	return -1;
+	return vb_minus_one(vb_object_is_live(buf, VB_KIND_BUF) ? ENODATA : EINVAL);
 }
 
 void vb_buf_ops(struct verbs_context_65 *verbs)

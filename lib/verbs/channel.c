@@ -126,10 +126,8 @@ int ibv_get_cq_event(struct ibv_comp_channel *base, struct ibv_cq **cq, void **c
 
 	/* The events of an inherited channel belong to the parent process. */
 	if (!vb_object_is_live(channel, VB_KIND_CHANNEL) || vb_object_is_inherited(channel) ||
-	    !cq || !cq_context) {
-		errno = EINVAL;
-		return -1;
-	}
+	    !cq || !cq_context)
+		return vb_minus_one(EINVAL);
 	if (vb_verb_fails(base->context, get_cq_event))
 		return -1;
 	do {

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Opening, importing and closing a device. The first context of a process attaches it to the
- * device, the last detaches it. */
+/* Opens, imports and closes a device. Closing destroys the objects that the program left. */
 #include "lib/verbs/context.h"
 
 #include <errno.h>
@@ -39,7 +38,7 @@ static void fill(struct vb_context *ctx)
 	vb_pd_ops(verbs);
 	vb_mr_ops(verbs);
 	vb_mw_ops(verbs);
-	vb_advise_ops(verbs);
+	vb_mr_change_ops(verbs);
 	vb_dm_ops(verbs);
 	vb_dmah_ops(verbs);
 	vb_buf_ops(verbs);
@@ -246,9 +245,9 @@ static int destroy(const struct verbs_context *ops, void *object, enum vb_kind k
 	return 0;
 }
 
-/* Destroys the objects that a program left on a context that it closes, users first. The kernel frees
- * them with the context. Here, too: else the engine, which other contexts of the process share, would
- * answer for queue pairs whose memory the program is about to free. */
+/* Destroys the objects that a program left on a context that it closes, users first. The kernel
+ * frees them with the context. Here, too: else the engine, which other contexts of the process
+ * share, would answer for queue pairs whose memory the program is about to free. */
 static void destroy_objects(struct ibv_context *context)
 {
 	static const enum vb_kind order[] = {
@@ -274,16 +273,12 @@ int ibv_close_device(struct ibv_context *context)
 	struct vb_context *ctx;
 	NO_CANCEL;
 
-	if (!vb_object_is_live(context, VB_KIND_CONTEXT)) {
-		errno = EINVAL;
-		return -1;
-	}
+	if (!vb_object_is_live(context, VB_KIND_CONTEXT))
+		return vb_minus_one(EINVAL);
 	vb_context(context)->closing = true;
 	destroy_objects(context);
-	if (!vb_object_take(context, VB_KIND_CONTEXT)) {
-		errno = EINVAL;
-		return -1;
-	}
+	if (!vb_object_take(context, VB_KIND_CONTEXT))
+		return vb_minus_one(EINVAL);
 	ctx = vb_context(context);
 	vb_async_fini(ctx);
 	vb_objects_remove(context);

@@ -15,8 +15,8 @@
 
 struct vb_async_record;
 
-/* Asynchronous events of a context (ibv_get_async_event(3)): async_fd is readable while the queue has
- * any. */
+/* Asynchronous events of a context (ibv_get_async_event(3)): async_fd is readable while the queue
+ * has any. */
 struct vb_async {
 	pthread_mutex_t lock;
 	struct vb_async_record *queue; /* utlist: oldest first */
@@ -51,12 +51,12 @@ int vb_async_init(struct vb_context *context);
 void vb_async_fini(struct vb_context *context);
 /* Queues an event. */
 void vb_async_push(struct vb_context *context, const struct ibv_async_event *event);
-/* The same, unless the context is closed: an object outlives its context if a queue pair of another one
- * uses it. Under the engine lock. */
+/* The same, unless the context is closed: an object outlives its context if a queue pair of another
+ * one uses it. Under the engine lock. */
 void vb_async_push_if_open(const struct vb_device *dev, struct ibv_context *context,
 			   const struct ibv_async_event *event);
-/* Before an object is freed; any: an event of the object. Drops the unread events, and waits until the
- * program has acknowledged those that it read, as every verb that destroys does. */
+/* Before an object is freed; any: an event of the object. Drops the unread events, and waits until
+ * the program has acknowledged those that it read, as every verb that destroys does. */
 void vb_async_forget(struct ibv_context *context, uint32_t forks, struct ibv_async_event any);
 /* In the child after fork(): unread events stay with the parent, and each context of the child
  * gets an event descriptor of its own. Async-signal-safe. */

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-/* Completion queues: create, arm, resize, moderate, destroy (ibv_create_cq(3), ibv_modify_cq(3)). */
+/* Completion queues: create, arm, resize, moderate, destroy (ibv_create_cq(3),
+ * ibv_modify_cq(3)). */
 #include "lib/verbs/cq.h"
 
 #include <errno.h>
@@ -17,10 +18,17 @@
 #include "lib/verbs/ops.h"
 #include "lib/verbs/pd.h"
 
-/* Only with IBV_CQ_INIT_ATTR_MASK_PD: an older program's structure ends before this member. */
+/* Or NULL. An older program's structure ends before this member. */
 static struct ibv_pd *parent_domain(const struct ibv_cq_init_attr_ex *attr)
 {
+	if (!(attr->comp_mask & IBV_CQ_INIT_ATTR_MASK_PD))
+		return NULL;
 	return container_of(attr, const struct ibv_cq_init_attr_ex_65, base)->parent_domain;
+}
+
+static uint32_t flags_of(const struct ibv_cq_init_attr_ex *attr)
+{
+	return attr->comp_mask & IBV_CQ_INIT_ATTR_MASK_FLAGS ? attr->flags : 0;
 }
 
 #define WITH_TIMESTAMP                                                                             \
@@ -30,18 +38,18 @@ static struct ibv_pd *parent_domain(const struct ibv_cq_init_attr_ex *attr)
 static int check_attr(struct ibv_context *context, const struct ibv_cq_init_attr_ex *attr)
 {
 	const uint32_t known = IBV_CQ_INIT_ATTR_MASK_FLAGS | IBV_CQ_INIT_ATTR_MASK_PD;
+	struct ibv_pd *pd = parent_domain(attr);
 
 	if (attr->comp_mask & ~known)
 		return EINVAL;
-	if (attr->comp_mask & IBV_CQ_INIT_ATTR_MASK_FLAGS &&
-	    attr->flags & ~(uint32_t)(IBV_CREATE_CQ_ATTR_SINGLE_THREADED |
-				      IBV_CREATE_CQ_ATTR_IGNORE_OVERRUN))
+	if (flags_of(attr) &
+	    ~(uint32_t)(IBV_CREATE_CQ_ATTR_SINGLE_THREADED | IBV_CREATE_CQ_ATTR_IGNORE_OVERRUN))
 		return EOPNOTSUPP;
 	if (attr->wc_flags & WITH_TIMESTAMP &&
 	    !vb_profile(vb_device(context))->completion_timestamp)
 		return EOPNOTSUPP;
 	if (attr->comp_mask & IBV_CQ_INIT_ATTR_MASK_PD &&
-	    (!vb_is_pd(parent_domain(attr)) || !vb_pd(parent_domain(attr))->under))
+	    (!pd || !vb_is_pd(pd) || !vb_pd(pd)->under))
 		return EINVAL;
 	if (attr->cqe < 1 || attr->cqe > vb_profile(vb_device(context))->max_cqe)
 		return EINVAL;
@@ -71,16 +79,11 @@ static void init_base(struct vb_cq *cq, const struct ibv_cq_init_attr_ex *attr)
 		__atomic_fetch_add(&attr->channel->refcnt, 1, __ATOMIC_ACQ_REL);
 }
 
-static struct ctl_slot *slot_of(const struct vb_cq *cq)
-{
-	return &cq->dev->attachment.shared->slot[cq->dev->attachment.slot];
-}
-
 /* Enters the CQ into the first free place of its process's table, which has as many as there may be
  * CQs on all devices. */
 static void publish(struct vb_cq *cq)
 {
-	struct ctl_slot *slot = slot_of(cq);
+	struct ctl_slot *slot = vb_slot(cq->dev);
 	uint32_t i = 0;
 
 	if (!vb_lock_engine(cq->dev, cq->forks))
@@ -98,7 +101,7 @@ static void publish(struct vb_cq *cq)
 static void unpublish(const struct vb_cq *cq)
 {
 	if (cq->cqn)
-		atomic_store(&slot_of(cq)->cq[cq->cqn - 1].cqn, 0);
+		atomic_store(&vb_slot(cq->dev)->cq[cq->cqn - 1].cqn, 0);
 }
 
 static void return_ring(struct vb_cq *cq)
@@ -110,13 +113,12 @@ static void return_ring(struct vb_cq *cq)
 
 static int take_ring(struct vb_cq *cq, const struct ibv_cq_init_attr_ex *attr)
 {
-	if (attr->comp_mask & IBV_CQ_INIT_ATTR_MASK_PD) {
-		int err = vb_pd_use(parent_domain(attr));
+	struct ibv_pd *pd = parent_domain(attr);
+	int err = pd ? vb_pd_use(pd) : 0;
 
-		if (err)
-			return err;
-		cq->parent_domain = parent_domain(attr);
-	}
+	if (err)
+		return err;
+	cq->parent_domain = pd;
 	if (!vb_buffer_alloc(&cq->ring, cq->parent_domain, rxe_cq_ring_bytes(attr->cqe),
 			     VB_BUFFER_CQ))
 		return ENOMEM;
@@ -126,10 +128,9 @@ static int take_ring(struct vb_cq *cq, const struct ibv_cq_init_attr_ex *attr)
 /* With a thread domain, or the flag, the program itself keeps its threads apart. */
 static bool is_single_threaded(const struct ibv_cq_init_attr_ex *attr)
 {
-	if (attr->comp_mask & IBV_CQ_INIT_ATTR_MASK_PD && vb_pd(parent_domain(attr))->td)
-		return true;
-	return attr->comp_mask & IBV_CQ_INIT_ATTR_MASK_FLAGS &&
-	       attr->flags & IBV_CREATE_CQ_ATTR_SINGLE_THREADED;
+	struct ibv_pd *pd = parent_domain(attr);
+
+	return (pd && vb_pd(pd)->td) || flags_of(attr) & IBV_CREATE_CQ_ATTR_SINGLE_THREADED;
 }
 
 static struct ibv_cq_ex *create(struct ibv_context *context, struct ibv_cq_init_attr_ex *attr)
@@ -152,8 +153,7 @@ static struct ibv_cq_ex *create(struct ibv_context *context, struct ibv_cq_init_
 	}
 	cq->single_threaded = is_single_threaded(attr);
 	rxe_cq_init(&cq->cq, cq->ring.memory, attr->cqe, cq);
-	cq->cq.ignores_overrun = attr->comp_mask & IBV_CQ_INIT_ATTR_MASK_FLAGS &&
-				 attr->flags & IBV_CREATE_CQ_ATTR_IGNORE_OVERRUN;
+	cq->cq.ignores_overrun = flags_of(attr) & IBV_CREATE_CQ_ATTR_IGNORE_OVERRUN;
 	init_base(cq, attr);
 	publish(cq);
 	return &cq->ex;
@@ -215,7 +215,7 @@ static bool change_ring(struct vb_cq *cq, struct vb_buffer *ring, int cqe)
 	*ring = old;
 	vb_cq_base(cq)->cqe = cqe;
 	if (cq->cqn)
-		slot_of(cq)->cq[cq->cqn - 1].cqe = (uint32_t)cqe;
+		vb_slot(cq->dev)->cq[cq->cqn - 1].cqe = (uint32_t)cqe;
 	return true;
 }
 

@@ -50,7 +50,8 @@ static inline struct vb_cq *vb_cq(struct ibv_cq *cq)
 	return (struct vb_cq *)(void *)cq;
 }
 
-/* cq_poll.c: sets the functions that read the fields of wc_flags. False: the device lacks a field. */
+/* cq_poll.c: sets the functions that read the fields of wc_flags. False: the device lacks a
+ * field. */
 bool vb_cq_ex_fill(struct vb_cq *cq, uint64_t wc_flags);
 int vb_poll_cq(struct ibv_cq *cq, int num_entries, struct ibv_wc *wc);
 

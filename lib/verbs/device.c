@@ -233,8 +233,8 @@ static void devices_forked(void)
 }
 
 /* No hardware accesses registered pages, so copy-on-write does them no harm (ibv_fork_init(3)). The
- * engine and its sockets stay in the parent: the child drops its copy and gets an engine with its first
- * control verb (attach.c). */
+ * engine and its sockets stay in the parent: the child drops its copy and gets an engine with its
+ * first control verb (attach.c). */
 static void in_child(void)
 {
 	NO_CANCEL;

@@ -59,6 +59,12 @@ static inline const struct ctl_profile *vb_profile(const struct vb_device *dev)
 /* owner.c: what the engine calls. */
 extern const struct progress_owner vb_owner;
 
+/* What this process shows to the server. */
+static inline struct ctl_slot *vb_slot(const struct vb_device *dev)
+{
+	return &dev->attachment.shared->slot[dev->attachment.slot];
+}
+
 /* The device behind a program's pointer, or NULL: not one of this library. */
 struct vb_device *vb_device_of(const struct ibv_device *device);
 /* The connection to the server, for a context that is imported; connects unless there is a
@@ -67,7 +73,8 @@ int vb_device_connect(struct ctl_client **ret);
 /* The device of this index on that connection, or NULL. */
 struct vb_device *vb_device_at(const struct ctl_client *client, uint32_t index);
 
-/* attach.c. A context opens: attaches the process to the device, unless it is. 0 or a negative errno. */
+/* attach.c. A context opens: attaches the process to the device, unless it is. 0 or a negative
+ * errno. */
 int vb_device_attach(struct vb_device *dev);
 void vb_device_detach(struct vb_device *dev);
 /* Attaches a child of fork() again if its parent was attached. */

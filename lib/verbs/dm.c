@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-/* Device memory (ibv_alloc_dm(3)): ranges of the device's arena, which every attached process maps. The
- * server grants a range. Programs reach it by copies, and by the keys of regions over it (mr.c). */
+/* Device memory (ibv_alloc_dm(3)): ranges of the device's arena, which every attached process maps.
+ * The server grants a range. Programs reach it by copies, and by the keys of regions over it
+ * (mr.c). */
 #include <errno.h>
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -75,8 +76,8 @@ static struct ibv_dm *alloc_dm(struct ibv_context *context, struct ibv_alloc_dm_
 	return &dm->base;
 }
 
-/* ibv_import_dm(3): another process allocated it in a context that both share. ENOENT: the context has
- * no device memory of this handle. */
+/* ibv_import_dm(3): another process allocated it in a context that both share. ENOENT: the context
+ * has no device memory of this handle. */
 struct ibv_dm *ibv_import_dm(struct ibv_context *context, uint32_t handle)
 {
 	struct ctl_object found;
@@ -108,20 +109,21 @@ static bool is_within(const struct vb_dm *dm, uint64_t offset, uint64_t length)
 }
 
 /* A copy starts at a word of 4 bytes, and ends at a word or at the end of the device memory. From
- * offset 0 it may have any length, for programs that use device memory as one buffer; rdma-core's tests
- * require that all others fail. */
+ * offset 0 it may have any length, for programs that use device memory as one buffer; rdma-core's
+ * tests require that all others fail. */
 static bool is_whole_words(const struct vb_dm *dm, uint64_t offset, uint64_t length)
 {
 	return offset % 4 == 0 && (length % 4 == 0 || offset == 0 || length == dm->len - offset);
 }
 
-/* Copies into device memory if to is NULL, else out of it. The gauge of the slot is raised meanwhile:
- * the server grants none of these bytes again. EINVAL: another process has freed the device memory.
- * EFAULT: the program's side is not mapped. */
+/* Copies into device memory if to is NULL, else out of it. The gauge of the slot is raised
+ * meanwhile: the server grants none of these bytes again. EINVAL: another process has freed the
+ * device memory. EFAULT: the program's side is not mapped. */
 static int copy_bytes(struct vb_dm *dm, uint64_t offset, void *to, const void *from, size_t length)
 {
-	struct ctl_attachment *at = &vb_device(dm->base.context)->attachment;
-	_Atomic uint32_t *inside = &at->shared->slot[at->slot].inside;
+	struct vb_device *dev = vb_device(dm->base.context);
+	struct ctl_attachment *at = &dev->attachment;
+	_Atomic uint32_t *inside = &vb_slot(dev)->inside;
 	uint8_t *bytes = at->arena + dm->offset + offset;
 	int err = EINVAL;
 
@@ -193,22 +195,18 @@ static struct ibv_mr *reg_dm_mr(struct ibv_pd *pd, struct ibv_dm *base, uint64_t
 	return vb_mr_make(pd, &like, &reg);
 }
 
-/* Returns a descriptor, or -1 and errno. The kernel makes the dmabuf if it has udmabuf and the server
- * may open it (docs/DEVIATIONS.md). */
+/* Returns a descriptor, or -1 and errno. The kernel makes the dmabuf if it has udmabuf and the
+ * server may open it (docs/DEVIATIONS.md). */
 int ibv_dm_export_dmabuf_fd(struct ibv_dm *dm)
 {
-	int err = -EINVAL, fd = -1;
+	int err, fd;
 
-	if (vb_object_is_live(dm, VB_KIND_DM) && vb_is_context(dm->context)) {
-		if (vb_verb_fails(dm->context, dm_export_dmabuf_fd))
-			return -1;
-		err = ctl_export_dm(&vb_context(dm->context)->ctl, vb_dm(dm)->newer.handle, &fd);
-	}
-	if (err) {
-		errno = -err;
+	if (!vb_object_is_live(dm, VB_KIND_DM) || !vb_is_context(dm->context))
+		return vb_minus_one(EINVAL);
+	if (vb_verb_fails(dm->context, dm_export_dmabuf_fd))
 		return -1;
-	}
-	return fd;
+	err = -ctl_export_dm(&vb_context(dm->context)->ctl, vb_dm(dm)->newer.handle, &fd);
+	return err ? vb_minus_one(err) : fd;
 }
 
 /* ibv_alloc_dm(3). EBUSY: a region of any process is over the device memory. */

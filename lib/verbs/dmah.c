@@ -2,6 +2,7 @@
 /* DMA handles: hints about the processor that works on a region's memory (TLP processing hints,
  * PCIe 6.2). The server keeps and shows them, and counts the regions that use one. No data is
  * steered by them: docs/DEVIATIONS.md says why. */
+#include <assert.h>
 #include <errno.h>
 #include <stddef.h>
 #include <stdlib.h>
@@ -15,6 +16,10 @@
 #include "lib/verbs/mr.h"
 #include "lib/verbs/object.h"
 #include "lib/verbs/ops.h"
+
+static_assert((int)CTL_DMAH_CPU_ID == (int)IBV_DMAH_INIT_ATTR_MASK_CPU_ID, "fields of the hints");
+static_assert((int)CTL_DMAH_PH == (int)IBV_DMAH_INIT_ATTR_MASK_PH, "");
+static_assert((int)CTL_DMAH_TPH_MEM_TYPE == (int)IBV_DMAH_INIT_ATTR_MASK_TPH_MEM_TYPE, "");
 
 #define MAX_PH 3 /* a field of two bits */
 
@@ -45,21 +50,15 @@ static int check(const struct ibv_dmah_init_attr *attr)
 
 static struct ctl_dmah hints_of(const struct ibv_dmah_init_attr *attr)
 {
-	struct ctl_dmah hints = { 0 };
+	const uint32_t mask = attr->comp_mask;
 
-	if (attr->comp_mask & IBV_DMAH_INIT_ATTR_MASK_CPU_ID) {
-		hints.valid |= CTL_DMAH_CPU_ID;
-		hints.cpu_id = attr->cpu_id;
-	}
-	if (attr->comp_mask & IBV_DMAH_INIT_ATTR_MASK_PH) {
-		hints.valid |= CTL_DMAH_PH;
-		hints.ph = attr->ph;
-	}
-	if (attr->comp_mask & IBV_DMAH_INIT_ATTR_MASK_TPH_MEM_TYPE) {
-		hints.valid |= CTL_DMAH_TPH_MEM_TYPE;
-		hints.tph_mem_type = attr->tph_mem_type;
-	}
-	return hints;
+	return (struct ctl_dmah){
+		.valid = mask,
+		.cpu_id = mask & IBV_DMAH_INIT_ATTR_MASK_CPU_ID ? attr->cpu_id : 0,
+		.ph = mask & IBV_DMAH_INIT_ATTR_MASK_PH ? attr->ph : 0,
+		.tph_mem_type =
+			mask & IBV_DMAH_INIT_ATTR_MASK_TPH_MEM_TYPE ? attr->tph_mem_type : 0,
+	};
 }
 
 struct ibv_dmah *ibv_alloc_dmah(struct ibv_context *context, struct ibv_dmah_init_attr *attr)

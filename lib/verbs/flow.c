@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-/* Creates and destroys flows (ibv_create_flow(3)): converts the list of specifications to a rule. */
+/* Creates and destroys flows (ibv_create_flow(3)): converts the list of specifications to a
+ * rule. */
 #include "lib/verbs/flow.h"
 
 #include <assert.h>

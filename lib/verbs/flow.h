@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* Flows (ibv_create_flow(3)): rules that steer frames to raw queue pairs.
  *
- * Counters of flows (ibv_create_counters(3)) have *points*: what is counted (packets, bytes) and the
- * index under which a program reads the sum. A static point counts for each flow that was created with
- * the object, another one for the flow that it was attached to. */
+ * Counters of flows (ibv_create_counters(3)) have *points*: what is counted (packets, bytes) and
+ * the index under which a program reads the sum. A static point counts for each flow that was
+ * created with the object, another one for the flow that it was attached to. */
 #ifndef RXE_VERBS_FLOW_H
 #define RXE_VERBS_FLOW_H
 

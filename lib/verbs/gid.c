@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-/* The GID table, and the Ethernet address of a GID. An entry is empty, or the RoCEv2 GID of an address
- * of the device's sockets. */
+/* The GID table, and the Ethernet address of a GID. An entry is empty, or the RoCEv2 GID of an
+ * address of the device's sockets. */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <stdbool.h>
@@ -39,10 +39,8 @@ int ibv_query_gid(struct ibv_context *context, uint8_t port, int index, union ib
 {
 	struct gid gid;
 
-	if (index < 0 || !ret || !slot(context, port, (uint64_t)index, &gid)) {
-		errno = EINVAL;
-		return -1;
-	}
+	if (index < 0 || !ret || !slot(context, port, (uint64_t)index, &gid))
+		return vb_minus_one(EINVAL);
 	if (vb_verb_fails(context, query_gid))
 		return -1;
 	memcpy(ret->raw, gid.raw, sizeof(ret->raw));
@@ -54,10 +52,8 @@ int ibv_query_gid_type(struct ibv_context *context, uint8_t port, unsigned int i
 {
 	struct gid gid;
 
-	if (!type || !slot(context, port, index, &gid)) {
-		errno = EINVAL;
-		return -1;
-	}
+	if (!type || !slot(context, port, index, &gid))
+		return vb_minus_one(EINVAL);
 	if (vb_verb_fails(context, query_gid_type))
 		return -1;
 	*type = gid_is_zero(&gid) ? GID_TYPE_V1 : GID_TYPE_V2;

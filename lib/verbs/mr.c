@@ -336,23 +336,6 @@ struct ibv_mr *ibv_reg_mr_ex(struct ibv_pd *pd, struct ibv_mr_init_attr *attr)
 	return reg_by_addr(pd, attr->addr, attr->length, iova, (unsigned int)attr->access, dmah);
 }
 
-/* ibv_reg_mr(3). On return no engine on this host accesses the region. EINVAL: no live region. */
-int ibv_dereg_mr(struct ibv_mr *base)
-{
-	int err = vb_object_end(base, VB_KIND_MR, INJECT_VERB_dereg_mr);
-	struct vb_mr *mr = vb_mr(base);
-
-	if (err)
-		return vb_result(err);
-	/* The key is revoked; the engine may still be inside the region. */
-	progress_quiesce(&vb_device(base->context)->progress);
-	if (mr->map)
-		munmap(mr->map, mr->map_len);
-	vb_pd_unuse(base->pd);
-	free(mr);
-	return 0;
-}
-
 /* ibv_import_mr(3). ENOENT: the context has no region of this handle. EINVAL: the region belongs to
  * another domain. addr of the region is NULL: its memory may be another process's. */
 struct ibv_mr *ibv_import_mr(struct ibv_pd *pd, uint32_t handle)
@@ -382,6 +365,23 @@ struct ibv_mr *ibv_import_mr(struct ibv_pd *pd, uint32_t handle)
 	mr->base.rkey = found.mr_kind == RXE_MR_NULL ? 0 : found.key;
 	vb_object_set_handle(mr, handle);
 	return &mr->base;
+}
+
+/* ibv_reg_mr(3). On return no engine on this host accesses the region. EINVAL: no live region. */
+int ibv_dereg_mr(struct ibv_mr *base)
+{
+	int err = vb_object_end(base, VB_KIND_MR, INJECT_VERB_dereg_mr);
+	struct vb_mr *mr = vb_mr(base);
+
+	if (err)
+		return vb_result(err);
+	/* The key is revoked; the engine may still be inside the region. */
+	progress_quiesce(&vb_device(base->context)->progress);
+	if (mr->map)
+		munmap(mr->map, mr->map_len);
+	vb_pd_unuse(base->pd);
+	free(mr);
+	return 0;
 }
 
 void ibv_unimport_mr(struct ibv_mr *base)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-/* Changes a memory region (ibv_rereg_mr(3)), and makes pages of on-demand regions present before they are
- * accessed (ibv_advise_mr(3)). The engine has no page tables of its own, so what the CPU has present the
- * device has, too. */
+/* Changes a memory region (ibv_rereg_mr(3)), and makes pages of on-demand regions present before
+ * they are accessed (ibv_advise_mr(3)). The engine has no page tables of its own, so what the CPU
+ * has present the device has, too. */
 #include <errno.h>
 #include <stdatomic.h>
 #include <stdint.h>
@@ -197,7 +197,7 @@ static int advise_mr(struct ibv_pd *pd, enum ibv_advise_mr_advice advice, uint32
 	return vb_result(err);
 }
 
-void vb_advise_ops(struct verbs_context_65 *verbs)
+void vb_mr_change_ops(struct verbs_context_65 *verbs)
 {
 	verbs->base.advise_mr = advise_mr;
 }

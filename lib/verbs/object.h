@@ -1,14 +1,30 @@
 /* SPDX-License-Identifier: MIT */
-/* Objects of the verbs: how all of them begin, are found, and end.
+/* The objects of the verbs and their calls, as libibverbs.so.1 exports them.
  *
- * A table holds the live objects by address. It lets a verb refuse a null, foreign or destroyed handle
- * instead of following the pointer. Control path only: the data path trusts its arguments. The table's
- * lock is a leaf, so every function may be called under any other lock; those that attach (vb_is_context,
- * vb_end_check) and vb_end_take, which calls the server, are the exceptions.
+ * Each kind of object has a file, which reads from top to bottom: create, use, destroy. Calls go
+ * down:
  *
- * A verb that creates checks its arguments, passes the gate (gate.h), calls vb_object_new(), completes
- * the object, and on failure calls vb_object_undo(). A verb that destroys calls vb_object_end(), takes
- * down what is its own, and frees the object. */
+ *   context.c             opens, imports and closes a device; destroys what a program left on it
+ *   device.c owner.c      the list of devices; what engine and device server tell
+ *   qp.c cq.c mr.c dm.c   the objects, and about fifteen more
+ *   qp_queues.c post.c    the data path: queues, posted requests (wr.c: one call for each part of
+ *   wr.c cq_poll.c        a request), completions
+ *   async.c channel.c     events, and who has acknowledged them
+ *   object.c              this header: how all objects begin, are found, and end
+ *   gate.c attach.c       fault rules, which fail verbs; the process's slot, mappings and engine
+ *
+ * Programs call this room, and libmlx5.so.1 by one table (mlx5_calls.h). The room converts and
+ * checks arguments. It never looks into packets (emu), runs no thread (lib/progress), and decides
+ * nothing about identity (the device server).
+ *
+ * A table holds the live objects by address. It lets a verb refuse a null, foreign or destroyed
+ * handle instead of following the pointer. Control path only: the data path trusts its arguments.
+ * The table's lock is a leaf. So each function may be called under any other lock, but for
+ * vb_is_context(), vb_end_check() and vb_end_take(): they may call the server.
+ *
+ * A verb that creates checks its arguments, passes the gate (gate.h), calls vb_object_new(),
+ * completes the object, and on failure calls vb_object_undo(). A verb that destroys calls
+ * vb_object_end(), takes down what is its own, and frees the object. */
 #ifndef RXE_VERBS_OBJECT_H
 #define RXE_VERBS_OBJECT_H
 
@@ -54,6 +70,13 @@ static inline void *vb_fail(int err)
 	return NULL;
 }
 
+/* The same for verbs that return -1. */
+static inline int vb_minus_one(int err)
+{
+	errno = err;
+	return -1;
+}
+
 /* Ends a verb that returns an errno: it leaves errno set as well, as system calls do. 0: success,
  * and errno stays. */
 static inline int vb_result(int err)
@@ -66,8 +89,8 @@ static inline int vb_result(int err)
 /* Begins an object: zeroed memory, the context in its first member. NULL, and errno is ENOMEM: no
  * memory, or the process has as many objects of the kind as ibv_query_device(3) reports. */
 void *vb_object_new(struct ibv_context *context, enum vb_kind kind, size_t size);
-/* The object has got its handle. The structure that programs see may repeat it: an object whose handle
- * a program has overwritten is not live, because the kernel would not find it either. */
+/* The object has got its handle. The structure that programs see may repeat it: an object whose
+ * handle a program has overwritten is not live, because the kernel would not find it either. */
 void vb_object_set_handle(const void *object, uint32_t handle);
 /* Frees an object that did not become complete. Returns NULL, and sets errno to err. */
 void *vb_object_undo(void *object, int err);
@@ -88,8 +111,8 @@ bool vb_is_context(const struct ibv_context *context);
 bool vb_is_usable(struct ibv_context *context, const void *object, enum vb_kind kind);
 
 /* Begins the end of an object: it is live, no fault rule fails the verb, no object uses it, and the
- * server has freed its part. 0: the caller alone may free the object. Else an errno, and the object is
- * as before: EINVAL (no live object), EBUSY, an injected errno, or the server's. */
+ * server has freed its part. 0: the caller alone may free the object. Else an errno, and the object
+ * is as before: EINVAL (no live object), EBUSY, an injected errno, or the server's. */
 int vb_object_end(void *object, enum vb_kind kind, enum inject_verb verb);
 /* The two halves, for verbs that do more in between. */
 int vb_end_check(const void *object, enum vb_kind kind, enum inject_verb verb);
@@ -97,7 +120,8 @@ int vb_end_take(void *object, enum vb_kind kind);
 /* Both for libmlx5's verbs, which no fault rule names. EIO: the context is dead. */
 int vb_object_end_unnamed(void *object, enum vb_kind kind);
 
-/* Enters an object that vb_object_new() did not make, or whose end failed. False: as for ENOMEM. */
+/* Enters an object that vb_object_new() did not make, or whose end failed. False: no memory, or too
+ * many of the kind. */
 bool vb_object_add(const void *object, enum vb_kind kind);
 /* Removes an object, used or not. True for exactly one caller, which may free the object. */
 bool vb_object_take(const void *object, enum vb_kind kind);

@@ -32,7 +32,7 @@ void vb_query_ops(struct verbs_context_65 *verbs);
 void vb_pd_ops(struct verbs_context_65 *verbs);
 void vb_mr_ops(struct verbs_context_65 *verbs);
 void vb_mw_ops(struct verbs_context_65 *verbs);
-void vb_advise_ops(struct verbs_context_65 *verbs);
+void vb_mr_change_ops(struct verbs_context_65 *verbs);
 void vb_dm_ops(struct verbs_context_65 *verbs);
 void vb_dmah_ops(struct verbs_context_65 *verbs);
 void vb_buf_ops(struct verbs_context_65 *verbs);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-/* What engine and device server tell the objects (struct progress_owner): completions of armed CQs, events,
- * failures of queue pairs, the end of the server. */
+/* What engine and device server tell the objects (struct progress_owner): completions of armed CQs,
+ * events, failures of queue pairs, the end of the server. */
 #include <errno.h>
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -122,7 +122,7 @@ static void record(struct ctl_failure *failure, const struct vb_device *dev,
 		.slot = dev->attachment.slot,
 		.link = dev->info.link,
 	};
-	const struct ctl_slot *slot = &dev->attachment.shared->slot[dev->attachment.slot];
+	const struct ctl_slot *slot = vb_slot(dev);
 	struct tail *tail = dev->progress.link.tail;
 
 	memset(failure, 0, offsetof(struct ctl_failure, packet));
@@ -149,7 +149,7 @@ static void qp_failed(struct progress *progress, const struct rxe_qp *qp, enum r
 		      uint32_t status)
 {
 	const struct vb_device *dev = vb_device_of_progress(progress);
-	struct ctl_slot *slot = &dev->attachment.shared->slot[dev->attachment.slot];
+	struct ctl_slot *slot = vb_slot(dev);
 	struct ctl_slot_failures *failures = &slot->failures;
 	const uint32_t count = atomic_load_explicit(&failures->count, memory_order_relaxed);
 	struct ctl_failure *failure = &failures->at[count % CTL_FAILURES_OF_SLOT];

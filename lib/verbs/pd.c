@@ -17,55 +17,9 @@
 
 #define ALLOW_CC_UNPROTECTED_ALLOC (1u << 2) /* rdma-core 65 */
 
-/* Protects the users of all domains: the first user in this process reports the domain to the
- * server as used, the last one reports its end. */
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-
 bool vb_is_pd(const struct ibv_pd *pd)
 {
 	return vb_object_is_live(pd, VB_KIND_PD) && vb_is_context(pd->context);
-}
-
-int vb_pd_use(struct ibv_pd *base)
-{
-	struct vb_pd *pd = vb_pd(base);
-	int err = 0;
-
-	if (pd->under) {
-		err = vb_pd_use(&pd->under->base);
-		if (!err)
-			atomic_fetch_add(&pd->users, 1);
-		return err;
-	}
-
-	pthread_mutex_lock(&lock);
-	if (atomic_load(&pd->users) == 0)
-		err = ctl_use_pd(&vb_context(base->context)->ctl, base->handle, 1);
-	if (!err)
-		atomic_fetch_add(&pd->users, 1);
-	pthread_mutex_unlock(&lock);
-	return -err;
-}
-
-void vb_pd_unuse(struct ibv_pd *base)
-{
-	struct vb_pd *pd = vb_pd(base);
-
-	if (pd->under) {
-		atomic_fetch_sub(&pd->users, 1);
-		vb_pd_unuse(&pd->under->base);
-		return;
-	}
-
-	pthread_mutex_lock(&lock);
-	if (atomic_fetch_sub(&pd->users, 1) == 1)
-		ctl_use_pd(&vb_context(base->context)->ctl, base->handle, -1);
-	pthread_mutex_unlock(&lock);
-}
-
-void vb_pds_forked(void)
-{
-	pthread_mutex_init(&lock, NULL);
 }
 
 /* ibv_alloc_pd(3). EINVAL: no live context. ENOMEM: the device has as many domains as
@@ -111,39 +65,6 @@ struct ibv_pd *ibv_import_pd(struct ibv_context *context, uint32_t handle)
 	return &pd->base;
 }
 
-/* ibv_alloc_pd(3). EINVAL: no live domain. EBUSY: an object of any process uses the domain. */
-int ibv_dealloc_pd(struct ibv_pd *base)
-{
-	int err = vb_end_check(base, VB_KIND_PD, INJECT_VERB_dealloc_pd);
-	struct vb_pd *pd = vb_pd(base);
-
-	if (!err && atomic_load(&pd->users))
-		err = EBUSY;
-	/* The server does not know parent domains. */
-	if (!err && pd->under)
-		err = vb_object_take(pd, VB_KIND_PD) ? 0 : EINVAL;
-	else if (!err)
-		err = vb_end_take(pd, VB_KIND_PD);
-	if (err)
-		return vb_result(err);
-	if (pd->td)
-		vb_object_unuse(pd->td);
-	if (pd->under)
-		vb_pd_unuse(&pd->under->base);
-	free(pd);
-	return 0;
-}
-
-/* ibv_import_pd(3). Also valid for the process that allocated the domain, after another one
- * deallocated it. A domain with users in this process stays. */
-void ibv_unimport_pd(struct ibv_pd *pd)
-{
-	if (!vb_is_pd(pd) || vb_pd(pd)->under || atomic_load(&vb_pd(pd)->users))
-		return;
-	if (vb_object_take(pd, VB_KIND_PD))
-		free(pd);
-}
-
 static struct ibv_td *alloc_td(struct ibv_context *context, struct ibv_td_init_attr *attr)
 {
 	if (!vb_is_context(context) || !attr || attr->comp_mask)
@@ -151,15 +72,6 @@ static struct ibv_td *alloc_td(struct ibv_context *context, struct ibv_td_init_a
 	if (vb_verb_fails(context, alloc_td))
 		return NULL;
 	return vb_object_new(context, VB_KIND_TD, sizeof(struct ibv_td));
-}
-
-static int dealloc_td(struct ibv_td *td)
-{
-	int err = vb_object_end(td, VB_KIND_TD, INJECT_VERB_dealloc_td);
-
-	if (!err)
-		free(td);
-	return vb_result(err);
 }
 
 static int check_parent(struct ibv_context *context, const struct ibv_parent_domain_init_attr *attr)
@@ -212,6 +124,57 @@ static struct ibv_pd *alloc_parent_domain(struct ibv_context *context,
 	return &pd->base;
 }
 
+/* Protects the users of all domains: the first user in this process reports the domain to the
+ * server as used, the last one reports its end. */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+
+bool vb_is_pd_of(const struct ibv_pd *pd, struct ibv_context *context)
+{
+	return vb_is_pd(pd) && vb_device(pd->context) == vb_device(context);
+}
+
+int vb_pd_use(struct ibv_pd *base)
+{
+	struct vb_pd *pd = vb_pd(base);
+	int err = 0;
+
+	if (pd->under) {
+		err = vb_pd_use(&pd->under->base);
+		if (!err)
+			atomic_fetch_add(&pd->users, 1);
+		return err;
+	}
+
+	pthread_mutex_lock(&lock);
+	if (atomic_load(&pd->users) == 0)
+		err = ctl_use_pd(&vb_context(base->context)->ctl, base->handle, 1);
+	if (!err)
+		atomic_fetch_add(&pd->users, 1);
+	pthread_mutex_unlock(&lock);
+	return -err;
+}
+
+void vb_pd_unuse(struct ibv_pd *base)
+{
+	struct vb_pd *pd = vb_pd(base);
+
+	if (pd->under) {
+		atomic_fetch_sub(&pd->users, 1);
+		vb_pd_unuse(&pd->under->base);
+		return;
+	}
+
+	pthread_mutex_lock(&lock);
+	if (atomic_fetch_sub(&pd->users, 1) == 1)
+		ctl_use_pd(&vb_context(base->context)->ctl, base->handle, -1);
+	pthread_mutex_unlock(&lock);
+}
+
+void vb_pds_forked(void)
+{
+	pthread_mutex_init(&lock, NULL);
+}
+
 /* A cache line: a queue shares none with adjacent memory. */
 #define ALIGNMENT 64
 
@@ -258,6 +221,48 @@ void vb_buffer_free(struct vb_buffer *buffer, struct ibv_pd *pd, enum vb_buffer_
 		vb_pd(pd)->free(pd, vb_pd(pd)->pd_context, old.memory, resource_type(kind));
 	else
 		free(old.memory);
+}
+
+/* ibv_alloc_pd(3). EINVAL: no live domain. EBUSY: an object of any process uses the domain. */
+int ibv_dealloc_pd(struct ibv_pd *base)
+{
+	int err = vb_end_check(base, VB_KIND_PD, INJECT_VERB_dealloc_pd);
+	struct vb_pd *pd = vb_pd(base);
+
+	if (!err && atomic_load(&pd->users))
+		err = EBUSY;
+	/* The server does not know parent domains. */
+	if (!err && pd->under)
+		err = vb_object_take(pd, VB_KIND_PD) ? 0 : EINVAL;
+	else if (!err)
+		err = vb_end_take(pd, VB_KIND_PD);
+	if (err)
+		return vb_result(err);
+	if (pd->td)
+		vb_object_unuse(pd->td);
+	if (pd->under)
+		vb_pd_unuse(&pd->under->base);
+	free(pd);
+	return 0;
+}
+
+/* ibv_import_pd(3). Also valid for the process that allocated the domain, after another one
+ * deallocated it. A domain with users in this process stays. */
+void ibv_unimport_pd(struct ibv_pd *pd)
+{
+	if (!vb_is_pd(pd) || vb_pd(pd)->under || atomic_load(&vb_pd(pd)->users))
+		return;
+	if (vb_object_take(pd, VB_KIND_PD))
+		free(pd);
+}
+
+static int dealloc_td(struct ibv_td *td)
+{
+	int err = vb_object_end(td, VB_KIND_TD, INJECT_VERB_dealloc_td);
+
+	if (!err)
+		free(td);
+	return vb_result(err);
 }
 
 void vb_pd_ops(struct verbs_context_65 *verbs)

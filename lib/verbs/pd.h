@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Protection domains, thread domains, and parent domains over both, which may bring an allocator for
- * the memory of queues (ibv_alloc_parent_domain(3)). */
+/* Protection domains, thread domains, and parent domains over both, which may bring an allocator
+ * for the memory of queues (ibv_alloc_parent_domain(3)). */
 #ifndef RXE_VERBS_PD_H
 #define RXE_VERBS_PD_H
 
@@ -33,6 +33,8 @@ static inline struct vb_pd *vb_pd(struct ibv_pd *pd)
 
 /* Is it a live domain? In a child of fork() the first call attaches. Control path only. */
 bool vb_is_pd(const struct ibv_pd *pd);
+/* Is it one on the device of context? */
+bool vb_is_pd_of(const struct ibv_pd *pd, struct ibv_context *context);
 
 /* Counts an object that uses the domain: ibv_dealloc_pd() then returns EBUSY. 0 or an errno. */
 int vb_pd_use(struct ibv_pd *pd);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-/* Posts work requests (ibv_post_send(3), ibv_post_recv(3), ibv_post_srq_recv(3), ibv_bind_mw(3)): converts them,
- * queues them, and sends at once. */
+/* Posts work requests (ibv_post_send(3), ibv_post_recv(3), ibv_post_srq_recv(3), ibv_bind_mw(3)):
+ * converts them, queues them, and sends at once. */
 #include <assert.h>
 #include <endian.h>
 #include <errno.h>

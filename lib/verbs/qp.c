@@ -33,8 +33,7 @@ static int check_cap(const struct ctl_profile *profile, const struct ibv_qp_cap 
 
 static bool pd_fits(struct ibv_context *context, const struct ibv_qp_init_attr_ex *attr)
 {
-	return (attr->comp_mask & IBV_QP_INIT_ATTR_PD) && vb_is_pd(attr->pd) &&
-	       vb_device(attr->pd->context) == vb_device(context);
+	return (attr->comp_mask & IBV_QP_INIT_ATTR_PD) && vb_is_pd_of(attr->pd, context);
 }
 
 static bool is_offered(const struct ctl_profile *profile, enum ibv_qp_type type)

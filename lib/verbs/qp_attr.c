@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-/* Calls on a queue pair that exists: modify and query (ibv_modify_qp(3), ibv_query_qp(3)), which convert
- * between the attributes of verbs and engine, and multicast groups (ibv_attach_mcast(3)). */
+/* Calls on a queue pair that exists: modify and query (ibv_modify_qp(3), ibv_query_qp(3)), which
+ * convert between the attributes of verbs and engine, and multicast groups
+ * (ibv_attach_mcast(3)). */
 #include <assert.h>
 #include <errno.h>
 #include <stddef.h>

@@ -32,9 +32,7 @@ static_assert((int)RXE_QPS_ERR == (int)IBV_QPS_ERR, "enum ibv_qp_state");
 
 static struct ctl_shared_qp *shared_qp(const struct vb_qp *qp)
 {
-	const struct ctl_attachment *attachment = &qp->dev->attachment;
-
-	return &attachment->shared->slot[attachment->slot].qp[qp->qp.qpn % RXE_MAX_QP];
+	return &vb_slot(qp->dev)->qp[qp->qp.qpn % RXE_MAX_QP];
 }
 
 void vb_qp_publish(struct vb_qp *qp)
@@ -167,8 +165,7 @@ static int enter_engine(struct vb_qp *qp, const struct ibv_qp_init_attr_ex *attr
 		err = init.qpn ? 0 : ENOMEM;
 	}
 	if (!err) {
-		atomic_store(&qp->dev->attachment.shared->slot[qp->dev->attachment.slot].qpn_roll,
-			     qp->dev->progress.engine->qpn_next - 1);
+		atomic_store(&vb_slot(qp->dev)->qpn_roll, qp->dev->progress.engine->qpn_next - 1);
 		rxe_qp_init(qp->dev->progress.engine, &qp->qp, &init);
 		vb_qp_publish(qp);
 		/* A UD receive shows its packet's IP header as a GRH. */

@@ -302,10 +302,8 @@ int ibv_query_port_speed(struct ibv_context *context, uint32_t port, uint64_t *s
 
 int ibv_query_pkey(struct ibv_context *context, uint8_t port, int index, __be16 *pkey)
 {
-	if (!vb_is_context(context) || port != VB_PORT || index != 0 || !pkey) {
-		errno = EINVAL;
-		return -1;
-	}
+	if (!vb_is_context(context) || port != VB_PORT || index != 0 || !pkey)
+		return vb_minus_one(EINVAL);
 	if (vb_verb_fails(context, query_pkey))
 		return -1;
 	*pkey = CTL_PKEY;
@@ -316,10 +314,8 @@ int ibv_get_pkey_index(struct ibv_context *context, uint8_t port, __be16 pkey)
 {
 	/* The membership bit is ignored: 0x7fff matches 0xffff. */
 	if (!vb_is_context(context) || port != VB_PORT ||
-	    (pkey | __builtin_bswap16(0x8000)) != 0xffff) {
-		errno = EINVAL;
-		return -1;
-	}
+	    (pkey | __builtin_bswap16(0x8000)) != 0xffff)
+		return vb_minus_one(EINVAL);
 	return vb_verb_fails(context, get_pkey_index) ? -1 : 0;
 }
 

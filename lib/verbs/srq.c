@@ -21,14 +21,6 @@
 #include "lib/verbs/pd.h"
 #include "lib/verbs/xrc.h"
 
-/* XRC SRQs are in the slot by their numbers; of the others their process alone knows more. */
-static _Atomic uint32_t *basic_srqs(const struct vb_srq *srq)
-{
-	const struct ctl_attachment *attachment = &srq->dev->attachment;
-
-	return &attachment->shared->slot[attachment->slot].basic_srqs;
-}
-
 /* Gives the SRQ its domain, memory and receive queue. 0 or an errno. */
 static int begin(struct vb_srq *srq, struct ibv_pd *pd, const struct ibv_srq_attr *attr)
 {
@@ -88,7 +80,7 @@ static void take_down(struct vb_srq *srq)
 
 	if (vb_lock_engine(srq->dev, srq->forks)) {
 		if (srq->is_counted)
-			atomic_fetch_sub(basic_srqs(srq), 1);
+			atomic_fetch_sub(&vb_slot(srq->dev)->basic_srqs, 1);
 		if (srq->xrcd)
 			remote_srq_unpublish(&srq->dev->progress, &srq->srq);
 		rxe_srq_fini(srq->dev->progress.engine, &srq->srq);
@@ -141,7 +133,7 @@ static struct ibv_srq *create(struct ibv_srq_init_attr_ex *attr, enum ibv_srq_ty
 		return vb_object_undo(srq, err);
 	}
 	if (type != IBV_SRQT_XRC) {
-		atomic_fetch_add(basic_srqs(srq), 1);
+		atomic_fetch_add(&vb_slot(srq->dev)->basic_srqs, 1);
 		srq->is_counted = true;
 	}
 	return &srq->base;
@@ -178,8 +170,7 @@ static int check_attr(struct ibv_context *context, const struct ibv_srq_init_att
 	if (attr->comp_mask & ~known || (unsigned int)type > IBV_SRQT_TM ||
 	    !is_offered(context, type))
 		return EOPNOTSUPP;
-	if (!(attr->comp_mask & IBV_SRQ_INIT_ATTR_PD) || !vb_is_pd(attr->pd) ||
-	    vb_device(attr->pd->context) != vb_device(context))
+	if (!(attr->comp_mask & IBV_SRQ_INIT_ATTR_PD) || !vb_is_pd_of(attr->pd, context))
 		return EINVAL;
 	if (type == IBV_SRQT_TM)
 		return vb_tag_check(context, attr);

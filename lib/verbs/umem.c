@@ -35,28 +35,24 @@ static bool is_mlx5(const struct ibv_device *device)
 	return dev && dev->info.mlx5;
 }
 
-static int admit(const struct ibv_context *context)
+/* Calls that are device commands elsewhere. 0 or an errno. */
+static int admit(struct ibv_context *context)
 {
 	if (!vb_is_context(context))
 		return EINVAL;
-	return is_mlx5(context->device) ? 0 : EOPNOTSUPP;
-}
-
-/* The same for calls that are device commands elsewhere. */
-static int admit_command(struct ibv_context *context)
-{
-	const int err = admit(context);
-
-	return err ? err : vb_gate_dead(context, INJECT_VERB_COMMAND);
+	if (!is_mlx5(context->device))
+		return EOPNOTSUPP;
+	return vb_gate_dead(context, INJECT_VERB_COMMAND);
 }
 
 static int pd_number(const struct ibv_pd *pd, uint32_t *ret_pdn)
 {
-	int err = vb_is_pd(pd) ? admit(pd->context) : EINVAL;
-
-	if (!err)
-		*ret_pdn = pd->handle & PDN_MASK;
-	return err;
+	if (!vb_is_pd(pd))
+		return EINVAL;
+	if (!is_mlx5(pd->context->device))
+		return EOPNOTSUPP;
+	*ret_pdn = pd->handle & PDN_MASK;
+	return 0;
 }
 
 /* The live object whose handle has these low bits, or 0. The server checks that it is a domain. */
@@ -91,7 +87,7 @@ static int umem_reg(struct ibv_context *context, const struct vb_umem_want *want
 	struct ctl_reg_mr reg = { .len = want->size, .rights = want->access };
 	struct vb_umem *umem;
 	uint8_t *first = NULL;
-	int err = admit_command(context);
+	int err = admit(context);
 
 	if (!err)
 		err = want->access & REFUSED_ACCESS ? EOPNOTSUPP : vb_access_check(want->access);
@@ -122,7 +118,7 @@ static int umem_import(struct ibv_context *context, uint32_t umem_id, struct vb_
 {
 	struct ctl_object found;
 	struct vb_umem *umem;
-	int err = admit_command(context);
+	int err = admit(context);
 
 	if (!err)
 		err = -ctl_query(&vb_context(context)->ctl, CTL_KIND_UMEM, umem_id, &found);
@@ -183,7 +179,7 @@ static int mkey_create(struct ibv_context *context, const struct vb_mkey_want *w
 	struct vb_context *ctx = vb_context(context);
 	struct vb_mkey *mkey;
 	struct ctl_reg_mr reg;
-	int err = admit_command(context);
+	int err = admit(context);
 
 	if (!err)
 		err = check_rights(ctx, want);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-/* Work queues (ibv_create_wq(3), ibv_modify_wq(3)), tables of them (ibv_create_rwq_ind_table(3)), and
- * what an RSS queue pair has beside a queue pair: a table and a hash (ibv_create_qp_ex(3)). */
+/* Work queues (ibv_create_wq(3), ibv_modify_wq(3)), tables of them (ibv_create_rwq_ind_table(3)),
+ * and what an RSS queue pair has beside a queue pair: a table and a hash (ibv_create_qp_ex(3)). */
 #include "lib/verbs/wq.h"
 
 #include <assert.h>
@@ -48,8 +48,7 @@ static int check_attr(struct ibv_context *context, const struct ibv_wq_init_attr
 	    (attr->comp_mask & IBV_WQ_INIT_ATTR_FLAGS &&
 	     attr->create_flags & ~(uint32_t)IBV_WQ_FLAGS_CVLAN_STRIPPING))
 		return EOPNOTSUPP;
-	if (!vb_is_pd(attr->pd) || vb_device(attr->pd->context) != vb_device(context) ||
-	    !vb_is_usable(context, attr->cq, VB_KIND_CQ))
+	if (!vb_is_pd_of(attr->pd, context) || !vb_is_usable(context, attr->cq, VB_KIND_CQ))
 		return EINVAL;
 	return attr->max_wr > profile->max_qp_wr || attr->max_sge > profile->max_sge ? EINVAL : 0;
 }

@@ -371,8 +371,19 @@ static void wr_abort(struct ibv_qp_ex *ex)
 	pthread_mutex_unlock(&builder->lock);
 }
 
-static void fill(struct ibv_qp_ex *ex)
+/* No queue pair of this device has the operation: ibv_wr_complete() returns EOPNOTSUPP. */
+static void wr_send_tso(struct ibv_qp_ex *ex, void *hdr, uint16_t hdr_sz, uint16_t mss)
 {
+	(void)hdr;
+	(void)hdr_sz;
+	(void)mss;
+	of(ex)->builder->err = EOPNOTSUPP;
+}
+
+static void fill(struct ibv_qp_ex_65 *newer)
+{
+	struct ibv_qp_ex *ex = &newer->base;
+
 	ex->wr_atomic_cmp_swp = wr_atomic_cmp_swp;
 	ex->wr_atomic_fetch_add = wr_atomic_fetch_add;
 	ex->wr_rdma_read = wr_rdma_read;
@@ -392,30 +403,9 @@ static void fill(struct ibv_qp_ex *ex)
 	ex->wr_start = wr_start;
 	ex->wr_complete = wr_complete;
 	ex->wr_abort = wr_abort;
-}
-
-static void fill_newer(struct ibv_qp_ex_65 *ex)
-{
-	ex->wr_atomic_write = wr_atomic_write;
-	ex->wr_flush = wr_flush;
-}
-
-/* Operations that no queue pair of this device has: ibv_wr_complete() returns EOPNOTSUPP. */
-static void refuse(struct ibv_qp_ex *ex)
-{
-	of(ex)->builder->err = EOPNOTSUPP;
-}
-
-#pragma GCC diagnostic ignored "-Wunused-parameter"
-
-static void wr_send_tso(struct ibv_qp_ex *ex, void *hdr, uint16_t hdr_sz, uint16_t mss)
-{
-	refuse(ex);
-}
-
-static void fill_refusals(struct ibv_qp_ex *ex)
-{
 	ex->wr_send_tso = wr_send_tso;
+	newer->wr_atomic_write = wr_atomic_write;
+	newer->wr_flush = wr_flush;
 }
 
 static uint64_t ops_of(enum ibv_qp_type type)
@@ -457,9 +447,7 @@ int vb_wr_create(struct vb_qp *qp, uint64_t send_ops)
 	if (!qp->builder)
 		return ENOMEM;
 	pthread_mutex_init(&qp->builder->lock, NULL);
-	fill(&qp->ex.base);
-	fill_newer(&qp->ex);
-	fill_refusals(&qp->ex.base);
+	fill(&qp->ex);
 	return 0;
 }
 

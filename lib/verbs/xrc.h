@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* XRC domains (ibv_open_xrcd(3)) and their target queue pairs (ibv_open_qp(3)). An XRC_RECV queue pair
- * reaches the XRC SRQs of its own domain. Several processes share a target: it is in the engine of the
- * process that created it, until the last process that has it open closes it. */
+/* XRC domains (ibv_open_xrcd(3)) and their target queue pairs (ibv_open_qp(3)). An XRC_RECV queue
+ * pair reaches the XRC SRQs of its own domain. Several processes share a target: it is in the
+ * engine of the process that created it, until the last process that has it open closes it. */
 #ifndef RXE_VERBS_XRC_H
 #define RXE_VERBS_XRC_H
 
