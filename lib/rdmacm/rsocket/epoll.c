@@ -19,8 +19,6 @@
 #include "lib/rdmacm/rsocket/rsocket.h"
 #include "net/link/descriptor.h"
 
-#define MILLISECOND_NS 1000000
-
 /* poll(2) has the same numbers. */
 #define EVENTS (EPOLLIN | EPOLLRDNORM | EPOLLOUT | EPOLLWRNORM | EPOLLPRI | EPOLLRDHUP)
 
@@ -372,7 +370,7 @@ static bool wait_kernel(int epfd, struct epoll_event *events, int most, int time
 
 int repoll_wait(int epfd, struct epoll_event *events, int maxevents, int timeout)
 {
-	int64_t deadline_ns = rs_deadline((int64_t)timeout * MILLISECOND_NS);
+	int64_t deadline_ns = rs_deadline((int64_t)timeout * RS_MILLISECOND_NS);
 	struct set *set = find(epfd);
 	int n;
 

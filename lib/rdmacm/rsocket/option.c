@@ -13,7 +13,6 @@
 #include "lib/rdmacm/rsocket/rsocket.h"
 #include "lib/rdmacm/rsocket/wait.h"
 
-#define SECOND_NS      1000000000
 #define MICROSECOND_NS 1000
 #define SEGMENT_BYTES  4096 /* TCP_MAXSEG: the largest MTU */
 
@@ -115,7 +114,7 @@ static int set_timeout(int64_t *ret_ns, const void *value, socklen_t len)
 	memcpy(&time, value, sizeof(time));
 	if (time.tv_sec < 0 || time.tv_usec < 0 || time.tv_usec >= 1000000)
 		return EDOM;
-	*ret_ns = (int64_t)time.tv_sec * SECOND_NS + (int64_t)time.tv_usec * MICROSECOND_NS;
+	*ret_ns = (int64_t)time.tv_sec * RS_SECOND_NS + (int64_t)time.tv_usec * MICROSECOND_NS;
 	if (!*ret_ns)
 		*ret_ns = -1;
 	return 0;
@@ -204,8 +203,8 @@ static int give_timeout(void *to, socklen_t *len, int64_t ns)
 	struct timeval time = { 0 };
 
 	if (ns >= 0) {
-		time.tv_sec = ns / SECOND_NS;
-		time.tv_usec = ns % SECOND_NS / MICROSECOND_NS;
+		time.tv_sec = ns / RS_SECOND_NS;
+		time.tv_usec = ns % RS_SECOND_NS / MICROSECOND_NS;
 	}
 	return give(to, len, &time, sizeof(time));
 }

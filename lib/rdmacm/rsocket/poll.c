@@ -9,8 +9,6 @@
 #include "lib/rdmacm/rsocket/rsocket.h"
 #include "lib/rdmacm/rsocket/wait.h"
 
-#define MILLISECOND_NS 1000000
-
 static void close_all(struct rs_interest *interests, nfds_t n)
 {
 	nfds_t i;
@@ -83,7 +81,7 @@ static int check(struct pollfd *fds, struct rs_interest *interests, nfds_t n)
 
 int rpoll(struct pollfd *fds, nfds_t nfds, int timeout)
 {
-	int64_t deadline_ns = rs_deadline((int64_t)timeout * MILLISECOND_NS);
+	int64_t deadline_ns = rs_deadline((int64_t)timeout * RS_MILLISECOND_NS);
 	struct rs_interest *interests = open_all(fds, nfds);
 	int n, rc = 1, err;
 	NO_CANCEL;

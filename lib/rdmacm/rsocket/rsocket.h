@@ -54,6 +54,10 @@ int repoll_wait(int epfd, struct epoll_event *events, int maxevents, int timeout
 #include "lib/rdmacm/rsocket/message.h"
 #include "lib/rdmacm/rsocket/ready.h"
 
+/* Times are in nanoseconds. Negative: none, never. */
+#define RS_SECOND_NS	  1000000000
+#define RS_MILLISECOND_NS 1000000
+
 #define RS_CONTROL_SENDS 4 /* entries of the send queue */
 #define RS_SPARE_RECVS	 8 /* posted beyond the credits granted */
 

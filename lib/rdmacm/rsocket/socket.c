@@ -15,8 +15,7 @@
 #include "lib/rdmacm/rsocket/rsocket.h"
 #include "lib/rdmacm/rsocket/wait.h"
 
-#define SECOND_NS		  1000000000
-#define DATAGRAM_CLOSE_TIMEOUT_NS SECOND_NS /* for messages to leave; nothing is promised */
+#define DATAGRAM_CLOSE_TIMEOUT_NS RS_SECOND_NS /* for messages to leave; nothing is promised */
 
 static int check_kind(int domain, int type, int protocol)
 {
@@ -344,7 +343,7 @@ int rshutdown(int socket, int how)
 static void finish(struct rsocket *rs)
 {
 	int linger_s = rs->options.linger_s;
-	int64_t deadline_ns = rs_deadline(linger_s < 0 ? -1 : (int64_t)linger_s * SECOND_NS);
+	int64_t deadline_ns = rs_deadline(linger_s < 0 ? -1 : (int64_t)linger_s * RS_SECOND_NS);
 
 	if (rs->datagram)
 		deadline_ns = rs_deadline(DATAGRAM_CLOSE_TIMEOUT_NS);

@@ -4,7 +4,6 @@
 
 #include <fcntl.h>
 #include <stdlib.h>
-#include <time.h>
 #include <utlist.h>
 
 #include "lib/control/cancel.h"
@@ -13,9 +12,9 @@
 #include "lib/rdmacm/rsocket/datagram.h"
 #include "lib/rdmacm/rsocket/queue.h"
 #include "lib/rdmacm/rsocket/rsocket.h"
+#include "net/link/clock.h"
 
-#define SECOND_NS 1000000000
-#define WATCHED	  2 /* descriptors of an rsocket at most */
+#define WATCHED 2 /* descriptors of an rsocket at most */
 
 void rs_progress(struct rsocket *rs)
 {
@@ -40,10 +39,7 @@ void rs_progress_events(struct rsocket *rs)
 
 static int64_t now_ns(void)
 {
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (int64_t)now.tv_sec * SECOND_NS + now.tv_nsec;
+	return (int64_t)clock_now_ns();
 }
 
 int64_t rs_deadline(int64_t timeout_ns)
@@ -61,7 +57,7 @@ static int poll_until(struct pollfd *fds, uint64_t n, int64_t deadline_ns)
 		left_ns = deadline_ns - now_ns();
 		if (left_ns < 0)
 			left_ns = 0;
-		left = (struct timespec){ left_ns / SECOND_NS, left_ns % SECOND_NS };
+		left = (struct timespec){ left_ns / RS_SECOND_NS, left_ns % RS_SECOND_NS };
 		timeout = &left;
 	}
 	return ppoll(fds, n, timeout, NULL);
