@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The rings of a device's programs, merged into one sequence of packets by time, and what the comment
- * of a packet says. */
+/* The rings of a device's programs, merged into one sequence of packets by time, and what the
+ * comment of a packet says. */
 #ifndef RXE_DM_COMMAND_CAPTURE_MERGE_H
 #define RXE_DM_COMMAND_CAPTURE_MERGE_H
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-/* Ids of the connection manager and failures to connect, a line each, and as JSON. They belong to the instance: a port is
- * one port on all of its devices. */
+/* Ids of the connection manager and failures to connect, a line each, and as JSON. They belong to
+ * the instance: a port is one port on all of its devices. */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <inttypes.h>
@@ -17,6 +17,90 @@
 #define IN_THE_TABLE 5	 /* failures; --json lists all */
 #define CAUSE_MAX    256
 
+static const char *port_space_str(uint32_t port_space)
+{
+	switch ((enum rcm_port_space)port_space) {
+	case RCM_PS_TCP: return "tcp";
+	case RCM_PS_UDP: return "udp";
+	case RCM_PS_IB: return "ib";
+	case RCM_PS_IPOIB: return "ipoib";
+	}
+	return "?";
+}
+
+static const char *id_state_str(uint32_t state)
+{
+	static const char *const names[] = {
+		[CTL_CM_IDLE] = "idle",
+		[CTL_CM_BOUND] = "bound",
+		[CTL_CM_ADDR_RESOLVED] = "address resolved",
+		[CTL_CM_ROUTE_RESOLVED] = "route resolved",
+		[CTL_CM_LISTENING] = "listening",
+		[CTL_CM_CONNECTING] = "connecting",
+		[CTL_CM_REQUESTED] = "requested",
+		[CTL_CM_ESTABLISHED] = "established",
+		[CTL_CM_DISCONNECTING] = "disconnecting",
+		[CTL_CM_DISCONNECTED] = "disconnected",
+		[CTL_CM_REJECTED] = "failed",
+		[CTL_CM_ADDR_QUERY] = "resolving the address",
+	};
+
+	return state < sizeof(names) / sizeof(names[0]) ? names[state] : "?";
+}
+
+static const char *cm_event_str(uint32_t event)
+{
+	switch (event) {
+	case RCM_EVENT_ADDR_ERROR: return "ADDR_ERROR";
+	case RCM_EVENT_ROUTE_ERROR: return "ROUTE_ERROR";
+	case RCM_EVENT_CONNECT_ERROR: return "CONNECT_ERROR";
+	case RCM_EVENT_UNREACHABLE: return "UNREACHABLE";
+	case RCM_EVENT_REJECTED: return "REJECTED";
+	}
+	return "?";
+}
+
+static const char *reject_str(uint32_t reason)
+{
+	static const char *const names[] = {
+		[CM_REJ_NO_QP] = "no queue pair",
+		[CM_REJ_NO_RESOURCES] = "no resources",
+		[CM_REJ_TIMEOUT] = "timeout",
+		[CM_REJ_UNSUPPORTED] = "unsupported request",
+		[CM_REJ_INVALID_COMM_ID] = "unknown connection",
+		[CM_REJ_INVALID_COMM_INSTANCE] = "unknown connection instance",
+		[CM_REJ_INVALID_SERVICE_ID] = "no listener on the port",
+		[CM_REJ_INVALID_TRANSPORT_TYPE] = "transport not supported",
+		[CM_REJ_STALE_CONNECTION] = "stale connection: the queue pair number is in use",
+		[CM_REJ_INVALID_GID] = "invalid GID",
+		[CM_REJ_INVALID_MTU] = "invalid MTU",
+		[CM_REJ_INSUFFICIENT_RESP_RESOURCES] = "too few responder resources",
+		[CM_REJ_CONSUMER_DEFINED] = "by the program",
+		[CM_REJ_INVALID_RNR_RETRY] = "invalid RNR retry count",
+		[CM_REJ_DUPLICATE_LOCAL_COMM_ID] = "duplicate connection",
+		[CM_REJ_INVALID_CLASS_VERSION] = "unsupported version",
+		[CM_REJ_VENDOR_OPTION_UNSUPPORTED] = "vendor option not supported",
+	};
+
+	return reason < sizeof(names) / sizeof(names[0]) && names[reason] ? names[reason]
+									  : "other reason";
+}
+
+const char *view_endpoint(const union ctl_cm_sockaddr *addr, char ret[static VIEW_ENDPOINT_MAX])
+{
+	char text[INET6_ADDRSTRLEN] = "";
+
+	ret[0] = '\0';
+	if (addr->any.sa_family == AF_INET) {
+		inet_ntop(AF_INET, &addr->in.sin_addr, text, sizeof(text));
+		snprintf(ret, VIEW_ENDPOINT_MAX, "%s:%u", text, ntohs(addr->in.sin_port));
+	} else if (addr->any.sa_family == AF_INET6) {
+		inet_ntop(AF_INET6, &addr->in6.sin6_addr, text, sizeof(text));
+		snprintf(ret, VIEW_ENDPOINT_MAX, "[%s]:%u", text, ntohs(addr->in6.sin6_port));
+	}
+	return ret;
+}
+
 static void show_details(const struct ctl_cm_listed *id, FILE *to)
 {
 	if (id->state == CTL_CM_LISTENING)
@@ -30,7 +114,7 @@ static void show_details(const struct ctl_cm_listed *id, FILE *to)
 	if (id->port_num)
 		fprintf(to, ", rxe_dm%u", id->device);
 	if (id->reject)
-		fprintf(to, ", rejected: %s (%u)", view_reject(id->reject), id->reject);
+		fprintf(to, ", rejected: %s (%u)", reject_str(id->reject), id->reject);
 	fprintf(to, "\n");
 }
 
@@ -45,10 +129,10 @@ void show_ids(const struct view *view, FILE *to)
 		const bool has_peer = id->state != CTL_CM_LISTENING && id->state != CTL_CM_BOUND &&
 				      id->state != CTL_CM_IDLE;
 
-		fprintf(to, "  %-5s %s%s%s %s, process %d", view_port_space(id->port_space),
+		fprintf(to, "  %-5s %s%s%s %s, process %d", port_space_str(id->port_space),
 			view_endpoint(&id->local, local), has_peer ? " -> " : "",
-			has_peer ? view_endpoint(&id->remote, remote) : "",
-			view_id_state(id->state), (int)id->pid);
+			has_peer ? view_endpoint(&id->remote, remote) : "", id_state_str(id->state),
+			(int)id->pid);
 		show_details(id, to);
 	}
 	if (view->num_ids > MAX_LINES)
@@ -101,7 +185,7 @@ static void no_listener(struct cause *cause)
 	if (listener)
 		view_add(&cause->text, "now process %d listens at %s (%s)", (int)listener->pid,
 			 view_endpoint(&listener->local, where),
-			 view_port_space(listener->port_space));
+			 port_space_str(listener->port_space));
 	else
 		view_add(&cause->text, "start the server first");
 }
@@ -136,8 +220,8 @@ static void rejected(struct cause *cause)
 			 cause->host);
 		return;
 	}
-	view_add(&cause->text, "%s refused: %s (reject reason %u)", cause->host,
-		 view_reject(reason), reason);
+	view_add(&cause->text, "%s refused: %s (reject reason %u)", cause->host, reject_str(reason),
+		 reason);
 }
 
 /* A status of SIDR_REP. */
@@ -196,7 +280,7 @@ static const char *cause_of(const struct view *view, const struct ctl_cm_failure
 	case RCM_EVENT_UNREACHABLE: unreachable(&cause); return ret;
 	case RCM_EVENT_ADDR_ERROR: no_address(&cause); return ret;
 	}
-	view_add(&cause.text, "%s, status %d", view_cm_event(failure->event), failure->status);
+	view_add(&cause.text, "%s, status %d", cm_event_str(failure->event), failure->status);
 	return ret;
 }
 
@@ -218,7 +302,7 @@ void show_cm_failures(const struct view *view, FILE *to)
 		const struct ctl_cm_failure *failure = &view->cm_failures[i];
 
 		fprintf(to, "  %" PRIu64 " s ago, process %d, %s %s -> %s: %s\n", age_s(failure),
-			(int)failure->pid, view_port_space(failure->port_space),
+			(int)failure->pid, port_space_str(failure->port_space),
 			view_endpoint(&failure->local, local),
 			view_endpoint(&failure->remote, remote), cause_of(view, failure, cause));
 	}
@@ -232,10 +316,10 @@ static json_t *json_failure(const struct view *view, const struct ctl_cm_failure
 	json_object_set_new(ret, "id", json_integer(failure->id));
 	json_object_set_new(ret, "pid", json_integer(failure->pid));
 	json_object_set_new(ret, "age_s", json_integer((json_int_t)age_s(failure)));
-	json_object_set_new(ret, "port_space", json_string(view_port_space(failure->port_space)));
+	json_object_set_new(ret, "port_space", json_string(port_space_str(failure->port_space)));
 	json_object_set_new(ret, "local", json_string(view_endpoint(&failure->local, text)));
 	json_object_set_new(ret, "remote", json_string(view_endpoint(&failure->remote, text)));
-	json_object_set_new(ret, "event", json_string(view_cm_event(failure->event)));
+	json_object_set_new(ret, "event", json_string(cm_event_str(failure->event)));
 	json_object_set_new(ret, "status", json_integer(failure->status));
 	json_object_set_new(ret, "cause", json_string(cause_of(view, failure, text)));
 	return ret;
@@ -257,8 +341,8 @@ static json_t *json_id(const struct ctl_cm_listed *id)
 
 	json_object_set_new(ret, "id", json_integer(id->id));
 	json_object_set_new(ret, "pid", json_integer(id->pid));
-	json_object_set_new(ret, "port_space", json_string(view_port_space(id->port_space)));
-	json_object_set_new(ret, "state", json_string(view_id_state(id->state)));
+	json_object_set_new(ret, "port_space", json_string(port_space_str(id->port_space)));
+	json_object_set_new(ret, "state", json_string(id_state_str(id->state)));
 	json_object_set_new(ret, "local", json_string(view_endpoint(&id->local, text)));
 	json_object_set_new(ret, "remote", json_string(view_endpoint(&id->remote, text)));
 	if (id->port_num)
@@ -270,7 +354,7 @@ static json_t *json_id(const struct ctl_cm_listed *id)
 	json_object_set_new(ret, "dropped", json_integer(id->dropped));
 	if (id->reject) {
 		json_object_set_new(ret, "reject_reason", json_integer(id->reject));
-		json_object_set_new(ret, "reject", json_string(view_reject(id->reject)));
+		json_object_set_new(ret, "reject", json_string(reject_str(id->reject)));
 	}
 	return ret;
 }

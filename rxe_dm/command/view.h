@@ -88,15 +88,9 @@ bool show_packets(const struct view *view, uint32_t qpn, FILE *to);
 #define VIEW_PACKET_MAX 200
 const char *view_packet(const struct tail_packet *packet, char ret[static VIEW_PACKET_MAX]);
 
-/* view_cm.c: names of what belongs to the connection manager. */
-const char *view_port_space(uint32_t port_space); /* enum rdma_port_space */
-const char *view_id_state(uint32_t state);	  /* enum ctl_cm_state */
-const char *view_cm_event(uint32_t event);	  /* enum rdma_cm_event_type: of failures */
-const char *view_reject(uint32_t reason);	  /* enum cm_reject_reason */
+/* show_cm.c: ids of the connection manager, and attempts to connect that failed. */
 #define VIEW_ENDPOINT_MAX 64
 const char *view_endpoint(const union ctl_cm_sockaddr *addr, char ret[static VIEW_ENDPOINT_MAX]);
-
-/* show_cm.c */
 void show_ids(const struct view *view, FILE *to);
 void show_cm_failures(const struct view *view, FILE *to);
 struct json_t *show_json_ids(const struct view *view);
