@@ -12,6 +12,7 @@
 
 #include "lib/cma/rdma_id.h"
 #include "lib/control/cm.h"
+#include "lib/inject/rule.h"
 #include "lib/inject/verb.h"
 #include "net/link/fault/fault.h"
 #include "net/wire/cm.h"
@@ -117,23 +118,11 @@ struct gsi_faults {
 	uint32_t count[FAULT_MAX_RULES][2][CM_APR - CM_REQ + 1];
 };
 
-enum gsi_fault_action {
-	GSI_FAULT_NONE,
-	GSI_FAULT_DROP,
-	GSI_FAULT_DUPLICATE,
-	GSI_FAULT_DELAY,
-	GSI_FAULT_REJECT, /* a REQ that arrived: answer it with a REJ */
-};
-
-struct gsi_fault {
-	enum gsi_fault_action action;
-	uint16_t reason;   /* GSI_FAULT_REJECT: enum cm_reject_reason */
-	uint64_t delay_ns; /* GSI_FAULT_DELAY */
-};
-
-/* Counts the message for each rule that selects it. The first rule that fires decides. */
-struct gsi_fault gsi_fault_decide(struct device *device, struct gsi_faults *faults,
-				  const uint8_t mad[CM_MAD_BYTES], enum fault_dir dir);
+/* Counts the message for each rule that selects it. True: *ret is the first that fires, with the
+ * action INJECT_CM_DROP, INJECT_CM_DUPLICATE, INJECT_CM_DELAY or, for a REQ that arrived,
+ * INJECT_CM_REJECT. */
+bool gsi_fault_decide(struct device *device, struct gsi_faults *faults,
+		      const uint8_t mad[CM_MAD_BYTES], enum fault_dir dir, struct inject_rule *ret);
 /* The REJ that answers a REQ. */
 void gsi_fault_answer(uint8_t ret_mad[CM_MAD_BYTES], const uint8_t req[CM_MAD_BYTES],
 		      uint16_t reason);

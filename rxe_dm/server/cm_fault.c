@@ -66,23 +66,6 @@ void cm_fault_end_conn(struct conn *conn)
 	conn->cm_calls = NULL;
 }
 
-static struct gsi_fault result_of(const struct inject_rule *rule)
-{
-	struct gsi_fault ret = {
-		.action = GSI_FAULT_DROP,
-		.reason = (uint16_t)rule->reason,
-		.delay_ns = rule->packet.delay_ns,
-	};
-
-	if (rule->action == INJECT_CM_DUPLICATE)
-		ret.action = GSI_FAULT_DUPLICATE;
-	else if (rule->action == INJECT_CM_DELAY)
-		ret.action = GSI_FAULT_DELAY;
-	else if (rule->action == INJECT_CM_REJECT)
-		ret.action = GSI_FAULT_REJECT;
-	return ret;
-}
-
 /* Counts the message. True: the rule fires. */
 static bool count_message(struct gsi_faults *faults, uint32_t place, uint32_t id,
 			  const struct inject_rule *rule, uint32_t attr, enum fault_dir dir)
@@ -95,28 +78,28 @@ static bool count_message(struct gsi_faults *faults, uint32_t place, uint32_t id
 				    ++faults->count[place][dir][attr - CM_REQ]);
 }
 
-struct gsi_fault gsi_fault_decide(struct device *device, struct gsi_faults *faults,
-				  const uint8_t mad[CM_MAD_BYTES], enum fault_dir dir)
+bool gsi_fault_decide(struct device *device, struct gsi_faults *faults,
+		      const uint8_t mad[CM_MAD_BYTES], enum fault_dir dir, struct inject_rule *ret)
 {
-	struct gsi_fault result = { .action = GSI_FAULT_NONE };
 	char why[INJECT_TEXT_MAX];
 	struct inject_rule rule;
 	struct cm_msg msg;
+	bool fires = false;
 
 	if (!device->num_faults || !cm_msg_parse(&msg, mad))
-		return result;
+		return false;
 	for (uint32_t i = 0; i < FAULT_MAX_RULES; i++) {
 		struct ctl_fault *fault = &device->shared->faults.at[i];
 
 		if (!fault->id || !inject_rule_parse(&rule, fault->text, why) ||
 		    !inject_selects_message(&rule, msg.attr, dir) ||
-		    !count_message(faults, i, fault->id, &rule, msg.attr, dir) ||
-		    result.action != GSI_FAULT_NONE)
+		    !count_message(faults, i, fault->id, &rule, msg.attr, dir) || fires)
 			continue;
 		fault->fired++;
-		result = result_of(&rule);
+		*ret = rule;
+		fires = true;
 	}
-	return result;
+	return fires;
 }
 
 void gsi_fault_answer(uint8_t ret_mad[CM_MAD_BYTES], const uint8_t req[CM_MAD_BYTES],

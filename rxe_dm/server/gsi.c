@@ -256,22 +256,22 @@ static void hand_on(struct device *device, enum fault_dir dir, const struct cm_p
 static void hand_on_ruled(struct device *device, enum fault_dir dir, const struct cm_path *path,
 			  const uint8_t mad[CM_MAD_BYTES])
 {
-	const struct gsi_fault fault = gsi_fault_decide(device, &device->gsi->faults, mad, dir);
+	struct inject_rule rule;
 	uint8_t rej[CM_MAD_BYTES];
 
-	switch (fault.action) {
-	case GSI_FAULT_DUPLICATE:
+	if (!gsi_fault_decide(device, &device->gsi->faults, mad, dir, &rule)) {
+		hand_on(device, dir, path, mad);
+	} else if (rule.action == INJECT_CM_DUPLICATE) {
 		hand_on(device, dir, path, mad);
 		hand_on(device, dir, path, mad);
-		return;
-	case GSI_FAULT_NONE: hand_on(device, dir, path, mad); return;
-	case GSI_FAULT_REJECT:
+	} else if (rule.action == INJECT_CM_REJECT) {
 		assert(dir == FAULT_IN);
-		gsi_fault_answer(rej, mad, fault.reason);
+		gsi_fault_answer(rej, mad, (uint16_t)rule.reason);
 		gsi_send(device, path, rej);
-		return;
-	case GSI_FAULT_DELAY: (void)delay(device->gsi, path, mad, dir, fault.delay_ns); return;
-	case GSI_FAULT_DROP: return;
+	} else if (rule.action == INJECT_CM_DELAY) {
+		(void)delay(device->gsi, path, mad, dir, rule.packet.delay_ns);
+	} else {
+		assert(rule.action == INJECT_CM_DROP);
 	}
 }
 
