@@ -35,7 +35,7 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
 	link = calloc(1, sizeof(*link));
 	MUST(link);
 	link->family = AF_INET;
-	link->gid = (struct gid){ { [10] = 0xff, 0xff, 127, 0, 0, 9 } };
+	link->cfg.gid = (struct gid){ { [10] = 0xff, 0xff, 127, 0, 0, 9 } };
 	MUST(udp_rx_init(link) == 0);
 	return 0;
 }
@@ -197,7 +197,7 @@ static void ask_ourselves(const struct neighbor_self *self, const struct gid *ta
 static void ask(const uint8_t *p, size_t len, bool v6)
 {
 	const struct gid v6_gid = { { 0xfd, [15] = 9 } };
-	const struct neighbor_self self = { v6 ? v6_gid : link->gid, { 2, 0, 0, 0, 0, 9 } };
+	const struct neighbor_self self = { v6 ? v6_gid : link->cfg.gid, { 2, 0, 0, 0, 0, 9 } };
 	size_t answer_len;
 	uint8_t answer[NEIGHBOR_FRAME_MAX];
 	struct neighbor_message message;

@@ -37,11 +37,14 @@ static void stamp(struct tail *tail)
 		tail->at[tail->stamped % TAIL_PACKETS].time_ns = *tail->now_ns;
 }
 
-static struct tail_packet *record(struct tail *tail, const uint8_t *packet, uint32_t len)
+static struct tail_packet *record(struct tail *tail, const uint8_t *packet, uint32_t len,
+				  const struct gid *peer, bool is_sent)
 {
 	struct tail_packet *entry = &tail->at[tail->next++ % TAIL_PACKETS];
 
+	entry->peer = tail_peer(peer);
 	entry->len = (uint16_t)len;
+	entry->sent = is_sent;
 	entry->skipped = 0;
 	if (len >= TAIL_HEAD)
 		memcpy(entry->head, packet, TAIL_HEAD);
@@ -50,20 +53,16 @@ static struct tail_packet *record(struct tail *tail, const uint8_t *packet, uint
 	return entry;
 }
 
+static struct tail_packet *record_segment(struct tail *tail, const struct wire_train *train,
+					  uint32_t index)
+{
+	return record(tail, wire_train_packet(train, index), wire_train_packet_len(train, index),
+		      &train->dst, true);
+}
+
 static uint8_t count_of(size_t n)
 {
 	return n < UINT8_MAX ? (uint8_t)n : UINT8_MAX;
-}
-
-static struct tail_packet *record_sent(struct tail *tail, const struct wire_train *train,
-				       uint32_t index)
-{
-	struct tail_packet *entry =
-		record(tail, wire_train_packet(train, index), wire_train_packet_len(train, index));
-
-	entry->peer = tail_peer(&train->dst);
-	entry->sent = 1;
-	return entry;
 }
 
 static void sent(void *arg, const struct wire_train *trains, size_t n)
@@ -75,23 +74,14 @@ static void sent(void *arg, const struct wire_train *trains, size_t n)
 	stamp(tail);
 	for (size_t i = 0; i < n; i++) {
 		const struct wire_train *train = &trains[i];
-		struct tail_packet *first = record_sent(tail, train, 0);
+		struct tail_packet *first = record_segment(tail, train, 0);
 
 		if (train->segs > 2)
 			first->skipped = count_of(train->segs - 2u);
 		if (train->segs > 1)
-			(void)record_sent(tail, train, train->segs - 1u);
+			(void)record_segment(tail, train, train->segs - 1u);
 	}
 	stamp(tail);
-}
-
-static struct tail_packet *record_arrival(struct tail *tail, const struct wire_arrival *arrival)
-{
-	struct tail_packet *entry = record(tail, arrival->p, arrival->len);
-
-	entry->peer = tail_peer(&arrival->src);
-	entry->sent = 0;
-	return entry;
 }
 
 static void arrived(void *arg, const struct wire_arrival *arrivals, size_t n)
@@ -104,7 +94,9 @@ static void arrived(void *arg, const struct wire_arrival *arrivals, size_t n)
 		return;
 	stamp(tail);
 	while (i < n) {
-		struct tail_packet *entry = record_arrival(tail, &arrivals[i]);
+		const struct wire_arrival *arrival = &arrivals[i];
+		struct tail_packet *entry =
+			record(tail, arrival->p, arrival->len, &arrival->src, false);
 
 		if (++i == SHOWN_AT_EACH_END && n > shown) {
 			entry->skipped = count_of(n - shown);

@@ -120,49 +120,32 @@ uint32_t frame_header_len(const struct gid *dst)
 	return FRAME_ETH_LEN + (gid_is_v4(dst) ? FRAME_IPV4_LEN : FRAME_IPV6_LEN) + FRAME_UDP_LEN;
 }
 
-static size_t emit_v4(uint8_t *p, const struct frame *frame)
-{
-	p[0] = IPV4_VERSION;
-	p[1] = frame->traffic_class;
-	put_be16(p + 2, (uint16_t)(FRAME_IPV4_LEN + FRAME_UDP_LEN + frame->payload_len));
-	put_be16(p + 4, frame->ip_id);
-	put_be16(p + 6, IPV4_DF);
-	p[8] = frame->hop_limit;
-	p[9] = PROTO_UDP;
-	put_be16(p + 10, 0);
-	memcpy(p + 12, frame->src.raw + 12, 4);
-	memcpy(p + 16, frame->dst.raw + 12, 4);
-	put_be16(p + 10, wire_checksum(0, p, FRAME_IPV4_LEN));
-	return FRAME_IPV4_LEN;
-}
-
-static size_t emit_v6(uint8_t *p, const struct frame *frame)
-{
-	put_be32(p,
-		 6u << 28 | (uint32_t)frame->traffic_class << 20 | (frame->flow_label & 0xfffff));
-	put_be16(p + 4, (uint16_t)(FRAME_UDP_LEN + frame->payload_len));
-	p[6] = PROTO_UDP;
-	p[7] = frame->hop_limit;
-	memcpy(p + 8, frame->src.raw, 16);
-	memcpy(p + 24, frame->dst.raw, 16);
-	return FRAME_IPV6_LEN;
-}
-
 size_t frame_emit_headers(uint8_t *p, const struct frame *frame)
 {
 	const bool v4 = gid_is_v4(&frame->dst);
-	size_t n = FRAME_ETH_LEN;
+	const size_t ip_len = v4 ? FRAME_IPV4_LEN : FRAME_IPV6_LEN;
+	const uint16_t udp_len = (uint16_t)(FRAME_UDP_LEN + frame->payload_len);
+	const struct grh_fields fields = { .src = frame->src,
+					   .dst = frame->dst,
+					   .traffic_class = frame->traffic_class,
+					   .hop_limit = frame->hop_limit,
+					   .flow_label = frame->flow_label,
+					   .ip_payload_len = udp_len,
+					   .ip_id = frame->ip_id };
+	uint8_t ip[GRH_LEN], *udp = p + FRAME_ETH_LEN + ip_len;
 
 	assert(frame->payload_len <= FRAME_MAX_PAYLOAD);
 	memcpy(p, frame->dst_mac, FRAME_MAC_LEN);
 	memcpy(p + FRAME_MAC_LEN, frame->src_mac, FRAME_MAC_LEN);
 	put_be16(p + 12, v4 ? ETHERTYPE_IPV4 : ETHERTYPE_IPV6);
-	n += v4 ? emit_v4(p + n, frame) : emit_v6(p + n, frame);
-	put_be16(p + n, frame->src_port);
-	put_be16(p + n + 2, ROCE_UDP_PORT);
-	put_be16(p + n + 4, (uint16_t)(FRAME_UDP_LEN + frame->payload_len));
-	put_be16(p + n + 6, 0);
-	return n + FRAME_UDP_LEN;
+	/* An IPv4 header is the end of the 40 bytes. */
+	grh_emit(ip, &fields);
+	memcpy(p + FRAME_ETH_LEN, ip + GRH_LEN - ip_len, ip_len);
+	put_be16(udp, frame->src_port);
+	put_be16(udp + 2, ROCE_UDP_PORT);
+	put_be16(udp + 4, udp_len);
+	put_be16(udp + 6, 0);
+	return FRAME_ETH_LEN + ip_len + FRAME_UDP_LEN;
 }
 
 void frame_group_mac(uint8_t ret[static FRAME_MAC_LEN], const struct gid *group)

@@ -234,8 +234,6 @@ size_t neighbor_emit_solicitation(uint8_t *p, const struct neighbor_self *self,
 size_t neighbor_emit_advertisement(uint8_t *p, const struct neighbor_self *self,
 				   const struct neighbor_message *solicitation)
 {
-	uint8_t group_mac[FRAME_MAC_LEN];
-
 	if (gid_is_v4(&self->gid))
 		return put_arp(p, solicitation->mac, self, ARP_REPLY, &solicitation->sender,
 			       solicitation->mac);
@@ -243,8 +241,7 @@ size_t neighbor_emit_advertisement(uint8_t *p, const struct neighbor_self *self,
 		return put_nd(p, solicitation->mac, self, &solicitation->sender, ND_ADVERTISEMENT,
 			      ND_SOLICITED | ND_OVERRIDE, &self->gid);
 	/* The solicitation is duplicate address detection (RFC 4862): its sender has no address. */
-	frame_group_mac(group_mac, &all_nodes);
-	return put_nd(p, group_mac, self, &all_nodes, ND_ADVERTISEMENT, ND_OVERRIDE, &self->gid);
+	return neighbor_emit_announcement(p, self);
 }
 
 size_t neighbor_emit_announcement(uint8_t *p, const struct neighbor_self *self)

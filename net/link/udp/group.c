@@ -104,6 +104,7 @@ static int open_slot(struct udp_group *group, uint32_t slot, const union udp_add
 
 	if (fd < 0)
 		return -errno;
+	group->fd[slot] = fd;
 	rc = socket_set(fd, SOL_SOCKET, SO_REUSEPORT, 1);
 	/* Before the first bind: without a program the kernel picks a socket by a hash. */
 	if (rc == 0 && slot == 0)
@@ -114,21 +115,7 @@ static int open_slot(struct udp_group *group, uint32_t slot, const union udp_add
 		udp_set_receive_options(fd, addr->sa.sa_family);
 	if (rc == 0 && bind(fd, &addr->sa, len) != 0)
 		rc = -errno;
-	if (rc != 0) {
-		(void)close(fd);
-		return rc;
-	}
-	group->fd[slot] = fd;
-	return 0;
-}
-
-static void close_slots(struct udp_group *group, uint32_t count)
-{
-	/* From the end, so that no socket changes its number. */
-	while (count > 0)
-		(void)close(group->fd[--count]);
-	free(group->fd);
-	group->fd = NULL;
+	return rc;
 }
 
 /* Binds a source port. SO_REUSEPORT is set after the bind, so the kernel picks a port that no
@@ -151,24 +138,18 @@ static int hold_port(struct udp_group *group, uint32_t i)
 	return socket_set(fd, SOL_SOCKET, SO_REUSEPORT, 1);
 }
 
-static void release_ports(struct udp_group *group)
+void udp_group_close(struct udp_group *group)
 {
-	for (uint32_t i = 0; i < LINK_TX_PORTS; i++)
+	for (uint32_t i = 0; group->fd && i < LINK_TX_PORTS; i++)
 		if (group->tx_fd[i] >= 0)
 			(void)close(group->tx_fd[i]);
-}
-
-static int hold_ports(struct udp_group *group)
-{
-	int rc = 0;
-
-	for (uint32_t i = 0; i < LINK_TX_PORTS; i++)
-		group->tx_fd[i] = -1;
-	for (uint32_t i = 0; rc == 0 && i < LINK_TX_PORTS; i++)
-		rc = hold_port(group, i);
-	if (rc != 0)
-		release_ports(group);
-	return rc;
+	/* From the end, so that no socket changes its number. */
+	for (uint32_t slot = group->slots + 1; group->fd && slot-- > 0;)
+		if (group->fd[slot] >= 0)
+			(void)close(group->fd[slot]);
+	free(group->fd);
+	group->fd = NULL;
+	group->slots = 0;
 }
 
 int udp_group_open(struct udp_group *ret, const struct gid *gid, uint32_t slots)
@@ -185,36 +166,24 @@ int udp_group_open(struct udp_group *ret, const struct gid *gid, uint32_t slots)
 	if (rc != 0)
 		return rc;
 
-	group.fd = calloc(slots + 1, sizeof(*group.fd));
+	group.fd = malloc((slots + 1) * sizeof(*group.fd));
 	if (!group.fd)
 		return -ENOMEM;
-	rc = hold_ports(&group);
-	if (rc != 0) {
-		close_slots(&group, 0);
-		return rc;
-	}
-	for (uint32_t slot = 0; slot <= slots; slot++) {
+	memset(group.tx_fd, -1, sizeof(group.tx_fd));
+	memset(group.fd, -1, (slots + 1) * sizeof(*group.fd));
+	for (uint32_t i = 0; rc == 0 && i < LINK_TX_PORTS; i++)
+		rc = hold_port(&group, i);
+	for (uint32_t slot = 0; rc == 0 && slot <= slots; slot++)
 		rc = open_slot(&group, slot, &addr, len);
-		if (rc != 0) {
-			release_ports(&group);
-			close_slots(&group, slot);
-			return rc;
-		}
+	if (rc != 0) {
+		udp_group_close(&group);
+		return rc;
 	}
 
 	if (getsockopt(group.fd[0], SOL_SOCKET, SO_RCVBUF, &granted, &optlen) == 0 && granted > 0)
 		group.rcvbuf = (uint32_t)granted;
 	*ret = group;
 	return 0;
-}
-
-void udp_group_close(struct udp_group *group)
-{
-	if (group->fd) {
-		release_ports(group);
-		close_slots(group, group->slots + 1);
-	}
-	group->slots = 0;
 }
 
 int udp_group_guard(struct udp_group *group, const struct udp_local *known, size_t n)

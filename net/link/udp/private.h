@@ -65,12 +65,10 @@ struct udp_peer {
 
 struct udp_link {
 	struct link base; /* first: a struct link * is one of these */
-	struct gid gid;
+	struct udp_cfg cfg;
 	int family;
 	uint32_t ifindex;
-	int rx_fd; /* the caller's */
 	int tx_fd[LINK_TX_PORTS];
-	struct link_log log;
 	struct udp_tx tx;
 	struct udp_rx rx;
 	struct udp_peer peer[UDP_PEERS];

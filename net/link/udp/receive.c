@@ -96,7 +96,7 @@ bool udp_is_local(struct link *base, const struct gid *gid)
 	struct udp_link *link = (struct udp_link *)base;
 	struct udp_peer *peer;
 
-	if (gid_equal(gid, &link->gid) || udp_addr_is_loopback(gid))
+	if (gid_equal(gid, &link->cfg.gid) || udp_addr_is_loopback(gid))
 		return true;
 	peer = &link->peer[(gid->raw[15] ^ gid->raw[14]) % UDP_PEERS];
 	if (peer->left == 0 || !gid_equal(&peer->gid, gid)) {
@@ -203,7 +203,7 @@ static int read_socket(struct udp_link *link, int fd, const struct gid *dst)
 		rc = call_receive(fd, rx->msg, rx->batch);
 	} while (rc < 0 && errno == EINTR);
 	if (rc < 0)
-		return link_receive_failed(&link->log, errno);
+		return link_receive_failed(&link->cfg.log, errno);
 	rx->count = (uint32_t)rc;
 	rx->dst = *dst;
 	return rc;
@@ -236,7 +236,7 @@ static int read_any(struct udp_link *link)
 	int rc = groups_first ? read_groups(link) : 0;
 
 	if (rc == 0)
-		rc = read_socket(link, link->rx_fd, &link->gid);
+		rc = read_socket(link, link->cfg.rx_fd, &link->cfg.gid);
 	if (rc == 0 && link->num_groups > 0 && !groups_first)
 		rc = read_groups(link);
 	return rc;
@@ -273,7 +273,7 @@ int udp_receive_from(struct link *base, int rx_fd, struct wire_arrival *ret, siz
 	if (max == 0)
 		return 0;
 	if (link->rx.next >= link->rx.count) {
-		const int rc = read_socket(link, rx_fd, &link->gid);
+		const int rc = read_socket(link, rx_fd, &link->cfg.gid);
 
 		if (rc <= 0)
 			return rc;
@@ -329,7 +329,7 @@ int udp_join(struct link *base, const struct gid *group)
 
 	if (!gid_is_multicast(group) || udp_addr_family(group) != link->family)
 		return -EINVAL;
-	if (link->family == AF_INET6 && udp_addr_is_loopback(&link->gid))
+	if (link->family == AF_INET6 && udp_addr_is_loopback(&link->cfg.gid))
 		return -EOPNOTSUPP;
 	if (gid_find(link->group, link->num_groups, group) < link->num_groups)
 		return 0;

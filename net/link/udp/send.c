@@ -84,12 +84,12 @@ static void warn_no_route(struct udp_link *link, const struct wire_train *train,
 	char name[IF_NAMESIZE] = "INTERFACE";
 
 	if (!gid_is_multicast(&train->dst)) {
-		link_warn(&link->log, LINK_NO_ROUTE,
+		link_warn(&link->cfg.log, LINK_NO_ROUTE,
 			  "no route to a peer: packets to it are dropped (%s)", strerror(error));
 		return;
 	}
 	(void)if_indextoname(link->ifindex, name);
-	link_warn(&link->log, LINK_NO_GROUP_ROUTE,
+	link_warn(&link->cfg.log, LINK_NO_GROUP_ROUTE,
 		  "no route to a multicast group: packets to it are dropped; try ip %sroute add %s "
 		  "dev %s (lo carries IPv4 groups only)",
 		  v4 ? "" : "-6 ", v4 ? "224.0.0.0/4" : "ff00::/8", name);
@@ -102,7 +102,7 @@ static void drop(struct udp_link *link, const struct wire_train *train, int erro
 	switch (error) {
 	case EMSGSIZE:
 	case EINVAL:
-		link_warn(&link->log, LINK_TOO_LONG,
+		link_warn(&link->cfg.log, LINK_TOO_LONG,
 			  "a packet of %u bytes does not fit the path to its peer: lower the path "
 			  "MTU, or raise the interface's",
 			  train->segs > 1 ? train->seg_len : train->len);
@@ -115,7 +115,7 @@ static void drop(struct udp_link *link, const struct wire_train *train, int erro
 	case EBADF:
 	case ENOTSOCK: return;
 	default:
-		link_warn(&link->log, LINK_SEND_REFUSED,
+		link_warn(&link->cfg.log, LINK_SEND_REFUSED,
 			  "the kernel refuses to send a packet (%s)%s", strerror(error),
 			  error == EPERM ? ": a firewall rule forbids it" : "");
 	}
@@ -125,7 +125,7 @@ static void drop(struct udp_link *link, const struct wire_train *train, int erro
 static void cut(const struct udp_link *link, const struct wire_train *train, uint32_t i,
 		struct wire_train *ret)
 {
-	const struct icrc_flow flow = { .src = link->gid,
+	const struct icrc_flow flow = { .src = link->cfg.gid,
 					.dst = train->dst,
 					.src_port = link->base.tx_port[train->tx_index] };
 
@@ -198,7 +198,7 @@ static void refused(struct udp_link *link, const struct wire_train *train, int e
 		if (!send_singles(link, train))
 			return;
 		link->base.max_segs = 1;
-		link_warn(&link->log, LINK_NO_TRAINS,
+		link_warn(&link->cfg.log, LINK_NO_TRAINS,
 			  "the interface refuses trains of packets (UDP_SEGMENT): sending them "
 			  "singly");
 		return;

@@ -35,7 +35,7 @@ static int set_ip_options(int fd, int family, uint32_t ifindex)
 static int open_tx(struct udp_link *link, uint32_t i, uint16_t port)
 {
 	union udp_addr addr;
-	socklen_t len = udp_addr_set(&addr, &link->gid, port, link->ifindex);
+	socklen_t len = udp_addr_set(&addr, &link->cfg.gid, port, link->ifindex);
 	const int fd =
 		descriptor_keep(socket(link->family, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
 	int rc;
@@ -73,17 +73,17 @@ static int open_poll(struct udp_link *link)
 	link->base.wait_fd = descriptor_keep(epoll_create1(EPOLL_CLOEXEC));
 	if (link->base.wait_fd < 0)
 		return -errno;
-	if (epoll_ctl(link->base.wait_fd, EPOLL_CTL_ADD, link->rx_fd, &event) != 0)
+	if (epoll_ctl(link->base.wait_fd, EPOLL_CTL_ADD, link->cfg.rx_fd, &event) != 0)
 		return -errno;
 	return 0;
 }
 
-static int open_parts(struct udp_link *link, const struct udp_cfg *cfg)
+static int open_parts(struct udp_link *link)
 {
 	int rc = udp_rx_init(link);
 
 	for (uint32_t i = 0; rc == 0 && i < LINK_TX_PORTS; i++)
-		rc = open_tx(link, i, cfg->tx_port[i]);
+		rc = open_tx(link, i, link->cfg.tx_port[i]);
 	return rc == 0 ? open_poll(link) : rc;
 }
 
@@ -104,13 +104,13 @@ static void udp_show_headers(const struct link *base)
 {
 	const struct udp_link *link = (const struct udp_link *)base;
 
-	udp_set_header_options(link->rx_fd, link->family, true);
+	udp_set_header_options(link->cfg.rx_fd, link->family, true);
 }
 
 static bool udp_has_descriptors(const struct link *base)
 {
 	const struct udp_link *link = (const struct udp_link *)base;
-	bool has = descriptor_is_kept(link->rx_fd) && descriptor_is_kept(link->base.wait_fd);
+	bool has = descriptor_is_kept(link->cfg.rx_fd) && descriptor_is_kept(link->base.wait_fd);
 
 	for (uint32_t i = 0; has && i < LINK_TX_PORTS; i++)
 		has = descriptor_is_kept(link->tx_fd[i]);
@@ -140,23 +140,21 @@ int udp_open(struct link **ret, const struct udp_cfg *cfg)
 	if (!link)
 		return -ENOMEM;
 	link->base.ops = &ops;
-	link->gid = cfg->gid;
+	link->cfg = *cfg;
 	link->family = udp_addr_family(&cfg->gid);
 	link->ifindex = udp_addr_ifindex(&cfg->gid);
-	link->rx_fd = cfg->rx_fd;
-	link->log = cfg->log;
 	link->base.wait_fd = -1;
 	for (uint32_t i = 0; i < LINK_TX_PORTS; i++)
 		link->tx_fd[i] = -1;
 
-	rc = open_parts(link, cfg);
+	rc = open_parts(link);
 	if (rc != 0) {
 		udp_close(&link->base);
 		return rc;
 	}
 	udp_tx_init(link);
 	/* The slot's former process may have turned them on. */
-	udp_set_header_options(link->rx_fd, link->family, false);
+	udp_set_header_options(link->cfg.rx_fd, link->family, false);
 	link->base.max_segs = cfg->trains && kernel_has_trains(link->tx_fd[0]) ? TRAIN_MAX_SEGS : 1;
 	*ret = &link->base;
 	return 0;
