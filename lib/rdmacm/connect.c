@@ -11,7 +11,8 @@
 #include "lib/rdmacm/error.h"
 #include "lib/rdmacm/server.h"
 
-#define MOST_RETRIES 7 /* of packets, and after RNR NAKs, which then never end */
+#define RESOLVE_TIMEOUT_MS 2000
+#define MOST_RETRIES	   7 /* of packets, and after RNR NAKs, which then never end */
 
 /* IBTA 12.6.7.2: vendor options are not supported. */
 #define REASON_ECE 35
@@ -210,8 +211,6 @@ int rdma_disconnect(struct rdma_cm_id *base)
 
 	return err ? rcm_result(err) : rcm_id_call(rcm_id(base), &req);
 }
-
-#define RESOLVE_TIMEOUT_MS 2000
 
 /* A listener keeps what its queue pairs shall be like. */
 static int prepare_listener(struct rcm_id *id, const struct rdma_addrinfo *info, struct ibv_pd *pd,
