@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-/* Lines of `rdma`, as text or JSON, and rdma resource: how many objects of each kind a device has, and lists of them. SRQs that
- * are not of XRC have no numbers: they are counted, and left out of the list. */
+/* Lines of `rdma`, as text or JSON, and rdma resource: how many objects of each kind a device has,
+ * and lists of them. SRQs that are not of XRC have no numbers: they are counted, and left out of
+ * the list. */
 #include <infiniband/verbs.h>
 #include <inttypes.h>
 #include <stdatomic.h>

@@ -139,7 +139,8 @@ static bool bind_classes(DIR *host, const char *root)
 	return ok;
 }
 
-/* This process enters a mount namespace with the files below root in /sys/class. False: explained. */
+/* This process enters a mount namespace with the files below root in /sys/class. False:
+ * explained. */
 static bool enter_namespace(const char *root)
 {
 	DIR *host = NULL;

@@ -6,8 +6,8 @@
  *
  *	31..29	28..0
  *	0	number of bytes: the WRITE put them into the peer's receive buffer
- *	4	credits: low 16 bits of the number of the last data message that may be sent. The WRITE
- *		may carry an rs_sge for the peer's target list
+ *	4	credits: low 16 bits of the number of the last data message that may be sent. The
+ *		WRITE may carry an rs_sge for the peer's target list
  *	6	index of an entry of the I/O map that the WRITE changed
  *	7	enum rs_control
  *

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-/* rsetsockopt, rgetsockopt, rfcntl. Options that sizes depend on count from the next connection on. */
+/* rsetsockopt, rgetsockopt, rfcntl. Options that sizes depend on count from the next connection
+ * on. */
 #include <fcntl.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>

@@ -38,7 +38,8 @@ int rs_waiter_fd(void);
 /* Those events that a waiter wants which are there. By edges: 0, unless one came that the waiter
  * has not seen. */
 short rs_waiter_revents(const struct rsocket *rs, const struct rs_waiter *waiter);
-/* Counts edges, and wakes those waiters for whom the rsocket is ready. Every change ends with it. */
+/* Counts edges, and wakes the waiters for whom the rsocket is ready. Every change of an rsocket
+ * ends with this call. */
 void rs_wake(struct rsocket *rs);
 
 #endif

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: MIT
 /* The service thread accepts connections and goes on connecting while the program does something
- * else. It starts with the first rsocket that needs it, and then stays. It waits for the event channels of its rsockets by one epoll descriptor,
- * which knows each by the rsocket's descriptor. An entry reports one event (EPOLLONESHOT), and is
- * set again while the rsocket needs the thread; the kernel removes the entry of a closed channel. */
+ * else. It starts with the first rsocket that needs it, and then stays.
+ *
+ * The thread waits for the event channels of its rsockets by one epoll descriptor, which knows each
+ * rsocket by its descriptor. An entry reports one event (EPOLLONESHOT), and is set again while the
+ * rsocket needs the thread. The kernel removes the entry of a closed channel. */
 #include "lib/rdmacm/rsocket/connection.h"
 
 #include <errno.h>
