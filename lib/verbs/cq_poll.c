@@ -140,20 +140,23 @@ static void end_poll(struct ibv_cq_ex *ex)
 		pthread_mutex_unlock(&of(ex)->lock);
 }
 
-static enum ibv_wc_opcode read_opcode(struct ibv_cq_ex *ex)
-{
-	return (enum ibv_wc_opcode)of(ex)->current.opcode;
-}
+/* Functions that return a member of the current completion. */
+#define READER(type, name, member)                                                                 \
+	static type name(struct ibv_cq_ex *ex)                                                     \
+	{                                                                                          \
+		return (type)of(ex)->current.member;                                               \
+	}
 
-static uint32_t read_vendor_err(struct ibv_cq_ex *ex)
-{
-	return of(ex)->current.vendor_err;
-}
-
-static uint32_t read_byte_len(struct ibv_cq_ex *ex)
-{
-	return of(ex)->current.byte_len;
-}
+READER(enum ibv_wc_opcode, read_opcode, opcode)
+READER(uint32_t, read_vendor_err, vendor_err)
+READER(unsigned int, read_wc_flags, flags)
+READER(uint32_t, read_byte_len, byte_len)
+READER(uint32_t, read_qp_num, qpn)
+READER(uint32_t, read_src_qp, src_qpn)
+READER(uint16_t, read_cvlan, cvlan)
+READER(uint64_t, read_completion_ts, timestamp_ns)
+/* RoCE has no service levels. As on other RoCE adapters, this is the frame type of a datagram. */
+READER(uint8_t, read_sl, frame)
 
 /* Immediate data in network order; with IBV_WC_WITH_INV a key in host order, for
  * ibv_wc_read_invalidated_rkey(3). */
@@ -162,21 +165,6 @@ static __be32 read_imm_data(struct ibv_cq_ex *ex)
 	const struct rxe_cqe *cqe = &of(ex)->current;
 
 	return cqe->flags & RXE_WC_WITH_INV ? cqe->imm_or_rkey : htobe32(cqe->imm_or_rkey);
-}
-
-static uint32_t read_qp_num(struct ibv_cq_ex *ex)
-{
-	return of(ex)->current.qpn;
-}
-
-static uint32_t read_src_qp(struct ibv_cq_ex *ex)
-{
-	return of(ex)->current.src_qpn;
-}
-
-static unsigned int read_wc_flags(struct ibv_cq_ex *ex)
-{
-	return of(ex)->current.flags;
 }
 
 /* RoCE has no LIDs. */
@@ -192,26 +180,10 @@ static uint8_t read_zero(struct ibv_cq_ex *ex)
 	return 0;
 }
 
-/* RoCE has no service levels. As on other RoCE adapters, this is the frame type of a datagram. */
-static uint8_t read_sl(struct ibv_cq_ex *ex)
-{
-	return of(ex)->current.frame;
-}
-
-static uint16_t read_cvlan(struct ibv_cq_ex *ex)
-{
-	return of(ex)->current.cvlan;
-}
-
 /* Of receives; a send's entry has another value there. */
 static uint32_t read_flow_tag(struct ibv_cq_ex *ex)
 {
 	return of(ex)->current.opcode == RXE_WC_RECV ? of(ex)->current.flow_tag : 0;
-}
-
-static uint64_t read_completion_ts(struct ibv_cq_ex *ex)
-{
-	return of(ex)->current.timestamp_ns;
 }
 
 /* The two clocks are never read at the same time, so the offset is known as a range. One that is

@@ -179,22 +179,16 @@ static struct rxe_recv_wr recv_wr(const struct ibv_recv_wr *wr)
 	};
 }
 
-static int post_recv(struct ibv_qp *base, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad_wr)
-{
-	struct vb_qp *qp = vb_qp(base);
-
-	if (vb_verb_fails(base->context, post_recv)) {
-		*bad_wr = wr;
-		return errno;
-	}
-	return vb_post_recv_list(qp, wr, bad_wr);
-}
-
-int vb_post_recv_list(struct vb_qp *qp, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad_wr)
+int vb_post_recv_list(struct vb_qp *qp, enum inject_verb verb, struct ibv_recv_wr *wr,
+		      struct ibv_recv_wr **bad_wr)
 {
 	enum post_result result = POST_OK;
 	uint64_t now_ns;
 
+	if (vb_gate_fails(qp->ex.base.qp_base.context, verb)) {
+		*bad_wr = wr;
+		return errno;
+	}
 	if (!vb_lock_engine(qp->dev, qp->forks)) {
 		*bad_wr = wr;
 		return vb_result(EINVAL);
@@ -217,6 +211,11 @@ int vb_post_recv_list(struct vb_qp *qp, struct ibv_recv_wr *wr, struct ibv_recv_
 		progress_unlock_queued(&qp->dev->progress);
 	}
 	return vb_result(vb_post_errno(result));
+}
+
+static int post_recv(struct ibv_qp *qp, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad_wr)
+{
+	return vb_post_recv_list(vb_qp(qp), INJECT_VERB_post_recv, wr, bad_wr);
 }
 
 static int post_srq_recv(struct ibv_srq *base, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad_wr)

@@ -10,6 +10,7 @@
 #include "emu/container_of.h"
 #include "emu/qp.h"
 #include "lib/abi/newer.h"
+#include "lib/inject/verb.h"
 #include "lib/progress/remote.h"
 #include "lib/verbs/context.h"
 #include "lib/verbs/pd.h"
@@ -78,8 +79,9 @@ void vb_comp_cntrs_detach(struct vb_qp *qp);
 /* qp_attr.c */
 int vb_modify_qp_rate_limit(struct ibv_qp *qp, struct ibv_qp_rate_limit_attr *attr);
 
-/* post.c: posts a list of receives. 0 or an errno. */
-int vb_post_recv_list(struct vb_qp *qp, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad_wr);
+/* post.c: posts a list of receives, unless a fault rule fails this verb. 0 or an errno. */
+int vb_post_recv_list(struct vb_qp *qp, enum inject_verb verb, struct ibv_recv_wr *wr,
+		      struct ibv_recv_wr **bad_wr);
 /* post.c: the errno of a result. */
 int vb_post_errno(enum post_result result);
 

@@ -25,15 +25,9 @@
 static_assert((int)RSS_DST_PORT_UDP == (int)IBV_RX_HASH_DST_PORT_UDP, "enum ibv_rx_hash_fields");
 static_assert((int)RSS_DST_IPV6 == (int)IBV_RX_HASH_DST_IPV6, "enum ibv_rx_hash_fields");
 
-static int wq_post_recv(struct ibv_wq *base, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad_wr)
+static int wq_post_recv(struct ibv_wq *wq, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad_wr)
 {
-	struct vb_wq *wq = vb_wq(base);
-
-	if (vb_verb_fails(base->context, post_wq_recv)) {
-		*bad_wr = wr;
-		return errno;
-	}
-	return vb_post_recv_list(&wq->half, wr, bad_wr);
+	return vb_post_recv_list(&vb_wq(wq)->half, INJECT_VERB_post_wq_recv, wr, bad_wr);
 }
 
 static int check_attr(struct ibv_context *context, const struct ibv_wq_init_attr *attr)
