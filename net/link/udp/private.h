@@ -31,20 +31,11 @@ struct udp_tx {
 	_Alignas(8) uint8_t control[UDP_BURST][UDP_TX_CONTROL];
 };
 
-/* Contents of a received datagram's control messages. */
-struct udp_meta {
-	uint32_t seg_len; /* 0: one packet */
-	uint8_t traffic_class;
-	uint8_t hop_limit;
-	uint32_t flow_label;
-};
-
 struct udp_rx {
 	struct mmsghdr msg[UDP_RX_BATCH];
 	struct iovec iov[UDP_RX_BATCH];
 	union udp_addr name[UDP_RX_BATCH];
 	_Alignas(8) uint8_t control[UDP_RX_BATCH][UDP_RX_CONTROL];
-	uint8_t *buf;	/* UDP_RX_BATCH times UDP_RX_BYTES */
 	uint32_t batch; /* datagrams that the last call could return */
 	uint32_t count; /* datagrams that it returned */
 	uint32_t next;	/* the first datagram with packets left */
@@ -55,6 +46,7 @@ struct udp_rx {
 	uint32_t seg_len;
 	struct wire_arrival common;
 	struct gid dst; /* address of the socket that was read */
+	uint8_t bytes[UDP_RX_BATCH][UDP_RX_BYTES];
 };
 
 struct udp_peer {
@@ -87,8 +79,7 @@ int udp_leave(struct link *base, const struct gid *group);
 bool udp_is_local(struct link *base, const struct gid *gid);
 
 void udp_tx_init(struct udp_link *link);
-int udp_rx_init(struct udp_link *link);
-void udp_rx_fini(struct udp_link *link);
+void udp_rx_init(struct udp_link *link);
 /* Sets options of a receiving socket that improve reception; failures are ignored. */
 void udp_set_receive_options(int fd, int family);
 /* Attaches the steering program of a group. known lists the senders of this host that are accepted,

@@ -12,7 +12,6 @@
 #include <assert.h>
 #include <errno.h>
 #include <netinet/udp.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/syscall.h>
@@ -28,28 +27,18 @@
 /* Of a cached result of udp_is_local. */
 #define PEER_USES (1u << 18)
 
-int udp_rx_init(struct udp_link *link)
+void udp_rx_init(struct udp_link *link)
 {
 	struct udp_rx *rx = &link->rx;
 
-	rx->buf = malloc((size_t)UDP_RX_BATCH * UDP_RX_BYTES);
-	if (!rx->buf)
-		return -ENOMEM;
 	rx->batch = 1;
 	for (uint32_t i = 0; i < UDP_RX_BATCH; i++) {
-		rx->iov[i].iov_base = rx->buf + (size_t)i * UDP_RX_BYTES;
-		rx->iov[i].iov_len = UDP_RX_BYTES;
+		rx->iov[i] = (struct iovec){ rx->bytes[i], UDP_RX_BYTES };
 		rx->msg[i].msg_hdr.msg_iov = &rx->iov[i];
 		rx->msg[i].msg_hdr.msg_iovlen = 1;
 		rx->msg[i].msg_hdr.msg_name = &rx->name[i];
 		rx->msg[i].msg_hdr.msg_control = rx->control[i];
 	}
-	return 0;
-}
-
-void udp_rx_fini(struct udp_link *link)
-{
-	free(link->rx.buf);
 }
 
 static uint32_t control_int(const struct cmsghdr *c)
@@ -65,28 +54,22 @@ static uint32_t control_int(const struct cmsghdr *c)
 	return byte;
 }
 
-static void read_control(struct udp_meta *meta, const struct cmsghdr *c)
+static void read_control(struct udp_rx *rx, const struct cmsghdr *c)
 {
 	const uint32_t value = control_int(c);
 
 	if (c->cmsg_level == IPPROTO_UDP && c->cmsg_type == UDP_GRO)
-		meta->seg_len = value;
+		rx->seg_len = value;
 	else if (c->cmsg_level == IPPROTO_IP && c->cmsg_type == IP_TOS)
-		meta->traffic_class = (uint8_t)value;
+		rx->common.traffic_class = (uint8_t)value;
 	else if (c->cmsg_level == IPPROTO_IP && c->cmsg_type == IP_TTL)
-		meta->hop_limit = (uint8_t)value;
+		rx->common.hop_limit = (uint8_t)value;
 	else if (c->cmsg_level == IPPROTO_IPV6 && c->cmsg_type == IPV6_TCLASS)
-		meta->traffic_class = (uint8_t)value;
+		rx->common.traffic_class = (uint8_t)value;
 	else if (c->cmsg_level == IPPROTO_IPV6 && c->cmsg_type == IPV6_HOPLIMIT)
-		meta->hop_limit = (uint8_t)value;
+		rx->common.hop_limit = (uint8_t)value;
 	else if (c->cmsg_level == IPPROTO_IPV6 && c->cmsg_type == IPV6_FLOWINFO)
-		meta->flow_label = ntohl(value) & 0xfffffu;
-}
-
-static void read_controls(struct udp_meta *meta, struct msghdr *hdr)
-{
-	for (struct cmsghdr *c = CMSG_FIRSTHDR(hdr); c; c = CMSG_NXTHDR(hdr, c))
-		read_control(meta, c);
+		rx->common.flow_label = ntohl(value) & 0xfffffu;
 }
 
 /* Called for each arrival, so results are cached. They expire, because an address may move to
@@ -120,22 +103,20 @@ static void open_datagram(struct udp_link *link)
 {
 	struct udp_rx *rx = &link->rx;
 	struct mmsghdr *msg = &rx->msg[rx->next];
-	struct udp_meta meta = { .hop_limit = UDP_HOP_LIMIT };
 	struct wire_arrival *a = &rx->common;
 
-	read_controls(&meta, &msg->msg_hdr);
+	*a = (struct wire_arrival){ .src_port = udp_addr_port(&rx->name[rx->next]),
+				    .dst = rx->dst,
+				    .hop_limit = UDP_HOP_LIMIT };
+	udp_addr_gid(&a->src, &rx->name[rx->next]);
+	a->id_rule = id_rule(link, &a->src);
 	rx->opened = true;
 	rx->offset = 0;
-	rx->seg_len = meta.seg_len > 0 && meta.seg_len < msg->msg_len ? meta.seg_len : msg->msg_len;
-
-	memset(a, 0, sizeof(*a));
-	udp_addr_gid(&a->src, &rx->name[rx->next]);
-	a->src_port = udp_addr_port(&rx->name[rx->next]);
-	a->dst = rx->dst;
-	a->traffic_class = meta.traffic_class;
-	a->hop_limit = meta.hop_limit;
-	a->flow_label = meta.flow_label;
-	a->id_rule = id_rule(link, &a->src);
+	rx->seg_len = 0;
+	for (struct cmsghdr *c = CMSG_FIRSTHDR(&msg->msg_hdr); c; c = CMSG_NXTHDR(&msg->msg_hdr, c))
+		read_control(rx, c);
+	if (rx->seg_len == 0 || rx->seg_len > msg->msg_len)
+		rx->seg_len = msg->msg_len;
 }
 
 /* Returns packets of the datagrams that were read. */

@@ -80,8 +80,9 @@ static int open_poll(struct udp_link *link)
 
 static int open_parts(struct udp_link *link)
 {
-	int rc = udp_rx_init(link);
+	int rc = 0;
 
+	udp_rx_init(link);
 	for (uint32_t i = 0; rc == 0 && i < LINK_TX_PORTS; i++)
 		rc = open_tx(link, i, link->cfg.tx_port[i]);
 	return rc == 0 ? open_poll(link) : rc;
@@ -96,7 +97,6 @@ static void udp_close(struct link *base)
 	for (uint32_t i = 0; i < link->num_groups; i++)
 		descriptor_close(link->group_fd[i]);
 	descriptor_close(link->base.wait_fd);
-	udp_rx_fini(link);
 	free(link);
 }
 
