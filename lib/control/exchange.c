@@ -23,18 +23,6 @@ static void set_timeout(int sock, int seconds)
 	setsockopt(sock, SOL_SOCKET, SO_SNDTIMEO, &tv, sizeof(tv));
 }
 
-static void own_hello(struct ctl_hello *ret, uint32_t role)
-{
-	*ret = (struct ctl_hello){
-		.magic = CTL_MAGIC,
-		.protocol = CTL_PROTOCOL,
-		.layout = CTL_LAYOUT,
-		.role = role,
-		.pid = getpid(),
-		.version = RXE_DM_VERSION,
-	};
-}
-
 static int explain_skew(const struct ctl_client *client, const struct ctl_hello *theirs)
 {
 	ctl_log(CTL_LOG_ERROR,
@@ -78,12 +66,18 @@ static ssize_t await_message(const struct ctl_client *client, int sock, void *ms
 
 static int say_hello(struct ctl_client *client, int sock)
 {
-	struct ctl_hello hello, theirs = { 0 };
+	const struct ctl_hello hello = {
+		.magic = CTL_MAGIC,
+		.protocol = CTL_PROTOCOL,
+		.layout = CTL_LAYOUT,
+		.role = client->role,
+		.pid = getpid(),
+		.version = RXE_DM_VERSION,
+	};
+	struct ctl_hello theirs = { 0 };
+	int rc = ctl_send(sock, &hello, sizeof(hello), NULL, 0, 0);
 	ssize_t n;
-	int rc;
 
-	own_hello(&hello, client->role);
-	rc = ctl_send(sock, &hello, sizeof(hello), NULL, 0, 0);
 	if (rc)
 		return rc == -EPIPE || rc == -ECONNRESET ? -ESHUTDOWN : rc;
 	n = await_message(client, sock, &theirs, sizeof(theirs), NULL, 0, NULL);

@@ -86,10 +86,15 @@ static int ask_attach(struct ctl_client *client, uint32_t device, struct ctl_cal
 	return rc;
 }
 
-/* FD_TX or FD_HUB; -1: the link has none. */
-static int more_fd(const struct ctl_call *call, size_t index)
+/* Where an attachment keeps the descriptor FD_RX, FD_EVENT, FD_TX or FD_HUB. */
+static int *place_of(struct ctl_attachment *a, size_t index)
 {
-	return call->num_fds > index ? call->fds[index] : -1;
+	int *const place[] = { [FD_RX] = &a->rx_fd,
+			       [FD_EVENT] = &a->event_fd,
+			       [FD_TX] = &a->tx_fd,
+			       [FD_HUB] = &a->hub_fd };
+
+	return place[index];
 }
 
 static int take_attachment(struct ctl_client *client, struct held_attachment *held,
@@ -110,10 +115,8 @@ static int take_attachment(struct ctl_client *client, struct held_attachment *he
 		munmap(a.shared, got->shared_bytes);
 		return -ENOMEM;
 	}
-	a.rx_fd = descriptor_keep(call->fds[FD_RX]);
-	a.tx_fd = descriptor_keep(more_fd(call, FD_TX));
-	a.hub_fd = descriptor_keep(more_fd(call, FD_HUB));
-	a.event_fd = descriptor_keep(call->fds[FD_EVENT]);
+	for (size_t i = FD_RX; i <= FD_HUB; i++)
+		*place_of(&a, i) = i < call->num_fds ? descriptor_keep(call->fds[i]) : -1;
 	held->a = a;
 	held->shared_bytes = got->shared_bytes;
 	return 0;
@@ -147,10 +150,8 @@ static void unmap_attachment(struct held_attachment *held)
 {
 	munmap(held->a.shared, held->shared_bytes);
 	munmap(held->a.arena, held->a.arena_bytes);
-	descriptor_close(held->a.rx_fd);
-	descriptor_close(held->a.tx_fd);
-	descriptor_close(held->a.hub_fd);
-	descriptor_close(held->a.event_fd);
+	for (size_t i = FD_RX; i <= FD_HUB; i++)
+		descriptor_close(*place_of(&held->a, i));
 	*held = (struct held_attachment){ 0 };
 }
 
@@ -182,12 +183,8 @@ void ctl_held_forget(struct ctl_client *client)
 	/* cmd_fd stays open: it keeps the context alive after the parent exits. The other
 	 * descriptor numbers stay in use: programs may have stored them. */
 	for (uint32_t i = 0; i < CTL_DEVICE_MAX; i++) {
-		if (client->attached[i].refs) {
-			descriptor_replace(client->attached[i].a.rx_fd, dup(nothing));
-			descriptor_replace(client->attached[i].a.tx_fd, dup(nothing));
-			descriptor_replace(client->attached[i].a.hub_fd, dup(nothing));
-			descriptor_replace(client->attached[i].a.event_fd, dup(nothing));
-		}
+		for (size_t fd = FD_RX; fd <= FD_HUB && client->attached[i].refs; fd++)
+			descriptor_replace(*place_of(&client->attached[i].a, fd), dup(nothing));
 	}
 	close(nothing);
 }
@@ -219,12 +216,8 @@ static int reattach(struct ctl_client *client, uint32_t device)
 		rc = -ENOMEM;
 	close(call.fds[FD_SHARED]);
 	close(call.fds[FD_ARENA]);
-	descriptor_replace(held->a.rx_fd, call.fds[FD_RX]);
-	if (more_fd(&call, FD_TX) >= 0)
-		descriptor_replace(held->a.tx_fd, more_fd(&call, FD_TX));
-	if (more_fd(&call, FD_HUB) >= 0)
-		descriptor_replace(held->a.hub_fd, more_fd(&call, FD_HUB));
-	descriptor_replace(held->a.event_fd, call.fds[FD_EVENT]);
+	for (size_t i = FD_RX; i < call.num_fds; i++)
+		descriptor_replace(*place_of(&held->a, i), call.fds[i]);
 	return rc;
 }
 

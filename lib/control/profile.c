@@ -97,6 +97,33 @@ const struct ctl_key ctl_key_table[] = {
 /* clang-format on */
 const size_t ctl_key_count = sizeof(ctl_key_table) / sizeof(ctl_key_table[0]);
 
+static void store(const struct ctl_key *key, uint64_t value, struct ctl_profile *profile)
+{
+	const uint32_t small = (uint32_t)value;
+	char *to = (char *)profile + key->at;
+
+	assert(key->kind != CTL_KEY_TEXT);
+	if (key->kind == CTL_KEY_SIZE)
+		memcpy(to, &value, sizeof(value));
+	else
+		memcpy(to, &small, sizeof(small));
+}
+
+static uint64_t load(const struct ctl_key *key, const struct ctl_profile *profile)
+{
+	const char *from = (const char *)profile + key->at;
+	uint64_t value;
+	uint32_t small;
+
+	assert(key->kind != CTL_KEY_TEXT);
+	memcpy(&small, from, sizeof(small));
+	if (key->kind != CTL_KEY_SIZE)
+		return small;
+	memcpy(&value, from, sizeof(value));
+	return value;
+}
+
+/* All limits are as large as the engine's, and all features on. */
 void ctl_profile_init(struct ctl_profile *ret)
 {
 	*ret = (struct ctl_profile){
@@ -104,48 +131,22 @@ void ctl_profile_init(struct ctl_profile *ret)
 		.fw_ver = RXE_DM_VERSION,
 		.board_id = "rxe_dm",
 		.hca_type = "rxe_dm",
-		.vendor_id = 0xffffff,
-		.vendor_part_id = 1,
-		.max_mr_size = RXE_MAX_MR_SIZE,
-		.max_dm_size = 1ull << 40,
-		.max_qp = RXE_MAX_QP,
-		.max_qp_wr = RXE_MAX_QP_WR,
-		.max_sge = RXE_MAX_SGE,
-		.max_sge_rd = RXE_MAX_SGE,
-		.max_inline_data = RXE_MAX_INLINE,
-		.max_cq = RXE_MAX_CQ,
-		.max_cqe = RXE_MAX_CQE,
-		.max_mr = RXE_MAX_MR - 1, /* entry 0 of the key table is unused */
-		.max_mw = RXE_MAX_MW,
-		.max_pd = RXE_MAX_PD,
-		.max_ah = RXE_MAX_AH,
-		.max_srq = RXE_MAX_SRQ,
-		.max_srq_wr = RXE_MAX_SRQ_WR,
-		.max_srq_sge = RXE_MAX_SGE,
-		.max_num_tags = RXE_MAX_TAGS,
-		.max_qp_rd_atom = RXE_MAX_RD_ATOMIC,
-		.max_qp_init_rd_atom = RXE_MAX_RD_ATOMIC,
-		.max_mcast_grp = RXE_MAX_MCAST_GRP,
-		.max_mcast_qp_attach = RXE_MAX_MCAST_QP,
-		.max_msg_sz = RXE_MAX_MSG_SIZE,
-		.atomic_cap = IBV_ATOMIC_HCA,
-		.active_mtu = 4096,
-		/* 40 Gb/s together, which is what loopback carries. */
-		.active_width = 2,
-		.active_speed = 8,
-		.xrc = 1,
-		.odp = 1,
-		.odp_implicit = 1,
-		.mem_mgt_extensions = 1,
-		.flush = 1,
-		.atomic_write = 1,
-		.raw_packet = 1,
-		.path_migration = 1,
-		.rate_limit = 1,
-		.cq_moderation = 1,
-		.completion_timestamp = 1,
-		.comp_cntr = 1,
 	};
+	for (size_t i = 0; i < ctl_key_count; i++) {
+		const struct ctl_key *key = &ctl_key_table[i];
+
+		if (key->kind == CTL_KEY_NUMBER || key->kind == CTL_KEY_SIZE)
+			store(key, key->max, ret);
+		else if (key->words == switch_words)
+			store(key, 1, ret);
+	}
+	ret->vendor_part_id = 1;
+	ret->hw_ver = 0;
+	ret->atomic_cap = IBV_ATOMIC_HCA;
+	ret->active_mtu = 4096;
+	/* 40 Gb/s together, which is what loopback carries. */
+	ret->active_width = 2;
+	ret->active_speed = 8;
 }
 
 static const char *word_of(const struct ctl_key_word *words, uint32_t value)
@@ -185,7 +186,8 @@ const char *ctl_profile_rate(const struct ctl_profile *profile, char ret[static 
 	return ret;
 }
 
-static bool parse_number(const char *text, uint64_t max, bool suffixes, uint64_t *ret)
+bool ctl_parse_number(const char *text, int base, bool suffixes, uint64_t min, uint64_t max,
+		      uint64_t *ret)
 {
 	static const char units[] = "KMGT";
 	unsigned long long value;
@@ -196,42 +198,37 @@ static bool parse_number(const char *text, uint64_t max, bool suffixes, uint64_t
 	if (!isdigit((unsigned char)*text))
 		return false;
 	errno = 0;
-	value = strtoull(text, &end, 0);
+	value = strtoull(text, &end, base);
 	unit = *end && suffixes ? strchr(units, toupper((unsigned char)*end)) : NULL;
 	if (unit) {
 		shift = 10 * (unsigned int)(unit - units + 1);
 		end++;
 	}
-	if (errno || *end || value > max >> shift)
+	if (errno || *end || value > max >> shift || value << shift < min)
 		return false;
 	*ret = value << shift;
 	return true;
 }
 
-static bool set_number(const struct ctl_key *key, const char *value, void *to)
+static bool set_number(const struct ctl_key *key, const char *text, struct ctl_profile *profile)
 {
-	uint32_t small;
-	uint64_t number;
+	uint64_t value;
 
-	if (!parse_number(value, key->max, key->kind == CTL_KEY_SIZE, &number) || number < key->min)
+	if (!ctl_parse_number(text, 0, key->kind == CTL_KEY_SIZE, key->min, key->max, &value))
 		return false;
-	small = (uint32_t)number;
-	if (key->kind == CTL_KEY_SIZE)
-		memcpy(to, &number, sizeof(number));
-	else
-		memcpy(to, &small, sizeof(small));
+	store(key, value, profile);
 	return true;
 }
 
-static bool set_word(const struct ctl_key *key, const char *value, void *to)
+static bool set_word(const struct ctl_key *key, const char *text, struct ctl_profile *profile)
 {
-	for (const struct ctl_key_word *at = key->words; at->word; at++) {
-		if (strcasecmp(at->word, value) == 0) {
-			memcpy(to, &at->value, sizeof(at->value));
-			return true;
-		}
-	}
-	return false;
+	const struct ctl_key_word *at = key->words;
+
+	while (at->word && strcasecmp(at->word, text) != 0)
+		at++;
+	if (at->word)
+		store(key, at->value, profile);
+	return at->word;
 }
 
 static bool set_text(const char *value, char *to)
@@ -251,13 +248,11 @@ static bool set_text(const char *value, char *to)
 
 static bool set(const struct ctl_key *key, const char *value, struct ctl_profile *profile)
 {
-	char *to = (char *)profile + key->at;
-
 	switch (key->kind) {
 	case CTL_KEY_NUMBER:
-	case CTL_KEY_SIZE: return set_number(key, value, to);
-	case CTL_KEY_WORD: return set_word(key, value, to);
-	case CTL_KEY_TEXT: return set_text(value, to);
+	case CTL_KEY_SIZE: return set_number(key, value, profile);
+	case CTL_KEY_WORD: return set_word(key, value, profile);
+	case CTL_KEY_TEXT: return set_text(value, (char *)profile + key->at);
 	}
 	return false;
 }
@@ -286,7 +281,7 @@ const char *ctl_key_expects(const struct ctl_key *key, char ret[static CTL_KEY_E
 	return ret;
 }
 
-const struct ctl_key *ctl_key_find(const char *name)
+static const struct ctl_key *find_key(const char *name)
 {
 	for (size_t i = 0; i < ctl_key_count; i++) {
 		if (strcmp(ctl_key_table[i].key, name) == 0)
@@ -328,7 +323,7 @@ static bool take_line(struct ctl_profile *profile, char *line, uint32_t number, 
 	*value = '\0';
 	name = trim(name);
 	value = trim(value + 1);
-	key = ctl_key_find(name);
+	key = find_key(name);
 	if (!key) {
 		snprintf(why, CTL_PROFILE_WHY, "there is no key '%.40s': see 'man rxe_dm-profile'",
 			 name);
@@ -371,24 +366,18 @@ bool ctl_profile_read(struct ctl_profile *profile, FILE *from, uint32_t *ret_lin
 const char *ctl_key_value(const struct ctl_key *key, const struct ctl_profile *profile,
 			  char ret[static CTL_PROFILE_TEXT])
 {
-	const char *from = (const char *)profile + key->at;
-	uint64_t number = 0;
-	uint32_t small;
-
 	switch (key->kind) {
-	case CTL_KEY_SIZE:
-		memcpy(&number, from, sizeof(number));
-		snprintf(ret, CTL_PROFILE_TEXT, "%llu", (unsigned long long)number);
-		break;
 	case CTL_KEY_NUMBER:
-		memcpy(&small, from, sizeof(small));
-		snprintf(ret, CTL_PROFILE_TEXT, "%u", small);
+	case CTL_KEY_SIZE:
+		snprintf(ret, CTL_PROFILE_TEXT, "%llu", (unsigned long long)load(key, profile));
 		break;
 	case CTL_KEY_WORD:
-		memcpy(&small, from, sizeof(small));
-		snprintf(ret, CTL_PROFILE_TEXT, "%s", word_of(key->words, small));
+		snprintf(ret, CTL_PROFILE_TEXT, "%s",
+			 word_of(key->words, (uint32_t)load(key, profile)));
 		break;
-	case CTL_KEY_TEXT: snprintf(ret, CTL_PROFILE_TEXT, "%s", from); break;
+	case CTL_KEY_TEXT:
+		snprintf(ret, CTL_PROFILE_TEXT, "%s", (const char *)profile + key->at);
+		break;
 	}
 	return ret;
 }

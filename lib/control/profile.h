@@ -64,14 +64,16 @@ struct ctl_key {
 extern const struct ctl_key ctl_key_table[];
 extern const size_t ctl_key_count;
 
-/* NULL: no such key. */
-const struct ctl_key *ctl_key_find(const char *name);
 /* The value as a file has it. */
 const char *ctl_key_value(const struct ctl_key *key, const struct ctl_profile *profile,
 			  char ret[static CTL_PROFILE_TEXT]);
 /* What a value of the key must be: "1 to 4096", or the words. */
 #define CTL_KEY_EXPECTS 96
 const char *ctl_key_expects(const struct ctl_key *key, char ret[static CTL_KEY_EXPECTS]);
+
+/* Parses a whole text as a number from min to max. suffixes: K, M, G or T may stand behind it. */
+bool ctl_parse_number(const char *text, int base, bool suffixes, uint64_t min, uint64_t max,
+		      uint64_t *ret);
 
 void ctl_profile_init(struct ctl_profile *ret);
 /* Reads lines "key = value", with comments from '#' on. False: *ret_line and why say where and what

@@ -19,12 +19,16 @@ static struct ctl_call call_for(enum ctl_op op, const struct ctl_context *contex
 	};
 }
 
-static int do_make(const struct ctl_context *context, struct ctl_call *call, uint32_t *ret_handle)
+/* *ret_handle, *ret_key: of the object made; NULL: the caller needs none. */
+static int do_make(const struct ctl_context *context, struct ctl_call *call, uint32_t *ret_handle,
+		   uint32_t *ret_key)
 {
 	int rc = ctl_do(context->client, call, 0);
 
-	if (rc == 0)
+	if (rc == 0 && ret_handle)
 		*ret_handle = call->reply.made.handle;
+	if (rc == 0 && ret_key)
+		*ret_key = call->reply.made.key;
 	return rc;
 }
 
@@ -65,7 +69,7 @@ int ctl_alloc_pd(const struct ctl_context *context, uint32_t *ret_handle)
 {
 	struct ctl_call call = call_for(CTL_ALLOC_PD, context, 0);
 
-	return do_make(context, &call, ret_handle);
+	return do_make(context, &call, ret_handle, NULL);
 }
 
 int ctl_use_pd(const struct ctl_context *context, uint32_t handle, int delta)
@@ -76,27 +80,13 @@ int ctl_use_pd(const struct ctl_context *context, uint32_t handle, int delta)
 	return ctl_do(context->client, &call, 0);
 }
 
-static int do_reg_mr(const struct ctl_context *context, struct ctl_call *call,
-		     const struct ctl_reg_mr *reg, uint32_t *ret_key)
-{
-	int rc;
-
-	call->req.mr = *reg;
-	rc = ctl_do(context->client, call, 0);
-	if (rc == 0)
-		*ret_key = call->reply.made.key;
-	return rc;
-}
-
 int ctl_reg_mr(const struct ctl_context *context, const struct ctl_reg_mr *reg,
 	       uint32_t *ret_handle, uint32_t *ret_key)
 {
 	struct ctl_call call = call_for(CTL_REG_MR, context, 0);
-	int rc = do_reg_mr(context, &call, reg, ret_key);
 
-	if (rc == 0)
-		*ret_handle = call.reply.made.handle;
-	return rc;
+	call.req.mr = *reg;
+	return do_make(context, &call, ret_handle, ret_key);
 }
 
 int ctl_rereg_mr(const struct ctl_context *context, uint32_t handle, const struct ctl_reg_mr *reg,
@@ -104,7 +94,8 @@ int ctl_rereg_mr(const struct ctl_context *context, uint32_t handle, const struc
 {
 	struct ctl_call call = call_for(CTL_REREG_MR, context, handle);
 
-	return do_reg_mr(context, &call, reg, ret_key);
+	call.req.mr = *reg;
+	return do_make(context, &call, NULL, ret_key);
 }
 
 int ctl_alloc_dm(const struct ctl_context *context, uint64_t len, uint32_t log_align,
@@ -114,7 +105,7 @@ int ctl_alloc_dm(const struct ctl_context *context, uint64_t len, uint32_t log_a
 	int rc;
 
 	call.req.dm = (struct ctl_msg_dm){ .len = len, .log_align = log_align };
-	rc = do_make(context, &call, ret_handle);
+	rc = do_make(context, &call, ret_handle, NULL);
 	if (rc == 0)
 		*ret_offset = call.reply.made.offset;
 	return rc;
@@ -136,7 +127,7 @@ int ctl_alloc_dmah(const struct ctl_context *context, const struct ctl_dmah *dma
 	struct ctl_call call = call_for(CTL_ALLOC_DMAH, context, 0);
 
 	call.req.dmah = *dmah;
-	return do_make(context, &call, ret_handle);
+	return do_make(context, &call, ret_handle, NULL);
 }
 
 int ctl_reg_umem(const struct ctl_context *context, const struct ctl_reg_mr *umem,
@@ -145,21 +136,17 @@ int ctl_reg_umem(const struct ctl_context *context, const struct ctl_reg_mr *ume
 	struct ctl_call call = call_for(CTL_REG_UMEM, context, 0);
 
 	call.req.mr = *umem;
-	return do_make(context, &call, ret_handle);
+	return do_make(context, &call, ret_handle, NULL);
 }
 
 int ctl_open_xrcd(const struct ctl_context *context, int fd, uint32_t flags, uint32_t *ret_handle,
 		  uint32_t *ret_domain)
 {
 	struct ctl_call call = call_for(CTL_OPEN_XRCD, context, 0);
-	int rc;
 
 	call.in_fd = fd;
 	call.req.xrcd.flags = flags;
-	rc = do_make(context, &call, ret_handle);
-	if (rc == 0)
-		*ret_domain = call.reply.made.key;
-	return rc;
+	return do_make(context, &call, ret_handle, ret_domain);
 }
 
 int ctl_alloc_mw(const struct ctl_context *context, uint32_t pd, uint32_t kind,
@@ -169,11 +156,9 @@ int ctl_alloc_mw(const struct ctl_context *context, uint32_t pd, uint32_t kind,
 	int rc;
 
 	call.req.mw = (struct ctl_msg_mw){ .pd = pd, .kind = kind };
-	rc = do_make(context, &call, ret_handle);
-	if (rc == 0) {
-		*ret_key = call.reply.made.key;
+	rc = do_make(context, &call, ret_handle, ret_key);
+	if (rc == 0)
 		*ret_index = (uint32_t)call.reply.made.offset;
-	}
 	return rc;
 }
 
@@ -181,25 +166,17 @@ int ctl_open_qp(const struct ctl_context *context, uint32_t xrcd, uint32_t qpn, 
 		uint32_t *ret_handle, uint32_t *ret_epoch)
 {
 	struct ctl_call call = call_for(CTL_OPEN_QP, context, 0);
-	int rc;
 
 	call.req.qp = (struct ctl_msg_qp){ .xrcd = xrcd, .qpn = qpn, .is_new = is_new };
-	rc = do_make(context, &call, ret_handle);
-	if (rc == 0)
-		*ret_epoch = call.reply.made.key;
-	return rc;
+	return do_make(context, &call, ret_handle, ret_epoch);
 }
 
 int ctl_close_qp(const struct ctl_context *context, uint32_t handle, uint32_t *ret_left)
 {
 	struct ctl_call call = call_for(CTL_FREE, context, handle);
-	int rc;
 
 	call.req.kind = CTL_KIND_QP;
-	rc = ctl_do(context->client, &call, 0);
-	if (rc == 0)
-		*ret_left = call.reply.made.key;
-	return rc;
+	return do_make(context, &call, NULL, ret_left);
 }
 
 int ctl_free(const struct ctl_context *context, enum ctl_kind kind, uint32_t handle)
@@ -223,23 +200,28 @@ int ctl_query(const struct ctl_context *context, uint32_t kind, uint32_t handle,
 	return rc;
 }
 
-static int exchange(struct ctl_client *client, struct ctl_call *call, struct ctl_msg_cm_reply *ret)
+static struct ctl_call cm_call(const struct ctl_msg_cm *req)
 {
-	int rc = ctl_do(client, call, 0);
+	return (struct ctl_call){ .req = { .op = CTL_CM, .cm = *req }, .in_fd = -1 };
+}
+
+int ctl_cm(struct ctl_client *client, const struct ctl_msg_cm *req, struct ctl_msg_cm_reply *ret)
+{
+	struct ctl_call call = cm_call(req);
+	int rc = ctl_do(client, &call, 0);
 
 	if (rc == 0 && ret)
-		*ret = call->reply.cm;
+		*ret = call.reply.cm;
 	return rc;
 }
 
 int ctl_cm_create_channel(struct ctl_client *client, int fd, uint32_t *ret_channel)
 {
-	struct ctl_call call = {
-		.req = { .op = CTL_CM, .cm = { .op = CTL_CM_CREATE_CHANNEL } },
-		.in_fd = fd,
-	};
-	int rc = exchange(client, &call, NULL);
+	struct ctl_call call = cm_call(&(struct ctl_msg_cm){ .op = CTL_CM_CREATE_CHANNEL });
+	int rc;
 
+	call.in_fd = fd;
+	rc = ctl_do(client, &call, 0);
 	if (rc == 0)
 		*ret_channel = call.reply.cm.handle;
 	return rc;
@@ -247,10 +229,8 @@ int ctl_cm_create_channel(struct ctl_client *client, int fd, uint32_t *ret_chann
 
 int ctl_cm_pause(struct ctl_client *client, uint32_t channel, int *ret_fd)
 {
-	struct ctl_call call = {
-		.req = { .op = CTL_CM, .cm = { .op = CTL_CM_PAUSE_CHANNEL, .channel = channel } },
-		.in_fd = -1,
-	};
+	struct ctl_call call =
+		cm_call(&(struct ctl_msg_cm){ .op = CTL_CM_PAUSE_CHANNEL, .channel = channel });
 	int rc = ctl_do(client, &call, 1);
 
 	if (rc == 0)
@@ -260,17 +240,12 @@ int ctl_cm_pause(struct ctl_client *client, uint32_t channel, int *ret_fd)
 
 int ctl_cm_channel(struct ctl_client *client, enum ctl_cm_op op, uint32_t channel)
 {
-	const struct ctl_msg_cm req = { .op = op, .channel = channel };
-
-	return ctl_cm(client, &req, NULL);
+	return ctl_cm(client, &(struct ctl_msg_cm){ .op = op, .channel = channel }, NULL);
 }
 
 int ctl_cm_list(struct ctl_client *client, uint32_t first, struct ctl_cm_page *ret)
 {
-	struct ctl_call call = {
-		.req = { .op = CTL_CM, .cm = { .op = CTL_CM_LIST, .id = first } },
-		.in_fd = -1,
-	};
+	struct ctl_call call = cm_call(&(struct ctl_msg_cm){ .op = CTL_CM_LIST, .id = first });
 	int rc = ctl_do(client, &call, 0);
 
 	if (rc == 0)
@@ -280,20 +255,10 @@ int ctl_cm_list(struct ctl_client *client, uint32_t first, struct ctl_cm_page *r
 
 int ctl_cm_failures(struct ctl_client *client, uint32_t first, struct ctl_cm_failures *ret)
 {
-	struct ctl_call call = {
-		.req = { .op = CTL_CM, .cm = { .op = CTL_CM_FAILURES, .id = first } },
-		.in_fd = -1,
-	};
+	struct ctl_call call = cm_call(&(struct ctl_msg_cm){ .op = CTL_CM_FAILURES, .id = first });
 	int rc = ctl_do(client, &call, 0);
 
 	if (rc == 0)
 		*ret = call.reply.cm_failures;
 	return rc;
-}
-
-int ctl_cm(struct ctl_client *client, const struct ctl_msg_cm *req, struct ctl_msg_cm_reply *ret)
-{
-	struct ctl_call call = { .req = { .op = CTL_CM, .cm = *req }, .in_fd = -1 };
-
-	return exchange(client, &call, ret);
 }

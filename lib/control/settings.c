@@ -14,28 +14,26 @@
 #define ARENA_MIN (64ull << 10)
 #define ARENA_MAX (1ull << 40)
 
-static bool parse_number(const char *text, uint64_t min, uint64_t max, uint64_t *ret)
-{
-	unsigned long long value;
-	char *end;
-
-	if (!isdigit((unsigned char)*text))
-		return false;
-	errno = 0;
-	value = strtoull(text, &end, 10);
-	if (errno || *end || value < min || value > max)
-		return false;
-	*ret = value;
-	return true;
-}
-
 static bool parse_u32(const char *text, uint32_t min, uint32_t max, uint32_t *ret)
 {
 	uint64_t value;
 
-	if (!parse_number(text, min, max, &value))
+	if (!ctl_parse_number(text, 10, false, min, max, &value))
 		return false;
 	*ret = (uint32_t)value;
+	return true;
+}
+
+/* Copies a list's word, and moves to the comma behind it or to the end. False: it is too long. */
+static bool take_word(const char **at, char *ret, size_t size)
+{
+	const size_t len = strcspn(*at, ",");
+
+	if (len >= size)
+		return false;
+	memcpy(ret, *at, len);
+	ret[len] = '\0';
+	*at += len;
 	return true;
 }
 
@@ -93,24 +91,16 @@ static bool parse_address(struct ctl_settings *settings, const char *value)
 	char word[CTL_GID_STR_MAX + 4];
 	uint32_t n = 0;
 
-	for (const char *at = value;; at++) {
-		size_t len = strcspn(at, ",");
-
-		if (n == CTL_DEVICE_MAX || len >= sizeof(word))
-			return false;
-		memcpy(word, at, len);
-		word[len] = '\0';
-		if (!parse_address_and_prefix(word, &list[n], &prefix_len[n]))
+	do {
+		if (n == CTL_DEVICE_MAX || !take_word(&value, word, sizeof(word)) ||
+		    !parse_address_and_prefix(word, &list[n], &prefix_len[n]))
 			return false;
 		for (uint32_t i = 0; i < n; i++) {
 			if (gid_equal(&list[i], &list[n]))
 				return false;
 		}
 		n++;
-		at += len;
-		if (!*at)
-			break;
-	}
+	} while (*value++ == ',');
 	memcpy(settings->address, list, sizeof(list[0]) * n);
 	memcpy(settings->prefix_len, prefix_len, sizeof(prefix_len[0]) * n);
 	settings->num_addresses = n;
@@ -139,25 +129,7 @@ static bool parse_gateway(struct ctl_settings *settings, const char *value)
 
 static bool parse_arena(struct ctl_settings *settings, const char *value)
 {
-	static const char suffixes[] = "KMGT";
-	char digits[24];
-	size_t len = strlen(value);
-	unsigned int shift = 0;
-	const char *suffix;
-	uint64_t n;
-
-	if (len == 0 || len >= sizeof(digits))
-		return false;
-	memcpy(digits, value, len + 1);
-	suffix = strchr(suffixes, toupper((unsigned char)digits[len - 1]));
-	if (suffix) {
-		shift = 10 * (unsigned int)(suffix - suffixes + 1);
-		digits[len - 1] = '\0';
-	}
-	if (!parse_number(digits, 1, ARENA_MAX >> shift, &n) || n << shift < ARENA_MIN)
-		return false;
-	settings->arena_bytes = n << shift;
-	return true;
+	return ctl_parse_number(value, 10, true, ARENA_MIN, ARENA_MAX, &settings->arena_bytes);
 }
 
 static bool parse_allow_users(struct ctl_settings *settings, const char *value)
@@ -165,20 +137,15 @@ static bool parse_allow_users(struct ctl_settings *settings, const char *value)
 	uint32_t user[CTL_ALLOWED_USERS_MAX], n = 0;
 	char word[12];
 
+	settings->num_allowed_users = 0;
 	settings->allow_all_users = strcmp(value, "all") == 0;
-	for (const char *at = value; !settings->allow_all_users; at++) {
-		size_t len = strcspn(at, ",");
-
-		if (n == CTL_ALLOWED_USERS_MAX || len >= sizeof(word))
+	if (settings->allow_all_users)
+		return true;
+	do {
+		if (n == CTL_ALLOWED_USERS_MAX || !take_word(&value, word, sizeof(word)) ||
+		    !parse_u32(word, 0, UINT32_MAX - 1, &user[n++]))
 			return false;
-		memcpy(word, at, len);
-		word[len] = '\0';
-		if (!parse_u32(word, 0, UINT32_MAX - 1, &user[n++]))
-			return false;
-		at += len;
-		if (!*at)
-			break;
-	}
+	} while (*value++ == ',');
 	memcpy(settings->allowed_user, user, sizeof(user[0]) * n);
 	settings->num_allowed_users = n;
 	return true;
