@@ -45,10 +45,10 @@ static void log_link(void *arg, const char *line)
 #ifndef RXE_DM_PCAP
 int ethernet_open_sockets(const struct ethernet_filter *filter, int *ret_rx_fd, int *ret_tx_fd)
 {
+	(void)filter;
 	*ret_rx_fd = *ret_tx_fd = -1;
-	filter->log(filter->log_arg,
-		    "this rxe_dm was built without libpcap, which --link ethernet needs: install "
-		    "libpcap-dev and build it with -Dpcap=enabled");
+	ctl_log(CTL_LOG_ERROR, "this rxe_dm was built without libpcap, which --link ethernet "
+			       "needs: install libpcap-dev and build it with -Dpcap=enabled");
 	return -EOPNOTSUPP;
 }
 #endif
