@@ -3,13 +3,12 @@
  * completion; everything else has one. Callers do not learn of a completion lost to an overrun:
  * the CQ stays in error, and the next settle fails the QPs that use it. */
 #include "emu/complete.h"
-#include "emu/comp_cntr.h"
+#include "emu/cq.h"
 
 #include <assert.h>
 #include <string.h>
+#include <utlist.h>
 
-#include "emu/comp_cntr.h"
-#include "emu/counters.h"
 #include "emu/engine.h"
 #include "emu/mr.h"
 #include "emu/qp.h"
@@ -317,14 +316,8 @@ void rxe_report_failed(struct rxe_engine *engine, const struct rxe_qp *qp, enum 
 
 void rxe_raise(struct rxe_engine *engine, struct rxe_qp *qp, enum rxe_event_type type)
 {
-	struct rxe_qp **link = &engine->with_events;
-
 	static_assert(RXE_EVENT_QP_LAST_WQE_REACHED < 32, "a bit for each type");
-	if (!qp->events) {
-		while (*link)
-			link = &(*link)->next_with_events;
-		*link = qp;
-		qp->next_with_events = NULL;
-	}
+	if (!qp->events)
+		LL_APPEND2(engine->with_events, qp, next_with_events);
 	qp->events |= 1u << type;
 }

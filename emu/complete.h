@@ -8,9 +8,9 @@
 #include <stdint.h>
 
 #include "emu/cq.h"
+#include "emu/emit.h"
 #include "emu/host.h"
 #include "emu/limits.h"
-#include "emu/output.h"
 #include "emu/queue.h"
 #include "emu/sge.h"
 #include "emu/tag_matching.h"

@@ -5,10 +5,11 @@
 #include "emu/cq.h"
 
 #include <assert.h>
+#include <stddef.h>
+#include <utlist.h>
 
 #include "emu/engine.h"
 #include "emu/host.h"
-#include "emu/moderation.h"
 #include "emu/queue.h"
 
 size_t rxe_cq_ring_bytes(uint32_t cqe)
@@ -28,14 +29,12 @@ void rxe_cq_init(struct rxe_cq *cq, void *ring, uint32_t cqe, void *owner)
 
 void rxe_cq_fini(struct rxe_engine *engine, struct rxe_cq *cq)
 {
-	struct rxe_cq **link = &engine->unpublished;
-
-	while (*link && *link != cq)
-		link = &(*link)->next_unpublished;
-	if (*link)
-		*link = cq->next_unpublished;
+	if (cq->unpublished)
+		LL_DELETE2(engine->unpublished, cq, next_unpublished);
+	if (cq->listed_as_held)
+		LL_DELETE2(engine->held, cq, next_held);
 	cq->unpublished = false;
-	rxe_moderation_forget(engine, cq);
+	cq->listed_as_held = false;
 }
 
 static bool is_full(struct rxe_cq *cq)
@@ -215,4 +214,63 @@ bool rxe_cq_arm(struct rxe_cq *cq, enum rxe_cq_arm arm)
 	cq->hold_until_ns = 0;
 	cq->notified = atomic_load_explicit(&cq->visible, memory_order_relaxed);
 	return true;
+}
+
+/* Held events: a list of CQs. A CQ whose event came early stays on the list until its time. */
+
+#define NSEC_PER_USEC 1000u
+
+void rxe_cq_moderate(struct rxe_cq *cq, uint16_t count, uint16_t period_us)
+{
+	cq->moderation_count = period_us && count > 1 ? count : 0;
+	cq->moderation_ns = (uint64_t)period_us * NSEC_PER_USEC;
+}
+
+bool rxe_moderation_holds(struct rxe_engine *engine, struct rxe_cq *cq)
+{
+	assert(cq->armed != RXE_CQ_IDLE);
+	if (rxe_cq_unnotified(cq) >= cq->moderation_count) {
+		cq->hold_until_ns = 0;
+		return false;
+	}
+	if (cq->hold_until_ns)
+		return true;
+	cq->hold_until_ns = engine->now_ns + cq->moderation_ns;
+	if (!cq->listed_as_held) {
+		cq->listed_as_held = true;
+		cq->next_held = engine->held;
+		engine->held = cq;
+	}
+	return true;
+}
+
+uint64_t rxe_moderation_deadline(const struct rxe_engine *engine)
+{
+	uint64_t least_ns = UINT64_MAX;
+	const struct rxe_cq *cq;
+
+	for (cq = engine->held; cq; cq = cq->next_held)
+		if (cq->hold_until_ns && cq->hold_until_ns < least_ns)
+			least_ns = cq->hold_until_ns;
+	return least_ns;
+}
+
+void rxe_moderation_expire(struct rxe_engine *engine, uint64_t now_ns)
+{
+	struct rxe_cq **link = &engine->held;
+
+	while (*link) {
+		struct rxe_cq *cq = *link;
+		const bool due = cq->hold_until_ns && cq->hold_until_ns <= now_ns;
+
+		if (cq->hold_until_ns > now_ns) {
+			link = &cq->next_held;
+			continue;
+		}
+		*link = cq->next_held;
+		cq->listed_as_held = false;
+		cq->hold_until_ns = 0;
+		if (due && cq->armed != RXE_CQ_IDLE)
+			rxe_cq_notify(engine, cq);
+	}
 }

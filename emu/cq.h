@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Completion queues: a ring with one writer (the engine) and one reader at a time (the holder of
- * the CQ's own lock).
+ * the CQ's own lock). Below: completion counters, and moderation of events.
  *
  * The engine pushes during a turn. rxe_engine_settle() publishes after the host has handed the
  * packets to the kernel, so an ACK is on its way before the completion that belongs to it is
@@ -138,7 +138,7 @@ struct rxe_cq {
 	bool overrun;	       /* in error: takes no more completions */
 	bool overrun_reported; /* CQ_ERR was raised */
 	struct rxe_cq *next_unpublished;
-	/* moderation.h: an event waits for N completions (0: never), or for a time. */
+	/* Moderation: an event waits for N completions (0: never), or for a time. */
 	uint16_t moderation_count;
 	uint64_t moderation_ns;
 	uint64_t hold_until_ns; /* an event is held; 0: none */
@@ -148,6 +148,7 @@ struct rxe_cq {
 };
 
 struct rxe_engine;
+struct rxe_cq;
 
 /* Bytes of ring for a CQ of cqe entries (1..RXE_MAX_CQE). */
 size_t rxe_cq_ring_bytes(uint32_t cqe);
@@ -174,5 +175,58 @@ void rxe_cq_notify(struct rxe_engine *engine, struct rxe_cq *cq);
 /* Arms the CQ, under the engine lock. True: a completion of the kind that arm names is visible,
  * unread and without an event. The caller then makes the event, and the CQ stays idle. */
 bool rxe_cq_arm(struct rxe_cq *cq, enum rxe_cq_arm arm);
+
+/* Completion counters (ibv_create_comp_cntr(3)): how many operations of the queue pairs that a
+ * counter is attached to have completed, well or in error, with or without a completion in a CQ.
+ * The engine adds; programs read, set and add at any time. */
+
+/* Bits of enum ibv_qp_attach_comp_cntr_op, as places. */
+enum rxe_cntr_op {
+	RXE_CNTR_SEND,
+	RXE_CNTR_RECV,
+	RXE_CNTR_READ,
+	RXE_CNTR_REMOTE_READ,
+	RXE_CNTR_WRITE,
+	RXE_CNTR_REMOTE_WRITE,
+	RXE_CNTR_OPS,
+};
+
+struct rxe_comp_cntr {
+	_Atomic uint64_t completed; /* operations, or their bytes */
+	_Atomic uint64_t failed;    /* operations */
+	bool counts_bytes;
+};
+
+/* Of a queue pair; NULL: none. */
+struct rxe_comp_cntrs {
+	struct rxe_comp_cntr *of[RXE_CNTR_OPS];
+};
+
+static inline void rxe_comp_cntr_add(const struct rxe_comp_cntrs *cntrs, enum rxe_cntr_op op,
+				     enum rxe_wc_status status, uint32_t bytes)
+{
+	struct rxe_comp_cntr *cntr = cntrs->of[op];
+
+	if (!cntr)
+		return;
+	/* Release: what the operation stored is there when a program sees it counted. */
+	if (status != RXE_WC_SUCCESS)
+		atomic_fetch_add_explicit(&cntr->failed, 1, memory_order_release);
+	else
+		atomic_fetch_add_explicit(&cntr->completed, cntr->counts_bytes ? bytes : 1,
+					  memory_order_release);
+}
+
+/* Moderation of completion events (ibv_modify_cq(3)): fewer events for programs that sleep. The
+ * event of an armed CQ is held until N completions wait for it, or until a time has passed since
+ * the first of them. */
+
+/* Either may be 0: no moderation. A program that sleeps is woken in any case. */
+void rxe_cq_moderate(struct rxe_cq *cq, uint16_t count, uint16_t period_us);
+/* A completion is visible for which the armed CQ would have its event. True: the event is held. */
+bool rxe_moderation_holds(struct rxe_engine *engine, struct rxe_cq *cq);
+/* When the first held event is due; UINT64_MAX: none is held. */
+uint64_t rxe_moderation_deadline(const struct rxe_engine *engine);
+void rxe_moderation_expire(struct rxe_engine *engine, uint64_t now_ns);
 
 #endif

@@ -5,13 +5,21 @@
 #include <assert.h>
 #include <string.h>
 
-#include "emu/counters.h"
 #include "emu/engine.h"
 #include "emu/host.h"
 #include "emu/limits.h"
 #include "emu/queue.h"
 #include "net/wire/gid.h"
 #include "net/wire/opcode.h"
+
+uint8_t rxe_tx_index(const struct rxe_engine *engine, const struct gid *dgid, uint32_t dest_qpn)
+{
+	uint32_t tail;
+
+	memcpy(&tail, dgid->raw + 12, sizeof(tail));
+	tail = (tail ^ dest_qpn >> RXE_SLOT_SHIFT) * 0x9e3779b9u;
+	return (uint8_t)((tail >> 16) % engine->cfg.num_tx_ports);
+}
 
 static uint32_t slot_of(uint32_t qpn)
 {

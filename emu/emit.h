@@ -8,13 +8,33 @@
 #include <stdint.h>
 
 #include "emu/mr.h"
-#include "emu/output.h"
 #include "net/wire/icrc.h"
 #include "net/wire/packet.h"
 #include "net/wire/train.h"
 
 struct rxe_engine;
 struct rxe_av;
+
+/* What sending returns: one turn of a transport at a train, and one packet of it. */
+enum output_result {
+	/* Nothing to send now. */
+	OUTPUT_IDLE,
+	/* Packets were added or wait for credits; there may be more once this train is sent. */
+	OUTPUT_ADDED,
+	/* The next packet does not fit this train: send the train and ask again. */
+	OUTPUT_TRAIN_FULL,
+};
+
+enum send_result {
+	SEND_OK,
+	SEND_TRAIN_FULL,
+	/* The receiver's socket has no credits (pace.h). */
+	SEND_NO_CREDITS,
+	/* The payload's memory is not ready: try again after RXE_DEFER_NS. */
+	SEND_DEFERRED,
+	/* The payload cannot be read. */
+	SEND_FAILED,
+};
 
 struct rxe_emit {
 	struct wire_train *train;
@@ -28,6 +48,10 @@ struct rxe_emit {
 	uint16_t was_seg_len;
 	uint32_t was_len;
 };
+
+/* The sending port for packets to the peer's socket: the same for all QPs, so that they share
+ * trains. */
+uint8_t rxe_tx_index(const struct rxe_engine *engine, const struct gid *dgid, uint32_t dest_qpn);
 
 /* Addresses an empty train. For a train with packets, returns whether a packet of this flow to
  * dest_qpn may join it. */

@@ -1,21 +1,24 @@
 /* SPDX-License-Identifier: MIT */
-/* The engine's tables of QPs and SRQs by number, and rxe_engine_settle(). */
+/* What a turn of the engine does beside input: output, deadlines, settle. */
 #include "emu/engine.h"
 
 #include <assert.h>
 #include <string.h>
+#include <utlist.h>
 
 #include "emu/complete.h"
 #include "emu/cq.h"
+#include "emu/emit.h"
 #include "emu/host.h"
-#include "emu/moderation.h"
 #include "emu/qp.h"
+#include "emu/raw/raw.h"
+#include "emu/rc/rc.h"
+#include "emu/rc/time_wait.h"
 #include "emu/srq.h"
+#include "emu/uc.h"
+#include "emu/ud.h"
 #include "net/wire/packet.h"
-
-#define SLOT_QPNS (1u << RXE_SLOT_SHIFT)
-
-static_assert(SLOT_QPNS == 1u << 16, "qpn_at permutes 16 bits");
+#include "net/wire/train.h"
 
 void rxe_engine_init(struct rxe_engine *engine, const struct rxe_engine_cfg *cfg)
 {
@@ -28,83 +31,6 @@ void rxe_engine_init(struct rxe_engine *engine, const struct rxe_engine_cfg *cfg
 		.at = cfg->held,
 		.size = cfg->held ? RXE_HOLD_PACKETS : 0,
 	};
-}
-
-/* QPNs 0 and 1 are management QPs, 0xffffff is the multicast QPN. */
-static bool is_reserved(uint32_t qpn)
-{
-	return (qpn & ((1u << RXE_SLOT_SHIFT) - 1)) < 2 || qpn == QPN_MASK;
-}
-
-/* A permutation: no number repeats before all others were used. Four Feistel rounds keep QPNs hard
- * to guess for who does not know the key; with key 0 they are the identity. */
-static uint32_t qpn_at(const struct rxe_engine *engine, uint32_t place)
-{
-	uint32_t left = place >> 8 & 0xff, right = place & 0xff, round;
-
-	for (round = 0; round < 4; round++) {
-		const uint32_t key = (uint32_t)(engine->cfg.qpn_key >> 16 * round) & 0xffff;
-		const uint32_t next = left ^ ((right * 2 + 1) * key >> 8 & 0xff);
-
-		left = right;
-		right = next;
-	}
-	return engine->cfg.slot << RXE_SLOT_SHIFT | left << 8 | right;
-}
-
-uint32_t rxe_engine_alloc_qpn(struct rxe_engine *engine)
-{
-	const uint32_t max = engine->cfg.offer.max_qp;
-	uint32_t tries;
-
-	if (max && engine->num_qp >= max)
-		return 0;
-	for (tries = 0; tries < 2 * SLOT_QPNS; tries++) {
-		const uint32_t qpn = qpn_at(engine, engine->qpn_next++);
-
-		if (is_reserved(qpn) || engine->qp[qpn % RXE_MAX_QP])
-			continue;
-		/* TIME_WAIT keeps the number, unless all numbers of the index are in TIME_WAIT. */
-		if (tries >= SLOT_QPNS || !rxe_time_wait_is_known(engine, qpn))
-			return qpn;
-	}
-	return 0;
-}
-
-struct rxe_qp *rxe_engine_find_qp(const struct rxe_engine *engine, uint32_t qpn)
-{
-	struct rxe_qp *qp = engine->qp[qpn % RXE_MAX_QP];
-
-	return qp && qp->qpn == qpn ? qp : NULL;
-}
-
-uint32_t rxe_engine_alloc_srqn(struct rxe_engine *engine)
-{
-	uint32_t i;
-
-	for (i = 0; i < RXE_MAX_SRQ; i++) {
-		uint32_t number = ++engine->srqn_next & ((1u << RXE_SLOT_SHIFT) - 1);
-
-		if (number && !engine->srq[number % RXE_MAX_SRQ])
-			return engine->cfg.slot << RXE_SLOT_SHIFT | number;
-	}
-	return 0;
-}
-
-struct rxe_srq *rxe_engine_find_srq(const struct rxe_engine *engine, uint32_t srqn)
-{
-	struct rxe_srq *srq = engine->srq[srqn % RXE_MAX_SRQ];
-
-	return srq && srq->srqn == srqn ? srq : NULL;
-}
-
-uint8_t rxe_tx_index(const struct rxe_engine *engine, const struct gid *dgid, uint32_t dest_qpn)
-{
-	uint32_t tail;
-
-	memcpy(&tail, dgid->raw + 12, sizeof(tail));
-	tail = (tail ^ dest_qpn >> RXE_SLOT_SHIFT) * 0x9e3779b9u;
-	return (uint8_t)((tail >> 16) % engine->cfg.num_tx_ports);
 }
 
 /* An XRC target completes in the CQ of the SRQ that the current request names. */
@@ -209,5 +135,115 @@ void rxe_engine_settle(struct rxe_engine *engine)
 
 		engine->with_events = qp->next_with_events;
 		report_events(engine, qp);
+	}
+}
+
+/* Packets out: ready QPs take turns at filling a train. The first QP of the list sets its
+ * destination; others with the same destination may join. A QP that had its turn goes to the end
+ * of the list, one that could not join keeps its place. */
+
+/* QPs examined for one train: a long list of QPs to other peers must not cost every train a full
+ * walk. */
+#define MAX_CANDIDATES 32
+
+static enum output_result ask(struct rxe_engine *engine, struct rxe_qp *qp,
+			      struct wire_train *train, uint64_t now_ns)
+{
+	switch (qp->type) {
+	case RXE_QPT_RC:
+	case RXE_QPT_XRC_SEND:
+	case RXE_QPT_XRC_RECV: return rc_output(engine, qp, train, now_ns);
+	case RXE_QPT_UC: return uc_output(engine, qp, train, now_ns);
+	case RXE_QPT_UD: return ud_output(engine, qp, train, now_ns);
+	case RXE_QPT_RAW: return raw_output(engine, qp, train, now_ns);
+	case RXE_QPT_WQ: break;
+	}
+	return OUTPUT_IDLE;
+}
+
+/* A datagram's destination is in its request, and a frame's depends on who listens: UD and RAW
+ * check it themselves. */
+static bool may_join(struct rxe_engine *engine, const struct rxe_qp *qp, struct wire_train *train)
+{
+	return qp->type == RXE_QPT_UD || qp->type == RXE_QPT_RAW ||
+	       rxe_train_take(engine, train, &qp->flow, qp->tx_index, &qp->attr.av,
+			      qp->attr.dest_qp_num);
+}
+
+/* One turn of a QP. True: the train is complete. */
+static bool take_turn(struct rxe_engine *engine, struct rxe_qp *qp, struct wire_train *train,
+		      uint64_t now_ns)
+{
+	enum output_result result;
+
+	assert(qp->on_ready && engine->ready);
+	DL_DELETE2(engine->ready, qp, prev_ready, next_ready);
+	qp->on_ready = false;
+	result = ask(engine, qp, train, now_ns);
+	switch (result) {
+	case OUTPUT_IDLE: break;
+	case OUTPUT_ADDED:
+	case OUTPUT_TRAIN_FULL: rxe_qp_set_ready(engine, qp); break;
+	}
+	assert(train->segs <= train->max_segs);
+	return result == OUTPUT_TRAIN_FULL || train->closed || train->segs == train->max_segs;
+}
+
+bool rxe_engine_output(struct rxe_engine *engine, struct wire_train *train, uint64_t now_ns)
+{
+	struct rxe_qp *qp = engine->ready;
+	struct rxe_qp *last = qp ? qp->prev_ready : NULL;
+	uint32_t looked = 0;
+	bool full = false;
+
+	assert(train->buf && train->max_segs > 0);
+	engine->now_ns = now_ns;
+	train->len = 0;
+	train->segs = 0;
+	train->seg_len = 0;
+	train->closed = false;
+	train->bare = false;
+	if (rxe_time_wait_output(engine, train))
+		return true;
+	while (qp && !full && (train->segs == 0 || looked++ < MAX_CANDIDATES)) {
+		/* Turns append to the list; the walk ends at the QP that was last at its start. */
+		struct rxe_qp *next = qp == last ? NULL : qp->next_ready;
+
+		if (may_join(engine, qp, train))
+			full = take_turn(engine, qp, train, now_ns);
+		qp = next;
+	}
+	return train->segs > 0;
+}
+
+static uint64_t first_timer_ns(const struct rxe_engine *engine)
+{
+	return engine->num_timers > 0 ? engine->timer[0]->deadline_ns : UINT64_MAX;
+}
+
+uint64_t rxe_engine_deadline(const struct rxe_engine *engine)
+{
+	const uint64_t held_ns = rxe_moderation_deadline(engine);
+	const uint64_t timer_ns = first_timer_ns(engine);
+
+	return held_ns < timer_ns ? held_ns : timer_ns;
+}
+
+/* Each QP at most once per call, even if its transport sets a deadline that has passed. */
+void rxe_engine_expire(struct rxe_engine *engine, uint64_t now_ns)
+{
+	uint32_t turns = engine->num_timers;
+
+	engine->now_ns = now_ns;
+	rxe_moderation_expire(engine, now_ns);
+	while (turns-- > 0 && first_timer_ns(engine) <= now_ns) {
+		struct rxe_qp *qp = engine->timer[0];
+
+		assert(qp->timer_index == 0 && qp->deadline_ns <= now_ns);
+		rxe_qp_set_deadline(engine, qp, UINT64_MAX);
+		/* UC and UD QPs only wait for credits or deferred memory, and stay on the ready
+		 * list. */
+		if (rxe_qp_is_reliable(qp))
+			rc_expired(engine, qp, now_ns);
 	}
 }

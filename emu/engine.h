@@ -14,9 +14,9 @@
  *   complete  (in input)           rc/requester_complete.c retires the requests that a response
  *                                  acknowledges; complete.c pushes completions into cq.c, where
  *                                  no program sees them yet.
- *   time out  rxe_engine_expire()  timer.c calls queue pairs whose deadline has passed;
+ *   time out  rxe_engine_expire()  engine.c calls queue pairs whose deadline has passed;
  *                                  rc/requester_retry.c decides to wait, probe, resend or give up.
- *   reply     rxe_engine_output()  output.c gives each ready queue pair its turn at a train;
+ *   reply     rxe_engine_output()  engine.c gives each ready queue pair its turn at a train;
  *                                  rc/responder_reply.c sends READ responses, atomic results, ACKs
  *                                  and NAKs; emit.c writes headers and ICRC.
  *   request   rxe_engine_output()  rc/requester.c, uc.c, ud.c and raw/raw.c send what
@@ -35,11 +35,11 @@
 #include <stdint.h>
 
 #include "emu/limits.h"
-#include "emu/mcast.h"
-#include "emu/mw.h"
+#include "emu/mr.h"
 #include "emu/peer.h"
 #include "emu/rc/responder_hold.h"
 #include "emu/rc/time_wait.h"
+#include "emu/ud.h"
 #include "net/wire/gid.h"
 
 struct rxe_counters;
@@ -111,7 +111,7 @@ struct rxe_engine {
 	uint32_t num_timers;
 	struct rxe_qp *ready; /* utlist, doubly linked */
 	struct rxe_cq *unpublished;
-	struct rxe_cq *held; /* moderation.h */
+	struct rxe_cq *held; /* their events are held (cq.h) */
 	/* QPs with events to report in settle. */
 	struct rxe_qp *with_events;
 	/* The host wants rxe_host_ops.completing called. It may change this between calls. */
@@ -127,19 +127,6 @@ struct rxe_engine {
 };
 
 void rxe_engine_init(struct rxe_engine *engine, const struct rxe_engine_cfg *cfg);
-
-/* A free QPN of the slot's range; 0 when as many exist as the device offers. A number is reused
- * only after all others of its index, and not while it is in TIME_WAIT, unless all of its index
- * are. */
-uint32_t rxe_engine_alloc_qpn(struct rxe_engine *engine);
-struct rxe_qp *rxe_engine_find_qp(const struct rxe_engine *engine, uint32_t qpn);
-/* A free SRQ number of the slot's range, for XRC; 0 when RXE_MAX_SRQ exist. */
-uint32_t rxe_engine_alloc_srqn(struct rxe_engine *engine);
-struct rxe_srq *rxe_engine_find_srq(const struct rxe_engine *engine, uint32_t srqn);
-
-/* The sending port for packets to the peer's socket: the same for all QPs, so that they share
- * trains. */
-uint8_t rxe_tx_index(const struct rxe_engine *engine, const struct gid *dgid, uint32_t dest_qpn);
 
 void rxe_engine_input(struct rxe_engine *engine, const struct wire_arrival *arrival,
 		      uint64_t now_ns);

@@ -5,11 +5,9 @@
 #include <string.h>
 
 #include "emu/complete.h"
-#include "emu/counters.h"
 #include "emu/engine.h"
 #include "emu/host.h"
 #include "emu/limits.h"
-#include "emu/mcast.h"
 #include "emu/migration.h"
 #include "emu/peer.h"
 #include "emu/qp.h"
@@ -86,25 +84,11 @@ static bool icrc_is_good(struct rxe_engine *engine, const struct wire_arrival *a
 	       ICRC_OK;
 }
 
-static bool receives(enum rxe_qp_state state)
-{
-	switch (state) {
-	case RXE_QPS_RTR:
-	case RXE_QPS_RTS:
-	case RXE_QPS_SQD:
-	case RXE_QPS_SQE: return true;
-	case RXE_QPS_RESET:
-	case RXE_QPS_INIT:
-	case RXE_QPS_ERR: return false;
-	}
-	return false;
-}
-
 static bool fits(const struct rxe_qp *qp, const struct wire_packet *packet)
 {
 	enum wire_service service = opcode_service(packet->bth.opcode);
 
-	if (!receives(qp->state))
+	if (!rxe_qp_receives(qp))
 		return false;
 	switch (qp->type) {
 	case RXE_QPT_RC: return service == WIRE_RC;

@@ -65,7 +65,7 @@ static void migrate(struct rxe_engine *engine, struct rxe_qp *qp)
 	attr->timeout = attr->alt_timeout;
 	attr->path_mig_state = RXE_MIG_MIGRATED;
 	if (rxe_qp_is_reliable(qp))
-		rc_path_changed(engine, qp);
+		rc_requester_path_changed(engine, qp);
 	rxe_qp_flush_delayed_ack(engine, qp);
 	rxe_raise(engine, qp, RXE_EVENT_PATH_MIG);
 }

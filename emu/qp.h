@@ -7,13 +7,12 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "emu/comp_cntr.h"
 #include "emu/complete.h"
 #include "emu/cq.h"
 #include "emu/migration.h"
-#include "emu/mw.h"
+#include "emu/mr.h"
+#include "emu/pace.h"
 #include "emu/queue.h"
-#include "emu/rate.h"
 #include "emu/rc/rc.h"
 #include "emu/uc.h"
 #include "net/wire/icrc.h"
@@ -211,6 +210,20 @@ static inline bool rxe_qp_is_reliable(const struct rxe_qp *qp)
 	       qp->type == RXE_QPT_XRC_RECV;
 }
 
+static inline bool rxe_qp_receives(const struct rxe_qp *qp)
+{
+	switch (qp->state) {
+	case RXE_QPS_RTR:
+	case RXE_QPS_RTS:
+	case RXE_QPS_SQD:
+	case RXE_QPS_SQE: return true;
+	case RXE_QPS_RESET:
+	case RXE_QPS_INIT:
+	case RXE_QPS_ERR: return false;
+	}
+	return false;
+}
+
 /* Service of the QP's packets. */
 static inline enum wire_service rxe_qp_service(const struct rxe_qp *qp)
 {
@@ -244,6 +257,12 @@ static inline struct rxe_key_user rxe_qp_key_user(const struct rxe_qp *qp)
 {
 	return (struct rxe_key_user){ rxe_qp_target_pd(qp), qp->qpn };
 }
+
+/* A free QPN of the slot's range; 0 when as many exist as the device offers. A number is reused
+ * only after all others of its index, and not while it is in TIME_WAIT, unless all of its index
+ * are. */
+uint32_t rxe_engine_alloc_qpn(struct rxe_engine *engine);
+struct rxe_qp *rxe_engine_find_qp(const struct rxe_engine *engine, uint32_t qpn);
 
 /* Creates the QP in RESET. Its memory is the caller's. */
 void rxe_qp_init(struct rxe_engine *engine, struct rxe_qp *qp, const struct rxe_qp_init *init);

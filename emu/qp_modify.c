@@ -9,9 +9,9 @@
 #include "emu/engine.h"
 #include "emu/limits.h"
 #include "emu/migration.h"
+#include "emu/pace.h"
 #include "emu/qp.h"
 #include "emu/queue.h"
-#include "emu/rate.h"
 #include "emu/rc/rc.h"
 #include "emu/uc.h"
 #include "net/wire/gid.h"
@@ -446,7 +446,7 @@ enum modify_result rxe_qp_modify(struct rxe_engine *engine, struct rxe_qp *qp,
 	if (mask & (AV | DEST_QPN))
 		set_flow(engine, qp);
 	if ((mask & AV) && rxe_qp_is_reliable(qp))
-		rc_path_changed(engine, qp);
+		rc_requester_path_changed(engine, qp);
 	if (mask & ALT)
 		rxe_migration_loaded(engine, qp);
 	if (mask & MIG)

@@ -9,7 +9,7 @@
 #include <stdint.h>
 
 #include "emu/limits.h"
-#include "emu/mw.h"
+#include "emu/mr.h"
 #include "net/wire/gid.h"
 #include "net/wire/packet.h"
 

@@ -9,7 +9,6 @@
 
 #include "emu/host.h"
 #include "emu/mr.h"
-#include "emu/mw.h"
 #include "emu/queue.h"
 
 struct rxe_engine;

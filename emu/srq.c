@@ -108,3 +108,47 @@ const struct rxe_recv_wqe *rxe_srq_pop(struct rxe_engine *engine, struct rxe_srq
 	check_limit(engine, srq);
 	return wqe;
 }
+
+/* Each XRC request names an SRQ (IBTA annex A14). The SRQ's receives, completion queue and
+ * protection domain serve the request; the domain also serves requests that take no receive. */
+enum rc_fault rxe_xrc_find(struct rxe_engine *engine, uint32_t xrcd, uint32_t srqn,
+			   struct rxe_srq **ret_srq, uint32_t *ret_pd)
+{
+	const struct rxe_host_ops *ops = engine->cfg.ops;
+	struct rxe_srq *srq = rxe_engine_find_srq(engine, srqn);
+
+	if (!srq) {
+		*ret_srq = NULL;
+		return ops->srq_find && ops->srq_find(engine->cfg.host, srqn, xrcd, ret_pd)
+			       ? RC_FAULT_NONE
+			       : RC_FAULT_XRC_SRQ;
+	}
+	if (srq->xrcd != xrcd)
+		return RC_FAULT_XRC_SRQ;
+	assert(srq->cq);
+	if (srq->cq->overrun)
+		return RC_FAULT_XRC_CQ;
+	*ret_srq = srq;
+	*ret_pd = srq->pd;
+	return RC_FAULT_NONE;
+}
+
+uint32_t rxe_engine_alloc_srqn(struct rxe_engine *engine)
+{
+	uint32_t i;
+
+	for (i = 0; i < RXE_MAX_SRQ; i++) {
+		uint32_t number = ++engine->srqn_next & ((1u << RXE_SLOT_SHIFT) - 1);
+
+		if (number && !engine->srq[number % RXE_MAX_SRQ])
+			return engine->cfg.slot << RXE_SLOT_SHIFT | number;
+	}
+	return 0;
+}
+
+struct rxe_srq *rxe_engine_find_srq(const struct rxe_engine *engine, uint32_t srqn)
+{
+	struct rxe_srq *srq = engine->srq[srqn % RXE_MAX_SRQ];
+
+	return srq && srq->srqn == srqn ? srq : NULL;
+}

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Shared receive queues, with their limit event (IBTA 10.2.9). */
+/* Shared receive queues, with their limit event (IBTA 10.2.9), and the SRQs that XRC requests name
+ * (annex A14). */
 #ifndef RXE_EMU_SRQ_H
 #define RXE_EMU_SRQ_H
 
@@ -7,10 +8,12 @@
 #include <stdint.h>
 
 #include "emu/queue.h"
+#include "emu/rc/nak.h"
 
 struct rxe_cq;
 struct rxe_tag_list;
 struct rxe_engine;
+struct rxe_srq;
 
 struct rxe_srq {
 	uint32_t pd;
@@ -34,6 +37,9 @@ void rxe_srq_name(struct rxe_engine *engine, struct rxe_srq *srq, uint32_t srqn,
 		  struct rxe_cq *cq);
 /* The SRQ matches tags. The list is the caller's. */
 void rxe_srq_match_tags(struct rxe_srq *srq, struct rxe_tag_list *tags, struct rxe_cq *cq);
+/* A free SRQ number of the slot's range, for XRC; 0 when RXE_MAX_SRQ exist. */
+uint32_t rxe_engine_alloc_srqn(struct rxe_engine *engine);
+struct rxe_srq *rxe_engine_find_srq(const struct rxe_engine *engine, uint32_t srqn);
 /* Destroys the SRQ; no QP uses it any more. An XRC target in the middle of a message drops its
  * receive. */
 void rxe_srq_fini(struct rxe_engine *engine, struct rxe_srq *srq);
@@ -48,5 +54,10 @@ const struct rxe_recv_wqe *rxe_srq_pop(struct rxe_engine *engine, struct rxe_srq
 /* Arms one event for fewer than limit receives, raised at once if that is so already; 0 disarms.
  * False: limit is more than the SRQ holds. */
 bool rxe_srq_arm(struct rxe_engine *engine, struct rxe_srq *srq, uint32_t limit);
+
+/* Finds the SRQ with this number in the XRC domain, and its protection domain. *ret_srq is NULL
+ * when another process owns the SRQ. */
+enum rc_fault rxe_xrc_find(struct rxe_engine *engine, uint32_t xrcd, uint32_t srqn,
+			   struct rxe_srq **ret_srq, uint32_t *ret_pd);
 
 #endif

@@ -5,9 +5,8 @@
 #include <assert.h>
 #include <string.h>
 
-#include "emu/comp_cntr.h"
 #include "emu/complete.h"
-#include "emu/counters.h"
+#include "emu/cq.h"
 #include "emu/engine.h"
 #include "emu/limits.h"
 #include "emu/qp.h"

@@ -7,19 +7,15 @@
 
 #include <assert.h>
 
-#include "emu/comp_cntr.h"
 #include "emu/complete.h"
-#include "emu/counters.h"
 #include "emu/cq.h"
 #include "emu/emit.h"
 #include "emu/engine.h"
 #include "emu/host.h"
 #include "emu/mr.h"
-#include "emu/output.h"
 #include "emu/pace.h"
 #include "emu/qp.h"
 #include "emu/queue.h"
-#include "emu/rate.h"
 #include "net/wire/opcode.h"
 #include "net/wire/packet.h"
 #include "net/wire/train.h"

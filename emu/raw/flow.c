@@ -1,14 +1,21 @@
 /* SPDX-License-Identifier: MIT */
-/* The list of flows of an engine, and the walk over it for each frame. */
+/* Receiving frames: the list of flows of an engine, the walk over it for each frame, the receive
+ * hash, and delivery to the queues that flows name. */
 #include "emu/raw/flow.h"
 
 #include <assert.h>
+#include <string.h>
 #include <utlist.h>
 
+#include "emu/complete.h"
 #include "emu/engine.h"
 #include "emu/host.h"
+#include "emu/qp.h"
+#include "emu/queue.h"
 #include "emu/raw/frame.h"
-#include "emu/raw/raw.h"
+#include "emu/sge.h"
+#include "net/wire/gid.h"
+#include "net/wire/packet.h"
 
 enum rank {
 	RANK_SNIFFER,
@@ -82,6 +89,118 @@ static bool shares(const struct rxe_flow *flow, const struct rxe_flow *taker)
 	       (flow->priority == taker->priority && raw_rule_equal(&flow->rule, &taker->rule));
 }
 
+/* Addresses of IPv6 and two ports. */
+#define MAX_INPUT (16u + 16u + 2u + 2u)
+static_assert(MAX_INPUT + 4 <= RSS_KEY_LEN, "the key covers every field");
+
+uint32_t rss_toeplitz(const uint8_t key[RSS_KEY_LEN], const uint8_t *data, uint32_t len)
+{
+	uint32_t window = get_be32(key), hash = 0;
+	uint32_t i, bit;
+
+	assert(len <= RSS_KEY_LEN - 4);
+	for (i = 0; i < len; i++) {
+		for (bit = 0; bit < 8; bit++) {
+			if (data[i] & 0x80u >> bit)
+				hash ^= window;
+			window = window << 1 | (key[i + 4] >> (7 - bit) & 1u);
+		}
+	}
+	return hash;
+}
+
+/* A field of the hash, in the order of the input. */
+struct field {
+	uint32_t bit;
+	enum raw_header header;
+	size_t offset; /* in struct raw_level */
+	uint32_t len;
+};
+
+#define IN(member) offsetof(struct raw_level, member), sizeof(((struct raw_level *)0)->member)
+
+/* clang-format off */
+static const struct field fields[] = {
+	{ RSS_SRC_IPV4,     RAW_IPV4, IN(ipv4.src) },
+	{ RSS_DST_IPV4,     RAW_IPV4, IN(ipv4.dst) },
+	{ RSS_SRC_IPV6,     RAW_IPV6, IN(ipv6.src) },
+	{ RSS_DST_IPV6,     RAW_IPV6, IN(ipv6.dst) },
+	{ RSS_SRC_PORT_TCP, RAW_TCP,  IN(ports.src) },
+	{ RSS_DST_PORT_TCP, RAW_TCP,  IN(ports.dst) },
+	{ RSS_SRC_PORT_UDP, RAW_UDP,  IN(ports.src) },
+	{ RSS_DST_PORT_UDP, RAW_UDP,  IN(ports.dst) },
+};
+/* clang-format on */
+
+uint32_t rss_hash(const struct rxe_rss *rss, const struct raw_frame *frame)
+{
+	const struct raw_level *level = &frame->level[rss->fields & RSS_INNER ? 1 : 0];
+	uint8_t input[MAX_INPUT];
+	uint32_t len = 0;
+	size_t i;
+
+	for (i = 0; i < sizeof(fields) / sizeof(fields[0]); i++) {
+		const struct field *field = &fields[i];
+
+		if (!(rss->fields & field->bit) || !raw_level_has(level, field->header))
+			continue;
+		assert(len + field->len <= MAX_INPUT);
+		memcpy(input + len, (const uint8_t *)level + field->offset, field->len);
+		len += field->len;
+	}
+	return rss_toeplitz(rss->key, input, len);
+}
+
+/* The queue that takes the frame: the queue pair's own, or a work queue by the hash. */
+static struct rxe_qp *receiver(const struct rxe_flow *flow, const struct raw_frame *frame)
+{
+	const struct rxe_rss *rss = flow->qp->rss;
+
+	return rss ? rss->wq[rss_hash(rss, frame) & ((1u << rss->log_size) - 1)] : flow->qp;
+}
+
+static enum mr_check store(struct rxe_engine *engine, struct rxe_qp *qp,
+			   const struct rxe_flow_input *input, bool strips)
+{
+	const uint32_t front = RAW_ETH_LEN - 2; /* both addresses */
+	enum mr_check result;
+
+	if (!strips)
+		return rxe_recv_scatter(engine, qp, 0, input->p, input->len);
+	result = rxe_recv_scatter(engine, qp, 0, input->p, front);
+	if (result != MR_OK)
+		return result;
+	return rxe_recv_scatter(engine, qp, front, input->p + front + RAW_VLAN_LEN,
+				input->len - front - RAW_VLAN_LEN);
+}
+
+/* A receive that is too short or cannot be written completes in error, and the queue pair enters
+ * ERR, as for UD. */
+static void deliver(struct rxe_engine *engine, const struct rxe_flow *flow,
+		    const struct rxe_flow_input *input, const struct raw_frame *frame)
+{
+	struct rxe_qp *qp = receiver(flow, frame);
+	const struct raw_eth *eth = &frame->level[0].eth;
+	const bool strips = qp->strips_tag && eth->tagged;
+	const struct rxe_recv_done done = {
+		.status = RXE_WC_SUCCESS,
+		.opcode = RXE_WC_RECV,
+		.byte_len = input->len - (strips ? RAW_VLAN_LEN : 0),
+		.flags = raw_checksums_are_good(frame, input->p) ? RXE_WC_IP_CSUM_OK : 0,
+		.flow_tag = flow->tag,
+		.cvlan = strips ? get_be16(eth->vlan) : 0,
+	};
+
+	if (!rxe_qp_receives(qp) || !rxe_recv_claim(engine, qp)) {
+		engine->cfg.counters->rcvd_dropped++;
+		return;
+	}
+	if (done.byte_len > qp->claim.len)
+		rxe_recv_fail(engine, qp, RXE_WC_LOC_LEN_ERR, input->now_ns);
+	else
+		rxe_recv_stored(engine, qp, store(engine, qp, input, strips), &done, input->now_ns);
+}
+
 static void count_frame(struct rxe_flow_count *counts, uint32_t len)
 {
 	struct rxe_flow_count *count;
@@ -109,7 +228,7 @@ bool rxe_flow_steer(struct rxe_engine *engine, const struct rxe_flow_input *inpu
 		any = true;
 		count_frame(flow->counts, input->len);
 		if (!flow->drops)
-			raw_deliver(engine, flow, input, &frame);
+			deliver(engine, flow, input, &frame);
 	}
 	return any;
 }

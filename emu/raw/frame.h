@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The headers of an Ethernet frame as flow rules and the receive hash see them. Pure: bytes in,
- * structs out.
- *
+ * structs out. Below: checksum offload.
  *
  * Ethernet | VLAN tags | IPv4 or IPv6 | TCP, UDP or ESP | payload
  *                                     | GRE, or UDP with VXLAN or MPLS | inner Ethernet or IP ...
@@ -102,5 +101,14 @@ static inline bool raw_level_has(const struct raw_level *level, enum raw_header 
 
 /* False: shorter than an Ethernet header. */
 bool raw_frame_parse(struct raw_frame *ret, const uint8_t *p, size_t len);
+
+/* Checksum offload of raw frames: the IPv4 header and TCP or UDP behind IPv4 or IPv6, of the outer
+ * headers. Pure. */
+
+/* Whether an IPv4 packet's header and its TCP or UDP checksum are right (IBV_WC_IP_CSUM_OK). False
+ * for all other packets: nothing was checked. */
+bool raw_checksums_are_good(const struct raw_frame *frame, const uint8_t *p);
+/* Writes the checksums into the frame. Headers that it lacks are passed by. */
+void raw_checksums_fill(const struct raw_frame *frame, uint8_t *p);
 
 #endif

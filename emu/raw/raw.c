@@ -1,23 +1,20 @@
 /* SPDX-License-Identifier: MIT */
-/* Frames of raw queue pairs out and in. A send is done when its frame is in a train. A receive that
- * is too short or cannot be written completes in error, and the queue pair enters ERR, as for UD. */
+/* Frames of raw queue pairs on their way out, and where frames come in. A send is done when its
+ * frame is in a train. */
 #include "emu/raw/raw.h"
 
 #include <assert.h>
 #include <string.h>
 
 #include "emu/complete.h"
-#include "emu/counters.h"
 #include "emu/emit.h"
 #include "emu/engine.h"
 #include "emu/host.h"
 #include "emu/pace.h"
 #include "emu/qp.h"
 #include "emu/queue.h"
-#include "emu/rate.h"
+#include "emu/raw/flow.h"
 #include "emu/raw/frame.h"
-#include "emu/raw/offload.h"
-#include "emu/raw/rss.h"
 #include "emu/sge.h"
 #include "net/wire/gid.h"
 #include "net/wire/icrc.h"
@@ -178,68 +175,6 @@ enum output_result raw_output(struct rxe_engine *engine, struct rxe_qp *qp,
 	while (result == OUTPUT_IDLE && qp->state == RXE_QPS_RTS && rxe_ring_used(&qp->sq) > 0)
 		result = rxe_message_sent(engine, qp, send_one(engine, qp, train, now_ns), now_ns);
 	return result;
-}
-
-static bool receives(const struct rxe_qp *qp)
-{
-	switch (qp->state) {
-	case RXE_QPS_RTR:
-	case RXE_QPS_RTS:
-	case RXE_QPS_SQD:
-	case RXE_QPS_SQE: return true;
-	case RXE_QPS_RESET:
-	case RXE_QPS_INIT:
-	case RXE_QPS_ERR: return false;
-	}
-	return false;
-}
-
-/* The queue that takes the frame: the queue pair's own, or a work queue by the hash. */
-static struct rxe_qp *receiver(const struct rxe_flow *flow, const struct raw_frame *frame)
-{
-	const struct rxe_rss *rss = flow->qp->rss;
-
-	return rss ? rss->wq[rss_hash(rss, frame) & ((1u << rss->log_size) - 1)] : flow->qp;
-}
-
-static enum mr_check store(struct rxe_engine *engine, struct rxe_qp *qp,
-			   const struct rxe_flow_input *input, bool strips)
-{
-	const uint32_t front = RAW_ETH_LEN - 2; /* both addresses */
-	enum mr_check result;
-
-	if (!strips)
-		return rxe_recv_scatter(engine, qp, 0, input->p, input->len);
-	result = rxe_recv_scatter(engine, qp, 0, input->p, front);
-	if (result != MR_OK)
-		return result;
-	return rxe_recv_scatter(engine, qp, front, input->p + front + RAW_VLAN_LEN,
-				input->len - front - RAW_VLAN_LEN);
-}
-
-void raw_deliver(struct rxe_engine *engine, const struct rxe_flow *flow,
-		 const struct rxe_flow_input *input, const struct raw_frame *frame)
-{
-	struct rxe_qp *qp = receiver(flow, frame);
-	const struct raw_eth *eth = &frame->level[0].eth;
-	const bool strips = qp->strips_tag && eth->tagged;
-	const struct rxe_recv_done done = {
-		.status = RXE_WC_SUCCESS,
-		.opcode = RXE_WC_RECV,
-		.byte_len = input->len - (strips ? RAW_VLAN_LEN : 0),
-		.flags = raw_checksums_are_good(frame, input->p) ? RXE_WC_IP_CSUM_OK : 0,
-		.flow_tag = flow->tag,
-		.cvlan = strips ? get_be16(eth->vlan) : 0,
-	};
-
-	if (!receives(qp) || !rxe_recv_claim(engine, qp)) {
-		engine->cfg.counters->rcvd_dropped++;
-		return;
-	}
-	if (done.byte_len > qp->claim.len)
-		rxe_recv_fail(engine, qp, RXE_WC_LOC_LEN_ERR, input->now_ns);
-	else
-		rxe_recv_stored(engine, qp, store(engine, qp, input, strips), &done, input->now_ns);
 }
 
 /* The private wire ends at the device: a packet from elsewhere is none of its frames. */

@@ -27,8 +27,5 @@ enum output_result raw_output(struct rxe_engine *engine, struct rxe_qp *qp,
 /* A packet of the private wire, parsed and with a good ICRC. */
 void raw_input(struct rxe_engine *engine, const struct wire_packet *packet,
 	       const struct wire_arrival *arrival, uint64_t now_ns);
-/* For flow.c: stores the frame in the oldest receive of the flow's queue pair, and completes it. */
-void raw_deliver(struct rxe_engine *engine, const struct rxe_flow *flow,
-		 const struct rxe_flow_input *input, const struct raw_frame *frame);
 
 #endif

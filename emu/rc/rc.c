@@ -12,8 +12,7 @@
 
 #include "emu/engine.h"
 #include "emu/qp.h"
-#include "emu/rc/requester_complete.h"
-#include "emu/rc/requester_resend.h"
+#include "emu/rc/requester.h"
 #include "emu/rc/time_wait.h"
 #include "net/wire/opcode.h"
 #include "net/wire/packet.h"
@@ -54,11 +53,6 @@ void rc_became_err(struct rxe_engine *engine, struct rxe_qp *qp)
 {
 	rc_hold_clear(&engine->hold, &qp->rc.hold);
 	rc_requester_stop(qp);
-}
-
-void rc_path_changed(struct rxe_engine *engine, struct rxe_qp *qp)
-{
-	rc_requester_path_changed(engine, qp);
 }
 
 static bool requests(const struct rxe_qp *qp)

@@ -9,7 +9,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "emu/output.h"
+#include "emu/emit.h"
 #include "emu/rc/requester.h"
 #include "emu/rc/requester_retry.h"
 #include "emu/rc/responder.h"
@@ -38,8 +38,6 @@ void rc_reset(struct rxe_engine *engine, struct rxe_qp *qp);
 void rc_became_rtr(struct rxe_engine *engine, struct rxe_qp *qp);
 void rc_became_rts(struct rxe_engine *engine, struct rxe_qp *qp);
 void rc_became_err(struct rxe_engine *engine, struct rxe_qp *qp);
-/* The QP's packets take another path from now on (emu/migration.h). */
-void rc_path_changed(struct rxe_engine *engine, struct rxe_qp *qp);
 /* Takes a packet for this QP: parsed, ICRC checked, from the peer's address. */
 void rc_input(struct rxe_engine *engine, struct rxe_qp *qp, const struct wire_packet *packet,
 	      uint64_t now_ns);

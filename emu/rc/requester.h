@@ -8,17 +8,16 @@
 #include <stdint.h>
 
 #include "emu/cq.h"
-#include "emu/output.h"
-#include "emu/rc/requester_arrived.h"
-#include "emu/rc/requester_repair.h"
-#include "emu/rc/requester_rtt.h"
-#include "emu/rc/requester_window.h"
+#include "emu/emit.h"
+#include "emu/rc/requester_loss.h"
+#include "emu/rc/requester_retry.h"
 #include "emu/sge.h"
 
 struct rxe_engine;
 struct rxe_peer;
 struct rxe_qp;
 struct wire_train;
+struct wire_packet;
 
 /* Most bytes of one READ request: a larger READ is sent as several requests, so that its responses
  * are clocked. A power of two. */
@@ -112,7 +111,8 @@ bool rc_requester_gathers(const struct rxe_qp *qp);
 bool rc_requester_is_long(const struct rxe_qp *qp);
 
 void rc_requester_start(struct rxe_engine *engine, struct rxe_qp *qp);
-/* What is in flight counts for the peer's new address. Nothing is sent again. */
+/* The QP's packets take another path from now on: what is in flight counts for the peer's new
+ * address. Nothing is sent again. */
 void rc_requester_path_changed(struct rxe_engine *engine, struct rxe_qp *qp);
 /* Returns this QP's share of the peer's window: nothing will be sent or acknowledged any more. */
 void rc_requester_stop(struct rxe_qp *qp);
@@ -145,5 +145,23 @@ void rc_requester_loss_detected(struct rxe_engine *engine, struct rxe_qp *qp);
 void rc_requester_probe(struct rxe_engine *engine, struct rxe_qp *qp);
 /* Fails the QP when the request that cannot be sent has become the oldest. */
 void rc_requester_check_broken(struct rxe_engine *engine, struct rxe_qp *qp, uint64_t now_ns);
+
+/* requester_complete.c, the receiving half (IBTA 9.7.5): what responses mean for outstanding
+ * requests. */
+
+void rc_requester_input(struct rxe_engine *engine, struct rxe_qp *qp,
+			const struct wire_packet *packet, uint64_t now_ns);
+/* The QP's deadline has passed: the ACK timer may have expired. */
+void rc_requester_expired(struct rxe_engine *engine, struct rxe_qp *qp, uint64_t now_ns);
+
+/* requester_resend.c: sends single packets again, beside the stream of requests: a probe, the packet that a NAK asked
+ * for, and READs for the parts of responses that are missing. They count as in flight already, and
+ * advance nothing. Going back to a packet and sending everything from there is the requester's. */
+
+/* The oldest packet was lost: resends it alone, or rewinds. */
+void rc_resend_oldest(struct rxe_engine *engine, struct rxe_qp *qp);
+/* Sends what is due. */
+enum output_result rc_resend_output(struct rxe_engine *engine, struct rxe_qp *qp,
+				    struct wire_train *train, uint64_t now_ns);
 
 #endif

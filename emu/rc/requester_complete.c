@@ -3,11 +3,10 @@
  * all requests before it, except those that need their own (rc_is_answered()). A response behind a
  * missing one is an implied NAK (9.7.5.1.2). A response older than the oldest outstanding request,
  * or to a PSN never sent, is a ghost (9.7.5.1.1) and ignored. */
-#include "emu/rc/requester_complete.h"
+#include "emu/rc/requester.h"
 
 #include <assert.h>
 
-#include "emu/counters.h"
 #include "emu/cq.h"
 #include "emu/engine.h"
 #include "emu/migration.h"
@@ -15,10 +14,7 @@
 #include "emu/qp.h"
 #include "emu/queue.h"
 #include "emu/rc/nak.h"
-#include "emu/rc/requester.h"
-#include "emu/rc/requester_resend.h"
 #include "emu/rc/requester_retry.h"
-#include "emu/rc/requester_rtt.h"
 #include "emu/sge.h"
 #include "emu/srq.h"
 #include "net/wire/opcode.h"

@@ -1,12 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* Selective repeat, as far as the standard's responses allow it. A NAK names one missing request, so
  * one is resent for each round trip. Missing READ responses are all known, and requested at once. */
-#include "emu/rc/requester_resend.h"
+#include "emu/rc/requester.h"
 
-#include "emu/counters.h"
 #include "emu/engine.h"
 #include "emu/qp.h"
-#include "emu/rc/requester.h"
 #include "emu/rc/requester_retry.h"
 #include "net/wire/packet.h"
 #include "net/wire/train.h"

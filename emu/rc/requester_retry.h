@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Retransmission (IBTA 9.7.6): when to resend, how often, when to give up. Events come in, actions
- * go out; this module knows no requests. Only progress refills the budgets. */
+ * go out; this module knows no requests. Only progress refills the budgets. Round trips are
+ * measured for the time before a probe. */
 #ifndef RXE_EMU_RC_REQUESTER_RETRY_H
 #define RXE_EMU_RC_REQUESTER_RETRY_H
 
@@ -85,5 +86,24 @@ void rc_retry_response_deferred(struct rc_retry *retry, uint32_t psn, uint64_t n
 bool rc_retry_may_send(struct rc_retry *retry, uint64_t now_ns);
 /* The time of the next event of this module; UINT64_MAX: none. */
 uint64_t rc_retry_next_ns(const struct rc_retry *retry);
+
+/* Round-trip time, measured as in RFC 6298: one packet at a time, never one that was resent. */
+
+struct rc_rtt {
+	uint64_t smooth_ns, spread_ns; /* 0: not measured yet */
+	uint64_t sent_ns;
+	uint32_t psn; /* packet whose acknowledgement ends the measurement */
+	bool is_timing;
+};
+
+/* A packet with AckReq was sent. */
+void rc_rtt_sent(struct rc_rtt *rtt, uint32_t psn, uint64_t now_ns);
+/* Everything before una is acknowledged. */
+void rc_rtt_acknowledged(struct rc_rtt *rtt, uint32_t una_psn, uint64_t now_ns);
+/* A packet was resent: its acknowledgement can no longer be matched to one transmission (Karn). */
+void rc_rtt_forget(struct rc_rtt *rtt);
+/* Time after which a response counts as late: smoothed RTT plus two deviations, within [min_ns,
+ * max_ns]; max_ns before the first measurement. */
+uint64_t rc_rtt_timeout_ns(const struct rc_rtt *rtt, uint64_t min_ns, uint64_t max_ns);
 
 #endif

@@ -4,13 +4,11 @@
 
 #include <assert.h>
 
-#include "emu/comp_cntr.h"
-#include "emu/counters.h"
+#include "emu/cq.h"
 #include "emu/engine.h"
 #include "emu/qp.h"
 #include "emu/rc/nak.h"
 #include "emu/rc/responder_duplicate.h"
-#include "emu/rc/responder_execute.h"
 #include "emu/rc/responder_hold.h"
 #include "emu/rc/responder_reply.h"
 #include "emu/rc/time_wait.h"

@@ -3,6 +3,8 @@
 #ifndef RXE_EMU_RC_RESPONDER_H
 #define RXE_EMU_RC_RESPONDER_H
 
+#include "emu/rc/nak.h"
+#include <stdbool.h>
 #include <stdint.h>
 
 struct rxe_engine;
@@ -44,5 +46,17 @@ struct rc_responder {
 void rc_responder_reset(struct rc_responder *resp);
 void rc_responder_input(struct rxe_engine *engine, struct rxe_qp *qp,
 			const struct wire_packet *packet, uint64_t now_ns);
+
+/* responder_execute.c: execution of the expected request (IBTA 9.7.4.1, 9.4): checks in the standard's order, then
+ * effects. */
+
+/* Stores bytes, changes words, completes receives, queues responses. *ret_psns: number of PSNs
+ * that the request takes. On a fault the packet has no effect, except that a receive may be
+ * claimed. */
+enum rc_fault rc_responder_execute(struct rxe_engine *engine, struct rxe_qp *qp,
+				   const struct wire_packet *packet, uint32_t *ret_psns);
+
+/* Whether another READ or atomic would be one too many. */
+bool rc_responder_has_too_many(const struct rxe_qp *qp);
 
 #endif

@@ -8,14 +8,12 @@
 
 #include <assert.h>
 
-#include "emu/counters.h"
 #include "emu/engine.h"
 #include "emu/mr.h"
 #include "emu/qp.h"
 #include "emu/rc/nak.h"
 #include "emu/rc/requester.h"
 #include "emu/rc/responder_reply.h"
-#include "emu/rc/xrc.h"
 #include "emu/sge.h"
 #include "emu/srq.h"
 #include "net/wire/opcode.h"

@@ -1,24 +1,20 @@
 /* SPDX-License-Identifier: MIT */
 /* Effects of each request at the responder. Bytes of a message that fails half-way stay in memory,
  * as the standard allows. */
-#include "emu/rc/responder_execute.h"
+#include "emu/rc/responder.h"
 
 #include <assert.h>
 
-#include "emu/comp_cntr.h"
 #include "emu/complete.h"
 #include "emu/cq.h"
 #include "emu/engine.h"
 #include "emu/host.h"
 #include "emu/limits.h"
 #include "emu/mr.h"
-#include "emu/mw.h"
 #include "emu/qp.h"
 #include "emu/rc/requester.h"
-#include "emu/rc/responder.h"
 #include "emu/rc/responder_duplicate.h"
 #include "emu/rc/responder_reply.h"
-#include "emu/rc/xrc.h"
 #include "emu/sge.h"
 #include "emu/srq.h"
 #include "emu/tag_matching.h"

@@ -6,7 +6,6 @@
 
 #include <assert.h>
 
-#include "emu/comp_cntr.h"
 #include "emu/complete.h"
 #include "emu/cq.h"
 #include "emu/emit.h"

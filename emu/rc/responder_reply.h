@@ -8,8 +8,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "emu/emit.h"
 #include "emu/limits.h"
-#include "emu/output.h"
 #include "emu/rc/nak.h"
 #include "net/wire/packet.h"
 

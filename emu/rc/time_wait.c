@@ -7,7 +7,6 @@
 #include <assert.h>
 #include <string.h>
 
-#include "emu/counters.h"
 #include "emu/emit.h"
 #include "emu/engine.h"
 #include "emu/qp.h"

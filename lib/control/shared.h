@@ -16,10 +16,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "emu/counters.h"
+#include "emu/engine.h"
 #include "emu/limits.h"
 #include "emu/mr.h"
-#include "emu/mw.h"
 #include "emu/rc/time_wait.h"
 #include "lib/control/remote_request.h"
 #include "lib/inject/rule.h"
@@ -169,7 +168,7 @@ struct ctl_slot {
 	struct ctl_shared_srq srq[RXE_MAX_SRQ];
 	struct ctl_shared_cq cq[RXE_MAX_CQ];
 	_Atomic uint32_t basic_srqs; /* the number of SRQs that are not XRC's */
-	/* Bindings of its memory windows (emu/mw.h). */
+	/* Bindings of its memory windows (emu/mr.h). */
 	_Alignas(64) struct rxe_mw_table mws;
 	struct ctl_slot_failures failures;
 	struct ctl_fault_count faults[FAULT_MAX_RULES];

@@ -6,7 +6,7 @@
 #include <inttypes.h>
 
 #include "emu/cq.h"
-#include "emu/mw.h"
+#include "emu/mr.h"
 #include "lib/control/shared.h"
 #include "lib/diagnose/cause.h"
 

@@ -5,7 +5,6 @@
 #include <inttypes.h>
 
 #include "emu/mr.h"
-#include "emu/mw.h"
 #include "emu/queue.h"
 #include "lib/control/shared.h"
 #include "lib/diagnose/cause.h"

@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "emu/comp_cntr.h"
 #include "emu/container_of.h"
+#include "emu/cq.h"
 #include "emu/limits.h"
 #include "lib/abi/newer.h"
 #include "lib/progress/progress.h"

@@ -9,8 +9,8 @@
 #include <stdlib.h>
 
 #include "emu/container_of.h"
+#include "emu/cq.h"
 #include "emu/limits.h"
-#include "emu/moderation.h"
 #include "lib/progress/progress.h"
 #include "lib/verbs/context.h"
 #include "lib/verbs/gate.h"

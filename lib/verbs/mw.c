@@ -5,7 +5,7 @@
 #include <stddef.h>
 #include <stdlib.h>
 
-#include "emu/mw.h"
+#include "emu/mr.h"
 #include "lib/control/client.h"
 #include "lib/progress/progress.h"
 #include "lib/verbs/context.h"

@@ -8,8 +8,8 @@
 #include <time.h>
 
 #include "emu/limits.h"
-#include "emu/rate.h"
-#include "emu/raw/rss.h"
+#include "emu/pace.h"
+#include "emu/raw/flow.h"
 #include "emu/tag_matching.h"
 #include "lib/abi/newer.h"
 #include "lib/abi/version.h"

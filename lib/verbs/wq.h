@@ -7,7 +7,7 @@
 #include <stdint.h>
 
 #include "emu/container_of.h"
-#include "emu/raw/rss.h"
+#include "emu/raw/flow.h"
 #include "lib/abi/newer.h"
 #include "lib/verbs/qp.h"
 

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <sys/random.h>
 
-#include "emu/mw.h"
+#include "emu/mr.h"
 #include "rxe_dm/server/key.h"
 
 /* Largest step of a tag at the next use of its index: a tag returns after 16 uses or more. */

@@ -11,7 +11,7 @@
 #include <unistd.h>
 #include <utlist.h>
 
-#include "emu/mw.h"
+#include "emu/mr.h"
 #include "net/link/clock.h"
 #include "rxe_dm/server/conn.h"
 #include "rxe_dm/server/context.h"

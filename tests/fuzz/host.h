@@ -8,7 +8,6 @@
 #ifndef TESTS_FUZZ_HOST_H
 #define TESTS_FUZZ_HOST_H
 
-#include "emu/counters.h"
 #include "emu/cq.h"
 #include "emu/engine.h"
 #include "emu/limits.h"

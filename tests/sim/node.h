@@ -7,7 +7,6 @@
 #include <stdint.h>
 
 #include "emu/complete.h"
-#include "emu/counters.h"
 #include "emu/cq.h"
 #include "emu/engine.h"
 #include "emu/host.h"

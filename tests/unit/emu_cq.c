@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "emu/moderation.h"
+#include "emu/cq.h"
 #include "emu_fixture.h"
 #include "tests/suite.h"
 

@@ -8,7 +8,6 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "emu/counters.h"
 #include "emu/cq.h"
 #include "emu/engine.h"
 #include "emu/host.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* Rate limits: what may leave when, and that idle time is not saved up. */
-#include "emu/rate.h"
+#include "emu/pace.h"
 
 #include "tests/suite.h"
 

@@ -6,7 +6,6 @@
 #include "emu/raw/flow.h"
 #include "emu/raw/frame.h"
 #include "emu/raw/raw.h"
-#include "emu/raw/rss.h"
 #include "emu_fixture.h"
 #include "net/wire/icrc.h"
 #include "net/wire/opcode.h"

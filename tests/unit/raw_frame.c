@@ -5,7 +5,6 @@
 #include <stdlib.h>
 
 #include "emu/raw/frame.h"
-#include "emu/raw/offload.h"
 #include "net/wire/packet.h"
 #include "tests/raw_frame.h"
 #include "tests/suite.h"

@@ -3,7 +3,7 @@
  * choice of fields. */
 #include <check.h>
 
-#include "emu/raw/rss.h"
+#include "emu/raw/flow.h"
 #include "tests/raw_frame.h"
 #include "tests/suite.h"
 

@@ -3,9 +3,8 @@
 #include <check.h>
 #include <stdlib.h>
 
-#include "emu/rc/requester_arrived.h"
-#include "emu/rc/requester_rtt.h"
-#include "emu/rc/requester_window.h"
+#include "emu/rc/requester_loss.h"
+#include "emu/rc/requester_retry.h"
 #include "tests/suite.h"
 
 START_TEST(open_until_something_is_lost)
