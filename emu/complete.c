@@ -65,9 +65,9 @@ static void fail_as_injected(struct rxe_engine *engine, struct rxe_qp *qp,
 {
 	qp->injected = true;
 	if (rxe_qp_is_reliable(qp))
-		rxe_qp_fail(engine, qp, status, engine->now_ns);
+		rxe_qp_fail(engine, qp, status);
 	else
-		rxe_qp_fail_send(engine, qp, status, engine->now_ns);
+		rxe_qp_fail_send(engine, qp, status);
 	qp->injected = false;
 }
 
@@ -248,41 +248,40 @@ bool rxe_complete_recv(struct rxe_engine *engine, struct rxe_qp *qp,
 	return delivered;
 }
 
-void rxe_recv_fail(struct rxe_engine *engine, struct rxe_qp *qp, enum rxe_wc_status status,
-		   uint64_t now_ns)
+void rxe_recv_fail(struct rxe_engine *engine, struct rxe_qp *qp, enum rxe_wc_status status)
 {
 	const struct rxe_recv_done done = { .status = status, .opcode = RXE_WC_RECV };
 
 	assert(status != RXE_WC_SUCCESS && !rxe_qp_is_reliable(qp));
 	rxe_report_failed(engine, qp, RXE_FAILED_RECV, status);
 	rxe_complete_recv(engine, qp, &done);
-	rxe_qp_fail(engine, qp, RXE_WC_SUCCESS, now_ns);
+	rxe_qp_fail(engine, qp, RXE_WC_SUCCESS);
 }
 
 void rxe_recv_stored(struct rxe_engine *engine, struct rxe_qp *qp, enum mr_check stored,
-		     const struct rxe_recv_done *done, uint64_t now_ns)
+		     const struct rxe_recv_done *done)
 {
 	if (stored == MR_OK && rxe_recv_result(engine, qp) != RXE_WC_SUCCESS)
-		rxe_recv_fail(engine, qp, qp->claim.injected, now_ns);
+		rxe_recv_fail(engine, qp, qp->claim.injected);
 	else if (stored == MR_OK)
 		rxe_complete_recv(engine, qp, done);
 	else if (stored == MR_DEFERRED)
 		engine->cfg.counters->rcvd_dropped++;
 	else
-		rxe_recv_fail(engine, qp, RXE_WC_LOC_PROT_ERR, now_ns);
+		rxe_recv_fail(engine, qp, RXE_WC_LOC_PROT_ERR);
 }
 
 enum output_result rxe_message_sent(struct rxe_engine *engine, struct rxe_qp *qp,
-				    enum send_result result, uint64_t now_ns)
+				    enum send_result result)
 {
 	switch (result) {
 	case SEND_OK: rxe_complete_send(engine, qp, RXE_WC_SUCCESS); return OUTPUT_IDLE;
 	case SEND_TRAIN_FULL: return OUTPUT_TRAIN_FULL;
 	case SEND_NO_CREDITS: return OUTPUT_ADDED;
 	case SEND_DEFERRED:
-		rxe_qp_set_deadline(engine, qp, now_ns + RXE_DEFER_NS);
+		rxe_qp_set_deadline(engine, qp, engine->now_ns + RXE_DEFER_NS);
 		return OUTPUT_ADDED;
-	case SEND_FAILED: rxe_qp_fail_send(engine, qp, RXE_WC_LOC_PROT_ERR, now_ns); break;
+	case SEND_FAILED: rxe_qp_fail_send(engine, qp, RXE_WC_LOC_PROT_ERR); break;
 	}
 	return OUTPUT_IDLE;
 }

@@ -48,7 +48,7 @@ void rxe_complete_send(struct rxe_engine *engine, struct rxe_qp *qp, enum rxe_wc
 /* UD and raw, whose messages are one packet: completes, defers or fails the oldest send. OUTPUT_IDLE:
  * the next one may be tried. */
 enum output_result rxe_message_sent(struct rxe_engine *engine, struct rxe_qp *qp,
-				    enum send_result result, uint64_t now_ns);
+				    enum send_result result);
 
 /* Claims the next receive for qp->claim; true also when one is held. False: there is none (RNR). */
 bool rxe_recv_claim(struct rxe_engine *engine, struct rxe_qp *qp);
@@ -79,13 +79,12 @@ bool rxe_complete_recv(struct rxe_engine *engine, struct rxe_qp *qp,
 		       const struct rxe_recv_done *done);
 
 /* UC, UD and raw: completes the claimed receive with an error, and the QP enters ERR. */
-void rxe_recv_fail(struct rxe_engine *engine, struct rxe_qp *qp, enum rxe_wc_status status,
-		   uint64_t now_ns);
+void rxe_recv_fail(struct rxe_engine *engine, struct rxe_qp *qp, enum rxe_wc_status status);
 
 /* UD and raw: completes the claimed receive of a message whose bytes were stored, or not. Where the
  * memory is not ready the message is dropped, and the receive stays claimed for the next one. */
 void rxe_recv_stored(struct rxe_engine *engine, struct rxe_qp *qp, enum mr_check stored,
-		     const struct rxe_recv_done *done, uint64_t now_ns);
+		     const struct rxe_recv_done *done);
 
 /* Flushes with WR_FLUSH_ERR, oldest first. */
 void rxe_flush_send(struct rxe_engine *engine, struct rxe_qp *qp);

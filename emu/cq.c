@@ -255,15 +255,15 @@ uint64_t rxe_moderation_deadline(const struct rxe_engine *engine)
 	return least_ns;
 }
 
-void rxe_moderation_expire(struct rxe_engine *engine, uint64_t now_ns)
+void rxe_moderation_expire(struct rxe_engine *engine)
 {
 	struct rxe_cq **link = &engine->held;
 
 	while (*link) {
 		struct rxe_cq *cq = *link;
-		const bool due = cq->hold_until_ns && cq->hold_until_ns <= now_ns;
+		const bool due = cq->hold_until_ns && cq->hold_until_ns <= engine->now_ns;
 
-		if (cq->hold_until_ns > now_ns) {
+		if (cq->hold_until_ns > engine->now_ns) {
 			link = &cq->next_held;
 			continue;
 		}

@@ -227,6 +227,6 @@ void rxe_cq_moderate(struct rxe_cq *cq, uint16_t count, uint16_t period_us);
 bool rxe_moderation_holds(struct rxe_engine *engine, struct rxe_cq *cq);
 /* When the first held event is due; UINT64_MAX: none is held. */
 uint64_t rxe_moderation_deadline(const struct rxe_engine *engine);
-void rxe_moderation_expire(struct rxe_engine *engine, uint64_t now_ns);
+void rxe_moderation_expire(struct rxe_engine *engine);
 
 #endif

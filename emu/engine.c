@@ -58,7 +58,7 @@ static void fail_overrun(struct rxe_engine *engine)
 		    !has_overrun_cq(qp))
 			continue;
 		rxe_report_failed(engine, qp, RXE_FAILED_CQ, RXE_WC_SUCCESS);
-		rxe_qp_fail(engine, qp, RXE_WC_SUCCESS, engine->now_ns);
+		rxe_qp_fail(engine, qp, RXE_WC_SUCCESS);
 		rxe_raise(engine, qp, RXE_EVENT_QP_FATAL);
 	}
 }
@@ -147,15 +147,15 @@ void rxe_engine_settle(struct rxe_engine *engine)
 #define MAX_CANDIDATES 32
 
 static enum output_result ask(struct rxe_engine *engine, struct rxe_qp *qp,
-			      struct wire_train *train, uint64_t now_ns)
+			      struct wire_train *train)
 {
 	switch (qp->type) {
 	case RXE_QPT_RC:
 	case RXE_QPT_XRC_SEND:
-	case RXE_QPT_XRC_RECV: return rc_output(engine, qp, train, now_ns);
-	case RXE_QPT_UC: return uc_output(engine, qp, train, now_ns);
-	case RXE_QPT_UD: return ud_output(engine, qp, train, now_ns);
-	case RXE_QPT_RAW: return raw_output(engine, qp, train, now_ns);
+	case RXE_QPT_XRC_RECV: return rc_output(engine, qp, train);
+	case RXE_QPT_UC: return uc_output(engine, qp, train);
+	case RXE_QPT_UD: return ud_output(engine, qp, train);
+	case RXE_QPT_RAW: return raw_output(engine, qp, train);
 	case RXE_QPT_WQ: break;
 	}
 	return OUTPUT_IDLE;
@@ -171,15 +171,14 @@ static bool may_join(struct rxe_engine *engine, const struct rxe_qp *qp, struct 
 }
 
 /* One turn of a QP. True: the train is complete. */
-static bool take_turn(struct rxe_engine *engine, struct rxe_qp *qp, struct wire_train *train,
-		      uint64_t now_ns)
+static bool take_turn(struct rxe_engine *engine, struct rxe_qp *qp, struct wire_train *train)
 {
 	enum output_result result;
 
 	assert(qp->on_ready && engine->ready);
 	DL_DELETE2(engine->ready, qp, prev_ready, next_ready);
 	qp->on_ready = false;
-	result = ask(engine, qp, train, now_ns);
+	result = ask(engine, qp, train);
 	switch (result) {
 	case OUTPUT_IDLE: break;
 	case OUTPUT_ADDED:
@@ -210,7 +209,7 @@ bool rxe_engine_output(struct rxe_engine *engine, struct wire_train *train, uint
 		struct rxe_qp *next = qp == last ? NULL : qp->next_ready;
 
 		if (may_join(engine, qp, train))
-			full = take_turn(engine, qp, train, now_ns);
+			full = take_turn(engine, qp, train);
 		qp = next;
 	}
 	return train->segs > 0;
@@ -235,7 +234,7 @@ void rxe_engine_expire(struct rxe_engine *engine, uint64_t now_ns)
 	uint32_t turns = engine->num_timers;
 
 	engine->now_ns = now_ns;
-	rxe_moderation_expire(engine, now_ns);
+	rxe_moderation_expire(engine);
 	while (turns-- > 0 && first_timer_ns(engine) <= now_ns) {
 		struct rxe_qp *qp = engine->timer[0];
 
@@ -244,6 +243,6 @@ void rxe_engine_expire(struct rxe_engine *engine, uint64_t now_ns)
 		/* UC and UD QPs only wait for credits or deferred memory, and stay on the ready
 		 * list. */
 		if (rxe_qp_is_reliable(qp))
-			rc_expired(engine, qp, now_ns);
+			rc_expired(engine, qp);
 	}
 }

@@ -124,7 +124,7 @@ static void raise_established(struct rxe_engine *engine, struct rxe_qp *qp)
 }
 
 static void to_qp(struct rxe_engine *engine, struct rxe_qp *qp, const struct wire_packet *packet,
-		  const struct wire_arrival *arrival, uint64_t now_ns)
+		  const struct wire_arrival *arrival)
 {
 	if (!is_for(engine, qp, packet, arrival)) {
 		engine->cfg.counters->rcvd_dropped++;
@@ -137,13 +137,13 @@ static void to_qp(struct rxe_engine *engine, struct rxe_qp *qp, const struct wir
 	case RXE_QPT_XRC_SEND:
 	case RXE_QPT_XRC_RECV:
 		raise_established(engine, qp);
-		rc_input(engine, qp, packet, now_ns);
+		rc_input(engine, qp, packet);
 		return;
 	case RXE_QPT_UC:
 		raise_established(engine, qp);
-		uc_input(engine, qp, packet, now_ns);
+		uc_input(engine, qp, packet);
 		return;
-	case RXE_QPT_UD: ud_input(engine, qp, packet, arrival, now_ns); return;
+	case RXE_QPT_UD: ud_input(engine, qp, packet, arrival); return;
 	case RXE_QPT_RAW:
 	case RXE_QPT_WQ: return;
 	}
@@ -151,7 +151,7 @@ static void to_qp(struct rxe_engine *engine, struct rxe_qp *qp, const struct wir
 
 /* Every attached QP gets its own copy, for one receive each. */
 static void to_group(struct rxe_engine *engine, const struct wire_packet *packet,
-		     const struct wire_arrival *arrival, uint64_t now_ns)
+		     const struct wire_arrival *arrival)
 {
 	const struct rxe_mcast_group *group = rxe_mcast_find(engine, &arrival->dst);
 	uint32_t i;
@@ -162,7 +162,7 @@ static void to_group(struct rxe_engine *engine, const struct wire_packet *packet
 	}
 	for (i = 0; i < group->num_qps; i++) {
 		assert(group->qp[i]->type == RXE_QPT_UD);
-		to_qp(engine, group->qp[i], packet, arrival, now_ns);
+		to_qp(engine, group->qp[i], packet, arrival);
 	}
 }
 
@@ -202,18 +202,18 @@ void rxe_engine_input(struct rxe_engine *engine, const struct wire_arrival *arri
 		return;
 	}
 	if (opcode_service(packet.bth.opcode) == WIRE_RAW) {
-		raw_input(engine, &packet, arrival, now_ns);
+		raw_input(engine, &packet, arrival);
 		return;
 	}
 	if (packet.bth.dest_qpn == MULTICAST_QPN) {
-		to_group(engine, &packet, arrival, now_ns);
+		to_group(engine, &packet, arrival);
 		return;
 	}
 	qp = rxe_engine_find_qp(engine, packet.bth.dest_qpn);
 	if (!qp) {
-		if (!rxe_time_wait_input(engine, &packet, arrival, now_ns))
+		if (!rxe_time_wait_input(engine, &packet, arrival))
 			counters->rcvd_no_qp++;
 		return;
 	}
-	to_qp(engine, qp, &packet, arrival, now_ns);
+	to_qp(engine, qp, &packet, arrival);
 }

@@ -11,18 +11,18 @@
 #include "emu/qp.h"
 
 /* Still no credits. True: the QP waited long enough. */
-static bool has_timed_out(struct rxe_engine *engine, struct rxe_qp *qp, uint64_t now_ns)
+static bool has_timed_out(struct rxe_engine *engine, struct rxe_qp *qp)
 {
 	if (qp->stalled_since_ns == 0)
-		qp->stalled_since_ns = now_ns | 1;
-	if (now_ns > qp->stalled_since_ns + RXE_PACE_TIMEOUT_NS)
+		qp->stalled_since_ns = engine->now_ns | 1;
+	if (engine->now_ns > qp->stalled_since_ns + RXE_PACE_TIMEOUT_NS)
 		return true;
-	rxe_qp_set_deadline(engine, qp, now_ns + RXE_PACE_RETRY_NS);
+	rxe_qp_set_deadline(engine, qp, engine->now_ns + RXE_PACE_RETRY_NS);
 	return false;
 }
 
 bool rxe_pace_begin(struct rxe_engine *engine, struct rxe_qp *qp, struct rxe_pace *pace,
-		    const struct gid *dst, uint32_t dest_qpn, uint64_t now_ns)
+		    const struct gid *dst, uint32_t dest_qpn)
 {
 	const struct rxe_host_ops *ops = engine->cfg.ops;
 
@@ -35,7 +35,7 @@ bool rxe_pace_begin(struct rxe_engine *engine, struct rxe_qp *qp, struct rxe_pac
 	if (ops->credits)
 		pace->credits = ops->credits(engine->cfg.host, dst, pace->slot);
 	if (pace->credits == 0) {
-		if (!has_timed_out(engine, qp, now_ns))
+		if (!has_timed_out(engine, qp))
 			return false;
 		pace->credits = UINT32_MAX;
 		return true;

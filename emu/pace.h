@@ -38,7 +38,7 @@ struct rxe_pace {
 
 /* Whether the QP may send to the socket now. If not, the QP will be asked again. */
 bool rxe_pace_begin(struct rxe_engine *engine, struct rxe_qp *qp, struct rxe_pace *pace,
-		    const struct gid *dst, uint32_t dest_qpn, uint64_t now_ns);
+		    const struct gid *dst, uint32_t dest_qpn);
 /* Whether the QP's rate limit stops it now. Then the QP will be asked again. */
 bool rxe_pace_rate_stops(struct rxe_engine *engine, struct rxe_qp *qp);
 /* Whether one more packet may be sent in this turn. */

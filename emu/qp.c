@@ -151,12 +151,10 @@ void rxe_qp_query(const struct rxe_qp *qp, struct rxe_qp_attr *ret)
 	ret->cur_qp_state = qp->state;
 }
 
-void rxe_qp_fail(struct rxe_engine *engine, struct rxe_qp *qp, enum rxe_wc_status head_status,
-		 uint64_t now_ns)
+void rxe_qp_fail(struct rxe_engine *engine, struct rxe_qp *qp, enum rxe_wc_status head_status)
 {
 	if (qp->state == RXE_QPS_ERR)
 		return;
-	engine->now_ns = now_ns;
 	if (head_status != RXE_WC_SUCCESS)
 		rxe_report_failed(engine, qp, RXE_FAILED_SEND, head_status);
 	qp->state = RXE_QPS_ERR;
@@ -172,11 +170,9 @@ void rxe_qp_fail(struct rxe_engine *engine, struct rxe_qp *qp, enum rxe_wc_statu
 		rxe_raise(engine, qp, RXE_EVENT_QP_LAST_WQE_REACHED);
 }
 
-void rxe_qp_fail_send(struct rxe_engine *engine, struct rxe_qp *qp, enum rxe_wc_status status,
-		      uint64_t now_ns)
+void rxe_qp_fail_send(struct rxe_engine *engine, struct rxe_qp *qp, enum rxe_wc_status status)
 {
 	assert(!rxe_qp_is_reliable(qp) && qp->state != RXE_QPS_ERR);
-	engine->now_ns = now_ns;
 	rxe_report_failed(engine, qp, RXE_FAILED_SEND, status);
 	qp->state = RXE_QPS_SQE;
 	qp->sq_draining = false;

@@ -389,14 +389,13 @@ static bool has_path(const struct rxe_qp *qp)
 	return qp->type != RXE_QPT_UD && qp->type != RXE_QPT_RAW && qp->type != RXE_QPT_WQ;
 }
 
-static void enter(struct rxe_engine *engine, struct rxe_qp *qp, enum rxe_qp_state to,
-		  uint64_t now_ns)
+static void enter(struct rxe_engine *engine, struct rxe_qp *qp, enum rxe_qp_state to)
 {
 	enum rxe_qp_state from = qp->state;
 
 	switch (to) {
 	case RXE_QPS_RESET: reset(engine, qp); return;
-	case RXE_QPS_ERR: rxe_qp_fail(engine, qp, RXE_WC_SUCCESS, now_ns); return;
+	case RXE_QPS_ERR: rxe_qp_fail(engine, qp, RXE_WC_SUCCESS); return;
 	case RXE_QPS_RTR:
 		assert(!has_path(qp) || is_mtu(qp->attr.path_mtu));
 		qp->state = to;
@@ -454,7 +453,7 @@ enum modify_result rxe_qp_modify(struct rxe_engine *engine, struct rxe_qp *qp,
 	if (mask & RATE)
 		rxe_rate_set(&qp->rate, attr->rate_limit, attr->max_burst, packet_bytes(engine, qp),
 			     now_ns);
-	enter(engine, qp, target(qp, attr, mask), now_ns);
+	enter(engine, qp, target(qp, attr, mask));
 	return MODIFY_OK;
 }
 

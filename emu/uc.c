@@ -139,7 +139,7 @@ static void complete_sent(struct rxe_engine *engine, struct rxe_qp *qp)
 }
 
 static enum output_result fill(struct rxe_engine *engine, struct rxe_qp *qp,
-			       struct wire_train *train, struct rxe_pace *pace, uint64_t now_ns)
+			       struct wire_train *train, struct rxe_pace *pace)
 {
 	while (may_send(qp)) {
 		switch (next_is_local(qp) ? execute_local(engine, qp)
@@ -148,29 +148,27 @@ static enum output_result fill(struct rxe_engine *engine, struct rxe_qp *qp,
 		case SEND_TRAIN_FULL: return OUTPUT_TRAIN_FULL;
 		case SEND_NO_CREDITS: return OUTPUT_ADDED;
 		case SEND_DEFERRED:
-			rxe_qp_set_deadline(engine, qp, now_ns + RXE_DEFER_NS);
+			rxe_qp_set_deadline(engine, qp, engine->now_ns + RXE_DEFER_NS);
 			return OUTPUT_ADDED;
 		case SEND_FAILED:
 			next_message(qp);
 			rxe_qp_fail_send(engine, qp,
-					 rxe_wqe_failed_status(rxe_ring_at(&qp->sq, qp->sq.head)),
-					 now_ns);
+					 rxe_wqe_failed_status(rxe_ring_at(&qp->sq, qp->sq.head)));
 			break;
 		}
 	}
 	return OUTPUT_IDLE;
 }
 
-enum output_result uc_output(struct rxe_engine *engine, struct rxe_qp *qp, struct wire_train *train,
-			     uint64_t now_ns)
+enum output_result uc_output(struct rxe_engine *engine, struct rxe_qp *qp, struct wire_train *train)
 {
 	enum output_result result = OUTPUT_IDLE;
 	struct rxe_pace pace;
 
 	if (may_send(qp)) {
-		if (!rxe_pace_begin(engine, qp, &pace, &qp->flow.dst, qp->attr.dest_qp_num, now_ns))
+		if (!rxe_pace_begin(engine, qp, &pace, &qp->flow.dst, qp->attr.dest_qp_num))
 			return OUTPUT_ADDED;
-		result = fill(engine, qp, train, &pace, now_ns);
+		result = fill(engine, qp, train, &pace);
 		rxe_pace_end(engine, &pace);
 	}
 	if (result == OUTPUT_IDLE)
@@ -236,11 +234,10 @@ static bool begin(struct rxe_engine *engine, struct rxe_qp *qp, const struct wir
 					   : begin_send(engine, qp);
 }
 
-static void fail_recv(struct rxe_engine *engine, struct rxe_qp *qp, enum rxe_wc_status status,
-		      uint64_t now_ns)
+static void fail_recv(struct rxe_engine *engine, struct rxe_qp *qp, enum rxe_wc_status status)
 {
 	qp->uc.message = UC_NONE;
-	rxe_recv_fail(engine, qp, status, now_ns);
+	rxe_recv_fail(engine, qp, status);
 }
 
 static void drop(struct rxe_engine *engine, struct rxe_qp *qp)
@@ -251,20 +248,20 @@ static void drop(struct rxe_engine *engine, struct rxe_qp *qp)
 
 /* False: the QP failed, or the message is dropped, because nobody can resend it. */
 static bool store_send(struct rxe_engine *engine, struct rxe_qp *qp,
-		       const struct wire_packet *packet, uint64_t now_ns)
+		       const struct wire_packet *packet)
 {
 	enum mr_check stored;
 
 	assert(qp->claim.held && qp->uc.arrived <= qp->claim.len);
 	if (packet->payload_len > qp->claim.len - qp->uc.arrived) {
-		fail_recv(engine, qp, RXE_WC_LOC_LEN_ERR, now_ns);
+		fail_recv(engine, qp, RXE_WC_LOC_LEN_ERR);
 		return false;
 	}
 	stored = rxe_recv_scatter(engine, qp, qp->uc.arrived, packet->payload, packet->payload_len);
 	if (stored == MR_DEFERRED)
 		drop(engine, qp);
 	else if (stored != MR_OK)
-		fail_recv(engine, qp, RXE_WC_LOC_PROT_ERR, now_ns);
+		fail_recv(engine, qp, RXE_WC_LOC_PROT_ERR);
 	return stored == MR_OK;
 }
 
@@ -285,8 +282,7 @@ static bool store_write(struct rxe_engine *engine, struct rxe_qp *qp,
 
 /* A WRITE without immediate completes nothing. One with immediate takes a receive, as a SEND
  * does. */
-static bool finish(struct rxe_engine *engine, struct rxe_qp *qp, const struct wire_packet *packet,
-		   uint64_t now_ns)
+static bool finish(struct rxe_engine *engine, struct rxe_qp *qp, const struct wire_packet *packet)
 {
 	bool write = qp->uc.message == UC_WRITE;
 	bool imm = packet->shape & SHAPE_IMM;
@@ -308,14 +304,13 @@ static bool finish(struct rxe_engine *engine, struct rxe_qp *qp, const struct wi
 	if (write && !imm)
 		return true;
 	if (rxe_recv_result(engine, qp) != RXE_WC_SUCCESS)
-		fail_recv(engine, qp, qp->claim.injected, now_ns);
+		fail_recv(engine, qp, qp->claim.injected);
 	else
 		rxe_complete_recv(engine, qp, &done);
 	return true;
 }
 
-void uc_input(struct rxe_engine *engine, struct rxe_qp *qp, const struct wire_packet *packet,
-	      uint64_t now_ns)
+void uc_input(struct rxe_engine *engine, struct rxe_qp *qp, const struct wire_packet *packet)
 {
 	if (!in_sequence(qp, packet) || !length_is_good(qp, packet) ||
 	    ((packet->shape & SHAPE_FIRST) && !begin(engine, qp, packet))) {
@@ -323,13 +318,13 @@ void uc_input(struct rxe_engine *engine, struct rxe_qp *qp, const struct wire_pa
 		return;
 	}
 	if (qp->uc.message == UC_SEND) {
-		if (!store_send(engine, qp, packet, now_ns))
+		if (!store_send(engine, qp, packet))
 			return;
 	} else if (!store_write(engine, qp, packet)) {
 		drop(engine, qp);
 		return;
 	}
 	qp->uc.arrived += packet->payload_len;
-	if ((packet->shape & SHAPE_LAST) && !finish(engine, qp, packet, now_ns))
+	if ((packet->shape & SHAPE_LAST) && !finish(engine, qp, packet))
 		drop(engine, qp);
 }

@@ -29,9 +29,8 @@ struct rxe_uc {
 /* RESET: drops both messages. */
 void uc_reset(struct rxe_qp *qp);
 /* Handles a packet for this QP: parsed, with a good ICRC, from the peer's address. */
-void uc_input(struct rxe_engine *engine, struct rxe_qp *qp, const struct wire_packet *packet,
-	      uint64_t now_ns);
-enum output_result uc_output(struct rxe_engine *engine, struct rxe_qp *qp, struct wire_train *train,
-			     uint64_t now_ns);
+void uc_input(struct rxe_engine *engine, struct rxe_qp *qp, const struct wire_packet *packet);
+enum output_result uc_output(struct rxe_engine *engine, struct rxe_qp *qp,
+			     struct wire_train *train);
 
 #endif

@@ -88,18 +88,17 @@ static bool may_send(const struct rxe_qp *qp)
 }
 
 static enum output_result fill(struct rxe_engine *engine, struct rxe_qp *qp,
-			       struct wire_train *train, struct rxe_pace *pace, uint64_t now_ns)
+			       struct wire_train *train, struct rxe_pace *pace)
 {
 	enum output_result result = OUTPUT_IDLE;
 
 	while (result == OUTPUT_IDLE && may_send(qp))
-		result = rxe_message_sent(engine, qp, send_one(engine, qp, train, pace), now_ns);
+		result = rxe_message_sent(engine, qp, send_one(engine, qp, train, pace));
 	return result;
 }
 
 /* A train goes to one socket, that of the first datagram: a datagram to another makes it full. */
-enum output_result ud_output(struct rxe_engine *engine, struct rxe_qp *qp, struct wire_train *train,
-			     uint64_t now_ns)
+enum output_result ud_output(struct rxe_engine *engine, struct rxe_qp *qp, struct wire_train *train)
 {
 	const struct rxe_send_wqe *wqe = rxe_ring_at(&qp->sq, qp->sq.head);
 	enum output_result result;
@@ -110,9 +109,9 @@ enum output_result ud_output(struct rxe_engine *engine, struct rxe_qp *qp, struc
 	if (!may_send(qp))
 		return OUTPUT_IDLE;
 	dst = wqe->av.dgid;
-	if (!rxe_pace_begin(engine, qp, &pace, &dst, wqe->remote_qpn, now_ns))
+	if (!rxe_pace_begin(engine, qp, &pace, &dst, wqe->remote_qpn))
 		return OUTPUT_ADDED;
-	result = fill(engine, qp, train, &pace, now_ns);
+	result = fill(engine, qp, train, &pace);
 	rxe_pace_end(engine, &pace);
 	return result;
 }
@@ -140,7 +139,7 @@ static enum mr_check store(struct rxe_engine *engine, struct rxe_qp *qp,
 }
 
 static void deliver(struct rxe_engine *engine, struct rxe_qp *qp, const struct wire_packet *packet,
-		    const struct wire_arrival *arrival, uint64_t now_ns)
+		    const struct wire_arrival *arrival)
 {
 	bool imm = packet->shape & SHAPE_IMM;
 	const struct rxe_recv_done done = {
@@ -156,13 +155,13 @@ static void deliver(struct rxe_engine *engine, struct rxe_qp *qp, const struct w
 
 	assert(qp->claim.held);
 	if (done.byte_len > qp->claim.len)
-		rxe_recv_fail(engine, qp, RXE_WC_LOC_LEN_ERR, now_ns);
+		rxe_recv_fail(engine, qp, RXE_WC_LOC_LEN_ERR);
 	else
-		rxe_recv_stored(engine, qp, store(engine, qp, packet, arrival), &done, now_ns);
+		rxe_recv_stored(engine, qp, store(engine, qp, packet, arrival), &done);
 }
 
 void ud_input(struct rxe_engine *engine, struct rxe_qp *qp, const struct wire_packet *packet,
-	      const struct wire_arrival *arrival, uint64_t now_ns)
+	      const struct wire_arrival *arrival)
 {
 	if (packet->deth.qkey != qp->attr.qkey) {
 		engine->cfg.counters->rcvd_bad_key++;
@@ -172,7 +171,7 @@ void ud_input(struct rxe_engine *engine, struct rxe_qp *qp, const struct wire_pa
 		engine->cfg.counters->rcvd_dropped++;
 		return;
 	}
-	deliver(engine, qp, packet, arrival, now_ns);
+	deliver(engine, qp, packet, arrival);
 }
 
 /* Membership of multicast groups (IBTA 10.5). The host joins a group with its link when the first

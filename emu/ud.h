@@ -18,9 +18,9 @@ struct rxe_qp;
 /* Handles a packet for this QP, parsed and with a good ICRC. The program sees its addresses in the
  * GRH. */
 void ud_input(struct rxe_engine *engine, struct rxe_qp *qp, const struct wire_packet *packet,
-	      const struct wire_arrival *arrival, uint64_t now_ns);
-enum output_result ud_output(struct rxe_engine *engine, struct rxe_qp *qp, struct wire_train *train,
-			     uint64_t now_ns);
+	      const struct wire_arrival *arrival);
+enum output_result ud_output(struct rxe_engine *engine, struct rxe_qp *qp,
+			     struct wire_train *train);
 
 /* Multicast groups of one engine: the UD QPs that receive a datagram to a group GID (IBTA 10.5). */
 

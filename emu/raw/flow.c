@@ -196,9 +196,9 @@ static void deliver(struct rxe_engine *engine, const struct rxe_flow *flow,
 		return;
 	}
 	if (done.byte_len > qp->claim.len)
-		rxe_recv_fail(engine, qp, RXE_WC_LOC_LEN_ERR, input->now_ns);
+		rxe_recv_fail(engine, qp, RXE_WC_LOC_LEN_ERR);
 	else
-		rxe_recv_stored(engine, qp, store(engine, qp, input, strips), &done, input->now_ns);
+		rxe_recv_stored(engine, qp, store(engine, qp, input, strips), &done);
 }
 
 static void count_frame(struct rxe_flow_count *counts, uint32_t len)

@@ -52,7 +52,6 @@ struct rxe_flow_input {
 	const uint8_t *p;
 	uint32_t len;
 	const struct rxe_qp *from; /* the sender, if it is of this engine; or NULL */
-	uint64_t now_ns;
 };
 
 void rxe_flow_add(struct rxe_engine *engine, struct rxe_flow *flow);

@@ -97,8 +97,7 @@ static enum send_result send_to_slot(struct rxe_engine *engine, struct rxe_qp *q
 /* Sends the oldest request to each listening slot. The position stays in qp->raw when a train is
  * full or a socket has no credits. */
 static enum send_result send_on_wire(struct rxe_engine *engine, struct rxe_qp *qp,
-				     struct wire_train *train, const struct outgoing *out,
-				     uint64_t now_ns)
+				     struct wire_train *train, const struct outgoing *out)
 {
 	struct rxe_raw *raw = &qp->raw;
 
@@ -111,8 +110,8 @@ static enum send_result send_on_wire(struct rxe_engine *engine, struct rxe_qp *q
 
 		if (slot >= RXE_MAX_SLOTS)
 			break;
-		if (!rxe_pace_begin(engine, qp, &pace, &engine->cfg.gids[0], slot << RXE_SLOT_SHIFT,
-				    now_ns))
+		if (!rxe_pace_begin(engine, qp, &pace, &engine->cfg.gids[0],
+				    slot << RXE_SLOT_SHIFT))
 			return SEND_NO_CREDITS;
 		result = send_to_slot(engine, qp, train, slot, out, &pace);
 		rxe_pace_end(engine, &pace);
@@ -126,10 +125,9 @@ static enum send_result send_on_wire(struct rxe_engine *engine, struct rxe_qp *q
 
 /* Queue pairs of this process get the frame here: the interface does not return it. */
 static enum send_result send_bare(struct rxe_engine *engine, const struct rxe_qp *qp,
-				  struct wire_train *train, const struct outgoing *out,
-				  uint64_t now_ns)
+				  struct wire_train *train, const struct outgoing *out)
 {
-	const struct rxe_flow_input input = { out->p, out->len, qp, now_ns };
+	const struct rxe_flow_input input = { out->p, out->len, qp };
 	uint8_t *p;
 
 	if (train->segs > 0 && !train->bare)
@@ -146,7 +144,7 @@ static enum send_result send_bare(struct rxe_engine *engine, const struct rxe_qp
 }
 
 static enum send_result send_one(struct rxe_engine *engine, struct rxe_qp *qp,
-				 struct wire_train *train, uint64_t now_ns)
+				 struct wire_train *train)
 {
 	const struct rxe_send_wqe *wqe = rxe_ring_at(&qp->sq, qp->sq.head);
 	struct outgoing out;
@@ -158,22 +156,22 @@ static enum send_result send_one(struct rxe_engine *engine, struct rxe_qp *qp,
 	gathered = gather(engine, qp, wqe, &out);
 	if (gathered != MR_OK)
 		return gathered == MR_DEFERRED ? SEND_DEFERRED : SEND_FAILED;
-	result = engine->cfg.raw_is_bare ? send_bare(engine, qp, train, &out, now_ns)
-					 : send_on_wire(engine, qp, train, &out, now_ns);
+	result = engine->cfg.raw_is_bare ? send_bare(engine, qp, train, &out)
+					 : send_on_wire(engine, qp, train, &out);
 	/* Once, however many processes get a copy. */
 	if (result == SEND_OK)
-		rxe_rate_sent(&qp->rate, out.len, now_ns);
+		rxe_rate_sent(&qp->rate, out.len, engine->now_ns);
 	return result;
 }
 
 enum output_result raw_output(struct rxe_engine *engine, struct rxe_qp *qp,
-			      struct wire_train *train, uint64_t now_ns)
+			      struct wire_train *train)
 {
 	enum output_result result = OUTPUT_IDLE;
 
 	rxe_qp_drained(engine, qp);
 	while (result == OUTPUT_IDLE && qp->state == RXE_QPS_RTS && rxe_ring_used(&qp->sq) > 0)
-		result = rxe_message_sent(engine, qp, send_one(engine, qp, train, now_ns), now_ns);
+		result = rxe_message_sent(engine, qp, send_one(engine, qp, train));
 	return result;
 }
 
@@ -185,14 +183,13 @@ static bool is_of_device(const struct rxe_engine *engine, const struct wire_arri
 }
 
 void raw_input(struct rxe_engine *engine, const struct wire_packet *packet,
-	       const struct wire_arrival *arrival, uint64_t now_ns)
+	       const struct wire_arrival *arrival)
 {
 	uint8_t frame[WIRE_MAX_FRAME];
 	const struct rxe_flow_input input = {
 		.p = frame,
 		.len = packet->payload_len,
 		.from = rxe_engine_find_qp(engine, packet->deth.src_qpn),
-		.now_ns = now_ns,
 	};
 
 	/* The sender may still change the bytes that arrived: read once, use the copy. */
@@ -206,7 +203,7 @@ void raw_input(struct rxe_engine *engine, const struct wire_packet *packet,
 void rxe_engine_raw_input(struct rxe_engine *engine, uint8_t *p, uint32_t len, bool lacks_checksum,
 			  uint64_t now_ns)
 {
-	const struct rxe_flow_input input = { .p = p, .len = len, .now_ns = now_ns };
+	const struct rxe_flow_input input = { .p = p, .len = len };
 	struct raw_frame frame;
 
 	assert(engine->cfg.raw_is_bare);

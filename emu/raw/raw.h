@@ -23,9 +23,9 @@ struct wire_packet;
 struct wire_train;
 
 enum output_result raw_output(struct rxe_engine *engine, struct rxe_qp *qp,
-			      struct wire_train *train, uint64_t now_ns);
+			      struct wire_train *train);
 /* A packet of the private wire, parsed and with a good ICRC. */
 void raw_input(struct rxe_engine *engine, const struct wire_packet *packet,
-	       const struct wire_arrival *arrival, uint64_t now_ns);
+	       const struct wire_arrival *arrival);
 
 #endif

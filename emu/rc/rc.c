@@ -82,22 +82,21 @@ static void set_timer(struct rxe_engine *engine, struct rxe_qp *qp)
 		rxe_qp_set_deadline(engine, qp, next);
 }
 
-void rc_input(struct rxe_engine *engine, struct rxe_qp *qp, const struct wire_packet *packet,
-	      uint64_t now_ns)
+void rc_input(struct rxe_engine *engine, struct rxe_qp *qp, const struct wire_packet *packet)
 {
 	if (packet->shape & SHAPE_REQUEST)
-		rc_responder_input(engine, qp, packet, now_ns);
+		rc_responder_input(engine, qp, packet);
 	else if (requests(qp))
-		rc_requester_input(engine, qp, packet, now_ns);
+		rc_requester_input(engine, qp, packet);
 	set_timer(engine, qp);
 }
 
 /* Responses first. A lone ACK leaves behind the requests of the same train, if there are any: the
  * peer then receives one train instead of two. One place in the train is kept for the ACK. */
 static enum output_result output(struct rxe_engine *engine, struct rxe_qp *qp,
-				 struct wire_train *train, uint64_t now_ns)
+				 struct wire_train *train)
 {
-	enum output_result result = rc_reply_output(engine, qp, train, now_ns);
+	enum output_result result = rc_reply_output(engine, qp, train);
 	uint16_t kept, before;
 
 	if (result != OUTPUT_IDLE || !responds(qp))
@@ -106,36 +105,34 @@ static enum output_result output(struct rxe_engine *engine, struct rxe_qp *qp,
 	before = train->segs;
 	assert(kept < train->max_segs);
 	train->max_segs = (uint16_t)(train->max_segs - kept);
-	result = rc_resend_output(engine, qp, train, now_ns);
+	result = rc_resend_output(engine, qp, train);
 	if (result == OUTPUT_IDLE)
-		result = rc_requester_output(engine, qp, train, now_ns);
+		result = rc_requester_output(engine, qp, train);
 	train->max_segs = (uint16_t)(train->max_segs + kept);
 	assert(train->segs <= train->max_segs);
-	if (rc_reply_output_ack(engine, qp, train, (uint32_t)(train->segs - before), now_ns) !=
-	    OUTPUT_IDLE)
+	if (rc_reply_output_ack(engine, qp, train, (uint32_t)(train->segs - before)) != OUTPUT_IDLE)
 		return OUTPUT_TRAIN_FULL;
 	return result;
 }
 
-enum output_result rc_output(struct rxe_engine *engine, struct rxe_qp *qp, struct wire_train *train,
-			     uint64_t now_ns)
+enum output_result rc_output(struct rxe_engine *engine, struct rxe_qp *qp, struct wire_train *train)
 {
 	enum output_result result;
 
 	if (!responds(qp))
 		return OUTPUT_IDLE;
-	result = output(engine, qp, train, now_ns);
+	result = output(engine, qp, train);
 	set_timer(engine, qp);
 	return result;
 }
 
-void rc_expired(struct rxe_engine *engine, struct rxe_qp *qp, uint64_t now_ns)
+void rc_expired(struct rxe_engine *engine, struct rxe_qp *qp)
 {
 	if (!responds(qp))
 		return;
 	qp->rate.resume_ns = 0;
 	if (requests(qp))
-		rc_requester_expired(engine, qp, now_ns);
+		rc_requester_expired(engine, qp);
 	if (responds(qp))
 		rxe_qp_set_ready(engine, qp);
 	set_timer(engine, qp);

@@ -39,10 +39,9 @@ void rc_became_rtr(struct rxe_engine *engine, struct rxe_qp *qp);
 void rc_became_rts(struct rxe_engine *engine, struct rxe_qp *qp);
 void rc_became_err(struct rxe_engine *engine, struct rxe_qp *qp);
 /* Takes a packet for this QP: parsed, ICRC checked, from the peer's address. */
-void rc_input(struct rxe_engine *engine, struct rxe_qp *qp, const struct wire_packet *packet,
-	      uint64_t now_ns);
-enum output_result rc_output(struct rxe_engine *engine, struct rxe_qp *qp, struct wire_train *train,
-			     uint64_t now_ns);
-void rc_expired(struct rxe_engine *engine, struct rxe_qp *qp, uint64_t now_ns);
+void rc_input(struct rxe_engine *engine, struct rxe_qp *qp, const struct wire_packet *packet);
+enum output_result rc_output(struct rxe_engine *engine, struct rxe_qp *qp,
+			     struct wire_train *train);
+void rc_expired(struct rxe_engine *engine, struct rxe_qp *qp);
 
 #endif

@@ -307,21 +307,20 @@ void rc_requester_advance(struct rxe_engine *engine, struct rxe_qp *qp, uint32_t
 		rc_requester_rewind(engine, qp);
 }
 
-void rc_requester_check_broken(struct rxe_engine *engine, struct rxe_qp *qp, uint64_t now_ns)
+void rc_requester_check_broken(struct rxe_engine *engine, struct rxe_qp *qp)
 {
 	struct rc_requester *req = &qp->rc.req;
 
 	if (req->is_broken && req->broken_index == qp->sq.head)
-		rxe_qp_fail(engine, qp, req->broken_status, now_ns);
+		rxe_qp_fail(engine, qp, req->broken_status);
 }
 
-static void break_at_cur(struct rxe_engine *engine, struct rxe_qp *qp, enum rxe_wc_status status,
-			 uint64_t now_ns)
+static void break_at_cur(struct rxe_engine *engine, struct rxe_qp *qp, enum rxe_wc_status status)
 {
 	qp->rc.req.is_broken = true;
 	qp->rc.req.broken_index = qp->rc.req.cur;
 	qp->rc.req.broken_status = status;
-	rc_requester_check_broken(engine, qp, now_ns);
+	rc_requester_check_broken(engine, qp);
 }
 
 /* Whether a request without PSNs may begin. */
@@ -362,7 +361,7 @@ static void begin(struct rxe_qp *qp, struct rxe_send_wqe *wqe)
 /* Executes the local operations at cur. They take effect in the order of the send queue (IBTA
  * 10.8.3.3): behind what was sent before, ahead of what follows; with a fence behind the READs and
  * atomics before. A rewind passes them by. False: one must wait or has failed. */
-static bool pass_local(struct rxe_engine *engine, struct rxe_qp *qp, uint64_t now_ns)
+static bool pass_local(struct rxe_engine *engine, struct rxe_qp *qp)
 {
 	struct rc_requester *req = &qp->rc.req;
 
@@ -377,9 +376,9 @@ static bool pass_local(struct rxe_engine *engine, struct rxe_qp *qp, uint64_t no
 		if (wqe->started != RXE_WQE_DONE)
 			result = rxe_mw_execute(engine, qp, wqe);
 		if (result == LOCAL_WAIT)
-			rc_retry_send_deferred(&qp->rc.retry, &qp->attr, now_ns);
+			rc_retry_send_deferred(&qp->rc.retry, &qp->attr, engine->now_ns);
 		else if (result == LOCAL_FAILED)
-			break_at_cur(engine, qp, rxe_wqe_failed_status(wqe), now_ns);
+			break_at_cur(engine, qp, rxe_wqe_failed_status(wqe));
 		if (result != LOCAL_DONE)
 			return false;
 		if (req->cur == qp->sq.head)
@@ -395,12 +394,12 @@ static bool pass_local(struct rxe_engine *engine, struct rxe_qp *qp, uint64_t no
 /* The request that the next packet belongs to; NULL when none may be sent. A fenced request begins
  * once all requests before it that need a response are done, and a rewind never resends what is
  * done, so resending needs no fence. */
-static struct rxe_send_wqe *next(struct rxe_engine *engine, struct rxe_qp *qp, uint64_t now_ns)
+static struct rxe_send_wqe *next(struct rxe_engine *engine, struct rxe_qp *qp)
 {
 	const struct rc_requester *req = &qp->rc.req;
 	struct rxe_send_wqe *wqe;
 
-	if (!pass_local(engine, qp, now_ns))
+	if (!pass_local(engine, qp))
 		return NULL;
 	wqe = rxe_ring_at(&qp->sq, req->cur);
 	if (req->cur == qp->sq.tail) {
@@ -411,7 +410,7 @@ static struct rxe_send_wqe *next(struct rxe_engine *engine, struct rxe_qp *qp, u
 	if (req->is_broken && req->cur == req->broken_index)
 		return NULL;
 	if (rc_is_answered(wqe) && qp->attr.max_rd_atomic == 0) {
-		break_at_cur(engine, qp, RXE_WC_LOC_QP_OP_ERR, now_ns);
+		break_at_cur(engine, qp, RXE_WC_LOC_QP_OP_ERR);
 		return NULL;
 	}
 	if (!wqe->started) {
@@ -598,20 +597,21 @@ enum send_result rc_requester_emit(struct rxe_engine *engine, struct rxe_qp *qp,
 
 static enum send_result send_one(struct rxe_engine *engine, struct rxe_qp *qp,
 				 struct rxe_send_wqe *wqe, uint32_t last_psn,
-				 struct wire_train *train, uint64_t now_ns)
+				 struct wire_train *train)
 {
 	struct wire_packet packet;
 	enum send_result result;
 
 	describe(qp, wqe, qp->rc.req.cur_psn, last_psn, train, &packet);
 	/* The ACK timer does not run while the rate stops the queue inside a message. */
-	if (rxe_rate_is_limited(&qp->rate))
-		packet.bth.ack_req |= rxe_rate_stops_behind(&qp->rate, packet_len(&packet), now_ns);
+	if (rxe_rate_is_limited(&qp->rate) &&
+	    rxe_rate_stops_behind(&qp->rate, packet_len(&packet), engine->now_ns))
+		packet.bth.ack_req = true;
 	result = emit(engine, qp, wqe, &packet, &qp->rc.req.from, train);
 	if (result == SEND_OK) {
 		if (rxe_rate_is_limited(&qp->rate))
-			rxe_rate_sent(&qp->rate, packet_len(&packet), now_ns);
-		packet_sent(qp, wqe, last_psn, packet.bth.ack_req, now_ns);
+			rxe_rate_sent(&qp->rate, packet_len(&packet), engine->now_ns);
+		packet_sent(qp, wqe, last_psn, packet.bth.ack_req, engine->now_ns);
 	}
 	return result;
 }
@@ -623,27 +623,29 @@ bool rc_requester_may_send(struct rxe_qp *qp, uint64_t now_ns)
 }
 
 enum output_result rc_requester_output(struct rxe_engine *engine, struct rxe_qp *qp,
-				       struct wire_train *train, uint64_t now_ns)
+				       struct wire_train *train)
 {
 	qp->rate.resume_ns = 0;
 	if (qp->rc.req.cur != qp->sq.tail && rc_requester_gathers(qp))
 		return OUTPUT_IDLE;
-	while (rc_requester_may_send(qp, now_ns)) {
-		struct rxe_send_wqe *wqe = next(engine, qp, now_ns);
+	while (rc_requester_may_send(qp, engine->now_ns)) {
+		struct rxe_send_wqe *wqe = next(engine, qp);
 		uint32_t last_psn;
 
 		if (!wqe)
 			break;
 		last_psn = last_psn_of_packet(qp, wqe);
-		if (!may_go(qp, wqe, last_psn) ||
-		    (rxe_rate_is_limited(&qp->rate) && !rxe_rate_may_send(&qp->rate, now_ns)))
+		if (!may_go(qp, wqe, last_psn) || (rxe_rate_is_limited(&qp->rate) &&
+						   !rxe_rate_may_send(&qp->rate, engine->now_ns)))
 			break;
-		switch (send_one(engine, qp, wqe, last_psn, train, now_ns)) {
-		case SEND_OK: rc_retry_sent(&qp->rc.retry, &qp->attr, now_ns); break;
+		switch (send_one(engine, qp, wqe, last_psn, train)) {
+		case SEND_OK: rc_retry_sent(&qp->rc.retry, &qp->attr, engine->now_ns); break;
 		case SEND_TRAIN_FULL: return OUTPUT_TRAIN_FULL;
-		case SEND_DEFERRED: rc_retry_send_deferred(&qp->rc.retry, &qp->attr, now_ns); break;
+		case SEND_DEFERRED:
+			rc_retry_send_deferred(&qp->rc.retry, &qp->attr, engine->now_ns);
+			break;
 		case SEND_NO_CREDITS:
-		case SEND_FAILED: break_at_cur(engine, qp, RXE_WC_LOC_PROT_ERR, now_ns); break;
+		case SEND_FAILED: break_at_cur(engine, qp, RXE_WC_LOC_PROT_ERR); break;
 		}
 	}
 	return OUTPUT_IDLE;

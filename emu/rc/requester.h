@@ -117,7 +117,7 @@ void rc_requester_path_changed(struct rxe_engine *engine, struct rxe_qp *qp);
 /* Returns this QP's share of the peer's window: nothing will be sent or acknowledged any more. */
 void rc_requester_stop(struct rxe_qp *qp);
 enum output_result rc_requester_output(struct rxe_engine *engine, struct rxe_qp *qp,
-				       struct wire_train *train, uint64_t now_ns);
+				       struct wire_train *train);
 
 /* Whether neither the state, nor an RNR back-off, nor memory that is not ready forbids it. */
 bool rc_requester_may_send(struct rxe_qp *qp, uint64_t now_ns);
@@ -144,15 +144,15 @@ void rc_requester_loss_detected(struct rxe_engine *engine, struct rxe_qp *qp);
 /* No response came for a while: schedules a probe. */
 void rc_requester_probe(struct rxe_engine *engine, struct rxe_qp *qp);
 /* Fails the QP when the request that cannot be sent has become the oldest. */
-void rc_requester_check_broken(struct rxe_engine *engine, struct rxe_qp *qp, uint64_t now_ns);
+void rc_requester_check_broken(struct rxe_engine *engine, struct rxe_qp *qp);
 
 /* requester_complete.c, the receiving half (IBTA 9.7.5): what responses mean for outstanding
  * requests. */
 
 void rc_requester_input(struct rxe_engine *engine, struct rxe_qp *qp,
-			const struct wire_packet *packet, uint64_t now_ns);
+			const struct wire_packet *packet);
 /* The QP's deadline has passed: the ACK timer may have expired. */
-void rc_requester_expired(struct rxe_engine *engine, struct rxe_qp *qp, uint64_t now_ns);
+void rc_requester_expired(struct rxe_engine *engine, struct rxe_qp *qp);
 
 /* requester_resend.c: sends single packets again, beside the stream of requests: a probe, the packet that a NAK asked
  * for, and READs for the parts of responses that are missing. They count as in flight already, and
@@ -162,6 +162,6 @@ void rc_requester_expired(struct rxe_engine *engine, struct rxe_qp *qp, uint64_t
 void rc_resend_oldest(struct rxe_engine *engine, struct rxe_qp *qp);
 /* Sends what is due. */
 enum output_result rc_resend_output(struct rxe_engine *engine, struct rxe_qp *qp,
-				    struct wire_train *train, uint64_t now_ns);
+				    struct wire_train *train);
 
 #endif

@@ -40,18 +40,18 @@ static void advance_to(struct rxe_engine *engine, struct rxe_qp *qp, uint32_t ps
 	}
 }
 
-static void progressed(struct rxe_engine *engine, struct rxe_qp *qp, uint64_t now_ns)
+static void progressed(struct rxe_engine *engine, struct rxe_qp *qp)
 {
 	struct rc_requester *req = &qp->rc.req;
 
 	/* A completion ended in error. */
 	if (qp->state == RXE_QPS_ERR)
 		return;
-	rc_rtt_acknowledged(&req->rtt, req->una_psn, now_ns);
-	rc_retry_update_probe_timeout(&qp->rc.retry, &req->rtt, now_ns);
-	rc_retry_progressed(&qp->rc.retry, &qp->attr, req->cur_psn != req->una_psn, now_ns);
+	rc_rtt_acknowledged(&req->rtt, req->una_psn, engine->now_ns);
+	rc_retry_update_probe_timeout(&qp->rc.retry, &req->rtt, engine->now_ns);
+	rc_retry_progressed(&qp->rc.retry, &qp->attr, req->cur_psn != req->una_psn, engine->now_ns);
 	rxe_qp_set_ready(engine, qp);
-	rc_requester_check_broken(engine, qp, now_ns);
+	rc_requester_check_broken(engine, qp);
 }
 
 enum acknowledged {
@@ -62,7 +62,7 @@ enum acknowledged {
 
 /* Records progress before the caller spends a retry. */
 static enum acknowledged acknowledge_before(struct rxe_engine *engine, struct rxe_qp *qp,
-					    uint32_t psn, uint64_t now_ns)
+					    uint32_t psn)
 {
 	const struct rc_arrived *arrived = &qp->rc.req.arrived;
 	uint32_t was = qp->rc.req.una_psn;
@@ -72,15 +72,14 @@ static enum acknowledged acknowledge_before(struct rxe_engine *engine, struct rx
 									       : psn);
 	if (qp->rc.req.una_psn != was) {
 		rc_repair_answered(&qp->rc.req.repair, (uint32_t)psn_diff(qp->rc.req.una_psn, was));
-		progressed(engine, qp, now_ns);
+		progressed(engine, qp);
 	}
 	if (qp->state == RXE_QPS_ERR)
 		return ACKNOWLEDGED_FAILED;
 	return psn_diff(psn, qp->rc.req.una_psn) <= 0 ? ACKNOWLEDGED_ALL : ACKNOWLEDGED_NOT;
 }
 
-static void retry(struct rxe_engine *engine, struct rxe_qp *qp, enum rc_retry_action result,
-		  uint64_t now_ns)
+static void retry(struct rxe_engine *engine, struct rxe_qp *qp, enum rc_retry_action result)
 {
 	struct rxe_counters *counters = engine->cfg.counters;
 
@@ -89,7 +88,7 @@ static void retry(struct rxe_engine *engine, struct rxe_qp *qp, enum rc_retry_ac
 	case RC_RETRY_PROBE: rc_requester_probe(engine, qp); return;
 	case RC_RETRY_REWIND:
 		counters->completer_retry_err++;
-		rc_retry_lost(&qp->rc.retry, now_ns);
+		rc_retry_lost(&qp->rc.retry, engine->now_ns);
 		rc_requester_loss_detected(engine, qp);
 		return;
 	case RC_RETRY_GIVE_UP:
@@ -99,38 +98,35 @@ static void retry(struct rxe_engine *engine, struct rxe_qp *qp, enum rc_retry_ac
 			return;
 		}
 		counters->retry_exceeded_err++;
-		rxe_qp_fail(engine, qp, RXE_WC_RETRY_EXC_ERR, now_ns);
+		rxe_qp_fail(engine, qp, RXE_WC_RETRY_EXC_ERR);
 		return;
 	}
 }
 
-static void missing(struct rxe_engine *engine, struct rxe_qp *qp, const struct wire_packet *packet,
-		    uint64_t now_ns)
+static void missing(struct rxe_engine *engine, struct rxe_qp *qp, const struct wire_packet *packet)
 {
 	bool is_ack = !(packet->shape & (SHAPE_READ | SHAPE_ATOMIC));
 
-	retry(engine, qp, rc_retry_implied_nak(&qp->rc.retry, &qp->attr, packet->bth.psn, is_ack),
-	      now_ns);
+	retry(engine, qp, rc_retry_implied_nak(&qp->rc.retry, &qp->attr, packet->bth.psn, is_ack));
 }
 
-static void rnr_nak(struct rxe_engine *engine, struct rxe_qp *qp, uint8_t timer_code,
-		    uint64_t now_ns)
+static void rnr_nak(struct rxe_engine *engine, struct rxe_qp *qp, uint8_t timer_code)
 {
 	engine->cfg.counters->rcvd_rnr_err++;
-	switch (rc_retry_rnr_nak(&qp->rc.retry, &qp->attr, timer_code, now_ns)) {
+	switch (rc_retry_rnr_nak(&qp->rc.retry, &qp->attr, timer_code, engine->now_ns)) {
 	case RC_RETRY_WAIT:
 	case RC_RETRY_PROBE: return;
 	case RC_RETRY_REWIND: rc_requester_rewind(engine, qp); return;
 	case RC_RETRY_GIVE_UP:
 		engine->cfg.counters->retry_rnr_exceeded_err++;
-		rxe_qp_fail(engine, qp, RXE_WC_RNR_RETRY_EXC_ERR, now_ns);
+		rxe_qp_fail(engine, qp, RXE_WC_RNR_RETRY_EXC_ERR);
 		return;
 	}
 }
 
 /* After a rewind, with nothing resent yet, the NAK reports the same loss: no second retry is
  * spent. */
-static void sequence_nak(struct rxe_engine *engine, struct rxe_qp *qp, uint64_t now_ns)
+static void sequence_nak(struct rxe_engine *engine, struct rxe_qp *qp)
 {
 	const struct rc_requester *req = &qp->rc.req;
 	enum rc_retry_action action;
@@ -140,37 +136,36 @@ static void sequence_nak(struct rxe_engine *engine, struct rxe_qp *qp, uint64_t 
 		return;
 	action = rc_retry_sequence_nak(&qp->rc.retry, &qp->attr);
 	if (action != RC_RETRY_REWIND) {
-		retry(engine, qp, action, now_ns);
+		retry(engine, qp, action);
 		return;
 	}
 	engine->cfg.counters->completer_retry_err++;
-	rc_retry_lost(&qp->rc.retry, now_ns);
-	rc_retry_update_probe_timeout(&qp->rc.retry, &req->rtt, now_ns);
+	rc_retry_lost(&qp->rc.retry, engine->now_ns);
+	rc_retry_update_probe_timeout(&qp->rc.retry, &req->rtt, engine->now_ns);
 	rc_resend_oldest(engine, qp);
 	if (!rc_requester_is_idle(qp))
-		rc_retry_sent(&qp->rc.retry, &qp->attr, now_ns);
+		rc_retry_sent(&qp->rc.retry, &qp->attr, engine->now_ns);
 }
 
 /* A NAK acknowledges everything before the PSN that it names. */
-static void nak(struct rxe_engine *engine, struct rxe_qp *qp, const struct wire_packet *packet,
-		uint64_t now_ns)
+static void nak(struct rxe_engine *engine, struct rxe_qp *qp, const struct wire_packet *packet)
 {
 	uint8_t syndrome = packet->aeth.syndrome;
 
-	switch (acknowledge_before(engine, qp, packet->bth.psn, now_ns)) {
+	switch (acknowledge_before(engine, qp, packet->bth.psn)) {
 	case ACKNOWLEDGED_ALL: break;
-	case ACKNOWLEDGED_NOT: missing(engine, qp, packet, now_ns); return;
+	case ACKNOWLEDGED_NOT: missing(engine, qp, packet); return;
 	case ACKNOWLEDGED_FAILED: return;
 	}
 	/* An old one, of a packet that has arrived since. */
 	if (packet->bth.psn != qp->rc.req.una_psn)
 		return;
 	if (rc_syndrome_class(syndrome) == RC_AETH_RNR)
-		rnr_nak(engine, qp, syndrome & AETH_CODE_MASK, now_ns);
+		rnr_nak(engine, qp, syndrome & AETH_CODE_MASK);
 	else if (syndrome == RC_NAK_PSN_SEQUENCE)
-		sequence_nak(engine, qp, now_ns);
+		sequence_nak(engine, qp);
 	else
-		rxe_qp_fail(engine, qp, rc_nak_status(syndrome), now_ns);
+		rxe_qp_fail(engine, qp, rc_nak_status(syndrome));
 }
 
 /* Whether the packet is the one that this PSN of the response requires. It may answer an earlier
@@ -198,7 +193,7 @@ static bool fits_read(const struct rxe_qp *qp, const struct rxe_send_wqe *wqe,
 /* Stores a response for the head, which is this request. */
 static void store_response(struct rxe_engine *engine, struct rxe_qp *qp,
 			   const struct rxe_send_wqe *wqe, const struct wire_packet *packet,
-			   const void *bytes, uint32_t len, uint64_t now_ns)
+			   const void *bytes, uint32_t len)
 {
 	uint32_t offset = (uint32_t)psn_diff(packet->bth.psn, wqe->psn_first) * qp->attr.path_mtu;
 	enum mr_check stored =
@@ -207,18 +202,18 @@ static void store_response(struct rxe_engine *engine, struct rxe_qp *qp,
 
 	assert(packet->bth.psn == qp->rc.req.una_psn);
 	if (stored == MR_DEFERRED) {
-		rc_retry_response_deferred(&qp->rc.retry, packet->bth.psn, now_ns);
+		rc_retry_response_deferred(&qp->rc.retry, packet->bth.psn, engine->now_ns);
 		rc_requester_rewind(engine, qp);
 		return;
 	}
 	if (stored != MR_OK) {
-		rxe_qp_fail(engine, qp, RXE_WC_LOC_PROT_ERR, now_ns);
+		rxe_qp_fail(engine, qp, RXE_WC_LOC_PROT_ERR);
 		return;
 	}
 	rc_requester_advance(engine, qp, packet->bth.psn);
 	if (qp->rc.req.arrived.is_waiting)
 		advance_to(engine, qp, qp->rc.req.arrived.high_psn);
-	progressed(engine, qp, now_ns);
+	progressed(engine, qp);
 }
 
 /* Whether the packet answers a FLUSH or an ATOMIC WRITE: a READ response without payload. */
@@ -270,13 +265,12 @@ static bool store_ahead(struct rxe_engine *engine, struct rxe_qp *qp,
 }
 
 /* A response behind a missing one: the missing ones are requested again, alone. */
-static void ahead(struct rxe_engine *engine, struct rxe_qp *qp, const struct wire_packet *packet,
-		  uint64_t now_ns)
+static void ahead(struct rxe_engine *engine, struct rxe_qp *qp, const struct wire_packet *packet)
 {
 	struct rc_requester *req = &qp->rc.req;
 
 	if (!engine->cfg.held) {
-		missing(engine, qp, packet, now_ns);
+		missing(engine, qp, packet);
 		return;
 	}
 	if (!(packet->shape & (SHAPE_READ | SHAPE_ATOMIC)))
@@ -284,45 +278,43 @@ static void ahead(struct rxe_engine *engine, struct rxe_qp *qp, const struct wir
 	else if (!store_ahead(engine, qp, packet))
 		return;
 	if (rc_arrived_wants(&req->arrived)) {
-		rc_retry_lost(&qp->rc.retry, now_ns);
+		rc_retry_lost(&qp->rc.retry, engine->now_ns);
 		rxe_qp_set_ready(engine, qp);
 	}
 }
 
-static void result(struct rxe_engine *engine, struct rxe_qp *qp, const struct wire_packet *packet,
-		   uint64_t now_ns)
+static void result(struct rxe_engine *engine, struct rxe_qp *qp, const struct wire_packet *packet)
 {
 	const struct rxe_send_wqe *wqe;
 	const void *bytes;
 	uint32_t len;
 
-	switch (acknowledge_before(engine, qp, packet->bth.psn, now_ns)) {
+	switch (acknowledge_before(engine, qp, packet->bth.psn)) {
 	case ACKNOWLEDGED_ALL: break;
-	case ACKNOWLEDGED_NOT: ahead(engine, qp, packet, now_ns); return;
+	case ACKNOWLEDGED_NOT: ahead(engine, qp, packet); return;
 	case ACKNOWLEDGED_FAILED: return;
 	}
 	wqe = rc_requester_head(qp);
 	if (!wqe || packet->bth.psn != qp->rc.req.una_psn)
 		return;
 	if (!fits(qp, wqe, packet)) {
-		rxe_qp_fail(engine, qp, RXE_WC_BAD_RESP_ERR, now_ns);
+		rxe_qp_fail(engine, qp, RXE_WC_BAD_RESP_ERR);
 		return;
 	}
 	bytes = bytes_of(packet, &len);
-	store_response(engine, qp, wqe, packet, bytes, len, now_ns);
+	store_response(engine, qp, wqe, packet, bytes, len);
 }
 
 static void acknowledge(struct rxe_engine *engine, struct rxe_qp *qp,
-			const struct wire_packet *packet, uint64_t now_ns)
+			const struct wire_packet *packet)
 {
 	switch (rc_syndrome_class(packet->aeth.syndrome)) {
 	case RC_AETH_ACK:
-		if (acknowledge_before(engine, qp, psn_add(packet->bth.psn, 1), now_ns) ==
-		    ACKNOWLEDGED_NOT)
-			ahead(engine, qp, packet, now_ns);
+		if (acknowledge_before(engine, qp, psn_add(packet->bth.psn, 1)) == ACKNOWLEDGED_NOT)
+			ahead(engine, qp, packet);
 		return;
 	case RC_AETH_RNR:
-	case RC_AETH_NAK: nak(engine, qp, packet, now_ns); return;
+	case RC_AETH_NAK: nak(engine, qp, packet); return;
 	case RC_AETH_RESERVED: return;
 	}
 }
@@ -339,7 +331,7 @@ static bool answers_probe(const struct rc_requester *req, const struct wire_pack
 }
 
 void rc_requester_input(struct rxe_engine *engine, struct rxe_qp *qp,
-			const struct wire_packet *packet, uint64_t now_ns)
+			const struct wire_packet *packet)
 {
 	const struct rc_requester *req = &qp->rc.req;
 	bool to_probe = answers_probe(req, packet);
@@ -348,9 +340,9 @@ void rc_requester_input(struct rxe_engine *engine, struct rxe_qp *qp,
 	    psn_diff(packet->bth.psn, req->sent_psn) >= 0)
 		return;
 	if (packet->shape & (SHAPE_READ | SHAPE_ATOMIC))
-		result(engine, qp, packet, now_ns);
+		result(engine, qp, packet);
 	else
-		acknowledge(engine, qp, packet, now_ns);
+		acknowledge(engine, qp, packet);
 	if (!to_probe || req->una_psn != psn_add(packet->bth.psn, 1) || rc_requester_is_idle(qp))
 		return;
 	if (req->arrived.is_waiting)
@@ -359,7 +351,7 @@ void rc_requester_input(struct rxe_engine *engine, struct rxe_qp *qp,
 		rc_requester_loss_detected(engine, qp);
 }
 
-void rc_requester_expired(struct rxe_engine *engine, struct rxe_qp *qp, uint64_t now_ns)
+void rc_requester_expired(struct rxe_engine *engine, struct rxe_qp *qp)
 {
-	retry(engine, qp, rc_retry_timed_out(&qp->rc.retry, &qp->attr, now_ns), now_ns);
+	retry(engine, qp, rc_retry_timed_out(&qp->rc.retry, &qp->attr, engine->now_ns));
 }

@@ -124,12 +124,12 @@ static enum output_result send_missing(struct rxe_engine *engine, struct rxe_qp 
 }
 
 enum output_result rc_resend_output(struct rxe_engine *engine, struct rxe_qp *qp,
-				    struct wire_train *train, uint64_t now_ns)
+				    struct wire_train *train)
 {
 	const struct rc_requester *req = &qp->rc.req;
 	bool probes = req->probe == RC_PROBE_DUE, asks = rc_arrived_wants(&req->arrived);
 
-	if (!(probes || asks) || !rc_requester_may_send(qp, now_ns))
+	if (!(probes || asks) || !rc_requester_may_send(qp, engine->now_ns))
 		return OUTPUT_IDLE;
 	if (probes && send_probe(engine, qp, train) == OUTPUT_TRAIN_FULL)
 		return OUTPUT_TRAIN_FULL;

@@ -86,8 +86,7 @@ static bool may_wait(struct rxe_engine *engine, struct rxe_qp *qp, const struct 
 }
 
 /* False: the request was refused. */
-static bool expected(struct rxe_engine *engine, struct rxe_qp *qp, const struct wire_packet *packet,
-		     uint64_t now_ns)
+static bool expected(struct rxe_engine *engine, struct rxe_qp *qp, const struct wire_packet *packet)
 {
 	struct rc_reply *reply = &qp->rc.reply;
 	uint32_t psns;
@@ -111,7 +110,7 @@ static bool expected(struct rxe_engine *engine, struct rxe_qp *qp, const struct 
 	if (reply->pending == RC_PENDING_ACK)
 		engine->cfg.counters->ack_deferred++;
 	if (may_wait(engine, qp, packet))
-		rc_reply_ack_delayed(reply, now_ns);
+		rc_reply_ack_delayed(reply, engine->now_ns);
 	else
 		rc_reply_ack(reply);
 	rxe_qp_set_ready(engine, qp);
@@ -122,7 +121,7 @@ static bool expected(struct rxe_engine *engine, struct rxe_qp *qp, const struct 
  * resends may cut a READ into more parts than before: one that was held must not be the READ too many
  * then, and is dropped. Those that remain show the next gap. A requester that asked with that packet alone is told now. One that resends
  * everything is not: its next packets may close the gap. */
-static void resume(struct rxe_engine *engine, struct rxe_qp *qp, bool asked, uint64_t now_ns)
+static void resume(struct rxe_engine *engine, struct rxe_qp *qp, bool asked)
 {
 	struct rc_hold *hold = &qp->rc.hold;
 	const struct wire_packet *packet;
@@ -132,7 +131,7 @@ static void resume(struct rxe_engine *engine, struct rxe_qp *qp, bool asked, uin
 			rc_hold_clear(&engine->hold, hold);
 			return;
 		}
-		if (!expected(engine, qp, packet, now_ns))
+		if (!expected(engine, qp, packet))
 			return;
 	}
 	if (hold->count > 0 && asked)
@@ -140,7 +139,7 @@ static void resume(struct rxe_engine *engine, struct rxe_qp *qp, bool asked, uin
 }
 
 void rc_responder_input(struct rxe_engine *engine, struct rxe_qp *qp,
-			const struct wire_packet *packet, uint64_t now_ns)
+			const struct wire_packet *packet)
 {
 	int32_t ahead = psn_diff(packet->bth.psn, qp->attr.rq_psn);
 
@@ -150,6 +149,6 @@ void rc_responder_input(struct rxe_engine *engine, struct rxe_qp *qp,
 		too_far(engine, qp, packet);
 	else if (ahead < 0)
 		rc_responder_duplicate(engine, qp, packet);
-	else if (expected(engine, qp, packet, now_ns) && qp->rc.hold.count > 0)
-		resume(engine, qp, packet->bth.ack_req, now_ns);
+	else if (expected(engine, qp, packet) && qp->rc.hold.count > 0)
+		resume(engine, qp, packet->bth.ack_req);
 }

@@ -45,7 +45,7 @@ struct rc_responder {
 
 void rc_responder_reset(struct rc_responder *resp);
 void rc_responder_input(struct rxe_engine *engine, struct rxe_qp *qp,
-			const struct wire_packet *packet, uint64_t now_ns);
+			const struct wire_packet *packet);
 
 /* responder_execute.c: execution of the expected request (IBTA 9.7.4.1, 9.4): checks in the standard's order, then
  * effects. */

@@ -343,11 +343,11 @@ static void answered(struct rxe_qp *qp, const struct rc_answer *answer)
 }
 
 static enum output_result output_answers(struct rxe_engine *engine, struct rxe_qp *qp,
-					 struct wire_train *train, uint64_t now_ns)
+					 struct wire_train *train)
 {
 	struct rc_reply *reply = &qp->rc.reply;
 
-	while (reply->head != reply->tail && !is_paused(reply, now_ns)) {
+	while (reply->head != reply->tail && !is_paused(reply, engine->now_ns)) {
 		struct rc_answer *answer = at(reply, reply->head);
 
 		switch (send_answer(engine, qp, train, answer)) {
@@ -356,7 +356,9 @@ static enum output_result output_answers(struct rxe_engine *engine, struct rxe_q
 				answered(qp, answer);
 			break;
 		case SEND_TRAIN_FULL: return OUTPUT_TRAIN_FULL;
-		case SEND_DEFERRED: reply->resume_ns = now_ns + RXE_DEFER_NS; return OUTPUT_IDLE;
+		case SEND_DEFERRED:
+			reply->resume_ns = engine->now_ns + RXE_DEFER_NS;
+			return OUTPUT_IDLE;
 		case SEND_NO_CREDITS:
 		case SEND_FAILED: answer_failed(qp, answer); break;
 		}
@@ -365,7 +367,7 @@ static enum output_result output_answers(struct rxe_engine *engine, struct rxe_q
 }
 
 /* The fatal NAK is in the train: the QP enters ERR. */
-static void enter_error(struct rxe_engine *engine, struct rxe_qp *qp, uint64_t now_ns)
+static void enter_error(struct rxe_engine *engine, struct rxe_qp *qp)
 {
 	const struct rc_nak *nak = rc_nak_for(qp->rc.reply.fault);
 	const struct rxe_recv_done done = {
@@ -380,7 +382,7 @@ static void enter_error(struct rxe_engine *engine, struct rxe_qp *qp, uint64_t n
 			  qp->claim.held ? done.status : RXE_WC_SUCCESS);
 	if (completes)
 		rxe_complete_recv(engine, qp, &done);
-	rxe_qp_fail(engine, qp, RXE_WC_SUCCESS, now_ns);
+	rxe_qp_fail(engine, qp, RXE_WC_SUCCESS);
 	if (nak->has_event && !completes)
 		rxe_raise(engine, qp, nak->event);
 }
@@ -404,7 +406,7 @@ static uint8_t rnr_timer_for(const struct rxe_qp *qp, enum rc_fault fault)
 }
 
 static enum output_result output_nak(struct rxe_engine *engine, struct rxe_qp *qp,
-				     struct wire_train *train, uint64_t now_ns)
+				     struct wire_train *train)
 {
 	struct rc_reply *reply = &qp->rc.reply;
 	const struct rc_nak *nak = rc_nak_for(reply->fault);
@@ -420,7 +422,7 @@ static enum output_result output_nak(struct rxe_engine *engine, struct rxe_qp *q
 	reply->pending = RC_PENDING_NONE;
 	all_acknowledged(engine, qp);
 	if (nak->is_fatal)
-		enter_error(engine, qp, now_ns);
+		enter_error(engine, qp);
 	return OUTPUT_IDLE;
 }
 
@@ -442,16 +444,16 @@ static bool send_ack(struct rxe_engine *engine, struct rxe_qp *qp, struct wire_t
 }
 
 enum output_result rc_reply_output(struct rxe_engine *engine, struct rxe_qp *qp,
-				   struct wire_train *train, uint64_t now_ns)
+				   struct wire_train *train)
 {
 	struct rc_reply *reply = &qp->rc.reply;
-	enum output_result result = output_answers(engine, qp, train, now_ns);
+	enum output_result result = output_answers(engine, qp, train);
 
 	if (result != OUTPUT_IDLE || reply->head != reply->tail)
 		return result;
 	switch (reply->pending) {
 	case RC_PENDING_NONE: all_acknowledged(engine, qp); return OUTPUT_IDLE;
-	case RC_PENDING_NAK: return output_nak(engine, qp, train, now_ns);
+	case RC_PENDING_NAK: return output_nak(engine, qp, train);
 	case RC_PENDING_ACK:
 		/* Behind a long response an ACK would come late: the local program sees its
 		 * request complete before the peer has the ACK. */
@@ -485,14 +487,14 @@ static void count_piggyback(struct rc_reply *reply, uint32_t requests, bool acks
 }
 
 enum output_result rc_reply_output_ack(struct rxe_engine *engine, struct rxe_qp *qp,
-				       struct wire_train *train, uint32_t requests, uint64_t now_ns)
+				       struct wire_train *train, uint32_t requests)
 {
 	struct rc_reply *reply = &qp->rc.reply;
 	bool acks = rc_reply_ack_may_piggyback(reply, train) &&
-		    (requests > 0 || now_ns >= reply->ack_delay_until_ns);
+		    (requests > 0 || engine->now_ns >= reply->ack_delay_until_ns);
 
 	if (reply->ack_delay_ns)
-		count_piggyback(reply, requests, acks, now_ns);
+		count_piggyback(reply, requests, acks, engine->now_ns);
 	if (!acks || send_ack(engine, qp, train))
 		return OUTPUT_IDLE;
 	reply->is_overdue = true;

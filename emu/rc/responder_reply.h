@@ -111,14 +111,13 @@ bool rc_reply_is_queued(const struct rc_reply *reply, uint32_t psn);
 
 /* Sends everything but an ACK that may be piggybacked. */
 enum output_result rc_reply_output(struct rxe_engine *engine, struct rxe_qp *qp,
-				   struct wire_train *train, uint64_t now_ns);
+				   struct wire_train *train);
 /* Whether a pending ACK may leave behind requests in this train. */
 bool rc_reply_ack_may_piggyback(const struct rc_reply *reply, const struct wire_train *train);
 /* Sends the pending ACK unless it is delayed. requests: how many requests precede it in the
  * train. */
 enum output_result rc_reply_output_ack(struct rxe_engine *engine, struct rxe_qp *qp,
-				       struct wire_train *train, uint32_t requests,
-				       uint64_t now_ns);
+				       struct wire_train *train, uint32_t requests);
 uint64_t rc_reply_next_ns(const struct rc_reply *reply);
 
 #endif

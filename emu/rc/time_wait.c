@@ -274,7 +274,7 @@ static struct rxe_time_wait_answer ack_of(const struct rxe_time_wait *record)
 }
 
 bool rxe_time_wait_input(struct rxe_engine *engine, const struct wire_packet *packet,
-			 const struct wire_arrival *arrival, uint64_t now_ns)
+			 const struct wire_arrival *arrival)
 {
 	const struct rxe_time_wait_table *table = engine->cfg.time_wait;
 	uint32_t place = table ? find(table, packet->bth.dest_qpn) : RXE_MAX_TIME_WAIT;
@@ -287,7 +287,7 @@ bool rxe_time_wait_input(struct rxe_engine *engine, const struct wire_packet *pa
 	memcpy(&record, &table->at[place], sizeof(record));
 	if (opcode_service(packet->bth.opcode) != (record.is_xrc ? WIRE_XRC : WIRE_RC))
 		return false;
-	if (!is_for(&record, arrival, now_ns) || psn_diff(packet->bth.psn, record.psn) >= 0)
+	if (!is_for(&record, arrival, engine->now_ns) || psn_diff(packet->bth.psn, record.psn) >= 0)
 		return false;
 	answer = ack_of(&record);
 	/* By the path by which the peer asks. */
@@ -307,15 +307,14 @@ bool rxe_time_wait_input(struct rxe_engine *engine, const struct wire_packet *pa
 }
 
 /* No packet of the peer has shown the addresses to be right. */
-static bool may_send(const struct rxe_engine *engine, const struct rxe_time_wait *record,
-		     uint64_t now_ns)
+static bool may_send(const struct rxe_engine *engine, const struct rxe_time_wait *record)
 {
-	return gid_equal(&record->src, &engine->cfg.gids[0]) && now_ns < record->until_ns &&
+	return gid_equal(&record->src, &engine->cfg.gids[0]) && engine->now_ns < record->until_ns &&
 	       !gid_is_multicast(&record->dst) &&
 	       gid_is_v4(&record->src) == gid_is_v4(&record->dst);
 }
 
-static void adopt(struct rxe_engine *engine, const struct rxe_time_wait *delayed, uint64_t now_ns)
+static void adopt(struct rxe_engine *engine, const struct rxe_time_wait *delayed)
 {
 	struct rxe_time_wait_table *table = engine->cfg.time_wait;
 	uint32_t place = find(table, qpn_of(delayed));
@@ -324,7 +323,7 @@ static void adopt(struct rxe_engine *engine, const struct rxe_time_wait *delayed
 
 	/* A record that was written when the process exited is the newer one. */
 	memcpy(&record, place < RXE_MAX_TIME_WAIT ? &table->at[place] : delayed, sizeof(record));
-	if (!may_send(engine, &record, now_ns))
+	if (!may_send(engine, &record))
 		return;
 	if (place == RXE_MAX_TIME_WAIT)
 		memcpy(&table->at[newest_place(table)], &record, sizeof(record));
@@ -338,9 +337,10 @@ void rxe_time_wait_adopt_delayed(struct rxe_engine *engine, uint64_t now_ns)
 	uint32_t i;
 
 	assert(engine->num_qp == 0);
+	engine->now_ns = now_ns;
 	for (i = 0; i < RXE_MAX_DELAYED_ACKS; i++) {
 		if (qpn_of(&delayed[i]))
-			adopt(engine, &delayed[i], now_ns);
+			adopt(engine, &delayed[i]);
 		atomic_store(&delayed[i].qpn, 0);
 	}
 }

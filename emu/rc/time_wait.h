@@ -106,7 +106,7 @@ uint32_t rxe_time_wait_connected_to(const struct rxe_time_wait_table *table, con
 				    uint32_t dest_qpn);
 /* Takes a packet for a queue pair that does not exist. False: no record answers for it. */
 bool rxe_time_wait_input(struct rxe_engine *engine, const struct wire_packet *packet,
-			 const struct wire_arrival *arrival, uint64_t now_ns);
+			 const struct wire_arrival *arrival);
 /* Fills an empty train with one answer. False: none waits. */
 bool rxe_time_wait_output(struct rxe_engine *engine, struct wire_train *train);
 

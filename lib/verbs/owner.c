@@ -222,11 +222,12 @@ static void fail_queue_pairs(struct vb_device *dev, bool all)
 {
 	struct rxe_engine *engine = dev->progress.engine;
 
+	engine->now_ns = clock_now_ns();
 	for (uint32_t i = 0; i < RXE_MAX_QP; i++) {
 		const struct vb_qp *qp = engine->qp[i] ? engine->qp[i]->owner : NULL;
 
 		if (qp && (all || is_dead(dev, qp->ex.base.qp_base.context)))
-			rxe_qp_fail(engine, engine->qp[i], RXE_WC_SUCCESS, clock_now_ns());
+			rxe_qp_fail(engine, engine->qp[i], RXE_WC_SUCCESS);
 	}
 	rxe_engine_settle(engine);
 }

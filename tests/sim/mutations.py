@@ -63,17 +63,17 @@ MUTATIONS = [
      "if (!last && packet->payload_len >= left)", "the last packet of a write may bring more than was announced"),
     # the requester's answers
     ("nak_acknowledges_too_much", "emu/rc/requester_complete.c",
-     "acknowledge_before(engine, qp, packet->bth.psn, now_ns)) {\n\tcase ACKNOWLEDGED_ALL: break;\n"
-     "\tcase ACKNOWLEDGED_NOT: missing(engine, qp, packet, now_ns); return;\n\tcase ACKNOWLEDGED_FAILED: return;\n\t}\n\t/* An old one",
-     "acknowledge_before(engine, qp, psn_add(packet->bth.psn, 1), now_ns)) {\n\tcase ACKNOWLEDGED_ALL: break;\n"
-     "\tcase ACKNOWLEDGED_NOT: missing(engine, qp, packet, now_ns); return;\n\tcase ACKNOWLEDGED_FAILED: return;\n\t}\n\t/* An old one",
+     "acknowledge_before(engine, qp, packet->bth.psn)) {\n\tcase ACKNOWLEDGED_ALL: break;\n"
+     "\tcase ACKNOWLEDGED_NOT: missing(engine, qp, packet); return;\n\tcase ACKNOWLEDGED_FAILED: return;\n\t}\n\t/* An old one",
+     "acknowledge_before(engine, qp, psn_add(packet->bth.psn, 1))) {\n\tcase ACKNOWLEDGED_ALL: break;\n"
+     "\tcase ACKNOWLEDGED_NOT: missing(engine, qp, packet); return;\n\tcase ACKNOWLEDGED_FAILED: return;\n\t}\n\t/* An old one",
      "a NAK acknowledges the packet that it asks for"),
     ("read_done_by_an_ack", "emu/rc/requester_complete.c", "if (rc_is_answered(wqe) && !rc_arrived_has(&req->arrived, req->una_psn))\n\t\t\treturn;\n", "",
      "an ACK behind it ends a read that had no answer"),
     ("ghosts_believed", "emu/rc/requester_complete.c", "psn_diff(packet->bth.psn, req->sent_psn) >= 0)", "false)",
      "an answer to what was never sent is believed"),
     ("no_implied_nak", "emu/rc/requester_complete.c",
-     "\t\t    ACKNOWLEDGED_NOT)\n\t\t\tahead(engine, qp, packet, now_ns);", "\t\t    ACKNOWLEDGED_NOT)\n\t\t\treturn;",
+     " == ACKNOWLEDGED_NOT)\n\t\t\tahead(engine, qp, packet);", " == ACKNOWLEDGED_NOT)\n\t\t\treturn;",
      "an ACK behind a missing answer does not tell: a timeout"),
     ("any_length_fits", "emu/rc/requester_complete.c",
      "return packet->payload_len == (left < qp->attr.path_mtu ? left : qp->attr.path_mtu);", "return true;",
@@ -235,7 +235,7 @@ MUTATIONS = [
     ("delayed_ack_only_recorded", "emu/rc/time_wait.c", "\tpush(&engine->time_wait, &ack);\n", "\t(void)ack;\n",
      "the server does not send the ACKs that a killed process delayed"),
     ("delayed_ack_sent_again", "emu/rc/time_wait.c", "\t\tatomic_store(&delayed[i].qpn, 0);\n", "", "the server sends a delayed ACK each time that a process exits"),
-    ("delayed_ack_from_anybody", "emu/rc/time_wait.c", "gid_equal(&record->src, &engine->cfg.gids[0]) && now_ns", "now_ns",
+    ("delayed_ack_from_anybody", "emu/rc/time_wait.c", "gid_equal(&record->src, &engine->cfg.gids[0]) && engine->now_ns", "engine->now_ns",
      "the server sends a delayed ACK whose address is not its own"),
     ("time_wait_speaks_rc_only", "emu/rc/time_wait.c", "opcode_make(answer->is_xrc ? WIRE_XRC : WIRE_RC,", "opcode_make(WIRE_RC,",
      "an XRC target in TIME_WAIT is answered for in RC's words"),
@@ -247,7 +247,7 @@ MUTATIONS = [
     ("rate_of_payloads", "emu/rc/requester.c", "\treturn wire_header_len(packet->bth.opcode) + packet->payload_len +\n", "\treturn packet->payload_len +\n",
      "headers do not count"),
     ("rate_never_resumes", "emu/rc/rc.c", "if (qp->rate.resume_ns && qp->rate.resume_ns < next)", "if (false)", "a queue that waits for its rate waits for a response"),
-    ("rate_asks_no_ack", "emu/rc/requester.c", "packet.bth.ack_req |= rxe_rate_stops_behind(&qp->rate, packet_len(&packet), now_ns);", "(void)0;",
+    ("rate_asks_no_ack", "emu/rc/requester.c", "\t\tpacket.bth.ack_req = true;\n", "\t\t(void)0;\n",
      "the ACK timer runs while the rate stops the queue"),
     ("xrc_any_domain", "emu/srq.c", "\tif (srq->xrcd != xrcd)\n\t\treturn RC_FAULT_XRC_SRQ;\n", "\t(void)xrcd;\n", "XRC: an SRQ of another domain will do"),
     ("xrc_no_srq", "emu/srq.c", ": RC_FAULT_XRC_SRQ;\n\t}", ": RC_FAULT_NONE;\n\t}", "XRC: a request may name an SRQ that there is not"),
@@ -407,7 +407,7 @@ MUTATIONS = [
     ("drops_uncounted", "emu/raw/flow.c", "\t\tcount_frame(flow->counts, input->len);\n",
      "\t\tif (!flow->drops)\n\t\t\tcount_frame(flow->counts, input->len);\n", "frames that a flow drops are not counted"),
     ("frames_pass_the_limit", "emu/raw/raw.c", "\tif (rxe_pace_rate_stops(engine, qp))\n\t\treturn SEND_NO_CREDITS;\n", "", "a rate does not stop frames"),
-    ("frames_take_no_time", "emu/raw/raw.c", "\tif (result == SEND_OK)\n\t\trxe_rate_sent(&qp->rate, out.len, now_ns);\n", "", "frames do not count for the rate"),
+    ("frames_take_no_time", "emu/raw/raw.c", "\tif (result == SEND_OK)\n\t\trxe_rate_sent(&qp->rate, out.len, engine->now_ns);\n", "", "frames do not count for the rate"),
     # raw packets: frames, rules, hashes, flows
     ("rule_ignores_masks", "emu/raw/rule.c", "if ((bytes[i] ^ match->value[i]) & match->mask[i])", "if (bytes[i] != match->value[i])",
      "bits outside the mask must match"),

@@ -379,8 +379,9 @@ START_TEST(failing_in_order)
 	}
 	ck_assert(rxe_recv_claim(&end->engine, &set.qp));
 	rxe_qp_set_deadline(&end->engine, &set.qp, 4);
-	rxe_qp_fail(&end->engine, &set.qp, RXE_WC_RETRY_EXC_ERR, 5);
-	rxe_qp_fail(&end->engine, &set.qp, RXE_WC_RETRY_EXC_ERR, 5);
+	end->engine.now_ns = 5;
+	rxe_qp_fail(&end->engine, &set.qp, RXE_WC_RETRY_EXC_ERR);
+	rxe_qp_fail(&end->engine, &set.qp, RXE_WC_RETRY_EXC_ERR);
 	fixture_run(end, end);
 	ck_assert_uint_eq(fixture_packets, 0);
 	ck_assert_uint_eq(rxe_engine_deadline(&end->engine), UINT64_MAX);

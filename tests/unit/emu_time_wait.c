@@ -165,7 +165,7 @@ START_TEST(error_does_not_end_it)
 	struct qp_set *set = &memory->set[0];
 
 	send_arrives(set);
-	rxe_qp_fail(&end->engine, &set->qp, RXE_WC_SUCCESS, 0);
+	rxe_qp_fail(&end->engine, &set->qp, RXE_WC_SUCCESS);
 	ck_assert_uint_eq(emit_all(&end->engine), 0);
 	rxe_time_wait_trains_sent(&end->engine);
 	ck_assert_ptr_nonnull(record_of(set));
