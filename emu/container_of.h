@@ -4,7 +4,6 @@
 #define RXE_EMU_CONTAINER_OF_H
 
 #include <stddef.h>
-#include <stdint.h>
 
 #define container_of(ptr, type, member) ((type *)((uintptr_t)(ptr)-offsetof(type, member)))
 

@@ -111,12 +111,11 @@ uint32_t rxe_cq_poll(struct rxe_cq *cq, struct rxe_cqe *ret, uint32_t max)
 	uint32_t head = atomic_load_explicit(&cq->head, memory_order_relaxed);
 	/* Pairs with settle's release: the entries before visible are complete. */
 	uint32_t n = atomic_load_explicit(&cq->visible, memory_order_acquire) - head;
-	uint32_t i;
 
 	assert(n <= cq->mask + 1);
 	if (n > max)
 		n = max;
-	for (i = 0; i < n; i++) {
+	for (uint32_t i = 0; i < n; i++) {
 		ret[i] = cq->ring[(head + i) & cq->mask];
 		free_send_slots(&ret[i]);
 	}
@@ -157,12 +156,11 @@ bool rxe_cq_resize(struct rxe_cq *cq, void *ring, uint32_t cqe)
 	uint32_t head = atomic_load_explicit(&cq->head, memory_order_relaxed);
 	uint32_t mask = rxe_ring_slots(cqe) - 1;
 	struct rxe_cqe *to = ring;
-	uint32_t i;
 
 	assert(ring && cqe > 0);
 	if (cq->tail - head > cqe)
 		return false;
-	for (i = head; i != cq->tail; i++)
+	for (uint32_t i = head; i != cq->tail; i++)
 		to[i & mask] = cq->ring[i & cq->mask];
 	cq->ring = to;
 	cq->mask = mask;

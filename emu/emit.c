@@ -10,7 +10,6 @@
 #include "emu/limits.h"
 #include "emu/queue.h"
 #include "net/wire/gid.h"
-#include "net/wire/opcode.h"
 
 uint8_t rxe_tx_index(const struct rxe_engine *engine, const struct gid *dgid, uint32_t dest_qpn)
 {

@@ -17,7 +17,6 @@
 #include "emu/srq.h"
 #include "emu/uc.h"
 #include "emu/ud.h"
-#include "net/wire/packet.h"
 #include "net/wire/train.h"
 
 void rxe_engine_init(struct rxe_engine *engine, const struct rxe_engine_cfg *cfg)
@@ -48,10 +47,8 @@ static bool has_overrun_cq(const struct rxe_qp *qp)
  * queue catastrophic error). */
 static void fail_overrun(struct rxe_engine *engine)
 {
-	uint32_t i;
-
 	engine->overrun_pending = false;
-	for (i = 0; i < RXE_MAX_QP; i++) {
+	for (uint32_t i = 0; i < RXE_MAX_QP; i++) {
 		struct rxe_qp *qp = engine->qp[i];
 
 		if (!qp || qp->state == RXE_QPS_ERR || qp->state == RXE_QPS_RESET ||

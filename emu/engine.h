@@ -42,7 +42,6 @@
 #include "emu/ud.h"
 #include "net/wire/gid.h"
 
-struct rxe_counters;
 struct rxe_cq;
 struct rxe_flow;
 struct rxe_host_ops;
@@ -51,6 +50,38 @@ struct rxe_qp;
 struct rxe_srq;
 struct wire_arrival;
 struct wire_train;
+
+/* Event counters, named as in Linux's rdma_rxe, followed by our own. Each process has one block in
+ * shared memory. Only its engine writes it, except send_err, which its link writes. rxe_dm(1)
+ * describes each counter. */
+#define RXE_COUNTERS(X)                                                                            \
+	X(sent_pkts)                                                                               \
+	X(rcvd_pkts)                                                                               \
+	X(duplicate_request)                                                                       \
+	X(out_of_seq_request)                                                                      \
+	X(rcvd_rnr_err)                                                                            \
+	X(send_rnr_err)                                                                            \
+	X(rcvd_seq_err)                                                                            \
+	X(ack_deferred)                                                                            \
+	X(retry_exceeded_err)                                                                      \
+	X(retry_rnr_exceeded_err)                                                                  \
+	X(completer_retry_err)                                                                     \
+	X(send_err)                                                                                \
+	X(rdma_sends)                                                                              \
+	X(rdma_recvs)                                                                              \
+	X(sent_bytes)                                                                              \
+	X(rcvd_bytes)                                                                              \
+	X(rcvd_bad_icrc)                                                                           \
+	X(rcvd_malformed)                                                                          \
+	X(rcvd_no_qp)                                                                              \
+	X(rcvd_bad_key)                                                                            \
+	X(rcvd_dropped)
+
+struct rxe_counters {
+#define X(name) uint64_t name;
+	RXE_COUNTERS(X)
+#undef X
+};
 
 /* What the device offers of what the engine can do. 0 in a member: all of it. */
 struct rxe_offer {

@@ -2,7 +2,6 @@
 /* Packets in: what a packet must satisfy before a transport sees it (IBTA 9.6), in the standard's
  * order, cheapest first. A packet that fails is counted and dropped silently. */
 #include <assert.h>
-#include <string.h>
 
 #include "emu/complete.h"
 #include "emu/engine.h"
@@ -28,11 +27,9 @@
 /* Packets of this host keep the identification rule: no other machine rewrites them. */
 static bool is_this_host(const struct rxe_engine *engine, const struct gid *gid)
 {
-	uint32_t i;
-
 	if (gid_is_v4(gid) && gid->raw[12] == 127)
 		return true;
-	for (i = 0; i < RXE_MAX_GIDS; i++) {
+	for (uint32_t i = 0; i < RXE_MAX_GIDS; i++) {
 		if (gid_equal(&engine->cfg.gids[i], gid))
 			return true;
 	}
@@ -154,13 +151,12 @@ static void to_group(struct rxe_engine *engine, const struct wire_packet *packet
 		     const struct wire_arrival *arrival)
 {
 	const struct rxe_mcast_group *group = rxe_mcast_find(engine, &arrival->dst);
-	uint32_t i;
 
 	if (!group) {
 		engine->cfg.counters->rcvd_no_qp++;
 		return;
 	}
-	for (i = 0; i < group->num_qps; i++) {
+	for (uint32_t i = 0; i < group->num_qps; i++) {
 		assert(group->qp[i]->type == RXE_QPT_UD);
 		to_qp(engine, group->qp[i], packet, arrival);
 	}

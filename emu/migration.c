@@ -9,7 +9,6 @@
 #include "emu/host.h"
 #include "emu/limits.h"
 #include "emu/qp.h"
-#include "emu/rc/rc.h"
 #include "net/wire/gid.h"
 #include "net/wire/packet.h"
 #include "net/wire/train.h"

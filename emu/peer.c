@@ -26,9 +26,8 @@ struct rxe_peer *rxe_peer_get(struct rxe_peers *peers, const struct gid *gid, ui
 {
 	uint32_t first = hash(gid, slot);
 	struct rxe_peer *victim = &peers->peer[first % RXE_PEERS];
-	uint32_t i;
 
-	for (i = 0; i < PROBES; i++) {
+	for (uint32_t i = 0; i < PROBES; i++) {
 		struct rxe_peer *peer = &peers->peer[(first + i) % RXE_PEERS];
 
 		if (peer->known && peer->slot == slot && gid_equal(&peer->gid, gid))

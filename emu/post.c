@@ -90,7 +90,6 @@ static enum post_result check_sges(const struct rxe_engine *engine, const struct
 				   uint32_t *ret_len)
 {
 	uint64_t len = 0;
-	uint32_t i;
 
 	const uint32_t max_sge_rd = engine->cfg.offer.max_sge_rd;
 
@@ -98,7 +97,7 @@ static enum post_result check_sges(const struct rxe_engine *engine, const struct
 		return POST_BAD_SGE;
 	if (wr->opcode == RXE_WR_RDMA_READ && max_sge_rd && wr->num_sge > max_sge_rd)
 		return POST_BAD_SGE;
-	for (i = 0; i < wr->num_sge; i++)
+	for (uint32_t i = 0; i < wr->num_sge; i++)
 		len += wr->sges[i].length;
 	if (len > max_len(engine, qp) || (qp->type == RXE_QPT_RAW && len < RAW_ETH_LEN) ||
 	    (rule->len == LEN_8 && len != sizeof(uint64_t)) || (rule->len == LEN_0 && len != 0) ||
@@ -161,9 +160,7 @@ static enum post_result check_send(const struct rxe_engine *engine, const struct
 
 static void copy_inline(uint8_t *to, const struct rxe_send_wr *wr)
 {
-	uint32_t i;
-
-	for (i = 0; i < wr->num_sge; i++) {
+	for (uint32_t i = 0; i < wr->num_sge; i++) {
 		const struct rxe_sge *sge = &wr->sges[i];
 
 		if (sge->length > 0)

@@ -166,11 +166,9 @@ static enum rxe_qp_state target(const struct rxe_qp *qp, const struct rxe_qp_att
 
 static const struct move *find_move(const struct rxe_qp *qp, enum rxe_qp_state to)
 {
-	size_t i;
-
 	if (to == RXE_QPS_RESET || (to == RXE_QPS_ERR && qp->state != RXE_QPS_RESET))
 		return &to_reset_or_err;
-	for (i = 0; i < sizeof(moves) / sizeof(moves[0]); i++) {
+	for (size_t i = 0; i < sizeof(moves) / sizeof(moves[0]); i++) {
 		const struct move *move = &moves[i];
 
 		if (move->from == qp->state && move->to == to &&
@@ -234,9 +232,8 @@ static uint32_t bad_value(const struct rxe_engine *engine, const struct rxe_qp *
 		{ MIG, rxe_migration_may_enter(qp, attr->path_mig_state, mask & ALT) },
 		{ RATE, attr->rate_limit <= RXE_RATE_MAX_KBPS },
 	};
-	size_t i;
 
-	for (i = 0; i < sizeof(check) / sizeof(check[0]); i++) {
+	for (size_t i = 0; i < sizeof(check) / sizeof(check[0]); i++) {
 		if ((mask & check[i].bit) && !check[i].good)
 			return check[i].bit;
 	}

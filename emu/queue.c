@@ -57,13 +57,12 @@ void rxe_ring_init(struct rxe_ring *ring, void *mem, uint32_t entries, size_t st
 void rxe_ring_move(struct rxe_ring *ring, void *mem, uint32_t entries)
 {
 	const struct rxe_ring old = *ring;
-	uint32_t i;
 
 	assert(rxe_ring_used(&old) <= entries);
 	rxe_ring_init(ring, mem, entries, old.stride);
 	ring->head = old.head;
 	ring->tail = old.tail;
-	for (i = old.head; i != old.tail; i++)
+	for (uint32_t i = old.head; i != old.tail; i++)
 		memcpy(rxe_ring_at(ring, i), rxe_ring_at(&old, i), old.stride);
 }
 
@@ -72,7 +71,6 @@ enum post_result rxe_ring_push_recv(struct rxe_ring *ring, const struct rxe_recv
 {
 	struct rxe_recv_wqe *wqe;
 	uint64_t len = 0;
-	uint32_t i;
 
 	if (wr->num_sge > max_sge || (wr->num_sge > 0 && !wr->sges))
 		return POST_BAD_SGE;
@@ -80,7 +78,7 @@ enum post_result rxe_ring_push_recv(struct rxe_ring *ring, const struct rxe_recv
 		return POST_FULL;
 
 	wqe = rxe_ring_at(ring, ring->tail);
-	for (i = 0; i < wr->num_sge; i++) {
+	for (uint32_t i = 0; i < wr->num_sge; i++) {
 		wqe->sge[i] = wr->sges[i];
 		len += wr->sges[i].length;
 	}

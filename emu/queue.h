@@ -8,7 +8,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "emu/limits.h"
 #include "emu/mr.h"
 #include "net/wire/gid.h"
 #include "net/wire/packet.h"

@@ -74,9 +74,7 @@ void rxe_srq_match_tags(struct rxe_srq *srq, struct rxe_tag_list *tags, struct r
 
 static void leave_targets(struct rxe_engine *engine, const struct rxe_srq *srq)
 {
-	uint32_t i;
-
-	for (i = 0; i < RXE_MAX_QP; i++) {
+	for (uint32_t i = 0; i < RXE_MAX_QP; i++) {
 		struct rxe_qp *qp = engine->qp[i];
 
 		if (!qp || qp->type != RXE_QPT_XRC_RECV || qp->srq != srq)
@@ -135,9 +133,7 @@ enum rc_fault rxe_xrc_find(struct rxe_engine *engine, uint32_t xrcd, uint32_t sr
 
 uint32_t rxe_engine_alloc_srqn(struct rxe_engine *engine)
 {
-	uint32_t i;
-
-	for (i = 0; i < RXE_MAX_SRQ; i++) {
+	for (uint32_t i = 0; i < RXE_MAX_SRQ; i++) {
 		uint32_t number = ++engine->srqn_next & ((1u << RXE_SLOT_SHIFT) - 1);
 
 		if (number && !engine->srq[number % RXE_MAX_SRQ])

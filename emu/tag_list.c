@@ -32,8 +32,6 @@ size_t rxe_tag_list_bytes(uint32_t max, uint32_t max_sge)
 
 void rxe_tag_list_init(struct rxe_tag_list *list, void *mem, uint32_t max, uint32_t max_sge)
 {
-	uint32_t i;
-
 	assert(mem && max > 0 && max <= RXE_MAX_TAGS);
 	*list = (struct rxe_tag_list){ .mem = mem,
 				       .stride = stride_of(max_sge),
@@ -42,7 +40,7 @@ void rxe_tag_list_init(struct rxe_tag_list *list, void *mem, uint32_t max, uint3
 				       .first = NONE,
 				       .last = NONE };
 	memset(mem, 0, rxe_tag_list_bytes(max, max_sge));
-	for (i = 0; i < max; i++)
+	for (uint32_t i = 0; i < max; i++)
 		at(list, i)->next = i + 1 < max ? i + 1 : NONE;
 }
 
@@ -62,7 +60,6 @@ enum post_result rxe_tag_list_add(struct rxe_tag_list *list, uint64_t tag, uint6
 	const uint32_t index = list->free;
 	struct rxe_tag_entry *entry;
 	uint64_t len = 0;
-	uint32_t i;
 
 	if (wr->num_sge > list->max_sge || (wr->num_sge > 0 && !wr->sges))
 		return POST_BAD_SGE;
@@ -70,7 +67,7 @@ enum post_result rxe_tag_list_add(struct rxe_tag_list *list, uint64_t tag, uint6
 		return POST_FULL;
 	entry = at(list, index);
 	list->free = entry->next;
-	for (i = 0; i < wr->num_sge; i++) {
+	for (uint32_t i = 0; i < wr->num_sge; i++) {
 		entry->sge[i] = wr->sges[i];
 		len += wr->sges[i].length;
 	}
@@ -90,9 +87,7 @@ enum post_result rxe_tag_list_add(struct rxe_tag_list *list, uint64_t tag, uint6
 
 struct rxe_tag_entry *rxe_tag_list_match(const struct rxe_tag_list *list, uint64_t tag)
 {
-	uint32_t i;
-
-	for (i = list->first; i != NONE; i = at(list, i)->next) {
+	for (uint32_t i = list->first; i != NONE; i = at(list, i)->next) {
 		struct rxe_tag_entry *entry = at(list, i);
 
 		if (entry->is_enabled && (tag & entry->mask) == entry->tag)
@@ -139,11 +134,9 @@ void rxe_tag_list_unexpected(struct rxe_tag_list *list)
 
 void rxe_tag_list_handled(struct rxe_tag_list *list, uint32_t count)
 {
-	uint32_t i;
-
 	list->handled = count;
 	if (!rxe_tag_list_in_sync(list))
 		return;
-	for (i = list->first; i != NONE; i = at(list, i)->next)
+	for (uint32_t i = list->first; i != NONE; i = at(list, i)->next)
 		at(list, i)->is_enabled = true;
 }

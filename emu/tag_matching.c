@@ -11,6 +11,7 @@
 #include "emu/limits.h"
 #include "emu/qp.h"
 #include "emu/srq.h"
+#include "emu/tag_list.h"
 #include "net/wire/packet.h"
 
 static_assert(TMH_LEN + RVH_LEN == RXE_TM_SEND_INLINE, "FIN");

@@ -18,7 +18,6 @@
 
 #include "emu/cq.h"
 #include "emu/queue.h"
-#include "emu/tag_list.h"
 
 struct rxe_engine;
 struct rxe_qp;

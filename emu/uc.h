@@ -5,8 +5,11 @@
 
 #include <stdint.h>
 
-#include "emu/rc/rc.h"
+#include "emu/emit.h"
 #include "emu/sge.h"
+
+struct rxe_engine;
+struct rxe_qp;
 
 /* The message that is arriving. */
 enum uc_message {

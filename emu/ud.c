@@ -179,9 +179,7 @@ void ud_input(struct rxe_engine *engine, struct rxe_qp *qp, const struct wire_pa
 
 const struct rxe_mcast_group *rxe_mcast_find(const struct rxe_engine *engine, const struct gid *gid)
 {
-	uint32_t i;
-
-	for (i = 0; i < RXE_MAX_MCAST_GRP; i++) {
+	for (uint32_t i = 0; i < RXE_MAX_MCAST_GRP; i++) {
 		const struct rxe_mcast_group *group = &engine->mcast.group[i];
 
 		if (group->num_qps > 0 && gid_equal(&group->gid, gid))
@@ -194,9 +192,8 @@ static struct rxe_mcast_group *find_or_free(struct rxe_engine *engine, const str
 {
 	const uint32_t offered = engine->cfg.offer.max_mcast_grp;
 	struct rxe_mcast_group *found = NULL;
-	uint32_t i;
 
-	for (i = 0; i < (offered ? offered : RXE_MAX_MCAST_GRP); i++) {
+	for (uint32_t i = 0; i < (offered ? offered : RXE_MAX_MCAST_GRP); i++) {
 		struct rxe_mcast_group *group = &engine->mcast.group[i];
 
 		if (group->num_qps == 0)
@@ -262,9 +259,7 @@ enum mcast_result rxe_mcast_detach(struct rxe_engine *engine, struct rxe_qp *qp,
 
 bool rxe_mcast_is_attached(const struct rxe_engine *engine, const struct rxe_qp *qp)
 {
-	uint32_t i;
-
-	for (i = 0; i < RXE_MAX_MCAST_GRP; i++) {
+	for (uint32_t i = 0; i < RXE_MAX_MCAST_GRP; i++) {
 		const struct rxe_mcast_group *group = &engine->mcast.group[i];
 
 		if (place_of(group, qp) < group->num_qps)
@@ -275,9 +270,7 @@ bool rxe_mcast_is_attached(const struct rxe_engine *engine, const struct rxe_qp 
 
 void rxe_mcast_forget(struct rxe_engine *engine, const struct rxe_qp *qp)
 {
-	uint32_t i;
-
 	assert(qp->type == RXE_QPT_UD);
-	for (i = 0; i < RXE_MAX_MCAST_GRP; i++)
+	for (uint32_t i = 0; i < RXE_MAX_MCAST_GRP; i++)
 		take_out(&engine->mcast.group[i], qp);
 }

@@ -11,9 +11,7 @@
 #include "emu/engine.h"
 #include "emu/host.h"
 #include "emu/qp.h"
-#include "emu/queue.h"
 #include "emu/raw/frame.h"
-#include "emu/sge.h"
 #include "net/wire/gid.h"
 #include "net/wire/packet.h"
 
@@ -96,10 +94,10 @@ static_assert(MAX_INPUT + 4 <= RSS_KEY_LEN, "the key covers every field");
 uint32_t rss_toeplitz(const uint8_t key[RSS_KEY_LEN], const uint8_t *data, uint32_t len)
 {
 	uint32_t window = get_be32(key), hash = 0;
-	uint32_t i, bit;
+	uint32_t bit;
 
 	assert(len <= RSS_KEY_LEN - 4);
-	for (i = 0; i < len; i++) {
+	for (uint32_t i = 0; i < len; i++) {
 		for (bit = 0; bit < 8; bit++) {
 			if (data[i] & 0x80u >> bit)
 				hash ^= window;
@@ -137,9 +135,8 @@ uint32_t rss_hash(const struct rxe_rss *rss, const struct raw_frame *frame)
 	const struct raw_level *level = &frame->level[rss->fields & RSS_INNER ? 1 : 0];
 	uint8_t input[MAX_INPUT];
 	uint32_t len = 0;
-	size_t i;
 
-	for (i = 0; i < sizeof(fields) / sizeof(fields[0]); i++) {
+	for (size_t i = 0; i < sizeof(fields) / sizeof(fields[0]); i++) {
 		const struct field *field = &fields[i];
 
 		if (!(rss->fields & field->bit) || !raw_level_has(level, field->header))

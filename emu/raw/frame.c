@@ -343,9 +343,8 @@ static uint32_t pseudo_sum(const struct raw_frame *frame)
 		v4 ? (const uint8_t *)&level->ipv4 : (const uint8_t *)&level->ipv6;
 	const uint32_t len = v4 ? 8 : 32; /* source and destination come first */
 	uint32_t sum = frame->l4_len + (is_tcp(frame) ? PROTO_TCP : PROTO_UDP);
-	uint32_t i;
 
-	for (i = 0; i < len; i += 2)
+	for (uint32_t i = 0; i < len; i += 2)
 		sum += get_be16(addresses + i);
 	return sum;
 }

@@ -16,8 +16,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "net/wire/packet.h"
-
 #define RAW_ETH_LEN  14u
 #define RAW_VLAN_LEN 4u
 /* A frame that is shorter is padded with zeros when it is sent (IEEE 802.3, without the FCS). */

@@ -12,12 +12,10 @@
 #ifndef RXE_EMU_RAW_RAW_H
 #define RXE_EMU_RAW_RAW_H
 
-#include <stdint.h>
+#include "emu/emit.h"
 
-#include "emu/raw/flow.h"
-#include "emu/rc/rc.h"
-
-struct raw_frame;
+struct rxe_engine;
+struct rxe_qp;
 struct wire_arrival;
 struct wire_packet;
 struct wire_train;

@@ -39,11 +39,10 @@ bool raw_rule_add(struct raw_rule *rule, enum raw_header header, bool inner, con
 		  const void *mask)
 {
 	struct raw_match *match = &rule->match[rule->num_matches];
-	uint32_t i;
 
 	if (inner && (TUNNEL & 1u << header))
 		return false;
-	for (i = 0; i < rule->num_matches; i++) {
+	for (uint32_t i = 0; i < rule->num_matches; i++) {
 		if (rule->match[i].inner == inner &&
 		    (places[header].excludes & 1u << rule->match[i].header))
 			return false;
@@ -61,11 +60,10 @@ static bool matches(const struct raw_match *match, const struct raw_frame *frame
 	const struct raw_level *level = &frame->level[match->inner];
 	const struct place *place = &places[match->header];
 	const uint8_t *bytes = (const uint8_t *)level + place->offset;
-	uint32_t i;
 
 	if (!raw_level_has(level, (enum raw_header)match->header))
 		return false;
-	for (i = 0; i < place->len; i++) {
+	for (uint32_t i = 0; i < place->len; i++) {
 		if ((bytes[i] ^ match->value[i]) & match->mask[i])
 			return false;
 	}
@@ -74,9 +72,7 @@ static bool matches(const struct raw_match *match, const struct raw_frame *frame
 
 bool raw_rule_matches(const struct raw_rule *rule, const struct raw_frame *frame)
 {
-	uint32_t i;
-
-	for (i = 0; i < rule->num_matches; i++) {
+	for (uint32_t i = 0; i < rule->num_matches; i++) {
 		if (!matches(&rule->match[i], frame))
 			return false;
 	}
@@ -86,11 +82,9 @@ bool raw_rule_matches(const struct raw_rule *rule, const struct raw_frame *frame
 /* The same header under the same mask, with the same bits under it. */
 static bool match_equal(const struct raw_match *a, const struct raw_match *b)
 {
-	uint32_t i;
-
 	if (a->header != b->header || a->inner != b->inner)
 		return false;
-	for (i = 0; i < RAW_MAX_MATCH_LEN; i++) {
+	for (uint32_t i = 0; i < RAW_MAX_MATCH_LEN; i++) {
 		if (a->mask[i] != b->mask[i] || ((a->value[i] ^ b->value[i]) & a->mask[i]))
 			return false;
 	}
@@ -99,9 +93,7 @@ static bool match_equal(const struct raw_match *a, const struct raw_match *b)
 
 static bool has_equal(const struct raw_rule *rule, const struct raw_match *match)
 {
-	uint32_t i;
-
-	for (i = 0; i < rule->num_matches; i++) {
+	for (uint32_t i = 0; i < rule->num_matches; i++) {
 		if (match_equal(&rule->match[i], match))
 			return true;
 	}
@@ -111,11 +103,9 @@ static bool has_equal(const struct raw_rule *rule, const struct raw_match *match
 /* A rule has each header once at most, so equal counts and one direction suffice. */
 bool raw_rule_equal(const struct raw_rule *a, const struct raw_rule *b)
 {
-	uint32_t i;
-
 	if (a->num_matches != b->num_matches)
 		return false;
-	for (i = 0; i < a->num_matches; i++) {
+	for (uint32_t i = 0; i < a->num_matches; i++) {
 		if (!has_equal(b, &a->match[i]))
 			return false;
 	}

@@ -6,9 +6,6 @@
 #ifndef RXE_EMU_RC_H
 #define RXE_EMU_RC_H
 
-#include <stdbool.h>
-#include <stdint.h>
-
 #include "emu/emit.h"
 #include "emu/rc/requester.h"
 #include "emu/rc/requester_retry.h"

@@ -14,7 +14,6 @@
 #include "emu/complete.h"
 #include "emu/emit.h"
 #include "emu/engine.h"
-#include "emu/host.h"
 #include "emu/limits.h"
 #include "emu/mr.h"
 #include "emu/pace.h"

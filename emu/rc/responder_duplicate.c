@@ -44,9 +44,8 @@ bool rc_replay_find(const struct rc_replay *replay, enum rc_replay_kind kind, ui
 		    uint64_t *ret_orig)
 {
 	uint32_t kept = replay->count < RXE_MAX_RD_ATOMIC ? replay->count : RXE_MAX_RD_ATOMIC;
-	uint32_t i;
 
-	for (i = 1; i <= kept; i++) {
+	for (uint32_t i = 1; i <= kept; i++) {
 		uint32_t index = (replay->count - i) % RXE_MAX_RD_ATOMIC;
 
 		if (replay->saved[index].psn == psn && replay->saved[index].kind == kind) {
@@ -94,9 +93,8 @@ void rc_recent_reads_save(struct rc_recent_reads *reads, uint32_t psn, uint32_t 
 static const struct rc_recent_read *find_read(const struct rc_recent_reads *reads, uint32_t psn)
 {
 	uint32_t kept = reads->count < RC_RECENT_READS ? reads->count : RC_RECENT_READS;
-	uint32_t i;
 
-	for (i = 1; i <= kept; i++) {
+	for (uint32_t i = 1; i <= kept; i++) {
 		const struct rc_recent_read *read =
 			&reads->at[(reads->count - i) % RC_RECENT_READS];
 		int32_t from = psn_diff(psn, read->psn);

@@ -8,7 +8,6 @@
 #ifndef RXE_EMU_RC_RESPONDER_HOLD_H
 #define RXE_EMU_RC_RESPONDER_HOLD_H
 
-#include <stdbool.h>
 #include <stdint.h>
 
 #include "net/wire/packet.h"

@@ -92,9 +92,7 @@ bool rc_reply_has_many_flushes(const struct rc_reply *reply)
 
 bool rc_reply_is_flushing(const struct rc_reply *reply)
 {
-	uint32_t i;
-
-	for (i = reply->num_flushes ? reply->head : reply->tail; i != reply->tail; i++) {
+	for (uint32_t i = reply->num_flushes ? reply->head : reply->tail; i != reply->tail; i++) {
 		const struct rc_answer *answer = &reply->answer[i % RC_MAX_ANSWERS];
 
 		if (answer->kind == RC_ANSWER_FLUSH && !answer->is_carried_out)
@@ -175,9 +173,7 @@ bool rc_reply_is_fatal(const struct rc_reply *reply)
 
 bool rc_reply_is_queued(const struct rc_reply *reply, uint32_t psn)
 {
-	uint32_t i;
-
-	for (i = reply->head; i != reply->tail; i++) {
+	for (uint32_t i = reply->head; i != reply->tail; i++) {
 		const struct rc_answer *answer = &reply->answer[i % RC_MAX_ANSWERS];
 		int32_t from = psn_diff(psn, psn_add(answer->psn, answer->sent));
 

@@ -11,7 +11,6 @@
 #include "emu/engine.h"
 #include "emu/qp.h"
 #include "emu/queue.h"
-#include "emu/rc/nak.h"
 #include "emu/rc/requester_retry.h"
 #include "emu/rc/responder_reply.h"
 #include "net/wire/icrc.h"
@@ -42,9 +41,9 @@ static uint32_t qpn_of(const struct rxe_time_wait *record)
 /* The record's index; RXE_MAX_TIME_WAIT: there is none. */
 static uint32_t find(const struct rxe_time_wait_table *table, uint32_t qpn)
 {
-	uint32_t i, n = used(table);
+	uint32_t n = used(table);
 
-	for (i = 0; i < n; i++) {
+	for (uint32_t i = 0; i < n; i++) {
 		if (qpn_of(&table->at[i]) == qpn)
 			return i;
 	}
@@ -205,12 +204,12 @@ static uint64_t latest(uint64_t until_ns, const struct rxe_time_wait *record)
 
 uint64_t rxe_time_wait_until(const struct rxe_time_wait_table *table)
 {
-	uint32_t i, n = used(table);
+	uint32_t n = used(table);
 	uint64_t until_ns = 0;
 
-	for (i = 0; i < n; i++)
+	for (uint32_t i = 0; i < n; i++)
 		until_ns = latest(until_ns, &table->at[i]);
-	for (i = 0; i < RXE_MAX_DELAYED_ACKS; i++)
+	for (uint32_t i = 0; i < RXE_MAX_DELAYED_ACKS; i++)
 		until_ns = latest(until_ns, &table->delayed[i]);
 	return until_ns;
 }
@@ -218,9 +217,9 @@ uint64_t rxe_time_wait_until(const struct rxe_time_wait_table *table)
 uint32_t rxe_time_wait_connected_to(const struct rxe_time_wait_table *table, const struct gid *peer,
 				    uint32_t dest_qpn)
 {
-	uint32_t i, n = used(table);
+	uint32_t n = used(table);
 
-	for (i = 0; i < n; i++) {
+	for (uint32_t i = 0; i < n; i++) {
 		const struct rxe_time_wait *record = &table->at[i];
 
 		if (record->dest_qpn == dest_qpn && gid_equal(&record->dst, peer) && qpn_of(record))
@@ -241,10 +240,8 @@ static bool is_for(const struct rxe_time_wait *record, const struct wire_arrival
 
 static void push(struct rxe_time_wait_answers *answers, const struct rxe_time_wait_answer *answer)
 {
-	uint32_t i;
-
 	/* One ACK answers all requests that arrived together. */
-	for (i = answers->head; i != answers->tail && answer->op == OP_ACKNOWLEDGE; i++) {
+	for (uint32_t i = answers->head; i != answers->tail && answer->op == OP_ACKNOWLEDGE; i++) {
 		const struct rxe_time_wait_answer *other = &answers->at[i % RXE_TIME_WAIT_ANSWERS];
 
 		if (other->op == OP_ACKNOWLEDGE && other->dest_qpn == answer->dest_qpn &&
@@ -334,11 +331,10 @@ static void adopt(struct rxe_engine *engine, const struct rxe_time_wait *delayed
 void rxe_time_wait_adopt_delayed(struct rxe_engine *engine, uint64_t now_ns)
 {
 	struct rxe_time_wait *delayed = engine->cfg.time_wait->delayed;
-	uint32_t i;
 
 	assert(engine->num_qp == 0);
 	engine->now_ns = now_ns;
-	for (i = 0; i < RXE_MAX_DELAYED_ACKS; i++) {
+	for (uint32_t i = 0; i < RXE_MAX_DELAYED_ACKS; i++) {
 		if (qpn_of(&delayed[i]))
 			adopt(engine, &delayed[i]);
 		atomic_store(&delayed[i].qpn, 0);

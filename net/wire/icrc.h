@@ -12,7 +12,6 @@
 #ifndef RXE_WIRE_ICRC_H
 #define RXE_WIRE_ICRC_H
 
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 

@@ -7,7 +7,6 @@
 #ifndef RXE_WIRE_OPCODE_H
 #define RXE_WIRE_OPCODE_H
 
-#include <stdbool.h>
 #include <stdint.h>
 
 enum wire_service {
