@@ -33,12 +33,17 @@ enum mr_check rxe_reach(const struct rxe_engine *engine, struct rxe_key_user use
 	return reach(engine, user, key, rights, iova, len, ret);
 }
 
-/* The host's access failed: deferred, or for good. */
-static enum mr_check failed(const struct rxe_engine *engine)
+bool rxe_is_deferred(const struct rxe_engine *engine)
 {
 	const struct rxe_host_ops *ops = engine->cfg.ops;
 
-	return ops->is_deferred && ops->is_deferred(engine->cfg.host) ? MR_DEFERRED : MR_FAULT;
+	return ops->is_deferred && ops->is_deferred(engine->cfg.host);
+}
+
+/* The host's access failed: deferred, or for good. */
+static enum mr_check failed(const struct rxe_engine *engine)
+{
+	return rxe_is_deferred(engine) ? MR_DEFERRED : MR_FAULT;
 }
 
 static enum mr_check read_at(struct rxe_engine *engine, struct rxe_key_user user, uint32_t key,
@@ -180,9 +185,10 @@ static enum mr_check whole(const struct rxe_engine *engine, uint32_t rkey, uint6
 	return MR_OK;
 }
 
-enum mr_check rxe_flush_check(const struct rxe_engine *engine, struct rxe_key_user user,
-			      uint32_t rkey, const struct feth *feth, uint64_t iova, uint32_t len,
-			      struct rxe_span *ret)
+/* The key must be good even if len is 0, as for rdma_rxe. Checks the rights for the placement. */
+static enum mr_check check_flush(const struct rxe_engine *engine, struct rxe_key_user user,
+				 uint32_t rkey, const struct feth *feth, uint64_t iova,
+				 uint32_t len, struct rxe_span *ret)
 {
 	const uint32_t rights = rxe_flush_rights(feth);
 	enum mr_check result = MR_OK;
@@ -199,7 +205,7 @@ enum mr_check rxe_remote_flush(struct rxe_engine *engine, struct rxe_key_user us
 {
 	const struct rxe_host_ops *ops = engine->cfg.ops;
 	struct rxe_span at;
-	enum mr_check result = rxe_flush_check(engine, user, rkey, feth, iova, len, &at);
+	enum mr_check result = check_flush(engine, user, rkey, feth, iova, len, &at);
 
 	if (result != MR_OK)
 		return result;

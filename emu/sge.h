@@ -5,6 +5,7 @@
 #ifndef RXE_EMU_SGE_H
 #define RXE_EMU_SGE_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "emu/host.h"
@@ -24,6 +25,10 @@ static inline const struct rxe_sge *rxe_wqe_sges(const struct rxe_send_wqe *wqe)
 {
 	return (const struct rxe_sge *)(const void *)wqe->tail;
 }
+
+/* Whether the host's access, or the answer of an SRQ's owner, that has just failed may be tried
+ * again. */
+bool rxe_is_deferred(const struct rxe_engine *engine);
 
 /* Gathers len bytes of the message from offset on. Needs offset + len <= wqe->len. A result other
  * than MR_OK and MR_DEFERRED is LOC_PROT_ERR to the program. */
@@ -46,14 +51,9 @@ enum mr_check rxe_remote_read(struct rxe_engine *engine, struct rxe_key_user use
 			      uint64_t iova, void *dst, uint32_t len);
 /* The rights that a FLUSH needs of queue pair and region. */
 uint32_t rxe_flush_rights(const struct feth *feth);
-/* FLUSH (annex A19): of [iova, iova + len), or with FETH_REGION of the whole region
- * or window. The key must
- * be good even if len is 0, as for rdma_rxe. Checks the rights for the placement. */
-enum mr_check rxe_flush_check(const struct rxe_engine *engine, struct rxe_key_user user,
-			      uint32_t rkey, const struct feth *feth, uint64_t iova, uint32_t len,
-			      struct rxe_span *ret);
-/* What was stored before becomes visible to all, and persists if the placement asks for that.
- * ticket: as of mem_persist. */
+/* FLUSH (annex A19) of [iova, iova + len), or with FETH_REGION of the whole region or window: what
+ * was stored before becomes visible to all, and persists if the placement asks for that. ticket: as
+ * of mem_persist. */
 enum mr_check rxe_remote_flush(struct rxe_engine *engine, struct rxe_key_user user, uint32_t rkey,
 			       const struct feth *feth, uint64_t iova, uint32_t len,
 			       uint64_t *ticket);

@@ -91,7 +91,9 @@ static bool shares(const struct rxe_flow *flow, const struct rxe_flow *taker)
 #define MAX_INPUT (16u + 16u + 2u + 2u)
 static_assert(MAX_INPUT + 4 <= RSS_KEY_LEN, "the key covers every field");
 
-uint32_t rss_toeplitz(const uint8_t key[RSS_KEY_LEN], const uint8_t *data, uint32_t len)
+/* The Toeplitz hash as Microsoft defines it: the key's 32 bits at each set bit of the data are
+ * added modulo 2. */
+static uint32_t toeplitz(const uint8_t key[RSS_KEY_LEN], const uint8_t *data, uint32_t len)
 {
 	uint32_t window = get_be32(key), hash = 0;
 	uint32_t bit;
@@ -145,7 +147,7 @@ uint32_t rss_hash(const struct rxe_rss *rss, const struct raw_frame *frame)
 		memcpy(input + len, (const uint8_t *)level + field->offset, field->len);
 		len += field->len;
 	}
-	return rss_toeplitz(rss->key, input, len);
+	return toeplitz(rss->key, input, len);
 }
 
 /* The queue that takes the frame: the queue pair's own, or a work queue by the hash. */

@@ -87,9 +87,6 @@ struct rxe_rss {
 	struct rxe_qp *const *wq; /* 1 << log_size work queues */
 };
 
-/* The Toeplitz hash as Microsoft defines it: the key's 32 bits at each set bit of the data are
- * added modulo 2. len is at most RSS_KEY_LEN - 4. */
-uint32_t rss_toeplitz(const uint8_t key[RSS_KEY_LEN], const uint8_t *data, uint32_t len);
 /* The hash of the fields that the frame has: source address, destination address, source port,
  * destination port. 0 when it has none of them. */
 uint32_t rss_hash(const struct rxe_rss *rss, const struct raw_frame *frame);

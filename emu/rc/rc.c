@@ -18,6 +18,14 @@
 #include "net/wire/packet.h"
 #include "net/wire/train.h"
 
+static void reset_responder(struct rxe_rc *rc)
+{
+	rc->resp = (struct rc_responder){ .message = RC_MESSAGE_NONE };
+	rc->replay.count = 0;
+	rc->reads.count = 0;
+	rc_reply_reset(&rc->reply);
+}
+
 void rc_reset(struct rxe_engine *engine, struct rxe_qp *qp)
 {
 	if (qp->rc.reply.ack_record)
@@ -25,19 +33,13 @@ void rc_reset(struct rxe_engine *engine, struct rxe_qp *qp)
 	rc_requester_stop(qp);
 	qp->rc.req = (struct rc_requester){ 0 };
 	rc_retry_reset(&qp->rc.retry);
-	rc_responder_reset(&qp->rc.resp);
 	rc_hold_clear(&engine->hold, &qp->rc.hold);
-	rc_replay_reset(&qp->rc.replay);
-	rc_recent_reads_reset(&qp->rc.reads);
-	rc_reply_reset(&qp->rc.reply);
+	reset_responder(&qp->rc);
 }
 
 void rc_became_rtr(struct rxe_engine *engine, struct rxe_qp *qp)
 {
-	rc_responder_reset(&qp->rc.resp);
-	rc_replay_reset(&qp->rc.replay);
-	rc_recent_reads_reset(&qp->rc.reads);
-	rc_reply_reset(&qp->rc.reply);
+	reset_responder(&qp->rc);
 	/* An XRC target sends no requests that an ACK could be piggybacked on. */
 	qp->rc.reply.ack_delay_ns = qp->type == RXE_QPT_RC ? engine->cfg.ack_delay_ns : 0;
 }

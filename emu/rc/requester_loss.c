@@ -66,11 +66,6 @@ bool rc_repair_wanted(struct rc_repair *repair)
 	return true;
 }
 
-void rc_repair_sent(struct rc_repair *repair)
-{
-	repair->is_waiting = true;
-}
-
 void rc_repair_answered(struct rc_repair *repair, uint32_t packets)
 {
 	if (!repair->is_waiting)

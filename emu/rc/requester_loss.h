@@ -59,7 +59,6 @@ struct rc_repair {
 
 /* A packet is missing: whether to resend it alone. */
 bool rc_repair_wanted(struct rc_repair *repair);
-void rc_repair_sent(struct rc_repair *repair);
 /* una moved by this many packets. */
 void rc_repair_answered(struct rc_repair *repair, uint32_t packets);
 

@@ -37,7 +37,7 @@ void rc_resend_oldest(struct rxe_engine *engine, struct rxe_qp *qp)
 		return;
 	}
 	shrink_window(req);
-	rc_repair_sent(&req->repair);
+	req->repair.is_waiting = true;
 	rc_requester_probe(engine, qp);
 }
 

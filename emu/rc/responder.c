@@ -18,11 +18,6 @@
 /* A request further ahead than this is not held: no window is as large. */
 #define HOLD_PSNS 4096
 
-void rc_responder_reset(struct rc_responder *resp)
-{
-	*resp = (struct rc_responder){ .message = RC_MESSAGE_NONE };
-}
-
 /* One NAK for each gap. A requester that rewinds resends packets that were dropped here. If one at
  * or before the packet that showed the gap arrives and the expected one does not, the expected one
  * was lost again: a new gap. */

@@ -43,14 +43,11 @@ struct rc_responder {
 	uint32_t gap_psn; /* PSN of the packet that showed the gap */
 };
 
-void rc_responder_reset(struct rc_responder *resp);
 void rc_responder_input(struct rxe_engine *engine, struct rxe_qp *qp,
 			const struct wire_packet *packet);
 
-/* responder_execute.c: execution of the expected request (IBTA 9.7.4.1, 9.4): checks in the standard's order, then
- * effects. */
-
-/* Stores bytes, changes words, completes receives, queues responses. *ret_psns: number of PSNs
+/* Executes the expected request (IBTA 9.7.4.1, 9.4): checks in the standard's order, then effects.
+ * Stores bytes, changes words, completes receives, queues responses. *ret_psns: number of PSNs
  * that the request takes. On a fault the packet has no effect, except that a receive may be
  * claimed. */
 enum rc_fault rc_responder_execute(struct rxe_engine *engine, struct rxe_qp *qp,

@@ -19,11 +19,6 @@
 #include "net/wire/opcode.h"
 #include "net/wire/packet.h"
 
-void rc_replay_reset(struct rc_replay *replay)
-{
-	replay->count = 0;
-}
-
 enum rc_replay_kind rc_replay_kind(uint32_t shape)
 {
 	assert(shape & (SHAPE_ANSWERED & ~(uint32_t)SHAPE_READ));
@@ -71,11 +66,6 @@ static void replay_saved(struct rxe_qp *qp, const struct wire_packet *packet)
 		rc_reply_push(&qp->rc.reply, &answer);
 }
 
-void rc_recent_reads_reset(struct rc_recent_reads *reads)
-{
-	reads->count = 0;
-}
-
 void rc_recent_reads_save(struct rc_recent_reads *reads, uint32_t psn, uint32_t packets,
 			  const struct reth *reth)
 {
@@ -105,8 +95,10 @@ static const struct rc_recent_read *find_read(const struct rc_recent_reads *read
 	return NULL;
 }
 
-bool rc_recent_reads_cover(const struct rc_recent_reads *reads, uint32_t psn,
-			   const struct reth *reth, uint32_t mtu)
+/* Whether each response packet from psn on, with the bytes that reth requests in it, belongs to
+ * the response of a recent READ. */
+static bool covers(const struct rc_recent_reads *reads, uint32_t psn, const struct reth *reth,
+		   uint32_t mtu)
 {
 	uint64_t va = reth->va;
 	uint32_t left = reth->len;
@@ -161,7 +153,7 @@ static void replay_read(struct rxe_engine *engine, struct rxe_qp *qp,
 	answer.packets = rc_packets(reth->len, qp->attr.path_mtu);
 	if (psn_diff(psn_add(answer.psn, answer.packets), qp->attr.rq_psn) > 0)
 		return;
-	if (rc_recent_reads_cover(&qp->rc.reads, answer.psn, reth, qp->attr.path_mtu) &&
+	if (covers(&qp->rc.reads, answer.psn, reth, qp->attr.path_mtu) &&
 	    rxe_reach(engine, (struct rxe_key_user){ answer.pd, qp->qpn }, reth->rkey,
 		      RXE_REMOTE_READ, reth->va, reth->len, &at) == MR_OK)
 		rc_reply_push(&qp->rc.reply, &answer);

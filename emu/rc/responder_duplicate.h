@@ -49,7 +49,6 @@ struct rc_replay {
 };
 static_assert(sizeof(struct rc_replay) == 8 + 16 * RXE_MAX_RD_ATOMIC, "shared memory layout");
 
-void rc_replay_reset(struct rc_replay *replay);
 void rc_replay_save(struct rc_replay *replay, enum rc_replay_kind kind, uint32_t psn,
 		    uint64_t orig);
 /* Finds the result of the request of this kind and PSN among the last ones. */
@@ -57,13 +56,8 @@ bool rc_replay_find(const struct rc_replay *replay, enum rc_replay_kind kind, ui
 		    uint64_t *ret_orig);
 /* The kind of a request of SHAPE_ANSWERED that is no READ. */
 enum rc_replay_kind rc_replay_kind(uint32_t shape);
-void rc_recent_reads_reset(struct rc_recent_reads *reads);
 void rc_recent_reads_save(struct rc_recent_reads *reads, uint32_t psn, uint32_t packets,
 			  const struct reth *reth);
-/* Whether each response packet from psn on, with the bytes that reth requests in it, belongs to
- * the response of a recent READ. */
-bool rc_recent_reads_cover(const struct rc_recent_reads *reads, uint32_t psn,
-			   const struct reth *reth, uint32_t mtu);
 /* Handles a request before the expected PSN. */
 void rc_responder_duplicate(struct rxe_engine *engine, struct rxe_qp *qp,
 			    const struct wire_packet *packet);

@@ -85,18 +85,12 @@ static void message_done(struct rc_responder *resp)
 	resp->msn = psn_add(resp->msn, 1);
 }
 
-static bool is_deferred(const struct rxe_engine *engine)
-{
-	const struct rxe_host_ops *ops = engine->cfg.ops;
-
-	return ops->is_deferred && ops->is_deferred(engine->cfg.host);
-}
-
 /* There is no receive, or the process that owns the SRQ did not answer in time. */
 static enum rc_fault no_receive(const struct rxe_engine *engine, const struct rxe_qp *qp)
 {
-	return qp->type == RXE_QPT_XRC_RECV && !qp->srq && is_deferred(engine) ? RC_FAULT_DEFERRED
-									       : RC_FAULT_RNR;
+	return qp->type == RXE_QPT_XRC_RECV && !qp->srq && rxe_is_deferred(engine)
+		       ? RC_FAULT_DEFERRED
+		       : RC_FAULT_RNR;
 }
 
 /* Completes the receive of a SEND, or of a WRITE with immediate. */
@@ -120,7 +114,7 @@ static enum rc_fault complete(struct rxe_engine *engine, struct rxe_qp *qp,
 		return RC_FAULT_RECV_INJECTED;
 	if (rxe_complete_recv(engine, qp, &done))
 		return RC_FAULT_NONE;
-	if (!is_deferred(engine))
+	if (!rxe_is_deferred(engine))
 		return RC_FAULT_XRC_SRQ;
 	/* Held until the peer resends the packet. */
 	qp->claim.held = true;
@@ -272,21 +266,35 @@ bool rc_responder_has_too_many(const struct rxe_qp *qp)
 	return qp->rc.reply.num_new >= qp->attr.max_dest_rd_atomic;
 }
 
+/* The response to this request, of one packet. */
+static struct rc_answer answer_to(const struct rxe_qp *qp, const struct wire_packet *packet,
+				  enum rc_answer_kind kind)
+{
+	return (struct rc_answer){
+		.kind = kind,
+		.psn = packet->bth.psn,
+		.packets = 1,
+		.msn = psn_add(qp->rc.resp.msn, 1),
+		.pd = rxe_qp_target_pd(qp),
+		.rkey = packet->reth.rkey,
+		.len = packet->reth.len,
+		.va = packet->reth.va,
+	};
+}
+
+static enum rc_fault respond(struct rxe_qp *qp, const struct rc_answer *answer)
+{
+	rc_reply_push(&qp->rc.reply, answer);
+	message_done(&qp->rc.resp);
+	return RC_FAULT_NONE;
+}
+
 static enum rc_fault do_read(struct rxe_engine *engine, struct rxe_qp *qp,
 			     const struct wire_packet *packet, uint32_t *ret_psns)
 {
 	const struct reth *reth = &packet->reth;
 	struct rxe_span at;
-	struct rc_answer answer = {
-		.kind = RC_ANSWER_READ,
-		.psn = packet->bth.psn,
-		.packets = rc_packets(reth->len, qp->attr.path_mtu),
-		.msn = psn_add(qp->rc.resp.msn, 1),
-		.pd = rxe_qp_target_pd(qp),
-		.rkey = reth->rkey,
-		.len = reth->len,
-		.va = reth->va,
-	};
+	struct rc_answer answer = answer_to(qp, packet, RC_ANSWER_READ);
 
 	if (rc_responder_has_too_many(qp))
 		return RC_FAULT_TOO_MANY;
@@ -295,11 +303,10 @@ static enum rc_fault do_read(struct rxe_engine *engine, struct rxe_qp *qp,
 	if (rxe_reach(engine, rxe_qp_key_user(qp), reth->rkey, RXE_REMOTE_READ, reth->va, reth->len,
 		      &at) != MR_OK)
 		return refuse_key(qp, reth->rkey, reth->va, reth->len);
-	rc_recent_reads_save(&qp->rc.reads, answer.psn, answer.packets, reth);
-	rc_reply_push(&qp->rc.reply, &answer);
-	message_done(&qp->rc.resp);
+	answer.packets = rc_packets(reth->len, qp->attr.path_mtu);
 	*ret_psns = answer.packets;
-	return RC_FAULT_NONE;
+	rc_recent_reads_save(&qp->rc.reads, answer.psn, answer.packets, reth);
+	return respond(qp, &answer);
 }
 
 static enum rc_fault do_atomic(struct rxe_engine *engine, struct rxe_qp *qp,
@@ -308,12 +315,7 @@ static enum rc_fault do_atomic(struct rxe_engine *engine, struct rxe_qp *qp,
 	const struct atomic_eth *atomic = &packet->atomic;
 	bool swaps = packet->bth.opcode == opcode_make(rxe_qp_service(qp), OP_CMP_SWAP);
 	enum mr_check result;
-	struct rc_answer answer = {
-		.kind = RC_ANSWER_ATOMIC,
-		.psn = packet->bth.psn,
-		.packets = 1,
-		.msn = psn_add(qp->rc.resp.msn, 1),
-	};
+	struct rc_answer answer = answer_to(qp, packet, RC_ANSWER_ATOMIC);
 
 	if (rc_responder_has_too_many(qp))
 		return RC_FAULT_TOO_MANY;
@@ -328,9 +330,7 @@ static enum rc_fault do_atomic(struct rxe_engine *engine, struct rxe_qp *qp,
 	if (result != MR_OK)
 		return refuse_key(qp, atomic->rkey, atomic->va, sizeof(uint64_t));
 	rc_replay_save(&qp->rc.replay, RC_REPLAY_ATOMIC, answer.psn, answer.orig);
-	rc_reply_push(&qp->rc.reply, &answer);
-	message_done(&qp->rc.resp);
-	return RC_FAULT_NONE;
+	return respond(qp, &answer);
 }
 
 /* rdma_rxe does not count FLUSHes against max_dest_rd_atomic: too many are refused for a while. */
@@ -339,18 +339,9 @@ static enum rc_fault do_flush(struct rxe_engine *engine, struct rxe_qp *qp,
 {
 	const struct reth *reth = &packet->reth;
 	enum mr_check result;
-	struct rc_answer answer = {
-		.kind = RC_ANSWER_FLUSH,
-		.psn = packet->bth.psn,
-		.packets = 1,
-		.msn = psn_add(qp->rc.resp.msn, 1),
-		.pd = rxe_qp_target_pd(qp),
-		.rkey = reth->rkey,
-		.len = reth->len,
-		.va = reth->va,
-		.feth = packet->feth,
-	};
+	struct rc_answer answer = answer_to(qp, packet, RC_ANSWER_FLUSH);
 
+	answer.feth = packet->feth;
 	if (reth->len > RXE_MAX_FLUSH)
 		return RC_FAULT_LENGTH;
 	if (rc_reply_has_many_flushes(&qp->rc.reply))
@@ -362,9 +353,7 @@ static enum rc_fault do_flush(struct rxe_engine *engine, struct rxe_qp *qp,
 	answer.is_carried_out = result == MR_OK;
 	if (answer.is_carried_out)
 		rc_replay_save(&qp->rc.replay, RC_REPLAY_EMPTY, answer.psn, 0);
-	rc_reply_push(&qp->rc.reply, &answer);
-	message_done(&qp->rc.resp);
-	return RC_FAULT_NONE;
+	return respond(qp, &answer);
 }
 
 /* Stored whole. It publishes what FLUSHes before it have made persistent (annex A19), so it waits
@@ -373,12 +362,7 @@ static enum rc_fault do_atomic_write(struct rxe_engine *engine, struct rxe_qp *q
 				     const struct wire_packet *packet)
 {
 	const struct reth *reth = &packet->reth;
-	const struct rc_answer answer = {
-		.kind = RC_ANSWER_EMPTY,
-		.psn = packet->bth.psn,
-		.packets = 1,
-		.msn = psn_add(qp->rc.resp.msn, 1),
-	};
+	const struct rc_answer answer = answer_to(qp, packet, RC_ANSWER_EMPTY);
 	enum mr_check stored;
 
 	if (rc_responder_has_too_many(qp))
@@ -396,9 +380,7 @@ static enum rc_fault do_atomic_write(struct rxe_engine *engine, struct rxe_qp *q
 	if (stored != MR_OK)
 		return refuse_key(qp, reth->rkey, reth->va, reth->len);
 	rc_replay_save(&qp->rc.replay, RC_REPLAY_EMPTY, answer.psn, 0);
-	rc_reply_push(&qp->rc.reply, &answer);
-	message_done(&qp->rc.resp);
-	return RC_FAULT_NONE;
+	return respond(qp, &answer);
 }
 
 enum rc_fault rc_responder_execute(struct rxe_engine *engine, struct rxe_qp *qp,

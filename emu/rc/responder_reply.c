@@ -5,6 +5,8 @@
 #include "emu/rc/responder_reply.h"
 
 #include <assert.h>
+#include <stddef.h>
+#include <string.h>
 
 #include "emu/complete.h"
 #include "emu/cq.h"
@@ -31,19 +33,7 @@
 
 void rc_reply_reset(struct rc_reply *reply)
 {
-	reply->head = reply->tail = 0;
-	reply->num_new = 0;
-	reply->num_flushes = 0;
-	reply->pending = RC_PENDING_NONE;
-	reply->fault = RC_FAULT_NONE;
-	reply->is_overdue = false;
-	reply->burst = 0;
-	reply->resume_ns = 0;
-	reply->ack_delay_ns = 0;
-	reply->ack_delay_until_ns = 0;
-	reply->ack_record = 0;
-	reply->last_ack_ns = 0;
-	reply->piggybacks = 0;
+	memset(reply, 0, offsetof(struct rc_reply, answer));
 	reply->threshold = PIGGYBACKS_INITIAL;
 }
 
@@ -234,23 +224,16 @@ static enum send_result send_read(struct rxe_engine *engine, struct rxe_qp *qp,
 	return rxe_emit_end(engine, &emit, &qp->flow, result);
 }
 
-static enum send_result send_atomic(struct rxe_engine *engine, struct rxe_qp *qp,
+/* The result of an atomic, or a READ response without payload, as rdma_rxe sends it. */
+static enum send_result send_result(struct rxe_engine *engine, struct rxe_qp *qp,
 				    struct wire_train *train, const struct rc_answer *answer)
 {
+	const bool is_atomic = answer->kind == RC_ANSWER_ATOMIC;
 	struct wire_packet packet;
 
-	describe(qp, OP_ATOMIC_ACK, answer->psn, AETH_ACK, answer->msn, &packet);
+	describe(qp, is_atomic ? OP_ATOMIC_ACK : OP_READ_RESP_ONLY, answer->psn, AETH_ACK,
+		 answer->msn, &packet);
 	packet.atomic_orig = answer->orig;
-	return emit(engine, qp, train, &packet) ? SEND_OK : SEND_TRAIN_FULL;
-}
-
-/* A READ response without payload, as rdma_rxe sends it. */
-static enum send_result send_empty(struct rxe_engine *engine, struct rxe_qp *qp,
-				   struct wire_train *train, const struct rc_answer *answer)
-{
-	struct wire_packet packet;
-
-	describe(qp, OP_READ_RESP_ONLY, answer->psn, AETH_ACK, answer->msn, &packet);
 	return emit(engine, qp, train, &packet) ? SEND_OK : SEND_TRAIN_FULL;
 }
 
@@ -275,7 +258,7 @@ static enum send_result send_flush(struct rxe_engine *engine, struct rxe_qp *qp,
 	enum mr_check result = answer->is_carried_out ? MR_OK : carry_out(engine, qp, answer);
 
 	if (result == MR_OK)
-		return send_empty(engine, qp, train, answer);
+		return send_result(engine, qp, train, answer);
 	return result == MR_DEFERRED ? SEND_DEFERRED : SEND_FAILED;
 }
 
@@ -284,9 +267,9 @@ static enum send_result send_answer(struct rxe_engine *engine, struct rxe_qp *qp
 {
 	switch (answer->kind) {
 	case RC_ANSWER_READ: return send_read(engine, qp, train, answer);
-	case RC_ANSWER_ATOMIC: return send_atomic(engine, qp, train, answer);
 	case RC_ANSWER_FLUSH: return send_flush(engine, qp, train, answer);
-	case RC_ANSWER_EMPTY: return send_empty(engine, qp, train, answer);
+	case RC_ANSWER_ATOMIC:
+	case RC_ANSWER_EMPTY: return send_result(engine, qp, train, answer);
 	}
 	return SEND_FAILED;
 }

@@ -55,8 +55,7 @@ enum rc_pending {
 };
 
 struct rc_reply {
-	struct rc_answer answer[RC_MAX_ANSWERS];
-	uint32_t head, tail;  /* free-running */
+	uint32_t head, tail;  /* of answer, free-running */
 	uint32_t num_new;     /* responses in the ring to new requests other than FLUSHes */
 	uint32_t num_flushes; /* to new FLUSHes */
 	enum rc_pending pending;
@@ -82,6 +81,8 @@ struct rc_reply {
 	uint16_t piggybacks;
 	/* piggybacks needed before the next delay; doubles with each delay in vain. */
 	uint16_t threshold;
+	/* Last, so that a reset leaves it alone. */
+	struct rc_answer answer[RC_MAX_ANSWERS];
 };
 
 void rc_reply_reset(struct rc_reply *reply);

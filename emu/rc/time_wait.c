@@ -115,7 +115,7 @@ static void write_record(const struct rxe_engine *engine, struct rxe_time_wait *
 	if (qp->rc.replay.count)
 		record->replay = qp->rc.replay;
 	else
-		rc_replay_reset(&record->replay);
+		record->replay.count = 0;
 	atomic_store_explicit(&record->qpn, qp->qpn, memory_order_release);
 }
 

@@ -58,7 +58,7 @@ struct ctl_shared_cq {
 static_assert(sizeof(struct ctl_shared_cq) == 8, "shared memory layout");
 
 /* Counters of packets lost outside the engine: by the link, in the kernel's sockets, by fault rules
- * that could not be applied. The engine's counters (emu/counters.h) cover the packets that it sees,
+ * that could not be applied. The engine's counters (emu/engine.h) cover the packets that it sees,
  * and as send_err (rdma_rxe's name) those that the link could not send.
  *
  * A process counts its losses in its slot. The server adds what the kernel drops at a full receive

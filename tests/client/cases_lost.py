@@ -117,7 +117,7 @@ def manual(_build):
         section = re.search(r"^.SH COUNTERS\n(.*?)^.SH", f.read(), re.S | re.M).group(1)
     told = set(re.findall(r"\b[a-z]+(?:_[a-z]+)+\b", " ".join(re.findall(r"^\.BR? (.*_.*)", section, re.M))))
     known = set()
-    for path in ("emu/counters.h", "lib/control/shared.h"):
+    for path in ("emu/engine.h", "lib/control/shared.h"):
         with open(os.path.join(root, *path.split("/")), encoding="ascii") as f:
             known |= set(re.findall(r"\bX\((\w+)\)", f.read())) - {"name"}
     if len(known) < 20 or told != known:

@@ -38,7 +38,7 @@ MUTATIONS = [
      "(packet->shape & only) == only &&", "a READ's response ends a FLUSH"),
     ("wrong_atomic_replayed", "emu/rc/responder_duplicate.c", "if (replay->saved[index].psn == psn && replay->saved[index].kind == kind) {", "if (true) {",
      "a duplicate atomic gets the newest result"),
-    ("read_again_never_asked_for", "emu/rc/responder_duplicate.c", "if (rc_recent_reads_cover(&qp->rc.reads, answer.psn, reth, qp->attr.path_mtu) &&", "if (",
+    ("read_again_never_asked_for", "emu/rc/responder_duplicate.c", "if (covers(&qp->rc.reads, answer.psn, reth, qp->attr.path_mtu) &&", "if (",
      "a READ with an old PSN is answered though there never was one"),
     ("read_again_kills", "emu/rc/responder_duplicate.c", "MR_OK)\n\t\trc_reply_push(&qp->rc.reply, &answer);\n}\n\nvoid", "MR_OK)\n\t\trc_reply_push(&qp->rc.reply, &answer);\n"
      "\telse\n\t\trc_reply_nak(&qp->rc.reply, RC_FAULT_KEY, answer.psn);\n}\n\nvoid", "a READ with an old PSN and a bad key fails the QP"),
