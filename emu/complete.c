@@ -14,42 +14,27 @@
 #include "emu/qp.h"
 #include "emu/srq.h"
 
-static enum rxe_wc_opcode wc_opcode(enum rxe_wr_opcode opcode)
-{
-	switch (opcode) {
-	case RXE_WR_RDMA_WRITE:
-	case RXE_WR_RDMA_WRITE_WITH_IMM: return RXE_WC_RDMA_WRITE;
-	case RXE_WR_SEND:
-	case RXE_WR_SEND_WITH_IMM:
-	case RXE_WR_SEND_WITH_INV: return RXE_WC_SEND;
-	case RXE_WR_LOCAL_INV: return RXE_WC_LOCAL_INV;
-	case RXE_WR_BIND_MW: return RXE_WC_BIND_MW;
-	case RXE_WR_RDMA_READ: return RXE_WC_RDMA_READ;
-	case RXE_WR_ATOMIC_CMP_AND_SWP: return RXE_WC_COMP_SWAP;
-	case RXE_WR_ATOMIC_FETCH_AND_ADD: return RXE_WC_FETCH_ADD;
-	case RXE_WR_FLUSH: return RXE_WC_FLUSH;
-	case RXE_WR_ATOMIC_WRITE: return RXE_WC_ATOMIC_WRITE;
-	}
-	return RXE_WC_SEND;
-}
+/* By enum rxe_wr_opcode. */
+static const uint8_t wc_opcodes[] = {
+	[RXE_WR_RDMA_WRITE] = RXE_WC_RDMA_WRITE,
+	[RXE_WR_RDMA_WRITE_WITH_IMM] = RXE_WC_RDMA_WRITE,
+	[RXE_WR_SEND] = RXE_WC_SEND,
+	[RXE_WR_SEND_WITH_IMM] = RXE_WC_SEND,
+	[RXE_WR_SEND_WITH_INV] = RXE_WC_SEND,
+	[RXE_WR_LOCAL_INV] = RXE_WC_LOCAL_INV,
+	[RXE_WR_BIND_MW] = RXE_WC_BIND_MW,
+	[RXE_WR_RDMA_READ] = RXE_WC_RDMA_READ,
+	[RXE_WR_ATOMIC_CMP_AND_SWP] = RXE_WC_COMP_SWAP,
+	[RXE_WR_ATOMIC_FETCH_AND_ADD] = RXE_WC_FETCH_ADD,
+	[RXE_WR_FLUSH] = RXE_WC_FLUSH,
+	[RXE_WR_ATOMIC_WRITE] = RXE_WC_ATOMIC_WRITE,
+};
 
 enum rxe_wc_status rxe_wqe_failed_status(const struct rxe_send_wqe *wqe)
 {
-	switch ((enum rxe_wr_opcode)wqe->opcode) {
-	case RXE_WR_BIND_MW: return RXE_WC_MW_BIND_ERR;
-	case RXE_WR_LOCAL_INV: return RXE_WC_LOC_QP_OP_ERR;
-	case RXE_WR_RDMA_WRITE:
-	case RXE_WR_RDMA_WRITE_WITH_IMM:
-	case RXE_WR_SEND:
-	case RXE_WR_SEND_WITH_IMM:
-	case RXE_WR_RDMA_READ:
-	case RXE_WR_ATOMIC_CMP_AND_SWP:
-	case RXE_WR_ATOMIC_FETCH_AND_ADD:
-	case RXE_WR_FLUSH:
-	case RXE_WR_ATOMIC_WRITE:
-	case RXE_WR_SEND_WITH_INV: break;
-	}
-	return RXE_WC_LOC_PROT_ERR;
+	if (wqe->opcode == RXE_WR_BIND_MW)
+		return RXE_WC_MW_BIND_ERR;
+	return wqe->opcode == RXE_WR_LOCAL_INV ? RXE_WC_LOC_QP_OP_ERR : RXE_WC_LOC_PROT_ERR;
 }
 
 static enum rxe_wc_status ask_host(struct rxe_engine *engine, const struct rxe_qp *qp, bool is_recv)
@@ -89,7 +74,7 @@ static void retire_send(struct rxe_engine *engine, struct rxe_qp *qp, enum rxe_w
 	struct rxe_cqe cqe = {
 		.wr_id = wqe->wr_id,
 		.status = status,
-		.opcode = wc_opcode((enum rxe_wr_opcode)wqe->opcode),
+		.opcode = wc_opcodes[wqe->opcode],
 		.byte_len = wqe->len,
 		.qpn = qp->qpn,
 		.sends = qp->sq.head + 1,
@@ -133,18 +118,26 @@ enum rxe_wc_status rxe_recv_result(struct rxe_engine *engine, struct rxe_qp *qp)
 	return qp->claim.injected = ask_host(engine, qp, true);
 }
 
-static void claim(struct rxe_claim *claim, const struct rxe_recv_wqe *wqe)
+/* The members that every claim of a plain receive begins with. */
+static void hold(struct rxe_claim *claim)
 {
-	assert(!claim->held && wqe->num_sge <= RXE_MAX_SGE);
+	assert(!claim->held);
 	claim->held = true;
-	claim->wr_id = wqe->wr_id;
-	claim->len = wqe->len;
-	claim->num_sge = wqe->num_sge;
 	claim->injected = RXE_WC_SUCCESS;
 	claim->kind = RXE_TM_PLAIN;
 	claim->skip = 0;
 	claim->cursor = (struct rxe_cursor){ 0 };
-	memcpy(claim->sge, wqe->sge, wqe->num_sge * sizeof(struct rxe_sge));
+}
+
+void rxe_recv_hold(struct rxe_claim *claim, uint64_t wr_id, uint32_t len, const struct rxe_sge *sge,
+		   uint32_t num_sge)
+{
+	assert(num_sge <= RXE_MAX_SGE);
+	hold(claim);
+	claim->wr_id = wr_id;
+	claim->len = len;
+	claim->num_sge = num_sge;
+	memcpy(claim->sge, sge, num_sge * sizeof(struct rxe_sge));
 }
 
 static bool claim_foreign(struct rxe_engine *engine, struct rxe_qp *qp)
@@ -153,11 +146,7 @@ static bool claim_foreign(struct rxe_engine *engine, struct rxe_qp *qp)
 
 	if (!ops->srq_take(engine->cfg.host, qp->rc.resp.srqn, qp->xrcd, &qp->claim))
 		return false;
-	qp->claim.injected = RXE_WC_SUCCESS;
-	qp->claim.kind = RXE_TM_PLAIN;
-	qp->claim.skip = 0;
-	qp->claim.cursor = (struct rxe_cursor){ 0 };
-	qp->claim.held = true;
+	hold(&qp->claim);
 	return true;
 }
 
@@ -177,7 +166,7 @@ bool rxe_recv_claim(struct rxe_engine *engine, struct rxe_qp *qp)
 		return false;
 	assert(engine->open_wrs > 0);
 	engine->open_wrs--;
-	claim(&qp->claim, wqe);
+	rxe_recv_hold(&qp->claim, wqe->wr_id, wqe->len, wqe->sge, wqe->num_sge);
 	return true;
 }
 

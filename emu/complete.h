@@ -52,6 +52,9 @@ enum output_result rxe_message_sent(struct rxe_engine *engine, struct rxe_qp *qp
 
 /* Claims the next receive for qp->claim; true also when one is held. False: there is none (RNR). */
 bool rxe_recv_claim(struct rxe_engine *engine, struct rxe_qp *qp);
+/* Claims a receive that was taken from its queue, or a tagged buffer. */
+void rxe_recv_hold(struct rxe_claim *claim, uint64_t wr_id, uint32_t len, const struct rxe_sge *sge,
+		   uint32_t num_sge);
 /* Stores bytes of the message from offset on in the claimed receive. The caller has compared the
  * length with qp->claim.len. */
 enum mr_check rxe_recv_scatter(struct rxe_engine *engine, struct rxe_qp *qp, uint32_t offset,

@@ -11,6 +11,21 @@
 #include "emu/queue.h"
 #include "net/wire/gid.h"
 
+/* clang-format off */
+const uint8_t rxe_wqe_ops[RXE_WR_OPCODES][2][2] = {
+	[RXE_WR_RDMA_WRITE]           = { { OP_WRITE_MIDDLE, OP_WRITE_LAST },     { OP_WRITE_FIRST, OP_WRITE_ONLY } },
+	[RXE_WR_RDMA_WRITE_WITH_IMM]  = { { OP_WRITE_MIDDLE, OP_WRITE_LAST_IMM }, { OP_WRITE_FIRST, OP_WRITE_ONLY_IMM } },
+	[RXE_WR_SEND]                 = { { OP_SEND_MIDDLE, OP_SEND_LAST },       { OP_SEND_FIRST, OP_SEND_ONLY } },
+	[RXE_WR_SEND_WITH_IMM]        = { { OP_SEND_MIDDLE, OP_SEND_LAST_IMM },   { OP_SEND_FIRST, OP_SEND_ONLY_IMM } },
+	[RXE_WR_SEND_WITH_INV]        = { { OP_SEND_MIDDLE, OP_SEND_LAST_INV },   { OP_SEND_FIRST, OP_SEND_ONLY_INV } },
+	[RXE_WR_RDMA_READ]            = { { OP_READ_REQUEST, OP_READ_REQUEST },   { OP_READ_REQUEST, OP_READ_REQUEST } },
+	[RXE_WR_ATOMIC_CMP_AND_SWP]   = { { OP_CMP_SWAP, OP_CMP_SWAP },           { OP_CMP_SWAP, OP_CMP_SWAP } },
+	[RXE_WR_ATOMIC_FETCH_AND_ADD] = { { OP_FETCH_ADD, OP_FETCH_ADD },         { OP_FETCH_ADD, OP_FETCH_ADD } },
+	[RXE_WR_FLUSH]                = { { OP_FLUSH, OP_FLUSH },                 { OP_FLUSH, OP_FLUSH } },
+	[RXE_WR_ATOMIC_WRITE]         = { { OP_ATOMIC_WRITE, OP_ATOMIC_WRITE },   { OP_ATOMIC_WRITE, OP_ATOMIC_WRITE } },
+};
+/* clang-format on */
+
 uint8_t rxe_tx_index(const struct rxe_engine *engine, const struct gid *dgid, uint32_t dest_qpn)
 {
 	uint32_t tail;
@@ -18,6 +33,14 @@ uint8_t rxe_tx_index(const struct rxe_engine *engine, const struct gid *dgid, ui
 	memcpy(&tail, dgid->raw + 12, sizeof(tail));
 	tail = (tail ^ dest_qpn >> RXE_SLOT_SHIFT) * 0x9e3779b9u;
 	return (uint8_t)((tail >> 16) % engine->cfg.num_tx_ports);
+}
+
+bool rxe_av_is_good(const struct rxe_engine *engine, const struct rxe_av *av)
+{
+	const struct gid *sgid = &engine->cfg.gids[av->sgid_index % RXE_MAX_GIDS];
+
+	return av->sgid_index < RXE_MAX_GIDS && !gid_is_zero(sgid) &&
+	       gid_is_v4(sgid) == gid_is_v4(&av->dgid);
 }
 
 static uint32_t slot_of(uint32_t qpn)

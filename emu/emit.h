@@ -4,16 +4,18 @@
 #ifndef RXE_EMU_EMIT_H
 #define RXE_EMU_EMIT_H
 
+#include <assert.h>
 #include <stdbool.h>
 #include <stdint.h>
 
 #include "emu/mr.h"
+#include "emu/queue.h"
 #include "net/wire/icrc.h"
+#include "net/wire/opcode.h"
 #include "net/wire/packet.h"
 #include "net/wire/train.h"
 
 struct rxe_engine;
-struct rxe_av;
 
 /* What sending returns: one turn of a transport at a train, and one packet of it. */
 enum output_result {
@@ -49,9 +51,21 @@ struct rxe_emit {
 	uint32_t was_len;
 };
 
+/* Operations of a request's packets, by [enum rxe_wr_opcode][first packet][last packet]. */
+extern const uint8_t rxe_wqe_ops[RXE_WR_OPCODES][2][2];
+
+static inline enum wire_op rxe_wqe_op(const struct rxe_send_wqe *wqe, bool first, bool last)
+{
+	assert(wqe->opcode < RXE_WR_OPCODES);
+	return (enum wire_op)rxe_wqe_ops[wqe->opcode][first][last];
+}
+
 /* The sending port for packets to the peer's socket: the same for all QPs, so that they share
  * trains. */
 uint8_t rxe_tx_index(const struct rxe_engine *engine, const struct gid *dgid, uint32_t dest_qpn);
+
+/* Whether the GID at sgid_index exists and is of the destination's address family. */
+bool rxe_av_is_good(const struct rxe_engine *engine, const struct rxe_av *av);
 
 /* Addresses an empty train. For a train with packets, returns whether a packet of this flow to
  * dest_qpn may join it. */

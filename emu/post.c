@@ -110,15 +110,6 @@ static enum post_result check_sges(const struct rxe_engine *engine, const struct
 	return POST_OK;
 }
 
-static bool av_is_good(const struct rxe_engine *engine, const struct rxe_av *av)
-{
-	static const struct gid none;
-
-	return av && av->sgid_index < RXE_MAX_GIDS &&
-	       !gid_equal(&engine->cfg.gids[av->sgid_index], &none) &&
-	       gid_is_v4(&engine->cfg.gids[av->sgid_index]) == gid_is_v4(&av->dgid);
-}
-
 static bool feth_is_good(const struct feth *feth)
 {
 	return feth->placement != 0 && !(feth->placement & ~(FETH_GLOBAL | FETH_PERSISTENT)) &&
@@ -147,7 +138,7 @@ static enum post_result check_send(const struct rxe_engine *engine, const struct
 	if ((wr->flags & ~allowed_flags(qp, rule)) ||
 	    (wr->opcode == RXE_WR_FLUSH && !feth_is_good(&wr->feth)))
 		return POST_BAD_FLAGS;
-	if (qp->type == RXE_QPT_UD && !av_is_good(engine, wr->av))
+	if (qp->type == RXE_QPT_UD && !(wr->av && rxe_av_is_good(engine, wr->av)))
 		return POST_BAD_AV;
 	if (qp->type == RXE_QPT_XRC_SEND && wr->remote_qpn > QPN_MASK)
 		return POST_BAD_AV;

@@ -64,22 +64,28 @@ struct move {
 #define ALL	   (1u << RC | 1u << UC | 1u << UD | 1u << INI | 1u << TGT | 1u << RAW)
 #define UNRELIABLE (1u << UC | 1u << UD | 1u << RAW)
 
+/* Rows that two moves share. */
+/* clang-format off */
+#define INIT_ATTRS {							\
+	[RC]  = PKEY | PORT | ACCESS,					\
+	[UC]  = PKEY | PORT | ACCESS,					\
+	[UD]  = PKEY | PORT | QKEY,					\
+	[INI] = PKEY | PORT | ACCESS,					\
+	[TGT] = PKEY | PORT | ACCESS,					\
+	[RAW] = PORT }
+#define RTS_ATTRS {							\
+	[RC]  = CUR | ACCESS | RNR_TIMER | ALT | MIG | RATE,		\
+	[UC]  = CUR | ACCESS | ALT | MIG | RATE,			\
+	[UD]  = CUR | QKEY | RATE,					\
+	[INI] = CUR | ACCESS | ALT | MIG | RATE,			\
+	[TGT] = CUR | ACCESS | RNR_TIMER | ALT | MIG,			\
+	[RAW] = RATE }
+/* clang-format on */
+
 static const struct move moves[] = {
-	{ RXE_QPS_RESET, RXE_QPS_INIT, ALL,
-	  .required = { [RC] = PKEY | PORT | ACCESS,
-			[UC] = PKEY | PORT | ACCESS,
-			[UD] = PKEY | PORT | QKEY,
-			[INI] = PKEY | PORT | ACCESS,
-			[TGT] = PKEY | PORT | ACCESS,
-			[RAW] = PORT } },
+	{ RXE_QPS_RESET, RXE_QPS_INIT, ALL, .required = INIT_ATTRS },
 	{ RXE_QPS_RESET, RXE_QPS_RTR, 1u << WQ, .required = { [WQ] = 0 } },
-	{ RXE_QPS_INIT, RXE_QPS_INIT, ALL,
-	  .optional = { [RC] = PKEY | PORT | ACCESS,
-			[UC] = PKEY | PORT | ACCESS,
-			[UD] = PKEY | PORT | QKEY,
-			[INI] = PKEY | PORT | ACCESS,
-			[TGT] = PKEY | PORT | ACCESS,
-			[RAW] = PORT } },
+	{ RXE_QPS_INIT, RXE_QPS_INIT, ALL, .optional = INIT_ATTRS },
 	{ RXE_QPS_INIT, RXE_QPS_RTR, ALL,
 	  .required = { [RC] = AV | MTU | DEST_QPN | RQ_PSN | DEST_ATOMIC | RNR_TIMER,
 			[UC] = AV | MTU | DEST_QPN | RQ_PSN,
@@ -96,26 +102,10 @@ static const struct move moves[] = {
 			[UD] = SQ_PSN,
 			[INI] = SQ_PSN | TIMEOUT | RETRY | RNR_RETRY | RD_ATOMIC,
 			[TGT] = SQ_PSN | TIMEOUT },
-	  .optional = { [RC] = CUR | ACCESS | RNR_TIMER | ALT | MIG | RATE,
-			[UC] = CUR | ACCESS | ALT | MIG | RATE,
-			[UD] = CUR | QKEY | RATE,
-			[INI] = CUR | ACCESS | ALT | MIG | RATE,
-			[TGT] = CUR | ACCESS | RNR_TIMER | ALT | MIG,
-			[RAW] = RATE } },
-	{ RXE_QPS_RTS, RXE_QPS_RTS, ALL,
-	  .optional = { [RC] = CUR | ACCESS | RNR_TIMER | ALT | MIG | RATE,
-			[UC] = CUR | ACCESS | ALT | MIG | RATE,
-			[UD] = CUR | QKEY | RATE,
-			[INI] = CUR | ACCESS | ALT | MIG | RATE,
-			[TGT] = CUR | ACCESS | RNR_TIMER | ALT | MIG,
-			[RAW] = RATE } },
+	  .optional = RTS_ATTRS },
+	{ RXE_QPS_RTS, RXE_QPS_RTS, ALL, .optional = RTS_ATTRS },
 	{ RXE_QPS_RTS, RXE_QPS_SQD, ALL,
-	  .optional = { [RC] = NOTIFY,
-			[UC] = NOTIFY,
-			[UD] = NOTIFY,
-			[INI] = NOTIFY,
-			[TGT] = NOTIFY,
-			[RAW] = NOTIFY } },
+	  .optional = { NOTIFY, NOTIFY, NOTIFY, NOTIFY, NOTIFY, NOTIFY } },
 	{ RXE_QPS_SQD, RXE_QPS_RTS, ALL,
 	  .optional = { [RC] = CUR | ACCESS | RNR_TIMER | ALT | MIG,
 			[UC] = CUR | ACCESS | ALT | MIG,
@@ -243,16 +233,9 @@ static uint32_t bad_value(const struct rxe_engine *engine, const struct rxe_qp *
 static enum modify_result check_path(const struct rxe_engine *engine, bool has_grh,
 				     const struct rxe_av *av)
 {
-	static const struct gid none;
-	const struct gid *sgid;
-
 	if (!has_grh)
 		return MODIFY_NO_GRH;
-	if (av->sgid_index >= RXE_MAX_GIDS)
-		return MODIFY_BAD_GID;
-	sgid = &engine->cfg.gids[av->sgid_index];
-	if (gid_equal(sgid, &none) || gid_is_v4(sgid) != gid_is_v4(&av->dgid) ||
-	    gid_equal(&av->dgid, &none) || gid_is_multicast(&av->dgid))
+	if (!rxe_av_is_good(engine, av) || gid_is_zero(&av->dgid) || gid_is_multicast(&av->dgid))
 		return MODIFY_BAD_GID;
 	return MODIFY_OK;
 }

@@ -66,11 +66,21 @@ void rxe_ring_move(struct rxe_ring *ring, void *mem, uint32_t entries)
 		memcpy(rxe_ring_at(ring, i), rxe_ring_at(&old, i), old.stride);
 }
 
+uint32_t rxe_copy_sges(struct rxe_sge *to, const struct rxe_recv_wr *wr)
+{
+	uint64_t len = 0;
+
+	for (uint32_t i = 0; i < wr->num_sge; i++) {
+		to[i] = wr->sges[i];
+		len += wr->sges[i].length;
+	}
+	return len > UINT32_MAX ? UINT32_MAX : (uint32_t)len;
+}
+
 enum post_result rxe_ring_push_recv(struct rxe_ring *ring, const struct rxe_recv_wr *wr,
 				    uint32_t max_sge)
 {
 	struct rxe_recv_wqe *wqe;
-	uint64_t len = 0;
 
 	if (wr->num_sge > max_sge || (wr->num_sge > 0 && !wr->sges))
 		return POST_BAD_SGE;
@@ -78,14 +88,9 @@ enum post_result rxe_ring_push_recv(struct rxe_ring *ring, const struct rxe_recv
 		return POST_FULL;
 
 	wqe = rxe_ring_at(ring, ring->tail);
-	for (uint32_t i = 0; i < wr->num_sge; i++) {
-		wqe->sge[i] = wr->sges[i];
-		len += wr->sges[i].length;
-	}
 	wqe->wr_id = wr->wr_id;
 	wqe->num_sge = wr->num_sge;
-	/* A receive longer than the longest message is valid: the rest is never filled. */
-	wqe->len = len > UINT32_MAX ? UINT32_MAX : (uint32_t)len;
+	wqe->len = rxe_copy_sges(wqe->sge, wr);
 	ring->tail++;
 	assert(rxe_ring_used(ring) <= ring->limit);
 	return POST_OK;

@@ -59,7 +59,6 @@ enum post_result rxe_tag_list_add(struct rxe_tag_list *list, uint64_t tag, uint6
 {
 	const uint32_t index = list->free;
 	struct rxe_tag_entry *entry;
-	uint64_t len = 0;
 
 	if (wr->num_sge > list->max_sge || (wr->num_sge > 0 && !wr->sges))
 		return POST_BAD_SGE;
@@ -67,10 +66,6 @@ enum post_result rxe_tag_list_add(struct rxe_tag_list *list, uint64_t tag, uint6
 		return POST_FULL;
 	entry = at(list, index);
 	list->free = entry->next;
-	for (uint32_t i = 0; i < wr->num_sge; i++) {
-		entry->sge[i] = wr->sges[i];
-		len += wr->sges[i].length;
-	}
 	entry->tag = tag;
 	entry->mask = mask;
 	entry->wr_id = wr->wr_id;
@@ -78,7 +73,7 @@ enum post_result rxe_tag_list_add(struct rxe_tag_list *list, uint64_t tag, uint6
 	entry->uses++;
 	entry->is_listed = true;
 	entry->is_enabled = rxe_tag_list_in_sync(list);
-	entry->len = len > UINT32_MAX ? UINT32_MAX : (uint32_t)len;
+	entry->len = rxe_copy_sges(entry->sge, wr);
 	entry->num_sge = wr->num_sge;
 	append(list, index);
 	*ret_handle = entry->uses * RXE_MAX_TAGS + index;

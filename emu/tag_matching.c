@@ -47,17 +47,11 @@ static void claim_entry(struct rxe_engine *engine, struct rxe_qp *qp, struct rxe
 {
 	struct rxe_claim *claim = &qp->claim;
 
-	claim->held = true;
-	claim->wr_id = entry->wr_id;
-	claim->len = entry->len;
-	claim->num_sge = entry->num_sge;
-	claim->injected = RXE_WC_SUCCESS;
-	claim->cursor = (struct rxe_cursor){ 0 };
+	rxe_recv_hold(claim, entry->wr_id, entry->len, entry->sge, entry->num_sge);
 	claim->kind = kind;
 	claim->skip = kind == RXE_TM_INCOMPLETE ? 0 : TMH_LEN;
 	claim->tag = tmh->tag;
 	claim->priv = tmh->app_ctx;
-	memcpy(claim->sge, entry->sge, entry->num_sge * sizeof(struct rxe_sge));
 	take(engine, qp->srq->tags, entry);
 }
 

@@ -25,31 +25,6 @@ void uc_reset(struct rxe_qp *qp)
 	qp->uc = (struct rxe_uc){ 0 };
 }
 
-static bool is_write(const struct rxe_send_wqe *wqe)
-{
-	return wqe->opcode == RXE_WR_RDMA_WRITE || wqe->opcode == RXE_WR_RDMA_WRITE_WITH_IMM;
-}
-
-static bool has_imm(const struct rxe_send_wqe *wqe)
-{
-	return wqe->opcode == RXE_WR_SEND_WITH_IMM || wqe->opcode == RXE_WR_RDMA_WRITE_WITH_IMM;
-}
-
-static enum wire_op op_for(const struct rxe_send_wqe *wqe, bool first, bool last)
-{
-	/* by first, last, immediate */
-	static const uint8_t send[2][2][2] = {
-		{ { OP_SEND_MIDDLE, OP_SEND_MIDDLE }, { OP_SEND_LAST, OP_SEND_LAST_IMM } },
-		{ { OP_SEND_FIRST, OP_SEND_FIRST }, { OP_SEND_ONLY, OP_SEND_ONLY_IMM } },
-	};
-	static const uint8_t write[2][2][2] = {
-		{ { OP_WRITE_MIDDLE, OP_WRITE_MIDDLE }, { OP_WRITE_LAST, OP_WRITE_LAST_IMM } },
-		{ { OP_WRITE_FIRST, OP_WRITE_FIRST }, { OP_WRITE_ONLY, OP_WRITE_ONLY_IMM } },
-	};
-
-	return (enum wire_op)(is_write(wqe) ? write : send)[first][last][has_imm(wqe)];
-}
-
 static struct wire_packet packet_for(const struct rxe_qp *qp, const struct rxe_send_wqe *wqe)
 {
 	uint32_t left = wqe->len - qp->uc.sent;
@@ -57,7 +32,7 @@ static struct wire_packet packet_for(const struct rxe_qp *qp, const struct rxe_s
 
 	return (struct wire_packet){
 		.bth = {
-			.opcode = opcode_make(WIRE_UC, op_for(wqe, qp->uc.sent == 0, last)),
+			.opcode = opcode_make(WIRE_UC, rxe_wqe_op(wqe, qp->uc.sent == 0, last)),
 			.solicited = last && (wqe->flags & RXE_SEND_SOLICITED),
 			.mig_req = rxe_qp_mig_req(qp),
 			.pkey = 0xffff,

@@ -37,21 +37,6 @@
 #define GATHER_MAX    48
 #define GATHER_BYTES  512
 
-/* clang-format off */
-static const uint8_t op_for[][2][2] = { /* by [first packet][last packet] */
-	[RXE_WR_RDMA_WRITE]           = { { OP_WRITE_MIDDLE, OP_WRITE_LAST },     { OP_WRITE_FIRST, OP_WRITE_ONLY } },
-	[RXE_WR_RDMA_WRITE_WITH_IMM]  = { { OP_WRITE_MIDDLE, OP_WRITE_LAST_IMM }, { OP_WRITE_FIRST, OP_WRITE_ONLY_IMM } },
-	[RXE_WR_SEND]                 = { { OP_SEND_MIDDLE, OP_SEND_LAST },       { OP_SEND_FIRST, OP_SEND_ONLY } },
-	[RXE_WR_SEND_WITH_IMM]        = { { OP_SEND_MIDDLE, OP_SEND_LAST_IMM },   { OP_SEND_FIRST, OP_SEND_ONLY_IMM } },
-	[RXE_WR_SEND_WITH_INV]        = { { OP_SEND_MIDDLE, OP_SEND_LAST_INV },   { OP_SEND_FIRST, OP_SEND_ONLY_INV } },
-	[RXE_WR_RDMA_READ]            = { { OP_READ_REQUEST, OP_READ_REQUEST },   { OP_READ_REQUEST, OP_READ_REQUEST } },
-	[RXE_WR_ATOMIC_CMP_AND_SWP]   = { { OP_CMP_SWAP, OP_CMP_SWAP },           { OP_CMP_SWAP, OP_CMP_SWAP } },
-	[RXE_WR_ATOMIC_FETCH_AND_ADD] = { { OP_FETCH_ADD, OP_FETCH_ADD },         { OP_FETCH_ADD, OP_FETCH_ADD } },
-	[RXE_WR_FLUSH]                = { { OP_FLUSH, OP_FLUSH },                 { OP_FLUSH, OP_FLUSH } },
-	[RXE_WR_ATOMIC_WRITE]         = { { OP_ATOMIC_WRITE, OP_ATOMIC_WRITE },   { OP_ATOMIC_WRITE, OP_ATOMIC_WRITE } },
-};
-/* clang-format on */
-
 /* The host knows credits only for sockets of local peers. */
 static bool is_local_peer(const struct rxe_engine *engine, const struct rxe_qp *qp)
 {
@@ -500,8 +485,7 @@ static void describe(const struct rxe_qp *qp, const struct rxe_send_wqe *wqe, ui
 	bool last = last_psn == wqe->psn_last;
 
 	ret->bth = (struct bth){
-		.opcode = opcode_make(rxe_qp_service(qp),
-				      (enum wire_op)op_for[wqe->opcode][first][last]),
+		.opcode = opcode_make(rxe_qp_service(qp), rxe_wqe_op(wqe, first, last)),
 		.solicited = last && (wqe->flags & RXE_SEND_SOLICITED),
 		.mig_req = rxe_qp_mig_req(qp),
 		.pkey = 0xffff,

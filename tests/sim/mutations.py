@@ -270,7 +270,7 @@ MUTATIONS = [
      "XRC: a read asked for again is refused"),
     ("xrc_deferred_owner_loses_it", "emu/rc/responder_execute.c", "\tqp->claim.held = true;\n", "",
      "XRC: a receive of another process that was deferred is lost"),
-    ("xrc_injection_sticks", "emu/complete.c", "\tqp->claim.injected = RXE_WC_SUCCESS;\n\tqp->claim.kind", "\tqp->claim.kind",
+    ("xrc_injection_sticks", "emu/complete.c", "\tclaim->injected = RXE_WC_SUCCESS;\n\tclaim->kind", "\tclaim->kind",
      "XRC: an error injected into one receive ends the next one as well"),
     ("xrc_no_last_event", "emu/qp.c", "if (qp->srq || qp->type == RXE_QPT_XRC_RECV)", "if (qp->srq && qp->type != RXE_QPT_XRC_RECV)",
      "XRC: no LAST_WQE_REACHED for a target in error"),
