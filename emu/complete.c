@@ -187,13 +187,40 @@ static struct rxe_cq *recv_cq(const struct rxe_qp *qp)
 	return qp->srq && qp->srq->cq ? qp->srq->cq : qp->recv_cq;
 }
 
+/* Opcode and flags of the claimed receive's last completion. */
+static enum rxe_wc_opcode tm_opcode(enum rxe_tm_kind kind)
+{
+	switch (kind) {
+	case RXE_TM_PLAIN: return RXE_WC_RECV;
+	case RXE_TM_NO_TAG: return RXE_WC_TM_NO_TAG;
+	case RXE_TM_UNEXPECTED:
+	case RXE_TM_MATCHED:
+	case RXE_TM_MATCH_REPORTED:
+	case RXE_TM_INCOMPLETE: return RXE_WC_TM_RECV;
+	}
+	return RXE_WC_RECV;
+}
+
+static uint32_t tm_flags(enum rxe_tm_kind kind)
+{
+	switch (kind) {
+	case RXE_TM_PLAIN:
+	case RXE_TM_NO_TAG:
+	case RXE_TM_UNEXPECTED: return 0;
+	case RXE_TM_MATCH_REPORTED: return RXE_WC_TM_DATA_VALID;
+	case RXE_TM_MATCHED:
+	case RXE_TM_INCOMPLETE: return RXE_WC_TM_MATCH | RXE_WC_TM_DATA_VALID;
+	}
+	return 0;
+}
+
 /* The tag comes with the completion that tells of the match. */
 static void describe_tag(struct rxe_cqe *cqe, const struct rxe_claim *claim)
 {
-	cqe->opcode = rxe_tm_opcode(claim->kind);
+	cqe->opcode = tm_opcode(claim->kind);
 	if (cqe->status != RXE_WC_SUCCESS)
 		return;
-	cqe->flags |= rxe_tm_flags(claim->kind);
+	cqe->flags |= tm_flags(claim->kind);
 	if (claim->kind == RXE_TM_INCOMPLETE)
 		cqe->status = RXE_WC_TM_RNDV_INCOMPLETE;
 	if (claim->kind != RXE_TM_MATCHED && claim->kind != RXE_TM_INCOMPLETE)
@@ -308,4 +335,13 @@ void rxe_raise(struct rxe_engine *engine, struct rxe_qp *qp, enum rxe_event_type
 	if (!qp->events)
 		LL_APPEND2(engine->with_events, qp, next_with_events);
 	qp->events |= 1u << type;
+}
+
+void rxe_qp_drained(struct rxe_engine *engine, struct rxe_qp *qp)
+{
+	if (qp->state != RXE_QPS_SQD || !qp->sq_draining)
+		return;
+	qp->sq_draining = false;
+	if (qp->attr.en_sqd_async_notify)
+		rxe_raise(engine, qp, RXE_EVENT_SQ_DRAINED);
 }

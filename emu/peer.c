@@ -3,7 +3,13 @@
  * the link could not see, a peer once for each connection. */
 #include "emu/peer.h"
 
+#include <assert.h>
 #include <string.h>
+
+#include "emu/engine.h"
+#include "emu/host.h"
+#include "emu/limits.h"
+#include "emu/qp.h"
 
 #define PROBES 8
 
@@ -37,6 +43,19 @@ struct rxe_peer *rxe_peer_get(struct rxe_peers *peers, const struct gid *gid, ui
 	}
 	*victim = (struct rxe_peer){ .gid = *gid, .slot = slot, .known = true };
 	return victim;
+}
+
+struct rxe_peer *rxe_peer_of(struct rxe_engine *engine, const struct rxe_qp *qp)
+{
+	const struct rxe_engine_cfg *cfg = &engine->cfg;
+	const uint32_t slot = qp->attr.dest_qp_num >> RXE_SLOT_SHIFT;
+	struct rxe_peer *peer = rxe_peer_get(&engine->peers, &qp->flow.dst, slot);
+
+	assert(cfg->local_window == 0 || cfg->local_window >= RXE_WINDOW_BYTES);
+	peer->is_local = cfg->ops->credits &&
+			 cfg->ops->credits(cfg->host, &qp->flow.dst, slot) != UINT32_MAX;
+	peer->window = cfg->local_window && peer->is_local ? cfg->local_window : RXE_WINDOW_BYTES;
+	return peer;
 }
 
 struct rxe_port *rxe_port_get(struct rxe_peers *peers, const struct gid *gid)

@@ -10,6 +10,9 @@
 
 #include "net/wire/gid.h"
 
+struct rxe_engine;
+struct rxe_qp;
+
 #define RXE_PEERS 1024
 #define RXE_PORTS 256
 /* A port that sent this many packets by the rule is held to it. One is not enough: a port that
@@ -23,6 +26,7 @@ struct rxe_peer {
 	uint32_t in_flight; /* bytes of requests sent and not acknowledged */
 	uint32_t window;    /* most of them, and one packet of each QP */
 	bool known;
+	bool is_local; /* the host knows the credits of its socket */
 };
 
 struct rxe_port {
@@ -39,6 +43,8 @@ struct rxe_peers {
 /* The entry for gid and slot, created if missing. It never moves, but may be reassigned to another
  * peer: its count then restarts. */
 struct rxe_peer *rxe_peer_get(struct rxe_peers *peers, const struct gid *gid, uint32_t slot);
+/* The entry for a QP's peer, its window as the engine is set up. */
+struct rxe_peer *rxe_peer_of(struct rxe_engine *engine, const struct rxe_qp *qp);
 struct rxe_port *rxe_port_get(struct rxe_peers *peers, const struct gid *gid);
 
 #endif

@@ -169,32 +169,6 @@ enum rxe_tm_claim rxe_tm_claim(struct rxe_engine *engine, struct rxe_qp *qp,
 	return eager(engine, qp, entry, &tmh, packet);
 }
 
-enum rxe_wc_opcode rxe_tm_opcode(enum rxe_tm_kind kind)
-{
-	switch (kind) {
-	case RXE_TM_PLAIN: return RXE_WC_RECV;
-	case RXE_TM_NO_TAG: return RXE_WC_TM_NO_TAG;
-	case RXE_TM_UNEXPECTED:
-	case RXE_TM_MATCHED:
-	case RXE_TM_MATCH_REPORTED:
-	case RXE_TM_INCOMPLETE: return RXE_WC_TM_RECV;
-	}
-	return RXE_WC_RECV;
-}
-
-uint32_t rxe_tm_flags(enum rxe_tm_kind kind)
-{
-	switch (kind) {
-	case RXE_TM_PLAIN:
-	case RXE_TM_NO_TAG:
-	case RXE_TM_UNEXPECTED: return 0;
-	case RXE_TM_MATCH_REPORTED: return RXE_WC_TM_DATA_VALID;
-	case RXE_TM_MATCHED:
-	case RXE_TM_INCOMPLETE: return RXE_WC_TM_MATCH | RXE_WC_TM_DATA_VALID;
-	}
-	return 0;
-}
-
 /* The program waits for a rendezvous' end as for a message of its own. */
 static void report_read(struct rxe_engine *engine, struct rxe_qp *qp,
 			const struct rxe_send_wqe *wqe, enum rxe_wc_status status)

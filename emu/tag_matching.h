@@ -71,9 +71,6 @@ enum rxe_tm_claim {
 /* Finds the receive for the first packet of a SEND. */
 enum rxe_tm_claim rxe_tm_claim(struct rxe_engine *engine, struct rxe_qp *qp,
 			       const struct wire_packet *packet);
-/* Opcode and flags of the claimed receive's last completion. */
-enum rxe_wc_opcode rxe_tm_opcode(enum rxe_tm_kind kind);
-uint32_t rxe_tm_flags(enum rxe_tm_kind kind);
 /* The oldest entry of the SRQ's own send queue ends with this status: retires it. */
 void rxe_tm_send_done(struct rxe_engine *engine, struct rxe_qp *qp, enum rxe_wc_status status);
 /* Carries out an operation. POST_FULL: the list is. A DEL of what was taken completes with

@@ -37,27 +37,6 @@
 #define GATHER_MAX    48
 #define GATHER_BYTES  512
 
-/* The host knows credits only for sockets of local peers. */
-static bool is_local_peer(const struct rxe_engine *engine, const struct rxe_qp *qp)
-{
-	const struct rxe_engine_cfg *cfg = &engine->cfg;
-
-	return cfg->ops->credits &&
-	       cfg->ops->credits(cfg->host, &qp->flow.dst,
-				 qp->attr.dest_qp_num >> RXE_SLOT_SHIFT) != UINT32_MAX;
-}
-
-static struct rxe_peer *peer_of(struct rxe_engine *engine, const struct rxe_qp *qp)
-{
-	const uint32_t local = engine->cfg.local_window;
-	struct rxe_peer *peer =
-		rxe_peer_get(&engine->peers, &qp->flow.dst, qp->attr.dest_qp_num >> RXE_SLOT_SHIFT);
-
-	assert(local == 0 || local >= RXE_WINDOW_BYTES);
-	peer->window = local && is_local_peer(engine, qp) ? local : RXE_WINDOW_BYTES;
-	return peer;
-}
-
 void rc_requester_start(struct rxe_engine *engine, struct rxe_qp *qp)
 {
 	struct rc_requester *req = &qp->rc.req;
@@ -70,9 +49,9 @@ void rc_requester_start(struct rxe_engine *engine, struct rxe_qp *qp)
 		.recover_psn = qp->attr.sq_psn,
 		.part_psn = qp->attr.sq_psn,
 		.cur = qp->sq.head,
-		.peer = peer_of(engine, qp),
+		.peer = rxe_peer_of(engine, qp),
 	};
-	rc_window_reset(&req->window, is_local_peer(engine, qp));
+	rc_window_reset(&req->window, req->peer->is_local);
 }
 
 /* PSN order, see struct rc_requester. */
@@ -112,24 +91,6 @@ struct rxe_send_wqe *rc_requester_head(const struct rxe_qp *qp)
 	return wqe->started && !rxe_wqe_is_local(wqe) ? wqe : NULL;
 }
 
-struct rxe_send_wqe *rc_requester_find(const struct rxe_qp *qp, uint32_t psn)
-{
-	const struct rc_requester *req = &qp->rc.req;
-	uint32_t index;
-
-	if (psn_diff(psn, req->una_psn) < 0 || psn_diff(psn, req->cur_psn) >= 0)
-		return NULL;
-	for (index = qp->sq.head; index != qp->sq.tail; index++) {
-		struct rxe_send_wqe *wqe = rxe_ring_at(&qp->sq, index);
-
-		if (!wqe->started)
-			return NULL;
-		if (!rxe_wqe_is_local(wqe) && psn_diff(wqe->psn_last, psn) >= 0)
-			return wqe;
-	}
-	return NULL;
-}
-
 bool rc_requester_is_idle(const struct rxe_qp *qp)
 {
 	return qp->rc.req.una_psn == qp->rc.req.cur_psn;
@@ -143,7 +104,7 @@ void rc_requester_path_changed(struct rxe_engine *engine, struct rxe_qp *qp)
 	if (!req->peer)
 		return;
 	req->peer->in_flight -= req->peer->in_flight < cost ? req->peer->in_flight : cost;
-	req->peer = peer_of(engine, qp);
+	req->peer = rxe_peer_of(engine, qp);
 	req->peer->in_flight += cost;
 	rc_rtt_forget(&req->rtt);
 }

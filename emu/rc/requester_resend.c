@@ -9,6 +9,24 @@
 #include "net/wire/packet.h"
 #include "net/wire/train.h"
 
+struct rxe_send_wqe *rc_requester_find(const struct rxe_qp *qp, uint32_t psn)
+{
+	const struct rc_requester *req = &qp->rc.req;
+	uint32_t index;
+
+	if (psn_diff(psn, req->una_psn) < 0 || psn_diff(psn, req->cur_psn) >= 0)
+		return NULL;
+	for (index = qp->sq.head; index != qp->sq.tail; index++) {
+		struct rxe_send_wqe *wqe = rxe_ring_at(&qp->sq, index);
+
+		if (!wqe->started)
+			return NULL;
+		if (!rxe_wqe_is_local(wqe) && psn_diff(wqe->psn_last, psn) >= 0)
+			return wqe;
+	}
+	return NULL;
+}
+
 /* The window shrinks once for all losses among what was in flight at the first of them. */
 static void shrink_window(struct rc_requester *req)
 {

@@ -32,30 +32,6 @@ struct rc_recent_reads {
 	uint32_t count; /* free-running */
 };
 
-/* A request whose duplicates are answered without execution. */
-enum rc_replay_kind {
-	RC_REPLAY_ATOMIC,
-	RC_REPLAY_EMPTY, /* FLUSH, ATOMIC WRITE: an empty READ response */
-};
-
-/* Results of the last of them: as many as a peer may have outstanding. */
-struct rc_replay {
-	struct {
-		uint32_t psn;
-		uint32_t kind; /* enum rc_replay_kind */
-		uint64_t orig;
-	} saved[RXE_MAX_RD_ATOMIC];
-	uint32_t count; /* free-running; the last RXE_MAX_RD_ATOMIC are kept */
-};
-static_assert(sizeof(struct rc_replay) == 8 + 16 * RXE_MAX_RD_ATOMIC, "shared memory layout");
-
-void rc_replay_save(struct rc_replay *replay, enum rc_replay_kind kind, uint32_t psn,
-		    uint64_t orig);
-/* Finds the result of the request of this kind and PSN among the last ones. */
-bool rc_replay_find(const struct rc_replay *replay, enum rc_replay_kind kind, uint32_t psn,
-		    uint64_t *ret_orig);
-/* The kind of a request of SHAPE_ANSWERED that is no READ. */
-enum rc_replay_kind rc_replay_kind(uint32_t shape);
 void rc_recent_reads_save(struct rc_recent_reads *reads, uint32_t psn, uint32_t packets,
 			  const struct reth *reth);
 /* Handles a request before the expected PSN. */

@@ -3,6 +3,7 @@
  * mostly added at the end. */
 #include "emu/rc/responder_hold.h"
 
+#include "net/wire/opcode.h"
 #include <assert.h>
 #include <string.h>
 
@@ -98,4 +99,36 @@ void rc_hold_clear(struct rxe_hold *pool, struct rc_hold *hold)
 {
 	while (hold->count > 0)
 		release_first(pool, hold);
+}
+
+enum rc_replay_kind rc_replay_kind(uint32_t shape)
+{
+	assert(shape & (SHAPE_ANSWERED & ~(uint32_t)SHAPE_READ));
+	return shape & SHAPE_ATOMIC ? RC_REPLAY_ATOMIC : RC_REPLAY_EMPTY;
+}
+
+void rc_replay_save(struct rc_replay *replay, enum rc_replay_kind kind, uint32_t psn, uint64_t orig)
+{
+	uint32_t index = replay->count++ % RXE_MAX_RD_ATOMIC;
+
+	replay->saved[index].kind = kind;
+	replay->saved[index].psn = psn;
+	replay->saved[index].orig = orig;
+}
+
+/* Newest first: after 2^24 PSNs a number may occur twice. */
+bool rc_replay_find(const struct rc_replay *replay, enum rc_replay_kind kind, uint32_t psn,
+		    uint64_t *ret_orig)
+{
+	uint32_t kept = replay->count < RXE_MAX_RD_ATOMIC ? replay->count : RXE_MAX_RD_ATOMIC;
+
+	for (uint32_t i = 1; i <= kept; i++) {
+		uint32_t index = (replay->count - i) % RXE_MAX_RD_ATOMIC;
+
+		if (replay->saved[index].psn == psn && replay->saved[index].kind == kind) {
+			*ret_orig = replay->saved[index].orig;
+			return true;
+		}
+	}
+	return false;
 }

@@ -1,15 +1,21 @@
 /* SPDX-License-Identifier: MIT */
-/* Requests that arrive behind a missing one are held, and executed in the order of their PSNs once
- * it has arrived. Nothing of a held request takes effect before. On the wire only the ACK shows it:
- * it covers more than the packet that was resent.
+/* What the responder keeps. Pure.
  *
- * The memory is the host's, one pool for all queue pairs of the engine. Where it is used up, requests
- * behind a missing one are dropped, as by a responder that holds none. */
+ * Requests that arrive behind a missing one are held, and executed in the order of their PSNs once
+ * the missing one has arrived. Nothing of a held request takes effect before. On the wire only the
+ * ACK shows it: it covers more than the packet that was resent. The memory is the host's, one pool
+ * for all queue pairs of the engine. Where it is used up, requests behind a missing one are dropped,
+ * as by a responder that holds none.
+ *
+ * Results of the last atomics, FLUSHes and ATOMIC WRITEs answer their duplicates. */
 #ifndef RXE_EMU_RC_RESPONDER_HOLD_H
 #define RXE_EMU_RC_RESPONDER_HOLD_H
 
+#include <assert.h>
+#include <stdbool.h>
 #include <stdint.h>
 
+#include "emu/limits.h"
 #include "net/wire/packet.h"
 
 /* Most packets held: by one engine, and for one queue pair. */
@@ -47,5 +53,30 @@ const struct wire_packet *rc_hold_at(struct rxe_hold *pool, struct rc_hold *hold
 uint32_t rc_hold_first_psn(const struct rxe_hold *pool, const struct rc_hold *hold);
 /* Releases all. */
 void rc_hold_clear(struct rxe_hold *pool, struct rc_hold *hold);
+
+/* A request whose duplicates are answered without execution. */
+enum rc_replay_kind {
+	RC_REPLAY_ATOMIC,
+	RC_REPLAY_EMPTY, /* FLUSH, ATOMIC WRITE: an empty READ response */
+};
+
+/* Results of the last of them: as many as a peer may have outstanding. */
+struct rc_replay {
+	struct {
+		uint32_t psn;
+		uint32_t kind; /* enum rc_replay_kind */
+		uint64_t orig;
+	} saved[RXE_MAX_RD_ATOMIC];
+	uint32_t count; /* free-running; the last RXE_MAX_RD_ATOMIC are kept */
+};
+static_assert(sizeof(struct rc_replay) == 8 + 16 * RXE_MAX_RD_ATOMIC, "shared memory layout");
+
+void rc_replay_save(struct rc_replay *replay, enum rc_replay_kind kind, uint32_t psn,
+		    uint64_t orig);
+/* Finds the result of the request of this kind and PSN among the last ones. */
+bool rc_replay_find(const struct rc_replay *replay, enum rc_replay_kind kind, uint32_t psn,
+		    uint64_t *ret_orig);
+/* The kind of a request of SHAPE_ANSWERED that is no READ. */
+enum rc_replay_kind rc_replay_kind(uint32_t shape);
 
 #endif

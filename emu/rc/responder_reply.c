@@ -156,11 +156,6 @@ void rc_reply_withdraw_nak(struct rc_reply *reply)
 		reply->pending = reply->nak_implies_ack ? RC_PENDING_ACK : RC_PENDING_NONE;
 }
 
-bool rc_reply_is_fatal(const struct rc_reply *reply)
-{
-	return reply->pending == RC_PENDING_NAK && rc_nak_for(reply->fault)->is_fatal;
-}
-
 bool rc_reply_is_queued(const struct rc_reply *reply, uint32_t psn)
 {
 	for (uint32_t i = reply->head; i != reply->tail; i++) {

@@ -102,7 +102,11 @@ void rc_reply_nak(struct rc_reply *reply, enum rc_fault fault, uint32_t psn);
 /* The packet that a NAK asked for arrived: the NAK is not sent. */
 void rc_reply_withdraw_nak(struct rc_reply *reply);
 /* Whether a fatal NAK is pending: the QP enters ERR once it is sent. */
-bool rc_reply_is_fatal(const struct rc_reply *reply);
+static inline bool rc_reply_is_fatal(const struct rc_reply *reply)
+{
+	return reply->pending == RC_PENDING_NAK && rc_nak_for(reply->fault)->is_fatal;
+}
+
 /* Whether the ring has no place for the response to another FLUSH. */
 bool rc_reply_has_many_flushes(const struct rc_reply *reply);
 /* Whether a FLUSH in the ring is not carried out yet: an ATOMIC WRITE must not pass it. */

@@ -20,7 +20,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "emu/rc/responder_duplicate.h"
+#include "emu/rc/responder_hold.h"
 #include "net/wire/gid.h"
 #include "net/wire/opcode.h"
 
