@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* Memory windows (ibv_alloc_mw(3), ibv_bind_mw(3)). The server gives a window its key; the engine
- * binds and invalidates it in the order of the send queue (emu/mw.h). */
+ * binds and invalidates it in the order of the send queue (emu/mr.h). */
 #include <errno.h>
 #include <stddef.h>
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /* Requests about device memory and memory windows. Device memory is granted from the arena and
  * zeroed; a freed DM rests (range.h). A window gets its key and its place in the process's table of
- * bindings (emu/mw.h) from the server; what is bound there the process writes by itself. */
+ * bindings (emu/mr.h) from the server; what is bound there the process writes by itself. */
 #include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
