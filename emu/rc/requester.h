@@ -146,17 +146,15 @@ void rc_requester_probe(struct rxe_engine *engine, struct rxe_qp *qp);
 /* Fails the QP when the request that cannot be sent has become the oldest. */
 void rc_requester_check_broken(struct rxe_engine *engine, struct rxe_qp *qp);
 
-/* requester_complete.c, the receiving half (IBTA 9.7.5): what responses mean for outstanding
- * requests. */
-
+/* Handles a response (requester_complete.c; IBTA 9.7.5): what it means for outstanding requests. */
 void rc_requester_input(struct rxe_engine *engine, struct rxe_qp *qp,
 			const struct wire_packet *packet);
 /* The QP's deadline has passed: the ACK timer may have expired. */
 void rc_requester_expired(struct rxe_engine *engine, struct rxe_qp *qp);
 
-/* requester_resend.c: sends single packets again, beside the stream of requests: a probe, the packet that a NAK asked
- * for, and READs for the parts of responses that are missing. They count as in flight already, and
- * advance nothing. Going back to a packet and sending everything from there is the requester's. */
+/* Single packets are sent again beside the stream of requests (requester_resend.c): a probe, the
+ * packet that a NAK asked for, and READs for the parts of responses that are missing. They count as
+ * in flight already, and advance nothing. */
 
 /* The oldest packet was lost: resends it alone, or rewinds. */
 void rc_resend_oldest(struct rxe_engine *engine, struct rxe_qp *qp);

@@ -4,7 +4,6 @@
  * filled in are good. The hash depends on nothing but what was read. */
 #include "emu/raw/flow.h"
 #include "emu/raw/frame.h"
-#include "emu/raw/rule.h"
 #include "tests/fuzz/target.h"
 #include "tests/raw_level.h"
 

@@ -2,7 +2,7 @@
 /* Flow rules: each field of each header decides, only under its mask, and only at its level. */
 #include <check.h>
 
-#include "emu/raw/rule.h"
+#include "emu/raw/flow.h"
 #include "net/wire/packet.h"
 #include "tests/raw_frame.h"
 #include "tests/raw_level.h"
