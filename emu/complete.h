@@ -14,6 +14,8 @@
 #include "emu/queue.h"
 #include "emu/sge.h"
 #include "emu/tag_matching.h"
+#include "net/wire/opcode.h"
+#include "net/wire/packet.h"
 
 struct rxe_engine;
 struct rxe_qp;
@@ -73,6 +75,26 @@ struct rxe_recv_done {
 	uint32_t flow_tag; /* raw */
 	uint16_t cvlan;	   /* raw */
 };
+/* Success of a message whose last packet this is. */
+static inline struct rxe_recv_done rxe_recv_done_of(const struct wire_packet *packet,
+						    uint32_t src_qpn, uint32_t byte_len)
+{
+	const bool has_imm = packet->shape & SHAPE_IMM, has_inv = packet->shape & SHAPE_IETH;
+
+	return (struct rxe_recv_done){
+		.status = RXE_WC_SUCCESS,
+		.opcode = packet->shape & SHAPE_WRITE ? RXE_WC_RECV_RDMA_WITH_IMM : RXE_WC_RECV,
+		.byte_len = byte_len,
+		.imm_or_rkey = has_imm	 ? packet->imm
+			       : has_inv ? packet->inv_rkey
+					 : 0,
+		.src_qpn = src_qpn,
+		.flags = (has_imm ? (uint32_t)RXE_WC_WITH_IMM : 0) |
+			 (has_inv ? (uint32_t)RXE_WC_WITH_INV : 0),
+		.solicited = packet->bth.solicited,
+	};
+}
+
 /* Asks the host, once per receive, whether the claimed receive ends in an error instead of
  * success. */
 enum rxe_wc_status rxe_recv_result(struct rxe_engine *engine, struct rxe_qp *qp);

@@ -226,6 +226,18 @@ static inline bool rxe_qp_receives(const struct rxe_qp *qp)
 	return false;
 }
 
+/* Packets are full up to the last, which is empty only if it is the only one (IBTA 9.7.4.1.6,
+ * 9.8.2.2.5). */
+static inline bool rxe_qp_takes_payload(const struct rxe_qp *qp, const struct wire_packet *packet)
+{
+	const uint32_t mtu = qp->attr.path_mtu;
+
+	if (!(packet->shape & SHAPE_LAST))
+		return packet->payload_len == mtu;
+	return packet->payload_len <= mtu &&
+	       (packet->payload_len > 0 || (packet->shape & SHAPE_FIRST));
+}
+
 /* Service of the QP's packets. */
 static inline enum wire_service rxe_qp_service(const struct rxe_qp *qp)
 {

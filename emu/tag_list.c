@@ -122,11 +122,6 @@ void rxe_tag_list_remove(struct rxe_tag_list *list, struct rxe_tag_entry *entry)
 	list->free = index;
 }
 
-void rxe_tag_list_unexpected(struct rxe_tag_list *list)
-{
-	list->unexpected++;
-}
-
 void rxe_tag_list_handled(struct rxe_tag_list *list, uint32_t count)
 {
 	list->handled = count;

@@ -49,8 +49,6 @@ struct rxe_tag_entry *rxe_tag_list_match(const struct rxe_tag_list *list, uint64
 struct rxe_tag_entry *rxe_tag_list_find(const struct rxe_tag_list *list, uint32_t handle);
 /* Takes the entry out of the list. Its content stays until the next addition. */
 void rxe_tag_list_remove(struct rxe_tag_list *list, struct rxe_tag_entry *entry);
-/* A message was unexpected. */
-void rxe_tag_list_unexpected(struct rxe_tag_list *list);
 /* The program has handled this many unexpected messages. */
 void rxe_tag_list_handled(struct rxe_tag_list *list, uint32_t count);
 static inline bool rxe_tag_list_in_sync(const struct rxe_tag_list *list)

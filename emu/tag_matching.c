@@ -143,7 +143,7 @@ static enum rxe_tm_claim plain(struct rxe_engine *engine, struct rxe_qp *qp, enu
 		return TM_NO_RECEIVE;
 	qp->claim.kind = kind;
 	if (kind == RXE_TM_UNEXPECTED)
-		rxe_tag_list_unexpected(qp->srq->tags);
+		qp->srq->tags->unexpected++;
 	return TM_CLAIMED;
 }
 

@@ -162,17 +162,6 @@ static bool in_sequence(struct rxe_qp *qp, const struct wire_packet *packet)
 	return (packet->shape & SHAPE_FIRST) || (expected && qp->uc.message == kind);
 }
 
-/* Packets are full up to the last, which is empty only if it is the only one (IBTA 9.8.2.2.5). */
-static bool length_is_good(const struct rxe_qp *qp, const struct wire_packet *packet)
-{
-	uint32_t mtu = qp->attr.path_mtu;
-
-	if (!(packet->shape & SHAPE_LAST))
-		return packet->payload_len == mtu;
-	return packet->payload_len <= mtu &&
-	       (packet->payload_len > 0 || (packet->shape & SHAPE_FIRST));
-}
-
 static bool begin_send(struct rxe_engine *engine, struct rxe_qp *qp)
 {
 	if (!rxe_recv_claim(engine, qp))
@@ -261,15 +250,8 @@ static bool finish(struct rxe_engine *engine, struct rxe_qp *qp, const struct wi
 {
 	bool write = qp->uc.message == UC_WRITE;
 	bool imm = packet->shape & SHAPE_IMM;
-	const struct rxe_recv_done done = {
-		.status = RXE_WC_SUCCESS,
-		.opcode = write ? RXE_WC_RECV_RDMA_WITH_IMM : RXE_WC_RECV,
-		.byte_len = qp->uc.arrived,
-		.imm_or_rkey = imm ? packet->imm : 0,
-		.src_qpn = qp->attr.dest_qp_num,
-		.flags = imm ? RXE_WC_WITH_IMM : 0u,
-		.solicited = packet->bth.solicited,
-	};
+	const struct rxe_recv_done done =
+		rxe_recv_done_of(packet, qp->attr.dest_qp_num, qp->uc.arrived);
 
 	qp->uc.message = UC_NONE;
 	if (write && imm && !rxe_recv_claim(engine, qp))
@@ -287,7 +269,7 @@ static bool finish(struct rxe_engine *engine, struct rxe_qp *qp, const struct wi
 
 void uc_input(struct rxe_engine *engine, struct rxe_qp *qp, const struct wire_packet *packet)
 {
-	if (!in_sequence(qp, packet) || !length_is_good(qp, packet) ||
+	if (!in_sequence(qp, packet) || !rxe_qp_takes_payload(qp, packet) ||
 	    ((packet->shape & SHAPE_FIRST) && !begin(engine, qp, packet))) {
 		drop(engine, qp);
 		return;

@@ -141,18 +141,11 @@ static enum mr_check store(struct rxe_engine *engine, struct rxe_qp *qp,
 static void deliver(struct rxe_engine *engine, struct rxe_qp *qp, const struct wire_packet *packet,
 		    const struct wire_arrival *arrival)
 {
-	bool imm = packet->shape & SHAPE_IMM;
-	const struct rxe_recv_done done = {
-		.status = RXE_WC_SUCCESS,
-		.opcode = RXE_WC_RECV,
-		.byte_len = GRH_LEN + packet->payload_len,
-		.imm_or_rkey = imm ? packet->imm : 0,
-		.src_qpn = packet->deth.src_qpn,
-		.flags = RXE_WC_GRH | (imm ? RXE_WC_WITH_IMM : 0u),
-		.solicited = packet->bth.solicited,
-		.frame = gid_is_v4(&arrival->src) ? RXE_FRAME_IPV4 : RXE_FRAME_IPV6,
-	};
+	struct rxe_recv_done done =
+		rxe_recv_done_of(packet, packet->deth.src_qpn, GRH_LEN + packet->payload_len);
 
+	done.flags |= RXE_WC_GRH;
+	done.frame = gid_is_v4(&arrival->src) ? RXE_FRAME_IPV4 : RXE_FRAME_IPV6;
 	assert(qp->claim.held);
 	if (done.byte_len > qp->claim.len)
 		rxe_recv_fail(engine, qp, RXE_WC_LOC_LEN_ERR);

@@ -34,20 +34,6 @@ static enum rc_fault check_sequence(const struct rc_responder *resp, uint32_t sh
 	return fits ? RC_FAULT_NONE : RC_FAULT_SEQUENCE;
 }
 
-/* Packets are full up to the last, which is empty only if it is the only one (IBTA 9.7.4.1.6). */
-static enum rc_fault check_payload(const struct rxe_qp *qp, const struct wire_packet *packet)
-{
-	uint32_t mtu = qp->attr.path_mtu;
-	uint32_t len = packet->payload_len;
-	bool fits = len <= mtu;
-
-	if (!(packet->shape & SHAPE_LAST))
-		fits = len == mtu;
-	else if (!(packet->shape & SHAPE_FIRST))
-		fits = len > 0 && len <= mtu;
-	return fits ? RC_FAULT_NONE : RC_FAULT_LENGTH;
-}
-
 /* All packets of a message name the same SRQ. So does a packet that is resent because it was
  * deferred, whose receive is held. */
 static enum rc_fault find_srq(struct rxe_engine *engine, struct rxe_qp *qp,
@@ -97,18 +83,7 @@ static enum rc_fault no_receive(const struct rxe_engine *engine, const struct rx
 static enum rc_fault complete(struct rxe_engine *engine, struct rxe_qp *qp,
 			      const struct wire_packet *packet, uint32_t byte_len)
 {
-	const struct rxe_recv_done done = {
-		.status = RXE_WC_SUCCESS,
-		.opcode = packet->shape & SHAPE_WRITE ? RXE_WC_RECV_RDMA_WITH_IMM : RXE_WC_RECV,
-		.byte_len = byte_len,
-		.imm_or_rkey = packet->shape & SHAPE_IMM    ? packet->imm
-			       : packet->shape & SHAPE_IETH ? packet->inv_rkey
-							    : 0,
-		.src_qpn = qp->attr.dest_qp_num,
-		.flags = (packet->shape & SHAPE_IMM ? (uint32_t)RXE_WC_WITH_IMM : 0) |
-			 (packet->shape & SHAPE_IETH ? (uint32_t)RXE_WC_WITH_INV : 0),
-		.solicited = packet->bth.solicited,
-	};
+	const struct rxe_recv_done done = rxe_recv_done_of(packet, qp->attr.dest_qp_num, byte_len);
 
 	if (rxe_recv_result(engine, qp) != RXE_WC_SUCCESS)
 		return RC_FAULT_RECV_INJECTED;
@@ -395,8 +370,8 @@ enum rc_fault rc_responder_execute(struct rxe_engine *engine, struct rxe_qp *qp,
 		fault = find_srq(engine, qp, packet);
 	if (fault == RC_FAULT_NONE)
 		fault = check_rights(qp, packet);
-	if (fault == RC_FAULT_NONE && (shape & SHAPE_PAYLOAD))
-		fault = check_payload(qp, packet);
+	if (fault == RC_FAULT_NONE && (shape & SHAPE_PAYLOAD) && !rxe_qp_takes_payload(qp, packet))
+		fault = RC_FAULT_LENGTH;
 	if (fault != RC_FAULT_NONE)
 		return fault;
 	if (shape & SHAPE_SEND)

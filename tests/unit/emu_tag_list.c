@@ -112,8 +112,8 @@ END_TEST
 START_TEST(unexpected)
 {
 	add(1, ALL, 1);
-	rxe_tag_list_unexpected(&list);
-	rxe_tag_list_unexpected(&list);
+	list.unexpected++;
+	list.unexpected++;
 	ck_assert(!rxe_tag_list_in_sync(&list));
 	add(2, ALL, 2);
 	rxe_tag_list_handled(&list, 1);
@@ -127,7 +127,7 @@ START_TEST(unexpected)
 	/* The counts wrap. */
 	list.unexpected = UINT32_MAX;
 	rxe_tag_list_handled(&list, UINT32_MAX);
-	rxe_tag_list_unexpected(&list);
+	list.unexpected++;
 	add(4, ALL, 4);
 	ck_assert_uint_eq(take(4), 0);
 	rxe_tag_list_handled(&list, 0);
@@ -205,7 +205,7 @@ static void one_step(unsigned int *seed, uint64_t wr_id)
 			return;
 		}
 		ck_assert_uint_eq(model_take(tag), 0);
-		rxe_tag_list_unexpected(&list);
+		list.unexpected++;
 		arrived++;
 	}
 }

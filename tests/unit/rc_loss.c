@@ -142,8 +142,8 @@ END_TEST
 
 int main(void)
 {
-	Suite *suite = suite_create("rc_window");
-	TCase *tcase = tcase_create("rc_window");
+	Suite *suite = suite_create("rc_loss");
+	TCase *tcase = tcase_create("rc_loss");
 
 	tcase_add_test(tcase, open_until_something_is_lost);
 	tcase_add_test(tcase, less_with_each_loss);
