@@ -3,12 +3,12 @@
  * completion; everything else has one. Callers do not learn of a completion lost to an overrun:
  * the CQ stays in error, and the next settle fails the QPs that use it. */
 #include "emu/complete.h"
-#include "emu/cq.h"
 
 #include <assert.h>
 #include <string.h>
 #include <utlist.h>
 
+#include "emu/cq.h"
 #include "emu/engine.h"
 #include "emu/mr.h"
 #include "emu/qp.h"

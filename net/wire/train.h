@@ -7,12 +7,14 @@
 #ifndef RXE_WIRE_TRAIN_H
 #define RXE_WIRE_TRAIN_H
 
+#include <assert.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #include "net/wire/gid.h"
 #include "net/wire/icrc.h"
+#include "net/wire/packet.h"
 
 #define TRAIN_MAX_BYTES 65507u
 #define TRAIN_MAX_SEGS	ICRC_TRAIN_IDS
@@ -71,9 +73,37 @@ struct wire_arrival {
 };
 
 /* Space for one more packet of len bytes to the train's destination. NULL: the packet does not fit
- * (too long, unequal, full), and the train is ready to be sent. Advances len and segs. */
-uint8_t *wire_train_add(struct wire_train *train, uint32_t len);
+ * (too long, unequal, full), and the train is ready to be sent. Advances len and segs.
+ * UDP_SEGMENT needs equal sizes, except a shorter last. */
+static inline uint8_t *wire_train_add(struct wire_train *train, uint32_t len)
+{
+	uint8_t *p = train->buf + train->len;
+
+	if (train->closed || train->segs >= train->max_segs || len > TRAIN_MAX_BYTES - train->len)
+		return NULL;
+	if (train->segs == 0)
+		train->seg_len = (uint16_t)len;
+	else if (len > train->seg_len)
+		return NULL;
+	train->closed = len < train->seg_len;
+	train->segs++;
+	train->len += len;
+	return p;
+}
+
 /* Fills in the ICRCs of a train that was built without. src_port: of its tx_index. */
-void wire_train_add_icrcs(struct wire_train *train, uint16_t src_port);
+static inline void wire_train_add_icrcs(struct wire_train *train, uint16_t src_port)
+{
+	const struct icrc_flow flow = { train->src, train->dst, src_port };
+
+	for (uint32_t i = 0; i < train->segs; i++) {
+		uint8_t *p = wire_train_packet(train, i);
+		const uint32_t end = wire_train_packet_len(train, i) - ICRC_LEN;
+
+		assert(end >= BTH_LEN);
+		icrc_store(p + end, icrc_compute(&flow, (uint16_t)i, p, end));
+	}
+	train->no_icrc = false;
+}
 
 #endif
