@@ -148,7 +148,6 @@ struct rxe_cq {
 };
 
 struct rxe_engine;
-struct rxe_cq;
 
 /* Bytes of ring for a CQ of cqe entries (1..RXE_MAX_CQE). */
 size_t rxe_cq_ring_bytes(uint32_t cqe);

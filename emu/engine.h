@@ -45,7 +45,6 @@
 struct rxe_cq;
 struct rxe_flow;
 struct rxe_host_ops;
-struct rxe_mr_table;
 struct rxe_qp;
 struct rxe_srq;
 struct wire_arrival;

@@ -13,7 +13,6 @@
 struct rxe_cq;
 struct rxe_tag_list;
 struct rxe_engine;
-struct rxe_srq;
 
 struct rxe_srq {
 	uint32_t pd;
